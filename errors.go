@@ -1,0 +1,26 @@
+package semel
+
+import "errors"
+
+// Errors that callers ask for with errors.Is. Each says what has happened by
+// the time it is returned.
+var (
+	// ErrChanged: someone changed the row since it was read; nothing was done.
+	ErrChanged = errors.New("semel: the row was changed by someone else; look again")
+	// ErrConflict: another content of this identity is applied; nothing was
+	// done, because a retry would double the effect.
+	ErrConflict = errors.New("semel: another content of this identity is applied")
+	// ErrState: the row's state does not allow the act; nothing was done.
+	ErrState = errors.New("semel: the row's state does not allow this")
+	// ErrHalted: a message ended by halt; it is unsettled and comes again.
+	ErrHalted = errors.New("semel: halted by a message")
+	// ErrSchema: the store's schema is missing, older or newer; the error
+	// around it says what to do.
+	ErrSchema = errors.New("semel: the schema does not fit")
+	// ErrUnsupported: the store or source lacks an ability that is needed.
+	ErrUnsupported = errors.New("semel: not supported")
+	// ErrClosed: the consumer is stopped; nothing was done.
+	ErrClosed = errors.New("semel: closed")
+	// ErrClaimLost: a write carried a stale token and changed nothing.
+	ErrClaimLost = errors.New("semel: the claim is lost")
+)

@@ -1,0 +1,129 @@
+package semel
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+)
+
+// Message is what a producer said, as one delivery brought it. A handler must
+// not change it: a later attempt sees the same value.
+type Message struct {
+	// Topic is the topic, queue or file the delivery came from.
+	Topic string
+	// Key is the producer's routing key; nil when it gave none.
+	Key []byte
+	// Headers are the producer's headers in their order; names may repeat.
+	Headers Headers
+	// Body is the payload, byte for byte.
+	Body []byte
+	// Attributes are what the producer declared outside of headers, for
+	// transports that have a place of their own for it.
+	Attributes Attributes
+	// Origin says where the delivery lay in the broker. It is for people and
+	// for parameters and is refused as identity: redelivery may change it.
+	Origin Origin
+	// Identity is set by the engine before a handler sees the message.
+	Identity Key
+	// Attempt is 1 for the first run of the handler that can be charged to
+	// this message, as far as this process knows. Set by the engine.
+	Attempt int
+}
+
+// Attributes are the CloudEvents attributes a producer may set.
+type Attributes struct {
+	ID, Source, Type, Subject, DataSchema string
+	Time                                  time.Time
+}
+
+// Origin is where a delivery lay in the broker.
+type Origin struct {
+	// Partition is -1 where the broker has none.
+	Partition int32
+	// Offset is the broker's number of the delivery in its lane; for a file
+	// the byte at which the line begins; -1 where there is none.
+	Offset int64
+	// BrokerID is the broker's own id of the message, empty where it has none.
+	BrokerID string
+}
+
+// Header is one header of a message.
+type Header struct {
+	Name  string
+	Value []byte
+}
+
+// Headers are the headers of a message, in the producer's order.
+type Headers []Header
+
+// Get returns the value of the first header of this name, compared without
+// regard to case, and whether there is one.
+func (h Headers) Get(name string) ([]byte, bool) {
+	for i := range h {
+		if strings.EqualFold(h[i].Name, name) {
+			return h[i].Value, true
+		}
+	}
+	return nil, false
+}
+
+// Key is the identity of a message for one consumer. Two messages with equal
+// keys are copies of one another; nothing else makes them so.
+type Key struct {
+	// Consumer is the name of the consumer; two consumers never hide each
+	// other's messages.
+	Consumer string
+	// Source is the producer's name for itself; it may be empty.
+	Source string
+	// ID is any bytes, 1 to MaxID of them.
+	ID string
+}
+
+// MaxID is the longest identity in bytes. A longer one is no usable identity.
+const MaxID = 4096
+
+// ID is the producer's id: the attribute, or the header ce-id; empty if neither.
+func (m *Message) ID() string { return m.attribute(m.Attributes.ID, "ce-id") }
+
+// Source is the producer's name: the attribute, or the header ce-source.
+func (m *Message) Source() string { return m.attribute(m.Attributes.Source, "ce-source") }
+
+// Type is the kind of event: the attribute, or the header ce-type.
+func (m *Message) Type() string { return m.attribute(m.Attributes.Type, "ce-type") }
+
+// Subject is what the event is about: the attribute, or the header ce-subject.
+func (m *Message) Subject() string { return m.attribute(m.Attributes.Subject, "ce-subject") }
+
+// DataSchema is the schema of the body: the attribute, or the header ce-dataschema.
+func (m *Message) DataSchema() string { return m.attribute(m.Attributes.DataSchema, "ce-dataschema") }
+
+// Time is when the event happened as the producer says: the attribute, or the
+// header ce-time in RFC 3339; the zero time if there is none or it is malformed.
+func (m *Message) Time() time.Time {
+	if !m.Attributes.Time.IsZero() {
+		return m.Attributes.Time
+	}
+	t, err := time.Parse(time.RFC3339Nano, m.attribute("", "ce-time"))
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}
+
+func (m *Message) attribute(field, header string) string {
+	if field != "" {
+		return field
+	}
+	v, _ := m.Headers.Get(header)
+	return string(v)
+}
+
+// JSON decodes the body of m into a T. Its error is permanent: waiting does
+// not mend a body.
+func JSON[T any](m *Message) (T, error) {
+	var v T
+	if err := json.Unmarshal(m.Body, &v); err != nil {
+		return v, Permanent(err)
+	}
+	return v, nil
+}

@@ -1,0 +1,62 @@
+package semel
+
+import "time"
+
+// Observer watches a consumer. It is called from the consumer's goroutines,
+// must not block and must not keep the event's message.
+type Observer interface{ Observe(Event) }
+
+// EventKind names what happened. The set is closed.
+type EventKind string
+
+// The events.
+const (
+	EventDuplicate EventKind = "duplicate skipped"
+	EventConflict  EventKind = "key collision"
+	EventParked    EventKind = "parked"
+	EventDiscarded EventKind = "discarded"
+	EventFailed    EventKind = "failed"
+	EventRetry     EventKind = "retry"
+	EventNoEffect  EventKind = "no effect"
+	EventBackstop  EventKind = "backstop"
+	EventReady     EventKind = "ready"
+	EventNotReady  EventKind = "not ready"
+	EventStuck     EventKind = "handler does not end"
+	EventUnknown   EventKind = "commit unknown"
+	EventCommitted EventKind = "committed"
+	EventLane      EventKind = "lane"
+)
+
+// Event is one thing that happened. It carries no payload.
+type Event struct {
+	Kind     EventKind
+	Consumer string
+	Lane     string
+	// Key is set for events of one message.
+	Key    Key
+	Reason Reason
+	// Messages is how many messages the event is about.
+	Messages int
+	// Wait is until the next try, for EventRetry and EventNotReady.
+	Wait time.Duration
+	Err  error
+}
+
+// Counts are what a consumer did since it started. Deliveries is the sum of
+// all but Retried, Rerun and NoEffect.
+type Counts struct {
+	Deliveries   int64 `json:"deliveries"`
+	Applied      int64 `json:"applied"`
+	Duplicates   int64 `json:"duplicates"`
+	Conflicts    int64 `json:"conflicts"`
+	Parked       int64 `json:"parked"`
+	DeadLettered int64 `json:"dead_lettered"`
+	Discarded    int64 `json:"discarded"`
+	// Failed are endings by halt: unsettled.
+	Failed int64 `json:"failed"`
+	// InFlight are deliveries that have not ended: they are unsettled.
+	InFlight int64 `json:"in_flight"`
+	// Retried counts further attempts, Rerun runs after a neighbour's failure.
+	Retried int64 `json:"retried"`
+	Rerun   int64 `json:"rerun"`
+}

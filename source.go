@@ -1,0 +1,139 @@
+package semel
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Lane is an ordered stream of deliveries: a partition, a queue, a file.
+type Lane struct {
+	ID string
+	// Epoch is new with every Given; what carries a stale one is dropped.
+	Epoch uint64
+}
+
+// Delivery is one arrival of a message.
+type Delivery struct {
+	Message *Message
+	Lane    Lane
+	// Before is how often the broker says it delivered the message before;
+	// Unknown where it does not say.
+	Before int
+	// Refused, when not empty, says why the source could not read the
+	// delivery as a message. It is parked with the raw bytes in Message.Body
+	// and never reaches a handler.
+	Refused Reason
+	// Handle is the source's own; the engine hands it back with Settle.
+	Handle any
+}
+
+// Unknown is the Before of a broker that does not count deliveries.
+const Unknown = -1
+
+// Reason is the name of why a message was set aside. Reasons the engine gives
+// are the constants below; a handler may give its own.
+type Reason string
+
+// The engine's reasons.
+const (
+	ReasonNone             Reason = ""
+	ReasonMalformed        Reason = "malformed"
+	ReasonTooLarge         Reason = "too large"
+	ReasonNoIdentity       Reason = "no identity"
+	ReasonBadIdentity      Reason = "malformed identity"
+	ReasonIdentityTooLong  Reason = "identity too long"
+	ReasonConflict         Reason = "conflict"
+	ReasonUnknownType      Reason = "unknown_type"
+	ReasonPermanent        Reason = "permanent failure"
+	ReasonExhausted        Reason = "attempts exhausted"
+	ReasonWaitTooLong      Reason = "wait too long"
+	ReasonUnmet            Reason = "condition unmet"
+	ReasonMissingParameter Reason = "missing parameter"
+)
+
+// Bound limits what one Fetch returns. A source returns at least one delivery
+// if it has any, however large.
+type Bound struct {
+	Messages int
+	Bytes    int64
+}
+
+// SettleKind is what the broker is told of a delivery.
+type SettleKind uint8
+
+// The ways to settle.
+const (
+	// Ack: never deliver it again.
+	Ack SettleKind = iota + 1
+	// HandBack: deliver it again, after Settlement.After where the broker can wait.
+	HandBack
+	// DeadLetter: move it to the broker's dead letters.
+	DeadLetter
+)
+
+// Settlement is what to tell the broker of one delivery.
+type Settlement struct {
+	Delivery *Delivery
+	Kind     SettleKind
+	After    time.Duration
+	Reason   Reason
+}
+
+// LaneObserver is told which lanes a source reads. Calls are made in order
+// with Fetch's results: after Lost returns, no delivery of that epoch follows.
+type LaneObserver interface {
+	// Given says that deliveries of this lane and epoch will follow.
+	Given(Lane)
+	// Revoking returns when the lane's last settlement is in, or at ctx's end.
+	Revoking(context.Context, Lane)
+	// Lost says that the lane is gone; nothing of it can be settled any more.
+	Lost(Lane)
+}
+
+// Source delivers messages at least once. It keeps alive, by itself, what is
+// delivered and not settled. Fetch and Flow are called by one goroutine each;
+// Settle may run beside Fetch.
+type Source interface {
+	// Lanes is called once, before the first Fetch.
+	Lanes(LaneObserver)
+	// Fetch waits for deliveries. At ctx's end it returns what it has taken,
+	// and no error. ErrEnd, which may come with deliveries, says that nothing
+	// will ever follow. After any other error the engine backs off and asks again.
+	Fetch(ctx context.Context, most Bound) ([]Delivery, error)
+	// Settle tells the broker; it returns the indexes that could not be
+	// settled and are to be tried again. A lost lane is no error and its
+	// settlements are done.
+	Settle(ctx context.Context, s []Settlement) ([]int, error)
+	// Flow pauses or resumes a lane; what is under way may still arrive.
+	Flow(l Lane, on bool)
+	// Close releases what the source holds; unsettled deliveries come again.
+	Close(ctx context.Context) error
+}
+
+// ErrEnd is returned by Fetch when a source has ended: a file that is not
+// followed, standard input.
+var ErrEnd = errors.New("semel: the source has ended")
+
+// Position is how far a lane of a log-like source without a broker is done.
+type Position struct {
+	// Offset is the byte after the last contiguous settled delivery.
+	Offset int64
+	// Length is the length of the file when the position was taken.
+	Length int64
+	// Check recognises the file: a hash of what stands before Offset.
+	Check []byte
+}
+
+// PositionStore keeps positions in the consumer's store, by consumer and lane.
+type PositionStore interface {
+	// LoadPosition returns the position and whether there is one.
+	LoadPosition(ctx context.Context, consumer, lane string) (Position, bool, error)
+	SavePosition(ctx context.Context, consumer, lane string, p Position) error
+}
+
+// Positioned is a Source that needs a PositionStore. The engine calls
+// Positions once, before Lanes, and refuses to start if the store keeps none.
+type Positioned interface {
+	Positions(consumer string, store PositionStore)
+}

@@ -1,0 +1,209 @@
+package semel
+
+import (
+	"context"
+	"time"
+)
+
+// TxStore keeps markers in the same transactions as the handler's effects. Tx
+// is the transaction type that handlers use.
+//
+// A store is safe for use by several goroutines.
+type TxStore[Tx any] interface {
+	// Scope interns (consumer, source, generation): the same arguments give
+	// the same number for ever. It runs in a transaction of its own.
+	Scope(ctx context.Context, consumer, source string, generation int64) (int64, error)
+	// Begin opens a transaction and writes the marks, which must be of
+	// distinct identities, in an order that is the same for every batch. The
+	// verdicts answer the marks one by one. A mark is Fresh exactly when this
+	// transaction wrote it. After an error nothing is open and nothing is
+	// written. ctx ends the call, not the batch it returned.
+	Begin(ctx context.Context, o TxOptions, marks []Mark) (Batch[Tx], []Verdict, error)
+	// Classify says what an error of the store's driver, or of a handler that
+	// wrapped one, means for the batch.
+	Classify(err error) Class
+}
+
+// TxOptions are the settings of one batch's transaction. Zero means that the
+// store chooses; a store without the ability ignores the field.
+type TxOptions struct {
+	// MarkLock is how long a mark waits for a copy in flight elsewhere.
+	MarkLock time.Duration
+	// EffectLock is how long a handler's statement waits for a lock.
+	EffectLock time.Duration
+	// Idle is after how long without a statement the server ends the transaction.
+	Idle time.Duration
+	// Serial asks for the consumer's lock: one batch of it at a time.
+	Serial bool
+}
+
+// Mark is what a batch wants written of one identity.
+type Mark struct {
+	Scope int64
+	// ID is at most MaxID bytes; a store hashes what its index cannot hold.
+	ID          []byte
+	Fingerprint Fingerprint
+	// As is Applied when a handler runs in this batch, otherwise what is only
+	// written: Waiting, Parked, Discarded.
+	As Outcome
+}
+
+// Fingerprint recognises the content of a message; the zero value is "none"
+// and equals every other.
+type Fingerprint struct {
+	// Version is of the rule that made it; 0 means that there is none. Only
+	// fingerprints of one version are compared.
+	Version uint8
+	Sum     [16]byte
+}
+
+// Conflicts reports whether the two are of one version and differ.
+func (f Fingerprint) Conflicts(g Fingerprint) bool {
+	return f.Version != 0 && f.Version == g.Version && f.Sum != g.Sum
+}
+
+// Outcome is what became of an identity, as its marker says.
+type Outcome uint8
+
+// The outcomes. Their numbers are stored and never change.
+const (
+	Applied      Outcome = 1
+	Waiting      Outcome = 2
+	Parked       Outcome = 3
+	DeadLettered Outcome = 4
+	Discarded    Outcome = 5
+)
+
+// VerdictKind is a store's answer to a mark.
+type VerdictKind uint8
+
+// The verdicts. Those from AlreadyApplied to AlreadyDiscarded name the outcome
+// of the marker that was there before.
+const (
+	Fresh VerdictKind = iota + 1
+	AlreadyApplied
+	AlreadyWaiting
+	AlreadyParked
+	AlreadyDeadLettered
+	AlreadyDiscarded
+	// Conflict: the identity is marked with another fingerprint.
+	Conflict
+	// Busy: a copy is in flight elsewhere and did not end within MarkLock.
+	Busy
+)
+
+// Verdict is a store's answer to a mark.
+type Verdict struct {
+	Kind VerdictKind
+	// Known, with Conflict, says that a row for this very content exists
+	// already: this delivery is one more copy of it.
+	Known bool
+}
+
+// Batch is an open transaction with its marks. Its methods but Kill are called
+// by one goroutine.
+type Batch[Tx any] interface {
+	// Tx is the transaction as message i of the marks sees it, or as a whole
+	// with All. It is valid until the batch is over.
+	Tx(i int) Tx
+	// Commit takes back the trimmed marks, writes the rows and commits.
+	// Whatever it says, the batch is over. The caller gives it a ctx that is
+	// not cancelled by a stop but has a deadline.
+	Commit(ctx context.Context, e Ending) Result
+	// Rollback ends the batch; nothing of it is left. It cannot fail: what
+	// the server did not hear, the cut connection tells.
+	Rollback(ctx context.Context)
+	// Kill cuts the connection under a handler that does not end. It may be
+	// called from any goroutine, also after the batch is over.
+	Kill()
+}
+
+// All is the argument of Batch.Tx for a handler of the whole batch.
+const All = -1
+
+// Broken is an optional ability of a Batch: to say without a round trip that
+// the transaction can no longer commit. It is asked after each handler, so
+// that a swallowed error is charged to the message that caused it.
+type Broken interface{ Broken() bool }
+
+// Ending is what a batch writes with its commit.
+type Ending struct {
+	// Trim are the indexes of marks to take back: their handlers did not run.
+	Trim []int
+	Rows []Row
+}
+
+// Row is an inbox row that a batch writes.
+type Row struct {
+	// Mark is the index of the row's mark.
+	Mark int
+	// Repeat says that the row exists: only count one more delivery on the
+	// row of this identity (and, with Conflict, of this fingerprint).
+	Repeat bool
+	// Conflict says that the row is of a conflict: its key is identity and
+	// fingerprint; it never changes the marker.
+	Conflict bool
+	// State is the row's first state: StateParked, StateDiscarded, ...
+	State    RowState
+	Reason   Reason
+	Message  *Message
+	Attempts int
+	// FirstError and LastError are texts for people, cut to MaxErrorText.
+	FirstError, LastError string
+}
+
+// MaxErrorText is the length in bytes to which error texts of rows are cut.
+const MaxErrorText = 2048
+
+// CommitOutcome says what became of a commit.
+type CommitOutcome uint8
+
+// What can become of a commit.
+const (
+	Committed CommitOutcome = iota + 1
+	NotCommitted
+	// CommitUnknown: only marking again can tell.
+	CommitUnknown
+)
+
+// Result is the end of a batch.
+type Result struct {
+	Outcome CommitOutcome
+	// Class says, when not committed, why.
+	Class Class
+	// Culprit is the mark index of the message to blame; NobodyNamed if the
+	// store cannot tell.
+	Culprit int
+	Err     error
+}
+
+// NobodyNamed is the Culprit of a failure that the store can charge to no message.
+const NobodyNamed = -1
+
+// Class says what an error means for the batch it happened in.
+type Class uint8
+
+// The classes.
+const (
+	// ClassRetry: waiting may mend it; an attempt of the message at fault.
+	ClassRetry Class = iota + 1
+	// ClassPermanent: waiting cannot mend it (constraint, type, syntax).
+	ClassPermanent
+	// ClassContended: serialization failure, deadlock, lock time-out:
+	// nobody's attempt.
+	ClassContended
+	// ClassDown: the store cannot work now (connection, read-only, disk
+	// full, locked): nobody's attempt; the consumer pauses.
+	ClassDown
+	// ClassAborted: the transaction was broken or over before the statement
+	// that met the error: the message to blame is an earlier one.
+	ClassAborted
+)
+
+// TxMarker is an optional ability of a TxStore: to mark inside a transaction
+// that the user opened.
+type TxMarker[Tx any] interface {
+	// MarkIn writes the marks in tx. An error leaves tx as the database
+	// leaves it; the caller rolls back.
+	MarkIn(ctx context.Context, tx Tx, marks []Mark) ([]Verdict, error)
+}
