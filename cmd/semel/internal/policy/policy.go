@@ -1,0 +1,2 @@
+// Package policy reads Semel's policy file.
+package policy

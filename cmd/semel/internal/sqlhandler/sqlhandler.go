@@ -1,0 +1,2 @@
+// Package sqlhandler turns the SQL of a policy into a handler.
+package sqlhandler
