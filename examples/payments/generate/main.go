@@ -1,0 +1,138 @@
+// Generate writes payments.jsonl, the example's input: 10,000 deliveries of
+// 7,500 payments as a broker on a bad day would make them, with redeliveries,
+// reordering, conflicts, poison, missing identities and malformed lines. The
+// same program always writes the same bytes.
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"slices"
+)
+
+// What the file holds. Deliveries is the sum of all the others and of the
+// redeliveries, which fill it up.
+const (
+	deliveries = 10_000
+	payments   = 7_500
+	poison     = 60 // the database refuses the amount
+	strangers  = 40 // no such account
+	conflicts  = 70 // a payment's id with another amount
+	anonymous  = 40 // no id
+	malformed  = 30 // no JSON
+	accounts   = 100
+)
+
+// delivery is one line; at orders the lines.
+type delivery struct {
+	at   float64
+	line string
+}
+
+func main() {
+	path := "examples/payments/payments.jsonl"
+	if len(os.Args) > 1 {
+		path = os.Args[1]
+	}
+	if err := writeFile(path); err != nil {
+		fmt.Fprintln(os.Stderr, "generate:", err)
+		os.Exit(1)
+	}
+}
+
+func writeFile(path string) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	if err := write(f); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
+}
+
+func write(w io.Writer) error {
+	out := bufio.NewWriter(w)
+	for _, d := range all(rand.New(rand.NewPCG(1, 2))) {
+		out.WriteString(d.line)
+		out.WriteByte('\n')
+	}
+	return out.Flush()
+}
+
+// all makes every delivery, sorted by arrival.
+func all(r *rand.Rand) []delivery {
+	var ds []delivery
+	add := func(first float64, line string) { ds = append(ds, delivery{first + r.ExpFloat64()*20, line}) }
+	amounts := make([]int, payments)
+	for i := range payments {
+		amounts[i] = 1 + r.IntN(50_000)
+		add(float64(i), payment(i, amounts[i]))
+	}
+	for range poison {
+		i := payments + len(ds)
+		add(r.Float64()*payments, event(fmt.Sprintf("pay-%05d", i), account(i), badAmount(r)))
+	}
+	for range strangers {
+		i := payments + len(ds)
+		add(r.Float64()*payments, event(fmt.Sprintf("pay-%05d", i), "acc-unknown", fmt.Sprint(1+r.IntN(50_000))))
+	}
+	for range conflicts {
+		i := r.IntN(payments)
+		add(float64(i), payment(i, amounts[i]+1))
+	}
+	known := len(ds) // what stands here may come again
+	for range anonymous {
+		add(r.Float64()*payments, fmt.Sprintf(`{"specversion":"1.0","source":"/shop","type":"payment.captured","data":{"account":%q,"amount":%d}}`, account(r.IntN(accounts)), 1+r.IntN(50_000)))
+	}
+	for i := range malformed {
+		add(r.Float64()*payments, broken(r, i))
+	}
+	for len(ds) < deliveries {
+		first := ds[r.IntN(known)]
+		add(first.at+r.ExpFloat64()*200, first.line)
+	}
+	slices.SortStableFunc(ds, func(a, b delivery) int {
+		switch {
+		case a.at < b.at:
+			return -1
+		case a.at > b.at:
+			return 1
+		}
+		return 0
+	})
+	return ds
+}
+
+func payment(i, amount int) string {
+	return event(fmt.Sprintf("pay-%05d", i), account(i), fmt.Sprint(amount))
+}
+
+func account(i int) string { return fmt.Sprintf("acc-%03d", i*37%accounts) }
+
+// event is one CloudEvent in the structured JSON format; amount is JSON.
+func event(id, account, amount string) string {
+	return fmt.Sprintf(`{"specversion":"1.0","id":%q,"source":"/shop","type":"payment.captured","data":{"account":%q,"amount":%s}}`, id, account, amount)
+}
+
+// badAmount is JSON that the table's type or check refuses.
+func badAmount(r *rand.Rand) string {
+	return []string{`0`, fmt.Sprint(-1 - r.IntN(500)), `"twelve"`, `12.5`}[r.IntN(4)]
+}
+
+// broken is a line that is no JSON: cut off, not UTF-8, or prose.
+func broken(r *rand.Rand, i int) string {
+	line := payment(payments+deliveries+i, 1+r.IntN(50_000))
+	switch i % 3 {
+	case 0:
+		return line[:20+r.IntN(40)]
+	case 1:
+		return line[:40] + "\xff\xfe" + line[40:]
+	default:
+		return fmt.Sprintf("payment %d was captured", i)
+	}
+}
