@@ -123,6 +123,8 @@ type Failure struct {
 	Decision Decision
 	After    time.Duration
 	Reason   string
+	// Free says that no handler ran: nobody is charged with an attempt.
+	Free bool
 	// Err is for people; the machine hands it back with rows.
 	Err error
 }
@@ -161,6 +163,9 @@ type (
 		Flight *Flight
 		Done   int
 		Failed bool
+		// Whole says that one handler ran all of Fresh and that it failed: any
+		// of them may be to blame.
+		Whole bool
 		Failure
 	}
 	// Stuck: a handler goes on after its timeout; answered by Kill.

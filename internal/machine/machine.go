@@ -1,24 +1,112 @@
 // Package machine makes the engine's decisions: step(event, now) → actions. It
 // starts no goroutine, reads no clock, holds no lock and does no I/O, so that
-// a simulator can order events from a seed.
+// a simulator can order events from a seed and get the same history again.
+//
+// A delivery (Item) is in exactly one place: queued, in flight, held (waiting
+// for a moment), riding (on an earlier copy of the same identity) or settling.
+// Whatever one item waits for has a smaller arrival number, so waits form no
+// circle. Laws and decided cases that comments name are those of docs/DESIGN.md.
 package machine
 
-// state is the machine's own part of an Item.
-type state struct{}
-
-// flightState is the machine's own part of a Flight.
-type flightState struct{}
+import "math/rand/v2"
 
 // Machine decides for one consumer. It is used by one goroutine.
-type Machine struct{ config Config }
+type Machine struct {
+	config Config
+	random *rand.Rand
+	now    Time
+	out    []Action
+
+	lanes   map[string]*lane
+	revokes []*lane // revoked and not yet released
+	workers []worker
+	// carriers are the first living copies, by identity.
+	carriers map[string]*Item
+	live     liveList
+	held     heldHeap
+	arrivals uint64
+	flights  uint64
+	bytes    int64
+
+	fetch   fetchState
+	store   downState
+	settles settleState
+	end     endState
+	wake    Time // the moment of the last Wake, 0: none
+	counts  Counts
+}
 
 // New returns a machine that has fetched nothing yet; the first Step, of any
 // event, starts it.
-func New(c Config) *Machine { return &Machine{config: c} }
+func New(c Config) *Machine {
+	m := &Machine{
+		config:   c,
+		random:   rand.New(rand.NewPCG(c.Seed, 0x53656d656c)),
+		lanes:    make(map[string]*lane),
+		carriers: make(map[string]*Item),
+		workers:  make([]worker, c.Workers),
+	}
+	for i := range m.workers {
+		m.workers[i] = worker{number: i, limit: c.Most}
+		if c.Lanes == NoOrder {
+			m.workers[i].lines = []*line{{}}
+		}
+	}
+	return m
+}
 
 // Step takes what happened and returns what to do, in order. The slice is
-// valid until the next Step. Time never goes back.
-func (m *Machine) Step(e Event, now Time) []Action { return nil }
+// valid until the next Step. Time never goes back. After Done nothing follows.
+func (m *Machine) Step(e Event, now Time) []Action {
+	m.now = now
+	m.out = m.out[:0]
+	if m.end.done {
+		return nil
+	}
+	switch e := e.(type) {
+	case Given:
+		m.given(e.Lane)
+	case Revoking:
+		m.revoking(e.Lane)
+	case Lost:
+		m.lost(e.Lane)
+	case Fetched:
+		m.fetched(e)
+	case Marked:
+		m.marked(e)
+	case Ran:
+		m.ran(e)
+	case Stuck:
+		m.stuck(e.Flight)
+	case Ended:
+		m.ended(e)
+	case Settled:
+		m.settled(e)
+	case Stop:
+		m.stop()
+	case Timer:
+		m.wake = 0
+	}
+	m.advance()
+	return m.out
+}
 
 // Counts returns what became of deliveries so far.
-func (m *Machine) Counts() Counts { return Counts{} }
+func (m *Machine) Counts() Counts { return m.counts }
+
+// Unsettled returns how many deliveries the machine holds, and their bytes.
+func (m *Machine) Unsettled() (messages int, bytes int64) { return m.live.count, m.bytes }
+
+func (m *Machine) do(a Action) { m.out = append(m.out, a) }
+
+// advance does what has become possible, after every event.
+func (m *Machine) advance() {
+	m.releaseHeld()
+	m.retrySettle()
+	m.startFlights()
+	m.flushSettle()
+	m.releaseLanes()
+	m.startFetch()
+	m.finish()
+	m.setWake()
+}

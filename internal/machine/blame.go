@@ -1,0 +1,137 @@
+package machine
+
+import "errors"
+
+// Reasons that the machine gives.
+const (
+	ReasonExhausted   = "attempts exhausted"
+	ReasonPermanent   = "permanent failure"
+	ReasonWaitTooLong = "wait too long"
+	ReasonUnmet       = "condition unmet"
+)
+
+// blame charges a message with a failed attempt and decides what next.
+func (m *Machine) blame(en Entry, f Failure) {
+	it := en.Item
+	if it.first == nil {
+		it.first = f.Err
+	}
+	it.last = f.Err
+	if en.As != AsApplied {
+		// It could not even be written down: it is kept and tried again.
+		m.wait(it, f, m.jitter(m.config.RetryFirst, m.config.Hold, it.busy))
+		it.busy++
+		return
+	}
+	if !f.Free {
+		it.attempts++
+	}
+	switch f.decision() {
+	case DecidePermanent:
+		m.endAs(it, m.config.RetryThen, reasonOr(f.Reason, ReasonPermanent))
+	case DecidePark:
+		m.endAs(it, ThenPark, f.Reason)
+	case DecideDiscard:
+		m.endAs(it, ThenDiscard, f.Reason)
+	case DecideDuplicate:
+		m.alreadyThere(it)
+	case DecideUnmet:
+		if m.config.OnUnmet == ThenRetry {
+			m.retry(it, f)
+			return
+		}
+		m.endAs(it, m.config.OnUnmet, reasonOr(f.Reason, ReasonUnmet))
+	default:
+		m.retry(it, f)
+	}
+}
+
+func (f Failure) decision() Decision {
+	if f.Decision == 0 && f.Class == Permanent {
+		return DecidePermanent
+	}
+	return f.Decision
+}
+
+func reasonOr(reason, otherwise string) string {
+	if reason == "" {
+		return otherwise
+	}
+	return reason
+}
+
+// retry waits in memory, or hands back where nothing waits, or ends a message
+// whose attempts are used up.
+func (m *Machine) retry(it *Item, f Failure) {
+	switch {
+	case it.attempts >= m.config.Attempts:
+		m.endAs(it, m.config.RetryThen, reasonOr(f.Reason, ReasonExhausted))
+		return
+	case f.After > m.config.Hold && !m.config.OneAttempt:
+		m.endAs(it, ThenPark, ReasonWaitTooLong)
+		return
+	}
+	m.wait(it, f, max(f.After, m.jitter(m.config.RetryFirst, m.config.RetryMost, max(it.attempts-1, 0))))
+	it.charged = true
+}
+
+func (m *Machine) wait(it *Item, f Failure, d Time) {
+	if m.config.OneAttempt && it.as == AsApplied {
+		m.uncarry(it)
+		m.settle(it, Settlement{Kind: HandBack, After: d, Reason: f.Reason, Err: f.Err})
+		return
+	}
+	if m.end.stopping || it.lane.left || it.lane.revoking {
+		m.leave(it)
+		return
+	}
+	m.do(Report{Kind: ReportRetry, Item: it, Wait: d, Err: f.Err})
+	m.hold(it, m.now+d)
+}
+
+// endAs lets a message that failed for good ride in its worker's next flight
+// as a mark without a handler.
+func (m *Machine) endAs(it *Item, then Then, reason string) {
+	it.reason = reason
+	switch then {
+	case ThenHalt:
+		m.halt(it)
+		return
+	case ThenDiscard:
+		it.as = AsDiscarded
+	default:
+		it.as = AsParked
+	}
+	it.alone = false
+	m.requeue(it)
+}
+
+// alreadyThere ends a message whose effect its own constraint found done: with
+// a marker where markers are kept.
+func (m *Machine) alreadyThere(it *Item) {
+	if m.config.Unmarked {
+		m.settle(it, Settlement{Kind: Ack, Ending: EndDuplicate, Err: it.last})
+		return
+	}
+	it.as, it.alone = AsDuplicate, false
+	m.requeue(it)
+}
+
+// errBusy is the report of a wait for a copy in flight elsewhere.
+var errBusy = errors.New("a copy is in flight in another process")
+
+// holdBusy waits for a copy in flight elsewhere: no attempt (case 5).
+func (m *Machine) holdBusy(it *Item) {
+	if m.config.OneAttempt {
+		m.uncarry(it)
+		m.settle(it, Settlement{Kind: HandBack, After: m.config.BackoffFirst, Err: errBusy})
+		return
+	}
+	if m.end.stopping || it.lane.left || it.lane.revoking {
+		m.leave(it)
+		return
+	}
+	wait := m.jitter(m.config.BackoffFirst, m.config.Hold, it.busy)
+	it.busy++
+	m.hold(it, m.now+wait)
+}

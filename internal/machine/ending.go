@@ -1,0 +1,239 @@
+package machine
+
+// rows lists the inbox rows that go with a flight's commit.
+func (m *Machine) rows(f *Flight) []Row {
+	var rows []Row
+	for i, en := range f.Entries {
+		switch it, v := en.Item, f.verdicts[i]; v {
+		case Fresh:
+			if en.As == AsParked || en.As == AsDiscarded {
+				rows = append(rows, Row{Entry: i, As: en.As, Reason: it.reason, Attempts: it.attempts, First: it.first, Last: it.last})
+				rows = m.repeats(rows, i, it, false)
+			}
+		case AlreadyWaiting, AlreadyParked, AlreadyDeadLettered, AlreadyDiscarded:
+			rows = append(rows, Row{Entry: i, Repeat: true})
+			rows = m.repeats(rows, i, it, false)
+		case Conflict, ConflictKnown:
+			if m.config.OnConflict != ThenPark {
+				continue
+			}
+			if v == Conflict {
+				rows = append(rows, Row{Entry: i, Conflict: true, As: AsParked, Reason: ReasonConflict})
+			} else {
+				rows = append(rows, Row{Entry: i, Conflict: true, Repeat: true})
+			}
+			rows = m.repeats(rows, i, it, true)
+		}
+	}
+	return rows
+}
+
+// ReasonConflict is the reason of a row whose identity has another content.
+const ReasonConflict = "conflict"
+
+// repeats counts the riders of an item on its row. Those that come later are
+// marked themselves and counted then.
+func (m *Machine) repeats(rows []Row, i int, it *Item, conflict bool) []Row {
+	for _, r := range it.riders {
+		if r.Print == it.Print && !r.counted {
+			r.counted = true
+			rows = append(rows, Row{Entry: i, Conflict: conflict, Repeat: true})
+		}
+	}
+	return rows
+}
+
+// ended takes what became of a flight's transaction.
+func (m *Machine) ended(e Ended) {
+	f := e.Flight
+	w := m.land(f)
+	switch {
+	case e.Outcome == Committed:
+		m.committed(w, f)
+	case e.Outcome == Unknown:
+		m.unknown(w, f, e.Err)
+	case f.failure != nil:
+		m.failed(w, f)
+	case f.why != None:
+		m.nobodys(w, f, f.why, e.Err)
+	default:
+		m.refused(w, f, e)
+	}
+}
+
+// committed settles what the flight did and queues again what it did not.
+func (m *Machine) committed(w *worker, f *Flight) {
+	w.limit = min(w.limit*2, m.config.Most)
+	w.contended = 0
+	m.do(Report{Kind: ReportCommitted, N: len(f.Entries)})
+	for _, i := range f.trim {
+		f.verdicts[i] = 0
+	}
+	for i := len(f.Entries) - 1; i >= 0; i-- {
+		if f.verdicts[i] == 0 {
+			m.requeue(f.Entries[i].Item)
+		}
+	}
+	for i, en := range f.Entries {
+		switch v := f.verdicts[i]; {
+		case v == 0:
+		case v == Busy:
+			m.holdBusy(en.Item)
+		case (v == Conflict || v == ConflictKnown) && m.config.OnConflict == ThenHalt:
+			en.Item.reason = ReasonConflict
+			m.halt(en.Item)
+		default:
+			m.conclude(en, v)
+		}
+	}
+}
+
+// endingOf says how a delivery ended. What a commit of unknown outcome left
+// there is its own: seen is counted as done (case 3).
+func (m *Machine) endingOf(en Entry, v Verdict) Ending {
+	own := v == Fresh || en.Item.unknown
+	switch v {
+	case Conflict:
+		return EndConflict
+	case ConflictKnown:
+		if own || m.config.OnConflict == ThenAcceptFirst {
+			return EndConflict
+		}
+		return EndDuplicate
+	case Fresh:
+		switch en.As {
+		case AsParked:
+			return EndParked
+		case AsDiscarded:
+			return EndDiscarded
+		case AsDuplicate:
+			m.do(Report{Kind: ReportBackstop, Item: en.Item, Err: en.Item.last})
+			return EndDuplicate
+		}
+		return EndApplied
+	case AlreadyApplied:
+		if own && en.As == AsApplied {
+			return EndApplied
+		}
+	case AlreadyParked:
+		if own && en.As == AsParked {
+			return EndParked
+		}
+	case AlreadyDiscarded:
+		if own && en.As == AsDiscarded {
+			return EndDiscarded
+		}
+	}
+	return EndDuplicate
+}
+
+// conclude settles an item, and its riders as duplicates, where its commit
+// speaks for them: of the same content, and counted if a row counts. The others
+// ask the store themselves.
+func (m *Machine) conclude(en Entry, v Verdict) {
+	it := en.Item
+	riders := it.riders
+	it.riders = nil
+	if m.carriers[it.Identity] == it {
+		delete(m.carriers, it.Identity)
+	}
+	m.settle(it, Settlement{Kind: Ack, Ending: m.endingOf(en, v), Reason: it.reason, Err: it.last})
+	rowless := v == AlreadyApplied || v == Fresh && (en.As == AsApplied || en.As == AsDuplicate)
+	var rest []*Item
+	for _, r := range riders {
+		if r.Print == it.Print && (r.counted || rowless) {
+			r.carrier = nil
+			m.unblock(r)
+			m.settle(r, Settlement{Kind: Ack, Ending: EndDuplicate})
+			continue
+		}
+		rest = append(rest, r)
+	}
+	m.promote(rest)
+}
+
+// failed cuts a flight at the message to blame (case 1), or halves it when the
+// culprit is not known.
+func (m *Machine) failed(w *worker, f *Flight) {
+	if f.culprit < 0 {
+		w.limit = max(1, f.suspects/2)
+		m.undone(f, f.done)
+		m.requeueAll(f)
+		return
+	}
+	m.cut(w, f, f.culprit, *f.failure)
+}
+
+// cut runs the entries before the culprit again as one flight, the culprit
+// alone at its next try, and the rest next in flights of a quarter.
+func (m *Machine) cut(w *worker, f *Flight, culprit int, failure Failure) {
+	if culprit > 0 {
+		w.before = f.Entries[culprit].Item.arrival
+	}
+	w.limit = quarter(len(f.Entries))
+	m.undone(f, f.done)
+	for i := len(f.Entries) - 1; i >= 0; i-- {
+		if i != culprit {
+			m.requeue(f.Entries[i].Item)
+		}
+	}
+	m.blame(f.Entries[culprit], failure)
+}
+
+// undone remembers which handlers ran for nothing.
+func (m *Machine) undone(f *Flight, done int) {
+	for _, i := range f.fresh[:done] {
+		f.Entries[i].Item.rolledBack = true
+	}
+}
+
+// refused takes a commit that the store refused.
+func (m *Machine) refused(w *worker, f *Flight, e Ended) {
+	if e.Class == Contended || e.Class == Down {
+		m.undone(f, f.done)
+		m.nobodys(w, f, e.Class, e.Err)
+		return
+	}
+	culprit := e.Culprit
+	if len(f.Entries) == 1 {
+		culprit = 0
+	}
+	if culprit < 0 {
+		w.limit = max(1, len(f.Entries)/2)
+		m.undone(f, f.done)
+		m.requeueAll(f)
+		return
+	}
+	class := e.Class
+	if class == Aborted {
+		class = Retry
+	}
+	m.cut(w, f, culprit, Failure{Class: class, Err: e.Err})
+}
+
+// nobodys runs a flight again that failed through no message's fault.
+func (m *Machine) nobodys(w *worker, f *Flight, why Class, err error) {
+	if why == Down {
+		m.standDown(f, err)
+		return
+	}
+	m.contention(w, f)
+	m.requeueAll(f)
+}
+
+// unknown marks again, in a new transaction, all that may have been committed.
+func (m *Machine) unknown(w *worker, f *Flight, err error) {
+	m.do(Report{Kind: ReportUnknown, N: len(f.Entries), Err: err})
+	for i, en := range f.Entries {
+		if f.verdicts[i] == Fresh || f.verdicts[i] == Conflict {
+			en.Item.unknown = true
+		}
+	}
+	for _, i := range f.trim {
+		f.Entries[i].Item.unknown = false
+	}
+	m.undone(f, f.done)
+	w.until = m.now + m.jitter(m.config.BackoffFirst, m.config.BackoffMost, w.contended)
+	w.contended++
+	m.requeueAll(f)
+}

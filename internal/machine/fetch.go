@@ -1,0 +1,95 @@
+package machine
+
+import (
+	"errors"
+	"time"
+)
+
+// fetchChunk is the least a Fetch asks for, so that small batches do not make
+// many small calls.
+const fetchChunk = 256
+
+// emptyFetch is the pause after a Fetch that brought nothing: a source that
+// does not wait must not make the consumer spin.
+const emptyFetch = 5 * time.Millisecond
+
+type fetchState struct {
+	under    bool // a Fetch is under way
+	canceled bool
+	over     bool // the source has ended
+	until    Time
+	failures int
+	active   Time // when something was last there
+}
+
+// startFetch asks for more while there is room; it may overshoot by one call.
+func (m *Machine) startFetch() {
+	f := &m.fetch
+	if f.under || f.over || m.end.stopping || f.until > m.now || m.store.closed(m.now) {
+		return
+	}
+	messages := m.config.MaxMessages - m.live.count
+	bytes := m.config.MaxBytes - m.bytes
+	if messages <= 0 || bytes <= 0 {
+		return
+	}
+	f.under, f.canceled = true, false
+	m.do(Fetch{Messages: min(messages, max(m.config.Most, fetchChunk)), Bytes: bytes})
+}
+
+func (m *Machine) fetched(e Fetched) {
+	f := &m.fetch
+	f.under = false
+	f.over = f.over || e.End
+	for _, it := range e.Items {
+		m.admit(it)
+	}
+	switch {
+	case e.Failed:
+		wait := m.jitter(m.config.BackoffFirst, m.config.BackoffMost, f.failures)
+		f.failures++
+		f.until = m.now + wait
+		m.do(Report{Kind: ReportNotReady, Reason: "source", Wait: wait, Err: errSource})
+	case f.failures > 0:
+		f.failures = 0
+		m.do(Report{Kind: ReportReady, Reason: "source"})
+	}
+	if len(e.Items) > 0 {
+		f.active = m.now
+	} else if !e.Failed {
+		f.until = m.now + emptyFetch
+	}
+}
+
+var errSource = errors.New("the source cannot be read")
+
+// downState is a store that cannot work now (law 13): nothing begins but one
+// flight at a time that asks whether it is back, and nothing is fetched.
+type downState struct {
+	down    bool
+	probing bool
+	until   Time
+	tries   int
+}
+
+// mayBegin reports whether a flight may start.
+func (s *downState) mayBegin(now Time) bool { return !s.closed(now) }
+
+func (s *downState) closed(now Time) bool { return s.down && (s.probing || s.until > now) }
+
+func (m *Machine) goDown(err error) {
+	s := &m.store
+	if s.down && s.until > m.now {
+		return
+	}
+	wait := m.jitter(m.config.BackoffFirst, m.config.BackoffMost, s.tries)
+	s.down, s.tries, s.until = true, s.tries+1, m.now+wait
+	m.do(Report{Kind: ReportNotReady, Reason: "store", Wait: wait, Err: err})
+}
+
+func (m *Machine) up() {
+	if m.store.down {
+		m.store = downState{}
+		m.do(Report{Kind: ReportReady, Reason: "store"})
+	}
+}

@@ -1,0 +1,245 @@
+package machine
+
+import "container/heap"
+
+// place is where an item is; it is in exactly one.
+type place uint8
+
+const (
+	gone place = iota
+	queued
+	inFlight
+	held
+	riding
+	settling
+)
+
+// state is the machine's own part of an Item.
+type state struct {
+	arrival uint64
+	place   place
+	lane    *lane
+	line    *line
+
+	// as is how the next flight marks it; its reason and errors go into the row.
+	as          As
+	reason      string
+	first, last error
+	attempts    int
+	busy        int // waits for a copy in flight elsewhere, in a row
+	alone       bool
+	// unknown: the outcome of its last commit is unknown, so that a marker
+	// found there is taken for its own.
+	unknown bool
+	// rolledBack: its handler ran well and a neighbour undid it.
+	rolledBack bool
+	// charged: its next run is another attempt.
+	charged bool
+	// counted, of a rider: its repeat is in the rows of the carrier's commit.
+	counted bool
+	ending  Ending
+	until   Time
+
+	carrier *Item
+	riders  []*Item
+
+	previous, next *Item // of the live list
+}
+
+// liveList holds every item that has not gone, by arrival.
+type liveList struct {
+	head, tail *Item
+	count      int
+}
+
+func (l *liveList) add(it *Item) {
+	it.previous, it.next = l.tail, nil
+	if l.tail == nil {
+		l.head = it
+	} else {
+		l.tail.next = it
+	}
+	l.tail = it
+	l.count++
+}
+
+func (l *liveList) remove(it *Item) {
+	if it.previous == nil {
+		l.head = it.next
+	} else {
+		it.previous.next = it.next
+	}
+	if it.next == nil {
+		l.tail = it.previous
+	} else {
+		it.next.previous = it.previous
+	}
+	it.previous, it.next = nil, nil
+	l.count--
+}
+
+// admit takes a new delivery in.
+func (m *Machine) admit(it *Item) {
+	m.arrivals++
+	m.counts.Deliveries++
+	l := m.lanes[it.Lane.ID]
+	if m.end.stopping || l == nil || l.epoch != it.Lane.Epoch || l.revoking {
+		return // unsettled: it comes again, to whoever owns the lane then
+	}
+	it.state = state{arrival: m.arrivals, lane: l, as: AsApplied}
+	if m.config.OneAttempt && it.Before > 0 {
+		it.attempts = it.Before
+	}
+	if it.Refused != "" {
+		it.as, it.reason, it.alone = AsParked, it.Refused, true
+	}
+	m.live.add(it)
+	m.bytes += int64(it.Size)
+	l.items++
+	m.assign(it)
+	if it.Refused != "" && m.config.OnRefused == ThenHalt {
+		it.place = queued
+		m.halt(it)
+		return
+	}
+	if carrier := m.carriers[it.Identity]; carrier != nil && m.tracked(it) {
+		m.ride(it, carrier)
+		return
+	}
+	m.carry(it)
+	m.enqueue(it)
+}
+
+// tracked reports whether copies of the item ride together.
+func (m *Machine) tracked(it *Item) bool { return !m.config.Unmarked || it.Refused != "" }
+
+func (m *Machine) carry(it *Item) {
+	it.carrier = nil
+	if m.tracked(it) {
+		m.carriers[it.Identity] = it
+	}
+}
+
+// ride lets a copy wait for the first one (case 4). A rider whose carrier is in
+// another lane or epoch keeps its place: its lane waits.
+func (m *Machine) ride(it, carrier *Item) {
+	it.place, it.carrier = riding, carrier
+	carrier.riders = append(carrier.riders, it)
+	if it.lane != carrier.lane {
+		m.block(it)
+	}
+}
+
+// promote makes the first of the riders that may still run the carrier, at its
+// own number.
+func (m *Machine) promote(riders []*Item) {
+	var first *Item
+	for _, it := range riders {
+		it.carrier, it.counted = nil, false
+		m.unblock(it)
+		switch {
+		case m.end.stopping || it.lane.left || it.lane.revoking:
+			m.leave(it)
+		case first == nil:
+			first = it
+			m.carry(it)
+			m.enqueue(it)
+		default:
+			m.ride(it, first)
+		}
+	}
+}
+
+// leave takes an item out for good. What rides on it is promoted.
+func (m *Machine) leave(it *Item) {
+	if it.place == gone {
+		return
+	}
+	m.unblock(it)
+	if it.carrier != nil {
+		it.carrier.riders = without(it.carrier.riders, it)
+		it.carrier = nil
+	}
+	it.place = gone
+	m.live.remove(it)
+	m.bytes -= int64(it.Size)
+	it.lane.items--
+	m.unassign(it.lane)
+	m.fetch.active = m.now
+	m.uncarry(it)
+}
+
+// uncarry ends an item's being the carrier of its identity.
+func (m *Machine) uncarry(it *Item) {
+	riders := it.riders
+	it.riders = nil
+	if m.carriers[it.Identity] == it {
+		delete(m.carriers, it.Identity)
+	}
+	m.promote(riders)
+}
+
+// shed drops the riders of lanes that are being left: their carrier does not
+// end yet, and nobody may wait for it.
+func (m *Machine) shed(carrier *Item) {
+	for i := 0; i < len(carrier.riders); {
+		if r := carrier.riders[i]; r.lane.revoking || r.lane.left {
+			m.leave(r)
+			continue
+		}
+		i++
+	}
+}
+
+func without(items []*Item, it *Item) []*Item {
+	for i := range items {
+		if items[i] == it {
+			return append(items[:i:i], items[i+1:]...)
+		}
+	}
+	return items
+}
+
+// hold keeps an item in memory until a moment, its lane behind it.
+func (m *Machine) hold(it *Item, until Time) {
+	m.shed(it)
+	it.place, it.until, it.alone = held, until, true
+	heap.Push(&m.held, it)
+	m.block(it)
+}
+
+// releaseHeld queues what has waited long enough.
+func (m *Machine) releaseHeld() {
+	for len(m.held) > 0 {
+		it := m.held[0]
+		if it.place == held && it.until > m.now {
+			return
+		}
+		heap.Pop(&m.held)
+		if it.place == held {
+			m.unblock(it)
+			m.enqueue(it)
+		}
+	}
+}
+
+// heldHeap orders held items by moment, then arrival. What has left its place
+// stays until its moment comes.
+type heldHeap []*Item
+
+func (h heldHeap) Len() int { return len(h) }
+func (h heldHeap) Less(i, j int) bool {
+	if h[i].until != h[j].until {
+		return h[i].until < h[j].until
+	}
+	return h[i].arrival < h[j].arrival
+}
+func (h heldHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *heldHeap) Push(x any)   { *h = append(*h, x.(*Item)) }
+func (h *heldHeap) Pop() any {
+	old := *h
+	it := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	return it
+}

@@ -1,0 +1,83 @@
+package machine
+
+// settleState is what the broker is still to be told.
+type settleState struct {
+	now      []Settlement // goes out with this step
+	again    []Settlement // was not carried out and waits for until
+	until    Time
+	failures int // in a row
+}
+
+// settle ends a delivery. What is counted here has happened in the store.
+func (m *Machine) settle(it *Item, s Settlement) {
+	m.count(s.Ending)
+	s.Item = it
+	it.place = settling
+	it.ending = s.Ending
+	if it.lane.left {
+		m.leave(it)
+		return
+	}
+	m.settles.now = append(m.settles.now, s)
+}
+
+func (m *Machine) count(e Ending) {
+	switch e {
+	case EndApplied:
+		m.counts.Applied++
+	case EndDuplicate:
+		m.counts.Duplicates++
+	case EndConflict:
+		m.counts.Conflicts++
+	case EndParked:
+		m.counts.Parked++
+	case EndDeadLettered:
+		m.counts.DeadLettered++
+	case EndDiscarded:
+		m.counts.Discarded++
+	}
+}
+
+func (m *Machine) flushSettle() {
+	if len(m.settles.now) == 0 {
+		return
+	}
+	m.do(&Settle{Items: m.settles.now})
+	m.settles.now = nil
+}
+
+// settled lets go of what the broker was told.
+func (m *Machine) settled(e Settled) {
+	left := e.Left
+	for i, s := range e.Settle.Items {
+		if len(left) > 0 && left[0] == i {
+			left = left[1:]
+			if !s.Item.lane.left {
+				s.Again = true
+				m.settles.again = append(m.settles.again, s)
+				continue
+			}
+		}
+		m.leave(s.Item)
+	}
+	if len(e.Left) == 0 {
+		m.settles.failures = 0
+		return
+	}
+	m.settles.until = m.now + m.jitter(m.config.BackoffFirst, m.config.BackoffMost, m.settles.failures)
+	m.settles.failures++
+}
+
+func (m *Machine) retrySettle() {
+	if len(m.settles.again) == 0 || m.settles.until > m.now {
+		return
+	}
+	for _, s := range m.settles.again {
+		if s.Item.lane.left {
+			m.leave(s.Item)
+			continue
+		}
+		m.settles.now = append(m.settles.now, s)
+	}
+	m.settles.again = nil
+}

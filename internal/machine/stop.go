@@ -1,0 +1,135 @@
+package machine
+
+// endState is how the machine comes to its end.
+type endState struct {
+	stopping bool
+	done     bool
+	idle     bool
+	at       Time // the drain's deadline
+	halted   *Item
+	reason   string
+	err      error
+}
+
+// stop drains (case 10): no more is fetched, what has not begun is dropped,
+// handlers that run may finish, what is done is committed and settled.
+func (m *Machine) stop() {
+	if m.end.stopping {
+		return
+	}
+	m.end.stopping = true
+	m.end.at = m.now + m.config.Drain
+	if m.fetch.under && !m.fetch.canceled {
+		m.fetch.canceled = true
+		m.do(CancelFetch{})
+	}
+	m.dropIdle(func(*Item) bool { return true })
+	for i := range m.workers {
+		if f := m.workers[i].flight; f != nil {
+			m.stopRun(f)
+		}
+	}
+}
+
+// halt ends the consumer because of a message, which stays unsettled.
+func (m *Machine) halt(it *Item) {
+	if m.end.halted == nil {
+		m.end.halted, m.end.reason, m.end.err = it, it.reason, it.last
+	}
+	m.counts.Failed++
+	m.leave(it)
+	m.stop()
+}
+
+// finish says Done once nothing is left to do, or the deadline has passed.
+func (m *Machine) finish() {
+	if m.end.done {
+		return
+	}
+	empty := m.live.count == 0 && !m.flying()
+	switch {
+	case m.end.stopping && empty && !m.fetch.under:
+		m.done()
+	case m.end.stopping && m.now >= m.end.at:
+		m.cutOff()
+		m.done()
+	case m.end.stopping || !empty:
+	case m.fetch.over && !m.fetch.under:
+		m.end.idle = true
+		m.done()
+	case m.config.IdleExit > 0 && m.now >= m.idleAt():
+		m.end.idle = true
+		m.stop()
+		m.finish()
+	}
+}
+
+func (m *Machine) idleAt() Time { return m.fetch.active + m.config.IdleExit }
+
+func (m *Machine) done() {
+	m.end.done = true
+	m.do(Done{Halted: m.end.halted != nil, Item: m.end.halted, Reason: m.end.reason, Err: m.end.err, Idle: m.end.idle})
+}
+
+// cutOff leaves what did not end within the drain: handlers are cancelled and
+// their connections cut. A commit in flight is neither awaited nor settled.
+func (m *Machine) cutOff() {
+	for i := range m.workers {
+		if f := m.workers[i].flight; f != nil && f.running {
+			m.do(StopRun{Flight: f, Abort: true})
+			m.do(Kill{Flight: f})
+		}
+	}
+}
+
+func (m *Machine) flying() bool {
+	for i := range m.workers {
+		if m.workers[i].flight != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// setWake asks for a Timer at the next moment at which something can be done.
+func (m *Machine) setWake() {
+	if m.end.done {
+		return
+	}
+	at := m.nextMoment()
+	if at == 0 || at == m.wake {
+		return
+	}
+	m.wake = at
+	m.do(Wake{At: at})
+}
+
+func (m *Machine) nextMoment() Time {
+	var at Time
+	consider := func(t Time) {
+		if t > m.now && (at == 0 || t < at) {
+			at = t
+		}
+	}
+	if len(m.held) > 0 {
+		consider(m.held[0].until)
+	}
+	for i := range m.workers {
+		consider(m.workers[i].until)
+	}
+	if m.store.down {
+		consider(m.store.until)
+	}
+	if !m.fetch.under {
+		consider(m.fetch.until)
+	}
+	if len(m.settles.again) > 0 {
+		consider(m.settles.until)
+	}
+	if m.end.stopping {
+		consider(m.end.at)
+	} else if m.config.IdleExit > 0 && m.live.count == 0 {
+		consider(m.idleAt())
+	}
+	return at
+}
