@@ -1,2 +1,239 @@
-// Package policy reads Semel's policy file.
+// Package policy reads Semel's policy file: which consumers there are, where
+// their messages come from, and what each does with them.
+//
+// Reading is strict. Every fault of a file is found before anything is opened,
+// and all are reported at once, each with its place, its reason and a remedy:
+// the shape, the values, the references between parts, and combinations that
+// would lose a message or double an effect. A key that Semel will have and has
+// not yet is refused as such, never ignored.
+//
+// All that is known of a key stands in one table (see keys_*.go): its type,
+// default, range and text. The parser, the JSON Schema and the reference in
+// docs/policy.md come from it.
 package policy
+
+import (
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/semel-go/semel"
+)
+
+// Policy is a policy file without faults. Its parts are in the file's order.
+type Policy struct {
+	// File is the name the policy was read under; Dir the folder that its
+	// relative paths start from.
+	File, Dir string
+	Stores    []*Store
+	Sources   []*Source
+	Consumers []*Consumer
+	// Warnings are about what is allowed and probably not meant.
+	Warnings []Fault
+
+	positions map[string]position
+}
+
+// Store is a database with Semel's tables.
+type Store struct {
+	Name string
+	// SQLite is set: it is the only kind there is yet.
+	SQLite *SQLite
+	// Migrate says that run may create and change Semel's tables.
+	Migrate bool
+	// Setup is a file of the user's own statements to run once, or empty.
+	// Its path is resolved.
+	Setup string
+}
+
+// SQLite is a store in a SQLite file.
+type SQLite struct {
+	// Path is of the database file, resolved.
+	Path string
+	// Prefix begins the names of Semel's tables.
+	Prefix string
+}
+
+// Source is where messages come from.
+type Source struct {
+	Name string
+	// File is set: it is the only kind there is yet.
+	File *File
+}
+
+// File is a source of lines.
+type File struct {
+	// Path is resolved; Stdin for standard input.
+	Path string
+	// Format is "cloudevents", "envelope" or "json".
+	Format string
+	// Follow waits for more at the end of the file.
+	Follow bool
+	// MaxLine is the longest line in bytes that is read as a message.
+	MaxLine int64
+}
+
+// Stdin is the path that means standard input.
+const Stdin = "-"
+
+// Consumer is a named handler with its policy.
+type Consumer struct {
+	Name string
+	// From and Store name a source and a store that exist; see Policy.Source
+	// and Policy.Store.
+	From, Store   string
+	Strategy      Strategy
+	Identity      Identity
+	Fingerprint   Fingerprint
+	OnConflict    semel.Then
+	OnBadIdentity semel.Then
+	OnUnmet       semel.Then
+	Lanes         semel.LaneMode
+	Timeout       time.Duration
+	Workers       int
+	Batch         semel.BatchLimits
+	Hold          time.Duration
+	MaxUnsettled  semel.Bound
+	Drain         time.Duration
+	Handler       Handler
+	Retry         semel.RetryPolicy
+
+	onParked, onStoreDown, retention string
+}
+
+// Strategy says what makes the effect happen once.
+type Strategy struct {
+	// Marker: a marker commits with the effect.
+	Marker bool
+	// Natural is set when the effect is idempotent by nature.
+	Natural *Natural
+	// BusinessKey is set when a unique constraint of the effect decides,
+	// alone or beside the marker.
+	BusinessKey *BusinessKey
+}
+
+// Natural says why late copies do no harm. One of the two is set.
+type Natural struct {
+	// Order is "irrelevant".
+	Order string
+	// Because is a reason in the author's words.
+	Because string
+}
+
+// BusinessKey is a unique constraint that decides what is a duplicate.
+type BusinessKey struct {
+	// Constraint is its name as the database reports it; on SQLite
+	// "table.column", several joined by ", ".
+	Constraint string
+}
+
+// Identity says where a message's identity is found.
+type Identity struct {
+	// ID are the selectors of the id; several make a business key.
+	ID []string
+	// Source is the selector of the producer's name, or empty.
+	Source string
+}
+
+// Fingerprint says how content is recognised.
+type Fingerprint struct {
+	// None: not at all.
+	None bool
+	// Selectors name the parts that make the content; none means the body.
+	Selectors []string
+}
+
+// Handler is what a consumer does with a message.
+type Handler struct {
+	// SQL is set: it is the only kind there is yet.
+	SQL *SQL
+}
+
+// SQL is a handler of statements.
+type SQL struct {
+	// Params are the named parameters, in the file's order.
+	Params []Param
+	// Statements run in this order in the message's transaction.
+	Statements []Statement
+}
+
+// Param binds the value at a selector to a name.
+type Param struct{ Name, Selector string }
+
+// Statement is one SQL statement.
+type Statement struct {
+	SQL string
+	// Rows, when not nil, is how many rows it must change.
+	Rows *int64
+	// Otherwise is "park", "discard" or "fail": what becomes of a message
+	// whose statement changed another number.
+	Otherwise string
+}
+
+// Load reads the policy file at path. env reads the environment, as
+// os.LookupEnv does. The policy is nil if there are faults; they are sorted by
+// their place.
+func Load(path string, env func(string) (string, bool)) (*Policy, []Fault) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, []Fault{{File: path, Line: 1, Column: 1, Kind: Unreadable, Reason: readReason(err),
+			Remedy: "name a readable policy file with --config"}}
+	}
+	return Parse(path, data, env)
+}
+
+// Parse is Load for a text that is at hand. Relative paths in it start from
+// the folder of name.
+func Parse(name string, data []byte, env func(string) (string, bool)) (*Policy, []Fault) {
+	p := &Policy{File: name, Dir: filepath.Dir(name)}
+	d := &decoder{file: name, dir: p.Dir, env: env, positions: map[string]position{}}
+	if root := d.document(data); root != nil {
+		if read, ok := rootShape().read(d, place{node: root}); ok {
+			p.Stores, p.Sources, p.Consumers = read.Stores, read.Sources, read.Consumers
+		}
+		check(d, p)
+	}
+	faults, warnings := d.sorted()
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	p.Warnings, p.positions = warnings, d.positions
+	return p, nil
+}
+
+// Store returns the store of this name, nil if there is none.
+func (p *Policy) Store(name string) *Store {
+	for _, s := range p.Stores {
+		if s.Name == name {
+			return s
+		}
+	}
+	return nil
+}
+
+// Source returns the source of this name, nil if there is none.
+func (p *Policy) Source(name string) *Source {
+	for _, s := range p.Sources {
+		if s.Name == name {
+			return s
+		}
+	}
+	return nil
+}
+
+// Consumer returns the consumer of this name, nil if there is none.
+func (p *Policy) Consumer(name string) *Consumer {
+	for _, c := range p.Consumers {
+		if c.Name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// Fault makes a fault at a path of the policy ("stores.shop.sqlite.path"), for
+// what is found only later, when files and databases are opened.
+func (p *Policy) Fault(path, reason, remedy string) Fault {
+	at := nearest(p.positions, path)
+	return Fault{File: p.File, Line: at.line, Column: at.column, Path: path, Reason: reason, Remedy: remedy}
+}

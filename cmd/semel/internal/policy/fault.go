@@ -1,0 +1,106 @@
+package policy
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+)
+
+// FaultKind says what sort of fault it is.
+type FaultKind uint8
+
+// The kinds of faults.
+const (
+	// Invalid: the policy is wrong.
+	Invalid FaultKind = iota
+	// NotYet: the policy asks for something known that is not available yet.
+	NotYet
+	// Unreadable: the file cannot be read.
+	Unreadable
+	// Warning: allowed and probably not meant. It refuses nothing.
+	Warning
+)
+
+// Fault is one thing that is wrong with a policy. It never carries the value
+// of an environment variable.
+type Fault struct {
+	File         string
+	Line, Column int
+	Kind         FaultKind
+	// Path is the key's, as "consumers.billing.retry.most"; empty for the
+	// whole file.
+	Path string
+	// Reason says what is wrong, Remedy what to do.
+	Reason, Remedy string
+}
+
+// String is the fault as compilers print theirs, on one line.
+func (f Fault) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s:%d:%d: ", f.File, f.Line, f.Column)
+	if f.Kind == Warning {
+		b.WriteString("warning: ")
+	}
+	if f.Path != "" {
+		b.WriteString(f.Path + ": ")
+	}
+	b.WriteString(f.Reason)
+	if f.Remedy != "" {
+		b.WriteString("; " + f.Remedy)
+	}
+	return strings.Join(strings.FieldsFunc(b.String(), isBreak), " ")
+}
+
+func (f Fault) Error() string { return f.String() }
+
+func isBreak(r rune) bool { return r == '\n' || r == '\r' }
+
+type position struct{ line, column int }
+
+// nearest is the position of path, or of the nearest part above it.
+func nearest(positions map[string]position, path string) position {
+	for {
+		if at, ok := positions[path]; ok {
+			return at
+		}
+		cut := strings.LastIndexAny(path, ".[")
+		if cut < 0 {
+			return position{1, 1}
+		}
+		path = path[:cut]
+	}
+}
+
+func comparePlaces(a, b Fault) int {
+	return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column),
+		cmp.Compare(a.Path, b.Path), cmp.Compare(a.Reason, b.Reason))
+}
+
+// sorted returns faults and warnings by place, each once: an alias makes the
+// same place fail several times.
+func (d *decoder) sorted() (faults, warnings []Fault) {
+	for _, f := range d.faults {
+		if f.Kind == Warning {
+			warnings = append(warnings, f)
+		} else {
+			faults = append(faults, f)
+		}
+	}
+	slices.SortFunc(faults, comparePlaces)
+	slices.SortFunc(warnings, comparePlaces)
+	return slices.Compact(faults), slices.Compact(warnings)
+}
+
+func readReason(err error) string {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "there is no such file"
+	case errors.Is(err, fs.ErrPermission):
+		return "there is no permission to read the file"
+	default:
+		return "the file cannot be read: " + err.Error()
+	}
+}

@@ -1,0 +1,154 @@
+package policy
+
+import (
+	"time"
+
+	"github.com/semel-go/semel"
+)
+
+// The table of a consumer's keys, in the order of the reference.
+
+func consumerShape() object[Consumer] {
+	var all []field[Consumer]
+	all = append(all, originKeys()...)
+	all = append(all, identityKeys()...)
+	all = append(all, endingKeys()...)
+	all = append(all, paceKeys()...)
+	all = append(all, effectKeys()...)
+	all = append(all, laterKeys()...)
+	return object[Consumer]{fields: all}
+}
+
+func originKeys() []field[Consumer] {
+	return []field[Consumer]{
+		key(meta{name: "from", required: true, doc: "The name of the source it reads."},
+			word{what: "the name of a source"}, func(c *Consumer) *string { return &c.From }),
+		key(meta{name: "store", required: true, doc: "The name of the store that keeps its markers and takes its effects, in one transaction."},
+			word{what: "the name of a store"}, func(c *Consumer) *string { return &c.Store }),
+		key(meta{name: "strategy", def: "marker", doc: "What makes the effect happen once."},
+			strategyShape(), func(c *Consumer) *Strategy { return &c.Strategy }),
+	}
+}
+
+func identityKeys() []field[Consumer] {
+	return []field[Consumer]{
+		key(meta{name: "identity", doc: "Where the producer's identity of a message is found. Required unless the strategy is `natural`. Coordinates of the broker are refused: redelivery and replay change them."},
+			identityShape(), func(c *Consumer) *Identity { return &c.Identity }),
+		key(meta{name: "fingerprint", def: "body", doc: "What of a message is its content, to recognise other content under the same identity: `body` (canonical JSON), `none`, or selectors."},
+			fingerprintShape{}, func(c *Consumer) *Fingerprint { return &c.Fingerprint }),
+		key(meta{name: "on_conflict", def: "park", doc: "What becomes of a message whose identity was used with other content. `accept_first` settles it, counted apart."},
+			endings(park(), halt(), option[semel.Then]{word: "accept_first", value: semel.ThenAcceptFirst}),
+			func(c *Consumer) *semel.Then { return &c.OnConflict }),
+		key(meta{name: "on_bad_identity", def: "park", doc: "What becomes of a message without a usable identity. It is never processed and never dropped."},
+			endings(park(), halt()), func(c *Consumer) *semel.Then { return &c.OnBadIdentity }),
+	}
+}
+
+func endingKeys() []field[Consumer] {
+	return []field[Consumer]{
+		key(meta{name: "on_unmet", def: "park", doc: "What becomes of a message whose guarded effect met no row and whose statement does not say."},
+			endings(park(), option[semel.Then]{word: "discard", value: semel.ThenDiscard}, option[semel.Then]{word: "retry", value: semel.ThenRetry}),
+			func(c *Consumer) *semel.Then { return &c.OnUnmet }),
+		key(meta{name: "on_parked", def: "skip", doc: "Whether later messages of the lane go on when one is parked."},
+			notYetAvailable(words("skip"), "block"), func(c *Consumer) *string { return &c.onParked }),
+		key(meta{name: "on_store_down", def: "pause", doc: "What happens while the store cannot work: `pause` fetches nothing and settles nothing. Going on without it will have to be declared, for naturally idempotent effects only."},
+			notYetAvailable(words("pause"), "apply"), func(c *Consumer) *string { return &c.onStoreDown }),
+		group(meta{name: "retry", doc: "When a failed message is tried again, and what then. Waits are random, up to `first`, doubling to `most`."},
+			retryShape(), func(c *Consumer) *semel.RetryPolicy { return &c.Retry }),
+	}
+}
+
+func paceKeys() []field[Consumer] {
+	return []field[Consumer]{
+		key(meta{name: "lanes", def: "partition", doc: "What keeps its order: `partition` the messages of a partition or file; `none` nothing."},
+			notYetAvailable(choice[semel.LaneMode]{options: []option[semel.LaneMode]{
+				{word: "partition", value: semel.LanesPartition}, {word: "none", value: semel.LanesNone}}}, "key"),
+			func(c *Consumer) *semel.LaneMode { return &c.Lanes }),
+		key(meta{name: "workers", def: "8", doc: "How many batches run at once."},
+			count{least: 1, most: 1024}, func(c *Consumer) *int { return &c.Workers }),
+		group(meta{name: "batch", doc: "The bounds of one transaction. A batch never waits to fill."},
+			batchShape(), func(c *Consumer) *semel.BatchLimits { return &c.Batch }),
+		key(meta{name: "timeout", def: "30s", doc: "The longest a handler may run for one message."},
+			span{least: time.Millisecond, most: day}, func(c *Consumer) *time.Duration { return &c.Timeout }),
+		key(meta{name: "hold", def: "10s", doc: "The longest wait that is kept in memory."},
+			span{least: time.Millisecond, most: 10 * time.Minute}, func(c *Consumer) *time.Duration { return &c.Hold }),
+		group(meta{name: "max_unsettled", doc: "The most that is fetched and not settled."},
+			boundShape(), func(c *Consumer) *semel.Bound { return &c.MaxUnsettled }),
+		key(meta{name: "drain", def: "20s", doc: "How long a stop waits for running handlers."},
+			span{least: 0, most: time.Hour}, func(c *Consumer) *time.Duration { return &c.Drain }),
+		key(meta{name: "retention", def: "forever", doc: "How long markers are kept. Nothing removes them yet, so `forever` is all there is."},
+			retentionShape{}, func(c *Consumer) *string { return &c.retention }),
+	}
+}
+
+func effectKeys() []field[Consumer] {
+	return []field[Consumer]{
+		key(meta{name: "handler", required: true, doc: "What is done with a message."},
+			handlerShape(), func(c *Consumer) *Handler { return &c.Handler }),
+	}
+}
+
+// laterKeys are known and not yet available.
+func laterKeys() []field[Consumer] {
+	return []field[Consumer]{
+		later[Consumer]("settle", "Whether the broker is settled `after_effect` or `after_receipt`."),
+		later[Consumer]("version", "The version guard: stream, number, on_gap, gap_deadline, missing."),
+		later[Consumer]("inbox", "The options of the inbox."),
+		later[Consumer]("lease", "The options of leased keys."),
+		later[Consumer]("dead_letter", "Where dead letters go."),
+		later[Consumer]("replay", "Whether messages may be replayed, and with which effects."),
+		later[Consumer]("alerts", "The alerts of this consumer."),
+		later[Consumer]("effect", "What kind of business effect this is."),
+		later[Consumer]("table", "An existing table of processed messages to adopt."),
+		later[Consumer]("handlers", "Handlers by message type and schema version."),
+		later[Consumer]("steps", "Named steps of a message, each completed with its effect."),
+		later[Consumer]("intents", "Durable orders to do effects outside the database."),
+		later[Consumer]("outputs", "Identities of what the consumer sends."),
+		later[Consumer]("provider_key", "The idempotency key passed to a provider, and its window."),
+		later[Consumer]("backstop", "Alert when a second guard catches a doubled effect."),
+		later[Consumer]("on_late", "What becomes of a message older than what retention covers."),
+		later[Consumer]("on_duplicate", "Whether a duplicate returns the recorded result."),
+		later[Consumer]("start", "Where to begin in a source that was consumed before."),
+		later[Consumer]("rate", "The most messages a second."),
+		later[Consumer]("serial", "One message at a time after consecutive failures."),
+	}
+}
+
+func park() option[semel.Then] { return option[semel.Then]{word: "park", value: semel.ThenPark} }
+func halt() option[semel.Then] { return option[semel.Then]{word: "halt", value: semel.ThenHalt} }
+
+// endings is a choice among endings; dead letters come later.
+func endings(options ...option[semel.Then]) choice[semel.Then] {
+	return notYetAvailable(choice[semel.Then]{options: options}, "dead_letter")
+}
+
+func retryShape() object[semel.RetryPolicy] {
+	return object[semel.RetryPolicy]{fields: []field[semel.RetryPolicy]{
+		key(meta{name: "attempts", def: "10", doc: "How often a handler runs at most."},
+			count{least: 1, most: 1_000_000}, func(r *semel.RetryPolicy) *int { return &r.Attempts }),
+		key(meta{name: "first", def: "1s", doc: "The upper end of the first wait."},
+			span{least: time.Millisecond, most: day}, func(r *semel.RetryPolicy) *time.Duration { return &r.First }),
+		key(meta{name: "most", doc: "The upper end of every wait. At most `hold`, which is the default."},
+			span{least: time.Millisecond, most: day}, func(r *semel.RetryPolicy) *time.Duration { return &r.Most }),
+		key(meta{name: "then", def: "park", doc: "What becomes of a message whose attempts are exhausted."},
+			endings(park(), halt()), func(r *semel.RetryPolicy) *semel.Then { return &r.Then }),
+	}}
+}
+
+func batchShape() object[semel.BatchLimits] {
+	return object[semel.BatchLimits]{fields: []field[semel.BatchLimits]{
+		key(meta{name: "most", def: "500", doc: "The most messages of a transaction."},
+			count{least: 1, most: 10_000}, func(b *semel.BatchLimits) *int { return &b.Most }),
+		key(meta{name: "time", def: "50ms", doc: "How long handlers of one batch may run before it commits."},
+			span{least: time.Millisecond, most: time.Minute}, func(b *semel.BatchLimits) *time.Duration { return &b.Time }),
+	}}
+}
+
+func boundShape() object[semel.Bound] {
+	return object[semel.Bound]{fields: []field[semel.Bound]{
+		key(meta{name: "messages", def: "10000", doc: "The most messages."},
+			count{least: 1, most: 10_000_000}, func(b *semel.Bound) *int { return &b.Messages }),
+		key(meta{name: "bytes", def: "64MiB", doc: "The most bytes; one message may go beyond."},
+			size{least: 1 << 10, most: 1 << 40}, func(b *semel.Bound) *int64 { return &b.Bytes }),
+	}}
+}

@@ -1,0 +1,104 @@
+package policy
+
+import (
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// The tables of strategy, identity and fingerprint.
+
+func strategyShape() object[Strategy] {
+	return object[Strategy]{
+		short: strategyWord(),
+		fields: []field[Strategy]{
+			key(meta{name: "marker", doc: "A marker commits with the effect."},
+				flag{}, func(s *Strategy) *bool { return &s.Marker }),
+			key(meta{name: "natural", doc: "The effect is idempotent by nature; no marker is written. Says why late copies do no harm."},
+				pointer[Natural]{naturalShape()}, func(s *Strategy) **Natural { return &s.Natural }),
+			key(meta{name: "business_key", doc: "A unique constraint of the effect decides: its violation is a duplicate, any other an error. Alone or beside the marker."},
+				pointer[BusinessKey]{businessKeyShape()}, func(s *Strategy) **BusinessKey { return &s.BusinessKey }),
+			later[Strategy]("inbox", "A durable receipt, and a worker that applies the effect."),
+			later[Strategy]("version", "A guard on the version of the aggregate."),
+			later[Strategy]("lease", "Claims with lease and fencing token, for effects elsewhere."),
+		}}
+}
+
+func strategyWord() choice[Strategy] {
+	return notYetAvailable(choice[Strategy]{options: []option[Strategy]{
+		{word: "marker", value: Strategy{Marker: true}},
+		{word: "natural", reason: "natural does not say why late copies do no harm",
+			remedy: "write strategy: {natural: {order: irrelevant}}, or natural: {because: \"…\"}"},
+		{word: "business_key", reason: "business_key does not name its constraint",
+			remedy: "write strategy: {business_key: {constraint: \"payments.id\"}}"},
+	}}, "inbox", "version", "lease")
+}
+
+func naturalShape() object[Natural] {
+	return object[Natural]{
+		oneOf: []string{"order", "because"},
+		fields: []field[Natural]{
+			key(meta{name: "order", doc: "Copies and reordering change nothing."},
+				words("irrelevant"), func(n *Natural) *string { return &n.Order }),
+			key(meta{name: "because", doc: "The reason in your words, as \"version guard in the statement\"."},
+				word{what: "a reason"}, func(n *Natural) *string { return &n.Because }),
+		}}
+}
+
+func businessKeyShape() object[BusinessKey] {
+	return object[BusinessKey]{fields: []field[BusinessKey]{
+		key(meta{name: "constraint", required: true, doc: "The unique constraint as the database reports it; on SQLite `table.column`, several joined by \", \"."},
+			word{what: "the name of a constraint"}, func(b *BusinessKey) *string { return &b.Constraint }),
+	}}
+}
+
+func identityShape() object[Identity] {
+	return object[Identity]{fields: []field[Identity]{
+		key(meta{name: "id", required: true, doc: "The selector of the id; a list makes a business key of several fields."},
+			list[string]{item: selector(badIDSelector), single: true}, func(i *Identity) *[]string { return &i.ID }),
+		key(meta{name: "source", doc: "The selector of the producer's name. Two sources never hide each other's messages."},
+			selector(badIDSelector), func(i *Identity) *string { return &i.Source }),
+		later[Identity]("former", "A former identity that is marked too, while it changes."),
+		later[Identity]("broker", "The broker's own id, for producers that send nothing: `redelivery_only`."),
+	}}
+}
+
+// fingerprintShape is body, none or selectors.
+type fingerprintShape struct{ leaf }
+
+func (s fingerprintShape) read(d *decoder, p place) (Fingerprint, bool) {
+	n := p.value()
+	if n.Kind == yaml.ScalarNode && (n.Value == "body" || n.Value == "none") {
+		return Fingerprint{None: n.Value == "none"}, true
+	}
+	if n.Kind == yaml.ScalarNode && !strings.Contains(n.Value, ":") {
+		d.fault(p, p.shown(n.Value)+" is not "+s.words(), "write body, none, or a list of selectors")
+		return Fingerprint{}, false
+	}
+	all, ok := s.selectors().read(d, p)
+	return Fingerprint{Selectors: all}, ok
+}
+
+func (fingerprintShape) selectors() list[string] {
+	return list[string]{item: selector(badContentSelector), single: true}
+}
+
+func (fingerprintShape) words() string { return "body, none, a selector or a list of selectors" }
+
+// retentionShape is forever; durations come with the reaper.
+type retentionShape struct{ leaf }
+
+func (s retentionShape) read(d *decoder, p place) (string, bool) {
+	text, ok := d.text(&p, s.words())
+	if !ok || text == "forever" {
+		return text, ok
+	}
+	if _, isSpan := parseSpan(text); isSpan {
+		d.notYet(p, "a duration")
+	} else {
+		d.fault(p, p.shown(text)+" is not "+s.words(), "write forever")
+	}
+	return "", false
+}
+
+func (retentionShape) words() string { return "forever" }

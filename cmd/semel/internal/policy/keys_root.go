@@ -1,0 +1,110 @@
+package policy
+
+// The table of every key of a policy begins here: the whole file, stores and
+// sources. keys_consumer.go goes on. To add a key, add one line to a table and
+// a field to the type it goes to; a key that is not built yet is a line with
+// later. Parser, JSON Schema and reference follow.
+
+// root is the whole file.
+type root struct {
+	Version   int
+	Stores    []*Store
+	Sources   []*Source
+	Consumers []*Consumer
+}
+
+func rootShape() object[root] {
+	return object[root]{fields: []field[root]{
+		key(meta{name: "version", required: true, doc: "The version of this format: 1."},
+			count{least: 1, most: 1}, func(r *root) *int { return &r.Version }),
+		key(meta{name: "stores", required: true, doc: "The databases that keep Semel's records, by name."},
+			named[Store]{what: "store", item: storeShape(), set: func(s *Store, name string) { s.Name = name }},
+			func(r *root) *[]*Store { return &r.Stores }),
+		key(meta{name: "sources", required: true, doc: "Where messages come from, by name."},
+			named[Source]{what: "source", item: sourceShape(), set: func(s *Source, name string) { s.Name = name }},
+			func(r *root) *[]*Source { return &r.Sources }),
+		key(meta{name: "consumers", required: true, doc: "The consumers, by name. The name scopes every record that a consumer owns: under another name every message is new."},
+			named[Consumer]{what: "consumer", item: consumerShape(), set: func(c *Consumer, name string) { c.Name = name }},
+			func(r *root) *[]*Consumer { return &r.Consumers }),
+	}}
+}
+
+func storeShape() object[Store] {
+	return object[Store]{
+		oneOf: []string{"sqlite", "postgres", "mysql", "redis", "dynamodb"},
+		fields: []field[Store]{
+			key(meta{name: "sqlite", doc: "A SQLite file."},
+				pointer[SQLite]{sqliteShape()}, func(s *Store) **SQLite { return &s.SQLite }),
+			later[Store]("postgres", "A PostgreSQL database: url, schema, prefix."),
+			later[Store]("mysql", "A MySQL or MariaDB database."),
+			later[Store]("redis", "A Redis server, for leased keys."),
+			later[Store]("dynamodb", "A DynamoDB table."),
+			key(meta{name: "migrate", def: "false", doc: "Let `semel run` create and change Semel's tables. Without it, missing tables are an error that names the command."},
+				flag{}, func(s *Store) *bool { return &s.Migrate }),
+			key(meta{name: "setup", doc: "A file of your own SQL statements, run once after the migration and recorded by its hash."},
+				path{word: word{what: "a path"}}, func(s *Store) *string { return &s.Setup }),
+			later[Store]("table", "An existing table of processed messages to adopt."),
+		}}
+}
+
+func sqliteShape() object[SQLite] {
+	return object[SQLite]{fields: []field[SQLite]{
+		key(meta{name: "path", required: true, doc: "The database file, made if it is missing. Relative to the policy file."},
+			path{word: word{what: "a path"}}, func(s *SQLite) *string { return &s.Path }),
+		key(meta{name: "prefix", def: "semel_", doc: "What the names of Semel's tables begin with."},
+			word{what: "a table prefix", check: badPrefix}, func(s *SQLite) *string { return &s.Prefix }),
+	}}
+}
+
+func badPrefix(s string) (reason, remedy string) {
+	if badName(s) == "" && isVariable(s) && len(s) <= 40 {
+		return "", ""
+	}
+	return "this cannot begin a table's name", "use letters, digits and '_', at most 40 of them, not a digit first"
+}
+
+func sourceShape() object[Source] {
+	return object[Source]{
+		oneOf: []string{"file", "kafka", "rabbitmq", "nats", "sqs", "redis_streams", "webhook", "table"},
+		fields: []field[Source]{
+			key(meta{name: "file", doc: "Lines of a file or of standard input, one message a line."},
+				pointer[File]{fileShape()}, func(s *Source) **File { return &s.File }),
+			later[Source]("kafka", "Topics of a Kafka cluster: brokers, topics, group."),
+			later[Source]("rabbitmq", "Queues of RabbitMQ."),
+			later[Source]("nats", "A NATS JetStream consumer."),
+			later[Source]("sqs", "An Amazon SQS queue."),
+			later[Source]("redis_streams", "Redis streams with a consumer group."),
+			later[Source]("webhook", "HTTP requests with a verified signature."),
+			later[Source]("table", "A database table, as an outbox read directly."),
+		}}
+}
+
+func fileShape() object[File] {
+	return object[File]{fields: []field[File]{
+		key(meta{name: "path", required: true, doc: "The file, relative to the policy file; `-` is standard input."},
+			path{word: word{what: "a path, or -"}, stdin: true}, func(f *File) *string { return &f.Path }),
+		key(meta{name: "format", def: "envelope", doc: "How a line is read: `cloudevents` is the structured JSON format, whose attributes become `ce-` headers; `envelope` is `{\"key\": …, \"headers\": {…}, \"body\": …}`; `json` means that the line itself is the body."},
+			words("cloudevents", "envelope", "json"), func(f *File) *string { return &f.Format }),
+		key(meta{name: "follow", def: "false", doc: "Wait for more at the end of the file instead of ending."},
+			flag{}, func(f *File) *bool { return &f.Follow }),
+		key(meta{name: "max_line", def: "16MiB", doc: "The longest line that is read as a message. A longer one is parked as `too large` with its first 64 KiB, its offset and its length."},
+			size{least: 1 << 10, most: 1 << 30}, func(f *File) *int64 { return &f.MaxLine }),
+	}}
+}
+
+// words is a choice among texts that mean themselves.
+func words(all ...string) choice[string] {
+	var c choice[string]
+	for _, w := range all {
+		c.options = append(c.options, option[string]{word: w, value: w})
+	}
+	return c
+}
+
+// notYetAvailable adds words that are known and not yet available.
+func notYetAvailable[V any](c choice[V], later ...string) choice[V] {
+	for _, w := range later {
+		c.options = append(c.options, option[V]{word: w, later: true})
+	}
+	return c
+}

@@ -1,0 +1,268 @@
+package policy
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// leaf is a value without keys below it.
+type leaf struct{}
+
+func (leaf) keys() []meta { return nil }
+
+// text returns the scalar at p with the environment read in.
+func (d *decoder) text(p *place, want string) (string, bool) {
+	n := p.value()
+	if n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
+		d.wrongType(*p, want)
+		return "", false
+	}
+	if p.node.Line == 0 || !strings.Contains(n.Value, "${") {
+		return n.Value, true
+	}
+	p.raw = n.Value
+	return d.expand(*p, n.Value)
+}
+
+// shown is a value for a message: what the file says, never what the
+// environment says.
+func (p place) shown(text string) string {
+	if p.raw != "" {
+		text = p.raw
+	}
+	return strconv.Quote(text)
+}
+
+// word is a text. Numbers and booleans need quotes.
+type word struct {
+	leaf
+	// what it is, for messages: "a path".
+	what string
+	// check, when not nil, returns a reason and a remedy.
+	check func(string) (reason, remedy string)
+	// lines allows line breaks.
+	lines bool
+}
+
+func (w word) read(d *decoder, p place) (string, bool) {
+	n := p.value()
+	s, ok := d.text(&p, w.words())
+	if !ok {
+		return "", false
+	}
+	if p.node.Line > 0 && n.ShortTag() != "!!str" {
+		d.wrongType(p, w.words()+" (in quotes)")
+		return "", false
+	}
+	reason, remedy := w.verdict(s)
+	if reason != "" {
+		d.fault(p, reason, remedy)
+	}
+	return s, reason == ""
+}
+
+func (w word) verdict(s string) (reason, remedy string) {
+	switch {
+	case strings.TrimSpace(s) == "":
+		return "the text is empty", "give " + w.words()
+	case !w.lines && strings.ContainsAny(s, "\n\r"):
+		return "the text has a line break", "write it on one line"
+	case w.check != nil:
+		return w.check(s)
+	}
+	return "", ""
+}
+
+func (w word) words() string { return w.what }
+
+// path is a file's path, resolved from the policy's folder.
+type path struct {
+	word
+	// stdin allows "-".
+	stdin bool
+}
+
+func (s path) read(d *decoder, p place) (string, bool) {
+	text, ok := s.word.read(d, p)
+	if !ok || s.stdin && text == Stdin || filepath.IsAbs(text) {
+		return text, ok
+	}
+	return filepath.Join(d.dir, text), true
+}
+
+// choice is one of a closed set of words.
+type choice[V any] struct {
+	leaf
+	options []option[V]
+}
+
+// option is a word of a choice. A later one is known and not yet available; one
+// with a reason is refused for it.
+type option[V any] struct {
+	word           string
+	value          V
+	later          bool
+	reason, remedy string
+}
+
+func (o option[V]) usable() bool { return !o.later && o.reason == "" }
+
+func (c choice[V]) read(d *decoder, p place) (V, bool) {
+	var none V
+	s, ok := d.text(&p, c.words())
+	if !ok {
+		return none, false
+	}
+	for _, o := range c.options {
+		if o.word != s {
+			continue
+		}
+		if o.later {
+			d.notYet(p, o.word)
+		} else if o.reason != "" {
+			d.fault(p, o.reason, o.remedy)
+		}
+		return o.value, o.usable()
+	}
+	remedy := "write " + c.words()
+	if near := nearestWord(s, c.all()); near != "" && p.raw == "" {
+		remedy = fmt.Sprintf("did you mean %s?", near)
+	}
+	d.fault(p, p.shown(s)+" is not "+c.words(), remedy)
+	return none, false
+}
+
+func (c choice[V]) all() []string {
+	var all []string
+	for _, o := range c.options {
+		all = append(all, o.word)
+	}
+	return all
+}
+
+func (c choice[V]) words() string {
+	var now []string
+	for _, o := range c.options {
+		if o.usable() {
+			now = append(now, o.word)
+		}
+	}
+	if len(now) == 1 {
+		return now[0]
+	}
+	return "one of " + strings.Join(now, ", ")
+}
+
+// flag is true or false.
+type flag struct{ leaf }
+
+func (f flag) read(d *decoder, p place) (bool, bool) {
+	s, ok := d.text(&p, f.words())
+	if !ok {
+		return false, false
+	}
+	if s != "true" && s != "false" || d.quoted(p) {
+		d.fault(p, p.shown(s)+" is neither true nor false", "write true or false, without quotes")
+		return false, false
+	}
+	return s == "true", true
+}
+
+func (flag) words() string { return "true or false" }
+
+// quoted reports whether a text stands where a number or boolean belongs.
+func (d *decoder) quoted(p place) bool {
+	return p.node.Line > 0 && p.raw == "" && p.value().ShortTag() == "!!str"
+}
+
+// count is an integer in a range.
+type count struct {
+	leaf
+	least, most int64
+}
+
+func (c count) read(d *decoder, p place) (int, bool) {
+	v, ok := c.read64(d, p)
+	return int(v), ok
+}
+
+func (c count) read64(d *decoder, p place) (int64, bool) {
+	s, ok := d.text(&p, c.words())
+	if !ok {
+		return 0, false
+	}
+	v, err := strconv.ParseInt(s, 10, 64)
+	switch {
+	case err != nil || d.quoted(p):
+		d.fault(p, p.shown(s)+" is not a whole number", "write "+c.words()+", without quotes")
+		return 0, false
+	case v < c.least || v > c.most:
+		d.fault(p, p.shown(s)+" is out of range", "write "+c.words())
+		return 0, false
+	}
+	return v, true
+}
+
+func (c count) words() string { return fmt.Sprintf("a whole number, %d to %d", c.least, c.most) }
+
+// count64 is count for an int64.
+type count64 struct{ count }
+
+func (c count64) read(d *decoder, p place) (int64, bool) { return c.read64(d, p) }
+
+// span is a duration in a range.
+type span struct {
+	leaf
+	least, most time.Duration
+}
+
+func (s span) read(d *decoder, p place) (time.Duration, bool) {
+	text, ok := d.text(&p, s.words())
+	if !ok {
+		return 0, false
+	}
+	v, ok := parseSpan(text)
+	switch {
+	case !ok:
+		d.fault(p, p.shown(text)+" is not a duration", "write a number with its unit, as 500ms, 30s, 5m, 2h or 30d")
+		return 0, false
+	case v < s.least || v > s.most:
+		d.fault(p, p.shown(text)+" is out of range", "write "+s.words())
+		return 0, false
+	}
+	return v, true
+}
+
+func (s span) words() string {
+	return fmt.Sprintf("a duration, %s to %s", showSpan(s.least), showSpan(s.most))
+}
+
+// size is a number of bytes in a range.
+type size struct {
+	leaf
+	least, most int64
+}
+
+func (s size) read(d *decoder, p place) (int64, bool) {
+	text, ok := d.text(&p, s.words())
+	if !ok {
+		return 0, false
+	}
+	v, ok := parseSize(text)
+	switch {
+	case !ok:
+		d.fault(p, p.shown(text)+" is not a size", "write a whole number with its unit, as 512KiB, 64MiB or 1GiB")
+		return 0, false
+	case v < s.least || v > s.most:
+		d.fault(p, p.shown(text)+" is out of range", "write "+s.words())
+		return 0, false
+	}
+	return v, true
+}
+
+func (s size) words() string { return fmt.Sprintf("a size, %s to %s", showSize(s.least), showSize(s.most)) }
