@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+)
+
+// The exit codes; docs and scripts rely on them.
+const (
+	exitDone        = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitPolicy      = 3
+	exitFound       = 4
+	exitInterrupted = 130
+)
+
+// failure is an error of a command that was used rightly. What cobra reports
+// by itself is wrong use.
+type failure struct {
+	code int
+	err  error
+}
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+// failed makes an error of a command's work exit with 1; nil stays nil.
+func failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &failure{exitFailed, err}
+}
+
+// usage is wrong use that only the command itself can see.
+func usage(format string, args ...any) error {
+	return &failure{exitUsage, fmt.Errorf(format, args...)}
+}
+
+// faults are what is wrong with a policy.
+type faults []policy.Fault
+
+func (f faults) Error() string { return fmt.Sprintf("the policy has %d faults", len(f)) }
+
+// report prints the error as its kind wants and returns the exit code.
+func report(w io.Writer, err error) int {
+	var wrong faults
+	var f *failure
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &wrong):
+		for _, fault := range wrong {
+			fmt.Fprintln(w, fault)
+		}
+		return exitPolicy
+	case errors.As(err, &f):
+		fmt.Fprintf(w, "semel: %v\n", f.err)
+		return f.code
+	default:
+		fmt.Fprintf(w, "semel: %v\nRun 'semel --help' for usage.\n", err)
+		return exitUsage
+	}
+}

@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// build is what the binary knows of itself.
+type build struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision"`
+	Modified bool   `json:"modified"`
+	Go       string `json:"go"`
+	System   string `json:"system"`
+}
+
+func versionCommand(c *common) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			b := thisBuild()
+			if c.json {
+				return writeJSON(c.Out, b)
+			}
+			_, err := fmt.Fprintf(c.Out, "semel %s %s %s %s\n", b.Version, b.Revision, b.Go, b.System)
+			return failed(err)
+		},
+	}
+	cmd.Flags().BoolVar(&c.json, "json", false, "print one JSON document")
+	return cmd
+}
+
+func thisBuild() build {
+	b := build{Version: "(devel)", Revision: "unknown", Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	if info.Main.Version != "" {
+		b.Version = info.Main.Version
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Revision = s.Value
+		case "vcs.modified":
+			b.Modified = s.Value == "true"
+		}
+	}
+	return b
+}
+
+// writeJSON prints one document.
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return failed(e.Encode(v))
+}

@@ -1,0 +1,13 @@
+// Semel runs, inspects and repairs message consumers whose effects happen once.
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/semel-go/semel/cmd/semel/internal/cli"
+)
+
+func main() {
+	os.Exit(cli.Main(context.Background(), os.Args[1:], cli.Terminal()))
+}
