@@ -1,11 +1,17 @@
 package semel
 
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+)
+
 // Identity finds what makes two deliveries copies of one message. See
 // CloudEvents and By.
 type Identity interface {
 	// Identify returns the producer's name for itself, which may be empty,
-	// and the message's id. An error is one of the ReasonNoIdentity,
-	// ReasonBadIdentity, ReasonIdentityTooLong kind: see IdentityError.
+	// and the message's id, 1 to MaxID bytes. An error is an *IdentityError.
 	Identify(m *Message) (source, id string, err error)
 	// Validate reports why this identity must not be used (a broker's
 	// coordinates, an unknown selector); nil if it may.
@@ -14,6 +20,8 @@ type Identity interface {
 
 // IdentityError says why a message has no usable identity.
 type IdentityError struct {
+	// Reason is ReasonNoIdentity, ReasonBadIdentity, ReasonIdentityTooLong, or
+	// ReasonMalformed when the identity lies in a body that is no strict JSON.
 	Reason Reason
 	Detail string
 }
@@ -22,6 +30,235 @@ func (e *IdentityError) Error() string { return string(e.Reason) + ": " + e.Deta
 
 // Fingerprinter makes fingerprints. See FingerprintBody.
 type Fingerprinter interface {
+	// Fingerprint recognises the content of m. An error, which may be a
+	// *SelectError, says that the content cannot be read.
 	Fingerprint(m *Message) (Fingerprint, error)
+	// Validate reports why this fingerprint must not be used; nil if it may.
 	Validate() error
+}
+
+// reservedSource begins the sources that the engine makes itself.
+const reservedSource = "semel:"
+
+// surrogateSource is the source of messages without a usable identity.
+const surrogateSource = reservedSource + "surrogate"
+
+// CloudEvents takes source and id from the CloudEvents attributes ce-source
+// and ce-id. Both are required, as the CloudEvents specification says.
+func CloudEvents() Identity { return By("id").From("source") }
+
+// Selected is an identity made of selectors. See By.
+type Selected struct {
+	ids    []Selector
+	source Selector
+	// hasSource says whether From was called.
+	hasSource bool
+	// faults are those of selectors that could not be parsed.
+	faults []error
+}
+
+// By is the identity whose id is found by selectors (see ParseSelector). The
+// value of one selector is the id, byte for byte; several are a composite
+// business key, in which each part is written with its length, so that "a",
+// "bc" and "ab", "c" differ: "1:a,2:bc,".
+//
+// A JSON number is written as an exact decimal, so that 1.0 and 1 are one id,
+// and so is the string "1". An id that is missing, null, empty, an object or
+// an array, or a lone true or false, is no usable identity. Unknown selectors
+// and those that must not be an identity are reported by Validate.
+func By(ids ...string) *Selected {
+	s := &Selected{}
+	for _, text := range ids {
+		s.ids = append(s.ids, s.parse(text))
+	}
+	if len(ids) == 0 {
+		s.faults = append(s.faults, errors.New("an identity needs at least one selector, such as header:ce-id"))
+	}
+	return s
+}
+
+// From names the selector that finds the producer's name for itself, so that
+// two producers never collide. Without From the source is empty. A message
+// where it is missing or empty has no usable identity, unless the selector is
+// optional ("header:ce-source?"). From changes s and returns it.
+func (s *Selected) From(source string) *Selected {
+	s.source = s.parse(source)
+	s.hasSource = true
+	return s
+}
+
+func (s *Selected) parse(text string) Selector {
+	selector, err := ParseSelector(text)
+	if err != nil {
+		s.faults = append(s.faults, err)
+	}
+	return selector
+}
+
+// Validate reports every fault of the selectors at once.
+func (s *Selected) Validate() error {
+	faults := append([]error(nil), s.faults...)
+	constant := true
+	for _, id := range s.ids {
+		constant = constant && id.Constant()
+		faults = append(faults, refusedAsIdentity(id))
+		if id.Optional() {
+			faults = append(faults, fmt.Errorf("%q cannot be an identity: messages without the value would all be one; leave the question mark out", id))
+		}
+	}
+	if constant && len(s.ids) > 0 {
+		faults = append(faults, fmt.Errorf("an identity of constants makes all messages one: add the selector of what the producer counts, such as header:ce-id"))
+	}
+	if s.hasSource {
+		faults = append(faults, refusedAsIdentity(s.source))
+	}
+	if s.source.Constant() && strings.HasPrefix(s.source.argument, reservedSource) {
+		faults = append(faults, fmt.Errorf("%q: sources that begin with %s are reserved", s.source, reservedSource))
+	}
+	return errors.Join(faults...)
+}
+
+// Identify finds source and id in m.
+func (s *Selected) Identify(m *Message) (source, id string, err error) {
+	if len(s.faults) > 0 {
+		return "", "", &IdentityError{ReasonBadIdentity, "the identity's selectors are faulty: " + s.faults[0].Error()}
+	}
+	body := bodyOnce{message: m}
+	if s.hasSource {
+		if source, err = part(&s.source, &body); err != nil {
+			return "", "", err
+		}
+	}
+	if id, err = s.id(&body); err != nil {
+		return "", "", err
+	}
+	return source, id, checkIdentity(source, id)
+}
+
+func (s *Selected) id(body *bodyOnce) (string, error) {
+	if len(s.ids) == 1 {
+		id, err := part(&s.ids[0], body)
+		if err == nil && s.ids[0].place == placeBody && (id == "true" || id == "false") {
+			return id, refuseLoneBool(&s.ids[0], body)
+		}
+		return id, err
+	}
+	var key []byte
+	for i := range s.ids {
+		text, err := part(&s.ids[i], body)
+		if err != nil {
+			return "", err
+		}
+		key = fmt.Appendf(key, "%d:%s,", len(text), text)
+	}
+	return string(key), nil
+}
+
+// refuseLoneBool refuses an id that can only be true or false: all but two
+// messages would be duplicates.
+func refuseLoneBool(s *Selector, body *bodyOnce) error {
+	if v, _ := s.in(body); v.Kind() != ValueBool {
+		return nil
+	}
+	return &IdentityError{ReasonBadIdentity, s.text + " is true or false, which many messages share"}
+}
+
+// part finds one part of an identity, which must be there and not be empty.
+func part(s *Selector, body *bodyOnce) (string, error) {
+	v, err := s.in(body)
+	if err != nil {
+		return "", identityErrorOf(err)
+	}
+	switch v.Kind() {
+	case ValueMissing:
+		if s.optional {
+			return "", nil
+		}
+		return "", &IdentityError{ReasonNoIdentity, s.text + " is missing"}
+	case ValueNull:
+		return "", &IdentityError{ReasonNoIdentity, s.text + " is null"}
+	case ValueJSON:
+		return "", &IdentityError{ReasonBadIdentity, s.text + " is an object or an array; point to a value inside it"}
+	case ValueNumber:
+		return v.Decimal(), nil
+	}
+	if len(v.text) == 0 && !s.optional {
+		return "", &IdentityError{ReasonNoIdentity, s.text + " is empty"}
+	}
+	return v.Text(), nil
+}
+
+// IdentityFunc is an identity found by a function. Its error, unless an
+// *IdentityError, is of ReasonBadIdentity. The rules of Identity hold for what
+// it returns: 1 to MaxID bytes, no source that begins with "semel:".
+func IdentityFunc(find func(m *Message) (source, id string, err error)) Identity {
+	return identityFunc(find)
+}
+
+type identityFunc func(m *Message) (source, id string, err error)
+
+func (f identityFunc) Identify(m *Message) (string, string, error) {
+	source, id, err := f(m)
+	if err != nil {
+		return "", "", identityErrorOf(err)
+	}
+	return source, id, checkIdentity(source, id)
+}
+
+func (f identityFunc) Validate() error {
+	if f == nil {
+		return errors.New("the identity's function is nil")
+	}
+	return nil
+}
+
+// identify asks any identity, also a user's own, and holds it to the rules.
+// It does not panic: one message's trouble is not its neighbours'.
+func identify(by Identity, m *Message) (source, id string, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			source, id, err = "", "", &IdentityError{ReasonBadIdentity, "the identity panicked: " + panicText(p)}
+		}
+	}()
+	if source, id, err = by.Identify(m); err == nil {
+		err = checkIdentity(source, id)
+	}
+	if err != nil {
+		return "", "", identityErrorOf(err)
+	}
+	return source, id, nil
+}
+
+// panicText tells a panic without what a payload may have put into it.
+func panicText(p any) string {
+	if e, ok := p.(runtime.Error); ok {
+		return e.Error()
+	}
+	return fmt.Sprintf("a %T", p)
+}
+
+// identityErrorOf makes every error an *IdentityError.
+func identityErrorOf(err error) error {
+	if own := (*IdentityError)(nil); errors.As(err, &own) {
+		return own
+	}
+	if selected := (*SelectError)(nil); errors.As(err, &selected) {
+		return &IdentityError{selected.Reason, selected.Selector + ": " + selected.Err.Error()}
+	}
+	return &IdentityError{ReasonBadIdentity, err.Error()}
+}
+
+// checkIdentity holds what was found to the rules that protect the store.
+func checkIdentity(source, id string) error {
+	switch {
+	case id == "":
+		return &IdentityError{ReasonNoIdentity, "the id is empty"}
+	case len(id) > MaxID:
+		return &IdentityError{ReasonIdentityTooLong, fmt.Sprintf("the id has %d bytes, more than %d", len(id), MaxID)}
+	case len(source) > MaxID:
+		return &IdentityError{ReasonIdentityTooLong, fmt.Sprintf("the source has %d bytes, more than %d", len(source), MaxID)}
+	case strings.HasPrefix(source, reservedSource):
+		return &IdentityError{ReasonBadIdentity, "sources that begin with " + reservedSource + " are reserved"}
+	}
+	return nil
 }

@@ -1,0 +1,50 @@
+package semel
+
+import (
+	"fmt"
+	"strings"
+)
+
+// brokerHeaders are headers that a broker, a client library or a tracer sets
+// for a delivery or an attempt, in lower case. Their values differ between
+// copies of one message.
+var brokerHeaders = [...]string{
+	"x-death", "x-first-death-exchange", "x-first-death-queue", "x-first-death-reason",
+	"x-last-death-exchange", "x-last-death-queue", "x-last-death-reason",
+	"x-delivery-count", "x-acquired-count", "x-stream-offset",
+	"nats-sequence", "nats-last-sequence", "nats-time-stamp", "nats-num-pending", "nats-stream", "nats-subject",
+	"approximatereceivecount", "approximatefirstreceivetimestamp", "senttimestamp", "sequencenumber",
+	"kafka_offset", "kafka_receivedpartitionid", "kafka_receivedtimestamp", "kafka_receivedtopic",
+	"traceparent", "tracestate",
+}
+
+// brokersHeader reports whether copies of a message differ in this header.
+func brokersHeader(name string) bool {
+	for _, known := range brokerHeaders {
+		if strings.EqualFold(known, name) {
+			return true
+		}
+	}
+	return false
+}
+
+const useInstead = "use what the producer set once for the message: an id header (header:ce-id), a field of the body (body:/id), or a business key of several fields"
+
+// refusedAsIdentity says why a selector must not be part of an identity; nil
+// if it may.
+func refusedAsIdentity(s Selector) error {
+	why := ""
+	switch {
+	case s.Coordinate():
+		why = "a copy that is sent again, moved to another topic or restored has other coordinates, and another message may get the same"
+	case s.place == placeTopic:
+		why = "a copy that went through a retry or dead-letter topic has another topic"
+	case s.place == placeTime:
+		why = "two messages can have one time, and a copy that is sent again may have another"
+	case s.place == placeHeader && brokersHeader(s.argument):
+		why = "the broker, its client or a tracer sets it anew for every delivery or attempt"
+	default:
+		return nil
+	}
+	return fmt.Errorf("%q cannot be an identity: %s; %s", s, why, useInstead)
+}

@@ -1,0 +1,58 @@
+package semel
+
+import "strings"
+
+// The headers that outputs carry, so that a person can follow a message from
+// its cause to its effects.
+const (
+	// HeaderCausation holds the id of the message that caused this one.
+	HeaderCausation = "semel-causation-id"
+	// HeaderCorrelation holds the id of the message that began it all.
+	HeaderCorrelation = "semel-correlation-id"
+)
+
+// correlationHeaders are looked for in an incoming message, in this order.
+var correlationHeaders = [...]string{HeaderCorrelation, "ce-correlationid", "correlation-id", "x-correlation-id"}
+
+// Causation returns the headers that an output of m should carry: the id of m
+// as its cause, the correlation id that m came with (semel-correlation-id,
+// ce-correlationid, correlation-id or x-correlation-id, the first that is
+// there) or else the id of m, and the trace context (traceparent, tracestate)
+// as it came. The ids are written as Printable writes them, so that an id can
+// forge no header. A message without id gives only what it came with.
+func (m *Message) Causation() Headers {
+	id := m.Identity.ID
+	if id == "" {
+		id = m.ID()
+	}
+	var out Headers
+	out = out.with(HeaderCausation, id)
+	out = out.with(HeaderCorrelation, m.correlation(id))
+	parent, ok := m.Headers.Get("traceparent")
+	if !ok {
+		return out // a tracestate alone means nothing (W3C Trace Context, section 3.3)
+	}
+	out = append(out, Header{"traceparent", parent})
+	for i := range m.Headers {
+		if strings.EqualFold(m.Headers[i].Name, "tracestate") { // it may stand several times; the order counts
+			out = append(out, Header{"tracestate", m.Headers[i].Value})
+		}
+	}
+	return out
+}
+
+func (m *Message) correlation(own string) string {
+	for _, name := range correlationHeaders {
+		if v, ok := m.Headers.Get(name); ok && len(v) > 0 {
+			return string(v)
+		}
+	}
+	return own
+}
+
+func (h Headers) with(name, value string) Headers {
+	if value == "" {
+		return h
+	}
+	return append(h, Header{name, []byte(Printable(value))})
+}

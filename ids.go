@@ -1,0 +1,90 @@
+package semel
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
+
+// IdempotencyKey is the key to give to a provider with the call that this step
+// makes ("charge", "refund"): the same for every attempt, copy and replay of
+// the message, different for other steps, messages, sources and consumers.
+//
+// It is a UUID of version 8 (RFC 9562, section 5.8) made from a SHA-256 of the
+// consumer, source, id and step, each with its length before it; version 5
+// would be the same with SHA-1. It panics if m has no Identity, which the
+// engine sets before a handler sees m: without one all messages would share
+// one key.
+func (m *Message) IdempotencyKey(step string) string {
+	return m.derivedID("idempotency-key/1", step)
+}
+
+// OutputID is the id of an output that this message causes for a purpose
+// ("receipt") and a recipient: the same for every attempt, copy and replay. It
+// is made as IdempotencyKey is, and never equal to one.
+func (m *Message) OutputID(purpose, recipient string) string {
+	return m.derivedID("output-id/1", purpose, recipient)
+}
+
+// OutputName is OutputID in a readable form, for systems where people look at
+// ids: consumer, source, id, purpose and recipient between slashes. Bytes other
+// than letters, digits, point, hyphen and underscore are written as % and two
+// hexadecimal digits, so that different parts never give the same name; it may
+// be three times as long as its parts.
+func (m *Message) OutputName(purpose, recipient string) string {
+	k := m.mustIdentity()
+	var b strings.Builder
+	for i, part := range []string{k.Consumer, k.Source, k.ID, purpose, recipient} {
+		if i > 0 {
+			b.WriteByte('/')
+		}
+		escapeName(&b, part)
+	}
+	return b.String()
+}
+
+func escapeName(b *strings.Builder, part string) {
+	for i := range len(part) {
+		if c := part[i]; isNameByte(c) {
+			b.WriteByte(c)
+		} else {
+			b.WriteString("%" + strings.ToUpper(hex.EncodeToString([]byte{c})))
+		}
+	}
+}
+
+func isNameByte(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '.' || c == '-' || c == '_'
+}
+
+func (m *Message) mustIdentity() Key {
+	if m.Identity.ID == "" {
+		panic("semel: the message has no Identity; call this in a handler, or set Message.Identity first")
+	}
+	return m.Identity
+}
+
+// derivedID makes a UUID from the identity and further parts.
+func (m *Message) derivedID(domain string, parts ...string) string {
+	k := m.mustIdentity()
+	h := sha256.New()
+	writeDomain(h, domain)
+	for _, part := range append([]string{k.Consumer, k.Source, k.ID}, parts...) {
+		writePart(h, []byte(part))
+	}
+	return uuid8(h.Sum(nil))
+}
+
+// uuid8 formats the first 16 bytes as a UUID of version 8.
+func uuid8(sum []byte) string {
+	sum[6] = sum[6]&0x0f | 0x80
+	sum[8] = sum[8]&0x3f | 0x80
+	text := make([]byte, 0, 36)
+	for i, b := range sum[:16] {
+		if i == 4 || i == 6 || i == 8 || i == 10 {
+			text = append(text, '-')
+		}
+		text = hex.AppendEncode(text, []byte{b})
+	}
+	return string(text)
+}

@@ -1,0 +1,79 @@
+package strictjson
+
+import (
+	"encoding/binary"
+	"io"
+)
+
+// WriteCanonical writes the value in a form that is equal for equal values,
+// whatever their white space, member order, escapes and number format, and
+// different for different ones. The form is a sequence of tagged values: n t f
+// for null, true and false; d and s with a length for numbers (as exact
+// decimals) and strings; [ and { up to an e, an object's names sorted by their
+// bytes. w must not fail, as a hash.Hash does not.
+func (v Value) WriteCanonical(w io.Writer) {
+	c := canonical{Document: v.document, w: w, buffer: make([]byte, 0, flushAt+256)}
+	c.value(v.index)
+	c.flush()
+}
+
+// flushAt is how many bytes are collected before they are written.
+const flushAt = 1024
+
+type canonical struct {
+	*Document
+	w      io.Writer
+	buffer []byte
+}
+
+func (c *canonical) flush() {
+	_, _ = c.w.Write(c.buffer) // a hash never returns an error
+	c.buffer = c.buffer[:0]
+}
+
+func (c *canonical) value(i uint32) {
+	if len(c.buffer) >= flushAt {
+		c.flush()
+	}
+	n := &c.nodes[i]
+	switch n.kind {
+	case Null, Bool:
+		c.buffer = append(c.buffer, c.source[n.start])
+	case Number:
+		c.number(n)
+	case String:
+		c.bytes('s', c.textOf(i))
+	case Array:
+		c.buffer = append(c.buffer, '[')
+		for e := i + 1; e < n.next; e = c.after(e) {
+			c.value(e)
+		}
+		c.buffer = append(c.buffer, 'e')
+	case Object:
+		c.buffer = append(c.buffer, '{')
+		for _, name := range c.namesOf(i) {
+			c.bytes('s', c.textOf(name))
+			c.value(name + 1)
+		}
+		c.buffer = append(c.buffer, 'e')
+	}
+}
+
+func (c *canonical) number(n *node) {
+	var space [64]byte
+	c.bytes('d', AppendDecimal(space[:0], c.source[n.start:n.end]))
+}
+
+// bytes writes a tag, a length and the bytes; long ones past the buffer.
+func (c *canonical) bytes(tag byte, b []byte) {
+	c.buffer = binary.AppendUvarint(append(c.buffer, tag), uint64(len(b)))
+	if len(b) < flushAt {
+		c.buffer = append(c.buffer, b...)
+		if len(c.buffer) >= flushAt {
+			c.flush()
+		}
+		return
+	}
+	c.flush()
+	_, _ = c.w.Write(b)
+}
