@@ -2,66 +2,207 @@ package semel
 
 import (
 	"context"
-	"time"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/semel-go/semel/internal/worker"
 )
 
-// Consumer is a named handler with its policy.
-type Consumer[Tx any] struct{ config Config }
+// Consumer is a named handler with its policy. Its methods may be called from
+// several goroutines.
+type Consumer[Tx any] struct {
+	config  Config
+	store   TxStore[Tx]
+	handler handler[Tx]
+	scopes  *scopes[Tx]
+	notes   *notes
+
+	mutex      sync.Mutex
+	started    bool        // guarded by mutex
+	engine     *engine[Tx] // of the run, or of Process; guarded by mutex
+	loop       *loopSource // of Process; guarded by mutex
+	oneAttempt bool
+	stop       context.CancelFunc
+	group      worker.Group
+	ended      error // what the run of Process ended with; valid after group
+}
 
 // New returns a consumer that runs handle once for each message, in batches
 // that share a transaction. It reports every fault of the configuration at once.
+// handle must write its effect through tx, must not commit or roll back, and
+// may run again after a rollback; see Retry, Permanent, Park for what it can
+// return.
 func New[Tx any](store TxStore[Tx], handle func(ctx context.Context, tx Tx, m *Message) error, c Config) (*Consumer[Tx], error) {
-	return &Consumer[Tx]{config: c}, nil
+	return newConsumer(store, handler[Tx]{one: handle}, handle == nil, c)
 }
 
 // NewAll is New for a handler of whole batches, for set-based effects. When it
 // fails, the batch is cut until the message to blame is alone.
 func NewAll[Tx any](store TxStore[Tx], handle func(ctx context.Context, tx Tx, ms []*Message) error, c Config) (*Consumer[Tx], error) {
-	return &Consumer[Tx]{config: c}, nil
+	return newConsumer(store, handler[Tx]{all: handle}, handle == nil, c)
 }
 
-// Run consumes until ctx ends, the source ends, or a message halts it
-// (ErrHalted). When ctx ends it drains for Config.Drain and returns nil. It may
-// be called once.
-func (c *Consumer[Tx]) Run(ctx context.Context) error { return nil }
+func newConsumer[Tx any](store TxStore[Tx], h handler[Tx], missing bool, c Config) (*Consumer[Tx], error) {
+	c, err := c.complete()
+	if missing {
+		err = errors.Join(err, errors.New("the handler is nil; pass a function"))
+	}
+	if store == nil {
+		err = errors.Join(err, errors.New("the store is nil; pass an opened store"))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
+	}
+	if limiter, ok := store.(BatchLimiter); ok {
+		if most := limiter.BatchLimit(); most > 0 && most < c.Batch.Most {
+			c.Logger.Warn("the store limits the batch", "consumer", c.Name, "most", most)
+			c.Batch.Most = most
+		}
+	}
+	return &Consumer[Tx]{
+		config: c, store: store, handler: h,
+		scopes: &scopes[Tx]{consumer: c.Name, store: store},
+		notes:  &notes{consumer: c.Name, logger: c.Logger, observers: c.Observers, ready: map[string]string{}},
+	}, nil
+}
+
+// Run consumes until ctx ends, the source ends, Config.IdleExit has passed, or
+// a message halts it (ErrHalted). When ctx ends it drains for Config.Drain and
+// returns nil. It may be called once. An error before the first fetch says what
+// is missing; nothing has happened then.
+func (c *Consumer[Tx]) Run(ctx context.Context) error {
+	if c.config.Source == nil {
+		return fmt.Errorf("semel: consumer %q has no Source; set Config.Source, or use Process", c.config.Name)
+	}
+	e, err := c.start(ctx, c.config.Source)
+	if err != nil {
+		return err
+	}
+	return e.run(ctx)
+}
+
+// start checks what the run needs and takes the consumer, which runs once.
+func (c *Consumer[Tx]) start(ctx context.Context, source Source) (*engine[Tx], error) {
+	if checker, ok := c.store.(SchemaChecker); ok {
+		if err := checker.Check(ctx); err != nil {
+			return nil, fmt.Errorf("semel: consumer %q cannot start: %w", c.config.Name, err)
+		}
+	}
+	if p, ok := source.(Positioned); ok {
+		positions, ok := c.store.(PositionStore)
+		if !ok {
+			return nil, fmt.Errorf("semel: consumer %q: its source needs positions and its store keeps none: %w", c.config.Name, ErrUnsupported)
+		}
+		p.Positions(c.config.Name, positions)
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.started {
+		return nil, fmt.Errorf("semel: consumer %q has been started already: %w", c.config.Name, ErrClosed)
+	}
+	c.started = true
+	c.engine = newEngine(c, source)
+	return c.engine, nil
+}
 
 // Counts returns what the consumer did so far. It may be called at any time.
-func (c *Consumer[Tx]) Counts() Counts { return Counts{} }
+func (c *Consumer[Tx]) Counts() Counts {
+	c.mutex.Lock()
+	e := c.engine
+	c.mutex.Unlock()
+	if e == nil {
+		return Counts{}
+	}
+	return e.snapshot()
+}
 
-// Ready reports whether the consumer works, and if not, why.
-func (c *Consumer[Tx]) Ready() (bool, string) { return true, "" }
+// Ready reports whether the consumer works, and if not, why: the store or the
+// source is down, or a handler does not end.
+func (c *Consumer[Tx]) Ready() (bool, string) { return c.notes.state() }
 
-// Retry runs the handler for a parked row in one transaction with the row's
+// Retry runs the handler for a row in one transaction with the row's
 // completion. It returns nil when the effect is committed; ErrChanged,
 // ErrConflict or ErrState when nothing was done; the handler's error when it
-// failed again, which is recorded on the row.
-func (c *Consumer[Tx]) Retry(ctx context.Context, row StoredRow, a Act) error { return nil }
-
-// Disposition is what to tell the broker of a message given to Process.
-type Disposition struct {
-	Kind   SettleKind
-	After  time.Duration
-	Reason Reason
+// failed again, which is recorded on the row with the act.
+func (c *Consumer[Tx]) Retry(ctx context.Context, row StoredRow, a Act) error {
+	retrier, ok := c.store.(RowRetrier[Tx])
+	inbox, shows := c.store.(Inbox)
+	if !ok || !shows {
+		return fmt.Errorf("semel: the store keeps no rows: %w", ErrUnsupported)
+	}
+	if row.Message == nil || row.Key.Consumer != c.config.Name {
+		return fmt.Errorf("semel: row %d is not of consumer %q or was read without its message: %w", row.Number, c.config.Name, ErrState)
+	}
+	batch, err := retrier.BeginRow(ctx, TxOptions{}, row.Number, row.Revision, a)
+	if err != nil {
+		return err
+	}
+	if err := c.retryIn(ctx, batch, row); err != nil {
+		if failed := inbox.FailRetry(ctx, row.Number, row.Revision, errorText(err), a); failed != nil {
+			err = errors.Join(err, fmt.Errorf("semel: the failed retry could not be recorded: %w", failed))
+		}
+		return err
+	}
+	return nil
 }
 
-// Process makes one attempt and never waits for another: for those who bring
-// their own loop. Concurrent calls form batches. An error says that nothing is
-// known of the message: do not settle it.
-func (c *Consumer[Tx]) Process(ctx context.Context, m *Message) (Disposition, error) {
-	return Disposition{}, nil
+// retryIn runs the handler in an open batch and ends the batch.
+func (c *Consumer[Tx]) retryIn(ctx context.Context, batch Batch[Tx], row StoredRow) error {
+	m := row.Message
+	m.Identity, m.Attempt = row.Key, row.Attempts+1
+	f := &flight[Tx]{batch: batch}
+	f.ctx, f.cancel = context.WithCancelCause(ctx)
+	defer f.cancel(nil)
+	f.watch.start(c.config.Timeout, f.cancel, batch.Kill)
+	err := f.call(func() error {
+		if c.handler.all != nil {
+			return c.handler.all(f.ctx, batch.Tx(All), []*Message{m})
+		}
+		return c.handler.one(f.ctx, batch.Tx(0), m)
+	})
+	f.watch.end()
+	if broken, ok := batch.(Broken); err == nil && ok && broken.Broken() {
+		err = errSwallowed
+	}
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.config.CommitTimeout)
+	defer cancel()
+	if err != nil {
+		batch.Rollback(ending)
+		return err
+	}
+	switch result := batch.Commit(ending, Ending{}); result.Outcome {
+	case Committed:
+		return nil
+	case CommitUnknown:
+		return fmt.Errorf("semel: whether the retry was committed is unknown; look at the row: %w", result.Err)
+	default:
+		return result.Err
+	}
 }
-
-// ProcessAll is Process for several messages that arrived together.
-func (c *Consumer[Tx]) ProcessAll(ctx context.Context, ms []*Message) ([]Disposition, error) {
-	return nil, nil
-}
-
-// Close stops what Process started. It is not needed after Run.
-func (c *Consumer[Tx]) Close(ctx context.Context) error { return nil }
 
 // TryMark marks the message in a transaction that the user opened, on a store
-// that can (TxMarker): Fresh means that the effect belongs into tx now;
-// anything else that it must not happen.
+// that can (TxMarker). Fresh means that the effect belongs into tx now;
+// anything else that it must not happen. Commit tx with the effect; settle the
+// broker afterwards. ErrUnsupported and identity errors say that nothing was
+// written.
 func (c *Consumer[Tx]) TryMark(ctx context.Context, tx Tx, m *Message) (Verdict, error) {
-	return Verdict{}, nil
+	marker, ok := c.store.(TxMarker[Tx])
+	if !ok {
+		return Verdict{}, fmt.Errorf("semel: the store marks in no transaction of yours: %w", ErrUnsupported)
+	}
+	p := parcel{delivery: Delivery{Message: m, Before: Unknown}}
+	p.read(&c.config)
+	if p.item.Refused != "" {
+		return Verdict{}, &IdentityError{Reason: Reason(p.item.Refused), Detail: "nothing was marked"}
+	}
+	scope, err := c.scopes.number(ctx, p.key.Source)
+	if err != nil {
+		return Verdict{}, err
+	}
+	verdicts, err := marker.MarkIn(ctx, tx, []Mark{{Scope: scope, ID: []byte(p.key.ID), Fingerprint: p.fingerprint, As: Applied}})
+	if err != nil {
+		return Verdict{}, err
+	}
+	return verdicts[0], nil
 }

@@ -207,3 +207,18 @@ type TxMarker[Tx any] interface {
 	// leaves it; the caller rolls back.
 	MarkIn(ctx context.Context, tx Tx, marks []Mark) ([]Verdict, error)
 }
+
+// SchemaChecker is an optional ability of a store: to say, before anything is
+// fetched, that its tables fit this release.
+type SchemaChecker interface {
+	// Check returns nil or an error that wraps ErrSchema and says what to do.
+	Check(ctx context.Context) error
+}
+
+// BatchLimiter is an optional ability of a store: to bound the messages of a
+// batch where it cannot keep a handler from committing by itself, which would
+// take its neighbours' marks with it.
+type BatchLimiter interface {
+	// BatchLimit is the most messages of a batch, 0 without a limit.
+	BatchLimit() int
+}

@@ -21,8 +21,8 @@ type Print struct {
 // fields and hands it over with Fetched; from then on it is the machine's.
 type Item struct {
 	Lane Lane
-	// Identity is equal for copies; empty only with Refused.
-	Identity string
+	// Source and Identity together are equal for copies and for nothing else.
+	Source, Identity string
 	Print    Print
 	// Route chooses the worker where lanes do not: a hash of the key, or of
 	// the identity.

@@ -134,8 +134,8 @@ func (m *Machine) conclude(en Entry, v Verdict) {
 	it := en.Item
 	riders := it.riders
 	it.riders = nil
-	if m.carriers[it.Identity] == it {
-		delete(m.carriers, it.Identity)
+	if m.carriers[it.key()] == it {
+		delete(m.carriers, it.key())
 	}
 	m.settle(it, Settlement{Kind: Ack, Ending: m.endingOf(en, v), Reason: it.reason, Err: it.last})
 	rowless := v == AlreadyApplied || v == Fresh && (en.As == AsApplied || en.As == AsDuplicate)

@@ -25,6 +25,7 @@ type flightState struct {
 	done     int   // how many of them did
 	running  bool
 	stopped  bool // StopRun was said
+	stuck    bool // its handler goes on after its timeout
 	probe    bool // the one flight that asks whether a store that was down is back
 	trim     []int
 	failure  *Failure
@@ -216,6 +217,9 @@ func contains(lanes []*lane, l *lane) bool {
 func (m *Machine) ran(e Ran) {
 	f := e.Flight
 	f.running = false
+	if f.stuck {
+		m.do(Report{Kind: ReportReady, Reason: "handler"})
+	}
 	f.done = e.Done
 	if !e.Failed {
 		m.commit(f)
@@ -246,6 +250,7 @@ func (m *Machine) stuck(f *Flight) {
 	if !f.running {
 		return
 	}
+	f.stuck = true
 	m.do(Kill{Flight: f})
 	m.do(Report{Kind: ReportStuck, Item: f.Entries[0].Item, N: len(f.Entries)})
 }

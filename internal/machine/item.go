@@ -46,6 +46,14 @@ type state struct {
 	previous, next *Item // of the live list
 }
 
+// key is what copies share.
+type key struct{ source, identity string }
+
+func (it *Item) key() key { return key{it.Source, it.Identity} }
+
+// Attempt is the number of the handler's next or present run for this item.
+func (it *Item) Attempt() int { return it.attempts + 1 }
+
 // liveList holds every item that has not gone, by arrival.
 type liveList struct {
 	head, tail *Item
@@ -102,7 +110,7 @@ func (m *Machine) admit(it *Item) {
 		m.halt(it)
 		return
 	}
-	if carrier := m.carriers[it.Identity]; carrier != nil && m.tracked(it) {
+	if carrier := m.carriers[it.key()]; carrier != nil && m.tracked(it) {
 		m.ride(it, carrier)
 		return
 	}
@@ -116,7 +124,7 @@ func (m *Machine) tracked(it *Item) bool { return !m.config.Unmarked || it.Refus
 func (m *Machine) carry(it *Item) {
 	it.carrier = nil
 	if m.tracked(it) {
-		m.carriers[it.Identity] = it
+		m.carriers[it.key()] = it
 	}
 }
 
@@ -173,8 +181,8 @@ func (m *Machine) leave(it *Item) {
 func (m *Machine) uncarry(it *Item) {
 	riders := it.riders
 	it.riders = nil
-	if m.carriers[it.Identity] == it {
-		delete(m.carriers, it.Identity)
+	if m.carriers[it.key()] == it {
+		delete(m.carriers, it.key())
 	}
 	m.promote(riders)
 }

@@ -21,7 +21,7 @@ type Machine struct {
 	revokes []*lane // revoked and not yet released
 	workers []worker
 	// carriers are the first living copies, by identity.
-	carriers map[string]*Item
+	carriers map[key]*Item
 	live     liveList
 	held     heldHeap
 	arrivals uint64
@@ -43,7 +43,7 @@ func New(c Config) *Machine {
 		config:   c,
 		random:   rand.New(rand.NewPCG(c.Seed, 0x53656d656c)),
 		lanes:    make(map[string]*lane),
-		carriers: make(map[string]*Item),
+		carriers: make(map[key]*Item),
 		workers:  make([]worker, c.Workers),
 	}
 	for i := range m.workers {

@@ -1,0 +1,261 @@
+package semel
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// pilot carries out the flights of one of the machine's workers, one at a time.
+type pilot[Tx any] struct {
+	engine *engine[Tx]
+	orders chan machine.Action
+
+	mutex  sync.Mutex
+	flight *flight[Tx] // the one under way; guarded by mutex, written by the pilot
+}
+
+// flight is a batch under way.
+type flight[Tx any] struct {
+	*machine.Flight
+	batch Batch[Tx]
+	marks []Mark
+	// mark is the index in marks of each entry, All for one without.
+	mark   []int
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	stop   atomic.Bool
+	watch  watch
+}
+
+func (p *pilot[Tx]) work() {
+	for order := range p.orders {
+		e := p.carryOut(order)
+		select {
+		case p.engine.events <- e:
+		case <-p.engine.base.Done():
+		}
+	}
+}
+
+func (p *pilot[Tx]) carryOut(order machine.Action) machine.Event {
+	switch a := order.(type) {
+	case machine.Begin:
+		return p.begin(a)
+	case machine.Run:
+		return p.run(a)
+	case machine.Commit:
+		return p.commit(a)
+	case machine.Rollback:
+		return p.rollback(a)
+	}
+	panic("semel: an order that no pilot carries out")
+}
+
+func (p *pilot[Tx]) set(f *flight[Tx]) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.flight = f
+}
+
+func (p *pilot[Tx]) current(m *machine.Flight) *flight[Tx] {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.flight == nil || p.flight.Flight != m {
+		return nil
+	}
+	return p.flight
+}
+
+// stopRun is called by the loop beside the pilot.
+func (p *pilot[Tx]) stopRun(a machine.StopRun) {
+	if f := p.current(a.Flight); f != nil {
+		f.stop.Store(true)
+		if a.Abort {
+			f.cancel(errAborted)
+		}
+	}
+}
+
+// kill is called by the loop beside the pilot.
+func (p *pilot[Tx]) kill(m *machine.Flight) {
+	if f := p.current(m); f != nil {
+		f.batch.Kill()
+	}
+}
+
+var (
+	errAborted = errors.New("semel: the consumer is stopping")
+	errTimeout = errors.New("semel: the handler ran longer than its timeout")
+)
+
+// begin opens the transaction with the flight's marks.
+func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
+	e := p.engine
+	f := &flight[Tx]{Flight: a.Flight}
+	ctx, cancel := context.WithTimeout(e.base, e.config.CommitTimeout)
+	defer cancel()
+	if err := p.prepare(ctx, f); err != nil {
+		return machine.Marked{Flight: a.Flight, Class: machine.Down, Err: err}
+	}
+	batch, verdicts, err := e.store.Begin(ctx, TxOptions{MarkLock: markLock}, f.marks)
+	if err != nil {
+		return machine.Marked{Flight: a.Flight, Class: beginClass(e.store.Classify(err)), Err: err}
+	}
+	f.batch = batch
+	f.ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(e.base))
+	p.set(f)
+	at(e.config.At, AfterMark, len(f.Entries))
+	return machine.Marked{Flight: a.Flight, Verdicts: f.verdicts(verdicts)}
+}
+
+// markLock is how long marks wait for a copy in flight elsewhere (case 5).
+const markLock = 50 * time.Millisecond
+
+// beginClass: whatever keeps a transaction from opening is no message's fault;
+// the store waits for another's lock or is not to be had.
+func beginClass(c Class) machine.Class {
+	if c == ClassContended {
+		return machine.CopyBusy
+	}
+	return machine.Down
+}
+
+// prepare makes the marks of a flight's entries.
+func (p *pilot[Tx]) prepare(ctx context.Context, f *flight[Tx]) error {
+	f.mark = make([]int, len(f.Entries))
+	f.marks = make([]Mark, 0, len(f.Entries))
+	for i, en := range f.Entries {
+		if en.Unmarked {
+			f.mark[i] = All
+			continue
+		}
+		q := en.Item.Handle.(*parcel)
+		scope, err := p.engine.scopes.number(ctx, q.key.Source)
+		if err != nil {
+			return err
+		}
+		f.mark[i] = len(f.marks)
+		f.marks = append(f.marks, Mark{Scope: scope, ID: []byte(q.key.ID), Fingerprint: q.fingerprint, As: outcomeOf(en.As)})
+	}
+	return nil
+}
+
+func outcomeOf(as machine.As) Outcome {
+	switch as {
+	case machine.AsParked:
+		return Parked
+	case machine.AsDiscarded:
+		return Discarded
+	}
+	return Applied
+}
+
+// verdicts answers every entry; one without a mark is always fresh.
+func (f *flight[Tx]) verdicts(of []Verdict) []machine.Verdict {
+	out := make([]machine.Verdict, len(f.Entries))
+	for i, mark := range f.mark {
+		if mark == All {
+			out[i] = machine.Fresh
+			continue
+		}
+		out[i] = verdictOf(of[mark])
+	}
+	return out
+}
+
+func verdictOf(v Verdict) machine.Verdict {
+	switch v.Kind {
+	case Fresh:
+		return machine.Fresh
+	case AlreadyApplied:
+		return machine.AlreadyApplied
+	case AlreadyWaiting:
+		return machine.AlreadyWaiting
+	case AlreadyParked:
+		return machine.AlreadyParked
+	case AlreadyDeadLettered:
+		return machine.AlreadyDeadLettered
+	case AlreadyDiscarded:
+		return machine.AlreadyDiscarded
+	case Conflict:
+		if v.Known {
+			return machine.ConflictKnown
+		}
+		return machine.Conflict
+	}
+	return machine.Busy
+}
+
+// commit ends the flight with what was done. It has a time-out of its own: a
+// stop must not make its outcome unknown.
+func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
+	e := p.engine
+	f := p.current(a.Flight)
+	defer f.cancel(nil)
+	ending := Ending{}
+	for _, i := range a.Trim {
+		if f.mark[i] != All {
+			ending.Trim = append(ending.Trim, f.mark[i])
+		}
+	}
+	for i := range a.Rows {
+		ending.Rows = append(ending.Rows, f.row(&a.Rows[i]))
+	}
+	at(e.config.At, BeforeCommit, len(f.Entries))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.base), e.config.CommitTimeout)
+	defer cancel()
+	result := f.batch.Commit(ctx, ending)
+	p.set(nil)
+	ended := machine.Ended{Flight: a.Flight, Outcome: machine.CommitOutcome(result.Outcome), Class: machine.Class(result.Class), Culprit: f.entryOf(result.Culprit), Err: result.Err}
+	switch result.Outcome {
+	case Committed:
+		at(e.config.At, AfterCommit, len(f.Entries))
+	case CommitUnknown:
+		at(e.config.At, CommitReplyLost, len(f.Entries))
+	}
+	return ended
+}
+
+func (f *flight[Tx]) entryOf(mark int) int {
+	if mark != NobodyNamed {
+		for i := range f.mark {
+			if f.mark[i] == mark {
+				return i
+			}
+		}
+	}
+	return NobodyNamed
+}
+
+func (f *flight[Tx]) row(r *machine.Row) Row {
+	q := f.Entries[r.Entry].Item.Handle.(*parcel)
+	row := Row{Mark: f.mark[r.Entry], Repeat: r.Repeat, Conflict: r.Conflict, Reason: Reason(r.Reason), Message: q.delivery.Message, Attempts: r.Attempts,
+		FirstError: errorText(r.First), LastError: errorText(r.Last), State: StateParked}
+	if r.As == machine.AsDiscarded {
+		row.State = StateDiscarded
+	}
+	return row
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	text := err.Error()
+	return text[:min(len(text), MaxErrorText)]
+}
+
+func (p *pilot[Tx]) rollback(a machine.Rollback) machine.Event {
+	f := p.current(a.Flight)
+	defer f.cancel(nil)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.engine.base), p.engine.config.CommitTimeout)
+	defer cancel()
+	f.batch.Rollback(ctx)
+	p.set(nil)
+	return machine.Ended{Flight: a.Flight, Outcome: machine.NotCommitted, Culprit: NobodyNamed}
+}

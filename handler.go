@@ -1,0 +1,187 @@
+package semel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// handler is one of the two forms.
+type handler[Tx any] struct {
+	one func(context.Context, Tx, *Message) error
+	all func(context.Context, Tx, []*Message) error
+}
+
+// run runs the handlers of a flight in order. It ends at the first failure, at
+// the budget, or when it is told to stop.
+func (p *pilot[Tx]) run(a machine.Run) machine.Event {
+	e := p.engine
+	f := p.current(a.Flight)
+	out := machine.Ran{Flight: a.Flight}
+	f.watch.start(e.config.Timeout, f.cancel, func() { e.lanes.send(machine.Stuck{Flight: a.Flight}) })
+	defer f.watch.end()
+	// A handler that ends its goroutine ends this one: the pilot goes on in a
+	// new goroutine, and what happened is told from here.
+	ended := false
+	defer func() {
+		if !ended {
+			out.Failed, out.Failure = true, machine.Failure{Class: machine.Retry, Err: errGoexit}
+			out.Whole = e.handler.all != nil
+			e.lanes.send(out)
+		}
+	}()
+	if e.handler.all != nil {
+		p.runAll(f, a, &out)
+	} else {
+		p.runEach(f, a, &out)
+	}
+	ended = true
+	at(e.config.At, AfterEffect, out.Done)
+	return out
+}
+
+var errGoexit = errors.New("the handler ended its goroutine (runtime.Goexit)")
+
+func (p *pilot[Tx]) runEach(f *flight[Tx], a machine.Run, out *machine.Ran) {
+	began := time.Now()
+	broken, _ := f.batch.(Broken)
+	for n, i := range a.Fresh {
+		if f.stop.Load() || n > 0 && time.Since(began) > a.Budget {
+			return
+		}
+		q := f.Entries[i].Item.Handle.(*parcel)
+		m := q.delivery.Message
+		m.Attempt = f.Entries[i].Item.Attempt()
+		f.watch.next()
+		err := f.call(func() error { return p.engine.handler.one(f.ctx, f.batch.Tx(f.mark[i]), m) })
+		if err == nil && broken != nil && broken.Broken() {
+			err = errSwallowed
+		}
+		if err != nil {
+			out.Failed, out.Failure = true, p.failure(f, err)
+			return
+		}
+		out.Done++
+	}
+}
+
+// errSwallowed: the transaction can no longer commit although no handler said so.
+var errSwallowed = Permanent(errors.New("the handler returned nil although one of its statements failed"))
+
+func (p *pilot[Tx]) runAll(f *flight[Tx], a machine.Run, out *machine.Ran) {
+	if f.stop.Load() {
+		return
+	}
+	messages := make([]*Message, len(a.Fresh))
+	for n, i := range a.Fresh {
+		messages[n] = f.Entries[i].Item.Handle.(*parcel).delivery.Message
+		messages[n].Attempt = f.Entries[i].Item.Attempt()
+	}
+	f.watch.next()
+	if err := f.call(func() error { return p.engine.handler.all(f.ctx, f.batch.Tx(All), messages) }); err != nil {
+		out.Failed, out.Failure, out.Whole = true, p.failure(f, err), true
+		return
+	}
+	out.Done = len(a.Fresh)
+}
+
+// call runs a handler; a panic is a failure with its stack. A handler that
+// comes back after its context was cancelled has failed, whatever it says.
+func (f *flight[Tx]) call(run func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the handler panicked: %v\n%s", r, debug.Stack())
+		}
+	}()
+	if err = run(); err == nil && f.ctx.Err() != nil {
+		err = context.Cause(f.ctx)
+	}
+	return err
+}
+
+// failure says what a handler's error means. A broken transaction, contention
+// and a store that is down speak before what the handler decided.
+func (p *pilot[Tx]) failure(f *flight[Tx], err error) machine.Failure {
+	out := machine.Failure{Class: machine.Retry, Err: err}
+	if cause := context.Cause(f.ctx); cause != nil {
+		out.Err = cause
+		if errors.Is(cause, errAborted) {
+			out.Class = machine.Contended
+		}
+		return out
+	}
+	switch class := p.engine.store.Classify(err); class {
+	case ClassContended, ClassDown, ClassAborted:
+		out.Class = machine.Class(class)
+		return out
+	case ClassPermanent:
+		out.Class = machine.Permanent
+	}
+	var decided *HandlerError
+	if errors.As(err, &decided) {
+		out.Decision, out.After, out.Reason = machine.Decision(decided.Decision), decided.After, string(decided.Reason)
+		out.Free = decided.Reason == ReasonUnknownType
+		if decided.Decision == DecideRetry && out.Class == machine.Permanent {
+			out.Class = machine.Retry // the handler knows better
+		}
+	}
+	return out
+}
+
+// watch ends a handler that runs too long: first its context is cancelled, and
+// when that does not help, its connection is cut. One timer serves a flight.
+type watch struct {
+	mutex   sync.Mutex
+	timer   *time.Timer
+	limit   time.Duration
+	began   time.Time // of the handler that runs
+	over    bool
+	expired bool
+	cancel  context.CancelCauseFunc
+	stuck   func()
+}
+
+// stuckAfter is how long a handler may go on after its context was cancelled.
+const stuckAfter = time.Second
+
+func (w *watch) start(limit time.Duration, cancel context.CancelCauseFunc, stuck func()) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.limit, w.cancel, w.stuck, w.began = limit, cancel, stuck, time.Now()
+	w.timer = time.AfterFunc(limit, w.look)
+}
+
+func (w *watch) next() {
+	w.mutex.Lock()
+	w.began = time.Now()
+	w.mutex.Unlock()
+}
+
+func (w *watch) end() {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.over = true
+	w.timer.Stop()
+}
+
+func (w *watch) look() {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	switch left := w.limit - time.Since(w.began); {
+	case w.over:
+	case left > 0:
+		w.timer.Reset(left)
+	case !w.expired:
+		w.expired = true
+		w.cancel(errTimeout)
+		w.timer.Reset(stuckAfter)
+	default:
+		w.over = true
+		w.stuck()
+	}
+}

@@ -1,0 +1,171 @@
+package semel
+
+import (
+	"context"
+	"errors"
+	"hash/maphash"
+	"sync"
+
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// parcel is a delivery on its way through the engine.
+type parcel struct {
+	item        machine.Item
+	delivery    Delivery
+	key         Key
+	fingerprint Fingerprint
+}
+
+// intake fetches, one call at a time, and finds identities and fingerprints,
+// so that the loop has only decisions to make.
+type intake struct {
+	config Config
+	source Source
+	orders chan machine.Fetch
+	notes  *notes
+
+	mutex  sync.Mutex
+	cancel context.CancelFunc // of the Fetch under way; guarded by mutex
+	ended  bool               // no Fetch may begin; guarded by mutex
+}
+
+func (t *intake) cancelFetch() {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.ended = true
+	if t.cancel != nil {
+		t.cancel()
+	}
+}
+
+func (t *intake) begin(base context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(base)
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.cancel = cancel
+	if t.ended {
+		cancel()
+	}
+	return ctx, cancel
+}
+
+func (t *intake) work(base context.Context, events chan<- machine.Event) {
+	for {
+		var order machine.Fetch
+		select {
+		case order = <-t.orders:
+		case <-base.Done():
+			return
+		}
+		e := t.fetch(base, order)
+		select {
+		case events <- e:
+		case <-base.Done():
+			return
+		}
+	}
+}
+
+func (t *intake) fetch(base context.Context, order machine.Fetch) machine.Fetched {
+	ctx, cancel := t.begin(base)
+	defer cancel()
+	deliveries, err := t.source.Fetch(ctx, Bound{Messages: order.Messages, Bytes: order.Bytes})
+	at(t.config.At, AfterFetch, len(deliveries))
+	e := machine.Fetched{Items: t.items(deliveries), End: errors.Is(err, ErrEnd)}
+	if err != nil && !e.End && ctx.Err() == nil {
+		e.Failed = true
+		t.notes.logger.Error("fetch failed", "consumer", t.config.Name, "error", err)
+	}
+	return e
+}
+
+func at(f func(Point, int), p Point, n int) {
+	if f != nil {
+		f(p, n)
+	}
+}
+
+func (t *intake) items(deliveries []Delivery) []*machine.Item {
+	if len(deliveries) == 0 {
+		return nil
+	}
+	parcels := make([]parcel, len(deliveries))
+	items := make([]*machine.Item, len(deliveries))
+	for i := range deliveries {
+		p := &parcels[i]
+		p.delivery = deliveries[i]
+		p.read(&t.config)
+		items[i] = &p.item
+	}
+	return items
+}
+
+// routes is the seed of the hash that spreads keys over workers.
+var routes = maphash.MakeSeed()
+
+// read finds what the machine must know of a delivery.
+func (p *parcel) read(c *Config) {
+	m := p.delivery.Message
+	refused := p.delivery.Refused
+	if refused == ReasonNone {
+		refused = p.identify(c, m)
+	}
+	if refused == ReasonNone {
+		var err error
+		if p.fingerprint, err = c.Fingerprint.Fingerprint(m); err != nil {
+			refused = reasonOf(err, ReasonMalformed)
+		}
+	}
+	if refused != ReasonNone {
+		p.key = Key{Consumer: c.Name, Source: surrogateSource, ID: surrogate(m)}
+		p.fingerprint = Fingerprint{}
+	}
+	m.Identity = p.key
+	route := maphash.String(routes, p.key.ID)
+	if m.Key != nil {
+		route = maphash.Bytes(routes, m.Key)
+	}
+	p.item = machine.Item{
+		Lane: machine.Lane(p.delivery.Lane), Source: p.key.Source, Identity: p.key.ID, Print: machine.Print(p.fingerprint),
+		Route: route, Size: sizeOf(m), Before: p.delivery.Before, Refused: string(refused), Handle: p,
+	}
+}
+
+// identify fills the key, or says why there is none.
+func (p *parcel) identify(c *Config, m *Message) Reason {
+	if c.Identity == nil { // natural: only a row will ever need one
+		p.key = Key{Consumer: c.Name, Source: surrogateSource, ID: surrogate(m)}
+		return ReasonNone
+	}
+	source, id, err := c.Identity.Identify(m)
+	switch {
+	case err != nil:
+		return reasonOf(err, ReasonBadIdentity)
+	case id == "":
+		return ReasonNoIdentity
+	case len(id) > MaxID || len(source) > MaxID:
+		return ReasonIdentityTooLong
+	}
+	p.key = Key{Consumer: c.Name, Source: source, ID: id}
+	return ReasonNone
+}
+
+func reasonOf(err error, otherwise Reason) Reason {
+	var identity *IdentityError
+	if errors.As(err, &identity) && identity.Reason != ReasonNone {
+		return identity.Reason
+	}
+	return otherwise
+}
+
+// messageOverhead is what a delivery holds besides its bytes, roughly.
+const messageOverhead = 512
+
+func sizeOf(m *Message) int {
+	n := messageOverhead + len(m.Body) + len(m.Key)
+	for i := range m.Headers {
+		n += len(m.Headers[i].Name) + len(m.Headers[i].Value)
+	}
+	return n
+}

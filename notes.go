@@ -1,0 +1,126 @@
+package semel
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// notes tells observers and the log. Events come from the loop's goroutine.
+type notes struct {
+	consumer  string
+	logger    *slog.Logger
+	observers []Observer
+
+	mutex sync.Mutex
+	ready map[string]string // what is not ready, and why; guarded by mutex
+}
+
+func (n *notes) tell(e Event) {
+	e.Consumer = n.consumer
+	for _, o := range n.observers {
+		o.Observe(e)
+	}
+}
+
+// endings names what observers and the log are told of a settlement.
+var endings = map[machine.Ending]struct {
+	kind  EventKind
+	level slog.Level
+}{
+	machine.EndDuplicate: {EventDuplicate, slog.LevelDebug},
+	machine.EndConflict:  {EventConflict, slog.LevelWarn},
+	machine.EndParked:    {EventParked, slog.LevelWarn},
+	machine.EndDiscarded: {EventDiscarded, slog.LevelInfo},
+}
+
+func (n *notes) settled(s *machine.Settle) {
+	for i := range s.Items {
+		item := &s.Items[i]
+		note, told := endings[item.Ending]
+		if !told || item.Again {
+			continue
+		}
+		p := item.Item.Handle.(*parcel)
+		n.message(note.level, Event{Kind: note.kind, Key: p.key, Lane: p.delivery.Lane.ID, Reason: Reason(item.Reason), Messages: 1, Err: item.Err})
+	}
+}
+
+// message logs and tells an event of one message. Neither carries its payload.
+func (n *notes) message(level slog.Level, e Event) {
+	n.tell(e)
+	if !n.logger.Enabled(context.Background(), level) {
+		return
+	}
+	attributes := []any{"consumer", n.consumer, "id", e.Key.ID, "lane", e.Lane}
+	if e.Key.Source != "" {
+		attributes = append(attributes, "source", e.Key.Source)
+	}
+	if e.Reason != "" {
+		attributes = append(attributes, "reason", e.Reason)
+	}
+	if e.Wait > 0 {
+		attributes = append(attributes, "wait", e.Wait)
+	}
+	if e.Err != nil {
+		attributes = append(attributes, "error", e.Err)
+	}
+	n.logger.Log(context.Background(), level, string(e.Kind), attributes...)
+}
+
+func (n *notes) report(r machine.Report) {
+	switch r.Kind {
+	case machine.ReportRetry:
+		n.item(slog.LevelInfo, EventRetry, r)
+	case machine.ReportBackstop:
+		n.item(slog.LevelWarn, EventBackstop, r)
+	case machine.ReportStuck:
+		n.setReady("handler", "a handler goes on after its timeout")
+		n.item(slog.LevelError, EventStuck, r)
+	case machine.ReportReady:
+		n.setReady(r.Reason, "")
+		n.tell(Event{Kind: EventReady, Reason: Reason(r.Reason)})
+		n.logger.Info(r.Reason+" works again", "consumer", n.consumer)
+	case machine.ReportNotReady:
+		n.setReady(r.Reason, fmt.Sprint(r.Err))
+		n.tell(Event{Kind: EventNotReady, Reason: Reason(r.Reason), Wait: r.Wait, Err: r.Err})
+		n.logger.Warn(r.Reason+" does not work; nothing is settled, next try after a pause", "consumer", n.consumer, "wait", r.Wait, "error", r.Err)
+	case machine.ReportUnknown:
+		n.tell(Event{Kind: EventUnknown, Messages: r.N, Err: r.Err})
+		n.logger.Warn("a commit's outcome is unknown; its messages are marked again", "consumer", n.consumer, "messages", r.N, "error", r.Err)
+	case machine.ReportCommitted:
+		n.tell(Event{Kind: EventCommitted, Messages: r.N})
+	}
+}
+
+func (n *notes) item(level slog.Level, kind EventKind, r machine.Report) {
+	p := r.Item.Handle.(*parcel)
+	n.message(level, Event{Kind: kind, Key: p.key, Lane: p.delivery.Lane.ID, Reason: Reason(r.Reason), Messages: max(1, r.N), Wait: r.Wait, Err: r.Err})
+}
+
+func (n *notes) setReady(what, why string) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	if why == "" {
+		delete(n.ready, what)
+		return
+	}
+	n.ready[what] = why
+}
+
+// state reports whether nothing is in the way, and otherwise what is.
+func (n *notes) state() (bool, string) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	var reasons []string
+	for what, why := range n.ready {
+		reasons = append(reasons, what+": "+why)
+	}
+	slices.Sort(reasons)
+	return len(reasons) == 0, strings.Join(reasons, "; ")
+}

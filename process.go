@@ -1,0 +1,213 @@
+package semel
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Disposition is what to tell the broker of a message given to Process.
+type Disposition struct {
+	Kind   SettleKind
+	After  time.Duration
+	Reason Reason
+}
+
+// Process makes one attempt for a message and waits only for that: for those
+// who bring their own loop. Concurrent calls form batches from what is waiting.
+// A failure is handed back with the time to wait before the next delivery. An
+// error says that nothing is known of the message: do not settle it.
+func (c *Consumer[Tx]) Process(ctx context.Context, m *Message) (Disposition, error) {
+	all, err := c.ProcessAll(ctx, []*Message{m})
+	if err != nil {
+		return Disposition{}, err
+	}
+	return all[0], nil
+}
+
+// ProcessAll is Process for several messages that arrived together; they form
+// batches together. With an error none of them may be settled.
+func (c *Consumer[Tx]) ProcessAll(ctx context.Context, ms []*Message) ([]Disposition, error) {
+	loop, err := c.looping(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return loop.process(ctx, ms)
+}
+
+// looping starts the engine of Process once.
+func (c *Consumer[Tx]) looping(ctx context.Context) (*loopSource, error) {
+	c.mutex.Lock()
+	loop := c.loop
+	c.mutex.Unlock()
+	if loop != nil {
+		return loop, nil
+	}
+	loop = newLoopSource()
+	c.oneAttempt = true
+	e, err := c.start(ctx, loop)
+	if err != nil {
+		c.mutex.Lock()
+		defer c.mutex.Unlock()
+		if c.loop != nil { // another call was first
+			return c.loop, nil
+		}
+		return nil, err
+	}
+	run, stop := context.WithCancel(context.Background())
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.loop, c.stop = loop, stop
+	c.group.Go(func() {
+		c.ended = e.run(run)
+		loop.end(c.ended)
+	})
+	return loop, nil
+}
+
+// Close stops what Process started: calls under way end, with ErrClosed where
+// nothing is known. It is not needed after Run.
+func (c *Consumer[Tx]) Close(ctx context.Context) error {
+	c.mutex.Lock()
+	c.started = true
+	stop := c.stop
+	c.mutex.Unlock()
+	if stop == nil {
+		return nil
+	}
+	stop()
+	c.group.Wait()
+	return c.ended
+}
+
+// loopSource makes a Source of the calls of Process.
+type loopSource struct {
+	lane  Lane
+	wake  chan struct{}
+	over  chan struct{} // closed when the engine has ended
+	given LaneObserver
+
+	mutex   sync.Mutex
+	waiting []*call // guarded by mutex
+	ended   error   // guarded by mutex; set before over is closed
+}
+
+// call is the messages of one ProcessAll.
+type call struct {
+	answers []Disposition
+	left    int // guarded by the source's mutex
+	done    chan struct{}
+	pending []*Message
+}
+
+// answerPlace is where the answer to a delivery goes.
+type answerPlace struct {
+	call  *call
+	index int
+}
+
+func newLoopSource() *loopSource {
+	return &loopSource{lane: Lane{ID: "process", Epoch: 1}, wake: make(chan struct{}, 1), over: make(chan struct{})}
+}
+
+func (s *loopSource) process(ctx context.Context, ms []*Message) ([]Disposition, error) {
+	if len(ms) == 0 {
+		return nil, nil
+	}
+	c := &call{answers: make([]Disposition, len(ms)), left: len(ms), done: make(chan struct{}), pending: ms}
+	s.mutex.Lock()
+	s.waiting = append(s.waiting, c)
+	s.mutex.Unlock()
+	s.nudge()
+	select {
+	case <-c.done:
+		return c.answers, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-s.over:
+	}
+	select {
+	case <-c.done: // answered before the end
+		return c.answers, nil
+	default:
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.ended != nil {
+		return nil, fmt.Errorf("%w: %w", ErrClosed, s.ended)
+	}
+	return nil, ErrClosed
+}
+
+func (s *loopSource) nudge() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (s *loopSource) end(err error) {
+	s.mutex.Lock()
+	s.ended = err
+	s.mutex.Unlock()
+	close(s.over)
+}
+
+// Lanes, Fetch, Settle, Flow and Close make it a Source.
+
+func (s *loopSource) Lanes(o LaneObserver) { s.given = o }
+
+func (s *loopSource) Fetch(ctx context.Context, most Bound) ([]Delivery, error) {
+	if s.given != nil {
+		s.given.Given(s.lane)
+		s.given = nil
+	}
+	for {
+		if taken := s.take(most.Messages); len(taken) > 0 {
+			return taken, nil
+		}
+		select {
+		case <-s.wake:
+		case <-ctx.Done():
+			return nil, nil
+		}
+	}
+}
+
+// take takes whole messages up to most; a call may be taken in parts.
+func (s *loopSource) take(most int) []Delivery {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	var out []Delivery
+	for len(s.waiting) > 0 && len(out) < most {
+		c := s.waiting[0]
+		n := min(len(c.pending), most-len(out))
+		first := len(c.answers) - len(c.pending)
+		for i, m := range c.pending[:n] {
+			out = append(out, Delivery{Message: m, Lane: s.lane, Before: max(m.Attempt-1, Unknown), Handle: answerPlace{c, first + i}})
+		}
+		c.pending = c.pending[n:]
+		if len(c.pending) == 0 {
+			s.waiting = s.waiting[1:]
+		}
+	}
+	return out
+}
+
+func (s *loopSource) Settle(_ context.Context, settlements []Settlement) ([]int, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for _, x := range settlements {
+		p := x.Delivery.Handle.(answerPlace)
+		p.call.answers[p.index] = Disposition{Kind: x.Kind, After: x.After, Reason: x.Reason}
+		if p.call.left--; p.call.left == 0 {
+			close(p.call.done)
+		}
+	}
+	return nil, nil
+}
+
+func (s *loopSource) Flow(Lane, bool) {}
+
+func (s *loopSource) Close(context.Context) error { return nil }
