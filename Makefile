@@ -1,0 +1,41 @@
+# Everything needs Go and make only; what else a target needs, it installs.
+
+GO ?= go
+PACKAGES = $(shell $(GO) list -m -f '{{.Dir}}/...')
+SEEDS ?= 10000
+
+.PHONY: test vet lint simulate planted bench coverage-list stranger
+
+## test: everything that guards main, with the race detector
+test: vet
+	$(GO) test -race $(PACKAGES)
+	scripts/stranger
+
+## vet: format, vet and the chosen linters
+vet:
+	@unformatted="$$(gofmt -l .)"; test -z "$$unformatted" || { echo "not formatted: $$unformatted"; exit 1; }
+	$(GO) vet $(PACKAGES)
+
+## lint: staticcheck, beside the house rules that are tests
+lint:
+	$(GO) tool -modfile=tools/go.mod staticcheck $(PACKAGES)
+
+## simulate: SEEDS histories of the engine under faults; SEED=n prints one
+simulate:
+	$(GO) run ./internal/simulator/simulate $(if $(SEED),-seed $(SEED) -history,-seeds $(SEEDS))
+
+## planted: ten faults planted in the machine, and the seeds that find them
+planted:
+	$(GO) run ./internal/simulator/simulate -planted
+
+## bench: what the engine costs a message, with store and source in memory
+bench:
+	$(GO) test -run '^$$' -bench . -benchmem .
+
+## coverage-list: which test covers which law, case, trap and requirement
+coverage-list:
+	$(GO) run ./internal/house/coverage > docs/coverage.md.new && mv docs/coverage.md.new docs/coverage.md
+
+## stranger: build and use the modules as someone would who fetches them
+stranger:
+	scripts/stranger

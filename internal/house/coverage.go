@@ -1,0 +1,80 @@
+package house
+
+import (
+	"bufio"
+	"fmt"
+	"go/ast"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// named is the beginning of a subtest's name that covers something.
+var named = regexp.MustCompile(`^(trap_T?\d+|law_\d+|case_\d+|[A-P]\d+[a-z]?)(_|$)`)
+
+// Cover is one test of one line.
+type Cover struct {
+	// Number is "trap 6", "trap T13", "law 3", "case 14", "A3".
+	Number string
+	// Test is the function, Name the subtest, Path the file.
+	Test, Name, Path string
+}
+
+// Covers returns what the subtests of the files cover, sorted by number. It
+// reads string literals in calls of t.Run and in tables of cases.
+func Covers(files []*File) []Cover {
+	var covers []Cover
+	for _, f := range files {
+		if !f.Test() && !strings.HasPrefix(f.Path, "storetest/") && !strings.HasPrefix(f.Path, "sourcetest/") {
+			continue
+		}
+		for _, d := range f.Tree.Decls {
+			covers = append(covers, in(f, d)...)
+		}
+	}
+	slices.SortFunc(covers, func(a, b Cover) int { return strings.Compare(a.sortKey(), b.sortKey()) })
+	return slices.Compact(covers)
+}
+
+func in(f *File, d ast.Decl) []Cover {
+	test := ""
+	if fn, ok := d.(*ast.FuncDecl); ok {
+		test = fn.Name.Name
+	}
+	var covers []Cover
+	ast.Inspect(d, func(n ast.Node) bool {
+		literal, ok := n.(*ast.BasicLit)
+		if !ok {
+			return true
+		}
+		name, err := strconv.Unquote(literal.Value)
+		if err != nil {
+			return true
+		}
+		if match := named.FindStringSubmatch(name); match != nil && !strings.ContainsAny(name, " \n") {
+			covers = append(covers, Cover{Number: strings.ReplaceAll(match[1], "_", " "), Test: test, Name: name, Path: f.Path})
+		}
+		return true
+	})
+	return covers
+}
+
+var digits = regexp.MustCompile(`\d+`)
+
+// sortKey orders 2 before 10.
+func (c Cover) sortKey() string {
+	number := digits.ReplaceAllStringFunc(c.Number, func(n string) string { return fmt.Sprintf("%06s", n) })
+	return number + "\x00" + c.Path + "\x00" + c.Name
+}
+
+// WriteCoverage writes the list as a table in Markdown.
+func WriteCoverage(w io.Writer, files []*File) error {
+	out := bufio.NewWriter(w)
+	fmt.Fprint(out, "# Which test covers what\n\nMade by `make coverage-list` from the names of subtests; a test keeps it current. The numbers are those of [guarantees.md](guarantees.md).\n\n| number | subtest | file |\n| --- | --- | --- |\n")
+	for _, c := range Covers(files) {
+		fmt.Fprintf(out, "| %s | %s | %s |\n", c.Number, strings.ReplaceAll(c.Name, "|", `\|`), c.Path)
+	}
+	return out.Flush()
+}

@@ -1,0 +1,211 @@
+package house
+
+import (
+	"go/ast"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const root = "../.."
+
+const module = "github.com/semel-go/semel"
+
+func files(t *testing.T) []*File {
+	t.Helper()
+	all, err := Files(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) < 30 {
+		t.Fatalf("found %d Go files below %s; the walk is broken", len(all), root)
+	}
+	return all
+}
+
+// ban is an import that must not be.
+type ban struct {
+	from *regexp.Regexp // folders
+	what *regexp.Regexp // import paths
+	but  *regexp.Regexp // imports that are allowed all the same
+	why  string
+}
+
+var bans = []ban{
+	{regexp.MustCompile(`^(\.|memstore|sqlstore|storetest|sourcetest|file|internal/.*)$`), regexp.MustCompile(`^[^/]+\.[^/]+/`), regexp.MustCompile(`^` + module + `(/|$)`), "the core has the standard library only, so that whoever imports it takes on nothing else"},
+	{regexp.MustCompile(`^\.$`), regexp.MustCompile(`^` + module + `/`), regexp.MustCompile(`^` + module + `/internal/`), "arrows point down: the contract knows no store, source or suite"},
+	{regexp.MustCompile(`^internal/(machine|worker|strictjson)$`), regexp.MustCompile(`^` + module), nil, "leaf helpers know nothing of Semel's types"},
+	{regexp.MustCompile(`^internal/machine$`), regexp.MustCompile(`^(os|io|net|sync|context|log.*|database/.*)$`), nil, "the machine does no I/O, holds no lock and waits for nothing"},
+	{regexp.MustCompile(`^(memstore|sqlstore|file)$`), regexp.MustCompile(`^` + module + `/(memstore|sqlstore|file|cmd|itest)`), nil, "adapters never import each other"},
+}
+
+func TestImportsPointDown(t *testing.T) {
+	for _, f := range files(t) {
+		if f.Test() {
+			continue
+		}
+		for _, spec := range f.Tree.Imports {
+			path, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, b := range bans {
+				if b.from.MatchString(f.Package()) && b.what.MatchString(path) && (b.but == nil || !b.but.MatchString(path)) {
+					t.Errorf("%s:%d imports %s; %s", f.Path, f.Line(spec), path, b.why)
+				}
+			}
+		}
+	}
+}
+
+func TestTheCoreRequiresNothing(t *testing.T) {
+	data, err := os.ReadFile(root + "/go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(data), "require") {
+		t.Error("go.mod of the core has a require; the core has the standard library only")
+	}
+}
+
+// call reports whether n calls package.function.
+func call(n ast.Node, pkg, function string) bool {
+	c, ok := n.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	s, ok := c.Fun.(*ast.SelectorExpr)
+	if !ok || s.Sel.Name != function {
+		return false
+	}
+	x, ok := s.X.(*ast.Ident)
+	return ok && x.Name == pkg
+}
+
+// goAllowed lists the places outside internal/worker that start goroutines.
+var goAllowed = map[string]string{}
+
+func TestGoroutinesHaveOwners(t *testing.T) {
+	for _, f := range files(t) {
+		if f.Test() || f.Package() == "internal/worker" || goAllowed[f.Path] != "" || strings.HasPrefix(f.Path, "itest/") || strings.HasPrefix(f.Path, "internal/simulator/") {
+			continue
+		}
+		ast.Inspect(f.Tree, func(n ast.Node) bool {
+			if g, ok := n.(*ast.GoStmt); ok {
+				t.Errorf("%s:%d starts a goroutine; only internal/worker does, so that each has an owner that waits for it", f.Path, f.Line(g))
+			}
+			return true
+		})
+	}
+}
+
+func TestNothingIsWiredByInit(t *testing.T) {
+	for _, f := range files(t) {
+		for _, d := range f.Tree.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
+				t.Errorf("%s:%d has an init; values are passed", f.Path, f.Line(fn))
+			}
+		}
+	}
+}
+
+func TestNoTestSleepsOrIsSkipped(t *testing.T) {
+	for _, f := range files(t) {
+		if !f.Test() {
+			continue
+		}
+		ast.Inspect(f.Tree, func(n ast.Node) bool {
+			if n == nil {
+				return false
+			}
+			if call(n, "time", "Sleep") {
+				t.Errorf("%s:%d sleeps; use testing/synctest, a channel or the simulator", f.Path, f.Line(n))
+			}
+			for _, skip := range []string{"Skip", "Skipf", "SkipNow"} {
+				if call(n, "t", skip) || call(n, "b", skip) {
+					t.Errorf("%s:%d can be skipped; nobody would notice", f.Path, f.Line(n))
+				}
+			}
+			return true
+		})
+	}
+}
+
+// longest is how many lines a file may have: one subject fits.
+const longest = 400
+
+func TestFilesHoldOneSubject(t *testing.T) {
+	for _, f := range files(t) {
+		if f.Lines > longest {
+			t.Errorf("%s has %d lines, more than %d; split it by subject", f.Path, f.Lines, longest)
+		}
+	}
+}
+
+// longestFunction is what fits on a screen.
+const longestFunction = 60
+
+func TestFunctionsFitOnAScreen(t *testing.T) {
+	for _, f := range files(t) {
+		if f.Test() || strings.HasPrefix(f.Path, "storetest/") || strings.HasPrefix(f.Path, "sourcetest/") {
+			continue
+		}
+		for _, d := range f.Tree.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok {
+				if n := f.Set.Position(fn.End()).Line - f.Line(fn) + 1; n > longestFunction {
+					t.Errorf("%s:%d: %s has %d lines, more than %d", f.Path, f.Line(fn), fn.Name.Name, n, longestFunction)
+				}
+			}
+		}
+	}
+}
+
+func TestExportedSymbolsOfTheLibraryAreDocumented(t *testing.T) {
+	for _, f := range files(t) {
+		if f.Test() || f.Tree.Name.Name == "main" || strings.Contains(f.Path, "internal/") {
+			continue
+		}
+		for _, d := range f.Tree.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Name.IsExported() && fn.Doc == nil && exportedReceiver(fn) && !wellKnown[fn.Name.Name] {
+				t.Errorf("%s:%d: %s has no comment", f.Path, f.Line(fn), fn.Name.Name)
+			}
+			if g, ok := d.(*ast.GenDecl); ok {
+				undocumented(t, f, g)
+			}
+		}
+	}
+}
+
+// wellKnown are methods whose meaning the standard library gives.
+var wellKnown = map[string]bool{"Error": true, "Unwrap": true, "String": true, "Len": true, "Less": true, "Swap": true, "Push": true, "Pop": true, "Is": true}
+
+func exportedReceiver(fn *ast.FuncDecl) bool {
+	if fn.Recv == nil {
+		return true
+	}
+	exported := true
+	ast.Inspect(fn.Recv.List[0].Type, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok {
+			exported = exported && id.IsExported()
+		}
+		return true
+	})
+	return exported
+}
+
+func undocumented(t *testing.T, f *File, g *ast.GenDecl) {
+	for _, s := range g.Specs {
+		switch s := s.(type) {
+		case *ast.TypeSpec:
+			if s.Name.IsExported() && g.Doc == nil && s.Doc == nil {
+				t.Errorf("%s:%d: %s has no comment", f.Path, f.Line(s), s.Name.Name)
+			}
+		case *ast.ValueSpec:
+			if s.Names[0].IsExported() && g.Doc == nil && s.Doc == nil && s.Comment == nil {
+				t.Errorf("%s:%d: %s has no comment", f.Path, f.Line(s), s.Names[0].Name)
+			}
+		}
+	}
+}

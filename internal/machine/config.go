@@ -1,0 +1,55 @@
+package machine
+
+import "time"
+
+// Lanes says what keeps its order.
+type Lanes uint8
+
+// The lane modes.
+const (
+	Partition Lanes = iota
+	NoOrder
+)
+
+// Then is how an item ends that cannot be applied.
+type Then uint8
+
+// The endings a policy can choose.
+const (
+	ThenPark Then = iota
+	ThenHalt
+	ThenDiscard
+	ThenAcceptFirst
+	ThenRetry
+)
+
+// Config is the machine's policy; every field must be set.
+type Config struct {
+	Lanes        Lanes
+	Workers      int
+	Most         int
+	BatchTime    time.Duration
+	Hold         time.Duration
+	MaxMessages  int
+	MaxBytes     int64
+	Drain        time.Duration
+	Attempts     int
+	RetryFirst   time.Duration
+	RetryMost    time.Duration
+	RetryThen    Then
+	OnConflict   Then
+	OnRefused    Then
+	OnUnmet      Then
+	IdleExit     time.Duration // 0: never
+	BackoffFirst time.Duration // of a store or source that is down, of contention
+	BackoffMost  time.Duration
+	Unmarked     bool // natural: no marks, no riding
+	OneAttempt   bool // hand back what would wait
+	Seed         uint64
+}
+
+// Counts are what became of deliveries.
+type Counts struct {
+	Deliveries, Applied, Duplicates, Conflicts, Parked, DeadLettered, Discarded, Failed int64
+	Retried, Rerun                                                                      int64
+}
