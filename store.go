@@ -143,6 +143,9 @@ type Row struct {
 	// Conflict says that the row is of a conflict: its key is identity and
 	// fingerprint; it never changes the marker.
 	Conflict bool
+	// Surrogate says that the message has no usable identity and that the
+	// mark's ID was made for this row only.
+	Surrogate bool
 	// State is the row's first state: StateParked, StateDiscarded, ...
 	State    RowState
 	Reason   Reason

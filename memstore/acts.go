@@ -1,0 +1,129 @@
+package memstore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/semel-go/semel"
+)
+
+// find returns the row if it has this revision, once no retry of its identity
+// is under way; the store's lock is held.
+func (s *Store) find(ctx context.Context, number, revision int64) (*row, error) {
+	for {
+		if number < 1 || number > int64(len(s.rows)) || s.rows[number-1].Revision != revision {
+			return nil, fmt.Errorf("row %d: %w", number, semel.ErrChanged)
+		}
+		r := s.rows[number-1]
+		other := s.held[r.key.identity]
+		if m := s.markers[r.key.identity]; other == nil {
+			other = m.owner
+		}
+		if other == nil {
+			return r, nil
+		}
+		if err := s.wait(ctx, other, 0); err != nil {
+			return nil, &downError{"row", err}
+		}
+	}
+}
+
+func (s *Store) record(a semel.Act, row int64, result string) {
+	a.Row, a.Result, a.At = row, result, s.now()
+	s.acts = append(s.acts, a)
+}
+
+// Discard implements semel.Inbox.
+func (s *Store) Discard(ctx context.Context, number, revision int64, a semel.Act) error {
+	if err := s.ask("rows"); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.find(ctx, number, revision)
+	if err != nil {
+		return err
+	}
+	if !r.State.CanBecome(semel.StateDiscarded) {
+		return fmt.Errorf("row %d is %s: %w", number, r.State, semel.ErrState)
+	}
+	r.State = semel.StateDiscarded
+	s.touch(r)
+	if !r.Conflict && s.markers[r.key.identity].outcome != semel.Applied {
+		s.setOutcome(r.key.identity, semel.Discarded)
+	}
+	s.record(a, number, "done")
+	return nil
+}
+
+// FailRetry implements semel.Inbox.
+func (s *Store) FailRetry(ctx context.Context, number, revision int64, errorText string, a semel.Act) error {
+	if err := s.ask("rows"); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.find(ctx, number, revision)
+	if err != nil {
+		return err
+	}
+	r.Attempts++
+	r.LastError = cut(errorText)
+	if r.FirstError == "" {
+		r.FirstError = r.LastError
+	}
+	s.touch(r)
+	s.record(a, number, r.LastError)
+	return nil
+}
+
+// Acts implements semel.Inbox. A limit of 0 means 1,000.
+func (s *Store) Acts(_ context.Context, number int64, limit int) ([]semel.Act, error) {
+	if limit <= 0 {
+		limit = 1000
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var found []semel.Act
+	for _, a := range s.acts {
+		if len(found) < limit && (number == 0 || a.Row == number) {
+			found = append(found, a)
+		}
+	}
+	return found, nil
+}
+
+// BeginRow implements semel.RowRetrier.
+func (s *Store) BeginRow(ctx context.Context, _ semel.TxOptions, number, revision int64, a semel.Act) (semel.Batch[*Tx], error) {
+	if err := s.ask("begin"); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.find(ctx, number, revision)
+	switch {
+	case err != nil:
+		return nil, err
+	case !r.State.CanBecome(semel.StateCompleted):
+		return nil, fmt.Errorf("row %d is %s: %w: %w", number, r.State, semel.ErrState, semel.ErrChanged)
+	case s.markers[r.key.identity].outcome == semel.Applied:
+		return nil, fmt.Errorf("row %d: %w", number, semel.ErrConflict)
+	}
+	b := s.open()
+	b.retry = &retried{r, a}
+	s.held[r.key.identity] = b
+	return b, nil
+}
+
+// complete ends the row that the batch retried; the store's lock is held.
+func (b *batch) complete() {
+	if b.retry == nil {
+		return
+	}
+	s, r := b.store, b.retry.row
+	r.State = semel.StateCompleted
+	r.Attempts++
+	s.touch(r)
+	s.markers[r.key.identity] = marker{fingerprint: r.Fingerprint, outcome: semel.Applied}
+	s.record(b.retry.act, r.Number, "done")
+}

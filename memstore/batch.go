@@ -1,0 +1,265 @@
+package memstore
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/semel-go/semel"
+)
+
+// batch is an open transaction. Its fields are guarded by the store's lock.
+type batch struct {
+	store *Store
+	tx    Tx
+	marks []semel.Mark
+	// fresh are the markers this batch wrote; a trimmed one is gone.
+	fresh []identity
+	own   []bool // by mark: this batch wrote the mark's marker
+	retry *retried
+	over  bool
+	// done is closed when the batch is over; made by the first who waits.
+	done chan struct{}
+}
+
+// retried is the row that a batch of BeginRow completes.
+type retried struct {
+	row *row
+	act semel.Act
+}
+
+var (
+	errBusy   = errors.New("memstore: a copy in flight did not end in time")
+	errKilled = errors.New("memstore: the batch was killed")
+)
+
+// Begin implements semel.TxStore.
+func (s *Store) Begin(ctx context.Context, o semel.TxOptions, marks []semel.Mark) (semel.Batch[*Tx], []semel.Verdict, error) {
+	if err := s.ask("begin"); err != nil {
+		return nil, nil, err
+	}
+	b := s.open()
+	b.own = make([]bool, len(marks))
+	b.fresh = make([]identity, 0, len(marks))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	verdicts, err := b.mark(ctx, o.MarkLock, marks)
+	if err != nil {
+		b.end(false)
+		return nil, nil, &downError{"begin", err}
+	}
+	b.marks = marks
+	return b, verdicts, nil
+}
+
+// MarkIn implements semel.TxMarker. Its marks share the fate of tx, which
+// comes from a batch's Tx.
+func (s *Store) MarkIn(ctx context.Context, tx *Tx, marks []semel.Mark) ([]semel.Verdict, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if tx.batch.over {
+		return nil, ErrTxDone
+	}
+	own := tx.batch.own
+	tx.batch.own = make([]bool, len(marks))
+	defer func() { tx.batch.own = own }()
+	verdicts, err := tx.batch.mark(ctx, 0, marks)
+	if err != nil {
+		return nil, &downError{"mark", err}
+	}
+	return verdicts, nil
+}
+
+func (s *Store) open() *batch {
+	b := &batch{store: s}
+	b.tx.batch = b
+	return b
+}
+
+// mark writes the marks in the order of their identities; equal ones in the
+// order given, so that the first is the fresh one.
+func (b *batch) mark(ctx context.Context, patience time.Duration, marks []semel.Mark) ([]semel.Verdict, error) {
+	verdicts := make([]semel.Verdict, len(marks))
+	for _, i := range sorted(marks) {
+		v, err := b.markOne(ctx, patience, marks[i])
+		if err != nil {
+			return nil, err
+		}
+		verdicts[i] = v
+		b.own[i] = v.Kind == semel.Fresh
+	}
+	return verdicts, nil
+}
+
+func sorted(marks []semel.Mark) []int {
+	order := make([]int, len(marks))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int {
+		a, b := &marks[i], &marks[j]
+		return cmp.Or(cmp.Compare(a.Scope, b.Scope), bytes.Compare(a.ID, b.ID), cmp.Compare(i, j))
+	})
+	return order
+}
+
+func (b *batch) markOne(ctx context.Context, patience time.Duration, m semel.Mark) (semel.Verdict, error) {
+	s := b.store
+	for {
+		if err := b.usable(ctx); err != nil {
+			return semel.Verdict{}, err
+		}
+		old, ok := s.markers[identity{m.Scope, string(m.ID)}]
+		if ok && (old.owner == nil || old.owner == b) {
+			return s.judge(m, old), nil
+		}
+		other := old.owner
+		if !ok {
+			id := identity{m.Scope, string(m.ID)}
+			if other = s.held[id]; other == nil {
+				s.markers[id] = marker{m.Fingerprint, m.As, b}
+				b.fresh = append(b.fresh, id)
+				return semel.Verdict{Kind: semel.Fresh}, nil
+			}
+		}
+		switch err := s.wait(ctx, other, patience); {
+		case errors.Is(err, errBusy):
+			return semel.Verdict{Kind: semel.Busy}, nil
+		case err != nil:
+			return semel.Verdict{}, err
+		}
+	}
+}
+
+func (b *batch) usable(ctx context.Context) error {
+	if b.over {
+		return errKilled
+	}
+	return ctx.Err()
+}
+
+// judge answers a mark whose identity is marked already.
+func (s *Store) judge(m semel.Mark, old marker) semel.Verdict {
+	if m.Fingerprint.Conflicts(old.fingerprint) {
+		_, known := s.rowOf[rowKey{identity{m.Scope, string(m.ID)}, true, m.Fingerprint}]
+		return semel.Verdict{Kind: semel.Conflict, Known: known}
+	}
+	return semel.Verdict{Kind: semel.AlreadyApplied + semel.VerdictKind(old.outcome-semel.Applied)}
+}
+
+// wait lets go of the store's lock until other is over, for at most patience
+// unless that is 0.
+func (s *Store) wait(ctx context.Context, other *batch, patience time.Duration) error {
+	if other.done == nil {
+		other.done = make(chan struct{})
+	}
+	done := other.done
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	var late <-chan time.Time
+	if patience > 0 {
+		timer := time.NewTimer(patience)
+		defer timer.Stop()
+		late = timer.C
+	}
+	select {
+	case <-done:
+		return nil
+	case <-late:
+		return errBusy
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Tx implements semel.Batch. All messages share one Tx.
+func (b *batch) Tx(int) *Tx { return &b.tx }
+
+// Broken implements semel.Broken.
+func (b *batch) Broken() bool {
+	b.store.mu.Lock()
+	defer b.store.mu.Unlock()
+	return b.over
+}
+
+// Commit implements semel.Batch.
+func (b *batch) Commit(ctx context.Context, e semel.Ending) semel.Result {
+	before := b.store.ask("commit-before")
+	after := b.store.ask("commit-after")
+	b.store.mu.Lock()
+	defer b.store.mu.Unlock()
+	if b.over {
+		return refused(semel.ClassAborted, errKilled)
+	}
+	defer func() { b.end(false) }()
+	if err := errors.Join(ctx.Err(), before); err != nil {
+		return refused(semel.ClassDown, &downError{"commit", err})
+	}
+	if err := b.tx.check(); err != nil {
+		return refused(b.store.Classify(err), err)
+	}
+	b.trim(e.Trim)
+	b.tx.apply()
+	for i := range e.Rows {
+		b.writeRow(&e.Rows[i])
+	}
+	b.complete()
+	b.end(true)
+	if after != nil {
+		return semel.Result{Outcome: semel.CommitUnknown, Class: semel.ClassDown, Culprit: semel.NobodyNamed, Err: after}
+	}
+	return semel.Result{Outcome: semel.Committed, Culprit: semel.NobodyNamed}
+}
+
+func refused(c semel.Class, err error) semel.Result {
+	return semel.Result{Outcome: semel.NotCommitted, Class: c, Culprit: semel.NobodyNamed, Err: err}
+}
+
+func (b *batch) trim(marks []int) {
+	for _, i := range marks {
+		if b.own[i] {
+			delete(b.store.markers, identity{b.marks[i].Scope, string(b.marks[i].ID)})
+			b.own[i] = false
+		}
+	}
+}
+
+// Rollback implements semel.Batch.
+func (b *batch) Rollback(context.Context) { b.Kill() }
+
+// Kill implements semel.Batch: like a server whose client is gone, the store
+// takes everything back at once.
+func (b *batch) Kill() {
+	b.store.mu.Lock()
+	defer b.store.mu.Unlock()
+	b.end(false)
+}
+
+// end makes the batch's markers everybody's, or takes them back, and wakes who
+// waits for them. The store's lock is held. A second call does nothing.
+func (b *batch) end(committed bool) {
+	if b.over {
+		return
+	}
+	b.over = true
+	for _, id := range b.fresh {
+		m, ok := b.store.markers[id]
+		switch {
+		case !ok || m.owner != b: // trimmed
+		case committed:
+			m.owner = nil
+			b.store.markers[id] = m
+		default:
+			delete(b.store.markers, id)
+		}
+	}
+	if b.retry != nil {
+		delete(b.store.held, b.retry.row.key.identity)
+	}
+	if b.done != nil {
+		close(b.done)
+	}
+}

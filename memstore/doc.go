@@ -1,0 +1,23 @@
+// Package memstore keeps markers, rows and effects in memory: the reference
+// store, for tests and for learning.
+//
+// A batch is a transaction: what it marks and what its handlers write becomes
+// visible to others at its commit, all of it, or never. Effects live in the
+// store's own small table of strings to bytes, which handlers reach through
+// *Tx. A mark of an identity that another open batch has marked waits until
+// that batch is over. A batch that read a key which another batch has changed
+// since does not commit; it ends as contended and runs again.
+//
+// Nothing survives the process, so nothing is promised across a restart: a
+// consumer on this store processes again what its broker delivers again.
+package memstore
+
+import "github.com/semel-go/semel"
+
+var (
+	_ semel.TxStore[*Tx]    = (*Store)(nil)
+	_ semel.TxMarker[*Tx]   = (*Store)(nil)
+	_ semel.RowRetrier[*Tx] = (*Store)(nil)
+	_ semel.Inbox           = (*Store)(nil)
+	_ semel.PositionStore   = (*Store)(nil)
+)

@@ -1,0 +1,144 @@
+package memstore
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/semel-go/semel"
+)
+
+// writeRow writes an inbox row with a commit; the store's lock is held.
+func (b *batch) writeRow(r *semel.Row) {
+	s, m := b.store, b.marks[r.Mark]
+	key := rowKey{identity: identity{m.Scope, string(m.ID)}, conflict: r.Conflict}
+	if r.Conflict {
+		key.fingerprint = m.Fingerprint
+	}
+	old := s.rowOf[key]
+	switch {
+	case old != nil && (r.Repeat || r.Conflict):
+		old.Repeated++
+		s.touch(old)
+		return
+	case r.Repeat:
+		return
+	case old == nil:
+		old = &row{key: key}
+		old.Number = int64(len(s.rows) + 1)
+		s.rows = append(s.rows, old)
+		s.rowOf[key] = old
+	}
+	s.fill(old, m, r)
+	if !r.Conflict {
+		s.setOutcome(key.identity, outcomeOf(r.State))
+	}
+}
+
+func (s *Store) fill(to *row, m semel.Mark, r *semel.Row) {
+	sc := s.scopeOf[m.Scope-1]
+	to.Key = semel.Key{Consumer: sc.consumer, Source: sc.source, ID: string(m.ID)}
+	to.Fingerprint, to.Conflict, to.Surrogate = m.Fingerprint, r.Conflict, r.Surrogate
+	to.State, to.Reason, to.Attempts = r.State, r.Reason, r.Attempts
+	to.FirstError, to.LastError = cut(r.FirstError), cut(r.LastError)
+	to.Message = clone(r.Message)
+	to.Size = len(to.Message.Body)
+	s.touch(to)
+	to.ReceivedAt = to.ChangedAt
+}
+
+// touch counts a write of the row.
+func (s *Store) touch(r *row) {
+	r.Revision++
+	r.ChangedAt = s.now()
+}
+
+func (s *Store) setOutcome(id identity, o semel.Outcome) {
+	if m, ok := s.markers[id]; ok {
+		m.outcome = o
+		s.markers[id] = m
+	}
+}
+
+// outcomeOf is what a marker says of a message whose row is in this state.
+func outcomeOf(state semel.RowState) semel.Outcome {
+	switch state {
+	case semel.StateCompleted:
+		return semel.Applied
+	case semel.StateParked, semel.StateFailedTerminal:
+		return semel.Parked
+	case semel.StateDeadLettered:
+		return semel.DeadLettered
+	case semel.StateDiscarded:
+		return semel.Discarded
+	default:
+		return semel.Waiting
+	}
+}
+
+func clone(m *semel.Message) *semel.Message {
+	if m == nil {
+		return &semel.Message{}
+	}
+	c := *m
+	c.Key, c.Body = bytes.Clone(m.Key), bytes.Clone(m.Body)
+	c.Headers = slices.Clone(m.Headers)
+	for i := range c.Headers {
+		c.Headers[i].Value = bytes.Clone(c.Headers[i].Value)
+	}
+	return &c
+}
+
+// cut shortens an error's text to what a row keeps, at a rune's border.
+func cut(text string) string {
+	if len(text) <= semel.MaxErrorText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:semel.MaxErrorText], "")
+}
+
+// Rows implements semel.Inbox.
+func (s *Store) Rows(ctx context.Context, f semel.RowFilter) ([]semel.StoredRow, error) {
+	if err := s.ask("rows"); err != nil {
+		return nil, err
+	}
+	if f.Limit <= 0 {
+		f.Limit = 1000
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var found []semel.StoredRow
+	for _, r := range s.rows[min(max(f.After, 0), int64(len(s.rows))):] {
+		if len(found) == f.Limit {
+			break
+		}
+		if chosen(&f, &r.StoredRow) {
+			found = append(found, shown(r, f.Bodies))
+		}
+	}
+	return found, nil
+}
+
+func shown(r *row, body bool) semel.StoredRow {
+	copied := r.StoredRow
+	copied.Message = clone(r.Message)
+	if !body {
+		copied.Message.Body = nil
+	}
+	return copied
+}
+
+func chosen(f *semel.RowFilter, r *semel.StoredRow) bool {
+	switch {
+	case f.Consumer != "" && f.Consumer != r.Key.Consumer,
+		f.ID != "" && f.ID != r.Key.ID,
+		f.Reason != "" && f.Reason != r.Reason,
+		f.Type != "" && f.Type != r.Message.Type(),
+		len(f.Numbers) > 0 && !slices.Contains(f.Numbers, r.Number),
+		len(f.States) > 0 && !slices.Contains(f.States, r.State),
+		!f.ReceivedBefore.IsZero() && !r.ReceivedAt.Before(f.ReceivedBefore):
+		return false
+	}
+	return true
+}

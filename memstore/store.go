@@ -1,0 +1,158 @@
+package memstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/semel-go/semel"
+)
+
+// Store is a store in memory. Use New. It is safe for use by several goroutines.
+type Store struct {
+	now  func() time.Time
+	fail func(op string) error
+
+	mu sync.Mutex // guards everything below and what it points to
+
+	scopes    map[scope]int64
+	scopeOf   []scope // by number - 1
+	markers   map[identity]marker
+	held      map[identity]*batch // identities whose row is being retried
+	data      map[string]value
+	changes   uint64 // counts changes of data; the version of the newest value
+	rows      []*row // by number - 1
+	rowOf     map[rowKey]*row
+	acts      []semel.Act
+	positions map[lane]semel.Position
+}
+
+type (
+	scope struct {
+		consumer, source string
+		generation       int64
+	}
+	lane     struct{ consumer, lane string }
+	identity struct {
+		scope int64
+		id    string
+	}
+	// rowKey is a row's identity; of a conflict also its content.
+	rowKey struct {
+		identity
+		conflict    bool
+		fingerprint semel.Fingerprint
+	}
+	marker struct {
+		fingerprint semel.Fingerprint
+		outcome     semel.Outcome
+		owner       *batch // the open batch that wrote it; nil when committed
+	}
+	row struct {
+		semel.StoredRow
+		key rowKey
+	}
+)
+
+// Option changes a store that New makes.
+type Option func(*Store)
+
+// Clock makes the store take its times from now. The default is time.Now.
+func Clock(now func() time.Time) Option { return func(s *Store) { s.now = now } }
+
+// Fail makes the store ask fail before it does an operation, and fail with
+// what it returns: "scope", "begin", "commit-before" (nothing is committed),
+// "commit-after" (it is committed, and the caller hears CommitUnknown), "rows"
+// (of Inbox). Such an error is of ClassDown. For tests; fail may be called
+// from several goroutines.
+func Fail(fail func(op string) error) Option { return func(s *Store) { s.fail = fail } }
+
+// New returns an empty store.
+func New(options ...Option) *Store {
+	s := &Store{
+		now:       time.Now,
+		fail:      func(string) error { return nil },
+		scopes:    map[scope]int64{},
+		markers:   map[identity]marker{},
+		held:      map[identity]*batch{},
+		data:      map[string]value{},
+		rowOf:     map[rowKey]*row{},
+		positions: map[lane]semel.Position{},
+	}
+	for _, o := range options {
+		o(s)
+	}
+	return s
+}
+
+// ErrTxDone is returned by the methods of a Tx whose batch is over.
+var ErrTxDone = errors.New("memstore: the transaction is over")
+
+// downError is a failure of the store as a whole.
+type downError struct {
+	op  string
+	err error
+}
+
+func (e *downError) Error() string { return fmt.Sprintf("memstore: %s: %v", e.op, e.err) }
+func (e *downError) Unwrap() error { return e.err }
+
+func (s *Store) ask(op string) error {
+	if err := s.fail(op); err != nil {
+		return &downError{op, err}
+	}
+	return nil
+}
+
+// Classify implements semel.TxStore.
+func (s *Store) Classify(err error) semel.Class {
+	var down *downError
+	switch {
+	case errors.As(err, &down):
+		return semel.ClassDown
+	case errors.Is(err, ErrTxDone):
+		return semel.ClassAborted
+	case errors.Is(err, errSerial):
+		return semel.ClassContended
+	case errors.Is(err, ErrNoNumber):
+		return semel.ClassPermanent
+	default:
+		return semel.ClassRetry
+	}
+}
+
+// Scope implements semel.TxStore.
+func (s *Store) Scope(ctx context.Context, consumer, source string, generation int64) (int64, error) {
+	if err := errors.Join(ctx.Err(), s.ask("scope")); err != nil {
+		return 0, &downError{"scope", err}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := scope{consumer, source, generation}
+	n, ok := s.scopes[key]
+	if !ok {
+		s.scopeOf = append(s.scopeOf, key)
+		n = int64(len(s.scopeOf))
+		s.scopes[key] = n
+	}
+	return n, nil
+}
+
+// LoadPosition implements semel.PositionStore.
+func (s *Store) LoadPosition(_ context.Context, consumer, name string) (semel.Position, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p, ok := s.positions[lane{consumer, name}]
+	return p, ok, nil
+}
+
+// SavePosition implements semel.PositionStore.
+func (s *Store) SavePosition(_ context.Context, consumer, name string, p semel.Position) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p.Check = append([]byte(nil), p.Check...)
+	s.positions[lane{consumer, name}] = p
+	return nil
+}

@@ -1,0 +1,185 @@
+package memstore
+
+import (
+	"bytes"
+	"errors"
+	"strconv"
+)
+
+// Tx is a batch's view of the store's table. It is used by one goroutine at a
+// time, like the batch. Every method returns ErrTxDone once the batch is over.
+type Tx struct {
+	batch   *batch
+	changes map[string]change
+	reads   map[string]uint64 // version of each value that was read
+}
+
+// value is what stands in the table. A number is kept as such, so that adding
+// to it is cheap.
+type value struct {
+	bytes   []byte
+	number  int64
+	numeric bool
+	version uint64
+}
+
+// change is what a Tx does to a key: replace it, and add to it.
+type change struct {
+	replaced, deleted bool
+	value             value
+	delta             int64
+}
+
+// ErrNoNumber is returned by Add when the value is not a number.
+var ErrNoNumber = errors.New("memstore: the value is not a number")
+
+var errSerial = errors.New("memstore: another transaction changed what this one read")
+
+// Get returns the value of key as this transaction sees it; nil if there is none.
+func (t *Tx) Get(key string) ([]byte, error) {
+	s := t.batch.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t.batch.over {
+		return nil, ErrTxDone
+	}
+	c := t.changes[key]
+	v, exists := c.value, !c.deleted
+	if !c.replaced {
+		v, exists = s.data[key]
+		t.read(key, v.version)
+	}
+	if !exists && c.delta == 0 {
+		return nil, nil
+	}
+	v, err := v.add(c.delta)
+	return v.text(), err
+}
+
+func (t *Tx) read(key string, version uint64) {
+	if t.reads == nil {
+		t.reads = map[string]uint64{}
+	}
+	if _, ok := t.reads[key]; !ok {
+		t.reads[key] = version
+	}
+}
+
+// Set makes value the value of key. The bytes are copied.
+func (t *Tx) Set(key string, v []byte) error {
+	return t.replace(key, change{replaced: true, value: value{bytes: append([]byte{}, v...)}})
+}
+
+// Delete removes key.
+func (t *Tx) Delete(key string) error {
+	return t.replace(key, change{replaced: true, deleted: true})
+}
+
+// Add adds n to the decimal number at key; a key without value counts as 0.
+// Batches that add to one key at the same time do not hinder each other.
+func (t *Tx) Add(key string, n int64) error {
+	s := t.batch.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t.batch.over {
+		return ErrTxDone
+	}
+	c := t.changes[key]
+	base := c.value
+	if !c.replaced {
+		base = s.data[key]
+	}
+	if _, err := base.add(0); err != nil {
+		return err
+	}
+	c.delta += n
+	t.put(key, c)
+	return nil
+}
+
+func (t *Tx) replace(key string, c change) error {
+	s := t.batch.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t.batch.over {
+		return ErrTxDone
+	}
+	t.put(key, c)
+	return nil
+}
+
+func (t *Tx) put(key string, c change) {
+	if t.changes == nil {
+		t.changes = make(map[string]change, len(t.batch.marks))
+	}
+	t.changes[key] = c
+}
+
+// check reports whether the transaction may commit; the store's lock is held.
+func (t *Tx) check() error {
+	s := t.batch.store
+	for key, version := range t.reads {
+		if s.data[key].version != version {
+			return errSerial
+		}
+	}
+	for key, c := range t.changes {
+		if c.delta == 0 || c.replaced {
+			continue
+		}
+		if _, err := s.data[key].add(c.delta); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// apply writes the changes; the store's lock is held and check has passed.
+func (t *Tx) apply() {
+	s := t.batch.store
+	for key, c := range t.changes {
+		v := c.value
+		if !c.replaced {
+			v = s.data[key]
+		}
+		if c.deleted && c.delta == 0 {
+			delete(s.data, key)
+			continue
+		}
+		if c.delta != 0 || !c.replaced {
+			v, _ = v.add(c.delta)
+		}
+		s.changes++
+		v.version = s.changes
+		s.data[key] = v
+	}
+}
+
+func (v value) add(n int64) (value, error) {
+	if v.numeric || v.bytes == nil {
+		return value{number: v.number + n, numeric: true}, nil
+	}
+	old, err := strconv.ParseInt(string(v.bytes), 10, 64)
+	if err != nil {
+		return v, ErrNoNumber
+	}
+	return value{number: old + n, numeric: true}, nil
+}
+
+func (v value) text() []byte {
+	if v.numeric {
+		return strconv.AppendInt(nil, v.number, 10)
+	}
+	return bytes.Clone(v.bytes)
+}
+
+// Get returns the committed value of key; nil if there is none.
+func (s *Store) Get(key string) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v, ok := s.data[key]
+	if !ok {
+		return nil
+	}
+	return v.text()
+}
