@@ -265,4 +265,6 @@ func (s size) read(d *decoder, p place) (int64, bool) {
 	return v, true
 }
 
-func (s size) words() string { return fmt.Sprintf("a size, %s to %s", showSize(s.least), showSize(s.most)) }
+func (s size) words() string {
+	return fmt.Sprintf("a size, %s to %s", showSize(s.least), showSize(s.most))
+}

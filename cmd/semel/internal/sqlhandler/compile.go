@@ -1,0 +1,146 @@
+package sqlhandler
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/semel-go/semel"
+)
+
+// Config is a handler as a policy declares it.
+type Config struct {
+	// Params are the parameters of the statements.
+	Params []Param
+	// Statements run in this order.
+	Statements []Statement
+	// Violates, when set, reports whether an error is the violation of the
+	// business key: the effect is there already, and the message a duplicate.
+	Violates func(error) bool
+	// NoEffect, when set, is called when a statement without Rows changed no
+	// row, with its index. The message is applied all the same. It is called
+	// once for each run of the handler, also for one that is rolled back.
+	NoEffect func(m *semel.Message, statement int)
+}
+
+// Param binds the value that a selector finds to a name. See semel.ParseSelector.
+type Param struct{ Name, Selector string }
+
+// Statement is one SQL statement with named parameters.
+type Statement struct {
+	SQL string
+	// Rows, when not nil, is how many rows it must change.
+	Rows *int64
+	// Otherwise ends a message whose statement changed another number.
+	Otherwise Otherwise
+}
+
+// Otherwise is what becomes of a message whose statement changed another
+// number of rows than it must.
+type Otherwise uint8
+
+// The ways to end.
+const (
+	// OtherwiseUnmet leaves it to the consumer's on_unmet. The default.
+	OtherwiseUnmet Otherwise = iota
+	// OtherwisePark sets the message aside for a person.
+	OtherwisePark
+	// OtherwiseDiscard closes the message without an effect.
+	OtherwiseDiscard
+	// OtherwiseFail is a failed attempt, to be tried again as any other.
+	OtherwiseFail
+)
+
+// Handler runs statements for messages. It is safe for use by several
+// goroutines.
+type Handler struct {
+	names      []string
+	selectors  []semel.Selector
+	statements []statement
+	violates   func(error) bool
+	noEffect   func(m *semel.Message, statement int)
+	// prepares: statements are prepared once a transaction.
+	prepares bool
+	prepared prepared
+}
+
+// statement is ready to be sent.
+type statement struct {
+	text string
+	// args are the indexes of the values to bind, in the order of the
+	// placeholders.
+	args      []int
+	changes   bool
+	rows      *int64
+	otherwise Otherwise
+}
+
+// Compile checks a handler and makes it ready. The error names every fault of
+// the statements and parameters.
+func Compile(d Dialect, c Config) (*Handler, error) {
+	h := &Handler{violates: c.Violates, noEffect: c.NoEffect, prepares: d.prepares}
+	var faults []error
+	for _, p := range c.Params {
+		s, err := semel.ParseSelector(p.Selector)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("parameter %s: %w", p.Name, err))
+		}
+		h.names, h.selectors = append(h.names, p.Name), append(h.selectors, s)
+	}
+	for i, s := range c.Statements {
+		ready, err := h.compile(d, s)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("statement %d: %w", i+1, err))
+		}
+		h.statements = append(h.statements, ready)
+	}
+	if len(c.Statements) == 0 {
+		faults = append(faults, errors.New("there is no statement"))
+	}
+	return h, errors.Join(faults...)
+}
+
+func (h *Handler) compile(d Dialect, s Statement) (statement, error) {
+	var faults []error
+	for _, f := range d.Check(s.SQL) {
+		faults = append(faults, f)
+	}
+	for _, name := range d.Params(s.SQL) {
+		if !slices.Contains(h.names, name) {
+			faults = append(faults, fmt.Errorf("parameter :%s is not bound", name))
+		}
+	}
+	if len(faults) > 0 {
+		return statement{}, errors.Join(faults...)
+	}
+	ready := h.bind(d, s.SQL)
+	ready.rows, ready.otherwise = s.Rows, s.Otherwise
+	return ready, nil
+}
+
+// bind puts the dialect's placeholders in place of the parameters' names.
+func (h *Handler) bind(d Dialect, text string) statement {
+	tokens, _ := d.scan(text)
+	var out statement
+	var b strings.Builder
+	for _, t := range tokens {
+		if t.kind != param {
+			b.WriteString(text[t.start:t.end])
+			continue
+		}
+		b.WriteString(d.placeholder(out.place(slices.Index(h.names, t.word), d.reuse)))
+	}
+	out.text = strings.TrimRight(strings.TrimSpace(b.String()), ";")
+	out.changes = changes(split(tokens)[0])
+	return out
+}
+
+// place is the number of the placeholder for value i.
+func (s *statement) place(i int, reuse bool) int {
+	if at := slices.Index(s.args, i); reuse && at >= 0 {
+		return at + 1
+	}
+	s.args = append(s.args, i)
+	return len(s.args)
+}

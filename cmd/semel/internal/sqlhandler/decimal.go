@@ -1,0 +1,41 @@
+package sqlhandler
+
+import (
+	"strconv"
+	"strings"
+)
+
+// sameDecimal reports whether two JSON numbers are the same decimal: 1.50 and
+// 15e-1 are. Numbers with exponents beyond an int are the same as none.
+func sameDecimal(a, b string) bool {
+	x, xOK := parseDecimal(a)
+	y, yOK := parseDecimal(b)
+	return xOK && yOK && x == y
+}
+
+// decimal is 0.DIGITS × 10^exponent; the digits neither begin nor end with a
+// zero. Zero is the zero value.
+type decimal struct {
+	negative bool
+	digits   string
+	exponent int
+}
+
+func parseDecimal(text string) (decimal, bool) {
+	var d decimal
+	text, d.negative = strings.CutPrefix(text, "-")
+	mantissa, ok := text, true
+	if i := strings.IndexAny(text, "eE"); i >= 0 {
+		n, err := strconv.ParseInt(text[i+1:], 10, 32)
+		mantissa, d.exponent, ok = text[:i], int(n), err == nil
+	}
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	all := whole + fraction
+	digits := strings.TrimLeft(all, "0")
+	d.exponent += len(whole) - (len(all) - len(digits))
+	d.digits = strings.TrimRight(digits, "0")
+	if d.digits == "" {
+		return decimal{}, ok
+	}
+	return d, ok
+}

@@ -1,0 +1,71 @@
+package sqlhandler
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/semel-go/semel"
+)
+
+// Handle runs the statements for m in tx. Like every handler it leaves the
+// transaction open; an error rolls back what it did.
+func (h *Handler) Handle(ctx context.Context, tx *sql.Tx, m *semel.Message) error {
+	values, err := h.values(m)
+	if err != nil {
+		return err
+	}
+	for i := range h.statements {
+		if err := h.run(ctx, tx, m, i, values); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (h *Handler) run(ctx context.Context, tx *sql.Tx, m *semel.Message, i int, values []any) error {
+	s := &h.statements[i]
+	args := make([]any, len(s.args))
+	for j, at := range s.args {
+		args[j] = values[at]
+	}
+	result, err := h.exec(ctx, tx, i, args)
+	if err != nil {
+		if h.violates != nil && h.violates(err) {
+			return semel.Duplicate(err)
+		}
+		return fmt.Errorf("statement %d: %w", i+1, err)
+	}
+	return h.judge(m, i, result)
+}
+
+// judge compares the rows that a statement changed with what it must change.
+func (h *Handler) judge(m *semel.Message, i int, result sql.Result) error {
+	s := &h.statements[i]
+	if s.rows == nil && (!s.changes || h.noEffect == nil) {
+		return nil
+	}
+	changed, err := result.RowsAffected()
+	switch {
+	case err != nil:
+		return fmt.Errorf("statement %d: %w", i+1, err)
+	case s.rows != nil && changed != *s.rows:
+		return s.unmet(i, changed)
+	case s.rows == nil && changed == 0:
+		h.noEffect(m, i)
+	}
+	return nil
+}
+
+func (s *statement) unmet(i int, changed int64) error {
+	what := fmt.Errorf("statement %d changed %d rows, not %d", i+1, changed, *s.rows)
+	switch s.otherwise {
+	case OtherwisePark:
+		return &semel.HandlerError{Decision: semel.DecidePark, Reason: semel.ReasonUnmet, Err: what}
+	case OtherwiseDiscard:
+		return &semel.HandlerError{Decision: semel.DecideDiscard, Reason: semel.ReasonUnmet, Err: what}
+	case OtherwiseFail:
+		return what
+	}
+	return semel.Unmet(what.Error())
+}

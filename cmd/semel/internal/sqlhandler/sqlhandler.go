@@ -1,2 +1,0 @@
-// Package sqlhandler turns the SQL of a policy into a handler.
-package sqlhandler

@@ -1,0 +1,78 @@
+package sqlhandler
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/semel-go/semel"
+)
+
+// values finds what the parameters are bound to.
+func (h *Handler) values(m *semel.Message) ([]any, error) {
+	found, err := semel.Select(m, h.selectors)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	values := make([]any, len(found))
+	for i, v := range found {
+		if v.IsMissing() || v.IsNull() {
+			if !h.selectors[i].Optional() {
+				return nil, h.missing(i, v)
+			}
+			continue
+		}
+		values[i] = bound(v)
+	}
+	return values, nil
+}
+
+func (h *Handler) missing(i int, v semel.Value) error {
+	how := "has no value"
+	if v.IsNull() {
+		how = "is null"
+	}
+	return &semel.HandlerError{Decision: semel.DecidePermanent, Reason: semel.ReasonMissingParameter,
+		Err: fmt.Errorf("%s: %s %s", h.names[i], h.selectors[i], how)}
+}
+
+// unreadable is a message that a selector cannot read: waiting mends nothing.
+func unreadable(err error) error {
+	reason := semel.ReasonMalformed
+	var of *semel.SelectError
+	if errors.As(err, &of) {
+		reason = of.Reason
+	}
+	return &semel.HandlerError{Decision: semel.DecidePermanent, Reason: reason, Err: err}
+}
+
+// bound is a value as it is given to the driver. The same bytes always give
+// the same type, so that what was written can be found again.
+func bound(v semel.Value) any {
+	switch v.Kind() {
+	case semel.ValueBool:
+		return v.Bool()
+	case semel.ValueNumber:
+		return number(v)
+	case semel.ValueBytes:
+		if !utf8.Valid(v.Bytes()) {
+			return v.Bytes()
+		}
+	}
+	return v.Text()
+}
+
+// number is an int64 if the producer wrote a whole number that fits, a float64
+// if that is written back as the very same decimal, and otherwise the exact
+// decimal as text.
+func number(v semel.Value) any {
+	text := v.Number()
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return n
+	}
+	if f, err := strconv.ParseFloat(text, 64); err == nil && sameDecimal(text, strconv.FormatFloat(f, 'e', -1, 64)) {
+		return f
+	}
+	return v.Decimal()
+}
