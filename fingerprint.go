@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"sync"
 
 	"github.com/semel-go/semel/internal/strictjson"
 )
@@ -29,22 +30,37 @@ const (
 //
 // A producer that adds an optional field on the way makes another body; where
 // that happens between copies use FingerprintOf.
-func FingerprintBody() Fingerprinter { return bodyFingerprint{} }
+func FingerprintBody() Fingerprinter { return &bodyFingerprint{} }
 
-type bodyFingerprint struct{}
+type bodyFingerprint struct {
+	// rooms holds *bodyRoom, so that a message costs no memory.
+	rooms sync.Pool
+}
 
-func (bodyFingerprint) Validate() error { return nil }
+// bodyRoom is what making one fingerprint needs.
+type bodyRoom struct {
+	parser strictjson.Parser
+	hash   hash.Hash
+	sum    [sha256.Size]byte
+}
 
-func (bodyFingerprint) Fingerprint(m *Message) (Fingerprint, error) {
-	h := sha256.New()
-	if document, err := strictjson.Parse(m.Body); err == nil {
-		writeDomain(h, "fingerprint/json")
-		document.Root().WriteCanonical(h)
-	} else {
-		writeDomain(h, "fingerprint/bytes")
-		writePart(h, m.Body)
+func (*bodyFingerprint) Validate() error { return nil }
+
+func (f *bodyFingerprint) Fingerprint(m *Message) (Fingerprint, error) {
+	room, ok := f.rooms.Get().(*bodyRoom)
+	if !ok {
+		room = &bodyRoom{hash: sha256.New()}
 	}
-	return cut(h, fingerprintBodyVersion), nil
+	defer f.rooms.Put(room)
+	room.hash.Reset()
+	if document, err := room.parser.Parse(m.Body); err == nil {
+		writeDomain(room.hash, "fingerprint/json")
+		document.Root().WriteCanonical(room.hash)
+	} else {
+		writeDomain(room.hash, "fingerprint/bytes")
+		writePart(room.hash, m.Body)
+	}
+	return cut(room.hash.Sum(room.sum[:0]), fingerprintBodyVersion), nil
 }
 
 // FingerprintNone keeps no fingerprint: the same identity with other content
@@ -117,7 +133,7 @@ func (f *selectedFingerprint) Fingerprint(m *Message) (Fingerprint, error) {
 	for _, v := range values {
 		v.writeCanonical(h)
 	}
-	return cut(h, f.version), nil
+	return cut(h.Sum(nil), f.version), nil
 }
 
 // writeCanonical writes the value so that equal values of one selector are
@@ -136,9 +152,8 @@ func (v Value) writeCanonical(h hash.Hash) {
 	}
 }
 
-func cut(h hash.Hash, version uint8) Fingerprint {
-	var sum [sha256.Size]byte
+func cut(sum []byte, version uint8) Fingerprint {
 	f := Fingerprint{Version: version}
-	copy(f.Sum[:], h.Sum(sum[:0]))
+	copy(f.Sum[:], sum)
 	return f
 }

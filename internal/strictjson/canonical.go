@@ -3,6 +3,7 @@ package strictjson
 import (
 	"encoding/binary"
 	"io"
+	"slices"
 )
 
 // WriteCanonical writes the value in a form that is equal for equal values,
@@ -12,9 +13,11 @@ import (
 // decimals) and strings; [ and { up to an e, an object's names sorted by their
 // bytes. w must not fail, as a hash.Hash does not.
 func (v Value) WriteCanonical(w io.Writer) {
-	c := canonical{Document: v.document, w: w, buffer: make([]byte, 0, flushAt+256)}
+	d := v.document
+	c := canonical{Document: d, w: w, buffer: slices.Grow(d.scratch[:0], 2*flushAt)}
 	c.value(v.index)
 	c.flush()
+	d.scratch = c.buffer
 }
 
 // flushAt is how many bytes are collected before they are written.
@@ -24,6 +27,8 @@ type canonical struct {
 	*Document
 	w      io.Writer
 	buffer []byte
+	// decimal is room for one number.
+	decimal []byte
 }
 
 func (c *canonical) flush() {
@@ -60,8 +65,8 @@ func (c *canonical) value(i uint32) {
 }
 
 func (c *canonical) number(n *node) {
-	var space [64]byte
-	c.bytes('d', AppendDecimal(space[:0], c.source[n.start:n.end]))
+	c.decimal = AppendDecimal(c.decimal[:0], c.source[n.start:n.end])
+	c.bytes('d', c.decimal)
 }
 
 // bytes writes a tag, a length and the bytes; long ones past the buffer.

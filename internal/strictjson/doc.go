@@ -56,7 +56,7 @@ type node struct {
 	escaped bool
 }
 
-// Document is a parsed text.
+// Document is a parsed text. It is used by one goroutine.
 type Document struct {
 	source []byte
 	nodes  []node
@@ -64,4 +64,6 @@ type Document struct {
 	text []byte
 	// order lists, object by object, its names' nodes sorted by their bytes.
 	order []uint32
+	// scratch is room for WriteCanonical.
+	scratch []byte
 }

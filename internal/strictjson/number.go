@@ -15,7 +15,7 @@ const maxAddedZeros = 20
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 // number reads a number by the grammar of RFC 8259, section 6.
-func (p *parser) number() error {
+func (p *Parser) number() error {
 	start, end := p.at, p.at
 	if p.source[end] == '-' {
 		end++
@@ -41,7 +41,7 @@ func (p *parser) number() error {
 }
 
 // exponent returns the end of the exponent at i, i if there is none.
-func (p *parser) exponent(start, i int) (int, error) {
+func (p *Parser) exponent(start, i int) (int, error) {
 	if i == len(p.source) || p.source[i]|0x20 != 'e' {
 		return i, nil
 	}
@@ -60,7 +60,7 @@ func (p *parser) exponent(start, i int) (int, error) {
 }
 
 // digits returns the end of the digits at i.
-func (p *parser) digits(i int) int {
+func (p *Parser) digits(i int) int {
 	for i < len(p.source) && isDigit(p.source[i]) {
 		i++
 	}
@@ -72,7 +72,7 @@ func (p *parser) digits(i int) int {
 // need more than 20 zeros to be written in full keeps an exponent: 1e400000
 // stays "1e400000". The number must be valid JSON, as Parse accepts it.
 func AppendDecimal(dst, number []byte) []byte {
-	if isPlainInteger(number) {
+	if isDecimal(number) {
 		return append(dst, number...)
 	}
 	negative := number[0] == '-'
@@ -96,15 +96,21 @@ func AppendDecimal(dst, number []byte) []byte {
 	return strconv.AppendInt(append(append(dst, digits...), 'e'), exponent, 10)
 }
 
-// isPlainInteger reports whether the number is its own decimal: short, so that
-// it ends in no more zeros than a decimal may.
-func isPlainInteger(number []byte) bool {
+// isDecimal reports whether a number is its own decimal at first sight: so
+// short that no zeros are too many, and without a sign of zero, an exponent or
+// a zero at the end of a fraction.
+func isDecimal(number []byte) bool {
+	point := false
 	for _, c := range number {
-		if !isDigit(c) {
+		switch {
+		case isDigit(c) || (c == '-' && number[1] != '0'):
+		case c == '.':
+			point = true
+		default:
 			return false
 		}
 	}
-	return len(number) <= maxAddedZeros
+	return len(number) <= maxAddedZeros && !(point && number[len(number)-1] == '0')
 }
 
 // significant splits a number without sign into its digits, without zeros at

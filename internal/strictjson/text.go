@@ -6,7 +6,7 @@ import (
 )
 
 // str reads a string.
-func (p *parser) str() error {
+func (p *Parser) str() error {
 	start := p.at
 	if err := p.plain(start + 1); err != nil {
 		return err
@@ -19,7 +19,7 @@ func (p *parser) str() error {
 }
 
 // plain moves to the quote that ends the string or to the next backslash.
-func (p *parser) plain(from int) error {
+func (p *Parser) plain(from int) error {
 	i := from
 	for i < len(p.source) {
 		switch c := p.source[i]; {
@@ -42,10 +42,10 @@ func (p *parser) plain(from int) error {
 }
 
 // withEscapes reads on at the first backslash and keeps the decoded text.
-func (p *parser) withEscapes(start int) error {
-	begin, from := len(p.text), start+1
+func (p *Parser) withEscapes(start int) error {
+	begin, from := len(p.document.text), start+1
 	for {
-		p.text = append(p.text, p.source[from:p.at]...)
+		p.document.text = append(p.document.text, p.source[from:p.at]...)
 		if p.source[p.at] == '"' {
 			break
 		}
@@ -57,13 +57,13 @@ func (p *parser) withEscapes(start int) error {
 			return err
 		}
 	}
-	n := &p.nodes[p.add(String, start, p.at+1)]
-	n.escaped, n.extra, n.next = true, uint32(begin), uint32(len(p.text))
+	n := &p.document.nodes[p.add(String, start, p.at+1)]
+	n.escaped, n.extra, n.next = true, uint32(begin), uint32(len(p.document.text))
 	return nil
 }
 
 // escape decodes the escape at p.at and moves behind it.
-func (p *parser) escape() error {
+func (p *Parser) escape() error {
 	if p.at+1 >= len(p.source) {
 		return &Error{len(p.source), "the text ends inside a string"}
 	}
@@ -85,13 +85,13 @@ func (p *parser) escape() error {
 	default:
 		return p.fault("an unknown escape")
 	}
-	p.text = append(p.text, c)
+	p.document.text = append(p.document.text, c)
 	p.at += 2
 	return nil
 }
 
 // unicode decodes \uXXXX, or two of them that form a surrogate pair.
-func (p *parser) unicode() error {
+func (p *Parser) unicode() error {
 	r, ok := p.hex4(p.at)
 	if !ok {
 		return p.fault("four hexadecimal digits must follow \\u")
@@ -104,13 +104,13 @@ func (p *parser) unicode() error {
 		}
 		length = 12
 	}
-	p.text = utf8.AppendRune(p.text, r)
+	p.document.text = utf8.AppendRune(p.document.text, r)
 	p.at += length
 	return nil
 }
 
 // hex4 reads the \uXXXX at i.
-func (p *parser) hex4(i int) (rune, bool) {
+func (p *Parser) hex4(i int) (rune, bool) {
 	if i+6 > len(p.source) || p.source[i] != '\\' || p.source[i+1] != 'u' {
 		return 0, false
 	}
