@@ -40,6 +40,9 @@ func (p *pilot[Tx]) work() {
 		case <-p.engine.base.Done():
 		}
 	}
+	if f := p.flight; f != nil { // the run ended before the machine ended it
+		p.rollback(machine.Rollback{Flight: f.Flight})
+	}
 }
 
 func (p *pilot[Tx]) carryOut(order machine.Action) machine.Event {
