@@ -2,35 +2,109 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
-// check finds what is wrong between keys, each by itself right.
+// check finds what is wrong between keys that are right by themselves. A rule
+// looks only at keys that are sound, so that one mistake is reported once.
 func check(d *decoder, p *Policy) {
-	stdin := map[string]string{}
+	p.checkSources(d)
 	for _, c := range p.Consumers {
-		at := "consumers." + c.Name
-		if c.Retry.Most == 0 {
-			c.Retry.Most = c.Hold
+		r := rules{decoder: d, consumer: c, at: "consumers." + c.Name}
+		if d.faulty(r.at) {
+			continue
 		}
-		p.checkReferences(d, c, at)
-		_ = stdin
+		r.references(p)
+		r.identity()
+		r.strategy()
+		r.fingerprint()
+		r.waits()
+		r.handler()
+	}
+	p.checkStandardInput(d)
+	p.checkUse(d)
+}
+
+// faulty reports whether the value at path itself could not be read.
+func (d *decoder) faulty(path string) bool {
+	return slices.ContainsFunc(d.faults, func(f Fault) bool { return f.refuses() && f.Path == path })
+}
+
+// sound reports whether nothing is wrong at path and below it, and it is not
+// probably meant by a key that is misspelled.
+func (d *decoder) sound(path string) bool {
+	return !d.meant[path] && !slices.ContainsFunc(d.faults, func(f Fault) bool {
+		return f.refuses() && (f.Path == path || within(f.Path, path))
+	})
+}
+
+// within reports whether path lies below the path above.
+func within(path, above string) bool {
+	rest, ok := strings.CutPrefix(path, above)
+	return ok && rest != "" && (rest[0] == '.' || rest[0] == '[')
+}
+
+func (p *Policy) checkSources(d *decoder) {
+	for _, s := range p.Sources {
+		at := "sources." + s.Name + ".file"
+		if s.File != nil && s.File.Path == Stdin && s.File.Follow && d.sound(at) {
+			d.faultAt(at+".follow", "standard input cannot be followed: it ends when its writer ends", "remove follow")
+		}
 	}
 }
 
-func (p *Policy) checkReferences(d *decoder, c *Consumer, at string) {
-	if c.From != "" && p.Source(c.From) == nil {
-		d.faultAt(at+".from", fmt.Sprintf("there is no source %q", c.From), "the sources are "+names(p.Sources, func(s *Source) string { return s.Name }))
-	}
-	if c.Store != "" && p.Store(c.Store) == nil {
-		d.faultAt(at+".store", fmt.Sprintf("there is no store %q", c.Store), "the stores are "+names(p.Stores, func(s *Store) string { return s.Name }))
+// checkStandardInput: what one consumer reads of it, no other sees.
+func (p *Policy) checkStandardInput(d *decoder) {
+	reader := ""
+	for _, c := range p.Consumers {
+		s := p.Source(c.From)
+		if s == nil || s.File == nil || s.File.Path != Stdin {
+			continue
+		}
+		if reader != "" {
+			d.faultAt("consumers."+c.Name+".from", fmt.Sprintf("consumer %s reads standard input already, and a line reaches only one of them", reader),
+				"write the input to a file, which several consumers can read, or remove one consumer")
+		}
+		reader = c.Name
 	}
 }
 
-func names[T any](all []*T, name func(*T) string) string {
+// checkUse warns of what no consumer uses.
+func (p *Policy) checkUse(d *decoder) {
+	used := map[string]bool{}
+	for _, c := range p.Consumers {
+		used["sources."+c.From], used["stores."+c.Store] = true, true
+	}
+	for _, s := range p.Sources {
+		p.warnUnused(d, used, "sources."+s.Name)
+	}
+	for _, s := range p.Stores {
+		p.warnUnused(d, used, "stores."+s.Name)
+	}
+}
+
+func (p *Policy) warnUnused(d *decoder, used map[string]bool, path string) {
+	if !used[path] {
+		d.warnAt(path, "no consumer uses it", "remove it, or name it at a consumer")
+	}
+}
+
+func namesOf[T any](all []*T, name func(*T) string) []string {
 	var list []string
 	for _, v := range all {
 		list = append(list, name(v))
 	}
-	return strings.Join(list, ", ")
+	return list
+}
+
+// unknownName is the remedy for a name that does not exist.
+func unknownName(name, what string, known []string) string {
+	if len(known) == 0 {
+		return "add it under " + what
+	}
+	if near := nearestWord(name, known); near != "" {
+		return fmt.Sprintf("did you mean %s? The %s are %s", near, what, strings.Join(known, ", "))
+	}
+	return fmt.Sprintf("the %s are %s", what, strings.Join(known, ", "))
 }

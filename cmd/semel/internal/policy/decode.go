@@ -17,6 +17,8 @@ type decoder struct {
 	faults    []Fault
 	// positions are of the values that the file gives, by path.
 	positions map[string]position
+	// meant are paths of known keys that a misspelled one probably means.
+	meant map[string]bool
 }
 
 // place is a value of the file: its node and the path that leads to it.

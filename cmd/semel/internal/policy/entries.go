@@ -63,12 +63,16 @@ func (d *decoder) faultKey(e entry, reason, remedy string) {
 	d.report(Invalid, e.path, position{e.key.Line, e.key.Column}, reason, remedy)
 }
 
-func (d *decoder) unknownKey(e entry, name string, known []string) {
+// unknownKey returns the known key that is probably meant, or empty.
+func (d *decoder) unknownKey(p place, e entry, name string, known []string) string {
 	remedy := "the keys here are " + strings.Join(known, ", ")
-	if near := nearestWord(name, known); near != "" {
+	near := nearestWord(name, known)
+	if near != "" {
 		remedy = fmt.Sprintf("did you mean %s?", near)
+		d.meant[p.key(near, p.node).path] = true
 	}
 	d.faultKey(e, "this key is unknown", remedy)
+	return near
 }
 
 // notYet records a key, or a value of it, that is known and not yet available.

@@ -8,6 +8,11 @@ import (
 
 // The table of a consumer's keys, in the order of the reference.
 
+const (
+	defaultTimeout = 30 * time.Second
+	defaultDrain   = 20 * time.Second
+)
+
 func consumerShape() object[Consumer] {
 	var all []field[Consumer]
 	all = append(all, originKeys()...)
@@ -68,13 +73,13 @@ func paceKeys() []field[Consumer] {
 			count{least: 1, most: 1024}, func(c *Consumer) *int { return &c.Workers }),
 		group(meta{name: "batch", doc: "The bounds of one transaction. A batch never waits to fill."},
 			batchShape(), func(c *Consumer) *semel.BatchLimits { return &c.Batch }),
-		key(meta{name: "timeout", def: "30s", doc: "The longest a handler may run for one message."},
+		key(meta{name: "timeout", def: showSpan(defaultTimeout), doc: "The longest a handler may run for one message."},
 			span{least: time.Millisecond, most: day}, func(c *Consumer) *time.Duration { return &c.Timeout }),
 		key(meta{name: "hold", def: "10s", doc: "The longest wait that is kept in memory."},
 			span{least: time.Millisecond, most: 10 * time.Minute}, func(c *Consumer) *time.Duration { return &c.Hold }),
 		group(meta{name: "max_unsettled", doc: "The most that is fetched and not settled."},
 			boundShape(), func(c *Consumer) *semel.Bound { return &c.MaxUnsettled }),
-		key(meta{name: "drain", def: "20s", doc: "How long a stop waits for running handlers."},
+		key(meta{name: "drain", def: showSpan(defaultDrain), doc: "How long a stop waits for running handlers."},
 			span{least: 0, most: time.Hour}, func(c *Consumer) *time.Duration { return &c.Drain }),
 		key(meta{name: "retention", def: "forever", doc: "How long markers are kept. Nothing removes them yet, so `forever` is all there is."},
 			retentionShape{}, func(c *Consumer) *string { return &c.retention }),

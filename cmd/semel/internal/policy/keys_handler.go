@@ -65,7 +65,7 @@ func (s paramsShape) read(d *decoder, p place) ([]Param, bool) {
 			d.faultKey(at, fmt.Sprintf("%q cannot be a parameter", name), "use letters, digits and '_', not a digit first")
 			ok = false
 		}
-		text, good := selector(badSelector).read(d, at.place)
+		text, good := selector(nil).read(d, at.place)
 		all, ok = append(all, Param{Name: name, Selector: text}), ok && good
 	}
 	return all, ok

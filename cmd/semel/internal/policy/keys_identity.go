@@ -55,9 +55,9 @@ func businessKeyShape() object[BusinessKey] {
 func identityShape() object[Identity] {
 	return object[Identity]{fields: []field[Identity]{
 		key(meta{name: "id", required: true, doc: "The selector of the id; a list makes a business key of several fields."},
-			list[string]{item: selector(badIDSelector), single: true}, func(i *Identity) *[]string { return &i.ID }),
+			list[string]{item: selector(idSelector), single: true}, func(i *Identity) *[]string { return &i.ID }),
 		key(meta{name: "source", doc: "The selector of the producer's name. Two sources never hide each other's messages."},
-			selector(badIDSelector), func(i *Identity) *string { return &i.Source }),
+			selector(sourceSelector), func(i *Identity) *string { return &i.Source }),
 		later[Identity]("former", "A former identity that is marked too, while it changes."),
 		later[Identity]("broker", "The broker's own id, for producers that send nothing: `redelivery_only`."),
 	}}
@@ -80,7 +80,7 @@ func (s fingerprintShape) read(d *decoder, p place) (Fingerprint, bool) {
 }
 
 func (fingerprintShape) selectors() list[string] {
-	return list[string]{item: selector(badContentSelector), single: true}
+	return list[string]{item: selector(contentSelector), single: true}
 }
 
 func (fingerprintShape) words() string { return "body, none, a selector or a list of selectors" }

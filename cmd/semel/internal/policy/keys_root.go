@@ -83,7 +83,7 @@ func fileShape() object[File] {
 	return object[File]{fields: []field[File]{
 		key(meta{name: "path", required: true, doc: "The file, relative to the policy file; `-` is standard input."},
 			path{word: word{what: "a path, or -"}, stdin: true}, func(f *File) *string { return &f.Path }),
-		key(meta{name: "format", def: "envelope", doc: "How a line is read: `cloudevents` is the structured JSON format, whose attributes become `ce-` headers; `envelope` is `{\"key\": …, \"headers\": {…}, \"body\": …}`; `json` means that the line itself is the body."},
+		key(meta{name: "format", def: "cloudevents", doc: "How a line is read: `cloudevents` is the structured JSON format, whose attributes become `ce-` headers; `envelope` is `{\"key\": …, \"headers\": {…}, \"body\": …}`; `json` means that the line itself is the body."},
 			words("cloudevents", "envelope", "json"), func(f *File) *string { return &f.Format }),
 		key(meta{name: "follow", def: "false", doc: "Wait for more at the end of the file instead of ending."},
 			flag{}, func(f *File) *bool { return &f.Follow }),

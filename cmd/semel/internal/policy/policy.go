@@ -186,11 +186,10 @@ func Load(path string, env func(string) (string, bool)) (*Policy, []Fault) {
 // the folder of name.
 func Parse(name string, data []byte, env func(string) (string, bool)) (*Policy, []Fault) {
 	p := &Policy{File: name, Dir: filepath.Dir(name)}
-	d := &decoder{file: name, dir: p.Dir, env: env, positions: map[string]position{}}
+	d := &decoder{file: name, dir: p.Dir, env: env, positions: map[string]position{}, meant: map[string]bool{}}
 	if root := d.document(data); root != nil {
-		if read, ok := rootShape().read(d, place{node: root}); ok {
-			p.Stores, p.Sources, p.Consumers = read.Stores, read.Sources, read.Consumers
-		}
+		read, _ := rootShape().read(d, place{node: root})
+		p.Stores, p.Sources, p.Consumers = read.Stores, read.Sources, read.Consumers
 		check(d, p)
 	}
 	faults, warnings := d.sorted()

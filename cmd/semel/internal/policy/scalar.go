@@ -38,6 +38,14 @@ func (p place) shown(text string) string {
 	return strconv.Quote(text)
 }
 
+// conceal takes what the environment says out of a message.
+func (p place) conceal(message, text string) string {
+	if p.raw == "" {
+		return message
+	}
+	return strings.ReplaceAll(message, text, p.raw)
+}
+
 // word is a text. Numbers and booleans need quotes.
 type word struct {
 	leaf
@@ -61,7 +69,7 @@ func (w word) read(d *decoder, p place) (string, bool) {
 	}
 	reason, remedy := w.verdict(s)
 	if reason != "" {
-		d.fault(p, reason, remedy)
+		d.fault(p, p.conceal(reason, s), p.conceal(remedy, s))
 	}
 	return s, reason == ""
 }
@@ -133,7 +141,7 @@ func (c choice[V]) read(d *decoder, p place) (V, bool) {
 	if near := nearestWord(s, c.all()); near != "" && p.raw == "" {
 		remedy = fmt.Sprintf("did you mean %s?", near)
 	}
-	d.fault(p, p.shown(s)+" is not "+c.words(), remedy)
+	d.fault(p, p.shown(s)+" is unknown here", remedy)
 	return none, false
 }
 
@@ -208,7 +216,12 @@ func (c count) read64(d *decoder, p place) (int64, bool) {
 	return v, true
 }
 
-func (c count) words() string { return fmt.Sprintf("a whole number, %d to %d", c.least, c.most) }
+func (c count) words() string {
+	if c.least == c.most {
+		return strconv.FormatInt(c.least, 10)
+	}
+	return fmt.Sprintf("a whole number, %d to %d", c.least, c.most)
+}
 
 // count64 is count for an int64.
 type count64 struct{ count }

@@ -1,72 +1,53 @@
 package policy
 
 import (
-	"fmt"
 	"strings"
+
+	"github.com/semel-go/semel"
 )
 
-// selector is a text that says where a value is found in a message.
-func selector(check func(string) (reason, remedy string)) word {
-	return word{what: "a selector", check: check}
+// selector is a text that says where a value is found in a message. check, if
+// any, says whether it may stand here; every selector must also be one.
+func selector(check func(text string, s semel.Selector) error) word {
+	return word{what: "a selector", check: func(text string) (reason, remedy string) {
+		s, err := semel.ParseSelector(text)
+		if err == nil && check != nil {
+			err = check(text, s)
+		}
+		return split(err, "see docs/policy.md for the selectors")
+	}}
 }
 
-// badSelector says what is wrong with a selector, and what to write.
-func badSelector(text string) (reason, remedy string) {
-	kind, rest, hasRest := strings.Cut(strings.TrimSuffix(text, "?"), ":")
-	switch kind {
-	case "header":
-		if rest == "" {
-			return "the header has no name", `write "header:NAME"`
-		}
-	case "body":
-		if rest != "" && !strings.HasPrefix(rest, "/") {
-			return "the JSON pointer does not begin with /", `write "body:/field" (RFC 6901)`
-		}
-	case "const":
-		if !hasRest {
-			return "the constant has no text", `write "const:TEXT"`
-		}
-	case "key", "topic", "type", "subject", "time", "id", "source", "partition", "offset":
-		if hasRest {
-			return kind + " takes nothing behind it", "write " + kind
-		}
-	default:
-		return fmt.Sprintf("%q is no selector", kind), unknownSelector(kind)
+// idSelector refuses what makes no identity. A constant by itself is a matter
+// of the whole list.
+func idSelector(text string, s semel.Selector) error {
+	if s.Constant() {
+		return nil
 	}
-	return "", ""
+	return semel.By(text).Validate()
 }
 
-func unknownSelector(kind string) string {
-	if near := nearestWord(kind, strings.Fields("header body key topic type subject time id source const partition offset")); near != "" {
-		return fmt.Sprintf("did you mean %s?", near)
-	}
-	return "write header:NAME, body:/pointer, key, topic, type, subject, time, id, source or const:TEXT"
+// sourceSelector refuses what is no name of a producer.
+func sourceSelector(text string, _ semel.Selector) error {
+	return semel.By("id").From(text).Validate()
 }
 
-// badIDSelector also refuses what is no identity.
-func badIDSelector(text string) (reason, remedy string) {
-	if reason, remedy := badSelector(text); reason != "" {
-		return reason, remedy
+// contentSelector refuses what differs between copies of a message.
+func contentSelector(text string, s semel.Selector) error {
+	if s.Constant() {
+		return nil
 	}
-	switch kind, _, _ := strings.Cut(strings.TrimSuffix(text, "?"), ":"); kind {
-	case "partition", "offset", "topic":
-		return kind + " is a coordinate of the broker and no identity: a redelivery, a replay or a second publication has another",
-			"use what the producer sets once for the message: header:NAME, id, or fields of the body"
-	case "time":
-		return "time is no identity: two messages may have the same, and a copy another",
-			"use what the producer sets once for the message: header:NAME, id, or fields of the body"
-	}
-	if strings.HasSuffix(text, "?") {
-		return "an identity cannot be optional", "remove the ?; on_bad_identity says what becomes of a message without it"
-	}
-	return "", ""
+	return semel.FingerprintOf(text).Validate()
 }
 
-// badContentSelector also refuses what differs between copies of a message.
-func badContentSelector(text string) (reason, remedy string) {
-	switch text {
-	case "partition", "offset", "partition?", "offset?":
-		return "coordinates of the broker are no content: copies of one message differ in them", "name headers or fields of the body"
+// split cuts the library's errors, which name the remedy behind a semicolon.
+func split(err error, otherwise string) (reason, remedy string) {
+	if err == nil {
+		return "", ""
 	}
-	return badSelector(text)
+	reason, remedy, found := strings.Cut(err.Error(), "; ")
+	if !found {
+		remedy = otherwise
+	}
+	return reason, remedy
 }

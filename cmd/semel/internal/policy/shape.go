@@ -12,7 +12,8 @@ import (
 // of a kind of value is in its shape, so that the parser, the JSON Schema and
 // the reference cannot disagree.
 type shape[V any] interface {
-	// read returns the value, and false after it recorded a fault.
+	// read returns the value, and false after it recorded a fault; then the
+	// value is what could be read of it.
 	read(d *decoder, p place) (V, bool)
 	described
 }
@@ -55,9 +56,7 @@ func key[T, V any](m meta, s shape[V], ref func(*T) *V) field[T] {
 	f := field[T]{meta: m}
 	f.shape = s
 	f.read = func(d *decoder, p place, into *T) {
-		if v, ok := s.read(d, p); ok {
-			*ref(into) = v
-		}
+		*ref(into), _ = s.read(d, p)
 	}
 	if m.def != "" {
 		f.absent = &yaml.Node{Kind: yaml.ScalarNode, Value: m.def}
@@ -112,7 +111,7 @@ func (o object[T]) readGiven(d *decoder, p place, v *T) map[string]bool {
 		i := slices.IndexFunc(o.fields, func(f field[T]) bool { return f.name == name })
 		switch {
 		case i < 0:
-			d.unknownKey(at, name, o.names())
+			seen[d.unknownKey(p, at, name, o.names())] = true
 		case o.fields[i].later:
 			d.notYet(at.place, "")
 		default:
@@ -126,11 +125,11 @@ func (o object[T]) readGiven(d *decoder, p place, v *T) map[string]bool {
 func (o object[T]) readAbsent(d *decoder, p place, seen map[string]bool, v *T) {
 	for _, f := range o.fields {
 		switch {
-		case seen[f.name]:
+		case seen[f.name]: // or meant by a misspelled key
 		case f.required:
-			d.report(Invalid, p.key(f.name, p.node).path, position{p.node.Line, p.node.Column},
-				"this key is missing", "add it: "+f.doc)
-		case f.absent != nil:
+			d.fault(p.key(f.name, p.node), "this key is missing", fmt.Sprintf("add %s: %s", f.name, f.shape.words()))
+		}
+		if f.absent != nil && !d.given(p.key(f.name, p.node).path) {
 			f.read(d, p.key(f.name, f.absent), v)
 		}
 	}
@@ -177,7 +176,7 @@ func (o object[T]) words() string {
 	return "mapping"
 }
 
-// entries are the named values of an object or table, in order: names are T's.
+// named is a mapping of names that the user chooses, in order.
 type named[T any] struct {
 	item shape[T]
 	// what the names are of, for messages: "store".
@@ -196,7 +195,6 @@ func (t named[T]) read(d *decoder, p place) ([]*T, bool) {
 		if reason := badName(name); reason != "" {
 			d.faultKey(at, reason, "use letters, digits, '_', '-' and '.', at most 100 of them")
 			ok = false
-			continue
 		}
 		d.note(at.place)
 		v, good := t.item.read(d, at.place)
@@ -204,7 +202,8 @@ func (t named[T]) read(d *decoder, p place) ([]*T, bool) {
 		t.set(&v, name)
 		all = append(all, &v)
 	}
-	if len(all) == 0 && ok {
+	if len(p.value().Content) == 0 {
+		ok = false
 		d.fault(p, "there is no "+t.what, "name at least one")
 	}
 	return all, ok

@@ -126,3 +126,14 @@ func isChange(t token) bool {
 	}
 	return false
 }
+
+// Changes reports whether text is a statement that says how many rows it
+// changed.
+func (d Dialect) Changes(text string) bool {
+	tokens, err := d.scan(text)
+	if err != nil {
+		return false
+	}
+	statements := split(tokens)
+	return len(statements) > 0 && changes(statements[0])
+}

@@ -1,0 +1,69 @@
+package policy
+
+import "github.com/semel-go/semel"
+
+// Config is the consumer's policy for semel.New, without its Source and what
+// else a policy file does not say. It opens nothing.
+func (c *Consumer) Config() semel.Config {
+	return semel.Config{
+		Name:           c.Name,
+		Identity:       c.Identity.identity(),
+		Fingerprint:    c.Fingerprint.fingerprinter(),
+		Strategy:       c.Strategy.kind(),
+		NaturalBecause: c.Strategy.because(),
+		OnConflict:     c.OnConflict,
+		OnBadIdentity:  c.OnBadIdentity,
+		OnUnmet:        c.OnUnmet,
+		Lanes:          c.Lanes,
+		Workers:        c.Workers,
+		Timeout:        c.Timeout,
+		Batch:          c.Batch,
+		Hold:           c.Hold,
+		MaxUnsettled:   c.MaxUnsettled,
+		Drain:          c.Drain,
+		Retry:          c.Retry,
+	}
+}
+
+// kind is the strategy beside which a business key may stand.
+func (s Strategy) kind() semel.Strategy {
+	switch {
+	case s.Natural != nil:
+		return semel.StrategyNatural
+	case s.BusinessKey != nil && !s.Marker:
+		return semel.StrategyBusinessKey
+	}
+	return semel.StrategyMarker
+}
+
+func (s Strategy) because() string {
+	switch {
+	case s.Natural == nil:
+		return ""
+	case s.Natural.Order != "":
+		return "order: " + s.Natural.Order
+	}
+	return s.Natural.Because
+}
+
+// identity is nil, not an empty one, where the policy names none.
+func (i Identity) identity() semel.Identity {
+	if len(i.ID) == 0 {
+		return nil
+	}
+	identity := semel.By(i.ID...)
+	if i.Source != "" {
+		identity = identity.From(i.Source)
+	}
+	return identity
+}
+
+func (f Fingerprint) fingerprinter() semel.Fingerprinter {
+	switch {
+	case f.None:
+		return semel.FingerprintNone()
+	case len(f.Selectors) > 0:
+		return semel.FingerprintOf(f.Selectors...)
+	}
+	return semel.FingerprintBody()
+}

@@ -1,0 +1,136 @@
+package policy
+
+import (
+	"fmt"
+
+	"github.com/semel-go/semel"
+)
+
+// rules judge the combinations of one consumer's keys.
+type rules struct {
+	*decoder
+	consumer *Consumer
+	// at is the consumer's path.
+	at string
+}
+
+// set reports whether the file gives this key, rightly or wrongly.
+func (r rules) set(key string) bool { return r.given(r.at + "." + key) }
+
+func (r rules) ok(keys ...string) bool {
+	for _, key := range keys {
+		if !r.sound(r.at + "." + key) {
+			return false
+		}
+	}
+	return true
+}
+
+func (r rules) refuse(key, reason, remedy string) { r.faultAt(r.at+"."+key, reason, remedy) }
+func (r rules) warn(key, reason, remedy string)   { r.warnAt(r.at+"."+key, reason, remedy) }
+
+func (r rules) references(p *Policy) {
+	c := r.consumer
+	if c.From != "" && r.ok("from") && p.Source(c.From) == nil {
+		known := namesOf(p.Sources, func(s *Source) string { return s.Name })
+		r.refuse("from", fmt.Sprintf("there is no source %q", c.From), unknownName(c.From, "sources", known))
+	}
+	if c.Store != "" && r.ok("store") && p.Store(c.Store) == nil {
+		known := namesOf(p.Stores, func(s *Store) string { return s.Name })
+		r.refuse("store", fmt.Sprintf("there is no store %q", c.Store), unknownName(c.Store, "stores", known))
+	}
+}
+
+func (r rules) identity() {
+	if !r.ok("identity", "strategy") {
+		return
+	}
+	natural := r.consumer.Strategy.Natural != nil
+	switch {
+	case !r.set("identity") && !natural:
+		r.refuse("identity", "this key is missing: nothing says which deliveries are copies of one message",
+			`name what the producer sets once for a message, as identity: {id: "header:ce-id", source: "header:ce-source"}`)
+	case !r.set("identity") && r.set("on_bad_identity"):
+		r.warn("on_bad_identity", "no identity is declared, so none can be bad", "remove it, or declare an identity")
+	case r.set("identity"):
+		if reason, remedy := split(r.consumer.Identity.identity().Validate(), "name what the producer sets once for a message"); reason != "" {
+			r.refuse("identity.id", reason, remedy)
+		}
+	}
+}
+
+func (r rules) strategy() {
+	s := r.consumer.Strategy
+	if !r.ok("strategy") {
+		return
+	}
+	switch {
+	case s.Natural != nil && (s.Marker || s.BusinessKey != nil):
+		r.refuse("strategy", "natural says that nothing need be kept, and stands beside what keeps something",
+			"keep natural, or the others")
+	case s.Natural == nil && !s.Marker && s.BusinessKey == nil:
+		r.refuse("strategy", "nothing makes the effect happen once", "write strategy: marker")
+	}
+}
+
+// keepsFingerprint: only a marker has a place for it.
+func (r rules) keepsFingerprint() bool { return r.consumer.Strategy.Marker }
+
+// fingerprint: a strategy or policy that keeps none finds no conflicts, and
+// must not look as if it did.
+func (r rules) fingerprint() {
+	c := r.consumer
+	if !r.ok("strategy", "fingerprint", "on_conflict") {
+		return
+	}
+	if !r.keepsFingerprint() {
+		if r.set("fingerprint") && !c.Fingerprint.None {
+			r.refuse("fingerprint", "this strategy writes no marker, which is where a fingerprint is kept",
+				"remove it, or write strategy: marker")
+		}
+		c.Fingerprint = Fingerprint{None: true}
+	}
+	if reason, remedy := split(c.Fingerprint.fingerprinter().Validate(), "name fields of the body"); reason != "" {
+		r.refuse("fingerprint", reason, remedy)
+	}
+	switch {
+	case !c.Fingerprint.None || !r.set("on_conflict"):
+	case c.OnConflict == semel.ThenAcceptFirst:
+		r.warn("on_conflict", "without a fingerprint no conflict is found: every copy is a duplicate already", "remove it, or write fingerprint: body")
+	default:
+		r.refuse("on_conflict", "without a fingerprint no conflict is ever found", "remove it, or write fingerprint: body and strategy: marker")
+	}
+}
+
+// waits judges durations against one another.
+func (r rules) waits() {
+	c := r.consumer
+	if r.ok("hold", "retry") {
+		r.retryWaits()
+	}
+	if r.ok("drain", "timeout") && (c.Drain != defaultDrain || c.Timeout != defaultTimeout) && c.Drain < c.Timeout {
+		r.warn("drain", fmt.Sprintf("a stop waits %s for a handler that may run %s, and then abandons it", showSpan(c.Drain), showSpan(c.Timeout)),
+			"let drain be at least timeout; nothing is lost either way")
+	}
+	if r.ok("batch", "timeout") && c.Batch.Time > c.Timeout {
+		r.warn("batch.time", "a batch may run longer than a handler", "let it be at most timeout")
+	}
+}
+
+func (r rules) retryWaits() {
+	c := r.consumer
+	if !r.set("retry.most") {
+		c.Retry.Most = c.Hold
+	}
+	if !r.set("retry.first") {
+		c.Retry.First = min(c.Retry.First, c.Retry.Most)
+	}
+	switch {
+	case c.Retry.Most > c.Hold:
+		r.refuse("retry.most", fmt.Sprintf("a wait of %s is longer than hold, %s, and longer waits cannot be kept yet", showSpan(c.Retry.Most), showSpan(c.Hold)),
+			fmt.Sprintf("write at most %s, or a longer hold", showSpan(c.Hold)))
+	case c.Retry.First > c.Retry.Most:
+		r.refuse("retry.first", fmt.Sprintf("the first wait, %s, is longer than the longest, %s", showSpan(c.Retry.First), showSpan(c.Retry.Most)),
+			fmt.Sprintf("write at most %s", showSpan(c.Retry.Most)))
+	}
+}
