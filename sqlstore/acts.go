@@ -1,0 +1,158 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel"
+)
+
+// seen is a row as an act finds it.
+type seen struct {
+	number, revision, scope int64
+	state                   semel.RowState
+	id, conflict            []byte
+}
+
+// look reads the row that an act is about, in the act's transaction.
+func (s *Store) look(ctx context.Context, tx *sql.Tx, number, revision int64) (*seen, error) {
+	r := &seen{number: number}
+	err := tx.QueryRowContext(ctx, s.sql["state"], number).Scan(&r.revision, &r.state, &r.scope, &r.id, &r.conflict)
+	switch {
+	case errors.Is(err, sql.ErrNoRows) || err == nil && r.revision != revision:
+		return nil, fmt.Errorf("row %d: %w", number, semel.ErrChanged)
+	case err != nil:
+		return nil, err
+	}
+	return r, nil
+}
+
+// set changes a row if nobody has since it was seen.
+func (s *Store) set(ctx context.Context, tx *sql.Tx, r *seen, name string, args ...any) error {
+	done, err := tx.ExecContext(ctx, s.sql[name], append(args, r.number, r.revision)...)
+	if err != nil {
+		return err
+	}
+	if n, err := done.RowsAffected(); err != nil || n != 1 {
+		return errors.Join(fmt.Errorf("row %d: %w", r.number, semel.ErrChanged), err)
+	}
+	return nil
+}
+
+func (s *Store) record(ctx context.Context, tx *sql.Tx, a semel.Act, number int64, result string) error {
+	_, err := tx.ExecContext(ctx, s.sql["act"], number, plain(a.Verb), plain(a.Who), plain(a.Why), result)
+	return err
+}
+
+// answer passes on what an act's caller asks for and wraps the rest.
+func (s *Store) answer(doing string, err error) error {
+	if err == nil || errors.Is(err, semel.ErrChanged) || errors.Is(err, semel.ErrState) || errors.Is(err, semel.ErrConflict) {
+		return err
+	}
+	return s.blameless(doing, err)
+}
+
+// Discard implements semel.Inbox. ErrState: the row's state cannot become
+// discarded.
+func (s *Store) Discard(ctx context.Context, number, revision int64, a semel.Act) error {
+	err := s.write(ctx, func(tx *sql.Tx) error {
+		r, err := s.look(ctx, tx, number, revision)
+		if err != nil {
+			return err
+		}
+		if !r.state.CanBecome(semel.StateDiscarded) {
+			return fmt.Errorf("row %d is %s: %w", number, r.state, semel.ErrState)
+		}
+		if err := s.set(ctx, tx, r, "become", string(semel.StateDiscarded), 0, 0); err != nil {
+			return err
+		}
+		if len(r.conflict) == 0 {
+			if _, err := tx.ExecContext(ctx, s.sql["discard"], int64(semel.Discarded), r.scope, r.id); err != nil {
+				return err
+			}
+		}
+		return s.record(ctx, tx, a, number, "done")
+	})
+	return s.answer("discard", err)
+}
+
+// FailRetry implements semel.Inbox.
+func (s *Store) FailRetry(ctx context.Context, number, revision int64, text string, a semel.Act) error {
+	text = errorText(text)
+	err := s.write(ctx, func(tx *sql.Tx) error {
+		r, err := s.look(ctx, tx, number, revision)
+		if err != nil {
+			return err
+		}
+		if err := s.set(ctx, tx, r, "failed", text, text); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, a, number, text)
+	})
+	return s.answer("recording a failed retry", err)
+}
+
+// Acts implements semel.Inbox. A limit of 0 means 1,000.
+func (s *Store) Acts(ctx context.Context, number int64, limit int) ([]semel.Act, error) {
+	if limit <= 0 {
+		limit = mostRows
+	}
+	rows, err := s.db.QueryContext(ctx, s.sql["acts"], number, limit)
+	if err != nil {
+		return nil, s.blameless("acts", err)
+	}
+	defer rows.Close()
+	var acts []semel.Act
+	for rows.Next() {
+		var a semel.Act
+		var at int64
+		if err := rows.Scan(&a.Row, &a.Verb, &a.Who, &a.Why, &a.Result, &at); err != nil {
+			return nil, s.blameless("acts", err)
+		}
+		a.At = time.UnixMilli(at)
+		acts = append(acts, a)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, s.blameless("acts", err)
+	}
+	return acts, nil
+}
+
+// BeginRow implements semel.RowRetrier. A row whose identity is applied is
+// refused with ErrConflict, also when it is not a conflict's: then the content
+// of a conflict was applied in its place.
+func (s *Store) BeginRow(ctx context.Context, _ semel.TxOptions, number, revision int64, a semel.Act) (semel.Batch[*sql.Tx], error) {
+	b, err := s.begin(ctx)
+	if err != nil {
+		return nil, s.blameless("begin", err)
+	}
+	if err := s.complete(ctx, b.tx, number, revision, a); err != nil {
+		b.Rollback(ctx)
+		return nil, s.answer("retry", err)
+	}
+	return b, nil
+}
+
+func (s *Store) complete(ctx context.Context, tx *sql.Tx, number, revision int64, a semel.Act) error {
+	r, err := s.look(ctx, tx, number, revision)
+	if err != nil {
+		return err
+	}
+	if !r.state.CanBecome(semel.StateCompleted) {
+		return fmt.Errorf("row %d is %s: %w: %w", number, r.state, semel.ErrState, semel.ErrChanged)
+	}
+	done, err := tx.ExecContext(ctx, s.sql["apply"], number)
+	if err != nil {
+		return err
+	}
+	if n, err := done.RowsAffected(); err != nil || n != 1 {
+		return errors.Join(fmt.Errorf("row %d: %w", number, semel.ErrConflict), err)
+	}
+	if err := s.set(ctx, tx, r, "become", string(semel.StateCompleted), 1, 1); err != nil {
+		return err
+	}
+	return s.record(ctx, tx, a, number, "done")
+}

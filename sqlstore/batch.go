@@ -1,0 +1,179 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/semel-go/semel"
+)
+
+// batch is a session with marks.
+type batch struct {
+	*session
+	guarded bool
+	marks   []stored
+	fresh   []bool // by mark: this batch wrote it and did not take it back
+	ended   bool
+}
+
+// Begin implements semel.TxStore.
+func (s *Store) Begin(ctx context.Context, _ semel.TxOptions, marks []semel.Mark) (semel.Batch[*sql.Tx], []semel.Verdict, error) {
+	b, err := s.begin(ctx)
+	if err != nil {
+		return nil, nil, s.blameless("begin", err)
+	}
+	b.marks = storedMarks(marks)
+	verdicts, err := s.mark(ctx, b.tx, b.marks)
+	if err != nil {
+		b.Rollback(ctx)
+		return nil, nil, s.blameless("mark", err)
+	}
+	b.fresh = make([]bool, len(marks))
+	for i, v := range verdicts {
+		b.fresh[i] = v.Kind == semel.Fresh
+	}
+	return b, verdicts, nil
+}
+
+// begin opens a transaction that has written, and that only the store's own
+// last statement allows to commit.
+func (s *Store) begin(ctx context.Context) (*batch, error) {
+	e, err := s.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b := &batch{session: e}
+	done, err := e.tx.ExecContext(ctx, s.sql["guard"])
+	if err == nil {
+		b.guarded, err = s.guardedBy(done)
+	}
+	if err != nil {
+		e.rollback()
+		return nil, err
+	}
+	return b, nil
+}
+
+var errUnguarded = errors.New("this connection does not enforce foreign keys, the one at start did: " +
+	"set pragma foreign_keys where the database is opened, not with a statement")
+
+func (s *Store) guardedBy(done sql.Result) (bool, error) {
+	n, err := done.RowsAffected()
+	if err == nil && n == 0 && s.guards {
+		err = errUnguarded
+	}
+	return n == 1, err
+}
+
+// Tx implements semel.Batch. All messages share one transaction.
+func (b *batch) Tx(int) *sql.Tx { return b.tx }
+
+// Broken implements semel.Broken: a handler committed, rolled back, or met an
+// error with which SQLite took back the whole transaction, so that statements
+// after it would stand alone. It asks the database, which here is no round trip.
+func (b *batch) Broken() bool {
+	var guards int
+	err := b.tx.QueryRow(b.store.sql["guarded"]).Scan(&guards)
+	return err != nil || b.guarded && guards != 1
+}
+
+// Commit implements semel.Batch.
+func (b *batch) Commit(ctx context.Context, e semel.Ending) semel.Result {
+	if b.ended {
+		return b.refused(sql.ErrTxDone, semel.NobodyNamed)
+	}
+	culprit, err := b.finish(ctx, e)
+	if err != nil {
+		b.Rollback(ctx)
+		return b.refused(err, culprit)
+	}
+	b.ended = true
+	err = b.tx.Commit()
+	b.over(err == nil)
+	switch {
+	case err == nil:
+		return semel.Result{Outcome: semel.Committed, Culprit: semel.NobodyNamed}
+	case isOver(err) || b.store.dialect.rolledBack(err):
+		return b.refused(err, semel.NobodyNamed)
+	default:
+		return semel.Result{Outcome: semel.CommitUnknown, Class: semel.ClassDown, Culprit: semel.NobodyNamed, Err: err}
+	}
+}
+
+// finish writes what belongs to the commit and opens the guard. An error may
+// name the mark to blame.
+func (b *batch) finish(ctx context.Context, e semel.Ending) (culprit int, err error) {
+	if err := b.trim(ctx, e.Trim); err != nil {
+		return semel.NobodyNamed, b.store.blameless("trim", err)
+	}
+	for i := range e.Rows {
+		if err := b.writeRow(ctx, &e.Rows[i]); err != nil {
+			return e.Rows[i].Mark, fmt.Errorf("sqlstore: row: %w", err)
+		}
+	}
+	return semel.NobodyNamed, b.unguard(ctx)
+}
+
+// errRolledBack: SQLite took the transaction back under a handler.
+var errRolledBack = fmt.Errorf("sqlstore: the transaction was rolled back by a statement of a handler: %w", sql.ErrTxDone)
+
+func (b *batch) unguard(ctx context.Context) error {
+	if !b.guarded {
+		return nil
+	}
+	done, err := b.tx.ExecContext(ctx, b.store.sql["unguard"])
+	if err != nil {
+		return err
+	}
+	if n, err := done.RowsAffected(); err != nil || n != 1 {
+		return errors.Join(errRolledBack, err)
+	}
+	return nil
+}
+
+// refused is the result of a batch that did not reach its COMMIT, or whose
+// COMMIT failed for certain. Without a guard a handler may have committed: then
+// only marking again can tell.
+func (b *batch) refused(err error, culprit int) semel.Result {
+	r := semel.Result{Outcome: semel.NotCommitted, Class: b.store.Classify(err), Culprit: semel.NobodyNamed, Err: err}
+	if isOver(err) && !b.guarded && !b.killed.Load() {
+		r.Outcome = semel.CommitUnknown
+	}
+	switch r.Class {
+	case semel.ClassPermanent:
+		r.Culprit = culprit
+	case semel.ClassRetry:
+		r.Class = semel.ClassDown
+	}
+	return r
+}
+
+func (b *batch) trim(ctx context.Context, marks []int) error {
+	marks = slices.DeleteFunc(slices.Clone(marks), func(i int) bool { return !b.fresh[i] })
+	for chunk := range slices.Chunk(marks, b.store.dialect.list) {
+		args := make([]any, 0, 2*len(chunk))
+		for _, i := range chunk {
+			args = append(args, b.marks[i].mark.Scope, b.marks[i].id)
+		}
+		if _, err := b.tx.ExecContext(ctx, b.store.sql.list("trim", len(chunk)), args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Rollback implements semel.Batch.
+func (b *batch) Rollback(context.Context) {
+	if b.ended {
+		return
+	}
+	b.ended = true
+	b.rollback()
+}
+
+// Kill implements semel.Batch. SQLite runs in this process, so there is no
+// connection to cut: the statement under way is the last.
+func (b *batch) Kill() { b.kill() }

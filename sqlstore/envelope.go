@@ -1,0 +1,121 @@
+package sqlstore
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/semel-go/semel"
+)
+
+// envelope is what a message is beside key and body, as JSON that any bytes
+// survive: the columns beside it are for people and for filters.
+type envelope struct {
+	Topic      text        `json:"topic,omitzero"`
+	BrokerID   text        `json:"broker_id,omitzero"`
+	Headers    []header    `json:"headers,omitempty"`
+	Attributes *attributes `json:"attributes,omitempty"`
+}
+
+type header struct {
+	Name  text  `json:"name"`
+	Value *text `json:"value,omitempty"` // nil stays nil
+}
+
+type attributes struct {
+	ID         text   `json:"id,omitzero"`
+	Source     text   `json:"source,omitzero"`
+	Type       text   `json:"type,omitzero"`
+	Subject    text   `json:"subject,omitzero"`
+	DataSchema text   `json:"dataschema,omitzero"`
+	Time       string `json:"time,omitempty"`
+}
+
+// text is any bytes: a JSON string if they are UTF-8, else {"base64": "…"}.
+type text string
+
+type binary struct {
+	Base64 []byte `json:"base64"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (t text) MarshalJSON() ([]byte, error) {
+	if utf8.ValidString(string(t)) && !strings.ContainsRune(string(t), 0) {
+		return json.Marshal(string(t))
+	}
+	return json.Marshal(binary{[]byte(t)})
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *text) UnmarshalJSON(data []byte) error {
+	if len(data) > 0 && data[0] == '{' {
+		var b binary
+		err := json.Unmarshal(data, &b)
+		*t = text(b.Base64)
+		return err
+	}
+	return json.Unmarshal(data, (*string)(t))
+}
+
+func sealed(m *semel.Message) ([]byte, error) {
+	e := envelope{Topic: text(m.Topic), BrokerID: text(m.Origin.BrokerID)}
+	for _, h := range m.Headers {
+		next := header{Name: text(h.Name)}
+		if h.Value != nil {
+			value := text(h.Value)
+			next.Value = &value
+		}
+		e.Headers = append(e.Headers, next)
+	}
+	if a := m.Attributes; a != (semel.Attributes{}) {
+		e.Attributes = &attributes{ID: text(a.ID), Source: text(a.Source), Type: text(a.Type),
+			Subject: text(a.Subject), DataSchema: text(a.DataSchema)}
+		if !a.Time.IsZero() {
+			e.Attributes.Time = a.Time.Format(time.RFC3339Nano)
+		}
+	}
+	return json.Marshal(e)
+}
+
+// unseal puts into m what sealed took out.
+func unseal(data []byte, m *semel.Message) error {
+	var e envelope
+	if err := json.Unmarshal(data, &e); err != nil {
+		return err
+	}
+	m.Topic, m.Origin.BrokerID = string(e.Topic), string(e.BrokerID)
+	for _, h := range e.Headers {
+		next := semel.Header{Name: string(h.Name)}
+		if h.Value != nil {
+			next.Value = []byte(*h.Value)
+		}
+		m.Headers = append(m.Headers, next)
+	}
+	a := e.Attributes
+	if a == nil {
+		return nil
+	}
+	m.Attributes = semel.Attributes{ID: string(a.ID), Source: string(a.Source), Type: string(a.Type),
+		Subject: string(a.Subject), DataSchema: string(a.DataSchema)}
+	if a.Time == "" {
+		return nil
+	}
+	var err error
+	m.Attributes.Time, err = time.Parse(time.RFC3339Nano, a.Time)
+	return err
+}
+
+// plain is s as every database takes it in a column of text.
+func plain(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+}
+
+// errorText is an error's text cut to what a row keeps.
+func errorText(s string) string {
+	s = plain(s)
+	if len(s) <= semel.MaxErrorText {
+		return s
+	}
+	return strings.ToValidUTF8(s[:semel.MaxErrorText], "")
+}

@@ -1,0 +1,79 @@
+package sqlstore
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+)
+
+// The first byte of a stored id says how it is stored, so that no two ids are
+// ever stored alike: a UUID is not the 16 bytes it stands for, nor is a hash
+// the id that happens to equal it.
+const (
+	idAsIs   = 0 // the bytes follow
+	idUUID   = 1 // a canonical lower-case UUID: its 16 bytes follow
+	idHashed = 2 // a SHA-256 follows; the id stands in its own column
+)
+
+// longestID is the length up to which an id is stored as it is. Databases
+// limit index keys, some after compression, so that the limit would depend on
+// the content; one rule holds in all of them.
+const longestID = 512
+
+const hashDomain = "semel id 1\x00"
+
+// storedID is the form in which the id is compared, and the id itself if that
+// form does not hold it.
+func storedID(id []byte) (key, long []byte) {
+	if u, ok := uuidOf(id); ok {
+		return append([]byte{idUUID}, u[:]...), nil
+	}
+	if len(id) <= longestID {
+		return append([]byte{idAsIs}, id...), nil
+	}
+	h := sha256.New()
+	h.Write([]byte(hashDomain))
+	h.Write(id)
+	return h.Sum([]byte{idHashed}), id
+}
+
+// originalID undoes storedID.
+func originalID(key, long []byte) (id string, ok bool) {
+	switch {
+	case len(key) > 0 && key[0] == idAsIs:
+		return string(key[1:]), true
+	case len(key) == 17 && key[0] == idUUID:
+		return string(uuidText([16]byte(key[1:]))), true
+	case len(key) == 33 && key[0] == idHashed && long != nil:
+		return string(long), true
+	default:
+		return "", false
+	}
+}
+
+func uuidOf(id []byte) (u [16]byte, ok bool) {
+	if len(id) != 36 || id[8] != '-' || id[13] != '-' || id[18] != '-' || id[23] != '-' {
+		return u, false
+	}
+	var digits [32]byte
+	copy(digits[:], id[:8])
+	copy(digits[8:], id[9:13])
+	copy(digits[12:], id[14:18])
+	copy(digits[16:], id[19:23])
+	copy(digits[20:], id[24:])
+	if _, err := hex.Decode(u[:], digits[:]); err != nil {
+		return u, false
+	}
+	return u, bytes.Equal(uuidText(u), id)
+}
+
+func uuidText(u [16]byte) []byte {
+	text := make([]byte, 36)
+	hex.Encode(text, u[:4])
+	hex.Encode(text[9:], u[4:6])
+	hex.Encode(text[14:], u[6:8])
+	hex.Encode(text[19:], u[8:10])
+	hex.Encode(text[24:], u[10:])
+	text[8], text[13], text[18], text[23] = '-', '-', '-', '-'
+	return text
+}

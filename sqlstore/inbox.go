@@ -1,0 +1,193 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel"
+)
+
+// mostRows is the limit of Rows and Acts where none is given.
+const mostRows = 1000
+
+// Rows implements semel.Inbox.
+func (s *Store) Rows(ctx context.Context, f semel.RowFilter) ([]semel.StoredRow, error) {
+	condition, values := conditions(&f)
+	args := append([]any{f.Bodies, f.After}, values...)
+	if f.Limit <= 0 {
+		f.Limit = mostRows
+	}
+	rows, err := s.db.QueryContext(ctx, strings.Replace(s.sql["rows"], "{filter}", condition, 1), append(args, f.Limit)...)
+	if err != nil {
+		return nil, s.blameless("rows", err)
+	}
+	defer rows.Close()
+	var found []semel.StoredRow
+	for rows.Next() {
+		r, err := scanRow(rows)
+		if err != nil {
+			return nil, s.blameless("rows", err)
+		}
+		found = append(found, r)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, s.blameless("rows", err)
+	}
+	return found, nil
+}
+
+// conditions are the filter as SQL.
+func conditions(f *semel.RowFilter) (text string, args []any) {
+	var b strings.Builder
+	and := func(condition string, values ...any) {
+		b.WriteString(" and " + condition)
+		args = append(args, values...)
+	}
+	if f.Consumer != "" {
+		and("s.consumer = ?", []byte(f.Consumer))
+	}
+	if f.ID != "" {
+		id, _ := storedID([]byte(f.ID))
+		and("i.id = ?", id)
+	}
+	if f.Reason != "" {
+		and("i.reason = ?", plain(string(f.Reason)))
+	}
+	if f.Type != "" {
+		and("i.type = ?", plain(f.Type))
+	}
+	if !f.ReceivedBefore.IsZero() {
+		and("i.received_at < ?", f.ReceivedBefore.UnixMilli())
+	}
+	if len(f.Numbers) > 0 {
+		and("i.number in (?"+strings.Repeat(", ?", len(f.Numbers)-1)+")", anys(f.Numbers)...)
+	}
+	if len(f.States) > 0 {
+		and("i.state in (?"+strings.Repeat(", ?", len(f.States)-1)+")", states(f.States)...)
+	}
+	return b.String(), args
+}
+
+func anys(numbers []int64) []any {
+	all := make([]any, len(numbers))
+	for i, n := range numbers {
+		all[i] = n
+	}
+	return all
+}
+
+func states(names []semel.RowState) []any {
+	all := make([]any, len(names))
+	for i, n := range names {
+		all[i] = string(n)
+	}
+	return all
+}
+
+// cells are the columns of a row, read one by one so that a broken one hides
+// neither the others nor the rows after it.
+type cells struct {
+	values []any
+	next   int
+	faults []string
+}
+
+func (c *cells) take(what string) any {
+	v := c.values[c.next]
+	c.next++
+	if v == nil && what != "" {
+		c.fault(what, "is missing")
+	}
+	return v
+}
+
+func (c *cells) fault(what, why string) { c.faults = append(c.faults, what+" "+why) }
+
+func (c *cells) integer(what string) int64 {
+	v := c.take(what)
+	n, ok := v.(int64)
+	if !ok && v != nil {
+		c.fault(what, "is not a number")
+	}
+	return n
+}
+
+// bytes is nil for NULL; with a name NULL is a fault.
+func (c *cells) bytes(what string) []byte {
+	switch v := c.take(what).(type) {
+	case []byte:
+		return v
+	case string:
+		return []byte(v)
+	case nil:
+		return nil
+	default:
+		c.fault(what, "is not text")
+		return nil
+	}
+}
+
+func (c *cells) text(what string) string { return string(c.bytes(what)) }
+
+func (c *cells) time(what string) time.Time { return time.UnixMilli(c.integer(what)) }
+
+const rowColumns = 27
+
+func scanRow(rows *sql.Rows) (semel.StoredRow, error) {
+	c := &cells{values: make([]any, rowColumns)}
+	into := make([]any, rowColumns)
+	for i := range into {
+		into[i] = &c.values[i]
+	}
+	if err := rows.Scan(into...); err != nil {
+		return semel.StoredRow{}, err
+	}
+	r := c.row()
+	if len(c.faults) > 0 {
+		r.LastError = fmt.Sprintf("the row cannot be read whole: %s; %s", strings.Join(c.faults, ", "), r.LastError)
+	}
+	return r, nil
+}
+
+// row reads the columns in the order of the statement.
+func (c *cells) row() semel.StoredRow {
+	r := semel.StoredRow{Number: c.integer("number"), Revision: c.integer("revision")}
+	r.Key.Consumer, r.Key.Source = c.text("consumer"), c.text("source")
+	id, long := c.bytes("id"), c.bytes("")
+	var ok bool
+	if r.Key.ID, ok = originalID(id, long); !ok {
+		c.fault("id", "is in no known form")
+	}
+	r.Conflict = len(c.bytes("conflict")) > 0
+	version := c.integer("fingerprint version")
+	r.Fingerprint = fingerprintOf(uint8(version), c.bytes(""))
+	r.Surrogate = c.integer("surrogate") != 0
+	r.State, r.Reason = semel.RowState(c.text("state")), semel.Reason(c.text("reason"))
+	r.Attempts, r.Repeated = int(c.integer("attempts")), int(c.integer("repeated"))
+	r.FirstError, r.LastError = c.text("first error"), c.text("last error")
+	r.ReceivedAt, r.ChangedAt = c.time("received at"), c.time("changed at")
+	r.Message, r.Size = c.message()
+	return r
+}
+
+func (c *cells) message() (*semel.Message, int) {
+	m := &semel.Message{Topic: c.text("topic")}
+	m.Origin.Partition, m.Origin.Offset = int32(c.integer("partition")), c.integer("offset")
+	m.Origin.BrokerID = c.text("broker id")
+	m.Key = c.bytes("")
+	m.Attributes.Type = c.text("type")
+	if envelope := c.bytes("envelope"); envelope != nil {
+		kept := *m
+		m.Attributes.Type = ""
+		if err := unseal(envelope, m); err != nil {
+			*m = kept
+			c.fault("envelope", "is broken: "+err.Error())
+		}
+	}
+	size, _ := c.take("").(int64)
+	m.Body = c.bytes("")
+	return m, int(size)
+}

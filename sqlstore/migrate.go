@@ -1,0 +1,257 @@
+package sqlstore
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel"
+)
+
+// Migration is one step of the schema.
+type Migration struct {
+	Version int
+	Name    string
+	// Checksum is of its SQL with the table prefix.
+	Checksum string
+	// AppliedAt is by the database's clock; zero if it is not applied.
+	AppliedAt time.Time
+	// SQL is empty for a migration that only a newer release knows.
+	SQL string
+}
+
+// String is the migration's version and name.
+func (m Migration) String() string { return fmt.Sprintf("%04d_%s", m.Version, m.Name) }
+
+// migrations are the steps this release knows, in order.
+func (s *Store) migrations() ([]Migration, error) {
+	entries, err := fs.ReadDir(s.dialect.files, s.dialect.name+"/migrations")
+	if err != nil {
+		return nil, err
+	}
+	known := make([]Migration, len(entries))
+	for i, e := range entries {
+		text, err := fs.ReadFile(s.dialect.files, s.dialect.name+"/migrations/"+e.Name())
+		if err != nil {
+			return nil, err
+		}
+		number, name, _ := strings.Cut(strings.TrimSuffix(e.Name(), ".sql"), "_")
+		version, err := strconv.Atoi(number)
+		if err != nil {
+			return nil, err
+		}
+		body := strings.ReplaceAll(string(text), "{prefix}", s.prefix)
+		sum := sha256.Sum256([]byte(body))
+		known[i] = Migration{Version: version, Name: name, Checksum: hex.EncodeToString(sum[:]), SQL: body}
+	}
+	return known, nil
+}
+
+// Status returns every migration this release knows or the database has, in
+// order.
+func (s *Store) Status(ctx context.Context) ([]Migration, error) {
+	known, err := s.migrations()
+	if err != nil {
+		return nil, err
+	}
+	applied, err := s.applied(ctx)
+	if err != nil {
+		return nil, s.blameless("status", err)
+	}
+	for _, a := range applied {
+		if a.Version < 1 || a.Version > len(known) {
+			known = append(known, a)
+			continue
+		}
+		k := &known[a.Version-1]
+		if k.Checksum != a.Checksum {
+			return nil, fmt.Errorf("sqlstore: migration %v was applied with another content than this release has: "+
+				"the table prefix or the release is not the one that made the schema: %w", k, semel.ErrSchema)
+		}
+		k.AppliedAt = a.AppliedAt
+	}
+	return known, nil
+}
+
+func (s *Store) applied(ctx context.Context) ([]Migration, error) {
+	var there bool
+	if err := s.db.QueryRowContext(ctx, s.sql["has migrations"]).Scan(&there); err != nil || !there {
+		return nil, err
+	}
+	rows, err := s.db.QueryContext(ctx, s.sql["applied"])
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var applied []Migration
+	for rows.Next() {
+		var m Migration
+		var at int64
+		if err := rows.Scan(&m.Version, &m.Name, &m.Checksum, &at); err != nil {
+			return nil, err
+		}
+		m.AppliedAt = time.UnixMilli(at)
+		applied = append(applied, m)
+	}
+	return applied, rows.Err()
+}
+
+// Check reports whether the schema is the one this release needs. Its error
+// wraps semel.ErrSchema and says what to do. It changes nothing.
+func (s *Store) Check(ctx context.Context) error {
+	all, err := s.Status(ctx)
+	if err != nil {
+		return err
+	}
+	for _, m := range all {
+		switch {
+		case m.SQL == "":
+			return fmt.Errorf("sqlstore: the schema has migration %v, which this release does not know: "+
+				"use the newer release that applied it: %w", m, semel.ErrSchema)
+		case m.AppliedAt.IsZero():
+			return fmt.Errorf("sqlstore: the schema lacks migration %v (tables %s*): run semel migrate up: %w", m, s.prefix, semel.ErrSchema)
+		}
+	}
+	return s.lint(ctx)
+}
+
+// lint reports what the schema has lost of what once-only effects stand on.
+func (s *Store) lint(ctx context.Context) error {
+	rows, err := s.db.QueryContext(ctx, s.sql["lint"])
+	if err != nil {
+		return s.blameless("check", err)
+	}
+	defer rows.Close()
+	var faults []error
+	for rows.Next() {
+		var what string
+		if err := rows.Scan(&what); err != nil {
+			return err
+		}
+		faults = append(faults, fmt.Errorf("sqlstore: %s: restore it as semel migrate print shows it: %w", what, semel.ErrSchema))
+	}
+	return errors.Join(append(faults, rows.Err())...)
+}
+
+// Migrate applies what is missing, each migration in a transaction, and
+// returns their names. Several processes may call it at once. After an error
+// the migrations it names are applied and the others are not.
+func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
+	all, err := s.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range all {
+		if m.SQL == "" {
+			return applied, s.Check(ctx)
+		}
+		if !m.AppliedAt.IsZero() {
+			continue
+		}
+		ran, err := s.migrate(ctx, m)
+		if err != nil {
+			return applied, s.blameless("migration "+m.String(), err)
+		}
+		if ran {
+			applied = append(applied, m.String())
+		}
+	}
+	return applied, nil
+}
+
+// migrate makes the table of migrations by itself first, so that the
+// transaction begins with a write, also when the table is there.
+func (s *Store) migrate(ctx context.Context, m Migration) (ran bool, err error) {
+	if _, err := s.db.ExecContext(ctx, s.sql["migrations"]); err != nil {
+		return false, err
+	}
+	e, err := s.open(ctx)
+	if err != nil {
+		return false, err
+	}
+	if ran, err = s.migrateIn(ctx, e.tx, m); err != nil {
+		e.rollback()
+		return false, err
+	}
+	err = e.tx.Commit()
+	e.over(err == nil)
+	return ran && err == nil, err
+}
+
+func (s *Store) migrateIn(ctx context.Context, tx *sql.Tx, m Migration) (ran bool, err error) {
+	done, err := tx.ExecContext(ctx, s.sql["migrated"], m.Version, m.Name, m.Checksum)
+	if err != nil {
+		return false, err
+	}
+	if n, err := done.RowsAffected(); err != nil || n == 0 {
+		return false, err
+	}
+	for _, statement := range m.statements() {
+		if _, err := tx.ExecContext(ctx, statement); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// statements splits a migration where a line that ends a statement is followed
+// by an empty one.
+func (m Migration) statements() []string {
+	return strings.Split(strings.TrimSpace(m.SQL), ";\n\n")
+}
+
+// Print writes the SQL of all migrations, with what records them, for teams
+// that apply it with a tool of their own.
+func (s *Store) Print(w io.Writer) error {
+	all, err := s.migrations()
+	if err != nil {
+		return err
+	}
+	if _, err = fmt.Fprintf(w, "%s;\n", s.sql["migrations"]); err != nil {
+		return err
+	}
+	for _, m := range all {
+		record := s.sql["migrated"]
+		for _, v := range []string{strconv.Itoa(m.Version), "'" + m.Name + "'", "'" + m.Checksum + "'"} {
+			record = strings.Replace(record, "?", v, 1)
+		}
+		if _, err := fmt.Fprintf(w, "\n-- %v\n%s\n%s;\n", m, m.SQL, record); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Setup runs the user's own statements once: in one transaction with a record
+// of their hash. It reports whether it ran them. name is for people. The
+// driver must take several statements at once.
+func (s *Store) Setup(ctx context.Context, name, statements string) (ran bool, err error) {
+	sum := sha256.Sum256([]byte(statements))
+	err = s.write(ctx, func(tx *sql.Tx) error {
+		done, err := tx.ExecContext(ctx, s.sql["setup"], hex.EncodeToString(sum[:]), name)
+		if err != nil {
+			return err
+		}
+		if n, err := done.RowsAffected(); err != nil || n == 0 {
+			return err
+		}
+		ran = true
+		_, err = tx.ExecContext(ctx, statements)
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("sqlstore: setup %s: nothing of it ran: %w", name, s.hint(err))
+	}
+	return ran, nil
+}
+
+// hint adds to an error of the driver what to do about it.
+func (s *Store) hint(err error) error { return err }

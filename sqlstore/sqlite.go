@@ -1,0 +1,137 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/semel-go/semel"
+)
+
+//go:embed sqlite
+var sqliteFiles embed.FS
+
+// SQLite returns a store in a SQLite database of version 3.42 or later, with
+// any driver. It creates nothing: see Migrate.
+//
+// The database must be a file: the store discards a connection whose end was
+// unclean, and with it a database that lives in its memory. Open it so that
+// every connection has foreign_keys on (otherwise BatchLimit is 1) and a
+// busy_timeout; journal_mode WAL lets others read while a batch is open. With
+// modernc.org/sqlite:
+//
+//	sql.Open("sqlite", "file:shop.db?_pragma=foreign_keys(1)&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)")
+//
+// SQLite has one writer: batches of one Store take turns, and a handler must
+// write through its transaction only. TxOptions are ignored.
+func SQLite(db *sql.DB, o Options) (*Store, error) {
+	if o.Code == nil {
+		o.Code = methodCode
+	}
+	s, err := open(db, sqliteDialect(o.Code), o)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := db.QueryRowContext(ctx, s.sql["foreign keys"]).Scan(&s.guards); err != nil {
+		return nil, fmt.Errorf("sqlstore: reading pragma foreign_keys: %w", err)
+	}
+	return s, nil
+}
+
+func sqliteDialect(code func(error) (int, bool)) *dialect {
+	return &dialect{
+		name: "sqlite", files: sqliteFiles, writers: 1, list: 500,
+		classify: func(err error) semel.Class {
+			if n, ok := code(err); ok {
+				return sqliteClass(n)
+			}
+			return 0
+		},
+		rolledBack: func(err error) bool {
+			n, ok := code(err)
+			return ok && sqliteRolledBack(n)
+		},
+	}
+}
+
+func methodCode(err error) (int, bool) {
+	var coded interface {
+		error
+		Code() int
+	}
+	if errors.As(err, &coded) {
+		return coded.Code(), true
+	}
+	return 0, false
+}
+
+// SQLite's result codes: https://www.sqlite.org/rescode.html. The low byte is
+// the primary code, the rest tells more.
+const (
+	sqliteError      = 1
+	sqlitePerm       = 3
+	sqliteBusy       = 5
+	sqliteLocked     = 6
+	sqliteNoMemory   = 7
+	sqliteReadOnly   = 8
+	sqliteIOError    = 10
+	sqliteCorrupt    = 11
+	sqliteFull       = 13
+	sqliteCantOpen   = 14
+	sqliteProtocol   = 15
+	sqliteTooBig     = 18
+	sqliteConstraint = 19
+	sqliteMismatch   = 20
+	sqliteMisuse     = 21
+	sqliteNoLFS      = 22
+	sqliteAuth       = 23
+	sqliteRange      = 25
+	sqliteNotADB     = 26
+
+	sqliteAbortRollback        = 516
+	sqliteBusySnapshot         = 517
+	sqliteConstraintPrimaryKey = 1555
+	sqliteConstraintUnique     = 2067
+	sqliteConstraintRowID      = 2579
+)
+
+func sqliteClass(code int) semel.Class {
+	switch code {
+	case sqliteBusySnapshot:
+		return semel.ClassContended
+	case sqliteAbortRollback:
+		return semel.ClassAborted
+	}
+	switch code & 0xff {
+	case sqliteError, sqliteTooBig, sqliteConstraint, sqliteMismatch, sqliteMisuse, sqliteAuth, sqliteRange:
+		return semel.ClassPermanent
+	case sqlitePerm, sqliteBusy, sqliteLocked, sqliteNoMemory, sqliteReadOnly, sqliteIOError, sqliteCorrupt,
+		sqliteFull, sqliteCantOpen, sqliteProtocol, sqliteNoLFS, sqliteNotADB:
+		return semel.ClassDown
+	default:
+		return 0
+	}
+}
+
+// sqliteRolledBack names the codes with which COMMIT leaves the transaction
+// open, or takes it back; an error of input and output may come after the
+// commit was written.
+func sqliteRolledBack(code int) bool {
+	switch code & 0xff {
+	case sqliteBusy, sqliteLocked, sqliteConstraint, sqliteFull, sqliteReadOnly:
+		return true
+	default:
+		return false
+	}
+}
+
+func lostConnection(err error) bool {
+	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) || errors.Is(err, io.ErrUnexpectedEOF)
+}

@@ -1,0 +1,55 @@
+-- name: foreign keys
+pragma foreign_keys;
+
+-- name: scope
+select number from {prefix}scopes where consumer = ? and source = ? and generation = ?;
+
+-- name: new scope
+insert into {prefix}scopes (consumer, source, generation) values (?, ?, ?) on conflict do nothing;
+
+-- name: position
+select "offset", length, "check" from {prefix}positions where consumer = ? and lane = ?;
+
+-- name: save position
+insert into {prefix}positions (consumer, lane, "offset", length, "check", at)
+values (?, ?, ?, ?, ?, cast(unixepoch('subsec') * 1000 as integer))
+on conflict (consumer, lane) do update
+set "offset" = excluded."offset", length = excluded.length, "check" = excluded."check", at = excluded.at;
+
+-- name: setup
+insert into {prefix}setup (hash, name, at)
+values (?, ?, cast(unixepoch('subsec') * 1000 as integer)) on conflict do nothing;
+
+-- name: migrations
+create table if not exists {prefix}migrations (
+  version integer primary key,
+  name text not null,
+  checksum text not null,
+  at integer not null
+);
+
+-- name: migrated
+insert into {prefix}migrations (version, name, checksum, at)
+values (?, ?, ?, cast(unixepoch('subsec') * 1000 as integer)) on conflict do nothing;
+
+-- name: has migrations
+select count(*) from sqlite_master where type = 'table' and name = '{prefix}migrations';
+
+-- name: applied
+select version, name, checksum, at from {prefix}migrations order by version;
+
+-- name: lint
+select what from (
+  select '{prefix}markers has no primary key (scope, id)' as what where not exists (
+    select 1 from pragma_table_info('{prefix}markers') where name = 'scope' and pk = 1)
+    or not exists (select 1 from pragma_table_info('{prefix}markers') where name = 'id' and pk = 2)
+    or (select count(*) from pragma_table_info('{prefix}markers') where pk > 0) <> 2
+  union all
+  select '{prefix}inbox has no unique key (scope, id, conflict)' where not exists (
+    select 1 from pragma_index_list('{prefix}inbox') l where l."unique" = 1 and l.partial = 0
+    and (select group_concat(name) from (select name from pragma_index_info(l.name) order by seqno)) = 'scope,id,conflict')
+  union all
+  select '{prefix}acts can be changed: a trigger is missing' where 2 <> (
+    select count(*) from sqlite_master where type = 'trigger' and tbl_name = '{prefix}acts'
+    and name in ('{prefix}acts_stay', '{prefix}acts_remain'))
+);

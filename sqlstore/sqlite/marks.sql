@@ -1,0 +1,40 @@
+-- name: guard
+insert into {prefix}guard (number) select 1 from pragma_foreign_keys where foreign_keys = 1;
+
+-- name: unguard
+delete from {prefix}guard where number = 1;
+
+-- name: guarded
+select count(*) from {prefix}guard;
+
+-- name: lock
+update {prefix}guard set number = number where number is null;
+
+-- name: mark
+insert into {prefix}markers (scope, id, outcome, version, sum, long_id, at)
+values {list:(?, ?, ?, ?, ?, ?, cast(unixepoch('subsec') * 1000 as integer))}
+on conflict (scope, id) do nothing
+returning scope, id;
+
+-- name: judge
+with asked (number, scope, id, conflict) as (values {list:(?, ?, ?, ?)})
+select asked.number, m.outcome, m.version, m.sum, exists (
+  select 1 from {prefix}inbox i where i.scope = asked.scope and i.id = asked.id and i.conflict = asked.conflict)
+from asked cross join {prefix}markers m on m.scope = asked.scope and m.id = asked.id;
+
+-- name: trim
+delete from {prefix}markers where (scope, id) in (values {list:(?, ?)});
+
+-- name: outcome
+update {prefix}markers set outcome = ? where scope = ? and id = ?;
+
+-- name: discard
+update {prefix}markers set outcome = ? where scope = ? and id = ? and outcome <> 1;
+
+-- name: apply
+insert into {prefix}markers (scope, id, outcome, version, sum, long_id, at)
+select scope, id, 1, version, sum, long_id, cast(unixepoch('subsec') * 1000 as integer)
+from {prefix}inbox where number = ?
+on conflict (scope, id) do update
+set outcome = 1, version = excluded.version, sum = excluded.sum, at = excluded.at
+where outcome <> 1;

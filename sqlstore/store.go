@@ -1,0 +1,160 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/semel-go/semel"
+)
+
+// Options are a store's settings. The zero value is right for most.
+type Options struct {
+	// Prefix begins the name of every table; the default is "semel_". A
+	// letter or underscore, then at most 31 letters, digits or underscores.
+	Prefix string
+	// Code finds the database's own number in an error of the driver. The
+	// default asks the error for a method Code() int, which
+	// modernc.org/sqlite has.
+	Code func(err error) (code int, ok bool)
+}
+
+// Store keeps markers and rows in the tables of a database, in the same
+// transactions as the handlers' effects. It is safe for use by several
+// goroutines. It holds no connection between batches; the *sql.DB stays the
+// caller's to close.
+type Store struct {
+	db      *sql.DB
+	dialect *dialect
+	prefix  string
+	sql     statements
+	guards  bool
+	writers chan struct{} // a place each; nil if any number may write
+
+	mu     sync.Mutex
+	scopes map[scope]int64 // guarded by mu; at most mostScopes
+}
+
+type scope struct {
+	consumer, source string
+	generation       int64
+}
+
+// mostScopes bounds the cache of scopes; a full cache starts anew.
+const mostScopes = 10_000
+
+func open(db *sql.DB, d *dialect, o Options) (*Store, error) {
+	if o.Prefix == "" {
+		o.Prefix = "semel_"
+	}
+	texts, err := d.load(o.Prefix)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{db: db, dialect: d, prefix: o.Prefix, sql: texts, scopes: map[scope]int64{}}
+	if d.writers > 0 {
+		s.writers = make(chan struct{}, d.writers)
+	}
+	return s, nil
+}
+
+// Classify implements semel.TxStore. It goes by the database's codes, never by
+// the text of an error.
+func (s *Store) Classify(err error) semel.Class {
+	var own *storeError
+	switch {
+	case errors.As(err, &own):
+		return own.class
+	case errors.Is(err, sql.ErrTxDone):
+		return semel.ClassAborted
+	}
+	if class := s.dialect.classify(err); class != 0 {
+		return class
+	}
+	if lostConnection(err) {
+		return semel.ClassDown
+	}
+	return semel.ClassRetry
+}
+
+// BatchLimit implements semel.BatchLimiter: 1 on a database that does not
+// enforce foreign keys, because there a handler's own COMMIT would take its
+// neighbours' marks with it.
+func (s *Store) BatchLimit() int {
+	if s.guards {
+		return 0
+	}
+	return 1
+}
+
+// Scope implements semel.TxStore.
+func (s *Store) Scope(ctx context.Context, consumer, source string, generation int64) (int64, error) {
+	key := scope{consumer, source, generation}
+	s.mu.Lock()
+	n, ok := s.scopes[key]
+	s.mu.Unlock()
+	if ok {
+		return n, nil
+	}
+	n, err := s.intern(ctx, key)
+	if err != nil {
+		return 0, s.blameless("scope", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.scopes) >= mostScopes {
+		clear(s.scopes)
+	}
+	s.scopes[key] = n
+	return n, nil
+}
+
+func (s *Store) intern(ctx context.Context, key scope) (n int64, err error) {
+	args := []any{[]byte(key.consumer), []byte(key.source), key.generation}
+	err = s.db.QueryRowContext(ctx, s.sql["scope"], args...).Scan(&n)
+	if !errors.Is(err, sql.ErrNoRows) {
+		return n, err
+	}
+	err = s.write(ctx, func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, s.sql["new scope"], args...); err != nil {
+			return err
+		}
+		return tx.QueryRowContext(ctx, s.sql["scope"], args...).Scan(&n)
+	})
+	return n, err
+}
+
+// LoadPosition implements semel.PositionStore.
+func (s *Store) LoadPosition(ctx context.Context, consumer, lane string) (semel.Position, bool, error) {
+	var p semel.Position
+	err := s.db.QueryRowContext(ctx, s.sql["position"], consumer, lane).Scan(&p.Offset, &p.Length, &p.Check)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return semel.Position{}, false, nil
+	case err != nil:
+		return semel.Position{}, false, s.blameless("position of "+lane, err)
+	}
+	return p, true, nil
+}
+
+// SavePosition implements semel.PositionStore.
+func (s *Store) SavePosition(ctx context.Context, consumer, lane string, p semel.Position) error {
+	err := s.write(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, s.sql["save position"], consumer, lane, p.Offset, p.Length, nonNil(p.Check))
+		return err
+	})
+	if err != nil {
+		return s.blameless(fmt.Sprintf("saving the position of %s", lane), err)
+	}
+	return nil
+}
+
+// nonNil makes nil an empty value, which is not NULL.
+func nonNil(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
