@@ -1,0 +1,116 @@
+package file
+
+import (
+	"encoding/base64"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/strictjson"
+)
+
+// The format is the one of https://github.com/cloudevents/spec, JSON Event
+// Format for CloudEvents 1.0, section 3: attributes are members; null means
+// that an attribute is not set; strings, booleans and 32-bit integers are
+// JSON's; the data is in data or in data_base64.
+
+// defined are the attributes that the specification names and types, with
+// their header. All of them are strings.
+var defined = [...]struct{ name, header string }{
+	{"id", "ce-id"},
+	{"source", "ce-source"},
+	{"type", "ce-type"},
+	{"specversion", "ce-specversion"},
+	{"subject", "ce-subject"},
+	{"time", "ce-time"},
+	{"datacontenttype", "ce-datacontenttype"},
+	{"dataschema", "ce-dataschema"},
+}
+
+func decodeEvent(m *semel.Message, root strictjson.Value) error {
+	if root.Kind() != strictjson.Object {
+		return errors.New("an event is a JSON object, and the line is not; a batch of events is one line each")
+	}
+	m.Headers = make(semel.Headers, 0, len(defined))
+	hasData := false
+	for name, v := range root.Members() {
+		var err error
+		switch name {
+		case "data", "data_base64":
+			if hasData {
+				return errors.New("the event has both data and data_base64")
+			}
+			hasData = true
+			m.Body, err = eventData(name, v)
+		default:
+			err = addAttribute(m, name, v)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return distinct(m.Headers)
+}
+
+func eventData(name string, v strictjson.Value) ([]byte, error) {
+	if name == "data" {
+		return v.Raw(), nil
+	}
+	if v.Kind() != strictjson.String {
+		return nil, errors.New("data_base64 must be a string")
+	}
+	data, err := base64.StdEncoding.DecodeString(string(v.Text()))
+	if err != nil {
+		return nil, errors.New("data_base64 is not base64 as RFC 4648 writes it, with padding")
+	}
+	return data, nil
+}
+
+func addAttribute(m *semel.Message, name string, v strictjson.Value) error {
+	if v.Kind() == strictjson.Null {
+		return nil
+	}
+	header, text := "", v.Text()
+	for i := range defined {
+		if defined[i].name == name {
+			header = defined[i].header
+		}
+	}
+	switch {
+	case header != "" && v.Kind() != strictjson.String:
+		return errors.New("the attribute " + name + " must be a string")
+	case header == "":
+		if err := checkExtension(name, v); err != nil {
+			return err
+		}
+		header = "ce-" + name
+	}
+	m.Headers = append(m.Headers, semel.Header{Name: header, Value: text})
+	return nil
+}
+
+// checkExtension is milder than the specification, which allows lower-case
+// letters and digits only: producers use others. It refuses a name that would
+// be taken for a defined one, because headers are looked up without regard to
+// case, and a value without a defined text.
+func checkExtension(name string, v strictjson.Value) error {
+	if name == "" {
+		return errors.New("an attribute has no name")
+	}
+	for i := range defined {
+		if strings.EqualFold(name, defined[i].name) {
+			return errors.New("attribute names are lower-case: " + quoted(name) + " is not " + defined[i].name)
+		}
+	}
+	switch v.Kind() {
+	case strictjson.String, strictjson.Bool:
+		return nil
+	case strictjson.Number:
+		if _, err := strconv.ParseInt(string(v.Raw()), 10, 32); err == nil {
+			return nil
+		}
+		return errors.New("an attribute that is a number must be an integer of 32 bits: " + quoted(name))
+	}
+	return errors.New("an attribute must be a string, a boolean or an integer: " + quoted(name))
+}

@@ -1,0 +1,33 @@
+// Package file reads messages from files and from standard input, one JSON
+// text a line. It needs nothing but the standard library.
+//
+// A [Source] reads one regular file, to its end or, with [Options.Follow], for
+// ever. It has one lane. How far it is done is kept in the consumer's store, so
+// a consumer that starts again goes on after the last line before which
+// everything is settled. A lost position costs no message: lines come again and
+// are duplicates.
+//
+// A [Stream] reads standard input or any other io.Reader. It has no position:
+// what was not settled when the process ended is gone with the stream, unless
+// whoever wrote it writes it again.
+//
+// # Lines
+//
+// A line ends with LF or CRLF. A byte-order mark at the start of the file and
+// lines of nothing but spaces and tabs are passed over. The last line needs no
+// line end, except in a followed file: there it is not complete before it has
+// one. A line is never repaired. One that is not JSON, is not UTF-8, has a lone
+// surrogate or repeats a member name is delivered with semel.ReasonMalformed
+// and its raw bytes; one over [Options.MaxLine] with semel.ReasonTooLarge, its
+// first 64 KiB and, in the header [HeaderLength], its length. The header
+// [HeaderDetail] says why. See [Format] for what a line becomes.
+//
+// # Replaced and truncated files
+//
+// A position carries a hash of what stands before it. Where that does not fit
+// the file, it is another file, which is read from its start. While a file is
+// followed, a new file under its name is read when the old one is read to its
+// end; rename it, and let the writer end there, before you put a new one in its
+// place. What is cut off a file before it was read is gone. [Options.Notice] is
+// told of each of these.
+package file

@@ -1,0 +1,108 @@
+package file
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+)
+
+// atEnd is called when there is nothing more to read in the current file. It
+// reports whether to look into the scanner, or to read, again.
+func (s *Source) atEnd() (bool, error) {
+	switch {
+	case !s.options.Follow:
+		more := !s.final
+		s.over = s.final
+		s.final = true
+		return more, nil
+	case s.final:
+		return s.leave()
+	case s.replaced:
+		s.final = true // nobody will write the missing line end
+		return true, nil
+	}
+	return s.look()
+}
+
+// look finds out whether the path leads to another file by now. The old one is
+// then read once more, as its writer may have gone on until then.
+func (s *Source) look() (bool, error) {
+	s.tail.take(s.current.file, s.scan.read())
+	there, err := os.Stat(s.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil // between a rename and the new file
+	}
+	if err != nil {
+		return false, s.explain(err)
+	}
+	here, err := s.current.file.Stat()
+	if err != nil {
+		return false, s.explain(err)
+	}
+	s.replaced = !os.SameFile(there, here)
+	return s.replaced, nil
+}
+
+// leave goes from a file that was replaced, and is read, to the one that has
+// its path now.
+func (s *Source) leave() (bool, error) {
+	f, err := s.open()
+	if err != nil {
+		return false, err
+	}
+	s.install(f, 0)
+	s.options.Notice(fmt.Sprintf("file %s: was replaced; the new file is read from its start", s.path))
+	return true, nil
+}
+
+// restart goes to the start of a file that was truncated or written anew.
+func (s *Source) restart() (bool, error) {
+	old := s.current
+	f, err := s.open()
+	if err != nil {
+		return false, err
+	}
+	dropped := s.abandon(old)
+	s.install(f, 0)
+	text := fmt.Sprintf("file %s: was truncated or written anew; it is read from its start", s.path)
+	if dropped > 0 {
+		text += fmt.Sprintf("; %d lines that were handed back are gone with what was cut off", dropped)
+	}
+	s.options.Notice(text)
+	return true, nil
+}
+
+// tail remembers what stood before an offset, to see at the next look whether
+// it was cut off: a size alone does not tell when the file has grown since.
+type tail struct {
+	at    int64
+	bytes []byte
+}
+
+// known reports whether the tail is of this offset.
+func (t *tail) known(at int64) bool { return t.bytes != nil && t.at == at }
+
+// take reads the tail before an offset.
+func (t *tail) take(f *os.File, at int64) {
+	if t.known(at) {
+		return
+	}
+	t.at, t.bytes = at, before(f, at)
+}
+
+// stands reports whether the file still has the tail.
+func (t *tail) stands(f *os.File) bool {
+	now := before(f, t.at)
+	return now != nil && bytes.Equal(now, t.bytes)
+}
+
+// before reads the checked bytes before an offset; nil if they are not there.
+func before(f *os.File, at int64) []byte {
+	b := make([]byte, min(checked, at))
+	if n, _ := f.ReadAt(b, at-int64(len(b))); n < len(b) {
+		return nil
+	}
+	return b
+}

@@ -1,0 +1,283 @@
+package file
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/semel-go/semel"
+)
+
+// generation is one file under the lane's name. Another file, or the same one
+// truncated, is another generation: offsets begin anew.
+type generation struct {
+	number int
+	file   *os.File
+	track  tracker
+	// gone says that its lines cannot be read again.
+	gone bool
+}
+
+// input is where a lane's bytes come from.
+type input interface {
+	// begin opens it; it is called until it succeeds.
+	begin(ctx context.Context) error
+	// more puts bytes into the scanner and reports whether to look there
+	// again. It does not wait.
+	more() (bool, error)
+	// again reads a line that was handed back.
+	again(b *handedBack) (line, error)
+	// idle is called when there was nothing; it returns when to look again,
+	// the zero time to wait until the lane is roused.
+	idle(ctx context.Context) time.Time
+	// ended is called once everything is settled, at the end.
+	ended(ctx context.Context)
+}
+
+// lane is what a Source and a Stream share: it makes deliveries of lines, and
+// keeps account of them.
+type lane struct {
+	ledger
+	fault    error
+	options  Options
+	id       semel.Lane
+	topic    string
+	input    input
+	observer semel.LaneObserver
+
+	// What follows belongs to Fetch.
+
+	begun   bool
+	scan    *scanner
+	current *generation
+	// final says that what is left in the scanner is the last line; over that
+	// nothing follows it.
+	final, over bool
+	// held is a delivery that did not fit into the last Fetch.
+	held *semel.Delivery
+}
+
+func newLane(o Options, name, topic string) lane {
+	o, err := o.withDefaults(name)
+	return lane{
+		ledger: newLedger(), fault: err, options: o, topic: topic,
+		id: semel.Lane{ID: o.Lane, Epoch: 1},
+	}
+}
+
+// Lanes sets who is told of the lane: it is given with the first Fetch that
+// succeeds and never lost.
+func (l *lane) Lanes(o semel.LaneObserver) { l.observer = o }
+
+// Flow pauses or resumes the lane. What a Fetch that is under way has read may
+// still arrive.
+func (l *lane) Flow(which semel.Lane, on bool) {
+	if which != l.id {
+		return
+	}
+	l.mu.Lock()
+	l.paused = !on
+	l.mu.Unlock()
+	l.rouse()
+}
+
+// Fetch returns the next lines, waiting for the first of them. It returns
+// semel.ErrEnd when everything was read and settled, and an error that wraps
+// semel.ErrClosed after Close.
+func (l *lane) Fetch(ctx context.Context, most semel.Bound) ([]semel.Delivery, error) {
+	if err := l.start(ctx); err != nil && ctx.Err() == nil {
+		return nil, err
+	}
+	for ctx.Err() == nil {
+		paused, closed := l.flags()
+		switch {
+		case closed:
+			return nil, fmt.Errorf("file %s: %w", l.id.ID, semel.ErrClosed)
+		case paused:
+			l.wait(ctx, time.Time{})
+			continue
+		}
+		b := batch{most: most}
+		next, err := l.take(ctx, &b)
+		if len(b.out) > 0 {
+			return b.out, nil
+		}
+		if _, closed := l.flags(); err != nil && !closed {
+			return nil, err
+		}
+		l.wait(ctx, next)
+	}
+	return nil, nil
+}
+
+func (l *lane) start(ctx context.Context) error {
+	if l.begun || ctx.Err() != nil {
+		return nil
+	}
+	if _, closed := l.flags(); closed {
+		return nil
+	}
+	if l.fault != nil {
+		return l.fault
+	}
+	if err := l.input.begin(ctx); err != nil {
+		return err
+	}
+	l.begun = true
+	if l.observer != nil {
+		l.observer.Given(l.id)
+	}
+	return nil
+}
+
+// take fills the batch with what is there. If it stays empty, it returns when
+// to look again.
+func (l *lane) take(ctx context.Context, b *batch) (time.Time, error) {
+	if l.held != nil && l.add(b, *l.held) {
+		l.held = nil
+	}
+	due, err := l.takeBack(b)
+	if err == nil {
+		err = l.takeLines(ctx, b)
+	}
+	if err != nil || len(b.out) > 0 || ctx.Err() != nil {
+		return time.Time{}, err
+	}
+	if l.over && l.settledAll() {
+		l.input.ended(ctx)
+		return time.Time{}, semel.ErrEnd
+	}
+	return earlier(due, l.input.idle(ctx)), nil
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// takeBack takes what was handed back and is due, and returns when the next is.
+func (l *lane) takeBack(b *batch) (time.Time, error) {
+	for l.held == nil && !b.full() {
+		back, next := l.takeDue()
+		if back == nil {
+			return next, nil
+		}
+		if back.message != nil {
+			d := &delivered{message: *back.message, from: back.from, start: back.start, end: back.end}
+			l.put(b, l.delivery(d, back.reason))
+			continue
+		}
+		found, err := l.input.again(back)
+		if err != nil {
+			l.putBack(back)
+			return time.Time{}, err
+		}
+		l.put(b, l.read(found, back.from))
+	}
+	return time.Time{}, nil
+}
+
+func (l *lane) takeLines(ctx context.Context, b *batch) error {
+	if l.tooManyBack() {
+		return nil
+	}
+	for l.held == nil && !b.full() && ctx.Err() == nil {
+		if found, ok := l.scan.next(l.final); ok {
+			d := l.read(found, l.current)
+			l.deliver(d.Handle.(*delivered))
+			l.put(b, d)
+			continue
+		}
+		if more, err := l.input.more(); !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// read makes a delivery of a line.
+func (l *lane) read(found line, from *generation) semel.Delivery {
+	d, reason := decode(l.options.Format, l.topic, found)
+	d.from = from
+	return l.delivery(d, reason)
+}
+
+func (l *lane) delivery(d *delivered, reason semel.Reason) semel.Delivery {
+	return semel.Delivery{Message: &d.message, Lane: l.id, Before: semel.Unknown, Refused: reason, Handle: d}
+}
+
+// put adds a delivery to the batch or holds it for the next one.
+func (l *lane) put(b *batch, d semel.Delivery) {
+	if !l.add(b, d) {
+		l.held = &d
+	}
+}
+
+func (l *lane) add(b *batch, d semel.Delivery) bool {
+	size := int64(len(d.Message.Body) + len(d.Message.Key))
+	for _, h := range d.Message.Headers {
+		size += int64(len(h.Name) + len(h.Value))
+	}
+	return b.add(d, size)
+}
+
+// batch is what one Fetch returns.
+type batch struct {
+	most  semel.Bound
+	bytes int64
+	out   []semel.Delivery
+}
+
+func (b *batch) full() bool { return len(b.out) >= max(1, b.most.Messages) }
+
+// add takes a delivery if it fits; the first one always does.
+func (b *batch) add(d semel.Delivery, size int64) bool {
+	if len(b.out) > 0 && (b.full() || b.bytes+size > b.most.Bytes) {
+		return false
+	}
+	b.bytes += size
+	b.out = append(b.out, d)
+	return true
+}
+
+// wait returns at ctx's end, when the lane is roused, or at a moment that is
+// not the zero time.
+func (l *lane) wait(ctx context.Context, until time.Time) {
+	var at <-chan time.Time
+	if !until.IsZero() {
+		timer := time.NewTimer(time.Until(until))
+		defer timer.Stop()
+		at = timer.C
+	}
+	select {
+	case <-ctx.Done():
+	case <-l.wake:
+	case <-at:
+	}
+}
+
+// Settle notes what became of deliveries; it does so in memory and cannot fail
+// but for a dead letter, of which files have none: those are returned, with an
+// error that wraps semel.ErrUnsupported, and come again. A delivery that is
+// handed back is read again from its place.
+func (l *lane) Settle(_ context.Context, all []semel.Settlement) ([]int, error) {
+	var left []int
+	for i, s := range all {
+		d, ok := s.Delivery.Handle.(*delivered)
+		switch {
+		case !ok || s.Delivery.Lane != l.id:
+		case s.Kind == semel.DeadLetter:
+			left = append(left, i)
+		default:
+			l.settle(d, s)
+		}
+	}
+	l.rouse()
+	if left != nil {
+		return left, fmt.Errorf("file %s: %w: a file has no dead letters; park the message instead", l.id.ID, semel.ErrUnsupported)
+	}
+	return nil, nil
+}

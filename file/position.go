@@ -1,0 +1,137 @@
+package file
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/semel-go/semel"
+)
+
+// checked is how much before the position is hashed to recognise the file.
+const checked = 4 << 10
+
+// saveEvery is how often Settle saves the position at most.
+const saveEvery = time.Second
+
+// saver keeps the position in the store.
+type saver struct {
+	consumer string
+	store    semel.PositionStore
+	// busy holds a token while a position is saved. It guards what follows;
+	// unlike a mutex it can be given up when a context ends.
+	busy   chan struct{}
+	last   time.Time
+	number int
+	offset int64
+	failed bool
+}
+
+// Positions sets where the position is kept. Without it the file is read from
+// its start each time.
+func (s *Source) Positions(consumer string, store semel.PositionStore) {
+	s.saver.consumer, s.saver.store = consumer, store
+}
+
+// load returns where to begin, and tells when the position is of another file.
+func (s *Source) load(ctx context.Context, f *os.File) (int64, error) {
+	s.saver.busy <- struct{}{}
+	defer func() { <-s.saver.busy }()
+	s.saver.last = time.Now()
+	if s.saver.store == nil {
+		return 0, nil
+	}
+	p, ok, err := s.saver.store.LoadPosition(ctx, s.saver.consumer, s.id.ID)
+	if err != nil {
+		return 0, fmt.Errorf("file %s: its position cannot be loaded: %w", s.path, err)
+	}
+	if !ok || p.Offset <= 0 {
+		return 0, nil
+	}
+	if stood := before(f, p.Offset); stood == nil || !bytes.Equal(check(stood), p.Check) {
+		s.options.Notice(fmt.Sprintf("file %s: is another file than the one read to byte %d; it is read from its start", s.path, p.Offset))
+		return 0, nil
+	}
+	s.saver.offset = p.Offset
+	return p.Offset, nil
+}
+
+// check is what recognises a file by what stands before the position.
+func check(stood []byte) []byte {
+	sum := sha256.Sum256(stood)
+	return sum[:16]
+}
+
+// saveIfDue saves the position if the last time was long enough ago and nobody
+// is at it.
+func (s *Source) saveIfDue(ctx context.Context) {
+	select {
+	case s.saver.busy <- struct{}{}:
+	default:
+		return
+	}
+	defer func() { <-s.saver.busy }()
+	if time.Since(s.saver.last) >= saveEvery {
+		_ = s.saveNow(ctx) // it has told, and is tried again
+	}
+}
+
+// save saves the position now.
+func (s *Source) save(ctx context.Context) error {
+	select {
+	case s.saver.busy <- struct{}{}:
+	case <-ctx.Done():
+		return fmt.Errorf("file %s: its position was not saved; lines come again: %w", s.path, ctx.Err())
+	}
+	defer func() { <-s.saver.busy }()
+	return s.saveNow(ctx)
+}
+
+func (s *Source) saveNow(ctx context.Context) error {
+	v := &s.saver
+	g, offset := s.reached()
+	if v.store == nil || g == nil || g.number == v.number && offset == v.offset {
+		return nil
+	}
+	v.last = time.Now()
+	p, err := positionOf(g.file, offset)
+	if err == nil {
+		err = v.store.SavePosition(ctx, v.consumer, s.id.ID, p)
+	}
+	if err != nil {
+		err = fmt.Errorf("file %s: its position, byte %d, was not saved; lines come again if it never is: %w", s.path, offset, err)
+		if !v.failed {
+			s.options.Notice(err.Error())
+		}
+		v.failed = true
+		return err
+	}
+	v.number, v.offset, v.failed = g.number, offset, false
+	return nil
+}
+
+// reached returns the current file and the offset before which it is settled.
+func (s *Source) reached() (*generation, int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.files) == 0 {
+		return nil, 0
+	}
+	g := s.files[len(s.files)-1]
+	return g, g.track.position()
+}
+
+func positionOf(f *os.File, offset int64) (semel.Position, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return semel.Position{}, err
+	}
+	stood := before(f, offset)
+	if stood == nil {
+		return semel.Position{}, fmt.Errorf("the file is shorter than what was read of it")
+	}
+	return semel.Position{Offset: offset, Length: info.Size(), Check: check(stood)}, nil
+}

@@ -1,0 +1,161 @@
+package file
+
+import "bytes"
+
+// chunk is how much is read at once.
+const chunk = 256 << 10
+
+// line is one line as it was found. Its text is valid until the next call.
+type line struct {
+	// text has neither line end nor byte-order mark; of a line that is too
+	// large it is the beginning.
+	text []byte
+	// start and end are the bytes of the file it spans, line end included.
+	start, end int64
+	// length is that of the whole line without line end.
+	length int64
+}
+
+// scanner cuts bytes into lines. It does no I/O: whoever has bytes puts them
+// into space and says how many with filled. Of a line over the limit it keeps
+// the beginning and counts the rest.
+type scanner struct {
+	limit int
+	// piece is how much room space makes at least half of.
+	piece  int
+	buffer []byte
+	// from and to bound what is unread; searched is how far no line end is.
+	from, searched, to int
+	// at is the offset of buffer[from] in the file.
+	at int64
+	// long, when not nil, is the beginning of a line over the limit that is
+	// being passed over; longAt is where it starts; carriage says that the
+	// last byte passed over was a carriage return.
+	long     []byte
+	longAt   int64
+	carriage bool
+}
+
+func newScanner(limit int, at int64) *scanner { return &scanner{limit: limit, piece: chunk, at: at} }
+
+// read is the offset after everything that was put in.
+func (s *scanner) read() int64 { return s.at + int64(s.to-s.from) }
+
+// space returns room for at most chunk bytes.
+func (s *scanner) space() []byte {
+	if s.from > 0 {
+		copy(s.buffer, s.buffer[s.from:s.to])
+		s.to -= s.from
+		s.searched -= s.from
+		s.from = 0
+	}
+	if len(s.buffer)-s.to < s.piece/2+1 {
+		grown := make([]byte, max(s.piece, min(2*len(s.buffer), s.limit+2*chunk)))
+		copy(grown, s.buffer[:s.to])
+		s.buffer = grown
+	}
+	return s.buffer[s.to:min(len(s.buffer), s.to+chunk)]
+}
+
+// filled says that n bytes of space are now there.
+func (s *scanner) filled(n int) { s.to += n }
+
+// next returns the next line that has its line end. With final, what is left
+// at the end is a line as well.
+func (s *scanner) next(final bool) (line, bool) {
+	for {
+		l, ok := s.raw(final)
+		if !ok || !blank(l) {
+			return l, ok
+		}
+	}
+}
+
+func blank(l line) bool {
+	if l.length > int64(len(l.text)) {
+		return false
+	}
+	for _, c := range l.text {
+		if c != ' ' && c != '\t' && c != '\r' {
+			return false
+		}
+	}
+	return true
+}
+
+// raw is next without passing over blank lines.
+func (s *scanner) raw(final bool) (line, bool) {
+	i := bytes.IndexByte(s.buffer[s.searched:s.to], '\n')
+	switch {
+	case i >= 0:
+		return s.cut(s.searched+i, 1), true
+	case final && (s.to > s.from || s.long != nil):
+		return s.cut(s.to, 0), true
+	}
+	s.searched = s.to
+	if s.long != nil || s.to-s.from > s.limit+len(mark)+1 {
+		s.pass()
+	}
+	return line{}, false
+}
+
+// cut takes the line that ends before buffer[end], and its line end.
+func (s *scanner) cut(end, lineEnd int) line {
+	text, start := s.buffer[s.from:end], s.at
+	s.from, s.searched = end+lineEnd, end+lineEnd
+	s.at += int64(len(text) + lineEnd)
+	if s.long != nil {
+		return s.cutLong(text, lineEnd)
+	}
+	text = unmarked(text, start)
+	if n := len(text); lineEnd > 0 && n > 0 && text[n-1] == '\r' {
+		text = text[:n-1]
+	}
+	l := line{text: text, start: start, end: s.at, length: int64(len(text))}
+	if len(text) > s.limit {
+		l.text = text[:kept]
+	}
+	return l
+}
+
+// cutLong ends a line over the limit with the last of its bytes.
+func (s *scanner) cutLong(rest []byte, lineEnd int) line {
+	length := s.at - s.longAt - int64(lineEnd)
+	if len(rest) > 0 {
+		s.carriage = rest[len(rest)-1] == '\r'
+	}
+	if s.carriage && lineEnd > 0 {
+		length--
+	}
+	l := line{text: unmarked(s.long, s.longAt), start: s.longAt, end: s.at}
+	l.length = length - int64(len(s.long)-len(l.text))
+	l.text = l.text[:kept]
+	s.long = nil
+	return l
+}
+
+// pass drops what is unread of a line over the limit, but for its beginning.
+func (s *scanner) pass() {
+	unread := s.buffer[s.from:s.to]
+	if s.long == nil {
+		s.long = bytes.Clone(unread[:kept+len(mark)])
+		s.longAt = s.at
+		s.buffer = nil // so much memory is not needed again
+	}
+	if n := len(unread); n > 0 {
+		s.carriage = unread[n-1] == '\r'
+	}
+	s.at += int64(len(unread))
+	s.from, s.searched, s.to = 0, 0, 0
+}
+
+// mark is the byte-order mark of UTF-8.
+var mark = []byte("\xef\xbb\xbf")
+
+// unmarked takes the byte-order mark off the first line of a file.
+func unmarked(text []byte, start int64) []byte {
+	if start == 0 {
+		return bytes.TrimPrefix(text, mark)
+	}
+	return text
+}

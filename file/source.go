@@ -1,0 +1,212 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/semel-go/semel"
+)
+
+// Source reads messages from one regular file, as one lane. Make it with Open.
+type Source struct {
+	lane
+	path   string
+	openAs func(string) (*os.File, error)
+	saver  saver
+	// files are the generations whose file is open, the current one last.
+	// Fetch and Close change it, with ledger.mu held.
+	files []*generation
+	// replaced says that another file has the path now: the current one is
+	// read to its end and then left.
+	replaced bool
+	tail     tail
+}
+
+var (
+	_ semel.Source     = (*Source)(nil)
+	_ semel.Positioned = (*Source)(nil)
+)
+
+// Open returns a source that reads the file at path. It touches nothing before
+// Validate or the first Fetch. Deliveries have the file's base name as topic
+// and the byte at which their line begins as offset.
+func Open(path string, o Options) *Source {
+	clean := filepath.Clean(path)
+	s := &Source{
+		lane: newLane(o, clean, filepath.Base(clean)), path: clean, openAs: os.Open,
+		saver: saver{busy: make(chan struct{}, 1)},
+	}
+	s.input = s
+	return s
+}
+
+// Validate reports an option that is out of range, and whether the file can be
+// opened for reading now. It leaves nothing open.
+func (s *Source) Validate() error {
+	if s.fault != nil {
+		return s.fault
+	}
+	f, err := s.open()
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// open opens a regular file. Anything else could block or has no positions.
+func (s *Source) open() (*os.File, error) {
+	info, err := os.Stat(s.path)
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	switch {
+	case info.IsDir():
+		return nil, fmt.Errorf("file %s: it is a directory; name a file in it", s.path)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("file %s: it is no regular file; redirect it to standard input instead", s.path)
+	}
+	f, err := s.openAs(s.path)
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	return f, nil
+}
+
+func (s *Source) explain(err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("file %s: there is none; create it or correct the path: %w", s.path, err)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("file %s: no permission to read it; allow this user to read the file and enter its folders: %w", s.path, err)
+	}
+	return fmt.Errorf("file %s: cannot be opened; correct the path: %w", s.path, err)
+}
+
+func (s *Source) begin(ctx context.Context) error {
+	f, err := s.open()
+	if err != nil {
+		return err
+	}
+	at, err := s.load(ctx, f)
+	if err != nil {
+		_ = f.Close() // it was only read
+		return err
+	}
+	s.install(f, at)
+	return nil
+}
+
+// install makes f the current generation, read from an offset.
+func (s *Source) install(f *os.File, at int64) {
+	g := &generation{file: f, track: tracker{read: at}}
+	if s.current != nil {
+		g.number = s.current.number + 1
+	}
+	s.mu.Lock()
+	closed := s.closed
+	if !closed {
+		s.files = append(s.files, g)
+	}
+	s.mu.Unlock()
+	if closed {
+		_ = f.Close() // it was only read
+	}
+	s.current = g
+	s.scan = newScanner(s.options.MaxLine, at)
+	s.replaced, s.final, s.tail = false, false, tail{}
+}
+
+func (s *Source) more() (bool, error) {
+	if s.options.Follow && !s.final && s.tail.known(s.scan.read()) && !s.tail.stands(s.current.file) {
+		return s.restart()
+	}
+	n, err := s.current.file.ReadAt(s.scan.space(), s.scan.read())
+	s.scan.filled(n)
+	switch {
+	case n > 0:
+		return true, nil
+	case errors.Is(err, io.EOF):
+		return s.atEnd()
+	default:
+		return false, fmt.Errorf("file %s: reading: %w", s.path, err)
+	}
+}
+
+// again reads a line from its place, in the generation it is of.
+func (s *Source) again(b *handedBack) (line, error) {
+	scan := newScanner(s.options.MaxLine, b.start)
+	scan.piece = int(min(chunk, b.end-b.start))
+	section := io.NewSectionReader(b.from.file, b.start, b.end-b.start)
+	for final := false; ; {
+		if found, ok := scan.next(final); ok {
+			return found, nil
+		}
+		n, err := section.Read(scan.space())
+		scan.filled(n)
+		if n == 0 && final {
+			return line{}, fmt.Errorf("file %s: the line at byte %d cannot be read again: %w", s.path, b.start, io.ErrUnexpectedEOF)
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return line{}, fmt.Errorf("file %s: reading the line at byte %d again: %w", s.path, b.start, err)
+		}
+		final = n == 0
+	}
+}
+
+func (s *Source) idle(ctx context.Context) time.Time {
+	s.closeRead()
+	s.saveIfDue(ctx)
+	if s.over {
+		return time.Now().Add(saveEvery)
+	}
+	return time.Now().Add(s.options.Poll)
+}
+
+// closeRead closes the files that were left and have nothing unsettled.
+func (s *Source) closeRead() {
+	var done []*generation
+	s.mu.Lock()
+	for len(s.files) > 1 && s.files[0].track.unsettled() == 0 {
+		done = append(done, s.files[0])
+		s.files = s.files[1:]
+	}
+	s.mu.Unlock()
+	for _, g := range done {
+		_ = g.file.Close() // it was only read
+	}
+}
+
+func (s *Source) ended(ctx context.Context) { _ = s.save(ctx) } // Close tries again and reports
+
+// Settle is the lane's Settle; at most once a second it also saves the
+// position. That the position could not be saved undoes no settlement: it is
+// tried again, and if it never succeeds lines come again.
+func (s *Source) Settle(ctx context.Context, all []semel.Settlement) ([]int, error) {
+	left, err := s.lane.Settle(ctx, all)
+	s.saveIfDue(ctx)
+	return left, err
+}
+
+// Close saves the position and closes the file. A Fetch that waits returns.
+// The error says that the position was not saved; lines then come again.
+func (s *Source) Close(ctx context.Context) error {
+	s.mu.Lock()
+	closed, files := s.closed, s.files
+	s.closed = true
+	s.mu.Unlock()
+	s.rouse()
+	if closed {
+		return nil
+	}
+	err := s.save(ctx)
+	for _, g := range files {
+		_ = g.file.Close() // it was only read
+	}
+	return err
+}

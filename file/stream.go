@@ -1,0 +1,96 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/semel-go/semel"
+)
+
+// Stream reads messages from standard input or another reader. It keeps no
+// position; a delivery that is handed back is kept in memory and comes again
+// while the Stream is open.
+type Stream struct {
+	lane
+	reader io.Reader
+	pump   *pump
+}
+
+var _ semel.Source = (*Stream)(nil)
+
+// Stdin returns a source that reads r, usually os.Stdin, to its end. It reads
+// nothing before the first Fetch and does not close r. Deliveries have the
+// topic "stdin".
+//
+// A blocked read of standard input cannot be interrupted. It is made by a
+// goroutine of the Stream, so that Fetch returns when its context ends; after
+// Close that goroutine ends with the read, at the latest with the process.
+func Stdin(r io.Reader, o Options) *Stream {
+	s := &Stream{lane: newLane(o, "stdin", "stdin"), reader: r}
+	s.input = s
+	return s
+}
+
+// Validate reports an option that is out of range. It reads nothing.
+func (s *Stream) Validate() error { return s.fault }
+
+// Close ends the stream: a Fetch that waits returns. What is not settled is
+// gone with the stream.
+func (s *Stream) Close(context.Context) error {
+	s.mu.Lock()
+	closed, p := s.closed, s.pump
+	s.closed = true
+	s.mu.Unlock()
+	s.rouse()
+	if !closed && p != nil {
+		p.close()
+	}
+	return nil
+}
+
+func (s *Stream) begin(context.Context) error {
+	s.scan = newScanner(s.options.MaxLine, 0)
+	s.current = &generation{gone: true}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.pump = newPump(s.reader, s.rouse)
+	}
+	return nil
+}
+
+func (s *Stream) more() (bool, error) {
+	if s.final {
+		s.over = true
+		return false, nil
+	}
+	s.mu.Lock()
+	got, ok := piece{}, false
+	if !s.closed {
+		got, ok = s.pump.next()
+	}
+	s.mu.Unlock()
+	if !ok {
+		return false, nil
+	}
+	for rest := got.bytes; len(rest) > 0; {
+		n := copy(s.scan.space(), rest)
+		s.scan.filled(n)
+		rest = rest[n:]
+	}
+	s.final = errors.Is(got.err, io.EOF)
+	if got.err != nil && !s.final {
+		return false, fmt.Errorf("file %s: reading: %w", s.id.ID, got.err)
+	}
+	return true, nil
+}
+
+// again is never asked: every line that is handed back is kept.
+func (s *Stream) again(*handedBack) (line, error) { return line{}, io.ErrUnexpectedEOF }
+
+func (s *Stream) idle(context.Context) time.Time { return time.Time{} }
+
+func (s *Stream) ended(context.Context) {}

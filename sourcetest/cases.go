@@ -1,0 +1,178 @@
+package sourcetest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel"
+)
+
+// Cases returns the suite, for those who want to run or show single cases.
+// What the harness does not declare makes a case shorter, not absent.
+func Cases() []Case {
+	return slices.Concat(deliveryCases(), returnCases(), flowCases())
+}
+
+func deliveryCases() []Case {
+	return []Case{
+		{"everything_is_delivered", "Everything published is delivered at least once, as it was published.", everything},
+		{"order_in_a_lane", "Messages of a lane are first delivered in the order in which they were published.", order},
+		{"lanes_are_given_first", "A lane is given before its first delivery, and every delivery names a lane that is given.", givenFirst},
+		{"bounds", "A Fetch returns no more than its bounds allow, but at least one delivery, however large.", bounds},
+		{"what_comes_later", "What is published while Fetch waits is delivered.", later},
+		{"context_end_loses_nothing", "At its context's end Fetch returns what it has taken and no error; nothing is lost.", contextEnd},
+		{"waiting_ends_with_the_context", "A Fetch that has nothing to return waits and ends with its context, without an error.", waiting},
+		{"settle_beside_fetch", "Settle may run beside Fetch.", beside},
+		{"end", "ErrEnd comes when everything is settled, and not before: what is handed back comes first.", end},
+		{"after_close", "After Close, Fetch returns at once and nothing is delivered.", afterClose},
+	}
+}
+
+func everything(s *session) error {
+	s.publish(700)
+	s.open()
+	return s.collect(700)
+}
+
+func order(s *session) error {
+	s.publish(500)
+	s.open()
+	if err := s.collect(500); err != nil || !s.Can.Ordered {
+		return err
+	}
+	last := make([]int, s.Can.Lanes)
+	seen := map[int]bool{}
+	for _, d := range s.seen {
+		n := number(d.Message)
+		lane := n % s.Can.Lanes
+		if !seen[n] && n < last[lane] {
+			return fmt.Errorf("message %d came after message %d of its lane", n, last[lane])
+		}
+		seen[n], last[lane] = true, max(n, last[lane])
+	}
+	return nil
+}
+
+func givenFirst(s *session) error {
+	s.publish(10)
+	s.open()
+	if err := s.collect(10); err != nil {
+		return err
+	}
+	if err := s.reopen(); err != nil {
+		return err
+	}
+	if s.Can.Reopens {
+		return s.collect(10) // session checks the law for each delivery
+	}
+	return nil
+}
+
+func bounds(s *session) error {
+	s.publish(20)
+	s.publishBody(0, strings.Repeat("x", 200_000))
+	s.publish(5)
+	s.open()
+	patience := time.Now().Add(s.Patience)
+	for i := 0; len(s.times) < 26 && !s.ended && time.Now().Before(patience); i++ {
+		most := semel.Bound{Messages: 1 + i%3, Bytes: 100}
+		if _, err := s.fetch(time.Until(patience), most); err != nil {
+			return err
+		}
+	}
+	return s.collect(26)
+}
+
+func later(s *session) error {
+	s.publish(3)
+	s.open()
+	if err := s.collect(3); err != nil || !s.Can.Live {
+		return err
+	}
+	s.publish(3)
+	return s.collect(6)
+}
+
+func contextEnd(s *session) error {
+	s.publish(100)
+	s.open()
+	for _, d := range []time.Duration{0, time.Nanosecond, time.Microsecond, time.Millisecond} {
+		if _, err := s.fetch(d, semel.Bound{Messages: 7, Bytes: 1 << 20}); err != nil {
+			return err
+		}
+	}
+	return s.collect(100)
+}
+
+func waiting(s *session) error {
+	s.publish(1)
+	s.open()
+	if err := s.collect(1); err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := s.quiet(s.Quiet, none); err != nil && !s.Can.Counts { // brokers that count may repeat on a time-out
+		return err
+	}
+	if took := time.Since(began); took > s.Quiet+s.Patience {
+		return fmt.Errorf("it ended %v after its context", took-s.Quiet)
+	}
+	if s.ended {
+		return errors.New("ErrEnd came while a message was unsettled")
+	}
+	return nil
+}
+
+func end(s *session) error {
+	s.publish(5)
+	if s.Can.Ends {
+		s.end()
+	}
+	s.open()
+	if err := s.collect(5); err != nil || !s.Can.Ends {
+		return err
+	}
+	if s.Can.HandsBack {
+		if err := s.settle(semel.HandBack, 0, s.first(2)); err != nil {
+			return err
+		}
+		if _, err := s.again(2); err != nil {
+			return err
+		}
+	}
+	if s.ended {
+		return errors.New("ErrEnd came while messages were unsettled")
+	}
+	if err := s.settle(semel.Ack, 0, s.seen...); err != nil {
+		return err
+	}
+	if err := s.quiet(s.Patience, none); err != nil {
+		return err
+	}
+	if !s.ended {
+		return errors.New("ErrEnd did not come though everything was settled")
+	}
+	return nil
+}
+
+func afterClose(s *session) error {
+	s.publish(5)
+	s.open()
+	if err := s.collect(1); err != nil {
+		return err
+	}
+	source := s.source
+	if err := s.close(); err != nil {
+		return err
+	}
+	s.source = source
+	got, _ := s.fetch(s.Patience, wide)
+	s.source = nil
+	if len(got) > 0 {
+		return fmt.Errorf("%d messages were delivered after Close", len(got))
+	}
+	return nil
+}

@@ -1,0 +1,217 @@
+package sourcetest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel"
+)
+
+// returnCases are the laws of what comes again and what does not.
+func returnCases() []Case {
+	return []Case{
+		{"unsettled_comes_again", "What is not settled is delivered again by the next source.", unsettledAgain},
+		{"settled_stays_away", "What is settled, with everything before it, is not delivered by the next source.", settledStaysAway},
+		{"out_of_order_settlement", "A settlement settles its own delivery only, never one before or after it.", outOfOrder},
+		{"handed_back_comes_again", "What is handed back is delivered again by the same source.", handedBack},
+		{"handed_back_waits", "What is handed back with a delay is not delivered before it, and holds up nothing else.", handedBackWaits},
+		{"handed_back_survives", "What is handed back and not delivered again yet comes from the next source.", handedBackSurvives},
+		{"dead_letters_are_not_acknowledged", "A source that cannot dead-letter leaves the delivery unsettled and says so.", deadLetter},
+		{"lost_lanes", "A settlement of a lane or epoch that is gone is no error and settles nothing.", lostLane},
+		{"deliveries_are_counted", "Before is how often a message was delivered before, or Unknown.", counted},
+	}
+}
+
+func unsettledAgain(s *session) error {
+	s.publish(50)
+	s.open()
+	if err := s.collect(50); err != nil || !s.Can.Reopens {
+		return err
+	}
+	if err := s.reopen(); err != nil {
+		return err
+	}
+	return s.collect(50)
+}
+
+func settledStaysAway(s *session) error {
+	s.publish(50)
+	s.open()
+	if err := s.collect(50); err != nil || !s.Can.Remembers {
+		return err
+	}
+	if err := s.settle(semel.Ack, 0, s.seen...); err != nil {
+		return err
+	}
+	if err := s.reopen(); err != nil {
+		return err
+	}
+	return s.quiet(s.Quiet, none)
+}
+
+func outOfOrder(s *session) error {
+	s.publish(40)
+	s.open()
+	if err := s.collect(40); err != nil || !s.Can.Reopens {
+		return err
+	}
+	left := []int{11, 23}
+	all := s.without(left...)
+	for i := len(all) - 1; i >= 0; i -= 2 { // from the end, by twos, then the rest
+		if err := s.settle(semel.Ack, 0, all[i]); err != nil {
+			return err
+		}
+	}
+	if err := s.settle(semel.Ack, 0, all...); err != nil {
+		return err
+	}
+	if err := s.reopen(); err != nil {
+		return err
+	}
+	for _, n := range left {
+		if s.times[string(s.published[n].Body)] > 0 {
+			continue
+		}
+		if _, err := s.again(n); err != nil {
+			return fmt.Errorf("%w from the next source, though it was not settled", err)
+		}
+	}
+	return nil
+}
+
+func handedBack(s *session) error {
+	s.publish(10)
+	s.open()
+	if err := s.collect(10); err != nil {
+		return err
+	}
+	if !s.Can.HandsBack {
+		left, err := s.trySettle(semel.HandBack, 0, s.first(4))
+		if err == nil && len(left) == 0 {
+			return fmt.Errorf("HandBack was accepted; the harness says that this source cannot")
+		}
+		return nil
+	}
+	for range 3 { // and again
+		if err := s.settle(semel.HandBack, 0, s.seen[len(s.seen)-1]); err != nil {
+			return err
+		}
+		if _, err := s.again(number(s.seen[len(s.seen)-1].Message)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func handedBackWaits(s *session) error {
+	s.publish(10)
+	s.open()
+	if err := s.collect(10); err != nil || !s.Can.HandsBack || !s.Can.Delays {
+		return err
+	}
+	wait := 2 * s.Quiet
+	began := time.Now()
+	if err := s.settle(semel.HandBack, wait, s.first(3)); err != nil {
+		return err
+	}
+	if err := s.settle(semel.HandBack, 0, s.first(7)); err != nil {
+		return err
+	}
+	if _, err := s.again(7); err != nil {
+		return err
+	}
+	if took := time.Since(began); took >= wait {
+		return fmt.Errorf("another message was held up for %v", took)
+	}
+	if _, err := s.again(3); err != nil {
+		return err
+	}
+	if took := time.Since(began); took < wait {
+		return fmt.Errorf("it came after %v, not %v", took, wait)
+	}
+	return nil
+}
+
+func handedBackSurvives(s *session) error {
+	s.publish(20)
+	s.open()
+	if err := s.collect(20); err != nil || !s.Can.HandsBack || !s.Can.Reopens {
+		return err
+	}
+	if err := s.settle(semel.HandBack, time.Hour, s.first(0), s.first(9)); err != nil {
+		return err
+	}
+	if err := s.settle(semel.Ack, 0, s.without(0, 9)...); err != nil {
+		return err
+	}
+	if err := s.reopen(); err != nil {
+		return err
+	}
+	if s.Can.Delays {
+		s.Patience += time.Hour // a broker may keep the delay
+	}
+	for _, n := range []int{0, 9} {
+		if s.times[string(s.published[n].Body)] > 0 {
+			continue
+		}
+		if _, err := s.again(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func deadLetter(s *session) error {
+	s.publish(5)
+	s.open()
+	if err := s.collect(5); err != nil {
+		return err
+	}
+	left, err := s.trySettle(semel.DeadLetter, 0, s.first(2))
+	if err == nil && len(left) == 0 || !s.Can.Reopens {
+		return nil // it has dead letters
+	}
+	if err := s.reopen(); err != nil {
+		return err
+	}
+	return s.collect(5)
+}
+
+func lostLane(s *session) error {
+	s.publish(8)
+	s.open()
+	if err := s.collect(8); err != nil {
+		return err
+	}
+	stale := s.without()
+	for i := range stale {
+		stale[i].Lane.Epoch += 1000
+	}
+	if err := s.settle(semel.Ack, 0, stale...); err != nil {
+		return err
+	}
+	if !s.Can.Reopens {
+		return nil
+	}
+	if err := s.reopen(); err != nil {
+		return err
+	}
+	return s.collect(8)
+}
+
+func counted(s *session) error {
+	s.publish(4)
+	s.open()
+	if err := s.collect(4); err != nil || !s.Can.HandsBack {
+		return err
+	}
+	for range 3 { // session compares Before with what it has seen
+		if err := s.settle(semel.HandBack, 0, s.seen[len(s.seen)-1]); err != nil {
+			return err
+		}
+		if _, err := s.again(number(s.seen[len(s.seen)-1].Message)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

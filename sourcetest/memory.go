@@ -1,0 +1,346 @@
+package sourcetest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/semel-go/semel"
+)
+
+// Memory is a broker with ordered lanes and its source in one, for tests and
+// for benchmarks of what stands above a source. It is light: one allocation a
+// Fetch, and one in each 256 messages published. It can do all that Can names.
+type Memory struct {
+	// mu protects everything below but wake. It is never held across a call
+	// that can block.
+	mu       sync.Mutex
+	lanes    []memoryLane
+	observer semel.LaneObserver
+	epoch    uint64
+	// turn is the lane whose turn it is in the next Fetch.
+	turn int
+	// unsettled counts what was published and is not acknowledged.
+	unsettled            int
+	given, ended, closed bool
+
+	// wake holds one token when a Fetch that waits should look again.
+	wake chan struct{}
+}
+
+// memoryLane is a queue of blocks. Its blocks before next are delivered; they
+// are kept while anything in them is not settled.
+type memoryLane struct {
+	id     semel.Lane
+	blocks []*block
+	// next and at are the block and the slot to deliver next.
+	next, at int
+	back     []*slot
+	paused   bool
+}
+
+type block struct {
+	lane    *memoryLane
+	slots   []slot
+	settled int
+}
+
+const blockSize = 256
+
+// slot is a message in the broker, and its deliveries' Handle.
+type slot struct {
+	message *semel.Message
+	block   *block
+	times   int
+	due     time.Time
+	state   slotState
+}
+
+type slotState uint8
+
+const (
+	ready slotState = iota
+	delivered
+	back
+	settled
+)
+
+var (
+	_ semel.Source = (*Memory)(nil)
+	_ Broker       = (*Memory)(nil)
+)
+
+// NewMemory returns an empty broker whose lanes are named "0", "1" and so on.
+func NewMemory(lanes int) *Memory {
+	m := &Memory{lanes: make([]memoryLane, lanes), wake: make(chan struct{}, 1), epoch: 1}
+	for i := range m.lanes {
+		m.lanes[i].id = semel.Lane{ID: strconv.Itoa(i), Epoch: 1}
+	}
+	return m
+}
+
+// Publish appends a message to a lane. The broker keeps v itself, not a copy.
+func (m *Memory) Publish(lane int, v *semel.Message) error {
+	m.mu.Lock()
+	l := &m.lanes[lane]
+	if n := len(l.blocks); n == 0 || len(l.blocks[n-1].slots) == blockSize {
+		l.blocks = append(l.blocks, &block{lane: l, slots: make([]slot, 0, blockSize)})
+	}
+	b := l.blocks[len(l.blocks)-1]
+	b.slots = append(b.slots, slot{message: v, block: b})
+	m.unsettled++
+	m.mu.Unlock()
+	m.rouse()
+	return nil
+}
+
+// End says that nothing more will be published: Fetch returns semel.ErrEnd
+// when everything is settled.
+func (m *Memory) End() error {
+	m.mu.Lock()
+	m.ended = true
+	m.mu.Unlock()
+	m.rouse()
+	return nil
+}
+
+// Open returns m itself as a source of a new epoch: everything that is not
+// acknowledged is delivered again.
+func (m *Memory) Open() (semel.Source, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.epoch++
+	m.given, m.closed = false, false
+	for i := range m.lanes {
+		m.lanes[i].rewind(m.epoch)
+	}
+	return m, nil
+}
+
+func (l *memoryLane) rewind(epoch uint64) {
+	l.id.Epoch = epoch
+	l.next, l.at, l.back, l.paused = 0, 0, nil, false
+	for _, b := range l.blocks {
+		for i := range b.slots {
+			if s := &b.slots[i]; s.state != settled {
+				s.state = ready
+			}
+		}
+	}
+}
+
+func (m *Memory) rouse() {
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Lanes sets who is told that all lanes are given, with the first Fetch.
+func (m *Memory) Lanes(o semel.LaneObserver) { m.observer = o }
+
+// Fetch implements semel.Source. Lanes take turns; what was handed back and is
+// due comes first in its lane. After Close its error wraps semel.ErrClosed.
+func (m *Memory) Fetch(ctx context.Context, most semel.Bound) ([]semel.Delivery, error) {
+	if ctx.Err() != nil {
+		return nil, nil
+	}
+	m.giveLanes()
+	for {
+		out, due, err := m.take(most)
+		if len(out) > 0 || err != nil {
+			return out, err
+		}
+		if !m.wait(ctx, due) {
+			return nil, nil
+		}
+	}
+}
+
+func (m *Memory) giveLanes() {
+	m.mu.Lock()
+	give := m.observer != nil && !m.given && !m.closed
+	m.given = true
+	m.mu.Unlock()
+	for i := range m.lanes {
+		if give {
+			m.observer.Given(m.lanes[i].id)
+		}
+	}
+}
+
+// wait returns false at ctx's end.
+func (m *Memory) wait(ctx context.Context, due time.Time) bool {
+	var at <-chan time.Time
+	if !due.IsZero() {
+		timer := time.NewTimer(time.Until(due))
+		defer timer.Stop()
+		at = timer.C
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-m.wake:
+	case <-at:
+	}
+	return true
+}
+
+// take returns what is there, or when the next handed back message is due.
+func (m *Memory) take(most semel.Bound) ([]semel.Delivery, time.Time, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.closed:
+		return nil, time.Time{}, fmt.Errorf("sourcetest: %w", semel.ErrClosed)
+	case m.ended && m.unsettled == 0:
+		return nil, time.Time{}, semel.ErrEnd
+	}
+	t := taking{most: most}
+	for range m.lanes {
+		l := &m.lanes[m.turn]
+		m.turn = (m.turn + 1) % len(m.lanes)
+		if !l.paused {
+			l.take(&t)
+		}
+	}
+	return t.out, t.due, nil
+}
+
+// taking is a Fetch under way.
+type taking struct {
+	most  semel.Bound
+	bytes int64
+	out   []semel.Delivery
+	due   time.Time
+}
+
+// fits reports whether a message may be added; the first one always may.
+func (t *taking) fits(m *semel.Message) bool {
+	if len(t.out) == 0 {
+		return true
+	}
+	return len(t.out) < t.most.Messages && t.bytes+int64(len(m.Body)) <= t.most.Bytes
+}
+
+func (t *taking) add(s *slot, lane semel.Lane) {
+	if t.out == nil {
+		t.out = make([]semel.Delivery, 0, min(max(1, t.most.Messages), 1024))
+	}
+	t.bytes += int64(len(s.message.Body))
+	t.out = append(t.out, semel.Delivery{Message: s.message, Lane: lane, Before: s.times, Handle: s})
+	s.times++
+	s.state = delivered
+}
+
+func (l *memoryLane) take(t *taking) {
+	l.takeBack(t)
+	for l.next < len(l.blocks) {
+		b := l.blocks[l.next]
+		if l.at == len(b.slots) {
+			if len(b.slots) < blockSize {
+				return
+			}
+			l.next, l.at = l.next+1, 0
+			continue
+		}
+		s := &b.slots[l.at]
+		if s.state == ready {
+			if !t.fits(s.message) {
+				return
+			}
+			t.add(s, l.id)
+		}
+		l.at++
+	}
+}
+
+func (l *memoryLane) takeBack(t *taking) {
+	if len(l.back) == 0 {
+		return
+	}
+	now := time.Now()
+	l.back = slices.DeleteFunc(l.back, func(s *slot) bool {
+		switch {
+		case s.state != back:
+			return true
+		case s.due.After(now):
+			if t.due.IsZero() || s.due.Before(t.due) {
+				t.due = s.due
+			}
+			return false
+		case !t.fits(s.message):
+			return false
+		}
+		t.add(s, l.id)
+		return true
+	})
+}
+
+// Settle implements semel.Source. It is done in memory and never fails; a
+// delivery of an earlier epoch is passed over. There are no dead letters: what
+// is dead-lettered is left, with an error that wraps semel.ErrUnsupported.
+func (m *Memory) Settle(_ context.Context, all []semel.Settlement) ([]int, error) {
+	var left []int
+	m.mu.Lock()
+	for i := range all {
+		if all[i].Kind == semel.DeadLetter {
+			left = append(left, i)
+		} else if all[i].Delivery.Lane.Epoch == m.epoch {
+			m.settle(&all[i])
+		}
+	}
+	m.mu.Unlock()
+	m.rouse()
+	if left != nil {
+		return left, fmt.Errorf("sourcetest: %w: no dead letters", semel.ErrUnsupported)
+	}
+	return nil, nil
+}
+
+func (m *Memory) settle(v *semel.Settlement) {
+	s, ok := v.Delivery.Handle.(*slot)
+	if !ok || s.state == settled {
+		return
+	}
+	l := s.block.lane
+	if v.Kind == semel.HandBack {
+		if s.state == delivered {
+			s.state, s.due = back, time.Now().Add(v.After)
+			l.back = append(l.back, s)
+		}
+		return
+	}
+	s.state = settled
+	s.message = nil
+	s.block.settled++
+	m.unsettled--
+	for l.next > 0 && l.blocks[0].settled == blockSize {
+		l.blocks = l.blocks[1:]
+		l.next--
+	}
+}
+
+// Flow pauses or resumes a lane.
+func (m *Memory) Flow(which semel.Lane, on bool) {
+	m.mu.Lock()
+	for i := range m.lanes {
+		if m.lanes[i].id == which {
+			m.lanes[i].paused = !on
+		}
+	}
+	m.mu.Unlock()
+	m.rouse()
+}
+
+// Close ends Fetch. What is not acknowledged is delivered again after Open.
+func (m *Memory) Close(context.Context) error {
+	m.mu.Lock()
+	m.closed = true
+	m.mu.Unlock()
+	m.rouse()
+	return nil
+}

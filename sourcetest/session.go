@@ -1,0 +1,235 @@
+package sourcetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/semel-go/semel"
+)
+
+// laneLog is the observer: it knows which lanes are given.
+type laneLog struct {
+	mu   sync.Mutex // protects given
+	here []semel.Lane
+}
+
+func (l *laneLog) Given(lane semel.Lane) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.here = append(l.here, lane)
+}
+
+func (l *laneLog) Revoking(context.Context, semel.Lane) {}
+
+func (l *laneLog) Lost(lane semel.Lane) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.here = slices.DeleteFunc(l.here, func(other semel.Lane) bool { return other == lane })
+}
+
+func (l *laneLog) given(lane semel.Lane) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Contains(l.here, lane)
+}
+
+// wide is a bound that no case reaches.
+var wide = semel.Bound{Messages: 1000, Bytes: 1 << 30}
+
+// fetch makes one Fetch of at most d, and checks what holds for each.
+func (s *session) fetch(d time.Duration, most semel.Bound) ([]semel.Delivery, error) {
+	ctx, cancel := context.WithTimeout(s.ctx, d)
+	defer cancel()
+	return s.fetchIn(ctx, most)
+}
+
+func (s *session) fetchIn(ctx context.Context, most semel.Bound) ([]semel.Delivery, error) {
+	got, err := s.source.Fetch(ctx, most)
+	if errors.Is(err, semel.ErrEnd) {
+		s.ended, err = true, nil
+		if !s.Can.Ends {
+			s.breach("Fetch returned ErrEnd; the harness says that this source never ends")
+		}
+	}
+	if err != nil {
+		return got, fmt.Errorf("fetch: %w", err)
+	}
+	s.checkBound(got, most)
+	for _, d := range got {
+		s.checkDelivery(d)
+		s.times[string(d.Message.Body)]++
+	}
+	s.seen = append(s.seen, got...)
+	if len(got) == 0 && !s.ended {
+		pause(ctx, time.Millisecond) // Fetch may return early, but not spin
+	}
+	return got, nil
+}
+
+func (s *session) checkBound(got []semel.Delivery, most semel.Bound) {
+	var size int64
+	for _, d := range got {
+		size += int64(len(d.Message.Body))
+	}
+	if len(got) > most.Messages {
+		s.breach("Fetch of at most %d messages returned %d", most.Messages, len(got))
+	}
+	if len(got) > 1 && size > most.Bytes {
+		s.breach("Fetch of at most %d bytes returned %d messages with bodies of %d", most.Bytes, len(got), size)
+	}
+}
+
+func (s *session) checkDelivery(d semel.Delivery) {
+	if !s.lanes.given(d.Lane) {
+		s.breach("a delivery is of lane %q, epoch %d, which was not given before it or is lost", d.Lane.ID, d.Lane.Epoch)
+	}
+	if d.Refused != semel.ReasonNone {
+		s.breach("a good message was refused: %s", d.Refused)
+	}
+	n := number(d.Message)
+	if n < 0 || n >= len(s.published) || !bytes.Equal(d.Message.Body, s.published[n].Body) {
+		s.breach("a delivery has a body that was not published: %.100q", d.Message.Body)
+		return
+	}
+	if s.Can.Whole {
+		s.checkWhole(d.Message, s.published[n])
+	}
+	if before := s.times[string(d.Message.Body)]; s.Can.Counts && d.Before < before {
+		s.breach("message %d was delivered %d times before, and Before is %d", n, before, d.Before)
+	}
+	if !s.Can.Counts && d.Before != semel.Unknown {
+		s.breach("Before is %d; the harness says that this source does not count, so it must be Unknown", d.Before)
+	}
+}
+
+func (s *session) checkWhole(got, want *semel.Message) {
+	if !bytes.Equal(got.Key, want.Key) {
+		s.breach("a key arrived as %q and was published as %q", got.Key, want.Key)
+	}
+	for _, h := range want.Headers {
+		if v, _ := got.Headers.Get(h.Name); !bytes.Equal(v, h.Value) {
+			s.breach("header %s arrived as %q and was published as %q", h.Name, v, h.Value)
+		}
+	}
+}
+
+// number is the number of a message, by its body; -1 if it has none.
+func number(m *semel.Message) int {
+	rest, ok := strings.CutPrefix(string(m.Body), `{"n":`)
+	digits, _, found := strings.Cut(rest, ",")
+	n, err := strconv.Atoi(digits)
+	if !ok || !found || err != nil {
+		return -1
+	}
+	return n
+}
+
+// collect fetches until n different messages were seen since open, or the
+// source has ended, or patience has.
+func (s *session) collect(n int) error {
+	patience := time.Now().Add(s.Patience)
+	for len(s.times) < n && !s.ended {
+		left := time.Until(patience)
+		if left <= 0 {
+			break
+		}
+		if _, err := s.fetch(left, wide); err != nil {
+			return err
+		}
+	}
+	if len(s.times) < n {
+		return fmt.Errorf("%d of %d messages were delivered; the first missing one is %d", len(s.times), n, s.missing())
+	}
+	return nil
+}
+
+func (s *session) missing() int {
+	return slices.IndexFunc(s.published, func(m *semel.Message) bool { return s.times[string(m.Body)] == 0 })
+}
+
+// again fetches until message n is delivered once more than it was, and
+// returns that delivery.
+func (s *session) again(n int) (semel.Delivery, error) {
+	patience := time.Now().Add(s.Patience)
+	for left := s.Patience; left > 0 && !s.ended; left = time.Until(patience) {
+		got, err := s.fetch(left, wide)
+		if err != nil {
+			return semel.Delivery{}, err
+		}
+		for _, d := range got {
+			if number(d.Message) == n {
+				return d, nil
+			}
+		}
+	}
+	return semel.Delivery{}, fmt.Errorf("message %d did not come again", n)
+}
+
+// quiet fetches for a while and fails if a message that must not come does.
+func (s *session) quiet(d time.Duration, mayCome func(n int) bool) error {
+	until := time.Now().Add(d)
+	for left := d; left > 0 && !s.ended; left = time.Until(until) {
+		got, err := s.fetch(left, wide)
+		if err != nil {
+			return err
+		}
+		for _, d := range got {
+			if n := number(d.Message); !mayCome(n) {
+				return fmt.Errorf("message %d was delivered", n)
+			}
+		}
+	}
+	return nil
+}
+
+func none(int) bool { return false }
+
+// settle settles deliveries and fails if the source does not.
+func (s *session) settle(kind semel.SettleKind, after time.Duration, all ...semel.Delivery) error {
+	left, err := s.trySettle(kind, after, all...)
+	if err == nil && len(left) > 0 {
+		err = fmt.Errorf("%d of %d were left", len(left), len(all))
+	}
+	if err != nil {
+		return fmt.Errorf("settle: %w", err)
+	}
+	return nil
+}
+
+func (s *session) trySettle(kind semel.SettleKind, after time.Duration, all ...semel.Delivery) ([]int, error) {
+	ctx, cancel := context.WithTimeout(s.ctx, s.Patience)
+	defer cancel()
+	settlements := make([]semel.Settlement, len(all))
+	for i := range all {
+		settlements[i] = semel.Settlement{Delivery: &all[i], Kind: kind, After: after}
+	}
+	return s.source.Settle(ctx, settlements)
+}
+
+// first returns the first delivery of message n that was seen.
+func (s *session) first(n int) semel.Delivery {
+	return s.seen[slices.IndexFunc(s.seen, func(d semel.Delivery) bool { return number(d.Message) == n })]
+}
+
+// without returns what was seen but for the messages named.
+func (s *session) without(ns ...int) []semel.Delivery {
+	return slices.DeleteFunc(slices.Clone(s.seen), func(d semel.Delivery) bool {
+		return slices.Contains(ns, number(d.Message))
+	})
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
