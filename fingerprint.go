@@ -26,7 +26,8 @@ const (
 // strict JSON is compared by its value: white space, the order of members,
 // escapes and the format of numbers (1.0 and 1) make no difference. Any other
 // body is compared byte for byte. Headers are left out: trace context and
-// attempt counts differ between copies of one message.
+// attempt counts differ between copies of one message. The hash is a SHA-256
+// cut to 128 bits.
 //
 // A producer that adds an optional field on the way makes another body; where
 // that happens between copies use FingerprintOf.

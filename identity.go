@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync"
 )
 
 // Identity finds what makes two deliveries copies of one message. See
@@ -55,6 +56,8 @@ type Selected struct {
 	hasSource bool
 	// faults are those of selectors that could not be parsed.
 	faults []error
+	// parsers holds *strictjson.Parser, so that a body costs no memory.
+	parsers sync.Pool
 }
 
 // By is the identity whose id is found by selectors (see ParseSelector). The
@@ -123,7 +126,8 @@ func (s *Selected) Identify(m *Message) (source, id string, err error) {
 	if len(s.faults) > 0 {
 		return "", "", &IdentityError{ReasonBadIdentity, "the identity's selectors are faulty: " + s.faults[0].Error()}
 	}
-	body := bodyOnce{message: m}
+	body := bodyOnce{message: m, parsers: &s.parsers}
+	defer body.release()
 	if s.hasSource {
 		if source, err = part(&s.source, &body); err != nil {
 			return "", "", err
@@ -189,7 +193,7 @@ func part(s *Selector, body *bodyOnce) (string, error) {
 }
 
 // IdentityFunc is an identity found by a function. Its error, unless an
-// *IdentityError, is of ReasonBadIdentity. The rules of Identity hold for what
+// *IdentityError, and its panic are of ReasonBadIdentity. The rules of Identity hold for what
 // it returns: 1 to MaxID bytes, no source that begins with "semel:".
 func IdentityFunc(find func(m *Message) (source, id string, err error)) Identity {
 	return identityFunc(find)
@@ -197,13 +201,7 @@ func IdentityFunc(find func(m *Message) (source, id string, err error)) Identity
 
 type identityFunc func(m *Message) (source, id string, err error)
 
-func (f identityFunc) Identify(m *Message) (string, string, error) {
-	source, id, err := f(m)
-	if err != nil {
-		return "", "", identityErrorOf(err)
-	}
-	return source, id, checkIdentity(source, id)
-}
+func (f identityFunc) Identify(m *Message) (string, string, error) { return guarded(f, m) }
 
 func (f identityFunc) Validate() error {
 	if f == nil {
@@ -212,15 +210,20 @@ func (f identityFunc) Validate() error {
 	return nil
 }
 
-// identify asks any identity, also a user's own, and holds it to the rules.
-// It does not panic: one message's trouble is not its neighbours'.
+// identify asks any identity, also of a type of the user's own.
 func identify(by Identity, m *Message) (source, id string, err error) {
+	return guarded(by.Identify, m)
+}
+
+// guarded holds what find returns to the rules of identities. It does not
+// panic: one message's trouble is not its neighbours'.
+func guarded(find func(m *Message) (source, id string, err error), m *Message) (source, id string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			source, id, err = "", "", &IdentityError{ReasonBadIdentity, "the identity panicked: " + panicText(p)}
 		}
 	}()
-	if source, id, err = by.Identify(m); err == nil {
+	if source, id, err = find(m); err == nil {
 		err = checkIdentity(source, id)
 	}
 	if err != nil {

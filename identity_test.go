@@ -74,6 +74,14 @@ func TestTheProducersIdentityIsFound(t *testing.T) {
 			t.Error(got)
 		}
 	})
+	t.Run("A2_identities_outlive_the_next_message", func(t *testing.T) {
+		i := By("body:/a", "body:/b")
+		first := found(t, i, withBody(`{"a":"\u0031","b":"x"}`))
+		found(t, i, withBody(`{"a":"\u0032","b":"y"}`))
+		if first != "|1:1,1:x," {
+			t.Error(first)
+		}
+	})
 	t.Run("A2_a_function", func(t *testing.T) {
 		i := IdentityFunc(func(m *Message) (string, string, error) { return "s", strings.TrimPrefix(m.Topic, "t-"), nil })
 		if got := found(t, i, &Message{Topic: "t-9"}); got != "s|9" {
@@ -162,7 +170,7 @@ func TestNothingUnusableBecomesAnIdentity(t *testing.T) {
 		wantReason(t, IdentityFunc(func(*Message) (string, string, error) { return "s", "1", errors.New("no") }), &Message{}, ReasonBadIdentity)
 		wantReason(t, IdentityFunc(func(m *Message) (string, string, error) { return "", string(m.Key[5]), nil }), &Message{}, ReasonBadIdentity)
 		i := IdentityFunc(func(m *Message) (string, string, error) { panic("secret " + string(m.Body)) })
-		if _, _, err := identify(i, withBody("hunter2")); err == nil || strings.Contains(err.Error(), "hunter2") {
+		if _, _, err := i.Identify(withBody("hunter2")); err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%v", err)
 		}
 	})
@@ -293,6 +301,17 @@ func TestSurrogatesNameDeliveriesWithoutIdentity(t *testing.T) {
 
 func BenchmarkIdentityFromAHeader(b *testing.B) {
 	m, i := event("shop", "018f4e7a-0000-7000-8000-000000000001"), CloudEvents()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, err := identify(i, m); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkIdentityFromABodyOf1KiB(b *testing.B) {
+	line := `{"sku":"SKU-00001","quantity":3,"price":12.5,"note":null,"tags":["a","b"],"gift":false},`
+	m, i := withBody(`{"lines":[`+strings.Repeat(line, 11)+`{}],"id":"018f4e7a"}`), By("body:/id")
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, _, err := identify(i, m); err != nil {

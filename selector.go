@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/semel-go/semel/internal/strictjson"
@@ -216,13 +217,30 @@ type bodyOnce struct {
 	message  *Message
 	document *strictjson.Document
 	err      error
+	// parsers, when set, holds the *strictjson.Parser to use and gets it back
+	// with release; nothing that was found may then outlive it.
+	parsers *sync.Pool
+	parser  *strictjson.Parser
 }
 
 func (b *bodyOnce) parse() (*strictjson.Document, error) {
-	if b.document == nil && b.err == nil {
-		b.document, b.err = strictjson.Parse(b.message.Body)
+	if b.parser != nil {
+		return b.document, b.err
 	}
+	if b.parsers != nil {
+		b.parser, _ = b.parsers.Get().(*strictjson.Parser)
+	}
+	if b.parser == nil {
+		b.parser = new(strictjson.Parser)
+	}
+	b.document, b.err = b.parser.Parse(b.message.Body)
 	return b.document, b.err
+}
+
+func (b *bodyOnce) release() {
+	if b.parser != nil {
+		b.parsers.Put(b.parser)
+	}
 }
 
 func (s *Selector) in(b *bodyOnce) (Value, error) {
