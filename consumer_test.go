@@ -25,7 +25,7 @@ type listSource struct {
 	observer semel.LaneObserver
 
 	mutex   sync.Mutex
-	settled map[string]int            // by id of the delivery
+	settled map[string]int // by id of the delivery
 	kinds   map[string]semel.SettleKind
 	flows   []bool
 	fetches int

@@ -138,14 +138,9 @@ func (p *parcel) identify(c *Config, m *Message) Reason {
 		p.key = Key{Consumer: c.Name, Source: surrogateSource, ID: surrogate(m)}
 		return ReasonNone
 	}
-	source, id, err := c.Identity.Identify(m)
-	switch {
-	case err != nil:
+	source, id, err := identify(c.Identity, m)
+	if err != nil {
 		return reasonOf(err, ReasonBadIdentity)
-	case id == "":
-		return ReasonNoIdentity
-	case len(id) > MaxID || len(source) > MaxID:
-		return ReasonIdentityTooLong
 	}
 	p.key = Key{Consumer: c.Name, Source: source, ID: id}
 	return ReasonNone

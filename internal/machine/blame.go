@@ -10,15 +10,15 @@ const (
 	ReasonUnmet       = "condition unmet"
 )
 
-// blame charges a message with a failed attempt and decides what next.
-func (m *Machine) blame(en Entry, f Failure) {
-	it := en.Item
+// blame charges a message with a failed attempt and decides what next. A commit
+// that failed although no handler of the message ran is no attempt: what it was
+// to write down is kept and tried again.
+func (m *Machine) blame(it *Item, f Failure, ran bool) {
 	if it.first == nil {
 		it.first = f.Err
 	}
 	it.last = f.Err
-	if en.As != AsApplied {
-		// It could not even be written down: it is kept and tried again.
+	if !ran {
 		m.wait(it, f, m.jitter(m.config.RetryFirst, m.config.Hold, it.busy))
 		it.busy++
 		return

@@ -177,7 +177,17 @@ func (m *Machine) cut(w *worker, f *Flight, culprit int, failure Failure) {
 			m.requeue(f.Entries[i].Item)
 		}
 	}
-	m.blame(f.Entries[culprit], failure)
+	m.blame(f.Entries[culprit].Item, failure, f.ran(culprit))
+}
+
+// ran reports whether a handler ran for the entry.
+func (f *Flight) ran(entry int) bool {
+	for _, i := range f.fresh {
+		if i == entry {
+			return true
+		}
+	}
+	return false
 }
 
 // undone remembers which handlers ran for nothing.
