@@ -79,7 +79,7 @@ func (d *decoder) document(data []byte) *yaml.Node {
 	}
 	loader, err := yaml.NewLoader(bytes.NewReader(data))
 	if err != nil {
-		d.syntax(err)
+		d.syntax(err, data)
 		return nil
 	}
 	var first, second yaml.Node
@@ -88,14 +88,14 @@ func (d *decoder) document(data []byte) *yaml.Node {
 		d.report(Invalid, "", position{1, 1}, "the file is empty", "see docs/policy.md for what it needs")
 		return nil
 	case err != nil:
-		d.syntax(err)
+		d.syntax(err, data)
 		return nil
 	}
 	if err := loader.Load(&second); err == nil {
 		d.report(Invalid, "", position{second.Line, second.Column}, "the file holds several documents",
 			"keep one document a file")
 	} else if !errors.Is(err, io.EOF) {
-		d.syntax(err)
+		d.syntax(err, data)
 	}
 	return rootOf(&first)
 }
@@ -108,7 +108,7 @@ func rootOf(n *yaml.Node) *yaml.Node {
 }
 
 // syntax records an error of the YAML reader.
-func (d *decoder) syntax(err error) {
+func (d *decoder) syntax(err error, data []byte) {
 	at, reason := position{1, 1}, err.Error()
 	var one *yaml.LoadError
 	if errors.As(err, &one) {
@@ -120,7 +120,11 @@ func (d *decoder) syntax(err error) {
 			at = position{one.Mark.Line, one.Mark.Column}
 		}
 	}
-	d.report(Invalid, "", at, "this is not YAML: "+reason, "mend the indentation, brackets or quotes here")
+	remedy := "mend the indentation, brackets or quotes here"
+	if all := bytes.Split(data, []byte("\n")); at.line <= len(all) && bytes.Contains(all[at.line-1], []byte("${")) {
+		remedy = `put "${NAME}" in quotes inside braces`
+	}
+	d.report(Invalid, "", at, "this is not YAML: "+reason, remedy)
 }
 
 // badText finds the first byte that no YAML file may hold, for which the YAML

@@ -64,8 +64,8 @@ func (d *decoder) faultKey(e entry, reason, remedy string) {
 }
 
 // unknownKey returns the known key that is probably meant, or empty.
-func (d *decoder) unknownKey(p place, e entry, name string, known []string) string {
-	remedy := "the keys here are " + strings.Join(known, ", ")
+func (d *decoder) unknownKey(p place, e entry, name string, known, available []string) string {
+	remedy := "the keys here are " + strings.Join(available, ", ")
 	near := nearestWord(name, known)
 	if near != "" {
 		remedy = fmt.Sprintf("did you mean %s?", near)
@@ -85,7 +85,7 @@ func (d *decoder) notYet(p place, value string) {
 }
 
 func (d *decoder) wrongType(p place, want string) {
-	d.fault(p, fmt.Sprintf("%s stands here, where %s belongs", kindOf(p.value()), want), "write it so")
+	d.fault(p, kindOf(p.value())+" stands here", "write "+want)
 }
 
 func kindOf(n *yaml.Node) string {

@@ -13,7 +13,7 @@ func strategyShape() object[Strategy] {
 		short: strategyWord(),
 		fields: []field[Strategy]{
 			key(meta{name: "marker", doc: "A marker commits with the effect."},
-				flag{}, func(s *Strategy) *bool { return &s.Marker }),
+				boolean{}, func(s *Strategy) *bool { return &s.Marker }),
 			key(meta{name: "natural", doc: "The effect is idempotent by nature; no marker is written. Says why late copies do no harm."},
 				pointer[Natural]{naturalShape()}, func(s *Strategy) **Natural { return &s.Natural }),
 			key(meta{name: "business_key", doc: "A unique constraint of the effect decides: its violation is a duplicate, any other an error. Alone or beside the marker."},

@@ -40,7 +40,7 @@ func storeShape() object[Store] {
 			later[Store]("redis", "A Redis server, for leased keys."),
 			later[Store]("dynamodb", "A DynamoDB table."),
 			key(meta{name: "migrate", def: "false", doc: "Let `semel run` create and change Semel's tables. Without it, missing tables are an error that names the command."},
-				flag{}, func(s *Store) *bool { return &s.Migrate }),
+				boolean{}, func(s *Store) *bool { return &s.Migrate }),
 			key(meta{name: "setup", doc: "A file of your own SQL statements, run once after the migration and recorded by its hash."},
 				path{word: word{what: "a path"}}, func(s *Store) *string { return &s.Setup }),
 			later[Store]("table", "An existing table of processed messages to adopt."),
@@ -52,7 +52,7 @@ func sqliteShape() object[SQLite] {
 		key(meta{name: "path", required: true, doc: "The database file, made if it is missing. Relative to the policy file."},
 			path{word: word{what: "a path"}}, func(s *SQLite) *string { return &s.Path }),
 		key(meta{name: "prefix", def: "semel_", doc: "What the names of Semel's tables begin with."},
-			word{what: "a table prefix", check: badPrefix}, func(s *SQLite) *string { return &s.Prefix }),
+			word{what: "a table prefix", pattern: `^[A-Za-z_][A-Za-z0-9_]{0,39}$`, check: badPrefix}, func(s *SQLite) *string { return &s.Prefix }),
 	}}
 }
 
@@ -86,7 +86,7 @@ func fileShape() object[File] {
 		key(meta{name: "format", def: "cloudevents", doc: "How a line is read: `cloudevents` is the structured JSON format, whose attributes become `ce-` headers; `envelope` is `{\"key\": …, \"headers\": {…}, \"body\": …}`; `json` means that the line itself is the body."},
 			words("cloudevents", "envelope", "json"), func(f *File) *string { return &f.Format }),
 		key(meta{name: "follow", def: "false", doc: "Wait for more at the end of the file instead of ending."},
-			flag{}, func(f *File) *bool { return &f.Follow }),
+			boolean{}, func(f *File) *bool { return &f.Follow }),
 		key(meta{name: "max_line", def: "16MiB", doc: "The longest line that is read as a message. A longer one is parked as `too large` with its first 64 KiB, its offset and its length."},
 			size{least: 1 << 10, most: 1 << 30}, func(f *File) *int64 { return &f.MaxLine }),
 	}}

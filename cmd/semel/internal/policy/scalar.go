@@ -53,6 +53,8 @@ type word struct {
 	what string
 	// check, when not nil, returns a reason and a remedy.
 	check func(string) (reason, remedy string)
+	// pattern, for the schema, is an expression that says some of what check does.
+	pattern string
 	// lines allows line breaks.
 	lines bool
 }
@@ -64,7 +66,7 @@ func (w word) read(d *decoder, p place) (string, bool) {
 		return "", false
 	}
 	if p.node.Line > 0 && n.ShortTag() != "!!str" {
-		d.wrongType(p, w.words()+" (in quotes)")
+		d.wrongType(p, w.words()+", in quotes")
 		return "", false
 	}
 	reason, remedy := w.verdict(s)
@@ -166,10 +168,10 @@ func (c choice[V]) words() string {
 	return "one of " + strings.Join(now, ", ")
 }
 
-// flag is true or false.
-type flag struct{ leaf }
+// boolean is true or false.
+type boolean struct{ leaf }
 
-func (f flag) read(d *decoder, p place) (bool, bool) {
+func (f boolean) read(d *decoder, p place) (bool, bool) {
 	s, ok := d.text(&p, f.words())
 	if !ok {
 		return false, false
@@ -181,7 +183,7 @@ func (f flag) read(d *decoder, p place) (bool, bool) {
 	return s == "true", true
 }
 
-func (flag) words() string { return "true or false" }
+func (boolean) words() string { return "true or false" }
 
 // quoted reports whether a text stands where a number or boolean belongs.
 func (d *decoder) quoted(p place) bool {

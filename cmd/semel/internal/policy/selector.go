@@ -6,10 +6,13 @@ import (
 	"github.com/semel-go/semel"
 )
 
+// selectorPattern is what an editor knows of selectors.
+const selectorPattern = `^((key|topic|type|subject|time|id|source|partition|offset)\??|header:.+|body:(/.*)?\??|const:.*)$`
+
 // selector is a text that says where a value is found in a message. check, if
 // any, says whether it may stand here; every selector must also be one.
 func selector(check func(text string, s semel.Selector) error) word {
-	return word{what: "a selector", check: func(text string) (reason, remedy string) {
+	return word{what: "a selector", pattern: selectorPattern, check: func(text string) (reason, remedy string) {
 		s, err := semel.ParseSelector(text)
 		if err == nil && check != nil {
 			err = check(text, s)

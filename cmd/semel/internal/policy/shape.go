@@ -92,7 +92,7 @@ func (o object[T]) read(d *decoder, p place) (T, bool) {
 		return o.short.read(d, p)
 	}
 	if n.Kind != yaml.MappingNode {
-		d.wrongType(p, "a mapping of keys: "+strings.Join(o.names(), ", "))
+		d.wrongType(p, "a mapping with keys of "+strings.Join(o.available(o.names()), ", "))
 		return v, false
 	}
 	before := len(d.faults)
@@ -111,7 +111,7 @@ func (o object[T]) readGiven(d *decoder, p place, v *T) map[string]bool {
 		i := slices.IndexFunc(o.fields, func(f field[T]) bool { return f.name == name })
 		switch {
 		case i < 0:
-			seen[d.unknownKey(p, at, name, o.names())] = true
+			seen[d.unknownKey(p, at, name, o.names(), o.available(o.names()))] = true
 		case o.fields[i].later:
 			d.notYet(at.place, "")
 		default:
@@ -147,7 +147,7 @@ func (o object[T]) choose(d *decoder, p place, seen map[string]bool) {
 	}
 	switch {
 	case len(given) == 0 && p.node.Line > 0:
-		d.fault(p, "none of "+strings.Join(o.oneOf, ", ")+" is given", "give exactly one of them")
+		d.fault(p, "what it is is not said", "give exactly one of "+strings.Join(o.available(o.oneOf), ", "))
 	case len(given) > 1:
 		d.fault(p, strings.Join(given, " and ")+" exclude one another", "keep exactly one of them")
 	}
@@ -161,6 +161,13 @@ func (o object[T]) names() []string {
 	return names
 }
 
+// available are those of the keys that are not for later.
+func (o object[T]) available(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return slices.ContainsFunc(o.fields, func(f field[T]) bool { return f.name == name && f.later })
+	})
+}
+
 func (o object[T]) keys() []meta {
 	var all []meta
 	for _, f := range o.fields {
@@ -171,9 +178,9 @@ func (o object[T]) keys() []meta {
 
 func (o object[T]) words() string {
 	if o.short != nil {
-		return o.short.words() + "; or a mapping"
+		return o.short.words() + ", or a mapping"
 	}
-	return "mapping"
+	return "a mapping"
 }
 
 // named is a mapping of names that the user chooses, in order.
@@ -186,7 +193,7 @@ type named[T any] struct {
 
 func (t named[T]) read(d *decoder, p place) ([]*T, bool) {
 	if p.value().Kind != yaml.MappingNode {
-		d.wrongType(p, "a mapping of "+t.what+" names")
+		d.wrongType(p, t.words())
 		return nil, false
 	}
 	var all []*T
@@ -213,7 +220,7 @@ func (t named[T]) keys() []meta {
 	return []meta{{name: strings.ToUpper(t.what), doc: "A " + t.what + " of this name.", shape: t.item}}
 }
 
-func (t named[T]) words() string { return "mapping of " + t.what + " names" }
+func (t named[T]) words() string { return "a mapping of " + t.what + " names" }
 
 func badName(name string) string {
 	if name == "" || len(name) > 100 {
@@ -264,7 +271,7 @@ func (l list[V]) words() string {
 	if l.single {
 		return l.item.words() + ", or a list of them"
 	}
-	return "list; each: " + l.item.words()
+	return "a list, each item " + l.item.words()
 }
 
 // pointer is a value that may be absent.

@@ -1,0 +1,176 @@
+package policy
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// base is a policy without faults; cases change pieces of it.
+const base = `version: 1
+stores:
+  shop:
+    sqlite: {path: shop.db}
+sources:
+  payments:
+    file: {path: payments.jsonl, format: envelope}
+consumers:
+  billing:
+    from: payments
+    store: shop
+    strategy: marker
+    identity: {id: "header:ce-id", source: "header:ce-source"}
+    handler:
+      sql:
+        params: {account: "body:/account", amount: "body:/amount"}
+        statements:
+          - update accounts set balance = balance + :amount where id = :account
+`
+
+// case changes base: from and to are pairs of text to replace.
+type policyCase struct {
+	name  string
+	edits []string
+	// want are the warnings, from the position on, one a line.
+	want string
+	// shape: the fault is one that the JSON Schema sees too.
+	shape bool
+}
+
+func (c policyCase) policy() string {
+	if len(c.edits)%2 != 0 {
+		panic(c.name + ": edits come in pairs")
+	}
+	text := base
+	for i := 0; i < len(c.edits); i += 2 {
+		if !strings.Contains(text, c.edits[i]) {
+			panic(c.name + ": nothing to replace: " + c.edits[i])
+		}
+		text = strings.Replace(text, c.edits[i], c.edits[i+1], 1)
+	}
+	return text
+}
+
+// consumer adds lines to the consumer.
+func consumer(lines ...string) []string {
+	return []string{"    handler:\n", "    " + strings.Join(lines, "\n    ") + "\n    handler:\n"}
+}
+
+func environment(name string) (string, bool) {
+	values := map[string]string{"SECRET": "hunter2", "EMPTY": "", "WORKERS": "4", "HOLD": "7s"}
+	v, ok := values[name]
+	return v, ok
+}
+
+func parse(c policyCase) (*Policy, []Fault) {
+	return Parse("dir/p.yaml", []byte(c.policy()), environment)
+}
+
+// lines are faults as they are printed, without the file's name.
+func lines(all []Fault) string {
+	var text []string
+	for _, f := range all {
+		text = append(text, strings.TrimPrefix(f.String(), "dir/p.yaml:"))
+	}
+	return strings.Join(text, "\n")
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// accepted are policies without faults. want are their warnings.
+func accepted() []policyCase {
+	return []policyCase{
+		{name: "the base"},
+		{name: "every key of a consumer", edits: consumer(
+			"fingerprint: [\"body:/account\", \"body:/amount\"]", "on_conflict: halt", "on_bad_identity: halt", "on_unmet: retry",
+			"on_parked: skip", "on_store_down: pause", "lanes: none", "workers: 2", "batch: {most: 10, time: 20ms}", "timeout: 5s",
+			"hold: 1m", "max_unsettled: {messages: 100, bytes: 1MiB}", "drain: 10s", "retention: forever",
+			"retry: {attempts: 3, first: 100ms, most: 30s, then: halt}")},
+		{name: "every key of stores and sources", edits: []string{
+			"sqlite: {path: shop.db}", "sqlite: {path: /var/shop.db, prefix: app_}\n    migrate: true\n    setup: setup.sql",
+			"format: envelope", "format: json, follow: true, max_line: 1MiB"}},
+		{name: "a statement with options", edits: []string{"- update", "- rows: 1\n            otherwise: discard\n            sql: update"}},
+		{name: "business key of several fields", edits: []string{`id: "header:ce-id"`, `id: ["body:/order", "body:/line", "const:v1"]`}},
+		{name: "optional source", edits: []string{`"header:ce-source"`, `"header:ce-source?"`}},
+		{name: "strategy as a map", edits: []string{"strategy: marker", "strategy: {marker: true, business_key: {constraint: payments.id}}"}},
+		{name: "business key alone", edits: []string{"strategy: marker", "strategy: {business_key: {constraint: payments.id}}"}},
+		{name: "natural without identity", edits: []string{"strategy: marker", "strategy: {natural: {order: irrelevant}}",
+			"    identity: {id: \"header:ce-id\", source: \"header:ce-source\"}\n", "", "balance = balance + :amount", "balance = :amount"}},
+		{name: "natural that adds", edits: []string{"strategy: marker", "strategy: {natural: {because: I say so}}"},
+			want: "18:13: warning: consumers.billing.handler.sql.statements[0]: the strategy is natural, and this statement does not look idempotent: it computes column balance from itself, so that a second copy adds again; write a state instead of a change, add a conflict clause, or use strategy: marker"},
+		{name: "natural that inserts", edits: []string{"strategy: marker", "strategy: {natural: {because: I say so}}",
+			"update accounts set balance = balance + :amount where id = :account", "insert into entries values (:account, :amount)"},
+			want: "18:13: warning: consumers.billing.handler.sql.statements[0]: the strategy is natural, and this statement does not look idempotent: it inserts without a conflict clause, so that a second copy inserts again or fails; write a state instead of a change, add a conflict clause, or use strategy: marker"},
+		{name: "environment", edits: append(consumer(`workers: ${WORKERS}`, `hold: "${HOLD}"`, `lanes: ${LANES:-none}`, `timeout: 1${SUFFIX:-5s}`, "drain: 15s"),
+			"path: shop.db", `path: "${EMPTY:-x}/$${y}.db"`)},
+		{name: "an alias", edits: consumer("timeout: &wait 20s", "drain: *wait")},
+		{name: "the first wait follows hold", edits: consumer("hold: 500ms")},
+		{name: "accept_first without fingerprint", edits: consumer("fingerprint: none", "on_conflict: accept_first"),
+			want: "15:18: warning: consumers.billing.on_conflict: without a fingerprint no conflict is found: every copy is a duplicate already; remove it, or write fingerprint: body"},
+		{name: "a stop shorter than a handler", edits: consumer("drain: 1s"),
+			want: "14:12: warning: consumers.billing.drain: a stop waits 1s for a handler that may run 30s, and then abandons it; let drain be at least timeout; nothing is lost either way"},
+		{name: "a batch longer than a handler", edits: consumer("timeout: 10ms"),
+			want: "10:5: warning: consumers.billing.batch.time: a batch may run longer than a handler; let it be at most timeout"},
+		{name: "something unused", edits: []string{"consumers:", "  spare:\n    file: {path: \"-\"}\nconsumers:"},
+			want: "9:5: warning: sources.spare: no consumer uses it; remove it, or name it at a consumer"},
+	}
+}
+
+func TestPoliciesWithoutFaults(t *testing.T) {
+	for _, c := range accepted() {
+		t.Run(c.name, func(t *testing.T) {
+			p, faults := parse(c)
+			if len(faults) > 0 {
+				t.Fatalf("faults:\n%s", lines(faults))
+			}
+			if got := lines(p.Warnings); got != c.want {
+				t.Errorf("warnings:\n%s\nwant:\n%s", got, c.want)
+			}
+		})
+	}
+}
+
+// TestPoliciesWithFaults compares with testdata/faults.txt; go test -update
+// writes it anew, to be read before it is believed.
+func TestPoliciesWithFaults(t *testing.T) {
+	want := sections(read(t, golden))
+	var now strings.Builder
+	for _, c := range refused() {
+		t.Run(c.name, func(t *testing.T) {
+			p, faults := parse(c)
+			got := lines(faults)
+			fmt.Fprintf(&now, "== %s\n%s\n", c.name, got)
+			if !*update && (got != want[c.name] || p != nil || got == "") {
+				t.Errorf("faults:\n%s\nwant:\n%s", got, want[c.name])
+			}
+		})
+	}
+	if *update {
+		if err := os.WriteFile(golden, []byte(now.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+const golden = "testdata/faults.txt"
+
+var update = flag.Bool("update", false, "write the expected output anew")
+
+// sections cuts "== name" and what follows.
+func sections(text string) map[string]string {
+	all := map[string]string{}
+	for _, s := range strings.Split("\n"+text, "\n== ")[1:] {
+		name, body, _ := strings.Cut(s, "\n")
+		all[name] = strings.TrimSuffix(body, "\n")
+	}
+	return all
+}

@@ -1,0 +1,92 @@
+package policy
+
+// refused are policies with their faults.
+func refused() []policyCase {
+	return append(append(refusedShapes(), refusedValues()...), refusedCombinations()...)
+}
+
+func refusedShapes() []policyCase {
+	return []policyCase{
+		{name: "unknown key, near a known one", edits: consumer("wrokers: 3"), shape: true},
+		{name: "unknown key, far from all", edits: []string{"sqlite: {path: shop.db}", "sqlite: {path: shop.db, colour: red}"}, shape: true},
+		{name: "misspelled required key is reported once", edits: []string{"identity:", "identiy:"}, shape: true},
+		{name: "duplicate key", edits: consumer("workers: 3", "workers: 4")},
+		{name: "missing keys", edits: []string{"    from: payments\n", "", "version: 1\n", ""}, shape: true},
+		{name: "list for a mapping", edits: []string{"file: {path: payments.jsonl, format: envelope}", "file: [payments.jsonl]"}, shape: true},
+		{name: "text for a mapping", edits: []string{"{id: \"header:ce-id\", source: \"header:ce-source\"}", "ce-id"}, shape: true},
+		{name: "nothing", edits: consumer("retry:"), shape: true},
+		{name: "mapping for a text", edits: []string{"from: payments", "from: {a: b}"}, shape: true},
+		{name: "number for a text", edits: []string{"path: shop.db", "path: 12"}, shape: true},
+		{name: "text for a number", edits: consumer(`workers: "3"`), shape: true},
+		{name: "text for a boolean", edits: []string{"sqlite:", "migrate: \"true\"\n    sqlite:"}, shape: true},
+		{name: "mapping for a list", edits: []string{"- update", "a: update"}, shape: true},
+		{name: "empty list", edits: []string{`id: "header:ce-id"`, `id: []`}, shape: true},
+		{name: "key that is a list", edits: []string{"version: 1", "version: 1\n? [a]\n: b"}},
+		{name: "merge key", edits: consumer("<<: {workers: 3}")},
+		{name: "environment in a key", edits: consumer("${KEY}: 3"), shape: true},
+		{name: "no kind of store", edits: []string{"sqlite: {path: shop.db}", "migrate: true"}, shape: true},
+		{name: "two kinds of source", edits: []string{"    file:", "    kafka: {}\n    file:"}, shape: true},
+		{name: "name with a space", edits: []string{"  billing:", "  bil ling:"}, shape: true},
+		{name: "no consumers", edits: []string{"consumers:\n", "consumers: {}\nx:\n"}, shape: true},
+		{name: "key of a later release", edits: consumer("dead_letter: {topic: x}", "replay: {allowed: true}", "alerts: {}"), shape: true},
+		{name: "store of a later release", edits: []string{"sqlite: {path: shop.db}", "postgres: {url: \"${SECRET}\"}"}, shape: true},
+	}
+}
+
+func refusedValues() []policyCase {
+	return []policyCase{
+		{name: "version of a later format", edits: []string{"version: 1", "version: 2"}, shape: true},
+		{name: "word", edits: consumer("on_conflict: parc"), shape: true},
+		{name: "word of a later release", edits: consumer("lanes: key", "on_parked: block", "on_conflict: dead_letter"), shape: true},
+		{name: "retention of a later release", edits: consumer("retention: 30d"), shape: true},
+		{name: "retention", edits: consumer("retention: long"), shape: true},
+		{name: "duration without unit", edits: consumer("timeout: 30"), shape: true},
+		{name: "duration out of range", edits: consumer("timeout: 2d", "hold: 0s")},
+		{name: "negative duration", edits: consumer("drain: -1s"), shape: true},
+		{name: "size without unit", edits: consumer("max_unsettled: {bytes: 1000}"), shape: true},
+		{name: "size beyond all bounds", edits: consumer("max_unsettled: {bytes: 99999999999GiB}")},
+		{name: "number out of range", edits: consumer("workers: 0", "batch: {most: 10001}"), shape: true},
+		{name: "number with a fraction", edits: consumer("workers: 1.5"), shape: true},
+		{name: "selector", edits: []string{`"body:/account"`, `"bdy:/account"`}, shape: true},
+		{name: "selector without its rest", edits: []string{`"header:ce-id"`, `"header:"`}, shape: true},
+		{name: "unset variable", edits: []string{"shop.db", `"${NOWHERE}.db"`}},
+		{name: "variable without quotes in braces", edits: []string{"shop.db", "${NOWHERE}.db"}},
+		{name: "no name of a variable", edits: []string{"shop.db", `"${1}.db"`}},
+		{name: "variable without end", edits: []string{"shop.db", `"${SECRET.db"`}},
+		{name: "values of the environment are not shown", edits: append(consumer("workers: ${SECRET}", "lanes: ${SECRET}", "timeout: ${SECRET}", "retention: ${SECRET}"),
+			`"header:ce-id"`, `"${SECRET}"`, `"header:ce-source"`, `"x${SECRET}"`)},
+		{name: "table prefix", edits: []string{"path: shop.db", "path: shop.db, prefix: 1-"}, shape: true},
+		{name: "parameter name", edits: []string{"account:", "ac-count:", ":account", ":ac"}, shape: true},
+		{name: "text with a line break", edits: []string{"payments.jsonl", `"pay\nments"`}},
+		{name: "empty text", edits: []string{"payments.jsonl", `""`}, shape: true},
+	}
+}
+
+func refusedCombinations() []policyCase {
+	return []policyCase{
+		{name: "unknown source and store", edits: []string{"from: payments", "from: payment", "store: shop", "store: other"}},
+		{name: "no identity", edits: []string{"    identity: {id: \"header:ce-id\", source: \"header:ce-source\"}\n", ""}},
+		{name: "identity of constants", edits: []string{`id: "header:ce-id"`, `id: "const:a"`}},
+		{name: "natural beside the marker", edits: []string{"strategy: marker", "strategy: {marker: true, natural: {order: irrelevant}}"}},
+		{name: "natural without a reason", edits: []string{"strategy: marker", "strategy: natural"}, shape: true},
+		{name: "natural with an empty declaration", edits: []string{"strategy: marker", "strategy: {natural: {}}"}, shape: true},
+		{name: "business key without constraint", edits: []string{"strategy: marker", "strategy: business_key"}, shape: true},
+		{name: "no strategy", edits: []string{"strategy: marker", "strategy: {marker: false}"}},
+		{name: "conflicts without fingerprint", edits: consumer("fingerprint: none", "on_conflict: park")},
+		{name: "fingerprint without marker", edits: append(consumer("fingerprint: body"), "strategy: marker", "strategy: {business_key: {constraint: a.b}}")},
+		{name: "conflicts without marker", edits: append(consumer("on_conflict: halt"), "strategy: marker", "strategy: {business_key: {constraint: a.b}}")},
+		{name: "fingerprint of what differs between copies", edits: consumer("fingerprint: [offset]")},
+		{name: "wait longer than hold", edits: consumer("hold: 5s", "retry: {most: 5m}")},
+		{name: "first wait longer than the longest", edits: consumer("retry: {first: 5s, most: 1s}")},
+		{name: "two readers of standard input", edits: []string{"payments.jsonl", `"-"`, "consumers:\n", "consumers:\n  audit: {from: payments, store: shop, identity: {id: id}, handler: {sql: {statements: [select 1]}}}\n"}},
+		{name: "standard input followed", edits: []string{"payments.jsonl", `"-", follow: true`}},
+		{name: "parameter never bound", edits: []string{", amount: \"body:/amount\"", ""}},
+		{name: "parameter never used", edits: []string{"account:", "left: key, account:"}},
+		{name: "statement that commits", edits: []string{"- update", "- begin\n          - \"COMMIT;\"\n          - update"}},
+		{name: "several statements", edits: []string{"- update accounts set", "- delete from log; update accounts set"}},
+		{name: "statement without end", edits: []string{":account\n", ":account and name = 'x\n"}},
+		{name: "placeholder of the database", edits: []string{"id = :account", "id = :account and b = ?"}},
+		{name: "otherwise without rows", edits: []string{"- update", "- otherwise: park\n            sql: update"}},
+		{name: "rows of a query", edits: []string{"- update", "- {sql: select 1, rows: 1}\n          - update"}},
+	}
+}
