@@ -63,6 +63,7 @@ func (m *Machine) ended(e Ended) {
 
 // committed settles what the flight did and queues again what it did not.
 func (m *Machine) committed(w *worker, f *Flight) {
+	m.up()
 	w.limit = min(w.limit*2, m.config.Most)
 	w.contended = 0
 	m.do(Report{Kind: ReportCommitted, N: len(f.Entries)})

@@ -64,7 +64,8 @@ func (m *Machine) fetched(e Fetched) {
 var errSource = errors.New("the source cannot be read")
 
 // downState is a store that cannot work now (law 13): nothing begins but one
-// flight at a time that asks whether it is back, and nothing is fetched.
+// flight at a time that asks whether it is back, and nothing is fetched. It is
+// back when it commits: a full disk opens transactions and takes none.
 type downState struct {
 	down    bool
 	probing bool

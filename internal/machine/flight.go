@@ -117,14 +117,10 @@ func (w *worker) earliest() (*line, *Item) {
 // marked takes the store's verdicts and runs the handlers of what is fresh.
 func (m *Machine) marked(e Marked) {
 	f := e.Flight
-	if f.probe {
-		m.store.probing = false
-	}
 	if e.Class != None {
 		m.notBegun(e)
 		return
 	}
-	m.up()
 	f.verdicts = append(f.verdicts[:0], e.Verdicts...)
 	m.sift(f)
 	if len(f.fresh) == 0 || f.stopped || m.end.stopping {
@@ -273,6 +269,9 @@ func (m *Machine) commit(f *Flight) {
 func (m *Machine) land(f *Flight) *worker {
 	w := &m.workers[f.Worker]
 	w.flight = nil
+	if f.probe {
+		m.store.probing = false
+	}
 	return w
 }
 
