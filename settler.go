@@ -2,6 +2,7 @@ package semel
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -84,7 +85,7 @@ func (s *settler) settle(base context.Context, queue []*machine.Settle) []machin
 			left = allIndexes(len(all))
 		}
 	}
-	return answers(queue, left)
+	return answers(queue, slices.Compact(slices.Sorted(slices.Values(left))))
 }
 
 func allIndexes(n int) []int {
@@ -95,7 +96,7 @@ func allIndexes(n int) []int {
 	return all
 }
 
-// answers gives each Settle its share of what was left, which is ascending.
+// answers gives each Settle its share of what was left, which is ascending and distinct.
 func answers(queue []*machine.Settle, left []int) []machine.Event {
 	var events []machine.Event
 	first := 0
