@@ -84,20 +84,32 @@ func (c *Consumer[Tx]) Run(ctx context.Context) error {
 
 // start checks what the run needs and takes the consumer, which runs once.
 func (c *Consumer[Tx]) start(ctx context.Context, source Source) (*engine[Tx], error) {
+	if err := c.check(ctx, source); err != nil {
+		return nil, err
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.take(source)
+}
+
+func (c *Consumer[Tx]) check(ctx context.Context, source Source) error {
 	if checker, ok := c.store.(SchemaChecker); ok {
 		if err := checker.Check(ctx); err != nil {
-			return nil, fmt.Errorf("semel: consumer %q cannot start: %w", c.config.Name, err)
+			return fmt.Errorf("semel: consumer %q cannot start: %w", c.config.Name, err)
 		}
 	}
 	if p, ok := source.(Positioned); ok {
 		positions, ok := c.store.(PositionStore)
 		if !ok {
-			return nil, fmt.Errorf("semel: consumer %q: its source needs positions and its store keeps none: %w", c.config.Name, ErrUnsupported)
+			return fmt.Errorf("semel: consumer %q: its source needs positions and its store keeps none: %w", c.config.Name, ErrUnsupported)
 		}
 		p.Positions(c.config.Name, positions)
 	}
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
+	return nil
+}
+
+// take makes the engine of the only run; the consumer's mutex is held.
+func (c *Consumer[Tx]) take(source Source) (*engine[Tx], error) {
 	if c.started {
 		return nil, fmt.Errorf("semel: consumer %q has been started already: %w", c.config.Name, ErrClosed)
 	}

@@ -3,6 +3,7 @@ package semel
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -45,19 +46,20 @@ func (c *Consumer[Tx]) looping(ctx context.Context) (*loopSource, error) {
 		return loop, nil
 	}
 	loop = newLoopSource()
+	if err := c.check(ctx, loop); err != nil {
+		return nil, err
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.loop != nil { // another call was first
+		return c.loop, nil
+	}
 	c.oneAttempt = true
-	e, err := c.start(ctx, loop)
+	e, err := c.take(loop)
 	if err != nil {
-		c.mutex.Lock()
-		defer c.mutex.Unlock()
-		if c.loop != nil { // another call was first
-			return c.loop, nil
-		}
 		return nil, err
 	}
 	run, stop := context.WithCancel(context.Background())
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
 	c.loop, c.stop = loop, stop
 	c.group.Go(func() {
 		c.ended = e.run(run)
@@ -67,18 +69,24 @@ func (c *Consumer[Tx]) looping(ctx context.Context) (*loopSource, error) {
 }
 
 // Close stops what Process started: calls under way end, with ErrClosed where
-// nothing is known. It is not needed after Run.
+// nothing is known. It returns when all has ended, which takes Config.Drain at
+// most, or with ctx's error when ctx ends first. It is not needed after Run.
 func (c *Consumer[Tx]) Close(ctx context.Context) error {
 	c.mutex.Lock()
 	c.started = true
-	stop := c.stop
+	stop, loop := c.stop, c.loop
 	c.mutex.Unlock()
 	if stop == nil {
 		return nil
 	}
 	stop()
-	c.group.Wait()
-	return c.ended
+	select {
+	case <-loop.over:
+		c.group.Wait()
+		return c.ended
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // loopSource makes a Source of the calls of Process.
@@ -124,6 +132,7 @@ func (s *loopSource) process(ctx context.Context, ms []*Message) ([]Disposition,
 	case <-c.done:
 		return c.answers, nil
 	case <-ctx.Done():
+		s.forget(c)
 		return nil, ctx.Err()
 	case <-s.over:
 	}
@@ -132,12 +141,23 @@ func (s *loopSource) process(ctx context.Context, ms []*Message) ([]Disposition,
 		return c.answers, nil
 	default:
 	}
+	s.forget(c)
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.ended != nil {
 		return nil, fmt.Errorf("%w: %w", ErrClosed, s.ended)
 	}
 	return nil, ErrClosed
+}
+
+// forget takes a call out of the queue that nobody waits for any more. What was
+// taken of it is under way.
+func (s *loopSource) forget(c *call) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if i := slices.Index(s.waiting, c); i >= 0 {
+		s.waiting = slices.Delete(s.waiting, i, i+1)
+	}
 }
 
 func (s *loopSource) nudge() {
