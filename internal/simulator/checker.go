@@ -1,0 +1,201 @@
+package simulator
+
+import (
+	"time"
+
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// checker watches one life of a machine. It knows what the machine was told
+// and what is in the store, and nothing of the machine's inside.
+type checker struct {
+	p *process
+	w *world
+
+	lanes   map[machine.Lane]*laneState
+	hands   []*handed
+	arrival int
+
+	fetching, sourceEnded bool
+	stopping              bool
+	stopAt                time.Duration
+	over                  bool
+	mustKill              *machine.Flight
+
+	// begins counts transactions tried in an outage.
+	begins   int
+	outageAt time.Duration
+
+	counts  machine.Counts // what the settlements and Done say
+	dropped int64          // deliveries that came with a stale lane
+}
+
+// laneState is what the machine was told of an epoch of a lane.
+type laneState struct {
+	revoking, released, gone bool
+}
+
+// handState is what the checker knows of a delivery in a process's hands.
+type handState struct {
+	// stale: its lane is gone, so that nothing of it may be settled.
+	stale bool
+	// flight is the open flight it is in.
+	flight *machine.Flight
+	// asked: a Settle is under way; told: it was answered.
+	asked, told bool
+	// left: the last Settle was not carried out.
+	left   bool
+	ending machine.Ending
+	// handled: its handler returned in a flight that committed.
+	handled bool
+	// known: a committed flight found it to be a copy or a conflict.
+	known bool
+}
+
+func (c *checker) broke(law, format string, args ...any) { c.w.broke(law, format, args...) }
+
+func (c *checker) given(l machine.Lane) { c.lanes[l] = &laneState{} }
+
+// lost is called before the machine is told that a lane is gone.
+func (c *checker) lost(l machine.Lane) {
+	if s := c.lanes[l]; s != nil {
+		s.gone = true
+	}
+	for _, h := range c.hands {
+		if h.item.Lane == l {
+			h.stale = true
+		}
+	}
+}
+
+// event is called before the machine is told.
+func (c *checker) event(e machine.Event) {
+	switch e := e.(type) {
+	case machine.Fetched:
+		c.fetched(e)
+	case machine.Revoking:
+		c.lanes[e.Lane].revoking = true
+	case machine.Stop:
+		c.stopping, c.stopAt = true, c.w.now
+		c.p.later(c.p.config.Drain+time.Second, func() {
+			c.broke("law 11", "a stop has not ended a second after its drain of %v", c.p.config.Drain)
+		})
+	case machine.Stuck:
+		c.mustKill = e.Flight
+	case machine.Marked:
+		if e.Class != machine.None {
+			c.leaveFlight(e.Flight)
+		}
+	case machine.Ended:
+		c.leaveFlight(e.Flight)
+	case machine.Settled:
+		c.settled(e)
+	}
+}
+
+func (c *checker) fetched(e machine.Fetched) {
+	c.fetching = false
+	c.sourceEnded = c.sourceEnded || e.End
+	for _, i := range e.Items {
+		h := handOf(i)
+		c.arrival++
+		h.arrival = c.arrival
+		s := c.lanes[i.Lane]
+		if h.stale = s == nil || s.gone || s.released; h.stale {
+			c.dropped++
+		}
+		c.hands = append(c.hands, h)
+	}
+}
+
+func (c *checker) leaveFlight(f *machine.Flight) {
+	for _, e := range f.Entries {
+		handOf(e.Item).flight = nil
+	}
+}
+
+func (c *checker) settled(e machine.Settled) {
+	for i, s := range e.Settle.Items {
+		h := handOf(s.Item)
+		h.asked, h.told = false, true
+		for _, l := range e.Left {
+			if l == i {
+				h.told, h.left = false, true
+			}
+		}
+	}
+}
+
+// after is called when what the machine answered was carried out.
+func (c *checker) after(e machine.Event) {
+	if c.mustKill != nil {
+		if f := c.p.find(c.mustKill); f != nil && !f.killed {
+			c.broke("law 11", "a stuck handler of f%d is not killed", f.of.Number)
+		}
+		c.mustKill = nil
+	}
+	if _, ok := e.(machine.Fetched); ok {
+		c.forget()
+	}
+	c.checkCounts()
+}
+
+// forget drops deliveries that are over, so that the list stays short.
+func (c *checker) forget() {
+	if len(c.hands) < 64 {
+		return
+	}
+	kept := c.hands[:0]
+	for _, h := range c.hands {
+		if !h.told {
+			kept = append(kept, h)
+		}
+	}
+	c.hands = kept
+}
+
+// unsettled counts what the machine holds of lanes that it has.
+func (c *checker) unsettled() (messages int, bytes int64) {
+	for _, h := range c.hands {
+		if !h.told && !h.stale {
+			messages++
+			bytes += int64(h.item.Size)
+		}
+	}
+	return messages, bytes
+}
+
+// outage is called when the store goes away.
+func (c *checker) outage() { c.begins, c.outageAt = 0, c.w.now }
+
+// checkOutage bounds how often a store that is down is asked: a few times for
+// each worker, and then as often as the backoff says.
+func (c *checker) checkOutage() {
+	if !c.w.store.down {
+		return
+	}
+	c.begins++
+	conf := c.p.config
+	most := 4*conf.Workers + 20
+	for wait := conf.BackoffFirst; wait < conf.BackoffMost; wait *= 2 {
+		most += 4
+	}
+	most += int(8 * (c.w.now - c.outageAt) / conf.BackoffMost)
+	if c.begins > most {
+		c.broke("law 13", "the store was asked %d times in an outage of %v", c.begins, c.w.now-c.outageAt)
+	}
+}
+
+// checkCounts holds the machine's counts against what it said and did.
+func (c *checker) checkCounts() {
+	got := c.p.machine.Counts()
+	want := c.counts
+	got.Retried, got.Rerun = 0, 0
+	want.Deliveries = int64(c.arrival)
+	if got.Deliveries != want.Deliveries {
+		want.Deliveries -= c.dropped
+	}
+	if got != want {
+		c.broke("counts", "they are %+v and should be %+v", got, want)
+	}
+}

@@ -1,0 +1,148 @@
+package simulator
+
+import (
+	"time"
+
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// disturb does something to the world now and then, until it is calm.
+func (w *world) disturb() {
+	if w.calm || w.law != nil {
+		return
+	}
+	kind := trouble(w.choices.below(int(troubles)))
+	if w.plan.has[kind] {
+		w.trouble(kind)
+	}
+	w.after(w.choices.wait(w.plan.span/8), w.disturb)
+}
+
+// trouble makes one fault of a kind; kinds that strike within a call do so
+// there.
+func (w *world) trouble(kind trouble) {
+	switch kind {
+	case troubleCrash:
+		w.armed = crash{points[w.choices.below(len(points))], w.choices.below(3)}
+	case troubleStop:
+		w.stop()
+	case troubleRevoke:
+		w.revoke(w.someLane())
+	case troubleLose:
+		if l := w.someLane(); l.held {
+			w.fault("lane lost", "%s", l.id)
+			w.lose(l)
+		}
+	case troubleOutage:
+		w.outage()
+	case troubleElsewhere:
+		w.elsewhere()
+	case troubleTimer:
+		if p := w.process; p != nil {
+			w.fault("early timer", "")
+			p.feed(machine.Timer{})
+		}
+	}
+}
+
+func (w *world) someLane() *lane {
+	return w.source.lanes[w.choices.below(len(w.source.lanes))]
+}
+
+// stop drains the process, which is started again.
+func (w *world) stop() {
+	if p := w.process; p != nil && !p.check.stopping {
+		w.fault("stop", "")
+		p.feed(machine.Stop{})
+	}
+}
+
+// outage takes the store away for a while. Connections break now or with
+// their next word.
+func (w *world) outage() {
+	if w.store.down {
+		return
+	}
+	long := w.choices.wait(6 * time.Second)
+	w.fault("store down", "for %v", long)
+	w.store.down = true
+	if p := w.process; p != nil {
+		p.check.outage()
+		for _, f := range p.flights {
+			if f.tx != nil && f.tx.open && !f.tx.committing {
+				f.tx.cut = true
+				w.abandon(f.tx)
+			}
+		}
+	}
+	w.after(long, func() {
+		if w.store.down {
+			w.note("store up")
+			w.store.down = false
+		}
+	})
+}
+
+// elsewhere lets a second process take up a message of the same identity:
+// it marks, works for a while, and ends one way or the other.
+func (w *world) elsewhere() {
+	m := w.messages[w.choices.below(len(w.messages))]
+	if w.store.down || m.refused != "" || m.conduct == saysDuplicate || w.plan.config.Unmarked {
+		return
+	}
+	if w.store.locks[m.id] != nil || w.store.judge(m.id, machine.Print{}) != machine.Fresh {
+		return
+	}
+	as := []machine.As{machine.AsApplied, machine.AsApplied, machine.AsParked, machine.AsDiscarded}[w.choices.below(4)]
+	t := &transaction{open: true}
+	print := m.print
+	if print.Version != 0 {
+		print.Version, print.Sum[15] = 1, 1
+	}
+	w.store.write(t, mark{id: m.id, as: as, print: print})
+	long, commits := w.choices.wait(800*time.Millisecond), w.choices.often(3)
+	w.fault("copy elsewhere", "%s %s for %v, commits: %v", m.name(), asNames[as], long, commits)
+	w.after(long, func() {
+		if !t.open {
+			return
+		}
+		if commits {
+			w.commitElsewhere(t, m, as)
+		}
+		w.end(t)
+	})
+}
+
+func (w *world) commitElsewhere(t *transaction, m *message, as machine.As) {
+	var rows []machine.Row
+	if as == machine.AsApplied {
+		t.effects = append(t.effects, effect{message: m})
+	} else {
+		rows = []machine.Row{{As: as}}
+	}
+	w.store.apply(t, nil, rows, func(machine.Row) rowKey { return rowKey{id: m.id} })
+	w.note("committed elsewhere: %s %s", m.name(), asNames[as])
+}
+
+// drawPast gives some identities a marker from before the run.
+func (w *world) drawPast() {
+	past := []machine.Verdict{machine.AlreadyApplied, machine.AlreadyParked, machine.AlreadyWaiting,
+		machine.AlreadyDeadLettered, machine.AlreadyDiscarded}
+	for _, m := range w.messages {
+		if m.refused != "" || m.conduct == saysDuplicate || !w.choices.chance(40) || w.store.judge(m.id, m.print) != machine.Fresh {
+			continue
+		}
+		v := past[w.choices.below(len(past))]
+		print := m.print
+		if print.Version != 0 {
+			print.Sum[15] = 1
+		}
+		w.store.markers[m.id] = marker{v, print}
+		if v == machine.AlreadyApplied {
+			w.store.effects[m.id]++
+			w.store.log = append(w.store.log, m)
+			continue
+		}
+		w.store.rows[rowKey{id: m.id}] = &row{as: machine.AsParked}
+	}
+}

@@ -1,0 +1,183 @@
+package simulator
+
+import (
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// settle checks what the broker is told.
+func (c *checker) settle(a *machine.Settle) {
+	if len(a.Items) == 0 {
+		c.broke("protocol", "a Settle of nothing")
+	}
+	for i := range a.Items {
+		s := &a.Items[i]
+		h := handOf(s.Item)
+		m := h.delivery.message
+		switch {
+		case h.asked || h.told:
+			c.broke("law 9", "%s is settled twice", m.name())
+		case h.flight != nil:
+			c.broke("law 2", "%s is settled while f%d is open", m.name(), h.flight.Number)
+		case h.stale:
+			c.broke("protocol", "%s is settled after its lane was gone", m.name())
+		case s.Again != h.left:
+			c.broke("protocol", "%s is settled with again: %v, and should be with %v", m.name(), s.Again, h.left)
+		case s.Kind == machine.HandBack:
+			c.handBack(s, h)
+		case s.Ending == machine.NotEnded:
+			c.broke("protocol", "%s is acknowledged without an end", m.name())
+		default:
+			c.evidence(s, h)
+		}
+		h.asked = true
+		if !s.Again {
+			h.ending = s.Ending
+			c.count(s.Ending)
+		}
+	}
+}
+
+// handBack checks that what is handed back has not ended.
+func (c *checker) handBack(s *machine.Settlement, h *handed) {
+	lane := c.lanes[s.Item.Lane]
+	switch {
+	case s.Ending != machine.NotEnded:
+		c.broke("protocol", "%s is handed back with an end", h.delivery.message.name())
+	case !c.p.config.OneAttempt && !c.stopping && !lane.revoking && c.p.config.Lanes == machine.Partition:
+		c.broke("law 8", "%s is handed back though its lane goes on", h.delivery.message.name())
+	}
+}
+
+func (c *checker) count(e machine.Ending) {
+	switch e {
+	case machine.EndApplied:
+		c.counts.Applied++
+	case machine.EndDuplicate:
+		c.counts.Duplicates++
+	case machine.EndConflict:
+		c.counts.Conflicts++
+	case machine.EndParked:
+		c.counts.Parked++
+	case machine.EndDeadLettered:
+		c.counts.DeadLettered++
+	case machine.EndDiscarded:
+		c.counts.Discarded++
+	}
+}
+
+// evidence checks that the store holds what the settlement says (law 2), and
+// that the message may end so.
+func (c *checker) evidence(s *machine.Settlement, h *handed) {
+	m := h.delivery.message
+	if !c.proven(s, h) {
+		c.broke("law 2", "%s is settled as %s, and the store does not hold it", m.name(), endingNames[s.Ending])
+	}
+	if why := c.wrongEnd(s.Ending, m); why != "" {
+		c.broke(why, "%s (%s) ends as %s", m.name(), conductNames[m.conduct], endingNames[s.Ending])
+	}
+}
+
+func (c *checker) proven(s *machine.Settlement, h *handed) bool {
+	store, id := c.w.store, identity(s.Item)
+	marker, marked := store.markers[id]
+	parted := marked && conflicts(marker.print, s.Item.Print)
+	switch s.Ending {
+	case machine.EndApplied:
+		if c.p.config.Unmarked {
+			return h.handled && store.effects[id] > 0
+		}
+		return marked && !parted && marker.outcome == machine.AlreadyApplied
+	case machine.EndDuplicate:
+		return marked && !parted || c.p.config.Unmarked && h.delivery.message.conduct == saysDuplicate
+	case machine.EndConflict:
+		row := store.rows[rowKey{id, true, s.Item.Print}]
+		return parted && (row != nil || c.p.config.OnConflict == machine.ThenAcceptFirst)
+	case machine.EndParked, machine.EndDiscarded:
+		return marked && !parted && store.rows[rowKey{id: id}] != nil
+	}
+	return false
+}
+
+// wrongEnd names the law that an end breaks, or nothing.
+func (c *checker) wrongEnd(e machine.Ending, m *message) string {
+	switch e {
+	case machine.EndApplied:
+		if m.times > always/2 || m.refused != "" {
+			return "law 12"
+		}
+	case machine.EndParked:
+		if m.harmless && m.refused == "" {
+			return "law 7"
+		}
+		if !c.mayPark(m) {
+			return "law 4"
+		}
+	case machine.EndDiscarded:
+		if m.conduct != asksDiscard && !(m.conduct == findsUnmet && c.p.config.OnUnmet == machine.ThenDiscard) {
+			return "law 4"
+		}
+	}
+	return ""
+}
+
+// mayPark reports whether the policy parks a message that behaves so.
+func (c *checker) mayPark(m *message) bool {
+	conf := c.p.config
+	exhausted := m.failed >= 1
+	if !c.w.plan.queue && !c.w.plan.whole {
+		exhausted = m.failed >= conf.Attempts
+	}
+	exhausted = exhausted && conf.RetryThen == machine.ThenPark
+	switch {
+	case m.refused != "":
+		return conf.OnRefused == machine.ThenPark
+	case m.conduct == asksPark || m.conduct == asksTooLong:
+		return true
+	case m.conduct == failsForGood || m.conduct == failsAtCommit || m.conduct == sticks || m.conduct == breaksQuietly:
+		return conf.RetryThen == machine.ThenPark && m.failed >= 1
+	case m.conduct == findsUnmet:
+		return conf.OnUnmet == machine.ThenPark || conf.OnUnmet == machine.ThenRetry && exhausted
+	case m.conduct == failsRetryable || m.conduct == failsWithWait:
+		return exhausted
+	}
+	return false
+}
+
+// allowed checks that an entry is marked as its message asked for.
+func (c *checker) allowed(as machine.As, h *handed) {
+	m := h.delivery.message
+	switch as {
+	case machine.AsDuplicate:
+		if m.conduct != saysDuplicate {
+			c.broke("law 12", "%s is marked as applied without its handler", m.name())
+		}
+	case machine.AsParked:
+		if why := c.wrongEnd(machine.EndParked, m); why != "" {
+			c.broke(why, "%s (%s) is to be parked", m.name(), conductNames[m.conduct])
+		}
+	case machine.AsDiscarded:
+		if why := c.wrongEnd(machine.EndDiscarded, m); why != "" {
+			c.broke(why, "%s (%s) is to be discarded", m.name(), conductNames[m.conduct])
+		}
+	}
+}
+
+// halted checks that a message may halt the machine.
+func (c *checker) halted(m *message) {
+	conf := c.p.config
+	conflict := conf.OnConflict == machine.ThenHalt && c.w.hasOtherContent(m)
+	refused := conf.OnRefused == machine.ThenHalt && m.refused != ""
+	failed := conf.RetryThen == machine.ThenHalt && m.failed > 0
+	if !conflict && !refused && !failed {
+		c.broke("law 7", "%s (%s) halts the machine", m.name(), conductNames[m.conduct])
+	}
+}
+
+func (w *world) hasOtherContent(m *message) bool {
+	for _, o := range w.messages {
+		if o.id == m.id && o.print != m.print {
+			return true
+		}
+	}
+	return false
+}

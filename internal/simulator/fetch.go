@@ -1,0 +1,170 @@
+package simulator
+
+import (
+	"time"
+
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// handed is a delivery in the hands of a process.
+type handed struct {
+	delivery *delivery
+	item     *machine.Item
+	arrival  int
+
+	handState
+}
+
+// poke looks whether the fetch under way can be answered.
+func (w *world) poke() {
+	p := w.process
+	if p == nil || p.over || p.fetch == nil || p.fetch.answering {
+		return
+	}
+	ends := w.ends()
+	if !p.fetch.cancelled && !ends && !w.source.available(w.now) {
+		return
+	}
+	p.fetch.answering = true
+	p.soon(p.answerFetch)
+}
+
+// ends reports whether the source can say that nothing will follow.
+func (w *world) ends() bool { return w.calm && w.plan.ends && w.source.exhausted() }
+
+// answerFetch takes from the source and hands over, a little later: what has
+// happened to a lane in between, the machine must sort out.
+func (p *process) answerFetch() {
+	w := p.w
+	f := p.fetch
+	f.answering = false
+	if w.hurt(troubleFetch) {
+		w.fault("fetch fails", "")
+		p.soon(func() { p.fetched(machine.Fetched{Failed: true}) })
+		f.answering = true
+		return
+	}
+	items := p.take(f.most)
+	answer := machine.Fetched{Items: items, End: w.ends()}
+	if len(items) == 0 && !answer.End && !f.cancelled {
+		w.poke()
+		return
+	}
+	f.answering = true
+	if answer.End {
+		w.source.ended = true
+	}
+	p.soon(func() { p.fetched(answer) })
+}
+
+func (p *process) fetched(e machine.Fetched) {
+	if len(e.Items) > 0 && p.w.at(AfterFetch) {
+		return
+	}
+	p.fetch = nil
+	p.feed(e)
+}
+
+// take takes deliveries up to the bound, and at least one if there is any.
+func (p *process) take(most machine.Fetch) []*machine.Item {
+	w := p.w
+	var items []*machine.Item
+	bytes := int64(0)
+	first := w.choices.below(len(w.source.lanes))
+	for i := range w.source.lanes {
+		l := w.source.lanes[(first+i)%len(w.source.lanes)]
+		for len(items) < most.Messages {
+			d := l.any(w.source, w.now)
+			if d == nil || len(items) > 0 && bytes+int64(d.message.size) > most.Bytes {
+				break
+			}
+			bytes += int64(d.message.size)
+			w.source.hand(d)
+			items = append(items, p.item(d))
+		}
+	}
+	return items
+}
+
+func (p *process) item(d *delivery) *machine.Item {
+	m := d.message
+	item := &machine.Item{Lane: d.lane.current(), Identity: m.id, Print: m.print, Route: m.route, Size: m.size,
+		Before: -1, Refused: m.refused}
+	if p.w.plan.queue {
+		item.Before = d.count - 1
+	}
+	if item.Print.Version != 0 {
+		item.Print.Version = p.version
+		item.Print.Sum[15] = p.version
+	}
+	item.Handle = &handed{delivery: d, item: item}
+	return item
+}
+
+// flow pauses or resumes a lane.
+func (w *world) flow(a machine.Flow) {
+	l := w.source.find(a.Lane.ID)
+	if l != nil && l.epoch == a.Lane.Epoch {
+		l.paused = !a.On
+		w.poke()
+	}
+}
+
+// settle tells the source.
+func (p *process) settle(a *machine.Settle) {
+	w := p.w
+	p.settles++
+	p.soon(func() {
+		if w.at(BeforeSettle) {
+			return
+		}
+		left := p.tellSource(a)
+		if w.at(AfterSettle) {
+			return
+		}
+		p.soon(func() {
+			p.settles--
+			p.feed(machine.Settled{Settle: a, Left: left})
+			w.poke()
+			w.wrapUp()
+		})
+	})
+}
+
+// wrapUp stops a machine that has settled everything and would wait for more.
+func (w *world) wrapUp() {
+	if !w.calm || w.finishing || w.plan.ends || w.plan.config.IdleExit > 0 || !w.source.allSettled() {
+		return
+	}
+	w.finishing = true
+	w.after(time.Second, func() {
+		w.finishing = false
+		if p := w.process; p != nil && !p.check.stopping {
+			p.feed(machine.Stop{})
+		}
+	})
+}
+
+// tellSource settles what it can and returns what it says it could not: some
+// of that was settled all the same.
+func (p *process) tellSource(a *machine.Settle) (left []int) {
+	w := p.w
+	failing := w.hurt(troubleSettle)
+	if failing {
+		w.fault("settle fails", "")
+	}
+	for i, s := range a.Items {
+		h := s.Item.Handle.(*handed)
+		if failing && h.delivery.lane.held && h.delivery.lane.current() == s.Item.Lane && w.choices.flip() {
+			left = append(left, i)
+			if w.choices.flip() {
+				continue
+			}
+		}
+		w.source.settle(h, s.Kind, s.After, w.now)
+		if s.Kind == machine.HandBack {
+			w.after(s.After, w.poke)
+		}
+	}
+	return left
+}

@@ -1,0 +1,166 @@
+package simulator
+
+import (
+	"slices"
+	"time"
+
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// phase is what a flight is doing.
+type phase uint8
+
+const (
+	beginning phase = iota
+	begun
+	running
+	ran
+	committing
+	rollingBack
+)
+
+// flight is an open flight of a process.
+type flight struct {
+	p        *process
+	of       *machine.Flight
+	phase    phase
+	tx       *transaction
+	verdicts []machine.Verdict
+	call     machine.Run
+	done     int
+	// failed: a handler failed in this flight.
+	failed  bool
+	failure machine.Failure
+	stop    bool
+	abort   bool
+	stuck   bool
+	killed  bool
+	ranAt   time.Duration
+	trim    []int
+}
+
+func handOf(i *machine.Item) *handed { return i.Handle.(*handed) }
+
+func (f *flight) message(entry int) *message {
+	return handOf(f.of.Entries[entry].Item).delivery.message
+}
+
+// open begins a flight's transaction.
+func (p *process) open(of *machine.Flight) {
+	f := &flight{p: p, of: of}
+	p.flights = append(p.flights, f)
+	p.soon(func() { f.begin(p.w.now + markLock) })
+}
+
+// fail answers a Begin that left nothing open.
+func (f *flight) fail(c machine.Class) {
+	f.p.soon(func() {
+		f.drop()
+		f.p.feed(machine.Marked{Flight: f.of, Class: c})
+	})
+}
+
+// drop takes f off the open flights.
+func (f *flight) drop() {
+	f.p.last = f
+	f.p.flights = slices.DeleteFunc(f.p.flights, func(g *flight) bool { return g == f })
+}
+
+// begin takes the locks of the marks, or waits for them until the deadline.
+func (f *flight) begin(deadline time.Duration) {
+	w := f.p.w
+	if w.store.down {
+		f.fail(machine.Down)
+		return
+	}
+	if w.hurt(troubleBegin) {
+		c := []machine.Class{machine.Contended, machine.Down}[w.choices.below(2)]
+		w.fault("begin fails", "%s", classNames[c])
+		f.fail(c)
+		return
+	}
+	busy := f.busy()
+	if len(busy) > 0 && w.now < deadline {
+		f.waitForLocks(deadline)
+		return
+	}
+	if len(busy) > 0 {
+		w.coverage.add("fault", "copy busy")
+		if len(f.of.Entries) > 1 && !w.plan.named || w.choices.flip() {
+			f.fail(machine.CopyBusy)
+			return
+		}
+	}
+	f.mark(busy)
+}
+
+// busy returns the entries whose identity somebody else has locked.
+func (f *flight) busy() []int {
+	var busy []int
+	for i, e := range f.of.Entries {
+		if !e.Unmarked && f.p.w.store.locks[identity(e.Item)] != nil {
+			busy = append(busy, i)
+		}
+	}
+	return busy
+}
+
+func (f *flight) waitForLocks(deadline time.Duration) {
+	w := f.p.w
+	asked := false
+	look := func() {
+		if !asked && !f.p.over {
+			asked = true
+			f.begin(deadline)
+		}
+	}
+	w.store.waiting = append(w.store.waiting, look)
+	w.agenda.add(deadline, look)
+}
+
+// mark writes the marks and answers.
+func (f *flight) mark(busy []int) {
+	w := f.p.w
+	f.tx = &transaction{open: true}
+	for i, e := range f.of.Entries {
+		v := machine.Fresh
+		switch {
+		case e.Unmarked:
+		case slices.Contains(busy, i):
+			v = machine.Busy
+		default:
+			if v = w.store.judge(identity(e.Item), e.Item.Print); v == machine.Fresh {
+				w.store.write(f.tx, mark{i, identity(e.Item), e.As, e.Item.Print})
+			}
+		}
+		f.verdicts = append(f.verdicts, v)
+	}
+	if w.at(AfterMark) {
+		return
+	}
+	f.p.soon(func() {
+		f.phase = begun
+		f.p.feed(machine.Marked{Flight: f.of, Verdicts: slices.Clone(f.verdicts)})
+	})
+}
+
+// identity returns what the store knows an item by.
+func identity(i *machine.Item) string { return handOf(i).delivery.message.id }
+
+// kill cuts the connection; the handler goes on until it ends by itself.
+func (f *flight) kill() {
+	f.killed = true
+	f.tx.cut = true
+	f.p.w.end(f.tx)
+}
+
+func (f *flight) rollback() {
+	f.phase = rollingBack
+	f.p.soon(func() {
+		f.p.w.end(f.tx)
+		f.p.soon(func() {
+			f.drop()
+			f.p.feed(machine.Ended{Flight: f.of, Outcome: machine.NotCommitted, Culprit: -1})
+		})
+	})
+}

@@ -1,0 +1,160 @@
+package simulator
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// history is what happened, as text.
+type history struct{ text strings.Builder }
+
+func (h *history) line(now time.Duration, format string, args ...any) {
+	fmt.Fprintf(&h.text, "%12.3fms ", float64(now)/float64(time.Millisecond))
+	fmt.Fprintf(&h.text, format, args...)
+	h.text.WriteByte('\n')
+}
+
+// step writes an event and what the machine answered.
+func (h *history) step(now time.Duration, e machine.Event, actions []machine.Action) {
+	h.line(now, "%s", showEvent(e))
+	for _, a := range actions {
+		fmt.Fprintf(&h.text, "%18s-> %s\n", "", showAction(a))
+	}
+}
+
+func showLane(l machine.Lane) string { return fmt.Sprintf("%s/%d", l.ID, l.Epoch) }
+
+func showItem(i *machine.Item) string {
+	if i == nil {
+		return "nobody"
+	}
+	d := handOf(i).delivery
+	return fmt.Sprintf("%s(%s)@%s:%d", d.message.name(), d.message.id, showLane(i.Lane), d.position)
+}
+
+func showEvent(e machine.Event) string {
+	switch e := e.(type) {
+	case machine.Given:
+		return "Given " + showLane(e.Lane)
+	case machine.Revoking:
+		return "Revoking " + showLane(e.Lane)
+	case machine.Lost:
+		return "Lost " + showLane(e.Lane)
+	case machine.Fetched:
+		return showFetched(e)
+	case machine.Marked:
+		return showMarked(e)
+	case machine.Ran:
+		text := fmt.Sprintf("Ran f%d: %d done", e.Flight.Number, e.Done)
+		if e.Failed {
+			text += fmt.Sprintf(", failed: %s, %s, after %v", classNames[e.Class], decisionNames[e.Decision], e.After)
+		}
+		return text
+	case machine.Stuck:
+		return fmt.Sprintf("Stuck f%d", e.Flight.Number)
+	case machine.Ended:
+		return fmt.Sprintf("Ended f%d: %s, %s, culprit %d", e.Flight.Number, outcomeNames[e.Outcome], classNames[e.Class], e.Culprit)
+	case machine.Settled:
+		return fmt.Sprintf("Settled %d, left %v", len(e.Settle.Items), e.Left)
+	case machine.Timer:
+		return "Timer"
+	default:
+		return "Stop"
+	}
+}
+
+func showFetched(e machine.Fetched) string {
+	names := make([]string, len(e.Items))
+	for i, item := range e.Items {
+		names[i] = showItem(item)
+	}
+	text := "Fetched " + strings.Join(names, " ")
+	if e.Failed {
+		text += "failed"
+	}
+	if e.End {
+		text += " end"
+	}
+	return text
+}
+
+func showMarked(e machine.Marked) string {
+	if e.Class != machine.None {
+		return fmt.Sprintf("Marked f%d: %s", e.Flight.Number, classNames[e.Class])
+	}
+	names := make([]string, len(e.Verdicts))
+	for i, v := range e.Verdicts {
+		names[i] = verdictNames[v]
+	}
+	return fmt.Sprintf("Marked f%d: %s", e.Flight.Number, strings.Join(names, ", "))
+}
+
+func showAction(a machine.Action) string {
+	switch a := a.(type) {
+	case machine.Fetch:
+		return fmt.Sprintf("Fetch %d of %d bytes", a.Messages, a.Bytes)
+	case machine.CancelFetch:
+		return "CancelFetch"
+	case machine.Begin:
+		return showBegin(a)
+	case machine.Run:
+		return fmt.Sprintf("Run f%d %v for %v", a.Flight.Number, a.Fresh, a.Budget)
+	case machine.StopRun:
+		return fmt.Sprintf("StopRun f%d, abort: %v", a.Flight.Number, a.Abort)
+	case machine.Commit:
+		return showCommit(a)
+	case machine.Rollback:
+		return fmt.Sprintf("Rollback f%d", a.Flight.Number)
+	case machine.Kill:
+		return fmt.Sprintf("Kill f%d", a.Flight.Number)
+	case *machine.Settle:
+		return showSettle(a)
+	default:
+		return showQuiet(a)
+	}
+}
+
+// showQuiet shows the actions that touch neither store nor broker.
+func showQuiet(a machine.Action) string {
+	switch a := a.(type) {
+	case machine.Flow:
+		return fmt.Sprintf("Flow %s on: %v", showLane(a.Lane), a.On)
+	case machine.Release:
+		return "Release " + showLane(a.Lane)
+	case machine.Wake:
+		return fmt.Sprintf("Wake at %v", a.At)
+	case machine.Report:
+		return fmt.Sprintf("Report %s %s, wait %v, %s, %d", reportNames[a.Kind], showItem(a.Item), a.Wait, a.Reason, a.N)
+	case machine.Done:
+		return fmt.Sprintf("Done, halted: %v by %s, idle: %v", a.Halted, showItem(a.Item), a.Idle)
+	default:
+		return fmt.Sprintf("%T", a)
+	}
+}
+
+func showBegin(a machine.Begin) string {
+	text := fmt.Sprintf("Begin f%d worker %d:", a.Flight.Number, a.Flight.Worker)
+	for _, e := range a.Flight.Entries {
+		text += fmt.Sprintf(" %s %s;", asNames[e.As], showItem(e.Item))
+	}
+	return text
+}
+
+func showCommit(a machine.Commit) string {
+	text := fmt.Sprintf("Commit f%d trim %v", a.Flight.Number, a.Trim)
+	for _, r := range a.Rows {
+		text += fmt.Sprintf(" row %d %s repeat: %v conflict: %v", r.Entry, asNames[r.As], r.Repeat, r.Conflict)
+	}
+	return text
+}
+
+func showSettle(a *machine.Settle) string {
+	text := "Settle"
+	for _, s := range a.Items {
+		text += fmt.Sprintf(" %s %s as %s;", settleNames[s.Kind], showItem(s.Item), endingNames[s.Ending])
+	}
+	return text
+}

@@ -1,0 +1,168 @@
+package simulator
+
+import (
+	"slices"
+
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// commit checks what a COMMIT would make durable.
+func (c *checker) commit(a machine.Commit) {
+	f := c.inPhase(a, a.Flight, begun, ran)
+	if f == nil {
+		return
+	}
+	if f.failed {
+		c.broke("law 3", "f%d commits what a failed handler left", a.Flight.Number)
+	}
+	for _, i := range a.Trim {
+		if i < 0 || i >= len(f.verdicts) || f.verdicts[i] != machine.Fresh {
+			c.broke("protocol", "%s trims entry %d, which it did not mark", showAction(a), i)
+			return
+		}
+	}
+	handled := f.call.Fresh[:f.done]
+	for i, e := range a.Flight.Entries {
+		trimmed := slices.Contains(a.Trim, i)
+		switch {
+		case f.verdicts[i] != machine.Fresh || e.As != machine.AsApplied:
+		case slices.Contains(handled, i) && trimmed:
+			c.broke("law 1", "f%d commits the effect of entry %d without its marker", a.Flight.Number, i)
+		case !slices.Contains(handled, i) && !trimmed:
+			c.broke("law 1", "f%d commits the marker of entry %d without its effect", a.Flight.Number, i)
+		}
+	}
+	c.rows(f, a)
+}
+
+// rows checks that whatever leaves the direct path leaves a row, once.
+func (c *checker) rows(f *flight, a machine.Commit) {
+	rowOf := map[int]machine.Row{}
+	for _, r := range a.Rows {
+		if r.Entry < 0 || r.Entry >= len(f.verdicts) {
+			c.broke("protocol", "%s has a row of entry %d", showAction(a), r.Entry)
+			return
+		}
+		if _, there := rowOf[r.Entry]; there {
+			c.broke("protocol", "%s has two rows of entry %d", showAction(a), r.Entry)
+		}
+		rowOf[r.Entry] = r
+	}
+	for i, e := range a.Flight.Entries {
+		r, there := rowOf[i]
+		c.row(f, i, e, r, there && !slices.Contains(a.Trim, i))
+	}
+}
+
+// row checks the row of one entry, or that it has none.
+func (c *checker) row(f *flight, i int, e machine.Entry, r machine.Row, there bool) {
+	v := f.verdicts[i]
+	setAside := e.As == machine.AsParked || e.As == machine.AsDiscarded
+	conflict := v == machine.Conflict || v == machine.ConflictKnown
+	switch {
+	case there && r.Conflict != conflict:
+		c.broke("law 10", "the row of entry %d of f%d says conflict: %v; the store said %s", i, f.of.Number, r.Conflict, verdictNames[v])
+	case there && conflict && r.Repeat != (v == machine.ConflictKnown):
+		c.broke("law 10", "the row of entry %d of f%d is a repeat: %v; the store said %s", i, f.of.Number, r.Repeat, verdictNames[v])
+	case there && !conflict && !r.Repeat && (v != machine.Fresh || !setAside || r.As != e.As):
+		c.broke("law 12", "entry %d of f%d, %s and %s, has a row", i, f.of.Number, asNames[e.As], verdictNames[v])
+	case there && r.Repeat && !conflict && c.w.store.rows[rowKey{id: identity(e.Item)}] == nil:
+		c.broke("law 12", "entry %d of f%d repeats a row that is not there", i, f.of.Number)
+	case !there && setAside && v == machine.Fresh && !slices.Contains(f.trim, i):
+		c.broke("law 12", "entry %d of f%d is %s and has no row", i, f.of.Number, asNames[e.As])
+	}
+}
+
+// committed is called when a flight is durable, whether or not the machine
+// will ever hear of it.
+func (c *checker) committed(f *flight) {
+	for i, e := range f.of.Entries {
+		h := handOf(e.Item)
+		v := f.verdicts[i]
+		h.known = h.known || v != machine.Fresh && v != machine.Busy
+		h.handled = h.handled || v == machine.Fresh && !slices.Contains(f.trim, i)
+	}
+	for _, x := range f.tx.effects {
+		c.effect(f, x)
+	}
+}
+
+// effect checks an effect that is now in the log.
+func (c *checker) effect(f *flight, x effect) {
+	s, m := c.w.store, x.message
+	if c.p.config.Unmarked {
+		c.order(f, x)
+		return
+	}
+	if s.effects[m.id] != 1 {
+		c.broke("law 12", "%s has %d effects", m.id, s.effects[m.id])
+	}
+	k, there := s.markers[m.id]
+	if !there || k.outcome != machine.AlreadyApplied {
+		c.broke("law 12", "%s has an effect and its marker does not say so", m.id)
+	}
+	if there && conflicts(k.print, f.of.Entries[x.entry].Item.Print) {
+		c.broke("law 10", "%s has an effect of another content", m.id)
+	}
+	c.order(f, x)
+}
+
+// order checks that no message before this one in its lane has yet to come.
+func (c *checker) order(f *flight, x effect) {
+	conf := c.p.config
+	d := handOf(f.of.Entries[x.entry].Item).delivery
+	if conf.Lanes != machine.Partition || conf.OneAttempt || c.w.plan.queue || c.w.store.effects[x.message.id] != 1 {
+		return
+	}
+	for _, before := range d.lane.log[:d.position] {
+		if !c.w.hasLeft(before) {
+			c.broke("law 8", "%s at %s/%d takes effect before %s at %d", x.message.name(), d.lane.id, d.position,
+				before.message.name(), before.position)
+			return
+		}
+	}
+}
+
+// hasLeft reports whether a delivery no longer waits for its effect.
+func (w *world) hasLeft(d *delivery) bool {
+	m := d.message
+	if d.settled || m.refused != "" || m.conduct == saysDuplicate {
+		return true
+	}
+	_, marked := w.store.markers[m.id]
+	return marked || w.store.effects[m.id] > 0 || w.store.rows[rowKey{id: m.id}] != nil
+}
+
+// finish is the end of a run: everything is settled and the machine has ended.
+func (w *world) finish() {
+	w.finished = true
+	w.note("finished")
+	for _, m := range w.messages {
+		w.checkMessage(m)
+	}
+}
+
+// checkMessage holds a message against the store, when all is over.
+func (w *world) checkMessage(m *message) {
+	s := w.store
+	effects, marker := s.effects[m.id], s.markers[m.id].outcome
+	unmarked := w.plan.config.Unmarked
+	switch {
+	case effects > 1 && !unmarked:
+		w.broke("law 12", "%s has %d effects", m.id, effects)
+	case effects == 1 && marker != machine.AlreadyApplied && !unmarked:
+		w.broke("law 12", "%s has an effect and its marker does not say so", m.id)
+	case effects == 0 && marker == machine.AlreadyApplied && !w.saidDuplicate(m.id):
+		w.broke("law 12", "%s is marked as applied and has no effect", m.id)
+	case effects == 0 && marker == 0 && !w.saidDuplicate(m.id) && s.rows[rowKey{id: m.id}] == nil:
+		w.broke("law 4", "%s is lost", m.name())
+	case marker == machine.AlreadyParked && s.rows[rowKey{id: m.id}] == nil:
+		w.broke("law 12", "%s is marked as parked and has no row", m.id)
+	}
+}
+
+// saidDuplicate reports whether a handler says of the identity that its effect
+// is there already.
+func (w *world) saidDuplicate(id string) bool {
+	return slices.ContainsFunc(w.messages, func(m *message) bool { return m.id == id && m.conduct == saysDuplicate })
+}

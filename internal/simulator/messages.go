@@ -1,0 +1,149 @@
+package simulator
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// conduct is how a handler treats a message.
+type conduct uint8
+
+const (
+	succeeds conduct = iota
+	failsRetryable
+	failsWithWait
+	asksTooLong
+	failsForGood
+	asksPark
+	asksDiscard
+	saysDuplicate
+	findsUnmet
+	breaksQuietly // the transaction is broken; who comes after it sees it
+	failsAtCommit
+	sticks
+	meetsContention
+	meetsDown
+)
+
+var conductNames = [...]string{"ok", "retryable", "with wait", "too long", "permanent", "park", "discard",
+	"duplicate", "unmet", "breaks quietly", "fails at commit", "stuck", "contended", "down"}
+
+// always is a number of times that no run reaches.
+const always = 1 << 20
+
+// message is what a producer said; copies share it.
+type message struct {
+	number  int
+	id      string
+	print   machine.Print
+	conduct conduct
+	// times is how often it still behaves so before it succeeds.
+	times int
+	// failed is how often its handler failed.
+	failed int
+	// harmless: the message can be blamed for nothing.
+	harmless bool
+	refused  string
+	route    uint64
+	size     int
+}
+
+// delivery is a place in a lane's log.
+type delivery struct {
+	message  *message
+	lane     *lane
+	position int
+	produced time.Duration
+	// due is when it can be delivered again after it was handed back.
+	due      time.Duration
+	settled  bool
+	out      bool // handed out in this epoch
+	returned bool // handed back in this epoch
+	count    int  // how often it was handed out
+}
+
+// name is what histories call the message.
+func (m *message) name() string { return "m" + strconv.Itoa(m.number) }
+
+func (w *world) drawMessages() {
+	c, p := w.choices, &w.plan
+	for i := range p.messages {
+		m := w.drawMessage(i)
+		w.place(m)
+		for copies := 0; p.has[troubleCopies] && copies < 3 && c.chance(3); copies++ {
+			w.place(m)
+		}
+		if p.has[troubleContent] && m.refused == "" && c.chance(6) {
+			w.place(w.otherContent(m))
+		}
+	}
+	w.shuffleLanes()
+}
+
+func (w *world) drawMessage(i int) *message {
+	c, p := w.choices, &w.plan
+	m := &message{number: len(w.messages), id: "id" + strconv.Itoa(i), route: uint64(c.below(64)), size: c.between(1, 400)}
+	if p.prints {
+		m.print = machine.Print{Version: 1, Sum: [16]byte{byte(m.number), byte(m.number >> 8), 1}}
+	}
+	if p.has[troubleHandler] && c.chance(3) {
+		m.conduct = conduct(c.below(len(conductNames)))
+		m.times = m.conduct.drawTimes(c)
+	}
+	if !p.has[troubleStuck] && m.conduct == sticks {
+		m.conduct = failsRetryable
+	}
+	if c.chance(25) {
+		m.refused, m.id = "malformed", "surrogate"+strconv.Itoa(i)
+	}
+	m.harmless = m.conduct == succeeds || m.conduct == meetsContention || m.conduct == meetsDown
+	w.messages = append(w.messages, m)
+	return m
+}
+
+func (k conduct) drawTimes(c *choices) int {
+	switch k {
+	case failsForGood, asksPark, asksDiscard, saysDuplicate, asksTooLong:
+		return always
+	case sticks, meetsContention, meetsDown:
+		return c.between(1, 2)
+	default:
+		return c.between(1, 8)
+	}
+}
+
+// otherContent returns a message of the same identity that says something else.
+func (w *world) otherContent(m *message) *message {
+	o := *m
+	o.number = len(w.messages)
+	if o.print.Version != 0 {
+		o.print.Sum[2] = byte(2 + w.choices.below(2))
+	}
+	w.messages = append(w.messages, &o)
+	return &o
+}
+
+func (w *world) place(m *message) {
+	l := w.source.lanes[w.choices.below(len(w.source.lanes))]
+	l.log = append(l.log, &delivery{message: m, lane: l})
+}
+
+// shuffleLanes moves copies away from their first, and gives each place its
+// time.
+func (w *world) shuffleLanes() {
+	c := w.choices
+	for _, l := range w.source.lanes {
+		for i := range l.log {
+			if j := i - c.below(8); j >= 0 && c.chance(3) {
+				l.log[i], l.log[j] = l.log[j], l.log[i]
+			}
+		}
+		at := time.Duration(0)
+		for i, d := range l.log {
+			d.position, d.produced = i, at
+			at += w.plan.span / time.Duration(1+len(l.log)) * time.Duration(c.below(5)) / 2
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package simulator
+
+import (
+	"time"
+
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// trouble is a kind of fault that a plan can switch on.
+type trouble uint8
+
+// The kinds. Each run has some of them, so that rare meetings of two happen.
+const (
+	troubleCrash trouble = iota
+	troubleStop
+	troubleRevoke
+	troubleLose
+	troubleOutage
+	troubleElsewhere
+	troubleBegin
+	troubleCommit
+	troubleUnknown
+	troubleSettle
+	troubleFetch
+	troubleHandler
+	troubleStuck
+	troubleContent
+	troubleCopies
+	troubleTimer
+	troubles
+)
+
+// plan is what a run is made of, drawn before it starts.
+type plan struct {
+	config machine.Config
+	// has says which troubles there are; rate is once in how many times.
+	has  [troubles]bool
+	rate int
+	// queue: the source counts deliveries and brings back single ones;
+	// otherwise it is a log that starts again at the first unsettled.
+	queue bool
+	// whole: the handler takes the whole batch.
+	whole bool
+	// named: the store can name the busy mark and the culprit of a commit.
+	named bool
+	// broken: the shell asks after each handler whether the transaction lives.
+	broken bool
+	// prints: messages have fingerprints.
+	prints bool
+	// ends: the source has an end.
+	ends bool
+
+	lanes    int
+	messages int
+	span     time.Duration // of the phase with faults
+	lag      time.Duration // the most that a call takes
+	timeout  time.Duration // of a handler
+}
+
+// markLock is how long a mark waits for a copy in flight elsewhere.
+const markLock = 50 * time.Millisecond
+
+func drawPlan(c *choices) plan {
+	p := plan{
+		queue:    c.chance(2),
+		whole:    c.chance(4),
+		named:    c.flip(),
+		broken:   c.flip(),
+		prints:   c.often(4),
+		ends:     c.flip(),
+		lanes:    c.between(1, 4),
+		messages: c.between(1, 60),
+		span:     time.Duration(c.between(1, 12)) * time.Second,
+		lag:      []time.Duration{time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond}[c.below(3)],
+		timeout:  time.Duration(c.between(1, 10)) * 200 * time.Millisecond,
+		rate:     []int{30, 12, 5}[c.below(3)],
+	}
+	for i := range p.has {
+		p.has[i] = c.flip()
+	}
+	p.config = drawConfig(c)
+	if p.config.OneAttempt {
+		p.ends = false
+	}
+	return p
+}
+
+func drawConfig(c *choices) machine.Config {
+	hold := time.Duration(c.between(1, 5)) * time.Second
+	conf := machine.Config{
+		Lanes:        []machine.Lanes{machine.Partition, machine.Partition, machine.NoOrder}[c.below(3)],
+		Workers:      c.between(1, 8),
+		Most:         c.between(1, 32),
+		BatchTime:    time.Duration(c.between(1, 10)) * 5 * time.Millisecond,
+		Hold:         hold,
+		MaxMessages:  c.between(1, 60),
+		MaxBytes:     int64(c.between(1, 40)) * 200,
+		Drain:        time.Duration(c.between(1, 30)) * 100 * time.Millisecond,
+		Attempts:     c.between(1, 5),
+		RetryFirst:   time.Duration(c.between(1, 20)) * 10 * time.Millisecond,
+		RetryMost:    hold / time.Duration(c.between(1, 4)),
+		BackoffFirst: time.Duration(c.between(1, 10)) * 10 * time.Millisecond,
+		BackoffMost:  time.Duration(c.between(1, 5)) * time.Second,
+		Unmarked:     c.chance(9),
+		OneAttempt:   c.chance(9),
+		Seed:         uint64(c.below(1 << 16)),
+	}
+	drawEndings(c, &conf)
+	if c.chance(3) {
+		conf.IdleExit = time.Duration(c.between(1, 20)) * 100 * time.Millisecond
+	}
+	return conf
+}
+
+func drawEndings(c *choices, conf *machine.Config) {
+	pick := func(of ...machine.Then) machine.Then { return of[c.below(len(of))] }
+	conf.RetryThen = pick(machine.ThenPark, machine.ThenPark, machine.ThenHalt)
+	conf.OnConflict = pick(machine.ThenPark, machine.ThenAcceptFirst, machine.ThenPark, machine.ThenHalt)
+	conf.OnRefused = pick(machine.ThenPark, machine.ThenPark, machine.ThenHalt)
+	conf.OnUnmet = pick(machine.ThenPark, machine.ThenDiscard, machine.ThenRetry)
+}
+
+// calmed returns the policy an operator would choose for the calm phase:
+// nothing halts, because a message that halts would do so for ever.
+func calmed(c machine.Config) machine.Config {
+	for _, then := range []*machine.Then{&c.RetryThen, &c.OnConflict, &c.OnRefused, &c.OnUnmet} {
+		if *then == machine.ThenHalt {
+			*then = machine.ThenPark
+		}
+	}
+	return c
+}

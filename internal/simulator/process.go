@@ -1,0 +1,180 @@
+package simulator
+
+import (
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// Stepper is what the world knows of a machine.
+type Stepper interface {
+	Step(machine.Event, machine.Time) []machine.Action
+	Counts() machine.Counts
+}
+
+// Maker makes the machine of a life.
+type Maker func(machine.Config) Stepper
+
+// Real makes the real machine.
+func Real(c machine.Config) Stepper { return machine.New(c) }
+
+// process is one life of a machine and the shell around it.
+type process struct {
+	w       *world
+	machine Stepper
+	config  machine.Config
+	started time.Duration
+	// version is of the rule that makes fingerprints.
+	version uint8
+	flights []*flight // open ones
+	last    *flight   // the last that ended
+	fetch   *fetching
+	wake    uint64 // number of the last Wake; an older one is no longer due
+	settles int    // Settles that are not answered
+	over    bool
+	ending  machine.Done
+	check   checker
+}
+
+// fetching is a Fetch under way.
+type fetching struct {
+	most      machine.Fetch
+	cancelled bool
+	answering bool
+}
+
+func newProcess(w *world) *process {
+	c := w.plan.config
+	if w.calm {
+		c = calmed(c)
+	}
+	p := &process{w: w, config: c, started: w.now, version: uint8(1 + w.choices.below(2)), machine: w.make(c)}
+	p.check = checker{p: p, w: w, lanes: map[machine.Lane]*laneState{}}
+	p.later(w.choices.wait(w.plan.lag), func() { p.feed(machine.Timer{}) })
+	return p
+}
+
+// time is the machine's clock.
+func (p *process) time() machine.Time { return p.w.now - p.started }
+
+// later enters an occurrence that dies with the process.
+func (p *process) later(wait time.Duration, do func()) {
+	p.w.after(wait, func() {
+		if !p.over {
+			do()
+		}
+	})
+}
+
+// soon is later, after what a call takes.
+func (p *process) soon(do func()) { p.later(p.w.choices.wait(p.w.plan.lag), do) }
+
+// feed gives the machine an event and carries out what it answers.
+func (p *process) feed(e machine.Event) { p.feedAt(e, "") }
+
+// feedAt is feed, with a point between the machine's decision and its being
+// carried out.
+func (p *process) feedAt(e machine.Event, at Point) {
+	w := p.w
+	if p.over || w.law != nil {
+		return
+	}
+	w.steps++
+	w.still++
+	if w.steps > mostSteps || w.still > mostStill {
+		w.broke("law 11", "it spins: %d steps, %d of them in one moment", w.steps, w.still)
+		return
+	}
+	p.check.event(e)
+	actions, fault := p.step(e)
+	if fault != "" {
+		w.broke("panic", "%s", fault)
+	}
+	p.cover(e, actions)
+	if w.history != nil {
+		w.history.step(w.now, e, actions)
+	}
+	if at != "" && w.at(at) {
+		return
+	}
+	for _, a := range actions {
+		if w.law != nil {
+			return
+		}
+		p.check.action(a)
+		if w.law == nil {
+			p.perform(a)
+		}
+	}
+	p.check.after(e)
+}
+
+// step is the machine's, with a panic turned into a fault.
+func (p *process) step(e machine.Event) (actions []machine.Action, fault string) {
+	defer func() {
+		if r := recover(); r != nil {
+			fault = fmt.Sprintf("%v\n%s", r, debug.Stack())
+		}
+	}()
+	return p.machine.Step(e, p.time()), ""
+}
+
+// perform carries an action out.
+func (p *process) perform(a machine.Action) {
+	switch a := a.(type) {
+	case machine.Fetch:
+		p.fetch = &fetching{most: a}
+		p.w.poke()
+	case machine.CancelFetch:
+		if p.fetch != nil {
+			p.fetch.cancelled = true
+			p.w.poke()
+		}
+	case machine.Begin:
+		p.open(a.Flight)
+	case machine.Run:
+		p.find(a.Flight).run(a)
+	case machine.StopRun:
+		p.find(a.Flight).stopRun(a.Abort)
+	case machine.Commit:
+		p.find(a.Flight).commit(a)
+	case machine.Rollback:
+		p.find(a.Flight).rollback()
+	case machine.Kill:
+		p.find(a.Flight).kill()
+	case *machine.Settle:
+		p.settle(a)
+	case machine.Flow:
+		p.w.flow(a)
+	case machine.Release:
+		p.w.release(a.Lane)
+	case machine.Wake:
+		p.setTimer(a.At)
+	case machine.Done:
+		p.ending = a
+		p.w.ended(p)
+	}
+}
+
+// setTimer replaces the last Wake.
+func (p *process) setTimer(at machine.Time) {
+	p.wake++
+	number := p.wake
+	p.later(max(at-p.time(), 0), func() {
+		if p.wake == number {
+			p.feed(machine.Timer{})
+		}
+	})
+}
+
+// find returns the open flight of the machine's.
+func (p *process) find(of *machine.Flight) *flight {
+	for _, f := range p.flights {
+		if f.of == of {
+			return f
+		}
+	}
+	return nil
+}

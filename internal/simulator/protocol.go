@@ -1,0 +1,228 @@
+package simulator
+
+import (
+	"time"
+
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// action is called before an action is carried out.
+func (c *checker) action(a machine.Action) {
+	if c.over {
+		c.broke("protocol", "%s follows Done", showAction(a))
+		return
+	}
+	switch a := a.(type) {
+	case machine.Fetch:
+		c.fetch(a)
+	case machine.Begin:
+		c.begin(a.Flight)
+	case machine.Run:
+		c.run(a)
+	case machine.StopRun:
+		c.inPhase(a, a.Flight, running)
+	case machine.Kill:
+		c.inPhase(a, a.Flight, running)
+	case machine.Commit:
+		c.commit(a)
+	case machine.Rollback:
+		c.inPhase(a, a.Flight, begun, ran)
+	case *machine.Settle:
+		c.settle(a)
+	case machine.Release:
+		c.release(a.Lane)
+	case machine.Wake:
+		if a.At <= c.p.time() {
+			c.broke("law 11", "a Wake at %v, and it is %v", a.At, c.p.time())
+		}
+	case machine.Report:
+		c.report(a)
+	}
+}
+
+// inPhase checks that the flight is open and does one of these.
+func (c *checker) inPhase(a machine.Action, of *machine.Flight, phases ...phase) *flight {
+	f := c.p.find(of)
+	if f == nil {
+		c.broke("protocol", "%s for a flight that is not open", showAction(a))
+		return nil
+	}
+	for _, p := range phases {
+		if f.phase == p {
+			return f
+		}
+	}
+	c.broke("protocol", "%s for a flight that is %s", showAction(a), phaseNames[f.phase])
+	return nil
+}
+
+func (c *checker) fetch(a machine.Fetch) {
+	conf := c.p.config
+	messages, bytes := c.unsettled()
+	switch {
+	case c.fetching:
+		c.broke("protocol", "a second Fetch")
+	case c.sourceEnded:
+		c.broke("protocol", "a Fetch after the source's end")
+	case c.stopping:
+		c.broke("protocol", "a Fetch after Stop")
+	case a.Messages < 1 || a.Bytes < 1:
+		c.broke("protocol", "a Fetch of nothing: %+v", a)
+	case messages+a.Messages > conf.MaxMessages || bytes >= conf.MaxBytes:
+		c.broke("law 11", "%s beside %d messages of %d bytes; the bound is %d of %d", showAction(a),
+			messages, bytes, conf.MaxMessages, conf.MaxBytes)
+	}
+	c.fetching = true
+}
+
+func (c *checker) begin(f *machine.Flight) {
+	conf := c.p.config
+	c.checkOutage()
+	switch {
+	case c.p.find(f) != nil:
+		c.broke("protocol", "f%d begins twice", f.Number)
+	case len(f.Entries) == 0 || len(f.Entries) > conf.Most:
+		c.broke("protocol", "f%d has %d entries; the most is %d", f.Number, len(f.Entries), conf.Most)
+	case f.Worker < 0 || f.Worker >= conf.Workers:
+		c.broke("protocol", "f%d is of worker %d", f.Number, f.Worker)
+	}
+	for _, g := range c.p.flights {
+		if g.of.Worker == f.Worker {
+			c.broke("law 11", "worker %d has f%d and f%d", f.Worker, g.of.Number, f.Number)
+		}
+	}
+	marked := map[string]bool{}
+	arrival := 0
+	for _, e := range f.Entries {
+		h := handOf(e.Item)
+		if h.arrival <= arrival {
+			c.broke("protocol", "f%d is not in the order of arrival", f.Number)
+		}
+		arrival = h.arrival
+		if id := identity(e.Item); !e.Unmarked && marked[id] {
+			c.broke("protocol", "f%d marks %s twice", f.Number, id)
+		} else {
+			marked[id] = true
+		}
+		c.entry(f, e, h)
+	}
+}
+
+// entry checks one entry of a flight that begins.
+func (c *checker) entry(f *machine.Flight, e machine.Entry, h *handed) {
+	m := h.delivery.message
+	switch {
+	case h.flight != nil:
+		c.broke("protocol", "%s is in f%d and in f%d", m.name(), h.flight.Number, f.Number)
+	case h.asked || h.told:
+		c.broke("protocol", "%s is in f%d after it was settled", m.name(), f.Number)
+	case h.stale:
+		c.broke("protocol", "%s is in f%d after its lane was gone", m.name(), f.Number)
+	case h.known:
+		c.broke("law 9", "%s is in f%d after it was found to be a copy", m.name(), f.Number)
+	case m.refused != "" && (e.As != machine.AsParked || len(f.Entries) != 1):
+		c.broke("protocol", "%s has no identity and is %s in f%d of %d entries", m.name(), asNames[e.As], f.Number, len(f.Entries))
+	case e.Unmarked && !c.p.config.Unmarked:
+		c.broke("law 1", "%s is not marked in f%d", m.name(), f.Number)
+	}
+	c.allowed(e.As, h)
+	h.flight = f
+}
+
+func (c *checker) run(a machine.Run) {
+	f := c.inPhase(a, a.Flight, begun)
+	if f == nil {
+		return
+	}
+	if len(a.Fresh) == 0 || a.Budget <= 0 {
+		c.broke("protocol", "%s of nothing", showAction(a))
+	}
+	last := -1
+	for _, i := range a.Fresh {
+		if i <= last || i >= len(f.verdicts) {
+			c.broke("protocol", "%s is not in order", showAction(a))
+			return
+		}
+		last = i
+		if f.verdicts[i] != machine.Fresh || a.Flight.Entries[i].As != machine.AsApplied {
+			c.broke("law 9", "f%d runs entry %d, which is %s", a.Flight.Number, i, verdictNames[f.verdicts[i]])
+		}
+	}
+}
+
+// handling is called when a handler starts.
+func (c *checker) handling(f *flight, entry int) {
+	if f.stop {
+		c.broke("world", "a handler starts after StopRun")
+	}
+	m := f.message(entry)
+	for _, g := range c.p.flights {
+		if g == f || g.phase != running || c.p.config.Unmarked {
+			continue
+		}
+		for _, i := range g.call.Fresh {
+			if g.message(i).id == m.id {
+				c.broke("law 9", "two handlers have %s at once", m.id)
+			}
+		}
+	}
+}
+
+func (c *checker) release(l machine.Lane) {
+	s := c.lanes[l]
+	if s == nil || !s.revoking || s.released {
+		c.broke("protocol", "a Release of %s/%d, which nobody asked for", l.ID, l.Epoch)
+		return
+	}
+	s.released = true
+	for _, h := range c.hands {
+		if h.item.Lane != l {
+			continue
+		}
+		if !s.gone && (h.flight != nil || h.asked) {
+			c.broke("law 2", "%s/%d is released while %s is under way", l.ID, l.Epoch, h.delivery.message.name())
+		}
+		h.stale = true
+	}
+}
+
+// report checks that nobody is charged for what he did not do.
+func (c *checker) report(a machine.Report) {
+	if a.Kind != machine.ReportRetry || a.Item == nil {
+		return
+	}
+	if m := handOf(a.Item).delivery.message; m.harmless {
+		c.broke("law 7", "%s is charged with a failure, and it can have none (%s)", m.name(), a.Reason)
+	}
+}
+
+// done checks the end of a life.
+func (c *checker) done(a machine.Done) {
+	c.over = true
+	clean := len(c.p.flights) == 0 && c.p.settles == 0
+	drained := c.stopping && c.w.now-c.stopAt >= c.p.config.Drain
+	if !clean && !drained && !a.Halted {
+		c.broke("protocol", "Done with %d flights and %d settlements open", len(c.p.flights), c.p.settles)
+	}
+	if a.Idle {
+		c.idle()
+	}
+	if !a.Halted {
+		return
+	}
+	if a.Item == nil {
+		c.broke("protocol", "Done is halted by nobody")
+		return
+	}
+	c.counts.Failed++
+	c.halted(handOf(a.Item).delivery.message)
+}
+
+func (c *checker) idle() {
+	if n, _ := c.unsettled(); n > 0 {
+		c.broke("law 11", "it is idle with %d messages unsettled", n)
+	}
+	if !c.sourceEnded && (c.p.config.IdleExit == 0 || c.p.time() < c.p.config.IdleExit) {
+		c.broke("protocol", "it is idle after %v, and may be after %v", c.p.time(), time.Duration(c.p.config.IdleExit))
+	}
+}

@@ -1,0 +1,141 @@
+package simulator
+
+import (
+	"time"
+
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// lane is a stream of the source.
+type lane struct {
+	id       string
+	epoch    uint64
+	log      []*delivery
+	next     int // of a log: the next position to hand out
+	held     bool
+	revoking bool
+	paused   bool
+	answered bool // the machine has released it
+}
+
+func (l *lane) current() machine.Lane { return machine.Lane{ID: l.id, Epoch: l.epoch} }
+
+// source is the model of a source. It keeps what is not settled.
+type source struct {
+	queue bool
+	lanes []*lane
+	ended bool // it has said that nothing will follow
+}
+
+// give starts a new epoch: what is not settled comes again; of a log
+// everything from the first that is not settled.
+func (l *lane) give() {
+	l.epoch++
+	l.held, l.revoking, l.paused, l.answered = true, false, false, false
+	l.next = len(l.log)
+	for i := len(l.log) - 1; i >= 0; i-- {
+		d := l.log[i]
+		d.out, d.returned, d.due = false, false, 0
+		if !d.settled {
+			l.next = i
+		}
+	}
+}
+
+// leave ends the epoch.
+func (l *lane) leave() { l.held, l.revoking = false, false }
+
+func (s *source) find(id string) *lane {
+	for _, l := range s.lanes {
+		if l.id == id {
+			return l
+		}
+	}
+	return nil
+}
+
+// ready reports whether the lane could hand out d now.
+func (s *source) ready(d *delivery, now time.Duration) bool {
+	if d.produced > now || d.due > now {
+		return false
+	}
+	if d.returned {
+		return true
+	}
+	if s.queue {
+		return !d.settled && !d.out
+	}
+	return d.position == d.lane.next
+}
+
+// any returns the next delivery that lane l can hand out, or nil.
+func (l *lane) any(s *source, now time.Duration) *delivery {
+	if !l.held || l.paused {
+		return nil
+	}
+	for _, d := range l.log {
+		if s.ready(d, now) {
+			return d
+		}
+	}
+	return nil
+}
+
+// hand hands d out.
+func (s *source) hand(d *delivery) {
+	if !s.queue && !d.returned {
+		d.lane.next++
+	}
+	d.out, d.returned = true, false
+	d.count++
+}
+
+// available reports whether a fetch would return something.
+func (s *source) available(now time.Duration) bool {
+	for _, l := range s.lanes {
+		if l.any(s, now) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// settle takes the machine's word for a delivery, if the lane is still held.
+func (s *source) settle(h *handed, kind machine.SettleKind, after, now time.Duration) {
+	l, d := h.delivery.lane, h.delivery
+	if !l.held || l.epoch != h.item.Lane.Epoch {
+		return
+	}
+	if kind == machine.Ack {
+		d.settled = true
+		return
+	}
+	d.out, d.returned, d.due = false, !s.queue, now+after
+}
+
+// allSettled reports whether the source has nothing left.
+func (s *source) allSettled() bool {
+	for _, l := range s.lanes {
+		for _, d := range l.log {
+			if !d.settled {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// exhausted reports whether everything was handed out and nothing came back.
+func (s *source) exhausted() bool {
+	for _, l := range s.lanes {
+		if !l.held || !s.queue && l.next < len(l.log) {
+			return false
+		}
+		for _, d := range l.log {
+			if d.returned || s.queue && !d.settled && !d.out {
+				return false
+			}
+		}
+	}
+	return true
+}

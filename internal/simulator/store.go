@@ -1,0 +1,140 @@
+package simulator
+
+import (
+	"slices"
+
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// marker is what the store remembers of an identity: the verdict that a copy
+// gets, and the print.
+type marker struct {
+	outcome machine.Verdict
+	print   machine.Print
+}
+
+// rowKey is the key of an inbox row; a conflict's row has the print in it.
+type rowKey struct {
+	id       string
+	conflict bool
+	print    machine.Print
+}
+
+// row is an inbox row.
+type row struct {
+	as      machine.As
+	repeats int
+}
+
+// mark is a marker that a transaction has written.
+type mark struct {
+	entry int
+	id    string
+	as    machine.As
+	print machine.Print
+}
+
+// effect is what a handler wrote. The log of effects has no key: it is the
+// checker's, and shows a doubled effect as two.
+type effect struct {
+	entry   int
+	message *message
+}
+
+// transaction is an open transaction.
+type transaction struct {
+	marks   []mark
+	effects []effect
+	open    bool
+	// broken: it can only be rolled back, though the store says so only when
+	// asked. dirty: a failed handler has left something in it.
+	broken, dirty bool
+	// cut: its connection is gone.
+	cut bool
+	// committing: the process has said COMMIT.
+	committing bool
+}
+
+// store is the model of a store.
+type store struct {
+	markers map[string]marker
+	rows    map[rowKey]*row
+	effects map[string]int
+	log     []*message
+	locks   map[string]*transaction
+	waiting []func()
+	down    bool
+}
+
+func newStore() *store {
+	return &store{markers: map[string]marker{}, rows: map[rowKey]*row{}, effects: map[string]int{}, locks: map[string]*transaction{}}
+}
+
+// conflicts reports whether two prints of one rule differ.
+func conflicts(a, b machine.Print) bool {
+	return a.Version != 0 && a.Version == b.Version && a.Sum != b.Sum
+}
+
+// judge answers a mark of an identity that nobody has locked.
+func (s *store) judge(id string, print machine.Print) machine.Verdict {
+	m, there := s.markers[id]
+	switch {
+	case !there:
+		return machine.Fresh
+	case !conflicts(m.print, print):
+		return m.outcome
+	case s.rows[rowKey{id, true, print}] != nil:
+		return machine.ConflictKnown
+	default:
+		return machine.Conflict
+	}
+}
+
+// write puts a fresh mark into t.
+func (s *store) write(t *transaction, m mark) {
+	t.marks = append(t.marks, m)
+	s.locks[m.id] = t
+}
+
+// end closes t and lets those who wait for its locks look again.
+func (s *store) end(t *transaction) []func() {
+	t.open = false
+	for _, m := range t.marks {
+		if s.locks[m.id] == t {
+			delete(s.locks, m.id)
+		}
+	}
+	waiting := s.waiting
+	s.waiting = nil
+	return waiting
+}
+
+// outcomes is what a marker says, as a copy's verdict, by what was marked.
+var outcomes = [...]machine.Verdict{
+	machine.AsApplied:   machine.AlreadyApplied,
+	machine.AsDuplicate: machine.AlreadyApplied,
+	machine.AsParked:    machine.AlreadyParked,
+	machine.AsDiscarded: machine.AlreadyDiscarded,
+}
+
+// apply makes what t wrote, but for the trimmed marks, durable. An effect
+// cannot be trimmed: it is the handler's, and the store does not know whose.
+func (s *store) apply(t *transaction, trim []int, rows []machine.Row, keyOf func(machine.Row) rowKey) {
+	for _, m := range t.marks {
+		if !slices.Contains(trim, m.entry) {
+			s.markers[m.id] = marker{outcomes[m.as], m.print}
+		}
+	}
+	for _, e := range t.effects {
+		s.effects[e.message.id]++
+		s.log = append(s.log, e.message)
+	}
+	for _, r := range rows {
+		k := keyOf(r)
+		if r.Repeat && s.rows[k] != nil {
+			s.rows[k].repeats++
+			continue
+		}
+		s.rows[k] = &row{as: r.As}
+	}
+}

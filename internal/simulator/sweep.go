@@ -1,0 +1,107 @@
+package simulator
+
+import (
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Summary is what a row of seeds showed.
+type Summary struct {
+	Seeds    int
+	Start    uint64
+	Coverage Coverage
+	// Failures are the seeds that broke a law, ascending; Laws how often each
+	// was broken.
+	Failures []uint64
+	Laws     map[string]int
+	Took     time.Duration
+
+	steps, faults []int
+}
+
+// Sweep runs seeds beside each other, each by itself in order.
+func Sweep(start uint64, seeds int, make Maker) *Summary {
+	began := time.Now()
+	s := &Summary{Seeds: seeds, Start: start, Coverage: Coverage{}, Laws: map[string]int{}}
+	var next atomic.Int64
+	var lock sync.Mutex // guards s
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for i := next.Add(1) - 1; i < int64(seeds); i = next.Add(1) - 1 {
+				r := Run(start+uint64(i), make, false)
+				lock.Lock()
+				s.add(start+uint64(i), r)
+				lock.Unlock()
+			}
+		})
+	}
+	workers.Wait()
+	slices.Sort(s.Failures)
+	s.Took = time.Since(began)
+	return s
+}
+
+func (s *Summary) add(seed uint64, r Result) {
+	s.steps = append(s.steps, r.Steps)
+	s.faults = append(s.faults, r.Faults)
+	s.Coverage.Merge(r.Coverage)
+	if r.Broken != nil {
+		s.Failures = append(s.Failures, seed)
+		s.Laws[r.Broken.Law]++
+	}
+}
+
+func median(of []int) int {
+	if len(of) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(of))
+	return sorted[len(sorted)/2]
+}
+
+// Text is the report.
+func (s *Summary) Text() string {
+	var b strings.Builder
+	total := 0
+	for _, n := range s.steps {
+		total += n
+	}
+	for _, kind := range slices.Sorted(maps.Keys(s.Coverage)) {
+		fmt.Fprintf(&b, "%s\n", kind)
+		for _, name := range slices.Sorted(maps.Keys(s.Coverage[kind])) {
+			fmt.Fprintf(&b, "  %-60s %10d\n", name, s.Coverage[kind][name])
+		}
+	}
+	for _, name := range s.Unreached() {
+		fmt.Fprintf(&b, "never reached: %s\n", name)
+	}
+	fmt.Fprintf(&b, "seeds %d to %d in %v\n", s.Start, s.Start+uint64(s.Seeds)-1, s.Took.Round(time.Millisecond))
+	fmt.Fprintf(&b, "steps: %d, median of a seed %d; faults: median of a seed %d\n", total, median(s.steps), median(s.faults))
+	fmt.Fprintf(&b, "laws broken: %d seeds", len(s.Failures))
+	for _, law := range slices.Sorted(maps.Keys(s.Laws)) {
+		fmt.Fprintf(&b, "; %s %d", law, s.Laws[law])
+	}
+	b.WriteString("\n")
+	return b.String()
+}
+
+// Unreached lists what every long row of seeds must meet and this one did not.
+func (s *Summary) Unreached() []string {
+	var names []string
+	for _, need := range required {
+		if s.Coverage[need[0]][need[1]] == 0 {
+			names = append(names, need[0]+": "+need[1])
+		}
+	}
+	return names
+}
+
+// required is what a row of seeds must meet, by kind and name.
+var required = [][2]string{}

@@ -1,0 +1,179 @@
+package simulator
+
+import (
+	"fmt"
+	"time"
+)
+
+// world is everything around the machine.
+type world struct {
+	choices  *choices
+	plan     plan
+	make     Maker
+	agenda   agenda
+	now      time.Duration
+	messages []*message
+	source   *source
+	store    *store
+	process  *process // nil between two lives
+	history  *history
+	coverage Coverage
+
+	steps, faults, lives int
+	// still counts steps in which no time passed.
+	still int
+	calm  bool
+	// calmEnds is when everything has to be over.
+	calmEnds  time.Duration
+	finished  bool
+	finishing bool
+	armed     crash
+	law       *Violation
+}
+
+// Violation is a law that a run broke.
+type Violation struct {
+	// Law names it: "law 2", "protocol", ...
+	Law string
+	// Text says what was seen.
+	Text string
+}
+
+func (v *Violation) Error() string { return v.Law + ": " + v.Text }
+
+// Limits of a run. A machine that needs more does not come to an end.
+const (
+	mostSteps = 60_000
+	mostStill = 5_000
+)
+
+// broke records that a law is broken; the first one counts.
+func (w *world) broke(law, format string, args ...any) {
+	if w.law == nil {
+		w.law = &Violation{law, fmt.Sprintf(format, args...)}
+		w.note("BROKEN %v", w.law)
+	}
+}
+
+// note writes a line of the history that is no step.
+func (w *world) note(format string, args ...any) {
+	if w.history != nil {
+		w.history.line(w.now, "    "+format, args...)
+	}
+}
+
+// fault counts and notes something that went wrong by design.
+func (w *world) fault(name, format string, args ...any) {
+	w.faults++
+	w.coverage.add("fault", name)
+	if w.history != nil {
+		w.history.line(w.now, "  ! "+name+" "+format, args...)
+	}
+}
+
+// hurt decides whether a fault of this kind happens now.
+func (w *world) hurt(kind trouble) bool {
+	return !w.calm && w.plan.has[kind] && w.choices.chance(w.plan.rate)
+}
+
+// after enters an occurrence.
+func (w *world) after(wait time.Duration, do func()) { w.agenda.add(w.now+wait, do) }
+
+// soon enters an occurrence after what a call takes.
+func (w *world) soon(do func()) { w.after(w.choices.wait(w.plan.lag), do) }
+
+// run lets things happen until the end or until a law is broken.
+func (w *world) run() {
+	for w.law == nil && !w.finished {
+		if w.agenda.Len() == 0 {
+			w.broke("law 11", "nothing will ever happen again, and %s", w.open())
+			return
+		}
+		next := w.agenda.take()
+		if next.at > w.now {
+			w.now, w.still = next.at, 0
+		}
+		if w.calm && w.now > w.calmEnds {
+			w.broke("liveness", "%v after the last fault %s", w.now-w.plan.span, w.open())
+			return
+		}
+		next.do()
+	}
+}
+
+// open tells what has not come to its end.
+func (w *world) open() string {
+	for _, l := range w.source.lanes {
+		for _, d := range l.log {
+			if !d.settled {
+				return fmt.Sprintf("%s at %s/%d (%s) is not settled", d.message.name(), l.id, d.position, conductNames[d.message.conduct])
+			}
+		}
+	}
+	if w.process != nil {
+		return "everything is settled, but the machine has not ended"
+	}
+	return "everything is settled"
+}
+
+// start sets the world up and enters what sets it going.
+func (w *world) start() {
+	w.plan = drawPlan(w.choices)
+	w.source = &source{queue: w.plan.queue}
+	for i := range w.plan.lanes {
+		w.source.lanes = append(w.source.lanes, &lane{id: string(rune('A' + i))})
+	}
+	w.store = newStore()
+	w.drawMessages()
+	w.drawPast()
+	for _, l := range w.source.lanes {
+		for _, d := range l.log {
+			w.agenda.add(d.produced, func() { w.poke() })
+		}
+	}
+	w.begin()
+	w.agenda.add(w.plan.span, w.beCalm)
+	w.after(w.choices.wait(w.plan.span/4), w.disturb)
+}
+
+// begin starts a process: a new machine on what has survived.
+func (w *world) begin() {
+	if w.process != nil || w.finished {
+		return
+	}
+	w.lives++
+	w.process = newProcess(w)
+	w.note("life %d begins", w.lives)
+	for _, l := range w.source.lanes {
+		if w.calm || w.choices.often(6) {
+			w.give(l)
+		} else {
+			w.after(w.choices.wait(w.plan.span/4), func() { w.give(l) })
+		}
+	}
+}
+
+// beCalm ends the faults. What is open in the store ends by itself.
+func (w *world) beCalm() {
+	w.calm = true
+	w.armed = crash{}
+	w.calmEnds = w.now + w.patience()
+	w.note("calm")
+	w.store.down = false
+	if w.process == nil {
+		w.begin()
+		return
+	}
+	for _, l := range w.source.lanes {
+		w.give(l)
+	}
+	w.wrapUp()
+}
+
+// patience is how long the machine may take in the calm phase: every message
+// may use up its attempts, one after the other, each after its longest wait.
+func (w *world) patience() time.Duration {
+	c := w.plan.config
+	each := c.RetryMost + c.Hold + c.BackoffMost + w.plan.timeout + 20*w.plan.lag
+	return time.Minute + time.Duration(len(w.messages)*4*(c.Attempts+10))*each
+}
