@@ -32,7 +32,7 @@ func (f *flight) decide(a machine.Commit) {
 	case w.hurt(troubleUnknown):
 		f.unknown(a)
 	case w.hurt(troubleCommit):
-		class := []machine.Class{machine.Contended, machine.Down, machine.Retry}[w.choices.below(3)]
+		class := []machine.Class{machine.Contended, machine.Down}[w.choices.below(2)]
 		w.fault("commit fails", "f%d %s", f.of.Number, classNames[class])
 		w.end(f.tx)
 		f.answer(machine.Ended{Outcome: machine.NotCommitted, Class: class, Culprit: -1})

@@ -101,6 +101,9 @@ func (w *world) afterLife() {
 // ended is the machine's Done: the process ends in good order.
 func (w *world) ended(p *process) {
 	p.check.done(p.ending)
+	if p.ending.Halted {
+		w.halts++
+	}
 	p.over = true
 	for _, f := range p.flights {
 		w.abandon(f.tx)

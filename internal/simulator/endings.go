@@ -88,7 +88,8 @@ func (c *checker) proven(s *machine.Settlement, h *handed) bool {
 		}
 		return marked && !parted && marker.outcome == machine.AlreadyApplied
 	case machine.EndDuplicate:
-		return marked && !parted || c.p.config.Unmarked && h.delivery.message.conduct == saysDuplicate
+		// A copy of a conflict is counted on the conflict's row.
+		return marked && !parted || store.rows[rowKey{id, true, s.Item.Print}] != nil || c.p.config.Unmarked && h.delivery.message.conduct == saysDuplicate
 	case machine.EndConflict:
 		row := store.rows[rowKey{id, true, s.Item.Print}]
 		return parted && (row != nil || c.p.config.OnConflict == machine.ThenAcceptFirst)
@@ -133,7 +134,7 @@ func (c *checker) mayPark(m *message) bool {
 		return conf.OnRefused == machine.ThenPark
 	case m.conduct == asksPark || m.conduct == asksTooLong:
 		return true
-	case m.conduct == failsForGood || m.conduct == failsAtCommit || m.conduct == sticks || m.conduct == breaksQuietly:
+	case m.conduct == failsForGood || m.conduct == unknownType || m.conduct == failsAtCommit || m.conduct == sticks || m.conduct == breaksQuietly:
 		return conf.RetryThen == machine.ThenPark && m.failed >= 1
 	case m.conduct == findsUnmet:
 		return conf.OnUnmet == machine.ThenPark || conf.OnUnmet == machine.ThenRetry && exhausted

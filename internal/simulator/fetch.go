@@ -88,7 +88,7 @@ func (p *process) take(most machine.Fetch) []*machine.Item {
 
 func (p *process) item(d *delivery) *machine.Item {
 	m := d.message
-	item := &machine.Item{Lane: d.lane.current(), Identity: m.id, Print: m.print, Route: m.route, Size: m.size,
+	item := &machine.Item{Lane: d.lane.current(), Source: m.source, Identity: m.identity, Print: m.print, Route: m.route, Size: m.size,
 		Before: -1, Refused: m.refused}
 	if p.w.plan.queue {
 		item.Before = d.count - 1
@@ -133,13 +133,13 @@ func (p *process) settle(a *machine.Settle) {
 
 // wrapUp stops a machine that has settled everything and would wait for more.
 func (w *world) wrapUp() {
-	if !w.calm || w.finishing || w.plan.ends || w.plan.config.IdleExit > 0 || !w.source.allSettled() {
+	p := w.process
+	if !w.calm || p == nil || p.leaving || w.plan.ends || w.plan.config.IdleExit > 0 || !w.source.allSettled() {
 		return
 	}
-	w.finishing = true
-	w.after(time.Second, func() {
-		w.finishing = false
-		if p := w.process; p != nil && !p.check.stopping {
+	p.leaving = true
+	p.later(time.Second, func() {
+		if !p.check.stopping {
 			p.feed(machine.Stop{})
 		}
 	})

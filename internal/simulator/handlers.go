@@ -99,6 +99,8 @@ func (f *flight) blame(m *message) *machine.Failure {
 	switch m.conduct {
 	case failsForGood:
 		a.Decision, a.Reason = machine.DecidePermanent, "permanent failure"
+	case unknownType:
+		a.Decision, a.Reason, a.Free = machine.DecidePermanent, "unknown_type", true
 	case asksPark:
 		a.Decision, a.Reason = machine.DecidePark, "look at it"
 	case asksDiscard:
@@ -125,7 +127,7 @@ func (f *flight) blame(m *message) *machine.Failure {
 
 // ranTo answers Run.
 func (f *flight) ranTo(failure *machine.Failure) {
-	e := machine.Ran{Flight: f.of, Done: f.done}
+	e := machine.Ran{Flight: f.of, Done: f.done, Whole: f.p.w.plan.whole && failure != nil}
 	if failure != nil {
 		e.Failed, e.Failure = true, *failure
 		f.failed, f.failure = true, *failure
@@ -140,8 +142,7 @@ func (f *flight) ranTo(failure *machine.Failure) {
 	})
 }
 
-// runWhole is a handler of the whole batch: who is to blame it cannot say,
-// unless there is only one.
+// runWhole is a handler of the whole batch: who is to blame it cannot say.
 func (f *flight) runWhole() {
 	f.p.later(f.p.w.choices.wait(f.pace()), func() {
 		for _, entry := range f.call.Fresh {
@@ -158,11 +159,7 @@ func (f *flight) runWhole() {
 }
 
 func (f *flight) wholeFailed(m *message) {
-	failure := f.blame(m)
-	if len(f.call.Fresh) > 1 && failure.Class != machine.Contended && failure.Class != machine.Down {
-		failure = &machine.Failure{Class: machine.Aborted, Err: errHandler}
-	}
-	f.ranTo(failure)
+	f.ranTo(f.blame(m))
 }
 
 func (f *flight) wholeSucceeded() {

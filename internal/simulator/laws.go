@@ -43,14 +43,23 @@ func (c *checker) rows(f *flight, a machine.Commit) {
 			c.broke("protocol", "%s has a row of entry %d", showAction(a), r.Entry)
 			return
 		}
-		if _, there := rowOf[r.Entry]; there {
+		first, there := rowOf[r.Entry]
+		if there && (!r.Repeat || r.Conflict != first.Conflict) {
 			c.broke("protocol", "%s has two rows of entry %d", showAction(a), r.Entry)
 		}
-		rowOf[r.Entry] = r
+		if !there {
+			rowOf[r.Entry] = r
+		}
 	}
 	for i, e := range a.Flight.Entries {
 		r, there := rowOf[i]
-		c.row(f, i, e, r, there && !slices.Contains(a.Trim, i))
+		trimmed := slices.Contains(a.Trim, i)
+		if there && trimmed {
+			c.broke("law 12", "entry %d of f%d is trimmed and has a row", i, a.Flight.Number)
+		}
+		if !trimmed {
+			c.row(f, i, e, r, there)
+		}
 	}
 }
 
@@ -68,7 +77,7 @@ func (c *checker) row(f *flight, i int, e machine.Entry, r machine.Row, there bo
 		c.broke("law 12", "entry %d of f%d, %s and %s, has a row", i, f.of.Number, asNames[e.As], verdictNames[v])
 	case there && r.Repeat && !conflict && c.w.store.rows[rowKey{id: identity(e.Item)}] == nil:
 		c.broke("law 12", "entry %d of f%d repeats a row that is not there", i, f.of.Number)
-	case !there && setAside && v == machine.Fresh && !slices.Contains(f.trim, i):
+	case !there && setAside && v == machine.Fresh:
 		c.broke("law 12", "entry %d of f%d is %s and has no row", i, f.of.Number, asNames[e.As])
 	}
 }
@@ -77,10 +86,9 @@ func (c *checker) row(f *flight, i int, e machine.Entry, r machine.Row, there bo
 // will ever hear of it.
 func (c *checker) committed(f *flight) {
 	for i, e := range f.of.Entries {
-		h := handOf(e.Item)
-		v := f.verdicts[i]
-		h.known = h.known || v != machine.Fresh && v != machine.Busy
-		h.handled = h.handled || v == machine.Fresh && !slices.Contains(f.trim, i)
+		if f.verdicts[i] == machine.Fresh && !slices.Contains(f.trim, i) {
+			handOf(e.Item).handled = true
+		}
 	}
 	for _, x := range f.tx.effects {
 		c.effect(f, x)

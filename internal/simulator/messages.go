@@ -25,20 +25,23 @@ const (
 	sticks
 	meetsContention
 	meetsDown
+	unknownType // there is no handler for it
 )
 
 var conductNames = [...]string{"ok", "retryable", "with wait", "too long", "permanent", "park", "discard",
-	"duplicate", "unmet", "breaks quietly", "fails at commit", "stuck", "contended", "down"}
+	"duplicate", "unmet", "breaks quietly", "fails at commit", "stuck", "contended", "down", "unknown type"}
 
 // always is a number of times that no run reaches.
 const always = 1 << 20
 
 // message is what a producer said; copies share it.
 type message struct {
-	number  int
-	id      string
-	print   machine.Print
-	conduct conduct
+	number int
+	// id is what the store knows it by: of the source and the identity.
+	id               string
+	source, identity string
+	print            machine.Print
+	conduct          conduct
 	// times is how often it still behaves so before it succeeds.
 	times int
 	// failed is how often its handler failed.
@@ -84,7 +87,9 @@ func (w *world) drawMessages() {
 
 func (w *world) drawMessage(i int) *message {
 	c, p := w.choices, &w.plan
-	m := &message{number: len(w.messages), id: "id" + strconv.Itoa(i), route: uint64(c.below(64)), size: c.between(1, 400)}
+	m := &message{number: len(w.messages), route: uint64(c.below(64)), size: c.between(1, 400)}
+	// Every identity is used by two sources, for two messages.
+	m.source, m.identity = []string{"s", "t"}[i%2], "id"+strconv.Itoa(i/2)
 	if p.prints {
 		m.print = machine.Print{Version: 1, Sum: [16]byte{byte(m.number), byte(m.number >> 8), 1}}
 	}
@@ -96,8 +101,9 @@ func (w *world) drawMessage(i int) *message {
 		m.conduct = failsRetryable
 	}
 	if c.chance(25) {
-		m.refused, m.id = "malformed", "surrogate"+strconv.Itoa(i)
+		m.refused, m.source, m.identity = "malformed", "surrogate", strconv.Itoa(i)
 	}
+	m.id = m.source + "/" + m.identity
 	m.harmless = m.conduct == succeeds || m.conduct == meetsContention || m.conduct == meetsDown
 	w.messages = append(w.messages, m)
 	return m
@@ -105,7 +111,9 @@ func (w *world) drawMessage(i int) *message {
 
 func (k conduct) drawTimes(c *choices) int {
 	switch k {
-	case failsForGood, asksPark, asksDiscard, saysDuplicate, asksTooLong:
+	case succeeds:
+		return 0
+	case failsForGood, asksPark, asksDiscard, saysDuplicate, unknownType:
 		return always
 	case sticks, meetsContention, meetsDown:
 		return c.between(1, 2)

@@ -69,7 +69,7 @@ func drawPlan(c *choices) plan {
 		prints:   c.often(4),
 		ends:     c.flip(),
 		lanes:    c.between(1, 4),
-		messages: c.between(1, 60),
+		messages: c.between(1, 120),
 		span:     time.Duration(c.between(1, 12)) * time.Second,
 		lag:      []time.Duration{time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond}[c.below(3)],
 		timeout:  time.Duration(c.between(1, 10)) * 200 * time.Millisecond,
@@ -80,6 +80,7 @@ func drawPlan(c *choices) plan {
 	}
 	p.config = drawConfig(c)
 	if p.config.OneAttempt {
+		p.config.Lanes = machine.NoOrder
 		p.ends = false
 	}
 	return p

@@ -33,6 +33,7 @@ type process struct {
 	fetch   *fetching
 	wake    uint64 // number of the last Wake; an older one is no longer due
 	settles int    // Settles that are not answered
+	leaving bool   // it will be stopped, because everything is settled
 	over    bool
 	ending  machine.Done
 	check   checker
@@ -47,7 +48,7 @@ type fetching struct {
 
 func newProcess(w *world) *process {
 	c := w.plan.config
-	if w.calm {
+	if w.calm || w.halts > 1 {
 		c = calmed(c)
 	}
 	p := &process{w: w, config: c, started: w.now, version: uint8(1 + w.choices.below(2)), machine: w.make(c)}
@@ -83,7 +84,7 @@ func (p *process) feedAt(e machine.Event, at Point) {
 	}
 	w.steps++
 	w.still++
-	if w.steps > mostSteps || w.still > mostStill {
+	if w.steps > w.mostSteps || w.still > mostStill {
 		w.broke("law 11", "it spins: %d steps, %d of them in one moment", w.steps, w.still)
 		return
 	}

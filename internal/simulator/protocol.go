@@ -214,7 +214,9 @@ func (c *checker) done(a machine.Done) {
 		c.broke("protocol", "Done is halted by nobody")
 		return
 	}
-	c.counts.Failed++
+	if c.p.machine.Counts().Failed == 0 {
+		c.broke("counts", "a message has halted the machine and none has failed")
+	}
 	c.halted(handOf(a.Item).delivery.message)
 }
 

@@ -26,14 +26,23 @@ func Run(seed uint64, make Maker, history bool) Result {
 }
 
 func simulate(c *choices, make Maker, keep bool) Result {
-	w := &world{choices: c, make: make, coverage: Coverage{}}
+	w := newWorld(c, make)
 	if keep {
 		w.history = &history{}
 	}
+	return w.result()
+}
+
+func newWorld(c *choices, make Maker) *world {
+	return &world{choices: c, make: make, coverage: Coverage{}, mostSteps: mostSteps}
+}
+
+// result runs the world to its end.
+func (w *world) result() Result {
 	w.start()
 	w.run()
-	r := Result{Steps: w.steps, Faults: w.faults, Lives: w.lives, Broken: w.law, Coverage: w.coverage, choices: slices.Clone(c.used())}
-	if keep {
+	r := Result{Steps: w.steps, Faults: w.faults, Lives: w.lives, Broken: w.law, Coverage: w.coverage, choices: slices.Clone(w.choices.used())}
+	if w.history != nil {
 		r.History = w.history.text.String()
 	}
 	return r
@@ -46,7 +55,7 @@ func Shrink(seed uint64, make Maker, tries int) (Result, int) {
 	if first.Broken == nil {
 		return first, len(first.choices)
 	}
-	s := shrinker{make: make, law: first.Broken.Law, best: first.choices, tries: tries}
+	s := shrinker{make: make, law: first.Broken.form, best: first.choices, tries: tries, most: 2*first.Steps + 100}
 	s.shrink()
 	return simulate(fromList(s.best), make, true), len(s.best)
 }
@@ -57,6 +66,7 @@ type shrinker struct {
 	law   string
 	best  []uint32
 	tries int
+	most  int // steps of one try
 }
 
 // try keeps the list if it still breaks the law.
@@ -64,8 +74,11 @@ func (s *shrinker) try(list []uint32) bool {
 	if s.tries--; s.tries < 0 {
 		return false
 	}
-	r := simulate(fromList(list), s.make, false)
-	if r.Broken == nil || r.Broken.Law != s.law {
+	w := newWorld(fromList(list), s.make)
+	w.mostSteps = s.most
+	r := w.result()
+	s.tries -= r.Steps / 2000
+	if r.Broken == nil || r.Broken.form != s.law {
 		return false
 	}
 	s.best = trimZeros(r.choices)

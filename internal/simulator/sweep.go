@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"runtime"
@@ -16,19 +17,23 @@ type Summary struct {
 	Seeds    int
 	Start    uint64
 	Coverage Coverage
-	// Failures are the seeds that broke a law, ascending; Laws how often each
-	// was broken.
-	Failures []uint64
-	Laws     map[string]int
+	// Failures are the seeds that broke a law, ascending.
+	Failures []Failure
 	Took     time.Duration
 
 	steps, faults []int
 }
 
+// Failure is a seed that broke a law.
+type Failure struct {
+	Seed   uint64
+	Broken *Violation
+}
+
 // Sweep runs seeds beside each other, each by itself in order.
 func Sweep(start uint64, seeds int, make Maker) *Summary {
 	began := time.Now()
-	s := &Summary{Seeds: seeds, Start: start, Coverage: Coverage{}, Laws: map[string]int{}}
+	s := &Summary{Seeds: seeds, Start: start, Coverage: Coverage{}}
 	var next atomic.Int64
 	var lock sync.Mutex // guards s
 	var workers sync.WaitGroup
@@ -43,7 +48,7 @@ func Sweep(start uint64, seeds int, make Maker) *Summary {
 		})
 	}
 	workers.Wait()
-	slices.Sort(s.Failures)
+	slices.SortFunc(s.Failures, func(a, b Failure) int { return cmp.Compare(a.Seed, b.Seed) })
 	s.Took = time.Since(began)
 	return s
 }
@@ -53,8 +58,7 @@ func (s *Summary) add(seed uint64, r Result) {
 	s.faults = append(s.faults, r.Faults)
 	s.Coverage.Merge(r.Coverage)
 	if r.Broken != nil {
-		s.Failures = append(s.Failures, seed)
-		s.Laws[r.Broken.Law]++
+		s.Failures = append(s.Failures, Failure{seed, r.Broken})
 	}
 }
 
@@ -84,12 +88,22 @@ func (s *Summary) Text() string {
 	}
 	fmt.Fprintf(&b, "seeds %d to %d in %v\n", s.Start, s.Start+uint64(s.Seeds)-1, s.Took.Round(time.Millisecond))
 	fmt.Fprintf(&b, "steps: %d, median of a seed %d; faults: median of a seed %d\n", total, median(s.steps), median(s.faults))
-	fmt.Fprintf(&b, "laws broken: %d seeds", len(s.Failures))
-	for _, law := range slices.Sorted(maps.Keys(s.Laws)) {
-		fmt.Fprintf(&b, "; %s %d", law, s.Laws[law])
+	fmt.Fprintf(&b, "seeds that broke a law: %d\n", len(s.Failures))
+	for _, f := range s.Examples() {
+		fmt.Fprintf(&b, "seed %d breaks %v\n", f.Seed, f.Broken)
 	}
-	b.WriteString("\n")
 	return b.String()
+}
+
+// Examples returns the first failure of each kind.
+func (s *Summary) Examples() []Failure {
+	var first []Failure
+	for _, f := range s.Failures {
+		if !slices.ContainsFunc(first, func(g Failure) bool { return g.Broken.form == f.Broken.form }) {
+			first = append(first, f)
+		}
+	}
+	return first
 }
 
 // Unreached lists what every long row of seeds must meet and this one did not.

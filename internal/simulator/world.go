@@ -20,15 +20,16 @@ type world struct {
 	coverage Coverage
 
 	steps, faults, lives int
+	mostSteps            int
 	// still counts steps in which no time passed.
 	still int
 	calm  bool
 	// calmEnds is when everything has to be over.
-	calmEnds  time.Duration
-	finished  bool
-	finishing bool
-	armed     crash
-	law       *Violation
+	calmEnds time.Duration
+	finished bool
+	halts    int // lives that a message ended
+	armed    crash
+	law      *Violation
 }
 
 // Violation is a law that a run broke.
@@ -37,6 +38,8 @@ type Violation struct {
 	Law string
 	// Text says what was seen.
 	Text string
+	// form is the text without its particulars, by which shrinking knows it.
+	form string
 }
 
 func (v *Violation) Error() string { return v.Law + ": " + v.Text }
@@ -50,7 +53,7 @@ const (
 // broke records that a law is broken; the first one counts.
 func (w *world) broke(law, format string, args ...any) {
 	if w.law == nil {
-		w.law = &Violation{law, fmt.Sprintf(format, args...)}
+		w.law = &Violation{law, fmt.Sprintf(format, args...), format}
 		w.note("BROKEN %v", w.law)
 	}
 }
@@ -151,6 +154,7 @@ func (w *world) begin() {
 			w.after(w.choices.wait(w.plan.span/4), func() { w.give(l) })
 		}
 	}
+	w.wrapUp()
 }
 
 // beCalm ends the faults. What is open in the store ends by itself.
@@ -160,13 +164,11 @@ func (w *world) beCalm() {
 	w.calmEnds = w.now + w.patience()
 	w.note("calm")
 	w.store.down = false
-	if w.process == nil {
-		w.begin()
-		return
-	}
+	w.begin()
 	for _, l := range w.source.lanes {
 		w.give(l)
 	}
+	w.poke()
 	w.wrapUp()
 }
 

@@ -46,8 +46,8 @@ func explain(seed uint64, tries int) {
 func many(start uint64, seeds, tries int) int {
 	s := simulator.Sweep(start, seeds, simulator.Real)
 	fmt.Print(s.Text())
-	for _, f := range s.Failures[:min(len(s.Failures), 3)] {
-		explain(f, tries)
+	for _, f := range s.Examples() {
+		explain(f.Seed, tries)
 	}
 	if len(s.Failures) > 0 || len(s.Unreached()) > 0 {
 		return 1
