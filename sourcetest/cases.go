@@ -25,7 +25,7 @@ func deliveryCases() []Case {
 		{"what_comes_later", "What is published while Fetch waits is delivered.", later},
 		{"context_end_loses_nothing", "At its context's end Fetch returns what it has taken and no error; nothing is lost.", contextEnd},
 		{"waiting_ends_with_the_context", "A Fetch that has nothing to return waits and ends with its context, without an error.", waiting},
-		{"settle_beside_fetch", "Settle may run beside Fetch.", beside},
+		{"settle_beside_fetch", "Settle may run beside Fetch, and need not wait for one that waits.", beside},
 		{"end", "ErrEnd comes when everything is settled, and not before: what is handed back comes first.", end},
 		{"after_close", "After Close, Fetch returns at once and nothing is delivered.", afterClose},
 	}
@@ -114,7 +114,7 @@ func waiting(s *session) error {
 		return err
 	}
 	began := time.Now()
-	if err := s.quiet(s.Quiet, none); err != nil && !s.Can.Counts { // brokers that count may repeat on a time-out
+	if err := s.quiet(s.Quiet, none); err != nil {
 		return err
 	}
 	if took := time.Since(began); took > s.Quiet+s.Patience {

@@ -1,8 +1,11 @@
 package sourcetest
 
 import (
+	"context"
+	"errors"
 	"fmt"
-	"sync"
+	"slices"
+	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/worker"
@@ -25,7 +28,7 @@ func pauseAndResume(s *session) error {
 	}
 	s.source.Flow(first.Lane, false)
 	lane := number(first.Message) % s.Can.Lanes
-	if _, err := s.fetch(s.Quiet, wide); err != nil { // what was under way
+	if _, err := s.fetch(s.Quiet, semel.Bound{Messages: 1, Bytes: 1}); err != nil { // what was under way
 		return err
 	}
 	if err := s.quiet(s.Quiet, func(n int) bool { return n%s.Can.Lanes != lane }); err != nil {
@@ -35,9 +38,6 @@ func pauseAndResume(s *session) error {
 		if other%s.Can.Lanes != lane && s.times[string(s.published[other].Body)] == 0 {
 			return fmt.Errorf("message %d of another lane was held up by a paused one", other)
 		}
-	}
-	if len(s.times) == n && s.Can.Lanes == 1 {
-		return fmt.Errorf("all %d messages came at once from a Fetch that was bounded to 1", n)
 	}
 	s.source.Flow(first.Lane, true)
 	return s.collect(n)
@@ -68,22 +68,27 @@ func flowLosesNothing(s *session) error {
 	return s.collect(60)
 }
 
-// beside settles in a second goroutine what the first one fetches.
+// beside settles in a second goroutine what the first one fetches, and then in
+// the first while the second waits for more.
 func beside(s *session) error {
 	const n = 500
 	s.publish(n)
 	s.open()
 	var group worker.Group
-	var settler settler
+	var settled error
 	todo := make(chan []semel.Delivery, n)
-	group.Go(func() { settler.run(s, todo) })
-	err := s.collectInto(n, todo)
+	group.Go(func() {
+		for batch := range todo {
+			settled = errors.Join(settled, s.settle(semel.Ack, 0, batch...))
+		}
+	})
+	err := s.collectInto(n-1, todo)
 	close(todo)
 	group.Wait()
-	if err == nil {
-		err = settler.err
+	if err = errors.Join(err, settled); err != nil {
+		return err
 	}
-	if err != nil || !s.Can.Remembers {
+	if err := s.settleWhileWaiting(&group, n); err != nil || !s.Can.Remembers {
 		return err
 	}
 	if err := s.reopen(); err != nil {
@@ -92,13 +97,14 @@ func beside(s *session) error {
 	return s.quiet(s.Quiet, none)
 }
 
-// collectInto is collect with small batches, which it passes on.
+// collectInto fetches all but the last message in small batches and passes
+// them on.
 func (s *session) collectInto(n int, todo chan<- []semel.Delivery) error {
 	for range 10 * n {
-		if len(s.times) == n || s.ended {
+		if len(s.times) >= n || s.ended {
 			break
 		}
-		got, err := s.fetch(s.Patience, semel.Bound{Messages: 3, Bytes: 1 << 20})
+		got, err := s.fetch(s.Patience, semel.Bound{Messages: min(3, n-len(s.times)), Bytes: 1 << 20})
 		if err != nil {
 			return err
 		}
@@ -112,15 +118,26 @@ func (s *session) collectInto(n int, todo chan<- []semel.Delivery) error {
 	return nil
 }
 
-type settler struct {
-	once sync.Once
-	err  error
-}
-
-func (r *settler) run(s *session, todo <-chan []semel.Delivery) {
-	for batch := range todo {
-		if err := s.settle(semel.Ack, 0, batch...); err != nil {
-			r.once.Do(func() { r.err = err })
-		}
+// settleWhileWaiting fetches the last message, and settles it while a Fetch
+// waits.
+func (s *session) settleWhileWaiting(group *worker.Group, n int) error {
+	from := len(s.seen)
+	if err := s.collect(n); err != nil {
+		return err
 	}
+	rest := slices.Clone(s.seen[from:])
+	wait := 4 * s.Quiet
+	ctx, cancel := context.WithTimeout(s.ctx, wait)
+	defer cancel()
+	source := s.source
+	group.Go(func() { _, _ = source.Fetch(ctx, wide) })
+	pause(s.ctx, s.Quiet)
+	began := time.Now()
+	err := s.settle(semel.Ack, 0, rest...)
+	took := time.Since(began)
+	group.Wait()
+	if err == nil && took >= wait/2 {
+		err = fmt.Errorf("Settle waited %v for a Fetch", took)
+	}
+	return err
 }

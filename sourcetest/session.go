@@ -16,7 +16,7 @@ import (
 
 // laneLog is the observer: it knows which lanes are given.
 type laneLog struct {
-	mu   sync.Mutex // protects given
+	mu   sync.Mutex // protects here
 	here []semel.Lane
 }
 

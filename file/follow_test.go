@@ -1,0 +1,206 @@
+package file_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/file"
+)
+
+var followed = file.Options{Format: file.JSON, Follow: true}
+
+// following runs a test with a followed file in a bubble.
+func following(t *testing.T, text string, f func(t *testing.T, d *desk)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, text, followed)
+		f(t, d)
+		d.close()
+	})
+}
+
+// nothing checks that nothing comes for a while.
+func (d *desk) nothing() {
+	d.t.Helper()
+	if got, err := d.fetch(5 * time.Second); err != nil || len(got) > 0 {
+		d.t.Fatalf("%d deliveries: %v", len(got), err)
+	}
+}
+
+func TestAFollowedFileIsReadAsItGrows(t *testing.T) {
+	t.Run("what is appended is delivered within the poll interval", func(t *testing.T) {
+		following(t, "", func(t *testing.T, d *desk) {
+			d.nothing()
+			done := make(chan time.Duration)
+			go func() {
+				began := time.Now()
+				d.expect("1")
+				done <- time.Since(began)
+			}()
+			wait(t, time.Second)
+			d.append("1\n")
+			if took := <-done; took > time.Second+file.DefaultPoll {
+				t.Errorf("it took %v", took-time.Second)
+			}
+		})
+	})
+	t.Run("a line without its end waits for it", func(t *testing.T) {
+		following(t, "1\n2", func(t *testing.T, d *desk) {
+			d.expect("1")
+			d.nothing()
+			d.append("3")
+			d.nothing()
+			d.append("\r")
+			d.nothing()
+			d.append("\n4\n")
+			d.expect("23", "4")
+		})
+	})
+	t.Run("a poll interval of its own", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDesk(t, "", file.Options{Format: file.JSON, Follow: true, Poll: time.Hour})
+			d.nothing()
+			d.append("1\n")
+			began := time.Now()
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
+			defer cancel()
+			if got, err := d.Fetch(ctx, wide); err != nil || len(got) != 1 || time.Since(began) > time.Minute {
+				t.Errorf("%d deliveries after %v: %v", len(got), time.Since(began), err)
+			}
+		})
+	})
+	t.Run("Close ends a Fetch that waits", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDesk(t, "", followed)
+			ended := make(chan error)
+			go func() {
+				_, err := d.Fetch(t.Context(), wide)
+				ended <- err
+			}()
+			synctest.Wait()
+			d.close()
+			if err := <-ended; !errors.Is(err, semel.ErrClosed) {
+				t.Errorf("it ended with %v", err)
+			}
+		})
+	})
+}
+
+func TestAFollowedFileThatIsReplacedIsReadToItsEndAndThenTheNewOne(t *testing.T) {
+	rename := func(t *testing.T, d *desk) string {
+		t.Helper()
+		old := d.path + ".1"
+		if err := os.Rename(d.path, old); err != nil {
+			t.Fatal(err)
+		}
+		return old
+	}
+	t.Run("the rest of the old one comes first, with its last line", func(t *testing.T) {
+		following(t, "1\n", func(t *testing.T, d *desk) {
+			first := d.expect("1")
+			old := rename(t, d)
+			d.nothing() // between the two
+			d.append2(old, "2\n3")
+			write(t, d.path, "4\n")
+			d.ack(d.expect("2", "3", "4")...)
+			d.noticed(d.path, "was replaced", "from its start")
+			d.ack(first...)
+		})
+	})
+	t.Run("the position is of the new one", func(t *testing.T) {
+		following(t, "1\n2\n3\n", func(t *testing.T, d *desk) {
+			d.ack(d.expect("1", "2", "3")[1:]...)
+			rename(t, d)
+			write(t, d.path, "4\n")
+			d.ack(d.expect("4")...)
+			d.nothing()
+			if p := d.store.of(d.path); p.Offset != 2 || p.Length != 2 {
+				t.Errorf("the position is %+v", p)
+			}
+		})
+	})
+	t.Run("what is handed back of the old one is read from it", func(t *testing.T) {
+		following(t, "1\n2\n", func(t *testing.T, d *desk) {
+			got := d.expect("1", "2")
+			rename(t, d)
+			write(t, d.path, "5\n6\n")
+			d.expect("5", "6")
+			d.settle(semel.HandBack, time.Second, got[1])
+			again := d.expect("2")
+			d.ack(again[0], got[0])
+			d.settle(semel.HandBack, 0, got...) // settled: nothing
+			d.nothing()
+		})
+	})
+	t.Run("a new one that cannot be opened yet is tried again", func(t *testing.T) {
+		following(t, "1\n", func(t *testing.T, d *desk) {
+			d.expect("1")
+			rename(t, d)
+			if err := os.Mkdir(d.path, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := d.fetch(time.Minute); err == nil {
+				t.Error("a directory in its place is no error")
+			}
+			if err := os.Remove(d.path); err != nil {
+				t.Fatal(err)
+			}
+			write(t, d.path, "2\n")
+			d.expect("2")
+		})
+	})
+}
+
+func TestAFollowedFileThatIsTruncatedIsReadFromItsStart(t *testing.T) {
+	for name, text := range map[string]string{
+		"shorter than before":               "7\n",
+		"as long as before":                 "7\n8\n",
+		"grown beyond what was read before": "7\n8\n9\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			following(t, "1\n2\n", func(t *testing.T, d *desk) {
+				got := d.expect("1", "2")
+				d.nothing()
+				write(t, d.path, text)
+				var all []semel.Delivery
+				for len(all) < len(text)/2 {
+					more, err := d.fetch(time.Minute)
+					if err != nil || len(more) == 0 {
+						t.Fatal(more, err)
+					}
+					all = append(all, more...)
+				}
+				d.noticed(d.path, "truncated or written anew", "from its start")
+				d.ack(got...)
+				if string(all[0].Message.Body) != "7" || all[0].Message.Origin.Offset != 0 {
+					t.Errorf("the first is %q at %d", all[0].Message.Body, all[0].Message.Origin.Offset)
+				}
+			})
+		})
+	}
+	t.Run("what is handed back afterwards is kept, what was before is counted as gone", func(t *testing.T) {
+		following(t, "1\n2\n3\n", func(t *testing.T, d *desk) {
+			got := d.expect("1", "2", "3")
+			d.nothing()
+			d.settle(semel.HandBack, time.Hour, got[0])
+			write(t, d.path, "9\n")
+			d.expect("9")
+			d.noticed("1 lines that were handed back are gone")
+			d.settle(semel.HandBack, time.Second, got[1])
+			d.expect("2")
+		})
+	})
+}
+
+// append2 appends to another file than the desk's.
+func (d *desk) append2(path, text string) {
+	d.t.Helper()
+	other := *d
+	other.path = path
+	other.append(text)
+}

@@ -1,0 +1,312 @@
+package file_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/file"
+)
+
+var wide = semel.Bound{Messages: 1000, Bytes: 1 << 30}
+
+// desk reads one file in a test.
+type desk struct {
+	*file.Source
+	t       *testing.T
+	path    string
+	store   *positions
+	notices []string
+	given   []semel.Lane
+}
+
+func (d *desk) Given(l semel.Lane)                       { d.given = append(d.given, l) }
+func (d *desk) Lost(semel.Lane)                          {}
+func (d *desk) Revoking(_ context.Context, _ semel.Lane) {}
+
+// newDesk opens a file with this text.
+func newDesk(t *testing.T, text string, o file.Options) *desk {
+	t.Helper()
+	d := &desk{t: t, path: filepath.Join(t.TempDir(), "orders.jsonl"), store: newPositions()}
+	write(t, d.path, text)
+	d.open(o)
+	return d
+}
+
+func (d *desk) open(o file.Options) {
+	o.Notice = func(s string) { d.notices = append(d.notices, s) }
+	d.Source = file.Open(d.path, o)
+	d.Positions("consumer", d.store)
+	d.Lanes(d)
+	d.t.Cleanup(func() { _ = d.Close(context.Background()) })
+}
+
+func (d *desk) append(text string) {
+	d.t.Helper()
+	f, err := os.OpenFile(d.path, os.O_APPEND|os.O_WRONLY, 0)
+	if err == nil {
+		_, err = f.WriteString(text)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// fetch makes one Fetch of at most wait.
+func (d *desk) fetch(wait time.Duration) ([]semel.Delivery, error) {
+	ctx, cancel := context.WithTimeout(d.t.Context(), wait)
+	defer cancel()
+	return d.Fetch(ctx, wide)
+}
+
+// expect fetches once and compares bodies.
+func (d *desk) expect(bodies ...string) []semel.Delivery {
+	d.t.Helper()
+	got, err := d.fetch(time.Minute)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	var have []string
+	for _, v := range got {
+		have = append(have, string(v.Message.Body))
+	}
+	if strings.Join(have, "|") != strings.Join(bodies, "|") {
+		d.t.Fatalf("delivered %q, not %q", have, bodies)
+	}
+	return got
+}
+
+func (d *desk) settle(kind semel.SettleKind, after time.Duration, all ...semel.Delivery) {
+	d.t.Helper()
+	s := make([]semel.Settlement, len(all))
+	for i := range all {
+		s[i] = semel.Settlement{Delivery: &all[i], Kind: kind, After: after}
+	}
+	if left, err := d.Settle(d.t.Context(), s); err != nil || len(left) > 0 {
+		d.t.Fatalf("left %v: %v", left, err)
+	}
+}
+
+func (d *desk) ack(all ...semel.Delivery) { d.t.Helper(); d.settle(semel.Ack, 0, all...) }
+
+func (d *desk) expectEnd() {
+	d.t.Helper()
+	if got, err := d.fetch(time.Minute); !errors.Is(err, semel.ErrEnd) || len(got) > 0 {
+		d.t.Fatalf("%d deliveries and %v, not the end", len(got), err)
+	}
+}
+
+func (d *desk) close() {
+	d.t.Helper()
+	if err := d.Close(d.t.Context()); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// noticed reports whether exactly one notice was given, with these words.
+func (d *desk) noticed(words ...string) {
+	d.t.Helper()
+	if len(d.notices) != 1 {
+		d.t.Fatalf("notices: %q", d.notices)
+	}
+	for _, w := range words {
+		if !strings.Contains(d.notices[0], w) {
+			d.t.Errorf("the notice %q does not say %q", d.notices[0], w)
+		}
+	}
+	d.notices = nil
+}
+
+func TestLinesAreFoundInWhateverAnEditorMakesOfThem(t *testing.T) {
+	for name, text := range map[string]string{
+		"a line end after each line":  "1\n2\n3\n",
+		"no line end after the last":  "1\n2\n3",
+		"carriage returns":            "1\r\n2\r\n3\r\n",
+		"a byte-order mark":           "\xef\xbb\xbf1\n2\n3\n",
+		"blank lines":                 "\n\r\n1\n \t\n2\n\n\n3\n\n",
+		"a mark before a blank line":  "\xef\xbb\xbf\n1\n2\n3",
+		"carriage return at the end":  "1\n2\n3\r\n\r\n",
+		"space after the last of all": "1\n2\n3\n   ",
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t, text, file.Options{Format: file.JSON})
+			d.ack(d.expect("1", "2", "3")...)
+			d.expectEnd()
+		})
+	}
+	t.Run("an empty file", func(t *testing.T) {
+		newDesk(t, "", file.Options{}).expectEnd()
+	})
+	t.Run("a byte-order mark in the middle is malformed", func(t *testing.T) {
+		d := newDesk(t, "1\n\xef\xbb\xbf2\n", file.Options{Format: file.JSON})
+		if got := d.expect("1", "\xef\xbb\xbf2"); got[1].Refused != semel.ReasonMalformed {
+			t.Errorf("refused as %q", got[1].Refused)
+		}
+	})
+}
+
+func TestADeliverySaysWhereItIsFrom(t *testing.T) {
+	d := newDesk(t, "{}\n\n{}\n", file.Options{Format: file.JSON})
+	if got, err := d.Fetch(t.Context(), semel.Bound{Messages: 1, Bytes: 1}); err != nil || len(got) != 1 {
+		t.Fatal(got, err)
+	}
+	got := d.expect("{}")[0]
+	lane := semel.Lane{ID: d.path, Epoch: 1}
+	if got.Lane != lane || len(d.given) != 1 || d.given[0] != lane || got.Before != semel.Unknown {
+		t.Errorf("lane %v, given %v, before %d", got.Lane, d.given, got.Before)
+	}
+	if m := got.Message; m.Topic != "orders.jsonl" || m.Origin != (semel.Origin{Partition: -1, Offset: 4}) {
+		t.Errorf("topic %q, origin %v", m.Topic, m.Origin)
+	}
+}
+
+func TestABadLineIsDeliveredAsRefusedAndHarmsNoNeighbour(t *testing.T) {
+	t.Run("trap_17_it_is_delivered_raw_and_the_next_line_follows", func(t *testing.T) {
+		bad := []string{`{"a":1,"a":2}`, `{"a":"\ud800"}`, "{\"a\":\"\xff\xfe\"}", `nonsense`, `{"cut":`}
+		d := newDesk(t, "1\n"+strings.Join(bad, "\n")+"\n2\n", file.Options{Format: file.JSON})
+		got := d.expect(append(append([]string{"1"}, bad...), "2")...)
+		for i, v := range got {
+			want := semel.ReasonMalformed
+			if i == 0 || i == len(got)-1 {
+				want = semel.ReasonNone
+			}
+			if v.Refused != want {
+				t.Errorf("line %d is refused as %q, not %q", i, v.Refused, want)
+			}
+		}
+		d.ack(got...)
+		d.expectEnd()
+	})
+}
+
+func TestALineOverTheLimitIsDeliveredWithItsBeginningAndLength(t *testing.T) {
+	t.Run("a line of exactly the limit is a message", func(t *testing.T) {
+		text := `"` + strings.Repeat("x", 64<<10-2) + `"`
+		d := newDesk(t, text+"\r\n"+text+"\n"+text, file.Options{Format: file.JSON, MaxLine: 64 << 10})
+		d.expect(text, text, text)
+	})
+	t.Run("one byte more is too large", func(t *testing.T) {
+		text := `"` + strings.Repeat("x", 64<<10-1) + `"`
+		d := newDesk(t, text+"\r\n1\n", file.Options{Format: file.JSON, MaxLine: 64 << 10})
+		tooLarge(t, d.expect(text[:64<<10], "1")[0], 0, 64<<10+1)
+	})
+	t.Run("a line of 64 MiB is passed over in little memory", func(t *testing.T) {
+		d := newDesk(t, "1\n", file.Options{Format: file.JSON})
+		if err := os.Truncate(d.path, 2+64<<20); err != nil {
+			t.Fatal(err)
+		}
+		d.append("\n2\n")
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		got := d.expect("1", strings.Repeat("\x00", 64<<10), "2")
+		runtime.ReadMemStats(&after)
+		tooLarge(t, got[1], 2, 64<<20)
+		if used := after.TotalAlloc - before.TotalAlloc; used > 56<<20 {
+			t.Errorf("reading it allocated %d bytes", used)
+		}
+		d.settle(semel.HandBack, 0, got[1])
+		tooLarge(t, d.expect(strings.Repeat("\x00", 64<<10))[0], 2, 64<<20)
+	})
+}
+
+func tooLarge(t *testing.T, d semel.Delivery, offset, length int64) {
+	t.Helper()
+	said, _ := d.Message.Headers.Get(file.HeaderLength)
+	if d.Refused != semel.ReasonTooLarge || d.Message.Origin.Offset != offset || string(said) != strconv.FormatInt(length, 10) {
+		t.Errorf("refused as %q at %d with length %s", d.Refused, d.Message.Origin.Offset, said)
+	}
+}
+
+func TestWhatCannotBeReadSaysSoBeforeAndAtTheFirstFetch(t *testing.T) {
+	folder := t.TempDir()
+	write(t, filepath.Join(folder, "file"), "")
+	for name, c := range map[string]struct {
+		path string
+		o    file.Options
+		says string
+		is   error
+	}{
+		"a missing file":        {filepath.Join(folder, "none"), file.Options{}, "create it or correct the path", fs.ErrNotExist},
+		"a directory":           {folder, file.Options{}, "it is a directory; name a file in it", nil},
+		"a file as a folder":    {filepath.Join(folder, "file", "x"), file.Options{}, "correct the path", nil},
+		"a device":              {os.DevNull, file.Options{}, "standard input", nil},
+		"an unknown format":     {filepath.Join(folder, "file"), file.Options{Format: 9}, "CloudEvents, Envelope or JSON", nil},
+		"too short a line":      {filepath.Join(folder, "file"), file.Options{MaxLine: 10}, "at least 65536", nil},
+		"a negative poll":       {filepath.Join(folder, "file"), file.Options{Poll: -1}, "positive", nil},
+		"a missing file's lane": {filepath.Join(folder, "none"), file.Options{Lane: "x", Follow: true}, "create it", fs.ErrNotExist},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := file.Open(c.path, c.o)
+			got, err := s.Fetch(t.Context(), wide)
+			if len(got) > 0 {
+				t.Error("something was delivered")
+			}
+			for _, err := range []error{err, s.Validate()} {
+				if err == nil || !strings.Contains(err.Error(), c.says) || c.is != nil && !errors.Is(err, c.is) {
+					t.Errorf("it says: %v", err)
+				}
+			}
+			if err := s.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestASourceThatCouldNotOpenItsFileTriesAgain(t *testing.T) {
+	d := newDesk(t, "", file.Options{Format: file.JSON})
+	if err := os.Remove(d.path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.fetch(time.Minute); !errors.Is(err, fs.ErrNotExist) || len(d.given) > 0 {
+		t.Fatalf("%v, given %v", err, d.given)
+	}
+	write(t, d.path, "1\n")
+	d.expect("1")
+}
+
+func TestSeveralReadersOfOneConsumerHaveEachTheirOwnFile(t *testing.T) {
+	t.Run("trap_38_a_key_stays_in_the_lane_of_its_file_whatever_other_files_are_read", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			store := newPositions()
+			first := newDesk(t, "1\n2\n", file.Options{Format: file.JSON})
+			second := newDesk(t, "3\n4\n", file.Options{Format: file.JSON})
+			for _, d := range []*desk{first, second} {
+				d.store = store
+				d.Positions("consumer", store)
+			}
+			a, b := first.expect("1", "2"), second.expect("3", "4")
+			if a[0].Lane == b[0].Lane {
+				t.Errorf("both have the lane %v", a[0].Lane)
+			}
+			first.ack(a...)
+			second.ack(b[0])
+			first.close()
+			second.close()
+			if p, q := store.of(first.path), store.of(second.path); p.Offset != 4 || q.Offset != 2 {
+				t.Errorf("the positions are %d and %d", p.Offset, q.Offset)
+			}
+			second.open(file.Options{Format: file.JSON})
+			second.expect("4")
+		})
+	})
+}
+
+func TestADeadLetterIsRefused(t *testing.T) {
+	d := newDesk(t, "1\n", file.Options{Format: file.JSON})
+	got := d.expect("1")
+	left, err := d.Settle(t.Context(), []semel.Settlement{{Delivery: &got[0], Kind: semel.DeadLetter}})
+	if len(left) != 1 || !errors.Is(err, semel.ErrUnsupported) || !strings.Contains(err.Error(), "park") {
+		t.Errorf("left %v: %v", left, err)
+	}
+}

@@ -1,0 +1,362 @@
+package sourcetest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+)
+
+// broken is a Memory with a fault. The fields replace its methods.
+type broken struct {
+	*Memory
+	fetch  func(ctx context.Context, most semel.Bound) ([]semel.Delivery, error)
+	settle func(ctx context.Context, all []semel.Settlement) ([]int, error)
+	flow   func(l semel.Lane, on bool)
+	lanes  func(o semel.LaneObserver)
+}
+
+func (b *broken) Open() (semel.Source, error) {
+	_, err := b.Memory.Open()
+	return b, err
+}
+
+func (b *broken) Fetch(ctx context.Context, most semel.Bound) ([]semel.Delivery, error) {
+	if b.fetch != nil {
+		return b.fetch(ctx, most)
+	}
+	return b.Memory.Fetch(ctx, most)
+}
+
+func (b *broken) Settle(ctx context.Context, all []semel.Settlement) ([]int, error) {
+	if b.settle != nil {
+		return b.settle(ctx, all)
+	}
+	return b.Memory.Settle(ctx, all)
+}
+
+func (b *broken) Flow(l semel.Lane, on bool) {
+	if b.flow != nil {
+		b.flow(l, on)
+		return
+	}
+	b.Memory.Flow(l, on)
+}
+
+func (b *broken) Lanes(o semel.LaneObserver) {
+	if b.lanes != nil {
+		b.lanes(o)
+		return
+	}
+	b.Memory.Lanes(o)
+}
+
+// acknowledge settles deliveries behind the suite's back.
+func (b *broken) acknowledge(ctx context.Context, all ...semel.Delivery) {
+	for i := range all {
+		_, _ = b.Memory.Settle(ctx, []semel.Settlement{{Delivery: &all[i], Kind: semel.Ack}})
+	}
+}
+
+// fetched makes Fetch pass its result through f.
+func fetched(f func(b *broken, got []semel.Delivery) []semel.Delivery) func(*broken) {
+	return func(b *broken) {
+		b.fetch = func(ctx context.Context, most semel.Bound) ([]semel.Delivery, error) {
+			got, err := b.Memory.Fetch(ctx, most)
+			return f(b, got), err
+		}
+	}
+}
+
+// settledAs makes Settle pass its settlements through f.
+func settledAs(f func(b *broken, s semel.Settlement) semel.Settlement) func(*broken) {
+	return func(b *broken) {
+		b.settle = func(ctx context.Context, all []semel.Settlement) ([]int, error) {
+			changed := slices.Clone(all)
+			for i := range changed {
+				changed[i] = f(b, changed[i])
+			}
+			return b.Memory.Settle(ctx, changed)
+		}
+	}
+}
+
+// faults are sources that break a law, each with the case that must see it.
+var faults = []struct {
+	name, seenBy string
+	plant        func(*broken)
+}{
+	{"loses a message", "everything_is_delivered", fetched(func(b *broken, got []semel.Delivery) []semel.Delivery {
+		return slices.DeleteFunc(got, func(d semel.Delivery) bool { return number(d.Message) == 99 })
+	})},
+	{"repairs a body", "everything_is_delivered", fetched(func(b *broken, got []semel.Delivery) []semel.Delivery {
+		for i := range got {
+			m := *got[i].Message
+			m.Body = append(slices.Clip(m.Body), '\n')
+			got[i].Message = &m
+		}
+		return got
+	})},
+	{"loses the key", "everything_is_delivered", fetched(func(b *broken, got []semel.Delivery) []semel.Delivery {
+		for i := range got {
+			m := *got[i].Message
+			m.Key = nil
+			got[i].Message = &m
+		}
+		return got
+	})},
+	{"turns a batch round", "order_in_a_lane", fetched(func(b *broken, got []semel.Delivery) []semel.Delivery {
+		slices.Reverse(got)
+		return got
+	})},
+	{"gives no lane", "lanes_are_given_first", func(b *broken) { b.lanes = func(semel.LaneObserver) {} }},
+	{"ignores the bound of messages", "bounds", func(b *broken) {
+		b.fetch = func(ctx context.Context, most semel.Bound) ([]semel.Delivery, error) {
+			return b.Memory.Fetch(ctx, semel.Bound{Messages: 1000, Bytes: most.Bytes})
+		}
+	}},
+	{"ignores the bound of bytes", "bounds", func(b *broken) {
+		b.fetch = func(ctx context.Context, most semel.Bound) ([]semel.Delivery, error) {
+			return b.Memory.Fetch(ctx, semel.Bound{Messages: most.Messages, Bytes: 1 << 30})
+		}
+	}},
+	{"never returns what is larger than the bound", "bounds", fetched(func(b *broken, got []semel.Delivery) []semel.Delivery {
+		return slices.DeleteFunc(got, func(d semel.Delivery) bool { return len(d.Message.Body) > 100_000 })
+	})},
+	{"looks once only", "what_comes_later", func(b *broken) {
+		looked := false
+		b.fetch = func(ctx context.Context, most semel.Bound) ([]semel.Delivery, error) {
+			if looked {
+				<-ctx.Done()
+				return nil, nil
+			}
+			looked = true
+			return b.Memory.Fetch(ctx, most)
+		}
+	}},
+	{"loses what it takes when the context ends", "context_end_loses_nothing", func(b *broken) {
+		b.fetch = func(ctx context.Context, most semel.Bound) ([]semel.Delivery, error) {
+			if ctx.Err() != nil {
+				_, _ = b.Memory.Fetch(context.WithoutCancel(ctx), most)
+			}
+			return b.Memory.Fetch(ctx, most)
+		}
+	}},
+	{"returns the context's error", "waiting_ends_with_the_context", func(b *broken) {
+		b.fetch = func(ctx context.Context, most semel.Bound) ([]semel.Delivery, error) {
+			got, err := b.Memory.Fetch(ctx, most)
+			return got, errors.Join(err, ctx.Err())
+		}
+	}},
+	{"does not end with the context", "waiting_ends_with_the_context", func(b *broken) {
+		b.fetch = func(ctx context.Context, most semel.Bound) ([]semel.Delivery, error) {
+			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+			defer cancel()
+			return b.Memory.Fetch(late, most)
+		}
+	}},
+	{"settles after the Fetch", "settle_beside_fetch", func(b *broken) {
+		busy := make(chan struct{}, 1)
+		b.fetch = func(ctx context.Context, most semel.Bound) ([]semel.Delivery, error) {
+			busy <- struct{}{}
+			defer func() { <-busy }()
+			return b.Memory.Fetch(ctx, most)
+		}
+		b.settle = func(ctx context.Context, all []semel.Settlement) ([]int, error) {
+			busy <- struct{}{}
+			defer func() { <-busy }()
+			return b.Memory.Settle(ctx, all)
+		}
+	}},
+	{"ends while something is unsettled", "end", func(b *broken) {
+		taken := 0
+		b.fetch = func(ctx context.Context, most semel.Bound) ([]semel.Delivery, error) {
+			got, err := b.Memory.Fetch(ctx, most)
+			if taken += len(got); taken >= 5 {
+				err = semel.ErrEnd
+			}
+			return got, err
+		}
+	}},
+	{"never ends", "end", func(b *broken) {
+		b.fetch = func(ctx context.Context, most semel.Bound) ([]semel.Delivery, error) {
+			got, err := b.Memory.Fetch(ctx, most)
+			if errors.Is(err, semel.ErrEnd) {
+				<-ctx.Done()
+				return nil, nil
+			}
+			return got, err
+		}
+	}},
+	{"delivers after Close", "after_close", func(b *broken) {
+		b.fetch = func(ctx context.Context, most semel.Bound) ([]semel.Delivery, error) {
+			got, err := b.Memory.Fetch(ctx, most)
+			if errors.Is(err, semel.ErrClosed) {
+				l := &b.Memory.lanes[0]
+				return []semel.Delivery{{Message: l.blocks[0].slots[0].message, Lane: l.id, Before: 1}}, nil
+			}
+			return got, err
+		}
+	}},
+	{"acknowledges when it delivers", "unsettled_comes_again", fetched(func(b *broken, got []semel.Delivery) []semel.Delivery {
+		b.acknowledge(context.Background(), got...)
+		return got
+	})},
+	{"forgets what was settled", "settled_stays_away", func(b *broken) {
+		b.settle = func(context.Context, []semel.Settlement) ([]int, error) { return nil, nil }
+	}},
+	{"acknowledges cumulatively", "out_of_order_settlement", func(b *broken) {
+		var all []semel.Delivery
+		fetched(func(_ *broken, got []semel.Delivery) []semel.Delivery {
+			all = append(all, got...)
+			return got
+		})(b)
+		b.settle = func(ctx context.Context, some []semel.Settlement) ([]int, error) {
+			for _, s := range some {
+				b.acknowledge(ctx, slices.DeleteFunc(slices.Clone(all), func(d semel.Delivery) bool {
+					return d.Lane != s.Delivery.Lane || number(d.Message) > number(s.Delivery.Message)
+				})...)
+			}
+			return nil, nil
+		}
+	}},
+	{"drops what is handed back", "handed_back_comes_again", settledAs(func(b *broken, s semel.Settlement) semel.Settlement {
+		s.Kind = semel.Ack
+		return s
+	})},
+	{"returns what is handed back at once", "handed_back_waits", settledAs(func(b *broken, s semel.Settlement) semel.Settlement {
+		s.After = 0
+		return s
+	})},
+	{"holds everything up for what is handed back", "handed_back_waits", settledAs(func(b *broken, s semel.Settlement) semel.Settlement {
+		if s.Kind == semel.HandBack {
+			s.After = max(s.After, 2*time.Second)
+		}
+		return s
+	})},
+	{"forgets what is handed back when it is closed", "handed_back_survives", settledAs(func(b *broken, s semel.Settlement) semel.Settlement {
+		if s.After >= time.Hour {
+			s.Kind = semel.Ack
+		}
+		return s
+	})},
+	{"acknowledges dead letters and says that it cannot", "dead_letters_are_not_acknowledged", func(b *broken) {
+		b.settle = func(ctx context.Context, all []semel.Settlement) ([]int, error) {
+			if all[0].Kind == semel.DeadLetter {
+				b.acknowledge(ctx, *all[0].Delivery)
+				return []int{0}, nil
+			}
+			return b.Memory.Settle(ctx, all)
+		}
+	}},
+	{"settles for a lane that is gone", "lost_lanes", settledAs(func(b *broken, s semel.Settlement) semel.Settlement {
+		d := *s.Delivery
+		d.Lane.Epoch = b.Memory.epoch
+		s.Delivery = &d
+		return s
+	})},
+	{"fails for a lane that is gone", "lost_lanes", func(b *broken) {
+		b.settle = func(ctx context.Context, all []semel.Settlement) ([]int, error) {
+			if all[0].Delivery.Lane.Epoch != b.Memory.epoch {
+				return []int{0}, errors.New("not mine")
+			}
+			return b.Memory.Settle(ctx, all)
+		}
+	}},
+	{"always says it is the first time", "deliveries_are_counted", fetched(func(b *broken, got []semel.Delivery) []semel.Delivery {
+		for i := range got {
+			got[i].Before = 0
+		}
+		return got
+	})},
+	{"cannot pause", "pause_and_resume", func(b *broken) { b.flow = func(semel.Lane, bool) {} }},
+	{"pauses all lanes", "pause_and_resume", func(b *broken) {
+		b.flow = func(_ semel.Lane, on bool) {
+			for i := range b.Memory.lanes {
+				b.Memory.Flow(b.Memory.lanes[i].id, on)
+			}
+		}
+	}},
+	{"cannot resume", "flow_loses_nothing", func(b *broken) {
+		b.flow = func(l semel.Lane, _ bool) { b.Memory.Flow(l, false) }
+	}},
+}
+
+func full() Can {
+	return Can{
+		Lanes: 3, Live: true, Whole: true, Ordered: true, Reopens: true, Remembers: true,
+		HandsBack: true, Delays: true, Counts: true, Pauses: true, Ends: true,
+	}
+}
+
+func TestEveryLawIsBrokenBySomeSourceAndTheSuiteSeesIt(t *testing.T) {
+	cases := map[string]Case{}
+	unbroken := map[string]bool{}
+	for _, c := range Cases() {
+		cases[c.Name], unbroken[c.Name] = c, true
+	}
+	for _, f := range faults {
+		t.Run("a source that "+f.name, func(t *testing.T) {
+			h := Harness{Can: full(), Virtual: true, Start: func(testing.TB) Broker {
+				b := &broken{Memory: NewMemory(3)}
+				f.plant(b)
+				return b
+			}}
+			if err := cases[f.seenBy].Check(t, h); err == nil {
+				t.Errorf("the case %s saw no fault", f.seenBy)
+			}
+			delete(unbroken, f.seenBy)
+		})
+	}
+	for name := range unbroken {
+		t.Errorf("no source breaks the law of %s: the case may be unable to fail", name)
+	}
+}
+
+// poor is a source that can do the least.
+type poor struct{ *Memory }
+
+func (p poor) Open() (semel.Source, error) {
+	_, err := p.Memory.Open()
+	return p, err
+}
+
+func (p poor) Fetch(ctx context.Context, most semel.Bound) ([]semel.Delivery, error) {
+	got, err := p.Memory.Fetch(ctx, most)
+	for i := range got {
+		got[i].Before = semel.Unknown
+	}
+	return got, err
+}
+
+func (p poor) Settle(ctx context.Context, all []semel.Settlement) ([]int, error) {
+	if all[0].Kind == semel.HandBack {
+		return []int{0}, semel.ErrUnsupported
+	}
+	return p.Memory.Settle(ctx, all)
+}
+
+func (p poor) Flow(semel.Lane, bool) {}
+
+func TestASourceThatCanDoTheLeastPasses(t *testing.T) {
+	Run(t, Harness{
+		Start: func(testing.TB) Broker { return poor{NewMemory(1)} },
+		Can:   Can{Lanes: 1, Reopens: true}, Virtual: true,
+	})
+}
+
+func TestWhatIsLessThanTheLeastIsRefused(t *testing.T) {
+	for name, c := range map[string]Can{
+		"no lane":                     {Reopens: true},
+		"neither reopens nor returns": {Lanes: 1},
+		"remembers without reopening": {Lanes: 1, HandsBack: true, Remembers: true},
+		"delays without handing back": {Lanes: 1, Reopens: true, Delays: true},
+	} {
+		if c.minimum() == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
