@@ -1,17 +1,13 @@
 package policy
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/semel-go/semel"
 )
 
 // The table of a consumer's keys, in the order of the reference.
-
-const (
-	defaultTimeout = 30 * time.Second
-	defaultDrain   = 20 * time.Second
-)
 
 func consumerShape() object[Consumer] {
 	var all []field[Consumer]
@@ -37,7 +33,7 @@ func originKeys() []field[Consumer] {
 
 func identityKeys() []field[Consumer] {
 	return []field[Consumer]{
-		key(meta{name: "identity", doc: "Where the producer's identity of a message is found. Required unless the strategy is `natural`. Coordinates of the broker are refused: redelivery and replay change them."},
+		key(meta{name: "identity", doc: "Where the producer's identity of a message is found. Required with a marker. Coordinates of the broker are refused: redelivery and replay change them."},
 			identityShape(), func(c *Consumer) *Identity { return &c.Identity }),
 		key(meta{name: "fingerprint", def: "body", doc: "What of a message is its content, to recognise other content under the same identity: `body` (canonical JSON), `none`, or selectors."},
 			fingerprintShape{}, func(c *Consumer) *Fingerprint { return &c.Fingerprint }),
@@ -69,18 +65,18 @@ func paceKeys() []field[Consumer] {
 			notYetAvailable(choice[semel.LaneMode]{options: []option[semel.LaneMode]{
 				{word: "partition", value: semel.LanesPartition}, {word: "none", value: semel.LanesNone}}}, "key"),
 			func(c *Consumer) *semel.LaneMode { return &c.Lanes }),
-		key(meta{name: "workers", def: "8", doc: "How many batches run at once."},
+		key(meta{name: "workers", def: fmt.Sprint(semel.DefaultWorkers), doc: "How many batches run at once."},
 			count{least: 1, most: 1024}, func(c *Consumer) *int { return &c.Workers }),
 		group(meta{name: "batch", doc: "The bounds of one transaction. A batch never waits to fill."},
 			batchShape(), func(c *Consumer) *semel.BatchLimits { return &c.Batch }),
-		key(meta{name: "timeout", def: showSpan(defaultTimeout), doc: "The longest a handler may run for one message."},
+		key(meta{name: "timeout", def: showSpan(semel.DefaultTimeout), doc: "The longest a handler may run for one message."},
 			span{least: time.Millisecond, most: day}, func(c *Consumer) *time.Duration { return &c.Timeout }),
-		key(meta{name: "hold", def: "10s", doc: "The longest wait that is kept in memory."},
-			span{least: time.Millisecond, most: 10 * time.Minute}, func(c *Consumer) *time.Duration { return &c.Hold }),
+		key(meta{name: "hold", def: showSpan(semel.DefaultHold), doc: "The longest wait that is kept in memory."},
+			span{least: time.Millisecond, most: time.Hour}, func(c *Consumer) *time.Duration { return &c.Hold }),
 		group(meta{name: "max_unsettled", doc: "The most that is fetched and not settled."},
 			boundShape(), func(c *Consumer) *semel.Bound { return &c.MaxUnsettled }),
-		key(meta{name: "drain", def: showSpan(defaultDrain), doc: "How long a stop waits for running handlers."},
-			span{least: 0, most: time.Hour}, func(c *Consumer) *time.Duration { return &c.Drain }),
+		key(meta{name: "drain", def: showSpan(semel.DefaultDrain), doc: "How long a stop waits for running handlers."},
+			span{least: time.Millisecond, most: time.Hour}, func(c *Consumer) *time.Duration { return &c.Drain }),
 		key(meta{name: "retention", def: "forever", doc: "How long markers are kept. Nothing removes them yet, so `forever` is all there is."},
 			retentionShape{}, func(c *Consumer) *string { return &c.retention }),
 	}
@@ -129,12 +125,12 @@ func endings(options ...option[semel.Then]) choice[semel.Then] {
 
 func retryShape() object[semel.RetryPolicy] {
 	return object[semel.RetryPolicy]{fields: []field[semel.RetryPolicy]{
-		key(meta{name: "attempts", def: "10", doc: "How often a handler runs at most."},
+		key(meta{name: "attempts", def: fmt.Sprint(semel.DefaultAttempts), doc: "How often a handler runs at most."},
 			count{least: 1, most: 1_000_000}, func(r *semel.RetryPolicy) *int { return &r.Attempts }),
-		key(meta{name: "first", def: "1s", doc: "The upper end of the first wait."},
-			span{least: time.Millisecond, most: day}, func(r *semel.RetryPolicy) *time.Duration { return &r.First }),
+		key(meta{name: "first", def: showSpan(semel.DefaultRetryFirst), doc: "The upper end of the first wait."},
+			span{least: time.Millisecond, most: time.Hour}, func(r *semel.RetryPolicy) *time.Duration { return &r.First }),
 		key(meta{name: "most", doc: "The upper end of every wait. At most `hold`, which is the default."},
-			span{least: time.Millisecond, most: day}, func(r *semel.RetryPolicy) *time.Duration { return &r.Most }),
+			span{least: time.Millisecond, most: time.Hour}, func(r *semel.RetryPolicy) *time.Duration { return &r.Most }),
 		key(meta{name: "then", def: "park", doc: "What becomes of a message whose attempts are exhausted."},
 			endings(park(), halt()), func(r *semel.RetryPolicy) *semel.Then { return &r.Then }),
 	}}
@@ -142,18 +138,18 @@ func retryShape() object[semel.RetryPolicy] {
 
 func batchShape() object[semel.BatchLimits] {
 	return object[semel.BatchLimits]{fields: []field[semel.BatchLimits]{
-		key(meta{name: "most", def: "500", doc: "The most messages of a transaction."},
+		key(meta{name: "most", def: fmt.Sprint(semel.DefaultBatchMost), doc: "The most messages of a transaction."},
 			count{least: 1, most: 10_000}, func(b *semel.BatchLimits) *int { return &b.Most }),
-		key(meta{name: "time", def: "50ms", doc: "How long handlers of one batch may run before it commits."},
+		key(meta{name: "time", def: showSpan(semel.DefaultBatchTime), doc: "How long handlers of one batch may run before it commits."},
 			span{least: time.Millisecond, most: time.Minute}, func(b *semel.BatchLimits) *time.Duration { return &b.Time }),
 	}}
 }
 
 func boundShape() object[semel.Bound] {
 	return object[semel.Bound]{fields: []field[semel.Bound]{
-		key(meta{name: "messages", def: "10000", doc: "The most messages."},
-			count{least: 1, most: 10_000_000}, func(b *semel.Bound) *int { return &b.Messages }),
-		key(meta{name: "bytes", def: "64MiB", doc: "The most bytes; one message may go beyond."},
+		key(meta{name: "messages", def: fmt.Sprint(semel.DefaultMaxMessages), doc: "The most messages."},
+			count{least: 1, most: 1_000_000}, func(b *semel.Bound) *int { return &b.Messages }),
+		key(meta{name: "bytes", def: showSize(semel.DefaultMaxBytes), doc: "The most bytes; one message may go beyond."},
 			size{least: 1 << 10, most: 1 << 40}, func(b *semel.Bound) *int64 { return &b.Bytes }),
 	}}
 }

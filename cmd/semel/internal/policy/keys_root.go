@@ -52,15 +52,15 @@ func sqliteShape() object[SQLite] {
 		key(meta{name: "path", required: true, doc: "The database file, made if it is missing. Relative to the policy file."},
 			path{word: word{what: "a path"}}, func(s *SQLite) *string { return &s.Path }),
 		key(meta{name: "prefix", def: "semel_", doc: "What the names of Semel's tables begin with."},
-			word{what: "a table prefix", pattern: `^[A-Za-z_][A-Za-z0-9_]{0,39}$`, check: badPrefix}, func(s *SQLite) *string { return &s.Prefix }),
+			word{what: "a table prefix", pattern: `^[A-Za-z_][A-Za-z0-9_]{0,31}$`, check: badPrefix}, func(s *SQLite) *string { return &s.Prefix }),
 	}}
 }
 
 func badPrefix(s string) (reason, remedy string) {
-	if badName(s) == "" && isVariable(s) && len(s) <= 40 {
+	if badName(s) == "" && isVariable(s) && len(s) <= 32 {
 		return "", ""
 	}
-	return "this cannot begin a table's name", "use letters, digits and '_', at most 40 of them, not a digit first"
+	return "this cannot begin a table's name", "use letters, digits and '_', at most 32 of them, not a digit first"
 }
 
 func sourceShape() object[Source] {
@@ -88,7 +88,7 @@ func fileShape() object[File] {
 		key(meta{name: "follow", def: "false", doc: "Wait for more at the end of the file instead of ending."},
 			boolean{}, func(f *File) *bool { return &f.Follow }),
 		key(meta{name: "max_line", def: "16MiB", doc: "The longest line that is read as a message. A longer one is parked as `too large` with its first 64 KiB, its offset and its length."},
-			size{least: 1 << 10, most: 1 << 30}, func(f *File) *int64 { return &f.MaxLine }),
+			size{least: 64 << 10, most: 1 << 30}, func(f *File) *int64 { return &f.MaxLine }),
 	}}
 }
 

@@ -45,9 +45,8 @@ func (r rules) identity() {
 	if !r.ok("identity", "strategy") {
 		return
 	}
-	natural := r.consumer.Strategy.Natural != nil
 	switch {
-	case !r.set("identity") && !natural:
+	case !r.set("identity") && r.consumer.Strategy.Marker:
 		r.refuse("identity", "this key is missing: nothing says which deliveries are copies of one message",
 			`name what the producer sets once for a message, as identity: {id: "header:ce-id", source: "header:ce-source"}`)
 	case !r.set("identity") && r.set("on_bad_identity"):
@@ -108,7 +107,7 @@ func (r rules) waits() {
 	if r.ok("hold", "retry") {
 		r.retryWaits()
 	}
-	if r.ok("drain", "timeout") && (c.Drain != defaultDrain || c.Timeout != defaultTimeout) && c.Drain < c.Timeout {
+	if r.ok("drain", "timeout") && (c.Drain != semel.DefaultDrain || c.Timeout != semel.DefaultTimeout) && c.Drain < c.Timeout {
 		r.warn("drain", fmt.Sprintf("a stop waits %s for a handler that may run %s, and then abandons it", showSpan(c.Drain), showSpan(c.Timeout)),
 			"let drain be at least timeout; nothing is lost either way")
 	}

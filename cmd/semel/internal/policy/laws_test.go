@@ -1,0 +1,174 @@
+package policy
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/memstore"
+)
+
+// wants reports a fault whose text holds all of want.
+func wants(t *testing.T, edits []string, want ...string) {
+	t.Helper()
+	p, faults := parse(policyCase{edits: edits})
+	found := slices.ContainsFunc(faults, func(f Fault) bool {
+		return !slices.ContainsFunc(want, func(w string) bool { return !strings.Contains(f.String(), w) })
+	})
+	if p != nil || !found {
+		t.Errorf("no fault with %q in:\n%s", want, lines(faults))
+	}
+}
+
+func TestWhatIsNoIdentityIsRefusedWithWhyAndWhatToUse(t *testing.T) {
+	t.Run("A3_what_changes_between_copies_is_no_identity", func(t *testing.T) {
+		for _, selector := range []string{"partition", "offset", "topic", "time", "header:traceparent"} {
+			wants(t, []string{`id: "header:ce-id"`, "id: \"" + selector + "\""},
+				"consumers.billing.identity.id:", "cannot be an identity: ", "use what the producer set once")
+			wants(t, []string{`"header:ce-source"`, `"` + selector + `"`}, "consumers.billing.identity.source:", "cannot be an identity")
+		}
+	})
+	t.Run("A3_coordinates_are_refused_inside_a_business_key", func(t *testing.T) {
+		wants(t, []string{`id: "header:ce-id"`, `id: ["body:/order", offset]`}, "13:36: consumers.billing.identity.id[1]:", "cannot be an identity")
+	})
+	t.Run("A3_ids_minted_by_the_consumer_cannot_be_written", func(t *testing.T) {
+		for _, s := range []string{"uuid", "now", "random", "attempt", "const:x"} {
+			wants(t, []string{`id: "header:ce-id"`, `id: "` + s + `"`}, "consumers.billing.identity.id")
+		}
+	})
+	t.Run("A3_the_brokers_own_id_is_not_available", func(t *testing.T) {
+		wants(t, []string{`{id: "header:ce-id",`, `{broker: redelivery_only, id: "header:ce-id",`}, "identity.broker: this key is known and not yet available")
+	})
+	t.Run("A3_coordinates_are_parameters", func(t *testing.T) {
+		if _, faults := parse(policyCase{edits: []string{`"body:/account"`, "offset"}}); len(faults) > 0 {
+			t.Error(lines(faults))
+		}
+	})
+}
+
+func TestGoingOnWithoutTheStoreNeedsADeclaration(t *testing.T) {
+	t.Run("trap_143_a_policy_pauses_unless_it_says_otherwise", func(t *testing.T) {
+		for _, c := range accepted() {
+			if p, _ := parse(c); p == nil || p.Consumers[0].onStoreDown != "pause" {
+				t.Errorf("%s does not pause", c.name)
+			}
+		}
+	})
+	t.Run("trap_143_to_go_on_is_refused", func(t *testing.T) {
+		wants(t, consumer("on_store_down: apply"), "14:20: consumers.billing.on_store_down: apply is known and not yet available here")
+		wants(t, consumer("fail_open: true"), "this key is unknown")
+	})
+}
+
+func TestTheKnownMistakesOfConsumersAreRefused(t *testing.T) {
+	t.Run("K1_mark_after_an_outside_effect", func(t *testing.T) {
+		wants(t, []string{"      sql:", "      http: {url: \"http://bank\"}\n      sql:"}, "handler.http: this key is known and not yet available")
+	})
+	t.Run("K1_memory_as_truth", func(t *testing.T) {
+		wants(t, []string{"sqlite: {path: shop.db}", "memory: {}"}, "stores.shop.memory: this key is unknown")
+	})
+	t.Run("K1_key_without_consumer", func(t *testing.T) {
+		p, _ := parse(policyCase{})
+		if got := p.Consumers[0].Config().Name; got != "billing" {
+			t.Errorf("the scope is %q", got)
+		}
+		wants(t, []string{"  billing:", "  \"\":"}, "a name has 1 to 100 characters")
+	})
+	t.Run("K1_retention_below_the_window", func(t *testing.T) {
+		wants(t, consumer("retention: 1h"), "a duration is known and not yet available")
+	})
+	t.Run("K1_consumer_minted_ids", func(t *testing.T) {
+		wants(t, []string{`id: "header:ce-id"`, "id: uuid"}, "unknown selector")
+	})
+	t.Run("K1_replay_of_a_side_effect_consumer", func(t *testing.T) {
+		wants(t, consumer("replay: {allowed: true, effects: real}"), "consumers.billing.replay: this key is known and not yet available")
+	})
+	t.Run("K1_receipt_without_backlog_metric", func(t *testing.T) {
+		wants(t, consumer("settle: after_receipt"), "consumers.billing.settle: this key is known and not yet available")
+	})
+	t.Run("K1_duplicate_as_error", func(t *testing.T) {
+		wants(t, consumer("on_duplicate: halt"), "on_duplicate: this key is known and not yet available")
+	})
+	t.Run("K1_deltas_without_a_key", func(t *testing.T) {
+		wants(t, []string{"    identity: {id: \"header:ce-id\", source: \"header:ce-source\"}\n", ""}, "nothing says which deliveries are copies")
+	})
+	t.Run("K1_check_then_act", func(t *testing.T) {
+		p, faults := parse(policyCase{edits: []string{"strategy: marker", "strategy: {natural: {because: it looks first}}",
+			"update accounts set balance = balance + :amount where id = :account",
+			"insert into a select :account, :amount where not exists (select 1 from a)"}})
+		if len(faults) > 0 || !strings.Contains(lines(p.Warnings), "inserts without a conflict clause") {
+			t.Errorf("%v", faults)
+		}
+	})
+}
+
+func TestAPolicyWithoutFaultsIsAConfigurationTheLibraryAccepts(t *testing.T) {
+	for _, c := range accepted() {
+		t.Run(c.name, func(t *testing.T) {
+			p, _ := parse(c)
+			if p == nil {
+				t.Fatal("faults")
+			}
+			for _, consumer := range p.Consumers {
+				if err := accepts(consumer.Config()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+func accepts(c semel.Config) error {
+	_, err := semel.New(memstore.New(), func(context.Context, *memstore.Tx, *semel.Message) error { return nil }, c)
+	return err
+}
+
+func TestDefaultsAreTheLibrarys(t *testing.T) {
+	p, _ := parse(policyCase{})
+	c := p.Consumers[0].Config()
+	if c.Workers != semel.DefaultWorkers || c.Timeout != semel.DefaultTimeout || c.Drain != semel.DefaultDrain || c.Hold != semel.DefaultHold ||
+		c.Retry != (semel.RetryPolicy{Attempts: semel.DefaultAttempts, First: semel.DefaultRetryFirst, Most: semel.DefaultHold}) ||
+		c.Batch != (semel.BatchLimits{Most: semel.DefaultBatchMost, Time: semel.DefaultBatchTime}) ||
+		c.MaxUnsettled != (semel.Bound{Messages: semel.DefaultMaxMessages, Bytes: semel.DefaultMaxBytes}) {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestTheExamplesHaveNoFaultsAndNoWarnings(t *testing.T) {
+	for _, name := range examples(t) {
+		p, faults := Load(name, environment)
+		if len(faults) > 0 || len(p.Warnings) > 0 {
+			t.Errorf("%s: %v", name, faults)
+		}
+	}
+}
+
+func FuzzEveryFaultHasAPlaceAndARemedy(f *testing.F) {
+	for _, c := range append(accepted(), refused()...) {
+		f.Add(c.policy())
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		p, faults := Parse("p.yaml", []byte(text), environment)
+		if (p == nil) != (len(faults) > 0) {
+			t.Fatalf("a policy and %d faults", len(faults))
+		}
+		for i, fault := range faults {
+			if fault.Line < 1 || fault.Column < 1 || fault.Reason == "" || fault.Remedy == "" || fault.Kind == Warning {
+				t.Errorf("%+v", fault)
+			}
+			if i > 0 && comparePlaces(faults[i-1], fault) > 0 {
+				t.Errorf("%v stands before %v", faults[i-1], fault)
+			}
+		}
+		if p == nil {
+			return
+		}
+		for _, c := range p.Consumers {
+			if err := accepts(c.Config()); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
