@@ -103,6 +103,8 @@ func accepted() []policyCase {
 		{name: "optional source", edits: []string{`"header:ce-source"`, `"header:ce-source?"`}},
 		{name: "strategy as a map", edits: []string{"strategy: marker", "strategy: {marker: true, business_key: {constraint: payments.id}}"}},
 		{name: "business key alone", edits: []string{"strategy: marker", "strategy: {business_key: {constraint: payments.id}}"}},
+		{name: "business key without identity", edits: []string{"strategy: marker", "strategy: {business_key: {constraint: payments.id}}",
+			"    identity: {id: \"header:ce-id\", source: \"header:ce-source\"}\n", ""}},
 		{name: "natural without identity", edits: []string{"strategy: marker", "strategy: {natural: {order: irrelevant}}",
 			"    identity: {id: \"header:ce-id\", source: \"header:ce-source\"}\n", "", "balance = balance + :amount", "balance = :amount"}},
 		{name: "natural that adds", edits: []string{"strategy: marker", "strategy: {natural: {because: I say so}}"},

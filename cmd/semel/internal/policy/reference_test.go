@@ -1,0 +1,57 @@
+package policy
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+const (
+	docs     = "../../../../docs/policy.md"
+	madeFrom = "-update -->\n"
+)
+
+func TestTheReferenceInTheDocsIsCurrent(t *testing.T) {
+	written, made, found := strings.Cut(read(t, docs), madeFrom)
+	if !found {
+		t.Fatalf("%s has no line that ends in %q", docs, madeFrom)
+	}
+	if made == Reference() {
+		return
+	}
+	if !*update {
+		t.Fatalf("%s is not current; go test ./cmd/semel/internal/policy -update writes it", docs)
+	}
+	if err := os.WriteFile(docs, []byte(written+madeFrom+Reference()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestThePolicyInTheDocsHasNoFaults(t *testing.T) {
+	_, text, _ := strings.Cut(read(t, docs), "```yaml\n")
+	text, _, _ = strings.Cut(text, "```")
+	p, faults := Parse("docs.yaml", []byte(text), environment)
+	if len(faults) > 0 || len(p.Warnings) > 0 {
+		t.Errorf("%v", faults)
+	}
+}
+
+func TestEveryKeyHasATextAndAKind(t *testing.T) {
+	seen := 0
+	var visit func(path string, all []meta)
+	visit = func(path string, all []meta) {
+		for _, m := range all {
+			seen++
+			if m.doc == "" || !strings.HasSuffix(m.doc, ".") || m.later != (m.shape == nil) {
+				t.Errorf("%s.%s: %+v", path, m.name, m)
+			}
+			if m.shape != nil {
+				visit(path+"."+m.name, m.shape.keys())
+			}
+		}
+	}
+	visit("", rootShape().keys())
+	if seen < 80 {
+		t.Errorf("%d keys", seen)
+	}
+}
