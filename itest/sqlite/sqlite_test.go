@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/sqlstore"
 	_ "modernc.org/sqlite"
 )
@@ -27,13 +26,6 @@ func openFile(t testing.TB, path, options string) *sql.DB {
 	return db
 }
 
-// newStore is a migrated store in a file of its own.
-func newStore(t testing.TB) (*sqlstore.Store, *sql.DB) {
-	t.Helper()
-	db := openFile(t, newFile(t), pragmas+"&_pragma=foreign_keys(1)")
-	return storeOn(t, db), db
-}
-
 func storeOn(t testing.TB, db *sql.DB) *sqlstore.Store {
 	t.Helper()
 	s, err := sqlstore.SQLite(db, sqlstore.Options{})
@@ -47,29 +39,4 @@ func storeOn(t testing.TB, db *sql.DB) *sqlstore.Store {
 		t.Fatal(err)
 	}
 	return s
-}
-
-func TestSmoke(t *testing.T) {
-	s, db := newStore(t)
-	if _, err := db.Exec("create table effects (id blob)"); err != nil {
-		t.Fatal(err)
-	}
-	n, err := s.Scope(t.Context(), "billing", "", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	marks := []semel.Mark{{Scope: n, ID: []byte("a"), As: semel.Applied}, {Scope: n, ID: []byte("b"), As: semel.Parked}, {Scope: n, ID: []byte("c"), As: semel.Applied}}
-	for range 2 {
-		b, v, err := s.Begin(t.Context(), semel.TxOptions{}, marks)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Log(v, b.(semel.Broken).Broken())
-		if _, err := b.Tx(0).Exec("insert into effects values (?)", "a"); err != nil {
-			t.Fatal(err)
-		}
-		t.Log(b.Commit(t.Context(), semel.Ending{Trim: []int{2}, Rows: []semel.Row{{Mark: 1, State: semel.StateParked, Reason: "x", Message: &semel.Message{Topic: "\xff", Body: []byte("\x00")}}}}))
-	}
-	t.Log(s.Rows(t.Context(), semel.RowFilter{Bodies: true}))
-	t.Log(s.Status(t.Context()))
 }

@@ -1,0 +1,78 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+
+	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/storetest"
+)
+
+// instance is a store with a table of effects that has no unique key.
+func instance(t testing.TB, options string) storetest.Instance[*sql.Tx] {
+	t.Helper()
+	db := openFile(t, newFile(t), options)
+	return instanceOn(t, storeOn(t, db), db)
+}
+
+func instanceOn(t testing.TB, s *sqlstore.Store, db *sql.DB) storetest.Instance[*sql.Tx] {
+	t.Helper()
+	exec(t, db, "create table if not exists effects (name blob not null)")
+	exec(t, db, "create table if not exists once (name text primary key)")
+	exec(t, db, "insert into once values ('there') on conflict do nothing")
+	return storetest.Instance[*sql.Tx]{
+		Store: s,
+		Effect: func(ctx context.Context, tx *sql.Tx, name string) error {
+			_, err := tx.ExecContext(ctx, "insert into effects values (?)", []byte(name))
+			return err
+		},
+		Count: func(t testing.TB, name string) int { return count(t, db, name) },
+		Spoil: func(ctx context.Context, tx *sql.Tx) error {
+			_, err := tx.ExecContext(ctx, "insert into once values ('there')")
+			return err
+		},
+		End: func(tx *sql.Tx, commit bool) error {
+			if commit {
+				return tx.Commit()
+			}
+			return tx.Rollback()
+		},
+		Damage: func(t testing.TB, number int64) {
+			exec(t, db, "update semel_inbox set envelope = '{', finished = 'many', partition = x'00' where number = ?", number)
+		},
+	}
+}
+
+func exec(t testing.TB, db *sql.DB, statement string, args ...any) {
+	t.Helper()
+	if _, err := db.Exec(statement, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func count(t testing.TB, db *sql.DB, name string) (n int) {
+	t.Helper()
+	if err := db.QueryRow("select count(*) from effects where name = ?", []byte(name)).Scan(&n); err != nil {
+		t.Error(err)
+	}
+	return n
+}
+
+const foreignKeys = "&_pragma=foreign_keys(1)"
+
+func TestSQLiteKeepsTheLaws(t *testing.T) {
+	for name, options := range map[string]string{
+		"with a write-ahead log":  pragmas + foreignKeys,
+		"with a rollback journal": "?_pragma=busy_timeout(5000)&_pragma=synchronous(off)" + foreignKeys,
+		"with immediate begins":   pragmas + foreignKeys + "&_txlock=immediate",
+		"without foreign keys":    pragmas,
+	} {
+		t.Run(name, func(t *testing.T) {
+			storetest.Run(t, storetest.Harness[*sql.Tx]{
+				Open: func(t testing.TB) storetest.Instance[*sql.Tx] { return instance(t, options) },
+				Can:  storetest.Abilities{Inbox: true, MarkIn: true, Positions: true, OneWriter: true},
+			})
+		})
+	}
+}

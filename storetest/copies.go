@@ -1,0 +1,139 @@
+package storetest
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/semel-go/semel"
+)
+
+// copies are the laws of copies that are in flight at the same time. They hold
+// whichever comes first, so that no test needs to know who waits.
+func (s suite[Tx]) copies(t *T) {
+	t.Run("trap_7_a_copy_is_a_duplicate_only_after_the_winner_committed",
+		"A copy of a message in flight is called a duplicate only when the effect of the other is there.",
+		func(t *T) { s.race(t, true) })
+	t.Run("trap_8_a_copy_runs_when_the_winner_rolled_back",
+		"A copy of a message in flight is fresh when the other was rolled back.",
+		func(t *T) { s.race(t, false) })
+	t.Run("trap_T21_fifty_copies_at_once_have_one_effect",
+		"Of any number of copies at once one is fresh, and there is one effect.",
+		func(t *T) {
+			h := s.opened(t)
+			var mu sync.Mutex
+			fresh := 0
+			together(50, func(int) {
+				if v := h.deliver(h.mark("a")); v[0].Kind == semel.Fresh {
+					mu.Lock()
+					defer mu.Unlock()
+					fresh++
+				}
+			})
+			if fresh != 1 {
+				t.Errorf("%d of 50 copies were fresh, want 1", fresh)
+			}
+			h.wantCount("a", 1)
+		})
+	t.Run("overlapping_batches_in_any_order_do_not_deadlock",
+		"Batches mark in one order, so that those with common identities wait for each other and none fails.",
+		func(t *T) {
+			h := s.opened(t)
+			ids := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
+			together(8, func(i int) {
+				rotated := append(append([]string{}, ids[i:]...), ids[:i]...)
+				h.deliver(h.markAll(rotated...)...)
+			})
+			for _, id := range ids {
+				h.wantCount(id, 1)
+			}
+		})
+	t.Run("a_wait_ends_with_its_context",
+		"Begin returns when its context ends, with an error that is no message's fault, and leaves nothing open.",
+		func(t *T) {
+			h := s.opened(t)
+			b, _ := h.begin(h.mark("a"))
+			ctx, cancel := context.WithCancel(t.context())
+			ended := make(chan error, 1)
+			go func() {
+				_, _, err := h.Store.Begin(ctx, semel.TxOptions{}, h.markAll("a"))
+				ended <- err
+			}()
+			cancel()
+			err := <-ended
+			if err == nil {
+				t.Fatal("Begin came back without an error beside an open copy")
+			}
+			if c := h.Store.Classify(err); c != semel.ClassDown && c != semel.ClassContended {
+				t.Errorf("%v is of class %v, want down or contended", err, c)
+			}
+			h.commit(b, semel.Ending{})
+			h.wantKinds(h.asks(h.mark("a")), semel.AlreadyApplied)
+		})
+	if s.h.Can.OneWriter {
+		return
+	}
+	t.Run("case_5_a_copy_in_flight_elsewhere_is_busy_in_time",
+		"A mark waits for a copy in flight no longer than MarkLock; then it is busy, alone or with its batch.",
+		func(t *T) {
+			h := s.opened(t)
+			first, _ := h.begin(h.mark("a"))
+			b, v, err := h.Store.Begin(t.context(), semel.TxOptions{MarkLock: time.Millisecond}, h.markAll("a"))
+			if err != nil {
+				if c := h.Store.Classify(err); c != semel.ClassContended {
+					t.Errorf("%v is of class %v, want contended", err, c)
+				}
+			} else {
+				h.wantKinds(v, semel.Busy)
+				b.Rollback(t.context())
+			}
+			h.commit(first, semel.Ending{})
+		})
+}
+
+// race lets a winner and a copy meet in whatever order the scheduler makes.
+func (s suite[Tx]) race(t *T, commits bool) {
+	h := s.opened(t)
+	for i := range 20 {
+		id := string(rune('a' + i))
+		winner, v := h.begin(h.mark(id))
+		h.wantKinds(v, semel.Fresh)
+		t.must(h.Effect(t.context(), winner.Tx(0), id))
+		verdict := make(chan semel.VerdictKind, 1)
+		go func() { verdict <- h.copyOf(id) }()
+		if commits {
+			h.commit(winner, semel.Ending{})
+		} else {
+			winner.Rollback(t.context())
+		}
+		want := semel.Fresh
+		if commits {
+			want = semel.AlreadyApplied
+		}
+		if got := <-verdict; got != want {
+			t.Errorf("the copy's verdict is %s, want %s", kind(got), kind(want))
+		}
+		h.wantCount(id, 1)
+	}
+}
+
+// copyOf delivers a copy and returns its verdict; that of a duplicate only if
+// the effect is visible. It runs in a goroutine of its own.
+func (h *house[Tx]) copyOf(id string) semel.VerdictKind {
+	b, v, err := h.Store.Begin(h.t.context(), semel.TxOptions{}, h.markAll(id))
+	if err != nil {
+		h.t.Error(err)
+		return 0
+	}
+	if v[0].Kind == semel.Fresh {
+		if err := h.Effect(h.t.context(), b.Tx(0), id); err != nil {
+			h.t.Error(err)
+		}
+	} else {
+		h.wantCount(id, 1)
+	}
+	if r := b.Commit(h.t.context(), semel.Ending{}); r.Outcome != semel.Committed {
+		h.t.Errorf("the copy's commit says %+v", r)
+	}
+	return v[0].Kind
+}

@@ -1,0 +1,87 @@
+package storetest
+
+import (
+	"fmt"
+
+	"github.com/semel-go/semel"
+)
+
+// handlers are the laws about handlers that misbehave in their transaction.
+func (s suite[Tx]) handlers(t *T) {
+	t.Run("an_error_of_a_handlers_own_is_retryable",
+		"An error that the store does not know is worth another attempt, also when it is wrapped.",
+		func(t *T) {
+			h := s.opened(t)
+			for _, err := range []error{errHandler, fmt.Errorf("charging: %w", errHandler)} {
+				if c := h.Store.Classify(err); c != semel.ClassRetry {
+					t.Errorf("%v is of class %v, want retry", err, c)
+				}
+			}
+		})
+	t.Run("trap_95_a_swallowed_error_costs_no_neighbour_its_effect",
+		"When a handler swallows an error of its statement, either the batch knows that it is broken and nothing commits, or everything else commits.",
+		func(t *T) { s.swallowed(t) })
+	t.Run("trap_96_a_handler_that_commits_by_itself_leaves_no_marker_without_effect",
+		"After a handler's own commit no neighbour is marked without its effect, and the batch says that it is broken.",
+		func(t *T) { s.endsItself(t, true) })
+	t.Run("trap_96_a_handler_that_rolls_back_by_itself_leaves_nothing",
+		"After a handler's own rollback nothing of the batch is left, and the batch says that it is broken.",
+		func(t *T) { s.endsItself(t, false) })
+}
+
+func (s suite[Tx]) swallowed(t *T) {
+	h := s.opened(t)
+	if h.Spoil == nil {
+		return
+	}
+	marks := h.markAll("a", "b", "c")
+	b, _ := h.begin(marks...)
+	t.must(h.Effect(t.context(), b.Tx(0), "a"))
+	if err := h.Spoil(t.context(), b.Tx(1)); err == nil {
+		t.Fatal("Spoil did not fail")
+	} else if c := h.Store.Classify(err); c != semel.ClassPermanent && c != semel.ClassRetry {
+		t.Errorf("%v is of class %v, want an attempt of the message", err, c)
+	}
+	if broken, ok := b.(semel.Broken); ok && broken.Broken() {
+		b.Rollback(t.context())
+		h.wantKinds(h.asks(marks...), semel.Fresh, semel.Fresh, semel.Fresh)
+		return
+	}
+	t.must(h.Effect(t.context(), b.Tx(2), "c"))
+	s.whole(h, b.Commit(t.context(), semel.Ending{Trim: []int{1}}), "a", "c")
+}
+
+func (s suite[Tx]) endsItself(t *T, commit bool) {
+	h := s.opened(t)
+	if h.End == nil {
+		return
+	}
+	all := []string{"a", "b", "c"}
+	if l, ok := h.Store.(semel.BatchLimiter); ok && l.BatchLimit() > 0 {
+		all = all[:l.BatchLimit()]
+	}
+	b, _ := h.begin(h.markAll(all...)...)
+	t.must(h.Effect(t.context(), b.Tx(0), "a"))
+	failed := h.End(b.Tx(0), commit)
+	if broken, ok := b.(semel.Broken); ok && !broken.Broken() {
+		t.Error("the batch does not know that its transaction is over")
+	}
+	if len(all) > 1 {
+		s.refuses(h, b.Tx(1))
+		if commit && failed == nil {
+			t.Error("the handler was told that its commit succeeded")
+		}
+	}
+	r := b.Commit(t.context(), semel.Ending{})
+	if r.Outcome == semel.Committed || r.Outcome == semel.NotCommitted && r.Class != semel.ClassAborted {
+		t.Errorf("the commit says %+v, want not committed as aborted, or unknown", r)
+	}
+	applied := h.asks(h.mark("a"))[0].Kind == semel.AlreadyApplied
+	if applied && (!commit || len(all) > 1 || r.Outcome != semel.CommitUnknown) {
+		t.Error("a marker is left")
+	}
+	h.deliver(h.markAll(all...)...)
+	for _, id := range all {
+		h.wantCount(id, 1)
+	}
+}

@@ -1,0 +1,104 @@
+package storetest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/semel-go/semel"
+)
+
+// Harness is what the suite needs of a store.
+type Harness[Tx any] struct {
+	// Open returns an empty store; what it holds is released by t.Cleanup.
+	Open func(t testing.TB) Instance[Tx]
+	Can  Abilities
+}
+
+// Abilities are what a store does beyond semel.TxStore.
+type Abilities struct {
+	// Inbox: semel.Inbox and semel.RowRetrier.
+	Inbox bool
+	// MarkIn: semel.TxMarker.
+	MarkIn bool
+	// Positions: semel.PositionStore.
+	Positions bool
+	// OneWriter: batches take turns, so that no copy is ever in flight beside
+	// another and MarkLock has no meaning.
+	OneWriter bool
+}
+
+// Instance is an open store with its effects.
+type Instance[Tx any] struct {
+	Store semel.TxStore[Tx]
+	// Effect adds one to the count of this name, in tx.
+	Effect func(ctx context.Context, tx Tx, name string) error
+	// Count returns the committed effects of this name.
+	Count func(t testing.TB, name string) int
+	// Spoil, if not nil, runs a statement in tx that fails, and returns its error.
+	Spoil func(ctx context.Context, tx Tx) error
+	// End, if not nil, commits or rolls back tx as a handler must not.
+	End func(tx Tx, commit bool) error
+	// Damage, if not nil, makes a row unreadable in part.
+	Damage func(t testing.TB, number int64)
+}
+
+// Run runs every case as a subtest of t.
+func Run[Tx any](t *testing.T, h Harness[Tx]) {
+	all(&T{TB: t, run: func(name, law string, f func(*T)) {
+		t.Run(name, func(t *testing.T) {
+			t.Cleanup(func() {
+				if t.Failed() {
+					t.Logf("the law: %s", law)
+				}
+			})
+			f(&T{TB: t})
+		})
+	}}, h)
+}
+
+// Failure is a case that a store did not pass.
+type Failure struct{ Name, Law, Text string }
+
+// Check runs every case and returns the failures instead of failing t: it
+// tells whether the suite finds a fault that was planted.
+func Check[Tx any](t testing.TB, h Harness[Tx]) []Failure {
+	var failures []Failure
+	all(&T{TB: t, run: func(name, law string, f func(*T)) {
+		r := &recorder{TB: t}
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			defer r.end()
+			f(&T{TB: r})
+		}()
+		<-ended
+		if r.Failed() {
+			failures = append(failures, Failure{name, law, r.text})
+		}
+	}}, h)
+	return failures
+}
+
+func all[Tx any](t *T, h Harness[Tx]) {
+	s := suite[Tx]{h}
+	s.abilities(t)
+	s.marks(t)
+	s.copies(t)
+	s.contents(t)
+	s.identities(t)
+	s.batches(t)
+	s.handlers(t)
+	s.house(t)
+	if h.Can.MarkIn {
+		s.callers(t)
+	}
+	if h.Can.Inbox {
+		s.rows(t)
+		s.conflicts(t)
+		s.acts(t)
+		s.retries(t)
+	}
+	if h.Can.Positions {
+		s.positions(t)
+	}
+}

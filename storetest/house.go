@@ -1,0 +1,114 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/semel-go/semel"
+)
+
+// house are the laws of what a store keeps beside markers and rows.
+func (s suite[Tx]) house(t *T) {
+	t.Run("a_scope_has_one_number_for_ever",
+		"The same consumer, source and generation give the same number, also when many ask at once, and others another.",
+		func(t *T) {
+			h := s.opened(t)
+			numbers := make([][5]int64, 20)
+			together(20, func(i int) {
+				for j := range 5 {
+					numbers[i][j] = h.scopeOf("billing", fmt.Sprintf("\xff source\x00 %d", j), 0)
+				}
+			})
+			different := map[int64]bool{h.scope: true}
+			for j, n := range numbers[0] {
+				different[n] = true
+				for i := range numbers {
+					if numbers[i][j] != n {
+						t.Errorf("scope %d is %d and %d", j, n, numbers[i][j])
+					}
+				}
+			}
+			if len(different) != 6 {
+				t.Errorf("6 scopes have %d numbers", len(different))
+			}
+		})
+	t.Run("a_call_with_a_cancelled_context_changes_nothing",
+		"A call whose context has ended fails as the store's failure and leaves nothing.",
+		func(t *T) {
+			h := s.opened(t)
+			ctx, cancel := context.WithCancel(t.context())
+			cancel()
+			_, _, err := h.Store.Begin(ctx, semel.TxOptions{}, h.markAll("a"))
+			if err == nil {
+				t.Fatal("Begin did not fail")
+			}
+			if c := h.Store.Classify(err); c != semel.ClassDown && c != semel.ClassContended {
+				t.Errorf("%v is of class %v, want down or contended", err, c)
+			}
+			h.wantKinds(h.asks(h.mark("a")), semel.Fresh)
+		})
+}
+
+// positions are the laws of a PositionStore.
+func (s suite[Tx]) positions(t *T) {
+	t.Run("case_13_a_position_is_kept_by_consumer_and_lane",
+		"A position comes back as it was saved last, for its consumer and lane alone.",
+		func(t *T) {
+			h := s.opened(t)
+			p := h.Store.(semel.PositionStore)
+			if _, ok, err := p.LoadPosition(t.context(), "c", "l"); ok || err != nil {
+				t.Fatal("an empty store has a position", err)
+			}
+			first := semel.Position{Offset: 1 << 40, Length: 1 << 41, Check: []byte{0, 0xff}}
+			t.must(p.SavePosition(t.context(), "c", "l", first))
+			t.must(p.SavePosition(t.context(), "c", "m", semel.Position{Offset: 7}))
+			second := semel.Position{Offset: 5, Length: 6, Check: []byte("x")}
+			s.wantPosition(t, p, "l", first)
+			t.must(p.SavePosition(t.context(), "c", "l", second))
+			s.wantPosition(t, p, "l", second)
+			s.wantPosition(t, p, "m", semel.Position{Offset: 7})
+			if _, ok, _ := p.LoadPosition(t.context(), "d", "l"); ok {
+				t.Error("another consumer has the position")
+			}
+		})
+}
+
+func (s suite[Tx]) wantPosition(t *T, p semel.PositionStore, lane string, want semel.Position) {
+	t.Helper()
+	got, ok, err := p.LoadPosition(t.context(), "c", lane)
+	if !ok || err != nil || got.Offset != want.Offset || got.Length != want.Length || string(got.Check) != string(want.Check) {
+		t.Errorf("lane %s has %+v (%t, %v), want %+v", lane, got, ok, err, want)
+	}
+}
+
+// callers are the laws of marks in a transaction of the caller's.
+func (s suite[Tx]) callers(t *T) {
+	t.Run("trap_T11_a_duplicate_inside_a_transaction_with_prior_work_spoils_nothing",
+		"A mark in the caller's transaction answers with a verdict, and the transaction's other work commits.",
+		func(t *T) {
+			h := s.opened(t)
+			h.deliver(h.mark("a"))
+			b, _ := h.begin()
+			t.must(h.Effect(t.context(), b.Tx(semel.All), "prior"))
+			v, err := h.Store.(semel.TxMarker[Tx]).MarkIn(t.context(), b.Tx(semel.All), h.markAll("b", "a"))
+			t.must(err)
+			h.wantKinds(v, semel.Fresh, semel.AlreadyApplied)
+			t.must(h.Effect(t.context(), b.Tx(semel.All), "b"))
+			h.commit(b, semel.Ending{})
+			h.wantCount("prior", 1)
+			h.wantKinds(h.asks(h.markAll("a", "b")...), semel.AlreadyApplied, semel.AlreadyApplied)
+		})
+	t.Run("a_mark_in_the_callers_transaction_shares_its_fate",
+		"A mark in a transaction that is rolled back is gone with it; marked twice in one it is a duplicate.",
+		func(t *T) {
+			h := s.opened(t)
+			b, _ := h.begin()
+			for _, want := range []semel.VerdictKind{semel.Fresh, semel.AlreadyApplied} {
+				v, err := h.Store.(semel.TxMarker[Tx]).MarkIn(t.context(), b.Tx(semel.All), h.markAll("a"))
+				t.must(err)
+				h.wantKinds(v, want)
+			}
+			b.Rollback(t.context())
+			h.wantKinds(h.asks(h.mark("a")), semel.Fresh)
+		})
+}

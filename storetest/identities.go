@@ -1,0 +1,91 @@
+package storetest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/semel-go/semel"
+)
+
+// ids are pairwise different identities that stores have confused.
+func ids() []string {
+	random := rand.NewChaCha8([32]byte{79})
+	all := []string{
+		"a", "A", " ", "a ", " a", "a\t", "\x00", "a\x00", "a\x00b", "\xff", "\xff\xfe", "\xed\xa0\x80",
+		"é", "e\u0301", "É", "ß", "ss", "ı", "i", "0", "00", "1", "01", "1.0", "null", "NULL", "''", "%", "_", `\`,
+		"0190a5e2-7d0b-7c3e-8f00-0123456789ab", "0190A5E2-7D0B-7C3E-8F00-0123456789AB", "0190a5e27d0b7c3e8f000123456789ab",
+		"\x01\x90\xa5\xe2\x7d\x0b\x7c\x3e\x8f\x00\x01\x23\x45\x67\x89\xab",
+		"\x01\x01\x90\xa5\xe2\x7d\x0b\x7c\x3e\x8f\x00\x01\x23\x45\x67\x89\xab",
+		"{0190a5e2-7d0b-7c3e-8f00-0123456789ab}", "0190a5e2-7d0b-7c3e-8f00-0123456789ag",
+		"00000000-0000-0000-0000-000000000000", strings.Repeat("\x00", 16),
+	}
+	for _, n := range []int{255, 256, 511, 512, 513, 767, 768, 2704, 2705, 3072, semel.MaxID} {
+		noise := make([]byte, n)
+		_, _ = random.Read(noise)
+		all = append(all, string(noise), strings.Repeat("x", n), strings.Repeat("x", n-1)+"y")
+	}
+	return all
+}
+
+// identities are the laws of what makes two messages the same.
+func (s suite[Tx]) identities(t *T) {
+	t.Run("trap_78_ids_are_compared_as_bytes",
+		"Ids that differ in any byte are different messages: case, normal form, space, NUL, notation.",
+		func(t *T) { s.distinct(t) })
+	t.Run("trap_79_ids_of_any_length_and_content_are_kept_apart",
+		"Ids up to the longest are stored, also where an index could not hold them, and told apart by their last byte.",
+		func(t *T) {
+			h := s.opened(t)
+			for _, id := range ids() {
+				if len(id) > 200 {
+					h.wantKinds(h.deliver(h.mark(id)), semel.Fresh)
+					h.wantKinds(h.deliver(h.mark(id)), semel.AlreadyApplied)
+				}
+			}
+		})
+	t.Run("trap_T17_two_consumers_do_not_share_ids",
+		"Two consumers of one id both see it fresh.",
+		func(t *T) { s.apart(t, "billing", "shop", 0, "shipping", "shop", 0) })
+	t.Run("trap_75_two_sources_do_not_share_ids",
+		"Two sources of one id are two messages, and the empty source is one of them.",
+		func(t *T) {
+			s.apart(t, "billing", "a", 0, "billing", "b", 0)
+			s.apart(t, "billing", "", 0, "billing", "b", 0)
+		})
+	t.Run("two_generations_do_not_share_ids",
+		"A rebuild's generation sees every message fresh.",
+		func(t *T) { s.apart(t, "billing", "shop", 0, "billing", "shop", 1) })
+	t.Run("a_boundary_between_consumer_and_source_is_kept",
+		"Consumer and source are two things, however they are spelled together.",
+		func(t *T) { s.apart(t, "ab", "c", 0, "a", "bc", 0) })
+}
+
+func (s suite[Tx]) distinct(t *T) {
+	h := s.opened(t)
+	all := ids()
+	v := h.deliver(h.markAll(all...)...)
+	for i := range all {
+		if v[i].Kind != semel.Fresh {
+			t.Errorf("id %.40q is taken for another", all[i])
+		}
+	}
+	for i, v := range h.asks(h.markAll(all...)...) {
+		if v.Kind != semel.AlreadyApplied {
+			t.Errorf("id %.40q is not recognised: %s", all[i], kind(v.Kind))
+		}
+	}
+}
+
+func (s suite[Tx]) apart(t *T, c1, s1 string, g1 int64, c2, s2 string, g2 int64) {
+	h := s.opened(t)
+	one, two := h.scopeOf(c1, s1, g1), h.scopeOf(c2, s2, g2)
+	if one == two {
+		t.Fatal(fmt.Sprint(c1, s1, g1, " and ", c2, s2, g2, " have one scope"))
+	}
+	m, n := h.mark("a"), h.mark("a")
+	m.Scope, n.Scope = one, two
+	h.wantKinds(h.deliver(m, n), semel.Fresh, semel.Fresh)
+	h.wantCount("a", 2)
+	h.wantKinds(h.asks(m, n), semel.AlreadyApplied, semel.AlreadyApplied)
+}

@@ -1,0 +1,124 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/semel-go/semel"
+)
+
+var errHandler = errors.New("the handler failed")
+
+// marks are the laws of a batch of marks.
+func (s suite[Tx]) marks(t *T) {
+	t.Run("law_1_marker_and_effect_commit_together",
+		"A marker and its effect become visible in one commit.",
+		func(t *T) {
+			h := s.opened(t)
+			b, v := h.begin(h.mark("a"))
+			h.wantKinds(v, semel.Fresh)
+			t.must(h.Effect(t.context(), b.Tx(0), "a"))
+			h.wantCount("a", 0)
+			h.commit(b, semel.Ending{})
+			h.wantCount("a", 1)
+			h.wantKinds(h.asks(h.mark("a")), semel.AlreadyApplied)
+		})
+	t.Run("trap_1_a_redelivery_after_the_commit_is_a_duplicate",
+		"Whatever is delivered again after its commit finds its marker and has no second effect.",
+		func(t *T) {
+			h := s.opened(t)
+			h.wantKinds(h.deliver(h.mark("a")), semel.Fresh)
+			for range 3 {
+				h.wantKinds(h.deliver(h.mark("a")), semel.AlreadyApplied)
+			}
+			h.wantCount("a", 1)
+		})
+	t.Run("law_3_a_rollback_leaves_nothing",
+		"After a rollback neither marker nor effect is left, and the message is fresh.",
+		func(t *T) {
+			h := s.opened(t)
+			for range 3 {
+				b, v := h.begin(h.markAll("a", "b")...)
+				h.wantKinds(v, semel.Fresh, semel.Fresh)
+				h.apply(b, h.markAll("a", "b"), v)
+				b.Rollback(t.context())
+			}
+			h.wantCount("a", 0)
+			h.deliver(h.mark("a"))
+			h.wantCount("a", 1)
+		})
+	t.Run("trap_T14_a_failure_after_the_mark_and_before_the_effect_loses_nothing",
+		"A message that was marked and whose handler then failed runs again.",
+		func(t *T) {
+			h := s.opened(t)
+			b, _ := h.begin(h.mark("a"))
+			b.Rollback(t.context())
+			h.wantKinds(h.deliver(h.mark("a")), semel.Fresh)
+			h.wantCount("a", 1)
+		})
+	t.Run("trap_6_duplicates_inside_one_batch_have_one_effect",
+		"Of equal identities in one batch the first is fresh and the others are duplicates.",
+		func(t *T) {
+			h := s.opened(t)
+			v := h.deliver(h.markAll("b", "a", "b", "a", "a")...)
+			h.wantKinds(v, semel.Fresh, semel.Fresh, semel.AlreadyApplied, semel.AlreadyApplied, semel.AlreadyApplied)
+			h.wantCount("a", 1)
+			h.wantCount("b", 1)
+		})
+	t.Run("trap_T12_duplicates_at_random_places_harm_no_neighbour",
+		"Duplicates anywhere in a batch are named as such, and exactly the others are fresh.",
+		func(t *T) { s.scattered(t) })
+	t.Run("trap_10_the_outcome_of_a_marker_is_told",
+		"That a marker exists does not mean that its message was handled: the verdict names the outcome.",
+		func(t *T) {
+			h := s.opened(t)
+			want := map[semel.Outcome]semel.VerdictKind{
+				semel.Applied: semel.AlreadyApplied, semel.Waiting: semel.AlreadyWaiting, semel.Parked: semel.AlreadyParked,
+				semel.DeadLettered: semel.AlreadyDeadLettered, semel.Discarded: semel.AlreadyDiscarded,
+			}
+			for o := range want {
+				m := h.mark(fmt.Sprint(o))
+				m.As = o
+				h.deliver(m)
+			}
+			for o, k := range want {
+				h.wantKinds(h.asks(h.mark(fmt.Sprint(o))), k)
+			}
+		})
+	t.Run("trim_takes_marks_back",
+		"A trimmed mark is as if it had never been written; the others of its batch stay.",
+		func(t *T) {
+			h := s.opened(t)
+			h.deliver(h.mark("old"))
+			marks := h.markAll("a", "b", "c", "old")
+			b, v := h.begin(marks...)
+			h.wantKinds(v, semel.Fresh, semel.Fresh, semel.Fresh, semel.AlreadyApplied)
+			t.must(h.Effect(t.context(), b.Tx(0), "a"))
+			h.commit(b, semel.Ending{Trim: []int{1, 2, 3}})
+			h.wantKinds(h.asks(marks...), semel.AlreadyApplied, semel.Fresh, semel.Fresh, semel.AlreadyApplied)
+			h.wantCount("a", 1)
+		})
+}
+
+func (s suite[Tx]) scattered(t *T) {
+	h := s.opened(t)
+	random := rand.New(rand.NewPCG(12, 12))
+	seen := map[string]bool{}
+	for _, n := range []int{1, 2, 50, 499, 500, 501, 1203} {
+		marks := make([]semel.Mark, n)
+		want := make([]semel.VerdictKind, n)
+		for i := range marks {
+			id := fmt.Sprint(random.IntN(3000))
+			marks[i], want[i] = h.mark(id), semel.Fresh
+			if seen[id] {
+				want[i] = semel.AlreadyApplied
+			}
+			seen[id] = true
+		}
+		h.wantKinds(h.deliver(marks...), want...)
+	}
+	for id := range seen {
+		h.wantCount(id, 1)
+	}
+}

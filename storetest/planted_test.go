@@ -1,0 +1,210 @@
+package storetest_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/storetest"
+)
+
+// broken is a memstore with a fault. Its functions replace what is right.
+type broken struct {
+	*memstore.Store
+	verdict func(semel.Mark, semel.Verdict) semel.Verdict
+	mark    func(semel.Mark) semel.Mark
+	batch   func(*broken, semel.Batch[*memstore.Tx], []semel.Mark) semel.Batch[*memstore.Tx]
+}
+
+type batch = semel.Batch[*memstore.Tx]
+
+func (s *broken) Begin(ctx context.Context, o semel.TxOptions, marks []semel.Mark) (batch, []semel.Verdict, error) {
+	if s.mark != nil {
+		marks = slices.Clone(marks)
+		for i := range marks {
+			marks[i] = s.mark(marks[i])
+		}
+	}
+	b, verdicts, err := s.Store.Begin(ctx, o, marks)
+	if err == nil && s.verdict != nil {
+		for i := range verdicts {
+			verdicts[i] = s.verdict(marks[i], verdicts[i])
+		}
+	}
+	if err == nil && s.batch != nil {
+		b = s.batch(s, b, marks)
+	}
+	return b, verdicts, err
+}
+
+// marksOutlive commits the marks alone when the batch is rolled back.
+type marksOutlive struct {
+	batch
+	store *memstore.Store
+	marks []semel.Mark
+}
+
+func (b marksOutlive) Rollback(ctx context.Context) {
+	b.batch.Rollback(ctx)
+	if again, _, err := b.store.Begin(ctx, semel.TxOptions{}, b.marks); err == nil {
+		again.Commit(ctx, semel.Ending{})
+	}
+}
+
+// noTrim forgets what is to be taken back, noRows what is to be written.
+type noTrim struct{ batch }
+
+func (b noTrim) Commit(ctx context.Context, e semel.Ending) semel.Result {
+	e.Trim = nil
+	return b.batch.Commit(ctx, e)
+}
+
+type noRows struct{ batch }
+
+func (b noRows) Commit(ctx context.Context, e semel.Ending) semel.Result {
+	e.Rows = nil
+	return b.batch.Commit(ctx, e)
+}
+
+// halfCommit says that it did not commit although it did.
+type halfCommit struct{ batch }
+
+func (b halfCommit) Commit(ctx context.Context, e semel.Ending) semel.Result {
+	r := b.batch.Commit(context.WithoutCancel(ctx), e)
+	if ctx.Err() != nil {
+		r = semel.Result{Outcome: semel.NotCommitted, Class: semel.ClassDown, Culprit: semel.NobodyNamed, Err: ctx.Err()}
+	}
+	return r
+}
+
+// splitCommit commits effects and marks one after the other.
+type splitCommit struct {
+	batch
+	store *memstore.Store
+}
+
+func (b splitCommit) Tx(int) *memstore.Tx {
+	own, _, err := b.store.Begin(context.Background(), semel.TxOptions{}, nil)
+	if err != nil {
+		panic(err)
+	}
+	tx := own.Tx(semel.All)
+	_ = tx.Add("a", 1)
+	own.Commit(context.Background(), semel.Ending{})
+	return b.batch.Tx(0)
+}
+
+type anyRevision struct{ *memstore.Store }
+
+func (s anyRevision) Discard(ctx context.Context, number, revision int64, a semel.Act) error {
+	rows, err := s.Rows(ctx, semel.RowFilter{Numbers: []int64{number}})
+	if err == nil && len(rows) == 1 {
+		revision = rows[0].Revision
+	}
+	return s.Store.Discard(ctx, number, revision, a)
+}
+
+type noInbox struct{ semel.TxStore[*memstore.Tx] }
+
+type deafClassify struct{ *memstore.Store }
+
+func (deafClassify) Classify(err error) semel.Class {
+	if errors.Is(err, memstore.ErrTxDone) {
+		return semel.ClassPermanent
+	}
+	return semel.ClassRetry
+}
+
+var faults = []struct {
+	name string
+	// caught is part of the name of a case that must fail.
+	caught string
+	store  func(*memstore.Store) semel.TxStore[*memstore.Tx]
+}{
+	{"marks survive a rollback", "law_3", func(s *memstore.Store) semel.TxStore[*memstore.Tx] {
+		return &broken{Store: s, batch: func(s *broken, b batch, m []semel.Mark) batch { return marksOutlive{b, s.Store, m} }}
+	}},
+	{"everything is fresh", "trap_1_", func(s *memstore.Store) semel.TxStore[*memstore.Tx] {
+		return &broken{Store: s, verdict: func(semel.Mark, semel.Verdict) semel.Verdict { return semel.Verdict{Kind: semel.Fresh} }}
+	}},
+	{"a parked message counts as applied", "trap_10", func(s *memstore.Store) semel.TxStore[*memstore.Tx] {
+		return &broken{Store: s, verdict: func(_ semel.Mark, v semel.Verdict) semel.Verdict {
+			if v.Kind == semel.AlreadyParked {
+				v.Kind = semel.AlreadyApplied
+			}
+			return v
+		}}
+	}},
+	{"trims are ignored", "trim_takes", func(s *memstore.Store) semel.TxStore[*memstore.Tx] {
+		return &broken{Store: s, batch: func(_ *broken, b batch, _ []semel.Mark) batch { return noTrim{b} }}
+	}},
+	{"rows are not written", "a_row_is_written", func(s *memstore.Store) semel.TxStore[*memstore.Tx] {
+		return &broken{Store: s, batch: func(_ *broken, b batch, _ []semel.Mark) batch { return noRows{b} }}
+	}},
+	{"a commit lies", "trap_94", func(s *memstore.Store) semel.TxStore[*memstore.Tx] {
+		return &broken{Store: s, batch: func(_ *broken, b batch, _ []semel.Mark) batch { return halfCommit{b} }}
+	}},
+	{"effects commit on their own", "law_1", func(s *memstore.Store) semel.TxStore[*memstore.Tx] {
+		return &broken{Store: s, batch: func(s *broken, b batch, _ []semel.Mark) batch { return splitCommit{b, s.Store} }}
+	}},
+	{"ids are compared without case", "trap_78", func(s *memstore.Store) semel.TxStore[*memstore.Tx] {
+		return &broken{Store: s, mark: func(m semel.Mark) semel.Mark { m.ID = []byte(strings.ToLower(string(m.ID))); return m }}
+	}},
+	{"ids are cut", "trap_79", func(s *memstore.Store) semel.TxStore[*memstore.Tx] {
+		return &broken{Store: s, mark: func(m semel.Mark) semel.Mark { m.ID = m.ID[:min(len(m.ID), 255)]; return m }}
+	}},
+	{"consumers share ids", "trap_T17", func(s *memstore.Store) semel.TxStore[*memstore.Tx] {
+		return &broken{Store: s, mark: func(m semel.Mark) semel.Mark { m.Scope = 1; return m }}
+	}},
+	{"fingerprints are ignored", "trap_73", func(s *memstore.Store) semel.TxStore[*memstore.Tx] {
+		return &broken{Store: s, mark: func(m semel.Mark) semel.Mark { m.Fingerprint = semel.Fingerprint{}; return m }}
+	}},
+	{"fingerprints of two rules are compared", "case_14", func(s *memstore.Store) semel.TxStore[*memstore.Tx] {
+		return &broken{Store: s, mark: func(m semel.Mark) semel.Mark { m.Fingerprint.Version = 1; return m }}
+	}},
+	{"acts ignore the revision", "an_act_on_a_changed_row", func(s *memstore.Store) semel.TxStore[*memstore.Tx] {
+		return anyRevision{s}
+	}},
+	{"an ability is missing", "abilities", func(s *memstore.Store) semel.TxStore[*memstore.Tx] { return noInbox{s} }},
+	{"the store's failures are charged to messages", "a_call_with_a_cancelled_context", func(s *memstore.Store) semel.TxStore[*memstore.Tx] {
+		return deafClassify{s}
+	}},
+}
+
+func TestTheSuiteFindsPlantedFaults(t *testing.T) {
+	for _, f := range faults {
+		t.Run(f.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				failures := storetest.Check(t, storetest.Harness[*memstore.Tx]{
+					Open: func(testing.TB) storetest.Instance[*memstore.Tx] { s := memstore.New(); return on(f.store(s), s) },
+					Can:  abilities,
+				})
+				var names []string
+				for _, found := range failures {
+					names = append(names, found.Name)
+					if found.Law == "" || found.Text == "" {
+						t.Errorf("the failure %+v does not say why", found)
+					}
+				}
+				if !slices.ContainsFunc(names, func(n string) bool { return strings.Contains(n, f.caught) }) {
+					t.Errorf("no case %q failed, only %q", f.caught, names)
+				}
+				t.Logf("%d cases failed", len(names))
+			})
+		})
+	}
+}
+
+func TestTheRightStoreHasNoFailures(t *testing.T) {
+	for _, f := range storetest.Check(t, storetest.Harness[*memstore.Tx]{
+		Open: func(testing.TB) storetest.Instance[*memstore.Tx] { s := memstore.New(); return on(s, s) },
+		Can:  abilities,
+	}) {
+		t.Error(f)
+	}
+}

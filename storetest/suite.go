@@ -1,0 +1,151 @@
+package storetest
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/semel-go/semel"
+)
+
+// suite holds the cases.
+type suite[Tx any] struct{ h Harness[Tx] }
+
+// house is an open store and what the cases do with it.
+type house[Tx any] struct {
+	t *T
+	Instance[Tx]
+	scope int64
+}
+
+// opened is an empty store with one scope.
+func (s suite[Tx]) opened(t *T) *house[Tx] {
+	t.Helper()
+	h := &house[Tx]{t: t, Instance: s.h.Open(t)}
+	h.scope = h.scopeOf("billing", "shop", 0)
+	return h
+}
+
+func (h *house[Tx]) scopeOf(consumer, source string, generation int64) int64 {
+	h.t.Helper()
+	n, err := h.Store.Scope(h.t.context(), consumer, source, generation)
+	h.t.must(err)
+	return n
+}
+
+func (h *house[Tx]) mark(id string) semel.Mark {
+	return semel.Mark{Scope: h.scope, ID: []byte(id), As: semel.Applied}
+}
+
+func (h *house[Tx]) markAll(ids ...string) []semel.Mark {
+	marks := make([]semel.Mark, len(ids))
+	for i, id := range ids {
+		marks[i] = h.mark(id)
+	}
+	return marks
+}
+
+// print is a mark with a fingerprint of version 1.
+func (h *house[Tx]) print(id string, content byte) semel.Mark {
+	m := h.mark(id)
+	m.Fingerprint = semel.Fingerprint{Version: 1, Sum: [16]byte{content}}
+	return m
+}
+
+func (h *house[Tx]) begin(marks ...semel.Mark) (semel.Batch[Tx], []semel.Verdict) {
+	h.t.Helper()
+	b, v, err := h.Store.Begin(h.t.context(), semel.TxOptions{}, marks)
+	h.t.must(err)
+	if len(v) != len(marks) {
+		h.t.Fatalf("%d verdicts for %d marks", len(v), len(marks))
+	}
+	return b, v
+}
+
+func (h *house[Tx]) commit(b semel.Batch[Tx], e semel.Ending) {
+	h.t.Helper()
+	if r := b.Commit(h.t.context(), e); r.Outcome != semel.Committed {
+		h.t.Fatalf("the commit says %+v, want committed", r)
+	}
+}
+
+// deliver does what the engine does with a batch: marks, the effects of what
+// is fresh, and the commit. It returns the verdicts.
+func (h *house[Tx]) deliver(marks ...semel.Mark) []semel.Verdict {
+	h.t.Helper()
+	b, v := h.begin(marks...)
+	h.apply(b, marks, v)
+	h.commit(b, semel.Ending{})
+	return v
+}
+
+func (h *house[Tx]) apply(b semel.Batch[Tx], marks []semel.Mark, verdicts []semel.Verdict) {
+	h.t.Helper()
+	for i, v := range verdicts {
+		if v.Kind == semel.Fresh && marks[i].As == semel.Applied {
+			h.t.must(h.Effect(h.t.context(), b.Tx(i), string(marks[i].ID)))
+		}
+	}
+}
+
+// asks returns the verdicts on marks without leaving a trace.
+func (h *house[Tx]) asks(marks ...semel.Mark) []semel.Verdict {
+	h.t.Helper()
+	b, v := h.begin(marks...)
+	b.Rollback(h.t.context())
+	return v
+}
+
+func (h *house[Tx]) wantCount(name string, want int) {
+	h.t.Helper()
+	if got := h.Count(h.t, name); got != want {
+		h.t.Errorf("%d effects of %.40q, want %d", got, name, want)
+	}
+}
+
+func (h *house[Tx]) wantKinds(got []semel.Verdict, want ...semel.VerdictKind) {
+	h.t.Helper()
+	for i := range want {
+		if got[i].Kind != want[i] {
+			h.t.Errorf("verdict %d is %s, want %s", i, kind(got[i].Kind), kind(want[i]))
+		}
+	}
+}
+
+func kind(k semel.VerdictKind) string {
+	names := []string{"none", "Fresh", "AlreadyApplied", "AlreadyWaiting", "AlreadyParked",
+		"AlreadyDeadLettered", "AlreadyDiscarded", "Conflict", "Busy"}
+	if int(k) < len(names) {
+		return names[k]
+	}
+	return fmt.Sprint("unknown ", k)
+}
+
+// together calls f n times at once and waits until all have returned.
+func together(n int, f func(i int)) {
+	var all sync.WaitGroup
+	start := make(chan struct{})
+	for i := range n {
+		all.Go(func() {
+			<-start
+			f(i)
+		})
+	}
+	close(start)
+	all.Wait()
+}
+
+func (s suite[Tx]) abilities(t *T) {
+	t.Run("a_store_has_the_abilities_it_declares_and_no_others",
+		"What a store declares it has, and what it does not declare it has not, so that a missing ability is an error at start.",
+		func(t *T) {
+			store := s.h.Open(t).Store
+			_, inbox := store.(semel.Inbox)
+			_, retrier := store.(semel.RowRetrier[Tx])
+			_, marker := store.(semel.TxMarker[Tx])
+			_, positions := store.(semel.PositionStore)
+			got := Abilities{inbox && retrier, marker, positions, s.h.Can.OneWriter}
+			if got != s.h.Can || inbox != retrier {
+				t.Errorf("the store has %+v (inbox %t, retry of rows %t) and declares %+v", got, inbox, retrier, s.h.Can)
+			}
+		})
+}
