@@ -131,7 +131,10 @@ func TestMemoryIsBounded(t *testing.T) {
 			limited("commit", ctx)
 			return commit()
 		}
-		source.onSettle = func(ctx context.Context, _ []semel.Settlement) ([]int, error) { limited("settle", ctx); return nil, nil }
+		source.onSettle = func(ctx context.Context, _ []semel.Settlement) ([]int, error) {
+			limited("settle", ctx)
+			return nil, nil
+		}
 		runs(t, store, add, config(source))
 		for _, what := range []string{"begin", "commit", "settle"} {
 			if !calls[what] {

@@ -105,7 +105,7 @@ func (e *engine[Tx]) loop(ctx context.Context) {
 func (e *engine[Tx]) carryOut(a machine.Action) {
 	switch a := a.(type) {
 	case machine.Fetch:
-		e.intake.orders <- a
+		e.intake.order(a)
 	case machine.CancelFetch:
 		e.intake.cancelFetch()
 	case machine.Begin:

@@ -25,15 +25,24 @@ type intake struct {
 	orders chan machine.Fetch
 	notes  *notes
 
-	mutex  sync.Mutex
-	cancel context.CancelFunc // of the Fetch under way; guarded by mutex
-	ended  bool               // no Fetch may begin; guarded by mutex
+	mutex    sync.Mutex
+	cancel   context.CancelFunc // of the Fetch under way; guarded by mutex
+	canceled bool               // the last order, begun or not; guarded by mutex
 }
 
+// order asks for one Fetch; the one before it has been answered.
+func (t *intake) order(a machine.Fetch) {
+	t.mutex.Lock()
+	t.cancel, t.canceled = nil, false
+	t.mutex.Unlock()
+	t.orders <- a
+}
+
+// cancelFetch ends the Fetch that was ordered last.
 func (t *intake) cancelFetch() {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	t.ended = true
+	t.canceled = true
 	if t.cancel != nil {
 		t.cancel()
 	}
@@ -44,7 +53,7 @@ func (t *intake) begin(base context.Context) (context.Context, context.CancelFun
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	t.cancel = cancel
-	if t.ended {
+	if t.canceled {
 		cancel()
 	}
 	return ctx, cancel

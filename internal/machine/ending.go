@@ -67,17 +67,14 @@ func (m *Machine) committed(w *worker, f *Flight) {
 	w.limit = min(w.limit*2, m.config.Most)
 	w.contended = 0
 	m.do(Report{Kind: ReportCommitted, N: len(f.Entries)})
-	for _, i := range f.trim {
-		f.verdicts[i] = 0
-	}
 	for i := len(f.Entries) - 1; i >= 0; i-- {
-		if f.verdicts[i] == 0 {
+		if f.verdicts[i] == untouched {
 			m.requeue(f.Entries[i].Item)
 		}
 	}
 	for i, en := range f.Entries {
 		switch v := f.verdicts[i]; {
-		case v == 0:
+		case v == untouched:
 		case v == Busy:
 			m.holdBusy(en.Item)
 		case (v == Conflict || v == ConflictKnown) && m.config.OnConflict == ThenHalt:
@@ -239,9 +236,6 @@ func (m *Machine) unknown(w *worker, f *Flight, err error) {
 		if f.verdicts[i] == Fresh || f.verdicts[i] == Conflict {
 			en.Item.unknown = true
 		}
-	}
-	for _, i := range f.trim {
-		f.Entries[i].Item.unknown = false
 	}
 	m.undone(f, f.done)
 	w.until = m.now + m.jitter(m.config.BackoffFirst, m.config.BackoffMost, w.contended)

@@ -262,8 +262,14 @@ func (m *Machine) stopRun(f *Flight) {
 // taken back, rows are written, all in one transaction.
 func (m *Machine) commit(f *Flight) {
 	f.trim = append(f.trim, f.fresh[f.done:]...)
+	for _, i := range f.trim {
+		f.verdicts[i] = untouched
+	}
 	m.do(Commit{Flight: f, Trim: f.trim, Rows: m.rows(f)})
 }
+
+// untouched is the verdict on a mark that was taken back.
+const untouched Verdict = 0
 
 // land frees the flight's worker.
 func (m *Machine) land(f *Flight) *worker {

@@ -19,10 +19,7 @@ func (m *Machine) stop() {
 	}
 	m.end.stopping = true
 	m.end.at = m.now + m.config.Drain
-	if m.fetch.under && !m.fetch.canceled {
-		m.fetch.canceled = true
-		m.do(CancelFetch{})
-	}
+	m.cancelFetch()
 	m.dropIdle(func(*Item) bool { return true })
 	for i := range m.workers {
 		if f := m.workers[i].flight; f != nil {
@@ -58,9 +55,25 @@ func (m *Machine) finish() {
 		m.end.idle = true
 		m.done()
 	case m.config.IdleExit > 0 && m.now >= m.idleAt():
+		m.leaveIdle()
+	}
+}
+
+// leaveIdle ends a consumer that has had nothing to do for IdleExit. The Fetch
+// under way is cancelled first: what it has taken all the same is processed.
+func (m *Machine) leaveIdle() {
+	if !m.fetch.under {
 		m.end.idle = true
-		m.stop()
-		m.finish()
+		m.done()
+		return
+	}
+	m.cancelFetch()
+}
+
+func (m *Machine) cancelFetch() {
+	if m.fetch.under && !m.fetch.canceled {
+		m.fetch.canceled = true
+		m.do(CancelFetch{})
 	}
 }
 
