@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"slices"
 	"time"
 
 	"github.com/semel-go/semel/internal/machine"
@@ -48,6 +49,8 @@ type handState struct {
 	ending machine.Ending
 	// handled: its handler returned in a flight that committed.
 	handled bool
+	// charged counts the failures of its handler.
+	charged int
 	// known: a committed flight found it to be a copy or a conflict.
 	known bool
 }
@@ -87,6 +90,8 @@ func (c *checker) event(e machine.Event) {
 		if e.Class != machine.None {
 			c.leaveFlight(e.Flight)
 		}
+	case machine.Ran:
+		c.charge(e)
 	case machine.Ended:
 		c.leaveFlight(e.Flight)
 		if e.Outcome == machine.Committed {
@@ -107,6 +112,19 @@ func (c *checker) fetched(e machine.Fetched) {
 		s := c.lanes[i.Lane]
 		h.stale = s == nil || s.gone || s.released
 		c.hands = append(c.hands, h)
+	}
+}
+
+// charge counts the attempts of a message whose handler failed.
+func (c *checker) charge(e machine.Ran) {
+	blamed := e.Failed && !e.Whole && !e.Free && (e.Class == machine.Retry || e.Class == machine.Permanent)
+	if !blamed {
+		return
+	}
+	f := c.p.find(e.Flight)
+	h := handOf(e.Flight.Entries[f.call.Fresh[e.Done]].Item)
+	if h.charged++; h.charged > c.p.config.Attempts {
+		c.broke("law 11", "%s has %d attempts; the most is %d", h.delivery.message.name(), h.charged, c.p.config.Attempts)
 	}
 }
 
@@ -149,6 +167,28 @@ func (c *checker) after(e machine.Event) {
 		c.forget()
 	}
 	c.checkCounts()
+	c.checkLeaving()
+}
+
+// checkLeaving checks that what is to be left is left once nothing is under
+// way.
+func (c *checker) checkLeaving() {
+	if c.over || c.p.over || len(c.p.flights) > 0 || c.p.settles > 0 || c.settlesFailed() {
+		return
+	}
+	if c.stopping && c.p.fetch == nil {
+		c.broke("case 10", "nothing is under way, and a stop has not ended")
+	}
+	for _, l := range c.w.source.lanes {
+		if s := c.lanes[l.current()]; l.held && s != nil && s.revoking && !s.released {
+			c.broke("case 10", "nothing is under way, and %s, which is revoked, is not released", l.id)
+		}
+	}
+}
+
+// settlesFailed reports whether a Settle waits to be tried again.
+func (c *checker) settlesFailed() bool {
+	return slices.ContainsFunc(c.hands, func(h *handed) bool { return h.left && !h.told })
 }
 
 // forget drops deliveries that are over, so that the list stays short.

@@ -33,6 +33,7 @@ func (c *checker) settle(a *machine.Settle) {
 		if !s.Again {
 			h.ending = s.Ending
 			c.count(s.Ending)
+			c.countedOnRow(s)
 		}
 	}
 }
@@ -45,6 +46,26 @@ func (c *checker) handBack(s *machine.Settlement, h *handed) {
 		c.broke("protocol", "%s is handed back with an end", h.delivery.message.name())
 	case !c.p.config.OneAttempt && !c.stopping && !lane.revoking && c.p.config.Lanes == machine.Partition:
 		c.broke("law 8", "%s is handed back though its lane goes on", h.delivery.message.name())
+	}
+}
+
+// countedOnRow checks that a copy of what was set aside is counted on its row
+// (case 8). A commit of unknown outcome may have counted it twice.
+func (c *checker) countedOnRow(s *machine.Settlement) {
+	id := identity(s.Item)
+	m, marked := c.w.store.markers[id]
+	if s.Ending != machine.EndDuplicate || !marked {
+		return
+	}
+	key := rowKey{id: id}
+	if conflicts(m.print, s.Item.Print) {
+		key = rowKey{id, true, s.Item.Print}
+	} else if m.outcome == machine.AlreadyApplied {
+		return
+	}
+	r := c.w.store.rows[key]
+	if r.settled++; r.settled > r.repeats {
+		c.broke("case 8", "the row of %s counts %d copies, and %d are settled", id, r.repeats, r.settled)
 	}
 }
 

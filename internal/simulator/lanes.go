@@ -44,6 +44,11 @@ func (w *world) lose(l *lane) {
 	gone := l.current()
 	l.leave()
 	p.check.lost(gone)
+	if !w.calm && w.choices.chance(4) {
+		// It comes back before anybody said that it was gone.
+		w.give(l)
+		return
+	}
 	p.feed(machine.Lost{Lane: gone})
 	w.giveAgain(l)
 }

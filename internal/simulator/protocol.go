@@ -191,6 +191,9 @@ func (c *checker) report(a machine.Report) {
 	if a.Kind != machine.ReportRetry || a.Item == nil {
 		return
 	}
+	if a.Wait > c.p.config.Hold {
+		c.broke("case 6", "%s waits %v in memory; the most is %v", showItem(a.Item), a.Wait, c.p.config.Hold)
+	}
 	if m := handOf(a.Item).delivery.message; m.harmless {
 		c.broke("law 7", "%s is charged with a failure, and it can have none (%s)", m.name(), a.Reason)
 	}

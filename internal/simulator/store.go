@@ -24,6 +24,8 @@ type rowKey struct {
 type row struct {
 	as      machine.As
 	repeats int
+	// settled counts the copies that were settled as duplicates of it.
+	settled int
 }
 
 // mark is a marker that a transaction has written.
