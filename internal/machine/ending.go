@@ -43,10 +43,22 @@ func (m *Machine) repeats(rows []Row, i int, it *Item, conflict bool) []Row {
 	return rows
 }
 
+// uncount takes back what a transaction that did not commit has counted.
+func uncount(f *Flight) {
+	for _, en := range f.Entries {
+		for _, r := range en.Item.riders {
+			r.counted = false
+		}
+	}
+}
+
 // ended takes what became of a flight's transaction.
 func (m *Machine) ended(e Ended) {
 	f := e.Flight
 	w := m.land(f)
+	if e.Outcome != Committed {
+		uncount(f)
+	}
 	switch {
 	case e.Outcome == Committed:
 		m.committed(w, f)
