@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/semel-go/semel/internal/machine"
 )
@@ -19,6 +20,28 @@ type notes struct {
 
 	mutex sync.Mutex
 	ready map[string]string // what is not ready, and why; guarded by mutex
+	flood flood             // guarded by mutex
+}
+
+// flood keeps a storm of one kind out of the log; observers hear each event.
+type flood struct {
+	began  time.Time
+	logged map[string]int // by kind and reason, since began
+}
+
+// The log has at most floodMost events of a kind and reason in floodWindow.
+const (
+	floodMost   = 10
+	floodWindow = time.Minute
+)
+
+// count returns how many events of this name the window has, this one included.
+func (f *flood) count(name string) int {
+	if now := time.Now(); f.logged == nil || now.Sub(f.began) > floodWindow || len(f.logged) > 1000 {
+		f.began, f.logged = now, map[string]int{}
+	}
+	f.logged[name]++
+	return f.logged[name]
 }
 
 func (n *notes) tell(e Event) {
@@ -57,6 +80,15 @@ func (n *notes) message(level slog.Level, e Event) {
 	if !n.logger.Enabled(context.Background(), level) {
 		return
 	}
+	count := 1
+	if level > slog.LevelDebug {
+		n.mutex.Lock()
+		count = n.flood.count(string(e.Kind) + "\x00" + string(e.Reason))
+		n.mutex.Unlock()
+	}
+	if count > floodMost {
+		return
+	}
 	attributes := []any{"consumer", n.consumer, "id", e.Key.ID, "lane", e.Lane}
 	if e.Key.Source != "" {
 		attributes = append(attributes, "source", e.Key.Source)
@@ -69,6 +101,9 @@ func (n *notes) message(level slog.Level, e Event) {
 	}
 	if e.Err != nil {
 		attributes = append(attributes, "error", e.Err)
+	}
+	if count == floodMost {
+		attributes = append(attributes, "further", "not logged for a minute; they are counted and can be listed")
 	}
 	n.logger.Log(context.Background(), level, string(e.Kind), attributes...)
 }

@@ -22,7 +22,10 @@ func surrogate(m *Message) string {
 	case m.Origin.BrokerID != "":
 		where = "broker id " + strconv.Quote(m.Origin.BrokerID)
 	case m.Origin.Offset >= 0:
-		where = "partition " + strconv.Itoa(int(m.Origin.Partition)) + " offset " + strconv.FormatInt(m.Origin.Offset, 10)
+		where = "offset " + strconv.FormatInt(m.Origin.Offset, 10)
+		if m.Origin.Partition >= 0 {
+			where = "partition " + strconv.Itoa(int(m.Origin.Partition)) + " " + where
+		}
 	}
 	if name := where + " of " + strconv.Quote(m.Topic) + " content " + sum; where != "" && len(name) <= MaxID {
 		return name
