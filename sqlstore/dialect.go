@@ -20,6 +20,8 @@ type dialect struct {
 	list int
 	// classify judges an error by its code; 0 if it has none.
 	classify func(err error) semel.Class
+	// remedy says what to do about an error; empty if it cannot tell.
+	remedy func(err error) string
 	// rolledBack reports whether an error of COMMIT proves that nothing was
 	// committed.
 	rolledBack func(err error) bool

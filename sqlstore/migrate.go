@@ -252,6 +252,3 @@ func (s *Store) Setup(ctx context.Context, name, statements string) (ran bool, e
 	}
 	return ran, nil
 }
-
-// hint adds to an error of the driver what to do about it.
-func (s *Store) hint(err error) error { return err }

@@ -43,6 +43,14 @@ func (s *Store) blameless(doing string, err error) error {
 	return &storeError{doing, class, s.hint(err)}
 }
 
+// hint adds to an error of the driver what to do about it.
+func (s *Store) hint(err error) error {
+	if remedy := s.dialect.remedy(err); remedy != "" {
+		return fmt.Errorf("%w: %s", err, remedy)
+	}
+	return err
+}
+
 // open waits for the writer's place and begins a transaction there. ctx ends
 // the wait and the call, not the transaction.
 func (s *Store) open(ctx context.Context) (*session, error) {

@@ -54,6 +54,10 @@ func sqliteDialect(code func(error) (int, bool)) *dialect {
 			}
 			return 0
 		},
+		remedy: func(err error) string {
+			n, _ := code(err)
+			return sqliteRemedies[n&0xff]
+		},
 		rolledBack: func(err error) bool {
 			n, ok := code(err)
 			return ok && sqliteRolledBack(n)
@@ -118,6 +122,18 @@ func sqliteClass(code int) semel.Class {
 	default:
 		return 0
 	}
+}
+
+// sqliteRemedies say what an operator does about a failure, by primary code.
+var sqliteRemedies = map[int]string{
+	sqliteError:    "if a table or column is missing, run semel migrate up",
+	sqliteBusy:     "another process holds the lock: let it finish, or open the database with a longer busy_timeout",
+	sqliteLocked:   "another connection of this process holds the lock: write only through the handler's transaction",
+	sqliteReadOnly: "make the file and its folder writable, or open the database without mode=ro",
+	sqliteFull:     "free space on the disk, or raise max_page_count",
+	sqliteCantOpen: "see that the folder exists and may be written",
+	sqliteCorrupt:  "restore the file from a backup",
+	sqliteNotADB:   "the path names another kind of file",
 }
 
 // sqliteRolledBack names the codes with which COMMIT leaves the transaction

@@ -19,6 +19,7 @@ func instance(t testing.TB, options string) storetest.Instance[*sql.Tx] {
 func instanceOn(t testing.TB, s *sqlstore.Store, db *sql.DB) storetest.Instance[*sql.Tx] {
 	t.Helper()
 	exec(t, db, "create table if not exists effects (name blob not null)")
+	exec(t, db, "create index if not exists effects_name on effects (name)")
 	exec(t, db, "create table if not exists once (name text primary key)")
 	exec(t, db, "insert into once values ('there') on conflict do nothing")
 	return storetest.Instance[*sql.Tx]{
