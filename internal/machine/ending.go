@@ -11,7 +11,9 @@ func (m *Machine) rows(f *Flight) []Row {
 				rows = m.repeats(rows, i, it, false)
 			}
 		case AlreadyWaiting, AlreadyParked, AlreadyDeadLettered, AlreadyDiscarded:
-			rows = append(rows, Row{Entry: i, Repeat: true})
+			if !m.own(en, v) {
+				rows = append(rows, Row{Entry: i, Repeat: true})
+			}
 			rows = m.repeats(rows, i, it, false)
 		case Conflict, ConflictKnown:
 			if m.config.OnConflict != ThenPark {
@@ -19,7 +21,7 @@ func (m *Machine) rows(f *Flight) []Row {
 			}
 			if v == Conflict {
 				rows = append(rows, Row{Entry: i, Conflict: true, As: AsParked, Reason: ReasonConflict})
-			} else {
+			} else if !m.own(en, v) {
 				rows = append(rows, Row{Entry: i, Conflict: true, Repeat: true})
 			}
 			rows = m.repeats(rows, i, it, true)
@@ -43,12 +45,10 @@ func (m *Machine) repeats(rows []Row, i int, it *Item, conflict bool) []Row {
 	return rows
 }
 
-// uncount takes back what a transaction that did not commit has counted.
-func uncount(f *Flight) {
-	for _, en := range f.Entries {
-		for _, r := range en.Item.riders {
-			r.counted = false
-		}
+// uncount takes back what repeats said of a commit that did not happen.
+func (it *Item) uncount() {
+	for _, r := range it.riders {
+		r.counted = false
 	}
 }
 
@@ -56,8 +56,10 @@ func uncount(f *Flight) {
 func (m *Machine) ended(e Ended) {
 	f := e.Flight
 	w := m.land(f)
-	if e.Outcome != Committed {
-		uncount(f)
+	if e.Outcome == NotCommitted {
+		for _, en := range f.Entries {
+			en.Item.uncount()
+		}
 	}
 	switch {
 	case e.Outcome == Committed:
@@ -98,43 +100,43 @@ func (m *Machine) committed(w *worker, f *Flight) {
 	}
 }
 
-// endingOf says how a delivery ended. What a commit of unknown outcome left
-// there is its own: seen is counted as done (case 3).
-func (m *Machine) endingOf(en Entry, v Verdict) Ending {
-	own := v == Fresh || en.Item.unknown
-	switch v {
-	case Conflict:
-		return EndConflict
-	case ConflictKnown:
-		if own || m.config.OnConflict == ThenAcceptFirst {
-			return EndConflict
-		}
-		return EndDuplicate
-	case Fresh:
-		switch en.As {
-		case AsParked:
-			return EndParked
-		case AsDiscarded:
-			return EndDiscarded
-		case AsDuplicate:
-			m.do(Report{Kind: ReportBackstop, Item: en.Item, Err: en.Item.last})
-			return EndDuplicate
-		}
-		return EndApplied
-	case AlreadyApplied:
-		if own && en.As == AsApplied {
-			return EndApplied
-		}
-	case AlreadyParked:
-		if own && en.As == AsParked {
-			return EndParked
-		}
-	case AlreadyDiscarded:
-		if own && en.As == AsDiscarded {
-			return EndDiscarded
-		}
+// own reports whether what a mark found is what a commit of unknown outcome of
+// this very item left there: seen is counted as done, and as no copy (case 3).
+func (m *Machine) own(en Entry, v Verdict) bool {
+	if !en.Item.unknown {
+		return false
 	}
-	return EndDuplicate
+	switch v {
+	case AlreadyApplied:
+		return en.As == AsApplied
+	case AlreadyParked:
+		return en.As == AsParked
+	case AlreadyDiscarded:
+		return en.As == AsDiscarded
+	}
+	return v == ConflictKnown
+}
+
+// endingOf says how a delivery ended.
+func (m *Machine) endingOf(en Entry, v Verdict) Ending {
+	switch {
+	case v == Conflict, v == ConflictKnown && m.config.OnConflict == ThenAcceptFirst:
+		return EndConflict
+	case v != Fresh && !m.own(en, v):
+		return EndDuplicate
+	case v == ConflictKnown:
+		return EndConflict
+	}
+	switch en.As {
+	case AsParked:
+		return EndParked
+	case AsDiscarded:
+		return EndDiscarded
+	case AsDuplicate:
+		m.do(Report{Kind: ReportBackstop, Item: en.Item, Err: en.Item.last})
+		return EndDuplicate
+	}
+	return EndApplied
 }
 
 // conclude settles an item, and its riders as duplicates, where its commit

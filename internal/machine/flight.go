@@ -183,6 +183,9 @@ func (m *Machine) sift(f *Flight) {
 	var waited []*lane
 	for i, en := range f.Entries {
 		v := f.verdicts[i]
+		if !m.own(en, v) {
+			en.Item.uncount()
+		}
 		if m.config.Lanes == Partition && (v == Busy || v == Conflict && m.config.OnConflict == ThenHalt) {
 			waited = append(waited, en.Item.lane)
 			continue
