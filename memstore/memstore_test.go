@@ -87,6 +87,7 @@ func TestATransactionSeesItsOwnWrites(t *testing.T) {
 		{func() error { return tx.Add("n", -5) }, "-3"},
 		{func() error { return tx.Set("n", []byte("7")) }, "7"},
 		{func() error { return tx.Add("n", 1) }, "8"},
+		{func() error { return tx.Set("n", []byte("a word")) }, "a word"},
 		{func() error { return tx.Delete("n") }, ""},
 		{func() error { return tx.Add("n", 4) }, "4"},
 	}

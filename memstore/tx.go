@@ -52,6 +52,9 @@ func (t *Tx) Get(key string) ([]byte, error) {
 	if !exists && c.delta == 0 {
 		return nil, nil
 	}
+	if c.delta == 0 {
+		return v.text(), nil // which need not be a number
+	}
 	v, err := v.add(c.delta)
 	return v.text(), err
 }
