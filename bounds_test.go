@@ -127,9 +127,9 @@ func TestMemoryIsBounded(t *testing.T) {
 			calls[what] = calls[what] || has
 		}
 		store.onBegin = func(ctx context.Context, _ []semel.Mark) error { limited("begin", ctx); return nil }
-		store.onCommit = func(ctx context.Context, commit func() semel.Result) semel.Result {
+		store.onCommit = func(ctx context.Context, commit func(context.Context) semel.Result) semel.Result {
 			limited("commit", ctx)
-			return commit()
+			return commit(ctx)
 		}
 		source.onSettle = func(ctx context.Context, _ []semel.Settlement) ([]int, error) {
 			limited("settle", ctx)

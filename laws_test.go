@@ -95,10 +95,10 @@ func TestSettleFollowsTheCommit(t *testing.T) {
 	bubble(t, "law_2_nothing_is_settled_before_the_commit_of_its_batch_has_returned", func(t *testing.T) {
 		store := watch(memstore.New())
 		var committing atomic.Int32
-		store.onCommit = func(_ context.Context, commit func() semel.Result) semel.Result {
+		store.onCommit = func(ctx context.Context, commit func(context.Context) semel.Result) semel.Result {
 			committing.Add(1)
 			defer committing.Add(-1)
-			result := commit()
+			result := commit(ctx)
 			pass(time.Second) // the reply is slow
 			return result
 		}

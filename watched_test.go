@@ -27,7 +27,7 @@ type watchedStore struct {
 	// onBegin and onCommit, when set, run before the real thing; onCommit may
 	// leave it out.
 	onBegin  func(ctx context.Context, marks []semel.Mark) error
-	onCommit func(ctx context.Context, commit func() semel.Result) semel.Result
+	onCommit func(ctx context.Context, commit func(context.Context) semel.Result) semel.Result
 
 	mutex     sync.Mutex
 	open      int
@@ -72,12 +72,12 @@ type watchedBatch struct {
 func (b *watchedBatch) Broken() bool { return b.Batch.(semel.Broken).Broken() }
 
 func (b *watchedBatch) Commit(ctx context.Context, e semel.Ending) semel.Result {
-	commit := func() semel.Result { return b.Batch.Commit(ctx, e) }
+	commit := func(ctx context.Context) semel.Result { return b.Batch.Commit(ctx, e) }
 	var result semel.Result
 	if b.store.onCommit != nil {
 		result = b.store.onCommit(ctx, commit)
 	} else {
-		result = commit()
+		result = commit(ctx)
 	}
 	b.end(result.Outcome == semel.Committed)
 	return result

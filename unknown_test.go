@@ -1,0 +1,233 @@
+package semel_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/memstore"
+)
+
+// lost is the result of a commit whose reply did not arrive.
+var lost = semel.Result{Outcome: semel.CommitUnknown, Class: semel.ClassDown, Culprit: semel.NobodyNamed, Err: errors.New("connection reset")}
+
+// endings of a commit whose reply is lost, and how often a handler must run.
+var lostReplies = []struct {
+	name string
+	what func(ctx context.Context, commit func(context.Context) semel.Result)
+	runs int
+}{
+	{"committed", func(ctx context.Context, commit func(context.Context) semel.Result) { commit(ctx) }, 1},
+	{"not committed", func(ctx context.Context, commit func(context.Context) semel.Result) { commit(ended()) }, 2},
+	{"committed later", func(_ context.Context, commit func(context.Context) semel.Result) {
+		time.AfterFunc(2*time.Second, func() { commit(context.Background()) })
+	}, 1},
+	{"rolled back later", func(_ context.Context, commit func(context.Context) semel.Result) {
+		time.AfterFunc(2*time.Second, func() { commit(ended()) })
+	}, 2},
+}
+
+// ended is a context that a memstore refuses to commit with.
+func ended() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
+
+func TestACommitWhoseReplyIsLost(t *testing.T) {
+	bubble(t, "case_3_an_unknown_commit_is_resolved_by_marking_again_and_each_message_is_applied_once", func(t *testing.T) {
+		for _, reply := range lostReplies {
+			for _, lanes := range []semel.LaneMode{semel.LanesPartition, semel.LanesNone} {
+				store, first, seen := watch(memstore.New()), true, &witness{}
+				var mutex sync.Mutex
+				store.onCommit = func(ctx context.Context, commit func(context.Context) semel.Result) semel.Result {
+					mutex.Lock()
+					lose := first
+					first = false
+					mutex.Unlock()
+					if !lose {
+						return commit(ctx)
+					}
+					reply.what(ctx, commit)
+					return lost
+				}
+				source := newListSource(numbered("m", 10)...)
+				c := config(source)
+				c.Lanes, c.Workers, c.Observers, c.Retry.Attempts = lanes, 1, []semel.Observer{seen}, 1
+				ran := map[string]int{}
+				counts := runs(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+					ran[m.Identity.ID]++
+					return add(ctx, tx, m)
+				}, c)
+				if counts.Applied != 10 || counts.Duplicates != 0 || counts.Retried != 0 || len(source.settled) != 10 || len(seen.of(semel.EventUnknown)) != 1 {
+					t.Errorf("%s: %+v, %d settled, %d events", reply.name, counts, len(source.settled), len(seen.of(semel.EventUnknown)))
+				}
+				for i := range 10 {
+					if id := fmt.Sprint("m", i); effect(t, store.Store, id) != "1" || ran[id] != reply.runs {
+						t.Errorf("%s: %s has effect %q after %d runs, want %d", reply.name, id, effect(t, store.Store, id), ran[id], reply.runs)
+					}
+				}
+			}
+		}
+	})
+	bubble(t, "law_12_a_message_of_an_unknown_commit_is_settled_only_when_its_marker_has_been_seen", func(t *testing.T) {
+		store := watch(memstore.New())
+		var done atomic.Bool
+		store.onCommit = func(ctx context.Context, commit func(context.Context) semel.Result) semel.Result {
+			if done.Load() {
+				return commit(ctx)
+			}
+			commit(ended())
+			return lost
+		}
+		source := newListSource(numbered("m", 10)...)
+		run := start(t, mustNew(t, store, add, config(source)))
+		pass(10 * time.Second)
+		if source.isSettled(0) != 0 {
+			t.Error("a message is settled whose marker nobody has seen")
+		}
+		done.Store(true)
+		if err := run.wait(); err != nil || len(source.settled) != 10 || effect(t, store.Store, "m9") != "1" {
+			t.Errorf("%v, %d settled, effect %s", err, len(source.settled), effect(t, store.Store, "m9"))
+		}
+	})
+	bubble(t, "trap_T43_the_row_of_a_message_whose_parking_commit_was_lost_is_written_once", func(t *testing.T) {
+		for _, reply := range lostReplies {
+			store, lose := watch(memstore.New()), 1
+			store.onCommit = func(ctx context.Context, commit func(context.Context) semel.Result) semel.Result {
+				if lose--; lose != 0 {
+					return commit(ctx)
+				}
+				reply.what(ctx, commit)
+				return lost
+			}
+			counts := runs(t, store, func(context.Context, *memstore.Tx, *semel.Message) error { return semel.Park("look") }, config(newListSource(message("1", `{}`), message("1", `{}`), message("1", `{}`))))
+			if all := rows(t, store.Store); counts.Parked != 1 || counts.Duplicates != 2 || len(all) != 1 || all[0].Repeated != 2 {
+				t.Errorf("%s: %+v, rows %+v", reply.name, counts, all)
+			}
+		}
+	})
+}
+
+func TestACommitThatIsRefused(t *testing.T) {
+	bubble(t, "case_1_a_commit_refused_without_a_name_is_halved_until_the_message_to_blame_is_alone", func(t *testing.T) {
+		for _, named := range []bool{false, true} {
+			inner := memstore.New()
+			store := watch(inner)
+			culprit := -1
+			store.onBegin = func(_ context.Context, marks []semel.Mark) error {
+				culprit = -1
+				for i, m := range marks {
+					if string(m.ID) == "m11" && m.As == semel.Applied {
+						culprit = i
+					}
+				}
+				return nil
+			}
+			store.onCommit = func(ctx context.Context, commit func(context.Context) semel.Result) semel.Result {
+				if culprit < 0 {
+					return commit(ctx)
+				}
+				commit(ended())
+				out := semel.Result{Outcome: semel.NotCommitted, Class: semel.ClassPermanent, Culprit: semel.NobodyNamed, Err: errors.New("deferred constraint")}
+				if named {
+					out.Culprit = culprit
+				}
+				return out
+			}
+			source := newListSource(numbered("m", 20)...)
+			c := config(source)
+			c.Workers = 1
+			counts := runs(t, store, add, c)
+			if counts.Applied != 19 || counts.Parked != 1 || counts.Retried != 0 || counts.Rerun == 0 || len(source.settled) != 20 {
+				t.Errorf("%+v, %d settled", counts, len(source.settled))
+			}
+			if r := row(t, inner, "m11"); r.Attempts != 1 || r.Reason != semel.ReasonPermanent || r.LastError != "deferred constraint" {
+				t.Errorf("%+v", r)
+			}
+			if limit := map[bool]int{false: 12, true: 6}[named]; len(store.begins) > limit {
+				t.Errorf("named %v: %d transactions, want at most %d", named, len(store.begins), limit)
+			}
+		}
+	})
+	bubble(t, "case_4_copies_are_counted_on_a_row_whose_first_commit_was_refused", func(t *testing.T) {
+		store, refuse := watch(memstore.New()), 2
+		store.onCommit = func(ctx context.Context, commit func(context.Context) semel.Result) semel.Result {
+			if refuse--; refuse < 0 {
+				return commit(ctx)
+			}
+			commit(ended())
+			return semel.Result{Outcome: semel.NotCommitted, Class: semel.ClassContended, Culprit: semel.NobodyNamed, Err: errTest}
+		}
+		counts := runs(t, store, func(context.Context, *memstore.Tx, *semel.Message) error { return semel.Park("look") }, config(newListSource(message("1", `{}`), message("1", `{}`), message("1", `{}`))))
+		if all := rows(t, store.Store); counts.Parked != 1 || counts.Duplicates != 2 || len(all) != 1 || all[0].Repeated != 2 {
+			t.Errorf("%+v, rows %+v", counts, all)
+		}
+	})
+	bubble(t, "case_1_a_serialization_failure_is_nobodys_attempt", func(t *testing.T) {
+		store := memstore.New()
+		c := config(newListSource(append(numbered("a", 50), numbered("b", 50)...)...))
+		c.Workers, c.Batch.Most, c.Retry.Attempts = 2, 10, 1
+		counts := runs(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+			n, err := tx.Get("sum")
+			if err != nil {
+				return err
+			}
+			pass(time.Millisecond)
+			if err := tx.Set("sum", append(n, 'x')); err != nil {
+				return err
+			}
+			return add(ctx, tx, m)
+		}, c)
+		if counts.Applied != 100 || counts.Parked != 0 || counts.Retried != 0 || len(store.Get("sum")) != 100 {
+			t.Errorf("%+v, sum of %d", counts, len(store.Get("sum")))
+		}
+	})
+	bubble(t, "trap_3_a_swallowed_error_is_charged_to_the_message_that_swallowed_it", func(t *testing.T) {
+		store := &breaking{watchedStore: watch(memstore.New())}
+		source := newListSource(numbered("m", 20)...)
+		counts := runs(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+			if m.Identity.ID == "m11" {
+				store.broken = true // a statement failed, and the handler says nothing of it
+				return nil
+			}
+			return add(ctx, tx, m)
+		}, config(source))
+		r := row(t, store.Store, "m11")
+		if counts.Applied != 19 || counts.Parked != 1 || r.Reason != semel.ReasonPermanent || len(source.settled) != 20 {
+			t.Errorf("%+v, %+v", counts, r)
+		}
+	})
+}
+
+// breaking is a store whose transaction a test can break.
+type breaking struct {
+	*watchedStore
+	broken bool
+}
+
+type breakingBatch struct {
+	semel.Batch[*memstore.Tx]
+	store *breaking
+}
+
+func (s *breaking) Begin(ctx context.Context, o semel.TxOptions, marks []semel.Mark) (semel.Batch[*memstore.Tx], []semel.Verdict, error) {
+	s.broken = false
+	b, v, err := s.watchedStore.Begin(ctx, o, marks)
+	return &breakingBatch{b, s}, v, err
+}
+
+func (b *breakingBatch) Broken() bool { return b.store.broken }
+
+func (b *breakingBatch) Commit(ctx context.Context, e semel.Ending) semel.Result {
+	if b.store.broken {
+		b.Rollback(ctx)
+		return semel.Result{Outcome: semel.NotCommitted, Class: semel.ClassAborted, Culprit: semel.NobodyNamed, Err: errTest}
+	}
+	return b.Batch.Commit(ctx, e)
+}
