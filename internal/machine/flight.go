@@ -183,7 +183,7 @@ func (m *Machine) sift(f *Flight) {
 	var waited []*lane
 	for i, en := range f.Entries {
 		v := f.verdicts[i]
-		if !m.own(en, v) {
+		if v != Busy && !m.own(en, v) {
 			en.Item.uncount()
 		}
 		if m.config.Lanes == Partition && (v == Busy || v == Conflict && m.config.OnConflict == ThenHalt) {
@@ -216,7 +216,7 @@ func contains(lanes []*lane, l *lane) bool {
 func (m *Machine) ran(e Ran) {
 	f := e.Flight
 	f.running = false
-	if f.stuck {
+	if f.stuck && !m.anyStuck() {
 		m.do(Report{Kind: ReportReady, Reason: "handler"})
 	}
 	f.done = e.Done
@@ -252,6 +252,16 @@ func (m *Machine) stuck(f *Flight) {
 	f.stuck = true
 	m.do(Kill{Flight: f})
 	m.do(Report{Kind: ReportStuck, Item: f.Entries[0].Item, N: len(f.Entries)})
+}
+
+// anyStuck reports whether a handler goes on after its timeout.
+func (m *Machine) anyStuck() bool {
+	for i := range m.workers {
+		if f := m.workers[i].flight; f != nil && f.stuck && f.running {
+			return true
+		}
+	}
+	return false
 }
 
 func (m *Machine) stopRun(f *Flight) {
