@@ -25,7 +25,8 @@ type engine[Tx any] struct {
 	machine *machine.Machine
 	began   time.Time
 	events  chan machine.Event
-	group   worker.Group
+	group   worker.Group // fetcher and settler
+	crew    worker.Group // pilots
 	// base ends when the run is over; what runs beside the loop derives from it.
 	base   context.Context
 	cancel context.CancelFunc
@@ -73,7 +74,7 @@ func (e *engine[Tx]) run(ctx context.Context) error {
 	e.group.Go(func() { e.intake.work(e.base, e.events) })
 	e.group.Go(func() { e.settler.work(e.base, e.events) })
 	for _, p := range e.pilots {
-		e.group.Keep(p.work)
+		e.crew.Keep(p.work)
 	}
 	e.loop(ctx)
 	return e.shutDown()
@@ -144,19 +145,43 @@ func (e *engine[Tx]) shutDown() error {
 	for _, p := range e.pilots {
 		close(p.orders)
 	}
-	ended := e.group.WaitFor(leaveAfter)
+	crew, group := e.crew.WaitFor(leaveAfter), e.group.WaitFor(leaveAfter)
 	ctx, cancel := context.WithTimeout(context.Background(), leaveAfter)
 	defer cancel()
 	err := e.source.Close(ctx)
 	if err != nil {
 		err = fmt.Errorf("semel: closing the source: %w", err)
 	}
-	if !ended {
-		err = errors.Join(err, fmt.Errorf("semel: consumer %s: a handler ignores its context and still runs; its connection was cut and nothing of it is committed", e.config.Name))
+	if !crew {
+		err = errors.Join(err, e.stuck())
+	}
+	if !group {
+		err = errors.Join(err, fmt.Errorf("semel: consumer %s: the source's Fetch or Settle ignores its context and still runs; what it has not settled comes again", e.config.Name))
 	}
 	if e.done.Halted {
 		p := e.done.Item.Handle.(*parcel)
 		err = errors.Join(&haltError{key: p.key, reason: Reason(e.done.Reason), err: e.done.Err}, err)
+	}
+	return err
+}
+
+// stuck says what still runs although the run is over.
+func (e *engine[Tx]) stuck() error {
+	var err error
+	handlers := 0
+	for _, p := range e.pilots {
+		switch {
+		case p.committing.Load():
+			err = fmt.Errorf("semel: consumer %s: a commit did not end in time and its outcome is unknown; its messages are unsettled, come again, and are then judged by their markers", e.config.Name)
+		case p.handling.Load():
+			handlers++
+		}
+	}
+	if handlers > 0 {
+		err = errors.Join(err, fmt.Errorf("semel: consumer %s: %d handlers ignore their context and still run; their connections were cut and nothing of them is committed", e.config.Name, handlers))
+	}
+	if err == nil {
+		err = fmt.Errorf("semel: consumer %s: the store ignores its context and still works; nothing of it is settled", e.config.Name)
 	}
 	return err
 }

@@ -14,6 +14,8 @@ import (
 type pilot[Tx any] struct {
 	engine *engine[Tx]
 	orders chan machine.Action
+	// What the pilot is in, for the error of a run that cannot end it.
+	handling, committing atomic.Bool
 
 	mutex  sync.Mutex
 	flight *flight[Tx] // the one under way; guarded by mutex, written by the pilot
@@ -212,7 +214,9 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 	at(e.config.At, BeforeCommit, len(f.Entries))
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.base), e.config.CommitTimeout)
 	defer cancel()
+	p.committing.Store(true)
 	result := f.batch.Commit(ctx, ending)
+	p.committing.Store(false)
 	p.set(nil)
 	ended := machine.Ended{Flight: a.Flight, Outcome: machine.CommitOutcome(result.Outcome), Class: machine.Class(result.Class), Culprit: f.entryOf(result.Culprit), Err: result.Err}
 	switch result.Outcome {

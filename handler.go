@@ -28,7 +28,9 @@ func (p *pilot[Tx]) run(a machine.Run) machine.Event {
 	// A handler that ends its goroutine ends this one: the pilot goes on in a
 	// new goroutine, and what happened is told from here.
 	ended := false
+	p.handling.Store(true)
 	defer func() {
+		p.handling.Store(false)
 		if !ended {
 			out.Failed, out.Failure = true, machine.Failure{Class: machine.Retry, Err: errGoexit}
 			out.Whole = e.handler.all != nil
