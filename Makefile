@@ -4,7 +4,7 @@ GO ?= go
 PACKAGES = $(shell $(GO) list -m -f '{{.Dir}}/...')
 SEEDS ?= 10000
 
-.PHONY: test vet lint simulate planted bench coverage-list stranger
+.PHONY: test vet lint simulate planted bench coverage-list stranger example proof-file
 
 ## test: everything that guards main, with the race detector
 test: vet
@@ -39,3 +39,11 @@ coverage-list:
 ## stranger: build and use the modules as someone would who fetches them
 stranger:
 	scripts/stranger
+
+## example: 10,000 deliveries of payments into SQLite, each applied once
+example:
+	$(GO) run ./cmd/semel run --config examples/payments/semel.yaml
+
+## proof-file: 100,000 real webhooks through a process that is killed 30 times
+proof-file:
+	$(GO) run ./itest/cmd/prooffile -webhooks "$$(scripts/fetch-webhooks)"

@@ -43,6 +43,8 @@ func Main(ctx context.Context, args []string, s Streams) int {
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
+	ctx, stop := interruptible(ctx)
+	defer stop()
 	return report(s.Err, root.ExecuteContext(ctx))
 }
 
@@ -69,7 +71,7 @@ Exit codes: 0 done, 1 a run failed, 2 wrong use, 3 the policy is invalid,
 	}
 	c := &common{Streams: s}
 	root.PersistentFlags().StringVar(&c.logLevel, "log-level", "info", "least level of the log on stderr: debug, info, warn or error")
-	root.AddCommand(versionCommand(c))
+	root.AddCommand(runCommand(c), migrateCommand(c), parkedCommand(c), versionCommand(c))
 	return root
 }
 

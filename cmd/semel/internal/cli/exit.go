@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -58,6 +59,9 @@ func report(w io.Writer, err error) int {
 			fmt.Fprintln(w, fault)
 		}
 		return exitPolicy
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintln(w, "semel: interrupted")
+		return exitInterrupted
 	case errors.As(err, &f):
 		fmt.Fprintf(w, "semel: %v\n", f.err)
 		return f.code

@@ -1,0 +1,146 @@
+// Package assembly opens what a policy names and puts it together: databases
+// become stores, files become sources, and both with a handler of statements
+// become consumers.
+package assembly
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/sqlstore"
+)
+
+// Options say what is wanted of a policy.
+type Options struct {
+	// Consumer is the only one that is wanted; empty for all.
+	Consumer string
+	// IdleExit ends a run; see semel.Config.
+	IdleExit time.Duration
+	// Stdin is what a source of the path "-" reads.
+	Stdin io.Reader
+	// Logger gets the log of the consumers.
+	Logger *slog.Logger
+}
+
+// Assembly holds opened stores of a policy.
+type Assembly struct {
+	policy  *policy.Policy
+	options Options
+	// Stores are the opened ones, in the order of the file.
+	Stores []*Store
+}
+
+// Store is an opened store.
+type Store struct {
+	*sqlstore.Store
+	db     *sql.DB
+	policy *policy.Store
+}
+
+// Open opens the stores that want names and changes nothing in them; create
+// says for which a database may be created.
+func Open(p *policy.Policy, o Options, want, create func(*policy.Store) bool) (*Assembly, error) {
+	a := &Assembly{policy: p, options: o}
+	for _, named := range p.Stores {
+		if !want(named) {
+			continue
+		}
+		s, err := openStore(named, create(named))
+		if errors.Is(err, errNoDatabase) {
+			err = fmt.Errorf("%w; correct the path, or create it: semel migrate up --config %s", err, p.File)
+		}
+		if err != nil {
+			return nil, errors.Join(err, a.Close())
+		}
+		a.Stores = append(a.Stores, s)
+	}
+	return a, nil
+}
+
+// Used reports whether a wanted consumer of the policy uses the store.
+func Used(p *policy.Policy, consumer string) func(*policy.Store) bool {
+	return func(s *policy.Store) bool {
+		for _, c := range p.Consumers {
+			if c.Store == s.Name && (consumer == "" || c.Name == consumer) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+func openStore(s *policy.Store, create bool) (*Store, error) {
+	db, err := openSQLite(s.SQLite.Path, create)
+	if err != nil {
+		return nil, fmt.Errorf("store %s: %w", s.Name, err)
+	}
+	store, err := sqlstore.SQLite(db, sqlstore.Options{Prefix: s.SQLite.Prefix})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("store %s: %s: %w", s.Name, s.SQLite.Path, err), db.Close())
+	}
+	return &Store{Store: store, db: db, policy: s}, nil
+}
+
+// Name is the store's in the policy.
+func (s *Store) Name() string { return s.policy.Name }
+
+// Close closes the stores.
+func (a *Assembly) Close() error {
+	var errs []error
+	for _, s := range a.Stores {
+		errs = append(errs, s.db.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// store is the opened store of this name; nil if it is not open.
+func (a *Assembly) store(name string) *Store {
+	for _, s := range a.Stores {
+		if s.Name() == name {
+			return s
+		}
+	}
+	return nil
+}
+
+// Consumers makes the wanted consumers with their sources.
+func (a *Assembly) Consumers() (map[string]*Consumer, error) {
+	all := map[string]*Consumer{}
+	for _, c := range a.policy.Consumers {
+		if a.options.Consumer != "" && c.Name != a.options.Consumer {
+			continue
+		}
+		source, err := a.source(c)
+		if err != nil {
+			return nil, fmt.Errorf("consumer %s: source %s: %w", c.Name, c.From, err)
+		}
+		if all[c.Name], err = a.consumer(c, source); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// Retriers are handlers that run rows again, of the consumers that use the
+// store of this name.
+func (a *Assembly) Retriers(store string) (map[string]func(context.Context, semel.StoredRow, semel.Act) error, error) {
+	all := map[string]func(context.Context, semel.StoredRow, semel.Act) error{}
+	for _, c := range a.policy.Consumers {
+		if c.Store != store {
+			continue
+		}
+		consumer, err := a.consumer(c, nil)
+		if err != nil {
+			return nil, err
+		}
+		all[c.Name] = consumer.Retry
+	}
+	return all, nil
+}

@@ -1,0 +1,107 @@
+package assembly
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/sqlstore"
+)
+
+// Change is what Up did to a store.
+type Change struct {
+	Store string `json:"store"`
+	// Applied are the migrations; Setup is the file whose statements ran.
+	Applied []string `json:"applied"`
+	Setup   string   `json:"setup,omitempty"`
+}
+
+// Prepare makes the stores ready for a run: it migrates those that say so, or
+// all, and refuses those whose tables do not fit.
+func (a *Assembly) Prepare(ctx context.Context, migrate bool) error {
+	for _, s := range a.Stores {
+		if !migrate && !s.policy.Migrate {
+			continue
+		}
+		if _, err := s.Up(ctx); err != nil {
+			return err
+		}
+	}
+	return a.Check(ctx)
+}
+
+// Check refuses stores whose tables do not fit and says what to do.
+func (a *Assembly) Check(ctx context.Context) error {
+	for _, s := range a.Stores {
+		err := s.Store.Check(ctx)
+		switch {
+		case err == nil:
+			continue
+		case s.lacksMigration(ctx):
+			err = fmt.Errorf("%w (semel migrate up --config %s)", err, a.policy.File)
+		}
+		return fmt.Errorf("store %s: %s: %w", s.Name(), s.policy.SQLite.Path, err)
+	}
+	return nil
+}
+
+// lacksMigration reports whether migrating is what a store needs.
+func (s *Store) lacksMigration(ctx context.Context) bool {
+	all, err := s.Store.Status(ctx)
+	return err == nil && slices.ContainsFunc(all, func(m sqlstore.Migration) bool { return m.SQL != "" && m.AppliedAt.IsZero() })
+}
+
+// Up applies the missing migrations and then, once, the user's own setup.
+func (s *Store) Up(ctx context.Context) (Change, error) {
+	change := Change{Store: s.Name(), Applied: []string{}}
+	applied, err := s.Migrate(ctx)
+	change.Applied = append(change.Applied, applied...)
+	if err != nil {
+		return change, fmt.Errorf("store %s: %s: %w", s.Name(), s.policy.SQLite.Path, err)
+	}
+	if s.policy.Setup == "" {
+		return change, nil
+	}
+	text, err := os.ReadFile(s.policy.Setup)
+	if err != nil {
+		return change, fmt.Errorf("store %s: setup: %w", s.Name(), err)
+	}
+	ran, err := s.Setup(ctx, s.policy.Setup, string(text))
+	if err != nil {
+		return change, fmt.Errorf("store %s: %w", s.Name(), err)
+	}
+	if ran {
+		change.Setup = s.policy.Setup
+	}
+	return change, nil
+}
+
+// Status returns the migrations of a store, which need not exist.
+func Status(ctx context.Context, p *policy.Store) ([]sqlstore.Migration, error) {
+	open := func() (*Store, error) { return openStore(p, false) }
+	if _, err := os.Stat(p.SQLite.Path); errors.Is(err, os.ErrNotExist) {
+		open = func() (*Store, error) { return openNothing(p) }
+	}
+	s, err := open()
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.Store.Status(ctx)
+	if err != nil {
+		err = fmt.Errorf("store %s: %w", p.Name, err)
+	}
+	return all, errors.Join(err, s.db.Close())
+}
+
+// Print writes the SQL of a store's migrations, without its database.
+func Print(w io.Writer, p *policy.Store) error {
+	s, err := openNothing(p)
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.Print(w), s.db.Close())
+}

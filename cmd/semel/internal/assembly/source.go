@@ -1,0 +1,66 @@
+package assembly
+
+import (
+	"fmt"
+	"log/slog"
+	"path/filepath"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/file"
+)
+
+// source makes the source of one consumer: each reads for itself.
+func (a *Assembly) source(c *policy.Consumer) (semel.Source, error) {
+	f := a.policy.Source(c.From).File
+	format, err := formatOf(f.Format)
+	if err != nil {
+		return nil, err
+	}
+	o := file.Options{
+		Format:  format,
+		Follow:  f.Follow,
+		MaxLine: int(f.MaxLine),
+		Lane:    a.lane(f.Path),
+		Notice: func(what string) {
+			a.options.Logger.Warn(what, slog.String("consumer", c.Name), slog.String("source", c.From))
+		},
+	}
+	if f.Path == policy.Stdin {
+		return file.Stdin(a.options.Stdin, o), nil
+	}
+	source := file.Open(f.Path, o)
+	if f.Follow {
+		return source, nil // a file that is followed may come later
+	}
+	return source, source.Validate()
+}
+
+// lane names a file's position: its path below the folder of the policy, so
+// that it is the same from wherever the policy is run.
+func (a *Assembly) lane(path string) string {
+	if path == policy.Stdin {
+		return "stdin"
+	}
+	dir, err := filepath.Abs(a.policy.Dir)
+	if err != nil {
+		return path
+	}
+	full, err := filepath.Abs(path)
+	if err != nil {
+		return path
+	}
+	if below, err := filepath.Rel(dir, full); err == nil && filepath.IsLocal(below) {
+		return filepath.ToSlash(below)
+	}
+	return full
+}
+
+func formatOf(word string) (file.Format, error) {
+	formats := map[string]file.Format{"cloudevents": file.CloudEvents, "envelope": file.Envelope, "json": file.JSON}
+	format, ok := formats[word]
+	if !ok {
+		return 0, fmt.Errorf("format %q is unknown", word)
+	}
+	return format, nil
+}

@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+)
+
+func migrateCommand(c *common) *cobra.Command {
+	return group("migrate", "Create and upgrade semel's tables", migrateUp(c), migrateStatus(c), migratePrint(c))
+}
+
+func migrateUp(c *common) *cobra.Command {
+	return c.withConfig(&cobra.Command{
+		Use:   "up",
+		Short: "Apply what is missing, and each store's setup once",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			p, err := c.load()
+			if err != nil {
+				return err
+			}
+			a, err := c.open(p, "", true)
+			if err != nil {
+				return err
+			}
+			defer c.close(a)
+			changes := []assembly.Change{}
+			for _, s := range a.Stores {
+				change, err := s.Up(cmd.Context())
+				if err != nil {
+					return failed(err)
+				}
+				changes = append(changes, change)
+			}
+			return c.printChanges(changes)
+		},
+	})
+}
+
+func (c *common) printChanges(changes []assembly.Change) error {
+	if c.json {
+		return writeJSON(c.Out, map[string]any{"stores": changes})
+	}
+	for _, change := range changes {
+		for _, name := range change.Applied {
+			fmt.Fprintf(c.Out, "store %s: applied %s\n", change.Store, name)
+		}
+		if change.Setup != "" {
+			fmt.Fprintf(c.Out, "store %s: ran %s\n", change.Store, change.Setup)
+		}
+		if len(change.Applied) == 0 && change.Setup == "" {
+			fmt.Fprintf(c.Out, "store %s: nothing to do\n", change.Store)
+		}
+	}
+	return nil
+}
+
+// migrationView is a migration of a store as it is shown.
+type migrationView struct {
+	Store   string `json:"store"`
+	Version int    `json:"version"`
+	Name    string `json:"name"`
+	Applied bool   `json:"applied"`
+	// At is empty if it is not applied.
+	At string `json:"at,omitempty"`
+}
+
+func migrateStatus(c *common) *cobra.Command {
+	return c.withConfig(&cobra.Command{
+		Use:   "status",
+		Short: "Show which migrations are applied and which are missing",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			p, err := c.load()
+			if err != nil {
+				return err
+			}
+			views := []migrationView{}
+			for _, s := range p.Stores {
+				all, err := assembly.Status(cmd.Context(), s)
+				if err != nil {
+					return failed(err)
+				}
+				for _, m := range all {
+					view := migrationView{Store: s.Name, Version: m.Version, Name: m.Name, Applied: !m.AppliedAt.IsZero()}
+					if view.Applied {
+						view.At = moment(m.AppliedAt)
+					}
+					views = append(views, view)
+				}
+			}
+			return c.printStatus(views)
+		},
+	})
+}
+
+func (c *common) printStatus(views []migrationView) error {
+	if c.json {
+		return writeJSON(c.Out, map[string]any{"migrations": views})
+	}
+	table := tabwriter.NewWriter(c.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "STORE\tVERSION\tNAME\tAPPLIED")
+	for _, v := range views {
+		at := v.At
+		if !v.Applied {
+			at = "missing"
+		}
+		fmt.Fprintf(table, "%s\t%d\t%s\t%s\n", v.Store, v.Version, v.Name, at)
+	}
+	return failed(table.Flush())
+}
+
+func migratePrint(c *common) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "print",
+		Short: "Print the SQL of all migrations, for a tool of your own",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			p, err := c.load()
+			if err != nil {
+				return err
+			}
+			for _, s := range p.Stores {
+				fmt.Fprintf(c.Out, "-- store %s\n", s.Name)
+				if err := assembly.Print(c.Out, s); err != nil {
+					return failed(err)
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&c.config, "config", "semel.yaml", "the policy file")
+	return cmd
+}

@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+)
+
+// open opens the store of this name, or all, for a command that is not run.
+func (c *common) open(p *policy.Policy, store string, create bool) (*assembly.Assembly, error) {
+	if store != "" && p.Store(store) == nil {
+		return nil, usage("--store %q: %s has no store of this name", store, c.config)
+	}
+	log, err := c.log(c.Err)
+	if err != nil {
+		return nil, err
+	}
+	a, err := assembly.Open(p, assembly.Options{Logger: log},
+		func(s *policy.Store) bool { return store == "" || s.Name == store },
+		func(*policy.Store) bool { return create })
+	return a, failed(err)
+}
+
+func (c *common) close(a *assembly.Assembly) {
+	if err := a.Close(); err != nil {
+		fmt.Fprintln(c.Err, "semel: close the stores:", err)
+	}
+}
+
+// openBoxes opens the inboxes of the store of this name, or of all.
+func (c *common) openBoxes(ctx context.Context, store string) (*assembly.Assembly, error) {
+	p, err := c.load()
+	if err != nil {
+		return nil, err
+	}
+	return c.openChecked(ctx, p, store)
+}
+
+// openBox opens the one inbox that row numbers belong to: of --store, of the
+// store of --consumer, or of the only store.
+func (c *common) openBox(ctx context.Context, store string) (*assembly.Assembly, error) {
+	p, err := c.load()
+	if err != nil {
+		return nil, err
+	}
+	if consumer := p.Consumer(c.consumer); store == "" && consumer != nil {
+		store = consumer.Store
+	}
+	if store == "" && len(p.Stores) > 1 {
+		return nil, usage("%s has %d stores, each with row numbers of its own; name one with --store", c.config, len(p.Stores))
+	}
+	return c.openChecked(ctx, p, store)
+}
+
+func (c *common) openChecked(ctx context.Context, p *policy.Policy, store string) (*assembly.Assembly, error) {
+	a, err := c.open(p, store, false)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.Check(ctx); err != nil {
+		c.close(a)
+		return nil, failed(err)
+	}
+	return a, nil
+}
+
+func boxOf(s *assembly.Store) operate.Box { return operate.Box{Store: s.Name(), Inbox: s} }

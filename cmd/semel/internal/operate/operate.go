@@ -1,0 +1,216 @@
+// Package operate is what operators do to messages that were set aside: list
+// them, look at one, run it again, close it. Every act names the revision of
+// the row that it saw and is recorded with who and why.
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/semel-go/semel"
+)
+
+// Box is the inbox of one store.
+type Box struct {
+	// Store is its name in the policy.
+	Store string
+	semel.Inbox
+}
+
+// page is how many rows are read at once.
+const page = 500
+
+// Rows yields the rows that the filter chooses, by number, in pages. It ends
+// after an error.
+func (b Box) Rows(ctx context.Context, f semel.RowFilter) iter.Seq2[semel.StoredRow, error] {
+	f.Limit = page
+	return func(yield func(semel.StoredRow, error) bool) {
+		for {
+			rows, err := b.Inbox.Rows(ctx, f)
+			if err != nil {
+				yield(semel.StoredRow{}, fmt.Errorf("store %s: %w", b.Store, err))
+				return
+			}
+			for _, r := range rows {
+				if !yield(r, nil) {
+					return
+				}
+				f.After = r.Number
+			}
+			if len(rows) < page {
+				return
+			}
+		}
+	}
+}
+
+// maxActs is how many acts of a row are shown.
+const maxActs = 1000
+
+// Show returns one row with its history; payload asks for headers and body too.
+func (b Box) Show(ctx context.Context, number int64, payload bool) (Detail, error) {
+	rows, err := b.Inbox.Rows(ctx, semel.RowFilter{Numbers: []int64{number}, Bodies: payload, Limit: 1})
+	if err != nil {
+		return Detail{}, fmt.Errorf("store %s: row %d: %w", b.Store, number, err)
+	}
+	if len(rows) == 0 {
+		return Detail{}, fmt.Errorf("store %s has no row %d; 'semel parked ls' shows what there is", b.Store, number)
+	}
+	acts, err := b.Acts(ctx, number, maxActs)
+	if err != nil {
+		return Detail{}, fmt.Errorf("store %s: acts on row %d: %w", b.Store, number, err)
+	}
+	return NewDetail(b.Store, rows[0], acts, payload), nil
+}
+
+// Verb is an act.
+type Verb string
+
+// The acts.
+const (
+	Retry   Verb = "retry"
+	Discard Verb = "discard"
+)
+
+// Order is what to do to the rows that a filter chooses.
+type Order struct {
+	Verb   Verb
+	Filter semel.RowFilter
+	// Who and Why are recorded with every act.
+	Who, Why string
+	// DryRun only says what would be done.
+	DryRun bool
+	// Handlers run a row's message again, by consumer; for Retry.
+	Handlers map[string]func(context.Context, semel.StoredRow, semel.Act) error
+}
+
+// Result is what became of one row.
+type Result struct {
+	Store    string `json:"store"`
+	Number   int64  `json:"number"`
+	Consumer string `json:"consumer"`
+	ID       string `json:"id"`
+	// Result is "done", "would be done", "refused" (nothing was done) or
+	// "failed" (the handler failed again, which the row now says).
+	Result string `json:"result"`
+	Error  string `json:"error,omitempty"`
+}
+
+// The results.
+const (
+	Done    = "done"
+	Would   = "would be done"
+	Refused = "refused"
+	Failed  = "failed"
+)
+
+// OK reports whether nothing stood in the way.
+func (r Result) OK() bool { return r.Result == Done || r.Result == Would }
+
+// Carry carries out an order row by row, each in a transaction of its own, and
+// yields what became of each. An error ends it: the store cannot be read, or
+// ctx is over. What was yielded before is done.
+func (b Box) Carry(ctx context.Context, o Order) iter.Seq2[Result, error] {
+	return func(yield func(Result, error) bool) {
+		numbers, err := b.chosen(ctx, o.Filter)
+		if err != nil {
+			yield(Result{}, err)
+			return
+		}
+		for _, n := range numbers {
+			if ctx.Err() != nil {
+				yield(Result{}, ctx.Err())
+				return
+			}
+			result, err := b.one(ctx, o, n)
+			if !yield(result, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// chosen returns the numbers before the first act: an act may change what the
+// filter chooses. Numbers that are asked for and not there stay, to be reported.
+func (b Box) chosen(ctx context.Context, f semel.RowFilter) ([]int64, error) {
+	if len(f.Numbers) > 0 {
+		return slices.Compact(slices.Sorted(slices.Values(f.Numbers))), nil
+	}
+	var numbers []int64
+	for r, err := range b.Rows(ctx, f) {
+		if err != nil {
+			return nil, err
+		}
+		numbers = append(numbers, r.Number)
+	}
+	return numbers, nil
+}
+
+// one reads a row with its body and acts on it.
+func (b Box) one(ctx context.Context, o Order, number int64) (Result, error) {
+	result := Result{Store: b.Store, Number: number, Result: Refused}
+	rows, err := b.Inbox.Rows(ctx, semel.RowFilter{Numbers: []int64{number}, Bodies: o.Verb == Retry, Limit: 1})
+	if err != nil {
+		return result, fmt.Errorf("store %s: row %d: %w", b.Store, number, err)
+	}
+	if len(rows) == 0 {
+		result.Error = "there is no row of this number"
+		return result, nil
+	}
+	row := rows[0]
+	result.Consumer, result.ID = row.Key.Consumer, row.Key.ID
+	if err := o.allows(row); err != nil {
+		result.Error = err.Error()
+		return result, nil
+	}
+	if o.DryRun {
+		result.Result = Would
+		return result, nil
+	}
+	err = b.act(ctx, o, row)
+	result.Result = resultOf(err)
+	if err != nil {
+		result.Error = err.Error()
+	}
+	return result, nil
+}
+
+// allows says what of an order can be judged without the store.
+func (o Order) allows(row semel.StoredRow) error {
+	end := semel.StateDiscarded
+	if o.Verb == Retry {
+		end = semel.StateCompleted
+		if o.Handlers[row.Key.Consumer] == nil {
+			return fmt.Errorf("the policy has no consumer %q; name the policy file of that consumer", row.Key.Consumer)
+		}
+		if row.Surrogate {
+			return fmt.Errorf("%s: without an identity it cannot take effect once; have it sent again with one, and discard this row", row.Reason)
+		}
+	}
+	if !row.State.CanBecome(end) {
+		return fmt.Errorf("it is %s: %w", row.State, semel.ErrState)
+	}
+	return nil
+}
+
+func (b Box) act(ctx context.Context, o Order, row semel.StoredRow) error {
+	act := semel.Act{Verb: string(o.Verb), Who: o.Who, Why: o.Why, Row: row.Number}
+	if o.Verb == Discard {
+		return b.Discard(ctx, row.Number, row.Revision, act)
+	}
+	return o.Handlers[row.Key.Consumer](ctx, row, act)
+}
+
+func resultOf(err error) string {
+	switch {
+	case err == nil:
+		return Done
+	case errors.Is(err, semel.ErrChanged), errors.Is(err, semel.ErrConflict), errors.Is(err, semel.ErrState):
+		return Refused
+	default:
+		return Failed
+	}
+}

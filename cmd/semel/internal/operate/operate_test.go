@@ -1,0 +1,119 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/semel-go/semel"
+)
+
+// fakeInbox is an inbox in memory.
+type fakeInbox struct {
+	rows []semel.StoredRow
+	acts []semel.Act
+}
+
+func (f *fakeInbox) Rows(_ context.Context, filter semel.RowFilter) ([]semel.StoredRow, error) {
+	var found []semel.StoredRow
+	for _, r := range f.rows {
+		chosen := r.Number > filter.After && (len(filter.Numbers) == 0 || slices.Contains(filter.Numbers, r.Number)) &&
+			(len(filter.States) == 0 || slices.Contains(filter.States, r.State))
+		if chosen && len(found) < filter.Limit {
+			found = append(found, r)
+		}
+	}
+	return found, nil
+}
+
+func (f *fakeInbox) Discard(_ context.Context, number, revision int64, a semel.Act) error {
+	for i := range f.rows {
+		if r := &f.rows[i]; r.Number == number {
+			if r.Revision != revision {
+				return semel.ErrChanged
+			}
+			r.State, r.Revision = semel.StateDiscarded, revision+1
+			f.acts = append(f.acts, a)
+		}
+	}
+	return nil
+}
+
+func (f *fakeInbox) FailRetry(context.Context, int64, int64, string, semel.Act) error { return nil }
+
+func (f *fakeInbox) Acts(context.Context, int64, int) ([]semel.Act, error) { return f.acts, nil }
+
+// parked makes n parked rows of the consumer billing.
+func parked(n int) *fakeInbox {
+	f := &fakeInbox{}
+	for i := range n {
+		key := semel.Key{Consumer: "billing", ID: fmt.Sprintf("p-%d", i+1)}
+		f.rows = append(f.rows, semel.StoredRow{Number: int64(i + 1), Revision: 1, Key: key, State: semel.StateParked})
+	}
+	return f
+}
+
+func carry(t *testing.T, f *fakeInbox, o Order) []string {
+	t.Helper()
+	var results []string
+	for r, err := range (Box{Store: "shop", Inbox: f}).Carry(context.Background(), o) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		results = append(results, fmt.Sprintf("%d %s", r.Number, r.Result))
+	}
+	return results
+}
+
+func TestAnOrderIsCarriedOutRowByRowOverManyPages(t *testing.T) {
+	f := parked(3*page + 1)
+	results := carry(t, f, Order{Verb: Discard, Filter: semel.RowFilter{States: []semel.RowState{semel.StateParked}}, Who: "ann", Why: "test data"})
+	if len(results) != 3*page+1 || len(f.acts) != len(results) {
+		t.Fatalf("%d results, %d acts", len(results), len(f.acts))
+	}
+	if a := f.acts[0]; a.Who != "ann" || a.Why != "test data" || a.Verb != "discard" || a.Row != 1 {
+		t.Errorf("the first act is %+v", a)
+	}
+}
+
+func TestADryRunChangesNothing(t *testing.T) {
+	f := parked(2)
+	results := carry(t, f, Order{Verb: Discard, DryRun: true})
+	if !slices.Equal(results, []string{"1 would be done", "2 would be done"}) || len(f.acts) != 0 {
+		t.Errorf("%v, %d acts", results, len(f.acts))
+	}
+}
+
+func TestOneRowThatIsRefusedOrFailsDoesNotStopTheOthers(t *testing.T) {
+	f := parked(6)
+	f.rows[1].State = semel.StateDiscarded
+	f.rows[2].Surrogate = true
+	f.rows[3].Key.Consumer = "unknown"
+	answers := map[int64]error{1: semel.ErrChanged, 5: fmt.Errorf("again: %w", semel.ErrConflict), 6: errors.New("still no such account")}
+	handle := func(_ context.Context, r semel.StoredRow, _ semel.Act) error { return answers[r.Number] }
+	order := Order{
+		Verb:     Retry,
+		Filter:   semel.RowFilter{Numbers: []int64{6, 5, 4, 3, 2, 1, 1, 99}},
+		Handlers: map[string]func(context.Context, semel.StoredRow, semel.Act) error{"billing": handle},
+	}
+	want := []string{"1 refused", "2 refused", "3 refused", "4 refused", "5 refused", "6 failed", "99 refused"}
+	if got := carry(t, f, order); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestAnOrderEndsWithItsContext(t *testing.T) {
+	f := parked(3)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var last error
+	for _, err := range (Box{Inbox: f}).Carry(ctx, Order{Verb: Discard}) {
+		last = err
+		cancel()
+	}
+	if !errors.Is(last, context.Canceled) || len(f.acts) != 1 {
+		t.Errorf("%v after %d acts", last, len(f.acts))
+	}
+}

@@ -1,0 +1,108 @@
+package operate
+
+import (
+	"encoding/base64"
+	"time"
+	"unicode/utf8"
+
+	"github.com/semel-go/semel"
+)
+
+// View is a row as people and scripts see it. Texts that are no UTF-8 stand in
+// the field of the same name with _base64 instead.
+type View struct {
+	Store     string         `json:"store"`
+	Number    int64          `json:"number"`
+	Revision  int64          `json:"revision"`
+	State     semel.RowState `json:"state"`
+	Reason    semel.Reason   `json:"reason"`
+	Conflict  bool           `json:"conflict"`
+	Surrogate bool           `json:"surrogate"`
+	Consumer  string         `json:"consumer"`
+	Source    string         `json:"source"`
+	ID        string         `json:"id"`
+	IDBase64  string         `json:"id_base64,omitempty"`
+	Type      string         `json:"type"`
+	Attempts  int            `json:"attempts"`
+	Repeated  int            `json:"repeated"`
+	First     string         `json:"first_error"`
+	Last      string         `json:"last_error"`
+	Received  time.Time      `json:"received_at"`
+	Changed   time.Time      `json:"changed_at"`
+	Topic     string         `json:"topic"`
+	Partition int32          `json:"partition"`
+	Offset    int64          `json:"offset"`
+	Size      int            `json:"size"`
+}
+
+// NewView shows a row without its headers and payload.
+func NewView(store string, r semel.StoredRow) View {
+	v := View{
+		Store: store, Number: r.Number, Revision: r.Revision, State: r.State, Reason: r.Reason,
+		Conflict: r.Conflict, Surrogate: r.Surrogate,
+		Consumer: r.Key.Consumer, Source: r.Key.Source, ID: r.Key.ID,
+		Attempts: r.Attempts, Repeated: r.Repeated, First: r.FirstError, Last: r.LastError,
+		Received: r.ReceivedAt, Changed: r.ChangedAt, Partition: -1, Offset: -1, Size: r.Size,
+	}
+	v.ID, v.IDBase64 = text(r.Key.ID)
+	if m := r.Message; m != nil {
+		v.Type, v.Topic, v.Partition, v.Offset = m.Type(), m.Topic, m.Origin.Partition, m.Origin.Offset
+	}
+	return v
+}
+
+// text returns s as it is, or in base64 where JSON cannot hold it.
+func text(s string) (plain, encoded string) {
+	if utf8.ValidString(s) {
+		return s, ""
+	}
+	return "", base64.StdEncoding.EncodeToString([]byte(s))
+}
+
+// Detail is one row with its acts, and with its headers and payload where they
+// were asked for.
+type Detail struct {
+	View
+	Headers       []HeaderView `json:"headers,omitempty"`
+	Payload       *string      `json:"payload,omitempty"`
+	PayloadBase64 string       `json:"payload_base64,omitempty"`
+	Acts          []ActView    `json:"acts"`
+}
+
+// HeaderView is a header.
+type HeaderView struct {
+	Name        string `json:"name"`
+	Value       string `json:"value"`
+	ValueBase64 string `json:"value_base64,omitempty"`
+}
+
+// ActView is an act of an operator.
+type ActView struct {
+	At     time.Time `json:"at"`
+	Verb   string    `json:"verb"`
+	Who    string    `json:"who"`
+	Why    string    `json:"why"`
+	Result string    `json:"result"`
+}
+
+// NewDetail shows a row; payload says that headers and payload are shown too.
+func NewDetail(store string, r semel.StoredRow, acts []semel.Act, payload bool) Detail {
+	d := Detail{View: NewView(store, r), Acts: []ActView{}}
+	for _, a := range acts {
+		d.Acts = append(d.Acts, ActView{At: a.At, Verb: a.Verb, Who: a.Who, Why: a.Why, Result: a.Result})
+	}
+	if !payload || r.Message == nil {
+		return d
+	}
+	for _, h := range r.Message.Headers {
+		view := HeaderView{Name: h.Name}
+		view.Value, view.ValueBase64 = text(string(h.Value))
+		d.Headers = append(d.Headers, view)
+	}
+	plain, encoded := text(string(r.Message.Body))
+	d.PayloadBase64 = encoded
+	if encoded == "" {
+		d.Payload = &plain
+	}
+	return d
+}

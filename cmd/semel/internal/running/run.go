@@ -1,0 +1,44 @@
+// Package running runs consumers side by side and counts what becomes of their
+// deliveries.
+package running
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/semel-go/semel"
+)
+
+// Consumer is what a semel.Consumer can do, whatever its transactions are.
+type Consumer interface {
+	Run(ctx context.Context) error
+	Counts() semel.Counts
+}
+
+// All runs the consumers until each has ended: by itself, by an error, or
+// because ctx is over and it has drained. The error joins those of the
+// consumers, each with its name; one that fails does not stop the others.
+func All(ctx context.Context, consumers map[string]Consumer) (Summary, error) {
+	errs := make(chan error, len(consumers))
+	var all sync.WaitGroup
+	for name, c := range consumers {
+		all.Go(func() {
+			if err := c.Run(ctx); err != nil {
+				errs <- fmt.Errorf("consumer %s: %w", name, err)
+			}
+		})
+	}
+	all.Wait()
+	close(errs)
+	s := Summary{Consumers: map[string]semel.Counts{}}
+	for name, c := range consumers {
+		s.Consumers[name] = c.Counts()
+	}
+	var joined []error
+	for err := range errs {
+		joined = append(joined, err)
+	}
+	return s, errors.Join(joined...)
+}

@@ -1,0 +1,79 @@
+package running
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/semel-go/semel"
+)
+
+// Summary is what became of the deliveries of a run, by consumer.
+type Summary struct {
+	Consumers map[string]semel.Counts `json:"consumers"`
+}
+
+// names returns the consumers, sorted.
+func (s Summary) names() []string {
+	var names []string
+	for name := range s.Consumers {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// line is a row of the table.
+type line struct {
+	name  string
+	count func(semel.Counts) int64
+}
+
+// endings are the ways in which a delivery ends; their sum is the deliveries.
+func endings() []line {
+	return []line{
+		{"applied", func(c semel.Counts) int64 { return c.Applied }},
+		{"duplicates", func(c semel.Counts) int64 { return c.Duplicates }},
+		{"conflicts", func(c semel.Counts) int64 { return c.Conflicts }},
+		{"parked", func(c semel.Counts) int64 { return c.Parked }},
+		{"dead_lettered", func(c semel.Counts) int64 { return c.DeadLettered }},
+		{"discarded", func(c semel.Counts) int64 { return c.Discarded }},
+		{"failed", func(c semel.Counts) int64 { return c.Failed }},
+		{"in_flight", func(c semel.Counts) int64 { return c.InFlight }},
+	}
+}
+
+// besides are counts that stand beside the sum.
+func besides() []line {
+	return []line{
+		{"retried", func(c semel.Counts) int64 { return c.Retried }},
+		{"rerun", func(c semel.Counts) int64 { return c.Rerun }},
+	}
+}
+
+// Write prints the summary as a sum: one column a consumer, the endings above
+// the line, the deliveries below it.
+func (s Summary) Write(w io.Writer) error {
+	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
+	names := s.names()
+	row := func(title string, cell func(name string) string) {
+		fmt.Fprintf(table, "%s\t", title)
+		for _, name := range names {
+			fmt.Fprintf(table, "%s\t", cell(name))
+		}
+		fmt.Fprintln(table)
+	}
+	counts := func(lines []line) {
+		for _, l := range lines {
+			row(l.name, func(name string) string { return fmt.Sprint(l.count(s.Consumers[name])) })
+		}
+	}
+	row("", func(name string) string { return name })
+	counts(endings())
+	row("", func(name string) string { return strings.Repeat("-", max(len(name), 8)) })
+	counts([]line{{"deliveries", func(c semel.Counts) int64 { return c.Deliveries }}})
+	counts(besides())
+	return table.Flush()
+}

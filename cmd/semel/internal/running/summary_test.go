@@ -1,0 +1,65 @@
+package running
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/semel-go/semel"
+)
+
+func TestTheTableAddsUpAndShowsZeros(t *testing.T) {
+	s := Summary{Consumers: map[string]semel.Counts{
+		"billing": {Deliveries: 12, Applied: 9, Duplicates: 2, Parked: 1, Rerun: 4},
+		"audit":   {Deliveries: 12, Applied: 12},
+	}}
+	var out bytes.Buffer
+	if err := s.Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	want := `
+                      audit    billing
+         applied         12          9
+      duplicates          0          2
+       conflicts          0          0
+          parked          0          1
+   dead_lettered          0          0
+       discarded          0          0
+          failed          0          0
+       in_flight          0          0
+                   --------   --------
+      deliveries         12         12
+         retried          0          0
+           rerun          0          4
+`
+	if got := "\n" + out.String(); got != want {
+		t.Errorf("got:%s\nwant:%s", got, want)
+	}
+}
+
+func TestEveryCountIsEitherAnEndingOrBesidesTheSum(t *testing.T) {
+	document, err := json.Marshal(semel.Counts{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var counts map[string]int64
+	if err := json.Unmarshal(document, &counts); err != nil {
+		t.Fatal(err)
+	}
+	shown := map[string]bool{"deliveries": true}
+	for _, l := range append(endings(), besides()...) {
+		shown[l.name] = true
+	}
+	for name := range counts {
+		if !shown[name] {
+			t.Errorf("the table does not show %s, which the JSON document has", name)
+		}
+	}
+	if len(shown) != len(counts) {
+		t.Errorf("the table shows %d counts, the document has %d", len(shown), len(counts))
+	}
+	if !strings.HasPrefix(string(document), `{"deliveries":0`) {
+		t.Errorf("zeros must stand in the document: %s", document)
+	}
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"database/sql"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/semel-go/semel"
+)
+
+// running is a `semel run` in the background whose log can be awaited.
+type running struct {
+	cmd     *exec.Cmd
+	log     *bufio.Scanner
+	summary bytes.Buffer
+}
+
+func startSemel(t *testing.T, folder string, args ...string) *running {
+	t.Helper()
+	cmd := exec.Command("semel", append([]string{"run", "--log-level", "debug"}, args...)...)
+	r := &running{cmd: cmd}
+	cmd.Dir, cmd.Stdout = folder, &r.summary
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	r.log = bufio.NewScanner(stderr)
+	return r
+}
+
+// await reads the log to a line that holds text.
+func (r *running) await(t *testing.T, text string) {
+	t.Helper()
+	var seen []string
+	for r.log.Scan() {
+		seen = append(seen, r.log.Text())
+		if strings.Contains(r.log.Text(), text) {
+			return
+		}
+	}
+	t.Fatalf("%q is not in the log:\n%s", text, strings.Join(seen, "\n"))
+}
+
+// end waits for the end and returns the exit code.
+func (r *running) end(t *testing.T) int {
+	t.Helper()
+	for r.log.Scan() {
+		t.Log(r.log.Text())
+	}
+	_ = r.cmd.Wait() // the code says it
+	return r.cmd.ProcessState.ExitCode()
+}
+
+// counts are those of the summary, after the end.
+func (r *running) counts(t *testing.T) semel.Counts {
+	t.Helper()
+	var summary struct{ Consumers map[string]semel.Counts }
+	if err := json.Unmarshal(r.summary.Bytes(), &summary); err != nil {
+		t.Fatal(err)
+	}
+	return summary.Consumers["billing"]
+}
+
+// folderWith makes a folder with a policy whose source is followed.
+func folderWith(t *testing.T, statement string) string {
+	t.Helper()
+	folder := t.TempDir()
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("semel.yaml", `version: 1
+stores: {shop: {sqlite: {path: shop.db}, setup: setup.sql}}
+sources: {payments: {file: {path: in.jsonl, format: json, follow: true}}}
+consumers:
+  billing:
+    from: payments
+    store: shop
+    identity: {id: "body:/id"}
+    drain: 20s
+    handler: {sql: {params: {id: "body:/id"}, statements: [`+statement+`]}}
+`)
+	write("setup.sql", `create table done (id text not null) strict;`)
+	write("in.jsonl", `{"id":"p1"}`+"\n"+`{"id":"p1"}`+"\n")
+	output(t, folder, "semel", "migrate", "up")
+	return folder
+}
+
+func TestTheFirstSignalDrainsAndExitsWithZero(t *testing.T) {
+	for _, signal := range []os.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		folder := folderWith(t, `"insert into done (id) values (:id)"`)
+		run := startSemel(t, folder)
+		run.await(t, "duplicate skipped")
+		if err := run.cmd.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+		if code := run.end(t); code != 0 {
+			t.Errorf("%v: exit code %d, not 0", signal, code)
+		}
+		if got := output(t, folder, "sqlite", "shop.db", "select id from done"); string(got) != "p1\n" {
+			t.Errorf("%v: the effects are %q", signal, got)
+		}
+	}
+}
+
+// lockedBy opens the folder's database and takes its write lock.
+func lockedBy(t *testing.T, folder string) (unlock func()) {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(folder, "shop.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.ExecContext(t.Context(), "begin immediate"); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if _, err := conn.ExecContext(t.Context(), "rollback"); err != nil {
+			t.Error(err)
+		}
+		_ = conn.Close()
+		_ = db.Close()
+	}
+}
+
+// readOnly makes SQLite take a database for read-only, also for a user whom
+// permissions do not stop: its header asks for a newer way to write.
+func readOnly(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteAt([]byte{3}, 18); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestADatabaseThatCannotWorkIsWaitedForAndNothingIsSettled(t *testing.T) {
+	t.Run("trap_140_read_only", func(t *testing.T) {
+		folder := folderWith(t, `"insert into done (id) values (:id)"`)
+		readOnly(t, filepath.Join(folder, "shop.db"))
+		run := startSemel(t, folder, "--json")
+		run.await(t, "nothing is settled")
+		if err := run.cmd.Process.Signal(syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		if code := run.end(t); code != 0 {
+			t.Errorf("exit code %d, not 0", code)
+		}
+		if c := run.counts(t); c.InFlight != c.Deliveries || c.Applied != 0 {
+			t.Errorf("%+v", c)
+		}
+	})
+	t.Run("locked_by_another_process", func(t *testing.T) {
+		folder := folderWith(t, `"insert into done (id) values (:id)"`)
+		unlock := lockedBy(t, folder)
+		run := startSemel(t, folder, "--json", "--exit-when-idle", "10ms")
+		run.await(t, "nothing is settled")
+		unlock()
+		if code := run.end(t); code != 0 {
+			t.Errorf("exit code %d, not 0", code)
+		}
+		if c := run.counts(t); c.Applied != 1 || c.Duplicates != 1 {
+			t.Errorf("%+v", c)
+		}
+	})
+}
