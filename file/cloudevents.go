@@ -71,7 +71,7 @@ func addAttribute(m *semel.Message, name string, v strictjson.Value) error {
 	if v.Kind() == strictjson.Null {
 		return nil
 	}
-	header, text := "", v.Text()
+	header := ""
 	for i := range defined {
 		if defined[i].name == name {
 			header = defined[i].header
@@ -86,7 +86,7 @@ func addAttribute(m *semel.Message, name string, v strictjson.Value) error {
 		}
 		header = "ce-" + name
 	}
-	m.Headers = append(m.Headers, semel.Header{Name: header, Value: text})
+	m.Headers = append(m.Headers, semel.Header{Name: header, Value: own(v)})
 	return nil
 }
 

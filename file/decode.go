@@ -18,11 +18,18 @@ type delivered struct {
 	start, end int64
 }
 
+// decoder makes messages of lines.
+type decoder struct {
+	format Format
+	topic  string
+	parser strictjson.Parser
+}
+
 // decode makes a delivery's message of a line, and says why if it cannot.
-func decode(f Format, topic string, l line) (*delivered, semel.Reason) {
+func (c *decoder) decode(l line) (*delivered, semel.Reason) {
 	d := &delivered{start: l.start, end: l.end}
 	m := &d.message
-	m.Topic = topic
+	m.Topic = c.topic
 	m.Origin = semel.Origin{Partition: -1, Offset: l.start}
 	text := bytes.Clone(l.text)
 	if l.length > int64(len(text)) {
@@ -33,7 +40,7 @@ func decode(f Format, topic string, l line) (*delivered, semel.Reason) {
 		}
 		return d, semel.ReasonTooLarge
 	}
-	if err := decodeText(f, m, text); err != nil {
+	if err := c.decodeText(m, text); err != nil {
 		m.Key, m.Body = nil, text
 		m.Headers = semel.Headers{{Name: HeaderDetail, Value: []byte(err.Error())}}
 		return d, semel.ReasonMalformed
@@ -41,12 +48,12 @@ func decode(f Format, topic string, l line) (*delivered, semel.Reason) {
 	return d, semel.ReasonNone
 }
 
-func decodeText(f Format, m *semel.Message, text []byte) error {
-	document, err := strictjson.Parse(text)
+func (c *decoder) decodeText(m *semel.Message, text []byte) error {
+	document, err := c.parser.Parse(text)
 	if err != nil {
 		return err
 	}
-	switch f {
+	switch c.format {
 	case Envelope:
 		return decodeEnvelope(m, document.Root())
 	case CloudEvents:
@@ -54,6 +61,16 @@ func decodeText(f Format, m *semel.Message, text []byte) error {
 	}
 	m.Body = text
 	return nil
+}
+
+// own is a value's text in memory that the message owns: the parser keeps what
+// it had to decode, which is shorter than what stands in the line, in its own.
+func own(v strictjson.Value) []byte {
+	text := v.Text()
+	if v.Kind() == strictjson.String && len(text) != len(v.Raw())-len(`""`) {
+		return bytes.Clone(text)
+	}
+	return text
 }
 
 // decodeEnvelope reads {"key": "…", "headers": {"name": "value"}, "body": …}.
@@ -83,7 +100,7 @@ func decodeEnvelope(m *semel.Message, root strictjson.Value) error {
 func envelopeKey(v strictjson.Value) ([]byte, error) {
 	switch v.Kind() {
 	case strictjson.String:
-		return v.Text(), nil
+		return own(v), nil
 	case strictjson.Null:
 		return nil, nil
 	}
@@ -103,7 +120,7 @@ func envelopeHeaders(v strictjson.Value) (semel.Headers, error) {
 		if value.Kind() != strictjson.String {
 			return nil, errors.New("a header's value must be a string: " + quoted(name))
 		}
-		headers = append(headers, semel.Header{Name: name, Value: value.Text()})
+		headers = append(headers, semel.Header{Name: name, Value: own(value)})
 	}
 	return headers, distinct(headers)
 }

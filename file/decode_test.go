@@ -9,7 +9,7 @@ import (
 )
 
 func decoded(f Format, text string) (*semel.Message, semel.Reason) {
-	d, reason := decode(f, "topic", line{text: []byte(text), start: 7, end: 8 + int64(len(text)), length: int64(len(text))})
+	d, reason := (&decoder{format: f, topic: "topic"}).decode(line{text: []byte(text), start: 7, end: 8 + int64(len(text)), length: int64(len(text))})
 	return &d.message, reason
 }
 
@@ -145,11 +145,14 @@ func TestADetailCarriesNoValueOfTheLine(t *testing.T) {
 }
 
 func TestAMessageOwnsItsBytes(t *testing.T) {
-	text := []byte(`{"key":"k","headers":{"h":"v"},"body":"b"}`)
-	d, _ := decode(Envelope, "", line{text: text, length: int64(len(text))})
+	c := &decoder{format: Envelope}
+	text := []byte(`{"key":"\u006b","headers":{"h":"v"},"body":"b"}`)
+	d, _ := c.decode(line{text: text, length: int64(len(text))})
 	for i := range text {
 		text[i] = '!'
 	}
+	other := []byte(`{"key":"\u0021"}`)
+	_, _ = c.decode(line{text: other, length: int64(len(other))})
 	m := &d.message
 	if string(m.Key) != "k" || string(m.Headers[0].Value) != "v" || string(m.Body) != `"b"` {
 		t.Errorf("the message changed with the buffer: %q %q %q", m.Key, m.Headers[0].Value, m.Body)

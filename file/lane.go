@@ -42,11 +42,11 @@ type lane struct {
 	fault    error
 	options  Options
 	id       semel.Lane
-	topic    string
+	decoder  decoder
 	input    input
 	observer semel.LaneObserver
 
-	// What follows belongs to Fetch.
+	// What follows, and the decoder, belongs to Fetch.
 
 	begun   bool
 	scan    *scanner
@@ -61,7 +61,7 @@ type lane struct {
 func newLane(o Options, name, topic string) lane {
 	o, err := o.withDefaults(name)
 	return lane{
-		ledger: newLedger(), fault: err, options: o, topic: topic,
+		ledger: newLedger(), fault: err, options: o, decoder: decoder{format: o.Format, topic: topic},
 		id: semel.Lane{ID: o.Lane, Epoch: 1},
 	}
 }
@@ -200,7 +200,7 @@ func (l *lane) takeLines(ctx context.Context, b *batch) error {
 
 // read makes a delivery of a line.
 func (l *lane) read(found line, from *generation) semel.Delivery {
-	d, reason := decode(l.options.Format, l.topic, found)
+	d, reason := l.decoder.decode(found)
 	d.from = from
 	return l.delivery(d, reason)
 }
