@@ -132,6 +132,14 @@ func TestThePositionIsSavedWhenItIsWorthIt(t *testing.T) {
 			}
 		})
 	})
+	t.Run("case_13_at_the_end_without_waiting", func(t *testing.T) {
+		d := newDesk(t, "1\n", file.Options{Format: file.JSON})
+		d.ack(d.expect("1")...)
+		d.expectEnd()
+		if p := d.store.of(d.path); p.Offset != 2 {
+			t.Errorf("the position is %d", p.Offset)
+		}
+	})
 	t.Run("a followed file saves while it waits", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d := newDesk(t, "1\n", file.Options{Format: file.JSON, Follow: true})

@@ -310,3 +310,33 @@ func TestADeadLetterIsRefused(t *testing.T) {
 		t.Errorf("left %v: %v", left, err)
 	}
 }
+
+func TestFlowOfAnotherLaneChangesNothing(t *testing.T) {
+	d := newDesk(t, "1\n", file.Options{Format: file.JSON})
+	d.Flow(semel.Lane{ID: "another", Epoch: 1}, false)
+	d.Flow(semel.Lane{ID: d.path, Epoch: 7}, false)
+	d.expect("1")
+}
+
+func TestNoFurtherLineIsReadWhileTooManyAreHandedBack(t *testing.T) {
+	t.Run("law_11_nothing_grows_for_ever", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			const most = 10_000
+			d := newDesk(t, strings.Repeat("1\n", most)+"2\n", file.Options{Format: file.JSON})
+			for taken := 0; taken < most; {
+				got, err := d.fetch(time.Minute)
+				if err != nil || len(got) == 0 {
+					t.Fatal(len(got), err)
+				}
+				taken += len(got)
+				d.settle(semel.HandBack, time.Hour, got...)
+			}
+			if got, err := d.fetch(time.Minute); err != nil || len(got) > 0 {
+				t.Fatalf("%d more were read: %v", len(got), err)
+			}
+			if got, err := d.fetch(2 * time.Hour); err != nil || len(got) != wide.Messages {
+				t.Errorf("%d came when they were due: %v", len(got), err)
+			}
+		})
+	})
+}

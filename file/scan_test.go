@@ -102,6 +102,20 @@ func firstDifference(got, want []line) string {
 	return ""
 }
 
+func TestALineAroundTheLimitIsCutTheSameWhenItsEndComesLate(t *testing.T) {
+	const limit = kept
+	for length := limit - 2; length <= limit+6; length++ {
+		for _, end := range []string{"\n", "\r\n", "", "\r", "\r.\n"} {
+			text := strings.Repeat("x", length) + end
+			first := length
+			got := cutAll(newScanner(limit, 0), text, func() int { n := first; first = 1; return n })
+			if diff := firstDifference(got, reference(text, limit)); diff != "" {
+				t.Errorf("%d bytes and %q: %s", length, end, diff)
+			}
+		}
+	}
+}
+
 func TestALineThatDoesNotEndUsesNoMoreMemoryThanItsLimit(t *testing.T) {
 	s := newScanner(1<<20, 0)
 	for range 1000 {

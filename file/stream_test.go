@@ -146,3 +146,55 @@ func TestAStreamWithAFaultyOptionSaysSo(t *testing.T) {
 		t.Error("an unknown format is accepted")
 	}
 }
+
+// stuckReader blocks until it is given a deadline, if it knows them.
+type stuckReader struct {
+	knows    error
+	deadline chan struct{}
+	returned bool
+}
+
+func (r *stuckReader) Read([]byte) (int, error) {
+	<-r.deadline
+	timer := time.NewTimer(time.Second) // in a bubble
+	<-timer.C
+	r.returned = true
+	return 0, os.ErrDeadlineExceeded
+}
+
+func (r *stuckReader) SetReadDeadline(at time.Time) error {
+	if r.knows == nil && !at.IsZero() {
+		close(r.deadline)
+	}
+	return r.knows
+}
+
+func TestCloseWaitsForTheReadIfItCanEndItAndOnlyThen(t *testing.T) {
+	for name, knows := range map[string]error{"knows deadlines": nil, "knows none": os.ErrNoDeadline} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := &stuckReader{knows: knows, deadline: make(chan struct{})}
+				s := file.Stdin(r, plain)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				if got, err := s.Fetch(ctx, wide); err != nil || len(got) > 0 {
+					t.Fatal(got, err)
+				}
+				began := time.Now()
+				if err := s.Close(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if knows == nil && !r.returned {
+					t.Error("Close did not wait")
+				}
+				if knows != nil {
+					if time.Since(began) > 0 {
+						t.Error("Close waited")
+					}
+					close(r.deadline)
+					wait(t, 2*time.Second) // the pump ends with its read
+				}
+			})
+		})
+	}
+}

@@ -3,6 +3,7 @@ package sourcetest_test
 import (
 	"testing"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/sourcetest"
 )
 
@@ -18,4 +19,30 @@ func TestMemoryKeepsTheLaws(t *testing.T) {
 		Start: func(testing.TB) sourcetest.Broker { return sourcetest.NewMemory(3) },
 		Can:   allOf(3), Virtual: true,
 	})
+}
+
+// BenchmarkMemory is what a message costs to publish, fetch and settle.
+func BenchmarkMemory(b *testing.B) {
+	m := sourcetest.NewMemory(8)
+	message := &semel.Message{Body: []byte("body")}
+	settlements := make([]semel.Settlement, 256)
+	b.ReportAllocs()
+	for i := 0; i < b.N; {
+		for lane := range 256 {
+			if err := m.Publish(lane%8, message); err != nil {
+				b.Fatal(err)
+			}
+		}
+		got, err := m.Fetch(b.Context(), semel.Bound{Messages: 256, Bytes: 1 << 20})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for j := range got {
+			settlements[j] = semel.Settlement{Delivery: &got[j], Kind: semel.Ack}
+		}
+		if _, err := m.Settle(b.Context(), settlements[:len(got)]); err != nil {
+			b.Fatal(err)
+		}
+		i += len(got)
+	}
 }

@@ -1,0 +1,43 @@
+package file_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/file"
+)
+
+func ExampleStdin() {
+	input := strings.NewReader(`{"specversion":"1.0","id":"7","source":"/shop","type":"paid","data":{"amount":12}}
+{"id":7}
+`)
+	source := file.Stdin(input, file.Options{Format: file.CloudEvents})
+	ctx := context.Background()
+	for {
+		deliveries, err := source.Fetch(ctx, semel.Bound{Messages: 100, Bytes: 1 << 20})
+		if errors.Is(err, semel.ErrEnd) {
+			break
+		}
+		var settlements []semel.Settlement
+		for i, d := range deliveries {
+			detail, _ := d.Message.Headers.Get(file.HeaderDetail)
+			fmt.Printf("%s|%s|%s|%s\n", d.Message.ID(), d.Message.Body, d.Refused, detail)
+			settlements = append(settlements, semel.Settlement{Delivery: &deliveries[i], Kind: semel.Ack})
+		}
+		_, _ = source.Settle(ctx, settlements)
+	}
+	_ = source.Close(ctx)
+	// Output:
+	// 7|{"amount":12}||
+	// |{"id":7}|malformed|the attribute id must be a string
+}
+
+func ExampleOpen() {
+	payments := file.Open("payments.jsonl", file.Options{Follow: true})
+	fmt.Println(payments.Validate())
+	// Output:
+	// file payments.jsonl: there is none; create it or correct the path: stat payments.jsonl: no such file or directory
+}
