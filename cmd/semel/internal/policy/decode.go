@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
@@ -19,6 +20,19 @@ type decoder struct {
 	positions map[string]position
 	// meant are paths of known keys that a misspelled one probably means.
 	meant map[string]bool
+	// expanded are the texts that the environment was read into, by path.
+	expanded map[string]expansion
+}
+
+// expansion is a text as the file has it and with the environment read in.
+type expansion struct{ raw, text string }
+
+// conceal takes what the environment says out of a message.
+func (e expansion) conceal(message string) string {
+	if e.text == "" {
+		return message
+	}
+	return strings.ReplaceAll(message, e.text, e.raw)
 }
 
 // place is a value of the file: its node and the path that leads to it.
@@ -55,8 +69,9 @@ func (d *decoder) warnAt(path, reason, remedy string) {
 }
 
 func (d *decoder) report(k FaultKind, path string, at position, reason, remedy string) {
+	hidden := d.expanded[path]
 	d.faults = append(d.faults, Fault{File: d.file, Line: max(at.line, 1), Column: max(at.column, 1), Kind: k,
-		Path: path, Reason: reason, Remedy: remedy})
+		Path: path, Reason: hidden.conceal(reason), Remedy: hidden.conceal(remedy)})
 }
 
 // given reports whether the file gives a value at path.

@@ -79,8 +79,7 @@ func comparePlaces(a, b Fault) int {
 		cmp.Compare(a.Path, b.Path), cmp.Compare(a.Reason, b.Reason))
 }
 
-// sorted returns faults and warnings by place, each once: an alias makes the
-// same place fail several times.
+// sorted returns faults and warnings by place.
 func (d *decoder) sorted() (faults, warnings []Fault) {
 	for _, f := range d.faults {
 		if f.Kind == Warning {
@@ -91,7 +90,7 @@ func (d *decoder) sorted() (faults, warnings []Fault) {
 	}
 	slices.SortFunc(faults, comparePlaces)
 	slices.SortFunc(warnings, comparePlaces)
-	return slices.Compact(faults), slices.Compact(warnings)
+	return faults, warnings
 }
 
 func readReason(err error) string {

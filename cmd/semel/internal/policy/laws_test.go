@@ -48,6 +48,16 @@ func TestWhatIsNoIdentityIsRefusedWithWhyAndWhatToUse(t *testing.T) {
 	})
 }
 
+func TestNoFaultShowsWhatTheEnvironmentHolds(t *testing.T) {
+	t.Run("law_15_no_fault_shows_what_the_environment_holds", func(t *testing.T) {
+		for _, c := range refused() {
+			if _, faults := parse(c); strings.Contains(lines(faults), "hunter2") {
+				t.Errorf("%s:\n%s", c.name, lines(faults))
+			}
+		}
+	})
+}
+
 func TestGoingOnWithoutTheStoreNeedsADeclaration(t *testing.T) {
 	t.Run("trap_143_a_policy_pauses_unless_it_says_otherwise", func(t *testing.T) {
 		for _, c := range accepted() {

@@ -186,7 +186,7 @@ func Load(path string, env func(string) (string, bool)) (*Policy, []Fault) {
 // the folder of name.
 func Parse(name string, data []byte, env func(string) (string, bool)) (*Policy, []Fault) {
 	p := &Policy{File: name, Dir: filepath.Dir(name)}
-	d := &decoder{file: name, dir: p.Dir, env: env, positions: map[string]position{}, meant: map[string]bool{}}
+	d := &decoder{file: name, dir: p.Dir, env: env, positions: map[string]position{}, meant: map[string]bool{}, expanded: map[string]expansion{}}
 	if root := d.document(data); root != nil {
 		read, _ := rootShape().read(d, place{node: root})
 		p.Stores, p.Sources, p.Consumers = read.Stores, read.Sources, read.Consumers

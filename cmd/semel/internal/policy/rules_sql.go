@@ -14,27 +14,29 @@ func (r rules) handler() {
 		return
 	}
 	dialect := sqlhandler.SQLite()
-	used := map[string]bool{}
+	used, whole := map[string]bool{}, r.ok("handler.sql.statements")
 	for i, s := range h.Statements {
 		key := fmt.Sprintf("handler.sql.statements[%d]", i)
 		if !r.ok(key) {
 			continue
 		}
-		r.statement(dialect, key, s)
-		for _, name := range dialect.Params(s.SQL) {
+		names, err := dialect.Params(s.SQL)
+		for _, name := range names {
 			used[name] = true
 		}
+		whole = whole && err == nil
+		r.statement(dialect, key, s, names)
 	}
-	if r.ok("handler.sql.statements") {
+	if whole {
 		r.unusedParams(used)
 	}
 }
 
-func (r rules) statement(d sqlhandler.Dialect, key string, s Statement) {
+func (r rules) statement(d sqlhandler.Dialect, key string, s Statement, params []string) {
 	for _, f := range d.Check(s.SQL) {
 		r.refuse(key, f.Reason, f.Remedy)
 	}
-	for _, name := range d.Params(s.SQL) {
+	for _, name := range params {
 		if !r.bound(name) {
 			r.refuse(key, fmt.Sprintf("nothing is bound to :%s", name),
 				fmt.Sprintf(`add it to params, as %s: "body:/%s"`, name, name))
@@ -62,7 +64,7 @@ func (r rules) bound(name string) bool {
 
 func (r rules) unusedParams(used map[string]bool) {
 	for _, p := range r.consumer.Handler.SQL.Params {
-		if !used[p.Name] {
+		if !used[p.Name] && r.ok("handler.sql.params."+p.Name) {
 			r.refuse("handler.sql.params."+p.Name, "no statement uses this parameter",
 				fmt.Sprintf("write :%s in a statement, or remove it", p.Name))
 		}

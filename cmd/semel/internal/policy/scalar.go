@@ -26,7 +26,9 @@ func (d *decoder) text(p *place, want string) (string, bool) {
 		return n.Value, true
 	}
 	p.raw = n.Value
-	return d.expand(*p, n.Value)
+	text, ok := d.expand(*p, n.Value)
+	d.expanded[p.path] = expansion{raw: n.Value, text: text}
+	return text, ok
 }
 
 // shown is a value for a message: what the file says, never what the
@@ -36,14 +38,6 @@ func (p place) shown(text string) string {
 		text = p.raw
 	}
 	return strconv.Quote(text)
-}
-
-// conceal takes what the environment says out of a message.
-func (p place) conceal(message, text string) string {
-	if p.raw == "" {
-		return message
-	}
-	return strings.ReplaceAll(message, text, p.raw)
 }
 
 // word is a text. Numbers and booleans need quotes.
@@ -71,7 +65,7 @@ func (w word) read(d *decoder, p place) (string, bool) {
 	}
 	reason, remedy := w.verdict(s)
 	if reason != "" {
-		d.fault(p, p.conceal(reason, s), p.conceal(remedy, s))
+		d.fault(p, reason, remedy)
 	}
 	return s, reason == ""
 }

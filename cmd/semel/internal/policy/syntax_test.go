@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestWhatIsNoPolicyAtAllHasAPlaceAndARemedy(t *testing.T) {
@@ -99,5 +100,47 @@ func TestAFaultIsOneLine(t *testing.T) {
 	f := Fault{File: "a.yaml", Line: 1, Column: 2, Reason: "two\r\nlines", Kind: Warning}
 	if got := f.Error(); got != "a.yaml:1:2: warning: two lines" {
 		t.Error(got)
+	}
+}
+
+func TestTheEnvironmentIsReadIntoValues(t *testing.T) {
+	for text, want := range map[string]string{
+		"${SECRET}":                  "hunter2",
+		"a${SECRET}b${WORKERS}":      "ahunter2b4",
+		"${NONE:-x y}":               "x y",
+		"a${NONE:-}b":                "ab",
+		"${EMPTY:-x}":                "x",
+		"a${EMPTY}b":                 "ab",
+		"$${SECRET}":                 "${SECRET}",
+		"$SECRET $1 {SECRET} $":      "$SECRET $1 {SECRET} $",
+		"${SECRET:-never} $${a} ${a": "",
+	} {
+		p, faults := parse(policyCase{edits: []string{"path: shop.db", "path: '/" + text + "'"}})
+		switch {
+		case want == "" && len(faults) == 0:
+			t.Errorf("%s: no fault", text)
+		case want != "" && (p == nil || p.Stores[0].SQLite.Path != "/"+want):
+			t.Errorf("%s: %v, want %s", text, faults, want)
+		}
+	}
+}
+
+func TestDurationsAndSizesNeedUnits(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"0s": 0, "500ms": 500 * time.Millisecond, "1h30m": 90 * time.Minute, "30d": 30 * day, "1d12h": 36 * time.Hour, "1.5s": 1500 * time.Millisecond,
+		"106751d": 106751 * day,
+		"":        -1, "0": -1, "30": -1, "-1s": -1, "+1s": -1, "d": -1, "1.5d": -1, "1d-1s": -1, "1d5": -1, "106752d": -1, "106751d24h": -1, "3w": -1,
+	} {
+		if got, ok := parseSpan(text); ok != (want >= 0) || ok && got != want {
+			t.Errorf("%q: %v %v", text, got, ok)
+		}
+	}
+	for text, want := range map[string]int64{
+		"0B": 0, "12B": 12, "2kB": 2000, "2KiB": 2048, "64MiB": 64 << 20, "3MB": 3e6, "1GiB": 1 << 30, "2GB": 2e9,
+		"": -1, "12": -1, "B": -1, "1.5MiB": -1, "-1B": -1, "9223372036854775807GiB": -1, "1mb": -1,
+	} {
+		if got, ok := parseSize(text); ok != (want >= 0) || ok && got != want {
+			t.Errorf("%q: %v %v", text, got, ok)
+		}
 	}
 }

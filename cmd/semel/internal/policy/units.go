@@ -25,7 +25,7 @@ func parseSpan(text string) (time.Duration, bool) {
 		return whole, found
 	}
 	part, err := time.ParseDuration(rest)
-	if err != nil || part < 0 || strings.ContainsAny(rest[:1], "+-") || !endsInUnit(rest) || whole > math.MaxInt64-part {
+	if err != nil || strings.ContainsAny(rest[:1], "+-") || !endsInUnit(rest) || whole > math.MaxInt64-part {
 		return 0, false
 	}
 	return whole + part, true

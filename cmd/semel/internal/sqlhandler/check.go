@@ -11,12 +11,12 @@ type Fault struct{ Reason, Remedy string }
 
 func (f Fault) Error() string { return f.Reason + "; " + f.Remedy }
 
-// Params are the names of the parameters in text, each once, in order; none if
-// it cannot be read.
-func (d Dialect) Params(text string) []string {
+// Params are the names of the parameters in text, each once, in order. The
+// error says why it cannot be read.
+func (d Dialect) Params(text string) ([]string, error) {
 	tokens, err := d.scan(text)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	var names []string
 	for _, t := range tokens {
@@ -24,7 +24,7 @@ func (d Dialect) Params(text string) []string {
 			names = append(names, t.word)
 		}
 	}
-	return names
+	return names, nil
 }
 
 // Check returns what makes text unfit as a statement of a handler: it cannot

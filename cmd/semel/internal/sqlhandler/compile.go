@@ -106,7 +106,8 @@ func (h *Handler) compile(d Dialect, s Statement) (statement, error) {
 	for _, f := range d.Check(s.SQL) {
 		faults = append(faults, f)
 	}
-	for _, name := range d.Params(s.SQL) {
+	names, _ := d.Params(s.SQL) // Check has reported what cannot be read
+	for _, name := range names {
 		if !slices.Contains(h.names, name) {
 			faults = append(faults, fmt.Errorf("parameter :%s is not bound", name))
 		}
