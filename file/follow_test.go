@@ -92,18 +92,10 @@ func TestAFollowedFileIsReadAsItGrows(t *testing.T) {
 }
 
 func TestAFollowedFileThatIsReplacedIsReadToItsEndAndThenTheNewOne(t *testing.T) {
-	rename := func(t *testing.T, d *desk) string {
-		t.Helper()
-		old := d.path + ".1"
-		if err := os.Rename(d.path, old); err != nil {
-			t.Fatal(err)
-		}
-		return old
-	}
 	t.Run("the rest of the old one comes first, with its last line", func(t *testing.T) {
 		following(t, "1\n", func(t *testing.T, d *desk) {
 			first := d.expect("1")
-			old := rename(t, d)
+			old := d.rename()
 			d.nothing() // between the two
 			d.append2(old, "2\n3")
 			write(t, d.path, "4\n")
@@ -115,7 +107,7 @@ func TestAFollowedFileThatIsReplacedIsReadToItsEndAndThenTheNewOne(t *testing.T)
 	t.Run("the position is of the new one", func(t *testing.T) {
 		following(t, "1\n2\n3\n", func(t *testing.T, d *desk) {
 			d.ack(d.expect("1", "2", "3")[1:]...)
-			rename(t, d)
+			d.rename()
 			write(t, d.path, "4\n")
 			d.ack(d.expect("4")...)
 			d.nothing()
@@ -127,7 +119,7 @@ func TestAFollowedFileThatIsReplacedIsReadToItsEndAndThenTheNewOne(t *testing.T)
 	t.Run("what is handed back of the old one is read from it", func(t *testing.T) {
 		following(t, "1\n2\n", func(t *testing.T, d *desk) {
 			got := d.expect("1", "2")
-			rename(t, d)
+			d.rename()
 			write(t, d.path, "5\n6\n")
 			d.expect("5", "6")
 			d.settle(semel.HandBack, time.Second, got[1])
@@ -140,7 +132,7 @@ func TestAFollowedFileThatIsReplacedIsReadToItsEndAndThenTheNewOne(t *testing.T)
 	t.Run("a new one that cannot be opened yet is tried again", func(t *testing.T) {
 		following(t, "1\n", func(t *testing.T, d *desk) {
 			d.expect("1")
-			rename(t, d)
+			d.rename()
 			if err := os.Mkdir(d.path, 0o700); err != nil {
 				t.Fatal(err)
 			}
@@ -195,6 +187,16 @@ func TestAFollowedFileThatIsTruncatedIsReadFromItsStart(t *testing.T) {
 			d.expect("2")
 		})
 	})
+}
+
+// rename moves the file away and returns its new path.
+func (d *desk) rename() string {
+	d.t.Helper()
+	old := d.path + ".1"
+	if err := os.Rename(d.path, old); err != nil {
+		d.t.Fatal(err)
+	}
+	return old
 }
 
 // append2 appends to another file than the desk's.
