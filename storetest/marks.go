@@ -34,6 +34,14 @@ func (s suite[Tx]) marks(t *T) {
 			}
 			h.wantCount("a", 1)
 		})
+	t.Run("trap_5_a_second_copy_from_the_producer_is_a_duplicate",
+		"Identity alone decides: two messages of the broker with one identity have one effect, whether it calls them redelivered or not.",
+		func(t *T) {
+			h := s.opened(t)
+			h.wantKinds(h.deliver(h.print("a", 1), h.mark("b")), semel.Fresh, semel.Fresh)
+			h.wantKinds(h.deliver(h.mark("c"), h.print("a", 1)), semel.Fresh, semel.AlreadyApplied)
+			h.wantCount("a", 1)
+		})
 	t.Run("law_3_a_rollback_leaves_nothing",
 		"After a rollback neither marker nor effect is left, and the message is fresh.",
 		func(t *T) {

@@ -13,7 +13,24 @@ import (
 func instance(t testing.TB, options string) storetest.Instance[*sql.Tx] {
 	t.Helper()
 	db := openFile(t, newFile(t), options)
+	t.Cleanup(func() { sound(t, db) })
 	return instanceOn(t, storeOn(t, db), db)
+}
+
+// sound checks what must hold after every test: no connection is held, no
+// guard is open, and the file is whole.
+func sound(t testing.TB, db *sql.DB) {
+	if n := db.Stats().InUse; n != 0 {
+		t.Errorf("%d connections are held", n)
+	}
+	var guards int
+	var whole string
+	if err := db.QueryRow("select count(*) from semel_guard").Scan(&guards); err != nil || guards != 0 {
+		t.Errorf("%d guards are open, %v", guards, err)
+	}
+	if err := db.QueryRow("pragma integrity_check").Scan(&whole); err != nil || whole != "ok" {
+		t.Errorf("the file is not whole: %s, %v", whole, err)
+	}
 }
 
 func instanceOn(t testing.TB, s *sqlstore.Store, db *sql.DB) storetest.Instance[*sql.Tx] {

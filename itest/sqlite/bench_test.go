@@ -1,0 +1,51 @@
+package sqlite
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/semel-go/semel"
+)
+
+// BenchmarkBatch is the time of a message in batches of 500 with one insert as
+// effect: with the store, and the inserts alone.
+func BenchmarkBatch(b *testing.B) {
+	i := instance(b, pragmas+foreignKeys)
+	scope, err := i.Store.Scope(b.Context(), "billing", "", 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	next := 0
+	run := func(b *testing.B, marked, broken bool) {
+		for b.Loop() {
+			var marks []semel.Mark
+			for n := range 500 {
+				marks = append(marks, semel.Mark{Scope: scope, ID: fmt.Appendf(nil, "%08x-0000-4000-8000-%012x", next+n, next+n), As: semel.Applied})
+			}
+			next += 500
+			used := marks
+			if !marked {
+				used = nil
+			}
+			batch, _, err := i.Store.Begin(b.Context(), semel.TxOptions{}, used)
+			if err != nil {
+				b.Fatal(err)
+			}
+			for n := range marks {
+				if err := i.Effect(b.Context(), batch.Tx(n), "e"); err != nil {
+					b.Fatal(err)
+				}
+				if broken {
+					batch.(semel.Broken).Broken()
+				}
+			}
+			if r := batch.Commit(b.Context(), semel.Ending{}); r.Outcome != semel.Committed {
+				b.Fatal(r)
+			}
+		}
+		b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/500, "µs/message")
+	}
+	b.Run("unmarked", func(b *testing.B) { run(b, false, false) })
+	b.Run("marked", func(b *testing.B) { run(b, true, false) })
+	b.Run("marked, asked after each", func(b *testing.B) { run(b, true, true) })
+}

@@ -1,0 +1,125 @@
+package sqlite
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	osexec "os/exec"
+	"testing"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/sqlstore"
+)
+
+const (
+	childPath  = "SEMEL_CHILD_PATH"
+	childPoint = "SEMEL_CHILD_POINT"
+)
+
+// TestMain is also the child that dies: with childPath set it makes one batch,
+// says when it is at its point, and waits there to be killed.
+func TestMain(m *testing.M) {
+	if path := os.Getenv(childPath); path != "" {
+		if err := child(path, semel.Point(os.Getenv(childPoint))); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func child(path string, point semel.Point) error {
+	at := func(p semel.Point) {
+		if p == point {
+			fmt.Println("ready")
+			_, _ = bufio.NewReader(os.Stdin).ReadByte()
+		}
+	}
+	db, err := sql.Open("sqlite", "file:"+path+pragmas+foreignKeys)
+	if err != nil {
+		return err
+	}
+	s, err := sqlstore.SQLite(db, sqlstore.Options{})
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	scope, err := s.Scope(ctx, "billing", "", 0)
+	if err != nil {
+		return err
+	}
+	b, _, err := s.Begin(ctx, semel.TxOptions{}, []semel.Mark{
+		{Scope: scope, ID: []byte("a"), As: semel.Applied}, {Scope: scope, ID: []byte("b"), As: semel.Applied},
+	})
+	if err != nil {
+		return err
+	}
+	at(semel.AfterMark)
+	for i, id := range []string{"a", "b"} {
+		if _, err := b.Tx(i).Exec("insert into effects values (?)", []byte(id)); err != nil {
+			return err
+		}
+	}
+	at(semel.AfterEffect)
+	if r := b.Commit(ctx, semel.Ending{}); r.Outcome != semel.Committed {
+		return r.Err
+	}
+	at(semel.AfterCommit)
+	return nil
+}
+
+func TestAProcessThatIsKilled(t *testing.T) {
+	t.Run("trap_T14_killed_after_the_mark_the_message_runs_again", func(t *testing.T) {
+		killed(t, semel.AfterMark, semel.Fresh)
+	})
+	t.Run("trap_3_killed_before_the_commit_the_message_runs_again", func(t *testing.T) {
+		killed(t, semel.AfterEffect, semel.Fresh)
+	})
+	t.Run("trap_2_killed_after_the_commit_the_message_is_a_duplicate", func(t *testing.T) {
+		killed(t, semel.AfterCommit, semel.AlreadyApplied)
+	})
+}
+
+func killed(t *testing.T, point semel.Point, want semel.VerdictKind) {
+	path := newFile(t)
+	db := openFile(t, path, pragmas+foreignKeys)
+	s := storeOn(t, db)
+	i := instanceOn(t, s, db)
+	killChild(t, path, point)
+	all := marks(t, s, "a", "b")
+	if _, v, err := attempt(t, i, all); err != nil || v[0].Kind != want || v[1].Kind != want {
+		t.Errorf("after the kill the verdicts are %v, %v, want %v", v, err, want)
+	}
+	works(t, i, all)
+	sound(t, db)
+}
+
+// killChild runs the child to its point and kills it there.
+func killChild(t *testing.T, path string, point semel.Point) {
+	t.Helper()
+	c := osexec.Command(os.Args[0])
+	c.Env = append(os.Environ(), childPath+"="+path, childPoint+"="+string(point))
+	stdin, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if line != "ready\n" {
+		t.Errorf("the child says %q, %v", line, err)
+	}
+	if err := c.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Wait()
+}

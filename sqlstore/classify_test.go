@@ -1,0 +1,127 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/semel-go/semel"
+)
+
+// coded is an error as SQLite's drivers make them.
+type coded struct {
+	code int
+	text string
+}
+
+func (e *coded) Error() string { return e.text }
+func (e *coded) Code() int     { return e.code }
+
+func sqliteStore(t *testing.T) *Store {
+	t.Helper()
+	s, err := open(nil, sqliteDialect(methodCode), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestErrorsAreClassifiedByCode(t *testing.T) {
+	s := sqliteStore(t)
+	code := func(n int) error { return &coded{n, "ein Fehler"} }
+	t.Run("trap_T10_codes_decide_and_no_text_does", func(t *testing.T) {
+		for _, c := range []struct {
+			name string
+			err  error
+			want semel.Class
+		}{
+			{"unique", code(2067), semel.ClassPermanent},
+			{"primary key", code(1555), semel.ClassPermanent},
+			{"not null", code(1299), semel.ClassPermanent},
+			{"check", code(275), semel.ClassPermanent},
+			{"foreign key", code(787), semel.ClassPermanent},
+			{"raise in a trigger", code(1811), semel.ClassPermanent},
+			{"syntax, no such table", code(1), semel.ClassPermanent},
+			{"type mismatch", code(20), semel.ClassPermanent},
+			{"too big", code(18), semel.ClassPermanent},
+			{"busy", code(5), semel.ClassDown},
+			{"busy in recovery", code(261), semel.ClassDown},
+			{"stale snapshot", code(517), semel.ClassContended},
+			{"locked", code(6), semel.ClassDown},
+			{"read-only", code(8), semel.ClassDown},
+			{"full", code(13), semel.ClassDown},
+			{"input and output", code(10), semel.ClassDown},
+			{"fsync", code(1034), semel.ClassDown},
+			{"cannot open", code(14), semel.ClassDown},
+			{"corrupt", code(11), semel.ClassDown},
+			{"interrupted", code(9), semel.ClassRetry},
+			{"rolled back under a statement", code(516), semel.ClassAborted},
+			{"a text that names a constraint", errors.New("UNIQUE constraint failed: a.b"), semel.ClassRetry},
+			{"a text that names a lock", errors.New("database is locked"), semel.ClassRetry},
+			{"transaction over", sql.ErrTxDone, semel.ClassAborted},
+			{"bad connection", driver.ErrBadConn, semel.ClassDown},
+			{"connection closed", sql.ErrConnDone, semel.ClassDown},
+			{"no rows", sql.ErrNoRows, semel.ClassRetry},
+			{"the handler's deadline", context.DeadlineExceeded, semel.ClassRetry},
+			{"cancelled", context.Canceled, semel.ClassRetry},
+			{"a number of another trade", code(404), semel.ClassRetry},
+		} {
+			for _, err := range []error{c.err, fmt.Errorf("charging: %w", c.err), errors.Join(errors.New("first"), c.err)} {
+				if got := s.Classify(err); got != c.want {
+					t.Errorf("%s: class %v, want %v", c.name, got, c.want)
+				}
+			}
+		}
+	})
+	t.Run("law_13_failures_of_the_stores_own_statements_are_nobodys_attempt", func(t *testing.T) {
+		for _, err := range []error{code(1), code(2067), code(9), context.DeadlineExceeded, sql.ErrTxDone, errors.New("?")} {
+			if got := s.Classify(s.blameless("mark", err)); got != semel.ClassDown {
+				t.Errorf("%v is of class %v, want down", err, got)
+			}
+		}
+		if got := s.Classify(s.blameless("mark", code(517))); got != semel.ClassContended {
+			t.Errorf("a stale snapshot is of class %v, want contended", got)
+		}
+	})
+	t.Run("a_driver_without_the_method_brings_a_function", func(t *testing.T) {
+		odd := errors.New("odd")
+		s, err := open(nil, sqliteDialect(func(err error) (int, bool) { return 13, errors.Is(err, odd) }), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Classify(fmt.Errorf("x: %w", odd)); got != semel.ClassDown {
+			t.Errorf("class %v, want down", got)
+		}
+	})
+}
+
+func TestViolationsNameTheirConstraint(t *testing.T) {
+	for _, c := range []struct {
+		code       int
+		text       string
+		constraint string
+		want       bool
+	}{
+		{2067, "constraint failed: UNIQUE constraint failed: invoices.number (2067)", "invoices.number", true},
+		{2067, "UNIQUE constraint failed: invoices.number", "invoices.number", true},
+		{2067, "UNIQUE constraint failed: invoices.number", "Invoices.Number", true},
+		{1555, "UNIQUE constraint failed: invoices.number", "invoices.number", true},
+		{2067, "UNIQUE constraint failed: lines.invoice, lines.position", "lines.invoice,lines.position", true},
+		{2067, "UNIQUE constraint failed: index 'by_day' (2067)", "index 'by_day'", true},
+		{2067, "UNIQUE constraint failed: lines.invoice, lines.position", "lines.invoice", false},
+		{2067, "UNIQUE constraint failed: invoices.number", "invoices.id", false},
+		{787, "FOREIGN KEY constraint failed: invoices.number", "invoices.number", false},
+		{1, "UNIQUE constraint failed: invoices.number", "invoices.number", false},
+	} {
+		err := fmt.Errorf("inserting: %w", &coded{c.code, c.text})
+		if got := Violates(err, c.constraint); got != c.want {
+			t.Errorf("%d %q violates %q: %t, want %t", c.code, c.text, c.constraint, got, c.want)
+		}
+	}
+	if Violates(errors.New("UNIQUE constraint failed: a.b"), "a.b") || Violates(nil, "a.b") {
+		t.Error("an error without code violates a constraint")
+	}
+}

@@ -1,0 +1,97 @@
+package sqlstore
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/semel-go/semel"
+)
+
+func TestStoredIDsAreShortAndComeBack(t *testing.T) {
+	uuid := "0190a5e2-7d0b-7c3e-8f00-0123456789ab"
+	packed, _ := storedID([]byte(uuid))
+	hashed, _ := storedID([]byte(strings.Repeat("x", 513)))
+	ids := []string{
+		"a", "\x00", "\xff", uuid, strings.ToUpper(uuid), string(packed), string(packed[1:]), string(hashed), string(hashed[1:]),
+		strings.ReplaceAll(uuid, "-", ""), "0190a5e2-7d0b-7c3e-8f00-0123456789zz", "0190a5e2_7d0b_7c3e_8f00_0123456789ab",
+		strings.Repeat("x", 512), strings.Repeat("x", 513), strings.Repeat("x", semel.MaxID),
+	}
+	seen := map[string]string{}
+	for _, id := range ids {
+		key, long := storedID([]byte(id))
+		if other, ok := seen[string(key)]; ok {
+			t.Errorf("%.40q and %.40q are stored alike", id, other)
+		}
+		seen[string(key)] = id
+		if len(key) > longestID+1 {
+			t.Errorf("%.40q takes %d bytes", id, len(key))
+		}
+		if got, ok := originalID(key, long); !ok || got != id {
+			t.Errorf("%.40q comes back as %.40q", id, got)
+		}
+	}
+	if len(packed) != 17 || len(hashed) != 33 {
+		t.Errorf("a UUID takes %d bytes and a hash %d", len(packed), len(hashed))
+	}
+}
+
+func FuzzStoredIDsComeBack(f *testing.F) {
+	for _, seed := range []string{"", "a", "0190a5e2-7d0b-7c3e-8f00-0123456789ab", strings.Repeat("é", 300)} {
+		f.Add([]byte(seed), []byte("b"))
+	}
+	f.Fuzz(func(t *testing.T, a, b []byte) {
+		ka, la := storedID(a)
+		kb, _ := storedID(b)
+		if bytes.Equal(ka, kb) != bytes.Equal(a, b) {
+			t.Errorf("%q and %q are stored as %q and %q", a, b, ka, kb)
+		}
+		if got, ok := originalID(ka, la); !ok || got != string(a) {
+			t.Errorf("%q comes back as %q", a, got)
+		}
+	})
+}
+
+func TestBrokenStoredIDsAreTold(t *testing.T) {
+	for _, key := range [][]byte{nil, {9, 1}, {idUUID, 1}, bytes.Repeat([]byte{idHashed}, 33)} {
+		if id, ok := originalID(key, nil); ok {
+			t.Errorf("%q is read as %q", key, id)
+		}
+	}
+}
+
+func TestPrefixes(t *testing.T) {
+	for prefix, want := range map[string]bool{
+		"": true, "x_": true, "_": true, "Semel1_": true,
+		"1x": false, "a b": false, `a"`: false, "ä": false, "a;drop table x": false, strings.Repeat("a", 33): false,
+	} {
+		_, err := open(nil, sqliteDialect(methodCode), Options{Prefix: prefix})
+		if (err == nil) != want {
+			t.Errorf("prefix %q: %v", prefix, err)
+		}
+	}
+}
+
+func FuzzMessagesComeBack(f *testing.F) {
+	f.Add("topic", "name", []byte("value"), "id", true)
+	f.Add("\xff\x00", "{}", []byte(nil), "\u2028<&>", false)
+	f.Fuzz(func(t *testing.T, topic, name string, value []byte, id string, present bool) {
+		m := &semel.Message{Topic: topic, Headers: semel.Headers{{Name: name, Value: value}, {Name: id}}}
+		if present {
+			m.Attributes.ID, m.Attributes.Subject = id, name
+		}
+		data, err := sealed(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got semel.Message
+		if err := unseal(data, &got); err != nil {
+			t.Fatal(err)
+		}
+		h := got.Headers[0]
+		if got.Topic != topic || h.Name != name || !bytes.Equal(h.Value, value) || (h.Value == nil) != (value == nil) ||
+			got.Headers[1].Value != nil || got.Attributes != m.Attributes {
+			t.Errorf("%+v comes back as %+v", m, got)
+		}
+	})
+}
