@@ -241,7 +241,7 @@ func (f *flight[Tx]) entryOf(mark int) int {
 
 func (f *flight[Tx]) row(r *machine.Row) Row {
 	q := f.Entries[r.Entry].Item.Handle.(*parcel)
-	row := Row{Mark: f.mark[r.Entry], Repeat: r.Repeat, Conflict: r.Conflict, Reason: Reason(r.Reason), Message: q.delivery.Message, Attempts: r.Attempts,
+	row := Row{Mark: f.mark[r.Entry], Repeat: r.Repeat, Conflict: r.Conflict, Reason: Reason(r.Reason), Message: &q.message, Attempts: r.Attempts,
 		FirstError: errorText(r.First), LastError: errorText(r.Last), State: StateParked, Surrogate: q.key.Source == surrogateSource}
 	if r.As == machine.AsDiscarded {
 		row.State = StateDiscarded

@@ -57,7 +57,7 @@ func (p *pilot[Tx]) runEach(f *flight[Tx], a machine.Run, out *machine.Ran) {
 			return
 		}
 		q := f.Entries[i].Item.Handle.(*parcel)
-		m := q.delivery.Message
+		m := &q.message
 		m.Attempt = f.Entries[i].Item.Attempt()
 		f.watch.next()
 		err := f.call(func() error { return p.engine.handler.one(f.ctx, f.batch.Tx(f.mark[i]), m) })
@@ -81,7 +81,7 @@ func (p *pilot[Tx]) runAll(f *flight[Tx], a machine.Run, out *machine.Ran) {
 	}
 	messages := make([]*Message, len(a.Fresh))
 	for n, i := range a.Fresh {
-		messages[n] = f.Entries[i].Item.Handle.(*parcel).delivery.Message
+		messages[n] = &f.Entries[i].Item.Handle.(*parcel).message
 		messages[n].Attempt = f.Entries[i].Item.Attempt()
 	}
 	f.watch.next()

@@ -11,8 +11,11 @@ import (
 
 // parcel is a delivery on its way through the engine.
 type parcel struct {
-	item        machine.Item
-	delivery    Delivery
+	item     machine.Item
+	delivery Delivery
+	// message is what the handler sees: a copy, because a source may deliver
+	// one Message twice, and the engine writes into it.
+	message     Message
 	key         Key
 	fingerprint Fingerprint
 }
@@ -115,7 +118,8 @@ var routes = maphash.MakeSeed()
 
 // read finds what the machine must know of a delivery.
 func (p *parcel) read(c *Config) {
-	m := p.delivery.Message
+	p.message = *p.delivery.Message
+	m := &p.message
 	refused := p.delivery.Refused
 	if refused == ReasonNone {
 		refused = p.identify(c, m)
