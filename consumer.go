@@ -136,7 +136,8 @@ func (c *Consumer[Tx]) Ready() (bool, string) { return c.notes.state() }
 // Retry runs the handler for a row in one transaction with the row's
 // completion. It returns nil when the effect is committed; ErrChanged,
 // ErrConflict or ErrState when nothing was done; the handler's error when it
-// failed again, which is recorded on the row with the act.
+// failed again, which is recorded on the row with the act unless ctx or the
+// store ended it.
 func (c *Consumer[Tx]) Retry(ctx context.Context, row StoredRow, a Act) error {
 	retrier, ok := c.store.(RowRetrier[Tx])
 	inbox, shows := c.store.(Inbox)
@@ -150,29 +151,43 @@ func (c *Consumer[Tx]) Retry(ctx context.Context, row StoredRow, a Act) error {
 	if err != nil {
 		return err
 	}
-	if err := c.retryIn(ctx, batch, row); err != nil {
-		if failed := inbox.FailRetry(ctx, row.Number, row.Revision, errorText(err), a); failed != nil {
-			err = errors.Join(err, fmt.Errorf("semel: the failed retry could not be recorded: %w", failed))
-		}
+	err = c.retryIn(ctx, batch, row)
+	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	return nil
+	switch c.store.Classify(err) {
+	case ClassContended, ClassDown: // nobody's attempt
+		return err
+	}
+	if failed := inbox.FailRetry(ctx, row.Number, row.Revision, errorText(err), a); failed != nil {
+		err = errors.Join(err, fmt.Errorf("semel: the failed retry could not be recorded: %w", failed))
+	}
+	return err
 }
 
 // retryIn runs the handler in an open batch and ends the batch.
 func (c *Consumer[Tx]) retryIn(ctx context.Context, batch Batch[Tx], row StoredRow) error {
-	m := row.Message
+	copied := *row.Message
+	m := &copied
 	m.Identity, m.Attempt = row.Key, row.Attempts+1
 	f := &flight[Tx]{batch: batch}
 	f.ctx, f.cancel = context.WithCancelCause(ctx)
 	defer f.cancel(nil)
 	f.watch.start(c.config.Timeout, f.cancel, batch.Kill)
+	returned := false
+	defer func() {
+		if !returned { // the handler ended this goroutine
+			f.watch.end()
+			batch.Kill()
+		}
+	}()
 	err := f.call(func() error {
 		if c.handler.all != nil {
 			return c.handler.all(f.ctx, batch.Tx(All), []*Message{m})
 		}
 		return c.handler.one(f.ctx, batch.Tx(0), m)
 	})
+	returned = true
 	f.watch.end()
 	if broken, ok := batch.(Broken); err == nil && ok && broken.Broken() {
 		err = errSwallowed
