@@ -2,6 +2,8 @@ package semel
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
 	"time"
 )
@@ -119,11 +121,32 @@ func (m *Message) attribute(field, header string) string {
 }
 
 // JSON decodes the body of m into a T. Its error is permanent: waiting does
-// not mend a body.
+// not mend a body. The error's text tells the place and not the value, which
+// would go into logs; errors.As finds the error of encoding/json.
 func JSON[T any](m *Message) (T, error) {
 	var v T
 	if err := json.Unmarshal(m.Body, &v); err != nil {
-		return v, Permanent(err)
+		return v, Permanent(&decodeError{target: fmt.Sprintf("%T", v), err: err})
 	}
 	return v, nil
 }
+
+// decodeError hides the values of a body that encoding/json names.
+type decodeError struct {
+	target string
+	err    error
+}
+
+func (e *decodeError) Error() string {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(e.err, &syntax):
+		return fmt.Sprintf("the body is no JSON: fault at byte %d", syntax.Offset)
+	case errors.As(e.err, &kind):
+		return fmt.Sprintf("the body does not fit %s: the value at byte %d, field %q, is no %s", e.target, kind.Offset, kind.Field, kind.Type)
+	}
+	return fmt.Sprintf("the body does not fit %s: %T", e.target, e.err)
+}
+
+func (e *decodeError) Unwrap() error { return e.err }
