@@ -134,6 +134,7 @@ func (e *engine[Tx]) carryOut(a machine.Action) {
 		e.notes.report(a)
 	case machine.Done:
 		e.done = &a
+		e.notes.done(a)
 	}
 }
 

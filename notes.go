@@ -133,6 +133,15 @@ func (n *notes) report(r machine.Report) {
 	}
 }
 
+// done tells of the message that halted the consumer.
+func (n *notes) done(d machine.Done) {
+	if !d.Halted {
+		return
+	}
+	p := d.Item.Handle.(*parcel)
+	n.message(slog.LevelError, Event{Kind: EventFailed, Key: p.key, Lane: p.delivery.Lane.ID, Reason: Reason(d.Reason), Messages: 1, Err: d.Err})
+}
+
 func (n *notes) item(level slog.Level, kind EventKind, r machine.Report) {
 	p := r.Item.Handle.(*parcel)
 	n.message(level, Event{Kind: kind, Key: p.key, Lane: p.delivery.Lane.ID, Reason: Reason(r.Reason), Messages: max(1, r.N), Wait: r.Wait, Err: r.Err})
