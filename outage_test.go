@@ -173,7 +173,7 @@ func (*downError) Error() string { return "down" }
 type downStore struct{ *watchedStore }
 
 func (s *downStore) Classify(err error) semel.Class {
-	if _, ok := errors.AsType[*downError](err); ok {
+	if down := (*downError)(nil); errors.As(err, &down) {
 		return semel.ClassDown
 	}
 	return s.watchedStore.Classify(err)
