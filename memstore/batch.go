@@ -116,16 +116,13 @@ func (b *batch) markOne(ctx context.Context, patience time.Duration, m semel.Mar
 		if ok && (old.owner == nil || old.owner == b) {
 			return s.judge(m, old), nil
 		}
-		other := old.owner
 		if !ok {
 			id := identity{m.Scope, string(m.ID)}
-			if other = s.held[id]; other == nil {
-				s.markers[id] = marker{m.Fingerprint, m.As, b}
-				b.fresh = append(b.fresh, id)
-				return semel.Verdict{Kind: semel.Fresh}, nil
-			}
+			s.markers[id] = marker{m.Fingerprint, m.As, b}
+			b.fresh = append(b.fresh, id)
+			return semel.Verdict{Kind: semel.Fresh}, nil
 		}
-		switch err := s.wait(ctx, other, patience); {
+		switch err := s.wait(ctx, old.owner, patience); {
 		case errors.Is(err, errBusy):
 			return semel.Verdict{Kind: semel.Busy}, nil
 		case err != nil:

@@ -55,6 +55,39 @@ func TestAMarkWaitsForACopyInFlightNoLongerThanItMay(t *testing.T) {
 	})
 }
 
+func TestARetryWaitsForTheOneBeforeIt(t *testing.T) {
+	t.Run("trap_144_the_second_of_two_retries_is_told_of_the_change", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := memstore.New()
+			scope, err := s.Scope(t.Context(), "billing", "", 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			parked, _ := begin(t, s, semel.TxOptions{}, []semel.Mark{{Scope: scope, ID: []byte("a"), As: semel.Parked}})
+			parked.Commit(t.Context(), semel.Ending{Rows: []semel.Row{{State: semel.StateParked, Message: &semel.Message{}}}})
+			first, err := s.BeginRow(t.Context(), semel.TxOptions{}, 1, 1, semel.Act{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			second := make(chan error, 1)
+			go func() {
+				_, err := s.BeginRow(t.Context(), semel.TxOptions{}, 1, 1, semel.Act{})
+				second <- err
+			}()
+			synctest.Wait()
+			select {
+			case err := <-second:
+				t.Fatalf("the second retry did not wait and says %v", err)
+			default:
+			}
+			first.Commit(t.Context(), semel.Ending{})
+			if err := <-second; !errors.Is(err, semel.ErrChanged) {
+				t.Errorf("the second retry says %v, want ErrChanged", err)
+			}
+		})
+	})
+}
+
 func TestABatchThatReadWhatAnotherChangedDoesNotCommit(t *testing.T) {
 	s := memstore.New()
 	one, _ := begin(t, s, semel.TxOptions{}, nil)

@@ -98,7 +98,8 @@ func (e *session) over(clean bool) {
 }
 
 func (e *session) rollback() {
-	e.over(e.tx.Rollback() == nil)
+	err := e.tx.Rollback()
+	e.over(err == nil && !e.killed.Load())
 }
 
 // kill ends the transaction from any goroutine: the statement under way is the

@@ -27,6 +27,10 @@ var sqliteFiles embed.FS
 //
 //	sql.Open("sqlite", "file:shop.db?_pragma=foreign_keys(1)&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)")
 //
+// A bound set with SetMaxOpenConns should be 4 or more: an open batch holds a
+// connection, rows are read beside it, and a handler that does not end keeps
+// its own.
+//
 // SQLite has one writer: batches of one Store take turns, and a handler must
 // write through its transaction only. TxOptions are ignored.
 func SQLite(db *sql.DB, o Options) (*Store, error) {

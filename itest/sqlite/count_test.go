@@ -15,8 +15,11 @@ import (
 // counter opens connections that count their statements, BEGIN, COMMIT and
 // ROLLBACK among them. In SQLite each is a call and none is a round trip.
 type counter struct {
-	path string
-	n    atomic.Int64
+	path   string
+	n      atomic.Int64 // statements
+	opened atomic.Int64 // connections
+	// queried, if not nil, is told of each query when it has begun.
+	queried func(text string)
 }
 
 func (c *counter) Driver() driver.Driver { return &sqlite.Driver{} }
@@ -26,7 +29,8 @@ func (c *counter) Connect(context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return countedConn{conn.(fullConn), &c.n}, nil
+	c.opened.Add(1)
+	return countedConn{conn.(fullConn), c}, nil
 }
 
 type fullConn interface {
@@ -40,23 +44,27 @@ type fullConn interface {
 
 type countedConn struct {
 	fullConn
-	n *atomic.Int64
+	counter *counter
 }
 
 func (c countedConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
-	c.n.Add(1)
+	c.counter.n.Add(1)
 	tx, err := c.fullConn.BeginTx(ctx, o)
-	return countedTx{tx, c.n}, err
+	return countedTx{tx, &c.counter.n}, err
 }
 
 func (c countedConn) ExecContext(ctx context.Context, q string, args []driver.NamedValue) (driver.Result, error) {
-	c.n.Add(1)
+	c.counter.n.Add(1)
 	return c.fullConn.ExecContext(ctx, q, args)
 }
 
 func (c countedConn) QueryContext(ctx context.Context, q string, args []driver.NamedValue) (driver.Rows, error) {
-	c.n.Add(1)
-	return c.fullConn.QueryContext(ctx, q, args)
+	c.counter.n.Add(1)
+	rows, err := c.fullConn.QueryContext(ctx, q, args)
+	if c.counter.queried != nil {
+		c.counter.queried(q)
+	}
+	return rows, err
 }
 
 type countedTx struct {
@@ -119,4 +127,74 @@ func TestStatementsOfABatch(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAConnectionIsThrownAwayAfterAnUncleanEnd(t *testing.T) {
+	c := &counter{path: newFile(t)}
+	db := sql.OpenDB(c)
+	t.Cleanup(func() { _ = db.Close() })
+	db.SetMaxOpenConns(1)
+	s := storeOn(t, db)
+	i := instanceOn(t, s, db)
+	all := marks(t, s, "a")
+	for _, end := range []struct {
+		name  string
+		do    func(b semel.Batch[*sql.Tx])
+		fresh int64
+	}{
+		{"a rollback is clean", func(b semel.Batch[*sql.Tx]) { b.Rollback(t.Context()) }, 0},
+		{"a handler's own commit is not", func(b semel.Batch[*sql.Tx]) {
+			_ = b.Tx(0).Commit()
+			b.Commit(t.Context(), semel.Ending{})
+		}, 1},
+		{"a kill is not", func(b semel.Batch[*sql.Tx]) { b.Kill(); b.Rollback(t.Context()) }, 1},
+		{"a commit is clean", func(b semel.Batch[*sql.Tx]) { b.Commit(t.Context(), semel.Ending{}) }, 0},
+	} {
+		t.Run(end.name, func(t *testing.T) {
+			before := c.opened.Load()
+			b, _, err := s.Begin(t.Context(), semel.TxOptions{}, all)
+			if err != nil {
+				t.Fatal(err)
+			}
+			end.do(b)
+			if _, err := s.Acts(t.Context(), 0, 1); err != nil {
+				t.Error(err)
+			}
+			if got := c.opened.Load() - before; got != end.fresh {
+				t.Errorf("%d connections were opened, want %d", got, end.fresh)
+			}
+		})
+	}
+	works(t, i, marks(t, s, "b"))
+}
+
+func TestAnActWritesBeforeItReads(t *testing.T) {
+	t.Run("trap_117_a_writer_between_reading_and_writing_does_no_harm", func(t *testing.T) {
+		c := &counter{path: newFile(t)}
+		db := sql.OpenDB(c)
+		t.Cleanup(func() { _ = db.Close() })
+		s := storeOn(t, db)
+		exec(t, db, "create table elsewhere (n)")
+		other := openFile(t, c.path, impatient)
+		c.queried = func(text string) {
+			_, err := other.Exec("insert into elsewhere values (1)")
+			t.Logf("a writer beside %.30q: %v", text, err)
+		}
+		if _, err := s.Setup(t.Context(), "x", "create table mine (n)"); err != nil {
+			t.Error(err)
+		}
+		if _, err := s.Scope(t.Context(), "c", "s", 0); err != nil {
+			t.Error(err)
+		}
+		b, _, err := s.Begin(t.Context(), semel.TxOptions{}, []semel.Mark{{Scope: 1, ID: []byte("a"), As: semel.Parked}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := b.Commit(t.Context(), semel.Ending{Rows: []semel.Row{{State: semel.StateParked}}}); r.Outcome != semel.Committed {
+			t.Fatal(r)
+		}
+		if err := s.Discard(t.Context(), 1, 1, semel.Act{Verb: "discard", Who: "ana"}); err != nil {
+			t.Error(err)
+		}
+	})
 }
