@@ -15,7 +15,11 @@ import (
 	_ "modernc.org/sqlite"
 )
 
+// raceOptions spare each process the second that the race detector waits at its end.
+const raceOptions = "atexit_sleep_ms=0"
+
 func TestMain(m *testing.M) {
+	check(os.Setenv("GORACE", raceOptions))
 	testscript.Main(m, map[string]func(){
 		"semel":  main,
 		"sqlite": query,
@@ -30,8 +34,12 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata/script",
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 		RequireExplicitExec: true,
-		RequireUniqueNames:  true,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "number": number},
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("GORACE", raceOptions)
+			return nil
+		},
+		RequireUniqueNames: true,
+		Cmds:               map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "number": number},
 	})
 }
 

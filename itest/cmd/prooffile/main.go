@@ -1,0 +1,60 @@
+//go:build unix
+
+// Prooffile delivers 100,000 real webhooks (about 1 GB) through `semel run`
+// into SQLite, kills the process 30 times with SIGKILL, and prints the ledger.
+// Its exit code is 1 if anything was lost, doubled or stuck.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+
+	"github.com/semel-go/semel/itest/prooffile"
+)
+
+func main() {
+	index := flag.String("webhooks", "", "path of index.json, as scripts/fetch-webhooks.sh prints it")
+	deliveries := flag.Int("deliveries", 100_000, "lines of the file")
+	ids := flag.Int("ids", 30_000, "webhooks, each with an id of its own")
+	kills := flag.Int("kills", 30, "how often the process is killed")
+	open := flag.Int("open", 20, "how many kills must meet an open transaction")
+	seed := flag.Uint64("seed", 1, "orders the deliveries")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	hooks, err := prooffile.LoadWebhooks(*index)
+	if err == nil {
+		in := prooffile.Input{Webhooks: hooks, Deliveries: *deliveries, IDs: *ids, Seed: *seed}
+		err = prove(ctx, in, *kills, *open)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "prooffile:", err)
+		os.Exit(1)
+	}
+}
+
+func prove(ctx context.Context, in prooffile.Input, kills, open int) error {
+	folder, err := os.MkdirTemp("", "semel-proof-")
+	if err != nil {
+		return err
+	}
+	binary, err := prooffile.Build(ctx, folder)
+	if err != nil {
+		return err
+	}
+	proof := prooffile.Proof{Input: in, Binary: binary, Folder: folder, Batch: 500, Kills: kills, Progress: os.Stderr}
+	ledger, err := proof.Run(ctx)
+	if err != nil {
+		return err
+	}
+	if err := ledger.Write(os.Stdout); err != nil {
+		return err
+	}
+	if err := ledger.Fault(open); err != nil {
+		return fmt.Errorf("%w; everything is in %s", err, folder)
+	}
+	return os.RemoveAll(folder)
+}

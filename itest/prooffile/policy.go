@@ -1,0 +1,62 @@
+//go:build unix
+
+package prooffile
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// The files of a proof, all in one folder.
+const (
+	policyFile   = "semel.yaml"
+	setupFile    = "setup.sql"
+	inputFile    = "webhooks.jsonl"
+	databaseFile = "counts.db"
+)
+
+const policy = `version: 1
+stores:
+  counts:
+    sqlite: {path: counts.db}
+    migrate: true
+    setup: setup.sql
+sources:
+  webhooks:
+    file: {path: webhooks.jsonl, format: envelope}
+consumers:
+  counter:
+    from: webhooks
+    store: counts
+    strategy: marker
+    identity: {id: "header:X-GitHub-Delivery"}
+    batch: {most: %d}
+    handler:
+      sql:
+        params:
+          delivery: "header:X-GitHub-Delivery"
+          type: "header:X-GitHub-Event"
+          repository: "body:/repository/full_name?"
+        statements:
+          - insert into counters (type, repository, n) values (:type, coalesce(:repository, ''), 1)
+            on conflict (type, repository) do update set n = n + 1
+          - insert into effects (delivery, type, repository) values (:delivery, :type, coalesce(:repository, ''))
+`
+
+// The log has no unique key: an effect that happens twice stands in it twice.
+const setup = `create table counters (
+    type text not null, repository text not null, n integer not null,
+    primary key (type, repository)
+) strict;
+create table effects (
+    delivery text not null, type text not null, repository text not null
+) strict;
+`
+
+func writePolicy(folder string, batch int) error {
+	if err := os.WriteFile(filepath.Join(folder, policyFile), fmt.Appendf(nil, policy, batch), 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, setupFile), []byte(setup), 0o644)
+}

@@ -1,0 +1,138 @@
+//go:build unix
+
+package prooffile
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"path/filepath"
+	"testing"
+)
+
+// smallInput is made up: the real payloads are fetched by `make proof-file` only.
+func smallInput() Input {
+	in := Input{Deliveries: 2_000, IDs: 1_600, Seed: 7}
+	for i := range 40 {
+		hook := Webhook{Event: fmt.Sprintf("event-%d", i%7), Body: []byte(`{"action":"created"}`)}
+		if i%5 != 0 {
+			hook.Repository = fmt.Sprintf("shop/repository-%d", i%3)
+			hook.Body = fmt.Appendf(nil, `{"repository":{"full_name":%q},"number":%d}`, hook.Repository, i)
+		}
+		in.Webhooks = append(in.Webhooks, hook)
+	}
+	return in
+}
+
+func TestAProcessThatIsKilledLosesAndDoublesNothing(t *testing.T) {
+	ctx, folder := t.Context(), t.TempDir()
+	binary, err := Build(ctx, folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proof := Proof{Input: smallInput(), Binary: binary, Folder: folder, Batch: 4, Kills: 3, Progress: t.Output()}
+	ledger, err := proof.Run(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ledger.Fault(2); err != nil {
+		t.Errorf("%v: %+v", err, ledger)
+	}
+	if ledger.Kills != 3 || ledger.Absorbed != 400 {
+		t.Errorf("%+v", ledger)
+	}
+	t.Run("the_audit_sees_what_is_wrong", func(t *testing.T) {
+		db := change(t, folder, `
+			delete from effects where rowid = 1;
+			insert into effects select delivery, type, repository from effects where rowid = 2;
+			update counters set n = n + 1 where rowid = 1`)
+		var doctored Ledger
+		if err := proof.audit(ctx, db, &doctored); err != nil {
+			t.Fatal(err)
+		}
+		if doctored.Lost != 1 || doctored.Doubled != 1 || doctored.Astray == 0 {
+			t.Errorf("%+v", doctored)
+		}
+	})
+}
+
+// change runs statements on the database of a proof.
+func change(t *testing.T, folder, statements string) *database {
+	t.Helper()
+	db, err := openDatabase(t.Context(), folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.close() })
+	if _, err := db.conn.ExecContext(t.Context(), statements); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+func TestAnOpenTransactionIsSeenOnlyWhileItIsOpen(t *testing.T) {
+	ctx, folder := context.Background(), t.TempDir()
+	db := change(t, folder, `pragma journal_mode = wal; create table t (x)`)
+	writing := func(want bool) {
+		t.Helper()
+		got, err := db.writing(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got != want {
+			t.Errorf("an open transaction: %v, not %v", got, want)
+		}
+	}
+	other, err := sql.Open("sqlite", filepath.Join(folder, databaseFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	writing(false)
+	tx, err := other.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(`insert into t values (1)`); err != nil {
+		t.Fatal(err)
+	}
+	writing(true)
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	writing(false)
+}
+
+func TestALedgerIsAProofOnlyIfNothingIsWrong(t *testing.T) {
+	good := Ledger{Deliveries: 10, Expected: 5, Applied: 5, Absorbed: 5, Kills: 30, Open: 20}
+	if err := good.Fault(20); err != nil {
+		t.Error(err)
+	}
+	for name, spoil := range map[string]func(*Ledger){
+		"lost":    func(l *Ledger) { l.Lost, l.Applied = 1, 4 },
+		"doubled": func(l *Ledger) { l.Doubled = 1 },
+		"stuck":   func(l *Ledger) { l.Stuck, l.Applied = 1, 4 },
+		"astray":  func(l *Ledger) { l.Astray = 1 },
+		"tame":    func(l *Ledger) { l.Open = 19 },
+	} {
+		bad := good
+		spoil(&bad)
+		if bad.Fault(20) == nil {
+			t.Errorf("%s: %+v passes", name, bad)
+		}
+	}
+}
+
+func TestEveryIDIsDeliveredAndTheOrderIsTheSeeds(t *testing.T) {
+	in := smallInput()
+	seen := map[int]bool{}
+	for _, id := range in.order() {
+		seen[id] = true
+	}
+	if len(seen) != in.IDs || len(in.order()) != in.Deliveries {
+		t.Errorf("%d ids in %d deliveries", len(seen), len(in.order()))
+	}
+	if fmt.Sprint(in.order()) != fmt.Sprint(smallInput().order()) {
+		t.Error("one seed gives two orders")
+	}
+}
