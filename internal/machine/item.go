@@ -129,11 +129,12 @@ func (m *Machine) carry(it *Item) {
 }
 
 // ride lets a copy wait for the first one (case 4). A rider whose carrier is in
-// another lane or epoch keeps its place: its lane waits.
+// another lane or epoch keeps its place: its lane waits. So it does for a rider
+// that will halt the consumer.
 func (m *Machine) ride(it, carrier *Item) {
 	it.place, it.carrier = riding, carrier
 	carrier.riders = append(carrier.riders, it)
-	if it.lane != carrier.lane {
+	if it.lane != carrier.lane || it.Print != carrier.Print && m.config.OnConflict == ThenHalt {
 		m.block(it)
 	}
 }
