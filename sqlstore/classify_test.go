@@ -29,46 +29,49 @@ func sqliteStore(t *testing.T) *Store {
 	return s
 }
 
+func code(n int) error { return &coded{n, "ein Fehler"} }
+
+var classes = []struct {
+	name string
+	err  error
+	want semel.Class
+}{
+	{"unique", code(2067), semel.ClassPermanent},
+	{"primary key", code(1555), semel.ClassPermanent},
+	{"not null", code(1299), semel.ClassPermanent},
+	{"check", code(275), semel.ClassPermanent},
+	{"foreign key", code(787), semel.ClassPermanent},
+	{"raise in a trigger", code(1811), semel.ClassPermanent},
+	{"syntax, no such table", code(1), semel.ClassPermanent},
+	{"type mismatch", code(20), semel.ClassPermanent},
+	{"too big", code(18), semel.ClassPermanent},
+	{"busy", code(5), semel.ClassDown},
+	{"busy in recovery", code(261), semel.ClassDown},
+	{"stale snapshot", code(517), semel.ClassContended},
+	{"locked", code(6), semel.ClassDown},
+	{"read-only", code(8), semel.ClassDown},
+	{"full", code(13), semel.ClassDown},
+	{"input and output", code(10), semel.ClassDown},
+	{"fsync", code(1034), semel.ClassDown},
+	{"cannot open", code(14), semel.ClassDown},
+	{"corrupt", code(11), semel.ClassDown},
+	{"interrupted", code(9), semel.ClassRetry},
+	{"rolled back under a statement", code(516), semel.ClassAborted},
+	{"a text that names a constraint", errors.New("UNIQUE constraint failed: a.b"), semel.ClassRetry},
+	{"a text that names a lock", errors.New("database is locked"), semel.ClassRetry},
+	{"transaction over", sql.ErrTxDone, semel.ClassAborted},
+	{"bad connection", driver.ErrBadConn, semel.ClassDown},
+	{"connection closed", sql.ErrConnDone, semel.ClassDown},
+	{"no rows", sql.ErrNoRows, semel.ClassRetry},
+	{"the handler's deadline", context.DeadlineExceeded, semel.ClassRetry},
+	{"cancelled", context.Canceled, semel.ClassRetry},
+	{"a number of another trade", code(404), semel.ClassRetry},
+}
+
 func TestErrorsAreClassifiedByCode(t *testing.T) {
 	s := sqliteStore(t)
-	code := func(n int) error { return &coded{n, "ein Fehler"} }
 	t.Run("trap_T10_codes_decide_and_no_text_does", func(t *testing.T) {
-		for _, c := range []struct {
-			name string
-			err  error
-			want semel.Class
-		}{
-			{"unique", code(2067), semel.ClassPermanent},
-			{"primary key", code(1555), semel.ClassPermanent},
-			{"not null", code(1299), semel.ClassPermanent},
-			{"check", code(275), semel.ClassPermanent},
-			{"foreign key", code(787), semel.ClassPermanent},
-			{"raise in a trigger", code(1811), semel.ClassPermanent},
-			{"syntax, no such table", code(1), semel.ClassPermanent},
-			{"type mismatch", code(20), semel.ClassPermanent},
-			{"too big", code(18), semel.ClassPermanent},
-			{"busy", code(5), semel.ClassDown},
-			{"busy in recovery", code(261), semel.ClassDown},
-			{"stale snapshot", code(517), semel.ClassContended},
-			{"locked", code(6), semel.ClassDown},
-			{"read-only", code(8), semel.ClassDown},
-			{"full", code(13), semel.ClassDown},
-			{"input and output", code(10), semel.ClassDown},
-			{"fsync", code(1034), semel.ClassDown},
-			{"cannot open", code(14), semel.ClassDown},
-			{"corrupt", code(11), semel.ClassDown},
-			{"interrupted", code(9), semel.ClassRetry},
-			{"rolled back under a statement", code(516), semel.ClassAborted},
-			{"a text that names a constraint", errors.New("UNIQUE constraint failed: a.b"), semel.ClassRetry},
-			{"a text that names a lock", errors.New("database is locked"), semel.ClassRetry},
-			{"transaction over", sql.ErrTxDone, semel.ClassAborted},
-			{"bad connection", driver.ErrBadConn, semel.ClassDown},
-			{"connection closed", sql.ErrConnDone, semel.ClassDown},
-			{"no rows", sql.ErrNoRows, semel.ClassRetry},
-			{"the handler's deadline", context.DeadlineExceeded, semel.ClassRetry},
-			{"cancelled", context.Canceled, semel.ClassRetry},
-			{"a number of another trade", code(404), semel.ClassRetry},
-		} {
+		for _, c := range classes {
 			for _, err := range []error{c.err, fmt.Errorf("charging: %w", c.err), errors.Join(errors.New("first"), c.err)} {
 				if got := s.Classify(err); got != c.want {
 					t.Errorf("%s: class %v, want %v", c.name, got, c.want)

@@ -13,9 +13,13 @@
 //
 // Statements of a batch of n fresh messages, BEGIN and COMMIT counted: n×h + 5
 // where a handler uses h statements; one more if any of them was marked before,
-// 6 if all were; one more for what is trimmed and one for each inbox row. A
-// list of more than 500 marks is one statement for each 500. There are no
-// round trips in SQLite.
+// 6 if all were; one more for what is trimmed and one for each inbox row, two
+// if the row's state differs from what its mark says. A list of more than 500
+// marks is one statement for each 500. Each time the engine asks whether a
+// handler left the transaction standing is one more: SQLite takes a whole
+// transaction back on some errors that a handler may swallow (a full disk, a
+// statement that was cut off, insert or rollback), and what follows would stand
+// without its marker. None of these is a round trip: SQLite runs in the process.
 package sqlstore
 
 import (

@@ -46,6 +46,10 @@ func (s suite[Tx]) acts(t *T) {
 			t.must(h.inbox().Discard(t.context(), r.Number, r.Revision, act("discard")))
 			h.wantKinds(h.asks(h.print("a", 1)), semel.AlreadyApplied)
 		})
+}
+
+// refusals are the laws of acts that come too late.
+func (s suite[Tx]) refusals(t *T) {
 	t.Run("an_act_on_a_changed_row_does_nothing",
 		"An act that names an old revision, or a row that is not there, is refused as changed and leaves no trace.",
 		func(t *T) {
@@ -75,6 +79,10 @@ func (s suite[Tx]) acts(t *T) {
 			h.wantRefused(r, semel.ErrChanged)
 			h.wantActs(r.Number, "discard done")
 		})
+}
+
+// records are the laws of what is kept of acts.
+func (s suite[Tx]) records(t *T) {
 	t.Run("a_failed_retry_is_recorded",
 		"A retry that failed adds an attempt, the error and the act, and the row stays parked.",
 		func(t *T) {

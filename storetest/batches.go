@@ -46,6 +46,10 @@ func (s suite[Tx]) batches(t *T) {
 			h.commit(b, semel.Ending{})
 			h.wantCount("a", 1)
 		})
+}
+
+// ends are the laws of what a batch leaves behind.
+func (s suite[Tx]) ends(t *T) {
 	t.Run("a_batch_that_is_over_takes_nothing_more",
 		"After its end a batch changes nothing, and its transaction refuses statements as aborted.",
 		func(t *T) {

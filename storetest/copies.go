@@ -35,6 +35,10 @@ func (s suite[Tx]) copies(t *T) {
 			}
 			h.wantCount("a", 1)
 		})
+}
+
+// waits are the laws of waiting for a copy in flight.
+func (s suite[Tx]) waits(t *T) {
 	t.Run("overlapping_batches_in_any_order_do_not_deadlock",
 		"Batches mark in one order, so that those with common identities wait for each other and none fails.",
 		func(t *T) {

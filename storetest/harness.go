@@ -83,22 +83,36 @@ func all[Tx any](t *T, h Harness[Tx]) {
 	s := suite[Tx]{h}
 	s.abilities(t)
 	s.marks(t)
+	s.setbacks(t)
+	s.mixtures(t)
 	s.copies(t)
+	s.waits(t)
 	s.contents(t)
 	s.identities(t)
 	s.batches(t)
+	s.ends(t)
 	s.handlers(t)
 	s.house(t)
 	if h.Can.MarkIn {
 		s.callers(t)
 	}
 	if h.Can.Inbox {
-		s.rows(t)
-		s.conflicts(t)
-		s.acts(t)
-		s.retries(t)
+		s.stored(t)
 	}
 	if h.Can.Positions {
 		s.positions(t)
 	}
+}
+
+// stored runs the cases of an inbox.
+func (s suite[Tx]) stored(t *T) {
+	s.rows(t)
+	s.messages(t)
+	s.lists(t)
+	s.conflicts(t)
+	s.acts(t)
+	s.refusals(t)
+	s.records(t)
+	s.retries(t)
+	s.rivals(t)
 }

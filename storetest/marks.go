@@ -42,6 +42,10 @@ func (s suite[Tx]) marks(t *T) {
 			h.wantKinds(h.deliver(h.mark("c"), h.print("a", 1)), semel.Fresh, semel.AlreadyApplied)
 			h.wantCount("a", 1)
 		})
+}
+
+// setbacks are the laws of batches that fail.
+func (s suite[Tx]) setbacks(t *T) {
 	t.Run("law_3_a_rollback_leaves_nothing",
 		"After a rollback neither marker nor effect is left, and the message is fresh.",
 		func(t *T) {
@@ -65,6 +69,10 @@ func (s suite[Tx]) marks(t *T) {
 			h.wantKinds(h.deliver(h.mark("a")), semel.Fresh)
 			h.wantCount("a", 1)
 		})
+}
+
+// mixtures are the laws of batches with several fates.
+func (s suite[Tx]) mixtures(t *T) {
 	t.Run("trap_6_duplicates_inside_one_batch_have_one_effect",
 		"Of equal identities in one batch the first is fresh and the others are duplicates.",
 		func(t *T) {

@@ -71,6 +71,10 @@ func (s suite[Tx]) retries(t *T) {
 			h.retry(r)
 			h.wantCount("a", 1)
 		})
+}
+
+// rivals are the laws of several operators at one row.
+func (s suite[Tx]) rivals(t *T) {
 	t.Run("trap_144_twenty_retries_of_one_row_at_once_have_one_effect",
 		"Of many who retry a row at once one succeeds and the others are told that it has changed.",
 		func(t *T) { s.atOnce(t) })

@@ -91,6 +91,10 @@ func (s suite[Tx]) rows(t *T) {
 				t.Errorf("the row is %+v", r)
 			}
 		})
+}
+
+// messages are the laws of what a row keeps of its message.
+func (s suite[Tx]) messages(t *T) {
 	t.Run("trap_83_a_message_comes_back_byte_for_byte",
 		"Body, key, headers and attributes of a row are the bytes that came, in their order.",
 		func(t *T) { s.byteForByte(t, anyBytes()) })
@@ -118,6 +122,10 @@ func (s suite[Tx]) rows(t *T) {
 				t.Errorf("the row is %+v", r)
 			}
 		})
+}
+
+// lists are the laws of showing rows.
+func (s suite[Tx]) lists(t *T) {
 	t.Run("copies_of_a_parked_message_are_counted_on_its_row",
 		"A further delivery changes only the count, the revision and the time of its row.",
 		func(t *T) {

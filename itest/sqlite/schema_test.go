@@ -75,6 +75,9 @@ func TestMigrations(t *testing.T) {
 			t.Errorf("applied %v, want each once", all)
 		}
 	})
+}
+
+func TestSchemasThatDoNotFit(t *testing.T) {
 	t.Run("a_newer_schema_is_refused_with_the_remedy", func(t *testing.T) {
 		s, db := migrated(t, sqlstore.Options{})
 		exec(t, db, "insert into semel_migrations values (99, 'later', 'x', 1)")
@@ -87,6 +90,9 @@ func TestMigrations(t *testing.T) {
 		exec(t, db, "update semel_migrations set checksum = 'x'")
 		refused(t, s.Check(t.Context()), "another content")
 	})
+}
+
+func TestSchemasMadeByHand(t *testing.T) {
 	t.Run("what_print_writes_makes_the_schema", func(t *testing.T) {
 		db := openFile(t, newFile(t), pragmas)
 		s := bare(t, db, sqlstore.Options{Prefix: "mine_"})

@@ -1,0 +1,86 @@
+package sqlite
+
+import (
+	"context"
+	"testing"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/sqlstore"
+)
+
+func TestErrorsOfTheRealDriver(t *testing.T) {
+	i := instance(t, pragmas+foreignKeys)
+	s := i.Store.(*sqlstore.Store)
+	b, _, err := s.Begin(t.Context(), semel.TxOptions{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Rollback(t.Context())
+	exec := func(text string, args ...any) error {
+		_, err := b.Tx(semel.All).Exec(text, args...)
+		return err
+	}
+	for _, statement := range []string{
+		`create table invoices (number text not null unique, day integer primary key, lines integer check (lines > 0),
+			other integer references invoices (day))`,
+		"create unique index both on invoices (day, lines)",
+		"create table strict_one (n integer) strict",
+		"create trigger never before delete on invoices begin select raise(abort, 'never'); end",
+		"insert into invoices values ('1', 1, 1, null)",
+	} {
+		if err := exec(statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Run("trap_T10_constraints_types_and_syntax_are_permanent", func(t *testing.T) {
+		for _, statement := range []string{
+			"insert into invoices values ('1', 2, 1, null)", "insert into invoices values ('2', 1, 1, null)",
+			"insert into invoices values (null, 2, 1, null)", "insert into invoices values ('2', 2, 0, null)",
+			"insert into invoices values ('2', 2, 1, 77)", "insert into invoices values ('2', 'two', 1, null)",
+			"insert into strict_one values ('word')", "delete from invoices", "insert into missing values (1)", "insert int",
+		} {
+			if err := exec(statement); err == nil || s.Classify(err) != semel.ClassPermanent {
+				t.Errorf("%s: %v is of class %v, want permanent", statement, err, s.Classify(err))
+			}
+		}
+	})
+	t.Run("B3_a_violation_names_its_constraint", func(t *testing.T) {
+		err := exec("insert into invoices values ('1', 2, 1, null)")
+		if !sqlstore.Violates(err, "invoices.number") || sqlstore.Violates(err, "invoices.day") {
+			t.Errorf("%v", err)
+		}
+		err = exec("insert into invoices values ('2', 1, 1, null)")
+		if !sqlstore.Violates(err, "invoices.day") || sqlstore.Violates(err, "invoices.number") {
+			t.Errorf("%v", err)
+		}
+	})
+	if b.(semel.Broken).Broken() {
+		t.Error("errors of statements broke the batch")
+	}
+}
+
+func TestAStatementThatIsCutOff(t *testing.T) {
+	t.Run("law_12_a_swallowed_time_out_leaves_no_half_batch", func(t *testing.T) {
+		i := instance(t, pragmas+foreignKeys)
+		all := marks(t, i.Store.(*sqlstore.Store), "a", "b")
+		b, _, err := i.Store.Begin(t.Context(), semel.TxOptions{}, all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := i.Effect(t.Context(), b.Tx(0), "a"); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		go cancel()
+		_, err = b.Tx(1).ExecContext(ctx, "insert into effects with recursive n (i) as (select 1 union all select i + 1 from n) select i from n")
+		if err == nil || i.Store.Classify(err) != semel.ClassRetry {
+			t.Errorf("%v is of class %v, want retry", err, i.Store.Classify(err))
+		}
+		broken := b.(semel.Broken).Broken()
+		r := b.Commit(t.Context(), semel.Ending{Trim: []int{1}})
+		if (r.Outcome == semel.Committed) == broken {
+			t.Errorf("broken: %t, and the commit says %+v", broken, r)
+		}
+		works(t, i, all)
+	})
+}
