@@ -17,6 +17,7 @@ type batch struct {
 	marks   []stored
 	fresh   []bool // by mark: this batch wrote it and did not take it back
 	ended   bool
+	asks    *sql.Stmt // whether the transaction stands; prepared when first asked
 }
 
 // Begin implements semel.TxStore.
@@ -75,8 +76,17 @@ func (b *batch) Tx(int) *sql.Tx { return b.tx }
 // error with which SQLite took back the whole transaction, so that statements
 // after it would stand alone. It asks the database, which here is no round trip.
 func (b *batch) Broken() bool {
-	var guards int
-	err := b.tx.QueryRow(b.store.sql["guarded"]).Scan(&guards)
+	if b.asks == nil {
+		var err error
+		if b.asks, err = b.tx.Prepare(b.store.sql["guarded"]); err != nil {
+			return true
+		}
+	}
+	done, err := b.asks.Exec()
+	if err != nil {
+		return true
+	}
+	guards, err := done.RowsAffected()
 	return err != nil || b.guarded && guards != 1
 }
 

@@ -5,7 +5,7 @@ insert into {prefix}guard (number) select 1 from pragma_foreign_keys where forei
 delete from {prefix}guard where number = 1;
 
 -- name: guarded
-select count(*) from {prefix}guard;
+update {prefix}guard set asked = 1 where number = 1;
 
 -- name: lock
 update {prefix}guard set number = number where number is null;

@@ -26,7 +26,8 @@ create table {prefix}guard_end (
 );
 
 create table {prefix}guard (
-  number integer primary key references {prefix}guard_end (number) deferrable initially deferred
+  number integer primary key references {prefix}guard_end (number) deferrable initially deferred,
+  asked integer
 );
 
 -- Inbox: what left the direct path, with its message.
