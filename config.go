@@ -57,7 +57,8 @@ type Config struct {
 	Name string
 	// Source delivers. Required for Run, not for Process.
 	Source Source
-	// Identity finds a message's identity. Required, except with StrategyNatural.
+	// Identity finds a message's identity. Required with
+	// StrategyMarker.
 	Identity Identity
 	// Fingerprint recognises content; the default is FingerprintBody().
 	Fingerprint Fingerprinter

@@ -207,7 +207,7 @@ type haltError struct {
 }
 
 func (e *haltError) Error() string {
-	text := fmt.Sprintf("semel: consumer %s halted by message %q of source %q: %s", e.key.Consumer, e.key.ID, e.key.Source, e.reason)
+	text := fmt.Sprintf("consumer %s halted by message %q of source %q: %s", e.key.Consumer, e.key.ID, e.key.Source, e.reason)
 	if e.err != nil {
 		text += ": " + e.err.Error()
 	}
@@ -271,7 +271,7 @@ func machineConfig(c Config, oneAttempt bool) machine.Config {
 		MaxMessages: c.MaxUnsettled.Messages, MaxBytes: c.MaxUnsettled.Bytes, Drain: c.Drain,
 		Attempts: c.Retry.Attempts, RetryFirst: c.Retry.First, RetryMost: c.Retry.Most, RetryThen: machine.Then(c.Retry.Then),
 		OnConflict: machine.Then(c.OnConflict), OnRefused: machine.Then(c.OnBadIdentity), OnUnmet: machine.Then(c.OnUnmet),
-		IdleExit: c.IdleExit, BackoffFirst: 50 * time.Millisecond, BackoffMost: 5 * time.Second,
+		IdleExit: c.IdleExit, BackoffFirst: 50 * time.Millisecond, BackoffMost: 5 * time.Second, SerialFor: time.Minute,
 		Unmarked: c.Strategy != StrategyMarker, OneAttempt: oneAttempt, Seed: c.Seed,
 	}
 }

@@ -107,7 +107,7 @@ func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
 	if err := p.prepare(ctx, f); err != nil {
 		return machine.Marked{Flight: a.Flight, Class: machine.Down, Err: err}
 	}
-	batch, verdicts, err := e.store.Begin(ctx, TxOptions{MarkLock: markLock}, f.marks)
+	batch, verdicts, err := e.store.Begin(ctx, TxOptions{MarkLock: markLock, EffectLock: effectLock, Idle: e.config.Timeout + idleGrace, Serial: a.Serial, Consumer: e.config.Name}, f.marks)
 	if err != nil {
 		return machine.Marked{Flight: a.Flight, Class: beginClass(e.store.Classify(err)), Err: err}
 	}
@@ -120,6 +120,15 @@ func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
 
 // markLock is how long marks wait for a copy in flight elsewhere (case 5).
 const markLock = 50 * time.Millisecond
+
+// effectLock is how long a handler's statement waits for a row that another
+// transaction holds; then the batch counts as contended and runs again.
+const effectLock = time.Second
+
+// idleGrace is how much longer than a handler's time-out the server keeps a
+// transaction without a statement: a frozen process must not hold its heir
+// for ever.
+const idleGrace = 10 * time.Second
 
 // beginClass: whatever keeps a transaction from opening is no message's fault;
 // the store waits for another's lock or is not to be had.

@@ -73,7 +73,7 @@ func (p *pilot[Tx]) runEach(f *flight[Tx], a machine.Run, out *machine.Ran) {
 }
 
 // errSwallowed: the transaction can no longer commit although no handler said so.
-var errSwallowed = Permanent(errors.New("the handler returned nil although one of its statements failed"))
+var errSwallowed = Permanent(errors.New("the handler returned nil although its transaction can no longer commit: one of its statements failed, or it committed or rolled back by itself"))
 
 func (p *pilot[Tx]) runAll(f *flight[Tx], a machine.Run, out *machine.Ran) {
 	if f.stop.Load() {

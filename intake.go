@@ -120,16 +120,7 @@ var routes = maphash.MakeSeed()
 func (p *parcel) read(c *Config) {
 	p.message = *p.delivery.Message
 	m := &p.message
-	refused := p.delivery.Refused
-	if refused == ReasonNone {
-		refused = p.identify(c, m)
-	}
-	if refused == ReasonNone {
-		var err error
-		if p.fingerprint, err = c.Fingerprint.Fingerprint(m); err != nil {
-			refused = reasonOf(err, ReasonMalformed)
-		}
-	}
+	refused, why := p.recognise(c, m)
 	if refused != ReasonNone {
 		p.key = Key{Consumer: c.Name, Source: surrogateSource, ID: surrogate(m)}
 		p.fingerprint = Fingerprint{}
@@ -141,22 +132,33 @@ func (p *parcel) read(c *Config) {
 	}
 	p.item = machine.Item{
 		Lane: machine.Lane(p.delivery.Lane), Source: p.key.Source, Identity: p.key.ID, Print: machine.Print(p.fingerprint),
-		Route: route, Size: sizeOf(m), Before: p.delivery.Before, Refused: string(refused), Handle: p,
+		Route: route, Size: sizeOf(m), Before: p.delivery.Before, Refused: string(refused), Why: why, Handle: p,
 	}
 }
 
-// identify fills the key, or says why there is none.
-func (p *parcel) identify(c *Config, m *Message) Reason {
+// recognise fills key and fingerprint, or says why there are none.
+func (p *parcel) recognise(c *Config, m *Message) (Reason, error) {
+	if p.delivery.Refused != ReasonNone {
+		return p.delivery.Refused, errors.New(p.delivery.Detail)
+	}
+	if err := p.identify(c, m); err != nil {
+		return reasonOf(err, ReasonBadIdentity), err
+	}
+	var err error
+	if p.fingerprint, err = c.Fingerprint.Fingerprint(m); err != nil {
+		return reasonOf(err, ReasonMalformed), err
+	}
+	return ReasonNone, nil
+}
+
+func (p *parcel) identify(c *Config, m *Message) error {
 	if c.Identity == nil { // natural: only a row will ever need one
 		p.key = Key{Consumer: c.Name, Source: surrogateSource, ID: surrogate(m)}
-		return ReasonNone
+		return nil
 	}
 	source, id, err := identify(c.Identity, m)
-	if err != nil {
-		return reasonOf(err, ReasonBadIdentity)
-	}
 	p.key = Key{Consumer: c.Name, Source: source, ID: id}
-	return ReasonNone
+	return err
 }
 
 func reasonOf(err error, otherwise Reason) Reason {

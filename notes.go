@@ -128,6 +128,14 @@ func (n *notes) report(r machine.Report) {
 	case machine.ReportUnknown:
 		n.tell(Event{Kind: EventUnknown, Messages: r.N, Err: r.Err})
 		n.logger.Warn("a commit's outcome is unknown; its messages are marked again", "consumer", n.consumer, "messages", r.N, "error", r.Err)
+	case machine.ReportContended:
+		n.tell(Event{Kind: EventContended, Messages: r.N, Err: r.Err})
+	case machine.ReportSerial:
+		n.tell(Event{Kind: EventSerial, Wait: r.Wait})
+		n.logger.Info("batches contend with one another; they run one at a time for a while", "consumer", n.consumer, "for", r.Wait)
+	case machine.ReportParallel:
+		n.tell(Event{Kind: EventParallel})
+		n.logger.Info("batches run side by side again", "consumer", n.consumer)
 	case machine.ReportCommitted:
 		n.tell(Event{Kind: EventCommitted, Messages: r.N})
 	}

@@ -25,6 +25,14 @@ const (
 	EventUnknown   EventKind = "commit unknown"
 	EventCommitted EventKind = "committed"
 	EventLane      EventKind = "lane"
+	// EventContended: a batch met a deadlock, a lock time-out or a
+	// serialization failure and runs again; nobody's attempt.
+	EventContended EventKind = "contended"
+	// EventSerial: because of contention, batches of this consumer run one
+	// at a time for Wait.
+	EventSerial EventKind = "serialised"
+	// EventParallel: they run side by side again.
+	EventParallel EventKind = "parallel"
 )
 
 // Event is one thing that happened. It carries no payload.

@@ -24,6 +24,9 @@ type Delivery struct {
 	// delivery as a message. It is parked with the raw bytes in Message.Body
 	// and never reaches a handler.
 	Refused Reason
+	// Detail, with Refused, says to people what is wrong. It carries nothing
+	// of the payload.
+	Detail string
 	// Handle is the source's own; the engine hands it back with Settle.
 	Handle any
 }

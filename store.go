@@ -33,8 +33,9 @@ type TxOptions struct {
 	EffectLock time.Duration
 	// Idle is after how long without a statement the server ends the transaction.
 	Idle time.Duration
-	// Serial asks for the consumer's lock: one batch of it at a time.
-	Serial bool
+	// Serial asks for the lock of Consumer: one batch of it at a time.
+	Serial   bool
+	Consumer string
 }
 
 // Mark is what a batch wants written of one identity.

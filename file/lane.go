@@ -206,7 +206,12 @@ func (l *lane) read(found line, from *generation) semel.Delivery {
 }
 
 func (l *lane) delivery(d *delivered, reason semel.Reason) semel.Delivery {
-	return semel.Delivery{Message: &d.message, Lane: l.id, Before: semel.Unknown, Refused: reason, Handle: d}
+	detail := ""
+	if reason != semel.ReasonNone {
+		text, _ := d.message.Headers.Get(HeaderDetail)
+		detail = string(text)
+	}
+	return semel.Delivery{Message: &d.message, Lane: l.id, Before: semel.Unknown, Refused: reason, Detail: detail, Handle: d}
 }
 
 // put adds a delivery to the batch or holds it for the next one.

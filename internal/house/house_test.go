@@ -89,7 +89,7 @@ var goAllowed = map[string]string{}
 
 func TestGoroutinesHaveOwners(t *testing.T) {
 	for _, f := range files(t) {
-		if f.Test() || f.Package() == "internal/worker" || goAllowed[f.Path] != "" || strings.HasPrefix(f.Path, "itest/") || strings.HasPrefix(f.Path, "internal/simulator/") {
+		if f.Test() || f.Package() == "internal/worker" || goAllowed[f.Path] != "" || strings.HasPrefix(f.Path, "itest/") || strings.HasPrefix(f.Path, "storetest/") || strings.HasPrefix(f.Path, "sourcetest/") || strings.HasPrefix(f.Path, "internal/simulator/") {
 			continue
 		}
 		ast.Inspect(f.Tree, func(n ast.Node) bool {

@@ -43,8 +43,9 @@ type Config struct {
 	IdleExit     time.Duration // 0: never
 	BackoffFirst time.Duration // of a store or source that is down, of contention
 	BackoffMost  time.Duration
-	Unmarked     bool // natural: no marks, no riding
-	OneAttempt   bool // hand back what would wait
+	SerialFor    time.Duration // how long contention makes batches run one at a time; 0: never
+	Unmarked     bool          // natural: no marks, no riding
+	OneAttempt   bool          // hand back what would wait
 	Seed         uint64
 }
 

@@ -34,6 +34,8 @@ type Item struct {
 	// Refused, when set, is why the item never runs: it is written alone,
 	// with its own identity (a surrogate), and ends as Config.OnRefused says.
 	Refused string
+	// Why, with Refused, is for people.
+	Why error
 	// Handle is the shell's.
 	Handle any
 
@@ -260,7 +262,11 @@ type (
 	// CancelFetch ends a blocked Fetch, which still answers.
 	CancelFetch struct{}
 	// Begin opens the flight's transaction with its marks; answered by Marked.
-	Begin struct{ Flight *Flight }
+	// Serial asks for the consumer's lock: one batch of it at a time.
+	Begin struct {
+		Flight *Flight
+		Serial bool
+	}
 	// Run runs the handlers of the entries Fresh, in order; answered by Ran.
 	Run struct {
 		Flight *Flight
@@ -327,6 +333,13 @@ const (
 	ReportStuck
 	ReportBackstop
 	ReportCommitted
+	// ReportContended: a flight met a deadlock, a lock time-out or a
+	// serialization failure and runs again.
+	ReportContended
+	// ReportSerial: for Wait, batches of this consumer run one at a time.
+	ReportSerial
+	// ReportParallel ends it.
+	ReportParallel
 )
 
 func (Given) event()    {}

@@ -239,6 +239,8 @@ func (m *Machine) nobodys(w *worker, f *Flight, why Class, err error) {
 		m.standDown(f, err)
 		return
 	}
+	m.do(Report{Kind: ReportContended, N: len(f.Entries), Err: err})
+	m.serialise()
 	m.contention(w, f)
 	m.requeueAll(f)
 }

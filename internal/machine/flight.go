@@ -63,7 +63,7 @@ func (m *Machine) startFlights() {
 		if m.store.down {
 			m.store.probing, w.flight.probe = true, true
 		}
-		m.do(Begin{Flight: w.flight})
+		m.do(Begin{Flight: w.flight, Serial: m.serial.on})
 	}
 }
 

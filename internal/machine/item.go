@@ -100,6 +100,7 @@ func (m *Machine) admit(it *Item) {
 	}
 	if it.Refused != "" {
 		it.as, it.reason, it.alone = AsParked, it.Refused, true
+		it.first, it.last = it.Why, it.Why
 	}
 	m.live.add(it)
 	m.bytes += int64(it.Size)

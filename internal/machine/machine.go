@@ -32,6 +32,7 @@ type Machine struct {
 	store   downState
 	settles settleState
 	end     endState
+	serial  serialState
 	wake    Time // the moment of the last Wake, 0: none
 	counts  Counts
 }
@@ -101,6 +102,7 @@ func (m *Machine) do(a Action) { m.out = append(m.out, a) }
 
 // advance does what has become possible, after every event.
 func (m *Machine) advance() {
+	m.endSerial()
 	m.releaseHeld()
 	m.retrySettle()
 	m.startFlights()

@@ -130,6 +130,9 @@ func (m *Machine) nextMoment() Time {
 	for i := range m.workers {
 		consider(m.workers[i].until)
 	}
+	if m.serial.on {
+		consider(m.serial.until)
+	}
 	if m.store.down {
 		consider(m.store.until)
 	}

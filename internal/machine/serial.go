@@ -1,0 +1,30 @@
+package machine
+
+// serialState is contention between a consumer's own batches: their effects
+// lock rows in the order of handlers, which differs from batch to batch, and so
+// they deadlock (case 2). One transaction-level lock for a while costs less
+// than running again.
+type serialState struct {
+	on    bool
+	until Time
+}
+
+// serialise lets this consumer's batches run one at a time for a while; each
+// contention begins the while anew.
+func (m *Machine) serialise() {
+	if m.config.SerialFor == 0 {
+		return
+	}
+	m.serial.until = m.now + m.config.SerialFor
+	if !m.serial.on {
+		m.serial.on = true
+		m.do(Report{Kind: ReportSerial, Wait: m.config.SerialFor})
+	}
+}
+
+func (m *Machine) endSerial() {
+	if m.serial.on && m.serial.until <= m.now {
+		m.serial.on = false
+		m.do(Report{Kind: ReportParallel})
+	}
+}
