@@ -115,6 +115,45 @@ func TestTheFirstSignalDrainsAndExitsWithZero(t *testing.T) {
 	}
 }
 
+func TestTheSecondSignalEndsTheProcessAtOnce(t *testing.T) {
+	endless := "with recursive n (i) as (select 1 union all select i + 1 from n) select count(*) from n"
+	folder := folderWith(t, `"insert into done (id) select :id where (`+endless+`) > 0"`)
+	run := startSemel(t, folder)
+	awaitWriter(t, folder)
+	// Two signals, because a second one of a kind that is pending is lost.
+	for _, signal := range []os.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		if err := run.cmd.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code := run.end(t); code != 130 {
+		t.Errorf("exit code %d, not 130", code)
+	}
+	if got := output(t, folder, "sqlite", "shop.db", "select count(*) from done"); string(got) != "0\n" {
+		t.Errorf("%s effects of a handler that did not end", got)
+	}
+}
+
+// awaitWriter returns when another process has a write transaction open: its
+// handler runs.
+func awaitWriter(t *testing.T, folder string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(folder, "shop.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	for t.Context().Err() == nil {
+		if _, err := db.ExecContext(t.Context(), "begin immediate"); err != nil {
+			return
+		}
+		if _, err := db.ExecContext(t.Context(), "rollback"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // lockedBy opens the folder's database and takes its write lock.
 func lockedBy(t *testing.T, folder string) (unlock func()) {
 	t.Helper()

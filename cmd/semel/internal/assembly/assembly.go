@@ -110,9 +110,23 @@ func (a *Assembly) store(name string) *Store {
 	return nil
 }
 
+// Runner is a consumer with its source.
+type Runner struct {
+	*Consumer
+	source semel.Source
+}
+
+// Behind is how many bytes of its source are not settled yet, where that is known.
+func (r *Runner) Behind() (int64, bool) {
+	if w, ok := r.source.(*watched); ok {
+		return w.behind()
+	}
+	return 0, false
+}
+
 // Consumers makes the wanted consumers with their sources.
-func (a *Assembly) Consumers() (map[string]*Consumer, error) {
-	all := map[string]*Consumer{}
+func (a *Assembly) Consumers() (map[string]*Runner, error) {
+	all := map[string]*Runner{}
 	for _, c := range a.policy.Consumers {
 		if a.options.Consumer != "" && c.Name != a.options.Consumer {
 			continue
@@ -121,9 +135,11 @@ func (a *Assembly) Consumers() (map[string]*Consumer, error) {
 		if err != nil {
 			return nil, fmt.Errorf("consumer %s: source %s: %w", c.Name, c.From, err)
 		}
-		if all[c.Name], err = a.consumer(c, source); err != nil {
+		consumer, err := a.consumer(c, source)
+		if err != nil {
 			return nil, err
 		}
+		all[c.Name] = &Runner{consumer, source}
 	}
 	return all, nil
 }

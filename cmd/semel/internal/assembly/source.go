@@ -29,7 +29,7 @@ func (a *Assembly) source(c *policy.Consumer) (semel.Source, error) {
 	if f.Path == policy.Stdin {
 		return file.Stdin(a.options.Stdin, o), nil
 	}
-	source := file.Open(f.Path, o)
+	source := &watched{Source: file.Open(f.Path, o), path: f.Path}
 	if f.Follow {
 		return source, nil // a file that is followed may come later
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/vbauerster/mpb/v8"
@@ -38,9 +39,10 @@ func (l *Live) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Add shows a consumer until Close. counts may be called at any time.
-func (l *Live) Add(name string, counts func() semel.Counts) {
-	meter := meter{now: time.Now, counts: counts}
+// Add shows a consumer until Close. counts and behind, the bytes of the source
+// that are not settled yet where that is known, may be called at any time.
+func (l *Live) Add(name string, counts func() semel.Counts, behind func() (int64, bool)) {
+	meter := meter{now: time.Now, counts: counts, behind: behind, at: time.Now()}
 	show := decor.Any(func(decor.Statistics) string { return name + "  " + meter.line() })
 	l.bars = append(l.bars, l.container.New(0, mpb.NopStyle(), mpb.PrependDecorators(show)))
 }
@@ -58,6 +60,7 @@ func (l *Live) Close() {
 type meter struct {
 	now    func() time.Time
 	counts func() semel.Counts
+	behind func() (int64, bool)
 	rate   float64
 	at     time.Time
 	then   int64
@@ -66,6 +69,7 @@ type meter struct {
 // settle is how long an old rate takes to lose half of its weight.
 const settle = time.Second
 
+// line is short, for a terminal: counts that are zero are left out.
 func (m *meter) line() string {
 	c, now := m.counts(), m.now()
 	done := c.Deliveries - c.InFlight
@@ -77,6 +81,15 @@ func (m *meter) line() string {
 		}
 	}
 	m.at, m.then = now, done
-	return fmt.Sprintf("%.0f/s  deliveries %d  applied %d  duplicates %d  conflicts %d  parked %d  failed %d  in flight %d",
-		m.rate, c.Deliveries, c.Applied, c.Duplicates, c.Conflicts, c.Parked, c.Failed, c.InFlight)
+	lag := ""
+	if bytes, known := m.behind(); known {
+		lag = fmt.Sprintf("  behind %.1f MB", float64(bytes)/1e6)
+	}
+	var others strings.Builder
+	for _, l := range endings() {
+		if n := l.count(c); n > 0 {
+			fmt.Fprintf(&others, "  %s %d", l.name, n)
+		}
+	}
+	return fmt.Sprintf("%.0f/s%s  deliveries %d%s", m.rate, lag, c.Deliveries, others.String())
 }

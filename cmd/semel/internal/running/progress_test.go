@@ -12,8 +12,8 @@ import (
 func TestTheMeterShowsTheRateOfTheLastSeconds(t *testing.T) {
 	now := time.Unix(1, 0)
 	counts := semel.Counts{}
-	m := meter{now: func() time.Time { return now }, counts: func() semel.Counts { return counts }}
-	if got := m.line(); !strings.HasPrefix(got, "0/s  deliveries 0 ") {
+	m := meter{now: func() time.Time { return now }, counts: func() semel.Counts { return counts }, behind: func() (int64, bool) { return 2_500_000, true }}
+	if got := m.line(); !strings.HasPrefix(got, "0/s  behind 2.5 MB  deliveries 0") {
 		t.Errorf("at the start: %s", got)
 	}
 	for range 60 {
@@ -21,7 +21,7 @@ func TestTheMeterShowsTheRateOfTheLastSeconds(t *testing.T) {
 		counts.Deliveries, counts.Applied = counts.Deliveries+500, counts.Applied+500
 		m.line()
 	}
-	if got := m.line(); !strings.HasPrefix(got, "500/s  deliveries 30000  applied 30000 ") {
+	if got := m.line(); !strings.HasPrefix(got, "500/s  behind 2.5 MB  deliveries 30000  applied 30000") {
 		t.Errorf("after a minute at 500 a second: %s", got)
 	}
 }
@@ -29,7 +29,7 @@ func TestTheMeterShowsTheRateOfTheLastSeconds(t *testing.T) {
 func TestLiveLinesShowCountsAndLetTheLogPass(t *testing.T) {
 	var terminal bytes.Buffer
 	live := NewLive(&terminal)
-	live.Add("billing", func() semel.Counts { return semel.Counts{Deliveries: 7, Applied: 7} })
+	live.Add("billing", func() semel.Counts { return semel.Counts{Deliveries: 7, Applied: 7} }, func() (int64, bool) { return 0, false })
 	if _, err := live.Write([]byte("a line of the log\n")); err != nil {
 		t.Fatal(err)
 	}

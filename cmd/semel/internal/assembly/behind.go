@@ -1,0 +1,51 @@
+package assembly
+
+import (
+	"context"
+	"os"
+	"sync/atomic"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/file"
+)
+
+// watched is a file that says how far its consumer is behind its end.
+type watched struct {
+	*file.Source
+	path string
+	done atomic.Int64
+}
+
+// Positions implements semel.Positioned: it sees each position that is saved.
+func (w *watched) Positions(consumer string, store semel.PositionStore) {
+	w.Source.Positions(consumer, noting{store, &w.done})
+}
+
+// behind is how many bytes of the file are not settled yet.
+func (w *watched) behind() (int64, bool) {
+	info, err := os.Stat(w.path)
+	if err != nil {
+		return 0, false
+	}
+	return max(info.Size()-w.done.Load(), 0), true
+}
+
+// noting notes the offset of each position.
+type noting struct {
+	semel.PositionStore
+	done *atomic.Int64
+}
+
+func (n noting) LoadPosition(ctx context.Context, consumer, lane string) (semel.Position, bool, error) {
+	p, known, err := n.PositionStore.LoadPosition(ctx, consumer, lane)
+	n.done.Store(p.Offset)
+	return p, known, err
+}
+
+func (n noting) SavePosition(ctx context.Context, consumer, lane string, p semel.Position) error {
+	err := n.PositionStore.SavePosition(ctx, consumer, lane, p)
+	if err == nil {
+		n.done.Store(p.Offset)
+	}
+	return err
+}
