@@ -180,7 +180,7 @@ func (s *downStore) Classify(err error) semel.Class {
 }
 
 func TestAHandlerThatMeetsADeadStore(t *testing.T) {
-	bubble(t, "trap_15_a_connection_error_in_a_handler_is_nobodys_attempt", func(t *testing.T) {
+	bubble(t, "law_13_a_connection_error_in_a_handler_is_nobodys_attempt", func(t *testing.T) {
 		store, failures := &downStore{watch(memstore.New())}, 5
 		c := config(newListSource(numbered("m", 10)...))
 		c.Retry.Attempts = 2

@@ -188,7 +188,7 @@ func TestACommitThatIsRefused(t *testing.T) {
 			t.Errorf("%+v, sum of %d", counts, len(store.Get("sum")))
 		}
 	})
-	bubble(t, "trap_3_a_swallowed_error_is_charged_to_the_message_that_swallowed_it", func(t *testing.T) {
+	bubble(t, "trap_95_a_swallowed_error_is_charged_to_the_message_that_swallowed_it", func(t *testing.T) {
 		store := &breaking{watchedStore: watch(memstore.New())}
 		source := newListSource(numbered("m", 20)...)
 		counts := runs(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
