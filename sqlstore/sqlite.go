@@ -32,7 +32,8 @@ var sqliteFiles embed.FS
 // its own.
 //
 // SQLite has one writer: batches of one Store take turns, and a handler must
-// write through its transaction only. TxOptions are ignored.
+// write through its transaction only. TxOptions are ignored. A wait for another
+// process that writes ends with busy_timeout, which no context cuts short.
 func SQLite(db *sql.DB, o Options) (*Store, error) {
 	if o.Code == nil {
 		o.Code = methodCode

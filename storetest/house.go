@@ -61,14 +61,16 @@ func (s suite[Tx]) positions(t *T) {
 			}
 			first := semel.Position{Offset: 1 << 40, Length: 1 << 41, Check: []byte{0, 0xff}}
 			t.must(p.SavePosition(t.context(), "c", "l", first))
-			t.must(p.SavePosition(t.context(), "c", "m", semel.Position{Offset: 7}))
+			t.must(p.SavePosition(t.context(), "c", "m\x00\xff", semel.Position{Offset: 7}))
 			second := semel.Position{Offset: 5, Length: 6, Check: []byte("x")}
 			s.wantPosition(t, p, "l", first)
 			t.must(p.SavePosition(t.context(), "c", "l", second))
 			s.wantPosition(t, p, "l", second)
-			s.wantPosition(t, p, "m", semel.Position{Offset: 7})
-			if _, ok, _ := p.LoadPosition(t.context(), "d", "l"); ok {
-				t.Error("another consumer has the position")
+			s.wantPosition(t, p, "m\x00\xff", semel.Position{Offset: 7})
+			for _, other := range [][2]string{{"d", "l"}, {"c", "m"}} {
+				if _, ok, err := p.LoadPosition(t.context(), other[0], other[1]); ok || err != nil {
+					t.Errorf("%q of %q has the position of another, %v", other[1], other[0], err)
+				}
 			}
 		})
 }
