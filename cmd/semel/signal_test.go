@@ -209,8 +209,9 @@ func TestADatabaseThatCannotWorkIsWaitedForAndNothingIsSettled(t *testing.T) {
 	})
 	t.Run("locked_by_another_process", func(t *testing.T) {
 		folder := folderWith(t, `"insert into done (id) values (:id)"`)
+		stopFollowing(t, folder)
 		unlock := lockedBy(t, folder)
-		run := startSemel(t, folder, "--json", "--exit-when-idle", "10ms")
+		run := startSemel(t, folder, "--json")
 		run.await(t, "nothing is settled")
 		unlock()
 		if code := run.end(t); code != 0 {

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// acted is the document of `semel parked retry --json`.
+type acted struct {
+	Results []struct{ Number, Result, Error json.RawMessage }
+	Failed  int
+}
+
+// act runs an act in folder and returns what it printed; its exit code may be 1.
+func act(t *testing.T, folder string, args ...string) acted {
+	t.Helper()
+	cmd := exec.Command("semel", append([]string{"parked"}, append(args, "--reason", "test", "--json")...)...)
+	cmd.Dir = folder
+	out, err := cmd.Output()
+	var document acted
+	if json.Unmarshal(out, &document) != nil {
+		t.Fatalf("%v: %v: %s", args, err, out)
+	}
+	return document
+}
+
+// parkedFolder holds a parked message whose cause is mended; lines may follow.
+func parkedFolder(t *testing.T, id string) string {
+	t.Helper()
+	folder := folderWith(t, `{sql: "insert into done (id) select :id where exists (select 1 from done)", rows: 1, otherwise: park}`)
+	line, err := json.Marshal(map[string]string{"id": id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "in.jsonl"), append(line, '\n'), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	stopFollowing(t, folder)
+	output(t, folder, "semel", "run")
+	output(t, folder, "sqlite", "shop.db", "insert into done values ('cause')")
+	return folder
+}
+
+// stopFollowing makes the source of the policy end with its file.
+func stopFollowing(t *testing.T, folder string) {
+	t.Helper()
+	path := filepath.Join(folder, "semel.yaml")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends := strings.Replace(string(text), "follow: true", "follow: false", 1)
+	if err := os.WriteFile(path, []byte(ends), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestActsOfOperatorsTakeEffectOnce(t *testing.T) {
+	effects := func(t *testing.T, folder string) string {
+		return string(output(t, folder, "sqlite", "shop.db", "select count(*) from done where id <> 'cause'"))
+	}
+	t.Run("trap_21_a_message_that_was_handled_is_not_run_again", func(t *testing.T) {
+		folder := parkedFolder(t, "p1")
+		if first := act(t, folder, "retry", "1"); first.Failed != 0 {
+			t.Fatalf("the first retry: %s", first.Results)
+		}
+		second := act(t, folder, "retry", "1")
+		if second.Failed != 1 || string(second.Results[0].Result) != `"refused"` {
+			t.Errorf("the second retry: %s", second.Results)
+		}
+		if got := effects(t, folder); got != "1\n" {
+			t.Errorf("%s effects", got)
+		}
+	})
+	t.Run("trap_144_of_acts_at_the_same_time_one_is_done", func(t *testing.T) {
+		folder := parkedFolder(t, "p1")
+		var all sync.WaitGroup
+		results := make([]acted, 4)
+		for i := range results {
+			all.Go(func() { results[i] = act(t, folder, []string{"retry", "discard"}[i%2], "1") })
+		}
+		all.Wait()
+		refused := 0
+		for _, r := range results {
+			refused += r.Failed
+		}
+		if refused != 3 {
+			t.Errorf("%d of 4 acts were refused: %v", refused, results)
+		}
+		if got := string(output(t, folder, "sqlite", "shop.db", "select count(*) from semel_acts where result = 'done'")); got != "1\n" {
+			t.Errorf("%s acts are recorded as done", got)
+		}
+	})
+}
+
+func TestListsHideNothingAndAreSafeToPrint(t *testing.T) {
+	t.Run("trap_85_control_characters_of_ids_are_escaped", func(t *testing.T) {
+		folder := parkedFolder(t, "p\x1b[2J\nINJECTED\tp")
+		list := string(output(t, folder, "semel", "parked", "ls"))
+		if strings.ContainsAny(list, "\x1b\t") || strings.Count(list, "\n") != 2 || !strings.Contains(list, `p\x1b[2J\nINJECTED\tp`) {
+			t.Errorf("the list is %q", list)
+		}
+	})
+	t.Run("trap_18_a_row_that_cannot_be_read_hides_no_other", func(t *testing.T) {
+		folder := parkedFolder(t, "p1")
+		if err := os.WriteFile(filepath.Join(folder, "in.jsonl"), []byte("{}\n{}\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		output(t, folder, "semel", "run")
+		output(t, folder, "sqlite", "shop.db", "update semel_inbox set envelope = 'no JSON', sum = x'01' where number = 1")
+		list := string(output(t, folder, "semel", "parked", "ls"))
+		if strings.Count(list, "PARKED") != 3 {
+			t.Errorf("the list is:\n%s", list)
+		}
+	})
+}
