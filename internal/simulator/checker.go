@@ -47,8 +47,9 @@ type handState struct {
 	// left: the last Settle was not carried out.
 	left   bool
 	ending machine.Ending
-	// handled: its handler returned in a flight that committed.
-	handled bool
+	// handled: its mark, or its effect without one, is in the store; applied:
+	// with its handler's effect.
+	handled, applied bool
 	// charged counts the failures of its handler.
 	charged int
 	// known: a committed flight found it to be a copy or a conflict.

@@ -64,6 +64,10 @@ func (c *checker) countedOnRow(s *machine.Settlement) {
 		return
 	}
 	r := c.w.store.rows[key]
+	if r == nil {
+		c.broke("law 10", "%s is settled as a duplicate, and has no row", id)
+		return
+	}
 	if r.settled++; r.settled > r.repeats {
 		c.broke("case 8", "the row of %s counts %d copies, and %d are settled", id, r.repeats, r.settled)
 	}
@@ -92,6 +96,9 @@ func (c *checker) evidence(s *machine.Settlement, h *handed) {
 	m := h.delivery.message
 	if !c.proven(s, h) {
 		c.broke("law 2", "%s is settled as %s, and the store does not hold it", m.name(), endingNames[s.Ending])
+	}
+	if s.Ending == machine.EndDuplicate && h.applied {
+		c.broke("case 3", "%s is settled as a duplicate of itself", m.name())
 	}
 	if why := c.wrongEnd(s.Ending, m); why != "" {
 		c.broke(why, "%s (%s) ends as %s", m.name(), conductNames[m.conduct], endingNames[s.Ending])

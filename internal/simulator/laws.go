@@ -87,7 +87,8 @@ func (c *checker) row(f *flight, i int, e machine.Entry, r machine.Row, there bo
 func (c *checker) committed(f *flight) {
 	for i, e := range f.of.Entries {
 		if f.verdicts[i] == machine.Fresh && !slices.Contains(f.trim, i) {
-			handOf(e.Item).handled = true
+			h := handOf(e.Item)
+			h.handled, h.applied = true, e.As == machine.AsApplied
 		}
 	}
 	for _, x := range f.tx.effects {

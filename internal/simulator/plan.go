@@ -102,8 +102,8 @@ func drawConfig(c *choices) machine.Config {
 		RetryMost:    hold / time.Duration(c.between(1, 4)),
 		BackoffFirst: time.Duration(c.between(1, 10)) * 10 * time.Millisecond,
 		BackoffMost:  time.Duration(c.between(1, 5)) * time.Second,
-		Unmarked:     c.chance(9),
-		OneAttempt:   c.chance(9),
+		Unmarked:     c.chance(5),
+		OneAttempt:   c.chance(6),
 		Seed:         uint64(c.below(1 << 16)),
 	}
 	drawEndings(c, &conf)

@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/semel-go/semel/internal/machine"
 )
@@ -149,3 +150,9 @@ func (s *shrinker) lower() {
 }
 
 var _ Stepper = (*machine.Machine)(nil)
+
+// Tail returns the last lines of a history.
+func Tail(history string, lines int) string {
+	all := strings.SplitAfter(history, "\n")
+	return strings.Join(all[max(0, len(all)-lines-1):], "")
+}

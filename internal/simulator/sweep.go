@@ -109,13 +109,24 @@ func (s *Summary) Examples() []Failure {
 // Unreached lists what every long row of seeds must meet and this one did not.
 func (s *Summary) Unreached() []string {
 	var names []string
-	for _, need := range required {
-		if s.Coverage[need[0]][need[1]] == 0 {
-			names = append(names, need[0]+": "+need[1])
+	for _, kind := range slices.Sorted(maps.Keys(required)) {
+		for name := range strings.Lines(required[kind]) {
+			if name = strings.TrimSpace(name); name != "" && s.Coverage[kind][name] == 0 {
+				names = append(names, kind+": "+name)
+			}
 		}
 	}
 	return names
 }
 
-// required is what a row of seeds must meet, by kind and name.
-var required = [][2]string{}
+// First returns the smallest failing seed among so many from start on.
+func First(start uint64, seeds int, make Maker) (Failure, bool) {
+	const chunk = 64
+	for done := 0; done < seeds; done += chunk {
+		s := Sweep(start+uint64(done), min(chunk, seeds-done), make)
+		if len(s.Failures) > 0 {
+			return s.Failures[0], true
+		}
+	}
+	return Failure{}, false
+}

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/semel-go/semel/internal/simulator"
+	"github.com/semel-go/semel/internal/simulator/planted"
 )
 
 func main() {
@@ -15,12 +16,30 @@ func main() {
 	start := flag.Uint64("start", 1, "the first `seed`")
 	seed := flag.Uint64("seed", 0, "run this one `seed`")
 	history := flag.Bool("history", false, "with -seed: print what happened")
-	tries := flag.Int("shrink", 4000, "how many `runs` may be spent to shorten a failing history")
+	first := flag.Bool("first", false, "print only the first seed that breaks a law")
+	plant := flag.Bool("planted", false, "plant faults in copies of the machine and find them")
+	tries := flag.Int("shrink", 1500, "how many `runs` may be spent to shorten a failing history")
 	flag.Parse()
-	if *seed != 0 {
+	switch {
+	case *plant:
+		os.Exit(findPlanted(*seeds))
+	case *seed != 0:
 		os.Exit(one(*seed, *history, *tries))
+	case *first:
+		os.Exit(findFirst(*start, *seeds))
 	}
 	os.Exit(many(*start, *seeds, *tries))
+}
+
+// findFirst prints the first failing seed.
+func findFirst(start uint64, seeds int) int {
+	f, found := simulator.First(start, seeds, simulator.Real)
+	if !found {
+		fmt.Println("none")
+		return 0
+	}
+	fmt.Printf("seed %d: %v\n", f.Seed, f.Broken)
+	return 1
 }
 
 // one runs a single seed.
@@ -37,20 +56,55 @@ func one(seed uint64, history bool, tries int) int {
 
 // explain prints a failing seed and its short form.
 func explain(seed uint64, tries int) {
+	long := simulator.Run(seed, simulator.Real, true)
+	fmt.Printf("seed %d breaks %v\nthe end of its history:\n%s", seed, long.Broken, simulator.Tail(long.History, 30))
 	short, size := simulator.Shrink(seed, simulator.Real, tries)
-	fmt.Printf("seed %d breaks %v\nshort form, of %d decisions, breaks %v:\n%s\n", seed,
-		simulator.Run(seed, simulator.Real, false).Broken, size, short.Broken, short.History)
+	fmt.Printf("short form, of %d decisions, breaks %v:\n%s\n", size, short.Broken, short.History)
 }
 
-// many runs seeds in a row and reports.
+// many runs seeds in a row and reports. Only a long row must reach everything.
 func many(start uint64, seeds, tries int) int {
 	s := simulator.Sweep(start, seeds, simulator.Real)
 	fmt.Print(s.Text())
 	for _, f := range s.Examples() {
 		explain(f.Seed, tries)
 	}
-	if len(s.Failures) > 0 || len(s.Unreached()) > 0 {
+	const long = 2000
+	if len(s.Failures) > 0 || seeds >= long && len(s.Unreached()) > 0 {
 		return 1
 	}
 	return 0
+}
+
+// findPlanted prints a table of the planted faults.
+func findPlanted(seeds int) int {
+	root, err := planted.Root()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	failed := 0
+	for _, f := range planted.Faults() {
+		found, err := inTemporary(func(folder string) (planted.Found, error) { return planted.Find(root, folder, f, seeds) })
+		switch {
+		case err != nil:
+			failed = 1
+			fmt.Fprintln(os.Stderr, err)
+		case found.Seeds == 0:
+			failed = 1
+			fmt.Printf("%-62s not found in %d seeds\n", f.Name, seeds)
+		default:
+			fmt.Printf("%-62s found in seed %4d: %s\n", f.Name, found.Seeds, found.Law)
+		}
+	}
+	return failed
+}
+
+func inTemporary(do func(folder string) (planted.Found, error)) (planted.Found, error) {
+	folder, err := os.MkdirTemp("", "planted")
+	if err != nil {
+		return planted.Found{}, err
+	}
+	defer os.RemoveAll(folder)
+	return do(folder)
 }

@@ -1,0 +1,121 @@
+package simulator
+
+import (
+	"testing"
+
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// sabotage is a change of actions that breaks a law.
+type sabotage struct {
+	name, law string
+	spoil     func(*spoiler, machine.Action) []machine.Action
+}
+
+func keep(a machine.Action) []machine.Action { return []machine.Action{a} }
+
+var sabotages = []sabotage{
+	{"law_1_an_effect_whose_mark_is_taken_back", "law 1", func(s *spoiler, a machine.Action) []machine.Action {
+		if c, ok := a.(machine.Commit); ok && len(c.Trim) == 0 && len(s.fresh[c.Flight]) > 0 {
+			c.Trim = s.fresh[c.Flight][:1]
+			return keep(c)
+		}
+		return keep(a)
+	}},
+	{"law_1_a_mark_whose_handler_did_not_run", "law 1", func(_ *spoiler, a machine.Action) []machine.Action {
+		if c, ok := a.(machine.Commit); ok {
+			c.Trim = nil
+			return keep(c)
+		}
+		return keep(a)
+	}},
+	{"law_2_a_settlement_before_the_commit", "law 2", func(_ *spoiler, a machine.Action) []machine.Action {
+		if c, ok := a.(machine.Commit); ok {
+			early := machine.Settlement{Item: c.Flight.Entries[0].Item, Kind: machine.Ack, Ending: machine.EndApplied}
+			return []machine.Action{&machine.Settle{Items: []machine.Settlement{early}}, a}
+		}
+		return keep(a)
+	}},
+	{"law_3_a_commit_of_a_failed_attempt", "law 3", func(_ *spoiler, a machine.Action) []machine.Action {
+		if r, ok := a.(machine.Rollback); ok {
+			return keep(machine.Commit{Flight: r.Flight})
+		}
+		return keep(a)
+	}},
+	{"law_9_a_settlement_that_is_told_twice", "law 9", func(_ *spoiler, a machine.Action) []machine.Action {
+		if s, ok := a.(*machine.Settle); ok {
+			return []machine.Action{a, &machine.Settle{Items: s.Items}}
+		}
+		return keep(a)
+	}},
+	{"law_11_a_wake_that_has_passed", "law 11", func(s *spoiler, a machine.Action) []machine.Action {
+		if _, ok := a.(machine.Wake); ok {
+			return keep(machine.Wake{At: s.now})
+		}
+		return keep(a)
+	}},
+	{"law_11_a_wake_that_never_comes", "law 11", func(_ *spoiler, a machine.Action) []machine.Action {
+		if _, ok := a.(machine.Wake); ok {
+			return nil
+		}
+		return keep(a)
+	}},
+	{"law_11_a_stuck_handler_that_is_not_killed", "law 11", func(_ *spoiler, a machine.Action) []machine.Action {
+		if _, ok := a.(machine.Kill); ok {
+			return nil
+		}
+		return keep(a)
+	}},
+	{"law_12_a_parked_message_without_its_row", "law 12", func(_ *spoiler, a machine.Action) []machine.Action {
+		if c, ok := a.(machine.Commit); ok {
+			c.Rows = nil
+			return keep(c)
+		}
+		return keep(a)
+	}},
+	{"case_10_a_release_that_is_forgotten", "case 10", func(_ *spoiler, a machine.Action) []machine.Action {
+		if _, ok := a.(machine.Release); ok {
+			return nil
+		}
+		return keep(a)
+	}},
+	{"a second fetch", "protocol", func(_ *spoiler, a machine.Action) []machine.Action {
+		if _, ok := a.(machine.Fetch); ok {
+			return []machine.Action{a, a}
+		}
+		return keep(a)
+	}},
+	{"an action after Done", "protocol", func(_ *spoiler, a machine.Action) []machine.Action {
+		if _, ok := a.(machine.Done); ok {
+			return []machine.Action{a, machine.Fetch{Messages: 1, Bytes: 1}}
+		}
+		return keep(a)
+	}},
+	{"a rollback of a flight that has ended", "protocol", func(_ *spoiler, a machine.Action) []machine.Action {
+		if r, ok := a.(machine.Report); ok && r.Kind == machine.ReportCommitted {
+			return []machine.Action{a, machine.Rollback{Flight: &machine.Flight{}}}
+		}
+		return keep(a)
+	}},
+}
+
+func TestTheCheckerSeesWhatBreaksALaw(t *testing.T) {
+	for _, s := range sabotages {
+		t.Run(s.name, func(t *testing.T) {
+			maker := sabotaged(s.spoil)
+			for seed := uint64(1); seed <= 200; seed++ {
+				if r := Run(seed, maker, false); r.Broken != nil && r.Broken.Law == s.law {
+					return
+				}
+			}
+			t.Errorf("200 seeds do not break %s", s.law)
+		})
+	}
+}
+
+func TestAPanicIsAFault(t *testing.T) {
+	r := Run(1, sabotaged(func(*spoiler, machine.Action) []machine.Action { panic("no") }), false)
+	if r.Broken == nil || r.Broken.Law != "panic" {
+		t.Errorf("it breaks %v", r.Broken)
+	}
+}

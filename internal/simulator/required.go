@@ -1,0 +1,157 @@
+package simulator
+
+// required is what a long row of seeds must meet, by kind, a name a line: the
+// fault points, the faults, every event and action in each of its forms, how
+// deliveries ended, and how an entry was marked, what the store said of it and
+// how its flight ended. What is met too seldom to be sure of is not here.
+var required = map[string]string{
+	"action": `
+		begin
+		cancel fetch
+		commit
+		commit, trimmed
+		commit, trimmed, with rows
+		commit, with rows
+		done
+		done, halted
+		done, idle
+		fetch
+		flow, on: false
+		flow, on: true
+		kill
+		release
+		report backstop
+		report committed
+		report not ready
+		report ready
+		report retry
+		report stuck
+		report unknown
+		rollback
+		run
+		settle
+		stop run, abort: false
+		stop run, abort: true
+		wake
+	`,
+	"crash at": `
+		AfterCommit
+		AfterEffect
+		AfterFetch
+		AfterMark
+		AfterSettle
+		BeforeCommit
+		BeforeSettle
+		CommitReplyLost
+	`,
+	"event": `
+		ended, committed
+		ended, not committed aborted
+		ended, not committed contended
+		ended, not committed down
+		ended, not committed none
+		ended, not committed permanent
+		ended, not committed permanent, culprit named
+		ended, not committed retry
+		ended, not committed retry, culprit named
+		ended, unknown
+		fetched
+		fetched nothing
+		fetched, end
+		fetched, failed
+		given
+		lost
+		marked contended
+		marked copy busy
+		marked down
+		marked none
+		ran
+		ran, failed aborted none
+		ran, failed contended none
+		ran, failed down none
+		ran, failed permanent discard
+		ran, failed permanent duplicate
+		ran, failed permanent park
+		ran, failed permanent permanent
+		ran, failed permanent unmet
+		ran, failed retry retry
+		revoking
+		settled
+		settled but for some
+		stop
+		stuck
+		timer
+	`,
+	"fault": `
+		begin fails
+		commit fails
+		commit refused
+		commit unknown
+		copy busy
+		copy elsewhere
+		crash
+		early timer
+		fetch fails
+		handler sticks
+		lane lost
+		lane revoked
+		revocation ran out
+		settle fails
+		stop
+		store down
+		transaction lingers
+	`,
+	"settled": `
+		ack as applied
+		ack as conflict
+		ack as discarded
+		ack as duplicate
+		ack as parked
+		hand back as not ended
+	`,
+	"transition": `
+		applied, already applied, committed
+		applied, already applied, not committed
+		applied, already applied, unknown
+		applied, already dead-lettered, committed
+		applied, already dead-lettered, not committed
+		applied, already dead-lettered, unknown
+		applied, already discarded, committed
+		applied, already discarded, not committed
+		applied, already discarded, unknown
+		applied, already parked, committed
+		applied, already parked, not committed
+		applied, already parked, unknown
+		applied, already waiting, committed
+		applied, already waiting, not committed
+		applied, already waiting, unknown
+		applied, busy, committed
+		applied, busy, not committed
+		applied, busy, unknown
+		applied, conflict known, committed
+		applied, conflict known, not committed
+		applied, conflict known, unknown
+		applied, conflict, committed
+		applied, conflict, not committed
+		applied, conflict, unknown
+		applied, fresh, committed
+		applied, fresh, not committed
+		applied, fresh, unknown
+		discarded, already discarded, committed
+		discarded, fresh, committed
+		discarded, fresh, not committed
+		discarded, fresh, unknown
+		duplicate, already applied, committed
+		duplicate, fresh, committed
+		duplicate, fresh, not committed
+		duplicate, fresh, unknown
+		parked, already parked, committed
+		parked, already parked, not committed
+		parked, already parked, unknown
+		parked, busy, committed
+		parked, conflict, committed
+		parked, fresh, committed
+		parked, fresh, not committed
+		parked, fresh, unknown
+	`,
+}

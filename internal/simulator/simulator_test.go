@@ -1,0 +1,131 @@
+package simulator
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/machine"
+)
+
+func TestTheMachineKeepsTheLawsUnderFaults(t *testing.T) {
+	s := Sweep(1, 300, Real)
+	keeps := func(name, law string) {
+		t.Run(name, func(t *testing.T) {
+			for _, f := range s.Failures {
+				if f.Broken.Law == law {
+					t.Errorf("seed %d breaks %v; make simulate SEED=%d shows how", f.Seed, f.Broken, f.Seed)
+				}
+			}
+		})
+	}
+	keeps("law_1_marker_and_effect_are_one_commit", "law 1")
+	keeps("law_2_settle_after_commit", "law 2")
+	keeps("law_3_a_failed_attempt_leaves_nothing", "law 3")
+	keeps("law_4_a_failed_attempt_stays_claimable_and_comes_to_its_end", "law 4")
+	keeps("law_7_a_message_that_cannot_fail_is_never_charged_or_set_aside", "law 7")
+	keeps("law_8_order_within_a_lane_holds", "law 8")
+	keeps("law_9_a_duplicate_is_settled_once_and_never_run", "law 9")
+	keeps("law_10_another_content_is_never_applied_nor_a_plain_duplicate", "law 10")
+	keeps("law_11_nothing_waits_for_ever_grows_for_ever_or_spins", "law 11")
+	keeps("law_12_no_marker_without_effect_and_no_effect_without_marker", "law 12")
+	keeps("law_13_a_store_that_is_down_is_asked_seldom", "law 13")
+	keeps("case_3_what_a_lost_commit_did_is_seen_as_its_own", "case 3")
+	keeps("case_6_no_wait_in_memory_is_longer_than_hold", "case 6")
+	keeps("case_8_copies_of_what_is_set_aside_are_counted_on_its_row", "case 8")
+	keeps("case_10_what_is_to_be_left_is_left_once_nothing_is_under_way", "case 10")
+	for _, f := range s.Failures {
+		t.Errorf("seed %d breaks %v", f.Seed, f.Broken)
+	}
+	if steps, faults := median(s.steps), median(s.faults); steps < 200 || faults < 3 {
+		t.Errorf("the median seed has %d steps and %d faults, and should have 200 and 3", steps, faults)
+	}
+}
+
+func TestTheFaultPointsAreTheLibrarys(t *testing.T) {
+	s := Sweep(1, 100, Real)
+	for i, p := range semel.Points() {
+		if string(p) != string(points[i]) {
+			t.Errorf("point %d is %s here and %s in the library", i, points[i], p)
+		}
+		if s.Coverage["crash at"][string(p)] == 0 {
+			t.Errorf("no process has died at %s", p)
+		}
+	}
+}
+
+func TestASeedGivesTheSameHistoryByteForByte(t *testing.T) {
+	other := Run(99, Real, true).History
+	for seed := uint64(1); seed <= 20; seed++ {
+		first, second := Run(seed, Real, true).History, Run(seed, Real, true).History
+		if first != second {
+			t.Errorf("seed %d has two histories", seed)
+		}
+		if first == other || len(first) < 100 {
+			t.Errorf("seed %d has no history of its own", seed)
+		}
+	}
+}
+
+func TestAListOfChoicesGivesTheHistoryOfItsSeed(t *testing.T) {
+	r := Run(5, Real, true)
+	again := simulate(fromList(r.choices), Real, true)
+	if r.History != again.History {
+		t.Error("the recorded choices give another history")
+	}
+}
+
+func TestWithoutChoicesNothingGoesWrong(t *testing.T) {
+	r := simulate(fromList(nil), Real, false)
+	if r.Broken != nil || r.Faults != 0 || r.Lives != 1 {
+		t.Errorf("%v, %d faults, %d lives", r.Broken, r.Faults, r.Lives)
+	}
+}
+
+func TestAFailingSeedShrinks(t *testing.T) {
+	maker := sabotaged(func(s *spoiler, a machine.Action) []machine.Action {
+		if r, ok := a.(machine.Rollback); ok {
+			return []machine.Action{machine.Commit{Flight: r.Flight}}
+		}
+		return []machine.Action{a}
+	})
+	f, found := First(1, 100, maker)
+	if !found {
+		t.Fatal("a committed failure is not found")
+	}
+	long := Run(f.Seed, maker, false).choices
+	short, size := Shrink(f.Seed, maker, 300)
+	if short.Broken == nil || short.Broken.form != f.Broken.form {
+		t.Fatalf("the short form breaks %v, the seed %v", short.Broken, f.Broken)
+	}
+	if size*4 > len(long) || strings.Count(short.History, "\n") > 30 {
+		t.Errorf("%d of %d decisions are left, and the history is\n%s", size, len(long), short.History)
+	}
+}
+
+// spoiler is a machine whose actions are changed on their way to the world.
+type spoiler struct {
+	*machine.Machine
+	spoil func(*spoiler, machine.Action) []machine.Action
+	now   machine.Time
+	fresh map[*machine.Flight][]int
+}
+
+func (s *spoiler) Step(e machine.Event, now machine.Time) []machine.Action {
+	s.now = now
+	var spoiled []machine.Action
+	for _, a := range s.Machine.Step(e, now) {
+		if r, ok := a.(machine.Run); ok {
+			s.fresh[r.Flight] = slices.Clone(r.Fresh)
+		}
+		spoiled = append(spoiled, s.spoil(s, a)...)
+	}
+	return spoiled
+}
+
+func sabotaged(spoil func(*spoiler, machine.Action) []machine.Action) Maker {
+	return func(c machine.Config) Stepper {
+		return &spoiler{Machine: machine.New(c), spoil: spoil, fresh: map[*machine.Flight][]int{}}
+	}
+}
