@@ -28,6 +28,9 @@ func (f *flight) decide(a machine.Commit) {
 	switch {
 	case refused:
 		w.end(f.tx)
+		if refusal.Outcome == machine.Unknown {
+			f.loseCounts(a)
+		}
 		f.answer(refusal)
 	case w.hurt(troubleUnknown):
 		f.unknown(a)
@@ -87,6 +90,8 @@ func (f *flight) unknown(a machine.Commit) {
 	settle := func() {
 		if commits && !f.tx.cut {
 			f.apply(a)
+		} else {
+			f.loseCounts(a)
 		}
 		w.end(f.tx)
 	}
@@ -101,15 +106,27 @@ func (f *flight) unknown(a machine.Commit) {
 // apply makes the flight durable.
 func (f *flight) apply(a machine.Commit) {
 	w := f.p.w
-	w.store.apply(f.tx, a.Trim, a.Rows, func(r machine.Row) rowKey {
-		i := f.of.Entries[r.Entry].Item
-		if r.Conflict {
-			return rowKey{identity(i), true, i.Print}
-		}
-		return rowKey{id: identity(i)}
-	})
+	w.store.apply(f.tx, a.Trim, a.Rows, f.keyOf)
 	f.p.check.committed(f)
 	w.closed(f.tx)
+}
+
+// keyOf returns the key of a row.
+func (f *flight) keyOf(r machine.Row) rowKey {
+	i := f.of.Entries[r.Entry].Item
+	if r.Conflict {
+		return rowKey{identity(i), true, i.Print}
+	}
+	return rowKey{id: identity(i)}
+}
+
+// loseCounts remembers what a commit that did not happen would have counted.
+func (f *flight) loseCounts(a machine.Commit) {
+	for _, r := range a.Rows {
+		if there := f.p.w.store.rows[f.keyOf(r)]; there != nil && r.Repeat {
+			there.lost++
+		}
+	}
 }
 
 // answer tells the machine how the flight ended.

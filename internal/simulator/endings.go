@@ -50,7 +50,8 @@ func (c *checker) handBack(s *machine.Settlement, h *handed) {
 }
 
 // countedOnRow checks that a copy of what was set aside is counted on its row
-// (case 8). A commit of unknown outcome may have counted it twice.
+// (case 8). After a commit of unknown outcome the machine cannot know whether
+// the copy is counted, once or not at all.
 func (c *checker) countedOnRow(s *machine.Settlement) {
 	id := identity(s.Item)
 	m, marked := c.w.store.markers[id]
@@ -68,7 +69,7 @@ func (c *checker) countedOnRow(s *machine.Settlement) {
 		c.broke("law 10", "%s is settled as a duplicate, and has no row", id)
 		return
 	}
-	if r.settled++; r.settled > r.repeats {
+	if r.settled++; r.settled > r.repeats+r.lost {
 		c.broke("case 8", "the row of %s counts %d copies, and %d are settled", id, r.repeats, r.settled)
 	}
 }

@@ -26,6 +26,8 @@ type row struct {
 	repeats int
 	// settled counts the copies that were settled as duplicates of it.
 	settled int
+	// lost counts what a commit of unknown outcome would have counted.
+	lost int
 }
 
 // mark is a marker that a transaction has written.
