@@ -86,7 +86,7 @@ func (m *Machine) collect(w *worker) []Entry {
 	var entries []Entry
 	for len(entries) < limit {
 		l, it := w.earliest()
-		if it == nil || w.before != 0 && it.arrival >= w.before || it.alone && len(entries) > 0 {
+		if it == nil || w.before != 0 && it.arrival >= w.before || it.alone && len(entries) > 0 || m.marksTwice(entries, it) {
 			break
 		}
 		l.pop()
@@ -100,6 +100,21 @@ func (m *Machine) collect(w *worker) []Entry {
 		}
 	}
 	return entries
+}
+
+// marksTwice reports whether the flight has a mark of this identity already.
+// Without marks copies do not ride, and two of them can leave the direct path
+// at once: the second is marked, and counted, in the next flight.
+func (m *Machine) marksTwice(entries []Entry, it *Item) bool {
+	if !m.config.Unmarked || it.as == AsApplied {
+		return false
+	}
+	for _, en := range entries {
+		if !en.Unmarked && en.Item.key() == it.key() {
+			return true
+		}
+	}
+	return false
 }
 
 // earliest returns the worker's next item over its lines.
