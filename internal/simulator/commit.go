@@ -87,11 +87,10 @@ func (f *flight) unknown(a machine.Commit) {
 		wait = w.choices.wait(time.Second)
 	}
 	w.fault("commit unknown", "f%d, commits: %v, after %v", f.of.Number, commits, wait)
+	f.loseCounts(a)
 	settle := func() {
 		if commits && !f.tx.cut {
 			f.apply(a)
-		} else {
-			f.loseCounts(a)
 		}
 		w.end(f.tx)
 	}
@@ -120,7 +119,7 @@ func (f *flight) keyOf(r machine.Row) rowKey {
 	return rowKey{id: identity(i)}
 }
 
-// loseCounts remembers what a commit that did not happen would have counted.
+// loseCounts remembers what a commit of unknown outcome may not have counted.
 func (f *flight) loseCounts(a machine.Commit) {
 	for _, r := range a.Rows {
 		if there := f.p.w.store.rows[f.keyOf(r)]; there != nil && r.Repeat {

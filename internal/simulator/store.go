@@ -26,7 +26,7 @@ type row struct {
 	repeats int
 	// settled counts the copies that were settled as duplicates of it.
 	settled int
-	// lost counts what a commit of unknown outcome would have counted.
+	// lost counts what commits of unknown outcome may not have counted.
 	lost int
 }
 
