@@ -99,9 +99,10 @@ func (c *checker) begin(f *machine.Flight) {
 			c.broke("protocol", "f%d is not in the order of arrival", f.Number)
 		}
 		arrival = h.arrival
-		if id := identity(e.Item); !e.Unmarked && marked[id] {
-			c.broke("protocol", "f%d marks %s twice", f.Number, id)
-		} else {
+		if id := identity(e.Item); !e.Unmarked {
+			if marked[id] {
+				c.broke("protocol", "f%d marks %s twice", f.Number, id)
+			}
 			marked[id] = true
 		}
 		c.entry(f, e, h)
