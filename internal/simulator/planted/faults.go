@@ -4,7 +4,7 @@ package planted
 func Faults() []Fault {
 	return []Fault{
 		{"a copy behind another lane's carrier does not keep its place", "item.go",
-			"if it.lane != carrier.lane {", "if false {"},
+			"if it.lane != carrier.lane || ", "if "},
 		{"copies are not counted again when the commit failed", "ending.go",
 			"r.counted = false", "r.counted = r.counted || false"},
 		{"what a lost commit did is a duplicate", "ending.go",
@@ -42,7 +42,7 @@ func Faults() []Fault {
 		{"a store that is down is asked again and again", "fetch.go",
 			"s.down, s.tries, s.until = true, s.tries+1, m.now+wait", "s.down, s.tries, s.until = true, s.tries+1, m.now+1"},
 		{"another content is a duplicate", "ending.go",
-			"\tcase Conflict:\n\t\treturn EndConflict\n", "\tcase Conflict:\n\t\treturn EndDuplicate\n"},
+			"case v == Conflict, v == ConflictKnown && m.config.OnConflict == ThenAcceptFirst:\n\t\treturn EndConflict", "case v == Conflict, v == ConflictKnown && m.config.OnConflict == ThenAcceptFirst:\n\t\treturn EndDuplicate"},
 		{"a handler that does not end keeps its connection", "flight.go",
 			"\tf.stuck = true\n\tm.do(Kill{Flight: f})\n", "\tf.stuck = true\n"},
 		{"more is fetched than memory may hold", "fetch.go",
