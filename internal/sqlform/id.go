@@ -1,4 +1,6 @@
-package sqlstore
+// Package sqlform is the form that messages and marks have in the tables of SQL
+// databases, the same for every driver, so that several can work on one schema.
+package sqlform
 
 import (
 	"bytes"
@@ -22,9 +24,9 @@ const longestID = 512
 
 const hashDomain = "semel id 1\x00"
 
-// storedID is the form in which the id is compared, and the id itself if that
+// ID is the form in which the id is compared, and the id itself if that
 // form does not hold it.
-func storedID(id []byte) (key, long []byte) {
+func ID(id []byte) (key, long []byte) {
 	if u, ok := uuidOf(id); ok {
 		return append([]byte{idUUID}, u[:]...), nil
 	}
@@ -37,8 +39,8 @@ func storedID(id []byte) (key, long []byte) {
 	return h.Sum([]byte{idHashed}), id
 }
 
-// originalID undoes storedID.
-func originalID(key, long []byte) (id string, ok bool) {
+// OriginalID undoes ID.
+func OriginalID(key, long []byte) (id string, ok bool) {
 	switch {
 	case len(key) > 0 && key[0] == idAsIs:
 		return string(key[1:]), true

@@ -1,4 +1,4 @@
-package sqlstore
+package sqlform
 
 import (
 	"encoding/json"
@@ -58,7 +58,8 @@ func (t *text) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*string)(t))
 }
 
-func sealed(m *semel.Message) ([]byte, error) {
+// Sealed is the envelope of a message.
+func Sealed(m *semel.Message) ([]byte, error) {
 	e := envelope{Topic: text(m.Topic), BrokerID: text(m.Origin.BrokerID)}
 	for _, h := range m.Headers {
 		next := header{Name: text(h.Name)}
@@ -78,8 +79,8 @@ func sealed(m *semel.Message) ([]byte, error) {
 	return json.Marshal(e)
 }
 
-// unseal puts into m what sealed took out.
-func unseal(data []byte, m *semel.Message) error {
+// Unseal puts into m what Sealed took out.
+func Unseal(data []byte, m *semel.Message) error {
 	var e envelope
 	if err := json.Unmarshal(data, &e); err != nil {
 		return err
@@ -106,14 +107,14 @@ func unseal(data []byte, m *semel.Message) error {
 	return err
 }
 
-// plain is s as every database takes it in a column of text.
-func plain(s string) string {
+// Plain is s as every database takes it in a column of text.
+func Plain(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// errorText is an error's text cut to what a row keeps.
-func errorText(s string) string {
-	s = plain(s)
+// ErrorText is an error's text cut to what a row keeps.
+func ErrorText(s string) string {
+	s = Plain(s)
 	if len(s) <= semel.MaxErrorText {
 		return s
 	}

@@ -1,4 +1,4 @@
-package sqlstore
+package sqlform
 
 import (
 	"bytes"
@@ -10,8 +10,8 @@ import (
 
 func TestStoredIDsAreShortAndComeBack(t *testing.T) {
 	uuid := "0190a5e2-7d0b-7c3e-8f00-0123456789ab"
-	packed, _ := storedID([]byte(uuid))
-	hashed, _ := storedID([]byte(strings.Repeat("x", 513)))
+	packed, _ := ID([]byte(uuid))
+	hashed, _ := ID([]byte(strings.Repeat("x", 513)))
 	ids := []string{
 		"a", "\x00", "\xff", uuid, strings.ToUpper(uuid), string(packed), string(packed[1:]), string(hashed), string(hashed[1:]),
 		strings.ReplaceAll(uuid, "-", ""), "0190a5e2-7d0b-7c3e-8f00-0123456789zz", "0190a5e2_7d0b_7c3e_8f00_0123456789ab",
@@ -19,7 +19,7 @@ func TestStoredIDsAreShortAndComeBack(t *testing.T) {
 	}
 	seen := map[string]string{}
 	for _, id := range ids {
-		key, long := storedID([]byte(id))
+		key, long := ID([]byte(id))
 		if other, ok := seen[string(key)]; ok {
 			t.Errorf("%.40q and %.40q are stored alike", id, other)
 		}
@@ -27,7 +27,7 @@ func TestStoredIDsAreShortAndComeBack(t *testing.T) {
 		if len(key) > longestID+1 {
 			t.Errorf("%.40q takes %d bytes", id, len(key))
 		}
-		if got, ok := originalID(key, long); !ok || got != id {
+		if got, ok := OriginalID(key, long); !ok || got != id {
 			t.Errorf("%.40q comes back as %.40q", id, got)
 		}
 	}
@@ -41,12 +41,12 @@ func FuzzStoredIDsComeBack(f *testing.F) {
 		f.Add([]byte(seed), []byte("b"))
 	}
 	f.Fuzz(func(t *testing.T, a, b []byte) {
-		ka, la := storedID(a)
-		kb, _ := storedID(b)
+		ka, la := ID(a)
+		kb, _ := ID(b)
 		if bytes.Equal(ka, kb) != bytes.Equal(a, b) {
 			t.Errorf("%q and %q are stored as %q and %q", a, b, ka, kb)
 		}
-		if got, ok := originalID(ka, la); !ok || got != string(a) {
+		if got, ok := OriginalID(ka, la); !ok || got != string(a) {
 			t.Errorf("%q comes back as %q", a, got)
 		}
 	})
@@ -54,20 +54,8 @@ func FuzzStoredIDsComeBack(f *testing.F) {
 
 func TestBrokenStoredIDsAreTold(t *testing.T) {
 	for _, key := range [][]byte{nil, {9, 1}, {idUUID, 1}, bytes.Repeat([]byte{idHashed}, 33)} {
-		if id, ok := originalID(key, nil); ok {
+		if id, ok := OriginalID(key, nil); ok {
 			t.Errorf("%q is read as %q", key, id)
-		}
-	}
-}
-
-func TestPrefixes(t *testing.T) {
-	for prefix, want := range map[string]bool{
-		"": true, "x_": true, "_": true, "Semel1_": true,
-		"1x": false, "a b": false, `a"`: false, "ä": false, "a;drop table x": false, strings.Repeat("a", 33): false,
-	} {
-		_, err := open(nil, sqliteDialect(methodCode), Options{Prefix: prefix})
-		if (err == nil) != want {
-			t.Errorf("prefix %q: %v", prefix, err)
 		}
 	}
 }
@@ -80,12 +68,12 @@ func FuzzMessagesComeBack(f *testing.F) {
 		if present {
 			m.Attributes.ID, m.Attributes.Subject = id, name
 		}
-		data, err := sealed(m)
+		data, err := Sealed(m)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var got semel.Message
-		if err := unseal(data, &got); err != nil {
+		if err := Unseal(data, &got); err != nil {
 			t.Fatal(err)
 		}
 		h := got.Headers[0]

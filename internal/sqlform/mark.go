@@ -1,0 +1,68 @@
+package sqlform
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+
+	"github.com/semel-go/semel"
+)
+
+// Mark is a mark in the form of its table.
+type Mark struct {
+	*semel.Mark
+	// Key is the id as it is compared; Long the id itself if Key does not hold it.
+	Key, Long []byte
+}
+
+// Marks are the marks in the form of their table.
+func Marks(marks []semel.Mark) []Mark {
+	all := make([]Mark, len(marks))
+	for i := range marks {
+		key, long := ID(marks[i].ID)
+		all[i] = Mark{&marks[i], key, long}
+	}
+	return all
+}
+
+// Sorted are the indexes of the marks in the order in which every batch writes
+// them, so that two never wait for each other; of equal ones the first comes first.
+func Sorted(marks []Mark) []int {
+	order := make([]int, len(marks))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int {
+		a, b := &marks[i], &marks[j]
+		return cmp.Or(cmp.Compare(a.Scope, b.Scope), bytes.Compare(a.Key, b.Key), cmp.Compare(i, j))
+	})
+	return order
+}
+
+// Verdict is the answer to a mark of this fingerprint that met a marker.
+func Verdict(asked, there semel.Fingerprint, o semel.Outcome, known bool) semel.Verdict {
+	if asked.Conflicts(there) {
+		return semel.Verdict{Kind: semel.Conflict, Known: known}
+	}
+	return semel.Verdict{Kind: semel.AlreadyApplied + semel.VerdictKind(o-semel.Applied)}
+}
+
+// Sum is nil where there is no fingerprint.
+func Sum(f semel.Fingerprint) []byte {
+	if f.Version == 0 {
+		return nil
+	}
+	return f.Sum[:]
+}
+
+// Fingerprint undoes Sum.
+func Fingerprint(version uint8, sum []byte) semel.Fingerprint {
+	f := semel.Fingerprint{Version: version}
+	copy(f.Sum[:], sum)
+	return f
+}
+
+// Conflict is what a conflict's row carries in its key beside the identity.
+func Conflict(f semel.Fingerprint) []byte {
+	return append([]byte{f.Version}, f.Sum[:]...)
+}

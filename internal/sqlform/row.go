@@ -1,0 +1,46 @@
+package sqlform
+
+import "github.com/semel-go/semel"
+
+// RowConflict is what a row carries in its key beside the identity: nothing,
+// unless it is a conflict's.
+func RowConflict(m *semel.Mark, conflict bool) []byte {
+	if conflict {
+		return Conflict(m.Fingerprint)
+	}
+	return []byte{}
+}
+
+// RowValues are a row's columns after its key, in the order of the statements.
+func RowValues(m *semel.Mark, r *semel.Row) ([]any, error) {
+	message := r.Message
+	if message == nil {
+		message = &semel.Message{}
+	}
+	sealed, err := Sealed(message)
+	if err != nil {
+		return nil, err
+	}
+	return []any{
+		int64(m.Fingerprint.Version), Sum(m.Fingerprint), r.Surrogate, string(r.State), Plain(string(r.Reason)),
+		Plain(message.Topic), int64(message.Origin.Partition), message.Origin.Offset, Plain(message.Origin.BrokerID),
+		message.Key, Plain(message.Type()), Plain(message.DataSchema()), string(sealed), message.Body,
+		int64(r.Attempts), int64(r.Attempts), ErrorText(r.FirstError), ErrorText(r.LastError),
+	}, nil
+}
+
+// OutcomeOf is what a marker says of a message whose row is in this state.
+func OutcomeOf(state semel.RowState) semel.Outcome {
+	switch state {
+	case semel.StateCompleted:
+		return semel.Applied
+	case semel.StateParked, semel.StateFailedTerminal:
+		return semel.Parked
+	case semel.StateDeadLettered:
+		return semel.DeadLettered
+	case semel.StateDiscarded:
+		return semel.Discarded
+	default:
+		return semel.Waiting
+	}
+}
