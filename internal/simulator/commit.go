@@ -36,7 +36,7 @@ func (f *flight) decide(a machine.Commit) {
 		f.unknown(a)
 	case w.hurt(troubleCommit):
 		class := []machine.Class{machine.Contended, machine.Down}[w.choices.below(2)]
-		w.fault("commit fails", "f%d %s", f.of.Number, classNames[class])
+		w.fault("commit fails", "f%d %s", f.of.Number, word(classNames[:], class))
 		w.end(f.tx)
 		f.answer(machine.Ended{Outcome: machine.NotCommitted, Class: class, Culprit: -1})
 	default:

@@ -38,7 +38,7 @@ func (p *process) cover(e machine.Event, actions []machine.Action) {
 		w.coverage.add("action", actionName(a))
 		if s, ok := a.(*machine.Settle); ok {
 			for _, i := range s.Items {
-				w.coverage.add("settled", settleNames[i.Kind]+" as "+endingNames[i.Ending])
+				w.coverage.add("settled", word(settleNames[:], i.Kind)+" as "+word(endingNames[:], i.Ending))
 			}
 		}
 	}
@@ -55,7 +55,7 @@ func (p *process) coverEnded(x machine.Ended) {
 		return
 	}
 	for i, e := range x.Flight.Entries {
-		p.w.coverage.add("transition", asNames[e.As]+", "+verdictNames[f.verdicts[i]]+", "+outcomeNames[x.Outcome])
+		p.w.coverage.add("transition", word(asNames[:], e.As)+", "+word(verdictNames[:], f.verdicts[i])+", "+word(outcomeNames[:], x.Outcome))
 	}
 }
 
@@ -70,10 +70,10 @@ func eventName(e machine.Event) string {
 	case machine.Fetched:
 		return fetchedName(e)
 	case machine.Marked:
-		return "marked " + classNames[e.Class]
+		return "marked " + word(classNames[:], e.Class)
 	case machine.Ran:
 		if e.Failed {
-			return "ran, failed " + classNames[e.Class] + " " + decisionNames[e.Decision]
+			return "ran, failed " + word(classNames[:], e.Class) + " " + word(decisionNames[:], e.Decision)
 		}
 		return "ran"
 	case machine.Stuck:
@@ -106,9 +106,9 @@ func fetchedName(e machine.Fetched) string {
 }
 
 func endedName(e machine.Ended) string {
-	name := "ended, " + outcomeNames[e.Outcome]
+	name := "ended, " + word(outcomeNames[:], e.Outcome)
 	if e.Outcome == machine.NotCommitted {
-		name += " " + classNames[e.Class]
+		name += " " + word(classNames[:], e.Class)
 	}
 	if e.Culprit >= 0 {
 		name += ", culprit named"
@@ -143,7 +143,7 @@ func actionName(a machine.Action) string {
 	case machine.Wake:
 		return "wake"
 	case machine.Report:
-		return "report " + reportNames[a.Kind]
+		return "report " + word(reportNames[:], a.Kind)
 	case machine.Done:
 		return doneName(a)
 	}

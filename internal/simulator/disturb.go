@@ -101,7 +101,7 @@ func (w *world) elsewhere() {
 	}
 	w.store.write(t, mark{id: m.id, as: as, print: print})
 	long, commits := w.choices.wait(800*time.Millisecond), w.choices.often(3)
-	w.fault("copy elsewhere", "%s %s for %v, commits: %v", m.name(), asNames[as], long, commits)
+	w.fault("copy elsewhere", "%s %s for %v, commits: %v", m.name(), word(asNames[:], as), long, commits)
 	w.after(long, func() {
 		if !t.open {
 			return
@@ -121,7 +121,7 @@ func (w *world) commitElsewhere(t *transaction, m *message, as machine.As) {
 		rows = []machine.Row{{As: as}}
 	}
 	w.store.apply(t, nil, rows, func(machine.Row) rowKey { return rowKey{id: m.id} })
-	w.note("committed elsewhere: %s %s", m.name(), asNames[as])
+	w.note("committed elsewhere: %s %s", m.name(), word(asNames[:], as))
 }
 
 // drawPast gives some identities a marker from before the run.

@@ -96,13 +96,13 @@ func (c *checker) count(e machine.Ending) {
 func (c *checker) evidence(s *machine.Settlement, h *handed) {
 	m := h.delivery.message
 	if !c.proven(s, h) {
-		c.broke("law 2", "%s is settled as %s, and the store does not hold it", m.name(), endingNames[s.Ending])
+		c.broke("law 2", "%s is settled as %s, and the store does not hold it", m.name(), word(endingNames[:], s.Ending))
 	}
 	if s.Ending == machine.EndDuplicate && h.applied {
 		c.broke("case 3", "%s is settled as a duplicate of itself", m.name())
 	}
 	if why := c.wrongEnd(s.Ending, m); why != "" {
-		c.broke(why, "%s (%s) ends as %s", m.name(), conductNames[m.conduct], endingNames[s.Ending])
+		c.broke(why, "%s (%s) ends as %s", m.name(), word(conductNames[:], m.conduct), word(endingNames[:], s.Ending))
 	}
 }
 
@@ -183,11 +183,11 @@ func (c *checker) allowed(as machine.As, h *handed) {
 		}
 	case machine.AsParked:
 		if why := c.wrongEnd(machine.EndParked, m); why != "" {
-			c.broke(why, "%s (%s) is to be parked", m.name(), conductNames[m.conduct])
+			c.broke(why, "%s (%s) is to be parked", m.name(), word(conductNames[:], m.conduct))
 		}
 	case machine.AsDiscarded:
 		if why := c.wrongEnd(machine.EndDiscarded, m); why != "" {
-			c.broke(why, "%s (%s) is to be discarded", m.name(), conductNames[m.conduct])
+			c.broke(why, "%s (%s) is to be discarded", m.name(), word(conductNames[:], m.conduct))
 		}
 	}
 }
@@ -199,7 +199,7 @@ func (c *checker) halted(m *message) {
 	refused := conf.OnRefused == machine.ThenHalt && m.refused != ""
 	failed := conf.RetryThen == machine.ThenHalt && m.failed > 0
 	if !conflict && !refused && !failed {
-		c.broke("law 7", "%s (%s) halts the machine", m.name(), conductNames[m.conduct])
+		c.broke("law 7", "%s (%s) halts the machine", m.name(), word(conductNames[:], m.conduct))
 	}
 }
 

@@ -75,7 +75,7 @@ func (f *flight) begin(deadline time.Duration) {
 	}
 	if w.hurt(troubleBegin) {
 		c := []machine.Class{machine.Contended, machine.Down}[w.choices.below(2)]
-		w.fault("begin fails", "%s", classNames[c])
+		w.fault("begin fails", "%s", word(classNames[:], c))
 		f.fail(c)
 		return
 	}

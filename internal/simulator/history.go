@@ -50,13 +50,13 @@ func showEvent(e machine.Event) string {
 	case machine.Ran:
 		text := fmt.Sprintf("Ran f%d: %d done", e.Flight.Number, e.Done)
 		if e.Failed {
-			text += fmt.Sprintf(", failed: %s, %s, after %v", classNames[e.Class], decisionNames[e.Decision], e.After)
+			text += fmt.Sprintf(", failed: %s, %s, after %v", word(classNames[:], e.Class), word(decisionNames[:], e.Decision), e.After)
 		}
 		return text
 	case machine.Stuck:
 		return fmt.Sprintf("Stuck f%d", e.Flight.Number)
 	case machine.Ended:
-		return fmt.Sprintf("Ended f%d: %s, %s, culprit %d", e.Flight.Number, outcomeNames[e.Outcome], classNames[e.Class], e.Culprit)
+		return fmt.Sprintf("Ended f%d: %s, %s, culprit %d", e.Flight.Number, word(outcomeNames[:], e.Outcome), word(classNames[:], e.Class), e.Culprit)
 	case machine.Settled:
 		return fmt.Sprintf("Settled %d, left %v", len(e.Settle.Items), e.Left)
 	case machine.Timer:
@@ -83,11 +83,11 @@ func showFetched(e machine.Fetched) string {
 
 func showMarked(e machine.Marked) string {
 	if e.Class != machine.None {
-		return fmt.Sprintf("Marked f%d: %s", e.Flight.Number, classNames[e.Class])
+		return fmt.Sprintf("Marked f%d: %s", e.Flight.Number, word(classNames[:], e.Class))
 	}
 	names := make([]string, len(e.Verdicts))
 	for i, v := range e.Verdicts {
-		names[i] = verdictNames[v]
+		names[i] = word(verdictNames[:], v)
 	}
 	return fmt.Sprintf("Marked f%d: %s", e.Flight.Number, strings.Join(names, ", "))
 }
@@ -127,7 +127,7 @@ func showQuiet(a machine.Action) string {
 	case machine.Wake:
 		return fmt.Sprintf("Wake at %v", a.At)
 	case machine.Report:
-		return fmt.Sprintf("Report %s %s, wait %v, %s, %d", reportNames[a.Kind], showItem(a.Item), a.Wait, a.Reason, a.N)
+		return fmt.Sprintf("Report %s %s, wait %v, %s, %d", word(reportNames[:], a.Kind), showItem(a.Item), a.Wait, a.Reason, a.N)
 	case machine.Done:
 		return fmt.Sprintf("Done, halted: %v by %s, idle: %v", a.Halted, showItem(a.Item), a.Idle)
 	default:
@@ -138,7 +138,7 @@ func showQuiet(a machine.Action) string {
 func showBegin(a machine.Begin) string {
 	text := fmt.Sprintf("Begin f%d worker %d:", a.Flight.Number, a.Flight.Worker)
 	for _, e := range a.Flight.Entries {
-		text += fmt.Sprintf(" %s %s;", asNames[e.As], showItem(e.Item))
+		text += fmt.Sprintf(" %s %s;", word(asNames[:], e.As), showItem(e.Item))
 	}
 	return text
 }
@@ -146,7 +146,7 @@ func showBegin(a machine.Begin) string {
 func showCommit(a machine.Commit) string {
 	text := fmt.Sprintf("Commit f%d trim %v", a.Flight.Number, a.Trim)
 	for _, r := range a.Rows {
-		text += fmt.Sprintf(" row %d %s repeat: %v conflict: %v", r.Entry, asNames[r.As], r.Repeat, r.Conflict)
+		text += fmt.Sprintf(" row %d %s repeat: %v conflict: %v", r.Entry, word(asNames[:], r.As), r.Repeat, r.Conflict)
 	}
 	return text
 }
@@ -154,7 +154,7 @@ func showCommit(a machine.Commit) string {
 func showSettle(a *machine.Settle) string {
 	text := "Settle"
 	for _, s := range a.Items {
-		text += fmt.Sprintf(" %s %s as %s;", settleNames[s.Kind], showItem(s.Item), endingNames[s.Ending])
+		text += fmt.Sprintf(" %s %s as %s;", word(settleNames[:], s.Kind), showItem(s.Item), word(endingNames[:], s.Ending))
 	}
 	return text
 }

@@ -70,15 +70,15 @@ func (c *checker) row(f *flight, i int, e machine.Entry, r machine.Row, there bo
 	conflict := v == machine.Conflict || v == machine.ConflictKnown
 	switch {
 	case there && r.Conflict != conflict:
-		c.broke("law 10", "the row of entry %d of f%d says conflict: %v; the store said %s", i, f.of.Number, r.Conflict, verdictNames[v])
+		c.broke("law 10", "the row of entry %d of f%d says conflict: %v; the store said %s", i, f.of.Number, r.Conflict, word(verdictNames[:], v))
 	case there && conflict && r.Repeat != (v == machine.ConflictKnown):
-		c.broke("law 10", "the row of entry %d of f%d is a repeat: %v; the store said %s", i, f.of.Number, r.Repeat, verdictNames[v])
+		c.broke("law 10", "the row of entry %d of f%d is a repeat: %v; the store said %s", i, f.of.Number, r.Repeat, word(verdictNames[:], v))
 	case there && !conflict && !r.Repeat && (v != machine.Fresh || !setAside || r.As != e.As):
-		c.broke("law 12", "entry %d of f%d, %s and %s, has a row", i, f.of.Number, asNames[e.As], verdictNames[v])
+		c.broke("law 12", "entry %d of f%d, %s and %s, has a row", i, f.of.Number, word(asNames[:], e.As), word(verdictNames[:], v))
 	case there && r.Repeat && !conflict && c.w.store.rows[rowKey{id: identity(e.Item)}] == nil:
 		c.broke("law 12", "entry %d of f%d repeats a row that is not there", i, f.of.Number)
 	case !there && setAside && v == machine.Fresh:
-		c.broke("law 12", "entry %d of f%d is %s and has no row", i, f.of.Number, asNames[e.As])
+		c.broke("law 12", "entry %d of f%d is %s and has no row", i, f.of.Number, word(asNames[:], e.As))
 	}
 }
 

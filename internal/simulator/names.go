@@ -1,6 +1,10 @@
 package simulator
 
-import "github.com/semel-go/semel/internal/machine"
+import (
+	"strconv"
+
+	"github.com/semel-go/semel/internal/machine"
+)
 
 // The words of histories and of the coverage table.
 var (
@@ -21,7 +25,16 @@ var (
 		machine.EndDiscarded: "discarded"}
 	reportNames = [...]string{machine.ReportRetry: "retry", machine.ReportReady: "ready", machine.ReportNotReady: "not ready",
 		machine.ReportUnknown: "unknown", machine.ReportStuck: "stuck", machine.ReportBackstop: "backstop",
-		machine.ReportCommitted: "committed"}
+		machine.ReportCommitted: "committed", machine.ReportContended: "contended", machine.ReportSerial: "serial",
+		machine.ReportParallel: "parallel"}
 	settleNames = [...]string{machine.Ack: "ack", machine.HandBack: "hand back"}
 	phaseNames  = [...]string{"beginning", "begun", "running", "run", "committing", "rolling back"}
 )
+
+// word returns the word for a value, or its number if there is none yet.
+func word[N ~uint8](words []string, n N) string {
+	if int(n) < len(words) && (n == 0 || words[n] != "") {
+		return words[n]
+	}
+	return strconv.Itoa(int(n))
+}

@@ -52,7 +52,7 @@ func (c *checker) inPhase(a machine.Action, of *machine.Flight, phases ...phase)
 			return f
 		}
 	}
-	c.broke("protocol", "%s for a flight that is %s", showAction(a), phaseNames[f.phase])
+	c.broke("protocol", "%s for a flight that is %s", showAction(a), word(phaseNames[:], f.phase))
 	return nil
 }
 
@@ -122,7 +122,7 @@ func (c *checker) entry(f *machine.Flight, e machine.Entry, h *handed) {
 	case h.known:
 		c.broke("law 9", "%s is in f%d after it was found to be a copy", m.name(), f.Number)
 	case m.refused != "" && (e.As != machine.AsParked || len(f.Entries) != 1):
-		c.broke("protocol", "%s has no identity and is %s in f%d of %d entries", m.name(), asNames[e.As], f.Number, len(f.Entries))
+		c.broke("protocol", "%s has no identity and is %s in f%d of %d entries", m.name(), word(asNames[:], e.As), f.Number, len(f.Entries))
 	case e.Unmarked && !c.p.config.Unmarked:
 		c.broke("law 1", "%s is not marked in f%d", m.name(), f.Number)
 	}
@@ -146,7 +146,7 @@ func (c *checker) run(a machine.Run) {
 		}
 		last = i
 		if f.verdicts[i] != machine.Fresh || a.Flight.Entries[i].As != machine.AsApplied {
-			c.broke("law 9", "f%d runs entry %d, which is %s", a.Flight.Number, i, verdictNames[f.verdicts[i]])
+			c.broke("law 9", "f%d runs entry %d, which is %s", a.Flight.Number, i, word(verdictNames[:], f.verdicts[i]))
 		}
 	}
 }

@@ -109,7 +109,7 @@ func (w *world) open() string {
 	for _, l := range w.source.lanes {
 		for _, d := range l.log {
 			if !d.settled {
-				return fmt.Sprintf("%s at %s/%d (%s) is not settled", d.message.name(), l.id, d.position, conductNames[d.message.conduct])
+				return fmt.Sprintf("%s at %s/%d (%s) is not settled", d.message.name(), l.id, d.position, word(conductNames[:], d.message.conduct))
 			}
 		}
 	}
