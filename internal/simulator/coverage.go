@@ -123,7 +123,7 @@ func actionName(a machine.Action) string {
 	case machine.CancelFetch:
 		return "cancel fetch"
 	case machine.Begin:
-		return "begin"
+		return fmt.Sprintf("begin, serial: %v", a.Serial)
 	case machine.Run:
 		return "run"
 	case machine.StopRun:

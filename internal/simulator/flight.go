@@ -33,6 +33,7 @@ type flight struct {
 	failure machine.Failure
 	stop    bool
 	abort   bool
+	serial  bool // it needs the consumer's lock
 	stuck   bool
 	killed  bool
 	ranAt   time.Duration
@@ -46,8 +47,8 @@ func (f *flight) message(entry int) *message {
 }
 
 // open begins a flight's transaction.
-func (p *process) open(of *machine.Flight) {
-	f := &flight{p: p, of: of}
+func (p *process) open(a machine.Begin) {
+	f := &flight{p: p, of: a.Flight, serial: a.Serial}
 	p.flights = append(p.flights, f)
 	p.soon(func() { f.begin(p.w.now + markLock) })
 }
@@ -77,6 +78,15 @@ func (f *flight) begin(deadline time.Duration) {
 		c := []machine.Class{machine.Contended, machine.Down}[w.choices.below(2)]
 		w.fault("begin fails", "%s", word(classNames[:], c))
 		f.fail(c)
+		return
+	}
+	if f.serial && w.store.serial != nil && w.store.serial.open {
+		// The consumer's lock is awaited before any lock time-out is set.
+		w.store.waiting = append(w.store.waiting, func() {
+			if !f.p.over {
+				f.begin(w.now + markLock)
+			}
+		})
 		return
 	}
 	busy := f.busy()
@@ -122,6 +132,9 @@ func (f *flight) waitForLocks(deadline time.Duration) {
 func (f *flight) mark(busy []int) {
 	w := f.p.w
 	f.tx = &transaction{open: true}
+	if f.serial {
+		w.store.serial = f.tx
+	}
 	for i, e := range f.of.Entries {
 		v := machine.Fresh
 		switch {

@@ -136,7 +136,7 @@ func showQuiet(a machine.Action) string {
 }
 
 func showBegin(a machine.Begin) string {
-	text := fmt.Sprintf("Begin f%d worker %d:", a.Flight.Number, a.Flight.Worker)
+	text := fmt.Sprintf("Begin f%d worker %d, serial: %v:", a.Flight.Number, a.Flight.Worker, a.Serial)
 	for _, e := range a.Flight.Entries {
 		text += fmt.Sprintf(" %s %s;", word(asNames[:], e.As), showItem(e.Item))
 	}

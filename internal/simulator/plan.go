@@ -106,6 +106,9 @@ func drawConfig(c *choices) machine.Config {
 		OneAttempt:   c.chance(6),
 		Seed:         uint64(c.below(1 << 16)),
 	}
+	if c.flip() {
+		conf.SerialFor = c.wait(2 * time.Second)
+	}
 	drawEndings(c, &conf)
 	if c.chance(3) {
 		conf.IdleExit = time.Duration(c.between(1, 20)) * 100 * time.Millisecond

@@ -134,7 +134,7 @@ func (p *process) perform(a machine.Action) {
 			p.w.poke()
 		}
 	case machine.Begin:
-		p.open(a.Flight)
+		p.open(a)
 	case machine.Run:
 		p.find(a.Flight).run(a)
 	case machine.StopRun:

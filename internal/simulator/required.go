@@ -6,7 +6,11 @@ package simulator
 // how its flight ended. What is met too seldom to be sure of is not here.
 var required = map[string]string{
 	"action": `
-		begin
+		begin, serial: false
+		begin, serial: true
+		report contended
+		report serial
+		report parallel
 		cancel fetch
 		commit
 		commit, trimmed

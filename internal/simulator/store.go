@@ -67,7 +67,9 @@ type store struct {
 	log     []*message
 	locks   map[string]*transaction
 	waiting []func()
-	down    bool
+	// serial is the last transaction that took the consumer's lock.
+	serial *transaction
+	down   bool
 }
 
 func newStore() *store {
