@@ -24,7 +24,7 @@ stores:
     setup: setup.sql
 sources:
   webhooks:
-    file: {path: webhooks.jsonl, format: envelope}
+    file: {path: webhooks.jsonl, format: envelope, follow: %t}
 consumers:
   counter:
     from: webhooks
@@ -54,9 +54,11 @@ create table effects (
 ) strict;
 `
 
-func writePolicy(folder string, batch int) error {
-	if err := os.WriteFile(filepath.Join(folder, policyFile), fmt.Appendf(nil, policy, batch), 0o644); err != nil {
-		return err
-	}
+// writePolicy writes the policy. With follow the process never ends by itself.
+func writePolicy(folder string, batch int, follow bool) error {
+	return os.WriteFile(filepath.Join(folder, policyFile), fmt.Appendf(nil, policy, follow, batch), 0o644)
+}
+
+func writeSetup(folder string) error {
 	return os.WriteFile(filepath.Join(folder, setupFile), []byte(setup), 0o644)
 }

@@ -74,7 +74,7 @@ func (p Proof) Run(ctx context.Context) (Ledger, error) {
 	if err != nil {
 		return Ledger{}, err
 	}
-	if err := writePolicy(p.Folder, p.Batch); err != nil {
+	if err := writeSetup(p.Folder); err != nil {
 		return Ledger{}, err
 	}
 	p.say("%d deliveries of %d webhooks, %.0f MB", p.Input.Deliveries, p.Input.IDs, float64(size)/1e6)
@@ -94,6 +94,11 @@ func (p Proof) Run(ctx context.Context) (Ledger, error) {
 
 // killAndFinish runs the process as often as it is killed, and once to its end.
 func (p Proof) killAndFinish(ctx context.Context, db *database, ledger *Ledger) error {
+	// While it is hunted the process follows its file, so that it cannot end
+	// before it is killed, however slow the hunter is.
+	if err := writePolicy(p.Folder, p.Batch, true); err != nil {
+		return err
+	}
 	random := rand.New(rand.NewPCG(p.Input.Seed, 2))
 	for ledger.Kills < p.Kills {
 		hunt := hunter{db: db, random: random, blind: ledger.Kills%5 == 4, mark: p.mark(ledger.Kills)}
@@ -116,6 +121,9 @@ func (p Proof) killAndFinish(ctx context.Context, db *database, ledger *Ledger) 
 		}
 		p.say("kill %2d of %d: %5d of %d applied, open transaction: %v", ledger.Kills, p.Kills, done, p.Input.IDs, open)
 	}
+	if err := writePolicy(p.Folder, p.Batch, false); err != nil {
+		return err
+	}
 	last, err := start(p.Binary, p.Folder)
 	if err != nil {
 		return err
@@ -130,8 +138,8 @@ func (p Proof) killAndFinish(ctx context.Context, db *database, ledger *Ledger) 
 }
 
 // mark is how many effects must stand before kill k+1: kills are spread over
-// the first 95 % of the effects.
-func (p Proof) mark(k int) int { return p.Input.IDs * 95 * (k + 1) / (100 * (p.Kills + 1)) }
+// the first 80 % of the effects, so that there is work left at each.
+func (p Proof) mark(k int) int { return p.Input.IDs * 80 * (k + 1) / (100 * (p.Kills + 1)) }
 
 func (p Proof) audit(ctx context.Context, db *database, ledger *Ledger) error {
 	l, err := db.readLog(ctx)

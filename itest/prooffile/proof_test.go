@@ -30,7 +30,7 @@ func TestAProcessThatIsKilledLosesAndDoublesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	proof := Proof{Input: smallInput(), Binary: binary, Folder: folder, Batch: 4, Kills: 3, Progress: t.Output()}
+	proof := Proof{Input: smallInput(), Binary: binary, Folder: folder, Batch: 1, Kills: 3, Progress: t.Output()}
 	ledger, err := proof.Run(ctx)
 	if err != nil {
 		t.Fatal(err)
