@@ -1,4 +1,5 @@
-# Everything needs Go and make only; what else a target needs, it installs.
+# Everything needs Go and make only; what else a target needs, it installs (as
+# root, with apt-get; otherwise it says what to install).
 
 GO ?= go
 PACKAGES = $(shell $(GO) list -m -f '{{.Dir}}/...')
@@ -6,9 +7,10 @@ SEEDS ?= 10000
 
 .PHONY: test vet lint simulate planted bench coverage-list stranger example proof-file
 
-## test: everything that guards main, with the race detector
+## test: everything that guards main, with the race detector; starts the
+## servers that it needs and stops those that it started
 test: vet
-	$(GO) test -race $(PACKAGES)
+	scripts/services with postgres pgbouncer -- $(GO) test -race $(PACKAGES)
 	scripts/stranger
 
 ## vet: format, vet and the chosen linters

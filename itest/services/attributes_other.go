@@ -1,0 +1,10 @@
+//go:build !linux
+
+package services
+
+import "syscall"
+
+// childAttributes has no way here to end the server when this process dies.
+func childAttributes(owner *syscall.Credential) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Credential: owner}
+}

@@ -1,0 +1,112 @@
+package services
+
+import (
+	"fmt"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// process is one run of a server: its postmaster, a child of this process, and
+// the postmaster's children.
+type process struct {
+	cmd  *osexec.Cmd
+	over chan struct{} // closed when the postmaster has been waited for
+}
+
+func (p programs) start(t testing.TB, folder string, port int) *process {
+	t.Helper()
+	log, err := os.OpenFile(filepath.Join(folder, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = log.Close() }()
+	c := osexec.Command(filepath.Join(p.bin, "postgres"), "-D", filepath.Join(folder, "data"), "-p", strconv.Itoa(port),
+		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=")
+	c.Dir, c.Stdout, c.Stderr = p.root, log, log
+	c.SysProcAttr = childAttributes(p.owner)
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	run := &process{cmd: c, over: make(chan struct{})}
+	go func() {
+		_ = c.Wait()
+		close(run.over)
+	}()
+	return run
+}
+
+func (p *process) ended() bool {
+	select {
+	case <-p.over:
+		return true
+	default:
+		return false
+	}
+}
+
+func (p *process) wait(most time.Duration) bool {
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-p.over:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// signal reaches only the child that was started here: once it has been waited
+// for, os.Process refuses.
+func (p *process) signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) }
+
+// kill ends the postmaster first, so that it starts no further child.
+func (p *process) kill() {
+	children, _ := p.children()
+	p.signal(syscall.SIGKILL)
+	for _, pid := range children {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	<-p.over
+}
+
+// signalAll signals the postmaster, which starts no child once it is stopped,
+// and then its children.
+func (p *process) signalAll(s syscall.Signal) error {
+	if p.ended() {
+		return fmt.Errorf("PostgreSQL's process %d has ended", p.cmd.Process.Pid)
+	}
+	p.signal(s)
+	children, err := p.children()
+	for _, pid := range children {
+		_ = syscall.Kill(pid, s)
+	}
+	return err
+}
+
+// children are the processes whose parent is the postmaster.
+func (p *process) children() ([]int, error) {
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	if len(stats) == 0 {
+		return nil, fmt.Errorf("no /proc here: the server's processes can't be found")
+	}
+	var pids []int
+	for _, stat := range stats {
+		text, err := os.ReadFile(stat)
+		if err != nil {
+			continue
+		}
+		// After the name, which may hold anything: state, then parent.
+		after := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+		if parent, _ := strconv.Atoi(after[1]); parent == p.cmd.Process.Pid {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(stat)))
+			pids = append(pids, pid)
+		}
+	}
+	return pids, nil
+}

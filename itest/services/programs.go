@@ -1,0 +1,164 @@
+package services
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	osexec "os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// programs is a PostgreSQL installation and who may run it: PostgreSQL refuses
+// to be run by root, who runs it as user postgres.
+type programs struct {
+	bin   string
+	root  string
+	owner *syscall.Credential
+}
+
+func findPrograms(t testing.TB) programs {
+	t.Helper()
+	p := programs{bin: bin(), root: os.Getenv("SEMEL_SERVICES")}
+	if p.bin == "" {
+		t.Fatal("PostgreSQL's programs are missing: this test starts a server of its own. Install them with scripts/services up postgres, or set SEMEL_POSTGRES_BIN to the folder of initdb")
+	}
+	if p.root == "" {
+		p.root = filepath.Join(os.TempDir(), "semel-services")
+	}
+	if os.Geteuid() == 0 {
+		p.owner = credential(t)
+	}
+	if err := os.MkdirAll(p.root, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func bin() string {
+	dirs, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
+	slices.Reverse(dirs)
+	dirs = append([]string{os.Getenv("SEMEL_POSTGRES_BIN")}, dirs...)
+	if path, err := osexec.LookPath("initdb"); err == nil {
+		if path, err = filepath.EvalSymlinks(path); err == nil {
+			dirs = append(dirs, filepath.Dir(path))
+		}
+	}
+	for _, dir := range dirs {
+		if _, err := os.Stat(filepath.Join(dir, "initdb")); dir != "" && err == nil {
+			return dir
+		}
+	}
+	return ""
+}
+
+func credential(t testing.TB) *syscall.Credential {
+	t.Helper()
+	u, err := user.Lookup("postgres")
+	if err != nil {
+		t.Fatalf("root can't run PostgreSQL and there is no user postgres: %v", err)
+	}
+	uid, errUID := strconv.ParseUint(u.Uid, 10, 32)
+	gid, errGID := strconv.ParseUint(u.Gid, 10, 32)
+	if err := errors.Join(errUID, errGID); err != nil {
+		t.Fatal(err)
+	}
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+}
+
+// run runs one of the programs, or of the system's, to its end.
+func (p programs) run(t testing.TB, program string, args ...string) {
+	t.Helper()
+	if own := filepath.Join(p.bin, program); fileExists(own) {
+		program = own
+	}
+	c := osexec.Command(program, args...)
+	c.Dir = p.root
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: p.owner}
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%s %s: %v\n%s", program, strings.Join(args, " "), err, out)
+	}
+}
+
+// copyTemplate makes a data folder from one that initdb made once: copying
+// takes a tenth of initdb's second.
+func (p programs) copyTemplate(t testing.TB, to string) {
+	t.Helper()
+	template := filepath.Join(p.root, "template"+strings.ReplaceAll(p.bin, "/", "-"))
+	lock, err := os.OpenFile(filepath.Join(p.root, "template.lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = lock.Close() }()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	if !fileExists(filepath.Join(template, "data", "PG_VERSION")) {
+		p.makeTemplate(t, template)
+	}
+	p.run(t, "cp", "-R", filepath.Join(template, "data"), to)
+}
+
+func (p programs) makeTemplate(t testing.TB, template string) {
+	t.Helper()
+	p.makeFolder(t, template)
+	fresh := filepath.Join(template, "data.new")
+	if err := os.RemoveAll(fresh); err != nil {
+		t.Fatal(err)
+	}
+	p.run(t, "initdb", "-D", fresh, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
+	if err := os.Rename(fresh, filepath.Join(template, "data")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// privateFolder makes a folder that carries this process's id, and removes
+// those that tests left which were killed.
+func (p programs) privateFolder(t testing.TB) string {
+	t.Helper()
+	left, _ := filepath.Glob(filepath.Join(p.root, "private-*-*"))
+	for _, dir := range left {
+		var pid int
+		if _, err := fmt.Sscanf(filepath.Base(dir), "private-%d-", &pid); err == nil && dead(pid) && dead(postmaster(dir)) {
+			_ = os.RemoveAll(dir)
+		}
+	}
+	dir, err := os.MkdirTemp(p.root, fmt.Sprintf("private-%d-", os.Getpid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.makeFolder(t, dir)
+	return dir
+}
+
+func (p programs) makeFolder(t testing.TB, dir string) {
+	t.Helper()
+	err := os.MkdirAll(dir, 0o700)
+	if err == nil && p.owner != nil {
+		err = os.Chown(dir, int(p.owner.Uid), int(p.owner.Gid))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// postmaster is the process id that a server wrote into its data folder, or 0.
+func postmaster(dir string) int {
+	text, _ := os.ReadFile(filepath.Join(dir, "data", "postmaster.pid"))
+	first, _, _ := strings.Cut(string(text), "\n")
+	pid, _ := strconv.Atoi(first)
+	return pid
+}
+
+// dead says that no process has the id; 0 is nobody's.
+func dead(pid int) bool { return pid == 0 || errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
+
+func fileExists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

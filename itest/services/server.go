@@ -1,0 +1,255 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+const standbyName = "semel_standby"
+
+// Options of a private server. The zero value is a server alone with
+// PostgreSQL's own settings: fsync on, no time-outs.
+type Options struct {
+	// Settings are put into postgresql.conf, as "name = value" each.
+	Settings []string
+	// Standby also starts a standby, to which every commit is synchronous.
+	Standby bool
+}
+
+// Server is a private PostgreSQL server. Its port stays the same for its whole
+// life, through every restart. Its methods fail the test if they can't do what
+// they say. They are not for use from several goroutines at once.
+type Server struct {
+	t       testing.TB
+	in      programs
+	folder  string
+	port    int
+	process *process
+	standby *Server
+}
+
+// StartPostgres starts a server for this test alone and returns when it
+// answers. The server ends and its data are removed at the test's end; it also
+// ends if the test's process dies.
+//
+// It needs PostgreSQL's programs on this machine and fails the test without.
+func StartPostgres(t testing.TB, o Options) *Server {
+	t.Helper()
+	in := findPrograms(t)
+	s := newServer(t, in)
+	in.copyTemplate(t, s.data())
+	s.configure(o.Settings)
+	s.Start()
+	if o.Standby {
+		s.standby = startStandby(s)
+	}
+	return s
+}
+
+func newServer(t testing.TB, in programs) *Server {
+	t.Helper()
+	s := &Server{t: t, in: in, folder: in.privateFolder(t), port: freePort(t)}
+	t.Cleanup(s.remove)
+	return s
+}
+
+// startStandby copies a running server. The standby has what it needs to be
+// promoted, and waits for nobody's confirmation then.
+func startStandby(primary *Server) *Server {
+	primary.t.Helper()
+	s := newServer(primary.t, primary.in)
+	s.in.run(s.t, "pg_basebackup", "-D", s.data(), "-R", "-C", "-S", standbyName, "-X", "stream", "-c", "fast", "-N", "-d",
+		fmt.Sprintf("host=127.0.0.1 port=%d user=postgres application_name=%s", primary.port, standbyName))
+	s.Start()
+	Exec(s.t, primary.DSN(), "alter system set synchronous_standby_names = '"+standbyName+"'", "select pg_reload_conf()")
+	primary.WaitSynchronous()
+	return s
+}
+
+// WaitSynchronous returns when the standby streams and commits wait for it.
+func (s *Server) WaitSynchronous() {
+	s.t.Helper()
+	s.waitFor("its standby streams", func(ctx context.Context, c *pgconn.PgConn) bool {
+		r := c.Exec(ctx, "select 1 from pg_stat_replication where state = 'streaming' and sync_state = 'sync'")
+		all, err := r.ReadAll()
+		return err == nil && len(all) == 1 && len(all[0].Rows) == 1
+	})
+}
+
+// DSN is the connection string of the database postgres on this server.
+func (s *Server) DSN() string {
+	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", s.port)
+}
+
+// FailoverDSN is the connection string that finds whichever of this server and
+// its standby takes writes.
+func (s *Server) FailoverDSN() string {
+	if s.standby == nil {
+		return s.DSN()
+	}
+	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d,127.0.0.1:%d/postgres?sslmode=disable&target_session_attrs=read-write", s.port, s.standby.port)
+}
+
+// Standby is the synchronous standby, or nil if [Options] did not ask for one.
+func (s *Server) Standby() *Server { return s.standby }
+
+// Start starts a server that was stopped or killed, and returns when it
+// answers. The lock file that a killed server leaves is waited out.
+func (s *Server) Start() {
+	s.t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		s.process = s.in.start(s.t, s.folder, s.port)
+		if s.answers(deadline) {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("PostgreSQL in %s did not start within %s; the end of its log:\n%s", s.folder, patience, s.logEnd())
+		}
+		s.process.kill()
+	}
+}
+
+// answers says whether the process got ready; it may have given up instead.
+func (s *Server) answers(deadline time.Time) bool {
+	ctx, cancel := context.WithDeadline(context.Background(), deadline)
+	defer cancel()
+	ready := false
+	err := until(ctx, func() bool {
+		ready = s.ping(ctx) == nil
+		return ready || s.process.ended()
+	})
+	return err == nil && ready && !s.process.ended()
+}
+
+func (s *Server) ping(ctx context.Context) error {
+	c, err := pgconn.Connect(ctx, s.DSN())
+	if err != nil {
+		return err
+	}
+	return c.Close(ctx)
+}
+
+// Stop ends the server as an operator does: sessions are cut off, open
+// transactions roll back, data are flushed.
+func (s *Server) Stop() {
+	s.t.Helper()
+	s.end(syscall.SIGINT)
+}
+
+// Kill ends all the server's processes at once, with SIGKILL, as when its
+// machine loses power but for what the kernel holds.
+func (s *Server) Kill() {
+	s.t.Helper()
+	s.process.kill()
+}
+
+// Freeze stops all the server's processes where they are, with SIGSTOP.
+// Connections stay open and nothing answers; of a synchronous standby, commits
+// wait.
+func (s *Server) Freeze() {
+	s.t.Helper()
+	if err := s.process.signalAll(syscall.SIGSTOP); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// Thaw lets a frozen server go on.
+func (s *Server) Thaw() {
+	s.t.Helper()
+	if err := s.process.signalAll(syscall.SIGCONT); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// Promote makes a standby take writes, and returns when it does. Its former
+// primary is left alone: kill it before, or there are two.
+func (s *Server) Promote() {
+	s.t.Helper()
+	Exec(s.t, s.DSN(), "select pg_promote(wait => true)")
+	s.waitFor("it takes writes", func(ctx context.Context, c *pgconn.PgConn) bool {
+		_, err := c.Exec(ctx, "create temporary table takes_writes ()").ReadAll()
+		return err == nil
+	})
+}
+
+func (s *Server) waitFor(what string, is func(context.Context, *pgconn.PgConn) bool) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	err := until(ctx, func() bool {
+		c, err := pgconn.Connect(ctx, s.DSN())
+		if err != nil {
+			return false
+		}
+		defer func() { _ = c.Close(ctx) }()
+		return is(ctx, c)
+	})
+	if err != nil {
+		s.t.Fatalf("PostgreSQL in %s: waited %s until %s; the end of its log:\n%s", s.folder, patience, what, s.logEnd())
+	}
+}
+
+func (s *Server) end(signal syscall.Signal) {
+	s.t.Helper()
+	_ = s.process.signalAll(syscall.SIGCONT)
+	s.process.signal(signal)
+	if !s.process.wait(patience) {
+		s.t.Errorf("PostgreSQL in %s did not end within %s of %v; it is killed", s.folder, patience, signal)
+		s.process.kill()
+	}
+}
+
+func (s *Server) remove() {
+	if s.process != nil {
+		s.process.kill()
+	}
+	if err := os.RemoveAll(s.folder); err != nil {
+		s.t.Error(err)
+	}
+}
+
+func (s *Server) data() string { return filepath.Join(s.folder, "data") }
+
+func (s *Server) configure(settings []string) {
+	s.t.Helper()
+	f, err := os.OpenFile(filepath.Join(s.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	if err == nil {
+		_, err = f.WriteString(strings.Join(settings, "\n") + "\n")
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *Server) logEnd() string {
+	log, err := os.ReadFile(filepath.Join(s.folder, "log"))
+	if err != nil {
+		return err.Error()
+	}
+	return string(log[max(0, len(log)-2000):])
+}
+
+func freePort(t testing.TB) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	n, _ := strconv.Atoi(port)
+	return n
+}

@@ -1,0 +1,135 @@
+// Package services gives tests real servers.
+//
+// There are two kinds. The shared server is the one that scripts/services
+// started and whose address stands in the environment: [Postgres] and
+// [PgBouncer] give a database of its own to each test. A private server, made
+// by [StartPostgres], belongs to one test, which may kill, freeze and promote
+// it.
+//
+// A test whose server is missing fails and says how to start it. It is never
+// skipped.
+package services
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// patience is how long a test waits for a server to answer, to start or to
+// end. A server that works needs a hundredth of it.
+const patience = 60 * time.Second
+
+// Postgres returns the connection string of a new, empty database on the
+// shared server. The database is dropped at the test's end, with every
+// connection to it.
+//
+// The test fails if SEMEL_POSTGRES is not set or nobody answers there.
+func Postgres(t testing.TB) string {
+	t.Helper()
+	return database(t, address(t, "SEMEL_POSTGRES", "postgres"))
+}
+
+// PgBouncer returns the connection string of a new, empty database behind the
+// shared PgBouncer, which pools by transaction. The database is dropped at the
+// test's end.
+//
+// The test fails if SEMEL_PGBOUNCER is not set or nobody answers there.
+func PgBouncer(t testing.TB) string {
+	t.Helper()
+	_, pooled := Pooled(t)
+	return pooled
+}
+
+// Pooled returns two connection strings of one new database: straight to the
+// shared server, and through PgBouncer.
+func Pooled(t testing.TB) (direct, pooled string) {
+	t.Helper()
+	bouncer := address(t, "SEMEL_PGBOUNCER", "pgbouncer")
+	direct = database(t, address(t, "SEMEL_POSTGRES", "postgres"))
+	return direct, withDatabase(t, bouncer, databaseOf(t, direct))
+}
+
+// Exec runs statements on a connection of its own and fails the test if one
+// fails.
+func Exec(t testing.TB, dsn string, statements ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := exec(ctx, dsn, statements...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func address(t testing.TB, variable, server string) string {
+	t.Helper()
+	dsn := os.Getenv(variable)
+	if dsn == "" {
+		t.Fatalf("%s is not set: this test needs %s. Start it with\n"+
+			"\tscripts/services up %s && eval \"$(scripts/services env)\"\n"+
+			"or run the tests as\n\tscripts/services with postgres pgbouncer -- go test ./itest/...", variable, server, server)
+	}
+	return dsn
+}
+
+func database(t testing.TB, dsn string) string {
+	t.Helper()
+	name := "semel_" + strings.ToLower(rand.Text())
+	Exec(t, dsn, "create database "+name)
+	t.Cleanup(func() { Exec(t, dsn, "drop database if exists "+name+" with (force)") })
+	return withDatabase(t, dsn, name)
+}
+
+func withDatabase(t testing.TB, dsn, name string) string {
+	t.Helper()
+	u, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatalf("%q is not a connection address: %v", dsn, err)
+	}
+	u.Path = "/" + name
+	return u.String()
+}
+
+func databaseOf(t testing.TB, dsn string) string {
+	t.Helper()
+	c, err := pgconn.ParseConfig(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Database
+}
+
+func exec(ctx context.Context, dsn string, statements ...string) error {
+	c, err := pgconn.Connect(ctx, dsn)
+	if err != nil {
+		return fmt.Errorf("no connection to %s: %w; see scripts/services status", dsn, err)
+	}
+	defer func() { _ = c.Close(context.WithoutCancel(ctx)) }()
+	for _, s := range statements {
+		if _, err := c.Exec(ctx, s).ReadAll(); err != nil {
+			return fmt.Errorf("%s: %w", s, err)
+		}
+	}
+	return nil
+}
+
+// until asks ready every 10 ms until it says yes or ctx ends.
+func until(ctx context.Context, ready func() bool) error {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !ready() {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+	return nil
+}
