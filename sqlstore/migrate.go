@@ -235,6 +235,12 @@ func (s *Store) Print(w io.Writer) error {
 // driver must take several statements at once.
 func (s *Store) Setup(ctx context.Context, name, statements string) (ran bool, err error) {
 	sum := sha256.Sum256([]byte(statements))
+	var known bool
+	// Looked up first, so that a start on a busy or read-only database does
+	// not need the right to write for nothing.
+	if err := s.db.QueryRowContext(ctx, s.sql["setup_known"], hex.EncodeToString(sum[:])).Scan(&known); err == nil && known {
+		return false, nil
+	}
 	err = s.write(ctx, func(tx *sql.Tx) error {
 		done, err := tx.ExecContext(ctx, s.sql["setup"], hex.EncodeToString(sum[:]), name)
 		if err != nil {

@@ -20,6 +20,9 @@ set "offset" = excluded."offset", length = excluded.length, "check" = excluded."
 insert into {prefix}setup (hash, name, at)
 values (?, ?, cast(unixepoch('subsec') * 1000 as integer)) on conflict do nothing;
 
+-- name: setup_known
+select true from {prefix}setup where hash = ?;
+
 -- name: migrations
 create table if not exists {prefix}migrations (
   version integer primary key,

@@ -125,7 +125,7 @@ func (r *Runner) Behind() (int64, bool) {
 }
 
 // Consumers makes the wanted consumers with their sources.
-func (a *Assembly) Consumers() (map[string]*Runner, error) {
+func (a *Assembly) Consumers(ctx context.Context) (map[string]*Runner, error) {
 	all := map[string]*Runner{}
 	for _, c := range a.policy.Consumers {
 		if a.options.Consumer != "" && c.Name != a.options.Consumer {
@@ -135,7 +135,7 @@ func (a *Assembly) Consumers() (map[string]*Runner, error) {
 		if err != nil {
 			return nil, fmt.Errorf("consumer %s: source %s: %w", c.Name, c.From, err)
 		}
-		consumer, err := a.consumer(c, source)
+		consumer, err := a.consumer(ctx, c, source)
 		if err != nil {
 			return nil, err
 		}
@@ -146,13 +146,13 @@ func (a *Assembly) Consumers() (map[string]*Runner, error) {
 
 // Retriers are handlers that run rows again, of the consumers that use the
 // store of this name.
-func (a *Assembly) Retriers(store string) (map[string]func(context.Context, semel.StoredRow, semel.Act) error, error) {
+func (a *Assembly) Retriers(ctx context.Context, store string) (map[string]func(context.Context, semel.StoredRow, semel.Act) error, error) {
 	all := map[string]func(context.Context, semel.StoredRow, semel.Act) error{}
 	for _, c := range a.policy.Consumers {
 		if c.Store != store {
 			continue
 		}
-		consumer, err := a.consumer(c, nil)
+		consumer, err := a.consumer(ctx, c, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package assembly
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
 	"log/slog"
@@ -15,12 +16,17 @@ import (
 type Consumer = semel.Consumer[*sql.Tx]
 
 // consumer makes a consumer; source may be nil where it only retries rows.
-func (a *Assembly) consumer(c *policy.Consumer, source semel.Source) (*Consumer, error) {
+func (a *Assembly) consumer(ctx context.Context, c *policy.Consumer, source semel.Source) (*Consumer, error) {
 	handler, err := sqlhandler.Compile(sqlhandler.SQLite(), a.handler(c))
 	if err != nil {
 		return nil, fmt.Errorf("consumer %s: %w", c.Name, err)
 	}
-	return semel.New(a.store(c.Store).Store, handler.Handle, a.config(c, source))
+	store := a.store(c.Store)
+	if i, err := handler.Try(ctx, store.db); err != nil && store.Classify(err) == semel.ClassPermanent {
+		return nil, a.policy.Fault(fmt.Sprintf("consumers.%s.handler.sql.statements[%d]", c.Name, i),
+			"the database refuses the statement: "+err.Error(), "correct it, or create what is missing, such as with setup: FILE.sql at the store")
+	}
+	return semel.New(store.Store, handler.Handle, a.config(c, source))
 }
 
 func (a *Assembly) config(c *policy.Consumer, source semel.Source) semel.Config {

@@ -125,7 +125,7 @@ func (c *common) carry(ctx context.Context, o operate.Order, store string) error
 	defer c.close(a)
 	box := boxOf(a.Stores[0])
 	if o.Verb == operate.Retry {
-		if o.Handlers, err = a.Retriers(box.Store); err != nil {
+		if o.Handlers, err = a.Retriers(ctx, box.Store); err != nil {
 			return failed(err)
 		}
 	}

@@ -85,7 +85,7 @@ func (c *common) consume(ctx context.Context, p *policy.Policy, migrate bool, o 
 	if err := a.Prepare(ctx, migrate); err != nil {
 		return running.Summary{}, failed(err)
 	}
-	consumers, err := a.Consumers()
+	consumers, err := a.Consumers(ctx)
 	if err != nil {
 		return running.Summary{}, failed(err)
 	}

@@ -1,6 +1,8 @@
 package sqlhandler
 
 import (
+	"context"
+	"database/sql"
 	"fmt"
 	"slices"
 	"strings"
@@ -136,4 +138,20 @@ func (d Dialect) Changes(text string) bool {
 	}
 	statements := split(tokens)
 	return len(statements) > 0 && changes(statements[0])
+}
+
+// Try asks the database to prepare each statement, without running any: a
+// missing table or column is found before it costs every message. It returns
+// the index of the first statement that was refused, and the error.
+func (h *Handler) Try(ctx context.Context, db *sql.DB) (statement int, err error) {
+	for i := range h.statements {
+		prepared, err := db.PrepareContext(ctx, h.statements[i].text)
+		if err != nil {
+			return i, err
+		}
+		if err := prepared.Close(); err != nil {
+			return i, err
+		}
+	}
+	return 0, nil
 }
