@@ -12,7 +12,7 @@ import (
 )
 
 // named is the beginning of a subtest's name that covers something.
-var named = regexp.MustCompile(`^(trap_T?\d+|law_\d+|case_\d+|[A-P]\d+[a-z]?)(_|$)`)
+var named = regexp.MustCompile(`^(trap_T?\d+|law_\d+|case_\d+|[A-P]\d+[a-z]?)_\w`)
 
 // Cover is one test of one line.
 type Cover struct {
