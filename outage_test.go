@@ -38,10 +38,10 @@ func TestAStoreThatIsDown(t *testing.T) {
 			var calls atomic.Int64
 			down.Store(true)
 			store, seen := broken(op, &down, &calls), &witness{}
-			source := newListSource(append(numbered("a", 40), numbered("b", 40)...)...)
+			source := newListSource(append(numbered("a", 1000), numbered("b", 1000)...)...)
 			source.endless = true
 			c := config(source)
-			c.Observers, c.Retry.Attempts, c.MaxUnsettled.Messages = []semel.Observer{seen}, 2, 20
+			c.Observers, c.Retry.Attempts, c.Batch.Most = []semel.Observer{seen}, 2, 20
 			attempts := atomic.Int64{}
 			consumer := mustNew(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 				attempts.Store(max(attempts.Load(), int64(m.Attempt)))
@@ -62,15 +62,15 @@ func TestAStoreThatIsDown(t *testing.T) {
 			if n := calls.Load(); n > 60 {
 				t.Errorf("%s: the store was asked %d times in a minute", op, n)
 			}
-			if counts.Deliveries > 20+256 {
-				t.Errorf("%s: %d deliveries were fetched", op, counts.Deliveries)
+			if counts.Deliveries > 2*256 {
+				t.Errorf("%s: fetching went on to %d deliveries", op, counts.Deliveries)
 			}
 			down.Store(false)
 			pass(time.Minute)
 			if ready, why := consumer.Ready(); !ready || len(seen.of(semel.EventReady)) == 0 {
 				t.Errorf("%s: still not ready: %s", op, why)
 			}
-			if counts := consumer.Counts(); counts.Applied != 80 || counts.Parked != 0 || counts.Retried != 0 || attempts.Load() != 1 || len(source.settled) != 80 {
+			if counts := consumer.Counts(); counts.Applied != 2000 || counts.Parked != 0 || counts.Retried != 0 || attempts.Load() != 1 || len(source.settled) != 2000 {
 				t.Errorf("%s: afterwards %+v, attempt %d, %d settled", op, counts, attempts.Load(), len(source.settled))
 			}
 			run.stop()
