@@ -143,20 +143,31 @@ func beginClass(c Class) machine.Class {
 func (p *pilot[Tx]) prepare(ctx context.Context, f *flight[Tx]) error {
 	f.mark = make([]int, len(f.Entries))
 	f.marks = make([]Mark, 0, len(f.Entries))
+	ids := make([]byte, 0, f.idLength()) // of all marks: one allocation a flight
 	for i, en := range f.Entries {
 		if en.Unmarked {
 			f.mark[i] = All
 			continue
 		}
 		q := en.Item.Handle.(*parcel)
+		first := len(ids)
+		ids = append(ids, q.key.ID...)
 		scope, err := p.engine.scopes.number(ctx, q.key.Source)
 		if err != nil {
 			return err
 		}
 		f.mark[i] = len(f.marks)
-		f.marks = append(f.marks, Mark{Scope: scope, ID: []byte(q.key.ID), Fingerprint: q.fingerprint, As: outcomeOf(en.As)})
+		f.marks = append(f.marks, Mark{Scope: scope, ID: ids[first:len(ids):len(ids)], Fingerprint: q.fingerprint, As: outcomeOf(en.As)})
 	}
 	return nil
+}
+
+func (f *flight[Tx]) idLength() int {
+	n := 0
+	for i := range f.Entries {
+		n += len(f.Entries[i].Item.Identity)
+	}
+	return n
 }
 
 func outcomeOf(as machine.As) Outcome {
