@@ -42,7 +42,9 @@ type bodyFingerprint struct {
 type bodyRoom struct {
 	parser strictjson.Parser
 	hash   hash.Hash
-	sum    [sha256.Size]byte
+	// json begins the hash of a JSON body.
+	json []byte
+	sum  [sha256.Size]byte
 }
 
 func (*bodyFingerprint) Validate() error { return nil }
@@ -50,12 +52,12 @@ func (*bodyFingerprint) Validate() error { return nil }
 func (f *bodyFingerprint) Fingerprint(m *Message) (Fingerprint, error) {
 	room, ok := f.rooms.Get().(*bodyRoom)
 	if !ok {
-		room = &bodyRoom{hash: sha256.New()}
+		room = &bodyRoom{hash: sha256.New(), json: domain("fingerprint/json")}
 	}
 	defer f.rooms.Put(room)
 	room.hash.Reset()
 	if document, err := room.parser.Parse(m.Body); err == nil {
-		writeDomain(room.hash, "fingerprint/json")
+		_, _ = room.hash.Write(room.json)
 		document.Root().WriteCanonical(room.hash)
 	} else {
 		writeDomain(room.hash, "fingerprint/bytes")

@@ -54,7 +54,12 @@ func contentSum(m *Message) string {
 
 // writeDomain begins a hash of a kind of its own: hashes of different kinds
 // are never equal.
-func writeDomain(h hash.Hash, name string) { writePart(h, []byte("semel/"+name)) }
+func writeDomain(h hash.Hash, name string) { _, _ = h.Write(domain(name)) }
+
+func domain(name string) []byte {
+	name = "semel/" + name
+	return append(binary.AppendUvarint(nil, uint64(len(name))), name...)
+}
 
 // writePart writes b with its length before it, so that parts cannot run
 // together. A hash never returns an error.

@@ -14,10 +14,10 @@ import (
 // bytes. w must not fail, as a hash.Hash does not.
 func (v Value) WriteCanonical(w io.Writer) {
 	d := v.document
-	c := canonical{Document: d, w: w, buffer: slices.Grow(d.scratch[:0], 2*flushAt)}
+	c := canonical{Document: d, w: w, buffer: slices.Grow(d.scratch[:0], 2*flushAt), decimal: d.decimal}
 	c.value(v.index)
 	c.flush()
-	d.scratch = c.buffer
+	d.scratch, d.decimal = c.buffer, c.decimal
 }
 
 // flushAt is how many bytes are collected before they are written.

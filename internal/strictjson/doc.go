@@ -64,6 +64,6 @@ type Document struct {
 	text []byte
 	// order lists, object by object, its names' nodes sorted by their bytes.
 	order []uint32
-	// scratch is room for WriteCanonical.
-	scratch []byte
+	// scratch and decimal are room for WriteCanonical.
+	scratch, decimal []byte
 }
