@@ -1,0 +1,284 @@
+package pgproxy
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// most is how many bytes are gathered before they are passed on, though more
+// is there to be read.
+const most = 32 << 10
+
+// connection is one client's. Four goroutines serve it: one reads and one
+// writes in each direction, with a queue between them, so that a delay holds
+// no reader up.
+type connection struct {
+	proxy  *Proxy
+	number int
+	target string
+	client net.Conn
+
+	toServer, toClient chan chunk
+	done               chan struct{} // closed when both sides are closed
+
+	// mu protects what follows. It is not held across a read or a write.
+	mu      sync.Mutex
+	server  net.Conn
+	over    bool
+	cut     bool // nothing more is passed on; what arrives is dropped
+	track   *tracker
+	running bool // a round trip is under way
+	total   Counts
+}
+
+// chunk is messages that are written together.
+type chunk struct {
+	due      time.Time
+	bytes    []byte
+	answered uint64 // the tracker's, behind these messages
+	last     bool   // nothing follows: the reader of the chunk sees the end
+}
+
+func newConnection(p *Proxy, number int, client net.Conn, target string) *connection {
+	return &connection{
+		proxy: p, number: number, client: client, target: target,
+		toServer: make(chan chunk, 256), toClient: make(chan chunk, 256),
+		done: make(chan struct{}), track: newTracker(),
+	}
+}
+
+// adopt takes the server's side; it returns false if the connection is over.
+func (c *connection) adopt(server net.Conn) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.server = server
+	return !c.over
+}
+
+// shut closes both sides. It may be called again, and by anyone.
+func (c *connection) shut() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over {
+		return
+	}
+	c.over = true
+	close(c.done)
+	_ = c.client.Close()
+	if c.server != nil {
+		_ = c.server.Close()
+	}
+}
+
+// forward serves the connection to its end; first is its startup message.
+func (c *connection) forward(first []byte) {
+	c.mu.Lock()
+	c.total.Connections++
+	c.mu.Unlock()
+	c.toServer <- chunk{bytes: first}
+	var all sync.WaitGroup
+	for _, part := range []func(){
+		func() { c.pass(c.client, c.toServer, Request) },
+		func() { c.pass(c.server, c.toClient, Reply) },
+		func() { c.deliver(c.server, c.toServer) },
+		func() { c.deliver(c.client, c.toClient) },
+	} {
+		all.Go(part)
+	}
+	all.Wait()
+}
+
+// pass reads messages of one direction until its side ends.
+func (c *connection) pass(from net.Conn, to chan<- chunk, d Direction) {
+	defer c.push(to, chunk{last: true})
+	r := bufio.NewReaderSize(from, most)
+	var gathered []byte
+	for {
+		start := len(gathered)
+		var err error
+		if gathered, err = readMessage(r, gathered); err != nil {
+			c.push(to, chunk{bytes: gathered[:start]})
+			return
+		}
+		rule, answered := c.note(d, gathered[start:])
+		if rule != nil {
+			c.push(to, chunk{bytes: gathered[:start]})
+			gathered = gathered[start:]
+			if !c.obey(rule, d, &gathered) {
+				continue
+			}
+		}
+		if r.Buffered() == 0 || len(gathered) > most || rule != nil {
+			c.push(to, chunk{bytes: gathered, answered: answered})
+			gathered = nil
+		}
+	}
+}
+
+// obey does what a rule says with the message in gathered; it returns false if
+// that is all that becomes of the message.
+func (c *connection) obey(r *Rule, d Direction, gathered *[]byte) bool {
+	switch r.do {
+	case hold:
+		select {
+		case <-r.released:
+		case <-c.done:
+		}
+		return true
+	case cutAfter:
+		c.push(c.toServer, chunk{bytes: *gathered})
+	}
+	*gathered = nil
+	c.push(c.toServer, chunk{last: true})
+	c.push(c.toClient, chunk{last: true})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cut = true
+	return false
+}
+
+// push hands a chunk to the writer, unless the connection was cut or is over.
+func (c *connection) push(to chan<- chunk, k chunk) {
+	if len(k.bytes) == 0 && !k.last || c.wasCut() {
+		return
+	}
+	d := Request
+	if to == c.toClient {
+		d = Reply
+	}
+	if delay := c.proxy.delay(d); delay > 0 {
+		k.due = time.Now().Add(delay)
+	}
+	select {
+	case to <- k:
+	case <-c.done:
+	}
+}
+
+func (c *connection) wasCut() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cut
+}
+
+// deliver writes what is queued, each chunk when it is due, to its end.
+func (c *connection) deliver(to net.Conn, queue <-chan chunk) {
+	for {
+		var k chunk
+		select {
+		case k = <-queue:
+		case <-c.done:
+			return
+		}
+		if !c.waitUntil(k.due) {
+			return
+		}
+		if k.last {
+			_ = to.(*net.TCPConn).CloseWrite()
+			return
+		}
+		c.settle(k.answered)
+		if _, err := to.Write(k.bytes); err != nil {
+			c.shut()
+			return
+		}
+	}
+}
+
+func (c *connection) waitUntil(due time.Time) bool {
+	if due.IsZero() {
+		return true
+	}
+	timer := time.NewTimer(time.Until(due))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-c.done:
+		return false
+	}
+}
+
+// note tells tracker, counters, watchers and rules of a message, and returns
+// the rule for it, or nil, and the number of the last answered request.
+func (c *connection) note(d Direction, message []byte) (*Rule, uint64) {
+	m, asks, answered := c.count(d, message)
+	if !asks {
+		return nil, answered
+	}
+	return c.proxy.judge(m), answered
+}
+
+func (c *connection) count(d Direction, message []byte) (m Message, asks bool, answered uint64) {
+	kind, body := message[0], message[5:]
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cut {
+		return m, false, 0
+	}
+	m = Message{Connection: c.number, Direction: d, Type: kind}
+	started := c.track.started()
+	if d == Reply {
+		m.SQL, asks = c.track.received(kind)
+		if asks && kind == 'C' {
+			m.Tag, _ = text(body)
+		}
+	} else if started {
+		var n int
+		m.SQL, n = c.track.sent(kind, body)
+		c.total.Statements += n
+		asks = kind == 'Q' || kind == 'E'
+	}
+	if started {
+		c.tally(d, kind, len(message))
+	}
+	return m, asks, c.track.answered
+}
+
+func (c *connection) tally(d Direction, kind byte, size int) {
+	if d == Reply {
+		c.total.Replies++
+		c.total.ReplyBytes += size
+		return
+	}
+	c.total.Requests++
+	c.total.RequestBytes += size
+	if !c.running && kind != 'X' {
+		c.running = true
+		c.total.RoundTrips++
+	}
+}
+
+// settle ends the round trip if what is about to be written answers all.
+func (c *connection) settle(answered uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if answered > 0 && answered == c.track.asked {
+		c.running = false
+	}
+}
+
+func (c *connection) counts() Counts {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.total
+}
+
+// readMessage appends one message to b.
+func readMessage(r *bufio.Reader, b []byte) ([]byte, error) {
+	start := len(b)
+	header, err := r.Peek(5)
+	if err != nil {
+		return b, err
+	}
+	size := length(header[1:])
+	if size < 4 {
+		return b, errNotTheProtocol
+	}
+	b = append(b, make([]byte, 1+size)...)
+	_, err = io.ReadFull(r, b[start:])
+	return b, err
+}

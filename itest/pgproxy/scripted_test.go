@@ -1,0 +1,285 @@
+package pgproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+)
+
+// peers are a client and a server that do what a test writes, and the proxy
+// between them. Both have said what starts a connection.
+type peers struct {
+	t      *testing.T
+	proxy  *Proxy
+	client *pgproto3.Frontend
+	server *pgproto3.Backend
+	hangUp func() // the client's end
+}
+
+// listen starts a proxy before a listener of the test's own.
+func listen(t *testing.T) (*Proxy, net.Listener) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return Start(t, "postgres://me@"+l.Addr().String()+"/db?sslmode=disable"), l
+}
+
+func dial(t *testing.T, to net.Addr) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", to.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func accept(t *testing.T, l net.Listener) net.Conn {
+	t.Helper()
+	c, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func newPeers(t *testing.T) *peers {
+	t.Helper()
+	proxy, l := listen(t)
+	client := dial(t, proxy.listener.Addr())
+	p := &peers{t: t, proxy: proxy, client: pgproto3.NewFrontend(client, client), hangUp: func() { _ = client.Close() }}
+	p.send(&pgproto3.StartupMessage{ProtocolVersion: pgproto3.ProtocolVersion30, Parameters: map[string]string{"user": "me"}})
+	server := accept(t, l)
+	p.server = pgproto3.NewBackend(server, server)
+	if _, err := p.server.ReceiveStartupMessage(); err != nil {
+		t.Fatal(err)
+	}
+	p.answer(&pgproto3.AuthenticationOk{}, &pgproto3.ReadyForQuery{TxStatus: 'I'})
+	p.gets("AuthenticationOk", "ReadyForQuery")
+	return p
+}
+
+func (p *peers) send(messages ...pgproto3.FrontendMessage) {
+	p.t.Helper()
+	for _, m := range messages {
+		p.client.Send(m)
+	}
+	if err := p.client.Flush(); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *peers) answer(messages ...pgproto3.BackendMessage) {
+	p.t.Helper()
+	for _, m := range messages {
+		p.server.Send(m)
+	}
+	if err := p.server.Flush(); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// gets is what the client receives, by the messages' names; "end" is the end.
+func (p *peers) gets(want ...string) {
+	p.t.Helper()
+	p.receives("client", want, func() (any, error) { return p.client.Receive() })
+}
+
+// serves is what the server receives.
+func (p *peers) serves(want ...string) {
+	p.t.Helper()
+	p.receives("server", want, func() (any, error) { return p.server.Receive() })
+}
+
+func (p *peers) receives(who string, want []string, receive func() (any, error)) {
+	p.t.Helper()
+	for i, w := range want {
+		m, err := receive()
+		got := name(m)
+		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+			got, err = "end", nil
+		}
+		if err != nil || got != w {
+			p.t.Fatalf("the %s's message %d is %s (%v), want %s", who, i+1, got, err, w)
+		}
+	}
+}
+
+func name(m any) string {
+	switch m := m.(type) {
+	case *pgproto3.CommandComplete:
+		return string(m.CommandTag)
+	case *pgproto3.ErrorResponse:
+		return "error"
+	case nil:
+		return "nothing"
+	default:
+		return strings.TrimPrefix(fmt.Sprintf("%T", m), "*pgproto3.")
+	}
+}
+
+// run is the extended protocol's messages for one unnamed statement.
+func run(sql string) []pgproto3.FrontendMessage {
+	return []pgproto3.FrontendMessage{&pgproto3.Parse{Query: sql}, &pgproto3.Bind{}, &pgproto3.Execute{}}
+}
+
+func pipeline(statements ...string) []pgproto3.FrontendMessage {
+	var all []pgproto3.FrontendMessage
+	for _, s := range statements {
+		all = append(all, run(s)...)
+	}
+	return append(all, &pgproto3.Sync{})
+}
+
+// done is the server's replies to run.
+func done(tag string) []pgproto3.BackendMessage {
+	return []pgproto3.BackendMessage{&pgproto3.ParseComplete{}, &pgproto3.BindComplete{}, &pgproto3.CommandComplete{CommandTag: []byte(tag)}}
+}
+
+func ready() pgproto3.BackendMessage { return &pgproto3.ReadyForQuery{TxStatus: 'I'} }
+
+var ran = []string{"Parse", "Bind", "Execute"}
+
+func TestTheReplyToACommitInAPipelineIsCutAndNothingBeforeIt(t *testing.T) {
+	p := newPeers(t)
+	rule := p.proxy.CutReply(Commit)
+	p.send(pipeline("insert into t values (1)", "commit")...)
+	p.serves(slices.Concat(ran, ran, []string{"Sync"})...)
+	p.answer(append(slices.Concat(done("INSERT 0 1"), done("COMMIT")), ready())...)
+	p.gets("ParseComplete", "BindComplete", "INSERT 0 1", "ParseComplete", "BindComplete", "end")
+	p.serves("end")
+	if rule.Hits() != 1 {
+		t.Errorf("the rule met %d messages, want 1", rule.Hits())
+	}
+}
+
+func TestACommitIsCutBeforeItIsForwarded(t *testing.T) {
+	t.Run("in the extended protocol", func(t *testing.T) {
+		p := newPeers(t)
+		p.proxy.CutRequest(Commit)
+		p.send(pipeline("insert into t values (1)", "commit")...)
+		p.serves("Parse", "Bind", "Execute", "Parse", "Bind", "end")
+		p.gets("end")
+	})
+	t.Run("in the simple protocol", func(t *testing.T) {
+		p := newPeers(t)
+		p.proxy.CutRequest(Commit)
+		p.send(&pgproto3.Query{String: "insert into t values ('commit')"})
+		p.serves("Query")
+		p.answer(done("INSERT 0 1")[2], ready())
+		p.gets("INSERT 0 1", "ReadyForQuery")
+		p.send(&pgproto3.Query{String: "/* the end */ COMMIT"})
+		p.serves("end")
+		p.gets("end")
+	})
+}
+
+func TestACommitThatIsCutInFlightReachesTheServerWhoseReplyReachesNobody(t *testing.T) {
+	p := newPeers(t)
+	p.proxy.CutInFlight(Commit)
+	p.send(pipeline("commit")...)
+	p.gets("end")
+	p.serves("Parse", "Bind", "Execute", "end")
+}
+
+func TestAPreparedStatementIsKnownByItsNameUntilItIsClosed(t *testing.T) {
+	p := newPeers(t)
+	var seen []string
+	p.proxy.Watch(func(m Message) {
+		if m.Direction == Request {
+			seen = append(seen, m.SQL)
+		}
+	})
+	execute := []pgproto3.FrontendMessage{&pgproto3.Bind{PreparedStatement: "s", DestinationPortal: "p"}, &pgproto3.Execute{Portal: "p"}}
+	p.send(&pgproto3.Parse{Name: "s", Query: "select 1"}, &pgproto3.Describe{ObjectType: 'S', Name: "s"})
+	p.send(append(execute, &pgproto3.Close{ObjectType: 'S', Name: "s"}, &pgproto3.Parse{Name: "s", Query: "select 2"})...)
+	p.send(append(execute, &pgproto3.Sync{})...)
+	p.serves("Parse", "Describe", "Bind", "Execute", "Close", "Parse", "Bind", "Execute", "Sync")
+	if want := []string{"select 1", "select 2"}; !slices.Equal(seen, want) {
+		t.Errorf("seen %q, want %q", seen, want)
+	}
+}
+
+func TestRepliesAreKnownBehindAnErrorThatSkippedSomeRequests(t *testing.T) {
+	p := newPeers(t)
+	p.proxy.CutReply(Containing("three"))
+	p.send(append(run("one"), run("two")...)...)
+	p.serves(slices.Concat(ran, ran)...)
+	p.answer(&pgproto3.ErrorResponse{Code: "42601"})
+	p.gets("error")
+	p.send(pipeline("skipped too")...)
+	p.send(pipeline("three")...)
+	p.serves(slices.Concat(ran, []string{"Sync"}, ran, []string{"Sync"})...)
+	p.answer(append([]pgproto3.BackendMessage{ready()}, done("THREE")...)...)
+	p.gets("ReadyForQuery", "ParseComplete", "BindComplete", "end")
+}
+
+func TestEachStatementOfOneQueryHasItsReply(t *testing.T) {
+	p := newPeers(t)
+	p.proxy.CutReply(Commit)
+	p.send(&pgproto3.Query{String: "insert into t values (';'); -- commit;\ncommit; select 1"})
+	p.serves("Query")
+	p.answer(done("INSERT 0 1")[2], done("COMMIT")[2], done("SELECT 1")[2], ready())
+	p.gets("INSERT 0 1", "end")
+}
+
+func TestTheErrorThatAnswersACommitIsAReplyToIt(t *testing.T) {
+	p := newPeers(t)
+	p.proxy.CutReply(func(m Message) bool { return Commit(m) && m.Failed() })
+	p.send(pipeline("commit")...)
+	p.serves("Parse", "Bind", "Execute", "Sync")
+	p.answer(&pgproto3.ParseComplete{}, &pgproto3.BindComplete{}, &pgproto3.ErrorResponse{Code: "23505"}, ready())
+	p.gets("ParseComplete", "BindComplete", "end")
+}
+
+func TestWhatIsHeldGoesOnWhenTheRuleIsRemoved(t *testing.T) {
+	p := newPeers(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	request, reply := p.proxy.HoldRequest(Commit), p.proxy.HoldReply(Commit)
+	p.send(pipeline("commit")...)
+	if err := request.Wait(ctx); err != nil {
+		t.Fatal(err)
+	}
+	request.Remove()
+	p.serves("Parse", "Bind", "Execute", "Sync")
+	p.answer(append(done("COMMIT"), ready())...)
+	if err := reply.Wait(ctx); err != nil {
+		t.Fatal(err)
+	}
+	p.gets("ParseComplete", "BindComplete")
+	reply.Remove()
+	reply.Remove()
+	p.gets("COMMIT", "ReadyForQuery")
+	if request.Hits() != 1 || reply.Hits() != 1 {
+		t.Errorf("held %d requests and %d replies, want 1 and 1", request.Hits(), reply.Hits())
+	}
+}
+
+func TestOnlyTheNthOfTheChosenMessagesIsMeant(t *testing.T) {
+	p := newPeers(t)
+	p.proxy.CutRequest(Nth(2, Commit))
+	for _, s := range []string{"commit", "select 1"} {
+		p.send(&pgproto3.Query{String: s})
+		p.serves("Query")
+		p.answer(done("DONE")[2], ready())
+		p.gets("DONE", "ReadyForQuery")
+	}
+	p.send(&pgproto3.Query{String: "commit"})
+	p.gets("end")
+}

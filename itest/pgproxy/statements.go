@@ -1,0 +1,123 @@
+package pgproxy
+
+import "strings"
+
+// statements splits a text as a server does before it runs a Query: at
+// semicolons outside quotes and comments. Comments become a space; what is
+// empty is left out, as it gets no reply of its own.
+func statements(sql string) []string {
+	var all []string
+	var b strings.Builder
+	end := func() {
+		if s := strings.TrimSpace(b.String()); s != "" {
+			all = append(all, s)
+		}
+		b.Reset()
+	}
+	for sql != "" {
+		n := token(sql)
+		switch {
+		case sql[0] == ';':
+			end()
+		case isComment(sql):
+			b.WriteByte(' ')
+		default:
+			b.WriteString(sql[:n])
+		}
+		sql = sql[n:]
+	}
+	end()
+	return all
+}
+
+func isComment(sql string) bool {
+	return strings.HasPrefix(sql, "--") || strings.HasPrefix(sql, "/*")
+}
+
+// token is how many bytes belong together at the start of sql: a comment, a
+// quoted text, or one byte.
+func token(sql string) int {
+	switch {
+	case strings.HasPrefix(sql, "--"):
+		return upTo(sql, 2, "\n")
+	case strings.HasPrefix(sql, "/*"):
+		return blockComment(sql)
+	case sql[0] == '\'' || sql[0] == '"':
+		return upTo(sql, 1, sql[:1])
+	case (sql[0] == 'e' || sql[0] == 'E') && strings.HasPrefix(sql[1:], "'"):
+		return escaped(sql)
+	case sql[0] == '$':
+		return dollar(sql)
+	case isLetter(sql[0]):
+		return word(sql)
+	}
+	return 1
+}
+
+// upTo is the length up to the end of mark, looked for after from, or all.
+func upTo(sql string, from int, mark string) int {
+	i := strings.Index(sql[from:], mark)
+	if i < 0 {
+		return len(sql)
+	}
+	return from + i + len(mark)
+}
+
+// blockComment is the length of a comment, which may hold others.
+func blockComment(sql string) int {
+	depth := 0
+	for i := 0; i+1 < len(sql); i++ {
+		switch sql[i : i+2] {
+		case "/*":
+			depth++
+			i++
+		case "*/":
+			depth--
+			i++
+			if depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return len(sql)
+}
+
+// escaped is the length of E'…', where a backslash takes the next byte along.
+func escaped(sql string) int {
+	for i := 2; i < len(sql); i++ {
+		switch sql[i] {
+		case '\\':
+			i++
+		case '\'':
+			return i + 1
+		}
+	}
+	return len(sql)
+}
+
+// dollar is the length of $tag$…$tag$, or 1 if that is no such quote ($1).
+func dollar(sql string) int {
+	i := 1
+	for i < len(sql) && (isLetter(sql[i]) || i > 1 && isDigit(sql[i])) {
+		i++
+	}
+	if i == len(sql) || sql[i] != '$' {
+		return 1
+	}
+	return upTo(sql, i+1, sql[:i+1])
+}
+
+// word is the length of a name: a dollar or an E within it starts no quote.
+func word(sql string) int {
+	i := 1
+	for i < len(sql) && (isLetter(sql[i]) || isDigit(sql[i]) || sql[i] == '$') {
+		i++
+	}
+	return i
+}
+
+func isLetter(c byte) bool {
+	return c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c >= 0x80
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }

@@ -1,0 +1,154 @@
+package pgproxy
+
+import "bytes"
+
+// awaited is a request that the server has not answered to its end.
+type awaited struct {
+	kind   byte     // as the protocol writes it; 0 is the start of the connection
+	texts  []string // of a Query its statements, of an Execute its one
+	done   int      // of them
+	number uint64   // from 1 on each connection
+}
+
+// endsAtReady says that ReadyForQuery is the request's last reply.
+func (a awaited) endsAtReady() bool {
+	return a.kind == 'Q' || a.kind == 'S' || a.kind == 'F' || a.kind == 0
+}
+
+// current is the statement that the next reply is about.
+func (a awaited) current() string {
+	if a.done < len(a.texts) {
+		return a.texts[a.done]
+	}
+	return ""
+}
+
+// tracker follows one connection and knows which request each reply answers.
+// It follows the message flow of the PostgreSQL manual's chapter on the
+// frontend/backend protocol.
+type tracker struct {
+	prepared map[string]string // statement to text
+	portals  map[string]string // portal to text
+	queue    []awaited
+	asked    uint64 // number of the last request
+	answered uint64 // number of the last request that was answered
+	skipping bool   // the server ignores what comes before the next Sync
+}
+
+func newTracker() *tracker {
+	return &tracker{prepared: map[string]string{}, portals: map[string]string{}, queue: []awaited{{number: 1}}, asked: 1}
+}
+
+func (t *tracker) started() bool { return t.answered > 0 }
+
+// sent notes a client's message. It returns how many statements the message
+// asks to run, and, if it asks for any, their text.
+func (t *tracker) sent(kind byte, body []byte) (sql string, count int) {
+	switch kind {
+	case 'P':
+		name, rest := text(body)
+		t.prepared[name], _ = text(rest)
+	case 'B':
+		portal, rest := text(body)
+		name, _ := text(rest)
+		t.portals[portal] = t.prepared[name]
+	case 'C':
+		t.forget(body)
+	case 'E':
+		portal, _ := text(body)
+		sql = t.portals[portal]
+		t.await(kind, sql)
+		return sql, 1
+	case 'Q':
+		sql, _ = text(body)
+		texts := statements(sql)
+		t.await(kind, texts...)
+		return sql, len(texts)
+	}
+	if bytes.IndexByte([]byte("PBCDSF"), kind) >= 0 {
+		t.await(kind)
+	}
+	return "", 0
+}
+
+func (t *tracker) await(kind byte, texts ...string) {
+	if kind == 'S' {
+		t.skipping = false
+	}
+	if t.skipping {
+		return
+	}
+	t.asked++
+	t.queue = append(t.queue, awaited{kind: kind, texts: texts, number: t.asked})
+}
+
+func (t *tracker) forget(body []byte) {
+	if len(body) == 0 {
+		return
+	}
+	name, _ := text(body[1:])
+	if body[0] == 'S' {
+		delete(t.prepared, name)
+	} else {
+		delete(t.portals, name)
+	}
+}
+
+// received notes a server's message. ends says that it is the last reply to a
+// statement, whose text is sql.
+func (t *tracker) received(kind byte) (sql string, ends bool) {
+	if len(t.queue) == 0 {
+		return "", false
+	}
+	head := &t.queue[0]
+	switch kind {
+	case '1', '2', '3':
+		t.pop()
+	case 'T', 'n':
+		if head.kind == 'D' {
+			t.pop()
+		}
+	case 'C', 'I', 's':
+		sql = head.current()
+		head.done++
+		if head.kind == 'E' {
+			t.pop()
+		}
+		return sql, true
+	case 'E':
+		sql, ends = head.current(), len(head.texts) > 0
+		if !head.endsAtReady() {
+			t.fail()
+		}
+		return sql, ends
+	case 'Z':
+		for !t.queue[0].endsAtReady() && len(t.queue) > 1 {
+			t.pop()
+		}
+		t.pop()
+	}
+	return "", false
+}
+
+// fail drops what the server ignores after an error: all before the next Sync,
+// which may not be sent yet.
+func (t *tracker) fail() {
+	for len(t.queue) > 0 {
+		if t.queue[0].kind == 'S' {
+			return
+		}
+		t.pop()
+	}
+	t.skipping = true
+}
+
+func (t *tracker) pop() {
+	t.answered = t.queue[0].number
+	t.queue = t.queue[1:]
+}
+
+// text is a string up to its zero byte, and what follows.
+func text(body []byte) (string, []byte) {
+	s, rest, _ := bytes.Cut(body, []byte{0})
+	return string(s), rest
+}
