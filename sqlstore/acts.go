@@ -124,8 +124,8 @@ func (s *Store) Acts(ctx context.Context, number int64, limit int) ([]semel.Act,
 // BeginRow implements semel.RowRetrier. A row whose identity is applied is
 // refused with ErrConflict, also when it is not a conflict's: then the content
 // of a conflict was applied in its place.
-func (s *Store) BeginRow(ctx context.Context, _ semel.TxOptions, number, revision int64, a semel.Act) (semel.Batch[*sql.Tx], error) {
-	b, err := s.begin(ctx)
+func (s *Store) BeginRow(ctx context.Context, o semel.TxOptions, number, revision int64, a semel.Act) (semel.Batch[*sql.Tx], error) {
+	b, _, err := s.begin(ctx, o, nil)
 	if err != nil {
 		return nil, s.blameless("begin", err)
 	}
@@ -133,7 +133,7 @@ func (s *Store) BeginRow(ctx context.Context, _ semel.TxOptions, number, revisio
 		b.Rollback(ctx)
 		return nil, s.answer("retry", err)
 	}
-	return b, nil
+	return b.able(), nil
 }
 
 func (s *Store) complete(ctx context.Context, tx *sql.Tx, number, revision int64, a semel.Act) error {

@@ -21,74 +21,56 @@ type batch struct {
 }
 
 // Begin implements semel.TxStore.
-func (s *Store) Begin(ctx context.Context, _ semel.TxOptions, marks []semel.Mark) (semel.Batch[*sql.Tx], []semel.Verdict, error) {
-	b, err := s.begin(ctx)
+func (s *Store) Begin(ctx context.Context, o semel.TxOptions, marks []semel.Mark) (semel.Batch[*sql.Tx], []semel.Verdict, error) {
+	b, verdicts, err := s.begin(ctx, o, marks)
 	if err != nil {
 		return nil, nil, s.blameless("begin", err)
 	}
-	b.marks = storedMarks(marks)
-	verdicts, err := s.mark(ctx, b.tx, b.marks)
+	return b.able(), verdicts, nil
+}
+
+// begin opens a transaction that has written its marks, and that only the
+// store's own last statement allows to commit.
+func (s *Store) begin(ctx context.Context, o semel.TxOptions, marks []semel.Mark) (*batch, []semel.Verdict, error) {
+	e, err := s.open(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	b := &batch{session: e, marks: storedMarks(marks), fresh: make([]bool, len(marks))}
+	verdicts, err := s.dialect.start(ctx, b, o)
 	if err != nil {
 		b.Rollback(ctx)
-		return nil, nil, s.blameless("mark", err)
+		return nil, nil, err
 	}
-	b.fresh = make([]bool, len(marks))
 	for i, v := range verdicts {
 		b.fresh[i] = v.Kind == semel.Fresh
 	}
 	return b, verdicts, nil
 }
 
-// begin opens a transaction that has written, and that only the store's own
-// last statement allows to commit.
-func (s *Store) begin(ctx context.Context) (*batch, error) {
-	e, err := s.open(ctx)
-	if err != nil {
-		return nil, err
+// able is the batch with the abilities that its connection allows.
+func (b *batch) able() semel.Batch[*sql.Tx] {
+	if b.store.dialect.handle != nil && b.handle.status == nil {
+		return b
 	}
-	b := &batch{session: e}
-	done, err := e.tx.ExecContext(ctx, s.sql["guard"])
-	if err == nil {
-		b.guarded, err = s.guardedBy(done)
-	}
-	if err != nil {
-		e.rollback()
-		return nil, err
-	}
-	return b, nil
+	return watched{b}
 }
 
-var errUnguarded = errors.New("this connection does not enforce foreign keys, the one at start did: " +
-	"set pragma foreign_keys where the database is opened, not with a statement")
+// watched is a batch that knows without a round trip whether it is broken.
+type watched struct{ *batch }
 
-func (s *Store) guardedBy(done sql.Result) (bool, error) {
-	n, err := done.RowsAffected()
-	if err == nil && n == 0 && s.guards {
-		err = errUnguarded
+// Broken implements semel.Broken: a handler committed, rolled back, or met an
+// error after which the transaction cannot commit, so that statements after it
+// would fail or stand alone.
+func (b watched) Broken() bool {
+	if b.handle.status != nil {
+		return b.handle.status() != inTransaction
 	}
-	return n == 1, err
+	return b.store.sqliteBroken(b.batch)
 }
 
 // Tx implements semel.Batch. All messages share one transaction.
 func (b *batch) Tx(int) *sql.Tx { return b.tx }
-
-// Broken implements semel.Broken: a handler committed, rolled back, or met an
-// error with which SQLite took back the whole transaction, so that statements
-// after it would stand alone. It asks the database, which here is no round trip.
-func (b *batch) Broken() bool {
-	if b.asks == nil {
-		var err error
-		if b.asks, err = b.tx.Prepare(b.store.sql["guarded"]); err != nil {
-			return true
-		}
-	}
-	done, err := b.asks.Exec()
-	if err != nil {
-		return true
-	}
-	guards, err := done.RowsAffected()
-	return err != nil || b.guarded && guards != 1
-}
 
 // Commit implements semel.Batch.
 func (b *batch) Commit(ctx context.Context, e semel.Ending) semel.Result {
@@ -101,7 +83,7 @@ func (b *batch) Commit(ctx context.Context, e semel.Ending) semel.Result {
 		return b.refused(err, culprit)
 	}
 	b.ended = true
-	err = b.tx.Commit()
+	err = b.within(ctx, b.tx.Commit)
 	b.over(err == nil)
 	switch {
 	case err == nil:
@@ -127,7 +109,7 @@ func (b *batch) finish(ctx context.Context, e semel.Ending) (culprit int, err er
 	return semel.NobodyNamed, b.unguard(ctx)
 }
 
-// errRolledBack: SQLite took the transaction back under a handler.
+// errRolledBack: the transaction was taken back under a handler.
 var errRolledBack = fmt.Errorf("sqlstore: the transaction was rolled back by a statement of a handler: %w", sql.ErrTxDone)
 
 func (b *batch) unguard(ctx context.Context) error {
@@ -163,12 +145,16 @@ func (b *batch) refused(err error, culprit int) semel.Result {
 
 func (b *batch) trim(ctx context.Context, marks []int) error {
 	marks = slices.DeleteFunc(slices.Clone(marks), func(i int) bool { return !b.fresh[i] })
-	for chunk := range slices.Chunk(marks, b.store.dialect.list) {
-		args := make([]any, 0, 2*len(chunk))
+	if len(marks) == 0 {
+		return nil
+	}
+	for chunk := range b.store.dialect.chunks(marks) {
+		flat := make([]any, 0, 2*len(chunk))
 		for _, i := range chunk {
-			args = append(args, b.marks[i].mark.Scope, b.marks[i].id)
+			flat = append(flat, b.marks[i].mark.Scope, b.marks[i].id)
 		}
-		if _, err := b.tx.ExecContext(ctx, b.store.sql.list("trim", len(chunk)), args...); err != nil {
+		text, args := b.store.bulk("trim", 2, flat)
+		if _, err := b.tx.ExecContext(ctx, text, args...); err != nil {
 			return err
 		}
 	}
@@ -176,14 +162,15 @@ func (b *batch) trim(ctx context.Context, marks []int) error {
 }
 
 // Rollback implements semel.Batch.
-func (b *batch) Rollback(context.Context) {
+func (b *batch) Rollback(ctx context.Context) {
 	if b.ended {
 		return
 	}
 	b.ended = true
-	b.rollback()
+	b.rollback(ctx)
 }
 
 // Kill implements semel.Batch. SQLite runs in this process, so there is no
-// connection to cut: the statement under way is the last.
+// connection to cut: the statement under way is the last. So it is with a
+// driver for PostgreSQL that does not show its connection.
 func (b *batch) Kill() { b.kill() }

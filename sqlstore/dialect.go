@@ -1,9 +1,13 @@
 package sqlstore
 
 import (
+	"context"
+	"database/sql"
 	"fmt"
 	"io/fs"
+	"iter"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/semel-go/semel"
@@ -16,8 +20,21 @@ type dialect struct {
 	files fs.FS
 	// writers is how many transactions may write at once; 0 is any number.
 	writers int
-	// list is the most tuples of a statement with a list.
+	// list is the most tuples of a statement with a list; 0 is any number,
+	// given as an array a column.
 	list int
+	// bind begins a numbered parameter.
+	bind string
+	// moment is a time to compare with a column; its parameter ? is in
+	// milliseconds since 1970.
+	moment string
+	// isolation is the level that is asked for with BEGIN.
+	isolation sql.IsolationLevel
+	// start writes a batch's guard and marks.
+	start func(ctx context.Context, b *batch, o semel.TxOptions) ([]semel.Verdict, error)
+	// handle is what a driver's connection offers beside database/sql; nil if
+	// nothing is looked for.
+	handle func(conn any) handle
 	// classify judges an error by its code; 0 if it has none.
 	classify func(err error) semel.Class
 	// remedy says what to do about an error; empty if it cannot tell.
@@ -32,14 +49,12 @@ type statements map[string]string
 
 var (
 	prefixForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,31}$`)
+	schemaForm = regexp.MustCompile(`^[^"'\\{}\x00-\x1f]{1,63}$`)
 	listForm   = regexp.MustCompile(`(?s)\{list:(.*?)\}`)
 )
 
-// load reads the dialect's statements and puts the prefix in.
-func (d *dialect) load(prefix string) (statements, error) {
-	if !prefixForm.MatchString(prefix) {
-		return nil, fmt.Errorf("sqlstore: table prefix %q: use a letter or underscore, then at most 31 letters, digits or underscores", prefix)
-	}
+// load reads the dialect's statements and puts the names in.
+func (d *dialect) load(names *strings.Replacer) (statements, error) {
 	found := statements{}
 	for _, name := range []string{"marks.sql", "rows.sql", "house.sql"} {
 		text, err := fs.ReadFile(d.files, d.name+"/"+name)
@@ -48,11 +63,44 @@ func (d *dialect) load(prefix string) (statements, error) {
 		}
 		for section := range strings.SplitSeq(string(text), "-- name: ") {
 			if name, body, ok := strings.Cut(section, "\n"); ok {
-				found[name] = strings.ReplaceAll(strings.TrimSuffix(strings.TrimSpace(body), ";"), "{prefix}", prefix)
+				found[name] = names.Replace(strings.TrimSuffix(strings.TrimSpace(body), ";"))
 			}
 		}
 	}
 	return found, nil
+}
+
+// names are what stands for tables in a dialect's SQL: {prefix} before every
+// name of a table, view or function, {name} before what takes no schema.
+func (d *dialect) names(o Options) (*strings.Replacer, error) {
+	if !prefixForm.MatchString(o.Prefix) {
+		return nil, fmt.Errorf("sqlstore: table prefix %q: use a letter or underscore, then at most 31 letters, digits or underscores", o.Prefix)
+	}
+	if o.Schema == "" {
+		return strings.NewReplacer("{prefix}", o.Prefix, "{name}", o.Prefix), nil
+	}
+	if !schemaForm.MatchString(o.Schema) {
+		return nil, fmt.Errorf("sqlstore: schema %q: use at most 63 bytes without quotes", o.Schema)
+	}
+	schema := `"` + o.Schema + `"`
+	return strings.NewReplacer("{prefix}", schema+"."+o.Prefix, "{name}", o.Prefix, "{schema}", schema), nil
+}
+
+// bulk is a statement over tuples and its arguments, which are the tuples one
+// after the other.
+func (s *Store) bulk(name string, width int, flat []any) (text string, args []any) {
+	if s.dialect.list == 0 {
+		return s.sql[name], arrays(width, flat)
+	}
+	return s.sql.list(name, len(flat)/width), flat
+}
+
+// chunks are the pieces of a list that statements take.
+func (d *dialect) chunks(of []int) iter.Seq[[]int] {
+	if d.list == 0 {
+		return slices.Values([][]int{of})
+	}
+	return slices.Chunk(of, d.list)
 }
 
 // list is the statement with its {list:tuple} repeated n times.

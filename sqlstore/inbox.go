@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,12 +16,12 @@ const mostRows = 1000
 
 // Rows implements semel.Inbox.
 func (s *Store) Rows(ctx context.Context, f semel.RowFilter) ([]semel.StoredRow, error) {
-	condition, values := conditions(&f)
-	args := append([]any{f.Bodies, f.After}, values...)
 	if f.Limit <= 0 {
 		f.Limit = mostRows
 	}
-	rows, err := s.db.QueryContext(ctx, strings.Replace(s.sql["rows"], "{filter}", condition, 1), append(args, f.Limit)...)
+	c := &conditions{dialect: s.dialect, args: []any{f.Bodies, f.After, f.Limit}}
+	c.filter(&f)
+	rows, err := s.db.QueryContext(ctx, strings.Replace(s.sql["rows"], "{filter}", c.text.String(), 1), c.args...)
 	if err != nil {
 		return nil, s.blameless("rows", err)
 	}
@@ -39,36 +40,48 @@ func (s *Store) Rows(ctx context.Context, f semel.RowFilter) ([]semel.StoredRow,
 	return found, nil
 }
 
-// conditions are the filter as SQL.
-func conditions(f *semel.RowFilter) (text string, args []any) {
-	var b strings.Builder
-	and := func(condition string, values ...any) {
-		b.WriteString(" and " + condition)
-		args = append(args, values...)
+// conditions are a filter as SQL, with the arguments of the whole statement.
+type conditions struct {
+	dialect *dialect
+	text    strings.Builder
+	args    []any
+}
+
+// and adds a condition; each ? is the parameter of a value.
+func (c *conditions) and(condition string, values ...any) {
+	c.text.WriteString(" and ")
+	for _, v := range values {
+		before, after, _ := strings.Cut(condition, "?")
+		c.args = append(c.args, v)
+		c.text.WriteString(before + c.dialect.bind + strconv.Itoa(len(c.args)))
+		condition = after
 	}
+	c.text.WriteString(condition)
+}
+
+func (c *conditions) filter(f *semel.RowFilter) {
 	if f.Consumer != "" {
-		and("s.consumer = ?", []byte(f.Consumer))
+		c.and("s.consumer = ?", []byte(f.Consumer))
 	}
 	if f.ID != "" {
 		id, _ := storedID([]byte(f.ID))
-		and("i.id = ?", id)
+		c.and("i.id = ?", id)
 	}
 	if f.Reason != "" {
-		and("i.reason = ?", plain(string(f.Reason)))
+		c.and("i.reason = ?", plain(string(f.Reason)))
 	}
 	if f.Type != "" {
-		and("i.type = ?", plain(f.Type))
+		c.and("i.type = ?", plain(f.Type))
 	}
 	if !f.ReceivedBefore.IsZero() {
-		and("i.received_at < ?", f.ReceivedBefore.UnixMilli())
+		c.and("i.received_at < "+c.dialect.moment, f.ReceivedBefore.UnixMilli())
 	}
 	if len(f.Numbers) > 0 {
-		and("i.number in (?"+strings.Repeat(", ?", len(f.Numbers)-1)+")", anys(f.Numbers)...)
+		c.and("i.number in (?"+strings.Repeat(", ?", len(f.Numbers)-1)+")", anys(f.Numbers)...)
 	}
 	if len(f.States) > 0 {
-		and("i.state in (?"+strings.Repeat(", ?", len(f.States)-1)+")", states(f.States)...)
+		c.and("i.state in (?"+strings.Repeat(", ?", len(f.States)-1)+")", states(f.States)...)
 	}
-	return b.String(), args
 }
 
 func anys(numbers []int64) []any {

@@ -30,7 +30,7 @@ func storedMarks(marks []semel.Mark) []stored {
 // not written when it marks may fail with an error of ClassContended: begin it
 // with a write.
 func (s *Store) MarkIn(ctx context.Context, tx *sql.Tx, marks []semel.Mark) ([]semel.Verdict, error) {
-	verdicts, err := s.mark(ctx, tx, storedMarks(marks))
+	verdicts, err := s.mark(ctx, tx, storedMarks(marks), "mark")
 	if err != nil {
 		return nil, s.blameless("mark", err)
 	}
@@ -41,11 +41,14 @@ func (s *Store) MarkIn(ctx context.Context, tx *sql.Tx, marks []semel.Mark) ([]s
 // each other, and of equal ones the first; then it looks up what became of
 // those that were there. These are two statements, because a copy that was in
 // flight when the first began is visible to the second only.
-func (s *Store) mark(ctx context.Context, tx *sql.Tx, marks []stored) ([]semel.Verdict, error) {
+//
+// The first statement is the one of this name; more are its further arguments.
+func (s *Store) mark(ctx context.Context, tx *sql.Tx, marks []stored, name string, more ...any) ([]semel.Verdict, error) {
 	verdicts := make([]semel.Verdict, len(marks))
 	var seen []int
-	for chunk := range slices.Chunk(sorted(marks), s.dialect.list) {
-		if err := s.insert(ctx, tx, marks, chunk, verdicts); err != nil {
+	for chunk := range s.dialect.chunks(sorted(marks)) {
+		text, args := s.bulk(name, 6, markColumns(marks, chunk))
+		if err := s.insert(ctx, tx, text, append(args, more...), marks, chunk, verdicts); err != nil {
 			return nil, err
 		}
 		for _, i := range chunk {
@@ -54,7 +57,10 @@ func (s *Store) mark(ctx context.Context, tx *sql.Tx, marks []stored) ([]semel.V
 			}
 		}
 	}
-	for chunk := range slices.Chunk(seen, s.dialect.list) {
+	if len(seen) == 0 {
+		return verdicts, nil
+	}
+	for chunk := range s.dialect.chunks(seen) {
 		if err := s.judge(ctx, tx, marks, chunk, verdicts); err != nil {
 			return nil, err
 		}
@@ -79,14 +85,18 @@ func sorted(marks []stored) []int {
 	return order
 }
 
-// insert writes the marks of a chunk; those it wrote are fresh.
-func (s *Store) insert(ctx context.Context, tx *sql.Tx, marks []stored, chunk []int, verdicts []semel.Verdict) error {
-	args := make([]any, 0, 6*len(chunk))
+func markColumns(marks []stored, chunk []int) []any {
+	flat := make([]any, 0, 6*len(chunk))
 	for _, i := range chunk {
 		m := marks[i].mark
-		args = append(args, m.Scope, marks[i].id, int64(m.As), int64(m.Fingerprint.Version), sumOf(m.Fingerprint), marks[i].long)
+		flat = append(flat, m.Scope, marks[i].id, int64(m.As), int64(m.Fingerprint.Version), sumOf(m.Fingerprint), marks[i].long)
 	}
-	written, err := s.written(ctx, tx, s.sql.list("mark", len(chunk)), args)
+	return flat
+}
+
+// insert writes the marks of a chunk; those it wrote are fresh.
+func (s *Store) insert(ctx context.Context, tx *sql.Tx, text string, args []any, marks []stored, chunk []int, verdicts []semel.Verdict) error {
+	written, err := s.written(ctx, tx, text, args, len(chunk))
 	if err != nil {
 		return err
 	}
@@ -105,13 +115,13 @@ type markerKey struct {
 	id    string
 }
 
-func (s *Store) written(ctx context.Context, tx *sql.Tx, text string, args []any) (map[markerKey]bool, error) {
+func (s *Store) written(ctx context.Context, tx *sql.Tx, text string, args []any, most int) (map[markerKey]bool, error) {
 	rows, err := tx.QueryContext(ctx, text, args...)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	written := make(map[markerKey]bool, len(args)/6)
+	written := make(map[markerKey]bool, most)
 	for rows.Next() {
 		var n int64
 		var id sql.RawBytes
@@ -128,9 +138,10 @@ func (s *Store) judge(ctx context.Context, tx *sql.Tx, marks []stored, chunk []i
 	args := make([]any, 0, 4*len(chunk))
 	for _, i := range chunk {
 		m := marks[i].mark
-		args = append(args, i, m.Scope, marks[i].id, conflictOf(m.Fingerprint))
+		args = append(args, int64(i), m.Scope, marks[i].id, conflictOf(m.Fingerprint))
 	}
-	rows, err := tx.QueryContext(ctx, s.sql.list("judge", len(chunk)), args...)
+	text, args := s.bulk("judge", 4, args)
+	rows, err := tx.QueryContext(ctx, text, args...)
 	if err != nil {
 		return err
 	}

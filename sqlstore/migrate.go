@@ -48,7 +48,7 @@ func (s *Store) migrations() ([]Migration, error) {
 		if err != nil {
 			return nil, err
 		}
-		body := strings.ReplaceAll(string(text), "{prefix}", s.prefix)
+		body := s.names.Replace(string(text))
 		sum := sha256.Sum256([]byte(body))
 		known[i] = Migration{Version: version, Name: name, Checksum: hex.EncodeToString(sum[:]), SQL: body}
 	}
@@ -178,10 +178,10 @@ func (s *Store) migrate(ctx context.Context, m Migration) (ran bool, err error) 
 		return false, err
 	}
 	if ran, err = s.migrateIn(ctx, e.tx, m); err != nil {
-		e.rollback()
+		e.rollback(ctx)
 		return false, err
 	}
-	err = e.tx.Commit()
+	err = e.within(ctx, e.tx.Commit)
 	e.over(err == nil)
 	return ran && err == nil, err
 }
@@ -220,8 +220,8 @@ func (s *Store) Print(w io.Writer) error {
 	}
 	for _, m := range all {
 		record := s.sql["migrated"]
-		for _, v := range []string{strconv.Itoa(m.Version), "'" + m.Name + "'", "'" + m.Checksum + "'"} {
-			record = strings.Replace(record, "?", v, 1)
+		for i, v := range []string{strconv.Itoa(m.Version), "'" + m.Name + "'", "'" + m.Checksum + "'"} {
+			record = strings.Replace(record, s.dialect.bind+strconv.Itoa(i+1), v, 1)
 		}
 		if _, err := fmt.Fprintf(w, "\n-- %v\n%s\n%s;\n", m, m.SQL, record); err != nil {
 			return err

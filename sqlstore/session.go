@@ -18,9 +18,13 @@ type session struct {
 	store   *Store
 	conn    *sql.Conn
 	tx      *sql.Tx
+	handle  handle
 	cancel  context.CancelFunc
 	release func() // of the writer's place; safe to call twice
 	killed  atomic.Bool
+
+	mu   sync.Mutex
+	gone bool // guarded by mu: the connection is no longer this session's
 }
 
 // storeError is a failure of the store that no message is to blame for.
@@ -64,13 +68,42 @@ func (s *Store) open(ctx context.Context) (*session, error) {
 		return nil, err
 	}
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	tx, err := conn.BeginTx(own, nil)
-	e := &session{store: s, conn: conn, tx: tx, cancel: cancel, release: release}
+	e := &session{store: s, conn: conn, cancel: cancel, release: release}
+	if s.dialect.handle != nil {
+		_ = conn.Raw(func(c any) error { e.handle = s.dialect.handle(c); return nil })
+	}
+	err = e.within(ctx, func() (err error) {
+		e.tx, err = conn.BeginTx(own, &sql.TxOptions{Isolation: s.dialect.isolation})
+		return err
+	})
 	if err != nil {
 		e.over(false)
 		return nil, err
 	}
 	return e, nil
+}
+
+// within does what database/sql gives no context to, and cuts it off when ctx
+// ends. In SQLite nothing of that kind waits for a network.
+func (e *session) within(ctx context.Context, do func() error) error {
+	if e.store.dialect.handle != nil {
+		defer context.AfterFunc(ctx, e.cut)()
+	}
+	return do()
+}
+
+// cut ends the transaction from any goroutine, by the connection if the driver
+// shows it, also under a statement.
+func (e *session) cut() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.gone {
+		return
+	}
+	e.cancel()
+	if e.handle.cut != nil {
+		e.handle.cut()
+	}
 }
 
 // place waits for one of the places of those who may write.
@@ -89,6 +122,9 @@ func (s *Store) place(ctx context.Context) (release func(), err error) {
 // over gives the connection back, or throws it away with everything that it
 // may still hold, unless the transaction ended cleanly.
 func (e *session) over(clean bool) {
+	e.mu.Lock()
+	e.gone = true
+	e.mu.Unlock()
 	if !clean {
 		_ = e.conn.Raw(func(any) error { return driver.ErrBadConn })
 	}
@@ -97,8 +133,8 @@ func (e *session) over(clean bool) {
 	e.release()
 }
 
-func (e *session) rollback() {
-	err := e.tx.Rollback()
+func (e *session) rollback(ctx context.Context) {
+	err := e.within(ctx, e.tx.Rollback)
 	e.over(err == nil && !e.killed.Load())
 }
 
@@ -106,7 +142,7 @@ func (e *session) rollback() {
 // last. Others may write as soon as the database has rolled back.
 func (e *session) kill() {
 	e.killed.Store(true)
-	e.cancel()
+	e.cut()
 	e.release()
 }
 
@@ -117,10 +153,10 @@ func (s *Store) write(ctx context.Context, do func(tx *sql.Tx) error) error {
 		return err
 	}
 	if err = s.lockAnd(ctx, e.tx, do); err != nil {
-		e.rollback()
+		e.rollback(ctx)
 		return err
 	}
-	err = e.tx.Commit()
+	err = e.within(ctx, e.tx.Commit)
 	e.over(err == nil)
 	return err
 }

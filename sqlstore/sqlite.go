@@ -38,6 +38,7 @@ func SQLite(db *sql.DB, o Options) (*Store, error) {
 	if o.Code == nil {
 		o.Code = methodCode
 	}
+	o.Schema = ""
 	s, err := open(db, sqliteDialect(o.Code), o)
 	if err != nil {
 		return nil, err
@@ -52,7 +53,7 @@ func SQLite(db *sql.DB, o Options) (*Store, error) {
 
 func sqliteDialect(code func(error) (int, bool)) *dialect {
 	return &dialect{
-		name: "sqlite", files: sqliteFiles, writers: 1, list: 500,
+		name: "sqlite", files: sqliteFiles, writers: 1, list: 500, bind: "?", moment: "?", start: sqliteStart,
 		classify: func(err error) semel.Class {
 			if n, ok := code(err); ok {
 				return sqliteClass(n)
@@ -68,6 +69,45 @@ func sqliteDialect(code func(error) (int, bool)) *dialect {
 			return ok && sqliteRolledBack(n)
 		},
 	}
+}
+
+func sqliteStart(ctx context.Context, b *batch, _ semel.TxOptions) ([]semel.Verdict, error) {
+	done, err := b.tx.ExecContext(ctx, b.store.sql["guard"])
+	if err == nil {
+		b.guarded, err = b.store.guardedBy(done)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return b.store.mark(ctx, b.tx, b.marks, "mark")
+}
+
+var errUnguarded = errors.New("this connection does not enforce foreign keys, the one at start did: " +
+	"set pragma foreign_keys where the database is opened, not with a statement")
+
+func (s *Store) guardedBy(done sql.Result) (bool, error) {
+	n, err := done.RowsAffected()
+	if err == nil && n == 0 && s.guards {
+		err = errUnguarded
+	}
+	return n == 1, err
+}
+
+// sqliteBroken asks the database, which here is no round trip: SQLite takes
+// back the whole transaction with some errors.
+func (s *Store) sqliteBroken(b *batch) bool {
+	if b.asks == nil {
+		var err error
+		if b.asks, err = b.tx.Prepare(s.sql["guarded"]); err != nil {
+			return true
+		}
+	}
+	done, err := b.asks.Exec()
+	if err != nil {
+		return true
+	}
+	guards, err := done.RowsAffected()
+	return err != nil || b.guarded && guards != 1
 }
 
 func methodCode(err error) (int, bool) {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/semel-go/semel"
@@ -15,6 +16,14 @@ type Options struct {
 	// Prefix begins the name of every table; the default is "semel_". A
 	// letter or underscore, then at most 31 letters, digits or underscores.
 	Prefix string
+	// Schema is where PostgreSQL keeps the tables; the default is "public".
+	// Every statement names it, whatever the search_path is. SQLite ignores it.
+	Schema string
+	// Isolation is the level of PostgreSQL's transactions; the default is
+	// READ COMMITTED, whatever the database's default is. Above it a copy in
+	// flight elsewhere fails the batch with ClassContended where it would
+	// wait. SQLite ignores it.
+	Isolation sql.IsolationLevel
 	// Code finds the database's own number in an error of the driver. The
 	// default asks the error for a method Code() int, which
 	// modernc.org/sqlite has.
@@ -29,6 +38,7 @@ type Store struct {
 	db      *sql.DB
 	dialect *dialect
 	prefix  string
+	names   *strings.Replacer
 	sql     statements
 	guards  bool
 	writers chan struct{} // a place each; nil if any number may write
@@ -49,11 +59,15 @@ func open(db *sql.DB, d *dialect, o Options) (*Store, error) {
 	if o.Prefix == "" {
 		o.Prefix = "semel_"
 	}
-	texts, err := d.load(o.Prefix)
+	names, err := d.names(o)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: db, dialect: d, prefix: o.Prefix, sql: texts, scopes: map[scope]int64{}}
+	texts, err := d.load(names)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{db: db, dialect: d, prefix: o.Prefix, names: names, sql: texts, scopes: map[scope]int64{}}
 	if d.writers > 0 {
 		s.writers = make(chan struct{}, d.writers)
 	}
@@ -129,7 +143,7 @@ func (s *Store) intern(ctx context.Context, key scope) (n int64, err error) {
 // LoadPosition implements semel.PositionStore.
 func (s *Store) LoadPosition(ctx context.Context, consumer, lane string) (semel.Position, bool, error) {
 	var p semel.Position
-	err := s.db.QueryRowContext(ctx, s.sql["position"], consumer, lane).Scan(&p.Offset, &p.Length, &p.Check)
+	err := s.db.QueryRowContext(ctx, s.sql["position"], plain(consumer), plain(lane)).Scan(&p.Offset, &p.Length, &p.Check)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return semel.Position{}, false, nil
@@ -142,7 +156,7 @@ func (s *Store) LoadPosition(ctx context.Context, consumer, lane string) (semel.
 // SavePosition implements semel.PositionStore.
 func (s *Store) SavePosition(ctx context.Context, consumer, lane string, p semel.Position) error {
 	err := s.write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, s.sql["save position"], consumer, lane, p.Offset, p.Length, nonNil(p.Check))
+		_, err := tx.ExecContext(ctx, s.sql["save position"], plain(consumer), plain(lane), p.Offset, p.Length, nonNil(p.Check))
 		return err
 	})
 	if err != nil {

@@ -1,18 +1,29 @@
 package sqlstore
 
 import (
+	"errors"
+	"reflect"
 	"strings"
 )
 
-// Violates reports whether err says that a UNIQUE or PRIMARY KEY constraint
-// refused a row, and that it was this one: in SQLite its columns as the table
-// and the constraint name them, "invoices.number" or "lines.invoice,
-// lines.position", or "index 'name'" for an index on an expression. A handler
-// whose effect a business key guards returns semel.Duplicate then.
+// Violates reports whether err says that a unique constraint refused a row, and
+// that it was this one. A handler whose effect a business key guards returns
+// semel.Duplicate then.
 //
-// The kind of error is told by its code; the code does not say which
-// constraint, so that is read after the colon of the text.
+// In PostgreSQL a constraint is named as the database names it:
+// "invoices_number_key". Exclusion constraints count, too. The name is the
+// field ConstraintName (pgx) or Constraint (pq) of the driver's error.
+//
+// In SQLite it is named by its columns as the table and the constraint name
+// them, "invoices.number" or "lines.invoice, lines.position", or "index 'name'"
+// for an index on an expression. The kind of error is told by its code; the
+// code does not say which constraint, so that is read after the colon of the
+// text.
 func Violates(err error, constraint string) bool {
+	switch sqlState(err) {
+	case stateUnique, stateExclusion:
+		return constraint != "" && constraintOf(err) == constraint
+	}
 	code, ok := methodCode(err)
 	if !ok {
 		return false
@@ -23,6 +34,27 @@ func Violates(err error, constraint string) bool {
 	default:
 		return false
 	}
+}
+
+// constraintOf reads a field of a type that only the driver has a name for.
+func constraintOf(err error) string {
+	var coded interface {
+		error
+		SQLState() string
+	}
+	if !errors.As(err, &coded) {
+		return ""
+	}
+	v := reflect.Indirect(reflect.ValueOf(coded))
+	if v.Kind() != reflect.Struct {
+		return ""
+	}
+	for _, name := range []string{"ConstraintName", "Constraint"} {
+		if f := v.FieldByName(name); f.IsValid() && f.Kind() == reflect.String {
+			return f.String()
+		}
+	}
+	return ""
 }
 
 // columnsOf is what stands after the last colon, without the code that some

@@ -33,7 +33,7 @@ create table if not exists {prefix}migrations (
 
 -- name: migrated
 insert into {prefix}migrations (version, name, checksum, at)
-values (?, ?, ?, cast(unixepoch('subsec') * 1000 as integer)) on conflict do nothing;
+values (?1, ?2, ?3, cast(unixepoch('subsec') * 1000 as integer)) on conflict do nothing;
 
 -- name: has migrations
 select count(*) from sqlite_master where type = 'table' and name = '{prefix}migrations';

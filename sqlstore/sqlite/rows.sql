@@ -22,9 +22,9 @@ where scope = ? and id = ? and conflict = ?;
 select i.number, i.revision, s.consumer, s.source, i.id, i.long_id, i.conflict, i.version, i.sum, i.surrogate,
   i.state, i.reason, i.finished, i.repeated, i.first_error, i.last_error, i.received_at, i.changed_at,
   i.topic, i.partition, i."offset", i.broker_id, i.key, i.type, i.envelope, length(i.payload),
-  case when ? then i.payload end
+  case when ?1 then i.payload end
 from {prefix}inbox i left join {prefix}scopes s on s.number = i.scope
-where i.number > ?{filter} order by i.number limit ?;
+where i.number > ?2{filter} order by i.number limit ?3;
 
 -- name: state
 select i.revision, i.state, i.scope, i.id, i.conflict from {prefix}inbox i where i.number = ?;

@@ -1,0 +1,28 @@
+package postgres
+
+import (
+	"database/sql"
+	"testing"
+
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/storetest"
+)
+
+func TestPostgresKeepsTheLaws(t *testing.T) {
+	run := func(t *testing.T, db *sql.DB) {
+		storetest.Run(t, storetest.Harness[*sql.Tx]{
+			Open: func(t testing.TB) storetest.Instance[*sql.Tx] { return instance(t, db, sqlstore.Options{}) },
+			Can:  everything,
+		})
+	}
+	for name, mode := range map[string]string{"exec": "exec", "cached descriptions": "cache_describe"} {
+		t.Run("trap_108_behind_a_pooler_by_transaction_with_"+name, func(t *testing.T) {
+			_, pooled := services.Pooled(t)
+			run(t, openDB(t, pooled, "default_query_exec_mode="+mode))
+		})
+	}
+	t.Run("trap_109_with_an_empty_search_path", func(t *testing.T) {
+		run(t, openDB(t, services.Postgres(t), "search_path="))
+	})
+}

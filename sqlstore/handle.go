@@ -1,0 +1,54 @@
+package sqlstore
+
+import (
+	"net"
+	"reflect"
+)
+
+// handle is what a driver's connection offers beside database/sql, without a
+// round trip. What it lacks is nil.
+type handle struct {
+	// status is the state of the transaction as the server told it last.
+	status func() byte
+	// cut closes the connection; it may be called from any goroutine, also
+	// under a statement, and twice.
+	cut func()
+}
+
+// inTransaction is the status of a transaction that can go on. See "Message
+// Formats", ReadyForQuery: https://www.postgresql.org/docs/current/protocol-message-formats.html
+const inTransaction = 'T'
+
+// postgresHandle looks in a driver's connection for what speaks the protocol:
+// it follows the methods Conn and PgConn, as those of pgx's stdlib lead from
+// its connection to the one below, and asks by interface what is there. No
+// driver is imported, so the types between have no names here.
+func postgresHandle(conn any) handle {
+	var h handle
+	for _, next := range []string{"Conn", "PgConn", ""} {
+		if c, ok := conn.(interface{ TxStatus() byte }); ok {
+			h.status = c.TxStatus
+		}
+		if c, ok := conn.(interface{ Conn() net.Conn }); ok {
+			socket := c.Conn()
+			h.cut = func() { _ = socket.Close() }
+		}
+		if conn = result(conn, next); conn == nil {
+			break
+		}
+	}
+	return h
+}
+
+// result is what a method without arguments returns, nil if there is none.
+func result(of any, method string) any {
+	m := reflect.ValueOf(of).MethodByName(method)
+	if !m.IsValid() || m.Type().NumIn() != 0 || m.Type().NumOut() != 1 {
+		return nil
+	}
+	v := m.Call(nil)[0]
+	if v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil
+	}
+	return v.Interface()
+}

@@ -1,0 +1,174 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel"
+)
+
+//go:embed postgres
+var postgresFiles embed.FS
+
+// What the zero of semel.TxOptions means in PostgreSQL.
+const (
+	// defaultMarkLock bounds the wait of marks whose caller bounds none.
+	defaultMarkLock   = 10 * time.Second
+	defaultEffectLock = 10 * time.Second
+	// defaultIdle exceeds the time that a handler has by default.
+	defaultIdle = time.Minute
+)
+
+// Postgres returns a store in a PostgreSQL database of version 13 or later. It
+// creates nothing: see Migrate. It sends nothing.
+func Postgres(db *sql.DB, o Options) (*Store, error) {
+	if o.Schema == "" {
+		o.Schema = "public"
+	}
+	if o.Prefix != strings.ToLower(o.Prefix) {
+		return nil, fmt.Errorf("sqlstore: table prefix %q: use lower-case letters in PostgreSQL", o.Prefix)
+	}
+	if o.Isolation == sql.LevelDefault {
+		o.Isolation = sql.LevelReadCommitted
+	}
+	s, err := open(db, postgresDialect(o.Isolation), o)
+	if err != nil {
+		return nil, err
+	}
+	s.guards = true
+	return s, nil
+}
+
+func postgresDialect(level sql.IsolationLevel) *dialect {
+	return &dialect{
+		name: "postgres", files: postgresFiles, bind: "$", moment: "to_timestamp((?::bigint / 1000.0)::float8)",
+		isolation: level, start: postgresStart, handle: postgresHandle,
+		classify:   postgresClass,
+		remedy:     func(err error) string { return postgresRemedy(sqlState(err)) },
+		rolledBack: func(err error) bool { return postgresRolledBack(sqlState(err)) },
+	}
+}
+
+// postgresStart writes settings, guard and marks in one statement. The
+// consumer's lock comes before it, while no lock time-out is set: whoever
+// waits in line for the lock is not to lose its place.
+func postgresStart(ctx context.Context, b *batch, o semel.TxOptions) ([]semel.Verdict, error) {
+	b.guarded = true
+	idle := milliseconds(o.Idle, defaultIdle)
+	if o.Serial && len(b.marks) > 0 {
+		if _, err := b.tx.ExecContext(ctx, b.store.sql["serial"], b.marks[0].mark.Scope, idle); err != nil {
+			return nil, err
+		}
+	}
+	return b.store.mark(ctx, b.tx, b.marks, "begin", idle,
+		milliseconds(o.MarkLock, defaultMarkLock), milliseconds(o.EffectLock, defaultEffectLock))
+}
+
+// milliseconds is a duration as a setting, at least one millisecond, because
+// zero would be for ever.
+func milliseconds(d, zero time.Duration) string {
+	if d <= 0 {
+		d = zero
+	}
+	return strconv.FormatInt(max(1, d.Milliseconds()), 10) + "ms"
+}
+
+// sqlState is the code of a server's error, empty if it is none.
+func sqlState(err error) string {
+	var coded interface {
+		error
+		SQLState() string
+	}
+	if errors.As(err, &coded) {
+		return coded.SQLState()
+	}
+	return ""
+}
+
+func postgresClass(err error) semel.Class {
+	if class := stateClass(sqlState(err)); class != 0 {
+		return class
+	}
+	var network net.Error
+	if errors.As(err, &network) && !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.EOF) {
+		return semel.ClassDown
+	}
+	return 0
+}
+
+// The codes: https://www.postgresql.org/docs/current/errcodes-appendix.html.
+// Their first two characters are a class.
+const (
+	stateSerialization = "40001"
+	stateDeadlock      = "40P01"
+	stateLockTimeout   = "55P03"
+	stateCancelled     = "57014"
+	stateAborted       = "25P02"
+	stateUnknown       = "40003"
+	stateUnique        = "23505"
+	stateExclusion     = "23P01"
+)
+
+func stateClass(state string) semel.Class {
+	if len(state) != 5 {
+		return 0
+	}
+	switch state {
+	case stateSerialization, stateDeadlock, stateLockTimeout, "40000":
+		return semel.ClassContended
+	case stateAborted, "25P01": // broken before, or ended by somebody
+		return semel.ClassAborted
+	case "25006", "25P03", "25P04", "26000", "3D000", "42P05", "57P01", "57P02", "57P03", "57P04", "57P05", stateUnknown, "XX001", "XX002":
+		return semel.ClassDown
+	}
+	switch state[:2] {
+	case "08", "28", "53", "58", "F0":
+		return semel.ClassDown
+	case "0A", "20", "21", "22", "23", "24", "25", "2B", "2F", "34", "38", "39", "3F", "40", "42", "44", "54", "P0":
+		return semel.ClassPermanent
+	default: // among them 57014, a statement_timeout of the user's
+		return semel.ClassRetry
+	}
+}
+
+// postgresRolledBack names the codes with which a COMMIT surely failed. A
+// server that goes, a broken one, and a pooler that lost its server answer
+// COMMIT with an error, too, and do not know.
+func postgresRolledBack(state string) bool {
+	if len(state) != 5 || state == stateUnknown {
+		return false
+	}
+	switch state[:2] {
+	case "08", "58", "XX", "F0":
+		return false
+	case "57":
+		return state == stateCancelled
+	default:
+		return true
+	}
+}
+
+// postgresRemedies say what an operator does about a failure, by code.
+var postgresRemedies = map[string]string{
+	"42P01": "if the table is one of Semel's, run semel migrate up",
+	"42703": "if the column is one of Semel's, run semel migrate up",
+	"42501": "grant the role select, insert, update and delete on Semel's tables and usage on their schema",
+	"25006": "connect to the primary: target_session_attrs=read-write",
+	"53100": "free space on the server's disk",
+	"53300": "lower the size of the pools, or raise max_connections",
+	"3D000": "the connection string names a database that is not there",
+	"28P01": "the password in the connection string is refused",
+	"28000": "pg_hba.conf refuses this role or address",
+	"26000": "behind a pooler in transaction mode use no named prepared statements; with pgx default_query_exec_mode=exec",
+	"25P03": "the transaction was idle for too long: give handlers less time, or the transaction a longer Idle",
+}
+
+func postgresRemedy(state string) string { return postgresRemedies[state] }

@@ -1,0 +1,61 @@
+-- name: serial
+select set_config('idle_in_transaction_session_timeout', $2, true), set_config('lock_timeout', '0', true),
+  (select count(pg_advisory_xact_lock(hashtextextended(encode(consumer, 'hex') || ' {prefix}', 0)))
+  from {prefix}scopes where number = $1);
+
+-- name: begin
+with settings as materialized (
+  select set_config('idle_in_transaction_session_timeout', $7, true), set_config('lock_timeout', $8, true)
+), guarded as (
+  insert into {prefix}guard (number) select pg_current_xact_id()::text::bigint from settings
+), written as (
+  insert into {prefix}markers (scope, id, outcome, version, sum, long_id, at)
+  select a.scope, a.id, a.outcome, a.version, a.sum, a.long_id, clock_timestamp()
+  from settings cross join unnest($1::bigint[], $2::bytea[], $3::smallint[], $4::smallint[], $5::bytea[], $6::bytea[])
+    a (scope, id, outcome, version, sum, long_id)
+  order by a.scope, a.id
+  on conflict (scope, id) do nothing
+  returning scope, id
+)
+select scope, id from written
+union all
+select null, null from settings where set_config('lock_timeout', $9, true) is null;
+
+-- name: mark
+insert into {prefix}markers (scope, id, outcome, version, sum, long_id, at)
+select a.scope, a.id, a.outcome, a.version, a.sum, a.long_id, clock_timestamp()
+from unnest($1::bigint[], $2::bytea[], $3::smallint[], $4::smallint[], $5::bytea[], $6::bytea[])
+  a (scope, id, outcome, version, sum, long_id)
+order by a.scope, a.id
+on conflict (scope, id) do nothing
+returning scope, id;
+
+-- name: judge
+select a.number, m.outcome, m.version, m.sum, exists (
+  select 1 from {prefix}inbox i where i.scope = a.scope and i.id = a.id and i.conflict = a.conflict)
+from unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bytea[]) a (number, scope, id, conflict)
+join {prefix}markers m on m.scope = a.scope and m.id = a.id;
+
+-- name: trim
+delete from {prefix}markers m using unnest($1::bigint[], $2::bytea[]) a (scope, id)
+where m.scope = a.scope and m.id = a.id;
+
+-- name: unguard
+delete from {prefix}guard where number = pg_current_xact_id()::text::bigint;
+
+-- name: lock
+select set_config('idle_in_transaction_session_timeout', '30s', true), set_config('lock_timeout', '10s', true);
+
+-- name: outcome
+update {prefix}markers set outcome = $1 where scope = $2 and id = $3;
+
+-- name: discard
+update {prefix}markers set outcome = $1 where scope = $2 and id = $3 and outcome <> 1;
+
+-- name: apply
+insert into {prefix}markers as m (scope, id, outcome, version, sum, long_id, at)
+select scope, id, 1, version, sum, long_id, clock_timestamp()
+from {prefix}inbox where number = $1
+on conflict (scope, id) do update
+set outcome = 1, version = excluded.version, sum = excluded.sum, at = excluded.at
+where m.outcome <> 1;
