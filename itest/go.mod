@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/semel-go/semel v0.0.0
+	github.com/semel-go/semel/pgxstore v0.0.0
 	modernc.org/sqlite v1.60.1
 )
 

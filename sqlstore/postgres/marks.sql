@@ -59,3 +59,15 @@ from {prefix}inbox where number = $1
 on conflict (scope, id) do update
 set outcome = 1, version = excluded.version, sum = excluded.sum, at = excluded.at
 where m.outcome <> 1;
+
+-- name: close
+with ended as (
+  delete from {prefix}guard where number = pg_current_xact_id()::text::bigint returning 1
+)
+select {prefix}expect(count(*)) from ended;
+
+-- name: exec one
+with changed as (
+{statement}
+returning 1)
+select {prefix}expect(count(*)) from changed;

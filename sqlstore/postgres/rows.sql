@@ -47,3 +47,12 @@ insert into {prefix}acts ("row", verb, who, why, result, at) values ($1, $2, $3,
 -- name: acts
 select "row", verb, who, why, result, (extract(epoch from at) * 1000)::bigint from {prefix}acts
 where $1::bigint in (0, "row") order by number limit $2;
+
+-- name: conflict row
+insert into {prefix}inbox as i (revision, scope, id, long_id, conflict, version, sum, surrogate, state, reason,
+  topic, partition, "offset", broker_id, key, type, schema, envelope, payload,
+  received_at, changed_at, started, finished, repeated, first_error, last_error)
+values (1, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
+  clock_timestamp(), clock_timestamp(), $19, $20, 0, $21, $22)
+on conflict (scope, id, conflict) do update
+set repeated = i.repeated + 1, revision = i.revision + 1, changed_at = clock_timestamp();

@@ -1,0 +1,184 @@
+package pgxstore
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/internal/worker"
+)
+
+// batch is an open transaction on a connection of its own.
+type batch struct {
+	*link
+	store *Store
+	conn  *pgxpool.Conn
+	tx    *tx
+	marks []sqlform.Mark
+	fresh []bool // by mark: this batch wrote it
+
+	mutex   sync.Mutex
+	over    bool // guarded by mutex: the connection is given back
+	cutOff  bool // guarded by mutex: the connection is closed
+	cancels worker.Group
+}
+
+// direct is a batch whose handlers get a pgx.Tx.
+type direct struct{ *batch }
+
+// Tx implements semel.Batch. All messages share one transaction.
+func (b *direct) Tx(int) pgx.Tx { return b.tx }
+
+// Commit implements semel.Batch.
+func (b *direct) Commit(ctx context.Context, e semel.Ending) semel.Result {
+	statements, culprit, err := b.ending(e)
+	if err != nil {
+		return b.fail(ctx, culprit, err)
+	}
+	return b.commit(ctx, statements)
+}
+
+// Broken implements semel.Broken. The connection remembers what the server said
+// of the transaction with its last answer.
+func (b *batch) Broken() bool { return b.state() != nil || b.pg.TxStatus() == txFailed }
+
+// What the server says of a transaction with every answer.
+const (
+	txNone   = 'I'
+	txFailed = 'E'
+)
+
+// state is an error if nothing more can be sent in this transaction.
+func (b *batch) state() error {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	switch {
+	case b.over, b.pg.TxStatus() == txNone:
+		return pgx.ErrTxClosed
+	case b.cutOff, b.pg.IsClosed():
+		return errCut
+	}
+	return nil
+}
+
+var errCut = fmt.Errorf("pgxstore: the connection of this batch is closed: %w", pgx.ErrTxClosed)
+
+// commit sends the statements and COMMIT together. Only the server's own word
+// says that nothing was committed.
+func (b *batch) commit(ctx context.Context, statements []charged) semel.Result {
+	if err := b.state(); err != nil {
+		return b.fail(ctx, semel.NobodyNamed, err)
+	}
+	if err := context.Cause(ctx); err != nil {
+		return b.fail(ctx, semel.NobodyNamed, &storeError{"commit", semel.ClassDown, err})
+	}
+	commit := &request{sql: "commit"}
+	failed, sent, err := b.finish(ctx, statements, commit)
+	switch {
+	case err == nil && commit.tag.String() == "COMMIT":
+		b.end()
+		return semel.Result{Outcome: semel.Committed, Culprit: semel.NobodyNamed}
+	case err == nil:
+		return b.fail(ctx, semel.NobodyNamed, fmt.Errorf("the server answered COMMIT with %v: %w", commit.tag, pgx.ErrTxCommitRollback))
+	case sent && !definite(err):
+		b.cut()
+		b.end()
+		return semel.Result{Outcome: semel.CommitUnknown, Class: semel.ClassDown, Culprit: semel.NobodyNamed, Err: err}
+	}
+	culprit := semel.NobodyNamed
+	if failed >= 0 && failed < len(statements) {
+		culprit = statements[failed].mark
+	}
+	return b.fail(ctx, culprit, err)
+}
+
+// finish prepares what is new, then sends everything. sent says that COMMIT may
+// have reached the server.
+func (b *batch) finish(ctx context.Context, statements []charged, commit *request) (failed int, sent bool, err error) {
+	requests := make([]*request, 0, len(statements)+1)
+	for i := range statements {
+		requests = append(requests, statements[i].request)
+	}
+	requests = append(requests, commit)
+	if failed, err = b.ready(ctx, requests); err != nil {
+		return failed, false, err
+	}
+	failed, err = b.transmit(ctx, requests)
+	return failed, true, err
+}
+
+// fail ends a batch of which nothing is committed.
+func (b *batch) fail(ctx context.Context, culprit int, err error) semel.Result {
+	b.Rollback(ctx)
+	return b.refused(culprit, err)
+}
+
+// refused says what an error means for a batch of which nothing is committed.
+func (b *batch) refused(culprit int, err error) semel.Result {
+	class := b.store.Classify(err)
+	switch class {
+	case semel.ClassContended, semel.ClassDown, semel.ClassAborted:
+		culprit = semel.NobodyNamed
+	}
+	return semel.Result{Outcome: semel.NotCommitted, Class: class, Culprit: culprit, Err: hint(err)}
+}
+
+// Rollback implements semel.Batch.
+func (b *batch) Rollback(ctx context.Context) {
+	if b.state() == nil {
+		if _, err := b.pg.Exec(ctx, "rollback").ReadAll(); err != nil {
+			b.cut()
+		}
+	}
+	b.end()
+}
+
+// end gives the connection back; the pool throws it away unless it is idle and
+// outside of any transaction.
+func (b *batch) end() {
+	b.mutex.Lock()
+	over, cutOff := b.over, b.cutOff
+	b.over = true
+	b.mutex.Unlock()
+	if over {
+		return
+	}
+	b.cancels.Wait()
+	if cutOff {
+		_ = b.link.conn.Close(context.Background())
+	}
+	b.conn.Release()
+}
+
+// cut closes the connection, so that the server ends what it still holds. It
+// reports whether it was this call that did.
+func (b *batch) cut() bool {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	if b.over || b.cutOff {
+		return false
+	}
+	b.cutOff = true
+	_ = b.pg.Conn().Close()
+	return true
+}
+
+// cancelTimeout bounds the request that ends a statement of a killed batch.
+const cancelTimeout = 2 * time.Second
+
+// Kill implements semel.Batch. A statement that the server is at is canceled.
+func (b *batch) Kill() {
+	if !b.cut() {
+		return
+	}
+	b.cancels.Go(func() {
+		ctx, stop := context.WithTimeout(context.Background(), cancelTimeout)
+		defer stop()
+		_ = b.pg.CancelRequest(ctx)
+	})
+}

@@ -1,0 +1,101 @@
+package pgxstore
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/sqlform"
+)
+
+// What a batch waits for at most where its options say nothing.
+const (
+	defaultLock = 10 * time.Second
+	defaultIdle = time.Minute
+)
+
+// milliseconds is a wait as the server's settings take it, where 0 is for ever.
+func milliseconds(d, otherwise time.Duration) string {
+	if d <= 0 {
+		d = otherwise
+	}
+	return strconv.FormatInt(max(d.Milliseconds(), 1), 10)
+}
+
+// Begin implements semel.TxStore. BEGIN, the settings, the guard and the marks
+// are one round trip; what became of marks that were there is another.
+func (s *Store) Begin(ctx context.Context, o semel.TxOptions, marks []semel.Mark) (semel.Batch[pgx.Tx], []semel.Verdict, error) {
+	b, verdicts, err := s.open(ctx, o, marks)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &direct{b}, verdicts, nil
+}
+
+// open begins a transaction with marks.
+func (s *Store) open(ctx context.Context, o semel.TxOptions, marks []semel.Mark) (*batch, []semel.Verdict, error) {
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return nil, nil, s.blameless("connection", err)
+	}
+	b := &batch{store: s, conn: conn, link: newLink(conn.Conn()), marks: sqlform.Marks(marks)}
+	b.tx = &tx{batch: b}
+	m := newMarking(b.marks)
+	requests := s.opening(o, m)
+	if _, err = b.exchange(ctx, requests); err == nil && len(m.seen()) > 0 {
+		_, err = b.exchange(ctx, []*request{m.judge(s.sql["judge"])})
+	}
+	if err == nil {
+		err = m.missing()
+	}
+	if err != nil {
+		b.Rollback(ctx)
+		return nil, nil, s.blameless("begin", err)
+	}
+	b.fresh = m.fresh()
+	return b, m.verdicts, nil
+}
+
+// opening are the statements up to the first of a handler. The consumer's lock
+// is taken before any lock time-out is set: a batch that waits its turn has not
+// failed.
+func (s *Store) opening(o semel.TxOptions, m *marking) []*request {
+	requests := []*request{{sql: s.begin}}
+	idle := milliseconds(o.Idle, defaultIdle)
+	if o.Serial && len(m.marks) > 0 {
+		requests = append(requests, &request{sql: s.sql["serial"], args: []any{m.marks[0].Scope, idle}})
+	}
+	marks := m.write(s.sql["begin"])
+	marks.args = append(marks.args, idle, milliseconds(o.MarkLock, defaultLock), milliseconds(o.EffectLock, defaultLock))
+	return append(requests, marks)
+}
+
+// MarkIn implements semel.TxMarker, in any transaction of pgx. A copy in flight
+// elsewhere is waited for as long as the transaction's lock_timeout allows.
+func (s *Store) MarkIn(ctx context.Context, tx pgx.Tx, marks []semel.Mark) ([]semel.Verdict, error) {
+	m := newMarking(sqlform.Marks(marks))
+	ask := func(r *request) error {
+		rows, err := tx.Query(ctx, r.sql, r.args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		return r.read(rows)
+	}
+	err := ask(m.write(s.sql["mark"]))
+	if err == nil && len(m.seen()) > 0 {
+		err = ask(m.judge(s.sql["judge"]))
+	}
+	if err == nil {
+		err = m.missing()
+	}
+	if err != nil {
+		return nil, s.blameless("mark", err)
+	}
+	return m.verdicts, nil
+}
+
+var errRemoved = fmt.Errorf("a marker was removed while it was marked")

@@ -1,0 +1,40 @@
+// Package pgxstore keeps markers, inbox rows and positions in PostgreSQL through
+// pgx, in the same transactions as the handlers' effects. It works on the tables
+// of sqlstore, which may be used at the same time.
+//
+// The guarantee: for each identity (consumer, source, id) the effects of one
+// handler run are committed, together with its marker, or none. It holds
+// through crashes, lost connections, lost answers to COMMIT and several
+// processes on one database, as far as the database keeps what it has
+// committed. It does not cover what a handler does outside of its transaction.
+//
+// There are two forms. Store gives handlers a pgx.Tx: a batch of n fresh
+// messages with one statement each takes n + 2 round trips. Store.Queued gives
+// them a *Queue, whose statements are sent together: 2 round trips, 3 if
+// anybody reads rows. Either form takes one more where a message of the batch
+// was marked before, and a batch of nothing else takes 3. A connection that
+// meets a statement for the first time prepares it, which is one more.
+//
+// A handler must not commit or roll back its transaction: its COMMIT fails and
+// nothing of the batch is left.
+package pgxstore
+
+import (
+	"github.com/jackc/pgx/v5"
+	"github.com/semel-go/semel"
+)
+
+var (
+	_ semel.TxStore[pgx.Tx]    = (*Store)(nil)
+	_ semel.TxMarker[pgx.Tx]   = (*Store)(nil)
+	_ semel.RowRetrier[pgx.Tx] = (*Store)(nil)
+	_ semel.Inbox              = (*Store)(nil)
+	_ semel.PositionStore      = (*Store)(nil)
+	_ semel.SchemaChecker      = (*Store)(nil)
+
+	_ semel.TxStore[*Queue]    = (*QueuedStore)(nil)
+	_ semel.RowRetrier[*Queue] = (*QueuedStore)(nil)
+	_ semel.Inbox              = (*QueuedStore)(nil)
+	_ semel.PositionStore      = (*QueuedStore)(nil)
+	_ semel.SchemaChecker      = (*QueuedStore)(nil)
+)

@@ -1,0 +1,75 @@
+package pgxstore
+
+import (
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/sqlform"
+)
+
+// charged is a statement of a batch's end with the mark to blame for it.
+type charged struct {
+	*request
+	mark int
+}
+
+// ending are the statements that belong to the commit: marks taken back, rows,
+// and the one that lets COMMIT succeed. An error names the mark to blame.
+func (b *batch) ending(e semel.Ending) (statements []charged, culprit int, err error) {
+	if trim := b.trim(e.Trim); trim != nil {
+		statements = append(statements, charged{trim, semel.NobodyNamed})
+	}
+	for i := range e.Rows {
+		r := &e.Rows[i]
+		requests, err := b.row(r)
+		if err != nil {
+			return nil, r.Mark, err
+		}
+		for _, q := range requests {
+			statements = append(statements, charged{q, r.Mark})
+		}
+	}
+	return append(statements, charged{&request{sql: b.store.sql["close"]}, semel.NobodyNamed}), semel.NobodyNamed, nil
+}
+
+// trim takes back marks that this batch wrote.
+func (b *batch) trim(marks []int) *request {
+	var scopes []int64
+	var ids [][]byte
+	for _, i := range marks {
+		if b.fresh[i] {
+			scopes, ids = append(scopes, b.marks[i].Scope), append(ids, b.marks[i].Key)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	return &request{sql: b.store.sql["trim"], args: []any{scopes, ids}}
+}
+
+// row are the statements that write an inbox row, or count one more delivery on
+// the one that is there. Where a row of the same key may be in the way, one of
+// two statements does nothing, because nobody waits for the answer to the first:
+// of a conflict another batch may have written it, of another message it is
+// left from a marker that is gone.
+func (b *batch) row(r *semel.Row) ([]*request, error) {
+	m := &b.marks[r.Mark]
+	key := []any{m.Scope, m.Key, sqlform.RowConflict(m.Mark, r.Conflict)}
+	if r.Repeat {
+		return []*request{{sql: b.store.sql["repeat"], args: key}}, nil
+	}
+	values, err := sqlform.RowValues(m.Mark, r)
+	if err != nil {
+		return nil, err
+	}
+	columns := append([]any{m.Scope, m.Key, m.Long, key[2]}, values...)
+	if r.Conflict {
+		return []*request{{sql: b.store.sql["conflict row"], args: columns}}, nil
+	}
+	requests := []*request{
+		{sql: b.store.sql["again"], args: append(append([]any{}, values...), key...)},
+		{sql: b.store.sql["row"], args: columns},
+	}
+	if o := sqlform.OutcomeOf(r.State); o != m.As {
+		requests = append(requests, &request{sql: b.store.sql["outcome"], args: []any{int64(o), m.Scope, m.Key}})
+	}
+	return requests, nil
+}

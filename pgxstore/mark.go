@@ -1,0 +1,114 @@
+package pgxstore
+
+import (
+	"github.com/jackc/pgx/v5"
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/sqlform"
+)
+
+// marking writes marks in one statement and, where some were there before,
+// looks up what became of them in a second: a copy that was in flight when the
+// first began is visible to the second only.
+type marking struct {
+	marks    []sqlform.Mark
+	order    []int
+	verdicts []semel.Verdict
+}
+
+func newMarking(marks []sqlform.Mark) *marking {
+	return &marking{marks: marks, order: sqlform.Sorted(marks), verdicts: make([]semel.Verdict, len(marks))}
+}
+
+// write is the statement that writes the marks, and tells which it wrote.
+func (m *marking) write(text string) *request {
+	n := len(m.order)
+	scopes, ids, outcomes := make([]int64, n), make([][]byte, n), make([]int16, n)
+	versions, sums, longs := make([]int16, n), make([][]byte, n), make([][]byte, n)
+	for at, i := range m.order {
+		mark := &m.marks[i]
+		scopes[at], ids[at], longs[at] = mark.Scope, mark.Key, mark.Long
+		outcomes[at], versions[at], sums[at] = int16(mark.As), int16(mark.Fingerprint.Version), sqlform.Sum(mark.Fingerprint)
+	}
+	return &request{sql: text, args: []any{scopes, ids, outcomes, versions, sums, longs}, read: m.written}
+}
+
+type markerKey struct {
+	scope int64
+	id    string
+}
+
+// written reads which marks were written; of equal ones the first was.
+func (m *marking) written(rows pgx.Rows) error {
+	wrote := make(map[markerKey]bool, len(m.marks))
+	var key markerKey
+	var id []byte
+	for rows.Next() {
+		if err := rows.Scan(&key.scope, &id); err != nil {
+			return err
+		}
+		key.id = string(id)
+		wrote[key] = true
+	}
+	for _, i := range m.order {
+		key := markerKey{m.marks[i].Scope, string(m.marks[i].Key)}
+		if wrote[key] {
+			delete(wrote, key)
+			m.verdicts[i].Kind = semel.Fresh
+		}
+	}
+	return rows.Err()
+}
+
+// seen are the marks that were not written.
+func (m *marking) seen() []int {
+	var seen []int
+	for i := range m.verdicts {
+		if m.verdicts[i].Kind == 0 {
+			seen = append(seen, i)
+		}
+	}
+	return seen
+}
+
+func (m *marking) fresh() []bool {
+	fresh := make([]bool, len(m.verdicts))
+	for i, v := range m.verdicts {
+		fresh[i] = v.Kind == semel.Fresh
+	}
+	return fresh
+}
+
+// judge is the statement that tells what became of what was seen.
+func (m *marking) judge(text string) *request {
+	seen := m.seen()
+	numbers, scopes, ids, conflicts := make([]int64, len(seen)), make([]int64, len(seen)), make([][]byte, len(seen)), make([][]byte, len(seen))
+	for at, i := range seen {
+		mark := &m.marks[i]
+		numbers[at], scopes[at], ids[at], conflicts[at] = int64(i), mark.Scope, mark.Key, sqlform.Conflict(mark.Fingerprint)
+	}
+	return &request{sql: text, args: []any{numbers, scopes, ids, conflicts}, read: m.judged}
+}
+
+func (m *marking) judged(rows pgx.Rows) error {
+	for rows.Next() {
+		var i int64
+		var outcome, version int16
+		var sum []byte
+		var known bool
+		if err := rows.Scan(&i, &outcome, &version, &sum, &known); err != nil {
+			return err
+		}
+		there := sqlform.Fingerprint(uint8(version), sum)
+		m.verdicts[i] = sqlform.Verdict(m.marks[i].Fingerprint, there, semel.Outcome(outcome), known)
+	}
+	return rows.Err()
+}
+
+// missing is an error if a mark is neither written nor there: whoever removed
+// its marker has just committed, and another try finds it fresh.
+func (m *marking) missing() error {
+	if len(m.seen()) > 0 {
+		return &storeError{"mark", semel.ClassContended, errRemoved}
+	}
+	return nil
+}

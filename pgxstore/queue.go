@@ -1,0 +1,106 @@
+package pgxstore
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/semel-go/semel"
+)
+
+// Queue takes the statements of one message. Nothing is sent before the
+// handlers of the batch have returned; then everything is, together, in the
+// order in which it was queued. A statement that fails is charged to the message
+// that queued it, and its batch rolls back. A handler must not keep its Queue.
+type Queue struct {
+	batch *queued
+	mark  int
+}
+
+// Exec queues a statement whose result nobody needs.
+func (q *Queue) Exec(sql string, args ...any) { q.add(&request{sql: sql, args: args}) }
+
+// ExecOne queues an insert, update or delete that must change exactly one row;
+// otherwise its message ends as after semel.Unmet. The server judges, so this
+// costs no round trip. The statement must have no RETURNING and must not begin
+// with a WITH that changes rows itself: use Query for those.
+func (q *Queue) ExecOne(sql string, args ...any) {
+	q.add(&request{sql: q.batch.store.one(sql), args: args, one: true})
+}
+
+// Query queues a statement whose rows Do reads.
+func (q *Queue) Query(sql string, args ...any) *Query {
+	r := &request{sql: sql, args: args}
+	q.add(r)
+	return &Query{request: r, queue: q}
+}
+
+// Err is an error if the batch takes no more statements: what is queued then is
+// never sent.
+func (q *Queue) Err() error { return q.batch.state() }
+
+func (q *Queue) add(r *request) {
+	q.batch.statements = append(q.batch.statements, charged{r, q.mark})
+}
+
+// Query is a queued statement whose rows are wanted.
+type Query struct {
+	request *request
+	queue   *Queue
+}
+
+// Do sets what reads the rows: it runs when they are there, before COMMIT is
+// sent, and after the handlers of the whole batch. It may queue further
+// statements, which are sent next. Its error is its message's, as a handler's
+// would be. It must not keep the rows.
+func (q *Query) Do(read func(rows pgx.Rows) error) {
+	q.request.read = read
+	q.queue.batch.reads = true
+}
+
+// queued is a batch whose handlers queue their statements.
+type queued struct {
+	*batch
+	statements []charged
+	reads      bool // someone waits for rows
+}
+
+// Tx implements semel.Batch.
+func (b *queued) Tx(i int) *Queue { return &Queue{batch: b, mark: i} }
+
+// Commit implements semel.Batch. What was queued is sent with COMMIT unless a
+// callback may refuse: then COMMIT waits for it.
+func (b *queued) Commit(ctx context.Context, e semel.Ending) semel.Result {
+	last, culprit, err := b.ending(e)
+	if err != nil {
+		return b.fail(ctx, culprit, err)
+	}
+	for b.reads {
+		if culprit, err := b.read(ctx); err != nil {
+			return b.fail(ctx, culprit, err)
+		}
+	}
+	return b.commit(ctx, append(b.statements, last...))
+}
+
+// read sends what is queued and lets callbacks read. They may queue more.
+func (b *queued) read(ctx context.Context) (culprit int, err error) {
+	if err := b.state(); err != nil {
+		return semel.NobodyNamed, err
+	}
+	statements := b.statements
+	b.statements, b.reads = nil, false
+	requests := make([]*request, len(statements))
+	for i := range statements {
+		requests[i] = statements[i].request
+	}
+	failed, err := b.exchange(ctx, requests)
+	if failed >= 0 && err != nil {
+		return statements[failed].mark, b.told(ctx, err)
+	}
+	for i := range statements {
+		if refusal := requests[i].refusal; refusal != nil {
+			return statements[i].mark, refusal
+		}
+	}
+	return semel.NobodyNamed, b.told(ctx, err)
+}

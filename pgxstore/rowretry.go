@@ -1,0 +1,79 @@
+package pgxstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/sqlform"
+)
+
+// BeginRow implements semel.RowRetrier. A row whose identity is applied is
+// refused with ErrConflict, also when it is not a conflict's: then the content
+// of a conflict was applied in its place.
+func (s *Store) BeginRow(ctx context.Context, o semel.TxOptions, number, revision int64, a semel.Act) (semel.Batch[pgx.Tx], error) {
+	b, err := s.openRow(ctx, o, number, revision, a)
+	if err != nil {
+		return nil, err
+	}
+	return &direct{b}, nil
+}
+
+func (s *Store) openRow(ctx context.Context, o semel.TxOptions, number, revision int64, a semel.Act) (*batch, error) {
+	b, _, err := s.open(ctx, o, nil)
+	if err != nil {
+		return nil, err
+	}
+	err = b.complete(ctx, number, revision, a)
+	if err == nil {
+		return b, nil
+	}
+	b.Rollback(ctx)
+	if errors.Is(err, semel.ErrChanged) || errors.Is(err, semel.ErrState) || errors.Is(err, semel.ErrConflict) {
+		return nil, err
+	}
+	return nil, s.blameless("retry", err)
+}
+
+// complete closes the row with its marker and records the act, if nobody has
+// changed the row since it was seen.
+func (b *batch) complete(ctx context.Context, number, revision int64, a semel.Act) error {
+	var found bool
+	var now int64
+	var state semel.RowState
+	look := &request{sql: b.store.sql["state"], args: []any{number}, read: func(rows pgx.Rows) error {
+		var scope int64
+		var id, conflict []byte
+		for rows.Next() {
+			found = true
+			if err := rows.Scan(&now, (*string)(&state), &scope, &id, &conflict); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	}}
+	if _, err := b.exchange(ctx, []*request{look}); err != nil || look.refusal != nil {
+		return errors.Join(err, look.refusal)
+	}
+	switch {
+	case !found || now != revision:
+		return fmt.Errorf("row %d: %w", number, semel.ErrChanged)
+	case !state.CanBecome(semel.StateCompleted):
+		return fmt.Errorf("row %d is %s: %w: %w", number, state, semel.ErrState, semel.ErrChanged)
+	}
+	apply := &request{sql: b.store.sql["apply"], args: []any{number}}
+	become := &request{sql: b.store.sql["become"], args: []any{string(semel.StateCompleted), int64(1), int64(1), number, revision}}
+	act := &request{sql: b.store.sql["act"], args: []any{number, sqlform.Plain(a.Verb), sqlform.Plain(a.Who), sqlform.Plain(a.Why), "done"}}
+	if _, err := b.exchange(ctx, []*request{apply, become, act}); err != nil {
+		return err
+	}
+	switch {
+	case become.tag.RowsAffected() != 1:
+		return fmt.Errorf("row %d: %w", number, semel.ErrChanged)
+	case apply.tag.RowsAffected() != 1:
+		return fmt.Errorf("row %d: %w", number, semel.ErrConflict)
+	}
+	return nil
+}

@@ -1,0 +1,84 @@
+package pgxstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/sqlstore"
+)
+
+// Options are a store's settings. The zero value is right for most.
+type Options struct {
+	// Schema is the schema of the tables; the default is "public".
+	Schema string
+	// Prefix begins the name of every table; the default is "semel_".
+	Prefix string
+	// Isolation is the level of every batch's transaction; the default is
+	// read committed, whatever the server's default is. Under the other levels
+	// a copy in flight elsewhere makes the whole batch run again.
+	Isolation pgx.TxIsoLevel
+}
+
+// house is what is done seldom, by sqlstore over the same pool.
+type house interface {
+	semel.Inbox
+	semel.PositionStore
+	semel.SchemaChecker
+	Scope(ctx context.Context, consumer, source string, generation int64) (int64, error)
+	Migrate(ctx context.Context) (applied []string, err error)
+	Status(ctx context.Context) ([]sqlstore.Migration, error)
+	Print(w io.Writer) error
+	Setup(ctx context.Context, name, statements string) (ran bool, err error)
+}
+
+// Store keeps markers and rows in the tables of a PostgreSQL database, in the
+// same transactions as the effects of handlers, which get a pgx.Tx. It is safe
+// for use by several goroutines. A batch holds one connection of the pool from
+// Begin to its end, every other call one while it lasts; whoever waits for one
+// waits under the caller's context. The pool stays the caller's to close.
+type Store struct {
+	house
+	classify func(error) semel.Class
+	pool     *pgxpool.Pool
+	begin    string
+	sql      map[string]string
+}
+
+// New returns a store in the database of the pool. It creates nothing and asks
+// nothing: see Migrate and Check.
+//
+// Statements are prepared and kept by connection. Behind a pooler that gives
+// every transaction another connection (PgBouncer in transaction mode) open the
+// pool with default_query_exec_mode=cache_describe, or exec: then nothing has a
+// name on the server.
+func New(pool *pgxpool.Pool, o Options) (*Store, error) {
+	if o.Isolation == "" {
+		o.Isolation = pgx.ReadCommitted
+	}
+	switch o.Isolation {
+	case pgx.ReadCommitted, pgx.RepeatableRead, pgx.Serializable:
+	default:
+		return nil, fmt.Errorf("pgxstore: isolation %q: use read committed, repeatable read or serializable", o.Isolation)
+	}
+	own := sqlstore.Options{Schema: o.Schema, Prefix: o.Prefix}
+	db := stdlib.OpenDBFromPool(pool)
+	inner, err := sqlstore.Postgres(db, own)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	s := &Store{house: inner, classify: inner.Classify, pool: pool, begin: "begin isolation level " + string(o.Isolation), sql: sqlstore.Statements(inner)}
+	runtime.AddCleanup(s, func(db *sql.DB) { _ = db.Close() }, db)
+	return s, nil
+}
+
+// Queued is the same store for handlers that queue their statements. The two
+// may be used at the same time.
+func (s *Store) Queued() *QueuedStore { return &QueuedStore{house: s.house, direct: s} }

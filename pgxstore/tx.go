@@ -1,0 +1,147 @@
+package pgxstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/semel-go/semel"
+)
+
+// tx is the pgx.Tx of a handler. It can't be ended by it.
+type tx struct {
+	batch      *batch
+	savepoints int
+}
+
+// ErrEndsItself is what a handler's own Commit gets: the batch commits, with
+// the marker, when the handler has returned nil.
+var ErrEndsItself = errors.New("pgxstore: a handler's transaction is committed by its batch: return nil to commit, an error to roll back")
+
+func (t *tx) Commit(context.Context) error { return ErrEndsItself }
+
+// Rollback does nothing, so that a deferred Rollback after success is harmless;
+// to roll back, a handler returns an error.
+func (t *tx) Rollback(context.Context) error { return pgx.ErrTxClosed }
+
+// Begin sets a savepoint: what the returned Tx rolls back is the handler's own.
+func (t *tx) Begin(ctx context.Context) (pgx.Tx, error) {
+	t.savepoints++
+	p := &savepoint{tx: t, name: "semel_" + strconv.Itoa(t.savepoints)}
+	if _, err := t.Exec(ctx, "savepoint "+p.name); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func (t *tx) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	if err := t.batch.state(); err != nil {
+		return pgconn.CommandTag{}, err
+	}
+	tag, err := t.batch.link.conn.Exec(ctx, sql, args...)
+	return tag, t.batch.told(ctx, err)
+}
+
+func (t *tx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	if err := t.batch.state(); err != nil {
+		return failedRows{err}, err
+	}
+	rows, err := t.batch.link.conn.Query(ctx, sql, args...)
+	return rows, t.batch.told(ctx, err)
+}
+
+func (t *tx) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	if err := t.batch.state(); err != nil {
+		return failedRows{err}
+	}
+	return t.batch.link.conn.QueryRow(ctx, sql, args...)
+}
+
+func (t *tx) CopyFrom(ctx context.Context, table pgx.Identifier, columns []string, from pgx.CopyFromSource) (int64, error) {
+	if err := t.batch.state(); err != nil {
+		return 0, err
+	}
+	n, err := t.batch.link.conn.CopyFrom(ctx, table, columns, from)
+	return n, t.batch.told(ctx, err)
+}
+
+func (t *tx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
+	if err := t.batch.state(); err != nil {
+		return failedResults{err}
+	}
+	return t.batch.link.conn.SendBatch(ctx, b)
+}
+
+func (t *tx) Prepare(ctx context.Context, name, sql string) (*pgconn.StatementDescription, error) {
+	if err := t.batch.state(); err != nil {
+		return nil, err
+	}
+	return t.batch.link.conn.Prepare(ctx, name, sql)
+}
+
+// LargeObjects can't be had of a transaction that pgx did not begin.
+func (t *tx) LargeObjects() pgx.LargeObjects {
+	panic("pgxstore: no large objects in a handler's transaction: use the server's functions lo_get, lo_put and lo_from_bytea")
+}
+
+func (t *tx) Conn() *pgx.Conn { return t.batch.link.conn }
+
+// told marks an error with which the connection was lost: the store is down.
+// Where the handler's own deadline closed it, that is the handler's failure.
+func (b *batch) told(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil || !b.pg.IsClosed() || code(err) != "" {
+		return err
+	}
+	return &storeError{"the connection is lost", semel.ClassDown, err}
+}
+
+// savepoint is a part of a handler's transaction that can be rolled back alone.
+type savepoint struct {
+	*tx
+	name  string
+	ended bool
+}
+
+func (p *savepoint) Commit(ctx context.Context) error { return p.end(ctx, "release savepoint ") }
+
+func (p *savepoint) Rollback(ctx context.Context) error {
+	return p.end(ctx, "rollback to savepoint ")
+}
+
+func (p *savepoint) end(ctx context.Context, how string) error {
+	if p.ended {
+		return pgx.ErrTxClosed
+	}
+	p.ended = true
+	if _, err := p.Exec(ctx, how+p.name); err != nil {
+		return fmt.Errorf("pgxstore: %s%s: %w", how, p.name, err)
+	}
+	return nil
+}
+
+// failedRows are rows, a row and a batch's results that are an error.
+type failedRows struct{ err error }
+
+func (f failedRows) Close()                                       {}
+func (f failedRows) Err() error                                   { return f.err }
+func (f failedRows) CommandTag() pgconn.CommandTag                { return pgconn.CommandTag{} }
+func (f failedRows) FieldDescriptions() []pgconn.FieldDescription { return nil }
+func (f failedRows) Next() bool                                   { return false }
+func (f failedRows) Scan(...any) error                            { return f.err }
+func (f failedRows) Values() ([]any, error)                       { return nil, f.err }
+func (f failedRows) RawValues() [][]byte                          { return nil }
+func (f failedRows) Conn() *pgx.Conn                              { return nil }
+func (f failedRows) TypeMap() *pgtype.Map                         { return nil }
+
+// failedResults are the results of a batch that was not sent.
+type failedResults struct{ err error }
+
+func (f failedResults) Exec() (pgconn.CommandTag, error) { return pgconn.CommandTag{}, f.err }
+func (f failedResults) Query() (pgx.Rows, error)         { return failedRows{f.err}, f.err }
+func (f failedResults) QueryRow() pgx.Row                { return failedRows{f.err} }
+func (f failedResults) Close() error                     { return f.err }
+func (f failedResults) Tx() pgx.Tx                       { return nil }

@@ -1,0 +1,246 @@
+package pgxstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// request is one statement of a pipeline.
+type request struct {
+	sql  string
+	args []any
+	// read, if not nil, is given the rows; its error is a refusal.
+	read func(pgx.Rows) error
+	// one says that the server judges the count of rows.
+	one bool
+	tag pgconn.CommandTag
+	// refusal is what read said.
+	refusal error
+
+	statement *pgconn.StatementDescription
+	encoded   pgx.ExtendedQueryBuilder
+}
+
+// none is the index of a failure that belongs to no request.
+const none = -1
+
+// link is a connection of the pool while a batch has it.
+type link struct {
+	conn  *pgx.Conn
+	pg    *pgconn.PgConn
+	mode  pgx.QueryExecMode
+	known *known
+}
+
+// known are the statements that a connection has prepared, by text.
+type known struct {
+	most       int
+	number     int
+	statements map[string]*pgconn.StatementDescription
+}
+
+const knownName = "github.com/semel-go/semel/pgxstore"
+
+func newLink(conn *pgx.Conn) *link {
+	config := conn.Config()
+	data := conn.PgConn().CustomData()
+	k, ok := data[knownName].(*known)
+	if !ok {
+		k = &known{most: max(config.StatementCacheCapacity, leastKnown), statements: map[string]*pgconn.StatementDescription{}}
+		data[knownName] = k
+	}
+	return &link{conn: conn, pg: conn.PgConn(), mode: config.DefaultQueryExecMode, known: k}
+}
+
+// leastKnown is how many statements a connection keeps prepared at least.
+const leastKnown = 64
+
+// named reports whether statements are prepared under a name, which does not
+// go through a pooler that gives every transaction another connection.
+func (l *link) named() bool { return l.mode == pgx.QueryExecModeCacheStatement }
+
+// described reports whether the server is asked for the types of arguments.
+func (l *link) described() bool {
+	return l.mode != pgx.QueryExecModeExec && l.mode != pgx.QueryExecModeSimpleProtocol
+}
+
+// exchange sends the requests together and reads the answers in order: one
+// round trip, and one more if there are statements that this connection has not
+// prepared yet. An error of a statement belongs to the request at failed; those
+// after it did not run. A refusal stands in its request and ends nothing.
+func (l *link) exchange(ctx context.Context, requests []*request) (failed int, err error) {
+	if failed, err = l.ready(ctx, requests); err != nil {
+		return failed, err
+	}
+	return l.transmit(ctx, requests)
+}
+
+// ready does what can fail before the first of the requests is sent.
+func (l *link) ready(ctx context.Context, requests []*request) (failed int, err error) {
+	if failed, err = l.prepare(ctx, requests); err != nil {
+		return failed, err
+	}
+	return l.encode(requests)
+}
+
+// transmit sends requests that are ready.
+func (l *link) transmit(ctx context.Context, requests []*request) (failed int, err error) {
+	p := l.pg.StartPipeline(ctx)
+	for _, r := range requests {
+		l.send(p, r)
+	}
+	failed = none
+	if err = p.Sync(); err == nil {
+		failed, err = l.answers(p, requests)
+	}
+	if closing := p.Close(); err == nil {
+		err = closing
+	}
+	if code(err) == codeNoStatement {
+		clear(l.known.statements)
+	}
+	return failed, err
+}
+
+func (l *link) send(p *pgconn.Pipeline, r *request) {
+	e := &r.encoded
+	switch {
+	case l.named():
+		p.SendQueryStatement(r.statement, e.ParamValues, e.ParamFormats, e.ResultFormats)
+	case r.statement != nil:
+		p.SendQueryParams(r.sql, e.ParamValues, r.statement.ParamOIDs, e.ParamFormats, e.ResultFormats)
+	default:
+		p.SendQueryParams(r.sql, e.ParamValues, nil, e.ParamFormats, e.ResultFormats)
+	}
+}
+
+func (l *link) answers(p *pgconn.Pipeline, requests []*request) (failed int, err error) {
+	for i, r := range requests {
+		got, err := p.GetResults()
+		if err != nil {
+			return i, err
+		}
+		reader, ok := got.(*pgconn.ResultReader)
+		if !ok {
+			return none, fmt.Errorf("pgxstore: the server's answer to statement %d is %T", i, got)
+		}
+		if r.read != nil {
+			r.refusal = l.rows(reader, r.read)
+		}
+		if r.tag, err = reader.Close(); err != nil {
+			return i, err
+		}
+	}
+	return none, nil
+}
+
+// rows gives the rows to read. An error that the server sent among them is no
+// refusal: closing the reader tells it.
+func (l *link) rows(reader *pgconn.ResultReader, read func(pgx.Rows) error) error {
+	rows := pgx.RowsFromResultReader(l.conn.TypeMap(), reader)
+	defer rows.Close()
+	err := read(rows)
+	var server *pgconn.PgError
+	if errors.As(err, &server) {
+		return nil
+	}
+	return err
+}
+
+// prepare has the server parse what this connection has not sent before.
+func (l *link) prepare(ctx context.Context, requests []*request) (failed int, err error) {
+	if !l.described() {
+		return none, nil
+	}
+	first := map[string]int{}
+	var texts []string
+	for i, r := range requests {
+		if r.statement = l.known.statements[r.sql]; r.statement != nil {
+			continue
+		}
+		if _, ok := first[r.sql]; !ok {
+			first[r.sql] = i
+			texts = append(texts, r.sql)
+		}
+	}
+	if len(texts) == 0 {
+		return none, nil
+	}
+	if n, err := l.describe(ctx, texts); err != nil {
+		if n != none {
+			n = first[texts[n]]
+		}
+		return n, err
+	}
+	for _, r := range requests {
+		r.statement = l.known.statements[r.sql]
+	}
+	return none, nil
+}
+
+// describe prepares the texts in one round trip. A full cache starts anew.
+func (l *link) describe(ctx context.Context, texts []string) (failed int, err error) {
+	p := l.pg.StartPipeline(ctx)
+	forgotten := l.forget(p, len(texts))
+	names := make([]string, len(texts))
+	for i, text := range texts {
+		if l.named() {
+			l.known.number++
+			names[i] = "semel_" + strconv.Itoa(l.known.number)
+		}
+		p.SendPrepare(names[i], text, nil)
+	}
+	failed, err = none, p.Sync()
+	for range forgotten {
+		if err == nil {
+			_, err = p.GetResults()
+		}
+	}
+	for i := 0; i < len(texts) && err == nil; i++ {
+		var got any
+		if got, err = p.GetResults(); err != nil {
+			failed = i
+			break
+		}
+		if d, ok := got.(*pgconn.StatementDescription); ok {
+			d.Name, d.SQL = names[i], texts[i]
+			l.known.statements[texts[i]] = d
+		}
+	}
+	if closing := p.Close(); err == nil {
+		err = closing
+	}
+	return failed, err
+}
+
+// forget makes place for n statements.
+func (l *link) forget(p *pgconn.Pipeline, n int) (forgotten int) {
+	if len(l.known.statements)+n <= l.known.most {
+		return 0
+	}
+	for _, d := range l.known.statements {
+		if d.Name != "" {
+			p.SendDeallocate(d.Name)
+			forgotten++
+		}
+	}
+	clear(l.known.statements)
+	return forgotten
+}
+
+// encode puts the arguments into the form in which they are sent, all before
+// anything is sent, so that one that can't be encoded harms no other.
+func (l *link) encode(requests []*request) (failed int, err error) {
+	types := l.conn.TypeMap()
+	for i, r := range requests {
+		if err := r.encoded.Build(types, r.statement, r.args); err != nil {
+			return i, &storeError{doing: "arguments of " + strconv.Quote(r.sql), class: classOfArguments, err: err}
+		}
+	}
+	return none, nil
+}
