@@ -50,6 +50,7 @@ type Proxy struct {
 	watchers []func(Message)
 	latency  [2]time.Duration
 	refusing bool
+	deaf     bool // requests to cancel are dropped
 	closed   bool
 	serial   int
 	ended    Counts
@@ -134,6 +135,16 @@ func (p *Proxy) Refuse(on bool) {
 	p.refusing = on
 }
 
+// DropCancels makes the proxy drop requests to cancel, as a network does that
+// is cut, until it is called with false. A driver may send one by itself when
+// a connection breaks, and a server that is asked to cancel a COMMIT no longer
+// waits for its standby.
+func (p *Proxy) DropCancels(on bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.deaf = on
+}
+
 // Latency delays what is forwarded from now on. Each direction is a line: what
 // is sent together arrives together, later. Zero, the default, adds nothing.
 func (p *Proxy) Latency(request, reply time.Duration) {
@@ -202,7 +213,7 @@ func (p *Proxy) serve(client net.Conn) {
 	}
 	defer p.dismiss(c)
 	first, code, err := readStartup(client)
-	if err != nil {
+	if err != nil || code == cancelRequest && p.dropsCancels() {
 		return
 	}
 	server, err := net.Dial("tcp", c.target)
@@ -249,6 +260,12 @@ func (p *Proxy) delay(d Direction) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.latency[d]
+}
+
+func (p *Proxy) dropsCancels() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.deaf
 }
 
 // String says where the proxy listens and what it stands before.

@@ -50,6 +50,11 @@ func StartPostgres(t testing.TB, o Options) *Server {
 	s := newServer(t, in)
 	in.copyTemplate(t, s.data())
 	s.configure(o.Settings)
+	if o.Standby {
+		// From the start: after a reload a commit may still not wait, as the
+		// process that tells the others has not read it yet.
+		s.configure([]string{"synchronous_standby_names = '" + standbyName + "'"})
+	}
 	s.Start()
 	if o.Standby {
 		s.standby = startStandby(s)
@@ -71,8 +76,8 @@ func startStandby(primary *Server) *Server {
 	s := newServer(primary.t, primary.in)
 	s.in.run(s.t, "pg_basebackup", "-D", s.data(), "-R", "-C", "-S", standbyName, "-X", "stream", "-c", "fast", "-N", "-d",
 		fmt.Sprintf("host=127.0.0.1 port=%d user=postgres application_name=%s", primary.port, standbyName))
+	s.configure([]string{"synchronous_standby_names = ''"})
 	s.Start()
-	Exec(s.t, primary.DSN(), "alter system set synchronous_standby_names = '"+standbyName+"'", "select pg_reload_conf()")
 	primary.WaitSynchronous()
 	return s
 }

@@ -1,0 +1,79 @@
+package pgproxy
+
+import (
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel/itest/services"
+)
+
+func TestACommitThatWaitsForItsStandbyWhenTheConnectionIsCut(t *testing.T) {
+	t.Run("trap_89_a_look_up_lies_while_the_commit_waits_for_a_standby_and_marking_again_waits", func(t *testing.T) {
+		server := services.StartPostgres(t, services.Options{Standby: true})
+		w := newWorld(t, server.DSN())
+		tx := w.marked()
+		server.Standby().Freeze()
+		w.proxy.DropCancels(true)
+		w.proxy.CutInFlight(Commit)
+		if err := tx.Commit(w.ctx); err == nil {
+			t.Fatal("a commit that was cut off succeeded")
+		}
+		w.want("markers", 0)
+		if _, err := w.markAgain("50ms"); code(err) != "55P03" {
+			t.Errorf("marking again says %v, want that the lock was not available", err)
+		}
+		server.Standby().Thaw()
+		if fresh, err := w.markAgain("30s"); fresh || err != nil {
+			t.Errorf("marking again says fresh %v (%v), want seen", fresh, err)
+		}
+		w.want("markers", 1)
+	})
+}
+
+// A driver that sends a request to cancel when its connection breaks ends the
+// server's wait for the standby: the transaction is then seen on the primary,
+// and lost with it.
+func TestACommitWhoseWaitForItsStandbyIsCancelled(t *testing.T) {
+	visible := func(t *testing.T) (*world, *services.Server) {
+		server := services.StartPostgres(t, services.Options{Standby: true})
+		w := newWorld(t, server.DSN())
+		tx := w.marked()
+		server.Standby().Freeze()
+		w.proxy.CutInFlight(Commit)
+		if err := tx.Commit(w.ctx); err == nil {
+			t.Fatal("a commit that was cut off succeeded")
+		}
+		if fresh, err := w.markAgain("30s"); fresh || err != nil {
+			t.Fatalf("marking again says fresh %v (%v), want seen", fresh, err)
+		}
+		return w, server
+	}
+	t.Run("trap_106_what_marking_again_has_seen_is_lost_in_a_failover", func(t *testing.T) {
+		_, server := visible(t)
+		server.Kill()
+		server.Standby().Kill() // what the kernel held for it goes too
+		server.Standby().Start()
+		server.Standby().Promote()
+		services.Exec(t, server.Standby().DSN(), "insert into markers values (1)")
+	})
+	t.Run("trap_106_a_record_of_ones_own_waits_for_the_standby_to_have_all_that_was_seen", func(t *testing.T) {
+		w, server := visible(t)
+		said := make(chan error, 1)
+		go func() {
+			_, err := w.direct.Exec(w.ctx, "select pg_logical_emit_message(true, '', '')")
+			said <- err
+		}()
+		select {
+		case err := <-said:
+			t.Errorf("the record did not wait for the standby (%v)", err)
+		case <-time.After(200 * time.Millisecond):
+		}
+		server.Standby().Thaw()
+		if err := <-said; err != nil {
+			t.Fatal(err)
+		}
+		server.Kill()
+		server.Standby().Promote()
+		services.Exec(t, server.Standby().DSN(), "do $$ begin if not exists (select from markers) then raise 'lost'; end if; end $$")
+	})
+}
