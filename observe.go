@@ -17,14 +17,12 @@ const (
 	EventDiscarded EventKind = "discarded"
 	EventFailed    EventKind = "failed"
 	EventRetry     EventKind = "retry"
-	EventNoEffect  EventKind = "no effect"
 	EventBackstop  EventKind = "backstop"
 	EventReady     EventKind = "ready"
 	EventNotReady  EventKind = "not ready"
 	EventStuck     EventKind = "handler does not end"
 	EventUnknown   EventKind = "commit unknown"
 	EventCommitted EventKind = "committed"
-	EventLane      EventKind = "lane"
 	// EventContended: a batch met a deadlock, a lock time-out or a
 	// serialization failure and runs again; nobody's attempt.
 	EventContended EventKind = "contended"
@@ -51,7 +49,7 @@ type Event struct {
 }
 
 // Counts are what a consumer did since it started. Deliveries is the sum of
-// all but Retried, Rerun and NoEffect.
+// all but Retried and Rerun.
 type Counts struct {
 	Deliveries   int64 `json:"deliveries"`
 	Applied      int64 `json:"applied"`
@@ -62,7 +60,9 @@ type Counts struct {
 	Discarded    int64 `json:"discarded"`
 	// Failed are endings by halt: unsettled.
 	Failed int64 `json:"failed"`
-	// InFlight are deliveries that have not ended: they are unsettled.
+	// InFlight are deliveries that have not ended: they are in memory, or were
+	// left unsettled since the start, handed back or dropped with their lane,
+	// and come again as deliveries of their own.
 	InFlight int64 `json:"in_flight"`
 	// Retried counts further attempts, Rerun runs after a neighbour's failure.
 	Retried int64 `json:"retried"`

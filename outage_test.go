@@ -251,12 +251,18 @@ func TestASourceThatFails(t *testing.T) {
 			}
 			return nil, nil
 		}
+		seen := &witness{}
+		c := config(source)
+		c.Observers = []semel.Observer{seen}
 		counts := runs(t, memstore.New(), func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			ran++
 			return add(ctx, tx, m)
-		}, config(source))
+		}, c)
 		if counts.Applied != 6 || ran != 6 || calls < 4 {
 			t.Errorf("%+v, ran %d, %d calls", counts, ran, calls)
+		}
+		if down, up := seen.of(semel.EventNotReady), seen.of(semel.EventReady); len(down) != 3 || down[0].Reason != "broker" || len(up) != 1 {
+			t.Errorf("not ready %+v, ready %+v", down, up)
 		}
 		for i := range 6 {
 			if source.isSettled(i) != 1 {

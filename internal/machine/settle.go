@@ -1,5 +1,7 @@
 package machine
 
+import "errors"
+
 // settleState is what the broker is still to be told.
 type settleState struct {
 	now      []Settlement // goes out with this step
@@ -61,12 +63,19 @@ func (m *Machine) settled(e Settled) {
 		m.leave(s.Item)
 	}
 	if len(e.Left) == 0 {
-		m.settles.failures = 0
+		if m.settles.failures > 0 {
+			m.settles.failures = 0
+			m.do(Report{Kind: ReportReady, Reason: "broker"})
+		}
 		return
 	}
-	m.settles.until = m.now + m.jitter(m.config.BackoffFirst, m.config.BackoffMost, m.settles.failures)
+	wait := m.jitter(m.config.BackoffFirst, m.config.BackoffMost, m.settles.failures)
+	m.settles.until = m.now + wait
 	m.settles.failures++
+	m.do(Report{Kind: ReportNotReady, Reason: "broker", Wait: wait, Err: errSettle})
 }
+
+var errSettle = errors.New("what was committed cannot be settled; it is tried again")
 
 func (m *Machine) retrySettle() {
 	if len(m.settles.again) == 0 || m.settles.until > m.now {

@@ -1,0 +1,111 @@
+package semel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Retry runs the handler for a row in one transaction with the row's
+// completion. It returns nil when the effect is committed; ErrChanged,
+// ErrConflict or ErrState when nothing was done; the handler's error when it
+// failed again, which is recorded on the row with the act unless ctx or the
+// store ended it. A handler that answers Duplicate completes the row, one that
+// answers Discard closes it; both without an effect. A row without usable
+// identity is refused: nothing could keep its effect apart from a good copy's.
+func (c *Consumer[Tx]) Retry(ctx context.Context, row StoredRow, a Act) error {
+	retrier, ok := c.store.(RowRetrier[Tx])
+	inbox, shows := c.store.(Inbox)
+	if !ok || !shows {
+		return fmt.Errorf("semel: the store keeps no rows: %w", ErrUnsupported)
+	}
+	if row.Message == nil || row.Key.Consumer != c.config.Name {
+		return fmt.Errorf("semel: row %d is not of consumer %q or was read without its message: %w", row.Number, c.config.Name, ErrState)
+	}
+	if row.Surrogate && (c.config.Identity != nil || row.Reason == ReasonMalformed || row.Reason == ReasonTooLarge) {
+		return fmt.Errorf("semel: row %d has no usable identity (%s) and is never processed; discard it, and let the producer send it again: %w", row.Number, row.Reason, ErrState)
+	}
+	batch, err := retrier.BeginRow(ctx, TxOptions{}, row.Number, row.Revision, a)
+	if err != nil {
+		return err
+	}
+	err = c.retryIn(ctx, batch, row)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	var decided *HandlerError
+	if errors.As(err, &decided) {
+		switch decided.Decision {
+		case DecideDuplicate:
+			return c.complete(ctx, retrier, row, a)
+		case DecideDiscard:
+			return inbox.Discard(ctx, row.Number, row.Revision, a)
+		}
+	}
+	switch c.store.Classify(err) {
+	case ClassContended, ClassDown: // nobody's attempt
+		return err
+	}
+	if failed := inbox.FailRetry(ctx, row.Number, row.Revision, errorText(err), a); failed != nil {
+		err = errors.Join(err, fmt.Errorf("semel: the failed retry could not be recorded: %w", failed))
+	}
+	return err
+}
+
+// complete completes a row whose effect is there already.
+func (c *Consumer[Tx]) complete(ctx context.Context, retrier RowRetrier[Tx], row StoredRow, a Act) error {
+	batch, err := retrier.BeginRow(ctx, TxOptions{}, row.Number, row.Revision, a)
+	if err != nil {
+		return err
+	}
+	return c.commitRetry(ctx, batch)
+}
+
+// retryIn runs the handler in an open batch and ends the batch.
+func (c *Consumer[Tx]) retryIn(ctx context.Context, batch Batch[Tx], row StoredRow) error {
+	copied := *row.Message
+	m := &copied
+	m.Identity, m.Attempt = row.Key, row.Attempts+1
+	f := &flight[Tx]{batch: batch}
+	f.ctx, f.cancel = context.WithCancelCause(ctx)
+	defer f.cancel(nil)
+	f.watch.start(c.config.Timeout, f.cancel, batch.Kill)
+	returned := false
+	defer func() {
+		if !returned { // the handler ended this goroutine
+			f.watch.end()
+			batch.Kill()
+		}
+	}()
+	err := f.call(func() error {
+		if c.handler.all != nil {
+			return c.handler.all(f.ctx, batch.Tx(All), []*Message{m})
+		}
+		return c.handler.one(f.ctx, batch.Tx(0), m)
+	})
+	returned = true
+	f.watch.end()
+	if broken, ok := batch.(Broken); err == nil && ok && broken.Broken() {
+		err = errSwallowed
+	}
+	if err != nil {
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.config.CommitTimeout)
+		defer cancel()
+		batch.Rollback(ending)
+		return err
+	}
+	return c.commitRetry(ctx, batch)
+}
+
+func (c *Consumer[Tx]) commitRetry(ctx context.Context, batch Batch[Tx]) error {
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.config.CommitTimeout)
+	defer cancel()
+	switch result := batch.Commit(ending, Ending{}); result.Outcome {
+	case Committed:
+		return nil
+	case CommitUnknown:
+		return fmt.Errorf("semel: whether the retry was committed is unknown; look at the row: %w", result.Err)
+	default:
+		return result.Err
+	}
+}
