@@ -238,7 +238,10 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 	result := f.batch.Commit(ctx, ending)
 	p.committing.Store(false)
 	p.set(nil)
-	ended := machine.Ended{Flight: a.Flight, Outcome: machine.CommitOutcome(result.Outcome), Class: machine.Class(result.Class), Culprit: f.entryOf(result.Culprit), Err: result.Err}
+	why := machine.Failure{Class: machine.Class(result.Class)}
+	decide(&why, result.Err)
+	ended := machine.Ended{Flight: a.Flight, Outcome: machine.CommitOutcome(result.Outcome), Class: why.Class, Culprit: f.entryOf(result.Culprit),
+		Decision: why.Decision, After: why.After, Reason: why.Reason, Err: result.Err}
 	switch result.Outcome {
 	case Committed:
 		at(e.config.At, AfterCommit, len(f.Entries))

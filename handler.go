@@ -124,15 +124,21 @@ func (p *pilot[Tx]) failure(f *flight[Tx], err error) machine.Failure {
 	case ClassPermanent:
 		out.Class = machine.Permanent
 	}
-	var decided *HandlerError
-	if errors.As(err, &decided) {
-		out.Decision, out.After, out.Reason = machine.Decision(decided.Decision), decided.After, string(decided.Reason)
-		out.Free = decided.Reason == ReasonUnknownType
-		if decided.Decision == DecideRetry && out.Class == machine.Permanent {
-			out.Class = machine.Retry // the handler knows better
-		}
-	}
+	decide(&out, err)
 	return out
+}
+
+// decide adds what the handler decided with its error.
+func decide(out *machine.Failure, err error) {
+	var decided *HandlerError
+	if !errors.As(err, &decided) {
+		return
+	}
+	out.Decision, out.After, out.Reason = machine.Decision(decided.Decision), decided.After, string(decided.Reason)
+	out.Free = decided.Reason == ReasonUnknownType
+	if decided.Decision == DecideRetry && out.Class == machine.Permanent {
+		out.Class = machine.Retry // the handler knows better
+	}
 }
 
 // watch ends a handler that runs too long: first its context is cancelled, and

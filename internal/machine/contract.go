@@ -179,7 +179,12 @@ type (
 		Class   Class
 		// Culprit is the index of the entry to blame, -1 if none is named.
 		Culprit int
-		Err     error
+		// Decision, After and Reason are what the culprit's handler decided
+		// with its error, where that came with the end.
+		Decision Decision
+		After    time.Duration
+		Reason   string
+		Err      error
 	}
 	// Settled answers Settle; Left are indexes to be tried again.
 	Settled struct {

@@ -230,7 +230,7 @@ func (m *Machine) refused(w *worker, f *Flight, e Ended) {
 	if class == Aborted {
 		class = Retry
 	}
-	m.cut(w, f, culprit, Failure{Class: class, Err: e.Err})
+	m.cut(w, f, culprit, Failure{Class: class, Decision: e.Decision, After: e.After, Reason: e.Reason, Err: e.Err})
 }
 
 // nobodys runs a flight again that failed through no message's fault.
