@@ -2,6 +2,7 @@ package pgxstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -62,9 +63,14 @@ func (b *batch) state() error {
 		return pgx.ErrTxClosed
 	case b.cutOff, b.pg.IsClosed():
 		return errCut
+	case b.pg.IsBusy():
+		return errBusy
 	}
 	return nil
 }
+
+var errBusy = &storeError{"the connection is busy", semel.ClassPermanent,
+	errors.New("rows of an earlier query are open: read them to the end or close them before the next statement and before the handler returns")}
 
 var errCut = fmt.Errorf("pgxstore: the connection of this batch is closed: %w", pgx.ErrTxClosed)
 
@@ -90,11 +96,10 @@ func (b *batch) commit(ctx context.Context, statements []charged) semel.Result {
 		b.end()
 		return semel.Result{Outcome: semel.CommitUnknown, Class: semel.ClassDown, Culprit: semel.NobodyNamed, Err: err}
 	}
-	culprit := semel.NobodyNamed
 	if failed >= 0 && failed < len(statements) {
-		culprit = statements[failed].mark
+		return b.fail(ctx, statements[failed].mark, statements[failed].meant(err))
 	}
-	return b.fail(ctx, culprit, err)
+	return b.fail(ctx, semel.NobodyNamed, err)
 }
 
 // finish prepares what is new, then sends everything. sent says that COMMIT may
@@ -114,6 +119,9 @@ func (b *batch) finish(ctx context.Context, statements []charged, commit *reques
 
 // fail ends a batch of which nothing is committed.
 func (b *batch) fail(ctx context.Context, culprit int, err error) semel.Result {
+	if b.pg.IsClosed() && code(err) == "" && b.store.Classify(err) == semel.ClassRetry {
+		err = &storeError{"the connection is lost", semel.ClassDown, err}
+	}
 	b.Rollback(ctx)
 	return b.refused(culprit, err)
 }
@@ -130,7 +138,10 @@ func (b *batch) refused(culprit int, err error) semel.Result {
 
 // Rollback implements semel.Batch.
 func (b *batch) Rollback(ctx context.Context) {
-	if b.state() == nil {
+	switch b.state() {
+	case errBusy:
+		b.cut()
+	case nil:
 		if _, err := b.pg.Exec(ctx, "rollback").ReadAll(); err != nil {
 			b.cut()
 		}

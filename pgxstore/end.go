@@ -1,6 +1,9 @@
 package pgxstore
 
 import (
+	"fmt"
+	"strconv"
+
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/sqlform"
 )
@@ -9,6 +12,14 @@ import (
 type charged struct {
 	*request
 	mark int
+}
+
+// meant is what an error of the statement says to its message.
+func (c charged) meant(err error) error {
+	if c.one && code(err) == codeUnmet {
+		return fmt.Errorf("%w: %w", semel.Unmet("the statement "+strconv.Quote(c.text)), err)
+	}
+	return err
 }
 
 // ending are the statements that belong to the commit: marks taken back, rows,

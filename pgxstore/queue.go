@@ -24,7 +24,7 @@ func (q *Queue) Exec(sql string, args ...any) { q.add(&request{sql: sql, args: a
 // costs no round trip. The statement must have no RETURNING and must not begin
 // with a WITH that changes rows itself: use Query for those.
 func (q *Queue) ExecOne(sql string, args ...any) {
-	q.add(&request{sql: q.batch.store.one(sql), args: args, one: true})
+	q.add(&request{sql: q.batch.store.one(sql), args: args, one: true, text: sql})
 }
 
 // Query queues a statement whose rows Do reads.
@@ -95,7 +95,7 @@ func (b *queued) read(ctx context.Context) (culprit int, err error) {
 	}
 	failed, err := b.exchange(ctx, requests)
 	if failed >= 0 && err != nil {
-		return statements[failed].mark, b.told(ctx, err)
+		return statements[failed].mark, statements[failed].meant(b.told(ctx, err))
 	}
 	for i := range statements {
 		if refusal := requests[i].refusal; refusal != nil {

@@ -18,7 +18,9 @@ type request struct {
 	read func(pgx.Rows) error
 	// one says that the server judges the count of rows.
 	one bool
-	tag pgconn.CommandTag
+	// text is the statement as its handler wrote it.
+	text string
+	tag  pgconn.CommandTag
 	// refusal is what read said.
 	refusal error
 

@@ -73,6 +73,16 @@ func newShop(t testing.TB, pool *pgxpool.Pool) *shop {
 	return h
 }
 
+// onPool is the same shop through another pool.
+func (h *shop) onPool(t testing.TB, pool *pgxpool.Pool) *shop {
+	t.Helper()
+	store, err := pgxstore.New(pool, pgxstore.Options{Schema: h.schema})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &shop{Store: store, pool: pool, schema: h.schema}
+}
+
 // in puts the schema's name in.
 func (h *shop) in(text string) string {
 	return strings.ReplaceAll(text, "in.", fmt.Sprintf("%q.", h.schema))

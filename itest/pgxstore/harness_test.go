@@ -1,0 +1,142 @@
+package pgxstore
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/pgxstore"
+)
+
+// scope is the scope of the tests' marks.
+func (h *shop) scope(t testing.TB) int64 {
+	t.Helper()
+	n, err := h.Scope(t.Context(), "billing", "shop", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func (h *shop) marks(t testing.TB, ids ...string) []semel.Mark {
+	t.Helper()
+	scope := h.scope(t)
+	marks := make([]semel.Mark, len(ids))
+	for i, id := range ids {
+		marks[i] = semel.Mark{Scope: scope, ID: []byte(id), As: semel.Applied}
+	}
+	return marks
+}
+
+// numbered are the ids from first to before last.
+func numbered(first, last int) (ids []string) {
+	for i := first; i < last; i++ {
+		ids = append(ids, fmt.Sprint(i))
+	}
+	return ids
+}
+
+// begin opens a batch of these messages.
+func begin[Tx any](t testing.TB, s semel.TxStore[Tx], o semel.TxOptions, marks []semel.Mark) (semel.Batch[Tx], []semel.Verdict) {
+	t.Helper()
+	b, v, err := s.Begin(t.Context(), o, marks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b, v
+}
+
+// form is one of the ways in which handlers write.
+type form struct {
+	name string
+	// deliver applies what is fresh of a batch and says how it ended.
+	deliver func(t testing.TB, h *shop, ids []string) semel.Result
+	// deliverUnder gives the commit another context.
+	deliverUnder func(t testing.TB, h *shop, commit context.Context, ids ...string) semel.Result
+}
+
+func forms() []form {
+	return []form{{"handle", deliverDirect, deliverDirectUnder}, {"queue", deliverQueued, deliverQueuedUnder}}
+}
+
+func cancelled(t testing.TB) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
+}
+
+func deliverDirect(t testing.TB, h *shop, ids []string) semel.Result {
+	t.Helper()
+	return deliverDirectUnder(t, h, t.Context(), ids...)
+}
+
+func deliverDirectUnder(t testing.TB, h *shop, commit context.Context, ids ...string) semel.Result {
+	t.Helper()
+	b, v := begin[pgx.Tx](t, h.Store, semel.TxOptions{}, h.marks(t, ids...))
+	for i := range v {
+		if v[i].Kind == semel.Fresh {
+			if _, err := b.Tx(i).Exec(t.Context(), h.in(insert), []byte(ids[i])); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return b.Commit(commit, semel.Ending{})
+}
+
+func deliverQueued(t testing.TB, h *shop, ids []string) semel.Result {
+	t.Helper()
+	return deliverQueuedUnder(t, h, t.Context(), ids...)
+}
+
+func deliverQueuedUnder(t testing.TB, h *shop, commit context.Context, ids ...string) semel.Result {
+	t.Helper()
+	b, v := begin[*pgxstore.Queue](t, h.Queued(), semel.TxOptions{}, h.marks(t, ids...))
+	for i := range v {
+		if v[i].Kind == semel.Fresh {
+			b.Tx(i).ExecOne(h.in(insert), []byte(ids[i]))
+		}
+	}
+	return b.Commit(commit, semel.Ending{})
+}
+
+// wantApplied checks that these messages have one effect each and their marker.
+func (h *shop) wantApplied(t testing.TB, ids ...string) {
+	t.Helper()
+	b, v := begin[pgx.Tx](t, h.Store, semel.TxOptions{}, h.marks(t, ids...))
+	b.Rollback(t.Context())
+	for i, id := range ids {
+		if n := h.count(t, id); n != 1 || v[i].Kind != semel.AlreadyApplied {
+			t.Errorf("message %s has %d effects and the verdict %d", id, n, v[i].Kind)
+		}
+	}
+}
+
+// wantNothing checks that nothing is left of these messages.
+func (h *shop) wantNothing(t testing.TB, ids ...string) {
+	t.Helper()
+	b, v := begin[pgx.Tx](t, h.Store, semel.TxOptions{}, h.marks(t, ids...))
+	b.Rollback(t.Context())
+	for i, id := range ids {
+		if n := h.count(t, id); n != 0 || v[i].Kind != semel.Fresh {
+			t.Errorf("message %s has %d effects and the verdict %d", id, n, v[i].Kind)
+		}
+	}
+}
+
+// wantRefused checks that nothing was committed, why, and who is blamed.
+func wantRefused(t testing.TB, r semel.Result, class semel.Class, culprit int) {
+	t.Helper()
+	if r.Outcome != semel.NotCommitted || r.Class != class || r.Culprit != culprit || r.Err == nil {
+		t.Errorf("the commit says %+v, want not committed, class %d, culprit %d", r, class, culprit)
+	}
+}
+
+// wantCommitted checks that the batch was committed.
+func wantCommitted(t testing.TB, r semel.Result) {
+	t.Helper()
+	if r.Outcome != semel.Committed {
+		t.Errorf("the commit says %+v", r)
+	}
+}

@@ -1,0 +1,142 @@
+package pgxstore
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/itest/pgproxy"
+	"github.com/semel-go/semel/itest/services"
+)
+
+// cutting is a shop whose connections go through a proxy, and one that goes
+// straight to the same tables.
+func cutting(t *testing.T) (through, straight *shop, proxy *pgproxy.Proxy) {
+	t.Helper()
+	dsn := services.Postgres(t)
+	proxy = pgproxy.Start(t, dsn)
+	straight = newShop(t, open(t, dsn))
+	through = straight.onPool(t, open(t, proxy.DSN()))
+	through.scope(t)
+	return through, straight, proxy
+}
+
+func wantUnknown(t testing.TB, r semel.Result) {
+	t.Helper()
+	if r.Outcome != semel.CommitUnknown || r.Class != semel.ClassDown || r.Culprit != semel.NobodyNamed || r.Err == nil {
+		t.Errorf("the commit says %+v, want unknown", r)
+	}
+}
+
+func TestCommitsOfUnknownOutcome(t *testing.T) {
+	t.Run("trap_89_a_lost_reply_to_commit_is_unknown_and_marking_again_tells", func(t *testing.T) {
+		for _, f := range forms() {
+			h, straight, proxy := cutting(t)
+			rule := proxy.CutReply(pgproxy.Commit)
+			wantUnknown(t, f.deliver(t, h, numbered(0, 10)))
+			if rule.Hits() != 1 {
+				t.Fatalf("%s: the proxy cut %d replies", f.name, rule.Hits())
+			}
+			straight.wantApplied(t, numbered(0, 10)...)
+		}
+	})
+	t.Run("trap_90_a_lost_request_to_commit_is_unknown_and_marking_again_tells", func(t *testing.T) {
+		for _, f := range forms() {
+			h, straight, proxy := cutting(t)
+			proxy.CutRequest(pgproxy.Commit)
+			wantUnknown(t, f.deliver(t, h, numbered(0, 10)))
+			straight.wantNothing(t, numbered(0, 10)...)
+		}
+	})
+	t.Run("trap_T29_a_commit_in_flight_is_waited_for_by_whoever_marks_again", func(t *testing.T) {
+		h, straight, proxy := cutting(t)
+		held := proxy.HoldReply(pgproxy.Commit)
+		ctx, cancel := context.WithCancel(t.Context())
+		b, _ := begin[pgx.Tx](t, h.Store, semel.TxOptions{}, h.marks(t, "a"))
+		if _, err := b.Tx(0).Exec(t.Context(), h.in(insert), []byte("a")); err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			_ = held.Wait(t.Context())
+			cancel()
+		}()
+		wantUnknown(t, b.Commit(ctx, semel.Ending{}))
+		held.Remove()
+		straight.wantApplied(t, "a")
+	})
+	t.Run("trap_91_what_the_driver_calls_safe_to_retry_was_committed", func(t *testing.T) {
+		h, straight, proxy := cutting(t)
+		proxy.CutReply(pgproxy.Commit)
+		r := deliverDirect(t, h, []string{"a"})
+		wantUnknown(t, r)
+		straight.wantApplied(t, "a")
+
+		conn, err := pgx.Connect(t.Context(), proxy.DSN())
+		if err != nil {
+			t.Fatal(err)
+		}
+		tx, err := conn.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.Exec(t.Context(), h.in(insert), []byte("b")); err != nil {
+			t.Fatal(err)
+		}
+		err = tx.Commit(t.Context())
+		if err == nil || straight.count(t, "b") != 1 {
+			t.Fatalf("pgx's own commit says %v", err)
+		}
+		if !pgconn.SafeToRetry(err) {
+			t.Log("pgx no longer calls a lost reply safe to retry")
+		}
+	})
+	t.Run("trap_93_a_commit_is_never_sent_twice", func(t *testing.T) {
+		h, straight, proxy := cutting(t)
+		commits := 0
+		proxy.Watch(func(m pgproxy.Message) {
+			if m.Direction == pgproxy.Request && pgproxy.Commit(m) {
+				commits++
+			}
+		})
+		proxy.CutRequest(pgproxy.Commit)
+		b, _ := begin[pgx.Tx](t, h.Store, semel.TxOptions{}, h.marks(t, "a"))
+		wantUnknown(t, b.Commit(t.Context(), semel.Ending{}))
+		if r := b.Commit(t.Context(), semel.Ending{}); r.Outcome != semel.NotCommitted {
+			t.Errorf("a second commit says %+v", r)
+		}
+		if commits != 1 {
+			t.Errorf("%d commits were sent", commits)
+		}
+		straight.wantNothing(t, "a")
+	})
+	t.Run("trap_94_a_context_that_ended_before_commit_leaves_nothing_and_says_so", func(t *testing.T) {
+		for _, f := range forms() {
+			h, straight, _ := cutting(t)
+			r := f.deliverUnder(t, h, cancelled(t), "a")
+			wantRefused(t, r, semel.ClassDown, semel.NobodyNamed)
+			if !errors.Is(r.Err, context.Canceled) {
+				t.Errorf("%s: the error is %v", f.name, r.Err)
+			}
+			straight.wantNothing(t, "a")
+		}
+	})
+	t.Run("trap_T28_a_batch_cut_between_marker_and_effect_leaves_neither", func(t *testing.T) {
+		h, straight, proxy := cutting(t)
+		b, _ := begin[pgx.Tx](t, h.Store, semel.TxOptions{}, h.marks(t, "a"))
+		proxy.CutReply(pgproxy.Containing("effects"))
+		_, err := b.Tx(0).Exec(t.Context(), h.in(insert), []byte("a"))
+		if err == nil || h.Classify(err) != semel.ClassDown {
+			t.Errorf("the effect says %v, of class %d", err, h.Classify(err))
+		}
+		if broken := b.(semel.Broken).Broken(); !broken {
+			t.Error("the batch does not know that it is broken")
+		}
+		if r := b.Commit(t.Context(), semel.Ending{}); r.Outcome != semel.NotCommitted {
+			t.Errorf("the commit says %+v", r)
+		}
+		straight.wantNothing(t, "a")
+	})
+}
