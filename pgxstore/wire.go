@@ -84,10 +84,30 @@ func (l *link) exchange(ctx context.Context, requests []*request) (failed int, e
 
 // ready does what can fail before the first of the requests is sent.
 func (l *link) ready(ctx context.Context, requests []*request) (failed int, err error) {
+	if failed, err = l.rewrite(ctx, requests); err != nil {
+		return failed, err
+	}
 	if failed, err = l.prepare(ctx, requests); err != nil {
 		return failed, err
 	}
 	return l.encode(requests)
+}
+
+// rewrite lets arguments such as pgx.NamedArgs change their statement.
+func (l *link) rewrite(ctx context.Context, requests []*request) (failed int, err error) {
+	for i, r := range requests {
+		if len(r.args) == 0 {
+			continue
+		}
+		by, ok := r.args[0].(pgx.QueryRewriter)
+		if !ok {
+			continue
+		}
+		if r.sql, r.args, err = by.RewriteQuery(ctx, l.conn, r.sql, r.args[1:]); err != nil {
+			return i, &storeError{doing: "arguments of " + strconv.Quote(r.sql), class: classOfArguments, err: err}
+		}
+	}
+	return none, nil
 }
 
 // transmit sends requests that are ready.
