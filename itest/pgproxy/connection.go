@@ -188,18 +188,28 @@ func (c *connection) deliver(to net.Conn, queue <-chan chunk) {
 	}
 }
 
+// exactly is the last part of a wait, which no end of the connection cuts
+// short.
+const exactly = 5 * time.Millisecond
+
+// waitUntil returns false if the connection ends before.
 func (c *connection) waitUntil(due time.Time) bool {
 	if due.IsZero() {
 		return true
 	}
-	timer := time.NewTimer(time.Until(due))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-c.done:
-		return false
+	if early := time.Until(due) - exactly; early > 0 {
+		timer := time.NewTimer(early)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-c.done:
+			return false
+		}
 	}
+	for rest := time.Until(due); rest > 0; rest = time.Until(due) {
+		pause(rest)
+	}
+	return true
 }
 
 // note tells tracker, counters, watchers and rules of a message, and returns
