@@ -5,7 +5,7 @@ GO ?= go
 PACKAGES = $(shell $(GO) list -m -f '{{.Dir}}/...')
 SEEDS ?= 10000
 
-.PHONY: test vet lint simulate planted bench coverage-list stranger example proof-file
+.PHONY: test vet lint simulate planted bench coverage-list stranger example proof-file proof-commit
 
 ## test: everything that guards main, with the race detector; starts the
 ## servers that it needs and stops those that it started
@@ -50,3 +50,10 @@ example:
 ## proof-file: 100,000 real webhooks through a process that is killed 30 times
 proof-file:
 	$(GO) run ./itest/cmd/prooffile -webhooks "$$(scripts/fetch-webhooks)"
+
+## proof-commit: COMMIT cut 10,000 times in either direction with each driver,
+## some while it waits for a frozen standby, with a competing consumer; then
+## the same with a planted fault, which must be found
+proof-commit:
+	$(GO) run ./itest/cmd/proofcommit
+	$(GO) run ./itest/cmd/proofcommit -plant select -cuts 200

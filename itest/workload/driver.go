@@ -1,0 +1,145 @@
+package workload
+
+import (
+	"context"
+	"database/sql"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx" of database/sql
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/pgxstore"
+	"github.com/semel-go/semel/sqlstore"
+)
+
+// Exec runs a statement in the transaction of the message.
+type Exec func(ctx context.Context, statement string, args ...any) error
+
+// Handler is a handler of either driver.
+type Handler func(ctx context.Context, exec Exec, m *semel.Message) error
+
+// Consumer is a semel.Consumer of whatever transaction type.
+type Consumer interface {
+	Run(ctx context.Context) error
+	Process(ctx context.Context, m *semel.Message) (semel.Disposition, error)
+	Close(ctx context.Context) error
+	Counts() semel.Counts
+	Ready() (bool, string)
+}
+
+// Options of a consumer.
+type Options struct {
+	DSN string
+	// Connections is the size of the pool.
+	Connections int
+	Handler     Handler
+	Config      semel.Config
+	// LookUp, when set, plants the fault of a store that resolves an unknown
+	// commit by a plain look-up; see trusting.
+	LookUp func(ctx context.Context, id []byte) (bool, error)
+}
+
+// Driver is a way to PostgreSQL.
+type Driver struct {
+	Name string
+	// Open returns a consumer and what closes its pool. It sends nothing.
+	Open func(o Options) (Consumer, func(), error)
+}
+
+// Drivers are those that there are.
+func Drivers() []Driver {
+	return []Driver{{"database/sql", openSQL}, {"pgx", openPGX}}
+}
+
+func openSQL(o Options) (Consumer, func(), error) {
+	db, err := sql.Open("pgx", o.DSN)
+	if err != nil {
+		return nil, nil, err
+	}
+	db.SetMaxOpenConns(o.Connections)
+	db.SetMaxIdleConns(o.Connections)
+	closeDB := func() { _ = db.Close() }
+	store, err := sqlstore.Postgres(db, sqlstore.Options{})
+	if err != nil {
+		closeDB()
+		return nil, nil, err
+	}
+	c, err := newConsumer(store, o, func(tx *sql.Tx) Exec {
+		return func(ctx context.Context, statement string, args ...any) error {
+			_, err := tx.ExecContext(ctx, statement, args...)
+			return err
+		}
+	})
+	return c, closeDB, err
+}
+
+func openPGX(o Options) (Consumer, func(), error) {
+	config, err := pgxpool.ParseConfig(o.DSN)
+	if err != nil {
+		return nil, nil, err
+	}
+	config.MaxConns = int32(o.Connections)
+	pool, err := pgxpool.NewWithConfig(context.Background(), config)
+	if err != nil {
+		return nil, nil, err
+	}
+	store, err := pgxstore.New(pool, pgxstore.Options{})
+	if err != nil {
+		pool.Close()
+		return nil, nil, err
+	}
+	c, err := newConsumer(store, o, func(tx pgx.Tx) Exec {
+		return func(ctx context.Context, statement string, args ...any) error {
+			_, err := tx.Exec(ctx, statement, args...)
+			return err
+		}
+	})
+	return c, pool.Close, err
+}
+
+func newConsumer[Tx any](store semel.TxStore[Tx], o Options, exec func(Tx) Exec) (Consumer, error) {
+	if o.LookUp != nil {
+		store = &trusting[Tx]{TxStore: store, lookUp: o.LookUp, absent: map[string]bool{}}
+	}
+	return semel.New(store, func(ctx context.Context, tx Tx, m *semel.Message) error {
+		return o.Handler(ctx, exec(tx), m)
+	}, o.Config)
+}
+
+// Config is a policy for proofs: any order, quick retries, no log.
+func Config(source semel.Source) semel.Config {
+	return semel.Config{
+		Name: "billing", Source: source, Identity: semel.By("header:id"),
+		Lanes: semel.LanesNone, Logger: slog.New(slog.DiscardHandler),
+		Retry: semel.RetryPolicy{First: 10 * time.Millisecond, Most: time.Second},
+		Seed:  1,
+	}
+}
+
+// Migrate makes the tables of the store and the effect log, which has no
+// unique key: nothing but Semel keeps a second effect out.
+func Migrate(ctx context.Context, dsn string) error {
+	db, err := sql.Open("pgx", dsn)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	store, err := sqlstore.Postgres(db, sqlstore.Options{})
+	if err != nil {
+		return err
+	}
+	if _, err := store.Migrate(ctx); err != nil {
+		return err
+	}
+	_, err = db.ExecContext(ctx, `create table effects (id text not null, worker text not null)`)
+	return err
+}
+
+// Effect writes a message into the effect log.
+func Effect(worker string) Handler {
+	return func(ctx context.Context, exec Exec, m *semel.Message) error {
+		return exec(ctx, `insert into effects (id, worker) values ($1, $2)`, m.Identity.ID, worker)
+	}
+}

@@ -1,0 +1,136 @@
+// Package workload is what proofs on PostgreSQL share: deliveries that count
+// their settlements, and consumers on either driver whose handlers write into
+// an effect log without a unique key.
+package workload
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+
+	"github.com/semel-go/semel"
+)
+
+// block is how many messages are shuffled among themselves.
+const block = 64
+
+// Feed delivers the messages 0, 1, 2, … to several sources, to each all of
+// them in an order of its own, until it is told that they are enough.
+type Feed struct {
+	// Enough is asked before a message is delivered that no source has
+	// delivered yet.
+	Enough func() bool
+	// Seed orders the deliveries.
+	Seed uint64
+
+	mu     sync.Mutex
+	issued int // guarded by mu
+	over   bool
+}
+
+// Issued is how many messages there are so far.
+func (f *Feed) Issued() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.issued
+}
+
+// next is the end of the block at from, or false if it will never be delivered.
+func (f *Feed) next(from int) (end int, ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if from >= f.issued {
+		f.over = f.over || f.Enough()
+		if f.over {
+			return 0, false
+		}
+		f.issued += block
+	}
+	return from + block, true
+}
+
+// ID is the identity of message n.
+func ID(n int) string { return fmt.Sprintf("m%d", n) }
+
+// Message is message n.
+func Message(n int) *semel.Message {
+	return &semel.Message{
+		Headers: semel.Headers{{Name: "id", Value: []byte(ID(n))}},
+		Body:    []byte(`{}`),
+		Origin:  semel.Origin{Partition: -1, Offset: -1},
+	}
+}
+
+// Source is one reader of a feed.
+type Source struct {
+	feed     *Feed
+	random   *rand.Rand
+	at       int
+	pending  []int
+	observer semel.LaneObserver
+
+	mu      sync.Mutex
+	settled map[semel.SettleKind]int // guarded by mu
+}
+
+// Source is a new reader; its number gives the order of its deliveries.
+func (f *Feed) Source(number uint64) *Source {
+	return &Source{feed: f, random: rand.New(rand.NewPCG(f.Seed, number)), settled: map[semel.SettleKind]int{}}
+}
+
+var lane = semel.Lane{ID: "feed", Epoch: 1}
+
+// Lanes implements semel.Source.
+func (s *Source) Lanes(o semel.LaneObserver) { s.observer = o }
+
+// Fetch implements semel.Source.
+func (s *Source) Fetch(_ context.Context, most semel.Bound) ([]semel.Delivery, error) {
+	if s.at == 0 && s.pending == nil {
+		s.observer.Given(lane)
+	}
+	var taken []semel.Delivery
+	for len(taken) < most.Messages {
+		if len(s.pending) == 0 {
+			end, ok := s.feed.next(s.at)
+			if !ok {
+				return taken, semel.ErrEnd
+			}
+			s.shuffle(end)
+		}
+		n := s.pending[0]
+		s.pending = s.pending[1:]
+		taken = append(taken, semel.Delivery{Message: Message(n), Lane: lane, Before: semel.Unknown, Handle: n})
+	}
+	return taken, nil
+}
+
+func (s *Source) shuffle(end int) {
+	for ; s.at < end; s.at++ {
+		s.pending = append(s.pending, s.at)
+	}
+	s.random.Shuffle(len(s.pending), func(i, j int) { s.pending[i], s.pending[j] = s.pending[j], s.pending[i] })
+}
+
+// Settle implements semel.Source.
+func (s *Source) Settle(_ context.Context, settlements []semel.Settlement) ([]int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range settlements {
+		s.settled[settlements[i].Kind]++
+	}
+	return nil, nil
+}
+
+// Settled is how many deliveries were settled in this way.
+func (s *Source) Settled(kind semel.SettleKind) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.settled[kind]
+}
+
+// Flow implements semel.Source.
+func (s *Source) Flow(semel.Lane, bool) {}
+
+// Close implements semel.Source.
+func (s *Source) Close(context.Context) error { return nil }
