@@ -5,7 +5,7 @@ GO ?= go
 PACKAGES = $(shell $(GO) list -m -f '{{.Dir}}/...')
 SEEDS ?= 10000
 
-.PHONY: test vet lint simulate planted bench coverage-list stranger example proof-file proof-commit
+.PHONY: test vet lint simulate planted bench coverage-list stranger example proof-file proof-commit proof-failover
 
 ## test: everything that guards main, with the race detector; starts the
 ## servers that it needs and stops those that it started
@@ -57,3 +57,8 @@ proof-file:
 proof-commit:
 	$(GO) run ./itest/cmd/proofcommit
 	$(GO) run ./itest/cmd/proofcommit -plant select -cuts 200
+
+## proof-failover: the primary killed under load, its synchronous standby
+## promoted, five times with each driver
+proof-failover:
+	$(GO) run ./itest/cmd/prooffailover
