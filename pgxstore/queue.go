@@ -94,10 +94,11 @@ func (b *queued) read(ctx context.Context) (culprit int, err error) {
 		requests[i] = statements[i].request
 	}
 	failed, err := b.exchange(ctx, requests)
-	if failed >= 0 && err != nil {
-		return statements[failed].mark, statements[failed].meant(b.told(ctx, err))
-	}
 	for i := range statements {
+		// What a statement after a refused one failed with is no news.
+		if i == failed && err != nil {
+			return statements[i].mark, statements[i].meant(b.told(ctx, err))
+		}
 		if refusal := requests[i].refusal; refusal != nil {
 			return statements[i].mark, refusal
 		}

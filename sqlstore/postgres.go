@@ -166,7 +166,7 @@ var postgresRemedies = map[string]string{
 	"53300": "lower the size of the pools, or raise max_connections",
 	"3D000": "the connection string names a database that is not there",
 	"28P01": "the password in the connection string is refused",
-	"28000": "pg_hba.conf refuses this role or address",
+	"28000": "the role does not exist, or pg_hba.conf refuses it or its address",
 	"26000": "behind a pooler in transaction mode use no named prepared statements; with pgx default_query_exec_mode=exec",
 	"25P03": "the transaction was idle for too long: give handlers less time, or the transaction a longer Idle",
 }

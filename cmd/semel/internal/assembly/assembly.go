@@ -5,7 +5,6 @@ package assembly
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
-	"github.com/semel-go/semel/sqlstore"
 )
 
 // Options say what is wanted of a policy.
@@ -37,13 +35,6 @@ type Assembly struct {
 	Stores []*Store
 }
 
-// Store is an opened store.
-type Store struct {
-	*sqlstore.Store
-	db     *sql.DB
-	policy *policy.Store
-}
-
 // Open opens the stores that want names and changes nothing in them; create
 // says for which a database may be created.
 func Open(p *policy.Policy, o Options, want, create func(*policy.Store) bool) (*Assembly, error) {
@@ -52,7 +43,7 @@ func Open(p *policy.Policy, o Options, want, create func(*policy.Store) bool) (*
 		if !want(named) {
 			continue
 		}
-		s, err := openStore(named, create(named))
+		s, err := openStore(named, opening{create: create(named), connections: connections(p, named.Name)})
 		if errors.Is(err, errNoDatabase) {
 			err = fmt.Errorf("%w; correct the path, or create it: semel migrate up --config %s", err, p.File)
 		}
@@ -76,26 +67,23 @@ func Used(p *policy.Policy, consumer string) func(*policy.Store) bool {
 	}
 }
 
-func openStore(s *policy.Store, create bool) (*Store, error) {
-	db, err := openSQLite(s.SQLite.Path, create)
-	if err != nil {
-		return nil, fmt.Errorf("store %s: %w", s.Name, err)
+// connections is how many connections the consumers of a store need: one for
+// each worker, one for positions and one for whoever looks.
+func connections(p *policy.Policy, store string) int {
+	n := 2
+	for _, c := range p.Consumers {
+		if c.Store == store {
+			n += c.Workers
+		}
 	}
-	store, err := sqlstore.SQLite(db, sqlstore.Options{Prefix: s.SQLite.Prefix})
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("store %s: %s: %w", s.Name, s.SQLite.Path, err), db.Close())
-	}
-	return &Store{Store: store, db: db, policy: s}, nil
+	return n
 }
-
-// Name is the store's in the policy.
-func (s *Store) Name() string { return s.policy.Name }
 
 // Close closes the stores.
 func (a *Assembly) Close() error {
 	var errs []error
 	for _, s := range a.Stores {
-		errs = append(errs, s.db.Close())
+		errs = append(errs, s.Close())
 	}
 	return errors.Join(errs...)
 }
@@ -112,7 +100,7 @@ func (a *Assembly) store(name string) *Store {
 
 // Runner is a consumer with its source.
 type Runner struct {
-	*Consumer
+	Consumer
 	source semel.Source
 }
 

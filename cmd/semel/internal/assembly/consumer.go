@@ -2,7 +2,6 @@ package assembly
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -12,21 +11,26 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
 )
 
-// Consumer is a consumer of a policy.
-type Consumer = semel.Consumer[*sql.Tx]
+// Consumer is a consumer of a policy, whatever its transactions are.
+type Consumer interface {
+	Run(ctx context.Context) error
+	Counts() semel.Counts
+	// Retry runs a row's message again; see semel.Consumer.
+	Retry(ctx context.Context, row semel.StoredRow, act semel.Act) error
+}
 
 // consumer makes a consumer; source may be nil where it only retries rows.
-func (a *Assembly) consumer(ctx context.Context, c *policy.Consumer, source semel.Source) (*Consumer, error) {
-	handler, err := sqlhandler.Compile(sqlhandler.SQLite(), a.handler(c))
+func (a *Assembly) consumer(ctx context.Context, c *policy.Consumer, source semel.Source) (Consumer, error) {
+	store := a.store(c.Store)
+	handler, err := sqlhandler.Compile(store.policy.Dialect(), a.handler(c, store))
 	if err != nil {
 		return nil, fmt.Errorf("consumer %s: %w", c.Name, err)
 	}
-	store := a.store(c.Store)
-	if i, err := handler.Try(ctx, store.db); err != nil && store.Classify(err) == semel.ClassPermanent {
+	if i, err := store.try(ctx, handler); err != nil && store.Classify(err) == semel.ClassPermanent {
 		return nil, a.policy.Fault(fmt.Sprintf("consumers.%s.handler.sql.statements[%d]", c.Name, i),
-			"the database refuses the statement: "+err.Error(), "correct it, or create what is missing, such as with setup: FILE.sql at the store")
+			"the database refuses the statement: "+store.explain(err).Error(), "correct it, or create what is missing, such as with setup: FILE.sql at the store")
 	}
-	return semel.New(store.Store, handler.Handle, a.config(c, source))
+	return store.consumer(handler, c, a.config(c, source))
 }
 
 func (a *Assembly) config(c *policy.Consumer, source semel.Source) semel.Config {
@@ -37,22 +41,28 @@ func (a *Assembly) config(c *policy.Consumer, source semel.Source) semel.Config 
 	return config
 }
 
-func (a *Assembly) handler(c *policy.Consumer) sqlhandler.Config {
+func (a *Assembly) handler(c *policy.Consumer, store *Store) sqlhandler.Config {
 	var config sqlhandler.Config
 	for _, p := range c.Handler.SQL.Params {
 		config.Params = append(config.Params, sqlhandler.Param(p))
 	}
 	for _, s := range c.Handler.SQL.Statements {
-		config.Statements = append(config.Statements, sqlhandler.Statement{SQL: s.SQL, Rows: s.Rows, Otherwise: otherwise(s.Otherwise)})
+		config.Statements = append(config.Statements, sqlhandler.Statement{SQL: s.SQL, Rows: s.Rows, Otherwise: otherwise(s.Otherwise, c.OnUnmet)})
 	}
 	if key := c.Strategy.BusinessKey; key != nil {
-		config.Violates = violates(key.Constraint)
+		config.Violates = store.violates(key.Constraint)
 	}
 	config.NoEffect = a.warnOnce(c.Name, len(config.Statements))
 	return config
 }
 
-func otherwise(word string) sqlhandler.Otherwise {
+// otherwise is OtherwiseUnmet also where the consumer does the same then: that
+// a server can judge by itself.
+func otherwise(word string, unmet semel.Then) sqlhandler.Otherwise {
+	switch {
+	case word == "park" && unmet == semel.ThenPark, word == "discard" && unmet == semel.ThenDiscard:
+		return sqlhandler.OtherwiseUnmet
+	}
 	switch word {
 	case "park":
 		return sqlhandler.OtherwisePark

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/sqlstore"
@@ -37,22 +36,16 @@ func (a *Assembly) Prepare(ctx context.Context, migrate bool) error {
 // Check refuses stores whose tables do not fit and says what to do.
 func (a *Assembly) Check(ctx context.Context) error {
 	for _, s := range a.Stores {
-		err := s.Store.Check(ctx)
+		err := s.Check(ctx)
 		switch {
 		case err == nil:
 			continue
 		case s.lacksMigration(ctx):
 			err = fmt.Errorf("%w (semel migrate up --config %s)", err, a.policy.File)
 		}
-		return fmt.Errorf("store %s: %s: %w", s.Name(), s.policy.SQLite.Path, err)
+		return s.failed(err)
 	}
 	return nil
-}
-
-// lacksMigration reports whether migrating is what a store needs.
-func (s *Store) lacksMigration(ctx context.Context) bool {
-	all, err := s.Store.Status(ctx)
-	return err == nil && slices.ContainsFunc(all, func(m sqlstore.Migration) bool { return m.SQL != "" && m.AppliedAt.IsZero() })
 }
 
 // Up applies the missing migrations and then, once, the user's own setup.
@@ -61,7 +54,7 @@ func (s *Store) Up(ctx context.Context) (Change, error) {
 	applied, err := s.Migrate(ctx)
 	change.Applied = append(change.Applied, applied...)
 	if err != nil {
-		return change, fmt.Errorf("store %s: %s: %w", s.Name(), s.policy.SQLite.Path, err)
+		return change, s.failed(err)
 	}
 	if s.policy.Setup == "" {
 		return change, nil
@@ -72,7 +65,7 @@ func (s *Store) Up(ctx context.Context) (Change, error) {
 	}
 	ran, err := s.Setup(ctx, s.policy.Setup, string(text))
 	if err != nil {
-		return change, fmt.Errorf("store %s: %w", s.Name(), err)
+		return change, fmt.Errorf("store %s: %w", s.Name(), s.explain(err))
 	}
 	if ran {
 		change.Setup = s.policy.Setup
@@ -82,19 +75,24 @@ func (s *Store) Up(ctx context.Context) (Change, error) {
 
 // Status returns the migrations of a store, which need not exist.
 func Status(ctx context.Context, p *policy.Store) ([]sqlstore.Migration, error) {
-	open := func() (*Store, error) { return openStore(p, false) }
-	if _, err := os.Stat(p.SQLite.Path); errors.Is(err, os.ErrNotExist) {
-		open = func() (*Store, error) { return openNothing(p) }
-	}
-	s, err := open()
+	s, err := openIfThere(p)
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.Store.Status(ctx)
+	all, err := s.Status(ctx)
 	if err != nil {
-		err = fmt.Errorf("store %s: %w", p.Name, err)
+		err = fmt.Errorf("store %s: %w", p.Name, s.explain(err))
 	}
-	return all, errors.Join(err, s.db.Close())
+	return all, errors.Join(err, s.Close())
+}
+
+func openIfThere(p *policy.Store) (*Store, error) {
+	if p.SQLite != nil {
+		if _, err := os.Stat(p.SQLite.Path); errors.Is(err, os.ErrNotExist) {
+			return openNothing(p)
+		}
+	}
+	return openStore(p, opening{connections: 1})
 }
 
 // Print writes the SQL of a store's migrations, without its database.
@@ -103,5 +101,5 @@ func Print(w io.Writer, p *policy.Store) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.Print(w), s.db.Close())
+	return errors.Join(s.Print(w), s.Close())
 }

@@ -1,6 +1,7 @@
 package assembly
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -8,33 +9,58 @@ import (
 	"path/filepath"
 	"strings"
 
-	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
+	_ "modernc.org/sqlite" // the driver
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
 	"github.com/semel-go/semel/sqlstore"
 )
 
-var errNoDatabase = errors.New("there is no database")
+// sqlite is a database in a file.
+type sqlite struct {
+	db    *sql.DB
+	path  string
+	store *sqlstore.Store
+}
 
 // openSQLite opens the database file, which need not exist if it may be
 // created. Nothing is read or written yet.
-func openSQLite(path string, create bool) (*sql.DB, error) {
+func openSQLite(p *policy.SQLite, create bool) (tables, database, error) {
+	if err := checkFile(p.Path, create); err != nil {
+		return nil, nil, err
+	}
+	return openAddress(p, address(p.Path))
+}
+
+func openAddress(p *policy.SQLite, address string) (tables, database, error) {
+	db, err := sql.Open("sqlite", address)
+	if err != nil {
+		return nil, nil, err
+	}
+	store, err := sqlstore.SQLite(db, sqlstore.Options{Prefix: p.Prefix})
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("%s: %w", p.Path, err), db.Close())
+	}
+	return store, &sqlite{db, p.Path, store}, nil
+}
+
+func checkFile(path string, create bool) error {
 	switch info, err := os.Stat(path); {
 	case err == nil && info.IsDir():
-		return nil, fmt.Errorf("%s is a directory; name a database file in it", path)
+		return fmt.Errorf("%s is a directory; name a database file in it", path)
 	case err == nil && !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is no regular file; name a database file", path)
+		return fmt.Errorf("%s is no regular file; name a database file", path)
 	case errors.Is(err, os.ErrNotExist) && !create:
-		return nil, fmt.Errorf("%s: %w", path, errNoDatabase)
+		return fmt.Errorf("%s: %w", path, errNoDatabase)
 	case errors.Is(err, os.ErrNotExist):
 		if _, err := os.Stat(filepath.Dir(path)); err != nil {
-			return nil, fmt.Errorf("%w; create the folder first", err)
+			return fmt.Errorf("%w; create the folder first", err)
 		}
 	case err != nil:
-		return nil, err
+		return err
 	}
-	return sql.Open("sqlite", address(path))
+	return nil
 }
 
 // address is the name of the file with the settings that every connection needs.
@@ -44,34 +70,34 @@ func address(path string) string {
 		"?_txlock=immediate&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=foreign_keys(1)"
 }
 
-// openNothing opens a store on a database that is empty and stays so.
+// openNothing opens a store without its database: on one that is empty and
+// stays so, if opening would create it.
 func openNothing(p *policy.Store) (*Store, error) {
-	db, err := sql.Open("sqlite", ":memory:")
-	if err != nil {
-		return nil, err
+	if p.SQLite == nil {
+		return openStore(p, opening{connections: 1})
 	}
-	store, err := sqlstore.SQLite(db, sqlstore.Options{Prefix: p.SQLite.Prefix})
+	tables, database, err := openAddress(p.SQLite, ":memory:")
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("store %s: %w", p.Name, err), db.Close())
+		return nil, fmt.Errorf("store %s: %w", p.Name, err)
 	}
-	return &Store{Store: store, db: db, policy: p}, nil
+	return &Store{tables: tables, database: database, policy: p}, nil
 }
 
-// violates reports whether an error is the violation of the unique constraint
-// on these columns, written as SQLite reports it: "table.column, table.column".
-func violates(columns string) func(error) bool {
-	want := spaceless(columns)
-	return func(err error) bool {
-		var coded *sqlite.Error
-		if !errors.As(err, &coded) || coded.Code() != sqlite3.SQLITE_CONSTRAINT_UNIQUE && coded.Code() != sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY {
-			return false
-		}
-		_, named, _ := strings.Cut(coded.Error(), "UNIQUE constraint failed: ")
-		named, _, _ = strings.Cut(named, " (")
-		return strings.EqualFold(spaceless(named), want)
-	}
+func (d *sqlite) place() string           { return d.path }
+func (d *sqlite) explain(err error) error { return err }
+func (d *sqlite) Close() error            { return d.db.Close() }
+
+func (d *sqlite) try(ctx context.Context, h *sqlhandler.Handler) (int, error) {
+	return h.Try(ctx, d.db)
 }
 
-func spaceless(s string) string {
-	return strings.Join(strings.Fields(strings.ReplaceAll(s, ",", " ")), ",")
+func (d *sqlite) consumer(h *sqlhandler.Handler, _ *policy.Consumer, config semel.Config) (Consumer, error) {
+	return semel.New(d.store, h.Handle, config)
+}
+
+// violates compares with the columns as SQLite reports them, "table.column,
+// table.column", also without a comma between.
+func (d *sqlite) violates(columns string) func(error) bool {
+	columns = strings.Join(strings.Fields(strings.ReplaceAll(columns, ",", " ")), ",")
+	return func(err error) bool { return sqlstore.Violates(err, columns) }
 }

@@ -98,6 +98,8 @@ func accepted() []policyCase {
 		{name: "every key of stores and sources", edits: []string{
 			"sqlite: {path: shop.db}", "sqlite: {path: /var/shop.db, prefix: app_}\n    migrate: true\n    setup: setup.sql",
 			"format: envelope", "format: json, follow: true, max_line: 1MiB"}},
+		{name: "PostgreSQL", edits: []string{"sqlite: {path: shop.db}", "postgres: {url: \"postgres://shop:${SECRET}@db:5432/shop?sslmode=require\", schema: Messages, prefix: once_}"}},
+		{name: "PostgreSQL's own operators", edits: []string{"sqlite: {path: shop.db}", "postgres: {url: \"postgresql:///shop\"}", "id = :account", "id = :account::text and extra ? 'a' and tags @> $x$a$x$"}},
 		{name: "a statement with options", edits: []string{"- update", "- rows: 1\n            otherwise: discard\n            sql: update"}},
 		{name: "business key of several fields", edits: []string{`id: "header:ce-id"`, `id: ["body:/order", "body:/line", "const:v1"]`}},
 		{name: "optional source", edits: []string{`"header:ce-source"`, `"header:ce-source?"`}},

@@ -20,7 +20,7 @@ func check(d *decoder, p *Policy) {
 		r.strategy()
 		r.fingerprint()
 		r.waits()
-		r.handler()
+		r.handler(p.Store(c.Store))
 	}
 	p.checkStandardInput(d)
 	p.checkUse(d)

@@ -47,7 +47,7 @@ func naturalShape() object[Natural] {
 
 func businessKeyShape() object[BusinessKey] {
 	return object[BusinessKey]{fields: []field[BusinessKey]{
-		key(meta{name: "constraint", required: true, doc: "The unique constraint as the database reports it; on SQLite `table.column`, several joined by \", \"."},
+		key(meta{name: "constraint", required: true, doc: "The unique constraint by its name in PostgreSQL, as `invoices_number_key`; on SQLite `table.column`, several joined by \", \"."},
 			word{what: "the name of a constraint"}, func(b *BusinessKey) *string { return &b.Constraint }),
 	}}
 }

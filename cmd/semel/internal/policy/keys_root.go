@@ -35,7 +35,8 @@ func storeShape() object[Store] {
 		fields: []field[Store]{
 			key(meta{name: "sqlite", doc: "A SQLite file."},
 				pointer[SQLite]{sqliteShape()}, func(s *Store) **SQLite { return &s.SQLite }),
-			later[Store]("postgres", "A PostgreSQL database: url, schema, prefix."),
+			key(meta{name: "postgres", doc: "A PostgreSQL database."},
+				pointer[Postgres]{postgresShape()}, func(s *Store) **Postgres { return &s.Postgres }),
 			later[Store]("mysql", "A MySQL or MariaDB database."),
 			later[Store]("redis", "A Redis server, for leased keys."),
 			later[Store]("dynamodb", "A DynamoDB table."),

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
 )
 
 // Policy is a policy file without faults. Its parts are in the file's order.
@@ -37,8 +38,9 @@ type Policy struct {
 // Store is a database with Semel's tables.
 type Store struct {
 	Name string
-	// SQLite is set: it is the only kind there is yet.
-	SQLite *SQLite
+	// One of the two is set.
+	SQLite   *SQLite
+	Postgres *Postgres
 	// Migrate says that run may create and change Semel's tables.
 	Migrate bool
 	// Setup is a file of the user's own statements to run once, or empty.
@@ -52,6 +54,22 @@ type SQLite struct {
 	Path string
 	// Prefix begins the names of Semel's tables.
 	Prefix string
+}
+
+// Postgres is a store in a PostgreSQL database.
+type Postgres struct {
+	// URL is the connection string, with its secrets: never print it.
+	URL string
+	// Schema is where Semel's tables are; Prefix begins their names.
+	Schema, Prefix string
+}
+
+// Dialect is that of the statements of the store's consumers.
+func (s *Store) Dialect() sqlhandler.Dialect {
+	if s.Postgres != nil {
+		return sqlhandler.Postgres()
+	}
+	return sqlhandler.SQLite()
 }
 
 // Source is where messages come from.
@@ -122,7 +140,7 @@ type Natural struct {
 
 // BusinessKey is a unique constraint that decides what is a duplicate.
 type BusinessKey struct {
-	// Constraint is its name as the database reports it; on SQLite
+	// Constraint is its name as PostgreSQL reports it; on SQLite
 	// "table.column", several joined by ", ".
 	Constraint string
 }

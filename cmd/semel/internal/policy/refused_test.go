@@ -29,7 +29,7 @@ func refusedShapes() []policyCase {
 		{name: "name with a space", edits: []string{"  billing:", "  bil ling:"}, shape: true},
 		{name: "no consumers", edits: []string{"consumers:\n", "consumers: {}\nx:\n"}, shape: true},
 		{name: "key of a later release", edits: consumer("dead_letter: {topic: x}", "replay: {allowed: true}", "alerts: {}"), shape: true},
-		{name: "store of a later release", edits: []string{"sqlite: {path: shop.db}", "postgres: {url: \"${SECRET}\"}"}, shape: true},
+		{name: "store of a later release", edits: []string{"sqlite: {path: shop.db}", "mysql: {url: \"${SECRET}\"}"}, shape: true},
 	}
 }
 
@@ -56,6 +56,11 @@ func refusedValues() []policyCase {
 		{name: "values of the environment are not shown", edits: append(consumer("workers: ${SECRET}", "lanes: ${SECRET}", "timeout: ${SECRET}", "retention: ${SECRET}"),
 			`"header:ce-id"`, `"${SECRET}"`, `"header:ce-source"`, `"x${SECRET}"`, "from: payments", `from: "${SECRET}"`, "store: shop", "store: ${SECRET}")},
 		{name: "table prefix", edits: []string{"path: shop.db", "path: shop.db, prefix: 1-"}, shape: true},
+		{name: "connection string", edits: []string{"sqlite: {path: shop.db}", "postgres: {url: \"mysql://shop:secret@db/shop\"}"}, shape: true},
+		{name: "connection string of the environment", edits: []string{"sqlite: {path: shop.db}", "postgres: {url: \"${SECRET}\"}"}},
+		{name: "password that is no part of a connection string", edits: []string{"sqlite: {path: shop.db}", "postgres: {url: \"postgres://shop:${SECRET}%@db/shop\"}"}},
+		{name: "no connection string", edits: []string{"sqlite: {path: shop.db}", "postgres: {prefix: a_}"}, shape: true},
+		{name: "schema and prefix", edits: []string{"sqlite: {path: shop.db}", "postgres: {url: \"postgres://db/shop\", schema: 'a\"b', prefix: App_}"}, shape: true},
 		{name: "parameter name", edits: []string{"account:", "ac-count:", ":account", ":ac"}, shape: true},
 		{name: "text with a line break", edits: []string{"payments.jsonl", `"pay\nments"`}},
 		{name: "empty text", edits: []string{"payments.jsonl", `""`}, shape: true},
@@ -87,6 +92,7 @@ func refusedCombinations() []policyCase {
 		{name: "several statements", edits: []string{"- update accounts set", "- delete from log; update accounts set"}},
 		{name: "statement without end", edits: []string{":account\n", ":account and name = 'x\n"}},
 		{name: "placeholder of the database", edits: []string{"id = :account", "id = :account and b = ?"}},
+		{name: "placeholder of PostgreSQL", edits: []string{"sqlite: {path: shop.db}", "postgres: {url: \"postgres://db/shop\"}", "id = :account", "id = :account and b = $1"}},
 		{name: "otherwise without rows", edits: []string{"- update", "- otherwise: park\n            sql: update"}},
 		{name: "rows of a query", edits: []string{"- update", "- {sql: select 1, rows: 1}\n          - update"}},
 	}

@@ -8,12 +8,12 @@ import (
 )
 
 // handler judges the SQL of a consumer.
-func (r rules) handler() {
+func (r rules) handler(store *Store) {
 	h := r.consumer.Handler.SQL
-	if h == nil {
-		return
+	if h == nil || store == nil {
+		return // the missing store has been reported
 	}
-	dialect := sqlhandler.SQLite()
+	dialect := store.Dialect()
 	used, whole := map[string]bool{}, r.ok("handler.sql.statements")
 	for i, s := range h.Statements {
 		key := fmt.Sprintf("handler.sql.statements[%d]", i)

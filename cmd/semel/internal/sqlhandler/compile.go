@@ -63,6 +63,8 @@ type Handler struct {
 	// prepares: statements are prepared once a transaction.
 	prepares bool
 	prepared prepared
+	texts    bool
+	watched  watched
 }
 
 // statement is ready to be sent.
@@ -70,8 +72,10 @@ type statement struct {
 	text string
 	// args are the indexes of the values to bind, in the order of the
 	// placeholders.
-	args      []int
-	changes   bool
+	args    []int
+	changes bool
+	// simple: it changes rows, and neither begins with WITH nor returns any.
+	simple    bool
 	rows      *int64
 	otherwise Otherwise
 }
@@ -79,7 +83,7 @@ type statement struct {
 // Compile checks a handler and makes it ready. The error names every fault of
 // the statements and parameters.
 func Compile(d Dialect, c Config) (*Handler, error) {
-	h := &Handler{violates: c.Violates, noEffect: c.NoEffect, prepares: d.prepares}
+	h := &Handler{violates: c.Violates, noEffect: c.NoEffect, prepares: d.prepares, texts: d.texts}
 	var faults []error
 	for _, p := range c.Params {
 		s, err := semel.ParseSelector(p.Selector)
@@ -95,6 +99,7 @@ func Compile(d Dialect, c Config) (*Handler, error) {
 		}
 		h.statements = append(h.statements, ready)
 	}
+	h.watched = newWatched(len(h.statements))
 	if len(c.Statements) == 0 {
 		faults = append(faults, errors.New("there is no statement"))
 	}
@@ -133,7 +138,9 @@ func (h *Handler) bind(d Dialect, text string) statement {
 		b.WriteString(d.placeholder(out.place(slices.Index(h.names, t.word), d.reuse)))
 	}
 	out.text = strings.TrimRight(strings.TrimSpace(b.String()), ";")
-	out.changes = changes(split(tokens)[0])
+	words := split(tokens)[0]
+	out.changes = changes(words)
+	out.simple = isChange(words[0]) && !slices.ContainsFunc(words, func(t token) bool { return isKeyword(t, "returning") })
 	return out
 }
 

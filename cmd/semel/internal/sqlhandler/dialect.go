@@ -17,6 +17,9 @@ type Dialect struct {
 	// prepares: preparing a statement costs no round trip, and running a
 	// prepared one less.
 	prepares bool
+	// texts: every value but bytes is given as text, which the database reads
+	// as what its place needs: a number fits a text column, too.
+	texts bool
 	// markers are the characters of placeholders that only Semel may write.
 	markers string
 }
@@ -29,5 +32,5 @@ func SQLite() Dialect {
 // Postgres is the dialect of PostgreSQL and of what speaks its SQL.
 func Postgres() Dialect {
 	return Dialect{Name: "postgres", placeholder: func(n int) string { return "$" + strconv.Itoa(n) }, reuse: true,
-		dollarBodies: true, markers: "$"}
+		dollarBodies: true, texts: true, markers: "$"}
 }

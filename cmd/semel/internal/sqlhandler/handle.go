@@ -24,12 +24,7 @@ func (h *Handler) Handle(ctx context.Context, tx *sql.Tx, m *semel.Message) erro
 }
 
 func (h *Handler) run(ctx context.Context, tx *sql.Tx, m *semel.Message, i int, values []any) error {
-	s := &h.statements[i]
-	args := make([]any, len(s.args))
-	for j, at := range s.args {
-		args[j] = values[at]
-	}
-	result, err := h.exec(ctx, tx, i, args)
+	result, err := h.exec(ctx, tx, i, h.statements[i].bind(values))
 	if err != nil {
 		if h.violates != nil && h.violates(err) {
 			return semel.Duplicate(err)
@@ -39,16 +34,31 @@ func (h *Handler) run(ctx context.Context, tx *sql.Tx, m *semel.Message, i int, 
 	return h.judge(m, i, result)
 }
 
-// judge compares the rows that a statement changed with what it must change.
+// bind are the statement's arguments.
+func (s *statement) bind(values []any) []any {
+	args := make([]any, len(s.args))
+	for j, at := range s.args {
+		args[j] = values[at]
+	}
+	return args
+}
+
 func (h *Handler) judge(m *semel.Message, i int, result sql.Result) error {
 	s := &h.statements[i]
 	if s.rows == nil && (!s.changes || h.noEffect == nil) {
 		return nil
 	}
 	changed, err := result.RowsAffected()
-	switch {
-	case err != nil:
+	if err != nil {
 		return fmt.Errorf("statement %d: %w", i+1, err)
+	}
+	return h.compare(m, i, changed)
+}
+
+// compare compares the rows that a statement changed with what it must change.
+func (h *Handler) compare(m *semel.Message, i int, changed int64) error {
+	s := &h.statements[i]
+	switch {
 	case s.rows != nil && changed != *s.rows:
 		return s.unmet(i, changed)
 	case s.rows == nil && changed == 0:

@@ -24,6 +24,9 @@ func (h *Handler) values(m *semel.Message) ([]any, error) {
 			continue
 		}
 		values[i] = bound(v)
+		if h.texts {
+			values[i] = asText(v, values[i])
+		}
 	}
 	return values, nil
 }
@@ -75,4 +78,15 @@ func number(v semel.Value) any {
 		return f
 	}
 	return v.Decimal()
+}
+
+// asText is what bound gives, as text. A decimal is exact, however long.
+func asText(v semel.Value, given any) any {
+	switch v.Kind() {
+	case semel.ValueBool:
+		return strconv.FormatBool(v.Bool())
+	case semel.ValueNumber:
+		return v.Decimal()
+	}
+	return given
 }

@@ -1,0 +1,121 @@
+package assembly
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
+	"github.com/semel-go/semel/pgxstore"
+	"github.com/semel-go/semel/sqlstore"
+)
+
+// postgres is a database whose statements are queued through pgx, but for
+// those of a business key.
+type postgres struct {
+	pool   *pgxpool.Pool
+	db     *sql.DB
+	plain  *sqlstore.Store
+	queued *pgxstore.QueuedStore
+}
+
+// connectTimeout bounds the start of a connection whose url says nothing.
+const connectTimeout = 10 * time.Second
+
+// openPostgres connects to nobody yet.
+func openPostgres(p *policy.Postgres, connections int) (tables, database, error) {
+	config, err := poolConfig(p.URL, connections)
+	if err != nil {
+		return nil, nil, err
+	}
+	pool, err := pgxpool.NewWithConfig(context.Background(), config)
+	if err != nil {
+		return nil, nil, err
+	}
+	d := &postgres{pool: pool, db: stdlib.OpenDBFromPool(pool)}
+	d.plain, err = sqlstore.Postgres(d.db, sqlstore.Options{Schema: p.Schema, Prefix: p.Prefix})
+	if err != nil {
+		return nil, nil, errors.Join(err, d.Close())
+	}
+	direct, err := pgxstore.New(pool, pgxstore.Options{Schema: p.Schema, Prefix: p.Prefix})
+	if err != nil {
+		return nil, nil, errors.Join(err, d.Close())
+	}
+	d.queued = direct.Queued()
+	return d.plain, d, nil
+}
+
+// poolConfig reads the connection string. Its errors show nothing of it: what
+// looks like a port may be half of a password.
+func poolConfig(text string, connections int) (*pgxpool.Config, error) {
+	config, err := pgxpool.ParseConfig(text)
+	given, parseErr := url.Parse(text)
+	if err != nil || parseErr != nil {
+		return nil, errors.New("the url cannot be used; check its host, port and options, and the files that they name, " +
+			"and write @ : / ? # % of a password as %40 %3A %2F %3F %23 %25")
+	}
+	options := given.Query()
+	if !options.Has("pool_max_conns") {
+		config.MaxConns = int32(connections)
+	}
+	if !options.Has("connect_timeout") {
+		config.ConnConfig.ConnectTimeout = connectTimeout
+	}
+	if config.ConnConfig.RuntimeParams["application_name"] == "" {
+		config.ConnConfig.RuntimeParams["application_name"] = "semel"
+	}
+	return config, nil
+}
+
+func (d *postgres) place() string {
+	c := d.pool.Config().ConnConfig
+	return fmt.Sprintf("database %s at %s", c.Database, net.JoinHostPort(c.Host, fmt.Sprint(c.Port)))
+}
+
+func (d *postgres) Close() error {
+	err := d.db.Close()
+	d.pool.Close()
+	return err
+}
+
+func (d *postgres) explain(err error) error {
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	var refused *net.OpError
+	var unknown *net.DNSError
+	switch {
+	case errors.As(err, &unknown):
+		text += ": the url names a host that is not known; correct it"
+	case errors.As(err, &refused) && refused.Op == "dial":
+		text += ": nobody answers there; start the server, or correct host and port in the url"
+	case errors.Is(err, context.DeadlineExceeded):
+		text += ": there was no answer in time; check the host in the url, and what lies between"
+	}
+	return &remedied{text, err}
+}
+
+func (d *postgres) try(ctx context.Context, h *sqlhandler.Handler) (int, error) {
+	return h.Try(ctx, d.db)
+}
+
+func (d *postgres) violates(constraint string) func(error) bool {
+	return func(err error) bool { return sqlstore.Violates(err, constraint) }
+}
+
+// consumer queues its statements, unless one of them may be refused as a
+// duplicate: that is known only while each runs by itself.
+func (d *postgres) consumer(h *sqlhandler.Handler, c *policy.Consumer, config semel.Config) (Consumer, error) {
+	if c.Strategy.BusinessKey != nil {
+		return semel.New(d.plain, h.Handle, config)
+	}
+	return semel.New(d.queued, h.Queue, config)
+}

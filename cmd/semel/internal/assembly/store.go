@@ -1,0 +1,99 @@
+package assembly
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
+	"github.com/semel-go/semel/sqlstore"
+)
+
+// Store is an opened store.
+type Store struct {
+	tables
+	database
+	policy *policy.Store
+}
+
+// tables are Semel's own in a database, whatever its kind.
+type tables interface {
+	semel.Inbox
+	semel.SchemaChecker
+	Status(ctx context.Context) ([]sqlstore.Migration, error)
+	Migrate(ctx context.Context) (applied []string, err error)
+	Print(w io.Writer) error
+	Setup(ctx context.Context, name, statements string) (ran bool, err error)
+	Classify(err error) semel.Class
+}
+
+// database is what differs between kinds of databases.
+type database interface {
+	// place names the database in errors, without a secret.
+	place() string
+	// explain makes an error of the database fit for an operator: one line,
+	// with what to do.
+	explain(err error) error
+	// try asks the database to prepare the handler's statements; see
+	// sqlhandler.Handler.Try.
+	try(ctx context.Context, h *sqlhandler.Handler) (statement int, err error)
+	consumer(h *sqlhandler.Handler, c *policy.Consumer, config semel.Config) (Consumer, error)
+	// violates reports whether an error is the violation of the constraint.
+	violates(constraint string) func(error) bool
+	Close() error
+}
+
+// opening says how a store is opened.
+type opening struct {
+	// create: the database may be made if it is missing.
+	create bool
+	// connections is how many the consumers of the store need at most.
+	connections int
+}
+
+func openStore(s *policy.Store, o opening) (*Store, error) {
+	tables, database, err := openKind(s, o)
+	if err != nil {
+		return nil, fmt.Errorf("store %s: %w", s.Name, err)
+	}
+	return &Store{tables: tables, database: database, policy: s}, nil
+}
+
+func openKind(s *policy.Store, o opening) (tables, database, error) {
+	if s.Postgres != nil {
+		return openPostgres(s.Postgres, o.connections)
+	}
+	return openSQLite(s.SQLite, o.create)
+}
+
+// Name is the store's in the policy.
+func (s *Store) Name() string { return s.policy.Name }
+
+// failed says which store an error is of.
+func (s *Store) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("store %s: %s: %w", s.Name(), s.place(), s.explain(err))
+}
+
+// lacksMigration reports whether migrating is what a store needs.
+func (s *Store) lacksMigration(ctx context.Context) bool {
+	all, err := s.Status(ctx)
+	return err == nil && slices.ContainsFunc(all, func(m sqlstore.Migration) bool { return m.SQL != "" && m.AppliedAt.IsZero() })
+}
+
+// remedied is an error on one line with what to do about it.
+type remedied struct {
+	text string
+	err  error
+}
+
+func (e *remedied) Error() string { return e.text }
+func (e *remedied) Unwrap() error { return e.err }
+
+var errNoDatabase = errors.New("there is no database")

@@ -1,0 +1,47 @@
+package policy
+
+import (
+	"net/url"
+	"strings"
+)
+
+// The table of a PostgreSQL store.
+
+func postgresShape() object[Postgres] {
+	return object[Postgres]{fields: []field[Postgres]{
+		key(meta{name: "url", required: true, doc: "The connection string, as `postgres://user:${PASSWORD}@host:5432/database?sslmode=verify-full`. Take secrets from the environment; they are never shown. Without `pool_max_conns` in it, a process opens at most the workers of the store's consumers and two more connections."},
+			word{what: "a connection string, as postgres://user:${PASSWORD}@host:5432/database", pattern: `^postgres(ql)?://\S+$`, check: badURL},
+			func(p *Postgres) *string { return &p.URL }),
+		key(meta{name: "schema", def: "public", doc: "The schema of Semel's tables. Every statement of Semel's names it; yours follow the search_path."},
+			word{what: "the name of a schema", pattern: `^[^"'\\{}\x00-\x1f]{1,63}$`, check: badSchema}, func(p *Postgres) *string { return &p.Schema }),
+		key(meta{name: "prefix", def: "semel_", doc: "What the names of Semel's tables begin with."},
+			word{what: "a table prefix in lower case", pattern: `^[a-z_][a-z0-9_]{0,31}$`, check: badLowerPrefix}, func(p *Postgres) *string { return &p.Prefix }),
+	}}
+}
+
+// badURL says nothing of the text itself: it may hold a password.
+func badURL(s string) (reason, remedy string) {
+	const form = "write postgres://user:${PASSWORD}@host:5432/database; in a password, write @ : / ? # % as %40 %3A %2F %3F %23 %25"
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || strings.ContainsAny(s, " \t"):
+		return "this is no connection string", form
+	case u.Scheme != "postgres" && u.Scheme != "postgresql":
+		return "this is no connection string of PostgreSQL", form
+	}
+	return "", ""
+}
+
+func badSchema(s string) (reason, remedy string) {
+	if len(s) <= 63 && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || strings.ContainsRune("\"'\\{}", r) }) {
+		return "", ""
+	}
+	return "this cannot be the name of a schema", "use at most 63 bytes without quotes, backslashes and braces"
+}
+
+func badLowerPrefix(s string) (reason, remedy string) {
+	if s != strings.ToLower(s) {
+		return "PostgreSQL would not find these names again", "use lower-case letters"
+	}
+	return badPrefix(s)
+}
