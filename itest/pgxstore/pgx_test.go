@@ -161,6 +161,8 @@ func (h *shop) queued() storetest.Instance[*pgxstore.Queue] {
 
 func TestStore(t *testing.T) {
 	straight, pooled := services.Pooled(t)
+	// No machine fails here: what is committed need not wait for the disk.
+	services.Exec(t, straight, "do $$ begin execute format('alter database %I set synchronous_commit = off', current_database()); end $$")
 	for _, way := range []struct {
 		name, dsn string
 		change    func(*pgxpool.Config)
