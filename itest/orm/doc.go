@@ -1,0 +1,9 @@
+// Package orm shows consumers in PostgreSQL through the libraries that teams
+// use. docs/postgres.md prints its functions; the tests run them.
+package orm
+
+// Payment is the body of a message.
+type Payment struct {
+	Account string
+	Amount  int64
+}

@@ -1,0 +1,55 @@
+package orm
+
+import (
+	"context"
+	"database/sql"
+
+	"entgo.io/ent/dialect"
+	entsql "entgo.io/ent/dialect/sql"
+	"github.com/jmoiron/sqlx"
+	"github.com/jmoiron/sqlx/reflectx"
+	"github.com/semel-go/semel"
+	"github.com/uptrace/bun"
+	"gorm.io/gorm"
+)
+
+// Account is a row of the table accounts.
+type Account struct {
+	ID      string `bun:",pk" db:"id"`
+	Balance int64  `db:"balance"`
+}
+
+// BySQLX applies a payment with sqlx.
+func BySQLX(ctx context.Context, tx *sql.Tx, p Payment) error {
+	x := sqlx.Tx{Tx: tx, Mapper: reflectx.NewMapper("db")}
+	var a Account
+	return x.GetContext(ctx, &a, `update accounts set balance = balance + $1 where id = $2 returning *`, p.Amount, p.Account)
+}
+
+// ByGORM applies a payment with GORM; db is opened once, at start.
+func ByGORM(ctx context.Context, db *gorm.DB, tx *sql.Tx, p Payment) error {
+	g := db.Session(&gorm.Session{Context: ctx, NewDB: true, SkipDefaultTransaction: true})
+	g.Statement.ConnPool = tx
+	done := g.Model(&Account{}).Where("id = ?", p.Account).Update("balance", gorm.Expr("balance + ?", p.Amount))
+	if done.Error == nil && done.RowsAffected != 1 {
+		return semel.Unmet("no such account")
+	}
+	return done.Error
+}
+
+// ByBun applies a payment with bun; db is opened once, at start.
+func ByBun(ctx context.Context, db *bun.DB, tx *sql.Tx, p Payment) error {
+	return semel.ExpectRows(1)(db.NewUpdate().Conn(tx).Model((*Account)(nil)).
+		Set("balance = balance + ?", p.Amount).Where("id = ?", p.Account).Exec(ctx))
+}
+
+// ByEnt applies a payment with ent. A generated client takes the same driver:
+// ent.NewClient(ent.Driver(driver)).
+func ByEnt(ctx context.Context, tx *sql.Tx, p Payment) error {
+	driver := entsql.NewDriver(dialect.Postgres, entsql.Conn{ExecQuerier: tx})
+	query, args := entsql.Dialect(dialect.Postgres).Update("accounts").
+		Add("balance", p.Amount).Where(entsql.EQ("id", p.Account)).Query()
+	var done sql.Result
+	err := driver.Exec(ctx, query, args, &done)
+	return semel.ExpectRows(1)(done, err)
+}

@@ -1,0 +1,66 @@
+package orm
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/pgxstore"
+)
+
+// WithPGX gives handlers a pgx.Tx.
+func WithPGX(ctx context.Context, pool *pgxpool.Pool, payments semel.Source) error {
+	store, err := pgxstore.New(pool, pgxstore.Options{})
+	if err != nil {
+		return err
+	}
+	if _, err := store.Migrate(ctx); err != nil {
+		return err
+	}
+	consumer, err := semel.New(store, func(ctx context.Context, tx pgx.Tx, m *semel.Message) error {
+		p, err := semel.JSON[Payment](m)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `update accounts set balance = balance + $1 where id = $2`, p.Amount, p.Account)
+		return err
+	}, semel.Config{Name: "billing", Source: payments, Identity: semel.CloudEvents()})
+	if err != nil {
+		return err
+	}
+	return consumer.Run(ctx)
+}
+
+// WithQueue lets handlers queue their statements, which are sent together.
+func WithQueue(ctx context.Context, store *pgxstore.Store, payments semel.Source) error {
+	consumer, err := semel.New(store.Queued(), func(_ context.Context, q *pgxstore.Queue, m *semel.Message) error {
+		p, err := semel.JSON[Payment](m)
+		if err != nil {
+			return err
+		}
+		q.ExecOne(`update accounts set balance = balance + $1 where id = $2`, p.Amount, p.Account)
+		return nil
+	}, semel.Config{Name: "billing", Source: payments, Identity: semel.CloudEvents()})
+	if err != nil {
+		return err
+	}
+	return consumer.Run(ctx)
+}
+
+// WithCallback refuses, before the commit, what the database answers.
+func WithCallback(_ context.Context, q *pgxstore.Queue, m *semel.Message) error {
+	p, err := semel.JSON[Payment](m)
+	if err != nil {
+		return err
+	}
+	q.Query(`update accounts set balance = balance + $1 where id = $2 returning balance`, p.Amount, p.Account).
+		Do(func(rows pgx.Rows) error {
+			balance, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[int64])
+			if err == nil && balance < 0 {
+				err = semel.Park("overdrawn")
+			}
+			return err
+		})
+	return nil
+}

@@ -1,0 +1,36 @@
+package orm
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/sqlstore"
+)
+
+// WithSQL gives handlers a *sql.Tx of any driver of PostgreSQL.
+func WithSQL(ctx context.Context, db *sql.DB, payments semel.Source, apply func(context.Context, *sql.Tx, Payment) error) error {
+	store, err := sqlstore.Postgres(db, sqlstore.Options{})
+	if err != nil {
+		return err
+	}
+	if _, err := store.Migrate(ctx); err != nil {
+		return err
+	}
+	consumer, err := semel.New(store, func(ctx context.Context, tx *sql.Tx, m *semel.Message) error {
+		p, err := semel.JSON[Payment](m)
+		if err != nil {
+			return err
+		}
+		return apply(ctx, tx, p)
+	}, semel.Config{Name: "billing", Source: payments, Identity: semel.CloudEvents()})
+	if err != nil {
+		return err
+	}
+	return consumer.Run(ctx)
+}
+
+// BySQL applies a payment with a statement.
+func BySQL(ctx context.Context, tx *sql.Tx, p Payment) error {
+	return semel.ExpectRows(1)(tx.ExecContext(ctx, `update accounts set balance = balance + $1 where id = $2`, p.Amount, p.Account))
+}
