@@ -5,7 +5,7 @@ GO ?= go
 PACKAGES = $(shell $(GO) list -m -f '{{.Dir}}/...')
 SEEDS ?= 10000
 
-.PHONY: test vet lint simulate planted bench coverage-list stranger example proof-file proof-commit proof-failover
+.PHONY: test vet lint simulate planted bench coverage-list stranger example proof-file proof-commit proof-failover bench-postgres
 
 ## test: everything that guards main, with the race detector; starts the
 ## servers that it needs and stops those that it started
@@ -34,6 +34,11 @@ planted:
 ## bench: what the engine costs a message, with store and source in memory
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem .
+
+## bench-postgres: every form on PostgreSQL against a batch written by hand and
+## the textbook loop, under an hour; BENCH="-quick" takes some five minutes
+bench-postgres:
+	scripts/services with postgres -- $(GO) run ./itest/cmd/semelbench -commit "$$(git describe --always --dirty)" $(BENCH)
 
 ## coverage-list: which test covers which law, case, trap and requirement
 coverage-list:

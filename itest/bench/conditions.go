@@ -1,0 +1,94 @@
+package bench
+
+import (
+	"fmt"
+	"time"
+)
+
+// Form is how a handler writes its effect, and with which driver.
+type Form string
+
+// The forms.
+const (
+	Handle    Form = "Handle"
+	Queue     Form = "Queue"
+	HandleAll Form = "HandleAll"
+	HandleSQL Form = "Handle, database/sql"
+)
+
+// Forms are all forms, in the order of the table.
+func Forms() []Form { return []Form{Handle, Queue, HandleAll, HandleSQL} }
+
+// Effect is what a message changes.
+type Effect string
+
+// The effects.
+const (
+	// Insert adds a row.
+	Insert Effect = "insert"
+	// Accounts adds to one of 10,000 rows that all workers share.
+	Accounts Effect = "10,000 accounts"
+	// Counters adds to one of 60 rows that all workers share.
+	Counters Effect = "60 counters"
+)
+
+// IDs is the kind of the messages' ids.
+type IDs string
+
+// The kinds of ids.
+const (
+	Text   IDs = "text"
+	UUIDv4 IDs = "UUIDv4"
+	UUIDv7 IDs = "UUIDv7"
+)
+
+// Conditions are what a row of the table was measured under.
+type Conditions struct {
+	Form    Form   `json:"form"`
+	Effect  Effect `json:"effect"`
+	Workers int    `json:"workers"`
+	// Duplicates is how many in a hundred deliveries are of messages that were
+	// applied before.
+	Duplicates int `json:"duplicates_percent"`
+	IDs        IDs `json:"ids"`
+	// Latency is what is added to each round trip.
+	Latency time.Duration `json:"latency_ns"`
+}
+
+// Base is the row from which the others differ.
+func Base(f Form) Conditions { return Conditions{Form: f, Effect: Insert, Workers: 1, IDs: UUIDv7} }
+
+// Contended reports whether workers wait for each other's rows.
+func (c Conditions) Contended() bool { return c.Effect != Insert && c.Workers > 1 }
+
+func (c Conditions) String() string {
+	return fmt.Sprintf("%s: %s, %d workers, %d %% duplicates, %s, %v added", c.Form, c.Effect, c.Workers, c.Duplicates, c.IDs, c.Latency)
+}
+
+// Plan is the rows of a form: one factor at a time from the base, and both
+// contended effects with 3 and 8 workers.
+func Plan(f Form) []Conditions {
+	rows := []Conditions{Base(f)}
+	vary := func(change func(*Conditions)) {
+		c := Base(f)
+		change(&c)
+		rows = append(rows, c)
+	}
+	for _, e := range []Effect{Accounts, Counters} {
+		vary(func(c *Conditions) { c.Effect = e })
+	}
+	for _, w := range []int{3, 8} {
+		vary(func(c *Conditions) { c.Workers = w })
+	}
+	vary(func(c *Conditions) { c.Duplicates = 50 })
+	for _, ids := range []IDs{Text, UUIDv4} {
+		vary(func(c *Conditions) { c.IDs = ids })
+	}
+	vary(func(c *Conditions) { c.Latency = time.Millisecond })
+	for _, e := range []Effect{Accounts, Counters} {
+		for _, w := range []int{3, 8} {
+			vary(func(c *Conditions) { c.Effect, c.Workers = e, w })
+		}
+	}
+	return rows
+}

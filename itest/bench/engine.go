@@ -1,0 +1,150 @@
+package bench
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/pgxstore"
+	"github.com/semel-go/semel/sourcetest"
+)
+
+// batchMost is how many messages share a transaction, Semel's default.
+const batchMost = 500
+
+// contention observes what a consumer met.
+type contention struct {
+	mutex  sync.Mutex
+	met    int           // guarded by mutex
+	began  time.Time     // guarded by mutex: zero while batches run side by side
+	serial time.Duration // guarded by mutex
+}
+
+func (o *contention) Observe(e semel.Event) {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	switch e.Kind {
+	case semel.EventContended:
+		o.met++
+	case semel.EventSerial:
+		o.began = time.Now()
+	case semel.EventParallel:
+		o.stop()
+	}
+}
+
+func (o *contention) stop() {
+	if !o.began.IsZero() {
+		o.serial += time.Since(o.began)
+		o.began = time.Time{}
+	}
+}
+
+// outcome is what a run met.
+type outcome struct {
+	deadlocks int
+	serial    time.Duration
+}
+
+func (o *contention) outcome() outcome {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	o.stop()
+	return outcome{o.met, o.serial}
+}
+
+// applySemel applies the messages with the library. Batches end at 500 messages
+// and not after a time, as those written by hand.
+func (d *database) applySemel(ctx context.Context, c Conditions, messages []*semel.Message) (outcome, error) {
+	source := sourcetest.NewMemory(1)
+	for _, m := range messages {
+		if err := source.Publish(0, m); err != nil {
+			return outcome{}, err
+		}
+	}
+	if err := source.End(); err != nil {
+		return outcome{}, err
+	}
+	observer := &contention{}
+	run, err := d.consumer(c, semel.Config{
+		Name: "bench", Source: source, Identity: semel.By("header:id"), Lanes: semel.LanesNone, Workers: c.Workers,
+		Batch:  semel.BatchLimits{Most: batchMost, Time: time.Minute},
+		Logger: slog.New(slog.DiscardHandler), Observers: []semel.Observer{observer}, Seed: 1,
+	})
+	if err != nil {
+		return outcome{}, err
+	}
+	counts, err := run(ctx)
+	if ended := counts.Applied + counts.Duplicates; err == nil && ended != int64(len(messages)) {
+		err = fmt.Errorf("%d of %d messages ended: %+v", ended, len(messages), counts)
+	}
+	return observer.outcome(), err
+}
+
+// consumer is the consumer of a form, ready to run.
+func (d *database) consumer(c Conditions, config semel.Config) (func(context.Context) (semel.Counts, error), error) {
+	switch c.Form {
+	case Handle:
+		return running(semel.New(d.pgx, handleOne(c.Effect.one()), config))
+	case Queue:
+		return running(semel.New(d.pgx.Queued(), queueOne(c.Effect.one()), config))
+	case HandleAll:
+		return running(semel.NewAll(d.pgx, handleAll(c.Effect.all()), config))
+	case HandleSQL:
+		return running(semel.New(d.sql, handleSQL(c.Effect.one()), config))
+	}
+	return nil, errors.New("no such form: " + string(c.Form))
+}
+
+func running[Tx any](consumer *semel.Consumer[Tx], err error) (func(context.Context) (semel.Counts, error), error) {
+	return func(ctx context.Context) (semel.Counts, error) {
+		err := consumer.Run(ctx)
+		return consumer.Counts(), err
+	}, err
+}
+
+func handleOne(effect string) func(context.Context, pgx.Tx, *semel.Message) error {
+	return func(ctx context.Context, tx pgx.Tx, m *semel.Message) error {
+		p, err := semel.JSON[payment](m)
+		if err == nil {
+			_, err = tx.Exec(ctx, effect, p.Account, p.Amount)
+		}
+		return err
+	}
+}
+
+func queueOne(effect string) func(context.Context, *pgxstore.Queue, *semel.Message) error {
+	return func(_ context.Context, q *pgxstore.Queue, m *semel.Message) error {
+		p, err := semel.JSON[payment](m)
+		if err == nil {
+			q.Exec(effect, p.Account, p.Amount)
+		}
+		return err
+	}
+}
+
+func handleAll(effect string) func(context.Context, pgx.Tx, []*semel.Message) error {
+	return func(ctx context.Context, tx pgx.Tx, all []*semel.Message) error {
+		accounts, amounts, err := columns(all)
+		if err == nil {
+			_, err = tx.Exec(ctx, effect, accounts, amounts)
+		}
+		return err
+	}
+}
+
+func handleSQL(effect string) func(context.Context, *sql.Tx, *semel.Message) error {
+	return func(ctx context.Context, tx *sql.Tx, m *semel.Message) error {
+		p, err := semel.JSON[payment](m)
+		if err == nil {
+			_, err = tx.ExecContext(ctx, effect, p.Account, p.Amount)
+		}
+		return err
+	}
+}

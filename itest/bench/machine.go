@@ -1,0 +1,73 @@
+package bench
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// Head is the machine that was measured on, in milliseconds where it is times.
+type Head struct {
+	At     time.Time `json:"at"`
+	Commit string    `json:"commit"`
+	Server string    `json:"server"`
+	Go     string    `json:"go"`
+	Cores  int       `json:"cores"`
+	// RoundTrip is of "select 1", Flush of a commit of one row.
+	RoundTrip Quartiles `json:"round_trip_ms"`
+	Flush     Quartiles `json:"flush_ms"`
+	Settings  string    `json:"settings"`
+	// LoadBefore and LoadAfter are the load averages of 1, 5 and 15 minutes;
+	// empty where the system does not tell.
+	LoadBefore string `json:"load_before"`
+	LoadAfter  string `json:"load_after"`
+}
+
+const headSettings = `select current_setting('server_version'), string_agg(name || '=' || current_setting(name), ', ' order by name)
+from pg_settings where name in ('fsync', 'synchronous_commit', 'shared_buffers', 'max_wal_size', 'deadlock_timeout', 'wal_sync_method')`
+
+// Describe measures the machine.
+func (w *World) Describe(ctx context.Context, commit string) (Head, error) {
+	h := Head{At: time.Now().UTC().Truncate(time.Second), Commit: commit, Go: runtime.Version(), Cores: runtime.NumCPU(), LoadBefore: Load()}
+	d, err := w.database(ctx, 0)
+	if err != nil {
+		return h, err
+	}
+	if err := d.pool.QueryRow(ctx, headSettings).Scan(&h.Server, &h.Settings); err != nil {
+		return h, err
+	}
+	if h.RoundTrip, err = d.times(ctx, 400, "select $1::bigint"); err != nil {
+		return h, err
+	}
+	h.Flush, err = d.times(ctx, 200, "insert into flushed values ($1)")
+	return h, err
+}
+
+// times are how many milliseconds a statement takes.
+func (d *database) times(ctx context.Context, n int, statement string) (Quartiles, error) {
+	conn, err := d.pool.Acquire(ctx)
+	if err != nil {
+		return Quartiles{}, err
+	}
+	defer conn.Release()
+	var all []float64
+	for i := range n {
+		began := time.Now()
+		if _, err := conn.Exec(ctx, statement, i); err != nil {
+			return Quartiles{}, err
+		}
+		all = append(all, float64(time.Since(began).Microseconds())/1000)
+	}
+	return quartiles(all), nil
+}
+
+// Load is the load average, empty where the system does not tell.
+func Load() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return ""
+	}
+	return strings.Join(strings.Fields(string(text))[:3], " ")
+}

@@ -1,0 +1,146 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"time"
+)
+
+// Options say what to measure and for how long.
+type Options struct {
+	// Rounds is how often the contestants of a row take turns.
+	Rounds int
+	// Target is how long a run is to take; runs under contention get six times
+	// of it, because a deadlock costs the server's deadlock_timeout.
+	Target time.Duration
+	// Forms are the forms to measure.
+	Forms []Form
+	// Only chooses rows; nil chooses all.
+	Only func(Conditions) bool
+	// Progress is told of each row that is done.
+	Progress func(done, of int, r Row)
+}
+
+// Run is what one contestant did in one round.
+type Run struct {
+	Messages  int           `json:"messages"`
+	Took      time.Duration `json:"took_ns"`
+	Deadlocks int           `json:"deadlocks"`
+	Serial    time.Duration `json:"serialised_ns"`
+}
+
+// Rate is messages a second.
+func (r Run) Rate() float64 { return float64(r.Messages) / r.Took.Seconds() }
+
+// Row is one row of the table: by contestant the runs, in the order of rounds.
+type Row struct {
+	Conditions
+	Runs map[Contestant][]Run `json:"runs"`
+}
+
+// Measure measures the rows of the plan one after the other.
+func (w *World) Measure(ctx context.Context, o Options) ([]Row, error) {
+	var plan []Conditions
+	for _, f := range o.Forms {
+		for _, c := range Plan(f) {
+			if o.Only == nil || o.Only(c) {
+				plan = append(plan, c)
+			}
+		}
+	}
+	var rows []Row
+	for i, c := range plan {
+		r, err := w.row(ctx, o, c)
+		if err != nil {
+			return rows, fmt.Errorf("%v: %w", c, err)
+		}
+		rows = append(rows, r)
+		if o.Progress != nil {
+			o.Progress(i+1, len(plan), r)
+		}
+	}
+	return rows, nil
+}
+
+// contestants take turns in this order, and in the opposite one in every second
+// round. Under contention, where runs are long and no limit is set to the batch
+// written by hand, it runs once.
+func contestants(c Conditions) []Contestant {
+	if c.Contended() {
+		return []Contestant{Semel, Hand, Textbook}
+	}
+	return []Contestant{Hand, Semel, Again, Textbook}
+}
+
+func (w *World) row(ctx context.Context, o Options, c Conditions) (Row, error) {
+	d, err := w.database(ctx, c.Latency)
+	if err != nil {
+		return Row{}, err
+	}
+	all := contestants(c)
+	sizes := map[Contestant]int{}
+	for _, who := range all {
+		if sizes[who], err = d.size(ctx, o, who, c); err != nil {
+			return Row{}, fmt.Errorf("%s: %w", who, err)
+		}
+	}
+	sizes[Again] = sizes[Hand]
+	r := Row{Conditions: c, Runs: map[Contestant][]Run{}}
+	for round := range o.Rounds {
+		for i := range all {
+			who := all[i]
+			if round%2 == 1 {
+				who = all[len(all)-1-i]
+			}
+			run, err := d.run(ctx, who, c, sizes[who])
+			if err != nil {
+				return r, fmt.Errorf("%s: %w", who, err)
+			}
+			r.Runs[who] = append(r.Runs[who], run)
+		}
+	}
+	return r, nil
+}
+
+// size is how many messages a contestant needs to be busy for the target.
+func (d *database) size(ctx context.Context, o Options, who Contestant, c Conditions) (int, error) {
+	target, least, batch := o.Target, 2*batchMost, batchMost
+	switch {
+	case who == Again:
+		return 0, nil
+	case who == Textbook:
+		least, batch = 50*c.Workers, 1
+	case c.Contended():
+		target, least = 6*target, 2*c.Workers*batchMost
+		if who == Semel {
+			least = 40 * batchMost
+		}
+	}
+	for n := least; ; n *= 3 {
+		run, err := d.run(ctx, who, c, n)
+		if err != nil {
+			return 0, err
+		}
+		if run.Took > target/4 || n > 200_000 {
+			n = int(math.Ceil(run.Rate()*target.Seconds()/float64(batch))) * batch
+			return max(n, least), nil
+		}
+	}
+}
+
+// run is one run on an empty database.
+func (d *database) run(ctx context.Context, who Contestant, c Conditions, n int) (Run, error) {
+	if err := d.reset(ctx); err != nil {
+		return Run{}, err
+	}
+	all := c.make(n)
+	if _, err := d.apply(ctx, who, c, all.before); err != nil {
+		return Run{}, err
+	}
+	runtime.GC()
+	began := time.Now()
+	out, err := d.apply(ctx, who, c, all.timed)
+	return Run{Messages: n, Took: time.Since(began), Deadlocks: out.deadlocks, Serial: out.serial}, err
+}

@@ -1,0 +1,63 @@
+package bench
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/semel-go/semel"
+)
+
+// deliveries are what one run gets: first copies that are applied before the
+// clock starts, then the deliveries that are timed.
+type deliveries struct{ before, timed []*semel.Message }
+
+// make returns n timed deliveries. Which of them are duplicates and what they
+// change is the same for every contestant.
+func (c Conditions) make(n int) deliveries {
+	g := generator{c: c, random: rand.New(rand.NewPCG(1, 2))}
+	var d deliveries
+	for range n {
+		m := g.next()
+		d.timed = append(d.timed, m)
+		if g.random.IntN(100) < c.Duplicates {
+			again := *m
+			d.before = append(d.before, &again)
+		}
+	}
+	return d
+}
+
+type generator struct {
+	c      Conditions
+	random *rand.Rand
+	n      uint64
+}
+
+func (g *generator) next() *semel.Message {
+	g.n++
+	return &semel.Message{
+		Headers: semel.Headers{{Name: "id", Value: []byte(g.id())}},
+		Body:    fmt.Appendf(nil, `{"account":%d,"amount":%d}`, g.random.Int64N(g.c.Effect.rows()), 1+g.random.Int64N(1000)),
+		Origin:  semel.Origin{Partition: -1, Offset: -1},
+	}
+}
+
+func (g *generator) id() string {
+	switch g.c.IDs {
+	case UUIDv4:
+		return uuid(4, g.random.Uint64(), g.random.Uint64())
+	case UUIDv7:
+		const start = 1_790_000_000_000 // milliseconds; about 16 messages in each
+		return uuid(7, (start+g.n/16)<<16|g.random.Uint64()&0xffff, g.random.Uint64())
+	}
+	return fmt.Sprintf("payment-%012d", g.n)
+}
+
+// uuid is a UUID of RFC 9562.
+func uuid(version, high, low uint64) string {
+	high = high&^0xf000 | version<<12
+	low = low&(1<<62-1) | 1<<63
+	b := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, high), low)
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}

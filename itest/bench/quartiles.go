@@ -1,0 +1,60 @@
+package bench
+
+import "slices"
+
+// Quartiles of what was measured, interpolated between neighbours.
+type Quartiles struct {
+	Lower  float64 `json:"lower"`
+	Median float64 `json:"median"`
+	Upper  float64 `json:"upper"`
+}
+
+func quartiles(values []float64) Quartiles {
+	sorted := slices.Sorted(slices.Values(values))
+	at := func(part float64) float64 {
+		if len(sorted) == 0 {
+			return 0
+		}
+		position := part * float64(len(sorted)-1)
+		i := int(position)
+		if i+1 == len(sorted) {
+			return sorted[i]
+		}
+		return sorted[i] + (position-float64(i))*(sorted[i+1]-sorted[i])
+	}
+	return Quartiles{at(0.25), at(0.5), at(0.75)}
+}
+
+// Rate is of a contestant's messages a second.
+func (r Row) Rate(who Contestant) Quartiles {
+	var rates []float64
+	for _, run := range r.Runs[who] {
+		rates = append(rates, run.Rate())
+	}
+	return quartiles(rates)
+}
+
+// Ratio is of one contestant's rates to another's, round by round. It is zero
+// if one of them did not take part.
+func (r Row) Ratio(one, other Contestant) Quartiles {
+	var ratios []float64
+	for i := range min(len(r.Runs[one]), len(r.Runs[other])) {
+		ratios = append(ratios, r.Runs[one][i].Rate()/r.Runs[other][i].Rate())
+	}
+	return quartiles(ratios)
+}
+
+// Met is how many deadlocks a contestant met in all rounds, and the
+// part of its time in which its batches ran one at a time.
+func (r Row) Met(who Contestant) (deadlocks int, serial float64) {
+	var serialised, took float64
+	for _, run := range r.Runs[who] {
+		deadlocks += run.Deadlocks
+		serialised += run.Serial.Seconds()
+		took += run.Took.Seconds()
+	}
+	if took > 0 {
+		serial = serialised / took
+	}
+	return deadlocks, serial
+}

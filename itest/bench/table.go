@@ -1,0 +1,92 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// Report is a whole measurement.
+type Report struct {
+	Head    Head          `json:"head"`
+	Rounds  int           `json:"rounds"`
+	Target  time.Duration `json:"target_ns"`
+	Elapsed time.Duration `json:"elapsed_ns"`
+	Rows    []Row         `json:"rows"`
+}
+
+// Write writes the report as Markdown.
+func (r Report) Write(w io.Writer) error {
+	var b strings.Builder
+	r.head(&b)
+	for _, f := range Forms() {
+		r.form(&b, f)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (r Report) head(b *strings.Builder) {
+	h := r.Head
+	fmt.Fprintf(b, "Measured %s at commit %s: PostgreSQL %s, %s, %d cores, client and server on one machine over loopback.\n\n", h.At.Format("2006-01-02 15:04 MST"), h.Commit, h.Server, h.Go, h.Cores)
+	fmt.Fprintf(b, "* Round trip (`select 1`): %s ms. Flush (a commit of one row): %s ms.\n", spread(h.RoundTrip, "%.2f"), spread(h.Flush, "%.2f"))
+	fmt.Fprintf(b, "* Load average before %s, after %s; a load above 1 before the start says that something else used the machine.\n", h.LoadBefore, h.LoadAfter)
+	fmt.Fprintf(b, "* Settings: %s.\n", h.Settings)
+	fmt.Fprintf(b, "* %d rounds, each contestant busy for about %v a round, six times that where workers contend; %v in all.\n\n", r.Rounds, r.Target, r.Elapsed.Round(time.Second))
+}
+
+const columnsHead = `| effect | workers | duplicates | ids | latency | Semel /s | by hand /s | loop /s | Semel : by hand | by hand : itself | Semel : loop |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+`
+
+func (r Report) form(b *strings.Builder, f Form) {
+	contended := false
+	for i, row := range r.of(f) {
+		if i == 0 {
+			fmt.Fprintf(b, "### %s\n\n%s", f, columnsHead)
+		}
+		contended = contended || row.Contended()
+		row.write(b)
+	}
+	b.WriteString("\n")
+	if contended {
+		r.contention(b, f)
+	}
+}
+
+func (r Report) of(f Form) (rows []Row) {
+	for _, row := range r.Rows {
+		if row.Form == f {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+func (r Row) write(b *strings.Builder) {
+	fmt.Fprintf(b, "| %s | %d | %d %% | %s | %v | %s | %s | %s | %s | %s | %s |\n", r.Effect, r.Workers, r.Duplicates, r.IDs, r.Latency,
+		spread(r.Rate(Semel), "%.0f"), spread(r.Rate(Hand), "%.0f"), spread(r.Rate(Textbook), "%.0f"),
+		spread(r.Ratio(Semel, Hand), "%.2f"), spread(r.Ratio(Again, Hand), "%.2f"), spread(r.Ratio(Semel, Textbook), "%.1f"))
+}
+
+// contention shows what contended rows met, over all rounds.
+func (r Report) contention(b *strings.Builder, f Form) {
+	fmt.Fprintf(b, "Contention, over all rounds:\n\n| effect | workers | Semel: batches run again | Semel: time serialised | by hand: deadlocks | messages a round, Semel and by hand |\n| --- | --- | --- | --- | --- | --- |\n")
+	for _, row := range r.of(f) {
+		if row.Contended() {
+			met, serial := row.Met(Semel)
+			hand, _ := row.Met(Hand)
+			fmt.Fprintf(b, "| %s | %d | %d | %.0f %% | %d | %d, %d |\n", row.Effect, row.Workers, met, 100*serial, hand, row.Runs[Semel][0].Messages, row.Runs[Hand][0].Messages)
+		}
+	}
+	b.WriteString("\n")
+}
+
+// spread is lower quartile, median and upper quartile.
+func spread(q Quartiles, format string) string {
+	if q == (Quartiles{}) {
+		return "–"
+	}
+	return fmt.Sprintf(format+" – **"+format+"** – "+format, q.Lower, q.Median, q.Upper)
+}

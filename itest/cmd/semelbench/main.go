@@ -1,0 +1,103 @@
+// Semelbench measures Semel on PostgreSQL against batches written by hand and
+// against the textbook loop, and prints the table. It makes a database of its
+// own on the server and drops it at the end.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel/itest/bench"
+)
+
+type flags struct {
+	dsn, forms, commit, profile string
+	rounds                      int
+	target                      time.Duration
+	quick, base, json           bool
+}
+
+func main() {
+	var f flags
+	flag.StringVar(&f.dsn, "dsn", os.Getenv("SEMEL_POSTGRES"), "address of the server (postgres://…)")
+	flag.StringVar(&f.forms, "forms", "", "forms to measure, between semicolons; all if empty")
+	flag.StringVar(&f.commit, "commit", "unknown", "what is measured, for the head of the table")
+	flag.StringVar(&f.profile, "profile", "", "file for a profile of this process's CPU time")
+	flag.IntVar(&f.rounds, "rounds", 11, "how often the contestants of a row take turns")
+	flag.DurationVar(&f.target, "target", 500*time.Millisecond, "how long a run is to take")
+	flag.BoolVar(&f.quick, "quick", false, "3 rounds of 150 ms: some five minutes, to see whether something is badly wrong")
+	flag.BoolVar(&f.base, "base", false, "the base row of each form only")
+	flag.BoolVar(&f.json, "json", false, "print every run as JSON instead")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := measure(ctx, f)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "semelbench:", err)
+		os.Exit(1)
+	}
+}
+
+func measure(ctx context.Context, f flags) (err error) {
+	o, err := f.options()
+	if err != nil {
+		return err
+	}
+	w, err := bench.NewWorld(ctx, f.dsn)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close(context.WithoutCancel(ctx))) }()
+	began := time.Now()
+	r := bench.Report{Rounds: o.Rounds, Target: o.Target}
+	if r.Head, err = w.Describe(ctx, f.commit); err != nil {
+		return err
+	}
+	if r.Rows, err = profiled(f.profile, func() ([]bench.Row, error) { return w.Measure(ctx, o) }); err != nil {
+		return err
+	}
+	r.Elapsed, r.Head.LoadAfter = time.Since(began), bench.Load()
+	if f.json {
+		return json.NewEncoder(os.Stdout).Encode(r)
+	}
+	return r.Write(os.Stdout)
+}
+
+func (f flags) options() (bench.Options, error) {
+	o := bench.Options{Rounds: f.rounds, Target: f.target, Forms: bench.Forms(), Progress: progress}
+	if f.dsn == "" {
+		return o, errors.New("no server: set SEMEL_POSTGRES or -dsn; `make bench-postgres` starts one")
+	}
+	if f.quick {
+		o.Rounds, o.Target = 3, 150*time.Millisecond
+	}
+	if f.base {
+		o.Only = func(c bench.Conditions) bool { return c == bench.Base(c.Form) }
+	}
+	if f.forms == "" {
+		return o, nil
+	}
+	o.Forms = nil
+	for name := range strings.SplitSeq(f.forms, ";") {
+		form := bench.Form(strings.TrimSpace(name))
+		if !slices.Contains(bench.Forms(), form) {
+			return o, fmt.Errorf("no form %q; there are %q", form, bench.Forms())
+		}
+		o.Forms = append(o.Forms, form)
+	}
+	return o, nil
+}
+
+func progress(done, of int, r bench.Row) {
+	ratio, loop := r.Ratio(bench.Semel, bench.Hand), r.Ratio(bench.Semel, bench.Textbook)
+	fmt.Fprintf(os.Stderr, "%d of %d: %v: %.0f/s, %.2f of the batch by hand, %.1f of the loop\n",
+		done, of, r.Conditions, r.Rate(bench.Semel).Median, ratio.Median, loop.Median)
+}

@@ -1,0 +1,26 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"runtime/pprof"
+
+	"github.com/semel-go/semel/itest/bench"
+)
+
+// profiled measures with a profile of the process, if a file is named.
+func profiled(file string, measure func() ([]bench.Row, error)) (rows []bench.Row, err error) {
+	if file == "" {
+		return measure()
+	}
+	to, err := os.Create(file)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	if err := pprof.StartCPUProfile(to); err != nil {
+		return nil, err
+	}
+	defer pprof.StopCPUProfile()
+	return measure()
+}
