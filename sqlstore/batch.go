@@ -32,7 +32,7 @@ func (s *Store) Begin(ctx context.Context, o semel.TxOptions, marks []semel.Mark
 // begin opens a transaction that has written its marks, and that only the
 // store's own last statement allows to commit.
 func (s *Store) begin(ctx context.Context, o semel.TxOptions, marks []semel.Mark) (*batch, []semel.Verdict, error) {
-	e, err := s.open(ctx)
+	e, err := s.open(ctx, s.level)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -28,7 +28,7 @@ type dialect struct {
 	// moment is a time to compare with a column; its parameter ? is in
 	// milliseconds since 1970.
 	moment string
-	// isolation is the level that is asked for with BEGIN.
+	// isolation is the level that is asked for with BEGIN where no handler runs.
 	isolation sql.IsolationLevel
 	// start writes a batch's guard and marks.
 	start func(ctx context.Context, b *batch, o semel.TxOptions) ([]semel.Verdict, error)

@@ -173,7 +173,7 @@ func (s *Store) migrate(ctx context.Context, m Migration) (ran bool, err error) 
 	if _, err := s.db.ExecContext(ctx, s.sql["migrations"]); err != nil {
 		return false, err
 	}
-	e, err := s.open(ctx)
+	e, err := s.open(ctx, s.dialect.isolation)
 	if err != nil {
 		return false, err
 	}

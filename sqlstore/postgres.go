@@ -39,18 +39,18 @@ func Postgres(db *sql.DB, o Options) (*Store, error) {
 	if o.Isolation == sql.LevelDefault {
 		o.Isolation = sql.LevelReadCommitted
 	}
-	s, err := open(db, postgresDialect(o.Isolation), o)
+	s, err := open(db, postgresDialect(), o)
 	if err != nil {
 		return nil, err
 	}
-	s.guards = true
+	s.guards, s.level = true, o.Isolation
 	return s, nil
 }
 
-func postgresDialect(level sql.IsolationLevel) *dialect {
+func postgresDialect() *dialect {
 	return &dialect{
 		name: "postgres", files: postgresFiles, bind: "$", moment: "to_timestamp((?::bigint / 1000.0)::float8)",
-		isolation: level, start: postgresStart, handle: postgresHandle,
+		isolation: sql.LevelReadCommitted, start: postgresStart, handle: postgresHandle,
 		classify:   postgresClass,
 		remedy:     func(err error) string { return postgresRemedy(sqlState(err)) },
 		rolledBack: func(err error) bool { return postgresRolledBack(sqlState(err)) },

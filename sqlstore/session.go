@@ -23,8 +23,9 @@ type session struct {
 	release func() // of the writer's place; safe to call twice
 	killed  atomic.Bool
 
-	mu   sync.Mutex
-	gone bool // guarded by mu: the connection is no longer this session's
+	mu      sync.Mutex
+	gone    bool // guarded by mu: the connection is no longer this session's
+	wounded bool // guarded by mu: it was cut
 }
 
 // storeError is a failure of the store that no message is to blame for.
@@ -57,7 +58,7 @@ func (s *Store) hint(err error) error {
 
 // open waits for the writer's place and begins a transaction there. ctx ends
 // the wait and the call, not the transaction.
-func (s *Store) open(ctx context.Context) (*session, error) {
+func (s *Store) open(ctx context.Context, level sql.IsolationLevel) (*session, error) {
 	release, err := s.place(ctx)
 	if err != nil {
 		return nil, err
@@ -73,7 +74,7 @@ func (s *Store) open(ctx context.Context) (*session, error) {
 		_ = conn.Raw(func(c any) error { e.handle = s.dialect.handle(c); return nil })
 	}
 	err = e.within(ctx, func() (err error) {
-		e.tx, err = conn.BeginTx(own, &sql.TxOptions{Isolation: s.dialect.isolation})
+		e.tx, err = conn.BeginTx(own, &sql.TxOptions{Isolation: level})
 		return err
 	})
 	if err != nil {
@@ -100,6 +101,7 @@ func (e *session) cut() {
 	if e.gone {
 		return
 	}
+	e.wounded = true
 	e.cancel()
 	if e.handle.cut != nil {
 		e.handle.cut()
@@ -124,6 +126,7 @@ func (s *Store) place(ctx context.Context) (release func(), err error) {
 func (e *session) over(clean bool) {
 	e.mu.Lock()
 	e.gone = true
+	clean = clean && !e.wounded
 	e.mu.Unlock()
 	if !clean {
 		_ = e.conn.Raw(func(any) error { return driver.ErrBadConn })
@@ -134,8 +137,7 @@ func (e *session) over(clean bool) {
 }
 
 func (e *session) rollback(ctx context.Context) {
-	err := e.within(ctx, e.tx.Rollback)
-	e.over(err == nil && !e.killed.Load())
+	e.over(e.within(ctx, e.tx.Rollback) == nil)
 }
 
 // kill ends the transaction from any goroutine: the statement under way is the
@@ -148,7 +150,7 @@ func (e *session) kill() {
 
 // write runs do in a transaction of its own. It rolls back if do fails.
 func (s *Store) write(ctx context.Context, do func(tx *sql.Tx) error) error {
-	e, err := s.open(ctx)
+	e, err := s.open(ctx, s.dialect.isolation)
 	if err != nil {
 		return err
 	}

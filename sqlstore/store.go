@@ -19,10 +19,10 @@ type Options struct {
 	// Schema is where PostgreSQL keeps the tables; the default is "public".
 	// Every statement names it, whatever the search_path is. SQLite ignores it.
 	Schema string
-	// Isolation is the level of PostgreSQL's transactions; the default is
-	// READ COMMITTED, whatever the database's default is. Above it a copy in
-	// flight elsewhere fails the batch with ClassContended where it would
-	// wait. SQLite ignores it.
+	// Isolation is the level of PostgreSQL's batches; the default is READ
+	// COMMITTED, whatever the database's default is. Above it a batch that
+	// waited for a copy fails with ClassContended and runs again. SQLite
+	// ignores it.
 	Isolation sql.IsolationLevel
 	// Code finds the database's own number in an error of the driver. The
 	// default asks the error for a method Code() int, which
@@ -41,7 +41,8 @@ type Store struct {
 	names   *strings.Replacer
 	sql     statements
 	guards  bool
-	writers chan struct{} // a place each; nil if any number may write
+	level   sql.IsolationLevel // of batches
+	writers chan struct{}      // a place each; nil if any number may write
 
 	mu     sync.Mutex
 	scopes map[scope]int64 // guarded by mu; at most mostScopes

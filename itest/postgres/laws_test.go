@@ -12,17 +12,18 @@ import (
 func TestPostgresKeepsTheLaws(t *testing.T) {
 	run := func(t *testing.T, db *sql.DB) {
 		storetest.Run(t, storetest.Harness[*sql.Tx]{
-			Open: func(t testing.TB) storetest.Instance[*sql.Tx] { return instance(t, db, sqlstore.Options{}) },
-			Can:  everything,
+			Open: func(t testing.TB) storetest.Instance[*sql.Tx] { return newShop(t, db, sqlstore.Options{}).Instance },
+			Can:  storetest.Abilities{Inbox: true, MarkIn: true, Positions: true},
 		})
 	}
 	for name, mode := range map[string]string{"exec": "exec", "cached descriptions": "cache_describe"} {
 		t.Run("trap_108_behind_a_pooler_by_transaction_with_"+name, func(t *testing.T) {
-			_, pooled := services.Pooled(t)
+			direct, pooled := services.Pooled(t)
+			hurried(t, direct)
 			run(t, openDB(t, pooled, "default_query_exec_mode="+mode))
 		})
 	}
 	t.Run("trap_109_with_an_empty_search_path", func(t *testing.T) {
-		run(t, openDB(t, services.Postgres(t), "search_path="))
+		run(t, fresh(t, "search_path="))
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib"
 	"github.com/semel-go/semel"
@@ -30,9 +31,17 @@ func openDB(t testing.TB, dsn string, options ...string) *sql.DB {
 }
 
 // fresh is a database of its own.
-func fresh(t testing.TB) *sql.DB {
+func fresh(t testing.TB, options ...string) *sql.DB {
 	t.Helper()
-	return openDB(t, services.Postgres(t))
+	dsn := services.Postgres(t)
+	hurried(t, dsn)
+	return openDB(t, dsn, options...)
+}
+
+// hurried lets a database confirm commits before they are on the disk: no test
+// with it takes power away.
+func hurried(t testing.TB, dsn string) {
+	services.Exec(t, dsn, "do $$ begin execute format('alter database %I set synchronous_commit = off', current_database()); end $$")
 }
 
 func bare(t testing.TB, db *sql.DB, o sqlstore.Options) *sqlstore.Store {
@@ -75,61 +84,150 @@ func one[T any](t testing.TB, db *sql.DB, query string, args ...any) (v T) {
 
 var schemas atomic.Int64 // numbers them, so that a database serves many tests
 
-// instance is a store in a new schema, with a table of effects that has no
+// shop is a store in a schema of its own, with a table of effects that has no
 // unique key.
-func instance(t testing.TB, db *sql.DB, o sqlstore.Options) storetest.Instance[*sql.Tx] {
+type shop struct {
+	storetest.Instance[*sql.Tx]
+	db     *sql.DB
+	store  *sqlstore.Store
+	schema string
+}
+
+func newShop(t testing.TB, db *sql.DB, o sqlstore.Options) *shop {
 	t.Helper()
 	o.Schema = fmt.Sprintf("Case %d", schemas.Add(1))
-	t.Cleanup(func() { sound(t, db, o.Schema) })
-	return instanceOn(t, migrated(t, db, o), db, o.Schema)
+	s := &shop{db: db, store: migrated(t, db, o), schema: o.Schema}
+	t.Cleanup(func() { s.sound(t) })
+	s.exec(t, "create table in.effects (name bytea not null)")
+	s.exec(t, "create index on in.effects using hash (name)")
+	s.exec(t, "create table in.once (name text constraint the_name primary key)")
+	s.exec(t, "insert into in.once values ('there')")
+	s.Instance = storetest.Instance[*sql.Tx]{
+		Store: s.store, Effect: s.effect, Spoil: s.spoil, End: end,
+		Count: func(t testing.TB, name string) int {
+			return one[int](t, db, s.in("select count(*) from in.effects where name = $1"), []byte(name))
+		},
+		Damage: func(t testing.TB, number int64) {
+			s.exec(t, "update in.semel_inbox set envelope = '{' where number = $1", number)
+		},
+	}
+	return s
+}
+
+// in names the schema of what is written in.name.
+func (s *shop) in(text string) string {
+	return strings.ReplaceAll(text, "in.", `"`+s.schema+`".`)
+}
+
+func (s *shop) exec(t testing.TB, statement string, args ...any) {
+	t.Helper()
+	exec(t, s.db, s.in(statement), args...)
 }
 
 // sound checks what must hold after every test: no connection is held and no
 // guard is left.
-func sound(t testing.TB, db *sql.DB, schema string) {
-	if n := db.Stats().InUse; n != 0 {
+func (s *shop) sound(t testing.TB) {
+	if n := s.db.Stats().InUse; n != 0 {
 		t.Errorf("%d connections are held", n)
 	}
-	if n := one[int](t, db, fmt.Sprintf(`select count(*) from %q.semel_guard`, schema)); n != 0 {
+	if n := one[int](t, s.db, s.in(`select count(*) from in.semel_guard`)); n != 0 {
 		t.Errorf("%d guards are left", n)
 	}
 }
 
-func instanceOn(t testing.TB, s *sqlstore.Store, db *sql.DB, schema string) storetest.Instance[*sql.Tx] {
+func (s *shop) effect(ctx context.Context, tx *sql.Tx, name string) error {
+	_, err := tx.ExecContext(ctx, s.in("insert into in.effects values ($1)"), []byte(name))
+	return err
+}
+
+func (s *shop) spoil(ctx context.Context, tx *sql.Tx) error {
+	_, err := tx.ExecContext(ctx, s.in("insert into in.once values ('there')"))
+	return err
+}
+
+func end(tx *sql.Tx, commit bool) error {
+	if commit {
+		return tx.Commit()
+	}
+	return tx.Rollback()
+}
+
+// marks are marks of one consumer.
+func (s *shop) marks(t testing.TB, ids ...string) []semel.Mark {
 	t.Helper()
-	in := func(text string) string { return strings.ReplaceAll(text, "in.", fmt.Sprintf("%q.", schema)) }
-	exec(t, db, in("create table in.effects (name bytea not null)"))
-	exec(t, db, in("create index on in.effects using hash (name)"))
-	exec(t, db, in("create table in.once (name text primary key)"))
-	exec(t, db, in("insert into in.once values ('there')"))
-	return storetest.Instance[*sql.Tx]{
-		Store: s,
-		Effect: func(ctx context.Context, tx *sql.Tx, name string) error {
-			_, err := tx.ExecContext(ctx, in("insert into in.effects values ($1)"), []byte(name))
-			return err
-		},
-		Count: func(t testing.TB, name string) int {
-			return one[int](t, db, in("select count(*) from in.effects where name = $1"), []byte(name))
-		},
-		Spoil: func(ctx context.Context, tx *sql.Tx) error {
-			_, err := tx.ExecContext(ctx, in("insert into in.once values ('there')"))
-			return err
-		},
-		End: func(tx *sql.Tx, commit bool) error {
-			if commit {
-				return tx.Commit()
-			}
-			return tx.Rollback()
-		},
-		Damage: func(t testing.TB, number int64) {
-			exec(t, db, in("update in.semel_inbox set envelope = '{' where number = $1"), number)
-		},
+	scope, err := s.store.Scope(context.WithoutCancel(t.Context()), "billing", "", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := make([]semel.Mark, len(ids))
+	for i, id := range ids {
+		all[i] = semel.Mark{Scope: scope, ID: []byte(id), As: semel.Applied}
+	}
+	return all
+}
+
+func (s *shop) begin(t testing.TB, o semel.TxOptions, marks []semel.Mark) (semel.Batch[*sql.Tx], []semel.Verdict) {
+	t.Helper()
+	b, v, err := s.store.Begin(t.Context(), o, marks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b, v
+}
+
+// attempt is one batch with an effect for each fresh mark.
+func (s *shop) attempt(t testing.TB, marks []semel.Mark) (semel.Result, error) {
+	t.Helper()
+	b, v, err := s.store.Begin(t.Context(), semel.TxOptions{}, marks)
+	if err != nil {
+		return semel.Result{}, err
+	}
+	for i := range marks {
+		if v[i].Kind != semel.Fresh {
+			continue
+		}
+		if err := s.Effect(t.Context(), b.Tx(i), string(marks[i].ID)); err != nil {
+			b.Rollback(t.Context())
+			return semel.Result{}, err
+		}
+	}
+	return b.Commit(t.Context(), semel.Ending{}), nil
+}
+
+// works checks that the marks are applied once, now that the fault is over.
+func (s *shop) works(t testing.TB, marks []semel.Mark) {
+	t.Helper()
+	for range 2 {
+		if r, err := s.attempt(t, marks); err != nil || r.Outcome != semel.Committed {
+			t.Fatalf("after the fault: %+v, %v", r, err)
+		}
+	}
+	for _, m := range marks {
+		if n := s.Count(t, string(m.ID)); n != 1 {
+			t.Errorf("%d effects of %s, want 1", n, m.ID)
+		}
 	}
 }
 
-// everything is what the store can beyond semel.TxStore.
-var everything = storetest.Abilities{Inbox: true, MarkIn: true, Positions: true}
+// is checks an error's class and that it says what it should.
+func (s *shop) is(t testing.TB, err error, class semel.Class, says string) {
+	t.Helper()
+	if err == nil {
+		t.Fatal("there is no error")
+	}
+	if c := s.store.Classify(err); c != class || !strings.Contains(err.Error(), says) {
+		t.Errorf("%v is of class %v, want %v and that it says %q", err, c, class, says)
+	}
+}
 
-var (
-	_ semel.TxStore[*sql.Tx] = (*sqlstore.Store)(nil)
-)
+// until asks the server until a condition holds.
+func until(t testing.TB, db *sql.DB, condition string, args ...any) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for holds := false; !holds; {
+		if err := db.QueryRowContext(ctx, condition, args...).Scan(&holds); err != nil {
+			t.Fatalf("%s: %v", condition, err)
+		}
+	}
+}

@@ -1,0 +1,240 @@
+package postgres
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/itest/pgproxy"
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/sqlstore"
+)
+
+func TestUnknownCommits(t *testing.T) {
+	p := pgproxy.Start(t, services.Postgres(t))
+	s := newShop(t, openDB(t, p.DSN()), sqlstore.Options{})
+	unknown := func(t *testing.T, r semel.Result, err error) {
+		t.Helper()
+		if err != nil || r.Outcome != semel.CommitUnknown || r.Class != semel.ClassDown || r.Err == nil {
+			t.Errorf("the commit says %+v, %v, want unknown", r, err)
+		}
+	}
+	t.Run("trap_89_a_commit_whose_reply_is_lost_is_unknown_and_was_applied", func(t *testing.T) {
+		marks := s.marks(t, "a", "b")
+		cut := p.CutReply(pgproxy.Commit)
+		r, err := s.attempt(t, marks)
+		cut.Remove()
+		unknown(t, r, err)
+		b, v := s.begin(t, semel.TxOptions{}, marks)
+		b.Rollback(t.Context())
+		if v[0].Kind != semel.AlreadyApplied || v[1].Kind != semel.AlreadyApplied {
+			t.Errorf("marked again: %v, want applied", v)
+		}
+		s.works(t, marks)
+	})
+	t.Run("trap_90_a_commit_whose_request_is_lost_is_unknown_and_runs_again", func(t *testing.T) {
+		marks := s.marks(t, "c", "d")
+		cut := p.CutRequest(pgproxy.Commit)
+		r, err := s.attempt(t, marks)
+		cut.Remove()
+		unknown(t, r, err)
+		b, v := s.begin(t, semel.TxOptions{}, marks)
+		b.Rollback(t.Context())
+		if v[0].Kind != semel.Fresh || v[1].Kind != semel.Fresh {
+			t.Errorf("marked again: %v, want fresh", v)
+		}
+		s.works(t, marks)
+	})
+	t.Run("trap_89_marking_again_waits_for_a_commit_that_still_runs", func(t *testing.T) {
+		marks := s.marks(t, "e")
+		b, _ := s.begin(t, semel.TxOptions{}, marks)
+		if err := s.Effect(t.Context(), b.Tx(0), "e"); err != nil {
+			t.Fatal(err)
+		}
+		commit := p.HoldRequest(pgproxy.Commit)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan semel.Result, 1)
+		go func() { ended <- b.Commit(ctx, semel.Ending{}) }()
+		if err := commit.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		unknown(t, <-ended, nil)
+		commit.Remove()
+		s.works(t, marks)
+	})
+	t.Run("trap_94_a_deadline_that_passes_in_flight_leaves_the_commit_unknown", func(t *testing.T) {
+		marks := s.marks(t, "f")
+		b, _ := s.begin(t, semel.TxOptions{}, marks)
+		if err := s.Effect(t.Context(), b.Tx(0), "f"); err != nil {
+			t.Fatal(err)
+		}
+		reply := p.HoldReply(pgproxy.Commit)
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		unknown(t, b.Commit(ctx, semel.Ending{}), nil)
+		reply.Remove()
+		s.works(t, marks)
+	})
+	t.Run("trap_94_a_context_that_is_over_before_the_commit_commits_nothing", func(t *testing.T) {
+		marks := s.marks(t, "g")
+		b, _ := s.begin(t, semel.TxOptions{}, marks)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if r := b.Commit(ctx, semel.Ending{}); r.Outcome != semel.NotCommitted || r.Class != semel.ClassDown {
+			t.Errorf("the commit says %+v, want not committed, down", r)
+		}
+		s.works(t, marks)
+	})
+	t.Run("trap_93_a_commit_is_sent_once", func(t *testing.T) {
+		marks := s.marks(t, "h")
+		commits := make(chan pgproxy.Message, 100)
+		p.Watch(func(m pgproxy.Message) {
+			if m.Direction == pgproxy.Request && pgproxy.Commit(m) {
+				commits <- m
+			}
+		})
+		cut := p.CutReply(pgproxy.Commit)
+		r, err := s.attempt(t, marks)
+		cut.Remove()
+		unknown(t, r, err)
+		if n := len(commits); n != 1 {
+			t.Errorf("%d commits were sent, want 1", n)
+		}
+		s.works(t, marks)
+	})
+	t.Run("trap_92_a_scope_whose_reply_is_lost_has_one_number", func(t *testing.T) {
+		cut := p.CutReply(pgproxy.Commit)
+		_, err := s.store.Scope(t.Context(), "shipping", "", 0)
+		cut.Remove()
+		if err == nil {
+			t.Fatal("the reply was not lost")
+		}
+		first, err := s.store.Scope(t.Context(), "shipping", "", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := one[int64](t, s.db, s.in("select number from in.semel_scopes where consumer = 'shipping'")); n != first {
+			t.Errorf("the number is %d and %d", n, first)
+		}
+	})
+}
+
+func TestRefusedCommits(t *testing.T) {
+	s := newShop(t, fresh(t), sqlstore.Options{})
+	t.Run("trap_100_a_statement_cancelled_at_commit_is_definite_and_its_connection_is_discarded", func(t *testing.T) {
+		s.exec(t, "create function in.slow() returns trigger language plpgsql as 'begin perform pg_sleep(30); return null; end'")
+		s.exec(t, "create table in.audit (name text)")
+		s.exec(t, "create constraint trigger slow after insert on in.audit deferrable initially deferred for each row execute function in.slow()")
+		marks := s.marks(t, "a")
+		b, _ := s.begin(t, semel.TxOptions{}, marks)
+		if _, err := b.Tx(0).ExecContext(t.Context(), s.in("insert into in.audit values ('x')")); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan semel.Result, 1)
+		go func() { ended <- b.Commit(t.Context(), semel.Ending{}) }()
+		until(t, s.db, "select coalesce(bool_or(pg_cancel_backend(pid)), false) from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()")
+		r := <-ended
+		if r.Outcome != semel.NotCommitted || r.Culprit != semel.NobodyNamed {
+			t.Errorf("the commit says %+v, want not committed", r)
+		}
+		s.works(t, marks)
+		if n := one[int](t, s.db, s.in("select count(*) from in.audit")); n != 0 {
+			t.Errorf("%d rows are left", n)
+		}
+	})
+	t.Run("a_deferred_constraint_that_fails_at_commit_is_permanent_and_names_nobody", func(t *testing.T) {
+		s.exec(t, "create table in.parent (id int primary key)")
+		s.exec(t, "create table in.child (id int references in.parent deferrable initially deferred)")
+		marks := s.marks(t, "b", "c")
+		b, _ := s.begin(t, semel.TxOptions{}, marks)
+		if _, err := b.Tx(1).ExecContext(t.Context(), s.in("insert into in.child values (7)")); err != nil {
+			t.Fatal(err)
+		}
+		r := b.Commit(t.Context(), semel.Ending{})
+		if r.Outcome != semel.NotCommitted || r.Class != semel.ClassPermanent || r.Culprit != semel.NobodyNamed {
+			t.Errorf("the commit says %+v, want not committed, permanent, nobody named", r)
+		}
+		s.works(t, marks)
+	})
+	t.Run("trap_95_a_swallowed_error_never_commits", func(t *testing.T) {
+		marks := s.marks(t, "d", "e")
+		b, _ := s.begin(t, semel.TxOptions{}, marks)
+		if b.(semel.Broken).Broken() {
+			t.Error("a sound batch says that it is broken")
+		}
+		if err := s.Spoil(t.Context(), b.Tx(0)); err == nil {
+			t.Fatal("the statement did not fail")
+		}
+		if !b.(semel.Broken).Broken() {
+			t.Error("the batch does not know that it is broken")
+		}
+		s.is(t, s.Effect(t.Context(), b.Tx(1), "e"), semel.ClassAborted, "25P02")
+		r := b.Commit(t.Context(), semel.Ending{})
+		if r.Outcome != semel.NotCommitted || r.Class != semel.ClassAborted {
+			t.Errorf("the commit says %+v, want not committed, aborted", r)
+		}
+		s.works(t, marks)
+	})
+	for _, statement := range []string{"commit", "rollback", "rollback; begin", "rollback and chain", "prepare transaction 'x'"} {
+		t.Run("trap_96_a_handler_that_says_"+statement+"_in_sql_leaves_nothing", func(t *testing.T) {
+			marks := s.marks(t, statement, statement+" 2")
+			b, _ := s.begin(t, semel.TxOptions{}, marks)
+			if err := s.Effect(t.Context(), b.Tx(0), statement); err != nil {
+				t.Fatal(err)
+			}
+			_, failed := b.Tx(0).ExecContext(t.Context(), statement)
+			if broken := b.(semel.Broken).Broken(); !broken && statement != "rollback; begin" && statement != "rollback and chain" {
+				t.Errorf("the batch does not know that it is broken; the handler heard %v", failed)
+			}
+			r := b.Commit(t.Context(), semel.Ending{})
+			if r.Outcome != semel.NotCommitted || r.Class != semel.ClassAborted {
+				t.Errorf("the commit says %+v, want not committed, aborted", r)
+			}
+			s.works(t, marks)
+		})
+	}
+}
+
+func TestConnectionsAreCut(t *testing.T) {
+	s := newShop(t, fresh(t), sqlstore.Options{})
+	t.Run("law_11_kill_ends_a_statement_that_has_no_context", func(t *testing.T) {
+		marks := s.marks(t, "a")
+		b, _ := s.begin(t, semel.TxOptions{}, marks)
+		ended := make(chan error, 1)
+		go func() {
+			_, err := b.Tx(0).Exec("select pg_sleep(600)")
+			ended <- err
+		}()
+		until(t, s.db, "select exists (select from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database())")
+		b.Kill()
+		s.is(t, <-ended, semel.ClassDown, "")
+		b.Rollback(t.Context())
+		exec(t, s.db, "select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()")
+		s.works(t, marks)
+	})
+	t.Run("trap_T28_a_backend_that_is_ended_between_marks_and_effects_leaves_neither", func(t *testing.T) {
+		marks := s.marks(t, "b", "c")
+		for _, effects := range []int{0, 1, 2} {
+			b, _ := s.begin(t, semel.TxOptions{}, marks)
+			for i := range effects {
+				if err := s.Effect(t.Context(), b.Tx(i), string(marks[i].ID)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var pid int
+			if err := b.Tx(0).QueryRow("select pg_backend_pid()").Scan(&pid); err != nil {
+				t.Fatal(err)
+			}
+			exec(t, s.db, "select pg_terminate_backend($1, 10000)", pid)
+			if effects == 1 {
+				s.is(t, s.Effect(t.Context(), b.Tx(1), "c"), semel.ClassDown, "")
+			}
+			if r := b.Commit(t.Context(), semel.Ending{}); r.Outcome != semel.NotCommitted || r.Class != semel.ClassDown {
+				t.Errorf("the commit says %+v, want not committed, down", r)
+			}
+		}
+		s.works(t, marks)
+	})
+}
