@@ -3,6 +3,7 @@ package house
 import (
 	"go/ast"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -174,6 +175,21 @@ func TestExportedSymbolsOfTheLibraryAreDocumented(t *testing.T) {
 			if g, ok := d.(*ast.GenDecl); ok {
 				undocumented(t, f, g)
 			}
+		}
+	}
+}
+
+func TestPackagesAreDocumented(t *testing.T) {
+	documented := map[string]bool{}
+	for _, f := range files(t) {
+		if !f.Test() {
+			folder := filepath.Dir(f.Path)
+			documented[folder] = documented[folder] || f.Tree.Doc != nil
+		}
+	}
+	for folder, is := range documented {
+		if !is {
+			t.Errorf("%s: the package has no comment; say what it is for and what it promises", folder)
 		}
 	}
 }
