@@ -23,7 +23,7 @@ func (p *pilot[Tx]) run(a machine.Run) machine.Event {
 	e := p.engine
 	f := p.current(a.Flight)
 	out := machine.Ran{Flight: a.Flight}
-	f.watch.start(e.config.Timeout, f.cancel, func() { e.lanes.send(machine.Stuck{Flight: a.Flight}) })
+	f.watch.start(e.config.Timeout, f.cancel, func(it *machine.Item) { e.lanes.send(machine.Stuck{Flight: a.Flight, Item: it}) })
 	defer f.watch.end()
 	// A handler that ends its goroutine ends this one: the pilot goes on in a
 	// new goroutine, and what happened is told from here.
@@ -59,7 +59,7 @@ func (p *pilot[Tx]) runEach(f *flight[Tx], a machine.Run, out *machine.Ran) {
 		q := f.Entries[i].Item.Handle.(*parcel)
 		m := &q.message
 		m.Attempt = f.Entries[i].Item.Attempt()
-		f.watch.next()
+		f.watch.begin(f.Entries[i].Item)
 		err := f.call(func() error { return p.engine.handler.one(f.ctx, f.batch.Tx(f.mark[i]), m) })
 		if err == nil && broken != nil && broken.Broken() {
 			err = errSwallowed
@@ -84,7 +84,7 @@ func (p *pilot[Tx]) runAll(f *flight[Tx], a machine.Run, out *machine.Ran) {
 		messages[n] = &f.Entries[i].Item.Handle.(*parcel).message
 		messages[n].Attempt = f.Entries[i].Item.Attempt()
 	}
-	f.watch.next()
+	f.watch.begin(nil)
 	if err := f.call(func() error { return p.engine.handler.all(f.ctx, f.batch.Tx(All), messages) }); err != nil {
 		out.Failed, out.Failure, out.Whole = true, p.failure(f, err), true
 		return
@@ -100,7 +100,9 @@ func (f *flight[Tx]) call(run func() error) (err error) {
 			err = fmt.Errorf("the handler panicked: %v\n%s", r, debug.Stack())
 		}
 	}()
-	if err = run(); err == nil && f.ctx.Err() != nil {
+	err = run()
+	f.watch.returned()
+	if err == nil && f.ctx.Err() != nil {
 		err = context.Cause(f.ctx)
 	}
 	return err
@@ -147,27 +149,39 @@ type watch struct {
 	mutex   sync.Mutex
 	timer   *time.Timer
 	limit   time.Duration
-	began   time.Time // of the handler that runs
+	began   time.Time     // of the handler that runs
+	running bool          // a handler runs; between two of them nobody is late
+	item    *machine.Item // whose handler runs; nil if it is of the whole flight
 	over    bool
 	expired bool
 	cancel  context.CancelCauseFunc
-	stuck   func()
+	stuck   func(*machine.Item)
 }
 
 // stuckAfter is how long a handler may go on after its context was cancelled.
 const stuckAfter = time.Second
 
-func (w *watch) start(limit time.Duration, cancel context.CancelCauseFunc, stuck func()) {
+// start begins to look. cancel is called with the lock held and does not
+// block; stuck may.
+func (w *watch) start(limit time.Duration, cancel context.CancelCauseFunc, stuck func(*machine.Item)) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	w.limit, w.cancel, w.stuck, w.began = limit, cancel, stuck, time.Now()
+	w.limit, w.cancel, w.stuck = limit, cancel, stuck
 	w.timer = time.AfterFunc(limit, w.look)
 }
 
-func (w *watch) next() {
+func (w *watch) begin(it *machine.Item) {
 	w.mutex.Lock()
-	w.began = time.Now()
-	w.mutex.Unlock()
+	defer w.mutex.Unlock()
+	w.running, w.item, w.began = true, it, time.Now()
+}
+
+// returned is before the handler's context is looked at, so that a time-out
+// falls on the handler that was late and never on the next.
+func (w *watch) returned() {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.running = false
 }
 
 func (w *watch) end() {
@@ -178,10 +192,19 @@ func (w *watch) end() {
 }
 
 func (w *watch) look() {
+	if it, stuck := w.late(); stuck {
+		w.stuck(it)
+	}
+}
+
+// late does what is due, and reports the handler that does not end.
+func (w *watch) late() (it *machine.Item, stuck bool) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	switch left := w.limit - time.Since(w.began); {
 	case w.over:
+	case !w.running:
+		w.timer.Reset(w.limit)
 	case left > 0:
 		w.timer.Reset(left)
 	case !w.expired:
@@ -190,6 +213,7 @@ func (w *watch) look() {
 		w.timer.Reset(stuckAfter)
 	default:
 		w.over = true
-		w.stuck()
+		return w.item, true
 	}
+	return nil, false
 }

@@ -112,6 +112,9 @@ func TestObservers(t *testing.T) {
 					t.Errorf("%q was told %d times, want %d: %+v", kind, len(got), n, got)
 				}
 			}
+			if e := w.of(semel.EventStuck)[0]; e.Key.ID != "stuck" || e.Messages != 1 {
+				t.Errorf("the handler that does not end is of %+v", e)
+			}
 			applied := 0
 			for _, e := range w.of(semel.EventCommitted) {
 				applied += e.Messages

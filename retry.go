@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/semel-go/semel/internal/machine"
 )
 
 // Retry runs the handler for a row in one transaction with the row's
@@ -69,7 +71,8 @@ func (c *Consumer[Tx]) retryIn(ctx context.Context, batch Batch[Tx], row StoredR
 	f := &flight[Tx]{batch: batch}
 	f.ctx, f.cancel = context.WithCancelCause(ctx)
 	defer f.cancel(nil)
-	f.watch.start(c.config.Timeout, f.cancel, batch.Kill)
+	f.watch.start(c.config.Timeout, f.cancel, func(*machine.Item) { batch.Kill() })
+	f.watch.begin(nil)
 	returned := false
 	defer func() {
 		if !returned { // the handler ended this goroutine

@@ -309,6 +309,21 @@ func TestHandlersThatRunTooLong(t *testing.T) {
 			t.Errorf("%+v", counts)
 		}
 	})
+	bubble(t, "a_handler_that_ends_just_when_its_time_is_up_charges_nobody_behind_it", func(t *testing.T) {
+		for range 300 {
+			c := config(newListSource(numbered("m", 2)...))
+			c.Timeout, c.Batch.Time, c.Retry.Attempts = time.Second, time.Minute, 1
+			counts := runs(t, memstore.New(), func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+				if m.Identity.ID == "m0" {
+					pass(time.Second)
+				}
+				return nil
+			}, c)
+			if counts.Applied+counts.Parked != 2 || counts.Applied == 0 {
+				t.Fatalf("%+v", counts)
+			}
+		}
+	})
 	bubble(t, "readiness_stays_red_until_the_last_stuck_handler_has_returned", func(t *testing.T) {
 		one, two := message("1", `{}`), message("2", `{}`)
 		one.Topic, two.Topic = "a", "b"

@@ -170,8 +170,12 @@ type (
 		Whole bool
 		Failure
 	}
-	// Stuck: a handler goes on after its timeout; answered by Kill.
-	Stuck struct{ Flight *Flight }
+	// Stuck: a handler goes on after its timeout; answered by Kill. Item is
+	// whose handler it is, nil if one handler runs all of Fresh.
+	Stuck struct {
+		Flight *Flight
+		Item   *Item
+	}
 	// Ended answers Commit and Rollback.
 	Ended struct {
 		Flight  *Flight

@@ -260,13 +260,18 @@ func (m *Machine) ran(e Ran) {
 
 // stuck cuts the connection under a handler that does not end; its worker and
 // its lanes wait until it returns (case 10).
-func (m *Machine) stuck(f *Flight) {
+func (m *Machine) stuck(e Stuck) {
+	f := e.Flight
 	if !f.running {
 		return
 	}
 	f.stuck = true
 	m.do(Kill{Flight: f})
-	m.do(Report{Kind: ReportStuck, Item: f.Entries[0].Item, N: len(f.Entries)})
+	if e.Item != nil {
+		m.do(Report{Kind: ReportStuck, Item: e.Item, N: 1})
+		return
+	}
+	m.do(Report{Kind: ReportStuck, Item: f.Entries[f.fresh[0]].Item, N: len(f.fresh)})
 }
 
 // anyStuck reports whether a handler goes on after its timeout.

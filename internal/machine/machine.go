@@ -78,7 +78,7 @@ func (m *Machine) Step(e Event, now Time) []Action {
 	case Ran:
 		m.ran(e)
 	case Stuck:
-		m.stuck(e.Flight)
+		m.stuck(e)
 	case Ended:
 		m.ended(e)
 	case Settled:
