@@ -69,7 +69,7 @@ func (m *Machine) ended(e Ended) {
 	case f.failure != nil:
 		m.failed(w, f)
 	case f.why != None:
-		m.nobodys(w, f, f.why, e.Err)
+		m.nobodys(w, f, f.why, f.cause)
 	default:
 		m.refused(w, f, e)
 	}

@@ -32,6 +32,7 @@ type flightState struct {
 	culprit  int // with failure: the entry to blame, -1 if any of suspects
 	suspects int
 	why      Class // without a culprit: Contended, Down
+	cause    error // with why, for people
 }
 
 func (f *Flight) holds(l *lane) bool {
@@ -244,7 +245,7 @@ func (m *Machine) ran(e Ran) {
 	f.culprit = -1
 	switch {
 	case e.Class == Contended || e.Class == Down:
-		f.why, f.failure = e.Class, nil
+		f.why, f.cause, f.failure = e.Class, e.Err, nil
 	case e.Whole:
 		f.suspects = len(f.fresh)
 	case e.Class == Aborted:
