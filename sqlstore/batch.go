@@ -89,7 +89,13 @@ func (b *batch) Commit(ctx context.Context, e semel.Ending) semel.Result {
 	case err == nil:
 		return semel.Result{Outcome: semel.Committed, Culprit: semel.NobodyNamed}
 	case isOver(err) || b.store.dialect.rolledBack(err):
-		return b.refused(err, semel.NobodyNamed)
+		r := b.refused(err, semel.NobodyNamed)
+		if sqlState(err) == stateCancelled {
+			// Something deferred was cancelled, which is somebody's: were it
+			// the store's, one message would stop all others for ever.
+			r.Class = semel.ClassRetry
+		}
+		return r
 	default:
 		return semel.Result{Outcome: semel.CommitUnknown, Class: semel.ClassDown, Culprit: semel.NobodyNamed, Err: err}
 	}
