@@ -1,0 +1,108 @@
+package workload
+
+import (
+	"context"
+	"sync"
+
+	"github.com/semel-go/semel"
+)
+
+// Inlet is a source into which a test puts messages at any time.
+type Inlet struct {
+	observer semel.LaneObserver
+	given    bool
+	fresh    chan struct{} // has room for one signal that something changed
+
+	mu      sync.Mutex
+	pending []*semel.Message            // guarded by mu, as what follows
+	ended   bool                        // nothing will follow
+	settled map[string]semel.SettleKind // by id
+	times   map[string]int              // settlements, by id
+}
+
+// NewInlet returns an inlet with nothing in it.
+func NewInlet() *Inlet {
+	return &Inlet{fresh: make(chan struct{}, 1), settled: map[string]semel.SettleKind{}, times: map[string]int{}}
+}
+
+// Put delivers messages together.
+func (s *Inlet) Put(messages ...*semel.Message) {
+	s.mu.Lock()
+	s.pending = append(s.pending, messages...)
+	s.mu.Unlock()
+	s.signal()
+}
+
+// End says that nothing will follow.
+func (s *Inlet) End() {
+	s.mu.Lock()
+	s.ended = true
+	s.mu.Unlock()
+	s.signal()
+}
+
+func (s *Inlet) signal() {
+	select {
+	case s.fresh <- struct{}{}:
+	default:
+	}
+}
+
+// Settled says how often a message was settled, and how at last.
+func (s *Inlet) Settled(id string) (semel.SettleKind, int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.settled[id], s.times[id]
+}
+
+// Lanes implements semel.Source.
+func (s *Inlet) Lanes(o semel.LaneObserver) { s.observer = o }
+
+// Fetch implements semel.Source.
+func (s *Inlet) Fetch(ctx context.Context, most semel.Bound) ([]semel.Delivery, error) {
+	if !s.given {
+		s.given = true
+		s.observer.Given(lane)
+	}
+	for {
+		if taken, over := s.take(most.Messages); over {
+			return taken, semel.ErrEnd
+		} else if len(taken) > 0 {
+			return taken, nil
+		}
+		select {
+		case <-s.fresh:
+		case <-ctx.Done():
+			return nil, nil
+		}
+	}
+}
+
+func (s *Inlet) take(most int) (taken []semel.Delivery, over bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := min(most, len(s.pending))
+	for _, m := range s.pending[:n] {
+		taken = append(taken, semel.Delivery{Message: m, Lane: lane, Before: semel.Unknown})
+	}
+	s.pending = s.pending[n:]
+	return taken, s.ended && len(s.pending) == 0
+}
+
+// Settle implements semel.Source.
+func (s *Inlet) Settle(_ context.Context, settlements []semel.Settlement) ([]int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range settlements {
+		id, _ := settlements[i].Delivery.Message.Headers.Get("id")
+		s.settled[string(id)] = settlements[i].Kind
+		s.times[string(id)]++
+	}
+	return nil, nil
+}
+
+// Flow implements semel.Source.
+func (s *Inlet) Flow(semel.Lane, bool) {}
+
+// Close implements semel.Source.
+func (s *Inlet) Close(context.Context) error { return nil }
