@@ -71,7 +71,7 @@ func wantEffects(t *testing.T, d *database, who Contestant, c Conditions, n int)
 	}
 	all := c.make(n)
 	for _, messages := range [][]*semel.Message{all.before, all.timed} {
-		if _, err := d.apply(t.Context(), who, c, messages); err != nil {
+		if _, err := d.apply(t.Context(), who, c, messages, 0); err != nil {
 			t.Fatal(err)
 		}
 	}

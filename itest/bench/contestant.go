@@ -3,8 +3,10 @@ package bench
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/semel-go/semel"
@@ -22,15 +24,16 @@ const (
 	Textbook Contestant = "textbook"
 )
 
-// apply applies the messages and returns when all are committed.
-func (d *database) apply(ctx context.Context, who Contestant, c Conditions, messages []*semel.Message) (outcome, error) {
+// apply applies the messages and returns when all are committed. After a limit
+// those without the library begin no further batch; zero is no limit.
+func (d *database) apply(ctx context.Context, who Contestant, c Conditions, messages []*semel.Message, limit time.Duration) (outcome, error) {
 	switch who {
 	case Semel:
 		return d.applySemel(ctx, c, messages)
 	case Textbook:
-		return share(ctx, c.Workers, messages, 1, d.textbook(c))
+		return share(ctx, c.Workers, slices.Chunk(messages, 1), d.textbook(c), limit)
 	}
-	return share(ctx, c.Workers, messages, batchMost, d.hand(c))
+	return share(ctx, c.Workers, slices.Chunk(messages, batchMost), d.hand(c), limit)
 }
 
 // batchFunc applies a batch in a transaction.
@@ -61,35 +64,57 @@ func (d *database) textbook(c Conditions) batchFunc {
 	}
 }
 
-// share gives batches to workers as they ask for them. A batch that the server
-// ended to resolve a deadlock is done again.
-func share(ctx context.Context, workers int, messages []*semel.Message, size int, do batchFunc) (outcome, error) {
-	batches := slices.Collect(slices.Chunk(messages, size))
-	var next, deadlocks atomic.Int64
+// sharing is batches that workers take as they get free.
+type sharing struct {
+	do        batchFunc
+	batches   [][]*semel.Message
+	until     time.Time
+	next      atomic.Int64
+	applied   atomic.Int64
+	deadlocks atomic.Int64
+}
+
+func share(ctx context.Context, workers int, batches iter.Seq[[]*semel.Message], do batchFunc, limit time.Duration) (outcome, error) {
+	s := &sharing{do: do, batches: slices.Collect(batches)}
+	if limit > 0 {
+		s.until = time.Now().Add(limit)
+	}
 	failures := make([]error, workers)
 	var group worker.Group
 	for w := range workers {
-		group.Go(func() {
-			for failures[w] == nil {
-				i := int(next.Add(1)) - 1
-				if i >= len(batches) {
-					return
-				}
-				failures[w] = untilCommitted(ctx, batches[i], do, &deadlocks)
-			}
-		})
+		group.Go(func() { failures[w] = s.work(ctx) })
 	}
 	group.Wait()
-	return outcome{deadlocks: int(deadlocks.Load())}, errors.Join(failures...)
+	return outcome{applied: int(s.applied.Load()), deadlocks: int(s.deadlocks.Load())}, errors.Join(failures...)
 }
 
-func untilCommitted(ctx context.Context, batch []*semel.Message, do batchFunc, deadlocks *atomic.Int64) error {
-	for {
-		err := do(ctx, batch)
-		var refused *pgconn.PgError
-		if !errors.As(err, &refused) || refused.Code != "40P01" {
+// work does batches. One that the server ended to resolve a deadlock is done
+// again.
+func (s *sharing) work(ctx context.Context) error {
+	for !s.over() {
+		i := int(s.next.Add(1)) - 1
+		if i >= len(s.batches) {
+			return nil
+		}
+		err := s.do(ctx, s.batches[i])
+		for deadlocked(err) {
+			s.deadlocks.Add(1)
+			if s.over() {
+				return nil
+			}
+			err = s.do(ctx, s.batches[i])
+		}
+		if err != nil {
 			return err
 		}
-		deadlocks.Add(1)
+		s.applied.Add(int64(len(s.batches[i])))
 	}
+	return nil
+}
+
+func (s *sharing) over() bool { return !s.until.IsZero() && time.Now().After(s.until) }
+
+func deadlocked(err error) bool {
+	var refused *pgconn.PgError
+	return errors.As(err, &refused) && refused.Code == "40P01"
 }

@@ -48,6 +48,7 @@ func (o *contention) stop() {
 
 // outcome is what a run met.
 type outcome struct {
+	applied   int // duplicates included
 	deadlocks int
 	serial    time.Duration
 }
@@ -56,7 +57,7 @@ func (o *contention) outcome() outcome {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	o.stop()
-	return outcome{o.met, o.serial}
+	return outcome{deadlocks: o.met, serial: o.serial}
 }
 
 // applySemel applies the messages with the library. Batches end at 500 messages
@@ -81,10 +82,12 @@ func (d *database) applySemel(ctx context.Context, c Conditions, messages []*sem
 		return outcome{}, err
 	}
 	counts, err := run(ctx)
-	if ended := counts.Applied + counts.Duplicates; err == nil && ended != int64(len(messages)) {
-		err = fmt.Errorf("%d of %d messages ended: %+v", ended, len(messages), counts)
+	out := observer.outcome()
+	out.applied = int(counts.Applied + counts.Duplicates)
+	if err == nil && out.applied != len(messages) {
+		err = fmt.Errorf("%d of %d messages ended: %+v", out.applied, len(messages), counts)
 	}
-	return observer.outcome(), err
+	return out, err
 }
 
 // consumer is the consumer of a form, ready to run.

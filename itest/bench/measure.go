@@ -12,8 +12,8 @@ import (
 type Options struct {
 	// Rounds is how often the contestants of a row take turns.
 	Rounds int
-	// Target is how long a run is to take; runs under contention get six times
-	// of it, because a deadlock costs the server's deadlock_timeout.
+	// Target is how long a run is to take. Under contention it is at least 3 s,
+	// because a deadlock costs the server's deadlock_timeout, of 1 s.
 	Target time.Duration
 	// Forms are the forms to measure.
 	Forms []Form
@@ -65,8 +65,8 @@ func (w *World) Measure(ctx context.Context, o Options) ([]Row, error) {
 }
 
 // contestants take turns in this order, and in the opposite one in every second
-// round. Under contention, where runs are long and no limit is set to the batch
-// written by hand, it runs once.
+// round. Under contention, where runs are long, the batch written by hand does not
+// run again.
 func contestants(c Conditions) []Contestant {
 	if c.Contended() {
 		return []Contestant{Semel, Hand, Textbook}
@@ -94,7 +94,7 @@ func (w *World) row(ctx context.Context, o Options, c Conditions) (Row, error) {
 			if round%2 == 1 {
 				who = all[len(all)-1-i]
 			}
-			run, err := d.run(ctx, who, c, sizes[who])
+			run, err := d.run(ctx, who, c, sizes[who], c.limit(contendedTarget(o.Target)))
 			if err != nil {
 				return r, fmt.Errorf("%s: %w", who, err)
 			}
@@ -102,6 +102,17 @@ func (w *World) row(ctx context.Context, o Options, c Conditions) (Row, error) {
 		}
 	}
 	return r, nil
+}
+
+func contendedTarget(target time.Duration) time.Duration { return max(target, 3*time.Second) }
+
+// limit ends runs of which nobody knows how long they take: batches that keep
+// running into deadlocks.
+func (c Conditions) limit(target time.Duration) time.Duration {
+	if c.Contended() {
+		return target
+	}
+	return 0
 }
 
 // size is how many messages a contestant needs to be busy for the target.
@@ -113,13 +124,10 @@ func (d *database) size(ctx context.Context, o Options, who Contestant, c Condit
 	case who == Textbook:
 		least, batch = 50*c.Workers, 1
 	case c.Contended():
-		target, least = 6*target, 2*c.Workers*batchMost
-		if who == Semel {
-			least = 40 * batchMost
-		}
+		target, least = contendedTarget(target), 40*batchMost
 	}
 	for n := least; ; n *= 3 {
-		run, err := d.run(ctx, who, c, n)
+		run, err := d.run(ctx, who, c, n, c.limit(target))
 		if err != nil {
 			return 0, err
 		}
@@ -131,16 +139,16 @@ func (d *database) size(ctx context.Context, o Options, who Contestant, c Condit
 }
 
 // run is one run on an empty database.
-func (d *database) run(ctx context.Context, who Contestant, c Conditions, n int) (Run, error) {
+func (d *database) run(ctx context.Context, who Contestant, c Conditions, n int, limit time.Duration) (Run, error) {
 	if err := d.reset(ctx); err != nil {
 		return Run{}, err
 	}
 	all := c.make(n)
-	if _, err := d.apply(ctx, who, c, all.before); err != nil {
+	if _, err := d.apply(ctx, who, c, all.before, 0); err != nil {
 		return Run{}, err
 	}
 	runtime.GC()
 	began := time.Now()
-	out, err := d.apply(ctx, who, c, all.timed)
-	return Run{Messages: n, Took: time.Since(began), Deadlocks: out.deadlocks, Serial: out.serial}, err
+	out, err := d.apply(ctx, who, c, all.timed, limit)
+	return Run{Messages: out.applied, Took: time.Since(began), Deadlocks: out.deadlocks, Serial: out.serial}, err
 }

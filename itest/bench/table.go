@@ -33,7 +33,7 @@ func (r Report) head(b *strings.Builder) {
 	fmt.Fprintf(b, "* Round trip (`select 1`): %s ms. Flush (a commit of one row): %s ms.\n", spread(h.RoundTrip, "%.2f"), spread(h.Flush, "%.2f"))
 	fmt.Fprintf(b, "* Load average before %s, after %s; a load above 1 before the start says that something else used the machine.\n", h.LoadBefore, h.LoadAfter)
 	fmt.Fprintf(b, "* Settings: %s.\n", h.Settings)
-	fmt.Fprintf(b, "* %d rounds, each contestant busy for about %v a round, six times that where workers contend; %v in all.\n\n", r.Rounds, r.Target, r.Elapsed.Round(time.Second))
+	fmt.Fprintf(b, "* %d rounds, each contestant busy for about %v a round, 3 s where workers contend; %v in all.\n\n", r.Rounds, r.Target, r.Elapsed.Round(time.Second))
 }
 
 const columnsHead = `| effect | workers | duplicates | ids | latency | Semel /s | by hand /s | loop /s | Semel : by hand | by hand : itself | Semel : loop |

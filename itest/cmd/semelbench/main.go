@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/semel-go/semel/itest/bench"
@@ -37,7 +38,7 @@ func main() {
 	flag.BoolVar(&f.base, "base", false, "the base row of each form only")
 	flag.BoolVar(&f.json, "json", false, "print every run as JSON instead")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := measure(ctx, f)
 	stop()
 	if err != nil {
@@ -61,14 +62,12 @@ func measure(ctx context.Context, f flags) (err error) {
 	if r.Head, err = w.Describe(ctx, f.commit); err != nil {
 		return err
 	}
-	if r.Rows, err = profiled(f.profile, func() ([]bench.Row, error) { return w.Measure(ctx, o) }); err != nil {
-		return err
-	}
+	r.Rows, err = profiled(f.profile, func() ([]bench.Row, error) { return w.Measure(ctx, o) })
 	r.Elapsed, r.Head.LoadAfter = time.Since(began), bench.Load()
 	if f.json {
-		return json.NewEncoder(os.Stdout).Encode(r)
+		return errors.Join(err, json.NewEncoder(os.Stdout).Encode(r))
 	}
-	return r.Write(os.Stdout)
+	return errors.Join(err, r.Write(os.Stdout)) // what was measured before the error, too
 }
 
 func (f flags) options() (bench.Options, error) {
