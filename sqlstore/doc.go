@@ -11,6 +11,42 @@
 // enforces foreign keys its COMMIT fails and nothing of the batch is left;
 // elsewhere BatchLimit is 1.
 //
+// # PostgreSQL
+//
+// A batch of n fresh messages takes n×h + 4 round trips where a handler uses h
+// statements; one more if any of them was marked before, 5 if all were; one
+// more for what is trimmed, one for each inbox row, two if the row's state
+// differs from what its mark says; one more with TxOptions.Serial. Settings,
+// guard and marks are one statement. pgx prepares a statement when a connection
+// first meets it and pings a connection that was not taken for a second: each
+// is one more.
+//
+// A batch holds one connection of the pool from Begin to its end; Scope,
+// positions, rows and acts take one while they last. So a consumer needs as
+// many as it has workers, and one more. A handler that asks the same pool for a
+// second one waits for it until its context ends: with a pool that is used up
+// it gets that error, and no deadlock outlives its time-out.
+//
+// Every time-out is set in the transaction, so that a pooler by transaction
+// (PgBouncer) may stand between. Such a pooler must not meet named prepared
+// statements: with pgx add default_query_exec_mode=exec or =cache_describe to
+// the connection string. MarkLock governs the waits for copies and other rows;
+// a lock on the table of markers itself, such as a migration's, is waited for
+// until the context of Begin ends. TxOptions that are zero mean: MarkLock and
+// EffectLock 10 s, Idle one minute.
+//
+// With a driver whose connection shows the state of its transaction (pgx's
+// stdlib) a handler that swallowed an error, committed or rolled back is named
+// at once; with others the next statement meets the error, and its message is
+// found by bisecting. Such a driver's connection is also cut under a statement
+// when a batch is killed.
+//
+// Errors are told by their SQLSTATE. Constraints, types, syntax, rights and
+// RAISE without an ERRCODE (P0001) are permanent; a trigger that wants its
+// message to run again raises ERRCODE '40001', which is nobody's attempt.
+//
+// # SQLite
+//
 // Statements of a batch of n fresh messages, BEGIN and COMMIT counted: n×h + 5
 // where a handler uses h statements; one more if any of them was marked before,
 // 6 if all were; one more for what is trimmed and one for each inbox row, two
