@@ -74,9 +74,15 @@ type log struct {
 	astray int
 }
 
-func (d *database) readLog(ctx context.Context) (log, error) {
+// reader is a database of either kind.
+type reader interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+func readLog(ctx context.Context, from reader) (log, error) {
 	l := log{deliveries: map[string]bool{}}
-	rows, err := d.conn.QueryContext(ctx, `select delivery from effects`)
+	rows, err := from.QueryContext(ctx, `select delivery from effects`)
 	if err != nil {
 		return l, fmt.Errorf("read the effect log: %w", err)
 	}
@@ -98,7 +104,18 @@ func (d *database) readLog(ctx context.Context) (log, error) {
 		    select type, repository, sum(n) as n from (
 		        select type, repository, n from counters
 		        union all
-		        select type, repository, -count(*) from effects group by type, repository)
-		    group by type, repository) where n <> 0`
-	return l, d.conn.QueryRowContext(ctx, groups).Scan(&l.astray)
+		        select type, repository, -count(*) from effects group by type, repository) as both_sides
+		    group by type, repository) as unlike where n <> 0`
+	return l, from.QueryRowContext(ctx, groups).Scan(&l.astray)
+}
+
+// missing are how many ids have no effect.
+func (l log) missing(ids int) int {
+	missing := 0
+	for i := range ids {
+		if !l.deliveries[DeliveryID(i)] {
+			missing++
+		}
+	}
+	return missing
 }

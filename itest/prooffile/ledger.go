@@ -24,11 +24,7 @@ func (l Ledger) Fault(open int) error {
 
 // Write prints the ledger for people.
 func (l Ledger) Write(w io.Writer) error {
-	table := tabwriter.NewWriter(w, 0, 0, 1, ' ', tabwriter.AlignRight)
-	for _, line := range []struct {
-		name  string
-		value any
-	}{
+	return writeTable(w, []line{
 		{"deliveries in the file", l.Deliveries},
 		{"expected", l.Expected},
 		{"applied", l.Applied},
@@ -40,8 +36,19 @@ func (l Ledger) Write(w io.Writer) error {
 		{"kills", l.Kills},
 		{"kills that hit an open transaction", l.Open},
 		{"seconds", fmt.Sprintf("%.1f", l.Seconds)},
-	} {
-		fmt.Fprintf(table, "%s\t  %v\t\n", line.name, line.value)
+	})
+}
+
+// line is one of a table.
+type line struct {
+	name  string
+	value any
+}
+
+func writeTable(w io.Writer, lines []line) error {
+	table := tabwriter.NewWriter(w, 0, 0, 1, ' ', tabwriter.AlignRight)
+	for _, l := range lines {
+		fmt.Fprintf(table, "%s\t  %v\t\n", l.name, l.value)
 	}
 	return table.Flush()
 }

@@ -19,12 +19,12 @@ const (
 const policy = `version: 1
 stores:
   counts:
-    sqlite: {path: counts.db}
+    %s
     migrate: true
     setup: setup.sql
 sources:
   webhooks:
-    file: {path: webhooks.jsonl, format: envelope, follow: %t}
+    file: {path: %s, format: envelope, follow: %t}
 consumers:
   counter:
     from: webhooks
@@ -32,6 +32,7 @@ consumers:
     strategy: marker
     identity: {id: "header:X-GitHub-Delivery"}
     batch: {most: %d}
+    timeout: %s
     handler:
       sql:
         params:
@@ -40,7 +41,7 @@ consumers:
           repository: "body:/repository/full_name?"
         statements:
           - insert into counters (type, repository, n) values (:type, coalesce(:repository, ''), 1)
-            on conflict (type, repository) do update set n = n + 1
+            on conflict (type, repository) do update set n = counters.n + 1
           - insert into effects (delivery, type, repository) values (:delivery, :type, coalesce(:repository, ''))
 `
 
@@ -56,9 +57,10 @@ create table effects (
 
 // writePolicy writes the policy. With follow the process never ends by itself.
 func writePolicy(folder string, batch int, follow bool) error {
-	return os.WriteFile(filepath.Join(folder, policyFile), fmt.Appendf(nil, policy, follow, batch), 0o644)
+	return os.WriteFile(filepath.Join(folder, policyFile),
+		fmt.Appendf(nil, policy, "sqlite: {path: "+databaseFile+"}", inputFile, follow, batch, "30s"), 0o644)
 }
 
-func writeSetup(folder string) error {
-	return os.WriteFile(filepath.Join(folder, setupFile), []byte(setup), 0o644)
+func writeSetup(folder, text string) error {
+	return os.WriteFile(filepath.Join(folder, setupFile), []byte(text), 0o644)
 }

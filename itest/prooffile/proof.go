@@ -8,11 +8,9 @@ package prooffile
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"time"
@@ -74,7 +72,7 @@ func (p Proof) Run(ctx context.Context) (Ledger, error) {
 	if err != nil {
 		return Ledger{}, err
 	}
-	if err := writeSetup(p.Folder); err != nil {
+	if err := writeSetup(p.Folder, setup); err != nil {
 		return Ledger{}, err
 	}
 	p.say("%d deliveries of %d webhooks, %.0f MB", p.Input.Deliveries, p.Input.IDs, float64(size)/1e6)
@@ -102,7 +100,7 @@ func (p Proof) killAndFinish(ctx context.Context, db *database, ledger *Ledger) 
 	random := rand.New(rand.NewPCG(p.Input.Seed, 2))
 	for ledger.Kills < p.Kills {
 		hunt := hunter{db: db, random: random, blind: ledger.Kills%5 == 4, mark: p.mark(ledger.Kills)}
-		running, err := start(p.Binary, p.Folder)
+		running, err := p.command().start()
 		if err != nil {
 			return err
 		}
@@ -124,7 +122,7 @@ func (p Proof) killAndFinish(ctx context.Context, db *database, ledger *Ledger) 
 	if err := writePolicy(p.Folder, p.Batch, false); err != nil {
 		return err
 	}
-	last, err := start(p.Binary, p.Folder)
+	last, err := p.command().start()
 	if err != nil {
 		return err
 	}
@@ -142,20 +140,20 @@ func (p Proof) killAndFinish(ctx context.Context, db *database, ledger *Ledger) 
 func (p Proof) mark(k int) int { return p.Input.IDs * 80 * (k + 1) / (100 * (p.Kills + 1)) }
 
 func (p Proof) audit(ctx context.Context, db *database, ledger *Ledger) error {
-	l, err := db.readLog(ctx)
+	l, err := readLog(ctx, db.conn)
 	if err != nil {
 		return err
 	}
-	aside, err := p.setAside(ctx)
+	left, err := p.command().left()
 	if err != nil {
 		return err
 	}
-	missing := 0
-	for i := range p.Input.IDs {
-		if !l.deliveries[DeliveryID(i)] {
-			missing++
-		}
+	parked, err := p.command().parked()
+	if err != nil {
+		return err
 	}
+	aside := left + parked
+	missing := l.missing(p.Input.IDs)
 	ledger.Applied = p.Input.IDs - missing
 	ledger.Stuck = aside
 	ledger.Lost = max(missing-aside, 0)
@@ -165,33 +163,8 @@ func (p Proof) audit(ctx context.Context, db *database, ledger *Ledger) error {
 	return nil
 }
 
-// setAside counts what the last run left in flight or failed and what is parked.
-func (p Proof) setAside(ctx context.Context) (int, error) {
-	text, err := os.ReadFile(filepath.Join(p.Folder, summaryFile))
-	if err != nil {
-		return 0, err
-	}
-	var summary struct {
-		Consumers map[string]struct {
-			InFlight int `json:"in_flight"`
-			Failed   int `json:"failed"`
-		}
-	}
-	if err := json.Unmarshal(text, &summary); err != nil {
-		return 0, fmt.Errorf("the summary of the last run: %w", err)
-	}
-	cmd := exec.CommandContext(ctx, p.Binary, "parked", "ls", "--config", policyFile, "--json")
-	cmd.Dir, cmd.Stderr = p.Folder, os.Stderr
-	listed, err := cmd.Output()
-	if err != nil {
-		return 0, fmt.Errorf("semel parked ls: %w", err)
-	}
-	var parked struct{ Rows []json.RawMessage }
-	if err := json.Unmarshal(listed, &parked); err != nil {
-		return 0, fmt.Errorf("semel parked ls: %w", err)
-	}
-	counter := summary.Consumers["counter"]
-	return counter.InFlight + counter.Failed + len(parked.Rows), nil
+func (p Proof) command() command {
+	return command{binary: p.Binary, folder: p.Folder, policy: policyFile, log: logFile, summary: summaryFile}
 }
 
 func (p Proof) say(format string, args ...any) {

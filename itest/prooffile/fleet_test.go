@@ -1,0 +1,75 @@
+//go:build unix
+
+package prooffile
+
+import (
+	"testing"
+	"time"
+)
+
+func TestProcessesOnPostgreSQLThatAreFrozenAndKilledLoseAndDoubleNothing(t *testing.T) {
+	ctx, folder := t.Context(), t.TempDir()
+	binary, err := Build(ctx, folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fleet := Fleet{Input: smallInput(), Binary: binary, Folder: folder, Batch: 20, Timeout: time.Second, Kills: 2, Restarts: 2, Progress: t.Output()}
+	fleet.Input.Deliveries, fleet.Input.IDs = 4_000, 3_000
+	ledger, err := fleet.Run(ctx, t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ledger.Fault(1); err != nil {
+		t.Errorf("%v: %+v", err, ledger)
+	}
+	if ledger.Kills != 2 || ledger.Restarts != 2 {
+		t.Errorf("%+v", ledger)
+	}
+}
+
+func TestALedgerOfAFleetIsAProofOnlyIfNothingIsWrong(t *testing.T) {
+	good := FleetLedger{Expected: 5, Applied: 5, Open: 2, FrozenSeconds: 15, IdleSeconds: 15, Frozen: true}
+	if err := good.Fault(2); err != nil {
+		t.Error(err)
+	}
+	for name, spoil := range map[string]func(*FleetLedger){
+		"lost":     func(l *FleetLedger) { l.Lost, l.Applied = 1, 4 },
+		"doubled":  func(l *FleetLedger) { l.Doubled = 1 },
+		"stuck":    func(l *FleetLedger) { l.Stuck = 1 },
+		"astray":   func(l *FleetLedger) { l.Astray = 1 },
+		"guards":   func(l *FleetLedger) { l.Guards = 1 },
+		"tame":     func(l *FleetLedger) { l.Open = 1 },
+		"resumed":  func(l *FleetLedger) { l.Frozen = false },
+		"no owner": func(l *FleetLedger) { l.FrozenSeconds = 5 },
+	} {
+		bad := good
+		spoil(&bad)
+		if bad.Fault(2) == nil {
+			t.Errorf("%s: %+v passes", name, bad)
+		}
+	}
+}
+
+func TestEveryReaderGetsAllDeliveriesInAnOrderOfItsOwn(t *testing.T) {
+	in := smallInput()
+	orders := map[string]bool{}
+	for n := range members {
+		first, second := in.parts(n)
+		counts := map[int]int{}
+		for _, id := range in.order() {
+			counts[id]++
+		}
+		for _, id := range append(first, second...) {
+			counts[id]--
+		}
+		for id, left := range counts {
+			if left != 0 {
+				t.Fatalf("reader %d has %d deliveries of %d too few", n, left, id)
+			}
+		}
+		orders[DeliveryID(first[0])+DeliveryID(first[1])] = true
+	}
+	if len(orders) != members {
+		t.Errorf("%d orders", len(orders))
+	}
+}
