@@ -17,7 +17,7 @@ type Options struct {
 	Target time.Duration
 	// Forms are the forms to measure.
 	Forms []Form
-	// Only chooses rows; nil chooses all.
+	// Only chooses rows.
 	Only func(Conditions) bool
 	// Progress is told of each row that is done.
 	Progress func(done, of int, r Row)
@@ -45,7 +45,7 @@ func (w *World) Measure(ctx context.Context, o Options) ([]Row, error) {
 	var plan []Conditions
 	for _, f := range o.Forms {
 		for _, c := range Plan(f) {
-			if o.Only == nil || o.Only(c) {
+			if o.Only(c) {
 				plan = append(plan, c)
 			}
 		}
@@ -104,6 +104,16 @@ func (w *World) row(ctx context.Context, o Options, c Conditions) (Row, error) {
 	return r, nil
 }
 
+// learned is so many messages that a consumer which has met contention, and
+// runs its batches one at a time from then on, is seen doing so for most of the
+// run. It does so for a minute each time.
+func (f Form) learned() int {
+	if f == Queue || f == HandleAll {
+		return 200 * batchMost
+	}
+	return 60 * batchMost
+}
+
 func contendedTarget(target time.Duration) time.Duration { return max(target, 3*time.Second) }
 
 // limit ends runs of which nobody knows how long they take: batches that keep
@@ -124,7 +134,7 @@ func (d *database) size(ctx context.Context, o Options, who Contestant, c Condit
 	case who == Textbook:
 		least, batch = 50*c.Workers, 1
 	case c.Contended():
-		target, least = contendedTarget(target), 40*batchMost
+		target, least = contendedTarget(target), c.Form.learned()
 	}
 	for n := least; ; n *= 3 {
 		run, err := d.run(ctx, who, c, n, c.limit(target))

@@ -20,16 +20,17 @@ import (
 )
 
 type flags struct {
-	dsn, forms, commit, profile string
-	rounds                      int
-	target                      time.Duration
-	quick, base, json           bool
+	dsn, forms, only, commit, profile string
+	rounds                            int
+	target                            time.Duration
+	quick, base, json                 bool
 }
 
 func main() {
 	var f flags
 	flag.StringVar(&f.dsn, "dsn", os.Getenv("SEMEL_POSTGRES"), "address of the server (postgres://…)")
 	flag.StringVar(&f.forms, "forms", "", "forms to measure, between semicolons; all if empty")
+	flag.StringVar(&f.only, "only", "", "measure the rows whose description, as progress shows it, contains this")
 	flag.StringVar(&f.commit, "commit", "unknown", "what is measured, for the head of the table")
 	flag.StringVar(&f.profile, "profile", "", "file for a profile of this process's CPU time")
 	flag.IntVar(&f.rounds, "rounds", 11, "how often the contestants of a row take turns")
@@ -78,8 +79,8 @@ func (f flags) options() (bench.Options, error) {
 	if f.quick {
 		o.Rounds, o.Target = 3, 150*time.Millisecond
 	}
-	if f.base {
-		o.Only = func(c bench.Conditions) bool { return c == bench.Base(c.Form) }
+	o.Only = func(c bench.Conditions) bool {
+		return strings.Contains(c.String(), f.only) && (!f.base || c == bench.Base(c.Form))
 	}
 	if f.forms == "" {
 		return o, nil
