@@ -1,0 +1,100 @@
+//go:build unix
+
+package semelpg
+
+import (
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/semel-go/semel/itest/services"
+)
+
+func TestWithoutTablesNothingStartsAndTheErrorNamesTheCommand(t *testing.T) {
+	s := example(t, services.Postgres(t))
+	s.edit(t, "bare.yaml", "migrate: true", "migrate: false")
+	s.refused(t, []string{"store shop: database ", "semel migrate up --config bare.yaml"}, "run", "--config", "bare.yaml")
+	s.refused(t, []string{"semel migrate up --config bare.yaml"}, "parked", "ls", "--config", "bare.yaml")
+	if r := s.semel(t, "migrate", "status", "--config", "bare.yaml"); r.code != 0 || !strings.Contains(r.out, "missing") {
+		t.Errorf("status: %+v", r)
+	}
+	if r := s.semel(t, "migrate", "up", "--config", "bare.yaml"); r.code != 0 || !strings.Contains(r.out, "ran ") {
+		t.Errorf("up: %+v", r)
+	}
+	if r := s.semel(t, "migrate", "up", "--config", "bare.yaml"); r.code != 0 || !strings.Contains(r.out, "nothing to do") {
+		t.Errorf("up again: %+v", r)
+	}
+	if r := s.semel(t, "migrate", "status", "--config", "bare.yaml"); r.code != 0 || strings.Contains(r.out, "missing") {
+		t.Errorf("status: %+v", r)
+	}
+	services.Exec(t, s.dsn, "drop table entries")
+	s.refused(t, []string{"bare.yaml:", "consumers.billing.handler.sql.statements[1]", "the database refuses the statement", `"entries" does not exist`},
+		"run", "--config", "bare.yaml")
+}
+
+func TestMigrationsArePrintedWithoutADatabase(t *testing.T) {
+	s := example(t, "postgres://nobody@127.0.0.1:1/nothing")
+	if r := s.semel(t, "migrate", "print", "--config", "postgres.yaml"); r.code != 0 || !strings.Contains(r.out, "semel_markers") {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestADatabaseThatCanNotBeReachedIsAnErrorWithARemedy(t *testing.T) {
+	nobody, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := nobody.Addr().String()
+	if err := nobody.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s := example(t, "postgres://shop:hunter2@"+address+"/shop")
+	for _, command := range [][]string{{"run"}, {"migrate", "up"}, {"migrate", "status"}, {"parked", "ls"}} {
+		s.refused(t, []string{address, "nobody answers there; start the server"}, append(command, "--config", "postgres.yaml")...)
+	}
+	t.Run("of_the_connection_string_nothing_is_shown_that_may_be_a_password", func(t *testing.T) {
+		for _, dsn := range []string{"postgres://shop:hunter2@db:54a32/shop", "postgres://shop:hun%ter2@db/shop", "hunter2", "postgres://shop@db/shop?sslmode=hunter2"} {
+			s.dsn = dsn
+			r := s.semel(t, "run", "--config", "postgres.yaml")
+			if r.code != 1 && r.code != 3 || strings.Contains(r.out+r.errors, "hun") || !strings.Contains(r.errors, "url") {
+				t.Errorf("%s: %+v", dsn, r)
+			}
+		}
+	})
+}
+
+// guarded is a server that asks the role shop for a password.
+func guarded(t *testing.T, password string) *services.Server {
+	t.Helper()
+	server := services.StartPostgres(t, services.Options{})
+	services.Exec(t, server.DSN(), "create role shop login password '"+password+"'", `do $$ begin execute format(
+		$copy$copy (values ('host all shop 127.0.0.1/32 scram-sha-256'), ('host all postgres 127.0.0.1/32 trust')) to %L$copy$,
+		current_setting('hba_file')); end $$`)
+	server.Stop()
+	server.Start()
+	return server
+}
+
+func TestARoleThatIsRefusedIsAnErrorWithARemedyAndWithoutThePassword(t *testing.T) {
+	server := guarded(t, "p@ss/w:rd")
+	as := func(user string) string { return strings.Replace(server.DSN(), "postgres@", user+"@", 1) }
+	s := example(t, as("shop:hunter2"))
+	run := []string{"run", "--config", "postgres.yaml"}
+	s.refused(t, []string{"28P01", "the password in the connection string is refused"}, run...)
+	if r := s.semel(t, run...); strings.Contains(r.out+r.errors, "hunter2") {
+		t.Errorf("the password is shown: %+v", r)
+	}
+	s.dsn = as("nobody")
+	s.refused(t, []string{"28000", "pg_hba.conf refuses it"}, run...)
+	s.dsn = as("shop:p%40ss%2Fw%3Ard")
+	s.refused(t, []string{"42501", "grant"}, run...)
+	s.dsn = strings.Replace(s.dsn, "/postgres?", "/nothing?", 1)
+	s.refused(t, []string{"3D000", "names a database that is not there"}, run...)
+	t.Run("with_the_right_to_create_it_works", func(t *testing.T) {
+		services.Exec(t, server.DSN(), "grant create on schema public to shop")
+		s.dsn = as("shop:p%40ss%2Fw%3Ard")
+		if r := s.semel(t, append(run, "--log-level", "error")...); r.code != 0 {
+			t.Errorf("%+v", r)
+		}
+	})
+}

@@ -1,0 +1,66 @@
+//go:build unix
+
+package semelpg
+
+import (
+	"testing"
+
+	"github.com/semel-go/semel/itest/services"
+)
+
+const orders = `version: 1
+stores:
+  shop:
+    postgres: {url: "${DATABASE_URL}", schema: "Once only", prefix: once_}
+    migrate: true
+    setup: orders.sql
+sources:
+  orders: {file: {path: orders.jsonl, format: json}}
+consumers:
+  orders:
+    from: orders
+    store: shop
+    strategy: {marker: true, business_key: {constraint: orders_number_key}}
+    identity: {id: "body:/id"}
+    handler:
+      sql:
+        params: {number: "body:/number", total: "body:/total", gift: "body:/gift?", whole: "body:"}
+        statements: ["insert into orders (number, total, gift, whole) values (:number, :total, :gift, :whole)"]
+`
+
+const ordersSetup = `create table orders (number text unique, total numeric not null, gift boolean, whole jsonb not null,
+    constraint small check (total < 1e30));`
+
+func TestABusinessKeyInPostgreSQLIsAConstraintByItsName(t *testing.T) {
+	s := example(t, services.Postgres(t))
+	s.write(t, "orders.yaml", orders)
+	s.write(t, "orders.sql", ordersSetup)
+	s.write(t, "orders.jsonl", `{"id":"a","number":17,"total":12345678901234567890.10,"gift":true}
+{"id":"b","number":"17","total":2}
+{"id":"c","number":"18","total":1e31}
+{"id":"d","number":"x","total":-0.1}
+`)
+	var got summary
+	s.done(t, &got, "run", "--config", "orders.yaml", "--json")
+	counts := got.Consumers["orders"]
+	if counts["applied"] != 2 || counts["duplicates"] != 1 || counts["parked"] != 1 {
+		t.Errorf("%v", counts)
+	}
+	if parked := s.parked(t, "orders.yaml"); len(parked) != 1 || parked[0].ID != "c" {
+		t.Errorf("%+v", parked)
+	}
+	t.Run("values_keep_every_digit_and_fit_their_columns", func(t *testing.T) {
+		const want = "17 12345678901234567890.1 true a, x -0.1  d"
+		if got := one[string](t, s.dsn, `select string_agg(concat_ws(' ', number, trim_scale(total), coalesce(gift::text, ''), whole->>'id'), ', ' order by number) from orders`); got != want {
+			t.Errorf("%s", got)
+		}
+	})
+	t.Run("the_tables_stand_in_their_schema_under_their_prefix", func(t *testing.T) {
+		if n := one[int](t, s.dsn, `select count(*) from "Once only".once_markers`); n == 0 {
+			t.Error("no markers")
+		}
+		if n := one[int](t, s.dsn, `select count(*) from pg_class where relname like '%markers' and relnamespace = 'public'::regnamespace`); n != 0 {
+			t.Error("tables in public")
+		}
+	})
+}
