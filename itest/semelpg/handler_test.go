@@ -3,6 +3,8 @@
 package semelpg
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/semel-go/semel/itest/services"
@@ -61,6 +63,53 @@ func TestABusinessKeyInPostgreSQLIsAConstraintByItsName(t *testing.T) {
 		}
 		if n := one[int](t, s.dsn, `select count(*) from pg_class where relname like '%markers' and relnamespace = 'public'::regnamespace`); n != 0 {
 			t.Error("tables in public")
+		}
+	})
+}
+
+const stock = `version: 1
+stores: {shop: {postgres: {url: "${DATABASE_URL}"}, migrate: true, setup: stock.sql}}
+sources: {sales: {file: {path: stock.jsonl, format: json}}}
+consumers:
+  stock:
+    from: sales
+    store: shop
+    identity: {id: "body:/id"}
+    retry: {attempts: 1}
+    handler:
+      sql:
+        params: {item: "body:/item"}
+        statements:
+          - {sql: "update stock set n = n - 1 where item = :item", rows: 1, otherwise: discard}
+          - {sql: "insert into sold values (:item)"}
+          - {sql: "update watchers set n = n + 1 where item = :item"}
+`
+
+func TestTheFirstStatementThatIsRefusedDecides(t *testing.T) {
+	s := example(t, services.Postgres(t))
+	s.write(t, "stock.yaml", stock)
+	s.write(t, "stock.sql", `create table stock (item text primary key, n bigint not null);
+		create table sold (item text references stock); create table watchers (item text, n bigint);
+		insert into stock values ('apple', 5)`)
+	s.write(t, "stock.jsonl", `{"id":1,"item":"apple"}
+{"id":2,"item":"stone"}
+{"id":3,"item":"apple"}
+`)
+	r := s.semel(t, "run", "--config", "stock.yaml", "--json")
+	var got summary
+	if err := json.Unmarshal([]byte(r.out), &got); err != nil {
+		t.Fatalf("%v: %+v", err, r)
+	}
+	// The second statement fails for the stone, too: its item is not there.
+	if counts := got.Consumers["stock"]; counts["applied"] != 2 || counts["discarded"] != 1 || counts["parked"] != 0 {
+		t.Errorf("%v", counts)
+	}
+	if n := one[int](t, s.dsn, `select n from stock`); n != 3 {
+		t.Errorf("%d apples are left", n)
+	}
+	t.Run("a_statement_that_changes_nothing_is_told_once", func(t *testing.T) {
+		if n := strings.Count(r.errors, "changed no row"); n != 1 {
+			t.Errorf("%d warnings: %s", n, r.errors)
 		}
 	})
 }
