@@ -28,7 +28,9 @@ type Message struct {
 	// Identity is set by the engine before a handler sees the message.
 	Identity Key
 	// Attempt is 1 for the first run of the handler that can be charged to
-	// this message, as far as this process knows. Set by the engine.
+	// this message, as far as this process knows. Set by the engine; whoever
+	// calls Process sets it to the broker's count of deliveries, this one
+	// included, or leaves it 0 where the broker does not count.
 	Attempt int
 }
 

@@ -17,8 +17,11 @@ type Disposition struct {
 
 // Process makes one attempt for a message and waits only for that: for those
 // who bring their own loop. Concurrent calls form batches from what is waiting.
-// A failure is handed back with the time to wait before the next delivery. An
-// error says that nothing is known of the message: do not settle it.
+// A failure is handed back with the time to wait before the next delivery, and
+// ends as Config.Retry says when m.Attempt, the broker's count of deliveries,
+// has reached Config.Retry.Attempts; with 0, not known, each delivery is taken
+// for the first. An error says that nothing is known of the message: do not
+// settle it.
 func (c *Consumer[Tx]) Process(ctx context.Context, m *Message) (Disposition, error) {
 	all, err := c.ProcessAll(ctx, []*Message{m})
 	if err != nil {
@@ -30,6 +33,9 @@ func (c *Consumer[Tx]) Process(ctx context.Context, m *Message) (Disposition, er
 // ProcessAll is Process for several messages that arrived together; they form
 // batches together. With an error none of them may be settled.
 func (c *Consumer[Tx]) ProcessAll(ctx context.Context, ms []*Message) ([]Disposition, error) {
+	if i := slices.Index(ms, nil); i >= 0 {
+		return nil, fmt.Errorf("semel: consumer %q: message %d of %d is nil", c.config.Name, i, len(ms))
+	}
 	loop, err := c.looping(ctx)
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -170,6 +171,18 @@ func TestProcess(t *testing.T) {
 			t.Errorf("verdict %d", o)
 		}
 		closed(t, consumer)
+	})
+	bubble(t, "a_message_that_is_nil_is_an_error_of_the_call_and_harms_no_other", func(t *testing.T) {
+		consumer := mustNew(t, memstore.New(), add, config(nil))
+		if _, err := consumer.ProcessAll(t.Context(), []*semel.Message{message("1", `{}`), nil}); err == nil || !strings.Contains(err.Error(), "message 1 of 2 is nil") {
+			t.Errorf("ProcessAll says %v", err)
+		}
+		if answer := ask(t.Context(), consumer, message("1", `{}`))[0]; answer.err != nil || answer.Kind != semel.Ack {
+			t.Errorf("%+v", answer)
+		}
+		if err := consumer.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
 	})
 	bubble(t, "Close_waits_no_longer_than_its_context", func(t *testing.T) {
 		consumer := mustNew(t, memstore.New(), slow(10*time.Second), config(nil))
