@@ -56,7 +56,7 @@ func newConsumer[Tx any](store TxStore[Tx], h handler[Tx], missing bool, c Confi
 	}
 	if limiter, ok := store.(BatchLimiter); ok {
 		if most := limiter.BatchLimit(); most > 0 && most < c.Batch.Most {
-			c.Logger.Warn("the store limits the batch", "consumer", c.Name, "most", most)
+			c.Logger.Warn("the store limits the batch, because it cannot refuse a commit of the handler's own; its constructor's documentation says how it could", "consumer", c.Name, "most", most)
 			c.Batch.Most = most
 		}
 	}

@@ -54,7 +54,7 @@ func newEngine[Tx any](c *Consumer[Tx], source Source) *engine[Tx] {
 		notes:  c.notes,
 	}
 	e.base, e.cancel = context.WithCancel(context.Background())
-	e.intake = &intake{config: c.config, source: source, orders: make(chan machine.Fetch, 1), notes: c.notes}
+	e.intake = &intake{config: c.config, source: source, orders: make(chan machine.Fetch, 1)}
 	e.settler = newSettler(source, c.config)
 	e.lanes = &laneDesk{events: e.events, over: e.base.Done(), waiting: map[machine.Lane]chan struct{}{}}
 	for range c.config.Workers {

@@ -26,7 +26,6 @@ type intake struct {
 	config Config
 	source Source
 	orders chan machine.Fetch
-	notes  *notes
 
 	mutex    sync.Mutex
 	cancel   context.CancelFunc // of the Fetch under way; guarded by mutex
@@ -86,8 +85,7 @@ func (t *intake) fetch(base context.Context, order machine.Fetch) machine.Fetche
 	at(t.config.At, AfterFetch, len(deliveries))
 	e := machine.Fetched{Items: t.items(deliveries), End: errors.Is(err, ErrEnd)}
 	if err != nil && !e.End && ctx.Err() == nil {
-		e.Failed = true
-		t.notes.logger.Error("fetch failed", "consumer", t.config.Name, "error", err)
+		e.Failed, e.Err = true, err
 	}
 	return e
 }

@@ -222,7 +222,7 @@ func TestASourceThatFails(t *testing.T) {
 		n := fetches
 		failing = false
 		mutex.Unlock()
-		if ready, why := consumer.Ready(); ready || !strings.Contains(why, "source") || n > 60 || n < 5 {
+		if ready, why := consumer.Ready(); ready || !strings.Contains(why, "source: connection refused") || n > 60 || n < 5 {
 			t.Errorf("ready %v (%s) after %d fetches", ready, why, n)
 		}
 		if err := run.wait(); err != nil {
@@ -261,7 +261,7 @@ func TestASourceThatFails(t *testing.T) {
 		if counts.Applied != 6 || ran != 6 || calls < 4 {
 			t.Errorf("%+v, ran %d, %d calls", counts, ran, calls)
 		}
-		if down, up := seen.of(semel.EventNotReady), seen.of(semel.EventReady); len(down) != 3 || down[0].Reason != "broker" || len(up) != 1 {
+		if down, up := seen.of(semel.EventNotReady), seen.of(semel.EventReady); len(down) != 3 || down[0].Reason != "broker" || !strings.Contains(fmt.Sprint(down[0].Err), "connection reset") || len(up) != 1 {
 			t.Errorf("not ready %+v, ready %+v", down, up)
 		}
 		for i := range 6 {

@@ -79,13 +79,10 @@ func (s *settler) settle(base context.Context, queue []*machine.Settle) []machin
 	defer cancel()
 	left, err := s.source.Settle(ctx, all)
 	at(s.config.At, AfterSettle, len(all)-len(left))
-	if err != nil {
-		s.config.Logger.Warn("settle failed; it is tried again", "consumer", s.config.Name, "messages", len(all), "error", err)
-		if len(left) == 0 {
-			left = allIndexes(len(all))
-		}
+	if err != nil && len(left) == 0 {
+		left = allIndexes(len(all))
 	}
-	return answers(queue, slices.Compact(slices.Sorted(slices.Values(left))))
+	return answers(queue, slices.Compact(slices.Sorted(slices.Values(left))), err)
 }
 
 func allIndexes(n int) []int {
@@ -97,11 +94,11 @@ func allIndexes(n int) []int {
 }
 
 // answers gives each Settle its share of what was left, which is ascending and distinct.
-func answers(queue []*machine.Settle, left []int) []machine.Event {
+func answers(queue []*machine.Settle, left []int, err error) []machine.Event {
 	var events []machine.Event
 	first := 0
 	for _, q := range queue {
-		e := machine.Settled{Settle: q}
+		e := machine.Settled{Settle: q, Err: err}
 		for len(left) > 0 && left[0] < first+len(q.Items) {
 			e.Left = append(e.Left, left[0]-first)
 			left = left[1:]

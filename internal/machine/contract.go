@@ -148,6 +148,7 @@ type (
 		Items  []*Item
 		End    bool
 		Failed bool
+		Err    error // why it failed
 	}
 	// Marked answers Begin: Verdicts by entry, or Class other than None and
 	// nothing is open.
@@ -194,6 +195,7 @@ type (
 	Settled struct {
 		Settle *Settle
 		Left   []int
+		Err    error // what the broker said of it
 	}
 	// Timer: the moment of the last Wake has come. Early ones do no harm.
 	Timer struct{}

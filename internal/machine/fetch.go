@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"errors"
 	"time"
 )
@@ -49,7 +50,7 @@ func (m *Machine) fetched(e Fetched) {
 		wait := m.jitter(m.config.BackoffFirst, m.config.BackoffMost, f.failures)
 		f.failures++
 		f.until = m.now + wait
-		m.do(Report{Kind: ReportNotReady, Reason: "source", Wait: wait, Err: errSource})
+		m.do(Report{Kind: ReportNotReady, Reason: "source", Wait: wait, Err: cmp.Or(e.Err, errSource)})
 	case f.failures > 0:
 		f.failures = 0
 		m.do(Report{Kind: ReportReady, Reason: "source"})

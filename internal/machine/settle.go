@@ -1,6 +1,9 @@
 package machine
 
-import "errors"
+import (
+	"cmp"
+	"errors"
+)
 
 // settleState is what the broker is still to be told.
 type settleState struct {
@@ -72,10 +75,10 @@ func (m *Machine) settled(e Settled) {
 	wait := m.jitter(m.config.BackoffFirst, m.config.BackoffMost, m.settles.failures)
 	m.settles.until = m.now + wait
 	m.settles.failures++
-	m.do(Report{Kind: ReportNotReady, Reason: "broker", Wait: wait, Err: errSettle})
+	m.do(Report{Kind: ReportNotReady, Reason: "broker", Wait: wait, Err: cmp.Or(e.Err, errSettle)})
 }
 
-var errSettle = errors.New("what was committed cannot be settled; it is tried again")
+var errSettle = errors.New("what was committed was not settled; it is tried again")
 
 func (m *Machine) retrySettle() {
 	if len(m.settles.again) == 0 || m.settles.until > m.now {
