@@ -124,7 +124,7 @@ func (n *notes) report(r machine.Report) {
 	case machine.ReportNotReady:
 		n.setReady(r.Reason, fmt.Sprint(r.Err))
 		n.tell(Event{Kind: EventNotReady, Reason: Reason(r.Reason), Wait: r.Wait, Err: r.Err})
-		n.logger.Warn(r.Reason+" does not work; it is tried again after a pause", "consumer", n.consumer, "wait", r.Wait, "error", r.Err)
+		n.logger.Warn(r.Reason+" does not work; nothing is settled, next try after a pause", "consumer", n.consumer, "wait", r.Wait, "error", r.Err)
 	case machine.ReportUnknown:
 		n.tell(Event{Kind: EventUnknown, Messages: r.N, Err: r.Err})
 		n.logger.Warn("a commit's outcome is unknown; its messages are marked again", "consumer", n.consumer, "messages", r.N, "error", r.Err)
