@@ -58,10 +58,20 @@ func (s *Store) Classify(err error) semel.Class {
 		return s.classify(err)
 	case server.Code == codeUnmet:
 		return semel.ClassPermanent
-	case server.Code == codeNoStatement, server.Code == codeNotSupported && server.Routine == "RevalidateCachedQuery":
-		return semel.ClassContended // a prepared statement no longer fits; it is prepared anew
+	case outdated(err):
+		return semel.ClassContended // the next try prepares it anew
 	}
 	return s.classify(err)
+}
+
+// outdated reports whether the server no longer takes a prepared statement:
+// somebody deallocated it, or its table was changed.
+func outdated(err error) bool {
+	var server *pgconn.PgError
+	if !errors.As(err, &server) {
+		return false
+	}
+	return server.Code == codeNoStatement || server.Code == codeNotSupported && server.Routine == "RevalidateCachedQuery"
 }
 
 // definite reports whether an answer to COMMIT, or to a statement sent with it,

@@ -2,6 +2,7 @@ package pgxstore
 
 import (
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/sqlform"
 )
@@ -37,17 +38,32 @@ type markerKey struct {
 	id    string
 }
 
-// written reads which marks were written; of equal ones the first was.
+// written reads which marks were written; of equal ones the first was. Where
+// all were, as in most batches, nobody needs to look which.
 func (m *marking) written(rows pgx.Rows) error {
-	wrote := make(map[markerKey]bool, len(m.marks))
-	var key markerKey
-	var id []byte
+	var scopes []int64
+	var ends []int
+	var ids []byte // one after the other, each up to its end
 	for rows.Next() {
-		if err := rows.Scan(&key.scope, &id); err != nil {
+		var scope int64
+		var id pgtype.DriverBytes
+		if err := rows.Scan(&scope, &id); err != nil {
 			return err
 		}
-		key.id = string(id)
-		wrote[key] = true
+		ids = append(ids, id...)
+		scopes, ends = append(scopes, scope), append(ends, len(ids))
+	}
+	if len(ends) == len(m.order) {
+		for i := range m.verdicts {
+			m.verdicts[i].Kind = semel.Fresh
+		}
+		return rows.Err()
+	}
+	wrote := make(map[markerKey]bool, len(ends))
+	first := 0
+	for n, end := range ends {
+		wrote[markerKey{scopes[n], string(ids[first:end])}] = true
+		first = end
 	}
 	for _, i := range m.order {
 		key := markerKey{m.marks[i].Scope, string(m.marks[i].Key)}

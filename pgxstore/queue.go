@@ -21,10 +21,11 @@ func (q *Queue) Exec(sql string, args ...any) { q.add(&request{sql: sql, args: a
 
 // ExecOne queues an insert, update or delete that must change exactly one row;
 // otherwise its message ends as after semel.Unmet. The server judges, so this
-// costs no round trip. The statement must have no RETURNING and must not begin
+// costs no round trip, but about as much again as the statement itself takes
+// there. The statement must have no RETURNING and must not begin
 // with a WITH that changes rows itself: use Query for those.
 func (q *Queue) ExecOne(sql string, args ...any) {
-	q.add(&request{sql: q.batch.store.one(sql), args: args, one: true, text: sql})
+	q.add(&request{sql: q.batch.one(sql), args: args, one: true, text: sql})
 }
 
 // Query queues a statement whose rows Do reads.

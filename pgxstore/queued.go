@@ -38,7 +38,14 @@ func (s *QueuedStore) BeginRow(ctx context.Context, o semel.TxOptions, number, r
 func (s *QueuedStore) Classify(err error) semel.Class { return s.direct.Classify(err) }
 
 // one is a statement that fails unless it changes one row.
-func (s *Store) one(sql string) string {
-	sql = strings.TrimRight(sql, "; \t\r\n")
-	return strings.Replace(s.sql["exec one"], "{statement}", sql, 1)
+func (b *batch) one(sql string) string {
+	if text, ok := b.known.ones[sql]; ok {
+		return text
+	}
+	if len(b.known.ones) >= b.known.most {
+		clear(b.known.ones)
+	}
+	text := strings.Replace(b.store.sql["exec one"], "{statement}", strings.TrimRight(sql, "; \t\r\n"), 1)
+	b.known.ones[sql] = text
+	return text
 }

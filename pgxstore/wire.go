@@ -25,7 +25,13 @@ type request struct {
 	refusal error
 
 	statement *pgconn.StatementDescription
-	encoded   pgx.ExtendedQueryBuilder
+	encoded
+}
+
+// encoded are arguments as they are sent, and the form of the answer.
+type encoded struct {
+	values          [][]byte
+	formats, answer []int16
 }
 
 // none is the index of a failure that belongs to no request.
@@ -44,6 +50,11 @@ type known struct {
 	most       int
 	number     int
 	statements map[string]*pgconn.StatementDescription
+	// stale says that the server no longer takes one of them.
+	stale bool
+	// ones are the texts of statements that must change one row, by what a
+	// handler wrote; at most most.
+	ones map[string]string
 }
 
 const knownName = "github.com/semel-go/semel/pgxstore"
@@ -53,7 +64,7 @@ func newLink(conn *pgx.Conn) *link {
 	data := conn.PgConn().CustomData()
 	k, ok := data[knownName].(*known)
 	if !ok {
-		k = &known{most: max(config.StatementCacheCapacity, leastKnown), statements: map[string]*pgconn.StatementDescription{}}
+		k = &known{most: max(config.StatementCacheCapacity, leastKnown), statements: map[string]*pgconn.StatementDescription{}, ones: map[string]string{}}
 		data[knownName] = k
 	}
 	return &link{conn: conn, pg: conn.PgConn(), mode: config.DefaultQueryExecMode, known: k}
@@ -123,21 +134,20 @@ func (l *link) transmit(ctx context.Context, requests []*request) (failed int, e
 	if closing := p.Close(); err == nil {
 		err = closing
 	}
-	if code(err) == codeNoStatement {
-		clear(l.known.statements)
+	if outdated(err) {
+		l.known.stale = true
 	}
 	return failed, err
 }
 
 func (l *link) send(p *pgconn.Pipeline, r *request) {
-	e := &r.encoded
 	switch {
 	case l.named():
-		p.SendQueryStatement(r.statement, e.ParamValues, e.ParamFormats, e.ResultFormats)
+		p.SendQueryStatement(r.statement, r.values, r.formats, r.answer)
 	case r.statement != nil:
-		p.SendQueryParams(r.sql, e.ParamValues, r.statement.ParamOIDs, e.ParamFormats, e.ResultFormats)
+		p.SendQueryParams(r.sql, r.values, r.statement.ParamOIDs, r.formats, r.answer)
 	default:
-		p.SendQueryParams(r.sql, e.ParamValues, nil, e.ParamFormats, e.ResultFormats)
+		p.SendQueryParams(r.sql, r.values, nil, r.formats, r.answer)
 	}
 }
 
@@ -174,30 +184,24 @@ func (l *link) rows(reader *pgconn.ResultReader, read func(pgx.Rows) error) erro
 	return err
 }
 
-// prepare has the server parse what this connection has not sent before.
+// prepare has the server parse what this connection has not sent before. A full
+// cache starts anew with all that these requests need.
 func (l *link) prepare(ctx context.Context, requests []*request) (failed int, err error) {
 	if !l.described() {
 		return none, nil
 	}
-	first := map[string]int{}
-	var texts []string
-	for i, r := range requests {
-		if r.statement = l.known.statements[r.sql]; r.statement != nil {
-			continue
-		}
-		if _, ok := first[r.sql]; !ok {
-			first[r.sql] = i
-			texts = append(texts, r.sql)
-		}
+	first, texts := l.missing(requests, l.known.statements)
+	full := l.known.stale || len(texts) > 0 && len(l.known.statements)+len(texts) > l.known.most
+	if full {
+		first, texts = l.missing(requests, nil)
 	}
-	if len(texts) == 0 {
-		return none, nil
-	}
-	if n, err := l.describe(ctx, texts); err != nil {
-		if n != none {
-			n = first[texts[n]]
+	if len(texts) > 0 {
+		if n, err := l.describe(ctx, texts, full); err != nil {
+			if n != none {
+				n = first[texts[n]]
+			}
+			return n, err
 		}
-		return n, err
 	}
 	for _, r := range requests {
 		r.statement = l.known.statements[r.sql]
@@ -205,10 +209,31 @@ func (l *link) prepare(ctx context.Context, requests []*request) (failed int, er
 	return none, nil
 }
 
-// describe prepares the texts in one round trip. A full cache starts anew.
-func (l *link) describe(ctx context.Context, texts []string) (failed int, err error) {
+// missing are the texts of the requests that are not known, each once, and the
+// request that is the first to have it.
+func (l *link) missing(requests []*request, known map[string]*pgconn.StatementDescription) (first map[string]int, texts []string) {
+	for i, r := range requests {
+		if known[r.sql] != nil {
+			continue
+		}
+		if first == nil {
+			first = map[string]int{}
+		}
+		if _, ok := first[r.sql]; !ok {
+			first[r.sql] = i
+			texts = append(texts, r.sql)
+		}
+	}
+	return first, texts
+}
+
+// describe prepares the texts in one round trip.
+func (l *link) describe(ctx context.Context, texts []string, full bool) (failed int, err error) {
 	p := l.pg.StartPipeline(ctx)
-	forgotten := l.forget(p, len(texts))
+	forgotten := 0
+	if full {
+		forgotten = l.forget(p)
+	}
 	names := make([]string, len(texts))
 	for i, text := range texts {
 		if l.named() {
@@ -240,11 +265,8 @@ func (l *link) describe(ctx context.Context, texts []string) (failed int, err er
 	return failed, err
 }
 
-// forget makes place for n statements.
-func (l *link) forget(p *pgconn.Pipeline, n int) (forgotten int) {
-	if len(l.known.statements)+n <= l.known.most {
-		return 0
-	}
+// forget frees what is prepared.
+func (l *link) forget(p *pgconn.Pipeline) (forgotten int) {
 	for _, d := range l.known.statements {
 		if d.Name != "" {
 			p.SendDeallocate(d.Name)
@@ -252,6 +274,7 @@ func (l *link) forget(p *pgconn.Pipeline, n int) (forgotten int) {
 		}
 	}
 	clear(l.known.statements)
+	l.known.stale = false
 	return forgotten
 }
 
@@ -259,10 +282,41 @@ func (l *link) forget(p *pgconn.Pipeline, n int) (forgotten int) {
 // anything is sent, so that one that can't be encoded harms no other.
 func (l *link) encode(requests []*request) (failed int, err error) {
 	types := l.conn.TypeMap()
+	var builder pgx.ExtendedQueryBuilder
+	var all arena
 	for i, r := range requests {
-		if err := r.encoded.Build(types, r.statement, r.args); err != nil {
+		if err := builder.Build(types, r.statement, r.args); err != nil {
 			return i, &storeError{doing: "arguments of " + strconv.Quote(r.sql), class: classOfArguments, err: err}
 		}
+		r.encoded = all.keep(&builder)
 	}
 	return none, nil
+}
+
+// arena keeps what a builder made, which it forgets with its next statement. A
+// slice that was handed out stays as it is when the arena grows.
+type arena struct {
+	bytes   []byte
+	values  [][]byte
+	formats []int16
+}
+
+func (a *arena) keep(b *pgx.ExtendedQueryBuilder) encoded {
+	first := len(a.values)
+	for _, v := range b.ParamValues {
+		if v == nil {
+			a.values = append(a.values, nil)
+			continue
+		}
+		at := len(a.bytes)
+		a.bytes = append(a.bytes, v...)
+		a.values = append(a.values, a.bytes[at:len(a.bytes):len(a.bytes)])
+	}
+	return encoded{values: a.values[first:len(a.values):len(a.values)], formats: a.codes(b.ParamFormats), answer: a.codes(b.ResultFormats)}
+}
+
+func (a *arena) codes(codes []int16) []int16 {
+	at := len(a.formats)
+	a.formats = append(a.formats, codes...)
+	return a.formats[at:len(a.formats):len(a.formats)]
 }

@@ -28,10 +28,16 @@ const hashDomain = "semel id 1\x00"
 // form does not hold it.
 func ID(id []byte) (key, long []byte) {
 	if u, ok := uuidOf(id); ok {
-		return append([]byte{idUUID}, u[:]...), nil
+		key = make([]byte, 17)
+		key[0] = idUUID
+		copy(key[1:], u[:])
+		return key, nil
 	}
 	if len(id) <= longestID {
-		return append([]byte{idAsIs}, id...), nil
+		key = make([]byte, 1+len(id))
+		key[0] = idAsIs
+		copy(key[1:], id)
+		return key, nil
 	}
 	h := sha256.New()
 	h.Write([]byte(hashDomain))
@@ -66,7 +72,7 @@ func uuidOf(id []byte) (u [16]byte, ok bool) {
 	if _, err := hex.Decode(u[:], digits[:]); err != nil {
 		return u, false
 	}
-	return u, bytes.Equal(uuidText(u), id)
+	return u, !bytes.ContainsAny(id, "ABCDEF") // hex takes them, too
 }
 
 func uuidText(u [16]byte) []byte {

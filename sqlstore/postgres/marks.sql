@@ -64,10 +64,10 @@ where m.outcome <> 1;
 with ended as (
   delete from {prefix}guard where number = pg_current_xact_id()::text::bigint returning 1
 )
-select {prefix}expect(count(*)) from ended;
+select case count(*) when 1 then 1 else {prefix}expect(count(*)) end from ended;
 
 -- name: exec one
 with changed as (
 {statement}
 returning 1)
-select {prefix}expect(count(*)) from changed;
+select case count(*) when 1 then 1 else {prefix}expect(count(*)) end from changed;

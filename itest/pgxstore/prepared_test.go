@@ -1,0 +1,75 @@
+package pgxstore
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/pgxstore"
+)
+
+func TestPreparedStatements(t *testing.T) {
+	alone := func(c *pgxpool.Config) { c.MaxConns, c.ConnConfig.StatementCacheCapacity = 1, 64 }
+	h := newShop(t, open(t, services.Postgres(t), alone))
+	prepared := func() int {
+		return h.number(t, "select count(*) from pg_prepared_statements where name like 'semel%'")
+	}
+	t.Run("law_11_a_connection_keeps_a_bounded_number", func(t *testing.T) {
+		for n := range 10 {
+			ids := numbered(100*n, 100*n+30)
+			b, _ := begin[*pgxstore.Queue](t, h.Queued(), semel.TxOptions{}, h.marks(t, ids...))
+			for i, id := range ids {
+				b.Tx(i).ExecOne(h.in("insert into in.effects values ('" + id + "')"))
+			}
+			wantCommitted(t, b.Commit(t.Context(), semel.Ending{}))
+			if got := prepared(); got > 64 || got == 0 {
+				t.Fatalf("%d statements are prepared", got)
+			}
+			h.wantApplied(t, ids...)
+		}
+	})
+	t.Run("a_batch_may_have_more_statements_than_a_connection_keeps", func(t *testing.T) {
+		b, _ := begin[*pgxstore.Queue](t, h.Queued(), semel.TxOptions{}, h.marks(t, "many"))
+		for i := range 200 {
+			b.Tx(0).Exec(fmt.Sprintf("select %d", i))
+		}
+		b.Tx(0).ExecOne(h.in(insert), []byte("many"))
+		wantCommitted(t, b.Commit(t.Context(), semel.Ending{}))
+		wantCommitted(t, deliverQueued(t, h, []string{"next"}))
+		h.wantApplied(t, "many", "next")
+	})
+	t.Run("statements_that_somebody_deallocated_are_prepared_anew", func(t *testing.T) {
+		wantCommitted(t, deliverQueued(t, h, []string{"before"}))
+		h.exec(t, `do $$ declare name text; begin
+			for name in select p.name from pg_prepared_statements p where p.name like 'semel%' loop
+				execute 'deallocate ' || name;
+			end loop;
+		end $$`)
+		_, _, err := h.Begin(t.Context(), semel.TxOptions{}, h.marks(t, "after"))
+		if err == nil || h.Classify(err) != semel.ClassContended {
+			t.Errorf("the batch says %v", err)
+		}
+		wantCommitted(t, deliverQueued(t, h, []string{"after"}))
+		h.wantApplied(t, "before", "after")
+	})
+	t.Run("a_table_that_changes_under_a_prepared_statement_harms_nobody", func(t *testing.T) {
+		queue := func(id string) semel.Result {
+			b, _ := begin[*pgxstore.Queue](t, h.Queued(), semel.TxOptions{}, h.marks(t, id))
+			b.Tx(0).Query(h.in("insert into in.once values ($1) returning *"), id).Do(func(rows pgx.Rows) error {
+				for rows.Next() {
+				}
+				return nil
+			})
+			return b.Commit(t.Context(), semel.Ending{})
+		}
+		wantCommitted(t, queue("x"))
+		h.exec(t, "alter table in.once add column extra int")
+		if r := queue("y"); r.Outcome != semel.Committed {
+			wantRefused(t, r, semel.ClassContended, semel.NobodyNamed)
+			wantCommitted(t, queue("y"))
+		}
+	})
+}

@@ -1,0 +1,106 @@
+package pgxstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/semel-go/semel"
+)
+
+// unopened is a store whose pool has connected to nothing.
+func unopened(t *testing.T) *Store {
+	t.Helper()
+	pool, err := pgxpool.New(t.Context(), "postgres://nobody@127.0.0.1:1/none?sslmode=disable")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	s, err := New(pool, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func server(code string) error {
+	return fmt.Errorf("paying: %w", &pgconn.PgError{Code: code, Message: "etwas ging schief", Severity: "FEHLER"})
+}
+
+func TestErrorsAreClassifiedByCode(t *testing.T) {
+	s := unopened(t)
+	t.Run("trap_T10_codes_decide_and_no_text_does", func(t *testing.T) {
+		for code, want := range map[string]semel.Class{
+			"23505": semel.ClassPermanent, "22P02": semel.ClassPermanent, "42601": semel.ClassPermanent, "P0001": semel.ClassPermanent,
+			"SM001": semel.ClassPermanent, "0A000": semel.ClassPermanent,
+			"40001": semel.ClassContended, "40P01": semel.ClassContended, "55P03": semel.ClassContended, "26000": semel.ClassContended,
+			"25P02": semel.ClassAborted,
+			"57P01": semel.ClassDown, "53100": semel.ClassDown, "53300": semel.ClassDown, "25006": semel.ClassDown, "28P01": semel.ClassDown, "08006": semel.ClassDown,
+		} {
+			if got := s.Classify(server(code)); got != want {
+				t.Errorf("%s is of class %d, want %d", code, got, want)
+			}
+		}
+	})
+	t.Run("a_table_that_changed_under_a_prepared_statement_is_nobodys_fault", func(t *testing.T) {
+		err := &pgconn.PgError{Code: "0A000", Routine: "RevalidateCachedQuery"}
+		if got := s.Classify(err); got != semel.ClassContended {
+			t.Errorf("it is of class %d", got)
+		}
+	})
+	t.Run("errors_of_the_connection_say_that_the_store_is_down", func(t *testing.T) {
+		for _, err := range []error{io.ErrUnexpectedEOF, &net.OpError{Op: "read", Err: errors.New("reset")}, &pgconn.ConnectError{}} {
+			if got := s.Classify(fmt.Errorf("paying: %w", err)); got != semel.ClassDown {
+				t.Errorf("%T is of class %d", err, got)
+			}
+		}
+		if _, _, err := s.Begin(t.Context(), semel.TxOptions{}, nil); s.Classify(err) != semel.ClassDown {
+			t.Errorf("a server that is not there gives %v", err)
+		}
+	})
+	t.Run("a_handlers_own_error_and_deadline_are_its_own", func(t *testing.T) {
+		for _, err := range []error{errors.New("no"), context.DeadlineExceeded} {
+			if got := s.Classify(err); got != semel.ClassRetry {
+				t.Errorf("%v is of class %d", err, got)
+			}
+		}
+	})
+}
+
+func TestWhatProvesThatNothingWasCommitted(t *testing.T) {
+	t.Run("trap_91_only_the_servers_word_is_a_definite_failure", func(t *testing.T) {
+		for _, code := range []string{"23505", "40001", "40P01", "25P02", "57014", "53100"} {
+			if !definite(server(code)) {
+				t.Errorf("%s is not taken for definite", code)
+			}
+		}
+		if !definite(fmt.Errorf("x: %w", pgx.ErrTxCommitRollback)) {
+			t.Error("a COMMIT that rolled back is not taken for definite")
+		}
+		for _, code := range []string{"08006", "08007", "08P01", "57P01", "57P02", "58000", "XX000", "40003", ""} {
+			if definite(server(code)) {
+				t.Errorf("%s is taken for definite", code)
+			}
+		}
+		for _, err := range []error{io.ErrUnexpectedEOF, context.DeadlineExceeded, errors.New("conn closed"), pgx.ErrTxClosed} {
+			if definite(err) {
+				t.Errorf("%v is taken for definite", err)
+			}
+		}
+	})
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	pool := unopened(t).pool
+	for _, o := range []Options{{Prefix: "a b"}, {Prefix: "1"}, {Schema: `a"b`}, {Isolation: pgx.ReadUncommitted}, {Isolation: "snapshot"}} {
+		if _, err := New(pool, o); err == nil {
+			t.Errorf("%+v is taken", o)
+		}
+	}
+}
