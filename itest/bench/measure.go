@@ -25,8 +25,11 @@ type Options struct {
 
 // Run is what one contestant did in one round.
 type Run struct {
-	Messages  int           `json:"messages"`
-	Took      time.Duration `json:"took_ns"`
+	Messages int           `json:"messages"`
+	Took     time.Duration `json:"took_ns"`
+	// Busy is the processor time of the client's process, garbage collection
+	// included; zero where the system does not tell.
+	Busy      time.Duration `json:"busy_ns"`
 	Deadlocks int           `json:"deadlocks"`
 	Serial    time.Duration `json:"serialised_ns"`
 }
@@ -158,7 +161,7 @@ func (d *database) run(ctx context.Context, who Contestant, c Conditions, n int,
 		return Run{}, err
 	}
 	runtime.GC()
-	began := time.Now()
+	worked, began := busy(), time.Now()
 	out, err := d.apply(ctx, who, c, all.timed, limit)
-	return Run{Messages: out.applied, Took: time.Since(began), Deadlocks: out.deadlocks, Serial: out.serial}, err
+	return Run{Messages: out.applied, Took: time.Since(began), Busy: busy() - worked, Deadlocks: out.deadlocks, Serial: out.serial}, err
 }

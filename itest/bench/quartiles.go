@@ -44,6 +44,17 @@ func (r Row) Ratio(one, other Contestant) Quartiles {
 	return quartiles(ratios)
 }
 
+// Busy is of the client's processor time a message, in microseconds.
+func (r Row) Busy(who Contestant) Quartiles {
+	var times []float64
+	for _, run := range r.Runs[who] {
+		if run.Messages > 0 {
+			times = append(times, float64(run.Busy.Microseconds())/float64(run.Messages))
+		}
+	}
+	return quartiles(times)
+}
+
 // Met is how many deadlocks a contestant met in all rounds, and the
 // part of its time in which its batches ran one at a time.
 func (r Row) Met(who Contestant) (deadlocks int, serial float64) {

@@ -36,8 +36,8 @@ func (r Report) head(b *strings.Builder) {
 	fmt.Fprintf(b, "* %d rounds, each contestant busy for about %v a round, 3 s where workers contend; %v in all.\n\n", r.Rounds, r.Target, r.Elapsed.Round(time.Second))
 }
 
-const columnsHead = `| effect | workers | duplicates | ids | latency | Semel /s | by hand /s | loop /s | Semel : by hand | by hand : itself | Semel : loop |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+const columnsHead = `| effect | workers | duplicates | ids | latency | Semel /s | by hand /s | loop /s | Semel : by hand | by hand : itself | Semel : loop | client µs a message: Semel, by hand |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 `
 
 func (r Report) form(b *strings.Builder, f Form) {
@@ -65,9 +65,9 @@ func (r Report) of(f Form) (rows []Row) {
 }
 
 func (r Row) write(b *strings.Builder) {
-	fmt.Fprintf(b, "| %s | %d | %d %% | %s | %v | %s | %s | %s | %s | %s | %s |\n", r.Effect, r.Workers, r.Duplicates, r.IDs, r.Latency,
+	fmt.Fprintf(b, "| %s | %d | %d %% | %s | %v | %s | %s | %s | %s | %s | %s | %.1f, %.1f |\n", r.Effect, r.Workers, r.Duplicates, r.IDs, r.Latency,
 		spread(r.Rate(Semel), "%.0f"), spread(r.Rate(Hand), "%.0f"), spread(r.Rate(Textbook), "%.0f"),
-		spread(r.Ratio(Semel, Hand), "%.2f"), spread(r.Ratio(Again, Hand), "%.2f"), spread(r.Ratio(Semel, Textbook), "%.1f"))
+		spread(r.Ratio(Semel, Hand), "%.2f"), spread(r.Ratio(Again, Hand), "%.2f"), spread(r.Ratio(Semel, Textbook), "%.1f"), r.Busy(Semel).Median, r.Busy(Hand).Median)
 }
 
 // contention shows what contended rows met, over all rounds.
