@@ -30,18 +30,20 @@ func postgresHandle(conn any) handle {
 			h.status = c.TxStatus
 		}
 		if c, ok := conn.(interface{ Conn() net.Conn }); ok {
-			socket := c.Conn()
-			h.cut = func() { _ = socket.Close() }
+			if socket := c.Conn(); socket != nil {
+				h.cut = func() { _ = socket.Close() }
+			}
 		}
-		if conn = result(conn, next); conn == nil {
-			break
-		}
+		conn = result(conn, next)
 	}
 	return h
 }
 
 // result is what a method without arguments returns, nil if there is none.
 func result(of any, method string) any {
+	if of == nil {
+		return nil
+	}
 	m := reflect.ValueOf(of).MethodByName(method)
 	if !m.IsValid() || m.Type().NumIn() != 0 || m.Type().NumOut() != 1 {
 		return nil

@@ -11,15 +11,17 @@ import (
 	"github.com/semel-go/semel/sqlstore"
 )
 
+// unknown checks that nobody claims to know what became of a commit.
+func unknown(t testing.TB, r semel.Result, err error) {
+	t.Helper()
+	if err != nil || r.Outcome != semel.CommitUnknown || r.Class != semel.ClassDown || r.Err == nil {
+		t.Errorf("the commit says %+v, %v, want unknown", r, err)
+	}
+}
+
 func TestUnknownCommits(t *testing.T) {
 	p := pgproxy.Start(t, services.Postgres(t))
 	s := newShop(t, openDB(t, p.DSN()), sqlstore.Options{})
-	unknown := func(t *testing.T, r semel.Result, err error) {
-		t.Helper()
-		if err != nil || r.Outcome != semel.CommitUnknown || r.Class != semel.ClassDown || r.Err == nil {
-			t.Errorf("the commit says %+v, %v, want unknown", r, err)
-		}
-	}
 	t.Run("trap_89_a_commit_whose_reply_is_lost_is_unknown_and_was_applied", func(t *testing.T) {
 		marks := s.marks(t, "a", "b")
 		cut := p.CutReply(pgproxy.Commit)
@@ -64,6 +66,11 @@ func TestUnknownCommits(t *testing.T) {
 		commit.Remove()
 		s.works(t, marks)
 	})
+}
+
+func TestCommitsThatEndInTime(t *testing.T) {
+	p := pgproxy.Start(t, services.Postgres(t))
+	s := newShop(t, openDB(t, p.DSN()), sqlstore.Options{})
 	t.Run("trap_94_a_deadline_that_passes_in_flight_leaves_the_commit_unknown", func(t *testing.T) {
 		marks := s.marks(t, "f")
 		b, _ := s.begin(t, semel.TxOptions{}, marks)
@@ -87,6 +94,11 @@ func TestUnknownCommits(t *testing.T) {
 		}
 		s.works(t, marks)
 	})
+}
+
+func TestCommitsAreSentOnce(t *testing.T) {
+	p := pgproxy.Start(t, services.Postgres(t))
+	s := newShop(t, openDB(t, p.DSN()), sqlstore.Options{})
 	t.Run("trap_93_a_commit_is_sent_once", func(t *testing.T) {
 		marks := s.marks(t, "h")
 		commits := make(chan pgproxy.Message, 100)
@@ -158,6 +170,10 @@ func TestRefusedCommits(t *testing.T) {
 		}
 		s.works(t, marks)
 	})
+}
+
+func TestHandlersThatBreakTheirTransaction(t *testing.T) {
+	s := newShop(t, fresh(t), sqlstore.Options{})
 	t.Run("trap_95_a_swallowed_error_never_commits", func(t *testing.T) {
 		marks := s.marks(t, "d", "e")
 		b, _ := s.begin(t, semel.TxOptions{}, marks)

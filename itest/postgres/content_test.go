@@ -79,6 +79,10 @@ func TestRowsKeepWhatCame(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestTimesAndNumbers(t *testing.T) {
+	s := newShop(t, fresh(t), sqlstore.Options{})
 	t.Run("trap_102_times_are_of_the_moment_and_not_of_the_transactions_start", func(t *testing.T) {
 		tx, err := s.db.Begin()
 		if err != nil {
@@ -104,6 +108,9 @@ func TestRowsKeepWhatCame(t *testing.T) {
 			return b
 		}
 		ending := semel.Ending{Rows: []semel.Row{{Mark: 0, State: semel.StateParked, Message: &semel.Message{}}}}
+		if r := park("first").Commit(t.Context(), ending); r.Outcome != semel.Committed {
+			t.Fatal(r)
+		}
 		early, late := park("early"), park("later")
 		// A row of early's takes its number first and commits last.
 		if _, err := early.Tx(0).Exec(s.in(copyRow), []byte("\x00early too")); err != nil {

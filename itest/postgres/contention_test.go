@@ -11,11 +11,12 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/itest/pgproxy"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/sqlstore"
 )
 
-func TestContention(t *testing.T) {
+func TestMarksThatWait(t *testing.T) {
 	s := newShop(t, fresh(t), sqlstore.Options{})
 	t.Run("case_5_a_copy_in_flight_elsewhere_ends_the_wait_as_contended", func(t *testing.T) {
 		first, _ := s.begin(t, semel.TxOptions{}, s.marks(t, "a"))
@@ -33,6 +34,51 @@ func TestContention(t *testing.T) {
 			}
 		}
 	})
+	t.Run("trap_99_batches_in_any_order_never_deadlock", func(t *testing.T) {
+		var ids []string
+		for i := range 60 {
+			ids = append(ids, fmt.Sprint("batch ", i))
+		}
+		var ended sync.WaitGroup
+		for worker := range 8 {
+			ended.Go(func() {
+				random := rand.New(rand.NewPCG(99, uint64(worker)))
+				for range 10 {
+					mine := s.marks(t, ids...)
+					random.Shuffle(len(mine), func(i, j int) { mine[i], mine[j] = mine[j], mine[i] })
+					b, _, err := s.store.Begin(t.Context(), semel.TxOptions{MarkLock: time.Minute}, mine[:40])
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					b.Rollback(t.Context())
+				}
+			})
+		}
+		ended.Wait()
+	})
+	t.Run("trap_9_a_strangers_lock_on_the_table_of_markers_ends_begin_with_its_context", func(t *testing.T) {
+		stranger, err := s.db.Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := stranger.Exec(s.in("lock table in.semel_markers")); err != nil {
+			t.Fatal(err)
+		}
+		marks := s.marks(t, "h")
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		_, _, err = s.store.Begin(ctx, semel.TxOptions{}, marks)
+		s.is(t, err, semel.ClassDown, "")
+		if err := stranger.Rollback(); err != nil {
+			t.Fatal(err)
+		}
+		s.works(t, marks)
+	})
+}
+
+func TestEffectsThatConflict(t *testing.T) {
+	s := newShop(t, fresh(t), sqlstore.Options{})
 	t.Run("trap_97_conflicts_are_nobodys_attempt_and_cancelled_statements_are_one", func(t *testing.T) {
 		s.exec(t, "create table in.accounts (id int primary key, balance int)")
 		s.exec(t, "insert into in.accounts values (1, 0), (2, 0)")
@@ -74,29 +120,10 @@ func TestContention(t *testing.T) {
 		fourth.Rollback(t.Context())
 		s.works(t, s.marks(t, "d", "e", "f"))
 	})
-	t.Run("trap_99_batches_in_any_order_never_deadlock", func(t *testing.T) {
-		var ids []string
-		for i := range 60 {
-			ids = append(ids, fmt.Sprint("batch ", i))
-		}
-		var ended sync.WaitGroup
-		for worker := range 8 {
-			ended.Go(func() {
-				random := rand.New(rand.NewPCG(99, uint64(worker)))
-				for range 10 {
-					mine := s.marks(t, ids...)
-					random.Shuffle(len(mine), func(i, j int) { mine[i], mine[j] = mine[j], mine[i] })
-					b, _, err := s.store.Begin(t.Context(), semel.TxOptions{MarkLock: time.Minute}, mine[:40])
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					b.Rollback(t.Context())
-				}
-			})
-		}
-		ended.Wait()
-	})
+}
+
+func TestFrozenOwners(t *testing.T) {
+	s := newShop(t, fresh(t), sqlstore.Options{})
 	t.Run("law_11_a_frozen_owner_loses_its_transaction_to_the_server", func(t *testing.T) {
 		marks := s.marks(t, "g")
 		frozen, _ := s.begin(t, semel.TxOptions{Idle: 100 * time.Millisecond}, marks)
@@ -105,24 +132,6 @@ func TestContention(t *testing.T) {
 		if r := frozen.Commit(t.Context(), semel.Ending{}); r.Outcome != semel.NotCommitted {
 			t.Errorf("the commit says %+v, want not committed", r)
 		}
-	})
-	t.Run("trap_9_a_strangers_lock_on_the_table_of_markers_ends_begin_with_its_context", func(t *testing.T) {
-		stranger, err := s.db.Begin()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := stranger.Exec(s.in("lock table in.semel_markers")); err != nil {
-			t.Fatal(err)
-		}
-		marks := s.marks(t, "h")
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer cancel()
-		_, _, err = s.store.Begin(ctx, semel.TxOptions{}, marks)
-		s.is(t, err, semel.ClassDown, "")
-		if err := stranger.Rollback(); err != nil {
-			t.Fatal(err)
-		}
-		s.works(t, marks)
 	})
 }
 
@@ -171,6 +180,12 @@ func TestBatchesInTurn(t *testing.T) {
 			b.Rollback(t.Context())
 		}
 	})
+}
+
+func TestOwnersOfTheConsumersLock(t *testing.T) {
+	dsn := services.Postgres(t)
+	s := newShop(t, openDB(t, dsn), sqlstore.Options{})
+	serial := semel.TxOptions{Serial: true, MarkLock: time.Millisecond, EffectLock: time.Minute}
 	t.Run("law_11_a_frozen_owner_of_the_lock_loses_it_to_the_server", func(t *testing.T) {
 		o := serial
 		o.Idle = 100 * time.Millisecond
@@ -178,6 +193,27 @@ func TestBatchesInTurn(t *testing.T) {
 		next, _ := s.begin(t, serial, s.marks(t, "e"))
 		next.Rollback(t.Context())
 		frozen.Rollback(t.Context())
+	})
+	t.Run("law_11_an_owner_of_the_lock_that_freezes_before_its_marks_loses_it_too", func(t *testing.T) {
+		p := pgproxy.Start(t, dsn)
+		frozen := *s
+		// One message a statement: a server that has half of one waits for the rest without a time-out.
+		frozen.store = bare(t, openDB(t, p.DSN(), "default_query_exec_mode=simple_protocol"), sqlstore.Options{Schema: s.schema})
+		p.HoldRequest(pgproxy.Containing("with settings"))
+		o := serial
+		o.Idle = 100 * time.Millisecond
+		marks := s.marks(t, "d")
+		ended := make(chan error, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			_, _, err := frozen.store.Begin(ctx, o, marks)
+			ended <- err
+		}()
+		until(t, s.db, "select exists (select from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database()))")
+		next, _ := s.begin(t, serial, s.marks(t, "e"))
+		next.Rollback(t.Context())
+		cancel()
+		s.is(t, <-ended, semel.ClassDown, "")
 	})
 	t.Run("a_wait_for_the_lock_ends_with_its_context", func(t *testing.T) {
 		first, _ := s.begin(t, serial, s.marks(t, "f"))

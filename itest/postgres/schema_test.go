@@ -62,6 +62,10 @@ func TestMigrations(t *testing.T) {
 		s.exec(t, "update in.semel_migrations set checksum = 'x' where version = 1")
 		refused(t, s.store.Check(t.Context()), "another content")
 	})
+}
+
+func TestPrintedMigrations(t *testing.T) {
+	db := fresh(t)
 	t.Run("trap_T80_what_print_writes_makes_the_schema_and_rewrites_no_table", func(t *testing.T) {
 		s := bare(t, db, sqlstore.Options{Schema: `by hand`, Prefix: "mine_"})
 		var text bytes.Buffer

@@ -1,0 +1,126 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"testing"
+
+	"github.com/semel-go/semel"
+)
+
+// still is a driver that opens transactions and refuses statements. Its
+// connections show no state, as those of most drivers do.
+type still struct{}
+
+func (still) Connect(context.Context) (driver.Conn, error) { return still{}, nil }
+func (still) Driver() driver.Driver                        { return nil }
+func (still) Prepare(string) (driver.Stmt, error)          { return nil, errors.New("no statements here") }
+func (still) Close() error                                 { return nil }
+func (still) Begin() (driver.Tx, error)                    { return still{}, nil }
+func (still) Commit() error                                { return nil }
+func (still) Rollback() error                              { return nil }
+
+func (still) BeginTx(context.Context, driver.TxOptions) (driver.Tx, error) { return still{}, nil }
+
+func TestSessions(t *testing.T) {
+	db := sql.OpenDB(still{})
+	defer func() { _ = db.Close() }()
+	s, err := Postgres(db, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	session := func() *session {
+		t.Helper()
+		e, err := s.open(t.Context(), sql.LevelReadCommitted)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	t.Run("a_connection_goes_back_to_the_pool_unless_it_was_cut", func(t *testing.T) {
+		for _, cut := range []bool{false, true} {
+			e := session()
+			if err := e.within(t.Context(), e.tx.Commit); err != nil {
+				t.Fatal(err)
+			}
+			want := 1
+			if cut {
+				e.cut()
+				want = 0
+			}
+			e.over(true)
+			if got := db.Stats().OpenConnections; got != want {
+				t.Errorf("cut: %t: %d connections are open, want %d", cut, got, want)
+			}
+		}
+	})
+	t.Run("a_session_that_is_over_cuts_nobodys_connection", func(t *testing.T) {
+		e := session()
+		cuts := 0
+		e.handle.cut = func() { cuts++ }
+		e.rollback(t.Context())
+		e.kill()
+		if cuts != 0 {
+			t.Error("the connection was cut after it was given back")
+		}
+	})
+	t.Run("a_call_is_cut_off_when_its_context_ends", func(t *testing.T) {
+		e := session()
+		cut := make(chan struct{})
+		e.handle.cut = func() { close(cut) }
+		ctx, cancel := context.WithCancel(t.Context())
+		err := e.within(ctx, func() error {
+			cancel()
+			<-cut
+			return context.Canceled
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		e.over(false)
+	})
+	t.Run("a_batch_claims_to_know_whether_it_is_broken_only_where_it_can_tell", func(t *testing.T) {
+		e := session()
+		defer e.rollback(t.Context())
+		if _, ok := (&batch{session: e}).able().(semel.Broken); ok {
+			t.Error("a driver that shows nothing is asked")
+		}
+		e.handle.status = func() byte { return inTransaction }
+		if b, ok := (&batch{session: e}).able().(semel.Broken); !ok || b.Broken() {
+			t.Error("a driver that shows the state is not asked")
+		}
+		e.handle.status = func() byte { return 'E' }
+		if b := (&batch{session: e}).able().(semel.Broken); !b.Broken() {
+			t.Error("a failed transaction is not broken")
+		}
+	})
+}
+
+// Chained leads to its connection as pgx's stdlib does.
+type chained struct{ next any }
+
+func (c chained) Conn() *below { return c.next.(*below) }
+
+type below struct{}
+
+func (b *below) PgConn() *bottom { return &bottom{} }
+
+type bottom struct{}
+
+func (*bottom) TxStatus() byte { return 'E' }
+
+func TestHandlesOfDrivers(t *testing.T) {
+	for name, c := range map[string]struct {
+		conn any
+		want bool
+	}{
+		"as pgx": {chained{&below{}}, true}, "nothing": {still{}, false}, "nil": {nil, false},
+		"a nil on the way": {chained{(*below)(nil)}, false}, "the state itself": {&bottom{}, true},
+	} {
+		if h := postgresHandle(c.conn); (h.status != nil) != c.want || c.want && h.status() != 'E' {
+			t.Errorf("%s: a state was found: %t", name, h.status != nil)
+		}
+	}
+}
