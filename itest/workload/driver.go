@@ -39,6 +39,11 @@ type Options struct {
 	// LookUp, when set, plants the fault of a store that resolves an unknown
 	// commit by a plain look-up; see trusting.
 	LookUp func(ctx context.Context, id []byte) (bool, error)
+	// Isolation is the level of the transactions; the default is the store's.
+	Isolation sql.IsolationLevel
+	// Outside, when set, is given what runs a statement on another connection
+	// of the consumer's own pool.
+	Outside *Exec
 }
 
 // Driver is a way to PostgreSQL.
@@ -61,7 +66,13 @@ func openSQL(o Options) (Consumer, func(), error) {
 	db.SetMaxOpenConns(o.Connections)
 	db.SetMaxIdleConns(o.Connections)
 	closeDB := func() { _ = db.Close() }
-	store, err := sqlstore.Postgres(db, sqlstore.Options{})
+	if o.Outside != nil {
+		*o.Outside = func(ctx context.Context, statement string, args ...any) error {
+			_, err := db.ExecContext(ctx, statement, args...)
+			return err
+		}
+	}
+	store, err := sqlstore.Postgres(db, sqlstore.Options{Isolation: o.Isolation})
 	if err != nil {
 		closeDB()
 		return nil, nil, err
@@ -85,7 +96,13 @@ func openPGX(o Options) (Consumer, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	store, err := pgxstore.New(pool, pgxstore.Options{})
+	if o.Outside != nil {
+		*o.Outside = func(ctx context.Context, statement string, args ...any) error {
+			_, err := pool.Exec(ctx, statement, args...)
+			return err
+		}
+	}
+	store, err := pgxstore.New(pool, pgxstore.Options{Isolation: levels[o.Isolation]})
 	if err != nil {
 		pool.Close()
 		return nil, nil, err
@@ -97,6 +114,11 @@ func openPGX(o Options) (Consumer, func(), error) {
 		}
 	})
 	return c, pool.Close, err
+}
+
+// levels are pgx's names of the levels of isolation.
+var levels = map[sql.IsolationLevel]pgx.TxIsoLevel{
+	sql.LevelReadCommitted: pgx.ReadCommitted, sql.LevelRepeatableRead: pgx.RepeatableRead, sql.LevelSerializable: pgx.Serializable,
 }
 
 func newConsumer[Tx any](store semel.TxStore[Tx], o Options, exec func(Tx) Exec) (Consumer, error) {
