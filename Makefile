@@ -55,11 +55,11 @@ example:
 ## proof-file: 100,000 real webhooks into SQLite through a process that is
 ## killed 30 times; then into PostgreSQL through three processes, each with an
 ## order of its own, of which one is frozen for good and two are killed, over
-## five restarts of the server (3.5 GB in TMPDIR while it runs)
+## five restarts of the server (2 GB in TMPDIR while it runs)
 proof-file:
 	$(GO) run ./itest/cmd/prooffile -webhooks "$$(scripts/fetch-webhooks)"
 	$(GO) run ./itest/cmd/prooffile -webhooks "$$(scripts/fetch-webhooks)" \
-		-into postgres -kills 12 -restarts 5 -open 6
+		-into postgres -deliveries 60000 -kills 12 -restarts 5 -open 6
 
 ## proof-commit: COMMIT cut 10,000 times in either direction with each driver,
 ## some while it waits for a frozen standby, with a competing consumer; then

@@ -167,9 +167,9 @@ func (f *fleet) happen(ctx context.Context, events []event) error {
 }
 
 // startAgain does what a supervisor does with a process that started while the
-// server was away: it ended and said so. That can be once a restart.
+// server was away: it ended and said so. Each can do so once a restart.
 func (f *fleet) startAgain(m *member) error {
-	if m.process.status.ExitStatus() != 1 || f.ledger.Again == f.ledger.Restarts {
+	if m.process.status.ExitStatus() != 1 || f.ledger.Again >= members*f.ledger.Restarts {
 		return fmt.Errorf("%w: %v", errEndedFirst, m.process.status)
 	}
 	f.ledger.Again++
@@ -273,7 +273,7 @@ func (f *fleet) freezeOne(ctx context.Context) error {
 			f.ledger.FrozenSeconds = since.Seconds()
 			f.say("the server ended its transaction after %.1f s", since.Seconds())
 			return nil
-		} else if since > f.Timeout+grace+3*time.Second {
+		} else if since > f.Timeout+2*grace {
 			return fmt.Errorf("the transaction of %s is open after %v", m.name, since)
 		}
 		pause(ctx, 20*time.Millisecond)

@@ -80,7 +80,7 @@ func (l FleetLedger) Fault(open int) error {
 		return fmt.Errorf("%d guards are left of transactions that are over", l.Guards)
 	case l.Open < open:
 		return fmt.Errorf("only %d kills met an open transaction, not %d: no proof", l.Open, open)
-	case !l.Frozen || l.FrozenSeconds < l.IdleSeconds-1:
+	case !l.Frozen || l.FrozenSeconds < l.IdleSeconds-3:
 		return fmt.Errorf("the frozen process went on, or its transaction ended by itself: no proof")
 	}
 	return nil
