@@ -90,9 +90,10 @@ func (b *batch) Commit(ctx context.Context, e semel.Ending) semel.Result {
 		return semel.Result{Outcome: semel.Committed, Culprit: semel.NobodyNamed}
 	case isOver(err) || b.store.dialect.rolledBack(err):
 		r := b.refused(err, semel.NobodyNamed)
-		if sqlState(err) == stateCancelled {
-			// Something deferred was cancelled, which is somebody's: were it
-			// the store's, one message would stop all others for ever.
+		if sqlState(err) != "" && b.store.Classify(err) == semel.ClassRetry {
+			// Something deferred failed in its own way or was cancelled, which
+			// is somebody's: were it the store's, one message would stop all
+			// others for ever.
 			r.Class = semel.ClassRetry
 		}
 		return r

@@ -82,6 +82,23 @@ func TestAMessageThatTheDatabaseRefuses(t *testing.T) {
 	})
 }
 
+func TestADeferredTriggerWithACodeOfItsOwn(t *testing.T) {
+	t.Run("case_1_a_COMMIT_refused_with_an_unknown_code_is_bisected_and_stops_nobody_else", func(t *testing.T) {
+		eachDriver(t, func(t *testing.T, driver workload.Driver) {
+			dsn := migrated(t, services.Postgres(t),
+				`create function odd() returns trigger language plpgsql as
+				$$ begin if new.id like 'bad%' then raise exception 'odd' using errcode = 'ZZ001'; end if; return null; end $$`,
+				`create constraint trigger odd after insert on effects deferrable initially deferred for each row execute function odd()`)
+			w := begin(t, settings{driver: driver, dsn: dsn, change: func(c *semel.Config) {
+				oneWorker(c)
+				c.Retry.Attempts = 2
+			}})
+			around(t, w, message("bad1", `{}`))
+			w.parked("bad1", "attempts exhausted", "ZZ001")
+		})
+	})
+}
+
 func TestBodiesThatTheDatabaseCannotHold(t *testing.T) {
 	for _, c := range []struct{ id, column, body, state string }{
 		{"nul", "note", "a\x00b", "22021"},
