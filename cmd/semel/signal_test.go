@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/semel-go/semel"
 )
@@ -42,6 +43,9 @@ func startSemel(t *testing.T, folder string, args ...string) *running {
 // await reads the log to a line that holds text.
 func (r *running) await(t *testing.T, text string) {
 	t.Helper()
+	// A text that never comes ends the process, and with it the log.
+	guard := time.AfterFunc(time.Minute, func() { _ = r.cmd.Process.Kill() })
+	defer guard.Stop()
 	var seen []string
 	for r.log.Scan() {
 		seen = append(seen, r.log.Text())

@@ -1,6 +1,7 @@
 package house
 
 import (
+	"bytes"
 	"go/ast"
 	"os"
 	"path/filepath"
@@ -223,5 +224,19 @@ func undocumented(t *testing.T, f *File, g *ast.GenDecl) {
 				t.Errorf("%s:%d: %s has no comment", f.Path, f.Line(s), s.Names[0].Name)
 			}
 		}
+	}
+}
+
+func TestTheListOfWhatTestsCoverIsCurrent(t *testing.T) {
+	var want bytes.Buffer
+	if err := WriteCoverage(&want, files(t)); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(root + "/docs/coverage.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want.Bytes()) {
+		t.Error("docs/coverage.md is not what the subtests' names say; run make coverage-list")
 	}
 }
