@@ -140,7 +140,7 @@ func migrated(t *testing.T, pool *pgxpool.Pool) *pgxstore.Store {
 func TestACallbackParksItsMessageAlone(t *testing.T) {
 	pool := database(t)
 	store := migrated(t, pool)
-	consumer, err := semel.New(store.Queued(), WithCallback, semel.Config{Name: "billing", Identity: semel.CloudEvents()})
+	consumer, err := semel.New(store.Queued(), WithCallback, semel.Config{Name: "billing", Identity: semel.CloudEvents(), Workers: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
