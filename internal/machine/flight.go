@@ -50,9 +50,10 @@ func (m *Machine) startFlights() {
 	if m.end.stopping {
 		return
 	}
-	for i := range m.workers {
+	for n := range m.workers {
+		i := m.serial.place(n, len(m.workers))
 		w := &m.workers[i]
-		if w.flight != nil || w.until > m.now || !m.store.mayBegin(m.now) {
+		if w.flight != nil || w.until > m.now || !m.store.mayBegin(m.now) || m.serial.on && m.oneFlies() {
 			continue
 		}
 		entries := m.form(w)
@@ -63,6 +64,9 @@ func (m *Machine) startFlights() {
 		w.flight = &Flight{Number: m.flights, Worker: i, Entries: entries}
 		if m.store.down {
 			m.store.probing, w.flight.probe = true, true
+		}
+		if m.serial.on {
+			m.serial.turn = i + 1
 		}
 		m.do(Begin{Flight: w.flight, Serial: m.serial.on})
 	}

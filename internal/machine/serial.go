@@ -7,6 +7,27 @@ package machine
 type serialState struct {
 	on    bool
 	until Time
+	turn  int // the worker that is asked first, so that none is left behind
+}
+
+// place is the worker to ask as the n-th.
+func (s *serialState) place(n, workers int) int {
+	if !s.on {
+		return n
+	}
+	return (s.turn + n) % workers
+}
+
+// oneFlies reports whether a batch is under way: one that waited for it inside
+// the store would hold a snapshot there, and old versions of hot rows could
+// not be cleared away. A handler that does not end has lost its connection.
+func (m *Machine) oneFlies() bool {
+	for i := range m.workers {
+		if f := m.workers[i].flight; f != nil && !f.stuck {
+			return true
+		}
+	}
+	return false
 }
 
 // serialise lets this consumer's batches run one at a time for a while; each

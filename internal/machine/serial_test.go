@@ -1,0 +1,49 @@
+package machine
+
+import (
+	"testing"
+	"time"
+)
+
+// begun are the workers whose batches the actions begin.
+func begun(actions []Action) (workers []int) {
+	for _, a := range actions {
+		if b, ok := a.(Begin); ok {
+			workers = append(workers, b.Flight.Worker)
+		}
+	}
+	return workers
+}
+
+// contended is a machine with two workers and a message for each.
+func contended(t *testing.T) (*Machine, []int) {
+	t.Helper()
+	c := testConfig()
+	c.Workers, c.SerialFor = 2, time.Minute
+	m := New(c)
+	m.Step(Given{Lane{ID: "a", Epoch: 1}}, 0)
+	m.Step(Given{Lane{ID: "b", Epoch: 1}}, 0)
+	m.serialise()
+	return m, begun(m.Step(Fetched{Items: append(items(1, "a"), items(1, "b")...)}, 0))
+}
+
+func TestASerialisedConsumerHasOneBatchUnderWay(t *testing.T) {
+	m, first := contended(t)
+	if len(first) != 1 {
+		t.Fatalf("workers %v begin at once", first)
+	}
+	f := m.workers[first[0]].flight
+	m.Step(Marked{Flight: f, Verdicts: []Verdict{Fresh}}, 0)
+	m.Step(Ran{Flight: f, Done: 1}, 0)
+	if next := begun(m.Step(Ended{Flight: f, Outcome: Committed, Culprit: -1}, 0)); len(next) != 1 || next[0] == first[0] {
+		t.Errorf("after the commit workers %v begin", next)
+	}
+}
+
+func TestAHandlerThatDoesNotEndHoldsNoSerialisedBatchUp(t *testing.T) {
+	m, first := contended(t)
+	m.workers[first[0]].flight.stuck = true
+	if next := begun(m.Step(Timer{}, 0)); len(next) != 1 || next[0] == first[0] {
+		t.Errorf("beside the handler workers %v begin", next)
+	}
+}
