@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/sqlform"
 )
 
 // seen is a row as an act finds it.
@@ -43,7 +44,7 @@ func (s *Store) set(ctx context.Context, tx *sql.Tx, r *seen, name string, args 
 }
 
 func (s *Store) record(ctx context.Context, tx *sql.Tx, a semel.Act, number int64, result string) error {
-	_, err := tx.ExecContext(ctx, s.sql["act"], number, plain(a.Verb), plain(a.Who), plain(a.Why), result)
+	_, err := tx.ExecContext(ctx, s.sql["act"], number, sqlform.Plain(a.Verb), sqlform.Plain(a.Who), sqlform.Plain(a.Why), result)
 	return err
 }
 
@@ -81,7 +82,7 @@ func (s *Store) Discard(ctx context.Context, number, revision int64, a semel.Act
 
 // FailRetry implements semel.Inbox.
 func (s *Store) FailRetry(ctx context.Context, number, revision int64, text string, a semel.Act) error {
-	text = errorText(text)
+	text = sqlform.ErrorText(text)
 	err := s.write(ctx, func(tx *sql.Tx) error {
 		r, err := s.look(ctx, tx, number, revision)
 		if err != nil {

@@ -8,13 +8,14 @@ import (
 	"slices"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/sqlform"
 )
 
 // batch is a session with marks.
 type batch struct {
 	*session
 	guarded bool
-	marks   []stored
+	marks   []sqlform.Mark
 	fresh   []bool // by mark: this batch wrote it and did not take it back
 	ended   bool
 	asks    *sql.Stmt // whether the transaction stands; prepared when first asked
@@ -36,7 +37,7 @@ func (s *Store) begin(ctx context.Context, o semel.TxOptions, marks []semel.Mark
 	if err != nil {
 		return nil, nil, err
 	}
-	b := &batch{session: e, marks: storedMarks(marks), fresh: make([]bool, len(marks))}
+	b := &batch{session: e, marks: sqlform.Marks(marks), fresh: make([]bool, len(marks))}
 	verdicts, err := s.dialect.start(ctx, b, o)
 	if err != nil {
 		b.Rollback(ctx)
@@ -158,7 +159,7 @@ func (b *batch) trim(ctx context.Context, marks []int) error {
 	for chunk := range b.store.dialect.chunks(marks) {
 		flat := make([]any, 0, 2*len(chunk))
 		for _, i := range chunk {
-			flat = append(flat, b.marks[i].mark.Scope, b.marks[i].id)
+			flat = append(flat, b.marks[i].Scope, b.marks[i].Key)
 		}
 		text, args := b.store.bulk("trim", 2, flat)
 		if _, err := b.tx.ExecContext(ctx, text, args...); err != nil {

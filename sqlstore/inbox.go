@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/sqlform"
 )
 
 // mostRows is the limit of Rows and Acts where none is given.
@@ -64,14 +65,14 @@ func (c *conditions) filter(f *semel.RowFilter) {
 		c.and("s.consumer = ?", []byte(f.Consumer))
 	}
 	if f.ID != "" {
-		id, _ := storedID([]byte(f.ID))
+		id, _ := sqlform.ID([]byte(f.ID))
 		c.and("i.id = ?", id)
 	}
 	if f.Reason != "" {
-		c.and("i.reason = ?", plain(string(f.Reason)))
+		c.and("i.reason = ?", sqlform.Plain(string(f.Reason)))
 	}
 	if f.Type != "" {
-		c.and("i.type = ?", plain(f.Type))
+		c.and("i.type = ?", sqlform.Plain(f.Type))
 	}
 	if !f.ReceivedBefore.IsZero() {
 		c.and("i.received_at < "+c.dialect.moment, f.ReceivedBefore.UnixMilli())
@@ -171,12 +172,12 @@ func (c *cells) row() semel.StoredRow {
 	r.Key.Consumer, r.Key.Source = c.text("consumer"), c.text("source")
 	id, long := c.bytes("id"), c.bytes("")
 	var ok bool
-	if r.Key.ID, ok = originalID(id, long); !ok {
+	if r.Key.ID, ok = sqlform.OriginalID(id, long); !ok {
 		c.fault("id", "is in no known form")
 	}
 	r.Conflict = len(c.bytes("conflict")) > 0
 	version := c.integer("fingerprint version")
-	r.Fingerprint = fingerprintOf(uint8(version), c.bytes(""))
+	r.Fingerprint = sqlform.Fingerprint(uint8(version), c.bytes(""))
 	r.Surrogate = c.integer("surrogate") != 0
 	r.State, r.Reason = semel.RowState(c.text("state")), semel.Reason(c.text("reason"))
 	r.Attempts, r.Repeated = int(c.integer("attempts")), int(c.integer("repeated"))
@@ -195,7 +196,7 @@ func (c *cells) message() (*semel.Message, int) {
 	if envelope := c.bytes("envelope"); envelope != nil {
 		kept := *m
 		m.Attributes.Type = ""
-		if err := unseal(envelope, m); err != nil {
+		if err := sqlform.Unseal(envelope, m); err != nil {
 			*m = kept
 			c.fault("envelope", "is broken: "+err.Error())
 		}

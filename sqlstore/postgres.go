@@ -64,7 +64,7 @@ func postgresStart(ctx context.Context, b *batch, o semel.TxOptions) ([]semel.Ve
 	b.guarded = true
 	idle := milliseconds(o.Idle, defaultIdle)
 	if o.Serial && len(b.marks) > 0 {
-		if _, err := b.tx.ExecContext(ctx, b.store.sql["serial"], b.marks[0].mark.Scope, idle); err != nil {
+		if _, err := b.tx.ExecContext(ctx, b.store.sql["serial"], b.marks[0].Scope, idle); err != nil {
 			return nil, err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/sqlform"
 )
 
 // Options are a store's settings. The zero value is right for most.
@@ -144,7 +145,7 @@ func (s *Store) intern(ctx context.Context, key scope) (n int64, err error) {
 // LoadPosition implements semel.PositionStore.
 func (s *Store) LoadPosition(ctx context.Context, consumer, lane string) (semel.Position, bool, error) {
 	var p semel.Position
-	err := s.db.QueryRowContext(ctx, s.sql["position"], plain(consumer), plain(lane)).Scan(&p.Offset, &p.Length, &p.Check)
+	err := s.db.QueryRowContext(ctx, s.sql["position"], sqlform.Plain(consumer), sqlform.Plain(lane)).Scan(&p.Offset, &p.Length, &p.Check)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return semel.Position{}, false, nil
@@ -157,7 +158,7 @@ func (s *Store) LoadPosition(ctx context.Context, consumer, lane string) (semel.
 // SavePosition implements semel.PositionStore.
 func (s *Store) SavePosition(ctx context.Context, consumer, lane string, p semel.Position) error {
 	err := s.write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, s.sql["save position"], plain(consumer), plain(lane), p.Offset, p.Length, nonNil(p.Check))
+		_, err := tx.ExecContext(ctx, s.sql["save position"], sqlform.Plain(consumer), sqlform.Plain(lane), p.Offset, p.Length, nonNil(p.Check))
 		return err
 	})
 	if err != nil {
