@@ -32,6 +32,9 @@ const (
 	ThenAcceptFirst
 	// ThenRetry, for OnUnmet: the condition may be met later.
 	ThenRetry
+	// ThenDeadLetter copies it to the source's dead letters, then sets it aside
+	// in the store as dead-lettered, then settles it.
+	ThenDeadLetter
 )
 
 // Strategy says what makes the effect happen once.

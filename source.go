@@ -71,7 +71,9 @@ const (
 	Ack SettleKind = iota + 1
 	// HandBack: deliver it again, after Settlement.After where the broker can wait.
 	HandBack
-	// DeadLetter: move it to the broker's dead letters.
+	// DeadLetter: copy it durably to the broker's dead letters. The delivery
+	// stays unsettled: its Ack follows when the store knows of the copy. A
+	// crash between the two makes a second copy of the same identity.
 	DeadLetter
 )
 
@@ -81,6 +83,10 @@ type Settlement struct {
 	Kind     SettleKind
 	After    time.Duration
 	Reason   Reason
+	// Attempts and Err, with DeadLetter, say how often the handler ran and how
+	// its last run failed.
+	Attempts int
+	Err      error
 }
 
 // LaneObserver is told which lanes a source reads. Calls are made in order
@@ -112,6 +118,15 @@ type Source interface {
 	Flow(l Lane, on bool)
 	// Close releases what the source holds; unsettled deliveries come again.
 	Close(ctx context.Context) error
+}
+
+// DeadLettering is a Source that keeps dead letters. Where a consumer's policy
+// may end in them, the engine calls DeadLetters once, before Lanes, and refuses
+// to start without it or with its error.
+type DeadLettering interface {
+	// DeadLetters names the consumer whose dead letters will come. An error
+	// says what is missing, such as a place for them.
+	DeadLetters(consumer string) error
 }
 
 // ErrEnd is returned by Fetch when a source has ended: a file that is not
