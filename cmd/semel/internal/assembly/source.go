@@ -1,6 +1,7 @@
 package assembly
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -13,6 +14,9 @@ import (
 // source makes the source of one consumer: each reads for itself.
 func (a *Assembly) source(c *policy.Consumer) (semel.Source, error) {
 	f := a.policy.Source(c.From).File
+	if f == nil {
+		return nil, errors.New("a source of Kafka is read and checked, and cannot be run yet")
+	}
 	format, err := formatOf(f.Format)
 	if err != nil {
 		return nil, err

@@ -87,7 +87,9 @@ func read(t *testing.T, name string) string {
 }
 
 // accepted are policies without faults. want are their warnings.
-func accepted() []policyCase {
+func accepted() []policyCase { return append(acceptedFiles(), acceptedKafka()...) }
+
+func acceptedFiles() []policyCase {
 	return []policyCase{
 		{name: "the base"},
 		{name: "every key of a consumer", edits: consumer(

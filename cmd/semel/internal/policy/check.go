@@ -20,9 +20,12 @@ func check(d *decoder, p *Policy) {
 		r.strategy()
 		r.fingerprint()
 		r.waits()
+		r.deadLetters(p.Source(c.From))
+		r.kafka(p.Source(c.From))
 		r.handler(p.Store(c.Store))
 	}
 	p.checkStandardInput(d)
+	p.checkGroups(d)
 	p.checkUse(d)
 }
 
@@ -50,6 +53,9 @@ func (p *Policy) checkSources(d *decoder) {
 		at := "sources." + s.Name + ".file"
 		if s.File != nil && s.File.Path == Stdin && s.File.Follow && d.sound(at) {
 			d.faultAt(at+".follow", "standard input cannot be followed: it ends when its writer ends", "remove follow")
+		}
+		if s.Kafka != nil {
+			kafkaRules{d, s.Kafka, "sources." + s.Name + ".kafka"}.check()
 		}
 	}
 }

@@ -38,17 +38,17 @@ func identityKeys() []field[Consumer] {
 		key(meta{name: "fingerprint", def: "body", doc: "What of a message is its content, to recognise other content under the same identity: `body` (canonical JSON), `none`, or selectors."},
 			fingerprintShape{}, func(c *Consumer) *Fingerprint { return &c.Fingerprint }),
 		key(meta{name: "on_conflict", def: "park", doc: "What becomes of a message whose identity was used with other content. `accept_first` settles it, counted apart."},
-			endings(park(), halt(), option[semel.Then]{word: "accept_first", value: semel.ThenAcceptFirst}),
+			endings(park(), halt(), deadLetter(), option[semel.Then]{word: "accept_first", value: semel.ThenAcceptFirst}),
 			func(c *Consumer) *semel.Then { return &c.OnConflict }),
 		key(meta{name: "on_bad_identity", def: "park", doc: "What becomes of a message without a usable identity. It is never processed and never dropped."},
-			endings(park(), halt()), func(c *Consumer) *semel.Then { return &c.OnBadIdentity }),
+			endings(park(), halt(), deadLetter()), func(c *Consumer) *semel.Then { return &c.OnBadIdentity }),
 	}
 }
 
 func endingKeys() []field[Consumer] {
 	return []field[Consumer]{
 		key(meta{name: "on_unmet", def: "park", doc: "What becomes of a message whose guarded effect met no row and whose statement does not say."},
-			endings(park(), option[semel.Then]{word: "discard", value: semel.ThenDiscard}, option[semel.Then]{word: "retry", value: semel.ThenRetry}),
+			endings(park(), deadLetter(), option[semel.Then]{word: "discard", value: semel.ThenDiscard}, option[semel.Then]{word: "retry", value: semel.ThenRetry}),
 			func(c *Consumer) *semel.Then { return &c.OnUnmet }),
 		key(meta{name: "on_parked", def: "skip", doc: "Whether later messages of the lane go on when one is parked."},
 			notYetAvailable(words("skip"), "block"), func(c *Consumer) *string { return &c.onParked }),
@@ -56,6 +56,8 @@ func endingKeys() []field[Consumer] {
 			notYetAvailable(words("pause"), "apply"), func(c *Consumer) *string { return &c.onStoreDown }),
 		group(meta{name: "retry", doc: "When a failed message is tried again, and what then. Waits are random, up to `first`, doubling to `most`."},
 			retryShape(), func(c *Consumer) *semel.RetryPolicy { return &c.Retry }),
+		key(meta{name: "dead_letter", doc: "Where messages go that end with `dead_letter`, for sources that keep dead letters."},
+			pointer[DeadLetter]{deadLetterShape()}, func(c *Consumer) **DeadLetter { return &c.DeadLetter }),
 	}
 }
 
@@ -96,7 +98,6 @@ func laterKeys() []field[Consumer] {
 		later[Consumer]("version", "The version guard: stream, number, on_gap, gap_deadline, missing."),
 		later[Consumer]("inbox", "The options of the inbox."),
 		later[Consumer]("lease", "The options of leased keys."),
-		later[Consumer]("dead_letter", "Where dead letters go."),
 		later[Consumer]("replay", "Whether messages may be replayed, and with which effects."),
 		later[Consumer]("alerts", "The alerts of this consumer."),
 		later[Consumer]("effect", "What kind of business effect this is."),
@@ -118,9 +119,13 @@ func laterKeys() []field[Consumer] {
 func park() option[semel.Then] { return option[semel.Then]{word: "park", value: semel.ThenPark} }
 func halt() option[semel.Then] { return option[semel.Then]{word: "halt", value: semel.ThenHalt} }
 
-// endings is a choice among endings; dead letters come later.
+func deadLetter() option[semel.Then] {
+	return option[semel.Then]{word: "dead_letter", value: semel.ThenDeadLetter}
+}
+
+// endings is a choice among endings.
 func endings(options ...option[semel.Then]) choice[semel.Then] {
-	return notYetAvailable(choice[semel.Then]{options: options}, "dead_letter")
+	return choice[semel.Then]{options: options}
 }
 
 func retryShape() object[semel.RetryPolicy] {
@@ -131,8 +136,8 @@ func retryShape() object[semel.RetryPolicy] {
 			span{least: time.Millisecond, most: time.Hour}, func(r *semel.RetryPolicy) *time.Duration { return &r.First }),
 		key(meta{name: "most", doc: "The upper end of every wait. At most `hold`, which is the default."},
 			span{least: time.Millisecond, most: time.Hour}, func(r *semel.RetryPolicy) *time.Duration { return &r.Most }),
-		key(meta{name: "then", def: "park", doc: "What becomes of a message whose attempts are exhausted."},
-			endings(park(), halt()), func(r *semel.RetryPolicy) *semel.Then { return &r.Then }),
+		key(meta{name: "then", def: "park", doc: "What becomes of a message whose attempts are exhausted, or whose failure cannot pass by waiting."},
+			endings(park(), halt(), deadLetter()), func(r *semel.RetryPolicy) *semel.Then { return &r.Then }),
 	}}
 }
 

@@ -70,7 +70,8 @@ func sourceShape() object[Source] {
 		fields: []field[Source]{
 			key(meta{name: "file", doc: "Lines of a file or of standard input, one message a line."},
 				pointer[File]{fileShape()}, func(s *Source) **File { return &s.File }),
-			later[Source]("kafka", "Topics of a Kafka cluster: brokers, topics, group."),
+			key(meta{name: "kafka", doc: "Topics of a Kafka cluster. See [kafka.md](kafka.md)."},
+				pointer[Kafka]{kafkaShape()}, func(s *Source) **Kafka { return &s.Kafka }),
 			later[Source]("rabbitmq", "Queues of RabbitMQ."),
 			later[Source]("nats", "A NATS JetStream consumer."),
 			later[Source]("sqs", "An Amazon SQS queue."),

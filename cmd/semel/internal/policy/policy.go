@@ -75,8 +75,9 @@ func (s *Store) Dialect() sqlhandler.Dialect {
 // Source is where messages come from.
 type Source struct {
 	Name string
-	// File is set: it is the only kind there is yet.
-	File *File
+	// One of the two is set.
+	File  *File
+	Kafka *Kafka
 }
 
 // File is a source of lines.
@@ -106,15 +107,17 @@ type Consumer struct {
 	OnConflict    semel.Then
 	OnBadIdentity semel.Then
 	OnUnmet       semel.Then
-	Lanes         semel.LaneMode
-	Timeout       time.Duration
-	Workers       int
-	Batch         semel.BatchLimits
-	Hold          time.Duration
-	MaxUnsettled  semel.Bound
-	Drain         time.Duration
-	Handler       Handler
-	Retry         semel.RetryPolicy
+	// DeadLetter is nil where the policy names none.
+	DeadLetter   *DeadLetter
+	Lanes        semel.LaneMode
+	Timeout      time.Duration
+	Workers      int
+	Batch        semel.BatchLimits
+	Hold         time.Duration
+	MaxUnsettled semel.Bound
+	Drain        time.Duration
+	Handler      Handler
+	Retry        semel.RetryPolicy
 
 	onParked, onStoreDown, retention string
 }

@@ -1,8 +1,10 @@
 package policy
 
+import "slices"
+
 // refused are policies with their faults.
 func refused() []policyCase {
-	return append(append(refusedShapes(), refusedValues()...), refusedCombinations()...)
+	return slices.Concat(refusedShapes(), refusedValues(), refusedCombinations(), refusedKafka())
 }
 
 func refusedShapes() []policyCase {
@@ -28,7 +30,7 @@ func refusedShapes() []policyCase {
 		{name: "two kinds of source", edits: []string{"    file:", "    kafka: {}\n    file:"}, shape: true},
 		{name: "name with a space", edits: []string{"  billing:", "  bil ling:"}, shape: true},
 		{name: "no consumers", edits: []string{"consumers:\n", "consumers: {}\nx:\n"}, shape: true},
-		{name: "key of a later release", edits: consumer("dead_letter: {topic: x}", "replay: {allowed: true}", "alerts: {}"), shape: true},
+		{name: "key of a later release", edits: consumer("replay: {allowed: true}", "alerts: {}"), shape: true},
 		{name: "store of a later release", edits: []string{"sqlite: {path: shop.db}", "mysql: {url: \"${SECRET}\"}"}, shape: true},
 	}
 }
@@ -37,7 +39,7 @@ func refusedValues() []policyCase {
 	return []policyCase{
 		{name: "version of a later format", edits: []string{"version: 1", "version: 2"}, shape: true},
 		{name: "word", edits: consumer("on_conflict: parc"), shape: true},
-		{name: "word of a later release", edits: consumer("lanes: key", "on_parked: block", "on_conflict: dead_letter"), shape: true},
+		{name: "word of a later release", edits: consumer("lanes: key", "on_parked: block"), shape: true},
 		{name: "retention of a later release", edits: consumer("retention: 30d"), shape: true},
 		{name: "retention", edits: consumer("retention: long"), shape: true},
 		{name: "duration without unit", edits: consumer("timeout: 30"), shape: true},

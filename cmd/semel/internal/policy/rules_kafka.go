@@ -1,0 +1,155 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/semel-go/semel"
+)
+
+// kafkaRules judge the combinations of one source's keys.
+type kafkaRules struct {
+	*decoder
+	kafka *Kafka
+	// at is the path of the source's kafka.
+	at string
+}
+
+func (r kafkaRules) ok(keys ...string) bool {
+	for _, key := range keys {
+		if !r.sound(r.at + "." + key) {
+			return false
+		}
+	}
+	return true
+}
+
+func (r kafkaRules) check() {
+	r.session()
+	r.topics()
+	r.encryption()
+}
+
+// session: a setting that plays no part must not look as if it did.
+func (r kafkaRules) session() {
+	if !r.ok("protocol", "session_timeout") || !r.kafka.NextGen {
+		return
+	}
+	if r.given(r.at + ".session_timeout") {
+		r.faultAt(r.at+".session_timeout", "with next_gen the brokers say after how long a process counts as silent",
+			"remove it, and set group.consumer.session.timeout.ms at the brokers")
+	}
+	r.kafka.SessionTimeout = 0
+}
+
+func (r kafkaRules) topics() {
+	for i, topic := range r.kafka.Topics {
+		if at := fmt.Sprintf("%s.topics[%d]", r.at, i); slices.Contains(r.kafka.Topics[:i], topic) && r.ok("topics") {
+			r.faultAt(at, fmt.Sprintf("topic %q stands in the list already", topic), "keep one of them")
+		}
+	}
+}
+
+func (r kafkaRules) encryption() {
+	t, s := r.kafka.TLS, r.kafka.SASL
+	if !r.ok("tls", "sasl") {
+		return
+	}
+	if t != nil && t.Cert != "" && t.Key == "" {
+		r.faultAt(r.at+".tls.cert", "the certificate has no key", "add key: FILE, or remove cert")
+	}
+	if t != nil && t.Key != "" && t.Cert == "" {
+		r.faultAt(r.at+".tls.key", "the key has no certificate", "add cert: FILE, or remove key")
+	}
+	if t == nil && s != nil && (s.Plain != nil || s.OAuthBearer != nil) {
+		r.warnAt(r.at+".sasl", "the secret goes over the network readable, because tls is off", "write tls: true, or use scram_sha_512")
+	}
+}
+
+// longestRevocation leaves room in a group's rebalance time-out of 60 s.
+const longestRevocation = 45 * time.Second
+
+// kafka judges a consumer of a Kafka source.
+func (r rules) kafka(s *Source) {
+	if s == nil || s.Kafka == nil {
+		return
+	}
+	c, at := r.consumer, "sources."+s.Name+".kafka"
+	if c.Drain > longestRevocation && r.ok("drain") {
+		r.refuse("drain", fmt.Sprintf("a partition that is taken away drains for as long, and the group waits 60s at most: %s is too long", showSpan(c.Drain)),
+			"write at most "+showSpan(longestRevocation))
+	}
+	if group := s.Kafka.GroupOf(c); s.Kafka.Start.Group == group && r.sound(at+".start") && r.sound(at+".group") {
+		r.faultAt(at+".start.group", fmt.Sprintf("consumer %s is in group %q itself, where it goes on anyway", c.Name, group),
+			"name the group whose offsets are to be taken over, or write start: earliest")
+	}
+}
+
+// checkGroups: of two consumers in one group each gets a part of the partitions.
+func (p *Policy) checkGroups(d *decoder) {
+	var before []*Consumer
+	for _, c := range p.Consumers {
+		s := p.Source(c.From)
+		if s == nil || s.Kafka == nil || !d.sound("sources."+s.Name+".kafka.group") || !d.sound("sources."+s.Name+".kafka.brokers") {
+			continue
+		}
+		i := slices.IndexFunc(before, func(b *Consumer) bool { return p.shareGroup(b, c) })
+		before = append(before, c)
+		if i < 0 {
+			continue
+		}
+		d.faultAt("consumers."+c.Name+".from", fmt.Sprintf("consumer %s reads in group %q already, and each of the two would get only a part of the messages",
+			before[i].Name, s.Kafka.GroupOf(c)), "remove group at the source, so that each consumer's name is its group, or give each a source with a group of its own")
+	}
+}
+
+// shareGroup reports whether two consumers are in one group of one cluster, as
+// far as the names of the brokers tell.
+func (p *Policy) shareGroup(a, b *Consumer) bool {
+	ka, kb := p.Source(a.From).Kafka, p.Source(b.From).Kafka
+	oneCluster := slices.ContainsFunc(ka.Brokers, func(broker string) bool { return slices.Contains(kb.Brokers, broker) })
+	return oneCluster && ka.GroupOf(a) == kb.GroupOf(b)
+}
+
+// deadLetters: where an ending says dead_letter, there is a place for them.
+func (r rules) deadLetters(s *Source) {
+	if s == nil || !r.ok("on_conflict", "on_bad_identity", "on_unmet", "retry", "dead_letter") {
+		return
+	}
+	endings := r.deadLetterEndings()
+	switch place := r.consumer.DeadLetter; {
+	case s.Kafka == nil && place != nil:
+		r.refuse("dead_letter", "a source of this kind keeps no dead letters", "remove it, and let messages be parked in the store")
+	case s.Kafka == nil:
+		r.refuseAll(endings, "a source of this kind keeps no dead letters", "write park: the message is kept in the store")
+	case place == nil:
+		r.refuseAll(endings, "nothing says where dead letters go", "add dead_letter: {topic: …} at the consumer, or write park")
+	case len(endings) == 0:
+		r.warn("dead_letter", "no ending of this consumer is dead_letter", "remove it, or write retry: {then: dead_letter}")
+	case slices.Contains(s.Kafka.Topics, place.Topic):
+		r.refuse("dead_letter.topic", fmt.Sprintf("source %s reads topic %q: a dead letter would come back as a message", s.Name, place.Topic),
+			"name another topic")
+	}
+}
+
+// deadLetterEndings are the keys of the endings that say so.
+func (r rules) deadLetterEndings() []string {
+	c := r.consumer
+	var keys []string
+	for _, e := range []struct {
+		key  string
+		then semel.Then
+	}{{"on_conflict", c.OnConflict}, {"on_bad_identity", c.OnBadIdentity}, {"on_unmet", c.OnUnmet}, {"retry.then", c.Retry.Then}} {
+		if e.then == semel.ThenDeadLetter {
+			keys = append(keys, e.key)
+		}
+	}
+	return keys
+}
+
+func (r rules) refuseAll(keys []string, reason, remedy string) {
+	for _, key := range keys {
+		r.refuse(key, reason, remedy)
+	}
+}
