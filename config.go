@@ -71,12 +71,13 @@ type Config struct {
 	// StrategyNatural: "order: irrelevant", "version guard in the statement".
 	NaturalBecause string
 	// OnConflict ends a message whose identity was marked with other content:
-	// ThenPark, ThenHalt or ThenAcceptFirst.
+	// ThenPark, ThenDeadLetter, ThenHalt or ThenAcceptFirst.
 	OnConflict Then
-	// OnBadIdentity ends a message without usable identity: ThenPark or ThenHalt.
+	// OnBadIdentity ends a message without usable identity: ThenPark,
+	// ThenDeadLetter or ThenHalt.
 	OnBadIdentity Then
 	// OnUnmet ends a message whose handler returned Unmet: ThenPark,
-	// ThenDiscard, or ThenRetry.
+	// ThenDeadLetter, ThenDiscard, or ThenRetry.
 	OnUnmet Then
 	// Lanes is LanesPartition unless set.
 	Lanes LaneMode
@@ -130,6 +131,7 @@ type RetryPolicy struct {
 	First time.Duration
 	// Most is the upper end of every wait; at most Hold, which is the default.
 	Most time.Duration
-	// Then ends a message whose attempts are exhausted: ThenPark or ThenHalt.
+	// Then ends a message whose attempts are exhausted or whose failure cannot
+	// pass by waiting: ThenPark, ThenDeadLetter or ThenHalt.
 	Then Then
 }

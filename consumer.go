@@ -105,6 +105,20 @@ func (c *Consumer[Tx]) check(ctx context.Context, source Source) error {
 		}
 		p.Positions(c.config.Name, positions)
 	}
+	return c.checkDeadLetters(source)
+}
+
+func (c *Consumer[Tx]) checkDeadLetters(source Source) error {
+	if !c.config.deadLetters() {
+		return nil
+	}
+	d, ok := source.(DeadLettering)
+	if !ok {
+		return fmt.Errorf("semel: consumer %q: its policy ends messages in dead letters and its source keeps none (nor does Process); use ThenPark, or a source that does: %w", c.config.Name, ErrUnsupported)
+	}
+	if err := d.DeadLetters(c.config.Name); err != nil {
+		return fmt.Errorf("semel: consumer %q: dead letters: %w", c.config.Name, err)
+	}
 	return nil
 }
 

@@ -174,6 +174,8 @@ func outcomeOf(as machine.As) Outcome {
 	switch as {
 	case machine.AsParked:
 		return Parked
+	case machine.AsDeadLettered:
+		return DeadLettered
 	case machine.AsDiscarded:
 		return Discarded
 	}
@@ -266,8 +268,11 @@ func (f *flight[Tx]) row(r *machine.Row) Row {
 	q := f.Entries[r.Entry].Item.Handle.(*parcel)
 	row := Row{Mark: f.mark[r.Entry], Repeat: r.Repeat, Conflict: r.Conflict, Reason: Reason(r.Reason), Message: &q.message, Attempts: r.Attempts,
 		FirstError: errorText(r.First), LastError: errorText(r.Last), State: StateParked, Surrogate: q.key.Source == surrogateSource}
-	if r.As == machine.AsDiscarded {
+	switch r.As {
+	case machine.AsDiscarded:
 		row.State = StateDiscarded
+	case machine.AsDeadLettered:
+		row.State = StateDeadLettered
 	}
 	return row
 }

@@ -56,10 +56,11 @@ var endings = map[machine.Ending]struct {
 	kind  EventKind
 	level slog.Level
 }{
-	machine.EndDuplicate: {EventDuplicate, slog.LevelDebug},
-	machine.EndConflict:  {EventConflict, slog.LevelWarn},
-	machine.EndParked:    {EventParked, slog.LevelWarn},
-	machine.EndDiscarded: {EventDiscarded, slog.LevelInfo},
+	machine.EndDuplicate:    {EventDuplicate, slog.LevelDebug},
+	machine.EndConflict:     {EventConflict, slog.LevelWarn},
+	machine.EndParked:       {EventParked, slog.LevelWarn},
+	machine.EndDeadLettered: {EventDeadLettered, slog.LevelWarn},
+	machine.EndDiscarded:    {EventDiscarded, slog.LevelInfo},
 }
 
 func (n *notes) settled(s *machine.Settle) {

@@ -68,7 +68,8 @@ func (s *settler) settle(base context.Context, queue []*machine.Settle) []machin
 		for i := range q.Items {
 			item := &q.Items[i]
 			p := item.Item.Handle.(*parcel)
-			all = append(all, Settlement{Delivery: &p.delivery, Kind: SettleKind(item.Kind), After: item.After, Reason: Reason(item.Reason)})
+			all = append(all, Settlement{Delivery: &p.delivery, Kind: SettleKind(item.Kind), After: item.After, Reason: Reason(item.Reason),
+				Attempts: item.Attempts, Err: item.Err})
 		}
 	}
 	if len(all) == 0 {

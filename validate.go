@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -122,11 +123,16 @@ func (c *Config) checkEndings(fault faultFunc) {
 		}
 		fault(field, "%d is not an ending that is possible here", then)
 	}
-	check("OnConflict", c.OnConflict, ThenPark, ThenHalt, ThenAcceptFirst)
-	check("OnBadIdentity", c.OnBadIdentity, ThenPark, ThenHalt)
-	check("OnUnmet", c.OnUnmet, ThenPark, ThenDiscard, ThenRetry)
-	check("Retry.Then", c.Retry.Then, ThenPark, ThenHalt)
+	check("OnConflict", c.OnConflict, ThenPark, ThenDeadLetter, ThenHalt, ThenAcceptFirst)
+	check("OnBadIdentity", c.OnBadIdentity, ThenPark, ThenDeadLetter, ThenHalt)
+	check("OnUnmet", c.OnUnmet, ThenPark, ThenDeadLetter, ThenDiscard, ThenRetry)
+	check("Retry.Then", c.Retry.Then, ThenPark, ThenDeadLetter, ThenHalt)
 	check("Lanes", Then(c.Lanes), Then(LanesPartition), Then(LanesNone))
+}
+
+// deadLetters reports whether a message may end in the dead letters.
+func (c *Config) deadLetters() bool {
+	return slices.Contains([]Then{c.OnConflict, c.OnBadIdentity, c.OnUnmet, c.Retry.Then}, ThenDeadLetter)
 }
 
 func (c *Config) checkLimits(fault faultFunc) {

@@ -243,15 +243,32 @@ var faults = []struct {
 		}
 		return s
 	})},
-	{"acknowledges dead letters and says that it cannot", "dead_letters_are_not_acknowledged", func(b *broken) {
+	{"acknowledges dead letters", "dead_letters_are_copies_and_not_acknowledged", func(b *broken) {
 		b.settle = func(ctx context.Context, all []semel.Settlement) ([]int, error) {
 			if all[0].Kind == semel.DeadLetter {
 				b.acknowledge(ctx, *all[0].Delivery)
-				return []int{0}, nil
 			}
 			return b.Memory.Settle(ctx, all)
 		}
 	}},
+	{"says that it made dead letters", "dead_letters_are_copies_and_not_acknowledged", func(b *broken) {
+		b.settle = func(ctx context.Context, all []semel.Settlement) ([]int, error) {
+			if all[0].Kind == semel.DeadLetter {
+				return nil, nil
+			}
+			return b.Memory.Settle(ctx, all)
+		}
+	}},
+	{"makes dead letters without their key", "dead_letters_are_copies_and_not_acknowledged", settledAs(func(b *broken, s semel.Settlement) semel.Settlement {
+		if s.Kind == semel.DeadLetter {
+			m := *s.Delivery.Message
+			m.Key = nil
+			d := *s.Delivery
+			d.Message = &m
+			s.Delivery = &d
+		}
+		return s
+	})},
 	{"settles for a lane that is gone", "lost_lanes", settledAs(func(b *broken, s semel.Settlement) semel.Settlement {
 		d := *s.Delivery
 		d.Lane.Epoch = b.Memory.epoch
@@ -288,7 +305,7 @@ var faults = []struct {
 func full() Can {
 	return Can{
 		Lanes: 3, Live: true, Whole: true, Ordered: true, Reopens: true, Remembers: true,
-		HandsBack: true, Delays: true, Counts: true, Pauses: true, Ends: true,
+		HandsBack: true, Delays: true, Counts: true, Pauses: true, DeadLetters: true, Ends: true,
 	}
 }
 

@@ -25,6 +25,13 @@ type Broker interface {
 	Open() (semel.Source, error)
 }
 
+// DeadLetterBroker is a Broker whose source keeps dead letters.
+type DeadLetterBroker interface {
+	Broker
+	// Dead returns all dead letters, in any order.
+	Dead() ([]*semel.Message, error)
+}
+
 // Can says what a source is able to do.
 type Can struct {
 	// Lanes is how many lanes can be published to; at least 1. A source may
@@ -50,6 +57,9 @@ type Can struct {
 	Counts bool
 	// Pauses: Flow stops and resumes a lane.
 	Pauses bool
+	// DeadLetters: the source keeps dead letters (semel.DeadLettering); the
+	// broker is a DeadLetterBroker.
+	DeadLetters bool
 	// Ends: after Broker.End, Fetch returns semel.ErrEnd when everything is
 	// settled. Without it Fetch never does.
 	Ends bool

@@ -26,6 +26,8 @@ type Memory struct {
 	// unsettled counts what was published and is not acknowledged.
 	unsettled            int
 	given, ended, closed bool
+	// dead are the dead letters.
+	dead []*semel.Message
 
 	// wake holds one token when a Fetch that waits should look again.
 	wake chan struct{}
@@ -71,6 +73,9 @@ const (
 var (
 	_ semel.Source = (*Memory)(nil)
 	_ Broker       = (*Memory)(nil)
+
+	_ semel.DeadLettering = (*Memory)(nil)
+	_ DeadLetterBroker    = (*Memory)(nil)
 )
 
 // NewMemory returns an empty broker whose lanes are named "0", "1" and so on.
@@ -281,24 +286,29 @@ func (l *memoryLane) takeBack(t *taking) {
 }
 
 // Settle implements semel.Source. It is done in memory and never fails; a
-// delivery of an earlier epoch is passed over. There are no dead letters: what
-// is dead-lettered is left, with an error that wraps semel.ErrUnsupported.
+// delivery of an earlier epoch is passed over, but for its dead letter.
 func (m *Memory) Settle(_ context.Context, all []semel.Settlement) ([]int, error) {
-	var left []int
 	m.mu.Lock()
 	for i := range all {
 		if all[i].Kind == semel.DeadLetter {
-			left = append(left, i)
+			m.dead = append(m.dead, all[i].Delivery.Message)
 		} else if all[i].Delivery.Lane.Epoch == m.epoch {
 			m.settle(&all[i])
 		}
 	}
 	m.mu.Unlock()
 	m.rouse()
-	if left != nil {
-		return left, fmt.Errorf("sourcetest: %w: no dead letters", semel.ErrUnsupported)
-	}
 	return nil, nil
+}
+
+// DeadLetters implements semel.DeadLettering.
+func (m *Memory) DeadLetters(string) error { return nil }
+
+// Dead returns the dead letters so far, in the order in which they were made.
+func (m *Memory) Dead() ([]*semel.Message, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.dead), nil
 }
 
 func (m *Memory) settle(v *semel.Settlement) {

@@ -81,7 +81,7 @@ func (m *Machine) wait(it *Item, f Failure, d Time) {
 		m.settle(it, Settlement{Kind: HandBack, After: d, Reason: f.Reason, Err: f.Err})
 		return
 	}
-	if m.end.stopping || it.lane.left || it.lane.revoking {
+	if m.leaving(it) {
 		m.leave(it)
 		return
 	}
@@ -99,6 +99,8 @@ func (m *Machine) endAs(it *Item, then Then, reason string) {
 		return
 	case ThenDiscard:
 		it.as = AsDiscarded
+	case ThenDeadLetter:
+		it.as = AsDeadLettered
 	default:
 		it.as = AsParked
 	}
@@ -127,7 +129,7 @@ func (m *Machine) holdBusy(it *Item) {
 		m.settle(it, Settlement{Kind: HandBack, After: m.config.BackoffFirst, Err: errBusy})
 		return
 	}
-	if m.end.stopping || it.lane.left || it.lane.revoking {
+	if m.leaving(it) {
 		m.leave(it)
 		return
 	}

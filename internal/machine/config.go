@@ -21,6 +21,7 @@ const (
 	ThenDiscard
 	ThenAcceptFirst
 	ThenRetry
+	ThenDeadLetter
 )
 
 // Config is the machine's policy; every field must be set.

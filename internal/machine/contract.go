@@ -51,6 +51,7 @@ const (
 	AsDuplicate               // no handler runs: the effect is there already; marked applied
 	AsParked
 	AsDiscarded
+	AsDeadLettered
 )
 
 // Entry is one item in a flight.
@@ -221,7 +222,7 @@ type Row struct {
 	Entry    int
 	Repeat   bool // count one more delivery on the row that is there
 	Conflict bool
-	As       As // AsParked or AsDiscarded
+	As       As // AsParked, AsDiscarded or AsDeadLettered
 	Reason   string
 	Attempts int
 	First    error
@@ -235,6 +236,8 @@ type SettleKind uint8
 const (
 	Ack SettleKind = iota + 1
 	HandBack
+	// DeadLetter: copy it to the dead letters; its Ack follows.
+	DeadLetter
 )
 
 // Ending is how a delivery ended, for counts and observers.
@@ -259,6 +262,8 @@ type Settlement struct {
 	Ending Ending
 	Reason string
 	Err    error
+	// Attempts, with DeadLetter, is how often its handler ran.
+	Attempts int
 	// Again says that an earlier Settle of the same item was not carried out.
 	Again bool
 }

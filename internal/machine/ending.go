@@ -6,7 +6,7 @@ func (m *Machine) rows(f *Flight) []Row {
 	for i, en := range f.Entries {
 		switch it, v := en.Item, f.verdicts[i]; v {
 		case Fresh:
-			if en.As == AsParked || en.As == AsDiscarded {
+			if en.As != AsApplied && en.As != AsDuplicate {
 				rows = append(rows, Row{Entry: i, As: en.As, Reason: it.reason, Attempts: it.attempts, First: it.first, Last: it.last})
 				rows = m.repeats(rows, i, it, false)
 			}
@@ -16,11 +16,11 @@ func (m *Machine) rows(f *Flight) []Row {
 			}
 			rows = m.repeats(rows, i, it, false)
 		case Conflict, ConflictKnown:
-			if m.config.OnConflict != ThenPark {
+			if !m.keepsConflict(it, v) {
 				continue
 			}
 			if v == Conflict {
-				rows = append(rows, Row{Entry: i, Conflict: true, As: AsParked, Reason: ReasonConflict})
+				rows = append(rows, Row{Entry: i, Conflict: true, As: m.asConflict(), Reason: ReasonConflict})
 			} else if !m.own(en, v) {
 				rows = append(rows, Row{Entry: i, Conflict: true, Repeat: true})
 			}
@@ -28,6 +28,26 @@ func (m *Machine) rows(f *Flight) []Row {
 		}
 	}
 	return rows
+}
+
+// keepsConflict reports whether a conflict goes into a row with this commit: one
+// to be dead-lettered does when its copy is there.
+func (m *Machine) keepsConflict(it *Item, v Verdict) bool {
+	switch m.config.OnConflict {
+	case ThenPark:
+		return true
+	case ThenDeadLetter:
+		return v == ConflictKnown || it.copied
+	}
+	return false
+}
+
+// asConflict is how a conflict's row ends.
+func (m *Machine) asConflict() As {
+	if m.config.OnConflict == ThenDeadLetter {
+		return AsDeadLettered
+	}
+	return AsParked
 }
 
 // ReasonConflict is the reason of a row whose identity has another content.
@@ -94,6 +114,8 @@ func (m *Machine) committed(w *worker, f *Flight) {
 		case (v == Conflict || v == ConflictKnown) && m.config.OnConflict == ThenHalt:
 			en.Item.reason = ReasonConflict
 			m.halt(en.Item)
+		case v == Conflict && m.config.OnConflict == ThenDeadLetter && !en.Item.copied:
+			m.endAs(en.Item, ThenDeadLetter, ReasonConflict)
 		default:
 			m.conclude(en, v)
 		}
@@ -113,6 +135,8 @@ func (m *Machine) own(en Entry, v Verdict) bool {
 		return en.As == AsParked
 	case AlreadyDiscarded:
 		return en.As == AsDiscarded
+	case AlreadyDeadLettered:
+		return en.As == AsDeadLettered
 	}
 	return v == ConflictKnown
 }
@@ -132,6 +156,8 @@ func (m *Machine) endingOf(en Entry, v Verdict) Ending {
 		return EndParked
 	case AsDiscarded:
 		return EndDiscarded
+	case AsDeadLettered:
+		return EndDeadLettered
 	case AsDuplicate:
 		m.do(Report{Kind: ReportBackstop, Item: en.Item, Err: en.Item.last})
 		return EndDuplicate
@@ -249,7 +275,7 @@ func (m *Machine) nobodys(w *worker, f *Flight, why Class, err error) {
 func (m *Machine) unknown(w *worker, f *Flight, err error) {
 	m.do(Report{Kind: ReportUnknown, N: len(f.Entries), Err: err})
 	for i, en := range f.Entries {
-		if f.verdicts[i] == Fresh || f.verdicts[i] == Conflict {
+		if v := f.verdicts[i]; v == Fresh || v == Conflict && m.keepsConflict(en.Item, v) {
 			en.Item.unknown = true
 		}
 	}

@@ -327,7 +327,7 @@ func (m *Machine) requeueAll(f *Flight) {
 
 // requeue puts an item back at its number, unless it is to be left.
 func (m *Machine) requeue(it *Item) {
-	if m.end.stopping || it.lane.left || it.lane.revoking {
+	if m.leaving(it) {
 		m.leave(it)
 		return
 	}

@@ -35,6 +35,8 @@ type state struct {
 	rolledBack bool
 	// charged: its next run is another attempt.
 	charged bool
+	// copied: its dead letter is there.
+	copied bool
 	// counted, of a rider: its repeat is in the rows of the carrier's commit.
 	counted bool
 	ending  Ending
@@ -101,6 +103,9 @@ func (m *Machine) admit(it *Item) {
 	if it.Refused != "" {
 		it.as, it.reason, it.alone = AsParked, it.Refused, true
 		it.first, it.last = it.Why, it.Why
+		if m.config.OnRefused == ThenDeadLetter {
+			it.as = AsDeadLettered
+		}
 	}
 	m.live.add(it)
 	m.bytes += int64(it.Size)
@@ -148,7 +153,7 @@ func (m *Machine) promote(riders []*Item) {
 		it.carrier, it.counted = nil, false
 		m.unblock(it)
 		switch {
-		case m.end.stopping || it.lane.left || it.lane.revoking:
+		case m.leaving(it):
 			m.leave(it)
 		case first == nil:
 			first = it

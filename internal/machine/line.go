@@ -58,7 +58,13 @@ func byArrival(a, b *Item) int {
 	return 0
 }
 
+// enqueue puts an item at its place in its line. One to be dead-lettered is
+// copied first.
 func (m *Machine) enqueue(it *Item) {
+	if it.as == AsDeadLettered && !it.copied {
+		m.copy(it)
+		return
+	}
 	it.place = queued
 	it.line.push(it)
 }

@@ -43,6 +43,27 @@ func (m *Machine) count(e Ending) {
 	}
 }
 
+// copy has the source copy an item to its dead letters. Only when the copy is
+// there does a mark say so: a crash in between makes a second copy, and none is
+// ever missing. Its lane waits, because until the mark it has not left it.
+func (m *Machine) copy(it *Item) {
+	it.place = settling
+	m.block(it)
+	m.settles.now = append(m.settles.now, Settlement{Item: it, Kind: DeadLetter, Reason: it.reason, Err: it.last, Attempts: it.attempts})
+}
+
+// copied lets an item ride in its worker's next flight as dead-lettered.
+func (m *Machine) copied(it *Item) {
+	it.copied = true
+	m.unblock(it)
+	m.requeue(it)
+}
+
+// leaving reports whether an item that has not ended is to be left.
+func (m *Machine) leaving(it *Item) bool {
+	return m.end.stopping || it.lane.left || it.lane.revoking
+}
+
 func (m *Machine) flushSettle() {
 	if len(m.settles.now) == 0 {
 		return
@@ -57,11 +78,15 @@ func (m *Machine) settled(e Settled) {
 	for i, s := range e.Settle.Items {
 		if len(left) > 0 && left[0] == i {
 			left = left[1:]
-			if !s.Item.lane.left {
+			if !m.givesUp(s) {
 				s.Again = true
 				m.settles.again = append(m.settles.again, s)
 				continue
 			}
+		}
+		if s.Kind == DeadLetter && s.Item.place == settling {
+			m.copied(s.Item)
+			continue
 		}
 		m.leave(s.Item)
 	}
@@ -80,12 +105,19 @@ func (m *Machine) settled(e Settled) {
 
 var errSettle = errors.New("what was committed was not settled; it is tried again")
 
+// givesUp reports whether what was not carried out is not tried again: nothing
+// of a lost lane can be settled, and a copy that was not made is made when the
+// message comes again.
+func (m *Machine) givesUp(s Settlement) bool {
+	return s.Item.lane.left || s.Kind == DeadLetter && m.leaving(s.Item)
+}
+
 func (m *Machine) retrySettle() {
 	if len(m.settles.again) == 0 || m.settles.until > m.now {
 		return
 	}
 	for _, s := range m.settles.again {
-		if s.Item.lane.left {
+		if m.givesUp(s) {
 			m.leave(s.Item)
 			continue
 		}

@@ -50,6 +50,8 @@ type handState struct {
 	// handled: its mark, or its effect without one, is in the store; applied:
 	// with its handler's effect.
 	handled, applied bool
+	// copied: a dead letter of it was made, and the machine knows.
+	copied bool
 	// charged counts the failures of its handler.
 	charged int
 	// known: a committed flight found it to be a copy or a conflict.
@@ -132,8 +134,10 @@ func (c *checker) charge(e machine.Ran) {
 // learned is called when the machine hears that a flight is committed.
 func (c *checker) learned(f *flight) {
 	for i, e := range f.of.Entries {
-		if v := f.verdicts[i]; v != machine.Fresh && v != machine.Busy {
-			handOf(e.Item).known = true
+		h, v := handOf(e.Item), f.verdicts[i]
+		again := v == machine.Conflict && c.p.config.OnConflict == machine.ThenDeadLetter && !h.copied
+		if v != machine.Fresh && v != machine.Busy && !again {
+			h.known = true
 		}
 	}
 }
@@ -147,11 +151,14 @@ func (c *checker) leaveFlight(f *machine.Flight) {
 func (c *checker) settled(e machine.Settled) {
 	for i, s := range e.Settle.Items {
 		h := handOf(s.Item)
-		h.asked, h.told = false, true
+		h.asked, h.told, h.left = false, true, false
 		for _, l := range e.Left {
 			if l == i {
 				h.told, h.left = false, true
 			}
+		}
+		if s.Kind == machine.DeadLetter && h.told {
+			h.told, h.copied = false, true
 		}
 	}
 }

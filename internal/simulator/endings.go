@@ -24,6 +24,8 @@ func (c *checker) settle(a *machine.Settle) {
 			c.broke("protocol", "%s is settled with again: %v, and should be with %v", m.name(), s.Again, h.left)
 		case s.Kind == machine.HandBack:
 			c.handBack(s, h)
+		case s.Kind == machine.DeadLetter:
+			c.deadLetter(s, h)
 		case s.Ending == machine.NotEnded:
 			c.broke("protocol", "%s is acknowledged without an end", m.name())
 		default:
@@ -46,6 +48,18 @@ func (c *checker) handBack(s *machine.Settlement, h *handed) {
 		c.broke("protocol", "%s is handed back with an end", h.delivery.message.name())
 	case !c.p.config.OneAttempt && !c.stopping && !lane.revoking && c.p.config.Lanes == machine.Partition:
 		c.broke("law 8", "%s is handed back though its lane goes on", h.delivery.message.name())
+	}
+}
+
+// deadLetter checks that what is copied to the dead letters may end there, and
+// has not ended.
+func (c *checker) deadLetter(s *machine.Settlement, h *handed) {
+	m := h.delivery.message
+	switch {
+	case s.Ending != machine.NotEnded || h.copied:
+		c.broke("protocol", "%s is copied to the dead letters after its end", m.name())
+	case !c.mayDeadLetter(m):
+		c.broke("law 4", "%s (%s) is copied to the dead letters", m.name(), word(conductNames[:], m.conduct))
 	}
 }
 
@@ -121,11 +135,22 @@ func (c *checker) proven(s *machine.Settlement, h *handed) bool {
 		return marked && !parted || store.rows[rowKey{id, true, s.Item.Print}] != nil || c.p.config.Unmarked && h.delivery.message.conduct == saysDuplicate
 	case machine.EndConflict:
 		row := store.rows[rowKey{id, true, s.Item.Print}]
+		if row != nil && row.as == machine.AsDeadLettered && !c.copied(s.Item) {
+			return false
+		}
 		return parted && (row != nil || c.p.config.OnConflict == machine.ThenAcceptFirst)
+	case machine.EndDeadLettered:
+		return marked && !parted && store.rows[rowKey{id: id}] != nil && c.copied(s.Item)
 	case machine.EndParked, machine.EndDiscarded:
 		return marked && !parted && store.rows[rowKey{id: id}] != nil
 	}
 	return false
+}
+
+// copied reports whether the dead letters hold what the item says.
+func (c *checker) copied(i *machine.Item) bool {
+	m := handOf(i).delivery.message
+	return c.w.source.dead[content{m.id, m.print}] > 0
 }
 
 // wrongEnd names the law that an end breaks, or nothing.
@@ -139,7 +164,11 @@ func (c *checker) wrongEnd(e machine.Ending, m *message) string {
 		if m.harmless && m.refused == "" {
 			return "law 7"
 		}
-		if !c.mayPark(m) {
+		if !c.mayEnd(m, machine.ThenPark) {
+			return "law 4"
+		}
+	case machine.EndDeadLettered:
+		if !c.mayDeadLetter(m) {
 			return "law 4"
 		}
 	case machine.EndDiscarded:
@@ -150,23 +179,31 @@ func (c *checker) wrongEnd(e machine.Ending, m *message) string {
 	return ""
 }
 
-// mayPark reports whether the policy parks a message that behaves so.
-func (c *checker) mayPark(m *message) bool {
+// mayDeadLetter reports whether the policy dead-letters a message that behaves
+// so, or another content of a known identity.
+func (c *checker) mayDeadLetter(m *message) bool {
+	return c.mayEnd(m, machine.ThenDeadLetter) || c.p.config.OnConflict == machine.ThenDeadLetter && c.w.hasOtherContent(m)
+}
+
+// mayEnd reports whether the policy ends a message that behaves so like that.
+func (c *checker) mayEnd(m *message, then machine.Then) bool {
 	conf := c.p.config
 	exhausted := m.failed >= 1
 	if !c.w.plan.queue && !c.w.plan.whole {
 		exhausted = m.failed >= conf.Attempts
 	}
-	exhausted = exhausted && conf.RetryThen == machine.ThenPark
+	exhausted = exhausted && conf.RetryThen == then
 	switch {
 	case m.refused != "":
-		return conf.OnRefused == machine.ThenPark
-	case m.conduct == asksPark || m.conduct == asksTooLong:
-		return true
+		return conf.OnRefused == then
+	case m.conduct == asksPark:
+		return then == machine.ThenPark
+	case m.conduct == asksTooLong:
+		return then == machine.ThenPark || exhausted
 	case m.conduct == failsForGood || m.conduct == unknownType || m.conduct == failsAtCommit || m.conduct == sticks || m.conduct == breaksQuietly:
-		return conf.RetryThen == machine.ThenPark && m.failed >= 1
+		return conf.RetryThen == then && m.failed >= 1
 	case m.conduct == findsUnmet:
-		return conf.OnUnmet == machine.ThenPark || conf.OnUnmet == machine.ThenRetry && exhausted
+		return conf.OnUnmet == then || conf.OnUnmet == machine.ThenRetry && exhausted
 	case m.conduct == failsRetryable || m.conduct == failsWithWait:
 		return exhausted
 	}
@@ -184,6 +221,13 @@ func (c *checker) allowed(as machine.As, h *handed) {
 	case machine.AsParked:
 		if why := c.wrongEnd(machine.EndParked, m); why != "" {
 			c.broke(why, "%s (%s) is to be parked", m.name(), word(conductNames[:], m.conduct))
+		}
+	case machine.AsDeadLettered:
+		if !h.copied {
+			c.broke("law 2", "%s is marked as dead-lettered, and no copy is known", m.name())
+		}
+		if why := c.wrongEnd(machine.EndDeadLettered, m); why != "" {
+			c.broke(why, "%s (%s) is to be dead-lettered", m.name(), word(conductNames[:], m.conduct))
 		}
 	case machine.AsDiscarded:
 		if why := c.wrongEnd(machine.EndDiscarded, m); why != "" {

@@ -66,7 +66,7 @@ func (c *checker) rows(f *flight, a machine.Commit) {
 // row checks the row of one entry, or that it has none.
 func (c *checker) row(f *flight, i int, e machine.Entry, r machine.Row, there bool) {
 	v := f.verdicts[i]
-	setAside := e.As == machine.AsParked || e.As == machine.AsDiscarded
+	setAside := e.As != machine.AsApplied && e.As != machine.AsDuplicate
 	conflict := v == machine.Conflict || v == machine.ConflictKnown
 	switch {
 	case there && r.Conflict != conflict:

@@ -9,7 +9,7 @@ import (
 // The words of histories and of the coverage table.
 var (
 	asNames = [...]string{machine.AsApplied: "applied", machine.AsDuplicate: "duplicate", machine.AsParked: "parked",
-		machine.AsDiscarded: "discarded"}
+		machine.AsDiscarded: "discarded", machine.AsDeadLettered: "dead-lettered"}
 	verdictNames = [...]string{machine.Fresh: "fresh", machine.AlreadyApplied: "already applied",
 		machine.AlreadyWaiting: "already waiting", machine.AlreadyParked: "already parked",
 		machine.AlreadyDeadLettered: "already dead-lettered", machine.AlreadyDiscarded: "already discarded",
@@ -27,7 +27,7 @@ var (
 		machine.ReportUnknown: "unknown", machine.ReportStuck: "stuck", machine.ReportBackstop: "backstop",
 		machine.ReportCommitted: "committed", machine.ReportContended: "contended", machine.ReportSerial: "serial",
 		machine.ReportParallel: "parallel"}
-	settleNames = [...]string{machine.Ack: "ack", machine.HandBack: "hand back"}
+	settleNames = [...]string{machine.Ack: "ack", machine.HandBack: "hand back", machine.DeadLetter: "dead letter"}
 	phaseNames  = [...]string{"beginning", "begun", "running", "run", "committing", "rolling back"}
 )
 

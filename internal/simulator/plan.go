@@ -118,10 +118,14 @@ func drawConfig(c *choices) machine.Config {
 
 func drawEndings(c *choices, conf *machine.Config) {
 	pick := func(of ...machine.Then) machine.Then { return of[c.below(len(of))] }
-	conf.RetryThen = pick(machine.ThenPark, machine.ThenPark, machine.ThenHalt)
-	conf.OnConflict = pick(machine.ThenPark, machine.ThenAcceptFirst, machine.ThenPark, machine.ThenHalt)
-	conf.OnRefused = pick(machine.ThenPark, machine.ThenPark, machine.ThenHalt)
-	conf.OnUnmet = pick(machine.ThenPark, machine.ThenDiscard, machine.ThenRetry)
+	setAside := machine.ThenPark
+	if c.chance(3) && !conf.OneAttempt {
+		setAside = machine.ThenDeadLetter
+	}
+	conf.RetryThen = pick(machine.ThenPark, setAside, machine.ThenHalt)
+	conf.OnConflict = pick(machine.ThenPark, machine.ThenAcceptFirst, setAside, machine.ThenHalt)
+	conf.OnRefused = pick(machine.ThenPark, setAside, machine.ThenHalt)
+	conf.OnUnmet = pick(setAside, machine.ThenDiscard, machine.ThenRetry)
 }
 
 // calmed returns the policy an operator would choose for the calm phase:

@@ -121,7 +121,7 @@ func (c *checker) entry(f *machine.Flight, e machine.Entry, h *handed) {
 		c.broke("protocol", "%s is in f%d after its lane was gone", m.name(), f.Number)
 	case h.known:
 		c.broke("law 9", "%s is in f%d after it was found to be a copy", m.name(), f.Number)
-	case m.refused != "" && (e.As != machine.AsParked || len(f.Entries) != 1):
+	case m.refused != "" && (e.As != machine.AsParked && e.As != machine.AsDeadLettered || len(f.Entries) != 1):
 		c.broke("protocol", "%s has no identity and is %s in f%d of %d entries", m.name(), word(asNames[:], e.As), f.Number, len(f.Entries))
 	case e.Unmarked && !c.p.config.Unmarked:
 		c.broke("law 1", "%s is not marked in f%d", m.name(), f.Number)

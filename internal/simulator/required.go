@@ -108,9 +108,11 @@ var required = map[string]string{
 	"settled": `
 		ack as applied
 		ack as conflict
+		ack as dead-lettered
 		ack as discarded
 		ack as duplicate
 		ack as parked
+		dead letter as not ended
 		hand back as not ended
 	`,
 	"transition": `
@@ -141,6 +143,11 @@ var required = map[string]string{
 		applied, fresh, committed
 		applied, fresh, not committed
 		applied, fresh, unknown
+		dead-lettered, already dead-lettered, committed
+		dead-lettered, conflict, committed
+		dead-lettered, fresh, committed
+		dead-lettered, fresh, not committed
+		dead-lettered, fresh, unknown
 		discarded, already discarded, committed
 		discarded, fresh, committed
 		discarded, fresh, not committed

@@ -25,6 +25,14 @@ type source struct {
 	queue bool
 	lanes []*lane
 	ended bool // it has said that nothing will follow
+	// dead counts the dead letters of each content.
+	dead map[content]int
+}
+
+// content is what copies of one message share.
+type content struct {
+	id    string
+	print machine.Print
 }
 
 // give starts a new epoch: what is not settled comes again; of a log
@@ -103,6 +111,10 @@ func (s *source) available(now time.Duration) bool {
 // settle takes the machine's word for a delivery, if the lane is still held.
 func (s *source) settle(h *handed, kind machine.SettleKind, after, now time.Duration) {
 	l, d := h.delivery.lane, h.delivery
+	if kind == machine.DeadLetter {
+		s.dead[content{d.message.id, d.message.print}]++
+		return
+	}
 	if !l.held || l.epoch != h.item.Lane.Epoch {
 		return
 	}

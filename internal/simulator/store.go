@@ -117,10 +117,11 @@ func (s *store) end(t *transaction) []func() {
 
 // outcomes is what a marker says, as a copy's verdict, by what was marked.
 var outcomes = [...]machine.Verdict{
-	machine.AsApplied:   machine.AlreadyApplied,
-	machine.AsDuplicate: machine.AlreadyApplied,
-	machine.AsParked:    machine.AlreadyParked,
-	machine.AsDiscarded: machine.AlreadyDiscarded,
+	machine.AsApplied:      machine.AlreadyApplied,
+	machine.AsDuplicate:    machine.AlreadyApplied,
+	machine.AsParked:       machine.AlreadyParked,
+	machine.AsDiscarded:    machine.AlreadyDiscarded,
+	machine.AsDeadLettered: machine.AlreadyDeadLettered,
 }
 
 // apply makes what t wrote, but for the trimmed marks, durable. An effect

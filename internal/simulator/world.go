@@ -122,7 +122,7 @@ func (w *world) open() string {
 // start sets the world up and enters what sets it going.
 func (w *world) start() {
 	w.plan = drawPlan(w.choices)
-	w.source = &source{queue: w.plan.queue}
+	w.source = &source{queue: w.plan.queue, dead: map[content]int{}}
 	for i := range w.plan.lanes {
 		w.source.lanes = append(w.source.lanes, &lane{id: string(rune('A' + i))})
 	}

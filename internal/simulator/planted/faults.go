@@ -47,6 +47,12 @@ func Faults() []Fault {
 			"\tf.stuck = true\n\tm.do(Kill{Flight: f})\n", "\tf.stuck = true\n"},
 		{"more is fetched than memory may hold", "fetch.go",
 			"m.config.MaxMessages - m.live.count", "m.config.MaxMessages"},
+		{"a dead letter is marked before its copy is made", "line.go",
+			"it.as == AsDeadLettered && !it.copied", "it.as > AsDeadLettered"},
+		{"a dead letter is settled with its copy", "settle.go",
+			"\t\t\tm.copied(s.Item)\n\t\t\tcontinue\n", ""},
+		{"a conflict is settled before its copy is made", "ending.go",
+			"return v == ConflictKnown || it.copied", "return true"},
 		{"a retry never ends", "blame.go",
 			"case it.attempts >= m.config.Attempts:", "case it.attempts > m.config.Attempts:"},
 	}

@@ -1,0 +1,70 @@
+package sourcetest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/semel-go/semel"
+)
+
+func deadLetter(s *session) error {
+	s.publish(5)
+	s.open()
+	if err := s.collect(5); err != nil {
+		return err
+	}
+	keeper, keeps := s.source.(semel.DeadLettering)
+	if keeps {
+		if err := keeper.DeadLetters("consumer"); err != nil {
+			keeps = false
+		}
+	}
+	switch {
+	case s.Can.DeadLetters && !keeps:
+		return errors.New("Can.DeadLetters, and the source is no semel.DeadLettering or refuses")
+	case keeps && !s.Can.DeadLetters:
+		return nil // it can more than the harness can look at
+	}
+	left, err := s.trySettle(semel.DeadLetter, 0, s.first(2))
+	switch {
+	case keeps && (err != nil || len(left) > 0):
+		return fmt.Errorf("no dead letter was made: left %v, %v", left, err)
+	case !keeps && (len(left) != 1 || !errors.Is(err, semel.ErrUnsupported)):
+		return fmt.Errorf("a dead letter that nobody keeps: left %v, %v; want it, and semel.ErrUnsupported", left, err)
+	}
+	if keeps {
+		if err := s.hasDeadLetter(s.first(2).Message); err != nil {
+			return err
+		}
+	}
+	if !s.Can.Reopens {
+		return nil
+	}
+	if err := s.reopen(); err != nil {
+		return err
+	}
+	return s.collect(5)
+}
+
+// hasDeadLetter checks that the dead letters have a copy of m.
+func (s *session) hasDeadLetter(m *semel.Message) error {
+	all, err := s.broker.(DeadLetterBroker).Dead()
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(all, func(c *semel.Message) bool { return bytes.Equal(c.Body, m.Body) })
+	if i < 0 {
+		return fmt.Errorf("message %d is not among the %d dead letters", number(m), len(all))
+	}
+	if !bytes.Equal(all[i].Key, m.Key) {
+		return fmt.Errorf("the dead letter of message %d has the key %q instead of %q", number(m), all[i].Key, m.Key)
+	}
+	for _, h := range m.Headers {
+		if v, _ := all[i].Headers.Get(h.Name); !bytes.Equal(v, h.Value) {
+			return fmt.Errorf("the dead letter of message %d has the header %s as %q instead of %q", number(m), h.Name, v, h.Value)
+		}
+	}
+	return nil
+}
