@@ -7,6 +7,7 @@ require (
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	github.com/semel-go/semel v0.0.0
 	github.com/spf13/cobra v1.10.2
+	github.com/twmb/franz-go v1.22.2
 	github.com/vbauerster/mpb/v8 v8.9.3
 	go.yaml.in/yaml/v4 v4.0.0
 	golang.org/x/term v0.47.0
@@ -17,7 +18,6 @@ require (
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	github.com/jackc/puddle/v2 v2.2.3 // indirect
-	github.com/twmb/franz-go v1.22.2 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 )
 

@@ -104,12 +104,13 @@ type Runner struct {
 	source semel.Source
 }
 
-// Behind is how many bytes of its source are not settled yet, where that is known.
-func (r *Runner) Behind() (int64, bool) {
-	if w, ok := r.source.(*watched); ok {
-		return w.behind()
+// Source says for a person how far the consumer is behind its source, and what
+// holds it up; empty where that is not known.
+func (r *Runner) Source() string {
+	if s, ok := r.source.(interface{ line() string }); ok {
+		return s.line()
 	}
-	return 0, false
+	return ""
 }
 
 // Consumers makes the wanted consumers with their sources.
@@ -120,6 +121,9 @@ func (a *Assembly) Consumers(ctx context.Context) (map[string]*Runner, error) {
 			continue
 		}
 		source, err := a.source(c)
+		if fault := (policy.Fault{}); errors.As(err, &fault) {
+			return nil, fault
+		}
 		if err != nil {
 			return nil, fmt.Errorf("consumer %s: source %s: %w", c.Name, c.From, err)
 		}

@@ -2,6 +2,7 @@ package assembly
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"sync/atomic"
 
@@ -21,13 +22,13 @@ func (w *watched) Positions(consumer string, store semel.PositionStore) {
 	w.Source.Positions(consumer, noting{store, &w.done})
 }
 
-// behind is how many bytes of the file are not settled yet.
-func (w *watched) behind() (int64, bool) {
+// line is for the terminal: how many bytes of the file are not settled yet.
+func (w *watched) line() string {
 	info, err := os.Stat(w.path)
 	if err != nil {
-		return 0, false
+		return ""
 	}
-	return max(info.Size()-w.done.Load(), 0), true
+	return fmt.Sprintf("behind %.1f MB", float64(max(info.Size()-w.done.Load(), 0))/1e6)
 }
 
 // noting notes the offset of each position.

@@ -1,7 +1,6 @@
 package assembly
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -13,10 +12,14 @@ import (
 
 // source makes the source of one consumer: each reads for itself.
 func (a *Assembly) source(c *policy.Consumer) (semel.Source, error) {
-	f := a.policy.Source(c.From).File
-	if f == nil {
-		return nil, errors.New("a source of Kafka is read and checked, and cannot be run yet")
+	s := a.policy.Source(c.From)
+	if s.Kafka != nil {
+		return a.kafkaSource(c, s)
 	}
+	return a.fileSource(c, s.File)
+}
+
+func (a *Assembly) fileSource(c *policy.Consumer, f *policy.File) (semel.Source, error) {
 	format, err := formatOf(f.Format)
 	if err != nil {
 		return nil, err

@@ -94,7 +94,7 @@ func (c *common) consume(ctx context.Context, p *policy.Policy, migrate bool, o 
 		o.Logger.Info("markers are kept: nothing removes them in this release", "consumer", name, "retention", "forever")
 		runnable[name] = consumer
 		if live != nil {
-			live.Add(name, consumer.Counts, consumer.Behind)
+			live.Add(name, consumer.Counts, consumer.Source)
 		}
 	}
 	summary, err := running.All(ctx, runnable)

@@ -39,10 +39,10 @@ func (l *Live) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Add shows a consumer until Close. counts and behind, the bytes of the source
-// that are not settled yet where that is known, may be called at any time.
-func (l *Live) Add(name string, counts func() semel.Counts, behind func() (int64, bool)) {
-	meter := meter{now: time.Now, counts: counts, behind: behind, at: time.Now()}
+// Add shows a consumer until Close. counts and source, which says how far it is
+// behind or nothing, may be called at any time.
+func (l *Live) Add(name string, counts func() semel.Counts, source func() string) {
+	meter := meter{now: time.Now, counts: counts, source: source, at: time.Now()}
 	show := decor.Any(func(decor.Statistics) string { return name + "  " + meter.line() })
 	l.bars = append(l.bars, l.container.New(0, mpb.NopStyle(), mpb.PrependDecorators(show)))
 }
@@ -60,7 +60,7 @@ func (l *Live) Close() {
 type meter struct {
 	now    func() time.Time
 	counts func() semel.Counts
-	behind func() (int64, bool)
+	source func() string
 	rate   float64
 	at     time.Time
 	then   int64
@@ -81,9 +81,9 @@ func (m *meter) line() string {
 		}
 	}
 	m.at, m.then = now, done
-	lag := ""
-	if bytes, known := m.behind(); known {
-		lag = fmt.Sprintf("  behind %.1f MB", float64(bytes)/1e6)
+	source := m.source()
+	if source != "" {
+		source = "  " + source
 	}
 	var others strings.Builder
 	for _, l := range endings() {
@@ -91,5 +91,5 @@ func (m *meter) line() string {
 			fmt.Fprintf(&others, "  %s %d", l.name, n)
 		}
 	}
-	return fmt.Sprintf("%.0f/s%s  deliveries %d%s", m.rate, lag, c.Deliveries, others.String())
+	return fmt.Sprintf("%.0f/s%s  deliveries %d%s", m.rate, source, c.Deliveries, others.String())
 }

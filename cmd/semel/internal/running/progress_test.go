@@ -12,7 +12,7 @@ import (
 func TestTheMeterShowsTheRateOfTheLastSeconds(t *testing.T) {
 	now := time.Unix(1, 0)
 	counts := semel.Counts{}
-	m := meter{now: func() time.Time { return now }, counts: func() semel.Counts { return counts }, behind: func() (int64, bool) { return 2_500_000, true }}
+	m := meter{now: func() time.Time { return now }, counts: func() semel.Counts { return counts }, source: func() string { return "behind 2.5 MB" }}
 	if got := m.line(); !strings.HasPrefix(got, "0/s  behind 2.5 MB  deliveries 0") {
 		t.Errorf("at the start: %s", got)
 	}
@@ -29,7 +29,7 @@ func TestTheMeterShowsTheRateOfTheLastSeconds(t *testing.T) {
 func TestLiveLinesShowCountsAndLetTheLogPass(t *testing.T) {
 	var terminal bytes.Buffer
 	live := NewLive(&terminal)
-	live.Add("billing", func() semel.Counts { return semel.Counts{Deliveries: 7, Applied: 7} }, func() (int64, bool) { return 0, false })
+	live.Add("billing", func() semel.Counts { return semel.Counts{Deliveries: 7, Applied: 7} }, func() string { return "" })
 	if _, err := live.Write([]byte("a line of the log\n")); err != nil {
 		t.Fatal(err)
 	}

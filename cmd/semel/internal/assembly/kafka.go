@@ -1,0 +1,42 @@
+package assembly
+
+import (
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/kafka"
+)
+
+func (a *Assembly) kafkaSource(c *policy.Consumer, s *policy.Source) (semel.Source, error) {
+	lanes := newLanes(a.options.Logger.With(slog.String("consumer", c.Name), slog.String("source", s.Name)), time.Now)
+	if _, err := a.kafkaConfig(c, s, lanes); err != nil {
+		return nil, err
+	}
+	return nil, errors.New("a source of Kafka is read and checked, and cannot be run yet")
+}
+
+// kafkaConfig is what the policy says of one consumer's source. Each consumer
+// reads for itself; a lane that is taken away drains as long as a stop does.
+func (a *Assembly) kafkaConfig(c *policy.Consumer, s *policy.Source, lanes *lanes) (kafka.Config, error) {
+	k := s.Kafka
+	config := kafka.Config{
+		Brokers: k.Brokers, Topics: k.Topics,
+		Group: k.GroupOf(c), Instance: k.Instance, NextGen: k.NextGen,
+		SessionTimeout: k.SessionTimeout, RevokeTimeout: c.Drain,
+		Start: k.Start, ReadUncommitted: k.ReadUncommitted, Format: k.Format, MaxRecord: int(k.MaxRecord),
+		Logger: a.options.Logger.With(slog.String("consumer", c.Name)), Observe: lanes.observe,
+	}
+	if c.DeadLetter != nil {
+		config.DeadLetters = c.DeadLetter.Topic
+	}
+	security := security{policy: a.policy, at: "sources." + s.Name + ".kafka"}
+	var err error
+	if config.TLS, err = security.tls(k.TLS); err != nil {
+		return kafka.Config{}, err
+	}
+	config.SASL, err = security.sasl(k.SASL)
+	return config, err
+}
