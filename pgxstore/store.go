@@ -37,6 +37,7 @@ type house interface {
 	Status(ctx context.Context) ([]sqlstore.Migration, error)
 	Print(w io.Writer) error
 	Setup(ctx context.Context, name, statements string) (ran bool, err error)
+	Seed(ctx context.Context, o sqlstore.Seed) (sqlstore.Seeded, error)
 }
 
 // Store keeps markers and rows in the tables of a PostgreSQL database, in the

@@ -39,6 +39,11 @@ type dialect struct {
 	classify func(err error) semel.Class
 	// remedy says what to do about an error; empty if it cannot tell.
 	remedy func(err error) string
+	// ids are the types of a column of ids that is not Semel's; any if empty.
+	ids []string
+	// old writes the value of such a column as bytes, and what a value read
+	// before is compared with.
+	old func(c *oldColumn) (value, last string)
 	// rolledBack reports whether an error of COMMIT proves that nothing was
 	// committed.
 	rolledBack func(err error) bool

@@ -54,7 +54,16 @@ func postgresDialect() *dialect {
 		classify:   postgresClass,
 		remedy:     func(err error) string { return postgresRemedy(sqlState(err)) },
 		rolledBack: func(err error) bool { return postgresRolledBack(sqlState(err)) },
+		ids:        []string{"text", "character varying", "bpchar", "uuid", "bytea", "bigint", "integer", "smallint"},
+		old:        postgresOld,
 	}
+}
+
+func postgresOld(c *oldColumn) (value, last string) {
+	if c.kind == "bytea" {
+		return "t." + c.quoted, "$2::bytea"
+	}
+	return "convert_to(t." + c.quoted + "::text, 'UTF8')", "convert_from($2::bytea, 'UTF8')::" + c.kind
 }
 
 // postgresStart writes settings, guard and marks in one statement. The

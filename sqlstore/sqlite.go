@@ -68,6 +68,9 @@ func sqliteDialect(code func(error) (int, bool)) *dialect {
 			n, ok := code(err)
 			return ok && sqliteRolledBack(n)
 		},
+		old: func(c *oldColumn) (value, last string) {
+			return "cast(t." + c.quoted + " as blob)", "case ?3 when 'integer' then cast(?2 as integer) when 'text' then cast(?2 as text) else ?2 end"
+		},
 	}
 }
 

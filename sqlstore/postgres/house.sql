@@ -13,6 +13,33 @@ values ($1, $2, $3, $4, $5, clock_timestamp())
 on conflict (consumer, lane) do update
 set "offset" = excluded."offset", length = excluded.length, "check" = excluded."check", at = excluded.at;
 
+-- name: forget position
+delete from {prefix}positions where consumer = $1 and lane = $2;
+
+-- name: old table
+select quote_ident(n.nspname) || '.' || quote_ident(c.relname)
+from pg_class c join pg_namespace n on n.oid = c.relnamespace
+where c.oid = to_regclass($1::text) and c.relkind in ('r', 'p', 'v', 'm', 'f');
+
+-- name: old columns
+select a.attname, quote_ident(a.attname), format_type(a.atttypid, -1),
+  case when a.atttypid in ('varchar'::regtype, 'bpchar'::regtype) and a.atttypmod > 0 then a.atttypmod - 4 else 0 end,
+  a.attnotnull and not a.atthasdef and a.attidentity = '',
+  coalesce(l.collisdeterministic, true)
+from pg_attribute a left join pg_collation l on l.oid = a.attcollation
+where a.attrelid = to_regclass($1::text) and a.attnum > 0 and not a.attisdropped
+order by a.attnum;
+
+-- name: seed first
+select '', {value} from {table} t
+where ({where}) and t.{id} is not null
+order by t.{id} limit $1;
+
+-- name: seed next
+select '', {value} from {table} t
+where ({where}) and t.{id} > {last} and $3::text is not null
+order by t.{id} limit $1;
+
 -- name: setup
 insert into {prefix}setup (hash, name, at) values ($1, $2, clock_timestamp()) on conflict do nothing;
 

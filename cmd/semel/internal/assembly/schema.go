@@ -73,6 +73,12 @@ func (s *Store) Up(ctx context.Context) (Change, error) {
 	return change, nil
 }
 
+// Seed makes markers of the ids of another table; see sqlstore.Store.Seed.
+func (s *Store) Seed(ctx context.Context, o sqlstore.Seed) (sqlstore.Seeded, error) {
+	sum, err := s.tables.Seed(ctx, o)
+	return sum, s.failed(err)
+}
+
 // Status returns the migrations of a store, which need not exist.
 func Status(ctx context.Context, p *policy.Store) ([]sqlstore.Migration, error) {
 	s, err := openIfThere(p)

@@ -28,6 +28,7 @@ type tables interface {
 	Migrate(ctx context.Context) (applied []string, err error)
 	Print(w io.Writer) error
 	Setup(ctx context.Context, name, statements string) (ran bool, err error)
+	Seed(ctx context.Context, o sqlstore.Seed) (sqlstore.Seeded, error)
 	Classify(err error) semel.Class
 }
 

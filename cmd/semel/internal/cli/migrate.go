@@ -10,7 +10,7 @@ import (
 )
 
 func migrateCommand(c *common) *cobra.Command {
-	return group("migrate", "Create and upgrade semel's tables", migrateUp(c), migrateStatus(c), migratePrint(c))
+	return group("migrate", "Create and upgrade semel's tables", migrateUp(c), migrateStatus(c), migratePrint(c), migrateSeed(c))
 }
 
 func migrateUp(c *common) *cobra.Command {

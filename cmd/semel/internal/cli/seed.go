@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/sqlstore"
+)
+
+// seeding are the flags of migrate seed.
+type seeding struct {
+	from, column, where, source string
+	sourceGiven                 bool
+}
+
+func migrateSeed(c *common) *cobra.Command {
+	var f seeding
+	cmd := &cobra.Command{
+		Use:   "seed",
+		Short: "Mark the ids of another table as applied",
+		Long: `Seed marks the ids of a table that other code has filled as applied, so that
+the consumer does not run their messages again. Stop that code first, then
+seed, then start the consumer: a message that is consumed before its id was
+seeded has its effect again.
+
+Ids are compared byte for byte with what the consumer's identity finds; those of
+a uuid column are written in lower case. Markers that are there stay as they
+are. A seeding that was interrupted goes on where it stopped.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.sourceGiven = cmd.Flags().Changed("source")
+			return c.seed(cmd.Context(), f)
+		},
+	}
+	cmd.Flags().StringVar(&f.from, "from", "", "the table, with its schema if the search_path does not lead to it")
+	cmd.Flags().StringVar(&f.column, "id", "", "its column of ids")
+	cmd.Flags().StringVar(&f.where, "where", "", "a condition in SQL on the rows that count")
+	cmd.Flags().StringVar(&f.source, "source", "", "the producer's name that belongs to the ids, where the consumer's identity has a source")
+	for _, name := range []string{"from", "id"} {
+		if err := cmd.MarkFlagRequired(name); err != nil {
+			panic(err)
+		}
+	}
+	c.withConfig(c.withConsumer(cmd, "the consumer whose markers they become"))
+	if err := cmd.MarkFlagRequired("consumer"); err != nil {
+		panic(err)
+	}
+	return cmd
+}
+
+func (c *common) seed(ctx context.Context, f seeding) error {
+	p, err := c.load()
+	if err != nil {
+		return err
+	}
+	consumer := p.Consumer(c.consumer)
+	if consumer == nil {
+		return usage("--consumer %q: %s has no consumer of this name", c.consumer, c.config)
+	}
+	if err := f.fits(consumer); err != nil {
+		return err
+	}
+	a, err := c.openChecked(ctx, p, consumer.Store)
+	if err != nil {
+		return err
+	}
+	defer c.close(a)
+	sum, err := a.Stores[0].Seed(ctx, sqlstore.Seed{
+		Consumer: consumer.Name, Source: f.source, Table: f.from, ID: f.column, Where: f.where, Progress: c.seeded(f.from),
+	})
+	if err != nil {
+		return failed(err)
+	}
+	return c.printSeeded(consumer.Name, f.from, sum)
+}
+
+// fits holds the source to what the consumer's identity will find: markers of
+// another source are never met.
+func (f *seeding) fits(c *policy.Consumer) error {
+	if !c.Strategy.Marker {
+		return usage("--consumer %q: its strategy keeps no markers", c.Name)
+	}
+	if c.Identity.Source == "" {
+		if f.source != "" {
+			return usage("--source %q: the identity of consumer %s has no source; leave the flag out", f.source, c.Name)
+		}
+		return nil
+	}
+	selector, err := semel.ParseSelector(c.Identity.Source)
+	if err != nil {
+		return usage("consumer %s: identity.source: %v", c.Name, err)
+	}
+	if !selector.Constant() {
+		if !f.sourceGiven {
+			return usage("consumer %s finds the source of a message at %s; say with --source which of them these ids are of", c.Name, selector)
+		}
+		return nil
+	}
+	found, err := selector.Value(&semel.Message{})
+	if err != nil {
+		return usage("consumer %s: identity.source: %v", c.Name, err)
+	}
+	if f.sourceGiven && f.source != found.Text() {
+		return usage("--source %q: the identity of consumer %s has the source %q", f.source, c.Name, found.Text())
+	}
+	f.source = found.Text()
+	return nil
+}
+
+// seededEvery is after how many ids the progress is told.
+const seededEvery = 100_000
+
+func (c *common) seeded(table string) func(sqlstore.Seeded) {
+	next := int64(0)
+	return func(sum sqlstore.Seeded) {
+		if sum.Resumed && next == 0 {
+			fmt.Fprintf(c.Err, "semel: going on with %s where an earlier seeding stopped\n", table)
+		}
+		if next == 0 {
+			next = sum.Read + seededEvery
+		}
+		if sum.Read >= next {
+			next += seededEvery
+			fmt.Fprintf(c.Err, "semel: %d ids of %s read, %d markers written\n", sum.Read, table, sum.Written)
+		}
+	}
+}
+
+func (c *common) printSeeded(consumer, table string, sum sqlstore.Seeded) error {
+	if c.json {
+		return writeJSON(c.Out, map[string]any{"consumer": consumer, "table": table,
+			"read": sum.Read, "written": sum.Written, "unusable": sum.Unusable, "resumed": sum.Resumed})
+	}
+	_, err := fmt.Fprintf(c.Out, "consumer %s: %d ids of %s read, %d markers written\n", consumer, sum.Read, table, sum.Written)
+	if err == nil && sum.Unusable > 0 {
+		_, err = fmt.Fprintf(c.Out, "%d of the ids are empty or too long to be a message's\n", sum.Unusable)
+	}
+	return failed(err)
+}

@@ -1,0 +1,250 @@
+package sqlstore
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/sqlform"
+)
+
+// Seed says which ids of another table become markers. See Store.Seed.
+type Seed struct {
+	// Consumer and Source are what the identities have beside the id. Source is
+	// what the consumer's Identity finds in messages, and empty if it finds none.
+	Consumer, Source string
+	// Table is the other table, written as in SQL; with its schema where the
+	// search_path does not lead to it.
+	Table string
+	// ID is its column of ids, in the spelling of the catalogue: text, varchar,
+	// char, uuid, bytea or an integer in PostgreSQL, anything but a fraction in
+	// SQLite. Ids are compared byte for byte: those of a uuid column are written
+	// in lower case, integers in decimal. An index that begins with the column
+	// keeps the reading cheap.
+	ID string
+	// Where, if not empty, is a condition in SQL on the rows that count, such as
+	// "status = 'done'". It goes into the statement as it is.
+	Where string
+	// Batch is how many ids are one transaction; the default is 1,000, at most 10,000.
+	Batch int
+	// Progress, if not nil, is told the sums after each transaction.
+	Progress func(Seeded)
+}
+
+// Seeded is how far a seeding is.
+type Seeded struct {
+	// Read are the ids that were read, Written those that had no marker yet.
+	Read, Written int64
+	// Unusable are the ids among them that no message can have: empty ones and
+	// those longer than semel.MaxID.
+	Unusable int64
+	// Resumed says that an interrupted seeding was continued: what it did is
+	// counted in Read and Written.
+	Resumed bool
+}
+
+const (
+	defaultSeed = 1_000
+	mostSeed    = 10_000
+)
+
+// Seed marks the ids of another table as applied, without a fingerprint: for a
+// consumer that takes over what other code has processed. A marker that is
+// there stays as it is. Messages that are consumed before their id was seeded
+// have their effect again, so seed before the consumer starts, once the other
+// code has stopped. Seeding again reads everything and writes what is new.
+//
+// Each batch is a transaction that also remembers how far it came: after an
+// error, or the end of ctx, the batches before stay and the next Seed of the
+// same arguments goes on behind them, in the order of the ids.
+func (s *Store) Seed(ctx context.Context, o Seed) (Seeded, error) {
+	w, err := s.seeder(ctx, o)
+	if err != nil {
+		return Seeded{}, fmt.Errorf("sqlstore: seeding from %s: %w", o.Table, err)
+	}
+	for {
+		done, err := w.batch(ctx)
+		if err != nil {
+			return w.sum, fmt.Errorf("sqlstore: seeding from %s: %d ids are read and their markers kept; seed again to go on: %w", o.Table, w.sum.Read, s.hint(err))
+		}
+		if o.Progress != nil {
+			o.Progress(w.sum)
+		}
+		if done {
+			return w.sum, nil
+		}
+	}
+}
+
+// seeder walks through a table.
+type seeder struct {
+	store *Store
+	Seed
+	first, next string // statements
+	scope       int64
+	lane        string // names its position
+	last        *oldID // nil at the beginning
+	sum         Seeded
+}
+
+// oldID is a value of the column of ids. The kind tells apart what SQLite
+// would otherwise take for another value.
+type oldID struct {
+	kind  string
+	bytes []byte
+}
+
+func (s *Store) seeder(ctx context.Context, o Seed) (*seeder, error) {
+	if o.Batch == 0 {
+		o.Batch = defaultSeed
+	}
+	switch {
+	case o.Batch < 1 || o.Batch > mostSeed:
+		return nil, fmt.Errorf("a batch of %d ids: use 1 to %d", o.Batch, mostSeed)
+	case o.Consumer == "":
+		return nil, errors.New("no consumer is named: the markers would be nobody's")
+	case strings.HasPrefix(o.Source, "semel:"):
+		return nil, fmt.Errorf("the source %q: those that begin with semel: are reserved", o.Source)
+	}
+	table, err := s.describe(ctx, o.Table)
+	if err != nil {
+		return nil, err
+	}
+	column, err := table.idColumn(o.ID, s.dialect.ids)
+	if err != nil {
+		return nil, err
+	}
+	w := &seeder{store: s, Seed: o}
+	if w.scope, err = s.Scope(ctx, o.Consumer, o.Source, 0); err != nil {
+		return nil, err
+	}
+	w.write(table, column)
+	return w, w.resume(ctx, table, column)
+}
+
+// write puts names and condition into the statements.
+func (w *seeder) write(t *oldTable, c *oldColumn) {
+	value, last := w.store.dialect.old(c)
+	names := strings.NewReplacer("{table}", t.name, "{id}", c.quoted, "{value}", value, "{last}", last)
+	condition := w.Where
+	if condition == "" {
+		condition = "true"
+	}
+	put := func(name string) string {
+		return strings.Replace(names.Replace(w.store.sql[name]), "{where}", condition+"\n", 1)
+	}
+	w.first, w.next = put("seed first"), put("seed next")
+}
+
+// resume goes on where an interrupted seeding of the same rows stopped.
+func (w *seeder) resume(ctx context.Context, t *oldTable, c *oldColumn) error {
+	sum := sha256.New()
+	for _, part := range []string{t.name, c.name, w.Where, w.Source} {
+		fmt.Fprintf(sum, "%d:%s,", len(part), part)
+	}
+	w.lane = "seed of " + w.Table + " " + hex.EncodeToString(sum.Sum(nil)[:8])
+	p, found, err := w.store.LoadPosition(ctx, w.Consumer, w.lane)
+	if err != nil || !found {
+		return err
+	}
+	kind, value, ok := strings.Cut(string(p.Check), ":")
+	if !ok {
+		return fmt.Errorf("the position %q of consumer %s can't be read: delete it from the table of positions", w.lane, w.Consumer)
+	}
+	w.last = &oldID{kind, []byte(value)}
+	w.sum = Seeded{Read: p.Offset, Written: p.Length, Resumed: true}
+	return nil
+}
+
+// batch seeds the next ids in a transaction; done says that there are no more.
+func (w *seeder) batch(ctx context.Context) (done bool, err error) {
+	sum := w.sum
+	var last *oldID
+	err = w.store.write(ctx, func(tx *sql.Tx) error {
+		ids, err := w.page(ctx, tx)
+		if err != nil {
+			return err
+		}
+		done = len(ids) < w.Batch
+		sum.Read += int64(len(ids))
+		marks := w.marks(ids)
+		sum.Unusable += int64(len(ids) - len(marks))
+		written, err := w.store.seed(ctx, tx, marks)
+		if err != nil {
+			return err
+		}
+		sum.Written += written
+		if done {
+			_, err = tx.ExecContext(ctx, w.store.sql["forget position"], sqlform.Plain(w.Consumer), sqlform.Plain(w.lane))
+			return err
+		}
+		last = &ids[len(ids)-1]
+		_, err = tx.ExecContext(ctx, w.store.sql["save position"], sqlform.Plain(w.Consumer), sqlform.Plain(w.lane),
+			sum.Read, sum.Written, []byte(last.kind+":"+string(last.bytes)))
+		return err
+	})
+	if err == nil {
+		w.sum, w.last = sum, last
+	}
+	return done, err
+}
+
+func (w *seeder) page(ctx context.Context, tx *sql.Tx) ([]oldID, error) {
+	text, args := w.first, []any{w.Batch}
+	if w.last != nil {
+		text, args = w.next, []any{w.Batch, w.last.bytes, w.last.kind}
+	}
+	rows, err := tx.QueryContext(ctx, text, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	ids := make([]oldID, 0, w.Batch)
+	for rows.Next() {
+		var id oldID
+		if err := rows.Scan(&id.kind, &id.bytes); err != nil {
+			return nil, err
+		}
+		if id.kind == "real" {
+			return nil, fmt.Errorf("column %s holds %s, a fraction: that is no id: %w", w.ID, id.bytes, semel.ErrSchema)
+		}
+		ids = append(ids, id)
+	}
+	return ids, rows.Err()
+}
+
+func (w *seeder) marks(ids []oldID) []semel.Mark {
+	marks := make([]semel.Mark, 0, len(ids))
+	for _, id := range ids {
+		if len(id.bytes) > 0 && len(id.bytes) <= semel.MaxID {
+			marks = append(marks, semel.Mark{Scope: w.scope, ID: id.bytes, As: semel.Applied})
+		}
+	}
+	return marks
+}
+
+// seed writes the marks that are not there and counts them.
+func (s *Store) seed(ctx context.Context, tx *sql.Tx, marks []semel.Mark) (written int64, err error) {
+	forms := sqlform.Marks(marks)
+	verdicts := make([]semel.Verdict, len(marks))
+	for chunk := range s.dialect.chunks(sqlform.Sorted(forms)) {
+		if len(chunk) == 0 {
+			continue
+		}
+		text, args := s.bulk("mark", 6, markColumns(forms, chunk))
+		if err := s.insert(ctx, tx, text, args, forms, chunk, verdicts); err != nil {
+			return 0, err
+		}
+	}
+	for _, v := range verdicts {
+		if v.Kind == semel.Fresh {
+			written++
+		}
+	}
+	return written, nil
+}
