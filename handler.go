@@ -62,7 +62,7 @@ func (p *pilot[Tx]) runEach(f *flight[Tx], a machine.Run, out *machine.Ran) {
 		f.watch.begin(f.Entries[i].Item)
 		err := f.call(func() error { return p.engine.handler.one(f.ctx, f.batch.Tx(f.mark[i]), m) })
 		if err == nil && broken != nil && broken.Broken() {
-			err = errSwallowed
+			err = swallowed(broken)
 		}
 		if err != nil {
 			out.Failed, out.Failure = true, p.failure(f, err)
@@ -72,8 +72,23 @@ func (p *pilot[Tx]) runEach(f *flight[Tx], a machine.Run, out *machine.Ran) {
 	}
 }
 
-// errSwallowed: the transaction can no longer commit although no handler said so.
-var errSwallowed = Permanent(errors.New("the handler returned nil although its transaction can no longer commit: one of its statements failed, or it committed or rolled back by itself"))
+// errSwallowed: the transaction can no longer commit, no handler said so, and
+// the store cannot tell why. Waiting may mend it.
+var errSwallowed = errors.New("the handler returned nil although its transaction can no longer commit: one of its statements failed, or it committed or rolled back by itself; the store does not know which. Return the errors of statements")
+
+// swallowed is what a handler should have returned that left its transaction
+// broken and said nothing.
+func swallowed(b Broken) error {
+	knows, _ := b.(BrokenBy)
+	if knows == nil {
+		return errSwallowed
+	}
+	by := knows.BrokenBy()
+	if by == nil {
+		return errSwallowed
+	}
+	return fmt.Errorf("the handler returned nil although its transaction can no longer commit: it swallowed an error: %w", by)
+}
 
 func (p *pilot[Tx]) runAll(f *flight[Tx], a machine.Run, out *machine.Ran) {
 	if f.stop.Load() {
@@ -85,7 +100,11 @@ func (p *pilot[Tx]) runAll(f *flight[Tx], a machine.Run, out *machine.Ran) {
 		messages[n].Attempt = f.Entries[i].Item.Attempt()
 	}
 	f.watch.begin(nil)
-	if err := f.call(func() error { return p.engine.handler.all(f.ctx, f.batch.Tx(All), messages) }); err != nil {
+	err := f.call(func() error { return p.engine.handler.all(f.ctx, f.batch.Tx(All), messages) })
+	if broken, ok := f.batch.(Broken); err == nil && ok && broken.Broken() {
+		err = swallowed(broken)
+	}
+	if err != nil {
 		out.Failed, out.Failure, out.Whole = true, p.failure(f, err), true
 		return
 	}

@@ -89,7 +89,7 @@ func (c *Consumer[Tx]) retryIn(ctx context.Context, batch Batch[Tx], row StoredR
 	returned = true
 	f.watch.end()
 	if broken, ok := batch.(Broken); err == nil && ok && broken.Broken() {
-		err = errSwallowed
+		err = swallowed(broken)
 	}
 	if err != nil {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.config.CommitTimeout)

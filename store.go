@@ -127,6 +127,13 @@ const All = -1
 // that a swallowed error is charged to the message that caused it.
 type Broken interface{ Broken() bool }
 
+// BrokenBy is an optional ability of a Batch that is Broken: to say by which
+// error. Classify judges it, so that contention and a lost connection are
+// nobody's attempt although the handler said nothing of them. The batch that
+// a handler ended by itself answers with an error of ClassPermanent, and nil
+// is "not known": then the message is charged with an attempt.
+type BrokenBy interface{ BrokenBy() error }
+
 // Ending is what a batch writes with its commit.
 type Ending struct {
 	// Trim are the indexes of marks to take back: their handlers did not run.

@@ -188,46 +188,4 @@ func TestACommitThatIsRefused(t *testing.T) {
 			t.Errorf("%+v, sum of %d", counts, len(store.Get("sum")))
 		}
 	})
-	bubble(t, "trap_95_a_swallowed_error_is_charged_to_the_message_that_swallowed_it", func(t *testing.T) {
-		store := &breaking{watchedStore: watch(memstore.New())}
-		source := newListSource(numbered("m", 20)...)
-		counts := runs(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
-			if m.Identity.ID == "m11" {
-				store.broken = true // a statement failed, and the handler says nothing of it
-				return nil
-			}
-			return add(ctx, tx, m)
-		}, config(source))
-		r := row(t, store.Store, "m11")
-		if counts.Applied != 19 || counts.Parked != 1 || r.Reason != semel.ReasonPermanent || len(source.settled) != 20 {
-			t.Errorf("%+v, %+v", counts, r)
-		}
-	})
-}
-
-// breaking is a store whose transaction a test can break.
-type breaking struct {
-	*watchedStore
-	broken bool
-}
-
-type breakingBatch struct {
-	semel.Batch[*memstore.Tx]
-	store *breaking
-}
-
-func (s *breaking) Begin(ctx context.Context, o semel.TxOptions, marks []semel.Mark) (semel.Batch[*memstore.Tx], []semel.Verdict, error) {
-	s.broken = false
-	b, v, err := s.watchedStore.Begin(ctx, o, marks)
-	return &breakingBatch{b, s}, v, err
-}
-
-func (b *breakingBatch) Broken() bool { return b.store.broken }
-
-func (b *breakingBatch) Commit(ctx context.Context, e semel.Ending) semel.Result {
-	if b.store.broken {
-		b.Rollback(ctx)
-		return semel.Result{Outcome: semel.NotCommitted, Class: semel.ClassAborted, Culprit: semel.NobodyNamed, Err: errTest}
-	}
-	return b.Batch.Commit(ctx, e)
 }

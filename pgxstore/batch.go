@@ -2,7 +2,6 @@ package pgxstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -22,6 +21,10 @@ type batch struct {
 	tx    *tx
 	marks []sqlform.Mark
 	fresh []bool // by mark: this batch wrote it
+
+	// brokenBy is after which error of a handler's statement the transaction
+	// cannot commit.
+	brokenBy error
 
 	mutex   sync.Mutex
 	over    bool // guarded by mutex: the connection is given back
@@ -43,36 +46,6 @@ func (b *direct) Commit(ctx context.Context, e semel.Ending) semel.Result {
 	}
 	return b.commit(ctx, statements)
 }
-
-// Broken implements semel.Broken. The connection remembers what the server said
-// of the transaction with its last answer.
-func (b *batch) Broken() bool { return b.state() != nil || b.pg.TxStatus() == txFailed }
-
-// What the server says of a transaction with every answer.
-const (
-	txNone   = 'I'
-	txFailed = 'E'
-)
-
-// state is an error if nothing more can be sent in this transaction.
-func (b *batch) state() error {
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	switch {
-	case b.over, b.pg.TxStatus() == txNone:
-		return pgx.ErrTxClosed
-	case b.cutOff, b.pg.IsClosed():
-		return errCut
-	case b.pg.IsBusy():
-		return errBusy
-	}
-	return nil
-}
-
-var errBusy = &storeError{"the connection is busy", semel.ClassPermanent,
-	errors.New("rows of an earlier query are open: read them to the end or close them before the next statement and before the handler returns")}
-
-var errCut = fmt.Errorf("pgxstore: the connection of this batch is closed: %w", pgx.ErrTxClosed)
 
 // commit sends the statements and COMMIT together. Only the server's own word
 // says that nothing was committed.

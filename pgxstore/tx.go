@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
-	"github.com/semel-go/semel"
 )
 
 // tx is the pgx.Tx of a handler. It can't be ended by it.
@@ -39,7 +38,7 @@ func (t *tx) Begin(ctx context.Context) (pgx.Tx, error) {
 }
 
 func (t *tx) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
-	if err := t.batch.state(); err != nil {
+	if err := t.batch.sendable(); err != nil {
 		return pgconn.CommandTag{}, err
 	}
 	tag, err := t.batch.link.conn.Exec(ctx, sql, args...)
@@ -47,22 +46,22 @@ func (t *tx) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandT
 }
 
 func (t *tx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	if err := t.batch.state(); err != nil {
+	if err := t.batch.sendable(); err != nil {
 		return failedRows{err}, err
 	}
 	rows, err := t.batch.link.conn.Query(ctx, sql, args...)
-	return rows, t.batch.told(ctx, err)
+	return &tellingRows{rows, telling{t.batch, ctx}}, t.batch.told(ctx, err)
 }
 
 func (t *tx) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
-	if err := t.batch.state(); err != nil {
+	if err := t.batch.sendable(); err != nil {
 		return failedRows{err}
 	}
-	return t.batch.link.conn.QueryRow(ctx, sql, args...)
+	return &tellingRow{t.batch.link.conn.QueryRow(ctx, sql, args...), telling{t.batch, ctx}}
 }
 
 func (t *tx) CopyFrom(ctx context.Context, table pgx.Identifier, columns []string, from pgx.CopyFromSource) (int64, error) {
-	if err := t.batch.state(); err != nil {
+	if err := t.batch.sendable(); err != nil {
 		return 0, err
 	}
 	n, err := t.batch.link.conn.CopyFrom(ctx, table, columns, from)
@@ -70,17 +69,18 @@ func (t *tx) CopyFrom(ctx context.Context, table pgx.Identifier, columns []strin
 }
 
 func (t *tx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
-	if err := t.batch.state(); err != nil {
+	if err := t.batch.sendable(); err != nil {
 		return failedResults{err}
 	}
-	return t.batch.link.conn.SendBatch(ctx, b)
+	return &tellingResults{t.batch.link.conn.SendBatch(ctx, b), telling{t.batch, ctx}}
 }
 
 func (t *tx) Prepare(ctx context.Context, name, sql string) (*pgconn.StatementDescription, error) {
-	if err := t.batch.state(); err != nil {
+	if err := t.batch.sendable(); err != nil {
 		return nil, err
 	}
-	return t.batch.link.conn.Prepare(ctx, name, sql)
+	statement, err := t.batch.link.conn.Prepare(ctx, name, sql)
+	return statement, t.batch.told(ctx, err)
 }
 
 // LargeObjects can't be had of a transaction that pgx did not begin.
@@ -89,15 +89,6 @@ func (t *tx) LargeObjects() pgx.LargeObjects {
 }
 
 func (t *tx) Conn() *pgx.Conn { return t.batch.link.conn }
-
-// told marks an error with which the connection was lost: the store is down.
-// Where the handler's own deadline closed it, that is the handler's failure.
-func (b *batch) told(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() != nil || !b.pg.IsClosed() || code(err) != "" {
-		return err
-	}
-	return &storeError{"the connection is lost", semel.ClassDown, err}
-}
 
 // savepoint is a part of a handler's transaction that can be rolled back alone.
 type savepoint struct {

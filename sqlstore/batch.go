@@ -70,6 +70,28 @@ func (b watched) Broken() bool {
 	return b.store.sqliteBroken(b.batch)
 }
 
+// errEnded: a handler ended the transaction of its batch.
+var errEnded = &storeError{"the transaction is over", semel.ClassPermanent,
+	errors.New("the handler committed or rolled back by itself: return nil to commit, an error to roll back")}
+
+// BrokenBy implements semel.BrokenBy. A handler's *sql.Tx is database/sql's
+// own, so nobody hears which error its statement met: that is not known. Known
+// is that the handler ended it.
+func (b watched) BrokenBy() error {
+	ended := false
+	switch {
+	case b.handle.status != nil:
+		ended = b.handle.status() == noTransaction
+	case !b.killed.Load():
+		_, err := b.tx.Prepare(b.store.sql["guarded"])
+		ended = isOver(err)
+	}
+	if ended {
+		return errEnded
+	}
+	return nil
+}
+
 // Tx implements semel.Batch. All messages share one transaction.
 func (b *batch) Tx(int) *sql.Tx { return b.tx }
 

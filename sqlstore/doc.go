@@ -38,8 +38,10 @@
 // With a driver whose connection shows the state of its transaction (pgx's
 // stdlib) a handler that swallowed an error, committed or rolled back is named
 // at once; with others the next statement meets the error, and its message is
-// found by bisecting. Such a driver's connection is also cut under a statement
-// when a batch is killed.
+// found by bisecting. Which error was swallowed nobody can know, because a
+// *sql.Tx tells it to the handler only: its message is charged with an attempt,
+// also where it was a deadlock. Such a driver's connection is also cut under a
+// statement when a batch is killed.
 //
 // Errors are told by their SQLSTATE. Constraints, types, syntax, rights and
 // RAISE without an ERRCODE (P0001) are permanent; a trigger that wants its

@@ -15,9 +15,12 @@ type handle struct {
 	cut func()
 }
 
-// inTransaction is the status of a transaction that can go on. See "Message
+// The status of a transaction that can go on, and of none. See "Message
 // Formats", ReadyForQuery: https://www.postgresql.org/docs/current/protocol-message-formats.html
-const inTransaction = 'T'
+const (
+	inTransaction = 'T'
+	noTransaction = 'I'
+)
 
 // postgresHandle looks in a driver's connection for what speaks the protocol:
 // it follows the methods Conn and PgConn, as those of pgx's stdlib lead from

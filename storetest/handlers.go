@@ -37,18 +37,33 @@ func (s suite[Tx]) swallowed(t *T) {
 	marks := h.markAll("a", "b", "c")
 	b, _ := h.begin(marks...)
 	t.must(h.Effect(t.context(), b.Tx(0), "a"))
-	if err := h.Spoil(t.context(), b.Tx(1)); err == nil {
+	err := h.Spoil(t.context(), b.Tx(1))
+	if err == nil {
 		t.Fatal("Spoil did not fail")
-	} else if c := h.Store.Classify(err); c != semel.ClassPermanent && c != semel.ClassRetry {
+	}
+	if c := h.Store.Classify(err); c != semel.ClassPermanent && c != semel.ClassRetry {
 		t.Errorf("%v is of class %v, want an attempt of the message", err, c)
 	}
 	if broken, ok := b.(semel.Broken); ok && broken.Broken() {
+		h.brokenAs(b, h.Store.Classify(err))
 		b.Rollback(t.context())
 		h.wantKinds(h.asks(marks...), semel.Fresh, semel.Fresh, semel.Fresh)
 		return
 	}
 	t.must(h.Effect(t.context(), b.Tx(2), "c"))
 	s.whole(h, b.Commit(t.context(), semel.Ending{Trim: []int{1}}), "a", "c")
+}
+
+// brokenAs checks that a batch which says what broke it says an error of this
+// class, or that it does not know.
+func (h *house[Tx]) brokenAs(b semel.Batch[Tx], class semel.Class) {
+	knows, ok := b.(semel.BrokenBy)
+	if !ok {
+		return
+	}
+	if by := knows.BrokenBy(); by != nil && h.Store.Classify(by) != class {
+		h.t.Errorf("the batch says that %v broke it, of class %v, want class %v", by, h.Store.Classify(by), class)
+	}
 }
 
 func (s suite[Tx]) endsItself(t *T, commit bool) {
@@ -66,6 +81,7 @@ func (s suite[Tx]) endsItself(t *T, commit bool) {
 	if broken, ok := b.(semel.Broken); ok && !broken.Broken() {
 		t.Error("the batch does not know that its transaction is over")
 	}
+	h.brokenAs(b, semel.ClassPermanent)
 	if len(all) > 1 {
 		s.refuses(h, b.Tx(1))
 		if commit && failed == nil {

@@ -1,0 +1,145 @@
+package pgxstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/semel-go/semel"
+)
+
+// What the server says of a transaction with every answer.
+const (
+	txNone   = 'I'
+	txFailed = 'E'
+)
+
+// Broken implements semel.Broken. The connection remembers what the server said
+// of the transaction with its last answer.
+func (b *batch) Broken() bool { return b.state() != nil || b.pg.TxStatus() == txFailed }
+
+// BrokenBy implements semel.BrokenBy. It does not know an error that a handler
+// met on the connection itself, beside its pgx.Tx.
+func (b *batch) BrokenBy() error {
+	b.mutex.Lock()
+	ended := !b.over && !b.cutOff && b.pg.TxStatus() == txNone
+	b.mutex.Unlock()
+	switch {
+	case b.brokenBy != nil:
+		return b.brokenBy
+	case ended:
+		return errEnded
+	case b.state() == errBusy:
+		return errBusy
+	}
+	return nil
+}
+
+// state is an error if nothing more can be sent in this transaction.
+func (b *batch) state() error {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	switch {
+	case b.over, b.pg.TxStatus() == txNone:
+		return pgx.ErrTxClosed
+	case b.cutOff, b.pg.IsClosed():
+		return errCut
+	case b.pg.IsBusy():
+		return errBusy
+	}
+	return nil
+}
+
+var errBusy = &storeError{"the connection is busy", semel.ClassPermanent,
+	errors.New("rows of an earlier query are open: read them to the end or close them before the next statement and before the handler returns")}
+
+var errCut = fmt.Errorf("pgxstore: the connection of this batch is closed: %w", pgx.ErrTxClosed)
+
+var errEnded = &storeError{"the transaction is over", semel.ClassPermanent,
+	errors.New("the handler committed or rolled back by itself: return nil to commit, an error to roll back")}
+
+// sendable is an error if a handler's statement can't be sent. Where it can, a
+// savepoint took back what went wrong before.
+func (b *batch) sendable() error {
+	if err := b.state(); err != nil {
+		return err
+	}
+	if b.pg.TxStatus() != txFailed {
+		b.brokenBy = nil
+	}
+	return nil
+}
+
+// told marks an error with which the connection was lost: the store is down.
+// Where the handler's own deadline closed it, that is the handler's failure. It
+// remembers the first error after which the transaction cannot commit.
+func (b *batch) told(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	closed := b.pg.IsClosed()
+	if closed && ctx.Err() == nil && code(err) == "" {
+		err = &storeError{"the connection is lost", semel.ClassDown, err}
+	}
+	if b.brokenBy == nil && (closed || b.pg.TxStatus() == txFailed) {
+		b.brokenBy = err
+	}
+	return err
+}
+
+// telling are rows, a row and a batch's results whose error the batch hears of,
+// also where the handler does not look.
+type telling struct {
+	batch *batch
+	ctx   context.Context
+}
+
+type tellingRows struct {
+	pgx.Rows
+	telling
+}
+
+func (r *tellingRows) Next() bool {
+	more := r.Rows.Next()
+	if !more {
+		_ = r.Err()
+	}
+	return more
+}
+
+func (r *tellingRows) Close() {
+	r.Rows.Close()
+	_ = r.Err()
+}
+
+func (r *tellingRows) Err() error { return r.batch.told(r.ctx, r.Rows.Err()) }
+
+type tellingRow struct {
+	pgx.Row
+	telling
+}
+
+func (r *tellingRow) Scan(to ...any) error { return r.batch.told(r.ctx, r.Row.Scan(to...)) }
+
+type tellingResults struct {
+	pgx.BatchResults
+	telling
+}
+
+func (r *tellingResults) Exec() (pgconn.CommandTag, error) {
+	tag, err := r.BatchResults.Exec()
+	return tag, r.batch.told(r.ctx, err)
+}
+
+func (r *tellingResults) Query() (pgx.Rows, error) {
+	rows, err := r.BatchResults.Query()
+	return &tellingRows{rows, r.telling}, r.batch.told(r.ctx, err)
+}
+
+func (r *tellingResults) QueryRow() pgx.Row {
+	return &tellingRow{r.BatchResults.QueryRow(), r.telling}
+}
+
+func (r *tellingResults) Close() error { return r.batch.told(r.ctx, r.BatchResults.Close()) }
