@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/kafka"
 )
 
@@ -37,6 +38,8 @@ func acceptedKafka() []policyCase {
 		{name: "two consumers in groups of their own", edits: append(topic(), "consumers:\n", "consumers:\n"+spare)},
 		{name: "one group of two clusters", edits: append(topic("group: g"), "consumers:\n",
 			"  copy: {kafka: {brokers: \"other:9092\", topics: [payments], group: g}}\nconsumers:\n"+strings.Replace(spare, "from: payments", "from: copy", 1))},
+		{name: "dead letters", edits: append(append(topic(), "handler:\n", "dead_letter: {topic: payments-dead}\n    handler:\n"),
+			consumer("on_conflict: dead_letter", "on_bad_identity: dead_letter", "on_unmet: dead_letter", "retry: {then: dead_letter}")...)},
 		{name: "dead letters that nothing makes", edits: append(topic(), consumer("dead_letter: {topic: payments-dead}")...),
 			want: "16:18: warning: consumers.billing.dead_letter: no ending of this consumer is dead_letter; remove it, or write retry: {then: dead_letter}"},
 	}
@@ -157,6 +160,25 @@ func TestStartingAtTheEndOfEveryPartitionIsRefused(t *testing.T) {
 			t.Error("the default is not the beginning")
 		}
 	})
+}
+
+func TestDeadLettersReachTheEngine(t *testing.T) {
+	for _, c := range acceptedKafka() {
+		if c.name != "dead letters" {
+			continue
+		}
+		p, faults := parse(c)
+		if len(faults) > 0 {
+			t.Fatal(lines(faults))
+		}
+		got := p.Consumer("billing").Config()
+		if got.OnConflict != semel.ThenDeadLetter || got.OnBadIdentity != semel.ThenDeadLetter || got.OnUnmet != semel.ThenDeadLetter || got.Retry.Then != semel.ThenDeadLetter {
+			t.Errorf("%+v", got)
+		}
+		if letter := p.Consumer("billing").DeadLetter; letter == nil || letter.Topic != "payments-dead" {
+			t.Errorf("%+v", letter)
+		}
+	}
 }
 
 func TestNoSecretOfKafkaIsShown(t *testing.T) {

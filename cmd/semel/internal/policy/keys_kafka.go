@@ -49,7 +49,7 @@ func recordKeys() []field[Kafka] {
 			choice[kafka.Format]{options: []option[kafka.Format]{{word: "records", value: kafka.Records}, {word: "cloudevents", value: kafka.CloudEvents}}},
 			func(k *Kafka) *kafka.Format { return &k.Format }),
 		key(meta{name: "max_record", def: "16MiB", doc: "The longest value that is read as a message. A longer one is set aside as `too large`."},
-			size{least: 1 << 10, most: 1 << 30}, func(k *Kafka) *int64 { return &k.MaxRecord }),
+			size{least: 64 << 10, most: 90 << 20}, func(k *Kafka) *int64 { return &k.MaxRecord }),
 	}
 }
 
