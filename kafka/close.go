@@ -1,0 +1,105 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Close leaves the group, unless the member is static: what was not settled
+// comes again, from this group's next member. It commits what is settled
+// before, within ctx.
+func (s *Source) Close(ctx context.Context) error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	side := s.side
+	s.mu.Unlock()
+	s.gate.rouse()
+	var err error
+	if side != nil {
+		err = s.leave(ctx)
+	}
+	s.end()
+	s.group.Wait()
+	if side != nil {
+		side.Close()
+	}
+	return err
+}
+
+func (s *Source) leave(ctx context.Context) error {
+	err := s.commits.wait(ctx)
+	s.mu.Lock()
+	lanes, member := slices.Clone(s.order), s.member
+	s.mu.Unlock()
+	s.lose(lanes, "")
+	if member == nil {
+		return err
+	}
+	if left := s.discard(ctx, member); left != nil && err == nil {
+		err = fmt.Errorf("kafka: group %s was not left, and waits for this member until its session ends: %w", s.config.Group, left)
+	}
+	return err
+}
+
+// discard lets a member leave the group, for as long as ctx allows, and ends it.
+func (s *Source) discard(ctx context.Context, member *kgo.Client) error {
+	err := member.LeaveGroupContext(ctx)
+	member.Close()
+	return err
+}
+
+// replace asks for a new member instead of this one. It is for what should not
+// happen: this source and the client disagree on what is owned, or a topic is
+// another one. A new member begins at the group's offsets. Called with
+// Source.mu held.
+func (s *Source) replace(why string) {
+	if s.rejoin == "" {
+		s.rejoin = why
+	}
+	s.commits.rouse()
+}
+
+// orphanAfter is how long the client may think it owns a lane that is lost
+// here before the member is replaced: it finds out by itself with a heartbeat.
+const orphanAfter = 3 * heartbeat
+
+// replaceMember does what replace asked for.
+func (s *Source) replaceMember() {
+	s.mu.Lock()
+	for _, l := range s.order {
+		if l.gone && time.Since(l.goneAt) > orphanAfter {
+			s.replace("the client still reads lanes that are lost")
+		}
+	}
+	why, member := s.rejoin, s.member
+	s.rejoin = ""
+	if why == "" || member == nil || s.closed {
+		s.mu.Unlock()
+		return
+	}
+	lanes := slices.DeleteFunc(slices.Clone(s.order), func(l *lane) bool { return l.gone })
+	s.mu.Unlock()
+	s.config.Logger.Warn("joining the group anew", "group", s.config.Group, "reason", why)
+	s.handOver(lanes)
+	s.mu.Lock()
+	s.member, s.replacing = nil, true // its callbacks are ignored from here on
+	for _, l := range slices.Clone(s.order) {
+		s.forget(l.place)
+	}
+	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(s.life, askTimeout)
+	defer cancel()
+	_ = s.discard(ctx, member) // a member that could not leave is removed when its session ends
+	s.mu.Lock()
+	s.replacing = false
+	s.mu.Unlock()
+	s.gate.rouse()
+}

@@ -1,0 +1,215 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// committer lets everyone who waits for a commit share the next one. One
+// commit is under way at a time, and none is cancelled: two of them on two
+// connections could reach the broker in the wrong order.
+type committer struct {
+	wake chan struct{}
+	mu   sync.Mutex // guards next
+	next *round
+}
+
+// round is a commit of everything that is dirty when it begins.
+type round struct {
+	done chan struct{}
+	err  error
+}
+
+func newCommitter() committer {
+	return committer{wake: make(chan struct{}, 1), next: &round{done: make(chan struct{})}}
+}
+
+// wait waits for a round that begins after the call.
+func (c *committer) wait(ctx context.Context) error {
+	c.mu.Lock()
+	r := c.next
+	c.mu.Unlock()
+	c.rouse()
+	select {
+	case <-r.done:
+		return r.err
+	case <-ctx.Done():
+		return fmt.Errorf("kafka: the group's offsets are not committed yet: %w", ctx.Err())
+	}
+}
+
+func (c *committer) rouse() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (c *committer) begin() *round {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := c.next
+	c.next = &round{done: make(chan struct{})}
+	return r
+}
+
+// commitLoop commits until the source is closed.
+func (s *Source) commitLoop() {
+	for {
+		select {
+		case <-s.commits.wake:
+		case <-s.life.Done():
+			return
+		}
+		r := s.commits.begin()
+		r.err = s.commit()
+		close(r.done)
+	}
+}
+
+// commit tells the group how far its lanes are done.
+func (s *Source) commit() error {
+	var errs error
+	for who, lanes := range s.toCommit() {
+		request := s.commitRequest(who, lanes)
+		response, err := request.RequestWith(s.life, s.side)
+		if err != nil {
+			errs = errors.Join(errs, fmt.Errorf("kafka: the offsets of group %s could not be committed and will be: %w", s.config.Group, err))
+			continue
+		}
+		errs = errors.Join(errs, s.committed(lanes, response))
+	}
+	return errs
+}
+
+// pending is a lane and the position to commit for it.
+type pending struct {
+	lane  *lane
+	at    position
+	stamp stamp
+	topic [16]byte
+}
+
+func (s *Source) toCommit() map[stamp]map[place]pending {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.config.NextGen && s.member != nil {
+		s.renewEpochs()
+	}
+	all := map[stamp]map[place]pending{}
+	for _, l := range s.order {
+		if !l.dirty() || l.refused == l.stamp {
+			continue
+		}
+		if all[l.stamp] == nil {
+			all[l.stamp] = map[place]pending{}
+		}
+		all[l.stamp][l.place] = pending{l, l.done, l.stamp, l.topicID}
+	}
+	return all
+}
+
+// renewEpochs: with the protocol of KIP-848 a member's epoch rises with a
+// heartbeat, and no callback tells. What is not gone here was not given up
+// there: the callbacks that give lanes up return before the brokers hear of it.
+func (s *Source) renewEpochs() {
+	now := stampOf(s.member)
+	for _, l := range s.order {
+		if !l.gone && l.refused == l.stamp && l.stamp.member == now.member {
+			l.stamp = now
+		}
+	}
+}
+
+func (s *Source) commitRequest(who stamp, lanes map[place]pending) *kmsg.OffsetCommitRequest {
+	request := kmsg.NewPtrOffsetCommitRequest()
+	request.Group = s.config.Group
+	request.MemberID, request.Generation = who.member, who.generation
+	if s.config.Instance != "" {
+		request.InstanceID = kmsg.StringPtr(s.config.Instance)
+	}
+	topics := map[string]int{}
+	for p, c := range lanes {
+		at, known := topics[p.topic]
+		if !known {
+			at = len(request.Topics)
+			topics[p.topic] = at
+			topic := kmsg.NewOffsetCommitRequestTopic()
+			topic.Topic, topic.TopicID = p.topic, c.topic
+			request.Topics = append(request.Topics, topic)
+		}
+		partition := kmsg.NewOffsetCommitRequestTopicPartition()
+		partition.Partition, partition.Offset, partition.LeaderEpoch = p.partition, c.at.offset, c.at.epoch
+		partition.Metadata = s.starts.metadata(p.topic)
+		request.Topics[at].Partitions = append(request.Topics[at].Partitions, partition)
+	}
+	return request
+}
+
+// committed notes what the group answered.
+func (s *Source) committed(lanes map[place]pending, response *kmsg.OffsetCommitResponse) error {
+	var errs error
+	var lost []*lane
+	for i := range response.Topics {
+		topic := &response.Topics[i]
+		for _, p := range topic.Partitions {
+			c, found := lanes[s.placeOf(topic, p.Partition, lanes)]
+			if !found {
+				continue
+			}
+			gone, err := s.answered(c, kerr.ErrorForCode(p.ErrorCode))
+			if gone {
+				lost = append(lost, c.lane)
+			}
+			errs = errors.Join(errs, err)
+		}
+	}
+	s.lose(lost, "the group does not know this member any more")
+	return errs
+}
+
+// placeOf finds a partition of a response, which may name its topic by id.
+func (s *Source) placeOf(topic *kmsg.OffsetCommitResponseTopic, partition int32, lanes map[place]pending) place {
+	if topic.Topic != "" {
+		return place{topic.Topic, partition}
+	}
+	for p, c := range lanes {
+		if p.partition == partition && c.topic == topic.TopicID {
+			return p
+		}
+	}
+	return place{}
+}
+
+// answered notes the answer for one lane. It reports whether the lane is lost;
+// an error says that the offset is not committed and may be later.
+func (s *Source) answered(c pending, err error) (lost bool, why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case err == nil:
+		c.lane.committed = c.at
+		return false, nil
+	case c.lane.gone:
+		return false, nil
+	case errors.Is(err, kerr.UnknownMemberID), errors.Is(err, kerr.FencedInstanceID):
+		return true, nil
+	case errors.Is(err, kerr.IllegalGeneration), errors.Is(err, kerr.StaleMemberEpoch):
+		// A newer generation exists and this member is in it: its callback
+		// decides whether the lane is still ours. Until then nothing is tried.
+		if c.lane.refused != c.stamp {
+			c.lane.refused, c.lane.refusedAt = c.stamp, time.Now()
+		}
+	case errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.UnknownTopicOrPartition):
+		s.faults.add(fmt.Errorf("kafka: topic %s: it was deleted, or deleted and created anew; what was applied of it stays applied: %w", c.lane.topic, err))
+		s.replace("topic " + c.lane.topic + " was deleted")
+		return true, nil
+	}
+	return false, fmt.Errorf("kafka: the offset of lane %s is not committed yet: %w", c.lane.id.ID, explain(err, c.lane.topic, s.config.Group))
+}

@@ -1,0 +1,107 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// complainEvery is how often a fault that stays is told again.
+const complainEvery = 10 * time.Second
+
+// faults are what Fetch is to say; guarded by Source.mu.
+type faults struct {
+	news []error // told with the next Fetch
+	// stays are lanes that cannot go on, by place.
+	stays map[place]error
+	at    time.Time // when stays are told next
+}
+
+func (f *faults) add(err error) {
+	if !slices.ContainsFunc(f.news, func(known error) bool { return known.Error() == err.Error() }) {
+		f.news = append(f.news, err)
+	}
+}
+
+func (f *faults) stay(p place, err error) {
+	if f.stays == nil {
+		f.stays = map[place]error{}
+	}
+	if f.stays[p] == nil {
+		f.at = time.Time{}
+	}
+	f.stays[p] = err
+}
+
+func (f *faults) take(now time.Time) error {
+	all := f.news
+	f.news = nil
+	if len(f.stays) > 0 && !f.at.After(now) {
+		f.at = now.Add(complainEvery)
+		for _, err := range f.stays {
+			all = append(all, err)
+		}
+	}
+	return errors.Join(all...)
+}
+
+// failed notes what a fetch of a partition failed with. l is nil for what is
+// not of a lane. Called with Source.mu held.
+func (s *Source) failed(l *lane, topic string, p *kgo.FetchPartition) {
+	var loss *kgo.ErrDataLoss
+	switch err := p.Err; {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, kgo.ErrClientClosed):
+	case errors.As(err, &loss):
+		s.faults.add(fmt.Errorf("kafka: topic %s, partition %d: the brokers lost records: offsets %d to %d were read and are no longer in the log (an unclean election of a leader?); what was applied stays applied: %w",
+			topic, p.Partition, loss.ResetTo, loss.ConsumedTo, err))
+	case errors.Is(err, kerr.OffsetOutOfRange) && l != nil && !l.gone:
+		l.broken = s.outOfRange(l, p)
+		s.faults.stay(l.place, l.broken)
+	case errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.InconsistentTopicID):
+		s.faults.add(fmt.Errorf("kafka: topic %s: it was deleted, or deleted and created anew: what it held and was not read is lost; if it exists it is read from its beginning: %w", topic, err))
+		s.replace("topic " + topic + " was deleted")
+	default:
+		s.faults.add(explain(err, topic, s.config.Group))
+	}
+}
+
+func (s *Source) outOfRange(l *lane, p *kgo.FetchPartition) error {
+	at := max(l.next, l.committed.offset)
+	return fmt.Errorf("kafka: topic %s, partition %d: offset %d of group %s is no longer in the log, which now begins at %d: records were deleted before they were read, and are lost. Nothing is skipped by itself: stop the consumer, set the group's offset deliberately (kafka-consumer-groups.sh --reset-offsets --group %s --topic %s:%d --to-earliest --execute), and start again: %w",
+		l.topic, l.partition, at, s.config.Group, p.LogStartOffset, s.config.Group, l.topic, l.partition, p.Err)
+}
+
+// explain says what an error of the brokers means for an operator.
+func explain(err error, topic, group string) error {
+	what := ""
+	switch {
+	case errors.Is(err, kerr.SaslAuthenticationFailed):
+		what = "the brokers refused the user or its password; correct the SASL settings"
+	case errors.Is(err, kerr.UnsupportedSaslMechanism):
+		what = "the brokers do not offer this SASL mechanism; use one that the listener has"
+	case errors.Is(err, kerr.UnknownTopicOrPartition):
+		what = fmt.Sprintf("topic %s does not exist, or this user may not see it; create it or correct its name", topic)
+	case errors.Is(err, kerr.TopicAuthorizationFailed):
+		what = fmt.Sprintf("this user may not read topic %s; allow it READ and DESCRIBE", topic)
+	case errors.Is(err, kerr.GroupAuthorizationFailed):
+		what = fmt.Sprintf("this user may not use group %s; allow it READ on the group", group)
+	case errors.Is(err, kerr.UnreleasedInstanceID):
+		what = "another living member of the group has this Instance; give each process its own"
+	case errors.Is(err, kerr.FencedInstanceID):
+		what = "another process has joined the group with this Instance; give each process its own"
+	case errors.Is(err, kerr.InconsistentGroupProtocol):
+		what = fmt.Sprintf("group %s has members that do not balance cooperatively; give this consumer a group of its own, or stop the others", group)
+	case errors.Is(err, kerr.InvalidSessionTimeout):
+		what = "the brokers do not allow this SessionTimeout; choose one between group.min.session.timeout.ms and group.max.session.timeout.ms"
+	case errors.Is(err, kerr.GroupMaxSizeReached):
+		what = fmt.Sprintf("group %s has as many members as the brokers allow", group)
+	default:
+		return fmt.Errorf("kafka: group %s: %w", group, err)
+	}
+	return fmt.Errorf("kafka: %s: %w", what, err)
+}

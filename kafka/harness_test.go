@@ -1,0 +1,74 @@
+package kafka
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/sourcetest"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// cluster starts brokers in this process.
+func cluster(t testing.TB, options ...kfake.Opt) *kfake.Cluster {
+	t.Helper()
+	c, err := kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(1)}, options...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// producer writes to partitions that the caller names.
+func producer(t testing.TB, brokers []string) *kgo.Client {
+	t.Helper()
+	c, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DisableClientMetrics())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// broker is the suite's view of a cluster.
+type broker struct {
+	producer *kgo.Client
+	config   Config
+}
+
+func (b *broker) Publish(lane int, m *semel.Message) error {
+	r := &kgo.Record{Topic: b.config.Topics[0], Partition: int32(lane), Key: m.Key, Value: m.Body}
+	for _, h := range m.Headers {
+		r.Headers = append(r.Headers, kgo.RecordHeader{Key: h.Name, Value: h.Value})
+	}
+	return b.producer.ProduceSync(context.Background(), r).FirstErr()
+}
+
+func (b *broker) End() error { return nil }
+
+func (b *broker) Open() (semel.Source, error) { return New(b.config) }
+
+func TestKafkaKeepsTheLawsOfASource(t *testing.T) {
+	sourcetest.Run(t, sourcetest.Harness{
+		Start: func(t testing.TB) sourcetest.Broker {
+			c := cluster(t, kfake.SeedTopics(3, "orders"))
+			return &broker{producer: producer(t, c.ListenAddrs()), config: quiet(Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing"})}
+		},
+		Can: sourcetest.Can{
+			Lanes: 3, Live: true, Whole: true, Ordered: true, Reopens: true, Remembers: true,
+			HandsBack: true, Delays: true, Pauses: true,
+		},
+		Patience: 30 * time.Second, Quiet: 300 * time.Millisecond,
+	})
+}
+
+func quiet(c Config) Config {
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}

@@ -1,0 +1,90 @@
+package kafka
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/semel-go/semel"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Headers that the source itself adds to a delivery.
+const (
+	// HeaderTombstone has the value "true" where the record's value was null.
+	// The body is empty then, as it is for a value of 0 bytes.
+	HeaderTombstone = "semel-tombstone"
+	// HeaderLength is the length in bytes, in decimal digits, of the value of
+	// a record that is too large.
+	HeaderLength = "semel-length"
+)
+
+func (s *Source) deliveries(records []*record) []semel.Delivery {
+	if len(records) == 0 {
+		return nil
+	}
+	out := make([]semel.Delivery, len(records))
+	messages := make([]semel.Message, len(records))
+	for i, r := range records {
+		out[i] = semel.Delivery{Message: &messages[i], Lane: r.lane.id, Before: semel.Unknown, Handle: r}
+		s.read(r, &out[i])
+	}
+	return out
+}
+
+// read makes a message of a record. The record is not settled yet, and only
+// who fetched it can settle it, so raw is there.
+func (s *Source) read(r *record, d *semel.Delivery) {
+	raw, m := r.raw, d.Message
+	m.Topic = raw.Topic
+	m.Key = raw.Key
+	m.Body = raw.Value
+	m.Headers = headersOf(raw)
+	m.Origin = semel.Origin{Partition: raw.Partition, Offset: raw.Offset, BrokerID: brokerID(r)}
+	if length := len(raw.Value); length > s.config.MaxRecord {
+		m.Body = raw.Value[:kept:kept]
+		m.Headers = append(m.Headers, semel.Header{Name: HeaderLength, Value: strconv.AppendInt(nil, int64(length), 10)})
+		d.Refused = semel.ReasonTooLarge
+		d.Detail = fmt.Sprintf("the value has %d bytes, more than the limit of %d; its first 64 KiB are kept", length, s.config.MaxRecord)
+	}
+}
+
+// headersOf copies a record's headers. CloudEvents on Kafka write ce_ where
+// everyone else writes ce-.
+func headersOf(raw *kgo.Record) semel.Headers {
+	n := len(raw.Headers)
+	if raw.Value == nil {
+		n++
+	}
+	if n == 0 {
+		return nil
+	}
+	headers := make(semel.Headers, 0, n)
+	for _, h := range raw.Headers {
+		name := h.Key
+		if rest, ok := strings.CutPrefix(name, "ce_"); ok {
+			name = "ce-" + rest
+		}
+		headers = append(headers, semel.Header{Name: name, Value: h.Value})
+	}
+	if raw.Value == nil {
+		headers = append(headers, semel.Header{Name: HeaderTombstone, Value: []byte("true")})
+	}
+	return headers
+}
+
+// brokerID names a record for as long as its topic lives: the topic's id
+// instead of its name, which another topic can have later.
+func brokerID(r *record) string {
+	b := make([]byte, 0, 64)
+	if r.lane.topicID == noTopicID {
+		b = append(b, r.raw.Topic...)
+	} else {
+		b = base64.RawURLEncoding.AppendEncode(b, r.lane.topicID[:])
+	}
+	b = append(b, '/')
+	b = strconv.AppendInt(b, int64(r.raw.Partition), 10)
+	b = append(b, '/')
+	return string(strconv.AppendInt(b, r.raw.Offset, 10))
+}

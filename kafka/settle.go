@@ -1,0 +1,85 @@
+package kafka
+
+import (
+	"context"
+	"time"
+
+	"github.com/semel-go/semel"
+)
+
+// Settle implements semel.Source. Acks of a lane become the group's offset as
+// far as there is no gap before them; one request tells the group of all
+// lanes. What is acknowledged behind a gap is done here and goes with a later
+// request. Left is what the group has not taken, and dead letters that could
+// not be written.
+func (s *Source) Settle(ctx context.Context, all []semel.Settlement) ([]int, error) {
+	targets, letters := s.note(all)
+	left, err := s.writeDeadLetters(ctx, all, letters)
+	if len(targets) == 0 {
+		return left, err
+	}
+	if failed := s.commits.wait(ctx); failed != nil {
+		err = failed
+	}
+	return s.uncommitted(all, targets, left), err
+}
+
+// note takes settlements down. It returns how far lanes must be committed, and
+// which settlements are dead letters.
+func (s *Source) note(all []semel.Settlement) (map[*lane]int64, []int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	targets := map[*lane]int64{}
+	var letters []int
+	returned := false
+	for i := range all {
+		r, ok := all[i].Delivery.Handle.(*record)
+		if !ok || r.lane.gone || r.lane.id != all[i].Delivery.Lane {
+			continue
+		}
+		switch all[i].Kind {
+		case semel.Ack:
+			r.lane.settle(r)
+			if r.lane.dirty() {
+				targets[r.lane] = r.lane.done.offset
+			}
+			s.refill(r.lane)
+		case semel.HandBack:
+			before := len(r.lane.back)
+			r.lane.giveBack(r, time.Now().Add(all[i].After))
+			s.back += len(r.lane.back) - before
+			returned = true
+		case semel.DeadLetter:
+			letters = append(letters, i)
+		}
+	}
+	if returned {
+		s.gate.rouse()
+	}
+	return targets, letters
+}
+
+// refill resumes a lane whose window was full.
+func (s *Source) refill(l *lane) {
+	if l.full && len(l.window) <= resumeWindow {
+		l.full = false
+		s.reflow(l)
+	}
+}
+
+// uncommitted adds to left the acks whose lanes the group does not know to be
+// so far.
+func (s *Source) uncommitted(all []semel.Settlement, targets map[*lane]int64, left []int) []int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range all {
+		r, ok := all[i].Delivery.Handle.(*record)
+		if !ok || all[i].Kind != semel.Ack || r.lane.gone {
+			continue
+		}
+		if target, found := targets[r.lane]; found && r.lane.committed.offset < target && r.after.offset <= target {
+			left = append(left, i)
+		}
+	}
+	return left
+}
