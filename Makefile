@@ -1,5 +1,5 @@
 # Everything needs Go and make only; what else a target needs, it installs (as
-# root, with apt-get; otherwise it says what to install).
+# root, with apt-get; otherwise it says what to install; Kafka with Maven).
 
 GO ?= go
 PACKAGES = $(shell $(GO) list -m -f '{{.Dir}}/...')
@@ -10,7 +10,7 @@ SEEDS ?= 10000
 ## test: everything that guards main, with the race detector; starts the
 ## servers that it needs and stops those that it started
 test: vet
-	scripts/services with postgres pgbouncer -- $(GO) test -race $(PACKAGES)
+	scripts/services with postgres pgbouncer kafka -- $(GO) test -race $(PACKAGES)
 	scripts/stranger
 
 ## vet: format, vet and the chosen linters

@@ -2,7 +2,8 @@ package services
 
 import "syscall"
 
-// childAttributes makes the kernel end the server when this process dies.
-func childAttributes(owner *syscall.Credential) *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Credential: owner, Pdeathsig: syscall.SIGQUIT}
+// childAttributes makes the kernel send the server a signal when this process
+// dies.
+func childAttributes(owner *syscall.Credential, last syscall.Signal) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Credential: owner, Pdeathsig: last}
 }

@@ -5,6 +5,6 @@ package services
 import "syscall"
 
 // childAttributes has no way here to end the server when this process dies.
-func childAttributes(owner *syscall.Credential) *syscall.SysProcAttr {
+func childAttributes(owner *syscall.Credential, _ syscall.Signal) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Credential: owner}
 }

@@ -12,24 +12,31 @@ import (
 	"time"
 )
 
-// process is one run of a server: its postmaster, a child of this process, and
-// the postmaster's children.
+// process is one run of a server: a child of this process, PostgreSQL's
+// postmaster or Kafka's Java, and its own children.
 type process struct {
 	cmd  *osexec.Cmd
-	over chan struct{} // closed when the postmaster has been waited for
+	over chan struct{} // closed when the child has been waited for
 }
 
 func (p programs) start(t testing.TB, folder string, port int) *process {
+	t.Helper()
+	c := osexec.Command(filepath.Join(p.bin, "postgres"), "-D", filepath.Join(folder, "data"), "-p", strconv.Itoa(port),
+		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=")
+	c.Dir = p.root
+	c.SysProcAttr = childAttributes(p.owner, syscall.SIGQUIT)
+	return startLogged(t, c, folder)
+}
+
+// startLogged starts a server that writes to the log of its folder.
+func startLogged(t testing.TB, c *osexec.Cmd, folder string) *process {
 	t.Helper()
 	log, err := os.OpenFile(filepath.Join(folder, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = log.Close() }()
-	c := osexec.Command(filepath.Join(p.bin, "postgres"), "-D", filepath.Join(folder, "data"), "-p", strconv.Itoa(port),
-		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=")
-	c.Dir, c.Stdout, c.Stderr = p.root, log, log
-	c.SysProcAttr = childAttributes(p.owner)
+	c.Stdout, c.Stderr = log, log
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +72,7 @@ func (p *process) wait(most time.Duration) bool {
 // for, os.Process refuses.
 func (p *process) signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) }
 
-// kill ends the postmaster first, so that it starts no further child.
+// kill ends the child first, so that it starts no further ones.
 func (p *process) kill() {
 	children, _ := p.children()
 	p.signal(syscall.SIGKILL)
@@ -75,11 +82,11 @@ func (p *process) kill() {
 	<-p.over
 }
 
-// signalAll signals the postmaster, which starts no child once it is stopped,
+// signalAll signals the child, which starts no further ones once it is stopped,
 // and then its children.
 func (p *process) signalAll(s syscall.Signal) error {
 	if p.ended() {
-		return fmt.Errorf("PostgreSQL's process %d has ended", p.cmd.Process.Pid)
+		return fmt.Errorf("the server's process %d has ended", p.cmd.Process.Pid)
 	}
 	p.signal(s)
 	children, err := p.children()
@@ -89,7 +96,7 @@ func (p *process) signalAll(s syscall.Signal) error {
 	return err
 }
 
-// children are the processes whose parent is the postmaster.
+// children are the processes whose parent is the child.
 func (p *process) children() ([]int, error) {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	if len(stats) == 0 {

@@ -90,18 +90,25 @@ func (p programs) run(t testing.TB, program string, args ...string) {
 func (p programs) copyTemplate(t testing.TB, to string) {
 	t.Helper()
 	template := filepath.Join(p.root, "template"+strings.ReplaceAll(p.bin, "/", "-"))
-	lock, err := os.OpenFile(filepath.Join(p.root, "template.lock"), os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lock := p.lockTemplate(t)
 	defer func() { _ = lock.Close() }()
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
 	if !fileExists(filepath.Join(template, "data", "PG_VERSION")) {
 		p.makeTemplate(t, template)
 	}
 	p.run(t, "cp", "-R", filepath.Join(template, "data"), to)
+}
+
+// lockTemplate lets one process at a time make templates; closing it lets go.
+func (p programs) lockTemplate(t testing.TB) *os.File {
+	t.Helper()
+	lock, err := os.OpenFile(filepath.Join(p.root, "template.lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	return lock
 }
 
 func (p programs) makeTemplate(t testing.TB, template string) {

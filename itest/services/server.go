@@ -240,8 +240,11 @@ func (s *Server) configure(settings []string) {
 	}
 }
 
-func (s *Server) logEnd() string {
-	log, err := os.ReadFile(filepath.Join(s.folder, "log"))
+func (s *Server) logEnd() string { return logEnd(s.folder) }
+
+// logEnd is the end of the log in a server's folder.
+func logEnd(folder string) string {
+	log, err := os.ReadFile(filepath.Join(folder, "log"))
 	if err != nil {
 		return err.Error()
 	}

@@ -2,9 +2,10 @@
 //
 // There are two kinds. The shared server is the one that scripts/services
 // started and whose address stands in the environment: [Postgres] and
-// [PgBouncer] give a database of its own to each test. A private server, made
-// by [StartPostgres], belongs to one test, which may kill, freeze and promote
-// it.
+// [PgBouncer] give a database of its own to each test, [Topic] a topic on the
+// shared broker of [Kafka] or [Kafka3]. A private server, made by
+// [StartPostgres] or [StartKafka], belongs to one test, which may kill, freeze
+// and promote it.
 //
 // A test whose server is missing fails and says how to start it. It is never
 // skipped.
@@ -74,7 +75,7 @@ func address(t testing.TB, variable, server string) string {
 	if dsn == "" {
 		t.Fatalf("%s is not set: this test needs %s. Start it with\n"+
 			"\tscripts/services up %s && eval \"$(scripts/services env)\"\n"+
-			"or run the tests as\n\tscripts/services with postgres pgbouncer -- go test ./itest/...", variable, server, server)
+			"or run the tests as\n\tscripts/services with postgres pgbouncer kafka -- go test ./itest/...", variable, server, server)
 	}
 	return dsn
 }

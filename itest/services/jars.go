@@ -1,0 +1,129 @@
+package services
+
+import (
+	"crypto/rand"
+	_ "embed"
+	"encoding/base64"
+	"encoding/xml"
+	"fmt"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+var (
+	//go:embed kafka/server.properties
+	serverProperties string
+	//go:embed kafka/log4j2.properties
+	logProperties []byte
+	//go:embed kafka/pom.xml
+	pom []byte
+)
+
+// kafkaPrograms is Java, Kafka's jars and the folder of everything that runs.
+type kafkaPrograms struct {
+	java, jars, root string
+}
+
+func findKafka(t testing.TB) kafkaPrograms {
+	t.Helper()
+	p := kafkaPrograms{java: "java", jars: jars(t), root: os.Getenv("SEMEL_SERVICES")}
+	if home := os.Getenv("JAVA_HOME"); home != "" {
+		p.java = filepath.Join(home, "bin", "java")
+	}
+	if _, err := osexec.LookPath(p.java); err != nil || !fileExists(p.jars) {
+		t.Fatalf("Java or Kafka's jars in %s are missing: this test starts a broker of its own. Install them with scripts/services up kafka", p.jars)
+	}
+	if p.root == "" {
+		p.root = filepath.Join(os.TempDir(), "semel-services")
+	}
+	if err := os.MkdirAll(p.root, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// jars is the folder to which scripts/services has Maven copy.
+func jars(t testing.TB) string {
+	t.Helper()
+	if own := os.Getenv("SEMEL_KAFKA_JARS"); own != "" {
+		return own
+	}
+	cache := os.Getenv("XDG_CACHE_HOME")
+	if cache == "" {
+		cache = filepath.Join(os.Getenv("HOME"), ".cache")
+	}
+	var project struct {
+		Dependencies []struct {
+			Artifact string `xml:"artifactId"`
+			Version  string `xml:"version"`
+		} `xml:"dependencies>dependency"`
+	}
+	if err := xml.Unmarshal(pom, &project); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(cache, "semel", "kafka-"+project.Dependencies[0].Version)
+}
+
+// command is a call of one of Kafka's classes in a folder.
+func (p kafkaPrograms) command(folder string, args ...string) *osexec.Cmd {
+	all := append([]string{"-Xmx256m", "-Xms64m", "-XX:+UseSerialGC", "-cp", filepath.Join(p.jars, "*"),
+		"-Dlog4j2.configurationFile=log4j2.properties"}, args...)
+	c := osexec.Command(p.java, all...)
+	c.Dir = folder
+	return c
+}
+
+func (p kafkaPrograms) start(t testing.TB, folder string) *process {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(folder, "log4j2.properties"), logProperties, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c := p.command(folder, "kafka.Kafka", "server.properties")
+	c.SysProcAttr = childAttributes(nil, syscall.SIGKILL)
+	return startLogged(t, c, folder)
+}
+
+const clusterID = "semel-privateAAAAAAAAA"
+
+// copyFormatted makes the data folder of a node from one that was formatted
+// once: starting Java for that takes seconds.
+func (p kafkaPrograms) copyFormatted(t testing.TB, to string, id int) {
+	t.Helper()
+	template := filepath.Join(p.root, "template-"+filepath.Base(p.jars))
+	lock := programs{root: p.root}.lockTemplate(t)
+	defer func() { _ = lock.Close() }()
+	if !fileExists(filepath.Join(template, "data")) {
+		p.makeFormatted(t, template)
+	}
+	if err := os.CopyFS(to, os.DirFS(filepath.Join(template, "data"))); err != nil {
+		t.Fatal(err)
+	}
+	var unique [16]byte
+	_, _ = rand.Read(unique[:])
+	text := fmt.Sprintf("version=1\ncluster.id=%s\nnode.id=%d\ndirectory.id=%s\n", clusterID, id, base64.RawURLEncoding.EncodeToString(unique[:]))
+	if err := os.WriteFile(filepath.Join(to, "meta.properties"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (p kafkaPrograms) makeFormatted(t testing.TB, template string) {
+	t.Helper()
+	if err := os.RemoveAll(template); err != nil {
+		t.Fatal(err)
+	}
+	b := &Broker{t: t, in: p, folder: template, port: freePort(t)}
+	if err := os.MkdirAll(filepath.Join(template, "new"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	b.configure(1, b.port+1, []string{fmt.Sprintf("1@127.0.0.1:%d", b.port+1)}, []string{"log.dirs=" + filepath.Join(template, "new")})
+	c := p.command(template, "kafka.tools.StorageTool", "format", "-t", clusterID, "-c", "server.properties")
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("format a data folder of Kafka: %v\n%s", err, out)
+	}
+	if err := os.Rename(filepath.Join(template, "new"), filepath.Join(template, "data")); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,109 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// publish returns what the broker said of one record.
+func publish(t *testing.T, brokers []string, topic string, most time.Duration) error {
+	t.Helper()
+	c := connectKafka(t, brokers...)
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), most)
+	defer cancel()
+	return c.ProduceSync(ctx, &kgo.Record{Topic: topic, Value: []byte("value")}).FirstErr()
+}
+
+// records counts what a topic holds.
+func records(t *testing.T, brokers []string, topic string) int64 {
+	t.Helper()
+	admin := kadm.NewClient(connectKafka(t, brokers...))
+	defer admin.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	ends, err := admin.ListEndOffsets(ctx, topic)
+	if err == nil {
+		err = ends.Error()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n int64
+	ends.Each(func(o kadm.ListedOffset) { n += o.Offset })
+	return n
+}
+
+func TestATopicGoesWithItsTest(t *testing.T) {
+	brokers := Kafka(t)
+	var name string
+	t.Run("a test with a topic", func(t *testing.T) {
+		name = Topic(t, brokers, 3, "cleanup.policy=compact")
+		if again := Topic(t, brokers, 1); again == name {
+			t.Error("two topics have one name")
+		}
+	})
+	admin := kadm.NewClient(connectKafka(t, brokers...))
+	defer admin.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	err := until(ctx, func() bool {
+		found, err := admin.ListTopics(ctx, name)
+		return err == nil && errors.Is(found[name].Err, kerr.UnknownTopicOrPartition)
+	})
+	if err != nil {
+		t.Errorf("the topic is still there: %v", err)
+	}
+}
+
+func TestABrokerThatWasKilledComesBackWithWhatItConfirmed(t *testing.T) {
+	c := StartKafka(t, KafkaOptions{Settings: []string{"message.max.bytes=2000000"}})
+	topic := Topic(t, c.Brokers(), 1)
+	if err := publish(t, c.Brokers(), topic, patience); err != nil {
+		t.Fatal(err)
+	}
+	c.Node(0).Kill()
+	if _, err := members(t.Context(), c.Brokers()[0]); err == nil {
+		t.Fatal("a killed broker answers")
+	}
+	c.Node(0).Start()
+	c.Node(0).Freeze()
+	if err := publish(t, c.Brokers(), topic, 200*time.Millisecond); err == nil {
+		t.Error("a frozen broker confirms")
+	}
+	c.Node(0).Thaw()
+	if err := publish(t, c.Brokers(), topic, patience); err != nil {
+		t.Errorf("the thawed broker says %v", err)
+	}
+	c.Node(0).Stop()
+	c.Node(0).Start()
+	if n := records(t, c.Brokers(), topic); n < 2 {
+		t.Errorf("after two restarts there are %d records, want the 2 that were confirmed", n)
+	}
+}
+
+func TestThreeBrokersGoOnWithoutOne(t *testing.T) {
+	c := StartKafka(t, KafkaOptions{Nodes: 3})
+	topic := Topic(t, c.Brokers(), 3)
+	c.Node(1).Kill()
+	c.Node(2).Freeze()
+	c.Node(2).Thaw()
+	if err := publish(t, c.Brokers(), topic, patience); err != nil {
+		t.Errorf("two of three brokers say %v", err)
+	}
+	c.Node(1).Start()
+	c.WaitComplete()
+	for n := range 3 {
+		c.Node(n).Kill()
+	}
+	c.StartAll()
+	if n := records(t, c.Brokers(), topic); n != 1 {
+		t.Errorf("after all were killed there are %d records, want 1", n)
+	}
+}
