@@ -1,7 +1,6 @@
 package assembly
 
 import (
-	"errors"
 	"log/slog"
 	"time"
 
@@ -10,12 +9,23 @@ import (
 	"github.com/semel-go/semel/kafka"
 )
 
+// topics are a source of Kafka that says how far its consumer is behind.
+type topics struct {
+	*kafka.Source
+	*lanes
+}
+
 func (a *Assembly) kafkaSource(c *policy.Consumer, s *policy.Source) (semel.Source, error) {
 	lanes := newLanes(a.options.Logger.With(slog.String("consumer", c.Name), slog.String("source", s.Name)), time.Now)
-	if _, err := a.kafkaConfig(c, s, lanes); err != nil {
+	config, err := a.kafkaConfig(c, s, lanes)
+	if err != nil {
 		return nil, err
 	}
-	return nil, errors.New("a source of Kafka is read and checked, and cannot be run yet")
+	source, err := kafka.New(config)
+	if err != nil {
+		return nil, err
+	}
+	return &topics{source, lanes}, nil
 }
 
 // kafkaConfig is what the policy says of one consumer's source. Each consumer
