@@ -20,8 +20,9 @@ type Disposition struct {
 // A failure is handed back with the time to wait before the next delivery, and
 // ends as Config.Retry says when m.Attempt, the broker's count of deliveries,
 // has reached Config.Retry.Attempts; with 0, not known, each delivery is taken
-// for the first. An error says that nothing is known of the message: do not
-// settle it.
+// for the first. While the store is down one call at a time asks whether it is
+// back; the others are handed back at once. An error says that nothing is known
+// of the message: do not settle it.
 func (c *Consumer[Tx]) Process(ctx context.Context, m *Message) (Disposition, error) {
 	all, err := c.ProcessAll(ctx, []*Message{m})
 	if err != nil {

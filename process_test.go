@@ -233,6 +233,65 @@ func TestProcess(t *testing.T) {
 	})
 }
 
+// inNoTime gives messages to Process one after the other and checks that each
+// is handed back with a time to wait, before any time has passed.
+func inNoTime[Tx any](t *testing.T, c *semel.Consumer[Tx], ids ...string) (after time.Duration) {
+	t.Helper()
+	for _, id := range ids {
+		began := time.Now()
+		d, err := c.Process(t.Context(), message(id, `{}`))
+		if err != nil || d.Kind != semel.HandBack || d.After <= 0 || d.After > 5*time.Second || time.Since(began) != 0 {
+			t.Errorf("%s: %+v, %v, took %v", id, d, err, time.Since(began))
+		}
+		after = d.After
+	}
+	return after
+}
+
+func TestProcessWhileTheStoreIsDown(t *testing.T) {
+	bubble(t, "case_12_calls_are_handed_back_at_once_and_one_at_a_time_asks_whether_it_is_back", func(t *testing.T) {
+		store := watch(memstore.New())
+		down, hangs := true, time.Duration(0)
+		store.onBegin = func(context.Context, []semel.Mark) error {
+			pass(hangs)
+			if down {
+				return &downError{}
+			}
+			return nil
+		}
+		consumer := mustNew(t, &downStore{store}, add, config(nil))
+		after := inNoTime(t, consumer, "a", "b", "c", "d")
+		if len(store.begins) != 1 {
+			t.Errorf("asked %d times", len(store.begins))
+		}
+		pass(after)
+		hangs = 20 * time.Second // as a server that answers nobody
+		probe := make(chan answer, 1)
+		go func() { probe <- ask(t.Context(), consumer, message("probe", `{}`))[0] }()
+		synctest.Wait()
+		inNoTime(t, consumer, "e", "f", "g")
+		for _, a := range ask(t.Context(), consumer, numbered("m", 50)...) {
+			if a.err != nil || a.Kind != semel.HandBack || a.After <= 0 {
+				t.Errorf("%+v", a)
+			}
+		}
+		if a := <-probe; a.err != nil || a.Kind != semel.HandBack || a.After <= 0 || len(store.begins) != 2 {
+			t.Errorf("the call that asked: %+v; asked %d times", a, len(store.begins))
+		}
+		down, hangs = false, 0
+		pass(5 * time.Second)
+		for _, id := range []string{"a", "e", "probe", "m0"} {
+			if a := ask(t.Context(), consumer, message(id, `{}`))[0]; a.err != nil || a.Kind != semel.Ack || effect(t, store.Store, id) != "1" {
+				t.Errorf("%s when it is back: %+v, effect %s", id, a, effect(t, store.Store, id))
+			}
+		}
+		if counts := consumer.Counts(); counts.Applied != 4 || counts.Retried != 0 {
+			t.Errorf("%+v", counts)
+		}
+		closed(t, consumer)
+	})
+}
+
 func TestTryMark(t *testing.T) {
 	bubble(t, "case_12_TryMark_marks_in_a_transaction_of_the_users", func(t *testing.T) {
 		store := memstore.New()

@@ -26,7 +26,7 @@ type fetchState struct {
 // startFetch asks for more while there is room; it may overshoot by one call.
 func (m *Machine) startFetch() {
 	f := &m.fetch
-	if f.under || f.over || m.end.stopping || f.until > m.now || m.store.closed(m.now) {
+	if f.under || f.over || m.end.stopping || f.until > m.now || m.store.closed(m.now) && !m.config.OneAttempt {
 		return
 	}
 	messages := m.config.MaxMessages - m.live.count
@@ -65,13 +65,15 @@ func (m *Machine) fetched(e Fetched) {
 var errSource = errors.New("the source cannot be read")
 
 // downState is a store that cannot work now (law 13): nothing begins but one
-// flight at a time that asks whether it is back, and nothing is fetched. It is
+// flight at a time that asks whether it is back, and nothing is fetched that
+// would have to wait. It is
 // back when it commits: a full disk opens transactions and takes none.
 type downState struct {
 	down    bool
 	probing bool
 	until   Time
 	tries   int
+	err     error // why it went down last, for people
 }
 
 // mayBegin reports whether a flight may start.
@@ -86,6 +88,7 @@ func (m *Machine) goDown(err error) {
 	}
 	wait := m.jitter(m.config.BackoffFirst, m.config.BackoffMost, s.tries)
 	s.down, s.tries, s.until = true, s.tries+1, m.now+wait
+	s.err = err
 	m.do(Report{Kind: ReportNotReady, Reason: "store", Wait: wait, Err: err})
 }
 
@@ -93,5 +96,28 @@ func (m *Machine) up() {
 	if m.store.down {
 		m.store = downState{}
 		m.do(Report{Kind: ReportReady, Reason: "store"})
+	}
+}
+
+// answerDown hands back what would wait for a store that is down, where nothing
+// waits (case 12): one flight asks whether it is back, the others are not held
+// up for it. Their broker keeps them, so they are fetched all the same.
+func (m *Machine) answerDown() {
+	s := &m.store
+	if !m.config.OneAttempt || m.end.stopping || !s.closed(m.now) {
+		return
+	}
+	for i := range m.workers {
+		for _, l := range m.workers[i].lines {
+			for it := l.first(); it != nil; it = l.first() {
+				l.pop()
+				wait := s.until - m.now
+				if wait <= 0 { // it is being asked
+					wait = m.jitter(m.config.BackoffFirst, m.config.BackoffMost, s.tries)
+				}
+				m.uncarry(it)
+				m.settle(it, Settlement{Kind: HandBack, After: wait, Err: s.err})
+			}
+		}
 	}
 }

@@ -106,6 +106,7 @@ func (m *Machine) advance() {
 	m.releaseHeld()
 	m.retrySettle()
 	m.startFlights()
+	m.answerDown()
 	m.flushSettle()
 	m.releaseLanes()
 	m.startFetch()
