@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"strconv"
-	"strings"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/strictjson"
+	"github.com/semel-go/semel/internal/structured"
 )
 
 // delivered is a message and what Settle needs to know of it. It is the
@@ -57,20 +57,10 @@ func (c *decoder) decodeText(m *semel.Message, text []byte) error {
 	case Envelope:
 		return decodeEnvelope(m, document.Root())
 	case CloudEvents:
-		return decodeEvent(m, document.Root())
+		return structured.Event(m, document.Root())
 	}
 	m.Body = text
 	return nil
-}
-
-// own is a value's text in memory that the message owns: the parser keeps what
-// it had to decode, which is shorter than what stands in the line, in its own.
-func own(v strictjson.Value) []byte {
-	text := v.Text()
-	if v.Kind() == strictjson.String && len(text) != len(v.Raw())-len(`""`) {
-		return bytes.Clone(text)
-	}
-	return text
 }
 
 // decodeEnvelope reads {"key": "…", "headers": {"name": "value"}, "body": …}.
@@ -88,7 +78,7 @@ func decodeEnvelope(m *semel.Message, root strictjson.Value) error {
 		case "body":
 			m.Body = v.Raw()
 		default:
-			err = errors.New("an envelope has the members key, headers and body; the line has another: " + quoted(name))
+			err = errors.New("an envelope has the members key, headers and body; the line has another: " + structured.Quoted(name))
 		}
 		if err != nil {
 			return err
@@ -100,7 +90,7 @@ func decodeEnvelope(m *semel.Message, root strictjson.Value) error {
 func envelopeKey(v strictjson.Value) ([]byte, error) {
 	switch v.Kind() {
 	case strictjson.String:
-		return own(v), nil
+		return structured.Own(v), nil
 	case strictjson.Null:
 		return nil, nil
 	}
@@ -118,31 +108,9 @@ func envelopeHeaders(v strictjson.Value) (semel.Headers, error) {
 	var headers semel.Headers
 	for name, value := range v.Members() {
 		if value.Kind() != strictjson.String {
-			return nil, errors.New("a header's value must be a string: " + quoted(name))
+			return nil, errors.New("a header's value must be a string: " + structured.Quoted(name))
 		}
-		headers = append(headers, semel.Header{Name: name, Value: own(value)})
+		headers = append(headers, semel.Header{Name: name, Value: structured.Own(value)})
 	}
-	return headers, distinct(headers)
-}
-
-// distinct refuses names that differ only in case, as headers are looked up
-// without regard to it: which of them an identity is made of must not depend
-// on their order.
-func distinct(headers semel.Headers) error {
-	for i := range headers {
-		for j := range i {
-			if strings.EqualFold(headers[i].Name, headers[j].Name) {
-				return errors.New("two names differ only in case: " + quoted(headers[i].Name))
-			}
-		}
-	}
-	return nil
-}
-
-// quoted shows a name, or its beginning.
-func quoted(name string) string {
-	if len(name) > 64 {
-		return strconv.Quote(strings.ToValidUTF8(name[:64], "")) + "…"
-	}
-	return strconv.Quote(name)
+	return headers, structured.Distinct(headers)
 }

@@ -60,8 +60,8 @@ func (s *Source) memberOptions() []kgo.Opt {
 		kgo.SessionTimeout(c.SessionTimeout), kgo.HeartbeatInterval(min(heartbeat, c.SessionTimeout/3)), kgo.RebalanceTimeout(rebalanceTimeout),
 		kgo.FetchIsolationLevel(isolation), kgo.KeepControlRecords(), kgo.FetchMaxWait(fetchWait),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
-		kgo.OnPartitionsAssigned(s.assigned), kgo.OnPartitionsRevoked(s.revoked), kgo.OnPartitionsLost(s.goneAll),
-		kgo.AdjustFetchOffsetsFn(s.begin),
+		kgo.OnPartitionsAssigned(s.assigned), kgo.OnPartitionsRevoked(s.revoked), kgo.OnPartitionsLost(s.lostAll),
+		kgo.OnOffsetsFetched(s.fetched), kgo.AdjustFetchOffsetsFn(s.begin),
 	)
 	if c.NextGen {
 		options = append(options, kgo.ServerSideBalancer())

@@ -30,12 +30,19 @@ func newCommitter() committer {
 	return committer{wake: make(chan struct{}, 1), next: &round{done: make(chan struct{})}}
 }
 
-// wait waits for a round that begins after the call.
-func (c *committer) wait(ctx context.Context) error {
+// ask asks for a round, which begins after the call.
+func (c *committer) ask() *round {
 	c.mu.Lock()
 	r := c.next
 	c.mu.Unlock()
 	c.rouse()
+	return r
+}
+
+// wait waits for a round that begins after the call.
+func (c *committer) wait(ctx context.Context) error { return c.ask().wait(ctx) }
+
+func (r *round) wait(ctx context.Context) error {
 	select {
 	case <-r.done:
 		return r.err

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/semel-go/semel"
@@ -28,38 +27,81 @@ func (s *Source) DeadLetters(consumer string) error {
 	return nil
 }
 
+// letter is a dead letter on its way. A delivery has one: a second try waits
+// for the first, and does not write again what is written.
+type letter struct {
+	done chan struct{}
+	err  error // read after done
+}
+
+func (l *letter) failed() bool {
+	select {
+	case <-l.done:
+		return l.err != nil
+	default:
+		return false
+	}
+}
+
 // writeDeadLetters copies deliveries to the topic for dead letters and waits
 // until all replicas have them. It returns those that could not be written.
-func (s *Source) writeDeadLetters(ctx context.Context, all []semel.Settlement, letters []int) ([]int, error) {
-	if len(letters) == 0 {
+func (s *Source) writeDeadLetters(ctx context.Context, all []semel.Settlement, which []int) ([]int, error) {
+	if len(which) == 0 {
 		return nil, nil
 	}
 	if s.config.DeadLetters == "" {
-		return letters, fmt.Errorf("kafka: there is no topic for dead letters: %w", semel.ErrUnsupported)
+		return which, fmt.Errorf("kafka: there is no topic for dead letters: %w", semel.ErrUnsupported)
 	}
-	errs := make([]error, len(letters))
-	var written sync.WaitGroup
-	for n, i := range letters {
-		letter := s.deadLetter(&all[i])
-		if letter == nil {
-			continue
-		}
-		written.Add(1)
-		s.side.Produce(ctx, letter, func(_ *kgo.Record, err error) {
-			defer written.Done()
-			errs[n] = err
-		})
+	letters := make([]*letter, len(which))
+	for n, i := range which {
+		letters[n] = s.send(&all[i])
 	}
-	written.Wait()
 	var left []int
-	var err error
-	for n, i := range letters {
-		if errs[n] != nil {
+	var errs error
+	for n, i := range which {
+		if err := letters[n].wait(ctx); err != nil {
 			left = append(left, i)
-			err = errors.Join(err, s.notWritten(&all[i], errs[n]))
+			errs = errors.Join(errs, s.notWritten(&all[i], err))
 		}
 	}
-	return left, err
+	return left, errs
+}
+
+func (l *letter) wait(ctx context.Context) error {
+	if l == nil {
+		return nil
+	}
+	select {
+	case <-l.done:
+		return l.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// send writes the copy of a delivery, or finds the one under way; nil if the
+// delivery is settled.
+func (s *Source) send(v *semel.Settlement) *letter {
+	r := v.Delivery.Handle.(*record)
+	s.mu.Lock()
+	raw, known := r.raw, r.letter
+	if raw == nil || known != nil && !known.failed() {
+		s.mu.Unlock()
+		return known
+	}
+	sent := &letter{done: make(chan struct{})}
+	r.letter = sent
+	s.mu.Unlock()
+	// A context of its own: a record that is cancelled on its way may be
+	// written all the same.
+	s.side.Produce(s.life, s.deadLetter(raw, v), func(_ *kgo.Record, err error) {
+		if errors.Is(err, kerr.UnknownTopicID) { // the topic was deleted and created anew
+			s.side.PurgeTopicsFromProducing(s.config.DeadLetters)
+		}
+		sent.err = err
+		close(sent.done)
+	})
+	return sent
 }
 
 func (s *Source) notWritten(v *semel.Settlement, err error) error {
@@ -77,15 +119,8 @@ func (s *Source) notWritten(v *semel.Settlement, err error) error {
 		v.Delivery.Message.Topic, o.Partition, o.Offset, s.config.DeadLetters, what, err)
 }
 
-// deadLetter is the copy of a delivery, nil if it is settled meanwhile. It is
-// made of the record as it was, not of the message it became.
-func (s *Source) deadLetter(v *semel.Settlement) *kgo.Record {
-	s.mu.Lock()
-	raw := v.Delivery.Handle.(*record).raw
-	s.mu.Unlock()
-	if raw == nil {
-		return nil
-	}
+// deadLetter is the copy of a record as it was, not of the message it became.
+func (s *Source) deadLetter(raw *kgo.Record, v *semel.Settlement) *kgo.Record {
 	text := ""
 	if v.Err != nil {
 		text = v.Err.Error()

@@ -56,9 +56,13 @@ type lane struct {
 	paused      bool // by the engine
 	full        bool // by us, because the window is full
 	unsettled   int
-	end, stable int64 // of the partition as last heard; -1 unknown
-	// unfinished says that delivering has not begun: the offset to begin at is not known yet.
+	// delivered is behind the last record delivered; -1 unknown.
 	delivered int64
+	// end and stable are of the partition as last heard: behind its last
+	// record, and behind the last one that no open transaction holds up.
+	end, stable int64
+	heldUpSince time.Time
+	heldUpTold  bool
 }
 
 // mostWindow is how many records may stand behind one that is not settled
@@ -84,6 +88,8 @@ type record struct {
 	after position
 	state recordState
 	at    time.Time // delivered, or with handedBack: to be delivered again
+	// letter is its copy among the dead letters, written or under way.
+	letter *letter
 }
 
 // add appends polled records. Control records end at once: they carry nothing,

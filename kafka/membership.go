@@ -60,7 +60,7 @@ func (s *Source) assigned(_ context.Context, member *kgo.Client, added map[strin
 	for _, l := range given {
 		s.observe(func(o semel.LaneObserver) { o.Given(l.id) })
 	}
-	s.commits.rouse()
+	s.touch()
 }
 
 func (s *Source) giveLanes(now stamp, added map[string][]int32) []*lane {
@@ -121,8 +121,8 @@ func (s *Source) revoked(_ context.Context, member *kgo.Client, taken map[string
 	s.drop(taken)
 }
 
-// gone is called when the group has taken everything away without asking.
-func (s *Source) goneAll(_ context.Context, member *kgo.Client, _ map[string][]int32) {
+// lostAll is called when the group has taken everything away without asking.
+func (s *Source) lostAll(_ context.Context, member *kgo.Client, _ map[string][]int32) {
 	s.mu.Lock()
 	if s.member != member {
 		s.mu.Unlock()
@@ -185,6 +185,9 @@ func (s *Source) lose(lanes []*lane, reason string) {
 		s.mu.Lock()
 		was := l.gone
 		l.gone, l.goneAt = true, time.Now()
+		if !was && s.config.Observe != nil {
+			s.lastStates = append(s.lastStates, s.state(l))
+		}
 		s.mu.Unlock()
 		if was {
 			continue
@@ -194,4 +197,5 @@ func (s *Source) lose(lanes []*lane, reason string) {
 		}
 		s.observe(func(o semel.LaneObserver) { o.Lost(l.id) })
 	}
+	s.touch()
 }

@@ -2,11 +2,13 @@ package kafka
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/structured"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -42,12 +44,69 @@ func (s *Source) read(r *record, d *semel.Delivery) {
 	m.Body = raw.Value
 	m.Headers = headersOf(raw)
 	m.Origin = semel.Origin{Partition: raw.Partition, Offset: raw.Offset, BrokerID: brokerID(r)}
-	if length := len(raw.Value); length > s.config.MaxRecord {
+	switch length := len(raw.Value); {
+	case length > s.config.MaxRecord:
 		m.Body = raw.Value[:kept:kept]
 		m.Headers = append(m.Headers, semel.Header{Name: HeaderLength, Value: strconv.AppendInt(nil, int64(length), 10)})
 		d.Refused = semel.ReasonTooLarge
 		d.Detail = fmt.Sprintf("the value has %d bytes, more than the limit of %d; its first 64 KiB are kept", length, s.config.MaxRecord)
+	case s.config.Format == CloudEvents && raw.Value != nil && eventInside(raw):
+		s.readEvent(d)
 	}
+}
+
+// The media types of CloudEvents in structured mode: one event as JSON, and
+// what begins like it and is not read.
+const (
+	mediaEvent  = "application/cloudevents+json"
+	mediaEvents = "application/cloudevents"
+)
+
+// eventInside reports whether a record says that its value is an event.
+func eventInside(raw *kgo.Record) bool {
+	return strings.HasPrefix(mediaType(raw.Headers), mediaEvents)
+}
+
+// mediaType is the content-type without its parameters, in lower case.
+func mediaType(headers []kgo.RecordHeader) string {
+	for _, h := range headers {
+		if strings.EqualFold(h.Key, "content-type") {
+			kind, _, _ := strings.Cut(string(h.Value), ";")
+			return strings.ToLower(strings.TrimSpace(kind))
+		}
+	}
+	return ""
+}
+
+// readEvent makes a message of an event in structured mode. The event says what
+// it is, so headers of the record that say the same are passed over.
+func (s *Source) readEvent(d *semel.Delivery) {
+	m := d.Message
+	headers := m.Headers
+	raw := d.Handle.(*record).raw
+	err := s.parseEvent(m, mediaType(raw.Headers))
+	if err != nil {
+		m.Headers, m.Body = headers, raw.Value
+		d.Refused, d.Detail = semel.ReasonMalformed, err.Error()
+		return
+	}
+	for _, h := range headers {
+		if !strings.EqualFold(h.Name, "content-type") && !(len(h.Name) > 3 && strings.EqualFold(h.Name[:3], "ce-")) {
+			m.Headers = append(m.Headers, h)
+		}
+	}
+}
+
+func (s *Source) parseEvent(m *semel.Message, kind string) error {
+	if kind != mediaEvent {
+		return errors.New("the content-type names a form of CloudEvents other than " + mediaEvent + ", which is not read")
+	}
+	document, err := s.parser.Parse(m.Body)
+	if err != nil {
+		return err
+	}
+	m.Body = nil
+	return structured.Event(m, document.Root())
 }
 
 // headersOf copies a record's headers. CloudEvents on Kafka write ce_ where

@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/semel-go/semel"
@@ -14,14 +15,16 @@ import (
 // not be written.
 func (s *Source) Settle(ctx context.Context, all []semel.Settlement) ([]int, error) {
 	targets, letters := s.note(all)
-	left, err := s.writeDeadLetters(ctx, all, letters)
 	if len(targets) == 0 {
-		return left, err
+		return s.writeDeadLetters(ctx, all, letters)
 	}
-	if failed := s.commits.wait(ctx); failed != nil {
-		err = failed
+	commit := s.commits.ask()
+	left, err := s.writeDeadLetters(ctx, all, letters)
+	refused := commit.wait(ctx)
+	if left = s.uncommitted(all, targets, left); len(left) == 0 {
+		return nil, nil // what was refused is of others, who hear of it
 	}
-	return s.uncommitted(all, targets, left), err
+	return left, errors.Join(err, refused)
 }
 
 // note takes settlements down. It returns how far lanes must be committed, and

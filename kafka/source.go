@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/strictjson"
 	"github.com/semel-go/semel/internal/worker"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -18,6 +19,7 @@ type Source struct {
 	observer semel.LaneObserver
 	consumer string // named by DeadLetters
 	dialed   dialed
+	parser   strictjson.Parser // of the goroutine that fetches
 
 	gate    gate
 	commits committer
@@ -45,6 +47,9 @@ type Source struct {
 	rejoin    string
 	replacing bool
 	starts    starts
+	// lastStates are of lanes lost since the last report.
+	lastStates []LaneState
+	changed    chan struct{}
 }
 
 var (
@@ -59,7 +64,7 @@ func New(c Config) (*Source, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	s := &Source{config: c, lanes: map[place]*lane{}, commits: newCommitter()}
+	s := &Source{config: c, lanes: map[place]*lane{}, starts: starts{}, commits: newCommitter(), changed: make(chan struct{}, 1)}
 	s.life, s.end = context.WithCancel(context.Background())
 	return s, nil
 }

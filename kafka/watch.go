@@ -1,18 +1,130 @@
 package kafka
 
-import "time"
+import (
+	"context"
+	"time"
 
-// watch looks after the source once a second.
+	"github.com/twmb/franz-go/pkg/kadm"
+)
+
+const (
+	// lookEvery is how often the ends of partitions are asked for when
+	// somebody observes, and askEvery when nobody does.
+	lookEvery = time.Second
+	askEvery  = 15 * time.Second
+	// heldUpAfter is how long a transaction may stay open at the head of what
+	// is to be read before it is logged.
+	heldUpAfter = time.Minute
+)
+
+// watch looks after the source: it replaces a member that must be, commits
+// what moved without a settlement, and reports lanes.
 func (s *Source) watch() {
-	ticker := time.NewTicker(time.Second)
+	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
+	var asked time.Time
 	for {
 		select {
 		case <-s.life.Done():
 			return
-		case <-ticker.C:
+		case <-s.changed:
+		case now := <-ticker.C:
+			s.replaceMember()
+			s.commits.rouse() // control records move a lane on without a settlement
+			if s.config.Observe != nil || now.Sub(asked) >= askEvery {
+				asked = now
+				s.askEnds()
+			}
 		}
-		s.replaceMember()
-		s.commits.rouse() // control records move a lane on without a settlement
+		s.report()
+	}
+}
+
+// touch lets lanes be reported at once. It never waits.
+func (s *Source) touch() {
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}
+
+func (s *Source) askEnds() {
+	ctx, cancel := context.WithTimeout(s.life, askTimeout)
+	defer cancel()
+	ask := kadm.NewClient(s.side)
+	ends, err := ask.ListEndOffsets(ctx, s.config.Topics...)
+	if err != nil {
+		return // asked again soon; who cannot reach the brokers hears it from Fetch
+	}
+	stable, err := ask.ListCommittedOffsets(ctx, s.config.Topics...)
+	if err != nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	for _, l := range s.order {
+		if o, known := ends.Lookup(l.topic, l.partition); known && o.Err == nil {
+			l.end = o.Offset
+		}
+		if o, known := stable.Lookup(l.topic, l.partition); known && o.Err == nil {
+			l.stable = o.Offset
+		}
+		s.noteHeldUp(l, now)
+	}
+}
+
+// noteHeldUp logs once that a transaction stays open. Called with Source.mu held.
+func (s *Source) noteHeldUp(l *lane, now time.Time) {
+	switch {
+	case !l.heldUp(s.config.ReadUncommitted):
+		l.heldUpSince = time.Time{}
+	case l.heldUpSince.IsZero():
+		l.heldUpSince, l.heldUpTold = now, false
+	case !l.heldUpTold && now.Sub(l.heldUpSince) >= heldUpAfter:
+		l.heldUpTold = true
+		s.config.Logger.Warn("a transaction stays open and holds up what is behind it; its producer must end it, or an operator (kafka-transactions.sh find-hanging, abort)",
+			"group", s.config.Group, "lane", l.id.ID, "offset", l.stable, "end", l.end)
+	}
+}
+
+// heldUp reports whether records are there and none can be delivered.
+func (l *lane) heldUp(uncommitted bool) bool {
+	return !uncommitted && !l.gone && l.stable >= 0 && l.stable < l.end && len(l.ready) == 0 && l.reached() >= l.stable
+}
+
+// reached is the offset behind the last record delivered, or passed over
+// because it carries nothing; -1 before the first.
+func (l *lane) reached() int64 {
+	if len(l.ready) == 0 {
+		return max(l.next, l.delivered)
+	}
+	return l.delivered
+}
+
+// report tells Observe of all lanes, and for the last time of those lost.
+func (s *Source) report() {
+	if s.config.Observe == nil {
+		return
+	}
+	s.mu.Lock()
+	states := s.lastStates
+	s.lastStates = nil
+	for _, l := range s.order {
+		if !l.gone {
+			states = append(states, s.state(l))
+		}
+	}
+	s.mu.Unlock()
+	if len(states) > 0 {
+		s.config.Observe(states)
+	}
+}
+
+// state is called with Source.mu held.
+func (s *Source) state(l *lane) LaneState {
+	return LaneState{
+		Topic: l.topic, Partition: l.partition, Committed: l.committed.offset, Delivered: l.reached(), End: l.end,
+		Unsettled: l.unsettled, Oldest: l.oldest(), Paused: l.paused, HeldUp: l.heldUp(s.config.ReadUncommitted), Lost: l.gone,
 	}
 }

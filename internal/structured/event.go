@@ -1,6 +1,9 @@
-package file
+// Package structured reads what a message has inside its JSON form, strictly:
+// what two readers could understand differently is refused.
+package structured
 
 import (
+	"bytes"
 	"encoding/base64"
 	"errors"
 	"strconv"
@@ -28,9 +31,12 @@ var defined = [...]struct{ name, header string }{
 	{"dataschema", "ce-dataschema"},
 }
 
-func decodeEvent(m *semel.Message, root strictjson.Value) error {
+// Event makes headers of an event's attributes, ce- before their names, and
+// the body of its data. An error says nothing of values, and what m has then
+// is to be replaced.
+func Event(m *semel.Message, root strictjson.Value) error {
 	if root.Kind() != strictjson.Object {
-		return errors.New("an event is a JSON object, and the line is not; a batch of events is one line each")
+		return errors.New("an event is a JSON object, and this is none; a batch of events is one message each")
 	}
 	m.Headers = make(semel.Headers, 0, len(defined))
 	hasData := false
@@ -50,7 +56,7 @@ func decodeEvent(m *semel.Message, root strictjson.Value) error {
 			return err
 		}
 	}
-	return distinct(m.Headers)
+	return Distinct(m.Headers)
 }
 
 func eventData(name string, v strictjson.Value) ([]byte, error) {
@@ -86,7 +92,7 @@ func addAttribute(m *semel.Message, name string, v strictjson.Value) error {
 		}
 		header = "ce-" + name
 	}
-	m.Headers = append(m.Headers, semel.Header{Name: header, Value: own(v)})
+	m.Headers = append(m.Headers, semel.Header{Name: header, Value: Own(v)})
 	return nil
 }
 
@@ -100,7 +106,7 @@ func checkExtension(name string, v strictjson.Value) error {
 	}
 	for i := range defined {
 		if strings.EqualFold(name, defined[i].name) {
-			return errors.New("attribute names are lower-case: " + quoted(name) + " is not " + defined[i].name)
+			return errors.New("attribute names are lower-case: " + Quoted(name) + " is not " + defined[i].name)
 		}
 	}
 	switch v.Kind() {
@@ -110,7 +116,39 @@ func checkExtension(name string, v strictjson.Value) error {
 		if _, err := strconv.ParseInt(string(v.Raw()), 10, 32); err == nil {
 			return nil
 		}
-		return errors.New("an attribute that is a number must be an integer of 32 bits: " + quoted(name))
+		return errors.New("an attribute that is a number must be an integer of 32 bits: " + Quoted(name))
 	}
-	return errors.New("an attribute must be a string, a boolean or an integer: " + quoted(name))
+	return errors.New("an attribute must be a string, a boolean or an integer: " + Quoted(name))
+}
+
+// Own is a value's text in memory that the message owns: the parser keeps what
+// it had to decode, which is shorter than what stands in the line, in its own.
+func Own(v strictjson.Value) []byte {
+	text := v.Text()
+	if v.Kind() == strictjson.String && len(text) != len(v.Raw())-len(`""`) {
+		return bytes.Clone(text)
+	}
+	return text
+}
+
+// Distinct refuses names that differ only in case, as headers are looked up
+// without regard to it: which of them an identity is made of must not depend
+// on their order.
+func Distinct(headers semel.Headers) error {
+	for i := range headers {
+		for j := range i {
+			if strings.EqualFold(headers[i].Name, headers[j].Name) {
+				return errors.New("two names differ only in case: " + Quoted(headers[i].Name))
+			}
+		}
+	}
+	return nil
+}
+
+// Quoted shows a name, or its beginning.
+func Quoted(name string) string {
+	if len(name) > 64 {
+		return strconv.Quote(strings.ToValidUTF8(name[:64], "")) + "…"
+	}
+	return strconv.Quote(name)
 }
