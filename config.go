@@ -97,7 +97,8 @@ type Config struct {
 	// Retry says when to try again and what then.
 	Retry RetryPolicy
 	// IdleExit, when positive, ends Run when the source has been empty and
-	// nothing has been in memory for so long.
+	// nothing has been in memory for so long. A source that fails is not empty;
+	// one that has given no lane yet has a minute for it.
 	IdleExit time.Duration
 	// CommitTimeout is after how long a commit's outcome is unknown; default 30 s.
 	CommitTimeout time.Duration

@@ -20,7 +20,24 @@ type fetchState struct {
 	over     bool // the source has ended
 	until    Time
 	failures int
-	active   Time // when something was last there
+	active   Time // when something was last there, or could have been
+	laned    bool // the source has given a lane
+}
+
+// joining is how long a source may take to give its first lane before it counts
+// as empty: a member of a group waits for the others.
+const joining = time.Minute
+
+// endsIdle reports whether emptiness ends the consumer. A source that cannot be
+// read is not known to be empty.
+func (m *Machine) endsIdle() bool { return m.config.IdleExit > 0 && m.fetch.failures == 0 }
+
+// idleAt is when a source that brings nothing has been empty for IdleExit.
+func (m *Machine) idleAt() Time {
+	if !m.fetch.laned {
+		return m.fetch.active + max(m.config.IdleExit, joining)
+	}
+	return m.fetch.active + m.config.IdleExit
 }
 
 // startFetch asks for more while there is room; it may overshoot by one call.
@@ -52,7 +69,7 @@ func (m *Machine) fetched(e Fetched) {
 		f.until = m.now + wait
 		m.do(Report{Kind: ReportNotReady, Reason: "source", Wait: wait, Err: cmp.Or(e.Err, errSource)})
 	case f.failures > 0:
-		f.failures = 0
+		f.failures, f.active = 0, m.now
 		m.do(Report{Kind: ReportReady, Reason: "source"})
 	}
 	if len(e.Items) > 0 {

@@ -25,6 +25,7 @@ func (m *Machine) given(n Lane) {
 		l.line = &line{}
 	}
 	m.lanes[n.ID] = l
+	m.fetch.active, m.fetch.laned = m.now, true
 }
 
 // revoking drains a lane: what has not begun is dropped, what has is finished.

@@ -54,7 +54,7 @@ func (m *Machine) finish() {
 	case m.fetch.over && !m.fetch.under:
 		m.end.idle = true
 		m.done()
-	case m.config.IdleExit > 0 && m.now >= m.idleAt():
+	case m.endsIdle() && m.now >= m.idleAt():
 		m.leaveIdle()
 	}
 }
@@ -76,8 +76,6 @@ func (m *Machine) cancelFetch() {
 		m.do(CancelFetch{})
 	}
 }
-
-func (m *Machine) idleAt() Time { return m.fetch.active + m.config.IdleExit }
 
 func (m *Machine) done() {
 	m.end.done = true
@@ -144,7 +142,7 @@ func (m *Machine) nextMoment() Time {
 	}
 	if m.end.stopping {
 		consider(m.end.at)
-	} else if m.config.IdleExit > 0 && m.live.count == 0 {
+	} else if m.endsIdle() && m.live.count == 0 {
 		consider(m.idleAt())
 	}
 	return at
