@@ -1,0 +1,80 @@
+// Package kafka_test runs the Kafka source against a real broker.
+package kafka_test
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/kafka"
+	"github.com/semel-go/semel/sourcetest"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// client makes a client that is closed with the test.
+func client(t testing.TB, options ...kgo.Opt) *kgo.Client {
+	t.Helper()
+	c, err := kgo.NewClient(append([]kgo.Opt{
+		kgo.SeedBrokers(services.Kafka(t)...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DisableClientMetrics(),
+	}, options...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// group is a name that no other test has.
+func group() string { return "semel-" + strings.ToLower(rand.Text()) }
+
+// broker is the suite's view of a topic and a group of its own.
+type broker struct {
+	producer *kgo.Client
+	config   kafka.Config
+}
+
+func (b *broker) Publish(lane int, m *semel.Message) error {
+	r := &kgo.Record{Topic: b.config.Topics[0], Partition: int32(lane), Key: m.Key, Value: m.Body}
+	for _, h := range m.Headers {
+		r.Headers = append(r.Headers, kgo.RecordHeader{Key: h.Name, Value: h.Value})
+	}
+	return b.producer.ProduceSync(context.Background(), r).FirstErr()
+}
+
+func (b *broker) End() error { return nil }
+
+func (b *broker) Open() (semel.Source, error) { return kafka.New(b.config) }
+
+func config(t testing.TB, topics ...string) kafka.Config {
+	t.Helper()
+	return kafka.Config{Brokers: services.Kafka(t), Topics: topics, Group: group(), Logger: slog.New(slog.DiscardHandler)}
+}
+
+func laws(t *testing.T, change func(*kafka.Config)) {
+	c := client(t)
+	sourcetest.Run(t, sourcetest.Harness{
+		Start: func(t testing.TB) sourcetest.Broker {
+			b := &broker{producer: c, config: config(t, services.Topic(t, services.Kafka(t), 3))}
+			change(&b.config)
+			return b
+		},
+		Can: sourcetest.Can{
+			Lanes: 3, Live: true, Whole: true, Ordered: true, Reopens: true, Remembers: true,
+			HandsBack: true, Delays: true, Pauses: true,
+		},
+		Patience: 30 * time.Second, Quiet: 300 * time.Millisecond,
+	})
+}
+
+func TestKafkaKeepsTheLawsOfASource(t *testing.T) {
+	laws(t, func(*kafka.Config) {})
+}
+
+func TestKafkaKeepsThemInAGroupBalancedByTheBrokers(t *testing.T) {
+	laws(t, func(c *kafka.Config) { c.NextGen = true })
+}
