@@ -39,7 +39,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		RequireUniqueNames: true,
-		Cmds:               map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "number": number},
+		Cmds:               map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "number": number, "figure": figure},
 	})
 }
 

@@ -71,7 +71,7 @@ Exit codes: 0 done, 1 a run failed, 2 wrong use, 3 the policy is invalid,
 	}
 	c := &common{Streams: s}
 	root.PersistentFlags().StringVar(&c.logLevel, "log-level", "info", "least level of the log on stderr: debug, info, warn or error")
-	root.AddCommand(runCommand(c), migrateCommand(c), parkedCommand(c), schemaCommand(c), versionCommand(c))
+	root.AddCommand(runCommand(c), demoCommand(c), migrateCommand(c), parkedCommand(c), schemaCommand(c), versionCommand(c))
 	return root
 }
 

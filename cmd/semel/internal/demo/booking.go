@@ -1,0 +1,33 @@
+package demo
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+)
+
+// payment is what a producer says. Producers number their payments by
+// themselves, so that (producer, id) is its identity.
+type payment struct {
+	Producer string `json:"producer"`
+	ID       string `json:"id"`
+	Account  string `json:"account"`
+	Amount   int64  `json:"amount"`
+}
+
+// book writes an entry and moves the balance. All three consumers book so, in
+// a transaction each of them opens its own way.
+func book(ctx context.Context, tx *sql.Tx, body []byte) error {
+	var p payment
+	if err := json.Unmarshal(body, &p); err != nil {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, `insert into entries (producer, id, account, amount) values (?, ?, ?, ?)`,
+		p.Producer, p.ID, p.Account, p.Amount)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `insert into accounts (id, balance) values (?1, ?2)
+		on conflict (id) do update set balance = balance + ?2`, p.Account, p.Amount)
+	return err
+}

@@ -1,0 +1,67 @@
+package demo
+
+import (
+	"slices"
+	"testing"
+)
+
+// positions take at most so many deliveries and return where they stand.
+func positions(b *broker, most int) []int {
+	var all []int
+	for _, d := range b.take(most) {
+		all = append(all, d.Position)
+	}
+	return all
+}
+
+func brokerOf(t *testing.T, deliveries int, crashes ...Crash) *broker {
+	t.Helper()
+	b, err := newBroker(plan{deliveries: make([]payment, deliveries), crashes: crashes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestWhatIsNotSettledWhenAConsumerDiesIsDeliveredAgainInItsPlace(t *testing.T) {
+	b := brokerOf(t, 5)
+	positions(b, 4)
+	b.settle([]int{1})
+	b.died(0)
+	if got := positions(b, 9); !slices.Equal(got, []int{0, 2, 3, 4}) {
+		t.Errorf("delivered %v", got)
+	}
+	if all, again := b.delivered(); all != 8 || again != 3 || b.crashed != 1 {
+		t.Errorf("%d deliveries, %d of them again, %d crashes", all, again, b.crashed)
+	}
+	b.settle([]int{0, 2, 3, 4})
+	if !b.empty() || b.settled() != 5 {
+		t.Errorf("%d of 5 are settled", b.settled())
+	}
+}
+
+func TestTheBrokerLeavesNoMoreThanItsWindowWithAConsumer(t *testing.T) {
+	b := brokerOf(t, 3*window)
+	if n := len(positions(b, 2*window)); n != window {
+		t.Errorf("took %d", n)
+	}
+	if got := positions(b, 1); got != nil {
+		t.Errorf("took %v beyond the window", got)
+	}
+	b.settle([]int{3, 4})
+	b.back([]int{7, 3})
+	if got := positions(b, window); !slices.Equal(got, []int{7, window, window + 1}) {
+		t.Errorf("took %v", got)
+	}
+}
+
+func TestACrashHappensOnce(t *testing.T) {
+	b := brokerOf(t, 3, Crash{Delivery: 1, Point: InTransaction})
+	if taken := b.take(3); taken[1].Crash != InTransaction || taken[0].Crash != "" {
+		t.Errorf("%+v", taken)
+	}
+	b.died(1)
+	if taken := b.take(3); taken[1].Crash != "" || taken[1].Before != 1 {
+		t.Errorf("%+v", taken)
+	}
+}

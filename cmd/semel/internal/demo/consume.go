@@ -1,0 +1,68 @@
+package demo
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	_ "modernc.org/sqlite" // the driver
+)
+
+// The consumers.
+const (
+	SettleFirst = "settle-first"
+	SettleLast  = "settle-last"
+	Semel       = "semel"
+)
+
+// Names returns the consumers in the order of the table.
+func Names() []string { return []string{SettleFirst, SettleLast, Semel} }
+
+// Consume is the whole life of a consumer's process: it works on the database
+// at path until the broker, which is the parent process, has no deliveries
+// left. in and out are the pipes to it.
+func Consume(ctx context.Context, name, path string, in io.Reader, out io.Writer) (err error) {
+	consume := map[string]func(context.Context, *sql.DB, *client) error{
+		SettleFirst: settleFirst, SettleLast: settleLast, Semel: withSemel,
+	}[name]
+	if consume == nil {
+		return fmt.Errorf("%q is no consumer; use one of %s", name, strings.Join(Names(), ", "))
+	}
+	db, err := open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	ctx, lost := context.WithCancelCause(ctx)
+	defer lost(nil)
+	if err := consume(ctx, db, newClient(in, out, lost)); err != nil && !errors.Is(err, errEnd) {
+		return err
+	}
+	return context.Cause(ctx)
+}
+
+// open opens a database, the same way for all. Without a flush at each commit
+// the demonstration is quick on slow disks, and a process that is killed loses
+// nothing by it: what it wrote is in the hands of the system.
+func open(path string) (*sql.DB, error) {
+	escape := strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23")
+	return sql.Open("sqlite", "file:"+escape.Replace(filepath.ToSlash(path))+
+		"?_txlock=immediate&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=foreign_keys(1)")
+}
+
+// create makes the tables of a consumer that has booked nothing yet.
+func create(ctx context.Context, path string) (err error) {
+	db, err := open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	_, err = db.ExecContext(ctx, `
+		create table accounts (id text primary key, balance integer not null) strict;
+		create table entries (producer text not null, id text not null, account text not null, amount integer not null) strict`)
+	return err
+}

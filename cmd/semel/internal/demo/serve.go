@@ -1,0 +1,94 @@
+package demo
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+)
+
+// serve starts a consumer's process and is its broker until it is gone. It
+// returns whether the consumer has ended, or died as planned. show is called
+// after each change.
+func serve(ctx context.Context, b *broker, cmd *exec.Cmd, show func()) (ended bool, err error) {
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return false, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return false, err
+	}
+	if err := cmd.Start(); err != nil {
+		return false, err
+	}
+	c := conversation{broker: b, replies: json.NewEncoder(in)}
+	talked := c.run(json.NewDecoder(out), show)
+	if talked != nil {
+		_ = cmd.Process.Kill() // it may be gone already
+	}
+	died := cmd.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return false, context.Cause(ctx)
+	case talked != nil:
+		return false, fmt.Errorf("what it said is no request: %w\n%s", talked, said.Bytes())
+	case died == nil && b.empty():
+		return true, nil
+	case died != nil && c.dead != nil:
+		b.died(c.dead.Delivery)
+		show()
+		return false, nil
+	case died == nil:
+		died = errors.New("it ended before everything was settled")
+	}
+	return false, fmt.Errorf("the process: %w\n%s", died, said.Bytes())
+}
+
+// conversation is the broker's side of the pipes to one process.
+type conversation struct {
+	broker  *broker
+	replies *json.Encoder
+	// asked is how many deliveries the process waits for; 0 if it does not.
+	asked int
+	dead  *Crash
+}
+
+// run answers until the process says nothing more.
+func (c *conversation) run(requests *json.Decoder, show func()) error {
+	for {
+		var r request
+		switch err := requests.Decode(&r); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		c.hear(r)
+		show()
+	}
+}
+
+func (c *conversation) hear(r request) {
+	c.broker.settle(r.Settle)
+	c.broker.back(r.Back)
+	if r.Fetch > 0 {
+		c.asked = r.Fetch
+	}
+	if r.Dies != nil {
+		c.dead = r.Dies
+	}
+	if c.asked == 0 {
+		return
+	}
+	answer := reply{Deliveries: c.broker.take(c.asked), End: c.broker.empty()}
+	if answer.Deliveries != nil || answer.End || r.Cancel {
+		c.asked = 0
+		_ = c.replies.Encode(answer) // a process that is gone says nothing more either
+	}
+}

@@ -1,0 +1,32 @@
+package demo
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+)
+
+// settleLast books the payment, then tells the broker that it is done.
+func settleLast(ctx context.Context, db *sql.DB, broker *client) error {
+	for {
+		d, err := broker.next(ctx)
+		if err != nil {
+			return err
+		}
+		tx, err := db.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		if err := book(ctx, tx, d.Body); err != nil {
+			return errors.Join(err, tx.Rollback())
+		}
+		broker.at(InTransaction)
+		if err := tx.Commit(); err != nil {
+			return err
+		}
+		broker.at(BetweenSteps)
+		if err := broker.settle(d); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package demo
+
+import (
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+)
+
+// watch shows one line a consumer on a terminal, or nothing.
+type watch struct {
+	container  *mpb.Progress
+	deliveries int
+	bars       []*mpb.Bar
+}
+
+// refresh is how often the lines are drawn.
+const refresh = 100 * time.Millisecond
+
+func newWatch(terminal io.Writer, deliveries int) *watch {
+	w := &watch{deliveries: deliveries}
+	if terminal != nil {
+		w.container = mpb.New(mpb.WithOutput(terminal), mpb.WithRefreshRate(refresh), mpb.WithAutoRefresh(), mpb.WithWidth(64))
+	}
+	return w
+}
+
+// add returns what to call when a consumer's broker has changed.
+func (w *watch) add(name string) func(*broker) {
+	if w.container == nil {
+		return func(*broker) {}
+	}
+	var crashed atomic.Int64
+	bar := w.container.New(int64(w.deliveries), mpb.BarStyle(),
+		mpb.PrependDecorators(decor.Name(name, decor.WC{W: len(SettleFirst) + 1, C: decor.DindentRight})),
+		mpb.AppendDecorators(decor.CountersNoUnit("%d of %d settled"), decor.Any(func(decor.Statistics) string {
+			return fmt.Sprintf("  killed %d times", crashed.Load())
+		})))
+	w.bars = append(w.bars, bar)
+	return func(b *broker) {
+		crashed.Store(int64(b.crashed))
+		bar.SetCurrent(int64(b.settled()))
+	}
+}
+
+// close draws the lines a last time and leaves them.
+func (w *watch) close() {
+	if w.container == nil {
+		return
+	}
+	for _, b := range w.bars {
+		b.SetTotal(-1, true)
+	}
+	w.container.Wait()
+}
