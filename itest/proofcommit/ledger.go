@@ -4,7 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"text/tabwriter"
+
+	"github.com/semel-go/semel/itest/ledger"
 )
 
 // Ledger is what came out.
@@ -66,11 +67,7 @@ func (l Ledger) Fault(cuts int) error {
 // Write prints the ledger for people.
 func (l Ledger) Write(w io.Writer) error {
 	fmt.Fprintf(w, "%s, %s of COMMIT lost\n", l.Driver, l.Direction)
-	table := tabwriter.NewWriter(w, 0, 0, 1, ' ', tabwriter.AlignRight)
-	for _, line := range []struct {
-		name  string
-		value any
-	}{
+	return ledger.WriteTable(w, []ledger.Line{
 		{"commits cut", l.Cuts},
 		{"of them while the standby was frozen", l.Waiting},
 		{"batches taken for unknown", l.Unknown},
@@ -84,8 +81,5 @@ func (l Ledger) Write(w io.Writer) error {
 		{"applied by the first consumer", l.First},
 		{"applied by the second consumer", l.Second},
 		{"seconds", fmt.Sprintf("%.1f", l.Seconds)},
-	} {
-		fmt.Fprintf(table, "%s\t  %v\t\n", line.name, line.value)
-	}
-	return table.Flush()
+	})
 }

@@ -12,10 +12,10 @@ import (
 	"io"
 	"sync/atomic"
 	"testing"
-	"text/tabwriter"
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/itest/ledger"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/workload"
 )
@@ -192,11 +192,7 @@ func (l Ledger) Fault() error {
 // Write prints the ledger for people.
 func (l Ledger) Write(w io.Writer) error {
 	fmt.Fprintf(w, "%s, failover to the synchronous standby\n", l.Driver)
-	table := tabwriter.NewWriter(w, 0, 0, 1, ' ', tabwriter.AlignRight)
-	for _, line := range []struct {
-		name  string
-		value any
-	}{
+	return ledger.WriteTable(w, []ledger.Line{
 		{"expected", l.Expected},
 		{"applied", l.Applied},
 		{"lost", l.Lost},
@@ -208,8 +204,5 @@ func (l Ledger) Write(w io.Writer) error {
 		{"times the store was called down", l.NotReady},
 		{"duplicates absorbed", l.Duplicates},
 		{"from the kill to the first commit, ms", l.Outage.Milliseconds()},
-	} {
-		fmt.Fprintf(table, "%s\t  %v\t\n", line.name, line.value)
-	}
-	return table.Flush()
+	})
 }

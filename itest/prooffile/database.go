@@ -6,11 +6,13 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"path/filepath"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/semel-go/semel/itest/ledger"
+	"github.com/semel-go/semel/itest/webhooks"
 )
 
 // database is the proof's own view of the database, from another process than
@@ -66,54 +68,11 @@ func unlessBusy(err error) error {
 	return err
 }
 
-// log is what the effect log and the counters say.
-type log struct {
-	rows, distinct int
-	deliveries     map[string]bool
-	// astray are groups whose counter is not their number of log rows.
-	astray int
-}
-
-// reader is a database of either kind.
-type reader interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}
-
-func readLog(ctx context.Context, from reader) (log, error) {
-	l := log{deliveries: map[string]bool{}}
-	rows, err := from.QueryContext(ctx, `select delivery from effects`)
-	if err != nil {
-		return l, fmt.Errorf("read the effect log: %w", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return l, err
-		}
-		l.rows++
-		l.deliveries[id] = true
-	}
-	if err := rows.Err(); err != nil {
-		return l, err
-	}
-	l.distinct = len(l.deliveries)
-	const groups = `
-		select count(*) from (
-		    select type, repository, sum(n) as n from (
-		        select type, repository, n from counters
-		        union all
-		        select type, repository, -count(*) from effects group by type, repository) as both_sides
-		    group by type, repository) as unlike where n <> 0`
-	return l, from.QueryRowContext(ctx, groups).Scan(&l.astray)
-}
-
 // missing are how many ids have no effect.
-func (l log) missing(ids int) int {
+func missing(e ledger.Effects, ids int) int {
 	missing := 0
 	for i := range ids {
-		if !l.deliveries[DeliveryID(i)] {
+		if !e.IDs[webhooks.ID(i)] {
 			missing++
 		}
 	}

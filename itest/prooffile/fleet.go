@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semel-go/semel/itest/processes"
 	"github.com/semel-go/semel/itest/services"
 )
 
@@ -48,7 +49,7 @@ const (
 // fleet is a Fleet under way.
 type fleet struct {
 	Fleet
-	db      *activity
+	db      *processes.Activity
 	server  *services.Server
 	random  *rand.Rand
 	members []*member
@@ -62,11 +63,11 @@ func (p Fleet) Run(ctx context.Context, t testing.TB) (FleetLedger, error) {
 	ledger := FleetLedger{Readers: members, Deliveries: p.Input.Deliveries, Expected: p.Input.IDs, IdleSeconds: (p.Timeout + grace).Seconds()}
 	f := &fleet{Fleet: p, random: rand.New(rand.NewPCG(p.Input.Seed, 2)), ledger: &ledger}
 	f.server = services.StartPostgres(t, services.Options{})
-	db, err := openActivity(f.server.DSN())
+	db, err := processes.OpenActivity(f.server.DSN())
 	if err != nil {
 		return ledger, err
 	}
-	defer db.close()
+	defer db.Close()
 	f.db = db
 	if err := f.prepare(); err != nil {
 		return ledger, err
@@ -169,8 +170,8 @@ func (f *fleet) happen(ctx context.Context, events []event) error {
 // startAgain does what a supervisor does with a process that started while the
 // server was away: it ended and said so. Each can do so once a restart.
 func (f *fleet) startAgain(m *member) error {
-	if m.process.status.ExitStatus() != 1 || f.ledger.Again >= members*f.ledger.Restarts {
-		return fmt.Errorf("%w: %v", errEndedFirst, m.process.status)
+	if m.process.Status.ExitStatus() != 1 || f.ledger.Again >= members*f.ledger.Restarts {
+		return fmt.Errorf("%w: %v", processes.ErrEnded, m.process.Status)
 	}
 	f.ledger.Again++
 	return m.start(true)
@@ -180,7 +181,7 @@ func (f *fleet) startAgain(m *member) error {
 func (f *fleet) untilEffects(ctx context.Context, want int) error {
 	for {
 		for _, m := range f.members {
-			alive, err := m.process.running()
+			alive, err := m.process.Running()
 			if err == nil && !alive {
 				err = f.startAgain(m)
 			}
@@ -188,14 +189,14 @@ func (f *fleet) untilEffects(ctx context.Context, want int) error {
 				return fmt.Errorf("%s: %w", m.name, err)
 			}
 		}
-		done, err := f.db.effects(ctx)
+		done, err := f.db.Effects(ctx)
 		if err == nil && done >= want {
 			return nil
 		}
 		if ctx.Err() != nil {
 			return fmt.Errorf("%d of %d effects stand: %w", done, want, errors.Join(ctx.Err(), err))
 		}
-		pause(ctx, 5*time.Millisecond)
+		processes.Pause(ctx, 5*time.Millisecond)
 	}
 }
 
@@ -215,11 +216,11 @@ func (f *fleet) restart(n int) {
 // killOne kills a member and starts it again. Every third kill is blind.
 func (f *fleet) killOne(ctx context.Context, n int) error {
 	m := f.members[n%victim]
-	open, err := f.catch(ctx, m, n%3 == 2)
+	open, err := f.db.Catch(ctx, m.process, m.name, f.random, n%3 == 2)
 	if err != nil {
 		return err
 	}
-	if err := m.process.kill(); err != nil {
+	if err := m.process.Kill(); err != nil {
 		return err
 	}
 	f.ledger.Kills++
@@ -230,49 +231,6 @@ func (f *fleet) killOne(ctx context.Context, n int) error {
 	return m.start(true)
 }
 
-// catch freezes a member, again and again until it has written in a transaction
-// that is open; blind, only once.
-func (f *fleet) catch(ctx context.Context, m *member, blind bool) (open bool, err error) {
-	for try := 1; ; try++ {
-		pause(ctx, time.Duration(f.random.Int64N(int64(5*time.Millisecond))))
-		alive, err := m.process.freeze()
-		if err != nil || !alive {
-			return false, fmt.Errorf("%s: %w", m.name, errors.Join(err, errEndedFirst))
-		}
-		open, err := f.db.settled(ctx, m.name)
-		if open && err == nil || blind || try == maxTries {
-			return open, err
-		}
-		if err := m.process.thaw(); err != nil {
-			return false, err
-		}
-	}
-}
-
-// catchForGood freezes a member in a transaction that stays open. One that had
-// sent its COMMIT is let go: on a busy machine the server reads it late.
-func (f *fleet) catchForGood(ctx context.Context, m *member) error {
-	for range 20 {
-		open, err := f.catch(ctx, m, false)
-		if err != nil {
-			return err
-		}
-		for look := 0; open && look < 50; look++ {
-			pause(ctx, 20*time.Millisecond)
-			if open, err = f.db.open(ctx, m.name); err != nil {
-				return err
-			}
-		}
-		if open {
-			return nil
-		}
-		if err := m.process.thaw(); err != nil {
-			return err
-		}
-	}
-	return fmt.Errorf("%s was never met with a transaction that stays open", m.name)
-}
-
 // freezeOne freezes the victim for good and waits until the server ends its
 // transaction, while the others go on.
 func (f *fleet) freezeOne(ctx context.Context) error {
@@ -280,13 +238,13 @@ func (f *fleet) freezeOne(ctx context.Context) error {
 		return err
 	}
 	m := f.members[victim]
-	if err := f.catchForGood(ctx, m); err != nil {
+	if err := f.db.CatchForGood(ctx, m.process, m.name, f.random); err != nil {
 		return err
 	}
 	frozen := time.Now()
 	f.say("%s is frozen in an open transaction", m.name)
 	for {
-		open, err := f.db.open(ctx, m.name)
+		open, err := f.db.Open(ctx, m.name)
 		if err != nil {
 			return err
 		}
@@ -297,7 +255,7 @@ func (f *fleet) freezeOne(ctx context.Context) error {
 		} else if since > f.Timeout+2*grace {
 			return fmt.Errorf("the transaction of %s is open after %v", m.name, since)
 		}
-		pause(ctx, 20*time.Millisecond)
+		processes.Pause(ctx, 20*time.Millisecond)
 	}
 }
 
@@ -313,7 +271,7 @@ func (f *fleet) finish(ctx context.Context) error {
 		return err
 	}
 	for _, m := range f.members[:victim] {
-		if err := m.end(); err != nil {
+		if err := m.process.End(); err != nil {
 			return err
 		}
 		if err := m.start(false); err != nil {
@@ -321,10 +279,10 @@ func (f *fleet) finish(ctx context.Context) error {
 		}
 	}
 	for _, m := range f.members[:victim] {
-		if err := m.process.wait(0); err != nil {
+		if err := m.process.Wait(0); err != nil {
 			return err
 		}
-		if code := m.process.status.ExitStatus(); code != 0 {
+		if code := m.process.Status.ExitStatus(); code != 0 {
 			return fmt.Errorf("the last run of %s ended with %d", m.name, code)
 		}
 	}
@@ -334,7 +292,7 @@ func (f *fleet) finish(ctx context.Context) error {
 func (f *fleet) killAll() {
 	for _, m := range f.members {
 		if m.process != nil {
-			_ = m.process.kill()
+			_ = m.process.Kill()
 		}
 	}
 }

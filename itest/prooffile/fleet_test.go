@@ -5,11 +5,14 @@ package prooffile
 import (
 	"testing"
 	"time"
+
+	"github.com/semel-go/semel/itest/processes"
+	"github.com/semel-go/semel/itest/webhooks"
 )
 
 func TestProcessesOnPostgreSQLThatAreFrozenAndKilledLoseAndDoubleNothing(t *testing.T) {
 	ctx, folder := t.Context(), t.TempDir()
-	binary, err := Build(ctx, folder)
+	binary, err := processes.Build(ctx, folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +70,7 @@ func TestEveryReaderGetsAllDeliveriesInAnOrderOfItsOwn(t *testing.T) {
 				t.Fatalf("reader %d has %d deliveries of %d too few", n, left, id)
 			}
 		}
-		orders[DeliveryID(first[0])+DeliveryID(first[1])] = true
+		orders[webhooks.ID(first[0])+webhooks.ID(first[1])] = true
 	}
 	if len(orders) != members {
 		t.Errorf("%d orders", len(orders))

@@ -6,7 +6,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"syscall"
+
+	"github.com/semel-go/semel/itest/ledger"
 )
 
 // FleetLedger is what came out of a Fleet.
@@ -32,40 +33,32 @@ type FleetLedger struct {
 }
 
 func (f *fleet) audit(ctx context.Context) error {
-	l, err := readLog(ctx, f.db.db)
+	e, err := ledger.ReadEffects(ctx, f.db.DB)
 	if err != nil {
 		return err
 	}
-	aside, err := f.members[0].parked()
+	aside, err := f.members[0].Parked()
 	if err != nil {
 		return err
 	}
 	for _, m := range f.members[:victim] {
-		left, err := m.left()
+		left, err := m.Left("counter")
 		if err != nil {
 			return err
 		}
 		aside += left
 	}
-	missing := l.missing(f.Input.IDs)
-	f.ledger.Applied = f.Input.IDs - missing
+	absent := missing(e, f.Input.IDs)
+	f.ledger.Applied = f.Input.IDs - absent
 	f.ledger.Stuck = aside
-	f.ledger.Lost = max(missing-aside, 0)
-	f.ledger.Doubled = l.rows - l.distinct
-	f.ledger.Astray = l.astray
-	if err := f.db.db.QueryRowContext(ctx, `select count(*) from semel_guard`).Scan(&f.ledger.Guards); err != nil {
+	f.ledger.Lost = max(absent-aside, 0)
+	f.ledger.Doubled = e.Doubled()
+	f.ledger.Astray = e.Astray
+	if err := f.db.DB.QueryRowContext(ctx, `select count(*) from semel_guard`).Scan(&f.ledger.Guards); err != nil {
 		return err
 	}
-	f.ledger.Frozen, err = f.members[victim].process.stopped()
+	f.ledger.Frozen, err = f.members[victim].process.Stopped()
 	return err
-}
-
-// stopped reports whether the process was stopped and has not gone on or ended
-// since.
-func (p *process) stopped() (bool, error) {
-	held := p.status.Stopped()
-	err := p.wait(syscall.WNOHANG | syscall.WCONTINUED)
-	return held && !p.ended && !p.status.Continued(), err
 }
 
 // Fault says why the ledger is no proof; nil if it is one. At least `open`
@@ -88,7 +81,7 @@ func (l FleetLedger) Fault(open int) error {
 
 // Write prints the ledger for people.
 func (l FleetLedger) Write(w io.Writer) error {
-	return writeTable(w, []line{
+	return ledger.WriteTable(w, []ledger.Line{
 		{"processes, each with a file", l.Readers},
 		{"deliveries in each file", l.Deliveries},
 		{"expected", l.Expected},

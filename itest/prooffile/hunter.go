@@ -7,6 +7,8 @@ import (
 	"errors"
 	"math/rand/v2"
 	"time"
+
+	"github.com/semel-go/semel/itest/processes"
 )
 
 // hunter kills one process.
@@ -19,34 +21,25 @@ type hunter struct {
 	mark int
 }
 
-// maxTries is how often a process is frozen in the hope of an open transaction.
-const maxTries = 500
-
-var errEndedFirst = errors.New("semel ended by itself before it was killed")
-
 // kill waits until the process has done its share and kills it. It reports
 // whether the process had a write transaction open when it died.
-func (h hunter) kill(ctx context.Context, p *process) (bool, error) {
+func (h hunter) kill(ctx context.Context, p *processes.Process) (bool, error) {
 	if err := h.untilMark(ctx, p); err != nil {
 		return false, err
 	}
 	for try := 1; ; try++ {
-		pause(ctx, time.Duration(h.random.Int64N(int64(5*time.Millisecond))))
-		alive, err := p.freeze()
-		if err != nil {
+		processes.Pause(ctx, time.Duration(h.random.Int64N(int64(5*time.Millisecond))))
+		if err := p.Freeze(); err != nil {
 			return false, err
-		}
-		if !alive {
-			return false, errEndedFirst
 		}
 		open, err := h.db.writing(ctx)
 		if err != nil {
 			return false, err
 		}
-		if open || h.blind || try == maxTries {
-			return open, p.kill()
+		if open || h.blind || try == processes.MaxTries {
+			return open, p.Kill()
 		}
-		if err := p.thaw(); err != nil {
+		if err := p.Thaw(); err != nil {
 			return false, err
 		}
 	}
@@ -55,14 +48,14 @@ func (h hunter) kill(ctx context.Context, p *process) (bool, error) {
 // untilMark waits until the process has committed something of its own and the
 // effects stand at the mark. What a process writes before that (opening,
 // recovering what the last one left) is not taken for its work.
-func (h hunter) untilMark(ctx context.Context, p *process) error {
+func (h hunter) untilMark(ctx context.Context, p *processes.Process) error {
 	first, err := h.db.effects(ctx)
 	if err != nil {
 		return err
 	}
 	for {
-		if alive, err := p.running(); err != nil || !alive {
-			return errors.Join(err, errEndedFirst)
+		if alive, err := p.Running(); err != nil || !alive {
+			return errors.Join(err, processes.ErrEnded)
 		}
 		now, err := h.db.effects(ctx)
 		if err != nil {
@@ -74,15 +67,6 @@ func (h hunter) untilMark(ctx context.Context, p *process) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		pause(ctx, 2*time.Millisecond)
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
+		processes.Pause(ctx, 2*time.Millisecond)
 	}
 }

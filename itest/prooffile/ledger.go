@@ -5,7 +5,8 @@ package prooffile
 import (
 	"fmt"
 	"io"
-	"text/tabwriter"
+
+	"github.com/semel-go/semel/itest/ledger"
 )
 
 // Fault says why the ledger is no proof; nil if it is one. At least `open`
@@ -24,7 +25,7 @@ func (l Ledger) Fault(open int) error {
 
 // Write prints the ledger for people.
 func (l Ledger) Write(w io.Writer) error {
-	return writeTable(w, []line{
+	return ledger.WriteTable(w, []ledger.Line{
 		{"deliveries in the file", l.Deliveries},
 		{"expected", l.Expected},
 		{"applied", l.Applied},
@@ -37,18 +38,4 @@ func (l Ledger) Write(w io.Writer) error {
 		{"kills that hit an open transaction", l.Open},
 		{"seconds", fmt.Sprintf("%.1f", l.Seconds)},
 	})
-}
-
-// line is one of a table.
-type line struct {
-	name  string
-	value any
-}
-
-func writeTable(w io.Writer, lines []line) error {
-	table := tabwriter.NewWriter(w, 0, 0, 1, ' ', tabwriter.AlignRight)
-	for _, l := range lines {
-		fmt.Fprintf(table, "%s\t  %v\t\n", l.name, l.value)
-	}
-	return table.Flush()
 }

@@ -6,18 +6,19 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
+
+	"github.com/semel-go/semel/itest/processes"
 )
 
 // member is one process of a fleet, over all its restarts.
 type member struct {
-	command
+	processes.Command
 	// name is what the server knows it by.
 	name, input string
 	batch       int
 	timeout     time.Duration
-	process     *process
+	process     *processes.Process
 }
 
 // postgresSetup has no unique key in the log, either.
@@ -33,35 +34,20 @@ create table effects (
 func newMember(p Fleet, dsn string, n int) *member {
 	name := fmt.Sprintf("member-%d", n+1)
 	return &member{
-		command: command{binary: p.Binary, folder: p.Folder, policy: name + ".yaml", log: name + ".log", summary: name + ".json",
-			env: []string{"DATABASE=" + dsn + "&application_name=" + name}},
+		Command: processes.Command{Binary: p.Binary, Folder: p.Folder, Policy: name + ".yaml", Log: name + ".log", Summary: name + ".json",
+			Env: []string{"DATABASE=" + dsn + "&application_name=" + name}},
 		name: name, input: name + ".jsonl", batch: p.Batch, timeout: p.Timeout,
 	}
 }
 
-func (m *member) path(file string) string { return filepath.Join(m.folder, file) }
+func (m *member) path(file string) string { return filepath.Join(m.Folder, file) }
 
 // start starts the process. With follow it never ends by itself.
 func (m *member) start(follow bool) error {
 	text := fmt.Appendf(nil, policy, `postgres: {url: "${DATABASE}"}`, m.input, follow, m.batch, m.timeout)
-	err := os.WriteFile(m.path(m.policy), text, 0o644)
+	err := os.WriteFile(m.path(m.Policy), text, 0o644)
 	if err == nil {
-		m.process, err = m.command.start()
+		m.process, err = m.Command.Start()
 	}
 	return err
-}
-
-// end has the process drain and end, or end at once if it has not started yet.
-func (m *member) end() error {
-	if err := syscall.Kill(m.process.pid, syscall.SIGTERM); err != nil {
-		return err
-	}
-	if err := m.process.wait(0); err != nil {
-		return err
-	}
-	early := m.process.status.Signaled() && m.process.status.Signal() == syscall.SIGTERM
-	if code := m.process.status.ExitStatus(); code != 0 && code != 130 && !early {
-		return fmt.Errorf("%s was to drain and ended with %d", m.name, code)
-	}
-	return nil
 }

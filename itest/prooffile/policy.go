@@ -14,6 +14,8 @@ const (
 	setupFile    = "setup.sql"
 	inputFile    = "webhooks.jsonl"
 	databaseFile = "counts.db"
+	logFile      = "semel.log"
+	summaryFile  = "summary.json"
 )
 
 const policy = `version: 1

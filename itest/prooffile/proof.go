@@ -11,9 +11,11 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os/exec"
 	"path/filepath"
 	"time"
+
+	"github.com/semel-go/semel/itest/ledger"
+	"github.com/semel-go/semel/itest/processes"
 )
 
 // Proof is one run.
@@ -54,17 +56,6 @@ type Ledger struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// Build builds the binary into folder and returns its path. The working
-// directory is anywhere in the workspace.
-func Build(ctx context.Context, folder string) (string, error) {
-	binary := filepath.Join(folder, "semel")
-	out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "github.com/semel-go/semel/cmd/semel").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("build semel: %w\n%s", err, out)
-	}
-	return binary, nil
-}
-
 // Run writes the input, runs semel until it ends by itself and returns the
 // ledger. An error says that the run itself failed; judge the ledger with Fault.
 func (p Proof) Run(ctx context.Context) (Ledger, error) {
@@ -100,13 +91,13 @@ func (p Proof) killAndFinish(ctx context.Context, db *database, ledger *Ledger) 
 	random := rand.New(rand.NewPCG(p.Input.Seed, 2))
 	for ledger.Kills < p.Kills {
 		hunt := hunter{db: db, random: random, blind: ledger.Kills%5 == 4, mark: p.mark(ledger.Kills)}
-		running, err := p.command().start()
+		running, err := p.command().Start()
 		if err != nil {
 			return err
 		}
 		open, err := hunt.kill(ctx, running)
 		if err != nil {
-			_ = running.kill()
+			_ = running.Kill()
 			return fmt.Errorf("kill %d: %w; the log is %s", ledger.Kills+1, err, filepath.Join(p.Folder, logFile))
 		}
 		ledger.Kills++
@@ -122,15 +113,15 @@ func (p Proof) killAndFinish(ctx context.Context, db *database, ledger *Ledger) 
 	if err := writePolicy(p.Folder, p.Batch, false); err != nil {
 		return err
 	}
-	last, err := p.command().start()
+	last, err := p.command().Start()
 	if err != nil {
 		return err
 	}
-	if err := last.wait(0); err != nil {
+	if err := last.Wait(0); err != nil {
 		return err
 	}
-	if last.status.ExitStatus() != 0 {
-		return fmt.Errorf("the last run did not end well (%v); its log is %s", last.status, filepath.Join(p.Folder, logFile))
+	if last.Status.ExitStatus() != 0 {
+		return fmt.Errorf("the last run did not end well (%v); its log is %s", last.Status, filepath.Join(p.Folder, logFile))
 	}
 	return nil
 }
@@ -139,32 +130,32 @@ func (p Proof) killAndFinish(ctx context.Context, db *database, ledger *Ledger) 
 // the first 80 % of the effects, so that there is work left at each.
 func (p Proof) mark(k int) int { return p.Input.IDs * 80 * (k + 1) / (100 * (p.Kills + 1)) }
 
-func (p Proof) audit(ctx context.Context, db *database, ledger *Ledger) error {
-	l, err := readLog(ctx, db.conn)
+func (p Proof) audit(ctx context.Context, db *database, l *Ledger) error {
+	e, err := ledger.ReadEffects(ctx, db.conn)
 	if err != nil {
 		return err
 	}
-	left, err := p.command().left()
+	left, err := p.command().Left("counter")
 	if err != nil {
 		return err
 	}
-	parked, err := p.command().parked()
+	parked, err := p.command().Parked()
 	if err != nil {
 		return err
 	}
 	aside := left + parked
-	missing := l.missing(p.Input.IDs)
-	ledger.Applied = p.Input.IDs - missing
-	ledger.Stuck = aside
-	ledger.Lost = max(missing-aside, 0)
-	ledger.Doubled = l.rows - l.distinct
-	ledger.Absorbed = p.Input.Deliveries - ledger.Applied - missing
-	ledger.Astray = l.astray
+	absent := missing(e, p.Input.IDs)
+	l.Applied = p.Input.IDs - absent
+	l.Stuck = aside
+	l.Lost = max(absent-aside, 0)
+	l.Doubled = e.Doubled()
+	l.Absorbed = p.Input.Deliveries - l.Applied - absent
+	l.Astray = e.Astray
 	return nil
 }
 
-func (p Proof) command() command {
-	return command{binary: p.Binary, folder: p.Folder, policy: policyFile, log: logFile, summary: summaryFile}
+func (p Proof) command() processes.Command {
+	return processes.Command{Binary: p.Binary, Folder: p.Folder, Policy: policyFile, Log: logFile, Summary: summaryFile}
 }
 
 func (p Proof) say(format string, args ...any) {

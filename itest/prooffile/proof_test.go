@@ -8,25 +8,19 @@ import (
 	"fmt"
 	"path/filepath"
 	"testing"
+
+	"github.com/semel-go/semel/itest/processes"
+	"github.com/semel-go/semel/itest/webhooks"
 )
 
 // smallInput is made up: the real payloads are fetched by `make proof-file` only.
 func smallInput() Input {
-	in := Input{Deliveries: 2_000, IDs: 1_600, Seed: 7}
-	for i := range 40 {
-		hook := Webhook{Event: fmt.Sprintf("event-%d", i%7), Body: []byte(`{"action":"created"}`)}
-		if i%5 != 0 {
-			hook.Repository = fmt.Sprintf("shop/repository-%d", i%3)
-			hook.Body = fmt.Appendf(nil, `{"repository":{"full_name":%q},"number":%d}`, hook.Repository, i)
-		}
-		in.Webhooks = append(in.Webhooks, hook)
-	}
-	return in
+	return Input{Webhooks: webhooks.MadeUp(40, 0), Deliveries: 2_000, IDs: 1_600, Seed: 7}
 }
 
 func TestAProcessThatIsKilledLosesAndDoublesNothing(t *testing.T) {
 	ctx, folder := t.Context(), t.TempDir()
-	binary, err := Build(ctx, folder)
+	binary, err := processes.Build(ctx, folder)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/semel-go/semel/itest/prooffile"
+	"github.com/semel-go/semel/itest/processes"
 )
 
 // shop is a folder with a policy, and the binary.
@@ -29,7 +29,7 @@ func example(t *testing.T, dsn string) shop {
 		t.Fatal(err)
 	}
 	var err error
-	if s.binary, err = prooffile.Build(t.Context(), t.TempDir()); err != nil {
+	if s.binary, err = processes.Build(t.Context(), t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
 	return s

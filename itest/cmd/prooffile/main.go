@@ -16,7 +16,9 @@ import (
 	"os/signal"
 	"time"
 
+	"github.com/semel-go/semel/itest/processes"
 	"github.com/semel-go/semel/itest/prooffile"
+	"github.com/semel-go/semel/itest/webhooks"
 	"github.com/semel-go/semel/itest/workload"
 )
 
@@ -32,7 +34,7 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	hooks, err := prooffile.LoadWebhooks(*index)
+	hooks, err := webhooks.Load(*index)
 	if err == nil {
 		in := prooffile.Input{Webhooks: hooks, Deliveries: *deliveries, IDs: *ids, Seed: *seed}
 		if *into == "postgres" {
@@ -52,7 +54,7 @@ func prove(ctx context.Context, in prooffile.Input, kills, open int) error {
 	if err != nil {
 		return err
 	}
-	binary, err := prooffile.Build(ctx, folder)
+	binary, err := processes.Build(ctx, folder)
 	if err != nil {
 		return err
 	}
@@ -77,7 +79,7 @@ func proveFleet(ctx context.Context, in prooffile.Input, kills, restarts, open i
 	if err != nil {
 		return err
 	}
-	binary, err := prooffile.Build(ctx, folder)
+	binary, err := processes.Build(ctx, folder)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,109 @@
+//go:build unix
+
+package processes
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver
+)
+
+// Activity is a proof's own view of a PostgreSQL server. Whether a process has
+// a transaction open is asked of the server, which knows it by its name.
+type Activity struct{ DB *sql.DB }
+
+// OpenActivity opens a view of the server at dsn.
+func OpenActivity(dsn string) (*Activity, error) {
+	db, err := sql.Open("pgx", dsn+"&application_name=proof")
+	return &Activity{db}, err
+}
+
+// Close closes the view.
+func (a *Activity) Close() { _ = a.DB.Close() }
+
+// Effects is how many effects are in the log; 0 before there is one. While the
+// server restarts it is an error.
+func (a *Activity) Effects(ctx context.Context) (n int, err error) {
+	err = a.DB.QueryRowContext(ctx, `select count(*) from effects`).Scan(&n)
+	var server *pgconn.PgError
+	if errors.As(err, &server) && server.Code == "42P01" {
+		return 0, nil
+	}
+	return n, err
+}
+
+// written chooses transactions of a process that have written something.
+const written = ` from pg_stat_activity where application_name = $1 and backend_xid is not null`
+
+// Open reports whether a process has a transaction open that has written.
+func (a *Activity) Open(ctx context.Context, process string) (open bool, err error) {
+	err = a.DB.QueryRowContext(ctx, `select count(*) > 0`+written, process).Scan(&open)
+	return open, err
+}
+
+// Settled is Open for a process that stands still: the server may still work at
+// what it sent last, which may be its COMMIT.
+func (a *Activity) Settled(ctx context.Context, process string) (open bool, err error) {
+	for range 50 {
+		var active int
+		err := a.DB.QueryRowContext(ctx, `select count(*) filter (where state = 'active'),
+			count(*) filter (where state = 'idle in transaction') > 0`+written, process).Scan(&active, &open)
+		if err != nil || active == 0 {
+			return open, err
+		}
+		Pause(ctx, 2*time.Millisecond)
+	}
+	return false, nil
+}
+
+// MaxTries is how often a process is frozen in the hope of an open transaction.
+const MaxTries = 500
+
+// Catch freezes a process, which the server knows by this name, again and again
+// until it has written in a transaction that is open; blind, only once. It
+// stands still afterwards.
+func (a *Activity) Catch(ctx context.Context, p *Process, name string, random *rand.Rand, blind bool) (open bool, err error) {
+	for try := 1; ; try++ {
+		Pause(ctx, time.Duration(random.Int64N(int64(5*time.Millisecond))))
+		if err := p.Freeze(); err != nil {
+			return false, fmt.Errorf("%s: %w", name, err)
+		}
+		open, err := a.Settled(ctx, name)
+		if open && err == nil || blind || try == MaxTries {
+			return open, err
+		}
+		if err := p.Thaw(); err != nil {
+			return false, err
+		}
+	}
+}
+
+// CatchForGood freezes a process in a transaction that stays open. One that had
+// sent its COMMIT is let go: on a busy machine the server reads it late.
+func (a *Activity) CatchForGood(ctx context.Context, p *Process, name string, random *rand.Rand) error {
+	for range 20 {
+		open, err := a.Catch(ctx, p, name, random, false)
+		if err != nil {
+			return err
+		}
+		for look := 0; open && look < 50; look++ {
+			Pause(ctx, 20*time.Millisecond)
+			if open, err = a.Open(ctx, name); err != nil {
+				return err
+			}
+		}
+		if open {
+			return nil
+		}
+		if err := p.Thaw(); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%s was never met with a transaction that stays open", name)
+}

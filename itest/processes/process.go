@@ -1,0 +1,214 @@
+//go:build unix
+
+// Package processes runs the built binary as processes that a proof freezes and
+// kills, and asks PostgreSQL what they have under way.
+package processes
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/semel-go/semel"
+)
+
+// ErrEnded says that a process ended by itself.
+var ErrEnded = errors.New("semel ended by itself")
+
+// Build builds the binary into folder and returns its path. The working
+// directory is anywhere in the workspace.
+func Build(ctx context.Context, folder string) (string, error) {
+	binary := filepath.Join(folder, "semel")
+	out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "github.com/semel-go/semel/cmd/semel").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build semel: %w\n%s", err, out)
+	}
+	return binary, nil
+}
+
+// Command is a `semel run` and where it writes, in a folder.
+type Command struct {
+	Binary, Folder string
+	// Policy, Log and Summary are files of the folder. The log grows over all
+	// runs, the summary is of the last.
+	Policy, Log, Summary string
+	// Env is added to the environment.
+	Env []string
+	// Args are put after the name of the binary; `run` if there are none.
+	Args []string
+	// Terminal, when set, is where the process writes its log, in the place
+	// of Log.
+	Terminal *os.File
+}
+
+// Process is a running `semel run`. It is waited for by number, because a
+// stopped child can only be seen that way. It is for one goroutine.
+type Process struct {
+	// PID is its number.
+	PID int
+	// Status is the last change that was seen, Ended that it was the end.
+	Status syscall.WaitStatus
+	Ended  bool
+}
+
+// Start starts the process.
+func (c Command) Start() (*Process, error) {
+	log, err := os.OpenFile(filepath.Join(c.Folder, c.Log), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	summary, err := os.Create(filepath.Join(c.Folder, c.Summary))
+	if err != nil {
+		return nil, err
+	}
+	defer summary.Close()
+	args := c.Args
+	if args == nil {
+		args = []string{"run"}
+	}
+	cmd := c.semel(args...)
+	cmd.Stdout, cmd.Stderr = summary, io.Writer(log)
+	if c.Terminal != nil {
+		cmd.Stderr = c.Terminal
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	return &Process{PID: cmd.Process.Pid}, nil
+}
+
+// semel is a call of the binary with the policy, for machines to read.
+func (c Command) semel(args ...string) *exec.Cmd {
+	cmd := exec.Command(c.Binary, append(args, "--config", c.Policy, "--json")...)
+	cmd.Dir, cmd.Stderr, cmd.Env = c.Folder, os.Stderr, append(os.Environ(), c.Env...)
+	return cmd
+}
+
+// Counts are what the last run says of its consumer. A run that was killed
+// says nothing, which is an error.
+func (c Command) Counts(consumer string) (semel.Counts, error) {
+	text, err := os.ReadFile(filepath.Join(c.Folder, c.Summary))
+	if err != nil {
+		return semel.Counts{}, err
+	}
+	var summary struct{ Consumers map[string]semel.Counts }
+	if err := json.Unmarshal(text, &summary); err != nil {
+		return semel.Counts{}, fmt.Errorf("the summary of the last run: %w", err)
+	}
+	return summary.Consumers[consumer], nil
+}
+
+// Left counts what the last run left in flight or failed.
+func (c Command) Left(consumer string) (int, error) {
+	counts, err := c.Counts(consumer)
+	return int(counts.InFlight + counts.Failed), err
+}
+
+// Parked counts what is set aside.
+func (c Command) Parked() (int, error) {
+	listed, err := c.semel("parked", "ls").Output()
+	if err != nil {
+		return 0, fmt.Errorf("semel parked ls: %w", err)
+	}
+	var parked struct{ Rows []json.RawMessage }
+	if err := json.Unmarshal(listed, &parked); err != nil {
+		return 0, fmt.Errorf("semel parked ls: %w", err)
+	}
+	return len(parked.Rows), nil
+}
+
+// Wait waits for the next change of the process, as the options of wait4 say.
+func (p *Process) Wait(options int) error {
+	for !p.Ended {
+		var status syscall.WaitStatus
+		pid, err := syscall.Wait4(p.PID, &status, options, nil)
+		if err == syscall.EINTR {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("wait for semel: %w", err)
+		}
+		if pid != 0 { // else nothing has changed
+			p.Status, p.Ended = status, status.Exited() || status.Signaled()
+		}
+		return nil
+	}
+	return nil
+}
+
+// Running reports whether the process has not ended yet.
+func (p *Process) Running() (bool, error) {
+	err := p.Wait(syscall.WNOHANG)
+	return !p.Ended, err
+}
+
+// Freeze stops the process and returns when it stands still; an error is
+// ErrEnded if it had ended before.
+func (p *Process) Freeze() error {
+	if alive, err := p.Running(); err != nil || !alive {
+		return errors.Join(err, ErrEnded)
+	}
+	if err := syscall.Kill(p.PID, syscall.SIGSTOP); err != nil {
+		return err
+	}
+	err := p.Wait(syscall.WUNTRACED)
+	if err == nil && p.Ended {
+		err = ErrEnded
+	}
+	return err
+}
+
+// Thaw lets a frozen process go on.
+func (p *Process) Thaw() error { return syscall.Kill(p.PID, syscall.SIGCONT) }
+
+// Stopped reports whether the process was stopped and has not gone on or ended
+// since.
+func (p *Process) Stopped() (bool, error) {
+	held := p.Status.Stopped()
+	err := p.Wait(syscall.WNOHANG | syscall.WCONTINUED)
+	return held && !p.Ended && !p.Status.Continued(), err
+}
+
+// Kill ends the process with SIGKILL, frozen or not.
+func (p *Process) Kill() error {
+	if p.Ended {
+		return nil
+	}
+	if err := syscall.Kill(p.PID, syscall.SIGKILL); err != nil {
+		return err
+	}
+	return p.Wait(0)
+}
+
+// End has the process drain and end, or end at once if it has not started yet.
+func (p *Process) End() error {
+	if err := syscall.Kill(p.PID, syscall.SIGTERM); err != nil {
+		return err
+	}
+	if err := p.Wait(0); err != nil {
+		return err
+	}
+	early := p.Status.Signaled() && p.Status.Signal() == syscall.SIGTERM
+	if code := p.Status.ExitStatus(); code != 0 && code != 130 && !early {
+		return fmt.Errorf("semel was to drain and ended with %d", code)
+	}
+	return nil
+}
+
+// Pause waits so long, or until ctx is over.
+func Pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
