@@ -27,12 +27,18 @@ const (
 	fetchWait = 500 * time.Millisecond
 )
 
+// dialer connects to a broker.
+type dialer func(ctx context.Context, network, address string) (net.Conn, error)
+
 // common are the options of every connection.
 func (s *Source) common() []kgo.Opt {
 	c := s.config
 	options := []kgo.Opt{
 		kgo.SeedBrokers(c.Brokers...), kgo.ClientID(c.ClientID), kgo.WithLogger(logger{c.Logger}),
 		kgo.MetadataMaxAge(metadataAge), kgo.SASL(c.SASL...), kgo.DisableClientMetrics(),
+	}
+	if s.dial != nil {
+		options = append(options, kgo.Dialer(s.dial))
 	}
 	if c.TLS != nil {
 		options = append(options, kgo.DialTLSConfig(c.TLS.Clone()))

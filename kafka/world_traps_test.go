@@ -1,0 +1,305 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/memstore"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// bubble runs a subtest in virtual time.
+func bubble(t *testing.T, name string, f func(*testing.T)) {
+	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
+}
+
+// pass lets virtual time pass.
+func pass(d time.Duration) { <-time.After(d) }
+
+const (
+	theTopic = "orders"
+	theGroup = "billing"
+)
+
+// world is a cluster with a network in memory, a store, a producer, and the
+// processes of one consumer.
+type world struct {
+	t        testing.TB
+	network  kfake.VirtualNetwork
+	cluster  *kfake.Cluster
+	store    *memstore.Store
+	producer *kgo.Client
+	wires    []*wire
+}
+
+func newWorld(t testing.TB, partitions int32, options ...kfake.Opt) *world {
+	t.Helper()
+	w := &world{t: t, store: memstore.New()}
+	c, err := kfake.NewCluster(append([]kfake.Opt{
+		kfake.NumBrokers(1), kfake.Ports(19092), kfake.ListenFn(w.network.Listen), kfake.SeedTopics(partitions, theTopic),
+	}, options...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.cluster = c
+	t.Cleanup(func() {
+		c.Close()
+		for _, wire := range w.wires {
+			wire.cut()
+		}
+	})
+	w.producer = w.client()
+	return w
+}
+
+// client is a client beside the consumer, on a wire that is never cut.
+func (w *world) client(options ...kgo.Opt) *kgo.Client {
+	w.t.Helper()
+	c, err := kgo.NewClient(append([]kgo.Opt{
+		kgo.SeedBrokers(w.cluster.ListenAddrs()...), kgo.Dialer(w.network.DialContext),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DisableClientMetrics(),
+	}, options...)...)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(c.Close)
+	return c
+}
+
+// order is a message with an id.
+func order(partition int32, id string) *kgo.Record {
+	return &kgo.Record{
+		Topic: theTopic, Partition: partition, Key: []byte("key"), Value: []byte("order " + id),
+		Headers: []kgo.RecordHeader{{Key: "ce_id", Value: []byte(id)}, {Key: "ce_source", Value: []byte("shop")}},
+	}
+}
+
+// publish appends orders with these ids to a partition.
+func (w *world) publish(partition int32, ids ...string) {
+	w.t.Helper()
+	for _, id := range ids {
+		w.produce(order(partition, id))
+	}
+}
+
+func (w *world) produce(records ...*kgo.Record) {
+	w.t.Helper()
+	if err := w.producer.ProduceSync(context.Background(), records...).FirstErr(); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// numbered are ids from first to last.
+func numbered(prefix string, first, last int) []string {
+	var all []string
+	for n := first; n <= last; n++ {
+		all = append(all, fmt.Sprintf("%s%04d", prefix, n))
+	}
+	return all
+}
+
+// process is a process of the consumer.
+type process struct {
+	wire     *wire
+	source   *Source
+	consumer *semel.Consumer[*memstore.Tx]
+	stop     context.CancelFunc
+	ended    chan error
+	dead     atomic.Bool
+}
+
+type handler func(context.Context, *memstore.Tx, *semel.Message) error
+
+// count is a handler whose effect is a number by id.
+func count(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
+	return tx.Add("effect "+m.Identity.ID, 1)
+}
+
+// start starts a process. Either change may be nil.
+func (w *world) start(handle handler, kafka func(*Config), policy func(*semel.Config)) *process {
+	w.t.Helper()
+	p := &process{wire: newWire(&w.network), ended: make(chan error, 1)}
+	w.wires = append(w.wires, p.wire)
+	k := Config{Brokers: w.cluster.ListenAddrs(), Topics: []string{theTopic}, Group: theGroup, SessionTimeout: 10 * time.Second}
+	if kafka != nil {
+		kafka(&k)
+	}
+	source, err := New(quiet(k))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	source.dial = p.wire.dial
+	c := semel.Config{
+		Name: "billing", Source: source, Identity: semel.CloudEvents(), Logger: slog.New(slog.DiscardHandler), Seed: 1,
+	}
+	if policy != nil {
+		policy(&c)
+	}
+	p.source = source
+	if p.consumer, err = semel.New(&mortal{w.store, &p.dead}, handle, c); err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	p.stop = stop
+	go func() { p.ended <- p.consumer.Run(ctx) }()
+	w.t.Cleanup(func() {
+		stop()
+		p.wire.thaw()
+		<-p.ended
+	})
+	return p
+}
+
+// leave ends a process as a signal does, and returns what Run did.
+func (p *process) leave() error {
+	p.stop()
+	err := <-p.ended
+	p.ended <- err
+	return err
+}
+
+// kill lets neither store nor brokers hear of the process any more.
+func (p *process) kill() {
+	p.dead.Store(true)
+	p.wire.cut()
+	p.stop()
+}
+
+// mortal is the store as a process sees it that can be killed.
+type mortal struct {
+	*memstore.Store
+	dead *atomic.Bool
+}
+
+var errDead = errors.New("the process is dead")
+
+func (m *mortal) Begin(ctx context.Context, o semel.TxOptions, marks []semel.Mark) (semel.Batch[*memstore.Tx], []semel.Verdict, error) {
+	if m.dead.Load() {
+		return nil, nil, errDead
+	}
+	b, v, err := m.Store.Begin(ctx, o, marks)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &mortalBatch{b, m.dead}, v, nil
+}
+
+type mortalBatch struct {
+	semel.Batch[*memstore.Tx]
+	dead *atomic.Bool
+}
+
+func (b *mortalBatch) Broken() bool { return b.Batch.(semel.Broken).Broken() }
+
+func (b *mortalBatch) Commit(ctx context.Context, e semel.Ending) semel.Result {
+	if b.dead.Load() {
+		b.Batch.Rollback(ctx)
+		return semel.Result{Outcome: semel.NotCommitted, Class: semel.ClassDown, Culprit: semel.NobodyNamed, Err: errDead}
+	}
+	return b.Batch.Commit(ctx, e)
+}
+
+// effect is how often a message took effect.
+func (w *world) effect(id string) int {
+	w.t.Helper()
+	v := w.store.Get("effect " + id)
+	if v == nil {
+		return 0
+	}
+	n, err := strconv.Atoi(string(v))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return n
+}
+
+// once fails unless each of these took effect once.
+func (w *world) once(ids ...string) {
+	w.t.Helper()
+	for _, id := range ids {
+		if n := w.effect(id); n != 1 {
+			w.t.Errorf("%s took effect %d times", id, n)
+		}
+	}
+}
+
+// committed is the group's offset of a partition; -1 without one.
+func (w *world) committed(partition int32) int64 {
+	info := w.cluster.GroupInfo(theGroup)
+	if info == nil {
+		return -1
+	}
+	c, known := info.Commits[theTopic][partition]
+	if !known {
+		return -1
+	}
+	return c.Offset
+}
+
+func (w *world) end(partition int32) int64 {
+	return w.cluster.PartitionInfo(theTopic, partition).HighWatermark
+}
+
+// settles waits until the group's offsets are at the end of all partitions.
+func (w *world) settles(within time.Duration) {
+	w.t.Helper()
+	w.until(within, "the group's offsets are at the ends of all partitions", func() bool {
+		for _, p := range w.cluster.PartitionInfos(theTopic) {
+			if w.committed(p.Partition) != p.HighWatermark && p.HighWatermark > 0 {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// until waits for something to become true.
+func (w *world) until(within time.Duration, what string, true func() bool) {
+	w.t.Helper()
+	deadline := time.Now().Add(within)
+	for !true() {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("within %v it is not so that %s; %s", within, what, w.state())
+		}
+		pass(20 * time.Millisecond)
+	}
+}
+
+func (w *world) state() string {
+	text := ""
+	for _, p := range w.cluster.PartitionInfos(theTopic) {
+		text += fmt.Sprintf("partition %d: committed %d, end %d, stable %d; ", p.Partition, w.committed(p.Partition), p.HighWatermark, p.LastStableOffset)
+	}
+	if info := w.cluster.GroupInfo(theGroup); info != nil {
+		text += fmt.Sprintf("group %s, generation %d, members %d", info.State, info.Epoch, len(info.Members))
+	}
+	return text
+}
+
+// journal is a list that several goroutines append to.
+type journal struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (j *journal) add(line string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.lines = append(j.lines, line)
+}
+
+func (j *journal) all() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return append([]string{}, j.lines...)
+}
