@@ -60,6 +60,9 @@ func newConsumer[Tx any](store TxStore[Tx], h handler[Tx], missing bool, c Confi
 			c.Batch.Most = most
 		}
 	}
+	if fitter, ok := store.(IdentityFitter); ok && c.Identity != nil {
+		c.Identity = fitted{c.Identity, fitter}
+	}
 	return &Consumer[Tx]{
 		config: c, store: store, handler: h,
 		scopes: &scopes[Tx]{consumer: c.Name, store: store},

@@ -251,6 +251,20 @@ func identityErrorOf(err error) error {
 	return &IdentityError{ReasonBadIdentity, err.Error()}
 }
 
+// fitted is an identity that a store must be able to hold.
+type fitted struct {
+	Identity
+	store IdentityFitter
+}
+
+// Identify implements Identity.
+func (f fitted) Identify(m *Message) (source, id string, err error) {
+	if source, id, err = f.Identity.Identify(m); err == nil && id != "" {
+		id, err = f.store.FitIdentity(source, id)
+	}
+	return source, id, err
+}
+
 // checkIdentity holds what was found to the rules that protect the store.
 func checkIdentity(source, id string) error {
 	switch {

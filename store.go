@@ -233,3 +233,12 @@ type BatchLimiter interface {
 	// BatchLimit is the most messages of a batch, 0 without a limit.
 	BatchLimit() int
 }
+
+// IdentityFitter is an optional ability of a store that marks in a table that
+// does not hold every identity.
+type IdentityFitter interface {
+	// FitIdentity returns the id in the one spelling that the store tells
+	// apart from others. An error says why it cannot hold the identity: its
+	// message has none that could be used.
+	FitIdentity(source, id string) (string, error)
+}

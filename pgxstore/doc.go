@@ -31,10 +31,12 @@ var (
 	_ semel.Inbox              = (*Store)(nil)
 	_ semel.PositionStore      = (*Store)(nil)
 	_ semel.SchemaChecker      = (*Store)(nil)
+	_ semel.IdentityFitter     = (*Store)(nil)
 
 	_ semel.TxStore[*Queue]    = (*QueuedStore)(nil)
 	_ semel.RowRetrier[*Queue] = (*QueuedStore)(nil)
 	_ semel.Inbox              = (*QueuedStore)(nil)
 	_ semel.PositionStore      = (*QueuedStore)(nil)
 	_ semel.SchemaChecker      = (*QueuedStore)(nil)
+	_ semel.IdentityFitter     = (*QueuedStore)(nil)
 )

@@ -32,6 +32,7 @@ type house interface {
 	semel.Inbox
 	semel.PositionStore
 	semel.SchemaChecker
+	semel.IdentityFitter
 	Scope(ctx context.Context, consumer, source string, generation int64) (int64, error)
 	Migrate(ctx context.Context) (applied []string, err error)
 	Status(ctx context.Context) ([]sqlstore.Migration, error)
@@ -47,6 +48,8 @@ type house interface {
 // waits under the caller's context. The pool stays the caller's to close.
 type Store struct {
 	house
+	inner    *sqlstore.Store // what house is
+	of       *Store          // whose connections inner uses; nil if its own
 	classify func(error) semel.Class
 	pool     *pgxpool.Pool
 	begin    string
@@ -75,7 +78,7 @@ func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	s := &Store{house: inner, classify: inner.Classify, pool: pool, begin: "begin isolation level " + string(o.Isolation), sql: sqlstore.Statements(inner)}
+	s := &Store{house: inner, inner: inner, classify: inner.Classify, pool: pool, begin: "begin isolation level " + string(o.Isolation), sql: sqlstore.Statements(inner)}
 	runtime.AddCleanup(s, func(db *sql.DB) { _ = db.Close() }, db)
 	return s, nil
 }

@@ -44,6 +44,9 @@ type dialect struct {
 	// old writes the value of such a column as bytes, and what a value read
 	// before is compared with.
 	old func(c *oldColumn) (value, last string)
+	// adopted is how marks are written in a table of the user's; nil if they
+	// cannot be.
+	adopted *adopting
 	// rolledBack reports whether an error of COMMIT proves that nothing was
 	// committed.
 	rolledBack func(err error) bool
@@ -59,9 +62,9 @@ var (
 )
 
 // load reads the dialect's statements and puts the names in.
-func (d *dialect) load(names *strings.Replacer) (statements, error) {
+func (d *dialect) load(names *strings.Replacer, files ...string) (statements, error) {
 	found := statements{}
-	for _, name := range []string{"marks.sql", "rows.sql", "house.sql"} {
+	for _, name := range files {
 		text, err := fs.ReadFile(d.files, d.name+"/"+name)
 		if err != nil {
 			return nil, err

@@ -74,4 +74,5 @@ var (
 	_ semel.PositionStore       = (*Store)(nil)
 	_ semel.SchemaChecker       = (*Store)(nil)
 	_ semel.BatchLimiter        = (*Store)(nil)
+	_ semel.IdentityFitter      = (*Store)(nil)
 )

@@ -120,7 +120,13 @@ func (s *Store) Check(ctx context.Context) error {
 			return fmt.Errorf("sqlstore: the schema lacks migration %v (tables %s*): run semel migrate up: %w", m, s.prefix, semel.ErrSchema)
 		}
 	}
-	return s.lint(ctx)
+	if err := s.lint(ctx); err != nil || s.adopted == nil {
+		return err
+	}
+	if _, err := s.plan(ctx, s.adopted.Adopted); err != nil {
+		return fmt.Errorf("sqlstore: the adopted table: %w", s.hint(err))
+	}
+	return nil
 }
 
 // lint reports what the schema has lost of what once-only effects stand on.

@@ -56,6 +56,7 @@ func postgresDialect() *dialect {
 		rolledBack: func(err error) bool { return postgresRolledBack(sqlState(err)) },
 		ids:        []string{"text", "character varying", "bpchar", "uuid", "bytea", "bigint", "integer", "smallint"},
 		old:        postgresOld,
+		adopted:    postgresAdopting(),
 	}
 }
 

@@ -44,6 +44,7 @@ type Store struct {
 	guards  bool
 	level   sql.IsolationLevel // of batches
 	writers chan struct{}      // a place each; nil if any number may write
+	adopted *adoption          // nil unless it marks in a table of the user's, too
 
 	mu     sync.Mutex
 	scopes map[scope]int64 // guarded by mu; at most mostScopes
@@ -65,7 +66,7 @@ func open(db *sql.DB, d *dialect, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	texts, err := d.load(names)
+	texts, err := d.load(names, "marks.sql", "rows.sql", "house.sql")
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +115,13 @@ func (s *Store) Scope(ctx context.Context, consumer, source string, generation i
 	if ok {
 		return n, nil
 	}
-	n, err := s.intern(ctx, key)
+	var err error
+	if s.adopted != nil {
+		err = s.adopted.admit(key)
+	}
+	if err == nil {
+		n, err = s.intern(ctx, key)
+	}
 	if err != nil {
 		return 0, s.blameless("scope", err)
 	}

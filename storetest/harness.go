@@ -22,6 +22,12 @@ type Abilities struct {
 	MarkIn bool
 	// Positions: semel.PositionStore.
 	Positions bool
+	// OneConsumer: the store serves the consumer "billing" in generation 0
+	// alone, and Scope refuses what else it is asked for.
+	OneConsumer bool
+	// LongestID, if not 0, is the longest id that the store holds; it is a
+	// semel.IdentityFitter, which refuses longer ones.
+	LongestID int
 	// OneWriter: batches take turns, so that no copy is ever in flight beside
 	// another and MarkLock has no meaning.
 	OneWriter bool

@@ -3,6 +3,7 @@ package storetest
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/semel-go/semel"
@@ -28,6 +29,12 @@ func ids() []string {
 	return all
 }
 
+// ids are those that the store holds.
+func (s suite[Tx]) ids() []string {
+	most := s.h.Can.LongestID
+	return slices.DeleteFunc(ids(), func(id string) bool { return most > 0 && len(id) > most })
+}
+
 // identities are the laws of what makes two messages the same.
 func (s suite[Tx]) identities(t *T) {
 	t.Run("trap_78_ids_are_compared_as_bytes",
@@ -37,22 +44,37 @@ func (s suite[Tx]) identities(t *T) {
 		"Ids up to the longest are stored, also where an index could not hold them, and told apart by their last byte.",
 		func(t *T) {
 			h := s.opened(t)
-			for _, id := range ids() {
+			for _, id := range s.ids() {
 				if len(id) > 200 {
 					h.wantKinds(h.deliver(h.mark(id)), semel.Fresh)
 					h.wantKinds(h.deliver(h.mark(id)), semel.AlreadyApplied)
 				}
 			}
 		})
-	t.Run("trap_T17_two_consumers_do_not_share_ids",
-		"Two consumers of one id both see it fresh.",
-		func(t *T) { s.apart(t, "billing", "shop", 0, "shipping", "shop", 0) })
 	t.Run("trap_75_two_sources_do_not_share_ids",
 		"Two sources of one id are two messages, and the empty source is one of them.",
 		func(t *T) {
 			s.apart(t, "billing", "a", 0, "billing", "b", 0)
 			s.apart(t, "billing", "", 0, "billing", "b", 0)
 		})
+	if s.h.Can.LongestID > 0 {
+		t.Run("an_id_that_the_store_cannot_hold_is_refused_before_it_is_marked",
+			"FitIdentity takes the longest id as it is and refuses a longer one.",
+			func(t *T) { s.longest(t) })
+	}
+	if s.h.Can.OneConsumer {
+		t.Run("a_store_of_one_consumer_refuses_others",
+			"Scope fails for another consumer and another generation.",
+			func(t *T) { s.alone(t) })
+		return
+	}
+	s.manyConsumers(t)
+}
+
+func (s suite[Tx]) manyConsumers(t *T) {
+	t.Run("trap_T17_two_consumers_do_not_share_ids",
+		"Two consumers of one id both see it fresh.",
+		func(t *T) { s.apart(t, "billing", "shop", 0, "shipping", "shop", 0) })
 	t.Run("two_generations_do_not_share_ids",
 		"A rebuild's generation sees every message fresh.",
 		func(t *T) { s.apart(t, "billing", "shop", 0, "billing", "shop", 1) })
@@ -61,9 +83,33 @@ func (s suite[Tx]) identities(t *T) {
 		func(t *T) { s.apart(t, "ab", "c", 0, "a", "bc", 0) })
 }
 
+func (s suite[Tx]) longest(t *T) {
+	fitter, ok := s.opened(t).Store.(semel.IdentityFitter)
+	if !ok {
+		t.Fatal("the store is no semel.IdentityFitter")
+	}
+	id := strings.Repeat("x", s.h.Can.LongestID)
+	if fit, err := fitter.FitIdentity("shop", id); err != nil || fit != id {
+		t.Errorf("the longest id is refused or changed: %v", err)
+	}
+	if _, err := fitter.FitIdentity("shop", id+"x"); err == nil {
+		t.Error("a longer id is not refused")
+	}
+}
+
+func (s suite[Tx]) alone(t *T) {
+	h := s.opened(t)
+	if _, err := h.Store.Scope(t.context(), "shipping", "shop", 0); err == nil {
+		t.Error("another consumer is not refused")
+	}
+	if _, err := h.Store.Scope(t.context(), "billing", "shop", 1); err == nil {
+		t.Error("another generation is not refused")
+	}
+}
+
 func (s suite[Tx]) distinct(t *T) {
 	h := s.opened(t)
-	all := ids()
+	all := s.ids()
 	v := h.deliver(h.markAll(all...)...)
 	for i := range all {
 		if v[i].Kind != semel.Fresh {

@@ -141,9 +141,11 @@ func (s suite[Tx]) lists(t *T) {
 				t.Errorf("after three copies the row is %+v", after)
 			}
 		})
-	t.Run("rows_are_chosen_by_filter_and_paged_by_number",
-		"A filter chooses the rows that match all its fields, ascending, up to its limit.",
-		func(t *T) { s.filters(t) })
+	if !s.h.Can.OneConsumer {
+		t.Run("rows_are_chosen_by_filter_and_paged_by_number",
+			"A filter chooses the rows that match all its fields, ascending, up to its limit.",
+			func(t *T) { s.filters(t) })
+	}
 	t.Run("trap_18_an_unreadable_row_hides_no_other",
 		"A row that cannot be read whole is shown with what could be read and says so; the others are shown as ever.",
 		func(t *T) {

@@ -143,7 +143,8 @@ func (s suite[Tx]) abilities(t *T) {
 			_, retrier := store.(semel.RowRetrier[Tx])
 			_, marker := store.(semel.TxMarker[Tx])
 			_, positions := store.(semel.PositionStore)
-			got := Abilities{inbox && retrier, marker, positions, s.h.Can.OneWriter}
+			got := s.h.Can
+			got.Inbox, got.MarkIn, got.Positions = inbox && retrier, marker, positions
 			if got != s.h.Can || inbox != retrier {
 				t.Errorf("the store has %+v (inbox %t, retry of rows %t) and declares %+v", got, inbox, retrier, s.h.Can)
 			}

@@ -30,6 +30,20 @@ from pg_attribute a left join pg_collation l on l.oid = a.attcollation
 where a.attrelid = to_regclass($1::text) and a.attnum > 0 and not a.attisdropped
 order by a.attnum;
 
+-- name: old key
+select exists (
+  select 1 from pg_index x where x.indrelid = to_regclass($1::text)
+  and x.indisunique and x.indisvalid and x.indimmediate and x.indpred is null and x.indexprs is null
+  and $2::text = (
+    select string_agg(a.attname, E'\n' order by a.attname collate "C")
+    from unnest(x.indkey::int2[]) with ordinality k (n, i) join pg_attribute a on a.attrelid = x.indrelid and a.attnum = k.n
+    where k.i <= x.indnkeyatts)),
+  has_table_privilege(to_regclass($1::text), 'select') and has_table_privilege(to_regclass($1::text), 'insert')
+  and has_table_privilege(to_regclass($1::text), 'delete');
+
+-- name: setup name
+select name from {prefix}setup where hash = $1;
+
 -- name: seed first
 select '', {value} from {table} t
 where ({where}) and t.{id} is not null

@@ -1,0 +1,373 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/sqlstore"
+)
+
+// simple is the smallest table of processed messages.
+var simple = sqlstore.Adopted{Consumer: "billing", Table: "in.processed", ID: "message_id"}
+
+const makeSimple = `create table in.processed (message_id text primary key, processed_at timestamptz default now())`
+
+func newSimple(t testing.TB, db *sql.DB) *shop {
+	t.Helper()
+	s := newShop(t, db, sqlstore.Options{})
+	s.exec(t, makeSimple)
+	return s.adopt(t, simple)
+}
+
+// processed is how many rows the table has of an id.
+func (s *shop) processed(t testing.TB, id string) int {
+	t.Helper()
+	return one[int](t, s.db, s.in("select count(*) from in.processed where message_id = $1"), id)
+}
+
+func (s *shop) wants(t testing.TB, id string, effects, rows int) {
+	t.Helper()
+	if e, r := s.Count(t, id), s.processed(t, id); e != effects || r != rows {
+		t.Errorf("%s has %d effects and %d rows, want %d and %d", id, e, r, effects, rows)
+	}
+}
+
+func TestAdoption(t *testing.T) {
+	db := fresh(t)
+	t.Run("J2_rows_of_an_adopted_table_count_as_applied", func(t *testing.T) { oldRows(t, db) })
+	t.Run("J2_what_is_applied_has_a_row_that_the_old_code_reads", func(t *testing.T) { newRows(t, db) })
+	t.Run("J2_what_is_not_applied_has_no_row_in_an_adopted_table", func(t *testing.T) { noRows(t, db) })
+	t.Run("J2_old_and_new_code_at_the_same_time_have_one_effect", func(t *testing.T) { bothCodes(t, db) })
+	t.Run("J2_the_old_code_in_flight_is_waited_for", func(t *testing.T) { inFlight(t, db) })
+	t.Run("J2_two_processes_race_for_ids_of_an_adopted_table", func(t *testing.T) { raceForIDs(t, db) })
+	t.Run("J2_a_row_that_is_retried_is_judged_by_the_adopted_table", func(t *testing.T) { retriedRows(t, db) })
+	t.Run("J2_an_id_that_the_column_cannot_hold_is_no_identity", func(t *testing.T) { unfit(t, db) })
+	t.Run("J2_the_old_rows_have_no_fingerprint", func(t *testing.T) { noPrint(t, db) })
+}
+
+func oldRows(t *testing.T, db *sql.DB) {
+	for _, old := range olds {
+		if old.column == "char(10)" {
+			continue
+		}
+		s := newShop(t, db, sqlstore.Options{})
+		s.exec(t, `create table in.processed ("the Id" `+old.column+" primary key)")
+		s.exec(t, "insert into in.processed values ("+old.value+")")
+		a := simple
+		a.ID = "the Id"
+		s.adopt(t, a)
+		for range 2 { // the second time by the marker
+			if v := s.verdict(t, old.id); v != semel.AlreadyApplied {
+				t.Errorf("%s: the verdict on %q is %d", old.column, old.id, v)
+			}
+			s.delivered(t, old.id)
+		}
+		if n := s.Count(t, old.id); n != 0 {
+			t.Errorf("%s: %d effects of an old id", old.column, n)
+		}
+		next := map[bool]string{true: "018f3a2b-0000-7000-8000-00000000000b", false: "8"}[old.column == "uuid"]
+		s.works(t, s.marks(t, next))
+		if n := one[int](t, db, s.in(`select count(*) from in.processed`)); n != 2 {
+			t.Errorf("%s: %d rows", old.column, n)
+		}
+	}
+}
+
+// delivered commits a batch whatever its verdicts.
+func (s *shop) delivered(t testing.TB, ids ...string) {
+	t.Helper()
+	if r, err := s.attempt(t, s.marks(t, ids...)); err != nil || r.Outcome != semel.Committed {
+		t.Fatal(r, err)
+	}
+}
+
+func newRows(t *testing.T, db *sql.DB) {
+	s := newShop(t, db, sqlstore.Options{})
+	s.exec(t, `create table in.processed (number bigint generated always as identity primary key, message_id varchar(36) not null,
+		handler text not null, origin text not null, state smallint not null check (state = 2), note text not null default 'none',
+		at timestamp, unique (handler, origin, message_id))`)
+	s.exec(t, "insert into in.processed (message_id, handler, origin, state) values ('1', 'other', 'shop', 2)")
+	s.adopt(t, sqlstore.Adopted{Consumer: "billing", Table: "in.processed", ID: "message_id", ConsumerColumn: "handler",
+		SourceColumn: "origin", AtColumn: "at", Values: map[string]string{"handler": `the "old" \ 'name'`, "state": "2"}})
+	for _, source := range []string{"shop", "till"} {
+		marks := s.marks(t, "1", "2")
+		for i := range marks {
+			scope, err := s.store.Scope(t.Context(), "billing", source, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			marks[i].Scope = scope
+		}
+		for range 2 {
+			if r, err := s.attempt(t, marks); err != nil || r.Outcome != semel.Committed {
+				t.Fatal(r, err)
+			}
+		}
+	}
+	rows := one[string](t, db, s.in(`select string_agg(origin || message_id || note || state, ' ' order by number) from in.processed
+		where handler = $1 and at is not null`), `the "old" \ 'name'`)
+	if rows != "shop1none2 shop2none2 till1none2 till2none2" {
+		t.Errorf("the rows are %s", rows)
+	}
+	if n := s.Count(t, "1"); n != 2 {
+		t.Errorf("%d effects of the id of two sources", n)
+	}
+}
+
+// noRows: trimmed, parked and rolled back messages leave the table as it was,
+// also where the old code has put a row there meanwhile.
+func noRows(t *testing.T, db *sql.DB) {
+	s := newSimple(t, db)
+	b, _ := s.begin(t, semel.TxOptions{}, s.marks(t, "trimmed", "parked", "applied"))
+	if err := s.Effect(t.Context(), b.Tx(2), "applied"); err != nil {
+		t.Fatal(err)
+	}
+	end := semel.Ending{Trim: []int{0}, Rows: []semel.Row{{Mark: 1, State: semel.StateParked, Message: &semel.Message{}}}}
+	if r := b.Commit(t.Context(), end); r.Outcome != semel.Committed {
+		t.Fatal(r)
+	}
+	b, _ = s.begin(t, semel.TxOptions{}, s.marks(t, "rolled back"))
+	b.Rollback(t.Context())
+	only := s.marks(t, "only parked", "parked and trimmed")
+	only[0].As, only[1].As = semel.Parked, semel.Parked
+	b, v := s.begin(t, semel.TxOptions{}, only)
+	s.exec(t, "insert into in.processed select unnest('{only parked,parked and trimmed}'::text[])")
+	end = semel.Ending{Trim: []int{1}, Rows: []semel.Row{{State: semel.StateDiscarded, Message: &semel.Message{}}}}
+	if r := b.Commit(t.Context(), end); r.Outcome != semel.Committed || v[0].Kind != semel.Fresh {
+		t.Fatal(r, v)
+	}
+	for id, rows := range map[string]int{"trimmed": 0, "parked": 0, "applied": 1, "rolled back": 0, "only parked": 1, "parked and trimmed": 1} {
+		if n := s.processed(t, id); n != rows {
+			t.Errorf("%s has %d rows, want %d", id, n, rows)
+		}
+	}
+	for id, kind := range map[string]semel.VerdictKind{"trimmed": semel.Fresh, "parked": semel.AlreadyParked, "applied": semel.AlreadyApplied,
+		"rolled back": semel.Fresh, "only parked": semel.AlreadyDiscarded, "parked and trimmed": semel.AlreadyApplied} {
+		if v := s.verdict(t, id); v != kind {
+			t.Errorf("the verdict on %s is %d, want %d", id, v, kind)
+		}
+	}
+}
+
+// byHand is what consumers do that have such a table: a row and the effect in
+// one transaction.
+func (s *shop) byHand(ctx context.Context, id string) error {
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
+	done, err := tx.ExecContext(ctx, s.in("insert into in.processed (message_id) values ($1) on conflict do nothing"), id)
+	if err != nil {
+		return err
+	}
+	if n, err := done.RowsAffected(); err != nil || n == 0 {
+		return err
+	}
+	if err := s.effect(ctx, tx, id); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+func bothCodes(t *testing.T, db *sql.DB) {
+	s := newSimple(t, db)
+	ids := make([]string, 300)
+	for i := range ids {
+		ids[i] = fmt.Sprint(i)
+	}
+	var all sync.WaitGroup
+	for range 2 {
+		all.Go(func() {
+			for _, id := range ids {
+				if err := s.byHand(t.Context(), id); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+		all.Go(func() {
+			for i := 0; i < len(ids); i += 20 {
+				for ended := false; !ended; {
+					r, err := s.attempt(t, s.marks(t, ids[i:i+20]...))
+					if err != nil && s.store.Classify(err) != semel.ClassContended {
+						t.Error(err)
+						return
+					}
+					ended = r.Outcome == semel.Committed
+				}
+			}
+		})
+	}
+	all.Wait()
+	for _, id := range ids {
+		s.wants(t, id, 1, 1)
+	}
+}
+
+func inFlight(t *testing.T, db *sql.DB) {
+	s := newSimple(t, db)
+	old, err := db.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"commits", "rolls back"} {
+		if _, err := old.Exec(s.in("insert into in.processed (message_id) values ($1)"), id); err != nil {
+			t.Fatal(err)
+		}
+		_, _, err := s.store.Begin(t.Context(), semel.TxOptions{MarkLock: 20 * time.Millisecond}, s.marks(t, id))
+		s.is(t, err, semel.ClassContended, "")
+		end := old.Commit
+		if id == "rolls back" {
+			end = old.Rollback
+		}
+		var asked sync.WaitGroup
+		asked.Go(func() {
+			until(t, db, "select exists (select 1 from pg_stat_activity where datname = current_database() and wait_event = 'transactionid')")
+			if err := end(); err != nil {
+				t.Error(err)
+			}
+		})
+		b, v := s.begin(t, semel.TxOptions{}, s.marks(t, id))
+		b.Rollback(t.Context())
+		asked.Wait()
+		if want := map[string]semel.VerdictKind{"commits": semel.AlreadyApplied, "rolls back": semel.Fresh}[id]; v[0].Kind != want {
+			t.Errorf("the old code %s: the verdict is %d, want %d", id, v[0].Kind, want)
+		}
+		if old, err = db.Begin(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := old.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func raceForIDs(t *testing.T, db *sql.DB) {
+	s := newSimple(t, db)
+	var ids []string
+	for i := range 100 {
+		ids = append(ids, fmt.Sprint(i))
+	}
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			other, err := s.bare(t).Adopt(t.Context(), s.named(simple))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			mine := &shop{Instance: s.Instance, db: db, store: other, schema: s.schema}
+			for ended := false; !ended; {
+				r, err := mine.attempt(t, mine.marks(t, ids...))
+				if err != nil && other.Classify(err) != semel.ClassContended {
+					t.Error(err)
+				}
+				ended = r.Outcome == semel.Committed
+			}
+		})
+	}
+	all.Wait()
+	for _, id := range ids {
+		s.wants(t, id, 1, 1)
+	}
+}
+
+// bare is a store on the shop's tables that has adopted nothing.
+func (s *shop) bare(t testing.TB) *sqlstore.Store {
+	return bare(t, s.db, sqlstore.Options{Schema: s.schema})
+}
+
+func (s *shop) named(a sqlstore.Adopted) sqlstore.Adopted {
+	a.Table = s.in(a.Table)
+	return a
+}
+
+func retriedRows(t *testing.T, db *sql.DB) {
+	s := newSimple(t, db)
+	marks := s.marks(t, "first", "second")
+	b, _ := s.begin(t, semel.TxOptions{}, marks)
+	var rows []semel.Row
+	for i := range marks {
+		rows = append(rows, semel.Row{Mark: i, State: semel.StateParked, Message: &semel.Message{}})
+	}
+	if r := b.Commit(t.Context(), semel.Ending{Rows: rows}); r.Outcome != semel.Committed {
+		t.Fatal(r)
+	}
+	s.exec(t, "insert into in.processed values ('second')") // by the old code, meanwhile
+	stored, err := s.store.Rows(t.Context(), semel.RowFilter{})
+	if err != nil || len(stored) != 2 {
+		t.Fatal(stored, err)
+	}
+	retry, err := s.store.BeginRow(t.Context(), semel.TxOptions{}, stored[0].Number, stored[0].Revision, semel.Act{Verb: "retry", Who: "me"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Effect(t.Context(), retry.Tx(semel.All), "first"); err != nil {
+		t.Fatal(err)
+	}
+	if r := retry.Commit(t.Context(), semel.Ending{}); r.Outcome != semel.Committed {
+		t.Fatal(r)
+	}
+	s.wants(t, "first", 1, 1)
+	_, err = s.store.BeginRow(t.Context(), semel.TxOptions{}, stored[1].Number, stored[1].Revision, semel.Act{Verb: "retry", Who: "me"})
+	if !errors.Is(err, semel.ErrConflict) {
+		t.Errorf("what the old code applied is retried: %v", err)
+	}
+	s.wants(t, "second", 0, 1)
+}
+
+// unfit runs messages through a consumer.
+func unfit(t *testing.T, db *sql.DB) {
+	s := newShop(t, db, sqlstore.Options{})
+	s.exec(t, "create table in.processed (message_id uuid primary key)")
+	s.adopt(t, simple)
+	consumer, err := semel.New(s.store, func(ctx context.Context, tx *sql.Tx, m *semel.Message) error {
+		return s.effect(ctx, tx, m.Identity.ID)
+	}, semel.Config{Name: "billing", Identity: semel.By("header:id"), Fingerprint: semel.FingerprintNone()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const id = "018f3a2b-0000-7000-8000-00000000000a"
+	for _, text := range []string{strings.ToUpper(id), id, "order-7", strings.Repeat("0", 36)} {
+		m := &semel.Message{Headers: semel.Headers{{Name: "id", Value: []byte(text)}}, Body: []byte(text)}
+		if d, err := consumer.Process(t.Context(), m); err != nil || d.Kind != semel.Ack {
+			t.Errorf("%s: %+v, %v", text, d, err)
+		}
+	}
+	if n := s.Count(t, id); n != 1 {
+		t.Errorf("%d effects of one UUID in two spellings", n)
+	}
+	rows, err := s.store.Rows(t.Context(), semel.RowFilter{})
+	if err != nil || len(rows) != 2 || rows[0].Reason != semel.ReasonBadIdentity || !strings.Contains(rows[0].FirstError, "no UUID") {
+		t.Errorf("%+v, %v", rows, err)
+	}
+}
+
+func noPrint(t *testing.T, db *sql.DB) {
+	s := newSimple(t, db)
+	s.exec(t, "insert into in.processed values ('old')")
+	marks := s.marks(t, "old", "new")
+	for i := range marks {
+		marks[i].Fingerprint = semel.Fingerprint{Version: 1, Sum: [16]byte{1}}
+	}
+	b, v := s.begin(t, semel.TxOptions{}, marks)
+	if r := b.Commit(t.Context(), semel.Ending{}); r.Outcome != semel.Committed || v[0].Kind != semel.AlreadyApplied || v[1].Kind != semel.Fresh {
+		t.Fatal(r, v)
+	}
+	for i := range marks {
+		marks[i].Fingerprint.Sum = [16]byte{2}
+	}
+	b, v = s.begin(t, semel.TxOptions{}, marks)
+	b.Rollback(t.Context())
+	if v[0].Kind != semel.AlreadyApplied || v[1].Kind != semel.Conflict {
+		t.Errorf("other content: %+v", v)
+	}
+}

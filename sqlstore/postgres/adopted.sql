@@ -1,0 +1,111 @@
+-- Statements of a store that marks in a table of the user's, too, in place of
+-- those of the same names. Semel's marker is written first, for every identity;
+-- a row of the table only beside a fresh one that says applied. An identity is
+-- fresh if both were written: the table's unique key is the judge between this
+-- and other code. The marker of an identity that the table had says applied,
+-- without a fingerprint: nobody knows its content.
+--
+-- k stands for an identity: k.old is its id as the column has it, NULL for one
+-- that the engine made up; k.origin is its source, where the table has a column
+-- for it.
+
+-- name: begin
+with settings as materialized (
+  select set_config('idle_in_transaction_session_timeout', $7, true), set_config('lock_timeout', $8, true)
+), guarded as (
+  insert into {prefix}guard (number) select pg_current_xact_id()::text::bigint from settings
+), asked as (
+  select distinct on (a.scope, a.id) a.scope, a.id, a.outcome, a.version, a.sum, a.long_id, {origin} as origin, {old} as old
+  from settings cross join unnest($1::bigint[], $2::bytea[], $3::smallint[], $4::smallint[], $5::bytea[], $6::bytea[]) with ordinality
+    a (scope, id, outcome, version, sum, long_id, place)
+  join {prefix}scopes s on s.number = a.scope
+  order by a.scope, a.id, a.place
+), known as materialized (
+  select k.*, t.{id} is not null as done from asked k left join {table} t on {same}
+), written as (
+  insert into {prefix}markers (scope, id, outcome, version, sum, long_id, at)
+  select k.scope, k.id, case when k.done then 1 else k.outcome end, case when k.done then 0 else k.version end,
+    case when not k.done then k.sum end, k.long_id, clock_timestamp()
+  from known k order by k.scope, k.id
+  on conflict (scope, id) do nothing
+  returning scope, id
+), adopted as (
+  insert into {table} as t ({columns})
+  select {values} from written w join known k on k.scope = w.scope and k.id = w.id
+  where k.outcome = 1 and k.old is not null and not k.done
+  order by k.scope, k.id
+  on conflict ({key}) do nothing
+  returning t.{id} as old, {returned} as origin
+)
+select w.scope, w.id
+from written w join known k on k.scope = w.scope and k.id = w.id
+left join adopted d on d.old = k.old and d.origin is not distinct from k.origin
+where not k.done and (k.outcome <> 1 or k.old is null or d.old is not null)
+union all
+select null, null from settings where set_config('lock_timeout', $9, true) is null;
+
+-- name: mark
+with asked as (
+  select distinct on (a.scope, a.id) a.scope, a.id, a.outcome, a.version, a.sum, a.long_id, {origin} as origin, {old} as old
+  from unnest($1::bigint[], $2::bytea[], $3::smallint[], $4::smallint[], $5::bytea[], $6::bytea[]) with ordinality
+    a (scope, id, outcome, version, sum, long_id, place)
+  join {prefix}scopes s on s.number = a.scope
+  order by a.scope, a.id, a.place
+), known as materialized (
+  select k.*, t.{id} is not null as done from asked k left join {table} t on {same}
+), written as (
+  insert into {prefix}markers (scope, id, outcome, version, sum, long_id, at)
+  select k.scope, k.id, case when k.done then 1 else k.outcome end, case when k.done then 0 else k.version end,
+    case when not k.done then k.sum end, k.long_id, clock_timestamp()
+  from known k order by k.scope, k.id
+  on conflict (scope, id) do nothing
+  returning scope, id
+), adopted as (
+  insert into {table} as t ({columns})
+  select {values} from written w join known k on k.scope = w.scope and k.id = w.id
+  where k.outcome = 1 and k.old is not null and not k.done
+  order by k.scope, k.id
+  on conflict ({key}) do nothing
+  returning t.{id} as old, {returned} as origin
+)
+select w.scope, w.id
+from written w join known k on k.scope = w.scope and k.id = w.id
+left join adopted d on d.old = k.old and d.origin is not distinct from k.origin
+where not k.done and (k.outcome <> 1 or k.old is null or d.old is not null);
+
+-- name: trim
+with a as (
+  delete from {prefix}markers m using unnest($1::bigint[], $2::bytea[]) a (scope, id)
+  where m.scope = a.scope and m.id = a.id
+  returning m.scope, m.id, m.long_id
+), asked as (
+  select {origin} as origin, {old} as old from a join {prefix}scopes s on s.number = a.scope
+)
+delete from {table} t using asked k where {same} and t.xmin = pg_current_xact_id()::xid;
+
+-- name: outcome
+with a as (
+  update {prefix}markers set outcome = $1 where scope = $2 and id = $3
+  returning scope, id, long_id, outcome
+), asked as (
+  select a.outcome, {origin} as origin, {old} as old from a join {prefix}scopes s on s.number = a.scope
+)
+delete from {table} t using asked k where k.outcome <> 1 and {same} and t.xmin = pg_current_xact_id()::xid;
+
+-- name: apply
+with a as (
+  select scope, id, long_id, version, sum from {prefix}inbox where number = $1
+), asked as (
+  select a.*, {origin} as origin, {old} as old from a join {prefix}scopes s on s.number = a.scope
+), adopted as (
+  insert into {table} ({columns})
+  select {values} from asked k where k.old is not null
+  on conflict ({key}) do nothing
+  returning 1
+)
+insert into {prefix}markers as m (scope, id, outcome, version, sum, long_id, at)
+select k.scope, k.id, 1, k.version, k.sum, k.long_id, clock_timestamp()
+from asked k where k.old is null or exists (select 1 from adopted)
+on conflict (scope, id) do update
+set outcome = 1, version = excluded.version, sum = excluded.sum, at = excluded.at
+where m.outcome <> 1;
