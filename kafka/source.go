@@ -19,7 +19,7 @@ type Source struct {
 	observer semel.LaneObserver
 	consumer string // named by DeadLetters
 	dialed   dialed
-	dial     dialer // of tests: another network
+	dial     dialer            // of tests: another network
 	parser   strictjson.Parser // of the goroutine that fetches
 
 	gate    gate
