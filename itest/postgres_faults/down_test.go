@@ -2,6 +2,7 @@ package postgresfaults
 
 import (
 	"database/sql"
+	"strings"
 	"testing"
 
 	"github.com/semel-go/semel"
@@ -93,6 +94,33 @@ func TestAServerThatRefuses(t *testing.T) {
 				exec(t, admin, `alter role app connection limit 0`)
 				cutOff(t, admin, "app")
 			}, func() { exec(t, admin, `alter role app connection limit -1`) }, "max_connections")
+		})
+	})
+}
+
+func TestAPasswordThatIsChanged(t *testing.T) {
+	t.Run("law_13_settles_nothing_until_it_is_changed_back", func(t *testing.T) {
+		eachDriver(t, func(t *testing.T, driver workload.Driver) {
+			admin, dsn := withRole(t)
+			exec(t, admin, `alter role app password 'the first'`)
+			// Only whoever may do everything can write this file, and does.
+			exec(t, admin, `copy (values ('host all app 127.0.0.1/32 scram-sha-256'), ('host all all 127.0.0.1/32 trust')) to '`+
+				one[string](t, admin, `show hba_file`)+`'`)
+			exec(t, admin, `select pg_reload_conf()`)
+			until(t, "the server wants a password", func() bool {
+				return one[int](t, admin, `select count(*) from pg_hba_file_rules where auth_method = 'scram-sha-256'`) == 1
+			})
+			dsn = strings.Replace(dsn, "app@", "app:the%20first@", 1)
+			w := begin(t, settings{driver: driver, dsn: migrated(t, dsn)})
+			goesOn(t, w, func() {
+				exec(t, admin, `alter role app password 'the second'`)
+				cutOff(t, admin, "app")
+			}, func() { exec(t, admin, `alter role app password 'the first'`) }, "the password in the connection string is refused")
+			t.Run("law_15_nobody_is_told_the_password", func(t *testing.T) {
+				if n := w.told(semel.EventNotReady, "the first") + w.told(semel.EventNotReady, "the%20first"); n != 0 {
+					t.Errorf("%d errors carry it", n)
+				}
+			})
 		})
 	})
 }

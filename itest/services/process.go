@@ -5,6 +5,7 @@ import (
 	"os"
 	osexec "os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -19,13 +20,19 @@ type process struct {
 	over chan struct{} // closed when the child has been waited for
 }
 
-func (p programs) start(t testing.TB, folder string, port int) *process {
-	t.Helper()
-	c := osexec.Command(filepath.Join(p.bin, "postgres"), "-D", filepath.Join(folder, "data"), "-p", strconv.Itoa(port),
+func (p programs) start(s *Server) *process {
+	s.t.Helper()
+	line := append(slices.Clone(s.within), filepath.Join(p.bin, "postgres"), "-D", s.data(), "-p", strconv.Itoa(s.port),
 		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=")
+	c := osexec.Command(line[0], line[1:]...)
 	c.Dir = p.root
-	c.SysProcAttr = childAttributes(p.owner, syscall.SIGQUIT)
-	return startLogged(t, c, folder)
+	c.Env = append(os.Environ(), s.environment...)
+	owner := p.owner
+	if s.within != nil {
+		owner = nil // the beginning of the line sees to it
+	}
+	c.SysProcAttr = childAttributes(owner, syscall.SIGQUIT)
+	return startLogged(s.t, c, s.folder)
 }
 
 // startLogged starts a server that writes to the log of its folder.

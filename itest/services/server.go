@@ -26,6 +26,10 @@ type Options struct {
 	Settings []string
 	// Standby also starts a standby, to which every commit is synchronous.
 	Standby bool
+	// Environment is added to this process's, as "NAME=value" each.
+	Environment []string
+	// Small gives the server a file system that is soon full: see Server.Small.
+	Small bool
 }
 
 // Server is a private PostgreSQL server. Its port stays the same for its whole
@@ -38,6 +42,9 @@ type Server struct {
 	port    int
 	process *process
 	standby *Server
+
+	environment []string
+	within      []string // the beginning of the command that starts it
 }
 
 // StartPostgres starts a server for this test alone and returns when it
@@ -51,6 +58,10 @@ func StartPostgres(t testing.TB, o Options) *Server {
 	s := newServer(t, in)
 	in.copyTemplate(t, s.data())
 	s.configure(o.Settings)
+	s.environment = o.Environment
+	if o.Small {
+		s.within = in.within(t, s.small())
+	}
 	if o.Standby {
 		// From the start: after a reload a commit may still not wait, as the
 		// process that tells the others has not read it yet.
@@ -116,7 +127,7 @@ func (s *Server) Start() {
 	s.t.Helper()
 	deadline := time.Now().Add(patience)
 	for {
-		s.process = s.in.start(s.t, s.folder, s.port)
+		s.process = s.in.start(s)
 		if s.answers(deadline) {
 			return
 		}
