@@ -21,6 +21,7 @@ func (s *Source) Close(ctx context.Context) error {
 	s.closed = true
 	side := s.side
 	s.mu.Unlock()
+	s.shut()
 	s.gate.rouse()
 	var err error
 	if side != nil {
@@ -71,14 +72,27 @@ func (s *Source) replace(why string) {
 // here before the member is replaced: it finds out by itself with a heartbeat.
 const orphanAfter = 3 * heartbeat
 
-// replaceMember does what replace asked for.
-func (s *Source) replaceMember() {
+// findOrphans asks for a new member where lanes are lost here and the client
+// goes on reading them, or where a generation has passed a lane by.
+func (s *Source) findOrphans() (stale []*lane) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, l := range s.order {
-		if l.gone && time.Since(l.goneAt) > orphanAfter {
+		switch {
+		case l.gone && time.Since(l.goneAt) > orphanAfter:
 			s.replace("the client still reads lanes that are lost")
+		case !l.gone && l.refused == l.stamp && time.Since(l.refusedAt) > rebalanceTimeout:
+			s.replace("the group went on without this member")
+			stale = append(stale, l)
 		}
 	}
+	return stale
+}
+
+// replaceMember does what replace asked for.
+func (s *Source) replaceMember() {
+	s.lose(s.findOrphans(), "its generation is over")
+	s.mu.Lock()
 	why, member := s.rejoin, s.member
 	s.rejoin = ""
 	if why == "" || member == nil || s.closed {

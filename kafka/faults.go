@@ -55,6 +55,7 @@ func (f *faults) take(now time.Time) error {
 func (s *Source) failed(l *lane, topic string, p *kgo.FetchPartition) {
 	var loss *kgo.ErrDataLoss
 	switch err := p.Err; {
+	case forgotten(err): // told as a lost lane; the client joins again by itself
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, kgo.ErrClientClosed):
 	case errors.As(err, &loss):
 		s.faults.add(fmt.Errorf("kafka: topic %s, partition %d: the brokers lost records: offsets %d to %d were read and are no longer in the log (an unclean election of a leader?); what was applied stays applied: %w",
@@ -68,6 +69,14 @@ func (s *Source) failed(l *lane, topic string, p *kgo.FetchPartition) {
 	default:
 		s.faults.add(explain(err, topic, s.config.Group))
 	}
+}
+
+// forgotten reports whether the group has removed this member, or the member
+// has missed a generation.
+func forgotten(err error) bool {
+	var session *kgo.ErrGroupSession
+	return errors.As(err, &session) && (errors.Is(err, kerr.UnknownMemberID) || errors.Is(err, kerr.IllegalGeneration) ||
+		errors.Is(err, kerr.RebalanceInProgress) || errors.Is(err, kerr.FencedMemberEpoch) || errors.Is(err, kerr.StaleMemberEpoch))
 }
 
 func (s *Source) outOfRange(l *lane, p *kgo.FetchPartition) error {

@@ -35,6 +35,9 @@ func (s *Source) renewStamps(now stamp) (lost []*lane) {
 	return lost
 }
 
+// lastCommit is how long the last commit of lanes that are given up may take.
+const lastCommit = 5 * time.Second
+
 func stampOf(member *kgo.Client) stamp {
 	id, generation := member.GroupMetadata()
 	return stamp{id, generation}
@@ -167,14 +170,16 @@ func (s *Source) handOver(lanes []*lane) {
 	if len(lanes) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(s.life, s.config.RevokeTimeout)
+	ctx, cancel := context.WithTimeout(s.open, s.config.RevokeTimeout)
 	defer cancel()
 	var asked worker.Group
 	for _, l := range lanes {
 		asked.Go(func() { s.observe(func(o semel.LaneObserver) { o.Revoking(ctx, l.id) }) })
 	}
 	asked.Wait()
-	_ = s.commits.wait(ctx) // what is not committed comes again, from the next owner
+	last, stop := context.WithTimeout(s.life, lastCommit)
+	defer stop()
+	_ = s.commits.wait(last) // what is not committed comes again, from the next owner
 	s.lose(lanes, "")
 }
 

@@ -24,10 +24,11 @@ type Source struct {
 
 	gate    gate
 	commits committer
-	// life ends with Close; group is what runs until then.
-	life  context.Context
-	end   context.CancelFunc
-	group worker.Group
+	// open ends when Close begins, life when it ends; group is what runs until
+	// then.
+	open, life context.Context
+	shut, end  context.CancelFunc
+	group      worker.Group
 
 	// side asks, commits and produces; it is no member of the group.
 	side *kgo.Client
@@ -67,6 +68,7 @@ func New(c Config) (*Source, error) {
 	}
 	s := &Source{config: c, lanes: map[place]*lane{}, starts: starts{}, commits: newCommitter(), changed: make(chan struct{}, 1)}
 	s.life, s.end = context.WithCancel(context.Background())
+	s.open, s.shut = context.WithCancel(s.life)
 	return s, nil
 }
 

@@ -1,0 +1,275 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// remove takes a reader out of the group behind its back, as the group does
+// with a member that is silent.
+func remove(t testing.TB, c *kgo.Client, r *reader) {
+	t.Helper()
+	r.Source.mu.Lock()
+	member, _ := r.member.GroupMetadata()
+	r.Source.mu.Unlock()
+	request := kmsg.NewPtrLeaveGroupRequest()
+	request.Group, request.MemberID = r.config.Group, member
+	leaving := kmsg.NewLeaveGroupRequestMember()
+	leaving.MemberID = member
+	request.Members = append(request.Members, leaving)
+	response, err := request.RequestWith(t.Context(), c)
+	if err == nil {
+		err = kerr.ErrorForCode(response.ErrorCode)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// values are n values, "0" and so on.
+func values(n int) []string {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprint(i))
+	}
+	return all
+}
+
+func TestAFormerOwnerCannotMoveTheGroupsOffset(t *testing.T) {
+	t.Run("case_11_a_commit_carries_the_member_under_which_the_lane_was_given", func(t *testing.T) {
+		config, c := setUp(t)
+		put(t, c, "orders", 0, values(10)...)
+		former := read(t, config)
+		old := former.take(10)
+		remove(t, c, former)
+		heir := read(t, config)
+		heir.ack(heir.take(10)...)
+		former.ack(old[:3]...) // a lost lane is no error
+		if at := offset(t, c, "billing", "orders", 0); at != 10 {
+			t.Errorf("the group's offset is %d after its former owner's commit, not 10", at)
+		}
+		if n := timesTold(former.told, "lost orders/0"); n != 1 {
+			t.Errorf("the former owner was told %v", former.told)
+		}
+	})
+	t.Run("trap_29_a_lane_that_is_lost_without_asking_is_given_again_from_the_groups_offset", func(t *testing.T) {
+		config, c := setUp(t)
+		put(t, c, "orders", 0, "0", "1", "2")
+		r := read(t, config)
+		first := r.take(3)
+		r.ack(first[0])
+		remove(t, c, r)
+		again := r.take(2)
+		wants(t, again, "1", "2")
+		if want := []string{"given orders/0", "lost orders/0", "given orders/0"}; !slices.Equal(r.told, want) {
+			t.Errorf("the observer was told %v", r.told)
+		}
+		r.ack(first...) // of an epoch that is gone
+		if at := offset(t, c, "billing", "orders", 0); at != 1 {
+			t.Errorf("a settlement of a lost epoch moved the offset to %d", at)
+		}
+		r.ack(again...)
+		awaitOffset(t, c, "billing", "orders", 0, 3)
+	})
+}
+
+// pair sets up a topic of two partitions with three values each, a reader that
+// has them all, and what it was delivered.
+func pair(t testing.TB, options ...kfake.Opt) (Config, *kgo.Client, *reader, map[string][]semel.Delivery) {
+	t.Helper()
+	c := cluster(t, append([]kfake.Opt{kfake.SeedTopics(2, "orders")}, options...)...)
+	config := Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing"}
+	p := producer(t, c.ListenAddrs())
+	put(t, p, "orders", 0, "0", "1", "2")
+	put(t, p, "orders", 1, "0", "1", "2")
+	first := read(t, config)
+	got := map[string][]semel.Delivery{}
+	for _, d := range first.take(6) {
+		got[d.Lane.ID] = append(got[d.Lane.ID], d)
+	}
+	return config, p, first, got
+}
+
+// moved is the lane that a reader was told of with what; kept is the other.
+func (r *reader) moved(what string) (moved, kept string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.told {
+		if lane, found := strings.CutPrefix(s, what+" "); found {
+			if lane == "orders/0" {
+				return lane, "orders/1"
+			}
+			return lane, "orders/0"
+		}
+	}
+	r.t.Fatalf("%s was told of no lane: %v", what, r.told)
+	return "", ""
+}
+
+func TestALaneThatIsTakenAwayEndsWhatItBegan(t *testing.T) {
+	t.Run("trap_26_what_is_settled_while_it_is_taken_away_is_the_heirs_beginning", func(t *testing.T) {
+		config, c, first, got := pair(t)
+		first.revoking = func(_ context.Context, l semel.Lane) { first.ack(got[l.ID][:2]...) }
+		heir := read(t, config)
+		wants(t, heir.take(1), "2")
+		moved, kept := first.moved("revoking")
+		if !slices.Equal(first.told[2:], []string{"revoking " + moved, "lost " + moved}) {
+			t.Errorf("the former owner was told %v", first.told)
+		}
+		first.ack(got[moved]...) // no error, and settles nothing
+		partition := int32(moved[len(moved)-1] - '0')
+		if at := offset(t, c, "billing", "orders", partition); at != 2 {
+			t.Errorf("the offset of the lane that moved is %d, not 2", at)
+		}
+		t.Run("trap_T34_a_lane_that_is_kept_through_a_rebalance_keeps_its_deliveries", func(t *testing.T) {
+			first.ack(got[kept]...)
+			awaitOffset(t, c, "billing", "orders", 1-partition, 3)
+		})
+	})
+	t.Run("C9_an_observer_that_does_not_return_is_waited_for_no_longer_than_the_deadline", func(t *testing.T) {
+		config, _, first, _ := pair(t)
+		first.config.RevokeTimeout = 50 * time.Millisecond // the option is read with each revocation
+		first.revoking = func(ctx context.Context, _ semel.Lane) { <-ctx.Done() }
+		wants(t, read(t, config).take(3), "0", "1", "2")
+	})
+	t.Run("trap_31_closing_while_a_lane_is_taken_away_ends", func(t *testing.T) {
+		config, _, first, _ := pair(t)
+		first.revoking = func(ctx context.Context, _ semel.Lane) { <-ctx.Done() }
+		heir := read(t, config)
+		stop := heir.keepFetching(func([]semel.Delivery) {})
+		defer stop()
+		first.await("a revocation", func(told []string) bool { return len(told) > 2 })
+		began := time.Now()
+		first.close()
+		if took := time.Since(began); took > defaultRevoke/2 {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+func TestACommitThatIsRefusedIsTriedAgainOrEndsTheLane(t *testing.T) {
+	for name, code := range map[string]*kerr.Error{
+		"trap_T34_while_the_group_rebalances":      kerr.RebalanceInProgress,
+		"trap_43_when_the_coordinator_has_trouble": kerr.InvalidCommitOffsetSize,
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := cluster(t, kfake.SeedTopics(1, "orders"))
+			config := Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing"}
+			p := producer(t, c.ListenAddrs())
+			put(t, p, "orders", 0, "0", "1")
+			r := read(t, config)
+			got := r.take(2)
+			refuse(c, code, 1)
+			left, err := r.Settle(t.Context(), settlements(semel.Ack, got))
+			if !slices.Equal(left, []int{0, 1}) || err == nil || !strings.Contains(err.Error(), "orders/0") {
+				t.Errorf("left %v: %v", left, err)
+			}
+			if at := offset(t, p, "billing", "orders", 0); at != -1 {
+				t.Errorf("the offset is %d", at)
+			}
+			r.ack(got...)
+			if at := offset(t, p, "billing", "orders", 0); at != 2 {
+				t.Errorf("the offset is %d after the second try", at)
+			}
+		})
+	}
+	for name, code := range map[string]*kerr.Error{
+		"case_11_an_unknown_member_has_lost_its_lanes":          kerr.UnknownMemberID,
+		"case_11_a_member_with_another's_name_has_lost_its_own": kerr.FencedInstanceID,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // the client is given time to notice by itself
+			c := cluster(t, kfake.SeedTopics(1, "orders"))
+			config := Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing"}
+			put(t, producer(t, c.ListenAddrs()), "orders", 0, "0")
+			r := read(t, config)
+			refuse(c, code, 1)
+			r.ack(r.take(1)...)
+			if !slices.Equal(r.told, []string{"given orders/0", "lost orders/0"}) {
+				t.Errorf("the observer was told %v", r.told)
+			}
+			r.ack(r.take(1)...) // it is given again, though the group never took it away
+		})
+	}
+	t.Run("case_11_a_stale_generation_is_not_tried_again_until_the_lane_is_kept_by_a_newer", func(t *testing.T) {
+		c := cluster(t, kfake.SeedTopics(1, "orders"))
+		config := Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing"}
+		p := producer(t, c.ListenAddrs())
+		put(t, p, "orders", 0, "0")
+		r := read(t, config)
+		got := r.take(1)
+		commits := refuse(c, kerr.IllegalGeneration, 1)
+		for range 3 {
+			if left, _ := r.Settle(t.Context(), settlements(semel.Ack, got)); len(left) != 1 {
+				t.Fatalf("left %v", left)
+			}
+		}
+		if n := commits(); n != 1 {
+			t.Errorf("%d commits were tried under one generation", n)
+		}
+		r.member.ForceRebalance()
+		awaitOffset(t, p, "billing", "orders", 0, 1)
+		if n := timesTold(r.told, "lost orders/0"); n != 0 {
+			t.Errorf("the lane was ours all the time, and the observer was told %v", r.told)
+		}
+	})
+}
+
+// refuse lets the next n commits fail, and counts all there are.
+func refuse(c *kfake.Cluster, code *kerr.Error, n int) (commits func() int) {
+	seen := make(chan struct{}, 1000)
+	c.ControlKey(int16(kmsg.OffsetCommit), func(request kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		seen <- struct{}{}
+		if len(seen) > n {
+			return nil, nil, false
+		}
+		commit := request.(*kmsg.OffsetCommitRequest)
+		response := commit.ResponseKind().(*kmsg.OffsetCommitResponse)
+		for _, t := range commit.Topics {
+			topic := kmsg.NewOffsetCommitResponseTopic()
+			topic.Topic, topic.TopicID = t.Topic, t.TopicID
+			for _, p := range t.Partitions {
+				partition := kmsg.NewOffsetCommitResponseTopicPartition()
+				partition.Partition, partition.ErrorCode = p.Partition, code.Code
+				topic.Partitions = append(topic.Partitions, partition)
+			}
+			response.Topics = append(response.Topics, topic)
+		}
+		return response, nil, true
+	})
+	return func() int { return len(seen) }
+}
+
+func TestNothingIsCommittedThatIsNotSettled(t *testing.T) {
+	t.Run("trap_32_what_was_fetched_is_not_committed_by_fetching_on_or_closing", func(t *testing.T) {
+		config, c := setUp(t)
+		put(t, c, "orders", 0, values(10)...)
+		r := read(t, config)
+		r.take(10)
+		r.none(1500 * time.Millisecond)
+		r.close()
+		if at := offset(t, c, "billing", "orders", 0); at != -1 {
+			t.Errorf("the group's offset is %d", at)
+		}
+	})
+	t.Run("trap_4_the_clients_own_commits_are_off", func(t *testing.T) {
+		config, c := setUp(t)
+		put(t, c, "orders", 0, "0")
+		r := read(t, config)
+		r.take(1)
+		if off, ok := r.member.OptValue(kgo.DisableAutoCommit).(bool); !ok || !off {
+			t.Error("the client commits by itself")
+		}
+	})
+}

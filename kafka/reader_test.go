@@ -1,0 +1,249 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// patience is how long something that must happen may take.
+const patience = 30 * time.Second
+
+var wide = semel.Bound{Messages: 1000, Bytes: 1 << 30}
+
+// reader is a source under test and what it told its observer.
+type reader struct {
+	*Source
+	t testing.TB
+
+	mu       sync.Mutex // guards the rest
+	told     []string   // "given orders/0", "revoking orders/0", "lost orders/0"
+	here     map[semel.Lane]bool
+	changed  chan struct{}
+	revoking func(context.Context, semel.Lane)
+}
+
+func read(t testing.TB, c Config) *reader {
+	t.Helper()
+	s, err := New(quiet(c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &reader{Source: s, t: t, here: map[semel.Lane]bool{}, changed: make(chan struct{})}
+	s.Lanes(r)
+	t.Cleanup(r.close)
+	return r
+}
+
+func (r *reader) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := r.Close(ctx); err != nil {
+		r.t.Error(err)
+	}
+}
+
+func (r *reader) note(what string, l semel.Lane) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.told = append(r.told, what+" "+l.ID)
+	r.here[l] = what != "lost"
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+func (r *reader) Given(l semel.Lane) { r.note("given", l) }
+func (r *reader) Lost(l semel.Lane)  { r.note("lost", l) }
+func (r *reader) Revoking(ctx context.Context, l semel.Lane) {
+	r.note("revoking", l)
+	r.mu.Lock()
+	f := r.revoking
+	r.mu.Unlock()
+	if f != nil {
+		f(ctx, l)
+	}
+}
+
+// await waits until the observer's notes satisfy a condition.
+func (r *reader) await(what string, met func(told []string) bool) {
+	r.t.Helper()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	for {
+		r.mu.Lock()
+		ok, changed := met(r.told), r.changed
+		r.mu.Unlock()
+		if ok {
+			return
+		}
+		select {
+		case <-changed:
+		case <-timer.C:
+			r.t.Fatalf("waited for %s; the observer was told %v", what, r.told)
+		}
+	}
+}
+
+func timesTold(told []string, what string) int {
+	n := 0
+	for _, s := range told {
+		if s == what {
+			n++
+		}
+	}
+	return n
+}
+
+// take fetches until n deliveries are there.
+func (r *reader) take(n int) []semel.Delivery {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
+	defer cancel()
+	var all []semel.Delivery
+	for len(all) < n && ctx.Err() == nil {
+		got, err := r.Fetch(ctx, semel.Bound{Messages: n - len(all), Bytes: 1 << 30})
+		if err != nil {
+			r.t.Fatalf("fetch: %v", err)
+		}
+		all = append(all, got...)
+	}
+	if len(all) != n {
+		r.t.Fatalf("%d of %d deliveries came", len(all), n)
+	}
+	return all
+}
+
+// fails fetches until an error comes, and returns it.
+func (r *reader) fails() error {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
+	defer cancel()
+	for ctx.Err() == nil {
+		if _, err := r.Fetch(ctx, wide); err != nil {
+			return err
+		}
+	}
+	r.t.Fatal("Fetch did not fail")
+	return nil
+}
+
+// none fails if a delivery comes within d.
+func (r *reader) none(d time.Duration) {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), d)
+	defer cancel()
+	for ctx.Err() == nil {
+		got, err := r.Fetch(ctx, wide)
+		if err != nil || len(got) > 0 {
+			r.t.Fatalf("came: %s, %v", shown(got), err)
+		}
+	}
+}
+
+// keepFetching fetches beside the test until the returned function is called.
+func (r *reader) keepFetching(f func([]semel.Delivery)) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var g sync.WaitGroup
+	g.Go(func() {
+		for ctx.Err() == nil {
+			got, err := r.Fetch(ctx, wide)
+			if err != nil && ctx.Err() == nil {
+				r.t.Errorf("fetch: %v", err)
+				return
+			}
+			f(got)
+		}
+	})
+	return func() { cancel(); g.Wait() }
+}
+
+func settlements(kind semel.SettleKind, all []semel.Delivery) []semel.Settlement {
+	out := make([]semel.Settlement, len(all))
+	for i := range all {
+		out[i] = semel.Settlement{Delivery: &all[i], Kind: kind}
+	}
+	return out
+}
+
+func (r *reader) settle(kind semel.SettleKind, all ...semel.Delivery) {
+	r.t.Helper()
+	left, err := r.Settle(r.t.Context(), settlements(kind, all))
+	if err != nil || len(left) > 0 {
+		r.t.Fatalf("settle: left %v: %v", left, err)
+	}
+}
+
+func (r *reader) ack(all ...semel.Delivery) {
+	r.t.Helper()
+	r.settle(semel.Ack, all...)
+}
+
+// bodies are the bodies of deliveries.
+func bodies(all []semel.Delivery) []string {
+	var out []string
+	for _, d := range all {
+		out = append(out, string(d.Message.Body))
+	}
+	return out
+}
+
+func shown(all []semel.Delivery) string { return fmt.Sprintf("%.200q", bodies(all)) }
+
+func wants(t testing.TB, all []semel.Delivery, want ...string) {
+	t.Helper()
+	if got := bodies(all); !slices.Equal(got, want) {
+		t.Fatalf("came %q, not %q", got, want)
+	}
+}
+
+// offset is the group's offset of a partition, -1 without one.
+func offset(t testing.TB, c *kgo.Client, group, topic string, partition int32) int64 {
+	t.Helper()
+	all, err := kadm.NewClient(c).FetchOffsets(t.Context(), group)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o, known := all.Lookup(topic, partition); known {
+		return o.At
+	}
+	return -1
+}
+
+// awaitOffset waits until the group has an offset.
+func awaitOffset(t testing.TB, c *kgo.Client, group, topic string, partition int32, want int64) {
+	t.Helper()
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		at := offset(t, c, group, topic, partition)
+		if at == want {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			t.Fatalf("the group's offset of %s/%d is %d, not %d", topic, partition, at, want)
+		}
+	}
+}
+
+// put writes values to a partition, in order.
+func put(t testing.TB, c *kgo.Client, topic string, partition int32, values ...string) {
+	t.Helper()
+	records := make([]*kgo.Record, len(values))
+	for i, v := range values {
+		records[i] = &kgo.Record{Topic: topic, Partition: partition, Value: []byte(v)}
+	}
+	if err := c.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+}
