@@ -1,7 +1,6 @@
 package assembly
 
 import (
-	"cmp"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -13,12 +12,13 @@ import (
 	"github.com/semel-go/semel/kafka"
 )
 
-// patience is after how long without progress a partition is reported, and how
-// often again.
+// patience is after how long an unsettled message is reported, and how often
+// again.
 const patience = time.Minute
 
 // lanes is what is known of the partitions that one consumer owns: a line for
-// the terminal, and a warning where one makes no progress.
+// the terminal, and a warning where a message keeps one from going on. That a
+// transaction does is for the adapter to say.
 type lanes struct {
 	log *slog.Logger
 	now func() time.Time
@@ -33,11 +33,7 @@ type partition struct {
 	number int32
 }
 
-// lane is a state with since when its head is held up; zero if it is not.
-type lane struct {
-	kafka.LaneState
-	heldUp time.Time
-}
+type lane kafka.LaneState
 
 func newLanes(log *slog.Logger, now func() time.Time) *lanes {
 	return &lanes{log: log, now: now, known: map[partition]lane{}}
@@ -47,55 +43,30 @@ func newLanes(log *slog.Logger, now func() time.Time) *lanes {
 func (l *lanes) observe(states []kafka.LaneState) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := l.now()
 	for _, s := range states {
 		p := partition{s.Topic, s.Partition}
+		l.known[p] = lane(s)
 		if s.Lost {
 			delete(l.known, p)
-			continue
 		}
-		next := lane{LaneState: s}
-		if s.HeldUp {
-			next.heldUp = now
-			if before := l.known[p].heldUp; !before.IsZero() {
-				next.heldUp = before
-			}
-		}
-		l.known[p] = next
 	}
-	l.warn(now)
+	l.warn(l.now())
 }
 
-// warn reports, at most once a minute, the partition that has made no progress
-// for longest. That there is lag is no reason: markers of transactions at the
-// end of a partition are counted as lag for ever.
+// warn reports, at most once a minute, the partition whose oldest message has
+// not been settled for longest. That there is lag is no reason by itself.
 func (l *lanes) warn(now time.Time) {
 	stuck := slices.DeleteFunc(slices.Collect(maps.Values(l.known)), func(s lane) bool {
-		return s.since().IsZero() || now.Sub(s.since()) < patience
+		return s.Unsettled == 0 || now.Sub(s.Oldest) < patience
 	})
 	if len(stuck) == 0 || now.Sub(l.warned) < patience {
 		return
 	}
 	l.warned = now
-	worst := slices.MinFunc(stuck, func(a, b lane) int {
-		return cmp.Or(a.since().Compare(b.since()), cmp.Compare(a.Partition, b.Partition))
-	})
-	reason := "a message is not settled: it runs, waits for its next try or for the store"
-	if worst.Unsettled == 0 {
-		reason = "a transaction stays open at its head: find its producer, or let the broker end it (kafka-transactions.sh find-hanging)"
-	}
-	l.log.Warn("a partition makes no progress", slog.String("because", reason), slog.String("topic", worst.Topic), slog.Int("partition", int(worst.Partition)),
-		slog.Duration("for", now.Sub(worst.since()).Round(time.Second)), slog.Int64("behind", max(worst.behind(), 0)), slog.Int("unsettled", worst.Unsettled),
-		slog.Int("partitions_like_it", len(stuck)))
-}
-
-// since is since when the partition makes no progress, as far as is known;
-// zero while it may.
-func (s lane) since() time.Time {
-	if s.Unsettled > 0 {
-		return s.Oldest
-	}
-	return s.heldUp
+	worst := slices.MinFunc(stuck, func(a, b lane) int { return a.Oldest.Compare(b.Oldest) })
+	l.log.Warn("a partition does not go on: its oldest message is not settled; it runs, or waits for its next try or for the store",
+		slog.String("topic", worst.Topic), slog.Int("partition", int(worst.Partition)), slog.Duration("for", now.Sub(worst.Oldest).Round(time.Second)),
+		slog.Int64("behind", max(worst.behind(), 0)), slog.Int("unsettled", worst.Unsettled), slog.Int("partitions_like_it", len(stuck)))
 }
 
 // behind is how many records are there that are not settled, -1 where not known.
