@@ -2,6 +2,7 @@ package assembly
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -30,7 +31,14 @@ func (a *Assembly) consumer(ctx context.Context, c *policy.Consumer, source seme
 		return nil, a.policy.Fault(fmt.Sprintf("consumers.%s.handler.sql.statements[%d]", c.Name, i),
 			"the database refuses the statement: "+store.explain(err).Error(), "correct it, or create what is missing, such as with setup: FILE.sql at the store")
 	}
-	return store.consumer(handler, c, a.config(c, source))
+	consumer, err := store.consumer(ctx, handler, c, a.config(c, source))
+	switch {
+	case errors.Is(err, semel.ErrSchema):
+		return nil, a.policy.Fault("consumers."+c.Name+".dedup", err.Error(), "see docs/adoption.md")
+	case err != nil && c.Dedup != nil:
+		return nil, store.failed(err)
+	}
+	return consumer, err
 }
 
 func (a *Assembly) config(c *policy.Consumer, source semel.Source) semel.Config {

@@ -26,7 +26,7 @@ type postgres struct {
 	pool   *pgxpool.Pool
 	db     *sql.DB
 	plain  *sqlstore.Store
-	queued *pgxstore.QueuedStore
+	direct *pgxstore.Store
 }
 
 // connectTimeout bounds the start of a connection whose url says nothing.
@@ -47,11 +47,10 @@ func openPostgres(p *policy.Postgres, connections int) (tables, database, error)
 	if err != nil {
 		return nil, nil, errors.Join(err, d.Close())
 	}
-	direct, err := pgxstore.New(pool, pgxstore.Options{Schema: p.Schema, Prefix: p.Prefix})
+	d.direct, err = pgxstore.New(pool, pgxstore.Options{Schema: p.Schema, Prefix: p.Prefix})
 	if err != nil {
 		return nil, nil, errors.Join(err, d.Close())
 	}
-	d.queued = direct.Queued()
 	return d.plain, d, nil
 }
 
@@ -113,9 +112,33 @@ func (d *postgres) violates(constraint string) func(error) bool {
 
 // consumer queues its statements, unless one of them may be refused as a
 // duplicate: that is known only while each runs by itself.
-func (d *postgres) consumer(h *sqlhandler.Handler, c *policy.Consumer, config semel.Config) (Consumer, error) {
-	if c.Strategy.BusinessKey != nil {
-		return semel.New(d.plain, h.Handle, config)
+func (d *postgres) consumer(ctx context.Context, h *sqlhandler.Handler, c *policy.Consumer, config semel.Config) (Consumer, error) {
+	plain, direct := d.plain, d.direct
+	if c.Dedup != nil {
+		var err error
+		if plain, direct, err = d.adopt(ctx, adopted(c)); err != nil {
+			return nil, err
+		}
 	}
-	return semel.New(d.queued, h.Queue, config)
+	if c.Strategy.BusinessKey != nil {
+		return semel.New(plain, h.Handle, config)
+	}
+	return semel.New(direct.Queued(), h.Queue, config)
+}
+
+// adopt is both stores with a table of the user's.
+func (d *postgres) adopt(ctx context.Context, a sqlstore.Adopted) (plain *sqlstore.Store, direct *pgxstore.Store, err error) {
+	if plain, err = d.plain.Adopt(ctx, a); err != nil {
+		return nil, nil, err
+	}
+	direct, err = d.direct.Adopt(ctx, a)
+	return plain, direct, err
+}
+
+func adopted(c *policy.Consumer) sqlstore.Adopted {
+	source, _ := c.Identity.ConstantSource()
+	return sqlstore.Adopted{
+		Consumer: c.Name, Source: source, Table: c.Dedup.Table, ID: c.Dedup.Columns.ID, ConsumerColumn: c.Dedup.Columns.Consumer,
+		SourceColumn: c.Dedup.Columns.Source, AtColumn: c.Dedup.Columns.ProcessedAt, Values: c.Dedup.Values,
+	}
 }

@@ -91,7 +91,7 @@ func (d *sqlite) try(ctx context.Context, h *sqlhandler.Handler) (int, error) {
 	return h.Try(ctx, d.db)
 }
 
-func (d *sqlite) consumer(h *sqlhandler.Handler, _ *policy.Consumer, config semel.Config) (Consumer, error) {
+func (d *sqlite) consumer(_ context.Context, h *sqlhandler.Handler, _ *policy.Consumer, config semel.Config) (Consumer, error) {
 	return semel.New(d.store, h.Handle, config)
 }
 

@@ -42,7 +42,7 @@ type database interface {
 	// try asks the database to prepare the handler's statements; see
 	// sqlhandler.Handler.Try.
 	try(ctx context.Context, h *sqlhandler.Handler) (statement int, err error)
-	consumer(h *sqlhandler.Handler, c *policy.Consumer, config semel.Config) (Consumer, error)
+	consumer(ctx context.Context, h *sqlhandler.Handler, c *policy.Consumer, config semel.Config) (Consumer, error)
 	// violates reports whether an error is the violation of the constraint.
 	violates(constraint string) func(error) bool
 	Close() error

@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/sqlstore"
 )
@@ -84,30 +83,18 @@ func (f *seeding) fits(c *policy.Consumer) error {
 	if !c.Strategy.Marker {
 		return usage("--consumer %q: its strategy keeps no markers", c.Name)
 	}
-	if c.Identity.Source == "" {
-		if f.source != "" {
-			return usage("--source %q: the identity of consumer %s has no source; leave the flag out", f.source, c.Name)
-		}
+	source, constant := c.Identity.ConstantSource()
+	switch {
+	case !constant && !f.sourceGiven:
+		return usage("consumer %s finds the source of a message at %s; say with --source which of them these ids are of", c.Name, c.Identity.Source)
+	case !constant:
 		return nil
+	case f.sourceGiven && f.source != source && source == "":
+		return usage("--source %q: the identity of consumer %s has no source; leave the flag out", f.source, c.Name)
+	case f.sourceGiven && f.source != source:
+		return usage("--source %q: the identity of consumer %s has the source %q", f.source, c.Name, source)
 	}
-	selector, err := semel.ParseSelector(c.Identity.Source)
-	if err != nil {
-		return usage("consumer %s: identity.source: %v", c.Name, err)
-	}
-	if !selector.Constant() {
-		if !f.sourceGiven {
-			return usage("consumer %s finds the source of a message at %s; say with --source which of them these ids are of", c.Name, selector)
-		}
-		return nil
-	}
-	found, err := selector.Value(&semel.Message{})
-	if err != nil {
-		return usage("consumer %s: identity.source: %v", c.Name, err)
-	}
-	if f.sourceGiven && f.source != found.Text() {
-		return usage("--source %q: the identity of consumer %s has the source %q", f.source, c.Name, found.Text())
-	}
-	f.source = found.Text()
+	f.source = source
 	return nil
 }
 

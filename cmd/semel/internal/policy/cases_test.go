@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -87,7 +88,22 @@ func read(t *testing.T, name string) string {
 }
 
 // accepted are policies without faults. want are their warnings.
-func accepted() []policyCase { return append(acceptedFiles(), acceptedKafka()...) }
+func accepted() []policyCase { return slices.Concat(acceptedFiles(), acceptedKafka(), acceptedDedup()) }
+
+// adopts makes the base's store PostgreSQL and adopts a table.
+func adopts(lines ...string) []string {
+	return append(consumer(lines...), "sqlite: {path: shop.db}", "postgres: {url: \"postgres:///shop\"}")
+}
+
+const fixed = `"const:shop"`
+
+func acceptedDedup() []policyCase {
+	return []policyCase{
+		{name: "an adopted table of every column", edits: adopts("dedup: {table: public.processed, columns: {id: message_id, consumer: handler, source: origin, processed_at: at}, values: {handler: old billing, state: 2, done: true}}")},
+		{name: "an adopted table of ids and a constant source", edits: append(adopts("dedup: {table: processed, columns: {id: message_id}}"), `"header:ce-source"`, fixed)},
+		{name: "an adopted table of ids without a source", edits: append(adopts("dedup: {table: processed, columns: {id: message_id}}"), `, source: "header:ce-source"`, "")},
+	}
+}
 
 func acceptedFiles() []policyCase {
 	return []policyCase{

@@ -19,6 +19,7 @@ func check(d *decoder, p *Policy) {
 		r.identity()
 		r.strategy()
 		r.fingerprint()
+		r.dedup(p)
 		r.waits()
 		r.deadLetters(p.Source(c.From))
 		r.kafka(p.Source(c.From))

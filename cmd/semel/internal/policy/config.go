@@ -58,6 +58,20 @@ func (i Identity) identity() semel.Identity {
 	return identity
 }
 
+// ConstantSource is the one source that every identity has, and false if each
+// message says its own.
+func (i Identity) ConstantSource() (string, bool) {
+	if i.Source == "" {
+		return "", true
+	}
+	selector, err := semel.ParseSelector(i.Source)
+	if err != nil || !selector.Constant() {
+		return "", false
+	}
+	value, err := selector.Value(&semel.Message{})
+	return value.Text(), err == nil
+}
+
 func (f Fingerprint) fingerprinter() semel.Fingerprinter {
 	switch {
 	case f.None:

@@ -44,7 +44,6 @@ func storeShape() object[Store] {
 				boolean{}, func(s *Store) *bool { return &s.Migrate }),
 			key(meta{name: "setup", doc: "A file of your own SQL statements, run once after the migration and recorded by its hash."},
 				path{word: word{what: "a path"}}, func(s *Store) *string { return &s.Setup }),
-			later[Store]("table", "An existing table of processed messages to adopt."),
 		}}
 }
 

@@ -100,10 +100,12 @@ type Consumer struct {
 	Name string
 	// From and Store name a source and a store that exist; see Policy.Source
 	// and Policy.Store.
-	From, Store   string
-	Strategy      Strategy
-	Identity      Identity
-	Fingerprint   Fingerprint
+	From, Store string
+	Strategy    Strategy
+	Identity    Identity
+	Fingerprint Fingerprint
+	// Dedup is set when a table of the user's is marked in, too.
+	Dedup         *Dedup
 	OnConflict    semel.Then
 	OnBadIdentity semel.Then
 	OnUnmet       semel.Then
@@ -155,6 +157,17 @@ type Identity struct {
 	// Source is the selector of the producer's name, or empty.
 	Source string
 }
+
+// Dedup is an adopted table of processed messages.
+type Dedup struct {
+	Table   string
+	Columns DedupColumns
+	// Values are what further columns get.
+	Values map[string]string
+}
+
+// DedupColumns are the columns of an adopted table; all but ID may be empty.
+type DedupColumns struct{ ID, Consumer, Source, ProcessedAt string }
 
 // Fingerprint says how content is recognised.
 type Fingerprint struct {

@@ -1,10 +1,13 @@
 package policy
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // refused are policies with their faults.
 func refused() []policyCase {
-	return slices.Concat(refusedShapes(), refusedValues(), refusedCombinations(), refusedKafka())
+	return slices.Concat(refusedShapes(), refusedValues(), refusedCombinations(), refusedKafka(), refusedDedup())
 }
 
 func refusedShapes() []policyCase {
@@ -97,5 +100,24 @@ func refusedCombinations() []policyCase {
 		{name: "placeholder of PostgreSQL", edits: []string{"sqlite: {path: shop.db}", "postgres: {url: \"postgres://db/shop\"}", "id = :account", "id = :account and b = $1"}},
 		{name: "otherwise without rows", edits: []string{"- update", "- otherwise: park\n            sql: update"}},
 		{name: "rows of a query", edits: []string{"- update", "- {sql: select 1, rows: 1}\n          - update"}},
+	}
+}
+
+func refusedDedup() []policyCase {
+	second := "  shipping:\n    from: payments\n    store: shop\n    identity: {id: \"header:ce-id\"}\n    handler: {sql: {statements: [insert into a values (1)]}}\n"
+	dedup := "dedup: {table: processed, columns: {id: id, consumer: handler}}"
+	return []policyCase{
+		{name: "an adopted table without its columns", edits: adopts("dedup: {table: processed}"), shape: true},
+		{name: "an adopted table without the id", edits: adopts("dedup: {table: processed, columns: {source: origin}}"), shape: true},
+		{name: "an adopted value that is none", edits: adopts("dedup: {table: processed, columns: {id: id, source: origin}, values: {a: [b]}}"), shape: true},
+		{name: "adopted values that are a list", edits: adopts("dedup: {table: processed, columns: {id: id, source: origin}, values: [a]}"), shape: true},
+		{name: "an adopted table without a column for sources", edits: adopts("dedup: {table: processed, columns: {id: id}}")},
+		{name: "an adopted table in SQLite", edits: consumer("dedup: {table: processed, columns: {id: id, source: origin}}")},
+		{name: "an adopted table without markers", edits: append(adopts("dedup: {table: processed, columns: {id: id, source: origin}}"),
+			"strategy: marker", "strategy: {business_key: {constraint: payments.id}}")},
+		{name: "an adopted table that two share", edits: append(adopts("dedup: {table: processed, columns: {id: id, source: origin}}"), "consumers:\n",
+			"consumers:\n"+strings.Replace(second, "    handler", "    dedup: {table: processed, columns: {id: id}}\n    handler", 1))},
+		{name: "an adopted table in which two have one value", edits: append(adopts(strings.Replace(dedup, "}}", ", source: origin}, values: {handler: shipping}}", 1)), "consumers:\n",
+			"consumers:\n"+strings.Replace(second, "    handler", "    "+dedup+"\n    handler", 1))},
 	}
 }

@@ -128,6 +128,10 @@ func (s fingerprintShape) schema() schema {
 
 func (retentionShape) schema() schema { return orVariable(schema{"const": "forever"}) }
 
+func (valuesShape) schema() schema {
+	return schema{"type": "object", "additionalProperties": schema{"type": []string{"string", "number", "boolean"}}}
+}
+
 func (paramsShape) schema() schema {
 	return schema{"type": "object", "additionalProperties": selector(nil).schema(),
 		"propertyNames": schema{"pattern": `^[A-Za-z_][A-Za-z0-9_]*$`}}
