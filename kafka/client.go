@@ -136,13 +136,25 @@ func (s *Source) ask(ctx context.Context) error {
 	if err != nil {
 		return s.unreachable(err)
 	}
+	return errors.Join(s.noteTopics(response.Topics), s.askGroup(ctx))
+}
+
+// noteTopics notes the topics' ids, under which offsets are committed: a topic
+// that is created anew has another one.
+func (s *Source) noteTopics(topics []kmsg.MetadataResponseTopic) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var errs error
-	for _, t := range response.Topics {
-		if err := kerr.ErrorForCode(t.ErrorCode); err != nil && t.Topic != nil {
+	for _, t := range topics {
+		if t.Topic == nil {
+			continue
+		}
+		s.topicIDs[*t.Topic] = t.TopicID
+		if err := kerr.ErrorForCode(t.ErrorCode); err != nil {
 			errs = errors.Join(errs, explain(err, *t.Topic, s.config.Group))
 		}
 	}
-	return errors.Join(errs, s.askGroup(ctx))
+	return errs
 }
 
 func (s *Source) topics() []string {

@@ -54,8 +54,11 @@ func (f *faults) take(now time.Time) error {
 // not of a lane. Called with Source.mu held.
 func (s *Source) failed(l *lane, topic string, p *kgo.FetchPartition) {
 	var loss *kgo.ErrDataLoss
+	var session *kgo.ErrGroupSession
 	switch err := p.Err; {
-	case forgotten(err): // told as a lost lane; the client joins again by itself
+	case errors.As(err, &session) && forgotten(err): // told as lost lanes; the client joins again by itself
+	case errors.As(err, &session):
+		s.faults.add(explain(err, topic, s.config.Group))
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, kgo.ErrClientClosed):
 	case errors.As(err, &loss):
 		s.faults.add(fmt.Errorf("kafka: topic %s, partition %d: the brokers lost records: offsets %d to %d were read and are no longer in the log (an unclean election of a leader?); what was applied stays applied: %w",
@@ -74,9 +77,12 @@ func (s *Source) failed(l *lane, topic string, p *kgo.FetchPartition) {
 // forgotten reports whether the group has removed this member, or the member
 // has missed a generation.
 func forgotten(err error) bool {
-	var session *kgo.ErrGroupSession
-	return errors.As(err, &session) && (errors.Is(err, kerr.UnknownMemberID) || errors.Is(err, kerr.IllegalGeneration) ||
-		errors.Is(err, kerr.RebalanceInProgress) || errors.Is(err, kerr.FencedMemberEpoch) || errors.Is(err, kerr.StaleMemberEpoch))
+	for _, known := range []error{kerr.UnknownMemberID, kerr.IllegalGeneration, kerr.RebalanceInProgress, kerr.FencedMemberEpoch, kerr.StaleMemberEpoch} {
+		if errors.Is(err, known) {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *Source) outOfRange(l *lane, p *kgo.FetchPartition) error {

@@ -72,7 +72,7 @@ func (s *Source) giveLanes(now stamp, added map[string][]int32) []*lane {
 		for _, partition := range partitions {
 			s.epoch++
 			l := newLane(place{topic, partition}, s.epoch)
-			l.stamp = now
+			l.stamp, l.topicID = now, s.topicIDs[topic]
 			s.forget(l.place)
 			s.lanes[l.place] = l
 			s.order = append(s.order, l)

@@ -36,7 +36,9 @@ type Source struct {
 	mu     sync.Mutex  // guards the rest; not held while anything is waited for
 	member *kgo.Client // the member of the group; nil before joining
 	closed bool
-	lanes  map[place]*lane
+	// topicIDs are what the topics had when this member joined.
+	topicIDs map[string][16]byte
+	lanes    map[place]*lane
 	// order are the lanes in the order in which Fetch takes turns.
 	order []*lane
 	turn  int
@@ -66,7 +68,7 @@ func New(c Config) (*Source, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	s := &Source{config: c, lanes: map[place]*lane{}, starts: starts{}, commits: newCommitter(), changed: make(chan struct{}, 1)}
+	s := &Source{config: c, lanes: map[place]*lane{}, starts: starts{}, topicIDs: map[string][16]byte{}, commits: newCommitter(), changed: make(chan struct{}, 1)}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.open, s.shut = context.WithCancel(s.life)
 	return s, nil
@@ -238,7 +240,6 @@ func (s *Source) acceptPartition(topic *kgo.FetchTopic, p *kgo.FetchPartition) {
 		s.replace(reason)
 		return
 	}
-	l.topicID = topic.TopicID
 	l.add(p.Records)
 	if !l.full && len(l.window) > mostWindow {
 		l.full = true

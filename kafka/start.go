@@ -175,7 +175,10 @@ func (s *Source) othersOffsets(ctx context.Context, ask *kadm.Client, topic stri
 		return nil, err
 	}
 	others, err := ask.FetchOffsets(ctx, s.config.Start.Group)
-	if err != nil {
+	switch {
+	case errors.Is(err, kerr.GroupIDNotFound) || err == nil && len(others) == 0:
+		return nil, fmt.Errorf("Start.Group is %s, and there is no such group with offsets; correct its name, or leave it out to begin at the beginning", s.config.Start.Group)
+	case err != nil:
 		return nil, explain(err, topic, s.config.Start.Group)
 	}
 	for partition, o := range others[topic] {
