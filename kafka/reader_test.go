@@ -251,3 +251,7 @@ func put(t testing.TB, c *kgo.Client, topic string, partition int32, values ...s
 		t.Fatal(err)
 	}
 }
+
+func contextFor(t testing.TB, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(t.Context(), d)
+}
