@@ -189,7 +189,7 @@ func (s *Source) unreachable(err error) error {
 	if errors.As(err, &answer) {
 		return explain(err, "", s.config.Group)
 	}
-	return fmt.Errorf("kafka: none of the brokers %v can be reached; see that they run, that the addresses are right, and that TLS is set as their listener wants it: %w", s.config.Brokers, err)
+	return fmt.Errorf("kafka: none of the brokers %v can be reached; see that they run, that the addresses are right, and that TLS and SASL are set as their listener wants them: %w", s.config.Brokers, err)
 }
 
 // dialed remembers why the last connection failed.
