@@ -24,8 +24,8 @@ type wire struct {
 	ends  []net.Conn
 }
 
-func newWire(network *kfake.VirtualNetwork) *wire {
-	return &wire{network: network, gone: make(chan struct{})}
+func newWire(network *kfake.VirtualNetwork, latency time.Duration) *wire {
+	return &wire{network: network, latency: latency, gone: make(chan struct{})}
 }
 
 func (w *wire) dial(ctx context.Context, network, address string) (net.Conn, error) {

@@ -40,6 +40,7 @@ type world struct {
 	store    *memstore.Store
 	producer *kgo.Client
 	wires    []*wire
+	latency  time.Duration // of the next process's wire
 }
 
 func newWorld(t testing.TB, partitions int32, options ...kfake.Opt) *world {
@@ -128,7 +129,7 @@ func count(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
 // start starts a process. Either change may be nil.
 func (w *world) start(handle handler, kafka func(*Config), policy func(*semel.Config)) *process {
 	w.t.Helper()
-	p := &process{wire: newWire(&w.network), ended: make(chan error, 1)}
+	p := &process{wire: newWire(&w.network, w.latency), ended: make(chan error, 1)}
 	w.wires = append(w.wires, p.wire)
 	k := Config{Brokers: w.cluster.ListenAddrs(), Topics: []string{theTopic}, Group: theGroup, SessionTimeout: 10 * time.Second}
 	if kafka != nil {
