@@ -5,12 +5,14 @@ GO ?= go
 PACKAGES = $(shell $(GO) list -m -f '{{.Dir}}/...')
 SEEDS ?= 10000
 
-.PHONY: test vet lint simulate planted bench coverage-list stranger example proof-file proof-commit proof-failover bench-postgres
+.PHONY: test vet lint simulate planted bench coverage-list stranger example proof-file proof-commit proof-failover proof-kafka bench-postgres
 
-## test: everything that guards main, with the race detector; starts the
-## servers that it needs and stops those that it started
+## test: everything that guards main, with the race detector, and a minute of
+## the proof on Kafka; starts the servers that it needs and stops those that it
+## started
 test: vet
 	scripts/services with postgres pgbouncer kafka -- $(GO) test -race $(PACKAGES)
+	$(GO) run ./itest/cmd/proofkafka -quick
 	scripts/stranger
 
 ## vet: format, vet and the chosen linters
@@ -60,6 +62,14 @@ proof-file:
 	$(GO) run ./itest/cmd/prooffile -webhooks "$$(scripts/fetch-webhooks)"
 	$(GO) run ./itest/cmd/prooffile -webhooks "$$(scripts/fetch-webhooks)" \
 		-into postgres -deliveries 60000 -kills 12 -restarts 5 -open 6
+
+## proof-kafka: 220,000 real webhooks through a topic and three processes into
+## PostgreSQL, over six minutes in which members are killed, frozen, added and
+## ended, and the servers restarted; PROOF=-json prints the ledger as JSON,
+## PROOF="-quick -plant natural" plants a fault, which must be found
+proof-kafka:
+	scripts/services install postgres kafka
+	$(GO) run ./itest/cmd/proofkafka -webhooks "$$(scripts/fetch-webhooks)" $(PROOF)
 
 ## proof-commit: COMMIT cut 10,000 times in either direction with each driver,
 ## some while it waits for a frozen standby, with a competing consumer; then

@@ -1,0 +1,25 @@
+//go:build unix
+
+package proofkafka
+
+import "time"
+
+// Full is the proof's size: six minutes of publishing.
+func Full() Proof {
+	return Proof{Events: 200_000, Duplicates: 20_000, Publish: 6 * time.Minute, Partitions: 6, Members: 3, Batch: 100, Session: 6 * time.Second,
+		Kills: 21, Freezes: 3, ForGood: true, BrokerRestarts: 3, DatabaseRestarts: 3, Changes: 2, Redelivered: 2_000}
+}
+
+// Quick is a proof of about a minute, with what p says beside sizes.
+func Quick(p Proof) Proof {
+	p.Events, p.Duplicates, p.Publish = 20_000, 2_000, 40*time.Second
+	p.Kills, p.Freezes, p.ForGood, p.BrokerRestarts, p.DatabaseRestarts, p.Changes, p.Redelivered = 6, 1, false, 1, 1, 1, 1
+	return p
+}
+
+// Least is what must have happened in this proof: a kill fewer than were
+// ordered is enough.
+func (p Proof) Least() Least {
+	return Least{Open: max(p.Kills-1, 0), Resumed: p.Freezes, BrokerRestarts: p.BrokerRestarts, DatabaseRestarts: p.DatabaseRestarts,
+		Changes: p.Changes, Frozen: p.ForGood, Redelivered: p.Redelivered}
+}
