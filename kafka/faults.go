@@ -86,9 +86,12 @@ func forgotten(err error) bool {
 }
 
 func (s *Source) outOfRange(l *lane, p *kgo.FetchPartition) error {
-	at := max(l.next, l.committed.offset)
-	return fmt.Errorf("kafka: topic %s, partition %d: offset %d of group %s is no longer in the log, which now begins at %d: records were deleted before they were read, and are lost. Nothing is skipped by itself: stop the consumer, set the group's offset deliberately (kafka-consumer-groups.sh --reset-offsets --group %s --topic %s:%d --to-earliest --execute), and start again: %w",
-		l.topic, l.partition, at, s.config.Group, p.LogStartOffset, s.config.Group, l.topic, l.partition, p.Err)
+	at, begins := max(l.next, l.committed.offset), ""
+	if p.LogStartOffset > 0 { // not every broker says it with the error
+		begins = fmt.Sprintf(", which now begins at %d", p.LogStartOffset)
+	}
+	return fmt.Errorf("kafka: topic %s, partition %d: offset %d of group %s is no longer in the log%s: records were deleted before they were read, and are lost. Nothing is skipped by itself: stop the consumer, set the group's offset deliberately (kafka-consumer-groups.sh --reset-offsets --group %s --topic %s:%d --to-earliest --execute), and start again: %w",
+		l.topic, l.partition, at, s.config.Group, begins, s.config.Group, l.topic, l.partition, p.Err)
 }
 
 // explain says what an error of the brokers means for an operator.

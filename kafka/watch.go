@@ -60,10 +60,17 @@ func (s *Source) askEnds() {
 	if err != nil {
 		return
 	}
+	starts, err := ask.ListStartOffsets(ctx, s.config.Topics...)
+	if err != nil {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
 	for _, l := range s.order {
+		if o, known := starts.Lookup(l.topic, l.partition); known && o.Err == nil && l.reached() < 0 {
+			l.delivered = o.Offset // the group has no offset, so this is where the lane begins
+		}
 		if o, known := ends.Lookup(l.topic, l.partition); known && o.Err == nil {
 			l.end = o.Offset
 		}

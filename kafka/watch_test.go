@@ -68,7 +68,6 @@ func TestTheStateOfLanesIsTold(t *testing.T) {
 		config, c := setUp(t)
 		seen := &states{new: make(chan struct{})}
 		config.Observe = seen.observe
-		put(t, c, "orders", 0, "0")
 		open, err := kgo.NewClient(kgo.SeedBrokers(config.Brokers...), kgo.TransactionalID("hangs"), kgo.DisableClientMetrics())
 		if err != nil {
 			t.Fatal(err)
@@ -82,13 +81,12 @@ func TestTheStateOfLanesIsTold(t *testing.T) {
 		}
 		put(t, c, "orders", 0, "behind it")
 		r := read(t, config)
-		r.ack(r.take(1)...)
 		stop := r.keepFetching(func(got []semel.Delivery) { r.ack(got...) })
 		defer stop()
-		seen.await(t, "it is held up", func(s LaneState) bool { return s.HeldUp && s.Delivered == 1 && s.End == 3 })
+		seen.await(t, "it is held up", func(s LaneState) bool { return s.HeldUp && s.Delivered == 0 && s.End == 2 })
 		if err := open.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
 			t.Fatal(err)
 		}
-		seen.await(t, "it goes on", func(s LaneState) bool { return !s.HeldUp && s.Committed == 4 })
+		seen.await(t, "it goes on", func(s LaneState) bool { return !s.HeldUp && s.Committed == 3 })
 	})
 }
