@@ -129,6 +129,46 @@ func TestAStoreThatIsDown(t *testing.T) {
 			t.Errorf("%d tries in five minutes, %d in the first five seconds", n, half)
 		}
 	})
+	bubble(t, "trap_T33_eight_workers_ask_it_once_a_second_at_most_in_an_outage_of_a_minute", func(t *testing.T) {
+		for _, op := range outages {
+			for seed := range uint64(5) {
+				var down atomic.Bool
+				var calls atomic.Int64
+				store := memstore.New(memstore.Fail(func(o string) error {
+					if !down.Load() {
+						return nil
+					}
+					if o == "scope" || o == "begin" && op != "scope" {
+						calls.Add(1)
+					}
+					if o == op {
+						return errors.New("connection refused")
+					}
+					return nil
+				}))
+				if op == "scope" {
+					down.Store(true)
+				}
+				source := watchSource(numbered("m", 1000)...)
+				source.onFetch = func(context.Context, semel.Bound) error { pass(5 * time.Millisecond); return nil }
+				source.endless = true
+				c := config(source)
+				c.Workers, c.Lanes, c.Seed, c.Batch.Most = 8, semel.LanesNone, 1+seed, 20
+				run := start(t, mustNew(t, store, slow(time.Millisecond), c))
+				pass(50 * time.Millisecond)
+				down.Store(true)
+				pass(time.Minute)
+				// Each worker may have had a flight under way when it went down.
+				if n := calls.Load(); n < 10 || n > 60 {
+					t.Errorf("%s, seed %d: asked %d times in a minute", op, c.Seed, n)
+				}
+				run.stop()
+				if err := run.wait(); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
 	bubble(t, "trap_140_a_database_that_takes_no_commits_is_not_hammered_and_not_ready", func(t *testing.T) {
 		var down atomic.Bool
 		var calls atomic.Int64

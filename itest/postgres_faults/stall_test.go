@@ -2,6 +2,7 @@ package postgresfaults
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -73,6 +74,45 @@ func TestAHandlerThatNeedsASecondConnection(t *testing.T) {
 			}})
 			around(t, w, message("greedy", `{}`))
 			w.parked("greedy", "attempts exhausted", "timeout")
+		})
+	})
+}
+
+func TestTheConnectionsOfAConsumer(t *testing.T) {
+	t.Run("trap_131_are_one_a_worker_and_one_more", func(t *testing.T) {
+		eachDriver(t, func(t *testing.T, driver workload.Driver) {
+			dsn := migrated(t, services.Postgres(t))
+			proxy := pgproxy.Start(t, dsn)
+			var together atomic.Int64
+			all := make(chan struct{})
+			w := begin(t, settings{driver: driver, dsn: dsn, through: proxy.DSN(), connections: 50, change: func(c *semel.Config) {
+				c.Workers, c.Batch.Most = 4, 20
+			}, handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
+				if together.Add(1) == 4 { // each worker is in its first handler
+					close(all)
+				}
+				<-all
+				return workload.Effect("here")(ctx, exec, m)
+			}})
+			ids := numbered("m", 1000)
+			w.deliver(ids...)
+			w.applied(ids...)
+			if n := proxy.Counts().Connections; n < 4 || n > 5 {
+				t.Errorf("%d connections for 4 workers", n)
+			}
+		})
+	})
+	t.Run("law_11_eight_workers_share_a_pool_of_one", func(t *testing.T) {
+		eachDriver(t, func(t *testing.T, driver workload.Driver) {
+			w := begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t)), connections: 1, change: func(c *semel.Config) {
+				c.Workers, c.Batch.Most = 8, 20
+			}})
+			ids := numbered("m", 500)
+			w.deliver(ids...)
+			w.applied(ids...)
+			if n := w.told(semel.EventNotReady, ""); n != 0 {
+				t.Errorf("the store was called down %d times", n)
+			}
 		})
 	})
 }
