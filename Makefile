@@ -5,7 +5,7 @@ GO ?= go
 PACKAGES = $(shell $(GO) list -m -f '{{.Dir}}/...')
 SEEDS ?= 10000
 
-.PHONY: test vet lint simulate planted bench coverage-list stranger example proof-file proof-commit proof-failover proof-kafka bench-postgres
+.PHONY: test vet lint simulate planted bench coverage-list stranger example proof-file proof-commit proof-failover proof-kafka bench-postgres bench-kafka
 
 ## test: everything that guards main, with the race detector, and a minute of
 ## the proof on Kafka; starts the servers that it needs and stops those that it
@@ -41,6 +41,11 @@ bench:
 ## the textbook loop, under an hour; BENCH="-quick" takes some five minutes
 bench-postgres:
 	scripts/services with postgres -- $(GO) run ./itest/cmd/semelbench -commit "$$(git describe --always --dirty)" $(BENCH)
+
+## bench-kafka: from a broker into PostgreSQL, against a plain loop without
+## deduplication; some three minutes
+bench-kafka:
+	scripts/services with postgres kafka -- sh -c '$(GO) run ./itest/cmd/semelbench -kafka "$$SEMEL_KAFKA" -commit "$$(git describe --always --dirty)" $(BENCH)'
 
 ## coverage-list: which test covers which law, case, trap and requirement
 coverage-list:

@@ -1,6 +1,8 @@
 package pgxstore
 
 import (
+	"encoding/binary"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/semel-go/semel"
@@ -45,9 +47,8 @@ func (m *marking) written(rows pgx.Rows) error {
 	var ends []int
 	var ids []byte // one after the other, each up to its end
 	for rows.Next() {
-		var scope int64
-		var id pgtype.DriverBytes
-		if err := rows.Scan(&scope, &id); err != nil {
+		scope, id, err := markerOf(rows)
+		if err != nil {
 			return err
 		}
 		ids = append(ids, id...)
@@ -73,6 +74,18 @@ func (m *marking) written(rows pgx.Rows) error {
 		}
 	}
 	return rows.Err()
+}
+
+// markerOf reads the key of a marker; id is valid until the next row.
+func markerOf(rows pgx.Rows) (scope int64, id []byte, err error) {
+	if columns := rows.FieldDescriptions(); columns[0].Format == pgx.BinaryFormatCode && columns[1].Format == pgx.BinaryFormatCode {
+		if raw := rows.RawValues(); len(raw[0]) == 8 {
+			return int64(binary.BigEndian.Uint64(raw[0])), raw[1], nil
+		}
+	}
+	var bytes pgtype.DriverBytes
+	err = rows.Scan(&scope, &bytes)
+	return scope, bytes, err
 }
 
 // seen are the marks that were not written.

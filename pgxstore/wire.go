@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 )
 
 // request is one statement of a pipeline.
@@ -55,6 +56,8 @@ type known struct {
 	// ones are the texts of statements that must change one row, by what a
 	// handler wrote; at most most.
 	ones map[string]string
+	// arena is of what is sent next.
+	arena arena
 }
 
 const knownName = "github.com/semel-go/semel/pgxstore"
@@ -283,8 +286,15 @@ func (l *link) forget(p *pgconn.Pipeline) (forgotten int) {
 func (l *link) encode(requests []*request) (failed int, err error) {
 	types := l.conn.TypeMap()
 	var builder pgx.ExtendedQueryBuilder
-	var all arena
+	all := l.known.arena.empty()
 	for i, r := range requests {
+		if r.statement != nil {
+			var ok bool
+			if r.encoded, ok = all.plain(r.statement.ParamOIDs, r.args); ok {
+				r.answer = all.answer(types, r.statement)
+				continue
+			}
+		}
 		if err := builder.Build(types, r.statement, r.args); err != nil {
 			return i, &storeError{doing: "arguments of " + strconv.Quote(r.sql), class: classOfArguments, err: err}
 		}
@@ -293,12 +303,35 @@ func (l *link) encode(requests []*request) (failed int, err error) {
 	return none, nil
 }
 
-// arena keeps what a builder made, which it forgets with its next statement. A
-// slice that was handed out stays as it is when the arena grows.
+// arena keeps arguments as they are sent: what a builder made, which it forgets
+// with its next statement, and what is plain. A slice that was handed out stays
+// as it is when the arena grows. A connection has one, for what it sends next.
 type arena struct {
 	bytes   []byte
 	values  [][]byte
 	formats []int16
+}
+
+// mostKept is how many bytes of memory an arena keeps between two batches.
+const mostKept = 1 << 20
+
+// empty forgets what was sent.
+func (a *arena) empty() *arena {
+	if cap(a.bytes) > mostKept {
+		*a = arena{}
+	}
+	clear(a.values)
+	a.bytes, a.values, a.formats = a.bytes[:0], a.values[:0], a.formats[:0]
+	return a
+}
+
+// answer is the form in which a statement's rows are to come.
+func (a *arena) answer(types *pgtype.Map, s *pgconn.StatementDescription) []int16 {
+	at := len(a.formats)
+	for i := range s.Fields {
+		a.formats = append(a.formats, types.FormatCodeForOID(s.Fields[i].DataTypeOID))
+	}
+	return a.formats[at:len(a.formats):len(a.formats)]
 }
 
 func (a *arena) keep(b *pgx.ExtendedQueryBuilder) encoded {

@@ -27,13 +27,31 @@ func (r Report) Write(w io.Writer) error {
 	return err
 }
 
+// WriteKafka writes a report of MeasureKafka as Markdown.
+func (r Report) WriteKafka(w io.Writer) error {
+	var b strings.Builder
+	r.machine(&b)
+	fmt.Fprintf(&b, "* %d rounds; %v in all.\n\n", r.Rounds, r.Elapsed.Round(time.Second))
+	b.WriteString("| ids | Semel's workers | Semel /s | loop without deduplication /s | Semel : loop | loop : itself | client µs a message: Semel, loop |\n| --- | --- | --- | --- | --- | --- | --- |\n")
+	for _, row := range r.Rows {
+		fmt.Fprintf(&b, "| %s | %d | %s | %s | %s | %s | %.1f, %.1f |\n", row.IDs, row.Workers, spread(row.Rate(Semel), "%.0f"), spread(row.Rate(Hand), "%.0f"),
+			spread(row.Ratio(Semel, Hand), "%.2f"), spread(row.Ratio(Again, Hand), "%.2f"), row.Busy(Semel).Median, row.Busy(Hand).Median)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
 func (r Report) head(b *strings.Builder) {
+	r.machine(b)
+	fmt.Fprintf(b, "* %d rounds, each contestant busy for about %v a round, 3 s where workers contend; %v in all.\n\n", r.Rounds, r.Target, r.Elapsed.Round(time.Second))
+}
+
+func (r Report) machine(b *strings.Builder) {
 	h := r.Head
 	fmt.Fprintf(b, "Measured %s at commit %s: PostgreSQL %s, %s, %d cores, client and server on one machine over loopback.\n\n", h.At.Format("2006-01-02 15:04 MST"), h.Commit, h.Server, h.Go, h.Cores)
 	fmt.Fprintf(b, "* Round trip (`select 1`): %s ms. Flush (a commit of one row): %s ms.\n", spread(h.RoundTrip, "%.2f"), spread(h.Flush, "%.2f"))
 	fmt.Fprintf(b, "* Load average before %s, after %s; a load above 1 before the start says that something else used the machine.\n", h.LoadBefore, h.LoadAfter)
 	fmt.Fprintf(b, "* Settings: %s.\n", h.Settings)
-	fmt.Fprintf(b, "* %d rounds, each contestant busy for about %v a round, 3 s where workers contend; %v in all.\n\n", r.Rounds, r.Target, r.Elapsed.Round(time.Second))
 }
 
 const columnsHead = `| effect | workers | duplicates | ids | latency | Semel /s | by hand /s | loop /s | Semel : by hand | by hand : itself | Semel : loop | client µs a message: Semel, by hand |

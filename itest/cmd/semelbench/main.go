@@ -24,6 +24,8 @@ type flags struct {
 	rounds                            int
 	target                            time.Duration
 	quick, base, json                 bool
+	kafka                             string
+	messages                          int
 }
 
 func main() {
@@ -38,6 +40,8 @@ func main() {
 	flag.BoolVar(&f.quick, "quick", false, "3 rounds of 150 ms: some five minutes, to see whether something is badly wrong")
 	flag.BoolVar(&f.base, "base", false, "the base row of each form only")
 	flag.BoolVar(&f.json, "json", false, "print every run as JSON instead")
+	flag.StringVar(&f.kafka, "kafka", "", "measure from this broker (host:port) into PostgreSQL instead, against a plain loop without deduplication")
+	flag.IntVar(&f.messages, "messages", 100_000, "with -kafka, messages in the topic")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := measure(ctx, f)
@@ -63,12 +67,23 @@ func measure(ctx context.Context, f flags) (err error) {
 	if r.Head, err = w.Describe(ctx, f.commit); err != nil {
 		return err
 	}
-	r.Rows, err = profiled(f.profile, func() ([]bench.Row, error) { return w.Measure(ctx, o) })
+	r.Rows, err = profiled(f.profile, func() ([]bench.Row, error) { return f.rows(ctx, w, o) })
 	r.Elapsed, r.Head.LoadAfter = time.Since(began), bench.Load()
 	if f.json {
 		return errors.Join(err, json.NewEncoder(os.Stdout).Encode(r))
 	}
+	if f.kafka != "" {
+		return errors.Join(err, r.WriteKafka(os.Stdout))
+	}
 	return errors.Join(err, r.Write(os.Stdout)) // what was measured before the error, too
+}
+
+func (f flags) rows(ctx context.Context, w *bench.World, o bench.Options) ([]bench.Row, error) {
+	if f.kafka == "" {
+		return w.Measure(ctx, o)
+	}
+	return w.MeasureKafka(ctx, bench.KafkaOptions{Brokers: strings.Split(f.kafka, ","), Rounds: o.Rounds, Messages: f.messages,
+		Progress: func(r bench.Row) { progress(1, 1, r) }})
 }
 
 func (f flags) options() (bench.Options, error) {

@@ -1,0 +1,180 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/kafka"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// KafkaOptions say what to measure from a broker into the database.
+type KafkaOptions struct {
+	Brokers []string
+	Rounds  int
+	// Messages are in the topic; each run consumes all of them in a group of
+	// its own.
+	Messages int
+	// Progress is told of each row that is done.
+	Progress func(Row)
+}
+
+// kafkaPartitions is how many partitions the topic has.
+const kafkaPartitions = 6
+
+// kafkaTopic is a topic full of messages.
+type kafkaTopic struct {
+	brokers  []string
+	name     string
+	messages int
+}
+
+// MeasureKafka measures the way from a broker into the database, group joined
+// and left included: Semel in the Queue form, as it is by default and with one
+// worker, against a plain loop in the same form, with the same batches and
+// without deduplication (contestants Hand and Again), which is one goroutine.
+func (w *World) MeasureKafka(ctx context.Context, o KafkaOptions) ([]Row, error) {
+	var rows []Row
+	for _, ids := range []IDs{UUIDv7, Text} {
+		for _, workers := range []int{semel.DefaultWorkers, 1} {
+			c := Conditions{Form: Queue, Effect: Insert, Workers: workers, IDs: ids}
+			r, err := w.kafkaRow(ctx, o, c)
+			if err != nil {
+				return rows, fmt.Errorf("%v: %w", c, err)
+			}
+			rows = append(rows, r)
+			if o.Progress != nil {
+				o.Progress(r)
+			}
+		}
+	}
+	return rows, nil
+}
+
+func (w *World) kafkaRow(ctx context.Context, o KafkaOptions, c Conditions) (r Row, err error) {
+	d, err := w.database(ctx, 0)
+	if err != nil {
+		return r, err
+	}
+	topic := kafkaTopic{brokers: o.Brokers, messages: o.Messages, name: fmt.Sprintf("semelbench-%d-%d", os.Getpid(), time.Now().UnixNano())}
+	if err := topic.fill(ctx, c); err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, topic.delete(context.WithoutCancel(ctx))) }()
+	r = Row{Conditions: c, Runs: map[Contestant][]Run{}}
+	all := []Contestant{Hand, Semel, Again}
+	for round := range o.Rounds + 1 { // the first warms up
+		for i := range all {
+			who := all[i]
+			if round%2 == 1 {
+				who = all[len(all)-1-i]
+			}
+			run, err := d.kafkaRun(ctx, who, c, topic, round)
+			if err != nil {
+				return r, fmt.Errorf("%s: %w", who, err)
+			}
+			if round > 0 {
+				r.Runs[who] = append(r.Runs[who], run)
+			}
+		}
+	}
+	return r, nil
+}
+
+func (t kafkaTopic) admin(do func(*kadm.Client) error) error {
+	client, err := kgo.NewClient(kgo.SeedBrokers(t.brokers...))
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	return do(kadm.NewClient(client))
+}
+
+func (t kafkaTopic) delete(ctx context.Context) error {
+	return t.admin(func(a *kadm.Client) error {
+		_, err := a.DeleteTopic(ctx, t.name)
+		return err
+	})
+}
+
+// fill makes the topic and produces the messages, spread over the partitions.
+func (t kafkaTopic) fill(ctx context.Context, c Conditions) error {
+	err := t.admin(func(a *kadm.Client) error {
+		_, err := a.CreateTopic(ctx, kafkaPartitions, -1, nil, t.name)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	client, err := kgo.NewClient(kgo.SeedBrokers(t.brokers...), kgo.DefaultProduceTopic(t.name), kgo.RecordPartitioner(kgo.RoundRobinPartitioner()))
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	for _, m := range c.make(t.messages).timed {
+		client.Produce(ctx, &kgo.Record{Value: m.Body, Headers: []kgo.RecordHeader{{Key: m.Headers[0].Name, Value: m.Headers[0].Value}}}, nil)
+	}
+	return client.Flush(ctx)
+}
+
+func (d *database) kafkaRun(ctx context.Context, who Contestant, c Conditions, t kafkaTopic, round int) (Run, error) {
+	if err := d.reset(ctx); err != nil {
+		return Run{}, err
+	}
+	group := fmt.Sprintf("%s-%s-%d", t.name, who, round)
+	runtime.GC()
+	worked, began := busy(), time.Now()
+	var applied int
+	var err error
+	if who == Semel {
+		applied, err = d.kafkaSemel(ctx, c, t, group)
+	} else {
+		applied, err = kafkaLoop(ctx, t, group, d.pool, c.Effect.one())
+	}
+	run := Run{Messages: applied, Took: time.Since(began), Busy: busy() - worked}
+	if err == nil && applied != t.messages {
+		err = fmt.Errorf("%d of %d messages applied", applied, t.messages)
+	}
+	return run, err
+}
+
+// ending ends a run when so many messages are committed.
+type ending struct {
+	left atomic.Int64
+	end  func()
+}
+
+func (e *ending) Observe(v semel.Event) {
+	if v.Kind == semel.EventCommitted && e.left.Add(-int64(v.Messages)) == 0 {
+		e.end()
+	}
+}
+
+func (d *database) kafkaSemel(ctx context.Context, c Conditions, t kafkaTopic, group string) (int, error) {
+	source, err := kafka.New(kafka.Config{Brokers: t.brokers, Topics: []string{t.name}, Group: group, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	e := &ending{end: cancel}
+	e.left.Store(int64(t.messages))
+	run, err := d.consumer(c, semel.Config{
+		Name: "bench", Source: source, Identity: semel.By("header:id"), Workers: c.Workers,
+		Batch:  semel.BatchLimits{Most: batchMost, Time: time.Minute},
+		Logger: slog.New(slog.DiscardHandler), Observers: []semel.Observer{e}, Seed: 1,
+	})
+	if err != nil {
+		return 0, err
+	}
+	counts, err := run(ctx)
+	return int(counts.Applied), err
+}
