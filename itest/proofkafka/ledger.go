@@ -35,10 +35,9 @@ type Ledger struct {
 	Delivered   int64 `json:"delivered"`
 	Redelivered int64 `json:"redelivered"`
 	// Astray are counters unlike the log, Guards rows that only a transaction
-	// that is under way may have, Left what members that drained left.
+	// that is under way may have.
 	Astray int `json:"counters_unlike_log"`
 	Guards int `json:"guards_left"`
-	Left   int `json:"left_in_flight"`
 	// Samples of the group's offsets were taken, Backwards how often one went
 	// back; Behind is how far they are from the ends of the partitions.
 	Samples   int      `json:"offset_samples"`
@@ -147,8 +146,8 @@ func (l Ledger) Wrong() error {
 		return fmt.Errorf("lost %d, doubled %d, stuck %d, made up %d", l.Lost, l.Doubled, l.Stuck, l.Foreign)
 	case l.Astray != 0:
 		return fmt.Errorf("%d counters are not what the effect log says", l.Astray)
-	case l.Guards != 0 || l.Left != 0:
-		return fmt.Errorf("%d guards are left of transactions that are over; %d messages were left by members that drained", l.Guards, l.Left)
+	case l.Guards != 0:
+		return fmt.Errorf("%d guards are left of transactions that are over", l.Guards)
 	case l.Backwards != 0:
 		return fmt.Errorf("the group's offsets went back %d times, at first: %v", l.Backwards, l.Rewinds)
 	case l.Behind != 0:

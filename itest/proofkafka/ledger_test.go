@@ -30,7 +30,6 @@ func TestALedgerIsAProofOnlyIfNothingIsWrongAndEnoughHappened(t *testing.T) {
 		"foreign":     func(l *Ledger) { l.Foreign = 1 },
 		"astray":      func(l *Ledger) { l.Astray = 1 },
 		"guards":      func(l *Ledger) { l.Guards = 1 },
-		"left":        func(l *Ledger) { l.Left = 1 },
 		"rewound":     func(l *Ledger) { l.Backwards = 1 },
 		"behind":      func(l *Ledger) { l.Behind = 1 },
 		"unpublished": func(l *Ledger) { l.Expected, l.Applied = 4, 4 },

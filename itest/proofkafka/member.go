@@ -162,14 +162,6 @@ func (r *run) endAll() error {
 			return err
 		}
 		r.ledger.Delivered += m.delivered
-		if r.plain() {
-			continue
-		}
-		left, err := m.Left("counter")
-		if err != nil {
-			return fmt.Errorf("%s: %w", m.name, err)
-		}
-		r.ledger.Left += left
 	}
 	r.members = nil
 	if r.frozen == nil {
