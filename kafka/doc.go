@@ -1,4 +1,70 @@
-// Package kafka reads topics as a [semel.Source]: with partitions owned by a
-// consumer group as lanes, and offsets that are committed only forward, only
-// for what is settled, and only by the owner.
+// Package kafka reads topics as a [semel.Source]: each partition that the
+// consumer group gives this process is a lane.
+//
+// # What is promised
+//
+// Every record that a group could read is delivered to it at least once, in the
+// order of its partition, for as long as the brokers keep it. The group's
+// offset of a partition
+//
+//  1. goes only forward,
+//  2. passes a record only when that record and all before it that were
+//     delivered are settled, and
+//  3. is moved only by the member that has owned the partition without a break
+//     since it was given the lane.
+//
+// So a process that was frozen and comes back, after another one has gone
+// further, moves nothing: its commits carry the member and generation under
+// which it held the lane, and the group refuses them. What was delivered and
+// not settled comes again, here or to the next owner. With a store behind it,
+// each message then takes effect once.
+//
+// # What is not
+//
+//   - A second copy of a record is another record: a producer that sends again
+//     appends one. Identities find it, offsets cannot, and are refused as one.
+//   - Order across a change of the number of partitions: keys move then.
+//   - Records that were deleted before they were read. Fetch fails with an
+//     error that names topic, partition, offset and what to do; nothing is
+//     skipped, and other lanes go on.
+//   - What brokers lose that they had acknowledged. Where the log goes back,
+//     Fetch says so, and the lane is read again from the group's offset.
+//   - A topic that is deleted and created anew is another topic. Its lanes are
+//     lost, Fetch says so, and the new one is read from its beginning. What the
+//     old one held unread is gone.
+//
+// # Lanes
+//
+// A lane's name is topic and partition, "payments/3". It has a new epoch each
+// time it is given. When the group takes a lane away, the engine ends what it
+// began, for at most [Config.RevokeTimeout]; what is settled by then is
+// committed, and only then the next owner gets the partition. A member that was
+// silent for [Config.SessionTimeout] has lost its lanes already and is told so
+// when it is heard again. A consumer whose handler does not end keeps its
+// lanes: heartbeats run beside the work, and [LaneState] shows what waits.
+//
+// # Records
+//
+// Key, headers and value become key, headers and body, as they are; nil stays
+// nil. Headers of CloudEvents in binary mode are written ce_id on Kafka and
+// become ce-id. With [CloudEvents] an event in structured mode is opened: its
+// attributes become headers before the record's own, which it overrules.
+// A record whose value is null has an empty body and the header
+// [HeaderTombstone]. One longer than [Config.MaxRecord], or an event that is
+// malformed, is delivered with a reason and never reaches a handler.
+//
+// Origin.BrokerID is the topic's id, the partition and the offset. It names the
+// record for people, for as long as the topic lives.
+//
+// Records of transactions are delivered when they are committed. One that
+// stays open holds up what is behind it in its partition: that is
+// [LaneState].HeldUp, and after a minute a line in the log.
+//
+// # Dead letters
+//
+// A message that a policy sends to the dead letters is copied to
+// [Config.DeadLetters] as it was, with headers that say why and from where.
+// The copy is on all replicas before the consumer's store notes it, and the
+// original is settled after that. A crash in between makes a second copy of the
+// same identity, and loses none.
 package kafka

@@ -1,0 +1,90 @@
+package kafka_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/kafka"
+	"github.com/semel-go/semel/memstore"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Payment is the body of a message.
+type Payment struct {
+	Account string
+	Amount  int64
+}
+
+// Each payment is applied once, though the producer sent one of them twice.
+func Example() {
+	brokers, end := payments(
+		`{"account":"a","amount":30}`, "payment-1",
+		`{"account":"a","amount":12}`, "payment-2",
+		`{"account":"a","amount":30}`, "payment-1",
+	)
+	defer end()
+
+	source, err := kafka.New(kafka.Config{Brokers: brokers, Topics: []string{"payments"}, Group: "billing"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	store := memstore.New()
+	consumer, err := semel.New(store, func(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
+		p, err := semel.JSON[Payment](m)
+		if err != nil {
+			return err
+		}
+		return tx.Add("balance of "+p.Account, p.Amount)
+	}, semel.Config{Name: "billing", Source: source, Identity: semel.CloudEvents(), IdleExit: 200 * time.Millisecond})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := consumer.Run(context.Background()); err != nil {
+		fmt.Println(err)
+	}
+	counts := consumer.Counts()
+	fmt.Printf("%d deliveries, %d applied, %d duplicates\n", counts.Deliveries, counts.Applied, counts.Duplicates)
+	fmt.Printf("a has %s\n", store.Get("balance of a"))
+	// Output:
+	// 3 deliveries, 2 applied, 1 duplicates
+	// a has 42
+}
+
+// A configuration is checked as a whole.
+func ExampleNew() {
+	_, err := kafka.New(kafka.Config{Brokers: []string{"localhost"}, Topics: []string{"payments"}, DeadLetters: "payments"})
+	fmt.Println(err)
+	// Output:
+	// kafka: broker "localhost" is no host:port; write it like kafka.example:9092
+	// kafka: dead letters would go to "payments", which is read: each would come again; use another topic
+	// kafka: Group is empty; give the consumer a group of its own
+}
+
+// payments starts a broker in this process and writes values, each with its id.
+func payments(valuesAndIDs ...string) (brokers []string, end func()) {
+	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "payments"))
+	if err != nil {
+		panic(err)
+	}
+	p, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.DefaultProduceTopic("payments"))
+	if err != nil {
+		panic(err)
+	}
+	defer p.Close()
+	for i := 0; i < len(valuesAndIDs); i += 2 {
+		r := &kgo.Record{Value: []byte(valuesAndIDs[i]), Headers: []kgo.RecordHeader{
+			{Key: "ce_id", Value: []byte(valuesAndIDs[i+1])}, {Key: "ce_source", Value: []byte("/shop")},
+		}}
+		err = errors.Join(err, p.ProduceSync(context.Background(), r).FirstErr())
+	}
+	if err != nil {
+		panic(err)
+	}
+	return c.ListenAddrs(), c.Close
+}
