@@ -16,6 +16,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // bubble runs a subtest in virtual time.
@@ -41,11 +42,13 @@ type world struct {
 	producer *kgo.Client
 	wires    []*wire
 	latency  time.Duration // of the next process's wire
+	// processes by the name they have for the brokers.
+	processes map[string]*process
 }
 
 func newWorld(t testing.TB, partitions int32, options ...kfake.Opt) *world {
 	t.Helper()
-	w := &world{t: t, store: memstore.New()}
+	w := &world{t: t, store: memstore.New(), processes: map[string]*process{}}
 	c, err := kfake.NewCluster(append([]kfake.Opt{
 		kfake.NumBrokers(1), kfake.Ports(19092), kfake.ListenFn(w.network.Listen), kfake.SeedTopics(partitions, theTopic),
 	}, options...)...)
@@ -53,14 +56,17 @@ func newWorld(t testing.TB, partitions int32, options ...kfake.Opt) *world {
 		t.Fatal(err)
 	}
 	w.cluster = c
-	t.Cleanup(func() {
-		c.Close()
-		for _, wire := range w.wires {
-			wire.cut()
-		}
-	})
+	t.Cleanup(w.close)
 	w.producer = w.client()
 	return w
+}
+
+// close ends the cluster and all connections to it.
+func (w *world) close() {
+	w.cluster.Close()
+	for _, wire := range w.wires {
+		wire.cut()
+	}
 }
 
 // client is a client beside the consumer, on a wire that is never cut.
@@ -131,7 +137,9 @@ func (w *world) start(handle handler, kafka func(*Config), policy func(*semel.Co
 	w.t.Helper()
 	p := &process{wire: newWire(&w.network, w.latency), ended: make(chan error, 1)}
 	w.wires = append(w.wires, p.wire)
-	k := Config{Brokers: w.cluster.ListenAddrs(), Topics: []string{theTopic}, Group: theGroup, SessionTimeout: 10 * time.Second}
+	name := fmt.Sprint("process ", len(w.wires))
+	w.processes[name] = p
+	k := Config{Brokers: w.cluster.ListenAddrs(), Topics: []string{theTopic}, Group: theGroup, SessionTimeout: 10 * time.Second, ClientID: name}
 	if kafka != nil {
 		kafka(&k)
 	}
@@ -254,7 +262,11 @@ func (w *world) end(partition int32) int64 {
 // settles waits until the group's offsets are at the end of all partitions.
 func (w *world) settles(within time.Duration) {
 	w.t.Helper()
+	began := time.Now()
 	w.until(within, "the group's offsets are at the ends of all partitions", func() bool {
+		if time.Since(began) > 2*time.Minute {
+			w.bury()
+		}
 		for _, p := range w.cluster.PartitionInfos(theTopic) {
 			if w.committed(p.Partition) != p.HighWatermark && p.HighWatermark > 0 {
 				return false
@@ -262,6 +274,23 @@ func (w *world) settles(within time.Duration) {
 		}
 		return true
 	})
+}
+
+// bury takes killed processes out of the group. A member that dies between
+// joining and its first heartbeat stays in a kfake group for ever; real
+// brokers let its session end.
+func (w *world) bury() {
+	for _, m := range w.cluster.GroupInfo(theGroup).Members {
+		if p := w.processes[m.ClientID]; p != nil && p.dead.Load() {
+			leave := kmsg.NewPtrLeaveGroupRequest()
+			member := kmsg.NewLeaveGroupRequestMember()
+			leave.Group, leave.MemberID, member.MemberID = theGroup, m.MemberID, m.MemberID
+			leave.Members = append(leave.Members, member)
+			if _, err := leave.RequestWith(context.Background(), w.producer); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+	}
 }
 
 // until waits for something to become true.
