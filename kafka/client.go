@@ -20,6 +20,9 @@ const (
 	// metadataAge is how old what is known of topics may get: after so long a
 	// new partition is read and a deleted topic noticed.
 	metadataAge = 10 * time.Second
+	// sideMetadataAge is how soon a topic is asked for again that could not be
+	// written to; after five answers that it does not exist the write fails.
+	sideMetadataAge = time.Second
 	// heartbeat is how often a member says that it is alive.
 	heartbeat = 3 * time.Second
 	// fetchWait is how long a broker holds a fetch that finds nothing. A lane
@@ -51,7 +54,7 @@ func (s *Source) common() []kgo.Opt {
 // client's default, and nothing here can weaken it.
 func (s *Source) sideOptions() []kgo.Opt {
 	return append(s.common(), kgo.WithHooks(&s.dialed), kgo.RequiredAcks(kgo.AllISRAcks()),
-		kgo.ProducerBatchMaxBytes(mostRecord+1<<20))
+		kgo.MetadataMinAge(sideMetadataAge), kgo.ProducerBatchMaxBytes(mostRecord+1<<20))
 }
 
 func (s *Source) memberOptions() []kgo.Opt {

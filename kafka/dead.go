@@ -14,8 +14,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// mostError is how much of an error's text a dead letter carries.
-const mostError = 1 << 10
+const (
+	// mostError is how much of an error's text a dead letter carries.
+	mostError = 1 << 10
+	// letterWait is how long a settlement waits for dead letters. What is not
+	// confirmed by then is on its way all the same and waited for again; the
+	// acks of other lanes must not wait for it.
+	letterWait = 5 * time.Second
+)
 
 // DeadLetters implements semel.DeadLettering. Its error says that
 // Config.DeadLetters is empty.
@@ -44,7 +50,8 @@ func (l *letter) failed() bool {
 }
 
 // writeDeadLetters copies deliveries to the topic for dead letters and waits
-// until all replicas have them. It returns those that could not be written.
+// until all replicas have them. It returns those that could not be written, or
+// are not yet.
 func (s *Source) writeDeadLetters(ctx context.Context, all []semel.Settlement, which []int) ([]int, error) {
 	if len(which) == 0 {
 		return nil, nil
@@ -52,6 +59,8 @@ func (s *Source) writeDeadLetters(ctx context.Context, all []semel.Settlement, w
 	if s.config.DeadLetters == "" {
 		return which, fmt.Errorf("kafka: there is no topic for dead letters: %w", semel.ErrUnsupported)
 	}
+	ctx, cancel := context.WithTimeout(ctx, letterWait)
+	defer cancel()
 	letters := make([]*letter, len(which))
 	for n, i := range which {
 		letters[n] = s.send(&all[i])
@@ -107,6 +116,8 @@ func (s *Source) send(v *semel.Settlement) *letter {
 func (s *Source) notWritten(v *semel.Settlement, err error) error {
 	what := "and will be tried again"
 	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		what = "because the brokers have not confirmed it; it is on its way"
 	case errors.Is(err, kerr.MessageTooLarge):
 		what = "because the topic does not take records of its size; raise the topic's max.message.bytes"
 	case errors.Is(err, kerr.UnknownTopicOrPartition):
