@@ -1,0 +1,184 @@
+// Package topics is a test's own view of Kafka: what it writes to topics and
+// reads from them, and the offsets of groups, beside the consumer under test.
+package topics
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// patience is how long brokers may take for one answer, a restart included.
+const patience = time.Minute
+
+// Cluster is a connection to some brokers. What it cannot do fails the test.
+type Cluster struct {
+	t       testing.TB
+	options []kgo.Opt
+	client  *kgo.Client
+	// Admin is for what has no method here.
+	Admin *kadm.Client
+}
+
+// Open returns a connection that is closed at the test's end. Records go to
+// the partitions that they name.
+func Open(t testing.TB, brokers []string, options ...kgo.Opt) *Cluster {
+	t.Helper()
+	options = append([]kgo.Opt{kgo.SeedBrokers(brokers...), kgo.DisableClientMetrics()}, options...)
+	client, err := kgo.NewClient(append([]kgo.Opt{kgo.RecordPartitioner(kgo.ManualPartitioner())}, options...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	return &Cluster{t: t, options: options, client: client, Admin: kadm.NewClient(client)}
+}
+
+// Name is a name that no other test has, for a group.
+func Name() string { return "semel-" + strings.ToLower(rand.Text()) }
+
+// Record is a record whose id stands in its header "id"; without one if id is
+// empty.
+func Record(topic string, partition int32, id, value string) *kgo.Record {
+	r := &kgo.Record{Topic: topic, Partition: partition, Key: []byte("key of " + id), Value: []byte(value)}
+	if id != "" {
+		r.Headers = []kgo.RecordHeader{{Key: "id", Value: []byte(id)}}
+	}
+	return r
+}
+
+// Produce writes records, and returns when all replicas have them. Their
+// offsets are set then.
+func (c *Cluster) Produce(records ...*kgo.Record) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := c.client.ProduceSync(ctx, records...).FirstErr(); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// Ends are the offsets behind the last record of each partition.
+func (c *Cluster) Ends(topic string) map[int32]int64 {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	listed, err := c.Admin.ListEndOffsets(ctx, topic)
+	return c.offsets(listed, err, topic)
+}
+
+// Starts are the offsets of the first records.
+func (c *Cluster) Starts(topic string) map[int32]int64 {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	listed, err := c.Admin.ListStartOffsets(ctx, topic)
+	return c.offsets(listed, err, topic)
+}
+
+func (c *Cluster) offsets(listed kadm.ListedOffsets, err error, topic string) map[int32]int64 {
+	c.t.Helper()
+	if err == nil {
+		err = listed.Error()
+	}
+	if err != nil {
+		c.t.Fatalf("the offsets of topic %s: %v", topic, err)
+	}
+	offsets := map[int32]int64{}
+	for partition, o := range listed[topic] {
+		offsets[partition] = o.Offset
+	}
+	return offsets
+}
+
+// Committed are a group's offsets, of the partitions where it has one.
+func (c *Cluster) Committed(group, topic string) map[int32]int64 {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	offsets, err := c.TryCommitted(ctx, group, topic)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return offsets
+}
+
+// TryCommitted is Committed for a time when brokers may be away.
+func (c *Cluster) TryCommitted(ctx context.Context, group, topic string) (map[int32]int64, error) {
+	listed, err := c.Admin.FetchOffsets(ctx, group)
+	if err != nil {
+		return nil, fmt.Errorf("the offsets of group %s: %w", group, err)
+	}
+	offsets := map[int32]int64{}
+	for partition, o := range listed[topic] {
+		offsets[partition] = o.At
+	}
+	return offsets, nil
+}
+
+// Read returns all records of a topic up to its present end, by partition and
+// offset. It is of no group. Records of aborted transactions are left out.
+func (c *Cluster) Read(topic string) []*kgo.Record {
+	c.t.Helper()
+	ends := c.Ends(topic)
+	from := map[int32]kgo.Offset{}
+	for partition, start := range c.Starts(topic) {
+		if start < ends[partition] {
+			from[partition] = kgo.NewOffset().At(start)
+		}
+	}
+	if len(from) == 0 {
+		return nil
+	}
+	reader, err := kgo.NewClient(append(slices.Clone(c.options), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: from}),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(), kgo.FetchMaxWait(100*time.Millisecond))...)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer reader.Close()
+	return c.readUntil(reader, ends, len(from))
+}
+
+func (c *Cluster) readUntil(reader *kgo.Client, ends map[int32]int64, partitions int) []*kgo.Record {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var all []*kgo.Record
+	for partitions > 0 {
+		fetches := reader.PollFetches(ctx)
+		if err := ctx.Err(); err != nil {
+			c.t.Fatalf("reading a topic to its end: %v", err)
+		}
+		fetches.EachRecord(func(r *kgo.Record) {
+			if r.Offset == ends[r.Partition]-1 {
+				partitions--
+			}
+			if r.Offset < ends[r.Partition] && !r.Attrs.IsControl() {
+				all = append(all, r)
+			}
+		})
+	}
+	slices.SortFunc(all, func(a, b *kgo.Record) int {
+		if a.Partition != b.Partition {
+			return int(a.Partition - b.Partition)
+		}
+		return int(a.Offset - b.Offset)
+	})
+	return all
+}
+
+// Header is a header of a record, "" if it has none of the name.
+func Header(r *kgo.Record, name string) string {
+	for _, h := range r.Headers {
+		if h.Key == name {
+			return string(h.Value)
+		}
+	}
+	return ""
+}
