@@ -50,6 +50,37 @@ func TestRetryOfARow(t *testing.T) {
 			}
 		}
 	})
+	bubble(t, "trap_87_a_row_is_decoded_by_the_release_that_retries_it", func(t *testing.T) {
+		type handler = func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error
+		decode := func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+			v, err := semel.JSON[struct{ N float64 }](m)
+			if err != nil {
+				return err
+			}
+			return tx.Add("effect "+m.Identity.ID, int64(v.N))
+		}
+		for _, c := range []struct {
+			what, body    string
+			before, after handler
+		}{
+			{"a body of tomorrow", `{"n": "three"}`, decode, func(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
+				if string(m.Body) != `{"n": "three"}` {
+					return semel.Park("the body changed on its way")
+				}
+				return tx.Add("effect "+m.Identity.ID, 3)
+			}},
+			{"a type of tomorrow", `{"n": 3}`, semel.ByType(map[string]handler{"payment.made@1": decode}), semel.ByType(map[string]handler{"payment.made@1": add, "payment.made@2": decode})},
+		} {
+			store := memstore.New()
+			m := message("1", c.body)
+			m.Attributes.Type, m.Attributes.DataSchema = "payment.made", "https://example.com/payment/2"
+			runs(t, store, c.before, config(newListSource(m)))
+			r := row(t, store, "1")
+			if err := mustNew(t, store, c.after, config(nil)).Retry(t.Context(), r, byAnn); err != nil || effect(t, store, "1") != "3" {
+				t.Errorf("%s: parked as %q; the retry says %v, effect %s", c.what, r.Reason, err, effect(t, store, "1"))
+			}
+		}
+	})
 	bubble(t, "trap_21_an_operators_retry_of_an_applied_message_has_no_effect_and_says_so", func(t *testing.T) {
 		store, r := parked(t)
 		consumer := mustNew(t, store, add, config(nil))

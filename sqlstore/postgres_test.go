@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"unicode"
 
 	"github.com/semel-go/semel"
 )
@@ -126,6 +128,22 @@ func TestNamesInPostgres(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestWhatNoStatementDoes(t *testing.T) {
+	without := func(t *testing.T, words ...string) {
+		t.Helper()
+		for name, text := range mustPostgres(t, Options{}).sql {
+			for _, word := range words {
+				if slices.Contains(strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return r != '_' && !unicode.IsLetter(r) }), word) {
+					t.Errorf("%s says %s: %s", name, word, text)
+				}
+			}
+		}
+	}
+	t.Run("trap_110_none_notifies_or_listens", func(t *testing.T) { without(t, "notify", "pg_notify", "listen") })
+	t.Run("trap_111_none_sets_a_savepoint", func(t *testing.T) { without(t, "savepoint") })
+	t.Run("trap_108_none_takes_a_lock_of_the_session", func(t *testing.T) { without(t, "pg_advisory_lock", "pg_try_advisory_lock") })
 }
 
 func mustPostgres(t *testing.T, o Options) *Store {

@@ -51,6 +51,16 @@ func (s suite[Tx]) identities(t *T) {
 				}
 			}
 		})
+	t.Run("trap_88_an_id_whose_time_is_far_off_is_an_id_like_others",
+		"The time in an id of version 7 decides nothing: of the year 1970, of 10889, and ten years to either side.",
+		func(t *T) {
+			h := s.opened(t)
+			for _, id := range []string{"00000000-0000-7000-8000-000000000000", "ffffffff-ffff-7fff-bfff-ffffffffffff",
+				"01510b5f-a800-7000-8000-000000000001", "01d5c8a3-2c00-7000-8000-000000000001", "018f3c5e-6b00-7000-8000-000000000001"} {
+				h.wantKinds(h.deliver(h.mark(id)), semel.Fresh)
+				h.wantKinds(h.deliver(h.mark(id)), semel.AlreadyApplied)
+			}
+		})
 	t.Run("trap_75_two_sources_do_not_share_ids",
 		"Two sources of one id are two messages, and the empty source is one of them.",
 		func(t *T) {

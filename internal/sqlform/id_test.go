@@ -36,6 +36,26 @@ func TestStoredIDsAreShortAndComeBack(t *testing.T) {
 	}
 }
 
+func TestLongIDsAreShortened(t *testing.T) {
+	t.Run("trap_84_to_a_hash_of_at_least_128_bits_with_the_original_beside_it", func(t *testing.T) {
+		seen := map[string]int{}
+		for n := longestID + 1; n <= semel.MaxID; n++ {
+			id := bytes.Repeat([]byte("x"), n)
+			key, long := ID(id)
+			if bits := 8 * (len(key) - 1); bits < 128 || !bytes.Equal(long, id) {
+				t.Fatalf("an id of %d bytes is stored by %d bits, and %d bytes beside them", n, bits, len(long))
+			}
+			// Each half of the hash tells them apart, so that neither is constant.
+			for _, half := range [][]byte{key[1:17], key[17:]} {
+				if other, there := seen[string(half)]; there {
+					t.Fatalf("ids of %d and %d bytes share half of a hash", other, n)
+				}
+				seen[string(half)] = n
+			}
+		}
+	})
+}
+
 func FuzzStoredIDsComeBack(f *testing.F) {
 	for _, seed := range []string{"", "a", "0190a5e2-7d0b-7c3e-8f00-0123456789ab", strings.Repeat("é", 300)} {
 		f.Add([]byte(seed), []byte("b"))

@@ -1,0 +1,54 @@
+package house
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// directMode are the traps of the mode in which marker and effect share a
+// transaction: first and last of each range.
+var directMode = []struct {
+	prefix      string
+	first, last int
+}{{"", 73, 113}, {"T", 10, 12}, {"T", 23, 31}}
+
+var reason = regexp.MustCompile(`(?m)^\* trap (T?\d+)(, in part)?: \S`)
+
+func TestEveryTrapOfTheDirectModeHasATestOrAReason(t *testing.T) {
+	text, err := os.ReadFile(root + "/docs/numbers.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, found := strings.Cut(string(text), "\n## Without a test, because\n")
+	if !found {
+		t.Fatal("docs/numbers.md has no section of what has no test")
+	}
+	inPart := map[string]bool{} // by number; false: there is no test at all
+	for _, m := range reason.FindAllStringSubmatch(section, -1) {
+		inPart[m[1]] = m[2] != ""
+	}
+	tested := map[string]bool{}
+	for _, c := range Covers(files(t)) {
+		tested[strings.TrimPrefix(c.Number, "trap ")] = true
+	}
+	for _, r := range directMode {
+		for n := r.first; n <= r.last; n++ {
+			number := fmt.Sprint(r.prefix, n)
+			if part, there := inPart[number]; !there && !tested[number] || part && !tested[number] {
+				t.Errorf("trap %s has no test and docs/numbers.md gives no reason", number)
+			}
+			delete(inPart, number)
+		}
+	}
+	for number, part := range inPart {
+		t.Errorf("trap %s (in part: %t) has a reason and is none of the direct mode", number, part)
+	}
+	for _, m := range reason.FindAllStringSubmatch(section, -1) {
+		if m[2] == "" && tested[m[1]] {
+			t.Errorf("trap %s has a test: docs/numbers.md says that it has none", m[1])
+		}
+	}
+}
