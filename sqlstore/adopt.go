@@ -123,9 +123,9 @@ func (p *adoption) fill(d *adopting) error {
 		values[name] = d.literal(value) + "::" + c.kind
 	}
 	values[p.ID] = "k.old"
-	origin, returned := "null::text", "null::text"
+	origin, judges, judged := "null::text", "t."+p.id.quoted, "k.old"
 	if p.source != nil {
-		origin, returned = d.source, "t."+p.source.quoted
+		origin, judges, judged = d.source+p.source.collate, judges+", t."+p.source.quoted, "(k.old, k.origin)"
 		values[p.source.name] = "k.origin"
 	}
 	if err := p.fillConsumer(d, values); err != nil {
@@ -143,7 +143,7 @@ func (p *adoption) fill(d *adopting) error {
 	}
 	key, same := p.key(values)
 	p.names = strings.NewReplacer("{table}", p.table.name, "{id}", p.id.quoted, "{old}", d.id(p.id), "{origin}", origin,
-		"{returned}", returned, "{same}", same, "{key}", key, "{columns}", columns, "{values}", all)
+		"{judges}", judges, "{judged}", judged, "{same}", same, "{key}", key, "{columns}", columns, "{values}", all)
 	return nil
 }
 

@@ -108,6 +108,8 @@ func postgresAdoptedID(c *oldColumn) string {
 	bytes := "case get_byte(a.id, 0) when 0 then substr(a.id, 2) when 1 then convert_to(" + uuid + "::text, 'UTF8') else a.long_id end"
 	value := "convert_from(" + bytes + ", 'UTF8')"
 	switch c.kind {
+	case "text", "character varying":
+		value = "(" + value + ")" + c.collate
 	case "bytea":
 		value = bytes
 	case "uuid":

@@ -24,6 +24,9 @@ type oldColumn struct {
 	length int    // the most characters that it takes; 0 if any number
 	needed bool   // not null, and nothing fills it in
 	exact  bool   // values are equal only if they are the same
+	// collate gives an expression the collation of the column, without which
+	// no index is used and the order is another; empty if it has none.
+	collate string
 }
 
 // describe reads what a table of the user's has; names are as the user writes
@@ -44,7 +47,7 @@ func (s *Store) describe(ctx context.Context, table string) (*oldTable, error) {
 	defer rows.Close()
 	for rows.Next() {
 		var c oldColumn
-		if err := rows.Scan(&c.name, &c.quoted, &c.kind, &c.length, &c.needed, &c.exact); err != nil {
+		if err := rows.Scan(&c.name, &c.quoted, &c.kind, &c.length, &c.needed, &c.exact, &c.collate); err != nil {
 			return nil, err
 		}
 		t.columns = append(t.columns, c)

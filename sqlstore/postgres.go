@@ -64,7 +64,7 @@ func postgresOld(c *oldColumn) (value, last string) {
 	if c.kind == "bytea" {
 		return "t." + c.quoted, "$2::bytea"
 	}
-	return "convert_to(t." + c.quoted + "::text, 'UTF8')", "convert_from($2::bytea, 'UTF8')::" + c.kind
+	return "convert_to(t." + c.quoted + "::text, 'UTF8')", "convert_from($2::bytea, 'UTF8')::" + c.kind + c.collate
 }
 
 // postgresStart writes settings, guard and marks in one statement. The

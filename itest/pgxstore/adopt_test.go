@@ -8,7 +8,9 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/itest/pgproxy"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/pgxstore"
 	"github.com/semel-go/semel/sqlstore"
@@ -128,4 +130,37 @@ func TestAdoptionIsRefusedThroughPGX(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+func TestRoundTripsWithAnAdoptedTable(t *testing.T) {
+	proxy := pgproxy.Start(t, services.Postgres(t))
+	h := newShop(t, open(t, proxy.DSN(), func(c *pgxpool.Config) { c.MaxConns = 1 }))
+	h.adopt(t, "create table in.processed (message_id text primary key)", sqlstore.Adopted{ID: "message_id", Source: "shop"})
+	for _, deliver := range []func(testing.TB, *shop, []string) semel.Result{deliverDirect, deliverQueued} {
+		for range 2 { // prepares
+			wantCommitted(t, deliver(t, h, numbered(-2, 0)))
+		}
+		h.exec(t, "delete from in.semel_markers")
+		h.exec(t, "delete from in.processed")
+	}
+	h.exec(t, "insert into in.processed select n::text from generate_series(650, 699) n")
+	for _, c := range []struct {
+		sentence string
+		deliver  func(testing.TB, *shop, []string) semel.Result
+		ids      []string
+		want     int
+	}{
+		{"J2_an_adopted_table_costs_handle_no_round_trip", deliverDirect, numbered(0, 100), 102},
+		{"J2_an_adopted_table_costs_queue_no_round_trip", deliverQueued, numbered(100, 600), 2},
+		{"J2_rows_of_an_adopted_table_cost_what_duplicates_cost", deliverQueued, numbered(600, 700), 3},
+	} {
+		t.Run(c.sentence, func(t *testing.T) {
+			h.scope(t)
+			proxy.ResetCounts()
+			wantCommitted(t, c.deliver(t, h, c.ids))
+			if got := proxy.Counts().RoundTrips; got != c.want {
+				t.Errorf("%d round trips, want %d", got, c.want)
+			}
+		})
+	}
 }

@@ -90,6 +90,14 @@ func TestSeeding(t *testing.T) {
 	})
 	t.Run("J2_an_interrupted_seeding_goes_on_where_it_stopped", func(t *testing.T) { interruptedSeeding(t, db) })
 	t.Run("J2_seeding_beside_a_consumer_harms_neither", func(t *testing.T) { seedingBeside(t, db) })
+	t.Run("J2_ids_are_read_in_the_order_of_their_collation", func(t *testing.T) {
+		s := newShop(t, db, sqlstore.Options{})
+		s.exec(t, `create table in.old (id text collate "und-x-icu" primary key)`)
+		s.exec(t, "insert into in.old values ('a'), ('B'), ('c'), ('D'), ('ä'), ('é'), ('F'), ('_'), ('1')")
+		if sum := s.seed(t, sqlstore.Seed{Table: "in.old", ID: "id", Batch: 1}); sum.Read != 9 || sum.Written != 9 {
+			t.Errorf("%+v of 9", sum)
+		}
+	})
 	t.Run("J2_what_cannot_be_seeded_is_refused_with_a_remedy", func(t *testing.T) { unseedable(t, db) })
 }
 

@@ -5,6 +5,9 @@
 -- and other code. The marker of an identity that the table had says applied,
 -- without a fingerprint: nobody knows its content.
 --
+-- Conditions are worked out as columns, and rows of the table looked for in a
+-- set, so that no guess of the planner's joins every identity with every other.
+--
 -- k stands for an identity: k.old is its id as the column has it, NULL for one
 -- that the engine made up; k.origin is its source, where the table has a column
 -- for it.
@@ -21,7 +24,8 @@ with settings as materialized (
   join {prefix}scopes s on s.number = a.scope
   order by a.scope, a.id, a.place
 ), known as materialized (
-  select k.*, t.{id} is not null as done from asked k left join {table} t on {same}
+  select k.*, t.{id} is not null as done, t.{id} is null and k.old is not null and k.outcome = 1 as missing
+  from asked k left join {table} t on {same}
 ), written as (
   insert into {prefix}markers (scope, id, outcome, version, sum, long_id, at)
   select k.scope, k.id, case when k.done then 1 else k.outcome end, case when k.done then 0 else k.version end,
@@ -32,15 +36,14 @@ with settings as materialized (
 ), adopted as (
   insert into {table} as t ({columns})
   select {values} from written w join known k on k.scope = w.scope and k.id = w.id
-  where k.outcome = 1 and k.old is not null and not k.done
+  where k.missing
   order by k.scope, k.id
   on conflict ({key}) do nothing
-  returning t.{id} as old, {returned} as origin
+  returning {judges}
 )
 select w.scope, w.id
 from written w join known k on k.scope = w.scope and k.id = w.id
-left join adopted d on d.old = k.old and d.origin is not distinct from k.origin
-where not k.done and (k.outcome <> 1 or k.old is null or d.old is not null)
+where not k.done and (not k.missing or {judged} in (select * from adopted))
 union all
 select null, null from settings where set_config('lock_timeout', $9, true) is null;
 
@@ -52,7 +55,8 @@ with asked as (
   join {prefix}scopes s on s.number = a.scope
   order by a.scope, a.id, a.place
 ), known as materialized (
-  select k.*, t.{id} is not null as done from asked k left join {table} t on {same}
+  select k.*, t.{id} is not null as done, t.{id} is null and k.old is not null and k.outcome = 1 as missing
+  from asked k left join {table} t on {same}
 ), written as (
   insert into {prefix}markers (scope, id, outcome, version, sum, long_id, at)
   select k.scope, k.id, case when k.done then 1 else k.outcome end, case when k.done then 0 else k.version end,
@@ -63,15 +67,14 @@ with asked as (
 ), adopted as (
   insert into {table} as t ({columns})
   select {values} from written w join known k on k.scope = w.scope and k.id = w.id
-  where k.outcome = 1 and k.old is not null and not k.done
+  where k.missing
   order by k.scope, k.id
   on conflict ({key}) do nothing
-  returning t.{id} as old, {returned} as origin
+  returning {judges}
 )
 select w.scope, w.id
 from written w join known k on k.scope = w.scope and k.id = w.id
-left join adopted d on d.old = k.old and d.origin is not distinct from k.origin
-where not k.done and (k.outcome <> 1 or k.old is null or d.old is not null);
+where not k.done and (not k.missing or {judged} in (select * from adopted));
 
 -- name: trim
 with a as (

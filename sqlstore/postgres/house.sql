@@ -25,8 +25,9 @@ where c.oid = to_regclass($1::text) and c.relkind in ('r', 'p', 'v', 'm', 'f');
 select a.attname, quote_ident(a.attname), format_type(a.atttypid, -1),
   case when a.atttypid in ('varchar'::regtype, 'bpchar'::regtype) and a.atttypmod > 0 then a.atttypmod - 4 else 0 end,
   a.attnotnull and not a.atthasdef and a.attidentity = '',
-  coalesce(l.collisdeterministic, true)
-from pg_attribute a left join pg_collation l on l.oid = a.attcollation
+  coalesce(l.collisdeterministic, true),
+  coalesce(' collate ' || quote_ident(n.nspname) || '.' || quote_ident(l.collname), '')
+from pg_attribute a left join pg_collation l on l.oid = a.attcollation left join pg_namespace n on n.oid = l.collnamespace
 where a.attrelid = to_regclass($1::text) and a.attnum > 0 and not a.attisdropped
 order by a.attnum;
 
