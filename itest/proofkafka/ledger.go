@@ -46,7 +46,8 @@ type Ledger struct {
 	Behind    int64    `json:"behind_the_end"`
 	// Open are kills that met an open transaction, Resumed freezes beyond the
 	// session time-out; Frozen says that one stood still to the end. Again are
-	// members that started while a server was away, said so and ended.
+	// members that started while a server was away, said so and ended; Unleft
+	// drained and could not leave the group in time.
 	Kills            int    `json:"kills"`
 	Open             int    `json:"kills_in_open_transaction"`
 	Resumed          int    `json:"freezes_resumed"`
@@ -56,6 +57,7 @@ type Ledger struct {
 	Added            int    `json:"members_added"`
 	Removed          int    `json:"members_removed"`
 	Again            int    `json:"started_again"`
+	Unleft           int    `json:"ended_without_leaving"`
 	Planted          string `json:"planted,omitempty"`
 	// Seconds from the first member's start to the last one's end.
 	Seconds float64 `json:"seconds"`
@@ -210,6 +212,7 @@ func (l Ledger) Write(w io.Writer) error {
 		{"members added", l.Added},
 		{"members removed", l.Removed},
 		{"starts while a server was away", l.Again},
+		{"ends without leaving the group", l.Unleft},
 		{"seconds", fmt.Sprintf("%.1f", l.Seconds)},
 	})
 }

@@ -146,13 +146,20 @@ func (r *run) catch(ctx context.Context) (*member, error) {
 	return nil, fmt.Errorf("for %v no member was met with an open transaction", maxHunt)
 }
 
-// end has a member drain and end. A plain loop may fail instead.
+// end has a member drain and end. One that can't leave the group in time drains
+// too, says so and fails; a plain loop fails as it likes.
 func (r *run) end(m *member) error {
-	if err := m.process.End(); err != nil && !r.plain() {
-		return fmt.Errorf("%s: %w", m.name, err)
-	}
+	err := m.process.End()
 	m.over()
-	return nil
+	if err == nil || r.plain() {
+		return nil
+	}
+	if _, drained := m.Counts("counter"); drained == nil && m.process.Status.ExitStatus() == 1 {
+		r.say("%s drained and ended with 1", m.name)
+		r.ledger.Unleft++
+		return nil
+	}
+	return fmt.Errorf("%s: %w", m.name, err)
 }
 
 // endAll has the members drain and end.
