@@ -109,6 +109,13 @@ func (n *notes) message(level slog.Level, e Event) {
 	n.logger.Log(context.Background(), level, string(e.Kind), attributes...)
 }
 
+// meanwhile is what stands still while one of the parts does not work.
+var meanwhile = map[string]string{
+	"store":  "nothing is settled",
+	"source": "nothing is fetched",
+	"broker": "what was committed stays unsettled",
+}
+
 func (n *notes) report(r machine.Report) {
 	switch r.Kind {
 	case machine.ReportRetry:
@@ -125,7 +132,7 @@ func (n *notes) report(r machine.Report) {
 	case machine.ReportNotReady:
 		n.setReady(r.Reason, fmt.Sprint(r.Err))
 		n.tell(Event{Kind: EventNotReady, Reason: Reason(r.Reason), Wait: r.Wait, Err: r.Err})
-		n.logger.Warn(r.Reason+" does not work; nothing is settled, next try after a pause", "consumer", n.consumer, "wait", r.Wait, "error", r.Err)
+		n.logger.Warn(r.Reason+" does not work; "+meanwhile[r.Reason]+", next try after a pause", "consumer", n.consumer, "wait", r.Wait, "error", r.Err)
 	case machine.ReportUnknown:
 		n.tell(Event{Kind: EventUnknown, Messages: r.N, Err: r.Err})
 		n.logger.Warn("a commit's outcome is unknown; its messages are marked again", "consumer", n.consumer, "messages", r.N, "error", r.Err)

@@ -51,3 +51,32 @@ func (c *counter) Observe(e semel.Event) {
 func permanentlyBad(context.Context, *memstore.Tx, *semel.Message) error {
 	return semel.Permanent(errors.New("no"))
 }
+
+func TestWhatStandsStillIsSaid(t *testing.T) {
+	bubble(t, "a_broker_that_cannot_settle_a_source_that_cannot_be_read_and_a_store_that_is_down_are_told_apart", func(t *testing.T) {
+		var log log
+		store, source := watch(memstore.New()), watchSource(numbered("m", 5)...)
+		fails := map[string]bool{"begin": true, "fetch": true, "settle": true}
+		once := func(what string) error {
+			if fails[what] {
+				fails[what] = false
+				return errTest
+			}
+			return nil
+		}
+		store.onBegin = func(context.Context, []semel.Mark) error { return once("begin") }
+		source.onFetch = func(context.Context, semel.Bound) error { return once("fetch") }
+		source.onSettle = func(context.Context, []semel.Settlement) ([]int, error) { return nil, once("settle") }
+		c := config(source)
+		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		runs(t, store, add, c)
+		for _, line := range []string{
+			"store does not work; nothing is settled, next try", "source does not work; nothing is fetched, next try",
+			"broker does not work; what was committed stays unsettled, next try", "broker works again",
+		} {
+			if !strings.Contains(log.String(), line) {
+				t.Errorf("nobody said %q:\n%s", line, log.String())
+			}
+		}
+	})
+}

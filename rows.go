@@ -44,6 +44,22 @@ func (s RowState) CanBecome(t RowState) bool {
 	return false
 }
 
+// Outcome is what the marker of a message says whose row is in state s.
+func (s RowState) Outcome() Outcome {
+	switch s {
+	case StateCompleted:
+		return Applied
+	case StateParked, StateFailedTerminal:
+		return Parked
+	case StateDeadLettered:
+		return DeadLettered
+	case StateDiscarded:
+		return Discarded
+	default:
+		return Waiting
+	}
+}
+
 // StoredRow is an inbox row as it stands in the store.
 type StoredRow struct {
 	// Number is the store's number of the row; it never changes.

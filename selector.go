@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/semel-go/semel/internal/spelling"
 	"github.com/semel-go/semel/internal/strictjson"
 )
 
@@ -104,41 +105,14 @@ func ParseSelector(s string) (Selector, error) {
 
 // probablyMeant names the selector that is spelled most like the word.
 func probablyMeant(word string) string {
-	best, least := "", 3
-	for _, known := range selectorNames {
-		if d := editDistance(strings.ToLower(word), known.name); d < least && d < len(known.name) {
-			best, least = known.name, d
-		}
+	names := make([]string, len(selectorNames))
+	for i := range selectorNames {
+		names[i] = selectorNames[i].name
 	}
-	if best == "" {
-		return ""
+	if best := spelling.Nearest(strings.ToLower(word), names, 3); best != "" {
+		return fmt.Sprintf("did you mean %q? ", best)
 	}
-	return fmt.Sprintf("did you mean %q? ", best)
-}
-
-// editDistance counts insertions, deletions and replacements between two words
-// (Wagner and Fischer, 1974). Long words are far from everything.
-func editDistance(a, b string) int {
-	if len(a) > 32 {
-		return len(a)
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replace := diagonal
-			if a[i] != b[j] {
-				replace++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replace, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	return ""
 }
 
 // withArgument checks what stands after the colon.

@@ -32,7 +32,7 @@ func (b *batch) writeRow(r *semel.Row) {
 	}
 	s.fill(old, m, r)
 	if !r.Conflict {
-		s.setOutcome(key.identity, outcomeOf(r.State))
+		s.setOutcome(key.identity, r.State.Outcome())
 	}
 }
 
@@ -58,22 +58,6 @@ func (s *Store) setOutcome(id identity, o semel.Outcome) {
 	if m, ok := s.markers[id]; ok {
 		m.outcome = o
 		s.markers[id] = m
-	}
-}
-
-// outcomeOf is what a marker says of a message whose row is in this state.
-func outcomeOf(state semel.RowState) semel.Outcome {
-	switch state {
-	case semel.StateCompleted:
-		return semel.Applied
-	case semel.StateParked, semel.StateFailedTerminal:
-		return semel.Parked
-	case semel.StateDeadLettered:
-		return semel.DeadLettered
-	case semel.StateDiscarded:
-		return semel.Discarded
-	default:
-		return semel.Waiting
 	}
 }
 

@@ -79,7 +79,7 @@ func (b *batch) row(r *semel.Row) ([]*request, error) {
 		{sql: b.store.sql["again"], args: append(append([]any{}, values...), key...)},
 		{sql: b.store.sql["row"], args: columns},
 	}
-	if o := sqlform.OutcomeOf(r.State); o != m.As {
+	if o := r.State.Outcome(); o != m.As {
 		requests = append(requests, &request{sql: b.store.sql["outcome"], args: []any{int64(o), m.Scope, m.Key}})
 	}
 	return requests, nil

@@ -24,10 +24,10 @@ func (b *batch) writeRow(ctx context.Context, r *semel.Row) error {
 	if err == nil && n == 0 {
 		err = b.rowExists(ctx, r, key, values)
 	}
-	if err != nil || r.Conflict || sqlform.OutcomeOf(r.State) == m.As {
+	if err != nil || r.Conflict || r.State.Outcome() == m.As {
 		return err
 	}
-	return b.exec(ctx, "outcome", []any{int64(sqlform.OutcomeOf(r.State)), m.Scope, m.Key})
+	return b.exec(ctx, "outcome", []any{int64(r.State.Outcome()), m.Scope, m.Key})
 }
 
 // rowExists meets a row of the same key: a copy of a conflict that another

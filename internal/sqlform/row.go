@@ -28,19 +28,3 @@ func RowValues(m *semel.Mark, r *semel.Row) ([]any, error) {
 		int64(r.Attempts), int64(r.Attempts), ErrorText(r.FirstError), ErrorText(r.LastError),
 	}, nil
 }
-
-// OutcomeOf is what a marker says of a message whose row is in this state.
-func OutcomeOf(state semel.RowState) semel.Outcome {
-	switch state {
-	case semel.StateCompleted:
-		return semel.Applied
-	case semel.StateParked, semel.StateFailedTerminal:
-		return semel.Parked
-	case semel.StateDeadLettered:
-		return semel.DeadLettered
-	case semel.StateDiscarded:
-		return semel.Discarded
-	default:
-		return semel.Waiting
-	}
-}

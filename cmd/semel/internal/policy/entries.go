@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/semel-go/semel/internal/spelling"
 )
 
 // entry is a key of a mapping with its value.
@@ -107,32 +109,5 @@ func kindOf(n *yaml.Node) string {
 
 // nearestWord is the known word that is most likely meant, or empty.
 func nearestWord(word string, known []string) string {
-	best, distance := "", len(word)/3+2
-	for _, k := range known {
-		if n := editDistance(strings.ToLower(word), k); n < distance {
-			best, distance = k, n
-		}
-	}
-	return best
-}
-
-// editDistance is Levenshtein's, over bytes.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			substitute := diagonal
-			if a[i] != b[j] {
-				substitute++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(substitute, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	return spelling.Nearest(strings.ToLower(word), known, len(word)/3+2)
 }
