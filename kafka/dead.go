@@ -27,7 +27,7 @@ const (
 // Config.DeadLetters is empty.
 func (s *Source) DeadLetters(consumer string) error {
 	if s.config.DeadLetters == "" {
-		return errors.New("kafka: there is no topic for dead letters; set Config.DeadLetters (in a policy: kafka: {dead_letters: …}), or end messages otherwise")
+		return errors.New("kafka: there is no topic for dead letters; set Config.DeadLetters (in a policy: dead_letter: {topic: …} at the consumer), or end messages otherwise")
 	}
 	s.consumer = consumer
 	return nil

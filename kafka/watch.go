@@ -9,7 +9,8 @@ import (
 
 const (
 	// lookEvery is how often the ends of partitions are asked for when
-	// somebody observes, and askEvery when nobody does.
+	// somebody observes, and askEvery when nobody does, or the brokers do not
+	// answer: the client logs each try.
 	lookEvery = time.Second
 	askEvery  = 15 * time.Second
 	// heldUpAfter is how long a transaction may stay open at the head of what
@@ -22,7 +23,7 @@ const (
 func (s *Source) watch() {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
-	var asked time.Time
+	var next time.Time
 	for {
 		select {
 		case <-s.life.Done():
@@ -31,9 +32,11 @@ func (s *Source) watch() {
 		case now := <-ticker.C:
 			s.replaceMember()
 			s.commits.rouse() // control records move a lane on without a settlement
-			if s.config.Observe != nil || now.Sub(asked) >= askEvery {
-				asked = now
-				s.askEnds()
+			if !now.Before(next) && s.reads() {
+				next = now.Add(askEvery)
+				if s.askEnds() && s.config.Observe != nil {
+					next = now
+				}
 			}
 		}
 		s.report()
@@ -48,21 +51,30 @@ func (s *Source) touch() {
 	}
 }
 
-func (s *Source) askEnds() {
+// reads reports whether it has a lane.
+func (s *Source) reads() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.order) > 0
+}
+
+// askEnds asks where the partitions begin and end. It reports whether that was
+// answered; who cannot reach the brokers hears it from Fetch.
+func (s *Source) askEnds() bool {
 	ctx, cancel := context.WithTimeout(s.life, askTimeout)
 	defer cancel()
 	ask := kadm.NewClient(s.side)
 	ends, err := ask.ListEndOffsets(ctx, s.config.Topics...)
 	if err != nil {
-		return // asked again soon; who cannot reach the brokers hears it from Fetch
+		return false
 	}
 	stable, err := ask.ListCommittedOffsets(ctx, s.config.Topics...)
 	if err != nil {
-		return
+		return false
 	}
 	starts, err := ask.ListStartOffsets(ctx, s.config.Topics...)
 	if err != nil {
-		return
+		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,6 +91,7 @@ func (s *Source) askEnds() {
 		}
 		s.noteHeldUp(l, now)
 	}
+	return true
 }
 
 // noteHeldUp logs once that a transaction stays open. Called with Source.mu held.
