@@ -74,7 +74,24 @@ func (s *Store) Adopt(ctx context.Context, a Adopted) (*Store, error) {
 	for name, text := range texts {
 		own.sql[name] = p.names.Replace(text)
 	}
+	if err := own.rehearse(ctx); err != nil {
+		return nil, err
+	}
 	return own, nil
+}
+
+// rehearse has the database plan what would be written, so that a value of
+// another type or a missing right is not found with the first message.
+func (s *Store) rehearse(ctx context.Context) error {
+	const none = "{}"
+	_, err := s.db.ExecContext(ctx, "explain "+s.sql["mark"], none, none, none, none, none, none)
+	if err != nil && s.Classify(err) == semel.ClassPermanent {
+		err = fmt.Errorf("%w: correct it: %w", err, semel.ErrSchema)
+	}
+	if err != nil {
+		return fmt.Errorf("sqlstore: adopting %s: the database refuses what would be written: %w", s.adopted.table.name, err)
+	}
+	return nil
 }
 
 // adoption is a table that fits, with what statements say of it.
@@ -120,7 +137,9 @@ func (p *adoption) fill(d *adopting) error {
 		if err != nil {
 			return err
 		}
-		values[name] = d.literal(value) + "::" + c.kind
+		if values[name], err = c.constant(d, value); err != nil {
+			return err
+		}
 	}
 	values[p.ID] = "k.old"
 	origin, judges, judged := "null::text", "t."+p.id.quoted, "k.old"
@@ -158,10 +177,20 @@ func (p *adoption) fillConsumer(d *adopting, values map[string]string) error {
 		return err
 	}
 	if values[c.name] == "" {
-		values[c.name] = d.literal(p.Consumer) + "::" + c.kind
+		if values[c.name], err = c.constant(d, p.Consumer); err != nil {
+			return err
+		}
 	}
 	p.owner += " " + values[c.name]
 	return nil
+}
+
+// constant is a value that the column gets in every row.
+func (c *oldColumn) constant(d *adopting, value string) (string, error) {
+	if err := c.holds(value, longestOld); err != nil {
+		return "", fmt.Errorf("the value for %s has %w: %w", c.name, err, semel.ErrSchema)
+	}
+	return d.literal(value) + "::" + c.kind, nil
 }
 
 // key is the list of the columns of the unique key, and the condition that a

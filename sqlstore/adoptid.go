@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -18,9 +17,13 @@ type adopting struct {
 	literal func(text string) string
 }
 
-// longestOld is the length in bytes of an id that every index takes beside the
-// other columns of its key.
-const longestOld = 2000
+// The lengths in bytes of an id and a source that an index of PostgreSQL takes
+// together, beside a consumer's name, however little they can be compressed: it
+// holds 2,704.
+const (
+	longestOld       = 2000
+	longestOldSource = 400
+)
 
 // FitIdentity implements semel.IdentityFitter.
 func (s *Store) FitIdentity(source, id string) (string, error) {
@@ -28,8 +31,8 @@ func (s *Store) FitIdentity(source, id string) (string, error) {
 		return id, nil
 	}
 	if c := s.adopted.source; c != nil {
-		if err := c.holds(source); err != nil {
-			return "", fmt.Errorf("the source: %w", err)
+		if err := c.holds(source, longestOldSource); err != nil {
+			return "", fmt.Errorf("the source has %w", err)
 		}
 	}
 	return s.adopted.id.fit(id)
@@ -39,7 +42,7 @@ func (s *Store) FitIdentity(source, id string) (string, error) {
 func (c *oldColumn) fit(id string) (string, error) {
 	switch c.kind {
 	case "bytea":
-		return id, c.short(id)
+		return id, short(id, longestOld)
 	case "uuid":
 		if !isUUID(id) {
 			return "", fmt.Errorf("the id is no UUID, which column %s of the adopted table holds", c.name)
@@ -53,7 +56,10 @@ func (c *oldColumn) fit(id string) (string, error) {
 		}
 		return id, nil
 	}
-	return id, c.holds(id)
+	if err := c.holds(id, longestOld); err != nil {
+		return "", fmt.Errorf("the id has %w", err)
+	}
+	return id, nil
 }
 
 func isUUID(id string) bool {
@@ -69,22 +75,21 @@ func isUUID(id string) bool {
 	return true
 }
 
-var errNotText = errors.New("no text that PostgreSQL holds: it is not UTF-8, or has a zero byte")
-
-// holds reports why a column of texts cannot hold this one.
-func (c *oldColumn) holds(text string) error {
+// holds reports why a column of texts cannot hold this one, of at most so many
+// bytes.
+func (c *oldColumn) holds(text string, most int) error {
 	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
-		return fmt.Errorf("column %s of the adopted table: %w", c.name, errNotText)
+		return fmt.Errorf("bytes that are no text for column %s of the adopted table: not UTF-8, or zero", c.name)
 	}
 	if n := utf8.RuneCountInString(text); c.length > 0 && n > c.length {
 		return fmt.Errorf("%d characters, and column %s of the adopted table holds %d", n, c.name, c.length)
 	}
-	return c.short(text)
+	return short(text, most)
 }
 
-func (c *oldColumn) short(text string) error {
-	if len(text) > longestOld {
-		return fmt.Errorf("%d bytes, more than the %d that the key of the adopted table surely holds", len(text), longestOld)
+func short(text string, most int) error {
+	if len(text) > most {
+		return fmt.Errorf("%d bytes, more than the %d that the key of the adopted table surely holds", len(text), most)
 	}
 	return nil
 }

@@ -51,3 +51,15 @@ func TestATextInAStatementMeansItself(t *testing.T) {
 		}
 	}
 }
+
+func TestASourceFitsItsColumn(t *testing.T) {
+	s := &Store{adopted: &adoption{id: &oldColumn{kind: "text"}, source: &oldColumn{kind: "text"}}}
+	for source, fits := range map[string]bool{"": true, "shop": true, strings.Repeat("x", 400): true, strings.Repeat("x", 401): false, "\xff": false} {
+		if _, err := s.FitIdentity(source, "1"); (err == nil) != fits {
+			t.Errorf("the source %.40q: %v", source, err)
+		}
+	}
+	if id, err := (&Store{}).FitIdentity("\xff", "\xff"); id != "\xff" || err != nil {
+		t.Errorf("without an adopted table %q, %v", id, err)
+	}
+}

@@ -33,6 +33,12 @@ func TestATableThatDoesNotFitIsRefused(t *testing.T) {
 		{"J2_a_collation_that_takes_ids_for_equal_is_refused", `create collation in.folded (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 			create table in.processed (message_id text collate in.folded primary key)`, nil, "another collation"},
 		{"J2_a_column_that_nothing_fills_is_refused", "create table in.processed (message_id text primary key, state text not null)", nil, "without a value for state"},
+		{"J2_a_value_that_the_column_cannot_hold_is_refused", "create table in.processed (message_id text primary key, state varchar(3) not null)",
+			func(a *sqlstore.Adopted) { a.Values = map[string]string{"state": "done"} }, "the value for state has 4 characters"},
+		{"J2_a_value_of_another_type_is_refused", "create table in.processed (message_id text primary key, state int not null)",
+			func(a *sqlstore.Adopted) { a.Values = map[string]string{"state": "done"} }, "the database refuses what would be written"},
+		{"J2_a_value_for_a_column_that_takes_none_is_refused", "create table in.processed (message_id text primary key, n int generated always as identity)",
+			func(a *sqlstore.Adopted) { a.Values = map[string]string{"n": "1"} }, "the database refuses what would be written"},
 		{"J2_sources_without_a_column_are_refused_by_name", "create table in.processed (message_id text primary key)",
 			func(a *sqlstore.Adopted) { a.Source = "semel:x" }, "does not begin with semel:"},
 	} {

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/semel-go/semel"
@@ -43,6 +44,16 @@ func TestSeeding(t *testing.T) {
 		refused(t, err, "there is no table older")
 		_, err = s.Seed(t.Context(), sqlstore.Seed{Consumer: "billing", Table: "old", ID: "ids"})
 		refused(t, err, "its columns are id")
+	})
+}
+
+func TestAdoption(t *testing.T) {
+	t.Run("J2_a_table_in_sqlite_is_not_adopted_but_seeded", func(t *testing.T) {
+		s := storeOn(t, openFile(t, newFile(t), pragmas))
+		_, err := s.Adopt(t.Context(), sqlstore.Adopted{Consumer: "billing", Table: "old", ID: "id"})
+		if !errors.Is(err, semel.ErrUnsupported) || !strings.Contains(err.Error(), "seed its ids instead") {
+			t.Errorf("got %v", err)
+		}
 	})
 }
 
