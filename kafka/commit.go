@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/semel-go/semel"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -72,6 +73,9 @@ func (s *Source) commitLoop() {
 		select {
 		case <-s.commits.wake:
 		case <-s.life.Done():
+			r := s.commits.begin()
+			r.err = fmt.Errorf("kafka: the source is closed: %w", semel.ErrClosed)
+			close(r.done)
 			return
 		}
 		r := s.commits.begin()
@@ -141,6 +145,8 @@ func (s *Source) commitRequest(who stamp, lanes map[place]pending) *kmsg.OffsetC
 	if s.config.Instance != "" {
 		request.InstanceID = kmsg.StringPtr(s.config.Instance)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	topics := map[string]int{}
 	for p, c := range lanes {
 		at, known := topics[p.topic]

@@ -42,7 +42,7 @@ func (s *Source) read(r *record, d *semel.Delivery) {
 	m.Topic = raw.Topic
 	m.Key = raw.Key
 	m.Body = raw.Value
-	m.Headers = headersOf(raw)
+	m.Headers = s.headersOf(raw)
 	m.Origin = semel.Origin{Partition: raw.Partition, Offset: raw.Offset, BrokerID: brokerID(r)}
 	switch length := len(raw.Value); {
 	case length > s.config.MaxRecord:
@@ -109,9 +109,8 @@ func (s *Source) parseEvent(m *semel.Message, kind string) error {
 	return structured.Event(m, document.Root())
 }
 
-// headersOf copies a record's headers. CloudEvents on Kafka write ce_ where
-// everyone else writes ce-.
-func headersOf(raw *kgo.Record) semel.Headers {
+// headersOf copies a record's headers.
+func (s *Source) headersOf(raw *kgo.Record) semel.Headers {
 	n := len(raw.Headers)
 	if raw.Value == nil {
 		n++
@@ -121,16 +120,34 @@ func headersOf(raw *kgo.Record) semel.Headers {
 	}
 	headers := make(semel.Headers, 0, n)
 	for _, h := range raw.Headers {
-		name := h.Key
-		if rest, ok := strings.CutPrefix(name, "ce_"); ok {
-			name = "ce-" + rest
-		}
-		headers = append(headers, semel.Header{Name: name, Value: h.Value})
+		headers = append(headers, semel.Header{Name: s.names.of(h.Key), Value: h.Value})
 	}
 	if raw.Value == nil {
 		headers = append(headers, semel.Header{Name: HeaderTombstone, Value: []byte("true")})
 	}
 	return headers
+}
+
+// names are the headers of CloudEvents, which write ce_ on Kafka where everyone
+// else writes ce-. Those seen are kept, so that a message need not make them.
+type names map[string]string
+
+// mostNames bounds them against producers that make names up.
+const mostNames = 256
+
+func (n names) of(key string) string {
+	rest, found := strings.CutPrefix(key, "ce_")
+	if !found {
+		return key
+	}
+	name, known := n[key]
+	if !known {
+		name = "ce-" + rest
+		if len(n) < mostNames {
+			n[key] = name
+		}
+	}
+	return name
 }
 
 // brokerID names a record for as long as its topic lives: the topic's id

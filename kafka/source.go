@@ -19,8 +19,10 @@ type Source struct {
 	observer semel.LaneObserver
 	consumer string // named by DeadLetters
 	dialed   dialed
-	dial     dialer            // of tests: another network
-	parser   strictjson.Parser // of the goroutine that fetches
+	dial     dialer // of tests: another network
+	// parser and names are of the goroutine that fetches.
+	parser strictjson.Parser
+	names  names
 
 	gate    gate
 	commits committer
@@ -68,7 +70,7 @@ func New(c Config) (*Source, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	s := &Source{config: c, lanes: map[place]*lane{}, starts: starts{}, topicIDs: map[string][16]byte{}, commits: newCommitter(), changed: make(chan struct{}, 1)}
+	s := &Source{config: c, lanes: map[place]*lane{}, starts: starts{}, names: names{}, topicIDs: map[string][16]byte{}, commits: newCommitter(), changed: make(chan struct{}, 1)}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.open, s.shut = context.WithCancel(s.life)
 	return s, nil
