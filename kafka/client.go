@@ -17,12 +17,16 @@ import (
 const (
 	// askTimeout is how long the brokers may take to answer before joining.
 	askTimeout = 10 * time.Second
+	// newTopic is how long a topic that was made just now may be unknown to
+	// some brokers.
+	newTopic = time.Second
 	// metadataAge is how old what is known of topics may get: after so long a
 	// new partition is read and a deleted topic noticed.
 	metadataAge = 10 * time.Second
-	// sideMetadataAge is how soon a topic is asked for again that could not be
+	// metadataWait is how soon the client asks again, for instance for the
+	// leader of a partition that has none, or for a topic that could not be
 	// written to; after five answers that it does not exist the write fails.
-	sideMetadataAge = time.Second
+	metadataWait = 500 * time.Millisecond
 	// heartbeat is how often a member says that it is alive.
 	heartbeat = 3 * time.Second
 	// fetchWait is how long a broker holds a fetch that finds nothing. A lane
@@ -38,7 +42,7 @@ func (s *Source) common() []kgo.Opt {
 	c := s.config
 	options := []kgo.Opt{
 		kgo.SeedBrokers(c.Brokers...), kgo.ClientID(c.ClientID), kgo.WithLogger(logger{c.Logger}),
-		kgo.MetadataMaxAge(metadataAge), kgo.SASL(c.SASL...), kgo.DisableClientMetrics(),
+		kgo.MetadataMaxAge(metadataAge), kgo.MetadataMinAge(metadataWait), kgo.SASL(c.SASL...), kgo.DisableClientMetrics(),
 	}
 	if s.dial != nil {
 		options = append(options, kgo.Dialer(s.dial))
@@ -54,7 +58,7 @@ func (s *Source) common() []kgo.Opt {
 // client's default, and nothing here can weaken it.
 func (s *Source) sideOptions() []kgo.Opt {
 	return append(s.common(), kgo.WithHooks(&s.dialed), kgo.RequiredAcks(kgo.AllISRAcks()),
-		kgo.MetadataMinAge(sideMetadataAge), kgo.ProducerBatchMaxBytes(mostRecord+1<<20))
+		kgo.ProducerBatchMaxBytes(mostRecord+1<<20))
 }
 
 func (s *Source) memberOptions() []kgo.Opt {
@@ -129,6 +133,24 @@ func (s *Source) setSide(side *kgo.Client) {
 // ask checks that the brokers answer, the topics exist and the group may be
 // used, so that what is wrong is said in words instead of waited for.
 func (s *Source) ask(ctx context.Context) error {
+	err := s.askTopics(ctx)
+	for deadline := time.Now().Add(newTopic); errors.Is(err, kerr.UnknownTopicOrPartition) && time.Now().Before(deadline) && ctx.Err() == nil; {
+		pause(ctx, newTopic/10)
+		err = s.askTopics(ctx)
+	}
+	return errors.Join(err, s.askGroup(ctx))
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+func (s *Source) askTopics(ctx context.Context) error {
 	request := kmsg.NewPtrMetadataRequest()
 	for _, topic := range s.topics() {
 		t := kmsg.NewMetadataRequestTopic()
@@ -139,7 +161,7 @@ func (s *Source) ask(ctx context.Context) error {
 	if err != nil {
 		return s.unreachable(err)
 	}
-	return errors.Join(s.noteTopics(response.Topics), s.askGroup(ctx))
+	return s.noteTopics(response.Topics)
 }
 
 // noteTopics notes the topics' ids, under which offsets are committed: a topic

@@ -20,7 +20,7 @@ import (
 func client(t testing.TB, options ...kgo.Opt) *kgo.Client {
 	t.Helper()
 	c, err := kgo.NewClient(append([]kgo.Opt{
-		kgo.SeedBrokers(services.Kafka(t)...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DisableClientMetrics(),
+		kgo.SeedBrokers(services.Kafka(t)...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DisableClientMetrics(), kgo.MetadataMinAge(100 * time.Millisecond),
 	}, options...)...)
 	if err != nil {
 		t.Fatal(err)
@@ -72,9 +72,11 @@ func laws(t *testing.T, change func(*kafka.Config)) {
 }
 
 func TestKafkaKeepsTheLawsOfASource(t *testing.T) {
+	t.Parallel()
 	laws(t, func(*kafka.Config) {})
 }
 
 func TestKafkaKeepsThemInAGroupBalancedByTheBrokers(t *testing.T) {
+	t.Parallel()
 	laws(t, func(c *kafka.Config) { c.NextGen = true })
 }

@@ -86,6 +86,7 @@ var (
 )
 
 func TestTransactionsInTheLog(t *testing.T) {
+	t.Parallel()
 	c := client(t)
 	t.Run("trap_34_aborted_records_and_markers_leave_no_gap_that_holds_the_offset_back", func(t *testing.T) {
 		topic := services.Topic(t, services.Kafka(t), 1)
@@ -139,6 +140,7 @@ func await(t testing.TB, c <-chan bool, what string) {
 }
 
 func TestACompactedTopic(t *testing.T) {
+	t.Parallel()
 	t.Run("trap_34_what_compaction_removed_leaves_no_gap_that_holds_the_offset_back", func(t *testing.T) {
 		c := client(t)
 		topic := services.Topic(t, services.Kafka(t), 1, "cleanup.policy=compact", "segment.ms=100", "min.cleanable.dirty.ratio=0.01", "max.compaction.lag.ms=100", "min.compaction.lag.ms=0")
@@ -172,6 +174,7 @@ func TestACompactedTopic(t *testing.T) {
 }
 
 func TestTopicsThatChange(t *testing.T) {
+	t.Parallel()
 	c := client(t)
 	t.Run("trap_45_a_topic_created_anew_is_another", func(t *testing.T) {
 		topic := services.Topic(t, services.Kafka(t), 1)
@@ -246,6 +249,7 @@ func TestTopicsThatChange(t *testing.T) {
 }
 
 func TestRecordsOfEverySize(t *testing.T) {
+	t.Parallel()
 	c := client(t, kgo.ProducerBatchMaxBytes(20<<20))
 	topic := services.Topic(t, services.Kafka(t), 1, "max.message.bytes=25000000")
 	letters := services.Topic(t, services.Kafka(t), 1, "max.message.bytes=2000")

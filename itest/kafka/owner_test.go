@@ -146,6 +146,7 @@ func remove(t testing.TB, c *kgo.Client, group string) {
 }
 
 func TestAFormerOwnerAndTheGroupsOffset(t *testing.T) {
+	t.Parallel()
 	c := client(t)
 	t.Run("trap_27_a_former_owners_settlement_does_not_move_the_offset_back", func(t *testing.T) {
 		topic := services.Topic(t, services.Kafka(t), 1)
