@@ -70,8 +70,10 @@ proof-file:
 
 ## proof-kafka: 220,000 real webhooks through a topic and three processes into
 ## PostgreSQL, over six minutes in which members are killed, frozen, added and
-## ended, and the servers restarted; PROOF=-json prints the ledger as JSON,
-## PROOF="-quick -plant natural" plants a fault, which must be found
+## ended, and the servers restarted; PROOF=-three: three brokers, killed and
+## frozen under load; PROOF="-quick -next-gen": the protocol of KIP-848;
+## PROOF="-quick -plant natural": a planted fault, which must be found;
+## PROOF=-json: the ledger for machines
 proof-kafka:
 	scripts/services install postgres kafka
 	$(GO) run ./itest/cmd/proofkafka -webhooks "$$(scripts/fetch-webhooks)" $(PROOF)

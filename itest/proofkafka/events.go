@@ -28,6 +28,7 @@ func (r *run) events() []event {
 	spread(r.Kills, r.killOne)
 	spread(r.Freezes, r.freezeOne)
 	spread(r.BrokerRestarts, r.restartBroker)
+	spread(r.BrokerFreezes, r.freezeBroker)
 	spread(r.DatabaseRestarts, r.restartDatabase)
 	spread(r.Changes, r.addOne)
 	spread(r.Changes, r.removeOne)
@@ -101,7 +102,7 @@ func (r *run) freezeForGood(ctx context.Context) error {
 // meanwhile it could not settle.
 func (r *run) restartBroker(ctx context.Context) error {
 	m := r.members[r.random.IntN(len(r.members))]
-	broker := r.kafka.Node(0)
+	broker := r.kafka.Node(r.ledger.BrokerRestarts % r.Brokers)
 	broker.Kill()
 	processes.Pause(ctx, 500*time.Millisecond)
 	if err := m.kill(); err != nil {
@@ -112,6 +113,22 @@ func (r *run) restartBroker(ctx context.Context) error {
 	r.ledger.BrokerRestarts++
 	r.say("restart %d of %d of the broker; %s was killed meanwhile", r.ledger.BrokerRestarts, r.BrokerRestarts, m.name)
 	return m.start()
+}
+
+// outlast is longer than the brokers wait for one of them.
+const outlast = 10 * time.Second
+
+// freezeBroker freezes a broker until the others have taken its partitions
+// over. Those who wait for its answer find out by themselves.
+func (r *run) freezeBroker(ctx context.Context) error {
+	n := (r.ledger.BrokerFreezes + 1) % r.Brokers
+	broker := r.kafka.Node(n)
+	broker.Freeze()
+	r.say("broker %d is frozen for %v", n+1, outlast)
+	err := r.tendFor(ctx, outlast)
+	broker.Thaw()
+	r.ledger.BrokerFreezes++
+	return err
 }
 
 func (r *run) restartDatabase(context.Context) error {

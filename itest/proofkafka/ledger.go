@@ -52,7 +52,9 @@ type Ledger struct {
 	Open             int    `json:"kills_in_open_transaction"`
 	Resumed          int    `json:"freezes_resumed"`
 	Frozen           bool   `json:"frozen_for_good"`
+	Brokers          int    `json:"brokers"`
 	BrokerRestarts   int    `json:"broker_restarts"`
+	BrokerFreezes    int    `json:"broker_freezes"`
 	DatabaseRestarts int    `json:"postgres_restarts"`
 	Added            int    `json:"members_added"`
 	Removed          int    `json:"members_removed"`
@@ -136,9 +138,9 @@ func (r *run) committed(ctx context.Context) (map[int32]int64, error) {
 
 // Least is what must have happened for a ledger to be a proof.
 type Least struct {
-	Open, Resumed, BrokerRestarts, DatabaseRestarts, Changes int
-	Frozen                                                   bool
-	Redelivered                                              int64
+	Open, Resumed, BrokerRestarts, BrokerFreezes, DatabaseRestarts, Changes int
+	Frozen                                                                  bool
+	Redelivered                                                             int64
 }
 
 // Wrong says what a ledger finds wrong with the consumers; nil if nothing.
@@ -170,7 +172,8 @@ func (l Ledger) Fault(least Least) error {
 		{"identities in the topic", int64(l.Expected), int64(l.Events)},
 		{"kills in an open transaction", int64(l.Open), int64(least.Open)},
 		{"freezes that were resumed", int64(l.Resumed), int64(least.Resumed)},
-		{"restarts of the broker", int64(l.BrokerRestarts), int64(least.BrokerRestarts)},
+		{"restarts of a broker", int64(l.BrokerRestarts), int64(least.BrokerRestarts)},
+		{"freezes of a broker", int64(l.BrokerFreezes), int64(least.BrokerFreezes)},
 		{"restarts of PostgreSQL", int64(l.DatabaseRestarts), int64(least.DatabaseRestarts)},
 		{"members added", int64(l.Added), int64(least.Changes)},
 		{"members removed", int64(l.Removed), int64(least.Changes)},
@@ -207,7 +210,9 @@ func (l Ledger) Write(w io.Writer) error {
 		{"kills that hit an open transaction", l.Open},
 		{"freezes beyond the session, resumed", l.Resumed},
 		{"a member frozen to the end", l.Frozen},
-		{"restarts of the broker, by SIGKILL", l.BrokerRestarts},
+		{"brokers", l.Brokers},
+		{"restarts of a broker, by SIGKILL", l.BrokerRestarts},
+		{"freezes of a broker", l.BrokerFreezes},
 		{"restarts of PostgreSQL", l.DatabaseRestarts},
 		{"members added", l.Added},
 		{"members removed", l.Removed},

@@ -17,8 +17,8 @@ import (
 
 func TestALedgerIsAProofOnlyIfNothingIsWrongAndEnoughHappened(t *testing.T) {
 	p := Quick(Full())
-	p.ForGood = true
-	good := Ledger{Events: 5, Expected: 5, Applied: 5, Open: p.Kills - 1, Resumed: 1, Frozen: true, BrokerRestarts: 1, DatabaseRestarts: 1,
+	p.ForGood, p.BrokerFreezes = true, 1
+	good := Ledger{Events: 5, Expected: 5, Applied: 5, Open: p.Kills - 1, Resumed: 1, Frozen: true, BrokerRestarts: 1, BrokerFreezes: 1, DatabaseRestarts: 1,
 		Added: 1, Removed: 1, Redelivered: 1, Samples: 60, Seconds: 60}
 	if err := good.Fault(p.Least()); err != nil {
 		t.Error(err)
@@ -37,6 +37,7 @@ func TestALedgerIsAProofOnlyIfNothingIsWrongAndEnoughHappened(t *testing.T) {
 		"warm":        func(l *Ledger) { l.Resumed = 0 },
 		"thawed":      func(l *Ledger) { l.Frozen = false },
 		"broker":      func(l *Ledger) { l.BrokerRestarts = 0 },
+		"flowing":     func(l *Ledger) { l.BrokerFreezes = 0 },
 		"database":    func(l *Ledger) { l.DatabaseRestarts = 0 },
 		"alone":       func(l *Ledger) { l.Added = 0 },
 		"loyal":       func(l *Ledger) { l.Removed = 0 },

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -26,7 +27,7 @@ func (r *run) plant(m *member) {
 		return
 	}
 	m.Binary, m.Args = "/proc/self/exe", []string{LoopCommand, r.Plant}
-	m.Env = append(m.Env, "BROKER="+r.kafka.Brokers()[0], "SESSION="+r.Session.String())
+	m.Env = append(m.Env, "BROKERS="+strings.Join(r.kafka.Brokers(), ","), "SESSION="+r.Session.String())
 }
 
 func (r *run) plain() bool { return r.Plant == "settle-first" || r.Plant == "settle-last" }
@@ -53,7 +54,7 @@ func Loop(order string) error {
 		return err
 	}
 	defer func() { _ = db.Close(context.WithoutCancel(ctx)) }()
-	broker, err := kgo.NewClient(kgo.SeedBrokers(os.Getenv("BROKER")), kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic),
+	broker, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(os.Getenv("BROKERS"), ",")...), kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic),
 		kgo.SessionTimeout(session), kgo.HeartbeatInterval(session/3), kgo.DisableAutoCommit(), kgo.BlockRebalanceOnPoll())
 	if err != nil {
 		return err

@@ -31,6 +31,10 @@ type Proof struct {
 	Events, Duplicates int
 	Publish            time.Duration
 	Partitions         int
+	// Brokers are 1 or 3; with 3, each partition has a copy on every one.
+	Brokers int
+	// NextGen has the members join with the protocol of KIP-848.
+	NextGen bool
 	// Binary is the built semel; Folder holds everything the members write.
 	Binary, Folder string
 	// Members run at the start. Batch is the most messages of a transaction.
@@ -44,8 +48,9 @@ type Proof struct {
 	ForGood        bool
 	// BrokerRestarts are by SIGKILL, each with a member killed while the
 	// broker is away; DatabaseRestarts every other time by SIGKILL. With each
-	// of Changes a member is added, and later one ended.
-	BrokerRestarts, DatabaseRestarts, Changes int
+	// of Changes a member is added, and later one ended. BrokerFreezes are
+	// longer than the other brokers wait for one.
+	BrokerRestarts, BrokerFreezes, DatabaseRestarts, Changes int
 	// Redelivered is how many redeliveries there must be.
 	Redelivered int64
 	// Plant, when set, plants a fault: see Plants.
@@ -90,9 +95,12 @@ type run struct {
 // Run proves on private servers and returns the ledger; judge it with Fault.
 // An error says that the run itself failed.
 func (p Proof) Run(ctx context.Context, t testing.TB) (Ledger, error) {
-	ledger := Ledger{Events: p.Events, Planted: p.Plant}
+	ledger := Ledger{Events: p.Events, Brokers: p.Brokers, Planted: p.Plant}
 	r := &run{Proof: p, ledger: &ledger, random: rand.New(rand.NewPCG(p.Seed, 5))}
-	r.kafka = services.StartKafka(t, services.KafkaOptions{})
+	r.kafka = services.StartKafka(t, services.KafkaOptions{Nodes: p.Brokers, Settings: []string{
+		// With the protocol of KIP-848 the session is the broker's setting.
+		fmt.Sprintf("group.consumer.session.timeout.ms=%d", p.Session.Milliseconds()), "group.consumer.heartbeat.interval.ms=2000",
+	}})
 	r.server = services.StartPostgres(t, services.Options{})
 	client, err := kgo.NewClient(kgo.SeedBrokers(r.kafka.Brokers()...))
 	if err != nil {
@@ -125,7 +133,7 @@ func (r *run) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	_, err := r.admin.CreateTopic(ctx, int32(r.Partitions), 1, nil, topic)
+	_, err := r.admin.CreateTopic(ctx, int32(r.Partitions), -1, nil, topic)
 	return err
 }
 

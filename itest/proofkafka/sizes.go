@@ -6,7 +6,7 @@ import "time"
 
 // Full is the proof's size: six minutes of publishing.
 func Full() Proof {
-	return Proof{Events: 200_000, Duplicates: 20_000, Publish: 6 * time.Minute, Partitions: 6, Members: 3, Batch: 100, Session: 6 * time.Second,
+	return Proof{Events: 200_000, Duplicates: 20_000, Publish: 6 * time.Minute, Partitions: 6, Brokers: 1, Members: 3, Batch: 100, Session: 6 * time.Second,
 		Kills: 21, Freezes: 3, ForGood: true, BrokerRestarts: 3, DatabaseRestarts: 3, Changes: 2, Redelivered: 2_000}
 }
 
@@ -17,9 +17,17 @@ func Quick(p Proof) Proof {
 	return p
 }
 
+// Three is a proof on three brokers, of which two are killed and two frozen
+// under load, in two minutes.
+func Three(p Proof) Proof {
+	p.Brokers, p.Events, p.Duplicates, p.Publish = 3, 60_000, 6_000, 2*time.Minute
+	p.Kills, p.Freezes, p.ForGood, p.BrokerRestarts, p.BrokerFreezes, p.DatabaseRestarts, p.Changes, p.Redelivered = 4, 1, false, 2, 2, 1, 1, 1
+	return p
+}
+
 // Least is what must have happened in this proof: a kill fewer than were
 // ordered is enough.
 func (p Proof) Least() Least {
-	return Least{Open: max(p.Kills-1, 0), Resumed: p.Freezes, BrokerRestarts: p.BrokerRestarts, DatabaseRestarts: p.DatabaseRestarts,
+	return Least{Open: max(p.Kills-1, 0), Resumed: p.Freezes, BrokerRestarts: p.BrokerRestarts, BrokerFreezes: p.BrokerFreezes, DatabaseRestarts: p.DatabaseRestarts,
 		Changes: p.Changes, Frozen: p.ForGood, Redelivered: p.Redelivered}
 }

@@ -7,7 +7,8 @@
 // server are restarted. It prints the ledger. Its exit code is 1 if anything
 // was lost, doubled or stuck, or if too little happened.
 //
-// With -quick it takes a minute. With -plant it plants a fault, which must be
+// With -quick it takes a minute; with -three there are three brokers, which are
+// killed and frozen under load. With -plant it plants a fault, which must be
 // found.
 package main
 
@@ -36,6 +37,8 @@ func main() {
 	}
 	p := proofkafka.Full()
 	quick := flag.Bool("quick", false, "take the sizes of the form that takes a minute, whatever other flags say")
+	three := flag.Bool("three", false, "three brokers, of which two are killed and two frozen, in two minutes, whatever other flags say")
+	flag.BoolVar(&p.NextGen, "next-gen", false, "have the members join with the protocol of KIP-848")
 	index := flag.String("webhooks", "", "path of index.json, as scripts/fetch-webhooks prints it; made-up payloads without")
 	flag.IntVar(&p.Events, "events", p.Events, "events, each with an identity of its own")
 	flag.IntVar(&p.Duplicates, "duplicates", p.Duplicates, "copies by producers")
@@ -51,8 +54,11 @@ func main() {
 	flag.Uint64Var(&p.Seed, "seed", 1, "orders what is published")
 	asJSON := flag.Bool("json", false, "print the ledger as JSON")
 	flag.Parse()
-	if *quick {
+	switch {
+	case *quick:
 		p = proofkafka.Quick(p)
+	case *three:
+		p = proofkafka.Three(p)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
