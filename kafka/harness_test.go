@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"testing"
 	"time"
@@ -52,15 +53,31 @@ func (b *broker) End() error { return nil }
 
 func (b *broker) Open() (semel.Source, error) { return New(b.config) }
 
+// Dead reads the dead letters, of which there is one at least.
+func (b *broker) Dead() ([]*semel.Message, error) {
+	s, err := New(quiet(Config{Brokers: b.config.Brokers, Topics: []string{b.config.DeadLetters}, Group: "audit"}))
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	got, err := s.Fetch(ctx, wide)
+	var all []*semel.Message
+	for _, d := range got {
+		all = append(all, d.Message)
+	}
+	return all, errors.Join(err, s.Close(ctx))
+}
+
 func TestKafkaKeepsTheLawsOfASource(t *testing.T) {
 	sourcetest.Run(t, sourcetest.Harness{
 		Start: func(t testing.TB) sourcetest.Broker {
-			c := cluster(t, kfake.SeedTopics(3, "orders"))
-			return &broker{producer: producer(t, c.ListenAddrs()), config: quiet(Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing"})}
+			c := cluster(t, kfake.SeedTopics(3, "orders"), kfake.SeedTopics(1, "letters"))
+			return &broker{producer: producer(t, c.ListenAddrs()), config: quiet(Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing", DeadLetters: "letters"})}
 		},
 		Can: sourcetest.Can{
 			Lanes: 3, Live: true, Whole: true, Ordered: true, Reopens: true, Remembers: true,
-			HandsBack: true, Delays: true, Pauses: true,
+			HandsBack: true, Delays: true, Pauses: true, DeadLetters: true,
 		},
 		Patience: 30 * time.Second, Quiet: 300 * time.Millisecond,
 	})

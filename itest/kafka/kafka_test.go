@@ -4,6 +4,7 @@ package kafka_test
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -50,6 +51,24 @@ func (b *broker) End() error { return nil }
 
 func (b *broker) Open() (semel.Source, error) { return kafka.New(b.config) }
 
+// Dead reads the dead letters, of which there is one at least.
+func (b *broker) Dead() ([]*semel.Message, error) {
+	settings := b.config
+	settings.Topics, settings.DeadLetters, settings.Group = []string{b.config.DeadLetters}, "", group()
+	s, err := kafka.New(settings)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	got, err := s.Fetch(ctx, semel.Bound{Messages: 100, Bytes: 1 << 20})
+	var all []*semel.Message
+	for _, d := range got {
+		all = append(all, d.Message)
+	}
+	return all, errors.Join(err, s.Close(ctx))
+}
+
 func config(t testing.TB, topics ...string) kafka.Config {
 	t.Helper()
 	return kafka.Config{Brokers: services.Kafka(t), Topics: topics, Group: group(), Logger: slog.New(slog.DiscardHandler)}
@@ -60,12 +79,13 @@ func laws(t *testing.T, change func(*kafka.Config)) {
 	sourcetest.Run(t, sourcetest.Harness{
 		Start: func(t testing.TB) sourcetest.Broker {
 			b := &broker{producer: c, config: config(t, services.Topic(t, services.Kafka(t), 3))}
+			b.config.DeadLetters = services.Topic(t, services.Kafka(t), 1)
 			change(&b.config)
 			return b
 		},
 		Can: sourcetest.Can{
 			Lanes: 3, Live: true, Whole: true, Ordered: true, Reopens: true, Remembers: true,
-			HandsBack: true, Delays: true, Pauses: true,
+			HandsBack: true, Delays: true, Pauses: true, DeadLetters: true,
 		},
 		Patience: 30 * time.Second, Quiet: 300 * time.Millisecond,
 	})
