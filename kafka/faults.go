@@ -66,6 +66,7 @@ func (s *Source) failed(l *lane, topic string, p *kgo.FetchPartition) {
 	case errors.Is(err, kerr.OffsetOutOfRange) && l != nil && !l.gone:
 		l.broken = s.outOfRange(l, p)
 		s.faults.stay(l.place, l.broken)
+		s.reflow(l) // the client would ask for it without a pause
 	case errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.InconsistentTopicID):
 		s.faults.add(fmt.Errorf("kafka: topic %s: it was deleted, or deleted and created anew: what it held and was not read is lost; if it exists it is read from its beginning: %w", topic, err))
 		s.replace("topic " + topic + " was deleted")

@@ -284,7 +284,7 @@ func (s *Source) Flow(which semel.Lane, on bool) {
 func (s *Source) reflow(l *lane) {
 	switch {
 	case s.member == nil:
-	case l.paused || l.full:
+	case l.paused || l.full || l.broken != nil:
 		s.member.PauseFetchPartitions(l.asMap())
 	default:
 		s.member.ResumeFetchPartitions(l.asMap())
