@@ -27,3 +27,24 @@ func TestTheDocumentShowsTheProgram(t *testing.T) {
 		}
 	}
 }
+
+func TestTheDocumentSaysWhatIsNotPromised(t *testing.T) {
+	document, err := os.ReadFile("../../docs/kafka.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	says := func(t *testing.T, all ...string) {
+		t.Helper()
+		for _, line := range all {
+			if !strings.Contains(string(document), line) {
+				t.Errorf("it does not say %q", line)
+			}
+		}
+	}
+	t.Run("trap_38_more_partitions_move_keys", func(t *testing.T) {
+		says(t, "**More partitions move keys.**", "order of that key across the change does not")
+	})
+	t.Run("trap_41_transactions_of_old_brokers_can_be_torn", func(t *testing.T) {
+		says(t, "**Transactions torn by the protocol of old brokers.**", "Use Kafka 4.0 or newer")
+	})
+}

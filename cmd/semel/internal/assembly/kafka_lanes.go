@@ -89,11 +89,13 @@ func (l *lanes) line() string {
 	if len(l.known) == 0 {
 		return "no partitions"
 	}
-	var records int64
+	records, known := int64(0), false
 	var paused, heldUp int
 	var oldest time.Time
 	for _, s := range l.known {
-		records += max(s.behind(), 0)
+		if n := s.behind(); n >= 0 {
+			records, known = records+n, true
+		}
 		if s.Unsettled > 0 && (oldest.IsZero() || s.Oldest.Before(oldest)) {
 			oldest = s.Oldest
 		}
@@ -104,7 +106,10 @@ func (l *lanes) line() string {
 			heldUp++
 		}
 	}
-	parts := []string{fmt.Sprintf("behind %d", records)}
+	parts := []string{"behind ?"}
+	if known {
+		parts[0] = fmt.Sprintf("behind %d", records)
+	}
 	if !oldest.IsZero() {
 		parts = append(parts, fmt.Sprintf("oldest %v", l.now().Sub(oldest).Round(time.Second)))
 	}

@@ -227,6 +227,10 @@ func TestALineSaysHowFarAConsumerIsBehindItsTopics(t *testing.T) {
 	if got := l.line(); got != "no partitions" {
 		t.Error(got)
 	}
+	l.observe([]kafka.LaneState{{Topic: "b", Partition: 0, Committed: -1, Delivered: -1, End: -1}})
+	if got := l.line(); got != "behind ?  partitions 1" {
+		t.Error(got)
+	}
 	l.observe([]kafka.LaneState{
 		{Topic: "a", Partition: 0, Committed: 10, Delivered: 30, End: 110, Unsettled: 20, Oldest: now.Add(-3 * time.Second), Paused: true},
 		{Topic: "a", Partition: 1, Committed: -1, Delivered: 5, End: 9, Unsettled: 2, Oldest: now.Add(-time.Second)},
