@@ -2,10 +2,12 @@ package postgres
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/sqlstore"
 )
 
@@ -94,4 +96,28 @@ func shared(t *testing.T, s *shop) {
 			t.Errorf("%s: got %v, want %q", c.consumer, err, c.says)
 		}
 	}
+}
+
+func TestTheRightsInAnAdoptedTable(t *testing.T) {
+	dsn := services.Postgres(t)
+	s := newShop(t, openDB(t, dsn), sqlstore.Options{})
+	s.exec(t, makeSimple)
+	db := worker(t, dsn, fmt.Sprintf(`grant usage on schema %[1]q to worker; grant select, insert, update, delete on all tables in schema %[1]q to worker;
+		revoke delete on %[1]q.processed from worker`, s.schema))
+	store := bare(t, db, sqlstore.Options{Schema: s.schema})
+	t.Run("J2_a_right_that_is_missing_in_an_adopted_table_is_named", func(t *testing.T) {
+		_, err := store.Adopt(t.Context(), s.named(simple))
+		refused(t, err, "may not select, insert and delete in")
+	})
+	t.Run("J2_a_role_that_cannot_create_adopts_a_table", func(t *testing.T) {
+		role := one[string](t, db, "select current_user")
+		s.exec(t, "grant delete on in.processed to "+role)
+		own, err := store.Adopt(t.Context(), s.named(simple))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.store, s.Instance.Store = own, own
+		s.works(t, s.marks(t, "1"))
+		s.wants(t, "1", 1, 1)
+	})
 }
