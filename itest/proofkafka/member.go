@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/semel-go/semel/itest/processes"
@@ -155,11 +157,18 @@ func (r *run) end(m *member) error {
 		return nil
 	}
 	if _, drained := m.Counts("counter"); drained == nil && m.process.Status.ExitStatus() == 1 {
-		r.say("%s drained and ended with 1", m.name)
+		r.say("%s drained and ended with 1: %s", m.name, m.lastWords())
 		r.ledger.Unleft++
 		return nil
 	}
 	return fmt.Errorf("%s: %w", m.name, err)
+}
+
+// lastWords is the last line of the log.
+func (m *member) lastWords() string {
+	text, _ := os.ReadFile(filepath.Join(m.Folder, m.Log))
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
 }
 
 // endAll has the members drain and end.

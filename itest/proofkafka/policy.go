@@ -18,7 +18,7 @@ stores:
     setup: setup.sql
 sources:
   webhooks:
-    kafka: {brokers: "%s", topics: [%s], group: %s, session_timeout: %s, protocol: %s%s}
+    kafka: {brokers: "%s", topics: [%s], group: %s, %s%s}
 consumers:
   counter:
     from: webhooks
@@ -62,12 +62,12 @@ func (r *run) writePolicies() error {
 	if r.Plant == "natural" {
 		strategy = `{natural: {because: "it is planted"}}`
 	}
-	protocol := "cooperative"
+	protocol := fmt.Sprintf("session_timeout: %s", r.Session)
 	if r.NextGen {
-		protocol = "next_gen"
+		protocol = "protocol: next_gen"
 	}
 	for file, instance := range map[string]string{dynamicPolicy: "", staticPolicy: `, instance: "${MEMBER}"`} {
-		text := fmt.Appendf(nil, policy, strings.Join(r.kafka.Brokers(), ","), topic, group, r.Session, protocol, instance, strategy, r.Batch, timeout)
+		text := fmt.Appendf(nil, policy, strings.Join(r.kafka.Brokers(), ","), topic, group, protocol, instance, strategy, r.Batch, timeout)
 		if err := os.WriteFile(filepath.Join(r.Folder, file), text, 0o644); err != nil {
 			return err
 		}
