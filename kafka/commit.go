@@ -168,7 +168,6 @@ func (s *Source) commitRequest(who stamp, lanes map[place]pending) *kmsg.OffsetC
 // committed notes what the group answered.
 func (s *Source) committed(lanes map[place]pending, response *kmsg.OffsetCommitResponse) error {
 	var errs error
-	var lost []*lane
 	for i := range response.Topics {
 		topic := &response.Topics[i]
 		for _, p := range topic.Partitions {
@@ -176,14 +175,13 @@ func (s *Source) committed(lanes map[place]pending, response *kmsg.OffsetCommitR
 			if !found {
 				continue
 			}
-			gone, err := s.answered(c, kerr.ErrorForCode(p.ErrorCode))
-			if gone {
-				lost = append(lost, c.lane)
+			lost, err := s.answered(c, kerr.ErrorForCode(p.ErrorCode))
+			if lost != "" {
+				s.lose([]*lane{c.lane}, lost)
 			}
 			errs = errors.Join(errs, err)
 		}
 	}
-	s.lose(lost, "the group does not know this member any more")
 	return errs
 }
 
@@ -200,19 +198,19 @@ func (s *Source) placeOf(topic *kmsg.OffsetCommitResponseTopic, partition int32,
 	return place{}
 }
 
-// answered notes the answer for one lane. It reports whether the lane is lost;
-// an error says that the offset is not committed and may be later.
-func (s *Source) answered(c pending, err error) (lost bool, why error) {
+// answered notes the answer for one lane. It says why the lane is lost, if it
+// is; an error says that the offset is not committed and may be later.
+func (s *Source) answered(c pending, err error) (lost string, why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case err == nil:
 		c.lane.committed = c.at
-		return false, nil
+		return "", nil
 	case c.lane.gone:
-		return false, nil
+		return "", nil
 	case errors.Is(err, kerr.UnknownMemberID), errors.Is(err, kerr.FencedInstanceID):
-		return true, nil
+		return "the group does not know this member any more", nil
 	case errors.Is(err, kerr.IllegalGeneration), errors.Is(err, kerr.StaleMemberEpoch):
 		// A newer generation exists and this member is in it: its callback
 		// decides whether the lane is still ours. Until then nothing is tried.
@@ -222,7 +220,7 @@ func (s *Source) answered(c pending, err error) (lost bool, why error) {
 	case errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.UnknownTopicOrPartition):
 		s.faults.add(fmt.Errorf("kafka: topic %s: it was deleted, or deleted and created anew; what was applied of it stays applied: %w", c.lane.topic, err))
 		s.replace("topic " + c.lane.topic + " was deleted")
-		return true, nil
+		return "its topic was deleted", nil
 	}
-	return false, fmt.Errorf("kafka: the offset of lane %s is not committed yet: %w", c.lane.id.ID, explain(err, c.lane.topic, s.config.Group))
+	return "", fmt.Errorf("kafka: the offset of lane %s is not committed yet: %w", c.lane.id.ID, explain(err, c.lane.topic, s.config.Group))
 }

@@ -39,6 +39,8 @@ type lane struct {
 	// gone: nothing of it is delivered or settled any more.
 	gone   bool
 	goneAt time.Time
+	// leaving: it is being handed over, and delivers nothing more.
+	leaving bool
 	// broken is why nothing more can be read.
 	broken error
 
@@ -147,7 +149,7 @@ func (l *lane) giveBack(r *record, at time.Time) {
 }
 
 // blocked reports whether the lane delivers nothing for now.
-func (l *lane) blocked() bool { return l.gone || l.paused }
+func (l *lane) blocked() bool { return l.gone || l.leaving || l.paused }
 
 // oldest is when the oldest unsettled delivery was made.
 func (l *lane) oldest() time.Time {

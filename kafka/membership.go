@@ -170,6 +170,11 @@ func (s *Source) handOver(lanes []*lane) {
 	if len(lanes) == 0 {
 		return
 	}
+	s.mu.Lock()
+	for _, l := range lanes {
+		l.leaving = true
+	}
+	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(s.open, s.config.RevokeTimeout)
 	defer cancel()
 	var asked worker.Group

@@ -62,6 +62,29 @@ func TestAFormerOwnerCannotMoveTheGroupsOffset(t *testing.T) {
 			t.Errorf("the former owner was told %v", former.told)
 		}
 	})
+	t.Run("case_11_a_member_that_was_forgotten_and_joins_anew_has_lost_what_it_had", func(t *testing.T) {
+		config, c := setUp(t)
+		put(t, c, "orders", 0, values(10)...)
+		former := read(t, config)
+		old := former.take(10)
+		remove(t, c, former)
+		heir := read(t, config)
+		heir.ack(heir.take(10)...)
+		heir.close()
+		put(t, c, "orders", 0, "10")
+		former.member.ForceRebalance() // it is given the same partition, and its client goes on where it stood
+		former.await("another generation", func(told []string) bool { return len(told) > 1 })
+		former.ack(old[:3]...)
+		if at := offset(t, c, "billing", "orders", 0); at != 10 {
+			t.Errorf("the group's offset is %d after its former owner's commit, not 10", at)
+		}
+		got := former.take(1)
+		wants(t, got, "10")
+		former.ack(got...)
+		if want := []string{"given orders/0", "lost orders/0", "given orders/0"}; !slices.Equal(former.told, want) {
+			t.Errorf("the observer was told %v", former.told)
+		}
+	})
 	t.Run("trap_29_a_lane_that_is_lost_without_asking_is_given_again_from_the_groups_offset", func(t *testing.T) {
 		config, c := setUp(t)
 		put(t, c, "orders", 0, "0", "1", "2")
