@@ -132,7 +132,7 @@ func (f failedRows) TypeMap() *pgtype.Map                         { return nil }
 type failedResults struct{ err error }
 
 func (f failedResults) Exec() (pgconn.CommandTag, error) { return pgconn.CommandTag{}, f.err }
-func (f failedResults) Query() (pgx.Rows, error)         { return failedRows{f.err}, f.err }
-func (f failedResults) QueryRow() pgx.Row                { return failedRows{f.err} }
+func (f failedResults) Query() (pgx.Rows, error)         { return failedRows(f), f.err }
+func (f failedResults) QueryRow() pgx.Row                { return failedRows(f) }
 func (f failedResults) Close() error                     { return f.err }
 func (f failedResults) Tx() pgx.Tx                       { return nil }

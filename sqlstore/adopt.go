@@ -56,7 +56,7 @@ func (s *Store) Adopt(ctx context.Context, a Adopted) (*Store, error) {
 		return nil, fmt.Errorf("sqlstore: a %s table cannot be adopted, seed its ids instead: %w", s.dialect.name, semel.ErrUnsupported)
 	}
 	if a.Consumer == "" || strings.HasPrefix(a.Source, "semel:") {
-		return nil, errors.New("sqlstore: adopting needs the name of a consumer, and a source that does not begin with semel:")
+		return nil, errors.New("sqlstore: adopting needs the name of a consumer, and a source outside of semel's own, which begin with \"semel:\"")
 	}
 	p, err := s.plan(ctx, a)
 	if err == nil {

@@ -82,9 +82,6 @@ func (w *world) hurt(kind trouble) bool {
 // after enters an occurrence.
 func (w *world) after(wait time.Duration, do func()) { w.agenda.add(w.now+wait, do) }
 
-// soon enters an occurrence after what a call takes.
-func (w *world) soon(do func()) { w.after(w.choices.wait(w.plan.lag), do) }
-
 // run lets things happen until the end or until a law is broken.
 func (w *world) run() {
 	for w.law == nil && !w.finished {
