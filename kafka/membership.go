@@ -54,19 +54,24 @@ func (s *Source) assigned(_ context.Context, member *kgo.Client, added map[strin
 	}
 	now := stampOf(member)
 	lost := s.renewStamps(now)
-	given := s.giveLanes(now, added)
 	if len(lost) > 0 {
 		s.replace("the group had forgotten this member")
 	}
+	lost = append(lost, s.lanesOf(added)...) // what is given is new
 	s.mu.Unlock()
 	s.lose(lost, "the group had forgotten this member")
-	for _, l := range given {
+	for _, l := range s.giveLanes(member, now, added) {
 		s.observe(func(o semel.LaneObserver) { o.Given(l.id) })
 	}
 	s.touch()
 }
 
-func (s *Source) giveLanes(now stamp, added map[string][]int32) []*lane {
+func (s *Source) giveLanes(member *kgo.Client, now stamp, added map[string][]int32) []*lane {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.member != member {
+		return nil
+	}
 	var given []*lane
 	for topic, partitions := range added {
 		for _, partition := range partitions {
@@ -76,7 +81,7 @@ func (s *Source) giveLanes(now stamp, added map[string][]int32) []*lane {
 			s.forget(l.place)
 			s.lanes[l.place] = l
 			s.order = append(s.order, l)
-			s.member.ResumeFetchPartitions(l.asMap())
+			member.ResumeFetchPartitions(l.asMap())
 			given = append(given, l)
 		}
 	}

@@ -159,6 +159,15 @@ func TestALaneThatIsTakenAwayEndsWhatItBegan(t *testing.T) {
 			awaitOffset(t, c, "billing", "orders", 1-partition, 3)
 		})
 	})
+	t.Run("C9_what_is_settled_and_not_committed_is_committed_before_the_heir_begins", func(t *testing.T) {
+		config, _, first, got := pair(t)
+		over, cancel := context.WithCancel(context.Background())
+		cancel()
+		first.revoking = func(_ context.Context, l semel.Lane) { // nobody waits for the answer
+			_, _ = first.Settle(over, settlements(semel.Ack, got[l.ID][:2]))
+		}
+		wants(t, read(t, config).take(1), "2")
+	})
 	t.Run("C9_an_observer_that_does_not_return_is_waited_for_no_longer_than_the_deadline", func(t *testing.T) {
 		config, _, first, _ := pair(t)
 		first.config.RevokeTimeout = 50 * time.Millisecond // the option is read with each revocation
