@@ -34,11 +34,13 @@ func TestOrderUnderRebalances(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { tell(t, one) })
 			return
 		}
-		for seed := range uint64(histories) {
-			t.Run(fmt.Sprint("seed_", seed), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) { tell(t, seed) })
-			})
-		}
+		t.Run("trap_11_also_through_retries_and_trap_T37_with_copies_among_them", func(t *testing.T) {
+			for seed := range uint64(histories) {
+				t.Run(fmt.Sprint("seed_", seed), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) { tell(t, seed) })
+				})
+			}
+		})
 	})
 }
 

@@ -1,11 +1,48 @@
 package kafka
 
 import (
+	"context"
+	"fmt"
 	"testing"
 	"time"
 
+	"github.com/semel-go/semel"
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 )
+
+func TestPartitionsThatMoveKeys(t *testing.T) {
+	bubble(t, "trap_38_copies_of_a_key_that_moved_to_another_partition_are_duplicates", func(t *testing.T) {
+		w := newWorld(t, 1)
+		p := w.start(count, nil, nil)
+		w.publish(0, numbered("m", 1, 20)...)
+		w.settles(time.Minute)
+		if _, err := kadm.NewClient(w.producer).CreatePartitions(context.Background(), 3, theTopic); err != nil {
+			t.Fatal(err)
+		}
+		w.producer = w.client()
+		w.publish(3, numbered("m", 10, 40)...)
+		w.settles(5 * time.Minute)
+		w.once(numbered("m", 1, 40)...)
+		if c := p.consumer.Counts(); c.Duplicates != 11 {
+			t.Errorf("%+v", c)
+		}
+	})
+	bubble(t, "trap_T35_what_stands_beside_an_offset_is_short_and_does_not_grow", func(t *testing.T) {
+		w := newWorld(t, 5)
+		w.start(count, func(c *Config) { c.Start = Start{Now: true} }, func(c *semel.Config) { c.Lanes = semel.LanesNone })
+		pass(5 * time.Second)
+		for p := range int32(5) {
+			w.publish(p, numbered(fmt.Sprint("m", p), 1, 100)...)
+		}
+		w.settles(time.Minute)
+		for p, c := range w.cluster.GroupInfo(theGroup).Commits[theTopic] {
+			if c.Metadata != "semel-start/5" {
+				t.Errorf("partition %d has %d bytes beside its offset: %.50s", p, len(c.Metadata), c.Metadata)
+			}
+		}
+	})
+}
 
 func TestAnOffsetIsNobodysName(t *testing.T) {
 	bubble(t, "trap_44_another_record_at_an_offset_that_was_applied_takes_effect", func(t *testing.T) {

@@ -1,0 +1,195 @@
+package file_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/file"
+	"github.com/semel-go/semel/memstore"
+)
+
+// shelf is a folder of files, and the store of the processes that read them.
+type shelf struct {
+	t      *testing.T
+	folder string
+	store  *memstore.Store
+}
+
+// put appends the events with the numbers from first to last to a file.
+func (s *shelf) put(name string, first, last int) {
+	s.t.Helper()
+	var text strings.Builder
+	for n := first; n <= last; n++ {
+		fmt.Fprintf(&text, `{"specversion":"1.0","id":"%d","source":"shop","type":"order","data":{"n":%d}}`+"\n", n, n)
+	}
+	f, err := os.OpenFile(s.path(name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err == nil {
+		_, err = f.WriteString(text.String())
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *shelf) path(name string) string { return filepath.Join(s.folder, name) }
+
+// process reads a file to its end. It dies, if point is not empty, when the
+// second batch passes that point.
+func (s *shelf) process(name string, point semel.Point) semel.Counts {
+	s.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	store := &mortalStore{Store: s.store}
+	var passed atomic.Int32
+	c := semel.Config{
+		Name: "billing", Source: file.Open(s.path(name), file.Options{}), Identity: semel.CloudEvents(),
+		Logger: slog.New(slog.DiscardHandler), Seed: 1, Batch: semel.BatchLimits{Most: 5}, Workers: 1,
+		At: func(at semel.Point, _ int) {
+			if at == point && passed.Add(1) == 2 {
+				store.dead.Store(true)
+				cancel()
+			}
+		},
+	}
+	consumer, err := semel.New(store, func(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
+		return tx.Add("effect "+m.Identity.ID, 1)
+	}, c)
+	if err == nil {
+		err = consumer.Run(ctx)
+	}
+	if err != nil && point == "" {
+		s.t.Fatal(err)
+	}
+	if point != "" && !store.dead.Load() {
+		s.t.Fatalf("the process did not pass %s", point)
+	}
+	return consumer.Counts()
+}
+
+// mortalStore hears nothing of a process that is dead.
+type mortalStore struct {
+	*memstore.Store
+	dead atomic.Bool
+}
+
+var errDead = errors.New("the process is dead")
+
+func (m *mortalStore) Begin(ctx context.Context, o semel.TxOptions, marks []semel.Mark) (semel.Batch[*memstore.Tx], []semel.Verdict, error) {
+	if m.dead.Load() {
+		return nil, nil, errDead
+	}
+	return m.Store.Begin(ctx, o, marks)
+}
+
+func (m *mortalStore) SavePosition(ctx context.Context, consumer, lane string, p semel.Position) error {
+	if m.dead.Load() {
+		return errDead
+	}
+	return m.Store.SavePosition(ctx, consumer, lane, p)
+}
+
+// Each cause that brings a message again, as it happens with files. What
+// happens returns what the last process counted.
+func TestCausesOfDuplicates(t *testing.T) {
+	for name, happens := range map[string]func(*shelf) semel.Counts{
+		"L7_producer_retry": func(s *shelf) semel.Counts { // a writer that does not know whether its line is there
+			s.put("orders", 1, 1)
+			s.put("orders", 1, 30)
+			return s.process("orders", "")
+		},
+		"L7_relay_retry": func(s *shelf) semel.Counts { // a relay that died before it noted what it wrote
+			s.put("orders", 1, 20)
+			s.process("orders", "")
+			s.put("orders", 11, 30)
+			return s.process("orders", "")
+		},
+		"L7_crash_after_effect":      func(s *shelf) semel.Counts { return s.crash(semel.AfterCommit) },
+		"L7_crash_before_settle":     func(s *shelf) semel.Counts { return s.crash(semel.BeforeSettle) },
+		"L7_rebalance":               twoAtOnce,
+		"L7_time_out_hiding_success": hiddenSuccess,
+		"L7_retry_topic": func(s *shelf) semel.Counts { // what failed somewhere else is in a file of its own
+			s.put("orders", 1, 30)
+			s.process("orders", "")
+			s.put("again", 5, 10)
+			return s.process("again", "")
+		},
+		"L7_offset_reset": func(s *shelf) semel.Counts { // the file is another one, with the same events
+			s.put("orders", 1, 30)
+			s.process("orders", "")
+			if err := os.Remove(s.path("orders")); err != nil {
+				s.t.Fatal(err)
+			}
+			s.put("orders", 2, 30)
+			return s.process("orders", "")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &shelf{t: t, folder: t.TempDir(), store: memstore.New()}
+				c := happens(s)
+				if c.Duplicates == 0 || c.Conflicts != 0 || c.Parked != 0 || c.InFlight != 0 {
+					t.Errorf("%+v", c)
+				}
+				for n := 1; n <= 30; n++ {
+					if got := string(s.store.Get(fmt.Sprint("effect ", n))); got != "1" {
+						t.Errorf("%d took effect %q times", n, got)
+					}
+				}
+			})
+		})
+	}
+}
+
+func (s *shelf) crash(point semel.Point) semel.Counts {
+	s.put("orders", 1, 30)
+	s.process("orders", point)
+	return s.process("orders", "")
+}
+
+// twoAtOnce: two processes that both believe the file to be theirs.
+func twoAtOnce(s *shelf) semel.Counts {
+	s.put("orders", 1, 30)
+	var counts [2]semel.Counts
+	var both sync.WaitGroup
+	for i := range counts {
+		both.Go(func() { counts[i] = s.process("orders", "") })
+	}
+	both.Wait()
+	if n := counts[0].Applied + counts[1].Applied; n != 30 {
+		s.t.Errorf("%d were applied by the two", n)
+	}
+	if counts[0].Duplicates > counts[1].Duplicates {
+		return counts[0]
+	}
+	return counts[1]
+}
+
+// hiddenSuccess: commits of the store succeed and their answers are lost; then
+// somebody who heard nothing writes the events again.
+func hiddenSuccess(s *shelf) semel.Counts {
+	lost := 0
+	s.store = memstore.New(memstore.Fail(func(op string) error {
+		if op == "commit-after" && lost < 3 {
+			lost++
+			return context.DeadlineExceeded
+		}
+		return nil
+	}))
+	s.put("orders", 1, 30)
+	if c := s.process("orders", ""); c.Applied != 30 || lost != 3 {
+		s.t.Errorf("%+v, %d answers were lost", c, lost)
+	}
+	s.put("orders", 25, 30)
+	return s.process("orders", "")
+}
