@@ -53,12 +53,9 @@ func (s *Source) common() []kgo.Opt {
 	return options
 }
 
-// sideOptions are of the client that asks, commits and writes dead letters.
-// Its writes are idempotent and acknowledged by all replicas, which is the
-// client's default, and nothing here can weaken it.
+// sideOptions are of the client that asks and commits.
 func (s *Source) sideOptions() []kgo.Opt {
-	return append(s.common(), kgo.WithHooks(&s.dialed), kgo.RequiredAcks(kgo.AllISRAcks()),
-		kgo.ProducerBatchMaxBytes(mostRecord+1<<20))
+	return append(s.common(), kgo.WithHooks(&s.dialed))
 }
 
 func (s *Source) memberOptions() []kgo.Opt {

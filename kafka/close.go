@@ -29,6 +29,7 @@ func (s *Source) Close(ctx context.Context) error {
 	}
 	s.end()
 	s.group.Wait()
+	s.closeWriter()
 	if side != nil {
 		side.Close()
 	}

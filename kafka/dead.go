@@ -100,13 +100,17 @@ func (s *Source) send(v *semel.Settlement) *letter {
 	}
 	sent := &letter{done: make(chan struct{})}
 	r.letter = sent
+	writer, err := s.openWriter()
 	s.mu.Unlock()
+	if err != nil {
+		sent.err = err
+		close(sent.done)
+		return sent
+	}
 	// A context of its own: a record that is cancelled on its way may be
 	// written all the same.
-	s.side.Produce(s.life, s.deadLetter(raw, v), func(_ *kgo.Record, err error) {
-		if errors.Is(err, kerr.UnknownTopicID) { // the topic was deleted and created anew
-			s.side.PurgeTopicsFromProducing(s.config.DeadLetters)
-		}
+	writer.Produce(s.life, s.deadLetter(raw, v), func(_ *kgo.Record, err error) {
+		s.wrote(writer, err)
 		sent.err = err
 		close(sent.done)
 	})
@@ -122,7 +126,8 @@ func (s *Source) notWritten(v *semel.Settlement, err error) error {
 		what = "because the topic does not take records of its size; raise the topic's max.message.bytes"
 	case errors.Is(err, kerr.UnknownTopicOrPartition):
 		what = "because the topic does not exist; create it"
-	case errors.Is(err, kerr.TopicAuthorizationFailed):
+	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):
+		// The latter is said of who may write to no topic at all.
 		what = "because this user may not write to the topic; allow it WRITE and DESCRIBE"
 	}
 	o := v.Delivery.Message.Origin

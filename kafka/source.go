@@ -32,11 +32,12 @@ type Source struct {
 	shut, end  context.CancelFunc
 	group      worker.Group
 
-	// side asks, commits and produces; it is no member of the group.
+	// side asks and commits; it is no member of the group.
 	side *kgo.Client
 
 	mu     sync.Mutex  // guards the rest; not held while anything is waited for
 	member *kgo.Client // the member of the group; nil before joining
+	writer *kgo.Client // for dead letters; nil before the first
 	closed bool
 	// topicIDs are what the topics had when this member joined.
 	topicIDs map[string][16]byte
