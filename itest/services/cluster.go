@@ -17,6 +17,8 @@ type KafkaOptions struct {
 	Nodes int
 	// Settings are put into each server.properties, as "name=value" each.
 	Settings []string
+	// Listeners are those of each node beside the plain one.
+	Listeners []Listener
 }
 
 // Cluster is a private Kafka cluster. Its ports stay the same for its whole
@@ -32,6 +34,7 @@ type Broker struct {
 	in      kafkaPrograms
 	folder  string
 	port    int
+	further map[string]int // ports of Listeners, by name
 	process *process
 }
 
@@ -55,7 +58,7 @@ func StartKafka(t testing.TB, o KafkaOptions) *Cluster {
 	}
 	for n, b := range c.nodes {
 		b.in.copyFormatted(t, b.data(), n+1)
-		b.configure(n+1, controllers[n], voters, o.Settings)
+		b.configure(n+1, controllers[n], voters, append(b.listen(o.Listeners, controllers[n]), o.Settings...))
 	}
 	for _, b := range c.nodes {
 		b.launch()

@@ -5,6 +5,7 @@ package topics
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -67,46 +69,64 @@ func (c *Cluster) Produce(records ...*kgo.Record) {
 // Ends are the offsets behind the last record of each partition.
 func (c *Cluster) Ends(topic string) map[int32]int64 {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	listed, err := c.Admin.ListEndOffsets(ctx, topic)
-	return c.offsets(listed, err, topic)
+	return c.patiently(func(ctx context.Context) (map[int32]int64, error) {
+		listed, err := c.Admin.ListEndOffsets(ctx, topic)
+		return offsets(listed, err, topic)
+	})
 }
 
 // Starts are the offsets of the first records.
 func (c *Cluster) Starts(topic string) map[int32]int64 {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	listed, err := c.Admin.ListStartOffsets(ctx, topic)
-	return c.offsets(listed, err, topic)
+	return c.patiently(func(ctx context.Context) (map[int32]int64, error) {
+		listed, err := c.Admin.ListStartOffsets(ctx, topic)
+		return offsets(listed, err, topic)
+	})
 }
 
-func (c *Cluster) offsets(listed kadm.ListedOffsets, err error, topic string) map[int32]int64 {
-	c.t.Helper()
+func offsets(listed kadm.ListedOffsets, err error, topic string) (map[int32]int64, error) {
 	if err == nil {
 		err = listed.Error()
 	}
 	if err != nil {
-		c.t.Fatalf("the offsets of topic %s: %v", topic, err)
+		return nil, fmt.Errorf("the offsets of topic %s: %w", topic, err)
 	}
 	offsets := map[int32]int64{}
 	for partition, o := range listed[topic] {
 		offsets[partition] = o.Offset
 	}
-	return offsets
+	return offsets, nil
 }
 
 // Committed are a group's offsets, of the partitions where it has one.
 func (c *Cluster) Committed(group, topic string) map[int32]int64 {
 	c.t.Helper()
+	return c.patiently(func(ctx context.Context) (map[int32]int64, error) { return c.TryCommitted(ctx, group, topic) })
+}
+
+// patiently asks again while a broker has just started or a topic has just been
+// made.
+func (c *Cluster) patiently(ask func(context.Context) (map[int32]int64, error)) map[int32]int64 {
+	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	offsets, err := c.TryCommitted(ctx, group, topic)
-	if err != nil {
-		c.t.Fatal(err)
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		offsets, err := ask(ctx)
+		if err == nil {
+			return offsets
+		}
+		var answer *kerr.Error
+		if !errors.As(err, &answer) || !answer.Retriable {
+			c.t.Fatal(err)
+		}
+		select {
+		case <-ctx.Done():
+			c.t.Fatal(err)
+		case <-tick.C:
+		}
 	}
-	return offsets
 }
 
 // TryCommitted is Committed for a time when brokers may be away.
