@@ -5,7 +5,7 @@ GO ?= go
 PACKAGES = $(shell $(GO) list -m -f '{{.Dir}}/...')
 SEEDS ?= 10000
 
-.PHONY: test vet lint simulate planted bench coverage-list stranger example proof-file proof-commit proof-failover proof-kafka bench-postgres bench-kafka
+.PHONY: test vet lint simulate planted bench coverage-list stranger example proof-file proof-commit proof-failover proof-kafka proof-kafka3 bench-postgres bench-kafka
 
 ## test: everything that guards main, with the race detector, and a minute of
 ## the proof on Kafka; starts the servers that it needs and stops those that it
@@ -77,6 +77,13 @@ proof-file:
 proof-kafka:
 	scripts/services install postgres kafka
 	$(GO) run ./itest/cmd/proofkafka -webhooks "$$(scripts/fetch-webhooks)" $(PROOF)
+
+## proof-kafka3: three brokers, each topic on all of them, of which under load
+## one is killed and another frozen, three times; PROOF=-natural plants a fault,
+## which must be found
+proof-kafka3:
+	scripts/services install postgres kafka
+	$(GO) run ./itest/cmd/proofbrokers $(PROOF)
 
 ## proof-commit: COMMIT cut 10,000 times in either direction with each driver,
 ## some while it waits for a frozen standby, with a competing consumer; then
