@@ -1,4 +1,4 @@
-//go:build unix
+//go:build linux
 
 // Package proofkafka proves that a topic's messages take effect once although
 // the processes that apply them are killed, frozen, added and removed, and

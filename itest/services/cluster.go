@@ -11,6 +11,10 @@ import (
 	"time"
 )
 
+// patienceJava is patience for Kafka: on a busy machine, three of them take
+// half a minute to start.
+const patienceJava = 2 * time.Minute
+
 // KafkaOptions of a private cluster.
 type KafkaOptions struct {
 	// Nodes are brokers that are also controllers: 1 if 0, or 3.
@@ -110,8 +114,8 @@ func (b *Broker) Stop() {
 	b.t.Helper()
 	_ = b.process.signalAll(syscall.SIGCONT)
 	b.process.signal(syscall.SIGTERM)
-	if !b.process.wait(patience) {
-		b.t.Errorf("Kafka in %s did not end within %s of SIGTERM; it is killed", b.folder, patience)
+	if !b.process.wait(patienceJava) {
+		b.t.Errorf("Kafka in %s did not end within %s of SIGTERM; it is killed", b.folder, patienceJava)
 		b.process.kill()
 	}
 }
@@ -151,7 +155,7 @@ func (b *Broker) launch() {
 // waitMembers waits until the node counts itself and so many in all.
 func (b *Broker) waitMembers(count int) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), patienceJava)
 	defer cancel()
 	complete := false
 	_ = until(ctx, func() bool {
@@ -159,7 +163,7 @@ func (b *Broker) waitMembers(count int) {
 		return complete || b.process.ended()
 	})
 	if !complete {
-		b.t.Fatalf("Kafka in %s did not get ready within %s; the end of its log:\n%s", b.folder, patience, logEnd(b.folder))
+		b.t.Fatalf("Kafka in %s did not get ready within %s; the end of its log:\n%s", b.folder, patienceJava, logEnd(b.folder))
 	}
 }
 
