@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -199,5 +200,32 @@ func TestAPausedLaneKeepsWhatWasPolled(t *testing.T) {
 	got = append(append(got, some...), r.take(98)...)
 	if !slices.Equal(bodies(got), values(100)) {
 		t.Errorf("came %s", shown(got))
+	}
+}
+
+func TestALogThatGoesBackIsReadAgainFromTheGroupsOffset(t *testing.T) {
+	for name, bad := range map[string]kgo.FetchTopic{
+		"trap_44_records_that_were_delivered_have_others_in_their_place": {Topic: "orders", Partitions: []kgo.FetchPartition{
+			{Records: []*kgo.Record{{Topic: "orders", Offset: 2, Value: []byte("another 2")}}},
+		}},
+		"trap_45_records_come_from_a_topic_with_another_id": {Topic: "orders", TopicID: [16]byte{9}, Partitions: []kgo.FetchPartition{
+			{Records: []*kgo.Record{{Topic: "orders", Offset: 4, Value: []byte("of another")}}},
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config, c := setUp(t)
+			put(t, c, "orders", 0, "0", "1", "2", "3")
+			r := read(t, config)
+			got := r.take(4)
+			r.ack(got[:2]...)
+			r.accept(r.member, kgo.Fetches{{Topics: []kgo.FetchTopic{bad}}})
+			if err := r.fails(); !strings.Contains(err.Error(), "topic orders, partition 0") {
+				t.Errorf("it says: %v", err)
+			}
+			wants(t, r.take(2), "2", "3")
+			if want := []string{"given orders/0", "revoking orders/0", "lost orders/0", "given orders/0"}; !slices.Equal(r.told, want) {
+				t.Errorf("the observer was told %v", r.told)
+			}
+		})
 	}
 }

@@ -257,6 +257,28 @@ func TestACommitThatIsRefusedIsTriedAgainOrEndsTheLane(t *testing.T) {
 	})
 }
 
+func TestAnEpochThatRisesWithAHeartbeatIsTaken(t *testing.T) {
+	t.Run("case_11_a_member_balanced_by_the_brokers_commits_with_its_newer_epoch", func(t *testing.T) {
+		c := cluster(t, kfake.SeedTopics(1, "orders"))
+		config := Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing", NextGen: true}
+		p := producer(t, c.ListenAddrs())
+		put(t, p, "orders", 0, "0")
+		r := read(t, config)
+		got := r.take(1)
+		refuse(c, kerr.StaleMemberEpoch, 1)
+		if left, err := r.Settle(t.Context(), settlements(semel.Ack, got)); len(left) != 1 || err == nil {
+			t.Fatalf("left %v: %v", left, err)
+		}
+		idle := read(t, config) // there is no partition for it, and the group's epoch rises
+		stop := idle.keepFetching(nil)
+		defer stop()
+		awaitOffset(t, p, "billing", "orders", 0, 1)
+		if n := timesTold(r.told, "lost orders/0"); n != 0 {
+			t.Errorf("the lane was ours all the time, and the observer was told %v", r.told)
+		}
+	})
+}
+
 // refuse lets the next n commits fail, and counts all there are.
 func refuse(c *kfake.Cluster, code *kerr.Error, n int) (commits func() int) {
 	seen := make(chan struct{}, 1000)

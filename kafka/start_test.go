@@ -7,6 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -92,6 +93,21 @@ func TestAPartitionThatIsAddedLaterIsReadFromItsBeginning(t *testing.T) {
 			wants(t, read(t, config).take(1), "first")
 		})
 	}
+}
+
+func TestAGroupThatHasOffsetsBeginsWhereItHasNoneAtTheBeginning(t *testing.T) {
+	t.Run("trap_37_a_start_is_not_for_a_group_that_reads_the_topic_already", func(t *testing.T) {
+		c := cluster(t, kfake.SeedTopics(2, "orders"))
+		config := Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing"}
+		p := producer(t, c.ListenAddrs())
+		put(t, p, "orders", 0, "0")
+		r := read(t, config)
+		r.ack(r.take(1)...)
+		r.close()
+		put(t, p, "orders", 1, "first")
+		config.Start.Now = true
+		wants(t, read(t, config).take(1), "first")
+	})
 }
 
 func TestWhereToBeginIsTriedAgainUntilItIsCommitted(t *testing.T) {
