@@ -79,8 +79,8 @@ proof-kafka:
 	$(GO) run ./itest/cmd/proofkafka -webhooks "$$(scripts/fetch-webhooks)" $(PROOF)
 
 ## proof-kafka3: three brokers, each topic on all of them, of which under load
-## one is killed and another frozen, three times; PROOF=-natural plants a fault,
-## which must be found
+## one is killed and another frozen, three times; PROOF=-next-gen has the
+## brokers balance the group, PROOF=-natural plants a fault, which must be found
 proof-kafka3:
 	scripts/services install postgres kafka
 	$(GO) run ./itest/cmd/proofbrokers $(PROOF)

@@ -26,7 +26,7 @@ type fleet struct {
 // add starts a member.
 func (r *run) add() error {
 	source, err := kafka.New(kafka.Config{Brokers: r.brokers.Brokers(), Topics: []string{r.topic}, Group: r.group,
-		SessionTimeout: 6 * time.Second, Logger: slog.New(slog.DiscardHandler)})
+		NextGen: r.NextGen, SessionTimeout: 6 * time.Second, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,8 @@ type Proof struct {
 	// Freeze.
 	Rounds int
 	Freeze time.Duration
+	// NextGen has the brokers balance the group (KIP-848).
+	NextGen bool
 	// Natural leaves the markers out, which the ledger must find.
 	Natural bool
 	Seed    uint64

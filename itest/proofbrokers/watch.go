@@ -44,6 +44,12 @@ func (w *watch) sample(ctx context.Context, kafka *topics.Cluster, group, topic 
 	if err != nil {
 		return // a broker is away
 	}
+	w.note(now)
+}
+
+// note compares an answer with the highest seen; what was there and is gone has
+// gone back, too.
+func (w *watch) note(now map[int32]int64) {
 	w.samples++
 	for partition, before := range w.highest {
 		if at, known := now[partition]; !known || at < before {

@@ -23,6 +23,7 @@ func main() {
 	flag.IntVar(&p.Members, "members", 3, "members of the consumer")
 	flag.IntVar(&p.Rounds, "rounds", 3, "how often a broker is killed and another frozen")
 	flag.DurationVar(&p.Freeze, "freeze", 12*time.Second, "how long one is frozen")
+	flag.BoolVar(&p.NextGen, "next-gen", false, "let the brokers balance the group (KIP-848)")
 	flag.BoolVar(&p.Natural, "natural", false, "plant a fault: leave the markers out")
 	flag.Uint64Var(&p.Seed, "seed", 1, "chooses the partitions")
 	flag.Parse()
