@@ -67,7 +67,7 @@ func tell(t *testing.T, seed uint64) {
 		seed: seed, random: rand.New(rand.NewPCG(seed, 8)), nextGen: seed%2 == 1,
 		next: map[int32]int{}, past: map[int32][]string{}, spoilt: map[string]bool{}, failures: map[string]int{},
 	}
-	h.world = newWorld(t, 1+h.random.Int32N(4), kfake.BrokerConfigs(map[string]string{
+	h.world = newWorld(t, 1+h.random.Int32N(4), kfake.NumBrokers(3), kfake.Ports(19092, 19093, 19094), kfake.BrokerConfigs(map[string]string{
 		"group.consumer.session.timeout.ms": "10000", "group.consumer.heartbeat.interval.ms": "3000",
 	}))
 	t.Cleanup(func() {
@@ -102,7 +102,7 @@ func (h *history) elapse() {
 }
 
 func (h *history) event() {
-	switch h.random.IntN(12) {
+	switch h.random.IntN(14) {
 	case 0, 1:
 		h.join()
 	case 2:
@@ -117,6 +117,12 @@ func (h *history) event() {
 		h.fault()
 	case 9:
 		h.grow()
+	case 10:
+		h.note("leaders move")
+		h.cluster.ShufflePartitionLeaders()
+	case 11:
+		h.note("coordinators move")
+		h.cluster.RehashCoordinators()
 	default:
 		h.write()
 	}

@@ -113,6 +113,59 @@ func (w *world) offered() *atomic.Int64 {
 	return &n
 }
 
+func TestOwnersThatChangeAtEachPoint(t *testing.T) {
+	for name, strike := range map[string]func(*world, *process){
+		"trap_T34_a_member_that_is_frozen_at_any_point_for_longer_than_its_session_loses_and_doubles_nothing": func(w *world, p *process) {
+			p.wire.freeze()
+			pass(15 * time.Second)
+		},
+		"trap_T34_a_member_that_is_asked_for_its_lanes_at_any_point_loses_and_doubles_nothing": func(w *world, _ *process) {
+			pass(15 * time.Second) // in which the heir joins
+		},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			for _, point := range semel.Points() {
+				if point == semel.CommitReplyLost {
+					continue // has no reply that is lost
+				}
+				strikeAt(t, point, strike)
+			}
+		})
+	}
+}
+
+// strikeAt lets something happen to a member when a batch in the middle passes
+// a point, while another one joins.
+func strikeAt(t *testing.T, point semel.Point, strike func(*world, *process)) {
+	w := newWorld(t, 2)
+	ids := append(numbered("a", 1, 60), numbered("b", 1, 60)...)
+	w.publish(0, ids[:60]...)
+	w.publish(1, ids[60:]...)
+	born, struck := make(chan *process, 1), make(chan bool)
+	var passed atomic.Int32
+	p := w.start(count, func(c *Config) { c.RevokeTimeout = 5 * time.Second }, func(c *semel.Config) {
+		c.Batch.Most, c.Workers, c.MaxUnsettled.Messages = 5, 1, 30
+		c.At = func(at semel.Point, _ int) {
+			if at == point && passed.Add(1) == 3 {
+				close(struck)
+				strike(w, <-born)
+			}
+		}
+	})
+	born <- p
+	<-struck
+	w.start(count, nil, nil)
+	pass(time.Minute)
+	p.wire.thaw()
+	w.settles(5 * time.Minute)
+	w.once(ids...)
+	if t.Failed() {
+		t.Logf("at %s", point)
+	}
+	_ = p.leave()
+	w.close()
+}
+
 func TestAnswersThatProveNothing(t *testing.T) {
 	bubble(t, "trap_28_an_answer_to_a_commit_that_does_not_name_a_partition_proves_nothing_of_it", func(t *testing.T) {
 		w := newWorld(t, 1)
