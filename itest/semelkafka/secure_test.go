@@ -30,7 +30,7 @@ const password = "correct horse"
 // secured is a shop whose broker, a fake one, wants TLS and a password.
 func secured(t *testing.T) shop {
 	t.Helper()
-	s := shop{dir: t.TempDir(), topic: "payments", binary: build(t)}
+	s := shop{dir: t.TempDir(), topic: "payments", binary: os.Getenv(built)}
 	certificate := s.certificate(t)
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, s.topic), kfake.TLS(&tls.Config{Certificates: []tls.Certificate{certificate}}),
 		kfake.EnableSASL(), kfake.Superuser("PLAIN", "shop", password), kfake.Superuser("SCRAM-SHA-256", "shop", password), kfake.Superuser("SCRAM-SHA-512", "shop", password))

@@ -40,17 +40,29 @@ func newShop(t *testing.T, partitions int) shop {
 	s := shop{dir: t.TempDir(), dsn: services.Postgres(t), brokers: services.Kafka(t)}
 	s.topic = services.Topic(t, s.brokers, partitions)
 	services.Exec(t, s.dsn, `create table entries (consumer text not null, payment text not null, amount bigint not null)`)
-	s.binary = build(t)
+	s.binary = os.Getenv(built)
 	return s
 }
 
-func build(t *testing.T) string {
-	t.Helper()
-	binary, err := processes.Build(t.Context(), t.TempDir())
+// built says where the binary is, which is built once.
+const built = "SEMELKAFKA_BINARY"
+
+func TestMain(m *testing.M) { os.Exit(withBinary(m)) }
+
+func withBinary(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "semelkafka")
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
-	return binary
+	defer os.RemoveAll(dir)
+	binary, err := processes.Build(context.Background(), dir)
+	if err != nil {
+		panic(err)
+	}
+	if err := os.Setenv(built, binary); err != nil {
+		panic(err)
+	}
+	return m.Run()
 }
 
 // consumer is one of the policy, under a name that no other test has. Its
@@ -175,7 +187,7 @@ func (s shop) command(args ...string) *exec.Cmd {
 // run runs a policy until its topics are empty.
 func (s shop) run(t *testing.T, policy string, code int) (map[string]semel.Counts, string) {
 	t.Helper()
-	cmd := s.command("run", "--config", policy, "--json", "--exit-when-idle", "2s")
+	cmd := s.command("run", "--config", policy, "--json", "--exit-when-idle", "1s")
 	var out, log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &log
 	if err := cmd.Start(); err != nil {
