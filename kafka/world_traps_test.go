@@ -262,9 +262,10 @@ func (w *world) end(partition int32) int64 {
 // settles waits until the group's offsets are at the end of all partitions.
 func (w *world) settles(within time.Duration) {
 	w.t.Helper()
-	began := time.Now()
+	rested := time.Now()
 	w.until(within, "the group's offsets are at the ends of all partitions", func() bool {
-		if time.Since(began) > 2*time.Minute {
+		if time.Since(rested) > 2*time.Minute {
+			rested = time.Now()
 			w.bury()
 		}
 		for _, p := range w.cluster.PartitionInfos(theTopic) {
@@ -276,19 +277,24 @@ func (w *world) settles(within time.Duration) {
 	})
 }
 
-// bury takes killed processes out of the group. A member that dies between
-// joining and its first heartbeat stays in a kfake group for ever; real
-// brokers let its session end.
+// bury takes members out of a group that does not come to rest: those of dead
+// processes, and all while it is rebalancing; the living join again. It makes
+// up for two ways of kfake. A member that dies between joining and its first
+// heartbeat stays for ever, where real brokers let its session end; and who
+// joins again lets kfake wait a whole rebalance time-out more for those who are
+// gone, where real brokers go on without them.
 func (w *world) bury() {
-	for _, m := range w.cluster.GroupInfo(theGroup).Members {
-		if p := w.processes[m.ClientID]; p != nil && p.dead.Load() {
-			leave := kmsg.NewPtrLeaveGroupRequest()
-			member := kmsg.NewLeaveGroupRequestMember()
-			leave.Group, leave.MemberID, member.MemberID = theGroup, m.MemberID, m.MemberID
-			leave.Members = append(leave.Members, member)
-			if _, err := leave.RequestWith(context.Background(), w.producer); err != nil {
-				w.t.Fatal(err)
-			}
+	info := w.cluster.GroupInfo(theGroup)
+	for _, m := range info.Members {
+		if p := w.processes[m.ClientID]; info.State == "Stable" && (p == nil || !p.dead.Load()) {
+			continue
+		}
+		leave := kmsg.NewPtrLeaveGroupRequest()
+		member := kmsg.NewLeaveGroupRequestMember()
+		leave.Group, leave.MemberID, member.MemberID = theGroup, m.MemberID, m.MemberID
+		leave.Members = append(leave.Members, member)
+		if _, err := leave.RequestWith(context.Background(), w.producer); err != nil {
+			w.t.Fatal(err)
 		}
 	}
 }
