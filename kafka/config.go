@@ -28,7 +28,8 @@ const (
 type Config struct {
 	// Brokers are the first brokers to ask, host:port. Required.
 	Brokers []string
-	// Topics are read. Required.
+	// Topics are read. Required. All must exist: while one is missing, Fetch
+	// fails with its name and none is read.
 	Topics []string
 	// Group is the consumer group. Required. Every consumer needs a group of
 	// its own: two consumers in one group would each get half.
@@ -37,7 +38,8 @@ type Config struct {
 	// restart within SessionTimeout causes no rebalance. Unique in the group.
 	Instance string
 	// NextGen joins with the broker-side protocol of KIP-848 (brokers from 4.0
-	// on) instead of the cooperative one of the client.
+	// on) instead of the cooperative one of the client, which older brokers
+	// get all the same.
 	NextGen bool
 	// SessionTimeout is after how long a silent member loses its lanes;
 	// default 45 s. With NextGen the brokers' setting counts.
