@@ -204,6 +204,7 @@ func TestAPausedLaneKeepsWhatWasPolled(t *testing.T) {
 }
 
 func TestALogThatGoesBackIsReadAgainFromTheGroupsOffset(t *testing.T) {
+	t.Parallel()
 	for name, bad := range map[string]kgo.FetchTopic{
 		"trap_44_records_that_were_delivered_have_others_in_their_place": {Topic: "orders", Partitions: []kgo.FetchPartition{
 			{Records: []*kgo.Record{{Topic: "orders", Offset: 2, Value: []byte("another 2")}}},

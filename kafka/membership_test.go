@@ -258,6 +258,7 @@ func TestACommitThatIsRefusedIsTriedAgainOrEndsTheLane(t *testing.T) {
 }
 
 func TestAnEpochThatRisesWithAHeartbeatIsTaken(t *testing.T) {
+	t.Parallel()
 	t.Run("case_11_a_member_balanced_by_the_brokers_commits_with_its_newer_epoch", func(t *testing.T) {
 		c := cluster(t, kfake.SeedTopics(1, "orders"))
 		config := Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing", NextGen: true}
@@ -306,6 +307,7 @@ func refuse(c *kfake.Cluster, code *kerr.Error, n int) (commits func() int) {
 }
 
 func TestNothingIsCommittedThatIsNotSettled(t *testing.T) {
+	t.Parallel()
 	t.Run("trap_32_what_was_fetched_is_not_committed_by_fetching_on_or_closing", func(t *testing.T) {
 		config, c := setUp(t)
 		put(t, c, "orders", 0, values(10)...)

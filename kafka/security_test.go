@@ -46,6 +46,7 @@ func certificate(t testing.TB) (tls.Certificate, *x509.CertPool) {
 }
 
 func TestConnectionsAreEncryptedAndAuthenticated(t *testing.T) {
+	t.Parallel()
 	own, pool := certificate(t)
 	trusted := &tls.Config{RootCAs: pool}
 	c := cluster(t, kfake.SeedTopics(1, "orders", "letters"), kfake.EnableSASL(), kfake.TLS(&tls.Config{Certificates: []tls.Certificate{own}}),
@@ -97,6 +98,7 @@ func TestConnectionsAreEncryptedAndAuthenticated(t *testing.T) {
 }
 
 func TestAStaticMemberComesBackWithoutARebalance(t *testing.T) {
+	t.Parallel()
 	c := cluster(t, kfake.SeedTopics(2, "orders"))
 	p := producer(t, c.ListenAddrs())
 	put(t, p, "orders", 0, "0")

@@ -215,6 +215,7 @@ func TestEveryFaultOfAConfigurationIsReportedAtOnce(t *testing.T) {
 }
 
 func TestWhatIsWrongWithTheBrokersIsSaidByFetch(t *testing.T) {
+	t.Parallel()
 	t.Run("nobody listens", func(t *testing.T) {
 		r := read(t, Config{Brokers: []string{"127.0.0.1:1"}, Topics: []string{"orders"}, Group: "billing"})
 		if err := r.fails(); !strings.Contains(err.Error(), "127.0.0.1:1") || !strings.Contains(err.Error(), "refused") {

@@ -45,6 +45,7 @@ func (s *states) await(t testing.TB, what string, met func(LaneState) bool) {
 }
 
 func TestTheStateOfLanesIsTold(t *testing.T) {
+	t.Parallel()
 	t.Run("I0_lag_and_the_oldest_unsettled", func(t *testing.T) {
 		config, c := setUp(t)
 		seen := &states{new: make(chan struct{})}
