@@ -71,18 +71,34 @@ func (r *run) killOne(ctx context.Context) error {
 // beyond is how much longer than its session a member is frozen.
 const beyond = 3 * time.Second
 
+// freezeOne freezes a member beyond its session. Its transaction holds rows
+// that the others wait for, while they are delivered more and more: one of them
+// is killed before it goes on.
 func (r *run) freezeOne(ctx context.Context) error {
 	m, err := r.catch(ctx)
 	if err != nil {
 		return err
 	}
-	// The frozen one does not end and is not to be looked after.
 	r.say("%s is frozen for %v", m.name, r.Session+beyond)
 	if err := r.tendFor(ctx, r.Session+beyond); err != nil {
 		return err
 	}
+	r.turn++
+	other := r.members[r.turn%len(r.members)]
+	if other == m {
+		r.turn++
+		other = r.members[r.turn%len(r.members)]
+	}
+	if err := other.kill(); err != nil {
+		return err
+	}
+	r.ledger.Kills++
+	r.say("%s, which waited for it, is killed; it was delivered %d", other.name, other.terminal.deliveries())
+	if err := m.process.Thaw(); err != nil {
+		return err
+	}
 	r.ledger.Resumed++
-	return m.process.Thaw()
+	return other.start()
 }
 
 // freezeForGood freezes a member in a transaction that stays open, and adds

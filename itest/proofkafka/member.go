@@ -184,6 +184,7 @@ func (r *run) endAll() error {
 		return nil
 	}
 	var err error
+	r.ledger.Delivered += r.frozen.delivered + r.frozen.terminal.deliveries()
 	r.ledger.Frozen, err = r.frozen.process.Stopped()
 	return err
 }
