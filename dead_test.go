@@ -28,18 +28,25 @@ func (g *grave) Settle(ctx context.Context, all []semel.Settlement) ([]int, erro
 	if g.dead.Load() {
 		return nil, errors.New("the process is dead")
 	}
+	var left []int
+	var taken []semel.Settlement
 	for i, s := range all {
-		if s.Kind != semel.DeadLetter {
-			continue
+		if s.Kind == semel.DeadLetter {
+			if g.refuses.Add(-1) >= 0 {
+				left = append(left, i)
+				continue
+			}
+			if g.copied != nil {
+				g.copied(s)
+			}
 		}
-		if g.refuses.Add(-1) >= 0 {
-			return []int{i}, errors.New("no room for dead letters")
-		}
-		if g.copied != nil {
-			g.copied(s)
-		}
+		taken = append(taken, s)
 	}
-	return g.Memory.Settle(ctx, all)
+	_, err := g.Memory.Settle(ctx, taken)
+	if left != nil {
+		err = errors.New("no room for dead letters")
+	}
+	return left, err
 }
 
 func bury(t *testing.T, messages ...*semel.Message) *grave {
