@@ -55,7 +55,7 @@ func (s *Source) common() []kgo.Opt {
 
 // sideOptions are of the client that asks and commits.
 func (s *Source) sideOptions() []kgo.Opt {
-	return append(s.common(), kgo.WithHooks(&s.dialed))
+	return append(s.common(), kgo.WithHooks(&s.dialed, &s.unanswered))
 }
 
 func (s *Source) memberOptions() []kgo.Opt {

@@ -113,9 +113,11 @@ func (s *Source) toCommit() map[stamp]map[place]pending {
 	if s.config.NextGen && s.member != nil {
 		s.renewEpochs()
 	}
+	now := time.Now()
+	late := s.unanswered.lately(now)
 	all := map[stamp]map[place]pending{}
 	for _, l := range s.order {
-		if !l.dirty() || l.refused == l.stamp {
+		if !l.dirty() && !(late && l.uncertain(now)) || l.refused == l.stamp {
 			continue
 		}
 		if all[l.stamp] == nil {
@@ -205,7 +207,7 @@ func (s *Source) answered(c pending, err error) (lost string, why error) {
 	defer s.mu.Unlock()
 	switch {
 	case err == nil:
-		c.lane.committed = c.at
+		c.lane.committed, c.lane.committedAt = c.at, time.Now()
 		return "", nil
 	case c.lane.gone:
 		return "", nil

@@ -53,6 +53,7 @@ type lane struct {
 	// done is behind the last contiguous settled record, committed what the
 	// group knows; offset -1 where unknown.
 	done, committed position
+	committedAt     time.Time
 	// ready are polled and to be delivered; back are handed back.
 	ready, back []*record
 	paused      bool // by the engine

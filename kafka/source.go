@@ -15,11 +15,12 @@ import (
 // Source reads topics as a member of a consumer group. It implements
 // [semel.Source] and [semel.DeadLettering].
 type Source struct {
-	config   Config
-	observer semel.LaneObserver
-	consumer string // named by DeadLetters
-	dialed   dialed
-	dial     dialer // of tests: another network
+	config     Config
+	observer   semel.LaneObserver
+	consumer   string // named by DeadLetters
+	dialed     dialed
+	unanswered unanswered
+	dial       dialer // of tests: another network
 	// parser and names are of the goroutine that fetches.
 	parser strictjson.Parser
 	names  names
