@@ -60,7 +60,7 @@ type run struct {
 // Run proves on servers of its own and returns the ledger; judge it with
 // Fault. An error says that the run itself failed.
 func (p Proof) Run(ctx context.Context, t testing.TB) (Ledger, error) {
-	r := &run{Proof: p, t: t, began: time.Now(), group: topics.Name()}
+	r := &run{Proof: p, t: t, group: topics.Name()}
 	r.brokers = services.StartKafka(t, services.KafkaOptions{Nodes: 3})
 	r.dsn = services.StartPostgres(t, services.Options{Settings: []string{"synchronous_commit = off"}}).DSN()
 	if err := workload.Migrate(ctx, r.dsn); err != nil {
@@ -71,6 +71,7 @@ func (p Proof) Run(ctx context.Context, t testing.TB) (Ledger, error) {
 		return r.ledger, err
 	}
 	defer func() { _ = r.db.Close() }()
+	r.began = time.Now()
 	r.kafka = topics.Open(t, r.brokers.Brokers(), kgo.RequestTimeoutOverhead(time.Second), kgo.MetadataMinAge(500*time.Millisecond))
 	r.topic = services.Topic(t, r.brokers.Brokers(), partitions)
 	return r.ledger, r.prove(ctx)
