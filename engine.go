@@ -84,12 +84,14 @@ func (e *engine[Tx]) loop(ctx context.Context) {
 	stop := ctx.Done()
 	var event machine.Event = machine.Timer{}
 	for {
-		for _, a := range e.machine.Step(event, time.Since(e.began)) {
-			e.carryOut(a)
-		}
+		actions := e.machine.Step(event, time.Since(e.began))
+		// Before they are carried out: who hears of a settlement finds it counted.
 		e.mutex.Lock()
 		e.counts = e.machine.Counts()
 		e.mutex.Unlock()
+		for _, a := range actions {
+			e.carryOut(a)
+		}
 		if e.done != nil {
 			return
 		}

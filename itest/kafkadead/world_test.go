@@ -21,7 +21,9 @@ import (
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/topics"
 	"github.com/semel-go/semel/itest/workload"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // Bodies that decide how a message ends.
@@ -121,7 +123,8 @@ func (w *world) publish(count int) {
 	}
 }
 
-// deleteDead deletes the topic for dead letters with what it holds.
+// deleteDead deletes the topic for dead letters with what it holds, and returns
+// when the broker takes no more records for it.
 func (w *world) deleteDead() {
 	w.t.Helper()
 	for p := range w.dead() {
@@ -129,6 +132,20 @@ func (w *world) deleteDead() {
 	}
 	if _, err := w.Admin.DeleteTopic(w.t.Context(), w.order.Dead); err != nil {
 		w.t.Fatal(err)
+	}
+	client, err := kgo.NewClient(kgo.SeedBrokers(w.order.Brokers...))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer client.Close()
+	for code := int16(0); code != kerr.UnknownTopicOrPartition.Code; {
+		request := kmsg.NewPtrMetadataRequest()
+		request.Topics = []kmsg.MetadataRequestTopic{{Topic: &w.order.Dead}}
+		answer, err := request.RequestWith(w.t.Context(), client)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		code = answer.Topics[0].ErrorCode
 	}
 }
 
