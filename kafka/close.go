@@ -2,7 +2,6 @@ package kafka
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -11,7 +10,9 @@ import (
 
 // Close leaves the group, unless the member is static: what was not settled
 // comes again, from this group's next member. It commits what is settled
-// before, within ctx.
+// before, within ctx; an error says that the group may not know of it, so that
+// it comes again. A group that could not be left waits for this member until
+// its session ends; that is logged and is no error.
 func (s *Source) Close(ctx context.Context) error {
 	s.mu.Lock()
 	if s.closed {
@@ -45,8 +46,8 @@ func (s *Source) leave(ctx context.Context) error {
 	if member == nil {
 		return err
 	}
-	if left := s.discard(ctx, member); left != nil && err == nil {
-		err = fmt.Errorf("kafka: group %s was not left, and waits for this member until its session ends: %w", s.config.Group, left)
+	if left := s.discard(ctx, member); left != nil {
+		s.config.Logger.Warn("the group was not left and waits for this member until its session ends", "group", s.config.Group, "error", left)
 	}
 	return err
 }
