@@ -11,7 +11,7 @@ SEEDS ?= 10000
 ## the proof on Kafka; starts the servers that it needs and stops those that it
 ## started
 test: vet
-	scripts/services with postgres pgbouncer kafka -- $(GO) test -race $(PACKAGES)
+	scripts/services with postgres pgbouncer kafka -- $(GO) test -race -p 4 $(PACKAGES) # suites mostly wait for servers
 	$(GO) run ./itest/cmd/proofkafka -quick
 	scripts/stranger
 

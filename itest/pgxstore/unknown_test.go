@@ -3,6 +3,7 @@ package pgxstore
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -95,10 +96,10 @@ func TestCommitsOfUnknownOutcome(t *testing.T) {
 	})
 	t.Run("trap_93_a_commit_is_never_sent_twice", func(t *testing.T) {
 		h, straight, proxy := cutting(t)
-		commits := 0
+		var commits atomic.Int32
 		proxy.Watch(func(m pgproxy.Message) {
 			if m.Direction == pgproxy.Request && pgproxy.Commit(m) {
-				commits++
+				commits.Add(1)
 			}
 		})
 		proxy.CutRequest(pgproxy.Commit)
@@ -107,8 +108,8 @@ func TestCommitsOfUnknownOutcome(t *testing.T) {
 		if r := b.Commit(t.Context(), semel.Ending{}); r.Outcome != semel.NotCommitted {
 			t.Errorf("a second commit says %+v", r)
 		}
-		if commits != 1 {
-			t.Errorf("%d commits were sent", commits)
+		if commits.Load() != 1 {
+			t.Errorf("%d commits were sent", commits.Load())
 		}
 		straight.wantNothing(t, "a")
 	})

@@ -84,8 +84,10 @@ func (a *Activity) Catch(ctx context.Context, p *Process, name string, random *r
 	}
 }
 
-// CatchForGood freezes a process in a transaction that stays open. One that had
-// sent its COMMIT is let go: on a busy machine the server reads it late.
+// CatchForGood freezes a process in a transaction that stays open and idle. One
+// that had sent its COMMIT is let go: on a busy machine the server reads it
+// late. So is one that had sent half a message: the server takes that for work,
+// and no time-out of PostgreSQL before 17 ends it.
 func (a *Activity) CatchForGood(ctx context.Context, p *Process, name string, random *rand.Rand) error {
 	for range 20 {
 		open, err := a.Catch(ctx, p, name, random, false)
@@ -94,7 +96,7 @@ func (a *Activity) CatchForGood(ctx context.Context, p *Process, name string, ra
 		}
 		for look := 0; open && look < 50; look++ {
 			Pause(ctx, 20*time.Millisecond)
-			if open, err = a.Open(ctx, name); err != nil {
+			if open, err = a.Settled(ctx, name); err != nil {
 				return err
 			}
 		}
