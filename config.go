@@ -63,6 +63,11 @@ type Config struct {
 	// Identity finds a message's identity. Required with
 	// StrategyMarker.
 	Identity Identity
+	// Only says which messages are the consumer's; the default is all.
+	Only Only
+	// Otherwise says what becomes of the others: OtherwiseSkip, OtherwisePark or
+	// OtherwiseDeadLetter.
+	Otherwise Otherwise
 	// Fingerprint recognises content; the default is FingerprintBody().
 	Fingerprint Fingerprinter
 	// Strategy is StrategyMarker unless set.
@@ -84,7 +89,9 @@ type Config struct {
 	// Workers is how many batches run at once, 1 to 1,024; default 8.
 	Workers int
 	// Timeout is of one handler run, default 30 s. A handler that goes on
-	// after it loses its connection; its lanes wait until it returns.
+	// after it loses its connection; its lanes wait until it returns. Where the
+	// store's server can, it ends each statement after as long, also one that a
+	// handler only queued: an attempt of its message.
 	Timeout time.Duration
 	// Batch bounds a transaction.
 	Batch BatchLimits
@@ -92,15 +99,23 @@ type Config struct {
 	Hold time.Duration
 	// MaxUnsettled bounds what is fetched and not settled.
 	MaxUnsettled Bound
+	// MaxBody is the longest body in bytes that is processed, 64 KiB to 1 GiB;
+	// default 16 MiB. No store sees a longer one: the message ends as
+	// OnBadIdentity says, as ReasonTooLarge, with its first 64 KiB and its length
+	// in HeaderLength. A source's own limit can only be smaller.
+	MaxBody int64
 	// Drain is how long a stop waits for running handlers; default 20 s.
 	Drain time.Duration
 	// Retry says when to try again and what then.
 	Retry RetryPolicy
 	// IdleExit, when positive, ends Run when the source has been empty and
 	// nothing has been in memory for so long. A source that fails is not empty;
-	// one that has given no lane yet has a minute for it.
+	// one that has given no lane yet has a minute for it. A source that knows
+	// what is there (Idler) is asked before; see Consumer.Left.
 	IdleExit time.Duration
-	// CommitTimeout is after how long a commit's outcome is unknown; default 30 s.
+	// CommitTimeout is after how long without an answer a commit's outcome is
+	// unknown; default 30 s. Statements that handlers queued, which are sent with
+	// the commit, have Timeout each in addition.
 	CommitTimeout time.Duration
 	// Logger gets the consumer's log; default slog.Default(). No payload and
 	// no secret is logged.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/semel-go/semel/internal/worker"
@@ -66,12 +68,13 @@ func newConsumer[Tx any](store TxStore[Tx], h handler[Tx], missing bool, c Confi
 	return &Consumer[Tx]{
 		config: c, store: store, handler: h,
 		scopes: &scopes[Tx]{consumer: c.Name, store: store},
-		notes:  &notes{consumer: c.Name, logger: c.Logger, observers: c.Observers, ready: map[string]string{}},
+		notes:  &notes{consumer: c.Name, logger: c.Logger, observers: c.Observers, ready: unasked(c.Source), outages: map[string]*outage{}},
 	}, nil
 }
 
 // Run consumes until ctx ends, the source ends, Config.IdleExit has passed, or
-// a message halts it (ErrHalted). When ctx ends it drains for Config.Drain and
+// a message halts it (ErrHalted). ErrLeft says that it ended because of IdleExit
+// and that lanes stand still with what was not read. When ctx ends it drains for Config.Drain and
 // returns nil. It may be called once. An error before the first fetch says what
 // is missing; nothing has happened then.
 func (c *Consumer[Tx]) Run(ctx context.Context) error {
@@ -98,9 +101,11 @@ func (c *Consumer[Tx]) start(ctx context.Context, source Source) (*engine[Tx], e
 func (c *Consumer[Tx]) check(ctx context.Context, source Source) error {
 	if checker, ok := c.store.(SchemaChecker); ok {
 		if err := checker.Check(ctx); err != nil {
+			c.notes.setReady("store", err.Error())
 			return fmt.Errorf("semel: consumer %q cannot start: %w", c.config.Name, err)
 		}
 	}
+	c.notes.setReady("store", "")
 	if p, ok := source.(Positioned); ok {
 		positions, ok := c.store.(PositionStore)
 		if !ok {
@@ -146,9 +151,44 @@ func (c *Consumer[Tx]) Counts() Counts {
 	return e.snapshot()
 }
 
+// Left returns what the source had and could not deliver when Run ended because
+// of Config.IdleExit, on a source that knows (Idler); otherwise nil.
+func (c *Consumer[Tx]) Left() []Left {
+	c.mutex.Lock()
+	e := c.engine
+	c.mutex.Unlock()
+	if e == nil {
+		return nil
+	}
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	return slices.Clone(e.left)
+}
+
 // Ready reports whether the consumer works, and if not, why: the store or the
-// source is down, or a handler does not end.
-func (c *Consumer[Tx]) Ready() (bool, string) { return c.notes.state() }
+// source is down, or has not been asked yet, or a handler does not end. A source
+// that is quiet counts as asked when it gives its first lane, or a minute after
+// the start. A consumer for Process checks its store with the first call, and is
+// taken for ready until then.
+//
+// A consumer that is ready may have a reason all the same: lanes that stand
+// still by a fault, on a source that tells them (LaneFaulting), while the others
+// go on.
+func (c *Consumer[Tx]) Ready() (bool, string) {
+	ready, why := c.notes.state()
+	faulting, able := c.config.Source.(LaneFaulting)
+	if !able {
+		return ready, why
+	}
+	var reasons []string
+	if why != "" {
+		reasons = append(reasons, why)
+	}
+	for _, l := range faulting.LaneFaults() {
+		reasons = append(reasons, "lane "+l.Lane+" stands still: "+l.Reason)
+	}
+	return ready, strings.Join(reasons, "; ")
+}
 
 // TryMark marks the message in a transaction that the user opened, on a store
 // that can (TxMarker). Fresh means that the effect belongs into tx now;

@@ -132,7 +132,7 @@ func consume(t *testing.T, s *memstore.Store, handle func(context.Context, *mems
 	}
 	err = consumer.Run(context.Background())
 	counts := consumer.Counts()
-	sum := counts.Applied + counts.Duplicates + counts.Conflicts + counts.Parked + counts.DeadLettered + counts.Discarded + counts.Failed + counts.InFlight
+	sum := counts.Applied + counts.Duplicates + counts.Conflicts + counts.Parked + counts.DeadLettered + counts.Discarded + counts.Skipped + counts.Failed + counts.InFlight
 	if sum != counts.Deliveries || counts.InFlight < 0 {
 		t.Errorf("the counts do not add up: %+v", counts)
 	}

@@ -2,11 +2,11 @@ package semel
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
 
+	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/internal/worker"
 )
@@ -21,6 +21,7 @@ type engine[Tx any] struct {
 	source  Source
 	handler handler[Tx]
 	scopes  *scopes[Tx]
+	recheck *recheck
 
 	machine *machine.Machine
 	began   time.Time
@@ -41,6 +42,10 @@ type engine[Tx any] struct {
 
 	mutex  sync.Mutex
 	counts machine.Counts // guarded by mutex
+	// took: a message was the consumer's; skipping: it is said that none is. Of
+	// the loop.
+	took, skipping bool
+	left           []Left // guarded by mutex
 }
 
 func newEngine[Tx any](c *Consumer[Tx], source Source) *engine[Tx] {
@@ -53,10 +58,11 @@ func newEngine[Tx any](c *Consumer[Tx], source Source) *engine[Tx] {
 		events: make(chan machine.Event, 2*c.config.Workers+8),
 		notes:  c.notes,
 	}
+	e.recheck = newRecheck(c.store, e.began)
 	e.base, e.cancel = context.WithCancel(context.Background())
-	e.intake = &intake{config: c.config, source: source, orders: make(chan machine.Fetch, 1)}
+	e.intake = &intake{config: c.config, source: source, orders: make(chan machine.Fetch, 1), notes: c.notes}
 	e.settler = newSettler(source, c.config)
-	e.lanes = &laneDesk{events: e.events, over: e.base.Done(), waiting: map[machine.Lane]chan struct{}{}}
+	e.lanes = &laneDesk{notes: c.notes, events: e.events, over: e.base.Done(), waiting: map[machine.Lane]chan struct{}{}}
 	for range c.config.Workers {
 		e.pilots = append(e.pilots, &pilot[Tx]{engine: e, orders: make(chan machine.Action, 1)})
 	}
@@ -82,6 +88,7 @@ func (e *engine[Tx]) run(ctx context.Context) error {
 
 func (e *engine[Tx]) loop(ctx context.Context) {
 	stop := ctx.Done()
+	var patience <-chan time.Time
 	var event machine.Event = machine.Timer{}
 	for {
 		actions := e.machine.Step(event, time.Since(e.began))
@@ -92,6 +99,7 @@ func (e *engine[Tx]) loop(ctx context.Context) {
 		for _, a := range actions {
 			e.carryOut(a)
 		}
+		e.noteSkipping(false)
 		if e.done != nil {
 			return
 		}
@@ -100,7 +108,10 @@ func (e *engine[Tx]) loop(ctx context.Context) {
 		case <-e.timer.C:
 			event = machine.Timer{}
 		case <-stop:
-			stop, event = nil, machine.Stop{}
+			stop, patience, event = nil, time.After(waitsAfter), machine.Stop{}
+		case <-patience:
+			patience, event = nil, machine.Timer{}
+			e.noteWaiting()
 		}
 	}
 }
@@ -110,8 +121,9 @@ func (e *engine[Tx]) carryOut(a machine.Action) {
 	case machine.Fetch:
 		e.intake.order(a)
 	case machine.CancelFetch:
-		e.intake.cancelFetch()
+		e.intake.cancelFetch(a.Idle)
 	case machine.Begin:
+		e.took = true
 		e.pilots[a.Flight.Worker].orders <- a
 	case machine.Run:
 		e.pilots[a.Flight.Worker].orders <- a
@@ -140,64 +152,15 @@ func (e *engine[Tx]) carryOut(a machine.Action) {
 	}
 }
 
-// leaveAfter is how long a run that is over waits for what it has cancelled.
-const leaveAfter = 5 * time.Second
-
-func (e *engine[Tx]) shutDown() error {
-	e.cancel()
-	for _, p := range e.pilots {
-		close(p.orders)
-	}
-	crew, group := e.crew.WaitFor(leaveAfter), e.group.WaitFor(leaveAfter)
-	ctx, cancel := context.WithTimeout(context.Background(), leaveAfter)
-	defer cancel()
-	err := e.source.Close(ctx)
-	if err != nil {
-		err = fmt.Errorf("semel: closing the source: %w", err)
-	}
-	if !crew {
-		err = errors.Join(err, e.stuck())
-	}
-	if !group {
-		err = errors.Join(err, fmt.Errorf("semel: consumer %s: the source's Fetch or Settle ignores its context and still runs; what it has not settled comes again", e.config.Name))
-	}
-	if e.done.Halted {
-		p := e.done.Item.Handle.(*parcel)
-		err = errors.Join(&haltError{key: p.key, reason: Reason(e.done.Reason), err: e.done.Err}, err)
-	}
-	return err
-}
-
-// stuck says what still runs although the run is over.
-func (e *engine[Tx]) stuck() error {
-	var err error
-	handlers := 0
-	for _, p := range e.pilots {
-		switch {
-		case p.committing.Load():
-			err = fmt.Errorf("semel: consumer %s: a commit did not end in time and its outcome is unknown; its messages are unsettled, come again, and are then judged by their markers", e.config.Name)
-		case p.handling.Load():
-			handlers++
-		}
-	}
-	if handlers > 0 {
-		err = errors.Join(err, fmt.Errorf("semel: consumer %s: %d handlers ignore their context and still run; their connections were cut and nothing of them is committed", e.config.Name, handlers))
-	}
-	if err == nil {
-		err = fmt.Errorf("semel: consumer %s: the store ignores its context and still works; nothing of it is settled", e.config.Name)
-	}
-	return err
-}
-
 func (e *engine[Tx]) snapshot() Counts {
 	e.mutex.Lock()
 	c := e.counts
 	e.mutex.Unlock()
 	out := Counts{
 		Deliveries: c.Deliveries, Applied: c.Applied, Duplicates: c.Duplicates, Conflicts: c.Conflicts, Parked: c.Parked,
-		DeadLettered: c.DeadLettered, Discarded: c.Discarded, Failed: c.Failed, Retried: c.Retried, Rerun: c.Rerun,
+		DeadLettered: c.DeadLettered, Discarded: c.Discarded, Skipped: c.Skipped, Failed: c.Failed, Retried: c.Retried, Rerun: c.Rerun,
 	}
-	out.InFlight = out.Deliveries - out.Applied - out.Duplicates - out.Conflicts - out.Parked - out.DeadLettered - out.Discarded - out.Failed
+	out.InFlight = out.Deliveries - out.Applied - out.Duplicates - out.Conflicts - out.Parked - out.DeadLettered - out.Discarded - out.Skipped - out.Failed
 	return out
 }
 
@@ -208,10 +171,12 @@ type haltError struct {
 	err    error
 }
 
+// Error is one line that is safe to print: a program prints what Run returns,
+// and the error of a handler or of a database may hold a payload's text.
 func (e *haltError) Error() string {
-	text := fmt.Sprintf("consumer %s halted by message %q of source %q: %s", e.key.Consumer, e.key.ID, e.key.Source, e.reason)
+	text := fmt.Sprintf("consumer %s halted by message %q of source %q: %s", e.key.Consumer, e.key.ID, e.key.Source, Printable(string(e.reason)))
 	if e.err != nil {
-		text += ": " + e.err.Error()
+		text += ": " + Printable(legible.Text(e.err))
 	}
 	return text + "; it is unsettled and comes again at the next start"
 }
@@ -220,6 +185,8 @@ func (e *haltError) Unwrap() []error { return []error{ErrHalted, e.err} }
 
 // laneDesk passes what a source says of lanes to the machine.
 type laneDesk struct {
+	notes  *notes
+	first  sync.Once // a lane was given
 	events chan<- machine.Event
 	over   <-chan struct{}
 
@@ -234,7 +201,10 @@ func (d *laneDesk) send(e machine.Event) {
 	}
 }
 
-func (d *laneDesk) Given(l Lane) { d.send(machine.Given{Lane: machine.Lane(l)}) }
+func (d *laneDesk) Given(l Lane) {
+	d.first.Do(d.notes.sourceAnswers)
+	d.send(machine.Given{Lane: machine.Lane(l)})
+}
 
 func (d *laneDesk) Lost(l Lane) {
 	d.send(machine.Lost{Lane: machine.Lane(l)})
@@ -272,7 +242,7 @@ func machineConfig(c Config, oneAttempt bool) machine.Config {
 		Lanes: lanes, Workers: c.Workers, Most: c.Batch.Most, BatchTime: c.Batch.Time, Hold: c.Hold,
 		MaxMessages: c.MaxUnsettled.Messages, MaxBytes: c.MaxUnsettled.Bytes, Drain: c.Drain,
 		Attempts: c.Retry.Attempts, RetryFirst: c.Retry.First, RetryMost: c.Retry.Most, RetryThen: machine.Then(c.Retry.Then),
-		OnConflict: machine.Then(c.OnConflict), OnRefused: machine.Then(c.OnBadIdentity), OnUnmet: machine.Then(c.OnUnmet),
+		OnConflict: machine.Then(c.OnConflict), OnRefused: machine.Then(c.OnBadIdentity), OnUnmet: machine.Then(c.OnUnmet), OnForeign: c.Otherwise.then(),
 		IdleExit: c.IdleExit, BackoffFirst: 50 * time.Millisecond, BackoffMost: 5 * time.Second, SerialFor: time.Minute,
 		Unmarked: c.Strategy != StrategyMarker, OneAttempt: oneAttempt, Seed: c.Seed,
 	}

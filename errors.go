@@ -14,6 +14,9 @@ var (
 	ErrState = errors.New("semel: the row's state does not allow this")
 	// ErrHalted: a message ended by halt; it is unsettled and comes again.
 	ErrHalted = errors.New("semel: halted by a message")
+	// ErrLeft: a run ended idle, and lanes stand still with messages that were
+	// not read; they stay where they are.
+	ErrLeft = errors.New("semel: ended idle, and lanes stand still")
 	// ErrSchema: the store's schema is missing, older or newer; the error
 	// around it says what to do.
 	ErrSchema = errors.New("semel: the schema does not fit")

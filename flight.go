@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/machine"
 )
 
@@ -37,6 +38,7 @@ type flight[Tx any] struct {
 func (p *pilot[Tx]) work() {
 	for order := range p.orders {
 		e := p.carryOut(order)
+		p.engine.recheck.note(e)
 		select {
 		case p.engine.events <- e:
 		case <-p.engine.base.Done():
@@ -104,10 +106,13 @@ func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
 	f := &flight[Tx]{Flight: a.Flight}
 	ctx, cancel := context.WithTimeout(e.base, e.config.CommitTimeout)
 	defer cancel()
+	if err := e.recheck.look(ctx); err != nil {
+		return machine.Marked{Flight: a.Flight, Class: machine.Down, Err: err}
+	}
 	if err := p.prepare(ctx, f); err != nil {
 		return machine.Marked{Flight: a.Flight, Class: machine.Down, Err: err}
 	}
-	batch, verdicts, err := e.store.Begin(ctx, TxOptions{MarkLock: markLock, EffectLock: effectLock, Idle: e.config.Timeout + idleGrace, Serial: a.Serial, Consumer: e.config.Name}, f.marks)
+	batch, verdicts, err := e.store.Begin(ctx, e.config.txOptions(a.Serial), f.marks)
 	if err != nil {
 		return machine.Marked{Flight: a.Flight, Class: beginClass(e.store.Classify(err)), Err: err}
 	}
@@ -129,6 +134,31 @@ const effectLock = time.Second
 // transaction without a statement: a frozen process must not hold its heir
 // for ever.
 const idleGrace = 10 * time.Second
+
+// txOptions are the settings of a flight's transaction. A wait for a lock ends
+// before the statement that waits would be charged to its message.
+func (c *Config) txOptions(serial bool) TxOptions {
+	return TxOptions{
+		MarkLock: markLock, EffectLock: min(effectLock, c.Timeout/2), Idle: c.Timeout + idleGrace,
+		Statement: c.Timeout, Answer: c.CommitTimeout,
+		// Less than what Begin has: a server that does not answer is told from one
+		// that makes us wait our turn.
+		Serial: serial, Consumer: c.Name, Turn: c.CommitTimeout * 2 / 3,
+	}
+}
+
+// commitTimeout is how long a commit may take at most, with the statements that
+// handlers queued.
+func (c *Config) commitTimeout(batch any) time.Duration {
+	q, ok := batch.(Queues)
+	if !ok {
+		return c.CommitTimeout
+	}
+	return c.CommitTimeout + min(time.Duration(q.Queued()), longestCommit/c.Timeout)*c.Timeout
+}
+
+// longestCommit bounds the sum of what queued statements may take.
+const longestCommit = 7 * 24 * time.Hour
 
 // beginClass: whatever keeps a transaction from opening is no message's fault;
 // the store waits for another's lock or is not to be had.
@@ -234,7 +264,7 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 		ending.Rows = append(ending.Rows, f.row(&a.Rows[i]))
 	}
 	at(e.config.At, BeforeCommit, len(f.Entries))
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.base), e.config.CommitTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.base), e.config.commitTimeout(f.batch))
 	defer cancel()
 	p.committing.Store(true)
 	result := f.batch.Commit(ctx, ending)
@@ -243,7 +273,7 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 	why := machine.Failure{Class: machine.Class(result.Class)}
 	decide(&why, result.Err)
 	ended := machine.Ended{Flight: a.Flight, Outcome: machine.CommitOutcome(result.Outcome), Class: why.Class, Culprit: f.entryOf(result.Culprit),
-		Decision: why.Decision, After: why.After, Reason: why.Reason, Err: result.Err}
+		Decision: why.Decision, After: why.After, Reason: why.Reason, Outside: exonerates(e.store, result.Err), Err: result.Err}
 	switch result.Outcome {
 	case Committed:
 		at(e.config.At, AfterCommit, len(f.Entries))
@@ -281,7 +311,7 @@ func errorText(err error) string {
 	if err == nil {
 		return ""
 	}
-	text := err.Error()
+	text := legible.Text(err)
 	return text[:min(len(text), MaxErrorText)]
 }
 

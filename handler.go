@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/machine"
 )
 
@@ -119,12 +120,17 @@ func (f *flight[Tx]) call(run func() error) (err error) {
 			err = fmt.Errorf("the handler panicked: %v\n%s", r, debug.Stack())
 		}
 	}()
-	err = run()
+	err = legible.Error(run(), decidedAgain)
 	f.watch.returned()
 	if err == nil && f.ctx.Err() != nil {
 		err = context.Cause(f.ctx)
 	}
 	return err
+}
+
+// decidedAgain keeps what a handler decided with an error that cannot be read.
+func decidedAgain(decided *HandlerError, readable error) error {
+	return &HandlerError{Decision: decided.Decision, After: decided.After, Reason: decided.Reason, Err: readable}
 }
 
 // failure says what a handler's error means. A broken transaction, contention
@@ -138,15 +144,32 @@ func (p *pilot[Tx]) failure(f *flight[Tx], err error) machine.Failure {
 		}
 		return out
 	}
-	switch class := p.engine.store.Classify(err); class {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.engine.base), p.engine.config.CommitTimeout)
+	defer cancel()
+	switch class := classifyHandler(ctx, p.engine.store, f.batch, err); class {
 	case ClassContended, ClassDown, ClassAborted:
-		out.Class = machine.Class(class)
+		out.Class, out.Outside = machine.Class(class), exonerates(p.engine.store, err)
 		return out
 	case ClassPermanent:
 		out.Class = machine.Permanent
 	}
 	decide(&out, err)
 	return out
+}
+
+// exonerates reports whether the store knows that an error is not the doing of
+// the message that met it.
+func exonerates[Tx any](store TxStore[Tx], err error) bool {
+	e, ok := store.(Exonerator)
+	return ok && err != nil && e.Exonerates(err)
+}
+
+// classifyHandler says what an error that a handler returned means for its batch.
+func classifyHandler[Tx any](ctx context.Context, store TxStore[Tx], batch Batch[Tx], err error) Class {
+	if knows, ok := batch.(HandlerClassifier); ok {
+		return knows.ClassifyHandler(ctx, err)
+	}
+	return store.Classify(err)
 }
 
 // decide adds what the handler decided with its error.

@@ -36,7 +36,8 @@ func TestScopesOfIdentities(t *testing.T) {
 	bubble(t, "trap_75_one_id_of_two_sources_is_two_messages", func(t *testing.T) {
 		from := func(source string) *semel.Message {
 			m := message("1", `{}`)
-			m.Headers = append(m.Headers, semel.Header{Name: "ce-source", Value: []byte(source)}, semel.Header{Name: "ce-id", Value: []byte("1")})
+			m.Headers = append(m.Headers, semel.Header{Name: "ce-source", Value: []byte(source)}, semel.Header{Name: "ce-id", Value: []byte("1")},
+				semel.Header{Name: "ce-specversion", Value: []byte("1.0")}, semel.Header{Name: "ce-type", Value: []byte("order")})
 			return m
 		}
 		store := memstore.New()

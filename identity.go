@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -45,7 +46,11 @@ const reservedSource = "semel:"
 const surrogateSource = reservedSource + "surrogate"
 
 // CloudEvents takes source and id from the CloudEvents attributes ce-source
-// and ce-id. Both are required, as the CloudEvents specification says.
+// and ce-id. Both are required, as the CloudEvents specification says, and so are
+// specversion, which is 1.0, and type; a time must be one of RFC 3339. A message
+// in headers (binary mode) that is otherwise no event is malformed. The same holds
+// for every identity with the selector id, and for every message with a
+// specversion.
 func CloudEvents() Identity { return By("id").From("source") }
 
 // Selected is an identity made of selectors. See By.
@@ -101,9 +106,10 @@ func (s *Selected) parse(text string) Selector {
 // Validate reports every fault of the selectors at once.
 func (s *Selected) Validate() error {
 	faults := append([]error(nil), s.faults...)
-	constant := true
+	constant, shared := true, true
 	for _, id := range s.ids {
 		constant = constant && id.Constant()
+		shared = shared && (id.Constant() || sharedByMany(id))
 		faults = append(faults, refusedAsIdentity(id))
 		if id.Optional() {
 			faults = append(faults, fmt.Errorf("%q cannot be an identity: messages without the value would all be one; leave the question mark out", id))
@@ -111,6 +117,9 @@ func (s *Selected) Validate() error {
 	}
 	if constant && len(s.ids) > 0 {
 		faults = append(faults, fmt.Errorf("an identity of constants makes all messages one: add the selector of what the producer counts, such as header:ce-id"))
+	}
+	if shared && !constant {
+		faults = append(faults, fmt.Errorf("%q alone cannot be an identity: many messages share it, and all but one would be duplicates; %s", s.ids[0], useInstead))
 	}
 	if s.hasSource {
 		faults = append(faults, refusedAsIdentity(s.source))
@@ -136,7 +145,17 @@ func (s *Selected) Identify(m *Message) (source, id string, err error) {
 	if id, err = s.id(&body); err != nil {
 		return "", "", err
 	}
+	if s.ofEvents() && m.Attributes.ID == "" {
+		if err = eventFault(m, true); err != nil {
+			return "", "", err
+		}
+	}
 	return source, id, checkIdentity(source, id)
+}
+
+// ofEvents reports whether the identity is the attribute of an event.
+func (s *Selected) ofEvents() bool {
+	return slices.ContainsFunc(s.ids, func(id Selector) bool { return id.place == placeID })
 }
 
 func (s *Selected) id(body *bodyOnce) (string, error) {
@@ -178,7 +197,7 @@ func part(s *Selector, body *bodyOnce) (string, error) {
 		if s.optional {
 			return "", nil
 		}
-		return "", &IdentityError{ReasonNoIdentity, s.text + " is missing"}
+		return "", &IdentityError{ReasonNoIdentity, s.text + s.absence(body.message)}
 	case ValueNull:
 		return "", &IdentityError{ReasonNoIdentity, s.text + " is null"}
 	case ValueJSON:
@@ -190,6 +209,15 @@ func part(s *Selector, body *bodyOnce) (string, error) {
 		return "", &IdentityError{ReasonNoIdentity, s.text + " is empty"}
 	}
 	return v.Text(), nil
+}
+
+// absence tells an attribute that is empty from one that is not there.
+func (s *Selector) absence(m *Message) string {
+	header := map[place]string{placeID: "ce-id", placeSource: "ce-source", placeType: "ce-type", placeSubject: "ce-subject"}[s.place]
+	if _, there := m.Headers.Get(header); there && header != "" {
+		return " is empty"
+	}
+	return " is missing"
 }
 
 // IdentityFunc is an identity found by a function. Its error, unless an

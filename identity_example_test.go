@@ -9,6 +9,8 @@ import (
 
 func ExampleCloudEvents() {
 	m := &semel.Message{Headers: semel.Headers{
+		{Name: "ce-specversion", Value: []byte("1.0")},
+		{Name: "ce-type", Value: []byte("payment.made")},
 		{Name: "ce-source", Value: []byte("shop")},
 		{Name: "ce-id", Value: []byte("payment-7")},
 	}}

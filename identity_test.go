@@ -10,7 +10,7 @@ import (
 // event is a message with CloudEvents headers.
 func event(source, id string) *Message {
 	return &Message{
-		Headers: Headers{{"ce-source", []byte(source)}, {"ce-id", []byte(id)}, {"ce-type", []byte("payment.made")}},
+		Headers: Headers{{"ce-source", []byte(source)}, {"ce-id", []byte(id)}, {"ce-type", []byte("payment.made")}, {"ce-specversion", []byte("1.0")}},
 		Body:    []byte(`{"id":7,"name":"x"}`),
 		Origin:  Origin{Partition: 0, Offset: 12},
 	}

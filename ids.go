@@ -59,7 +59,7 @@ func isNameByte(c byte) bool {
 
 func (m *Message) mustIdentity() Key {
 	if m.Identity.ID == "" {
-		panic("semel: the message has no Identity; call this in a handler, or set Message.Identity first")
+		panic("semel: the message has no Identity; call this in a handler, make the message of a test with NewMessage, or set Message.Identity first")
 	}
 	return m.Identity
 }

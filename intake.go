@@ -3,6 +3,7 @@ package semel
 import (
 	"context"
 	"errors"
+	"fmt"
 	"hash/maphash"
 	"sync"
 
@@ -26,25 +27,30 @@ type intake struct {
 	config Config
 	source Source
 	orders chan machine.Fetch
+	notes  *notes
+	known  bool // the source has answered; of the goroutine that fetches
 
 	mutex    sync.Mutex
 	cancel   context.CancelFunc // of the Fetch under way; guarded by mutex
 	canceled bool               // the last order, begun or not; guarded by mutex
+	idle     bool               // it was canceled to end the run; guarded by mutex
+	left     []Left             // as the source said last; guarded by mutex
 }
 
 // order asks for one Fetch; the one before it has been answered.
 func (t *intake) order(a machine.Fetch) {
 	t.mutex.Lock()
-	t.cancel, t.canceled = nil, false
+	t.cancel, t.canceled, t.idle = nil, false, false
 	t.mutex.Unlock()
 	t.orders <- a
 }
 
-// cancelFetch ends the Fetch that was ordered last.
-func (t *intake) cancelFetch() {
+// cancelFetch ends the Fetch that was ordered last; idle says that the run would
+// end for it.
+func (t *intake) cancelFetch(idle bool) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	t.canceled = true
+	t.canceled, t.idle = true, idle
 	if t.cancel != nil {
 		t.cancel()
 	}
@@ -81,10 +87,24 @@ func (t *intake) work(base context.Context, events chan<- machine.Event) {
 func (t *intake) fetch(base context.Context, order machine.Fetch) machine.Fetched {
 	ctx, cancel := t.begin(base)
 	defer cancel()
-	deliveries, err := t.source.Fetch(ctx, Bound{Messages: order.Messages, Bytes: order.Bytes})
+	var deliveries []Delivery
+	err := notPanicking(&t.config, "Fetch", func() (err error) {
+		deliveries, err = t.source.Fetch(ctx, Bound{Messages: order.Messages, Bytes: order.Bytes})
+		return err
+	})
 	at(t.config.At, AfterFetch, len(deliveries))
+	if !t.known && (err == nil || errors.Is(err, ErrEnd)) {
+		t.known = true
+		t.notes.sourceAnswers()
+	}
 	e := machine.Fetched{Items: t.items(deliveries), End: errors.Is(err, ErrEnd)}
-	if err != nil && !e.End && ctx.Err() == nil {
+	switch {
+	case err == nil && len(deliveries) == 0:
+		t.askIdle(base, ctx.Err() != nil, &e)
+	case err == nil || e.End:
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		e.Unanswered = len(deliveries) == 0
+	case base.Err() == nil:
 		e.Failed, e.Err = true, err
 	}
 	return e
@@ -100,11 +120,11 @@ func (t *intake) items(deliveries []Delivery) []*machine.Item {
 	if len(deliveries) == 0 {
 		return nil
 	}
-	parcels := make([]parcel, len(deliveries))
 	items := make([]*machine.Item, len(deliveries))
 	for i := range deliveries {
-		p := &parcels[i]
-		p.delivery = deliveries[i]
+		// Each for itself: one that waits must not keep the memory of all that
+		// were fetched with it.
+		p := &parcel{delivery: deliveries[i]}
 		p.read(&t.config)
 		items[i] = &p.item
 	}
@@ -119,31 +139,47 @@ func (p *parcel) read(c *Config) {
 	p.message = *p.delivery.Message
 	m := &p.message
 	refused, why := p.recognise(c, m)
-	if refused != ReasonNone {
+	foreign := refused == ReasonForeign
+	switch {
+	case foreign && c.Otherwise == OtherwiseSkip: // no row will need a name
+		p.key = Key{Consumer: c.Name, Source: m.Source(), ID: m.ID()}
+		p.fingerprint = Fingerprint{}
+	case refused != ReasonNone:
 		p.key = Key{Consumer: c.Name, Source: surrogateSource, ID: surrogate(m)}
 		p.fingerprint = Fingerprint{}
 	}
 	m.Identity = p.key
+	size := sizeOf(m) // the delivery holds all of it
+	c.cut(m)
 	route := maphash.String(routes, p.key.ID)
 	if m.Key != nil {
 		route = maphash.Bytes(routes, m.Key)
 	}
 	p.item = machine.Item{
 		Lane: machine.Lane(p.delivery.Lane), Source: p.key.Source, Identity: p.key.ID, Print: machine.Print(p.fingerprint),
-		Route: route, Size: sizeOf(m), Before: p.delivery.Before, Refused: string(refused), Why: why, Handle: p,
+		Route: route, Size: size, Before: p.delivery.Before, Refused: string(refused), Foreign: foreign, Why: why, Handle: p,
 	}
 }
 
 // recognise fills key and fingerprint, or says why there are none.
 func (p *parcel) recognise(c *Config, m *Message) (Reason, error) {
+	if missed := c.Only.misses(m, p.delivery.Refused != ReasonNone); missed != "" {
+		return ReasonForeign, fmt.Errorf("its %s is none of those that this consumer takes", missed)
+	}
 	if p.delivery.Refused != ReasonNone {
 		return p.delivery.Refused, errors.New(p.delivery.Detail)
+	}
+	if c.isTooLarge(m) {
+		return ReasonTooLarge, c.tooLarge(m)
+	}
+	if err := eventFault(m, false); err != nil {
+		return ReasonMalformed, err
 	}
 	if err := p.identify(c, m); err != nil {
 		return reasonOf(err, ReasonBadIdentity), err
 	}
 	var err error
-	if p.fingerprint, err = c.Fingerprint.Fingerprint(m); err != nil {
+	if p.fingerprint, err = c.print(m); err != nil {
 		return reasonOf(err, ReasonMalformed), err
 	}
 	return ReasonNone, nil
@@ -167,8 +203,9 @@ func reasonOf(err error, otherwise Reason) Reason {
 	return otherwise
 }
 
-// messageOverhead is what a delivery holds besides its bytes, roughly.
-const messageOverhead = 512
+// messageOverhead is what a delivery holds besides its bytes, roughly: the
+// engine's parcel, and the source's message.
+const messageOverhead = 1024
 
 func sizeOf(m *Message) int {
 	n := messageOverhead + len(m.Body) + len(m.Key)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/semel-go/semel/internal/cloudevents"
 )
 
 // Message is what a producer said, as one delivery brought it. A handler must
@@ -32,6 +34,20 @@ type Message struct {
 	// calls Process sets it to the broker's count of deliveries, this one
 	// included, or leaves it 0 where the broker does not count.
 	Attempt int
+}
+
+// NewMessage returns a message as a handler sees it at its first attempt: with
+// its identity, a body and headers. It is for tests of a handler, where no engine
+// sets the identity and IdempotencyKey and OutputID would panic without one. The
+// attributes id and source are those of the identity, and it has no place in a
+// broker. It panics if of has no ID.
+func NewMessage(of Key, body []byte, headers ...Header) *Message {
+	m := &Message{
+		Headers: headers, Body: body, Attributes: Attributes{ID: of.ID, Source: of.Source},
+		Origin: Origin{Partition: -1, Offset: -1}, Identity: of, Attempt: 1,
+	}
+	m.mustIdentity()
+	return m
 }
 
 // Attributes are the CloudEvents attributes a producer may set.
@@ -107,10 +123,7 @@ func (m *Message) Time() time.Time {
 	if !m.Attributes.Time.IsZero() {
 		return m.Attributes.Time
 	}
-	t, err := time.Parse(time.RFC3339Nano, m.attribute("", "ce-time"))
-	if err != nil {
-		return time.Time{}
-	}
+	t, _ := cloudevents.Time(m.attribute("", "ce-time"))
 	return t
 }
 

@@ -2,7 +2,6 @@ package semel
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -17,10 +16,14 @@ type notes struct {
 	consumer  string
 	logger    *slog.Logger
 	observers []Observer
+	// outages are those under way, by part; of the loop's goroutine.
+	outages map[string]*outage
 
 	mutex sync.Mutex
 	ready map[string]string // what is not ready, and why; guarded by mutex
 	flood flood             // guarded by mutex
+	// panicked are the observers that have; guarded by mutex.
+	panicked map[int]bool
 }
 
 // flood keeps a storm of one kind out of the log; observers hear each event.
@@ -46,8 +49,8 @@ func (f *flood) count(name string) int {
 
 func (n *notes) tell(e Event) {
 	e.Consumer = n.consumer
-	for _, o := range n.observers {
-		o.Observe(e)
+	for i := range n.observers {
+		n.observe(i, e)
 	}
 }
 
@@ -61,6 +64,7 @@ var endings = map[machine.Ending]struct {
 	machine.EndParked:       {EventParked, slog.LevelWarn},
 	machine.EndDeadLettered: {EventDeadLettered, slog.LevelWarn},
 	machine.EndDiscarded:    {EventDiscarded, slog.LevelInfo},
+	machine.EndSkipped:      {EventSkipped, slog.LevelDebug},
 }
 
 func (n *notes) settled(s *machine.Settle) {
@@ -98,7 +102,7 @@ func (n *notes) message(level slog.Level, e Event) {
 		attributes = append(attributes, "reason", e.Reason)
 	}
 	if e.Wait > 0 {
-		attributes = append(attributes, "wait", e.Wait)
+		attributes = append(attributes, "wait", rounded(e.Wait))
 	}
 	if e.Err != nil {
 		attributes = append(attributes, "error", e.Err)
@@ -109,38 +113,29 @@ func (n *notes) message(level slog.Level, e Event) {
 	n.logger.Log(context.Background(), level, string(e.Kind), attributes...)
 }
 
-// meanwhile is what stands still while one of the parts does not work.
-var meanwhile = map[string]string{
-	"store":  "nothing is settled",
-	"source": "nothing is fetched",
-	"broker": "what was committed stays unsettled",
-}
-
 func (n *notes) report(r machine.Report) {
 	switch r.Kind {
 	case machine.ReportRetry:
 		n.item(slog.LevelInfo, EventRetry, r)
+	case machine.ReportBusy:
+		n.item(slog.LevelWarn, EventBusy, r)
 	case machine.ReportBackstop:
 		n.item(slog.LevelWarn, EventBackstop, r)
 	case machine.ReportStuck:
 		n.setReady("handler", "a handler goes on after its timeout")
 		n.item(slog.LevelError, EventStuck, r)
 	case machine.ReportReady:
-		n.setReady(r.Reason, "")
-		n.tell(Event{Kind: EventReady, Reason: Reason(r.Reason)})
-		n.logger.Info(r.Reason+" works again", "consumer", n.consumer)
+		n.up(r.Reason)
 	case machine.ReportNotReady:
-		n.setReady(r.Reason, fmt.Sprint(r.Err))
-		n.tell(Event{Kind: EventNotReady, Reason: Reason(r.Reason), Wait: r.Wait, Err: r.Err})
-		n.logger.Warn(r.Reason+" does not work; "+meanwhile[r.Reason]+", next try after a pause", "consumer", n.consumer, "wait", r.Wait, "error", r.Err)
+		n.down(r)
 	case machine.ReportUnknown:
 		n.tell(Event{Kind: EventUnknown, Messages: r.N, Err: r.Err})
-		n.logger.Warn("a commit's outcome is unknown; its messages are marked again", "consumer", n.consumer, "messages", r.N, "error", r.Err)
+		n.logger.Warn("a commit's outcome is unknown; its messages are marked again", "consumer", n.consumer, "messages", r.N, "error", cause(r.Err))
 	case machine.ReportContended:
 		n.tell(Event{Kind: EventContended, Messages: r.N, Err: r.Err})
 	case machine.ReportSerial:
 		n.tell(Event{Kind: EventSerial, Wait: r.Wait})
-		n.logger.Info("batches contend with one another; they run one at a time for a while", "consumer", n.consumer, "for", r.Wait)
+		n.logger.Info("batches contend with one another; they run one at a time for a while", "consumer", n.consumer, "for", rounded(r.Wait))
 	case machine.ReportParallel:
 		n.tell(Event{Kind: EventParallel})
 		n.logger.Info("batches run side by side again", "consumer", n.consumer)
@@ -161,6 +156,17 @@ func (n *notes) done(d machine.Done) {
 func (n *notes) item(level slog.Level, kind EventKind, r machine.Report) {
 	p := r.Item.Handle.(*parcel)
 	n.message(level, Event{Kind: kind, Key: p.key, Lane: p.delivery.Lane.ID, Reason: Reason(r.Reason), Messages: max(1, r.N), Wait: r.Wait, Err: r.Err})
+}
+
+// sourceAnswers is called when a source has answered for the first time.
+func (n *notes) sourceAnswers() { n.setReady("source", "") }
+
+// unasked is why a consumer is not ready before its run has asked anything.
+func unasked(source Source) map[string]string {
+	if source == nil {
+		return map[string]string{}
+	}
+	return map[string]string{"store": "it has not been checked yet", "source": "it has not answered yet"}
 }
 
 func (n *notes) setReady(what, why string) {

@@ -15,6 +15,8 @@ const (
 	EventConflict  EventKind = "key collision"
 	EventParked    EventKind = "parked"
 	EventDiscarded EventKind = "discarded"
+	// EventSkipped: Config.Only leaves it to other consumers.
+	EventSkipped EventKind = "skipped"
 	// EventDeadLettered: the copy is in the dead letters, the store knows.
 	EventDeadLettered EventKind = "dead-lettered"
 	EventFailed       EventKind = "failed"
@@ -33,6 +35,10 @@ const (
 	EventSerial EventKind = "serialised"
 	// EventParallel: they run side by side again.
 	EventParallel EventKind = "parallel"
+	// EventBusy: for Wait, a message has waited for a copy of it that another
+	// process has in flight; nobody's attempt. Told after a second, and then
+	// once a minute.
+	EventBusy EventKind = "waits for a copy"
 )
 
 // Event is one thing that happened. It carries no payload.
@@ -60,13 +66,16 @@ type Counts struct {
 	Parked       int64 `json:"parked"`
 	DeadLettered int64 `json:"dead_lettered"`
 	Discarded    int64 `json:"discarded"`
+	// Skipped are messages of others, which Config.Only leaves out: settled.
+	Skipped int64 `json:"skipped"`
 	// Failed are endings by halt: unsettled.
 	Failed int64 `json:"failed"`
 	// InFlight are deliveries that have not ended: they are in memory, or were
 	// left unsettled since the start, handed back or dropped with their lane,
 	// and come again as deliveries of their own.
 	InFlight int64 `json:"in_flight"`
-	// Retried counts further attempts, Rerun runs after a neighbour's failure.
+	// Retried counts further attempts, Rerun runs of handlers that had run well
+	// and were rolled back with their batch.
 	Retried int64 `json:"retried"`
 	Rerun   int64 `json:"rerun"`
 }

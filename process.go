@@ -10,8 +10,17 @@ import (
 
 // Disposition is what to tell the broker of a message given to Process.
 type Disposition struct {
-	Kind   SettleKind
-	After  time.Duration
+	// Kind is Ack, or HandBack with After.
+	Kind SettleKind
+	// After is how long to wait before the next delivery.
+	After time.Duration
+	// Ending says, with Ack, how the message ended: EndApplied, EndDuplicate,
+	// EndConflict and so on. NotEnded, with HandBack, says that nothing became
+	// of it: the handler failed, the store is down, or, with ReasonBusy, a copy
+	// is in flight elsewhere.
+	Ending End
+	// Reason is why it was parked, dead-lettered, discarded or skipped, or with
+	// HandBack what stood in the way, where that has a name; empty otherwise.
 	Reason Reason
 }
 
@@ -227,7 +236,7 @@ func (s *loopSource) Settle(_ context.Context, settlements []Settlement) ([]int,
 	defer s.mutex.Unlock()
 	for _, x := range settlements {
 		p := x.Delivery.Handle.(answerPlace)
-		p.call.answers[p.index] = Disposition{Kind: x.Kind, After: x.After, Reason: x.Reason}
+		p.call.answers[p.index] = Disposition{Kind: x.Kind, After: x.After, Ending: x.Ending, Reason: x.Reason}
 		if p.call.left--; p.call.left == 0 {
 			close(p.call.done)
 		}

@@ -114,14 +114,16 @@ func TestProcess(t *testing.T) {
 			t.Fatal(len(answers), err)
 		}
 		for i, a := range answers {
-			want := semel.Disposition{Kind: semel.Ack}
+			want := semel.Disposition{Kind: semel.Ack, Ending: semel.EndApplied}
 			switch i {
 			case 3:
 				want = semel.Disposition{Kind: semel.HandBack, After: a.After}
 			case 5:
-				want.Reason = "look"
+				want.Ending, want.Reason = semel.EndParked, "look"
 			case 1000:
-				want.Reason = semel.ReasonNoIdentity
+				want.Ending, want.Reason = semel.EndParked, semel.ReasonNoIdentity
+			case 1001:
+				want.Ending = semel.EndDuplicate
 			}
 			if a != want {
 				t.Errorf("%d: %+v, want %+v", i, a, want)

@@ -24,14 +24,14 @@ func (c *Consumer[Tx]) Retry(ctx context.Context, row StoredRow, a Act) error {
 	if row.Message == nil || row.Key.Consumer != c.config.Name {
 		return fmt.Errorf("semel: row %d is not of consumer %q or was read without its message: %w", row.Number, c.config.Name, ErrState)
 	}
-	if row.Surrogate && (c.config.Identity != nil || row.Reason == ReasonMalformed || row.Reason == ReasonTooLarge) {
+	if row.Surrogate && (c.config.Identity != nil || row.Reason == ReasonMalformed || row.Reason == ReasonTooLarge || row.Reason == ReasonForeign) {
 		return fmt.Errorf("semel: row %d has no usable identity (%s) and is never processed; discard it, and let the producer send it again: %w", row.Number, row.Reason, ErrState)
 	}
-	batch, err := retrier.BeginRow(ctx, TxOptions{}, row.Number, row.Revision, a)
+	batch, err := retrier.BeginRow(ctx, c.config.retryOptions(), row.Number, row.Revision, a)
 	if err != nil {
 		return err
 	}
-	err = c.retryIn(ctx, batch, row)
+	class, err := c.retryIn(ctx, batch, row)
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (c *Consumer[Tx]) Retry(ctx context.Context, row StoredRow, a Act) error {
 			return inbox.Discard(ctx, row.Number, row.Revision, a)
 		}
 	}
-	switch c.store.Classify(err) {
+	switch class {
 	case ClassContended, ClassDown: // nobody's attempt
 		return err
 	}
@@ -54,17 +54,27 @@ func (c *Consumer[Tx]) Retry(ctx context.Context, row StoredRow, a Act) error {
 	return err
 }
 
+// retryOptions are the settings of a retry's transaction. A person waits for it,
+// so that locks are waited for as long as the store does by itself.
+func (c *Config) retryOptions() TxOptions {
+	o := c.txOptions(false)
+	o.MarkLock, o.EffectLock = 0, 0
+	return o
+}
+
 // complete completes a row whose effect is there already.
 func (c *Consumer[Tx]) complete(ctx context.Context, retrier RowRetrier[Tx], row StoredRow, a Act) error {
-	batch, err := retrier.BeginRow(ctx, TxOptions{}, row.Number, row.Revision, a)
+	batch, err := retrier.BeginRow(ctx, c.config.retryOptions(), row.Number, row.Revision, a)
 	if err != nil {
 		return err
 	}
-	return c.commitRetry(ctx, batch)
+	_, err = c.commitRetry(ctx, batch)
+	return err
 }
 
-// retryIn runs the handler in an open batch and ends the batch.
-func (c *Consumer[Tx]) retryIn(ctx context.Context, batch Batch[Tx], row StoredRow) error {
+// retryIn runs the handler in an open batch and ends the batch. With an error it
+// says of which class.
+func (c *Consumer[Tx]) retryIn(ctx context.Context, batch Batch[Tx], row StoredRow) (Class, error) {
 	copied := *row.Message
 	m := &copied
 	m.Identity, m.Attempt = row.Key, row.Attempts+1
@@ -94,21 +104,22 @@ func (c *Consumer[Tx]) retryIn(ctx context.Context, batch Batch[Tx], row StoredR
 	if err != nil {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.config.CommitTimeout)
 		defer cancel()
+		class := classifyHandler(ending, c.store, batch, err)
 		batch.Rollback(ending)
-		return err
+		return class, err
 	}
 	return c.commitRetry(ctx, batch)
 }
 
-func (c *Consumer[Tx]) commitRetry(ctx context.Context, batch Batch[Tx]) error {
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.config.CommitTimeout)
+func (c *Consumer[Tx]) commitRetry(ctx context.Context, batch Batch[Tx]) (Class, error) {
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.config.commitTimeout(batch))
 	defer cancel()
 	switch result := batch.Commit(ending, Ending{}); result.Outcome {
 	case Committed:
-		return nil
+		return 0, nil
 	case CommitUnknown:
-		return fmt.Errorf("semel: whether the retry was committed is unknown; look at the row: %w", result.Err)
+		return ClassDown, fmt.Errorf("semel: whether the retry was committed is unknown; look at the row: %w", result.Err)
 	default:
-		return result.Err
+		return result.Class, result.Err
 	}
 }

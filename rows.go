@@ -145,3 +145,19 @@ type RowRetrier[Tx any] interface {
 	// effect goes into the batch's Tx(0); Commit takes an empty Ending.
 	BeginRow(ctx context.Context, o TxOptions, number, revision int64, a Act) (Batch[Tx], error)
 }
+
+// StoredMarker is what a store knows of an identity. Where the message came
+// from it does not know: a marker is small, because it is kept.
+type StoredMarker struct {
+	Outcome Outcome
+	// At is when it became so, by the store's clock.
+	At time.Time
+}
+
+// MarkerReader is an optional ability of a store: to tell people what became of
+// an identity. It decides nothing, because a marker may change while it is read.
+type MarkerReader interface {
+	// Marker returns the marker of the key, of its newest generation; false if
+	// there is none.
+	Marker(ctx context.Context, key Key) (StoredMarker, bool, error)
+}

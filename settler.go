@@ -68,7 +68,7 @@ func (s *settler) settle(base context.Context, queue []*machine.Settle) []machin
 		for i := range q.Items {
 			item := &q.Items[i]
 			p := item.Item.Handle.(*parcel)
-			all = append(all, Settlement{Delivery: &p.delivery, Kind: SettleKind(item.Kind), After: item.After, Reason: Reason(item.Reason),
+			all = append(all, Settlement{Delivery: &p.delivery, Kind: SettleKind(item.Kind), After: item.After, Ending: endOf(item.Ending), Reason: Reason(item.Reason),
 				Attempts: item.Attempts, Err: item.Err})
 		}
 	}
@@ -78,7 +78,11 @@ func (s *settler) settle(base context.Context, queue []*machine.Settle) []machin
 	at(s.config.At, BeforeSettle, len(all))
 	ctx, cancel := context.WithTimeout(base, settleTimeout)
 	defer cancel()
-	left, err := s.source.Settle(ctx, all)
+	var left []int
+	err := notPanicking(&s.config, "Settle", func() (err error) {
+		left, err = s.source.Settle(ctx, all)
+		return err
+	})
 	at(s.config.At, AfterSettle, len(all)-len(left))
 	if err != nil && len(left) == 0 {
 		left = allIndexes(len(all))

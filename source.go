@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/semel-go/semel/internal/machine"
 )
 
 // Lane is an ordered stream of deliveries: a partition, a queue, a file.
@@ -53,6 +55,10 @@ const (
 	ReasonWaitTooLong      Reason = "wait too long"
 	ReasonUnmet            Reason = "condition unmet"
 	ReasonMissingParameter Reason = "missing parameter"
+	ReasonForeign          Reason = "not for this consumer"
+	// ReasonBusy, of a message that is handed back: a copy of it is in flight in
+	// another process.
+	ReasonBusy Reason = machine.ReasonBusy
 )
 
 // Bound limits what one Fetch returns. A source returns at least one delivery
@@ -77,12 +83,55 @@ const (
 	DeadLetter
 )
 
+// End says how a delivery ended.
+type End uint8
+
+// The endings, as they are counted.
+const (
+	// NotEnded: nothing became of it; it is handed back and comes again.
+	NotEnded End = iota
+	// EndApplied: its effect is committed.
+	EndApplied
+	// EndDuplicate: it is a copy of what had ended before.
+	EndDuplicate
+	// EndConflict: its identity was marked with other content.
+	EndConflict
+	EndParked
+	EndDeadLettered
+	EndDiscarded
+	// EndSkipped: Config.Only leaves it to other consumers.
+	EndSkipped
+)
+
+// endOf is the machine's ending by its name here.
+func endOf(e machine.Ending) End {
+	switch e {
+	case machine.EndApplied:
+		return EndApplied
+	case machine.EndDuplicate:
+		return EndDuplicate
+	case machine.EndConflict:
+		return EndConflict
+	case machine.EndParked:
+		return EndParked
+	case machine.EndDeadLettered:
+		return EndDeadLettered
+	case machine.EndDiscarded:
+		return EndDiscarded
+	case machine.EndSkipped:
+		return EndSkipped
+	}
+	return NotEnded
+}
+
 // Settlement is what to tell the broker of one delivery.
 type Settlement struct {
 	Delivery *Delivery
 	Kind     SettleKind
 	After    time.Duration
-	Reason   Reason
+	// Ending says, with Ack, how the delivery ended.
+	Ending End
+	Reason Reason
 	// Attempts and Err, with DeadLetter, say how often the handler ran and how
 	// its last run failed.
 	Attempts int
@@ -106,9 +155,13 @@ type LaneObserver interface {
 type Source interface {
 	// Lanes is called once, before the first Fetch.
 	Lanes(LaneObserver)
-	// Fetch waits for deliveries. At ctx's end it returns what it has taken,
-	// and no error. ErrEnd, which may come with deliveries, says that nothing
-	// will ever follow. After any other error the engine backs off and asks again.
+	// Fetch waits for deliveries. At ctx's end it returns what it has taken.
+	// No error says that the broker could be asked, also when nothing came:
+	// after a failure the engine cancels a Fetch that waits, and takes that
+	// answer for "it works again". A source that has not reached its broker
+	// since the call began returns ctx's error then, which says neither.
+	// ErrEnd, which may come with deliveries, says that nothing will ever
+	// follow. After any other error the engine backs off and asks again.
 	Fetch(ctx context.Context, most Bound) ([]Delivery, error)
 	// Settle tells the broker; it returns the indexes that could not be
 	// settled and are to be tried again. A lost lane is no error and its
@@ -129,6 +182,38 @@ type DeadLettering interface {
 	DeadLetters(consumer string) error
 }
 
+// Idler is a Source that knows what is there beyond what it delivered. The
+// engine asks, with no Fetch under way, before a run ends because of
+// Config.IdleExit.
+type Idler interface {
+	// Idle reports whether all that can be delivered now has been, and nothing
+	// handed back waits. False lets the run go on. left is what is there and
+	// cannot be delivered now. An error says that it is not known: the run goes
+	// on, as after a Fetch that failed.
+	Idle(ctx context.Context) (idle bool, left []Left, err error)
+}
+
+// LaneFaulting is a Source of which a single lane can stand still by a fault,
+// such as messages that were lost, while the others go on. Its Fetch does not
+// fail for that: it would say that nothing can be read, and keep a run from
+// ending idle.
+type LaneFaulting interface {
+	// LaneFaults are the lanes that stand still now, each with Fault set. It is
+	// called at any time, also beside every other method, and does not wait.
+	LaneFaults() []Left
+}
+
+// Left is what a source has and cannot deliver.
+type Left struct {
+	Lane string `json:"lane"`
+	// Messages are how many at most, Unknown where nobody can tell.
+	Messages int64 `json:"messages"`
+	// Reason says to people why, such as "held up by an open transaction".
+	Reason string `json:"reason"`
+	// Fault: it does not pass by itself, and fails a run that ends idle with it.
+	Fault bool `json:"fault"`
+}
+
 // ErrEnd is returned by Fetch when a source has ended: a file that is not
 // followed, standard input.
 var ErrEnd = errors.New("semel: the source has ended")
@@ -144,10 +229,16 @@ type Position struct {
 }
 
 // PositionStore keeps positions in the consumer's store, by consumer and lane.
+// A source may keep under a name of its own what else it must find again, such
+// as where it first began, in Check.
 type PositionStore interface {
 	// LoadPosition returns the position and whether there is one.
 	LoadPosition(ctx context.Context, consumer, lane string) (Position, bool, error)
 	SavePosition(ctx context.Context, consumer, lane string, p Position) error
+	// KeepPosition saves p where there is no position, and returns the one
+	// that is there now: of several processes that call it at once all get
+	// the same. After an error it is unknown whether p was saved.
+	KeepPosition(ctx context.Context, consumer, lane string, p Position) (Position, error)
 }
 
 // Positioned is a Source that needs a PositionStore. The engine calls

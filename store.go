@@ -19,8 +19,8 @@ type TxStore[Tx any] interface {
 	// transaction wrote it. After an error nothing is open and nothing is
 	// written. ctx ends the call, not the batch it returned.
 	Begin(ctx context.Context, o TxOptions, marks []Mark) (Batch[Tx], []Verdict, error)
-	// Classify says what an error of the store's driver, or of a handler that
-	// wrapped one, means for the batch.
+	// Classify says what an error of the store's driver means for the batch; of
+	// a handler's error it is asked where the batch is no HandlerClassifier.
 	Classify(err error) Class
 }
 
@@ -31,11 +31,25 @@ type TxOptions struct {
 	MarkLock time.Duration
 	// EffectLock is how long a handler's statement waits for a lock.
 	EffectLock time.Duration
+	// Statement is how long the server lets one statement of a handler run;
+	// zero leaves it to the server, and a shorter limit of the server's stays.
+	// What it ends is an attempt of the message whose statement it was. It must
+	// not end the wait of a COMMIT for a standby: that would make a success of
+	// what no standby has.
+	Statement time.Duration
+	// Answer is how long a batch that Queues waits at its end for one answer of
+	// the server, in addition to what Statement gives the statements it answers.
+	// Where it passes after COMMIT was sent, the outcome is unknown.
+	Answer time.Duration
 	// Idle is after how long without a statement the server ends the transaction.
 	Idle time.Duration
 	// Serial asks for the lock of Consumer: one batch of it at a time.
 	Serial   bool
 	Consumer string
+	// Turn, with Serial, is how long Begin waits for that lock, which another
+	// process's handler may keep; then it fails with ClassContended. Zero sets
+	// no limit.
+	Turn time.Duration
 }
 
 // Mark is what a batch wants written of one identity.
@@ -119,8 +133,30 @@ type Batch[Tx any] interface {
 	Kill()
 }
 
+// Queues is an optional ability of a Batch whose handlers only queue their
+// statements and leave it to Commit to send them.
+type Queues interface {
+	// Queued is how many there are. Each has TxOptions.Statement, so Commit has
+	// as many times as long beside what it has by itself; TxOptions.Answer ends
+	// it sooner where nothing answers.
+	Queued() int
+}
+
 // All is the argument of Batch.Tx for a handler of the whole batch.
 const All = -1
+
+// HandlerClassifier is an optional ability of a Batch: to say what an error of a
+// handler means for it. A handler also meets errors elsewhere, at a provider or
+// in another database, which look like those of a store that is down.
+type HandlerClassifier interface {
+	// ClassifyHandler returns ClassContended, ClassDown or ClassAborted only for
+	// what the batch itself knows of: its server answered so, its connection is
+	// lost, its transaction is over. A batch that hears nothing of its handlers'
+	// statements asks its server: any answer means that the error is the
+	// handler's own, ClassRetry; none, before ctx ends, ClassDown. It is called
+	// before the batch is over.
+	ClassifyHandler(ctx context.Context, err error) Class
+}
 
 // Broken is an optional ability of a Batch: to say without a round trip that
 // the transaction can no longer commit. It is asked after each handler, so
@@ -183,7 +219,8 @@ type Result struct {
 	// Class says, when not committed, why.
 	Class Class
 	// Culprit is the mark index of the message to blame; NobodyNamed if the
-	// store cannot tell.
+	// store cannot tell. With ClassContended and ClassDown it is the message
+	// whose statement met it, and blamed for nothing yet.
 	Culprit int
 	Err     error
 }
@@ -211,6 +248,17 @@ const (
 	ClassAborted
 )
 
+// Exonerator is an optional ability of a TxStore: to tell what surely is not the
+// doing of the message that met it from what may be. A message that meets
+// ClassContended or ClassDown alone, again and again, while others commit is
+// charged in the end; not for what the store exonerates, however long it lasts.
+type Exonerator interface {
+	// Exonerates reports whether an error of these classes says that somebody
+	// else holds a lock, or that the server lacks what every transaction needs,
+	// such as room on its disk.
+	Exonerates(err error) bool
+}
+
 // TxMarker is an optional ability of a TxStore: to mark inside a transaction
 // that the user opened.
 type TxMarker[Tx any] interface {
@@ -220,9 +268,12 @@ type TxMarker[Tx any] interface {
 }
 
 // SchemaChecker is an optional ability of a store: to say, before anything is
-// fetched, that its tables fit this release.
+// fetched, that its tables fit this release. While a run goes on it is asked
+// again before the first transaction after a failure of the store, and once an
+// hour; then whatever it returns counts as a store that is down.
 type SchemaChecker interface {
-	// Check returns nil or an error that wraps ErrSchema and says what to do.
+	// Check returns nil or an error that wraps ErrSchema and says what to do. It
+	// may be called from several goroutines.
 	Check(ctx context.Context) error
 }
 

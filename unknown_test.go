@@ -39,6 +39,26 @@ func ended() context.Context {
 	return ctx
 }
 
+func TestACommitThatLastsTooLongForItsBatch(t *testing.T) {
+	bubble(t, "trap_T82_an_unknown_commit_cuts_the_batch_until_it_is_short_enough", func(t *testing.T) {
+		store, commits := watch(memstore.New()), 0
+		size := 0
+		store.onBegin = func(_ context.Context, marks []semel.Mark) error { size = len(marks); return nil }
+		store.onCommit = func(ctx context.Context, commit func(context.Context) semel.Result) semel.Result {
+			if commits++; size > 10 && commits < 100 {
+				commit(ended())
+				return lost
+			}
+			return commit(ctx)
+		}
+		c := config(newListSource(numbered("m", 100)...))
+		c.Workers, c.Batch.Most = 1, 100
+		if counts := runs(t, store, add, c); counts.Applied != 100 || commits > 60 {
+			t.Errorf("%+v after %d commits", counts, commits)
+		}
+	})
+}
+
 func TestACommitWhoseReplyIsLost(t *testing.T) {
 	bubble(t, "case_3_an_unknown_commit_is_resolved_by_marking_again_and_each_message_is_applied_once", func(t *testing.T) {
 		for _, reply := range lostReplies {

@@ -20,6 +20,7 @@ const (
 	DefaultHold          = 10 * time.Second
 	DefaultMaxMessages   = 10000
 	DefaultMaxBytes      = 64 << 20
+	DefaultMaxBody       = 16 << 20
 	DefaultDrain         = 20 * time.Second
 	DefaultAttempts      = 10
 	DefaultRetryFirst    = time.Second
@@ -56,6 +57,7 @@ func (c *Config) defaults() {
 	setDefault(&c.Hold, DefaultHold)
 	setDefault(&c.MaxUnsettled.Messages, DefaultMaxMessages)
 	setDefault(&c.MaxUnsettled.Bytes, DefaultMaxBytes)
+	setDefault(&c.MaxBody, DefaultMaxBody)
 	setDefault(&c.Drain, DefaultDrain)
 	setDefault(&c.Retry.Attempts, DefaultAttempts)
 	setDefault(&c.Retry.First, min(DefaultRetryFirst, c.Hold))
@@ -98,6 +100,9 @@ func (c *Config) checkIdentity(fault faultFunc) {
 	} else if err := c.Identity.Validate(); err != nil {
 		fault("Identity", "%v", err)
 	}
+	if err := c.Only.Validate(); err != nil {
+		fault("Only", "%v", err)
+	}
 	if err := c.Fingerprint.Validate(); err != nil {
 		fault("Fingerprint", "%v", err)
 	}
@@ -106,7 +111,7 @@ func (c *Config) checkIdentity(fault faultFunc) {
 func (c *Config) checkStrategy(fault faultFunc) {
 	switch {
 	case c.Strategy > StrategyBusinessKey:
-		fault("Strategy", "%d is not a strategy", c.Strategy)
+		fault("Strategy", "%v is not a strategy", c.Strategy)
 	case c.Strategy == StrategyNatural && c.NaturalBecause == "":
 		fault("NaturalBecause", "is empty; without a marker every late copy has its effect again: say why that does no harm (\"order: irrelevant\"), or use StrategyMarker")
 	case c.Strategy != StrategyNatural && c.NaturalBecause != "":
@@ -121,18 +126,26 @@ func (c *Config) checkEndings(fault faultFunc) {
 				return
 			}
 		}
-		fault(field, "%d is not an ending that is possible here", then)
+		fault(field, "%v is not an ending that is possible here", then)
+	}
+	switch {
+	case c.Otherwise > OtherwiseDeadLetter:
+		fault("Otherwise", "%v is not one of OtherwiseSkip, OtherwisePark and OtherwiseDeadLetter", c.Otherwise)
+	case c.Otherwise != OtherwiseSkip && c.Only.all():
+		fault("Otherwise", "says what becomes of messages that Only leaves out, and Only takes all; set Only, or remove it")
 	}
 	check("OnConflict", c.OnConflict, ThenPark, ThenDeadLetter, ThenHalt, ThenAcceptFirst)
 	check("OnBadIdentity", c.OnBadIdentity, ThenPark, ThenDeadLetter, ThenHalt)
 	check("OnUnmet", c.OnUnmet, ThenPark, ThenDeadLetter, ThenDiscard, ThenRetry)
 	check("Retry.Then", c.Retry.Then, ThenPark, ThenDeadLetter, ThenHalt)
-	check("Lanes", Then(c.Lanes), Then(LanesPartition), Then(LanesNone))
+	if c.Lanes > LanesNone {
+		fault("Lanes", "%v is not a lane mode; use LanesPartition or LanesNone", c.Lanes)
+	}
 }
 
 // deadLetters reports whether a message may end in the dead letters.
 func (c *Config) deadLetters() bool {
-	return slices.Contains([]Then{c.OnConflict, c.OnBadIdentity, c.OnUnmet, c.Retry.Then}, ThenDeadLetter)
+	return c.Otherwise == OtherwiseDeadLetter || slices.Contains([]Then{c.OnConflict, c.OnBadIdentity, c.OnUnmet, c.Retry.Then}, ThenDeadLetter)
 }
 
 func (c *Config) checkLimits(fault faultFunc) {
@@ -150,6 +163,7 @@ func (c *Config) checkLimits(fault faultFunc) {
 	between("Batch.Most", int64(c.Batch.Most), 1, 10000)
 	between("MaxUnsettled.Messages", int64(c.MaxUnsettled.Messages), 1, 1_000_000)
 	between("MaxUnsettled.Bytes", c.MaxUnsettled.Bytes, 1, 1<<40)
+	between("MaxBody", c.MaxBody, keptOfLargest, 1<<30)
 	between("Retry.Attempts", int64(c.Retry.Attempts), 1, 1_000_000)
 	within("Timeout", c.Timeout, time.Millisecond, 24*time.Hour)
 	within("Batch.Time", c.Batch.Time, time.Microsecond, time.Hour)

@@ -28,6 +28,8 @@ type watchedStore struct {
 	// leave it out.
 	onBegin  func(ctx context.Context, marks []semel.Mark) error
 	onCommit func(ctx context.Context, commit func(context.Context) semel.Result) semel.Result
+	// onKill, when set, hears that a batch is cut.
+	onKill func()
 
 	mutex     sync.Mutex
 	open      int
@@ -81,6 +83,13 @@ func (b *watchedBatch) Commit(ctx context.Context, e semel.Ending) semel.Result 
 	}
 	b.end(result.Outcome == semel.Committed)
 	return result
+}
+
+func (b *watchedBatch) Kill() {
+	b.Batch.Kill()
+	if b.store.onKill != nil {
+		b.store.onKill()
+	}
 }
 
 func (b *watchedBatch) Rollback(ctx context.Context) {
@@ -195,7 +204,7 @@ func mustNew[Tx any](t *testing.T, s semel.TxStore[Tx], handle func(context.Cont
 // addsUp fails unless every delivery has one ending.
 func addsUp(t *testing.T, c semel.Counts) {
 	t.Helper()
-	if sum := c.Applied + c.Duplicates + c.Conflicts + c.Parked + c.DeadLettered + c.Discarded + c.Failed + c.InFlight; sum != c.Deliveries || c.InFlight < 0 {
+	if sum := c.Applied + c.Duplicates + c.Conflicts + c.Parked + c.DeadLettered + c.Discarded + c.Skipped + c.Failed + c.InFlight; sum != c.Deliveries || c.InFlight < 0 {
 		t.Errorf("the counts do not add up: %+v", c)
 	}
 }

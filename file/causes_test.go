@@ -23,6 +23,8 @@ type shelf struct {
 	t      *testing.T
 	folder string
 	store  *memstore.Store
+	// fetched, when set, is called by a process that has read its first lines.
+	fetched func()
 }
 
 // put appends the events with the numbers from first to last to a file.
@@ -52,10 +54,14 @@ func (s *shelf) process(name string, point semel.Point) semel.Counts {
 	defer cancel()
 	store := &mortalStore{Store: s.store}
 	var passed atomic.Int32
+	var first sync.Once
 	c := semel.Config{
 		Name: "billing", Source: file.Open(s.path(name), file.Options{}), Identity: semel.CloudEvents(),
 		Logger: slog.New(slog.DiscardHandler), Seed: 1, Batch: semel.BatchLimits{Most: 5}, Workers: 1,
 		At: func(at semel.Point, _ int) {
+			if at == semel.AfterFetch && s.fetched != nil {
+				first.Do(s.fetched)
+			}
 			if at == point && passed.Add(1) == 2 {
 				store.dead.Store(true)
 				cancel()
@@ -157,9 +163,14 @@ func (s *shelf) crash(point semel.Point) semel.Counts {
 	return s.process("orders", "")
 }
 
-// twoAtOnce: two processes that both believe the file to be theirs.
+// twoAtOnce: two processes that both believe the file to be theirs. Neither
+// goes on before both have read: one that was quick enough would otherwise be
+// at the end, its position saved, before the other looks.
 func twoAtOnce(s *shelf) semel.Counts {
 	s.put("orders", 1, 30)
+	var reading sync.WaitGroup
+	reading.Add(2)
+	s.fetched = func() { reading.Done(); reading.Wait() }
 	var counts [2]semel.Counts
 	var both sync.WaitGroup
 	for i := range counts {

@@ -48,6 +48,20 @@ func (c *decoder) decode(l line) (*delivered, semel.Reason) {
 	return d, semel.ReasonNone
 }
 
+// whole reports whether a line without its end can be taken for complete:
+// nothing that may follow in it makes another message of an object or an array.
+func (c *decoder) whole(l line) bool {
+	if l.length > int64(len(l.text)) {
+		return false
+	}
+	document, err := c.parser.Parse(l.text)
+	if err != nil {
+		return false
+	}
+	kind := document.Root().Kind()
+	return kind == strictjson.Object || kind == strictjson.Array
+}
+
 func (c *decoder) decodeText(m *semel.Message, text []byte) error {
 	document, err := c.parser.Parse(text)
 	if err != nil {

@@ -32,12 +32,12 @@ func TestGoodLinesBecomeMessages(t *testing.T) {
 			"", "ce-specversion=1.0;ce-id=aA;ce-source=/s;ce-type=t;ce-time=2026-01-02T03:04:05Z;", `{"x": 1.0 }`,
 		},
 		"an event with extensions": {
-			CloudEvents, `{"id":"1","source":"s","flag":true,"count":-12,"traceParent":"00","none":null}`,
-			"", "ce-id=1;ce-source=s;ce-flag=true;ce-count=-12;ce-traceParent=00;", "",
+			CloudEvents, `{"specversion":"1.0","type":"t","id":"1","source":"s","flag":true,"count":-12,"traceParent":"00","none":null}`,
+			"", "ce-specversion=1.0;ce-type=t;ce-id=1;ce-source=s;ce-flag=true;ce-count=-12;ce-traceParent=00;", "",
 		},
-		"an event whose data is a string":  {CloudEvents, `{"id":"1","data":"x"}`, "", "ce-id=1;", `"x"`},
-		"an event whose data is binary":    {CloudEvents, `{"id":"1","data_base64":"AP8="}`, "", "ce-id=1;", "\x00\xff"},
-		"an event whose attribute is null": {CloudEvents, `{"id":null,"data":null}`, "", "", "null"},
+		"an event whose data is a string":  {CloudEvents, `{"specversion":"1.0","type":"t","id":"1","data":"x"}`, "", "ce-specversion=1.0;ce-type=t;ce-id=1;", `"x"`},
+		"an event whose data is binary":    {CloudEvents, `{"specversion":"1.0","type":"t","id":"1","data_base64":"AP8="}`, "", "ce-specversion=1.0;ce-type=t;ce-id=1;", "\x00\xff"},
+		"an event whose attribute is null": {CloudEvents, `{"specversion":"1.0","type":"t","id":null,"data":null}`, "", "ce-specversion=1.0;ce-type=t;", "null"},
 		"an envelope":                      {Envelope, `{"key":"k","headers":{"a":"1","b":"ä"},"body":{"x":[1, 2]}}`, "k", "a=1;b=ä;", `{"x":[1, 2]}`},
 		"an envelope with a string body":   {Envelope, `{"body":"x\n"}`, "", "", `"x\n"`},
 		"an envelope with nulls":           {Envelope, `{"key":null,"headers":null,"body":null}`, "", "", "null"},
@@ -62,7 +62,7 @@ func TestGoodLinesBecomeMessages(t *testing.T) {
 
 func TestAnEventWithoutIdentityIsNotMalformed(t *testing.T) {
 	t.Run("A4_the_engine_judges_what_the_event_lacks", func(t *testing.T) {
-		m, reason := decoded(CloudEvents, `{"type":"t","data":1}`)
+		m, reason := decoded(CloudEvents, `{"specversion":"1.0","type":"t","data":1}`)
 		if reason != semel.ReasonNone || m.ID() != "" || m.Source() != "" || m.Type() != "t" {
 			t.Errorf("reason %q, id %q, source %q, type %q", reason, m.ID(), m.Source(), m.Type())
 		}
@@ -78,6 +78,11 @@ func TestBadLinesAreRefusedWithTheirRawBytesAndAReason(t *testing.T) {
 		"text after the value":                       {JSON, `{} {}`, "text after"},
 		"an event that is no object":                 {CloudEvents, `[{"id":"1"}]`, "batch"},
 		"an event whose time is a number":            {CloudEvents, `{"id":"1","time":1}`, "time must be a string"},
+		"an event without specversion":               {CloudEvents, `{"id":"1","source":"s","type":"t"}`, "no specversion"},
+		"an event of another specversion":            {CloudEvents, `{"specversion":"0.3","id":"1","source":"s","type":"t"}`, "not 1.0"},
+		"an event without type":                      {CloudEvents, `{"specversion":"1.0","id":"1","source":"s"}`, "no type"},
+		"an event whose type is null":                {CloudEvents, `{"specversion":"1.0","id":"1","type":null}`, "no type"},
+		"an event whose time is a day":               {CloudEvents, `{"specversion":"1.0","id":"1","type":"t","time":"2026-01-02"}`, "RFC 3339"},
 		"an event with data twice":                   {CloudEvents, `{"id":"1","data":1,"data_base64":"AA=="}`, "both"},
 		"an event with data that is not base64":      {CloudEvents, `{"id":"1","data_base64":"A"}`, "base64"},
 		"an event with base64 that is no string":     {CloudEvents, `{"id":"1","data_base64":1}`, "string"},
@@ -114,7 +119,7 @@ func TestBadLinesAreRefusedWithTheirRawBytesAndAReason(t *testing.T) {
 		refused(t, CloudEvents, `{"id":1}`, "id must be a string")
 	})
 	t.Run("trap_80_an_escaped_NUL_in_an_identity_is_a_character_like_others", func(t *testing.T) {
-		m, reason := decoded(CloudEvents, `{"id":"a\u0000b"}`)
+		m, reason := decoded(CloudEvents, `{"specversion":"1.0","type":"t","id":"a\u0000b"}`)
 		if reason != semel.ReasonNone || m.ID() != "a\x00b" {
 			t.Errorf("id %q, reason %q", m.ID(), reason)
 		}

@@ -14,9 +14,13 @@
 // # Lines
 //
 // A line ends with LF or CRLF. A byte-order mark at the start of the file and
-// lines of nothing but spaces and tabs are passed over. The last line needs no
-// line end, except in a followed file: there it is not complete before it has
-// one. A line is never repaired. One that is not JSON, is not UTF-8, has a lone
+// lines of nothing but spaces and tabs are passed over. A last line without its
+// line end may still be written: at the end of the data it is read only if it is
+// a complete JSON object or array, which nothing that follows could make another
+// message of. Anything else is left unread, and [Options.Notice] is told of its
+// first byte; the position stays before it, so that it is read when it is there.
+// A followed file waits for the line end in any case, until another file has its
+// name. A line is never repaired. One that is not JSON, is not UTF-8, has a lone
 // surrogate or repeats a member name is delivered with semel.ReasonMalformed
 // and its raw bytes; one over [Options.MaxLine] with semel.ReasonTooLarge, its
 // first 64 KiB and, in the header [HeaderLength], its length. The header

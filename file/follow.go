@@ -16,11 +16,14 @@ func (s *Source) atEnd() (bool, error) {
 		more := !s.final
 		s.over = s.final
 		s.final = true
+		if s.over {
+			s.tellTorn("whoever writes the file may still be at it; read it again when its last line is written, or end the line if it is")
+		}
 		return more, nil
 	case s.final:
 		return s.leave()
 	case s.replaced:
-		s.final = true // nobody will write the missing line end
+		s.final = true // nobody waits for the missing line end any longer
 		return true, nil
 	}
 	return s.look()
@@ -52,6 +55,7 @@ func (s *Source) leave() (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	s.tellTorn("it is of the file that was replaced, which is not read again; write the line, if it is one, into the new file")
 	s.install(f, 0)
 	s.options.Notice(fmt.Sprintf("file %s: was replaced; the new file is read from its start", s.path))
 	return true, nil

@@ -17,6 +17,9 @@ type generation struct {
 	track  tracker
 	// gone says that its lines cannot be read again.
 	gone bool
+	// torn, when not 0, is one more than where the line begins that was told of
+	// as left unread. It belongs to Fetch.
+	torn int64
 }
 
 // input is where a lane's bytes come from.
@@ -51,8 +54,8 @@ type lane struct {
 	begun   bool
 	scan    *scanner
 	current *generation
-	// final says that what is left in the scanner is the last line; over that
-	// nothing follows it.
+	// final says that what is left in the scanner is the last line, as far as
+	// is known; over that nothing followed it.
 	final, over bool
 	// held is a delivery that did not fit into the last Fetch.
 	held *semel.Delivery
@@ -86,7 +89,10 @@ func (l *lane) Flow(which semel.Lane, on bool) {
 // semel.ErrEnd when everything was read and settled, and an error that wraps
 // semel.ErrClosed after Close.
 func (l *lane) Fetch(ctx context.Context, most semel.Bound) ([]semel.Delivery, error) {
-	if err := l.start(ctx); err != nil && ctx.Err() == nil {
+	if err := l.start(ctx); err != nil {
+		if ended := ctx.Err(); ended != nil {
+			return nil, ended
+		}
 		return nil, err
 	}
 	for ctx.Err() == nil {
@@ -185,7 +191,7 @@ func (l *lane) takeLines(ctx context.Context, b *batch) error {
 		return nil
 	}
 	for l.held == nil && !b.full() && ctx.Err() == nil {
-		if found, ok := l.scan.next(l.final); ok {
+		if found, ok := l.nextLine(); ok {
 			d := l.read(found, l.current)
 			l.deliver(d.Handle.(*delivered))
 			l.put(b, d)
@@ -196,6 +202,30 @@ func (l *lane) takeLines(ctx context.Context, b *batch) error {
 		}
 	}
 	return nil
+}
+
+// nextLine returns the next line with its end, and at the end of everything
+// also one without, if it is whole.
+func (l *lane) nextLine() (line, bool) {
+	found, ok := l.scan.next(false)
+	if ok || !l.final {
+		return found, ok
+	}
+	if rest, some := l.scan.rest(); some && !l.decoder.whole(rest) {
+		return line{}, false
+	}
+	return l.scan.next(true)
+}
+
+// tellTorn says, once for each, which line is left unread at the end.
+func (l *lane) tellTorn(remedy string) {
+	rest, some := l.scan.rest()
+	if !some || l.current.torn == rest.start+1 {
+		return
+	}
+	l.current.torn = rest.start + 1
+	l.options.Notice(fmt.Sprintf("file %s: the last line, from byte %d, has no line end and is no whole JSON object or array; it is left unread: %s",
+		l.id.ID, rest.start, remedy))
 }
 
 // read makes a delivery of a line.

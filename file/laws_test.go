@@ -153,6 +153,16 @@ func (p *positions) LoadPosition(_ context.Context, consumer, lane string) (seme
 	return found, ok, p.fail
 }
 
+func (p *positions) KeepPosition(_ context.Context, consumer, lane string, v semel.Position) (semel.Position, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	key := consumer + "\x00" + lane
+	if _, known := p.all[key]; !known && p.fail == nil {
+		p.all[key] = v
+	}
+	return p.all[key], p.fail
+}
+
 func (p *positions) SavePosition(_ context.Context, consumer, lane string, v semel.Position) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -3,6 +3,8 @@ package file
 import (
 	"fmt"
 	"time"
+
+	"github.com/semel-go/semel"
 )
 
 // Format says what a line becomes.
@@ -13,9 +15,10 @@ const (
 	// CloudEvents: a line is an event in the structured JSON format of
 	// CloudEvents 1.0. Its attributes become headers, ce- before their names;
 	// data becomes the body as its raw JSON bytes (a string keeps its
-	// quotes), data_base64 decoded. An attribute of a wrong type is malformed;
-	// a missing one is not, though the message may then lack its identity.
-	// The default.
+	// quotes), data_base64 decoded. An attribute of a wrong type is
+	// malformed, and so is an event without type or specversion, with another
+	// specversion than 1.0, or with a time that is none of RFC 3339; one without
+	// id or source lacks its identity. The default.
 	CloudEvents Format = iota
 	// Envelope: a line is {"key": "…", "headers": {"name": "value"}, "body": …}.
 	// Each of the three may be missing; any other member is malformed. The
@@ -29,7 +32,7 @@ const (
 const (
 	// HeaderLength is the length in bytes, in decimal digits, of a line that
 	// is too large.
-	HeaderLength = "semel-length"
+	HeaderLength = semel.HeaderLength
 	// HeaderDetail says in English what is wrong with the line. It carries
 	// nothing of the line's values.
 	HeaderDetail = "semel-detail"

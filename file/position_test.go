@@ -46,8 +46,8 @@ func TestAFileIsReadOnFromItsPosition(t *testing.T) {
 		}
 	})
 	t.Run("case_13_a_last_line_without_end_is_settled_and_what_follows_its_end_is_read", func(t *testing.T) {
-		d := newDesk(t, "1\n2", plain)
-		d.ack(d.expect("1", "2")...)
+		d := newDesk(t, "1\n[2]", plain)
+		d.ack(d.expect("1", "[2]")...)
 		d.close()
 		d.append("\n3\n")
 		d.open(plain)
@@ -187,6 +187,19 @@ func TestAPositionThatCannotBeKeptCostsNoMessageAndIsSaid(t *testing.T) {
 			d.ack(got[2])
 			if p := d.store.of(d.path); p.Offset != 6 {
 				t.Errorf("the position is %d", p.Offset)
+			}
+		})
+	})
+	t.Run("each_time_that_it_begins_to_fail_is_told_once", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDesk(t, "1\n2\n3\n4\n5\n", file.Options{Format: file.JSON})
+			for i, v := range d.expect("1", "2", "3", "4", "5") {
+				d.store.failWith([]error{broken, broken, nil, broken, broken}[i])
+				wait(t, 2*time.Second)
+				d.ack(v)
+			}
+			if n := strings.Count(strings.Join(d.notices, "\n"), "was not saved"); n != 2 {
+				t.Errorf("it was told %d times: %q", n, d.notices)
 			}
 		})
 	})

@@ -129,18 +129,18 @@ func (d *desk) noticed(words ...string) {
 
 func TestLinesAreFoundInWhateverAnEditorMakesOfThem(t *testing.T) {
 	for name, text := range map[string]string{
-		"a line end after each line":  "1\n2\n3\n",
-		"no line end after the last":  "1\n2\n3",
-		"carriage returns":            "1\r\n2\r\n3\r\n",
-		"a byte-order mark":           "\xef\xbb\xbf1\n2\n3\n",
-		"blank lines":                 "\n\r\n1\n \t\n2\n\n\n3\n\n",
-		"a mark before a blank line":  "\xef\xbb\xbf\n1\n2\n3",
-		"carriage return at the end":  "1\n2\n3\r\n\r\n",
-		"space after the last of all": "1\n2\n3\n   ",
+		"a line end after each line":  "1\n2\n[3]\n",
+		"no line end after the last":  "1\n2\n[3]",
+		"carriage returns":            "1\r\n2\r\n[3]\r\n",
+		"a byte-order mark":           "\xef\xbb\xbf1\n2\n[3]\n",
+		"blank lines":                 "\n\r\n1\n \t\n2\n\n\n[3]\n\n",
+		"a mark before a blank line":  "\xef\xbb\xbf\n1\n2\n[3]",
+		"carriage return at the end":  "1\n2\n[3]\r\n\r\n",
+		"space after the last of all": "1\n2\n[3]\n   ",
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(t, text, file.Options{Format: file.JSON})
-			d.ack(d.expect("1", "2", "3")...)
+			d.ack(d.expect("1", "2", "[3]")...)
 			d.expectEnd()
 		})
 	}
@@ -192,7 +192,7 @@ func TestABadLineIsDeliveredAsRefusedAndHarmsNoNeighbour(t *testing.T) {
 func TestALineOverTheLimitIsDeliveredWithItsBeginningAndLength(t *testing.T) {
 	t.Run("a line of exactly the limit is a message", func(t *testing.T) {
 		text := `"` + strings.Repeat("x", 64<<10-2) + `"`
-		d := newDesk(t, text+"\r\n"+text+"\n"+text, file.Options{Format: file.JSON, MaxLine: 64 << 10})
+		d := newDesk(t, text+"\r\n"+text+"\n"+text+"\n", file.Options{Format: file.JSON, MaxLine: 64 << 10})
 		d.expect(text, text, text)
 	})
 	t.Run("one byte more is too large", func(t *testing.T) {

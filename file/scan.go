@@ -99,6 +99,18 @@ func (s *scanner) raw(final bool) (line, bool) {
 	return line{}, false
 }
 
+// rest is what has no line end yet, as a line, and whether it is more than
+// blanks. It stays unread. There is no line with its end before it.
+func (s *scanner) rest() (line, bool) {
+	if s.to == s.from && s.long == nil {
+		return line{}, false
+	}
+	unread := *s
+	l := s.cut(s.to, 0)
+	*s = unread
+	return l, !blank(l)
+}
+
 // cut takes the line that ends before buffer[end], and its line end.
 func (s *scanner) cut(end, lineEnd int) line {
 	text, start := s.buffer[s.from:end], s.at

@@ -130,6 +130,8 @@ func (s *Source) more() (bool, error) {
 	s.scan.filled(n)
 	switch {
 	case n > 0:
+		// It has grown since: what seemed the last line may go on.
+		s.final = false
 		return true, nil
 	case errors.Is(err, io.EOF):
 		return s.atEnd()

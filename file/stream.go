@@ -65,6 +65,7 @@ func (s *Stream) begin(context.Context) error {
 func (s *Stream) more() (bool, error) {
 	if s.final {
 		s.over = true
+		s.tellTorn("whoever wrote it did not end the line; have it written again, with its line end")
 		return false, nil
 	}
 	s.mu.Lock()

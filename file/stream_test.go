@@ -19,9 +19,9 @@ var plain = file.Options{Format: file.JSON}
 
 func TestStandardInputIsReadToItsEnd(t *testing.T) {
 	for name, r := range map[string]io.Reader{
-		"at once":       strings.NewReader("1\n\r\n2\n3"),
-		"byte by byte":  iotest.OneByteReader(strings.NewReader("\xef\xbb\xbf1\r\n2\n3")),
-		"end with data": iotest.DataErrReader(strings.NewReader("1\n2\n3\n")),
+		"at once":       strings.NewReader("1\n\r\n2\n[3]"),
+		"byte by byte":  iotest.OneByteReader(strings.NewReader("\xef\xbb\xbf1\r\n2\n[3]")),
+		"end with data": iotest.DataErrReader(strings.NewReader("1\n2\n[3]\n")),
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := file.Stdin(r, plain)
@@ -33,7 +33,7 @@ func TestStandardInputIsReadToItsEnd(t *testing.T) {
 				}
 				all = append(all, got...)
 			}
-			if string(all[2].Message.Body) != "3" || all[2].Lane.ID != "stdin" || all[2].Message.Topic != "stdin" {
+			if string(all[2].Message.Body) != "[3]" || all[2].Lane.ID != "stdin" || all[2].Message.Topic != "stdin" {
 				t.Errorf("the last is %q of %q", all[2].Message.Body, all[2].Lane.ID)
 			}
 			var done []semel.Settlement
@@ -197,4 +197,24 @@ func TestCloseWaitsForTheReadIfItCanEndItAndOnlyThen(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestARefusedLineOfAStreamThatComesAgain(t *testing.T) {
+	t.Run("it_is_refused_again_with_the_same_reason", func(t *testing.T) {
+		s := file.Stdin(strings.NewReader("{broken\n"), plain)
+		var reasons []semel.Reason
+		for range 2 {
+			got, err := s.Fetch(t.Context(), wide)
+			if err != nil || len(got) != 1 {
+				t.Fatal(got, err)
+			}
+			reasons = append(reasons, got[0].Refused)
+			if _, err := s.Settle(t.Context(), []semel.Settlement{{Delivery: &got[0], Kind: semel.HandBack}}); err != nil {
+				t.Error(err)
+			}
+		}
+		if reasons[0] != semel.ReasonMalformed || reasons[1] != reasons[0] {
+			t.Errorf("it was refused as %q", reasons)
+		}
+	})
 }

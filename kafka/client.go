@@ -1,11 +1,12 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -40,10 +41,9 @@ type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 // common are the options of every connection.
 func (s *Source) common() []kgo.Opt {
 	c := s.config
-	options := []kgo.Opt{
-		kgo.SeedBrokers(c.Brokers...), kgo.ClientID(c.ClientID), kgo.WithLogger(logger{c.Logger}),
-		kgo.MetadataMaxAge(metadataAge), kgo.MetadataMinAge(metadataWait), kgo.SASL(c.SASL...), kgo.DisableClientMetrics(),
-	}
+	options := append(slices.Clone(c.Options),
+		kgo.SeedBrokers(c.Brokers...), kgo.ClientID(c.ClientID), kgo.WithLogger(logger{c.Logger, &s.said}),
+		kgo.MetadataMaxAge(metadataAge), kgo.MetadataMinAge(metadataWait), kgo.SASL(c.SASL...), kgo.DisableClientMetrics())
 	if s.dial != nil {
 		options = append(options, kgo.Dialer(s.dial))
 	}
@@ -55,7 +55,7 @@ func (s *Source) common() []kgo.Opt {
 
 // sideOptions are of the client that asks and commits.
 func (s *Source) sideOptions() []kgo.Opt {
-	return append(s.common(), kgo.WithHooks(&s.dialed, &s.unanswered))
+	return append(s.common(), kgo.WithHooks(&s.dialed, &s.unanswered, &s.heard), kgo.MaxDecompressBatchBytes(s.config.MaxBatch))
 }
 
 func (s *Source) memberOptions() []kgo.Opt {
@@ -71,8 +71,12 @@ func (s *Source) memberOptions() []kgo.Opt {
 		kgo.FetchIsolationLevel(isolation), kgo.KeepControlRecords(), kgo.FetchMaxWait(fetchWait),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
 		kgo.OnPartitionsAssigned(s.assigned), kgo.OnPartitionsRevoked(s.revoked), kgo.OnPartitionsLost(s.lostAll),
-		kgo.OnOffsetsFetched(s.fetched), kgo.AdjustFetchOffsetsFn(s.begin),
+		kgo.AdjustFetchOffsetsFn(s.begin), kgo.WithHooks(&s.heard, sessionEnded{s}, newPace(s.open)),
 	)
+	options = append(options, s.roomOptions()...)
+	if c.Rack != "" {
+		options = append(options, kgo.Rack(c.Rack))
+	}
 	if c.NextGen {
 		options = append(options, kgo.ServerSideBalancer())
 	}
@@ -80,6 +84,28 @@ func (s *Source) memberOptions() []kgo.Opt {
 		options = append(options, kgo.InstanceID(c.Instance))
 	}
 	return options
+}
+
+// The fetches that are asked for unless Config says otherwise.
+const (
+	leastOfBroker    = 1 << 20
+	mostOfBroker     = 16 << 20
+	mostOfPartition  = 1 << 20
+	shareOfBuffering = 4
+)
+
+// roomOptions are how much is fetched at once, and who decompresses it.
+func (s *Source) roomOptions() []kgo.Opt {
+	broker, partition := s.config.MaxFetch, s.config.MaxPartitionFetch
+	setDefault(&broker, min(max(leastOfBroker, int(s.room.most.Load())/shareOfBuffering/max(1, s.brokers)), mostOfBroker))
+	setDefault(&partition, min(mostOfPartition, broker))
+	// The client that asks was told MaxBatch, and has made a decompressor that
+	// keeps to it.
+	s.room.decompressor = s.side.OptValue(kgo.WithDecompressor).(kgo.Decompressor)
+	return []kgo.Opt{
+		kgo.FetchMaxBytes(int32(broker)), kgo.FetchMaxPartitionBytes(int32(partition)),
+		kgo.WithDecompressor(s.room), kgo.WithHooks(s.room),
+	}
 }
 
 // join connects and becomes a member of the group, if that has not happened.
@@ -99,7 +125,11 @@ func (s *Source) join(ctx context.Context) error {
 	}
 	ask, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	if err := s.ask(ask); err != nil {
+	err := s.ask(ask)
+	if err == nil {
+		err = s.decide(ask)
+	}
+	if err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -112,6 +142,7 @@ func (s *Source) join(ctx context.Context) error {
 		return fmt.Errorf("kafka: %w", err)
 	}
 	s.member = member
+	s.room.client.Store(member)
 	return nil
 }
 
@@ -131,10 +162,14 @@ func (s *Source) setSide(side *kgo.Client) {
 // used, so that what is wrong is said in words instead of waited for.
 func (s *Source) ask(ctx context.Context) error {
 	err := s.askTopics(ctx)
+	if errors.As(err, &connectionError{}) {
+		return err // the group would not be found either, and nobody reads it twice
+	}
 	for deadline := time.Now().Add(newTopic); errors.Is(err, kerr.UnknownTopicOrPartition) && time.Now().Before(deadline) && ctx.Err() == nil; {
 		pause(ctx, newTopic/10)
 		err = s.askTopics(ctx)
 	}
+	s.askLetterSize(ctx)
 	return errors.Join(err, s.askGroup(ctx))
 }
 
@@ -158,14 +193,15 @@ func (s *Source) askTopics(ctx context.Context) error {
 	if err != nil {
 		return s.unreachable(err)
 	}
-	return s.noteTopics(response.Topics)
+	return s.noteTopics(len(response.Brokers), response.Topics)
 }
 
 // noteTopics notes the topics' ids, under which offsets are committed: a topic
 // that is created anew has another one.
-func (s *Source) noteTopics(topics []kmsg.MetadataResponseTopic) error {
+func (s *Source) noteTopics(brokers int, topics []kmsg.MetadataResponseTopic) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.brokers = brokers
 	var errs error
 	for _, t := range topics {
 		if t.Topic == nil {
@@ -173,10 +209,19 @@ func (s *Source) noteTopics(topics []kmsg.MetadataResponseTopic) error {
 		}
 		s.topicIDs[*t.Topic] = t.TopicID
 		if err := kerr.ErrorForCode(t.ErrorCode); err != nil {
-			errs = errors.Join(errs, explain(err, *t.Topic, s.config.Group))
+			errs = errors.Join(errs, s.explainTopic(err, *t.Topic))
 		}
 	}
 	return errs
+}
+
+// explainTopic is explain for a topic that may be the one for dead letters,
+// which is written to.
+func (s *Source) explainTopic(err error, topic string) error {
+	if topic == s.config.DeadLetters && errors.Is(err, kerr.TopicAuthorizationFailed) {
+		return fmt.Errorf("kafka: this user may not write dead letters to topic %s; allow it WRITE and DESCRIBE: %w", topic, err)
+	}
+	return explain(err, topic, s.config.Group)
 }
 
 func (s *Source) topics() []string {
@@ -204,15 +249,26 @@ func (s *Source) askGroup(ctx context.Context) error {
 }
 
 func (s *Source) unreachable(err error) error {
-	if last := s.dialed.last(); last != nil {
-		err = errors.Join(err, last)
-	}
 	var answer *kerr.Error
-	if errors.As(err, &answer) {
-		return explain(err, "", s.config.Group)
+	if errors.As(errors.Join(err, s.dialed.last()), &answer) {
+		return explain(answer, "", s.config.Group)
 	}
-	return fmt.Errorf("kafka: none of the brokers %v can be reached; see that they run, that the addresses are right, and that TLS and SASL are set as their listener wants them: %w", s.config.Brokers, err)
+	return fmt.Errorf("kafka: none of the brokers %v can be reached; see that they run, that the addresses are right, and that TLS and SASL are set as their listener wants them: %w", s.config.Brokers, connectionError{s.dialed.last(), err})
 }
+
+// connectionError is why no broker could be asked. Its text is the one cause;
+// errors.Is finds all that is known.
+type connectionError struct{ dialed, asked error }
+
+func (e connectionError) Error() string {
+	var cause *net.OpError
+	if errors.As(errors.Join(e.dialed, e.asked), &cause) {
+		return cause.Error()
+	}
+	return cmp.Or(e.dialed, e.asked).Error()
+}
+
+func (e connectionError) Unwrap() []error { return []error{e.dialed, e.asked} }
 
 // dialed remembers why the last connection failed.
 type dialed struct {
@@ -230,14 +286,4 @@ func (d *dialed) last() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.err
-}
-
-// logger passes the client's warnings on. What it logs as errors the source
-// returns from Fetch, where they are handled, so they are warnings here.
-type logger struct{ to *slog.Logger }
-
-func (l logger) Level() kgo.LogLevel { return kgo.LogLevelWarn }
-
-func (l logger) Log(_ kgo.LogLevel, text string, values ...any) {
-	l.to.Warn("kafka client: "+text, values...)
 }

@@ -106,7 +106,7 @@ func (s *Source) replaceMember() {
 	s.config.Logger.Warn("joining the group anew", "group", s.config.Group, "reason", why)
 	s.handOver(lanes)
 	s.mu.Lock()
-	s.member, s.replacing = nil, true // its callbacks are ignored from here on
+	s.member, s.replacing, s.unplaced = nil, true, true // its callbacks are ignored from here on
 	for _, l := range slices.Clone(s.order) {
 		s.forget(l.place)
 	}

@@ -15,10 +15,19 @@ import (
 // committer lets everyone who waits for a commit share the next one. One
 // commit is under way at a time, and none is cancelled: two of them on two
 // connections could reach the broker in the wrong order.
+//
+// What is settled within the interval after a commit shares the next one, which
+// nobody waits for: a trickle of messages would else be as many commits. So the
+// group learns of it later; after a crash it comes again. While commits fail,
+// each settlement waits for one, so that whoever settles hears of it.
 type committer struct {
-	wake chan struct{}
-	mu   sync.Mutex // guards next
-	next *round
+	wake     chan struct{}
+	interval time.Duration
+	mu       sync.Mutex // guards the rest
+	next     *round
+	began    time.Time // of the last round
+	failing  time.Time // since when rounds fail; zero if the last one did not
+	told     time.Time // when that was told last
 }
 
 // round is a commit of everything that is dirty when it begins.
@@ -27,8 +36,33 @@ type round struct {
 	err  error
 }
 
-func newCommitter() committer {
-	return committer{wake: make(chan struct{}, 1), next: &round{done: make(chan struct{})}}
+func newCommitter(interval time.Duration) committer {
+	return committer{wake: make(chan struct{}, 1), interval: interval, next: &round{done: make(chan struct{})}}
+}
+
+// due reports whether a settlement is to be committed at once.
+func (c *committer) due(now time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.failing.IsZero() || now.Sub(c.began) >= c.interval
+}
+
+// ended notes how a round ended. It reports whether it is time to say that
+// rounds fail, where nobody may be waiting for one.
+func (c *committer) ended(err error, now time.Time) (tell bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case err == nil:
+		c.failing = time.Time{}
+		return false
+	case c.failing.IsZero():
+		c.failing, c.told = now, now
+	}
+	if tell = now.Sub(c.told) >= complainEvery; tell {
+		c.told = now
+	}
+	return tell
 }
 
 // ask asks for a round, which begins after the call.
@@ -64,14 +98,20 @@ func (c *committer) begin() *round {
 	defer c.mu.Unlock()
 	r := c.next
 	c.next = &round{done: make(chan struct{})}
+	c.began = time.Now()
 	return r
 }
 
-// commitLoop commits until the source is closed.
+// commitLoop commits until the source is closed: when it is asked to, and with
+// each interval what nobody waits for.
 func (s *Source) commitLoop() {
+	ticker := time.NewTicker(s.config.CommitInterval)
+	defer ticker.Stop()
 	for {
 		select {
 		case <-s.commits.wake:
+			ticker.Reset(s.config.CommitInterval)
+		case <-ticker.C:
 		case <-s.life.Done():
 			r := s.commits.begin()
 			r.err = fmt.Errorf("kafka: the source is closed: %w", semel.ErrClosed)
@@ -81,7 +121,18 @@ func (s *Source) commitLoop() {
 		r := s.commits.begin()
 		r.err = s.commit()
 		close(r.done)
+		if s.commits.ended(r.err, time.Now()) {
+			s.complain(r.err)
+		}
 	}
+}
+
+// complain lets Fetch say what has failed for long.
+func (s *Source) complain(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults.add(err)
+	s.gate.rouse()
 }
 
 // commit tells the group how far its lanes are done.
@@ -161,7 +212,7 @@ func (s *Source) commitRequest(who stamp, lanes map[place]pending) *kmsg.OffsetC
 		}
 		partition := kmsg.NewOffsetCommitRequestTopicPartition()
 		partition.Partition, partition.Offset, partition.LeaderEpoch = p.partition, c.at.offset, c.at.epoch
-		partition.Metadata = s.starts.metadata(p.topic)
+		partition.Metadata = s.metadata(p.topic)
 		request.Topics[at].Partitions = append(request.Topics[at].Partitions, partition)
 	}
 	return request

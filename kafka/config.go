@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl"
 )
 
@@ -21,6 +22,19 @@ const (
 	// application/cloudevents+json is an event in structured mode: its
 	// attributes become ce- headers, data the body.
 	CloudEvents
+)
+
+// LostRecords says what follows when records were deleted before they were read.
+type LostRecords uint8
+
+// What can follow.
+const (
+	// Halt: the partition stands still, the log says so once a minute, and a
+	// person sets the group's offset. Other partitions go on. The default.
+	Halt LostRecords = iota
+	// GoOn: the loss is logged with its offsets, and the partition goes on with
+	// the first record that is still there.
+	GoOn
 )
 
 // Config says what to read, as whom, and from where. The zero value of a field
@@ -48,9 +62,15 @@ type Config struct {
 	// what it began; default 20 s. It must leave room in the group's
 	// rebalance time-out of 60 s.
 	RevokeTimeout time.Duration
-	// Start says where a partition begins for which the group has no offset;
-	// the default is its beginning.
+	// Start says where a topic begins when the group first joins it; the
+	// default is its beginning. Set, it needs a store that keeps positions.
 	Start Start
+	// CommitInterval is how often the group is told how far its lanes are done;
+	// default 1 s. A lane that is taken away or closed is committed at once. After
+	// a crash the messages since then come again, as duplicates.
+	CommitInterval time.Duration
+	// OnLostRecords is Halt unless set.
+	OnLostRecords LostRecords
 	// ReadUncommitted delivers records of open and aborted transactions, too.
 	ReadUncommitted bool
 	// Format is Records unless set.
@@ -58,6 +78,18 @@ type Config struct {
 	// MaxRecord is the longest value in bytes that is read as a message;
 	// default 16 MiB. A longer one is refused as too large.
 	MaxRecord int
+	// MaxBatch is the most bytes a batch of records may have when it is
+	// decompressed; default 32 MiB, or as much as a record of MaxRecord needs.
+	// A larger one stops its partition, and the log says how to go on. To read a
+	// batch takes about four times its size, as it is decompressed.
+	// What the source needs beside the consumer's MaxUnsettled is bounded by
+	// this.
+	MaxBatch int
+	// MaxFetch is the most bytes, as they are compressed, that one broker
+	// sends at once, MaxPartitionFetch those of one partition. The defaults
+	// follow from the consumer's MaxUnsettled.Bytes: a quarter of it shared by
+	// all brokers, 1 to 16 MiB each; and 1 MiB a partition.
+	MaxFetch, MaxPartitionFetch int
 	// DeadLetters is the topic for dead letters; empty for none. Records keep
 	// key, value and headers, and get the headers of HeaderReason and its
 	// siblings. It may not be one of Topics.
@@ -69,6 +101,13 @@ type Config struct {
 	SASL []sasl.Mechanism
 	// ClientID is what brokers log and limit by; default "semel".
 	ClientID string
+	// Rack is where this process runs, as the brokers' broker.rack says it: a
+	// partition is read from a replica there, if the brokers allow that.
+	Rack string
+	// Options are further ones of franz-go, for every client. New refuses by
+	// name those that would break what is promised, and those that have a field
+	// here. For the check it makes a client of them that connects to nobody.
+	Options []kgo.Opt
 	// Logger gets the client's warnings; default slog.Default().
 	Logger *slog.Logger
 	// Observe, when set, is called about once a second with every lane's
@@ -76,17 +115,20 @@ type Config struct {
 	Observe func([]LaneState)
 }
 
-// Start is where a partition begins for which the group has no offset. The
-// zero value is the beginning of the partition.
+// Start is where a topic begins when the group first joins it and has no
+// offset. It counts once: where it led is kept in the consumer's store.
+// Partitions that are added later, and a topic that is created anew, are read
+// from their beginning. The zero value is the beginning of the topic.
 type Start struct {
-	// Now begins behind the last record that is there when the group first
-	// joins. What is produced to a partition that is added later is read from
-	// its beginning.
+	// Now begins behind the last record that is there.
 	Now bool
-	// At begins at the first record with this broker time or a later one.
+	// At begins at the first record with this time or a later one. A record's
+	// time is its producer's, or the broker's where the topic says
+	// message.timestamp.type=LogAppendTime.
 	At time.Time
 	// Group begins at another group's committed offsets; a partition for
-	// which it has none begins at its beginning.
+	// which it has none begins at its beginning. Without any such group the
+	// partitions wait, and Fetch says so.
 	Group string
 }
 
@@ -107,6 +149,9 @@ type LaneState struct {
 	// HeldUp says that records are there and none can be delivered because a
 	// transaction stays open at their head.
 	HeldUp bool
+	// Fault is why the lane stands still, while the others go on; nil where it
+	// does not.
+	Fault error
 	// Lost says that the lane has just been lost or given back; it is the
 	// last state of it.
 	Lost bool

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -66,14 +65,14 @@ func (s *Source) writeDeadLetters(ctx context.Context, all []semel.Settlement, w
 		letters[n] = s.send(&all[i])
 	}
 	var left []int
-	var errs error
+	var failed complaints
 	for n, i := range which {
 		if err := letters[n].wait(ctx); err != nil {
 			left = append(left, i)
-			errs = errors.Join(errs, s.notWritten(&all[i], err))
+			failed.add(&all[i], err)
 		}
 	}
-	return left, errs
+	return left, failed.join(s.config.DeadLetters)
 }
 
 func (l *letter) wait(ctx context.Context) error {
@@ -102,37 +101,16 @@ func (s *Source) send(v *semel.Settlement) *letter {
 	r.letter = sent
 	writer, err := s.openWriter()
 	s.mu.Unlock()
-	if err != nil {
+	answer := func(err error) {
 		sent.err = err
 		close(sent.done)
+	}
+	if err != nil {
+		answer(err)
 		return sent
 	}
-	// A context of its own: a record that is cancelled on its way may be
-	// written all the same.
-	writer.Produce(s.life, s.deadLetter(raw, v), func(_ *kgo.Record, err error) {
-		s.wrote(writer, err)
-		sent.err = err
-		close(sent.done)
-	})
+	writer.write(&copied{record: s.deadLetter(raw, v), answer: answer})
 	return sent
-}
-
-func (s *Source) notWritten(v *semel.Settlement, err error) error {
-	what := "and will be tried again"
-	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		what = "because the brokers have not confirmed it; it is on its way"
-	case errors.Is(err, kerr.MessageTooLarge):
-		what = "because the topic does not take records of its size; raise the topic's max.message.bytes"
-	case errors.Is(err, kerr.UnknownTopicOrPartition):
-		what = "because the topic does not exist; create it"
-	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):
-		// The latter is said of who may write to no topic at all.
-		what = "because this user may not write to the topic; allow it WRITE and DESCRIBE"
-	}
-	o := v.Delivery.Message.Origin
-	return fmt.Errorf("kafka: the dead letter of topic %s, partition %d, offset %d is not in topic %s yet, %s: %w",
-		v.Delivery.Message.Topic, o.Partition, o.Offset, s.config.DeadLetters, what, err)
 }
 
 // deadLetter is the copy of a record as it was, not of the message it became.
@@ -156,7 +134,7 @@ func (s *Source) deadLetter(raw *kgo.Record, v *semel.Settlement) *kgo.Record {
 // that was one before has them already; the newest count.
 func ours(name string) bool {
 	switch name {
-	case HeaderReason, HeaderError, HeaderAttempts, HeaderConsumer, HeaderTopic, HeaderPartition, HeaderOffset, HeaderTime:
+	case HeaderReason, HeaderError, HeaderAttempts, HeaderConsumer, HeaderTopic, HeaderPartition, HeaderOffset, HeaderTime, HeaderLength:
 		return true
 	}
 	return false

@@ -3,6 +3,7 @@ package kafka
 import (
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/semel-go/semel"
@@ -129,14 +130,16 @@ func TestADeadLetterThatCannotBeWrittenIsLeft(t *testing.T) {
 			t.Errorf("left %v: %v", left, err)
 		}
 	})
-	t.Run("too large for the topic", func(t *testing.T) {
+	t.Run("too large for the topic, whatever is cut", func(t *testing.T) {
 		c := cluster(t, kfake.SeedTopics(1, "orders", "letters"))
 		p := producer(t, c.ListenAddrs())
 		put(t, p, "orders", 0, "0", "1")
 		r := read(t, Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing", DeadLetters: "letters"})
 		got := r.take(2)
+		var takes atomic.Bool
 		c.ControlKey(int16(kmsg.Produce), func(request kmsg.Request) (kmsg.Response, error, bool) {
-			return refusedProduce(request.(*kmsg.ProduceRequest), kerr.MessageTooLarge), nil, true
+			c.KeepControl()
+			return refusedProduce(request.(*kmsg.ProduceRequest), kerr.MessageTooLarge), nil, !takes.Load()
 		})
 		both := settlements(semel.DeadLetter, got)
 		both[1].Kind = semel.Ack
@@ -144,6 +147,7 @@ func TestADeadLetterThatCannotBeWrittenIsLeft(t *testing.T) {
 		if len(left) != 1 || left[0] != 0 || err == nil || !strings.Contains(err.Error(), "max.message.bytes") || !strings.Contains(err.Error(), "offset 0") {
 			t.Errorf("left %v: %v", left, err)
 		}
+		takes.Store(true)
 		if left, err := r.Settle(t.Context(), both[:1]); len(left) > 0 || err != nil || lettersWritten(t, p) != 1 {
 			t.Errorf("the next try left %v: %v", left, err)
 		}
@@ -155,6 +159,22 @@ func TestADeadLetterThatCannotBeWrittenIsLeft(t *testing.T) {
 		r.take(1)
 		if off, _ := r.side.OptValue(kgo.DisableIdempotentWrite).(bool); off || r.side.OptValue(kgo.RequiredAcks) != kgo.AllISRAcks() {
 			t.Errorf("not idempotent: %v; acks %v", off, r.side.OptValue(kgo.RequiredAcks))
+		}
+	})
+}
+
+func TestTheTopicForDeadLettersIsWrittenAndNotRead(t *testing.T) {
+	t.Run("I0_who_may_not_use_it_hears_of_WRITE", func(t *testing.T) {
+		config, _ := setUp(t)
+		config.DeadLetters = "letters"
+		r := read(t, config)
+		denied := kmsg.NewMetadataResponseTopic()
+		denied.ErrorCode = kerr.TopicAuthorizationFailed.Code
+		for topic, want := range map[string]string{"letters": "may not write dead letters to topic letters; allow it WRITE and DESCRIBE", "orders": "may not read topic orders; allow it READ and DESCRIBE"} {
+			denied.Topic = &topic
+			if err := r.noteTopics(1, []kmsg.MetadataResponseTopic{denied}); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("it says %v", err)
+			}
 		}
 	})
 }

@@ -24,9 +24,12 @@
 //   - A second copy of a record is another record: a producer that sends again
 //     appends one. Identities find it, offsets cannot, and are refused as one.
 //   - Order across a change of the number of partitions: keys move then.
-//   - Records that were deleted before they were read. Fetch fails with an
-//     error that names topic, partition, offset and what to do; nothing is
-//     skipped, and other lanes go on.
+//   - Records that were deleted before they were read. Their lane
+//     stands still, and [Source.LaneFaults] and the log name topic, partition,
+//     offset and what to do; nothing is skipped unless [Config.OnLostRecords]
+//     says so, and other lanes go on.
+//   - A batch that cannot be read, because it is damaged. It is read again, and
+//     then its lane stands still as with records that were deleted.
 //   - What brokers lose that they had acknowledged. Where the log goes back,
 //     Fetch says so, and the lane is read again from the group's offset.
 //   - A topic that is deleted and created anew is another topic. Its lanes are
@@ -60,11 +63,20 @@
 // stays open holds up what is behind it in its partition: that is
 // [LaneState].HeldUp, and after a minute a line in the log.
 //
+// # Memory
+//
+// What is fetched and what is unsettled stay together within the largest bound
+// on bytes that Fetch was called with, the consumer's MaxUnsettled.Bytes, and
+// one batch of at most [Config.MaxBatch] bytes, however well records compress.
+// Of a record that is too large the whole is counted.
+//
 // # Dead letters
 //
 // A message that a policy sends to the dead letters is copied to
 // [Config.DeadLetters] as it was, with headers that say why and from where.
 // The copy is on all replicas before the consumer's store notes it, and the
 // original is settled after that. A crash in between makes a second copy of the
-// same identity, and loses none.
+// same identity, and loses none. A record that the topic does not take even
+// alone is cut, with the header [HeaderLength] to say so; the consumer's row has
+// it as it was.
 package kafka

@@ -79,6 +79,7 @@ func payments(valuesAndIDs ...string) (brokers []string, end func()) {
 	defer p.Close()
 	for i := 0; i < len(valuesAndIDs); i += 2 {
 		r := &kgo.Record{Value: []byte(valuesAndIDs[i]), Headers: []kgo.RecordHeader{
+			{Key: "ce_specversion", Value: []byte("1.0")}, {Key: "ce_type", Value: []byte("paid")},
 			{Key: "ce_id", Value: []byte(valuesAndIDs[i+1])}, {Key: "ce_source", Value: []byte("/shop")},
 		}}
 		err = errors.Join(err, p.ProduceSync(context.Background(), r).FirstErr())

@@ -11,15 +11,15 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// complainEvery is how often a fault that stays is told again.
+// complainEvery is how often a commit that goes on failing is told again.
 const complainEvery = 10 * time.Second
 
-// faults are what Fetch is to say; guarded by Source.mu.
+// faults are what is wrong; guarded by Source.mu.
 type faults struct {
 	news []error // told with the next Fetch
-	// stays are lanes that cannot go on, by place.
-	stays map[place]error
-	at    time.Time // when stays are told next
+	// stays are lanes that cannot go on, by place. They are no failure of Fetch:
+	// the source works.
+	stays map[place]*stay
 }
 
 func (f *faults) add(err error) {
@@ -28,25 +28,9 @@ func (f *faults) add(err error) {
 	}
 }
 
-func (f *faults) stay(p place, err error) {
-	if f.stays == nil {
-		f.stays = map[place]error{}
-	}
-	if f.stays[p] == nil {
-		f.at = time.Time{}
-	}
-	f.stays[p] = err
-}
-
-func (f *faults) take(now time.Time) error {
+func (f *faults) take() error {
 	all := f.news
 	f.news = nil
-	if len(f.stays) > 0 && !f.at.After(now) {
-		f.at = now.Add(complainEvery)
-		for _, err := range f.stays {
-			all = append(all, err)
-		}
-	}
 	return errors.Join(all...)
 }
 
@@ -55,7 +39,12 @@ func (f *faults) take(now time.Time) error {
 func (s *Source) failed(l *lane, topic string, p *kgo.FetchPartition) {
 	var loss *kgo.ErrDataLoss
 	var session *kgo.ErrGroupSession
+	var large *kgo.ErrDecompressTooLarge
 	switch err := p.Err; {
+	case errors.Is(err, errNoRoom):
+		s.crowd(l)
+	case errors.As(err, &large) && l != nil && !l.gone:
+		s.standStill(l, s.tooLarge(l, large))
 	case errors.As(err, &session) && forgotten(err): // told as lost lanes; the client joins again by itself
 	case errors.As(err, &session):
 		s.faults.add(explain(err, topic, s.config.Group))
@@ -64,12 +53,12 @@ func (s *Source) failed(l *lane, topic string, p *kgo.FetchPartition) {
 		s.faults.add(fmt.Errorf("kafka: topic %s, partition %d: the brokers lost records: offsets %d to %d were read and are no longer in the log (an unclean election of a leader?); what was applied stays applied: %w",
 			topic, p.Partition, loss.ResetTo, loss.ConsumedTo, err))
 	case errors.Is(err, kerr.OffsetOutOfRange) && l != nil && !l.gone:
-		l.broken = s.outOfRange(l, p)
-		s.faults.stay(l.place, l.broken)
-		s.reflow(l) // the client would ask for it without a pause
+		s.outOfRange(l, p)
 	case errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.InconsistentTopicID):
 		s.faults.add(fmt.Errorf("kafka: topic %s: it was deleted, or deleted and created anew: what it held and was not read is lost; if it exists it is read from its beginning: %w", topic, err))
 		s.replace("topic " + topic + " was deleted")
+	case unreadable(p) && l != nil && !l.gone:
+		s.corrupt(l, p)
 	default:
 		s.faults.add(explain(err, topic, s.config.Group))
 	}
@@ -86,13 +75,10 @@ func forgotten(err error) bool {
 	return false
 }
 
-func (s *Source) outOfRange(l *lane, p *kgo.FetchPartition) error {
-	at, begins := max(l.next, l.committed.offset), ""
-	if p.LogStartOffset > 0 { // not every broker says it with the error
-		begins = fmt.Sprintf(", which now begins at %d", p.LogStartOffset)
-	}
-	return fmt.Errorf("kafka: topic %s, partition %d: offset %d of group %s is no longer in the log%s: records were deleted before they were read, and are lost. Nothing is skipped by itself: stop the consumer, set the group's offset deliberately (kafka-consumer-groups.sh --reset-offsets --group %s --topic %s:%d --to-earliest --execute), and start again: %w",
-		l.topic, l.partition, at, s.config.Group, begins, s.config.Group, l.topic, l.partition, p.Err)
+// tooLarge says what to do about a batch that would need too much memory.
+func (s *Source) tooLarge(l *lane, large *kgo.ErrDecompressTooLarge) error {
+	return fmt.Errorf("kafka: topic %s, partition %d: the batch of offsets %d to %d is larger than %d MiB when it is decompressed, and the partition waits: read it with a larger MaxBatch (in a policy: max_batch), for which the process needs memory of about four times the batch, or stop the consumer, see that the group's offset is %d, and pass the batch by deliberately, which loses what it holds (kafka-consumer-groups.sh --reset-offsets --group %s --topic %s:%d --to-offset %d --execute), and start again",
+		l.topic, l.partition, large.Offset, large.NextOffset-1, s.config.MaxBatch>>20, large.Offset, s.config.Group, l.topic, l.partition, large.NextOffset)
 }
 
 // explain says what an error of the brokers means for an operator.

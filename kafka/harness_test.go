@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,7 +78,7 @@ func TestKafkaKeepsTheLawsOfASource(t *testing.T) {
 		},
 		Can: sourcetest.Can{
 			Lanes: 3, Live: true, Whole: true, Ordered: true, Reopens: true, Remembers: true,
-			HandsBack: true, Delays: true, Pauses: true, DeadLetters: true,
+			HandsBack: true, Delays: true, Pauses: true, DeadLetters: true, Idles: true,
 		},
 		Patience: 30 * time.Second, Quiet: 300 * time.Millisecond,
 	})
@@ -88,4 +89,9 @@ func quiet(c Config) Config {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	return c
+}
+
+// logTo writes a log's lines to a builder that one goroutine reads at the end.
+func logTo(b *strings.Builder) *slog.Logger {
+	return slog.New(slog.NewTextHandler(b, nil))
 }

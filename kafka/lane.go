@@ -43,11 +43,17 @@ type lane struct {
 	leaving bool
 	// broken is why nothing more can be read.
 	broken error
+	// passing: it is to pass over records that are lost.
+	passing bool
 
 	topicID [16]byte
 	// window are the records polled and not settled, with those settled that
-	// stand behind one which is not.
-	window []*record
+	// stand behind one which is not; first is the number of its first.
+	window []slot
+	first  int
+	// held is what its unsettled records need, in bytes, and hidden what the
+	// consumer does not see of those that were delivered to it.
+	held, hidden int64
 	// next is the offset behind the last record polled; -1 before the first.
 	next int64
 	// done is behind the last contiguous settled record, committed what the
@@ -58,12 +64,14 @@ type lane struct {
 	ready, back []*record
 	paused      bool // by the engine
 	full        bool // by us, because the window is full
+	crowded     bool // by us, because a batch of it found no room
 	unsettled   int
 	// delivered is behind the last record delivered; -1 unknown.
 	delivered int64
 	// end and stable are of the partition as last heard: behind its last
 	// record, and behind the last one that no open transaction holds up.
 	end, stable int64
+	standing    standing
 	heldUpSince time.Time
 	heldUpTold  bool
 }
@@ -84,56 +92,108 @@ const (
 	settled
 )
 
+// slot is a record's place in a lane's window.
+type slot struct {
+	after  position
+	record *record // nil when settled, so that nothing of it is kept
+}
+
 // record is a record in a lane's window, and its delivery's Handle.
 type record struct {
-	lane  *lane
-	raw   *kgo.Record // nil when settled
-	after position
-	state recordState
-	at    time.Time // delivered, or with handedBack: to be delivered again
+	lane *lane
+	raw  *kgo.Record // nil when settled
+	// number is its place in the order of its lane.
+	number int
+	// size is what it needs, in bytes; hidden is the part of it that is not in
+	// its message, because it is too large.
+	size, hidden int64
+	after        position
+	state        recordState
+	at           time.Time // delivered, or with handedBack: to be delivered again
+	// message is of the first delivery; a further one has its own.
+	message  semel.Message
+	detached bool
 	// letter is its copy among the dead letters, written or under way.
 	letter *letter
 }
 
 // add appends polled records. Control records end at once: they carry nothing,
 // but the group's offset passes over them as over settled ones.
-func (l *lane) add(records []*kgo.Record) {
-	block := make([]record, len(records))
-	for i, raw := range records {
-		r := &block[i]
-		*r = record{lane: l, raw: raw, after: position{raw.Offset + 1, raw.LeaderEpoch}}
+func (l *lane) add(records []*kgo.Record, maxRecord int) {
+	for _, raw := range records {
+		s := slot{after: position{raw.Offset + 1, raw.LeaderEpoch}}
 		l.next = raw.Offset + 1
-		l.window = append(l.window, r)
-		if raw.Attrs.IsControl() {
-			r.state, r.raw = settled, nil
-			continue
+		if !raw.Attrs.IsControl() {
+			r := &record{lane: l, raw: raw, number: l.first + len(l.window), size: sizeOf(raw), after: s.after}
+			if length := len(raw.Value); length > maxRecord {
+				r.hidden = int64(length - kept)
+			}
+			s.record = r
+			l.ready = append(l.ready, r)
+			l.held += r.size
 		}
-		l.ready = append(l.ready, r)
+		l.window = append(l.window, s)
 	}
 	l.advance()
 }
 
-// settle ends a record and reports whether the lane's place moved.
+func sizeOf(raw *kgo.Record) int64 {
+	n := perRecord + len(raw.Key) + len(raw.Value)
+	for i := range raw.Headers {
+		n += len(raw.Headers[i].Key) + len(raw.Headers[i].Value)
+	}
+	return int64(n)
+}
+
+// detach gives a record memory of its own. Until then it shares that of its
+// batch, or of the whole response, and would keep all of it.
+func (r *record) detach() {
+	from := r.raw
+	n := len(from.Key) + len(from.Value)
+	for i := range from.Headers {
+		n += len(from.Headers[i].Value)
+	}
+	buffer := make([]byte, 0, n)
+	own := func(b []byte) []byte {
+		if b == nil {
+			return nil
+		}
+		start := len(buffer)
+		buffer = append(buffer, b...)
+		return buffer[start:len(buffer):len(buffer)]
+	}
+	raw := &kgo.Record{Topic: r.lane.topic, Partition: from.Partition, Offset: from.Offset, Timestamp: from.Timestamp, Attrs: from.Attrs, LeaderEpoch: from.LeaderEpoch}
+	raw.Key, raw.Value, raw.Headers = own(from.Key), own(from.Value), from.Headers
+	for i := range raw.Headers {
+		raw.Headers[i].Value = own(raw.Headers[i].Value)
+	}
+	r.raw, r.detached = raw, true
+}
+
+// settle ends a record.
 func (l *lane) settle(r *record) {
 	if r.state == settled {
 		return
 	}
 	if r.state == delivered {
 		l.unsettled--
+		l.hidden -= r.hidden
 	}
+	l.held -= r.size
 	r.state, r.raw = settled, nil
+	l.window[r.number-l.first].record = nil
 	l.advance()
 }
 
 // advance moves done over what is settled without a gap.
 func (l *lane) advance() {
 	n := 0
-	for n < len(l.window) && l.window[n].state == settled {
+	for n < len(l.window) && l.window[n].record == nil {
 		l.done = l.window[n].after
-		l.window[n] = nil
 		n++
 	}
 	l.window = l.window[n:]
+	l.first += n
 }
 
 // dirty reports whether the group does not know yet how far the lane is done.
@@ -145,6 +205,7 @@ func (l *lane) giveBack(r *record, at time.Time) {
 		return
 	}
 	l.unsettled--
+	l.hidden -= r.hidden
 	r.state, r.at = handedBack, at
 	l.back = append(l.back, r)
 }
@@ -155,8 +216,8 @@ func (l *lane) blocked() bool { return l.gone || l.leaving || l.paused }
 // oldest is when the oldest unsettled delivery was made.
 func (l *lane) oldest() time.Time {
 	var at time.Time
-	for _, r := range l.window {
-		if r.state == delivered && (at.IsZero() || r.at.Before(at)) {
+	for i := range l.window {
+		if r := l.window[i].record; r != nil && r.state == delivered && (at.IsZero() || r.at.Before(at)) {
 			at = r.at
 		}
 	}

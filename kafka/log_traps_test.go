@@ -224,7 +224,7 @@ func TestOffsetsOfAGroupThatAreGone(t *testing.T) {
 			}
 			return nil, nil, false
 		})
-		second := w.start(count, nil, func(c *semel.Config) { c.Logger = slog.New(slog.NewTextHandler(&text, nil)) })
+		second := w.start(count, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&text, nil)) }, nil)
 		w.until(time.Minute, "the other lane goes on", func() bool { return w.effect("beside") == 1 })
 		pass(time.Minute)
 		if at := w.committed(0); at != 10 || w.effect("a0021") != 0 {

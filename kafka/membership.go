@@ -72,6 +72,7 @@ func (s *Source) giveLanes(member *kgo.Client, now stamp, added map[string][]int
 	if s.member != member {
 		return nil
 	}
+	s.unplaced = false
 	var given []*lane
 	for topic, partitions := range added {
 		for _, partition := range partitions {
@@ -101,6 +102,8 @@ func (s *Source) forget(p place) {
 	if l := s.lanes[p]; l != nil {
 		l.gone = true
 		s.back -= len(l.back)
+		s.room.held.Add(-l.held)
+		l.held = 0
 		delete(s.lanes, p)
 		s.order = slices.DeleteFunc(s.order, func(other *lane) bool { return other == l })
 	}
@@ -138,7 +141,7 @@ func (s *Source) lostAll(_ context.Context, member *kgo.Client, _ map[string][]i
 	}
 	lanes := slices.Clone(s.order)
 	s.mu.Unlock()
-	s.lose(lanes, "the group took it away: this member was silent for too long, or was refused")
+	s.lose(lanes, "this member's session in the group has ended")
 	s.mu.Lock()
 	for _, l := range lanes {
 		s.forget(l.place)

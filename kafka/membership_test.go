@@ -155,7 +155,7 @@ func TestALaneThatIsTakenAwayEndsWhatItBegan(t *testing.T) {
 			t.Errorf("the offset of the lane that moved is %d, not 2", at)
 		}
 		t.Run("trap_T34_a_lane_that_is_kept_through_a_rebalance_keeps_its_deliveries", func(t *testing.T) {
-			first.ack(got[kept]...)
+			first.ackPatiently(got[kept]...) // the group may be in the next generation already, and this member not yet
 			awaitOffset(t, c, "billing", "orders", 1-partition, 3)
 		})
 	})

@@ -18,8 +18,10 @@ const (
 	// The body is empty then, as it is for a value of 0 bytes.
 	HeaderTombstone = "semel-tombstone"
 	// HeaderLength is the length in bytes, in decimal digits, of the value of
-	// a record that is too large.
-	HeaderLength = "semel-length"
+	// a record that is too large, and of a dead letter that was cut because
+	// its topic takes no records of its size. A record that has it already is
+	// such a letter, and refused as too large.
+	HeaderLength = semel.HeaderLength
 )
 
 func (s *Source) deliveries(records []*record) []semel.Delivery {
@@ -27,9 +29,14 @@ func (s *Source) deliveries(records []*record) []semel.Delivery {
 		return nil
 	}
 	out := make([]semel.Delivery, len(records))
-	messages := make([]semel.Message, len(records))
 	for i, r := range records {
-		out[i] = semel.Delivery{Message: &messages[i], Lane: r.lane.id, Before: semel.Unknown, Handle: r}
+		message := &r.message
+		if r.detached {
+			message = new(semel.Message)
+		} else {
+			r.detach()
+		}
+		out[i] = semel.Delivery{Message: message, Lane: r.lane.id, Before: semel.Unknown, Handle: r}
 		s.read(r, &out[i])
 	}
 	return out
@@ -44,7 +51,11 @@ func (s *Source) read(r *record, d *semel.Delivery) {
 	m.Body = raw.Value
 	m.Headers = s.headersOf(raw)
 	m.Origin = semel.Origin{Partition: raw.Partition, Offset: raw.Offset, BrokerID: brokerID(r)}
+	_, cut := m.Headers.Get(HeaderLength)
 	switch length := len(raw.Value); {
+	case cut:
+		d.Refused = semel.ReasonTooLarge
+		d.Detail = "it is a dead letter that was cut, because its topic takes no records of its size; the row of its consumer's store has it as it was"
 	case length > s.config.MaxRecord:
 		m.Body = raw.Value[:kept:kept]
 		m.Headers = append(m.Headers, semel.Header{Name: HeaderLength, Value: strconv.AppendInt(nil, int64(length), 10)})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/memstore"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -39,6 +40,8 @@ func read(t testing.TB, c Config) *reader {
 		t.Fatal(err)
 	}
 	r := &reader{Source: s, t: t, here: map[semel.Lane]bool{}, changed: make(chan struct{})}
+	s.Positions("billing", memstore.New())
+	s.commits.interval = 0 // each settlement is committed at once, so that tests see it
 	s.Lanes(r)
 	t.Cleanup(r.close)
 	return r
@@ -187,6 +190,22 @@ func (r *reader) settle(kind semel.SettleKind, all ...semel.Delivery) {
 func (r *reader) ack(all ...semel.Delivery) {
 	r.t.Helper()
 	r.settle(semel.Ack, all...)
+}
+
+// ackPatiently acknowledges again while the group refuses, as a consumer does.
+func (r *reader) ackPatiently(all ...semel.Delivery) {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
+	defer cancel()
+	for {
+		left, err := r.Settle(ctx, settlements(semel.Ack, all))
+		if err == nil && len(left) == 0 {
+			return
+		}
+		if pause(ctx, 20*time.Millisecond); ctx.Err() != nil {
+			r.t.Fatalf("settle: left %v: %v", left, err)
+		}
+	}
 }
 
 // bodies are the bodies of deliveries.

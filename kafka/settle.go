@@ -10,12 +10,13 @@ import (
 
 // Settle implements semel.Source. Acks of a lane become the group's offset as
 // far as there is no gap before them; one request tells the group of all
-// lanes. What is acknowledged behind a gap is done here and goes with a later
-// request. Left is what the group has not taken, and dead letters that could
-// not be written.
+// lanes. What is acknowledged behind a gap, or within Config.CommitInterval
+// after a request, is done here and goes with a later one. Left is what the
+// group has not taken, and dead letters that could not be written.
 func (s *Source) Settle(ctx context.Context, all []semel.Settlement) ([]int, error) {
-	targets, letters := s.note(all)
-	if len(targets) == 0 {
+	targets, letters, freed := s.note(all)
+	defer s.free(freed) // the consumer holds them until it is told
+	if len(targets) == 0 || !s.commits.due(time.Now()) {
 		return s.writeDeadLetters(ctx, all, letters)
 	}
 	commit := s.commits.ask()
@@ -27,14 +28,23 @@ func (s *Source) Settle(ctx context.Context, all []semel.Settlement) ([]int, err
 	return left, errors.Join(err, refused)
 }
 
-// note takes settlements down. It returns how far lanes must be committed, and
-// which settlements are dead letters.
-func (s *Source) note(all []semel.Settlement) (map[*lane]int64, []int) {
+// free makes room.
+func (s *Source) free(bytes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.room.held.Add(-bytes)
+	s.relieve(false)
+}
+
+// note takes settlements down. It returns how far lanes must be committed,
+// which settlements are dead letters, and how many bytes are settled.
+func (s *Source) note(all []semel.Settlement) (map[*lane]int64, []int, int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	targets := map[*lane]int64{}
 	var letters []int
-	returned := false
+	var freed int64
+	rouse := false
 	for i := range all {
 		r, ok := all[i].Delivery.Handle.(*record)
 		if !ok || r.lane.gone || r.lane.id != all[i].Delivery.Lane {
@@ -42,7 +52,10 @@ func (s *Source) note(all []semel.Settlement) (map[*lane]int64, []int) {
 		}
 		switch all[i].Kind {
 		case semel.Ack:
+			before := r.lane.held
 			r.lane.settle(r)
+			freed += before - r.lane.held
+			rouse = rouse || s.full
 			if r.lane.dirty() {
 				targets[r.lane] = r.lane.done.offset
 			}
@@ -51,15 +64,15 @@ func (s *Source) note(all []semel.Settlement) (map[*lane]int64, []int) {
 			before := len(r.lane.back)
 			r.lane.giveBack(r, time.Now().Add(all[i].After))
 			s.back += len(r.lane.back) - before
-			returned = true
+			rouse = true
 		case semel.DeadLetter:
 			letters = append(letters, i)
 		}
 	}
-	if returned {
+	if rouse {
 		s.gate.rouse()
 	}
-	return targets, letters
+	return targets, letters, freed
 }
 
 // refill resumes a lane whose window was full.

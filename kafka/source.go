@@ -13,20 +13,25 @@ import (
 )
 
 // Source reads topics as a member of a consumer group. It implements
-// [semel.Source] and [semel.DeadLettering].
+// [semel.Source], [semel.DeadLettering] and [semel.Positioned].
 type Source struct {
 	config     Config
 	observer   semel.LaneObserver
 	consumer   string // named by DeadLetters
 	dialed     dialed
+	said       said
 	unanswered unanswered
+	heard      heard
 	dial       dialer // of tests: another network
+	between    func() // of tests: after a poll, before its records find their lanes
+	memory     memory
 	// parser and names are of the goroutine that fetches.
 	parser strictjson.Parser
 	names  names
 
 	gate    gate
 	commits committer
+	room    *room
 	// open ends when Close begins, life when it ends; group is what runs until
 	// then.
 	open, life context.Context
@@ -38,8 +43,12 @@ type Source struct {
 
 	mu     sync.Mutex  // guards the rest; not held while anything is waited for
 	member *kgo.Client // the member of the group; nil before joining
-	writer *kgo.Client // for dead letters; nil before the first
-	closed bool
+	writer *writer     // of dead letters; nil before the first
+	// letterBatch is how large a batch of dead letters may be.
+	letterBatch int
+	closed      bool
+	// brokers is how many there were when this member joined.
+	brokers int
 	// topicIDs are what the topics had when this member joined.
 	topicIDs map[string][16]byte
 	lanes    map[place]*lane
@@ -47,14 +56,25 @@ type Source struct {
 	order []*lane
 	turn  int
 	epoch uint64
-	// back counts what is handed back.
+	// back counts what is handed back; full says that nothing more may be
+	// delivered until something is settled.
 	back   int
+	full   bool
 	faults faults
 	// rejoin is why the member is to be replaced by a new one; replacing while
 	// the old one leaves.
 	rejoin    string
 	replacing bool
-	starts    starts
+	// unplaced: a new member has taken the place of another and has not been
+	// told yet what it reads.
+	unplaced bool
+	// beginnings are where topics began, as the store remembers; undecided is
+	// why it could not be found.
+	beginnings map[string]beginning
+	undecided  map[string]error
+	decideNext time.Time
+	// spoilt are batches that could not be read.
+	spoilt map[place]spoilt
 	// lastStates are of lanes lost since the last report.
 	lastStates []LaneState
 	changed    chan struct{}
@@ -63,6 +83,9 @@ type Source struct {
 var (
 	_ semel.Source        = (*Source)(nil)
 	_ semel.DeadLettering = (*Source)(nil)
+	_ semel.Positioned    = (*Source)(nil)
+	_ semel.Idler         = (*Source)(nil)
+	_ semel.LaneFaulting  = (*Source)(nil)
 )
 
 // New checks the configuration and reports every fault of it. It does not
@@ -72,7 +95,11 @@ func New(c Config) (*Source, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	s := &Source{config: c, lanes: map[place]*lane{}, starts: starts{}, names: names{}, topicIDs: map[string][16]byte{}, commits: newCommitter(), changed: make(chan struct{}, 1)}
+	s := &Source{
+		config: c, lanes: map[place]*lane{}, topicIDs: map[string][16]byte{}, names: names{}, letterBatch: usualBatch,
+		beginnings: map[string]beginning{}, undecided: map[string]error{}, spoilt: map[place]spoilt{},
+		commits: newCommitter(c.CommitInterval), room: newRoom(), changed: make(chan struct{}, 1),
+	}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.open, s.shut = context.WithCancel(s.life)
 	return s, nil
@@ -86,10 +113,11 @@ func (s *Source) Lanes(o semel.LaneObserver) { s.observer = o }
 // Close its error wraps semel.ErrClosed. An error may come with deliveries:
 // other lanes go on.
 func (s *Source) Fetch(ctx context.Context, most semel.Bound) ([]semel.Delivery, error) {
+	s.room.raise(most.Bytes)
 	for {
 		if err := s.join(ctx); err != nil {
-			if ctx.Err() != nil {
-				return nil, nil
+			if ended := ctx.Err(); ended != nil {
+				return nil, ended
 			}
 			return nil, err
 		}
@@ -98,10 +126,21 @@ func (s *Source) Fetch(ctx context.Context, most semel.Bound) ([]semel.Delivery,
 			return s.deliveries(found.records), found.err
 		}
 		if ctx.Err() != nil {
-			return nil, nil
+			return nil, s.heard.cancelled(ctx)
 		}
-		s.poll(ctx, most.Messages, found)
+		s.poll(ctx, most, found)
 	}
+}
+
+// tooMuchHidden reports whether nothing may be delivered until something is
+// settled: of a record that is too large the consumer counts what it sees, and
+// its dead letter needs all of it. Called with Source.mu held.
+func (s *Source) tooMuchHidden() bool {
+	var hidden int64
+	for _, l := range s.order {
+		hidden += l.hidden
+	}
+	return hidden >= s.room.most.Load() && hidden > 0
 }
 
 // found is what there is to deliver, or when there may be something.
@@ -128,28 +167,33 @@ func (s *Source) take(most semel.Bound) found {
 		return f
 	}
 	now := time.Now()
+	s.full = s.tooMuchHidden()
 	for range s.order {
+		if s.full {
+			break
+		}
 		s.turn = (s.turn + 1) % len(s.order)
 		if l := s.order[s.turn]; !l.blocked() {
 			s.back -= l.takeBack(&f, most, now)
 			l.takeReady(&f, most, now)
 		}
 	}
-	f.enough = s.back >= mostBack
-	f.err = s.faults.take(now)
+	s.relieve(len(f.records) == 0)
+	f.enough = s.back >= mostBack || s.full
+	f.err = s.faults.take()
 	return f
 }
 
 // add reports whether a record fits, the first one always, and takes it.
 func (f *found) add(r *record, most semel.Bound, now time.Time) bool {
-	size := int64(len(r.raw.Value))
-	if len(f.records) > 0 && (len(f.records) >= most.Messages || f.bytes+size > most.Bytes) {
+	if len(f.records) > 0 && (len(f.records) >= most.Messages || f.bytes+r.size > most.Bytes) {
 		return false
 	}
-	f.bytes += size
+	f.bytes += r.size
 	f.records = append(f.records, r)
 	r.state, r.at = delivered, now
 	r.lane.unsettled++
+	r.lane.hidden += r.hidden
 	r.lane.delivered = max(r.lane.delivered, r.after.offset)
 	return true
 }
@@ -185,7 +229,7 @@ func (l *lane) takeReady(f *found, most semel.Bound, now time.Time) {
 
 // poll takes records out of the client and gives them to their lanes. It ends
 // with ctx, when the gate is roused, and when something handed back is due.
-func (s *Source) poll(ctx context.Context, most int, f found) {
+func (s *Source) poll(ctx context.Context, most semel.Bound, f found) {
 	if !f.due.IsZero() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, f.due)
@@ -204,7 +248,11 @@ func (s *Source) poll(ctx context.Context, most int, f found) {
 		<-ctx.Done()
 		return
 	}
-	s.accept(member, member.PollRecords(ctx, max(1, most)))
+	polled := member.PollRecords(ctx, s.room.polls(most))
+	if s.between != nil {
+		s.between()
+	}
+	s.accept(member, polled)
 }
 
 // accept gives polled records to their lanes.
@@ -226,25 +274,30 @@ func (s *Source) accept(member *kgo.Client, fetches kgo.Fetches) {
 
 func (s *Source) acceptPartition(topic *kgo.FetchTopic, p *kgo.FetchPartition) {
 	l := s.lanes[place{topic.Topic, p.Partition}]
-	if p.Err != nil {
+	if l != nil && !l.gone {
+		s.acceptRecords(l, topic.TopicID, p)
+	}
+	if p.Err != nil { // of what is behind these records
 		s.failed(l, topic.Topic, p)
 	}
-	if l == nil || l.gone {
-		return
-	}
+}
+
+func (s *Source) acceptRecords(l *lane, topicID [16]byte, p *kgo.FetchPartition) {
 	if p.HighWatermark > 0 {
 		l.end, l.stable = max(l.end, p.HighWatermark), max(l.stable, p.LastStableOffset)
 	}
-	if len(p.Records) == 0 {
+	if len(p.Records) == 0 || l.broken != nil { // who comes after a broken lane reads them
 		return
 	}
-	if reason := l.unfit(topic.TopicID, p.Records); reason != "" {
+	if reason := l.unfit(topicID, p.Records); reason != "" {
 		l.broken = fmt.Errorf("kafka: topic %s, partition %d: %s", l.topic, l.partition, reason)
 		s.faults.add(l.broken)
 		s.replace(reason)
 		return
 	}
-	l.add(p.Records)
+	before := l.held
+	l.add(p.Records, s.config.MaxRecord)
+	s.room.held.Add(l.held - before)
 	if !l.full && len(l.window) > mostWindow {
 		l.full = true
 		s.member.PauseFetchPartitions(l.asMap())
@@ -258,8 +311,6 @@ var noTopicID [16]byte
 // unfit says why records cannot follow what the lane has; empty if they can.
 func (l *lane) unfit(id [16]byte, records []*kgo.Record) string {
 	switch {
-	case l.broken != nil:
-		return l.broken.Error()
 	case l.topicID != noTopicID && id != noTopicID && id != l.topicID:
 		return "the topic was deleted and created anew; its offsets begin again, and what the former one held and was not read is lost. It is read from its beginning"
 	case records[0].Offset < l.next:
@@ -286,7 +337,7 @@ func (s *Source) Flow(which semel.Lane, on bool) {
 func (s *Source) reflow(l *lane) {
 	switch {
 	case s.member == nil:
-	case l.paused || l.full || l.broken != nil:
+	case l.paused || l.full || l.crowded || l.broken != nil:
 		s.member.PauseFetchPartitions(l.asMap())
 	default:
 		s.member.ResumeFetchPartitions(l.asMap())

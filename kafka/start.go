@@ -4,148 +4,75 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Config.Start is for the partitions a topic has when the group first joins.
-// One that is added later is read from its beginning, or what is produced to it
-// before somebody reads it would be lost. So the group must remember how many
-// partitions there were: that number stands in the metadata of every offset
-// committed for the topic, and each owner finds it with the offsets it fetches.
+var errNoMemory = errors.New("kafka: Start is set, and where it leads must be kept in the consumer's store: call Positions with it before Fetch, as semel.Consumer does")
 
-const startMark = "semel-start/"
-
-// starts is what is known of where topics began: how many partitions Start was
-// for. Guarded by Source.mu.
-type starts map[string]int32
-
-func (s starts) metadata(topic string) *string {
-	n, known := s[topic]
-	if !known {
-		return nil
+// firstStarts finds where Start leads at the first join of a topic, for the
+// partitions it is for. Where the group has an offset already, that is the
+// place. It reports whether the group has any.
+func (s *Source) firstStarts(ctx context.Context, topic string) (starts []int64, own bool, err error) {
+	if s.config.Start == (Start{}) {
+		return nil, false, nil
 	}
-	return kmsg.StringPtr(startMark + strconv.Itoa(int(n)))
-}
-
-func (s starts) note(topic string, metadata string) {
-	if digits, ok := strings.CutPrefix(metadata, startMark); ok {
-		if n, err := strconv.ParseInt(digits, 10, 32); err == nil {
-			s[topic] = max(s[topic], int32(n))
-		}
-	}
-}
-
-// fetched is called with what the group answered, before begin.
-func (s *Source) fetched(_ context.Context, _ *kgo.Client, response *kmsg.OffsetFetchResponse) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, group := range response.Groups {
-		for _, topic := range group.Topics {
-			for _, p := range topic.Partitions {
-				if p.Metadata != nil {
-					s.starts.note(topic.Topic, *p.Metadata)
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// begin is called with the group's offsets of new lanes, before they are read.
-// Where the group has none, it finds the place to begin and commits it, so
-// that a crash before the first settlement does not move it.
-func (s *Source) begin(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
-	missing := s.noteBegin(offsets)
-	if len(missing) == 0 || s.config.Start == (Start{}) {
-		return offsets, nil
-	}
-	found, err := s.findStart(ctx, missing)
-	if err == nil {
-		err = s.commitStart(ctx, found)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("kafka: group %s has no offsets yet, and where to begin could not be found and committed: %w", s.config.Group, err)
-	}
-	for p, at := range found {
-		offsets[p.topic][p.partition] = kgo.NewOffset().At(at).WithEpoch(-1)
-	}
-	s.noteBegin(offsets)
-	return offsets, nil
-}
-
-// noteBegin notes where lanes begin, and returns those without an offset.
-func (s *Source) noteBegin(offsets map[string]map[int32]kgo.Offset) []place {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var missing []place
-	for topic, partitions := range offsets {
-		for partition, offset := range partitions {
-			p, at := place{topic, partition}, offset.EpochOffset()
-			l := s.lanes[p]
-			switch {
-			case at.Offset < 0:
-				missing = append(missing, p)
-			case l != nil:
-				l.committed = position{at.Offset, at.Epoch}
-				l.delivered = at.Offset
-			}
-		}
-	}
-	return missing
-}
-
-// findStart finds where to begin the partitions that Start is for.
-func (s *Source) findStart(ctx context.Context, missing []place) (map[place]int64, error) {
-	topics := map[string][]place{}
-	for _, p := range missing {
-		topics[p.topic] = append(topics[p.topic], p)
+	if s.memory.store == nil {
+		return nil, false, errNoMemory
 	}
 	ask := kadm.NewClient(s.side)
-	found := map[place]int64{}
-	for topic, places := range topics {
-		meant, err := s.meant(ctx, ask, topic)
-		if err != nil {
-			return nil, err
-		}
-		offsets, err := s.startOffsets(ctx, ask, topic)
-		if err != nil {
-			return nil, err
-		}
-		for _, p := range places {
-			if at, known := offsets.Lookup(topic, p.partition); known && p.partition < meant {
-				found[p] = at.Offset
-			}
-		}
-	}
-	return found, nil
-}
-
-// meant returns for how many partitions of a topic Start is.
-func (s *Source) meant(ctx context.Context, ask *kadm.Client, topic string) (int32, error) {
-	known, err := ask.FetchOffsets(ctx, s.config.Group)
-	if err != nil {
-		return 0, err
+	offsets, err := ask.FetchOffsets(ctx, s.config.Group)
+	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
+		return nil, false, explain(err, topic, s.config.Group)
 	}
 	ends, err := ask.ListEndOffsets(ctx, topic)
+	if err == nil {
+		err = ends.Error()
+	}
 	if err != nil {
-		return 0, err
+		return nil, false, explain(err, topic, s.config.Group)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, o := range known[topic] {
-		s.starts.note(topic, o.Metadata)
+	known := offsets[topic]
+	n := len(ends[topic])
+	if len(known) > 0 { // the group reads it already, and Start was for as many as its offsets say
+		n = min(n, marked(known))
 	}
-	if n, found := s.starts[topic]; found || len(known[topic]) > 0 {
-		return n, nil
+	starts, err = s.startsOf(ctx, ask, topic, known, n)
+	return starts, len(known) > 0, err
+}
+
+// marked is for how many partitions Start was, as the group's offsets say.
+func marked(known map[int32]kadm.OffsetResponse) int {
+	n := 0
+	for _, o := range known {
+		n = max(n, markedStarts(o.Metadata))
 	}
-	s.starts[topic] = int32(len(ends[topic]))
-	return s.starts[topic], nil
+	return n
+}
+
+// startsOf are the group's own offsets of n partitions and, where it has none,
+// where Start leads; that is asked for only if it is needed.
+func (s *Source) startsOf(ctx context.Context, ask *kadm.Client, topic string, known map[int32]kadm.OffsetResponse, n int) ([]int64, error) {
+	starts := make([]int64, n)
+	var begin kadm.ListedOffsets
+	for i := range starts {
+		p := int32(i)
+		if o, found := known[p]; found && o.At >= 0 {
+			starts[i] = o.At
+			continue
+		}
+		if begin == nil {
+			var err error
+			if begin, err = s.startOffsets(ctx, ask, topic); err != nil {
+				return nil, err
+			}
+		}
+		if at, found := begin.Lookup(topic, p); found {
+			starts[i] = max(at.Offset, 0)
+		}
+	}
+	return starts, nil
 }
 
 // startOffsets are where the partitions of a topic begin by Start.
@@ -188,34 +115,4 @@ func (s *Source) othersOffsets(ctx context.Context, ask *kadm.Client, topic stri
 		}
 	}
 	return offsets, offsets.Error()
-}
-
-// commitStart commits where lanes begin, as their owner.
-func (s *Source) commitStart(ctx context.Context, found map[place]int64) error {
-	lanes := map[stamp]map[place]pending{}
-	s.mu.Lock()
-	for p, at := range found {
-		if l := s.lanes[p]; l != nil && !l.gone {
-			if lanes[l.stamp] == nil {
-				lanes[l.stamp] = map[place]pending{}
-			}
-			lanes[l.stamp][p] = pending{l, position{at, -1}, l.stamp, l.topicID}
-		}
-	}
-	s.mu.Unlock()
-	for who, those := range lanes {
-		response, err := s.commitRequest(who, those).RequestWith(ctx, s.side)
-		if err != nil {
-			return err
-		}
-		for _, topic := range response.Topics {
-			for _, p := range topic.Partitions {
-				err = errors.Join(err, kerr.ErrorForCode(p.ErrorCode))
-			}
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

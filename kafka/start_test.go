@@ -22,7 +22,7 @@ func TestAGroupWithoutOffsetsBeginsWhereItIsTold(t *testing.T) {
 		config.Start.Now = true
 		put(t, c, "orders", 0, "old", "old")
 		r := read(t, config)
-		r.none(300 * time.Millisecond)
+		r.begins(c, 2)
 		put(t, c, "orders", 0, "new")
 		wants(t, r.take(1), "new")
 		if at := offset(t, c, "billing", "orders", 0); at != 2 {
@@ -76,7 +76,9 @@ func TestAPartitionThatIsAddedLaterIsReadFromItsBeginning(t *testing.T) {
 			config, c := setUp(t)
 			config.Start = start
 			r := read(t, config)
-			r.none(200 * time.Millisecond)
+			if start.Now {
+				r.begins(c, 0)
+			}
 			put(t, c, "orders", 0, "0")
 			r.ack(r.take(1)...)
 			r.close()

@@ -14,11 +14,16 @@ import (
 const (
 	defaultSession   = 45 * time.Second
 	defaultRevoke    = 20 * time.Second
+	defaultCommit    = time.Second
 	defaultMaxRecord = 16 << 20
+	defaultMaxBatch  = 32 << 20
 	defaultClientID  = "semel"
 	// rebalanceTimeout is how long the group waits for a member to give up
 	// what it must.
 	rebalanceTimeout = time.Minute
+	// leastCommit and mostCommit bound how often offsets are committed.
+	leastCommit = 10 * time.Millisecond
+	mostCommit  = 10 * time.Minute
 	// mostRevoke leaves room in it for the last commit and for joining.
 	mostRevoke = 50 * time.Second
 	// kept is how much is kept of a record that is too large, and the least
@@ -26,6 +31,10 @@ const (
 	kept = 64 << 10
 	// mostRecord is what the client reads in one response.
 	mostRecord = 90 << 20
+	// mostBatch is the largest a batch can be, leastFetch the least that it
+	// makes sense to ask for.
+	mostBatch  = 1 << 30
+	leastFetch = 1 << 10
 	// topicName is the longest name Kafka allows.
 	topicName = 249
 )
@@ -33,7 +42,9 @@ const (
 func (c Config) withDefaults() Config {
 	setDefault(&c.SessionTimeout, defaultSession)
 	setDefault(&c.RevokeTimeout, defaultRevoke)
+	setDefault(&c.CommitInterval, defaultCommit)
 	setDefault(&c.MaxRecord, defaultMaxRecord)
+	setDefault(&c.MaxBatch, max(defaultMaxBatch, c.MaxRecord+1<<20))
 	setDefault(&c.ClientID, defaultClientID)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -50,7 +61,7 @@ func setDefault[T comparable](p *T, d T) {
 
 // validate reports every fault of a configuration with its defaults.
 func (c Config) validate() error {
-	return errors.Join(c.validateBrokers(), c.validateTopics(), c.validateGroup(), c.validateStart(), c.validateRecords())
+	return errors.Join(c.validateBrokers(), c.validateTopics(), c.validateGroup(), c.validateStart(), c.validateRecords(), checkOptions(c.Options))
 }
 
 func (c Config) validateBrokers() error {
@@ -120,6 +131,9 @@ func (c Config) validateGroup() error {
 	if c.RevokeTimeout < 0 || c.RevokeTimeout > mostRevoke {
 		err = errors.Join(err, fmt.Errorf("kafka: RevokeTimeout is %v; use 0 to %v: the group waits %v for a member, and leaving takes time as well", c.RevokeTimeout, mostRevoke, rebalanceTimeout))
 	}
+	if c.CommitInterval < leastCommit || c.CommitInterval > mostCommit {
+		err = errors.Join(err, fmt.Errorf("kafka: CommitInterval is %v; use %v to %v: until a commit, what was done comes again after a crash", c.CommitInterval, leastCommit, mostCommit))
+	}
 	return err
 }
 
@@ -144,8 +158,22 @@ func (c Config) validateRecords() error {
 	if c.Format > CloudEvents {
 		err = fmt.Errorf("kafka: format %d is unknown; use Records or CloudEvents", c.Format)
 	}
+	if c.OnLostRecords > GoOn {
+		err = errors.Join(err, fmt.Errorf("kafka: OnLostRecords %d is unknown; use Halt or GoOn", c.OnLostRecords))
+	}
 	if c.MaxRecord < kept || c.MaxRecord > mostRecord {
 		err = errors.Join(err, fmt.Errorf("kafka: MaxRecord is %d bytes; use %d to %d", c.MaxRecord, kept, mostRecord))
+	}
+	if c.MaxBatch < c.MaxRecord || c.MaxBatch > mostBatch {
+		err = errors.Join(err, fmt.Errorf("kafka: MaxBatch is %d bytes; use %d to %d: a batch holds a record of MaxRecord at least", c.MaxBatch, c.MaxRecord, mostBatch))
+	}
+	for _, fetch := range []struct {
+		name  string
+		bytes int
+	}{{"MaxFetch", c.MaxFetch}, {"MaxPartitionFetch", c.MaxPartitionFetch}} {
+		if fetch.bytes != 0 && (fetch.bytes < leastFetch || fetch.bytes > mostRecord) {
+			err = errors.Join(err, fmt.Errorf("kafka: %s is %d bytes; use %d to %d, or 0 for what follows from MaxUnsettled", fetch.name, fetch.bytes, leastFetch, mostRecord))
+		}
 	}
 	return err
 }

@@ -3,8 +3,6 @@ package kafka
 import (
 	"context"
 	"time"
-
-	"github.com/twmb/franz-go/pkg/kadm"
 )
 
 const (
@@ -18,8 +16,8 @@ const (
 	heldUpAfter = time.Minute
 )
 
-// watch looks after the source: it replaces a member that must be, commits
-// what moved without a settlement, and reports lanes.
+// watch looks after the source: it replaces a member that must be, asks for the
+// ends of logs, and reports lanes.
 func (s *Source) watch() {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
@@ -30,16 +28,33 @@ func (s *Source) watch() {
 			return
 		case <-s.changed:
 		case now := <-ticker.C:
+			s.decideAgain(now)
+			s.passLost()
+			s.remind()
 			s.replaceMember()
-			s.commits.rouse() // control records move a lane on without a settlement
+			if s.unanswered.lately(now) {
+				s.commits.rouse()
+			}
 			if !now.Before(next) && s.reads() {
 				next = now.Add(askEvery)
-				if s.askEnds() && s.config.Observe != nil {
+				if s.look() && s.config.Observe != nil {
 					next = now
 				}
 			}
 		}
+		s.tellStays(time.Now())
 		s.report()
+	}
+}
+
+// remind lets Fetch say what others noted, also where nothing comes that would
+// end its wait.
+func (s *Source) remind() {
+	s.mu.Lock()
+	due := len(s.faults.news) > 0
+	s.mu.Unlock()
+	if due {
+		s.gate.rouse()
 	}
 }
 
@@ -58,39 +73,15 @@ func (s *Source) reads() bool {
 	return len(s.order) > 0
 }
 
-// askEnds asks where the partitions begin and end. It reports whether that was
+// look asks where the partitions begin and end. It reports whether that was
 // answered; who cannot reach the brokers hears it from Fetch.
-func (s *Source) askEnds() bool {
+func (s *Source) look() bool {
 	ctx, cancel := context.WithTimeout(s.life, askTimeout)
 	defer cancel()
-	ask := kadm.NewClient(s.side)
-	ends, err := ask.ListEndOffsets(ctx, s.config.Topics...)
-	if err != nil {
+	if s.askEnds(ctx) != nil {
 		return false
 	}
-	stable, err := ask.ListCommittedOffsets(ctx, s.config.Topics...)
-	if err != nil {
-		return false
-	}
-	starts, err := ask.ListStartOffsets(ctx, s.config.Topics...)
-	if err != nil {
-		return false
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := time.Now()
-	for _, l := range s.order {
-		if o, known := starts.Lookup(l.topic, l.partition); known && o.Err == nil && l.reached() < 0 {
-			l.delivered = o.Offset // the group has no offset, so this is where the lane begins
-		}
-		if o, known := ends.Lookup(l.topic, l.partition); known && o.Err == nil {
-			l.end = o.Offset
-		}
-		if o, known := stable.Lookup(l.topic, l.partition); known && o.Err == nil {
-			l.stable = o.Offset
-		}
-		s.noteHeldUp(l, now)
-	}
+	s.askStalled(ctx)
 	return true
 }
 
@@ -145,6 +136,6 @@ func (s *Source) report() {
 func (s *Source) state(l *lane) LaneState {
 	return LaneState{
 		Topic: l.topic, Partition: l.partition, Committed: l.committed.offset, Delivered: l.reached(), End: l.end,
-		Unsettled: l.unsettled, Oldest: l.oldest(), Paused: l.paused, HeldUp: l.heldUp(s.config.ReadUncommitted), Lost: l.gone,
+		Unsettled: l.unsettled, Oldest: l.oldest(), Paused: l.paused, HeldUp: l.heldUp(s.config.ReadUncommitted), Fault: s.faultOf(l), Lost: l.gone,
 	}
 }

@@ -2,11 +2,14 @@ package kafka
 
 import (
 	"context"
+	"encoding/binary"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // wire is a process's way to the brokers, in memory. Frozen, it keeps what was
@@ -40,18 +43,28 @@ func (w *wire) dial(ctx context.Context, network, address string) (net.Conn, err
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ends = append(w.ends, near, inner, far)
-	w.pumps.Go(func() { w.pump(inner, far) })
-	w.pumps.Go(func() { w.pump(far, inner) })
+	greets := new(atomic.Bool)
+	w.pumps.Go(func() { w.pump(inner, far, func([]byte) bool { return greets.Swap(false) }) })
+	w.pumps.Go(func() {
+		w.pump(far, inner, func(request []byte) bool {
+			greets.Store(len(request) > 6 && binary.BigEndian.Uint16(request[4:]) == uint16(kmsg.ApiVersions))
+			return greets.Load()
+		})
+	})
 	return near, nil
 }
 
-func (w *wire) pump(to, from net.Conn) {
+// pump carries bytes one way. What is part of a greeting passes a frozen wire,
+// too: the client asks a new connection for the versions of requests without a
+// way to be interrupted, and may hold a lock meanwhile that others wait for.
+// Who waits for a lock keeps virtual time from going on, to the thaw as well.
+func (w *wire) pump(to, from net.Conn, greeting func([]byte) bool) {
 	defer to.Close()
 	defer from.Close()
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buffer)
-		if !w.pass(nil) {
+		if !greeting(buffer[:n]) && !w.pass(nil) {
 			return
 		}
 		if n > 0 {

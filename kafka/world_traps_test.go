@@ -87,7 +87,10 @@ func (w *world) client(options ...kgo.Opt) *kgo.Client {
 func order(partition int32, id string) *kgo.Record {
 	return &kgo.Record{
 		Topic: theTopic, Partition: partition, Key: []byte("key"), Value: []byte("order " + id),
-		Headers: []kgo.RecordHeader{{Key: "ce_id", Value: []byte(id)}, {Key: "ce_source", Value: []byte("shop")}},
+		Headers: []kgo.RecordHeader{
+			{Key: "ce_specversion", Value: []byte("1.0")}, {Key: "ce_type", Value: []byte("order")},
+			{Key: "ce_id", Value: []byte(id)}, {Key: "ce_source", Value: []byte("shop")},
+		},
 	}
 }
 
@@ -165,6 +168,10 @@ func (w *world) start(handle handler, kafka func(*Config), policy func(*semel.Co
 		stop()
 		p.wire.thaw()
 		<-p.ended
+		<-source.life.Done() // a run does not wait for a source that closes slowly
+		if source.side != nil {
+			source.side.Close()
+		}
 	})
 	return p
 }

@@ -182,6 +182,17 @@ func (b *batch) Broken() bool {
 	return b.over
 }
 
+// ClassifyHandler implements semel.HandlerClassifier. A statement of a Tx fails
+// for want of a number, which is its message's, or because the batch is over.
+func (b *batch) ClassifyHandler(_ context.Context, err error) semel.Class {
+	switch class := b.store.Classify(err); {
+	case class == semel.ClassPermanent, class == semel.ClassAborted && b.Broken():
+		return class
+	default:
+		return semel.ClassRetry
+	}
+}
+
 // Commit implements semel.Batch.
 func (b *batch) Commit(ctx context.Context, e semel.Ending) semel.Result {
 	before := b.store.ask("commit-before")

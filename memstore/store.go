@@ -148,6 +148,18 @@ func (s *Store) LoadPosition(_ context.Context, consumer, name string) (semel.Po
 	return p, ok, nil
 }
 
+// KeepPosition implements semel.PositionStore.
+func (s *Store) KeepPosition(_ context.Context, consumer, name string, p semel.Position) (semel.Position, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := lane{consumer, name}
+	if _, known := s.positions[key]; !known {
+		p.Check = append([]byte(nil), p.Check...)
+		s.positions[key] = p
+	}
+	return s.positions[key], nil
+}
+
 // SavePosition implements semel.PositionStore.
 func (s *Store) SavePosition(_ context.Context, consumer, name string, p semel.Position) error {
 	s.mu.Lock()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/sqlform"
@@ -25,6 +26,15 @@ type batch struct {
 	// brokenBy is after which error of a handler's statement the transaction
 	// cannot commit.
 	brokenBy error
+	// heard are the errors of the server that its statements met, the last ones.
+	heard []*pgconn.PgError
+	// ends: a handler tried to end the transaction by a statement.
+	ends bool
+	// outdated: a statement that the connection has prepared fits no more, so
+	// it is closed, which forgets the statements of pgx and of handlers, too.
+	outdated bool
+	// spoiled: the connection may be why the store's own statements fail.
+	spoiled bool
 
 	mutex   sync.Mutex
 	over    bool // guarded by mutex: the connection is given back
@@ -53,6 +63,9 @@ func (b *batch) commit(ctx context.Context, statements []charged) semel.Result {
 	if err := b.state(); err != nil {
 		return b.fail(ctx, semel.NobodyNamed, err)
 	}
+	if b.ends {
+		return b.fail(ctx, semel.NobodyNamed, pgx.ErrTxClosed)
+	}
 	if err := context.Cause(ctx); err != nil {
 		return b.fail(ctx, semel.NobodyNamed, &storeError{"commit", semel.ClassDown, err})
 	}
@@ -64,7 +77,7 @@ func (b *batch) commit(ctx context.Context, statements []charged) semel.Result {
 		return semel.Result{Outcome: semel.Committed, Culprit: semel.NobodyNamed}
 	case err == nil:
 		return b.fail(ctx, semel.NobodyNamed, fmt.Errorf("the server answered COMMIT with %v: %w", commit.tag, pgx.ErrTxCommitRollback))
-	case sent && !definite(err):
+	case sent && !b.undone(err, failed >= 0 && failed < len(statements)):
 		b.cut()
 		b.end()
 		return semel.Result{Outcome: semel.CommitUnknown, Class: semel.ClassDown, Culprit: semel.NobodyNamed, Err: err}
@@ -103,10 +116,10 @@ func (b *batch) fail(ctx context.Context, culprit int, err error) semel.Result {
 func (b *batch) refused(culprit int, err error) semel.Result {
 	class := b.store.Classify(err)
 	switch class {
-	case semel.ClassContended, semel.ClassDown, semel.ClassAborted:
+	case semel.ClassAborted:
 		culprit = semel.NobodyNamed
 	}
-	return semel.Result{Outcome: semel.NotCommitted, Class: class, Culprit: culprit, Err: hint(err)}
+	return semel.Result{Outcome: semel.NotCommitted, Class: class, Culprit: culprit, Err: hint(err, false)}
 }
 
 // Rollback implements semel.Batch.
@@ -133,7 +146,7 @@ func (b *batch) end() {
 		return
 	}
 	b.cancels.Wait()
-	if cutOff {
+	if cutOff || b.outdated || b.spoiled {
 		_ = b.link.conn.Close(context.Background())
 	}
 	b.conn.Release()

@@ -1,7 +1,9 @@
 package pgxstore
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -13,8 +15,9 @@ import (
 
 // What a batch waits for at most where its options say nothing.
 const (
-	defaultLock = 10 * time.Second
-	defaultIdle = time.Minute
+	defaultLock   = 10 * time.Second
+	defaultIdle   = time.Minute
+	defaultAnswer = 30 * time.Second
 )
 
 // milliseconds is a wait as the server's settings take it, where 0 is for ever.
@@ -23,6 +26,17 @@ func milliseconds(d, otherwise time.Duration) string {
 		d = otherwise
 	}
 	return strconv.FormatInt(max(d.Milliseconds(), 1), 10)
+}
+
+// noLimit, as the limit of a statement, leaves the server's own as it is.
+const noLimit = "0"
+
+// limit is how long the server lets a handler's statement run, as a setting.
+func limit(d time.Duration) string {
+	if d <= 0 {
+		return noLimit
+	}
+	return milliseconds(d, 0) + "ms"
 }
 
 // Begin implements semel.TxStore. BEGIN, the settings, the guard and the marks
@@ -52,24 +66,37 @@ func (s *Store) open(ctx context.Context, o semel.TxOptions, marks []semel.Mark)
 		err = m.missing()
 	}
 	if err != nil {
+		b.suspect(ctx, err)
 		b.Rollback(ctx)
-		return nil, nil, s.blameless("begin", err)
+		return nil, nil, s.blameless("begin", s.unwritten(ctx, err))
 	}
 	b.fresh = m.fresh()
+	b.statement = max(o.Statement, 0)
+	b.answer = cmp.Or(max(o.Answer, 0), defaultAnswer)
 	return b, m.verdicts, nil
 }
 
+// suspect takes note of an error of the statements that begin a batch. Settings
+// that a handler made stay with its connection, such as one to read only, and
+// every transaction on it fails until somebody closes it. What another
+// connection would meet as well costs a new one a try.
+func (b *batch) suspect(ctx context.Context, err error) {
+	b.spoiled = ctx.Err() == nil && code(err) != "" && b.store.Classify(err) != semel.ClassContended
+}
+
 // opening are the statements up to the first of a handler. The consumer's lock
-// is taken before any lock time-out is set: a batch that waits its turn has not
-// failed.
+// is taken before the lock time-out of marks is set: a batch that waits its turn
+// has not failed.
 func (s *Store) opening(o semel.TxOptions, m *marking) []*request {
 	requests := []*request{{sql: s.begin}}
 	idle := milliseconds(o.Idle, defaultIdle)
 	if o.Serial && len(m.marks) > 0 {
-		requests = append(requests, &request{sql: s.sql["serial"], args: []any{m.marks[0].Scope, idle}})
+		// Whoever waits in line is not to lose its place to the server's limit.
+		requests = append(requests, &request{sql: "set local statement_timeout = 0"},
+			&request{sql: s.sql["serial"], args: []any{m.marks[0].Scope, idle, limit(o.Turn)}})
 	}
 	marks := m.write(s.sql["begin"])
-	marks.args = append(marks.args, idle, milliseconds(o.MarkLock, defaultLock), milliseconds(o.EffectLock, defaultLock))
+	marks.args = append(marks.args, idle, milliseconds(o.MarkLock, defaultLock), milliseconds(o.EffectLock, defaultLock), limit(o.Statement))
 	return append(requests, marks)
 }
 
@@ -98,4 +125,21 @@ func (s *Store) MarkIn(ctx context.Context, tx pgx.Tx, marks []semel.Mark) ([]se
 	return m.verdicts, nil
 }
 
-var errRemoved = fmt.Errorf("a marker was removed while it was marked")
+// errMissing: whoever removed the marker has just committed, and another try
+// finds it fresh, or something keeps markers from being written.
+var errMissing = errors.New("a marker is neither written nor there: it was removed while it was marked, or is kept from being written")
+
+// unwritten adds to an error of marks what the tables tell of its cause: a
+// trigger or a rule that keeps markers from being written does so at every try.
+func (s *Store) unwritten(ctx context.Context, err error) error {
+	if !errors.Is(err, errMissing) && s.Classify(err) != semel.ClassPermanent {
+		return err
+	}
+	if fault := s.Check(ctx); errors.Is(fault, semel.ErrSchema) {
+		return &storeError{"mark", semel.ClassDown, fmt.Errorf("%w: %w", err, fault)}
+	}
+	if s.of != nil && errors.Is(err, errMissing) {
+		return &storeError{"mark", semel.ClassDown, fmt.Errorf("%w: look for a trigger or a rule on the adopted table that keeps rows out, and remove it", err)}
+	}
+	return err
+}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/sqltext"
 )
 
 // What the server says of a transaction with every answer.
@@ -18,7 +20,7 @@ const (
 
 // Broken implements semel.Broken. The connection remembers what the server said
 // of the transaction with its last answer.
-func (b *batch) Broken() bool { return b.state() != nil || b.pg.TxStatus() == txFailed }
+func (b *batch) Broken() bool { return b.ends || b.state() != nil || b.pg.TxStatus() == txFailed }
 
 // BrokenBy implements semel.BrokenBy. It does not know an error that a handler
 // met on the connection itself, beside its pgx.Tx.
@@ -29,7 +31,7 @@ func (b *batch) BrokenBy() error {
 	switch {
 	case b.brokenBy != nil:
 		return b.brokenBy
-	case ended:
+	case ended, b.ends:
 		return errEnded
 	case b.state() == errBusy:
 		return errBusy
@@ -62,7 +64,17 @@ var errEnded = &storeError{"the transaction is over", semel.ClassPermanent,
 
 // sendable is an error if a handler's statement can't be sent. Where it can, a
 // savepoint took back what went wrong before.
-func (b *batch) sendable() error {
+//
+// One that would end the transaction never is: after a ROLLBACK the next would
+// commit by itself, on another connection perhaps if a pooler lies between. From
+// then on the batch takes nothing more, whatever the handler makes of the error.
+func (b *batch) sendable(texts ...string) error {
+	if b.ends {
+		return pgx.ErrTxClosed
+	}
+	if b.ends = slices.ContainsFunc(texts, sqltext.Postgres().Ends); b.ends {
+		return errEnded
+	}
 	if err := b.state(); err != nil {
 		return err
 	}
@@ -79,12 +91,18 @@ func (b *batch) told(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
-	closed := b.pg.IsClosed()
-	if closed && ctx.Err() == nil && code(err) == "" {
+	b.outdated = b.outdated || outdated(err)
+	b.hear(err)
+	closed, by := b.pg.IsClosed(), err
+	switch lost := closed && code(err) == ""; {
+	case lost && ctx.Err() == nil:
 		err = &storeError{"the connection is lost", semel.ClassDown, err}
+		by = err
+	case lost:
+		by = &handlerError{err, semel.ClassRetry}
 	}
 	if b.brokenBy == nil && (closed || b.pg.TxStatus() == txFailed) {
-		b.brokenBy = err
+		b.brokenBy = by
 	}
 	return err
 }

@@ -15,8 +15,12 @@
 // was marked before, and a batch of nothing else takes 3. A connection that
 // meets a statement for the first time prepares it, which is one more.
 //
-// A handler must not commit or roll back its transaction: its COMMIT fails and
-// nothing of the batch is left.
+// The server ends a statement of a handler after TxOptions.Statement: an attempt
+// of the message that sent or queued it. Queued statements have as long each.
+//
+// A handler must not commit or roll back its transaction: a statement that would
+// is refused before it is sent, as is everything after it, and nothing of the
+// batch is left.
 package pgxstore
 
 import (

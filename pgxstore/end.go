@@ -16,8 +16,11 @@ type charged struct {
 
 // meant is what an error of the statement says to its message.
 func (c charged) meant(err error) error {
-	if c.one && code(err) == codeUnmet {
+	switch {
+	case c.one && code(err) == codeUnmet:
 		return fmt.Errorf("%w: %w", semel.Unmet("the statement "+strconv.Quote(c.text)), err)
+	case c.mark == semel.NobodyNamed && code(err) == codeCanceled:
+		return &storeError{"the end of the batch", semel.ClassContended, err}
 	}
 	return err
 }
@@ -25,6 +28,9 @@ func (c charged) meant(err error) error {
 // ending are the statements that belong to the commit: marks taken back, rows,
 // and the one that lets COMMIT succeed. An error names the mark to blame.
 func (b *batch) ending(e semel.Ending) (statements []charged, culprit int, err error) {
+	if len(e.Trim)+len(e.Rows) > 0 { // which are the store's own
+		statements = append(statements, charged{&request{sql: b.store.sql["unlimited"]}, semel.NobodyNamed})
+	}
 	if trim := b.trim(e.Trim); trim != nil {
 		statements = append(statements, charged{trim, semel.NobodyNamed})
 	}

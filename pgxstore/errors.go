@@ -20,7 +20,15 @@ type storeError struct {
 func (e *storeError) Error() string { return fmt.Sprintf("pgxstore: %s: %v", e.doing, e.err) }
 func (e *storeError) Unwrap() error { return e.err }
 
-// classOfArguments: an argument that can't be sent never can.
+// handlerError is an error of a handler with what it means for its batch.
+type handlerError struct {
+	error
+	class semel.Class
+}
+
+func (e *handlerError) Unwrap() error { return e.error }
+
+// classOfArguments: an argument or a statement that can't be sent never can.
 const classOfArguments = semel.ClassPermanent
 
 // PostgreSQL's codes: https://www.postgresql.org/docs/current/errcodes-appendix.html
@@ -32,10 +40,19 @@ const (
 	codeUnmet        = "SM001" // raised by {prefix}expect
 )
 
+// saidBy is the server's error in err, nil if there is none: a nil of its type,
+// which a function of the user's may return as an error, is nothing that it said.
+func saidBy(err error) *pgconn.PgError {
+	var server *pgconn.PgError
+	if !errors.As(err, &server) {
+		return nil
+	}
+	return server
+}
+
 // code is the server's code of an error; empty if it is none of the server's.
 func code(err error) string {
-	var server *pgconn.PgError
-	if errors.As(err, &server) {
+	if server := saidBy(err); server != nil {
 		return server.Code
 	}
 	return ""
@@ -44,19 +61,19 @@ func code(err error) string {
 // Classify implements semel.TxStore. It goes by the server's codes, never by
 // the text of an error.
 func (s *Store) Classify(err error) semel.Class {
+	var judged *handlerError
 	var own *storeError
-	var server *pgconn.PgError
 	var dialing *pgconn.ConnectError
 	switch {
+	case errors.As(err, &judged):
+		return judged.class
 	case errors.As(err, &own):
 		return own.class
 	case errors.As(err, &dialing):
 		return semel.ClassDown
 	case errors.Is(err, pgx.ErrTxClosed), errors.Is(err, pgx.ErrTxCommitRollback):
 		return semel.ClassAborted
-	case !errors.As(err, &server):
-		return s.classify(err)
-	case server.Code == codeUnmet:
+	case code(err) == codeUnmet:
 		return semel.ClassPermanent
 	case outdated(err):
 		return semel.ClassContended // the next try prepares it anew
@@ -67,11 +84,8 @@ func (s *Store) Classify(err error) semel.Class {
 // outdated reports whether the server no longer takes a prepared statement:
 // somebody deallocated it, or its table was changed.
 func outdated(err error) bool {
-	var server *pgconn.PgError
-	if !errors.As(err, &server) {
-		return false
-	}
-	return server.Code == codeNoStatement || server.Code == codeNotSupported && server.Routine == "RevalidateCachedQuery"
+	server := saidBy(err)
+	return server != nil && (server.Code == codeNoStatement || server.Code == codeNotSupported && server.Routine == "RevalidateCachedQuery")
 }
 
 // definite reports whether an answer to COMMIT, or to a statement sent with it,
@@ -79,17 +93,52 @@ func outdated(err error) bool {
 // goes, a broken one, and a pooler that lost its server answer with an error,
 // too, and do not know.
 func definite(err error) bool {
-	var server *pgconn.PgError
-	if !errors.As(err, &server) || len(server.Code) != 5 {
+	state := code(err)
+	if len(state) != 5 {
 		return errors.Is(err, pgx.ErrTxCommitRollback)
 	}
-	switch server.Code[:2] {
+	switch state[:2] {
 	case "08", "58", "XX", "F0":
 		return false
 	case "57":
-		return server.Code == codeCanceled
+		return state == codeCanceled
 	}
-	return server.Code != codeUnknown
+	return state != codeUnknown
+}
+
+// ended reports whether the server ended the connection itself. In the place of
+// the answer to a statement before COMMIT that proves that COMMIT was not
+// reached: answers come in order. A pooler that lost its server says something
+// else.
+func ended(err error) bool {
+	switch code(err) {
+	case "57P01", "57P02", "57P03", "57P05":
+		return true
+	}
+	return false
+}
+
+// undone reports whether an error proves that nothing was committed; before says
+// that it came in the place of the answer to a statement before COMMIT.
+//
+// Where the connection goes on, the server has said with ReadyForQuery what
+// became of the transaction, and the code of the error, which a trigger can
+// choose, says nothing. A transaction that has failed and is still open never
+// came to its COMMIT. One that is over after an ERROR of COMMIT was rolled back:
+// PostgreSQL raises none after it has written the commit. Some poolers answer
+// with an error and that word, too, when they have lost their server, so that
+// the second proof needs an error that names the server's own routine.
+func (b *batch) undone(err error, before bool) bool {
+	server := saidBy(err)
+	switch {
+	case definite(err), before && ended(err):
+		return true
+	case server == nil || b.pg.IsClosed():
+		return false
+	case before:
+		return b.pg.TxStatus() == txFailed
+	}
+	return b.pg.TxStatus() == txNone && server.SeverityUnlocalized == "ERROR" && server.Routine != "" && server.Code != codeUnknown
 }
 
 // blameless says what an error of the store's own statements means: waiting
@@ -99,12 +148,13 @@ func (s *Store) blameless(doing string, err error) error {
 	if class != semel.ClassContended {
 		class = semel.ClassDown
 	}
-	return &storeError{doing, class, hint(err)}
+	return &storeError{doing, class, hint(err, s.of == nil)}
 }
 
-// hint adds to an error of the server what to do about it.
-func hint(err error) error {
-	if remedy := sqlstore.Remedy(err); remedy != "" {
+// hint adds to an error of the server what to do about it; own says that the
+// statement was the store's.
+func hint(err error, own bool) error {
+	if remedy := sqlstore.Remedy(err, own); remedy != "" {
 		return fmt.Errorf("%w: %s", err, remedy)
 	}
 	return err

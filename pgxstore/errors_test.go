@@ -38,7 +38,7 @@ func TestErrorsAreClassifiedByCode(t *testing.T) {
 	t.Run("trap_T10_codes_decide_and_no_text_does", func(t *testing.T) {
 		for code, want := range map[string]semel.Class{
 			"23505": semel.ClassPermanent, "22P02": semel.ClassPermanent, "42601": semel.ClassPermanent, "P0001": semel.ClassPermanent,
-			"SM001": semel.ClassPermanent, "0A000": semel.ClassPermanent,
+			"SM001": semel.ClassPermanent, "2D000": semel.ClassPermanent, "0A000": semel.ClassPermanent,
 			"40001": semel.ClassContended, "40P01": semel.ClassContended, "55P03": semel.ClassContended, "26000": semel.ClassContended,
 			"25P02": semel.ClassAborted,
 			"57P01": semel.ClassDown, "53100": semel.ClassDown, "53300": semel.ClassDown, "25006": semel.ClassDown, "28P01": semel.ClassDown, "08006": semel.ClassDown,

@@ -133,11 +133,10 @@ func (m *marking) judged(rows pgx.Rows) error {
 	return rows.Err()
 }
 
-// missing is an error if a mark is neither written nor there: whoever removed
-// its marker has just committed, and another try finds it fresh.
+// missing is an error if a mark is neither written nor there.
 func (m *marking) missing() error {
 	if len(m.seen()) > 0 {
-		return &storeError{"mark", semel.ClassContended, errRemoved}
+		return &storeError{"mark", semel.ClassContended, errMissing}
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/sqltext"
 )
 
 // Queue takes the statements of one message. Nothing is sent before the
@@ -23,7 +24,7 @@ func (q *Queue) Exec(sql string, args ...any) { q.add(&request{sql: sql, args: a
 // otherwise its message ends as after semel.Unmet. The server judges, so this
 // costs no round trip, but about as much again as the statement itself takes
 // there. The statement must have no RETURNING and must not begin
-// with a WITH that changes rows itself: use Query for those.
+// with a WITH that changes rows itself: use Query for those, and for MERGE.
 func (q *Queue) ExecOne(sql string, args ...any) {
 	q.add(&request{sql: q.batch.one(sql), args: args, one: true, text: sql})
 }
@@ -37,10 +38,22 @@ func (q *Queue) Query(sql string, args ...any) *Query {
 
 // Err is an error if the batch takes no more statements: what is queued then is
 // never sent.
-func (q *Queue) Err() error { return q.batch.state() }
+func (q *Queue) Err() error {
+	if q.batch.ends {
+		return errEnded
+	}
+	return q.batch.state()
+}
 
+// add refuses a statement that would end the transaction, for good: see
+// sendable.
 func (q *Queue) add(r *request) {
+	if !q.batch.ends && sqltext.Postgres().Ends(r.sql) {
+		q.batch.ends, q.batch.ender = true, q.mark
+	}
+	r.limited = true
 	q.batch.statements = append(q.batch.statements, charged{r, q.mark})
+	q.batch.queued++
 }
 
 // Query is a queued statement whose rows are wanted.
@@ -54,7 +67,7 @@ type Query struct {
 // statements, which are sent next. Its error is its message's, as a handler's
 // would be. It must not keep the rows.
 func (q *Query) Do(read func(rows pgx.Rows) error) {
-	q.request.read = read
+	q.request.read = func(rows pgx.Rows) error { return q.queue.batch.call(read, rows) }
 	q.queue.batch.reads = true
 }
 
@@ -62,8 +75,13 @@ func (q *Query) Do(read func(rows pgx.Rows) error) {
 type queued struct {
 	*batch
 	statements []charged
+	queued     int  // how many statements there were
 	reads      bool // someone waits for rows
+	ender      int  // the mark whose handler tried to end the transaction
 }
+
+// Queued implements semel.Queues.
+func (b *queued) Queued() int { return b.queued }
 
 // Tx implements semel.Batch.
 func (b *queued) Tx(i int) *Queue { return &Queue{batch: b, mark: i} }
@@ -75,10 +93,16 @@ func (b *queued) Commit(ctx context.Context, e semel.Ending) semel.Result {
 	if err != nil {
 		return b.fail(ctx, culprit, err)
 	}
-	for b.reads {
+	for round := 0; b.reads && !b.ends; round++ {
+		if round == mostRounds {
+			return b.fail(ctx, b.reader(), errEndless)
+		}
 		if culprit, err := b.read(ctx); err != nil {
 			return b.fail(ctx, culprit, err)
 		}
+	}
+	if b.ends {
+		return b.fail(ctx, b.ender, errEnded)
 	}
 	return b.commit(ctx, append(b.statements, last...))
 }
@@ -95,14 +119,15 @@ func (b *queued) read(ctx context.Context) (culprit int, err error) {
 		requests[i] = statements[i].request
 	}
 	failed, err := b.exchange(ctx, requests)
+	err = b.told(ctx, err)
 	for i := range statements {
-		// What a statement after a refused one failed with is no news.
-		if i == failed && err != nil {
-			return statements[i].mark, statements[i].meant(b.told(ctx, err))
-		}
-		if refusal := requests[i].refusal; refusal != nil {
-			return statements[i].mark, refusal
+		refusal := requests[i].refusal
+		switch {
+		case refusal != nil && (i != failed || !b.pg.IsClosed()):
+			return statements[i].mark, &handlerError{refusal, b.ClassifyHandler(ctx, refusal)}
+		case i == failed && err != nil: // what those after it failed with is no news
+			return statements[i].mark, statements[i].meant(err)
 		}
 	}
-	return semel.NobodyNamed, b.told(ctx, err)
+	return semel.NobodyNamed, err
 }

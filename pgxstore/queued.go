@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/sqltext"
 )
 
 // QueuedStore is a Store whose handlers get a *Queue. A batch takes two round
@@ -15,6 +16,9 @@ type QueuedStore struct {
 	house
 	direct *Store
 }
+
+// Exonerates implements semel.Exonerator, as Store does.
+func (s *QueuedStore) Exonerates(err error) bool { return s.direct.Exonerates(err) }
 
 // Begin implements semel.TxStore.
 func (s *QueuedStore) Begin(ctx context.Context, o semel.TxOptions, marks []semel.Mark) (semel.Batch[*Queue], []semel.Verdict, error) {
@@ -45,7 +49,13 @@ func (b *batch) one(sql string) string {
 	if len(b.known.ones) >= b.known.most {
 		clear(b.known.ones)
 	}
-	text := strings.Replace(b.store.sql["exec one"], "{statement}", strings.TrimRight(sql, "; \t\r\n"), 1)
+	text := b.store.One(sql)
 	b.known.ones[sql] = text
 	return text
+}
+
+// One is the text that Queue.ExecOne sends for a statement: for whoever has the
+// server prepare it at start.
+func (s *Store) One(statement string) string {
+	return strings.Replace(s.sql["exec one"], "{statement}", sqltext.Postgres().Bare(statement), 1)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/semel-go/semel"
@@ -22,11 +23,13 @@ func (s *Store) BeginRow(ctx context.Context, o semel.TxOptions, number, revisio
 }
 
 func (s *Store) openRow(ctx context.Context, o semel.TxOptions, number, revision int64, a semel.Act) (*batch, error) {
+	later := o.Statement
+	o.Statement = 0 // the first statements are the store's own
 	b, _, err := s.open(ctx, o, nil)
 	if err != nil {
 		return nil, err
 	}
-	err = b.complete(ctx, number, revision, a)
+	err = b.complete(ctx, number, revision, a, later)
 	if err == nil {
 		return b, nil
 	}
@@ -38,8 +41,9 @@ func (s *Store) openRow(ctx context.Context, o semel.TxOptions, number, revision
 }
 
 // complete closes the row with its marker and records the act, if nobody has
-// changed the row since it was seen.
-func (b *batch) complete(ctx context.Context, number, revision int64, a semel.Act) error {
+// changed the row since it was seen. From then on the server gives a statement
+// no longer than this.
+func (b *batch) complete(ctx context.Context, number, revision int64, a semel.Act, statement time.Duration) error {
 	var found bool
 	var now int64
 	var state semel.RowState
@@ -54,8 +58,11 @@ func (b *batch) complete(ctx context.Context, number, revision int64, a semel.Ac
 		}
 		return rows.Err()
 	}}
-	if _, err := b.exchange(ctx, []*request{look}); err != nil || look.refusal != nil {
-		return errors.Join(err, look.refusal)
+	if _, err := b.exchange(ctx, []*request{look}); err != nil {
+		return err
+	}
+	if look.refusal != nil {
+		return look.refusal
 	}
 	switch {
 	case !found || now != revision:
@@ -66,9 +73,11 @@ func (b *batch) complete(ctx context.Context, number, revision int64, a semel.Ac
 	apply := &request{sql: b.store.sql["apply"], args: []any{number}}
 	become := &request{sql: b.store.sql["become"], args: []any{string(semel.StateCompleted), int64(1), int64(1), number, revision}}
 	act := &request{sql: b.store.sql["act"], args: []any{number, sqlform.Plain(a.Verb), sqlform.Plain(a.Who), sqlform.Plain(a.Why), "done"}}
-	if _, err := b.exchange(ctx, []*request{apply, become, act}); err != nil {
+	limited := &request{sql: b.store.sql["limit"], args: []any{limit(statement)}}
+	if _, err := b.exchange(ctx, []*request{apply, become, act, limited}); err != nil {
 		return err
 	}
+	b.statement = statement
 	switch {
 	case become.tag.RowsAffected() != 1:
 		return fmt.Errorf("row %d: %w", number, semel.ErrChanged)

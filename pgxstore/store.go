@@ -33,6 +33,7 @@ type house interface {
 	semel.PositionStore
 	semel.SchemaChecker
 	semel.IdentityFitter
+	semel.MarkerReader
 	Scope(ctx context.Context, consumer, source string, generation int64) (int64, error)
 	Migrate(ctx context.Context) (applied []string, err error)
 	Status(ctx context.Context) ([]sqlstore.Migration, error)
@@ -55,6 +56,10 @@ type Store struct {
 	begin    string
 	sql      map[string]string
 }
+
+// Exonerates implements semel.Exonerator: for lock time-outs, full disks, lack
+// of memory and files that cannot be read or written.
+func (s *Store) Exonerates(err error) bool { return s.inner.Exonerates(err) }
 
 // New returns a store in the database of the pool. It creates nothing and asks
 // nothing: see Migrate and Check.

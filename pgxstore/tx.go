@@ -38,7 +38,7 @@ func (t *tx) Begin(ctx context.Context) (pgx.Tx, error) {
 }
 
 func (t *tx) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
-	if err := t.batch.sendable(); err != nil {
+	if err := t.batch.sendable(sql); err != nil {
 		return pgconn.CommandTag{}, err
 	}
 	tag, err := t.batch.link.conn.Exec(ctx, sql, args...)
@@ -46,7 +46,7 @@ func (t *tx) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandT
 }
 
 func (t *tx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	if err := t.batch.sendable(); err != nil {
+	if err := t.batch.sendable(sql); err != nil {
 		return failedRows{err}, err
 	}
 	rows, err := t.batch.link.conn.Query(ctx, sql, args...)
@@ -54,7 +54,7 @@ func (t *tx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, erro
 }
 
 func (t *tx) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
-	if err := t.batch.sendable(); err != nil {
+	if err := t.batch.sendable(sql); err != nil {
 		return failedRows{err}
 	}
 	return &tellingRow{t.batch.link.conn.QueryRow(ctx, sql, args...), telling{t.batch, ctx}}
@@ -69,14 +69,18 @@ func (t *tx) CopyFrom(ctx context.Context, table pgx.Identifier, columns []strin
 }
 
 func (t *tx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
-	if err := t.batch.sendable(); err != nil {
+	texts := make([]string, len(b.QueuedQueries))
+	for i, q := range b.QueuedQueries {
+		texts[i] = q.SQL
+	}
+	if err := t.batch.sendable(texts...); err != nil {
 		return failedResults{err}
 	}
 	return &tellingResults{t.batch.link.conn.SendBatch(ctx, b), telling{t.batch, ctx}}
 }
 
 func (t *tx) Prepare(ctx context.Context, name, sql string) (*pgconn.StatementDescription, error) {
-	if err := t.batch.sendable(); err != nil {
+	if err := t.batch.sendable(sql); err != nil {
 		return nil, err
 	}
 	statement, err := t.batch.link.conn.Prepare(ctx, name, sql)

@@ -2,9 +2,9 @@ package pgxstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -19,6 +19,8 @@ type request struct {
 	read func(pgx.Rows) error
 	// one says that the server judges the count of rows.
 	one bool
+	// limited says that the server limits how long it runs.
+	limited bool
 	// text is the statement as its handler wrote it.
 	text string
 	tag  pgconn.CommandTag
@@ -44,6 +46,11 @@ type link struct {
 	pg    *pgconn.PgConn
 	mode  pgx.QueryExecMode
 	known *known
+	// answer is how long an answer may take in addition to what limited
+	// statements may; 0 leaves it to the context.
+	answer time.Duration
+	// statement is how long the server gives a limited one, 0 if as long as it takes.
+	statement time.Duration
 }
 
 // known are the statements that a connection has prepared, by text.
@@ -107,9 +114,13 @@ func (l *link) ready(ctx context.Context, requests []*request) (failed int, err 
 	return l.encode(requests)
 }
 
-// rewrite lets arguments such as pgx.NamedArgs change their statement.
+// rewrite lets arguments such as pgx.NamedArgs change their statement, and
+// refuses one that cannot be sent with others.
 func (l *link) rewrite(ctx context.Context, requests []*request) (failed int, err error) {
 	for i, r := range requests {
+		if copies(r.sql) {
+			return i, &storeError{doing: strconv.Quote(r.sql), class: classOfArguments, err: errCopy}
+		}
 		if len(r.args) == 0 {
 			continue
 		}
@@ -124,25 +135,6 @@ func (l *link) rewrite(ctx context.Context, requests []*request) (failed int, er
 	return none, nil
 }
 
-// transmit sends requests that are ready.
-func (l *link) transmit(ctx context.Context, requests []*request) (failed int, err error) {
-	p := l.pg.StartPipeline(ctx)
-	for _, r := range requests {
-		l.send(p, r)
-	}
-	failed = none
-	if err = p.Sync(); err == nil {
-		failed, err = l.answers(p, requests)
-	}
-	if closing := p.Close(); err == nil {
-		err = closing
-	}
-	if outdated(err) {
-		l.known.stale = true
-	}
-	return failed, err
-}
-
 func (l *link) send(p *pgconn.Pipeline, r *request) {
 	switch {
 	case l.named():
@@ -154,8 +146,11 @@ func (l *link) send(p *pgconn.Pipeline, r *request) {
 	}
 }
 
-func (l *link) answers(p *pgconn.Pipeline, requests []*request) (failed int, err error) {
+func (l *link) answers(p *pgconn.Pipeline, requests []*request, w *wait) (failed int, err error) {
 	for i, r := range requests {
+		if i%slice == 0 {
+			w.next(requests[i:min(i+slice, len(requests))])
+		}
 		got, err := p.GetResults()
 		if err != nil {
 			return i, err
@@ -165,7 +160,7 @@ func (l *link) answers(p *pgconn.Pipeline, requests []*request) (failed int, err
 			return none, fmt.Errorf("pgxstore: the server's answer to statement %d is %T", i, got)
 		}
 		if r.read != nil {
-			r.refusal = l.rows(reader, r.read)
+			r.refusal = l.read(reader, r.read)
 		}
 		if r.tag, err = reader.Close(); err != nil {
 			return i, err
@@ -174,17 +169,13 @@ func (l *link) answers(p *pgconn.Pipeline, requests []*request) (failed int, err
 	return none, nil
 }
 
-// rows gives the rows to read. An error that the server sent among them is no
-// refusal: closing the reader tells it.
-func (l *link) rows(reader *pgconn.ResultReader, read func(pgx.Rows) error) error {
+// read gives the rows to whoever asked for them. What it says is its refusal,
+// whatever kind of error that is: only closing the reader tells what the server
+// said of this statement.
+func (l *link) read(reader *pgconn.ResultReader, read func(pgx.Rows) error) error {
 	rows := pgx.RowsFromResultReader(l.conn.TypeMap(), reader)
 	defer rows.Close()
-	err := read(rows)
-	var server *pgconn.PgError
-	if errors.As(err, &server) {
-		return nil
-	}
-	return err
+	return read(rows)
 }
 
 // prepare has the server parse what this connection has not sent before. A full
@@ -232,6 +223,8 @@ func (l *link) missing(requests []*request, known map[string]*pgconn.StatementDe
 
 // describe prepares the texts in one round trip.
 func (l *link) describe(ctx context.Context, texts []string, full bool) (failed int, err error) {
+	ctx, w := l.waiting(ctx)
+	defer w.end()
 	p := l.pg.StartPipeline(ctx)
 	forgotten := 0
 	if full {
@@ -265,7 +258,7 @@ func (l *link) describe(ctx context.Context, texts []string, full bool) (failed 
 	if closing := p.Close(); err == nil {
 		err = closing
 	}
-	return failed, err
+	return failed, w.told(ctx, err)
 }
 
 // forget frees what is prepared.

@@ -10,80 +10,6 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// broken is a Memory with a fault. The fields replace its methods.
-type broken struct {
-	*Memory
-	fetch  func(ctx context.Context, most semel.Bound) ([]semel.Delivery, error)
-	settle func(ctx context.Context, all []semel.Settlement) ([]int, error)
-	flow   func(l semel.Lane, on bool)
-	lanes  func(o semel.LaneObserver)
-}
-
-func (b *broken) Open() (semel.Source, error) {
-	_, err := b.Memory.Open()
-	return b, err
-}
-
-func (b *broken) Fetch(ctx context.Context, most semel.Bound) ([]semel.Delivery, error) {
-	if b.fetch != nil {
-		return b.fetch(ctx, most)
-	}
-	return b.Memory.Fetch(ctx, most)
-}
-
-func (b *broken) Settle(ctx context.Context, all []semel.Settlement) ([]int, error) {
-	if b.settle != nil {
-		return b.settle(ctx, all)
-	}
-	return b.Memory.Settle(ctx, all)
-}
-
-func (b *broken) Flow(l semel.Lane, on bool) {
-	if b.flow != nil {
-		b.flow(l, on)
-		return
-	}
-	b.Memory.Flow(l, on)
-}
-
-func (b *broken) Lanes(o semel.LaneObserver) {
-	if b.lanes != nil {
-		b.lanes(o)
-		return
-	}
-	b.Memory.Lanes(o)
-}
-
-// acknowledge settles deliveries behind the suite's back.
-func (b *broken) acknowledge(ctx context.Context, all ...semel.Delivery) {
-	for i := range all {
-		_, _ = b.Memory.Settle(ctx, []semel.Settlement{{Delivery: &all[i], Kind: semel.Ack}})
-	}
-}
-
-// fetched makes Fetch pass its result through f.
-func fetched(f func(b *broken, got []semel.Delivery) []semel.Delivery) func(*broken) {
-	return func(b *broken) {
-		b.fetch = func(ctx context.Context, most semel.Bound) ([]semel.Delivery, error) {
-			got, err := b.Memory.Fetch(ctx, most)
-			return f(b, got), err
-		}
-	}
-}
-
-// settledAs makes Settle pass its settlements through f.
-func settledAs(f func(b *broken, s semel.Settlement) semel.Settlement) func(*broken) {
-	return func(b *broken) {
-		b.settle = func(ctx context.Context, all []semel.Settlement) ([]int, error) {
-			changed := slices.Clone(all)
-			for i := range changed {
-				changed[i] = f(b, changed[i])
-			}
-			return b.Memory.Settle(ctx, changed)
-		}
-	}
-}
-
 // faults are sources that break a law, each with the case that must see it.
 var faults = []struct {
 	name, seenBy string
@@ -259,6 +185,15 @@ var faults = []struct {
 			return b.Memory.Settle(ctx, all)
 		}
 	}},
+	{"says of a quiet broker that it could not be asked", "waiting_ends_with_the_context", func(b *broken) {
+		b.fetch = func(ctx context.Context, most semel.Bound) ([]semel.Delivery, error) {
+			got, err := b.Memory.Fetch(ctx, most)
+			if len(got) == 0 && err == nil {
+				err = ctx.Err()
+			}
+			return got, err
+		}
+	}},
 	{"makes dead letters without their key", "dead_letters_are_copies_and_not_acknowledged", settledAs(func(b *broken, s semel.Settlement) semel.Settlement {
 		if s.Kind == semel.DeadLetter {
 			m := *s.Delivery.Message
@@ -297,6 +232,12 @@ var faults = []struct {
 			}
 		}
 	}},
+	{"is idle when it has delivered something", "idle_when_everything_is_delivered", func(b *broken) {
+		b.idle = func() bool { return true }
+	}},
+	{"is never idle", "idle_when_everything_is_delivered", func(b *broken) {
+		b.idle = func() bool { return false }
+	}},
 	{"cannot resume", "flow_loses_nothing", func(b *broken) {
 		b.flow = func(l semel.Lane, _ bool) { b.Memory.Flow(l, false) }
 	}},
@@ -305,7 +246,7 @@ var faults = []struct {
 func full() Can {
 	return Can{
 		Lanes: 3, Live: true, Whole: true, Ordered: true, Reopens: true, Remembers: true,
-		HandsBack: true, Delays: true, Counts: true, Pauses: true, DeadLetters: true, Ends: true,
+		HandsBack: true, Delays: true, Counts: true, Pauses: true, DeadLetters: true, Idles: true, Ends: true,
 	}
 }
 

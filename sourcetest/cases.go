@@ -23,8 +23,8 @@ func deliveryCases() []Case {
 		{"lanes_are_given_first", "A lane is given before its first delivery, and every delivery names a lane that is given.", givenFirst},
 		{"bounds", "A Fetch returns no more than its bounds allow, but at least one delivery, however large.", bounds},
 		{"what_comes_later", "What is published while Fetch waits is delivered.", later},
-		{"context_end_loses_nothing", "At its context's end Fetch returns what it has taken and no error; nothing is lost.", contextEnd},
-		{"waiting_ends_with_the_context", "A Fetch that has nothing to return waits and ends with its context, without an error.", waiting},
+		{"context_end_loses_nothing", "At its context's end Fetch returns what it has taken, and no error but, with nothing, the context's own; nothing is lost.", contextEnd},
+		{"waiting_ends_with_the_context", "A Fetch that has nothing to return waits and ends with its context, without an error where its broker can be asked.", waiting},
 		{"settle_beside_fetch", "Settle may run beside Fetch, and need not wait for one that waits.", beside},
 		{"end", "ErrEnd comes when everything is settled, and not before: what is handed back comes first.", end},
 		{"after_close", "After Close, Fetch returns at once and nothing is delivered.", afterClose},
@@ -122,6 +122,9 @@ func waiting(s *session) error {
 	}
 	if s.ended {
 		return errors.New("ErrEnd came while a message was unsettled")
+	}
+	if s.unanswered {
+		return errors.New("it returned its context's error, as if the broker could not be asked")
 	}
 	return nil
 }

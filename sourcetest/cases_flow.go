@@ -14,6 +14,7 @@ import (
 func flowCases() []Case {
 	return []Case{
 		{"pause_and_resume", "A paused lane delivers nothing, beyond what was under way, until it is resumed; other lanes go on.", pauseAndResume},
+		{"idle_when_everything_is_delivered", "A source that says whether it is idle says so when everything is delivered and nothing handed back waits, and not before.", idleAtTheEnd},
 		{"flow_loses_nothing", "Pausing and resuming loses nothing, whether the source can or not.", flowLosesNothing},
 	}
 }
@@ -52,6 +53,54 @@ func (s *session) one() (semel.Delivery, error) {
 		}
 	}
 	return semel.Delivery{}, fmt.Errorf("nothing was delivered")
+}
+
+func idleAtTheEnd(s *session) error {
+	s.publish(20)
+	s.open()
+	first, err := s.one()
+	if err != nil {
+		return err
+	}
+	idler, able := s.source.(semel.Idler)
+	switch {
+	case !s.Can.Idles:
+		return nil
+	case !able:
+		return errors.New("it is no semel.Idler")
+	}
+	if err := s.wantIdle(idler, false, "19 of 20 messages were not delivered"); err != nil {
+		return err
+	}
+	if err := s.collect(20); err != nil {
+		return err
+	}
+	if s.Can.HandsBack && s.Can.Delays {
+		if err := s.settle(semel.HandBack, s.Quiet, first); err != nil {
+			return err
+		}
+		if err := s.wantIdle(idler, false, "one was handed back and waits"); err != nil {
+			return err
+		}
+	}
+	return s.wantIdle(idler, true, "everything was delivered")
+}
+
+// wantIdle asks until the answer is the one that is wanted, if that can come
+// later: idleness can, its absence cannot.
+func (s *session) wantIdle(idler semel.Idler, want bool, when string) error {
+	for deadline := time.Now().Add(s.Patience); ; {
+		idle, left, err := idler.Idle(s.ctx)
+		switch {
+		case err == nil && idle == want && len(left) == 0:
+			return nil
+		case !want || time.Now().After(deadline):
+			return fmt.Errorf("when %s: idle is %t, left %v, %w", when, idle, left, err)
+		}
+		if _, err := s.fetch(s.Quiet/10, wide); err != nil {
+			return err
+		}
+	}
 }
 
 func flowLosesNothing(s *session) error {

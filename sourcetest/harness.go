@@ -60,6 +60,8 @@ type Can struct {
 	// DeadLetters: the source keeps dead letters (semel.DeadLettering); the
 	// broker is a DeadLetterBroker.
 	DeadLetters bool
+	// Idles: the source knows what is there (semel.Idler).
+	Idles bool
 	// Ends: after Broker.End, Fetch returns semel.ErrEnd when everything is
 	// settled. Without it Fetch never does.
 	Ends bool
@@ -164,6 +166,8 @@ type session struct {
 	seen  []semel.Delivery
 	times map[string]int
 	ended bool
+	// unanswered: the last Fetch said that its broker could not be asked.
+	unanswered bool
 
 	// broken is the first breach of a law that holds everywhere.
 	broken error

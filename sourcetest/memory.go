@@ -75,6 +75,7 @@ var (
 	_ Broker       = (*Memory)(nil)
 
 	_ semel.DeadLettering = (*Memory)(nil)
+	_ semel.Idler         = (*Memory)(nil)
 	_ DeadLetterBroker    = (*Memory)(nil)
 )
 
@@ -163,6 +164,22 @@ func (m *Memory) Fetch(ctx context.Context, most semel.Bound) ([]semel.Delivery,
 			return nil, nil
 		}
 	}
+}
+
+// Idle implements semel.Idler.
+func (m *Memory) Idle(context.Context) (bool, []semel.Left, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range m.lanes {
+		for _, b := range m.lanes[i].blocks {
+			for j := range b.slots {
+				if state := b.slots[j].state; state == ready || state == back {
+					return false, nil, nil
+				}
+			}
+		}
+	}
+	return true, nil, nil
 }
 
 func (m *Memory) giveLanes() {

@@ -10,7 +10,7 @@ import (
 func allOf(lanes int) sourcetest.Can {
 	return sourcetest.Can{
 		Lanes: lanes, Live: true, Whole: true, Ordered: true, Reopens: true, Remembers: true,
-		HandsBack: true, Delays: true, Counts: true, Pauses: true, DeadLetters: true, Ends: true,
+		HandsBack: true, Delays: true, Counts: true, Pauses: true, DeadLetters: true, Idles: true, Ends: true,
 	}
 }
 

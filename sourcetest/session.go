@@ -58,7 +58,8 @@ func (s *session) fetchIn(ctx context.Context, most semel.Bound) ([]semel.Delive
 			s.breach("Fetch returned ErrEnd; the harness says that this source never ends")
 		}
 	}
-	if err != nil {
+	s.unanswered = err != nil && len(got) == 0 && ctx.Err() != nil && errors.Is(err, ctx.Err())
+	if err != nil && !s.unanswered {
 		return got, fmt.Errorf("fetch: %w", err)
 	}
 	s.checkBound(got, most)

@@ -126,15 +126,21 @@ func (s *Store) Acts(ctx context.Context, number int64, limit int) ([]semel.Act,
 // refused with ErrConflict, also when it is not a conflict's: then the content
 // of a conflict was applied in its place.
 func (s *Store) BeginRow(ctx context.Context, o semel.TxOptions, number, revision int64, a semel.Act) (semel.Batch[*sql.Tx], error) {
+	limit := o.Statement
+	o.Statement = 0 // not yet: the first statements are the store's own
 	b, _, err := s.begin(ctx, o, nil)
 	if err != nil {
 		return nil, s.blameless("begin", err)
 	}
-	if err := s.complete(ctx, b.tx, number, revision, a); err != nil {
+	err = s.complete(ctx, b.tx, number, revision, a)
+	if err == nil && s.dialect.limit != nil {
+		err = s.dialect.limit(ctx, b, limit)
+	}
+	if err != nil {
 		b.Rollback(ctx)
 		return nil, s.answer("retry", err)
 	}
-	return b.able(), nil
+	return b, nil
 }
 
 func (s *Store) complete(ctx context.Context, tx *sql.Tx, number, revision int64, a semel.Act) error {

@@ -25,9 +25,9 @@ type batch struct {
 func (s *Store) Begin(ctx context.Context, o semel.TxOptions, marks []semel.Mark) (semel.Batch[*sql.Tx], []semel.Verdict, error) {
 	b, verdicts, err := s.begin(ctx, o, marks)
 	if err != nil {
-		return nil, nil, s.blameless("begin", err)
+		return nil, nil, s.blameless("begin", s.unwritten(ctx, err))
 	}
-	return b.able(), verdicts, nil
+	return b, verdicts, nil
 }
 
 // begin opens a transaction that has written its marks, and that only the
@@ -40,6 +40,7 @@ func (s *Store) begin(ctx context.Context, o semel.TxOptions, marks []semel.Mark
 	b := &batch{session: e, marks: sqlform.Marks(marks), fresh: make([]bool, len(marks))}
 	verdicts, err := s.dialect.start(ctx, b, o)
 	if err != nil {
+		b.suspect(ctx, err)
 		b.Rollback(ctx)
 		return nil, nil, err
 	}
@@ -49,25 +50,15 @@ func (s *Store) begin(ctx context.Context, o semel.TxOptions, marks []semel.Mark
 	return b, verdicts, nil
 }
 
-// able is the batch with the abilities that its connection allows.
-func (b *batch) able() semel.Batch[*sql.Tx] {
-	if b.store.dialect.handle != nil && b.handle.status == nil {
-		return b
-	}
-	return watched{b}
-}
-
-// watched is a batch that knows without a round trip whether it is broken.
-type watched struct{ *batch }
-
 // Broken implements semel.Broken: a handler committed, rolled back, or met an
 // error after which the transaction cannot commit, so that statements after it
-// would fail or stand alone.
-func (b watched) Broken() bool {
+// would fail or stand alone. Where the driver does not show that, the database is
+// asked.
+func (b *batch) Broken() bool {
 	if b.handle.status != nil {
 		return b.handle.status() != inTransaction
 	}
-	return b.store.sqliteBroken(b.batch)
+	return b.store.dialect.broken(b)
 }
 
 // errEnded: a handler ended the transaction of its batch.
@@ -77,13 +68,13 @@ var errEnded = &storeError{"the transaction is over", semel.ClassPermanent,
 // BrokenBy implements semel.BrokenBy. A handler's *sql.Tx is database/sql's
 // own, so nobody hears which error its statement met: that is not known. Known
 // is that the handler ended it.
-func (b watched) BrokenBy() error {
+func (b *batch) BrokenBy() error {
 	ended := false
 	switch {
 	case b.handle.status != nil:
 		ended = b.handle.status() == noTransaction
 	case !b.killed.Load():
-		_, err := b.tx.Prepare(b.store.sql["guarded"])
+		_, err := b.tx.Exec(b.store.sql["guarded"])
 		ended = isOver(err)
 	}
 	if ended {
@@ -102,16 +93,18 @@ func (b *batch) Commit(ctx context.Context, e semel.Ending) semel.Result {
 	}
 	culprit, err := b.finish(ctx, e)
 	if err != nil {
+		b.doubt(err)
 		b.Rollback(ctx)
 		return b.refused(err, culprit)
 	}
 	b.ended = true
-	err = b.within(ctx, b.tx.Commit)
+	err = b.commit(ctx)
+	refused := isOver(err) || b.store.dialect.rolledBack(err) || b.goesOn() && postgresRefused(err)
 	b.over(err == nil)
 	switch {
 	case err == nil:
 		return semel.Result{Outcome: semel.Committed, Culprit: semel.NobodyNamed}
-	case isOver(err) || b.store.dialect.rolledBack(err):
+	case refused:
 		r := b.refused(err, semel.NobodyNamed)
 		if sqlState(err) != "" && b.store.Classify(err) == semel.ClassRetry {
 			// Something deferred failed in its own way or was cancelled, which
@@ -125,11 +118,21 @@ func (b *batch) Commit(ctx context.Context, e semel.Ending) semel.Result {
 	}
 }
 
+// goesOn reports whether the driver shows that the server has said, on a
+// connection that lives, that the transaction is over.
+func (b *batch) goesOn() bool {
+	h := &b.handle
+	return h.status != nil && h.closed != nil && !h.closed() && h.status() == noTransaction
+}
+
 // finish writes what belongs to the commit and opens the guard. An error may
 // name the mark to blame.
 func (b *batch) finish(ctx context.Context, e semel.Ending) (culprit int, err error) {
 	if err := b.trim(ctx, e.Trim); err != nil {
-		return semel.NobodyNamed, b.store.blameless("trim", err)
+		if b.store.Classify(err) != semel.ClassAborted {
+			err = b.store.blameless("trim", err)
+		}
+		return semel.NobodyNamed, err
 	}
 	for i := range e.Rows {
 		if err := b.writeRow(ctx, &e.Rows[i]); err != nil {

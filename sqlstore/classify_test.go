@@ -57,6 +57,7 @@ var classes = []struct {
 	{"corrupt", code(11), semel.ClassDown},
 	{"interrupted", code(9), semel.ClassRetry},
 	{"rolled back under a statement", code(516), semel.ClassAborted},
+	{"refused by the fence", code(531), semel.ClassAborted},
 	{"a text that names a constraint", errors.New("UNIQUE constraint failed: a.b"), semel.ClassRetry},
 	{"a text that names a lock", errors.New("database is locked"), semel.ClassRetry},
 	{"transaction over", sql.ErrTxDone, semel.ClassAborted},

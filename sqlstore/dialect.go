@@ -9,8 +9,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/sqltext"
 )
 
 // dialect is what differs between databases beside the text of their SQL.
@@ -23,6 +25,8 @@ type dialect struct {
 	// list is the most tuples of a statement with a list; 0 is any number,
 	// given as an array a column.
 	list int
+	// text says how the text of SQL is read.
+	text sqltext.Dialect
 	// bind begins a numbered parameter.
 	bind string
 	// moment is a time to compare with a column; its parameter ? is in
@@ -32,13 +36,34 @@ type dialect struct {
 	isolation sql.IsolationLevel
 	// start writes a batch's guard and marks.
 	start func(ctx context.Context, b *batch, o semel.TxOptions) ([]semel.Verdict, error)
+	// broken asks the database whether the transaction of a batch still stands.
+	broken func(b *batch) bool
+	// limit has the server end what a handler's statements take too long for; nil
+	// if it cannot.
+	limit func(ctx context.Context, b *batch, d time.Duration) error
 	// handle is what a driver's connection offers beside database/sql; nil if
 	// nothing is looked for.
 	handle func(conn any) handle
+	// fences: the commit hook of a driver's connection is used, if it has one.
+	fences bool
+	// coded reports whether an error has the database's own code.
+	coded func(err error) bool
+	// believes says that an error with such a code is taken for the database's
+	// also where the transaction goes on.
+	believes bool
 	// classify judges an error by its code; 0 if it has none.
 	classify func(err error) semel.Class
+	// exonerates reports whether an error says that somebody else holds a lock,
+	// or that the database lacks what every transaction needs.
+	exonerates func(err error) bool
+	// outdated reports whether an error is of what connections keep and a new one
+	// has not; nil if there is no such error.
+	outdated func(err error) bool
 	// remedy says what to do about an error; empty if it cannot tell.
 	remedy func(err error) string
+	// ownRemedy says what to do about an error of the store's own statements
+	// that would mislead about those of others.
+	ownRemedy func(err error) string
 	// ids are the types of a column of ids that is not Semel's; any if empty.
 	ids []string
 	// old writes the value of such a column as bytes, and what a value read

@@ -7,9 +7,13 @@
 // far as the database keeps what it has committed. It does not cover what a
 // handler does outside of its *sql.Tx.
 //
-// A handler must not commit or roll back its transaction. Where the database
-// enforces foreign keys its COMMIT fails and nothing of the batch is left;
-// elsewhere BatchLimit is 1.
+// A handler must not commit or roll back its transaction. Its COMMIT fails and
+// nothing of the batch is left. In SQLite that is so also after its ROLLBACK:
+// the connection's commit hook refuses every commit but the store's own. In
+// PostgreSQL what a handler writes after a ROLLBACK that it sent as a statement
+// stands alone, without its marker: nobody stands between a *sql.Tx and its
+// driver. No other handler runs in that transaction any more. Package pgxstore
+// refuses the statement.
 //
 // # PostgreSQL
 //
@@ -33,12 +37,14 @@
 // the connection string. MarkLock governs the waits for copies and other rows;
 // a lock on the table of markers itself, such as a migration's, is waited for
 // until the context of Begin ends. TxOptions that are zero mean: MarkLock and
-// EffectLock 10 s, Idle one minute.
+// EffectLock 10 s, Idle one minute, Statement no limit but the server's own; a
+// Statement of less than a second is a second, because a handler's context is
+// exact and the store's own statements have as long. Answer is not used.
 //
 // With a driver whose connection shows the state of its transaction (pgx's
 // stdlib) a handler that swallowed an error, committed or rolled back is named
-// at once; with others the next statement meets the error, and its message is
-// found by bisecting. Which error was swallowed nobody can know, because a
+// at once. With others the database is asked after each handler, which is one
+// round trip more for each message. Which error was swallowed nobody can know, because a
 // *sql.Tx tells it to the handler only: its message is charged with an attempt,
 // also where it was a deadlock. Such a driver's connection is also cut under a
 // statement when a batch is killed.

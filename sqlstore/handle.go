@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"context"
 	"net"
 	"reflect"
 )
@@ -10,9 +11,15 @@ import (
 type handle struct {
 	// status is the state of the transaction as the server told it last.
 	status func() byte
+	// closed reports whether the connection is lost; with it status is the last
+	// that was told.
+	closed func() bool
 	// cut closes the connection; it may be called from any goroutine, also
 	// under a statement, and twice.
 	cut func()
+	// close ends the connection, also one that its driver would give back to a
+	// pool of its own.
+	close func(context.Context) error
 }
 
 // The status of a transaction that can go on, and of none. See "Message
@@ -32,10 +39,16 @@ func postgresHandle(conn any) handle {
 		if c, ok := conn.(interface{ TxStatus() byte }); ok {
 			h.status = c.TxStatus
 		}
+		if c, ok := conn.(interface{ IsClosed() bool }); ok {
+			h.closed = c.IsClosed
+		}
 		if c, ok := conn.(interface{ Conn() net.Conn }); ok {
 			if socket := c.Conn(); socket != nil {
 				h.cut = func() { _ = socket.Close() }
 			}
+		}
+		if c, ok := conn.(interface{ Close(context.Context) error }); ok && h.close == nil {
+			h.close = c.Close
 		}
 		conn = result(conn, next)
 	}

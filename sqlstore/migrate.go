@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -104,55 +103,18 @@ func (s *Store) applied(ctx context.Context) ([]Migration, error) {
 	return applied, rows.Err()
 }
 
-// Check reports whether the schema is the one this release needs. Its error
-// wraps semel.ErrSchema and says what to do. It changes nothing.
-func (s *Store) Check(ctx context.Context) error {
-	all, err := s.Status(ctx)
-	if err != nil {
-		return err
-	}
-	for _, m := range all {
-		switch {
-		case m.SQL == "":
-			return fmt.Errorf("sqlstore: the schema has migration %v, which this release does not know: "+
-				"use the newer release that applied it: %w", m, semel.ErrSchema)
-		case m.AppliedAt.IsZero():
-			return fmt.Errorf("sqlstore: the schema lacks migration %v (tables %s*): run semel migrate up: %w", m, s.prefix, semel.ErrSchema)
-		}
-	}
-	if err := s.lint(ctx); err != nil || s.adopted == nil {
-		return err
-	}
-	if _, err := s.plan(ctx, s.adopted.Adopted); err != nil {
-		return fmt.Errorf("sqlstore: the adopted table: %w", s.hint(err))
-	}
-	return nil
-}
-
-// lint reports what the schema has lost of what once-only effects stand on.
-func (s *Store) lint(ctx context.Context) error {
-	rows, err := s.db.QueryContext(ctx, s.sql["lint"])
-	if err != nil {
-		return s.blameless("check", err)
-	}
-	defer rows.Close()
-	var faults []error
-	for rows.Next() {
-		var what string
-		if err := rows.Scan(&what); err != nil {
-			return err
-		}
-		faults = append(faults, fmt.Errorf("sqlstore: %s: restore it as semel migrate print shows it: %w", what, semel.ErrSchema))
-	}
-	return errors.Join(append(faults, rows.Err())...)
-}
-
 // Migrate applies what is missing, each migration in a transaction, and
 // returns their names. Several processes may call it at once. After an error
-// the migrations it names are applied and the others are not.
+// the migrations it names are applied and the others are not. A database in
+// which the tables would not do what they are for is refused before anything is
+// made; its error wraps semel.ErrSchema. Migrate does not look at tables that
+// are there: see Check.
 func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 	all, err := s.Status(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.faults(ctx, "unfit"); err != nil {
 		return nil, err
 	}
 	for _, m := range all {
@@ -187,7 +149,7 @@ func (s *Store) migrate(ctx context.Context, m Migration) (ran bool, err error) 
 		e.rollback(ctx)
 		return false, err
 	}
-	err = e.within(ctx, e.tx.Commit)
+	err = e.commit(ctx)
 	e.over(err == nil)
 	return ran && err == nil, err
 }
@@ -234,33 +196,4 @@ func (s *Store) Print(w io.Writer) error {
 		}
 	}
 	return nil
-}
-
-// Setup runs the user's own statements once: in one transaction with a record
-// of their hash. It reports whether it ran them. name is for people. The
-// driver must take several statements at once.
-func (s *Store) Setup(ctx context.Context, name, statements string) (ran bool, err error) {
-	sum := sha256.Sum256([]byte(statements))
-	var known bool
-	// Looked up first, so that a start on a busy or read-only database does
-	// not need the right to write for nothing.
-	if err := s.db.QueryRowContext(ctx, s.sql["setup_known"], hex.EncodeToString(sum[:])).Scan(&known); err == nil && known {
-		return false, nil
-	}
-	err = s.write(ctx, func(tx *sql.Tx) error {
-		done, err := tx.ExecContext(ctx, s.sql["setup"], hex.EncodeToString(sum[:]), name)
-		if err != nil {
-			return err
-		}
-		if n, err := done.RowsAffected(); err != nil || n == 0 {
-			return err
-		}
-		ran = true
-		_, err = tx.ExecContext(ctx, statements)
-		return err
-	})
-	if err != nil {
-		return false, fmt.Errorf("sqlstore: setup %s: nothing of it ran: %w", name, s.hint(err))
-	}
-	return ran, nil
 }

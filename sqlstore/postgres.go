@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/sqltext"
 )
 
 //go:embed postgres
@@ -26,6 +27,22 @@ const (
 	// defaultIdle exceeds the time that a handler has by default.
 	defaultIdle = time.Minute
 )
+
+// leastLimit is the least time that the server gives a statement of a handler.
+// The handler's context ends it sooner; the store's own statements at the end of
+// a batch have as long.
+const leastLimit = time.Second
+
+// statementLimit is semel.TxOptions.Statement as a setting.
+func statementLimit(d time.Duration) string {
+	if d <= 0 {
+		return noLimit
+	}
+	return milliseconds(max(d, leastLimit), 0)
+}
+
+// noLimit leaves the server's own limit as it is.
+const noLimit = "0"
 
 // Postgres returns a store in a PostgreSQL database of version 13 or later. It
 // creates nothing: see Migrate. It sends nothing.
@@ -49,10 +66,14 @@ func Postgres(db *sql.DB, o Options) (*Store, error) {
 
 func postgresDialect() *dialect {
 	return &dialect{
-		name: "postgres", files: postgresFiles, bind: "$", moment: "to_timestamp((?::bigint / 1000.0)::float8)",
-		isolation: sql.LevelReadCommitted, start: postgresStart, handle: postgresHandle,
+		name: "postgres", files: postgresFiles, text: sqltext.Postgres(), bind: "$", moment: "to_timestamp((?::bigint / 1000.0)::float8)",
+		isolation: sql.LevelReadCommitted, start: postgresStart, limit: postgresLimit, broken: postgresBroken, handle: postgresHandle,
 		classify:   postgresClass,
-		remedy:     func(err error) string { return postgresRemedy(sqlState(err)) },
+		exonerates: postgresExonerates,
+		outdated:   postgresOutdated,
+		coded:      func(err error) bool { return sqlState(err) != "" },
+		remedy:     func(err error) string { return postgresRemedies[sqlState(err)] },
+		ownRemedy:  postgresOwnRemedy,
 		rolledBack: func(err error) bool { return postgresRolledBack(sqlState(err)) },
 		ids:        []string{"text", "character varying", "bpchar", "uuid", "bytea", "bigint", "integer", "smallint"},
 		old:        postgresOld,
@@ -68,18 +89,31 @@ func postgresOld(c *oldColumn) (value, last string) {
 }
 
 // postgresStart writes settings, guard and marks in one statement. The
-// consumer's lock comes before it, while no lock time-out is set: whoever
-// waits in line for the lock is not to lose its place.
+// consumer's lock comes before it, with a lock time-out of its own: whoever
+// waits in line for the lock is not to lose its place to that of marks.
 func postgresStart(ctx context.Context, b *batch, o semel.TxOptions) ([]semel.Verdict, error) {
 	b.guarded = true
 	idle := milliseconds(o.Idle, defaultIdle)
 	if o.Serial && len(b.marks) > 0 {
-		if _, err := b.tx.ExecContext(ctx, b.store.sql["serial"], b.marks[0].Scope, idle); err != nil {
+		if _, err := b.tx.ExecContext(ctx, b.store.sql["serial"], b.marks[0].Scope, idle, statementLimit(o.Turn)); err != nil {
 			return nil, err
 		}
 	}
 	return b.store.mark(ctx, b.tx, b.marks, "begin", idle,
-		milliseconds(o.MarkLock, defaultMarkLock), milliseconds(o.EffectLock, defaultEffectLock))
+		milliseconds(o.MarkLock, defaultMarkLock), milliseconds(o.EffectLock, defaultEffectLock), statementLimit(o.Statement))
+}
+
+func postgresLimit(ctx context.Context, b *batch, d time.Duration) error {
+	_, err := b.tx.ExecContext(ctx, b.store.sql["limit"], statementLimit(d))
+	return err
+}
+
+// postgresBroken asks whether the guard of this transaction can be seen: after a
+// handler's ROLLBACK this is another transaction, or none.
+func postgresBroken(b *batch) bool {
+	var guarded bool
+	err := b.tx.QueryRow(b.store.sql["guarded"]).Scan(&guarded)
+	return err != nil || !guarded
 }
 
 // milliseconds is a duration as a setting, at least one millisecond, because
@@ -103,7 +137,17 @@ func sqlState(err error) string {
 	return ""
 }
 
+// postgresOutdated reports whether a connection's plan of a statement no longer
+// fits, because its table was changed. The code is that of everything that the
+// server does not support, so its routine tells, whose name is never translated.
+func postgresOutdated(err error) bool {
+	return sqlState(err) == "0A000" && fieldOf(err, "Routine") == "RevalidateCachedQuery"
+}
+
 func postgresClass(err error) semel.Class {
+	if postgresOutdated(err) {
+		return semel.ClassContended // on a new connection it is planned anew
+	}
 	if class := stateClass(sqlState(err)); class != 0 {
 		return class
 	}
@@ -142,11 +186,25 @@ func stateClass(state string) semel.Class {
 	switch state[:2] {
 	case "08", "28", "53", "58", "F0":
 		return semel.ClassDown
-	case "0A", "20", "21", "22", "23", "24", "25", "2B", "2F", "34", "38", "39", "3F", "40", "42", "44", "54", "P0":
+	case "0A", "20", "21", "22", "23", "24", "25", "2B", "2D", "2F", "34", "38", "39", "3F", "40", "42", "44", "54", "P0":
 		return semel.ClassPermanent
 	default: // among them 57014, a statement_timeout of the user's
 		return semel.ClassRetry
 	}
+}
+
+// stateExonerates names the codes that are not the doing of the transaction that
+// met them: a lock that another holds, and what the server itself lacks. 53400,
+// a limit of the configuration, can be.
+func stateExonerates(state string) bool {
+	if len(state) != 5 {
+		return false
+	}
+	switch state {
+	case stateLockTimeout, "25006", "53000", "53100", "53200", "53300", "XX001", "XX002":
+		return true
+	}
+	return state[:2] == "58"
 }
 
 // postgresRolledBack names the codes with which a COMMIT surely failed. A
@@ -166,11 +224,23 @@ func postgresRolledBack(state string) bool {
 	}
 }
 
+// postgresRefused reports whether an error of COMMIT is PostgreSQL's own word
+// that it rolled back, on a connection that goes on: a deferred trigger can
+// choose any code, and PostgreSQL raises no ERROR after it has written the
+// commit. A pooler that has lost its server names no routine.
+func postgresRefused(err error) bool {
+	return sqlState(err) != stateUnknown && fieldOf(err, "SeverityUnlocalized") == "ERROR" && fieldOf(err, "Routine") != ""
+}
+
+// postgresExonerates: what a function raises by itself is the doing of whoever
+// called it, whatever code it chose.
+func postgresExonerates(err error) bool {
+	return stateExonerates(sqlState(err)) && fieldOf(err, "Routine") != "exec_stmt_raise"
+}
+
 // postgresRemedies say what an operator does about a failure, by code.
 var postgresRemedies = map[string]string{
-	"42P01": "if the table is one of Semel's, run semel migrate up",
-	"42703": "if the column is one of Semel's, run semel migrate up",
-	"42501": "grant the role select, insert, update and delete on Semel's tables and usage on their schema",
+	"42P05": "behind a pooler in transaction mode use no named prepared statements; with pgx default_query_exec_mode=exec",
 	"25006": "connect to the primary: target_session_attrs=read-write",
 	"53100": "free space on the server's disk",
 	"53300": "lower the size of the pools, or raise max_connections",
@@ -178,7 +248,24 @@ var postgresRemedies = map[string]string{
 	"28P01": "the password in the connection string is refused",
 	"28000": "the role does not exist, or pg_hba.conf refuses it or its address",
 	"26000": "behind a pooler in transaction mode use no named prepared statements; with pgx default_query_exec_mode=exec",
+	"57014": "it ran longer than the consumer's timeout or the server's statement_timeout allows, or somebody cancelled it: make it faster, or give it more time",
 	"25P03": "the transaction was idle for too long: give handlers less time, or the transaction a longer Idle",
 }
 
-func postgresRemedy(state string) string { return postgresRemedies[state] }
+// postgresOwnRemedy says what to do about an error of the store's own
+// statements. A policy that refuses a row answers with the code of a missing
+// grant, so its routine tells, whose name is never translated.
+func postgresOwnRemedy(err error) string {
+	if sqlState(err) == "42501" && fieldOf(err, "Routine") == "ExecWithCheckOptions" {
+		return "row-level security keeps the role from Semel's tables: disable it there, or give the role a policy for all commands using (true)"
+	}
+	return postgresOwnRemedies[sqlState(err)]
+}
+
+// postgresOwnRemedies are for the store's own statements only: the same codes
+// come of tables that are not Semel's.
+var postgresOwnRemedies = map[string]string{
+	"42P01": "one of Semel's tables is missing: run semel migrate up, and semel migrate status for what it does not restore",
+	"42703": "a column of one of Semel's tables is missing: run semel migrate up, and semel migrate status for what it does not restore",
+	"42501": "grant the role select, insert, update and delete on Semel's tables and usage on their schema",
+}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/semel-go/semel"
 )
@@ -22,6 +23,13 @@ type session struct {
 	cancel  context.CancelFunc
 	release func() // of the writer's place; safe to call twice
 	killed  atomic.Bool
+	plans   int64 // the store's count of outdated plans when it began
+	// fenced: nothing but commit commits on the connection; commits says that
+	// it is under way.
+	fenced  bool
+	commits atomic.Bool
+	// spoiled: the connection may be why the store's own statements fail.
+	spoiled bool
 
 	mu      sync.Mutex
 	gone    bool // guarded by mu: the connection is no longer this session's
@@ -45,10 +53,14 @@ func (s *Store) blameless(doing string, err error) error {
 	if class != semel.ClassContended {
 		class = semel.ClassDown
 	}
+	if remedy := s.dialect.ownRemedy(err); remedy != "" && s.adopted == nil {
+		err = fmt.Errorf("%w: %s", err, remedy)
+	}
 	return &storeError{doing, class, s.hint(err)}
 }
 
-// hint adds to an error of the driver what to do about it.
+// hint adds to an error of the driver what to do about it, whoever's statement
+// it is of.
 func (s *Store) hint(err error) error {
 	if remedy := s.dialect.remedy(err); remedy != "" {
 		return fmt.Errorf("%w: %s", err, remedy)
@@ -63,15 +75,18 @@ func (s *Store) open(ctx context.Context, level sql.IsolationLevel) (*session, e
 	if err != nil {
 		return nil, err
 	}
-	conn, err := s.db.Conn(ctx)
+	conn, err := s.connection(ctx)
 	if err != nil {
 		release()
 		return nil, err
 	}
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	e := &session{store: s, conn: conn, cancel: cancel, release: release}
+	e := &session{store: s, conn: conn, cancel: cancel, release: release, plans: s.outdated.Load()}
 	if s.dialect.handle != nil {
 		_ = conn.Raw(func(c any) error { e.handle = s.dialect.handle(c); return nil })
+	}
+	if s.dialect.fences {
+		_ = conn.Raw(func(c any) error { e.fenced = fence(c, e.commits.Load); return nil })
 	}
 	err = e.within(ctx, func() (err error) {
 		e.tx, err = conn.BeginTx(own, &sql.TxOptions{Isolation: level})
@@ -82,6 +97,15 @@ func (s *Store) open(ctx context.Context, level sql.IsolationLevel) (*session, e
 		return nil, err
 	}
 	return e, nil
+}
+
+// connection takes one to a database whose file is where it was: SQLite would
+// make an empty one where there is none.
+func (s *Store) connection(ctx context.Context) (*sql.Conn, error) {
+	if err := s.file.check(); err != nil {
+		return nil, err
+	}
+	return s.db.Conn(ctx)
 }
 
 // within does what database/sql gives no context to, and cuts it off when ctx
@@ -121,19 +145,56 @@ func (s *Store) place(ctx context.Context) (release func(), err error) {
 	}
 }
 
+// goodbye is how long a server may take to be told that a connection ends.
+const goodbye = time.Second
+
+// suspect takes note of an error of the store's own statements. Settings that a
+// handler made stay with its connection, such as one to read only, and every
+// transaction on it fails until somebody closes it. What another connection
+// would meet as well costs a new one a try.
+func (e *session) suspect(ctx context.Context, err error) {
+	class := e.store.Classify(err)
+	e.spoiled = ctx.Err() == nil && (class == semel.ClassDown || class != semel.ClassContended && e.store.dialect.coded(err))
+}
+
+// doubt is suspect after handlers ran, whose doing an error may be: only one that
+// is of the store as a whole counts.
+func (e *session) doubt(err error) {
+	e.spoiled = e.spoiled || e.store.Classify(err) == semel.ClassDown
+}
+
 // over gives the connection back, or throws it away with everything that it
 // may still hold, unless the transaction ended cleanly.
 func (e *session) over(clean bool) {
 	e.mu.Lock()
 	e.gone = true
-	clean = clean && !e.wounded
+	clean = clean && !e.wounded && !e.spoiled && e.plans == e.store.outdated.Load()
 	e.mu.Unlock()
+	if e.fenced {
+		_ = e.conn.Raw(func(c any) error { unfence(c); return nil })
+	}
+	if e.spoiled && e.handle.close != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), goodbye)
+		_ = e.handle.close(ctx)
+		cancel()
+	}
 	if !clean {
 		_ = e.conn.Raw(func(any) error { return driver.ErrBadConn })
 	}
 	_ = e.conn.Close()
 	e.cancel()
 	e.release()
+}
+
+// commit is the only way to commit. A file that was moved or deleted meanwhile
+// may have the commit, and nobody may find it there: whether it happened is then
+// not known.
+func (e *session) commit(ctx context.Context) error {
+	e.commits.Store(true)
+	if err := e.within(ctx, e.tx.Commit); err != nil {
+		return err
+	}
+	return e.store.file.check()
 }
 
 func (e *session) rollback(ctx context.Context) {
@@ -155,13 +216,23 @@ func (s *Store) write(ctx context.Context, do func(tx *sql.Tx) error) error {
 		return err
 	}
 	if err = s.lockAnd(ctx, e.tx, do); err != nil {
+		e.suspect(ctx, err)
 		e.rollback(ctx)
 		return err
 	}
-	err = e.within(ctx, e.tx.Commit)
+	err = e.commit(ctx)
 	e.over(err == nil)
+	if err != nil && !isOver(err) && !s.dialect.rolledBack(err) {
+		return &unknownError{err}
+	}
 	return err
 }
+
+// unknownError is an error of a COMMIT that may have happened.
+type unknownError struct{ err error }
+
+func (e *unknownError) Error() string { return e.err.Error() }
+func (e *unknownError) Unwrap() error { return e.err }
 
 // lockAnd writes before it reads: a transaction that reads first could find,
 // when it writes, that what it read is old, and fail at once.

@@ -6,8 +6,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"testing"
-
-	"github.com/semel-go/semel"
 )
 
 // still is a driver that opens transactions and refuses statements. Its
@@ -81,19 +79,21 @@ func TestSessions(t *testing.T) {
 		}
 		e.over(false)
 	})
-	t.Run("a_batch_claims_to_know_whether_it_is_broken_only_where_it_can_tell", func(t *testing.T) {
+	t.Run("a_driver_that_shows_the_state_is_believed", func(t *testing.T) {
 		e := session()
 		defer e.rollback(t.Context())
-		if _, ok := (&batch{session: e}).able().(semel.Broken); ok {
-			t.Error("a driver that shows nothing is asked")
+		for state, broken := range map[byte]bool{inTransaction: false, 'E': true, noTransaction: true} {
+			e.handle.status = func() byte { return state }
+			if got := (&batch{session: e}).Broken(); got != broken {
+				t.Errorf("state %c: broken is %t", state, got)
+			}
 		}
-		e.handle.status = func() byte { return inTransaction }
-		if b, ok := (&batch{session: e}).able().(semel.Broken); !ok || b.Broken() {
-			t.Error("a driver that shows the state is not asked")
-		}
-		e.handle.status = func() byte { return 'E' }
-		if b := (&batch{session: e}).able().(semel.Broken); !b.Broken() {
-			t.Error("a failed transaction is not broken")
+	})
+	t.Run("trap_T99_a_driver_that_shows_nothing_leaves_asking_the_database", func(t *testing.T) {
+		e := session()
+		defer e.rollback(t.Context())
+		if !(&batch{session: e}).Broken() {
+			t.Error("a database that does not answer has a transaction that stands")
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/sqltext"
 )
 
 //go:embed sqlite
@@ -31,8 +32,14 @@ var sqliteFiles embed.FS
 // connection, rows are read beside it, and a handler that does not end keeps
 // its own.
 //
+// The file must stay where it is: once it was moved, deleted or replaced, all
+// that the store is asked to write fails with ClassDown, and so does a commit
+// that it may have lost. It works again when the file is back; another file is
+// for another Store.
+//
 // SQLite has one writer: batches of one Store take turns, and a handler must
-// write through its transaction only. TxOptions are ignored. A wait for another
+// write through its transaction only. TxOptions are ignored: what ends a
+// statement of a handler is its context. A wait for another
 // process that writes ends with busy_timeout, which no context cuts short.
 func SQLite(db *sql.DB, o Options) (*Store, error) {
 	if o.Code == nil {
@@ -45,20 +52,39 @@ func SQLite(db *sql.DB, o Options) (*Store, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	if err := db.QueryRowContext(ctx, s.sql["foreign keys"]).Scan(&s.guards); err != nil {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("sqlstore: opening the database: %w", err)
+	}
+	defer conn.Close()
+	if err := conn.QueryRowContext(ctx, s.sql["foreign keys"]).Scan(&s.guards); err != nil {
 		return nil, fmt.Errorf("sqlstore: reading pragma foreign_keys: %w", err)
 	}
-	return s, nil
+	s.alone = !s.guards || !fences(conn)
+	s.file, err = openedFileOf(ctx, conn, s.sql["file"])
+	return s, err
 }
 
 func sqliteDialect(code func(error) (int, bool)) *dialect {
 	return &dialect{
-		name: "sqlite", files: sqliteFiles, writers: 1, list: 500, bind: "?", moment: "?", start: sqliteStart,
+		name: "sqlite", files: sqliteFiles, writers: 1, list: 500, text: sqltext.SQLite(), bind: "?", moment: "?", start: sqliteStart, broken: sqliteBroken, fences: true,
+		believes: true,
+		coded:    func(err error) bool { _, ok := code(err); return ok },
 		classify: func(err error) semel.Class {
 			if n, ok := code(err); ok {
 				return sqliteClass(n)
 			}
 			return 0
+		},
+		exonerates: func(err error) bool {
+			n, ok := code(err)
+			return ok && sqliteExonerates(n)
+		},
+		ownRemedy: func(err error) string {
+			if n, _ := code(err); n&0xff == sqliteError {
+				return "if a table or column of Semel's is missing, run semel migrate up, and semel migrate status for what it does not restore"
+			}
+			return ""
 		},
 		remedy: func(err error) string {
 			n, _ := code(err)
@@ -98,15 +124,16 @@ func (s *Store) guardedBy(done sql.Result) (bool, error) {
 
 // sqliteBroken asks the database, which here is no round trip: SQLite takes
 // back the whole transaction with some errors.
-func (s *Store) sqliteBroken(b *batch) bool {
+func sqliteBroken(b *batch) bool {
 	if b.asks == nil {
 		var err error
-		if b.asks, err = b.tx.Prepare(s.sql["guarded"]); err != nil {
+		if b.asks, err = b.tx.Prepare(b.store.sql["guarded"]); err != nil {
 			return true
 		}
 	}
 	done, err := b.asks.Exec()
 	if err != nil {
+		b.doubt(err)
 		return true
 	}
 	guards, err := done.RowsAffected()
@@ -149,6 +176,7 @@ const (
 
 	sqliteAbortRollback        = 516
 	sqliteBusySnapshot         = 517
+	sqliteConstraintCommitHook = 531
 	sqliteConstraintPrimaryKey = 1555
 	sqliteConstraintUnique     = 2067
 	sqliteConstraintRowID      = 2579
@@ -158,7 +186,7 @@ func sqliteClass(code int) semel.Class {
 	switch code {
 	case sqliteBusySnapshot:
 		return semel.ClassContended
-	case sqliteAbortRollback:
+	case sqliteAbortRollback, sqliteConstraintCommitHook: // rolled back before, or outside of the store's transaction
 		return semel.ClassAborted
 	}
 	switch code & 0xff {
@@ -172,9 +200,19 @@ func sqliteClass(code int) semel.Class {
 	}
 }
 
+// sqliteExonerates names the codes that are not the doing of the transaction
+// that met them. A lock is not among them: inside a transaction, which has the
+// writer's place, it is a handler's that waits for itself.
+func sqliteExonerates(code int) bool {
+	switch code & 0xff {
+	case sqliteNoMemory, sqliteReadOnly, sqliteIOError, sqliteCorrupt, sqliteFull, sqliteCantOpen, sqliteNotADB:
+		return true
+	}
+	return false
+}
+
 // sqliteRemedies say what an operator does about a failure, by primary code.
 var sqliteRemedies = map[int]string{
-	sqliteError:    "if a table or column is missing, run semel migrate up",
 	sqliteBusy:     "another process holds the lock: let it finish, or open the database with a longer busy_timeout",
 	sqliteLocked:   "another connection of this process holds the lock: write only through the handler's transaction",
 	sqliteReadOnly: "make the file and its folder writable, or open the database without mode=ro",

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/sqlform"
@@ -42,9 +43,13 @@ type Store struct {
 	names   *strings.Replacer
 	sql     statements
 	guards  bool
+	alone   bool               // a batch is one message
 	level   sql.IsolationLevel // of batches
 	writers chan struct{}      // a place each; nil if any number may write
 	adopted *adoption          // nil unless it marks in a table of the user's, too
+	file    *openedFile        // nil unless the database is a file of this process
+
+	outdated atomic.Int64 // how often a connection's plans were
 
 	mu     sync.Mutex
 	scopes map[scope]int64 // guarded by mu; at most mostScopes
@@ -66,7 +71,7 @@ func open(db *sql.DB, d *dialect, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	texts, err := d.load(names, "marks.sql", "rows.sql", "house.sql")
+	texts, err := d.load(names, "marks.sql", "rows.sql", "house.sql", "lint.sql")
 	if err != nil {
 		return nil, err
 	}
@@ -78,8 +83,13 @@ func open(db *sql.DB, d *dialect, o Options) (*Store, error) {
 }
 
 // Classify implements semel.TxStore. It goes by the database's codes, never by
-// the text of an error.
+// the text of an error. Of an error of PostgreSQL that a prepared statement is
+// outdated, because its table was changed, it takes note: no batch that is open
+// gives its connection back, so that the next run prepares it anew.
 func (s *Store) Classify(err error) semel.Class {
+	if s.dialect.outdated != nil && s.dialect.outdated(err) {
+		s.outdated.Add(1)
+	}
 	var own *storeError
 	switch {
 	case errors.As(err, &own):
@@ -96,14 +106,19 @@ func (s *Store) Classify(err error) semel.Class {
 	return semel.ClassRetry
 }
 
-// BatchLimit implements semel.BatchLimiter: 1 on a database that does not
-// enforce foreign keys, because there a handler's own COMMIT would take its
-// neighbours' marks with it.
+// Exonerates implements semel.Exonerator: for lock time-outs, full disks, lack
+// of memory and files that cannot be read or written.
+func (s *Store) Exonerates(err error) bool { return s.dialect.exonerates(err) }
+
+// BatchLimit implements semel.BatchLimiter: 1 in SQLite without foreign keys,
+// because there a handler's own COMMIT would take its neighbours' marks with it,
+// and with a driver that has no commit hook, because there what it writes after
+// a ROLLBACK would stand.
 func (s *Store) BatchLimit() int {
-	if s.guards {
-		return 0
+	if s.alone {
+		return 1
 	}
-	return 1
+	return 0
 }
 
 // Scope implements semel.TxStore.
@@ -118,6 +133,9 @@ func (s *Store) Scope(ctx context.Context, consumer, source string, generation i
 	var err error
 	if s.adopted != nil {
 		err = s.adopted.admit(key)
+	}
+	if err == nil {
+		err = s.file.check() // a new connection would make an empty file
 	}
 	if err == nil {
 		n, err = s.intern(ctx, key)
@@ -164,8 +182,24 @@ func (s *Store) LoadPosition(ctx context.Context, consumer, lane string) (semel.
 
 // SavePosition implements semel.PositionStore.
 func (s *Store) SavePosition(ctx context.Context, consumer, lane string, p semel.Position) error {
+	return s.writePosition(ctx, "save position", consumer, lane, p)
+}
+
+// KeepPosition implements semel.PositionStore.
+func (s *Store) KeepPosition(ctx context.Context, consumer, lane string, p semel.Position) (semel.Position, error) {
+	if err := s.writePosition(ctx, "keep position", consumer, lane, p); err != nil {
+		return semel.Position{}, err
+	}
+	kept, there, err := s.LoadPosition(ctx, consumer, lane)
+	if err == nil && !there {
+		err = s.blameless("position of "+lane, errors.New("it was deleted while it was kept; try again"))
+	}
+	return kept, err
+}
+
+func (s *Store) writePosition(ctx context.Context, statement, consumer, lane string, p semel.Position) error {
 	err := s.write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, s.sql["save position"], sqlform.Plain(consumer), sqlform.Plain(lane), p.Offset, p.Length, nonNil(p.Check))
+		_, err := tx.ExecContext(ctx, s.sql[statement], sqlform.Plain(consumer), sqlform.Plain(lane), p.Offset, p.Length, nonNil(p.Check))
 		return err
 	})
 	if err != nil {

@@ -8,5 +8,11 @@ import "maps"
 func Statements(s *Store) map[string]string { return maps.Clone(s.sql) }
 
 // Remedy says what to do about an error of a PostgreSQL server, from any
-// driver; it is empty if there is nothing to say.
-func Remedy(err error) string { return postgresRemedy(sqlState(err)) }
+// driver; it is empty if there is nothing to say. own says that the statement
+// was the store's: an error of another's gets no advice about Semel's tables.
+func Remedy(err error, own bool) string {
+	if remedy := postgresOwnRemedy(err); own && remedy != "" {
+		return remedy
+	}
+	return postgresRemedies[sqlState(err)]
+}

@@ -36,8 +36,12 @@ func Violates(err error, constraint string) bool {
 	}
 }
 
-// constraintOf reads a field of a type that only the driver has a name for.
-func constraintOf(err error) string {
+// constraintOf is the constraint that an error names.
+func constraintOf(err error) string { return fieldOf(err, "ConstraintName", "Constraint") }
+
+// fieldOf reads the first of these fields that a server's error has, of a type
+// that only the driver has a name for.
+func fieldOf(err error, names ...string) string {
 	var coded interface {
 		error
 		SQLState() string
@@ -49,7 +53,7 @@ func constraintOf(err error) string {
 	if v.Kind() != reflect.Struct {
 		return ""
 	}
-	for _, name := range []string{"ConstraintName", "Constraint"} {
+	for _, name := range names {
 		if f := v.FieldByName(name); f.IsValid() && f.Kind() == reflect.String {
 			return f.String()
 		}

@@ -1,6 +1,11 @@
 package storetest
 
-import "github.com/semel-go/semel"
+import (
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel"
+)
 
 // conflict delivers another content of an identity, as the engine does: with a
 // new row, or counted on the one that is known.
@@ -8,11 +13,16 @@ func (h *house[Tx]) conflict(id string, content byte) semel.Verdict {
 	h.t.Helper()
 	b, v := h.begin(h.print(id, content))
 	h.wantKinds(v, semel.Conflict)
-	h.commit(b, semel.Ending{Rows: []semel.Row{{
-		Conflict: true, Repeat: v[0].Known, State: semel.StateParked, Reason: semel.ReasonConflict,
-		Message: &semel.Message{Body: []byte{content}},
-	}}})
+	h.commit(b, conflictRow(content, v[0].Known))
 	return v[0]
+}
+
+// conflictRow is the ending of a batch whose first mark met another content.
+func conflictRow(content byte, known bool) semel.Ending {
+	return semel.Ending{Rows: []semel.Row{{
+		Conflict: true, Repeat: known, State: semel.StateParked, Reason: semel.ReasonConflict,
+		Message: &semel.Message{Body: []byte{content}},
+	}}}
 }
 
 // conflicts are the laws of rows of conflicts.
@@ -37,6 +47,33 @@ func (s suite[Tx]) conflicts(t *T) {
 			}
 			h.wantCount("a", 1)
 		})
+	t.Run("the_first_content_of_a_conflict_is_told",
+		"A store that tells of markers says what became of an identity and when, and nothing of one that it never saw.",
+		func(t *T) {
+			h := s.opened(t)
+			reader, able := h.Store.(semel.MarkerReader)
+			if !able {
+				return
+			}
+			for _, id := range []string{"a", "0190c3f5-8a52-7cc1-9d7e-0a1b2c3d4e5f", "\xff", strings.Repeat("long ", 200)} {
+				h.deliver(h.print(id, 1))
+				m, found, err := reader.Marker(t.context(), semel.Key{Consumer: "billing", Source: "shop", ID: id})
+				if err != nil || !found || m.Outcome != semel.Applied || m.At.IsZero() {
+					t.Errorf("the marker of %.40q is %+v, %t, %v", id, m, found, err)
+				}
+			}
+			h.conflict("a", 2)
+			parked := h.park("parked")
+			m, found, err := reader.Marker(t.context(), parked.Key)
+			if err != nil || !found || m.Outcome != semel.Parked || m.At.Sub(parked.ReceivedAt).Abs() > time.Minute {
+				t.Errorf("the marker of a parked message is %+v, %t, %v; it was received at %v", m, found, err, parked.ReceivedAt)
+			}
+			for _, key := range []semel.Key{{Consumer: "billing", Source: "shop", ID: "never"}, {Consumer: "audit", Source: "shop", ID: "a"}, {Consumer: "billing", Source: "", ID: "a"}} {
+				if m, found, err := reader.Marker(t.context(), key); found || err != nil {
+					t.Errorf("%v has the marker %+v, %v", key, m, err)
+				}
+			}
+		})
 	t.Run("a_conflict_that_two_batches_meet_at_once_has_one_row",
 		"However many batches meet a conflict at once, its content has one row and every other delivery is counted.",
 		func(t *T) {
@@ -46,6 +83,42 @@ func (s suite[Tx]) conflicts(t *T) {
 			rows := h.list(semel.RowFilter{ID: "a"})
 			if len(rows) != 1 || rows[0].Repeated != 9 {
 				t.Errorf("the rows are %+v", rows)
+			}
+		})
+	t.Run("two_batches_that_both_saw_a_conflict_keep_one_row_and_its_count",
+		"Of two batches that both met a content before either committed, the second counts on the row of the first, and so does a third that came later; also when one of them is rolled back.",
+		func(t *T) {
+			if s.h.Can.OneWriter {
+				return // the second begins when the first has ended
+			}
+			for _, rolledBack := range []bool{false, true} {
+				h := s.opened(t)
+				h.deliver(h.print("a", 1))
+				both := [2]semel.Batch[Tx]{}
+				for i := range both {
+					var v []semel.Verdict
+					both[i], v = h.begin(h.print("a", 2))
+					h.wantKinds(v, semel.Conflict)
+					if v[0].Known {
+						t.Error("a row is known before anybody wrote it")
+					}
+				}
+				want := int64(2)
+				if rolledBack {
+					both[0].Rollback(t.context())
+					want = 1
+				} else {
+					h.commit(both[0], conflictRow(2, false))
+				}
+				h.commit(both[1], conflictRow(2, false))
+				if v := h.conflict("a", 2); !v.Known {
+					t.Error("the row that was written is not known")
+				}
+				rows := h.list(semel.RowFilter{ID: "a"})
+				if len(rows) != 1 || int64(rows[0].Repeated) != want {
+					t.Errorf("the rows are %+v, want one that was repeated %d times", rows, want)
+				}
+				h.wantCount("a", 1)
 			}
 		})
 	t.Run("a_conflict_is_not_retried_while_the_identity_is_applied",

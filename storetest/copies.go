@@ -115,7 +115,7 @@ func (s suite[Tx]) race(t *T, commits bool) {
 			want = semel.AlreadyApplied
 		}
 		if got := <-verdict; got != want {
-			t.Errorf("the copy's verdict is %s, want %s", kind(got), kind(want))
+			t.Errorf("the copy's verdict is %s, want %s", got, want)
 		}
 		h.wantCount(id, 1)
 	}

@@ -1,7 +1,14 @@
 package storetest
 
 import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
 	"fmt"
+	"io"
+	"net"
+	"os"
+	"syscall"
 
 	"github.com/semel-go/semel"
 )
@@ -13,11 +20,16 @@ func (s suite[Tx]) handlers(t *T) {
 		func(t *T) {
 			h := s.opened(t)
 			for _, err := range []error{errHandler, fmt.Errorf("charging: %w", errHandler)} {
-				if c := h.Store.Classify(err); c != semel.ClassRetry {
+				b, _ := h.begin(h.mark("a"))
+				if c := h.classify(b, err); c != semel.ClassRetry {
 					t.Errorf("%v is of class %v, want retry", err, c)
 				}
+				b.Rollback(t.context())
 			}
 		})
+	t.Run("trap_T84_what_a_handler_met_elsewhere_is_its_own",
+		"An end of file, a network error or a transaction that is over, met beside the batch, is worth an attempt of its message; the store works.",
+		func(t *T) { s.elsewhere(t) })
 	t.Run("trap_95_a_swallowed_error_costs_no_neighbour_its_effect",
 		"When a handler swallows an error of its statement, either the batch knows that it is broken and nothing commits, or everything else commits.",
 		func(t *T) { s.swallowed(t) })
@@ -27,6 +39,48 @@ func (s suite[Tx]) handlers(t *T) {
 	t.Run("trap_96_a_handler_that_rolls_back_by_itself_leaves_nothing",
 		"After a handler's own rollback nothing of the batch is left, and the batch says that it is broken.",
 		func(t *T) { s.endsItself(t, false) })
+}
+
+// elsewhere are errors as a handler meets them at a provider or in another
+// database.
+var elsewhere = []error{
+	io.EOF, io.ErrUnexpectedEOF, driver.ErrBadConn, sql.ErrConnDone, sql.ErrTxDone, os.ErrDeadlineExceeded,
+	&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}, context.DeadlineExceeded, context.Canceled,
+}
+
+func (s suite[Tx]) elsewhere(t *T) {
+	h := s.opened(t)
+	for _, err := range elsewhere {
+		b, _ := h.begin(h.mark("a"))
+		t.must(h.Effect(t.context(), b.Tx(0), "a"))
+		for _, err := range []error{err, fmt.Errorf("charging: %w", err), semel.Permanent(err)} {
+			if c := h.classify(b, err); c != semel.ClassRetry {
+				t.Errorf("%v is of class %v, want retry", err, c)
+			}
+		}
+		t.must(h.Effect(t.context(), b.Tx(0), "a"))
+		b.Rollback(t.context())
+	}
+	if h.Spoil == nil {
+		return
+	}
+	b, _ := h.begin(h.mark("a"))
+	if h.Spoil(t.context(), b.Tx(0)) == nil {
+		t.Fatal("Spoil did not fail")
+	}
+	if c := h.classify(b, io.EOF); c != semel.ClassRetry && c != semel.ClassPermanent {
+		t.Errorf("after an error of the database an end of file is of class %v, want an attempt of the message", c)
+	}
+	b.Rollback(t.context())
+	h.wantCount("a", 0)
+}
+
+// classify says what an error that a handler returned means for its batch.
+func (h *house[Tx]) classify(b semel.Batch[Tx], err error) semel.Class {
+	if knows, ok := b.(semel.HandlerClassifier); ok {
+		return knows.ClassifyHandler(h.t.context(), err)
+	}
+	return h.Store.Classify(err)
 }
 
 func (s suite[Tx]) swallowed(t *T) {
@@ -41,7 +95,7 @@ func (s suite[Tx]) swallowed(t *T) {
 	if err == nil {
 		t.Fatal("Spoil did not fail")
 	}
-	if c := h.Store.Classify(err); c != semel.ClassPermanent && c != semel.ClassRetry {
+	if c := h.classify(b, err); c != semel.ClassPermanent && c != semel.ClassRetry {
 		t.Errorf("%v is of class %v, want an attempt of the message", err, c)
 	}
 	if broken, ok := b.(semel.Broken); ok && broken.Broken() {

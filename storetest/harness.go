@@ -31,6 +31,9 @@ type Abilities struct {
 	// OneWriter: batches take turns, so that no copy is ever in flight beside
 	// another and MarkLock has no meaning.
 	OneWriter bool
+	// LeavesLate: what a handler writes after it has ended its transaction by
+	// a statement stands alone, because nobody can refuse it.
+	LeavesLate bool
 }
 
 // Instance is an open store with its effects.
@@ -44,6 +47,8 @@ type Instance[Tx any] struct {
 	Spoil func(ctx context.Context, tx Tx) error
 	// End, if not nil, commits or rolls back tx as a handler must not.
 	End func(tx Tx, commit bool) error
+	// Send, if not nil, sends the text of a statement in tx, whatever it says.
+	Send func(ctx context.Context, tx Tx, statement string) error
 	// Damage, if not nil, makes a row unreadable in part.
 	Damage func(t testing.TB, number int64)
 }
@@ -98,6 +103,7 @@ func all[Tx any](t *T, h Harness[Tx]) {
 	s.batches(t)
 	s.ends(t)
 	s.handlers(t)
+	s.statements(t)
 	s.house(t)
 	if h.Can.MarkIn {
 		s.callers(t)
@@ -107,6 +113,7 @@ func all[Tx any](t *T, h Harness[Tx]) {
 	}
 	if h.Can.Positions {
 		s.positions(t)
+		s.keeping(t)
 	}
 }
 

@@ -75,6 +75,38 @@ func (s suite[Tx]) positions(t *T) {
 		})
 }
 
+// keeping are the laws of PositionStore.KeepPosition.
+func (s suite[Tx]) keeping(t *T) {
+	t.Run("trap_T92_a_position_is_kept_once_and_everybody_learns_which",
+		"Of several that keep a position where there is none, one does, and all are told what it kept.",
+		func(t *T) {
+			h := s.opened(t)
+			p := h.Store.(semel.PositionStore)
+			kept := make([]semel.Position, keepers)
+			errs := make([]error, keepers)
+			together(keepers, func(i int) {
+				mine := semel.Position{Offset: int64(i), Length: int64(i), Check: []byte{byte(i), 0}}
+				kept[i], errs[i] = p.KeepPosition(t.context(), "c", "l", mine)
+			})
+			for i := range kept {
+				t.must(errs[i])
+				if k := kept[i]; k.Offset != kept[0].Offset || k.Length != k.Offset || string(k.Check) != string([]byte{byte(k.Offset), 0}) {
+					t.Errorf("one was told %+v, another %+v", kept[0], k)
+				}
+			}
+			s.wantPosition(t, p, "l", kept[0])
+			t.must(p.SavePosition(t.context(), "c", "l", semel.Position{Offset: 99}))
+			again, err := p.KeepPosition(t.context(), "c", "l", semel.Position{Offset: 1})
+			t.must(err)
+			if again.Offset != 99 {
+				t.Errorf("a position that was saved later was overwritten by %+v", again)
+			}
+		})
+}
+
+// keepers are how many keep a position at once.
+const keepers = 4
+
 func (s suite[Tx]) wantPosition(t *T, p semel.PositionStore, lane string, want semel.Position) {
 	t.Helper()
 	got, ok, err := p.LoadPosition(t.context(), "c", lane)

@@ -128,7 +128,7 @@ func (s suite[Tx]) distinct(t *T) {
 	}
 	for i, v := range h.asks(h.markAll(all...)...) {
 		if v.Kind != semel.AlreadyApplied {
-			t.Errorf("id %.40q is not recognised: %s", all[i], kind(v.Kind))
+			t.Errorf("id %.40q is not recognised: %s", all[i], v.Kind)
 		}
 	}
 }

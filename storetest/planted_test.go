@@ -3,6 +3,7 @@ package storetest_test
 import (
 	"context"
 	"errors"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -109,9 +110,26 @@ func (s anyRevision) Discard(ctx context.Context, number, revision int64, a seme
 	return s.Store.Discard(ctx, number, revision, a)
 }
 
+// keepsLast keeps what is there for nobody.
+type keepsLast struct{ *memstore.Store }
+
+func (s keepsLast) KeepPosition(ctx context.Context, consumer, lane string, p semel.Position) (semel.Position, error) {
+	return p, s.SavePosition(ctx, consumer, lane, p)
+}
+
 type noInbox struct{ semel.TxStore[*memstore.Tx] }
 
 type deafClassify struct{ *memstore.Store }
+
+// gullible takes an end of file of a handler's for the store's.
+type gullible struct{ batch }
+
+func (gullible) ClassifyHandler(_ context.Context, err error) semel.Class {
+	if errors.Is(err, io.EOF) {
+		return semel.ClassDown
+	}
+	return semel.ClassRetry
+}
 
 func (deafClassify) Classify(err error) semel.Class {
 	if errors.Is(err, memstore.ErrTxDone) {
@@ -170,7 +188,11 @@ var faults = []struct {
 	{"acts ignore the revision", "an_act_on_a_changed_row", func(s *memstore.Store) semel.TxStore[*memstore.Tx] {
 		return anyRevision{s}
 	}},
+	{"who keeps last wins", "trap_T92", func(s *memstore.Store) semel.TxStore[*memstore.Tx] { return keepsLast{s} }},
 	{"an ability is missing", "abilities", func(s *memstore.Store) semel.TxStore[*memstore.Tx] { return noInbox{s} }},
+	{"a handler's end of file is the store's", "trap_T84", func(s *memstore.Store) semel.TxStore[*memstore.Tx] {
+		return &broken{Store: s, batch: func(_ *broken, b batch, _ []semel.Mark) batch { return gullible{b} }}
+	}},
 	{"the store's failures are charged to messages", "a_call_with_a_cancelled_context", func(s *memstore.Store) semel.TxStore[*memstore.Tx] {
 		return deafClassify{s}
 	}},

@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"fmt"
 	"sync"
 
 	"github.com/semel-go/semel"
@@ -106,18 +105,9 @@ func (h *house[Tx]) wantKinds(got []semel.Verdict, want ...semel.VerdictKind) {
 	h.t.Helper()
 	for i := range want {
 		if got[i].Kind != want[i] {
-			h.t.Errorf("verdict %d is %s, want %s", i, kind(got[i].Kind), kind(want[i]))
+			h.t.Errorf("verdict %d is %s, want %s", i, got[i].Kind, want[i])
 		}
 	}
-}
-
-func kind(k semel.VerdictKind) string {
-	names := []string{"none", "Fresh", "AlreadyApplied", "AlreadyWaiting", "AlreadyParked",
-		"AlreadyDeadLettered", "AlreadyDiscarded", "Conflict", "Busy"}
-	if int(k) < len(names) {
-		return names[k]
-	}
-	return fmt.Sprint("unknown ", k)
 }
 
 // together calls f n times at once and waits until all have returned.

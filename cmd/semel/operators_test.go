@@ -49,13 +49,20 @@ func parkedFolder(t *testing.T, id string) string {
 // stopFollowing makes the source of the policy end with its file.
 func stopFollowing(t *testing.T, folder string) {
 	t.Helper()
-	path := filepath.Join(folder, "semel.yaml")
+	edit(t, filepath.Join(folder, "semel.yaml"), "follow: true", "follow: false")
+}
+
+// edit replaces a text of a file that must be there.
+func edit(t *testing.T, path, old, with string) {
+	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ends := strings.Replace(string(text), "follow: true", "follow: false", 1)
-	if err := os.WriteFile(path, []byte(ends), 0o644); err != nil {
+	if !strings.Contains(string(text), old) {
+		t.Fatalf("%q is not in %s", old, path)
+	}
+	if err := os.WriteFile(path, []byte(strings.Replace(string(text), old, with, 1)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -36,10 +37,12 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("GORACE", raceOptions)
-			return nil
+			example, err := filepath.Abs("../../examples/payments")
+			env.Setenv("EXAMPLE", example)
+			return err
 		},
 		RequireUniqueNames: true,
-		Cmds:               map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "number": number, "figure": figure},
+		Cmds:               map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "number": number, "figure": figure, "screen": screen, "same": same},
 	})
 }
 

@@ -25,7 +25,12 @@ type running struct {
 
 func startSemel(t *testing.T, folder string, args ...string) *running {
 	t.Helper()
-	cmd := exec.Command("semel", append([]string{"run", "--log-level", "debug"}, args...)...)
+	return startAs(t, folder, exec.Command("semel", append([]string{"run", "--log-level", "debug"}, args...)...))
+}
+
+// startAs starts a command in folder that runs semel.
+func startAs(t *testing.T, folder string, cmd *exec.Cmd) *running {
+	t.Helper()
 	r := &running{cmd: cmd}
 	cmd.Dir, cmd.Stdout = folder, &r.summary
 	stderr, err := cmd.StderrPipe()
@@ -103,7 +108,7 @@ consumers:
 }
 
 func TestTheFirstSignalDrainsAndExitsWithZero(t *testing.T) {
-	for _, signal := range []os.Signal{syscall.SIGINT, syscall.SIGTERM} {
+	for _, signal := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		folder := folderWith(t, `"insert into done (id) values (:id)"`)
 		run := startSemel(t, folder)
 		run.await(t, "duplicate skipped")

@@ -9,12 +9,13 @@ import (
 )
 
 // watched are the traps of what is built: of deliveries and Kafka, and of the
-// mode in which marker and effect share a transaction; first and last of each
+// mode in which marker and effect share a transaction, and what attacks found;
+// first and last of each
 // range.
 var watched = []struct {
 	prefix      string
 	first, last int
-}{{"", 1, 46}, {"", 73, 113}, {"T", 10, 12}, {"T", 23, 31}, {"T", 34, 35}, {"T", 38, 38}}
+}{{"", 1, 46}, {"", 73, 113}, {"T", 10, 12}, {"T", 23, 31}, {"T", 34, 35}, {"T", 38, 38}, {"T", 82, 103}, {"T", 106, 108}}
 
 var reason = regexp.MustCompile(`(?m)^\* trap (T?\d+)(, in part)?: \S`)
 

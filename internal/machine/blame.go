@@ -1,6 +1,9 @@
 package machine
 
-import "errors"
+import (
+	"errors"
+	"time"
+)
 
 // Reasons that the machine gives.
 const (
@@ -8,6 +11,7 @@ const (
 	ReasonPermanent   = "permanent failure"
 	ReasonWaitTooLong = "wait too long"
 	ReasonUnmet       = "condition unmet"
+	ReasonBusy        = "copy in flight elsewhere"
 )
 
 // blame charges a message with a failed attempt and decides what next. A commit
@@ -126,14 +130,32 @@ var errBusy = errors.New("a copy is in flight in another process")
 func (m *Machine) holdBusy(it *Item) {
 	if m.config.OneAttempt {
 		m.uncarry(it)
-		m.settle(it, Settlement{Kind: HandBack, After: m.config.BackoffFirst, Err: errBusy})
+		m.settle(it, Settlement{Kind: HandBack, After: m.config.BackoffFirst, Reason: ReasonBusy, Err: errBusy})
 		return
 	}
 	if m.leaving(it) {
 		m.leave(it)
 		return
 	}
+	m.tellBusy(it)
 	wait := m.jitter(m.config.BackoffFirst, m.config.Hold, it.busy)
 	it.busy++
 	m.hold(it, m.now+wait)
+}
+
+// A wait for a copy is told after busyTold, and then every busyAgain.
+const (
+	busyTold  = time.Second
+	busyAgain = time.Minute
+)
+
+// tellBusy says what an item waits for, once that is no moment any more.
+func (m *Machine) tellBusy(it *Item) {
+	if it.busySince == 0 {
+		it.busySince, it.tellAt = m.now, m.now+busyTold
+	}
+	if m.now >= it.tellAt {
+		it.tellAt = m.now + busyAgain
+		m.do(Report{Kind: ReportBusy, Item: it, Wait: m.now - it.busySince, Err: errBusy})
+	}
 }

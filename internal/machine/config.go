@@ -22,6 +22,7 @@ const (
 	ThenAcceptFirst
 	ThenRetry
 	ThenDeadLetter
+	ThenSkip
 )
 
 // Config is the machine's policy; every field must be set.
@@ -40,6 +41,7 @@ type Config struct {
 	RetryThen    Then
 	OnConflict   Then
 	OnRefused    Then
+	OnForeign    Then // park, dead letter or skip
 	OnUnmet      Then
 	IdleExit     time.Duration // 0: never
 	BackoffFirst time.Duration // of a store or source that is down, of contention
@@ -52,6 +54,6 @@ type Config struct {
 
 // Counts are what became of deliveries.
 type Counts struct {
-	Deliveries, Applied, Duplicates, Conflicts, Parked, DeadLettered, Discarded, Failed int64
-	Retried, Rerun                                                                      int64
+	Deliveries, Applied, Duplicates, Conflicts, Parked, DeadLettered, Discarded, Skipped, Failed int64
+	Retried, Rerun                                                                               int64
 }

@@ -1,5 +1,7 @@
 package machine
 
+import "slices"
+
 // rows lists the inbox rows that go with a flight's commit.
 func (m *Machine) rows(f *Flight) []Row {
 	var rows []Row
@@ -57,7 +59,7 @@ const ReasonConflict = "conflict"
 // marked themselves and counted then.
 func (m *Machine) repeats(rows []Row, i int, it *Item, conflict bool) []Row {
 	for _, r := range it.riders {
-		if r.Print == it.Print && !r.counted {
+		if r.carrier == it && r.Print == it.Print && !r.counted {
 			r.counted = true
 			rows = append(rows, Row{Entry: i, Conflict: conflict, Repeat: true})
 		}
@@ -89,7 +91,8 @@ func (m *Machine) ended(e Ended) {
 	case f.failure != nil:
 		m.failed(w, f)
 	case f.why != None:
-		m.nobodys(w, f, f.why, f.cause)
+		m.undone(f, f.done)
+		m.nobodys(w, f, f.why, f.cause, f.culprit)
 	default:
 		m.refused(w, f, e)
 	}
@@ -98,6 +101,7 @@ func (m *Machine) ended(e Ended) {
 // committed settles what the flight did and queues again what it did not.
 func (m *Machine) committed(w *worker, f *Flight) {
 	m.up()
+	m.commits++
 	w.limit = min(w.limit*2, m.config.Most)
 	w.contended = 0
 	m.do(Report{Kind: ReportCommitted, N: len(f.Entries)})
@@ -170,8 +174,7 @@ func (m *Machine) endingOf(en Entry, v Verdict) Ending {
 // ask the store themselves.
 func (m *Machine) conclude(en Entry, v Verdict) {
 	it := en.Item
-	riders := it.riders
-	it.riders = nil
+	riders := m.unload(it)
 	if m.carriers[it.key()] == it {
 		delete(m.carriers, it.key())
 	}
@@ -210,6 +213,7 @@ func (m *Machine) cut(w *worker, f *Flight, culprit int, failure Failure) {
 	}
 	w.limit = quarter(len(f.Entries))
 	m.undone(f, f.done)
+	f.Entries[culprit].Item.rolledBack = false
 	for i := len(f.Entries) - 1; i >= 0; i-- {
 		if i != culprit {
 			m.requeue(f.Entries[i].Item)
@@ -219,14 +223,7 @@ func (m *Machine) cut(w *worker, f *Flight, culprit int, failure Failure) {
 }
 
 // ran reports whether a handler ran for the entry.
-func (f *Flight) ran(entry int) bool {
-	for _, i := range f.fresh {
-		if i == entry {
-			return true
-		}
-	}
-	return false
-}
+func (f *Flight) ran(entry int) bool { return f.handled && slices.Contains(f.fresh, entry) }
 
 // undone remembers which handlers ran for nothing.
 func (m *Machine) undone(f *Flight, done int) {
@@ -238,8 +235,9 @@ func (m *Machine) undone(f *Flight, done int) {
 // refused takes a commit that the store refused.
 func (m *Machine) refused(w *worker, f *Flight, e Ended) {
 	if e.Class == Contended || e.Class == Down {
+		f.outside = e.Outside
 		m.undone(f, f.done)
-		m.nobodys(w, f, e.Class, e.Err)
+		m.nobodys(w, f, e.Class, e.Err, e.Culprit)
 		return
 	}
 	culprit := e.Culprit
@@ -259,16 +257,53 @@ func (m *Machine) refused(w *worker, f *Flight, e Ended) {
 	m.cut(w, f, culprit, Failure{Class: class, Decision: e.Decision, After: e.After, Reason: e.Reason, Err: e.Err})
 }
 
-// nobodys runs a flight again that failed through no message's fault.
-func (m *Machine) nobodys(w *worker, f *Flight, why Class, err error) {
-	if why == Down {
-		m.standDown(f, err)
-		return
+// nobodys runs a flight again that failed through no message's fault, as far as
+// is known: who met the failure is alone in its next flight, and who is alone
+// is suspected. met is the entry of who met it, -1 if nobody is known to.
+func (m *Machine) nobodys(w *worker, f *Flight, why Class, err error, met int) {
+	if why == Contended {
+		m.do(Report{Kind: ReportContended, N: len(f.Entries), Err: err})
+		if f.Entries[0].Item.suspicion.proven == 0 {
+			m.serialise()
+		}
 	}
-	m.do(Report{Kind: ReportContended, N: len(f.Entries), Err: err})
-	m.serialise()
-	m.contention(w, f)
-	m.requeueAll(f)
+	// The store only refused to commit: that says little of the messages.
+	refused := f.why == None && met < 0
+	if met >= 0 && f.ran(met) {
+		f.Entries[met].Item.alone = true
+	}
+	full := why == Down && f.outside // as of its disk: any message would meet it
+	switch {
+	case !full && len(f.Entries) == 1 && f.ran(0):
+		m.metAlone(w, f, why, err, refused)
+	case why == Contended, !full && m.config.OneAttempt && f.handled:
+		// What is handed back comes again in another batch, and who met it is
+		// never alone. If the store is down, the next transaction does not open.
+		m.contention(w, f)
+		m.requeueAll(f)
+	default:
+		w.limit = quarter(len(f.Entries))
+		m.standDown(f, err, true)
+	}
+}
+
+// metAlone is nobodys for a message that was alone.
+func (m *Machine) metAlone(w *worker, f *Flight, why Class, err error, refused bool) {
+	enough := enoughMet
+	if refused {
+		enough = enoughRefused
+	}
+	switch {
+	case why == Contended:
+		m.contention(w, f)
+	case refused && !m.config.OneAttempt:
+		m.goDown(f, err, true)
+	}
+	it := f.Entries[0].Item
+	if !f.outside {
+		m.suspect(it, enough, err)
+	}
+	m.waitAlone(w, it)
 }
 
 // unknown marks again, in a new transaction, all that may have been committed.
@@ -279,8 +314,8 @@ func (m *Machine) unknown(w *worker, f *Flight, err error) {
 			en.Item.unknown = true
 		}
 	}
+	w.limit = quarter(len(f.Entries)) // it may have been too long for its time
 	m.undone(f, f.done)
-	w.until = m.now + m.jitter(m.config.BackoffFirst, m.config.BackoffMost, w.contended)
-	w.contended++
+	m.contention(w, f)
 	m.requeueAll(f)
 }

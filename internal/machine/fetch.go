@@ -20,9 +20,18 @@ type fetchState struct {
 	over     bool // the source has ended
 	until    Time
 	failures int
-	active   Time // when something was last there, or could have been
-	laned    bool // the source has given a lane
+	// limit, at first and after a failure, is when the Fetch under way is
+	// cancelled, so that a quiet source answers whether it works; 0: it may wait.
+	limit      Time
+	unanswered int  // in a row: Fetches that ended before the source could be asked
+	active     Time // when something was last there, or could have been
+	laned      bool // the source has given a lane
+	known      bool // the source has answered without an error
 }
+
+// longestAsk is the most that a Fetch after a failure may wait. The limit grows
+// up to there: a source may need longer to find its broker than it was given.
+const longestAsk = time.Minute
 
 // joining is how long a source may take to give its first lane before it counts
 // as empty: a member of a group waits for the others.
@@ -51,8 +60,22 @@ func (m *Machine) startFetch() {
 	if messages <= 0 || bytes <= 0 {
 		return
 	}
-	f.under, f.canceled = true, false
+	f.under, f.canceled, f.limit = true, false, 0
+	switch {
+	case f.failures > 0:
+		f.limit = m.now + min(max(m.config.BackoffMost<<min(f.unanswered, 16), time.Millisecond), longestAsk)
+	case !f.known:
+		f.limit = m.now + joining
+	}
 	m.do(Fetch{Messages: min(messages, max(m.config.Most, fetchChunk)), Bytes: bytes})
+}
+
+// limitFetch lets a source that has failed answer: the next Fetch would else
+// wait for a delivery, and nobody would know whether it works (law 11).
+func (m *Machine) limitFetch() {
+	if f := &m.fetch; f.under && f.limit != 0 && f.limit <= m.now {
+		m.cancelFetch(false)
+	}
 }
 
 func (m *Machine) fetched(e Fetched) {
@@ -63,18 +86,24 @@ func (m *Machine) fetched(e Fetched) {
 		m.admit(it)
 	}
 	switch {
+	case e.Unanswered: // neither known to work nor to be empty
+		f.unanswered++
+		f.active = m.now
 	case e.Failed:
+		f.unanswered = 0
 		wait := m.jitter(m.config.BackoffFirst, m.config.BackoffMost, f.failures)
 		f.failures++
 		f.until = m.now + wait
 		m.do(Report{Kind: ReportNotReady, Reason: "source", Wait: wait, Err: cmp.Or(e.Err, errSource)})
 	case f.failures > 0:
-		f.failures, f.active = 0, m.now
+		f.failures, f.unanswered, f.active = 0, 0, m.now
 		m.do(Report{Kind: ReportReady, Reason: "source"})
 	}
-	if len(e.Items) > 0 {
+	f.known = f.known || !e.Failed && !e.Unanswered
+	if len(e.Items) > 0 || e.More {
 		f.active = m.now
-	} else if !e.Failed {
+	}
+	if len(e.Items) == 0 && !e.Failed {
 		f.until = m.now + emptyFetch
 	}
 }
@@ -83,29 +112,54 @@ var errSource = errors.New("the source cannot be read")
 
 // downState is a store that cannot work now (law 13): nothing begins but one
 // flight at a time that asks whether it is back, and nothing is fetched that
-// would have to wait. It is
-// back when it commits: a full disk opens transactions and takes none.
+// would have to wait. The question is answered when that flight's transaction
+// has opened: its handler may take its time, and nobody waits for it. A store
+// that opened transactions and took none, such as one with a full disk, is back
+// when it commits; until then the next worker asks after a further wait.
 type downState struct {
-	down    bool
-	probing bool
-	until   Time
-	tries   int
-	err     error // why it went down last, for people
+	down  bool
+	asks  *Flight // asks whether it is back, until its transaction has opened
+	asked *Flight // asked last, and its transaction opened
+	full  bool    // it failed after a transaction had opened
+	until Time
+	tries int
+	err   error // why it went down last, for people
 }
 
 // mayBegin reports whether a flight may start.
 func (s *downState) mayBegin(now Time) bool { return !s.closed(now) }
 
-func (s *downState) closed(now Time) bool { return s.down && (s.probing || s.until > now) }
+func (s *downState) closed(now Time) bool { return s.down && (s.asks != nil || s.until > now) }
 
-func (m *Machine) goDown(err error) {
+// opened takes that a transaction has opened.
+func (m *Machine) opened(f *Flight) {
 	s := &m.store
-	if s.down && s.until > m.now {
+	switch {
+	case !s.down:
+	case !s.full:
+		m.up()
+	case s.asks == f:
+		s.asks, s.asked = nil, f
+		s.until = m.now + m.jitter(m.config.BackoffFirst, m.config.BackoffMost, s.tries)
+		s.tries++
+	}
+}
+
+// goDown takes that a flight met a store that cannot work. opened says that its
+// transaction had opened. Of those that meet it together the first is told, and
+// later each that asked.
+func (m *Machine) goDown(f *Flight, err error, opened bool) {
+	s := &m.store
+	s.full = s.full || opened
+	wait := s.until - m.now
+	switch {
+	case !s.down || wait <= 0:
+		wait = m.jitter(m.config.BackoffFirst, m.config.BackoffMost, s.tries)
+		s.down, s.tries, s.until = true, s.tries+1, m.now+wait
+	case s.asked != f:
 		return
 	}
-	wait := m.jitter(m.config.BackoffFirst, m.config.BackoffMost, s.tries)
-	s.down, s.tries, s.until = true, s.tries+1, m.now+wait
-	s.err = err
+	s.err, s.asked = err, nil
 	m.do(Report{Kind: ReportNotReady, Reason: "store", Wait: wait, Err: err})
 }
 
@@ -132,8 +186,7 @@ func (m *Machine) answerDown() {
 				if wait <= 0 { // it is being asked
 					wait = m.jitter(m.config.BackoffFirst, m.config.BackoffMost, s.tries)
 				}
-				m.uncarry(it)
-				m.settle(it, Settlement{Kind: HandBack, After: wait, Err: s.err})
+				m.handBackAll(it, Settlement{Kind: HandBack, After: wait, Err: s.err})
 			}
 		}
 	}

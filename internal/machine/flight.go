@@ -24,14 +24,16 @@ type flightState struct {
 	fresh    []int // entries whose handlers run, in order
 	done     int   // how many of them did
 	running  bool
+	handled  bool // Run was said
 	stopped  bool // StopRun was said
 	stuck    bool // its handler goes on after its timeout
-	probe    bool // the one flight that asks whether a store that was down is back
+	empty    bool // it runs no handler: it asks whether the store works
 	trim     []int
 	failure  *Failure
-	culprit  int // with failure: the entry to blame, -1 if any of suspects
+	culprit  int // with failure: the entry to blame, -1 if any of suspects; with why: whose handler met it
 	suspects int
-	why      Class // without a culprit: Contended, Down
+	why      Class // nobody's failure: Contended, Down
+	outside  bool  // with why: as in Failure
 	cause    error // with why, for people
 }
 
@@ -56,14 +58,15 @@ func (m *Machine) startFlights() {
 		if w.flight != nil || w.until > m.now || !m.store.mayBegin(m.now) || m.serial.on && m.oneFlies() {
 			continue
 		}
-		entries := m.form(w)
+		entries, empty := m.form(w)
 		if len(entries) == 0 {
 			continue
 		}
 		m.flights++
 		w.flight = &Flight{Number: m.flights, Worker: i, Entries: entries}
+		w.flight.empty = empty
 		if m.store.down {
-			m.store.probing, w.flight.probe = true, true
+			m.store.asks = w.flight
 		}
 		if m.serial.on {
 			m.serial.turn = i + 1
@@ -73,26 +76,29 @@ func (m *Machine) startFlights() {
 }
 
 // form takes the next entries of a worker in arrival order.
-func (m *Machine) form(w *worker) []Entry {
-	entries := m.collect(w)
+func (m *Machine) form(w *worker) (entries []Entry, empty bool) {
+	entries, empty = m.collect(w)
 	if len(entries) == 0 && w.before != 0 {
 		w.before = 0
-		entries = m.collect(w)
+		entries, empty = m.collect(w)
 	}
 	w.before = 0
-	return entries
+	return entries, empty
 }
 
-func (m *Machine) collect(w *worker) []Entry {
+func (m *Machine) collect(w *worker) (entries []Entry, empty bool) {
 	limit := w.limit
 	if w.before != 0 {
 		limit = m.config.Most
 	}
-	var entries []Entry
 	for len(entries) < limit {
 		l, it := w.earliest()
 		if it == nil || w.before != 0 && it.arrival >= w.before || it.alone && len(entries) > 0 || m.marksTwice(entries, it) {
 			break
+		}
+		var charged bool
+		if empty, charged = m.judge(l, it); charged {
+			continue
 		}
 		l.pop()
 		it.place = inFlight
@@ -104,7 +110,7 @@ func (m *Machine) collect(w *worker) []Entry {
 			break
 		}
 	}
-	return entries
+	return entries, empty
 }
 
 // marksTwice reports whether the flight has a mark of this identity already.
@@ -141,9 +147,10 @@ func (m *Machine) marked(e Marked) {
 		m.notBegun(e)
 		return
 	}
+	m.opened(f)
 	f.verdicts = append(f.verdicts[:0], e.Verdicts...)
 	m.sift(f)
-	if len(f.fresh) == 0 || f.stopped || m.end.stopping {
+	if len(f.fresh) == 0 || f.empty || f.stopped || m.end.stopping {
 		m.commit(f)
 		return
 	}
@@ -157,7 +164,7 @@ func (m *Machine) marked(e Marked) {
 		}
 		it.rolledBack, it.charged = false, false
 	}
-	f.running = true
+	f.running, f.handled = true, true
 	m.do(Run{Flight: f, Fresh: f.fresh, Budget: m.config.BatchTime})
 }
 
@@ -179,14 +186,15 @@ func (m *Machine) notBegun(e Marked) {
 		m.contention(w, f)
 		m.requeueAll(f)
 	default:
-		m.standDown(f, e.Err)
+		m.outages++
+		m.standDown(f, e.Err, false)
 	}
 }
 
 // standDown keeps a flight for when the store is back, or hands it back where
-// nothing waits.
-func (m *Machine) standDown(f *Flight, err error) {
-	m.goDown(err)
+// nothing waits. opened says that its transaction had opened.
+func (m *Machine) standDown(f *Flight, err error, opened bool) {
+	m.goDown(f, err, opened)
 	if !m.config.OneAttempt {
 		m.requeueAll(f)
 		return
@@ -249,7 +257,10 @@ func (m *Machine) ran(e Ran) {
 	f.culprit = -1
 	switch {
 	case e.Class == Contended || e.Class == Down:
-		f.why, f.cause, f.failure = e.Class, e.Err, nil
+		f.why, f.cause, f.outside, f.failure = e.Class, e.Err, e.Outside, nil
+		if !e.Whole {
+			f.culprit = f.fresh[e.Done]
+		}
 	case e.Whole:
 		f.suspects = len(f.fresh)
 	case e.Class == Aborted:
@@ -282,12 +293,15 @@ func (m *Machine) stuck(e Stuck) {
 // anyStuck reports whether a handler goes on after its timeout.
 func (m *Machine) anyStuck() bool {
 	for i := range m.workers {
-		if f := m.workers[i].flight; f != nil && f.stuck && f.running {
+		if m.workers[i].sticks() {
 			return true
 		}
 	}
 	return false
 }
+
+// sticks reports whether the worker's handler goes on after its timeout.
+func (w *worker) sticks() bool { return w.flight != nil && w.flight.stuck && w.flight.running }
 
 func (m *Machine) stopRun(f *Flight) {
 	if f.running && !f.stopped {
@@ -313,8 +327,8 @@ const untouched Verdict = 0
 func (m *Machine) land(f *Flight) *worker {
 	w := &m.workers[f.Worker]
 	w.flight = nil
-	if f.probe {
-		m.store.probing = false
+	if m.store.asks == f {
+		m.store.asks = nil
 	}
 	return w
 }

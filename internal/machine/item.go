@@ -27,7 +27,10 @@ type state struct {
 	first, last error
 	attempts    int
 	busy        int // waits for a copy in flight elsewhere, in a row
-	alone       bool
+	// busySince is when it first waited for one, tellAt when that is told next.
+	busySince, tellAt Time
+	alone             bool
+	suspicion         suspicion
 	// unknown: the outcome of its last commit is unknown, so that a marker
 	// found there is taken for its own.
 	unknown bool
@@ -42,8 +45,12 @@ type state struct {
 	ending  Ending
 	until   Time
 
-	carrier *Item
-	riders  []*Item
+	carrier    *Item
+	riders     []*Item
+	dismounted int // of riders, those that left
+	// blocks: it keeps later items of its line back; listed: it stands among
+	// the line's blockers, whether or not it still does.
+	blocks, listed bool
 
 	previous, next *Item // of the live list
 }
@@ -103,15 +110,19 @@ func (m *Machine) admit(it *Item) {
 	if it.Refused != "" {
 		it.as, it.reason, it.alone = AsParked, it.Refused, true
 		it.first, it.last = it.Why, it.Why
-		if m.config.OnRefused == ThenDeadLetter {
+		if m.onRefused(it) == ThenDeadLetter {
 			it.as = AsDeadLettered
 		}
 	}
 	m.live.add(it)
 	m.bytes += int64(it.Size)
 	l.items++
+	if it.Refused != "" && m.onRefused(it) == ThenSkip {
+		m.skip(it)
+		return
+	}
 	m.assign(it)
-	if it.Refused != "" && m.config.OnRefused == ThenHalt {
+	if it.Refused != "" && m.onRefused(it) == ThenHalt {
 		it.place = queued
 		m.halt(it)
 		return
@@ -124,6 +135,14 @@ func (m *Machine) admit(it *Item) {
 	m.enqueue(it)
 }
 
+// onRefused is how a refused item ends.
+func (m *Machine) onRefused(it *Item) Then {
+	if it.Foreign {
+		return m.config.OnForeign
+	}
+	return m.config.OnRefused
+}
+
 // tracked reports whether copies of the item ride together.
 func (m *Machine) tracked(it *Item) bool { return !m.config.Unmarked || it.Refused != "" }
 
@@ -134,47 +153,14 @@ func (m *Machine) carry(it *Item) {
 	}
 }
 
-// ride lets a copy wait for the first one (case 4). A rider whose carrier is in
-// another lane or epoch keeps its place: its lane waits. So it does for a rider
-// that will halt the consumer.
-func (m *Machine) ride(it, carrier *Item) {
-	it.place, it.carrier = riding, carrier
-	carrier.riders = append(carrier.riders, it)
-	if it.lane != carrier.lane || it.Print != carrier.Print && m.config.OnConflict == ThenHalt {
-		m.block(it)
-	}
-}
-
-// promote makes the first of the riders that may still run the carrier, at its
-// own number.
-func (m *Machine) promote(riders []*Item) {
-	var first *Item
-	for _, it := range riders {
-		it.carrier, it.counted = nil, false
-		m.unblock(it)
-		switch {
-		case m.leaving(it):
-			m.leave(it)
-		case first == nil:
-			first = it
-			m.carry(it)
-			m.enqueue(it)
-		default:
-			m.ride(it, first)
-		}
-	}
-}
-
 // leave takes an item out for good. What rides on it is promoted.
 func (m *Machine) leave(it *Item) {
 	if it.place == gone {
 		return
 	}
 	m.unblock(it)
-	if it.carrier != nil {
-		it.carrier.riders = without(it.carrier.riders, it)
-		it.carrier = nil
-	}
+	m.dismount(it)
+	m.touched++
 	it.place = gone
 	m.live.remove(it)
 	m.bytes -= int64(it.Size)
@@ -186,33 +172,11 @@ func (m *Machine) leave(it *Item) {
 
 // uncarry ends an item's being the carrier of its identity.
 func (m *Machine) uncarry(it *Item) {
-	riders := it.riders
-	it.riders = nil
+	riders := m.unload(it)
 	if m.carriers[it.key()] == it {
 		delete(m.carriers, it.key())
 	}
 	m.promote(riders)
-}
-
-// shed drops the riders of lanes that are being left: their carrier does not
-// end yet, and nobody may wait for it.
-func (m *Machine) shed(carrier *Item) {
-	for i := 0; i < len(carrier.riders); {
-		if r := carrier.riders[i]; r.lane.revoking || r.lane.left {
-			m.leave(r)
-			continue
-		}
-		i++
-	}
-}
-
-func without(items []*Item, it *Item) []*Item {
-	for i := range items {
-		if items[i] == it {
-			return append(items[:i:i], items[i+1:]...)
-		}
-	}
-	return items
 }
 
 // hold keeps an item in memory until a moment, its lane behind it.

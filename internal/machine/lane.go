@@ -59,26 +59,19 @@ func (m *Machine) lost(n Lane) {
 // dropIdle drops the chosen items that no flight has begun. Riders stay whose
 // carrier is in flight: they are settled with it.
 func (m *Machine) dropIdle(chosen func(*Item) bool) {
-	for it := m.live.head; it != nil; {
-		next := it.next
-		if chosen(it) && it.idle() {
-			// leave may promote and drop riders, but only later arrivals: next
-			// is looked up again when it went.
-			m.leave(it)
-			if next != nil && next.place == gone {
-				next = m.live.after(it.arrival)
-			}
+	var all []*Item
+	for it := m.live.head; it != nil; it = it.next {
+		m.touched++
+		if chosen(it) {
+			all = append(all, it)
 		}
-		it = next
 	}
-}
-
-func (l *liveList) after(arrival uint64) *Item {
-	it := l.head
-	for it != nil && it.arrival <= arrival {
-		it = it.next
+	// Those that leave may take others with them, which are not idle then.
+	for _, it := range all {
+		if it.idle() {
+			m.leave(it)
+		}
 	}
-	return it
 }
 
 func (it *Item) idle() bool {
@@ -107,7 +100,7 @@ func (m *Machine) releaseLanes() {
 }
 
 // assign gives an item its line and its line a worker: with Partition by lane,
-// to the least loaded; otherwise by the route, never by arrival, so that two
+// to the least loaded whose handler does not stick; otherwise by the route, never by arrival, so that two
 // messages of one key never run at once.
 func (m *Machine) assign(it *Item) {
 	if m.config.Lanes == NoOrder {
@@ -121,7 +114,14 @@ func (m *Machine) assign(it *Item) {
 	}
 	least := 0
 	for i := range m.workers {
-		if len(m.workers[i].lines) < len(m.workers[least].lines) {
+		w, best := &m.workers[i], &m.workers[least]
+		if sticks := w.sticks(); sticks != best.sticks() {
+			if !sticks {
+				least = i
+			}
+			continue
+		}
+		if len(w.lines) < len(best.lines) {
 			least = i
 		}
 	}

@@ -23,10 +23,16 @@ type Machine struct {
 	// carriers are the first living copies, by identity.
 	carriers map[key]*Item
 	live     liveList
+	skipped  []*Item // to be settled with the next step
 	held     heldHeap
 	arrivals uint64
 	flights  uint64
 	bytes    int64
+	commits  uint64 // transactions that committed
+	outages  uint64 // transactions that the store did not open
+	// touched counts the items that steps have looked at or moved, one by one:
+	// tests hold it against how many there are.
+	touched int
 
 	fetch   fetchState
 	store   downState
@@ -60,6 +66,7 @@ func New(c Config) *Machine {
 // valid until the next Step. Time never goes back. After Done nothing follows.
 func (m *Machine) Step(e Event, now Time) []Action {
 	m.now = now
+	clear(m.out) // they would keep flights and settlements that are over
 	m.out = m.out[:0]
 	if m.end.done {
 		return nil
@@ -105,11 +112,13 @@ func (m *Machine) advance() {
 	m.endSerial()
 	m.releaseHeld()
 	m.retrySettle()
+	m.settleSkipped()
 	m.startFlights()
 	m.answerDown()
 	m.flushSettle()
 	m.releaseLanes()
 	m.startFetch()
+	m.limitFetch()
 	m.finish()
 	m.setWake()
 }

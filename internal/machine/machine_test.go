@@ -19,6 +19,11 @@ type world struct {
 	applied []string
 	markers map[string]As
 	handler func(it *Item) *Failure
+	opens   func(f *Flight) Class // of Begin; nil: always
+	refuses func(a Commit) *Ended // of Commit; nil: never
+	unknown func(a Commit) bool   // whose outcome is unknown; it has not happened
+	whole   bool                  // the handler takes the whole batch
+	reports []Report
 	input   [][]*Item
 	settled map[*Item]Ending
 	done    *Done
@@ -67,6 +72,12 @@ func (w *world) carryOut(a Action) {
 		}
 		w.events = append(w.events, e)
 	case Begin:
+		if w.opens != nil {
+			if class := w.opens(a.Flight); class != None {
+				w.events = append(w.events, Marked{Flight: a.Flight, Class: class, Err: errTest})
+				return
+			}
+		}
 		v := make([]Verdict, len(a.Flight.Entries))
 		for i, en := range a.Flight.Entries {
 			w.marks++
@@ -83,13 +94,26 @@ func (w *world) carryOut(a Action) {
 		e := Ran{Flight: a.Flight}
 		for _, i := range a.Fresh {
 			if f := w.handler(a.Flight.Entries[i].Item); f != nil {
-				e.Failed, e.Failure = true, *f
+				e.Failed, e.Whole, e.Failure = true, w.whole, *f
 				break
 			}
 			e.Done++
 		}
 		w.events = append(w.events, e)
+	case Report:
+		w.reports = append(w.reports, a)
 	case Commit:
+		if w.refuses != nil {
+			if e := w.refuses(a); e != nil {
+				e.Flight, e.Outcome, e.Err = a.Flight, NotCommitted, errTest
+				w.events = append(w.events, *e)
+				return
+			}
+		}
+		if w.unknown != nil && w.unknown(a) {
+			w.events = append(w.events, Ended{Flight: a.Flight, Outcome: Unknown, Culprit: -1, Err: errTest})
+			return
+		}
 		w.commits++
 		trimmed := map[int]bool{}
 		for _, i := range a.Trim {

@@ -40,6 +40,8 @@ func (m *Machine) count(e Ending) {
 		m.counts.DeadLettered++
 	case EndDiscarded:
 		m.counts.Discarded++
+	case EndSkipped:
+		m.counts.Skipped++
 	}
 }
 

@@ -19,7 +19,7 @@ func (m *Machine) stop() {
 	}
 	m.end.stopping = true
 	m.end.at = m.now + m.config.Drain
-	m.cancelFetch()
+	m.cancelFetch(false)
 	m.dropIdle(func(*Item) bool { return true })
 	for i := range m.workers {
 		if f := m.workers[i].flight; f != nil {
@@ -60,20 +60,21 @@ func (m *Machine) finish() {
 }
 
 // leaveIdle ends a consumer that has had nothing to do for IdleExit. The Fetch
-// under way is cancelled first: what it has taken all the same is processed.
+// under way is cancelled first: what it has taken all the same is processed, and
+// if the source has more, the consumer goes on.
 func (m *Machine) leaveIdle() {
 	if !m.fetch.under {
 		m.end.idle = true
 		m.done()
 		return
 	}
-	m.cancelFetch()
+	m.cancelFetch(true)
 }
 
-func (m *Machine) cancelFetch() {
+func (m *Machine) cancelFetch(idle bool) {
 	if m.fetch.under && !m.fetch.canceled {
 		m.fetch.canceled = true
-		m.do(CancelFetch{})
+		m.do(CancelFetch{Idle: idle})
 	}
 }
 
@@ -136,6 +137,8 @@ func (m *Machine) nextMoment() Time {
 	}
 	if !m.fetch.under {
 		consider(m.fetch.until)
+	} else if !m.fetch.canceled {
+		consider(m.fetch.limit)
 	}
 	if len(m.settles.again) > 0 {
 		consider(m.settles.until)

@@ -1,7 +1,6 @@
 package simulator
 
 import (
-	"slices"
 	"time"
 
 	"github.com/semel-go/semel/internal/machine"
@@ -18,17 +17,29 @@ type checker struct {
 	arrival int
 
 	fetching, sourceEnded bool
-	stopping              bool
-	stopAt                time.Duration
-	over                  bool
-	mustKill              *machine.Flight
+	// sourceFails: the last answer of the source was that it fails.
+	sourceFails bool
+	stopping    bool
+	stopAt      time.Duration
+	over        bool
+	mustKill    *machine.Flight
 
 	// begins counts transactions tried in an outage.
 	begins   int
 	outageAt time.Duration
+	askedAt  time.Duration // when a flight began last
 
-	counts machine.Counts // what the settlements say
-	gone   int            // lanes that went while something of them was in hand
+	known  storeKnown
+	stuck  []stuckFlight              // whose handlers never return
+	pauses map[int]pause              // by worker
+	keys   map[uint64]*machine.Flight // by route, of those that have begun
+	counts machine.Counts             // what they must be
+	size   machine.Size               // after the last step
+	held   int                        // after the last step
+	told   [len(reportNames)]int      // reports of the event
+	// commits counts the transactions that committed, outages those that the
+	// store did not open.
+	commits, outages int
 }
 
 // laneState is what the machine was told of an epoch of a lane.
@@ -52,10 +63,11 @@ type handState struct {
 	handled, applied bool
 	// copied: a dead letter of it was made, and the machine knows.
 	copied bool
-	// charged counts the failures of its handler.
-	charged int
 	// known: a committed flight found it to be a copy or a conflict.
 	known bool
+
+	tries
+	suspicion suspicion
 }
 
 func (c *checker) broke(law, format string, args ...any) { c.w.broke(law, format, args...) }
@@ -69,9 +81,24 @@ func (c *checker) lost(l machine.Lane) {
 	}
 	for _, h := range c.hands {
 		if h.item.Lane == l {
-			h.stale = true
-			c.gone++
+			c.part(h)
 		}
+	}
+}
+
+// part is called when a delivery that may not have been settled is out of the
+// machine's hands.
+func (c *checker) part(h *handed) {
+	if !h.stale && !h.told {
+		c.w.store.parted[identity(h.item)]++
+	}
+	h.stale = true
+}
+
+// partAll parts with everything: the process is over.
+func (c *checker) partAll() {
+	for _, h := range c.hands {
+		c.part(h)
 	}
 }
 
@@ -90,16 +117,10 @@ func (c *checker) event(e machine.Event) {
 	case machine.Stuck:
 		c.mustKill = e.Flight
 	case machine.Marked:
-		if e.Class != machine.None {
-			c.leaveFlight(e.Flight)
-		}
-	case machine.Ran:
-		c.charge(e)
+		c.begun(e)
 	case machine.Ended:
 		c.leaveFlight(e.Flight)
-		if e.Outcome == machine.Committed {
-			c.learned(c.p.last)
-		}
+		c.ended(e)
 	case machine.Settled:
 		c.settled(e)
 	}
@@ -108,6 +129,7 @@ func (c *checker) event(e machine.Event) {
 func (c *checker) fetched(e machine.Fetched) {
 	c.fetching = false
 	c.sourceEnded = c.sourceEnded || e.End
+	c.sourceFails = e.Failed || e.Unanswered && c.sourceFails
 	for _, i := range e.Items {
 		h := handOf(i)
 		c.arrival++
@@ -118,16 +140,43 @@ func (c *checker) fetched(e machine.Fetched) {
 	}
 }
 
-// charge counts the attempts of a message whose handler failed.
-func (c *checker) charge(e machine.Ran) {
-	blamed := e.Failed && !e.Whole && !e.Free && (e.Class == machine.Retry || e.Class == machine.Permanent)
-	if !blamed {
+// begun is called before the machine hears of a flight's marks.
+func (c *checker) begun(e machine.Marked) {
+	if e.Class == machine.None {
+		c.marked(e)
+		if c.known.probe == e.Flight { // it has opened
+			c.known.probe, c.known.until = nil, c.w.now
+		}
 		return
 	}
-	f := c.p.find(e.Flight)
-	h := handOf(e.Flight.Entries[f.call.Fresh[e.Done]].Item)
-	if h.charged++; h.charged > c.p.config.Attempts {
-		c.broke("law 11", "%s has %d attempts; the most is %d", h.delivery.message.name(), h.charged, c.p.config.Attempts)
+	c.leaveFlight(e.Flight)
+	if e.Class == machine.Down {
+		c.outages++
+	}
+	if e.Class == machine.Contended {
+		c.contended(e.Flight, max(1, len(e.Flight.Entries)/4))
+	}
+}
+
+// ended is called before the machine hears how a flight ended.
+func (c *checker) ended(e machine.Ended) {
+	f := c.p.last
+	c.suspect(f, e)
+	if e.Outcome == machine.Committed {
+		c.commits++
+		c.learned(f)
+		c.expect(f)
+		return
+	}
+	c.undone(f)
+	switch {
+	case e.Outcome == machine.Unknown:
+		c.doubts(f)
+		c.contended(e.Flight, max(1, len(e.Flight.Entries)/4))
+	case f.contended(e):
+		c.contended(e.Flight, max(1, len(e.Flight.Entries)/4))
+	default:
+		c.charge(f, e)
 	}
 }
 
@@ -145,6 +194,12 @@ func (c *checker) learned(f *flight) {
 func (c *checker) leaveFlight(f *machine.Flight) {
 	for _, e := range f.Entries {
 		handOf(e.Item).flight = nil
+		if c.keys[e.Item.Route] == f {
+			c.keys[e.Item.Route] = nil
+		}
+	}
+	if c.known.probe == f {
+		c.known.probe = nil
 	}
 }
 
@@ -175,28 +230,11 @@ func (c *checker) after(e machine.Event) {
 		c.forget()
 	}
 	c.checkCounts()
+	c.checkHeld()
+	c.checkSize(e)
+	c.reports(e)
 	c.checkLeaving()
-}
-
-// checkLeaving checks that what is to be left is left once nothing is under
-// way.
-func (c *checker) checkLeaving() {
-	if c.over || c.p.over || len(c.p.flights) > 0 || c.p.settles > 0 || c.settlesFailed() {
-		return
-	}
-	if c.stopping && c.p.fetch == nil {
-		c.broke("case 10", "nothing is under way, and a stop has not ended")
-	}
-	for _, l := range c.w.source.lanes {
-		if s := c.lanes[l.current()]; l.held && s != nil && s.revoking && !s.released {
-			c.broke("case 10", "nothing is under way, and %s, which is revoked, is not released", l.id)
-		}
-	}
-}
-
-// settlesFailed reports whether a Settle waits to be tried again.
-func (c *checker) settlesFailed() bool {
-	return slices.ContainsFunc(c.hands, func(h *handed) bool { return h.left && !h.told })
+	c.sawOutage()
 }
 
 // forget drops deliveries that are over, so that the list stays short.
@@ -226,38 +264,11 @@ func (c *checker) unsettled() (messages int, bytes int64) {
 	return messages, bytes
 }
 
-// outage is called when the store goes away.
-func (c *checker) outage() { c.begins, c.outageAt = 0, c.w.now }
-
-// checkOutage bounds how often a store that is down is asked: a few times for
-// each worker, and then as often as the backoff says.
-func (c *checker) checkOutage() {
-	if !c.w.store.down {
-		return
-	}
-	c.begins++
-	conf := c.p.config
-	most := 4*conf.Workers + 20
-	for wait := conf.BackoffFirst; wait < conf.BackoffMost; wait *= 2 {
-		most += 4
-	}
-	most += int(8 * (c.w.now - c.outageAt) / conf.BackoffMost)
-	if c.begins > most {
-		c.broke("law 13", "the store was asked %d times in an outage of %v", c.begins, c.w.now-c.outageAt)
-	}
-}
-
-// checkCounts holds the machine's counts against what it said and did.
+// checkCounts holds the machine's counts against what it was told and did.
 func (c *checker) checkCounts() {
 	got, want := c.p.machine.Counts(), c.counts
-	got.Retried, got.Rerun = 0, 0
 	want.Deliveries = int64(c.arrival)
-	// Who halts is known with Done only, and what ended in a lane that was
-	// gone is not settled.
-	want.Failed = got.Failed
-	if c.gone > 0 && covers(got, want) {
-		want = got
-	}
+	want.Failed = got.Failed // who halts is known with Done only
 	if got != want || ended(got) > got.Deliveries || got.Failed > 0 && !c.mayHalt() {
 		c.broke("counts", "they are %+v and should be %+v", got, want)
 	}
@@ -269,11 +280,5 @@ func (c *checker) mayHalt() bool {
 
 // ended is the sum of what counts as an end.
 func ended(c machine.Counts) int64 {
-	return c.Applied + c.Duplicates + c.Conflicts + c.Parked + c.DeadLettered + c.Discarded + c.Failed
-}
-
-// covers reports whether no count of a is less than b's.
-func covers(a, b machine.Counts) bool {
-	return a.Deliveries == b.Deliveries && a.Applied >= b.Applied && a.Duplicates >= b.Duplicates && a.Conflicts >= b.Conflicts &&
-		a.Parked >= b.Parked && a.DeadLettered >= b.DeadLettered && a.Discarded >= b.Discarded
+	return c.Applied + c.Duplicates + c.Conflicts + c.Parked + c.DeadLettered + c.Discarded + c.Skipped + c.Failed
 }

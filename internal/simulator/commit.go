@@ -13,7 +13,7 @@ func (f *flight) commit(a machine.Commit) {
 	f.phase, f.trim = committing, a.Trim
 	f.tx.committing = true
 	w.after(w.choices.wait(w.plan.lag), func() {
-		if f.p.over && w.choices.flip() || !f.p.over && w.at(BeforeCommit) {
+		if f.p.over && w.choices.flip() || !f.p.over && f.p.at(BeforeCommit) {
 			w.end(f.tx)
 			return
 		}
@@ -25,9 +25,15 @@ func (f *flight) commit(a machine.Commit) {
 func (f *flight) decide(a machine.Commit) {
 	w := f.p.w
 	refusal, refused := f.refusal()
+	if !refused {
+		refusal, refused = f.rowRefusal(a)
+	}
 	switch {
 	case refused:
 		w.end(f.tx)
+		if f.tx.cut && !w.store.down {
+			w.coverage.add("fault", "commit of a transaction that was ended")
+		}
 		if refusal.Outcome == machine.Unknown {
 			f.loseCounts(a)
 		}
@@ -41,7 +47,7 @@ func (f *flight) decide(a machine.Commit) {
 		f.answer(machine.Ended{Outcome: machine.NotCommitted, Class: class, Culprit: -1})
 	default:
 		f.apply(a)
-		if !f.p.over && w.at(CommitReplyLost) {
+		if !f.p.over && f.p.at(CommitReplyLost) {
 			return
 		}
 		f.answer(machine.Ended{Outcome: machine.Committed, Culprit: -1})
@@ -73,8 +79,49 @@ func (f *flight) refusal() (machine.Ended, bool) {
 			}
 			return e, true
 		}
+		if x.message.failsLate() {
+			return f.late(x), true
+		}
 	}
 	return e, false
+}
+
+// rowRefusal is a store that does not take a row: nobody's handler is at fault.
+func (f *flight) rowRefusal(a machine.Commit) (machine.Ended, bool) {
+	w := f.p.w
+	e := machine.Ended{Outcome: machine.NotCommitted, Culprit: -1, Class: machine.Retry}
+	if len(a.Rows) == 0 || !w.hurt(troubleRow) {
+		return e, false
+	}
+	r := a.Rows[w.choices.below(len(a.Rows))]
+	w.fault("row refused", "f%d because of %s", f.of.Number, f.message(r.Entry).name())
+	if w.choices.flip() {
+		e.Class = machine.Permanent
+	}
+	if w.plan.named {
+		e.Culprit = r.Entry
+	}
+	return e, true
+}
+
+// failsLate reports whether the message always fails as if others or the store
+// were to blame, and only when its flight ends: a statement that was queued, or
+// a constraint that is deferred to COMMIT.
+func (m *message) failsLate() bool {
+	return m.times > 0 && (m.conduct == alwaysContends || m.conduct == alwaysDown) && m.number%3 > 0
+}
+
+func (f *flight) late(x effect) machine.Ended {
+	x.message.fail()
+	f.p.w.fault("commit refused as if by others or the store", "f%d because of %s", f.of.Number, x.message.name())
+	e := machine.Ended{Outcome: machine.NotCommitted, Class: machine.Contended, Culprit: -1}
+	if x.message.conduct == alwaysDown {
+		e.Class = machine.Down
+	}
+	if x.message.number%3 == 1 {
+		e.Culprit = x.entry
+	}
+	return e
 }
 
 // unknown loses the reply: of a commit that was, of one that was not, or of
@@ -93,6 +140,9 @@ func (f *flight) unknown(a machine.Commit) {
 			f.apply(a)
 		}
 		w.end(f.tx)
+		if !commits {
+			w.overtaken(f)
+		}
 	}
 	if wait == 0 {
 		settle()
@@ -100,6 +150,14 @@ func (f *flight) unknown(a machine.Commit) {
 		w.after(wait, settle)
 	}
 	f.answer(machine.Ended{Outcome: machine.Unknown, Class: machine.Down, Culprit: -1})
+}
+
+// overtaken lets another process come first with a message of a flight that was
+// lost with its commit: what is marked then is not the flight's.
+func (w *world) overtaken(f *flight) {
+	if w.plan.has[troubleElsewhere] && w.choices.flip() {
+		w.elsewhere(f.message(w.choices.below(len(f.of.Entries))), 5*time.Millisecond)
+	}
 }
 
 // apply makes the flight durable.
@@ -122,8 +180,8 @@ func (f *flight) keyOf(r machine.Row) rowKey {
 // loseCounts remembers what a commit of unknown outcome may not have counted.
 func (f *flight) loseCounts(a machine.Commit) {
 	for _, r := range a.Rows {
-		if there := f.p.w.store.rows[f.keyOf(r)]; there != nil && r.Repeat {
-			there.lost++
+		if r.Repeat {
+			f.p.w.store.lost[f.keyOf(r)]++
 		}
 	}
 }

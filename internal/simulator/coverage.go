@@ -94,8 +94,12 @@ func eventName(e machine.Event) string {
 
 func fetchedName(e machine.Fetched) string {
 	switch {
+	case e.Failed && len(e.Items) > 0:
+		return "fetched some, failed"
 	case e.Failed:
 		return "fetched, failed"
+	case e.Unanswered:
+		return "fetched, unanswered"
 	case e.End:
 		return "fetched, end"
 	case len(e.Items) == 0:

@@ -29,32 +29,32 @@ type crash struct {
 }
 
 // at is called at each point; it reports whether the process died there.
-func (w *world) at(p Point) bool {
-	if w.armed.point != p || w.calm {
+func (p *process) at(point Point) bool {
+	w := p.w
+	if w.armed.point != point || w.calm || w.quiet {
 		return false
 	}
 	if w.armed.pass--; w.armed.pass >= 0 {
 		return false
 	}
 	w.armed = crash{}
-	w.coverage.add("crash at", string(p))
-	w.die("crash", "at %s", p)
+	w.coverage.add("crash at", string(point))
+	p.die("crash", "at %s", point)
 	return true
 }
 
 // die ends the process at once. The store learns of it now or later; until
 // then what the process had open stays open.
-func (w *world) die(name, format string, args ...any) {
-	p := w.process
-	if p == nil || p.over {
+func (p *process) die(name, format string, args ...any) {
+	if p.over {
 		return
 	}
-	w.fault(name, format, args...)
+	p.w.fault(name, format, args...)
 	p.over = true
 	for _, f := range p.flights {
-		w.abandon(f.tx)
+		p.w.abandon(f.tx)
 	}
-	w.afterLife()
+	p.afterLife()
 }
 
 // abandon leaves a transaction to the store, which ends it.
@@ -84,18 +84,26 @@ func (w *world) closed(t *transaction) {
 	}
 }
 
-// afterLife frees the lanes and has the process started again.
-func (w *world) afterLife() {
-	w.process = nil
-	w.source.ended = false
+// afterLife frees the process's lanes and has it started again.
+func (p *process) afterLife() {
+	w := p.w
+	w.seats[p.seat] = nil
+	p.check.partAll()
 	for _, l := range w.source.lanes {
-		l.leave()
+		if l.owner == p {
+			l.leave()
+			w.giveAgain(l)
+		}
 	}
-	if w.calm && w.source.allSettled() {
+	switch {
+	case w.quiet && !w.calm && p.ending.Idle: // whoever begins again would be idle again
+	case !w.calm || !w.source.allSettled():
+		w.after(w.choices.wait(w.plan.span/8), func() { w.begin(p.seat) })
+	case len(w.living()) == 0:
 		w.finish()
-		return
+	default:
+		w.poke()
 	}
-	w.after(w.choices.wait(w.plan.span/8), w.begin)
 }
 
 // ended is the machine's Done: the process ends in good order.
@@ -109,6 +117,6 @@ func (w *world) ended(p *process) {
 		w.abandon(f.tx)
 	}
 	if w.law == nil {
-		w.afterLife()
+		p.afterLife()
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 // disturb does something to the world now and then, until it is calm.
 func (w *world) disturb() {
-	if w.calm || w.law != nil {
+	if w.calm || w.quiet || w.law != nil {
 		return
 	}
 	kind := trouble(w.choices.below(int(troubles)))
@@ -36,12 +36,14 @@ func (w *world) trouble(kind trouble) {
 	case troubleOutage:
 		w.outage()
 	case troubleElsewhere:
-		w.elsewhere()
+		w.elsewhere(w.messages[w.choices.below(len(w.messages))], 800*time.Millisecond)
 	case troubleTimer:
-		if p := w.process; p != nil {
+		if p := w.someone(); p != nil {
 			w.fault("early timer", "")
-			p.feed(machine.Timer{})
+			p.hear(func() { p.feed(machine.Timer{}) })
 		}
+	case troubleFreeze:
+		w.freeze()
 	}
 }
 
@@ -49,11 +51,43 @@ func (w *world) someLane() *lane {
 	return w.source.lanes[w.choices.below(len(w.source.lanes))]
 }
 
-// stop drains the process, which is started again.
+// riders revokes the lane of a delivery that waits for a copy under way in another
+// lane, if there is one.
+func (w *world) riders() {
+	p := w.someone()
+	if p == nil {
+		return
+	}
+	for _, f := range p.flights {
+		for _, h := range p.check.hands {
+			if l := h.delivery.lane; l.held && !l.revoking && !h.told && !h.stale && f.carries(h) {
+				w.fault("lane of a rider revoked", "%s", l.id)
+				w.revoke(l)
+				return
+			}
+		}
+	}
+}
+
+// carries reports whether the flight has a copy of a delivery of another lane.
+func (f *flight) carries(h *handed) bool {
+	for i, e := range f.of.Entries {
+		if f.message(i).id == h.delivery.message.id && e.Item.Lane != h.item.Lane {
+			return true
+		}
+	}
+	return false
+}
+
+// stop drains a process, which is started again.
 func (w *world) stop() {
-	if p := w.process; p != nil && !p.check.stopping {
+	if p := w.someone(); p != nil && !p.check.stopping {
 		w.fault("stop", "")
-		p.feed(machine.Stop{})
+		p.hear(func() {
+			if !p.check.stopping {
+				p.feed(machine.Stop{})
+			}
+		})
 	}
 }
 
@@ -65,8 +99,21 @@ func (w *world) outage() {
 	}
 	long := w.choices.wait(6 * time.Second)
 	w.fault("store down", "for %v", long)
+	w.takeStore()
+	number := w.store.outages
+	w.after(long, func() {
+		if w.store.down && w.store.outages == number {
+			w.note("store up")
+			w.store.down = false
+		}
+	})
+}
+
+// takeStore takes the store away.
+func (w *world) takeStore() {
 	w.store.down = true
-	if p := w.process; p != nil {
+	w.store.outages++
+	for _, p := range w.living() {
 		p.check.outage()
 		for _, f := range p.flights {
 			if f.tx != nil && f.tx.open && !f.tx.committing {
@@ -75,18 +122,11 @@ func (w *world) outage() {
 			}
 		}
 	}
-	w.after(long, func() {
-		if w.store.down {
-			w.note("store up")
-			w.store.down = false
-		}
-	})
 }
 
 // elsewhere lets a second process take up a message of the same identity:
 // it marks, works for a while, and ends one way or the other.
-func (w *world) elsewhere() {
-	m := w.messages[w.choices.below(len(w.messages))]
+func (w *world) elsewhere(m *message, most time.Duration) {
 	if w.store.down || m.refused != "" || m.conduct == saysDuplicate || w.plan.config.Unmarked {
 		return
 	}
@@ -100,7 +140,7 @@ func (w *world) elsewhere() {
 		print.Version, print.Sum[15] = 1, 1
 	}
 	w.store.write(t, mark{id: m.id, as: as, print: print})
-	long, commits := w.choices.wait(800*time.Millisecond), w.choices.often(3)
+	long, commits := w.choices.wait(most), w.choices.often(3)
 	w.fault("copy elsewhere", "%s %s for %v, commits: %v", m.name(), word(asNames[:], as), long, commits)
 	w.after(long, func() {
 		if !t.open {

@@ -1,14 +1,15 @@
-// Package simulator proves the machine. It puts the real machine into a world
-// that it makes up: a source with lanes, a store with transactions, a second
-// process beside it, handlers that misbehave, and a clock of its own. A seed
-// decides everything that could happen in more than one way, so that a seed
-// always gives the same history, byte for byte.
+// Package simulator proves the machine. It puts one or two real machines into a
+// world that it makes up: a source with lanes, a store with transactions that
+// they share, handlers that misbehave, and a clock of its own. A seed decides
+// everything that could happen in more than one way, so that a seed always gives
+// the same history, byte for byte.
 //
 // A run has two phases. In the first, faults happen: crashes at every point,
-// lost replies, lanes that come and go, a store that is slow or dead. In the
-// second the world is calm and the machine, started again if it has to be,
-// must bring every delivery to its end. A checker watches each step and holds
-// it against the laws of docs/DESIGN.md; what breaks one names it.
+// lost replies, lanes that come and go, a store that is slow or dead, a process
+// that is frozen and hears of everything late. In the second the world is calm
+// and the machines, started again if they have to be, must bring every delivery
+// to its end. A checker watches each step and holds it against the laws of
+// docs/DESIGN.md; what breaks one names it.
 //
 // Every decision is a number drawn from choices, and zero is always the
 // harmless one. A history that breaks a law is made short by taking numbers

@@ -13,6 +13,7 @@ func (c *checker) settle(a *machine.Settle) {
 		s := &a.Items[i]
 		h := handOf(s.Item)
 		m := h.delivery.message
+		c.prove(h)
 		switch {
 		case h.asked || h.told:
 			c.broke("law 9", "%s is settled twice", m.name())
@@ -30,6 +31,7 @@ func (c *checker) settle(a *machine.Settle) {
 			c.broke("protocol", "%s is acknowledged without an end", m.name())
 		default:
 			c.evidence(s, h)
+			c.ending(s, h)
 		}
 		h.asked = true
 		if !s.Again {
@@ -58,6 +60,8 @@ func (c *checker) deadLetter(s *machine.Settlement, h *handed) {
 	switch {
 	case s.Ending != machine.NotEnded || h.copied:
 		c.broke("protocol", "%s is copied to the dead letters after its end", m.name())
+	case !s.Again && s.Attempts != h.attempts:
+		c.charged(h, s.Attempts)
 	case !c.mayDeadLetter(m):
 		c.broke("law 4", "%s (%s) is copied to the dead letters", m.name(), word(conductNames[:], m.conduct))
 	}
@@ -83,7 +87,8 @@ func (c *checker) countedOnRow(s *machine.Settlement) {
 		c.broke("law 10", "%s is settled as a duplicate, and has no row", id)
 		return
 	}
-	if r.settled++; r.settled > r.repeats+r.lost {
+	c.arose("case 8")
+	if r.settled++; r.settled > r.repeats+c.w.store.lost[key] {
 		c.broke("case 8", "the row of %s counts %d copies, and %d are settled", id, r.repeats, r.settled)
 	}
 }
@@ -109,6 +114,13 @@ func (c *checker) count(e machine.Ending) {
 // that the message may end so.
 func (c *checker) evidence(s *machine.Settlement, h *handed) {
 	m := h.delivery.message
+	c.arose("law 2")
+	if s.Ending == machine.EndDuplicate {
+		c.arose("law 9")
+	}
+	if s.Ending == machine.EndDuplicate && c.othersContent(s.Item) {
+		c.broke("law 10", "%s is settled as a duplicate, and its identity has another content", m.name())
+	}
 	if !c.proven(s, h) {
 		c.broke("law 2", "%s is settled as %s, and the store does not hold it", m.name(), word(endingNames[:], s.Ending))
 	}
@@ -118,6 +130,13 @@ func (c *checker) evidence(s *machine.Settlement, h *handed) {
 	if why := c.wrongEnd(s.Ending, m); why != "" {
 		c.broke(why, "%s (%s) ends as %s", m.name(), word(conductNames[:], m.conduct), word(endingNames[:], s.Ending))
 	}
+}
+
+// othersContent reports whether the store has the item's identity with another
+// content only.
+func (c *checker) othersContent(i *machine.Item) bool {
+	m, marked := c.w.store.markers[identity(i)]
+	return !c.p.config.Unmarked && marked && conflicts(m.print, i.Print) && c.w.store.rows[rowKey{identity(i), true, i.Print}] == nil
 }
 
 func (c *checker) proven(s *machine.Settlement, h *handed) bool {
@@ -161,7 +180,7 @@ func (c *checker) wrongEnd(e machine.Ending, m *message) string {
 			return "law 12"
 		}
 	case machine.EndParked:
-		if m.harmless && m.refused == "" {
+		if m.harmless && m.refused == "" && m.charged == 0 {
 			return "law 7"
 		}
 		if !c.mayEnd(m, machine.ThenPark) {
@@ -188,12 +207,18 @@ func (c *checker) mayDeadLetter(m *message) bool {
 // mayEnd reports whether the policy ends a message that behaves so like that.
 func (c *checker) mayEnd(m *message, then machine.Then) bool {
 	conf := c.p.config
-	exhausted := m.failed >= 1
+	blamed := m.failed + m.charged
+	if m.looksInnocent() {
+		blamed = m.charged
+	}
+	exhausted := blamed >= 1
 	if !c.w.plan.queue && !c.w.plan.whole {
-		exhausted = m.failed >= conf.Attempts
+		exhausted = blamed >= conf.Attempts
 	}
 	exhausted = exhausted && conf.RetryThen == then
 	switch {
+	case m.charged > 0 && exhausted:
+		return true
 	case m.refused != "":
 		return conf.OnRefused == then
 	case m.conduct == asksPark:
@@ -241,7 +266,7 @@ func (c *checker) halted(m *message) {
 	conf := c.p.config
 	conflict := conf.OnConflict == machine.ThenHalt && c.w.hasOtherContent(m)
 	refused := conf.OnRefused == machine.ThenHalt && m.refused != ""
-	failed := conf.RetryThen == machine.ThenHalt && m.failed > 0
+	failed := conf.RetryThen == machine.ThenHalt && m.failed+m.charged > 0
 	if !conflict && !refused && !failed {
 		c.broke("law 7", "%s (%s) halts the machine", m.name(), word(conductNames[:], m.conduct))
 	}

@@ -15,18 +15,15 @@ type handed struct {
 	handState
 }
 
-// poke looks whether the fetch under way can be answered.
+// poke looks whether the fetches under way can be answered.
 func (w *world) poke() {
-	p := w.process
-	if p == nil || p.over || p.fetch == nil || p.fetch.answering {
-		return
+	for _, p := range w.living() {
+		if p.fetch == nil || p.fetch.answering || !p.fetch.cancelled && !w.ends() && !w.source.available(p, w.now) {
+			continue
+		}
+		p.fetch.answering = true
+		p.soon(p.answerFetch)
 	}
-	ends := w.ends()
-	if !p.fetch.cancelled && !ends && !w.source.available(w.now) {
-		return
-	}
-	p.fetch.answering = true
-	p.soon(p.answerFetch)
 }
 
 // ends reports whether the source can say that nothing will follow.
@@ -38,9 +35,19 @@ func (p *process) answerFetch() {
 	w := p.w
 	f := p.fetch
 	f.answering = false
+	if f.cancelled && w.hurt(troubleFetch) {
+		w.fault("fetch is cancelled before the source was asked", "")
+		p.soon(func() { p.fetched(machine.Fetched{Unanswered: true}) })
+		f.answering = true
+		return
+	}
 	if w.hurt(troubleFetch) {
+		answer := machine.Fetched{Failed: true}
+		if w.choices.flip() { // after it has taken some
+			answer.Items = p.take(f.most)
+		}
 		w.fault("fetch fails", "")
-		p.soon(func() { p.fetched(machine.Fetched{Failed: true}) })
+		p.soon(func() { p.fetched(answer) })
 		f.answering = true
 		return
 	}
@@ -51,14 +58,11 @@ func (p *process) answerFetch() {
 		return
 	}
 	f.answering = true
-	if answer.End {
-		w.source.ended = true
-	}
 	p.soon(func() { p.fetched(answer) })
 }
 
 func (p *process) fetched(e machine.Fetched) {
-	if len(e.Items) > 0 && p.w.at(AfterFetch) {
+	if len(e.Items) > 0 && p.at(AfterFetch) {
 		return
 	}
 	p.fetch = nil
@@ -74,7 +78,7 @@ func (p *process) take(most machine.Fetch) []*machine.Item {
 	for i := range w.source.lanes {
 		l := w.source.lanes[(first+i)%len(w.source.lanes)]
 		for len(items) < most.Messages {
-			d := l.any(w.source, w.now)
+			d := l.any(w.source, p, w.now)
 			if d == nil || len(items) > 0 && bytes+int64(d.message.size) > most.Bytes {
 				break
 			}
@@ -97,7 +101,11 @@ func (p *process) item(d *delivery) *machine.Item {
 		item.Print.Version = p.version
 		item.Print.Sum[15] = p.version
 	}
-	item.Handle = &handed{delivery: d, item: item}
+	h := &handed{delivery: d, item: item}
+	if p.config.OneAttempt {
+		h.attempts = max(item.Before, 0)
+	}
+	item.Handle = h
 	return item
 }
 
@@ -115,11 +123,11 @@ func (p *process) settle(a *machine.Settle) {
 	w := p.w
 	p.settles++
 	p.soon(func() {
-		if w.at(BeforeSettle) {
+		if p.at(BeforeSettle) {
 			return
 		}
 		left := p.tellSource(a)
-		if w.at(AfterSettle) {
+		if p.at(AfterSettle) {
 			return
 		}
 		p.soon(func() {
@@ -131,18 +139,22 @@ func (p *process) settle(a *machine.Settle) {
 	})
 }
 
-// wrapUp stops a machine that has settled everything and would wait for more.
+// wrapUp stops machines that would wait for more when everything is settled.
 func (w *world) wrapUp() {
-	p := w.process
-	if !w.calm || p == nil || p.leaving || w.plan.ends || w.plan.config.IdleExit > 0 || !w.source.allSettled() {
+	if !w.calm || w.plan.ends || w.plan.config.IdleExit > 0 || !w.source.allSettled() {
 		return
 	}
-	p.leaving = true
-	p.later(time.Second, func() {
-		if !p.check.stopping {
-			p.feed(machine.Stop{})
+	for _, p := range w.living() {
+		if p.leaving {
+			continue
 		}
-	})
+		p.leaving = true
+		p.later(time.Second, func() {
+			if !p.check.stopping {
+				p.feed(machine.Stop{})
+			}
+		})
+	}
 }
 
 // tellSource settles what it can and returns what it says it could not: some
@@ -160,6 +172,9 @@ func (p *process) tellSource(a *machine.Settle) (left []int) {
 			if w.choices.flip() {
 				continue
 			}
+		}
+		if l := h.delivery.lane; l.held && l.owner != p {
+			w.coverage.add("fault", "settled after another has the lane")
 		}
 		w.source.settle(h, s.Kind, s.After, w.now)
 		if s.Kind == machine.HandBack {

@@ -51,6 +51,9 @@ func (p *process) open(a machine.Begin) {
 	f := &flight{p: p, of: a.Flight, serial: a.Serial}
 	p.flights = append(p.flights, f)
 	p.soon(func() { f.begin(p.w.now + markLock) })
+	if p.w.hurt(troubleRevoke) {
+		p.soon(p.w.riders)
+	}
 }
 
 // fail answers a Begin that left nothing open.
@@ -108,8 +111,13 @@ func (f *flight) begin(deadline time.Duration) {
 func (f *flight) busy() []int {
 	var busy []int
 	for i, e := range f.of.Entries {
-		if !e.Unmarked && f.p.w.store.locks[identity(e.Item)] != nil {
-			busy = append(busy, i)
+		holder := f.p.w.store.locks[identity(e.Item)]
+		if e.Unmarked || holder == nil {
+			continue
+		}
+		busy = append(busy, i)
+		if holder.by != nil && holder.by != f.p {
+			f.p.w.coverage.add("fault", "copy under way in another process")
 		}
 	}
 	return busy
@@ -131,7 +139,7 @@ func (f *flight) waitForLocks(deadline time.Duration) {
 // mark writes the marks and answers.
 func (f *flight) mark(busy []int) {
 	w := f.p.w
-	f.tx = &transaction{open: true}
+	f.tx = &transaction{open: true, by: f.p}
 	if f.serial {
 		w.store.serial = f.tx
 	}
@@ -148,7 +156,7 @@ func (f *flight) mark(busy []int) {
 		}
 		f.verdicts = append(f.verdicts, v)
 	}
-	if w.at(AfterMark) {
+	if f.p.at(AfterMark) {
 		return
 	}
 	f.p.soon(func() {

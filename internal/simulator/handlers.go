@@ -51,6 +51,11 @@ func (f *flight) stick(end func()) {
 	f.stuck = true
 	f.p.later(w.plan.timeout, func() {
 		f.p.feed(machine.Stuck{Flight: f.of})
+		if !w.calm && !w.quiet && w.choices.chance(3) {
+			w.fault("handler sticks without end", "f%d", f.of.Number)
+			f.p.check.sticks(f.of)
+			return
+		}
 		f.p.later(w.choices.wait(3*time.Second), func() {
 			f.stuck = false
 			end()
@@ -67,7 +72,7 @@ func (f *flight) handled(entry int, m *message) {
 		f.ranTo(&machine.Failure{Class: machine.Down, Err: errHandler})
 	case f.tx.broken:
 		f.ranTo(&machine.Failure{Class: machine.Aborted, Err: errHandler})
-	case m.times > 0 && m.conduct != failsAtCommit && m.conduct != sticks:
+	case m.times > 0 && m.conduct != failsAtCommit && m.conduct != sticks && !m.failsLate():
 		m.fail()
 		f.misbehave(entry, m)
 	default:
@@ -109,10 +114,10 @@ func (f *flight) blame(m *message) *machine.Failure {
 		a.Decision = machine.DecideDuplicate
 	case findsUnmet:
 		a.Decision, a.Reason = machine.DecideUnmet, "condition unmet"
-	case meetsContention:
-		a.Class = machine.Contended
-	case meetsDown:
-		a.Class = machine.Down
+	case meetsContention, alwaysContends:
+		a.Class, a.Outside = machine.Contended, m.outside()
+	case meetsDown, alwaysDown:
+		a.Class, a.Outside = machine.Down, m.outside()
 	default:
 		a.Class, a.Decision = machine.Retry, machine.DecideRetry
 	}
@@ -133,7 +138,7 @@ func (f *flight) ranTo(failure *machine.Failure) {
 		f.failed, f.failure = true, *failure
 		f.tx.dirty = true
 	}
-	if f.p.w.at(AfterEffect) {
+	if f.p.at(AfterEffect) {
 		return
 	}
 	f.p.soon(func() {
@@ -147,7 +152,7 @@ func (f *flight) runWhole() {
 	f.p.later(f.p.w.choices.wait(f.pace()), func() {
 		for _, entry := range f.call.Fresh {
 			m := f.message(entry)
-			if m.times == 0 || m.conduct == failsAtCommit {
+			if m.times == 0 || m.conduct == failsAtCommit || m.failsLate() {
 				continue
 			}
 			m.fail()

@@ -17,9 +17,14 @@ func (h *history) line(now time.Duration, format string, args ...any) {
 	h.text.WriteByte('\n')
 }
 
-// step writes an event and what the machine answered.
-func (h *history) step(now time.Duration, e machine.Event, actions []machine.Action) {
-	h.line(now, "%s", showEvent(e))
+// step writes an event and what the machine answered; of whom, where there are
+// several.
+func (h *history) step(p *process, e machine.Event, actions []machine.Action) {
+	whose := ""
+	if len(p.w.seats) > 1 {
+		whose = fmt.Sprintf("process %d: ", p.seat+1)
+	}
+	h.line(p.w.now, "%s%s", whose, showEvent(e))
 	for _, a := range actions {
 		fmt.Fprintf(&h.text, "%18s-> %s\n", "", showAction(a))
 	}
@@ -74,6 +79,9 @@ func showFetched(e machine.Fetched) string {
 	text := "Fetched " + strings.Join(names, " ")
 	if e.Failed {
 		text += "failed"
+	}
+	if e.Unanswered {
+		text += "unanswered"
 	}
 	if e.End {
 		text += " end"

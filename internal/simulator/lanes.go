@@ -6,28 +6,33 @@ import (
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// give hands a lane that is free to the process.
+// give hands a lane that is free to one of the processes.
 func (w *world) give(l *lane) {
-	if w.process == nil || w.process.over || l.held {
+	living := w.living()
+	if len(living) == 0 || l.held {
 		return
 	}
-	l.give()
-	w.process.check.given(l.current())
-	w.process.feed(machine.Given{Lane: l.current()})
+	p := living[w.choices.below(len(living))]
+	l.give(p)
+	gone := l.current()
+	p.hear(func() {
+		p.check.given(gone)
+		p.feed(machine.Given{Lane: gone})
+	})
 	w.poke()
 }
 
-// revoke asks the process to leave a lane; at a deadline it is taken.
+// revoke asks the process that has a lane to leave it; at a deadline it is taken.
 func (w *world) revoke(l *lane) {
-	if w.process == nil || w.process.over || !l.held || l.revoking {
+	if !l.held || l.revoking {
 		return
 	}
 	l.revoking = true
-	p, gone := w.process, l.current()
+	p, gone := l.owner, l.current()
 	deadline := w.choices.wait(4 * time.Second)
 	w.fault("lane revoked", "%s, for %v", l.id, deadline)
-	p.feed(machine.Revoking{Lane: gone})
-	p.later(deadline, func() {
+	p.hear(func() { p.feed(machine.Revoking{Lane: gone}) })
+	w.after(deadline, func() {
 		if l.held && l.current() == gone {
 			w.fault("revocation ran out", "%s", l.id)
 			w.lose(l)
@@ -37,19 +42,23 @@ func (w *world) revoke(l *lane) {
 
 // lose takes a lane away at once.
 func (w *world) lose(l *lane) {
-	p := w.process
-	if p == nil || p.over || !l.held {
+	if !l.held {
 		return
 	}
-	gone := l.current()
+	p, gone := l.owner, l.current()
 	l.leave()
-	p.check.lost(gone)
-	if !w.calm && w.choices.chance(4) {
+	if !w.calm && !p.frozen && w.choices.chance(4) {
 		// It comes back before anybody said that it was gone.
+		p.check.lost(gone)
 		w.give(l)
-		return
+		if l.owner == p {
+			return
+		}
 	}
-	p.feed(machine.Lost{Lane: gone})
+	p.hear(func() {
+		p.check.lost(gone)
+		p.feed(machine.Lost{Lane: gone})
+	})
 	w.giveAgain(l)
 }
 
@@ -59,19 +68,16 @@ func (w *world) release(gone machine.Lane) {
 	if l == nil || !l.held || l.current() != gone {
 		return
 	}
+	p := l.owner
 	l.leave()
-	p := w.process
-	p.soon(func() {
-		// Some clients say that a lane is gone even after it was left.
-		if w.choices.chance(3) {
-			p.feed(machine.Lost{Lane: gone})
-		}
-		w.giveAgain(l)
-	})
+	// Some clients say that a lane is gone even after it was left.
+	if w.choices.chance(3) {
+		p.soon(func() { p.feed(machine.Lost{Lane: gone}) })
+	}
+	w.giveAgain(l)
 }
 
-// giveAgain gives the lane to the process after a while in which another
-// process may have had it.
+// giveAgain gives the lane away after a while.
 func (w *world) giveAgain(l *lane) {
 	wait := time.Microsecond
 	if !w.calm {

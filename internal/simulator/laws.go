@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/semel-go/semel/internal/machine"
@@ -20,6 +21,9 @@ func (c *checker) commit(a machine.Commit) {
 			c.broke("protocol", "%s trims entry %d, which it did not mark", showAction(a), i)
 			return
 		}
+	}
+	if len(f.call.Fresh) > 0 {
+		c.arose("law 1")
 	}
 	handled := f.call.Fresh[:f.done]
 	for i, e := range a.Flight.Entries {
@@ -68,6 +72,9 @@ func (c *checker) row(f *flight, i int, e machine.Entry, r machine.Row, there bo
 	v := f.verdicts[i]
 	setAside := e.As != machine.AsApplied && e.As != machine.AsDuplicate
 	conflict := v == machine.Conflict || v == machine.ConflictKnown
+	if conflict {
+		c.arose("law 10")
+	}
 	switch {
 	case there && r.Conflict != conflict:
 		c.broke("law 10", "the row of entry %d of f%d says conflict: %v; the store said %s", i, f.of.Number, r.Conflict, word(verdictNames[:], v))
@@ -77,6 +84,10 @@ func (c *checker) row(f *flight, i int, e machine.Entry, r machine.Row, there bo
 		c.broke("law 12", "entry %d of f%d, %s and %s, has a row", i, f.of.Number, word(asNames[:], e.As), word(verdictNames[:], v))
 	case there && r.Repeat && !conflict && c.w.store.rows[rowKey{id: identity(e.Item)}] == nil:
 		c.broke("law 12", "entry %d of f%d repeats a row that is not there", i, f.of.Number)
+	case there && conflict && !r.Repeat && r.As == machine.AsDeadLettered && !handOf(e.Item).copied:
+		c.broke("law 2", "entry %d of f%d is a conflict to be dead-lettered, and no copy of it is known", i, f.of.Number)
+	case there && !conflict && !r.Repeat && r.Attempts != handOf(e.Item).attempts:
+		c.charged(handOf(e.Item), r.Attempts)
 	case !there && setAside && v == machine.Fresh:
 		c.broke("law 12", "entry %d of f%d is %s and has no row", i, f.of.Number, word(asNames[:], e.As))
 	}
@@ -99,6 +110,7 @@ func (c *checker) committed(f *flight) {
 // effect checks an effect that is now in the log.
 func (c *checker) effect(f *flight, x effect) {
 	s, m := c.w.store, x.message
+	c.arose("law 12")
 	if c.p.config.Unmarked {
 		c.order(f, x)
 		return
@@ -122,6 +134,9 @@ func (c *checker) order(f *flight, x effect) {
 	d := handOf(f.of.Entries[x.entry].Item).delivery
 	if conf.Lanes != machine.Partition || conf.OneAttempt || c.w.plan.queue || c.w.store.effects[x.message.id] != 1 {
 		return
+	}
+	if d.position > 0 {
+		c.arose("law 8")
 	}
 	for _, before := range d.lane.log[:d.position] {
 		if !c.w.hasLeft(before) {
@@ -149,12 +164,21 @@ func (w *world) finish() {
 	for _, m := range w.messages {
 		w.checkMessage(m)
 	}
+	for _, key := range slices.SortedFunc(maps.Keys(w.store.rows), rowKey.compare) {
+		r := w.store.rows[key]
+		if most := r.settled + w.store.lost[key] + w.store.parted[key.id]; r.repeats > most {
+			w.broke("case 8", "the row of %s counts %d copies, and no more than %d can have come", key.id, r.repeats, most)
+		}
+	}
 }
 
 // checkMessage holds a message against the store, when all is over.
 func (w *world) checkMessage(m *message) {
 	s := w.store
 	effects, marker := s.effects[m.id], s.markers[m.id].outcome
+	if m.failed > 0 {
+		w.arose("law 4")
+	}
 	unmarked := w.plan.config.Unmarked
 	switch {
 	case effects > 1 && !unmarked:

@@ -26,13 +26,24 @@ const (
 	meetsContention
 	meetsDown
 	unknownType // there is no handler for it
+	// alwaysContends and alwaysDown: what it does itself always ends its
+	// transaction as if others or the store were to blame.
+	alwaysContends
+	alwaysDown
 )
 
 var conductNames = [...]string{"ok", "retryable", "with wait", "too long", "permanent", "park", "discard",
-	"duplicate", "unmet", "breaks quietly", "fails at commit", "stuck", "contended", "down", "unknown type"}
+	"duplicate", "unmet", "breaks quietly", "fails at commit", "stuck", "contended", "down", "unknown type",
+	"always contended", "always down"}
 
 // always is a number of times that no run reaches.
 const always = 1 << 20
+
+// outside reports whether the store knows that what the message met is not its
+// own doing: a lock that another holds, a full disk. It passes.
+func (m *message) outside() bool {
+	return m.number%2 == 0 && (m.conduct == meetsContention || m.conduct == meetsDown)
+}
 
 // message is what a producer said; copies share it.
 type message struct {
@@ -46,11 +57,14 @@ type message struct {
 	times int
 	// failed is how often its handler failed.
 	failed int
-	// harmless: the message can be blamed for nothing.
+	// harmless: the message can be blamed for nothing but what looks like
+	// others' or the store's fault again and again.
 	harmless bool
-	refused  string
-	route    uint64
-	size     int
+	// charged is how often it was, in one life.
+	charged int
+	refused string
+	route   uint64
+	size    int
 }
 
 // delivery is a place in a lane's log.
@@ -78,6 +92,11 @@ func (w *world) drawMessages() {
 		for copies := 0; p.has[troubleCopies] && copies < 3 && c.chance(3); copies++ {
 			w.place(m)
 		}
+		if p.has[troubleCopies] && c.chance(60) {
+			for range c.between(8, 40) {
+				w.place(m)
+			}
+		}
 		if p.has[troubleContent] && m.refused == "" && c.chance(6) {
 			w.place(w.otherContent(m))
 		}
@@ -97,6 +116,9 @@ func (w *world) drawMessage(i int) *message {
 		m.conduct = conduct(c.below(len(conductNames)))
 		m.times = m.conduct.drawTimes(c)
 	}
+	if m.times == always && m.looksInnocent() && p.config.OneAttempt && !p.queue {
+		m.times = c.between(1, 8) // nobody counts its deliveries
+	}
 	if !p.has[troubleStuck] && m.conduct == sticks {
 		m.conduct = failsRetryable
 	}
@@ -109,11 +131,17 @@ func (w *world) drawMessage(i int) *message {
 	return m
 }
 
+// looksInnocent reports whether its failures are nobody's, as far as one of
+// them shows.
+func (m *message) looksInnocent() bool {
+	return m.harmless || m.conduct == alwaysContends || m.conduct == alwaysDown
+}
+
 func (k conduct) drawTimes(c *choices) int {
 	switch k {
 	case succeeds:
 		return 0
-	case failsForGood, asksPark, asksDiscard, saysDuplicate, unknownType:
+	case failsForGood, asksPark, asksDiscard, saysDuplicate, unknownType, alwaysContends, alwaysDown:
 		return always
 	case sticks, meetsContention, meetsDown:
 		return c.between(1, 2)

@@ -27,6 +27,8 @@ const (
 	troubleContent
 	troubleCopies
 	troubleTimer
+	troubleRow
+	troubleFreeze
 	troubles
 )
 
@@ -50,6 +52,11 @@ type plan struct {
 	// ends: the source has an end.
 	ends bool
 
+	processes int // that share the store and the lanes
+
+	// away: after the other faults the store goes away for good.
+	away bool
+
 	lanes    int
 	messages int
 	span     time.Duration // of the phase with faults
@@ -62,12 +69,14 @@ const markLock = 50 * time.Millisecond
 
 func drawPlan(c *choices) plan {
 	p := plan{
-		queue:    c.chance(2),
-		whole:    c.chance(4),
-		named:    c.flip(),
-		broken:   c.flip(),
-		prints:   c.often(4),
-		ends:     c.flip(),
+		queue:     c.chance(2),
+		whole:     c.chance(4),
+		named:     c.flip(),
+		broken:    c.flip(),
+		prints:    c.often(4),
+		ends:      c.flip(),
+		processes: []int{1, 1, 2}[c.below(3)],
+
 		lanes:    c.between(1, 4),
 		messages: c.between(1, 120),
 		span:     time.Duration(c.between(1, 12)) * time.Second,
@@ -78,6 +87,7 @@ func drawPlan(c *choices) plan {
 	for i := range p.has {
 		p.has[i] = c.flip()
 	}
+	p.away = p.has[troubleOutage] && c.chance(4)
 	p.config = drawConfig(c)
 	if p.config.OneAttempt {
 		p.config.Lanes = machine.NoOrder

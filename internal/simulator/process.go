@@ -12,6 +12,8 @@ import (
 type Stepper interface {
 	Step(machine.Event, machine.Time) []machine.Action
 	Counts() machine.Counts
+	Unsettled() (messages int, bytes int64)
+	Size() machine.Size
 }
 
 // Maker makes the machine of a life.
@@ -23,6 +25,7 @@ func Real(c machine.Config) Stepper { return machine.New(c) }
 // process is one life of a machine and the shell around it.
 type process struct {
 	w       *world
+	seat    int
 	machine Stepper
 	config  machine.Config
 	started time.Duration
@@ -35,6 +38,8 @@ type process struct {
 	settles int    // Settles that are not answered
 	leaving bool   // it will be stopped, because everything is settled
 	over    bool
+	frozen  bool
+	late    []func() // what happens when it is no longer frozen
 	ending  machine.Done
 	check   checker
 }
@@ -46,13 +51,14 @@ type fetching struct {
 	answering bool
 }
 
-func newProcess(w *world) *process {
+func newProcess(w *world, seat int) *process {
 	c := w.plan.config
 	if w.calm || w.halts > 1 {
 		c = calmed(c)
 	}
-	p := &process{w: w, config: c, started: w.now, version: uint8(1 + w.choices.below(2)), machine: w.make(c)}
-	p.check = checker{p: p, w: w, lanes: map[machine.Lane]*laneState{}}
+	p := &process{w: w, seat: seat, config: c, started: w.now, version: uint8(1 + w.choices.below(2)), machine: w.make(c)}
+	p.check = checker{p: p, w: w, lanes: map[machine.Lane]*laneState{}, pauses: map[int]pause{}, keys: map[uint64]*machine.Flight{}}
+	p.check.outage()
 	p.later(w.choices.wait(w.plan.lag), func() { p.feed(machine.Timer{}) })
 	return p
 }
@@ -62,11 +68,18 @@ func (p *process) time() machine.Time { return p.w.now - p.started }
 
 // later enters an occurrence that dies with the process.
 func (p *process) later(wait time.Duration, do func()) {
-	p.w.after(wait, func() {
-		if !p.over {
-			do()
-		}
-	})
+	p.w.after(wait, func() { p.hear(do) })
+}
+
+// hear does something in the process: at once, or when it is no longer frozen.
+func (p *process) hear(do func()) {
+	switch {
+	case p.over:
+	case p.frozen:
+		p.late = append(p.late, do)
+	default:
+		do()
+	}
 }
 
 // soon is later, after what a call takes.
@@ -95,9 +108,9 @@ func (p *process) feedAt(e machine.Event, at Point) {
 	}
 	p.cover(e, actions)
 	if w.history != nil {
-		w.history.step(w.now, e, actions)
+		w.history.step(p, e, actions)
 	}
-	if at != "" && w.at(at) {
+	if at != "" && p.at(at) {
 		return
 	}
 	for _, a := range actions {

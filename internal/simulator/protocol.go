@@ -26,7 +26,9 @@ func (c *checker) action(a machine.Action) {
 	case machine.Commit:
 		c.commit(a)
 	case machine.Rollback:
-		c.inPhase(a, a.Flight, begun, ran)
+		if f := c.inPhase(a, a.Flight, begun, ran); f != nil && f.failed {
+			c.arose("law 3")
+		}
 	case *machine.Settle:
 		c.settle(a)
 	case machine.Release:
@@ -72,12 +74,18 @@ func (c *checker) fetch(a machine.Fetch) {
 		c.broke("law 11", "%s beside %d messages of %d bytes; the bound is %d of %d", showAction(a),
 			messages, bytes, conf.MaxMessages, conf.MaxBytes)
 	}
+	if messages > 0 && messages+a.Messages == conf.MaxMessages {
+		c.arose("law 11")
+	}
+	c.fetchesInOutage(a)
 	c.fetching = true
 }
 
 func (c *checker) begin(f *machine.Flight) {
 	conf := c.p.config
-	c.checkOutage()
+	c.checkOutage(f)
+	c.paused(f)
+	c.keyed(f)
 	switch {
 	case c.p.find(f) != nil:
 		c.broke("protocol", "f%d begins twice", f.Number)
@@ -112,6 +120,7 @@ func (c *checker) begin(f *machine.Flight) {
 // entry checks one entry of a flight that begins.
 func (c *checker) entry(f *machine.Flight, e machine.Entry, h *handed) {
 	m := h.delivery.message
+	c.prove(h)
 	switch {
 	case h.flight != nil:
 		c.broke("protocol", "%s is in f%d and in f%d", m.name(), h.flight.Number, f.Number)
@@ -127,7 +136,8 @@ func (c *checker) entry(f *machine.Flight, e machine.Entry, h *handed) {
 		c.broke("law 1", "%s is not marked in f%d", m.name(), f.Number)
 	}
 	c.allowed(e.As, h)
-	h.flight = f
+	c.company(f, e, h)
+	h.flight, h.worker = f, f.Worker+1
 }
 
 func (c *checker) run(a machine.Run) {
@@ -138,6 +148,8 @@ func (c *checker) run(a machine.Run) {
 	if len(a.Fresh) == 0 || a.Budget <= 0 {
 		c.broke("protocol", "%s of nothing", showAction(a))
 	}
+	c.mayRun(a)
+	c.proveBeforeRun(a)
 	last := -1
 	for _, i := range a.Fresh {
 		if i <= last || i >= len(f.verdicts) {
@@ -147,6 +159,18 @@ func (c *checker) run(a machine.Run) {
 		last = i
 		if f.verdicts[i] != machine.Fresh || a.Flight.Entries[i].As != machine.AsApplied {
 			c.broke("law 9", "f%d runs entry %d, which is %s", a.Flight.Number, i, word(verdictNames[:], f.verdicts[i]))
+		}
+	}
+	c.runs(a.Flight, a.Fresh)
+}
+
+// mayRun checks that no handler starts after a stop, or in a flight that holds
+// something of a lane that is to be left (case 10).
+func (c *checker) mayRun(a machine.Run) {
+	for _, e := range a.Flight.Entries {
+		if c.stopping || c.lanes[e.Item.Lane].revoking {
+			c.broke("case 10", "f%d runs its handlers, and %s is to be left", a.Flight.Number, handOf(e.Item).delivery.message.name())
+			return
 		}
 	}
 }
@@ -183,26 +207,16 @@ func (c *checker) release(l machine.Lane) {
 		if !s.gone && (h.flight != nil || h.asked) {
 			c.broke("law 2", "%s/%d is released while %s is under way", l.ID, l.Epoch, h.delivery.message.name())
 		}
-		h.stale = true
-	}
-}
-
-// report checks that nobody is charged for what he did not do.
-func (c *checker) report(a machine.Report) {
-	if a.Kind != machine.ReportRetry || a.Item == nil {
-		return
-	}
-	if a.Wait > c.p.config.Hold {
-		c.broke("case 6", "%s waits %v in memory; the most is %v", showItem(a.Item), a.Wait, c.p.config.Hold)
-	}
-	if m := handOf(a.Item).delivery.message; m.harmless {
-		c.broke("law 7", "%s is charged with a failure, and it can have none (%s)", m.name(), a.Reason)
+		c.part(h)
 	}
 }
 
 // done checks the end of a life.
 func (c *checker) done(a machine.Done) {
 	c.over = true
+	if c.counts.Rerun > 0 && c.counts.Retried > 0 && c.counts.Duplicates > 0 {
+		c.arose("counts")
+	}
 	clean := len(c.p.flights) == 0 && c.p.settles == 0
 	drained := c.stopping && c.w.now-c.stopAt >= c.p.config.Drain
 	if !clean && !drained && !a.Halted {
@@ -221,6 +235,7 @@ func (c *checker) done(a machine.Done) {
 	if c.p.machine.Counts().Failed == 0 {
 		c.broke("counts", "a message has halted the machine and none has failed")
 	}
+	c.prove(handOf(a.Item))
 	c.halted(handOf(a.Item).delivery.message)
 }
 

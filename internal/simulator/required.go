@@ -63,6 +63,8 @@ var required = map[string]string{
 		fetched nothing
 		fetched, end
 		fetched, failed
+		fetched some, failed
+		fetched, unanswered
 		given
 		lost
 		marked contended
@@ -93,17 +95,55 @@ var required = map[string]string{
 		commit unknown
 		copy busy
 		copy elsewhere
+		copy under way in another process
+		commit of a transaction that was ended
+		idle transaction ended
+		lane of a frozen process lost
+		many deliveries left at once
+		process frozen
+		settled after another has the lane
 		crash
 		early timer
 		fetch fails
+		fetch is cancelled before the source was asked
 		handler sticks
+		handler sticks without end
+		others go on beside a stuck handler
+		store away without end
+		a store away without end is asked on
 		lane lost
 		lane revoked
+		lane of a rider revoked
 		revocation ran out
+		row refused
 		settle fails
 		stop
 		store down
+		store down, and room to fetch
 		transaction lingers
+	`,
+	"law": `
+		law 1
+		law 2
+		law 3
+		law 4
+		law 7
+		law 8
+		law 9
+		law 10
+		law 11
+		law 12
+		law 13
+		case 1
+		case 2
+		case 3
+		case 6
+		case 8
+		case 10
+		C5
+		C8
+		counts
+		reports
 	`,
 	"settled": `
 		ack as applied

@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"slices"
 	"time"
 
 	"github.com/semel-go/semel/internal/machine"
@@ -13,6 +14,7 @@ type lane struct {
 	log      []*delivery
 	next     int // of a log: the next position to hand out
 	held     bool
+	owner    *process // with held: who has it
 	revoking bool
 	paused   bool
 	answered bool // the machine has released it
@@ -24,7 +26,6 @@ func (l *lane) current() machine.Lane { return machine.Lane{ID: l.id, Epoch: l.e
 type source struct {
 	queue bool
 	lanes []*lane
-	ended bool // it has said that nothing will follow
 	// dead counts the dead letters of each content.
 	dead map[content]int
 }
@@ -37,8 +38,9 @@ type content struct {
 
 // give starts a new epoch: what is not settled comes again; of a log
 // everything from the first that is not settled.
-func (l *lane) give() {
+func (l *lane) give(to *process) {
 	l.epoch++
+	l.owner = to
 	l.held, l.revoking, l.paused, l.answered = true, false, false, false
 	l.next = len(l.log)
 	for i := len(l.log) - 1; i >= 0; i-- {
@@ -76,9 +78,9 @@ func (s *source) ready(d *delivery, now time.Duration) bool {
 	return d.position == d.lane.next
 }
 
-// any returns the next delivery that lane l can hand out, or nil.
-func (l *lane) any(s *source, now time.Duration) *delivery {
-	if !l.held || l.paused {
+// any returns the next delivery that lane l can hand out to the process, or nil.
+func (l *lane) any(s *source, p *process, now time.Duration) *delivery {
+	if !l.held || l.paused || l.owner != p {
 		return nil
 	}
 	for _, d := range l.log {
@@ -98,10 +100,10 @@ func (s *source) hand(d *delivery) {
 	d.count++
 }
 
-// available reports whether a fetch would return something.
-func (s *source) available(now time.Duration) bool {
+// available reports whether a fetch of the process would return something.
+func (s *source) available(p *process, now time.Duration) bool {
 	for _, l := range s.lanes {
-		if l.any(s, now) != nil {
+		if l.any(s, p, now) != nil {
 			return true
 		}
 	}
@@ -127,19 +129,20 @@ func (s *source) settle(h *handed, kind machine.SettleKind, after, now time.Dura
 
 // allSettled reports whether the source has nothing left.
 func (s *source) allSettled() bool {
-	for _, l := range s.lanes {
-		for _, d := range l.log {
-			if !d.settled {
-				return false
-			}
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.lanes, func(l *lane) bool { return !l.settled() })
+}
+
+// settled reports whether nothing of the lane is left.
+func (l *lane) settled() bool {
+	return !slices.ContainsFunc(l.log, func(d *delivery) bool { return !d.settled })
 }
 
 // exhausted reports whether everything was handed out and nothing came back.
 func (s *source) exhausted() bool {
 	for _, l := range s.lanes {
+		if l.settled() {
+			continue
+		}
 		if !l.held || !s.queue && l.next < len(l.log) {
 			return false
 		}

@@ -1,7 +1,9 @@
 package simulator
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/semel-go/semel/internal/machine"
 )
@@ -20,14 +22,17 @@ type rowKey struct {
 	print    machine.Print
 }
 
+// compare orders keys, so that a seed always finds the same one first.
+func (k rowKey) compare(other rowKey) int {
+	return cmp.Or(strings.Compare(k.id, other.id), slices.Compare(k.print.Sum[:], other.print.Sum[:]))
+}
+
 // row is an inbox row.
 type row struct {
 	as      machine.As
 	repeats int
 	// settled counts the copies that were settled as duplicates of it.
 	settled int
-	// lost counts what commits of unknown outcome may not have counted.
-	lost int
 }
 
 // mark is a marker that a transaction has written.
@@ -57,12 +62,17 @@ type transaction struct {
 	cut bool
 	// committing: the process has said COMMIT.
 	committing bool
+	by         *process // nil: none of the world's processes
 }
 
 // store is the model of a store.
 type store struct {
 	markers map[string]marker
 	rows    map[rowKey]*row
+	lost    map[rowKey]int // copies that commits of unknown outcome may have counted, or not
+	// parted counts deliveries of an identity that somebody had in hand and could
+	// not settle: a commit may have counted them, and they came again.
+	parted  map[string]int
 	effects map[string]int
 	log     []*message
 	locks   map[string]*transaction
@@ -70,10 +80,12 @@ type store struct {
 	// serial is the last transaction that took the consumer's lock.
 	serial *transaction
 	down   bool
+	// outages counts how often it went away.
+	outages int
 }
 
 func newStore() *store {
-	return &store{markers: map[string]marker{}, rows: map[rowKey]*row{}, effects: map[string]int{}, locks: map[string]*transaction{}}
+	return &store{markers: map[string]marker{}, rows: map[rowKey]*row{}, lost: map[rowKey]int{}, parted: map[string]int{}, effects: map[string]int{}, locks: map[string]*transaction{}}
 }
 
 // conflicts reports whether two prints of one rule differ.

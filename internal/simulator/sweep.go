@@ -119,13 +119,16 @@ func (s *Summary) Unreached() []string {
 	return names
 }
 
-// First returns the smallest failing seed among so many from start on.
-func First(start uint64, seeds int, make Maker) (Failure, bool) {
+// First returns the smallest seed among so many from start on that breaks the
+// law, or any law if none is named.
+func First(start uint64, seeds int, make Maker, law string) (Failure, bool) {
 	const chunk = 64
 	for done := 0; done < seeds; done += chunk {
 		s := Sweep(start+uint64(done), min(chunk, seeds-done), make)
-		if len(s.Failures) > 0 {
-			return s.Failures[0], true
+		for _, f := range s.Failures {
+			if law == "" || f.Broken.Law == law {
+				return f, true
+			}
 		}
 	}
 	return Failure{}, false

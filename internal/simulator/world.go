@@ -15,7 +15,8 @@ type world struct {
 	messages []*message
 	source   *source
 	store    *store
-	process  *process // nil between two lives
+	seats    []*process // the processes; nil between two lives of one
+	there    []*process // what living returned last
 	history  *history
 	coverage Coverage
 
@@ -24,6 +25,7 @@ type world struct {
 	// still counts steps in which no time passed.
 	still int
 	calm  bool
+	quiet bool // no more faults happen; those that have no end stay
 	// calmEnds is when everything has to be over.
 	calmEnds time.Duration
 	finished bool
@@ -76,7 +78,7 @@ func (w *world) fault(name, format string, args ...any) {
 
 // hurt decides whether a fault of this kind happens now.
 func (w *world) hurt(kind trouble) bool {
-	return !w.calm && w.plan.has[kind] && w.choices.chance(w.plan.rate)
+	return !w.calm && !w.quiet && w.plan.has[kind] && w.choices.chance(w.plan.rate)
 }
 
 // after enters an occurrence.
@@ -110,7 +112,7 @@ func (w *world) open() string {
 			}
 		}
 	}
-	if w.process != nil {
+	if len(w.living()) > 0 {
 		return "everything is settled, but the machine has not ended"
 	}
 	return "everything is settled"
@@ -131,18 +133,21 @@ func (w *world) start() {
 			w.agenda.add(d.produced, func() { w.poke() })
 		}
 	}
-	w.begin()
-	w.agenda.add(w.plan.span, w.beCalm)
+	w.seats = make([]*process, w.plan.processes)
+	for seat := range w.seats {
+		w.begin(seat)
+	}
+	w.agenda.add(w.plan.span, w.endure)
 	w.after(w.choices.wait(w.plan.span/4), w.disturb)
 }
 
 // begin starts a process: a new machine on what has survived.
-func (w *world) begin() {
-	if w.process != nil || w.finished {
+func (w *world) begin(seat int) {
+	if w.seats[seat] != nil || w.finished {
 		return
 	}
 	w.lives++
-	w.process = newProcess(w)
+	w.seats[seat] = newProcess(w, seat)
 	w.note("life %d begins", w.lives)
 	for _, l := range w.source.lanes {
 		if w.calm || w.choices.often(6) {
@@ -154,14 +159,34 @@ func (w *world) begin() {
 	w.wrapUp()
 }
 
+// living returns the processes that are there, also those that are frozen.
+func (w *world) living() []*process {
+	w.there = w.there[:0]
+	for _, p := range w.seats {
+		if p != nil && !p.over {
+			w.there = append(w.there, p)
+		}
+	}
+	return w.there
+}
+
+// someone returns a process, nil if there is none.
+func (w *world) someone() *process {
+	if there := w.living(); len(there) > 0 {
+		return there[w.choices.below(len(there))]
+	}
+	return nil
+}
+
 // beCalm ends the faults. What is open in the store ends by itself.
 func (w *world) beCalm() {
 	w.calm = true
-	w.armed = crash{}
 	w.calmEnds = w.now + w.patience()
 	w.note("calm")
 	w.store.down = false
-	w.begin()
+	for seat := range w.seats {
+		w.begin(seat)
+	}
 	for _, l := range w.source.lanes {
 		w.give(l)
 	}

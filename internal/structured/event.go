@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/cloudevents"
 	"github.com/semel-go/semel/internal/strictjson"
 )
 
@@ -56,7 +57,23 @@ func Event(m *semel.Message, root strictjson.Value) error {
 			return err
 		}
 	}
-	return Distinct(m.Headers)
+	if err := Distinct(m.Headers); err != nil {
+		return err
+	}
+	return required(m.Headers)
+}
+
+// required refuses an event that lacks what CloudEvents requires besides id and
+// source: a message without those has no identity, which is told by itself.
+func required(headers semel.Headers) error {
+	fault := cloudevents.Fault(func(name string) (string, bool) {
+		text, set := headers.Get("ce-" + name)
+		return string(text), set
+	})
+	if fault != "" {
+		return errors.New(fault)
+	}
+	return nil
 }
 
 func eventData(name string, v strictjson.Value) ([]byte, error) {

@@ -20,9 +20,9 @@ import (
 // client makes a client that is closed with the test.
 func client(t testing.TB, options ...kgo.Opt) *kgo.Client {
 	t.Helper()
-	c, err := kgo.NewClient(append([]kgo.Opt{
-		kgo.SeedBrokers(services.Kafka(t)...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DisableClientMetrics(), kgo.MetadataMinAge(100 * time.Millisecond),
-	}, options...)...)
+	c, err := kgo.NewClient(append(append(services.Patient(),
+		kgo.SeedBrokers(services.Kafka(t)...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DisableClientMetrics(),
+	), options...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func laws(t *testing.T, change func(*kafka.Config)) {
 		},
 		Can: sourcetest.Can{
 			Lanes: 3, Live: true, Whole: true, Ordered: true, Reopens: true, Remembers: true,
-			HandsBack: true, Delays: true, Pauses: true, DeadLetters: true,
+			HandsBack: true, Delays: true, Pauses: true, DeadLetters: true, Idles: true,
 		},
 		Patience: 30 * time.Second, Quiet: 300 * time.Millisecond,
 	})

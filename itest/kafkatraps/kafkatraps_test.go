@@ -46,10 +46,9 @@ func newWorld(t testing.TB, partitions int, settings ...string) *world {
 
 func (w *world) client(options ...kgo.Opt) *kgo.Client {
 	w.t.Helper()
-	c, err := kgo.NewClient(append([]kgo.Opt{
+	c, err := kgo.NewClient(append(append(services.Patient(),
 		kgo.SeedBrokers(w.brokers...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DisableClientMetrics(),
-		kgo.MetadataMinAge(50 * time.Millisecond),
-	}, options...)...)
+	), options...)...)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -60,7 +59,8 @@ func (w *world) client(options ...kgo.Opt) *kgo.Client {
 func (w *world) order(partition int32, id string) *kgo.Record {
 	return &kgo.Record{
 		Topic: w.topic, Partition: partition, Key: []byte("key"), Value: []byte("order " + id),
-		Headers: []kgo.RecordHeader{{Key: "ce_id", Value: []byte(id)}, {Key: "ce_source", Value: []byte("shop")}},
+		Headers: []kgo.RecordHeader{{Key: "ce_id", Value: []byte(id)}, {Key: "ce_source", Value: []byte("shop")},
+			{Key: "ce_specversion", Value: []byte("1.0")}, {Key: "ce_type", Value: []byte("order")}},
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/kafka"
 	"github.com/semel-go/semel/memstore"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -150,7 +151,10 @@ func TestTopicsThatAreOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.until("it is made again", func() bool {
-			_, err := w.admin.CreateTopic(context.Background(), 2, 1, nil, w.topic)
+			anew, err := w.admin.CreateTopic(context.Background(), 2, 1, nil, w.topic)
+			if err == nil {
+				services.AwaitTopic(t, w.brokers, w.topic, anew.ID)
+			}
 			return err == nil
 		})
 		w.producer = w.client()
@@ -195,7 +199,7 @@ func TestStrangeRecords(t *testing.T) {
 			case "no key":
 				r.Key = nil
 			case "headers":
-				for n := range 998 {
+				for n := range 1000 - len(r.Headers) {
 					r.Headers = append(r.Headers, kgo.RecordHeader{Key: fmt.Sprint("h", n), Value: []byte{byte(n)}})
 				}
 			}

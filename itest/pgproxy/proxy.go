@@ -50,7 +50,8 @@ type Proxy struct {
 	watchers []func(Message)
 	latency  [2]time.Duration
 	refusing bool
-	deaf     bool // requests to cancel are dropped
+	deaf     bool          // requests to cancel are dropped
+	cancels  chan struct{} // requests to cancel wait until it is closed; nil if they need not
 	closed   bool
 	serial   int
 	ended    Counts
@@ -145,6 +146,35 @@ func (p *Proxy) DropCancels(on bool) {
 	p.deaf = on
 }
 
+// HoldCancels makes the proxy keep requests to cancel until release is called,
+// or the proxy ends. A server forgets one that arrives while it reads from its
+// client, so a test that needs one to have an effect lets it through when the
+// server is at what it is to cancel.
+func (p *Proxy) HoldCancels() (release func()) {
+	held := make(chan struct{})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cancels = held
+	return sync.OnceFunc(func() { close(held) })
+}
+
+// awaitCancels returns false if the connection of a request to cancel is over
+// before it may go on.
+func (p *Proxy) awaitCancels(c *connection) bool {
+	p.mu.Lock()
+	held := p.cancels
+	p.mu.Unlock()
+	if held == nil {
+		return true
+	}
+	select {
+	case <-held:
+		return true
+	case <-c.done:
+		return false
+	}
+}
+
 // Latency delays what is forwarded from now on. Each direction is a line: what
 // is sent together arrives together, later. Zero, the default, adds nothing.
 func (p *Proxy) Latency(request, reply time.Duration) {
@@ -225,6 +255,9 @@ func (p *Proxy) serve(client net.Conn) {
 		return
 	}
 	if code == cancelRequest {
+		if !p.awaitCancels(c) {
+			return
+		}
 		_, _ = server.Write(first)
 		_, _ = server.Read(make([]byte, 1)) // the server closes when it is done
 		return

@@ -30,6 +30,16 @@ func TestACommitThatWaitsForItsStandbyWhenTheConnectionIsCut(t *testing.T) {
 	})
 }
 
+// untilItWaits waits until a commit waits for the standby.
+func (w *world) untilItWaits() {
+	w.t.Helper()
+	for waiting := 0; waiting == 0; {
+		if err := w.direct.QueryRow(w.ctx, "select count(*) from pg_stat_activity where wait_event = 'SyncRep'").Scan(&waiting); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
 // A driver that sends a request to cancel when its connection breaks ends the
 // server's wait for the standby: the transaction is then seen on the primary,
 // and lost with it.
@@ -39,10 +49,13 @@ func TestACommitWhoseWaitForItsStandbyIsCancelled(t *testing.T) {
 		w := newWorld(t, server.DSN())
 		tx := w.marked()
 		server.Standby().Freeze()
+		release := w.proxy.HoldCancels()
 		w.proxy.CutInFlight(Commit)
 		if err := tx.Commit(w.ctx); err == nil {
 			t.Fatal("a commit that was cut off succeeded")
 		}
+		w.untilItWaits()
+		release()
 		if fresh, err := w.markAgain("30s"); fresh || err != nil {
 			t.Fatalf("marking again says fresh %v (%v), want seen", fresh, err)
 		}

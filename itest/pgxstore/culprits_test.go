@@ -3,6 +3,7 @@ package pgxstore
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -52,6 +53,9 @@ func TestWhoIsToBlameInAQueue(t *testing.T) {
 		}, semel.ClassPermanent},
 		{"a_callback_that_refuses", func(h *shop, q *pgxstore.Queue) {
 			q.Query("select 1").Do(func(pgx.Rows) error { return refused })
+		}, semel.ClassRetry},
+		{"trap_T84_a_callback_that_meets_an_end_of_file", func(h *shop, q *pgxstore.Queue) {
+			q.Query("select 1").Do(func(pgx.Rows) error { return io.EOF })
 		}, semel.ClassRetry},
 		{"a_callback_behind_another", func(h *shop, q *pgxstore.Queue) {
 			q.Query("select 1").Do(func(pgx.Rows) error {

@@ -150,6 +150,10 @@ func (h *shop) direct() storetest.Instance[pgx.Tx] {
 			_, err := tx.Exec(context.Background(), map[bool]string{true: "commit", false: "rollback"}[commit])
 			return err
 		},
+		Send: func(ctx context.Context, tx pgx.Tx, statement string) error {
+			_, err := tx.Exec(ctx, statement)
+			return err
+		},
 		Damage: h.damage,
 	}
 }
@@ -162,7 +166,11 @@ func (h *shop) queued() storetest.Instance[*pgxstore.Queue] {
 			q.ExecOne(h.in(insert), []byte(name))
 			return q.Err()
 		},
-		Count:  h.count,
+		Count: h.count,
+		Send: func(_ context.Context, q *pgxstore.Queue, statement string) error {
+			q.Exec(statement)
+			return q.Err()
+		},
 		Damage: h.damage,
 	}
 }

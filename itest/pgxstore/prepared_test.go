@@ -68,8 +68,47 @@ func TestPreparedStatements(t *testing.T) {
 		wantCommitted(t, queue("x"))
 		h.exec(t, "alter table in.once add column extra int")
 		if r := queue("y"); r.Outcome != semel.Committed {
-			wantRefused(t, r, semel.ClassContended, semel.NobodyNamed)
+			wantRefused(t, r, semel.ClassContended, 0)
 			wantCommitted(t, queue("y"))
 		}
 	})
+	for name, run := range map[string]func(tx pgx.Tx, id string) error{
+		"by_pgx": func(tx pgx.Tx, id string) error {
+			_, err := tx.Exec(t.Context(), h.in("insert into in.once values ($1) returning *"), id)
+			return err
+		},
+		"by_the_handler": func(tx pgx.Tx, id string) error {
+			if _, err := tx.Prepare(t.Context(), "mine", h.in("insert into in.once values ($1) returning *")); err != nil {
+				return err
+			}
+			_, err := tx.Exec(t.Context(), "mine", id)
+			return err
+		},
+	} {
+		t.Run("trap_T102_a_table_that_changes_is_nobodys_fault_and_the_next_run_works/"+name, func(t *testing.T) {
+			deliver := func(id string) error {
+				b, _ := begin[pgx.Tx](t, h.Store, semel.TxOptions{}, h.marks(t, id))
+				err := run(b.Tx(0), id)
+				if err != nil {
+					if c := h.Classify(err); c != semel.ClassContended {
+						t.Errorf("%v is of class %v, want contended", err, c)
+					}
+					b.Rollback(t.Context())
+					return err
+				}
+				wantCommitted(t, b.Commit(t.Context(), semel.Ending{}))
+				return nil
+			}
+			if err := deliver("before " + name); err != nil {
+				t.Fatal(err)
+			}
+			h.exec(t, "alter table in.once add column "+name+" int")
+			if deliver("after "+name) == nil {
+				t.Error("the situation did not occur: the old plan fits")
+			}
+			if err := deliver("after " + name); err != nil {
+				t.Errorf("again: %v", err)
+			}
+		})
+	}
 }

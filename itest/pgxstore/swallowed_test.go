@@ -1,8 +1,10 @@
 package pgxstore
 
 import (
+	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -128,4 +130,54 @@ func TestWhatBrokeABatch(t *testing.T) {
 			t.Errorf("it was broken by %v", err)
 		}
 	})
+}
+
+func TestWhatABatchHeardDecides(t *testing.T) {
+	h := newShop(t, open(t, services.Postgres(t)))
+	spoil := h.in("insert into in.once values ('there')")
+	classOf := func(t *testing.T, handler func(tx pgx.Tx) error) semel.Class {
+		b, _ := begin[pgx.Tx](t, h.Store, semel.TxOptions{}, h.marks(t, "a"))
+		defer b.Rollback(t.Context())
+		return b.(semel.HandlerClassifier).ClassifyHandler(t.Context(), handler(b.Tx(0)))
+	}
+	for name, c := range map[string]struct {
+		handler func(tx pgx.Tx) error
+		want    semel.Class
+	}{
+		"of_a_savepoint": {func(tx pgx.Tx) error {
+			return pgx.BeginFunc(t.Context(), tx, func(tx pgx.Tx) error { _, err := tx.Exec(t.Context(), spoil); return err })
+		}, semel.ClassPermanent},
+		"contention_that_the_handler_hid": {func(tx pgx.Tx) error {
+			_, _ = tx.Exec(t.Context(), "do $$ begin raise exception 'no' using errcode = '40P01'; end $$")
+			return errors.New("it did not work")
+		}, semel.ClassContended},
+		"after_an_error_that_the_handler_swallowed": {func(tx pgx.Tx) error {
+			_, _ = tx.Exec(t.Context(), spoil)
+			_, err := tx.Exec(t.Context(), "select 1")
+			return err
+		}, semel.ClassAborted},
+		"on_the_connection_itself":         {func(tx pgx.Tx) error { _, err := tx.Conn().Exec(t.Context(), spoil); return err }, semel.ClassPermanent},
+		"another_transaction_that_is_over": {func(pgx.Tx) error { return pgx.ErrTxClosed }, semel.ClassRetry},
+		"another_database": {func(pgx.Tx) error {
+			_, err := h.pool.Exec(t.Context(), spoil)
+			return err
+		}, semel.ClassRetry},
+		"a_lost_connection": {func(tx pgx.Tx) error {
+			_ = tx.Conn().PgConn().Conn().Close()
+			_, _ = tx.Exec(t.Context(), "select 1")
+			return errors.New("it did not work")
+		}, semel.ClassDown},
+		"its_own_deadline": {func(tx pgx.Tx) error {
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			_, err := tx.Exec(ctx, "select pg_sleep(35)")
+			return err
+		}, semel.ClassRetry},
+	} {
+		t.Run("trap_T84_"+name, func(t *testing.T) {
+			if got := classOf(t, c.handler); got != c.want {
+				t.Errorf("class %v, want %v", got, c.want)
+			}
+		})
+	}
 }

@@ -148,6 +148,17 @@ func TestBatchesInTurn(t *testing.T) {
 	s := newShop(t, openDB(t, dsn, "lock_timeout=20ms"), sqlstore.Options{})
 	other := newShop(t, s.db, sqlstore.Options{})
 	serial := semel.TxOptions{Serial: true, MarkLock: time.Millisecond, EffectLock: time.Minute}
+	t.Run("case_2_who_waits_for_the_consumers_lock_longer_than_its_turn_has_met_contention", func(t *testing.T) {
+		first, _ := s.begin(t, serial, s.marks(t, "first"))
+		soon := serial
+		soon.Turn = 50 * time.Millisecond
+		if _, _, err := s.store.Begin(t.Context(), soon, s.marks(t, "second")); err == nil || s.store.Classify(err) != semel.ClassContended {
+			t.Errorf("the second batch says %v", err)
+		}
+		first.Rollback(t.Context())
+		second, _ := s.begin(t, soon, s.marks(t, "second"))
+		second.Rollback(t.Context())
+	})
 	t.Run("case_2_the_consumers_lock_is_waited_for_without_a_lock_time_out", func(t *testing.T) {
 		first, _ := s.begin(t, serial, s.marks(t, "a"))
 		begun := make(chan semel.Batch[*sql.Tx], 1)

@@ -13,7 +13,7 @@ func TestPostgresKeepsTheLaws(t *testing.T) {
 	run := func(t *testing.T, db *sql.DB) {
 		storetest.Run(t, storetest.Harness[*sql.Tx]{
 			Open: func(t testing.TB) storetest.Instance[*sql.Tx] { return newShop(t, db, sqlstore.Options{}).Instance },
-			Can:  storetest.Abilities{Inbox: true, MarkIn: true, Positions: true},
+			Can:  storetest.Abilities{Inbox: true, MarkIn: true, Positions: true, LeavesLate: true},
 		})
 	}
 	for name, mode := range map[string]string{"exec": "exec", "cached descriptions": "cache_describe"} {

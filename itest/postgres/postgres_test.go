@@ -103,7 +103,7 @@ func newShop(t testing.TB, db *sql.DB, o sqlstore.Options) *shop {
 	s.exec(t, "create table in.once (name text constraint the_name primary key)")
 	s.exec(t, "insert into in.once values ('there')")
 	s.Instance = storetest.Instance[*sql.Tx]{
-		Store: s.store, Effect: s.effect, Spoil: s.spoil, End: end,
+		Store: s.store, Effect: s.effect, Spoil: s.spoil, End: end, Send: send,
 		Count: func(t testing.TB, name string) int {
 			return one[int](t, db, s.in("select count(*) from in.effects where name = $1"), []byte(name))
 		},
@@ -150,6 +150,11 @@ func end(tx *sql.Tx, commit bool) error {
 		return tx.Commit()
 	}
 	return tx.Rollback()
+}
+
+func send(ctx context.Context, tx *sql.Tx, statement string) error {
+	_, err := tx.ExecContext(ctx, statement)
+	return err
 }
 
 // marks are marks of one consumer.

@@ -50,6 +50,22 @@ func TestAMessageThatTheDatabaseRefuses(t *testing.T) {
 			}
 		})
 	})
+	t.Run("trap_96_a_procedure_that_commits_is_refused_for_good_at_the_first_attempt", func(t *testing.T) {
+		eachDriver(t, func(t *testing.T, driver workload.Driver) {
+			dsn := migrated(t, services.Postgres(t), `create procedure settle() language plpgsql as $$ begin commit; end $$`)
+			w := begin(t, settings{driver: driver, dsn: dsn, change: oneWorker, handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
+				if err := workload.Effect("here")(ctx, exec, m); err != nil || m.Identity.ID != "bad1" {
+					return err
+				}
+				return exec(ctx, `call settle()`)
+			}})
+			around(t, w, message("bad1", `{}`))
+			w.parked("bad1", "permanent failure", "2D000")
+			if runs := w.runs("bad1"); len(runs) != 1 {
+				t.Errorf("the handler ran for bad1 as attempts %v, want once", runs)
+			}
+		})
+	})
 	t.Run("case_1_a_deferred_constraint_that_fails_at_COMMIT_is_bisected_to_its_message", func(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
 			dsn := migrated(t, services.Postgres(t),

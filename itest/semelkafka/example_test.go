@@ -98,7 +98,7 @@ func (s shop) balances(t *testing.T) {
 		}
 		return n == 1000
 	})
-	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	if err := cmd.Wait(); err != nil {

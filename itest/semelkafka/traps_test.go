@@ -62,8 +62,10 @@ func TestOffsetsThatMeanSomethingElseLater(t *testing.T) {
 		until(t, "the topic is made again", func() bool {
 			made := false
 			s.admin(t, func(a *kadm.Client) error {
-				_, err := a.CreateTopic(t.Context(), 3, -1, nil, s.topic)
-				made = err == nil
+				anew, err := a.CreateTopic(t.Context(), 3, -1, nil, s.topic)
+				if made = err == nil; made {
+					services.AwaitTopic(t, s.brokers, s.topic, anew.ID)
+				}
 				return nil
 			})
 			return made

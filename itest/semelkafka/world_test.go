@@ -117,7 +117,8 @@ func (s shop) payments(first, last int) []*kgo.Record {
 	for n := first; n <= last; n++ {
 		header := func(name, value string) kgo.RecordHeader { return kgo.RecordHeader{Key: name, Value: []byte(value)} }
 		r := kgo.Record{Topic: s.topic, Key: fmt.Append(nil, n%17), Value: []byte(`{"amount":1}`),
-			Headers: []kgo.RecordHeader{header("ce_id", fmt.Sprint("p", n)), header("ce_source", "shop")}}
+			Headers: []kgo.RecordHeader{header("ce_id", fmt.Sprint("p", n)), header("ce_source", "shop"),
+				header("ce_specversion", "1.0"), header("ce_type", "payment")}}
 		all = append(all, &r)
 		if n%10 == 0 {
 			again := r
@@ -138,7 +139,7 @@ func (s shop) produce(t *testing.T, records ...*kgo.Record) {
 
 func (s shop) client(t *testing.T, options ...kgo.Opt) *kgo.Client {
 	t.Helper()
-	client, err := kgo.NewClient(append(options, kgo.SeedBrokers(s.brokers...))...)
+	client, err := kgo.NewClient(append(append(services.Patient(), kgo.SeedBrokers(s.brokers...)), options...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ func TestWithoutTablesNothingStartsAndTheErrorNamesTheCommand(t *testing.T) {
 	s.edit(t, "bare.yaml", "migrate: true", "migrate: false")
 	s.refused(t, []string{"store shop: database ", "semel migrate up --config bare.yaml"}, "run", "--config", "bare.yaml")
 	s.refused(t, []string{"semel migrate up --config bare.yaml"}, "parked", "ls", "--config", "bare.yaml")
-	if r := s.semel(t, "migrate", "status", "--config", "bare.yaml"); r.code != 0 || !strings.Contains(r.out, "missing") {
+	if r := s.semel(t, "migrate", "status", "--config", "bare.yaml"); r.code != 4 || !strings.Contains(r.out, "missing") {
 		t.Errorf("status: %+v", r)
 	}
 	if r := s.semel(t, "migrate", "up", "--config", "bare.yaml"); r.code != 0 || !strings.Contains(r.out, "ran ") {
@@ -30,6 +30,29 @@ func TestWithoutTablesNothingStartsAndTheErrorNamesTheCommand(t *testing.T) {
 	services.Exec(t, s.dsn, "drop table entries")
 	s.refused(t, []string{"bare.yaml:", "consumers.billing.handler.sql.statements[1]", "the database refuses the statement", `"entries" does not exist`},
 		"run", "--config", "bare.yaml")
+}
+
+func TestTablesThatDoNotProtect(t *testing.T) {
+	s := example(t, services.Postgres(t))
+	config := []string{"--config", "postgres.yaml"}
+	if r := s.semel(t, append([]string{"migrate", "up"}, config...)...); r.code != 0 {
+		t.Fatalf("up: %+v", r)
+	}
+	t.Run("trap_T98_unlogged_markers_are_found_by_every_command", func(t *testing.T) {
+		services.Exec(t, s.dsn, "alter table semel_markers set unlogged")
+		for code, commands := range map[int][][]string{1: {{"run"}, {"parked", "ls"}}, 4: {{"migrate", "up"}, {"migrate", "status"}}} {
+			for _, command := range commands {
+				r := s.semel(t, append(command, config...)...)
+				if r.code != code || !strings.Contains(r.errors, `alter table "public".semel_markers set logged`) {
+					t.Errorf("%v: %+v, want code %d and the remedy", command, r, code)
+				}
+			}
+		}
+		services.Exec(t, s.dsn, "alter table semel_markers set logged")
+		if r := s.semel(t, append([]string{"migrate", "status"}, config...)...); r.code != 0 {
+			t.Errorf("after the remedy: %+v", r)
+		}
+	})
 }
 
 func TestMigrationsArePrintedWithoutADatabase(t *testing.T) {

@@ -67,6 +67,25 @@ func TestABusinessKeyInPostgreSQLIsAConstraintByItsName(t *testing.T) {
 	})
 }
 
+func TestABusinessKeyThatIsNotThere(t *testing.T) {
+	s := example(t, services.Postgres(t))
+	s.write(t, "orders.sql", ordersSetup+" alter table orders add constraint apart exclude using btree (total with =); create unique index lower_key on orders (lower(number));")
+	s.write(t, "orders.jsonl", `{"id":"a","number":17,"total":1}`+"\n")
+	t.Run("is_refused_at_start_with_its_line", func(t *testing.T) {
+		s.write(t, "orders.yaml", strings.ReplaceAll(orders, "orders_number_key", "orders_nummer_key"))
+		r := s.semel(t, "run", "--config", "orders.yaml")
+		if r.code == 0 || !strings.Contains(r.errors, `orders.yaml:13:57`) || !strings.Contains(r.errors, `no unique constraint or index "orders_nummer_key"`) {
+			t.Errorf("%+v", r)
+		}
+	})
+	for _, there := range []string{"apart", "lower_key"} {
+		s.write(t, "orders.yaml", strings.ReplaceAll(orders, "orders_number_key", there))
+		if r := s.semel(t, "run", "--config", "orders.yaml"); r.code != 0 {
+			t.Errorf("%s: %+v", there, r)
+		}
+	}
+}
+
 const stock = `version: 1
 stores: {shop: {postgres: {url: "${DATABASE_URL}"}, migrate: true, setup: stock.sql}}
 sources: {sales: {file: {path: stock.jsonl, format: json}}}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -31,8 +33,17 @@ func Kafka3(t testing.TB) []string {
 	return strings.Split(address(t, "SEMEL_KAFKA3", "kafka3"), ",")
 }
 
+// Patient are options of clients that write to topics which were made just now:
+// while a broker does not know one they ask again, for a minute, and do not give
+// up after five answers.
+func Patient() []kgo.Opt {
+	const often = 100 * time.Millisecond
+	return []kgo.Opt{kgo.MetadataMinAge(often), kgo.UnknownTopicRetries(int(time.Minute / often))}
+}
+
 // Topic makes a topic with a name of its own, which is deleted at the test's
-// end. Every broker has a copy of it. Settings are "name=value" each.
+// end, and returns when each of brokers knows it. Every broker has a copy of it.
+// Settings are "name=value" each.
 func Topic(t testing.TB, brokers []string, partitions int, settings ...string) string {
 	t.Helper()
 	name := "semel-" + strings.ToLower(rand.Text())
@@ -45,11 +56,40 @@ func Topic(t testing.TB, brokers []string, partitions int, settings ...string) s
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	if _, err := admin.CreateTopic(ctx, int32(partitions), -1, configs, name); err != nil {
+	made, err := admin.CreateTopic(ctx, int32(partitions), -1, configs, name)
+	if err != nil {
 		t.Fatalf("make topic %s on %v: %v; see scripts/services status", name, brokers, err)
 	}
 	t.Cleanup(func() { deleteTopic(t, brokers, name) })
+	AwaitTopic(t, brokers, name, made.ID)
 	return name
+}
+
+// AwaitTopic returns when each of brokers knows a topic by this id, which a
+// topic that is created anew does not share with the former one.
+func AwaitTopic(t testing.TB, brokers []string, topic string, id [16]byte) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for _, broker := range brokers {
+		if err := until(ctx, func() bool { return knows(ctx, broker, topic, id) }); err != nil {
+			t.Fatalf("%s does not know topic %s, which was made: %v", broker, topic, err)
+		}
+	}
+}
+
+// knows reports whether a broker knows a topic and who leads its partitions.
+func knows(ctx context.Context, broker, topic string, id [16]byte) bool {
+	request, asked := kmsg.NewPtrMetadataRequest(), kmsg.NewMetadataRequestTopic()
+	asked.Topic = &topic
+	request.Topics = append(request.Topics, asked)
+	response, err := metadata(ctx, broker, request)
+	if err != nil || len(response.Topics) != 1 || response.Topics[0].ErrorCode != 0 || response.Topics[0].TopicID != id {
+		return false
+	}
+	return !slices.ContainsFunc(response.Topics[0].Partitions, func(p kmsg.MetadataResponseTopicPartition) bool {
+		return p.ErrorCode != 0 || p.Leader < 0
+	})
 }
 
 func deleteTopic(t testing.TB, brokers []string, name string) {
@@ -71,19 +111,24 @@ func connectKafka(t testing.TB, brokers ...string) *kgo.Client {
 	return c
 }
 
-// members asks one broker which brokers take part. Asking the client would not
-// do: it answers from what it knows.
+// members asks one broker which brokers take part.
 func members(ctx context.Context, broker string) ([]kmsg.MetadataResponseBroker, error) {
+	request := kmsg.NewPtrMetadataRequest()
+	request.Topics = []kmsg.MetadataRequestTopic{}
+	response, err := metadata(ctx, broker, request)
+	if err != nil {
+		return nil, err
+	}
+	return response.Brokers, nil
+}
+
+// metadata asks one broker. Asking the client would not do: it answers from what
+// it knows, or asks another.
+func metadata(ctx context.Context, broker string, request *kmsg.MetadataRequest) (*kmsg.MetadataResponse, error) {
 	c, err := kgo.NewClient(kgo.SeedBrokers(broker), kgo.RequestRetries(0))
 	if err != nil {
 		return nil, err
 	}
 	defer c.Close()
-	request := kmsg.NewPtrMetadataRequest()
-	request.Topics = []kmsg.MetadataRequestTopic{}
-	response, err := request.RequestWith(ctx, c.SeedBrokers()[0])
-	if err != nil {
-		return nil, err
-	}
-	return response.Brokers, nil
+	return request.RequestWith(ctx, c.SeedBrokers()[0])
 }

@@ -56,6 +56,10 @@ func instanceOn(t testing.TB, s *sqlstore.Store, db *sql.DB) storetest.Instance[
 			}
 			return tx.Rollback()
 		},
+		Send: func(ctx context.Context, tx *sql.Tx, statement string) error {
+			_, err := tx.ExecContext(ctx, statement)
+			return err
+		},
 		Damage: func(t testing.TB, number int64) {
 			exec(t, db, "update semel_inbox set envelope = '{', finished = 'many', partition = x'00' where number = ?", number)
 		},

@@ -205,4 +205,27 @@ func TestSetup(t *testing.T) {
 			t.Errorf("ran: %t, %v", ran, err)
 		}
 	})
+	t.Run("trap_T103_a_set_up_that_would_end_its_transaction_is_refused_with_the_place", func(t *testing.T) {
+		for text, place := range map[string]string{
+			"create table half (id);\ncommit; create table other (id)":     "line 2, column 1: COMMIT",
+			"create table half (id); rollback; create table half (id)":     "line 1, column 25: ROLLBACK",
+			"begin; create table half (id); end":                           "line 1, column 1: BEGIN",
+			"create table half (id);\ufeffcommit; create table other (id)": "begins no statement",
+		} {
+			ran, err := s.Setup(t.Context(), "half.sql", text)
+			if ran || err == nil || !strings.Contains(err.Error(), place) || !strings.Contains(err.Error(), "nothing of it ran") {
+				t.Errorf("%+q: ran %t, %v, want %q", text, ran, err, place)
+			}
+			var left int
+			if err := db.QueryRow("select count(*) from sqlite_master where name in ('half', 'other')").Scan(&left); err != nil || left != 0 {
+				t.Errorf("%+q: %d tables are left, %v", text, left, err)
+			}
+		}
+	})
+	t.Run("the_body_of_a_trigger_may_end", func(t *testing.T) {
+		text := "create table logged (id); create trigger keep after insert on logged begin update logged set id = case id when 1 then 2 else id end; delete from logged where id = 2; end;"
+		if ran, err := s.Setup(t.Context(), "trigger.sql", text); !ran || err != nil {
+			t.Errorf("ran %t, %v", ran, err)
+		}
+	})
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semel-go/semel/itest/services"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -33,7 +34,7 @@ type Cluster struct {
 // the partitions that they name.
 func Open(t testing.TB, brokers []string, options ...kgo.Opt) *Cluster {
 	t.Helper()
-	options = append([]kgo.Opt{kgo.SeedBrokers(brokers...), kgo.DisableClientMetrics()}, options...)
+	options = append(append(services.Patient(), kgo.SeedBrokers(brokers...), kgo.DisableClientMetrics()), options...)
 	client, err := kgo.NewClient(append([]kgo.Opt{kgo.RecordPartitioner(kgo.ManualPartitioner())}, options...)...)
 	if err != nil {
 		t.Fatal(err)

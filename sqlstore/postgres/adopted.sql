@@ -14,7 +14,10 @@
 
 -- name: begin
 with settings as materialized (
-  select set_config('idle_in_transaction_session_timeout', $7, true), set_config('lock_timeout', $8, true)
+  select set_config('idle_in_transaction_session_timeout', $7, true), set_config('lock_timeout', $8, true),
+    set_config('statement_timeout', case
+      when $10::text = '0' or current_setting('statement_timeout')::interval between '1ms' and $10::text::interval
+      then current_setting('statement_timeout') else $10::text end, true)
 ), guarded as (
   insert into {prefix}guard (number) select pg_current_xact_id()::text::bigint from settings
 ), asked as (
@@ -75,6 +78,23 @@ with asked as (
 select w.scope, w.id
 from written w join known k on k.scope = w.scope and k.id = w.id
 where not k.done and (not k.missing or {judged} in (select * from adopted));
+
+-- A marker of this transaction that says applied stands for a row of the table,
+-- this one's or other code's. Where there is none, something kept it out: without
+-- this its message would pass as a duplicate.
+
+-- name: judge
+with a as (
+  select k.number, k.scope, k.id, k.conflict, m.outcome, m.version, m.sum, m.long_id, m.xmin = pg_current_xact_id()::xid as own
+  from unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bytea[]) k (number, scope, id, conflict)
+  join {prefix}markers m on m.scope = k.scope and m.id = k.id
+), asked as (
+  select a.*, {origin} as origin, {old} as old from a join {prefix}scopes s on s.number = a.scope
+)
+select k.number, k.outcome, k.version, k.sum, exists (
+  select 1 from {prefix}inbox i where i.scope = k.scope and i.id = k.id and i.conflict = k.conflict)
+from asked k
+where not k.own or k.old is null or k.outcome <> 1 or exists (select 1 from {table} t where {same});
 
 -- name: trim
 with a as (

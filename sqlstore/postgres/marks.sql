@@ -1,11 +1,14 @@
 -- name: serial
-select set_config('idle_in_transaction_session_timeout', $2, true), set_config('lock_timeout', '0', true),
+select set_config('idle_in_transaction_session_timeout', $2, true), set_config('lock_timeout', $3, true),
   (select count(pg_advisory_xact_lock(hashtextextended(encode(consumer, 'hex') || ' {prefix}', 0)))
   from {prefix}scopes where number = $1);
 
 -- name: begin
 with settings as materialized (
-  select set_config('idle_in_transaction_session_timeout', $7, true), set_config('lock_timeout', $8, true)
+  select set_config('idle_in_transaction_session_timeout', $7, true), set_config('lock_timeout', $8, true),
+    set_config('statement_timeout', case
+      when $10::text = '0' or current_setting('statement_timeout')::interval between '1ms' and $10::text::interval
+      then current_setting('statement_timeout') else $10::text end, true)
 ), guarded as (
   insert into {prefix}guard (number) select pg_current_xact_id()::text::bigint from settings
 ), written as (
@@ -42,6 +45,20 @@ where m.scope = a.scope and m.id = a.id;
 
 -- name: unguard
 delete from {prefix}guard where number = pg_current_xact_id()::text::bigint;
+
+-- name: guarded
+select exists (select 1 from {prefix}guard where number = pg_current_xact_id_if_assigned()::text::bigint);
+
+-- name: unlimited
+select set_config('statement_timeout', '0', true);
+
+-- name: limit
+select set_config('statement_timeout', case
+  when $1::text = '0' or current_setting('statement_timeout')::interval between '1ms' and $1::text::interval
+  then current_setting('statement_timeout') else $1::text end, true);
+
+-- name: guard
+insert into {prefix}guard (number) values (pg_current_xact_id()::text::bigint);
 
 -- name: lock
 select set_config('idle_in_transaction_session_timeout', '30s', true), set_config('lock_timeout', '10s', true);

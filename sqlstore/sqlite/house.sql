@@ -1,6 +1,9 @@
 -- name: foreign keys
 pragma foreign_keys;
 
+-- name: file
+select coalesce(file, '') from pragma_database_list where name = 'main';
+
 -- name: scope
 select number from {prefix}scopes where consumer = ? and source = ? and generation = ?;
 
@@ -15,6 +18,11 @@ insert into {prefix}positions (consumer, lane, "offset", length, "check", at)
 values (?, ?, ?, ?, ?, cast(unixepoch('subsec') * 1000 as integer))
 on conflict (consumer, lane) do update
 set "offset" = excluded."offset", length = excluded.length, "check" = excluded."check", at = excluded.at;
+
+-- name: keep position
+insert into {prefix}positions (consumer, lane, "offset", length, "check", at)
+values (?, ?, ?, ?, ?, cast(unixepoch('subsec') * 1000 as integer))
+on conflict (consumer, lane) do nothing;
 
 -- name: forget position
 delete from {prefix}positions where consumer = ? and lane = ?;
@@ -36,6 +44,9 @@ order by t.{id} limit ?1;
 select typeof(t.{id}), {value} from {table} t
 where ({where}) and t.{id} > {last} and ?3 is not null
 order by t.{id} limit ?1;
+
+-- name: lock setup
+update {prefix}guard set number = number where number is null;
 
 -- name: setup
 insert into {prefix}setup (hash, name, at)
@@ -62,18 +73,6 @@ select count(*) from sqlite_master where type = 'table' and name = '{prefix}migr
 -- name: applied
 select version, name, checksum, at from {prefix}migrations order by version;
 
--- name: lint
-select what from (
-  select '{prefix}markers has no primary key (scope, id)' as what where not exists (
-    select 1 from pragma_table_info('{prefix}markers') where name = 'scope' and pk = 1)
-    or not exists (select 1 from pragma_table_info('{prefix}markers') where name = 'id' and pk = 2)
-    or (select count(*) from pragma_table_info('{prefix}markers') where pk > 0) <> 2
-  union all
-  select '{prefix}inbox has no unique key (scope, id, conflict)' where not exists (
-    select 1 from pragma_index_list('{prefix}inbox') l where l."unique" = 1 and l.partial = 0
-    and (select group_concat(name) from (select name from pragma_index_info(l.name) order by seqno)) = 'scope,id,conflict')
-  union all
-  select '{prefix}acts can be changed: a trigger is missing' where 2 <> (
-    select count(*) from sqlite_master where type = 'trigger' and tbl_name = '{prefix}acts'
-    and name in ('{prefix}acts_stay', '{prefix}acts_remain'))
-);
+-- name: marker
+select m.outcome, m.at from {prefix}scopes s join {prefix}markers m on m.scope = s.number
+where s.consumer = ? and s.source = ? and m.id = ? order by s.generation desc limit 1;

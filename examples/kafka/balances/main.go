@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -26,7 +27,8 @@ type Payment struct {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	// The first signal drains: what runs is finished, committed and settled.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Getenv("DATABASE_URL"), strings.Split(os.Getenv("KAFKA_BROKERS"), ",")); err != nil {
 		log.Fatal(err)
@@ -39,14 +41,15 @@ func run(ctx context.Context, database string, brokers []string) error {
 		return err
 	}
 	defer pool.Close()
-	if _, err := pool.Exec(ctx, `create table if not exists balances (account text primary key, balance bigint not null)`); err != nil {
-		return err
-	}
 	store, err := pgxstore.New(pool, pgxstore.Options{})
 	if err != nil {
 		return err
 	}
 	if _, err := store.Migrate(ctx); err != nil {
+		return err
+	}
+	const balances = `create table if not exists balances (account text primary key, balance bigint not null)`
+	if _, err := store.Setup(ctx, "balances", balances); err != nil {
 		return err
 	}
 	payments, err := kafka.New(kafka.Config{Brokers: brokers, Topics: []string{"payments"}, Group: "balances"})

@@ -12,7 +12,9 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -26,7 +28,9 @@ func main() {
 	topic := flag.String("topic", "payments", "the topic; its dead letters go to TOPIC-dead")
 	flag.Parse()
 	brokers := strings.Split(envOr("KAFKA_BROKERS", "127.0.0.1:9092"), ",")
-	if err := run(context.Background(), brokers, *topic, *payments); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, brokers, *topic, *payments); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -1,59 +1,165 @@
 package planted
 
+import "slices"
+
+// inMachine is a fault of the machine's that the simulator finds.
+func inMachine(name, law, file, before, after string) Fault {
+	return Fault{Name: name, Law: law, File: "internal/machine/" + file, Old: before, New: after}
+}
+
+// inShell is a fault of the engine's shell that a test of the library finds.
+func inShell(name, law, file, before, after, test string) Fault {
+	return Fault{Name: name, Law: law, File: file, Old: before, New: after, Test: test, Package: "."}
+}
+
 // Faults are mistakes that engines of this kind have made, or could make.
 func Faults() []Fault {
+	return slices.Concat(ofCommits(), ofOrder(), ofWaits(), ofShell())
+}
+
+// ofCommits are faults of marks, commits and what is settled after them.
+func ofCommits() []Fault {
 	return []Fault{
-		{"a copy behind another lane's carrier does not keep its place", "item.go",
-			"if it.lane != carrier.lane || ", "if "},
-		{"copies are not counted again when the commit failed", "ending.go",
-			"r.counted = false", "r.counted = r.counted || false"},
-		{"what a lost commit did is a duplicate", "ending.go",
-			"en.Item.unknown = true", "en.Item.unknown = false"},
-		{"copies are lost with their carrier", "item.go",
-			"\tm.uncarry(it)\n}\n\n// uncarry", "}\n\n// uncarry"},
-		{"a mark that is taken back keeps its row", "flight.go",
-			"f.verdicts[i] = untouched", "_ = i"},
-		{"a commit of unknown outcome is taken for committed", "ending.go",
-			"case e.Outcome == Committed:", "case e.Outcome != NotCommitted:"},
-		{"a commit that failed is settled", "ending.go",
-			"\tdefault:\n\t\tm.refused(w, f, e)", "\tdefault:\n\t\tm.committed(w, f)"},
-		{"marks whose handlers did not run are not taken back", "flight.go",
-			"m.do(Commit{Flight: f, Trim: f.trim,", "m.do(Commit{Flight: f,"},
-		{"a failed handler's transaction is committed", "flight.go",
-			"m.do(Rollback{Flight: f})", "m.commit(f)"},
-		{"a copy in flight elsewhere is a duplicate", "ending.go",
-			"\t\tcase v == Busy:\n\t\t\tm.holdBusy(en.Item)\n", ""},
-		{"deliveries of an older epoch are taken", "item.go",
-			"l.epoch != it.Lane.Epoch || ", ""},
-		{"followers pass a message that waits", "line.go",
-			"len(l.blockers) > 0 && l.blockers[0].arrival < it.arrival", "len(l.blockers) > 1000"},
-		{"what comes back is queued at the end", "line.go",
-			"case n == l.head || l.queue[n-1].arrival < it.arrival:", "case n >= 0:"},
-		{"a neighbour is charged for the culprit", "flight.go",
-			"f.culprit = f.fresh[e.Done]", "f.culprit = f.fresh[0]"},
-		{"a copy is settled before its carrier has ended", "item.go",
-			"it.place, it.carrier = riding, carrier\n", "m.settle(it, Settlement{Kind: Ack, Ending: EndDuplicate})\n\treturn\n"},
-		{"nobody wakes a message that waits", "stop.go",
-			"consider(m.held[0].until)", "consider(0)"},
-		{"what the broker did not settle is forgotten", "settle.go",
-			"left := e.Left\n", "left := e.Left[:0]\n"},
-		{"a revoked lane is released at once", "lane.go",
-			"case l.items == 0:", "case true:"},
-		{"a store that is down is asked again and again", "fetch.go",
-			"s.down, s.tries, s.until = true, s.tries+1, m.now+wait", "s.down, s.tries, s.until = true, s.tries+1, m.now+1"},
-		{"another content is a duplicate", "ending.go",
-			"case v == Conflict, v == ConflictKnown && m.config.OnConflict == ThenAcceptFirst:\n\t\treturn EndConflict", "case v == Conflict, v == ConflictKnown && m.config.OnConflict == ThenAcceptFirst:\n\t\treturn EndDuplicate"},
-		{"a handler that does not end keeps its connection", "flight.go",
-			"\tf.stuck = true\n\tm.do(Kill{Flight: f})\n", "\tf.stuck = true\n"},
-		{"more is fetched than memory may hold", "fetch.go",
-			"m.config.MaxMessages - m.live.count", "m.config.MaxMessages"},
-		{"a dead letter is marked before its copy is made", "line.go",
-			"it.as == AsDeadLettered && !it.copied", "it.as > AsDeadLettered"},
-		{"a dead letter is settled with its copy", "settle.go",
-			"\t\t\tm.copied(s.Item)\n\t\t\tcontinue\n", ""},
-		{"a conflict is settled before its copy is made", "ending.go",
-			"return v == ConflictKnown || it.copied", "return true"},
-		{"a retry never ends", "blame.go",
-			"case it.attempts >= m.config.Attempts:", "case it.attempts > m.config.Attempts:"},
+		inMachine("copies are not counted again when the commit failed", "case 8", "ending.go",
+			"r.counted = false", "r.counted = r.counted || false"),
+		inMachine("what a lost commit did is a duplicate", "case 3", "ending.go",
+			"en.Item.unknown = true", "en.Item.unknown = false"),
+		inMachine("a mark that is taken back counts as done", "law 2", "flight.go",
+			"f.verdicts[i] = untouched", "_ = i"),
+		inMachine("a copy of another content is counted on the row", "case 8", "ending.go",
+			"r.Print == it.Print && !r.counted", "!r.counted"),
+		inMachine("a commit of unknown outcome is taken for committed", "law 2", "ending.go",
+			"case e.Outcome == Committed:", "case e.Outcome != NotCommitted:"),
+		inMachine("a commit that failed is settled", "law 2", "ending.go",
+			"\tdefault:\n\t\tm.refused(w, f, e)", "\tdefault:\n\t\tm.committed(w, f)"),
+		inMachine("marks whose handlers did not run are not taken back", "law 1", "flight.go",
+			"m.do(Commit{Flight: f, Trim: f.trim,", "m.do(Commit{Flight: f,"),
+		inMachine("a failed handler's transaction is committed", "law 3", "flight.go",
+			"m.do(Rollback{Flight: f})", "m.commit(f)"),
+		inMachine("a copy in flight elsewhere is a duplicate", "law 2", "ending.go",
+			"\t\tcase v == Busy:\n\t\t\tm.holdBusy(en.Item)\n", ""),
+		inMachine("a copy is settled before its carrier has ended", "law 2", "riders.go",
+			"it.place, it.carrier = riding, carrier\n", "m.settle(it, Settlement{Kind: Ack, Ending: EndDuplicate})\n\treturn\n"),
+		inMachine("a revoked lane is released at once", "law 2", "lane.go",
+			"case l.items == 0:", "case true:"),
+		inMachine("another content is a duplicate", "law 10", "ending.go",
+			"case v == Conflict, v == ConflictKnown && m.config.OnConflict == ThenAcceptFirst:\n\t\treturn EndConflict", "case v == Conflict, v == ConflictKnown && m.config.OnConflict == ThenAcceptFirst:\n\t\treturn EndDuplicate"),
+		inMachine("a dead letter is marked before its copy is made", "law 2", "line.go",
+			"it.as == AsDeadLettered && !it.copied", "it.as > AsDeadLettered"),
+		inMachine("a conflict is settled before its copy is made", "law 2", "ending.go",
+			"return v == ConflictKnown || it.copied", "return true"),
+		inMachine("every marker after an unknown commit is taken for the message's own", "law 2", "ending.go",
+			"\t\treturn en.As == AsApplied\n", "\t\treturn true\n"),
+		inMachine("a copy in an unknown commit is taken for what it did", "law 12", "ending.go",
+			"v == Fresh || v == Conflict && m.keepsConflict(en.Item, v)", "v != Busy"),
+		inMachine("what contention undid is no rerun", "counts", "ending.go",
+			"\t\tm.undone(f, f.done)\n\t\tm.nobodys(w, f, f.why, f.cause, f.culprit)\n", "\t\tm.nobodys(w, f, f.why, f.cause, f.culprit)\n"),
+	}
+}
+
+// ofOrder are faults of order, of neighbours and of who is charged.
+func ofOrder() []Fault {
+	return []Fault{
+		inMachine("a copy behind another lane's carrier does not keep its place", "law 8", "riders.go",
+			"if it.lane != carrier.lane || ", "if "),
+		inMachine("deliveries of an older epoch are taken", "protocol", "item.go",
+			"l.epoch != it.Lane.Epoch || ", ""),
+		inMachine("lane-mates behind a busy copy run on", "law 8", "flight.go",
+			"v == Busy || v == Conflict && m.config.OnConflict == ThenHalt", "v == Conflict && m.config.OnConflict == ThenHalt"),
+		inMachine("followers pass a message that waits", "law 8", "line.go",
+			"if l.blockers.keeps(it) {", "if l.blockers.count > 1000 {"),
+		inMachine("what comes back is queued at the end", "law 8", "line.go",
+			"case n == l.head || l.queue[n-1].arrival < it.arrival:", "case n >= 0:"),
+		inMachine("a neighbour is charged for the culprit", "law 7", "flight.go",
+			"default:\n\t\tf.culprit = f.fresh[e.Done]", "default:\n\t\tf.culprit = f.fresh[0]"),
+		inMachine("without order, the worker is chosen by arrival", "C8", "lane.go",
+			"m.workers[it.Route%uint64(len(m.workers))]", "m.workers[it.arrival%uint64(len(m.workers))]"),
+		inMachine("no pause follows contention", "case 2", "flight.go",
+			"\tw.until = m.now + m.jitter(m.config.BackoffFirst, m.config.BackoffMost, w.contended)\n", ""),
+		inMachine("a batch stays whole after contention", "case 2", "flight.go",
+			"\tw.limit = quarter(len(f.Entries))\n\tw.until", "\tw.until"),
+		inMachine("a row that is refused is charged as an attempt", "C5", "blame.go",
+			"\tif !ran {", "\tif false {"),
+		inMachine("an outage charges who was alone in it", "law 4", "suspicion.go",
+			"case s.outages != m.outages:", "case s.outages > m.outages:"),
+		inMachine("who is suspected runs again although nobody asked whether the store works", "case 1", "suspicion.go",
+			"\t\treturn true, false\n", "\t\treturn false, false\n"),
+		inMachine("what the store exonerates is suspected", "C5", "ending.go",
+			"\tif !f.outside {\n", "\tif !f.outside || true {\n"),
+		inMachine("a retry has company", "case 1", "item.go",
+			"it.place, it.until, it.alone = held, until, true", "it.place, it.until = held, until"),
+	}
+}
+
+// ofWaits are faults of waits, bounds, outages and stops.
+func ofWaits() []Fault {
+	return []Fault{
+		inMachine("copies are lost with their carrier", "law 11", "item.go",
+			"\tm.uncarry(it)\n}\n\n// uncarry", "}\n\n// uncarry"),
+		inMachine("a quiet source is not asked whether it works again", "law 11", "fetch.go",
+			"f.under && f.limit != 0 && f.limit <= m.now", "f.under && f.limit < 0"),
+		inMachine("nobody wakes a message that waits", "law 11", "stop.go",
+			"consider(m.held[0].until)", "consider(0)"),
+		inMachine("what the broker did not settle is forgotten", "law 11", "settle.go",
+			"left := e.Left\n", "left := e.Left[:0]\n"),
+		inMachine("a store that is down is asked again and again", "law 13", "fetch.go",
+			"s.down, s.tries, s.until = true, s.tries+1, m.now+wait", "s.down, s.tries, s.until = true, s.tries+1, m.now+1"),
+		inMachine("a handler that does not end keeps its connection", "law 11", "flight.go",
+			"\tf.stuck = true\n\tm.do(Kill{Flight: f})\n", "\tf.stuck = true\n"),
+		inMachine("more is fetched than memory may hold", "law 11", "fetch.go",
+			"m.config.MaxMessages - m.live.count", "m.config.MaxMessages"),
+		inMachine("a dead letter is forgotten once its copy is made", "law 11", "settle.go",
+			"\t\t\tm.copied(s.Item)\n\t\t\tcontinue\n", ""),
+		inMachine("a retry never ends", "law 11", "blame.go",
+			"case it.attempts >= m.config.Attempts:", "case it.attempts > m.config.Attempts:"),
+		{Name: "a store that opens a transaction is not back", Law: "trap T85", File: "internal/machine/fetch.go",
+			Old: "\tcase !s.full:\n\t\tm.up()\n", New: "\tcase !s.full:\n",
+			Test: "TestAStoreIsBackWhenATransactionOpens", Package: "./internal/machine"},
+		inMachine("nobody asks again whether the store is back", "law 13", "stop.go",
+			"\t\tconsider(m.store.until)\n", ""),
+		inMachine("a stop waits for a handler that does not return", "law 11", "stop.go",
+			"case m.end.stopping && m.now >= m.end.at:", "case m.end.stopping && m.now >= m.end.at && !m.anyStuck():"),
+		inMachine("each rider that leaves is looked for among all", "law 11", "riders.go",
+			"if carrier.dismounted++; 2*carrier.dismounted <= len(carrier.riders) {", "if carrier.dismounted++; carrier.dismounted < 0 {"),
+		inMachine("copies are handed back one by one, each with the others on it", "law 11", "fetch.go",
+			"m.handBackAll(it, Settlement{Kind: HandBack, After: wait, Err: s.err})", "m.uncarry(it)\n\t\t\t\tm.settle(it, Settlement{Kind: HandBack, After: wait, Err: s.err})"),
+		inMachine("the bytes of what has left are never given back", "law 11", "item.go",
+			"\tm.bytes -= int64(it.Size)\n", ""),
+		inMachine("fetching goes on in an outage", "law 13", "fetch.go",
+			" || m.store.closed(m.now) && !m.config.OneAttempt {", " {"),
+		inMachine("a carrier that waits keeps the riders of revoked lanes", "case 10", "item.go",
+			"\tm.shed(it)\n\tit.place, it.until", "\tit.place, it.until"),
+		inMachine("a stop during Begin runs the batch all the same", "case 10", "flight.go",
+			" || f.stopped || m.end.stopping {", " {"),
+		inMachine("what was fetched beside an error is dropped", "counts", "fetch.go",
+			"\t\tm.admit(it)\n", "\t\tif !e.Failed {\n\t\t\tm.admit(it)\n\t\t}\n"),
+	}
+}
+
+// ofShell are faults that tests find: of the engine around the machine, of the
+// Kafka source, and of what takes a million messages.
+func ofShell() []Fault {
+	return []Fault{
+		inShell("nil after the time-out is a success", "law 3", "handler.go",
+			"if err == nil && f.ctx.Err() != nil {", "if false {",
+			"TestTimeOuts/law_3_a_handler_that_returns_nil_after_its_time_out_has_failed"),
+		inShell("one handler's time goes on for the next", "law 7", "handler.go",
+			"w.running, w.item, w.began = true, it, time.Now()", "w.running, w.item = true, it\n\tif w.began.IsZero() {\n\t\tw.began = time.Now()\n\t}",
+			"TestTimeOuts/law_7_the_time_of_one_handler_is_not_the_nexts"),
+		inShell("one handler's time-out falls on the next", "law 7", "handler.go",
+			"\tw.running = false\n", "",
+			"TestTimeOuts/law_7_what_passes_between_two_handlers_is_neithers_time"),
+		{
+			Name: "a queue keeps what has left it behind its head", Law: "law 11", File: "internal/machine/line.go",
+			Old: "\t\tif it.place == queued {\n", New: "\t\tif it != nil {\n",
+			Test:    "TestAQueueThatIsNeverEmpty/trap_T88_it_lets_go_of_what_has_left_behind_its_head",
+			Package: "./internal/machine",
+		},
+		{
+			Name: "polls and assignments do not take turns", Law: "law 8", File: "kafka/membership.go",
+			Old: "\ts.gate.hold()\n\tdefer s.gate.release()\n", New: "",
+			Test:    "TestPollsAndAssignmentsTakeTurns/law_8_what_was_polled_before_a_partition_is_given_again_is_not_of_its_new_epoch",
+			Package: "./kafka",
+		},
 	}
 }

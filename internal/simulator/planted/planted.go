@@ -1,104 +1,157 @@
-// Package planted proves the simulator: it plants faults in a copy of the
-// machine, one at a time, and counts the seeds it takes to find each.
+// Package planted proves the simulator and the tests: it plants faults in the
+// code, one at a time, and sees each of them found by the law that it breaks.
+//
+// A fault is planted with an overlay: the compiler is given another text of one
+// file, and nothing in the tree changes.
 package planted
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/semel-go/semel/internal/simulator"
 )
 
-// Fault is a change of the machine's text that breaks a law.
+// Fault is a change of the code's text that breaks a law.
 type Fault struct {
 	Name string
-	// File is in internal/machine; Old stands in it once and becomes New.
+	// Law is what must be seen broken; another law does not count.
+	Law string
+	// File is a path in the module; Old stands in it once and becomes New.
 	File, Old, New string
+	// Test, if not empty, is the test that must fail, in Package, a folder of
+	// the module. Without it the simulator must find the fault.
+	Test, Package string
 }
 
 // Found says how a fault was found.
 type Found struct {
 	Fault Fault
-	// Seeds is how many seeds it took, from the first; 0: it was not found.
-	Seeds int
-	// Law is what was broken.
-	Law string
+	// Seed is the first seed that breaks the fault's law, and keeps all laws
+	// without the fault; 0: none was found, or a test must find it.
+	Seed uint64
+	// How is what was seen broken; empty: the fault was not found.
+	How string
 }
 
-// module is where the copy is built: the machine and the simulator need
-// nothing else.
-const module = "module github.com/semel-go/semel\n\ngo 1.26\n"
-
-// Find plants the fault in a copy of the tree at root and runs up to so many
-// seeds. The copy is in folder, which has to be empty.
+// Find plants the fault in the tree at root and looks for it: with up to so
+// many seeds, or with its test. What it builds is in folder, which has to be
+// empty.
 func Find(root, folder string, f Fault, seeds int) (Found, error) {
-	if err := plant(root, folder, f); err != nil {
+	overlay, err := plant(root, folder, f)
+	if err != nil {
 		return Found{}, fmt.Errorf("%s: %w", f.Name, err)
 	}
-	command := exec.Command("go", "run", "./internal/simulator/simulate", "-first", "-seeds", fmt.Sprint(seeds))
-	command.Dir = folder
-	command.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
-	var answer, trouble bytes.Buffer
-	command.Stdout, command.Stderr = &answer, &trouble
-	err := command.Run()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
+	look := bySeed
+	if f.Test != "" {
+		look = byTest
+	}
+	found, err := look(root, folder, overlay, f, seeds)
+	if err != nil {
+		return Found{}, fmt.Errorf("%s: %w", f.Name, err)
+	}
+	return found, nil
+}
+
+// bySeed runs seeds until one breaks the fault's law. A seed that breaks a law
+// without the fault proves nothing.
+func bySeed(root, folder, overlay string, f Fault, seeds int) (Found, error) {
+	binary := filepath.Join(folder, "simulate")
+	if out, failed, err := run(root, "go", "build", "-buildvcs=false", "-ldflags=-s -w", "-overlay", overlay, "-o", binary, "./internal/simulator/simulate"); err != nil || failed {
+		return Found{}, errors.Join(err, fmt.Errorf("it does not build: %s", out))
+	}
+	out, _, err := run(root, binary, "-first", "-law", f.Law, "-seeds", fmt.Sprint(seeds))
+	if err != nil {
 		return Found{}, err
 	}
 	found := Found{Fault: f}
-	first, law, _ := strings.Cut(strings.TrimSpace(answer.String()), ": ")
-	if _, err := fmt.Sscanf(first, "seed %d", &found.Seeds); err == nil {
-		found.Law = law
-		return found, nil
-	}
+	first, how, _ := strings.Cut(strings.TrimSpace(out), ": ")
 	if strings.HasPrefix(first, "none") {
 		return found, nil
 	}
-	return found, fmt.Errorf("%s: the copy does not run: %s%s", f.Name, answer.String(), trouble.String())
+	if _, err := fmt.Sscanf(first, "seed %d", &found.Seed); err != nil {
+		return found, fmt.Errorf("it does not run: %s", out)
+	}
+	found.How = how
+	return found, clean(found.Seed, simulator.Real)
 }
 
-// plant copies the two packages and changes one file.
-func plant(root, folder string, f Fault) error {
-	if err := os.WriteFile(filepath.Join(folder, "go.mod"), []byte(module), 0o600); err != nil {
-		return err
+// clean sees that a seed keeps all laws without the fault.
+func clean(seed uint64, unchanged simulator.Maker) error {
+	if r := simulator.Run(seed, unchanged, false); r.Broken != nil {
+		return fmt.Errorf("seed %d finds it, and breaks %v without it, too: mend the code first", seed, r.Broken)
 	}
-	for _, part := range []string{"machine", "simulator"} {
-		if err := copyPackages(root, folder, filepath.Join("internal", part)); err != nil {
-			return err
-		}
+	return nil
+}
+
+// byTest runs the fault's test, which must fail with it and pass without.
+func byTest(root, _, overlay string, f Fault, _ int) (Found, error) {
+	if out, failed, err := run(root, "go", "test", "-run", pattern(f.Test), f.Package); err != nil || failed || strings.Contains(out, "no tests to run") {
+		return Found{}, errors.Join(err, fmt.Errorf("without the fault %s does not pass: %s", f.Test, out))
 	}
-	path := filepath.Join(folder, "internal", "machine", f.File)
-	text, err := os.ReadFile(path)
+	out, failed, err := run(root, "go", "test", "-overlay", overlay, "-run", pattern(f.Test), f.Package)
 	if err != nil {
-		return err
+		return Found{}, err
+	}
+	found := Found{Fault: f}
+	if !failed {
+		return found, nil
+	}
+	if !strings.Contains(out, "--- FAIL: "+f.Test) {
+		return found, fmt.Errorf("%s does not run to its end: %s", f.Test, out)
+	}
+	found.How = f.Law + ": " + f.Test
+	return found, nil
+}
+
+// pattern is -run's form of one test's whole name.
+func pattern(test string) string {
+	return "^" + strings.ReplaceAll(test, "/", "$/^") + "$"
+}
+
+// run runs a command in the tree; it says what was printed, and whether the
+// command failed.
+func run(root, name string, args ...string) (out string, failed bool, err error) {
+	command := exec.Command(name, args...)
+	command.Dir = root
+	command.Env = append(os.Environ(), "GOFLAGS=")
+	var text bytes.Buffer
+	command.Stdout, command.Stderr = &text, &text
+	err = command.Run()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return text.String(), true, nil
+	}
+	return text.String(), false, err
+}
+
+// plant writes the changed file and the overlay that puts it into its place,
+// and returns the overlay's path.
+func plant(root, folder string, f Fault) (string, error) {
+	place := filepath.Join(root, filepath.FromSlash(f.File))
+	text, err := os.ReadFile(place)
+	if err != nil {
+		return "", err
 	}
 	if n := strings.Count(string(text), f.Old); n != 1 {
-		return fmt.Errorf("%q stands %d times in internal/machine/%s, and must stand there once; give the fault its new text", f.Old, n, f.File)
+		return "", fmt.Errorf("%q stands %d times in %s, and must stand there once; give the fault its new text", f.Old, n, f.File)
 	}
-	return os.WriteFile(path, []byte(strings.Replace(string(text), f.Old, f.New, 1)), 0o600)
-}
-
-// copyPackages copies the Go files below a folder, but no tests.
-func copyPackages(root, folder, below string) error {
-	return fs.WalkDir(os.DirFS(root), filepath.ToSlash(below), func(path string, e fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case e.IsDir():
-			return os.MkdirAll(filepath.Join(folder, path), 0o700)
-		case !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
-			return nil
-		}
-		text, err := os.ReadFile(filepath.Join(root, path))
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(filepath.Join(folder, path), text, 0o600)
-	})
+	changed := filepath.Join(folder, "changed.go")
+	if err := os.WriteFile(changed, []byte(strings.Replace(string(text), f.Old, f.New, 1)), 0o600); err != nil {
+		return "", err
+	}
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {place: changed}})
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(folder, "overlay.json")
+	return path, os.WriteFile(path, overlay, 0o600)
 }
 
 // Root returns the folder of the module that the working directory is in.

@@ -17,6 +17,7 @@ func main() {
 	seed := flag.Uint64("seed", 0, "run this one `seed`")
 	history := flag.Bool("history", false, "with -seed: print what happened")
 	first := flag.Bool("first", false, "print only the first seed that breaks a law")
+	law := flag.String("law", "", "with -first: count this `law` only")
 	plant := flag.Bool("planted", false, "plant faults in copies of the machine and find them")
 	tries := flag.Int("shrink", 1500, "how many `runs` may be spent to shorten a failing history")
 	flag.Parse()
@@ -26,14 +27,14 @@ func main() {
 	case *seed != 0:
 		os.Exit(one(*seed, *history, *tries))
 	case *first:
-		os.Exit(findFirst(*start, *seeds))
+		os.Exit(findFirst(*start, *seeds, *law))
 	}
 	os.Exit(many(*start, *seeds, *tries))
 }
 
-// findFirst prints the first failing seed.
-func findFirst(start uint64, seeds int) int {
-	f, found := simulator.First(start, seeds, simulator.Real)
+// findFirst prints the first seed that breaks the law, or any if none is named.
+func findFirst(start uint64, seeds int, law string) int {
+	f, found := simulator.First(start, seeds, simulator.Real, law)
 	if !found {
 		fmt.Println("none")
 		return 0
@@ -90,11 +91,13 @@ func findPlanted(seeds int) int {
 		case err != nil:
 			failed = 1
 			fmt.Fprintln(os.Stderr, err)
-		case found.Seeds == 0:
+		case found.How == "":
 			failed = 1
-			fmt.Printf("%-62s not found in %d seeds\n", f.Name, seeds)
+			fmt.Printf("%-62s breaks %s, and is not found\n", f.Name, f.Law)
+		case found.Seed == 0:
+			fmt.Printf("%-62s found by a test: %s\n", f.Name, found.How)
 		default:
-			fmt.Printf("%-62s found in seed %4d: %s\n", f.Name, found.Seeds, found.Law)
+			fmt.Printf("%-62s found in seed %4d: %s\n", f.Name, found.Seed, found.How)
 		}
 	}
 	return failed

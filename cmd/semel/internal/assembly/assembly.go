@@ -23,8 +23,12 @@ type Options struct {
 	IdleExit time.Duration
 	// Stdin is what a source of the path "-" reads.
 	Stdin io.Reader
+	// FromStart reads files from their beginning, whatever their positions say.
+	FromStart bool
 	// Logger gets the log of the consumers.
 	Logger *slog.Logger
+	// Observers are told what consumers do.
+	Observers []semel.Observer
 }
 
 // Assembly holds opened stores of a policy.
@@ -55,6 +59,9 @@ func Open(p *policy.Policy, o Options, want, create func(*policy.Store) bool) (*
 	return a, nil
 }
 
+// Policy is what the stores were opened for.
+func (a *Assembly) Policy() *policy.Policy { return a.policy }
+
 // Used reports whether a wanted consumer of the policy uses the store.
 func Used(p *policy.Policy, consumer string) func(*policy.Store) bool {
 	return func(s *policy.Store) bool {
@@ -79,11 +86,12 @@ func connections(p *policy.Policy, store string) int {
 	return n
 }
 
-// Close closes the stores.
+// Close closes the stores. One whose database does not answer is left alone
+// after closeWithin, and the error names it: the process ends its connections.
 func (a *Assembly) Close() error {
 	var errs []error
 	for _, s := range a.Stores {
-		errs = append(errs, s.Close())
+		errs = append(errs, s.closeWithin(closeWithin))
 	}
 	return errors.Join(errs...)
 }

@@ -14,12 +14,14 @@ import (
 type watched struct {
 	*file.Source
 	path string
-	done atomic.Int64
+	// fromStart says that the position of the last run is not asked for.
+	fromStart bool
+	done      atomic.Int64
 }
 
 // Positions implements semel.Positioned: it sees each position that is saved.
 func (w *watched) Positions(consumer string, store semel.PositionStore) {
-	w.Source.Positions(consumer, noting{store, &w.done})
+	w.Source.Positions(consumer, noting{store, w})
 }
 
 // line is for the terminal: how many bytes of the file are not settled yet.
@@ -34,19 +36,22 @@ func (w *watched) line() string {
 // noting notes the offset of each position.
 type noting struct {
 	semel.PositionStore
-	done *atomic.Int64
+	file *watched
 }
 
 func (n noting) LoadPosition(ctx context.Context, consumer, lane string) (semel.Position, bool, error) {
+	if n.file.fromStart {
+		return semel.Position{}, false, nil
+	}
 	p, known, err := n.PositionStore.LoadPosition(ctx, consumer, lane)
-	n.done.Store(p.Offset)
+	n.file.done.Store(p.Offset)
 	return p, known, err
 }
 
 func (n noting) SavePosition(ctx context.Context, consumer, lane string, p semel.Position) error {
 	err := n.PositionStore.SavePosition(ctx, consumer, lane, p)
 	if err == nil {
-		n.done.Store(p.Offset)
+		n.file.done.Store(p.Offset)
 	}
 	return err
 }

@@ -36,7 +36,8 @@ func (a *Assembly) kafkaConfig(c *policy.Consumer, s *policy.Source, lanes *lane
 		Brokers: k.Brokers, Topics: k.Topics,
 		Group: k.GroupOf(c), Instance: k.Instance, NextGen: k.NextGen,
 		SessionTimeout: k.SessionTimeout, RevokeTimeout: c.Drain,
-		Start: k.Start, ReadUncommitted: k.ReadUncommitted, Format: k.Format, MaxRecord: int(k.MaxRecord),
+		Start: k.Start, CommitInterval: k.CommitInterval, OnLostRecords: k.OnLostRecords, ReadUncommitted: k.ReadUncommitted, Format: k.Format, MaxRecord: int(k.MaxRecord),
+		MaxBatch: int(k.MaxBatch), MaxFetch: int(k.MaxFetch), MaxPartitionFetch: int(k.MaxPartitionFetch), ClientID: k.ClientID, Rack: k.Rack,
 		Logger: a.options.Logger.With(slog.String("consumer", c.Name)), Observe: lanes.observe,
 	}
 	if c.DeadLetter != nil {

@@ -90,7 +90,7 @@ func (l *lanes) line() string {
 		return "no partitions"
 	}
 	records, known := int64(0), false
-	var paused, heldUp int
+	var paused, heldUp, standing int
 	var oldest time.Time
 	for _, s := range l.known {
 		if n := s.behind(); n >= 0 {
@@ -105,6 +105,9 @@ func (l *lanes) line() string {
 		if s.HeldUp {
 			heldUp++
 		}
+		if s.Fault != nil {
+			standing++
+		}
 	}
 	parts := []string{"behind ?"}
 	if known {
@@ -115,7 +118,8 @@ func (l *lanes) line() string {
 	}
 	parts = append(parts, fmt.Sprintf("partitions %d", len(l.known)))
 	parts = append(parts, someOf("paused", paused)...)
-	return strings.Join(append(parts, someOf("held up", heldUp)...), "  ")
+	parts = append(parts, someOf("held up", heldUp)...)
+	return strings.Join(append(parts, someOf("standing", standing)...), "  ")
 }
 
 func someOf(what string, n int) []string {

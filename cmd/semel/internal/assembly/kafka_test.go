@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"log/slog"
 	"math/big"
 	"os"
@@ -60,7 +61,7 @@ func settled(t *testing.T, c kafka.Config) kafka.Config {
 func TestAPolicysSourceIsTheAdaptersConfiguration(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	usual := kafka.Config{Brokers: []string{"a:1", "b:2"}, Topics: []string{"payments", "refunds"}, Group: "billing",
-		SessionTimeout: 45 * time.Second, RevokeTimeout: 20 * time.Second, MaxRecord: 16 << 20}
+		SessionTimeout: 45 * time.Second, RevokeTimeout: 20 * time.Second, CommitInterval: time.Second, MaxRecord: 16 << 20, ClientID: "semel"}
 	for name, c := range map[string]struct {
 		consumer string
 		keys     []string
@@ -70,11 +71,16 @@ func TestAPolicysSourceIsTheAdaptersConfiguration(t *testing.T) {
 		"the group":             {keys: []string{"group: g", "instance: i-1", "session_timeout: 10s"}, want: func(c *kafka.Config) { c.Group, c.Instance, c.SessionTimeout = "g", "i-1", 10*time.Second }},
 		"the brokers' protocol": {keys: []string{"protocol: next_gen"}, want: func(c *kafka.Config) { c.NextGen, c.SessionTimeout = true, 0 }},
 		"the records":           {keys: []string{"isolation: read_uncommitted", "format: cloudevents", "max_record: 1MiB"}, want: func(c *kafka.Config) { c.ReadUncommitted, c.Format, c.MaxRecord = true, kafka.CloudEvents, 1<<20 }},
-		"from now on":           {keys: []string{"start: now"}, want: func(c *kafka.Config) { c.Start.Now = true }},
-		"from a time on":        {keys: []string{"start: {at: 2026-01-01T00:00:00Z}"}, want: func(c *kafka.Config) { c.Start.At = at }},
-		"from a group on":       {keys: []string{"start: {group: old}"}, want: func(c *kafka.Config) { c.Start.Group = "old" }},
-		"the consumer's drain":  {consumer: "drain: 5s, timeout: 5s,", want: func(c *kafka.Config) { c.RevokeTimeout = 5 * time.Second }},
-		"the dead letters":      {consumer: "dead_letter: {topic: dead}, retry: {then: dead_letter},", want: func(c *kafka.Config) { c.DeadLetters = "dead" }},
+		"the commits":           {keys: []string{"commit_interval: 5s"}, want: func(c *kafka.Config) { c.CommitInterval = 5 * time.Second }},
+		"its names":             {keys: []string{"client_id: shop-1", "rack: north"}, want: func(c *kafka.Config) { c.ClientID, c.Rack = "shop-1", "north" }},
+		"what is fetched": {keys: []string{"max_batch: 64MiB", "max_fetch: 8MiB", "max_partition_fetch: 2MiB"},
+			want: func(c *kafka.Config) { c.MaxBatch, c.MaxFetch, c.MaxPartitionFetch = 64<<20, 8<<20, 2<<20 }},
+		"what is lost":         {keys: []string{"on_lost_records: go_on"}, want: func(c *kafka.Config) { c.OnLostRecords = kafka.GoOn }},
+		"from now on":          {keys: []string{"start: now"}, want: func(c *kafka.Config) { c.Start.Now = true }},
+		"from a time on":       {keys: []string{"start: {at: 2026-01-01T00:00:00Z}"}, want: func(c *kafka.Config) { c.Start.At = at }},
+		"from a group on":      {keys: []string{"start: {group: old}"}, want: func(c *kafka.Config) { c.Start.Group = "old" }},
+		"the consumer's drain": {consumer: "drain: 5s, timeout: 5s,", want: func(c *kafka.Config) { c.RevokeTimeout = 5 * time.Second }},
+		"the dead letters":     {consumer: "dead_letter: {topic: dead}, retry: {then: dead_letter},", want: func(c *kafka.Config) { c.DeadLetters = "dead" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := usual
@@ -90,15 +96,15 @@ func TestAPolicysSourceIsTheAdaptersConfiguration(t *testing.T) {
 func TestAPolicyAnswersEveryFieldOfTheConfiguration(t *testing.T) {
 	folder := t.TempDir()
 	certificate(t, folder)
-	config, err := configured(t, folder, "dead_letter: {topic: dead}, retry: {then: dead_letter},", "group: g", "instance: i", "start: now",
+	config, err := configured(t, folder, "dead_letter: {topic: dead}, retry: {then: dead_letter},", "group: g", "instance: i", "start: now", "on_lost_records: go_on", "rack: r", "max_batch: 64MiB", "max_fetch: 8MiB", "max_partition_fetch: 2MiB",
 		"isolation: read_uncommitted", "format: cloudevents", "tls: {ca: ca.pem}", `sasl: {plain: {user: u, password: "${SECRET}"}}`)
 	if err != nil {
 		t.Fatal(err)
 	}
 	v := reflect.ValueOf(config)
 	for i := range v.NumField() {
-		// NextGen excludes SessionTimeout, and the client's name is not for a policy.
-		if name := v.Type().Field(i).Name; v.Field(i).IsZero() && name != "NextGen" && name != "ClientID" {
+		// NextGen excludes SessionTimeout, and options of the client are for Go.
+		if name := v.Type().Field(i).Name; v.Field(i).IsZero() && name != "NextGen" && name != "Options" {
 			t.Errorf("nothing in a policy sets %s", name)
 		}
 	}
@@ -235,9 +241,9 @@ func TestALineSaysHowFarAConsumerIsBehindItsTopics(t *testing.T) {
 		{Topic: "a", Partition: 0, Committed: 10, Delivered: 30, End: 110, Unsettled: 20, Oldest: now.Add(-3 * time.Second), Paused: true},
 		{Topic: "a", Partition: 1, Committed: -1, Delivered: 5, End: 9, Unsettled: 2, Oldest: now.Add(-time.Second)},
 		{Topic: "b", Partition: 0, Committed: -1, Delivered: -1, End: -1},
-		{Topic: "b", Partition: 1, Committed: 7, Delivered: 7, End: 8, HeldUp: true},
+		{Topic: "b", Partition: 1, Committed: 7, Delivered: 7, End: 8, HeldUp: true, Fault: errors.New("lost")},
 	})
-	if got := l.line(); got != "behind 107  oldest 3s  partitions 4  paused 1  held up 1" {
+	if got := l.line(); got != "behind 107  oldest 3s  partitions 4  paused 1  held up 1  standing 1" {
 		t.Error(got)
 	}
 	l.observe([]kafka.LaneState{{Topic: "a", Partition: 0, Lost: true}, {Topic: "b", Partition: 1, Committed: 8, Delivered: 8, End: 8}})

@@ -88,7 +88,11 @@ func (d *postgres) Close() error {
 }
 
 func (d *postgres) explain(err error) error {
-	text := strings.Join(strings.Fields(err.Error()), " ")
+	text := err.Error()
+	if errors.Is(err, semel.ErrSchema) { // a line for each fault
+		text = strings.ReplaceAll(text, "\n", "; ")
+	}
+	text = strings.Join(strings.Fields(text), " ")
 	var refused *net.OpError
 	var unknown *net.DNSError
 	switch {
@@ -102,17 +106,23 @@ func (d *postgres) explain(err error) error {
 	return &remedied{text, err}
 }
 
-func (d *postgres) try(ctx context.Context, h *sqlhandler.Handler) (int, error) {
+func (d *postgres) try(ctx context.Context, h *sqlhandler.Handler, c *policy.Consumer) (int, error) {
+	if queues(c) {
+		return h.TryQueued(ctx, d.db, d.direct)
+	}
 	return h.Try(ctx, d.db)
 }
+
+// queues reports whether the consumer's statements are queued: not if one of
+// them may be refused as a duplicate, which is known only while each runs by
+// itself.
+func queues(c *policy.Consumer) bool { return c.Strategy.BusinessKey == nil }
 
 func (d *postgres) violates(constraint string) func(error) bool {
 	return func(err error) bool { return sqlstore.Violates(err, constraint) }
 }
 
-// consumer queues its statements, unless one of them may be refused as a
-// duplicate: that is known only while each runs by itself.
-func (d *postgres) consumer(ctx context.Context, h *sqlhandler.Handler, c *policy.Consumer, config semel.Config) (Consumer, error) {
+func (d *postgres) consumer(ctx context.Context, h handlers, c *policy.Consumer, config semel.Config) (Consumer, error) {
 	plain, direct := d.plain, d.direct
 	if c.Dedup != nil {
 		var err error
@@ -120,10 +130,10 @@ func (d *postgres) consumer(ctx context.Context, h *sqlhandler.Handler, c *polic
 			return nil, err
 		}
 	}
-	if c.Strategy.BusinessKey != nil {
-		return semel.New(plain, h.Handle, config)
+	if queues(c) {
+		return semel.New(direct.Queued(), h.queue(), config)
 	}
-	return semel.New(direct.Queued(), h.Queue, config)
+	return semel.New(plain, h.handle(), config)
 }
 
 // adopt is both stores with a table of the user's.

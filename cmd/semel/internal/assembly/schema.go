@@ -33,19 +33,18 @@ func (a *Assembly) Prepare(ctx context.Context, migrate bool) error {
 	return a.Check(ctx)
 }
 
-// Check refuses stores whose tables do not fit and says what to do.
+// Check refuses stores whose tables do not fit and says what to do, of all of
+// them.
 func (a *Assembly) Check(ctx context.Context) error {
+	var faults []error
 	for _, s := range a.Stores {
 		err := s.Check(ctx)
-		switch {
-		case err == nil:
-			continue
-		case s.lacksMigration(ctx):
+		if err != nil && s.lacksMigration(ctx) {
 			err = fmt.Errorf("%w (semel migrate up --config %s)", err, a.policy.File)
 		}
-		return s.failed(err)
+		faults = append(faults, s.failed(err))
 	}
-	return nil
+	return errors.Join(faults...)
 }
 
 // Up applies the missing migrations and then, once, the user's own setup.
@@ -79,17 +78,19 @@ func (s *Store) Seed(ctx context.Context, o sqlstore.Seed) (sqlstore.Seeded, err
 	return sum, s.failed(err)
 }
 
-// Status returns the migrations of a store, which need not exist.
+// Status returns the migrations of a store, which need not exist. Its error
+// wraps semel.ErrSchema where something is missing or does not fit; the
+// migrations are returned all the same if they could be read.
 func Status(ctx context.Context, p *policy.Store) ([]sqlstore.Migration, error) {
 	s, err := openIfThere(p)
 	if err != nil {
 		return nil, err
 	}
 	all, err := s.Status(ctx)
-	if err != nil {
-		err = fmt.Errorf("store %s: %w", p.Name, s.explain(err))
+	if err == nil {
+		err = s.Check(ctx)
 	}
-	return all, errors.Join(err, s.Close())
+	return all, errors.Join(s.failed(err), s.Close())
 }
 
 func openIfThere(p *policy.Store) (*Store, error) {

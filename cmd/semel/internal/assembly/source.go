@@ -19,6 +19,17 @@ func (a *Assembly) source(c *policy.Consumer) (semel.Source, error) {
 	return a.fileSource(c, s.File)
 }
 
+// NotAFile names a source of the policy that is read by a wanted consumer and
+// is no file; empty if all are.
+func NotAFile(p *policy.Policy, consumer string) string {
+	for _, c := range p.Consumers {
+		if s := p.Source(c.From); s.File == nil && (consumer == "" || c.Name == consumer) {
+			return s.Name
+		}
+	}
+	return ""
+}
+
 func (a *Assembly) fileSource(c *policy.Consumer, f *policy.File) (semel.Source, error) {
 	format, err := formatOf(f.Format)
 	if err != nil {
@@ -36,7 +47,7 @@ func (a *Assembly) fileSource(c *policy.Consumer, f *policy.File) (semel.Source,
 	if f.Path == policy.Stdin {
 		return file.Stdin(a.options.Stdin, o), nil
 	}
-	source := &watched{Source: file.Open(f.Path, o), path: f.Path}
+	source := &watched{Source: file.Open(f.Path, o), path: f.Path, fromStart: a.options.FromStart}
 	if f.Follow {
 		return source, nil // a file that is followed may come later
 	}

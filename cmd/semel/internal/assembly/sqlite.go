@@ -25,12 +25,31 @@ type sqlite struct {
 }
 
 // openSQLite opens the database file, which need not exist if it may be
-// created. Nothing is read or written yet.
+// created: then it is, for its owner alone. Nothing is read or written yet.
 func openSQLite(p *policy.SQLite, create bool) (tables, database, error) {
 	if err := checkFile(p.Path, create); err != nil {
 		return nil, nil, err
 	}
+	if create {
+		if err := createFile(p.Path); err != nil {
+			return nil, nil, err
+		}
+	}
 	return openAddress(p, address(p.Path))
+}
+
+// createFile makes an empty file, which is an empty database, unless there is
+// one. Payloads will lie in it, so others may not read it; SQLite gives the files
+// beside it the same permissions.
+func createFile(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%w; see that its folder may be written", err)
+	}
+	return f.Close()
 }
 
 func openAddress(p *policy.SQLite, address string) (tables, database, error) {
@@ -87,12 +106,12 @@ func (d *sqlite) place() string           { return d.path }
 func (d *sqlite) explain(err error) error { return err }
 func (d *sqlite) Close() error            { return d.db.Close() }
 
-func (d *sqlite) try(ctx context.Context, h *sqlhandler.Handler) (int, error) {
+func (d *sqlite) try(ctx context.Context, h *sqlhandler.Handler, _ *policy.Consumer) (int, error) {
 	return h.Try(ctx, d.db)
 }
 
-func (d *sqlite) consumer(_ context.Context, h *sqlhandler.Handler, _ *policy.Consumer, config semel.Config) (Consumer, error) {
-	return semel.New(d.store, h.Handle, config)
+func (d *sqlite) consumer(_ context.Context, h handlers, _ *policy.Consumer, config semel.Config) (Consumer, error) {
+	return semel.New(d.store, h.handle(), config)
 }
 
 // violates compares with the columns as SQLite reports them, "table.column,

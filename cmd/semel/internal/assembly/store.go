@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
+	"github.com/semel-go/semel/internal/worker"
 	"github.com/semel-go/semel/sqlstore"
 )
 
@@ -23,6 +25,7 @@ type Store struct {
 // tables are Semel's own in a database, whatever its kind.
 type tables interface {
 	semel.Inbox
+	semel.MarkerReader
 	semel.SchemaChecker
 	Status(ctx context.Context) ([]sqlstore.Migration, error)
 	Migrate(ctx context.Context) (applied []string, err error)
@@ -39,12 +42,15 @@ type database interface {
 	// explain makes an error of the database fit for an operator: one line,
 	// with what to do.
 	explain(err error) error
-	// try asks the database to prepare the handler's statements; see
-	// sqlhandler.Handler.Try.
-	try(ctx context.Context, h *sqlhandler.Handler) (statement int, err error)
-	consumer(ctx context.Context, h *sqlhandler.Handler, c *policy.Consumer, config semel.Config) (Consumer, error)
+	// try asks the database to prepare the statements of the consumer's handler
+	// as they will be sent; see sqlhandler.Handler.Try.
+	try(ctx context.Context, h *sqlhandler.Handler, c *policy.Consumer) (statement int, err error)
+	consumer(ctx context.Context, h handlers, c *policy.Consumer, config semel.Config) (Consumer, error)
 	// violates reports whether an error is the violation of the constraint.
 	violates(constraint string) func(error) bool
+	// hasUnique reports whether there is a constraint of this name that violates
+	// can meet.
+	hasUnique(ctx context.Context, constraint string) (bool, error)
 	Close() error
 }
 
@@ -73,6 +79,20 @@ func openKind(s *policy.Store, o opening) (tables, database, error) {
 
 // Name is the store's in the policy.
 func (s *Store) Name() string { return s.policy.Name }
+
+// closeWithin is how long a store may take to close. Nothing is lost by ending
+// it sooner: what was committed is, and the server rolls back the rest.
+const closeWithin = 5 * time.Second
+
+func (s *Store) closeWithin(most time.Duration) error {
+	var closing worker.Group
+	ended := make(chan error, 1)
+	closing.Go(func() { ended <- s.Close() })
+	if !closing.WaitFor(most) {
+		return fmt.Errorf("store %s: %s: a connection did not end within %v, because the server does not answer; it ends with the process, and what was not settled comes again", s.Name(), s.place(), most)
+	}
+	return <-ended
+}
 
 // failed says which store an error is of.
 func (s *Store) failed(err error) error {

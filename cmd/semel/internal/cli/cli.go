@@ -5,59 +5,79 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io"
-	"log/slog"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+	"github.com/semel-go/semel/internal/spelling"
 )
 
 // Streams are what a command reads and writes.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
-	// OutTerminal and ErrTerminal say that a person reads there: control
-	// characters are escaped on Out, and progress is shown live on Err.
+	// OutTerminal and ErrTerminal say that a person reads there: tables fit the
+	// width on Out, and progress is shown live on Err. Control characters are
+	// escaped on both, whoever reads.
 	OutTerminal, ErrTerminal bool
+	// Width is how many columns the terminal on Out has.
+	Width int
 	// Env reads the environment, as os.LookupEnv does.
 	Env func(string) (string, bool)
 }
 
+// usualWidth is that of a terminal that does not say its own.
+const usualWidth = 80
+
 // Terminal returns the streams of the process.
 func Terminal() Streams {
+	width, _, err := term.GetSize(int(os.Stdout.Fd()))
+	if err != nil || width < 1 {
+		width = usualWidth
+	}
 	return Streams{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 		OutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
 		ErrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
+		Width:       width,
 		Env:         os.LookupEnv,
 	}
 }
 
 // Main runs the command that args name and returns the exit code.
 func Main(ctx context.Context, args []string, s Streams) int {
-	root := newRoot(s)
+	safe := s
+	safe.Out, safe.Err = terminal.Text(s.Out), terminal.Text(s.Err)
+	root := newRoot(&common{Streams: safe, raw: s})
 	root.SetArgs(args)
+	root.SetFlagErrorFunc(flagFault(root, args))
 	root.SetIn(s.In)
-	root.SetOut(s.Out)
-	root.SetErr(s.Err)
+	root.SetOut(safe.Out)
+	root.SetErr(safe.Err)
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	return report(s.Err, root.ExecuteContext(ctx))
+	return report(safe.Err, root.ExecuteContext(ctx))
 }
 
 // common are the flags that most commands share.
 type common struct {
 	Streams
+	// raw are the streams without the escaping of what a terminal would obey,
+	// for live lines and for the protocol between processes.
+	raw      Streams
 	config   string
 	consumer string
-	logLevel string
+	logs     logging
 	json     bool
 }
 
-func newRoot(s Streams) *cobra.Command {
+func newRoot(c *common) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "semel",
 		Short: "Each message takes effect once",
@@ -66,23 +86,49 @@ is redelivered, retried, frozen or killed.
 
 Exit codes: 0 done, 1 a run failed, 2 wrong use, 3 the policy is invalid,
 4 a check found something, 130 interrupted.`,
+		Args:          known,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Version:       thisBuild().line(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	c := &common{Streams: s}
-	root.PersistentFlags().StringVar(&c.logLevel, "log-level", "info", "least level of the log on stderr: debug, info, warn or error")
+	root.SetVersionTemplate("{{.Version}}\n")
+	c.logs.add(root)
 	root.AddCommand(runCommand(c), demoCommand(c), migrateCommand(c), parkedCommand(c), schemaCommand(c), versionCommand(c))
+	addExamples(root)
 	return root
 }
 
 // group is a command that only has subcommands.
 func group(use, short string, children ...*cobra.Command) *cobra.Command {
-	g := &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+	g := &cobra.Command{Use: use, Short: short, Args: known, RunE: func(cmd *cobra.Command, _ []string) error {
 		return usage("semel %s needs one of its commands; see 'semel %s --help'", cmd.Name(), cmd.Name())
 	}}
 	g.AddCommand(children...)
 	return g
 }
+
+// known refuses a word that is none of the command's, and says which was
+// probably meant.
+func known(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, child := range cmd.Commands() {
+		if child.IsAvailableCommand() || child.Name() == "help" {
+			names = append(names, child.Name())
+		}
+	}
+	err := fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath())
+	if meant := spelling.Nearest(args[0], names, mostMistyped); meant != "" {
+		return fmt.Errorf("%w; did you mean %s?", err, meant)
+	}
+	return fmt.Errorf("%w; it has %s", err, strings.Join(names, ", "))
+}
+
+// mostMistyped is how many letters of a command may be wrong, less one.
+const mostMistyped = 3
 
 // withConfig adds the flags of a command that reads a policy.
 func (c *common) withConfig(cmd *cobra.Command) *cobra.Command {
@@ -118,13 +164,4 @@ func (c *common) load() (*policy.Policy, error) {
 		return nil, faults(wrong)
 	}
 	return p, nil
-}
-
-// log is the log on w from --log-level on.
-func (c *common) log(w io.Writer) (*slog.Logger, error) {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(c.logLevel)); err != nil {
-		return nil, usage("--log-level %q is no level; use debug, info, warn or error", c.logLevel)
-	}
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})), nil
 }

@@ -55,7 +55,7 @@ func demoConsumeCommand(c *common) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			// A terminal interrupts the whole group; who started this process ends it.
 			ctx := context.WithoutCancel(cmd.Context())
-			return failed(demo.Consume(ctx, args[0], args[1], c.In, c.Out))
+			return failed(demo.Consume(ctx, args[0], args[1], c.In, c.raw.Out))
 		},
 	}
 }
@@ -70,7 +70,7 @@ func (c *common) demo(ctx context.Context, seed uint64, keep string) (err error)
 	if !c.json {
 		fmt.Fprint(c.Out, demoExplained)
 		if c.ErrTerminal {
-			o.Terminal = c.Err
+			o.Terminal = c.raw.Err
 		}
 	}
 	report, err := demo.Run(ctx, o)
@@ -99,7 +99,7 @@ func (c *common) printDemo(r demo.Report) error {
 	if err := r.Write(c.Out); err != nil {
 		return failed(err)
 	}
-	_, err := fmt.Fprint(c.Out, "\n'semel demo --source' prints the three consumers; README.md says how to use semel in yours.\n")
+	_, err := fmt.Fprint(c.Out, "\n'semel demo --source' prints the three consumers;\nREADME.md says how to use semel in yours.\n")
 	return failed(err)
 }
 

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 )
 
 // The exit codes; docs and scripts rely on them.
@@ -37,6 +39,15 @@ func failed(err error) error {
 	return &failure{exitFailed, err}
 }
 
+// checked is failed, but for tables that do not fit: finding those is what the
+// command is for, and exits with 4.
+func checked(err error) error {
+	if errors.Is(err, semel.ErrSchema) {
+		return &failure{exitFound, err}
+	}
+	return failed(err)
+}
+
 // usage is wrong use that only the command itself can see.
 func usage(format string, args ...any) error {
 	return &failure{exitUsage, fmt.Errorf(format, args...)}
@@ -56,17 +67,25 @@ func report(w io.Writer, err error) int {
 		return exitDone
 	case errors.As(err, &wrong):
 		for _, fault := range wrong {
-			fmt.Fprintln(w, fault)
+			fmt.Fprintln(w, terminal.Line(fault.String()))
 		}
 		return exitPolicy
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(w, "semel: interrupted")
 		return exitInterrupted
 	case errors.As(err, &f):
-		fmt.Fprintf(w, "semel: %v\n", f.err)
+		say(w, f.err)
 		return f.code
 	default:
-		fmt.Fprintf(w, "semel: %v\nRun 'semel --help' for usage.\n", err)
+		say(w, err)
+		fmt.Fprintln(w, "Run 'semel --help' for usage.")
 		return exitUsage
+	}
+}
+
+// say prints each of the errors that err joins on a line of its own.
+func say(w io.Writer, err error) {
+	for _, line := range terminal.Lines(err) {
+		fmt.Fprintln(w, "semel: "+line)
 	}
 }

@@ -21,15 +21,18 @@ type filter struct {
 const anyState = "ANY"
 
 // add adds the flags; reason is the name of the one for why a row was set
-// aside, because --reason of an act says why the operator acts.
-func (f *filter) add(c *common, cmd *cobra.Command, reason string) *cobra.Command {
+// aside, because --reason of an act says why the operator acts. The states are
+// those that are chosen where nobody says.
+func (f *filter) add(c *common, cmd *cobra.Command, reason string, standard ...semel.RowState) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.store, "store", "", "only this store; needed for acts where the policy has several")
 	flags.StringVar(&f.reason, reason, "", "only rows set aside for this reason")
 	flags.StringVar(&f.kind, "type", "", "only messages of this type")
 	flags.StringVar(&f.id, "id", "", "only rows of this identity")
 	flags.StringVar(&f.before, "before", "", "only rows received before this: 2006-01-02, an RFC 3339 time, or 24h (ago)")
-	flags.StringSliceVar(&f.states, "state", []string{string(semel.StateParked)}, "only rows in these states; ANY for all")
+	flags.StringSliceVar(&f.states, "state", words(standard), "only rows in these states: "+stateWords())
+	complete(cmd, "state", states())
+	complete(cmd, reason, reasons())
 	return c.withConsumer(cmd, "only rows of this consumer")
 }
 
@@ -42,8 +45,8 @@ func (f *filter) rows(c *common, now func() time.Time) (semel.RowFilter, error) 
 		case state == anyState:
 			chosen.States = nil
 			return chosen, f.received(&chosen, now)
-		case !slices.Contains(states(), state):
-			return chosen, usage("--state %q is no state; the states are %v and %s", word, states(), anyState)
+		case !slices.Contains(states(), string(state)):
+			return chosen, usage("--state %q is no state; the states are %s", word, stateWords())
 		}
 		chosen.States = append(chosen.States, state)
 	}
@@ -69,8 +72,9 @@ func (f *filter) received(chosen *semel.RowFilter, now func() time.Time) error {
 }
 
 // targets are the rows of an act: numbers, or with --all what the flags choose.
-func (f *filter) targets(c *common, all bool, args []string) (semel.RowFilter, error) {
+func (f *filter) targets(c *common, cmd *cobra.Command, all bool, args []string) (semel.RowFilter, error) {
 	numbers, err := parseNumbers(args)
+	given := givenFilter(cmd)
 	switch {
 	case err != nil:
 		return semel.RowFilter{}, err
@@ -78,10 +82,23 @@ func (f *filter) targets(c *common, all bool, args []string) (semel.RowFilter, e
 		return semel.RowFilter{}, usage("give row numbers or --all, not both")
 	case !all && len(numbers) == 0:
 		return semel.RowFilter{}, usage("name rows by number, or use --all with filters; 'semel parked ls' shows them")
+	case !all && given != "":
+		return semel.RowFilter{}, usage("give row numbers or --%s, not both: a number names one row, whatever it is; with --all the filters choose", given)
 	case !all:
 		return semel.RowFilter{Numbers: numbers}, nil
 	}
 	return f.rows(c, time.Now)
+}
+
+// givenFilter is the first flag that the command line gives and that chooses
+// rows; empty if there is none. --store is none: it says whose numbers are meant.
+func givenFilter(cmd *cobra.Command) string {
+	for _, name := range []string{"consumer", "with-reason", "type", "id", "before", "state"} {
+		if cmd.Flags().Changed(name) {
+			return name
+		}
+	}
+	return ""
 }
 
 // operator is who acts.
@@ -93,4 +110,23 @@ func operator(as string) (string, error) {
 		return u.Username, nil
 	}
 	return "", usage("the operating system does not say who you are; use --as NAME")
+}
+
+// words are states as a flag has them.
+func words(states []semel.RowState) []string {
+	all := make([]string, len(states))
+	for i, s := range states {
+		all[i] = string(s)
+	}
+	return all
+}
+
+// reasons are Semel's own; handlers may give others.
+func reasons() []string {
+	var all []string
+	for _, r := range []semel.Reason{semel.ReasonConflict, semel.ReasonPermanent, semel.ReasonExhausted, semel.ReasonUnmet, semel.ReasonMissingParameter,
+		semel.ReasonWaitTooLong, semel.ReasonUnknownType, semel.ReasonMalformed, semel.ReasonTooLarge, semel.ReasonNoIdentity, semel.ReasonBadIdentity, semel.ReasonIdentityTooLong, semel.ReasonForeign} {
+		all = append(all, string(r))
+	}
+	return all
 }

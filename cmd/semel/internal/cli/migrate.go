@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 )
 
@@ -32,9 +34,12 @@ func migrateUp(c *common) *cobra.Command {
 			for _, s := range a.Stores {
 				change, err := s.Up(cmd.Context())
 				if err != nil {
-					return failed(err)
+					return checked(err)
 				}
 				changes = append(changes, change)
+			}
+			if err := a.Check(cmd.Context()); err != nil {
+				return errors.Join(c.printChanges(changes), checked(err))
 			}
 			return c.printChanges(changes)
 		},
@@ -80,11 +85,13 @@ func migrateStatus(c *common) *cobra.Command {
 				return err
 			}
 			views := []migrationView{}
+			var found error
 			for _, s := range p.Stores {
 				all, err := assembly.Status(cmd.Context(), s)
-				if err != nil {
+				if err != nil && !errors.Is(err, semel.ErrSchema) {
 					return failed(err)
 				}
+				found = errors.Join(found, err)
 				for _, m := range all {
 					view := migrationView{Store: s.Name, Version: m.Version, Name: m.Name, Applied: !m.AppliedAt.IsZero()}
 					if view.Applied {
@@ -93,7 +100,7 @@ func migrateStatus(c *common) *cobra.Command {
 					views = append(views, view)
 				}
 			}
-			return c.printStatus(views)
+			return errors.Join(c.printStatus(views), checked(found))
 		},
 	})
 }

@@ -10,21 +10,6 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 )
 
-func (c *common) printRows(views []operate.View) error {
-	if c.json {
-		return writeJSON(c.Out, struct {
-			Rows []operate.View `json:"rows"`
-		}{append([]operate.View{}, views...)})
-	}
-	table := tabwriter.NewWriter(c.Out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "NUMBER\tSTATE\tREASON\tCONSUMER\tID\tATTEMPTS\tREPEATED\tRECEIVED\tLAST ERROR")
-	for _, v := range views {
-		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\n", v.Number, v.State, cell(string(v.Reason), 40),
-			cell(v.Consumer, 40), cell(idOf(v), 40), v.Attempts, v.Repeated, moment(v.Received), cell(v.Last, 100))
-	}
-	return failed(table.Flush())
-}
-
 func writeDetail(w io.Writer, d operate.Detail) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, field := range []struct{ name, value string }{
@@ -35,14 +20,14 @@ func writeDetail(w io.Writer, d operate.Detail) error {
 		{"source", d.Source},
 		{"id", idOf(d.View)},
 		{"type", d.Type},
-		{"conflict", fmt.Sprint(d.Conflict)},
+		{"conflict", conflictOf(d)},
 		{"attempts", fmt.Sprint(d.Attempts)},
 		{"repeated", fmt.Sprint(d.Repeated)},
 		{"first error", d.First},
 		{"last error", d.Last},
 		{"received", moment(d.Received)},
 		{"changed", moment(d.Changed)},
-		{"from", fmt.Sprintf("%s, partition %d, offset %d", d.Topic, d.Partition, d.Offset)},
+		{"from", place(d.Topic, d.Partition, d.Offset)},
 		{"payload", fmt.Sprintf("%d bytes", d.Size)},
 	} {
 		fmt.Fprintf(table, "%s\t%s\n", field.name, semel.Printable(field.value))
@@ -64,21 +49,38 @@ func writeDetail(w io.Writer, d operate.Detail) error {
 	return err
 }
 
+// conflictOf says what a conflict is in conflict with: the content that came
+// first under the same identity.
+func conflictOf(d operate.Detail) string {
+	first := d.FirstContent
+	switch {
+	case !d.Conflict:
+		return "no"
+	case first == nil:
+		return "yes; what became of the first content is not known"
+	case first.Row == 0:
+		return fmt.Sprintf("yes; the first content was %s at %s (a marker does not keep where it came from)", first.Outcome, moment(first.At))
+	}
+	return fmt.Sprintf("yes; the first content was %s at %s: row %d, received %s from %s",
+		first.Outcome, moment(first.At), first.Row, moment(first.Received), place(first.Topic, first.Partition, first.Offset))
+}
+
+func place(topic string, partition int32, offset int64) string {
+	if offset < 0 {
+		return "-"
+	}
+	if partition < 0 { // a file has none
+		return fmt.Sprintf("%s, offset %d", topic, offset)
+	}
+	return fmt.Sprintf("%s, partition %d, offset %d", topic, partition, offset)
+}
+
 // idOf is the identity, in base64 if it is no text.
 func idOf(v operate.View) string {
 	if v.IDBase64 != "" {
 		return "base64:" + v.IDBase64
 	}
 	return v.ID
-}
-
-// cell is a text that fits into a table.
-func cell(s string, most int) string {
-	text := []rune(semel.Printable(s))
-	if len(text) > most {
-		return string(text[:most-1]) + "…"
-	}
-	return string(text)
 }
 
 func moment(t time.Time) string {

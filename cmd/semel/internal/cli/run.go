@@ -2,25 +2,29 @@ package cli
 
 import (
 	"context"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/running"
+	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 )
 
 func runCommand(c *common) *cobra.Command {
 	var idle time.Duration
-	var migrate bool
+	var migrate, fromStart bool
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Run the consumers of a policy",
 		Long: `Run consumes until every source has ended: files that are not followed and
-standard input end by themselves. The first SIGINT or SIGTERM drains and exits
-with 0, the second exits with 130 at once.`,
+standard input end by themselves. The first SIGINT, SIGTERM or SIGHUP drains and
+exits with 0, a second SIGINT or SIGTERM exits with 130 at once.
+
+A file is read from where the last run stopped; with --from-start from its
+beginning, and what has ended before is a duplicate and changes nothing.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("exit-when-idle") && idle <= 0 {
@@ -31,58 +35,87 @@ with 0, the second exits with 130 at once.`,
 				return err
 			}
 			if c.consumer != "" && p.Consumer(c.consumer) == nil {
-				return usage("--consumer %q: %s has no consumer of this name", c.consumer, c.config)
+				return c.noConsumer(p, c.consumer)
 			}
-			return c.run(cmd.Context(), p, migrate, assembly.Options{Consumer: c.consumer, IdleExit: idle, Stdin: c.In})
+			if source := assembly.NotAFile(p, c.consumer); fromStart && source != "" {
+				return usage("--from-start: source %s is no file; set the group's offsets back with the broker's tools, or choose a consumer of a file with --consumer", source)
+			}
+			return c.run(cmd.Context(), p, migrate, assembly.Options{Consumer: c.consumer, IdleExit: idle, Stdin: c.In, FromStart: fromStart})
 		},
 	}
 	cmd.Flags().DurationVar(&idle, "exit-when-idle", 0, "end when the sources have been empty for so long")
 	cmd.Flags().BoolVar(&migrate, "migrate", false, "create and upgrade semel's tables first")
+	cmd.Flags().BoolVar(&fromStart, "from-start", false, "read files from their beginning, not from where the last run stopped")
 	return c.withConfig(c.withConsumer(cmd, "run only this consumer"))
+}
+
+// execution is one run.
+type execution struct {
+	*common
+	policy  *policy.Policy
+	migrate bool
+	options assembly.Options
+	live    *running.Live // nil where nobody watches
+	aside   running.Aside
+	// summedUp says that the log leaves out what the summary tells.
+	summedUp bool
 }
 
 // run assembles the consumers, runs them and prints the summary.
 func (c *common) run(ctx context.Context, p *policy.Policy, migrate bool, o assembly.Options) error {
-	stderr, closeLive := io.Writer(c.Err), func() {}
-	var live *running.Live
+	e := &execution{common: c, policy: p, migrate: migrate, options: o}
+	stderr, closeLive := c.Err, func() {}
 	if c.ErrTerminal {
-		live = running.NewLive(c.Err)
-		stderr, closeLive = live, live.Close
+		e.live = running.NewLive(c.raw.Err)
+		stderr, closeLive = terminal.Text(e.live), e.live.Close
 	}
 	var err error
-	if o.Logger, err = c.log(stderr); err != nil {
+	if e.options.Logger, e.summedUp, err = c.log(stderr); err != nil {
 		closeLive()
 		return err
 	}
-	summary, err := c.consume(ctx, p, migrate, o, live)
+	e.options.Observers = []semel.Observer{&e.aside}
+	summary, err := e.consume(ctx)
 	closeLive()
 	if summary.Consumers == nil {
 		return err
 	}
-	if c.json {
-		if wrote := writeJSON(c.Out, summary); wrote != nil {
-			return wrote
-		}
-		return err
-	}
-	if wrote := summary.Write(c.Out); wrote != nil {
-		return failed(wrote)
+	if wrote := e.print(summary); wrote != nil {
+		return wrote
 	}
 	return err
 }
 
+// print prints the counts, and for people what was set aside and why.
+func (e *execution) print(s running.Summary) error {
+	if e.json {
+		return writeJSON(e.Out, s)
+	}
+	if err := s.Write(e.Out); err != nil {
+		return failed(err)
+	}
+	columns := terminal.Unlimited
+	if e.OutTerminal {
+		columns = e.Width
+	}
+	return failed(e.aside.Write(e.Out, columns, func(verb string, flags ...string) string {
+		return shell(append([]string{"semel", "parked", verb, "--config", e.config}, flags...)...)
+	}))
+}
+
 // consume returns no summary when the consumers could not start.
-func (c *common) consume(ctx context.Context, p *policy.Policy, migrate bool, o assembly.Options, live *running.Live) (running.Summary, error) {
+func (e *execution) consume(ctx context.Context) (running.Summary, error) {
+	p, o := e.policy, e.options
 	for _, w := range p.Warnings {
 		o.Logger.Warn(w.String())
 	}
-	mayCreate := func(s *policy.Store) bool { return migrate || s.Migrate }
+	mayCreate := func(s *policy.Store) bool { return e.migrate || s.Migrate }
 	a, err := assembly.Open(p, o, assembly.Used(p, o.Consumer), mayCreate)
 	if err != nil {
 		return running.Summary{}, failed(err)
 	}
-	defer c.close(a)
-	if err := a.Prepare(ctx, migrate); err != nil {
+	defer e.close(a)
+	if err := a.Prepare(ctx, e.migrate); err != nil {
 		return running.Summary{}, failed(err)
 	}
 	consumers, err := a.Consumers(ctx)
@@ -91,12 +124,18 @@ func (c *common) consume(ctx context.Context, p *policy.Policy, migrate bool, o 
 	}
 	runnable := map[string]running.Consumer{}
 	for name, consumer := range consumers {
-		o.Logger.Info("markers are kept: nothing removes them in this release", "consumer", name, "retention", "forever")
+		if !e.summedUp { // a person at a terminal has the documentation
+			o.Logger.Info("markers are kept: nothing removes them in this release", "consumer", name, "retention", "forever")
+		}
 		runnable[name] = consumer
-		if live != nil {
-			live.Add(name, consumer.Counts, consumer.Source)
+		if e.live != nil {
+			e.live.Add(name, consumer)
 		}
 	}
+	told := context.AfterFunc(ctx, func() {
+		o.Logger.Info("stopping: what runs is finished first; a second SIGINT or SIGTERM ends the process at once")
+	})
+	defer told()
 	summary, err := running.All(ctx, runnable)
 	return summary, failed(err)
 }

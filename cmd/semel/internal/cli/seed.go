@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 	"github.com/semel-go/semel/sqlstore"
 )
 
@@ -102,6 +103,7 @@ func (f *seeding) fits(c *policy.Consumer) error {
 const seededEvery = 100_000
 
 func (c *common) seeded(table string) func(sqlstore.Seeded) {
+	table = terminal.Line(table)
 	next := int64(0)
 	return func(sum sqlstore.Seeded) {
 		if sum.Resumed && next == 0 {
@@ -122,7 +124,7 @@ func (c *common) printSeeded(consumer, table string, sum sqlstore.Seeded) error 
 		return writeJSON(c.Out, map[string]any{"consumer": consumer, "table": table,
 			"read": sum.Read, "written": sum.Written, "unusable": sum.Unusable, "resumed": sum.Resumed})
 	}
-	_, err := fmt.Fprintf(c.Out, "consumer %s: %d ids of %s read, %d markers written\n", consumer, sum.Read, table, sum.Written)
+	_, err := fmt.Fprintf(c.Out, "consumer %s: %d ids of %s read, %d markers written\n", terminal.Line(consumer), sum.Read, terminal.Line(table), sum.Written)
 	if err == nil && sum.Unusable > 0 {
 		_, err = fmt.Fprintf(c.Out, "%d of the ids are empty or too long to be a message's\n", sum.Unusable)
 	}

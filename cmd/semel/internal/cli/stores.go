@@ -14,7 +14,7 @@ func (c *common) open(p *policy.Policy, store string, create bool) (*assembly.As
 	if store != "" && p.Store(store) == nil {
 		return nil, usage("--store %q: %s has no store of this name", store, c.config)
 	}
-	log, err := c.log(c.Err)
+	log, _, err := c.log(c.Err)
 	if err != nil {
 		return nil, err
 	}
@@ -26,7 +26,7 @@ func (c *common) open(p *policy.Policy, store string, create bool) (*assembly.As
 
 func (c *common) close(a *assembly.Assembly) {
 	if err := a.Close(); err != nil {
-		fmt.Fprintln(c.Err, "semel: close the stores:", err)
+		say(c.Err, fmt.Errorf("close the stores: %w", err))
 	}
 }
 
@@ -67,4 +67,4 @@ func (c *common) openChecked(ctx context.Context, p *policy.Policy, store string
 	return a, nil
 }
 
-func boxOf(s *assembly.Store) operate.Box { return operate.Box{Store: s.Name(), Inbox: s} }
+func boxOf(s *assembly.Store) operate.Box { return operate.Box{Store: s.Name(), Inbox: s, Markers: s} }

@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 )
 
 // build is what the binary knows of itself.
@@ -29,12 +31,16 @@ func versionCommand(c *common) *cobra.Command {
 			if c.json {
 				return writeJSON(c.Out, b)
 			}
-			_, err := fmt.Fprintf(c.Out, "semel %s %s %s %s\n", b.Version, b.Revision, b.Go, b.System)
+			_, err := fmt.Fprintln(c.Out, b.line())
 			return failed(err)
 		},
 	}
 	cmd.Flags().BoolVar(&c.json, "json", false, "print one JSON document")
 	return cmd
+}
+
+func (b build) line() string {
+	return fmt.Sprintf("semel %s %s %s %s", b.Version, b.Revision, b.Go, b.System)
 }
 
 func thisBuild() build {
@@ -59,7 +65,7 @@ func thisBuild() build {
 
 // writeJSON prints one document.
 func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
+	e := json.NewEncoder(terminal.JSON(w))
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
 	return failed(e.Encode(v))

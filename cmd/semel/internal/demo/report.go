@@ -35,13 +35,25 @@ type Figures struct {
 	MoneyOff int64 `json:"money_off"`
 }
 
-// Write prints the table.
+// Write prints the table, a column a consumer: so it fits a narrow terminal.
 func (r Report) Write(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "\tdeliveries\tredelivered\tcrashes\texpected\tapplied\tlost\tdoubled\tmoney off by\t")
-	for _, f := range r.Consumers {
-		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n", f.Name, f.Deliveries, f.Redeliveries, f.Crashes, f.Expected, f.Applied, f.Lost, f.Doubled, f.MoneyOff)
+	row := func(title string, cell func(Figures) any) {
+		fmt.Fprintf(table, "%s\t", title)
+		for _, f := range r.Consumers {
+			fmt.Fprintf(table, "%v\t", cell(f))
+		}
+		fmt.Fprintln(table)
 	}
+	row("", func(f Figures) any { return f.Name })
+	row("deliveries", func(f Figures) any { return f.Deliveries })
+	row("redelivered", func(f Figures) any { return f.Redeliveries })
+	row("crashes", func(f Figures) any { return f.Crashes })
+	row("expected", func(f Figures) any { return f.Expected })
+	row("applied", func(f Figures) any { return f.Applied })
+	row("lost", func(f Figures) any { return f.Lost })
+	row("doubled", func(f Figures) any { return f.Doubled })
+	row("money off by", func(f Figures) any { return f.MoneyOff })
 	return table.Flush()
 }
 

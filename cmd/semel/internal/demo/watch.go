@@ -17,13 +17,16 @@ type watch struct {
 	bars       []*mpb.Bar
 }
 
+// barWidth leaves room on a narrow terminal for what stands beside the bar.
+const barWidth = 24
+
 // refresh is how often the lines are drawn.
 const refresh = 100 * time.Millisecond
 
 func newWatch(terminal io.Writer, deliveries int) *watch {
 	w := &watch{deliveries: deliveries}
 	if terminal != nil {
-		w.container = mpb.New(mpb.WithOutput(terminal), mpb.WithRefreshRate(refresh), mpb.WithAutoRefresh(), mpb.WithWidth(64))
+		w.container = mpb.New(mpb.WithOutput(terminal), mpb.WithRefreshRate(refresh), mpb.WithAutoRefresh(), mpb.WithWidth(barWidth))
 	}
 	return w
 }

@@ -18,6 +18,8 @@ type Box struct {
 	// Store is its name in the policy.
 	Store string
 	semel.Inbox
+	// Markers tells of a conflict's first content; it may be nil.
+	Markers semel.MarkerReader
 }
 
 // page is how many rows are read at once.
@@ -63,7 +65,13 @@ func (b Box) Show(ctx context.Context, number int64, payload bool) (Detail, erro
 	if err != nil {
 		return Detail{}, fmt.Errorf("store %s: acts on row %d: %w", b.Store, number, err)
 	}
-	return NewDetail(b.Store, rows[0], acts, payload), nil
+	detail := NewDetail(b.Store, rows[0], acts, payload)
+	if rows[0].Conflict {
+		if detail.FirstContent, err = b.firstContent(ctx, rows[0].Key); err != nil {
+			return Detail{}, fmt.Errorf("store %s: row %d: what the conflict is with: %w", b.Store, number, err)
+		}
+	}
+	return detail, nil
 }
 
 // Verb is an act.
@@ -93,6 +101,8 @@ type Result struct {
 	Number   int64  `json:"number"`
 	Consumer string `json:"consumer"`
 	ID       string `json:"id"`
+	// Reason is why the row was set aside.
+	Reason semel.Reason `json:"reason,omitempty"`
 	// Result is "done", "would be done", "refused" (nothing was done) or
 	// "failed" (the handler failed again, which the row now says).
 	Result string `json:"result"`
@@ -161,7 +171,7 @@ func (b Box) one(ctx context.Context, o Order, number int64) (Result, error) {
 		return result, nil
 	}
 	row := rows[0]
-	result.Consumer, result.ID = row.Key.Consumer, row.Key.ID
+	result.Consumer, result.ID, result.Reason = row.Key.Consumer, row.Key.ID, row.Reason
 	if err := o.allows(row); err != nil {
 		result.Error = err.Error()
 		return result, nil
@@ -175,6 +185,9 @@ func (b Box) one(ctx context.Context, o Order, number int64) (Result, error) {
 	if err != nil {
 		result.Error = err.Error()
 	}
+	if errors.Is(err, semel.ErrConflict) {
+		result.Error += "; find out from the producer which content is right, correct the effect by hand if it is this one, and discard this row"
+	}
 	return result, nil
 }
 
@@ -187,13 +200,27 @@ func (o Order) allows(row semel.StoredRow) error {
 			return fmt.Errorf("the policy has no consumer %q; name the policy file of that consumer", row.Key.Consumer)
 		}
 		if row.Surrogate {
-			return fmt.Errorf("%s: without an identity it cannot take effect once; have it sent again with one, and discard this row", row.Reason)
+			return fmt.Errorf("%s: %s", row.Reason, neverRuns(row.Reason))
 		}
 	}
 	if !row.State.CanBecome(end) {
 		return fmt.Errorf("it is %s: %w", row.State, semel.ErrState)
 	}
 	return nil
+}
+
+// neverRuns says why a row whose message has no identity of its own is not run
+// again, and what to do.
+func neverRuns(reason semel.Reason) string {
+	switch reason {
+	case semel.ReasonTooLarge:
+		return "only its beginning was kept; raise max_body at the consumer, or the source's own limit, have it sent again, and discard this row"
+	case semel.ReasonForeign:
+		return "the consumer's only leaves it out, so that its identity was never read; if it is the consumer's, correct only in the policy and have it sent again; discard this row"
+	case semel.ReasonMalformed:
+		return "the source could not read it; have it sent again as the source's format wants it, and discard this row"
+	}
+	return "without an identity it cannot take effect once; have it sent again with one, and discard this row"
 }
 
 func (b Box) act(ctx context.Context, o Order, row semel.StoredRow) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/semel-go/semel"
@@ -115,5 +116,22 @@ func TestAnOrderEndsWithItsContext(t *testing.T) {
 	}
 	if !errors.Is(last, context.Canceled) || len(f.acts) != 1 {
 		t.Errorf("%v after %d acts", last, len(f.acts))
+	}
+}
+
+func TestARowWithoutAnIdentityIsRefusedForItsOwnCause(t *testing.T) {
+	for reason, remedy := range map[semel.Reason]string{
+		semel.ReasonTooLarge: "raise max_body", semel.ReasonForeign: "correct only in the policy", semel.ReasonMalformed: "could not read it",
+		semel.ReasonNoIdentity: "without an identity", semel.ReasonIdentityTooLong: "without an identity",
+	} {
+		inbox := parked(1)
+		inbox.rows[0].Surrogate, inbox.rows[0].Reason = true, reason
+		order := Order{Verb: Retry, Handlers: map[string]func(context.Context, semel.StoredRow, semel.Act) error{
+			"billing": func(context.Context, semel.StoredRow, semel.Act) error { return errors.New("it ran") }}}
+		for r, err := range (Box{Inbox: inbox}).Carry(t.Context(), order) {
+			if err != nil || r.Result != Refused || r.Reason != reason || !strings.HasPrefix(r.Error, string(reason)+": ") || !strings.Contains(r.Error, remedy) {
+				t.Errorf("%s: %+v, %v", reason, r, err)
+			}
+		}
 	}
 }

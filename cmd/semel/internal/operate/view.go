@@ -63,6 +63,8 @@ func text(s string) (plain, encoded string) {
 // were asked for.
 type Detail struct {
 	View
+	// FirstContent is set for a conflict, where it is known.
+	FirstContent  *FirstView   `json:"first_content,omitempty"`
 	Headers       []HeaderView `json:"headers,omitempty"`
 	Payload       *string      `json:"payload,omitempty"`
 	PayloadBase64 string       `json:"payload_base64,omitempty"`

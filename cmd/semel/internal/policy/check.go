@@ -16,6 +16,9 @@ func check(d *decoder, p *Policy) {
 			continue
 		}
 		r.references(p)
+		r.only()
+		r.onlyCanBeMet(p.Source(c.From))
+		r.largest(p.Source(c.From))
 		r.identity()
 		r.strategy()
 		r.fingerprint()

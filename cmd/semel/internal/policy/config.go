@@ -7,6 +7,8 @@ import "github.com/semel-go/semel"
 func (c *Consumer) Config() semel.Config {
 	return semel.Config{
 		Name:           c.Name,
+		Only:           c.Only,
+		Otherwise:      c.Otherwise,
 		Identity:       c.Identity.identity(),
 		Fingerprint:    c.Fingerprint.fingerprinter(),
 		Strategy:       c.Strategy.kind(),
@@ -20,6 +22,7 @@ func (c *Consumer) Config() semel.Config {
 		Batch:          c.Batch,
 		Hold:           c.Hold,
 		MaxUnsettled:   c.MaxUnsettled,
+		MaxBody:        c.MaxBody,
 		Drain:          c.Drain,
 		Retry:          c.Retry,
 	}

@@ -112,7 +112,9 @@ func (d *decoder) document(data []byte) *yaml.Node {
 	} else if !errors.Is(err, io.EOF) {
 		d.syntax(err, data)
 	}
-	return rootOf(&first)
+	root := rootOf(&first)
+	d.tags(root)
+	return root
 }
 
 func rootOf(n *yaml.Node) *yaml.Node {

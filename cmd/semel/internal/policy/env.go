@@ -40,6 +40,11 @@ func (d *decoder) variable(p place, reference string) (string, bool) {
 		d.fault(p, fmt.Sprintf("%q is no name of an environment variable", name), "write ${NAME} or ${NAME:-default}")
 		return "", false
 	}
+	if strings.Contains(fallback, "${") {
+		d.fault(p, fmt.Sprintf("the default of ${%s:-…} holds another variable, and defaults are taken as they stand", name),
+			"write one variable with a plain default, and let the environment choose")
+		return "", false
+	}
 	value, found := d.env(name)
 	switch {
 	case found && (value != "" || !hasFallback):

@@ -20,10 +20,15 @@ type Kafka struct {
 	// SessionTimeout is 0 with NextGen, where the brokers' counts.
 	SessionTimeout  time.Duration
 	Start           kafka.Start
+	CommitInterval  time.Duration
+	OnLostRecords   kafka.LostRecords
 	ReadUncommitted bool
 	Format          kafka.Format
-	// MaxRecord is in bytes.
-	MaxRecord int64
+	// MaxRecord is in bytes, and so are the others, which are 0 where the
+	// policy names none.
+	MaxRecord, MaxBatch, MaxFetch, MaxPartitionFetch int64
+	// ClientID and Rack are what brokers are told; Rack may be empty.
+	ClientID, Rack string
 	// TLS and SASL are nil where the policy names none.
 	TLS  *TLS
 	SASL *SASL

@@ -24,8 +24,8 @@ const spare = "  audit: {from: payments, store: shop, identity: {id: id}, handle
 func acceptedKafka() []policyCase {
 	return []policyCase{
 		{name: "Kafka", edits: topic()},
-		{name: "every key of Kafka", edits: topic("group: once", `instance: "${WORKERS}"`, "protocol: cooperative", "session_timeout: 10s", "start: earliest",
-			"isolation: read_uncommitted", "format: cloudevents", "max_record: 1MiB", "tls: {ca: ca.pem, cert: /etc/c.pem, key: k.pem, server_name: kafka}",
+		{name: "every key of Kafka", edits: topic("group: once", `instance: "${WORKERS}"`, "protocol: cooperative", "session_timeout: 10s", "start: earliest", "commit_interval: 5s", "on_lost_records: go_on",
+			"isolation: read_uncommitted", "format: cloudevents", "max_record: 1MiB", "max_batch: 64MiB", "max_fetch: 8MiB", "max_partition_fetch: 2MiB", "client_id: shop-1", "rack: north", "tls: {ca: ca.pem, cert: /etc/c.pem, key: k.pem, server_name: kafka}",
 			`sasl: {scram_sha_512: {user: shop, password: "${SECRET}"}}`)},
 		{name: "Kafka from the environment", edits: []string{fileSource, `kafka: {brokers: "${BROKERS:-a:1, b:2}", topics: "${TOPIC:-payments}"}`}},
 		{name: "from now on", edits: topic("start: now", "protocol: next_gen")},
@@ -57,8 +57,9 @@ func refusedKafkaValues() []policyCase {
 		{name: "brokers without port", edits: []string{fileSource, `kafka: {brokers: [kafka, "kafka:0", ":9092", "a:1,b"], topics: [payments]}`}},
 		{name: "names of topics", edits: []string{fileSource, `kafka: {brokers: "a:1", topics: ["pay ments", "..", ""]}`}, shape: true},
 		{name: "words of Kafka", edits: topic("protocol: eager", "isolation: committed", "format: json", "start: end"), shape: true},
+		{name: "a start that is like a word that is refused", edits: topic("start: later"), shape: true},
 		{name: "a start that loses records of new partitions", edits: topic("start: latest"), shape: true},
-		{name: "bounds of Kafka", edits: topic("session_timeout: 5s", "max_record: 1B")},
+		{name: "bounds of Kafka", edits: topic("session_timeout: 5s", "max_record: 1B", "max_batch: 1B", "max_fetch: 100MiB", "max_partition_fetch: 1B")},
 		{name: "a start that is no time", edits: topic("start: {at: yesterday}"), shape: true},
 		{name: "a start that is a time and a group", edits: topic("start: {at: 2026-01-01T00:00:00Z, group: old}"), shape: true},
 		{name: "a start that is nothing", edits: topic("start: {}"), shape: true},
@@ -78,6 +79,7 @@ func refusedKafkaValues() []policyCase {
 
 func refusedKafkaCombinations() []policyCase {
 	return []policyCase{
+		{name: "a batch smaller than a record", edits: topic("max_record: 16MiB", "max_batch: 8MiB")},
 		{name: "two consumers in one group", edits: append(topic("group: g"), "consumers:\n", "consumers:\n"+spare)},
 		{name: "a group that is another consumer's name", edits: append(topic(), "consumers:\n",
 			"  copy: {kafka: {brokers: \"127.0.0.1:9092,b:1\", topics: [refunds], group: billing}}\nconsumers:\n"+strings.Replace(spare, "from: payments", "from: copy", 1))},
@@ -102,8 +104,9 @@ func TestAKafkaSourceIsReadKeyByKey(t *testing.T) {
 		t.Fatal(lines(faults))
 	}
 	want := &Kafka{
-		Brokers: []string{"127.0.0.1:9092"}, Topics: []string{"payments"}, Group: "once", Instance: "4", SessionTimeout: 10 * time.Second,
+		Brokers: []string{"127.0.0.1:9092"}, Topics: []string{"payments"}, Group: "once", Instance: "4", SessionTimeout: 10 * time.Second, CommitInterval: 5 * time.Second, OnLostRecords: kafka.GoOn,
 		ReadUncommitted: true, Format: kafka.CloudEvents, MaxRecord: 1 << 20,
+		MaxBatch: 64 << 20, MaxFetch: 8 << 20, MaxPartitionFetch: 2 << 20, ClientID: "shop-1", Rack: "north",
 		TLS:  &TLS{CA: "dir/ca.pem", Cert: "/etc/c.pem", Key: "dir/k.pem", ServerName: "kafka"},
 		SASL: &SASL{Scram512: &Login{User: "shop", Password: "hunter2"}},
 	}
@@ -114,7 +117,7 @@ func TestAKafkaSourceIsReadKeyByKey(t *testing.T) {
 
 func TestAKafkaSourceHasTheDefaultsOfItsAdapter(t *testing.T) {
 	p, _ := parse(policyCase{edits: topic()})
-	want := &Kafka{Brokers: []string{"127.0.0.1:9092"}, Topics: []string{"payments"}, SessionTimeout: 45 * time.Second, MaxRecord: 16 << 20}
+	want := &Kafka{Brokers: []string{"127.0.0.1:9092"}, Topics: []string{"payments"}, SessionTimeout: 45 * time.Second, CommitInterval: time.Second, MaxRecord: 16 << 20, ClientID: "semel"}
 	k := p.Source("payments").Kafka
 	if !reflect.DeepEqual(k, want) {
 		t.Errorf("%+v, want %+v", k, want)

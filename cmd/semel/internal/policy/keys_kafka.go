@@ -23,6 +23,10 @@ func clusterKeys() []field[Kafka] {
 			brokersShape{}, func(k *Kafka) *[]string { return &k.Brokers }),
 		key(meta{name: "topics", required: true, doc: "The topics to read."},
 			list[string]{item: topicName(), single: true}, func(k *Kafka) *[]string { return &k.Topics }),
+		key(meta{name: "client_id", def: "semel", doc: "What brokers log, and what their quotas go by."},
+			word{what: "a name"}, func(k *Kafka) *string { return &k.ClientID }),
+		key(meta{name: "rack", doc: "Where this process runs, as `broker.rack` says it at the brokers. Partitions are then read from a replica there, if the brokers have a `replica.selector.class` that allows it."},
+			word{what: "a name"}, func(k *Kafka) *string { return &k.Rack }),
 	}
 }
 
@@ -36,7 +40,11 @@ func groupKeys() []field[Kafka] {
 			choice[bool]{options: []option[bool]{{word: "cooperative"}, {word: "next_gen", value: true}}}, func(k *Kafka) *bool { return &k.NextGen }),
 		key(meta{name: "session_timeout", def: "45s", doc: "After how long a silent process loses its partitions. With `next_gen` the brokers' setting counts."},
 			span{least: 6 * time.Second, most: 30 * time.Minute}, func(k *Kafka) *time.Duration { return &k.SessionTimeout }),
-		key(meta{name: "start", def: "earliest", doc: "Where a partition begins for which the group has no offset: `earliest`; `now`, behind what is there when the group first joins; a time; or another group's offsets."},
+		key(meta{name: "commit_interval", def: "1s", doc: "How often the group is told how far it is. A partition that moves is committed at once, and so is the end of a run. After a crash the messages since the last commit come again, as duplicates."},
+			span{least: 10 * time.Millisecond, most: 10 * time.Minute}, func(k *Kafka) *time.Duration { return &k.CommitInterval }),
+		key(meta{name: "on_lost_records", def: "halt", doc: "What follows when records were deleted before they were read: `halt`, the partition stands still and says so until a person sets the group's offset, and the others go on; `go_on`, the loss is logged with its offsets and the partition goes on behind it."},
+			choice[kafka.LostRecords]{options: []option[kafka.LostRecords]{{word: "halt", value: kafka.Halt}, {word: "go_on", value: kafka.GoOn}}}, func(k *Kafka) *kafka.LostRecords { return &k.OnLostRecords }),
+		key(meta{name: "start", def: "earliest", doc: "Where a topic begins when the group first joins it: `earliest`; `now`, behind what is there; a time; or another group's offsets. It counts once; partitions and topics that come later are read from their beginning."},
 			startShape(), func(k *Kafka) *kafka.Start { return &k.Start }),
 	}
 }
@@ -48,8 +56,14 @@ func recordKeys() []field[Kafka] {
 		key(meta{name: "format", def: "records", doc: "What a record becomes: `records` takes key, headers and value as they are, and finds CloudEvents in binary mode by their `ce_` headers; `cloudevents` also reads the structured mode, by its content type."},
 			choice[kafka.Format]{options: []option[kafka.Format]{{word: "records", value: kafka.Records}, {word: "cloudevents", value: kafka.CloudEvents}}},
 			func(k *Kafka) *kafka.Format { return &k.Format }),
-		key(meta{name: "max_record", def: "16MiB", doc: "The longest value that is read as a message. A longer one is set aside as `too large`."},
+		key(meta{name: "max_record", def: "16MiB", doc: "The longest value that is read as a message. A longer one is set aside as `too large`. At most the `max_body` of the consumers that read it."},
 			size{least: 64 << 10, most: 90 << 20}, func(k *Kafka) *int64 { return &k.MaxRecord }),
+		key(meta{name: "max_batch", doc: "The most that a batch of records may be when it is decompressed; 32 MiB, or what a record of `max_record` needs, unless it is set. A larger one stops its partition, and the log says how to go on."},
+			size{least: 64 << 10, most: 1 << 30}, func(k *Kafka) *int64 { return &k.MaxBatch }),
+		key(meta{name: "max_fetch", doc: "The most that one broker sends at once, as it is compressed. Unless it is set, all brokers share a quarter of `max_unsettled`, with 1 to 16 MiB each."},
+			size{least: 1 << 10, most: 90 << 20}, func(k *Kafka) *int64 { return &k.MaxFetch }),
+		key(meta{name: "max_partition_fetch", doc: "The same of one partition; 1 MiB, or `max_fetch` if that is less, unless it is set."},
+			size{least: 1 << 10, most: 90 << 20}, func(k *Kafka) *int64 { return &k.MaxPartitionFetch }),
 	}
 }
 
@@ -71,7 +85,7 @@ func startShape() object[kafka.Start] {
 				remedy: "write now: it skips only what is there when the group first joins"}}},
 		oneOf: []string{"at", "group"},
 		fields: []field[kafka.Start]{
-			key(meta{name: "at", doc: "The first record with this broker time or a later one."},
+			key(meta{name: "at", doc: "The first record with this time or a later one: the producer's, or the broker's where the topic says `LogAppendTime`."},
 				instant{}, func(s *kafka.Start) *time.Time { return &s.At }),
 			key(meta{name: "group", doc: "The committed offsets of this group. A partition for which it has none begins at its beginning."},
 				word{what: "the name of a group"}, func(s *kafka.Start) *string { return &s.Group }),

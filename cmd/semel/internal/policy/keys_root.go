@@ -86,9 +86,9 @@ func fileShape() object[File] {
 			path{word: word{what: "a path, or -"}, stdin: true}, func(f *File) *string { return &f.Path }),
 		key(meta{name: "format", def: "cloudevents", doc: "How a line is read: `cloudevents` is the structured JSON format, whose attributes become `ce-` headers; `envelope` is `{\"key\": …, \"headers\": {…}, \"body\": …}`; `json` means that the line itself is the body."},
 			words("cloudevents", "envelope", "json"), func(f *File) *string { return &f.Format }),
-		key(meta{name: "follow", def: "false", doc: "Wait for more at the end of the file instead of ending."},
+		key(meta{name: "follow", def: "false", doc: "Wait for more at the end of the file instead of ending. A last line without its line end waits for it; without `follow` it is read if it is a complete JSON object or array, and otherwise left unread with a warning."},
 			boolean{}, func(f *File) *bool { return &f.Follow }),
-		key(meta{name: "max_line", def: "16MiB", doc: "The longest line that is read as a message. A longer one is parked as `too large` with its first 64 KiB, its offset and its length."},
+		key(meta{name: "max_line", def: "16MiB", doc: "The longest line that is read as a message. A longer one is parked as `too large` with its first 64 KiB, its offset and its length. At most the `max_body` of the consumers that read it."},
 			size{least: 64 << 10, most: 1 << 30}, func(f *File) *int64 { return &f.MaxLine }),
 	}}
 }

@@ -64,10 +64,20 @@ type Postgres struct {
 	Schema, Prefix string
 }
 
-// Dialect is that of the statements of the store's consumers.
-func (s *Store) Dialect() sqlhandler.Dialect {
-	if s.Postgres != nil {
-		return sqlhandler.Postgres()
+// Dialect is that of the consumer's statements in this store.
+func (c *Consumer) Dialect(s *Store) sqlhandler.Dialect {
+	if c.Batch.Most == 1 {
+		return s.dialect().Alone()
+	}
+	return s.dialect()
+}
+
+func (s *Store) dialect() sqlhandler.Dialect {
+	switch {
+	case s.Postgres != nil:
+		return sqlhandler.Postgres().Tables(s.Postgres.Schema, s.Postgres.Prefix)
+	case s.SQLite != nil:
+		return sqlhandler.SQLite().Tables("", s.SQLite.Prefix)
 	}
 	return sqlhandler.SQLite()
 }
@@ -101,6 +111,10 @@ type Consumer struct {
 	// From and Store name a source and a store that exist; see Policy.Source
 	// and Policy.Store.
 	From, Store string
+	// Only says which messages are the consumer's, Otherwise what becomes of
+	// the others.
+	Only        semel.Only
+	Otherwise   semel.Otherwise
 	Strategy    Strategy
 	Identity    Identity
 	Fingerprint Fingerprint
@@ -117,9 +131,11 @@ type Consumer struct {
 	Batch        semel.BatchLimits
 	Hold         time.Duration
 	MaxUnsettled semel.Bound
-	Drain        time.Duration
-	Handler      Handler
-	Retry        semel.RetryPolicy
+	// MaxBody is the longest body in bytes that is processed.
+	MaxBody int64
+	Drain   time.Duration
+	Handler Handler
+	Retry   semel.RetryPolicy
 
 	onParked, onStoreDown, retention string
 }
@@ -177,10 +193,43 @@ type Fingerprint struct {
 	Selectors []string
 }
 
-// Handler is what a consumer does with a message.
+// Handler is what a consumer does with a message. One of the two is set.
 type Handler struct {
-	// SQL is set: it is the only kind there is yet.
+	// SQL handles every message.
 	SQL *SQL
+	// Types handle each the messages of a type; what has none of these ends as
+	// semel.ReasonUnknownType.
+	Types []TypedHandler
+}
+
+// TypedHandler handles the messages of a type, as semel.ByType chooses.
+type TypedHandler struct {
+	// Type is a type, or a type and a schema version with @ between.
+	Type string
+	SQL  *SQL
+}
+
+// Statements are the statements of one handler.
+type Statements struct {
+	// At is their path below the consumer's.
+	At string
+	// Type is the type they are for; empty if they are for every message.
+	Type string
+	*SQL
+}
+
+// Handlers are all of a consumer's statements, in the file's order.
+func (c *Consumer) Handlers() []Statements {
+	if c.Handler.SQL != nil {
+		return []Statements{{At: "handler.sql", SQL: c.Handler.SQL}}
+	}
+	var all []Statements
+	for _, h := range c.Handler.Types {
+		if h.SQL != nil {
+			all = append(all, Statements{At: "handler.types" + typePath(h.Type) + ".sql", Type: h.Type, SQL: h.SQL})
+		}
+	}
+	return all
 }
 
 // SQL is a handler of statements.

@@ -41,6 +41,29 @@ func (r rules) references(p *Policy) {
 	}
 }
 
+// largest: what a source takes and no consumer processes is read for nothing.
+func (r rules) largest(s *Source) {
+	if s == nil || !r.ok("max_body") {
+		return
+	}
+	at, limit := "sources."+s.Name+".kafka.max_record", int64(0)
+	switch {
+	case s.Kafka != nil:
+		limit = s.Kafka.MaxRecord
+	case s.File != nil:
+		at, limit = "sources."+s.Name+".file.max_line", s.File.MaxLine
+	}
+	most := r.consumer.MaxBody
+	switch {
+	case limit == 0 || !r.sound(at):
+	case limit > most && r.given(at):
+		r.faultAt(at, fmt.Sprintf("it is more than the %s of max_body at consumer %s, over which nothing is processed", showSize(most), r.consumer.Name),
+			"write at most "+showSize(most)+", or raise max_body")
+	case limit < most && r.set("max_body"):
+		r.warn("max_body", fmt.Sprintf("%s bounds what arrives to %s already", at, showSize(limit)), "raise that, too, or remove max_body")
+	}
+}
+
 func (r rules) identity() {
 	if !r.ok("identity", "strategy") {
 		return

@@ -29,6 +29,15 @@ func (r kafkaRules) check() {
 	r.session()
 	r.topics()
 	r.encryption()
+	r.sizes()
+}
+
+// sizes: a batch holds a record at least.
+func (r kafkaRules) sizes() {
+	k := r.kafka
+	if r.ok("max_record", "max_batch") && k.MaxBatch != 0 && k.MaxBatch < k.MaxRecord {
+		r.faultAt(r.at+".max_batch", "a batch with one record of max_record would stop its partition", "raise max_batch to max_record at least, or lower max_record")
+	}
 }
 
 // session: a setting that plays no part must not look as if it did.
@@ -114,7 +123,7 @@ func (p *Policy) shareGroup(a, b *Consumer) bool {
 
 // deadLetters: where an ending says dead_letter, there is a place for them.
 func (r rules) deadLetters(s *Source) {
-	if s == nil || !r.ok("on_conflict", "on_bad_identity", "on_unmet", "retry", "dead_letter") {
+	if s == nil || !r.ok("on_conflict", "on_bad_identity", "on_unmet", "retry", "otherwise", "dead_letter") {
 		return
 	}
 	endings := r.deadLetterEndings()
@@ -144,6 +153,9 @@ func (r rules) deadLetterEndings() []string {
 		if e.then == semel.ThenDeadLetter {
 			keys = append(keys, e.key)
 		}
+	}
+	if c.Otherwise == semel.OtherwiseDeadLetter {
+		keys = append(keys, "otherwise")
 	}
 	return keys
 }

@@ -9,14 +9,18 @@ import (
 
 // handler judges the SQL of a consumer.
 func (r rules) handler(store *Store) {
-	h := r.consumer.Handler.SQL
-	if h == nil || store == nil {
-		return // the missing store has been reported
+	if store == nil {
+		return // which has been reported
 	}
-	dialect := store.Dialect()
-	used, whole := map[string]bool{}, r.ok("handler.sql.statements")
+	for _, h := range r.consumer.Handlers() {
+		r.statements(r.consumer.Dialect(store), h)
+	}
+}
+
+func (r rules) statements(dialect sqlhandler.Dialect, h Statements) {
+	used, whole := map[string]bool{}, r.ok(h.At+".statements")
 	for i, s := range h.Statements {
-		key := fmt.Sprintf("handler.sql.statements[%d]", i)
+		key := fmt.Sprintf("%s.statements[%d]", h.At, i)
 		if !r.ok(key) {
 			continue
 		}
@@ -25,24 +29,22 @@ func (r rules) handler(store *Store) {
 			used[name] = true
 		}
 		whole = whole && err == nil
-		r.statement(dialect, key, s, names)
+		r.statement(dialect, key, s, h.unbound(names))
+		r.rows(dialect, key, s)
 	}
 	if whole {
-		r.unusedParams(used)
+		r.unusedParams(h, used)
 	}
 }
 
-func (r rules) statement(d sqlhandler.Dialect, key string, s Statement, params []string) {
+func (r rules) statement(d sqlhandler.Dialect, key string, s Statement, unbound []string) {
 	for _, f := range d.Check(s.SQL) {
 		r.refuse(key, f.Reason, f.Remedy)
 	}
-	for _, name := range params {
-		if !r.bound(name) {
-			r.refuse(key, fmt.Sprintf("nothing is bound to :%s", name),
-				fmt.Sprintf(`add it to params, as %s: "body:/%s"`, name, name))
-		}
+	for _, name := range unbound {
+		r.refuse(key, fmt.Sprintf("nothing is bound to :%s", name),
+			fmt.Sprintf(`add it to params, as %s: "body:/%s"`, name, name))
 	}
-	r.rows(d, key, s)
 	if why := d.NotNatural(s.SQL); why != "" && r.consumer.Strategy.Natural != nil {
 		r.warn(key, "the strategy is natural, and this statement does not look idempotent: "+why,
 			"write a state instead of a change, add a conflict clause, or use strategy: marker")
@@ -58,15 +60,17 @@ func (r rules) rows(d sqlhandler.Dialect, key string, s Statement) {
 	}
 }
 
-func (r rules) bound(name string) bool {
-	return slices.ContainsFunc(r.consumer.Handler.SQL.Params, func(p Param) bool { return p.Name == name })
+// unbound are the names that no parameter has.
+func (h Statements) unbound(names []string) []string {
+	return slices.DeleteFunc(names, func(name string) bool {
+		return slices.ContainsFunc(h.Params, func(p Param) bool { return p.Name == name })
+	})
 }
 
-func (r rules) unusedParams(used map[string]bool) {
-	for _, p := range r.consumer.Handler.SQL.Params {
-		if !used[p.Name] && r.ok("handler.sql.params."+p.Name) {
-			r.refuse("handler.sql.params."+p.Name, "no statement uses this parameter",
-				fmt.Sprintf("write :%s in a statement, or remove it", p.Name))
+func (r rules) unusedParams(h Statements, used map[string]bool) {
+	for _, p := range h.Params {
+		if key := h.At + ".params." + p.Name; !used[p.Name] && r.ok(key) {
+			r.refuse(key, "no statement uses this parameter", fmt.Sprintf("write :%s in a statement, or remove it", p.Name))
 		}
 	}
 }

@@ -134,7 +134,7 @@ func (c choice[V]) read(d *decoder, p place) (V, bool) {
 		return o.value, o.usable()
 	}
 	remedy := "write " + c.words()
-	if near := nearestWord(s, c.all()); near != "" && p.raw == "" {
+	if near := nearestWord(s, c.meant()); near != "" && p.raw == "" {
 		remedy = fmt.Sprintf("did you mean %s?", near)
 	}
 	d.fault(p, p.shown(s)+" is unknown here", remedy)
@@ -147,6 +147,17 @@ func (c choice[V]) all() []string {
 		all = append(all, o.word)
 	}
 	return all
+}
+
+// meant are the words that may be suggested: none that is refused itself.
+func (c choice[V]) meant() []string {
+	var some []string
+	for _, o := range c.options {
+		if o.reason == "" {
+			some = append(some, o.word)
+		}
+	}
+	return some
 }
 
 func (c choice[V]) words() string {

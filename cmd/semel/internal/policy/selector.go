@@ -21,13 +21,13 @@ func selector(check func(text string, s semel.Selector) error) word {
 	}}
 }
 
-// idSelector refuses what makes no identity. A constant by itself is a matter
-// of the whole list.
+// idSelector refuses what makes no identity. A constant, or what many messages
+// share, by itself is a matter of the whole list.
 func idSelector(text string, s semel.Selector) error {
 	if s.Constant() {
 		return nil
 	}
-	return semel.By(text).Validate()
+	return semel.By(text, "id").Validate()
 }
 
 // sourceSelector refuses what is no name of a producer.

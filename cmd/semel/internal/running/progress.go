@@ -1,22 +1,24 @@
 package running
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 )
 
 // Live shows one line a consumer on a terminal and lets a log be written above
 // the lines. Close it before anything else is written there.
 type Live struct {
-	terminal  io.Writer
+	screen    io.Writer
 	container *mpb.Progress
 	bars      []*mpb.Bar
 }
@@ -25,26 +27,36 @@ type Live struct {
 const refresh = 200 * time.Millisecond
 
 // NewLive shows nothing until lines are added.
-func NewLive(terminal io.Writer) *Live {
-	container := mpb.New(mpb.WithOutput(terminal), mpb.WithRefreshRate(refresh), mpb.WithAutoRefresh())
-	return &Live{terminal: terminal, container: container}
+func NewLive(screen io.Writer) *Live {
+	container := mpb.New(mpb.WithOutput(screen), mpb.WithRefreshRate(refresh), mpb.WithAutoRefresh())
+	return &Live{screen: screen, container: container}
 }
 
 // Write prints above the lines, and after Close below them.
 func (l *Live) Write(p []byte) (int, error) {
 	n, err := l.container.Write(p)
 	if errors.Is(err, mpb.ErrDone) {
-		return l.terminal.Write(p)
+		return l.screen.Write(p)
 	}
 	return n, err
 }
 
-// Add shows a consumer until Close. counts and source, which says how far it is
-// behind or nothing, may be called at any time.
-func (l *Live) Add(name string, counts func() semel.Counts, source func() string) {
-	meter := meter{now: time.Now, counts: counts, source: source, at: time.Now()}
-	show := decor.Any(func(decor.Statistics) string { return name + "  " + meter.line() })
-	l.bars = append(l.bars, l.container.New(0, mpb.NopStyle(), mpb.PrependDecorators(show)))
+// Watched is what a live line is made of. Its methods may be called at any time.
+type Watched interface {
+	Counts() semel.Counts
+	// Ready is false, with the reason, while something stands still.
+	Ready() (bool, string)
+	// Source says how far the consumer is behind its source, or nothing.
+	Source() string
+}
+
+// Add shows a consumer until Close.
+func (l *Live) Add(name string, c Watched) {
+	meter := meter{now: time.Now, consumer: c, at: time.Now()}
+	show := decor.Any(func(s decor.Statistics) string {
+		return meter.line(name, s.AvailableWidth)
+	})
+	l.bars = append(l.bars, l.container.New(0, mpb.NopStyle(), mpb.PrependDecorators(show), mpb.BarFillerTrim()))
 }
 
 // Close draws the lines a last time and leaves them.
@@ -55,41 +67,87 @@ func (l *Live) Close() {
 	l.container.Wait()
 }
 
-// meter turns counts into a line with a rate over the last seconds. It is used
-// by one goroutine.
+// longestName is how many columns a consumer's name takes on its line.
+const longestName = 24
+
+// longestReason is how many columns the reason for a standstill takes.
+const longestReason = 40
+
+// meter turns counts into the parts of a line, with a rate over the last
+// seconds. It is used by one goroutine.
 type meter struct {
-	now    func() time.Time
-	counts func() semel.Counts
-	source func() string
-	rate   float64
-	at     time.Time
-	then   int64
+	now      func() time.Time
+	consumer Watched
+	rate     float64
+	at       time.Time
+	then     int64
 }
 
 // settle is how long an old rate takes to lose half of its weight.
 const settle = time.Second
 
-// line is short, for a terminal: counts that are zero are left out.
-func (m *meter) line() string {
-	c, now := m.counts(), m.now()
-	done := c.Deliveries - c.InFlight
-	if !m.at.IsZero() {
-		if passed := now.Sub(m.at); passed > 0 {
-			fresh := float64(done-m.then) / passed.Seconds()
-			weight := float64(passed) / float64(passed+settle)
-			m.rate += (fresh - m.rate) * weight
+// bad are the counts that want somebody's eye: they stand first and are the
+// last that a narrow terminal loses.
+var bad = []string{"failed", "dead_lettered", "parked", "conflicts", "discarded"}
+
+// urgency is the place of a count among the bad ones, or behind them.
+func urgency(name string) int {
+	if i := slices.Index(bad, name); i >= 0 {
+		return i
+	}
+	return len(bad)
+}
+
+// line is the consumer's in so many columns. That it is not ready is cut, where
+// it does not fit, and not passed over as counts are: it says why they stand.
+func (m *meter) line(name string, columns int) string {
+	const between, missing = "  ", "  …"
+	name = terminal.Cut(name, longestName)
+	reason := longestReason
+	if columns != terminal.Unlimited {
+		reason = max(1, min(reason, columns-terminal.Columns(name+between+missing)))
+	}
+	return terminal.Parts(columns, append([]string{name}, m.parts(reason)...)...)
+}
+
+// parts are what the line shows, the most urgent first: counts that are zero are
+// left out. The reason for a standstill takes so many columns at most.
+func (m *meter) parts(reason int) []string {
+	c := m.consumer.Counts()
+	m.measure(c.Deliveries - c.InFlight)
+	var parts, good []string
+	switch ready, why := m.consumer.Ready(); {
+	case !ready:
+		parts = append(parts, terminal.Cut("not ready: "+terminal.Line(why), reason))
+	case why != "": // it works, and a lane of it stands still
+		parts = append(parts, terminal.Cut(terminal.Line(why), reason))
+	}
+	lines := endings()
+	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(urgency(a.name), urgency(b.name)) })
+	for _, l := range lines {
+		shown := fmt.Sprintf("%s %d", l.name, l.count(c))
+		switch {
+		case l.count(c) == 0:
+		case urgency(l.name) < len(bad):
+			parts = append(parts, shown)
+		default:
+			good = append(good, shown)
 		}
+	}
+	parts = append(parts, fmt.Sprintf("%.0f/s", m.rate))
+	if source := terminal.Line(m.consumer.Source()); source != "" {
+		parts = append(parts, source)
+	}
+	return append(append(parts, fmt.Sprintf("deliveries %d", c.Deliveries)), good...)
+}
+
+// measure adds what was done since the last time to the rate.
+func (m *meter) measure(done int64) {
+	now := m.now()
+	if passed := now.Sub(m.at); passed > 0 {
+		fresh := float64(done-m.then) / passed.Seconds()
+		weight := float64(passed) / float64(passed+settle)
+		m.rate += (fresh - m.rate) * weight
 	}
 	m.at, m.then = now, done
-	source := m.source()
-	if source != "" {
-		source = "  " + source
-	}
-	var others strings.Builder
-	for _, l := range endings() {
-		if n := l.count(c); n > 0 {
-			fmt.Fprintf(&others, "  %s %d", l.name, n)
-		}
-	}
-	return fmt.Sprintf("%.0f/s%s  deliveries %d%s", m.rate, source, c.Deliveries, others.String())
 }

@@ -15,6 +15,8 @@ import (
 type Consumer interface {
 	Run(ctx context.Context) error
 	Counts() semel.Counts
+	// Left is what the source could not deliver when the run ended idle.
+	Left() []semel.Left
 }
 
 // All runs the consumers until each has ended: by itself, by an error, or
@@ -25,16 +27,23 @@ func All(ctx context.Context, consumers map[string]Consumer) (Summary, error) {
 	var all sync.WaitGroup
 	for name, c := range consumers {
 		all.Go(func() {
-			if err := c.Run(ctx); err != nil {
-				errs <- fmt.Errorf("consumer %s: %w", name, err)
+			err := c.Run(ctx)
+			if err != nil && !errors.Is(err, semel.ErrHalted) { // that one names the consumer
+				err = fmt.Errorf("consumer %s: %w", name, err)
+			}
+			if err != nil {
+				errs <- err
 			}
 		})
 	}
 	all.Wait()
 	close(errs)
-	s := Summary{Consumers: map[string]semel.Counts{}}
+	s := Summary{Consumers: map[string]semel.Counts{}, Left: map[string][]semel.Left{}}
 	for name, c := range consumers {
 		s.Consumers[name] = c.Counts()
+		if left := c.Left(); len(left) > 0 {
+			s.Left[name] = left
+		}
 	}
 	var joined []error
 	for err := range errs {

@@ -1,6 +1,7 @@
 package running
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -13,6 +14,8 @@ import (
 // Summary is what became of the deliveries of a run, by consumer.
 type Summary struct {
 	Consumers map[string]semel.Counts `json:"consumers"`
+	// Left is what sources had and could not deliver when runs ended idle.
+	Left map[string][]semel.Left `json:"left,omitempty"`
 }
 
 // names returns the consumers, sorted.
@@ -40,6 +43,7 @@ func endings() []line {
 		{"parked", func(c semel.Counts) int64 { return c.Parked }},
 		{"dead_lettered", func(c semel.Counts) int64 { return c.DeadLettered }},
 		{"discarded", func(c semel.Counts) int64 { return c.Discarded }},
+		{"skipped", func(c semel.Counts) int64 { return c.Skipped }},
 		{"failed", func(c semel.Counts) int64 { return c.Failed }},
 		{"in_flight", func(c semel.Counts) int64 { return c.InFlight }},
 	}
@@ -75,5 +79,24 @@ func (s Summary) Write(w io.Writer) error {
 	row("", func(name string) string { return strings.Repeat("-", max(len(name), 8)) })
 	counts([]line{{"deliveries", func(c semel.Counts) int64 { return c.Deliveries }}})
 	counts(besides())
-	return table.Flush()
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	return s.writeLeft(w)
+}
+
+// writeLeft prints what was not read, one line a lane.
+func (s Summary) writeLeft(w io.Writer) error {
+	var err error
+	for _, name := range s.names() {
+		for _, l := range s.Left[name] {
+			many := "some messages"
+			if l.Messages >= 0 {
+				many = fmt.Sprintf("%d messages", l.Messages)
+			}
+			_, wrote := fmt.Fprintf(w, "not read: consumer %s, lane %s: %s: %s\n", name, l.Lane, many, l.Reason)
+			err = errors.Join(err, wrote)
+		}
+	}
+	return err
 }

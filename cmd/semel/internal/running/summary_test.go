@@ -26,6 +26,7 @@ func TestTheTableAddsUpAndShowsZeros(t *testing.T) {
           parked          0          1
    dead_lettered          0          0
        discarded          0          0
+         skipped          0          0
           failed          0          0
        in_flight          0          0
                    --------   --------

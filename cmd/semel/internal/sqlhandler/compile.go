@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/sqltext"
 )
 
 // Config is a handler as a policy declares it.
@@ -74,7 +75,8 @@ type statement struct {
 	// placeholders.
 	args    []int
 	changes bool
-	// simple: it changes rows, and neither begins with WITH nor returns any.
+	// simple: it changes rows, neither begins with WITH nor returns any, and
+	// fits into a statement that counts what it returns.
 	simple    bool
 	rows      *int64
 	otherwise Otherwise
@@ -125,22 +127,27 @@ func (h *Handler) compile(d Dialect, s Statement) (statement, error) {
 	return ready, nil
 }
 
-// bind puts the dialect's placeholders in place of the parameters' names.
+// bind puts the dialect's placeholders in place of the parameters' names. What
+// is sent begins and ends with the statement: comments and semicolons around it
+// would be in the way of one that it is put into.
 func (h *Handler) bind(d Dialect, text string) statement {
-	tokens, _ := d.scan(text)
+	tokens, _ := d.text.Scan(text)
+	words := sqltext.Split(tokens)[0]
+	from, to := words[0].Start, words[len(words)-1].End
 	var out statement
 	var b strings.Builder
 	for _, t := range tokens {
-		if t.kind != param {
-			b.WriteString(text[t.start:t.end])
-			continue
+		switch {
+		case t.Start < from || t.End > to:
+		case t.Kind == sqltext.Param:
+			b.WriteString(d.placeholder(out.place(slices.Index(h.names, t.Word), d.reuse)))
+		default:
+			b.WriteString(text[t.Start:t.End])
 		}
-		b.WriteString(d.placeholder(out.place(slices.Index(h.names, t.word), d.reuse)))
 	}
-	out.text = strings.TrimRight(strings.TrimSpace(b.String()), ";")
-	words := split(tokens)[0]
+	out.text = b.String()
 	out.changes = changes(words)
-	out.simple = isChange(words[0]) && !slices.ContainsFunc(words, func(t token) bool { return isKeyword(t, "returning") })
+	out.simple = isChange(words[0]) && !words[0].Is("merge") && !slices.ContainsFunc(words, func(t sqltext.Token) bool { return t.Is("returning") })
 	return out
 }
 

@@ -1,6 +1,10 @@
 package sqlhandler
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/semel-go/semel/internal/sqltext"
+)
 
 // Dialect is what the text of a statement depends on.
 type Dialect struct {
@@ -10,27 +14,41 @@ type Dialect struct {
 	placeholder func(n int) string
 	// reuse: a parameter that stands twice is bound once.
 	reuse bool
-	// brackets: [name] is a quoted name.
-	brackets bool
-	// dollarBodies: $tag$ … $tag$ is a text, and comments nest.
-	dollarBodies bool
+	// text says how the text is read.
+	text sqltext.Dialect
 	// prepares: preparing a statement costs no round trip, and running a
 	// prepared one less.
 	prepares bool
 	// texts: every value but bytes is given as text, which the database reads
 	// as what its place needs: a number fits a text column, too.
 	texts bool
-	// markers are the characters of placeholders that only Semel may write.
-	markers string
+	// schema and prefix are of Semel's own tables; an empty prefix is none.
+	schema, prefix string
+	// alone: no transaction has more than one message.
+	alone bool
+}
+
+// Tables is the dialect of a store whose own tables are in this schema and
+// begin with this prefix: no statement may write them.
+func (d Dialect) Tables(schema, prefix string) Dialect {
+	d.schema, d.prefix = schema, prefix
+	return d
+}
+
+// Alone is the dialect of a consumer whose batches are of one message: what
+// lasts for the transaction reaches no other.
+func (d Dialect) Alone() Dialect {
+	d.alone = true
+	return d
 }
 
 // SQLite is the dialect of SQLite.
 func SQLite() Dialect {
-	return Dialect{Name: "sqlite", placeholder: func(int) string { return "?" }, brackets: true, prepares: true, markers: "?@$"}
+	return Dialect{Name: "sqlite", placeholder: func(int) string { return "?" }, text: sqltext.SQLite(), prepares: true}
 }
 
 // Postgres is the dialect of PostgreSQL and of what speaks its SQL.
 func Postgres() Dialect {
 	return Dialect{Name: "postgres", placeholder: func(n int) string { return "$" + strconv.Itoa(n) }, reuse: true,
-		dollarBodies: true, texts: true, markers: "$"}
+		text: sqltext.Postgres(), texts: true}
 }

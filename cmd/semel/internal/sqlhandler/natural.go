@@ -1,6 +1,10 @@
 package sqlhandler
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/semel-go/semel/internal/sqltext"
+)
 
 // NotNatural says why a statement does not look idempotent by nature; empty if
 // it does. It is a heuristic, for a warning: it looks for a column that is
@@ -10,11 +14,11 @@ import "slices"
 // It sees neither what triggers, defaults and functions do nor a guard in the
 // WHERE clause, so it warns of some statements that are right.
 func (d Dialect) NotNatural(text string) string {
-	tokens, err := d.scan(text)
+	tokens, err := d.text.Scan(text)
 	if err != nil {
 		return ""
 	}
-	for _, s := range split(tokens) {
+	for _, s := range sqltext.Split(tokens) {
 		switch {
 		case selfAssigned(s) != "":
 			return "it computes column " + selfAssigned(s) + " from itself, so that a second copy adds again"
@@ -26,13 +30,13 @@ func (d Dialect) NotNatural(text string) string {
 }
 
 // insertsAgain: INSERT without OR IGNORE, OR REPLACE, ON CONFLICT or ON DUPLICATE.
-func insertsAgain(s []token) bool {
-	i := slices.IndexFunc(s, func(t token) bool { return isKeyword(t, "insert") })
-	if i < 0 || i+1 < len(s) && isKeyword(s[i+1], "or") {
+func insertsAgain(s []sqltext.Token) bool {
+	i := slices.IndexFunc(s, func(t sqltext.Token) bool { return t.Is("insert") })
+	if i < 0 || i+1 < len(s) && s[i+1].Is("or") {
 		return false
 	}
 	for j := i; j+1 < len(s); j++ {
-		if isKeyword(s[j], "on") && (isKeyword(s[j+1], "conflict") || isKeyword(s[j+1], "duplicate")) {
+		if s[j].Is("on") && (s[j+1].Is("conflict") || s[j+1].Is("duplicate")) {
 			return false
 		}
 	}
@@ -40,9 +44,9 @@ func insertsAgain(s []token) bool {
 }
 
 // selfAssigned is a column that a SET clause computes from itself.
-func selfAssigned(s []token) string {
+func selfAssigned(s []sqltext.Token) string {
 	for i, t := range s {
-		if !isKeyword(t, "set") && !(isKeyword(t, "update") && i > 0 && isKeyword(s[i-1], "key")) {
+		if !t.Is("set") && !(t.Is("update") && i > 0 && s[i-1].Is("key")) {
 			continue
 		}
 		for _, a := range assignments(s[i+1:]) {
@@ -55,26 +59,26 @@ func selfAssigned(s []token) string {
 }
 
 // assignment is the two sides of one "=" of a SET clause.
-type assignment struct{ left, right []token }
+type assignment struct{ left, right []sqltext.Token }
 
-func assignments(s []token) []assignment {
+func assignments(s []sqltext.Token) []assignment {
 	var all []assignment
 	var now assignment
 	var assigned bool
 	depth := 0
 	for _, t := range s {
 		switch {
-		case t.word == "(" && t.kind == operator:
+		case t.Word == "(" && t.Kind == sqltext.Operator:
 			depth++
-		case t.word == ")" && t.kind == operator:
+		case t.Word == ")" && t.Kind == sqltext.Operator:
 			depth--
 		}
 		switch {
 		case depth == 0 && endsSet(t):
 			return append(all, now)
-		case depth == 0 && t.kind == operator && t.word == ",":
+		case depth == 0 && t.Kind == sqltext.Operator && t.Word == ",":
 			all, now, assigned = append(all, now), assignment{}, false
-		case depth == 0 && !assigned && t.kind == operator && t.word == "=":
+		case depth == 0 && !assigned && t.Kind == sqltext.Operator && t.Word == "=":
 			assigned = true
 		case assigned:
 			now.right = append(now.right, t)
@@ -85,8 +89,8 @@ func assignments(s []token) []assignment {
 	return append(all, now)
 }
 
-func endsSet(t token) bool {
-	return isKeyword(t, "where") || isKeyword(t, "from") || isKeyword(t, "returning") || isKeyword(t, "order") || isKeyword(t, "limit")
+func endsSet(t sqltext.Token) bool {
+	return t.Is("where") || t.Is("from") || t.Is("returning") || t.Is("order") || t.Is("limit")
 }
 
 // self is the assigned column that stands on the right beside an arithmetic
@@ -96,9 +100,9 @@ func (a assignment) self() string {
 		return ""
 	}
 	for i, t := range a.left {
-		qualifier := i+1 < len(a.left) && a.left[i+1].word == "."
-		if t.kind == name && !qualifier && a.uses(t.word) {
-			return t.word
+		qualifier := i+1 < len(a.left) && a.left[i+1].Word == "."
+		if t.Kind == sqltext.Name && !qualifier && a.uses(t.Word) {
+			return t.Word
 		}
 	}
 	return ""
@@ -108,10 +112,10 @@ func (a assignment) self() string {
 // or of another row's name is the new value, not the old one.
 func (a assignment) uses(column string) bool {
 	for i, t := range a.right {
-		if t.kind != name || t.word != column {
+		if t.Kind != sqltext.Name || t.Word != column {
 			continue
 		}
-		if i >= 2 && a.right[i-1].word == "." && (a.right[i-2].word == "excluded" || a.right[i-2].word == "new") {
+		if i >= 2 && a.right[i-1].Word == "." && (a.right[i-2].Word == "excluded" || a.right[i-2].Word == "new") {
 			continue
 		}
 		return true
@@ -119,8 +123,6 @@ func (a assignment) uses(column string) bool {
 	return false
 }
 
-func isArithmetic(t token) bool {
-	return t.kind == operator && (t.word == "+" || t.word == "-" || t.word == "*" || t.word == "/" || t.word == "||")
+func isArithmetic(t sqltext.Token) bool {
+	return t.Kind == sqltext.Operator && (t.Word == "+" || t.Word == "-" || t.Word == "*" || t.Word == "/" || t.Word == "||")
 }
-
-func isKeyword(t token, word string) bool { return t.kind == name && !t.quoted && t.word == word }

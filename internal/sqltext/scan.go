@@ -1,31 +1,45 @@
-package sqlhandler
+package sqltext
 
 import (
 	"fmt"
 	"strings"
 )
 
-// tokenKind is what a piece of SQL text is.
-type tokenKind uint8
+// Kind is what a piece of SQL text is.
+type Kind uint8
 
+// The kinds.
 const (
-	space    tokenKind = iota // blanks and comments
-	name                      // a keyword, a name, a quoted name
-	literal                   // a text or a number
-	param                     // :name
-	foreign                   // a placeholder that is not Semel's
-	operator                  // anything else, one character; "::" and "||" are one
+	// Space is blanks and comments.
+	Space Kind = iota
+	// Name is a keyword, a name, a quoted name.
+	Name
+	// Literal is a text or a number.
+	Literal
+	// Param is :name.
+	Param
+	// Foreign is a placeholder that is not Semel's.
+	Foreign
+	// Operator is anything else, one character; "::", "||" and ":=" are one.
+	Operator
 )
 
-// token is a piece of a statement: text[start:end].
-type token struct {
-	kind       tokenKind
-	start, end int
-	// word is what a name says, in lower case, a parameter's name, or the
-	// operator; a name without quotes may be a keyword.
-	word   string
-	quoted bool
+// Token is a piece of a statement: text[Start:End].
+type Token struct {
+	Kind       Kind
+	Start, End int
+	// Word is what a name says, in lower case, a parameter's name, the operator,
+	// or what a text in single quotes says, in lower case and without escapes
+	// read; a name without quotes may be a keyword.
+	Word   string
+	Quoted bool
 }
+
+// Is reports whether the token is this keyword, which is in lower case.
+func (t Token) Is(keyword string) bool { return t.Kind == Name && !t.Quoted && t.Word == keyword }
+
+// IsSign reports whether the token is this operator.
+func (t Token) IsSign(sign string) bool { return t.Kind == Operator && t.Word == sign }
 
 // scanner cuts SQL text into tokens. It knows as much of SQL as is needed to
 // tell code from quotes and comments.
@@ -33,11 +47,11 @@ type scanner struct {
 	Dialect
 	text   string
 	at     int
-	tokens []token
+	tokens []Token
 }
 
-// scan cuts text into tokens that together are the whole of it.
-func (d Dialect) scan(text string) ([]token, error) {
+// Scan cuts text into tokens that together are the whole of it.
+func (d Dialect) Scan(text string) ([]Token, error) {
 	s := &scanner{Dialect: d, text: text}
 	for s.at < len(s.text) {
 		if err := s.next(); err != nil {
@@ -52,23 +66,23 @@ func (s *scanner) next() error {
 	rest := s.text[s.at:]
 	switch {
 	case isBlank(c):
-		s.add(space, s.while(s.at, isBlank))
+		s.add(Space, s.while(s.at, isBlank))
 	case strings.HasPrefix(rest, "--"):
-		s.add(space, s.lineEnd())
+		s.add(Space, s.lineEnd())
 	case strings.HasPrefix(rest, "/*"):
 		return s.comment()
 	case c == '\'':
 		return s.quotedText(s.at, s.escapes())
-	case c == '"' || c == '`':
+	case c == '"' || c == '`' && s.Brackets:
 		return s.quotedName(c)
-	case c == '[' && s.brackets:
+	case c == '[' && s.Brackets:
 		return s.quotedName(']')
-	case c == '$' && s.dollarBodies && s.dollarTag() != "":
+	case c == '$' && s.DollarBodies && s.dollarTag() != "":
 		return s.dollarBody()
 	case isDigit(c):
-		s.add(literal, s.while(s.at, isNumberByte))
+		s.add(Literal, s.while(s.at, isNumberByte))
 	case isNameStart(c):
-		s.add(name, s.while(s.at, isNameByte))
+		s.add(Name, s.while(s.at, isNameByte))
 	default:
 		s.sign(c, rest)
 	}
@@ -79,13 +93,13 @@ func (s *scanner) next() error {
 func (s *scanner) sign(c byte, rest string) {
 	switch {
 	case strings.HasPrefix(rest, "::"), strings.HasPrefix(rest, "||"), strings.HasPrefix(rest, ":="):
-		s.add(operator, s.at+2)
+		s.add(Operator, s.at+2)
 	case c == ':' && len(rest) > 1 && isNameStart(rest[1]):
-		s.add(param, s.while(s.at+1, isNameByte))
-	case strings.IndexByte(s.markers, c) >= 0 && s.isPlaceholder(c, rest):
-		s.add(foreign, s.while(s.at+1, isNameByte))
+		s.add(Param, s.while(s.at+1, isNameByte))
+	case strings.IndexByte(s.Placeholders, c) >= 0 && s.isPlaceholder(c, rest):
+		s.add(Foreign, s.while(s.at+1, isNameByte))
 	default:
-		s.add(operator, s.at+1)
+		s.add(Operator, s.at+1)
 	}
 }
 
@@ -93,13 +107,13 @@ func (s *scanner) isPlaceholder(c byte, rest string) bool {
 	return c == '?' || len(rest) > 1 && isNameByte(rest[1])
 }
 
-func (s *scanner) add(k tokenKind, end int) {
-	t := token{kind: k, start: s.at, end: end}
-	if k == name || k == operator {
-		t.word = strings.ToLower(s.text[s.at:end])
+func (s *scanner) add(k Kind, end int) {
+	t := Token{Kind: k, Start: s.at, End: end}
+	if k == Name || k == Operator {
+		t.Word = strings.ToLower(s.text[s.at:end])
 	}
-	if k == param {
-		t.word = s.text[s.at+1 : end]
+	if k == Param {
+		t.Word = s.text[s.at+1 : end]
 	}
 	s.tokens = append(s.tokens, t)
 	s.at = end
@@ -112,8 +126,14 @@ func (s *scanner) while(from int, is func(byte) bool) int {
 	return from
 }
 
+// lineEnd is where a comment ends that begins with --: PostgreSQL ends it also
+// at a carriage return, SQLite does not.
 func (s *scanner) lineEnd() int {
-	if i := strings.IndexByte(s.text[s.at:], '\n'); i >= 0 {
+	ends := "\n"
+	if s.DollarBodies {
+		ends = "\r\n"
+	}
+	if i := strings.IndexAny(s.text[s.at:], ends); i >= 0 {
 		return s.at + i
 	}
 	return len(s.text)
@@ -127,24 +147,24 @@ func (s *scanner) comment() error {
 		if closing < 0 {
 			return s.open("a comment")
 		}
-		if opening := strings.Index(s.text[i:i+closing], "/*"); s.dollarBodies && opening >= 0 {
+		if opening := strings.Index(s.text[i:i+closing], "/*"); s.DollarBodies && opening >= 0 {
 			depth, i = depth+1, i+opening+2
 			continue
 		}
 		depth, i = depth-1, i+closing+2
 	}
-	s.add(space, i)
+	s.add(Space, i)
 	return nil
 }
 
 // escapes reports whether the text that begins here has backslash escapes, as
 // PostgreSQL's E'…'.
 func (s *scanner) escapes() bool {
-	if !s.dollarBodies || len(s.tokens) == 0 {
+	if !s.DollarBodies || len(s.tokens) == 0 {
 		return false
 	}
 	last := s.tokens[len(s.tokens)-1]
-	return last.end == s.at && last.word == "e"
+	return last.End == s.at && last.Word == "e"
 }
 
 func (s *scanner) quotedText(from int, escapes bool) error {
@@ -156,7 +176,9 @@ func (s *scanner) quotedText(from int, escapes bool) error {
 		case i+1 < len(s.text) && s.text[i+1] == '\'':
 			i++
 		default:
-			s.add(literal, i+1)
+			word := strings.ToLower(s.text[from+1 : i])
+			s.add(Literal, i+1)
+			s.tokens[len(s.tokens)-1].Word = word
 			return nil
 		}
 	}
@@ -173,9 +195,9 @@ func (s *scanner) quotedName(end byte) error {
 			continue
 		}
 		word := strings.ToLower(s.text[s.at+1 : i])
-		s.add(name, i+1)
+		s.add(Name, i+1)
 		last := &s.tokens[len(s.tokens)-1]
-		last.word, last.quoted = word, true
+		last.Word, last.Quoted = word, true
 		return nil
 	}
 	return s.open("a quoted name")
@@ -199,7 +221,7 @@ func (s *scanner) dollarBody() error {
 	if i < 0 {
 		return s.open("a text in " + tag)
 	}
-	s.add(literal, s.at+2*len(tag)+i)
+	s.add(Literal, s.at+2*len(tag)+i)
 	return nil
 }
 
@@ -207,10 +229,14 @@ func (s *scanner) open(what string) error {
 	return fmt.Errorf("%s that begins at character %d never ends", what, len([]rune(s.text[:s.at]))+1)
 }
 
-func isBlank(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
-func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+// isBlank is the one definition of a blank: the characters that PostgreSQL and
+// SQLite pass over. No character beyond ASCII is one: to both it is part of a
+// name, but for the mark at the beginning of a file, which SQLite passes over.
+func isBlank(c byte) bool  { return c == ' ' || c >= '\t' && c <= '\r' }
+func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
+func isDigit(c byte) bool  { return c >= '0' && c <= '9' }
 func isNameStart(c byte) bool {
-	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
+	return c == '_' || isLetter(c) || c >= 0x80
 }
 func isNameByte(c byte) bool { return isNameStart(c) || isDigit(c) || c == '$' }
 

@@ -1,0 +1,89 @@
+package assembly
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
+	"github.com/semel-go/semel/pgxstore"
+)
+
+// handlers are the compiled statements of a consumer, by type; those for every
+// message have the empty type and are alone.
+type handlers map[string]*sqlhandler.Handler
+
+// handle is the consumer's handler where each statement runs by itself.
+func (h handlers) handle() func(context.Context, *sql.Tx, *semel.Message) error {
+	return dispatch(h, func(one *sqlhandler.Handler) func(context.Context, *sql.Tx, *semel.Message) error { return one.Handle })
+}
+
+// queue is the consumer's handler where statements are queued.
+func (h handlers) queue() func(context.Context, *pgxstore.Queue, *semel.Message) error {
+	return dispatch(h, func(one *sqlhandler.Handler) func(context.Context, *pgxstore.Queue, *semel.Message) error {
+		return one.Queue
+	})
+}
+
+// dispatch makes one handler of all.
+func dispatch[Tx any](h handlers, as func(*sqlhandler.Handler) func(context.Context, Tx, *semel.Message) error) func(context.Context, Tx, *semel.Message) error {
+	if only := h[""]; only != nil {
+		return as(only)
+	}
+	byType := map[string]func(context.Context, Tx, *semel.Message) error{}
+	for name, one := range h {
+		byType[name] = as(one)
+	}
+	return semel.ByType(byType)
+}
+
+// handlers compiles a consumer's statements and lets the database look at them.
+func (a *Assembly) handlers(ctx context.Context, c *policy.Consumer, store *Store) (handlers, error) {
+	all := handlers{}
+	for _, s := range c.Handlers() {
+		h, err := sqlhandler.Compile(c.Dialect(store.policy), a.statements(c, s, store))
+		if err != nil {
+			return nil, fmt.Errorf("consumer %s: %s: %w", c.Name, s.At, err)
+		}
+		if i, err := store.try(ctx, h, c); err != nil && store.Classify(err) == semel.ClassPermanent {
+			return nil, a.policy.Fault(fmt.Sprintf("consumers.%s.%s.statements[%d]", c.Name, s.At, i),
+				"the database refuses the statement: "+store.explain(err).Error(), "correct it, or create what is missing, such as with setup: FILE.sql at the store")
+		}
+		all[s.Type] = h
+	}
+	return all, nil
+}
+
+func (a *Assembly) statements(c *policy.Consumer, all policy.Statements, store *Store) sqlhandler.Config {
+	var config sqlhandler.Config
+	for _, p := range all.Params {
+		config.Params = append(config.Params, sqlhandler.Param(p))
+	}
+	for _, s := range all.Statements {
+		config.Statements = append(config.Statements, sqlhandler.Statement{SQL: s.SQL, Rows: s.Rows, Otherwise: otherwise(s.Otherwise, c.OnUnmet)})
+	}
+	if key := c.Strategy.BusinessKey; key != nil {
+		config.Violates = store.violates(key.Constraint)
+	}
+	config.NoEffect = a.warnOnce(c.Name, all.Type, len(config.Statements))
+	return config
+}
+
+// warnOnce warns the first time that each statement changes no row.
+func (a *Assembly) warnOnce(consumer, kind string, statements int) func(*semel.Message, int) {
+	once := make([]sync.Once, statements)
+	logger := a.options.Logger.With(slog.String("consumer", consumer))
+	if kind != "" {
+		logger = logger.With(slog.String("type", kind))
+	}
+	return func(m *semel.Message, i int) {
+		once[i].Do(func() {
+			logger.Warn("a statement changed no row; its message counts as applied (set rows: to judge it)",
+				slog.Int("statement", i+1), slog.String("id", semel.Printable(m.Identity.ID)))
+		})
+	}
+}

@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// examples are what the help of each command shows, by the command's path.
+var examples = map[string][]string{
+	"semel": {
+		"semel run --config semel.yaml",
+		"semel parked summary --config semel.yaml",
+		"semel demo",
+	},
+	"semel run": {
+		"semel run --config semel.yaml",
+		"semel run --config semel.yaml --consumer billing --exit-when-idle 10s",
+		"semel run --config semel.yaml --from-start",
+		"semel run --config semel.yaml --json 2>semel.log",
+	},
+	"semel demo": {
+		"semel demo",
+		"semel demo --seed 7 --keep kept",
+		"semel demo --source",
+	},
+	"semel migrate": {
+		"semel migrate up --config semel.yaml",
+		"semel migrate status --config semel.yaml",
+	},
+	"semel migrate up":     {"semel migrate up --config semel.yaml"},
+	"semel migrate status": {"semel migrate status --config semel.yaml --json"},
+	"semel migrate print":  {"semel migrate print --config semel.yaml >semel.sql"},
+	"semel migrate seed": {
+		"semel migrate seed --config semel.yaml --consumer billing --from processed_messages --id message_id",
+		"semel migrate seed --config semel.yaml --consumer billing --from public.done --id id --where 'ok' --source /shop",
+	},
+	"semel parked": {
+		"semel parked summary --config semel.yaml",
+		"semel parked show --config semel.yaml 17 --payload",
+		"semel parked retry --config semel.yaml 17 --reason 'account opened'",
+	},
+	"semel parked ls": {
+		"semel parked ls --config semel.yaml --limit 20",
+		"semel parked ls --config semel.yaml --reason conflict --before 24h -o wide",
+		"semel parked ls --config semel.yaml --state DEAD_LETTERED -o json",
+	},
+	"semel parked summary": {
+		"semel parked summary --config semel.yaml",
+		"semel parked summary --config semel.yaml --consumer billing --before 2026-05-01",
+	},
+	"semel parked show": {
+		"semel parked show --config semel.yaml 17",
+		"semel parked show --config semel.yaml 17 --payload --json",
+	},
+	"semel parked retry": {
+		"semel parked retry --config semel.yaml 17 --reason 'account opened'",
+		"semel parked retry --config semel.yaml --all --with-reason 'condition unmet' --dry-run",
+	},
+	"semel parked discard": {
+		"semel parked discard --config semel.yaml 17 18 --reason 'test data of 3 May'",
+		"semel parked discard --config semel.yaml --all --with-reason conflict --before 720h --reason 'agreed with the shop'",
+	},
+	"semel schema":  {"semel schema >semel.schema.json"},
+	"semel version": {"semel version", "semel version --json"},
+}
+
+// addExamples puts the examples into the help of a command and of all below it.
+func addExamples(cmd *cobra.Command) {
+	if lines := examples[cmd.CommandPath()]; lines != nil {
+		cmd.Example = "  " + strings.Join(lines, "\n  ")
+	}
+	for _, child := range cmd.Commands() {
+		addExamples(child)
+	}
+}

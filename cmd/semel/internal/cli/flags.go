@@ -1,0 +1,22 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// flagFault says what is wrong with a flag and whose help tells more. Behind a
+// command that does not exist any flag is unknown: then the command is named.
+func flagFault(root *cobra.Command, args []string) func(*cobra.Command, error) error {
+	return func(cmd *cobra.Command, err error) error {
+		if _, rest, findErr := root.Find(args); cmd.HasSubCommands() && findErr == nil && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
+			return known(cmd, rest)
+		}
+		text := err.Error()
+		for _, inner := range []string{": strconv.", ": time: "} { // says nothing that the value does not show
+			text, _, _ = strings.Cut(text, inner)
+		}
+		return usage("%s; see '%s --help'", text, cmd.CommandPath())
+	}
+}

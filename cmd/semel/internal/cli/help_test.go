@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// words splits an example as a shell does, without what it redirects.
+var shellWords = regexp.MustCompile(`'[^']*'|[^\s']+`)
+
+func TestEveryHelpHasExamplesThatAreRight(t *testing.T) {
+	root := newRoot(&common{})
+	used := map[string]bool{}
+	walk(root, func(cmd *cobra.Command) {
+		path := cmd.CommandPath()
+		if cmd.Hidden || strings.HasPrefix(path, "semel completion") || path == "semel help" {
+			return
+		}
+		used[path] = true
+		if cmd.Example == "" || cmd.Short == "" {
+			t.Errorf("the help of %q has no example or no sentence", path)
+		}
+		for _, line := range examples[path] {
+			checkExample(t, path, line)
+		}
+	})
+	for path := range examples {
+		if !used[path] {
+			t.Errorf("there are examples of %q, which is no command", path)
+		}
+	}
+}
+
+// checkExample holds an example to the commands, flags and arguments there are.
+func checkExample(t *testing.T, path, line string) {
+	t.Helper()
+	var args []string
+	for _, w := range shellWords.FindAllString(line, -1) {
+		if !strings.Contains(w, ">") {
+			args = append(args, strings.Trim(w, "'"))
+		}
+	}
+	cmd, rest, err := newRoot(&common{}).Find(args[1:])
+	if err != nil || !strings.HasPrefix(cmd.CommandPath(), path) {
+		t.Errorf("%q: %v", line, err)
+		return
+	}
+	if err := cmd.ParseFlags(rest); err != nil {
+		t.Errorf("%q: %v", line, err)
+		return
+	}
+	if err := cmd.ValidateArgs(cmd.Flags().Args()); err != nil {
+		t.Errorf("%q: %v", line, err)
+	}
+}
+
+func TestAWordThatIsNoCommandIsAnsweredWithTheOneThatWasMeant(t *testing.T) {
+	for line, want := range map[string]string{
+		"rnu":            `semel: unknown command "rnu" for "semel"; did you mean run?`,
+		"prked":          `semel: unknown command "prked" for "semel"; did you mean parked?`,
+		"parked lss":     `semel: unknown command "lss" for "semel parked"; did you mean ls?`,
+		"parked retyr 1": `semel: unknown command "retyr" for "semel parked"; did you mean retry?`,
+		"migrate upp":    `semel: unknown command "upp" for "semel migrate"; did you mean up?`,
+		"migrate xyzzyx": `semel: unknown command "xyzzyx" for "semel migrate"; it has print, seed, status, up`,
+		"nonsense":       `semel: unknown command "nonsense" for "semel"; it has completion, demo, help, migrate, parked, run, schema, version`,
+	} {
+		code, out, log := command(strings.Fields(line)...)
+		if first, _, _ := strings.Cut(log, "\n"); code != exitUsage || out != "" || first != want {
+			t.Errorf("semel %s: exit code %d, %q\ngot  %s\nwant %s", line, code, out, first, want)
+		}
+	}
+}
+
+func TestTheVersionIsAFlagToo(t *testing.T) {
+	_, want, _ := command("version")
+	if code, got, _ := command("--version"); code != exitDone || got != want || !strings.HasPrefix(got, "semel ") {
+		t.Errorf("exit code %d, %q, want %q", code, got, want)
+	}
+}
+
+func TestWithoutACommandThereIsHelp(t *testing.T) {
+	if code, out, _ := command(); code != exitDone || !strings.Contains(out, "Examples:\n  semel run") {
+		t.Errorf("exit code %d:\n%s", code, out)
+	}
+}

@@ -1,0 +1,244 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+)
+
+// listing is how a list is shown.
+type listing struct {
+	limit  int
+	format string
+}
+
+// The formats of a list. The default is a table that fits the terminal.
+const (
+	formatTable = "table"
+	formatWide  = "wide"
+)
+
+func (l *listing) add(c *common, cmd *cobra.Command, most int, what string) {
+	cmd.Flags().IntVar(&l.limit, "limit", most, "show at most so many "+what+"; 0 for all")
+	cmd.Flags().StringVarP(&l.format, "output", "o", formatTable, "table (fits the terminal), wide (all columns, whole) or json")
+	complete(cmd, "output", []string{formatTable, formatWide, formatJSON})
+}
+
+// check reads the flags; json is the same as --json, and a document is whole
+// unless somebody says otherwise.
+func (l *listing) check(c *common, cmd *cobra.Command) error {
+	c.json = c.json || l.format == formatJSON
+	if c.json && !cmd.Flags().Changed("limit") {
+		l.limit = 0
+	}
+	switch {
+	case l.limit < 0:
+		return usage("--limit %d: give a number of rows, or 0 for all", l.limit)
+	case !slices.Contains([]string{formatTable, formatWide, formatJSON}, l.format):
+		return usage("--output %q is no format; use table, wide or json", l.format)
+	}
+	return nil
+}
+
+// full reports whether another row is not shown.
+func (l *listing) full(shown int) bool { return l.limit > 0 && shown >= l.limit }
+
+// columns is the width that a table has to fit.
+func (l *listing) columns(c *common) int {
+	if !c.OutTerminal || l.format == formatWide {
+		return terminal.Unlimited
+	}
+	return c.Width
+}
+
+func parkedList(c *common) *cobra.Command {
+	f, l := &filter{}, &listing{}
+	cmd := &cobra.Command{
+		Use:   "ls",
+		Short: "List what was set aside and is not done",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.look(cmd, f, l, c.list)
+		},
+	}
+	l.add(c, cmd, 0, "rows")
+	return c.withConfig(f.add(c, cmd, "reason", semel.StateParked))
+}
+
+// look opens the chosen stores while show shows what stands there.
+func (c *common) look(cmd *cobra.Command, f *filter, l *listing, show func(context.Context, *assembly.Assembly, semel.RowFilter, *listing) error) error {
+	if err := l.check(c, cmd); err != nil {
+		return err
+	}
+	chosen, err := f.rows(c, time.Now)
+	if err != nil {
+		return err
+	}
+	a, err := c.openBoxes(cmd.Context(), f.store)
+	if err != nil {
+		return err
+	}
+	defer c.close(a)
+	return show(cmd.Context(), a, chosen, l)
+}
+
+// list prints the rows, and on stderr how many there are.
+func (c *common) list(ctx context.Context, a *assembly.Assembly, f semel.RowFilter, l *listing) error {
+	if err := c.refuseStranger(ctx, a, f.Consumer); err != nil {
+		return err
+	}
+	var views []operate.View
+	count := 0
+	for _, s := range a.Stores {
+		box := boxOf(s)
+		for row, err := range box.Rows(ctx, f) {
+			if err != nil {
+				return failed(err)
+			}
+			if count++; !l.full(len(views)) {
+				views = append(views, operate.NewView(box.Store, row))
+			}
+		}
+	}
+	if c.json {
+		return writeJSON(c.Out, struct {
+			Rows  []operate.View `json:"rows"`
+			Count int            `json:"count"`
+		}{append([]operate.View{}, views...), count})
+	}
+	columns := l.columns(c)
+	if err := show(c.Out, views, rowColumns(views, columns == terminal.Unlimited), columns); err != nil {
+		return failed(err)
+	}
+	fmt.Fprintln(c.Err, counted(len(views), count, "row"))
+	if count == 0 {
+		if err := c.pointAtReasons(ctx, a, f, "reason"); err != nil {
+			return err
+		}
+	}
+	return c.pointAtLetters(ctx, a, f)
+}
+
+// counted says how many there are, and that not all are shown.
+func counted(shown, all int, what string) string {
+	if all != 1 {
+		what += "s"
+	}
+	if shown < all {
+		return fmt.Sprintf("%d of %d %s; --limit 0 shows all", shown, all, what)
+	}
+	return fmt.Sprintf("%d %s", all, what)
+}
+
+// mostCounted is how far rows are counted that are not shown.
+const mostCounted = 1000
+
+// pointAtLetters says that the dead letters are not among the parked: whoever
+// looks for what was set aside would miss them.
+func (c *common) pointAtLetters(ctx context.Context, a *assembly.Assembly, f semel.RowFilter) error {
+	if !slices.Equal(f.States, []semel.RowState{semel.StateParked}) {
+		return nil
+	}
+	f.States = []semel.RowState{semel.StateDeadLettered}
+	n := 0
+	for _, s := range a.Stores {
+		for _, err := range boxOf(s).Rows(ctx, f) {
+			if err != nil {
+				return failed(err)
+			}
+			if n++; n > mostCounted {
+				break
+			}
+		}
+	}
+	switch {
+	case n > mostCounted:
+		fmt.Fprintf(c.Err, "more than %d are DEAD_LETTERED: --state DEAD_LETTERED lists them\n", mostCounted)
+	case n > 0:
+		fmt.Fprintf(c.Err, "%d DEAD_LETTERED, not listed here: --state DEAD_LETTERED\n", n)
+	}
+	return nil
+}
+
+// column is a column of a list of things.
+type column[T any] struct {
+	terminal.Column
+	show bool
+	text func(T) string
+}
+
+// differ reports whether not all things have the same text there.
+func differ[T any](things []T, text func(T) string) bool {
+	return slices.ContainsFunc(things, func(t T) bool { return text(t) != text(things[0]) })
+}
+
+// show prints a table of things in so many columns of the terminal.
+func show[T any](w io.Writer, things []T, all []column[T], columns int) error {
+	all = slices.DeleteFunc(all, func(c column[T]) bool { return !c.show })
+	var table terminal.Table
+	for _, c := range all {
+		table.Columns = append(table.Columns, c.Column)
+	}
+	for _, thing := range things {
+		var cells []string
+		for _, c := range all {
+			cells = append(cells, c.text(thing))
+		}
+		table.Add(cells...)
+	}
+	return table.Write(w, columns)
+}
+
+// rowColumns are those of the list of rows. What all rows have in common, and
+// what few need, is left out where the width is limited.
+func rowColumns(views []operate.View, wide bool) []column[operate.View] {
+	return []column[operate.View]{
+		{terminal.Column{Title: "NUMBER"}, true, func(v operate.View) string { return fmt.Sprint(v.Number) }},
+		{terminal.Column{Title: "STORE"}, differ(views, storeOf), storeOf},
+		{terminal.Column{Title: "STATE"}, wide || differ(views, stateOf), stateOf},
+		{terminal.Column{Title: "REASON", Flexible: true}, true, func(v operate.View) string { return string(v.Reason) }},
+		{terminal.Column{Title: "CONSUMER", Flexible: true}, wide || differ(views, consumerOf), consumerOf},
+		{terminal.Column{Title: "ID", Flexible: true}, true, idOf},
+		{terminal.Column{Title: "ATTEMPTS"}, wide, func(v operate.View) string { return fmt.Sprint(v.Attempts) }},
+		{terminal.Column{Title: "REPEATED"}, wide, func(v operate.View) string { return fmt.Sprint(v.Repeated) }},
+		{terminal.Column{Title: "RECEIVED"}, true, func(v operate.View) string { return received(v, wide) }},
+		{terminal.Column{Title: "LAST ERROR", Flexible: true}, true, func(v operate.View) string { return v.Last }},
+	}
+}
+
+// received is without seconds where the width is limited.
+func received(v operate.View, wide bool) string {
+	if wide || v.Received.IsZero() {
+		return moment(v.Received)
+	}
+	return v.Received.UTC().Format("2006-01-02 15:04Z")
+}
+
+func storeOf(v operate.View) string    { return v.Store }
+func stateOf(v operate.View) string    { return string(v.State) }
+func consumerOf(v operate.View) string { return v.Consumer }
+
+// complete lets the shell complete a flag with words.
+func complete(cmd *cobra.Command, flag string, words []string) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err)
+	}
+}
+
+// states are the words of --state: those that a row has in this release.
+func states() []string {
+	return []string{string(semel.StateParked), string(semel.StateDeadLettered), string(semel.StateDiscarded), string(semel.StateCompleted), anyState}
+}
+
+// stateWords are the states for a text.
+func stateWords() string { return strings.Join(states(), ", ") }

@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/internal/spelling"
+)
+
+// A filter that is mistyped must not look like "nothing there".
+
+// noConsumer refuses the name of a consumer that does not exist.
+func (c *common) noConsumer(p *policy.Policy, name string) error {
+	var names []string
+	for _, consumer := range p.Consumers {
+		names = append(names, consumer.Name)
+	}
+	if meant := spelling.Nearest(name, names, mostMistyped); meant != "" {
+		return usage("--consumer %q: %s has no consumer of this name; did you mean %s?", name, c.config, meant)
+	}
+	return usage("--consumer %q: %s has no consumer of this name; it has %s", name, c.config, strings.Join(names, ", "))
+}
+
+// refuseStranger refuses the name of a consumer that is neither in the policy
+// nor has a row: one that was removed from the policy may have left some.
+func (c *common) refuseStranger(ctx context.Context, a *assembly.Assembly, name string) error {
+	if name == "" || a.Policy().Consumer(name) != nil {
+		return nil
+	}
+	for _, s := range a.Stores {
+		rows, err := s.Rows(ctx, semel.RowFilter{Consumer: name, Limit: 1})
+		if err != nil {
+			return failed(fmt.Errorf("store %s: %w", s.Name(), err))
+		}
+		if len(rows) > 0 {
+			return nil
+		}
+	}
+	return c.noConsumer(a.Policy(), name)
+}
+
+// pointAtReasons says, where no row has the reason that was asked for, which
+// reasons there are. flag is the name of the filter for it.
+func (c *common) pointAtReasons(ctx context.Context, a *assembly.Assembly, f semel.RowFilter, flag string) error {
+	if f.Reason == "" {
+		return nil
+	}
+	asked, counts := f.Reason, map[semel.Reason]int{}
+	f.Reason = ""
+	for _, s := range a.Stores {
+		groups, err := boxOf(s).Groups(ctx, f)
+		if err != nil {
+			return failed(err)
+		}
+		for _, g := range groups {
+			counts[g.Reason] += g.Count
+		}
+	}
+	if len(counts) > 0 {
+		fmt.Fprintf(c.Err, "--%s %q: no row has this reason; there are %s\n", flag, asked, byReason(counts))
+	}
+	return nil
+}

@@ -1,0 +1,178 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// hostile is what a payload, a path or an operator's words may hold to rule a
+// terminal or to forge a line.
+var hostile = map[string]string{
+	"escape":       "\x1b[2J\x1b]0;owned\x07",
+	"line_feed":    "a\nINJECTED",
+	"return":       "a\rINJECTED\r\nINJECTED",
+	"bell":         "a\a\b\x7f",
+	"C1":           "a\u009b2J\u0085INJECTED\u0090",
+	"bidi":         "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200f",
+	"separators":   "a\u2028INJECTED\u2029INJECTED\v\f",
+	"beyond_bmp":   "a\U000e0001\ufeff\u200b",
+	"invalid_utf8": "a\xff\xc3\x1b\x9b2J",
+	"very_long":    strings.Repeat("long \x1b[2J", 10_000),
+}
+
+// hostilePolicy parks what its trigger refuses, with a text of the payload as
+// the error, and with the consumer halting halts instead.
+const hostilePolicy = `version: 1
+stores: {shop: {sqlite: {path: shop.db}, migrate: true, setup: setup.sql}}
+sources:
+  notes: {file: {path: in.jsonl, format: json}}
+consumers:
+  parking:
+    from: notes
+    store: shop
+    identity: {id: "body:/id"}
+    retry: {attempts: 1, then: park}
+    handler: {sql: {params: {note: "body:/note"}, statements: [insert into notes (note) values (:note)]}}
+  halting:
+    from: notes
+    store: shop
+    identity: {id: "body:/id"}
+    retry: {attempts: 1, then: halt}
+    handler: {sql: {params: {note: "body:/note"}, statements: [insert into notes (note) values (:note)]}}
+`
+
+const hostileSetup = `create table notes (note text not null) strict;
+create trigger refuse before insert on notes begin select raise(abort, new.note); end;
+`
+
+// inHostile makes a folder whose messages carry text wherever a message can,
+// runs the parking consumer there and stays in it.
+func inHostile(t *testing.T, text string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	line, err := json.Marshal(map[string]string{"id": "id " + text[:min(len(text), 200)], "note": "note " + text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{
+		"semel.yaml": hostilePolicy, "setup.sql": hostileSetup,
+		"in.jsonl": string(line) + "\n" + `{"id":"` + text + `","note":"` + text + `"}` + "\n",
+		"bad.yaml": "version: 1\n" + strconv.Quote(text) + ": 1\nstores: {\"" + strings.ToValidUTF8(text, "?") + "\": {}}\n",
+	}
+	for name, content := range files {
+		if err := os.WriteFile(name, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code, _, log := command("run", "--consumer", "parking", "--log-level", "debug"); code != exitDone {
+		t.Fatalf("exit code %d:\n%s", code, log)
+	}
+}
+
+// command runs semel in this process and returns what it printed on stdout and
+// on stderr.
+func command(args ...string) (code int, stdout, stderr string) {
+	var out, err bytes.Buffer
+	code = Main(context.Background(), args, Streams{
+		In: strings.NewReader(""), Out: &out, Err: &err, OutTerminal: true, Env: os.LookupEnv,
+	})
+	return code, out.String(), err.String()
+}
+
+// commandsWith are calls of every command; text stands wherever words of the
+// caller can.
+func commandsWith(text string) [][]string {
+	// The operating system takes no NUL and few long names; the rest may stand.
+	word := text[:min(len(text), 200)]
+	return [][]string{
+		{"run", "--consumer", "parking", "--log-format", "json", "--log-level", "debug"},
+		{"run", "--consumer", "halting", "--log-level", "debug"},
+		{"run", "--consumer", "halting", "--json", "--log-format", "json"},
+		{"run", "--consumer", word}, {"run", "--config", word}, {"run", "--config", "bad.yaml"}, {"run", "--log-level", word}, {"run", "--log-format", word}, {"run", word}, {"run", "--" + word},
+		{"demo", word}, {"demo", "--seed", word}, {"demo", "--source"}, {"demo", "--keep", word + "\x00"}, {"demo", "consume", word, word + "/none"},
+		{"migrate", "up"}, {"migrate", "up", "--config", word}, {"migrate", "up", word}, {"migrate", word},
+		{"migrate", "status"}, {"migrate", "status", "--json"}, {"migrate", "print"}, {"migrate", "print", "--config", word},
+		{"migrate", "seed", "--consumer", word, "--from", word, "--id", word}, {"migrate", "seed", "--consumer", "parking", "--from", word, "--id", word},
+		{"migrate", "seed", "--consumer", "parking", "--from", "sqlite_schema", "--id", word}, {"migrate", "seed", "--consumer", "parking", "--from", "notes", "--id", "note", "--where", word},
+		{"parked", word}, {"parked", "ls"}, {"parked", "ls", "--state", "ANY"}, {"parked", "ls", "--json"}, {"parked", "ls", "-o", "wide"},
+		{"parked", "ls", "--id", word, "--reason", word}, {"parked", "ls", "--state", word}, {"parked", "ls", "--before", word}, {"parked", "ls", "--store", word}, {"parked", "ls", "-o", word},
+		{"parked", "summary"}, {"parked", "summary", "--json"}, {"parked", "summary", "--state", word},
+		{"parked", "show", "1"}, {"parked", "show", "1", "--payload"}, {"parked", "show", "2", "--payload"}, {"parked", "show", "1", "--payload", "--json"}, {"parked", "show", "2", "--payload", "--json"}, {"parked", "show", word},
+		{"parked", "retry", "1", "--reason", word, "--as", word}, {"parked", "retry", "--all", "--reason", word, "--as", word, "--json"}, {"parked", "retry", word, "--reason", word},
+		{"parked", "discard", "2", "--reason", word, "--as", word}, {"parked", "show", "2"}, {"parked", "show", "2", "--json"}, {"parked", "ls", "--state", "DISCARDED"},
+		{"schema"}, {"schema", word}, {"version"}, {"version", "--json"}, {"version", word}, {"--version"},
+		{word}, {"--help"}, {"help", word}, {"help", "parked"}, {"completion", "bash"}, {"completion", "fish"}, {"completion", "powershell"}, {"completion", "zsh"}, {"completion", word},
+		{"__complete", "run", "--config", "bad.yaml", "--consumer", ""}, {"__complete", "parked", word},
+	}
+}
+
+// unsafe is the first of what a terminal would obey, or a forged line.
+func unsafe(printed string) string {
+	for _, line := range strings.Split(printed, "\n") {
+		if strings.HasPrefix(strings.TrimSpace(line), "INJECTED") {
+			return "a forged line: " + strconv.Quote(line)
+		}
+		for i, r := range line {
+			invalid := r == '\uFFFD' && !strings.HasPrefix(line[i:], "\uFFFD")
+			if invalid || r != '\t' && !strconv.IsPrint(r) {
+				return strconv.Quote(line[max(0, i-60):min(len(line), i+20)])
+			}
+		}
+	}
+	return ""
+}
+
+func TestNothingThatAMessageHoldsRulesTheTerminal(t *testing.T) {
+	t.Run("trap_T106_every_command_prints_what_came_from_outside_safely", func(t *testing.T) {
+		for name, text := range hostile {
+			t.Run(name, func(t *testing.T) {
+				inHostile(t, text)
+				var halted, refused bool
+				for _, args := range commandsWith(text) {
+					code, out, log := command(args...)
+					if found := unsafe(out + log); found != "" {
+						t.Errorf("semel %.200q printed %s", args, found)
+					}
+					if slices.Contains(args, "--json") && out != "" && !json.Valid([]byte(out)) {
+						t.Errorf("semel %.200q printed no JSON: %.200q", args, out)
+					}
+					halted = halted || code == exitFailed && strings.Contains(log, "halted by message") && strings.Contains(log, "note ")
+					refused = refused || code == exitPolicy
+				}
+				if !halted || !refused {
+					t.Errorf("the situations did not occur: a halt that tells the payload %v, a refused policy %v", halted, refused)
+				}
+			})
+		}
+	})
+	t.Run("the_table_has_every_command", func(t *testing.T) {
+		called := map[string]bool{}
+		root := newRoot(&common{})
+		for _, args := range commandsWith("x") {
+			if cmd, _, err := root.Find(args); err == nil {
+				called[cmd.CommandPath()] = true
+			}
+		}
+		walk(root, func(cmd *cobra.Command) {
+			if !called[cmd.CommandPath()] && !slices.Contains([]string{"semel completion", "semel help"}, cmd.CommandPath()) {
+				t.Errorf("%s is not called with hostile texts", cmd.CommandPath())
+			}
+		})
+	})
+}
+
+// walk visits a command and all below it.
+func walk(cmd *cobra.Command, visit func(*cobra.Command)) {
+	visit(cmd)
+	for _, child := range cmd.Commands() {
+		walk(child, visit)
+	}
+}

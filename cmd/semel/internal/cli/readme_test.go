@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestTheReadmesFirstRunIsWhatIsPrinted runs the commands of "Try it" and holds
+// what they print on a terminal of 80 columns against what stands below them.
+func TestTheReadmesFirstRunIsWhatIsPrinted(t *testing.T) {
+	commands, printed := tryIt(t, "../../../../README.md")
+	if len(commands) != 3 || len(printed) != 3 {
+		t.Fatalf("the README has %d commands and %d outputs", len(commands), len(printed))
+	}
+	inExample(t, "../../../../examples/payments")
+	for i, line := range commands {
+		args, ours := strings.CutPrefix(line, "go run ./cmd/semel ")
+		if !ours {
+			t.Fatalf("%q does not run semel", line)
+		}
+		var out, err bytes.Buffer
+		code := Main(context.Background(), strings.Fields(args), Streams{
+			In: strings.NewReader(""), Out: &out, Err: &err, OutTerminal: true, Width: 80, Env: os.LookupEnv,
+		})
+		if code != exitDone {
+			t.Fatalf("%s: exit code %d:\n%s", line, code, &err)
+		}
+		if got, want := steady(out.String()), steady(printed[i]); got != want {
+			t.Errorf("%s prints\n%s\nand the README says\n%s", line, got, want)
+		}
+		for text := range strings.Lines(out.String()) {
+			if columns := len([]rune(strings.TrimSuffix(text, "\n"))); columns > 80 {
+				t.Errorf("%d columns: %s", columns, text)
+			}
+		}
+	}
+}
+
+// tryIt returns the commands and outputs of the section.
+func tryIt(t *testing.T, path string) (commands, printed []string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "## Try it\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	for i, block := range strings.Split(section, "```") {
+		commandLine, shell := strings.CutPrefix(block, "sh\n")
+		switch {
+		case i%2 == 0:
+		case shell:
+			commands = append(commands, strings.TrimSpace(commandLine))
+		default:
+			printed = append(printed, strings.TrimPrefix(block, "\n"))
+		}
+	}
+	return commands, printed
+}
+
+// inExample goes to a folder in which the example is where the README says.
+func inExample(t *testing.T, example string) {
+	t.Helper()
+	folder := t.TempDir()
+	there := filepath.Join(folder, "examples", "payments")
+	if err := os.MkdirAll(there, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"semel.yaml", "setup.sql", "payments.jsonl"} {
+		text, err := os.ReadFile(filepath.Join(example, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(there, name), text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(folder)
+}
+
+var (
+	day = regexp.MustCompile(`20\d\d-\d\d-\d\d`)
+	// rerun depends on how batches form.
+	rerun = regexp.MustCompile(`rerun +\d+`)
+)
+
+// steady is what does not depend on the day and the machine.
+func steady(text string) string {
+	return rerun.ReplaceAllString(day.ReplaceAllString(text, "DAY"), "rerun N")
+}

@@ -1,0 +1,52 @@
+package policy
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// only: what becomes of others is a question only where there are others.
+func (r rules) only() {
+	if r.ok("only", "otherwise") && r.set("otherwise") && !r.set("only") {
+		r.refuse("otherwise", "nothing says which messages are others", `add only: {type: [TYPE]}, or remove it`)
+	}
+	if !r.ok("only") {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.consumer.Only.Headers)) {
+		if len(strings.Fields(name)) > 1 || strings.TrimSpace(name) != name {
+			r.warn("only."+headerCondition+name, fmt.Sprintf("the name %q has a blank, which few producers give to a header; a message without it is somebody else's", name),
+				"see that the producer writes it so")
+		}
+	}
+	if r.ok("handler") {
+		r.onlyTypes()
+	}
+}
+
+// onlyTypes compares the types that only lets in with those that have handlers.
+// A handler that never runs is a fault: its messages would be skipped. A type
+// without a handler may be meant: its messages are kept as unknown_type.
+func (r rules) onlyTypes() {
+	in, handlers := r.consumer.Only.Types, r.consumer.Handler.Types
+	if len(in) == 0 || len(handlers) == 0 {
+		return
+	}
+	handled := map[string]bool{}
+	for _, h := range handlers {
+		kind, _, _ := strings.Cut(h.Type, "@")
+		handled[kind], handled[h.Type] = true, true
+		if !slices.Contains(in, kind) && !slices.Contains(in, h.Type) {
+			r.refuse("handler.types"+typePath(h.Type), fmt.Sprintf("this handler never runs: only lets in no message of type %q", kind),
+				fmt.Sprintf("add %q to only, or remove the handler", kind))
+		}
+	}
+	for i, kind := range in {
+		if !handled[kind] {
+			r.warn("only.type", fmt.Sprintf("type %q is let in and has no handler: its messages end as unknown_type", in[i]),
+				"add a handler for it, or remove it here")
+		}
+	}
+}

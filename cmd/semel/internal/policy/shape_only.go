@@ -1,0 +1,72 @@
+package policy
+
+import (
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/semel-go/semel"
+)
+
+// onlyShape is a mapping of conditions: type, or header:NAME, to the values of
+// which a message must have one.
+type onlyShape struct{ leaf }
+
+// headerCondition begins the key of a condition on a header.
+const headerCondition = "header:"
+
+func (s onlyShape) read(d *decoder, p place) (semel.Only, bool) {
+	var only semel.Only
+	before := len(d.faults)
+	if p.value().Kind != yaml.MappingNode {
+		d.wrongType(p, s.words())
+		return only, false
+	}
+	for name, at := range d.entries(p) {
+		header, isHeader := strings.CutPrefix(name, headerCondition)
+		if name != "type" && (!isHeader || header == "") {
+			d.unknownKey(p, at, name, []string{"type"}, []string{"type", "header:NAME"})
+			continue
+		}
+		d.note(at.place)
+		values, _ := s.values().read(d, at.place)
+		if !isHeader {
+			only.Types = values
+			continue
+		}
+		if only.Headers == nil {
+			only.Headers = map[string][]string{}
+		}
+		only.Headers[header] = values
+	}
+	if len(d.faults) > before {
+		return only, false
+	}
+	reason, remedy := split(only.Validate(), "write each header once")
+	if reason == "" && len(only.Types) == 0 && len(only.Headers) == 0 {
+		reason, remedy = "it has no condition", "write type: [TYPE], or header:NAME: [VALUE], or leave it out"
+	}
+	if reason != "" {
+		d.fault(p, reason, remedy)
+	}
+	return only, reason == ""
+}
+
+func (onlyShape) values() list[string] {
+	return list[string]{item: word{what: "a text"}, single: true}
+}
+
+func (onlyShape) words() string { return "a mapping of type and header:NAME to lists of values" }
+
+func (s onlyShape) schema() schema {
+	return schema{"type": "object", "minProperties": 1, "additionalProperties": s.values().schema(),
+		"propertyNames": schema{"pattern": `^(type|header:.+)$`}}
+}
+
+func otherwiseWord() choice[semel.Otherwise] {
+	return choice[semel.Otherwise]{options: []option[semel.Otherwise]{
+		{word: "skip", value: semel.OtherwiseSkip},
+		{word: "park", value: semel.OtherwisePark},
+		{word: "dead_letter", value: semel.OtherwiseDeadLetter},
+	}}
+}

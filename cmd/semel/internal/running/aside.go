@@ -1,0 +1,146 @@
+package running
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"text/tabwriter"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+)
+
+// Aside counts, while consumers run, what they set aside and why. It is a
+// semel.Observer; the zero value is ready.
+type Aside struct {
+	mutex  sync.Mutex
+	counts map[group]int // guarded by mutex
+}
+
+// group is what is counted together.
+type group struct {
+	consumer string
+	how      semel.EventKind
+	reason   semel.Reason
+}
+
+// aside names the events by which a message is set aside, in the words of the
+// summary.
+var aside = map[semel.EventKind]string{
+	semel.EventParked:       "parked",
+	semel.EventConflict:     "conflicts",
+	semel.EventDeadLettered: "dead_lettered",
+	semel.EventDiscarded:    "discarded",
+}
+
+// Observe implements semel.Observer.
+func (a *Aside) Observe(e semel.Event) {
+	if aside[e.Kind] == "" {
+		return
+	}
+	if e.Kind == semel.EventConflict {
+		e.Reason = semel.ReasonConflict
+	}
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if a.counts == nil {
+		a.counts = map[group]int{}
+	}
+	g := group{e.Consumer, e.Kind, e.Reason}
+	if _, known := a.counts[g]; !known && len(a.counts) >= mostGroups {
+		g.reason = furtherReasons
+	}
+	a.counts[g] += e.Messages
+}
+
+// Handlers may make up reasons: so many are counted apart and so many shown.
+const (
+	mostGroups     = 1000
+	mostShown      = 20
+	furtherReasons = "further reasons"
+)
+
+// longestCell is how many columns a reason takes in the table.
+const longestCell = 40
+
+// shortestCell is what it keeps on a narrow terminal.
+const shortestCell = 8
+
+// Write prints how many messages were set aside for which reason, the most
+// first, and the commands that list them: list is the start of such a command.
+// It prints nothing if there are none. The table has at most so many columns;
+// terminal.Unlimited cuts long reasons only.
+func (a *Aside) Write(w io.Writer, columns int, list func(verb string, flags ...string) string) error {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if len(a.counts) == 0 {
+		return nil
+	}
+	groups := slices.SortedFunc(maps.Keys(a.counts), func(x, y group) int {
+		return cmp.Or(cmp.Compare(a.counts[y], a.counts[x]), cmp.Compare(x.reason, y.reason), cmp.Compare(x.consumer, y.consumer), cmp.Compare(x.how, y.how))
+	})
+	fmt.Fprintln(w, "\nset aside in this run:")
+	if err := a.table(w, columns, groups[:min(len(groups), mostShown)]); err != nil {
+		return err
+	}
+	if more := len(groups) - mostShown; more > 0 {
+		fmt.Fprintf(w, "        and %d more\n", more)
+	}
+	_, err := fmt.Fprintf(w, "\nlisted by error, and one by one, by:\n  %s\n  %s\n", list("summary"), list("ls", example(groups).flags()...))
+	return err
+}
+
+// table prints the groups; the reason gives way where they are too wide.
+func (a *Aside) table(w io.Writer, columns int, groups []group) error {
+	reason := longestCell
+	if columns != terminal.Unlimited {
+		rest := 0
+		for _, g := range groups {
+			rest = max(rest, len(aside[g.how])+terminal.Columns(terminal.Cut(g.consumer, longestName)))
+		}
+		const between = len("123456  " + "   " + "   ")
+		reason = min(reason, max(shortestCell, columns-between-rest))
+	}
+	var lines bytes.Buffer
+	table := tabwriter.NewWriter(&lines, 0, 0, 3, ' ', 0)
+	for _, g := range groups {
+		text := terminal.Cut(cmp.Or(terminal.Line(string(g.reason)), "-"), reason)
+		fmt.Fprintf(table, "%6d  %s\t%s\t%s\n", a.counts[g], text, aside[g.how], terminal.Cut(g.consumer, longestName))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for line := range strings.Lines(lines.String()) {
+		if _, err := fmt.Fprintln(w, terminal.Cut(strings.TrimRight(line, "\n"), columns)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// example is the first of the groups that wait for somebody, or the first.
+func example(groups []group) group {
+	for _, g := range groups {
+		if (g.how == semel.EventParked || g.how == semel.EventConflict) && g.reason != furtherReasons {
+			return g
+		}
+	}
+	return groups[0]
+}
+
+// flags choose the rows of a group.
+func (g group) flags() []string {
+	flags := []string{"--reason", string(g.reason)}
+	switch g.how {
+	case semel.EventDeadLettered:
+		flags = append(flags, "--state", string(semel.StateDeadLettered))
+	case semel.EventDiscarded:
+		flags = append(flags, "--state", string(semel.StateDiscarded))
+	}
+	return flags
+}

@@ -1,0 +1,45 @@
+package running
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/semel-go/semel"
+)
+
+// behind is a consumer that ended idle with something left.
+type behind struct{ left []semel.Left }
+
+func (b behind) Run(context.Context) error { return nil }
+func (b behind) Counts() semel.Counts      { return semel.Counts{} }
+func (b behind) Left() []semel.Left        { return b.left }
+
+func TestTheSummaryNamesWhatWasNotRead(t *testing.T) {
+	t.Run("trap_T95_with_lane_and_count_for_people_and_programs", func(t *testing.T) {
+		s, err := All(t.Context(), map[string]Consumer{
+			"billing": behind{[]semel.Left{{Lane: "orders/0", Messages: 3, Reason: "held up by an open transaction"}, {Lane: "orders/1", Messages: semel.Unknown, Reason: "lost"}}},
+			"audit":   behind{},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		if err := s.Write(&out); err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range []string{
+			"not read: consumer billing, lane orders/0: 3 messages: held up by an open transaction\n",
+			"not read: consumer billing, lane orders/1: some messages: lost\n",
+		} {
+			if !strings.Contains(out.String(), line) {
+				t.Errorf("the summary lacks %q:\n%s", line, out.String())
+			}
+		}
+		document, err := json.Marshal(s)
+		if err != nil || !strings.Contains(string(document), `"left":{"billing":[{"lane":"orders/0","messages":3,`) {
+			t.Errorf("%s, %v", document, err)
+		}
+	})
+}

@@ -1,0 +1,125 @@
+// Package terminal prints what came from outside so that it neither rules a
+// terminal nor forges a line, and so that it fits the width.
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/semel-go/semel"
+)
+
+// Line makes a text one line that rules no terminal: what semel.Printable
+// escapes is escaped, but for backslashes and spaces, which harm nobody and
+// stand in paths and quoted texts.
+func Line(s string) string {
+	return escape(s, func(r rune) bool { return r == '\\' || strconv.IsPrint(r) })
+}
+
+// escape leaves what plain allows and hands the rest to semel.Printable.
+func escape(s string, plain func(rune) bool) string {
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		if plain(r) && (r != utf8.RuneError || size > 1) {
+			b.WriteString(s[i : i+size])
+		} else {
+			b.WriteString(semel.Printable(s[i : i+size]))
+		}
+		i += size
+	}
+	return b.String()
+}
+
+// Text is a writer that escapes what would rule a terminal, whatever is written
+// to it, and leaves line ends and tabs. It is the last line of defence: it
+// cannot tell a line feed of a payload from one of ours. A character that two
+// calls of Write share is escaped byte by byte.
+func Text(w io.Writer) io.Writer {
+	return writer{w, func(s string) string {
+		return escape(s, func(r rune) bool { return r == '\n' || r == '\t' || r == '\\' || strconv.IsPrint(r) })
+	}}
+}
+
+// JSON is a writer for documents of JSON. Inside their strings it writes what
+// would rule a terminal as JSON's own escapes, so that they mean the same.
+func JSON(w io.Writer) io.Writer { return writer{w, escapeJSON} }
+
+func escapeJSON(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		switch first, second := utf16.EncodeRune(r); {
+		case r == '\n' || strconv.IsPrint(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			fmt.Fprintf(&b, `\u%04x\u%04x`, first, second)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}
+
+type writer struct {
+	w      io.Writer
+	escape func(string) string
+}
+
+func (w writer) Write(p []byte) (int, error) {
+	if _, err := io.WriteString(w.w, w.escape(string(p))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// longest is how many characters of one error are printed.
+const longest = 2000
+
+// Lines are the lines of an error: one for each of those that it joins, with
+// what was said around them before each. A line feed in a text of an error is
+// escaped, so that no payload begins a line.
+func Lines(err error) []string {
+	var lines []string
+	for _, text := range texts(err) {
+		line := []rune(Line(text))
+		if more := len(line) - longest; more > 0 {
+			line = append(line[:longest], []rune(fmt.Sprintf("… (%d characters more)", more))...)
+		}
+		lines = append(lines, string(line))
+	}
+	return lines
+}
+
+func texts(err error) []string {
+	switch e := err.(type) {
+	case interface{ Unwrap() []error }:
+		var all, plain []string
+		for _, one := range e.Unwrap() {
+			if one != nil {
+				all, plain = append(all, texts(one)...), append(plain, one.Error())
+			}
+		}
+		if strings.Join(plain, "\n") == err.Error() {
+			return all
+		}
+	case interface{ Unwrap() error }:
+		inner := e.Unwrap()
+		if inner == nil {
+			break
+		}
+		before, ok := strings.CutSuffix(err.Error(), inner.Error())
+		if !ok {
+			break
+		}
+		all := texts(inner)
+		for i := range all {
+			all[i] = before + all[i]
+		}
+		return all
+	}
+	return []string{err.Error()}
+}

@@ -1,0 +1,91 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Column is a column of a Table.
+type Column struct {
+	Title string
+	// Flexible columns give way where the table is too wide; the others are
+	// shown whole.
+	Flexible bool
+}
+
+// Table prints rows below titles, aligned, within a width.
+type Table struct {
+	Columns []Column
+	rows    [][]string
+}
+
+// Add adds a row: a text for each column, made safe here.
+func (t *Table) Add(cells ...string) {
+	row := make([]string, len(cells))
+	for i, c := range cells {
+		row[i] = Line(c)
+	}
+	t.rows = append(t.rows, row)
+}
+
+const (
+	gap = "  "
+	// narrowest is what a flexible column keeps while others can give way.
+	narrowest = 8
+)
+
+// Write prints the table in so many columns; Unlimited cuts nothing.
+func (t *Table) Write(w io.Writer, columns int) error {
+	titles := make([]string, len(t.Columns))
+	for i, c := range t.Columns {
+		titles[i] = c.Title
+	}
+	lines := append([][]string{titles}, t.rows...)
+	widths := t.widths(lines, columns)
+	for _, line := range lines {
+		if _, err := fmt.Fprintln(w, aligned(line, widths, columns)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// widths are those of the widest cells; the widest flexible column gives way
+// until the table fits.
+func (t *Table) widths(lines [][]string, columns int) []int {
+	widths := make([]int, len(t.Columns))
+	total := len(gap) * (len(widths) - 1)
+	for i := range widths {
+		for _, line := range lines {
+			widths[i] = max(widths[i], Columns(line[i]))
+		}
+		total += widths[i]
+	}
+	for ; columns != Unlimited && total > columns; total-- {
+		widest := -1
+		for i, c := range t.Columns {
+			if c.Flexible && widths[i] > narrowest && (widest < 0 || widths[i] > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			break
+		}
+		widths[widest]--
+	}
+	return widths
+}
+
+func aligned(line []string, widths []int, columns int) string {
+	var b strings.Builder
+	for i, cell := range line {
+		if Columns(cell) > widths[i] {
+			cell = Cut(cell, widths[i])
+		}
+		b.WriteString(cell)
+		b.WriteString(strings.Repeat(" ", widths[i]-Columns(cell)))
+		b.WriteString(gap)
+	}
+	return Cut(strings.TrimRight(b.String(), " "), columns)
+}

@@ -1,0 +1,167 @@
+package machine
+
+import "time"
+
+// Action is what the shell must do. The types below implement it.
+type Action interface{ action() }
+
+// Row is an inbox row to write with a commit.
+type Row struct {
+	Entry    int
+	Repeat   bool // count one more delivery on the row that is there
+	Conflict bool
+	As       As // AsParked, AsDiscarded or AsDeadLettered
+	Reason   string
+	Attempts int
+	First    error
+	Last     error
+}
+
+// SettleKind is what the broker is told.
+type SettleKind uint8
+
+// The ways to settle.
+const (
+	Ack SettleKind = iota + 1
+	HandBack
+	// DeadLetter: copy it to the dead letters; its Ack follows.
+	DeadLetter
+)
+
+// Ending is how a delivery ended, for counts and observers.
+type Ending uint8
+
+// The endings.
+const (
+	NotEnded Ending = iota // handed back
+	EndApplied
+	EndDuplicate
+	EndConflict
+	EndParked
+	EndDeadLettered
+	EndDiscarded
+	EndSkipped
+)
+
+// Settlement is what to tell the broker of one item.
+type Settlement struct {
+	Item   *Item
+	Kind   SettleKind
+	After  time.Duration
+	Ending Ending
+	Reason string
+	Err    error
+	// Attempts, with DeadLetter, is how often its handler ran.
+	Attempts int
+	// Again says that an earlier Settle of the same item was not carried out.
+	Again bool
+}
+
+// Actions.
+type (
+	// Fetch asks the source; one at a time, answered by Fetched.
+	Fetch struct {
+		Messages int
+		Bytes    int64
+	}
+	// CancelFetch ends a blocked Fetch, which still answers. Idle: the run would
+	// end for it, so the answer says whether the source has more.
+	CancelFetch struct{ Idle bool }
+	// Begin opens the flight's transaction with its marks; answered by Marked.
+	// Serial asks for the consumer's lock: one batch of it at a time.
+	Begin struct {
+		Flight *Flight
+		Serial bool
+	}
+	// Run runs the handlers of the entries Fresh, in order; answered by Ran.
+	Run struct {
+		Flight *Flight
+		Fresh  []int
+		Budget time.Duration
+	}
+	// StopRun: let the handler that runs finish and start no other. Abort
+	// says to cancel its context as well.
+	StopRun struct {
+		Flight *Flight
+		Abort  bool
+	}
+	// Commit ends the flight; answered by Ended.
+	Commit struct {
+		Flight *Flight
+		Trim   []int
+		Rows   []Row
+	}
+	// Rollback ends the flight; answered by Ended with NotCommitted.
+	Rollback struct{ Flight *Flight }
+	// Kill cuts the flight's connection; its handler still answers with Ran.
+	Kill struct{ Flight *Flight }
+	// Settle tells the broker; answered by Settled.
+	Settle struct{ Items []Settlement }
+	// Flow pauses or resumes a lane.
+	Flow struct {
+		Lane Lane
+		On   bool
+	}
+	// Release answers Revoking: the lane's last settlement is in.
+	Release struct{ Lane Lane }
+	// Wake asks for a Timer at a moment; it replaces the last one.
+	Wake struct{ At Time }
+	// Report tells observers what settles nothing.
+	Report struct {
+		Kind   ReportKind
+		Item   *Item // may be nil
+		Wait   time.Duration
+		Reason string
+		Err    error
+		N      int
+	}
+	// Done: the machine has ended; nothing follows. Halted says that a
+	// message ended it; Item and Err are the message and its last error.
+	Done struct {
+		Halted bool
+		Item   *Item
+		Reason string
+		Err    error
+		// Idle says that it ended because of IdleExit or the source's end.
+		Idle bool
+	}
+)
+
+// ReportKind names a report.
+type ReportKind uint8
+
+// The reports.
+const (
+	ReportRetry ReportKind = iota + 1
+	ReportReady
+	ReportNotReady
+	ReportUnknown
+	ReportStuck
+	ReportBackstop
+	ReportCommitted
+	// ReportContended: a flight met a deadlock, a lock time-out or a
+	// serialization failure and runs again.
+	ReportContended
+	// ReportSerial: for Wait, batches of this consumer run one at a time.
+	ReportSerial
+	// ReportParallel ends it.
+	ReportParallel
+	// ReportBusy: the item has waited for Wait for a copy of it that is in
+	// flight elsewhere.
+	ReportBusy
+)
+
+func (Fetch) action()       {}
+func (CancelFetch) action() {}
+func (Begin) action()       {}
+func (Run) action()         {}
+func (StopRun) action()     {}
+func (Commit) action()      {}
+func (Rollback) action()    {}
+func (Kill) action()        {}
+func (*Settle) action()     {}
+func (Flow) action()        {}
+func (Release) action()     {}
+func (Wake) action()        {}
+func (Report) action()      {}
+func (Done) action()        {}

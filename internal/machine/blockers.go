@@ -1,0 +1,78 @@
+package machine
+
+import "container/heap"
+
+// blockers are the items that keep later ones of their line back, the earliest
+// first. What blocks no longer is taken out when it comes first, or when it is
+// most of what is there: many of a lane may go at once.
+type blockers struct {
+	heap  arrivalHeap
+	count int // of those that still block
+}
+
+func (b *blockers) add(it *Item) {
+	if it.blocks {
+		return
+	}
+	it.blocks = true
+	b.count++
+	if !it.listed {
+		it.listed = true
+		heap.Push(&b.heap, it)
+	}
+}
+
+func (b *blockers) remove(it *Item) {
+	if !it.blocks {
+		return
+	}
+	it.blocks = false
+	b.count--
+	if len(b.heap) > 2*b.count+16 {
+		b.tidy()
+	}
+}
+
+// tidy drops what blocks no longer.
+func (b *blockers) tidy() {
+	kept := make(arrivalHeap, 0, b.count)
+	for _, it := range b.heap {
+		if it.listed = it.blocks; it.blocks {
+			kept = append(kept, it)
+		}
+	}
+	heap.Init(&kept)
+	b.heap = kept
+}
+
+// first returns the earliest, nil if there is none.
+func (b *blockers) first() *Item {
+	for len(b.heap) > 0 && !b.heap[0].blocks {
+		heap.Pop(&b.heap).(*Item).listed = false
+	}
+	if len(b.heap) == 0 {
+		return nil
+	}
+	return b.heap[0]
+}
+
+// keeps reports whether the item has to wait for an earlier one.
+func (b *blockers) keeps(it *Item) bool {
+	first := b.first()
+	return first != nil && first.arrival < it.arrival
+}
+
+// arrivalHeap orders items by arrival.
+type arrivalHeap []*Item
+
+func (h arrivalHeap) Len() int           { return len(h) }
+func (h arrivalHeap) Less(i, j int) bool { return h[i].arrival < h[j].arrival }
+func (h arrivalHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *arrivalHeap) Push(x any)        { *h = append(*h, x.(*Item)) }
+func (h *arrivalHeap) Pop() any {
+	old := *h
+	it := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	return it
+}

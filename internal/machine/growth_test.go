@@ -1,0 +1,121 @@
+package machine
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
+func TestAQueueThatIsNeverEmpty(t *testing.T) {
+	t.Run("trap_T88_it_holds_what_is_in_it_and_not_what_has_passed", func(t *testing.T) {
+		var l line
+		arrival := uint64(0)
+		push := func() {
+			arrival++
+			l.push(&Item{state: state{arrival: arrival, place: queued}})
+		}
+		for range 100 {
+			push()
+		}
+		for range 4_000_000 {
+			push()
+			l.first().place = gone
+			l.pop()
+		}
+		if cap(l.queue) > small {
+			t.Errorf("100 items stand in a queue of %d", cap(l.queue))
+		}
+	})
+	t.Run("trap_T88_it_lets_go_of_what_has_left_behind_its_head", func(t *testing.T) {
+		var l line
+		first := &Item{state: state{place: queued}}
+		l.push(first) // its worker is stuck, and lanes come and go
+		for arrival := range uint64(1_000_000) {
+			it := &Item{state: state{arrival: arrival + 1, place: queued}}
+			l.push(it)
+			it.place = gone
+		}
+		if cap(l.queue) > small || l.first() != first {
+			t.Errorf("one item stands in a queue of %d", cap(l.queue))
+		}
+	})
+	t.Run("trap_T88_it_gives_back_what_a_backlog_took", func(t *testing.T) {
+		var l line
+		arrival := uint64(0)
+		push := func() {
+			arrival++
+			l.push(&Item{state: state{arrival: arrival, place: queued}})
+		}
+		for range 1_000_000 {
+			push()
+		}
+		for range 999_900 {
+			l.first().place = gone
+			l.pop()
+		}
+		for range 2_000_000 {
+			push()
+			l.first().place = gone
+			l.pop()
+		}
+		if cap(l.queue) > small || l.first().arrival != arrival-99 {
+			t.Errorf("100 items stand in a queue of %d, the first is %d of %d", cap(l.queue), l.first().arrival, arrival)
+		}
+	})
+}
+
+func TestALaneWithManyRidersThatGoes(t *testing.T) {
+	const riders = 100_000
+	// A carrier in lane a, and its copies in lane b, each behind another
+	// message of lane a, so that they stand apart in the list of all.
+	load := func(t *testing.T, lanes Lanes) *Machine {
+		c := testConfig()
+		c.MaxMessages, c.Lanes = 10*riders, lanes
+		m := New(c)
+		m.Step(Given{Lane{ID: "a", Epoch: 1}}, 0)
+		m.Step(Given{Lane{ID: "b", Epoch: 1}}, 0)
+		all := []*Item{{Lane: Lane{ID: "a", Epoch: 1}, Identity: "first"}, {Lane: Lane{ID: "a", Epoch: 1}, Identity: "carrier"}}
+		for i := range riders {
+			all = append(all, &Item{Lane: Lane{ID: "b", Epoch: 1}, Identity: "carrier"}, &Item{Lane: Lane{ID: "a", Epoch: 1}, Identity: fmt.Sprint(i)})
+		}
+		m.workers[0].limit = 1
+		m.Step(Fetched{Items: all}, 0)
+		m.touched = 0
+		return m
+	}
+	t.Run("trap_T89_the_work_grows_with_the_riders_and_not_with_their_square", func(t *testing.T) {
+		for _, lanes := range []Lanes{Partition, NoOrder} {
+			for name, gone := range map[string]Lane{"the riders'": {ID: "b", Epoch: 1}, "the carrier's": {ID: "a", Epoch: 1}} {
+				m := load(t, lanes)
+				before, _ := m.Unsettled()
+				m.Step(Lost{gone}, 0)
+				after, _ := m.Unsettled()
+				if before-after < riders {
+					t.Errorf("lanes %d, %s lane: %d of %d left", lanes, name, before-after, before)
+				}
+				if m.touched > 20*riders {
+					t.Errorf("lanes %d, %s lane: %d items were touched for %d riders", lanes, name, m.touched, riders)
+				}
+			}
+		}
+	})
+	t.Run("trap_T89_what_blocks_no_longer_is_taken_out_at_once_for_many", func(t *testing.T) {
+		var b blockers
+		items := make([]*Item, riders)
+		for i := range items {
+			items[i] = &Item{state: state{arrival: uint64(i + 1)}}
+			b.add(items[i])
+		}
+		for _, it := range slices.Backward(items[1:]) {
+			b.remove(it)
+		}
+		if b.first() != items[0] || len(b.heap) > 32 {
+			t.Errorf("%d stand there after %d were removed", len(b.heap), riders-1)
+		}
+		b.add(items[5])
+		b.remove(items[0])
+		if b.first() != items[5] || b.count != 1 {
+			t.Errorf("the first is %+v of %d", b.first(), b.count)
+		}
+	})
+}

@@ -1,0 +1,34 @@
+package machine
+
+// Size is what a machine keeps beside the deliveries that it holds, and what its
+// steps have cost. Neither may grow with what has passed it (law 11).
+type Size struct {
+	// Queue is how many items the longest of its queues has room for.
+	Queue int
+	// Kept counts what its lists and maps hold of deliveries: nothing once it
+	// holds none.
+	Kept int
+	// Touched counts the items that its steps have looked at or moved, one by
+	// one, since its start.
+	Touched int
+}
+
+// Size returns the present size.
+func (m *Machine) Size() Size {
+	s := Size{Touched: m.touched, Kept: len(m.carriers) + len(m.skipped) + len(m.settles.now) + len(m.settles.again)}
+	for _, l := range m.lanes {
+		if l.line != nil {
+			s.Queue = max(s.Queue, cap(l.line.queue))
+			s.Kept += l.line.blockers.count
+		}
+	}
+	for i := range m.workers {
+		for _, l := range m.workers[i].lines {
+			s.Queue = max(s.Queue, cap(l.queue))
+			if m.config.Lanes == Partition {
+				s.Kept++ // a lane that still has its worker
+			}
+		}
+	}
+	return s
+}

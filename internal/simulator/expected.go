@@ -1,0 +1,171 @@
+package simulator
+
+import (
+	"slices"
+
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// expect says how the entries of a committed flight must end, by what the store
+// said of each. What ends in a lane that is gone is counted and not settled.
+func (c *checker) expect(f *flight) {
+	for i, e := range f.of.Entries {
+		h := handOf(e.Item)
+		if slices.Contains(f.trim, i) {
+			continue
+		}
+		h.expected = c.endOf(e.As, f.verdicts[i], h)
+		if h.stale {
+			c.count(h.expected)
+		}
+	}
+}
+
+// endOf is how an entry must end, NotEnded if it must go on.
+func (c *checker) endOf(as machine.As, v machine.Verdict, h *handed) machine.Ending {
+	conf := c.p.config
+	conflict := v == machine.Conflict || v == machine.ConflictKnown
+	switch {
+	case v == machine.Busy, conflict && conf.OnConflict == machine.ThenHalt:
+		return machine.NotEnded
+	case v == machine.Conflict && conf.OnConflict == machine.ThenDeadLetter && !h.copied:
+		return machine.NotEnded
+	case v == machine.Conflict, v == machine.ConflictKnown && (conf.OnConflict == machine.ThenAcceptFirst || h.doubt):
+		return machine.EndConflict
+	case v != machine.Fresh && !(h.doubt && v == outcomes[as] && as != machine.AsDuplicate):
+		return machine.EndDuplicate
+	}
+	return ends[as]
+}
+
+// ends is how what is marked so ends.
+var ends = [...]machine.Ending{
+	machine.AsApplied:      machine.EndApplied,
+	machine.AsDuplicate:    machine.EndDuplicate,
+	machine.AsParked:       machine.EndParked,
+	machine.AsDiscarded:    machine.EndDiscarded,
+	machine.AsDeadLettered: machine.EndDeadLettered,
+}
+
+// doubts remembers what a commit of unknown outcome may have marked: what is
+// found of it later is its own, and nothing else is (case 3).
+func (c *checker) doubts(f *flight) {
+	for i, e := range f.of.Entries {
+		h := handOf(e.Item)
+		conf := c.p.config.OnConflict
+		kept := f.verdicts[i] == machine.Conflict && (conf == machine.ThenPark || conf == machine.ThenDeadLetter && h.copied)
+		if f.verdicts[i] == machine.Fresh && !slices.Contains(f.trim, i) || kept {
+			h.doubt = true
+			c.arose("case 3")
+		}
+	}
+}
+
+// marked is called when a flight's marks are answered: what is fresh was not
+// marked by the commit in doubt.
+func (c *checker) marked(e machine.Marked) {
+	for i, v := range e.Verdicts {
+		if v == machine.Fresh {
+			handOf(e.Flight.Entries[i].Item).doubt = false
+		}
+	}
+}
+
+// ending checks that an acknowledged delivery ends as its flight's commit says,
+// or as a copy of one that did.
+func (c *checker) ending(s *machine.Settlement, h *handed) {
+	m := h.delivery.message
+	want := h.expected
+	if want == machine.NotEnded {
+		want = machine.EndDuplicate // it rode, or its constraint said so
+	}
+	law := "law 12"
+	if h.doubt {
+		law = "case 3"
+	}
+	if s.Ending != want {
+		c.broke(law, "%s is settled as %s, and should be as %s", m.name(), word(endingNames[:], s.Ending), word(endingNames[:], want))
+	}
+}
+
+// report counts what observers are told, and checks that nobody is charged for
+// what he did not do.
+func (c *checker) report(a machine.Report) {
+	if int(a.Kind) < len(c.told) {
+		c.told[a.Kind]++
+	}
+	switch a.Kind {
+	case machine.ReportNotReady, machine.ReportReady:
+		c.readiness(a)
+	case machine.ReportRetry:
+		c.retry(a)
+	case machine.ReportCommitted, machine.ReportUnknown, machine.ReportContended:
+		if c.p.last == nil || a.N != len(c.p.last.of.Entries) {
+			c.broke("reports", "%s says %d entries", word(reportNames[:], a.Kind), a.N)
+		}
+	}
+}
+
+func (c *checker) retry(a machine.Report) {
+	h := handOf(a.Item)
+	if a.Wait > c.p.config.Hold {
+		c.broke("case 6", "%s waits %v in memory; the most is %v", showItem(a.Item), a.Wait, c.p.config.Hold)
+	}
+	c.arose("case 6")
+	if h.unwritten {
+		return
+	}
+	h.again = true
+	c.prove(h)
+	if m := h.delivery.message; m.harmless && m.charged == 0 {
+		c.broke("law 7", "%s is charged with a failure, and it can have none (%s)", m.name(), a.Reason)
+	}
+}
+
+// exact are the reports that follow from one event alone.
+var exact = [...]machine.ReportKind{machine.ReportCommitted, machine.ReportUnknown, machine.ReportContended, machine.ReportBackstop, machine.ReportStuck}
+
+// reports checks that an event was reported as often as it should be.
+func (c *checker) reports(e machine.Event) {
+	var want [len(reportNames)]int
+	switch e := e.(type) {
+	case machine.Stuck:
+		want[machine.ReportStuck] = 1
+	case machine.Ended:
+		c.reportsOfEnd(e, &want)
+	}
+	for _, k := range exact {
+		if c.told[k] != want[k] {
+			c.broke("reports", "%s is told %d times of one event, and should be %d times", word(reportNames[:], k), c.told[k], want[k])
+		}
+		if want[k] > 0 {
+			c.arose("reports")
+		}
+	}
+	clear(c.told[:])
+}
+
+func (c *checker) reportsOfEnd(e machine.Ended, want *[len(reportNames)]int) {
+	f := c.p.last
+	switch {
+	case e.Outcome == machine.Committed:
+		want[machine.ReportCommitted] = 1
+		for i, en := range f.of.Entries {
+			if en.As == machine.AsDuplicate && f.verdicts[i] == machine.Fresh && !slices.Contains(f.trim, i) {
+				want[machine.ReportBackstop]++
+			}
+		}
+	case e.Outcome == machine.Unknown:
+		want[machine.ReportUnknown] = 1
+	case f.contended(e):
+		want[machine.ReportContended] = 1
+	}
+}
+
+// contended reports whether a flight ended through contention.
+func (f *flight) contended(e machine.Ended) bool {
+	if f.failed {
+		return f.failure.Class == machine.Contended
+	}
+	return e.Class == machine.Contended
+}

@@ -1,0 +1,57 @@
+package simulator
+
+import "time"
+
+// freeze stops a process as a SIGSTOP or a long pause of its memory's collector
+// does. Its lanes go to others, the store ends its transactions, and when it
+// resumes it hears of all that late, after it has gone on with what it had.
+func (w *world) freeze() {
+	p := w.someone()
+	if p == nil || p.frozen {
+		return
+	}
+	p.frozen = true
+	long, session, idle := w.choices.wait(20*time.Second), w.choices.wait(5*time.Second), w.choices.wait(5*time.Second)
+	w.fault("process frozen", "for %v, a member for %v", long, session)
+	w.after(min(session, long), func() {
+		if !p.frozen || p.over || long < session {
+			return
+		}
+		for _, l := range w.source.lanes {
+			if l.held && l.owner == p {
+				w.fault("lane of a frozen process lost", "%s", l.id)
+				w.lose(l)
+			}
+		}
+	})
+	w.after(min(idle, long), func() {
+		if p.frozen && !p.over && idle <= long {
+			w.endIdle(p)
+		}
+	})
+	w.after(long, p.thaw)
+}
+
+// endIdle ends the transactions in which a process is silent.
+func (w *world) endIdle(p *process) {
+	for _, f := range p.flights {
+		if f.tx != nil && f.tx.open && !f.tx.committing {
+			w.fault("idle transaction ended", "f%d", f.of.Number)
+			f.tx.cut = true
+			w.end(f.tx)
+		}
+	}
+}
+
+// thaw lets a frozen process go on with what has happened meanwhile, in order;
+// what that makes the world say to it comes after it.
+func (p *process) thaw() {
+	if !p.frozen {
+		return
+	}
+	p.w.note("life goes on after a freeze, with %d occurrences", len(p.late))
+	for i := 0; i < len(p.late) && !p.over; i++ {
+		p.late[i]()
+	}
+	p.frozen, p.late = false, nil
+}

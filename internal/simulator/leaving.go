@@ -1,0 +1,58 @@
+package simulator
+
+import (
+	"slices"
+)
+
+// checkLeaving checks that what is to be left is left once nothing of it is
+// under way (case 10).
+func (c *checker) checkLeaving() {
+	if c.over || c.p.over {
+		return
+	}
+	if c.stopping && c.p.fetch == nil && len(c.p.flights) == 0 && c.p.settles == 0 && !c.settlesFailed() {
+		c.broke("case 10", "nothing is under way, and a stop has not ended")
+	}
+	for _, l := range c.w.source.lanes {
+		s := c.lanes[l.current()]
+		if !l.held || s == nil || !s.revoking || s.released {
+			continue
+		}
+		if h := c.underWay(l); h == nil {
+			c.broke("case 10", "nothing of %s is under way, and it is revoked and not released", l.id)
+		}
+		c.arose("case 10")
+	}
+}
+
+// underWay returns a delivery that a revoked lane must wait for, nil if there is
+// none: one in a flight, one that is being settled, or a copy of one in a flight,
+// which is settled with it.
+func (c *checker) underWay(l *lane) *handed {
+	for _, h := range c.hands {
+		if h.item.Lane != l.current() || h.told || h.stale {
+			continue
+		}
+		if h.flight != nil || h.asked || h.left || c.flies(h) {
+			return h
+		}
+	}
+	return nil
+}
+
+// flies reports whether an open flight has a copy of the delivery.
+func (c *checker) flies(h *handed) bool {
+	return slices.ContainsFunc(c.p.flights, func(f *flight) bool {
+		for i := range f.of.Entries {
+			if f.message(i).id == h.delivery.message.id {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// settlesFailed reports whether a Settle waits to be tried again.
+func (c *checker) settlesFailed() bool {
+	return slices.ContainsFunc(c.hands, func(h *handed) bool { return h.left && !h.told })
+}

@@ -1,0 +1,170 @@
+package simulator
+
+import (
+	"slices"
+	"time"
+
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// tries is what a message's handler did, as the checker counts it.
+type tries struct {
+	// attempts are those it is charged with.
+	attempts int
+	// alone: its next try has no company.
+	alone bool
+	// unwritten: the store refused what was to be written down of it, and no
+	// handler of it ran.
+	unwritten bool
+	// doubt: a commit of unknown outcome may have marked it.
+	doubt bool
+	// undone: its handler ran well and was rolled back with its flight; again:
+	// its next run is another attempt.
+	undone, again bool
+	// worker is 1 more than the number of the worker that had it last, 0: none.
+	worker int
+	// expected is how it must end now that its flight has committed.
+	expected machine.Ending
+}
+
+// pause is what contention asks of a worker.
+type pause struct {
+	at   time.Duration // of the contention: the next flight begins later
+	most int           // entries of the next flight, 0: any
+}
+
+// charge counts the attempt of a flight that is rolled back or refused, and
+// finds whom the machine must blame: the one entry that can be named.
+func (c *checker) charge(f *flight, e machine.Ended) {
+	if e.Outcome != machine.NotCommitted {
+		return
+	}
+	culprit := f.culprit(e)
+	if culprit < 0 {
+		return
+	}
+	h := handOf(f.of.Entries[culprit].Item)
+	if len(f.of.Entries) > 1 {
+		c.arose("law 7")
+	}
+	h.alone, h.undone, h.again, h.unwritten = true, false, false, false
+	if !slices.Contains(f.call.Fresh, culprit) {
+		h.unwritten = true
+		c.arose("C5")
+		return
+	}
+	if c.p.config.Unmarked && f.failed && f.failure.Decision == machine.DecideDuplicate && h.stale {
+		c.count(machine.EndDuplicate) // without a marker it has ended, and its lane is gone
+	}
+	if f.failed && f.failure.Free {
+		return
+	}
+	c.arose("C5")
+	if h.attempts++; h.attempts > c.p.config.Attempts && !c.p.config.OneAttempt {
+		c.broke("law 11", "%s has %d attempts; the most is %d", h.delivery.message.name(), h.attempts, c.p.config.Attempts)
+	}
+}
+
+// undone remembers which handlers ran for nothing.
+func (c *checker) undone(f *flight) {
+	for _, i := range f.call.Fresh[:f.done] {
+		handOf(f.of.Entries[i].Item).undone = true
+	}
+}
+
+// runs counts handlers that run again.
+func (c *checker) runs(f *machine.Flight, fresh []int) {
+	for _, i := range fresh {
+		h := handOf(f.Entries[i].Item)
+		if h.undone {
+			c.counts.Rerun++
+		}
+		if h.again {
+			c.counts.Retried++
+		}
+		h.undone, h.again = false, false
+		c.charged(h, f.Entries[i].Item.Attempt()-1)
+	}
+}
+
+// culprit is the entry to blame, -1 if it is nobody's fault or not known whose.
+func (f *flight) culprit(e machine.Ended) int {
+	class := e.Class
+	if f.failed {
+		class = f.failure.Class
+	}
+	switch {
+	case class == machine.Contended || class == machine.Down:
+		return -1
+	case !f.failed && len(f.of.Entries) == 1:
+		return 0
+	case !f.failed:
+		return e.Culprit
+	case f.blamesAll() && len(f.call.Fresh) == 1, class == machine.Aborted && !f.blamesAll() && f.done == 0:
+		return f.call.Fresh[0]
+	case f.blamesAll() || class == machine.Aborted:
+		return -1
+	}
+	return f.call.Fresh[f.done]
+}
+
+// blamesAll reports whether one handler ran the whole batch and failed.
+func (f *flight) blamesAll() bool { return f.failed && f.p.w.plan.whole }
+
+// charged checks that what is told of a message's attempts is what it had.
+func (c *checker) charged(h *handed, told int) {
+	if told != h.attempts {
+		c.broke("C5", "%s is said to have had %d attempts, and had %d", h.delivery.message.name(), told, h.attempts)
+	}
+}
+
+// company checks that a message has its next try alone (case 1).
+func (c *checker) company(f *machine.Flight, e machine.Entry, h *handed) {
+	if !h.alone || e.As != machine.AsApplied {
+		return
+	}
+	c.arose("case 1")
+	if len(f.Entries) > 1 {
+		c.broke("case 1", "%s has its next try beside %d others in f%d", h.delivery.message.name(), len(f.Entries)-1, f.Number)
+	}
+}
+
+// contended is called when a flight ended through no message's fault.
+func (c *checker) contended(f *machine.Flight, most int) {
+	c.pauses[f.Worker] = pause{c.w.now, most}
+}
+
+// paused checks that a worker that met contention waits, and tries less at once
+// (case 2).
+func (c *checker) paused(f *machine.Flight) {
+	p, there := c.pauses[f.Worker]
+	if !there {
+		return
+	}
+	delete(c.pauses, f.Worker)
+	c.arose("case 2")
+	switch {
+	case c.w.now <= p.at:
+		c.broke("case 2", "f%d begins at the moment in which its worker met contention", f.Number)
+	case p.most > 0 && len(f.Entries) > p.most:
+		c.broke("case 2", "f%d has %d entries, and a quarter of those that met contention are %d", f.Number, len(f.Entries), p.most)
+	}
+}
+
+// keyed checks that messages of one key are never under way twice where lanes
+// have no order.
+func (c *checker) keyed(f *machine.Flight) {
+	if c.p.config.Lanes != machine.NoOrder {
+		return
+	}
+	for _, e := range f.Entries {
+		other, met := c.keys[e.Item.Route]
+		if met && c.p.config.Workers > 1 {
+			c.arose("C8")
+		}
+		if other != nil && other != f {
+			c.broke("C8", "f%d of worker %d and f%d of worker %d have messages of one key", other.Number, other.Worker, f.Number, f.Worker)
+		}
+		c.keys[e.Item.Route] = f
+	}
+}

@@ -1,0 +1,189 @@
+//go:build linux
+
+// Kafkamemory prints how much memory a consumer of Kafka needs at most for
+// topics that compress well, as the system counts it. Each is read by a process
+// of its own, into PostgreSQL.
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/itest/workload"
+	"github.com/semel-go/semel/kafka"
+	"github.com/semel-go/semel/pgxstore"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// load is a topic and how it is read.
+type load struct {
+	name        string
+	count, size int
+	batch       int32
+	// stops says that its only batch is too large to be read.
+	stops bool
+}
+
+func loads() []load {
+	return []load{
+		{name: "empty", count: 1, size: 1, batch: 1 << 20},
+		{name: "240,000 records of 1 KB", count: 240_000, size: 1_000, batch: 1 << 20},
+		{name: "2,400 records of 900 KB", count: 2_400, size: 900_000, batch: 1 << 20},
+		{name: "200 records of 900 KB a batch", count: 2_400, size: 900_000, batch: 180_000_000 / 8},
+		{name: "a batch of 900 MB", count: 1_000, size: 900_000, batch: 950_000_000, stops: true},
+	}
+}
+
+func main() {
+	broker := flag.String("kafka", os.Getenv("SEMEL_KAFKA"), "a broker, host:port")
+	dsn := flag.String("dsn", os.Getenv("SEMEL_POSTGRES"), "a database (postgres://…)")
+	bound := flag.Int64("bound", 64<<20, "max_unsettled in bytes")
+	topic := flag.String("read", "", "read this topic and say what that needed")
+	span := flag.Duration("for", 0, "with -read, end after so long instead of when the topic is empty")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	var err error
+	if *topic != "" {
+		err = read(ctx, *broker, *dsn, *topic, *bound, *span)
+	} else {
+		err = all(ctx, *broker, *dsn, *bound)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "kafkamemory:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+// all writes each topic, lets a process read it, and deletes it.
+func all(ctx context.Context, broker, dsn string, bound int64) error {
+	if broker == "" || dsn == "" {
+		return errors.New("no server: set SEMEL_KAFKA and SEMEL_POSTGRES, or -kafka and -dsn")
+	}
+	if err := migrate(ctx, dsn); err != nil {
+		return err
+	}
+	fmt.Printf("max_unsettled %d MiB\n", bound>>20)
+	for n, l := range loads() {
+		topic := fmt.Sprintf("kafkamemory-%d-%d", os.Getpid(), n)
+		onDisk, err := l.write(ctx, broker, topic)
+		if err != nil {
+			return err
+		}
+		arguments := []string{"-kafka", broker, "-dsn", dsn, "-bound", strconv.FormatInt(bound, 10), "-read", topic}
+		if l.stops {
+			arguments = append(arguments, "-for", "10s")
+		}
+		child := exec.CommandContext(ctx, os.Args[0], arguments...)
+		child.Stderr = os.Stderr
+		said, err := child.Output()
+		fmt.Printf("%-32s %8.1f MB as it is compressed: %s\n", l.name, float64(onDisk)/1e6, bytes.TrimSpace(said))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func migrate(ctx context.Context, dsn string) error {
+	pool, err := pgxpool.New(ctx, dsn)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	store, err := pgxstore.New(pool, pgxstore.Options{})
+	if err != nil {
+		return err
+	}
+	_, err = store.Migrate(ctx)
+	return err
+}
+
+// write makes a topic of one partition and returns how large it is there.
+func (l load) write(ctx context.Context, broker, topic string) (onDisk int64, err error) {
+	var written compressed
+	c, err := kgo.NewClient(kgo.SeedBrokers(broker), kgo.ProducerBatchCompression(kgo.ZstdCompression()), kgo.ProducerBatchMaxBytes(l.batch),
+		kgo.BrokerMaxWriteBytes(1<<30), kgo.MaxBufferedRecords(2_000), kgo.ProducerLinger(300*time.Millisecond), kgo.WithHooks(&written), kgo.DisableClientMetrics())
+	if err != nil {
+		return 0, err
+	}
+	defer c.Close()
+	limit := strconv.Itoa(90 << 20)
+	made, err := kadm.NewClient(c).CreateTopic(ctx, 1, 1, map[string]*string{"max.message.bytes": &limit}, topic)
+	if err := cmp.Or(err, made.Err); err != nil {
+		return 0, err
+	}
+	value := bytes.Repeat([]byte(`{"account": "0190b5c4-7a1e-7cc0", "amount": 12, "currency": "EUR"} `), l.size/60+1)[:l.size]
+	var failed error
+	for n := range l.count {
+		r := &kgo.Record{Topic: topic, Value: value, Headers: []kgo.RecordHeader{{Key: "id", Value: []byte(topic + strconv.Itoa(n))}}}
+		c.Produce(ctx, r, func(_ *kgo.Record, err error) { failed = cmp.Or(failed, err) })
+	}
+	return written.bytes, cmp.Or(c.Flush(ctx), failed)
+}
+
+// compressed counts what is written.
+type compressed struct{ bytes int64 }
+
+// OnProduceBatchWritten implements kgo.HookProduceBatchWritten.
+func (w *compressed) OnProduceBatchWritten(_ kgo.BrokerMetadata, _ string, _ int32, m kgo.ProduceBatchMetrics) {
+	w.bytes += int64(m.CompressedBytes)
+}
+
+// read reads a topic and prints what this process needed.
+func read(ctx context.Context, broker, dsn, topic string, bound int64, duration time.Duration) error {
+	source, err := kafka.New(kafka.Config{Brokers: []string{broker}, Topics: []string{topic}, Group: topic, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return err
+	}
+	consumer, closePool, err := workload.Drivers()[1].Open(workload.Options{DSN: dsn, Connections: 3,
+		Handler: func(context.Context, workload.Exec, *semel.Message) error { return nil },
+		Config: semel.Config{Name: topic, Source: source, Identity: semel.By("header:id"), MaxUnsettled: semel.Bound{Messages: 100_000, Bytes: bound},
+			IdleExit: 3 * time.Second, Logger: slog.New(slog.DiscardHandler)}})
+	if err != nil {
+		return err
+	}
+	defer closePool()
+	if duration > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, duration)
+		defer cancel()
+	}
+	began := time.Now()
+	if err := consumer.Run(ctx); err != nil {
+		return err
+	}
+	peak, err := resident()
+	fmt.Printf("%.1f MiB resident at most; %d applied in %v", float64(peak)/(1<<20), consumer.Counts().Applied, time.Since(began).Round(100*time.Millisecond))
+	return err
+}
+
+// resident is the most memory that this process has had, in bytes.
+func resident() (int64, error) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(status)) {
+		if text, found := strings.CutPrefix(line, "VmHWM:"); found {
+			kib, err := strconv.ParseInt(strings.Fields(text)[0], 10, 64)
+			return kib << 10, err
+		}
+	}
+	return 0, errors.New("/proc/self/status does not say VmHWM")
+}

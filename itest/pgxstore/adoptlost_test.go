@@ -1,0 +1,31 @@
+package pgxstore
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/sqlstore"
+)
+
+func TestAnAdoptedTableThatSwallowsRows(t *testing.T) {
+	t.Run("trap_T98_a_row_that_a_trigger_keeps_out_makes_no_duplicate_of_its_message", func(t *testing.T) {
+		h := newShop(t, open(t, services.Postgres(t))).adopt(t, "create table in.processed (message_id varchar(50) primary key)",
+			sqlstore.Adopted{ID: "message_id", Source: "shop"})
+		h.exec(t, "create function in.eat() returns trigger language plpgsql as $$ begin return null; end $$")
+		h.exec(t, "create trigger eats before insert on in.processed for each row when (new.message_id = '2') execute function in.eat()")
+		wantCommitted(t, deliverQueued(t, h, []string{"1"}))
+		b, v, err := h.Begin(t.Context(), semel.TxOptions{}, h.marks(t, "1", "2"))
+		if err == nil {
+			b.Rollback(t.Context())
+			t.Fatalf("the verdicts are %v", v)
+		}
+		if h.Classify(err) != semel.ClassDown || !strings.Contains(err.Error(), "trigger or a rule on the adopted table") {
+			t.Errorf("it says %v", err)
+		}
+		h.exec(t, "drop trigger eats on in.processed")
+		wantCommitted(t, deliverQueued(t, h, []string{"1", "2"}))
+		h.wantApplied(t, "1", "2")
+	})
+}

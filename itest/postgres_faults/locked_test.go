@@ -1,0 +1,57 @@
+package postgresfaults
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/workload"
+)
+
+// meetings is how often a message meets somebody else's lock: more often than
+// it has attempts, and other messages commit in between.
+const meetings = 6
+
+func TestALockThatSomebodyHoldsForLong(t *testing.T) {
+	t.Run("C17_and_case_1_charges_nobody_also_while_others_commit", func(t *testing.T) {
+		eachForm(t, func(t *testing.T, driver workload.Driver) {
+			dsn := migrated(t, services.Postgres(t), `create table counters (n int)`, `insert into counters values (0)`)
+			w := begin(t, settings{driver: driver, dsn: dsn, change: func(c *semel.Config) {
+				oneWorker(c)
+				c.Lanes = semel.LanesNone
+				c.Retry.Attempts = 2
+			}, handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
+				if m.Identity.ID == "waits" {
+					if err := exec(ctx, `set local lock_timeout = '50ms'`); err != nil {
+						return err
+					}
+					if err := exec(ctx, `update counters set n = n + 1`); err != nil {
+						return err
+					}
+				}
+				return workload.Effect("here")(ctx, exec, m)
+			}})
+			stranger, err := w.db.BeginTx(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := stranger.Exec(`update counters set n = n + 1`); err != nil {
+				t.Fatal(err)
+			}
+			w.deliver("waits")
+			for n := range meetings {
+				until(t, fmt.Sprintf("the lock is met %d times", n+1), func() bool { return w.told(semel.EventContended, "55P03") > n })
+				good := fmt.Sprint("good", n)
+				w.deliver(good)
+				w.applied(good)
+			}
+			w.untouched("waits")
+			if err := stranger.Rollback(); err != nil {
+				t.Fatal(err)
+			}
+			w.applied("waits")
+		})
+	})
+}

@@ -1,0 +1,54 @@
+package sqlite
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/sqlstore"
+)
+
+func TestRivalsOfTwoProcesses(t *testing.T) {
+	t.Run("a_conflict_that_two_processes_meet_at_once_has_one_row_and_its_count", func(t *testing.T) {
+		path := newFile(t)
+		var all [2]*sqlstore.Store
+		for n := range all {
+			all[n] = storeOn(t, openFile(t, path, pragmas+foreignKeys))
+		}
+		mark := marks(t, all[0], "a")[0]
+		mark.Fingerprint = semel.Fingerprint{Version: 1, Sum: [16]byte{1}}
+		conflict(t, all[0], mark, semel.Fresh)
+		mark.Fingerprint.Sum[0] = 2
+		const each = 5
+		var ended sync.WaitGroup
+		for _, s := range all {
+			ended.Go(func() {
+				for range each {
+					conflict(t, s, mark, semel.Conflict)
+				}
+			})
+		}
+		ended.Wait()
+		rows, err := all[0].Rows(t.Context(), semel.RowFilter{})
+		if err != nil || len(rows) != 1 || rows[0].Repeated != 2*each-1 {
+			t.Errorf("the rows are %+v, %v, want one that was repeated %d times", rows, err, 2*each-1)
+		}
+	})
+}
+
+// conflict delivers a mark, with a row if its content is another.
+func conflict(t *testing.T, s *sqlstore.Store, mark semel.Mark, want semel.VerdictKind) {
+	b, v, err := s.Begin(t.Context(), semel.TxOptions{}, []semel.Mark{mark})
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	var e semel.Ending
+	if v[0].Kind == semel.Conflict {
+		e.Rows = []semel.Row{{Conflict: true, Repeat: v[0].Known, State: semel.StateParked, Reason: semel.ReasonConflict,
+			Message: &semel.Message{Body: []byte("x")}}}
+	}
+	if r := b.Commit(t.Context(), e); r.Outcome != semel.Committed || v[0].Kind != want {
+		t.Errorf("the verdict is %v, the commit says %+v", v[0], r)
+	}
+}

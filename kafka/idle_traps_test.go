@@ -1,0 +1,133 @@
+package kafka
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// whenIdle lets a run end when its source is empty.
+func whenIdle(c *semel.Config) { c.IdleExit = time.Second }
+
+// ends waits until a process has ended by itself, and returns what Run did.
+func (p *process) ends(t testing.TB) error {
+	t.Helper()
+	select {
+	case err := <-p.ended:
+		p.ended <- err
+		return err
+	case <-time.After(10 * time.Minute):
+		t.Fatalf("the run does not end: %+v", p.consumer.Counts())
+		return nil
+	}
+}
+
+func TestARunEndsIdleWhenEverythingIsDelivered(t *testing.T) {
+	bubble(t, "trap_T95_a_slow_first_fetch_is_not_an_empty_topic", func(t *testing.T) {
+		w := newWorld(t, 1)
+		w.publish(0, numbered("a", 1, 50)...)
+		slow := 0
+		w.cluster.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
+			w.cluster.KeepControl()
+			if slow++; slow == 1 {
+				w.cluster.SleepControl(func() { pass(5 * time.Second) })
+			}
+			return nil, nil, false
+		})
+		p := w.start(count, nil, whenIdle)
+		if err := p.ends(t); err != nil || slow == 0 {
+			t.Errorf("%v, %d fetches", err, slow)
+		}
+		pass(10 * time.Second)
+		w.once(numbered("a", 1, 50)...)
+	})
+	bubble(t, "trap_T95_what_an_open_transaction_holds_up_is_named", func(t *testing.T) {
+		w := newWorld(t, 2)
+		w.publish(0, "before")
+		open := w.begin("hangs", 0, "inside", "inside too")
+		w.publish(0, "behind")
+		w.publish(1, "beside")
+		p := w.start(count, nil, whenIdle)
+		if err := p.ends(t); err != nil {
+			t.Error(err)
+		}
+		w.once("before", "beside")
+		left := p.consumer.Left()
+		if len(left) != 1 || left[0].Lane != "orders/0" || left[0].Messages != 3 || !strings.Contains(left[0].Reason, "held up by an open transaction") {
+			t.Errorf("left is %+v", left)
+		}
+		w.finish(open, kgo.TryCommit)
+		again := w.start(count, nil, whenIdle)
+		if err := again.ends(t); err != nil || len(again.consumer.Left()) > 0 {
+			t.Errorf("%v, left %+v", err, again.consumer.Left())
+		}
+		w.once("before", "inside", "inside too", "behind", "beside")
+	})
+	bubble(t, "trap_T95_control_records_and_what_was_aborted_are_no_reason_to_wait", func(t *testing.T) {
+		w := newWorld(t, 1)
+		w.publish(0, "a")
+		w.finish(w.begin("b", 0, "aborted"), kgo.TryAbort)
+		p := w.start(count, nil, whenIdle)
+		if err := p.ends(t); err != nil || len(p.consumer.Left()) > 0 {
+			t.Errorf("%v, left %+v", err, p.consumer.Left())
+		}
+		w.once("a")
+	})
+	bubble(t, "trap_T95_a_lane_that_stands_still_fails_a_run_that_is_otherwise_idle", func(t *testing.T) {
+		w := newWorld(t, 2)
+		w.publish(0, numbered("a", 1, 10)...)
+		first := w.start(count, nil, whenIdle)
+		if err := first.ends(t); err != nil {
+			t.Fatal(err)
+		}
+		w.publish(0, numbered("a", 11, 30)...)
+		w.publish(1, "beside")
+		if err := w.cluster.DeleteRecords(theTopic, 0, 20); err != nil {
+			t.Fatal(err)
+		}
+		second := w.start(count, nil, whenIdle)
+		err := second.ends(t)
+		if !errors.Is(err, semel.ErrLeft) || !strings.Contains(err.Error(), "orders/0") {
+			t.Errorf("the run says: %v", err)
+		}
+		w.once("beside")
+	})
+	bubble(t, "trap_T95_a_log_whose_tail_was_compacted_away_is_empty", func(t *testing.T) {
+		w := newWorld(t, 1)
+		w.publish(0, "a")
+		p := w.start(count, nil, nil)
+		w.settles(time.Minute)
+		p.source.mu.Lock()
+		for _, l := range p.source.order {
+			l.next, l.delivered = 0, 0 // as if it had got to a gap before the end
+		}
+		p.source.mu.Unlock()
+		w.cluster.ControlKey(int16(kmsg.Fetch), emptyFetches(w))
+		idle, left, err := p.source.Idle(t.Context())
+		if err != nil || !idle || len(left) > 0 {
+			t.Errorf("idle %t, left %+v, %v", idle, left, err)
+		}
+	})
+}
+
+// emptyFetches lets what asks for the least there is find nothing.
+func emptyFetches(w *world) func(kmsg.Request) (kmsg.Response, error, bool) {
+	return func(request kmsg.Request) (kmsg.Response, error, bool) {
+		w.cluster.KeepControl()
+		asked := request.(*kmsg.FetchRequest)
+		if asked.MaxBytes != 1 || len(asked.Topics) == 0 {
+			return nil, nil, false
+		}
+		response := asked.ResponseKind().(*kmsg.FetchResponse)
+		topic, partition := kmsg.NewFetchResponseTopic(), kmsg.NewFetchResponseTopicPartition()
+		topic.Topic, topic.TopicID = theTopic, asked.Topics[0].TopicID
+		topic.Partitions = append(topic.Partitions, partition)
+		response.Topics = append(response.Topics, topic)
+		return response, nil, true
+	}
+}

@@ -1,0 +1,88 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+)
+
+// The client fetches again, without a word, what the brokers refuse with an
+// error that may pass, such as a batch that is damaged on their disks. So a lane
+// that does not move although something is behind it is asked for beside the
+// client, and what the brokers answer is told.
+
+// stalledAfter is how long a lane may stand where there is more to read before
+// it is asked for, and how often again.
+const stalledAfter = time.Minute
+
+// standing is since when a lane has not moved where there is more to read.
+type standing struct {
+	at    int64
+	since time.Time
+}
+
+// askStalled asks for lanes that do not move. What the brokers answer is of the
+// lane; where they do not answer, the source does not work.
+func (s *Source) askStalled(ctx context.Context) {
+	for _, r := range s.stalled(time.Now()) {
+		_, err := s.more(ctx, r)
+		if ctx.Err() != nil {
+			return
+		}
+		var why error
+		if err != nil {
+			why = fmt.Errorf("kafka: topic %s, partition %d: nothing is read behind offset %d although records are there; it is tried again and again, and the other partitions go on: %w",
+				r.topic, r.partition, r.at, explain(err, r.topic, s.config.Group))
+		}
+		var answer *kerr.Error
+		if err == nil || errors.As(err, &answer) {
+			s.refused(r, why)
+		} else {
+			s.complain(why)
+		}
+	}
+}
+
+// refused notes why a lane is not read, nil if the brokers would send it.
+func (s *Source) refused(r reading, why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.lanes[r.place]
+	switch {
+	case l == nil || l.gone || l.broken != nil || l.reached() != r.at:
+	case why == nil:
+		delete(s.faults.stays, r.place)
+	default:
+		s.faults.stay(r.place, why)
+	}
+}
+
+// stalled are the lanes that have stood for stalledAfter.
+func (s *Source) stalled(now time.Time) []reading {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []reading
+	for _, l := range s.order {
+		at, limit := l.reached(), l.stable
+		if s.config.ReadUncommitted {
+			limit = l.end
+		}
+		moved := l.standing.at != at
+		if moved && l.broken == nil {
+			delete(s.faults.stays, l.place)
+		}
+		switch {
+		case l.blocked() || l.broken != nil || l.full || l.crowded || len(l.ready) > 0 || at < 0 || at >= limit:
+			l.standing = standing{}
+		case moved || l.standing.since.IsZero():
+			l.standing = standing{at, now}
+		case now.Sub(l.standing.since) >= stalledAfter:
+			l.standing.since = now
+			all = append(all, reading{l.place, l.topicID, at})
+		}
+	}
+	return all
+}

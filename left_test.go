@@ -1,0 +1,86 @@
+package semel_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/memstore"
+)
+
+// idler is a listSource that is asked whether it is idle.
+type idler struct {
+	*listSource
+	answers []func() (bool, []semel.Left, error)
+	asked   int
+}
+
+func (s *idler) Idle(context.Context) (bool, []semel.Left, error) {
+	answer := s.answers[min(s.asked, len(s.answers)-1)]
+	s.asked++
+	return answer()
+}
+
+func TestASourceIsAskedBeforeARunEndsIdle(t *testing.T) {
+	held := []semel.Left{{Lane: "a", Messages: 3, Reason: "held up"}}
+	stands := []semel.Left{{Lane: "a", Messages: 3, Reason: "it is lost", Fault: true}}
+	says := func(idle bool, left []semel.Left, err error) func() (bool, []semel.Left, error) {
+		return func() (bool, []semel.Left, error) { return idle, left, err }
+	}
+	run := func(t *testing.T, answers ...func() (bool, []semel.Left, error)) (*idler, *semel.Consumer[*memstore.Tx], time.Duration, error) {
+		source := newListSource()
+		source.lanes, source.endless = []string{"a"}, true
+		asked := &idler{listSource: source, answers: answers}
+		c := config(asked)
+		c.IdleExit = 2 * time.Second
+		consumer, err := semel.New(memstore.New(), add, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		err = consumer.Run(t.Context())
+		return asked, consumer, time.Since(began).Round(time.Second), err
+	}
+	bubble(t, "trap_T95_while_it_has_more_the_run_goes_on", func(t *testing.T) {
+		s, _, took, err := run(t, says(false, nil, nil), says(false, nil, nil), says(true, nil, nil))
+		if err != nil || s.asked != 3 || took != 6*time.Second {
+			t.Errorf("asked %d times within %v: %v", s.asked, took, err)
+		}
+	})
+	bubble(t, "trap_T95_what_it_cannot_deliver_is_known_when_the_run_has_ended", func(t *testing.T) {
+		s, c, _, err := run(t, says(true, held, nil))
+		if err != nil || s.asked != 1 || !slices.Equal(c.Left(), held) {
+			t.Errorf("asked %d times, left %+v: %v", s.asked, c.Left(), err)
+		}
+	})
+	bubble(t, "trap_T95_a_lane_that_stands_still_fails_the_run", func(t *testing.T) {
+		if _, c, _, err := run(t, says(true, stands, nil)); !errors.Is(err, semel.ErrLeft) || !slices.Equal(c.Left(), stands) {
+			t.Errorf("left %+v: %v", c.Left(), err)
+		}
+	})
+	bubble(t, "trap_T95_a_source_that_does_not_know_is_asked_again", func(t *testing.T) {
+		s, _, took, err := run(t, says(false, nil, errors.New("no broker answers")), says(true, nil, nil))
+		if err != nil || s.asked != 2 || took < 4*time.Second {
+			t.Errorf("asked %d times within %v: %v", s.asked, took, err)
+		}
+	})
+	bubble(t, "trap_T95_who_stops_a_run_does_not_wait_for_the_answer", func(t *testing.T) {
+		source := newListSource()
+		source.lanes, source.endless = []string{"a"}, true
+		asked := &idler{listSource: source, answers: []func() (bool, []semel.Left, error){says(false, nil, nil)}}
+		c := config(asked)
+		c.IdleExit = time.Hour
+		consumer, err := semel.New(memstore.New(), add, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := consumer.Run(ctx); err != nil || asked.asked != 0 {
+			t.Errorf("asked %d times: %v", asked.asked, err)
+		}
+	})
+}

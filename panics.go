@@ -1,0 +1,64 @@
+package semel
+
+import (
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+
+	"github.com/semel-go/semel/internal/legible"
+)
+
+// A panic in a function of the user's that is not the handler must not end the
+// process: the message that it met comes again, to the next one.
+
+// logPanic logs a panic with its stack, and without what a payload may have put
+// into its value.
+func logPanic(logger *slog.Logger, consumer, where string, value any) {
+	logger.Error(where+" panicked; this is a fault of the program", "consumer", consumer, "panic", panicText(value), "stack", string(debug.Stack()))
+}
+
+// print is the message's fingerprint. A Fingerprinter that panics cannot read
+// the message, which is set aside.
+func (c *Config) print(m *Message) (f Fingerprint, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			logPanic(c.Logger, c.Name, "the fingerprinter", value)
+			f, err = Fingerprint{}, fmt.Errorf("the fingerprinter panicked: %s", panicText(value))
+		}
+	}()
+	f, err = c.Fingerprint.Fingerprint(m)
+	return f, legible.Error(err, decidedAgain)
+}
+
+// notPanicking runs a call of the source's and turns its panic into an error.
+func notPanicking(c *Config, what string, call func() error) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			logPanic(c.Logger, c.Name, "the source's "+what, value)
+			err = fmt.Errorf("the source's %s panicked: %s", what, panicText(value))
+		}
+	}()
+	return legible.Error(call(), decidedAgain)
+}
+
+// observe tells one observer. One that panics is logged once, and the event goes
+// on to the others.
+func (n *notes) observe(i int, e Event) {
+	defer func() {
+		value := recover()
+		if value == nil {
+			return
+		}
+		n.mutex.Lock()
+		first := !n.panicked[i]
+		if n.panicked == nil {
+			n.panicked = map[int]bool{}
+		}
+		n.panicked[i] = true
+		n.mutex.Unlock()
+		if first {
+			logPanic(n.logger, n.consumer, fmt.Sprintf("observer %d of %d (a %T)", i+1, len(n.observers), n.observers[i]), value)
+		}
+	}()
+	n.observers[i].Observe(e)
+}

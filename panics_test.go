@@ -1,0 +1,89 @@
+package semel_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/memstore"
+)
+
+type panickingPrint struct{}
+
+func (panickingPrint) Fingerprint(m *semel.Message) (semel.Fingerprint, error) {
+	if strings.Contains(string(m.Body), "5") {
+		panic("of the body " + string(m.Body))
+	}
+	return semel.Fingerprint{}, nil
+}
+
+func (panickingPrint) Validate() error { return nil }
+
+type observerFunc func(semel.Event)
+
+func (f observerFunc) Observe(e semel.Event) { f(e) }
+
+// panickingSource panics in its second Fetch and its first Settle.
+type panickingSource struct {
+	*listSource
+	fetched, settled int
+}
+
+func (s *panickingSource) Fetch(ctx context.Context, most semel.Bound) ([]semel.Delivery, error) {
+	if s.fetched++; s.fetched == 2 {
+		panic(errors.New("in a decoder"))
+	}
+	most.Messages = min(most.Messages, 4)
+	return s.listSource.Fetch(ctx, most)
+}
+
+func (s *panickingSource) Settle(ctx context.Context, all []semel.Settlement) ([]int, error) {
+	if s.settled++; s.settled == 1 {
+		panic("in a settlement")
+	}
+	return s.listSource.Settle(ctx, all)
+}
+
+func TestAPanicThatIsNotTheHandlers(t *testing.T) {
+	bubble(t, "trap_T90_in_the_fingerprinter_sets_its_message_aside", func(t *testing.T) {
+		store, said := memstore.New(), &log{}
+		c := config(newListSource(numbered("m", 10)...))
+		c.Fingerprint, c.Logger = panickingPrint{}, slog.New(slog.NewTextHandler(said, nil))
+		if counts := runs(t, store, add, c); counts.Applied != 9 || counts.Parked != 1 {
+			t.Errorf("%+v", counts)
+		}
+		r := rows(t, store)
+		if len(r) != 1 || r[0].Reason != semel.ReasonMalformed || !strings.Contains(r[0].LastError, "panicked") {
+			t.Errorf("%+v", r)
+		}
+		if text := said.String(); !strings.Contains(text, "the fingerprinter panicked") || !strings.Contains(text, "panics_test.go") || strings.Contains(text, "of the body") {
+			t.Errorf("the log says %s", text)
+		}
+	})
+	bubble(t, "trap_T90_in_an_observer_is_logged_once_and_the_others_hear_of_the_event", func(t *testing.T) {
+		said, seen := &log{}, &witness{}
+		c := config(newListSource(numbered("m", 10)...))
+		c.Batch.Most, c.Logger = 1, slog.New(slog.NewTextHandler(said, nil))
+		c.Observers = []semel.Observer{observerFunc(func(semel.Event) { panic("no") }), seen}
+		if counts := runs(t, memstore.New(), add, c); counts.Applied != 10 {
+			t.Errorf("%+v", counts)
+		}
+		if n := strings.Count(said.String(), "observer 1 of 2"); n != 1 || len(seen.of(semel.EventCommitted)) != 10 {
+			t.Errorf("logged %d times, the other heard of %d commits", n, len(seen.of(semel.EventCommitted)))
+		}
+	})
+	bubble(t, "trap_T90_in_the_source_is_a_failure_of_the_source", func(t *testing.T) {
+		source, seen := &panickingSource{listSource: newListSource(numbered("m", 10)...)}, &witness{}
+		c := config(source)
+		c.Observers = []semel.Observer{seen}
+		if counts := runs(t, memstore.New(), add, c); counts.Applied != 10 || len(source.listSource.settled) != 10 {
+			t.Errorf("%+v, %d settled", counts, len(source.listSource.settled))
+		}
+		if n := len(seen.of(semel.EventNotReady)); n != 2 {
+			t.Errorf("told %d times that something does not work", n)
+		}
+	})
+}

@@ -1,0 +1,90 @@
+package sourcetest
+
+import (
+	"context"
+	"slices"
+
+	"github.com/semel-go/semel"
+)
+
+// broken is a Memory with a fault. The fields replace its methods.
+type broken struct {
+	*Memory
+	fetch  func(ctx context.Context, most semel.Bound) ([]semel.Delivery, error)
+	settle func(ctx context.Context, all []semel.Settlement) ([]int, error)
+	flow   func(l semel.Lane, on bool)
+	lanes  func(o semel.LaneObserver)
+	idle   func() bool
+}
+
+func (b *broken) Idle(ctx context.Context) (bool, []semel.Left, error) {
+	if b.idle != nil {
+		return b.idle(), nil, nil
+	}
+	return b.Memory.Idle(ctx)
+}
+
+func (b *broken) Open() (semel.Source, error) {
+	_, err := b.Memory.Open()
+	return b, err
+}
+
+func (b *broken) Fetch(ctx context.Context, most semel.Bound) ([]semel.Delivery, error) {
+	if b.fetch != nil {
+		return b.fetch(ctx, most)
+	}
+	return b.Memory.Fetch(ctx, most)
+}
+
+func (b *broken) Settle(ctx context.Context, all []semel.Settlement) ([]int, error) {
+	if b.settle != nil {
+		return b.settle(ctx, all)
+	}
+	return b.Memory.Settle(ctx, all)
+}
+
+func (b *broken) Flow(l semel.Lane, on bool) {
+	if b.flow != nil {
+		b.flow(l, on)
+		return
+	}
+	b.Memory.Flow(l, on)
+}
+
+func (b *broken) Lanes(o semel.LaneObserver) {
+	if b.lanes != nil {
+		b.lanes(o)
+		return
+	}
+	b.Memory.Lanes(o)
+}
+
+// acknowledge settles deliveries behind the suite's back.
+func (b *broken) acknowledge(ctx context.Context, all ...semel.Delivery) {
+	for i := range all {
+		_, _ = b.Memory.Settle(ctx, []semel.Settlement{{Delivery: &all[i], Kind: semel.Ack}})
+	}
+}
+
+// fetched makes Fetch pass its result through f.
+func fetched(f func(b *broken, got []semel.Delivery) []semel.Delivery) func(*broken) {
+	return func(b *broken) {
+		b.fetch = func(ctx context.Context, most semel.Bound) ([]semel.Delivery, error) {
+			got, err := b.Memory.Fetch(ctx, most)
+			return f(b, got), err
+		}
+	}
+}
+
+// settledAs makes Settle pass its settlements through f.
+func settledAs(f func(b *broken, s semel.Settlement) semel.Settlement) func(*broken) {
+	return func(b *broken) {
+		b.settle = func(ctx context.Context, all []semel.Settlement) ([]int, error) {
+			changed := slices.Clone(all)
+			for i := range changed {
+				changed[i] = f(b, changed[i])
+			}
+			return b.Memory.Settle(ctx, changed)
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/semel-go/semel"
+)
+
+// Check reports whether the schema is the one this release needs and has kept
+// what once-only effects stand on: keys, the guard's foreign key, tables that a
+// crash does not empty, and nothing that changes what is written. Its error
+// names every fault with what to do, and wraps semel.ErrSchema. It changes
+// nothing.
+func (s *Store) Check(ctx context.Context) error {
+	all, err := s.Status(ctx)
+	if err != nil {
+		return err
+	}
+	for _, m := range all {
+		switch {
+		case m.SQL == "":
+			return fmt.Errorf("sqlstore: the schema has migration %v, which this release does not know: "+
+				"use the newer release that applied it: %w", m, semel.ErrSchema)
+		case m.AppliedAt.IsZero():
+			return fmt.Errorf("sqlstore: the schema lacks migration %v (tables %s*): run semel migrate up: %w", m, s.prefix, semel.ErrSchema)
+		}
+	}
+	if err := s.lint(ctx); err != nil || s.adopted == nil {
+		return err
+	}
+	if _, err := s.plan(ctx, s.adopted.Adopted); err != nil {
+		return fmt.Errorf("sqlstore: the adopted table: %w", s.hint(err))
+	}
+	return nil
+}
+
+// lint reports what the schema has lost of what once-only effects stand on.
+// Rows are looked at where the catalogue is not enough; a table that is missing
+// was named before they could be.
+func (s *Store) lint(ctx context.Context) error {
+	found := errors.Join(s.faults(ctx, "unfit"), s.faults(ctx, "lint"))
+	if err := s.faults(ctx, "lint rows"); err != nil && (found == nil || errors.Is(err, semel.ErrSchema)) {
+		found = errors.Join(found, err)
+	}
+	return found
+}
+
+// faults are what the statement of this name finds, each with what to do. They
+// wrap semel.ErrSchema.
+func (s *Store) faults(ctx context.Context, name string) error {
+	rows, err := s.db.QueryContext(ctx, s.sql[name])
+	if err != nil {
+		return s.blameless("check", err)
+	}
+	defer rows.Close()
+	var faults []error
+	for rows.Next() {
+		var what, remedy string
+		if err := rows.Scan(&what, &remedy); err != nil {
+			return s.blameless("check", err)
+		}
+		faults = append(faults, fmt.Errorf("sqlstore: %s: %w: %s", what, semel.ErrSchema, remedy))
+	}
+	if err := rows.Err(); err != nil {
+		return s.blameless("check", err)
+	}
+	return errors.Join(faults...)
+}

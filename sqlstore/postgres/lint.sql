@@ -1,0 +1,102 @@
+-- Each row is a fault and what to do about it.
+
+-- name: unfit
+select what, remedy from (
+  select 'the database stores text as ' || current_setting('server_encoding') || ', not as UTF8' as what,
+    'create a database with encoding ''UTF8'', move the data there, and name it where this one is named' as remedy
+  where current_setting('server_encoding') <> 'UTF8'
+  union all
+  select 'session_replication_role is ' || current_setting('session_replication_role') || ', so that no foreign key is enforced',
+    'set it to origin for this role, this database and this connection'
+  where current_setting('session_replication_role') = 'replica'
+) faults;
+
+-- name: lint
+with tables as materialized (
+  select t.name, to_regclass(t.name) as id, t.protects from (values
+    ('{prefix}scopes', true), ('{prefix}markers', true),
+    ('{prefix}guard_end', true), ('{prefix}guard', true),
+    ('{prefix}inbox', false), ('{prefix}acts', false), ('{prefix}positions', false),
+    ('{prefix}setup', false), ('{prefix}migrations', false)) t (name, protects)
+), keys as materialized (
+  select x.indrelid, x.indisprimary, array(
+    select a.attname::text from unnest(x.indkey) with ordinality k (n, i)
+    join pg_attribute a on a.attrelid = x.indrelid and a.attnum = k.n order by k.i) as columns
+  from pg_index x
+  where x.indrelid in (select id from tables) and x.indisunique and x.indisvalid and x.indimmediate and x.indpred is null
+), references_end as materialized (
+  select c.oid, c.conrelid from pg_constraint c
+  where c.conrelid = to_regclass('{prefix}guard') and c.confrelid = to_regclass('{prefix}guard_end') and c.contype = 'f'
+  and c.condeferrable and c.condeferred and c.convalidated
+)
+select what, remedy from (
+  select name || ' is missing' as what, case name
+    when '{prefix}markers' then 'restore it from a backup; without its rows everything that comes again takes effect again'
+    when '{prefix}scopes' then 'restore it from a backup; without its rows everything that comes again takes effect again'
+    else 'create it as semel migrate print shows it' end as remedy
+  from tables where id is null
+  union all
+  select c.name || ' is not kept through a crash of the server: it is unlogged, and if the server crashed since, its rows are gone', 'alter table ' || c.name || ' set logged'
+  from (
+    select name, id from tables
+    union
+    select relid::text, relid from tables cross join pg_partition_tree(id)
+  ) c join pg_class k on k.oid = c.id where k.relpersistence <> 'p'
+  union all
+  select '{prefix}markers has no primary key (scope, id)', 'alter table {prefix}markers add primary key (scope, id)'
+  where to_regclass('{prefix}markers') is not null and not exists (
+    select 1 from keys where indrelid = to_regclass('{prefix}markers') and indisprimary and columns = array['scope', 'id'])
+  union all
+  select '{prefix}inbox has no unique key (scope, id, conflict)', 'alter table {prefix}inbox add unique (scope, id, conflict)'
+  where to_regclass('{prefix}inbox') is not null and not exists (
+    select 1 from keys where indrelid = to_regclass('{prefix}inbox') and columns = array['scope', 'id', 'conflict'])
+  union all
+  select '{prefix}guard has no deferred foreign key to {prefix}guard_end',
+    'alter table {prefix}guard add foreign key (number) references {prefix}guard_end (number) deferrable initially deferred'
+  where to_regclass('{prefix}guard') is not null and not exists (select 1 from references_end)
+  union all
+  select '{prefix}guard has no deferred foreign key that is enforced: its triggers are off', 'alter table {prefix}guard enable trigger all'
+  from references_end r where 2 > (
+    select count(*) from pg_trigger t where t.tgconstraint = r.oid and t.tgrelid = r.conrelid and t.tgenabled in ('O', 'A'))
+  union all
+  select t.name || ' has the trigger ' || quote_ident(g.tgname) || ', which may change what is written there',
+    'drop trigger ' || quote_ident(g.tgname) || ' on ' || t.name
+  from tables t join pg_trigger g on g.tgrelid = t.id
+  where not g.tgisinternal and g.tgenabled in ('O', 'A') and (t.protects or t.name = '{prefix}inbox' and g.tgtype & 66 <> 0)
+  union all
+  select t.name || ' has the rule ' || quote_ident(r.rulename) || ', which may change what is written there',
+    'drop rule ' || quote_ident(r.rulename) || ' on ' || t.name
+  from tables t join pg_rewrite r on r.ev_class = t.id
+  where (t.protects or t.name = '{prefix}inbox') and r.ev_enabled in ('O', 'A') and r.rulename <> '_RETURN'
+  union all
+  select t.name || ' has row-level security, which applies to the role ' || quote_ident(current_user) || ' and may hide rows or refuse them',
+    'alter table ' || t.name || ' disable row level security (or give the role a policy for all commands using (true), and none that is restrictive)'
+  from tables t cross join lateral (
+    select coalesce(bool_or(p.open and p.polpermissive), false) and not coalesce(bool_or(not p.polpermissive), false) as open
+    from (
+      select polpermissive, polcmd = '*' and pg_get_expr(polqual, polrelid) = 'true'
+        and coalesce(pg_get_expr(polwithcheck, polrelid), 'true') = 'true' as open
+      from pg_policy where polrelid = t.id and exists (
+        select 1 from unnest(polroles) r where case r when 0 then true else pg_has_role(r, 'usage') end)
+    ) p
+  ) policies
+  where t.id is not null and row_security_active(t.id) and not policies.open
+  union all
+  select '{prefix}acts can be changed: a trigger is missing', 'create it as semel migrate print shows it'
+  where to_regclass('{prefix}acts') is not null and 2 <> (
+    select count(*) from pg_trigger t where t.tgrelid = to_regclass('{prefix}acts') and t.tgname in ('{name}acts_stay', '{name}acts_remain'))
+  union all
+  select '{prefix}acts can be changed: a trigger is off', 'alter table {prefix}acts enable trigger all'
+  where exists (
+    select 1 from pg_trigger t where t.tgrelid = to_regclass('{prefix}acts') and t.tgname in ('{name}acts_stay', '{name}acts_remain')
+    and t.tgenabled not in ('O', 'A'))
+) faults;
+
+-- name: lint rows
+select what, remedy from (
+  select '{prefix}guard_end has rows, with which a guard guards nothing' as what, 'delete from {prefix}guard_end' as remedy
+  where exists (select 1 from {prefix}guard_end)
+  union all
+  select '{prefix}guard has rows, which no transaction may leave', 'delete from {prefix}guard'
+  where exists (select 1 from {prefix}guard)
+) faults;

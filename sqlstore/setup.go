@@ -1,0 +1,114 @@
+package sqlstore
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/semel-go/semel/internal/sqltext"
+)
+
+// Setup runs the user's own statements once: in one transaction with a record
+// of their hash. It reports whether it ran them. name is for people. The
+// driver must take several statements at once. Set-ups of several processes
+// take turns, so that two may create the same table if it does not exist.
+//
+// Statements that would begin or end a transaction are refused with their
+// place. After an error nothing of them ran, unless the error says otherwise:
+// that it is not known, then call it again, which runs them if they have not run;
+// or that a ROLLBACK among them, in a form that was not recognised, parted them.
+func (s *Store) Setup(ctx context.Context, name, statements string) (ran bool, err error) {
+	sum := sha256.Sum256([]byte(statements))
+	hash := hex.EncodeToString(sum[:])
+	var known bool
+	// Looked up first, so that a start on a busy or read-only database does
+	// not need the right to write for nothing.
+	if err := s.db.QueryRowContext(ctx, s.sql["setup_known"], hash).Scan(&known); err == nil && known {
+		return false, nil
+	}
+	if err = s.dialect.controlled(statements); err == nil {
+		err = s.write(ctx, func(tx *sql.Tx) (err error) {
+			ran, err = s.setup(ctx, tx, hash, name, statements)
+			return err
+		})
+	}
+	var unknown *unknownError
+	switch {
+	case errors.As(err, &unknown):
+		return false, fmt.Errorf("sqlstore: setup %s: the answer to its COMMIT was lost, so whether it ran is not known; "+
+			"start again, which runs it if it has not run: %w", name, s.hint(err))
+	case errors.Is(err, errRolledBackItself):
+		return false, fmt.Errorf("sqlstore: setup %s: %w", name, err)
+	case err != nil:
+		return false, fmt.Errorf("sqlstore: setup %s: nothing of it ran: %w", name, s.hint(err))
+	}
+	return ran, nil
+}
+
+// errRolledBackItself: nobody recognised a ROLLBACK before it had run.
+var errRolledBackItself = errors.New("its statements ended their transaction: what stands before the ROLLBACK did not run, " +
+	"what stands after it may have: remove the ROLLBACK and what is there already")
+
+// setup runs the statements under a guard, so that a COMMIT among them that
+// nobody recognised fails with all of them.
+func (s *Store) setup(ctx context.Context, tx *sql.Tx, hash, name, statements string) (ran bool, err error) {
+	if _, err := tx.ExecContext(ctx, s.sql["lock setup"]); err != nil {
+		return false, err
+	}
+	if n, err := rowsOf(tx.ExecContext(ctx, s.sql["setup"], hash, name)); err != nil || n == 0 {
+		return false, err
+	}
+	guards, err := rowsOf(tx.ExecContext(ctx, s.sql["guard"]))
+	if err != nil {
+		return false, err
+	}
+	if _, err := tx.ExecContext(ctx, statements); err != nil {
+		return false, err
+	}
+	left, err := rowsOf(tx.ExecContext(ctx, s.sql["unguard"]))
+	if err == nil && left != guards {
+		err = errRolledBackItself
+	}
+	return err == nil, err
+}
+
+func rowsOf(done sql.Result, err error) (int64, error) {
+	if err != nil {
+		return 0, err
+	}
+	return done.RowsAffected()
+}
+
+// controlled refuses statements that begin or end a transaction, and what is no
+// statement, with the place.
+func (d *dialect) controlled(text string) error {
+	tokens, err := d.text.Scan(text)
+	if err != nil {
+		return err
+	}
+	var faults []error
+	for _, s := range sqltext.Split(tokens) {
+		place := placeOf(text, s[0].Start)
+		switch {
+		case !s.Begins():
+			faults = append(faults, fmt.Errorf("%s: %+q begins no statement; begin with an SQL word and plain blanks", place, text[s[0].Start:s[0].End]))
+		case s.Ends(), s[0].Is("begin"), s[0].Is("start"):
+			faults = append(faults, fmt.Errorf("%s: %s controls the transaction, in which all statements of the file run with the record that they ran; remove it",
+				place, strings.ToUpper(text[s[0].Start:s[0].End])))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// placeOf is where a byte of text stands, for people: counted from 1, columns
+// in characters.
+func placeOf(text string, at int) string {
+	before := text[:at]
+	line := strings.Count(before, "\n") + 1
+	column := len([]rune(before[strings.LastIndexByte(before, '\n')+1:])) + 1
+	return fmt.Sprintf("line %d, column %d", line, column)
+}
