@@ -104,7 +104,8 @@ type Config struct {
 	// OnBadIdentity says, as ReasonTooLarge, with its first 64 KiB and its length
 	// in HeaderLength. A source's own limit can only be smaller.
 	MaxBody int64
-	// Drain is how long a stop waits for running handlers; default 20 s.
+	// Drain is how long a stop waits for running handlers; default 20 s. What has
+	// not ended then is cancelled, and cut: the run ends within 5 s more.
 	Drain time.Duration
 	// Retry says when to try again and what then.
 	Retry RetryPolicy

@@ -74,9 +74,11 @@ func newConsumer[Tx any](store TxStore[Tx], h handler[Tx], missing bool, c Confi
 
 // Run consumes until ctx ends, the source ends, Config.IdleExit has passed, or
 // a message halts it (ErrHalted). ErrLeft says that it ended because of IdleExit
-// and that lanes stand still with what was not read. When ctx ends it drains for Config.Drain and
-// returns nil. It may be called once. An error before the first fetch says what
-// is missing; nothing has happened then.
+// and that lanes stand still with what was not read. When ctx ends it drains for
+// Config.Drain at most, and returns nil if all has ended then. Otherwise it
+// returns within 5 s more, with an error that says what still runs. It may be
+// called once. An error before the first fetch says what is missing; nothing has
+// happened then.
 func (c *Consumer[Tx]) Run(ctx context.Context) error {
 	if c.config.Source == nil {
 		return fmt.Errorf("semel: consumer %q has no Source; set Config.Source, or use Process", c.config.Name)

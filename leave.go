@@ -9,28 +9,31 @@ import (
 	"github.com/semel-go/semel/internal/worker"
 )
 
-// leaveAfter is how long a run that is over waits for what it has cancelled.
-const leaveAfter = 5 * time.Second
+// leaveWithin is how long a run takes to end at most when it is over, after the
+// drain: whatever it cancels then shares this time, and what ignores that is
+// left alone. Documentation names it.
+const leaveWithin = 5 * time.Second
 
-// cutAfter is how long it waits once more for what it has cut.
-const cutAfter = 3 * time.Second
+// cutRest is the last part of leaveWithin, for what has to be cut.
+const cutRest = time.Second
 
 // waitsAfter is how long a stop goes on in silence.
 const waitsAfter = 2 * time.Second
 
 func (e *engine[Tx]) shutDown() error {
 	e.cancel()
+	over := time.Now().Add(leaveWithin)
 	e.noteSkipping(true)
 	left := e.noteLeft()
 	for _, p := range e.pilots {
 		close(p.orders)
 	}
-	crew := e.leaveCrew()
-	group := e.group.WaitFor(leaveAfter)
-	err := errors.Join(left, e.closeSource(), crew)
-	if !group {
-		err = errors.Join(err, fmt.Errorf("semel: consumer %s: the source's Fetch or Settle ignores its context and still runs; what it has not settled comes again", e.config.Name))
-	}
+	var crew error
+	var leaving worker.Group
+	leaving.Go(func() { crew = e.leaveCrew(over) })
+	source := e.leaveSource(over)
+	leaving.Wait()
+	err := errors.Join(left, source, crew)
 	if e.done.Halted {
 		p := e.done.Item.Handle.(*parcel)
 		err = errors.Join(&haltError{key: p.key, reason: Reason(e.done.Reason), err: e.done.Err}, err)
@@ -41,15 +44,15 @@ func (e *engine[Tx]) shutDown() error {
 // leaveCrew waits for what the pilots are in. What has not ended then is cut:
 // a store that closes its connections would wait for as long as the server is
 // at a batch that nobody wants any more.
-func (e *engine[Tx]) leaveCrew() error {
-	if e.crew.WaitFor(leaveAfter) {
+func (e *engine[Tx]) leaveCrew(over time.Time) error {
+	if e.crew.WaitFor(time.Until(over) - cutRest) {
 		return nil
 	}
 	err := e.stuck()
 	for _, p := range e.pilots {
 		p.abandon()
 	}
-	e.crew.WaitFor(cutAfter)
+	e.crew.WaitFor(time.Until(over))
 	return err
 }
 
@@ -63,16 +66,28 @@ func (p *pilot[Tx]) abandon() {
 	}
 }
 
+// leaveSource waits for the source's calls under way, and closes it beside the
+// crew, which may take all the time there is. Calls that do not end leave half of
+// it to Close.
+func (e *engine[Tx]) leaveSource(over time.Time) error {
+	ended := e.group.WaitFor((time.Until(over) - cutRest) / 2)
+	err := e.closeSource(over)
+	if !ended {
+		err = errors.Join(err, fmt.Errorf("semel: consumer %s: the source's Fetch or Settle ignores its context and still runs; what it has not settled comes again", e.config.Name))
+	}
+	return err
+}
+
 // closeSource closes the source, and leaves one alone that does not end.
-func (e *engine[Tx]) closeSource() error {
+func (e *engine[Tx]) closeSource(over time.Time) error {
 	var closing worker.Group
 	ended := make(chan error, 1)
 	closing.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), leaveAfter)
+		ctx, cancel := context.WithDeadline(context.Background(), over.Add(-cutRest))
 		defer cancel()
 		ended <- notPanicking(&e.config, "Close", func() error { return e.source.Close(ctx) })
 	})
-	if !closing.WaitFor(leaveAfter + cutAfter) {
+	if !closing.WaitFor(time.Until(over)) {
 		return fmt.Errorf("semel: consumer %s: the source's Close ignores its context and still runs; what is not settled comes again", e.config.Name)
 	}
 	if err := <-ended; err != nil {
@@ -93,7 +108,7 @@ func (e *engine[Tx]) noteWaiting() {
 		}
 	}
 	e.config.Logger.Info("stopping: still waits for what runs", "consumer", e.config.Name, "handlers", handlers, "commits", commits,
-		"unsettled", e.snapshot().InFlight, "at_most", (e.config.Drain - waitsAfter).Round(time.Second).String())
+		"unsettled", e.snapshot().InFlight, "at_most", (e.config.Drain + leaveWithin - waitsAfter).Round(time.Second).String())
 }
 
 // stuck says what still runs although the run is over.

@@ -52,6 +52,61 @@ func TestWhatARunLeavesBehind(t *testing.T) {
 		}
 		close(source.release)
 	})
+	bubble(t, "case_10_a_stop_takes_the_drain_and_five_seconds_although_handler_commit_Settle_and_Close_ignore_their_context", func(t *testing.T) {
+		var said log
+		store, source, release := watch(memstore.New()), watchSource(numbered("m", 3)...), make(chan struct{})
+		defer synctest.Wait()
+		defer close(release)
+		clings := func() { <-release }
+		source.endless = true
+		source.onSettle = func(context.Context, []semel.Settlement) ([]int, error) { clings(); return nil, nil }
+		source.onClose = func() error { clings(); return nil }
+		store.onCommit = func(ctx context.Context, commit func(context.Context) semel.Result) semel.Result {
+			if time.Since(store.begins[0]) > time.Second {
+				clings()
+			}
+			return commit(ctx)
+		}
+		c := config(source)
+		c.Lanes, c.Workers, c.Batch.Most, c.Drain, c.Logger = semel.LanesNone, 64, 1, 7*time.Second, said.logger()
+		run := start(t, mustNew(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+			switch m.Identity.ID {
+			case "m1": // at its commit when the drain ends
+				pass(2 * time.Second)
+			case "m2":
+				clings()
+			}
+			return nil
+		}, c))
+		pass(5 * time.Second)
+		began := time.Now()
+		run.stop()
+		err := run.wait()
+		if took := time.Since(began); err == nil || took != 12*time.Second {
+			t.Fatalf("%v after %v", err, took)
+		}
+		for _, what := range []string{"a commit did not end in time", "1 handlers ignore their context", "Fetch or Settle ignores its context", "Close ignores its context"} {
+			if !strings.Contains(err.Error(), what) {
+				t.Errorf("Run does not say %q: %v", what, err)
+			}
+		}
+		if text := said.String(); !strings.Contains(text, "handlers=1 commits=1 unsettled=2 at_most=10s") {
+			t.Errorf("two seconds after the stop the log says %s", text)
+		}
+	})
+	bubble(t, "a_Close_that_obeys_has_its_time_although_a_handler_ignores_its_context", func(t *testing.T) {
+		source, release := &slowlyClosing{listSource: newListSource(numbered("m", 1)...)}, make(chan struct{})
+		defer close(release)
+		source.endless = true
+		c := config(source)
+		c.Drain = time.Second
+		run := start(t, mustNew(t, memstore.New(), func(context.Context, *memstore.Tx, *semel.Message) error { <-release; return nil }, c))
+		pass(time.Second)
+		run.stop()
+		if err := run.wait(); err == nil || !strings.Contains(err.Error(), "handlers ignore") || strings.Contains(err.Error(), "clos") || !source.closed {
+			t.Errorf("closed %v: %v", source.closed, err)
+		}
+	})
 	bubble(t, "a_stop_that_takes_long_says_what_it_waits_for", func(t *testing.T) {
 		var log bytes.Buffer
 		source := newListSource(numbered("m", 3)...)
@@ -64,7 +119,7 @@ func TestWhatARunLeavesBehind(t *testing.T) {
 		if err := run.wait(); err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Count(log.String(), `"msg":"stopping: still waits for what runs","consumer":"billing","handlers":1,"commits":0,"unsettled":3,"at_most":"18s"`); got != 1 {
+		if got := strings.Count(log.String(), `"msg":"stopping: still waits for what runs","consumer":"billing","handlers":1,"commits":0,"unsettled":3,"at_most":"23s"`); got != 1 {
 			t.Errorf("it is said %d times in %s", got, log.String())
 		}
 	})
@@ -79,4 +134,20 @@ type clingingSource struct {
 func (s *clingingSource) Close(ctx context.Context) error {
 	<-s.release
 	return s.listSource.Close(ctx)
+}
+
+// slowlyClosing takes three seconds for its Close, if it may.
+type slowlyClosing struct {
+	*listSource
+	closed bool
+}
+
+func (s *slowlyClosing) Close(ctx context.Context) error {
+	select {
+	case <-time.After(3 * time.Second):
+		s.closed = true
+		return s.listSource.Close(ctx)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

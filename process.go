@@ -85,8 +85,9 @@ func (c *Consumer[Tx]) looping(ctx context.Context) (*loopSource, error) {
 }
 
 // Close stops what Process started: calls under way end, with ErrClosed where
-// nothing is known. It returns when all has ended, which takes Config.Drain at
-// most, or with ctx's error when ctx ends first. It is not needed after Run.
+// nothing is known. It returns when all has ended, or after Config.Drain and 5 s
+// with an error that says what still runs, or with ctx's error when ctx ends
+// first. It is not needed after Run.
 func (c *Consumer[Tx]) Close(ctx context.Context) error {
 	c.mutex.Lock()
 	c.started = true
