@@ -1,0 +1,84 @@
+package services
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// StartPgBouncer starts a PgBouncer for this test alone that pools by
+// transaction in front of the server of a connection string, which may be a
+// proxy. It returns the connection string of the same database through it, once
+// it listens; it asks nothing of the server by then. It ends with the test.
+func StartPgBouncer(t testing.TB, dsn string) string {
+	t.Helper()
+	u, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatalf("%q is not a connection address: %v", dsn, err)
+	}
+	in := findPrograms(t)
+	folder := in.privateFolder(t)
+	port := freePort(t)
+	configuration := filepath.Join(folder, "conf")
+	for name, text := range map[string]string{configuration: bouncerSettings(u, folder, port), filepath.Join(folder, "users"): `"postgres" ""`} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := osexec.Command(pgBouncer(t), configuration)
+	c.Dir = in.root
+	c.SysProcAttr = childAttributes(in.owner, syscall.SIGQUIT)
+	p := startLogged(t, c, folder)
+	t.Cleanup(func() {
+		p.kill()
+		if err := os.RemoveAll(folder); err != nil {
+			t.Error(err)
+		}
+	})
+	u.Host = "127.0.0.1:" + strconv.Itoa(port)
+	admin := *u
+	admin.Path = "pgbouncer"
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	err = until(ctx, func() bool { return p.ended() || exec(ctx, admin.String(), "show version") == nil })
+	if err != nil || p.ended() {
+		t.Fatalf("PgBouncer in %s does not listen; the end of its log:\n%s", folder, logEnd(folder))
+	}
+	return u.String()
+}
+
+func bouncerSettings(server *url.URL, folder string, port int) string {
+	return strings.Join([]string{
+		"[databases]",
+		fmt.Sprintf("* = host=%s port=%s", server.Hostname(), server.Port()),
+		"[pgbouncer]",
+		"listen_addr = 127.0.0.1",
+		"listen_port = " + strconv.Itoa(port),
+		"unix_socket_dir =",
+		"auth_type = trust",
+		"auth_file = " + filepath.Join(folder, "users"),
+		"pool_mode = transaction",
+		"ignore_startup_parameters = extra_float_digits",
+		"admin_users = postgres",
+		"server_login_retry = 0.1",
+	}, "\n") + "\n"
+}
+
+func pgBouncer(t testing.TB) string {
+	t.Helper()
+	found, err := osexec.LookPath("pgbouncer")
+	if err != nil {
+		found, err = osexec.LookPath("/usr/sbin/pgbouncer")
+	}
+	if err != nil {
+		t.Fatal("PgBouncer is missing: this test starts one of its own. Install it with scripts/services up pgbouncer")
+	}
+	return found
+}
