@@ -2,6 +2,7 @@ package pgxstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/semel-go/semel/internal/sqltext"
 )
 
 // request is one statement of a pipeline.
@@ -114,11 +116,15 @@ func (l *link) ready(ctx context.Context, requests []*request) (failed int, err 
 	return l.encode(requests)
 }
 
+// errCopy: the server would wait for data, or send it, in the middle of the
+// statements that are sent together, and nobody would know what became of them.
+var errCopy = errors.New("COPY cannot be sent together with other statements: use a handler of pgx.Tx and its Conn().CopyFrom, or an insert of several rows")
+
 // rewrite lets arguments such as pgx.NamedArgs change their statement, and
 // refuses one that cannot be sent with others.
 func (l *link) rewrite(ctx context.Context, requests []*request) (failed int, err error) {
 	for i, r := range requests {
-		if copies(r.sql) {
+		if sqltext.Postgres().Copies(r.sql) {
 			return i, &storeError{doing: strconv.Quote(r.sql), class: classOfArguments, err: errCopy}
 		}
 		if len(r.args) == 0 {

@@ -67,6 +67,24 @@ func TestBareTexts(t *testing.T) {
 	}
 }
 
+func TestCopies(t *testing.T) {
+	t.Run("a_copy_is_seen_however_it_is_spelled", func(t *testing.T) {
+		for text, want := range map[string]bool{
+			"copy t from stdin": true, " \n COPY t (a) from stdin": true, "-- so\ncopy\tt from stdin": true, "/* so */ copy t to stdout": true, `copy"t" from stdin`: true,
+			"; copy t from stdin": true, ";;/* x */;\ncopy t from stdin;": true, "/* a /* b */ */ copy t from stdin": true, "--\rcopy t from stdin": true,
+			"copy/**/t from stdin": true, "Copy(select 1) to stdout": true, "copy--\nt from stdin": true, "select 1; copy t from stdin": true, "\fcopy\vt from stdin": true,
+			"select $$;$$; copy t from stdin": true, "select E'\\';'; copy t from stdin": true,
+			"copying()": false, "insert into copy values (1)": false, "copy": false, "": false, "-- copy t from stdin": false, "select 'copy t from stdin'": false,
+			"/* a /* b */ copy t from stdin */ select 1": false, "select $a$; copy t from stdin $a$": false, "select '; copy t from stdin'": false,
+			`"copy" t from stdin`: false, "\u3000copy t from stdin": false, "copy$ t from stdin": false, "select 1 --\n; /* copy t from stdin": false, "select E'\\'; copy t from stdin'": false,
+		} {
+			if got := Postgres().Copies(text); got != want {
+				t.Errorf("%q is a copy: %t, want %t", text, got, want)
+			}
+		}
+	})
+}
+
 func BenchmarkEnds(b *testing.B) {
 	for b.Loop() {
 		Postgres().Ends("update accounts set balance = balance + $1 where id = $2")

@@ -86,6 +86,9 @@ func (s Statement) Ends() bool {
 	return false
 }
 
+// Copies reports whether the statement is a COPY. The word alone is none.
+func (s Statement) Copies() bool { return s[0].Is("copy") && len(s) > 1 }
+
 // toSavepoint: ROLLBACK [ WORK | TRANSACTION ] TO.
 func (s Statement) toSavepoint() bool {
 	for _, t := range s[1:min(len(s), 3)] {
@@ -113,19 +116,35 @@ func (d Dialect) Ending(text string) (Statement, error) {
 }
 
 // Ends reports whether a statement of text ends the transaction that it runs
-// in. It is quick for a text of one statement, of which the first word decides.
-// A text that cannot be read ends nothing: no database takes it either.
-func (d Dialect) Ends(text string) bool {
-	if !strings.Contains(strings.TrimRight(text, "; \t\r\n"), ";") && text != "" && isLetter(text[0]) && !mayEnd(text) {
+// in. A text that cannot be read ends nothing: no database takes it either.
+func (d Dialect) Ends(text string) bool { return d.has(text, Statement.Ends, enders...) }
+
+// enders begin the statements that may end a transaction.
+var enders = []string{"abort", "commit", "end", "prepare", "rollback"}
+
+// Copies reports whether a statement of text is a COPY. A text that cannot be
+// read is none: no database takes it either.
+func (d Dialect) Copies(text string) bool { return d.has(text, Statement.Copies, "copy") }
+
+// has reports whether there is such a statement in text. All of them begin with
+// one of the words, so that it is quick for a text of one statement that begins
+// with another.
+func (d Dialect) has(text string, is func(Statement) bool, words ...string) bool {
+	if !strings.Contains(strings.TrimRight(text, "; \t\r\n"), ";") && text != "" && isLetter(text[0]) && !beginsWith(text, words) {
 		return false
 	}
 	tokens, err := d.Scan(text)
-	return err == nil && slices.ContainsFunc(Split(tokens), Statement.Ends)
+	return err == nil && slices.ContainsFunc(Split(tokens), is)
 }
 
-// mayEnd reports whether text begins with a letter that a word begins with
-// which ends a transaction: abort, commit, end, prepare, rollback.
-func mayEnd(text string) bool { return strings.IndexByte("aceprACEPR", text[0]) >= 0 }
+func beginsWith(text string, words []string) bool {
+	for _, w := range words {
+		if len(text) >= len(w) && strings.EqualFold(text[:len(w)], w) {
+			return true
+		}
+	}
+	return false
+}
 
 // Bare is text without the blanks, comments and semicolons before its first
 // statement and after its last one: what can be put into another statement. A

@@ -59,6 +59,7 @@ func TestAMessageThatAlwaysLooksLikeContentionOrAnOutage(t *testing.T) {
 		"a_trigger_that_raises_40P01":              {raise("40P01"), "", "40P01", ""},
 		"a_trigger_that_raises_53400":              {raise("53400"), "", "53400", ""},
 		"COPY_without_data":                        {nil, "copy effects (id) from stdin", "", "permanent failure"},
+		"COPY_behind_what_is_no_code":              {nil, "; /* a /* b */ */ --\rcopy effects (id) from stdin", "", "permanent failure"},
 		"a_statement_that_ends_its_own_connection": {nil, "select pg_terminate_backend(pg_backend_pid())", "57P01", ""},
 		"a_deferred_trigger_that_raises_40001":     {deferred("40001"), "", "40001", ""},
 		"a_deferred_trigger_that_raises_53400":     {deferred("53400"), "", "53400", ""},
