@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -42,6 +43,31 @@ var damages = []struct{ done, says, remedy string }{
 	{"alter table in.semel_guard alter constraint semel_guard_number_fkey deferrable initially immediate", "semel_guard has no deferred foreign key",
 		"alter table in.semel_guard add foreign key (number) references in.semel_guard_end (number) deferrable initially deferred"},
 	{"create rule mine as on insert to in.semel_inbox do instead nothing", "semel_inbox has the rule mine", "drop rule mine on in.semel_inbox"},
+	{mine + "alter table in.semel_markers enable always trigger mine", "semel_markers has the trigger mine", "drop trigger mine on in.semel_markers"},
+	{"create rule mine as on insert to in.semel_markers do instead nothing; alter table in.semel_markers enable always rule mine",
+		"semel_markers has the rule mine", "drop rule mine on in.semel_markers"},
+	{guardTriggers("enable replica", 1), "semel_guard has no deferred foreign key that is enforced", "alter table in.semel_guard enable trigger all"},
+	{guardTriggers("disable", 1), "semel_guard has no deferred foreign key that is enforced", "alter table in.semel_guard enable trigger all"},
+	{"alter table in.semel_acts enable replica trigger semel_acts_stay", "a trigger is off", "alter table in.semel_acts enable trigger all"},
+	{partitioned + "alter table in.part set unlogged", "part is not kept through a crash", "alter table in.part set logged"},
+}
+
+// mine is a trigger that keeps markers out.
+const mine = "create trigger mine before insert on in.semel_markers for each row execute function suppress_redundant_updates_trigger(); "
+
+// partitioned gives the markers two partitions, of which the second is in.part.
+const partitioned = `create table in.parts (like in.semel_markers including all) partition by hash (scope, id);
+	create table in.whole partition of in.parts for values with (modulus 2, remainder 0);
+	create table in.part partition of in.parts for values with (modulus 2, remainder 1);
+	alter table in.semel_markers rename to former; alter table in.parts rename to semel_markers; `
+
+// guardTriggers does something to as many of the two triggers that enforce the
+// foreign key of the guard. Their names carry a number.
+func guardTriggers(do string, most int) string {
+	return fmt.Sprintf(`do $do$ declare n text; begin
+		for n in select tgname from pg_trigger where tgrelid = 'in.semel_guard'::regclass and tgisinternal order by tgname limit %d loop
+			execute 'alter table in.semel_guard %s trigger ' || quote_ident(n);
+		end loop; end $do$`, most, do)
 }
 
 func TestDamagedTables(t *testing.T) {
@@ -79,6 +105,24 @@ func TestDamagedTables(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	for name, done := range map[string]string{
+		"a_trigger_that_is_off":              mine + "alter table in.semel_markers disable trigger mine",
+		"a_trigger_for_replicas":             mine + "alter table in.semel_markers enable replica trigger mine",
+		"a_rule_that_is_off":                 "create rule mine as on insert to in.semel_markers do instead nothing; alter table in.semel_markers disable rule mine",
+		"a_rule_for_replicas":                "create rule mine as on insert to in.semel_markers do instead nothing; alter table in.semel_markers enable replica rule mine",
+		"a_guard_whose_triggers_always_fire": guardTriggers("enable always", 2),
+		"acts_whose_trigger_always_fires":    "alter table in.semel_acts enable always trigger semel_acts_stay",
+		"markers_in_partitions":              partitioned,
+	} {
+		t.Run("what_does_nothing_here_is_let_alone/"+name, func(t *testing.T) {
+			s := newShop(t, db, sqlstore.Options{})
+			s.exec(t, done)
+			if err := s.store.Check(t.Context()); err != nil {
+				t.Error(err)
+			}
+			s.works(t, s.marks(t, "1", "2", "3"))
+		})
+	}
 	t.Run("trap_T98_a_session_without_triggers_is_refused", func(t *testing.T) {
 		dsn := services.Postgres(t)
 		migrated(t, openDB(t, dsn), sqlstore.Options{})
