@@ -229,7 +229,9 @@ func (t *oldTable) row(values map[string]string) (columns, all string, err error
 	return strings.Join(names, ", "), strings.Join(texts, ", "), nil
 }
 
-// inspect asks for the unique key that judges, and for the rights.
+// inspect asks for the unique key that judges, for the rights, and whether a
+// crash of the server would take rows away: what other code applied before would
+// be applied again.
 func (s *Store) inspect(ctx context.Context, p *adoption) error {
 	key := p.keyed()
 	slices.Sort(key)
@@ -244,6 +246,14 @@ func (s *Store) inspect(ctx context.Context, p *adoption) error {
 	}
 	if !allowed {
 		return fmt.Errorf("the role may not select, insert and delete in %s: grant it: %w", p.table.name, semel.ErrSchema)
+	}
+	var remedy string
+	if err := s.db.QueryRowContext(ctx, s.sql["old unlogged"], p.Table).Scan(&remedy); err != nil {
+		return err
+	}
+	if remedy != "" {
+		return fmt.Errorf("%s is not kept through a crash of the server: it is unlogged, and if the server crashed since, its rows are gone: %w: %s",
+			p.table.name, semel.ErrSchema, remedy)
 	}
 	return nil
 }

@@ -43,6 +43,10 @@ func TestATableThatDoesNotFitIsRefused(t *testing.T) {
 			func(a *sqlstore.Adopted) { a.Values = map[string]string{"n": "1"} }, "the database refuses what would be written"},
 		{"J2_sources_without_a_column_are_refused_by_name", "create table in.processed (message_id text primary key)",
 			func(a *sqlstore.Adopted) { a.Source = "semel:x" }, "outside of semel's own"},
+		{"trap_T98_an_unlogged_table_is_refused", "create unlogged table in.processed (message_id text primary key)", nil, `set logged`},
+		{"trap_T98_an_unlogged_partition_is_refused", `create table in.processed (message_id text primary key) partition by hash (message_id);
+			create table in.kept partition of in.processed for values with (modulus 2, remainder 0);
+			create unlogged table in.lost partition of in.processed for values with (modulus 2, remainder 1)`, nil, `.lost set logged`},
 	} {
 		t.Run(c.sentence, func(t *testing.T) {
 			s := newShop(t, db, sqlstore.Options{})
@@ -63,6 +67,18 @@ func TestATableThatDoesNotFitIsRefused(t *testing.T) {
 		if err := s.store.Check(t.Context()); !errors.Is(err, semel.ErrSchema) || !strings.Contains(err.Error(), "no unique key") {
 			t.Errorf("got %v", err)
 		}
+	})
+	t.Run("trap_T98_an_adopted_table_that_becomes_unlogged_is_found_at_start", func(t *testing.T) {
+		s := newShop(t, db, sqlstore.Options{})
+		s.exec(t, `create table in.processed (message_id text primary key) partition by hash (message_id)`)
+		s.exec(t, `create table in.part partition of in.processed for values with (modulus 1, remainder 0)`)
+		s = s.adopt(t, simple)
+		if err := s.store.Check(t.Context()); err != nil {
+			t.Error(err)
+		}
+		s.works(t, s.marks(t, "1", "2"))
+		s.exec(t, "alter table in.part set unlogged")
+		refused(t, s.store.Check(t.Context()), s.in("alter table in.part set logged"))
 	})
 	t.Run("J2_another_source_is_refused_where_the_table_has_no_column_for_it", func(t *testing.T) {
 		s := newSimple(t, db)

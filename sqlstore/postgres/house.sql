@@ -47,6 +47,15 @@ select exists (
   has_table_privilege(to_regclass($1::text), 'select') and has_table_privilege(to_regclass($1::text), 'insert')
   and has_table_privilege(to_regclass($1::text), 'delete');
 
+-- What of the table, or of its partitions, a crash of the server empties: the
+-- statements that keep it.
+
+-- name: old unlogged
+select coalesce(string_agg('alter table ' || quote_ident(n.nspname) || '.' || quote_ident(c.relname) || ' set logged', '; ' order by n.nspname, c.relname), '')
+from (select to_regclass($1::text) as id union select relid from pg_partition_tree(to_regclass($1::text))) t
+join pg_class c on c.oid = t.id join pg_namespace n on n.oid = c.relnamespace
+where c.relkind = 'r' and c.relpersistence <> 'p';
+
 -- name: setup name
 select name from {prefix}setup where hash = $1;
 
