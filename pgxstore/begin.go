@@ -3,14 +3,13 @@ package pgxstore
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/sqlstore"
 )
 
 // What a batch waits for at most where its options say nothing.
@@ -68,7 +67,10 @@ func (s *Store) open(ctx context.Context, o semel.TxOptions, marks []semel.Mark)
 	if err != nil {
 		b.suspect(ctx, err)
 		b.Rollback(ctx)
-		return nil, nil, s.blameless("begin", s.unwritten(ctx, err))
+		if cause := sqlstore.Unwritten(ctx, s.inner, err); cause != nil {
+			err = &storeError{"mark", semel.ClassDown, cause}
+		}
+		return nil, nil, s.blameless("begin", err)
 	}
 	b.fresh = m.fresh()
 	b.statement = max(o.Statement, 0)
@@ -123,23 +125,4 @@ func (s *Store) MarkIn(ctx context.Context, tx pgx.Tx, marks []semel.Mark) ([]se
 		return nil, s.blameless("mark", err)
 	}
 	return m.verdicts, nil
-}
-
-// errMissing: whoever removed the marker has just committed, and another try
-// finds it fresh, or something keeps markers from being written.
-var errMissing = errors.New("a marker is neither written nor there: it was removed while it was marked, or is kept from being written")
-
-// unwritten adds to an error of marks what the tables tell of its cause: a
-// trigger or a rule that keeps markers from being written does so at every try.
-func (s *Store) unwritten(ctx context.Context, err error) error {
-	if !errors.Is(err, errMissing) && s.Classify(err) != semel.ClassPermanent {
-		return err
-	}
-	if fault := s.Check(ctx); errors.Is(fault, semel.ErrSchema) {
-		return &storeError{"mark", semel.ClassDown, fmt.Errorf("%w: %w", err, fault)}
-	}
-	if s.of != nil && errors.Is(err, errMissing) {
-		return &storeError{"mark", semel.ClassDown, fmt.Errorf("%w: look for a trigger or a rule on the adopted table that keeps rows out, and remove it", err)}
-	}
-	return err
 }

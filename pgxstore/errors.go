@@ -28,6 +28,15 @@ type handlerError struct {
 
 func (e *handlerError) Unwrap() error { return e.error }
 
+// judged is an error whose class is known.
+type judged interface {
+	error
+	judgement() semel.Class
+}
+
+func (e *storeError) judgement() semel.Class   { return e.class }
+func (e *handlerError) judgement() semel.Class { return e.class }
+
 // classOfArguments: an argument or a statement that can't be sent never can.
 const classOfArguments = semel.ClassPermanent
 
@@ -59,16 +68,18 @@ func code(err error) string {
 }
 
 // Classify implements semel.TxStore. It goes by the server's codes, never by
-// the text of an error.
-func (s *Store) Classify(err error) semel.Class {
-	var judged *handlerError
-	var own *storeError
+// the text of an error. One that panics when it is looked into is a handler's own.
+func (s *Store) Classify(err error) (class semel.Class) {
+	defer func() {
+		if recover() != nil {
+			class = semel.ClassRetry
+		}
+	}()
+	var known judged
 	var dialing *pgconn.ConnectError
 	switch {
-	case errors.As(err, &judged):
-		return judged.class
-	case errors.As(err, &own):
-		return own.class
+	case errors.As(err, &known):
+		return known.judgement()
 	case errors.As(err, &dialing):
 		return semel.ClassDown
 	case errors.Is(err, pgx.ErrTxClosed), errors.Is(err, pgx.ErrTxCommitRollback):

@@ -73,6 +73,35 @@ func TestErrorsAreClassifiedByCode(t *testing.T) {
 	})
 }
 
+// loud panics wherever errors looks.
+type loud struct{}
+
+func (loud) Error() string { return "loud" }
+func (loud) As(any) bool   { panic("as") }
+func (loud) Is(error) bool { panic("is") }
+
+// deep panics when it is unwrapped.
+type deep struct{}
+
+func (deep) Error() string { return "deep" }
+func (deep) Unwrap() error { panic("unwrap") }
+
+func TestErrorsThatCannotBeRead(t *testing.T) {
+	s := unopened(t)
+	for name, odd := range map[string]error{"nil": (*pgconn.PgError)(nil), "loud": loud{}, "deep": deep{}} {
+		t.Run("trap_T84_an_error_that_cannot_be_read_is_the_handlers_own/"+name, func(t *testing.T) {
+			for _, err := range []error{odd, fmt.Errorf("wrapped: %w", odd), errors.Join(errors.New("joined"), odd)} {
+				if class := s.Classify(err); class != semel.ClassRetry || s.Exonerates(err) {
+					t.Errorf("%T is of class %d", err, class)
+				}
+				if class := s.Classify(&storeError{"begin", semel.ClassDown, err}); class != semel.ClassDown {
+					t.Errorf("what the store has decided becomes %d", class)
+				}
+			}
+		})
+	}
+}
+
 func TestWhatProvesThatNothingWasCommitted(t *testing.T) {
 	t.Run("trap_91_only_the_servers_word_is_a_definite_failure", func(t *testing.T) {
 		for _, code := range []string{"23505", "40001", "40P01", "25P02", "57014", "53100"} {

@@ -136,7 +136,7 @@ func (m *marking) judged(rows pgx.Rows) error {
 // missing is an error if a mark is neither written nor there.
 func (m *marking) missing() error {
 	if len(m.seen()) > 0 {
-		return &storeError{"mark", semel.ClassContended, errMissing}
+		return &storeError{"mark", semel.ClassContended, sqlform.ErrMissing}
 	}
 	return nil
 }

@@ -25,7 +25,10 @@ type batch struct {
 func (s *Store) Begin(ctx context.Context, o semel.TxOptions, marks []semel.Mark) (semel.Batch[*sql.Tx], []semel.Verdict, error) {
 	b, verdicts, err := s.begin(ctx, o, marks)
 	if err != nil {
-		return nil, nil, s.blameless("begin", s.unwritten(ctx, err))
+		if cause := Unwritten(ctx, s, err); cause != nil {
+			err = &storeError{"mark", semel.ClassDown, cause}
+		}
+		return nil, nil, s.blameless("begin", err)
 	}
 	return b, verdicts, nil
 }

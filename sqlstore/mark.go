@@ -3,8 +3,6 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"errors"
-	"fmt"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/sqlform"
@@ -54,29 +52,10 @@ func (s *Store) mark(ctx context.Context, tx *sql.Tx, marks []sqlform.Mark, name
 	}
 	for _, i := range seen {
 		if verdicts[i].Kind == 0 {
-			return nil, &storeError{"mark", semel.ClassContended, errMissing}
+			return nil, &storeError{"mark", semel.ClassContended, sqlform.ErrMissing}
 		}
 	}
 	return verdicts, nil
-}
-
-// errMissing: whoever removed the marker has just committed, and another try
-// finds it fresh, or something keeps markers from being written.
-var errMissing = errors.New("a marker is neither written nor there: it was removed while it was marked, or is kept from being written")
-
-// unwritten adds to an error of marks what the tables tell of its cause: a
-// trigger or a rule that keeps markers from being written does so at every try.
-func (s *Store) unwritten(ctx context.Context, err error) error {
-	if !errors.Is(err, errMissing) && s.Classify(err) != semel.ClassPermanent {
-		return err
-	}
-	if fault := s.Check(ctx); errors.Is(fault, semel.ErrSchema) {
-		return &storeError{"mark", semel.ClassDown, fmt.Errorf("%w: %w", err, fault)}
-	}
-	if s.adopted != nil && errors.Is(err, errMissing) {
-		return &storeError{"mark", semel.ClassDown, fmt.Errorf("%w: look for a trigger or a rule on %s that keeps rows out, and remove it", err, s.adopted.table.name)}
-	}
-	return err
 }
 
 func markColumns(marks []sqlform.Mark, chunk []int) []any {

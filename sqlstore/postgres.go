@@ -127,14 +127,8 @@ func milliseconds(d, zero time.Duration) string {
 
 // sqlState is the code of a server's error, empty if it is none.
 func sqlState(err error) string {
-	var coded interface {
-		error
-		SQLState() string
-	}
-	if errors.As(err, &coded) {
-		return coded.SQLState()
-	}
-	return ""
+	_, state := said(err)
+	return state
 }
 
 // postgresOutdated reports whether a connection's plan of a statement no longer

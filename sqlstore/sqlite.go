@@ -141,14 +141,14 @@ func sqliteBroken(b *batch) bool {
 }
 
 func methodCode(err error) (int, bool) {
-	var coded interface {
-		error
-		Code() int
-	}
-	if errors.As(err, &coded) {
-		return coded.Code(), true
-	}
-	return 0, false
+	_, code, ok := asked(err, numbering.Code)
+	return code, ok
+}
+
+// numbering is an error of SQLite, as most drivers make it.
+type numbering interface {
+	error
+	Code() int
 }
 
 // SQLite's result codes: https://www.sqlite.org/rescode.html. The low byte is

@@ -87,6 +87,7 @@ func open(db *sql.DB, d *dialect, o Options) (*Store, error) {
 // outdated, because its table was changed, it takes note: no batch that is open
 // gives its connection back, so that the next run prepares it anew.
 func (s *Store) Classify(err error) semel.Class {
+	err = readable(err)
 	if s.dialect.outdated != nil && s.dialect.outdated(err) {
 		s.outdated.Add(1)
 	}
@@ -108,7 +109,7 @@ func (s *Store) Classify(err error) semel.Class {
 
 // Exonerates implements semel.Exonerator: for lock time-outs, full disks, lack
 // of memory and files that cannot be read or written.
-func (s *Store) Exonerates(err error) bool { return s.dialect.exonerates(err) }
+func (s *Store) Exonerates(err error) bool { return s.dialect.exonerates(readable(err)) }
 
 // BatchLimit implements semel.BatchLimiter: 1 in SQLite without foreign keys,
 // because there a handler's own COMMIT would take its neighbours' marks with it,

@@ -1,6 +1,14 @@
 package sqlstore
 
-import "maps"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/sqlform"
+)
 
 // Statements are what the store sends, by name: for drivers of another
 // interface that work on the same tables. They belong to the schema of this
@@ -15,4 +23,21 @@ func Remedy(err error, own bool) string {
 		return remedy
 	}
 	return postgresRemedies[sqlState(err)]
+}
+
+// Unwritten says of an error of marks, from any driver, what the tables tell of
+// its cause: a trigger or a rule that keeps markers from being written does so at
+// every try. It is nil if they tell nothing.
+func Unwritten(ctx context.Context, s *Store, err error) error {
+	missing := errors.Is(err, sqlform.ErrMissing)
+	if !missing && s.Classify(err) != semel.ClassPermanent {
+		return nil
+	}
+	if fault := s.Check(ctx); errors.Is(fault, semel.ErrSchema) {
+		return fmt.Errorf("%w: %w", err, fault)
+	}
+	if missing && s.adopted != nil {
+		return fmt.Errorf("%w: look for a trigger or a rule on %s that keeps rows out, and remove it", err, s.adopted.table.name)
+	}
+	return nil
 }

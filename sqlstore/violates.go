@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"errors"
 	"reflect"
 	"strings"
 )
@@ -20,6 +19,7 @@ import (
 // code does not say which constraint, so that is read after the colon of the
 // text.
 func Violates(err error, constraint string) bool {
+	err = readable(err)
 	switch sqlState(err) {
 	case stateUnique, stateExclusion:
 		return constraint != "" && constraintOf(err) == constraint
@@ -40,25 +40,34 @@ func Violates(err error, constraint string) bool {
 func constraintOf(err error) string { return fieldOf(err, "ConstraintName", "Constraint") }
 
 // fieldOf reads the first of these fields that a server's error has, of a type
-// that only the driver has a name for.
+// that only the driver has a name for. A type that wraps a nil of the driver's
+// has none.
 func fieldOf(err error, names ...string) string {
-	var coded interface {
-		error
-		SQLState() string
-	}
-	if !errors.As(err, &coded) {
-		return ""
-	}
-	v := reflect.Indirect(reflect.ValueOf(coded))
+	by, _ := said(err)
+	v := reflect.Indirect(reflect.ValueOf(by))
 	if v.Kind() != reflect.Struct {
 		return ""
 	}
 	for _, name := range names {
-		if f := v.FieldByName(name); f.IsValid() && f.Kind() == reflect.String {
+		if f := fieldNamed(v, name); f.Kind() == reflect.String {
 			return f.String()
 		}
 	}
 	return ""
+}
+
+// fieldNamed is a field of a structure or of what it embeds, the zero Value if
+// there is none.
+func fieldNamed(v reflect.Value, name string) reflect.Value {
+	field, ok := v.Type().FieldByName(name)
+	if !ok {
+		return reflect.Value{}
+	}
+	f, err := v.FieldByIndexErr(field.Index)
+	if err != nil {
+		return reflect.Value{}
+	}
+	return f
 }
 
 // columnsOf is what stands after the last colon, without the code that some

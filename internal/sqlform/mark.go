@@ -3,6 +3,7 @@ package sqlform
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"slices"
 
 	"github.com/semel-go/semel"
@@ -38,6 +39,10 @@ func Sorted(marks []Mark) []int {
 	})
 	return order
 }
+
+// ErrMissing: whoever removed the marker has just committed, and another try
+// finds it fresh, or something keeps markers from being written.
+var ErrMissing = errors.New("a marker is neither written nor there: it was removed while it was marked, or is kept from being written")
 
 // Verdict is the answer to a mark of this fingerprint that met a marker.
 func Verdict(asked, there semel.Fingerprint, o semel.Outcome, known bool) semel.Verdict {
