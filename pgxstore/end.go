@@ -6,6 +6,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/sqlstore"
 )
 
 // charged is a statement of a batch's end with the mark to blame for it.
@@ -21,6 +22,8 @@ func (c charged) meant(err error) error {
 		return fmt.Errorf("%w: %w", semel.Unmet("the statement "+strconv.Quote(c.text)), err)
 	case c.mark == semel.NobodyNamed && code(err) == codeCanceled:
 		return &storeError{"the end of the batch", semel.ClassContended, err}
+	case c.own && sqlstore.Remedy(err, false) == "": // any other is added with the result
+		return hint(err, true)
 	}
 	return err
 }
@@ -41,6 +44,7 @@ func (b *batch) ending(e semel.Ending) (statements []charged, culprit int, err e
 			return nil, r.Mark, err
 		}
 		for _, q := range requests {
+			q.own = b.store.of == nil
 			statements = append(statements, charged{q, r.Mark})
 		}
 	}

@@ -154,12 +154,14 @@ func (b *batch) undone(err error, before bool) bool {
 
 // blameless says what an error of the store's own statements means: waiting
 // may mend it or a person must, but it is no message's attempt.
+//
+// A fault of the schema that was found says itself what to do.
 func (s *Store) blameless(doing string, err error) error {
 	class := s.Classify(err)
 	if class != semel.ClassContended {
 		class = semel.ClassDown
 	}
-	return &storeError{doing, class, hint(err, s.of == nil)}
+	return &storeError{doing, class, hint(err, s.of == nil && !errors.Is(err, semel.ErrSchema))}
 }
 
 // hint adds to an error of the server what to do about it; own says that the

@@ -23,6 +23,8 @@ type request struct {
 	one bool
 	// limited says that the server limits how long it runs.
 	limited bool
+	// own says that it is of Semel's tables only.
+	own bool
 	// text is the statement as its handler wrote it.
 	text string
 	tag  pgconn.CommandTag

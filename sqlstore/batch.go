@@ -139,7 +139,7 @@ func (b *batch) finish(ctx context.Context, e semel.Ending) (culprit int, err er
 	}
 	for i := range e.Rows {
 		if err := b.writeRow(ctx, &e.Rows[i]); err != nil {
-			return e.Rows[i].Mark, fmt.Errorf("sqlstore: row: %w", err)
+			return e.Rows[i].Mark, fmt.Errorf("sqlstore: row: %w", b.store.advised(err))
 		}
 	}
 	return semel.NobodyNamed, b.unguard(ctx)

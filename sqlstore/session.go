@@ -53,10 +53,16 @@ func (s *Store) blameless(doing string, err error) error {
 	if class != semel.ClassContended {
 		class = semel.ClassDown
 	}
-	if remedy := s.dialect.ownRemedy(err); remedy != "" && s.adopted == nil {
-		err = fmt.Errorf("%w: %s", err, remedy)
+	return &storeError{doing, class, s.hint(s.advised(err))}
+}
+
+// advised adds to an error of the store's own statements what to do about its
+// tables. A fault of the schema that was found says so itself.
+func (s *Store) advised(err error) error {
+	if remedy := s.dialect.ownRemedy(err); remedy != "" && s.adopted == nil && !errors.Is(err, semel.ErrSchema) {
+		return fmt.Errorf("%w: %s", err, remedy)
 	}
-	return &storeError{doing, class, s.hint(err)}
+	return err
 }
 
 // hint adds to an error of the driver what to do about it, whoever's statement

@@ -16,17 +16,17 @@ const (
 
 // blame charges a message with a failed attempt and decides what next. A commit
 // that failed although no handler of the message ran is no attempt: what it was
-// to write down is kept and tried again.
+// to write down is kept, also why, and tried again.
 func (m *Machine) blame(it *Item, f Failure, ran bool) {
-	if it.first == nil {
-		it.first = f.Err
-	}
-	it.last = f.Err
 	if !ran {
 		m.wait(it, f, m.jitter(m.config.RetryFirst, m.config.Hold, it.busy))
 		it.busy++
 		return
 	}
+	if it.first == nil {
+		it.first = f.Err
+	}
+	it.last = f.Err
 	if !f.Free {
 		it.attempts++
 	}
