@@ -37,7 +37,7 @@ func Unwritten(ctx context.Context, s *Store, err error) error {
 		return fmt.Errorf("%w: %w", err, fault)
 	}
 	if missing && s.adopted != nil {
-		return fmt.Errorf("%w: look for a trigger or a rule on %s that keeps rows out, and remove it", err, s.adopted.table.name)
+		return fmt.Errorf("%w: look for a trigger or a rule on the adopted table %s that keeps rows out, and remove it", err, s.adopted.table.name)
 	}
 	return nil
 }
