@@ -28,7 +28,9 @@ const (
 	EventUnknown      EventKind = "commit unknown"
 	EventCommitted    EventKind = "committed"
 	// EventContended: a batch met a deadlock, a lock time-out or a
-	// serialization failure and runs again; nobody's attempt.
+	// serialization failure and runs again; nobody's attempt. With Key: for
+	// Wait, this message alone has met what others hold or do. That is told
+	// after a second, and then once a minute.
 	EventContended EventKind = "contended"
 	// EventSerial: because of contention, batches of this consumer run one
 	// at a time for Wait.
@@ -51,7 +53,8 @@ type Event struct {
 	Reason Reason
 	// Messages is how many messages the event is about.
 	Messages int
-	// Wait is until the next try, for EventRetry and EventNotReady.
+	// Wait is until the next try, for EventRetry and EventNotReady, and for
+	// EventBusy and EventContended how long a message has waited.
 	Wait time.Duration
 	Err  error
 }

@@ -254,8 +254,8 @@ const (
 // charged in the end; not for what the store exonerates, however long it lasts.
 type Exonerator interface {
 	// Exonerates reports whether an error of these classes says that somebody
-	// else holds a lock, or that the server lacks what every transaction needs,
-	// such as room on its disk.
+	// else holds a lock or was faster, or that the server lacks what every
+	// transaction needs, such as room on its disk.
 	Exonerates(err error) bool
 }
 

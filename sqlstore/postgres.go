@@ -229,7 +229,21 @@ func postgresRefused(err error) bool {
 // postgresExonerates: what a function raises by itself is the doing of whoever
 // called it, whatever code it chose.
 func postgresExonerates(err error) bool {
-	return stateExonerates(sqlState(err)) && fieldOf(err, "Routine") != "exec_stmt_raise"
+	switch state := sqlState(err); state {
+	case "40001", "40P01":
+		return concludes[fieldOf(err, "File")]
+	default:
+		return stateExonerates(state) && fieldOf(err, "Routine") != "exec_stmt_raise"
+	}
+}
+
+// concludes are PostgreSQL's own files whose code raises a serialization failure
+// or a deadlock: only because of what another transaction does. A function that
+// raises these codes stands in another file, and so do servers that only speak
+// PostgreSQL's protocol.
+var concludes = map[string]bool{
+	"deadlock.c": true, "predicate.c": true, "nodeModifyTable.c": true, "nodeLockRows.c": true, "trigger.c": true,
+	"ri_triggers.c": true, "heapam.c": true, "heapam_handler.c": true, "execMain.c": true, "tableam.c": true, "postgres.c": true,
 }
 
 // postgresRemedies say what an operator does about a failure, by code.

@@ -22,6 +22,7 @@ type stated struct {
 	state          string
 	ConstraintName string
 	Routine        string
+	File           string
 }
 
 func (e *stated) Error() string    { return "FEHLER: doppelter Schlüsselwert" }
@@ -76,6 +77,16 @@ func TestPostgresErrorsAreClassifiedByState(t *testing.T) {
 		for _, code := range []string{"55P03", "53100", "53200", "53300", "58030", "25006"} {
 			if !s.Exonerates(s.blameless("mark", state(code))) {
 				t.Errorf("%s is taken for a message's doing", code)
+			}
+		}
+		for _, file := range []string{"nodeModifyTable.c", "predicate.c", "deadlock.c"} {
+			for _, code := range []string{"40001", "40P01"} {
+				if !s.Exonerates(fmt.Errorf("update: %w", &stated{state: code, File: file, Routine: "ExecUpdate"})) {
+					t.Errorf("%s of %s is taken for a message's doing", code, file)
+				}
+				if s.Exonerates(&stated{state: code, File: "pl_exec.c", Routine: "exec_stmt_raise"}) {
+					t.Errorf("%s that a function raised is never charged", code)
+				}
 			}
 		}
 		for _, code := range []string{"40001", "40P01", "53400", "57P01", "57014", "23505", ""} {

@@ -140,7 +140,8 @@ const (
 	ReportBackstop
 	ReportCommitted
 	// ReportContended: a flight met a deadlock, a lock time-out or a
-	// serialization failure and runs again.
+	// serialization failure and runs again. With Item: it alone has met nothing
+	// else for Wait, through nobody's fault that could be charged.
 	ReportContended
 	// ReportSerial: for Wait, batches of this consumer run one at a time.
 	ReportSerial

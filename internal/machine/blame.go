@@ -137,25 +137,25 @@ func (m *Machine) holdBusy(it *Item) {
 		m.leave(it)
 		return
 	}
-	m.tellBusy(it)
+	m.tellWaiting(it, ReportBusy, errBusy)
 	wait := m.jitter(m.config.BackoffFirst, m.config.Hold, it.busy)
 	it.busy++
 	m.hold(it, m.now+wait)
 }
 
-// A wait for a copy is told after busyTold, and then every busyAgain.
+// A wait for others is told after waitTold, and then every waitAgain.
 const (
-	busyTold  = time.Second
-	busyAgain = time.Minute
+	waitTold  = time.Second
+	waitAgain = time.Minute
 )
 
-// tellBusy says what an item waits for, once that is no moment any more.
-func (m *Machine) tellBusy(it *Item) {
-	if it.busySince == 0 {
-		it.busySince, it.tellAt = m.now, m.now+busyTold
+// tellWaiting says what an item waits for, once that is no moment any more.
+func (m *Machine) tellWaiting(it *Item, kind ReportKind, err error) {
+	if it.waitsSince == 0 {
+		it.waitsSince, it.tellAt = m.now, m.now+waitTold
 	}
 	if m.now >= it.tellAt {
-		it.tellAt = m.now + busyAgain
-		m.do(Report{Kind: ReportBusy, Item: it, Wait: m.now - it.busySince, Err: errBusy})
+		it.tellAt = m.now + waitAgain
+		m.do(Report{Kind: kind, Item: it, N: 1, Wait: m.now - it.waitsSince, Err: err})
 	}
 }

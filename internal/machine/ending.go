@@ -300,7 +300,9 @@ func (m *Machine) metAlone(w *worker, f *Flight, why Class, err error, refused b
 		m.goDown(f, err, true)
 	}
 	it := f.Entries[0].Item
-	if !f.outside {
+	if f.outside { // nobody charges it, however long it lasts: it has to be seen
+		m.tellWaiting(it, ReportContended, err)
+	} else {
 		m.suspect(it, enough, err)
 	}
 	m.waitAlone(w, it)

@@ -27,10 +27,10 @@ type state struct {
 	first, last error
 	attempts    int
 	busy        int // waits for a copy in flight elsewhere, in a row
-	// busySince is when it first waited for one, tellAt when that is told next.
-	busySince, tellAt Time
-	alone             bool
-	suspicion         suspicion
+	// waitsSince is when it first waited for others, tellAt when that is told next.
+	waitsSince, tellAt Time
+	alone              bool
+	suspicion          suspicion
 	// unknown: the outcome of its last commit is unknown, so that a marker
 	// found there is taken for its own.
 	unknown bool

@@ -148,6 +148,29 @@ func TestAStoreThatComesAndGoes(t *testing.T) {
 			}
 		}
 	})
+	t.Run("case_2_a_message_that_loses_against_others_for_long_is_named_and_not_charged", func(t *testing.T) {
+		w := newWorld(t, testConfig())
+		w.input = [][]*Item{items(600, "a")}
+		w.handler = func(it *Item) *Failure {
+			if it.Identity != guilty || w.m.now > 10*time.Minute {
+				return nil
+			}
+			return &Failure{Class: Contended, Outside: true, Err: errTest}
+		}
+		w.run(100000)
+		if got := w.m.Counts(); got.Applied != 600 || w.named(guilty) != 0 {
+			t.Errorf("%+v, charged %d times", got, w.named(guilty))
+		}
+		var waits []Time
+		for _, r := range w.reports {
+			if r.Kind == ReportContended && r.Item != nil && r.Item.Identity == guilty {
+				waits = append(waits, r.Wait)
+			}
+		}
+		if len(waits) < 5 || len(waits) > 11 || waits[0] < time.Second || waits[0] > time.Minute {
+			t.Errorf("in ten minutes it was named after %v", waits)
+		}
+	})
 	t.Run("case_3_a_commit_of_unknown_outcome_charges_nobody", func(t *testing.T) {
 		times := 40
 		w := newWorld(t, testConfig())

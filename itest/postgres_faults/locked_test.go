@@ -2,7 +2,9 @@ package postgresfaults
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"github.com/semel-go/semel"
@@ -52,6 +54,44 @@ func TestALockThatSomebodyHoldsForLong(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.applied("waits")
+		})
+	})
+}
+
+func TestARowThatOthersKeepChanging(t *testing.T) {
+	t.Run("case_2_and_law_13_charges_nobody_also_while_others_commit", func(t *testing.T) {
+		eachForm(t, func(t *testing.T, driver workload.Driver) {
+			dsn := migrated(t, services.Postgres(t), `create table counters (n int)`, `insert into counters values (0)`)
+			stranger := look(t, dsn)
+			var met atomic.Int32
+			w := begin(t, settings{driver: driver, dsn: dsn, isolation: sql.LevelRepeatableRead, change: func(c *semel.Config) {
+				oneWorker(c)
+				c.Lanes = semel.LanesNone
+				c.Retry.Attempts = 2
+			}, handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
+				if m.Identity.ID == "waits" {
+					if met.Add(1) <= meetings {
+						if _, err := stranger.ExecContext(ctx, `update counters set n = n + 1`); err != nil {
+							return err
+						}
+					}
+					if err := exec(ctx, `update counters set n = n + 1`); err != nil {
+						return err
+					}
+				}
+				return workload.Effect("here")(ctx, exec, m)
+			}})
+			w.deliver("waits")
+			for n := range meetings {
+				until(t, fmt.Sprintf("the row is changed underneath %d times", n+1), func() bool { return w.told(semel.EventContended, "40001") > n })
+				good := fmt.Sprint("good", n)
+				w.deliver(good)
+				w.applied(good)
+			}
+			w.applied("waits")
+			if n := one[int](t, w.db, `select n from counters`); n != meetings+1 {
+				t.Errorf("the counter is %d, want %d", n, meetings+1)
+			}
 		})
 	})
 }

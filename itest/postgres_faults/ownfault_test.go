@@ -27,7 +27,7 @@ func openQueue(o workload.Options) (workload.Consumer, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	store, err := pgxstore.New(pool, pgxstore.Options{})
+	store, err := pgxstore.New(pool, pgxstore.Options{Isolation: workload.Levels[o.Isolation]})
 	if err != nil {
 		pool.Close()
 		return nil, nil, err

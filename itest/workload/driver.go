@@ -102,7 +102,7 @@ func openPGX(o Options) (Consumer, func(), error) {
 			return err
 		}
 	}
-	store, err := pgxstore.New(pool, pgxstore.Options{Isolation: levels[o.Isolation]})
+	store, err := pgxstore.New(pool, pgxstore.Options{Isolation: Levels[o.Isolation]})
 	if err != nil {
 		pool.Close()
 		return nil, nil, err
@@ -116,8 +116,8 @@ func openPGX(o Options) (Consumer, func(), error) {
 	return c, pool.Close, err
 }
 
-// levels are pgx's names of the levels of isolation.
-var levels = map[sql.IsolationLevel]pgx.TxIsoLevel{
+// Levels are pgx's names of the levels of isolation.
+var Levels = map[sql.IsolationLevel]pgx.TxIsoLevel{
 	sql.LevelReadCommitted: pgx.ReadCommitted, sql.LevelRepeatableRead: pgx.RepeatableRead, sql.LevelSerializable: pgx.Serializable,
 }
 
