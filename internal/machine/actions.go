@@ -65,7 +65,8 @@ type (
 		Bytes    int64
 	}
 	// CancelFetch ends a blocked Fetch, which still answers. Idle: the run would
-	// end for it, so the answer says whether the source has more.
+	// end for it, so the answer says whether the source has more. Without Idle it
+	// may follow one with it: the run stops, and nobody waits for that.
 	CancelFetch struct{ Idle bool }
 	// Begin opens the flight's transaction with its marks; answered by Marked.
 	// Serial asks for the consumer's lock: one batch of it at a time.

@@ -158,7 +158,9 @@ type (
 		End        bool
 		Failed     bool
 		Unanswered bool
-		// More answers CancelFetch with Idle: there is more to deliver.
+		// More, without Items: there is more to deliver. It answers CancelFetch
+		// with Idle, and a Fetch that was not cancelled and brought nothing, where
+		// Config.IdleExit is set; any other answer says nothing of it.
 		More bool
 		Err  error // why it failed
 	}

@@ -17,7 +17,12 @@ const emptyFetch = 5 * time.Millisecond
 type fetchState struct {
 	under    bool // a Fetch is under way
 	canceled bool
+	ends     bool // with canceled: the run would end for it
 	over     bool // the source has ended
+	// empty: the last answer was that nothing is there, and the source was asked
+	// whether it has more. It is known until the next Fetch is due.
+	empty    bool
+	began    Time // of the last Fetch
 	until    Time
 	failures int
 	// limit, at first and after a failure, is when the Fetch under way is
@@ -49,6 +54,15 @@ func (m *Machine) idleAt() Time {
 	return m.fetch.active + m.config.IdleExit
 }
 
+// endAskAt is when the Fetch under way is cancelled to end the run: one that
+// begins later than that would else be cancelled before it reaches the source.
+func (m *Machine) endAskAt() Time { return max(m.idleAt(), m.fetch.began+emptyFetch) }
+
+// mayEndIdle reports whether emptiness would end the consumer now.
+func (m *Machine) mayEndIdle() bool {
+	return m.endsIdle() && !m.end.stopping && m.live.count == 0 && !m.flying() && m.now >= m.idleAt()
+}
+
 // startFetch asks for more while there is room; it may overshoot by one call.
 func (m *Machine) startFetch() {
 	f := &m.fetch
@@ -60,7 +74,7 @@ func (m *Machine) startFetch() {
 	if messages <= 0 || bytes <= 0 {
 		return
 	}
-	f.under, f.canceled, f.limit = true, false, 0
+	f.under, f.canceled, f.ends, f.empty, f.limit, f.began = true, false, false, false, 0, m.now
 	switch {
 	case f.failures > 0:
 		f.limit = m.now + min(max(m.config.BackoffMost<<min(f.unanswered, 16), time.Millisecond), longestAsk)
@@ -71,17 +85,31 @@ func (m *Machine) startFetch() {
 }
 
 // limitFetch lets a source that has failed answer: the next Fetch would else
-// wait for a delivery, and nobody would know whether it works (law 11).
+// wait for a delivery, and nobody would know whether it works (law 11). Where the
+// run would end in the same moment, it is cancelled for that: the source is asked
+// for more then.
 func (m *Machine) limitFetch() {
-	if f := &m.fetch; f.under && f.limit != 0 && f.limit <= m.now {
+	if f := &m.fetch; f.under && !f.canceled && f.limit != 0 && f.limit <= m.now && !m.mayEndIdle() {
 		m.cancelFetch(false)
 	}
+}
+
+// cancelFetch ends the Fetch under way; idle says that the run would end for it.
+// A stop takes that back: the source need not say any more whether it has more.
+func (m *Machine) cancelFetch(idle bool) {
+	f := &m.fetch
+	if !f.under || f.canceled && (idle || !f.ends) {
+		return
+	}
+	f.canceled, f.ends = true, idle
+	m.do(CancelFetch{Idle: idle})
 }
 
 func (m *Machine) fetched(e Fetched) {
 	f := &m.fetch
 	f.under = false
 	f.over = f.over || e.End
+	f.empty = len(e.Items) == 0 && !e.More && !e.Failed && !e.Unanswered && (f.ends || !f.canceled)
 	for _, it := range e.Items {
 		m.admit(it)
 	}

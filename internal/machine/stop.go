@@ -54,27 +54,24 @@ func (m *Machine) finish() {
 	case m.fetch.over && !m.fetch.under:
 		m.end.idle = true
 		m.done()
-	case m.endsIdle() && m.now >= m.idleAt():
+	case m.mayEndIdle():
 		m.leaveIdle()
 	}
 }
 
 // leaveIdle ends a consumer that has had nothing to do for IdleExit. The Fetch
 // under way is cancelled first: what it has taken all the same is processed, and
-// if the source has more, the consumer goes on.
+// if the source has more, the consumer goes on. Without one, what was said last
+// must be fresh and an answer to that question: a Fetch that was cancelled for
+// another reason says only that the source works.
 func (m *Machine) leaveIdle() {
-	if !m.fetch.under {
+	f := &m.fetch
+	switch {
+	case f.under && m.now >= m.endAskAt():
+		m.cancelFetch(true)
+	case !f.under && f.empty && m.now <= f.until:
 		m.end.idle = true
 		m.done()
-		return
-	}
-	m.cancelFetch(true)
-}
-
-func (m *Machine) cancelFetch(idle bool) {
-	if m.fetch.under && !m.fetch.canceled {
-		m.fetch.canceled = true
-		m.do(CancelFetch{Idle: idle})
 	}
 }
 
@@ -147,6 +144,9 @@ func (m *Machine) nextMoment() Time {
 		consider(m.end.at)
 	} else if m.endsIdle() && m.live.count == 0 {
 		consider(m.idleAt())
+		if m.fetch.under && !m.fetch.canceled {
+			consider(m.endAskAt())
+		}
 	}
 	return at
 }
