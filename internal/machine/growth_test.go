@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"container/heap"
 	"fmt"
 	"slices"
 	"testing"
@@ -60,6 +61,52 @@ func TestAQueueThatIsNeverEmpty(t *testing.T) {
 		}
 		if cap(l.queue) > small || l.first().arrival != arrival-99 {
 			t.Errorf("100 items stand in a queue of %d, the first is %d of %d", cap(l.queue), l.first().arrival, arrival)
+		}
+	})
+}
+
+func TestWhatWaitsAndLeaves(t *testing.T) {
+	t.Run("law_11_it_is_not_kept_until_its_moment_comes", func(t *testing.T) {
+		m := New(testConfig())
+		waits := func(lane Lane) {
+			m.Step(Given{lane}, 0) // an older epoch of it goes
+			f := opening(m.Step(Fetched{Items: []*Item{{Lane: lane, Identity: lane.ID}}}, 0))[0]
+			m.Step(Marked{Flight: f, Verdicts: []Verdict{Busy}}, 0)
+			m.Step(Ended{Flight: f, Outcome: Committed, Culprit: -1}, 0)
+			if f.Entries[0].Item.place != held {
+				t.Fatal("it does not wait")
+			}
+		}
+		waits(Lane{ID: "stays", Epoch: 1})
+		m.held[0].until = 1 // the next moment of all
+		for epoch := range uint64(100_000) {
+			waits(Lane{ID: "a", Epoch: epoch + 1})
+		}
+		if n := m.Size().Kept; n > 16 {
+			t.Errorf("two wait, and the machine keeps %d entries", n)
+		}
+	})
+	t.Run("law_11_those_that_stay_come_back_in_their_order", func(t *testing.T) {
+		var h heldHeap
+		var all []*Item
+		for i := range 5000 {
+			it := &Item{state: state{arrival: uint64(i), until: Time(i * 7919 % 997)}}
+			all = append(all, it)
+			heap.Push(&h, it)
+		}
+		for i := 0; i < len(all); i += 2 {
+			heap.Remove(&h, all[i].waits)
+		}
+		var last *Item
+		for n := len(all) / 2; n > 0; n-- {
+			it := heap.Pop(&h).(*Item)
+			if it.arrival%2 == 0 || last != nil && (it.until < last.until || it.until == last.until && it.arrival < last.arrival) {
+				t.Fatalf("%d, until %v, comes after %d, until %v", it.arrival, it.until, last.arrival, last.until)
+			}
+			last = it
+		}
+		if len(h) != 0 || cap(h) > small {
+			t.Errorf("%d wait still, in a list of %d", len(h), cap(h))
 		}
 	})
 }

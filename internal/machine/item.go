@@ -44,6 +44,7 @@ type state struct {
 	counted bool
 	ending  Ending
 	until   Time
+	waits   int // with held: its place among those that wait
 
 	carrier    *Item
 	riders     []*Item
@@ -158,6 +159,9 @@ func (m *Machine) leave(it *Item) {
 	if it.place == gone {
 		return
 	}
+	if it.place == held {
+		heap.Remove(&m.held, it.waits)
+	}
 	m.unblock(it)
 	m.dismount(it)
 	m.touched++
@@ -189,21 +193,16 @@ func (m *Machine) hold(it *Item, until Time) {
 
 // releaseHeld queues what has waited long enough.
 func (m *Machine) releaseHeld() {
-	for len(m.held) > 0 {
-		it := m.held[0]
-		if it.place == held && it.until > m.now {
-			return
-		}
-		heap.Pop(&m.held)
-		if it.place == held {
-			m.unblock(it)
-			m.enqueue(it)
-		}
+	for len(m.held) > 0 && m.held[0].until <= m.now {
+		it := heap.Pop(&m.held).(*Item)
+		m.unblock(it)
+		m.enqueue(it)
 	}
 }
 
-// heldHeap orders held items by moment, then arrival. What has left its place
-// stays until its moment comes.
+// heldHeap orders held items by moment, then arrival. Each knows its place, so
+// that what leaves is taken out at once: a wait may be long, and lanes come and
+// go.
 type heldHeap []*Item
 
 func (h heldHeap) Len() int { return len(h) }
@@ -213,12 +212,21 @@ func (h heldHeap) Less(i, j int) bool {
 	}
 	return h[i].arrival < h[j].arrival
 }
-func (h heldHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *heldHeap) Push(x any)   { *h = append(*h, x.(*Item)) }
+func (h heldHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].waits, h[j].waits = i, j
+}
+func (h *heldHeap) Push(x any) {
+	it := x.(*Item)
+	it.waits = len(*h)
+	*h = append(*h, it)
+}
 func (h *heldHeap) Pop() any {
 	old := *h
 	it := old[len(old)-1]
 	old[len(old)-1] = nil
-	*h = old[:len(old)-1]
+	if *h = old[:len(old)-1]; len(*h) == 0 {
+		*h = emptied(old)
+	}
 	return it
 }

@@ -15,7 +15,7 @@ type Size struct {
 
 // Size returns the present size.
 func (m *Machine) Size() Size {
-	s := Size{Touched: m.touched, Kept: len(m.carriers) + len(m.skipped) + len(m.settles.now) + len(m.settles.again)}
+	s := Size{Touched: m.touched, Kept: len(m.carriers) + len(m.held) + len(m.skipped) + len(m.settles.now) + len(m.settles.again)}
 	for _, l := range m.lanes {
 		if l.line != nil {
 			s.Queue = max(s.Queue, cap(l.line.queue))
