@@ -113,7 +113,9 @@ func (c *Consumer[Tx]) check(ctx context.Context, source Source) error {
 		if !ok {
 			return fmt.Errorf("semel: consumer %q: its source needs positions and its store keeps none: %w", c.config.Name, ErrUnsupported)
 		}
-		p.Positions(c.config.Name, positions)
+		if err := notPanicking(&c.config, "Positions", func() error { p.Positions(c.config.Name, positions); return nil }); err != nil {
+			return fmt.Errorf("semel: consumer %q: %w", c.config.Name, err)
+		}
 	}
 	return c.checkDeadLetters(source)
 }
@@ -126,7 +128,7 @@ func (c *Consumer[Tx]) checkDeadLetters(source Source) error {
 	if !ok {
 		return fmt.Errorf("semel: consumer %q: its policy ends messages in dead letters and its source keeps none (nor does Process); use ThenPark, or a source that does: %w", c.config.Name, ErrUnsupported)
 	}
-	if err := d.DeadLetters(c.config.Name); err != nil {
+	if err := notPanicking(&c.config, "DeadLetters", func() error { return d.DeadLetters(c.config.Name) }); err != nil {
 		return fmt.Errorf("semel: consumer %q: dead letters: %w", c.config.Name, err)
 	}
 	return nil
@@ -186,7 +188,11 @@ func (c *Consumer[Tx]) Ready() (bool, string) {
 	if why != "" {
 		reasons = append(reasons, why)
 	}
-	for _, l := range faulting.LaneFaults() {
+	var faults []Left
+	if err := notPanicking(&c.config, "LaneFaults", func() error { faults = faulting.LaneFaults(); return nil }); err != nil {
+		reasons = append(reasons, "which lanes stand still is not known: "+err.Error())
+	}
+	for _, l := range faults {
 		reasons = append(reasons, "lane "+l.Lane+" stands still: "+l.Reason)
 	}
 	return ready, strings.Join(reasons, "; ")

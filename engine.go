@@ -76,7 +76,9 @@ func (e *engine[Tx]) run(ctx context.Context) error {
 	defer e.cancel()
 	e.timer = time.NewTimer(time.Hour)
 	defer e.timer.Stop()
-	e.source.Lanes(e.lanes)
+	if err := notPanicking(&e.config, "Lanes", func() error { e.source.Lanes(e.lanes); return nil }); err != nil {
+		return fmt.Errorf("semel: consumer %s: %w", e.config.Name, err)
+	}
 	e.group.Go(func() { e.intake.work(e.base, e.events) })
 	e.group.Go(func() { e.settler.work(e.base, e.events) })
 	for _, p := range e.pilots {
@@ -139,7 +141,7 @@ func (e *engine[Tx]) carryOut(a machine.Action) {
 		e.notes.settled(a)
 		e.settler.add(a)
 	case machine.Flow:
-		e.source.Flow(Lane(a.Lane), a.On)
+		e.flow(a)
 	case machine.Release:
 		e.lanes.release(a.Lane)
 	case machine.Wake:

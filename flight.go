@@ -119,7 +119,7 @@ func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
 	f.batch = batch
 	f.ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(e.base))
 	p.set(f)
-	at(e.config.At, AfterMark, len(f.Entries))
+	e.config.at(AfterMark, len(f.Entries))
 	return machine.Marked{Flight: a.Flight, Verdicts: f.verdicts(verdicts)}
 }
 
@@ -263,7 +263,7 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 	for i := range a.Rows {
 		ending.Rows = append(ending.Rows, f.row(&a.Rows[i]))
 	}
-	at(e.config.At, BeforeCommit, len(f.Entries))
+	e.config.at(BeforeCommit, len(f.Entries))
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.base), e.config.commitTimeout(f.batch))
 	defer cancel()
 	p.committing.Store(true)
@@ -276,9 +276,9 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 		Decision: why.Decision, After: why.After, Reason: why.Reason, Outside: exonerates(e.store, result.Err), Err: result.Err}
 	switch result.Outcome {
 	case Committed:
-		at(e.config.At, AfterCommit, len(f.Entries))
+		e.config.at(AfterCommit, len(f.Entries))
 	case CommitUnknown:
-		at(e.config.At, CommitReplyLost, len(f.Entries))
+		e.config.at(CommitReplyLost, len(f.Entries))
 	}
 	return ended
 }

@@ -44,7 +44,7 @@ func (p *pilot[Tx]) run(a machine.Run) machine.Event {
 		p.runEach(f, a, &out)
 	}
 	ended = true
-	at(e.config.At, AfterEffect, out.Done)
+	e.config.at(AfterEffect, out.Done)
 	return out
 }
 

@@ -92,7 +92,7 @@ func (t *intake) fetch(base context.Context, order machine.Fetch) machine.Fetche
 		deliveries, err = t.source.Fetch(ctx, Bound{Messages: order.Messages, Bytes: order.Bytes})
 		return err
 	})
-	at(t.config.At, AfterFetch, len(deliveries))
+	t.config.at(AfterFetch, len(deliveries))
 	if !t.known && (err == nil || errors.Is(err, ErrEnd)) {
 		t.known = true
 		t.notes.sourceAnswers()
@@ -108,12 +108,6 @@ func (t *intake) fetch(base context.Context, order machine.Fetch) machine.Fetche
 		e.Failed, e.Err = true, err
 	}
 	return e
-}
-
-func at(f func(Point, int), p Point, n int) {
-	if f != nil {
-		f(p, n)
-	}
 }
 
 func (t *intake) items(deliveries []Delivery) []*machine.Item {

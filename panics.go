@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 
 	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/internal/machine"
 )
 
 // A panic in a function of the user's that is not the handler must not end the
@@ -39,6 +40,25 @@ func notPanicking(c *Config, what string, call func() error) (err error) {
 		}
 	}()
 	return legible.Error(call(), decidedAgain)
+}
+
+// flow pauses or resumes a lane. Where that panics the lane goes on delivering,
+// within the bounds of what is unsettled.
+func (e *engine[Tx]) flow(a machine.Flow) {
+	_ = notPanicking(&e.config, "Flow", func() error { e.source.Flow(Lane(a.Lane), a.On); return nil })
+}
+
+// at tells a test where the engine is.
+func (c *Config) at(p Point, n int) {
+	if c.At == nil {
+		return
+	}
+	defer func() {
+		if value := recover(); value != nil {
+			logPanic(c.Logger, c.Name, "Config.At", value)
+		}
+	}()
+	c.At(p, n)
 }
 
 // observe tells one observer. One that panics is logged once, and the event goes

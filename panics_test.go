@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/memstore"
@@ -86,4 +87,68 @@ func TestAPanicThatIsNotTheHandlers(t *testing.T) {
 			t.Errorf("told %d times that something does not work", n)
 		}
 	})
+	bubble(t, "trap_T90_in_Flow_is_logged_and_its_lane_goes_on", func(t *testing.T) {
+		var said log
+		source := watchSource(numbered("m", 10)...)
+		source.onFlow = func(semel.Lane, bool) { panic("in a pause") }
+		c := config(source)
+		c.Logger = said.logger()
+		failed := false
+		counts := runs(t, memstore.New(), func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+			if m.Identity.ID == "m3" && !failed {
+				failed = true
+				return semel.RetryAfter(errTest, 10*time.Second)
+			}
+			return add(ctx, tx, m)
+		}, c)
+		if text := said.String(); counts.Applied != 10 || !strings.Contains(text, "the source's Flow panicked") || strings.Contains(text, "in a pause") {
+			t.Errorf("%+v: %s", counts, text)
+		}
+	})
+	bubble(t, "trap_T90_in_At_is_logged_at_every_point_and_nothing_else_comes_of_it", func(t *testing.T) {
+		var said log
+		source := newListSource(numbered("m", 10)...)
+		c := config(source)
+		c.Logger = said.logger()
+		c.At = func(semel.Point, int) { panic("in a test") }
+		if counts := runs(t, memstore.New(), add, c); counts.Applied != 10 || len(source.settled) != 10 {
+			t.Errorf("%+v, %d settled", counts, len(source.settled))
+		}
+		if n := strings.Count(said.String(), "Config.At panicked"); n < 7 {
+			t.Errorf("logged %d times: %s", n, said.String())
+		}
+	})
+	t.Run("trap_T90_before_the_first_fetch_is_an_error_of_the_run", func(t *testing.T) {
+		for method, source := range map[string]semel.Source{"Lanes": panickingStart{Source: newListSource()}, "DeadLetters": panickingStart{Source: newListSource(), dead: true}} {
+			c := config(source)
+			c.OnConflict = semel.ThenDeadLetter
+			err := mustNew(t, memstore.New(), add, c).Run(t.Context())
+			if err == nil || !strings.Contains(err.Error(), "the source's "+method+" panicked") {
+				t.Errorf("%s: %v", method, err)
+			}
+		}
+	})
+	t.Run("trap_T90_in_LaneFaults_leaves_a_reason_that_is_not_known", func(t *testing.T) {
+		c := config(panickingStart{Source: newListSource()})
+		if _, why := mustNew(t, memstore.New(), add, c).Ready(); !strings.Contains(why, "LaneFaults panicked") {
+			t.Errorf("the reason is %q", why)
+		}
+	})
+}
+
+// panickingStart panics in what is asked of it before it fetches.
+type panickingStart struct {
+	semel.Source
+	dead bool
+}
+
+func (s panickingStart) Lanes(semel.LaneObserver) { panic("no") }
+
+func (s panickingStart) LaneFaults() []semel.Left { panic("no") }
+
+func (s panickingStart) DeadLetters(string) error {
+	if s.dead {
+		panic("no")
+	}
+	return nil
 }

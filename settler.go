@@ -75,7 +75,7 @@ func (s *settler) settle(base context.Context, queue []*machine.Settle) []machin
 	if len(all) == 0 {
 		return nil
 	}
-	at(s.config.At, BeforeSettle, len(all))
+	s.config.at(BeforeSettle, len(all))
 	ctx, cancel := context.WithTimeout(base, settleTimeout)
 	defer cancel()
 	var left []int
@@ -83,7 +83,7 @@ func (s *settler) settle(base context.Context, queue []*machine.Settle) []machin
 		left, err = s.source.Settle(ctx, all)
 		return err
 	})
-	at(s.config.At, AfterSettle, len(all)-len(left))
+	s.config.at(AfterSettle, len(all)-len(left))
 	if err != nil && len(left) == 0 {
 		left = allIndexes(len(all))
 	}
