@@ -32,6 +32,7 @@ type intake struct {
 
 	mutex    sync.Mutex
 	cancel   context.CancelFunc // of the Fetch under way; guarded by mutex
+	asking   context.CancelFunc // of the question whether there is more; guarded by mutex
 	canceled bool               // the last order, begun or not; guarded by mutex
 	idle     bool               // it was canceled to end the run; guarded by mutex
 	left     []Left             // as the source said last; guarded by mutex
@@ -40,19 +41,23 @@ type intake struct {
 // order asks for one Fetch; the one before it has been answered.
 func (t *intake) order(a machine.Fetch) {
 	t.mutex.Lock()
-	t.cancel, t.canceled, t.idle = nil, false, false
+	t.cancel, t.asking, t.canceled, t.idle = nil, nil, false, false
 	t.mutex.Unlock()
 	t.orders <- a
 }
 
 // cancelFetch ends the Fetch that was ordered last; idle says that the run would
-// end for it.
+// end for it, so that the source is asked whether it has more. Otherwise nobody
+// waits for that, and a question under way ends, too.
 func (t *intake) cancelFetch(idle bool) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	t.canceled, t.idle = true, idle
 	if t.cancel != nil {
 		t.cancel()
+	}
+	if t.asking != nil && !idle {
+		t.asking()
 	}
 }
 
@@ -100,7 +105,7 @@ func (t *intake) fetch(base context.Context, order machine.Fetch) machine.Fetche
 	e := machine.Fetched{Items: t.items(deliveries), End: errors.Is(err, ErrEnd)}
 	switch {
 	case err == nil && len(deliveries) == 0:
-		t.askIdle(base, ctx.Err() != nil, &e)
+		t.askIdle(base, &e)
 	case err == nil || e.End:
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		e.Unanswered = len(deliveries) == 0

@@ -2,6 +2,7 @@ package semel
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -15,20 +16,23 @@ const askIdleFor = 10 * time.Second
 
 // askIdle asks a source that brought nothing whether it has more, where the run
 // would end for that.
-func (t *intake) askIdle(base context.Context, ended bool, e *machine.Fetched) {
+func (t *intake) askIdle(base context.Context, e *machine.Fetched) {
 	idler, able := t.source.(Idler)
-	if !able || t.config.IdleExit == 0 || ended && !t.endsIdle() {
+	if !able || t.config.IdleExit == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(base, askIdleFor)
 	defer cancel()
+	if !t.mayAsk(cancel) {
+		return
+	}
 	var idle bool
 	var left []Left
 	err := notPanicking(&t.config, "Idle", func() (err error) {
 		idle, left, err = idler.Idle(ctx)
 		return err
 	})
-	if err != nil && base.Err() == nil {
+	if err != nil && !errors.Is(ctx.Err(), context.Canceled) {
 		e.Failed, e.Err = true, fmt.Errorf("semel: whether the source has more is not known: %w", err)
 	}
 	e.More = !idle
@@ -37,11 +41,14 @@ func (t *intake) askIdle(base context.Context, ended bool, e *machine.Fetched) {
 	t.left = left
 }
 
-// endsIdle reports whether the last Fetch was cancelled to end the run.
-func (t *intake) endsIdle() bool {
+// mayAsk reports whether somebody waits for the answer: the last Fetch was not
+// cancelled, or was to end the run. cancel ends the question when nobody does
+// any more.
+func (t *intake) mayAsk(cancel context.CancelFunc) bool {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	return t.idle
+	t.asking = cancel
+	return !t.canceled || t.idle
 }
 
 // noteLeft notes and logs what is left where the run ended idle. The error is

@@ -3,6 +3,7 @@ package semel_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -83,4 +84,50 @@ func TestASourceIsAskedBeforeARunEndsIdle(t *testing.T) {
 			t.Errorf("asked %d times: %v", asked.asked, err)
 		}
 	})
+	bubble(t, "case_10_a_stop_ends_the_question_and_is_no_fault_of_the_source", func(t *testing.T) {
+		// The Fetch before the question was ended for it, or came back by itself.
+		for _, empty := range []time.Duration{time.Hour, time.Second} {
+			var said log
+			source := &questioned{listSource: newListSource(), empty: empty}
+			source.lanes = []string{"a"}
+			c := config(source)
+			c.IdleExit, c.Logger = 2*time.Second, said.logger()
+			run := start(t, mustNew(t, memstore.New(), add, c))
+			pass(5 * time.Second)
+			began := time.Now()
+			run.stop()
+			err := run.wait()
+			if took := time.Since(began); err != nil || took != 0 || source.asked != 1 {
+				t.Errorf("empty after %v: asked %d times, %v after %v", empty, source.asked, err, took)
+			}
+			if text := said.String(); text != "" {
+				t.Errorf("empty after %v: the log says %s", empty, text)
+			}
+		}
+	})
+}
+
+// questioned is found empty after a while, and takes as long as it may to say
+// whether it has more.
+type questioned struct {
+	*listSource
+	empty time.Duration
+	asked int
+}
+
+func (s *questioned) Fetch(ctx context.Context, _ semel.Bound) ([]semel.Delivery, error) {
+	if s.fetches++; s.fetches == 1 {
+		s.observer.Given(semel.Lane{ID: "a", Epoch: 1})
+	}
+	select {
+	case <-time.After(s.empty):
+	case <-ctx.Done():
+	}
+	return nil, nil
+}
+
+func (s *questioned) Idle(ctx context.Context) (bool, []semel.Left, error) {
+	s.asked++
+	<-ctx.Done()
+	return false, nil, fmt.Errorf("the ends of the log: %w", ctx.Err())
 }
