@@ -13,8 +13,10 @@ import (
 // ErrConflict or ErrState when nothing was done; the handler's error when it
 // failed again, which is recorded on the row with the act unless ctx or the
 // store ended it. A handler that answers Duplicate completes the row, one that
-// answers Discard closes it; both without an effect. A row without usable
-// identity is refused: nothing could keep its effect apart from a good copy's.
+// answers Discard closes it; both without an effect. Refused is the row of a
+// message without usable identity, because nothing could keep its effect apart
+// from a good copy's, and that of one which could not be read, was too large or
+// was another consumer's.
 func (c *Consumer[Tx]) Retry(ctx context.Context, row StoredRow, a Act) error {
 	retrier, ok := c.store.(RowRetrier[Tx])
 	inbox, shows := c.store.(Inbox)
@@ -25,7 +27,7 @@ func (c *Consumer[Tx]) Retry(ctx context.Context, row StoredRow, a Act) error {
 		return fmt.Errorf("semel: row %d is not of consumer %q or was read without its message: %w", row.Number, c.config.Name, ErrState)
 	}
 	if row.Surrogate && (c.config.Identity != nil || row.Reason == ReasonMalformed || row.Reason == ReasonTooLarge || row.Reason == ReasonForeign) {
-		return fmt.Errorf("semel: row %d has no usable identity (%s) and is never processed; discard it, and let the producer send it again: %w", row.Number, row.Reason, ErrState)
+		return fmt.Errorf("semel: row %d %s: %w", row.Number, neverProcessed(row.Reason), ErrState)
 	}
 	batch, err := retrier.BeginRow(ctx, c.config.retryOptions(), row.Number, row.Revision, a)
 	if err != nil {
@@ -52,6 +54,20 @@ func (c *Consumer[Tx]) Retry(ctx context.Context, row StoredRow, a Act) error {
 		err = errors.Join(err, fmt.Errorf("semel: the failed retry could not be recorded: %w", failed))
 	}
 	return err
+}
+
+// neverProcessed says why the row of a message that no handler may get has to
+// stay as it is, and what to do.
+func neverProcessed(why Reason) string {
+	switch why {
+	case ReasonForeign:
+		return "is of a message that Config.Only leaves to other consumers (" + string(why) + ") and is never processed; discard it, or change Only and let the producer send it again"
+	case ReasonTooLarge:
+		return "has only the beginning of its message (" + string(why) + ") and is never processed; discard it, and let the producer send a smaller one, or raise Config.MaxBody or the source's limit and let it be sent again"
+	case ReasonMalformed:
+		return "is of a message that could not be read (" + string(why) + ") and is never processed; discard it, and let the producer send a good one"
+	}
+	return "has no usable identity (" + string(why) + ") and is never processed; discard it, and let the producer send it again"
 }
 
 // retryOptions are the settings of a retry's transaction. A person waits for it,

@@ -3,6 +3,7 @@ package semel_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/semel-go/semel"
@@ -49,4 +50,41 @@ func TestWhatARetrysHandlerDecides(t *testing.T) {
 			t.Errorf("%v, ran %v", err, ran)
 		}
 	})
+	for reason, c := range map[semel.Reason]struct {
+		only semel.Only
+		body string
+		says string
+	}{
+		semel.ReasonForeign:    {semel.Only{Types: []string{"order"}}, `{}`, "Config.Only leaves"},
+		semel.ReasonTooLarge:   {semel.Only{}, strings.Repeat("x", 70<<10), "only the beginning of its message"},
+		semel.ReasonMalformed:  {semel.Only{}, `5`, "could not be read"},
+		semel.ReasonNoIdentity: {semel.Only{}, `{}`, "no usable identity"},
+	} {
+		bubble(t, "A4_what_is_never_processed_is_refused_with_its_own_reason/"+string(reason), func(t *testing.T) {
+			store, m := memstore.New(), &semel.Message{Body: []byte(c.body)}
+			if reason != semel.ReasonNoIdentity {
+				m = message("1", c.body)
+			}
+			consumes := config(newListSource(m))
+			consumes.MaxBody, consumes.Only, consumes.Fingerprint = 64<<10, c.only, panickingPrint{}
+			if reason == semel.ReasonForeign {
+				consumes.Otherwise = semel.OtherwisePark
+			}
+			consumer := mustNew(t, store, add, consumes)
+			if err := consumer.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			all := rows(t, store)
+			if len(all) != 1 || all[0].Reason != reason {
+				t.Fatalf("%+v", all)
+			}
+			err := consumer.Retry(t.Context(), all[0], byAnn)
+			if !errors.Is(err, semel.ErrState) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), string(reason)) {
+				t.Errorf("%v", err)
+			}
+			if reason != semel.ReasonNoIdentity && strings.Contains(err.Error(), "identity") {
+				t.Errorf("a message that has an identity: %v", err)
+			}
+		})
+	}
 }
