@@ -98,18 +98,18 @@ func (s *Source) sameTopics(ctx context.Context) error {
 		before[topic] = id
 	}
 	s.mu.Unlock()
-	if err := s.askTopics(ctx); err != nil {
-		return err
-	}
+	err := s.askTopics(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// Also where another topic was refused: its id is noted, and the next look
+	// would find nothing new.
 	for topic, id := range before {
 		if s.topicIDs[topic] != id {
 			s.replace("topic " + topic + " was created anew")
 			return fmt.Errorf("topic %s was deleted and created anew just now", topic)
 		}
 	}
-	return nil
+	return err
 }
 
 // startOf is where Start led for a lane; known is false if it begins at its

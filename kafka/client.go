@@ -141,7 +141,7 @@ func (s *Source) join(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("kafka: %w", err)
 	}
-	s.member = member
+	s.member, s.unplaced = member, true
 	s.room.client.Store(member)
 	return nil
 }
@@ -207,10 +207,11 @@ func (s *Source) noteTopics(brokers int, topics []kmsg.MetadataResponseTopic) er
 		if t.Topic == nil {
 			continue
 		}
-		s.topicIDs[*t.Topic] = t.TopicID
 		if err := kerr.ErrorForCode(t.ErrorCode); err != nil {
 			errs = errors.Join(errs, s.explainTopic(err, *t.Topic))
+			continue // without an id, which would look like another topic's
 		}
+		s.topicIDs[*t.Topic] = t.TopicID
 	}
 	return errs
 }
