@@ -61,10 +61,10 @@ func (s *Source) discard(ctx context.Context, member *kgo.Client) error {
 
 // replace asks for a new member instead of this one. It is for what should not
 // happen: this source and the client disagree on what is owned, or a topic is
-// another one. A new member begins at the group's offsets. Called with
-// Source.mu held.
+// another one. A new member begins at the group's offsets; while there is none,
+// the next one does. Called with Source.mu held.
 func (s *Source) replace(why string) {
-	if s.rejoin == "" {
+	if s.rejoin == "" && s.member != nil {
 		s.rejoin = why
 	}
 	s.commits.rouse()
@@ -94,23 +94,13 @@ func (s *Source) findOrphans() (stale []*lane) {
 // replaceMember does what replace asked for.
 func (s *Source) replaceMember() {
 	s.lose(s.findOrphans(), "its generation is over")
-	s.mu.Lock()
-	why, member := s.rejoin, s.member
-	s.rejoin = ""
-	if why == "" || member == nil || s.closed {
-		s.mu.Unlock()
+	why, member, lanes := s.toReplace()
+	if why == "" || member == nil {
 		return
 	}
-	lanes := slices.DeleteFunc(slices.Clone(s.order), func(l *lane) bool { return l.gone })
-	s.mu.Unlock()
 	s.config.Logger.Warn("joining the group anew", "group", s.config.Group, "reason", why)
 	s.handOver(lanes)
-	s.mu.Lock()
-	s.member, s.replacing, s.unplaced = nil, true, true // its callbacks are ignored from here on
-	for _, l := range slices.Clone(s.order) {
-		s.forget(l.place)
-	}
-	s.mu.Unlock()
+	s.endMember()
 	ctx, cancel := context.WithTimeout(s.life, askTimeout)
 	defer cancel()
 	_ = s.discard(ctx, member) // a member that could not leave is removed when its session ends
@@ -118,4 +108,34 @@ func (s *Source) replaceMember() {
 	s.replacing = false
 	s.mu.Unlock()
 	s.gate.rouse()
+}
+
+func (s *Source) toReplace() (why string, member *kgo.Client, lanes []*lane) {
+	s.telling.Lock() // so that the lanes were told of
+	defer s.telling.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return "", nil, nil
+	}
+	return s.rejoin, s.member, slices.Clone(s.order)
+}
+
+// endMember ends what a member has, also what it was given while its other
+// lanes were handed over. What asked for a new member until now is done with
+// it: a reason that stayed would replace the next one, too; and one that went
+// before would let the source look idle meanwhile.
+func (s *Source) endMember() {
+	s.telling.Lock()
+	defer s.telling.Unlock()
+	s.mu.Lock()
+	s.member, s.replacing, s.rejoin = nil, true, "" // its callbacks are ignored from here on
+	lanes := slices.Clone(s.order)
+	s.mu.Unlock()
+	s.lose(lanes, "")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range lanes {
+		s.forget(l.place)
+	}
 }

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/semel-go/semel"
@@ -12,6 +13,9 @@ type place struct {
 	topic     string
 	partition int32
 }
+
+// lane is the partition's name as a lane.
+func (p place) lane() string { return fmt.Sprintf("%s/%d", p.topic, p.partition) }
 
 // stamp is who owned a lane, as the group knows it. A commit carries it.
 type stamp struct {

@@ -2,7 +2,6 @@ package kafka
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -60,10 +59,16 @@ func (s *Source) assigned(_ context.Context, member *kgo.Client, added map[strin
 	lost = append(lost, s.lanesOf(added)...) // what is given is new
 	s.mu.Unlock()
 	s.lose(lost, "the group had forgotten this member")
+	s.tellGiven(member, now, added)
+	s.touch()
+}
+
+func (s *Source) tellGiven(member *kgo.Client, now stamp, added map[string][]int32) {
+	s.telling.Lock()
+	defer s.telling.Unlock()
 	for _, l := range s.giveLanes(member, now, added) {
 		s.observe(func(o semel.LaneObserver) { o.Given(l.id) })
 	}
-	s.touch()
 }
 
 func (s *Source) giveLanes(member *kgo.Client, now stamp, added map[string][]int32) []*lane {
@@ -92,7 +97,7 @@ func (s *Source) giveLanes(member *kgo.Client, now stamp, added map[string][]int
 func newLane(p place, epoch uint64) *lane {
 	return &lane{
 		place: p,
-		id:    semel.Lane{ID: fmt.Sprintf("%s/%d", p.topic, p.partition), Epoch: epoch},
+		id:    semel.Lane{ID: p.lane(), Epoch: epoch},
 		next:  -1, done: position{-1, -1}, committed: position{-1, -1}, end: -1, stable: -1, delivered: -1,
 	}
 }
@@ -143,6 +148,7 @@ func (s *Source) lostAll(_ context.Context, member *kgo.Client, _ map[string][]i
 	s.mu.Unlock()
 	s.lose(lanes, "this member's session in the group has ended")
 	s.mu.Lock()
+	s.unplaced = true // it joins again
 	for _, l := range lanes {
 		s.forget(l.place)
 	}
@@ -173,12 +179,16 @@ func (s *Source) drop(taken map[string][]int32) {
 }
 
 // handOver lets lanes end what they began, all at once, commits, and gives
-// them up.
+// them up. The group and who replaces a member may do that at once; each lane
+// is handed over once, and both return when it is.
 func (s *Source) handOver(lanes []*lane) {
 	if len(lanes) == 0 {
 		return
 	}
+	s.handing <- struct{}{}
+	defer func() { <-s.handing }()
 	s.mu.Lock()
+	lanes = slices.DeleteFunc(lanes, func(l *lane) bool { return l.gone })
 	for _, l := range lanes {
 		l.leaving = true
 	}

@@ -29,7 +29,11 @@ type Source struct {
 	parser strictjson.Parser
 	names  names
 
-	gate    gate
+	gate gate
+	// telling keeps the end of a lane from being told before its begin.
+	telling sync.Mutex
+	// handing is taken by who hands lanes over.
+	handing chan struct{}
 	commits committer
 	room    *room
 	// open ends when Close begins, life when it ends; group is what runs until
@@ -65,8 +69,8 @@ type Source struct {
 	// the old one leaves.
 	rejoin    string
 	replacing bool
-	// unplaced: a new member has taken the place of another and has not been
-	// told yet what it reads.
+	// unplaced: the member has joined, or joins again, and has not been told yet
+	// what it reads.
 	unplaced bool
 	// beginnings are where topics began, as the store remembers; undecided is
 	// why it could not be found.
@@ -98,7 +102,7 @@ func New(c Config) (*Source, error) {
 	s := &Source{
 		config: c, lanes: map[place]*lane{}, topicIDs: map[string][16]byte{}, names: names{}, letterBatch: usualBatch,
 		beginnings: map[string]beginning{}, undecided: map[string]error{}, spoilt: map[place]spoilt{},
-		commits: newCommitter(c.CommitInterval), room: newRoom(), changed: make(chan struct{}, 1),
+		commits: newCommitter(c.CommitInterval), room: newRoom(), changed: make(chan struct{}, 1), handing: make(chan struct{}, 1),
 	}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.open, s.shut = context.WithCancel(s.life)
