@@ -2,11 +2,13 @@ package kafka
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/semel-go/semel"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -15,10 +17,8 @@ import (
 // log. Left are lanes that an open transaction holds up and, as faults, those
 // that stand still. A member without lanes is idle.
 func (s *Source) Idle(ctx context.Context) (bool, []semel.Left, error) {
-	s.mu.Lock()
-	reads := s.member != nil && s.rejoin == "" && !s.unplaced && !s.closed
-	s.mu.Unlock()
-	if !reads {
+	before := s.tenure()
+	if !before.placed {
 		return false, nil, nil
 	}
 	if err := s.askEnds(ctx); err != nil {
@@ -27,12 +27,32 @@ func (s *Source) Idle(ctx context.Context) (bool, []semel.Left, error) {
 	behind, left, idle := s.remains()
 	for _, b := range behind {
 		more, err := s.more(ctx, b)
-		if err != nil {
+		var nowhere nowhereError
+		switch {
+		case errors.As(err, &nowhere):
+			more = true
+			left = append(left, semel.Left{Lane: b.lane(), Messages: b.unread, Reason: "whether there is more is not known: " + err.Error()})
+		case err != nil:
 			return false, nil, fmt.Errorf("kafka: topic %s, partition %d: whether there is more is not known: %w", b.topic, b.partition, err)
 		}
 		idle = idle && !more
 	}
-	return idle, left, nil
+	return idle && s.tenure() == before, left, nil
+}
+
+// tenure is who reads what: while the brokers answered, a member may have been
+// replaced, or given lanes.
+type tenure struct {
+	member *kgo.Client
+	epoch  uint64
+	// placed: it was told what it reads, and goes on.
+	placed bool
+}
+
+func (s *Source) tenure() tenure {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return tenure{s.member, s.epoch, s.member != nil && s.rejoin == "" && !s.unplaced && !s.closed}
 }
 
 // reading is where a lane has got to.
@@ -40,6 +60,7 @@ type reading struct {
 	place
 	topicID [16]byte
 	at      int64
+	unread  int64
 }
 
 // remains are the lanes that have not got to their stable end, and what cannot
@@ -54,8 +75,7 @@ func (s *Source) remains() (behind []reading, left []semel.Left, idle bool) {
 			limit = l.end
 		}
 		switch {
-		case l.gone:
-		case l.passing: // it goes on behind what is lost
+		case l.gone, l.passing: // it is to come again, or goes on behind what is lost
 			idle = false
 		case l.broken != nil:
 			left = append(left, l.fault(l.broken))
@@ -64,7 +84,7 @@ func (s *Source) remains() (behind []reading, left []semel.Left, idle bool) {
 		case at < limit && s.faults.stays[l.place] != nil:
 			left = append(left, l.fault(s.faultOf(l)))
 		case at < limit:
-			behind = append(behind, reading{l.place, l.topicID, at})
+			behind = append(behind, reading{l.place, l.topicID, at, l.unread()})
 		case limit < l.end:
 			left = append(left, semel.Left{Lane: l.id.ID, Messages: l.unread(), Reason: "held up by an open transaction, which its producer or an operator must end"})
 		}
@@ -85,11 +105,11 @@ func (l *lane) unread() int64 {
 // The end of a log may lie behind the last thing in it, since compaction removes
 // tombstones and the control records of transactions; or a fetch is slow.
 func (s *Source) more(ctx context.Context, r reading) (bool, error) {
-	known, err := kadm.NewClient(s.side).Metadata(ctx, r.topic)
+	leader, err := s.leader(ctx, r.place)
 	if err != nil {
 		return false, err
 	}
-	response, err := s.fetchAt(r).RequestWith(ctx, s.side.Broker(int(known.Topics[r.topic].Partitions[r.partition].Leader)))
+	response, err := s.fetchAt(r).RequestWith(ctx, leader)
 	if err != nil {
 		return false, err
 	}
@@ -107,6 +127,31 @@ func (s *Source) more(ctx context.Context, r reading) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// nowhereError is why no broker can be asked for a partition.
+type nowhereError struct{ err error }
+
+func (e nowhereError) Error() string { return "no broker is its leader: " + e.err.Error() }
+func (e nowhereError) Unwrap() error { return e.err }
+
+// leader is who is asked for a partition.
+func (s *Source) leader(ctx context.Context, p place) (*kgo.Broker, error) {
+	known, err := kadm.NewClient(s.side).Metadata(ctx, p.topic)
+	if err != nil {
+		return nil, err
+	}
+	topic := known.Topics[p.topic]
+	partition, there := topic.Partitions[p.partition]
+	switch {
+	case topic.Err != nil:
+		return nil, nowhereError{topic.Err}
+	case !there:
+		return nil, nowhereError{kerr.UnknownTopicOrPartition}
+	case partition.Leader < 0:
+		return nil, nowhereError{kerr.LeaderNotAvailable}
+	}
+	return s.side.Broker(int(partition.Leader)), nil
 }
 
 // fetchAt asks for the least there is at a place.

@@ -81,7 +81,7 @@ func (s *Source) stalled(now time.Time) []reading {
 			l.standing = standing{at, now}
 		case now.Sub(l.standing.since) >= stalledAfter:
 			l.standing.since = now
-			all = append(all, reading{l.place, l.topicID, at})
+			all = append(all, reading{l.place, l.topicID, at, l.unread()})
 		}
 	}
 	return all
