@@ -1,0 +1,87 @@
+package house
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// design is the page that says where everything is.
+func design(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(root + "/docs/DESIGN.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// section is what stands in text under a heading, up to the next one.
+func section(t *testing.T, text, heading string) string {
+	t.Helper()
+	_, rest, found := strings.Cut(text, "\n"+heading+"\n")
+	if !found {
+		t.Fatalf("docs/DESIGN.md has no heading %q", heading)
+	}
+	body, _, _ := strings.Cut(rest, "\n#")
+	return body
+}
+
+var quoted = regexp.MustCompile("`([^`]+)`")
+
+// rooms are the folders that the first column of the table of rooms names.
+func rooms(t *testing.T) map[string]bool {
+	t.Helper()
+	named := map[string]bool{}
+	for _, line := range strings.Split(section(t, design(t), "## Rooms"), "\n") {
+		if cells := strings.Split(line, "|"); len(cells) > 2 {
+			for _, m := range quoted.FindAllStringSubmatch(cells[1], -1) {
+				named[m[1]] = true
+			}
+		}
+	}
+	if !named["semel"] {
+		t.Fatal("the table of rooms does not begin with the root package")
+	}
+	delete(named, "semel")
+	named["."] = true
+	return named
+}
+
+func TestEveryPackageHasARoomInTheDesign(t *testing.T) {
+	named := rooms(t)
+	inARoom := func(folder string) bool {
+		for ; folder != "."; folder = filepath.Dir(folder) {
+			if named[folder] {
+				return true
+			}
+		}
+		return false
+	}
+	told := map[string]bool{".": true}
+	for _, f := range files(t) {
+		if folder := filepath.Dir(f.Path); !told[folder] && !inARoom(folder) {
+			t.Errorf("%s is not in the table of rooms of docs/DESIGN.md; say what it holds and what it may import", folder)
+			told[folder] = true
+		}
+	}
+	for room := range named {
+		if info, err := os.Stat(filepath.Join(root, room)); err != nil || !info.IsDir() {
+			t.Errorf("docs/DESIGN.md has a room %s, which is no folder", room)
+		}
+	}
+}
+
+func TestTheReadingOrderHasEveryFileOfTheMachine(t *testing.T) {
+	order := map[string]bool{}
+	for _, m := range quoted.FindAllStringSubmatch(section(t, design(t), "## How a message passes"), -1) {
+		order[m[1]] = true
+	}
+	for _, f := range files(t) {
+		if name := filepath.Base(f.Path); f.Package() == "internal/machine" && !f.Test() && !order[name] {
+			t.Errorf("docs/DESIGN.md does not say when to read %s", f.Path)
+		}
+	}
+}
