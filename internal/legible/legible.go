@@ -1,6 +1,7 @@
 // Package legible guards against errors that cannot be read: a nil pointer that
-// a function returned as an error, or one whose methods panic. Whoever prints or
-// examines such an error outside of a recover ends the process.
+// a function returned as an error, one whose methods panic, or one that wraps
+// itself. Whoever prints or examines such an error outside of a recover ends the
+// process, or never comes to an end.
 package legible
 
 import (
@@ -38,34 +39,47 @@ func Error[D error](err error, again func(decided D, readable error) error) erro
 	if err == nil {
 		return nil
 	}
-	fault := unreadable(err)
+	left := most
+	fault := unreadable(err, &left)
 	if fault == "" {
 		return err
 	}
 	readable := errors.New(fault)
-	if decided, ok := find[D](err); ok {
+	left = most
+	if decided, ok := find[D](err, &left); ok {
 		return again(decided, readable)
 	}
 	return readable
 }
 
-// unreadable says what of err cannot be read, empty if all can.
-func unreadable(err error) (fault string) {
+// most is how many errors one may wrap. One with more is taken for one that
+// wraps itself, of which a walk never comes to an end.
+const most = 10_000
+
+// unreadable says what of err cannot be read, empty if all can. It looks at so
+// many errors as are left.
+func unreadable(err error, left *int) (fault string) {
 	defer func() {
 		if value := recover(); value != nil {
 			fault = describe(err, value)
 		}
 	}()
+	if *left--; *left < 0 {
+		return fmt.Sprintf("the error is of type %T, which wraps itself, or more than %d others", err, most)
+	}
 	for _, e := range wrapped(err) {
-		if fault = unreadable(e); fault != "" {
+		if fault = unreadable(e, left); fault != "" {
 			return fault
 		}
 	}
-	_, _ = err.Error(), errors.Is(err, errNone)
+	_ = err.Error()
+	if is, ok := err.(interface{ Is(error) bool }); ok {
+		is.Is(errNone)
+	}
 	return ""
 }
 
-// errNone is no error: looking for it calls what errors.Is calls.
+// errNone is no error: it stands for whatever somebody may look for.
 var errNone = errors.New("none")
 
 // wrapped are the errors that err wraps.
@@ -86,18 +100,21 @@ func wrapped(err error) []error {
 	return all
 }
 
-// find looks for a D in what of err can be read.
-func find[D error](err error) (found D, ok bool) {
+// find looks for a D in what of err can be read, in so many errors as are left.
+func find[D error](err error, left *int) (found D, ok bool) {
 	defer func() {
 		if recover() != nil {
 			ok = false
 		}
 	}()
+	if *left--; *left < 0 {
+		return found, false
+	}
 	if d, is := err.(D); is && !reflect.ValueOf(d).IsZero() {
 		return d, true
 	}
 	for _, e := range wrapped(err) {
-		if found, ok = find[D](e); ok {
+		if found, ok = find[D](e, left); ok {
 			return found, true
 		}
 	}
