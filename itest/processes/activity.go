@@ -62,12 +62,14 @@ func (a *Activity) Settled(ctx context.Context, process string) (open bool, err 
 	return false, nil
 }
 
-// MaxTries is how often a process is frozen in the hope of an open transaction.
-const MaxTries = 500
+// tries is how often a process is frozen at random moments in the hope of an
+// open transaction, before it is cornered. Each try lets it work on, and what
+// it has to do ends.
+const tries = 10
 
 // Catch freezes a process, which the server knows by this name, again and again
-// until it has written in a transaction that is open; blind, only once. It
-// stands still afterwards.
+// until it has written in a transaction that is open, and at last corners it;
+// blind, only once. It stands still afterwards.
 func (a *Activity) Catch(ctx context.Context, p *Process, name string, random *rand.Rand, blind bool) (open bool, err error) {
 	for try := 1; ; try++ {
 		Pause(ctx, time.Duration(random.Int64N(int64(5*time.Millisecond))))
@@ -75,37 +77,15 @@ func (a *Activity) Catch(ctx context.Context, p *Process, name string, random *r
 			return false, fmt.Errorf("%s: %w", name, err)
 		}
 		open, err := a.Settled(ctx, name)
-		if open && err == nil || blind || try == MaxTries {
+		if open && err == nil || blind {
 			return open, err
 		}
 		if err := p.Thaw(); err != nil {
 			return false, err
 		}
-	}
-}
-
-// CatchForGood freezes a process in a transaction that stays open and idle. One
-// that had sent its COMMIT is let go: on a busy machine the server reads it
-// late. So is one that had sent half a message: the server takes that for work,
-// and no time-out of PostgreSQL before 17 ends it.
-func (a *Activity) CatchForGood(ctx context.Context, p *Process, name string, random *rand.Rand) error {
-	for range 20 {
-		open, err := a.Catch(ctx, p, name, random, false)
-		if err != nil {
-			return err
-		}
-		for look := 0; open && look < 50; look++ {
-			Pause(ctx, 20*time.Millisecond)
-			if open, err = a.Settled(ctx, name); err != nil {
-				return err
-			}
-		}
-		if open {
-			return nil
-		}
-		if err := p.Thaw(); err != nil {
-			return err
+		if try == tries {
+			err := a.Corner(ctx, p, name)
+			return err == nil, err
 		}
 	}
-	return fmt.Errorf("%s was never met with a transaction that stays open", name)
 }

@@ -114,8 +114,8 @@ func (f *fleet) run(ctx context.Context) error {
 	if err := f.freezeOne(ctx); err != nil {
 		return err
 	}
-	for n, m := range f.members {
-		if _, err := f.Input.write(m.path(m.input), syscall.O_APPEND, f.second[n]); err != nil {
+	for n := range victim {
+		if err := f.extend(n); err != nil {
 			return err
 		}
 	}
@@ -231,14 +231,25 @@ func (f *fleet) killOne(ctx context.Context, n int) error {
 	return m.start(true)
 }
 
+// extend writes the second part of a member's file.
+func (f *fleet) extend(n int) error {
+	m := f.members[n]
+	_, err := f.Input.write(m.path(m.input), syscall.O_APPEND, f.second[n])
+	return err
+}
+
 // freezeOne freezes the victim for good and waits until the server ends its
-// transaction, while the others go on.
+// transaction, while the others go on. The victim gets all of its file before:
+// one that has read to the end begins no transaction.
 func (f *fleet) freezeOne(ctx context.Context) error {
 	if err := f.untilEffects(ctx, f.Input.IDs*42/100); err != nil {
 		return err
 	}
+	if err := f.extend(victim); err != nil {
+		return err
+	}
 	m := f.members[victim]
-	if err := f.db.CatchForGood(ctx, m.process, m.name, f.random); err != nil {
+	if err := f.db.Corner(ctx, m.process, m.name); err != nil {
 		return err
 	}
 	frozen := time.Now()

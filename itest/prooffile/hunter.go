@@ -11,6 +11,9 @@ import (
 	"github.com/semel-go/semel/itest/processes"
 )
 
+// maxTries is how often a process is frozen in the hope of an open transaction.
+const maxTries = 500
+
 // hunter kills one process.
 type hunter struct {
 	db     *database
@@ -36,7 +39,7 @@ func (h hunter) kill(ctx context.Context, p *processes.Process) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if open || h.blind || try == processes.MaxTries {
+		if open || h.blind || try == maxTries {
 			return open, p.Kill()
 		}
 		if err := p.Thaw(); err != nil {
