@@ -22,13 +22,13 @@ func TestCallbacksAreRunAsHandlersAre(t *testing.T) {
 		"panics":             {func(*pgxstore.Queue, pgx.Rows) error { panic("x") }, "panicked: x\ngoroutine"},
 		"panics_with_nil":    {func(*pgxstore.Queue, pgx.Rows) error { panic(nil) }, "panicked"},
 		"ends_its_goroutine": {func(*pgxstore.Queue, pgx.Rows) error { runtime.Goexit(); return nil }, "Goexit"},
-		"is_late":            {func(*pgxstore.Queue, pgx.Rows) error { <-time.After(300 * time.Millisecond); return nil }, "longer than"},
+		"is_late":            {func(*pgxstore.Queue, pgx.Rows) error { <-time.After(1500 * time.Millisecond); return nil }, "longer than"},
 		"queues_itself":      {again, "100 rounds"},
 		"returns_a_nil":      {func(*pgxstore.Queue, pgx.Rows) error { return (*pgconn.PgError)(nil) }, "nil of type"},
 	} {
 		t.Run("trap_T90_a_callback_is_its_messages_failure/"+name, func(t *testing.T) {
 			h := newShop(t, pool)
-			b, _ := begin[*pgxstore.Queue](t, h.Queued(), semel.TxOptions{Statement: 200 * time.Millisecond}, h.marks(t, "a", "b"))
+			b, _ := begin[*pgxstore.Queue](t, h.Queued(), semel.TxOptions{Statement: time.Second}, h.marks(t, "a", "b"))
 			q := b.Tx(1)
 			q.Query("select 1").Do(func(rows pgx.Rows) error { return c.read(q, rows) })
 			r := b.Commit(t.Context(), semel.Ending{})

@@ -116,7 +116,7 @@ func (h *shop) sound(t testing.TB) {
 	// counts it as acquired until that has run.
 	look := time.NewTicker(time.Millisecond)
 	defer look.Stop()
-	for deadline := time.Now().Add(10 * time.Second); h.pool.Stat().AcquiredConns() != 0; <-look.C {
+	for deadline := time.Now().Add(2 * time.Minute); h.pool.Stat().AcquiredConns() != 0; <-look.C {
 		if time.Now().After(deadline) {
 			t.Errorf("%d connections are held", h.pool.Stat().AcquiredConns())
 			break

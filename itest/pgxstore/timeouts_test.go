@@ -74,8 +74,8 @@ func TestQueuedStatementsHaveTheirOwnTimeOut(t *testing.T) {
 	t.Run("trap_T82_a_batch_of_slow_statements_takes_as_long_as_it_takes", func(t *testing.T) {
 		t.Parallel()
 		h := newShop(t, open(t, dsn))
-		counts, observer := work(t, h.Queued(), h.slow("0.02"), 200, func(c *semel.Config) {
-			c.Timeout, c.CommitTimeout = time.Second, time.Second
+		counts, observer := work(t, h.Queued(), h.slow("0.05"), 200, func(c *semel.Config) {
+			c.Timeout, c.CommitTimeout = 3*time.Second, 3*time.Second
 		})
 		if counts.Applied != 200 || observer.of(semel.EventUnknown) != 0 || observer.of(semel.EventCommitted) > 3 {
 			t.Errorf("%+v, told %v", counts, observer.events)
@@ -97,7 +97,7 @@ func TestQueuedStatementsHaveTheirOwnTimeOut(t *testing.T) {
 		straight := newShop(t, open(t, dsn))
 		h := straight.onPool(t, open(t, proxy.DSN()))
 		ids := numbered(0, 400)
-		b, _ := begin[*pgxstore.Queue](t, h.Queued(), semel.TxOptions{Statement: 100 * time.Millisecond, Answer: 300 * time.Millisecond}, h.marks(t, ids...))
+		b, _ := begin[*pgxstore.Queue](t, h.Queued(), semel.TxOptions{Statement: time.Second, Answer: time.Second}, h.marks(t, ids...))
 		for i := range ids {
 			b.Tx(i).Exec(h.in(insert), []byte(ids[i]))
 		}
@@ -109,8 +109,8 @@ func TestQueuedStatementsHaveTheirOwnTimeOut(t *testing.T) {
 		at := time.Now()
 		r := b.Commit(t.Context(), semel.Ending{})
 		wantUnknown(t, r)
-		if took := time.Since(at); took > 20*time.Second || !strings.Contains(r.Err.Error(), "did not answer") {
-			t.Errorf("it took %s and says %v; all statements together may take 40 s", took, r.Err)
+		if took := time.Since(at); took > time.Minute || !strings.Contains(r.Err.Error(), "did not answer") {
+			t.Errorf("it took %s and says %v; all statements together may take 400 s", took, r.Err)
 		}
 	})
 	t.Run("trap_T82_through_a_pooler_by_transaction_the_limit_is_the_batchs_and_stays_with_it", func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestQueuedStatementsHaveTheirOwnTimeOut(t *testing.T) {
 		pool := open(t, pooled, unnamed)
 		h := newShop(t, pool)
 		ids := numbered(0, 3)
-		b, _ := begin[*pgxstore.Queue](t, h.Queued(), semel.TxOptions{Statement: 200 * time.Millisecond, Answer: 20 * time.Second}, h.marks(t, ids...))
+		b, _ := begin[*pgxstore.Queue](t, h.Queued(), semel.TxOptions{Statement: 2 * time.Second, Answer: 20 * time.Second}, h.marks(t, ids...))
 		for i := range ids {
 			b.Tx(i).Exec("select pg_sleep($1::float8)", []string{"0", "35", "0"}[i])
 		}
@@ -140,7 +140,7 @@ func TestQueuedStatementsHaveTheirOwnTimeOut(t *testing.T) {
 			}
 			return h.slow("0")(ctx, q, m)
 		}, 20, func(c *semel.Config) {
-			c.Timeout, c.CommitTimeout, c.Retry.Attempts = 500*time.Millisecond, time.Second, 2
+			c.Timeout, c.CommitTimeout, c.Retry.Attempts = 2*time.Second, 10*time.Second, 2
 		})
 		if counts.Applied != 19 || counts.Parked != 1 || observer.of(semel.EventUnknown) != 0 || observer.of(semel.EventNotReady) != 0 {
 			t.Errorf("%+v, told %v", counts, observer.events)

@@ -126,7 +126,7 @@ func TestFrozenOwners(t *testing.T) {
 	s := newShop(t, fresh(t), sqlstore.Options{})
 	t.Run("law_11_a_frozen_owner_loses_its_transaction_to_the_server", func(t *testing.T) {
 		marks := s.marks(t, "g")
-		frozen, _ := s.begin(t, semel.TxOptions{Idle: 100 * time.Millisecond}, marks)
+		frozen, _ := s.begin(t, semel.TxOptions{Idle: 2 * time.Second}, marks)
 		s.works(t, marks)
 		s.is(t, s.Effect(t.Context(), frozen.Tx(0), "g"), semel.ClassDown, "")
 		if r := frozen.Commit(t.Context(), semel.Ending{}); r.Outcome != semel.NotCommitted {
@@ -199,7 +199,7 @@ func TestOwnersOfTheConsumersLock(t *testing.T) {
 	serial := semel.TxOptions{Serial: true, MarkLock: time.Millisecond, EffectLock: time.Minute}
 	t.Run("law_11_a_frozen_owner_of_the_lock_loses_it_to_the_server", func(t *testing.T) {
 		o := serial
-		o.Idle = 100 * time.Millisecond
+		o.Idle = 2 * time.Second
 		frozen, _ := s.begin(t, o, s.marks(t, "d"))
 		next, _ := s.begin(t, serial, s.marks(t, "e"))
 		next.Rollback(t.Context())
@@ -212,7 +212,7 @@ func TestOwnersOfTheConsumersLock(t *testing.T) {
 		frozen.store = bare(t, openDB(t, p.DSN(), "default_query_exec_mode=simple_protocol"), sqlstore.Options{Schema: s.schema})
 		p.HoldRequest(pgproxy.Containing("with settings"))
 		o := serial
-		o.Idle = 100 * time.Millisecond
+		o.Idle = 2 * time.Second
 		marks := s.marks(t, "d")
 		ended := make(chan error, 1)
 		ctx, cancel := context.WithCancel(t.Context())

@@ -61,7 +61,7 @@ func TestAServerThatIsSilentOrWaitsInVain(t *testing.T) {
 	s := newShop(t, openDB(t, dsn), sqlstore.Options{})
 	marks := s.marks(t, "a", "b")
 	t.Run("trap_101_a_handler_that_is_idle_for_too_long_hears_it_and_leaves_nothing", func(t *testing.T) {
-		b, _ := s.begin(t, semel.TxOptions{Idle: 50 * time.Millisecond}, marks)
+		b, _ := s.begin(t, semel.TxOptions{Idle: 2 * time.Second}, marks)
 		if err := s.Effect(t.Context(), b.Tx(0), "a"); err != nil {
 			t.Fatal(err)
 		}

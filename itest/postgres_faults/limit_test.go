@@ -3,7 +3,6 @@ package postgresfaults
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/itest/services"
@@ -15,7 +14,7 @@ func TestTheServerLimitsStatements(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
 			w := begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t)), change: func(c *semel.Config) {
 				oneWorker(c)
-				c.Timeout, c.Retry.Attempts = time.Second, 2
+				c.Timeout, c.Retry.Attempts = brief, 2
 			}, handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 				if m.Identity.ID == "slow" {
 					return exec(context.WithoutCancel(ctx), `select pg_sleep(35)`)
@@ -35,14 +34,14 @@ func TestTheServerLimitsStatements(t *testing.T) {
 			dsn := migrated(t, server.DSN())
 			w := begin(t, settings{driver: driver, dsn: dsn, change: func(c *semel.Config) {
 				oneWorker(c)
-				c.Timeout = time.Second
+				c.Timeout = brief
 			}})
 			w.deliver("before")
 			w.applied("before")
 			server.Standby().Freeze()
 			w.deliver("waits")
 			until(t, "the commit has waited longer than a statement may", func() bool {
-				return one[int](t, w.db, `select count(*) from pg_stat_activity where wait_event = 'SyncRep' and clock_timestamp() > state_change + interval '2s'`) > 0
+				return one[int](t, w.db, `select count(*) from pg_stat_activity where wait_event = 'SyncRep' and clock_timestamp() > state_change + interval '4s'`) > 0
 			})
 			w.untouched("waits")
 			server.Standby().Thaw()

@@ -19,7 +19,7 @@ func stalled(t *testing.T, driver workload.Driver, match pgproxy.Match, told sem
 	proxy := pgproxy.Start(t, dsn)
 	w := begin(t, settings{driver: driver, dsn: dsn, through: proxy.DSN(), change: func(c *semel.Config) {
 		oneWorker(c)
-		c.CommitTimeout, c.Timeout = 300*time.Millisecond, 300*time.Millisecond
+		c.CommitTimeout, c.Timeout = brief, brief
 		c.Hold, c.Retry.Most = 300*time.Millisecond, 300*time.Millisecond
 	}})
 	w.deliver("before")
@@ -65,7 +65,7 @@ func TestAHandlerThatNeedsASecondConnection(t *testing.T) {
 			var outside workload.Exec
 			w := begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t)), connections: 1, outside: &outside, change: func(c *semel.Config) {
 				oneWorker(c)
-				c.Timeout, c.Retry.Attempts = 300*time.Millisecond, 2
+				c.Timeout, c.Retry.Attempts = brief, 2
 			}, handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 				if m.Identity.ID == "greedy" {
 					return outside(ctx, `select 1`)

@@ -17,8 +17,13 @@ import (
 	"github.com/semel-go/semel/itest/workload"
 )
 
-// patience is how long a test waits for what takes a consumer a moment.
-const patience = 40 * time.Second
+const (
+	// patience is how long a test waits for what takes a consumer a moment.
+	patience = 3 * time.Minute
+	// brief is a time-out that a test waits for, and that what works keeps also
+	// where the machine is busy.
+	brief = 2 * time.Second
+)
 
 // world is a consumer at work on a server.
 type world struct {
