@@ -17,8 +17,8 @@ RACED = $(filter-out $(PURE),$(shell $(GO) list $(PACKAGES)))
 ## the proof on Kafka; starts the servers that it needs and stops those that it
 ## started
 test: vet
-	$(GO) test $(PURE)
-	scripts/services with postgres pgbouncer kafka -- $(GO) test -race -p 4 $(RACED) # suites mostly wait for servers
+	$(GO) test -timeout 30m $(PURE)
+	scripts/services with postgres pgbouncer kafka -- $(GO) test -race -timeout 30m -p 4 $(RACED) # suites mostly wait for servers
 	$(GO) run ./itest/cmd/proofkafka -quick
 	scripts/stranger
 

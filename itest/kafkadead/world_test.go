@@ -157,7 +157,7 @@ func (w *world) live(o order) bool {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(w.t.Context(), 3*time.Minute)
 	defer cancel()
 	c := osexec.CommandContext(ctx, os.Args[0])
 	c.Env = append(os.Environ(), mortalOrder+"="+string(text))

@@ -147,7 +147,7 @@ func (s *site) read(t *testing.T, c kafka.Config) *reader {
 
 func (r *reader) until(what string, so func() bool) {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(r.t.Context(), 3*time.Minute)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

@@ -135,7 +135,7 @@ func (w *world) reach() error {
 }
 
 func (w *world) until(what string, so func() bool) error {
-	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(w.t.Context(), 3*time.Minute)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

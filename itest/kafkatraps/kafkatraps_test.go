@@ -19,7 +19,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-const patience = 60 * time.Second
+const patience = 3 * time.Minute
 
 // world is a topic with a group of its own on the shared broker, and a store.
 type world struct {

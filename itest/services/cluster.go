@@ -13,7 +13,7 @@ import (
 
 // patienceJava is patience for Kafka: on a busy machine, three of them take
 // half a minute to start.
-const patienceJava = 2 * time.Minute
+const patienceJava = 5 * time.Minute
 
 // KafkaOptions of a private cluster.
 type KafkaOptions struct {

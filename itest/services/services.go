@@ -26,7 +26,7 @@ import (
 
 // patience is how long a test waits for a server to answer, to start or to
 // end. A server that works needs a hundredth of it.
-const patience = 60 * time.Second
+const patience = 3 * time.Minute
 
 // Postgres returns the connection string of a new, empty database on the
 // shared server. The database is dropped at the test's end, with every
