@@ -117,11 +117,17 @@ func (r *run) tendFor(ctx context.Context, d time.Duration) error {
 // maxHunt is how long a member with an open transaction is looked for.
 const maxHunt = 90 * time.Second
 
+// maxCorner is how long the fleet stands still for a member that may have
+// nothing to do.
+const maxCorner = 5 * time.Second
+
 // catch freezes one member after the other until one has written in a
-// transaction that is open, and returns it frozen.
+// transaction that is open, and returns it frozen. When none
+// is met at random moments for long, one is cornered.
 func (r *run) catch(ctx context.Context) (*member, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxHunt)
 	defer cancel()
+	began := time.Now()
 	for ctx.Err() == nil {
 		if err := r.tend(); err != nil {
 			return nil, err
@@ -144,8 +150,23 @@ func (r *run) catch(ctx context.Context) (*member, error) {
 				return nil, err
 			}
 		}
+		if time.Since(began) > maxHunt/2 && r.cornered(ctx, m) {
+			return m, nil
+		}
 	}
 	return nil, fmt.Errorf("for %v no member was met with an open transaction", maxHunt)
+}
+
+// cornered tries to freeze a member where its transaction opens; after a failure
+// it runs, or has ended and is started again. A plain loop has no guard to wait
+// for.
+func (r *run) cornered(ctx context.Context, m *member) bool {
+	if r.plain() {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, maxCorner)
+	defer cancel()
+	return r.db.Corner(ctx, m.process, m.name) == nil
 }
 
 // end has a member drain and end. One that can't leave the group in time drains
