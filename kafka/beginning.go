@@ -117,9 +117,19 @@ func (e errMemory) Unwrap() error { return e.err }
 // which it cannot, those partitions wait that have no offset; an error says
 // that nothing can be read.
 func (s *Source) decide(ctx context.Context) error {
+	if err := s.decideElders(ctx); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	topics := s.reading
+	s.mu.Unlock()
+	return s.decideTopics(ctx, topics)
+}
+
+func (s *Source) decideTopics(ctx context.Context, topics []string) error {
 	var all error
 	begun := 0
-	for _, topic := range s.config.Topics {
+	for _, topic := range topics {
 		own, err := s.decideTopic(ctx, topic)
 		var down errMemory
 		if errors.As(err, &down) {
@@ -160,7 +170,10 @@ func (s *Source) decideTopic(ctx context.Context, topic string) (own bool, err e
 	}
 	if !kept {
 		b = beginning{topicID: id, fresh: true}
-		if b.starts, own, err = s.firstStarts(ctx, topic); err != nil {
+		if !s.younger(topic, id) {
+			b.starts, own, err = s.firstStarts(ctx, topic)
+		}
+		if err != nil {
 			return own, err
 		}
 		if b, err = s.memory.keep(ctx, name, b); err != nil {

@@ -65,7 +65,7 @@ func (s *Source) memberOptions() []kgo.Opt {
 		isolation = kgo.ReadUncommitted()
 	}
 	options := append(s.common(),
-		kgo.ConsumerGroup(c.Group), kgo.ConsumeTopics(c.Topics...), kgo.DisableAutoCommit(),
+		kgo.ConsumerGroup(c.Group), kgo.ConsumeTopics(s.reading...), kgo.DisableAutoCommit(),
 		kgo.Balancers(kgo.CooperativeStickyBalancer()),
 		kgo.SessionTimeout(c.SessionTimeout), kgo.HeartbeatInterval(min(heartbeat, c.SessionTimeout/3)), kgo.RebalanceTimeout(rebalanceTimeout),
 		kgo.FetchIsolationLevel(isolation), kgo.KeepControlRecords(), kgo.FetchMaxWait(fetchWait),
@@ -111,7 +111,7 @@ func (s *Source) roomOptions() []kgo.Opt {
 // join connects and becomes a member of the group, if that has not happened.
 func (s *Source) join(ctx context.Context) error {
 	s.mu.Lock()
-	joined, first := s.member != nil || s.closed || s.replacing, s.side == nil
+	joined, first := s.member != nil || s.closed || s.replacing || s.wanted.none, s.side == nil
 	s.mu.Unlock()
 	if joined {
 		return nil
@@ -135,6 +135,10 @@ func (s *Source) join(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
+		return nil
+	}
+	if len(s.reading) == 0 {
+		s.wanted.none, s.wanted.answers = true, true
 		return nil
 	}
 	member, err := kgo.NewClient(s.memberOptions()...) // its callbacks wait for mu
@@ -183,8 +187,14 @@ func pause(ctx context.Context, d time.Duration) {
 }
 
 func (s *Source) askTopics(ctx context.Context) error {
+	topics := s.topics()
+	if s.wanted.pattern != nil {
+		if err := s.askPattern(ctx); err != nil || len(topics) == 0 {
+			return err
+		}
+	}
 	request := kmsg.NewPtrMetadataRequest()
-	for _, topic := range s.topics() {
+	for _, topic := range topics {
 		t := kmsg.NewMetadataRequestTopic()
 		t.Topic = kmsg.StringPtr(topic)
 		request.Topics = append(request.Topics, t)
@@ -225,6 +235,8 @@ func (s *Source) explainTopic(err error, topic string) error {
 	return explain(err, topic, s.config.Group)
 }
 
+// topics are asked for by name: those of Config.Topics, which must all exist,
+// and the one for dead letters.
 func (s *Source) topics() []string {
 	if s.config.DeadLetters == "" {
 		return s.config.Topics

@@ -271,8 +271,7 @@ func (s *Source) answered(c pending, err error) (lost string, why error) {
 			c.lane.refused, c.lane.refusedAt = c.stamp, time.Now()
 		}
 	case errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.UnknownTopicOrPartition):
-		s.faults.add(fmt.Errorf("kafka: topic %s: it was deleted, or deleted and created anew; what was applied of it stays applied: %w", c.lane.topic, err))
-		s.replace("topic " + c.lane.topic + " was deleted")
+		s.letGo(c.lane.topic, fmt.Errorf("kafka: topic %s: it was deleted, or deleted and created anew; what was applied of it stays applied: %w", c.lane.topic, err))
 		return "its topic was deleted", nil
 	}
 	return "", fmt.Errorf("kafka: the offset of lane %s is not committed yet: %w", c.lane.id.ID, explain(err, c.lane.topic, s.config.Group))

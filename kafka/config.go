@@ -42,9 +42,16 @@ const (
 type Config struct {
 	// Brokers are the first brokers to ask, host:port. Required.
 	Brokers []string
-	// Topics are read. Required. All must exist: while one is missing, Fetch
-	// fails with its name and none is read.
+	// Topics are read. All must exist: while one is missing, Fetch fails with
+	// its name and none is read. Either they or TopicPattern are required.
 	Topics []string
+	// TopicPattern is a regular expression in the syntax of package regexp
+	// (RE2). Every topic is read of which it matches the whole name, also one
+	// that is created later: that is found within 10 seconds and read from its
+	// beginning, also if no process ran when it was created. Topics of the
+	// brokers' own, whose names begin with two underscores, and DeadLetters are
+	// never read. While no topic matches, the log says so and the source waits.
+	TopicPattern string
 	// Group is the consumer group. Required. Every consumer needs a group of
 	// its own: two consumers in one group would each get half.
 	Group string
@@ -92,7 +99,8 @@ type Config struct {
 	MaxFetch, MaxPartitionFetch int
 	// DeadLetters is the topic for dead letters; empty for none. Records keep
 	// key, value and headers, and get the headers of HeaderReason and its
-	// siblings. It may not be one of Topics.
+	// siblings. It may not be one of Topics, and is not read where TopicPattern
+	// matches it.
 	DeadLetters string
 	// TLS, when set, is used for every connection.
 	TLS *tls.Config

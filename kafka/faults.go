@@ -55,8 +55,7 @@ func (s *Source) failed(l *lane, topic string, p *kgo.FetchPartition) {
 	case errors.Is(err, kerr.OffsetOutOfRange) && l != nil && !l.gone:
 		s.outOfRange(l, p)
 	case errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.InconsistentTopicID):
-		s.faults.add(fmt.Errorf("kafka: topic %s: it was deleted, or deleted and created anew: what it held and was not read is lost; if it exists it is read from its beginning: %w", topic, err))
-		s.replace("topic " + topic + " was deleted")
+		s.letGo(topic, fmt.Errorf("kafka: topic %s: it was deleted, or deleted and created anew: what it held and was not read is lost; if it exists it is read from its beginning: %w", topic, err))
 	case unreadable(p) && l != nil && !l.gone:
 		s.corrupt(l, p)
 	default:

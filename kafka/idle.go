@@ -17,6 +17,9 @@ import (
 // log. Left are lanes that an open transaction holds up and, as faults, those
 // that stand still. A member without lanes is idle.
 func (s *Source) Idle(ctx context.Context) (bool, []semel.Left, error) {
+	if settled, err := s.topicsSettled(ctx); !settled {
+		return false, nil, err
+	}
 	before := s.tenure()
 	if !before.placed {
 		return false, nil, nil

@@ -53,6 +53,10 @@ type Source struct {
 	closed      bool
 	// brokers is how many there were when this member joined.
 	brokers int
+	// reading are the topics that are read: Config.Topics, or those that match
+	// the pattern. It is replaced, never changed.
+	reading []string
+	wanted  wanted
 	// topicIDs are what the topics had when this member joined.
 	topicIDs map[string][16]byte
 	lanes    map[place]*lane
@@ -104,6 +108,10 @@ func New(c Config) (*Source, error) {
 		beginnings: map[string]beginning{}, undecided: map[string]error{}, spoilt: map[place]spoilt{},
 		commits: newCommitter(c.CommitInterval), room: newRoom(), changed: make(chan struct{}, 1), handing: make(chan struct{}, 1),
 	}
+	s.reading = c.Topics
+	if c.TopicPattern != "" {
+		s.wanted.pattern, _ = compilePattern(c.TopicPattern) // which validate has done
+	}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.open, s.shut = context.WithCancel(s.life)
 	return s, nil
@@ -124,6 +132,9 @@ func (s *Source) Fetch(ctx context.Context, most semel.Bound) ([]semel.Delivery,
 				return nil, ended
 			}
 			return nil, err
+		}
+		if s.foundNone() {
+			return nil, nil
 		}
 		found := s.take(most)
 		if len(found.records) > 0 || found.err != nil {

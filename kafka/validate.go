@@ -80,8 +80,13 @@ func (c Config) validateBrokers() error {
 
 func (c Config) validateTopics() error {
 	var err error
-	if len(c.Topics) == 0 {
-		err = errors.New("kafka: Topics is empty; name what is to be read")
+	switch _, invalid := compilePattern(c.TopicPattern); {
+	case len(c.Topics) == 0 && c.TopicPattern == "":
+		err = errors.New("kafka: Topics and TopicPattern are empty; name what is to be read")
+	case len(c.Topics) > 0 && c.TopicPattern != "":
+		err = errors.New("kafka: Topics and TopicPattern are both set; leave one of them out")
+	case invalid != nil:
+		err = fmt.Errorf("kafka: TopicPattern %q is no regular expression (RE2): %w", c.TopicPattern, invalid)
 	}
 	for i, t := range c.Topics {
 		if fault := topicFault(t); fault != "" {

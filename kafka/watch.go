@@ -28,6 +28,7 @@ func (s *Source) watch() {
 			return
 		case <-s.changed:
 		case now := <-ticker.C:
+			s.seek(now)
 			s.decideAgain(now)
 			s.passLost()
 			s.remind()

@@ -33,7 +33,7 @@ func (a *Assembly) kafkaSource(c *policy.Consumer, s *policy.Source) (semel.Sour
 func (a *Assembly) kafkaConfig(c *policy.Consumer, s *policy.Source, lanes *lanes) (kafka.Config, error) {
 	k := s.Kafka
 	config := kafka.Config{
-		Brokers: k.Brokers, Topics: k.Topics,
+		Brokers: k.Brokers, Topics: k.Topics, TopicPattern: k.TopicPattern,
 		Group: k.GroupOf(c), Instance: k.Instance, NextGen: k.NextGen,
 		SessionTimeout: k.SessionTimeout, RevokeTimeout: c.Drain,
 		Start: k.Start, CommitInterval: k.CommitInterval, OnLostRecords: k.OnLostRecords, ReadUncommitted: k.ReadUncommitted, Format: k.Format, MaxRecord: int(k.MaxRecord),

@@ -9,8 +9,10 @@ import (
 // Kafka is a source of topics. What it says is of each consumer that reads it;
 // each reads for itself, in a group of its own.
 type Kafka struct {
-	// Brokers are host:port, Topics at least one.
+	// Brokers are host:port. Either Topics has one at least, or TopicPattern
+	// is set.
 	Brokers, Topics []string
+	TopicPattern    string
 	// Group is empty for the consumer's name; see GroupOf.
 	Group string
 	// Instance makes the members static, or is empty.

@@ -14,15 +14,17 @@ func kafkaShape() object[Kafka] {
 	all = append(all, groupKeys()...)
 	all = append(all, recordKeys()...)
 	all = append(all, securityKeys()...)
-	return object[Kafka]{fields: all}
+	return object[Kafka]{oneOf: []string{"topics", "topic_pattern"}, unsaid: "what is to be read is not said", fields: all}
 }
 
 func clusterKeys() []field[Kafka] {
 	return []field[Kafka]{
 		key(meta{name: "brokers", required: true, doc: "The brokers to ask first, `host:port` each. One text may hold several, with commas between, as variables of the environment do."},
 			brokersShape{}, func(k *Kafka) *[]string { return &k.Brokers }),
-		key(meta{name: "topics", required: true, doc: "The topics to read."},
+		key(meta{name: "topics", doc: "The topics to read. All must exist."},
 			list[string]{item: topicName(), single: true}, func(k *Kafka) *[]string { return &k.Topics }),
+		key(meta{name: "topic_pattern", doc: "Instead of `topics`, a regular expression (RE2) that must match the whole name of a topic. One that is created later is found within 10 seconds and read from its beginning, also if no process ran when it was created. Topics of the brokers' own (`__…`) and the one for dead letters are never read."},
+			word{what: "a regular expression", check: badPattern}, func(k *Kafka) *string { return &k.TopicPattern }),
 		key(meta{name: "client_id", def: "semel", doc: "What brokers log, and what their quotas go by."},
 			word{what: "a name"}, func(k *Kafka) *string { return &k.ClientID }),
 		key(meta{name: "rack", doc: "Where this process runs, as `broker.rack` says it at the brokers. Partitions are then read from a replica there, if the brokers have a `replica.selector.class` that allows it."},
@@ -139,7 +141,7 @@ func bearerShape() object[Bearer] {
 
 func deadLetterShape() object[DeadLetter] {
 	return object[DeadLetter]{fields: []field[DeadLetter]{
-		key(meta{name: "topic", required: true, doc: "A topic of the source's cluster. It must exist, and is none of those that the source reads."},
+		key(meta{name: "topic", required: true, doc: "A topic of the source's cluster. It must exist, and is none of `topics`; where `topic_pattern` matches it, it is not read."},
 			topicName(), func(l *DeadLetter) *string { return &l.Topic }),
 	}}
 }

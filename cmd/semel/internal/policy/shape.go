@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -81,6 +82,8 @@ type object[T any] struct {
 	fields []field[T]
 	// oneOf names keys of which exactly one must be given.
 	oneOf []string
+	// unsaid is the reason where none is given; empty for the usual words.
+	unsaid string
 	// short, when not nil, reads a value that is no mapping.
 	short shape[T]
 }
@@ -147,7 +150,7 @@ func (o object[T]) choose(d *decoder, p place, seen map[string]bool) {
 	}
 	switch {
 	case len(given) == 0 && p.node.Line > 0:
-		d.fault(p, "what it is is not said", "give exactly one of "+strings.Join(o.available(o.oneOf), ", "))
+		d.fault(p, cmp.Or(o.unsaid, "what it is is not said"), "give exactly one of "+strings.Join(o.available(o.oneOf), ", "))
 	case len(given) > 1:
 		d.fault(p, strings.Join(given, " and ")+" exclude one another", "keep exactly one of them")
 	}

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"net"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -23,6 +24,13 @@ func badTopic(s string) (reason, remedy string) {
 	}
 	if len(s) > 249 || s == "." || s == ".." || strings.ContainsFunc(s, strange) {
 		return "this cannot be the name of a topic", "use letters, digits, '.', '_' and '-', at most 249 of them"
+	}
+	return "", ""
+}
+
+func badPattern(s string) (reason, remedy string) {
+	if _, err := regexp.Compile(s); err != nil {
+		return "this is no regular expression: " + err.Error(), `write one in the syntax of RE2, as "orders\\..*"`
 	}
 	return "", ""
 }

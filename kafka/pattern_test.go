@@ -1,0 +1,149 @@
+package kafka
+
+import (
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/twmb/franz-go/pkg/kfake"
+)
+
+// matching lets a process read what matches a pattern.
+func matching(pattern string, more ...func(*Config)) func(*Config) {
+	return func(c *Config) {
+		c.Topics, c.TopicPattern = nil, pattern
+		for _, change := range more {
+			change(c)
+		}
+	}
+}
+
+// create makes a topic with messages in it.
+func (w *world) create(topic string, ids ...string) {
+	w.t.Helper()
+	if err := w.cluster.CreateTopic(topic, 2, nil); err != nil {
+		w.t.Fatal(err)
+	}
+	w.producer = w.client()
+	w.publishTo(topic, ids...)
+}
+
+func (w *world) publishTo(topic string, ids ...string) {
+	w.t.Helper()
+	for _, id := range ids {
+		r := order(0, id)
+		r.Topic = topic
+		w.produce(r)
+	}
+}
+
+// applied waits until these took effect.
+func (w *world) applied(within time.Duration, ids ...string) {
+	w.t.Helper()
+	w.until(within, strings.Join(ids, ", ")+" took effect", func() bool {
+		return !slices.ContainsFunc(ids, func(id string) bool { return w.effect(id) == 0 })
+	})
+	w.once(ids...)
+}
+
+func TestTopicsByPattern(t *testing.T) {
+	const pattern = `orders(\..*)?`
+	bubble(t, "I6_topics_that_match_are_read_and_others_are_not", func(t *testing.T) {
+		w := newWorld(t, 2)
+		w.publish(0, "a")
+		w.create("orders.eu", "b")
+		w.create("reorders.eu", "not whole")
+		w.create("payments", "other")
+		w.start(count, matching(pattern), nil)
+		w.applied(time.Minute, "a", "b")
+		w.publishTo("payments", "other")
+		w.publishTo("orders.eu", "c")
+		w.applied(time.Minute, "c")
+		w.without("not whole", "other")
+	})
+	bubble(t, "I6_a_topic_that_is_created_later_is_read_from_its_beginning_within_the_interval", func(t *testing.T) {
+		w := newWorld(t, 1)
+		w.publish(0, "history")
+		w.start(count, matching(pattern, now), nil)
+		w.begun(1)
+		w.create("orders.eu", numbered("eu", 1, 20)...)
+		w.applied(metadataAge+5*time.Second, numbered("eu", 1, 20)...)
+		w.without("history")
+	})
+	bubble(t, "I6_a_topic_that_is_created_while_no_process_runs_is_read_from_its_beginning_under_start_now", func(t *testing.T) {
+		w := newWorld(t, 1)
+		w.publish(0, "history")
+		p := w.start(count, matching(pattern, now), nil)
+		w.begun(1)
+		_ = p.leave()
+		w.create("orders.eu", numbered("eu", 1, 20)...)
+		w.publish(0, "meanwhile")
+		w.start(count, matching(pattern, now), nil)
+		w.applied(time.Minute, append(numbered("eu", 1, 20), "meanwhile")...)
+		w.without("history")
+	})
+	bubble(t, "I6_a_pattern_that_matches_nothing_waits_and_is_not_idle", func(t *testing.T) {
+		w := newWorld(t, 1)
+		text := &lockedBuffer{}
+		log := slog.New(slog.NewTextHandler(text, nil))
+		p := w.start(count, matching(`payments\..*`, now, func(c *Config) { c.Logger = log }), func(c *semel.Config) { whenIdle(c); c.Logger = log })
+		pass(2*time.Minute + time.Second)
+		select {
+		case err := <-p.ended:
+			p.ended <- err
+			t.Fatalf("the run has ended: %v", err)
+		default:
+		}
+		if n := strings.Count(text.String(), "no topic matches the pattern"); n < 2 || n > 3 {
+			t.Errorf("it is told %d times in two minutes:\n%s", n, text.String())
+		}
+		if ready, why := p.consumer.Ready(); !ready || strings.Contains(text.String(), "does not work") {
+			t.Errorf("ready: %v, %s\n%s", ready, why, text.String())
+		}
+		w.create("payments.eu", "a", "b")
+		if err := p.ends(t); err != nil {
+			t.Error(err)
+		}
+		w.once("a", "b")
+	})
+	bubble(t, "I6_the_topic_for_dead_letters_and_the_brokers_own_are_never_read", func(t *testing.T) {
+		w := newWorld(t, 1, kfake.SeedTopics(1, "orders.dead", "__orders"))
+		w.publish(0, "a")
+		w.publishTo("orders.dead", "dead")
+		w.publishTo("__orders", "own")
+		text := &lockedBuffer{}
+		log := slog.New(slog.NewTextHandler(text, nil))
+		w.start(count, matching(`.*`, func(c *Config) { c.DeadLetters, c.Logger = "orders.dead", log }), nil)
+		w.applied(time.Minute, "a")
+		pass(time.Minute)
+		w.without("dead", "own")
+		if n := strings.Count(text.String(), "it is not read"); n != 1 || !strings.Contains(text.String(), "topic=orders.dead") {
+			t.Errorf("it is told %d times:\n%s", n, text.String())
+		}
+	})
+	bubble(t, "I6_a_topic_that_is_deleted_is_let_go_and_the_others_go_on", func(t *testing.T) {
+		w := newWorld(t, 1)
+		w.publish(0, "a")
+		w.create("orders.eu", "b")
+		text := &lockedBuffer{}
+		log := slog.New(slog.NewTextHandler(text, nil))
+		w.start(count, matching(pattern, func(c *Config) { c.Logger = log }), func(c *semel.Config) { c.Logger = log })
+		w.applied(time.Minute, "a", "b")
+		if err := w.cluster.DeleteTopic("orders.eu"); err != nil {
+			t.Fatal(err)
+		}
+		w.publish(0, "c")
+		w.applied(time.Minute, "c")
+		pass(time.Minute)
+		w.publish(0, "d")
+		w.applied(time.Minute, "d")
+		if n := strings.Count(text.String(), "a topic was deleted"); n != 1 || strings.Contains(text.String(), "does not work") {
+			t.Errorf("the deletion is told %d times:\n%s", n, text.String())
+		}
+		w.create("orders.eu", "e")
+		w.applied(time.Minute, "e")
+	})
+}
