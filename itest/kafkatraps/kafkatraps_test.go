@@ -101,7 +101,7 @@ func count(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
 	return tx.Add("effect "+m.Identity.ID, 1)
 }
 
-func (w *world) start(handle handler, change func(*kafka.Config)) *process {
+func (w *world) start(handle handler, change func(*kafka.Config), policy ...func(*semel.Config)) *process {
 	w.t.Helper()
 	c := kafka.Config{Brokers: w.brokers, Topics: []string{w.topic}, Group: w.group, Logger: slog.New(slog.DiscardHandler), SessionTimeout: 6 * time.Second}
 	if change != nil {
@@ -111,9 +111,11 @@ func (w *world) start(handle handler, change func(*kafka.Config)) *process {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	consumer, err := semel.New(w.store, handle, semel.Config{
-		Name: "billing", Source: source, Identity: semel.CloudEvents(), Logger: c.Logger, Seed: 1,
-	})
+	config := semel.Config{Name: "billing", Source: source, Identity: semel.CloudEvents(), Logger: c.Logger, Seed: 1}
+	for _, more := range policy {
+		more(&config)
+	}
+	consumer, err := semel.New(w.store, handle, config)
 	if err != nil {
 		w.t.Fatal(err)
 	}
