@@ -72,6 +72,7 @@ func (m *Machine) dropIdle(chosen func(*Item) bool) {
 			m.leave(it)
 		}
 	}
+	m.unskip()
 }
 
 func (it *Item) idle() bool {

@@ -1,9 +1,12 @@
 package machine
 
+import "slices"
+
 // skip ends an item that is not this consumer's: no flight takes it and nothing
 // is written. It is settled with the next step, but not while the store is down
 // (law 13), unless nothing is there that will ask whether it is back: then it
-// would wait for ever, and it needs no store.
+// would wait for ever, and it needs no store. Beside a handler that does not end
+// that is not sure, either.
 func (m *Machine) skip(it *Item) {
 	it.place = queued
 	m.skipped = append(m.skipped, it)
@@ -11,14 +14,14 @@ func (m *Machine) skip(it *Item) {
 
 // settleSkipped settles what was skipped and is still there.
 func (m *Machine) settleSkipped() {
-	waits := m.store.down && m.live.count > len(m.skipped)
+	if len(m.skipped) == 0 {
+		return
+	}
+	waits := m.store.down && m.live.count > len(m.skipped) && !m.anyStuck()
 	if waits && !m.config.OneAttempt {
 		return
 	}
 	for _, it := range m.skipped {
-		if it.place != queued { // its lane was left meanwhile
-			continue
-		}
 		s := Settlement{Kind: Ack, Ending: EndSkipped, Reason: it.Refused}
 		if waits {
 			wait := max(m.store.until-m.now, m.config.BackoffFirst)
@@ -28,4 +31,9 @@ func (m *Machine) settleSkipped() {
 	}
 	clear(m.skipped)
 	m.skipped = m.skipped[:0]
+}
+
+// unskip forgets what was skipped and has left with its lane.
+func (m *Machine) unskip() {
+	m.skipped = slices.DeleteFunc(m.skipped, func(it *Item) bool { return it.place != queued })
 }

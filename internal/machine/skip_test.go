@@ -41,3 +41,44 @@ func TestWhatIsSkippedOfALaneThatGoes(t *testing.T) {
 		}
 	})
 }
+
+func TestWhatIsSkippedWhileTheStoreIsDown(t *testing.T) {
+	settled := func(actions []Action) (n int) {
+		for _, a := range actions {
+			if s, ok := a.(*Settle); ok {
+				n += len(s.Items)
+			}
+		}
+		return n
+	}
+	foreign := func(lane string) *Item {
+		it := items(1, lane)[0]
+		it.Identity, it.Refused, it.Foreign = "other", "foreign", true
+		return it
+	}
+	t.Run("law_13_it_waits_also_when_the_lane_of_another_goes", func(t *testing.T) {
+		m, _ := skipping(t)
+		m.Step(Given{Lane{ID: "b", Epoch: 1}}, 0)
+		if m.Step(Fetched{Items: []*Item{foreign("b")}}, 0); len(m.skipped) != 2 {
+			t.Fatalf("%d messages wait, and two should", len(m.skipped))
+		}
+		if n := settled(m.Step(Lost{Lane{ID: "b", Epoch: 1}}, 0)); n != 0 || len(m.skipped) != 1 {
+			t.Errorf("%d messages are settled while the store is down, and %d wait", n, len(m.skipped))
+		}
+	})
+	t.Run("law_13_it_is_settled_where_only_a_handler_is_left_that_does_not_end", func(t *testing.T) {
+		c := testConfig()
+		c.OnForeign, c.Workers = ThenSkip, 2
+		m := New(c)
+		m.Step(Given{Lane{ID: "a", Epoch: 1}}, 0)
+		m.Step(Given{Lane{ID: "b", Epoch: 1}}, 0)
+		flights := opening(m.Step(Fetched{Items: append(items(1, "a"), items(1, "b")...)}, 0))
+		m.Step(Marked{Flight: flights[0], Verdicts: []Verdict{Fresh}}, 0)
+		m.Step(Stuck{Flight: flights[0], Item: flights[0].Entries[0].Item}, 0)
+		m.Step(Marked{Flight: flights[1], Class: Down, Err: errTest}, 0)
+		m.Step(Lost{Lane{ID: "b", Epoch: 1}}, 0)
+		if n := settled(m.Step(Fetched{Items: []*Item{foreign("a")}}, 0)); n != 1 || !m.store.down {
+			t.Errorf("%d messages are settled, and nothing asks whether the store is back (down: %t)", n, m.store.down)
+		}
+	})
+}
