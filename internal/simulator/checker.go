@@ -19,6 +19,7 @@ type checker struct {
 	fetching, sourceEnded bool
 	// sourceFails: the last answer of the source was that it fails.
 	sourceFails bool
+	asked       asked
 	stopping    bool
 	stopAt      time.Duration
 	over        bool
@@ -128,6 +129,7 @@ func (c *checker) event(e machine.Event) {
 
 func (c *checker) fetched(e machine.Fetched) {
 	c.fetching = false
+	c.answered(e)
 	c.sourceEnded = c.sourceEnded || e.End
 	c.sourceFails = e.Failed || e.Unanswered && c.sourceFails
 	for _, i := range e.Items {
@@ -234,6 +236,8 @@ func (c *checker) after(e machine.Event) {
 	c.checkSize(e)
 	c.reports(e)
 	c.checkLeaving()
+	c.checkAsking()
+	c.checkSkipped()
 	c.sawOutage()
 }
 

@@ -102,6 +102,8 @@ func fetchedName(e machine.Fetched) string {
 		return "fetched, unanswered"
 	case e.End:
 		return "fetched, end"
+	case e.More:
+		return "fetched nothing, more"
 	case len(e.Items) == 0:
 		return "fetched nothing"
 	default:
@@ -125,7 +127,7 @@ func actionName(a machine.Action) string {
 	case machine.Fetch:
 		return "fetch"
 	case machine.CancelFetch:
-		return "cancel fetch"
+		return fmt.Sprintf("cancel fetch, idle: %v", a.Idle)
 	case machine.Begin:
 		return fmt.Sprintf("begin, serial: %v", a.Serial)
 	case machine.Run:

@@ -83,11 +83,14 @@ func (f *flight) carries(h *handed) bool {
 func (w *world) stop() {
 	if p := w.someone(); p != nil && !p.check.stopping {
 		w.fault("stop", "")
-		p.hear(func() {
-			if !p.check.stopping {
-				p.feed(machine.Stop{})
-			}
-		})
+		p.hear(p.stop)
+	}
+}
+
+// stop tells the machine to drain, once.
+func (p *process) stop() {
+	if !p.check.stopping {
+		p.feed(machine.Stop{})
 	}
 }
 

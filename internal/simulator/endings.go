@@ -9,6 +9,7 @@ func (c *checker) settle(a *machine.Settle) {
 	if len(a.Items) == 0 {
 		c.broke("protocol", "a Settle of nothing")
 	}
+	others := c.besideSkipped()
 	for i := range a.Items {
 		s := &a.Items[i]
 		h := handOf(s.Item)
@@ -29,6 +30,8 @@ func (c *checker) settle(a *machine.Settle) {
 			c.deadLetter(s, h)
 		case s.Ending == machine.NotEnded:
 			c.broke("protocol", "%s is acknowledged without an end", m.name())
+		case c.skips(m):
+			c.skipped(s, m, others)
 		default:
 			c.evidence(s, h)
 			c.ending(s, h)
@@ -107,6 +110,8 @@ func (c *checker) count(e machine.Ending) {
 		c.counts.DeadLettered++
 	case machine.EndDiscarded:
 		c.counts.Discarded++
+	case machine.EndSkipped:
+		c.counts.Skipped++
 	}
 }
 
@@ -220,7 +225,7 @@ func (c *checker) mayEnd(m *message, then machine.Then) bool {
 	case m.charged > 0 && exhausted:
 		return true
 	case m.refused != "":
-		return conf.OnRefused == then
+		return onRefused(conf, m) == then
 	case m.conduct == asksPark:
 		return then == machine.ThenPark
 	case m.conduct == asksTooLong:
@@ -265,7 +270,7 @@ func (c *checker) allowed(as machine.As, h *handed) {
 func (c *checker) halted(m *message) {
 	conf := c.p.config
 	conflict := conf.OnConflict == machine.ThenHalt && c.w.hasOtherContent(m)
-	refused := conf.OnRefused == machine.ThenHalt && m.refused != ""
+	refused := onRefused(conf, m) == machine.ThenHalt && m.refused != ""
 	failed := conf.RetryThen == machine.ThenHalt && m.failed+m.charged > 0
 	if !conflict && !refused && !failed {
 		c.broke("law 7", "%s (%s) halts the machine", m.name(), word(conductNames[:], m.conduct))
@@ -274,7 +279,7 @@ func (c *checker) halted(m *message) {
 
 func (w *world) hasOtherContent(m *message) bool {
 	for _, o := range w.messages {
-		if o.id == m.id && o.print != m.print {
+		if o.id == m.id && !o.foreign && o.print != m.print {
 			return true
 		}
 	}

@@ -91,10 +91,7 @@ func (c *checker) alive(h *handed) bool { return !h.told && !h.stale }
 // othersWentOn checks that what does not depend on a stuck handler came to its
 // end (laws 7 and 8).
 func (c *checker) othersWentOn() {
-	workers := map[int]bool{}
-	for _, s := range c.stuck {
-		workers[s.flight.Worker] = true
-	}
+	workers := c.stuckWorkers()
 	if len(workers) == 0 || len(workers) == c.p.config.Workers || c.stopping || c.w.plan.away {
 		return
 	}
@@ -109,13 +106,21 @@ func (c *checker) othersWentOn() {
 	c.w.coverage.add("fault", "others go on beside a stuck handler")
 }
 
+// stuckWorkers are those whose handlers never return.
+func (c *checker) stuckWorkers() map[int]bool {
+	workers := map[int]bool{}
+	for _, s := range c.stuck {
+		workers[s.flight.Worker] = true
+	}
+	return workers
+}
+
 // waitForStuck finds the deliveries that wait for a stuck handler: in its
 // flight, in its worker's lanes, as copies of those, and in the lanes of copies.
 func (c *checker) waitForStuck() map[*handed]bool {
 	lanes, ids, waits := map[machine.Lane]bool{}, map[string]bool{}, map[*handed]bool{}
-	workers := map[int]bool{}
+	workers := c.stuckWorkers()
 	for _, s := range c.stuck {
-		workers[s.flight.Worker] = true
 		for l, its := range s.lanes {
 			lanes[l] = lanes[l] || its
 		}
@@ -140,10 +145,10 @@ func (c *checker) waitForStuck() map[*handed]bool {
 // asksOn checks that a store that is away is still asked, as long as something
 // waits for it, and that observers know (law 13).
 func (c *checker) asksOn() {
-	if c.stopping {
+	conf := c.p.config
+	if c.stopping || len(c.stuckWorkers()) == conf.Workers { // nobody is left to ask
 		return
 	}
-	conf := c.p.config
 	waiting, stuck := false, c.waitForStuck()
 	for _, h := range c.hands {
 		waiting = waiting || c.alive(h) && !stuck[h] && !h.asked && h.flight == nil

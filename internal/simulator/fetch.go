@@ -22,6 +22,10 @@ func (w *world) poke() {
 			continue
 		}
 		p.fetch.answering = true
+		if p.fetch.cancelled && w.plan.late {
+			p.later(time.Duration(w.choices.between(1, 20))*100*time.Millisecond, p.answerFetch)
+			continue
+		}
 		p.soon(p.answerFetch)
 	}
 }
@@ -58,6 +62,10 @@ func (p *process) answerFetch() {
 		return
 	}
 	f.answering = true
+	if len(items) == 0 && !answer.End && f.ends && w.plan.idler {
+		p.askIdle()
+		return
+	}
 	p.soon(func() { p.fetched(answer) })
 }
 
@@ -93,7 +101,7 @@ func (p *process) take(most machine.Fetch) []*machine.Item {
 func (p *process) item(d *delivery) *machine.Item {
 	m := d.message
 	item := &machine.Item{Lane: d.lane.current(), Source: m.source, Identity: m.identity, Print: m.print, Route: m.route, Size: m.size,
-		Before: -1, Refused: m.refused}
+		Before: -1, Refused: m.refused, Foreign: m.foreign}
 	if p.w.plan.queue {
 		item.Before = d.count - 1
 	}
@@ -149,11 +157,7 @@ func (w *world) wrapUp() {
 			continue
 		}
 		p.leaving = true
-		p.later(time.Second, func() {
-			if !p.check.stopping {
-				p.feed(machine.Stop{})
-			}
-		})
+		p.later(time.Second, p.stop)
 	}
 }
 

@@ -83,6 +83,9 @@ func showFetched(e machine.Fetched) string {
 	if e.Unanswered {
 		text += "unanswered"
 	}
+	if e.More {
+		text += "nothing, more"
+	}
 	if e.End {
 		text += " end"
 	}
@@ -105,7 +108,7 @@ func showAction(a machine.Action) string {
 	case machine.Fetch:
 		return fmt.Sprintf("Fetch %d of %d bytes", a.Messages, a.Bytes)
 	case machine.CancelFetch:
-		return "CancelFetch"
+		return fmt.Sprintf("CancelFetch, idle: %v", a.Idle)
 	case machine.Begin:
 		return showBegin(a)
 	case machine.Run:

@@ -162,7 +162,9 @@ func (w *world) finish() {
 	w.finished = true
 	w.note("finished")
 	for _, m := range w.messages {
-		w.checkMessage(m)
+		if w.checkForeign(m); !m.foreign || w.plan.config.OnForeign != machine.ThenSkip {
+			w.checkMessage(m)
+		}
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(w.store.rows), rowKey.compare) {
 		r := w.store.rows[key]

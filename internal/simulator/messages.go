@@ -63,6 +63,8 @@ type message struct {
 	// charged is how often it was, in one life.
 	charged int
 	refused string
+	// foreign: it is refused because it is not the consumer's.
+	foreign bool
 	route   uint64
 	size    int
 }
@@ -122,8 +124,11 @@ func (w *world) drawMessage(i int) *message {
 	if !p.has[troubleStuck] && m.conduct == sticks {
 		m.conduct = failsRetryable
 	}
-	if c.chance(25) {
+	switch {
+	case c.chance(25):
 		m.refused, m.source, m.identity = "malformed", "surrogate", strconv.Itoa(i)
+	case p.shared && c.chance(5):
+		w.makeForeign(m, i)
 	}
 	m.id = m.source + "/" + m.identity
 	m.harmless = m.conduct == succeeds || m.conduct == meetsContention || m.conduct == meetsDown

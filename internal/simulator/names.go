@@ -22,7 +22,7 @@ var (
 	outcomeNames = [...]string{machine.Committed: "committed", machine.NotCommitted: "not committed", machine.Unknown: "unknown"}
 	endingNames  = [...]string{machine.NotEnded: "not ended", machine.EndApplied: "applied", machine.EndDuplicate: "duplicate",
 		machine.EndConflict: "conflict", machine.EndParked: "parked", machine.EndDeadLettered: "dead-lettered",
-		machine.EndDiscarded: "discarded"}
+		machine.EndDiscarded: "discarded", machine.EndSkipped: "skipped"}
 	reportNames = [...]string{machine.ReportRetry: "retry", machine.ReportReady: "ready", machine.ReportNotReady: "not ready",
 		machine.ReportUnknown: "unknown", machine.ReportStuck: "stuck", machine.ReportBackstop: "backstop",
 		machine.ReportCommitted: "committed", machine.ReportContended: "contended", machine.ReportSerial: "serial",

@@ -52,6 +52,13 @@ type plan struct {
 	// ends: the source has an end.
 	ends bool
 
+	// late: the source gives its lanes only after a minute, and is slow to end a
+	// Fetch. idler: it can be asked whether it has more.
+	late, idler bool
+
+	// shared: some messages are not the consumer's.
+	shared bool
+
 	processes int // that share the store and the lanes
 
 	// away: after the other faults the store goes away for good.
@@ -89,6 +96,13 @@ func drawPlan(c *choices) plan {
 	}
 	p.away = p.has[troubleOutage] && c.chance(4)
 	p.config = drawConfig(c)
+	p.idler, p.shared = c.often(4), c.chance(2)
+	if p.late = p.config.IdleExit > 0 && c.chance(5); p.late {
+		p.span += time.Minute + 5*time.Second
+		if c.flip() { // longer than the first Fetch may take to answer
+			p.config.IdleExit = time.Minute + time.Duration(c.between(1, 20))*100*time.Millisecond
+		}
+	}
 	if p.config.OneAttempt {
 		p.config.Lanes = machine.NoOrder
 		p.ends = false
@@ -135,6 +149,7 @@ func drawEndings(c *choices, conf *machine.Config) {
 	conf.RetryThen = pick(machine.ThenPark, setAside, machine.ThenHalt)
 	conf.OnConflict = pick(machine.ThenPark, machine.ThenAcceptFirst, setAside, machine.ThenHalt)
 	conf.OnRefused = pick(machine.ThenPark, setAside, machine.ThenHalt)
+	conf.OnForeign = pick(machine.ThenSkip, machine.ThenSkip, machine.ThenPark, setAside)
 	conf.OnUnmet = pick(setAside, machine.ThenDiscard, machine.ThenRetry)
 }
 

@@ -48,7 +48,9 @@ type process struct {
 type fetching struct {
 	most      machine.Fetch
 	cancelled bool
+	ends      bool // with cancelled: the run would end for it
 	answering bool
+	asking    bool // with answering: the source is asked whether it has more
 }
 
 func newProcess(w *world, seat int) *process {
@@ -142,10 +144,7 @@ func (p *process) perform(a machine.Action) {
 		p.fetch = &fetching{most: a}
 		p.w.poke()
 	case machine.CancelFetch:
-		if p.fetch != nil {
-			p.fetch.cancelled = true
-			p.w.poke()
-		}
+		p.cancelFetch(a)
 	case machine.Begin:
 		p.open(a)
 	case machine.Run:

@@ -1,10 +1,6 @@
 package simulator
 
-import (
-	"time"
-
-	"github.com/semel-go/semel/internal/machine"
-)
+import "github.com/semel-go/semel/internal/machine"
 
 // action is called before an action is carried out.
 func (c *checker) action(a machine.Action) {
@@ -15,6 +11,8 @@ func (c *checker) action(a machine.Action) {
 	switch a := a.(type) {
 	case machine.Fetch:
 		c.fetch(a)
+	case machine.CancelFetch:
+		c.cancel(a)
 	case machine.Begin:
 		c.begin(a.Flight)
 	case machine.Run:
@@ -121,6 +119,7 @@ func (c *checker) begin(f *machine.Flight) {
 func (c *checker) entry(f *machine.Flight, e machine.Entry, h *handed) {
 	m := h.delivery.message
 	c.prove(h)
+	c.foreignEntry(f, e, m)
 	switch {
 	case h.flight != nil:
 		c.broke("protocol", "%s is in f%d and in f%d", m.name(), h.flight.Number, f.Number)
@@ -237,13 +236,4 @@ func (c *checker) done(a machine.Done) {
 	}
 	c.prove(handOf(a.Item))
 	c.halted(handOf(a.Item).delivery.message)
-}
-
-func (c *checker) idle() {
-	if n, _ := c.unsettled(); n > 0 {
-		c.broke("law 11", "it is idle with %d messages unsettled", n)
-	}
-	if !c.sourceEnded && (c.p.config.IdleExit == 0 || c.p.time() < c.p.config.IdleExit) {
-		c.broke("protocol", "it is idle after %v, and may be after %v", c.p.time(), time.Duration(c.p.config.IdleExit))
-	}
 }

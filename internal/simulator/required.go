@@ -11,7 +11,8 @@ var required = map[string]string{
 		report contended
 		report serial
 		report parallel
-		cancel fetch
+		cancel fetch, idle: false
+		cancel fetch, idle: true
 		commit
 		commit, trimmed
 		commit, trimmed, with rows
@@ -61,6 +62,7 @@ var required = map[string]string{
 		ended, unknown
 		fetched
 		fetched nothing
+		fetched nothing, more
 		fetched, end
 		fetched, failed
 		fetched some, failed
@@ -106,9 +108,15 @@ var required = map[string]string{
 		early timer
 		fetch fails
 		fetch is cancelled before the source was asked
+		fetch of a run that may end is cancelled for another reason
+		lanes are late
+		source has more when a run would end
+		stop while the source is asked whether it has more
 		handler sticks
 		handler sticks without end
 		others go on beside a stuck handler
+		skipped while the store is down, and nothing else would ask
+		what is to be skipped waits for the store
 		store away without end
 		a store away without end is asked on
 		lane lost
@@ -140,8 +148,10 @@ var required = map[string]string{
 		case 6
 		case 8
 		case 10
+		trap T95
 		C5
 		C8
+		C16
 		counts
 		reports
 	`,
@@ -152,6 +162,7 @@ var required = map[string]string{
 		ack as discarded
 		ack as duplicate
 		ack as parked
+		ack as skipped
 		dead letter as not ended
 		hand back as not ended
 	`,

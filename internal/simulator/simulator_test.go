@@ -43,8 +43,10 @@ func TestTheMachineKeepsTheLawsUnderFaults(t *testing.T) {
 	keeps("case_6_no_wait_in_memory_is_longer_than_hold", "case 6")
 	keeps("case_8_copies_of_what_is_set_aside_are_counted_on_its_row", "case 8")
 	keeps("case_10_what_is_to_be_left_runs_no_more_and_is_left_once_nothing_is_under_way", "case 10")
+	keeps("trap_T95_a_run_ends_idle_only_when_the_source_was_asked_and_has_no_more", "trap T95")
 	keeps("C5_an_attempt_is_a_run_that_failed_and_nothing_else", "C5")
 	keeps("C8_without_order_messages_of_one_key_are_never_under_way_twice", "C8")
+	keeps("C16_what_is_another_consumers_has_no_handler_and_what_is_skipped_is_only_settled", "C16")
 	keeps("counts are exactly what happened", "counts")
 	keeps("observers are told exactly what happened", "reports")
 	for _, f := range s.Failures {

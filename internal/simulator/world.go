@@ -150,9 +150,13 @@ func (w *world) begin(seat int) {
 	w.seats[seat] = newProcess(w, seat)
 	w.note("life %d begins", w.lives)
 	for _, l := range w.source.lanes {
-		if w.calm || w.choices.often(6) {
+		switch {
+		case !w.calm && w.plan.late:
+			w.fault("lanes are late", "")
+			w.after(58*time.Second+w.choices.wait(10*time.Second), func() { w.give(l) })
+		case w.calm || w.choices.often(6):
 			w.give(l)
-		} else {
+		default:
 			w.after(w.choices.wait(w.plan.span/4), func() { w.give(l) })
 		}
 	}
@@ -199,5 +203,5 @@ func (w *world) beCalm() {
 func (w *world) patience() time.Duration {
 	c := w.plan.config
 	each := c.RetryMost + c.Hold + c.BackoffMost + w.plan.timeout + 20*w.plan.lag
-	return time.Minute + time.Duration(len(w.messages)*4*(c.Attempts+10))*each
+	return time.Minute + 2*c.IdleExit + time.Duration(len(w.messages)*4*(c.Attempts+10))*each
 }

@@ -14,7 +14,7 @@ func inShell(name, law, file, before, after, test string) Fault {
 
 // Faults are mistakes that engines of this kind have made, or could make.
 func Faults() []Fault {
-	return slices.Concat(ofCommits(), ofOrder(), ofWaits(), ofShell())
+	return slices.Concat(ofCommits(), ofOrder(), ofWaits(), ofAsking(), ofShell())
 }
 
 // ofCommits are faults of marks, commits and what is settled after them.
@@ -133,6 +133,30 @@ func ofWaits() []Fault {
 			" || f.stopped || m.end.stopping {", " {"),
 		inMachine("what was fetched beside an error is dropped", "counts", "fetch.go",
 			"\t\tm.admit(it)\n", "\t\tif !e.Failed {\n\t\t\tm.admit(it)\n\t\t}\n"),
+	}
+}
+
+// ofAsking are faults of how a run ends idle, and of what is another consumer's.
+func ofAsking() []Fault {
+	return []Fault{
+		inMachine("a run ends idle for a fetch that was cancelled for another reason", "trap T95", "fetch.go",
+			"!e.Unanswered && (f.ends || !f.canceled)", "!e.Unanswered"),
+		inMachine("a source that has more is asked again at once", "trap T95", "fetch.go",
+			"len(e.Items) > 0 || e.More {", "len(e.Items) > 0 {"),
+		inMachine("a stop does not end the question whether the source has more", "case 10", "fetch.go",
+			"f.canceled && (idle || !f.ends)", "f.canceled"),
+		inMachine("what waits and leaves is kept until its moment comes", "law 11", "item.go",
+			"if it.place == held {\n\t\theap", "if it.place == held && len(m.held) == 0 {\n\t\theap"),
+		inMachine("another consumer's message has a handler", "C16", "item.go",
+			"\tif it.Refused != \"\" {\n\t\tit.as", "\tif it.Refused != \"\" && !it.Foreign {\n\t\tit.as"),
+		inMachine("what is skipped flies with the others", "C16", "item.go",
+			"\tif it.Refused != \"\" && m.onRefused(it) == ThenSkip {", "\tif false {"),
+		inMachine("what is skipped waits for a store that nothing asks for", "C16", "skip.go",
+			"m.store.down && m.live.count > len(m.skipped) &&", "m.store.down &&"),
+		inMachine("what is skipped is settled while the store is down", "law 13", "skip.go",
+			"waits := m.store.down &&", "waits := m.store.down && m.config.OneAttempt &&"),
+		inMachine("what is skipped is not counted", "counts", "settle.go",
+			"\t\tm.counts.Skipped++\n", ""),
 	}
 }
 

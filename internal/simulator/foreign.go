@@ -1,0 +1,132 @@
+package simulator
+
+import (
+	"strconv"
+
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// makeForeign makes a message another consumer's. One that is skipped needs no
+// name of its own, and may have the one of a message that is ours.
+func (w *world) makeForeign(m *message, i int) {
+	m.refused, m.foreign, m.conduct, m.times, m.print = "foreign", true, succeeds, 0, machine.Print{}
+	switch {
+	case w.plan.config.OnForeign != machine.ThenSkip:
+		m.source, m.identity = "surrogate", strconv.Itoa(i)
+	case len(w.messages) > 0 && w.choices.flip():
+		other := w.messages[w.choices.below(len(w.messages))]
+		m.source, m.identity = other.source, other.identity
+	}
+}
+
+// skips reports whether a message is one that is only settled.
+func (c *checker) skips(m *message) bool {
+	return m.foreign && c.p.config.OnForeign == machine.ThenSkip
+}
+
+// onRefused is what the policy does with a message that is refused.
+func onRefused(conf machine.Config, m *message) machine.Then {
+	if m.foreign {
+		return conf.OnForeign
+	}
+	return conf.OnRefused
+}
+
+// foreignEntry checks that nothing of another consumer's has a handler, and that
+// what is skipped is in no flight (C16).
+func (c *checker) foreignEntry(f *machine.Flight, e machine.Entry, m *message) {
+	switch {
+	case !m.foreign:
+	case c.skips(m):
+		c.broke("C16", "%s is another consumer's and to be skipped, and is in f%d", m.name(), f.Number)
+	case e.As != machine.AsParked && e.As != machine.AsDeadLettered:
+		c.broke("C16", "%s is another consumer's, and is %s in f%d", m.name(), word(asNames[:], e.As), f.Number)
+	default:
+		c.arose("C16")
+	}
+}
+
+// skipped checks the end of what is another consumer's: counted as skipped, and
+// not while the store is down, if something else will ask for it (law 13).
+func (c *checker) skipped(s *machine.Settlement, m *message, others int) {
+	c.arose("C16")
+	switch {
+	case s.Ending != machine.EndSkipped:
+		c.broke("C16", "%s is another consumer's, and is settled as %s", m.name(), word(endingNames[:], s.Ending))
+	case s.Again:
+	case c.known.down && others > 0 && !c.handlerSticks():
+		c.broke("law 13", "%s is another consumer's, and is settled while the store is down", m.name())
+	case c.known.down:
+		c.w.coverage.add("fault", "skipped while the store is down, and nothing else would ask")
+	}
+}
+
+// handlerSticks reports whether a handler goes on after its time-out.
+func (c *checker) handlerSticks() bool {
+	for _, f := range c.p.flights {
+		if f.stuck && f.killed {
+			return true
+		}
+	}
+	return false
+}
+
+// besideSkipped counts what the machine holds and has not only to settle.
+func (c *checker) besideSkipped() (n int) {
+	for _, h := range c.hands {
+		leaving := c.stopping || !h.stale && c.lanes[h.item.Lane].revoking
+		waits := c.skips(h.delivery.message) && !h.asked && !h.left
+		if c.alive(h) && !waits && (!leaving || h.asked || h.left || h.flight != nil) {
+			n++
+		}
+	}
+	return n
+}
+
+// checkSkipped checks that what is another consumer's is settled at once, unless
+// it waits for a store that something else asks for (C16).
+func (c *checker) checkSkipped() {
+	if c.over || c.stopping || c.p.machine.Counts().Failed > 0 || c.p.config.OnForeign != machine.ThenSkip {
+		return
+	}
+	var waits *handed
+	others := 0
+	for _, h := range c.hands {
+		switch {
+		case !c.alive(h):
+		case !c.skips(h.delivery.message) || h.asked || h.left:
+			others++
+		case !c.lanes[h.item.Lane].revoking:
+			waits = h
+		}
+	}
+	switch {
+	case waits == nil:
+	case !c.known.down || c.p.config.OneAttempt:
+		c.broke("C16", "%s is another consumer's, and is not settled at once", showItem(waits.item))
+	case others == 0:
+		c.broke("C16", "%s is another consumer's and waits for the store, and nothing asks for it", showItem(waits.item))
+	default:
+		c.w.coverage.add("fault", "what is to be skipped waits for the store")
+	}
+}
+
+// checkForeign checks that nothing is written of what was skipped (C16).
+func (w *world) checkForeign(m *message) {
+	if m.foreign && w.plan.config.OnForeign == machine.ThenSkip && !w.named(m.id) {
+		_, marked := w.store.markers[m.id]
+		if marked || w.store.effects[m.id] > 0 || w.store.rows[rowKey{id: m.id}] != nil {
+			w.broke("C16", "%s is another consumer's, and the store holds something of it", m.name())
+		}
+	}
+}
+
+// named reports whether a message of the consumer's has the identity.
+func (w *world) named(id string) bool {
+	for _, m := range w.messages {
+		if m.id == id && !m.foreign {
+			return true
+		}
+	}
+	return false
+}
