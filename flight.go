@@ -267,6 +267,7 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.base), e.config.commitTimeout(f.batch))
 	defer cancel()
 	p.committing.Store(true)
+	p.calls(f)
 	result := f.batch.Commit(ctx, ending)
 	p.committing.Store(false)
 	p.set(nil)

@@ -196,6 +196,7 @@ type watch struct {
 	item    *machine.Item // whose handler runs; nil if it is of the whole flight
 	over    bool
 	expired bool
+	told    bool // stuck is called
 	cancel  context.CancelCauseFunc
 	stuck   func(*machine.Item)
 }
@@ -254,7 +255,7 @@ func (w *watch) late() (it *machine.Item, stuck bool) {
 		w.cancel(errTimeout)
 		w.timer.Reset(stuckAfter)
 	default:
-		w.over = true
+		w.over, w.told = true, true
 		return w.item, true
 	}
 	return nil, false

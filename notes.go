@@ -21,7 +21,9 @@ type notes struct {
 
 	mutex sync.Mutex
 	ready map[string]string // what is not ready, and why; guarded by mutex
-	flood flood             // guarded by mutex
+	// sticking are the callbacks that go on after their time-out; guarded by mutex.
+	sticking int
+	flood    flood // guarded by mutex
 	// panicked are the observers that have; guarded by mutex.
 	panicked map[int]bool
 }

@@ -130,7 +130,7 @@ func (c *Consumer[Tx]) retryIn(ctx context.Context, batch Batch[Tx], row StoredR
 func (c *Consumer[Tx]) commitRetry(ctx context.Context, batch Batch[Tx]) (Class, error) {
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.config.commitTimeout(batch))
 	defer cancel()
-	switch result := batch.Commit(ending, Ending{}); result.Outcome {
+	switch result := c.commitWatched(ending, batch); result.Outcome {
 	case Committed:
 		return 0, nil
 	case CommitUnknown:

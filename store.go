@@ -142,6 +142,17 @@ type Queues interface {
 	Queued() int
 }
 
+// CallsBack is an optional ability of a Batch whose Commit runs functions of its
+// handlers', such as those that read rows before COMMIT is sent. They are held to
+// Config.Timeout as handlers are.
+type CallsBack interface {
+	// OnCall gives the batch, before Commit, what to call when such a function
+	// begins, with the mark of its message, and what that returned when it has
+	// ended. One that goes on after its time-out has its batch killed while it
+	// runs; it is then an attempt of its message, whatever it returns.
+	OnCall(begin func(mark int) (ended func()))
+}
+
 // All is the argument of Batch.Tx for a handler of the whole batch.
 const All = -1
 
