@@ -2,6 +2,7 @@ package pgxstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -105,7 +106,7 @@ func (b *batch) finish(ctx context.Context, statements []charged, commit *reques
 
 // fail ends a batch of which nothing is committed.
 func (b *batch) fail(ctx context.Context, culprit int, err error) semel.Result {
-	if b.pg.IsClosed() && code(err) == "" && b.store.Classify(err) == semel.ClassRetry {
+	if b.pg.IsClosed() && code(err) == "" && !errors.Is(err, errSlow) && b.store.Classify(err) == semel.ClassRetry {
 		err = &storeError{"the connection is lost", semel.ClassDown, err}
 	}
 	b.Rollback(ctx)

@@ -26,9 +26,14 @@ var (
 
 // call runs a callback as handlers are run: a panic, the end of its goroutine
 // and a time-out are failures of its message. It has a goroutine of its own, so
-// that one that ends it does not end the batch's.
-func (b *queued) call(read func(pgx.Rows) error, rows pgx.Rows) error {
+// that one that ends it does not end the batch's. One that does not return is cut
+// off by who watches it, and waited for as a handler is: it may be at its rows.
+func (b *queued) call(mark int, read func(pgx.Rows) error, rows pgx.Rows) error {
 	began := time.Now()
+	ended := func() {}
+	if b.begins != nil {
+		ended = b.begins(mark)
+	}
 	err := errGoexit
 	var running worker.Group
 	running.Go(func() {
@@ -40,7 +45,9 @@ func (b *queued) call(read func(pgx.Rows) error, rows pgx.Rows) error {
 		err = read(rows)
 	})
 	running.Wait()
-	if err == nil && b.statement > 0 && time.Since(began) > b.statement {
+	ended()
+	late := b.statement > 0 && time.Since(began) > b.statement
+	if late && (err == nil || b.state() == errCut) {
 		return errSlow
 	}
 	return legible.Error(err, func(d *semel.HandlerError, readable error) error {

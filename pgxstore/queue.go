@@ -2,6 +2,7 @@ package pgxstore
 
 import (
 	"context"
+	"errors"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/semel-go/semel"
@@ -65,9 +66,11 @@ type Query struct {
 // Do sets what reads the rows: it runs when they are there, before COMMIT is
 // sent, and after the handlers of the whole batch. It may queue further
 // statements, which are sent next. Its error is its message's, as a handler's
-// would be. It must not keep the rows.
+// would be, and it is held to the same time-out: one that goes on after it has the
+// connection cut under it, and holds its worker until it returns. It must not
+// keep the rows.
 func (q *Query) Do(read func(rows pgx.Rows) error) {
-	q.request.read = func(rows pgx.Rows) error { return q.queue.batch.call(read, rows) }
+	q.request.read = func(rows pgx.Rows) error { return q.queue.batch.call(q.queue.mark, read, rows) }
 	q.queue.batch.reads = true
 }
 
@@ -78,7 +81,11 @@ type queued struct {
 	queued     int  // how many statements there were
 	reads      bool // someone waits for rows
 	ender      int  // the mark whose handler tried to end the transaction
+	begins     func(mark int) (ended func())
 }
+
+// OnCall implements semel.CallsBack.
+func (b *queued) OnCall(begin func(mark int) (ended func())) { b.begins = begin }
 
 // Queued implements semel.Queues.
 func (b *queued) Queued() int { return b.queued }
@@ -123,6 +130,8 @@ func (b *queued) read(ctx context.Context) (culprit int, err error) {
 	for i := range statements {
 		refusal := requests[i].refusal
 		switch {
+		case errors.Is(refusal, errSlow): // also where it was cut off for that
+			return statements[i].mark, &handlerError{refusal, semel.ClassRetry}
 		case refusal != nil && (i != failed || !b.pg.IsClosed()):
 			return statements[i].mark, &handlerError{refusal, b.ClassifyHandler(ctx, refusal)}
 		case i == failed && err != nil: // what those after it failed with is no news

@@ -1,0 +1,70 @@
+package pgxstore
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/pgxstore"
+)
+
+func TestACallbackThatSticks(t *testing.T) {
+	t.Run("C17_is_cut_off_and_an_attempt_of_its_message_when_it_returns", func(t *testing.T) {
+		h, straight, _ := cutting(t)
+		release, told := make(chan struct{}), make(chan string, 9)
+		consumer, err := semel.New(h.Queued(), func(_ context.Context, q *pgxstore.Queue, m *semel.Message) error {
+			q.ExecOne(h.in(insert), m.Body)
+			if string(m.Body) == "3" {
+				// More than is read ahead: what is cut off breaks the answer to it.
+				q.Query("select repeat('x', 1000) from generate_series(1, 50000)").Do(func(pgx.Rows) error { <-release; return nil })
+			}
+			return nil
+		}, semel.Config{
+			Name: "billing", Identity: semel.CloudEvents(), Timeout: time.Second, Retry: semel.RetryPolicy{Attempts: 1},
+			Observers: []semel.Observer{stuckTo(told)},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		answered := make(chan semel.Disposition, 1)
+		go func() {
+			d, err := consumer.Process(t.Context(), messages(3, 4)[0])
+			if err != nil {
+				t.Error(err)
+			}
+			answered <- d
+		}()
+		if id := <-told; id != "3" {
+			t.Errorf("message %s is told to be stuck", id)
+		}
+		open := 1
+		for open > 0 { // the server ends what was cut off
+			if err := straight.pool.QueryRow(t.Context(), `select count(*) from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'`).Scan(&open); err != nil {
+				t.Fatal(err)
+			}
+		}
+		close(release)
+		if d := <-answered; d.Kind != semel.Ack || d.Ending != semel.EndParked {
+			t.Errorf("it is answered with %+v", d)
+		}
+		rows, err := straight.Rows(t.Context(), semel.RowFilter{ID: "3"})
+		if err != nil || len(rows) != 1 || rows[0].Attempts != 1 || !strings.Contains(rows[0].LastError, "longer than the handler's timeout") || straight.count(t, "3") != 0 {
+			t.Errorf("%+v, %v", rows, err)
+		}
+		if err := consumer.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// stuckTo sends the ids of messages whose handler or callback sticks.
+type stuckTo chan string
+
+func (s stuckTo) Observe(e semel.Event) {
+	if e.Kind == semel.EventStuck {
+		s <- e.Key.ID
+	}
+}
