@@ -202,18 +202,12 @@ func (s *Source) commitRequest(who stamp, lanes map[place]pending) *kmsg.OffsetC
 	defer s.mu.Unlock()
 	topics := map[string]int{}
 	for p, c := range lanes {
-		at, known := topics[p.topic]
-		if !known {
-			at = len(request.Topics)
-			topics[p.topic] = at
-			topic := kmsg.NewOffsetCommitRequestTopic()
-			topic.Topic, topic.TopicID = p.topic, c.topic
-			request.Topics = append(request.Topics, topic)
-		}
+		topic := under(topics, p.topic, &request.Topics, kmsg.NewOffsetCommitRequestTopic)
+		topic.Topic, topic.TopicID = p.topic, c.topic
 		partition := kmsg.NewOffsetCommitRequestTopicPartition()
 		partition.Partition, partition.Offset, partition.LeaderEpoch = p.partition, c.at.offset, c.at.epoch
 		partition.Metadata = s.metadata(p.topic)
-		request.Topics[at].Partitions = append(request.Topics[at].Partitions, partition)
+		topic.Partitions = append(topic.Partitions, partition)
 	}
 	return request
 }

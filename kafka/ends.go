@@ -54,6 +54,18 @@ func (s *Source) ownPlaces() (own, fresh []place) {
 	return own, fresh
 }
 
+// under is the entry of a topic among those of a request, a new one where it has
+// none yet. index is where those stand that have one.
+func under[T any](index map[string]int, topic string, all *[]T, fresh func() T) *T {
+	at, known := index[topic]
+	if !known {
+		at = len(*all)
+		index[topic] = at
+		*all = append(*all, fresh())
+	}
+	return &(*all)[at]
+}
+
 // listOffsets asks for offsets; a partition that has an error is left out.
 func (s *Source) listOffsets(ctx context.Context, places []place, at int64, committed bool) (map[place]int64, error) {
 	if len(places) == 0 {
@@ -66,17 +78,11 @@ func (s *Source) listOffsets(ctx context.Context, places []place, at int64, comm
 	}
 	topics := map[string]int{}
 	for _, p := range places {
-		i, known := topics[p.topic]
-		if !known {
-			i = len(request.Topics)
-			topics[p.topic] = i
-			topic := kmsg.NewListOffsetsRequestTopic()
-			topic.Topic = p.topic
-			request.Topics = append(request.Topics, topic)
-		}
+		topic := under(topics, p.topic, &request.Topics, kmsg.NewListOffsetsRequestTopic)
+		topic.Topic = p.topic
 		partition := kmsg.NewListOffsetsRequestTopicPartition()
 		partition.Partition, partition.Timestamp = p.partition, at
-		request.Topics[i].Partitions = append(request.Topics[i].Partitions, partition)
+		topic.Partitions = append(topic.Partitions, partition)
 	}
 	response, err := request.RequestWith(ctx, s.side)
 	if err != nil {

@@ -13,28 +13,39 @@ import (
 // asked while every lane is paused.
 const silence = heartbeat + 2*time.Second
 
-// heard notes when a broker last answered. It is a hook of the clients.
-type heard struct {
+// lastTime is when something happened last.
+type lastTime struct {
 	mu sync.Mutex // guards at
-	at time.Time
+	at time.Time  // zero: never
 }
+
+func (l *lastTime) note() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.at = time.Now()
+}
+
+// within reports whether it happened, and not longer ago than d.
+func (l *lastTime) within(d time.Duration, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.at.IsZero() && now.Sub(l.at) <= d
+}
+
+// heard notes when a broker last answered. It is a hook of the clients.
+type heard struct{ lastTime }
 
 // OnBrokerE2E implements kgo.HookBrokerE2E.
 func (h *heard) OnBrokerE2E(_ kgo.BrokerMetadata, _ int16, e kgo.BrokerE2E) {
-	if e.Err() != nil {
-		return
+	if e.Err() == nil {
+		h.note()
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.at = time.Now()
 }
 
 // cancelled is what Fetch returns at its context's end with nothing taken: the
 // client waits for brokers that are away without an error of its own.
 func (h *heard) cancelled(ctx context.Context) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !h.at.IsZero() && time.Since(h.at) <= silence {
+	if h.within(silence, time.Now()) {
 		return nil
 	}
 	return ctx.Err()

@@ -1,7 +1,6 @@
 package kafka
 
 import (
-	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -23,27 +22,17 @@ const (
 
 // unanswered notes when a commit was last given up. It is a hook of the client
 // that commits.
-type unanswered struct {
-	mu sync.Mutex // guards at
-	at time.Time
-}
+type unanswered struct{ lastTime }
 
 // OnBrokerE2E implements kgo.HookBrokerE2E.
 func (u *unanswered) OnBrokerE2E(_ kgo.BrokerMetadata, key int16, e kgo.BrokerE2E) {
-	if kmsg.Key(key) != kmsg.OffsetCommit || e.Err() == nil {
-		return
+	if kmsg.Key(key) == kmsg.OffsetCommit && e.Err() != nil {
+		u.note()
 	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.at = time.Now()
 }
 
 // lately reports whether an unanswered commit may still be carried out.
-func (u *unanswered) lately(now time.Time) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return !u.at.IsZero() && now.Sub(u.at) < lateness
-}
+func (u *unanswered) lately(now time.Time) bool { return u.within(lateness, now) }
 
 // uncertain reports whether a lane is to be committed again although the group
 // has heard how far it is done.
