@@ -1,0 +1,166 @@
+package kafka
+
+import (
+	"errors"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// doubling makes two bytes of one.
+type doubling struct{}
+
+func (doubling) Decompress(src []byte, _ kgo.CompressionCodecType) ([]byte, error) {
+	return slices.Concat(src, src), nil
+}
+
+// unjoined is a source that nobody has fetched from.
+func unjoined(t testing.TB, change func(*Config)) *Source {
+	t.Helper()
+	c := quiet(Config{Brokers: []string{"127.0.0.1:1"}, Topics: []string{theTopic}, Group: theGroup})
+	if change != nil {
+		change(&c)
+	}
+	s, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestWhatIsHeldCounts(t *testing.T) {
+	t.Run("trap_T91_a_second_batch_is_refused_while_what_is_not_settled_is_at_the_bound", func(t *testing.T) {
+		o := newRoom()
+		o.decompressor = doubling{}
+		o.raise(1000)
+		o.held.Store(1000)
+		batch := make([]byte, 10)
+		if _, err := o.Decompress(batch, 0); err != nil {
+			t.Errorf("the first batch, which is always let in: %v", err)
+		}
+		if _, err := o.Decompress(batch, 0); !errors.Is(err, errNoRoom) {
+			t.Errorf("the second batch: %v", err)
+		}
+		o.held.Store(100)
+		if _, err := o.Decompress(batch, 0); err != nil {
+			t.Errorf("with room: %v", err)
+		}
+	})
+	t.Run("trap_T91_lanes_go_on_when_what_is_not_settled_leaves_room", func(t *testing.T) {
+		s := unjoined(t, nil)
+		l := newLane(place{theTopic, 0}, 1)
+		s.order = append(s.order, l)
+		s.room.raise(1000)
+		s.room.held.Store(1000)
+		s.crowd(l)
+		if s.relieve(false); !l.crowded {
+			t.Error("a lane goes on while the bound is reached")
+		}
+		s.room.held.Store(100)
+		if s.relieve(false); l.crowded {
+			t.Error("a lane does not go on although there is room")
+		}
+	})
+}
+
+func TestABeginningHasAsManyStartsAsItSays(t *testing.T) {
+	t.Run("trap_T92_one_of_another_number_of_partitions_is_damaged", func(t *testing.T) {
+		p := beginning{topicID: [16]byte{7}, starts: []int64{1, 300}}.position()
+		if b, err := beginningOf(p); err != nil || !slices.Equal(b.starts, []int64{1, 300}) {
+			t.Errorf("%+v, %v", b, err)
+		}
+		for _, length := range []int64{0, 1, 3} {
+			p.Length = length
+			if b, err := beginningOf(p); !errors.Is(err, errBeginning) {
+				t.Errorf("two starts that count as %d are read as %+v, %v", length, b, err)
+			}
+		}
+	})
+}
+
+func TestIdleAsksAsItReads(t *testing.T) {
+	for name, uncommitted := range map[string]bool{
+		"trap_T95_what_an_open_transaction_holds_is_more_where_it_is_read":   true,
+		"trap_T95_what_an_open_transaction_holds_is_no_more_where_it_is_not": false,
+	} {
+		bubble(t, name, func(t *testing.T) {
+			w := newWorld(t, 1)
+			w.publish(0, "before")
+			open := w.begin("hangs", 0, "inside", "inside too")
+			var isolation, asked atomic.Int32
+			w.cluster.ControlKey(int16(kmsg.Fetch), func(request kmsg.Request) (kmsg.Response, error, bool) {
+				w.cluster.KeepControl()
+				if fetch := request.(*kmsg.FetchRequest); fetch.MaxBytes == 1 {
+					isolation.Store(int32(fetch.IsolationLevel))
+					asked.Add(1)
+				}
+				return nil, nil, false
+			})
+			p := w.start(count, func(c *Config) { c.ReadUncommitted = uncommitted }, whenIdle)
+			if err := p.ends(t); err != nil {
+				t.Error(err)
+			}
+			w.once("before")
+			if left := p.consumer.Left(); uncommitted != (len(left) == 0) {
+				t.Errorf("left is %+v", left)
+			}
+			if uncommitted {
+				w.once("inside", "inside too")
+			}
+			second := w.start(count, func(c *Config) { c.ReadUncommitted = uncommitted }, nil)
+			w.until(patience, "it reads", func() bool {
+				second.source.mu.Lock()
+				defer second.source.mu.Unlock()
+				return len(second.source.order) == 1 && second.source.order[0].end == 3
+			})
+			second.source.mu.Lock()
+			l := second.source.order[0]
+			l.next, l.delivered = 0, 0
+			if uncommitted {
+				l.next, l.delivered = 1, 1 // where the transaction begins
+			}
+			second.source.mu.Unlock()
+			idle, left, err := second.source.Idle(t.Context())
+			if idle || err != nil || len(left) > 0 || asked.Load() == 0 {
+				t.Errorf("idle %t, left %+v, %v, %d questions", idle, left, err, asked.Load())
+			}
+			if want := map[bool]int32{true: 0, false: 1}[uncommitted]; isolation.Load() != want {
+				t.Errorf("it asked with isolation %d, not %d", isolation.Load(), want)
+			}
+			w.finish(open, kgo.TryCommit)
+		})
+	}
+}
+
+func TestEndsThatAreNotAnswered(t *testing.T) {
+	t.Run("trap_T95_who_reads_what_is_not_committed_is_behind_its_end_and_who_does_not_is_held_up", func(t *testing.T) {
+		for _, uncommitted := range []bool{true, false} {
+			s := unjoined(t, func(c *Config) { c.ReadUncommitted = uncommitted })
+			l := newLane(place{theTopic, 0}, 1)
+			s.order = append(s.order, l)
+			l.delivered, l.stable, l.end = 1, 1, 3
+			behind, left, _ := s.remains()
+			if len(behind) == 1 != uncommitted || len(left) == 1 == uncommitted {
+				t.Errorf("uncommitted is read: %t; behind is %+v, left %+v", uncommitted, behind, left)
+			}
+		}
+	})
+	t.Run("trap_T95_a_partition_that_is_left_out_of_an_answer_ends_where_it_did", func(t *testing.T) {
+		s := unjoined(t, nil)
+		l := newLane(place{theTopic, 0}, 1)
+		s.order = append(s.order, l)
+		s.noteEnds(map[place]int64{l.place: 2}, map[place]int64{l.place: 9}, map[place]int64{l.place: 7})
+		for range 2 {
+			if l.delivered != 2 || l.end != 9 || l.stable != 7 {
+				t.Errorf("it begins at %d, ends at %d and is stable up to %d", l.delivered, l.end, l.stable)
+			}
+			s.noteEnds(nil, map[place]int64{}, nil)
+		}
+		if behind, left, _ := s.remains(); len(behind) != 1 || behind[0].at != 2 {
+			t.Errorf("behind is %+v, left %+v", behind, left)
+		}
+	})
+}
