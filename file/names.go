@@ -1,0 +1,16 @@
+package file
+
+import "fmt"
+
+// String is the format's word in a policy file.
+func (f Format) String() string {
+	switch f {
+	case CloudEvents:
+		return "cloudevents"
+	case Envelope:
+		return "envelope"
+	case JSON:
+		return "json"
+	}
+	return fmt.Sprintf("Format(%d)", uint8(f))
+}
