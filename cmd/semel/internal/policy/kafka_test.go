@@ -86,6 +86,8 @@ func refusedKafkaCombinations() []policyCase {
 		{name: "two consumers in one group", edits: append(topic("group: g"), "consumers:\n", "consumers:\n"+spare)},
 		{name: "a group that is another consumer's name", edits: append(topic(), "consumers:\n",
 			"  copy: {kafka: {brokers: \"127.0.0.1:9092,b:1\", topics: [refunds], group: billing}}\nconsumers:\n"+strings.Replace(spare, "from: payments", "from: copy", 1))},
+		{name: "one group of brokers in another order", edits: []string{fileSource, `kafka: {brokers: ["a:1", "b:2"], topics: [payments], group: g}`, "consumers:\n",
+			"  copy: {kafka: {brokers: [\"b:2\", \"a:1\"], topics: [refunds], group: g}}\nconsumers:\n" + strings.Replace(spare, "from: payments", "from: copy", 1)}},
 		{name: "a topic twice", edits: []string{fileSource, `kafka: {brokers: "a:1", topics: [payments, refunds, payments]}`}},
 		{name: "session time-out of the next protocol", edits: topic("protocol: next_gen", "session_timeout: 20s")},
 		{name: "certificate without key", edits: topic("tls: {cert: c.pem}")},
