@@ -39,3 +39,28 @@ func TestErrorsThatCannotBeRead(t *testing.T) {
 		})
 	}
 }
+
+// circle is an error that wraps itself.
+type circle struct{}
+
+func (c *circle) Error() string { return "circle" }
+func (c *circle) Unwrap() error { return c }
+
+func TestAnErrorThatWrapsItselfHoldsNobodyUp(t *testing.T) {
+	for name, err := range map[string]error{"plain": &circle{}, "permanent": semel.Permanent(&circle{}), "joined": errors.Join(errors.New("x"), &circle{})} {
+		bubble(t, "trap_T90_its_message_is_set_aside_and_says_so/"+name, func(t *testing.T) {
+			store := memstore.New()
+			c := config(newListSource(numbered("m", 5)...))
+			c.Retry.Attempts = 2
+			counts := runs(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+				if m.Identity.ID == "m3" {
+					return err
+				}
+				return add(ctx, tx, m)
+			}, c)
+			if r := row(t, store, "m3"); counts.Applied != 4 || counts.Parked != 1 || !strings.Contains(r.LastError, "which wraps itself") {
+				t.Errorf("%+v, %q", counts, r.LastError)
+			}
+		})
+	}
+}
