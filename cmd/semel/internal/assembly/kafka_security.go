@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/sasl"
@@ -36,7 +35,7 @@ func (s security) tls(t *policy.TLS) (*tls.Config, error) {
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
 	if t.CA != "" {
-		pem, err := os.ReadFile(t.CA)
+		pem, err := policy.ReadFile(t.CA)
 		if err != nil {
 			return nil, s.fault("tls.ca", err, "name a readable file")
 		}
@@ -104,7 +103,7 @@ func (s secret) read() (string, error) {
 	if s.file == "" {
 		return s.text, nil
 	}
-	text, err := os.ReadFile(s.file)
+	text, err := policy.ReadFile(s.file)
 	if err != nil {
 		return "", err
 	}

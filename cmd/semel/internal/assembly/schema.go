@@ -58,9 +58,9 @@ func (s *Store) Up(ctx context.Context) (Change, error) {
 	if s.policy.Setup == "" {
 		return change, nil
 	}
-	text, err := os.ReadFile(s.policy.Setup)
+	text, err := policy.ReadFile(s.policy.Setup)
 	if err != nil {
-		return change, fmt.Errorf("store %s: setup: %w", s.Name(), err)
+		return change, fmt.Errorf("store %s: setup: %w; name a readable file of SQL statements", s.Name(), err)
 	}
 	ran, err := s.Setup(ctx, s.policy.Setup, string(text))
 	if err != nil {

@@ -55,11 +55,8 @@ func Main(ctx context.Context, args []string, s Streams) int {
 	safe := s
 	safe.Out, safe.Err = terminal.Text(s.Out), terminal.Text(s.Err)
 	root := newRoot(&common{Streams: safe, raw: s})
-	root.SetArgs(args)
+	root.SetArgs(append([]string{}, args...)) // nil would be the arguments of the process
 	root.SetFlagErrorFunc(flagFault(root, args))
-	root.SetIn(s.In)
-	root.SetOut(safe.Out)
-	root.SetErr(safe.Err)
 	ctx, stop := interruptible(ctx)
 	defer stop()
 	return report(safe.Err, root.ExecuteContext(ctx))
@@ -92,20 +89,48 @@ Exit codes: 0 done, 1 a run failed, 2 wrong use, 3 the policy is invalid,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	root.SetIn(c.In)
+	root.SetOut(c.Out)
+	root.SetErr(c.Err)
 	root.SetVersionTemplate("{{.Version}}\n")
 	c.logs.add(root)
 	root.AddCommand(runCommand(c), demoCommand(c), migrateCommand(c), parkedCommand(c), schemaCommand(c), versionCommand(c))
+	mendDefaults(root)
 	addExamples(root)
 	return root
 }
 
 // group is a command that only has subcommands.
 func group(use, short string, children ...*cobra.Command) *cobra.Command {
-	g := &cobra.Command{Use: use, Short: short, Args: known, RunE: func(cmd *cobra.Command, _ []string) error {
-		return usage("semel %s needs one of its commands; see 'semel %s --help'", cmd.Name(), cmd.Name())
-	}}
+	g := &cobra.Command{Use: use, Short: short, Args: known, RunE: needsOne}
 	g.AddCommand(children...)
 	return g
+}
+
+func needsOne(cmd *cobra.Command, _ []string) error {
+	return usage("%s needs one of its commands; see '%s --help'", cmd.CommandPath(), cmd.CommandPath())
+}
+
+// mendDefaults makes the commands that the library adds refuse a word that they
+// do not know, as ours do: by itself one exits with 0, and so does the other
+// after a text that names nothing.
+func mendDefaults(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		switch cmd.Name() {
+		case "completion":
+			cmd.Args, cmd.RunE = known, needsOne
+		case "help":
+			cmd.Args = func(_ *cobra.Command, args []string) error {
+				found, rest, err := root.Find(args)
+				if err != nil {
+					return err
+				}
+				return known(found, rest)
+			}
+		}
+	}
 }
 
 // known refuses a word that is none of the command's, and says which was
@@ -123,6 +148,9 @@ func known(cmd *cobra.Command, args []string) error {
 	err := fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath())
 	if meant := spelling.Nearest(args[0], names, mostMistyped); meant != "" {
 		return fmt.Errorf("%w; did you mean %s?", err, meant)
+	}
+	if len(names) == 0 {
+		return fmt.Errorf("%w; it has no commands", err)
 	}
 	return fmt.Errorf("%w; it has %s", err, strings.Join(names, ", "))
 }

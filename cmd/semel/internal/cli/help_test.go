@@ -66,6 +66,17 @@ func TestAWordThatIsNoCommandIsAnsweredWithTheOneThatWasMeant(t *testing.T) {
 		"migrate upp":    `semel: unknown command "upp" for "semel migrate"; did you mean up?`,
 		"migrate xyzzyx": `semel: unknown command "xyzzyx" for "semel migrate"; it has print, seed, status, up`,
 		"nonsense":       `semel: unknown command "nonsense" for "semel"; it has completion, demo, help, migrate, parked, run, schema, version`,
+
+		"completion bahs":           `semel: unknown command "bahs" for "semel completion"; did you mean bash?`,
+		"completion nonsense":       `semel: unknown command "nonsense" for "semel completion"; it has bash, fish, powershell, zsh`,
+		"completion bash extra":     `semel: unknown command "extra" for "semel completion bash"`,
+		"completion":                `semel: semel completion needs one of its commands; see 'semel completion --help'`,
+		"help rnu":                  `semel: unknown command "rnu" for "semel"; did you mean run?`,
+		"help nonsense":             `semel: unknown command "nonsense" for "semel"; it has completion, demo, help, migrate, parked, run, schema, version`,
+		"help parked retyr":         `semel: unknown command "retyr" for "semel parked"; did you mean retry?`,
+		"help run fast":             `semel: unknown command "fast" for "semel run"; it has no commands`,
+		"help --config x run":       `semel: unknown flag: --config; see 'semel help --help'`,
+		"help completion powershel": `semel: unknown command "powershel" for "semel completion"; did you mean powershell?`,
 	} {
 		code, out, log := command(strings.Fields(line)...)
 		if first, _, _ := strings.Cut(log, "\n"); code != exitUsage || out != "" || first != want {
@@ -84,5 +95,13 @@ func TestTheVersionIsAFlagToo(t *testing.T) {
 func TestWithoutACommandThereIsHelp(t *testing.T) {
 	if code, out, _ := command(); code != exitDone || !strings.Contains(out, "Examples:\n  semel run") {
 		t.Errorf("exit code %d:\n%s", code, out)
+	}
+}
+
+func TestHelpIsGivenForACommandThatIsThere(t *testing.T) {
+	for _, line := range []string{"help", "help run", "help parked retry", "help completion", "help completion bash", "help help"} {
+		if code, out, log := command(strings.Fields(line)...); code != exitDone || !strings.Contains(out, "Usage:") || log != "" {
+			t.Errorf("semel %s: exit code %d, %q:\n%s", line, code, log, out)
+		}
 	}
 }

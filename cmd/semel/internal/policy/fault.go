@@ -45,13 +45,25 @@ func (f Fault) String() string {
 		b.WriteString("warning: ")
 	}
 	if f.Path != "" {
-		b.WriteString(f.Path + ": ")
+		b.WriteString(short(f.Path) + ": ")
 	}
-	b.WriteString(f.Reason)
+	b.WriteString(short(f.Reason))
 	if f.Remedy != "" {
 		b.WriteString("; " + f.Remedy)
 	}
 	return strings.Join(strings.FieldsFunc(b.String(), isBreak), " ")
+}
+
+// longestPart is how much of a path or a reason is shown, in bytes. They hold
+// what the file has, which may be a key of megabytes.
+const longestPart = 1000
+
+// short leaves out the middle of a text that nobody would read to its end.
+func short(text string) string {
+	if len(text) <= longestPart {
+		return text
+	}
+	return strings.ToValidUTF8(text[:longestPart/2]+"…"+text[len(text)-longestPart/2:], "")
 }
 
 func (f Fault) Error() string { return f.String() }

@@ -13,7 +13,6 @@
 package policy
 
 import (
-	"os"
 	"path/filepath"
 	"time"
 
@@ -257,7 +256,7 @@ type Statement struct {
 // os.LookupEnv does. The policy is nil if there are faults; they are sorted by
 // their place.
 func Load(path string, env func(string) (string, bool)) (*Policy, []Fault) {
-	data, err := os.ReadFile(path)
+	data, err := ReadFile(path)
 	if err != nil {
 		return nil, []Fault{{File: path, Line: 1, Column: 1, Kind: Unreadable, Reason: readReason(err),
 			Remedy: "name a readable policy file with --config"}}

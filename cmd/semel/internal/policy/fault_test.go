@@ -1,0 +1,27 @@
+package policy
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestAFaultIsALineThatCanBeRead(t *testing.T) {
+	for name, text := range map[string]string{
+		"a long key":   strings.Repeat("ключ", 100_000) + ": 1\n",
+		"a long value": "version: " + strings.Repeat("9", 1_000_000) + "\n",
+		"a long name":  "stores: {" + strings.Repeat("a", 1_000_000) + ": {}}\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, faults := Parse("semel.yaml", []byte(text), func(string) (string, bool) { return "", false })
+			if len(faults) == 0 {
+				t.Fatal("no fault")
+			}
+			for _, f := range faults {
+				if line := f.String(); len(line) > 4*longestPart || !utf8.ValidString(line) {
+					t.Errorf("%d bytes: %.100q", len(line), line)
+				}
+			}
+		})
+	}
+}
