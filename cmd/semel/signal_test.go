@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -31,6 +32,9 @@ func startSemel(t *testing.T, folder string, args ...string) *running {
 // startAs starts a command in folder that runs semel.
 func startAs(t *testing.T, folder string, cmd *exec.Cmd) *running {
 	t.Helper()
+	// Under nohup the tests ignore SIGHUP, and a child inherits that; what is
+	// caught here it does not.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	r := &running{cmd: cmd}
 	cmd.Dir, cmd.Stdout = folder, &r.summary
 	stderr, err := cmd.StderrPipe()
