@@ -147,3 +147,39 @@ func TestTopicsByPattern(t *testing.T) {
 		w.applied(time.Minute, "e")
 	})
 }
+
+func TestAPatternThatCannotBeReadIsRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		topics  []string
+		pattern string
+		want    string
+	}{
+		"I6_beside_a_list_of_topics":       {[]string{"orders"}, "orders", "Topics and TopicPattern are both set"},
+		"I6_where_there_is_no_list_either": {nil, "", "Topics and TopicPattern are empty"},
+		"I6_as_an_invalid_expression":      {nil, "orders.(*", `TopicPattern "orders.(*" is no regular expression (RE2)`},
+		"I6_also_if_anchors_make_it_valid": {nil, "orders)|(x", "is no regular expression"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := New(quiet(Config{Brokers: []string{"a:1"}, Topics: c.topics, TopicPattern: c.pattern, Group: "billing"}))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("it says: %v", err)
+			}
+		})
+	}
+}
+
+func TestAStoreThatIsAwayHoldsUpTopicsByPattern(t *testing.T) {
+	bubble(t, "I6_nothing_is_read_while_it_is_not_known_which_topics_there_were", func(t *testing.T) {
+		w := newWorld(t, 1)
+		w.publish(0, "a")
+		if err := w.store.SavePosition(t.Context(), "billing", eldersName(theGroup), semel.Position{Length: 1, Check: []byte{eldersForm}}); err != nil {
+			t.Fatal(err)
+		}
+		text := w.logged(matching(`orders`))
+		pass(time.Minute)
+		w.without("a")
+		if !strings.Contains(text.String(), "which topics were there when group billing first joined is not known") || !strings.Contains(text.String(), "newer release") {
+			t.Errorf("the log does not say why:\n%.2000s", text.String())
+		}
+	})
+}

@@ -30,6 +30,7 @@ func check(d *decoder, p *Policy) {
 	}
 	p.checkStandardInput(d)
 	p.checkGroups(d)
+	p.checkLetters(d)
 	p.checkUse(d)
 }
 

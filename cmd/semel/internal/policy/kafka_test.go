@@ -20,6 +20,11 @@ func topic(keys ...string) []string {
 
 const spare = "  audit: {from: payments, store: shop, identity: {id: id}, handler: {sql: {statements: [select 1]}}}\n"
 
+// byPattern makes the source of the base one of topics by pattern.
+func byPattern(pattern string) []string {
+	return []string{fileSource, `kafka: {brokers: "127.0.0.1:9092", topic_pattern: "` + pattern + `"}`}
+}
+
 // acceptedKafka are policies of a Kafka source without faults.
 func acceptedKafka() []policyCase {
 	return []policyCase{
@@ -31,7 +36,10 @@ func acceptedKafka() []policyCase {
 		{name: "from now on", edits: topic("start: now", "protocol: next_gen")},
 		{name: "from a time on", edits: topic("start: {at: \"2026-01-01T00:00:00Z\"}", "tls: true")},
 		{name: "from another group's offsets on", edits: topic("start: {group: old-billing}", "tls: false")},
-		{name: "topics by pattern", edits: []string{fileSource, `kafka: {brokers: "a:1", topic_pattern: "orders\\..*"}`}},
+		{name: "topics by pattern", edits: byPattern(`orders\\..*`)},
+		{name: "dead letters that the pattern matches", edits: append(byPattern(`orders\\..*`), consumer("dead_letter: {topic: orders.dead}", "on_conflict: dead_letter")...),
+			want: "14:26: warning: consumers.billing.dead_letter.topic: the topic_pattern of source payments matches it, too; it is not read; name a topic that the pattern does not match"},
+		{name: "dead letters that the pattern matches in part", edits: append(byPattern(`orders`), consumer("dead_letter: {topic: orders.dead}", "on_conflict: dead_letter")...)},
 		{name: "plain in clear", edits: topic(`sasl: {plain: {user: shop, password: "${SECRET}"}}`),
 			want: "10:13: warning: sources.payments.kafka.sasl: the secret goes over the network readable, because tls is off; write tls: true, or use scram_sha_512"},
 		{name: "plain under TLS", edits: topic("tls: true", "sasl: {plain: {user: shop, password_file: secret.txt}}")},
@@ -58,7 +66,7 @@ func refusedKafkaValues() []policyCase {
 		{name: "brokers without port", edits: []string{fileSource, `kafka: {brokers: [kafka, "kafka:0", ":9092", "a:1,b"], topics: [payments]}`}},
 		{name: "names of topics", edits: []string{fileSource, `kafka: {brokers: "a:1", topics: ["pay ments", "..", ""]}`}, shape: true},
 		{name: "topics and a pattern", edits: topic(`topic_pattern: "orders.*"`), shape: true},
-		{name: "a pattern that is none", edits: []string{fileSource, `kafka: {brokers: "a:1", topic_pattern: "orders.(*"}`}},
+		{name: "a pattern that is none", edits: byPattern("orders.(*")},
 		{name: "words of Kafka", edits: topic("protocol: eager", "isolation: committed", "format: json", "start: end"), shape: true},
 		{name: "a start that is like a word that is refused", edits: topic("start: later"), shape: true},
 		{name: "a start that loses records of new partitions", edits: topic("start: latest"), shape: true},
@@ -98,6 +106,7 @@ func refusedKafkaCombinations() []policyCase {
 		{name: "dead letters of a file", edits: consumer("on_conflict: dead_letter", "retry: {then: dead_letter}")},
 		{name: "a place for the dead letters of a file", edits: consumer("dead_letter: {topic: payments-dead}", "retry: {then: dead_letter}")},
 		{name: "dead letters into the topic that is read", edits: append(topic(), consumer("dead_letter: {topic: payments}", "retry: {then: dead_letter}")...)},
+		{name: "dead letters that another consumer would read", edits: append(append(byPattern(`orders\\..*`), "consumers:\n", "consumers:\n"+spare), consumer("dead_letter: {topic: orders.dead}", "on_conflict: dead_letter")...)},
 		{name: "every fault of Kafka at once", edits: append(append(topic("group: g", "protocol: next_gen", "session_timeout: 20s", "tls: {cert: c.pem}"), "consumers:\n", "consumers:\n"+spare),
 			consumer("drain: 50s", "on_conflict: dead_letter")...)},
 	}

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"time"
 
@@ -113,12 +114,10 @@ func (p *Policy) checkGroups(d *decoder) {
 	}
 }
 
-// shareGroup reports whether two consumers are in one group of one cluster, as
-// far as the names of the brokers tell.
+// shareGroup reports whether two consumers are in one group of one cluster.
 func (p *Policy) shareGroup(a, b *Consumer) bool {
 	ka, kb := p.Source(a.From).Kafka, p.Source(b.From).Kafka
-	oneCluster := slices.ContainsFunc(ka.Brokers, func(broker string) bool { return slices.Contains(kb.Brokers, broker) })
-	return oneCluster && ka.GroupOf(a) == kb.GroupOf(b)
+	return oneCluster(ka, kb) && ka.GroupOf(a) == kb.GroupOf(b)
 }
 
 // deadLetters: where an ending says dead_letter, there is a place for them.
@@ -139,7 +138,42 @@ func (r rules) deadLetters(s *Source) {
 	case slices.Contains(s.Kafka.Topics, place.Topic):
 		r.refuse("dead_letter.topic", fmt.Sprintf("source %s reads topic %q: a dead letter would come back as a message", s.Name, place.Topic),
 			"name another topic")
+	case s.Kafka.matches(place.Topic):
+		r.warn("dead_letter.topic", fmt.Sprintf("the topic_pattern of source %s matches it, too; it is not read", s.Name), "name a topic that the pattern does not match")
 	}
+}
+
+// matches reports whether the pattern of topics matches a name, the whole of it.
+func (k *Kafka) matches(topic string) bool {
+	pattern, err := regexp.Compile(`\A(?:` + k.TopicPattern + `)\z`)
+	return err == nil && k.TopicPattern != "" && pattern.MatchString(topic)
+}
+
+// checkLetters: dead letters that another consumer reads as messages can end as
+// its dead letters, and go round without end.
+func (p *Policy) checkLetters(d *decoder) {
+	for _, writes := range p.Consumers {
+		from := p.Source(writes.From)
+		if writes.DeadLetter == nil || from == nil || from.Kafka == nil || !d.sound("consumers."+writes.Name+".dead_letter") {
+			continue
+		}
+		topic := writes.DeadLetter.Topic
+		for _, reads := range p.Consumers {
+			s := p.Source(reads.From)
+			own := reads.DeadLetter != nil && reads.DeadLetter.Topic == topic
+			if own || s == nil || s.Kafka == nil || !s.Kafka.matches(topic) || !oneCluster(from.Kafka, s.Kafka) {
+				continue
+			}
+			d.faultAt("consumers."+writes.Name+".dead_letter.topic", fmt.Sprintf("the topic_pattern of source %s matches it, and consumer %s would read the dead letters as messages", s.Name, reads.Name),
+				"name a topic that the pattern does not match, or write topics at that source")
+		}
+	}
+}
+
+// oneCluster reports whether two sources are of one cluster, as far as the names
+// of the brokers tell.
+func oneCluster(a, b *Kafka) bool {
+	return slices.ContainsFunc(a.Brokers, func(broker string) bool { return slices.Contains(b.Brokers, broker) })
 }
 
 // deadLetterEndings are the keys of the endings that say so.
