@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,14 +23,15 @@ import (
 	"github.com/semel-go/semel/kafka"
 )
 
-// shop is a policy of one Kafka source; keys stand behind topics.
+// shop is a policy of one Kafka source; keys stand behind topics, which are a
+// list unless one of the keys is topic_pattern.
 const shop = `version: 1
 stores: {shop: {sqlite: {path: shop.db}}}
 sources:
   payments:
     kafka:
       brokers: ["a:1", "b:2"]
-      topics: [payments, refunds]
+      TOPICS
       KEYS
 consumers:
   billing: {from: payments, store: shop, identity: {id: id}, CONSUMER handler: {sql: {statements: [select 1]}}}
@@ -38,7 +40,11 @@ consumers:
 // configured is the adapter's configuration of the policy's only consumer.
 func configured(t *testing.T, folder, consumer string, keys ...string) (kafka.Config, error) {
 	t.Helper()
-	text := strings.NewReplacer("KEYS", strings.Join(keys, "\n      "), "CONSUMER", consumer).Replace(shop)
+	topics := "topics: [payments, refunds]"
+	if slices.ContainsFunc(keys, func(key string) bool { return strings.HasPrefix(key, "topic_pattern:") }) {
+		topics = ""
+	}
+	text := strings.NewReplacer("TOPICS", topics, "KEYS", strings.Join(keys, "\n      "), "CONSUMER", consumer).Replace(shop)
 	env := func(name string) (string, bool) { return "hunter2", name == "SECRET" }
 	p, faults := policy.Parse(filepath.Join(folder, "semel.yaml"), []byte(text), env)
 	if len(faults) > 0 {
@@ -72,6 +78,7 @@ func TestAPolicysSourceIsTheAdaptersConfiguration(t *testing.T) {
 		"the brokers' protocol": {keys: []string{"protocol: next_gen"}, want: func(c *kafka.Config) { c.NextGen, c.SessionTimeout = true, 0 }},
 		"the records":           {keys: []string{"isolation: read_uncommitted", "format: cloudevents", "max_record: 1MiB"}, want: func(c *kafka.Config) { c.ReadUncommitted, c.Format, c.MaxRecord = true, kafka.CloudEvents, 1<<20 }},
 		"the commits":           {keys: []string{"commit_interval: 5s"}, want: func(c *kafka.Config) { c.CommitInterval = 5 * time.Second }},
+		"a pattern of topics":   {keys: []string{`topic_pattern: "orders.*"`}, want: func(c *kafka.Config) { c.Topics, c.TopicPattern = nil, "orders.*" }},
 		"its names":             {keys: []string{"client_id: shop-1", "rack: north"}, want: func(c *kafka.Config) { c.ClientID, c.Rack = "shop-1", "north" }},
 		"what is fetched": {keys: []string{"max_batch: 64MiB", "max_fetch: 8MiB", "max_partition_fetch: 2MiB"},
 			want: func(c *kafka.Config) { c.MaxBatch, c.MaxFetch, c.MaxPartitionFetch = 64<<20, 8<<20, 2<<20 }},
@@ -103,8 +110,9 @@ func TestAPolicyAnswersEveryFieldOfTheConfiguration(t *testing.T) {
 	}
 	v := reflect.ValueOf(config)
 	for i := range v.NumField() {
-		// NextGen excludes SessionTimeout, and options of the client are for Go.
-		if name := v.Type().Field(i).Name; v.Field(i).IsZero() && name != "NextGen" && name != "Options" {
+		// NextGen excludes SessionTimeout, TopicPattern excludes Topics (both are
+		// in the test above), and options of the client are for Go.
+		if name := v.Type().Field(i).Name; v.Field(i).IsZero() && name != "NextGen" && name != "TopicPattern" && name != "Options" {
 			t.Errorf("nothing in a policy sets %s", name)
 		}
 	}
