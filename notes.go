@@ -121,6 +121,8 @@ func (n *notes) report(r machine.Report) {
 		n.item(slog.LevelInfo, EventRetry, r)
 	case machine.ReportBusy:
 		n.item(slog.LevelWarn, EventBusy, r)
+	case machine.ReportWaits:
+		n.item(slog.LevelWarn, EventWaits, r)
 	case machine.ReportBackstop:
 		n.item(slog.LevelWarn, EventBackstop, r)
 	case machine.ReportStuck:
@@ -134,10 +136,6 @@ func (n *notes) report(r machine.Report) {
 		n.tell(Event{Kind: EventUnknown, Messages: r.N, Err: r.Err})
 		n.logger.Warn("a commit's outcome is unknown; its messages are marked again", "consumer", n.consumer, "messages", r.N, "error", cause(r.Err))
 	case machine.ReportContended:
-		if r.Item != nil {
-			n.item(slog.LevelWarn, EventContended, r)
-			return
-		}
 		n.tell(Event{Kind: EventContended, Messages: r.N, Err: r.Err})
 	case machine.ReportSerial:
 		n.tell(Event{Kind: EventSerial, Wait: r.Wait})

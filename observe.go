@@ -28,9 +28,7 @@ const (
 	EventUnknown      EventKind = "commit unknown"
 	EventCommitted    EventKind = "committed"
 	// EventContended: a batch met a deadlock, a lock time-out or a
-	// serialization failure and runs again; nobody's attempt. With Key: for
-	// Wait, this message alone has met what others hold or do. That is told
-	// after a second, and then once a minute.
+	// serialization failure and runs again; nobody's attempt.
 	EventContended EventKind = "contended"
 	// EventSerial: because of contention, batches of this consumer run one
 	// at a time for Wait.
@@ -41,6 +39,10 @@ const (
 	// process has in flight; nobody's attempt. Told after a second, and then
 	// once a minute.
 	EventBusy EventKind = "waits for a copy"
+	// EventWaits: for Wait, a message that was alone has met nothing but what
+	// others hold or do, as a lock or a row that they keep changing; nobody's
+	// attempt. Told after a second, and then once a minute.
+	EventWaits EventKind = "waits for others"
 )
 
 // Event is one thing that happened. It carries no payload.
@@ -54,7 +56,7 @@ type Event struct {
 	// Messages is how many messages the event is about.
 	Messages int
 	// Wait is until the next try, for EventRetry and EventNotReady, and for
-	// EventBusy and EventContended how long a message has waited.
+	// EventBusy and EventWaits how long a message has waited.
 	Wait time.Duration
 	Err  error
 }

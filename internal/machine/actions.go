@@ -141,8 +141,7 @@ const (
 	ReportBackstop
 	ReportCommitted
 	// ReportContended: a flight met a deadlock, a lock time-out or a
-	// serialization failure and runs again. With Item: it alone has met nothing
-	// else for Wait, through nobody's fault that could be charged.
+	// serialization failure and runs again.
 	ReportContended
 	// ReportSerial: for Wait, batches of this consumer run one at a time.
 	ReportSerial
@@ -151,6 +150,9 @@ const (
 	// ReportBusy: the item has waited for Wait for a copy of it that is in
 	// flight elsewhere.
 	ReportBusy
+	// ReportWaits: for Wait, the item has met nothing but what others hold or
+	// do, and nobody is charged.
+	ReportWaits
 )
 
 func (Fetch) action()       {}

@@ -300,10 +300,10 @@ func (m *Machine) metAlone(w *worker, f *Flight, why Class, err error, refused b
 		m.goDown(f, err, true)
 	}
 	it := f.Entries[0].Item
-	if f.outside { // nobody charges it, however long it lasts: it has to be seen
-		m.tellWaiting(it, ReportContended, err)
-	} else {
+	if !f.outside {
 		m.suspect(it, enough, err)
+	} else { // nobody is charged, however long it lasts: it has to be seen
+		m.tellWaiting(it, ReportWaits, err)
 	}
 	m.waitAlone(w, it)
 }

@@ -163,7 +163,7 @@ func TestAStoreThatComesAndGoes(t *testing.T) {
 		}
 		var waits []Time
 		for _, r := range w.reports {
-			if r.Kind == ReportContended && r.Item != nil && r.Item.Identity == guilty {
+			if r.Kind == ReportWaits && r.Item.Identity == guilty {
 				waits = append(waits, r.Wait)
 			}
 		}

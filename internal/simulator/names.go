@@ -26,7 +26,7 @@ var (
 	reportNames = [...]string{machine.ReportRetry: "retry", machine.ReportReady: "ready", machine.ReportNotReady: "not ready",
 		machine.ReportUnknown: "unknown", machine.ReportStuck: "stuck", machine.ReportBackstop: "backstop",
 		machine.ReportCommitted: "committed", machine.ReportContended: "contended", machine.ReportSerial: "serial",
-		machine.ReportParallel: "parallel", machine.ReportBusy: "busy"}
+		machine.ReportParallel: "parallel", machine.ReportBusy: "busy", machine.ReportWaits: "waits"}
 	settleNames = [...]string{machine.Ack: "ack", machine.HandBack: "hand back", machine.DeadLetter: "dead letter"}
 	phaseNames  = [...]string{"beginning", "begun", "running", "run", "committing", "rolling back"}
 )

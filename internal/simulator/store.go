@@ -150,8 +150,15 @@ func (s *store) apply(t *transaction, trim []int, rows []machine.Row, keyOf func
 	}
 	for _, r := range rows {
 		k := keyOf(r)
-		if r.Repeat && s.rows[k] != nil {
-			s.rows[k].repeats++
+		switch there := s.rows[k]; {
+		case there != nil && r.Repeat:
+			there.repeats++
+			continue
+		case there != nil && k.conflict:
+			// Two transactions saw the same conflict, as one whose commit was
+			// late: the second is counted on the row, and settled as a conflict.
+			there.repeats++
+			s.parted[k.id]++
 			continue
 		}
 		s.rows[k] = &row{as: r.As}

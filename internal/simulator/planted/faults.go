@@ -97,7 +97,7 @@ func ofWaits() []Fault {
 		inMachine("copies are lost with their carrier", "law 11", "item.go",
 			"\tm.uncarry(it)\n}\n\n// uncarry", "}\n\n// uncarry"),
 		inMachine("a quiet source is not asked whether it works again", "law 11", "fetch.go",
-			"f.under && f.limit != 0 && f.limit <= m.now", "f.under && f.limit < 0"),
+			"f.limit != 0 && f.limit <= m.now", "f.limit < 0"),
 		inMachine("nobody wakes a message that waits", "law 11", "stop.go",
 			"consider(m.held[0].until)", "consider(0)"),
 		inMachine("what the broker did not settle is forgotten", "law 11", "settle.go",
