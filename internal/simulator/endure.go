@@ -28,6 +28,9 @@ func (w *world) endure() {
 	case w.plan.away:
 		w.fault("store away without end", "")
 		w.takeStore()
+		if w.plan.config.OneAttempt { // all is handed back, and comes again at its broker's pace
+			w.mostSteps *= 20
+		}
 		w.after(long, w.endEndurance)
 	case w.stuckForGood() > 0:
 		w.after(w.patience(), w.endEndurance)
