@@ -57,12 +57,12 @@ func TestWhatARunLeavesBehind(t *testing.T) {
 		store, source, release := watch(memstore.New()), watchSource(numbered("m", 3)...), make(chan struct{})
 		defer synctest.Wait()
 		defer close(release)
-		clings := func() { <-release }
+		clings, started := func() { <-release }, time.Now()
 		source.endless = true
 		source.onSettle = func(context.Context, []semel.Settlement) ([]int, error) { clings(); return nil, nil }
 		source.onClose = func() error { clings(); return nil }
 		store.onCommit = func(ctx context.Context, commit func(context.Context) semel.Result) semel.Result {
-			if time.Since(store.begins[0]) > time.Second {
+			if time.Since(started) > time.Second {
 				clings()
 			}
 			return commit(ctx)
