@@ -119,6 +119,21 @@ func TestWhatBrokeABatch(t *testing.T) {
 			}
 		}
 	})
+	t.Run("trap_T99_what_follows_a_handlers_end_is_refused_however_often_it_tries", func(t *testing.T) {
+		for _, statement := range []string{"rollback", "commit"} {
+			err := by(t, func(tx pgx.Tx) {
+				_, _ = tx.Exec(t.Context(), statement)
+				for range 2 {
+					if _, err := tx.Exec(t.Context(), "select 1"); !errors.Is(err, pgx.ErrTxClosed) {
+						t.Errorf("after a %s: %v", statement, err)
+					}
+				}
+			})
+			if h.Classify(err) != semel.ClassPermanent {
+				t.Errorf("%s: it was broken by %v", statement, err)
+			}
+		}
+	})
 	t.Run("trap_95_rows_left_open_are_their_messages_for_good", func(t *testing.T) {
 		err := by(t, func(tx pgx.Tx) { _, _ = tx.Query(t.Context(), "select generate_series(1, 10)") })
 		if h.Classify(err) != semel.ClassPermanent {
