@@ -74,6 +74,8 @@ func (c *common) concludeActs(o operate.Order, done []operate.Result, stopped er
 	switch {
 	case stopped != nil:
 		return failed(stopped)
+	case bad > 0 && o.DryRun:
+		return failed(fmt.Errorf("%s: %d of %d messages would be refused", o.Verb, bad, len(done)))
 	case bad > 0:
 		return failed(fmt.Errorf("%s: %d of %d messages were not done", o.Verb, bad, len(done)))
 	}

@@ -93,6 +93,7 @@ Exit codes: 0 done, 1 a run failed, 2 wrong use, 3 the policy is invalid,
 	root.SetOut(c.Out)
 	root.SetErr(c.Err)
 	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", usualWidth)))
 	c.logs.add(root)
 	root.AddCommand(runCommand(c), demoCommand(c), migrateCommand(c), parkedCommand(c), schemaCommand(c), versionCommand(c))
 	mendDefaults(root)
@@ -153,6 +154,14 @@ func known(cmd *cobra.Command, args []string) error {
 		return fmt.Errorf("%w; it has no commands", err)
 	}
 	return fmt.Errorf("%w; it has %s", err, strings.Join(names, ", "))
+}
+
+// nothing refuses words behind a command that takes none.
+func nothing(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return usage("%s takes no arguments, and got %q; see '%s --help'", cmd.CommandPath(), args[0], cmd.CommandPath())
 }
 
 // mostMistyped is how many letters of a command may be wrong, less one.

@@ -26,7 +26,7 @@ read from their databases. It needs no server and no network.
 
 Exit codes: 0 semel applied each payment once and the others did not, 1 that did
 not show or the demonstration could not be held, 2 wrong use, 130 interrupted.`,
-		Args: cobra.NoArgs,
+		Args: nothing,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if source {
 				return failed(demo.WriteSource(c.Out))

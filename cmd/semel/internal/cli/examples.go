@@ -32,8 +32,8 @@ var examples = map[string][]string{
 	"semel migrate status": {"semel migrate status --config semel.yaml --json"},
 	"semel migrate print":  {"semel migrate print --config semel.yaml >semel.sql"},
 	"semel migrate seed": {
-		"semel migrate seed --config semel.yaml --consumer billing --from processed_messages --id message_id",
-		"semel migrate seed --config semel.yaml --consumer billing --from public.done --id id --where 'ok' --source /shop",
+		"semel migrate seed --consumer billing --from processed --id message_id",
+		"semel migrate seed --consumer billing --from public.done --id id --where 'ok'",
 	},
 	"semel parked": {
 		"semel parked summary --config semel.yaml",
@@ -47,7 +47,7 @@ var examples = map[string][]string{
 	},
 	"semel parked summary": {
 		"semel parked summary --config semel.yaml",
-		"semel parked summary --config semel.yaml --consumer billing --before 2026-05-01",
+		"semel parked summary --consumer billing --before 2026-05-01",
 	},
 	"semel parked show": {
 		"semel parked show --config semel.yaml 17",
@@ -55,11 +55,11 @@ var examples = map[string][]string{
 	},
 	"semel parked retry": {
 		"semel parked retry --config semel.yaml 17 --reason 'account opened'",
-		"semel parked retry --config semel.yaml --all --with-reason 'condition unmet' --dry-run",
+		"semel parked retry --all --with-reason 'condition unmet' --dry-run",
 	},
 	"semel parked discard": {
 		"semel parked discard --config semel.yaml 17 18 --reason 'test data of 3 May'",
-		"semel parked discard --config semel.yaml --all --with-reason conflict --before 720h --reason 'agreed with the shop'",
+		"semel parked discard --all --with-reason conflict --reason 'agreed with shop'",
 	},
 	"semel schema":  {"semel schema >semel.schema.json"},
 	"semel version": {"semel version", "semel version --json"},

@@ -13,9 +13,9 @@ func flagFault(root *cobra.Command, args []string) func(*cobra.Command, error) e
 		if _, rest, findErr := root.Find(args); cmd.HasSubCommands() && findErr == nil && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
 			return known(cmd, rest)
 		}
-		text := err.Error()
-		for _, inner := range []string{": strconv.", ": time: "} { // says nothing that the value does not show
-			text, _, _ = strings.Cut(text, inner)
+		text, _, _ := strings.Cut(err.Error(), ": strconv.") // says nothing that the value does not show
+		if value, _, ok := strings.Cut(text, ": time: "); ok {
+			text = value + "; write a number with its unit, as 10s"
 		}
 		return usage("%s; see '%s --help'", text, cmd.CommandPath())
 	}

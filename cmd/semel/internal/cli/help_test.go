@@ -98,6 +98,25 @@ func TestWithoutACommandThereIsHelp(t *testing.T) {
 	}
 }
 
+// The words of the library's own completion commands are not ours.
+func TestNoHelpIsWiderThanAUsualTerminal(t *testing.T) {
+	walk(newRoot(&common{}), func(cmd *cobra.Command) {
+		path := strings.Fields(cmd.CommandPath())[1:]
+		if cmd.Hidden || len(path) > 0 && path[0] == "completion" {
+			return
+		}
+		_, out, _ := command(append([]string{"help"}, path...)...)
+		if !strings.Contains(out, "Usage:") {
+			t.Errorf("semel help %s: %q", strings.Join(path, " "), out)
+		}
+		for line := range strings.Lines(out) {
+			if line = strings.TrimSuffix(line, "\n"); len(line) > usualWidth {
+				t.Errorf("semel help %s has %d columns: %s", strings.Join(path, " "), len(line), line)
+			}
+		}
+	})
+}
+
 func TestHelpIsGivenForACommandThatIsThere(t *testing.T) {
 	for _, line := range []string{"help", "help run", "help parked retry", "help completion", "help completion bash", "help help"} {
 		if code, out, log := command(strings.Fields(line)...); code != exitDone || !strings.Contains(out, "Usage:") || log != "" {

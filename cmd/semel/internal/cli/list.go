@@ -66,7 +66,7 @@ func parkedList(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List what was set aside and is not done",
-		Args:  cobra.NoArgs,
+		Args:  nothing,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.look(cmd, f, l, c.list)
 		},

@@ -19,7 +19,7 @@ func migrateUp(c *common) *cobra.Command {
 	return c.withConfig(&cobra.Command{
 		Use:   "up",
 		Short: "Apply what is missing, and each store's setup once",
-		Args:  cobra.NoArgs,
+		Args:  nothing,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := c.load()
 			if err != nil {
@@ -78,7 +78,7 @@ func migrateStatus(c *common) *cobra.Command {
 	return c.withConfig(&cobra.Command{
 		Use:   "status",
 		Short: "Show which migrations are applied and which are missing",
-		Args:  cobra.NoArgs,
+		Args:  nothing,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := c.load()
 			if err != nil {
@@ -125,7 +125,7 @@ func migratePrint(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "print",
 		Short: "Print the SQL of all migrations, for a tool of your own",
-		Args:  cobra.NoArgs,
+		Args:  nothing,
 		RunE: func(*cobra.Command, []string) error {
 			p, err := c.load()
 			if err != nil {

@@ -19,10 +19,25 @@ func (c *common) noConsumer(p *policy.Policy, name string) error {
 	for _, consumer := range p.Consumers {
 		names = append(names, consumer.Name)
 	}
-	if meant := spelling.Nearest(name, names, mostMistyped); meant != "" {
-		return usage("--consumer %q: %s has no consumer of this name; did you mean %s?", name, c.config, meant)
+	return c.noneOfThisName("consumer", name, names)
+}
+
+// noStore refuses the name of a store that the policy does not have.
+func (c *common) noStore(p *policy.Policy, name string) error {
+	var names []string
+	for _, store := range p.Stores {
+		names = append(names, store.Name)
 	}
-	return usage("--consumer %q: %s has no consumer of this name; it has %s", name, c.config, strings.Join(names, ", "))
+	return c.noneOfThisName("store", name, names)
+}
+
+// noneOfThisName says which name was probably meant, or which there are. kind is
+// also the name of the flag.
+func (c *common) noneOfThisName(kind, name string, names []string) error {
+	if meant := spelling.Nearest(name, names, mostMistyped); meant != "" {
+		return usage("--%s %q: %s has no %s of this name; did you mean %s?", kind, name, c.config, kind, meant)
+	}
+	return usage("--%s %q: %s has no %s of this name; it has %s", kind, name, c.config, kind, strings.Join(names, ", "))
 }
 
 // refuseStranger refuses the name of a consumer that is neither in the policy

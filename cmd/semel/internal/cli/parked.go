@@ -59,7 +59,7 @@ func parkedAct(c *common, verb operate.Verb) *cobra.Command {
 	var all, dryRun bool
 	var why, who string
 	shorts := map[operate.Verb]string{
-		operate.Retry:   "Run the handler of set-aside messages again, one transaction a message",
+		operate.Retry:   "Run set-aside messages again, one transaction a message",
 		operate.Discard: "Close set-aside messages: no effect will ever happen",
 	}
 	cmd := &cobra.Command{

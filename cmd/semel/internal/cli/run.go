@@ -25,7 +25,7 @@ exits with 0, a second SIGINT or SIGTERM exits with 130 at once.
 
 A file is read from where the last run stopped; with --from-start from its
 beginning, and what has ended before is a duplicate and changes nothing.`,
-		Args: cobra.NoArgs,
+		Args: nothing,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("exit-when-idle") && idle <= 0 {
 				return usage("--exit-when-idle %v: give a positive duration, as 1s", idle)

@@ -10,7 +10,7 @@ func schemaCommand(c *common) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of the policy file, for editors",
-		Args:  cobra.NoArgs,
+		Args:  nothing,
 		RunE: func(*cobra.Command, []string) error {
 			_, err := c.Out.Write(policy.JSONSchema())
 			return failed(err)

@@ -30,7 +30,7 @@ seeded has its effect again.
 Ids are compared byte for byte with what the consumer's identity finds; those of
 a uuid column are written in lower case. Markers that are there stay as they
 are. A seeding that was interrupted goes on where it stopped.`,
-		Args: cobra.NoArgs,
+		Args: nothing,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.sourceGiven = cmd.Flags().Changed("source")
 			return c.seed(cmd.Context(), f)

@@ -12,7 +12,7 @@ import (
 // open opens the store of this name, or all, for a command that is not run.
 func (c *common) open(p *policy.Policy, store string, create bool) (*assembly.Assembly, error) {
 	if store != "" && p.Store(store) == nil {
-		return nil, usage("--store %q: %s has no store of this name", store, c.config)
+		return nil, c.noStore(p, store)
 	}
 	log, _, err := c.log(c.Err)
 	if err != nil {

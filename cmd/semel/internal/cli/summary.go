@@ -21,7 +21,7 @@ func parkedSummary(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "summary",
 		Short: "Count what was set aside and is not done, by reason and error",
-		Args:  cobra.NoArgs,
+		Args:  nothing,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.look(cmd, f, l, c.summarize)
 		},

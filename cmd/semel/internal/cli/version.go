@@ -25,7 +25,7 @@ func versionCommand(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  cobra.NoArgs,
+		Args:  nothing,
 		RunE: func(*cobra.Command, []string) error {
 			b := thisBuild()
 			if c.json {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/semel-go/semel"
 )
@@ -173,22 +174,53 @@ func (b Box) one(ctx context.Context, o Order, number int64) (Result, error) {
 	row := rows[0]
 	result.Consumer, result.ID, result.Reason = row.Key.Consumer, row.Key.ID, row.Reason
 	if err := o.allows(row); err != nil {
-		result.Error = err.Error()
+		result.Error = plain(err)
 		return result, nil
 	}
-	if o.DryRun {
-		result.Result = Would
-		return result, nil
+	if !o.DryRun {
+		return result.after(b.act(ctx, o, row), Done), nil
 	}
-	err = b.act(ctx, o, row)
-	result.Result = resultOf(err)
-	if err != nil {
-		result.Error = err.Error()
+	applied, err := b.applied(ctx, o.Verb, row.Key)
+	switch {
+	case err != nil:
+		return result, fmt.Errorf("store %s: row %d: what became of its identity: %w", b.Store, number, err)
+	case applied:
+		return result.after(fmt.Errorf("row %d: %w", number, semel.ErrConflict), Would), nil
 	}
+	return result.after(nil, Would), nil
+}
+
+// applied reports whether a retry would meet its identity applied, which a store
+// refuses: that of a conflict is, where the first content took effect.
+func (b Box) applied(ctx context.Context, verb Verb, key semel.Key) (bool, error) {
+	if verb != Retry || b.Markers == nil {
+		return false, nil
+	}
+	m, found, err := b.Markers.Marker(ctx, key)
+	return found && m.Outcome == semel.Applied, err
+}
+
+// after is the result with what err says of it, or with what stands for none.
+func (r Result) after(err error, none string) Result {
+	if err == nil {
+		r.Result = none
+		return r
+	}
+	r.Result, r.Error = resultOf(err), plain(err)
 	if errors.Is(err, semel.ErrConflict) {
-		result.Error += "; find out from the producer which content is right, correct the effect by hand if it is this one, and discard this row"
+		r.Error += "; find out from the producer which content is right, correct the effect by hand if it is this one, and discard this row"
 	}
-	return result, nil
+	return r
+}
+
+// plain is the text of an error, in which those of the library go without the
+// prefix that names it: in the middle of a line it says nothing.
+func plain(err error) string {
+	text := err.Error()
+	for _, inner := range []error{semel.ErrChanged, semel.ErrConflict, semel.ErrState} {
+		text = strings.ReplaceAll(text, inner.Error(), strings.TrimPrefix(inner.Error(), "semel: "))
+	}
+	return text
 }
 
 // allows says what of an order can be judged without the store.
@@ -196,15 +228,17 @@ func (o Order) allows(row semel.StoredRow) error {
 	end := semel.StateDiscarded
 	if o.Verb == Retry {
 		end = semel.StateCompleted
+	}
+	if !row.State.CanBecome(end) {
+		return fmt.Errorf("it is %s: %w", row.State, semel.ErrState)
+	}
+	if o.Verb == Retry {
 		if o.Handlers[row.Key.Consumer] == nil {
 			return fmt.Errorf("the policy has no consumer %q; name the policy file of that consumer", row.Key.Consumer)
 		}
 		if row.Surrogate {
 			return fmt.Errorf("%s: %s", row.Reason, neverRuns(row.Reason))
 		}
-	}
-	if !row.State.CanBecome(end) {
-		return fmt.Errorf("it is %s: %w", row.State, semel.ErrState)
 	}
 	return nil
 }
@@ -233,8 +267,6 @@ func (b Box) act(ctx context.Context, o Order, row semel.StoredRow) error {
 
 func resultOf(err error) string {
 	switch {
-	case err == nil:
-		return Done
 	case errors.Is(err, semel.ErrChanged), errors.Is(err, semel.ErrConflict), errors.Is(err, semel.ErrState):
 		return Refused
 	default:

@@ -105,6 +105,45 @@ func TestOneRowThatIsRefusedOrFailsDoesNotStopTheOthers(t *testing.T) {
 	}
 }
 
+// markers are those of identities that are applied.
+type markers map[string]bool
+
+func (m markers) Marker(_ context.Context, key semel.Key) (semel.StoredMarker, bool, error) {
+	return semel.StoredMarker{Outcome: semel.Applied}, m[key.ID], nil
+}
+
+func TestADryRunForeseesThatARetryIsRefused(t *testing.T) {
+	f := parked(3)
+	f.rows[0].Conflict, f.rows[0].Reason = true, semel.ReasonConflict
+	f.rows[2].State, f.rows[2].Surrogate, f.rows[2].Reason = semel.StateDiscarded, true, semel.ReasonMalformed
+	handle := func(_ context.Context, r semel.StoredRow, _ semel.Act) error {
+		if r.Conflict {
+			return fmt.Errorf("row %d: %w", r.Number, semel.ErrConflict)
+		}
+		return nil
+	}
+	box := Box{Store: "shop", Inbox: f, Markers: markers{"p-1": true}}
+	for _, dry := range []bool{true, false} {
+		order := Order{Verb: Retry, DryRun: dry, Handlers: map[string]func(context.Context, semel.StoredRow, semel.Act) error{"billing": handle}}
+		done := map[bool]string{true: Would, false: Done}[dry]
+		var got []string
+		for r, err := range box.Carry(t.Context(), order) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, r.Result+": "+r.Error)
+		}
+		want := []string{
+			"refused: row 1: another content of this identity is applied; find out from the producer which content is right, correct the effect by hand if it is this one, and discard this row",
+			done + ": ",
+			"refused: it is DISCARDED: the row's state does not allow this",
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("dry run %v: got %q, want %q", dry, got, want)
+		}
+	}
+}
+
 func TestAnOrderEndsWithItsContext(t *testing.T) {
 	f := parked(3)
 	ctx, cancel := context.WithCancel(context.Background())
