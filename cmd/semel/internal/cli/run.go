@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -132,10 +133,22 @@ func (e *execution) consume(ctx context.Context) (running.Summary, error) {
 			e.live.Add(name, consumer)
 		}
 	}
-	told := context.AfterFunc(ctx, func() {
-		o.Logger.Info("stopping: what runs is finished first; a second SIGINT or SIGTERM ends the process at once")
-	})
-	defer told()
+	defer sayStopping(ctx, o.Logger)()
 	summary, err := running.All(ctx, runnable)
 	return summary, failed(err)
+}
+
+// sayStopping logs that ctx has ended. What it returns waits until that is
+// written, so that it does not stand below the summary.
+func sayStopping(ctx context.Context, log *slog.Logger) func() {
+	said := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(said)
+		log.Info("stopping: what runs is finished first; a second SIGINT or SIGTERM ends the process at once")
+	})
+	return func() {
+		if !stop() { // it has begun
+			<-said
+		}
+	}
 }
