@@ -117,8 +117,10 @@ func (s *Source) askPattern(ctx context.Context) error {
 		s.wanted.missing = nil
 		clear(s.topicIDs)
 	}
-	for _, topic := range s.reading {
-		s.topicIDs[topic] = found.topics[topic]
+	for _, topic := range s.reading { // one look without a topic makes no other topic of it
+		if id, there := found.topics[topic]; there {
+			s.topicIDs[topic] = id
+		}
 	}
 	s.tellNone(time.Now())
 	return nil
@@ -165,11 +167,13 @@ func (s *Source) lookForTopics(ctx context.Context) error {
 	s.mu.Lock()
 	member := s.member
 	if member == nil { // the next join finds them
-		if len(found.topics) > 0 && s.wanted.none {
+		switch {
+		case len(found.topics) == 0:
+			s.tellNone(time.Now())
+		case s.wanted.none:
 			s.wanted.none = false
 			s.gate.rouse()
 		}
-		s.tellNone(time.Now())
 		s.mu.Unlock()
 		return nil
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // matching lets a process read what matches a pattern.
@@ -145,6 +147,48 @@ func TestTopicsByPattern(t *testing.T) {
 		}
 		w.create("orders.eu", "e")
 		w.applied(time.Minute, "e")
+	})
+}
+
+func TestALookAtTopicsByPattern(t *testing.T) {
+	bubble(t, "trap_T92_that_lacks_a_topic_makes_no_other_topic_of_it", func(t *testing.T) {
+		w := newWorld(t, 1)
+		w.publish(0, "a")
+		text := &lockedBuffer{}
+		p := w.start(count, matching(`orders`, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(text, nil)) }), nil)
+		w.settles(time.Minute)
+		w.cluster.ControlKey(int16(kmsg.Metadata), func(request kmsg.Request) (kmsg.Response, error, bool) {
+			asked := request.(*kmsg.MetadataRequest)
+			if asked.Topics != nil {
+				w.cluster.KeepControl()
+				return nil, nil, false
+			}
+			return asked.ResponseKind(), nil, true // as of a broker that has just started
+		})
+		if err := p.source.sameTopics(t.Context()); err != nil {
+			t.Error(err)
+		}
+		pass(time.Minute)
+		if strings.Contains(text.String(), "joining the group anew") {
+			t.Errorf("the log says:\n%.3000s", text.String())
+		}
+	})
+	bubble(t, "I6_before_the_first_join_does_not_say_that_none_matches", func(t *testing.T) {
+		w := newWorld(t, 1)
+		text := &lockedBuffer{}
+		s := unjoined(t, matching(`orders`, func(c *Config) {
+			c.Brokers, c.Logger = w.cluster.ListenAddrs(), slog.New(slog.NewTextHandler(text, nil))
+		}))
+		s.dial = w.network.DialContext
+		side, err := kgo.NewClient(s.sideOptions()...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer side.Close()
+		s.side = side
+		if err := s.lookForTopics(t.Context()); err != nil || text.String() != "" {
+			t.Errorf("%v, the log says:\n%s", err, text.String())
+		}
 	})
 }
 
