@@ -83,8 +83,11 @@ func TestAMemberIsReplacedOnce(t *testing.T) {
 		r.revoking = func(context.Context, semel.Lane) { goOn <- true }
 		r.demand()
 		r.await("its end", func(told []string) bool { return len(told) > 1 })
+		r.Source.mu.Lock()
+		member := r.member
+		r.Source.mu.Unlock()
 		go func() {
-			r.revoked(t.Context(), r.member, map[string][]int32{"orders": {0}})
+			r.revoked(t.Context(), member, map[string][]int32{"orders": {0}})
 			close(revoked)
 		}()
 		select {
