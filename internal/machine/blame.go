@@ -27,6 +27,7 @@ func (m *Machine) blame(it *Item, f Failure, ran bool) {
 		it.first = f.Err
 	}
 	it.last = f.Err
+	it.waitsSince = 0 // a later wait for others is another one
 	if !f.Free {
 		it.attempts++
 	}

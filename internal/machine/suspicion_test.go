@@ -171,6 +171,32 @@ func TestAStoreThatComesAndGoes(t *testing.T) {
 			t.Errorf("in ten minutes it was named after %v", waits)
 		}
 	})
+	t.Run("case_2_what_it_waited_before_its_own_failure_is_not_told_of_the_next_wait", func(t *testing.T) {
+		w := newWorld(t, testConfig())
+		w.input = [][]*Item{items(600, "a")}
+		until := 30 * time.Second
+		w.handler = func(it *Item) *Failure {
+			switch {
+			case it.Identity != guilty:
+			case w.m.now < until:
+				return &Failure{Class: Contended, Outside: true, Err: errTest}
+			case it.attempts == 0:
+				until = w.m.now + 3*time.Minute
+				return &Failure{Class: Retry, Err: errTest}
+			}
+			return nil
+		}
+		w.run(100000)
+		var waits []Time
+		for _, r := range w.reports {
+			if r.Kind == ReportWaits && r.Item.Identity == guilty {
+				waits = append(waits, r.Wait)
+			}
+		}
+		if len(waits) < 3 || slices.IsSorted(waits) || slices.Max(waits) > 3*time.Minute {
+			t.Errorf("it is told to have waited for %v", waits)
+		}
+	})
 	t.Run("case_3_a_commit_of_unknown_outcome_charges_nobody", func(t *testing.T) {
 		times := 40
 		w := newWorld(t, testConfig())
