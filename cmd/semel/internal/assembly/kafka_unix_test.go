@@ -1,0 +1,34 @@
+//go:build unix
+
+package assembly
+
+import (
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+)
+
+func TestACertificateInAPipeThatNobodyWritesIsNotWaitedFor(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, pair := range [][2]string{{pipe, pipe}, {"/dev/null", pipe}} {
+		ended := make(chan error, 1)
+		go func() {
+			_, err := security{policy: &policy.Policy{}, at: "x"}.tls(&policy.TLS{Cert: pair[0], Key: pair[1]})
+			ended <- err
+		}()
+		select {
+		case err := <-ended:
+			if err == nil {
+				t.Errorf("%q is taken for a certificate and its key", pair)
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatalf("%q is waited for", pair)
+		}
+	}
+}
