@@ -2,11 +2,9 @@ package pgxstore
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -62,7 +60,10 @@ type Store struct {
 func (s *Store) Exonerates(err error) bool { return s.inner.Exonerates(err) }
 
 // New returns a store in the database of the pool. It creates nothing and asks
-// nothing: see Migrate and Check.
+// nothing: see Migrate and Check. For what is done seldom it opens a handle of
+// database/sql over the pool, which stays open as long as the process: one
+// goroutine that waits, and no connection while nothing is done. Nobody can tell
+// when the last call of a store that nothing refers to any more has ended.
 //
 // Statements are prepared and kept by connection. Behind a pooler that gives
 // every transaction another connection (PgBouncer in transaction mode) open the
@@ -84,7 +85,6 @@ func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 		return nil, errors.Join(err, db.Close())
 	}
 	s := &Store{house: inner, inner: inner, classify: inner.Classify, pool: pool, begin: "begin isolation level " + string(o.Isolation), sql: sqlstore.Statements(inner)}
-	runtime.AddCleanup(s, func(db *sql.DB) { _ = db.Close() }, db)
 	return s, nil
 }
 
