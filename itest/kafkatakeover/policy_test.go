@@ -55,6 +55,7 @@ func (w *world) semel(binary, folder, former string, args ...string) []byte {
 	if err != nil {
 		w.t.Fatalf("semel %v: %v: %s", args, err, complaints.String())
 	}
+	w.t.Logf("semel %v: %s", args, complaints.String())
 	return out
 }
 

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -85,6 +86,12 @@ func (p Proof) Run(ctx context.Context, t testing.TB) (Ledger, error) {
 	for _, c := range consumers {
 		go func() { over <- c.Run(ctx) }()
 	}
+	ready := func() bool {
+		return !slices.ContainsFunc(consumers, func(c workload.Consumer) bool { ready, _ := c.Ready(); return !ready })
+	}
+	if err := r.until(ctx, over, "both consumers have started", ready); err != nil {
+		return l, err
+	}
 	if err := r.failOver(ctx, over, &l); err != nil {
 		return l, err
 	}
@@ -144,17 +151,22 @@ const patience = time.Minute
 // reach waits until this many messages were in commits that the consumers know
 // of.
 func (r *run) reach(ctx context.Context, over <-chan error, n int64) error {
+	return r.until(ctx, over, fmt.Sprintf("%d messages are in commits", n), func() bool { return r.applied.Load() >= n })
+}
+
+// until waits for a condition while the consumers run.
+func (r *run) until(ctx context.Context, over <-chan error, what string, so func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	for r.applied.Load() < n {
+	for !so() {
 		select {
 		case <-tick.C:
 		case err := <-over:
 			return fmt.Errorf("a consumer ended under way: %w", err)
 		case <-ctx.Done():
-			return fmt.Errorf("after %s only %d messages of %d are in commits: %w", patience, r.applied.Load(), n, ctx.Err())
+			return fmt.Errorf("waited %s until %s; %d messages are in commits: %w", patience, what, r.applied.Load(), ctx.Err())
 		}
 	}
 	return nil
