@@ -1,7 +1,9 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -38,7 +40,7 @@ func (s *Source) Close(ctx context.Context) error {
 }
 
 func (s *Source) leave(ctx context.Context) error {
-	err := s.commits.wait(ctx)
+	err := s.lastOffsets(ctx)
 	s.mu.Lock()
 	lanes, member := slices.Clone(s.order), s.member
 	s.mu.Unlock()
@@ -50,6 +52,43 @@ func (s *Source) leave(ctx context.Context) error {
 		s.config.Logger.Warn("the group was not left and waits for this member until its session ends", "group", s.config.Group, "error", left)
 	}
 	return err
+}
+
+// againAfter is how soon offsets are tried again that the group refused while it
+// is shared out anew.
+const againAfter = 50 * time.Millisecond
+
+// lastOffsets commits what is settled. Of a generation that has just ended the
+// group takes nothing: the callback of the next one says whose the lanes are,
+// and is waited for, but for no longer than a last commit may take.
+func (s *Source) lastOffsets(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, lastCommit)
+	defer cancel()
+	for {
+		err := s.commits.wait(ctx)
+		waits := s.awaitsGeneration()
+		if waits == nil {
+			return err
+		}
+		select {
+		case <-time.After(againAfter):
+		case <-ctx.Done():
+			return cmp.Or(err, waits)
+		}
+	}
+}
+
+// awaitsGeneration is an error while the group takes no offsets of a lane, because it is
+// shared out anew.
+func (s *Source) awaitsGeneration() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.order {
+		if !l.gone && l.refused == l.stamp && l.dirty() {
+			return fmt.Errorf("kafka: the offset of lane %s is not committed: group %s is shared out anew", l.id.ID, s.config.Group)
+		}
+	}
+	return nil
 }
 
 // discard lets a member leave the group, for as long as ctx allows, and ends it.

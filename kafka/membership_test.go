@@ -255,6 +255,23 @@ func TestACommitThatIsRefusedIsTriedAgainOrEndsTheLane(t *testing.T) {
 			t.Errorf("the lane was ours all the time, and the observer was told %v", r.told)
 		}
 	})
+	t.Run("case_10_who_leaves_while_the_group_is_shared_out_anew_commits_in_its_next_generation", func(t *testing.T) {
+		c := cluster(t, kfake.SeedTopics(1, "orders"))
+		config := Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing"}
+		p := producer(t, c.ListenAddrs())
+		put(t, p, "orders", 0, "0")
+		r := read(t, config)
+		got := r.take(1)
+		refuse(c, kerr.IllegalGeneration, 1)
+		if left, _ := r.Settle(t.Context(), settlements(semel.Ack, got)); len(left) != 1 {
+			t.Fatalf("left %v", left)
+		}
+		r.member.ForceRebalance()
+		if err := r.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		awaitOffset(t, p, "billing", "orders", 0, 1)
+	})
 }
 
 func TestAnEpochThatRisesWithAHeartbeatIsTaken(t *testing.T) {

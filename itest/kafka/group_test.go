@@ -2,7 +2,6 @@ package kafka_test
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -11,7 +10,6 @@ import (
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/kafka"
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -56,21 +54,8 @@ func (c *crew) member() (stop func()) {
 	return sync.OnceFunc(func() {
 		cancel()
 		g.Wait()
-		c.close(s)
+		shut(c.t, s)
 	})
-}
-
-// close closes a member. Where the group is shared out anew just then, it may
-// refuse the last offsets: then they come again, to another member.
-func (c *crew) close(s *kafka.Source) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	switch err := s.Close(ctx); {
-	case errors.Is(err, kerr.IllegalGeneration), errors.Is(err, kerr.StaleMemberEpoch):
-		c.t.Logf("a member left while the group was shared out anew: %v", err)
-	case err != nil:
-		c.t.Error(err)
-	}
 }
 
 func (c *crew) settle(s *kafka.Source, got []semel.Delivery) {

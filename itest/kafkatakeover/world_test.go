@@ -168,6 +168,9 @@ func (w *world) addPartitions(to int) {
 	if err == nil {
 		err = changed.Error()
 	}
+	if err == nil { // brokers hear of it from the controller
+		err = w.until("the topic has its partitions", func() bool { return len(w.Ends(w.order.Topic)) == to })
+	}
 	if err != nil {
 		w.t.Fatal(err)
 	}
