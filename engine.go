@@ -111,7 +111,6 @@ func (e *engine[Tx]) loop(ctx context.Context) {
 			event = machine.Timer{}
 		case <-stop:
 			stop, patience, event = nil, time.After(waitsAfter), machine.Stop{}
-			e.intake.cancelFetch(false) // also where the machine waits for its end already
 		case <-patience:
 			patience, event = nil, machine.Timer{}
 			e.noteWaiting()

@@ -78,8 +78,8 @@ func (s *Source) lastOffsets(ctx context.Context) error {
 	}
 }
 
-// awaitsGeneration is an error while the group takes no offsets of a lane, because it is
-// shared out anew.
+// awaitsGeneration is an error while the group takes no offsets of a lane,
+// because it is shared out anew.
 func (s *Source) awaitsGeneration() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
