@@ -3,30 +3,9 @@ package semel
 import (
 	"fmt"
 	"strings"
+
+	"github.com/semel-go/semel/internal/brokerheader"
 )
-
-// brokerHeaders are headers that a broker, a client library or a tracer sets
-// for a delivery or an attempt, in lower case. Their values differ between
-// copies of one message.
-var brokerHeaders = [...]string{
-	"x-death", "x-first-death-exchange", "x-first-death-queue", "x-first-death-reason",
-	"x-last-death-exchange", "x-last-death-queue", "x-last-death-reason",
-	"x-delivery-count", "x-acquired-count", "x-stream-offset",
-	"nats-sequence", "nats-last-sequence", "nats-time-stamp", "nats-num-pending", "nats-stream", "nats-subject",
-	"approximatereceivecount", "approximatefirstreceivetimestamp", "senttimestamp", "sequencenumber",
-	"kafka_offset", "kafka_receivedpartitionid", "kafka_receivedtimestamp", "kafka_receivedtopic",
-	"traceparent", "tracestate",
-}
-
-// brokersHeader reports whether copies of a message differ in this header.
-func brokersHeader(name string) bool {
-	for _, known := range brokerHeaders {
-		if strings.EqualFold(known, name) {
-			return true
-		}
-	}
-	return false
-}
 
 const useInstead = "use what the producer set once for the message: an id header (header:ce-id), a field of the body (body:/id), or a business key of several fields"
 
@@ -41,7 +20,7 @@ func refusedAsIdentity(s Selector) error {
 		why = "a copy that went through a retry or dead-letter topic has another topic"
 	case s.place == placeTime, s.place == placeHeader && isAttribute(s.argument, "time"):
 		why = "two messages can have one time, and a copy that is sent again may have another"
-	case s.place == placeHeader && brokersHeader(s.argument):
+	case s.place == placeHeader && brokerheader.Set(s.argument):
 		why = "the broker, its client or a tracer sets it anew for every delivery or attempt"
 	default:
 		return nil

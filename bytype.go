@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/semel-go/semel/internal/legible"
 )
 
 // ByType makes one handler of several, by the type of the message (the
@@ -23,7 +25,7 @@ func ByType[Tx any](handlers map[string]func(ctx context.Context, tx Tx, m *Mess
 	handlers = maps.Clone(handlers)
 	for name, handle := range handlers {
 		if handle == nil {
-			panic("semel: ByType: the handler of " + Printable(name) + " is nil")
+			panic("semel: ByType: the handler of " + legible.Printable(name) + " is nil")
 		}
 	}
 	unknown := knownTypes(handlers)

@@ -1,6 +1,10 @@
 package semel
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/semel-go/semel/internal/legible"
+)
 
 // The headers that outputs carry, so that a person can follow a message from
 // its cause to its effects.
@@ -54,5 +58,5 @@ func (h Headers) with(name, value string) Headers {
 	if value == "" {
 		return h
 	}
-	return append(h, Header{name, []byte(Printable(value))})
+	return append(h, Header{name, []byte(legible.Printable(value))})
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// faults are wrong values, each with the field that the error must name.
-var faults = []struct {
+// faultyConfigs are wrong values, each with the field that the error must name.
+var faultyConfigs = []struct {
 	field string
 	set   func(c *semel.Config)
 }{
@@ -52,7 +52,7 @@ var faults = []struct {
 
 func TestConfig(t *testing.T) {
 	t.Run("each_fault_is_refused_and_named", func(t *testing.T) {
-		for i, f := range faults {
+		for i, f := range faultyConfigs {
 			c := config(nil)
 			f.set(&c)
 			consumer, err := semel.New(memstore.New(), add, c)

@@ -126,12 +126,12 @@ func effect(t *testing.T, s *memstore.Store, id string) string {
 
 func consume(t *testing.T, s *memstore.Store, handle func(context.Context, *memstore.Tx, *semel.Message) error, c semel.Config) (semel.Counts, error) {
 	t.Helper()
-	consumer, err := semel.New(s, handle, c)
+	running, err := semel.New(s, handle, c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = consumer.Run(context.Background())
-	counts := consumer.Counts()
+	err = running.Run(context.Background())
+	counts := running.Counts()
 	sum := counts.Applied + counts.Duplicates + counts.Conflicts + counts.Parked + counts.DeadLettered + counts.Discarded + counts.Skipped + counts.Failed + counts.InFlight
 	if sum != counts.Deliveries || counts.InFlight < 0 {
 		t.Errorf("the counts do not add up: %+v", counts)
@@ -239,25 +239,25 @@ func TestAHandlerThatIgnoresItsContextIsCutOff(t *testing.T) {
 			store := memstore.New()
 			c := config(newListSource(message("slow", `{}`), message("2", `{}`)))
 			c.Timeout, c.Retry.Attempts = time.Second, 1
-			var consumer *semel.Consumer[*memstore.Tx]
+			var running *semel.Consumer[*memstore.Tx]
 			ready := true
-			consumer, err := semel.New(store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+			running, err := semel.New(store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 				if m.Identity.ID == "slow" {
 					<-time.After(time.Minute)
-					ready, _ = consumer.Ready()
+					ready, _ = running.Ready()
 				}
 				return add(ctx, tx, m)
 			}, c)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := consumer.Run(t.Context()); err != nil {
+			if err := running.Run(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if counts := consumer.Counts(); counts.Parked != 1 || counts.Applied != 1 || ready || effect(t, store, "slow") != "" {
+			if counts := running.Counts(); counts.Parked != 1 || counts.Applied != 1 || ready || effect(t, store, "slow") != "" {
 				t.Errorf("%+v, ready %v, effect %q", counts, ready, effect(t, store, "slow"))
 			}
-			if ready, why := consumer.Ready(); !ready {
+			if ready, why := running.Ready(); !ready {
 				t.Errorf("still not ready: %s", why)
 			}
 		})

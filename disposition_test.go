@@ -14,7 +14,7 @@ func TestWhatProcessSaysOfAMessage(t *testing.T) {
 		store := memstore.New()
 		c := config(nil)
 		c.Only = semel.Only{Headers: map[string][]string{"region": {"eu"}}}
-		consumer := mustNew(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+		running := mustNew(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			switch m.Identity.ID {
 			case "discard":
 				return semel.Discard("old")
@@ -46,7 +46,7 @@ func TestWhatProcessSaysOfAMessage(t *testing.T) {
 			{ours("fails", "{}"), semel.Disposition{Kind: semel.HandBack}},
 			{ours("busy", "{}"), semel.Disposition{Kind: semel.HandBack, Reason: semel.ReasonBusy}},
 		} {
-			got, err := consumer.Process(t.Context(), step.message)
+			got, err := running.Process(t.Context(), step.message)
 			if (got.After > 0) != (step.want.Kind == semel.HandBack) {
 				t.Errorf("%v waits %v", step.want.Kind, got.After)
 			}
@@ -57,7 +57,7 @@ func TestWhatProcessSaysOfAMessage(t *testing.T) {
 		if err := <-under; err != nil {
 			t.Error(err)
 		}
-		closed(t, consumer)
+		closed(t, running)
 		closed(t, other)
 	})
 }

@@ -176,9 +176,9 @@ type haltError struct {
 // Error is one line that is safe to print: a program prints what Run returns,
 // and the error of a handler or of a database may hold a payload's text.
 func (e *haltError) Error() string {
-	text := fmt.Sprintf("consumer %s halted by message %q of source %q: %s", e.key.Consumer, e.key.ID, e.key.Source, Printable(string(e.reason)))
+	text := fmt.Sprintf("consumer %s halted by message %q of source %q: %s", e.key.Consumer, e.key.ID, e.key.Source, legible.Printable(string(e.reason)))
 	if e.err != nil {
-		text += ": " + Printable(legible.Text(e.err))
+		text += ": " + legible.Printable(legible.Text(e.err))
 	}
 	return text + "; it is unsettled and comes again at the next start"
 }

@@ -7,6 +7,8 @@ import (
 	"hash"
 	"sync"
 
+	"github.com/semel-go/semel/internal/brokerheader"
+	"github.com/semel-go/semel/internal/digest"
 	"github.com/semel-go/semel/internal/strictjson"
 )
 
@@ -52,7 +54,7 @@ func (*bodyFingerprint) Validate() error { return nil }
 func (f *bodyFingerprint) Fingerprint(m *Message) (Fingerprint, error) {
 	room, ok := f.rooms.Get().(*bodyRoom)
 	if !ok {
-		room = &bodyRoom{hash: sha256.New(), json: domain("fingerprint/json")}
+		room = &bodyRoom{hash: sha256.New(), json: digest.Domain("fingerprint/json")}
 	}
 	defer f.rooms.Put(room)
 	room.hash.Reset()
@@ -60,8 +62,8 @@ func (f *bodyFingerprint) Fingerprint(m *Message) (Fingerprint, error) {
 		_, _ = room.hash.Write(room.json)
 		document.Root().WriteCanonical(room.hash)
 	} else {
-		writeDomain(room.hash, "fingerprint/bytes")
-		writePart(room.hash, m.Body)
+		digest.Begin(room.hash, "fingerprint/bytes")
+		digest.Part(room.hash, m.Body)
 	}
 	return cut(room.hash.Sum(room.sum[:0]), fingerprintBodyVersion), nil
 }
@@ -87,12 +89,12 @@ func (noFingerprint) Fingerprint(*Message) (Fingerprint, error) { return Fingerp
 func FingerprintOf(selectors ...string) Fingerprinter {
 	f := &selectedFingerprint{}
 	h := sha256.New()
-	writeDomain(h, "fingerprint/selectors")
+	digest.Begin(h, "fingerprint/selectors")
 	for _, text := range selectors {
 		s, err := ParseSelector(text)
 		f.faults = append(f.faults, err)
 		f.selectors = append(f.selectors, s)
-		writePart(h, []byte(text))
+		digest.Part(h, []byte(text))
 	}
 	copy(f.rule[:], h.Sum(nil))
 	f.version = fingerprintSelected + uint8(uint(f.rule[0])%(256-fingerprintSelected))
@@ -112,7 +114,7 @@ func (f *selectedFingerprint) Validate() error {
 	constant := true
 	for _, s := range f.selectors {
 		constant = constant && s.Constant()
-		if s.Coordinate() || s.place == placeTopic || (s.place == placeHeader && brokersHeader(s.argument)) {
+		if s.Coordinate() || s.place == placeTopic || (s.place == placeHeader && brokerheader.Set(s.argument)) {
 			faults = append(faults, fmt.Errorf("%q cannot be part of a fingerprint: it differs between copies of one message, which would all be conflicts; leave it out", s))
 		}
 	}
@@ -131,8 +133,8 @@ func (f *selectedFingerprint) Fingerprint(m *Message) (Fingerprint, error) {
 		return Fingerprint{}, err
 	}
 	h := sha256.New()
-	writeDomain(h, "fingerprint/values")
-	writePart(h, f.rule[:])
+	digest.Begin(h, "fingerprint/values")
+	digest.Part(h, f.rule[:])
 	for _, v := range values {
 		v.writeCanonical(h)
 	}
@@ -145,13 +147,13 @@ func (v Value) writeCanonical(h hash.Hash) {
 	_, _ = h.Write([]byte{byte(v.kind)})
 	switch v.kind {
 	case ValueNumber:
-		writePart(h, strictjson.AppendDecimal(nil, v.text))
+		digest.Part(h, strictjson.AppendDecimal(nil, v.text))
 	case ValueJSON:
 		if document, err := strictjson.Parse(v.text); err == nil {
 			document.Root().WriteCanonical(h)
 		}
 	default:
-		writePart(h, v.Bytes())
+		digest.Part(h, v.Bytes())
 	}
 }
 

@@ -3,10 +3,11 @@ package semel
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/semel-go/semel/internal/legible"
 )
 
 // Identity finds what makes two deliveries copies of one message. See
@@ -248,7 +249,7 @@ func identify(by Identity, m *Message) (source, id string, err error) {
 func guarded(find func(m *Message) (source, id string, err error), m *Message) (source, id string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			source, id, err = "", "", &IdentityError{ReasonBadIdentity, "the identity panicked: " + panicText(p)}
+			source, id, err = "", "", &IdentityError{ReasonBadIdentity, "the identity panicked: " + legible.Panic(p)}
 		}
 	}()
 	if source, id, err = find(m); err == nil {
@@ -258,14 +259,6 @@ func guarded(find func(m *Message) (source, id string, err error), m *Message) (
 		return "", "", identityErrorOf(err)
 	}
 	return source, id, nil
-}
-
-// panicText tells a panic without what a payload may have put into it.
-func panicText(p any) string {
-	if e, ok := p.(runtime.Error); ok {
-		return e.Error()
-	}
-	return fmt.Sprintf("a %T", p)
 }
 
 // identityErrorOf makes every error an *IdentityError.

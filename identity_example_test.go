@@ -110,8 +110,3 @@ func ExampleByType() {
 	// second version
 	// unknown_type: no handler for type "payment.lost", schema ""; there are handlers for payment.made, payment.made@2
 }
-
-func ExamplePrintable() {
-	fmt.Println(semel.Printable("order-7\r\nDELETED by admin\x1b[2J"))
-	// Output: order-7\r\nDELETED by admin\x1b[2J
-}

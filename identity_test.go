@@ -295,7 +295,10 @@ func TestSurrogatesNameDeliveriesWithoutIdentity(t *testing.T) {
 	})
 	t.Run("no message can claim a surrogate", func(t *testing.T) {
 		m := all[0]
-		wantReason(t, CloudEvents(), event(surrogateSource, surrogate(m)), ReasonBadIdentity)
+		_, _, err := identify(IdentityFunc(func(*Message) (string, string, error) { return surrogateSource, surrogate(m), nil }), m)
+		if refused := (*IdentityError)(nil); !errors.As(err, &refused) || refused.Reason != ReasonBadIdentity {
+			t.Errorf("%v, want %s", err, ReasonBadIdentity)
+		}
 	})
 }
 

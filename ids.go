@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
+
+	"github.com/semel-go/semel/internal/digest"
 )
 
 // IdempotencyKey is the key to give to a provider with the call that this step
@@ -68,9 +70,9 @@ func (m *Message) mustIdentity() Key {
 func (m *Message) derivedID(domain string, parts ...string) string {
 	k := m.mustIdentity()
 	h := sha256.New()
-	writeDomain(h, domain)
+	digest.Begin(h, domain)
 	for _, part := range append([]string{k.Consumer, k.Source, k.ID}, parts...) {
-		writePart(h, []byte(part))
+		digest.Part(h, []byte(part))
 	}
 	return uuid8(h.Sum(nil))
 }

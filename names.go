@@ -1,26 +1,18 @@
 package semel
 
-import "strconv"
+import "github.com/semel-go/semel/internal/enum"
 
 // The names of values, for logs and tests: one table each. Where a policy file
 // or a count has a word for the value, it is that word.
 
-// named is the name of a value, or the type with its number if it has none.
-func named[N ~uint8](names []string, value N, kind string) string {
-	if int(value) < len(names) && names[value] != "" {
-		return names[value]
-	}
-	return kind + "(" + strconv.Itoa(int(value)) + ")"
-}
-
 // String is the outcome's name.
 func (o Outcome) String() string {
-	return named([]string{Applied: "applied", Waiting: "waiting", Parked: "parked", DeadLettered: "dead_lettered", Discarded: "discarded"}, o, "Outcome")
+	return enum.Name([]string{Applied: "applied", Waiting: "waiting", Parked: "parked", DeadLettered: "dead_lettered", Discarded: "discarded"}, o, "Outcome")
 }
 
 // String is the verdict's name.
 func (k VerdictKind) String() string {
-	return named([]string{
+	return enum.Name([]string{
 		Fresh: "fresh", AlreadyApplied: "already applied", AlreadyWaiting: "already waiting", AlreadyParked: "already parked",
 		AlreadyDeadLettered: "already dead_lettered", AlreadyDiscarded: "already discarded", Conflict: "conflict", Busy: "busy",
 	}, k, "VerdictKind")
@@ -28,22 +20,22 @@ func (k VerdictKind) String() string {
 
 // String is the class's name.
 func (c Class) String() string {
-	return named([]string{ClassRetry: "retry", ClassPermanent: "permanent", ClassContended: "contended", ClassDown: "down", ClassAborted: "aborted"}, c, "Class")
+	return enum.Name([]string{ClassRetry: "retry", ClassPermanent: "permanent", ClassContended: "contended", ClassDown: "down", ClassAborted: "aborted"}, c, "Class")
 }
 
 // String says what became of the commit.
 func (o CommitOutcome) String() string {
-	return named([]string{Committed: "committed", NotCommitted: "not committed", CommitUnknown: "unknown"}, o, "CommitOutcome")
+	return enum.Name([]string{Committed: "committed", NotCommitted: "not committed", CommitUnknown: "unknown"}, o, "CommitOutcome")
 }
 
 // String says what the broker is told.
 func (k SettleKind) String() string {
-	return named([]string{Ack: "ack", HandBack: "hand back", DeadLetter: "dead letter"}, k, "SettleKind")
+	return enum.Name([]string{Ack: "ack", HandBack: "hand back", DeadLetter: "dead letter"}, k, "SettleKind")
 }
 
 // String says how the delivery ended.
 func (e End) String() string {
-	return named([]string{
+	return enum.Name([]string{
 		NotEnded: "not ended", EndApplied: "applied", EndDuplicate: "duplicate", EndConflict: "conflict", EndParked: "parked",
 		EndDeadLettered: "dead_lettered", EndDiscarded: "discarded", EndSkipped: "skipped",
 	}, e, "End")
@@ -51,7 +43,7 @@ func (e End) String() string {
 
 // String is the ending's word in a policy file.
 func (t Then) String() string {
-	return named([]string{
+	return enum.Name([]string{
 		ThenPark: "park", ThenHalt: "halt", ThenDiscard: "discard", ThenAcceptFirst: "accept_first", ThenRetry: "retry",
 		ThenDeadLetter: "dead_letter",
 	}, t, "Then")
@@ -59,22 +51,22 @@ func (t Then) String() string {
 
 // String is its word in a policy file.
 func (o Otherwise) String() string {
-	return named([]string{OtherwiseSkip: "skip", OtherwisePark: "park", OtherwiseDeadLetter: "dead_letter"}, o, "Otherwise")
+	return enum.Name([]string{OtherwiseSkip: "skip", OtherwisePark: "park", OtherwiseDeadLetter: "dead_letter"}, o, "Otherwise")
 }
 
 // String is the mode's word in a policy file.
 func (m LaneMode) String() string {
-	return named([]string{LanesPartition: "partition", LanesNone: "none"}, m, "LaneMode")
+	return enum.Name([]string{LanesPartition: "partition", LanesNone: "none"}, m, "LaneMode")
 }
 
 // String is the strategy's word in a policy file.
 func (s Strategy) String() string {
-	return named([]string{StrategyMarker: "marker", StrategyNatural: "natural", StrategyBusinessKey: "business_key"}, s, "Strategy")
+	return enum.Name([]string{StrategyMarker: "marker", StrategyNatural: "natural", StrategyBusinessKey: "business_key"}, s, "Strategy")
 }
 
 // String is the decision's name.
 func (d Decision) String() string {
-	return named([]string{
+	return enum.Name([]string{
 		DecideRetry: "retry", DecidePermanent: "permanent", DecidePark: "park", DecideDiscard: "discard",
 		DecideDuplicate: "duplicate", DecideUnmet: "unmet",
 	}, d, "Decision")
@@ -82,7 +74,7 @@ func (d Decision) String() string {
 
 // String says what kind of value it is.
 func (k ValueKind) String() string {
-	return named([]string{
+	return enum.Name([]string{
 		ValueMissing: "missing", ValueNull: "null", ValueBool: "boolean", ValueNumber: "number", ValueString: "string",
 		ValueJSON: "object or array", ValueBytes: "bytes",
 	}, k, "ValueKind")

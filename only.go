@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/machine"
 )
 
@@ -62,7 +63,7 @@ func (o *Only) misses(m *Message, refused bool) string {
 	}
 	for name, values := range o.Headers {
 		if !headerIs(m.Headers, name, values, refused) {
-			return "header " + Printable(name)
+			return "header " + legible.Printable(name)
 		}
 	}
 	return ""

@@ -15,7 +15,7 @@ import (
 // logPanic logs a panic with its stack, and without what a payload may have put
 // into its value.
 func logPanic(logger *slog.Logger, consumer, where string, value any) {
-	logger.Error(where+" panicked; this is a fault of the program", "consumer", consumer, "panic", panicText(value), "stack", string(debug.Stack()))
+	logger.Error(where+" panicked; this is a fault of the program", "consumer", consumer, "panic", legible.Panic(value), "stack", string(debug.Stack()))
 }
 
 // print is the message's fingerprint. A Fingerprinter that panics cannot read
@@ -24,7 +24,7 @@ func (c *Config) print(m *Message) (f Fingerprint, err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			logPanic(c.Logger, c.Name, "the fingerprinter", value)
-			f, err = Fingerprint{}, fmt.Errorf("the fingerprinter panicked: %s", panicText(value))
+			f, err = Fingerprint{}, fmt.Errorf("the fingerprinter panicked: %s", legible.Panic(value))
 		}
 	}()
 	f, err = c.Fingerprint.Fingerprint(m)
@@ -36,7 +36,7 @@ func notPanicking(c *Config, what string, call func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			logPanic(c.Logger, c.Name, "the source's "+what, value)
-			err = fmt.Errorf("the source's %s panicked: %s", what, panicText(value))
+			err = fmt.Errorf("the source's %s panicked: %s", what, legible.Panic(value))
 		}
 	}()
 	return legible.Error(call(), decidedAgain)

@@ -45,8 +45,8 @@ func TestProcess(t *testing.T) {
 		store.onBegin = func(context.Context, []semel.Mark) error { pass(time.Millisecond); return nil }
 		c := config(nil)
 		c.Workers = 1
-		consumer := mustNew(t, store, add, c)
-		for i, a := range ask(t.Context(), consumer, numbered("m", 200)...) {
+		running := mustNew(t, store, add, c)
+		for i, a := range ask(t.Context(), running, numbered("m", 200)...) {
 			if a.err != nil || a.Kind != semel.Ack || effect(t, store.Store, fmt.Sprint("m", i)) != "1" {
 				t.Errorf("m%d: %+v", i, a)
 			}
@@ -54,33 +54,33 @@ func TestProcess(t *testing.T) {
 		if len(store.begins) > 10 {
 			t.Errorf("%d transactions for 200 concurrent calls", len(store.begins))
 		}
-		closed(t, consumer)
+		closed(t, running)
 	})
 	bubble(t, "case_12_a_failure_is_handed_back_at_once_with_the_time_to_wait_and_is_not_tried_again", func(t *testing.T) {
 		ran := 0
-		consumer := mustNew(t, memstore.New(), func(context.Context, *memstore.Tx, *semel.Message) error {
+		running := mustNew(t, memstore.New(), func(context.Context, *memstore.Tx, *semel.Message) error {
 			ran++
 			return semel.RetryAfter(errTest, time.Hour)
 		}, config(nil))
 		began := time.Now()
-		d, err := consumer.Process(t.Context(), message("1", `{}`))
+		d, err := running.Process(t.Context(), message("1", `{}`))
 		if err != nil || d.Kind != semel.HandBack || d.After != time.Hour || ran != 1 || time.Since(began) != 0 {
 			t.Errorf("%+v, %v, ran %d, took %v", d, err, ran, time.Since(began))
 		}
-		closed(t, consumer)
+		closed(t, running)
 	})
 	bubble(t, "case_12_the_brokers_count_of_deliveries_is_the_attempt_and_the_last_one_parks", func(t *testing.T) {
 		store, attempts := memstore.New(), []int(nil)
 		c := config(nil)
 		c.Retry.Attempts = 3
-		consumer := mustNew(t, store, func(_ context.Context, _ *memstore.Tx, m *semel.Message) error {
+		running := mustNew(t, store, func(_ context.Context, _ *memstore.Tx, m *semel.Message) error {
 			attempts = append(attempts, m.Attempt)
 			return errTest
 		}, c)
 		for try := 1; try <= 3; try++ {
 			m := message("1", `{}`)
 			m.Attempt = try
-			d, err := consumer.Process(t.Context(), m)
+			d, err := running.Process(t.Context(), m)
 			want := semel.HandBack
 			if try == 3 {
 				want = semel.Ack
@@ -92,14 +92,14 @@ func TestProcess(t *testing.T) {
 		if fmt.Sprint(attempts) != "[1 2 3]" || row(t, store, "1").Attempts != 3 {
 			t.Errorf("attempts %v, row %+v", attempts, rows(t, store))
 		}
-		if d, err := consumer.Process(t.Context(), message("1", `{}`)); err != nil || d.Kind != semel.Ack || row(t, store, "1").Repeated != 1 {
+		if d, err := running.Process(t.Context(), message("1", `{}`)); err != nil || d.Kind != semel.Ack || row(t, store, "1").Repeated != 1 {
 			t.Errorf("a copy of the parked message: %+v, %v, %+v", d, err, rows(t, store))
 		}
-		closed(t, consumer)
+		closed(t, running)
 	})
 	bubble(t, "case_12_ProcessAll_answers_each_message_in_its_place", func(t *testing.T) {
 		store := memstore.New()
-		consumer := mustNew(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+		running := mustNew(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			switch m.Identity.ID {
 			case "m3":
 				return errTest
@@ -109,7 +109,7 @@ func TestProcess(t *testing.T) {
 			return add(ctx, tx, m)
 		}, config(nil))
 		messages := append(numbered("m", 1000), message("", `{}`), message("m1", `{"n":1}`))
-		answers, err := consumer.ProcessAll(t.Context(), messages)
+		answers, err := running.ProcessAll(t.Context(), messages)
 		if err != nil || len(answers) != 1002 {
 			t.Fatal(len(answers), err)
 		}
@@ -132,80 +132,80 @@ func TestProcess(t *testing.T) {
 		if effect(t, store, "m1") != "1" || effect(t, store, "m3") != "" || effect(t, store, "m999") != "1" {
 			t.Errorf("effects %s %s %s", effect(t, store, "m1"), effect(t, store, "m3"), effect(t, store, "m999"))
 		}
-		if none, err := consumer.ProcessAll(t.Context(), nil); err != nil || len(none) != 0 {
+		if none, err := running.ProcessAll(t.Context(), nil); err != nil || len(none) != 0 {
 			t.Errorf("no messages: %v, %v", none, err)
 		}
-		closed(t, consumer)
+		closed(t, running)
 	})
 	bubble(t, "case_12_a_call_whose_context_ends_returns_and_its_message_may_come_again", func(t *testing.T) {
 		store := memstore.New()
-		consumer := mustNew(t, store, slow(10*time.Second), config(nil))
+		running := mustNew(t, store, slow(10*time.Second), config(nil))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		m := message("1", `{}`)
-		if _, err := consumer.Process(ctx, m); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := running.Process(ctx, m); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Process says %v", err)
 		}
-		if d, err := consumer.Process(t.Context(), m); err != nil || d.Kind != semel.Ack || effect(t, store, "1") != "1" {
+		if d, err := running.Process(t.Context(), m); err != nil || d.Kind != semel.Ack || effect(t, store, "1") != "1" {
 			t.Errorf("again: %+v, %v, effect %s", d, err, effect(t, store, "1"))
 		}
-		closed(t, consumer)
+		closed(t, running)
 	})
 	bubble(t, "case_12_Close_ends_calls_under_way_and_later_ones_with_ErrClosed", func(t *testing.T) {
 		c := config(nil)
 		c.Drain = time.Second
 		store := memstore.New()
-		consumer := mustNew(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+		running := mustNew(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			<-ctx.Done()
 			return ctx.Err()
 		}, c)
 		under := make(chan error, 1)
-		go func() { _, err := consumer.Process(t.Context(), message("1", `{}`)); under <- err }()
+		go func() { _, err := running.Process(t.Context(), message("1", `{}`)); under <- err }()
 		synctest.Wait()
-		closed(t, consumer)
+		closed(t, running)
 		if err := <-under; !errors.Is(err, semel.ErrClosed) {
 			t.Errorf("the call under way: %v", err)
 		}
-		if _, err := consumer.Process(t.Context(), message("1", `{}`)); !errors.Is(err, semel.ErrClosed) {
+		if _, err := running.Process(t.Context(), message("1", `{}`)); !errors.Is(err, semel.ErrClosed) {
 			t.Errorf("a later call: %v", err)
 		}
 		if o := outcome(t, store, "1"); o != semel.Fresh {
 			t.Errorf("verdict %d", o)
 		}
-		closed(t, consumer)
+		closed(t, running)
 	})
 	bubble(t, "a_message_that_is_nil_is_an_error_of_the_call_and_harms_no_other", func(t *testing.T) {
-		consumer := mustNew(t, memstore.New(), add, config(nil))
-		if _, err := consumer.ProcessAll(t.Context(), []*semel.Message{message("1", `{}`), nil}); err == nil || !strings.Contains(err.Error(), "message 1 of 2 is nil") {
+		running := mustNew(t, memstore.New(), add, config(nil))
+		if _, err := running.ProcessAll(t.Context(), []*semel.Message{message("1", `{}`), nil}); err == nil || !strings.Contains(err.Error(), "message 1 of 2 is nil") {
 			t.Errorf("ProcessAll says %v", err)
 		}
-		if answer := ask(t.Context(), consumer, message("1", `{}`))[0]; answer.err != nil || answer.Kind != semel.Ack {
+		if answer := ask(t.Context(), running, message("1", `{}`))[0]; answer.err != nil || answer.Kind != semel.Ack {
 			t.Errorf("%+v", answer)
 		}
-		if err := consumer.Close(t.Context()); err != nil {
+		if err := running.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})
 	bubble(t, "Close_waits_no_longer_than_its_context", func(t *testing.T) {
-		consumer := mustNew(t, memstore.New(), slow(10*time.Second), config(nil))
-		go func() { _, _ = consumer.Process(t.Context(), message("1", `{}`)) }()
+		running := mustNew(t, memstore.New(), slow(10*time.Second), config(nil))
+		go func() { _, _ = running.Process(t.Context(), message("1", `{}`)) }()
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := consumer.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		if err := running.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Close says %v", err)
 		}
-		closed(t, consumer)
+		closed(t, running)
 	})
 	bubble(t, "a_consumer_that_runs_takes_no_messages_of_Process_and_the_other_way_round", func(t *testing.T) {
-		consumer := mustNew(t, memstore.New(), add, config(newListSource(message("1", `{}`))))
-		if err := consumer.Run(t.Context()); err != nil {
+		running := mustNew(t, memstore.New(), add, config(newListSource(message("1", `{}`))))
+		if err := running.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := consumer.Process(t.Context(), message("1", `{}`)); !errors.Is(err, semel.ErrClosed) {
+		if _, err := running.Process(t.Context(), message("1", `{}`)); !errors.Is(err, semel.ErrClosed) {
 			t.Errorf("Process says %v", err)
 		}
-		if err := consumer.Run(t.Context()); !errors.Is(err, semel.ErrClosed) {
+		if err := running.Run(t.Context()); !errors.Is(err, semel.ErrClosed) {
 			t.Errorf("a second Run says %v", err)
 		}
 		if err := mustNew(t, memstore.New(), add, config(nil)).Run(t.Context()); err == nil {
@@ -221,17 +221,17 @@ func TestProcess(t *testing.T) {
 		}))
 		c := config(nil)
 		c.Retry.Attempts = 1
-		consumer := mustNew(t, store, add, c)
+		running := mustNew(t, store, add, c)
 		for range 3 {
-			d, err := consumer.Process(t.Context(), message("1", `{}`))
+			d, err := running.Process(t.Context(), message("1", `{}`))
 			if err != nil || d.Kind != semel.HandBack || d.After <= 0 {
 				t.Errorf("%+v, %v", d, err)
 			}
 		}
-		if consumer.Counts().Parked != 0 {
-			t.Errorf("%+v", consumer.Counts())
+		if running.Counts().Parked != 0 {
+			t.Errorf("%+v", running.Counts())
 		}
-		closed(t, consumer)
+		closed(t, running)
 	})
 }
 
@@ -261,18 +261,18 @@ func TestProcessWhileTheStoreIsDown(t *testing.T) {
 			}
 			return nil
 		}
-		consumer := mustNew(t, &downStore{store}, add, config(nil))
-		after := inNoTime(t, consumer, "a", "b", "c", "d")
+		running := mustNew(t, &downStore{store}, add, config(nil))
+		after := inNoTime(t, running, "a", "b", "c", "d")
 		if len(store.begins) != 1 {
 			t.Errorf("asked %d times", len(store.begins))
 		}
 		pass(after)
 		hangs = 20 * time.Second // as a server that answers nobody
 		probe := make(chan answer, 1)
-		go func() { probe <- ask(t.Context(), consumer, message("probe", `{}`))[0] }()
+		go func() { probe <- ask(t.Context(), running, message("probe", `{}`))[0] }()
 		synctest.Wait()
-		inNoTime(t, consumer, "e", "f", "g")
-		for _, a := range ask(t.Context(), consumer, numbered("m", 50)...) {
+		inNoTime(t, running, "e", "f", "g")
+		for _, a := range ask(t.Context(), running, numbered("m", 50)...) {
 			if a.err != nil || a.Kind != semel.HandBack || a.After <= 0 {
 				t.Errorf("%+v", a)
 			}
@@ -283,27 +283,27 @@ func TestProcessWhileTheStoreIsDown(t *testing.T) {
 		down, hangs = false, 0
 		pass(5 * time.Second)
 		for _, id := range []string{"a", "e", "probe", "m0"} {
-			if a := ask(t.Context(), consumer, message(id, `{}`))[0]; a.err != nil || a.Kind != semel.Ack || effect(t, store.Store, id) != "1" {
+			if a := ask(t.Context(), running, message(id, `{}`))[0]; a.err != nil || a.Kind != semel.Ack || effect(t, store.Store, id) != "1" {
 				t.Errorf("%s when it is back: %+v, effect %s", id, a, effect(t, store.Store, id))
 			}
 		}
-		if counts := consumer.Counts(); counts.Applied != 4 || counts.Retried != 0 {
+		if counts := running.Counts(); counts.Applied != 4 || counts.Retried != 0 {
 			t.Errorf("%+v", counts)
 		}
-		closed(t, consumer)
+		closed(t, running)
 	})
 }
 
 func TestTryMark(t *testing.T) {
 	bubble(t, "case_12_TryMark_marks_in_a_transaction_of_the_users", func(t *testing.T) {
 		store := memstore.New()
-		consumer := mustNew(t, store, add, config(nil))
+		running := mustNew(t, store, add, config(nil))
 		try := func(m *semel.Message, commit bool) (semel.Verdict, error) {
 			b, _, err := store.Begin(t.Context(), semel.TxOptions{}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			v, err := consumer.TryMark(t.Context(), b.Tx(semel.All), m)
+			v, err := running.TryMark(t.Context(), b.Tx(semel.All), m)
 			if commit {
 				b.Commit(t.Context(), semel.Ending{})
 			} else {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/spelling"
 	"github.com/semel-go/semel/internal/strictjson"
 )
@@ -277,7 +278,7 @@ func (s *Selector) header(m *Message, name string) (Value, error) {
 			continue
 		}
 		if found && !bytes.Equal(value, h.Value) {
-			return Value{}, &SelectError{s.text, ReasonMalformed, fmt.Errorf("header %s stands twice with different values", Printable(name))}
+			return Value{}, &SelectError{s.text, ReasonMalformed, fmt.Errorf("header %s stands twice with different values", legible.Printable(name))}
 		}
 		value, found = h.Value, true
 	}

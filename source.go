@@ -58,7 +58,7 @@ const (
 	ReasonForeign          Reason = "not for this consumer"
 	// ReasonBusy, of a message that is handed back: a copy of it is in flight in
 	// another process.
-	ReasonBusy Reason = machine.ReasonBusy
+	ReasonBusy Reason = "copy in flight elsewhere"
 )
 
 // Bound limits what one Fetch returns. A source returns at least one delivery

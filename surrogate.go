@@ -2,11 +2,12 @@ package semel
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
-	"hash"
 	"strconv"
 	"strings"
+
+	"github.com/semel-go/semel/internal/brokerheader"
+	"github.com/semel-go/semel/internal/digest"
 )
 
 // surrogate names a delivery that has no usable identity, so that it can be
@@ -37,34 +38,17 @@ func surrogate(m *Message) string {
 // of the headers that copies share.
 func contentSum(m *Message) string {
 	h := sha256.New()
-	writeDomain(h, "surrogate/1")
-	writePart(h, m.Body)
+	digest.Begin(h, "surrogate/1")
+	digest.Part(h, m.Body)
 	if m.Origin.BrokerID == "" && m.Origin.Offset < 0 {
-		writePart(h, m.Key)
+		digest.Part(h, m.Key)
 		for i := range m.Headers {
-			if brokersHeader(m.Headers[i].Name) {
+			if brokerheader.Set(m.Headers[i].Name) {
 				continue
 			}
-			writePart(h, []byte(strings.ToLower(m.Headers[i].Name)))
-			writePart(h, m.Headers[i].Value)
+			digest.Part(h, []byte(strings.ToLower(m.Headers[i].Name)))
+			digest.Part(h, m.Headers[i].Value)
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
-}
-
-// writeDomain begins a hash of a kind of its own: hashes of different kinds
-// are never equal.
-func writeDomain(h hash.Hash, name string) { _, _ = h.Write(domain(name)) }
-
-func domain(name string) []byte {
-	name = "semel/" + name
-	return append(binary.AppendUvarint(nil, uint64(len(name))), name...)
-}
-
-// writePart writes b with its length before it, so that parts cannot run
-// together. A hash never returns an error.
-func writePart(h hash.Hash, b []byte) {
-	var length [binary.MaxVarintLen64]byte
-	_, _ = h.Write(length[:binary.PutUvarint(length[:], uint64(len(b)))])
-	_, _ = h.Write(b)
 }

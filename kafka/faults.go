@@ -14,21 +14,21 @@ import (
 // complainEvery is how often a commit that goes on failing is told again.
 const complainEvery = 10 * time.Second
 
-// faults are what is wrong; guarded by Source.mu.
-type faults struct {
+// faultList holds what is wrong; guarded by Source.mu.
+type faultList struct {
 	news []error // told with the next Fetch
 	// stays are lanes that cannot go on, by place. They are no failure of Fetch:
 	// the source works.
 	stays map[place]*stay
 }
 
-func (f *faults) add(err error) {
+func (f *faultList) add(err error) {
 	if !slices.ContainsFunc(f.news, func(known error) bool { return known.Error() == err.Error() }) {
 		f.news = append(f.news, err)
 	}
 }
 
-func (f *faults) take() error {
+func (f *faultList) take() error {
 	all := f.news
 	f.news = nil
 	return errors.Join(all...)

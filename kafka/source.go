@@ -68,7 +68,7 @@ type Source struct {
 	// delivered until something is settled.
 	back   int
 	full   bool
-	faults faults
+	faults faultList
 	// rejoin is why the member is to be replaced by a new one; replacing while
 	// the old one leaves.
 	rejoin    string

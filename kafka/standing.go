@@ -19,7 +19,7 @@ type stay struct {
 	logged time.Time
 }
 
-func (f *faults) stay(p place, why error) {
+func (f *faultList) stay(p place, why error) {
 	if known := f.stays[p]; known != nil {
 		known.why = why
 		return

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/legible"
 )
 
 // Adopted is a table of processed messages that other code made and may go on
@@ -298,7 +299,7 @@ func (p *adoption) admit(k scope) error {
 		return fmt.Errorf("%s has no column for a generation: %w", p.table.name, semel.ErrUnsupported)
 	case p.source == nil && k.source != p.Source && !strings.HasPrefix(k.source, "semel:"):
 		return fmt.Errorf("%s has no column for the source and was adopted for %q, and a message has the source %q: "+
-			"give the identity a constant source, or the table a column that is part of its key", p.table.name, p.Source, semel.Printable(k.source))
+			"give the identity a constant source, or the table a column that is part of its key", p.table.name, p.Source, legible.Printable(k.source))
 	}
 	return nil
 }

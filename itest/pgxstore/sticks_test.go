@@ -15,7 +15,7 @@ func TestACallbackThatSticks(t *testing.T) {
 	t.Run("C17_is_cut_off_and_an_attempt_of_its_message_when_it_returns", func(t *testing.T) {
 		h, straight, _ := cutting(t)
 		release, told := make(chan struct{}), make(chan string, 9)
-		consumer, err := semel.New(h.Queued(), func(_ context.Context, q *pgxstore.Queue, m *semel.Message) error {
+		running, err := semel.New(h.Queued(), func(_ context.Context, q *pgxstore.Queue, m *semel.Message) error {
 			q.ExecOne(h.in(insert), m.Body)
 			if string(m.Body) == "3" {
 				// More than is read ahead: what is cut off breaks the answer to it.
@@ -31,7 +31,7 @@ func TestACallbackThatSticks(t *testing.T) {
 		}
 		answered := make(chan semel.Disposition, 1)
 		go func() {
-			d, err := consumer.Process(t.Context(), messages(3, 4)[0])
+			d, err := running.Process(t.Context(), messages(3, 4)[0])
 			if err != nil {
 				t.Error(err)
 			}
@@ -54,7 +54,7 @@ func TestACallbackThatSticks(t *testing.T) {
 		if err != nil || len(rows) != 1 || rows[0].Attempts != 1 || !strings.Contains(rows[0].LastError, "longer than the handler's timeout") || straight.count(t, "3") != 0 {
 			t.Errorf("%+v, %v", rows, err)
 		}
-		if err := consumer.Close(t.Context()); err != nil {
+		if err := running.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})

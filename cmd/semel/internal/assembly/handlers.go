@@ -10,6 +10,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
+	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/pgxstore"
 )
 
@@ -83,7 +84,7 @@ func (a *Assembly) warnOnce(consumer, kind string, statements int) func(*semel.M
 	return func(m *semel.Message, i int) {
 		once[i].Do(func() {
 			logger.Warn("a statement changed no row; its message counts as applied (set rows: to judge it)",
-				slog.Int("statement", i+1), slog.String("id", semel.Printable(m.Identity.ID)))
+				slog.Int("statement", i+1), slog.String("id", legible.Printable(m.Identity.ID)))
 		})
 	}
 }

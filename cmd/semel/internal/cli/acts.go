@@ -11,6 +11,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+	"github.com/semel-go/semel/internal/legible"
 )
 
 // carry carries out an order and prints what became of each row.
@@ -107,7 +108,7 @@ func byReason(counts map[semel.Reason]int) string {
 	})
 	var parts []string
 	for _, r := range reasons {
-		parts = append(parts, fmt.Sprintf("%d %s", counts[r], cmp.Or(semel.Printable(string(r)), "without a row")))
+		parts = append(parts, fmt.Sprintf("%d %s", counts[r], cmp.Or(legible.Printable(string(r)), "without a row")))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -116,13 +117,13 @@ func byReason(counts map[semel.Reason]int) string {
 const longestID = 40
 
 func (c *common) resultLine(r operate.Result) string {
-	id := semel.Printable(r.ID)
+	id := legible.Printable(r.ID)
 	if c.OutTerminal {
 		id = terminal.Cut(id, longestID)
 	}
-	line := fmt.Sprintf("%d %s %s: %s", r.Number, semel.Printable(r.Consumer), id, r.Result)
+	line := fmt.Sprintf("%d %s %s: %s", r.Number, legible.Printable(r.Consumer), id, r.Result)
 	if r.Error != "" {
-		line += ": " + semel.Printable(r.Error)
+		line += ": " + legible.Printable(r.Error)
 	}
 	return line
 }

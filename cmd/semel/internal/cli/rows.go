@@ -6,8 +6,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/internal/legible"
 )
 
 func writeDetail(w io.Writer, d operate.Detail) error {
@@ -30,20 +30,20 @@ func writeDetail(w io.Writer, d operate.Detail) error {
 		{"from", place(d.Topic, d.Partition, d.Offset)},
 		{"payload", fmt.Sprintf("%d bytes", d.Size)},
 	} {
-		fmt.Fprintf(table, "%s\t%s\n", field.name, semel.Printable(field.value))
+		fmt.Fprintf(table, "%s\t%s\n", field.name, legible.Printable(field.value))
 	}
 	for _, h := range d.Headers {
-		fmt.Fprintf(table, "header\t%s: %s\n", semel.Printable(h.Name), semel.Printable(h.Value+h.ValueBase64))
+		fmt.Fprintf(table, "header\t%s: %s\n", legible.Printable(h.Name), legible.Printable(h.Value+h.ValueBase64))
 	}
 	for _, a := range d.Acts {
-		fmt.Fprintf(table, "act\t%s %s by %s: %s (%s)\n", moment(a.At), a.Verb, semel.Printable(a.Who), semel.Printable(a.Why), semel.Printable(a.Result))
+		fmt.Fprintf(table, "act\t%s %s by %s: %s (%s)\n", moment(a.At), a.Verb, legible.Printable(a.Who), legible.Printable(a.Why), legible.Printable(a.Result))
 	}
 	if err := table.Flush(); err != nil || d.Payload == nil && d.PayloadBase64 == "" {
 		return err
 	}
 	payload := d.PayloadBase64
 	if d.Payload != nil {
-		payload = semel.Printable(*d.Payload)
+		payload = legible.Printable(*d.Payload)
 	}
 	_, err := fmt.Fprintf(w, "\n%s\n", payload)
 	return err

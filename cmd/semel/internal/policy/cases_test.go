@@ -55,7 +55,7 @@ func (c policyCase) policy() string {
 }
 
 // consumer adds lines to the consumer.
-func consumer(lines ...string) []string {
+func inConsumer(lines ...string) []string {
 	return []string{"    handler:\n", "    " + strings.Join(lines, "\n    ") + "\n    handler:\n"}
 }
 
@@ -92,7 +92,7 @@ func accepted() []policyCase { return slices.Concat(acceptedFiles(), acceptedKaf
 
 // adopts makes the base's store PostgreSQL and adopts a table.
 func adopts(lines ...string) []string {
-	return append(consumer(lines...), "sqlite: {path: shop.db}", "postgres: {url: \"postgres:///shop\"}")
+	return append(inConsumer(lines...), "sqlite: {path: shop.db}", "postgres: {url: \"postgres:///shop\"}")
 }
 
 // byType makes the base's handler one of types.
@@ -114,28 +114,28 @@ func acceptedDedup() []policyCase {
 func acceptedFiles() []policyCase {
 	return []policyCase{
 		{name: "the base"},
-		{name: "every key of a consumer", edits: consumer(
+		{name: "every key of a consumer", edits: inConsumer(
 			"fingerprint: [\"body:/account\", \"body:/amount\"]", "on_conflict: halt", "on_bad_identity: halt", "on_unmet: retry",
 			"on_parked: skip", "on_store_down: pause", "lanes: none", "workers: 2", "batch: {most: 10, time: 20ms}", "timeout: 5s",
 			"hold: 1m", "max_unsettled: {messages: 100, bytes: 1MiB}", "drain: 10s", "retention: forever",
 			"retry: {attempts: 3, first: 100ms, most: 30s, then: halt}")},
-		{name: "a bound of bodies", edits: append(consumer("max_body: 1MiB"), "format: envelope", "format: envelope, max_line: 1MiB")},
-		{name: "a body longer than a line", edits: consumer("max_body: 32MiB"),
+		{name: "a bound of bodies", edits: append(inConsumer("max_body: 1MiB"), "format: envelope", "format: envelope, max_line: 1MiB")},
+		{name: "a body longer than a line", edits: inConsumer("max_body: 32MiB"),
 			want: "14:15: warning: consumers.billing.max_body: sources.payments.file.max_line bounds what arrives to 16MiB already; raise that, too, or remove max_body"},
 		{name: "handlers by type", edits: byType(`"payment.made": {sql: {params: {a: "body:/a"}, statements: ["insert into made values (:a)"]}}`,
 			`"payment.made@2": {sql: {statements: [{sql: "insert into made values (2)", rows: 1}]}}`)},
 		{name: "a handler by type that adds, naturally", edits: append(byType(`made: {sql: {statements: ["update t set n = n + 1"]}}`), "strategy: marker", "strategy: {natural: {because: I say so}}"),
 			want: "16:35: warning: consumers.billing.handler.types[\"made\"].sql.statements[0]: the strategy is natural, and this statement does not look idempotent: it computes column n from itself, so that a second copy adds again; write a state instead of a change, add a conflict clause, or use strategy: marker"},
-		{name: "a shared source", edits: consumer("only: {type: [payment.made, payment.undone], \"header:region\": eu}", "otherwise: park")},
+		{name: "a shared source", edits: inConsumer("only: {type: [payment.made, payment.undone], \"header:region\": eu}", "otherwise: park")},
 		{name: "a shared source with a type that has no handler", edits: append(byType(`pay@2: {sql: {statements: [select 1]}}`),
 			"    handler:\n", "    only: {type: [pay, refund]}\n    handler:\n"),
 			want: "14:18: warning: consumers.billing.only.type: type \"refund\" is let in and has no handler: its messages end as unknown_type; add a handler for it, or remove it here"},
-		{name: "a shared source by a header with a blank", edits: consumer(`only: {"header:the region": eu}`),
+		{name: "a shared source by a header with a blank", edits: inConsumer(`only: {"header:the region": eu}`),
 			want: "14:33: warning: consumers.billing.only.header:the region: the name \"the region\" has a blank, which few producers give to a header; a message without it is somebody else's; see that the producer writes it so"},
-		{name: "a setting of the transaction in batches of one", edits: append(consumer("batch: {most: 1}"), "sqlite: {path: shop.db}", "postgres: {url: \"postgres://db/shop\"}",
+		{name: "a setting of the transaction in batches of one", edits: append(inConsumer("batch: {most: 1}"), "sqlite: {path: shop.db}", "postgres: {url: \"postgres://db/shop\"}",
 			"- update", "- select set_config('app.tenant', :account, true)\n          - update")},
-		{name: "only of an extension", edits: append(consumer(`only: {type: made, "header:CE-Region": eu}`), "format: envelope", "format: cloudevents")},
-		{name: "only of a header that no event has", edits: append(consumer(`only: {"header:region": eu}`), "format: envelope", "format: cloudevents"),
+		{name: "only of an extension", edits: append(inConsumer(`only: {type: made, "header:CE-Region": eu}`), "format: envelope", "format: cloudevents")},
+		{name: "only of a header that no event has", edits: append(inConsumer(`only: {"header:region": eu}`), "format: envelope", "format: cloudevents"),
 			want: `14:29: warning: consumers.billing.only.header:region: source payments has the format cloudevents, whose headers all begin with ce-, so that every message is left out; write header:ce- and the name of the attribute, as header:ce-region`},
 		{name: "every key of stores and sources", edits: []string{
 			"sqlite: {path: shop.db}", "sqlite: {path: /var/shop.db, prefix: app_}\n    migrate: true\n    setup: setup.sql",
@@ -157,16 +157,16 @@ func acceptedFiles() []policyCase {
 		{name: "natural that inserts", edits: []string{"strategy: marker", "strategy: {natural: {because: I say so}}",
 			"update accounts set balance = balance + :amount where id = :account", "insert into entries values (:account, :amount)"},
 			want: "18:13: warning: consumers.billing.handler.sql.statements[0]: the strategy is natural, and this statement does not look idempotent: it inserts without a conflict clause, so that a second copy inserts again or fails; write a state instead of a change, add a conflict clause, or use strategy: marker"},
-		{name: "environment", edits: append(consumer(`workers: ${WORKERS}`, `hold: "${HOLD}"`, `lanes: ${LANES:-none}`, `timeout: 1${SUFFIX:-5s}`, "drain: 15s"),
+		{name: "environment", edits: append(inConsumer(`workers: ${WORKERS}`, `hold: "${HOLD}"`, `lanes: ${LANES:-none}`, `timeout: 1${SUFFIX:-5s}`, "drain: 15s"),
 			"path: shop.db", `path: "${EMPTY:-x}/$${y}.db"`)},
 		{name: "tags that say what is there", edits: []string{"payments.jsonl", "!!str payments.jsonl"}},
-		{name: "an alias", edits: consumer("timeout: &wait 20s", "drain: *wait")},
-		{name: "the first wait follows hold", edits: consumer("hold: 500ms")},
-		{name: "accept_first without fingerprint", edits: consumer("fingerprint: none", "on_conflict: accept_first"),
+		{name: "an alias", edits: inConsumer("timeout: &wait 20s", "drain: *wait")},
+		{name: "the first wait follows hold", edits: inConsumer("hold: 500ms")},
+		{name: "accept_first without fingerprint", edits: inConsumer("fingerprint: none", "on_conflict: accept_first"),
 			want: "15:18: warning: consumers.billing.on_conflict: without a fingerprint no conflict is found: every copy is a duplicate already; remove it, or write fingerprint: body"},
-		{name: "a stop shorter than a handler", edits: consumer("drain: 1s"),
+		{name: "a stop shorter than a handler", edits: inConsumer("drain: 1s"),
 			want: "14:12: warning: consumers.billing.drain: a stop waits 1s for a handler that may run 30s, and then abandons it; let drain be at least timeout; nothing is lost either way"},
-		{name: "a batch longer than a handler", edits: consumer("timeout: 10ms"),
+		{name: "a batch longer than a handler", edits: inConsumer("timeout: 10ms"),
 			want: "10:5: warning: consumers.billing.batch.time: a batch may run longer than a handler; let it be at most timeout"},
 		{name: "something unused", edits: []string{"consumers:", "  spare:\n    file: {path: \"-\"}\nconsumers:"},
 			want: "9:5: warning: sources.spare: no consumer uses it; remove it, or name it at a consumer"},

@@ -37,9 +37,9 @@ func acceptedKafka() []policyCase {
 		{name: "from a time on", edits: topic("start: {at: \"2026-01-01T00:00:00Z\"}", "tls: true")},
 		{name: "from another group's offsets on", edits: topic("start: {group: old-billing}", "tls: false")},
 		{name: "topics by pattern", edits: byPattern(`orders\\..*`)},
-		{name: "dead letters that the pattern matches", edits: append(byPattern(`orders\\..*`), consumer("dead_letter: {topic: orders.dead}", "on_conflict: dead_letter")...),
+		{name: "dead letters that the pattern matches", edits: append(byPattern(`orders\\..*`), inConsumer("dead_letter: {topic: orders.dead}", "on_conflict: dead_letter")...),
 			want: "14:26: warning: consumers.billing.dead_letter.topic: the topic_pattern of source payments matches it, too; it is not read; name a topic that the pattern does not match"},
-		{name: "dead letters that the pattern matches in part", edits: append(byPattern(`orders`), consumer("dead_letter: {topic: orders.dead}", "on_conflict: dead_letter")...)},
+		{name: "dead letters that the pattern matches in part", edits: append(byPattern(`orders`), inConsumer("dead_letter: {topic: orders.dead}", "on_conflict: dead_letter")...)},
 		{name: "plain in clear", edits: topic(`sasl: {plain: {user: shop, password: "${SECRET}"}}`),
 			want: "10:13: warning: sources.payments.kafka.sasl: the secret goes over the network readable, because tls is off; write tls: true, or use scram_sha_512"},
 		{name: "plain under TLS", edits: topic("tls: true", "sasl: {plain: {user: shop, password_file: secret.txt}}")},
@@ -48,8 +48,8 @@ func acceptedKafka() []policyCase {
 		{name: "one group of two clusters", edits: append(topic("group: g"), "consumers:\n",
 			"  copy: {kafka: {brokers: \"other:9092\", topics: [payments], group: g}}\nconsumers:\n"+strings.Replace(spare, "from: payments", "from: copy", 1))},
 		{name: "dead letters", edits: append(append(topic(), "handler:\n", "dead_letter: {topic: payments-dead}\n    handler:\n"),
-			consumer("on_conflict: dead_letter", "on_bad_identity: dead_letter", "on_unmet: dead_letter", "retry: {then: dead_letter}")...)},
-		{name: "dead letters that nothing makes", edits: append(topic(), consumer("dead_letter: {topic: payments-dead}")...),
+			inConsumer("on_conflict: dead_letter", "on_bad_identity: dead_letter", "on_unmet: dead_letter", "retry: {then: dead_letter}")...)},
+		{name: "dead letters that nothing makes", edits: append(topic(), inConsumer("dead_letter: {topic: payments-dead}")...),
 			want: "16:18: warning: consumers.billing.dead_letter: no ending of this consumer is dead_letter; remove it, or write retry: {then: dead_letter}"},
 	}
 }
@@ -84,7 +84,7 @@ func refusedKafkaValues() []policyCase {
 		{name: "secrets as a default", edits: topic("tls: true", `sasl: {plain: {user: a, password: "${NONE:-hunter2}"}}`), shape: true},
 		{name: "a secret that is not set, or empty", edits: topic("tls: true", `sasl: {plain: {user: "${NOBODY}", password: "${EMPTY}"}}`)},
 		{name: "a secret that is a number", edits: topic("tls: true", `sasl: {plain: {user: a, password: 123456}}`), shape: true},
-		{name: "dead letters without topic", edits: append(topic(), consumer("dead_letter: {}", "retry: {then: dead_letter}")...), shape: true},
+		{name: "dead letters without topic", edits: append(topic(), inConsumer("dead_letter: {}", "retry: {then: dead_letter}")...), shape: true},
 	}
 }
 
@@ -101,14 +101,14 @@ func refusedKafkaCombinations() []policyCase {
 		{name: "certificate without key", edits: topic("tls: {cert: c.pem}")},
 		{name: "key without certificate", edits: topic("tls: {key: k.pem}")},
 		{name: "a start at its own offsets", edits: topic("start: {group: billing}")},
-		{name: "a drain longer than a rebalance", edits: append(topic(), consumer("drain: 46s")...)},
-		{name: "dead letters without a place", edits: append(topic(), consumer("on_conflict: dead_letter", "on_bad_identity: dead_letter", "on_unmet: dead_letter", "retry: {then: dead_letter}")...)},
-		{name: "dead letters of a file", edits: consumer("on_conflict: dead_letter", "retry: {then: dead_letter}")},
-		{name: "a place for the dead letters of a file", edits: consumer("dead_letter: {topic: payments-dead}", "retry: {then: dead_letter}")},
-		{name: "dead letters into the topic that is read", edits: append(topic(), consumer("dead_letter: {topic: payments}", "retry: {then: dead_letter}")...)},
-		{name: "dead letters that another consumer would read", edits: append(append(byPattern(`orders\\..*`), "consumers:\n", "consumers:\n"+spare), consumer("dead_letter: {topic: orders.dead}", "on_conflict: dead_letter")...)},
+		{name: "a drain longer than a rebalance", edits: append(topic(), inConsumer("drain: 46s")...)},
+		{name: "dead letters without a place", edits: append(topic(), inConsumer("on_conflict: dead_letter", "on_bad_identity: dead_letter", "on_unmet: dead_letter", "retry: {then: dead_letter}")...)},
+		{name: "dead letters of a file", edits: inConsumer("on_conflict: dead_letter", "retry: {then: dead_letter}")},
+		{name: "a place for the dead letters of a file", edits: inConsumer("dead_letter: {topic: payments-dead}", "retry: {then: dead_letter}")},
+		{name: "dead letters into the topic that is read", edits: append(topic(), inConsumer("dead_letter: {topic: payments}", "retry: {then: dead_letter}")...)},
+		{name: "dead letters that another consumer would read", edits: append(append(byPattern(`orders\\..*`), "consumers:\n", "consumers:\n"+spare), inConsumer("dead_letter: {topic: orders.dead}", "on_conflict: dead_letter")...)},
 		{name: "every fault of Kafka at once", edits: append(append(topic("group: g", "protocol: next_gen", "session_timeout: 20s", "tls: {cert: c.pem}"), "consumers:\n", "consumers:\n"+spare),
-			consumer("drain: 50s", "on_conflict: dead_letter")...)},
+			inConsumer("drain: 50s", "on_conflict: dead_letter")...)},
 	}
 }
 

@@ -67,8 +67,8 @@ func TestGoingOnWithoutTheStoreNeedsADeclaration(t *testing.T) {
 		}
 	})
 	t.Run("trap_143_to_go_on_is_refused", func(t *testing.T) {
-		wants(t, consumer("on_store_down: apply"), "14:20: consumers.billing.on_store_down: apply is known and not yet available here")
-		wants(t, consumer("fail_open: true"), "this key is unknown")
+		wants(t, inConsumer("on_store_down: apply"), "14:20: consumers.billing.on_store_down: apply is known and not yet available here")
+		wants(t, inConsumer("fail_open: true"), "this key is unknown")
 	})
 }
 
@@ -87,19 +87,19 @@ func TestTheKnownMistakesOfConsumersAreRefused(t *testing.T) {
 		wants(t, []string{"  billing:", "  \"\":"}, "a name has 1 to 100 characters")
 	})
 	t.Run("K1_retention_below_the_window", func(t *testing.T) {
-		wants(t, consumer("retention: 1h"), "a duration is known and not yet available")
+		wants(t, inConsumer("retention: 1h"), "a duration is known and not yet available")
 	})
 	t.Run("K1_consumer_minted_ids", func(t *testing.T) {
 		wants(t, []string{`id: "header:ce-id"`, "id: uuid"}, "unknown selector")
 	})
 	t.Run("K1_replay_of_a_side_effect_consumer", func(t *testing.T) {
-		wants(t, consumer("replay: {allowed: true, effects: real}"), "consumers.billing.replay: this key is known and not yet available")
+		wants(t, inConsumer("replay: {allowed: true, effects: real}"), "consumers.billing.replay: this key is known and not yet available")
 	})
 	t.Run("K1_receipt_without_backlog_metric", func(t *testing.T) {
-		wants(t, consumer("settle: after_receipt"), "consumers.billing.settle: this key is known and not yet available")
+		wants(t, inConsumer("settle: after_receipt"), "consumers.billing.settle: this key is known and not yet available")
 	})
 	t.Run("K1_duplicate_as_error", func(t *testing.T) {
-		wants(t, consumer("on_duplicate: halt"), "on_duplicate: this key is known and not yet available")
+		wants(t, inConsumer("on_duplicate: halt"), "on_duplicate: this key is known and not yet available")
 	})
 	t.Run("K1_deltas_without_a_key", func(t *testing.T) {
 		wants(t, []string{"    identity: {id: \"header:ce-id\", source: \"header:ce-source\"}\n", ""}, "nothing says which deliveries are copies")

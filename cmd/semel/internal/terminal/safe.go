@@ -10,17 +10,17 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/legible"
 )
 
-// Line makes a text one line that rules no terminal: what semel.Printable
+// Line makes a text one line that rules no terminal: what legible.Printable
 // escapes is escaped, but for backslashes and spaces, which harm nobody and
 // stand in paths and quoted texts.
 func Line(s string) string {
 	return escape(s, func(r rune) bool { return r == '\\' || strconv.IsPrint(r) })
 }
 
-// escape leaves what plain allows and hands the rest to semel.Printable.
+// escape leaves what plain allows and hands the rest to legible.Printable.
 func escape(s string, plain func(rune) bool) string {
 	var b strings.Builder
 	for i := 0; i < len(s); {
@@ -28,7 +28,7 @@ func escape(s string, plain func(rune) bool) string {
 		if plain(r) && (r != utf8.RuneError || size > 1) {
 			b.WriteString(s[i : i+size])
 		} else {
-			b.WriteString(semel.Printable(s[i : i+size]))
+			b.WriteString(legible.Printable(s[i : i+size]))
 		}
 		i += size
 	}

@@ -1,4 +1,4 @@
-package semel
+package legible
 
 import (
 	"fmt"

@@ -1,0 +1,28 @@
+// Package brokerheader knows the headers that brokers, their clients and
+// tracers set, in which copies of one message differ.
+package brokerheader
+
+import "strings"
+
+// names are headers that a broker, a client library or a tracer sets
+// for a delivery or an attempt, in lower case. Their values differ between
+// copies of one message.
+var names = [...]string{
+	"x-death", "x-first-death-exchange", "x-first-death-queue", "x-first-death-reason",
+	"x-last-death-exchange", "x-last-death-queue", "x-last-death-reason",
+	"x-delivery-count", "x-acquired-count", "x-stream-offset",
+	"nats-sequence", "nats-last-sequence", "nats-time-stamp", "nats-num-pending", "nats-stream", "nats-subject",
+	"approximatereceivecount", "approximatefirstreceivetimestamp", "senttimestamp", "sequencenumber",
+	"kafka_offset", "kafka_receivedpartitionid", "kafka_receivedtimestamp", "kafka_receivedtopic",
+	"traceparent", "tracestate",
+}
+
+// Set reports whether copies of a message differ in this header.
+func Set(name string) bool {
+	for _, known := range names {
+		if strings.EqualFold(known, name) {
+			return true
+		}
+	}
+	return false
+}
