@@ -19,28 +19,28 @@
 // give it Message.IdempotencyKey. Not promised either: anything about effects
 // in another database than the marker's, once-only across consumers of
 // different names, and that two messages with different ids are the same
-// because their contents are. StrategyBusinessKey and StrategyNatural keep no
+// because their contents are. The strategies business key and natural keep no
 // marker: what they promise stands with them.
 //
 // # Parts
 //
-// A Consumer is a handler with its policy, a Config. Make one with New, with
-// NewAll for set-based effects, and with ByType for a handler for each type of
-// message. Run drives a Source; Process serves a loop of your own; TryMark marks
-// inside a transaction of your own.
+// This package has the words: Message and Key, what a handler answers, outcomes,
+// reasons, errors, and what observers are told. Nothing in it starts, waits or
+// decides.
 //
-// A store (TxStore) keeps the markers and gives handlers their transaction:
-// packages sqlstore, pgxstore (a module of its own) and, for tests, memstore. A
-// Source delivers: package file. An Identity says what makes two deliveries
-// copies of one message (CloudEvents, By, IdentityFunc), a Fingerprinter which
-// of them contradict each other.
+// Package consumer runs a handler by a policy. Package identity says what makes
+// two deliveries copies of one message. A store keeps the markers and gives
+// handlers their transaction: packages sqlstore, pgxstore (a module of its own)
+// and, for tests, memstore. A source delivers: packages file and kafka (a module
+// of its own). Who writes a store or a source of their own implements package
+// contract.
 //
 // # What a handler returns
 //
 // nil says that the effect is written. Everything else takes back what the
 // handler wrote, of this message only: Retry and RetryAfter, Permanent, Park,
 // Discard, Duplicate, Unmet (see ExpectRows), any other error, which is tried
-// again as Config.Retry says, and a panic, which counts as one.
+// again as consumer.Config.Retry says, and a panic, which counts as one.
 //
 // A handler must not commit or roll back its transaction, must not change the
 // message, must end when its context does, and must not use the transaction
@@ -49,6 +49,6 @@
 // # Messages that are set aside
 //
 // What cannot be applied is not lost and holds nobody up: it becomes a row with
-// its payload and a reason. Stores that can (Inbox) list rows and discard them;
-// Consumer.Retry runs one again.
+// its payload and a reason. Stores that can list rows and discard them;
+// a consumer runs one again.
 package semel

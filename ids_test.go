@@ -136,29 +136,3 @@ func TestOutputsCarryTheirCause(t *testing.T) {
 		}
 	})
 }
-
-func TestAMessageOfATestIsAsAHandlerSeesIt(t *testing.T) {
-	key := Key{Consumer: "c", Source: "s", ID: "1"}
-	m := NewMessage(key, []byte("{}"), Header{Name: "ce-type", Value: []byte("order")})
-	t.Run("its keys are those of a delivered message", func(t *testing.T) {
-		p := parcel{delivery: Delivery{Message: &Message{Headers: Headers{{Name: "ce-id", Value: []byte("1")}, {Name: "ce-source", Value: []byte("s")}, {Name: "ce-specversion", Value: []byte("1.0")}, {Name: "ce-type", Value: []byte("order")}}}}}
-		p.read(&Config{Name: "c", Identity: CloudEvents(), Fingerprint: FingerprintNone(), MaxBody: DefaultMaxBody})
-		if p.message.IdempotencyKey("x") != m.IdempotencyKey("x") || p.message.OutputID("x", "y") != m.OutputID("x", "y") {
-			t.Error("they differ")
-		}
-	})
-	t.Run("identity, attributes and attempt are set", func(t *testing.T) {
-		source, id, err := CloudEvents().Identify(m)
-		if err != nil || source != "s" || id != "1" || m.Type() != "order" || m.Attempt != 1 || m.Identity != key || m.Origin.Offset != -1 {
-			t.Errorf("%+v, identified as %s of %s: %v", m, id, source, err)
-		}
-	})
-	t.Run("without an id it panics and says what to do", func(t *testing.T) {
-		defer func() {
-			if text, _ := recover().(string); !strings.Contains(text, "NewMessage") {
-				t.Errorf("it says %q", text)
-			}
-		}()
-		NewMessage(Key{Consumer: "c"}, nil)
-	})
-}

@@ -5,8 +5,41 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
 )
+
+func ExampleMessage_IdempotencyKey() {
+	// The engine sets Identity before a handler sees the message.
+	m := &semel.Message{Identity: semel.Key{Consumer: "billing", Source: "shop", ID: "order-7"}}
+	fmt.Println(m.IdempotencyKey("charge"))
+	fmt.Println(m.IdempotencyKey("refund"))
+	// Output:
+	// 4fb4ea48-b05a-8d84-87fe-27243e3594cc
+	// 627c2202-3858-87e6-baac-d0e571944cc3
+}
+
+func ExampleMessage_OutputID() {
+	m := &semel.Message{Identity: semel.Key{Consumer: "billing", Source: "shop", ID: "order-7"}}
+	fmt.Println(m.OutputID("receipt", "alice"))
+	fmt.Println(m.OutputName("receipt", "alice@example.com"))
+	// Output:
+	// 673ad387-e799-8822-938d-aa3cf00d7bc9
+	// billing/shop/order-7/receipt/alice%40example.com
+}
+
+func ExampleMessage_Causation() {
+	m := &semel.Message{
+		Identity: semel.Key{Consumer: "billing", Source: "shop", ID: "order-7"},
+		Headers:  semel.Headers{{Name: "correlation-id", Value: []byte("visit-1")}},
+	}
+	for _, h := range m.Causation() {
+		fmt.Printf("%s: %s\n", h.Name, h.Value)
+	}
+	// Output:
+	// semel-causation-id: order-7
+	// semel-correlation-id: visit-1
+}
 
 // charge is a handler that notes what is to be asked of a provider.
 func charge(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
@@ -23,17 +56,17 @@ func ExampleNewMessage() {
 	ctx, store := context.Background(), memstore.New()
 	m := semel.NewMessage(semel.Key{Consumer: "billing", Source: "shop", ID: "order-17"}, []byte(`{"Amount": 12}`))
 
-	batch, _, err := store.Begin(ctx, semel.TxOptions{}, nil)
+	batch, _, err := store.Begin(ctx, contract.TxOptions{}, nil)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer batch.Rollback(ctx)
-	fmt.Println("handler:", charge(ctx, batch.Tx(semel.All), m))
+	fmt.Println("handler:", charge(ctx, batch.Tx(contract.All), m))
 	fmt.Println("key:", m.IdempotencyKey("charge"))
 
 	bad := semel.NewMessage(m.Identity, []byte(`no JSON`))
-	fmt.Println("bad body:", charge(ctx, batch.Tx(semel.All), bad))
+	fmt.Println("bad body:", charge(ctx, batch.Tx(contract.All), bad))
 	// Output:
 	// handler: <nil>
 	// key: 3d90686a-c7fe-8593-a80e-d51b190f0bf7

@@ -1,6 +1,8 @@
 package semel
 
-import "time"
+import (
+	"time"
+)
 
 // Observer watches a consumer. It is called from the consumer's goroutines,
 // must not block and must not keep the event's message.
@@ -15,7 +17,7 @@ const (
 	EventConflict  EventKind = "key collision"
 	EventParked    EventKind = "parked"
 	EventDiscarded EventKind = "discarded"
-	// EventSkipped: Config.Only leaves it to other consumers.
+	// EventSkipped: consumer.Config.Only leaves it to other consumers.
 	EventSkipped EventKind = "skipped"
 	// EventDeadLettered: the copy is in the dead letters, the store knows.
 	EventDeadLettered EventKind = "dead-lettered"
@@ -71,7 +73,7 @@ type Counts struct {
 	Parked       int64 `json:"parked"`
 	DeadLettered int64 `json:"dead_lettered"`
 	Discarded    int64 `json:"discarded"`
-	// Skipped are messages of others, which Config.Only leaves out: settled.
+	// Skipped are messages of others, which consumer.Config.Only leaves out: settled.
 	Skipped int64 `json:"skipped"`
 	// Failed are endings by halt: unsettled.
 	Failed int64 `json:"failed"`
@@ -83,4 +85,15 @@ type Counts struct {
 	// and were rolled back with their batch.
 	Retried int64 `json:"retried"`
 	Rerun   int64 `json:"rerun"`
+}
+
+// Left is what a source has and cannot deliver.
+type Left struct {
+	Lane string `json:"lane"`
+	// Messages are how many at most, Unknown where nobody can tell.
+	Messages int64 `json:"messages"`
+	// Reason says to people why, such as "held up by an open transaction".
+	Reason string `json:"reason"`
+	// Fault: it does not pass by itself, and fails a run that ends idle with it.
+	Fault bool `json:"fault"`
 }

@@ -1,121 +1,39 @@
 package semel
 
 import (
-	"errors"
-	"fmt"
-	"time"
+	"github.com/semel-go/semel/internal/enum"
 )
 
-// What a handler can return besides nil. Every one of them, like any other
-// error, rolls back what the handler wrote; nothing else of the batch is harmed.
-// An error that none of these made is retryable.
+// The names of values, for logs and tests: one table each. Where a policy file
+// or a count has a word for the value, it is that word.
 
-// Decision is what a handler decided about its message; errors made by Retry,
-// Permanent, Park and their siblings carry one.
-type Decision uint8
+// String is the outcome's name.
+func (o Outcome) String() string {
+	return enum.Name([]string{Applied: "applied", Waiting: "waiting", Parked: "parked", DeadLettered: "dead_lettered", Discarded: "discarded"}, o, "Outcome")
+}
 
-// The decisions.
+// Fingerprint recognises the content of a message; the zero value is "none"
+// and equals every other.
+type Fingerprint struct {
+	// Version is of the rule that made it; 0 means that there is none. Only
+	// fingerprints of one version are compared.
+	Version uint8
+	Sum     [16]byte
+}
+
+// Conflicts reports whether the two are of one version and differ.
+func (f Fingerprint) Conflicts(g Fingerprint) bool {
+	return f.Version != 0 && f.Version == g.Version && f.Sum != g.Sum
+}
+
+// Outcome is what became of an identity, as its marker says.
+type Outcome uint8
+
+// The outcomes. Their numbers are stored and never change.
 const (
-	// DecideRetry: run again later.
-	DecideRetry Decision = iota + 1
-	// DecidePermanent: waiting cannot mend it; the retry policy's Then ends it.
-	DecidePermanent
-	// DecidePark: set aside for a person.
-	DecidePark
-	// DecideDiscard: close it; no effect will ever happen.
-	DecideDiscard
-	// DecideDuplicate: the effect is there already, as its own constraint says.
-	DecideDuplicate
-	// DecideUnmet: a guarded effect found nothing to change.
-	DecideUnmet
+	Applied      Outcome = 1
+	Waiting      Outcome = 2
+	Parked       Outcome = 3
+	DeadLettered Outcome = 4
+	Discarded    Outcome = 5
 )
-
-// HandlerError is an error with a decision.
-type HandlerError struct {
-	Decision Decision
-	// After is the wait a retry asks for; 0 leaves it to the policy.
-	After  time.Duration
-	Reason Reason
-	Err    error
-}
-
-func (e *HandlerError) Error() string {
-	switch {
-	case e.Err != nil && e.Reason != "":
-		return fmt.Sprintf("%s: %v", e.Reason, e.Err)
-	case e.Err != nil:
-		return e.Err.Error()
-	default:
-		return string(e.Reason)
-	}
-}
-
-func (e *HandlerError) Unwrap() error { return e.Err }
-
-// Retry asks for another attempt after the policy's wait. It returns nil for a
-// nil error, as its siblings that take an error do.
-func Retry(err error) error { return RetryAfter(err, 0) }
-
-// RetryAfter asks for another attempt no sooner than after d. A wait longer
-// than Config.Hold cannot be kept in memory: the message is parked with
-// ReasonWaitTooLong.
-func RetryAfter(err error, d time.Duration) error {
-	if err == nil {
-		return nil
-	}
-	return &HandlerError{Decision: DecideRetry, After: max(d, 0), Err: err}
-}
-
-// Permanent says that waiting cannot mend err: the message ends at once as
-// Config.Retry.Then says.
-func Permanent(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &HandlerError{Decision: DecidePermanent, Reason: ReasonPermanent, Err: err}
-}
-
-// Park sets the message aside for a person, with a reason.
-func Park(reason string) error {
-	return &HandlerError{Decision: DecidePark, Reason: Reason(reason)}
-}
-
-// Discard closes the message without an effect, with a reason.
-func Discard(reason string) error {
-	return &HandlerError{Decision: DecideDiscard, Reason: Reason(reason)}
-}
-
-// Duplicate says that the effect is there already: its own unique constraint
-// refused the second. The message is settled as a duplicate.
-func Duplicate(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &HandlerError{Decision: DecideDuplicate, Err: err}
-}
-
-// Unmet says that a guarded effect (… where status = 'awaiting') met no row.
-// Config.OnUnmet decides what becomes of the message.
-func Unmet(what string) error {
-	return &HandlerError{Decision: DecideUnmet, Reason: ReasonUnmet, Err: errors.New(what)}
-}
-
-// ExpectRows turns the answer to a guarded statement into the handler's
-// outcome: err as it is, Unmet if the statement changed other than n rows.
-//
-//	return semel.ExpectRows(1)(tx.ExecContext(ctx, `update … where id = ? and status = 'awaiting'`, id))
-func ExpectRows(n int64) func(result interface{ RowsAffected() (int64, error) }, err error) error {
-	return func(result interface{ RowsAffected() (int64, error) }, err error) error {
-		if err != nil {
-			return err
-		}
-		got, err := result.RowsAffected()
-		if err != nil {
-			return err
-		}
-		if got != n {
-			return Unmet(fmt.Sprintf("changed %d rows, not %d", got, n))
-		}
-		return nil
-	}
-}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/file"
 )
 
@@ -23,17 +24,17 @@ func BenchmarkLinesOf1KiB(b *testing.B) {
 	for read := 0; read < b.N; {
 		s := file.Open(path, file.Options{})
 		for {
-			got, err := s.Fetch(b.Context(), semel.Bound{Messages: 256, Bytes: 64 << 20})
-			if errors.Is(err, semel.ErrEnd) || read >= b.N {
+			got, err := s.Fetch(b.Context(), contract.Bound{Messages: 256, Bytes: 64 << 20})
+			if errors.Is(err, contract.ErrEnd) || read >= b.N {
 				break
 			}
 			if err != nil {
 				b.Fatal(err)
 			}
 			read += len(got)
-			done := make([]semel.Settlement, len(got))
+			done := make([]contract.Settlement, len(got))
 			for i := range got {
-				done[i] = semel.Settlement{Delivery: &got[i], Kind: semel.Ack}
+				done[i] = contract.Settlement{Delivery: &got[i], Kind: semel.Ack}
 			}
 			if _, err := s.Settle(b.Context(), done); err != nil {
 				b.Fatal(err)

@@ -14,7 +14,11 @@ import (
 	"testing/synctest"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/file"
+	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/memstore"
 )
 
@@ -48,18 +52,21 @@ func (s *shelf) path(name string) string { return filepath.Join(s.folder, name) 
 
 // process reads a file to its end. It dies, if point is not empty, when the
 // second batch passes that point.
-func (s *shelf) process(name string, point semel.Point) semel.Counts {
+func (s *shelf) process(name string, point faults.Point) semel.Counts {
 	s.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	store := &mortalStore{Store: s.store}
 	var passed atomic.Int32
 	var first sync.Once
-	c := semel.Config{
-		Name: "billing", Source: file.Open(s.path(name), file.Options{}), Identity: semel.CloudEvents(),
-		Logger: slog.New(slog.DiscardHandler), Seed: 1, Batch: semel.BatchLimits{Most: 5}, Workers: 1,
-		At: func(at semel.Point, _ int) {
-			if at == semel.AfterFetch && s.fetched != nil {
+	c := consumer.Config{
+		Name: "billing", Source: file.Open(s.path(name), file.Options{}), Identity: identity.CloudEvents(),
+		Logger: slog.New(slog.DiscardHandler), Batch: consumer.BatchLimits{Most: 5}, Workers: 1,
+	}
+	plan := faults.Plan{
+		Seed: 1,
+		At: func(at faults.Point, _ int) {
+			if at == faults.AfterFetch && s.fetched != nil {
 				first.Do(s.fetched)
 			}
 			if at == point && passed.Add(1) == 2 {
@@ -68,11 +75,11 @@ func (s *shelf) process(name string, point semel.Point) semel.Counts {
 			}
 		},
 	}
-	consumer, err := semel.New(store, func(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
+	running, err := consumer.New(store, func(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
 		return tx.Add("effect "+m.Identity.ID, 1)
-	}, c)
+	}, c, plan)
 	if err == nil {
-		err = consumer.Run(ctx)
+		err = running.Run(ctx)
 	}
 	if err != nil && point == "" {
 		s.t.Fatal(err)
@@ -80,7 +87,7 @@ func (s *shelf) process(name string, point semel.Point) semel.Counts {
 	if point != "" && !store.dead.Load() {
 		s.t.Fatalf("the process did not pass %s", point)
 	}
-	return consumer.Counts()
+	return running.Counts()
 }
 
 // mortalStore hears nothing of a process that is dead.
@@ -91,14 +98,14 @@ type mortalStore struct {
 
 var errDead = errors.New("the process is dead")
 
-func (m *mortalStore) Begin(ctx context.Context, o semel.TxOptions, marks []semel.Mark) (semel.Batch[*memstore.Tx], []semel.Verdict, error) {
+func (m *mortalStore) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[*memstore.Tx], []contract.Verdict, error) {
 	if m.dead.Load() {
 		return nil, nil, errDead
 	}
 	return m.Store.Begin(ctx, o, marks)
 }
 
-func (m *mortalStore) SavePosition(ctx context.Context, consumer, lane string, p semel.Position) error {
+func (m *mortalStore) SavePosition(ctx context.Context, consumer, lane string, p contract.Position) error {
 	if m.dead.Load() {
 		return errDead
 	}
@@ -120,8 +127,8 @@ func TestCausesOfDuplicates(t *testing.T) {
 			s.put("orders", 11, 30)
 			return s.process("orders", "")
 		},
-		"L7_crash_after_effect":      func(s *shelf) semel.Counts { return s.crash(semel.AfterCommit) },
-		"L7_crash_before_settle":     func(s *shelf) semel.Counts { return s.crash(semel.BeforeSettle) },
+		"L7_crash_after_effect":      func(s *shelf) semel.Counts { return s.crash(faults.AfterCommit) },
+		"L7_crash_before_settle":     func(s *shelf) semel.Counts { return s.crash(faults.BeforeSettle) },
 		"L7_rebalance":               twoAtOnce,
 		"L7_time_out_hiding_success": hiddenSuccess,
 		"L7_retry_topic": func(s *shelf) semel.Counts { // what failed somewhere else is in a file of its own
@@ -157,7 +164,7 @@ func TestCausesOfDuplicates(t *testing.T) {
 	}
 }
 
-func (s *shelf) crash(point semel.Point) semel.Counts {
+func (s *shelf) crash(point faults.Point) semel.Counts {
 	s.put("orders", 1, 30)
 	s.process("orders", point)
 	return s.process("orders", "")

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/file"
 )
 
@@ -17,15 +18,15 @@ func ExampleStdin() {
 	source := file.Stdin(input, file.Options{Format: file.CloudEvents})
 	ctx := context.Background()
 	for {
-		deliveries, err := source.Fetch(ctx, semel.Bound{Messages: 100, Bytes: 1 << 20})
-		if errors.Is(err, semel.ErrEnd) {
+		deliveries, err := source.Fetch(ctx, contract.Bound{Messages: 100, Bytes: 1 << 20})
+		if errors.Is(err, contract.ErrEnd) {
 			break
 		}
-		var settlements []semel.Settlement
+		var settlements []contract.Settlement
 		for i, d := range deliveries {
 			detail, _ := d.Message.Headers.Get(file.HeaderDetail)
 			fmt.Printf("%s|%s|%s|%s\n", d.Message.ID(), d.Message.Body, d.Refused, detail)
-			settlements = append(settlements, semel.Settlement{Delivery: &deliveries[i], Kind: semel.Ack})
+			settlements = append(settlements, contract.Settlement{Delivery: &deliveries[i], Kind: semel.Ack})
 		}
 		_, _ = source.Settle(ctx, settlements)
 	}

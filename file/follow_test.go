@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/file"
 )
 
@@ -159,7 +160,7 @@ func TestAFollowedFileThatIsTruncatedIsReadFromItsStart(t *testing.T) {
 				got := d.expect("1", "2")
 				d.nothing()
 				write(t, d.path, text)
-				var all []semel.Delivery
+				var all []contract.Delivery
 				for len(all) < len(text)/2 {
 					more, err := d.fetch(time.Minute)
 					if err != nil || len(more) == 0 {

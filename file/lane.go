@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 // generation is one file under the lane's name. Another file, or the same one
@@ -44,10 +45,10 @@ type lane struct {
 	ledger
 	fault    error
 	options  Options
-	id       semel.Lane
+	id       contract.Lane
 	decoder  decoder
 	input    input
-	observer semel.LaneObserver
+	observer contract.LaneObserver
 
 	// What follows, and the decoder, belongs to Fetch.
 
@@ -58,24 +59,24 @@ type lane struct {
 	// is known; over that nothing followed it.
 	final, over bool
 	// held is a delivery that did not fit into the last Fetch.
-	held *semel.Delivery
+	held *contract.Delivery
 }
 
 func newLane(o Options, name, topic string) lane {
 	o, err := o.withDefaults(name)
 	return lane{
 		ledger: newLedger(), fault: err, options: o, decoder: decoder{format: o.Format, topic: topic},
-		id: semel.Lane{ID: o.Lane, Epoch: 1},
+		id: contract.Lane{ID: o.Lane, Epoch: 1},
 	}
 }
 
 // Lanes sets who is told of the lane: it is given with the first Fetch that
 // succeeds and never lost.
-func (l *lane) Lanes(o semel.LaneObserver) { l.observer = o }
+func (l *lane) Lanes(o contract.LaneObserver) { l.observer = o }
 
 // Flow pauses or resumes the lane. What a Fetch that is under way has read may
 // still arrive.
-func (l *lane) Flow(which semel.Lane, on bool) {
+func (l *lane) Flow(which contract.Lane, on bool) {
 	if which != l.id {
 		return
 	}
@@ -86,9 +87,9 @@ func (l *lane) Flow(which semel.Lane, on bool) {
 }
 
 // Fetch returns the next lines, waiting for the first of them. It returns
-// semel.ErrEnd when everything was read and settled, and an error that wraps
+// contract.ErrEnd when everything was read and settled, and an error that wraps
 // semel.ErrClosed after Close.
-func (l *lane) Fetch(ctx context.Context, most semel.Bound) ([]semel.Delivery, error) {
+func (l *lane) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
 	if err := l.start(ctx); err != nil {
 		if ended := ctx.Err(); ended != nil {
 			return nil, ended
@@ -152,7 +153,7 @@ func (l *lane) take(ctx context.Context, b *batch) (time.Time, error) {
 	}
 	if l.over && l.settledAll() {
 		l.input.ended(ctx)
-		return time.Time{}, semel.ErrEnd
+		return time.Time{}, contract.ErrEnd
 	}
 	return earlier(due, l.input.idle(ctx)), nil
 }
@@ -229,29 +230,29 @@ func (l *lane) tellTorn(remedy string) {
 }
 
 // read makes a delivery of a line.
-func (l *lane) read(found line, from *generation) semel.Delivery {
+func (l *lane) read(found line, from *generation) contract.Delivery {
 	d, reason := l.decoder.decode(found)
 	d.from = from
 	return l.delivery(d, reason)
 }
 
-func (l *lane) delivery(d *delivered, reason semel.Reason) semel.Delivery {
+func (l *lane) delivery(d *delivered, reason semel.Reason) contract.Delivery {
 	detail := ""
 	if reason != semel.ReasonNone {
 		text, _ := d.message.Headers.Get(HeaderDetail)
 		detail = string(text)
 	}
-	return semel.Delivery{Message: &d.message, Lane: l.id, Before: semel.Unknown, Refused: reason, Detail: detail, Handle: d}
+	return contract.Delivery{Message: &d.message, Lane: l.id, Before: contract.Unknown, Refused: reason, Detail: detail, Handle: d}
 }
 
 // put adds a delivery to the batch or holds it for the next one.
-func (l *lane) put(b *batch, d semel.Delivery) {
+func (l *lane) put(b *batch, d contract.Delivery) {
 	if !l.add(b, d) {
 		l.held = &d
 	}
 }
 
-func (l *lane) add(b *batch, d semel.Delivery) bool {
+func (l *lane) add(b *batch, d contract.Delivery) bool {
 	size := int64(len(d.Message.Body) + len(d.Message.Key))
 	for _, h := range d.Message.Headers {
 		size += int64(len(h.Name) + len(h.Value))
@@ -261,15 +262,15 @@ func (l *lane) add(b *batch, d semel.Delivery) bool {
 
 // batch is what one Fetch returns.
 type batch struct {
-	most  semel.Bound
+	most  contract.Bound
 	bytes int64
-	out   []semel.Delivery
+	out   []contract.Delivery
 }
 
 func (b *batch) full() bool { return len(b.out) >= max(1, b.most.Messages) }
 
 // add takes a delivery if it fits; the first one always does.
-func (b *batch) add(d semel.Delivery, size int64) bool {
+func (b *batch) add(d contract.Delivery, size int64) bool {
 	if len(b.out) > 0 && (b.full() || b.bytes+size > b.most.Bytes) {
 		return false
 	}
@@ -298,7 +299,7 @@ func (l *lane) wait(ctx context.Context, until time.Time) {
 // but for a dead letter, of which files have none: those are returned, with an
 // error that wraps semel.ErrUnsupported, and come again. A delivery that is
 // handed back is read again from its place.
-func (l *lane) Settle(_ context.Context, all []semel.Settlement) ([]int, error) {
+func (l *lane) Settle(_ context.Context, all []contract.Settlement) ([]int, error) {
 	var left []int
 	for i, s := range all {
 		d, ok := s.Delivery.Handle.(*delivered)

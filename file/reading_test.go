@@ -14,10 +14,11 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/file"
 )
 
-var wide = semel.Bound{Messages: 1000, Bytes: 1 << 30}
+var wide = contract.Bound{Messages: 1000, Bytes: 1 << 30}
 
 // desk reads one file in a test.
 type desk struct {
@@ -26,12 +27,12 @@ type desk struct {
 	path    string
 	store   *positions
 	notices []string
-	given   []semel.Lane
+	given   []contract.Lane
 }
 
-func (d *desk) Given(l semel.Lane)                       { d.given = append(d.given, l) }
-func (d *desk) Lost(semel.Lane)                          {}
-func (d *desk) Revoking(_ context.Context, _ semel.Lane) {}
+func (d *desk) Given(l contract.Lane)                       { d.given = append(d.given, l) }
+func (d *desk) Lost(contract.Lane)                          {}
+func (d *desk) Revoking(_ context.Context, _ contract.Lane) {}
 
 // newDesk opens a file with this text.
 func newDesk(t *testing.T, text string, o file.Options) *desk {
@@ -63,14 +64,14 @@ func (d *desk) append(text string) {
 }
 
 // fetch makes one Fetch of at most wait.
-func (d *desk) fetch(wait time.Duration) ([]semel.Delivery, error) {
+func (d *desk) fetch(wait time.Duration) ([]contract.Delivery, error) {
 	ctx, cancel := context.WithTimeout(d.t.Context(), wait)
 	defer cancel()
 	return d.Fetch(ctx, wide)
 }
 
 // expect fetches once and compares bodies.
-func (d *desk) expect(bodies ...string) []semel.Delivery {
+func (d *desk) expect(bodies ...string) []contract.Delivery {
 	d.t.Helper()
 	got, err := d.fetch(time.Minute)
 	if err != nil {
@@ -86,22 +87,22 @@ func (d *desk) expect(bodies ...string) []semel.Delivery {
 	return got
 }
 
-func (d *desk) settle(kind semel.SettleKind, after time.Duration, all ...semel.Delivery) {
+func (d *desk) settle(kind semel.SettleKind, after time.Duration, all ...contract.Delivery) {
 	d.t.Helper()
-	s := make([]semel.Settlement, len(all))
+	s := make([]contract.Settlement, len(all))
 	for i := range all {
-		s[i] = semel.Settlement{Delivery: &all[i], Kind: kind, After: after}
+		s[i] = contract.Settlement{Delivery: &all[i], Kind: kind, After: after}
 	}
 	if left, err := d.Settle(d.t.Context(), s); err != nil || len(left) > 0 {
 		d.t.Fatalf("left %v: %v", left, err)
 	}
 }
 
-func (d *desk) ack(all ...semel.Delivery) { d.t.Helper(); d.settle(semel.Ack, 0, all...) }
+func (d *desk) ack(all ...contract.Delivery) { d.t.Helper(); d.settle(semel.Ack, 0, all...) }
 
 func (d *desk) expectEnd() {
 	d.t.Helper()
-	if got, err := d.fetch(time.Minute); !errors.Is(err, semel.ErrEnd) || len(got) > 0 {
+	if got, err := d.fetch(time.Minute); !errors.Is(err, contract.ErrEnd) || len(got) > 0 {
 		d.t.Fatalf("%d deliveries and %v, not the end", len(got), err)
 	}
 }
@@ -157,12 +158,12 @@ func TestLinesAreFoundInWhateverAnEditorMakesOfThem(t *testing.T) {
 
 func TestADeliverySaysWhereItIsFrom(t *testing.T) {
 	d := newDesk(t, "{}\n\n{}\n", file.Options{Format: file.JSON})
-	if got, err := d.Fetch(t.Context(), semel.Bound{Messages: 1, Bytes: 1}); err != nil || len(got) != 1 {
+	if got, err := d.Fetch(t.Context(), contract.Bound{Messages: 1, Bytes: 1}); err != nil || len(got) != 1 {
 		t.Fatal(got, err)
 	}
 	got := d.expect("{}")[0]
-	lane := semel.Lane{ID: d.path, Epoch: 1}
-	if got.Lane != lane || len(d.given) != 1 || d.given[0] != lane || got.Before != semel.Unknown {
+	lane := contract.Lane{ID: d.path, Epoch: 1}
+	if got.Lane != lane || len(d.given) != 1 || d.given[0] != lane || got.Before != contract.Unknown {
 		t.Errorf("lane %v, given %v, before %d", got.Lane, d.given, got.Before)
 	}
 	if m := got.Message; m.Topic != "orders.jsonl" || m.Origin != (semel.Origin{Partition: -1, Offset: 4}) {
@@ -219,7 +220,7 @@ func TestALineOverTheLimitIsDeliveredWithItsBeginningAndLength(t *testing.T) {
 	})
 }
 
-func tooLarge(t *testing.T, d semel.Delivery, offset, length int64) {
+func tooLarge(t *testing.T, d contract.Delivery, offset, length int64) {
 	t.Helper()
 	said, _ := d.Message.Headers.Get(file.HeaderLength)
 	if d.Refused != semel.ReasonTooLarge || d.Message.Origin.Offset != offset || string(said) != strconv.FormatInt(length, 10) {
@@ -305,7 +306,7 @@ func TestSeveralReadersOfOneConsumerHaveEachTheirOwnFile(t *testing.T) {
 func TestADeadLetterIsRefused(t *testing.T) {
 	d := newDesk(t, "1\n", file.Options{Format: file.JSON})
 	got := d.expect("1")
-	left, err := d.Settle(t.Context(), []semel.Settlement{{Delivery: &got[0], Kind: semel.DeadLetter}})
+	left, err := d.Settle(t.Context(), []contract.Settlement{{Delivery: &got[0], Kind: semel.DeadLetter}})
 	if len(left) != 1 || !errors.Is(err, semel.ErrUnsupported) || !strings.Contains(err.Error(), "park") {
 		t.Errorf("left %v: %v", left, err)
 	}
@@ -313,8 +314,8 @@ func TestADeadLetterIsRefused(t *testing.T) {
 
 func TestFlowOfAnotherLaneChangesNothing(t *testing.T) {
 	d := newDesk(t, "1\n", file.Options{Format: file.JSON})
-	d.Flow(semel.Lane{ID: "another", Epoch: 1}, false)
-	d.Flow(semel.Lane{ID: d.path, Epoch: 7}, false)
+	d.Flow(contract.Lane{ID: "another", Epoch: 1}, false)
+	d.Flow(contract.Lane{ID: d.path, Epoch: 7}, false)
 	d.expect("1")
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/file"
 )
 
@@ -98,10 +99,10 @@ func TestALastLineWithoutItsEnd(t *testing.T) {
 		if err != nil || len(got) != 1 {
 			t.Fatal(got, err)
 		}
-		if _, err := s.Settle(t.Context(), []semel.Settlement{{Delivery: &got[0], Kind: semel.Ack}}); err != nil {
+		if _, err := s.Settle(t.Context(), []contract.Settlement{{Delivery: &got[0], Kind: semel.Ack}}); err != nil {
 			t.Error(err)
 		}
-		if got, err := s.Fetch(t.Context(), wide); !errors.Is(err, semel.ErrEnd) || len(got) > 0 {
+		if got, err := s.Fetch(t.Context(), wide); !errors.Is(err, contract.ErrEnd) || len(got) > 0 {
 			t.Errorf("%d deliveries: %v", len(got), err)
 		}
 		if len(notices) != 1 || !strings.Contains(notices[0], "stdin") || !strings.Contains(notices[0], "byte 2") {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 func TestThePositionNeverPassesWhatIsUnsettled(t *testing.T) {
@@ -81,13 +82,13 @@ func TestAMessageSettledLateIsNotDeliveredAgain(t *testing.T) {
 	g := &generation{}
 	d := &delivered{from: g, start: 0, end: 9}
 	l.deliver(d)
-	handOver := semel.Settlement{Delivery: &semel.Delivery{}, Kind: semel.HandBack, After: -time.Second}
+	handOver := contract.Settlement{Delivery: &contract.Delivery{}, Kind: semel.HandBack, After: -time.Second}
 	l.settle(d, handOver)
 	l.settle(d, handOver) // twice is once
 	if len(l.back) != 1 {
 		t.Fatalf("%d are handed back, not 1", len(l.back))
 	}
-	l.settle(d, semel.Settlement{Kind: semel.Ack})
+	l.settle(d, contract.Settlement{Kind: semel.Ack})
 	if b, _ := l.takeDue(); b != nil || !l.settledAll() {
 		t.Error("a line that was settled after it was handed back comes again")
 	}

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/semel-go/semel"
 )
 
 func TestWhereALaneBeginsIsKnownBeforeItIsRead(t *testing.T) {
@@ -34,7 +32,7 @@ func TestWhereALaneBeginsIsKnownBeforeItIsRead(t *testing.T) {
 		w.publish(0, "new")
 		text := &lockedBuffer{}
 		log := slog.New(slog.NewTextHandler(text, nil))
-		w.start(count, func(c *Config) { c.Start.Now, c.Logger = true, log }, func(c *semel.Config) { c.Logger = log })
+		w.start(count, func(c *Config) { c.Start.Now, c.Logger = true, log }, func(c *settings) { c.Logger = log })
 		w.settles(time.Minute)
 		w.once("new")
 		for _, part := range []string{"records have left the log", "from=1", "to=4"} {

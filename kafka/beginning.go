@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -39,17 +39,17 @@ func beginningName(group, topic string) string { return "kafka:" + group + ":" +
 // then each start as an unsigned varint. Position.Length counts the starts.
 const beginningForm = 1
 
-func (b beginning) position() semel.Position {
+func (b beginning) position() contract.Position {
 	check := append([]byte{beginningForm}, b.topicID[:]...)
 	for _, at := range b.starts {
 		check = binary.AppendUvarint(check, uint64(at))
 	}
-	return semel.Position{Length: int64(len(b.starts)), Check: check}
+	return contract.Position{Length: int64(len(b.starts)), Check: check}
 }
 
 var errBeginning = errors.New("it was written by a newer release, or damaged; use that release, or restore the row")
 
-func beginningOf(p semel.Position) (beginning, error) {
+func beginningOf(p contract.Position) (beginning, error) {
 	var b beginning
 	if len(p.Check) < 1+len(b.topicID) || p.Check[0] != beginningForm {
 		return b, errBeginning
@@ -69,16 +69,16 @@ func beginningOf(p semel.Position) (beginning, error) {
 	return b, nil
 }
 
-// Positions implements semel.Positioned: where the group first began is kept in
+// Positions implements contract.Positioned: where the group first began is kept in
 // the consumer's store, under the name "kafka:GROUP:TOPIC".
-func (s *Source) Positions(consumer string, store semel.PositionStore) {
+func (s *Source) Positions(consumer string, store contract.PositionStore) {
 	s.memory = memory{consumer, store}
 }
 
 // memory is the consumer's store as a source uses it.
 type memory struct {
 	consumer string
-	store    semel.PositionStore // nil where nobody called Positions
+	store    contract.PositionStore // nil where nobody called Positions
 }
 
 func (m memory) load(ctx context.Context, name string) (beginning, bool, error) {

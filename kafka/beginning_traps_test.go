@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -156,12 +156,12 @@ func (w *world) commitFor(group string, at int64) {
 // of this one and its writing.
 type first struct {
 	*memstore.Store
-	position semel.Position
+	position contract.Position
 }
 
-func (f *first) KeepPosition(ctx context.Context, consumer, lane string, p semel.Position) (semel.Position, error) {
+func (f *first) KeepPosition(ctx context.Context, consumer, lane string, p contract.Position) (contract.Position, error) {
 	if _, err := f.Store.KeepPosition(ctx, consumer, lane, f.position); err != nil {
-		return semel.Position{}, err
+		return contract.Position{}, err
 	}
 	return f.Store.KeepPosition(ctx, consumer, lane, p)
 }
@@ -170,7 +170,7 @@ func (f *first) KeepPosition(ctx context.Context, consumer, lane string, p semel
 // and fails if anything comes.
 func (r *reader) begins(c *kgo.Client, want int64) {
 	r.t.Helper()
-	stop := r.keepFetching(func(got []semel.Delivery) {
+	stop := r.keepFetching(func(got []contract.Delivery) {
 		if len(got) > 0 {
 			r.t.Errorf("came: %s", shown(got))
 		}
@@ -260,7 +260,7 @@ func TestAStartNeedsAMemory(t *testing.T) {
 		config, c := setUp(t)
 		put(t, c, "orders", 0, "0")
 		store := memstore.New()
-		if err := store.SavePosition(t.Context(), "billing", beginningName("billing", "orders"), semel.Position{Check: []byte{9, 9}}); err != nil {
+		if err := store.SavePosition(t.Context(), "billing", beginningName("billing", "orders"), contract.Position{Check: []byte{9, 9}}); err != nil {
 			t.Fatal(err)
 		}
 		s := read(t, config)
@@ -276,6 +276,6 @@ var errAway = errors.New("the store is away")
 // away is a store that cannot be reached.
 type away struct{ *memstore.Store }
 
-func (away) LoadPosition(context.Context, string, string) (semel.Position, bool, error) {
-	return semel.Position{}, false, errAway
+func (away) LoadPosition(context.Context, string, string) (contract.Position, bool, error) {
+	return contract.Position{}, false, errAway
 }

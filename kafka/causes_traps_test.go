@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/memstore"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -22,8 +22,8 @@ func TestCausesOfDuplicates(t *testing.T) {
 	for name, cause := range map[string]func(*world) *process{
 		"L7_producer_retry":           producerRetry,
 		"L7_relay_retry":              relayRetry,
-		"L7_crash_after_effect":       func(w *world) *process { return crashAt(w, semel.AfterCommit) },
-		"L7_crash_before_settle":      func(w *world) *process { return crashAt(w, semel.BeforeSettle) },
+		"L7_crash_after_effect":       func(w *world) *process { return crashAt(w, faults.AfterCommit) },
+		"L7_crash_before_settle":      func(w *world) *process { return crashAt(w, faults.BeforeSettle) },
 		"L7_rebalance":                rebalance,
 		"L7_retry_topic":              retryTopic,
 		"L7_time_out_hiding_success":  hiddenSuccess,
@@ -69,7 +69,7 @@ func relayRetry(w *world) *process {
 	return p
 }
 
-func crashAt(w *world, point semel.Point) *process {
+func crashAt(w *world, point faults.Point) *process {
 	w.publish(0, numbered("m", 1, 30)...)
 	w.dies(point, count)
 	return w.start(count, nil, nil)
@@ -117,7 +117,7 @@ func hiddenSuccess(w *world) *process {
 		return nil
 	}))
 	w.publish(0, numbered("m", 1, 30)...)
-	p := w.start(count, nil, func(c *semel.Config) { c.Workers, c.Batch.Most = 1, 5 })
+	p := w.start(count, nil, func(c *settings) { c.Workers, c.Batch.Most = 1, 5 })
 	w.until(time.Minute, "all is applied", func() bool { return w.effect("m0030") == 1 })
 	if lost != 3 {
 		w.t.Errorf("%d answers were lost", lost)
@@ -130,7 +130,7 @@ func hiddenSuccess(w *world) *process {
 func refusedOffset(w *world) *process {
 	fault := w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: kerr.CoordinatorLoadInProgress, Count: -1})
 	w.publish(0, numbered("m", 1, 30)...)
-	first := w.start(count, nil, func(c *semel.Config) { c.Drain = time.Second })
+	first := w.start(count, nil, func(c *settings) { c.Drain = time.Second })
 	w.until(time.Minute, "all is applied", func() bool { return w.effect("m0030") == 1 })
 	_ = first.leave() // says that its offsets are not committed
 	fault.Remove()

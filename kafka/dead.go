@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -22,7 +23,7 @@ const (
 	letterWait = 5 * time.Second
 )
 
-// DeadLetters implements semel.DeadLettering. Its error says that
+// DeadLetters implements contract.DeadLettering. Its error says that
 // Config.DeadLetters is empty.
 func (s *Source) DeadLetters(consumer string) error {
 	if s.config.DeadLetters == "" {
@@ -51,7 +52,7 @@ func (l *letter) failed() bool {
 // writeDeadLetters copies deliveries to the topic for dead letters and waits
 // until all replicas have them. It returns those that could not be written, or
 // are not yet.
-func (s *Source) writeDeadLetters(ctx context.Context, all []semel.Settlement, which []int) ([]int, error) {
+func (s *Source) writeDeadLetters(ctx context.Context, all []contract.Settlement, which []int) ([]int, error) {
 	if len(which) == 0 {
 		return nil, nil
 	}
@@ -89,7 +90,7 @@ func (l *letter) wait(ctx context.Context) error {
 
 // send writes the copy of a delivery, or finds the one under way; nil if the
 // delivery is settled.
-func (s *Source) send(v *semel.Settlement) *letter {
+func (s *Source) send(v *contract.Settlement) *letter {
 	r := v.Delivery.Handle.(*record)
 	s.mu.Lock()
 	raw, known := r.raw, r.letter
@@ -114,7 +115,7 @@ func (s *Source) send(v *semel.Settlement) *letter {
 }
 
 // deadLetter is the copy of a record as it was, not of the message it became.
-func (s *Source) deadLetter(raw *kgo.Record, v *semel.Settlement) *kgo.Record {
+func (s *Source) deadLetter(raw *kgo.Record, v *contract.Settlement) *kgo.Record {
 	text := ""
 	if v.Err != nil {
 		text = v.Err.Error()

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/memstore"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -18,13 +20,13 @@ import (
 
 // dies starts a process, lets it work until a batch passes a point, kills it
 // there and waits for its end.
-func (w *world) dies(point semel.Point, handle handler) *process {
+func (w *world) dies(point faults.Point, handle handler) *process {
 	w.t.Helper()
 	born, died := make(chan *process, 1), make(chan bool)
 	var once sync.Once
-	p := w.start(handle, nil, func(c *semel.Config) {
+	p := w.start(handle, nil, func(c *settings) {
 		c.Batch.Most = 5
-		c.At = func(at semel.Point, _ int) {
+		c.plan.At = func(at faults.Point, _ int) {
 			if at == point {
 				once.Do(func() { (<-born).kill(); close(died) })
 			}
@@ -37,8 +39,8 @@ func (w *world) dies(point semel.Point, handle handler) *process {
 }
 
 func TestProcessesThatDie(t *testing.T) {
-	before := []semel.Point{semel.AfterFetch, semel.AfterMark, semel.AfterEffect, semel.BeforeCommit}
-	after := []semel.Point{semel.AfterCommit, semel.BeforeSettle}
+	before := []faults.Point{faults.AfterFetch, faults.AfterMark, faults.AfterEffect, faults.BeforeCommit}
+	after := []faults.Point{faults.AfterCommit, faults.BeforeSettle}
 	bubble(t, "trap_3_of_a_process_that_dies_before_the_commit_nothing_is_left_and_all_of_it_comes_again", func(t *testing.T) {
 		for _, point := range before {
 			w := newWorld(t, 1)
@@ -91,7 +93,7 @@ func TestProcessesThatDie(t *testing.T) {
 			lost++
 			return nil, errors.New("the connection is gone"), true
 		})
-		first := w.start(count, nil, func(c *semel.Config) { c.Drain = time.Second })
+		first := w.start(count, nil, func(c *settings) { c.Drain = time.Second })
 		pass(5 * time.Second)
 		first.kill()
 		broken.Store(false)
@@ -141,7 +143,7 @@ func TestCopies(t *testing.T) {
 		w.settles(time.Minute)
 		w.publish(0, "a", "a")
 		w.settles(time.Minute)
-		rows, err := w.store.Rows(context.Background(), semel.RowFilter{Bodies: true})
+		rows, err := w.store.Rows(context.Background(), contract.RowFilter{Bodies: true})
 		if err != nil || len(rows) != 1 || rows[0].Repeated != 2 || rows[0].Reason != "look at it" {
 			t.Errorf("%+v, %v", rows, err)
 		}
@@ -154,7 +156,7 @@ func TestCopies(t *testing.T) {
 		ids := numbered("m", 1, 40)
 		w.publish(0, ids...)
 		one := w.start(count, nil, nil)
-		two := w.start(count, func(c *Config) { c.Group = "shipping" }, func(c *semel.Config) { c.Name = "shipping" })
+		two := w.start(count, func(c *Config) { c.Group = "shipping" }, func(c *settings) { c.Name = "shipping" })
 		w.until(time.Minute, "both have applied all", func() bool { return w.effect("m0040") == 2 })
 		for _, p := range []*process{one, two} {
 			if c := p.consumer.Counts(); c.Applied != 40 || c.Duplicates != 0 {
@@ -256,10 +258,10 @@ func TestMessagesThatFail(t *testing.T) {
 				return errSpoilt
 			}
 			return count(ctx, tx, m)
-		}, nil, func(c *semel.Config) { c.Retry.Attempts = 3 })
+		}, nil, func(c *settings) { c.Retry.Attempts = 3 })
 		w.settles(5 * time.Minute)
 		w.once("a", "b")
-		rows, err := w.store.Rows(context.Background(), semel.RowFilter{Bodies: true})
+		rows, err := w.store.Rows(context.Background(), contract.RowFilter{Bodies: true})
 		if err != nil || len(rows) != 1 || rows[0].Attempts != 3 || string(rows[0].Message.Body) != "order poison" || rows[0].Message.Origin.Offset != 1 {
 			t.Errorf("%+v, %v", rows, err)
 		}
@@ -276,12 +278,12 @@ func TestMessagesThatFail(t *testing.T) {
 		w.publish(0, "a")
 		w.settles(time.Minute)
 		fails = false
-		rows, err := w.store.Rows(context.Background(), semel.RowFilter{Bodies: true})
+		rows, err := w.store.Rows(context.Background(), contract.RowFilter{Bodies: true})
 		if err != nil || len(rows) != 1 {
 			t.Fatalf("%+v, %v", rows, err)
 		}
 		for try := range 2 {
-			err := p.consumer.Retry(context.Background(), rows[0], semel.Act{Who: "operator"})
+			err := p.consumer.Retry(context.Background(), rows[0], contract.Act{Who: "operator"})
 			if (err == nil) != (try == 0) {
 				t.Errorf("try %d: %v", try, err)
 			}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/kafka"
 	"github.com/semel-go/semel/memstore"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -34,21 +36,21 @@ func Example() {
 		return
 	}
 	store := memstore.New()
-	consumer, err := semel.New(store, func(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
+	running, err := consumer.New(store, func(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
 		p, err := semel.JSON[Payment](m)
 		if err != nil {
 			return err
 		}
 		return tx.Add("balance of "+p.Account, p.Amount)
-	}, semel.Config{Name: "billing", Source: source, Identity: semel.CloudEvents(), IdleExit: 200 * time.Millisecond})
+	}, consumer.Config{Name: "billing", Source: source, Identity: identity.CloudEvents(), IdleExit: 200 * time.Millisecond})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	if err := consumer.Run(context.Background()); err != nil {
+	if err := running.Run(context.Background()); err != nil {
 		fmt.Println(err)
 	}
-	counts := consumer.Counts()
+	counts := running.Counts()
 	fmt.Printf("%d deliveries, %d applied, %d duplicates\n", counts.Deliveries, counts.Applied, counts.Duplicates)
 	fmt.Printf("a has %s\n", store.Get("balance of a"))
 	// Output:

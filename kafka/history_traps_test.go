@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -136,8 +137,8 @@ func (h *history) join() {
 	p := h.start(h.handle, func(c *Config) {
 		c.NextGen = h.nextGen
 		c.RevokeTimeout = 3 * time.Second
-	}, func(c *semel.Config) {
-		c.Workers, c.Batch.Most, c.Seed = 1+h.random.IntN(4), 1+h.random.IntN(20), 1+h.seed
+	}, func(c *settings) {
+		c.Workers, c.Batch.Most, c.plan.Seed = 1+h.random.IntN(4), 1+h.random.IntN(20), 1+h.seed
 		c.MaxUnsettled.Messages = 1 + h.random.IntN(200)
 		c.Drain = 3 * time.Second
 	})
@@ -328,7 +329,7 @@ func (h *history) watchOffsets() {
 }
 
 func (h *history) check() {
-	rows, err := h.store.Rows(context.Background(), semel.RowFilter{})
+	rows, err := h.store.Rows(context.Background(), contract.RowFilter{})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -6,13 +6,14 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Idle implements semel.Idler: the source is idle when each of its lanes is at
+// Idle implements contract.Idler: the source is idle when each of its lanes is at
 // its stable end, which is where an open transaction begins, or the end of the
 // log. Left are lanes that an open transaction holds up and, as faults, those
 // that stand still. A member without lanes is idle.
@@ -99,7 +100,7 @@ func (s *Source) remains() (behind []reading, left []semel.Left, idle bool) {
 func (l *lane) unread() int64 {
 	at := max(l.reached(), l.committed.offset)
 	if at < 0 || l.end < 0 {
-		return semel.Unknown
+		return contract.Unknown
 	}
 	return max(l.end-at, 0)
 }

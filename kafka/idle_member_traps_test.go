@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -173,11 +173,11 @@ func leaderless(topic kmsg.MetadataResponseTopic) kmsg.MetadataResponseTopic {
 // lastly is an observer before whom something happens when it is told of a
 // lane's end.
 type lastly struct {
-	semel.LaneObserver
+	contract.LaneObserver
 	before func()
 }
 
-func (o *lastly) Lost(l semel.Lane) {
+func (o *lastly) Lost(l contract.Lane) {
 	o.before()
 	o.LaneObserver.Lost(l)
 }

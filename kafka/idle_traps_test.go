@@ -12,7 +12,7 @@ import (
 )
 
 // whenIdle lets a run end when its source is empty.
-func whenIdle(c *semel.Config) { c.IdleExit = time.Second }
+func whenIdle(c *settings) { c.IdleExit = time.Second }
 
 // ends waits until a process has ended by itself, and returns what Run did.
 func (p *process) ends(t testing.TB) error {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -33,7 +34,7 @@ type position struct {
 // lane is one epoch of a partition. Its fields are guarded by Source.mu.
 type lane struct {
 	place
-	id semel.Lane
+	id contract.Lane
 	// stamp is renewed only in the group's callbacks, see membership.go.
 	stamp stamp
 	// refused is the stamp the group did not accept; no commit is tried until

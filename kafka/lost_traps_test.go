@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -36,7 +35,7 @@ func (w *world) logged(change func(*Config)) *lockedBuffer {
 		if change != nil {
 			change(c)
 		}
-	}, func(c *semel.Config) { c.Logger = log })
+	}, func(c *settings) { c.Logger = log })
 	return text
 }
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/worker"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -67,7 +67,7 @@ func (s *Source) tellGiven(member *kgo.Client, now stamp, added map[string][]int
 	s.telling.Lock()
 	defer s.telling.Unlock()
 	for _, l := range s.giveLanes(member, now, added) {
-		s.observe(func(o semel.LaneObserver) { o.Given(l.id) })
+		s.observe(func(o contract.LaneObserver) { o.Given(l.id) })
 	}
 }
 
@@ -97,7 +97,7 @@ func (s *Source) giveLanes(member *kgo.Client, now stamp, added map[string][]int
 func newLane(p place, epoch uint64) *lane {
 	return &lane{
 		place: p,
-		id:    semel.Lane{ID: p.lane(), Epoch: epoch},
+		id:    contract.Lane{ID: p.lane(), Epoch: epoch},
 		next:  -1, done: position{-1, -1}, committed: position{-1, -1}, end: -1, stable: -1, delivered: -1,
 	}
 }
@@ -115,7 +115,7 @@ func (s *Source) forget(p place) {
 	delete(s.faults.stays, p)
 }
 
-func (s *Source) observe(tell func(semel.LaneObserver)) {
+func (s *Source) observe(tell func(contract.LaneObserver)) {
 	if s.observer != nil {
 		tell(s.observer)
 	}
@@ -197,7 +197,7 @@ func (s *Source) handOver(lanes []*lane) {
 	defer cancel()
 	var asked worker.Group
 	for _, l := range lanes {
-		asked.Go(func() { s.observe(func(o semel.LaneObserver) { o.Revoking(ctx, l.id) }) })
+		asked.Go(func() { s.observe(func(o contract.LaneObserver) { o.Revoking(ctx, l.id) }) })
 	}
 	asked.Wait()
 	last, stop := context.WithTimeout(s.life, lastCommit)
@@ -223,7 +223,7 @@ func (s *Source) lose(lanes []*lane, reason string) {
 		if reason != "" {
 			s.config.Logger.Warn("lane lost", "group", s.config.Group, "lane", l.id.ID, "reason", reason)
 		}
-		s.observe(func(o semel.LaneObserver) { o.Lost(l.id) })
+		s.observe(func(o contract.LaneObserver) { o.Lost(l.id) })
 	}
 	s.touch()
 }

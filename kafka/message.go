@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/structured"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -24,11 +25,11 @@ const (
 	HeaderLength = semel.HeaderLength
 )
 
-func (s *Source) deliveries(records []*record) []semel.Delivery {
+func (s *Source) deliveries(records []*record) []contract.Delivery {
 	if len(records) == 0 {
 		return nil
 	}
-	out := make([]semel.Delivery, len(records))
+	out := make([]contract.Delivery, len(records))
 	for i, r := range records {
 		message := &r.message
 		if r.detached {
@@ -36,7 +37,7 @@ func (s *Source) deliveries(records []*record) []semel.Delivery {
 		} else {
 			r.detach()
 		}
-		out[i] = semel.Delivery{Message: message, Lane: r.lane.id, Before: semel.Unknown, Handle: r}
+		out[i] = contract.Delivery{Message: message, Lane: r.lane.id, Before: contract.Unknown, Handle: r}
 		s.read(r, &out[i])
 	}
 	return out
@@ -44,7 +45,7 @@ func (s *Source) deliveries(records []*record) []semel.Delivery {
 
 // read makes a message of a record. The record is not settled yet, and only
 // who fetched it can settle it, so raw is there.
-func (s *Source) read(r *record, d *semel.Delivery) {
+func (s *Source) read(r *record, d *contract.Delivery) {
 	raw, m := r.raw, d.Message
 	m.Topic = raw.Topic
 	m.Key = raw.Key
@@ -91,7 +92,7 @@ func mediaType(headers []kgo.RecordHeader) string {
 
 // readEvent makes a message of an event in structured mode. The event says what
 // it is, so headers of the record that say the same are passed over.
-func (s *Source) readEvent(d *semel.Delivery) {
+func (s *Source) readEvent(d *contract.Delivery) {
 	m := d.Message
 	headers := m.Headers
 	raw := d.Handle.(*record).raw

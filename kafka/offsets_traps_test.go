@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 )
@@ -30,7 +30,7 @@ func TestPartitionsThatMoveKeys(t *testing.T) {
 	})
 	bubble(t, "trap_T35_what_stands_beside_an_offset_is_short_and_does_not_grow", func(t *testing.T) {
 		w := newWorld(t, 5)
-		w.start(count, func(c *Config) { c.Start = Start{Now: true} }, func(c *semel.Config) { c.Lanes = semel.LanesNone })
+		w.start(count, func(c *Config) { c.Start = Start{Now: true} }, func(c *settings) { c.Lanes = consumer.LanesNone })
 		pass(5 * time.Second)
 		for p := range int32(5) {
 			w.publish(p, numbered(fmt.Sprint("m", p), 1, 100)...)

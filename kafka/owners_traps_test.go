@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/memstore"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -37,7 +39,7 @@ func TestOwnersThatWereFrozen(t *testing.T) {
 		ids := numbered("m", 1, 20)
 		w.publish(0, ids...)
 		s := newStuck()
-		old := w.start(s.handle, nil, func(c *semel.Config) { c.Batch.Most = 1 })
+		old := w.start(s.handle, nil, func(c *settings) { c.Batch.Most = 1 })
 		<-s.began
 		old.wire.freeze() // longer than the session
 		w.start(count, nil, nil)
@@ -60,7 +62,7 @@ func TestOwnersThatWereFrozen(t *testing.T) {
 				w.wires[0].freeze() // what is settled so far is on its way to the brokers
 			}
 			return count(ctx, tx, m)
-		}, nil, func(c *semel.Config) { c.Batch.Most = 5 })
+		}, nil, func(c *settings) { c.Batch.Most = 5 })
 		w.until(time.Minute, "the old owner has done its work", func() bool { return w.effect("m0010") == 1 })
 		w.publish(0, numbered("m", 11, 30)...)
 		w.start(count, nil, nil)
@@ -124,8 +126,8 @@ func TestOwnersThatChangeAtEachPoint(t *testing.T) {
 		},
 	} {
 		bubble(t, name, func(t *testing.T) {
-			for _, point := range semel.Points() {
-				if point == semel.CommitReplyLost {
+			for _, point := range faults.Points() {
+				if point == faults.CommitReplyLost {
 					continue // has no reply that is lost
 				}
 				strikeAt(t, point, strike)
@@ -136,16 +138,16 @@ func TestOwnersThatChangeAtEachPoint(t *testing.T) {
 
 // strikeAt lets something happen to a member when a batch in the middle passes
 // a point, while another one joins.
-func strikeAt(t *testing.T, point semel.Point, strike func(*world, *process)) {
+func strikeAt(t *testing.T, point faults.Point, strike func(*world, *process)) {
 	w := newWorld(t, 2)
 	ids := append(numbered("a", 1, 60), numbered("b", 1, 60)...)
 	w.publish(0, ids[:60]...)
 	w.publish(1, ids[60:]...)
 	born, struck := make(chan *process, 1), make(chan bool)
 	var passed atomic.Int32
-	p := w.start(count, func(c *Config) { c.RevokeTimeout = 5 * time.Second }, func(c *semel.Config) {
+	p := w.start(count, func(c *Config) { c.RevokeTimeout = 5 * time.Second }, func(c *settings) {
 		c.Batch.Most, c.Workers, c.MaxUnsettled.Messages = 5, 1, 30
-		c.At = func(at semel.Point, _ int) {
+		c.plan.At = func(at faults.Point, _ int) {
 			if at == point && passed.Add(1) == 3 {
 				close(struck)
 				strike(w, <-born)
@@ -223,7 +225,7 @@ func TestAnswersThatProveNothing(t *testing.T) {
 			w.cluster.SleepControl(func() { pass(8 * time.Second) })
 			return nil, nil, false
 		})
-		p := w.start(count, nil, func(c *semel.Config) { c.Batch.Most = 5 })
+		p := w.start(count, nil, func(c *settings) { c.Batch.Most = 5 })
 		ids := numbered("m", 1, 100)
 		w.publish(0, ids...)
 		began := time.Now()
@@ -289,7 +291,7 @@ func TestRebalancesEnd(t *testing.T) {
 			began <- true
 			<-ctx.Done() // only a stop or a revocation that cuts it off ends it
 			return ctx.Err()
-		}, nil, func(c *semel.Config) { c.Drain, c.Timeout = 5*time.Second, time.Hour })
+		}, nil, func(c *settings) { c.Drain, c.Timeout = 5*time.Second, time.Hour })
 		<-began
 		other := w.start(count, nil, nil)
 		pass(5 * time.Second) // the old member is asked for a lane and waits for its handlers
@@ -323,8 +325,8 @@ func TestWorkDoneInAnyOrderIsNotLost(t *testing.T) {
 					p := w.start(func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 						pass(waits[m.Identity.ID])
 						return count(ctx, tx, m)
-					}, nil, func(c *semel.Config) {
-						c.Lanes, c.Workers, c.Batch.Most = semel.LanesNone, 8, 1+random.IntN(10)
+					}, nil, func(c *settings) {
+						c.Lanes, c.Workers, c.Batch.Most = consumer.LanesNone, 8, 1+random.IntN(10)
 					})
 					pass(time.Duration(random.IntN(2500)) * time.Millisecond)
 					for partition := range int32(2) {

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -294,16 +294,16 @@ func eldersName(group string) string { return beginningName(group, "*") }
 // Position.Length counts them.
 const eldersForm = 1
 
-func eldersPosition(there map[elder]bool) semel.Position {
+func eldersPosition(there map[elder]bool) contract.Position {
 	all := slices.SortedFunc(maps.Keys(there), func(a, b elder) int { return bytes.Compare(a[:], b[:]) })
 	check := []byte{eldersForm}
 	for _, e := range all {
 		check = append(check, e[:]...)
 	}
-	return semel.Position{Length: int64(len(all)), Check: check}
+	return contract.Position{Length: int64(len(all)), Check: check}
 }
 
-func eldersOf(p semel.Position) (map[elder]bool, error) {
+func eldersOf(p contract.Position) (map[elder]bool, error) {
 	if len(p.Check) == 0 || p.Check[0] != eldersForm || int64(len(p.Check)-1) != p.Length*int64(len(elder{})) {
 		return nil, errBeginning
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -91,7 +91,7 @@ func TestTopicsByPattern(t *testing.T) {
 		w := newWorld(t, 1)
 		text := &lockedBuffer{}
 		log := slog.New(slog.NewTextHandler(text, nil))
-		p := w.start(count, matching(`payments\..*`, now, func(c *Config) { c.Logger = log }), func(c *semel.Config) { whenIdle(c); c.Logger = log })
+		p := w.start(count, matching(`payments\..*`, now, func(c *Config) { c.Logger = log }), func(c *settings) { whenIdle(c); c.Logger = log })
 		pass(2*time.Minute + time.Second)
 		select {
 		case err := <-p.ended:
@@ -132,7 +132,7 @@ func TestTopicsByPattern(t *testing.T) {
 		w.create("orders.eu", "b")
 		text := &lockedBuffer{}
 		log := slog.New(slog.NewTextHandler(text, nil))
-		w.start(count, matching(pattern, func(c *Config) { c.Logger = log }), func(c *semel.Config) { c.Logger = log })
+		w.start(count, matching(pattern, func(c *Config) { c.Logger = log }), func(c *settings) { c.Logger = log })
 		w.applied(time.Minute, "a", "b")
 		if err := w.cluster.DeleteTopic("orders.eu"); err != nil {
 			t.Fatal(err)
@@ -216,7 +216,7 @@ func TestAStoreThatIsAwayHoldsUpTopicsByPattern(t *testing.T) {
 	bubble(t, "I6_nothing_is_read_while_it_is_not_known_which_topics_there_were", func(t *testing.T) {
 		w := newWorld(t, 1)
 		w.publish(0, "a")
-		if err := w.store.SavePosition(t.Context(), "billing", eldersName(theGroup), semel.Position{Length: 1, Check: []byte{eldersForm}}); err != nil {
+		if err := w.store.SavePosition(t.Context(), "billing", eldersName(theGroup), contract.Position{Length: 1, Check: []byte{eldersForm}}); err != nil {
 			t.Fatal(err)
 		}
 		text := w.logged(matching(`orders`))

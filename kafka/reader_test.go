@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -19,7 +20,7 @@ import (
 // patience is how long something that must happen may take.
 const patience = 30 * time.Second
 
-var wide = semel.Bound{Messages: 1000, Bytes: 1 << 30}
+var wide = contract.Bound{Messages: 1000, Bytes: 1 << 30}
 
 // reader is a source under test and what it told its observer.
 type reader struct {
@@ -28,9 +29,9 @@ type reader struct {
 
 	mu       sync.Mutex // guards the rest
 	told     []string   // "given orders/0", "revoking orders/0", "lost orders/0"
-	here     map[semel.Lane]bool
+	here     map[contract.Lane]bool
 	changed  chan struct{}
-	revoking func(context.Context, semel.Lane)
+	revoking func(context.Context, contract.Lane)
 }
 
 func read(t testing.TB, c Config) *reader {
@@ -39,7 +40,7 @@ func read(t testing.TB, c Config) *reader {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &reader{Source: s, t: t, here: map[semel.Lane]bool{}, changed: make(chan struct{})}
+	r := &reader{Source: s, t: t, here: map[contract.Lane]bool{}, changed: make(chan struct{})}
 	s.Positions("billing", memstore.New())
 	s.commits.interval = 0 // each settlement is committed at once, so that tests see it
 	s.Lanes(r)
@@ -55,7 +56,7 @@ func (r *reader) close() {
 	}
 }
 
-func (r *reader) note(what string, l semel.Lane) {
+func (r *reader) note(what string, l contract.Lane) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.told = append(r.told, what+" "+l.ID)
@@ -64,9 +65,9 @@ func (r *reader) note(what string, l semel.Lane) {
 	r.changed = make(chan struct{})
 }
 
-func (r *reader) Given(l semel.Lane) { r.note("given", l) }
-func (r *reader) Lost(l semel.Lane)  { r.note("lost", l) }
-func (r *reader) Revoking(ctx context.Context, l semel.Lane) {
+func (r *reader) Given(l contract.Lane) { r.note("given", l) }
+func (r *reader) Lost(l contract.Lane)  { r.note("lost", l) }
+func (r *reader) Revoking(ctx context.Context, l contract.Lane) {
 	r.note("revoking", l)
 	r.mu.Lock()
 	f := r.revoking
@@ -107,13 +108,13 @@ func timesTold(told []string, what string) int {
 }
 
 // take fetches until n deliveries are there.
-func (r *reader) take(n int) []semel.Delivery {
+func (r *reader) take(n int) []contract.Delivery {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
 	defer cancel()
-	var all []semel.Delivery
+	var all []contract.Delivery
 	for len(all) < n && ctx.Err() == nil {
-		got, err := r.Fetch(ctx, semel.Bound{Messages: n - len(all), Bytes: 1 << 30})
+		got, err := r.Fetch(ctx, contract.Bound{Messages: n - len(all), Bytes: 1 << 30})
 		if err != nil {
 			r.t.Fatalf("fetch: %v", err)
 		}
@@ -153,7 +154,7 @@ func (r *reader) none(d time.Duration) {
 }
 
 // keepFetching fetches beside the test until the returned function is called.
-func (r *reader) keepFetching(f func([]semel.Delivery)) (stop func()) {
+func (r *reader) keepFetching(f func([]contract.Delivery)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var g sync.WaitGroup
 	g.Go(func() {
@@ -171,15 +172,15 @@ func (r *reader) keepFetching(f func([]semel.Delivery)) (stop func()) {
 	return func() { cancel(); g.Wait() }
 }
 
-func settlements(kind semel.SettleKind, all []semel.Delivery) []semel.Settlement {
-	out := make([]semel.Settlement, len(all))
+func settlements(kind semel.SettleKind, all []contract.Delivery) []contract.Settlement {
+	out := make([]contract.Settlement, len(all))
 	for i := range all {
-		out[i] = semel.Settlement{Delivery: &all[i], Kind: kind}
+		out[i] = contract.Settlement{Delivery: &all[i], Kind: kind}
 	}
 	return out
 }
 
-func (r *reader) settle(kind semel.SettleKind, all ...semel.Delivery) {
+func (r *reader) settle(kind semel.SettleKind, all ...contract.Delivery) {
 	r.t.Helper()
 	left, err := r.Settle(r.t.Context(), settlements(kind, all))
 	if err != nil || len(left) > 0 {
@@ -187,13 +188,13 @@ func (r *reader) settle(kind semel.SettleKind, all ...semel.Delivery) {
 	}
 }
 
-func (r *reader) ack(all ...semel.Delivery) {
+func (r *reader) ack(all ...contract.Delivery) {
 	r.t.Helper()
 	r.settle(semel.Ack, all...)
 }
 
 // ackPatiently acknowledges again while the group refuses, as a consumer does.
-func (r *reader) ackPatiently(all ...semel.Delivery) {
+func (r *reader) ackPatiently(all ...contract.Delivery) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
 	defer cancel()
@@ -209,7 +210,7 @@ func (r *reader) ackPatiently(all ...semel.Delivery) {
 }
 
 // bodies are the bodies of deliveries.
-func bodies(all []semel.Delivery) []string {
+func bodies(all []contract.Delivery) []string {
 	var out []string
 	for _, d := range all {
 		out = append(out, string(d.Message.Body))
@@ -217,9 +218,9 @@ func bodies(all []semel.Delivery) []string {
 	return out
 }
 
-func shown(all []semel.Delivery) string { return fmt.Sprintf("%.200q", bodies(all)) }
+func shown(all []contract.Delivery) string { return fmt.Sprintf("%.200q", bodies(all)) }
 
-func wants(t testing.TB, all []semel.Delivery, want ...string) {
+func wants(t testing.TB, all []contract.Delivery, want ...string) {
 	t.Helper()
 	if got := bodies(all); !slices.Equal(got, want) {
 		t.Fatalf("came %q, not %q", got, want)

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -138,7 +138,7 @@ func (o *room) raise(bytes int64) {
 }
 
 // polls is how many records to take out of the client, so that they fit.
-func (o *room) polls(most semel.Bound) int {
+func (o *room) polls(most contract.Bound) int {
 	c := o.client.Load()
 	if c == nil || c.BufferedFetchRecords() == 0 {
 		return max(1, most.Messages)

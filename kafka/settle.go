@@ -6,14 +6,15 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
-// Settle implements semel.Source. Acks of a lane become the group's offset as
+// Settle implements contract.Source. Acks of a lane become the group's offset as
 // far as there is no gap before them; one request tells the group of all
 // lanes. What is acknowledged behind a gap, or within Config.CommitInterval
 // after a request, is done here and goes with a later one. Left is what the
 // group has not taken, and dead letters that could not be written.
-func (s *Source) Settle(ctx context.Context, all []semel.Settlement) ([]int, error) {
+func (s *Source) Settle(ctx context.Context, all []contract.Settlement) ([]int, error) {
 	targets, letters, freed := s.note(all)
 	defer s.free(freed) // the consumer holds them until it is told
 	if len(targets) == 0 || !s.commits.due(time.Now()) {
@@ -38,7 +39,7 @@ func (s *Source) free(bytes int64) {
 
 // note takes settlements down. It returns how far lanes must be committed,
 // which settlements are dead letters, and how many bytes are settled.
-func (s *Source) note(all []semel.Settlement) (map[*lane]int64, []int, int64) {
+func (s *Source) note(all []contract.Settlement) (map[*lane]int64, []int, int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	targets := map[*lane]int64{}
@@ -85,7 +86,7 @@ func (s *Source) refill(l *lane) {
 
 // uncommitted adds to left the acks whose lanes the group does not know to be
 // so far.
-func (s *Source) uncommitted(all []semel.Settlement, targets map[*lane]int64, left []int) []int {
+func (s *Source) uncommitted(all []contract.Settlement, targets map[*lane]int64, left []int) []int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range all {

@@ -7,16 +7,17 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/strictjson"
 	"github.com/semel-go/semel/internal/worker"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // Source reads topics as a member of a consumer group. It implements
-// [semel.Source], [semel.DeadLettering] and [semel.Positioned].
+// [contract.Source], [contract.DeadLettering] and [contract.Positioned].
 type Source struct {
 	config     Config
-	observer   semel.LaneObserver
+	observer   contract.LaneObserver
 	consumer   string // named by DeadLetters
 	dialed     dialed
 	said       said
@@ -89,11 +90,11 @@ type Source struct {
 }
 
 var (
-	_ semel.Source        = (*Source)(nil)
-	_ semel.DeadLettering = (*Source)(nil)
-	_ semel.Positioned    = (*Source)(nil)
-	_ semel.Idler         = (*Source)(nil)
-	_ semel.LaneFaulting  = (*Source)(nil)
+	_ contract.Source        = (*Source)(nil)
+	_ contract.DeadLettering = (*Source)(nil)
+	_ contract.Positioned    = (*Source)(nil)
+	_ contract.Idler         = (*Source)(nil)
+	_ contract.LaneFaulting  = (*Source)(nil)
 )
 
 // New checks the configuration and reports every fault of it. It does not
@@ -118,13 +119,13 @@ func New(c Config) (*Source, error) {
 }
 
 // Lanes sets who is told of partitions that come and go.
-func (s *Source) Lanes(o semel.LaneObserver) { s.observer = o }
+func (s *Source) Lanes(o contract.LaneObserver) { s.observer = o }
 
-// Fetch implements semel.Source. The first one connects, checks topics and
+// Fetch implements contract.Source. The first one connects, checks topics and
 // group, and joins; it fails with what is wrong and can be called again. After
 // Close its error wraps semel.ErrClosed. An error may come with deliveries:
 // other lanes go on.
-func (s *Source) Fetch(ctx context.Context, most semel.Bound) ([]semel.Delivery, error) {
+func (s *Source) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
 	s.room.raise(most.Bytes)
 	for {
 		if err := s.join(ctx); err != nil {
@@ -173,7 +174,7 @@ const mostBack = 10_000
 
 // take takes what is ready: lanes take turns, and in a lane what was handed
 // back and is due comes first.
-func (s *Source) take(most semel.Bound) found {
+func (s *Source) take(most contract.Bound) found {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var f found
@@ -200,7 +201,7 @@ func (s *Source) take(most semel.Bound) found {
 }
 
 // add reports whether a record fits, the first one always, and takes it.
-func (f *found) add(r *record, most semel.Bound, now time.Time) bool {
+func (f *found) add(r *record, most contract.Bound, now time.Time) bool {
 	if len(f.records) > 0 && (len(f.records) >= most.Messages || f.bytes+r.size > most.Bytes) {
 		return false
 	}
@@ -213,7 +214,7 @@ func (f *found) add(r *record, most semel.Bound, now time.Time) bool {
 	return true
 }
 
-func (l *lane) takeBack(f *found, most semel.Bound, now time.Time) int {
+func (l *lane) takeBack(f *found, most contract.Bound, now time.Time) int {
 	kept := l.back[:0]
 	for _, r := range l.back {
 		switch {
@@ -233,7 +234,7 @@ func (l *lane) takeBack(f *found, most semel.Bound, now time.Time) int {
 	return taken
 }
 
-func (l *lane) takeReady(f *found, most semel.Bound, now time.Time) {
+func (l *lane) takeReady(f *found, most contract.Bound, now time.Time) {
 	n := 0
 	for n < len(l.ready) && f.add(l.ready[n], most, now) {
 		l.ready[n] = nil
@@ -244,7 +245,7 @@ func (l *lane) takeReady(f *found, most semel.Bound, now time.Time) {
 
 // poll takes records out of the client and gives them to their lanes. It ends
 // with ctx, when the gate is roused, and when something handed back is due.
-func (s *Source) poll(ctx context.Context, most semel.Bound, f found) {
+func (s *Source) poll(ctx context.Context, most contract.Bound, f found) {
 	if !f.due.IsZero() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, f.due)
@@ -336,7 +337,7 @@ func (l *lane) unfit(id [16]byte, records []*kgo.Record) string {
 
 // Flow pauses or resumes a lane. Records that were polled stay here and are
 // delivered after it is resumed.
-func (s *Source) Flow(which semel.Lane, on bool) {
+func (s *Source) Flow(which contract.Lane, on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.order {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -59,7 +60,7 @@ func TestOffsetsAreAContiguousPrefixOfWhatWasDelivered(t *testing.T) {
 		wants(t, got, "a", "b")
 		r.ack(got...)
 		t.Run("trap_35_the_lag_reaches_zero_behind_a_marker_at_the_end", func(t *testing.T) {
-			stop := r.keepFetching(func([]semel.Delivery) {})
+			stop := r.keepFetching(func([]contract.Delivery) {})
 			defer stop()
 			ends, err := kadm.NewClient(c).ListEndOffsets(t.Context(), "orders")
 			if err != nil {
@@ -112,7 +113,7 @@ func TestARecordBecomesTheMessageThatItIs(t *testing.T) {
 	}
 	got := read(t, config).take(3)
 	m := got[0].Message
-	if m.Key != nil || m.ID() != "e-1" || m.Source() != "/shop" || m.Topic != "orders" || m.Origin.Partition != 0 || m.Origin.Offset != 0 || got[0].Before != semel.Unknown {
+	if m.Key != nil || m.ID() != "e-1" || m.Source() != "/shop" || m.Topic != "orders" || m.Origin.Partition != 0 || m.Origin.Offset != 0 || got[0].Before != contract.Unknown {
 		t.Errorf("message %+v, before %d", m, got[0].Before)
 	}
 	if len(m.Headers) != 4 || m.Headers[2].Name != "note" || string(m.Headers[3].Value) != "2" {

@@ -54,7 +54,7 @@ func (s *Source) tellStays(now time.Time) {
 	}
 }
 
-// LaneFaults implements semel.LaneFaulting.
+// LaneFaults implements contract.LaneFaulting.
 func (s *Source) LaneFaults() []semel.Left {
 	s.mu.Lock()
 	defer s.mu.Unlock()

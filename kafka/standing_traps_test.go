@@ -28,7 +28,7 @@ func (w *world) standing(idle time.Duration, change func(*Config), cause func())
 		if change != nil {
 			change(c)
 		}
-	}, func(c *semel.Config) { c.Logger, c.IdleExit = log, idle }), text
+	}, func(c *settings) { c.Logger, c.IdleExit = log, idle }), text
 }
 
 func TestALaneThatStandsStillIsNotASourceThatDoesNotWork(t *testing.T) {
@@ -67,7 +67,7 @@ func TestALaneThatStandsStillIsNotASourceThatDoesNotWork(t *testing.T) {
 		}
 		w.publish(0, "b")
 		w.refuseFetches()
-		p := w.start(count, nil, func(c *semel.Config) { c.IdleExit = 20 * time.Second })
+		p := w.start(count, nil, func(c *settings) { c.IdleExit = 20 * time.Second })
 		if err := p.ends(t); !errors.Is(err, semel.ErrLeft) || !strings.Contains(err.Error(), "nothing is read behind offset 1") {
 			t.Errorf("the run says: %v", err)
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 )
 
-var errNoMemory = errors.New("kafka: Start is set, and where it leads must be kept in the consumer's store: call Positions with it before Fetch, as semel.Consumer does")
+var errNoMemory = errors.New("kafka: Start is set, and where it leads must be kept in the consumer's store: call Positions with it before Fetch, as consumer.Consumer does")
 
 // firstStarts finds where Start leads at the first join of a topic, for the
 // partitions it is for. Where the group has an offset already, that is the

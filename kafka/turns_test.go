@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 // held reports whether an assignment waits at the gate or has passed it.
@@ -55,7 +55,7 @@ func TestPollsAndAssignmentsTakeTurns(t *testing.T) {
 				r.betweenPollAndLane(func() { remove(t, c, r) })
 			}
 		}
-		var latter []semel.Delivery
+		var latter []contract.Delivery
 		for len(latter) < 10 {
 			got := r.take(1)
 			if got[0].Lane == former[0].Lane {

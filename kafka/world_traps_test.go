@@ -13,6 +13,10 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/memstore"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -122,7 +126,7 @@ func numbered(prefix string, first, last int) []string {
 type process struct {
 	wire     *wire
 	source   *Source
-	consumer *semel.Consumer[*memstore.Tx]
+	consumer *consumer.Consumer[*memstore.Tx]
 	stop     context.CancelFunc
 	ended    chan error
 	dead     atomic.Bool
@@ -135,8 +139,14 @@ func count(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
 	return tx.Add("effect "+m.Identity.ID, 1)
 }
 
+// settings are a process's policy, and what befalls it.
+type settings struct {
+	consumer.Config
+	plan faults.Plan
+}
+
 // start starts a process. Either change may be nil.
-func (w *world) start(handle handler, kafka func(*Config), policy func(*semel.Config)) *process {
+func (w *world) start(handle handler, kafka func(*Config), policy func(*settings)) *process {
 	w.t.Helper()
 	p := &process{wire: newWire(&w.network, w.latency), ended: make(chan error, 1)}
 	w.wires = append(w.wires, p.wire)
@@ -151,14 +161,15 @@ func (w *world) start(handle handler, kafka func(*Config), policy func(*semel.Co
 		w.t.Fatal(err)
 	}
 	source.dial = p.wire.dial
-	c := semel.Config{
-		Name: "billing", Source: source, Identity: semel.CloudEvents(), Logger: slog.New(slog.DiscardHandler), Seed: 1,
+	c := settings{
+		Config: consumer.Config{Name: "billing", Source: source, Identity: identity.CloudEvents(), Logger: slog.New(slog.DiscardHandler)},
+		plan:   faults.Plan{Seed: 1},
 	}
 	if policy != nil {
 		policy(&c)
 	}
 	p.source = source
-	if p.consumer, err = semel.New(&mortal{w.store, &p.dead}, handle, c); err != nil {
+	if p.consumer, err = consumer.New(&mortal{w.store, &p.dead}, handle, c.Config, c.plan); err != nil {
 		w.t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
@@ -199,7 +210,7 @@ type mortal struct {
 
 var errDead = errors.New("the process is dead")
 
-func (m *mortal) Begin(ctx context.Context, o semel.TxOptions, marks []semel.Mark) (semel.Batch[*memstore.Tx], []semel.Verdict, error) {
+func (m *mortal) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[*memstore.Tx], []contract.Verdict, error) {
 	if m.dead.Load() {
 		return nil, nil, errDead
 	}
@@ -211,16 +222,16 @@ func (m *mortal) Begin(ctx context.Context, o semel.TxOptions, marks []semel.Mar
 }
 
 type mortalBatch struct {
-	semel.Batch[*memstore.Tx]
+	contract.Batch[*memstore.Tx]
 	dead *atomic.Bool
 }
 
-func (b *mortalBatch) Broken() bool { return b.Batch.(semel.Broken).Broken() }
+func (b *mortalBatch) Broken() bool { return b.Batch.(contract.Broken).Broken() }
 
-func (b *mortalBatch) Commit(ctx context.Context, e semel.Ending) semel.Result {
+func (b *mortalBatch) Commit(ctx context.Context, e contract.Ending) contract.Result {
 	if b.dead.Load() {
 		b.Batch.Rollback(ctx)
-		return semel.Result{Outcome: semel.NotCommitted, Class: semel.ClassDown, Culprit: semel.NobodyNamed, Err: errDead}
+		return contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: errDead}
 	}
 	return b.Batch.Commit(ctx, e)
 }

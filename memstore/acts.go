@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 // find returns the row if it has this revision, once no retry of its identity
@@ -28,13 +29,13 @@ func (s *Store) find(ctx context.Context, number, revision int64) (*row, error) 
 	}
 }
 
-func (s *Store) record(a semel.Act, row int64, result string) {
+func (s *Store) record(a contract.Act, row int64, result string) {
 	a.Row, a.Result, a.At = row, result, s.now()
 	s.acts = append(s.acts, a)
 }
 
-// Discard implements semel.Inbox.
-func (s *Store) Discard(ctx context.Context, number, revision int64, a semel.Act) error {
+// Discard implements contract.Inbox.
+func (s *Store) Discard(ctx context.Context, number, revision int64, a contract.Act) error {
 	if err := s.ask("rows"); err != nil {
 		return err
 	}
@@ -44,10 +45,10 @@ func (s *Store) Discard(ctx context.Context, number, revision int64, a semel.Act
 	if err != nil {
 		return err
 	}
-	if !r.State.CanBecome(semel.StateDiscarded) {
+	if !r.State.CanBecome(contract.StateDiscarded) {
 		return fmt.Errorf("row %d is %s: %w", number, r.State, semel.ErrState)
 	}
-	r.State = semel.StateDiscarded
+	r.State = contract.StateDiscarded
 	s.touch(r)
 	if !r.Conflict && s.markers[r.key.identity].outcome != semel.Applied {
 		s.setOutcome(r.key.identity, semel.Discarded)
@@ -56,8 +57,8 @@ func (s *Store) Discard(ctx context.Context, number, revision int64, a semel.Act
 	return nil
 }
 
-// FailRetry implements semel.Inbox.
-func (s *Store) FailRetry(ctx context.Context, number, revision int64, errorText string, a semel.Act) error {
+// FailRetry implements contract.Inbox.
+func (s *Store) FailRetry(ctx context.Context, number, revision int64, errorText string, a contract.Act) error {
 	if err := s.ask("rows"); err != nil {
 		return err
 	}
@@ -77,14 +78,14 @@ func (s *Store) FailRetry(ctx context.Context, number, revision int64, errorText
 	return nil
 }
 
-// Acts implements semel.Inbox. A limit of 0 means 1,000.
-func (s *Store) Acts(_ context.Context, number int64, limit int) ([]semel.Act, error) {
+// Acts implements contract.Inbox. A limit of 0 means 1,000.
+func (s *Store) Acts(_ context.Context, number int64, limit int) ([]contract.Act, error) {
 	if limit <= 0 {
 		limit = 1000
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var found []semel.Act
+	var found []contract.Act
 	for _, a := range s.acts {
 		if len(found) < limit && (number == 0 || a.Row == number) {
 			found = append(found, a)
@@ -93,8 +94,8 @@ func (s *Store) Acts(_ context.Context, number int64, limit int) ([]semel.Act, e
 	return found, nil
 }
 
-// BeginRow implements semel.RowRetrier.
-func (s *Store) BeginRow(ctx context.Context, _ semel.TxOptions, number, revision int64, a semel.Act) (semel.Batch[*Tx], error) {
+// BeginRow implements contract.RowRetrier.
+func (s *Store) BeginRow(ctx context.Context, _ contract.TxOptions, number, revision int64, a contract.Act) (contract.Batch[*Tx], error) {
 	if err := s.ask("begin"); err != nil {
 		return nil, err
 	}
@@ -104,7 +105,7 @@ func (s *Store) BeginRow(ctx context.Context, _ semel.TxOptions, number, revisio
 	switch {
 	case err != nil:
 		return nil, err
-	case !r.State.CanBecome(semel.StateCompleted):
+	case !r.State.CanBecome(contract.StateCompleted):
 		return nil, fmt.Errorf("row %d is %s: %w: %w", number, r.State, semel.ErrState, semel.ErrChanged)
 	case s.markers[r.key.identity].outcome == semel.Applied:
 		return nil, fmt.Errorf("row %d: %w", number, semel.ErrConflict)
@@ -121,7 +122,7 @@ func (b *batch) complete() {
 		return
 	}
 	s, r := b.store, b.retry.row
-	r.State = semel.StateCompleted
+	r.State = contract.StateCompleted
 	r.Attempts++
 	s.touch(r)
 	s.markers[r.key.identity] = marker{fingerprint: r.Fingerprint, outcome: semel.Applied}

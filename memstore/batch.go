@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 // batch is an open transaction. Its fields are guarded by the store's lock.
 type batch struct {
 	store *Store
 	tx    Tx
-	marks []semel.Mark
+	marks []contract.Mark
 	// fresh are the markers this batch wrote; a trimmed one is gone.
 	fresh []identity
 	own   []bool // by mark: this batch wrote the mark's marker
@@ -28,7 +29,7 @@ type batch struct {
 // retried is the row that a batch of BeginRow completes.
 type retried struct {
 	row *row
-	act semel.Act
+	act contract.Act
 }
 
 var (
@@ -36,8 +37,8 @@ var (
 	errKilled = errors.New("memstore: the batch was killed")
 )
 
-// Begin implements semel.TxStore.
-func (s *Store) Begin(ctx context.Context, o semel.TxOptions, marks []semel.Mark) (semel.Batch[*Tx], []semel.Verdict, error) {
+// Begin implements contract.TxStore.
+func (s *Store) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[*Tx], []contract.Verdict, error) {
 	if err := s.ask("begin"); err != nil {
 		return nil, nil, err
 	}
@@ -55,9 +56,9 @@ func (s *Store) Begin(ctx context.Context, o semel.TxOptions, marks []semel.Mark
 	return b, verdicts, nil
 }
 
-// MarkIn implements semel.TxMarker. Its marks share the fate of tx, which
+// MarkIn implements contract.TxMarker. Its marks share the fate of tx, which
 // comes from a batch's Tx.
-func (s *Store) MarkIn(ctx context.Context, tx *Tx, marks []semel.Mark) ([]semel.Verdict, error) {
+func (s *Store) MarkIn(ctx context.Context, tx *Tx, marks []contract.Mark) ([]contract.Verdict, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if tx.batch.over {
@@ -81,20 +82,20 @@ func (s *Store) open() *batch {
 
 // mark writes the marks in the order of their identities; equal ones in the
 // order given, so that the first is the fresh one.
-func (b *batch) mark(ctx context.Context, patience time.Duration, marks []semel.Mark) ([]semel.Verdict, error) {
-	verdicts := make([]semel.Verdict, len(marks))
+func (b *batch) mark(ctx context.Context, patience time.Duration, marks []contract.Mark) ([]contract.Verdict, error) {
+	verdicts := make([]contract.Verdict, len(marks))
 	for _, i := range sorted(marks) {
 		v, err := b.markOne(ctx, patience, marks[i])
 		if err != nil {
 			return nil, err
 		}
 		verdicts[i] = v
-		b.own[i] = v.Kind == semel.Fresh
+		b.own[i] = v.Kind == contract.Fresh
 	}
 	return verdicts, nil
 }
 
-func sorted(marks []semel.Mark) []int {
+func sorted(marks []contract.Mark) []int {
 	order := make([]int, len(marks))
 	for i := range order {
 		order[i] = i
@@ -106,11 +107,11 @@ func sorted(marks []semel.Mark) []int {
 	return order
 }
 
-func (b *batch) markOne(ctx context.Context, patience time.Duration, m semel.Mark) (semel.Verdict, error) {
+func (b *batch) markOne(ctx context.Context, patience time.Duration, m contract.Mark) (contract.Verdict, error) {
 	s := b.store
 	for {
 		if err := b.usable(ctx); err != nil {
-			return semel.Verdict{}, err
+			return contract.Verdict{}, err
 		}
 		old, ok := s.markers[identity{m.Scope, string(m.ID)}]
 		if ok && (old.owner == nil || old.owner == b) {
@@ -120,13 +121,13 @@ func (b *batch) markOne(ctx context.Context, patience time.Duration, m semel.Mar
 			id := identity{m.Scope, string(m.ID)}
 			s.markers[id] = marker{m.Fingerprint, m.As, b}
 			b.fresh = append(b.fresh, id)
-			return semel.Verdict{Kind: semel.Fresh}, nil
+			return contract.Verdict{Kind: contract.Fresh}, nil
 		}
 		switch err := s.wait(ctx, old.owner, patience); {
 		case errors.Is(err, errBusy):
-			return semel.Verdict{Kind: semel.Busy}, nil
+			return contract.Verdict{Kind: contract.Busy}, nil
 		case err != nil:
-			return semel.Verdict{}, err
+			return contract.Verdict{}, err
 		}
 	}
 }
@@ -139,12 +140,12 @@ func (b *batch) usable(ctx context.Context) error {
 }
 
 // judge answers a mark whose identity is marked already.
-func (s *Store) judge(m semel.Mark, old marker) semel.Verdict {
+func (s *Store) judge(m contract.Mark, old marker) contract.Verdict {
 	if m.Fingerprint.Conflicts(old.fingerprint) {
 		_, known := s.rowOf[rowKey{identity{m.Scope, string(m.ID)}, true, m.Fingerprint}]
-		return semel.Verdict{Kind: semel.Conflict, Known: known}
+		return contract.Verdict{Kind: contract.Conflict, Known: known}
 	}
-	return semel.Verdict{Kind: semel.AlreadyApplied + semel.VerdictKind(old.outcome-semel.Applied)}
+	return contract.Verdict{Kind: contract.AlreadyApplied + contract.VerdictKind(old.outcome-semel.Applied)}
 }
 
 // wait lets go of the store's lock until other is over, for at most patience
@@ -172,39 +173,39 @@ func (s *Store) wait(ctx context.Context, other *batch, patience time.Duration) 
 	}
 }
 
-// Tx implements semel.Batch. All messages share one Tx.
+// Tx implements contract.Batch. All messages share one Tx.
 func (b *batch) Tx(int) *Tx { return &b.tx }
 
-// Broken implements semel.Broken.
+// Broken implements contract.Broken.
 func (b *batch) Broken() bool {
 	b.store.mu.Lock()
 	defer b.store.mu.Unlock()
 	return b.over
 }
 
-// ClassifyHandler implements semel.HandlerClassifier. A statement of a Tx fails
+// ClassifyHandler implements contract.HandlerClassifier. A statement of a Tx fails
 // for want of a number, which is its message's, or because the batch is over.
-func (b *batch) ClassifyHandler(_ context.Context, err error) semel.Class {
+func (b *batch) ClassifyHandler(_ context.Context, err error) contract.Class {
 	switch class := b.store.Classify(err); {
-	case class == semel.ClassPermanent, class == semel.ClassAborted && b.Broken():
+	case class == contract.ClassPermanent, class == contract.ClassAborted && b.Broken():
 		return class
 	default:
-		return semel.ClassRetry
+		return contract.ClassRetry
 	}
 }
 
-// Commit implements semel.Batch.
-func (b *batch) Commit(ctx context.Context, e semel.Ending) semel.Result {
+// Commit implements contract.Batch.
+func (b *batch) Commit(ctx context.Context, e contract.Ending) contract.Result {
 	before := b.store.ask("commit-before")
 	after := b.store.ask("commit-after")
 	b.store.mu.Lock()
 	defer b.store.mu.Unlock()
 	if b.over {
-		return refused(semel.ClassAborted, errKilled)
+		return refused(contract.ClassAborted, errKilled)
 	}
 	defer func() { b.end(false) }()
 	if err := errors.Join(ctx.Err(), before); err != nil {
-		return refused(semel.ClassDown, &downError{"commit", err})
+		return refused(contract.ClassDown, &downError{"commit", err})
 	}
 	if err := b.tx.check(); err != nil {
 		return refused(b.store.Classify(err), err)
@@ -217,13 +218,13 @@ func (b *batch) Commit(ctx context.Context, e semel.Ending) semel.Result {
 	b.complete()
 	b.end(true)
 	if after != nil {
-		return semel.Result{Outcome: semel.CommitUnknown, Class: semel.ClassDown, Culprit: semel.NobodyNamed, Err: after}
+		return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: after}
 	}
-	return semel.Result{Outcome: semel.Committed, Culprit: semel.NobodyNamed}
+	return contract.Result{Outcome: contract.Committed, Culprit: contract.NobodyNamed}
 }
 
-func refused(c semel.Class, err error) semel.Result {
-	return semel.Result{Outcome: semel.NotCommitted, Class: c, Culprit: semel.NobodyNamed, Err: err}
+func refused(c contract.Class, err error) contract.Result {
+	return contract.Result{Outcome: contract.NotCommitted, Class: c, Culprit: contract.NobodyNamed, Err: err}
 }
 
 func (b *batch) trim(marks []int) {
@@ -235,10 +236,10 @@ func (b *batch) trim(marks []int) {
 	}
 }
 
-// Rollback implements semel.Batch.
+// Rollback implements contract.Batch.
 func (b *batch) Rollback(context.Context) { b.Kill() }
 
-// Kill implements semel.Batch: like a server whose client is gone, the store
+// Kill implements contract.Batch: like a server whose client is gone, the store
 // takes everything back at once.
 func (b *batch) Kill() {
 	b.store.mu.Lock()

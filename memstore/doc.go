@@ -12,12 +12,14 @@
 // consumer on this store processes again what its broker delivers again.
 package memstore
 
-import "github.com/semel-go/semel"
+import (
+	"github.com/semel-go/semel/contract"
+)
 
 var (
-	_ semel.TxStore[*Tx]    = (*Store)(nil)
-	_ semel.TxMarker[*Tx]   = (*Store)(nil)
-	_ semel.RowRetrier[*Tx] = (*Store)(nil)
-	_ semel.Inbox           = (*Store)(nil)
-	_ semel.PositionStore   = (*Store)(nil)
+	_ contract.TxStore[*Tx]    = (*Store)(nil)
+	_ contract.TxMarker[*Tx]   = (*Store)(nil)
+	_ contract.RowRetrier[*Tx] = (*Store)(nil)
+	_ contract.Inbox           = (*Store)(nil)
+	_ contract.PositionStore   = (*Store)(nil)
 )

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
 )
 
@@ -18,18 +19,18 @@ func Example() {
 		return
 	}
 	for range 2 {
-		batch, verdicts, err := store.Begin(ctx, semel.TxOptions{}, []semel.Mark{
+		batch, verdicts, err := store.Begin(ctx, contract.TxOptions{}, []contract.Mark{
 			{Scope: scope, ID: []byte("payment 1"), As: semel.Applied},
 		})
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
-		if verdicts[0].Kind == semel.Fresh {
+		if verdicts[0].Kind == contract.Fresh {
 			err = batch.Tx(0).Add("balance", 100)
 		}
-		result := batch.Commit(ctx, semel.Ending{})
-		fmt.Println(verdicts[0].Kind == semel.Fresh, err, result.Outcome == semel.Committed)
+		result := batch.Commit(ctx, contract.Ending{})
+		fmt.Println(verdicts[0].Kind == contract.Fresh, err, result.Outcome == contract.Committed)
 	}
 	fmt.Printf("balance %s\n", store.Get("balance"))
 	// Output:

@@ -8,14 +8,15 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
 )
 
-func applied(scope int64, id string) []semel.Mark {
-	return []semel.Mark{{Scope: scope, ID: []byte(id), As: semel.Applied}}
+func applied(scope int64, id string) []contract.Mark {
+	return []contract.Mark{{Scope: scope, ID: []byte(id), As: semel.Applied}}
 }
 
-func begin(t *testing.T, s *memstore.Store, o semel.TxOptions, marks []semel.Mark) (semel.Batch[*memstore.Tx], []semel.Verdict) {
+func begin(t *testing.T, s *memstore.Store, o contract.TxOptions, marks []contract.Mark) (contract.Batch[*memstore.Tx], []contract.Verdict) {
 	t.Helper()
 	b, v, err := s.Begin(t.Context(), o, marks)
 	if err != nil {
@@ -28,15 +29,15 @@ func TestAMarkWaitsForACopyInFlightNoLongerThanItMay(t *testing.T) {
 	t.Run("trap_9_a_waiter_gives_up_after_its_patience", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := memstore.New()
-			first, _ := begin(t, s, semel.TxOptions{}, applied(1, "a"))
+			first, _ := begin(t, s, contract.TxOptions{}, applied(1, "a"))
 			start := time.Now()
-			second, v := begin(t, s, semel.TxOptions{MarkLock: 50 * time.Millisecond}, applied(1, "a"))
-			if v[0].Kind != semel.Busy || time.Since(start) != 50*time.Millisecond {
+			second, v := begin(t, s, contract.TxOptions{MarkLock: 50 * time.Millisecond}, applied(1, "a"))
+			if v[0].Kind != contract.Busy || time.Since(start) != 50*time.Millisecond {
 				t.Errorf("verdict %v after %v, want Busy after 50ms", v[0].Kind, time.Since(start))
 			}
 			second.Rollback(t.Context())
 			first.Rollback(t.Context())
-			if _, v = begin(t, s, semel.TxOptions{}, applied(1, "a")); v[0].Kind != semel.Fresh {
+			if _, v = begin(t, s, contract.TxOptions{}, applied(1, "a")); v[0].Kind != contract.Fresh {
 				t.Errorf("after the rollback the verdict is %v, want Fresh", v[0].Kind)
 			}
 		})
@@ -44,11 +45,11 @@ func TestAMarkWaitsForACopyInFlightNoLongerThanItMay(t *testing.T) {
 	t.Run("a_waiter_gives_up_when_its_context_ends", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := memstore.New()
-			begin(t, s, semel.TxOptions{}, applied(1, "a"))
+			begin(t, s, contract.TxOptions{}, applied(1, "a"))
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			_, _, err := s.Begin(ctx, semel.TxOptions{}, applied(1, "a"))
-			if !errors.Is(err, context.DeadlineExceeded) || s.Classify(err) != semel.ClassDown {
+			_, _, err := s.Begin(ctx, contract.TxOptions{}, applied(1, "a"))
+			if !errors.Is(err, context.DeadlineExceeded) || s.Classify(err) != contract.ClassDown {
 				t.Errorf("got %v (class %v), want the deadline, as down", err, s.Classify(err))
 			}
 		})
@@ -63,15 +64,15 @@ func TestARetryWaitsForTheOneBeforeIt(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			parked, _ := begin(t, s, semel.TxOptions{}, []semel.Mark{{Scope: scope, ID: []byte("a"), As: semel.Parked}})
-			parked.Commit(t.Context(), semel.Ending{Rows: []semel.Row{{State: semel.StateParked, Message: &semel.Message{}}}})
-			first, err := s.BeginRow(t.Context(), semel.TxOptions{}, 1, 1, semel.Act{})
+			parked, _ := begin(t, s, contract.TxOptions{}, []contract.Mark{{Scope: scope, ID: []byte("a"), As: semel.Parked}})
+			parked.Commit(t.Context(), contract.Ending{Rows: []contract.Row{{State: contract.StateParked, Message: &semel.Message{}}}})
+			first, err := s.BeginRow(t.Context(), contract.TxOptions{}, 1, 1, contract.Act{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			second := make(chan error, 1)
 			go func() {
-				_, err := s.BeginRow(t.Context(), semel.TxOptions{}, 1, 1, semel.Act{})
+				_, err := s.BeginRow(t.Context(), contract.TxOptions{}, 1, 1, contract.Act{})
 				second <- err
 			}()
 			synctest.Wait()
@@ -80,7 +81,7 @@ func TestARetryWaitsForTheOneBeforeIt(t *testing.T) {
 				t.Fatalf("the second retry did not wait and says %v", err)
 			default:
 			}
-			first.Commit(t.Context(), semel.Ending{})
+			first.Commit(t.Context(), contract.Ending{})
 			if err := <-second; !errors.Is(err, semel.ErrChanged) {
 				t.Errorf("the second retry says %v, want ErrChanged", err)
 			}
@@ -90,28 +91,28 @@ func TestARetryWaitsForTheOneBeforeIt(t *testing.T) {
 
 func TestABatchThatReadWhatAnotherChangedDoesNotCommit(t *testing.T) {
 	s := memstore.New()
-	one, _ := begin(t, s, semel.TxOptions{}, nil)
-	two, _ := begin(t, s, semel.TxOptions{}, nil)
-	for _, b := range []semel.Batch[*memstore.Tx]{one, two} {
-		if v, err := b.Tx(semel.All).Get("k"); v != nil || err != nil {
+	one, _ := begin(t, s, contract.TxOptions{}, nil)
+	two, _ := begin(t, s, contract.TxOptions{}, nil)
+	for _, b := range []contract.Batch[*memstore.Tx]{one, two} {
+		if v, err := b.Tx(contract.All).Get("k"); v != nil || err != nil {
 			t.Fatal(v, err)
 		}
-		if err := b.Tx(semel.All).Set("k", []byte("v")); err != nil {
+		if err := b.Tx(contract.All).Set("k", []byte("v")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if r := one.Commit(t.Context(), semel.Ending{}); r.Outcome != semel.Committed {
+	if r := one.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.Committed {
 		t.Fatal(r)
 	}
-	if r := two.Commit(t.Context(), semel.Ending{}); r.Outcome != semel.NotCommitted || r.Class != semel.ClassContended {
+	if r := two.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.NotCommitted || r.Class != contract.ClassContended {
 		t.Errorf("got %+v, want not committed, contended", r)
 	}
 }
 
 func TestATransactionSeesItsOwnWrites(t *testing.T) {
 	s := memstore.New()
-	b, _ := begin(t, s, semel.TxOptions{}, nil)
-	tx := b.Tx(semel.All)
+	b, _ := begin(t, s, contract.TxOptions{}, nil)
+	tx := b.Tx(contract.All)
 	steps := []struct {
 		do   func() error
 		want string
@@ -132,7 +133,7 @@ func TestATransactionSeesItsOwnWrites(t *testing.T) {
 			t.Errorf("step %d: got %q, %v, want %q", i, got, err, step.want)
 		}
 	}
-	b.Commit(t.Context(), semel.Ending{})
+	b.Commit(t.Context(), contract.Ending{})
 	if got := s.Get("n"); string(got) != "4" {
 		t.Errorf("committed %q, want 4", got)
 	}
@@ -144,11 +145,11 @@ func TestATransactionSeesItsOwnWrites(t *testing.T) {
 func TestFailures(t *testing.T) {
 	for _, c := range []struct {
 		op      string
-		outcome semel.CommitOutcome
+		outcome contract.CommitOutcome
 		left    string
 	}{
-		{"commit-before", semel.NotCommitted, ""},
-		{"commit-after", semel.CommitUnknown, "1"},
+		{"commit-before", contract.NotCommitted, ""},
+		{"commit-after", contract.CommitUnknown, "1"},
 	} {
 		t.Run(c.op, func(t *testing.T) {
 			s := memstore.New(memstore.Fail(func(op string) error {
@@ -157,12 +158,12 @@ func TestFailures(t *testing.T) {
 				}
 				return nil
 			}))
-			b, _ := begin(t, s, semel.TxOptions{}, applied(1, "a"))
+			b, _ := begin(t, s, contract.TxOptions{}, applied(1, "a"))
 			if err := b.Tx(0).Add("n", 1); err != nil {
 				t.Fatal(err)
 			}
-			r := b.Commit(t.Context(), semel.Ending{})
-			if r.Outcome != c.outcome || r.Class != semel.ClassDown || string(s.Get("n")) != c.left {
+			r := b.Commit(t.Context(), contract.Ending{})
+			if r.Outcome != c.outcome || r.Class != contract.ClassDown || string(s.Get("n")) != c.left {
 				t.Errorf("got %+v and %q", r, s.Get("n"))
 			}
 		})
@@ -171,15 +172,15 @@ func TestFailures(t *testing.T) {
 
 func BenchmarkBatchOf500(b *testing.B) {
 	s := memstore.New()
-	marks := make([]semel.Mark, 500)
+	marks := make([]contract.Mark, 500)
 	ids := make([][16]byte, 500)
 	b.ReportAllocs()
 	for n := 0; b.Loop(); n++ {
 		for i := range marks {
 			ids[i] = [16]byte{byte(n), byte(n >> 8), byte(n >> 16), byte(i), byte(i >> 8)}
-			marks[i] = semel.Mark{Scope: 1, ID: ids[i][:], As: semel.Applied}
+			marks[i] = contract.Mark{Scope: 1, ID: ids[i][:], As: semel.Applied}
 		}
-		batch, _, err := s.Begin(b.Context(), semel.TxOptions{}, marks)
+		batch, _, err := s.Begin(b.Context(), contract.TxOptions{}, marks)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -188,6 +189,6 @@ func BenchmarkBatchOf500(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		batch.Commit(b.Context(), semel.Ending{})
+		batch.Commit(b.Context(), contract.Ending{})
 	}
 }

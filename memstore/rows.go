@@ -7,10 +7,11 @@ import (
 	"strings"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 // writeRow writes an inbox row with a commit; the store's lock is held.
-func (b *batch) writeRow(r *semel.Row) {
+func (b *batch) writeRow(r *contract.Row) {
 	s, m := b.store, b.marks[r.Mark]
 	key := rowKey{identity: identity{m.Scope, string(m.ID)}, conflict: r.Conflict}
 	if r.Conflict {
@@ -36,7 +37,7 @@ func (b *batch) writeRow(r *semel.Row) {
 	}
 }
 
-func (s *Store) fill(to *row, m semel.Mark, r *semel.Row) {
+func (s *Store) fill(to *row, m contract.Mark, r *contract.Row) {
 	sc := s.scopeOf[m.Scope-1]
 	to.Key = semel.Key{Consumer: sc.consumer, Source: sc.source, ID: string(m.ID)}
 	to.Fingerprint, to.Conflict, to.Surrogate = m.Fingerprint, r.Conflict, r.Surrogate
@@ -76,14 +77,14 @@ func clone(m *semel.Message) *semel.Message {
 
 // cut shortens an error's text to what a row keeps, at a rune's border.
 func cut(text string) string {
-	if len(text) <= semel.MaxErrorText {
+	if len(text) <= contract.MaxErrorText {
 		return text
 	}
-	return strings.ToValidUTF8(text[:semel.MaxErrorText], "")
+	return strings.ToValidUTF8(text[:contract.MaxErrorText], "")
 }
 
-// Rows implements semel.Inbox.
-func (s *Store) Rows(ctx context.Context, f semel.RowFilter) ([]semel.StoredRow, error) {
+// Rows implements contract.Inbox.
+func (s *Store) Rows(ctx context.Context, f contract.RowFilter) ([]contract.StoredRow, error) {
 	if err := s.ask("rows"); err != nil {
 		return nil, err
 	}
@@ -92,7 +93,7 @@ func (s *Store) Rows(ctx context.Context, f semel.RowFilter) ([]semel.StoredRow,
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var found []semel.StoredRow
+	var found []contract.StoredRow
 	for _, r := range s.rows[min(max(f.After, 0), int64(len(s.rows))):] {
 		if len(found) == f.Limit {
 			break
@@ -104,7 +105,7 @@ func (s *Store) Rows(ctx context.Context, f semel.RowFilter) ([]semel.StoredRow,
 	return found, nil
 }
 
-func shown(r *row, body bool) semel.StoredRow {
+func shown(r *row, body bool) contract.StoredRow {
 	copied := r.StoredRow
 	copied.Message = clone(r.Message)
 	if !body {
@@ -113,7 +114,7 @@ func shown(r *row, body bool) semel.StoredRow {
 	return copied
 }
 
-func chosen(f *semel.RowFilter, r *semel.StoredRow) bool {
+func chosen(f *contract.RowFilter, r *contract.StoredRow) bool {
 	switch {
 	case f.Consumer != "" && f.Consumer != r.Key.Consumer,
 		f.ID != "" && f.ID != r.Key.ID,

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 // Store is a store in memory. Use New. It is safe for use by several goroutines.
@@ -25,8 +26,8 @@ type Store struct {
 	changes   uint64 // counts changes of data; the version of the newest value
 	rows      []*row // by number - 1
 	rowOf     map[rowKey]*row
-	acts      []semel.Act
-	positions map[lane]semel.Position
+	acts      []contract.Act
+	positions map[lane]contract.Position
 }
 
 type (
@@ -51,7 +52,7 @@ type (
 		owner       *batch // the open batch that wrote it; nil when committed
 	}
 	row struct {
-		semel.StoredRow
+		contract.StoredRow
 		key rowKey
 	}
 )
@@ -79,7 +80,7 @@ func New(options ...Option) *Store {
 		held:      map[identity]*batch{},
 		data:      map[string]value{},
 		rowOf:     map[rowKey]*row{},
-		positions: map[lane]semel.Position{},
+		positions: map[lane]contract.Position{},
 	}
 	for _, o := range options {
 		o(s)
@@ -106,24 +107,24 @@ func (s *Store) ask(op string) error {
 	return nil
 }
 
-// Classify implements semel.TxStore.
-func (s *Store) Classify(err error) semel.Class {
+// Classify implements contract.TxStore.
+func (s *Store) Classify(err error) contract.Class {
 	var down *downError
 	switch {
 	case errors.As(err, &down):
-		return semel.ClassDown
+		return contract.ClassDown
 	case errors.Is(err, ErrTxDone):
-		return semel.ClassAborted
+		return contract.ClassAborted
 	case errors.Is(err, errSerial):
-		return semel.ClassContended
+		return contract.ClassContended
 	case errors.Is(err, ErrNoNumber):
-		return semel.ClassPermanent
+		return contract.ClassPermanent
 	default:
-		return semel.ClassRetry
+		return contract.ClassRetry
 	}
 }
 
-// Scope implements semel.TxStore.
+// Scope implements contract.TxStore.
 func (s *Store) Scope(ctx context.Context, consumer, source string, generation int64) (int64, error) {
 	if err := errors.Join(ctx.Err(), s.ask("scope")); err != nil {
 		return 0, &downError{"scope", err}
@@ -140,16 +141,16 @@ func (s *Store) Scope(ctx context.Context, consumer, source string, generation i
 	return n, nil
 }
 
-// LoadPosition implements semel.PositionStore.
-func (s *Store) LoadPosition(_ context.Context, consumer, name string) (semel.Position, bool, error) {
+// LoadPosition implements contract.PositionStore.
+func (s *Store) LoadPosition(_ context.Context, consumer, name string) (contract.Position, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p, ok := s.positions[lane{consumer, name}]
 	return p, ok, nil
 }
 
-// KeepPosition implements semel.PositionStore.
-func (s *Store) KeepPosition(_ context.Context, consumer, name string, p semel.Position) (semel.Position, error) {
+// KeepPosition implements contract.PositionStore.
+func (s *Store) KeepPosition(_ context.Context, consumer, name string, p contract.Position) (contract.Position, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := lane{consumer, name}
@@ -160,8 +161,8 @@ func (s *Store) KeepPosition(_ context.Context, consumer, name string, p semel.P
 	return s.positions[key], nil
 }
 
-// SavePosition implements semel.PositionStore.
-func (s *Store) SavePosition(_ context.Context, consumer, name string, p semel.Position) error {
+// SavePosition implements contract.PositionStore.
+func (s *Store) SavePosition(_ context.Context, consumer, name string, p contract.Position) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p.Check = append([]byte(nil), p.Check...)

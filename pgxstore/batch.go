@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/internal/worker"
 )
@@ -46,11 +46,11 @@ type batch struct {
 // direct is a batch whose handlers get a pgx.Tx.
 type direct struct{ *batch }
 
-// Tx implements semel.Batch. All messages share one transaction.
+// Tx implements contract.Batch. All messages share one transaction.
 func (b *direct) Tx(int) pgx.Tx { return b.tx }
 
-// Commit implements semel.Batch.
-func (b *direct) Commit(ctx context.Context, e semel.Ending) semel.Result {
+// Commit implements contract.Batch.
+func (b *direct) Commit(ctx context.Context, e contract.Ending) contract.Result {
 	statements, culprit, err := b.ending(e)
 	if err != nil {
 		return b.fail(ctx, culprit, err)
@@ -60,33 +60,33 @@ func (b *direct) Commit(ctx context.Context, e semel.Ending) semel.Result {
 
 // commit sends the statements and COMMIT together. Only the server's own word
 // says that nothing was committed.
-func (b *batch) commit(ctx context.Context, statements []charged) semel.Result {
+func (b *batch) commit(ctx context.Context, statements []charged) contract.Result {
 	if err := b.state(); err != nil {
-		return b.fail(ctx, semel.NobodyNamed, err)
+		return b.fail(ctx, contract.NobodyNamed, err)
 	}
 	if b.ends {
-		return b.fail(ctx, semel.NobodyNamed, pgx.ErrTxClosed)
+		return b.fail(ctx, contract.NobodyNamed, pgx.ErrTxClosed)
 	}
 	if err := context.Cause(ctx); err != nil {
-		return b.fail(ctx, semel.NobodyNamed, &storeError{"commit", semel.ClassDown, err})
+		return b.fail(ctx, contract.NobodyNamed, &storeError{"commit", contract.ClassDown, err})
 	}
 	commit := &request{sql: "commit"}
 	failed, sent, err := b.finish(ctx, statements, commit)
 	switch {
 	case err == nil && commit.tag.String() == "COMMIT":
 		b.end()
-		return semel.Result{Outcome: semel.Committed, Culprit: semel.NobodyNamed}
+		return contract.Result{Outcome: contract.Committed, Culprit: contract.NobodyNamed}
 	case err == nil:
-		return b.fail(ctx, semel.NobodyNamed, fmt.Errorf("the server answered COMMIT with %v: %w", commit.tag, pgx.ErrTxCommitRollback))
+		return b.fail(ctx, contract.NobodyNamed, fmt.Errorf("the server answered COMMIT with %v: %w", commit.tag, pgx.ErrTxCommitRollback))
 	case sent && !b.undone(err, failed >= 0 && failed < len(statements)):
 		b.cut()
 		b.end()
-		return semel.Result{Outcome: semel.CommitUnknown, Class: semel.ClassDown, Culprit: semel.NobodyNamed, Err: err}
+		return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: err}
 	}
 	if failed >= 0 && failed < len(statements) {
 		return b.fail(ctx, statements[failed].mark, statements[failed].meant(err))
 	}
-	return b.fail(ctx, semel.NobodyNamed, err)
+	return b.fail(ctx, contract.NobodyNamed, err)
 }
 
 // finish prepares what is new, then sends everything. sent says that COMMIT may
@@ -105,25 +105,25 @@ func (b *batch) finish(ctx context.Context, statements []charged, commit *reques
 }
 
 // fail ends a batch of which nothing is committed.
-func (b *batch) fail(ctx context.Context, culprit int, err error) semel.Result {
-	if b.pg.IsClosed() && code(err) == "" && !errors.Is(err, errSlow) && b.store.Classify(err) == semel.ClassRetry {
-		err = &storeError{"the connection is lost", semel.ClassDown, err}
+func (b *batch) fail(ctx context.Context, culprit int, err error) contract.Result {
+	if b.pg.IsClosed() && code(err) == "" && !errors.Is(err, errSlow) && b.store.Classify(err) == contract.ClassRetry {
+		err = &storeError{"the connection is lost", contract.ClassDown, err}
 	}
 	b.Rollback(ctx)
 	return b.refused(culprit, err)
 }
 
 // refused says what an error means for a batch of which nothing is committed.
-func (b *batch) refused(culprit int, err error) semel.Result {
+func (b *batch) refused(culprit int, err error) contract.Result {
 	class := b.store.Classify(err)
 	switch class {
-	case semel.ClassAborted:
-		culprit = semel.NobodyNamed
+	case contract.ClassAborted:
+		culprit = contract.NobodyNamed
 	}
-	return semel.Result{Outcome: semel.NotCommitted, Class: class, Culprit: culprit, Err: hint(err, false)}
+	return contract.Result{Outcome: contract.NotCommitted, Class: class, Culprit: culprit, Err: hint(err, false)}
 }
 
-// Rollback implements semel.Batch.
+// Rollback implements contract.Batch.
 func (b *batch) Rollback(ctx context.Context) {
 	switch b.state() {
 	case errBusy:
@@ -169,7 +169,7 @@ func (b *batch) cut() bool {
 // cancelTimeout bounds the request that ends a statement of a killed batch.
 const cancelTimeout = 2 * time.Second
 
-// Kill implements semel.Batch. A statement that the server is at is canceled.
+// Kill implements contract.Batch. A statement that the server is at is canceled.
 func (b *batch) Kill() {
 	if !b.cut() {
 		return

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/sqlstore"
 )
@@ -38,9 +38,9 @@ func limit(d time.Duration) string {
 	return milliseconds(d, 0) + "ms"
 }
 
-// Begin implements semel.TxStore. BEGIN, the settings, the guard and the marks
+// Begin implements contract.TxStore. BEGIN, the settings, the guard and the marks
 // are one round trip; what became of marks that were there is another.
-func (s *Store) Begin(ctx context.Context, o semel.TxOptions, marks []semel.Mark) (semel.Batch[pgx.Tx], []semel.Verdict, error) {
+func (s *Store) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[pgx.Tx], []contract.Verdict, error) {
 	b, verdicts, err := s.open(ctx, o, marks)
 	if err != nil {
 		return nil, nil, err
@@ -49,7 +49,7 @@ func (s *Store) Begin(ctx context.Context, o semel.TxOptions, marks []semel.Mark
 }
 
 // open begins a transaction with marks.
-func (s *Store) open(ctx context.Context, o semel.TxOptions, marks []semel.Mark) (*batch, []semel.Verdict, error) {
+func (s *Store) open(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (*batch, []contract.Verdict, error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
 		return nil, nil, s.blameless("connection", err)
@@ -68,7 +68,7 @@ func (s *Store) open(ctx context.Context, o semel.TxOptions, marks []semel.Mark)
 		b.suspect(ctx, err)
 		b.Rollback(ctx)
 		if cause := sqlstore.Unwritten(ctx, s.inner, err); cause != nil {
-			err = &storeError{"mark", semel.ClassDown, cause}
+			err = &storeError{"mark", contract.ClassDown, cause}
 		}
 		return nil, nil, s.blameless("begin", err)
 	}
@@ -83,13 +83,13 @@ func (s *Store) open(ctx context.Context, o semel.TxOptions, marks []semel.Mark)
 // every transaction on it fails until somebody closes it. What another
 // connection would meet as well costs a new one a try.
 func (b *batch) suspect(ctx context.Context, err error) {
-	b.spoiled = ctx.Err() == nil && code(err) != "" && b.store.Classify(err) != semel.ClassContended
+	b.spoiled = ctx.Err() == nil && code(err) != "" && b.store.Classify(err) != contract.ClassContended
 }
 
 // opening are the statements up to the first of a handler. The consumer's lock
 // is taken before the lock time-out of marks is set: a batch that waits its turn
 // has not failed.
-func (s *Store) opening(o semel.TxOptions, m *marking) []*request {
+func (s *Store) opening(o contract.TxOptions, m *marking) []*request {
 	requests := []*request{{sql: s.begin}}
 	idle := milliseconds(o.Idle, defaultIdle)
 	if o.Serial && len(m.marks) > 0 {
@@ -102,9 +102,9 @@ func (s *Store) opening(o semel.TxOptions, m *marking) []*request {
 	return append(requests, marks)
 }
 
-// MarkIn implements semel.TxMarker, in any transaction of pgx. A copy in flight
+// MarkIn implements contract.TxMarker, in any transaction of pgx. A copy in flight
 // elsewhere is waited for as long as the transaction's lock_timeout allows.
-func (s *Store) MarkIn(ctx context.Context, tx pgx.Tx, marks []semel.Mark) ([]semel.Verdict, error) {
+func (s *Store) MarkIn(ctx context.Context, tx pgx.Tx, marks []contract.Mark) ([]contract.Verdict, error) {
 	m := newMarking(sqlform.Marks(marks))
 	ask := func(r *request) error {
 		rows, err := tx.Query(ctx, r.sql, r.args...)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/worker"
 )
@@ -16,7 +17,7 @@ import (
 // callbacks read: one that always queues itself would hold its lane for ever.
 const mostRounds = 100
 
-var errEndless = &storeError{"the callbacks of a queue", semel.ClassPermanent,
+var errEndless = &storeError{"the callbacks of a queue", contract.ClassPermanent,
 	fmt.Errorf("after %d rounds they still queue statements with callbacks; end the chain", mostRounds)}
 
 var (
@@ -57,7 +58,7 @@ func (b *queued) call(mark int, read func(pgx.Rows) error, rows pgx.Rows) error 
 
 // reader is the mark of the last statement that waits for its rows.
 func (b *queued) reader() int {
-	mark := semel.NobodyNamed
+	mark := contract.NobodyNamed
 	for _, s := range b.statements {
 		if s.read != nil {
 			mark = s.mark

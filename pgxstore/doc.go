@@ -25,22 +25,22 @@ package pgxstore
 
 import (
 	"github.com/jackc/pgx/v5"
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 var (
-	_ semel.TxStore[pgx.Tx]    = (*Store)(nil)
-	_ semel.TxMarker[pgx.Tx]   = (*Store)(nil)
-	_ semel.RowRetrier[pgx.Tx] = (*Store)(nil)
-	_ semel.Inbox              = (*Store)(nil)
-	_ semel.PositionStore      = (*Store)(nil)
-	_ semel.SchemaChecker      = (*Store)(nil)
-	_ semel.IdentityFitter     = (*Store)(nil)
+	_ contract.TxStore[pgx.Tx]    = (*Store)(nil)
+	_ contract.TxMarker[pgx.Tx]   = (*Store)(nil)
+	_ contract.RowRetrier[pgx.Tx] = (*Store)(nil)
+	_ contract.Inbox              = (*Store)(nil)
+	_ contract.PositionStore      = (*Store)(nil)
+	_ contract.SchemaChecker      = (*Store)(nil)
+	_ contract.IdentityFitter     = (*Store)(nil)
 
-	_ semel.TxStore[*Queue]    = (*QueuedStore)(nil)
-	_ semel.RowRetrier[*Queue] = (*QueuedStore)(nil)
-	_ semel.Inbox              = (*QueuedStore)(nil)
-	_ semel.PositionStore      = (*QueuedStore)(nil)
-	_ semel.SchemaChecker      = (*QueuedStore)(nil)
-	_ semel.IdentityFitter     = (*QueuedStore)(nil)
+	_ contract.TxStore[*Queue]    = (*QueuedStore)(nil)
+	_ contract.RowRetrier[*Queue] = (*QueuedStore)(nil)
+	_ contract.Inbox              = (*QueuedStore)(nil)
+	_ contract.PositionStore      = (*QueuedStore)(nil)
+	_ contract.SchemaChecker      = (*QueuedStore)(nil)
+	_ contract.IdentityFitter     = (*QueuedStore)(nil)
 )

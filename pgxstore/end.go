@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/sqlstore"
 )
@@ -20,8 +21,8 @@ func (c charged) meant(err error) error {
 	switch {
 	case c.one && code(err) == codeUnmet:
 		return fmt.Errorf("%w: %w", semel.Unmet("the statement "+strconv.Quote(c.text)), err)
-	case c.mark == semel.NobodyNamed && code(err) == codeCanceled:
-		return &storeError{"the end of the batch", semel.ClassContended, err}
+	case c.mark == contract.NobodyNamed && code(err) == codeCanceled:
+		return &storeError{"the end of the batch", contract.ClassContended, err}
 	case c.own && sqlstore.Remedy(err, false) == "": // any other is added with the result
 		return hint(err, true)
 	}
@@ -30,12 +31,12 @@ func (c charged) meant(err error) error {
 
 // ending are the statements that belong to the commit: marks taken back, rows,
 // and the one that lets COMMIT succeed. An error names the mark to blame.
-func (b *batch) ending(e semel.Ending) (statements []charged, culprit int, err error) {
+func (b *batch) ending(e contract.Ending) (statements []charged, culprit int, err error) {
 	if len(e.Trim)+len(e.Rows) > 0 { // which are the store's own
-		statements = append(statements, charged{&request{sql: b.store.sql["unlimited"]}, semel.NobodyNamed})
+		statements = append(statements, charged{&request{sql: b.store.sql["unlimited"]}, contract.NobodyNamed})
 	}
 	if trim := b.trim(e.Trim); trim != nil {
-		statements = append(statements, charged{trim, semel.NobodyNamed})
+		statements = append(statements, charged{trim, contract.NobodyNamed})
 	}
 	for i := range e.Rows {
 		r := &e.Rows[i]
@@ -48,7 +49,7 @@ func (b *batch) ending(e semel.Ending) (statements []charged, culprit int, err e
 			statements = append(statements, charged{q, r.Mark})
 		}
 	}
-	return append(statements, charged{&request{sql: b.store.sql["close"]}, semel.NobodyNamed}), semel.NobodyNamed, nil
+	return append(statements, charged{&request{sql: b.store.sql["close"]}, contract.NobodyNamed}), contract.NobodyNamed, nil
 }
 
 // trim takes back marks that this batch wrote.
@@ -71,7 +72,7 @@ func (b *batch) trim(marks []int) *request {
 // two statements does nothing, because nobody waits for the answer to the first:
 // of a conflict another batch may have written it, of another message it is
 // left from a marker that is gone.
-func (b *batch) row(r *semel.Row) ([]*request, error) {
+func (b *batch) row(r *contract.Row) ([]*request, error) {
 	m := &b.marks[r.Mark]
 	key := []any{m.Scope, m.Key, sqlform.RowConflict(m.Mark, r.Conflict)}
 	if r.Repeat {

@@ -7,13 +7,14 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/sqlstore"
 )
 
 // storeError is an error whose meaning the store knows.
 type storeError struct {
 	doing string
-	class semel.Class
+	class contract.Class
 	err   error
 }
 
@@ -23,7 +24,7 @@ func (e *storeError) Unwrap() error { return e.err }
 // handlerError is an error of a handler with what it means for its batch.
 type handlerError struct {
 	error
-	class semel.Class
+	class contract.Class
 }
 
 func (e *handlerError) Unwrap() error { return e.error }
@@ -31,14 +32,14 @@ func (e *handlerError) Unwrap() error { return e.error }
 // judged is an error whose class is known.
 type judged interface {
 	error
-	judgement() semel.Class
+	judgement() contract.Class
 }
 
-func (e *storeError) judgement() semel.Class   { return e.class }
-func (e *handlerError) judgement() semel.Class { return e.class }
+func (e *storeError) judgement() contract.Class   { return e.class }
+func (e *handlerError) judgement() contract.Class { return e.class }
 
 // classOfArguments: an argument or a statement that can't be sent never can.
-const classOfArguments = semel.ClassPermanent
+const classOfArguments = contract.ClassPermanent
 
 // PostgreSQL's codes: https://www.postgresql.org/docs/current/errcodes-appendix.html
 const (
@@ -67,12 +68,12 @@ func code(err error) string {
 	return ""
 }
 
-// Classify implements semel.TxStore. It goes by the server's codes, never by
+// Classify implements contract.TxStore. It goes by the server's codes, never by
 // the text of an error. One that panics when it is looked into is a handler's own.
-func (s *Store) Classify(err error) (class semel.Class) {
+func (s *Store) Classify(err error) (class contract.Class) {
 	defer func() {
 		if recover() != nil {
-			class = semel.ClassRetry
+			class = contract.ClassRetry
 		}
 	}()
 	var known judged
@@ -81,13 +82,13 @@ func (s *Store) Classify(err error) (class semel.Class) {
 	case errors.As(err, &known):
 		return known.judgement()
 	case errors.As(err, &dialing):
-		return semel.ClassDown
+		return contract.ClassDown
 	case errors.Is(err, pgx.ErrTxClosed), errors.Is(err, pgx.ErrTxCommitRollback):
-		return semel.ClassAborted
+		return contract.ClassAborted
 	case code(err) == codeUnmet:
-		return semel.ClassPermanent
+		return contract.ClassPermanent
 	case outdated(err):
-		return semel.ClassContended // the next try prepares it anew
+		return contract.ClassContended // the next try prepares it anew
 	}
 	return s.classify(err)
 }
@@ -158,8 +159,8 @@ func (b *batch) undone(err error, before bool) bool {
 // A fault of the schema that was found says itself what to do.
 func (s *Store) blameless(doing string, err error) error {
 	class := s.Classify(err)
-	if class != semel.ClassContended {
-		class = semel.ClassDown
+	if class != contract.ClassContended {
+		class = contract.ClassDown
 	}
 	return &storeError{doing, class, hint(err, s.of == nil && !errors.Is(err, semel.ErrSchema))}
 }

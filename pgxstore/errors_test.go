@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 // unopened is a store whose pool has connected to nothing.
@@ -36,12 +36,12 @@ func server(code string) error {
 func TestErrorsAreClassifiedByCode(t *testing.T) {
 	s := unopened(t)
 	t.Run("trap_T10_codes_decide_and_no_text_does", func(t *testing.T) {
-		for code, want := range map[string]semel.Class{
-			"23505": semel.ClassPermanent, "22P02": semel.ClassPermanent, "42601": semel.ClassPermanent, "P0001": semel.ClassPermanent,
-			"SM001": semel.ClassPermanent, "2D000": semel.ClassPermanent, "0A000": semel.ClassPermanent,
-			"40001": semel.ClassContended, "40P01": semel.ClassContended, "55P03": semel.ClassContended, "26000": semel.ClassContended,
-			"25P02": semel.ClassAborted,
-			"57P01": semel.ClassDown, "53100": semel.ClassDown, "53300": semel.ClassDown, "25006": semel.ClassDown, "28P01": semel.ClassDown, "08006": semel.ClassDown,
+		for code, want := range map[string]contract.Class{
+			"23505": contract.ClassPermanent, "22P02": contract.ClassPermanent, "42601": contract.ClassPermanent, "P0001": contract.ClassPermanent,
+			"SM001": contract.ClassPermanent, "2D000": contract.ClassPermanent, "0A000": contract.ClassPermanent,
+			"40001": contract.ClassContended, "40P01": contract.ClassContended, "55P03": contract.ClassContended, "26000": contract.ClassContended,
+			"25P02": contract.ClassAborted,
+			"57P01": contract.ClassDown, "53100": contract.ClassDown, "53300": contract.ClassDown, "25006": contract.ClassDown, "28P01": contract.ClassDown, "08006": contract.ClassDown,
 		} {
 			if got := s.Classify(server(code)); got != want {
 				t.Errorf("%s is of class %d, want %d", code, got, want)
@@ -50,23 +50,23 @@ func TestErrorsAreClassifiedByCode(t *testing.T) {
 	})
 	t.Run("a_table_that_changed_under_a_prepared_statement_is_nobodys_fault", func(t *testing.T) {
 		err := &pgconn.PgError{Code: "0A000", Routine: "RevalidateCachedQuery"}
-		if got := s.Classify(err); got != semel.ClassContended {
+		if got := s.Classify(err); got != contract.ClassContended {
 			t.Errorf("it is of class %d", got)
 		}
 	})
 	t.Run("errors_of_the_connection_say_that_the_store_is_down", func(t *testing.T) {
 		for _, err := range []error{io.ErrUnexpectedEOF, &net.OpError{Op: "read", Err: errors.New("reset")}, &pgconn.ConnectError{}} {
-			if got := s.Classify(fmt.Errorf("paying: %w", err)); got != semel.ClassDown {
+			if got := s.Classify(fmt.Errorf("paying: %w", err)); got != contract.ClassDown {
 				t.Errorf("%T is of class %d", err, got)
 			}
 		}
-		if _, _, err := s.Begin(t.Context(), semel.TxOptions{}, nil); s.Classify(err) != semel.ClassDown {
+		if _, _, err := s.Begin(t.Context(), contract.TxOptions{}, nil); s.Classify(err) != contract.ClassDown {
 			t.Errorf("a server that is not there gives %v", err)
 		}
 	})
 	t.Run("a_handlers_own_error_and_deadline_are_its_own", func(t *testing.T) {
 		for _, err := range []error{errors.New("no"), context.DeadlineExceeded} {
-			if got := s.Classify(err); got != semel.ClassRetry {
+			if got := s.Classify(err); got != contract.ClassRetry {
 				t.Errorf("%v is of class %d", err, got)
 			}
 		}
@@ -91,10 +91,10 @@ func TestErrorsThatCannotBeRead(t *testing.T) {
 	for name, odd := range map[string]error{"nil": (*pgconn.PgError)(nil), "loud": loud{}, "deep": deep{}} {
 		t.Run("trap_T84_an_error_that_cannot_be_read_is_the_handlers_own/"+name, func(t *testing.T) {
 			for _, err := range []error{odd, fmt.Errorf("wrapped: %w", odd), errors.Join(errors.New("joined"), odd)} {
-				if class := s.Classify(err); class != semel.ClassRetry || s.Exonerates(err) {
+				if class := s.Classify(err); class != contract.ClassRetry || s.Exonerates(err) {
 					t.Errorf("%T is of class %d", err, class)
 				}
-				if class := s.Classify(&storeError{"begin", semel.ClassDown, err}); class != semel.ClassDown {
+				if class := s.Classify(&storeError{"begin", contract.ClassDown, err}); class != contract.ClassDown {
 					t.Errorf("what the store has decided becomes %d", class)
 				}
 			}

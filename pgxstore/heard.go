@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 // mostHeard is how many errors of the server a batch remembers: those of
@@ -25,10 +25,10 @@ func (b *batch) hear(err error) {
 	b.heard = append(b.heard, server)
 }
 
-// ClassifyHandler implements semel.HandlerClassifier. The batch hears every
+// ClassifyHandler implements contract.HandlerClassifier. The batch hears every
 // error of its own statements, so an error of another server, of a provider or of
 // another transaction is the handler's own, whatever it looks like.
-func (b *batch) ClassifyHandler(_ context.Context, err error) semel.Class {
+func (b *batch) ClassifyHandler(_ context.Context, err error) contract.Class {
 	state := b.state()
 	for _, server := range slices.Backward(b.heard) {
 		if errors.Is(err, server) {
@@ -39,35 +39,35 @@ func (b *batch) ClassifyHandler(_ context.Context, err error) semel.Class {
 	case b.brokenBy != nil:
 		return b.classifyBroken(err)
 	case errors.Is(err, errEnded), errors.Is(err, errBusy):
-		return semel.ClassPermanent
+		return contract.ClassPermanent
 	case errors.Is(err, pgx.ErrTxClosed) && (b.ends || state != nil):
-		return semel.ClassAborted
+		return contract.ClassAborted
 	}
 	return b.classifyUnheard(err)
 }
 
 // classifyUnheard judges an error while the transaction was broken by something
 // that the batch did not hear, on the connection itself beside the pgx.Tx.
-func (b *batch) classifyUnheard(err error) semel.Class {
+func (b *batch) classifyUnheard(err error) contract.Class {
 	switch {
 	case code(err) != "" && b.pg.TxStatus() == txFailed:
 		return b.store.Classify(err)
 	case b.pg.IsClosed() && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled):
-		return semel.ClassDown
+		return contract.ClassDown
 	}
-	return semel.ClassRetry
+	return contract.ClassRetry
 }
 
 // classifyBroken judges an error beside the one that broke the transaction.
 // Contention and a lost connection speak for the batch also where the handler
 // returned something else.
-func (b *batch) classifyBroken(err error) semel.Class {
+func (b *batch) classifyBroken(err error) contract.Class {
 	class := b.store.Classify(b.brokenBy)
 	switch {
-	case class == semel.ClassContended, class == semel.ClassDown, errors.Is(err, b.brokenBy):
+	case class == contract.ClassContended, class == contract.ClassDown, errors.Is(err, b.brokenBy):
 		return class
 	case errors.Is(err, pgx.ErrTxClosed) && b.state() != nil:
-		return semel.ClassAborted
+		return contract.ClassAborted
 	}
-	return semel.ClassRetry
+	return contract.ClassRetry
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
 )
 
@@ -15,11 +16,11 @@ import (
 type marking struct {
 	marks    []sqlform.Mark
 	order    []int
-	verdicts []semel.Verdict
+	verdicts []contract.Verdict
 }
 
 func newMarking(marks []sqlform.Mark) *marking {
-	return &marking{marks: marks, order: sqlform.Sorted(marks), verdicts: make([]semel.Verdict, len(marks))}
+	return &marking{marks: marks, order: sqlform.Sorted(marks), verdicts: make([]contract.Verdict, len(marks))}
 }
 
 // write is the statement that writes the marks, and tells which it wrote.
@@ -56,7 +57,7 @@ func (m *marking) written(rows pgx.Rows) error {
 	}
 	if len(ends) == len(m.order) {
 		for i := range m.verdicts {
-			m.verdicts[i].Kind = semel.Fresh
+			m.verdicts[i].Kind = contract.Fresh
 		}
 		return rows.Err()
 	}
@@ -70,7 +71,7 @@ func (m *marking) written(rows pgx.Rows) error {
 		key := markerKey{m.marks[i].Scope, string(m.marks[i].Key)}
 		if wrote[key] {
 			delete(wrote, key)
-			m.verdicts[i].Kind = semel.Fresh
+			m.verdicts[i].Kind = contract.Fresh
 		}
 	}
 	return rows.Err()
@@ -102,7 +103,7 @@ func (m *marking) seen() []int {
 func (m *marking) fresh() []bool {
 	fresh := make([]bool, len(m.verdicts))
 	for i, v := range m.verdicts {
-		fresh[i] = v.Kind == semel.Fresh
+		fresh[i] = v.Kind == contract.Fresh
 	}
 	return fresh
 }
@@ -136,7 +137,7 @@ func (m *marking) judged(rows pgx.Rows) error {
 // missing is an error if a mark is neither written nor there.
 func (m *marking) missing() error {
 	if len(m.seen()) > 0 {
-		return &storeError{"mark", semel.ClassContended, sqlform.ErrMissing}
+		return &storeError{"mark", contract.ClassContended, sqlform.ErrMissing}
 	}
 	return nil
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqltext"
 )
 
@@ -84,18 +84,18 @@ type queued struct {
 	begins     func(mark int) (ended func())
 }
 
-// OnCall implements semel.CallsBack.
+// OnCall implements contract.CallsBack.
 func (b *queued) OnCall(begin func(mark int) (ended func())) { b.begins = begin }
 
-// Queued implements semel.Queues.
+// Queued implements contract.Queues.
 func (b *queued) Queued() int { return b.queued }
 
-// Tx implements semel.Batch.
+// Tx implements contract.Batch.
 func (b *queued) Tx(i int) *Queue { return &Queue{batch: b, mark: i} }
 
-// Commit implements semel.Batch. What was queued is sent with COMMIT unless a
+// Commit implements contract.Batch. What was queued is sent with COMMIT unless a
 // callback may refuse: then COMMIT waits for it.
-func (b *queued) Commit(ctx context.Context, e semel.Ending) semel.Result {
+func (b *queued) Commit(ctx context.Context, e contract.Ending) contract.Result {
 	last, culprit, err := b.ending(e)
 	if err != nil {
 		return b.fail(ctx, culprit, err)
@@ -117,7 +117,7 @@ func (b *queued) Commit(ctx context.Context, e semel.Ending) semel.Result {
 // read sends what is queued and lets callbacks read. They may queue more.
 func (b *queued) read(ctx context.Context) (culprit int, err error) {
 	if err := b.state(); err != nil {
-		return semel.NobodyNamed, err
+		return contract.NobodyNamed, err
 	}
 	statements := b.statements
 	b.statements, b.reads = nil, false
@@ -131,12 +131,12 @@ func (b *queued) read(ctx context.Context) (culprit int, err error) {
 		refusal := requests[i].refusal
 		switch {
 		case errors.Is(refusal, errSlow): // also where it was cut off for that
-			return statements[i].mark, &handlerError{refusal, semel.ClassRetry}
+			return statements[i].mark, &handlerError{refusal, contract.ClassRetry}
 		case refusal != nil && (i != failed || !b.pg.IsClosed()):
 			return statements[i].mark, &handlerError{refusal, b.ClassifyHandler(ctx, refusal)}
 		case i == failed && err != nil: // what those after it failed with is no news
 			return statements[i].mark, statements[i].meant(err)
 		}
 	}
-	return semel.NobodyNamed, err
+	return contract.NobodyNamed, err
 }

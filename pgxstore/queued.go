@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqltext"
 )
 
@@ -17,11 +17,11 @@ type QueuedStore struct {
 	direct *Store
 }
 
-// Exonerates implements semel.Exonerator, as Store does.
+// Exonerates implements contract.Exonerator, as Store does.
 func (s *QueuedStore) Exonerates(err error) bool { return s.direct.Exonerates(err) }
 
-// Begin implements semel.TxStore.
-func (s *QueuedStore) Begin(ctx context.Context, o semel.TxOptions, marks []semel.Mark) (semel.Batch[*Queue], []semel.Verdict, error) {
+// Begin implements contract.TxStore.
+func (s *QueuedStore) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[*Queue], []contract.Verdict, error) {
 	b, verdicts, err := s.direct.open(ctx, o, marks)
 	if err != nil {
 		return nil, nil, err
@@ -29,8 +29,8 @@ func (s *QueuedStore) Begin(ctx context.Context, o semel.TxOptions, marks []seme
 	return &queued{batch: b}, verdicts, nil
 }
 
-// BeginRow implements semel.RowRetrier.
-func (s *QueuedStore) BeginRow(ctx context.Context, o semel.TxOptions, number, revision int64, a semel.Act) (semel.Batch[*Queue], error) {
+// BeginRow implements contract.RowRetrier.
+func (s *QueuedStore) BeginRow(ctx context.Context, o contract.TxOptions, number, revision int64, a contract.Act) (contract.Batch[*Queue], error) {
 	b, err := s.direct.openRow(ctx, o, number, revision, a)
 	if err != nil {
 		return nil, err
@@ -38,8 +38,8 @@ func (s *QueuedStore) BeginRow(ctx context.Context, o semel.TxOptions, number, r
 	return &queued{batch: b}, nil
 }
 
-// Classify implements semel.TxStore.
-func (s *QueuedStore) Classify(err error) semel.Class { return s.direct.Classify(err) }
+// Classify implements contract.TxStore.
+func (s *QueuedStore) Classify(err error) contract.Class { return s.direct.Classify(err) }
 
 // one is a statement that fails unless it changes one row.
 func (b *batch) one(sql string) string {

@@ -8,13 +8,14 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
 )
 
-// BeginRow implements semel.RowRetrier. A row whose identity is applied is
+// BeginRow implements contract.RowRetrier. A row whose identity is applied is
 // refused with ErrConflict, also when it is not a conflict's: then the content
 // of a conflict was applied in its place.
-func (s *Store) BeginRow(ctx context.Context, o semel.TxOptions, number, revision int64, a semel.Act) (semel.Batch[pgx.Tx], error) {
+func (s *Store) BeginRow(ctx context.Context, o contract.TxOptions, number, revision int64, a contract.Act) (contract.Batch[pgx.Tx], error) {
 	b, err := s.openRow(ctx, o, number, revision, a)
 	if err != nil {
 		return nil, err
@@ -22,7 +23,7 @@ func (s *Store) BeginRow(ctx context.Context, o semel.TxOptions, number, revisio
 	return &direct{b}, nil
 }
 
-func (s *Store) openRow(ctx context.Context, o semel.TxOptions, number, revision int64, a semel.Act) (*batch, error) {
+func (s *Store) openRow(ctx context.Context, o contract.TxOptions, number, revision int64, a contract.Act) (*batch, error) {
 	later := o.Statement
 	o.Statement = 0 // the first statements are the store's own
 	b, _, err := s.open(ctx, o, nil)
@@ -43,10 +44,10 @@ func (s *Store) openRow(ctx context.Context, o semel.TxOptions, number, revision
 // complete closes the row with its marker and records the act, if nobody has
 // changed the row since it was seen. From then on the server gives a statement
 // no longer than this.
-func (b *batch) complete(ctx context.Context, number, revision int64, a semel.Act, statement time.Duration) error {
+func (b *batch) complete(ctx context.Context, number, revision int64, a contract.Act, statement time.Duration) error {
 	var found bool
 	var now int64
-	var state semel.RowState
+	var state contract.RowState
 	look := &request{sql: b.store.sql["state"], args: []any{number}, read: func(rows pgx.Rows) error {
 		var scope int64
 		var id, conflict []byte
@@ -67,11 +68,11 @@ func (b *batch) complete(ctx context.Context, number, revision int64, a semel.Ac
 	switch {
 	case !found || now != revision:
 		return fmt.Errorf("row %d: %w", number, semel.ErrChanged)
-	case !state.CanBecome(semel.StateCompleted):
+	case !state.CanBecome(contract.StateCompleted):
 		return fmt.Errorf("row %d is %s: %w: %w", number, state, semel.ErrState, semel.ErrChanged)
 	}
 	apply := &request{sql: b.store.sql["apply"], args: []any{number}}
-	become := &request{sql: b.store.sql["become"], args: []any{string(semel.StateCompleted), int64(1), int64(1), number, revision}}
+	become := &request{sql: b.store.sql["become"], args: []any{string(contract.StateCompleted), int64(1), int64(1), number, revision}}
 	act := &request{sql: b.store.sql["act"], args: []any{number, sqlform.Plain(a.Verb), sqlform.Plain(a.Who), sqlform.Plain(a.Why), "done"}}
 	limited := &request{sql: b.store.sql["limit"], args: []any{limit(statement)}}
 	if _, err := b.exchange(ctx, []*request{apply, become, act, limited}); err != nil {

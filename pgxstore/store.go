@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/sqlstore"
 )
 
@@ -27,11 +27,11 @@ type Options struct {
 
 // house is what is done seldom, by sqlstore over the same pool.
 type house interface {
-	semel.Inbox
-	semel.PositionStore
-	semel.SchemaChecker
-	semel.IdentityFitter
-	semel.MarkerReader
+	contract.Inbox
+	contract.PositionStore
+	contract.SchemaChecker
+	contract.IdentityFitter
+	contract.MarkerReader
 	Scope(ctx context.Context, consumer, source string, generation int64) (int64, error)
 	Migrate(ctx context.Context) (applied []string, err error)
 	Status(ctx context.Context) ([]sqlstore.Migration, error)
@@ -49,13 +49,13 @@ type Store struct {
 	house
 	inner    *sqlstore.Store // what house is
 	of       *Store          // whose connections inner uses; nil if its own
-	classify func(error) semel.Class
+	classify func(error) contract.Class
 	pool     *pgxpool.Pool
 	begin    string
 	sql      map[string]string
 }
 
-// Exonerates implements semel.Exonerator: for lock time-outs, full disks, lack
+// Exonerates implements contract.Exonerator: for lock time-outs, full disks, lack
 // of memory and files that cannot be read or written.
 func (s *Store) Exonerates(err error) bool { return s.inner.Exonerates(err) }
 

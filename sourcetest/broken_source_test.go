@@ -5,15 +5,16 @@ import (
 	"slices"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 // broken is a Memory with a fault. The fields replace its methods.
 type broken struct {
 	*Memory
-	fetch  func(ctx context.Context, most semel.Bound) ([]semel.Delivery, error)
-	settle func(ctx context.Context, all []semel.Settlement) ([]int, error)
-	flow   func(l semel.Lane, on bool)
-	lanes  func(o semel.LaneObserver)
+	fetch  func(ctx context.Context, most contract.Bound) ([]contract.Delivery, error)
+	settle func(ctx context.Context, all []contract.Settlement) ([]int, error)
+	flow   func(l contract.Lane, on bool)
+	lanes  func(o contract.LaneObserver)
 	idle   func() bool
 }
 
@@ -24,26 +25,26 @@ func (b *broken) Idle(ctx context.Context) (bool, []semel.Left, error) {
 	return b.Memory.Idle(ctx)
 }
 
-func (b *broken) Open() (semel.Source, error) {
+func (b *broken) Open() (contract.Source, error) {
 	_, err := b.Memory.Open()
 	return b, err
 }
 
-func (b *broken) Fetch(ctx context.Context, most semel.Bound) ([]semel.Delivery, error) {
+func (b *broken) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
 	if b.fetch != nil {
 		return b.fetch(ctx, most)
 	}
 	return b.Memory.Fetch(ctx, most)
 }
 
-func (b *broken) Settle(ctx context.Context, all []semel.Settlement) ([]int, error) {
+func (b *broken) Settle(ctx context.Context, all []contract.Settlement) ([]int, error) {
 	if b.settle != nil {
 		return b.settle(ctx, all)
 	}
 	return b.Memory.Settle(ctx, all)
 }
 
-func (b *broken) Flow(l semel.Lane, on bool) {
+func (b *broken) Flow(l contract.Lane, on bool) {
 	if b.flow != nil {
 		b.flow(l, on)
 		return
@@ -51,7 +52,7 @@ func (b *broken) Flow(l semel.Lane, on bool) {
 	b.Memory.Flow(l, on)
 }
 
-func (b *broken) Lanes(o semel.LaneObserver) {
+func (b *broken) Lanes(o contract.LaneObserver) {
 	if b.lanes != nil {
 		b.lanes(o)
 		return
@@ -60,16 +61,16 @@ func (b *broken) Lanes(o semel.LaneObserver) {
 }
 
 // acknowledge settles deliveries behind the suite's back.
-func (b *broken) acknowledge(ctx context.Context, all ...semel.Delivery) {
+func (b *broken) acknowledge(ctx context.Context, all ...contract.Delivery) {
 	for i := range all {
-		_, _ = b.Memory.Settle(ctx, []semel.Settlement{{Delivery: &all[i], Kind: semel.Ack}})
+		_, _ = b.Memory.Settle(ctx, []contract.Settlement{{Delivery: &all[i], Kind: semel.Ack}})
 	}
 }
 
 // fetched makes Fetch pass its result through f.
-func fetched(f func(b *broken, got []semel.Delivery) []semel.Delivery) func(*broken) {
+func fetched(f func(b *broken, got []contract.Delivery) []contract.Delivery) func(*broken) {
 	return func(b *broken) {
-		b.fetch = func(ctx context.Context, most semel.Bound) ([]semel.Delivery, error) {
+		b.fetch = func(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
 			got, err := b.Memory.Fetch(ctx, most)
 			return f(b, got), err
 		}
@@ -77,9 +78,9 @@ func fetched(f func(b *broken, got []semel.Delivery) []semel.Delivery) func(*bro
 }
 
 // settledAs makes Settle pass its settlements through f.
-func settledAs(f func(b *broken, s semel.Settlement) semel.Settlement) func(*broken) {
+func settledAs(f func(b *broken, s contract.Settlement) contract.Settlement) func(*broken) {
 	return func(b *broken) {
-		b.settle = func(ctx context.Context, all []semel.Settlement) ([]int, error) {
+		b.settle = func(ctx context.Context, all []contract.Settlement) ([]int, error) {
 			changed := slices.Clone(all)
 			for i := range changed {
 				changed[i] = f(b, changed[i])

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 // Broker is what a source under test reads from. A case has one for itself.
@@ -22,7 +23,7 @@ type Broker interface {
 	// Open returns a source that reads all lanes for the same consumer each
 	// time, with its positions set if it has any. A case closes one source
 	// before it opens the next.
-	Open() (semel.Source, error)
+	Open() (contract.Source, error)
 }
 
 // DeadLetterBroker is a Broker whose source keeps dead letters.
@@ -53,16 +54,16 @@ type Can struct {
 	// Delays: not before Settlement.After.
 	Delays bool
 	// Counts: Delivery.Before says how often the message was delivered before.
-	// Without it Before is always semel.Unknown.
+	// Without it Before is always contract.Unknown.
 	Counts bool
 	// Pauses: Flow stops and resumes a lane.
 	Pauses bool
-	// DeadLetters: the source keeps dead letters (semel.DeadLettering); the
+	// DeadLetters: the source keeps dead letters (contract.DeadLettering); the
 	// broker is a DeadLetterBroker.
 	DeadLetters bool
-	// Idles: the source knows what is there (semel.Idler).
+	// Idles: the source knows what is there (contract.Idler).
 	Idles bool
-	// Ends: after Broker.End, Fetch returns semel.ErrEnd when everything is
+	// Ends: after Broker.End, Fetch returns contract.ErrEnd when everything is
 	// settled. Without it Fetch never does.
 	Ends bool
 }
@@ -158,12 +159,12 @@ type session struct {
 	Harness
 	ctx    context.Context
 	broker Broker
-	source semel.Source
+	source contract.Source
 	lanes  laneLog
 
 	published []*semel.Message
 	// seen are the deliveries in their order; times counts them by body.
-	seen  []semel.Delivery
+	seen  []contract.Delivery
 	times map[string]int
 	ended bool
 	// unanswered: the last Fetch said that its broker could not be asked.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 // Memory is a broker with ordered lanes and its source in one, for tests and
@@ -19,7 +20,7 @@ type Memory struct {
 	// that can block.
 	mu       sync.Mutex
 	lanes    []memoryLane
-	observer semel.LaneObserver
+	observer contract.LaneObserver
 	epoch    uint64
 	// turn is the lane whose turn it is in the next Fetch.
 	turn int
@@ -36,7 +37,7 @@ type Memory struct {
 // memoryLane is a queue of blocks. Its blocks before next are delivered; they
 // are kept while anything in them is not settled.
 type memoryLane struct {
-	id     semel.Lane
+	id     contract.Lane
 	blocks []*block
 	// next and at are the block and the slot to deliver next.
 	next, at int
@@ -71,19 +72,19 @@ const (
 )
 
 var (
-	_ semel.Source = (*Memory)(nil)
-	_ Broker       = (*Memory)(nil)
+	_ contract.Source = (*Memory)(nil)
+	_ Broker          = (*Memory)(nil)
 
-	_ semel.DeadLettering = (*Memory)(nil)
-	_ semel.Idler         = (*Memory)(nil)
-	_ DeadLetterBroker    = (*Memory)(nil)
+	_ contract.DeadLettering = (*Memory)(nil)
+	_ contract.Idler         = (*Memory)(nil)
+	_ DeadLetterBroker       = (*Memory)(nil)
 )
 
 // NewMemory returns an empty broker whose lanes are named "0", "1" and so on.
 func NewMemory(lanes int) *Memory {
 	m := &Memory{lanes: make([]memoryLane, lanes), wake: make(chan struct{}, 1), epoch: 1}
 	for i := range m.lanes {
-		m.lanes[i].id = semel.Lane{ID: strconv.Itoa(i), Epoch: 1}
+		m.lanes[i].id = contract.Lane{ID: strconv.Itoa(i), Epoch: 1}
 	}
 	return m
 }
@@ -103,7 +104,7 @@ func (m *Memory) Publish(lane int, v *semel.Message) error {
 	return nil
 }
 
-// End says that nothing more will be published: Fetch returns semel.ErrEnd
+// End says that nothing more will be published: Fetch returns contract.ErrEnd
 // when everything is settled.
 func (m *Memory) End() error {
 	m.mu.Lock()
@@ -115,7 +116,7 @@ func (m *Memory) End() error {
 
 // Open returns m itself as a source of a new epoch: everything that is not
 // acknowledged is delivered again.
-func (m *Memory) Open() (semel.Source, error) {
+func (m *Memory) Open() (contract.Source, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.epoch++
@@ -146,11 +147,11 @@ func (m *Memory) rouse() {
 }
 
 // Lanes sets who is told that all lanes are given, with the first Fetch.
-func (m *Memory) Lanes(o semel.LaneObserver) { m.observer = o }
+func (m *Memory) Lanes(o contract.LaneObserver) { m.observer = o }
 
-// Fetch implements semel.Source. Lanes take turns; what was handed back and is
+// Fetch implements contract.Source. Lanes take turns; what was handed back and is
 // due comes first in its lane. After Close its error wraps semel.ErrClosed.
-func (m *Memory) Fetch(ctx context.Context, most semel.Bound) ([]semel.Delivery, error) {
+func (m *Memory) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
 	if ctx.Err() != nil {
 		return nil, nil
 	}
@@ -166,7 +167,7 @@ func (m *Memory) Fetch(ctx context.Context, most semel.Bound) ([]semel.Delivery,
 	}
 }
 
-// Idle implements semel.Idler.
+// Idle implements contract.Idler.
 func (m *Memory) Idle(context.Context) (bool, []semel.Left, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -212,14 +213,14 @@ func (m *Memory) wait(ctx context.Context, due time.Time) bool {
 }
 
 // take returns what is there, or when the next handed back message is due.
-func (m *Memory) take(most semel.Bound) ([]semel.Delivery, time.Time, error) {
+func (m *Memory) take(most contract.Bound) ([]contract.Delivery, time.Time, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
 	case m.closed:
 		return nil, time.Time{}, fmt.Errorf("sourcetest: %w", semel.ErrClosed)
 	case m.ended && m.unsettled == 0:
-		return nil, time.Time{}, semel.ErrEnd
+		return nil, time.Time{}, contract.ErrEnd
 	}
 	t := taking{most: most}
 	for range m.lanes {
@@ -234,9 +235,9 @@ func (m *Memory) take(most semel.Bound) ([]semel.Delivery, time.Time, error) {
 
 // taking is a Fetch under way.
 type taking struct {
-	most  semel.Bound
+	most  contract.Bound
 	bytes int64
-	out   []semel.Delivery
+	out   []contract.Delivery
 	due   time.Time
 }
 
@@ -248,12 +249,12 @@ func (t *taking) fits(m *semel.Message) bool {
 	return len(t.out) < t.most.Messages && t.bytes+int64(len(m.Body)) <= t.most.Bytes
 }
 
-func (t *taking) add(s *slot, lane semel.Lane) {
+func (t *taking) add(s *slot, lane contract.Lane) {
 	if t.out == nil {
-		t.out = make([]semel.Delivery, 0, min(max(1, t.most.Messages), 1024))
+		t.out = make([]contract.Delivery, 0, min(max(1, t.most.Messages), 1024))
 	}
 	t.bytes += int64(len(s.message.Body))
-	t.out = append(t.out, semel.Delivery{Message: s.message, Lane: lane, Before: s.times, Handle: s})
+	t.out = append(t.out, contract.Delivery{Message: s.message, Lane: lane, Before: s.times, Handle: s})
 	s.times++
 	s.state = delivered
 }
@@ -302,9 +303,9 @@ func (l *memoryLane) takeBack(t *taking) {
 	})
 }
 
-// Settle implements semel.Source. It is done in memory and never fails; a
+// Settle implements contract.Source. It is done in memory and never fails; a
 // delivery of an earlier epoch is passed over, but for its dead letter.
-func (m *Memory) Settle(_ context.Context, all []semel.Settlement) ([]int, error) {
+func (m *Memory) Settle(_ context.Context, all []contract.Settlement) ([]int, error) {
 	m.mu.Lock()
 	for i := range all {
 		if all[i].Kind == semel.DeadLetter {
@@ -318,7 +319,7 @@ func (m *Memory) Settle(_ context.Context, all []semel.Settlement) ([]int, error
 	return nil, nil
 }
 
-// DeadLetters implements semel.DeadLettering.
+// DeadLetters implements contract.DeadLettering.
 func (m *Memory) DeadLetters(string) error { return nil }
 
 // Dead returns the dead letters so far, in the order in which they were made.
@@ -328,7 +329,7 @@ func (m *Memory) Dead() ([]*semel.Message, error) {
 	return slices.Clone(m.dead), nil
 }
 
-func (m *Memory) settle(v *semel.Settlement) {
+func (m *Memory) settle(v *contract.Settlement) {
 	s, ok := v.Delivery.Handle.(*slot)
 	if !ok || s.state == settled {
 		return
@@ -352,7 +353,7 @@ func (m *Memory) settle(v *semel.Settlement) {
 }
 
 // Flow pauses or resumes a lane.
-func (m *Memory) Flow(which semel.Lane, on bool) {
+func (m *Memory) Flow(which contract.Lane, on bool) {
 	m.mu.Lock()
 	for i := range m.lanes {
 		if m.lanes[i].id == which {

@@ -12,47 +12,48 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 // laneLog is the observer: it knows which lanes are given.
 type laneLog struct {
 	mu   sync.Mutex // protects here
-	here []semel.Lane
+	here []contract.Lane
 }
 
-func (l *laneLog) Given(lane semel.Lane) {
+func (l *laneLog) Given(lane contract.Lane) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.here = append(l.here, lane)
 }
 
-func (l *laneLog) Revoking(context.Context, semel.Lane) {}
+func (l *laneLog) Revoking(context.Context, contract.Lane) {}
 
-func (l *laneLog) Lost(lane semel.Lane) {
+func (l *laneLog) Lost(lane contract.Lane) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.here = slices.DeleteFunc(l.here, func(other semel.Lane) bool { return other == lane })
+	l.here = slices.DeleteFunc(l.here, func(other contract.Lane) bool { return other == lane })
 }
 
-func (l *laneLog) given(lane semel.Lane) bool {
+func (l *laneLog) given(lane contract.Lane) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Contains(l.here, lane)
 }
 
 // wide is a bound that no case reaches.
-var wide = semel.Bound{Messages: 1000, Bytes: 1 << 30}
+var wide = contract.Bound{Messages: 1000, Bytes: 1 << 30}
 
 // fetch makes one Fetch of at most d, and checks what holds for each.
-func (s *session) fetch(d time.Duration, most semel.Bound) ([]semel.Delivery, error) {
+func (s *session) fetch(d time.Duration, most contract.Bound) ([]contract.Delivery, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, d)
 	defer cancel()
 	return s.fetchIn(ctx, most)
 }
 
-func (s *session) fetchIn(ctx context.Context, most semel.Bound) ([]semel.Delivery, error) {
+func (s *session) fetchIn(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
 	got, err := s.source.Fetch(ctx, most)
-	if errors.Is(err, semel.ErrEnd) {
+	if errors.Is(err, contract.ErrEnd) {
 		s.ended, err = true, nil
 		if !s.Can.Ends {
 			s.breach("Fetch returned ErrEnd; the harness says that this source never ends")
@@ -74,7 +75,7 @@ func (s *session) fetchIn(ctx context.Context, most semel.Bound) ([]semel.Delive
 	return got, nil
 }
 
-func (s *session) checkBound(got []semel.Delivery, most semel.Bound) {
+func (s *session) checkBound(got []contract.Delivery, most contract.Bound) {
 	var size int64
 	for _, d := range got {
 		size += int64(len(d.Message.Body))
@@ -87,7 +88,7 @@ func (s *session) checkBound(got []semel.Delivery, most semel.Bound) {
 	}
 }
 
-func (s *session) checkDelivery(d semel.Delivery) {
+func (s *session) checkDelivery(d contract.Delivery) {
 	if !s.lanes.given(d.Lane) {
 		s.breach("a delivery is of lane %q, epoch %d, which was not given before it or is lost", d.Lane.ID, d.Lane.Epoch)
 	}
@@ -105,7 +106,7 @@ func (s *session) checkDelivery(d semel.Delivery) {
 	if before := s.times[string(d.Message.Body)]; s.Can.Counts && d.Before < before {
 		s.breach("message %d was delivered %d times before, and Before is %d", n, before, d.Before)
 	}
-	if !s.Can.Counts && d.Before != semel.Unknown {
+	if !s.Can.Counts && d.Before != contract.Unknown {
 		s.breach("Before is %d; the harness says that this source does not count, so it must be Unknown", d.Before)
 	}
 }
@@ -157,12 +158,12 @@ func (s *session) missing() int {
 
 // again fetches until message n is delivered once more than it was, and
 // returns that delivery.
-func (s *session) again(n int) (semel.Delivery, error) {
+func (s *session) again(n int) (contract.Delivery, error) {
 	patience := time.Now().Add(s.Patience)
 	for left := s.Patience; left > 0 && !s.ended; left = time.Until(patience) {
 		got, err := s.fetch(left, wide)
 		if err != nil {
-			return semel.Delivery{}, err
+			return contract.Delivery{}, err
 		}
 		for _, d := range got {
 			if number(d.Message) == n {
@@ -170,7 +171,7 @@ func (s *session) again(n int) (semel.Delivery, error) {
 			}
 		}
 	}
-	return semel.Delivery{}, fmt.Errorf("message %d did not come again", n)
+	return contract.Delivery{}, fmt.Errorf("message %d did not come again", n)
 }
 
 // quiet fetches for a while and fails if a message that must not come does.
@@ -193,7 +194,7 @@ func (s *session) quiet(d time.Duration, mayCome func(n int) bool) error {
 func none(int) bool { return false }
 
 // settle settles deliveries and fails if the source does not.
-func (s *session) settle(kind semel.SettleKind, after time.Duration, all ...semel.Delivery) error {
+func (s *session) settle(kind semel.SettleKind, after time.Duration, all ...contract.Delivery) error {
 	left, err := s.trySettle(kind, after, all...)
 	if err == nil && len(left) > 0 {
 		err = fmt.Errorf("%d of %d were left", len(left), len(all))
@@ -204,24 +205,24 @@ func (s *session) settle(kind semel.SettleKind, after time.Duration, all ...seme
 	return nil
 }
 
-func (s *session) trySettle(kind semel.SettleKind, after time.Duration, all ...semel.Delivery) ([]int, error) {
+func (s *session) trySettle(kind semel.SettleKind, after time.Duration, all ...contract.Delivery) ([]int, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, s.Patience)
 	defer cancel()
-	settlements := make([]semel.Settlement, len(all))
+	settlements := make([]contract.Settlement, len(all))
 	for i := range all {
-		settlements[i] = semel.Settlement{Delivery: &all[i], Kind: kind, After: after}
+		settlements[i] = contract.Settlement{Delivery: &all[i], Kind: kind, After: after}
 	}
 	return s.source.Settle(ctx, settlements)
 }
 
 // first returns the first delivery of message n that was seen.
-func (s *session) first(n int) semel.Delivery {
-	return s.seen[slices.IndexFunc(s.seen, func(d semel.Delivery) bool { return number(d.Message) == n })]
+func (s *session) first(n int) contract.Delivery {
+	return s.seen[slices.IndexFunc(s.seen, func(d contract.Delivery) bool { return number(d.Message) == n })]
 }
 
 // without returns what was seen but for the messages named.
-func (s *session) without(ns ...int) []semel.Delivery {
-	return slices.DeleteFunc(slices.Clone(s.seen), func(d semel.Delivery) bool {
+func (s *session) without(ns ...int) []contract.Delivery {
+	return slices.DeleteFunc(slices.Clone(s.seen), func(d contract.Delivery) bool {
 		return slices.Contains(ns, number(d.Message))
 	})
 }

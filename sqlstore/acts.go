@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
 )
 
 // seen is a row as an act finds it.
 type seen struct {
 	number, revision, scope int64
-	state                   semel.RowState
+	state                   contract.RowState
 	id, conflict            []byte
 }
 
@@ -43,7 +44,7 @@ func (s *Store) set(ctx context.Context, tx *sql.Tx, r *seen, name string, args 
 	return nil
 }
 
-func (s *Store) record(ctx context.Context, tx *sql.Tx, a semel.Act, number int64, result string) error {
+func (s *Store) record(ctx context.Context, tx *sql.Tx, a contract.Act, number int64, result string) error {
 	_, err := tx.ExecContext(ctx, s.sql["act"], number, sqlform.Plain(a.Verb), sqlform.Plain(a.Who), sqlform.Plain(a.Why), result)
 	return err
 }
@@ -56,18 +57,18 @@ func (s *Store) answer(doing string, err error) error {
 	return s.blameless(doing, err)
 }
 
-// Discard implements semel.Inbox. ErrState: the row's state cannot become
+// Discard implements contract.Inbox. ErrState: the row's state cannot become
 // discarded.
-func (s *Store) Discard(ctx context.Context, number, revision int64, a semel.Act) error {
+func (s *Store) Discard(ctx context.Context, number, revision int64, a contract.Act) error {
 	err := s.write(ctx, func(tx *sql.Tx) error {
 		r, err := s.look(ctx, tx, number, revision)
 		if err != nil {
 			return err
 		}
-		if !r.state.CanBecome(semel.StateDiscarded) {
+		if !r.state.CanBecome(contract.StateDiscarded) {
 			return fmt.Errorf("row %d is %s: %w", number, r.state, semel.ErrState)
 		}
-		if err := s.set(ctx, tx, r, "become", string(semel.StateDiscarded), 0, 0); err != nil {
+		if err := s.set(ctx, tx, r, "become", string(contract.StateDiscarded), 0, 0); err != nil {
 			return err
 		}
 		if len(r.conflict) == 0 {
@@ -80,8 +81,8 @@ func (s *Store) Discard(ctx context.Context, number, revision int64, a semel.Act
 	return s.answer("discard", err)
 }
 
-// FailRetry implements semel.Inbox.
-func (s *Store) FailRetry(ctx context.Context, number, revision int64, text string, a semel.Act) error {
+// FailRetry implements contract.Inbox.
+func (s *Store) FailRetry(ctx context.Context, number, revision int64, text string, a contract.Act) error {
 	text = sqlform.ErrorText(text)
 	err := s.write(ctx, func(tx *sql.Tx) error {
 		r, err := s.look(ctx, tx, number, revision)
@@ -96,8 +97,8 @@ func (s *Store) FailRetry(ctx context.Context, number, revision int64, text stri
 	return s.answer("recording a failed retry", err)
 }
 
-// Acts implements semel.Inbox. A limit of 0 means 1,000.
-func (s *Store) Acts(ctx context.Context, number int64, limit int) ([]semel.Act, error) {
+// Acts implements contract.Inbox. A limit of 0 means 1,000.
+func (s *Store) Acts(ctx context.Context, number int64, limit int) ([]contract.Act, error) {
 	if limit <= 0 {
 		limit = mostRows
 	}
@@ -106,9 +107,9 @@ func (s *Store) Acts(ctx context.Context, number int64, limit int) ([]semel.Act,
 		return nil, s.blameless("acts", err)
 	}
 	defer rows.Close()
-	var acts []semel.Act
+	var acts []contract.Act
 	for rows.Next() {
-		var a semel.Act
+		var a contract.Act
 		var at int64
 		if err := rows.Scan(&a.Row, &a.Verb, &a.Who, &a.Why, &a.Result, &at); err != nil {
 			return nil, s.blameless("acts", err)
@@ -122,10 +123,10 @@ func (s *Store) Acts(ctx context.Context, number int64, limit int) ([]semel.Act,
 	return acts, nil
 }
 
-// BeginRow implements semel.RowRetrier. A row whose identity is applied is
+// BeginRow implements contract.RowRetrier. A row whose identity is applied is
 // refused with ErrConflict, also when it is not a conflict's: then the content
 // of a conflict was applied in its place.
-func (s *Store) BeginRow(ctx context.Context, o semel.TxOptions, number, revision int64, a semel.Act) (semel.Batch[*sql.Tx], error) {
+func (s *Store) BeginRow(ctx context.Context, o contract.TxOptions, number, revision int64, a contract.Act) (contract.Batch[*sql.Tx], error) {
 	limit := o.Statement
 	o.Statement = 0 // not yet: the first statements are the store's own
 	b, _, err := s.begin(ctx, o, nil)
@@ -143,12 +144,12 @@ func (s *Store) BeginRow(ctx context.Context, o semel.TxOptions, number, revisio
 	return b, nil
 }
 
-func (s *Store) complete(ctx context.Context, tx *sql.Tx, number, revision int64, a semel.Act) error {
+func (s *Store) complete(ctx context.Context, tx *sql.Tx, number, revision int64, a contract.Act) error {
 	r, err := s.look(ctx, tx, number, revision)
 	if err != nil {
 		return err
 	}
-	if !r.state.CanBecome(semel.StateCompleted) {
+	if !r.state.CanBecome(contract.StateCompleted) {
 		return fmt.Errorf("row %d is %s: %w: %w", number, r.state, semel.ErrState, semel.ErrChanged)
 	}
 	done, err := tx.ExecContext(ctx, s.sql["apply"], number)
@@ -158,7 +159,7 @@ func (s *Store) complete(ctx context.Context, tx *sql.Tx, number, revision int64
 	if n, err := done.RowsAffected(); err != nil || n != 1 {
 		return errors.Join(fmt.Errorf("row %d: %w", number, semel.ErrConflict), err)
 	}
-	if err := s.set(ctx, tx, r, "become", string(semel.StateCompleted), 1, 1); err != nil {
+	if err := s.set(ctx, tx, r, "become", string(contract.StateCompleted), 1, 1); err != nil {
 		return err
 	}
 	return s.record(ctx, tx, a, number, "done")

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/legible"
 )
 
@@ -86,7 +87,7 @@ func (s *Store) Adopt(ctx context.Context, a Adopted) (*Store, error) {
 func (s *Store) rehearse(ctx context.Context) error {
 	const none = "{}"
 	_, err := s.db.ExecContext(ctx, "explain "+s.sql["mark"], none, none, none, none, none, none)
-	if err != nil && s.Classify(err) == semel.ClassPermanent {
+	if err != nil && s.Classify(err) == contract.ClassPermanent {
 		err = fmt.Errorf("%w: correct it: %w", err, semel.ErrSchema)
 	}
 	if err != nil {

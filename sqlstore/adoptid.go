@@ -25,7 +25,7 @@ const (
 	longestOldSource = 400
 )
 
-// FitIdentity implements semel.IdentityFitter.
+// FitIdentity implements contract.IdentityFitter.
 func (s *Store) FitIdentity(source, id string) (string, error) {
 	if s.adopted == nil {
 		return id, nil

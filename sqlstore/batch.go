@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
 )
 
@@ -21,12 +21,12 @@ type batch struct {
 	asks    *sql.Stmt // whether the transaction stands; prepared when first asked
 }
 
-// Begin implements semel.TxStore.
-func (s *Store) Begin(ctx context.Context, o semel.TxOptions, marks []semel.Mark) (semel.Batch[*sql.Tx], []semel.Verdict, error) {
+// Begin implements contract.TxStore.
+func (s *Store) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[*sql.Tx], []contract.Verdict, error) {
 	b, verdicts, err := s.begin(ctx, o, marks)
 	if err != nil {
 		if cause := Unwritten(ctx, s, err); cause != nil {
-			err = &storeError{"mark", semel.ClassDown, cause}
+			err = &storeError{"mark", contract.ClassDown, cause}
 		}
 		return nil, nil, s.blameless("begin", err)
 	}
@@ -35,7 +35,7 @@ func (s *Store) Begin(ctx context.Context, o semel.TxOptions, marks []semel.Mark
 
 // begin opens a transaction that has written its marks, and that only the
 // store's own last statement allows to commit.
-func (s *Store) begin(ctx context.Context, o semel.TxOptions, marks []semel.Mark) (*batch, []semel.Verdict, error) {
+func (s *Store) begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (*batch, []contract.Verdict, error) {
 	e, err := s.open(ctx, s.level)
 	if err != nil {
 		return nil, nil, err
@@ -48,12 +48,12 @@ func (s *Store) begin(ctx context.Context, o semel.TxOptions, marks []semel.Mark
 		return nil, nil, err
 	}
 	for i, v := range verdicts {
-		b.fresh[i] = v.Kind == semel.Fresh
+		b.fresh[i] = v.Kind == contract.Fresh
 	}
 	return b, verdicts, nil
 }
 
-// Broken implements semel.Broken: a handler committed, rolled back, or met an
+// Broken implements contract.Broken: a handler committed, rolled back, or met an
 // error after which the transaction cannot commit, so that statements after it
 // would fail or stand alone. Where the driver does not show that, the database is
 // asked.
@@ -65,10 +65,10 @@ func (b *batch) Broken() bool {
 }
 
 // errEnded: a handler ended the transaction of its batch.
-var errEnded = &storeError{"the transaction is over", semel.ClassPermanent,
+var errEnded = &storeError{"the transaction is over", contract.ClassPermanent,
 	errors.New("the handler committed or rolled back by itself: return nil to commit, an error to roll back")}
 
-// BrokenBy implements semel.BrokenBy. A handler's *sql.Tx is database/sql's
+// BrokenBy implements contract.BrokenBy. A handler's *sql.Tx is database/sql's
 // own, so nobody hears which error its statement met: that is not known. Known
 // is that the handler ended it.
 func (b *batch) BrokenBy() error {
@@ -86,13 +86,13 @@ func (b *batch) BrokenBy() error {
 	return nil
 }
 
-// Tx implements semel.Batch. All messages share one transaction.
+// Tx implements contract.Batch. All messages share one transaction.
 func (b *batch) Tx(int) *sql.Tx { return b.tx }
 
-// Commit implements semel.Batch.
-func (b *batch) Commit(ctx context.Context, e semel.Ending) semel.Result {
+// Commit implements contract.Batch.
+func (b *batch) Commit(ctx context.Context, e contract.Ending) contract.Result {
 	if b.ended {
-		return b.refused(sql.ErrTxDone, semel.NobodyNamed)
+		return b.refused(sql.ErrTxDone, contract.NobodyNamed)
 	}
 	culprit, err := b.finish(ctx, e)
 	if err != nil {
@@ -106,18 +106,18 @@ func (b *batch) Commit(ctx context.Context, e semel.Ending) semel.Result {
 	b.over(err == nil)
 	switch {
 	case err == nil:
-		return semel.Result{Outcome: semel.Committed, Culprit: semel.NobodyNamed}
+		return contract.Result{Outcome: contract.Committed, Culprit: contract.NobodyNamed}
 	case refused:
-		r := b.refused(err, semel.NobodyNamed)
-		if sqlState(err) != "" && b.store.Classify(err) == semel.ClassRetry {
+		r := b.refused(err, contract.NobodyNamed)
+		if sqlState(err) != "" && b.store.Classify(err) == contract.ClassRetry {
 			// Something deferred failed in its own way or was cancelled, which
 			// is somebody's: were it the store's, one message would stop all
 			// others for ever.
-			r.Class = semel.ClassRetry
+			r.Class = contract.ClassRetry
 		}
 		return r
 	default:
-		return semel.Result{Outcome: semel.CommitUnknown, Class: semel.ClassDown, Culprit: semel.NobodyNamed, Err: err}
+		return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: err}
 	}
 }
 
@@ -130,19 +130,19 @@ func (b *batch) goesOn() bool {
 
 // finish writes what belongs to the commit and opens the guard. An error may
 // name the mark to blame.
-func (b *batch) finish(ctx context.Context, e semel.Ending) (culprit int, err error) {
+func (b *batch) finish(ctx context.Context, e contract.Ending) (culprit int, err error) {
 	if err := b.trim(ctx, e.Trim); err != nil {
-		if b.store.Classify(err) != semel.ClassAborted {
+		if b.store.Classify(err) != contract.ClassAborted {
 			err = b.store.blameless("trim", err)
 		}
-		return semel.NobodyNamed, err
+		return contract.NobodyNamed, err
 	}
 	for i := range e.Rows {
 		if err := b.writeRow(ctx, &e.Rows[i]); err != nil {
 			return e.Rows[i].Mark, fmt.Errorf("sqlstore: row: %w", b.store.advised(err))
 		}
 	}
-	return semel.NobodyNamed, b.unguard(ctx)
+	return contract.NobodyNamed, b.unguard(ctx)
 }
 
 // errRolledBack: the transaction was taken back under a handler.
@@ -165,16 +165,16 @@ func (b *batch) unguard(ctx context.Context) error {
 // refused is the result of a batch that did not reach its COMMIT, or whose
 // COMMIT failed for certain. Without a guard a handler may have committed: then
 // only marking again can tell.
-func (b *batch) refused(err error, culprit int) semel.Result {
-	r := semel.Result{Outcome: semel.NotCommitted, Class: b.store.Classify(err), Culprit: semel.NobodyNamed, Err: err}
+func (b *batch) refused(err error, culprit int) contract.Result {
+	r := contract.Result{Outcome: contract.NotCommitted, Class: b.store.Classify(err), Culprit: contract.NobodyNamed, Err: err}
 	if isOver(err) && !b.guarded && !b.killed.Load() {
-		r.Outcome = semel.CommitUnknown
+		r.Outcome = contract.CommitUnknown
 	}
 	switch r.Class {
-	case semel.ClassPermanent:
+	case contract.ClassPermanent:
 		r.Culprit = culprit
-	case semel.ClassRetry:
-		r.Class = semel.ClassDown
+	case contract.ClassRetry:
+		r.Class = contract.ClassDown
 	}
 	return r
 }
@@ -197,7 +197,7 @@ func (b *batch) trim(ctx context.Context, marks []int) error {
 	return nil
 }
 
-// Rollback implements semel.Batch.
+// Rollback implements contract.Batch.
 func (b *batch) Rollback(ctx context.Context) {
 	if b.ended {
 		return
@@ -206,7 +206,7 @@ func (b *batch) Rollback(ctx context.Context) {
 	b.rollback(ctx)
 }
 
-// Kill implements semel.Batch. SQLite runs in this process, so there is no
+// Kill implements contract.Batch. SQLite runs in this process, so there is no
 // connection to cut: the statement under way is the last. So it is with a
 // driver for PostgreSQL that does not show its connection.
 func (b *batch) Kill() { b.kill() }

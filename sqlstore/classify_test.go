@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 // coded is an error as SQLite's drivers make them.
@@ -34,39 +34,39 @@ func code(n int) error { return &coded{n, "ein Fehler"} }
 var classes = []struct {
 	name string
 	err  error
-	want semel.Class
+	want contract.Class
 }{
-	{"unique", code(2067), semel.ClassPermanent},
-	{"primary key", code(1555), semel.ClassPermanent},
-	{"not null", code(1299), semel.ClassPermanent},
-	{"check", code(275), semel.ClassPermanent},
-	{"foreign key", code(787), semel.ClassPermanent},
-	{"raise in a trigger", code(1811), semel.ClassPermanent},
-	{"syntax, no such table", code(1), semel.ClassPermanent},
-	{"type mismatch", code(20), semel.ClassPermanent},
-	{"too big", code(18), semel.ClassPermanent},
-	{"busy", code(5), semel.ClassDown},
-	{"busy in recovery", code(261), semel.ClassDown},
-	{"stale snapshot", code(517), semel.ClassContended},
-	{"locked", code(6), semel.ClassDown},
-	{"read-only", code(8), semel.ClassDown},
-	{"full", code(13), semel.ClassDown},
-	{"input and output", code(10), semel.ClassDown},
-	{"fsync", code(1034), semel.ClassDown},
-	{"cannot open", code(14), semel.ClassDown},
-	{"corrupt", code(11), semel.ClassDown},
-	{"interrupted", code(9), semel.ClassRetry},
-	{"rolled back under a statement", code(516), semel.ClassAborted},
-	{"refused by the fence", code(531), semel.ClassAborted},
-	{"a text that names a constraint", errors.New("UNIQUE constraint failed: a.b"), semel.ClassRetry},
-	{"a text that names a lock", errors.New("database is locked"), semel.ClassRetry},
-	{"transaction over", sql.ErrTxDone, semel.ClassAborted},
-	{"bad connection", driver.ErrBadConn, semel.ClassDown},
-	{"connection closed", sql.ErrConnDone, semel.ClassDown},
-	{"no rows", sql.ErrNoRows, semel.ClassRetry},
-	{"the handler's deadline", context.DeadlineExceeded, semel.ClassRetry},
-	{"cancelled", context.Canceled, semel.ClassRetry},
-	{"a number of another trade", code(404), semel.ClassRetry},
+	{"unique", code(2067), contract.ClassPermanent},
+	{"primary key", code(1555), contract.ClassPermanent},
+	{"not null", code(1299), contract.ClassPermanent},
+	{"check", code(275), contract.ClassPermanent},
+	{"foreign key", code(787), contract.ClassPermanent},
+	{"raise in a trigger", code(1811), contract.ClassPermanent},
+	{"syntax, no such table", code(1), contract.ClassPermanent},
+	{"type mismatch", code(20), contract.ClassPermanent},
+	{"too big", code(18), contract.ClassPermanent},
+	{"busy", code(5), contract.ClassDown},
+	{"busy in recovery", code(261), contract.ClassDown},
+	{"stale snapshot", code(517), contract.ClassContended},
+	{"locked", code(6), contract.ClassDown},
+	{"read-only", code(8), contract.ClassDown},
+	{"full", code(13), contract.ClassDown},
+	{"input and output", code(10), contract.ClassDown},
+	{"fsync", code(1034), contract.ClassDown},
+	{"cannot open", code(14), contract.ClassDown},
+	{"corrupt", code(11), contract.ClassDown},
+	{"interrupted", code(9), contract.ClassRetry},
+	{"rolled back under a statement", code(516), contract.ClassAborted},
+	{"refused by the fence", code(531), contract.ClassAborted},
+	{"a text that names a constraint", errors.New("UNIQUE constraint failed: a.b"), contract.ClassRetry},
+	{"a text that names a lock", errors.New("database is locked"), contract.ClassRetry},
+	{"transaction over", sql.ErrTxDone, contract.ClassAborted},
+	{"bad connection", driver.ErrBadConn, contract.ClassDown},
+	{"connection closed", sql.ErrConnDone, contract.ClassDown},
+	{"no rows", sql.ErrNoRows, contract.ClassRetry},
+	{"the handler's deadline", context.DeadlineExceeded, contract.ClassRetry},
+	{"cancelled", context.Canceled, contract.ClassRetry},
+	{"a number of another trade", code(404), contract.ClassRetry},
 }
 
 func TestErrorsAreClassifiedByCode(t *testing.T) {
@@ -82,11 +82,11 @@ func TestErrorsAreClassifiedByCode(t *testing.T) {
 	})
 	t.Run("law_13_failures_of_the_stores_own_statements_are_nobodys_attempt", func(t *testing.T) {
 		for _, err := range []error{code(1), code(2067), code(9), context.DeadlineExceeded, sql.ErrTxDone, errors.New("?")} {
-			if got := s.Classify(s.blameless("mark", err)); got != semel.ClassDown {
+			if got := s.Classify(s.blameless("mark", err)); got != contract.ClassDown {
 				t.Errorf("%v is of class %v, want down", err, got)
 			}
 		}
-		if got := s.Classify(s.blameless("mark", code(517))); got != semel.ClassContended {
+		if got := s.Classify(s.blameless("mark", code(517))); got != contract.ClassContended {
 			t.Errorf("a stale snapshot is of class %v, want contended", got)
 		}
 	})
@@ -96,7 +96,7 @@ func TestErrorsAreClassifiedByCode(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := s.Classify(fmt.Errorf("x: %w", odd)); got != semel.ClassDown {
+		if got := s.Classify(fmt.Errorf("x: %w", odd)); got != contract.ClassDown {
 			t.Errorf("class %v, want down", got)
 		}
 	})

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqltext"
 )
 
@@ -35,7 +35,7 @@ type dialect struct {
 	// isolation is the level that is asked for with BEGIN where no handler runs.
 	isolation sql.IsolationLevel
 	// start writes a batch's guard and marks.
-	start func(ctx context.Context, b *batch, o semel.TxOptions) ([]semel.Verdict, error)
+	start func(ctx context.Context, b *batch, o contract.TxOptions) ([]contract.Verdict, error)
 	// broken asks the database whether the transaction of a batch still stands.
 	broken func(b *batch) bool
 	// limit has the server end what a handler's statements take too long for; nil
@@ -52,7 +52,7 @@ type dialect struct {
 	// also where the transaction goes on.
 	believes bool
 	// classify judges an error by its code; 0 if it has none.
-	classify func(err error) semel.Class
+	classify func(err error) contract.Class
 	// exonerates reports whether an error says that somebody else holds a lock,
 	// or that the database lacks what every transaction needs.
 	exonerates func(err error) bool

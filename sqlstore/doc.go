@@ -69,16 +69,16 @@ package sqlstore
 import (
 	"database/sql"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 var (
-	_ semel.TxStore[*sql.Tx]    = (*Store)(nil)
-	_ semel.TxMarker[*sql.Tx]   = (*Store)(nil)
-	_ semel.RowRetrier[*sql.Tx] = (*Store)(nil)
-	_ semel.Inbox               = (*Store)(nil)
-	_ semel.PositionStore       = (*Store)(nil)
-	_ semel.SchemaChecker       = (*Store)(nil)
-	_ semel.BatchLimiter        = (*Store)(nil)
-	_ semel.IdentityFitter      = (*Store)(nil)
+	_ contract.TxStore[*sql.Tx]    = (*Store)(nil)
+	_ contract.TxMarker[*sql.Tx]   = (*Store)(nil)
+	_ contract.RowRetrier[*sql.Tx] = (*Store)(nil)
+	_ contract.Inbox               = (*Store)(nil)
+	_ contract.PositionStore       = (*Store)(nil)
+	_ contract.SchemaChecker       = (*Store)(nil)
+	_ contract.BatchLimiter        = (*Store)(nil)
+	_ contract.IdentityFitter      = (*Store)(nil)
 )

@@ -9,14 +9,15 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
 )
 
 // mostRows is the limit of Rows and Acts where none is given.
 const mostRows = 1000
 
-// Rows implements semel.Inbox.
-func (s *Store) Rows(ctx context.Context, f semel.RowFilter) ([]semel.StoredRow, error) {
+// Rows implements contract.Inbox.
+func (s *Store) Rows(ctx context.Context, f contract.RowFilter) ([]contract.StoredRow, error) {
 	if f.Limit <= 0 {
 		f.Limit = mostRows
 	}
@@ -27,7 +28,7 @@ func (s *Store) Rows(ctx context.Context, f semel.RowFilter) ([]semel.StoredRow,
 		return nil, s.blameless("rows", err)
 	}
 	defer rows.Close()
-	var found []semel.StoredRow
+	var found []contract.StoredRow
 	for rows.Next() {
 		r, err := scanRow(rows)
 		if err != nil {
@@ -60,7 +61,7 @@ func (c *conditions) and(condition string, values ...any) {
 	c.text.WriteString(condition)
 }
 
-func (c *conditions) filter(f *semel.RowFilter) {
+func (c *conditions) filter(f *contract.RowFilter) {
 	if f.Consumer != "" {
 		c.and("s.consumer = ?", []byte(f.Consumer))
 	}
@@ -93,7 +94,7 @@ func anys(numbers []int64) []any {
 	return all
 }
 
-func states(names []semel.RowState) []any {
+func states(names []contract.RowState) []any {
 	all := make([]any, len(names))
 	for i, n := range names {
 		all[i] = string(n)
@@ -150,14 +151,14 @@ func (c *cells) time(what string) time.Time { return time.UnixMilli(c.integer(wh
 
 const rowColumns = 27
 
-func scanRow(rows *sql.Rows) (semel.StoredRow, error) {
+func scanRow(rows *sql.Rows) (contract.StoredRow, error) {
 	c := &cells{values: make([]any, rowColumns)}
 	into := make([]any, rowColumns)
 	for i := range into {
 		into[i] = &c.values[i]
 	}
 	if err := rows.Scan(into...); err != nil {
-		return semel.StoredRow{}, err
+		return contract.StoredRow{}, err
 	}
 	r := c.row()
 	if len(c.faults) > 0 {
@@ -167,8 +168,8 @@ func scanRow(rows *sql.Rows) (semel.StoredRow, error) {
 }
 
 // row reads the columns in the order of the statement.
-func (c *cells) row() semel.StoredRow {
-	r := semel.StoredRow{Number: c.integer("number"), Revision: c.integer("revision")}
+func (c *cells) row() contract.StoredRow {
+	r := contract.StoredRow{Number: c.integer("number"), Revision: c.integer("revision")}
 	r.Key.Consumer, r.Key.Source = c.text("consumer"), c.text("source")
 	id, long := c.bytes("id"), c.bytes("")
 	var ok bool
@@ -179,7 +180,7 @@ func (c *cells) row() semel.StoredRow {
 	version := c.integer("fingerprint version")
 	r.Fingerprint = sqlform.Fingerprint(uint8(version), c.bytes(""))
 	r.Surrogate = c.integer("surrogate") != 0
-	r.State, r.Reason = semel.RowState(c.text("state")), semel.Reason(c.text("reason"))
+	r.State, r.Reason = contract.RowState(c.text("state")), semel.Reason(c.text("reason"))
 	r.Attempts, r.Repeated = int(c.integer("attempts")), int(c.integer("repeated"))
 	r.FirstError, r.LastError = c.text("first error"), c.text("last error")
 	r.ReceivedAt, r.ChangedAt = c.time("received at"), c.time("changed at")

@@ -5,13 +5,14 @@ import (
 	"database/sql"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
 )
 
-// MarkIn implements semel.TxMarker. In SQLite a transaction that has read and
+// MarkIn implements contract.TxMarker. In SQLite a transaction that has read and
 // not written when it marks may fail with an error of ClassContended: begin it
 // with a write.
-func (s *Store) MarkIn(ctx context.Context, tx *sql.Tx, marks []semel.Mark) ([]semel.Verdict, error) {
+func (s *Store) MarkIn(ctx context.Context, tx *sql.Tx, marks []contract.Mark) ([]contract.Verdict, error) {
 	if err := s.file.check(); err != nil {
 		return nil, err
 	}
@@ -28,8 +29,8 @@ func (s *Store) MarkIn(ctx context.Context, tx *sql.Tx, marks []semel.Mark) ([]s
 // flight when the first began is visible to the second only.
 //
 // The first statement is the one of this name; more are its further arguments.
-func (s *Store) mark(ctx context.Context, tx *sql.Tx, marks []sqlform.Mark, name string, more ...any) ([]semel.Verdict, error) {
-	verdicts := make([]semel.Verdict, len(marks))
+func (s *Store) mark(ctx context.Context, tx *sql.Tx, marks []sqlform.Mark, name string, more ...any) ([]contract.Verdict, error) {
+	verdicts := make([]contract.Verdict, len(marks))
 	var seen []int
 	for chunk := range s.dialect.chunks(sqlform.Sorted(marks)) {
 		text, args := s.bulk(name, 6, markColumns(marks, chunk))
@@ -37,7 +38,7 @@ func (s *Store) mark(ctx context.Context, tx *sql.Tx, marks []sqlform.Mark, name
 			return nil, err
 		}
 		for _, i := range chunk {
-			if verdicts[i].Kind != semel.Fresh {
+			if verdicts[i].Kind != contract.Fresh {
 				seen = append(seen, i)
 			}
 		}
@@ -52,7 +53,7 @@ func (s *Store) mark(ctx context.Context, tx *sql.Tx, marks []sqlform.Mark, name
 	}
 	for _, i := range seen {
 		if verdicts[i].Kind == 0 {
-			return nil, &storeError{"mark", semel.ClassContended, sqlform.ErrMissing}
+			return nil, &storeError{"mark", contract.ClassContended, sqlform.ErrMissing}
 		}
 	}
 	return verdicts, nil
@@ -68,7 +69,7 @@ func markColumns(marks []sqlform.Mark, chunk []int) []any {
 }
 
 // insert writes the marks of a chunk; those it wrote are fresh.
-func (s *Store) insert(ctx context.Context, tx *sql.Tx, text string, args []any, marks []sqlform.Mark, chunk []int, verdicts []semel.Verdict) error {
+func (s *Store) insert(ctx context.Context, tx *sql.Tx, text string, args []any, marks []sqlform.Mark, chunk []int, verdicts []contract.Verdict) error {
 	written, err := s.written(ctx, tx, text, args, len(chunk))
 	if err != nil {
 		return err
@@ -77,7 +78,7 @@ func (s *Store) insert(ctx context.Context, tx *sql.Tx, text string, args []any,
 		key := markerKey{marks[i].Scope, string(marks[i].Key)}
 		if written[key] {
 			delete(written, key)
-			verdicts[i].Kind = semel.Fresh
+			verdicts[i].Kind = contract.Fresh
 		}
 	}
 	return nil
@@ -107,7 +108,7 @@ func (s *Store) written(ctx context.Context, tx *sql.Tx, text string, args []any
 }
 
 // judge finds the verdicts on marks whose identity was marked before.
-func (s *Store) judge(ctx context.Context, tx *sql.Tx, marks []sqlform.Mark, chunk []int, verdicts []semel.Verdict) error {
+func (s *Store) judge(ctx context.Context, tx *sql.Tx, marks []sqlform.Mark, chunk []int, verdicts []contract.Verdict) error {
 	args := make([]any, 0, 4*len(chunk))
 	for _, i := range chunk {
 		m := marks[i]

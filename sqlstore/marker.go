@@ -7,20 +7,21 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
 )
 
-// Marker implements semel.MarkerReader.
-func (s *Store) Marker(ctx context.Context, key semel.Key) (semel.StoredMarker, bool, error) {
+// Marker implements contract.MarkerReader.
+func (s *Store) Marker(ctx context.Context, key semel.Key) (contract.StoredMarker, bool, error) {
 	id, _ := sqlform.ID([]byte(key.ID))
-	var m semel.StoredMarker
+	var m contract.StoredMarker
 	var at int64
 	err := s.db.QueryRowContext(ctx, s.sql["marker"], []byte(key.Consumer), []byte(key.Source), id).Scan(&m.Outcome, &at)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return semel.StoredMarker{}, false, nil
+		return contract.StoredMarker{}, false, nil
 	case err != nil:
-		return semel.StoredMarker{}, false, s.blameless("marker", err)
+		return contract.StoredMarker{}, false, s.blameless("marker", err)
 	}
 	m.At = time.UnixMilli(at)
 	return m, true, nil

@@ -12,14 +12,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqltext"
 )
 
 //go:embed postgres
 var postgresFiles embed.FS
 
-// What the zero of semel.TxOptions means in PostgreSQL.
+// What the zero of contract.TxOptions means in PostgreSQL.
 const (
 	// defaultMarkLock bounds the wait of marks whose caller bounds none.
 	defaultMarkLock   = 10 * time.Second
@@ -33,7 +33,7 @@ const (
 // a batch have as long.
 const leastLimit = time.Second
 
-// statementLimit is semel.TxOptions.Statement as a setting.
+// statementLimit is contract.TxOptions.Statement as a setting.
 func statementLimit(d time.Duration) string {
 	if d <= 0 {
 		return noLimit
@@ -91,7 +91,7 @@ func postgresOld(c *oldColumn) (value, last string) {
 // postgresStart writes settings, guard and marks in one statement. The
 // consumer's lock comes before it, with a lock time-out of its own: whoever
 // waits in line for the lock is not to lose its place to that of marks.
-func postgresStart(ctx context.Context, b *batch, o semel.TxOptions) ([]semel.Verdict, error) {
+func postgresStart(ctx context.Context, b *batch, o contract.TxOptions) ([]contract.Verdict, error) {
 	b.guarded = true
 	idle := milliseconds(o.Idle, defaultIdle)
 	if o.Serial && len(b.marks) > 0 {
@@ -138,16 +138,16 @@ func postgresOutdated(err error) bool {
 	return sqlState(err) == "0A000" && fieldOf(err, "Routine") == "RevalidateCachedQuery"
 }
 
-func postgresClass(err error) semel.Class {
+func postgresClass(err error) contract.Class {
 	if postgresOutdated(err) {
-		return semel.ClassContended // on a new connection it is planned anew
+		return contract.ClassContended // on a new connection it is planned anew
 	}
 	if class := stateClass(sqlState(err)); class != 0 {
 		return class
 	}
 	var network net.Error
 	if errors.As(err, &network) && !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.EOF) {
-		return semel.ClassDown
+		return contract.ClassDown
 	}
 	return 0
 }
@@ -165,25 +165,25 @@ const (
 	stateExclusion     = "23P01"
 )
 
-func stateClass(state string) semel.Class {
+func stateClass(state string) contract.Class {
 	if len(state) != 5 {
 		return 0
 	}
 	switch state {
 	case stateSerialization, stateDeadlock, stateLockTimeout, "40000":
-		return semel.ClassContended
+		return contract.ClassContended
 	case stateAborted, "25P01": // broken before, or ended by somebody
-		return semel.ClassAborted
+		return contract.ClassAborted
 	case "25006", "25P03", "25P04", "26000", "3D000", "42P05", "57P01", "57P02", "57P03", "57P04", "57P05", stateUnknown, "XX001", "XX002":
-		return semel.ClassDown
+		return contract.ClassDown
 	}
 	switch state[:2] {
 	case "08", "28", "53", "58", "F0":
-		return semel.ClassDown
+		return contract.ClassDown
 	case "0A", "20", "21", "22", "23", "24", "25", "2B", "2D", "2F", "34", "38", "39", "3F", "40", "42", "44", "54", "P0":
-		return semel.ClassPermanent
+		return contract.ClassPermanent
 	default: // among them 57014, a statement_timeout of the user's
-		return semel.ClassRetry
+		return contract.ClassRetry
 	}
 }
 

@@ -4,13 +4,13 @@ import (
 	"context"
 	"slices"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
 )
 
 // writeRow writes an inbox row with the commit, or counts one more delivery on
 // the one that is there.
-func (b *batch) writeRow(ctx context.Context, r *semel.Row) error {
+func (b *batch) writeRow(ctx context.Context, r *contract.Row) error {
 	m := b.marks[r.Mark]
 	key := []any{m.Scope, m.Key, sqlform.RowConflict(m.Mark, r.Conflict)}
 	if r.Repeat {
@@ -32,7 +32,7 @@ func (b *batch) writeRow(ctx context.Context, r *semel.Row) error {
 
 // rowExists meets a row of the same key: a copy of a conflict that another
 // batch wrote first, or the row of an identity whose marker is gone.
-func (b *batch) rowExists(ctx context.Context, r *semel.Row, key, values []any) error {
+func (b *batch) rowExists(ctx context.Context, r *contract.Row, key, values []any) error {
 	if r.Conflict {
 		return b.exec(ctx, "repeat", key)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
 )
 
@@ -218,20 +219,20 @@ func (w *seeder) page(ctx context.Context, tx *sql.Tx) ([]oldID, error) {
 	return ids, rows.Err()
 }
 
-func (w *seeder) marks(ids []oldID) []semel.Mark {
-	marks := make([]semel.Mark, 0, len(ids))
+func (w *seeder) marks(ids []oldID) []contract.Mark {
+	marks := make([]contract.Mark, 0, len(ids))
 	for _, id := range ids {
 		if len(id.bytes) > 0 && len(id.bytes) <= semel.MaxID {
-			marks = append(marks, semel.Mark{Scope: w.scope, ID: id.bytes, As: semel.Applied})
+			marks = append(marks, contract.Mark{Scope: w.scope, ID: id.bytes, As: semel.Applied})
 		}
 	}
 	return marks
 }
 
 // seed writes the marks that are not there and counts them.
-func (s *Store) seed(ctx context.Context, tx *sql.Tx, marks []semel.Mark) (written int64, err error) {
+func (s *Store) seed(ctx context.Context, tx *sql.Tx, marks []contract.Mark) (written int64, err error) {
 	forms := sqlform.Marks(marks)
-	verdicts := make([]semel.Verdict, len(marks))
+	verdicts := make([]contract.Verdict, len(marks))
 	for chunk := range s.dialect.chunks(sqlform.Sorted(forms)) {
 		if len(chunk) == 0 {
 			continue
@@ -242,7 +243,7 @@ func (s *Store) seed(ctx context.Context, tx *sql.Tx, marks []semel.Mark) (writt
 		}
 	}
 	for _, v := range verdicts {
-		if v.Kind == semel.Fresh {
+		if v.Kind == contract.Fresh {
 			written++
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 // session is one write transaction on a connection of its own, from the moment
@@ -39,7 +40,7 @@ type session struct {
 // storeError is a failure of the store that no message is to blame for.
 type storeError struct {
 	doing string
-	class semel.Class
+	class contract.Class
 	err   error
 }
 
@@ -50,8 +51,8 @@ func (e *storeError) Unwrap() error { return e.err }
 // may mend it or a person must, but it is no message's attempt.
 func (s *Store) blameless(doing string, err error) error {
 	class := s.Classify(err)
-	if class != semel.ClassContended {
-		class = semel.ClassDown
+	if class != contract.ClassContended {
+		class = contract.ClassDown
 	}
 	return &storeError{doing, class, s.hint(s.advised(err))}
 }
@@ -160,13 +161,13 @@ const goodbye = time.Second
 // would meet as well costs a new one a try.
 func (e *session) suspect(ctx context.Context, err error) {
 	class := e.store.Classify(err)
-	e.spoiled = ctx.Err() == nil && (class == semel.ClassDown || class != semel.ClassContended && e.store.dialect.coded(err))
+	e.spoiled = ctx.Err() == nil && (class == contract.ClassDown || class != contract.ClassContended && e.store.dialect.coded(err))
 }
 
 // doubt is suspect after handlers ran, whose doing an error may be: only one that
 // is of the store as a whole counts.
 func (e *session) doubt(err error) {
-	e.spoiled = e.spoiled || e.store.Classify(err) == semel.ClassDown
+	e.spoiled = e.spoiled || e.store.Classify(err) == contract.ClassDown
 }
 
 // over gives the connection back, or throws it away with everything that it

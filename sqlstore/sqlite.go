@@ -10,7 +10,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqltext"
 )
 
@@ -70,7 +70,7 @@ func sqliteDialect(code func(error) (int, bool)) *dialect {
 		name: "sqlite", files: sqliteFiles, writers: 1, list: 500, text: sqltext.SQLite(), bind: "?", moment: "?", start: sqliteStart, broken: sqliteBroken, fences: true,
 		believes: true,
 		coded:    func(err error) bool { _, ok := code(err); return ok },
-		classify: func(err error) semel.Class {
+		classify: func(err error) contract.Class {
 			if n, ok := code(err); ok {
 				return sqliteClass(n)
 			}
@@ -100,7 +100,7 @@ func sqliteDialect(code func(error) (int, bool)) *dialect {
 	}
 }
 
-func sqliteStart(ctx context.Context, b *batch, _ semel.TxOptions) ([]semel.Verdict, error) {
+func sqliteStart(ctx context.Context, b *batch, _ contract.TxOptions) ([]contract.Verdict, error) {
 	done, err := b.tx.ExecContext(ctx, b.store.sql["guard"])
 	if err == nil {
 		b.guarded, err = b.store.guardedBy(done)
@@ -182,19 +182,19 @@ const (
 	sqliteConstraintRowID      = 2579
 )
 
-func sqliteClass(code int) semel.Class {
+func sqliteClass(code int) contract.Class {
 	switch code {
 	case sqliteBusySnapshot:
-		return semel.ClassContended
+		return contract.ClassContended
 	case sqliteAbortRollback, sqliteConstraintCommitHook: // rolled back before, or outside of the store's transaction
-		return semel.ClassAborted
+		return contract.ClassAborted
 	}
 	switch code & 0xff {
 	case sqliteError, sqliteTooBig, sqliteConstraint, sqliteMismatch, sqliteMisuse, sqliteAuth, sqliteRange:
-		return semel.ClassPermanent
+		return contract.ClassPermanent
 	case sqlitePerm, sqliteBusy, sqliteLocked, sqliteNoMemory, sqliteReadOnly, sqliteIOError, sqliteCorrupt,
 		sqliteFull, sqliteCantOpen, sqliteProtocol, sqliteNoLFS, sqliteNotADB:
-		return semel.ClassDown
+		return contract.ClassDown
 	default:
 		return 0
 	}

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
 )
 
@@ -82,11 +82,11 @@ func open(db *sql.DB, d *dialect, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Classify implements semel.TxStore. It goes by the database's codes, never by
+// Classify implements contract.TxStore. It goes by the database's codes, never by
 // the text of an error. Of an error of PostgreSQL that a prepared statement is
 // outdated, because its table was changed, it takes note: no batch that is open
 // gives its connection back, so that the next run prepares it anew.
-func (s *Store) Classify(err error) semel.Class {
+func (s *Store) Classify(err error) contract.Class {
 	err = readable(err)
 	if s.dialect.outdated != nil && s.dialect.outdated(err) {
 		s.outdated.Add(1)
@@ -96,22 +96,22 @@ func (s *Store) Classify(err error) semel.Class {
 	case errors.As(err, &own):
 		return own.class
 	case errors.Is(err, sql.ErrTxDone):
-		return semel.ClassAborted
+		return contract.ClassAborted
 	}
 	if class := s.dialect.classify(err); class != 0 {
 		return class
 	}
 	if lostConnection(err) {
-		return semel.ClassDown
+		return contract.ClassDown
 	}
-	return semel.ClassRetry
+	return contract.ClassRetry
 }
 
-// Exonerates implements semel.Exonerator: for lock time-outs, full disks, lack
+// Exonerates implements contract.Exonerator: for lock time-outs, full disks, lack
 // of memory and files that cannot be read or written.
 func (s *Store) Exonerates(err error) bool { return s.dialect.exonerates(readable(err)) }
 
-// BatchLimit implements semel.BatchLimiter: 1 in SQLite without foreign keys,
+// BatchLimit implements contract.BatchLimiter: 1 in SQLite without foreign keys,
 // because there a handler's own COMMIT would take its neighbours' marks with it,
 // and with a driver that has no commit hook, because there what it writes after
 // a ROLLBACK would stand.
@@ -122,7 +122,7 @@ func (s *Store) BatchLimit() int {
 	return 0
 }
 
-// Scope implements semel.TxStore.
+// Scope implements contract.TxStore.
 func (s *Store) Scope(ctx context.Context, consumer, source string, generation int64) (int64, error) {
 	key := scope{consumer, source, generation}
 	s.mu.Lock()
@@ -168,28 +168,28 @@ func (s *Store) intern(ctx context.Context, key scope) (n int64, err error) {
 	return n, err
 }
 
-// LoadPosition implements semel.PositionStore.
-func (s *Store) LoadPosition(ctx context.Context, consumer, lane string) (semel.Position, bool, error) {
-	var p semel.Position
+// LoadPosition implements contract.PositionStore.
+func (s *Store) LoadPosition(ctx context.Context, consumer, lane string) (contract.Position, bool, error) {
+	var p contract.Position
 	err := s.db.QueryRowContext(ctx, s.sql["position"], sqlform.Plain(consumer), sqlform.Plain(lane)).Scan(&p.Offset, &p.Length, &p.Check)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return semel.Position{}, false, nil
+		return contract.Position{}, false, nil
 	case err != nil:
-		return semel.Position{}, false, s.blameless("position of "+lane, err)
+		return contract.Position{}, false, s.blameless("position of "+lane, err)
 	}
 	return p, true, nil
 }
 
-// SavePosition implements semel.PositionStore.
-func (s *Store) SavePosition(ctx context.Context, consumer, lane string, p semel.Position) error {
+// SavePosition implements contract.PositionStore.
+func (s *Store) SavePosition(ctx context.Context, consumer, lane string, p contract.Position) error {
 	return s.writePosition(ctx, "save position", consumer, lane, p)
 }
 
-// KeepPosition implements semel.PositionStore.
-func (s *Store) KeepPosition(ctx context.Context, consumer, lane string, p semel.Position) (semel.Position, error) {
+// KeepPosition implements contract.PositionStore.
+func (s *Store) KeepPosition(ctx context.Context, consumer, lane string, p contract.Position) (contract.Position, error) {
 	if err := s.writePosition(ctx, "keep position", consumer, lane, p); err != nil {
-		return semel.Position{}, err
+		return contract.Position{}, err
 	}
 	kept, there, err := s.LoadPosition(ctx, consumer, lane)
 	if err == nil && !there {
@@ -198,7 +198,7 @@ func (s *Store) KeepPosition(ctx context.Context, consumer, lane string, p semel
 	return kept, err
 }
 
-func (s *Store) writePosition(ctx context.Context, statement, consumer, lane string, p semel.Position) error {
+func (s *Store) writePosition(ctx context.Context, statement, consumer, lane string, p contract.Position) error {
 	err := s.write(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, s.sql[statement], sqlform.Plain(consumer), sqlform.Plain(lane), p.Offset, p.Length, nonNil(p.Check))
 		return err

@@ -7,6 +7,7 @@ import (
 	"maps"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
 )
 
@@ -30,7 +31,7 @@ func Remedy(err error, own bool) string {
 // every try. It is nil if they tell nothing.
 func Unwritten(ctx context.Context, s *Store, err error) error {
 	missing := errors.Is(err, sqlform.ErrMissing)
-	if !missing && s.Classify(err) != semel.ClassPermanent {
+	if !missing && s.Classify(err) != contract.ClassPermanent {
 		return nil
 	}
 	if fault := s.Check(ctx); errors.Is(fault, semel.ErrSchema) {

@@ -4,9 +4,12 @@ import (
 	"errors"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
-func act(verb string) semel.Act { return semel.Act{Verb: verb, Who: "ana", Why: "because\x00\xff"} }
+func act(verb string) contract.Act {
+	return contract.Act{Verb: verb, Who: "ana", Why: "because\x00\xff"}
+}
 
 func (h *house[Tx]) wantActs(number int64, want ...string) {
 	h.t.Helper()
@@ -30,10 +33,10 @@ func (s suite[Tx]) acts(t *T) {
 			h := s.opened(t)
 			r := h.park("a")
 			t.must(h.inbox().Discard(t.context(), r.Number, r.Revision, act("discard")))
-			if after := h.row("a", false); after.State != semel.StateDiscarded || after.Revision == r.Revision {
+			if after := h.row("a", false); after.State != contract.StateDiscarded || after.Revision == r.Revision {
 				t.Errorf("the row is %+v", after)
 			}
-			h.wantKinds(h.asks(h.print("a", 1)), semel.AlreadyDiscarded)
+			h.wantKinds(h.asks(h.print("a", 1)), contract.AlreadyDiscarded)
 			h.wantActs(r.Number, "discard done")
 		})
 	t.Run("discarding_a_conflict_leaves_the_marker",
@@ -44,7 +47,7 @@ func (s suite[Tx]) acts(t *T) {
 			h.conflict("a", 2)
 			r := h.row("a", true)
 			t.must(h.inbox().Discard(t.context(), r.Number, r.Revision, act("discard")))
-			h.wantKinds(h.asks(h.print("a", 1)), semel.AlreadyApplied)
+			h.wantKinds(h.asks(h.print("a", 1)), contract.AlreadyApplied)
 		})
 }
 
@@ -62,7 +65,7 @@ func (s suite[Tx]) refusals(t *T) {
 				if err := h.inbox().FailRetry(t.context(), at[0], at[1], "e", act("retry")); !errors.Is(err, semel.ErrChanged) {
 					t.Errorf("a failed retry says %v, want ErrChanged", err)
 				}
-				h.wantRefused(semel.StoredRow{Number: at[0], Revision: at[1]}, semel.ErrChanged)
+				h.wantRefused(contract.StoredRow{Number: at[0], Revision: at[1]}, semel.ErrChanged)
 			}
 			h.wantActs(0)
 		})
@@ -90,7 +93,7 @@ func (s suite[Tx]) records(t *T) {
 			r := h.park("a")
 			t.must(h.inbox().FailRetry(t.context(), r.Number, r.Revision, "broke", act("retry")))
 			after := h.row("a", false)
-			if after.Attempts != r.Attempts+1 || after.LastError != "broke" || after.FirstError != "broke" || after.State != semel.StateParked || after.Revision == r.Revision {
+			if after.Attempts != r.Attempts+1 || after.LastError != "broke" || after.FirstError != "broke" || after.State != contract.StateParked || after.Revision == r.Revision {
 				t.Errorf("the row is %+v", after)
 			}
 			t.must(h.inbox().FailRetry(t.context(), after.Number, after.Revision, "again", act("retry")))

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 // batches are the laws of a transaction's life.
@@ -15,9 +15,9 @@ func (s suite[Tx]) batches(t *T) {
 			h := s.opened(t)
 			for _, commit := range []bool{false, true} {
 				b, _ := h.begin()
-				t.must(h.Effect(t.context(), b.Tx(semel.All), "a"))
+				t.must(h.Effect(t.context(), b.Tx(contract.All), "a"))
 				if commit {
-					h.commit(b, semel.Ending{})
+					h.commit(b, contract.Ending{})
 				} else {
 					b.Rollback(t.context())
 				}
@@ -32,18 +32,18 @@ func (s suite[Tx]) batches(t *T) {
 			h.apply(b, h.markAll("a", "b"), v)
 			ctx, cancel := context.WithCancel(t.context())
 			cancel()
-			s.whole(h, b.Commit(ctx, semel.Ending{}), "a", "b")
+			s.whole(h, b.Commit(ctx, contract.Ending{}), "a", "b")
 		})
 	t.Run("the_end_of_begins_context_does_not_end_the_batch",
 		"The context given to Begin ends the call and not the batch that it returned.",
 		func(t *T) {
 			h := s.opened(t)
 			ctx, cancel := context.WithCancel(t.context())
-			b, _, err := h.Store.Begin(ctx, semel.TxOptions{}, h.markAll("a"))
+			b, _, err := h.Store.Begin(ctx, contract.TxOptions{}, h.markAll("a"))
 			t.must(err)
 			cancel()
 			t.must(h.Effect(t.context(), b.Tx(0), "a"))
-			h.commit(b, semel.Ending{})
+			h.commit(b, contract.Ending{})
 			h.wantCount("a", 1)
 		})
 }
@@ -56,14 +56,14 @@ func (s suite[Tx]) ends(t *T) {
 			h := s.opened(t)
 			b, _ := h.begin(h.mark("a"))
 			tx := b.Tx(0)
-			h.commit(b, semel.Ending{})
+			h.commit(b, contract.Ending{})
 			s.refuses(h, tx)
 			b.Rollback(t.context())
 			b.Kill()
-			if r := b.Commit(t.context(), semel.Ending{Trim: []int{0}}); r.Outcome == semel.Committed {
+			if r := b.Commit(t.context(), contract.Ending{Trim: []int{0}}); r.Outcome == contract.Committed {
 				t.Error("a second commit claims to have committed")
 			}
-			h.wantKinds(h.asks(h.mark("a")), semel.AlreadyApplied)
+			h.wantKinds(h.asks(h.mark("a")), contract.AlreadyApplied)
 		})
 	t.Run("law_11_a_killed_batch_leaves_nothing_and_blocks_nobody",
 		"Kill ends a batch under its handler: nothing of it is left, and others go on before the handler returns.",
@@ -72,9 +72,9 @@ func (s suite[Tx]) ends(t *T) {
 			b, _ := h.begin(h.mark("a"))
 			t.must(h.Effect(t.context(), b.Tx(0), "a"))
 			b.Kill()
-			h.wantKinds(h.deliver(h.mark("a")), semel.Fresh)
+			h.wantKinds(h.deliver(h.mark("a")), contract.Fresh)
 			h.wantCount("a", 1)
-			if r := b.Commit(t.context(), semel.Ending{}); r.Outcome != semel.NotCommitted {
+			if r := b.Commit(t.context(), contract.Ending{}); r.Outcome != contract.NotCommitted {
 				t.Errorf("the commit of a killed batch says %+v, want not committed", r)
 			}
 			h.deliver(h.mark("b"))
@@ -88,7 +88,7 @@ func (s suite[Tx]) ends(t *T) {
 				for j := range 5 {
 					b, _ := h.begin(h.mark(fmt.Sprint(i, j)))
 					t.must(h.Effect(t.context(), b.Tx(0), "sum"))
-					h.commit(b, semel.Ending{})
+					h.commit(b, contract.Ending{})
 				}
 			})
 			h.wantCount("sum", 40)
@@ -96,17 +96,17 @@ func (s suite[Tx]) ends(t *T) {
 }
 
 // whole checks that the batch of these messages is there or not, as it said.
-func (s suite[Tx]) whole(h *house[Tx], r semel.Result, ids ...string) {
+func (s suite[Tx]) whole(h *house[Tx], r contract.Result, ids ...string) {
 	h.t.Helper()
-	want := semel.AlreadyApplied
+	want := contract.AlreadyApplied
 	switch r.Outcome {
-	case semel.NotCommitted:
-		want = semel.Fresh
-	case semel.CommitUnknown:
+	case contract.NotCommitted:
+		want = contract.Fresh
+	case contract.CommitUnknown:
 		want = h.asks(h.mark(ids[0]))[0].Kind
 	}
 	count := 0
-	if want == semel.AlreadyApplied {
+	if want == contract.AlreadyApplied {
 		count = 1
 	}
 	for _, id := range ids {
@@ -125,7 +125,7 @@ func (s suite[Tx]) refuses(h *house[Tx], tx Tx) {
 	if err == nil {
 		h.t.Fatal("a transaction that is over took an effect")
 	}
-	if c := h.Store.Classify(err); c != semel.ClassAborted {
+	if c := h.Store.Classify(err); c != contract.ClassAborted {
 		h.t.Errorf("%v is of class %v, want aborted", err, c)
 	}
 	h.wantCount("late", 0)

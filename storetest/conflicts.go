@@ -5,22 +5,23 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 // conflict delivers another content of an identity, as the engine does: with a
 // new row, or counted on the one that is known.
-func (h *house[Tx]) conflict(id string, content byte) semel.Verdict {
+func (h *house[Tx]) conflict(id string, content byte) contract.Verdict {
 	h.t.Helper()
 	b, v := h.begin(h.print(id, content))
-	h.wantKinds(v, semel.Conflict)
+	h.wantKinds(v, contract.Conflict)
 	h.commit(b, conflictRow(content, v[0].Known))
 	return v[0]
 }
 
 // conflictRow is the ending of a batch whose first mark met another content.
-func conflictRow(content byte, known bool) semel.Ending {
-	return semel.Ending{Rows: []semel.Row{{
-		Conflict: true, Repeat: known, State: semel.StateParked, Reason: semel.ReasonConflict,
+func conflictRow(content byte, known bool) contract.Ending {
+	return contract.Ending{Rows: []contract.Row{{
+		Conflict: true, Repeat: known, State: contract.StateParked, Reason: semel.ReasonConflict,
 		Message: &semel.Message{Body: []byte{content}},
 	}}}
 }
@@ -40,8 +41,8 @@ func (s suite[Tx]) conflicts(t *T) {
 			if v := h.conflict("a", 3); v.Known {
 				t.Error("a third content is called known")
 			}
-			h.wantKinds(h.asks(h.print("a", 1)), semel.AlreadyApplied)
-			rows := h.list(semel.RowFilter{ID: "a"})
+			h.wantKinds(h.asks(h.print("a", 1)), contract.AlreadyApplied)
+			rows := h.list(contract.RowFilter{ID: "a"})
 			if len(rows) != 2 || rows[0].Repeated != 2 || rows[1].Repeated != 0 || !rows[0].Conflict || rows[0].Message.Body[0] != 2 {
 				t.Errorf("the rows are %+v", rows)
 			}
@@ -51,7 +52,7 @@ func (s suite[Tx]) conflicts(t *T) {
 		"A store that tells of markers says what became of an identity and when, and nothing of one that it never saw.",
 		func(t *T) {
 			h := s.opened(t)
-			reader, able := h.Store.(semel.MarkerReader)
+			reader, able := h.Store.(contract.MarkerReader)
 			if !able {
 				return
 			}
@@ -80,7 +81,7 @@ func (s suite[Tx]) conflicts(t *T) {
 			h := s.opened(t)
 			h.deliver(h.print("a", 1))
 			together(10, func(int) { h.conflict("a", 2) })
-			rows := h.list(semel.RowFilter{ID: "a"})
+			rows := h.list(contract.RowFilter{ID: "a"})
 			if len(rows) != 1 || rows[0].Repeated != 9 {
 				t.Errorf("the rows are %+v", rows)
 			}
@@ -94,11 +95,11 @@ func (s suite[Tx]) conflicts(t *T) {
 			for _, rolledBack := range []bool{false, true} {
 				h := s.opened(t)
 				h.deliver(h.print("a", 1))
-				both := [2]semel.Batch[Tx]{}
+				both := [2]contract.Batch[Tx]{}
 				for i := range both {
-					var v []semel.Verdict
+					var v []contract.Verdict
 					both[i], v = h.begin(h.print("a", 2))
-					h.wantKinds(v, semel.Conflict)
+					h.wantKinds(v, contract.Conflict)
 					if v[0].Known {
 						t.Error("a row is known before anybody wrote it")
 					}
@@ -114,7 +115,7 @@ func (s suite[Tx]) conflicts(t *T) {
 				if v := h.conflict("a", 2); !v.Known {
 					t.Error("the row that was written is not known")
 				}
-				rows := h.list(semel.RowFilter{ID: "a"})
+				rows := h.list(contract.RowFilter{ID: "a"})
 				if len(rows) != 1 || int64(rows[0].Repeated) != want {
 					t.Errorf("the rows are %+v, want one that was repeated %d times", rows, want)
 				}
@@ -129,7 +130,7 @@ func (s suite[Tx]) conflicts(t *T) {
 			h.conflict("a", 2)
 			before := h.row("a", true)
 			h.wantRefused(before, semel.ErrConflict)
-			if after := h.row("a", true); after.Revision != before.Revision || after.State != semel.StateParked {
+			if after := h.row("a", true); after.Revision != before.Revision || after.State != contract.StateParked {
 				t.Errorf("the row is %+v", after)
 			}
 		})
@@ -142,8 +143,8 @@ func (s suite[Tx]) conflicts(t *T) {
 			h.retry(h.row("a", true))
 			h.wantCount("a", 1)
 			h.wantRefused(first, semel.ErrConflict)
-			h.wantKinds(h.asks(h.print("a", 2), h.print("a", 1)), semel.AlreadyApplied, semel.Conflict)
+			h.wantKinds(h.asks(h.print("a", 2), h.print("a", 1)), contract.AlreadyApplied, contract.Conflict)
 			t.must(h.inbox().Discard(t.context(), first.Number, first.Revision, act("discard")))
-			h.wantKinds(h.asks(h.print("a", 2)), semel.AlreadyApplied)
+			h.wantKinds(h.asks(h.print("a", 2)), contract.AlreadyApplied)
 		})
 }

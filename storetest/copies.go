@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 // copies are the laws of copies that are in flight at the same time. They hold
@@ -24,7 +24,7 @@ func (s suite[Tx]) copies(t *T) {
 			var mu sync.Mutex
 			fresh := 0
 			together(50, func(int) {
-				if v := h.deliver(h.mark("a")); v[0].Kind == semel.Fresh {
+				if v := h.deliver(h.mark("a")); v[0].Kind == contract.Fresh {
 					mu.Lock()
 					defer mu.Unlock()
 					fresh++
@@ -60,7 +60,7 @@ func (s suite[Tx]) waits(t *T) {
 			ctx, cancel := context.WithCancel(t.context())
 			ended := make(chan error, 1)
 			go func() {
-				_, _, err := h.Store.Begin(ctx, semel.TxOptions{}, h.markAll("a"))
+				_, _, err := h.Store.Begin(ctx, contract.TxOptions{}, h.markAll("a"))
 				ended <- err
 			}()
 			cancel()
@@ -68,11 +68,11 @@ func (s suite[Tx]) waits(t *T) {
 			if err == nil {
 				t.Fatal("Begin came back without an error beside an open copy")
 			}
-			if c := h.Store.Classify(err); c != semel.ClassDown && c != semel.ClassContended {
+			if c := h.Store.Classify(err); c != contract.ClassDown && c != contract.ClassContended {
 				t.Errorf("%v is of class %v, want down or contended", err, c)
 			}
-			h.commit(b, semel.Ending{})
-			h.wantKinds(h.asks(h.mark("a")), semel.AlreadyApplied)
+			h.commit(b, contract.Ending{})
+			h.wantKinds(h.asks(h.mark("a")), contract.AlreadyApplied)
 		})
 	if s.h.Can.OneWriter {
 		return
@@ -82,16 +82,16 @@ func (s suite[Tx]) waits(t *T) {
 		func(t *T) {
 			h := s.opened(t)
 			first, _ := h.begin(h.mark("a"))
-			b, v, err := h.Store.Begin(t.context(), semel.TxOptions{MarkLock: time.Millisecond}, h.markAll("a"))
+			b, v, err := h.Store.Begin(t.context(), contract.TxOptions{MarkLock: time.Millisecond}, h.markAll("a"))
 			if err != nil {
-				if c := h.Store.Classify(err); c != semel.ClassContended {
+				if c := h.Store.Classify(err); c != contract.ClassContended {
 					t.Errorf("%v is of class %v, want contended", err, c)
 				}
 			} else {
-				h.wantKinds(v, semel.Busy)
+				h.wantKinds(v, contract.Busy)
 				b.Rollback(t.context())
 			}
-			h.commit(first, semel.Ending{})
+			h.commit(first, contract.Ending{})
 		})
 }
 
@@ -101,18 +101,18 @@ func (s suite[Tx]) race(t *T, commits bool) {
 	for i := range 20 {
 		id := string(rune('a' + i))
 		winner, v := h.begin(h.mark(id))
-		h.wantKinds(v, semel.Fresh)
+		h.wantKinds(v, contract.Fresh)
 		t.must(h.Effect(t.context(), winner.Tx(0), id))
-		verdict := make(chan semel.VerdictKind, 1)
+		verdict := make(chan contract.VerdictKind, 1)
 		go func() { verdict <- h.copyOf(id) }()
 		if commits {
-			h.commit(winner, semel.Ending{})
+			h.commit(winner, contract.Ending{})
 		} else {
 			winner.Rollback(t.context())
 		}
-		want := semel.Fresh
+		want := contract.Fresh
 		if commits {
-			want = semel.AlreadyApplied
+			want = contract.AlreadyApplied
 		}
 		if got := <-verdict; got != want {
 			t.Errorf("the copy's verdict is %s, want %s", got, want)
@@ -123,20 +123,20 @@ func (s suite[Tx]) race(t *T, commits bool) {
 
 // copyOf delivers a copy and returns its verdict; that of a duplicate only if
 // the effect is visible. It runs in a goroutine of its own.
-func (h *house[Tx]) copyOf(id string) semel.VerdictKind {
-	b, v, err := h.Store.Begin(h.t.context(), semel.TxOptions{}, h.markAll(id))
+func (h *house[Tx]) copyOf(id string) contract.VerdictKind {
+	b, v, err := h.Store.Begin(h.t.context(), contract.TxOptions{}, h.markAll(id))
 	if err != nil {
 		h.t.Error(err)
 		return 0
 	}
-	if v[0].Kind == semel.Fresh {
+	if v[0].Kind == contract.Fresh {
 		if err := h.Effect(h.t.context(), b.Tx(0), id); err != nil {
 			h.t.Error(err)
 		}
 	} else {
 		h.wantCount(id, 1)
 	}
-	if r := b.Commit(h.t.context(), semel.Ending{}); r.Outcome != semel.Committed {
+	if r := b.Commit(h.t.context(), contract.Ending{}); r.Outcome != contract.Committed {
 		h.t.Errorf("the copy's commit says %+v", r)
 	}
 	return v[0].Kind

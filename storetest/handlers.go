@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 // handlers are the laws about handlers that misbehave in their transaction.
@@ -21,7 +22,7 @@ func (s suite[Tx]) handlers(t *T) {
 			h := s.opened(t)
 			for _, err := range []error{errHandler, fmt.Errorf("charging: %w", errHandler)} {
 				b, _ := h.begin(h.mark("a"))
-				if c := h.classify(b, err); c != semel.ClassRetry {
+				if c := h.classify(b, err); c != contract.ClassRetry {
 					t.Errorf("%v is of class %v, want retry", err, c)
 				}
 				b.Rollback(t.context())
@@ -54,7 +55,7 @@ func (s suite[Tx]) elsewhere(t *T) {
 		b, _ := h.begin(h.mark("a"))
 		t.must(h.Effect(t.context(), b.Tx(0), "a"))
 		for _, err := range []error{err, fmt.Errorf("charging: %w", err), semel.Permanent(err)} {
-			if c := h.classify(b, err); c != semel.ClassRetry {
+			if c := h.classify(b, err); c != contract.ClassRetry {
 				t.Errorf("%v is of class %v, want retry", err, c)
 			}
 		}
@@ -68,7 +69,7 @@ func (s suite[Tx]) elsewhere(t *T) {
 	if h.Spoil(t.context(), b.Tx(0)) == nil {
 		t.Fatal("Spoil did not fail")
 	}
-	if c := h.classify(b, io.EOF); c != semel.ClassRetry && c != semel.ClassPermanent {
+	if c := h.classify(b, io.EOF); c != contract.ClassRetry && c != contract.ClassPermanent {
 		t.Errorf("after an error of the database an end of file is of class %v, want an attempt of the message", c)
 	}
 	b.Rollback(t.context())
@@ -76,8 +77,8 @@ func (s suite[Tx]) elsewhere(t *T) {
 }
 
 // classify says what an error that a handler returned means for its batch.
-func (h *house[Tx]) classify(b semel.Batch[Tx], err error) semel.Class {
-	if knows, ok := b.(semel.HandlerClassifier); ok {
+func (h *house[Tx]) classify(b contract.Batch[Tx], err error) contract.Class {
+	if knows, ok := b.(contract.HandlerClassifier); ok {
 		return knows.ClassifyHandler(h.t.context(), err)
 	}
 	return h.Store.Classify(err)
@@ -95,23 +96,23 @@ func (s suite[Tx]) swallowed(t *T) {
 	if err == nil {
 		t.Fatal("Spoil did not fail")
 	}
-	if c := h.classify(b, err); c != semel.ClassPermanent && c != semel.ClassRetry {
+	if c := h.classify(b, err); c != contract.ClassPermanent && c != contract.ClassRetry {
 		t.Errorf("%v is of class %v, want an attempt of the message", err, c)
 	}
-	if broken, ok := b.(semel.Broken); ok && broken.Broken() {
+	if broken, ok := b.(contract.Broken); ok && broken.Broken() {
 		h.brokenAs(b, h.Store.Classify(err))
 		b.Rollback(t.context())
-		h.wantKinds(h.asks(marks...), semel.Fresh, semel.Fresh, semel.Fresh)
+		h.wantKinds(h.asks(marks...), contract.Fresh, contract.Fresh, contract.Fresh)
 		return
 	}
 	t.must(h.Effect(t.context(), b.Tx(2), "c"))
-	s.whole(h, b.Commit(t.context(), semel.Ending{Trim: []int{1}}), "a", "c")
+	s.whole(h, b.Commit(t.context(), contract.Ending{Trim: []int{1}}), "a", "c")
 }
 
 // brokenAs checks that a batch which says what broke it says an error of this
 // class, or that it does not know.
-func (h *house[Tx]) brokenAs(b semel.Batch[Tx], class semel.Class) {
-	knows, ok := b.(semel.BrokenBy)
+func (h *house[Tx]) brokenAs(b contract.Batch[Tx], class contract.Class) {
+	knows, ok := b.(contract.BrokenBy)
 	if !ok {
 		return
 	}
@@ -126,28 +127,28 @@ func (s suite[Tx]) endsItself(t *T, commit bool) {
 		return
 	}
 	all := []string{"a", "b", "c"}
-	if l, ok := h.Store.(semel.BatchLimiter); ok && l.BatchLimit() > 0 {
+	if l, ok := h.Store.(contract.BatchLimiter); ok && l.BatchLimit() > 0 {
 		all = all[:l.BatchLimit()]
 	}
 	b, _ := h.begin(h.markAll(all...)...)
 	t.must(h.Effect(t.context(), b.Tx(0), "a"))
 	failed := h.End(b.Tx(0), commit)
-	if broken, ok := b.(semel.Broken); ok && !broken.Broken() {
+	if broken, ok := b.(contract.Broken); ok && !broken.Broken() {
 		t.Error("the batch does not know that its transaction is over")
 	}
-	h.brokenAs(b, semel.ClassPermanent)
+	h.brokenAs(b, contract.ClassPermanent)
 	if len(all) > 1 {
 		s.refuses(h, b.Tx(1))
 		if commit && failed == nil {
 			t.Error("the handler was told that its commit succeeded")
 		}
 	}
-	r := b.Commit(t.context(), semel.Ending{})
-	if r.Outcome == semel.Committed || r.Outcome == semel.NotCommitted && r.Class != semel.ClassAborted {
+	r := b.Commit(t.context(), contract.Ending{})
+	if r.Outcome == contract.Committed || r.Outcome == contract.NotCommitted && r.Class != contract.ClassAborted {
 		t.Errorf("the commit says %+v, want not committed as aborted, or unknown", r)
 	}
-	applied := h.asks(h.mark("a"))[0].Kind == semel.AlreadyApplied
-	if applied && (!commit || len(all) > 1 || r.Outcome != semel.CommitUnknown) {
+	applied := h.asks(h.mark("a"))[0].Kind == contract.AlreadyApplied
+	if applied && (!commit || len(all) > 1 || r.Outcome != contract.CommitUnknown) {
 		t.Error("a marker is left")
 	}
 	h.deliver(h.markAll(all...)...)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 // Harness is what the suite needs of a store.
@@ -14,19 +14,19 @@ type Harness[Tx any] struct {
 	Can  Abilities
 }
 
-// Abilities are what a store does beyond semel.TxStore.
+// Abilities are what a store does beyond contract.TxStore.
 type Abilities struct {
-	// Inbox: semel.Inbox and semel.RowRetrier.
+	// Inbox: contract.Inbox and contract.RowRetrier.
 	Inbox bool
-	// MarkIn: semel.TxMarker.
+	// MarkIn: contract.TxMarker.
 	MarkIn bool
-	// Positions: semel.PositionStore.
+	// Positions: contract.PositionStore.
 	Positions bool
 	// OneConsumer: the store serves the consumer "billing" in generation 0
 	// alone, and Scope refuses what else it is asked for.
 	OneConsumer bool
 	// LongestID, if not 0, is the longest id that the store holds; it is a
-	// semel.IdentityFitter, which refuses longer ones.
+	// contract.IdentityFitter, which refuses longer ones.
 	LongestID int
 	// OneWriter: batches take turns, so that no copy is ever in flight beside
 	// another and MarkLock has no meaning.
@@ -38,7 +38,7 @@ type Abilities struct {
 
 // Instance is an open store with its effects.
 type Instance[Tx any] struct {
-	Store semel.TxStore[Tx]
+	Store contract.TxStore[Tx]
 	// Effect adds one to the count of this name, in tx.
 	Effect func(ctx context.Context, tx Tx, name string) error
 	// Count returns the committed effects of this name.

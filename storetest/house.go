@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 // house are the laws of what a store keeps beside markers and rows.
@@ -38,14 +38,14 @@ func (s suite[Tx]) house(t *T) {
 			h := s.opened(t)
 			ctx, cancel := context.WithCancel(t.context())
 			cancel()
-			_, _, err := h.Store.Begin(ctx, semel.TxOptions{}, h.markAll("a"))
+			_, _, err := h.Store.Begin(ctx, contract.TxOptions{}, h.markAll("a"))
 			if err == nil {
 				t.Fatal("Begin did not fail")
 			}
-			if c := h.Store.Classify(err); c != semel.ClassDown && c != semel.ClassContended {
+			if c := h.Store.Classify(err); c != contract.ClassDown && c != contract.ClassContended {
 				t.Errorf("%v is of class %v, want down or contended", err, c)
 			}
-			h.wantKinds(h.asks(h.mark("a")), semel.Fresh)
+			h.wantKinds(h.asks(h.mark("a")), contract.Fresh)
 		})
 }
 
@@ -55,18 +55,18 @@ func (s suite[Tx]) positions(t *T) {
 		"A position comes back as it was saved last, for its consumer and lane alone.",
 		func(t *T) {
 			h := s.opened(t)
-			p := h.Store.(semel.PositionStore)
+			p := h.Store.(contract.PositionStore)
 			if _, ok, err := p.LoadPosition(t.context(), "c", "l"); ok || err != nil {
 				t.Fatal("an empty store has a position", err)
 			}
-			first := semel.Position{Offset: 1 << 40, Length: 1 << 41, Check: []byte{0, 0xff}}
+			first := contract.Position{Offset: 1 << 40, Length: 1 << 41, Check: []byte{0, 0xff}}
 			t.must(p.SavePosition(t.context(), "c", "l", first))
-			t.must(p.SavePosition(t.context(), "c", "m\x00\xff", semel.Position{Offset: 7}))
-			second := semel.Position{Offset: 5, Length: 6, Check: []byte("x")}
+			t.must(p.SavePosition(t.context(), "c", "m\x00\xff", contract.Position{Offset: 7}))
+			second := contract.Position{Offset: 5, Length: 6, Check: []byte("x")}
 			s.wantPosition(t, p, "l", first)
 			t.must(p.SavePosition(t.context(), "c", "l", second))
 			s.wantPosition(t, p, "l", second)
-			s.wantPosition(t, p, "m\x00\xff", semel.Position{Offset: 7})
+			s.wantPosition(t, p, "m\x00\xff", contract.Position{Offset: 7})
 			for _, other := range [][2]string{{"d", "l"}, {"c", "m"}} {
 				if _, ok, err := p.LoadPosition(t.context(), other[0], other[1]); ok || err != nil {
 					t.Errorf("%q of %q has the position of another, %v", other[1], other[0], err)
@@ -81,11 +81,11 @@ func (s suite[Tx]) keeping(t *T) {
 		"Of several that keep a position where there is none, one does, and all are told what it kept.",
 		func(t *T) {
 			h := s.opened(t)
-			p := h.Store.(semel.PositionStore)
-			kept := make([]semel.Position, keepers)
+			p := h.Store.(contract.PositionStore)
+			kept := make([]contract.Position, keepers)
 			errs := make([]error, keepers)
 			together(keepers, func(i int) {
-				mine := semel.Position{Offset: int64(i), Length: int64(i), Check: []byte{byte(i), 0}}
+				mine := contract.Position{Offset: int64(i), Length: int64(i), Check: []byte{byte(i), 0}}
 				kept[i], errs[i] = p.KeepPosition(t.context(), "c", "l", mine)
 			})
 			for i := range kept {
@@ -95,8 +95,8 @@ func (s suite[Tx]) keeping(t *T) {
 				}
 			}
 			s.wantPosition(t, p, "l", kept[0])
-			t.must(p.SavePosition(t.context(), "c", "l", semel.Position{Offset: 99}))
-			again, err := p.KeepPosition(t.context(), "c", "l", semel.Position{Offset: 1})
+			t.must(p.SavePosition(t.context(), "c", "l", contract.Position{Offset: 99}))
+			again, err := p.KeepPosition(t.context(), "c", "l", contract.Position{Offset: 1})
 			t.must(err)
 			if again.Offset != 99 {
 				t.Errorf("a position that was saved later was overwritten by %+v", again)
@@ -107,7 +107,7 @@ func (s suite[Tx]) keeping(t *T) {
 // keepers are how many keep a position at once.
 const keepers = 4
 
-func (s suite[Tx]) wantPosition(t *T, p semel.PositionStore, lane string, want semel.Position) {
+func (s suite[Tx]) wantPosition(t *T, p contract.PositionStore, lane string, want contract.Position) {
 	t.Helper()
 	got, ok, err := p.LoadPosition(t.context(), "c", lane)
 	if !ok || err != nil || got.Offset != want.Offset || got.Length != want.Length || string(got.Check) != string(want.Check) {
@@ -123,26 +123,26 @@ func (s suite[Tx]) callers(t *T) {
 			h := s.opened(t)
 			h.deliver(h.mark("a"))
 			b, _ := h.begin()
-			t.must(h.Effect(t.context(), b.Tx(semel.All), "prior"))
-			v, err := h.Store.(semel.TxMarker[Tx]).MarkIn(t.context(), b.Tx(semel.All), h.markAll("b", "a"))
+			t.must(h.Effect(t.context(), b.Tx(contract.All), "prior"))
+			v, err := h.Store.(contract.TxMarker[Tx]).MarkIn(t.context(), b.Tx(contract.All), h.markAll("b", "a"))
 			t.must(err)
-			h.wantKinds(v, semel.Fresh, semel.AlreadyApplied)
-			t.must(h.Effect(t.context(), b.Tx(semel.All), "b"))
-			h.commit(b, semel.Ending{})
+			h.wantKinds(v, contract.Fresh, contract.AlreadyApplied)
+			t.must(h.Effect(t.context(), b.Tx(contract.All), "b"))
+			h.commit(b, contract.Ending{})
 			h.wantCount("prior", 1)
-			h.wantKinds(h.asks(h.markAll("a", "b")...), semel.AlreadyApplied, semel.AlreadyApplied)
+			h.wantKinds(h.asks(h.markAll("a", "b")...), contract.AlreadyApplied, contract.AlreadyApplied)
 		})
 	t.Run("a_mark_in_the_callers_transaction_shares_its_fate",
 		"A mark in a transaction that is rolled back is gone with it; marked twice in one it is a duplicate.",
 		func(t *T) {
 			h := s.opened(t)
 			b, _ := h.begin()
-			for _, want := range []semel.VerdictKind{semel.Fresh, semel.AlreadyApplied} {
-				v, err := h.Store.(semel.TxMarker[Tx]).MarkIn(t.context(), b.Tx(semel.All), h.markAll("a"))
+			for _, want := range []contract.VerdictKind{contract.Fresh, contract.AlreadyApplied} {
+				v, err := h.Store.(contract.TxMarker[Tx]).MarkIn(t.context(), b.Tx(contract.All), h.markAll("a"))
 				t.must(err)
 				h.wantKinds(v, want)
 			}
 			b.Rollback(t.context())
-			h.wantKinds(h.asks(h.mark("a")), semel.Fresh)
+			h.wantKinds(h.asks(h.mark("a")), contract.Fresh)
 		})
 }

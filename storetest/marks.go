@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 var errHandler = errors.New("the handler failed")
@@ -17,20 +18,20 @@ func (s suite[Tx]) marks(t *T) {
 		func(t *T) {
 			h := s.opened(t)
 			b, v := h.begin(h.mark("a"))
-			h.wantKinds(v, semel.Fresh)
+			h.wantKinds(v, contract.Fresh)
 			t.must(h.Effect(t.context(), b.Tx(0), "a"))
 			h.wantCount("a", 0)
-			h.commit(b, semel.Ending{})
+			h.commit(b, contract.Ending{})
 			h.wantCount("a", 1)
-			h.wantKinds(h.asks(h.mark("a")), semel.AlreadyApplied)
+			h.wantKinds(h.asks(h.mark("a")), contract.AlreadyApplied)
 		})
 	t.Run("trap_1_a_redelivery_after_the_commit_is_a_duplicate",
 		"Whatever is delivered again after its commit finds its marker and has no second effect.",
 		func(t *T) {
 			h := s.opened(t)
-			h.wantKinds(h.deliver(h.mark("a")), semel.Fresh)
+			h.wantKinds(h.deliver(h.mark("a")), contract.Fresh)
 			for range 3 {
-				h.wantKinds(h.deliver(h.mark("a")), semel.AlreadyApplied)
+				h.wantKinds(h.deliver(h.mark("a")), contract.AlreadyApplied)
 			}
 			h.wantCount("a", 1)
 		})
@@ -38,8 +39,8 @@ func (s suite[Tx]) marks(t *T) {
 		"Identity alone decides: two messages of the broker with one identity have one effect, whether it calls them redelivered or not.",
 		func(t *T) {
 			h := s.opened(t)
-			h.wantKinds(h.deliver(h.print("a", 1), h.mark("b")), semel.Fresh, semel.Fresh)
-			h.wantKinds(h.deliver(h.mark("c"), h.print("a", 1)), semel.Fresh, semel.AlreadyApplied)
+			h.wantKinds(h.deliver(h.print("a", 1), h.mark("b")), contract.Fresh, contract.Fresh)
+			h.wantKinds(h.deliver(h.mark("c"), h.print("a", 1)), contract.Fresh, contract.AlreadyApplied)
 			h.wantCount("a", 1)
 		})
 }
@@ -52,7 +53,7 @@ func (s suite[Tx]) setbacks(t *T) {
 			h := s.opened(t)
 			for range 3 {
 				b, v := h.begin(h.markAll("a", "b")...)
-				h.wantKinds(v, semel.Fresh, semel.Fresh)
+				h.wantKinds(v, contract.Fresh, contract.Fresh)
 				h.apply(b, h.markAll("a", "b"), v)
 				b.Rollback(t.context())
 			}
@@ -66,7 +67,7 @@ func (s suite[Tx]) setbacks(t *T) {
 			h := s.opened(t)
 			b, _ := h.begin(h.mark("a"))
 			b.Rollback(t.context())
-			h.wantKinds(h.deliver(h.mark("a")), semel.Fresh)
+			h.wantKinds(h.deliver(h.mark("a")), contract.Fresh)
 			h.wantCount("a", 1)
 		})
 }
@@ -78,7 +79,7 @@ func (s suite[Tx]) mixtures(t *T) {
 		func(t *T) {
 			h := s.opened(t)
 			v := h.deliver(h.markAll("b", "a", "b", "a", "a")...)
-			h.wantKinds(v, semel.Fresh, semel.Fresh, semel.AlreadyApplied, semel.AlreadyApplied, semel.AlreadyApplied)
+			h.wantKinds(v, contract.Fresh, contract.Fresh, contract.AlreadyApplied, contract.AlreadyApplied, contract.AlreadyApplied)
 			h.wantCount("a", 1)
 			h.wantCount("b", 1)
 		})
@@ -89,9 +90,9 @@ func (s suite[Tx]) mixtures(t *T) {
 		"That a marker exists does not mean that its message was handled: the verdict names the outcome.",
 		func(t *T) {
 			h := s.opened(t)
-			want := map[semel.Outcome]semel.VerdictKind{
-				semel.Applied: semel.AlreadyApplied, semel.Waiting: semel.AlreadyWaiting, semel.Parked: semel.AlreadyParked,
-				semel.DeadLettered: semel.AlreadyDeadLettered, semel.Discarded: semel.AlreadyDiscarded,
+			want := map[semel.Outcome]contract.VerdictKind{
+				semel.Applied: contract.AlreadyApplied, semel.Waiting: contract.AlreadyWaiting, semel.Parked: contract.AlreadyParked,
+				semel.DeadLettered: contract.AlreadyDeadLettered, semel.Discarded: contract.AlreadyDiscarded,
 			}
 			for o := range want {
 				m := h.mark(fmt.Sprint(o))
@@ -109,10 +110,10 @@ func (s suite[Tx]) mixtures(t *T) {
 			h.deliver(h.mark("old"))
 			marks := h.markAll("a", "b", "c", "old")
 			b, v := h.begin(marks...)
-			h.wantKinds(v, semel.Fresh, semel.Fresh, semel.Fresh, semel.AlreadyApplied)
+			h.wantKinds(v, contract.Fresh, contract.Fresh, contract.Fresh, contract.AlreadyApplied)
 			t.must(h.Effect(t.context(), b.Tx(0), "a"))
-			h.commit(b, semel.Ending{Trim: []int{1, 2, 3}})
-			h.wantKinds(h.asks(marks...), semel.AlreadyApplied, semel.Fresh, semel.Fresh, semel.AlreadyApplied)
+			h.commit(b, contract.Ending{Trim: []int{1, 2, 3}})
+			h.wantKinds(h.asks(marks...), contract.AlreadyApplied, contract.Fresh, contract.Fresh, contract.AlreadyApplied)
 			h.wantCount("a", 1)
 		})
 }
@@ -122,13 +123,13 @@ func (s suite[Tx]) scattered(t *T) {
 	random := rand.New(rand.NewPCG(12, 12))
 	seen := map[string]bool{}
 	for _, n := range []int{1, 2, 50, 499, 500, 501, 1203} {
-		marks := make([]semel.Mark, n)
-		want := make([]semel.VerdictKind, n)
+		marks := make([]contract.Mark, n)
+		want := make([]contract.VerdictKind, n)
 		for i := range marks {
 			id := fmt.Sprint(random.IntN(3000))
-			marks[i], want[i] = h.mark(id), semel.Fresh
+			marks[i], want[i] = h.mark(id), contract.Fresh
 			if seen[id] {
-				want[i] = semel.AlreadyApplied
+				want[i] = contract.AlreadyApplied
 			}
 			seen[id] = true
 		}

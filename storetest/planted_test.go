@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/storetest"
 )
@@ -17,14 +18,14 @@ import (
 // broken is a memstore with a fault. Its functions replace what is right.
 type broken struct {
 	*memstore.Store
-	verdict func(semel.Mark, semel.Verdict) semel.Verdict
-	mark    func(semel.Mark) semel.Mark
-	batch   func(*broken, semel.Batch[*memstore.Tx], []semel.Mark) semel.Batch[*memstore.Tx]
+	verdict func(contract.Mark, contract.Verdict) contract.Verdict
+	mark    func(contract.Mark) contract.Mark
+	batch   func(*broken, contract.Batch[*memstore.Tx], []contract.Mark) contract.Batch[*memstore.Tx]
 }
 
-type batch = semel.Batch[*memstore.Tx]
+type batch = contract.Batch[*memstore.Tx]
 
-func (s *broken) Begin(ctx context.Context, o semel.TxOptions, marks []semel.Mark) (batch, []semel.Verdict, error) {
+func (s *broken) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (batch, []contract.Verdict, error) {
 	if s.mark != nil {
 		marks = slices.Clone(marks)
 		for i := range marks {
@@ -47,27 +48,27 @@ func (s *broken) Begin(ctx context.Context, o semel.TxOptions, marks []semel.Mar
 type marksOutlive struct {
 	batch
 	store *memstore.Store
-	marks []semel.Mark
+	marks []contract.Mark
 }
 
 func (b marksOutlive) Rollback(ctx context.Context) {
 	b.batch.Rollback(ctx)
-	if again, _, err := b.store.Begin(ctx, semel.TxOptions{}, b.marks); err == nil {
-		again.Commit(ctx, semel.Ending{})
+	if again, _, err := b.store.Begin(ctx, contract.TxOptions{}, b.marks); err == nil {
+		again.Commit(ctx, contract.Ending{})
 	}
 }
 
 // noTrim forgets what is to be taken back, noRows what is to be written.
 type noTrim struct{ batch }
 
-func (b noTrim) Commit(ctx context.Context, e semel.Ending) semel.Result {
+func (b noTrim) Commit(ctx context.Context, e contract.Ending) contract.Result {
 	e.Trim = nil
 	return b.batch.Commit(ctx, e)
 }
 
 type noRows struct{ batch }
 
-func (b noRows) Commit(ctx context.Context, e semel.Ending) semel.Result {
+func (b noRows) Commit(ctx context.Context, e contract.Ending) contract.Result {
 	e.Rows = nil
 	return b.batch.Commit(ctx, e)
 }
@@ -75,10 +76,10 @@ func (b noRows) Commit(ctx context.Context, e semel.Ending) semel.Result {
 // halfCommit says that it did not commit although it did.
 type halfCommit struct{ batch }
 
-func (b halfCommit) Commit(ctx context.Context, e semel.Ending) semel.Result {
+func (b halfCommit) Commit(ctx context.Context, e contract.Ending) contract.Result {
 	r := b.batch.Commit(context.WithoutCancel(ctx), e)
 	if ctx.Err() != nil {
-		r = semel.Result{Outcome: semel.NotCommitted, Class: semel.ClassDown, Culprit: semel.NobodyNamed, Err: ctx.Err()}
+		r = contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: ctx.Err()}
 	}
 	return r
 }
@@ -90,20 +91,20 @@ type splitCommit struct {
 }
 
 func (b splitCommit) Tx(int) *memstore.Tx {
-	own, _, err := b.store.Begin(context.Background(), semel.TxOptions{}, nil)
+	own, _, err := b.store.Begin(context.Background(), contract.TxOptions{}, nil)
 	if err != nil {
 		panic(err)
 	}
-	tx := own.Tx(semel.All)
+	tx := own.Tx(contract.All)
 	_ = tx.Add("a", 1)
-	own.Commit(context.Background(), semel.Ending{})
+	own.Commit(context.Background(), contract.Ending{})
 	return b.batch.Tx(0)
 }
 
 type anyRevision struct{ *memstore.Store }
 
-func (s anyRevision) Discard(ctx context.Context, number, revision int64, a semel.Act) error {
-	rows, err := s.Rows(ctx, semel.RowFilter{Numbers: []int64{number}})
+func (s anyRevision) Discard(ctx context.Context, number, revision int64, a contract.Act) error {
+	rows, err := s.Rows(ctx, contract.RowFilter{Numbers: []int64{number}})
 	if err == nil && len(rows) == 1 {
 		revision = rows[0].Revision
 	}
@@ -113,87 +114,87 @@ func (s anyRevision) Discard(ctx context.Context, number, revision int64, a seme
 // keepsLast keeps what is there for nobody.
 type keepsLast struct{ *memstore.Store }
 
-func (s keepsLast) KeepPosition(ctx context.Context, consumer, lane string, p semel.Position) (semel.Position, error) {
+func (s keepsLast) KeepPosition(ctx context.Context, consumer, lane string, p contract.Position) (contract.Position, error) {
 	return p, s.SavePosition(ctx, consumer, lane, p)
 }
 
-type noInbox struct{ semel.TxStore[*memstore.Tx] }
+type noInbox struct{ contract.TxStore[*memstore.Tx] }
 
 type deafClassify struct{ *memstore.Store }
 
 // gullible takes an end of file of a handler's for the store's.
 type gullible struct{ batch }
 
-func (gullible) ClassifyHandler(_ context.Context, err error) semel.Class {
+func (gullible) ClassifyHandler(_ context.Context, err error) contract.Class {
 	if errors.Is(err, io.EOF) {
-		return semel.ClassDown
+		return contract.ClassDown
 	}
-	return semel.ClassRetry
+	return contract.ClassRetry
 }
 
-func (deafClassify) Classify(err error) semel.Class {
+func (deafClassify) Classify(err error) contract.Class {
 	if errors.Is(err, memstore.ErrTxDone) {
-		return semel.ClassPermanent
+		return contract.ClassPermanent
 	}
-	return semel.ClassRetry
+	return contract.ClassRetry
 }
 
 var faults = []struct {
 	name string
 	// caught is part of the name of a case that must fail.
 	caught string
-	store  func(*memstore.Store) semel.TxStore[*memstore.Tx]
+	store  func(*memstore.Store) contract.TxStore[*memstore.Tx]
 }{
-	{"marks survive a rollback", "law_3", func(s *memstore.Store) semel.TxStore[*memstore.Tx] {
-		return &broken{Store: s, batch: func(s *broken, b batch, m []semel.Mark) batch { return marksOutlive{b, s.Store, m} }}
+	{"marks survive a rollback", "law_3", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+		return &broken{Store: s, batch: func(s *broken, b batch, m []contract.Mark) batch { return marksOutlive{b, s.Store, m} }}
 	}},
-	{"everything is fresh", "trap_1_", func(s *memstore.Store) semel.TxStore[*memstore.Tx] {
-		return &broken{Store: s, verdict: func(semel.Mark, semel.Verdict) semel.Verdict { return semel.Verdict{Kind: semel.Fresh} }}
+	{"everything is fresh", "trap_1_", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+		return &broken{Store: s, verdict: func(contract.Mark, contract.Verdict) contract.Verdict { return contract.Verdict{Kind: contract.Fresh} }}
 	}},
-	{"a parked message counts as applied", "trap_10", func(s *memstore.Store) semel.TxStore[*memstore.Tx] {
-		return &broken{Store: s, verdict: func(_ semel.Mark, v semel.Verdict) semel.Verdict {
-			if v.Kind == semel.AlreadyParked {
-				v.Kind = semel.AlreadyApplied
+	{"a parked message counts as applied", "trap_10", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+		return &broken{Store: s, verdict: func(_ contract.Mark, v contract.Verdict) contract.Verdict {
+			if v.Kind == contract.AlreadyParked {
+				v.Kind = contract.AlreadyApplied
 			}
 			return v
 		}}
 	}},
-	{"trims are ignored", "trim_takes", func(s *memstore.Store) semel.TxStore[*memstore.Tx] {
-		return &broken{Store: s, batch: func(_ *broken, b batch, _ []semel.Mark) batch { return noTrim{b} }}
+	{"trims are ignored", "trim_takes", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+		return &broken{Store: s, batch: func(_ *broken, b batch, _ []contract.Mark) batch { return noTrim{b} }}
 	}},
-	{"rows are not written", "a_row_is_written", func(s *memstore.Store) semel.TxStore[*memstore.Tx] {
-		return &broken{Store: s, batch: func(_ *broken, b batch, _ []semel.Mark) batch { return noRows{b} }}
+	{"rows are not written", "a_row_is_written", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+		return &broken{Store: s, batch: func(_ *broken, b batch, _ []contract.Mark) batch { return noRows{b} }}
 	}},
-	{"a commit lies", "trap_94", func(s *memstore.Store) semel.TxStore[*memstore.Tx] {
-		return &broken{Store: s, batch: func(_ *broken, b batch, _ []semel.Mark) batch { return halfCommit{b} }}
+	{"a commit lies", "trap_94", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+		return &broken{Store: s, batch: func(_ *broken, b batch, _ []contract.Mark) batch { return halfCommit{b} }}
 	}},
-	{"effects commit on their own", "law_1", func(s *memstore.Store) semel.TxStore[*memstore.Tx] {
-		return &broken{Store: s, batch: func(s *broken, b batch, _ []semel.Mark) batch { return splitCommit{b, s.Store} }}
+	{"effects commit on their own", "law_1", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+		return &broken{Store: s, batch: func(s *broken, b batch, _ []contract.Mark) batch { return splitCommit{b, s.Store} }}
 	}},
-	{"ids are compared without case", "trap_78", func(s *memstore.Store) semel.TxStore[*memstore.Tx] {
-		return &broken{Store: s, mark: func(m semel.Mark) semel.Mark { m.ID = []byte(strings.ToLower(string(m.ID))); return m }}
+	{"ids are compared without case", "trap_78", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+		return &broken{Store: s, mark: func(m contract.Mark) contract.Mark { m.ID = []byte(strings.ToLower(string(m.ID))); return m }}
 	}},
-	{"ids are cut", "trap_79", func(s *memstore.Store) semel.TxStore[*memstore.Tx] {
-		return &broken{Store: s, mark: func(m semel.Mark) semel.Mark { m.ID = m.ID[:min(len(m.ID), 255)]; return m }}
+	{"ids are cut", "trap_79", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+		return &broken{Store: s, mark: func(m contract.Mark) contract.Mark { m.ID = m.ID[:min(len(m.ID), 255)]; return m }}
 	}},
-	{"consumers share ids", "trap_T17", func(s *memstore.Store) semel.TxStore[*memstore.Tx] {
-		return &broken{Store: s, mark: func(m semel.Mark) semel.Mark { m.Scope = 1; return m }}
+	{"consumers share ids", "trap_T17", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+		return &broken{Store: s, mark: func(m contract.Mark) contract.Mark { m.Scope = 1; return m }}
 	}},
-	{"fingerprints are ignored", "trap_73", func(s *memstore.Store) semel.TxStore[*memstore.Tx] {
-		return &broken{Store: s, mark: func(m semel.Mark) semel.Mark { m.Fingerprint = semel.Fingerprint{}; return m }}
+	{"fingerprints are ignored", "trap_73", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+		return &broken{Store: s, mark: func(m contract.Mark) contract.Mark { m.Fingerprint = semel.Fingerprint{}; return m }}
 	}},
-	{"fingerprints of two rules are compared", "case_14", func(s *memstore.Store) semel.TxStore[*memstore.Tx] {
-		return &broken{Store: s, mark: func(m semel.Mark) semel.Mark { m.Fingerprint.Version = 1; return m }}
+	{"fingerprints of two rules are compared", "case_14", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+		return &broken{Store: s, mark: func(m contract.Mark) contract.Mark { m.Fingerprint.Version = 1; return m }}
 	}},
-	{"acts ignore the revision", "an_act_on_a_changed_row", func(s *memstore.Store) semel.TxStore[*memstore.Tx] {
+	{"acts ignore the revision", "an_act_on_a_changed_row", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
 		return anyRevision{s}
 	}},
-	{"who keeps last wins", "trap_T92", func(s *memstore.Store) semel.TxStore[*memstore.Tx] { return keepsLast{s} }},
-	{"an ability is missing", "abilities", func(s *memstore.Store) semel.TxStore[*memstore.Tx] { return noInbox{s} }},
-	{"a handler's end of file is the store's", "trap_T84", func(s *memstore.Store) semel.TxStore[*memstore.Tx] {
-		return &broken{Store: s, batch: func(_ *broken, b batch, _ []semel.Mark) batch { return gullible{b} }}
+	{"who keeps last wins", "trap_T92", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return keepsLast{s} }},
+	{"an ability is missing", "abilities", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return noInbox{s} }},
+	{"a handler's end of file is the store's", "trap_T84", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+		return &broken{Store: s, batch: func(_ *broken, b batch, _ []contract.Mark) batch { return gullible{b} }}
 	}},
-	{"the store's failures are charged to messages", "a_call_with_a_cancelled_context", func(s *memstore.Store) semel.TxStore[*memstore.Tx] {
+	{"the store's failures are charged to messages", "a_call_with_a_cancelled_context", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
 		return deafClassify{s}
 	}},
 }

@@ -5,22 +5,23 @@ import (
 	"sync"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
-func (h *house[Tx]) beginRow(r semel.StoredRow) (semel.Batch[Tx], error) {
-	return h.Store.(semel.RowRetrier[Tx]).BeginRow(h.t.context(), semel.TxOptions{}, r.Number, r.Revision, act("retry"))
+func (h *house[Tx]) beginRow(r contract.StoredRow) (contract.Batch[Tx], error) {
+	return h.Store.(contract.RowRetrier[Tx]).BeginRow(h.t.context(), contract.TxOptions{}, r.Number, r.Revision, act("retry"))
 }
 
 // retry runs the effect of a row and completes it.
-func (h *house[Tx]) retry(r semel.StoredRow) {
+func (h *house[Tx]) retry(r contract.StoredRow) {
 	h.t.Helper()
 	b, err := h.beginRow(r)
 	h.t.must(err)
 	h.t.must(h.Effect(h.t.context(), b.Tx(0), r.Key.ID))
-	h.commit(b, semel.Ending{})
+	h.commit(b, contract.Ending{})
 }
 
-func (h *house[Tx]) wantRefused(r semel.StoredRow, want error) {
+func (h *house[Tx]) wantRefused(r contract.StoredRow, want error) {
 	h.t.Helper()
 	b, err := h.beginRow(r)
 	if err == nil {
@@ -41,15 +42,15 @@ func (s suite[Tx]) retries(t *T) {
 			b, err := h.beginRow(r)
 			t.must(err)
 			t.must(h.Effect(t.context(), b.Tx(0), "a"))
-			if before := h.row("a", false); before.State != semel.StateParked {
+			if before := h.row("a", false); before.State != contract.StateParked {
 				t.Errorf("before the commit the row is %s", before.State)
 			}
-			h.commit(b, semel.Ending{})
+			h.commit(b, contract.Ending{})
 			after := h.row("a", false)
-			if after.State != semel.StateCompleted || after.Attempts != r.Attempts+1 || after.Revision == r.Revision {
+			if after.State != contract.StateCompleted || after.Attempts != r.Attempts+1 || after.Revision == r.Revision {
 				t.Errorf("the row is %+v", after)
 			}
-			h.wantKinds(h.deliver(h.print("a", 1)), semel.AlreadyApplied)
+			h.wantKinds(h.deliver(h.print("a", 1)), contract.AlreadyApplied)
 			h.wantCount("a", 1)
 			h.wantActs(r.Number, "retry done")
 		})
@@ -62,10 +63,10 @@ func (s suite[Tx]) retries(t *T) {
 			t.must(err)
 			t.must(h.Effect(t.context(), b.Tx(0), "a"))
 			b.Rollback(t.context())
-			if after := h.row("a", false); after.Revision != r.Revision || after.State != semel.StateParked {
+			if after := h.row("a", false); after.Revision != r.Revision || after.State != contract.StateParked {
 				t.Errorf("the row is %+v", after)
 			}
-			h.wantKinds(h.asks(h.print("a", 1)), semel.AlreadyParked)
+			h.wantKinds(h.asks(h.print("a", 1)), contract.AlreadyParked)
 			h.wantCount("a", 0)
 			h.wantActs(0)
 			h.retry(r)
@@ -90,12 +91,12 @@ func (s suite[Tx]) rivals(t *T) {
 						discarded = h.inbox().Discard(t.context(), r.Number, r.Revision, act("discard"))
 					} else if b, err := h.beginRow(r); err == nil {
 						t.must(h.Effect(t.context(), b.Tx(0), "a"))
-						h.commit(b, semel.Ending{})
+						h.commit(b, contract.Ending{})
 					}
 				})
-				state, want := semel.StateCompleted, 1
+				state, want := contract.StateCompleted, 1
 				if discarded == nil {
-					state, want = semel.StateDiscarded, 0
+					state, want = contract.StateDiscarded, 0
 				}
 				if got := h.row("a", false).State; got != state {
 					t.Errorf("discard said %v and the row is %s", discarded, got)
@@ -124,7 +125,7 @@ func (s suite[Tx]) atOnce(t *T) {
 		mu.Unlock()
 		if err == nil {
 			t.must(h.Effect(t.context(), b.Tx(0), "a"))
-			h.commit(b, semel.Ending{})
+			h.commit(b, contract.Ending{})
 		}
 	})
 	if done != 1 || changed != 19 {

@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
-func (h *house[Tx]) inbox() semel.Inbox { return h.Store.(semel.Inbox) }
+func (h *house[Tx]) inbox() contract.Inbox { return h.Store.(contract.Inbox) }
 
-func (h *house[Tx]) list(f semel.RowFilter) []semel.StoredRow {
+func (h *house[Tx]) list(f contract.RowFilter) []contract.StoredRow {
 	h.t.Helper()
 	f.Bodies = true
 	rows, err := h.inbox().Rows(h.t.context(), f)
@@ -20,34 +21,34 @@ func (h *house[Tx]) list(f semel.RowFilter) []semel.StoredRow {
 }
 
 // park delivers a message that is set aside, and returns its row.
-func (h *house[Tx]) park(id string) semel.StoredRow {
+func (h *house[Tx]) park(id string) contract.StoredRow {
 	h.t.Helper()
-	return h.put(id, semel.Row{State: semel.StateParked, Reason: semel.ReasonPermanent, Message: &semel.Message{Body: []byte(id)}})
+	return h.put(id, contract.Row{State: contract.StateParked, Reason: semel.ReasonPermanent, Message: &semel.Message{Body: []byte(id)}})
 }
 
 // put delivers a message with a row, marked as the row's state says.
-func (h *house[Tx]) put(id string, r semel.Row) semel.StoredRow {
+func (h *house[Tx]) put(id string, r contract.Row) contract.StoredRow {
 	h.t.Helper()
 	m := h.print(id, 1)
-	m.As = map[semel.RowState]semel.Outcome{
-		semel.StateParked: semel.Parked, semel.StateDiscarded: semel.Discarded, semel.StateDeadLettered: semel.DeadLettered,
+	m.As = map[contract.RowState]semel.Outcome{
+		contract.StateParked: semel.Parked, contract.StateDiscarded: semel.Discarded, contract.StateDeadLettered: semel.DeadLettered,
 	}[r.State]
 	b, v := h.begin(m)
-	h.wantKinds(v, semel.Fresh)
-	h.commit(b, semel.Ending{Rows: []semel.Row{r}})
+	h.wantKinds(v, contract.Fresh)
+	h.commit(b, contract.Ending{Rows: []contract.Row{r}})
 	return h.row(id, false)
 }
 
 // row is the row of this identity, or the conflict's.
-func (h *house[Tx]) row(id string, conflict bool) semel.StoredRow {
+func (h *house[Tx]) row(id string, conflict bool) contract.StoredRow {
 	h.t.Helper()
-	for _, r := range h.list(semel.RowFilter{ID: id}) {
+	for _, r := range h.list(contract.RowFilter{ID: id}) {
 		if r.Conflict == conflict {
 			return r
 		}
 	}
 	h.t.Fatalf("there is no row of %.40q (conflict: %t)", id, conflict)
-	return semel.StoredRow{}
+	return contract.StoredRow{}
 }
 
 // anyBytes is a message with everything that stores have mangled.
@@ -82,12 +83,12 @@ func (s suite[Tx]) rows(t *T) {
 			m.As = semel.Parked
 			b, _ := h.begin(m)
 			b.Rollback(t.context())
-			if rows := h.list(semel.RowFilter{}); len(rows) != 0 {
+			if rows := h.list(contract.RowFilter{}); len(rows) != 0 {
 				t.Errorf("%d rows after a rollback", len(rows))
 			}
 			r := h.park("a")
-			h.wantKinds(h.asks(h.mark("a")), semel.AlreadyParked)
-			if r.Revision == 0 || r.Number == 0 || r.State != semel.StateParked || r.Reason != semel.ReasonPermanent || r.ReceivedAt.IsZero() {
+			h.wantKinds(h.asks(h.mark("a")), contract.AlreadyParked)
+			if r.Revision == 0 || r.Number == 0 || r.State != contract.StateParked || r.Reason != semel.ReasonPermanent || r.ReceivedAt.IsZero() {
 				t.Errorf("the row is %+v", r)
 			}
 		})
@@ -106,7 +107,7 @@ func (s suite[Tx]) messages(t *T) {
 		func(t *T) {
 			h := s.opened(t)
 			for _, id := range ids() {
-				r := h.put(id, semel.Row{State: semel.StateParked, Message: &semel.Message{}})
+				r := h.put(id, contract.Row{State: contract.StateParked, Message: &semel.Message{}})
 				if want := (semel.Key{Consumer: "billing", Source: "shop", ID: id}); r.Key != want {
 					t.Errorf("the row's key is %.80q, want %.80q", r.Key, want)
 				}
@@ -116,9 +117,9 @@ func (s suite[Tx]) messages(t *T) {
 		"Attempts, errors, fingerprint and surrogate are kept; errors are cut to what a row takes.",
 		func(t *T) {
 			h := s.opened(t)
-			long := strings.Repeat("ä", semel.MaxErrorText)
-			r := h.put("a", semel.Row{State: semel.StateParked, Attempts: 7, FirstError: "first", LastError: long, Surrogate: true, Message: &semel.Message{}})
-			if r.Attempts != 7 || r.FirstError != "first" || r.LastError != long[:semel.MaxErrorText] || !r.Surrogate || r.Fingerprint != h.print("a", 1).Fingerprint {
+			long := strings.Repeat("ä", contract.MaxErrorText)
+			r := h.put("a", contract.Row{State: contract.StateParked, Attempts: 7, FirstError: "first", LastError: long, Surrogate: true, Message: &semel.Message{}})
+			if r.Attempts != 7 || r.FirstError != "first" || r.LastError != long[:contract.MaxErrorText] || !r.Surrogate || r.Fingerprint != h.print("a", 1).Fingerprint {
 				t.Errorf("the row is %+v", r)
 			}
 		})
@@ -133,11 +134,11 @@ func (s suite[Tx]) lists(t *T) {
 			before := h.park("a")
 			for range 3 {
 				b, v := h.begin(h.print("a", 1))
-				h.wantKinds(v, semel.AlreadyParked)
-				h.commit(b, semel.Ending{Rows: []semel.Row{{Repeat: true}}})
+				h.wantKinds(v, contract.AlreadyParked)
+				h.commit(b, contract.Ending{Rows: []contract.Row{{Repeat: true}}})
 			}
 			after := h.row("a", false)
-			if after.Repeated != 3 || after.State != before.State || after.Number != before.Number || len(h.list(semel.RowFilter{})) != 1 {
+			if after.Repeated != 3 || after.State != before.State || after.Number != before.Number || len(h.list(contract.RowFilter{})) != 1 {
 				t.Errorf("after three copies the row is %+v", after)
 			}
 		})
@@ -156,7 +157,7 @@ func (s suite[Tx]) lists(t *T) {
 			h.park("a")
 			h.Damage(t, h.park("b").Number)
 			h.park("c")
-			rows := h.list(semel.RowFilter{})
+			rows := h.list(contract.RowFilter{})
 			if len(rows) != 3 {
 				t.Fatalf("%d rows of 3 are shown", len(rows))
 			}
@@ -168,7 +169,7 @@ func (s suite[Tx]) lists(t *T) {
 
 func (s suite[Tx]) byteForByte(t *T, m *semel.Message) {
 	h := s.opened(t)
-	got := h.put("a", semel.Row{State: semel.StateParked, Reason: "r", Message: m}).Message
+	got := h.put("a", contract.Row{State: contract.StateParked, Reason: "r", Message: m}).Message
 	want := *m
 	if !bytes.Equal(got.Body, want.Body) || !bytes.Equal(got.Key, want.Key) || (got.Key == nil) != (want.Key == nil) {
 		t.Errorf("body or key are %q, %q", got.Body, got.Key)
@@ -185,18 +186,18 @@ func (s suite[Tx]) byteForByte(t *T, m *semel.Message) {
 func (s suite[Tx]) filters(t *T) {
 	h := s.opened(t)
 	typed := &semel.Message{Attributes: semel.Attributes{Type: "paid"}, Body: []byte("body")}
-	h.put("a", semel.Row{State: semel.StateParked, Reason: "r1", Message: typed})
-	h.put("b", semel.Row{State: semel.StateDiscarded, Reason: "r2", Message: typed})
+	h.put("a", contract.Row{State: contract.StateParked, Reason: "r1", Message: typed})
+	h.put("b", contract.Row{State: contract.StateDiscarded, Reason: "r2", Message: typed})
 	h.scope = h.scopeOf("shipping", "shop", 0)
-	h.put("a", semel.Row{State: semel.StateParked, Reason: "r2", Message: &semel.Message{}})
-	all := h.list(semel.RowFilter{})
+	h.put("a", contract.Row{State: contract.StateParked, Reason: "r2", Message: &semel.Message{}})
+	all := h.list(contract.RowFilter{})
 	if len(all) != 3 {
 		t.Fatalf("%d rows, want 3", len(all))
 	}
-	for want, f := range map[string]semel.RowFilter{
+	for want, f := range map[string]contract.RowFilter{
 		"ab":  {Consumer: "billing"},
 		"aa":  {ID: "a"},
-		"b":   {States: []semel.RowState{semel.StateDiscarded, semel.StateReceived}},
+		"b":   {States: []contract.RowState{contract.StateDiscarded, contract.StateReceived}},
 		"ba":  {Reason: "r2"},
 		"ab ": {Type: "paid"},
 		"a":   {Consumer: "shipping"},
@@ -215,7 +216,7 @@ func (s suite[Tx]) filters(t *T) {
 			t.Errorf("the filter %+v chooses %q, want %q", f, got, want)
 		}
 	}
-	rows, err := h.inbox().Rows(t.context(), semel.RowFilter{Limit: 1})
+	rows, err := h.inbox().Rows(t.context(), contract.RowFilter{Limit: 1})
 	t.must(err)
 	if rows[0].Message.Body != nil || rows[0].Size != len("body") {
 		t.Errorf("a row without body has %q of size %d", rows[0].Message.Body, rows[0].Size)

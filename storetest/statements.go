@@ -1,6 +1,8 @@
 package storetest
 
-import "github.com/semel-go/semel"
+import (
+	"github.com/semel-go/semel/contract"
+)
 
 // statements are the laws about handlers that end their transaction with a
 // statement, of which the driver of the database knows nothing.
@@ -23,7 +25,7 @@ func (s suite[Tx]) endsByStatement(t *T, ending, again string) {
 		return
 	}
 	all := []string{"a", "b"}
-	if l, ok := h.Store.(semel.BatchLimiter); ok && l.BatchLimit() > 0 {
+	if l, ok := h.Store.(contract.BatchLimiter); ok && l.BatchLimit() > 0 {
 		all = all[1:]
 	}
 	b, _ := h.begin(h.markAll(all...)...)
@@ -41,9 +43,9 @@ func (s suite[Tx]) endsByStatement(t *T, ending, again string) {
 		_ = h.Send(t.context(), b.Tx(last), "commit")
 	}
 	want := 0
-	if broken, ok := b.(semel.Broken); ok && broken.Broken() {
+	if broken, ok := b.(contract.Broken); ok && broken.Broken() {
 		b.Rollback(t.context())
-	} else if r := b.Commit(t.context(), semel.Ending{}); r.Outcome == semel.Committed {
+	} else if r := b.Commit(t.context(), contract.Ending{}); r.Outcome == contract.Committed {
 		want = 1 // the ending was refused, and all of it is one batch still
 	}
 	if late := h.Count(t, "late"); late != want && !(late == 1 && s.h.Can.LeavesLate) {

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/storetest"
 )
@@ -13,7 +13,7 @@ import (
 var abilities = storetest.Abilities{Inbox: true, MarkIn: true, Positions: true}
 
 // on is an instance of a store whose effects are those of a memstore.
-func on(store semel.TxStore[*memstore.Tx], effects *memstore.Store) storetest.Instance[*memstore.Tx] {
+func on(store contract.TxStore[*memstore.Tx], effects *memstore.Store) storetest.Instance[*memstore.Tx] {
 	return storetest.Instance[*memstore.Tx]{
 		Store:  store,
 		Effect: func(_ context.Context, tx *memstore.Tx, name string) error { return tx.Add(name, 1) },

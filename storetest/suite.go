@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 // suite holds the cases.
@@ -31,12 +32,12 @@ func (h *house[Tx]) scopeOf(consumer, source string, generation int64) int64 {
 	return n
 }
 
-func (h *house[Tx]) mark(id string) semel.Mark {
-	return semel.Mark{Scope: h.scope, ID: []byte(id), As: semel.Applied}
+func (h *house[Tx]) mark(id string) contract.Mark {
+	return contract.Mark{Scope: h.scope, ID: []byte(id), As: semel.Applied}
 }
 
-func (h *house[Tx]) markAll(ids ...string) []semel.Mark {
-	marks := make([]semel.Mark, len(ids))
+func (h *house[Tx]) markAll(ids ...string) []contract.Mark {
+	marks := make([]contract.Mark, len(ids))
 	for i, id := range ids {
 		marks[i] = h.mark(id)
 	}
@@ -44,15 +45,15 @@ func (h *house[Tx]) markAll(ids ...string) []semel.Mark {
 }
 
 // print is a mark with a fingerprint of version 1.
-func (h *house[Tx]) print(id string, content byte) semel.Mark {
+func (h *house[Tx]) print(id string, content byte) contract.Mark {
 	m := h.mark(id)
 	m.Fingerprint = semel.Fingerprint{Version: 1, Sum: [16]byte{content}}
 	return m
 }
 
-func (h *house[Tx]) begin(marks ...semel.Mark) (semel.Batch[Tx], []semel.Verdict) {
+func (h *house[Tx]) begin(marks ...contract.Mark) (contract.Batch[Tx], []contract.Verdict) {
 	h.t.Helper()
-	b, v, err := h.Store.Begin(h.t.context(), semel.TxOptions{}, marks)
+	b, v, err := h.Store.Begin(h.t.context(), contract.TxOptions{}, marks)
 	h.t.must(err)
 	if len(v) != len(marks) {
 		h.t.Fatalf("%d verdicts for %d marks", len(v), len(marks))
@@ -60,34 +61,34 @@ func (h *house[Tx]) begin(marks ...semel.Mark) (semel.Batch[Tx], []semel.Verdict
 	return b, v
 }
 
-func (h *house[Tx]) commit(b semel.Batch[Tx], e semel.Ending) {
+func (h *house[Tx]) commit(b contract.Batch[Tx], e contract.Ending) {
 	h.t.Helper()
-	if r := b.Commit(h.t.context(), e); r.Outcome != semel.Committed {
+	if r := b.Commit(h.t.context(), e); r.Outcome != contract.Committed {
 		h.t.Fatalf("the commit says %+v, want committed", r)
 	}
 }
 
 // deliver does what the engine does with a batch: marks, the effects of what
 // is fresh, and the commit. It returns the verdicts.
-func (h *house[Tx]) deliver(marks ...semel.Mark) []semel.Verdict {
+func (h *house[Tx]) deliver(marks ...contract.Mark) []contract.Verdict {
 	h.t.Helper()
 	b, v := h.begin(marks...)
 	h.apply(b, marks, v)
-	h.commit(b, semel.Ending{})
+	h.commit(b, contract.Ending{})
 	return v
 }
 
-func (h *house[Tx]) apply(b semel.Batch[Tx], marks []semel.Mark, verdicts []semel.Verdict) {
+func (h *house[Tx]) apply(b contract.Batch[Tx], marks []contract.Mark, verdicts []contract.Verdict) {
 	h.t.Helper()
 	for i, v := range verdicts {
-		if v.Kind == semel.Fresh && marks[i].As == semel.Applied {
+		if v.Kind == contract.Fresh && marks[i].As == semel.Applied {
 			h.t.must(h.Effect(h.t.context(), b.Tx(i), string(marks[i].ID)))
 		}
 	}
 }
 
 // asks returns the verdicts on marks without leaving a trace.
-func (h *house[Tx]) asks(marks ...semel.Mark) []semel.Verdict {
+func (h *house[Tx]) asks(marks ...contract.Mark) []contract.Verdict {
 	h.t.Helper()
 	b, v := h.begin(marks...)
 	b.Rollback(h.t.context())
@@ -101,7 +102,7 @@ func (h *house[Tx]) wantCount(name string, want int) {
 	}
 }
 
-func (h *house[Tx]) wantKinds(got []semel.Verdict, want ...semel.VerdictKind) {
+func (h *house[Tx]) wantKinds(got []contract.Verdict, want ...contract.VerdictKind) {
 	h.t.Helper()
 	for i := range want {
 		if got[i].Kind != want[i] {
@@ -129,10 +130,10 @@ func (s suite[Tx]) abilities(t *T) {
 		"What a store declares it has, and what it does not declare it has not, so that a missing ability is an error at start.",
 		func(t *T) {
 			store := s.h.Open(t).Store
-			_, inbox := store.(semel.Inbox)
-			_, retrier := store.(semel.RowRetrier[Tx])
-			_, marker := store.(semel.TxMarker[Tx])
-			_, positions := store.(semel.PositionStore)
+			_, inbox := store.(contract.Inbox)
+			_, retrier := store.(contract.RowRetrier[Tx])
+			_, marker := store.(contract.TxMarker[Tx])
+			_, positions := store.(contract.PositionStore)
 			got := s.h.Can
 			got.Inbox, got.MarkIn, got.Positions = inbox && retrier, marker, positions
 			if got != s.h.Can || inbox != retrier {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/machine"
 )
 
@@ -86,7 +86,7 @@ func TestEveryLawThatTheCheckerNamesIsCounted(t *testing.T) {
 
 func TestTheFaultPointsAreTheLibrarys(t *testing.T) {
 	s := Sweep(1, 100, Real)
-	for i, p := range semel.Points() {
+	for i, p := range faults.Points() {
 		if string(p) != string(points[i]) {
 			t.Errorf("point %d is %s here and %s in the library", i, points[i], p)
 		}

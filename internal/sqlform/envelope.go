@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 // envelope is what a message is beside key and body, as JSON that any bytes
@@ -115,8 +116,8 @@ func Plain(s string) string {
 // ErrorText is an error's text cut to what a row keeps.
 func ErrorText(s string) string {
 	s = Plain(s)
-	if len(s) <= semel.MaxErrorText {
+	if len(s) <= contract.MaxErrorText {
 		return s
 	}
-	return strings.ToValidUTF8(s[:semel.MaxErrorText], "")
+	return strings.ToValidUTF8(s[:contract.MaxErrorText], "")
 }

@@ -7,17 +7,18 @@ import (
 	"slices"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 // Mark is a mark in the form of its table.
 type Mark struct {
-	*semel.Mark
+	*contract.Mark
 	// Key is the id as it is compared; Long the id itself if Key does not hold it.
 	Key, Long []byte
 }
 
 // Marks are the marks in the form of their table.
-func Marks(marks []semel.Mark) []Mark {
+func Marks(marks []contract.Mark) []Mark {
 	all := make([]Mark, len(marks))
 	for i := range marks {
 		key, long := ID(marks[i].ID)
@@ -45,11 +46,11 @@ func Sorted(marks []Mark) []int {
 var ErrMissing = errors.New("a marker is neither written nor there: it was removed while it was marked, or is kept from being written")
 
 // Verdict is the answer to a mark of this fingerprint that met a marker.
-func Verdict(asked, there semel.Fingerprint, o semel.Outcome, known bool) semel.Verdict {
+func Verdict(asked, there semel.Fingerprint, o semel.Outcome, known bool) contract.Verdict {
 	if asked.Conflicts(there) {
-		return semel.Verdict{Kind: semel.Conflict, Known: known}
+		return contract.Verdict{Kind: contract.Conflict, Known: known}
 	}
-	return semel.Verdict{Kind: semel.AlreadyApplied + semel.VerdictKind(o-semel.Applied)}
+	return contract.Verdict{Kind: contract.AlreadyApplied + contract.VerdictKind(o-semel.Applied)}
 }
 
 // Sum is nil where there is no fingerprint.

@@ -1,10 +1,13 @@
 package sqlform
 
-import "github.com/semel-go/semel"
+import (
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
 
 // RowConflict is what a row carries in its key beside the identity: nothing,
 // unless it is a conflict's.
-func RowConflict(m *semel.Mark, conflict bool) []byte {
+func RowConflict(m *contract.Mark, conflict bool) []byte {
 	if conflict {
 		return Conflict(m.Fingerprint)
 	}
@@ -12,7 +15,7 @@ func RowConflict(m *semel.Mark, conflict bool) []byte {
 }
 
 // RowValues are a row's columns after its key, in the order of the statements.
-func RowValues(m *semel.Mark, r *semel.Row) ([]any, error) {
+func RowValues(m *contract.Mark, r *contract.Row) ([]any, error) {
 	message := r.Message
 	if message == nil {
 		message = &semel.Message{}

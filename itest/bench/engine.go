@@ -11,6 +11,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/pgxstore"
 	"github.com/semel-go/semel/sourcetest"
 )
@@ -73,10 +76,10 @@ func (d *database) applySemel(ctx context.Context, c Conditions, messages []*sem
 		return outcome{}, err
 	}
 	observer := &contention{}
-	run, err := d.consumer(c, semel.Config{
-		Name: "bench", Source: source, Identity: semel.By("header:id"), Lanes: semel.LanesNone, Workers: c.Workers,
-		Batch:  semel.BatchLimits{Most: batchMost, Time: time.Minute},
-		Logger: slog.New(slog.DiscardHandler), Observers: []semel.Observer{observer}, Seed: 1,
+	run, err := d.consumer(c, consumer.Config{
+		Name: "bench", Source: source, Identity: identity.By("header:id"), Lanes: consumer.LanesNone, Workers: c.Workers,
+		Batch:  consumer.BatchLimits{Most: batchMost, Time: time.Minute},
+		Logger: slog.New(slog.DiscardHandler), Observers: []semel.Observer{observer},
 	})
 	if err != nil {
 		return outcome{}, err
@@ -90,22 +93,25 @@ func (d *database) applySemel(ctx context.Context, c Conditions, messages []*sem
 	return out, err
 }
 
+// seeded makes the waits of a benchmark the same in each run.
+var seeded = faults.Plan{Seed: 1}
+
 // consumer is the consumer of a form, ready to run.
-func (d *database) consumer(c Conditions, config semel.Config) (func(context.Context) (semel.Counts, error), error) {
+func (d *database) consumer(c Conditions, config consumer.Config) (func(context.Context) (semel.Counts, error), error) {
 	switch c.Form {
 	case Handle:
-		return running(semel.New(d.pgx, handleOne(c.Effect.one()), config))
+		return running(consumer.New(d.pgx, handleOne(c.Effect.one()), config, seeded))
 	case Queue:
-		return running(semel.New(d.pgx.Queued(), queueOne(c.Effect.one()), config))
+		return running(consumer.New(d.pgx.Queued(), queueOne(c.Effect.one()), config, seeded))
 	case HandleAll:
-		return running(semel.NewAll(d.pgx, handleAll(c.Effect.all()), config))
+		return running(consumer.NewAll(d.pgx, handleAll(c.Effect.all()), config, seeded))
 	case HandleSQL:
-		return running(semel.New(d.sql, handleSQL(c.Effect.one()), config))
+		return running(consumer.New(d.sql, handleSQL(c.Effect.one()), config, seeded))
 	}
 	return nil, errors.New("no such form: " + string(c.Form))
 }
 
-func running[Tx any](consumer *semel.Consumer[Tx], err error) (func(context.Context) (semel.Counts, error), error) {
+func running[Tx any](consumer *consumer.Consumer[Tx], err error) (func(context.Context) (semel.Counts, error), error) {
 	return func(ctx context.Context) (semel.Counts, error) {
 		err := consumer.Run(ctx)
 		return consumer.Counts(), err

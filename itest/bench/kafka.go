@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/kafka"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -44,7 +46,7 @@ type kafkaTopic struct {
 func (w *World) MeasureKafka(ctx context.Context, o KafkaOptions) ([]Row, error) {
 	var rows []Row
 	for _, ids := range []IDs{UUIDv7, Text} {
-		for _, workers := range []int{semel.DefaultWorkers, 1} {
+		for _, workers := range []int{consumer.DefaultWorkers, 1} {
 			c := Conditions{Form: Queue, Effect: Insert, Workers: workers, IDs: ids}
 			r, err := w.kafkaRow(ctx, o, c)
 			if err != nil {
@@ -167,10 +169,10 @@ func (d *database) kafkaSemel(ctx context.Context, c Conditions, t kafkaTopic, g
 	defer cancel()
 	e := &ending{end: cancel}
 	e.left.Store(int64(t.messages))
-	run, err := d.consumer(c, semel.Config{
-		Name: "bench", Source: source, Identity: semel.By("header:id"), Workers: c.Workers,
-		Batch:  semel.BatchLimits{Most: batchMost, Time: time.Minute},
-		Logger: slog.New(slog.DiscardHandler), Observers: []semel.Observer{e}, Seed: 1,
+	run, err := d.consumer(c, consumer.Config{
+		Name: "bench", Source: source, Identity: identity.By("header:id"), Workers: c.Workers,
+		Batch:  consumer.BatchLimits{Most: batchMost, Time: time.Minute},
+		Logger: slog.New(slog.DiscardHandler), Observers: []semel.Observer{e},
 	})
 	if err != nil {
 		return 0, err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/kafka"
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -19,9 +20,9 @@ type lanes struct {
 	given, lost int
 }
 
-func (l *lanes) Given(semel.Lane)                     { l.mu.Lock(); defer l.mu.Unlock(); l.given++ }
-func (l *lanes) Lost(semel.Lane)                      { l.mu.Lock(); defer l.mu.Unlock(); l.lost++ }
-func (l *lanes) Revoking(context.Context, semel.Lane) {}
+func (l *lanes) Given(contract.Lane)                     { l.mu.Lock(); defer l.mu.Unlock(); l.given++ }
+func (l *lanes) Lost(contract.Lane)                      { l.mu.Lock(); defer l.mu.Unlock(); l.lost++ }
+func (l *lanes) Revoking(context.Context, contract.Lane) {}
 
 // crew are members of one group that settle what they get.
 type crew struct {
@@ -44,7 +45,7 @@ func (c *crew) member() (stop func()) {
 	var g sync.WaitGroup
 	g.Go(func() {
 		for ctx.Err() == nil {
-			got, err := s.Fetch(ctx, semel.Bound{Messages: 50, Bytes: 1 << 20})
+			got, err := s.Fetch(ctx, contract.Bound{Messages: 50, Bytes: 1 << 20})
 			if err != nil && ctx.Err() == nil {
 				c.t.Errorf("fetch: %v", err)
 			}
@@ -58,14 +59,14 @@ func (c *crew) member() (stop func()) {
 	})
 }
 
-func (c *crew) settle(s *kafka.Source, got []semel.Delivery) {
-	all := make([]semel.Settlement, len(got))
+func (c *crew) settle(s *kafka.Source, got []contract.Delivery) {
+	all := make([]contract.Settlement, len(got))
 	for i := range got {
-		all[i] = semel.Settlement{Delivery: &got[i], Kind: semel.Ack}
+		all[i] = contract.Settlement{Delivery: &got[i], Kind: semel.Ack}
 	}
 	for tries := 0; len(all) > 0 && tries < 50; tries++ {
 		left, _ := s.Settle(context.Background(), all)
-		var again []semel.Settlement
+		var again []contract.Settlement
 		for _, i := range left {
 			again = append(again, all[i])
 		}
@@ -193,13 +194,13 @@ func TestAMemberWhoseEpochRisesKeepsItsLanes(t *testing.T) {
 		for i := 1; i < 4; i++ { // each makes the group's epoch rise and gets nothing
 			idle := source(t, settings)
 			ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second) // more than a heartbeat
-			some, err := idle.Fetch(ctx, semel.Bound{Messages: 1, Bytes: 1})
+			some, err := idle.Fetch(ctx, contract.Bound{Messages: 1, Bytes: 1})
 			cancel()
 			if err != nil || len(some) > 0 {
 				t.Fatal(some, err)
 			}
 			for left := []int{0}; len(left) > 0; {
-				left, _ = owner.Settle(t.Context(), []semel.Settlement{{Delivery: &got[i], Kind: semel.Ack}})
+				left, _ = owner.Settle(t.Context(), []contract.Settlement{{Delivery: &got[i], Kind: semel.Ack}})
 			}
 			awaitOffset(t, c, settings.Group, topic, 0, int64(i+1))
 		}

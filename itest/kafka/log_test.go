@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/kafka"
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -36,7 +37,7 @@ func inTransaction(t testing.TB, topic string, end *kgo.TransactionEndTry, value
 	return c
 }
 
-func bodies(all []semel.Delivery) []string {
+func bodies(all []contract.Delivery) []string {
 	var out []string
 	for _, d := range all {
 		out = append(out, string(d.Message.Body))
@@ -44,7 +45,7 @@ func bodies(all []semel.Delivery) []string {
 	return out
 }
 
-func wants(t testing.TB, got []semel.Delivery, want ...string) {
+func wants(t testing.TB, got []contract.Delivery, want ...string) {
 	t.Helper()
 	if have := bodies(got); !slices.Equal(have, want) {
 		t.Fatalf("came %q, not %q", have, want)
@@ -57,7 +58,7 @@ func fetching(t testing.TB, s *kafka.Source) {
 	var g sync.WaitGroup
 	g.Go(func() {
 		for ctx.Err() == nil {
-			got, err := s.Fetch(ctx, semel.Bound{Messages: 100, Bytes: 1 << 20})
+			got, err := s.Fetch(ctx, contract.Bound{Messages: 100, Bytes: 1 << 20})
 			if err != nil && ctx.Err() == nil {
 				t.Errorf("fetch: %v", err)
 				return
@@ -157,9 +158,9 @@ func TestACompactedTopic(t *testing.T) {
 		s := source(t, settings)
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		var all []semel.Delivery
+		var all []contract.Delivery
 		for ctx.Err() == nil && offset(t, c, settings.Group, topic, 0) != 21 {
-			got, err := s.Fetch(ctx, semel.Bound{Messages: 3, Bytes: 1 << 20})
+			got, err := s.Fetch(ctx, contract.Bound{Messages: 3, Bytes: 1 << 20})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -202,9 +203,9 @@ func TestTopicsThatChange(t *testing.T) {
 		put(t, client(t), topic, 0, 2)
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		var got []semel.Delivery
+		var got []contract.Delivery
 		for ctx.Err() == nil && len(got) < 2 { // it may complain more than once
-			some, _ := s.Fetch(ctx, semel.Bound{Messages: 2, Bytes: 1 << 20})
+			some, _ := s.Fetch(ctx, contract.Bound{Messages: 2, Bytes: 1 << 20})
 			got = append(got, some...)
 		}
 		wants(t, got, "0", "1")
@@ -283,7 +284,7 @@ func TestRecordsOfEverySize(t *testing.T) {
 		}
 	})
 	t.Run("G3_a_dead_letter_too_large_for_its_topic_is_cut_and_settled", func(t *testing.T) {
-		left, err := s.Settle(t.Context(), []semel.Settlement{{Delivery: &got[2], Kind: semel.DeadLetter}})
+		left, err := s.Settle(t.Context(), []contract.Settlement{{Delivery: &got[2], Kind: semel.DeadLetter}})
 		if err != nil || len(left) > 0 {
 			t.Fatalf("left %v: %v", left, err)
 		}

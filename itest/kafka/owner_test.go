@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/kafka"
 	"github.com/semel-go/semel/memstore"
@@ -41,13 +42,13 @@ func shut(t testing.TB, s *kafka.Source) {
 }
 
 // take fetches until n deliveries are there.
-func take(t testing.TB, s *kafka.Source, n int) []semel.Delivery {
+func take(t testing.TB, s *kafka.Source, n int) []contract.Delivery {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	var all []semel.Delivery
+	var all []contract.Delivery
 	for len(all) < n && ctx.Err() == nil {
-		got, err := s.Fetch(ctx, semel.Bound{Messages: n - len(all), Bytes: 1 << 30})
+		got, err := s.Fetch(ctx, contract.Bound{Messages: n - len(all), Bytes: 1 << 30})
 		if err != nil {
 			t.Fatalf("fetch: %v", err)
 		}
@@ -65,7 +66,7 @@ func fails(t testing.TB, s *kafka.Source) error {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for ctx.Err() == nil {
-		if _, err := s.Fetch(ctx, semel.Bound{Messages: 100, Bytes: 1 << 30}); err != nil {
+		if _, err := s.Fetch(ctx, contract.Bound{Messages: 100, Bytes: 1 << 30}); err != nil {
 			return err
 		}
 	}
@@ -80,7 +81,7 @@ func stands(t testing.TB, s *kafka.Source) string {
 	defer cancel()
 	for ctx.Err() == nil {
 		call, end := context.WithTimeout(ctx, time.Second)
-		_, _ = s.Fetch(call, semel.Bound{Messages: 100, Bytes: 1 << 30})
+		_, _ = s.Fetch(call, contract.Bound{Messages: 100, Bytes: 1 << 30})
 		end()
 		if faults := s.LaneFaults(); len(faults) > 0 {
 			return faults[0].Reason
@@ -90,11 +91,11 @@ func stands(t testing.TB, s *kafka.Source) string {
 	return ""
 }
 
-func ack(t testing.TB, s *kafka.Source, all ...semel.Delivery) {
+func ack(t testing.TB, s *kafka.Source, all ...contract.Delivery) {
 	t.Helper()
-	settlements := make([]semel.Settlement, len(all))
+	settlements := make([]contract.Settlement, len(all))
 	for i := range all {
-		settlements[i] = semel.Settlement{Delivery: &all[i], Kind: semel.Ack}
+		settlements[i] = contract.Settlement{Delivery: &all[i], Kind: semel.Ack}
 	}
 	if left, err := s.Settle(t.Context(), settlements); err != nil || len(left) > 0 {
 		t.Fatalf("settle: left %v: %v", left, err)

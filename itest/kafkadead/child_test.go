@@ -16,6 +16,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/itest/pgproxy"
 	"github.com/semel-go/semel/itest/workload"
 	"github.com/semel-go/semel/kafka"
@@ -65,7 +68,7 @@ func live(text string) error {
 		return err
 	}
 	m := &mortal{Source: inner, order: o}
-	if o.Death == string(semel.CommitReplyLost) {
+	if o.Death == string(faults.CommitReplyLost) {
 		proxy, err := pgproxy.New(o.DSN)
 		if err != nil {
 			return err
@@ -75,8 +78,9 @@ func live(text string) error {
 		o.DSN = proxy.DSN()
 	}
 	c := policy(m)
-	c.Workers, c.At, c.IdleExit = o.Workers, func(p semel.Point, _ int) { m.at(string(p)) }, 2*time.Second
-	consumer, closePool, err := workload.Drivers()[1].Open(workload.Options{DSN: o.DSN, Connections: o.Workers + 1, Handler: handle, Config: c})
+	c.Workers, c.IdleExit = o.Workers, 2*time.Second
+	plan := faults.Plan{At: func(p faults.Point, _ int) { m.at(string(p)) }}
+	consumer, closePool, err := workload.Drivers()[1].Open(workload.Options{DSN: o.DSN, Connections: o.Workers + 1, Handler: handle, Config: c, Plan: plan})
 	if err != nil {
 		return err
 	}
@@ -94,11 +98,11 @@ func (o order) source() kafka.Config {
 }
 
 // policy ends everything that can be in dead letters.
-func policy(source semel.Source) semel.Config {
+func policy(source contract.Source) consumer.Config {
 	c := workload.Config(source)
-	c.Lanes, c.Batch.Most, c.MaxUnsettled.Messages = semel.LanesPartition, 4, 8
-	c.Retry = semel.RetryPolicy{Attempts: attempts, First: time.Millisecond, Most: 2 * time.Millisecond, Then: semel.ThenDeadLetter}
-	c.OnConflict, c.OnBadIdentity, c.OnUnmet = semel.ThenDeadLetter, semel.ThenDeadLetter, semel.ThenDeadLetter
+	c.Lanes, c.Batch.Most, c.MaxUnsettled.Messages = consumer.LanesPartition, 4, 8
+	c.Retry = consumer.RetryPolicy{Attempts: attempts, First: time.Millisecond, Most: 2 * time.Millisecond, Then: consumer.ThenDeadLetter}
+	c.OnConflict, c.OnBadIdentity, c.OnUnmet = consumer.ThenDeadLetter, consumer.ThenDeadLetter, consumer.ThenDeadLetter
 	return c
 }
 
@@ -136,7 +140,7 @@ func (m *mortal) at(point string) {
 }
 
 // Settle dies before, during or after a copy.
-func (m *mortal) Settle(ctx context.Context, all []semel.Settlement) ([]int, error) {
+func (m *mortal) Settle(ctx context.Context, all []contract.Settlement) ([]int, error) {
 	letters := 0
 	for i := range all {
 		if all[i].Kind == semel.DeadLetter {
@@ -158,7 +162,7 @@ func (m *mortal) Settle(ctx context.Context, all []semel.Settlement) ([]int, err
 
 // dieCopying says that it is about to copy, waits until the broker is frozen,
 // sends, and dies without an answer.
-func (m *mortal) dieCopying(ctx context.Context, all []semel.Settlement) {
+func (m *mortal) dieCopying(ctx context.Context, all []contract.Settlement) {
 	fmt.Println("copying")
 	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
 	ctx, cancel := context.WithTimeout(ctx, 300*time.Millisecond)

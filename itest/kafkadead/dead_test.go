@@ -7,7 +7,7 @@ package kafkadead
 import (
 	"testing"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/itest/services"
 )
 
@@ -17,10 +17,10 @@ func deaths() (all []order) {
 	for _, point := range []string{beforeCopy, duringCopy, afterCopy} {
 		all = append(all, order{Death: point, After: 1, Workers: 1})
 	}
-	for _, point := range semel.Points() {
+	for _, point := range faults.Points() {
 		all = append(all, order{Death: string(point), After: 1, Workers: 1})
 	}
-	for _, point := range []semel.Point{afterCopy, semel.AfterMark, semel.BeforeCommit, semel.AfterCommit, semel.BeforeSettle} {
+	for _, point := range []faults.Point{afterCopy, faults.AfterMark, faults.BeforeCommit, faults.AfterCommit, faults.BeforeSettle} {
 		all = append(all, order{Death: string(point), After: 3, Workers: 3})
 	}
 	return all

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/topics"
 	"github.com/semel-go/semel/itest/workload"
@@ -107,7 +108,7 @@ func (s *site) config(listener, topic string) kafka.Config {
 type reader struct {
 	*site
 	config   kafka.Config
-	consumer *semel.Consumer[*memstore.Tx]
+	consumer *consumer.Consumer[*memstore.Tx]
 }
 
 // read starts a consumer, which ends with the test. A message whose body is
@@ -120,9 +121,9 @@ func (s *site) read(t *testing.T, c kafka.Config) *reader {
 	}
 	policy := workload.Config(source)
 	if c.DeadLetters != "" {
-		policy.Retry.Then = semel.ThenDeadLetter
+		policy.Retry.Then = consumer.ThenDeadLetter
 	}
-	consumer, err := semel.New(memstore.New(), func(_ context.Context, _ *memstore.Tx, m *semel.Message) error {
+	running, err := consumer.New(memstore.New(), func(_ context.Context, _ *memstore.Tx, m *semel.Message) error {
 		if string(m.Body) == "bad" {
 			return semel.Permanent(fmt.Errorf("it is bad"))
 		}
@@ -134,7 +135,7 @@ func (s *site) read(t *testing.T, c kafka.Config) *reader {
 	ctx, cancel := context.WithCancel(context.Background())
 	var ended sync.WaitGroup
 	ended.Go(func() {
-		if err := consumer.Run(ctx); err != nil {
+		if err := running.Run(ctx); err != nil {
 			t.Error(err)
 		}
 	})
@@ -142,7 +143,7 @@ func (s *site) read(t *testing.T, c kafka.Config) *reader {
 		cancel()
 		ended.Wait()
 	})
-	return &reader{&site{Cluster: topics.Open(t, s.cluster.Brokers()), t: t, cluster: s.cluster, ca: s.ca}, c, consumer}
+	return &reader{&site{Cluster: topics.Open(t, s.cluster.Brokers()), t: t, cluster: s.cluster, ca: s.ca}, c, running}
 }
 
 func (r *reader) until(what string, so func() bool) {

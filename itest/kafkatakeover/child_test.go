@@ -14,7 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/itest/workload"
 	"github.com/semel-go/semel/kafka"
 )
 
@@ -38,9 +39,9 @@ func live(text string) error {
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
 		return err
 	}
-	consumer, closePool, err := o.open(func(c *semel.Config) {
-		c.At = func(p semel.Point, _ int) {
-			if p == semel.AfterMark {
+	consumer, closePool, err := o.open(func(options *workload.Options) {
+		options.Plan.At = func(p faults.Point, _ int) {
+			if p == faults.AfterMark {
 				_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 				select {}
 			}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/topics"
 	"github.com/semel-go/semel/itest/workload"
@@ -80,22 +81,23 @@ func (w *world) publish(first, last int, partition, count int32) {
 	w.Produce(records...)
 }
 
-func (o order) source() (semel.Source, error) {
+func (o order) source() (contract.Source, error) {
 	return kafka.New(kafka.Config{Brokers: o.Brokers, Topics: []string{o.Topic}, Group: o.Group, Start: o.Start,
 		Instance: "mover"}) // who comes back need not wait until the dead is missed
 }
 
-func (o order) open(change func(*semel.Config)) (workload.Consumer, func(), error) {
+func (o order) open(change func(*workload.Options)) (workload.Consumer, func(), error) {
 	source, err := o.source()
 	if err != nil {
 		return nil, nil, err
 	}
 	c := workload.Config(source)
 	c.Workers, c.Batch.Most = 2, 5
+	options := workload.Options{DSN: o.DSN, Connections: 3, Handler: workload.Effect("here"), Config: c}
 	if change != nil {
-		change(&c)
+		change(&options)
 	}
-	return workload.Drivers()[1].Open(workload.Options{DSN: o.DSN, Connections: 3, Handler: workload.Effect("here"), Config: c})
+	return workload.Drivers()[1].Open(options)
 }
 
 // work runs a consumer until its group is at the end of the topic, and returns

@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/kafka"
 	"github.com/semel-go/semel/memstore"
@@ -90,7 +93,7 @@ func numbered(prefix string, first, last int) []string {
 
 // process is a process of the consumer.
 type process struct {
-	consumer *semel.Consumer[*memstore.Tx]
+	consumer *consumer.Consumer[*memstore.Tx]
 	stop     context.CancelFunc
 	ended    chan error
 }
@@ -101,7 +104,7 @@ func count(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
 	return tx.Add("effect "+m.Identity.ID, 1)
 }
 
-func (w *world) start(handle handler, change func(*kafka.Config), policy ...func(*semel.Config)) *process {
+func (w *world) start(handle handler, change func(*kafka.Config), policy ...func(*consumer.Config)) *process {
 	w.t.Helper()
 	c := kafka.Config{Brokers: w.brokers, Topics: []string{w.topic}, Group: w.group, Logger: slog.New(slog.DiscardHandler), SessionTimeout: 6 * time.Second}
 	if change != nil {
@@ -111,17 +114,17 @@ func (w *world) start(handle handler, change func(*kafka.Config), policy ...func
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	config := semel.Config{Name: "billing", Source: source, Identity: semel.CloudEvents(), Logger: c.Logger, Seed: 1}
+	config := consumer.Config{Name: "billing", Source: source, Identity: identity.CloudEvents(), Logger: c.Logger}
 	for _, more := range policy {
 		more(&config)
 	}
-	consumer, err := semel.New(w.store, handle, config)
+	running, err := consumer.New(w.store, handle, config, faults.Plan{Seed: 1})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	p := &process{consumer: consumer, stop: stop, ended: make(chan error, 1)}
-	go func() { p.ended <- consumer.Run(ctx) }()
+	p := &process{consumer: running, stop: stop, ended: make(chan error, 1)}
+	go func() { p.ended <- running.Run(ctx) }()
 	w.t.Cleanup(func() { _ = p.leave() })
 	return p
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/kafka"
 	"github.com/semel-go/semel/memstore"
@@ -136,7 +137,7 @@ func TestTopicsByPattern(t *testing.T) {
 		log := &lines{}
 		p := w.start(refuse, w.pattern(func(c *kafka.Config) {
 			c.Start, c.DeadLetters, c.Logger = kafka.Start{}, dead, slog.New(slog.NewTextHandler(log, nil))
-		}), func(c *semel.Config) { c.Retry.Then = semel.ThenDeadLetter })
+		}), func(c *consumer.Config) { c.Retry.Then = consumer.ThenDeadLetter })
 		w.settles()
 		w.publishTo(w.create(".eu"), "a") // found by a later look, which would find the letters, too
 		w.applied("a")

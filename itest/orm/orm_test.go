@@ -15,7 +15,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/file"
+	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/pgxstore"
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
@@ -64,7 +67,7 @@ func execute(t *testing.T, dsn string, statements ...string) {
 
 // payments are ten payments of 1 for account a and ten of 2 for b, each
 // delivered twice.
-func payments(t *testing.T) semel.Source {
+func payments(t *testing.T) contract.Source {
 	t.Helper()
 	var text strings.Builder
 	for range 2 {
@@ -140,19 +143,19 @@ func migrated(t *testing.T, pool *pgxpool.Pool) *pgxstore.Store {
 func TestACallbackParksItsMessageAlone(t *testing.T) {
 	pool := database(t)
 	store := migrated(t, pool)
-	consumer, err := semel.New(store.Queued(), WithCallback, semel.Config{Name: "billing", Identity: semel.CloudEvents(), Workers: 1})
+	running, err := consumer.New(store.Queued(), WithCallback, consumer.Config{Name: "billing", Identity: identity.CloudEvents(), Workers: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	message := func(id, body string) *semel.Message {
 		return &semel.Message{Attributes: semel.Attributes{ID: id, Source: "shop"}, Body: []byte(body)}
 	}
-	if _, err := consumer.ProcessAll(t.Context(), []*semel.Message{message("1", `{"account":"a","amount":10}`),
+	if _, err := running.ProcessAll(t.Context(), []*semel.Message{message("1", `{"account":"a","amount":10}`),
 		message("2", `{"account":"b","amount":-1}`), message("3", `{"account":"b","amount":20}`)}); err != nil {
 		t.Fatal(err)
 	}
-	wantOnce(t, pool, consumer.Close(t.Context()))
-	rows, err := store.Rows(t.Context(), semel.RowFilter{ID: "2"})
+	wantOnce(t, pool, running.Close(t.Context()))
+	rows, err := store.Rows(t.Context(), contract.RowFilter{ID: "2"})
 	if err != nil || len(rows) != 1 || rows[0].Reason != "overdrawn" {
 		t.Errorf("the rows are %+v (%v)", rows, err)
 	}

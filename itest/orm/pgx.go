@@ -6,11 +6,14 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/pgxstore"
 )
 
 // WithPGX gives handlers a pgx.Tx.
-func WithPGX(ctx context.Context, pool *pgxpool.Pool, payments semel.Source) error {
+func WithPGX(ctx context.Context, pool *pgxpool.Pool, payments contract.Source) error {
 	store, err := pgxstore.New(pool, pgxstore.Options{})
 	if err != nil {
 		return err
@@ -18,34 +21,34 @@ func WithPGX(ctx context.Context, pool *pgxpool.Pool, payments semel.Source) err
 	if _, err := store.Migrate(ctx); err != nil {
 		return err
 	}
-	consumer, err := semel.New(store, func(ctx context.Context, tx pgx.Tx, m *semel.Message) error {
+	running, err := consumer.New(store, func(ctx context.Context, tx pgx.Tx, m *semel.Message) error {
 		p, err := semel.JSON[Payment](m)
 		if err != nil {
 			return err
 		}
 		_, err = tx.Exec(ctx, `update accounts set balance = balance + $1 where id = $2`, p.Amount, p.Account)
 		return err
-	}, semel.Config{Name: "billing", Source: payments, Identity: semel.CloudEvents()})
+	}, consumer.Config{Name: "billing", Source: payments, Identity: identity.CloudEvents()})
 	if err != nil {
 		return err
 	}
-	return consumer.Run(ctx)
+	return running.Run(ctx)
 }
 
 // WithQueue lets handlers queue their statements, which are sent together.
-func WithQueue(ctx context.Context, store *pgxstore.Store, payments semel.Source) error {
-	consumer, err := semel.New(store.Queued(), func(_ context.Context, q *pgxstore.Queue, m *semel.Message) error {
+func WithQueue(ctx context.Context, store *pgxstore.Store, payments contract.Source) error {
+	running, err := consumer.New(store.Queued(), func(_ context.Context, q *pgxstore.Queue, m *semel.Message) error {
 		p, err := semel.JSON[Payment](m)
 		if err != nil {
 			return err
 		}
 		q.ExecOne(`update accounts set balance = balance + $1 where id = $2`, p.Amount, p.Account)
 		return nil
-	}, semel.Config{Name: "billing", Source: payments, Identity: semel.CloudEvents()})
+	}, consumer.Config{Name: "billing", Source: payments, Identity: identity.CloudEvents()})
 	if err != nil {
 		return err
 	}
-	return consumer.Run(ctx)
+	return running.Run(ctx)
 }
 
 // WithCallback refuses, before the commit, what the database answers.

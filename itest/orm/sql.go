@@ -5,11 +5,14 @@ import (
 	"database/sql"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/sqlstore"
 )
 
 // WithSQL gives handlers a *sql.Tx of any driver of PostgreSQL.
-func WithSQL(ctx context.Context, db *sql.DB, payments semel.Source, apply func(context.Context, *sql.Tx, Payment) error) error {
+func WithSQL(ctx context.Context, db *sql.DB, payments contract.Source, apply func(context.Context, *sql.Tx, Payment) error) error {
 	store, err := sqlstore.Postgres(db, sqlstore.Options{})
 	if err != nil {
 		return err
@@ -17,17 +20,17 @@ func WithSQL(ctx context.Context, db *sql.DB, payments semel.Source, apply func(
 	if _, err := store.Migrate(ctx); err != nil {
 		return err
 	}
-	consumer, err := semel.New(store, func(ctx context.Context, tx *sql.Tx, m *semel.Message) error {
+	running, err := consumer.New(store, func(ctx context.Context, tx *sql.Tx, m *semel.Message) error {
 		p, err := semel.JSON[Payment](m)
 		if err != nil {
 			return err
 		}
 		return apply(ctx, tx, p)
-	}, semel.Config{Name: "billing", Source: payments, Identity: semel.CloudEvents()})
+	}, consumer.Config{Name: "billing", Source: payments, Identity: identity.CloudEvents()})
 	if err != nil {
 		return err
 	}
-	return consumer.Run(ctx)
+	return running.Run(ctx)
 }
 
 // BySQL applies a payment with a statement.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/pgxstore"
 )
 
@@ -20,12 +21,12 @@ func (h *shop) scope(t testing.TB) int64 {
 	return n
 }
 
-func (h *shop) marks(t testing.TB, ids ...string) []semel.Mark {
+func (h *shop) marks(t testing.TB, ids ...string) []contract.Mark {
 	t.Helper()
 	scope := h.scope(t)
-	marks := make([]semel.Mark, len(ids))
+	marks := make([]contract.Mark, len(ids))
 	for i, id := range ids {
-		marks[i] = semel.Mark{Scope: scope, ID: []byte(id), As: semel.Applied}
+		marks[i] = contract.Mark{Scope: scope, ID: []byte(id), As: semel.Applied}
 	}
 	return marks
 }
@@ -39,7 +40,7 @@ func numbered(first, last int) (ids []string) {
 }
 
 // begin opens a batch of these messages.
-func begin[Tx any](t testing.TB, s semel.TxStore[Tx], o semel.TxOptions, marks []semel.Mark) (semel.Batch[Tx], []semel.Verdict) {
+func begin[Tx any](t testing.TB, s contract.TxStore[Tx], o contract.TxOptions, marks []contract.Mark) (contract.Batch[Tx], []contract.Verdict) {
 	t.Helper()
 	b, v, err := s.Begin(t.Context(), o, marks)
 	if err != nil {
@@ -52,9 +53,9 @@ func begin[Tx any](t testing.TB, s semel.TxStore[Tx], o semel.TxOptions, marks [
 type form struct {
 	name string
 	// deliver applies what is fresh of a batch and says how it ended.
-	deliver func(t testing.TB, h *shop, ids []string) semel.Result
+	deliver func(t testing.TB, h *shop, ids []string) contract.Result
 	// deliverUnder gives the commit another context.
-	deliverUnder func(t testing.TB, h *shop, commit context.Context, ids ...string) semel.Result
+	deliverUnder func(t testing.TB, h *shop, commit context.Context, ids ...string) contract.Result
 }
 
 func forms() []form {
@@ -67,47 +68,47 @@ func cancelled(t testing.TB) context.Context {
 	return ctx
 }
 
-func deliverDirect(t testing.TB, h *shop, ids []string) semel.Result {
+func deliverDirect(t testing.TB, h *shop, ids []string) contract.Result {
 	t.Helper()
 	return deliverDirectUnder(t, h, t.Context(), ids...)
 }
 
-func deliverDirectUnder(t testing.TB, h *shop, commit context.Context, ids ...string) semel.Result {
+func deliverDirectUnder(t testing.TB, h *shop, commit context.Context, ids ...string) contract.Result {
 	t.Helper()
-	b, v := begin[pgx.Tx](t, h.Store, semel.TxOptions{}, h.marks(t, ids...))
+	b, v := begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, ids...))
 	for i := range v {
-		if v[i].Kind == semel.Fresh {
+		if v[i].Kind == contract.Fresh {
 			if _, err := b.Tx(i).Exec(t.Context(), h.in(insert), []byte(ids[i])); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	return b.Commit(commit, semel.Ending{})
+	return b.Commit(commit, contract.Ending{})
 }
 
-func deliverQueued(t testing.TB, h *shop, ids []string) semel.Result {
+func deliverQueued(t testing.TB, h *shop, ids []string) contract.Result {
 	t.Helper()
 	return deliverQueuedUnder(t, h, t.Context(), ids...)
 }
 
-func deliverQueuedUnder(t testing.TB, h *shop, commit context.Context, ids ...string) semel.Result {
+func deliverQueuedUnder(t testing.TB, h *shop, commit context.Context, ids ...string) contract.Result {
 	t.Helper()
-	b, v := begin[*pgxstore.Queue](t, h.Queued(), semel.TxOptions{}, h.marks(t, ids...))
+	b, v := begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, h.marks(t, ids...))
 	for i := range v {
-		if v[i].Kind == semel.Fresh {
+		if v[i].Kind == contract.Fresh {
 			b.Tx(i).ExecOne(h.in(insert), []byte(ids[i]))
 		}
 	}
-	return b.Commit(commit, semel.Ending{})
+	return b.Commit(commit, contract.Ending{})
 }
 
 // wantApplied checks that these messages have one effect each and their marker.
 func (h *shop) wantApplied(t testing.TB, ids ...string) {
 	t.Helper()
-	b, v := begin[pgx.Tx](t, h.Store, semel.TxOptions{}, h.marks(t, ids...))
+	b, v := begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, ids...))
 	b.Rollback(t.Context())
 	for i, id := range ids {
-		if n := h.count(t, id); n != 1 || v[i].Kind != semel.AlreadyApplied {
+		if n := h.count(t, id); n != 1 || v[i].Kind != contract.AlreadyApplied {
 			t.Errorf("message %s has %d effects and the verdict %d", id, n, v[i].Kind)
 		}
 	}
@@ -116,27 +117,27 @@ func (h *shop) wantApplied(t testing.TB, ids ...string) {
 // wantNothing checks that nothing is left of these messages.
 func (h *shop) wantNothing(t testing.TB, ids ...string) {
 	t.Helper()
-	b, v := begin[pgx.Tx](t, h.Store, semel.TxOptions{}, h.marks(t, ids...))
+	b, v := begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, ids...))
 	b.Rollback(t.Context())
 	for i, id := range ids {
-		if n := h.count(t, id); n != 0 || v[i].Kind != semel.Fresh {
+		if n := h.count(t, id); n != 0 || v[i].Kind != contract.Fresh {
 			t.Errorf("message %s has %d effects and the verdict %d", id, n, v[i].Kind)
 		}
 	}
 }
 
 // wantRefused checks that nothing was committed, why, and who is blamed.
-func wantRefused(t testing.TB, r semel.Result, class semel.Class, culprit int) {
+func wantRefused(t testing.TB, r contract.Result, class contract.Class, culprit int) {
 	t.Helper()
-	if r.Outcome != semel.NotCommitted || r.Class != class || r.Culprit != culprit || r.Err == nil {
+	if r.Outcome != contract.NotCommitted || r.Class != class || r.Culprit != culprit || r.Err == nil {
 		t.Errorf("the commit says %+v, want not committed, class %d, culprit %d", r, class, culprit)
 	}
 }
 
 // wantCommitted checks that the batch was committed.
-func wantCommitted(t testing.TB, r semel.Result) {
+func wantCommitted(t testing.TB, r contract.Result) {
 	t.Helper()
-	if r.Outcome != semel.Committed {
+	if r.Outcome != contract.Committed {
 		t.Errorf("the commit says %+v", r)
 	}
 }

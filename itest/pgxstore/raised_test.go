@@ -8,6 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/pgxstore"
 )
@@ -29,18 +31,18 @@ func TestAnErrorWithAnyCodeOnAConnectionThatGoesOn(t *testing.T) {
 	h.raising(t)
 	for _, code := range raised {
 		t.Run("case_1_before_COMMIT_it_is_the_messages_that_queued/"+code, func(t *testing.T) {
-			r := batchOf(t, h, func(q *pgxstore.Queue) { q.Exec(h.in("select in.raises($1)"), code) }).Commit(t.Context(), semel.Ending{})
-			if r.Outcome != semel.NotCommitted || r.Culprit != 6 || h.Exonerates(r.Err) {
+			r := batchOf(t, h, func(q *pgxstore.Queue) { q.Exec(h.in("select in.raises($1)"), code) }).Commit(t.Context(), contract.Ending{})
+			if r.Outcome != contract.NotCommitted || r.Culprit != 6 || h.Exonerates(r.Err) {
 				t.Errorf("the commit says %+v, exonerated %t", r, h.Exonerates(r.Err))
 			}
 			h.wantNothing(t, numbered(0, 10)...)
 		})
 		t.Run("trap_91_an_ERROR_of_COMMIT_with_an_idle_connection_is_a_rollback/"+code, func(t *testing.T) {
-			b, _ := begin[pgx.Tx](t, h.Store, semel.TxOptions{}, h.marks(t, "x"))
+			b, _ := begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "x"))
 			if _, err := b.Tx(0).Exec(t.Context(), h.in("insert into in.late values ($1)"), code); err != nil {
 				t.Fatal(err)
 			}
-			if r := b.Commit(t.Context(), semel.Ending{}); r.Outcome != semel.NotCommitted {
+			if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.NotCommitted {
 				t.Errorf("the commit says %+v", r)
 			}
 			h.wantNothing(t, "x")
@@ -57,8 +59,8 @@ func TestAnErrorWithAnyCodeOnAConnectionThatGoesOn(t *testing.T) {
 						q.Exec(h.in(fmt.Sprintf(statement, code)))
 					}
 					return nil
-				}, 20, func(c *semel.Config) {
-					c.Retry = semel.RetryPolicy{Attempts: 2, First: 5 * time.Millisecond, Most: 10 * time.Millisecond}
+				}, 20, func(c *consumer.Config) {
+					c.Retry = consumer.RetryPolicy{Attempts: 2, First: 5 * time.Millisecond, Most: 10 * time.Millisecond}
 				})
 				if counts.Applied != 19 || counts.Parked != 1 {
 					t.Errorf("%+v", counts)

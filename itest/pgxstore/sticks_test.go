@@ -8,6 +8,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/pgxstore"
 )
 
@@ -15,21 +18,21 @@ func TestACallbackThatSticks(t *testing.T) {
 	t.Run("C17_is_cut_off_and_an_attempt_of_its_message_when_it_returns", func(t *testing.T) {
 		h, straight, _ := cutting(t)
 		release, told := make(chan struct{}), make(chan string, 9)
-		running, err := semel.New(h.Queued(), func(_ context.Context, q *pgxstore.Queue, m *semel.Message) error {
+		running, err := consumer.New(h.Queued(), func(_ context.Context, q *pgxstore.Queue, m *semel.Message) error {
 			q.ExecOne(h.in(insert), m.Body)
 			if string(m.Body) == "3" {
 				// More than is read ahead: what is cut off breaks the answer to it.
 				q.Query("select repeat('x', 1000) from generate_series(1, 50000)").Do(func(pgx.Rows) error { <-release; return nil })
 			}
 			return nil
-		}, semel.Config{
-			Name: "billing", Identity: semel.CloudEvents(), Timeout: time.Second, Retry: semel.RetryPolicy{Attempts: 1},
+		}, consumer.Config{
+			Name: "billing", Identity: identity.CloudEvents(), Timeout: time.Second, Retry: consumer.RetryPolicy{Attempts: 1},
 			Observers: []semel.Observer{stuckTo(told)},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		answered := make(chan semel.Disposition, 1)
+		answered := make(chan consumer.Disposition, 1)
 		go func() {
 			d, err := running.Process(t.Context(), messages(3, 4)[0])
 			if err != nil {
@@ -47,10 +50,10 @@ func TestACallbackThatSticks(t *testing.T) {
 			}
 		}
 		close(release)
-		if d := <-answered; d.Kind != semel.Ack || d.Ending != semel.EndParked {
+		if d := <-answered; d.Kind != semel.Ack || d.Ending != contract.EndParked {
 			t.Errorf("it is answered with %+v", d)
 		}
-		rows, err := straight.Rows(t.Context(), semel.RowFilter{ID: "3"})
+		rows, err := straight.Rows(t.Context(), contract.RowFilter{ID: "3"})
 		if err != nil || len(rows) != 1 || rows[0].Attempts != 1 || !strings.Contains(rows[0].LastError, "longer than the handler's timeout") || straight.count(t, "3") != 0 {
 			t.Errorf("%+v, %v", rows, err)
 		}

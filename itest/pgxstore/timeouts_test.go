@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/pgproxy"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/workload"
@@ -34,7 +36,7 @@ func (o *told) of(kind semel.EventKind) int {
 }
 
 // work runs a consumer of one worker until all the messages are settled.
-func work[Tx any](t *testing.T, store semel.TxStore[Tx], handler func(context.Context, Tx, *semel.Message) error, n int, change func(*semel.Config)) (semel.Counts, *told) {
+func work[Tx any](t *testing.T, store contract.TxStore[Tx], handler func(context.Context, Tx, *semel.Message) error, n int, change func(*consumer.Config)) (semel.Counts, *told) {
 	t.Helper()
 	inlet := workload.NewInlet()
 	observer := &told{events: map[semel.EventKind]int{}}
@@ -43,7 +45,7 @@ func work[Tx any](t *testing.T, store semel.TxStore[Tx], handler func(context.Co
 	if change != nil {
 		change(&c)
 	}
-	consumer, err := semel.New(store, handler, c)
+	running, err := consumer.New(store, handler, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,10 +57,10 @@ func work[Tx any](t *testing.T, store semel.TxStore[Tx], handler func(context.Co
 	inlet.End()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	if err := consumer.Run(ctx); err != nil {
+	if err := running.Run(ctx); err != nil {
 		t.Error(err)
 	}
-	return consumer.Counts(), observer
+	return running.Counts(), observer
 }
 
 // slow queues an effect that takes as long as the server is told.
@@ -74,7 +76,7 @@ func TestQueuedStatementsHaveTheirOwnTimeOut(t *testing.T) {
 	t.Run("trap_T82_a_batch_of_slow_statements_takes_as_long_as_it_takes", func(t *testing.T) {
 		t.Parallel()
 		h := newShop(t, open(t, dsn))
-		counts, observer := work(t, h.Queued(), h.slow("0.05"), 200, func(c *semel.Config) {
+		counts, observer := work(t, h.Queued(), h.slow("0.05"), 200, func(c *consumer.Config) {
 			c.Timeout, c.CommitTimeout = 3*time.Second, 3*time.Second
 		})
 		if counts.Applied != 200 || observer.of(semel.EventUnknown) != 0 || observer.of(semel.EventCommitted) > 3 {
@@ -84,7 +86,7 @@ func TestQueuedStatementsHaveTheirOwnTimeOut(t *testing.T) {
 	t.Run("trap_T82_36_seconds_in_one_batch_with_the_default_time_outs", func(t *testing.T) {
 		t.Parallel()
 		h := newShop(t, open(t, dsn))
-		counts, observer := work(t, h.Queued(), h.slow("0.12"), 300, func(c *semel.Config) {
+		counts, observer := work(t, h.Queued(), h.slow("0.12"), 300, func(c *consumer.Config) {
 			c.Batch.Time = time.Second
 		})
 		if counts.Applied != 300 || observer.of(semel.EventUnknown) != 0 {
@@ -97,17 +99,17 @@ func TestQueuedStatementsHaveTheirOwnTimeOut(t *testing.T) {
 		straight := newShop(t, open(t, dsn))
 		h := straight.onPool(t, open(t, proxy.DSN()))
 		ids := numbered(0, 400)
-		b, _ := begin[*pgxstore.Queue](t, h.Queued(), semel.TxOptions{Statement: time.Second, Answer: time.Second}, h.marks(t, ids...))
+		b, _ := begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{Statement: time.Second, Answer: time.Second}, h.marks(t, ids...))
 		for i := range ids {
 			b.Tx(i).Exec(h.in(insert), []byte(ids[i]))
 		}
-		if n := b.(semel.Queues).Queued(); n != len(ids) {
+		if n := b.(contract.Queues).Queued(); n != len(ids) {
 			t.Errorf("%d statements are queued, want %d", n, len(ids))
 		}
 		rule := proxy.HoldReply(pgproxy.Nth(100, pgproxy.Containing("effects")))
 		t.Cleanup(rule.Remove)
 		at := time.Now()
-		r := b.Commit(t.Context(), semel.Ending{})
+		r := b.Commit(t.Context(), contract.Ending{})
 		wantUnknown(t, r)
 		if took := time.Since(at); took > time.Minute || !strings.Contains(r.Err.Error(), "did not answer") {
 			t.Errorf("it took %s and says %v; all statements together may take 400 s", took, r.Err)
@@ -119,14 +121,14 @@ func TestQueuedStatementsHaveTheirOwnTimeOut(t *testing.T) {
 		pool := open(t, pooled, unnamed)
 		h := newShop(t, pool)
 		ids := numbered(0, 3)
-		b, _ := begin[*pgxstore.Queue](t, h.Queued(), semel.TxOptions{Statement: 2 * time.Second, Answer: 20 * time.Second}, h.marks(t, ids...))
+		b, _ := begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{Statement: 2 * time.Second, Answer: 20 * time.Second}, h.marks(t, ids...))
 		for i := range ids {
 			b.Tx(i).Exec("select pg_sleep($1::float8)", []string{"0", "35", "0"}[i])
 		}
-		wantRefused(t, b.Commit(t.Context(), semel.Ending{}), semel.ClassRetry, 1)
-		b, _ = begin[*pgxstore.Queue](t, h.Queued(), semel.TxOptions{Statement: time.Hour}, h.marks(t, ids...))
+		wantRefused(t, b.Commit(t.Context(), contract.Ending{}), contract.ClassRetry, 1)
+		b, _ = begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{Statement: time.Hour}, h.marks(t, ids...))
 		b.Tx(0).ExecOne(h.in("insert into in.effects select name::bytea from in.once where current_setting('statement_timeout') = '1h'"))
-		wantCommitted(t, b.Commit(t.Context(), semel.Ending{}))
+		wantCommitted(t, b.Commit(t.Context(), contract.Ending{}))
 		if n := h.number(t, "select current_setting('statement_timeout')::int"); n != 0 {
 			t.Errorf("after the batch the limit is %d", n)
 		}
@@ -139,13 +141,13 @@ func TestQueuedStatementsHaveTheirOwnTimeOut(t *testing.T) {
 				return h.slow("35")(ctx, q, m)
 			}
 			return h.slow("0")(ctx, q, m)
-		}, 20, func(c *semel.Config) {
+		}, 20, func(c *consumer.Config) {
 			c.Timeout, c.CommitTimeout, c.Retry.Attempts = 2*time.Second, 10*time.Second, 2
 		})
 		if counts.Applied != 19 || counts.Parked != 1 || observer.of(semel.EventUnknown) != 0 || observer.of(semel.EventNotReady) != 0 {
 			t.Errorf("%+v, told %v", counts, observer.events)
 		}
-		rows, err := h.Rows(t.Context(), semel.RowFilter{ID: "7"})
+		rows, err := h.Rows(t.Context(), contract.RowFilter{ID: "7"})
 		if err != nil || len(rows) != 1 || rows[0].Reason != semel.ReasonExhausted || !strings.Contains(rows[0].LastError, "57014") || !strings.Contains(rows[0].LastError, "timeout") {
 			t.Errorf("message 7 has the rows %+v (%v)", rows, err)
 		}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/pgproxy"
 	"github.com/semel-go/semel/itest/services"
 )
@@ -25,9 +25,9 @@ func cutting(t *testing.T) (through, straight *shop, proxy *pgproxy.Proxy) {
 	return through, straight, proxy
 }
 
-func wantUnknown(t testing.TB, r semel.Result) {
+func wantUnknown(t testing.TB, r contract.Result) {
 	t.Helper()
-	if r.Outcome != semel.CommitUnknown || r.Class != semel.ClassDown || r.Culprit != semel.NobodyNamed || r.Err == nil {
+	if r.Outcome != contract.CommitUnknown || r.Class != contract.ClassDown || r.Culprit != contract.NobodyNamed || r.Err == nil {
 		t.Errorf("the commit says %+v, want unknown", r)
 	}
 }
@@ -56,7 +56,7 @@ func TestCommitsOfUnknownOutcome(t *testing.T) {
 		h, straight, proxy := cutting(t)
 		held := proxy.HoldReply(pgproxy.Commit)
 		ctx, cancel := context.WithCancel(t.Context())
-		b, _ := begin[pgx.Tx](t, h.Store, semel.TxOptions{}, h.marks(t, "a"))
+		b, _ := begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "a"))
 		if _, err := b.Tx(0).Exec(t.Context(), h.in(insert), []byte("a")); err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +64,7 @@ func TestCommitsOfUnknownOutcome(t *testing.T) {
 			_ = held.Wait(t.Context())
 			cancel()
 		}()
-		wantUnknown(t, b.Commit(ctx, semel.Ending{}))
+		wantUnknown(t, b.Commit(ctx, contract.Ending{}))
 		held.Remove()
 		straight.wantApplied(t, "a")
 	})
@@ -103,9 +103,9 @@ func TestCommitsOfUnknownOutcome(t *testing.T) {
 			}
 		})
 		proxy.CutRequest(pgproxy.Commit)
-		b, _ := begin[pgx.Tx](t, h.Store, semel.TxOptions{}, h.marks(t, "a"))
-		wantUnknown(t, b.Commit(t.Context(), semel.Ending{}))
-		if r := b.Commit(t.Context(), semel.Ending{}); r.Outcome != semel.NotCommitted {
+		b, _ := begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "a"))
+		wantUnknown(t, b.Commit(t.Context(), contract.Ending{}))
+		if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.NotCommitted {
 			t.Errorf("a second commit says %+v", r)
 		}
 		if commits.Load() != 1 {
@@ -117,7 +117,7 @@ func TestCommitsOfUnknownOutcome(t *testing.T) {
 		for _, f := range forms() {
 			h, straight, _ := cutting(t)
 			r := f.deliverUnder(t, h, cancelled(t), "a")
-			wantRefused(t, r, semel.ClassDown, semel.NobodyNamed)
+			wantRefused(t, r, contract.ClassDown, contract.NobodyNamed)
 			if !errors.Is(r.Err, context.Canceled) {
 				t.Errorf("%s: the error is %v", f.name, r.Err)
 			}
@@ -126,16 +126,16 @@ func TestCommitsOfUnknownOutcome(t *testing.T) {
 	})
 	t.Run("trap_T28_a_batch_cut_between_marker_and_effect_leaves_neither", func(t *testing.T) {
 		h, straight, proxy := cutting(t)
-		b, _ := begin[pgx.Tx](t, h.Store, semel.TxOptions{}, h.marks(t, "a"))
+		b, _ := begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "a"))
 		proxy.CutReply(pgproxy.Containing("effects"))
 		_, err := b.Tx(0).Exec(t.Context(), h.in(insert), []byte("a"))
-		if err == nil || h.Classify(err) != semel.ClassDown {
+		if err == nil || h.Classify(err) != contract.ClassDown {
 			t.Errorf("the effect says %v, of class %d", err, h.Classify(err))
 		}
-		if broken := b.(semel.Broken).Broken(); !broken {
+		if broken := b.(contract.Broken).Broken(); !broken {
 			t.Error("the batch does not know that it is broken")
 		}
-		if r := b.Commit(t.Context(), semel.Ending{}); r.Outcome != semel.NotCommitted {
+		if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.NotCommitted {
 			t.Errorf("the commit says %+v", r)
 		}
 		straight.wantNothing(t, "a")

@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/sqlstore"
 )
 
@@ -60,7 +63,7 @@ func oldRows(t *testing.T, db *sql.DB) {
 		a.ID = "the Id"
 		s.adopt(t, a)
 		for range 2 { // the second time by the marker
-			if v := s.verdict(t, old.id); v != semel.AlreadyApplied {
+			if v := s.verdict(t, old.id); v != contract.AlreadyApplied {
 				t.Errorf("%s: the verdict on %q is %d", old.column, old.id, v)
 			}
 			s.delivered(t, old.id)
@@ -79,7 +82,7 @@ func oldRows(t *testing.T, db *sql.DB) {
 // delivered commits a batch whatever its verdicts.
 func (s *shop) delivered(t testing.TB, ids ...string) {
 	t.Helper()
-	if r, err := s.attempt(t, s.marks(t, ids...)); err != nil || r.Outcome != semel.Committed {
+	if r, err := s.attempt(t, s.marks(t, ids...)); err != nil || r.Outcome != contract.Committed {
 		t.Fatal(r, err)
 	}
 }
@@ -102,7 +105,7 @@ func newRows(t *testing.T, db *sql.DB) {
 			marks[i].Scope = scope
 		}
 		for range 2 {
-			if r, err := s.attempt(t, marks); err != nil || r.Outcome != semel.Committed {
+			if r, err := s.attempt(t, marks); err != nil || r.Outcome != contract.Committed {
 				t.Fatal(r, err)
 			}
 		}
@@ -121,22 +124,22 @@ func newRows(t *testing.T, db *sql.DB) {
 // also where the old code has put a row there meanwhile.
 func noRows(t *testing.T, db *sql.DB) {
 	s := newSimple(t, db)
-	b, _ := s.begin(t, semel.TxOptions{}, s.marks(t, "trimmed", "parked", "applied"))
+	b, _ := s.begin(t, contract.TxOptions{}, s.marks(t, "trimmed", "parked", "applied"))
 	if err := s.Effect(t.Context(), b.Tx(2), "applied"); err != nil {
 		t.Fatal(err)
 	}
-	end := semel.Ending{Trim: []int{0}, Rows: []semel.Row{{Mark: 1, State: semel.StateParked, Message: &semel.Message{}}}}
-	if r := b.Commit(t.Context(), end); r.Outcome != semel.Committed {
+	end := contract.Ending{Trim: []int{0}, Rows: []contract.Row{{Mark: 1, State: contract.StateParked, Message: &semel.Message{}}}}
+	if r := b.Commit(t.Context(), end); r.Outcome != contract.Committed {
 		t.Fatal(r)
 	}
-	b, _ = s.begin(t, semel.TxOptions{}, s.marks(t, "rolled back"))
+	b, _ = s.begin(t, contract.TxOptions{}, s.marks(t, "rolled back"))
 	b.Rollback(t.Context())
 	only := s.marks(t, "only parked", "parked and trimmed")
 	only[0].As, only[1].As = semel.Parked, semel.Parked
-	b, v := s.begin(t, semel.TxOptions{}, only)
+	b, v := s.begin(t, contract.TxOptions{}, only)
 	s.exec(t, "insert into in.processed select unnest('{only parked,parked and trimmed}'::text[])")
-	end = semel.Ending{Trim: []int{1}, Rows: []semel.Row{{State: semel.StateDiscarded, Message: &semel.Message{}}}}
-	if r := b.Commit(t.Context(), end); r.Outcome != semel.Committed || v[0].Kind != semel.Fresh {
+	end = contract.Ending{Trim: []int{1}, Rows: []contract.Row{{State: contract.StateDiscarded, Message: &semel.Message{}}}}
+	if r := b.Commit(t.Context(), end); r.Outcome != contract.Committed || v[0].Kind != contract.Fresh {
 		t.Fatal(r, v)
 	}
 	for id, rows := range map[string]int{"trimmed": 0, "parked": 0, "applied": 1, "rolled back": 0, "only parked": 1, "parked and trimmed": 1} {
@@ -144,8 +147,8 @@ func noRows(t *testing.T, db *sql.DB) {
 			t.Errorf("%s has %d rows, want %d", id, n, rows)
 		}
 	}
-	for id, kind := range map[string]semel.VerdictKind{"trimmed": semel.Fresh, "parked": semel.AlreadyParked, "applied": semel.AlreadyApplied,
-		"rolled back": semel.Fresh, "only parked": semel.AlreadyDiscarded, "parked and trimmed": semel.AlreadyApplied} {
+	for id, kind := range map[string]contract.VerdictKind{"trimmed": contract.Fresh, "parked": contract.AlreadyParked, "applied": contract.AlreadyApplied,
+		"rolled back": contract.Fresh, "only parked": contract.AlreadyDiscarded, "parked and trimmed": contract.AlreadyApplied} {
 		if v := s.verdict(t, id); v != kind {
 			t.Errorf("the verdict on %s is %d, want %d", id, v, kind)
 		}
@@ -155,31 +158,31 @@ func noRows(t *testing.T, db *sql.DB) {
 func retriedRows(t *testing.T, db *sql.DB) {
 	s := newSimple(t, db)
 	marks := s.marks(t, "first", "second")
-	b, _ := s.begin(t, semel.TxOptions{}, marks)
-	var rows []semel.Row
+	b, _ := s.begin(t, contract.TxOptions{}, marks)
+	var rows []contract.Row
 	for i := range marks {
-		rows = append(rows, semel.Row{Mark: i, State: semel.StateParked, Message: &semel.Message{}})
+		rows = append(rows, contract.Row{Mark: i, State: contract.StateParked, Message: &semel.Message{}})
 	}
-	if r := b.Commit(t.Context(), semel.Ending{Rows: rows}); r.Outcome != semel.Committed {
+	if r := b.Commit(t.Context(), contract.Ending{Rows: rows}); r.Outcome != contract.Committed {
 		t.Fatal(r)
 	}
 	s.exec(t, "insert into in.processed values ('second')") // by the old code, meanwhile
-	stored, err := s.store.Rows(t.Context(), semel.RowFilter{})
+	stored, err := s.store.Rows(t.Context(), contract.RowFilter{})
 	if err != nil || len(stored) != 2 {
 		t.Fatal(stored, err)
 	}
-	retry, err := s.store.BeginRow(t.Context(), semel.TxOptions{}, stored[0].Number, stored[0].Revision, semel.Act{Verb: "retry", Who: "me"})
+	retry, err := s.store.BeginRow(t.Context(), contract.TxOptions{}, stored[0].Number, stored[0].Revision, contract.Act{Verb: "retry", Who: "me"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Effect(t.Context(), retry.Tx(semel.All), "first"); err != nil {
+	if err := s.Effect(t.Context(), retry.Tx(contract.All), "first"); err != nil {
 		t.Fatal(err)
 	}
-	if r := retry.Commit(t.Context(), semel.Ending{}); r.Outcome != semel.Committed {
+	if r := retry.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.Committed {
 		t.Fatal(r)
 	}
 	s.wants(t, "first", 1, 1)
-	_, err = s.store.BeginRow(t.Context(), semel.TxOptions{}, stored[1].Number, stored[1].Revision, semel.Act{Verb: "retry", Who: "me"})
+	_, err = s.store.BeginRow(t.Context(), contract.TxOptions{}, stored[1].Number, stored[1].Revision, contract.Act{Verb: "retry", Who: "me"})
 	if !errors.Is(err, semel.ErrConflict) {
 		t.Errorf("what the old code applied is retried: %v", err)
 	}
@@ -191,23 +194,23 @@ func unfit(t *testing.T, db *sql.DB) {
 	s := newShop(t, db, sqlstore.Options{})
 	s.exec(t, "create table in.processed (message_id uuid primary key)")
 	s.adopt(t, simple)
-	consumer, err := semel.New(s.store, func(ctx context.Context, tx *sql.Tx, m *semel.Message) error {
+	running, err := consumer.New(s.store, func(ctx context.Context, tx *sql.Tx, m *semel.Message) error {
 		return s.effect(ctx, tx, m.Identity.ID)
-	}, semel.Config{Name: "billing", Identity: semel.By("header:id"), Fingerprint: semel.FingerprintNone()})
+	}, consumer.Config{Name: "billing", Identity: identity.By("header:id"), Fingerprint: identity.FingerprintNone()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	const id = "018f3a2b-0000-7000-8000-00000000000a"
 	for _, text := range []string{strings.ToUpper(id), id, "order-7", strings.Repeat("0", 36)} {
 		m := &semel.Message{Headers: semel.Headers{{Name: "id", Value: []byte(text)}}, Body: []byte(text)}
-		if d, err := consumer.Process(t.Context(), m); err != nil || d.Kind != semel.Ack {
+		if d, err := running.Process(t.Context(), m); err != nil || d.Kind != semel.Ack {
 			t.Errorf("%s: %+v, %v", text, d, err)
 		}
 	}
 	if n := s.Count(t, id); n != 1 {
 		t.Errorf("%d effects of one UUID in two spellings", n)
 	}
-	rows, err := s.store.Rows(t.Context(), semel.RowFilter{})
+	rows, err := s.store.Rows(t.Context(), contract.RowFilter{})
 	if err != nil || len(rows) != 2 || rows[0].Reason != semel.ReasonBadIdentity || !strings.Contains(rows[0].FirstError, "no UUID") {
 		t.Errorf("%+v, %v", rows, err)
 	}
@@ -220,16 +223,16 @@ func noPrint(t *testing.T, db *sql.DB) {
 	for i := range marks {
 		marks[i].Fingerprint = semel.Fingerprint{Version: 1, Sum: [16]byte{1}}
 	}
-	b, v := s.begin(t, semel.TxOptions{}, marks)
-	if r := b.Commit(t.Context(), semel.Ending{}); r.Outcome != semel.Committed || v[0].Kind != semel.AlreadyApplied || v[1].Kind != semel.Fresh {
+	b, v := s.begin(t, contract.TxOptions{}, marks)
+	if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.Committed || v[0].Kind != contract.AlreadyApplied || v[1].Kind != contract.Fresh {
 		t.Fatal(r, v)
 	}
 	for i := range marks {
 		marks[i].Fingerprint.Sum = [16]byte{2}
 	}
-	b, v = s.begin(t, semel.TxOptions{}, marks)
+	b, v = s.begin(t, contract.TxOptions{}, marks)
 	b.Rollback(t.Context())
-	if v[0].Kind != semel.AlreadyApplied || v[1].Kind != semel.Conflict {
+	if v[0].Kind != contract.AlreadyApplied || v[1].Kind != contract.Conflict {
 		t.Errorf("other content: %+v", v)
 	}
 }

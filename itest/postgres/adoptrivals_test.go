@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/sqlstore"
 )
 
@@ -62,11 +65,11 @@ func bothCodes(t *testing.T, db *sql.DB) {
 			for i := 0; i < len(ids); i += 20 {
 				for ended := false; !ended; {
 					r, err := s.attempt(t, s.marks(t, ids[i:i+20]...))
-					if err != nil && s.store.Classify(err) != semel.ClassContended {
+					if err != nil && s.store.Classify(err) != contract.ClassContended {
 						t.Error(err)
 						return
 					}
-					ended = r.Outcome == semel.Committed
+					ended = r.Outcome == contract.Committed
 				}
 			}
 		})
@@ -87,8 +90,8 @@ func inFlight(t *testing.T, db *sql.DB) {
 		if _, err := old.Exec(s.in("insert into in.processed (message_id) values ($1)"), id); err != nil {
 			t.Fatal(err)
 		}
-		_, _, err := s.store.Begin(t.Context(), semel.TxOptions{MarkLock: 20 * time.Millisecond}, s.marks(t, id))
-		s.is(t, err, semel.ClassContended, "")
+		_, _, err := s.store.Begin(t.Context(), contract.TxOptions{MarkLock: 20 * time.Millisecond}, s.marks(t, id))
+		s.is(t, err, contract.ClassContended, "")
 		end := old.Commit
 		if id == "rolls back" {
 			end = old.Rollback
@@ -100,10 +103,10 @@ func inFlight(t *testing.T, db *sql.DB) {
 				t.Error(err)
 			}
 		})
-		b, v := s.begin(t, semel.TxOptions{}, s.marks(t, id))
+		b, v := s.begin(t, contract.TxOptions{}, s.marks(t, id))
 		b.Rollback(t.Context())
 		asked.Wait()
-		if want := map[string]semel.VerdictKind{"commits": semel.AlreadyApplied, "rolls back": semel.Fresh}[id]; v[0].Kind != want {
+		if want := map[string]contract.VerdictKind{"commits": contract.AlreadyApplied, "rolls back": contract.Fresh}[id]; v[0].Kind != want {
 			t.Errorf("the old code %s: the verdict is %d, want %d", id, v[0].Kind, want)
 		}
 		if old, err = db.Begin(); err != nil {
@@ -132,10 +135,10 @@ func raceForIDs(t *testing.T, db *sql.DB) {
 			mine := &shop{Instance: s.Instance, db: db, store: other, schema: s.schema}
 			for ended := false; !ended; {
 				r, err := mine.attempt(t, mine.marks(t, ids...))
-				if err != nil && other.Classify(err) != semel.ClassContended {
+				if err != nil && other.Classify(err) != contract.ClassContended {
 					t.Error(err)
 				}
-				ended = r.Outcome == semel.Committed
+				ended = r.Outcome == contract.Committed
 			}
 		})
 	}
@@ -186,30 +189,30 @@ func bothEngines(t *testing.T, db *sql.DB) {
 	for _, id := range ids {
 		s.wants(t, id, 1, 1)
 	}
-	if rows, err := s.store.Rows(t.Context(), semel.RowFilter{}); err != nil || len(rows) != 0 {
+	if rows, err := s.store.Rows(t.Context(), contract.RowFilter{}); err != nil || len(rows) != 0 {
 		t.Errorf("set aside: %+v, %v", rows, err)
 	}
 }
 
 // consumer has an adopted store of its own.
-func (s *shop) consumer(t *testing.T) *semel.Consumer[*sql.Tx] {
+func (s *shop) consumer(t *testing.T) *consumer.Consumer[*sql.Tx] {
 	t.Helper()
 	store, err := s.bare(t).Adopt(t.Context(), s.named(simple))
 	if err != nil {
 		t.Fatal(err)
 	}
-	consumer, err := semel.New(store, func(ctx context.Context, tx *sql.Tx, m *semel.Message) error {
+	running, err := consumer.New(store, func(ctx context.Context, tx *sql.Tx, m *semel.Message) error {
 		return s.effect(ctx, tx, m.Identity.ID)
-	}, semel.Config{Name: "billing", Identity: semel.By("header:id"), Workers: 4, Logger: slog.New(slog.DiscardHandler)})
+	}, consumer.Config{Name: "billing", Identity: identity.By("header:id"), Workers: 4, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = consumer.Close(context.WithoutCancel(t.Context())) })
-	return consumer
+	t.Cleanup(func() { _ = running.Close(context.WithoutCancel(t.Context())) })
+	return running
 }
 
 // process delivers a message until it is settled.
-func process(t *testing.T, consumer *semel.Consumer[*sql.Tx], id string) {
+func process(t *testing.T, consumer *consumer.Consumer[*sql.Tx], id string) {
 	m := &semel.Message{Headers: semel.Headers{{Name: "id", Value: []byte(id)}}, Body: []byte(`{}`)}
 	for {
 		d, err := consumer.Process(t.Context(), m)

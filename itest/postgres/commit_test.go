@@ -5,16 +5,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/pgproxy"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/sqlstore"
 )
 
 // unknown checks that nobody claims to know what became of a commit.
-func unknown(t testing.TB, r semel.Result, err error) {
+func unknown(t testing.TB, r contract.Result, err error) {
 	t.Helper()
-	if err != nil || r.Outcome != semel.CommitUnknown || r.Class != semel.ClassDown || r.Err == nil {
+	if err != nil || r.Outcome != contract.CommitUnknown || r.Class != contract.ClassDown || r.Err == nil {
 		t.Errorf("the commit says %+v, %v, want unknown", r, err)
 	}
 }
@@ -28,9 +28,9 @@ func TestUnknownCommits(t *testing.T) {
 		r, err := s.attempt(t, marks)
 		cut.Remove()
 		unknown(t, r, err)
-		b, v := s.begin(t, semel.TxOptions{}, marks)
+		b, v := s.begin(t, contract.TxOptions{}, marks)
 		b.Rollback(t.Context())
-		if v[0].Kind != semel.AlreadyApplied || v[1].Kind != semel.AlreadyApplied {
+		if v[0].Kind != contract.AlreadyApplied || v[1].Kind != contract.AlreadyApplied {
 			t.Errorf("marked again: %v, want applied", v)
 		}
 		s.works(t, marks)
@@ -41,23 +41,23 @@ func TestUnknownCommits(t *testing.T) {
 		r, err := s.attempt(t, marks)
 		cut.Remove()
 		unknown(t, r, err)
-		b, v := s.begin(t, semel.TxOptions{}, marks)
+		b, v := s.begin(t, contract.TxOptions{}, marks)
 		b.Rollback(t.Context())
-		if v[0].Kind != semel.Fresh || v[1].Kind != semel.Fresh {
+		if v[0].Kind != contract.Fresh || v[1].Kind != contract.Fresh {
 			t.Errorf("marked again: %v, want fresh", v)
 		}
 		s.works(t, marks)
 	})
 	t.Run("trap_89_marking_again_waits_for_a_commit_that_still_runs", func(t *testing.T) {
 		marks := s.marks(t, "e")
-		b, _ := s.begin(t, semel.TxOptions{}, marks)
+		b, _ := s.begin(t, contract.TxOptions{}, marks)
 		if err := s.Effect(t.Context(), b.Tx(0), "e"); err != nil {
 			t.Fatal(err)
 		}
 		commit := p.HoldRequest(pgproxy.Commit)
 		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan semel.Result, 1)
-		go func() { ended <- b.Commit(ctx, semel.Ending{}) }()
+		ended := make(chan contract.Result, 1)
+		go func() { ended <- b.Commit(ctx, contract.Ending{}) }()
 		if err := commit.Wait(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -73,23 +73,23 @@ func TestCommitsThatEndInTime(t *testing.T) {
 	s := newShop(t, openDB(t, p.DSN()), sqlstore.Options{})
 	t.Run("trap_94_a_deadline_that_passes_in_flight_leaves_the_commit_unknown", func(t *testing.T) {
 		marks := s.marks(t, "f")
-		b, _ := s.begin(t, semel.TxOptions{}, marks)
+		b, _ := s.begin(t, contract.TxOptions{}, marks)
 		if err := s.Effect(t.Context(), b.Tx(0), "f"); err != nil {
 			t.Fatal(err)
 		}
 		reply := p.HoldReply(pgproxy.Commit)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		unknown(t, b.Commit(ctx, semel.Ending{}), nil)
+		unknown(t, b.Commit(ctx, contract.Ending{}), nil)
 		reply.Remove()
 		s.works(t, marks)
 	})
 	t.Run("trap_94_a_context_that_is_over_before_the_commit_commits_nothing", func(t *testing.T) {
 		marks := s.marks(t, "g")
-		b, _ := s.begin(t, semel.TxOptions{}, marks)
+		b, _ := s.begin(t, contract.TxOptions{}, marks)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if r := b.Commit(ctx, semel.Ending{}); r.Outcome != semel.NotCommitted || r.Class != semel.ClassDown {
+		if r := b.Commit(ctx, contract.Ending{}); r.Outcome != contract.NotCommitted || r.Class != contract.ClassDown {
 			t.Errorf("the commit says %+v, want not committed, down", r)
 		}
 		s.works(t, marks)
@@ -140,15 +140,15 @@ func TestRefusedCommits(t *testing.T) {
 		s.exec(t, "create table in.audit (name text)")
 		s.exec(t, "create constraint trigger slow after insert on in.audit deferrable initially deferred for each row execute function in.slow()")
 		marks := s.marks(t, "a")
-		b, _ := s.begin(t, semel.TxOptions{}, marks)
+		b, _ := s.begin(t, contract.TxOptions{}, marks)
 		if _, err := b.Tx(0).ExecContext(t.Context(), s.in("insert into in.audit values ('x')")); err != nil {
 			t.Fatal(err)
 		}
-		ended := make(chan semel.Result, 1)
-		go func() { ended <- b.Commit(t.Context(), semel.Ending{}) }()
+		ended := make(chan contract.Result, 1)
+		go func() { ended <- b.Commit(t.Context(), contract.Ending{}) }()
 		until(t, s.db, "select coalesce(bool_or(pg_cancel_backend(pid)), false) from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()")
 		r := <-ended
-		if r.Outcome != semel.NotCommitted || r.Culprit != semel.NobodyNamed {
+		if r.Outcome != contract.NotCommitted || r.Culprit != contract.NobodyNamed {
 			t.Errorf("the commit says %+v, want not committed", r)
 		}
 		s.works(t, marks)
@@ -160,12 +160,12 @@ func TestRefusedCommits(t *testing.T) {
 		s.exec(t, "create table in.parent (id int primary key)")
 		s.exec(t, "create table in.child (id int references in.parent deferrable initially deferred)")
 		marks := s.marks(t, "b", "c")
-		b, _ := s.begin(t, semel.TxOptions{}, marks)
+		b, _ := s.begin(t, contract.TxOptions{}, marks)
 		if _, err := b.Tx(1).ExecContext(t.Context(), s.in("insert into in.child values (7)")); err != nil {
 			t.Fatal(err)
 		}
-		r := b.Commit(t.Context(), semel.Ending{})
-		if r.Outcome != semel.NotCommitted || r.Class != semel.ClassPermanent || r.Culprit != semel.NobodyNamed {
+		r := b.Commit(t.Context(), contract.Ending{})
+		if r.Outcome != contract.NotCommitted || r.Class != contract.ClassPermanent || r.Culprit != contract.NobodyNamed {
 			t.Errorf("the commit says %+v, want not committed, permanent, nobody named", r)
 		}
 		s.works(t, marks)
@@ -176,19 +176,19 @@ func TestHandlersThatBreakTheirTransaction(t *testing.T) {
 	s := newShop(t, fresh(t), sqlstore.Options{})
 	t.Run("trap_95_a_swallowed_error_never_commits", func(t *testing.T) {
 		marks := s.marks(t, "d", "e")
-		b, _ := s.begin(t, semel.TxOptions{}, marks)
-		if b.(semel.Broken).Broken() {
+		b, _ := s.begin(t, contract.TxOptions{}, marks)
+		if b.(contract.Broken).Broken() {
 			t.Error("a sound batch says that it is broken")
 		}
 		if err := s.Spoil(t.Context(), b.Tx(0)); err == nil {
 			t.Fatal("the statement did not fail")
 		}
-		if !b.(semel.Broken).Broken() {
+		if !b.(contract.Broken).Broken() {
 			t.Error("the batch does not know that it is broken")
 		}
-		s.is(t, s.Effect(t.Context(), b.Tx(1), "e"), semel.ClassAborted, "25P02")
-		r := b.Commit(t.Context(), semel.Ending{})
-		if r.Outcome != semel.NotCommitted || r.Class != semel.ClassAborted {
+		s.is(t, s.Effect(t.Context(), b.Tx(1), "e"), contract.ClassAborted, "25P02")
+		r := b.Commit(t.Context(), contract.Ending{})
+		if r.Outcome != contract.NotCommitted || r.Class != contract.ClassAborted {
 			t.Errorf("the commit says %+v, want not committed, aborted", r)
 		}
 		s.works(t, marks)
@@ -196,16 +196,16 @@ func TestHandlersThatBreakTheirTransaction(t *testing.T) {
 	for _, statement := range []string{"commit", "rollback", "rollback; begin", "rollback and chain", "prepare transaction 'x'"} {
 		t.Run("trap_96_a_handler_that_says_"+statement+"_in_sql_leaves_nothing", func(t *testing.T) {
 			marks := s.marks(t, statement, statement+" 2")
-			b, _ := s.begin(t, semel.TxOptions{}, marks)
+			b, _ := s.begin(t, contract.TxOptions{}, marks)
 			if err := s.Effect(t.Context(), b.Tx(0), statement); err != nil {
 				t.Fatal(err)
 			}
 			_, failed := b.Tx(0).ExecContext(t.Context(), statement)
-			if broken := b.(semel.Broken).Broken(); !broken && statement != "rollback; begin" && statement != "rollback and chain" {
+			if broken := b.(contract.Broken).Broken(); !broken && statement != "rollback; begin" && statement != "rollback and chain" {
 				t.Errorf("the batch does not know that it is broken; the handler heard %v", failed)
 			}
-			r := b.Commit(t.Context(), semel.Ending{})
-			if r.Outcome != semel.NotCommitted || r.Class != semel.ClassAborted {
+			r := b.Commit(t.Context(), contract.Ending{})
+			if r.Outcome != contract.NotCommitted || r.Class != contract.ClassAborted {
 				t.Errorf("the commit says %+v, want not committed, aborted", r)
 			}
 			s.works(t, marks)
@@ -217,7 +217,7 @@ func TestConnectionsAreCut(t *testing.T) {
 	s := newShop(t, fresh(t), sqlstore.Options{})
 	t.Run("law_11_kill_ends_a_statement_that_has_no_context", func(t *testing.T) {
 		marks := s.marks(t, "a")
-		b, _ := s.begin(t, semel.TxOptions{}, marks)
+		b, _ := s.begin(t, contract.TxOptions{}, marks)
 		ended := make(chan error, 1)
 		go func() {
 			_, err := b.Tx(0).Exec("select pg_sleep(600)")
@@ -225,7 +225,7 @@ func TestConnectionsAreCut(t *testing.T) {
 		}()
 		until(t, s.db, "select exists (select from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database())")
 		b.Kill()
-		s.is(t, <-ended, semel.ClassDown, "")
+		s.is(t, <-ended, contract.ClassDown, "")
 		b.Rollback(t.Context())
 		exec(t, s.db, "select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()")
 		s.works(t, marks)
@@ -233,7 +233,7 @@ func TestConnectionsAreCut(t *testing.T) {
 	t.Run("trap_T28_a_backend_that_is_ended_between_marks_and_effects_leaves_neither", func(t *testing.T) {
 		marks := s.marks(t, "b", "c")
 		for _, effects := range []int{0, 1, 2} {
-			b, _ := s.begin(t, semel.TxOptions{}, marks)
+			b, _ := s.begin(t, contract.TxOptions{}, marks)
 			for i := range effects {
 				if err := s.Effect(t.Context(), b.Tx(i), string(marks[i].ID)); err != nil {
 					t.Fatal(err)
@@ -245,9 +245,9 @@ func TestConnectionsAreCut(t *testing.T) {
 			}
 			exec(t, s.db, "select pg_terminate_backend($1, 10000)", pid)
 			if effects == 1 {
-				s.is(t, s.Effect(t.Context(), b.Tx(1), "c"), semel.ClassDown, "")
+				s.is(t, s.Effect(t.Context(), b.Tx(1), "c"), contract.ClassDown, "")
 			}
-			if r := b.Commit(t.Context(), semel.Ending{}); r.Outcome != semel.NotCommitted || r.Class != semel.ClassDown {
+			if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.NotCommitted || r.Class != contract.ClassDown {
 				t.Errorf("the commit says %+v, want not committed, down", r)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/sqlstore"
 )
 
@@ -18,11 +19,11 @@ func TestWhatADatabaseRefusesIsTheMessagesFault(t *testing.T) {
 	s.exec(t, "create trigger refuse before insert on in.guarded for each row execute function in.refuse()")
 	refused := func(t *testing.T, state, statement string, args ...any) error {
 		t.Helper()
-		b, _ := s.begin(t, semel.TxOptions{}, s.marks(t, "a"))
+		b, _ := s.begin(t, contract.TxOptions{}, s.marks(t, "a"))
 		defer b.Rollback(t.Context())
 		_, err := b.Tx(0).ExecContext(t.Context(), s.in(statement), args...)
-		s.is(t, err, semel.ClassPermanent, state)
-		if !b.(semel.Broken).Broken() {
+		s.is(t, err, contract.ClassPermanent, state)
+		if !b.(contract.Broken).Broken() {
 			t.Error("the batch does not know that it is broken")
 		}
 		return err
@@ -59,17 +60,17 @@ func TestRowsKeepWhatCame(t *testing.T) {
 	t.Run("trap_83_a_body_comes_back_byte_for_byte", func(t *testing.T) {
 		bodies := []string{`{"b":1, "a":2,  "a":3}`, "\x00\xff", `{"n":1e400000,"s":"\ud800"}`, "", "1.0"}
 		marks := s.marks(t, "a", "b", "c", "d", "e")
-		b, _ := s.begin(t, semel.TxOptions{}, marks)
-		var rows []semel.Row
+		b, _ := s.begin(t, contract.TxOptions{}, marks)
+		var rows []contract.Row
 		for i, body := range bodies {
 			marks[i].As = semel.Parked
-			rows = append(rows, semel.Row{Mark: i, State: semel.StateParked, Reason: "\x00\xff", FirstError: "\x00",
+			rows = append(rows, contract.Row{Mark: i, State: contract.StateParked, Reason: "\x00\xff", FirstError: "\x00",
 				Message: &semel.Message{Body: []byte(body), Topic: "\x00\xff", Headers: semel.Headers{{Name: "\xff", Value: []byte{0}}}}})
 		}
-		if r := b.Commit(t.Context(), semel.Ending{Rows: rows}); r.Outcome != semel.Committed {
+		if r := b.Commit(t.Context(), contract.Ending{Rows: rows}); r.Outcome != contract.Committed {
 			t.Fatal(r)
 		}
-		found, err := s.store.Rows(t.Context(), semel.RowFilter{Bodies: true})
+		found, err := s.store.Rows(t.Context(), contract.RowFilter{Bodies: true})
 		if err != nil || len(found) != len(bodies) {
 			t.Fatal(found, err)
 		}
@@ -92,7 +93,7 @@ func TestTimesAndNumbers(t *testing.T) {
 		if _, err := tx.Exec("select now()"); err != nil {
 			t.Fatal(err)
 		}
-		if v, err := s.store.MarkIn(t.Context(), tx, s.marks(t, "late")); err != nil || v[0].Kind != semel.Fresh {
+		if v, err := s.store.MarkIn(t.Context(), tx, s.marks(t, "late")); err != nil || v[0].Kind != contract.Fresh {
 			t.Fatal(v, err)
 		}
 		var later bool
@@ -101,14 +102,14 @@ func TestTimesAndNumbers(t *testing.T) {
 		}
 	})
 	t.Run("trap_103_a_row_that_commits_late_with_an_early_number_is_found", func(t *testing.T) {
-		park := func(id string) semel.Batch[*sql.Tx] {
+		park := func(id string) contract.Batch[*sql.Tx] {
 			marks := s.marks(t, id)
 			marks[0].As = semel.Parked
-			b, _ := s.begin(t, semel.TxOptions{}, marks)
+			b, _ := s.begin(t, contract.TxOptions{}, marks)
 			return b
 		}
-		ending := semel.Ending{Rows: []semel.Row{{Mark: 0, State: semel.StateParked, Message: &semel.Message{}}}}
-		if r := park("first").Commit(t.Context(), ending); r.Outcome != semel.Committed {
+		ending := contract.Ending{Rows: []contract.Row{{Mark: 0, State: contract.StateParked, Message: &semel.Message{}}}}
+		if r := park("first").Commit(t.Context(), ending); r.Outcome != contract.Committed {
 			t.Fatal(r)
 		}
 		early, late := park("early"), park("later")
@@ -116,13 +117,13 @@ func TestTimesAndNumbers(t *testing.T) {
 		if _, err := early.Tx(0).Exec(s.in(copyRow), []byte("\x00early too")); err != nil {
 			t.Fatal(err)
 		}
-		var seen [2][]semel.StoredRow
-		for i, b := range []semel.Batch[*sql.Tx]{late, early} {
-			if r := b.Commit(t.Context(), ending); r.Outcome != semel.Committed {
+		var seen [2][]contract.StoredRow
+		for i, b := range []contract.Batch[*sql.Tx]{late, early} {
+			if r := b.Commit(t.Context(), ending); r.Outcome != contract.Committed {
 				t.Fatal(r)
 			}
 			var err error
-			if seen[i], err = s.store.Rows(t.Context(), semel.RowFilter{States: []semel.RowState{semel.StateParked}}); err != nil {
+			if seen[i], err = s.store.Rows(t.Context(), contract.RowFilter{States: []contract.RowState{contract.StateParked}}); err != nil {
 				t.Fatal(err)
 			}
 		}

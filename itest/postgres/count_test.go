@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/pgproxy"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/sqlstore"
@@ -25,23 +26,23 @@ func TestRoundTripsOfABatch(t *testing.T) {
 	t.Cleanup(func() { _ = db.Close() })
 	db.SetMaxOpenConns(1)
 	s := newShop(t, db, sqlstore.Options{})
-	row := semel.Row{Mark: 1, State: semel.StateParked, Message: &semel.Message{}}
+	row := contract.Row{Mark: 1, State: contract.StateParked, Message: &semel.Message{}}
 	for _, batch := range []struct {
 		name        string
 		first, last int // ids; those below the highest so far are duplicates
-		options     semel.TxOptions
-		ending      semel.Ending
+		options     contract.TxOptions
+		ending      contract.Ending
 		want        int
 	}{
-		{"what is prepared once", 0, 100, semel.TxOptions{}, semel.Ending{}, 0},
-		{"what is prepared once for duplicates, trims and rows", 99, 102, semel.TxOptions{Serial: true}, semel.Ending{Trim: []int{2}, Rows: []semel.Row{row}}, 0},
-		{"100 fresh messages: the effects and 4", 200, 300, semel.TxOptions{}, semel.Ending{}, 100 + 4},
-		{"one message", 300, 301, semel.TxOptions{}, semel.Ending{}, 1 + 4},
-		{"5,000 fresh messages", 1000, 6000, semel.TxOptions{}, semel.Ending{}, 5000 + 4},
-		{"50 duplicates and 50 fresh: one more", 5950, 6050, semel.TxOptions{}, semel.Ending{}, 50 + 5},
-		{"only duplicates", 0, 100, semel.TxOptions{}, semel.Ending{}, 5},
-		{"any number of trims is one more", 6100, 6200, semel.TxOptions{}, semel.Ending{Trim: []int{97, 98, 99}}, 97 + 5},
-		{"in turn with others of the consumer: one more", 6300, 6310, semel.TxOptions{Serial: true}, semel.Ending{}, 10 + 5},
+		{"what is prepared once", 0, 100, contract.TxOptions{}, contract.Ending{}, 0},
+		{"what is prepared once for duplicates, trims and rows", 99, 102, contract.TxOptions{Serial: true}, contract.Ending{Trim: []int{2}, Rows: []contract.Row{row}}, 0},
+		{"100 fresh messages: the effects and 4", 200, 300, contract.TxOptions{}, contract.Ending{}, 100 + 4},
+		{"one message", 300, 301, contract.TxOptions{}, contract.Ending{}, 1 + 4},
+		{"5,000 fresh messages", 1000, 6000, contract.TxOptions{}, contract.Ending{}, 5000 + 4},
+		{"50 duplicates and 50 fresh: one more", 5950, 6050, contract.TxOptions{}, contract.Ending{}, 50 + 5},
+		{"only duplicates", 0, 100, contract.TxOptions{}, contract.Ending{}, 5},
+		{"any number of trims is one more", 6100, 6200, contract.TxOptions{}, contract.Ending{Trim: []int{97, 98, 99}}, 97 + 5},
+		{"in turn with others of the consumer: one more", 6300, 6310, contract.TxOptions{Serial: true}, contract.Ending{}, 10 + 5},
 	} {
 		t.Run(batch.name, func(t *testing.T) {
 			var ids []string
@@ -52,14 +53,14 @@ func TestRoundTripsOfABatch(t *testing.T) {
 			p.ResetCounts()
 			b, v := s.begin(t, batch.options, marks)
 			for i := range v[:len(v)-len(batch.ending.Trim)] {
-				if v[i].Kind != semel.Fresh {
+				if v[i].Kind != contract.Fresh {
 					continue
 				}
 				if err := s.Effect(t.Context(), b.Tx(i), ids[i]); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if r := b.Commit(t.Context(), batch.ending); r.Outcome != semel.Committed {
+			if r := b.Commit(t.Context(), batch.ending); r.Outcome != contract.Committed {
 				t.Fatal(r)
 			}
 			if got := p.Counts().RoundTrips; batch.want != 0 && got != batch.want {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/sqlstore"
 )
@@ -57,22 +57,22 @@ func TestADriverThatShowsNothing(t *testing.T) {
 	s := newShop(t, db, sqlstore.Options{})
 	t.Run("trap_T99_the_database_is_asked_whether_a_handler_rolled_back", func(t *testing.T) {
 		marks := s.marks(t, "a", "b")
-		b, _ := s.begin(t, semel.TxOptions{}, marks)
-		if b.(semel.Broken).Broken() {
+		b, _ := s.begin(t, contract.TxOptions{}, marks)
+		if b.(contract.Broken).Broken() {
 			t.Error("a batch that stands is called broken")
 		}
 		if err := send(t.Context(), b.Tx(0), "rollback"); err != nil {
 			t.Fatal(err)
 		}
-		if !b.(semel.Broken).Broken() {
+		if !b.(contract.Broken).Broken() {
 			t.Error("the next handler would write outside of any transaction")
 		}
 		b.Rollback(t.Context())
 		s.works(t, marks)
 	})
 	t.Run("a_swallowed_error_is_found_in_the_same_way", func(t *testing.T) {
-		b, _ := s.begin(t, semel.TxOptions{}, s.marks(t, "c"))
-		if s.spoil(t.Context(), b.Tx(0)) == nil || !b.(semel.Broken).Broken() {
+		b, _ := s.begin(t, contract.TxOptions{}, s.marks(t, "c"))
+		if s.spoil(t.Context(), b.Tx(0)) == nil || !b.(contract.Broken).Broken() {
 			t.Error("a failed transaction is not broken")
 		}
 		b.Rollback(t.Context())

@@ -5,7 +5,7 @@ import (
 	"database/sql"
 	"testing"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/sqlstore"
 )
 
@@ -33,15 +33,15 @@ func TestATableThatChangesUnderAPreparedStatement(t *testing.T) {
 	for name, insert := range ways {
 		t.Run("trap_T102_it_is_nobodys_fault_and_the_next_run_works/"+name, func(t *testing.T) {
 			deliver := func(id string) error {
-				b, _ := s.begin(t, semel.TxOptions{}, s.marks(t, id))
+				b, _ := s.begin(t, contract.TxOptions{}, s.marks(t, id))
 				err := insert(t.Context(), b.Tx(0), id)
 				if err == nil {
-					if r := b.Commit(t.Context(), semel.Ending{}); r.Outcome != semel.Committed {
+					if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.Committed {
 						t.Error(r)
 					}
 					return nil
 				}
-				if c := s.store.Classify(err); c != semel.ClassContended {
+				if c := s.store.Classify(err); c != contract.ClassContended {
 					t.Errorf("%v is of class %v, want contended", err, c)
 				}
 				b.Rollback(t.Context())
@@ -60,9 +60,9 @@ func TestATableThatChangesUnderAPreparedStatement(t *testing.T) {
 		})
 	}
 	t.Run("trap_T102_another_thing_that_the_server_does_not_support_is_permanent", func(t *testing.T) {
-		b, _ := s.begin(t, semel.TxOptions{}, s.marks(t, "x"))
+		b, _ := s.begin(t, contract.TxOptions{}, s.marks(t, "x"))
 		_, err := b.Tx(0).Exec("select 1 as a group by 1 for update")
-		s.is(t, err, semel.ClassPermanent, "0A000")
+		s.is(t, err, contract.ClassPermanent, "0A000")
 		b.Rollback(t.Context())
 	})
 }

@@ -12,6 +12,7 @@ import (
 
 	_ "github.com/jackc/pgx/v5/stdlib"
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/sqlstore"
 	"github.com/semel-go/semel/storetest"
@@ -158,20 +159,20 @@ func send(ctx context.Context, tx *sql.Tx, statement string) error {
 }
 
 // marks are marks of one consumer.
-func (s *shop) marks(t testing.TB, ids ...string) []semel.Mark {
+func (s *shop) marks(t testing.TB, ids ...string) []contract.Mark {
 	t.Helper()
 	scope, err := s.store.Scope(context.WithoutCancel(t.Context()), "billing", "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := make([]semel.Mark, len(ids))
+	all := make([]contract.Mark, len(ids))
 	for i, id := range ids {
-		all[i] = semel.Mark{Scope: scope, ID: []byte(id), As: semel.Applied}
+		all[i] = contract.Mark{Scope: scope, ID: []byte(id), As: semel.Applied}
 	}
 	return all
 }
 
-func (s *shop) begin(t testing.TB, o semel.TxOptions, marks []semel.Mark) (semel.Batch[*sql.Tx], []semel.Verdict) {
+func (s *shop) begin(t testing.TB, o contract.TxOptions, marks []contract.Mark) (contract.Batch[*sql.Tx], []contract.Verdict) {
 	t.Helper()
 	b, v, err := s.store.Begin(t.Context(), o, marks)
 	if err != nil {
@@ -181,29 +182,29 @@ func (s *shop) begin(t testing.TB, o semel.TxOptions, marks []semel.Mark) (semel
 }
 
 // attempt is one batch with an effect for each fresh mark.
-func (s *shop) attempt(t testing.TB, marks []semel.Mark) (semel.Result, error) {
+func (s *shop) attempt(t testing.TB, marks []contract.Mark) (contract.Result, error) {
 	t.Helper()
-	b, v, err := s.store.Begin(t.Context(), semel.TxOptions{}, marks)
+	b, v, err := s.store.Begin(t.Context(), contract.TxOptions{}, marks)
 	if err != nil {
-		return semel.Result{}, err
+		return contract.Result{}, err
 	}
 	for i := range marks {
-		if v[i].Kind != semel.Fresh {
+		if v[i].Kind != contract.Fresh {
 			continue
 		}
 		if err := s.Effect(t.Context(), b.Tx(i), string(marks[i].ID)); err != nil {
 			b.Rollback(t.Context())
-			return semel.Result{}, err
+			return contract.Result{}, err
 		}
 	}
-	return b.Commit(t.Context(), semel.Ending{}), nil
+	return b.Commit(t.Context(), contract.Ending{}), nil
 }
 
 // works checks that the marks are applied once, now that the fault is over.
-func (s *shop) works(t testing.TB, marks []semel.Mark) {
+func (s *shop) works(t testing.TB, marks []contract.Mark) {
 	t.Helper()
 	for range 2 {
-		if r, err := s.attempt(t, marks); err != nil || r.Outcome != semel.Committed {
+		if r, err := s.attempt(t, marks); err != nil || r.Outcome != contract.Committed {
 			t.Fatalf("after the fault: %+v, %v", r, err)
 		}
 	}
@@ -215,7 +216,7 @@ func (s *shop) works(t testing.TB, marks []semel.Mark) {
 }
 
 // is checks an error's class and that it says what it should.
-func (s *shop) is(t testing.TB, err error, class semel.Class, says string) {
+func (s *shop) is(t testing.TB, err error, class contract.Class, says string) {
 	t.Helper()
 	if err == nil {
 		t.Fatal("there is no error")

@@ -3,7 +3,7 @@ package postgres
 import (
 	"testing"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/sqlstore"
 )
 
@@ -15,11 +15,11 @@ func TestACommitThatATriggerRefusesWithAnyCode(t *testing.T) {
 	for _, code := range []string{"XX000", "58030", "F0000", "08006", "57P01"} {
 		t.Run("trap_91_an_ERROR_of_COMMIT_with_an_idle_connection_is_a_rollback/"+code, func(t *testing.T) {
 			marks := s.marks(t, code)
-			b, _ := s.begin(t, semel.TxOptions{}, marks)
+			b, _ := s.begin(t, contract.TxOptions{}, marks)
 			if _, err := b.Tx(0).ExecContext(t.Context(), s.in("insert into in.late values ($1)"), code); err != nil {
 				t.Fatal(err)
 			}
-			if r := b.Commit(t.Context(), semel.Ending{}); r.Outcome != semel.NotCommitted || s.store.Exonerates(r.Err) {
+			if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.NotCommitted || s.store.Exonerates(r.Err) {
 				t.Errorf("the commit says %+v", r)
 			}
 			s.works(t, marks)

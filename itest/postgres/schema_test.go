@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/sqlstore"
 )
@@ -28,8 +29,8 @@ func TestMigrations(t *testing.T) {
 	t.Run("a_missing_schema_is_named_with_its_command", func(t *testing.T) {
 		s := bare(t, db, sqlstore.Options{Schema: "nowhere"})
 		refused(t, s.Check(t.Context()), "0001_first")
-		_, _, err := s.Begin(t.Context(), semel.TxOptions{}, nil)
-		if c := s.Classify(err); c != semel.ClassDown || !strings.Contains(err.Error(), "semel migrate up") {
+		_, _, err := s.Begin(t.Context(), contract.TxOptions{}, nil)
+		if c := s.Classify(err); c != contract.ClassDown || !strings.Contains(err.Error(), "semel migrate up") {
 			t.Errorf("%v is of class %v, want down with the command", err, c)
 		}
 	})
@@ -111,11 +112,11 @@ func TestPrintedMigrations(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b, v, err := s.Begin(t.Context(), semel.TxOptions{}, []semel.Mark{{Scope: scope, ID: []byte("a"), As: semel.Applied}})
-			if err != nil || v[0].Kind != semel.Fresh {
+			b, v, err := s.Begin(t.Context(), contract.TxOptions{}, []contract.Mark{{Scope: scope, ID: []byte("a"), As: semel.Applied}})
+			if err != nil || v[0].Kind != contract.Fresh {
 				t.Fatal(v, err)
 			}
-			if r := b.Commit(t.Context(), semel.Ending{}); r.Outcome != semel.Committed {
+			if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.Committed {
 				t.Error(r)
 			}
 		}
@@ -160,7 +161,7 @@ func TestTheSchemaIsLookedAtAtStart(t *testing.T) {
 func TestMarkersCanBeRead(t *testing.T) {
 	s := newShop(t, fresh(t), sqlstore.Options{})
 	want := []string{"0190a5e2-7d0b-7c3e-8f00-0123456789ab", `\377\000x`, "größe", strings.Repeat("long", 200)}
-	if r, err := s.attempt(t, s.marks(t, want[0], "\xff\x00x", want[2], want[3])); err != nil || r.Outcome != semel.Committed {
+	if r, err := s.attempt(t, s.marks(t, want[0], "\xff\x00x", want[2], want[3])); err != nil || r.Outcome != contract.Committed {
 		t.Fatal(r, err)
 	}
 	rows, err := s.db.Query(s.in(`select consumer, id, outcome from in.semel_markers_readable order by id collate "C"`))
@@ -214,20 +215,20 @@ func TestARoleThatCannotCreate(t *testing.T) {
 			t.Errorf("a complete schema was migrated: %v, %v", applied, err)
 		}
 		marks := s.marks(t, "a", "b")
-		b, _ := s.begin(t, semel.TxOptions{Serial: true}, marks)
-		rows := []semel.Row{{Mark: 0, State: semel.StateParked, Message: &semel.Message{Body: []byte("x")}}}
-		if r := b.Commit(t.Context(), semel.Ending{Trim: []int{1}, Rows: rows}); r.Outcome != semel.Committed {
+		b, _ := s.begin(t, contract.TxOptions{Serial: true}, marks)
+		rows := []contract.Row{{Mark: 0, State: contract.StateParked, Message: &semel.Message{Body: []byte("x")}}}
+		if r := b.Commit(t.Context(), contract.Ending{Trim: []int{1}, Rows: rows}); r.Outcome != contract.Committed {
 			t.Fatal(r)
 		}
 		s.works(t, marks[1:])
-		found, err := s.store.Rows(t.Context(), semel.RowFilter{})
+		found, err := s.store.Rows(t.Context(), contract.RowFilter{})
 		if err != nil || len(found) != 1 {
 			t.Fatal(found, err)
 		}
-		if err := s.store.Discard(t.Context(), found[0].Number, found[0].Revision, semel.Act{Verb: "discard", Who: "ana"}); err != nil {
+		if err := s.store.Discard(t.Context(), found[0].Number, found[0].Revision, contract.Act{Verb: "discard", Who: "ana"}); err != nil {
 			t.Error(err)
 		}
-		if err := s.store.SavePosition(t.Context(), "c", "l", semel.Position{Offset: 1}); err != nil {
+		if err := s.store.SavePosition(t.Context(), "c", "l", contract.Position{Offset: 1}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -241,8 +242,8 @@ func TestARoleThatCannotCreate(t *testing.T) {
 	})
 	t.Run("a_right_that_is_missing_is_the_stores_failure_with_its_remedy", func(t *testing.T) {
 		services.Exec(t, dsn, fmt.Sprintf("revoke insert on all tables in schema %q from %s", owner.schema, one[string](t, db, "select current_user")))
-		_, _, err := s.store.Begin(t.Context(), semel.TxOptions{}, s.marks(t, "c"))
-		s.is(t, err, semel.ClassDown, "grant the role")
+		_, _, err := s.store.Begin(t.Context(), contract.TxOptions{}, s.marks(t, "c"))
+		s.is(t, err, contract.ClassDown, "grant the role")
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/workload"
 )
@@ -110,7 +111,7 @@ func TestAStandbyThatIsStopped(t *testing.T) {
 	t.Run("trap_T29_leaves_commits_unknown_until_it_is_back_and_loses_and_doubles_nothing", func(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
 			server := services.StartPostgres(t, services.Options{Standby: true})
-			w := begin(t, settings{driver: driver, dsn: migrated(t, server.DSN()), change: func(c *semel.Config) { c.CommitTimeout = 500 * time.Millisecond }})
+			w := begin(t, settings{driver: driver, dsn: migrated(t, server.DSN()), change: func(c *consumer.Config) { c.CommitTimeout = 500 * time.Millisecond }})
 			w.deliver("before")
 			w.applied("before")
 			server.Standby().Stop()

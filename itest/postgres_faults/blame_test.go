@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/workload"
 )
@@ -32,7 +33,7 @@ func around(t *testing.T, w *world, bad ...*semel.Message) {
 }
 
 // oneWorker makes batches that hold everything that was put in together.
-func oneWorker(c *semel.Config) { c.Workers = 1 }
+func oneWorker(c *consumer.Config) { c.Workers = 1 }
 
 func TestAMessageThatTheDatabaseRefuses(t *testing.T) {
 	t.Run("case_1_RAISE_in_a_trigger_is_charged_to_the_message_that_met_it", func(t *testing.T) {
@@ -88,7 +89,7 @@ func TestAMessageThatTheDatabaseRefuses(t *testing.T) {
 				`create function cancelled() returns trigger language plpgsql as
 				$$ begin if new.id like 'bad%' then perform pg_cancel_backend(pg_backend_pid()); perform pg_sleep(30); end if; return null; end $$`,
 				`create constraint trigger cancelled after insert on effects deferrable initially deferred for each row execute function cancelled()`)
-			w := begin(t, settings{driver: driver, dsn: dsn, change: func(c *semel.Config) {
+			w := begin(t, settings{driver: driver, dsn: dsn, change: func(c *consumer.Config) {
 				oneWorker(c)
 				c.Retry.Attempts = 2
 			}})
@@ -105,7 +106,7 @@ func TestADeferredTriggerWithACodeOfItsOwn(t *testing.T) {
 				`create function odd() returns trigger language plpgsql as
 				$$ begin if new.id like 'bad%' then raise exception 'odd' using errcode = 'ZZ001'; end if; return null; end $$`,
 				`create constraint trigger odd after insert on effects deferrable initially deferred for each row execute function odd()`)
-			w := begin(t, settings{driver: driver, dsn: dsn, change: func(c *semel.Config) {
+			w := begin(t, settings{driver: driver, dsn: dsn, change: func(c *consumer.Config) {
 				oneWorker(c)
 				c.Retry.Attempts = 2
 			}})
@@ -178,7 +179,7 @@ func TestTimeOutsOfTheServer(t *testing.T) {
 	t.Run("trap_97_a_statement_that_runs_too_long_is_its_messages_attempt", func(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
 			dsn := migrated(t, services.Postgres(t))
-			w := begin(t, settings{driver: driver, dsn: dsn, through: dsn + "&statement_timeout=300", change: func(c *semel.Config) {
+			w := begin(t, settings{driver: driver, dsn: dsn, through: dsn + "&statement_timeout=300", change: func(c *consumer.Config) {
 				oneWorker(c)
 				c.Retry.Attempts = 2
 			}, handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/workload"
 )
@@ -43,7 +44,7 @@ func TestAHandlersErrorsFromElsewhere(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
 			dsn := migrated(t, services.Postgres(t))
 			other := look(t, dsn)
-			w := begin(t, settings{driver: driver, dsn: dsn, change: func(c *semel.Config) {
+			w := begin(t, settings{driver: driver, dsn: dsn, change: func(c *consumer.Config) {
 				oneWorker(c)
 				c.Retry.Attempts = 2
 			}, handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {

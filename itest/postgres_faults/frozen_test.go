@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/workload"
 )
@@ -92,7 +93,7 @@ func TestAnOwnerThatIsFrozenInItsTransaction(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
 			dsn := migrated(t, services.Postgres(t))
 			freeze(t, dsn, driver.Name)
-			heir := begin(t, settings{driver: driver, dsn: dsn, change: func(c *semel.Config) {
+			heir := begin(t, settings{driver: driver, dsn: dsn, change: func(c *consumer.Config) {
 				oneWorker(c)
 				c.Timeout, c.Hold, c.Retry.Most = frozenTimeout, 500*time.Millisecond, 500*time.Millisecond
 			}})

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/workload"
 	"github.com/semel-go/semel/sqlstore"
@@ -63,7 +64,7 @@ func TestAServerThatSpeaksGerman(t *testing.T) {
 				`create function refuse() returns trigger language plpgsql as $$ begin raise exception 'Nein, das gibt es schon'; end $$`,
 				`create trigger refuse before insert on guarded for each row execute function refuse()`,
 				`create table late (name text references things (name) deferrable initially deferred)`)
-			w := begin(t, settings{driver: driver, dsn: dsn, handler: worded, change: func(c *semel.Config) {
+			w := begin(t, settings{driver: driver, dsn: dsn, handler: worded, change: func(c *consumer.Config) {
 				oneWorker(c)
 				c.Retry.Attempts = 2
 			}})

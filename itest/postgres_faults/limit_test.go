@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/workload"
 )
@@ -12,7 +13,7 @@ import (
 func TestTheServerLimitsStatements(t *testing.T) {
 	t.Run("C17_a_handler_that_ignores_its_context_is_ended_by_the_server_and_keeps_its_connection", func(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
-			w := begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t)), change: func(c *semel.Config) {
+			w := begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t)), change: func(c *consumer.Config) {
 				oneWorker(c)
 				c.Timeout, c.Retry.Attempts = brief, 2
 			}, handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
@@ -32,7 +33,7 @@ func TestTheServerLimitsStatements(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
 			server := services.StartPostgres(t, services.Options{Standby: true})
 			dsn := migrated(t, server.DSN())
-			w := begin(t, settings{driver: driver, dsn: dsn, change: func(c *semel.Config) {
+			w := begin(t, settings{driver: driver, dsn: dsn, change: func(c *consumer.Config) {
 				oneWorker(c)
 				c.Timeout = brief
 			}})

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/workload"
 )
@@ -20,9 +21,9 @@ func TestALockThatSomebodyHoldsForLong(t *testing.T) {
 	t.Run("C17_and_case_1_charges_nobody_also_while_others_commit", func(t *testing.T) {
 		eachForm(t, func(t *testing.T, driver workload.Driver) {
 			dsn := migrated(t, services.Postgres(t), `create table counters (n int)`, `insert into counters values (0)`)
-			w := begin(t, settings{driver: driver, dsn: dsn, change: func(c *semel.Config) {
+			w := begin(t, settings{driver: driver, dsn: dsn, change: func(c *consumer.Config) {
 				oneWorker(c)
-				c.Lanes = semel.LanesNone
+				c.Lanes = consumer.LanesNone
 				c.Retry.Attempts = 2
 			}, handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 				if m.Identity.ID == "waits" {
@@ -64,9 +65,9 @@ func TestARowThatOthersKeepChanging(t *testing.T) {
 			dsn := migrated(t, services.Postgres(t), `create table counters (n int)`, `insert into counters values (0)`)
 			stranger := look(t, dsn)
 			var met atomic.Int32
-			w := begin(t, settings{driver: driver, dsn: dsn, isolation: sql.LevelRepeatableRead, change: func(c *semel.Config) {
+			w := begin(t, settings{driver: driver, dsn: dsn, isolation: sql.LevelRepeatableRead, change: func(c *consumer.Config) {
 				oneWorker(c)
-				c.Lanes = semel.LanesNone
+				c.Lanes = consumer.LanesNone
 				c.Retry.Attempts = 2
 			}, handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 				if m.Identity.ID == "waits" {

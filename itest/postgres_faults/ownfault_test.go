@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
-
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/workload"
 	"github.com/semel-go/semel/pgxstore"
@@ -32,7 +32,7 @@ func openQueue(o workload.Options) (workload.Consumer, func(), error) {
 		pool.Close()
 		return nil, nil, err
 	}
-	c, err := semel.New(store.Queued(), func(ctx context.Context, q *pgxstore.Queue, m *semel.Message) error {
+	c, err := consumer.New(store.Queued(), func(ctx context.Context, q *pgxstore.Queue, m *semel.Message) error {
 		return o.Handler(ctx, func(_ context.Context, statement string, args ...any) error {
 			q.Exec(statement, args...)
 			return q.Err()
@@ -66,7 +66,7 @@ func TestAMessageThatAlwaysLooksLikeContentionOrAnOutage(t *testing.T) {
 	} {
 		t.Run("C17_and_trap_T83_"+name, func(t *testing.T) {
 			eachForm(t, func(t *testing.T, driver workload.Driver) {
-				w := begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t), c.statements...), change: func(c *semel.Config) {
+				w := begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t), c.statements...), change: func(c *consumer.Config) {
 					oneWorker(c)
 					c.Retry.Attempts = 2
 				}, handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {

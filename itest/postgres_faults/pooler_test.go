@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/itest/pgproxy"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/workload"
@@ -27,7 +28,7 @@ func TestAPoolerThatLosesItsServerAtCommit(t *testing.T) {
 				proxy := pgproxy.Start(t, dsn)
 				w := begin(t, settings{driver: driver, dsn: dsn,
 					through: services.StartPgBouncer(t, proxy.DSN()) + "&default_query_exec_mode=exec",
-					change:  func(c *semel.Config) { c.Workers = 1 }})
+					change:  func(c *consumer.Config) { c.Workers = 1 }})
 				before, during, after := numbered("before", 20), numbered("during", 20), numbered("after", 20)
 				w.deliver(before...)
 				w.applied(before...)

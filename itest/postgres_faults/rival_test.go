@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/workload"
 )
@@ -36,7 +37,7 @@ func (w *world) hold(id string) *sql.Tx {
 // nine are applied and the one waits.
 func held(t *testing.T, driver workload.Driver) (w *world, stranger *sql.Tx) {
 	t.Helper()
-	w = begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t)), change: func(c *semel.Config) {
+	w = begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t)), change: func(c *consumer.Config) {
 		oneWorker(c)
 		c.Hold, c.Retry.Most = 300*time.Millisecond, 300*time.Millisecond
 	}})
@@ -156,7 +157,7 @@ func TestTwoConsumersOfTheSameMessagesAtEachLevel(t *testing.T) {
 
 func compete(t *testing.T, driver workload.Driver, level sql.IsolationLevel) {
 	dsn := migrated(t, services.Postgres(t), `create table counters (n int)`, `insert into counters values (0)`)
-	s := settings{driver: driver, dsn: dsn, isolation: level, change: func(c *semel.Config) { c.Batch.Most = 20 },
+	s := settings{driver: driver, dsn: dsn, isolation: level, change: func(c *consumer.Config) { c.Batch.Most = 20 },
 		handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 			if err := exec(ctx, `update counters set n = n + 1`); err != nil {
 				return err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/itest/pgproxy"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/workload"
@@ -17,7 +18,7 @@ func stalled(t *testing.T, driver workload.Driver, match pgproxy.Match, told sem
 	t.Helper()
 	dsn := migrated(t, services.Postgres(t))
 	proxy := pgproxy.Start(t, dsn)
-	w := begin(t, settings{driver: driver, dsn: dsn, through: proxy.DSN(), change: func(c *semel.Config) {
+	w := begin(t, settings{driver: driver, dsn: dsn, through: proxy.DSN(), change: func(c *consumer.Config) {
 		oneWorker(c)
 		c.CommitTimeout, c.Timeout = brief, brief
 		c.Hold, c.Retry.Most = 300*time.Millisecond, 300*time.Millisecond
@@ -63,7 +64,7 @@ func TestAHandlerThatNeedsASecondConnection(t *testing.T) {
 	t.Run("trap_131_of_a_pool_of_one_gets_an_error_and_its_neighbours_go_on", func(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
 			var outside workload.Exec
-			w := begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t)), connections: 1, outside: &outside, change: func(c *semel.Config) {
+			w := begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t)), connections: 1, outside: &outside, change: func(c *consumer.Config) {
 				oneWorker(c)
 				c.Timeout, c.Retry.Attempts = brief, 2
 			}, handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
@@ -85,7 +86,7 @@ func TestTheConnectionsOfAConsumer(t *testing.T) {
 			proxy := pgproxy.Start(t, dsn)
 			var together atomic.Int64
 			all := make(chan struct{})
-			w := begin(t, settings{driver: driver, dsn: dsn, through: proxy.DSN(), connections: 50, change: func(c *semel.Config) {
+			w := begin(t, settings{driver: driver, dsn: dsn, through: proxy.DSN(), connections: 50, change: func(c *consumer.Config) {
 				c.Workers, c.Batch.Most = 4, 20
 			}, handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 				if together.Add(1) == 4 { // each worker is in its first handler
@@ -104,7 +105,7 @@ func TestTheConnectionsOfAConsumer(t *testing.T) {
 	})
 	t.Run("law_11_eight_workers_share_a_pool_of_one", func(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
-			w := begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t)), connections: 1, change: func(c *semel.Config) {
+			w := begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t)), connections: 1, change: func(c *consumer.Config) {
 				c.Workers, c.Batch.Most = 8, 20
 			}})
 			ids := numbered("m", 500)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/workload"
 )
@@ -33,7 +34,7 @@ func swallower(times int64, statement string, args ...any) workload.Handler {
 func tells(driver workload.Driver) bool { return driver.Name == "pgx" }
 
 func TestAHandlerThatSwallows(t *testing.T) {
-	few := func(c *semel.Config) {
+	few := func(c *consumer.Config) {
 		oneWorker(c)
 		c.Retry.Attempts = 3
 	}
@@ -78,7 +79,7 @@ func TestAHandlerThatSwallows(t *testing.T) {
 
 // uncharged checks that an error which is nobody's fault, swallowed twice, costs
 // nothing, or two attempts where the driver does not tell it.
-func uncharged(t *testing.T, code string, change func(*semel.Config)) {
+func uncharged(t *testing.T, code string, change func(*consumer.Config)) {
 	eachDriver(t, func(t *testing.T, driver workload.Driver) {
 		w := begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t), failing), change: change, handler: swallower(2, `select fail($1)`, code)})
 		around(t, w, message("bad", `{}`))

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/itest/workload"
 )
 
@@ -45,7 +46,7 @@ type settings struct {
 	// empty.
 	dsn, through string
 	handler      workload.Handler
-	change       func(*semel.Config)
+	change       func(*consumer.Config)
 	isolation    sql.IsolationLevel
 	// connections is the size of the pool, two more than workers if 0.
 	connections int

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/itest/workload"
 	"github.com/semel-go/semel/kafka"
 )
@@ -31,9 +32,9 @@ func (r *run) add() error {
 		return err
 	}
 	c := workload.Config(source)
-	c.Lanes, c.Workers, c.Batch.Most = semel.LanesPartition, 4, 200
+	c.Lanes, c.Workers, c.Batch.Most = consumer.LanesPartition, 4, 200
 	if r.Natural {
-		c.Strategy, c.NaturalBecause = semel.StrategyNatural, "planted"
+		c.Strategy, c.NaturalBecause = consumer.StrategyNatural, "planted"
 	}
 	name := fmt.Sprintf("member-%d", len(r.fleet.members)+1)
 	handle := workload.Effect(name)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/pgproxy"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/workload"
@@ -127,10 +128,10 @@ func (r *run) prove(ctx context.Context) (Ledger, error) {
 	return ledger, r.audit(ctx, &ledger)
 }
 
-func (r *run) options(name string, source semel.Source) workload.Options {
+func (r *run) options(name string, source contract.Source) workload.Options {
 	c := workload.Config(source)
 	c.Workers, c.Batch.Most, c.Hold = workers, most, time.Second
-	c.MaxUnsettled = semel.Bound{Messages: 512, Bytes: 1 << 20}
+	c.MaxUnsettled = contract.Bound{Messages: 512, Bytes: 1 << 20}
 	c.Observers = []semel.Observer{r}
 	o := workload.Options{DSN: r.proxy.DSN(), Connections: workers + 2, Handler: workload.Effect(name), Config: c}
 	if r.LookUp {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/ledger"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/workload"
@@ -106,10 +107,10 @@ func (p Proof) Run(ctx context.Context, t testing.TB) (Ledger, error) {
 	return l, audit(ctx, r.server.Standby().DSN(), &l)
 }
 
-func (r *run) options(name string, source semel.Source) workload.Options {
+func (r *run) options(name string, source contract.Source) workload.Options {
 	c := workload.Config(source)
 	c.Workers, c.Batch.Most, c.Hold = 4, 20, time.Second
-	c.MaxUnsettled = semel.Bound{Messages: 512, Bytes: 1 << 20}
+	c.MaxUnsettled = contract.Bound{Messages: 512, Bytes: 1 << 20}
 	c.Observers = []semel.Observer{r}
 	return workload.Options{DSN: r.server.FailoverDSN(), Connections: 6, Handler: workload.Effect(name), Config: c}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 // BenchmarkBatch is the time of a message in batches of 500 with one insert as
@@ -18,16 +19,16 @@ func BenchmarkBatch(b *testing.B) {
 	next := 0
 	run := func(b *testing.B, marked, broken bool) {
 		for b.Loop() {
-			var marks []semel.Mark
+			var marks []contract.Mark
 			for n := range 500 {
-				marks = append(marks, semel.Mark{Scope: scope, ID: fmt.Appendf(nil, "%08x-0000-4000-8000-%012x", next+n, next+n), As: semel.Applied})
+				marks = append(marks, contract.Mark{Scope: scope, ID: fmt.Appendf(nil, "%08x-0000-4000-8000-%012x", next+n, next+n), As: semel.Applied})
 			}
 			next += 500
 			used := marks
 			if !marked {
 				used = nil
 			}
-			batch, _, err := i.Store.Begin(b.Context(), semel.TxOptions{}, used)
+			batch, _, err := i.Store.Begin(b.Context(), contract.TxOptions{}, used)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -36,10 +37,10 @@ func BenchmarkBatch(b *testing.B) {
 					b.Fatal(err)
 				}
 				if broken {
-					batch.(semel.Broken).Broken()
+					batch.(contract.Broken).Broken()
 				}
 			}
-			if r := batch.Commit(b.Context(), semel.Ending{}); r.Outcome != semel.Committed {
+			if r := batch.Commit(b.Context(), contract.Ending{}); r.Outcome != contract.Committed {
 				b.Fatal(r)
 			}
 		}

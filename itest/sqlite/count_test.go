@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"modernc.org/sqlite"
 )
 
@@ -85,41 +86,41 @@ func TestStatementsOfABatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := semel.Row{State: semel.StateParked, Message: &semel.Message{}}
+	row := contract.Row{State: contract.StateParked, Message: &semel.Message{}}
 	for _, batch := range []struct {
 		name        string
 		first, last int // ids; those below the highest so far are duplicates
-		ending      semel.Ending
+		ending      contract.Ending
 		want        int64
 	}{
-		{"100 fresh messages: the effects and 5", 0, 100, semel.Ending{}, 100 + 5},
-		{"50 duplicates and 50 fresh: one more", 50, 150, semel.Ending{}, 50 + 6},
-		{"only duplicates", 0, 100, semel.Ending{}, 6},
-		{"500 fresh: the marks are one statement", 150, 650, semel.Ending{}, 500 + 5},
-		{"501 fresh: they are two", 650, 1151, semel.Ending{}, 501 + 6},
-		{"any number of trims is one more", 1151, 1251, semel.Ending{Trim: []int{90, 91, 92}}, 97 + 6},
-		{"a row is one, and one for the marker if its outcome differs", 1251, 1252, semel.Ending{Rows: []semel.Row{row}}, 1 + 7},
-		{"one message", 1252, 1253, semel.Ending{}, 1 + 5},
+		{"100 fresh messages: the effects and 5", 0, 100, contract.Ending{}, 100 + 5},
+		{"50 duplicates and 50 fresh: one more", 50, 150, contract.Ending{}, 50 + 6},
+		{"only duplicates", 0, 100, contract.Ending{}, 6},
+		{"500 fresh: the marks are one statement", 150, 650, contract.Ending{}, 500 + 5},
+		{"501 fresh: they are two", 650, 1151, contract.Ending{}, 501 + 6},
+		{"any number of trims is one more", 1151, 1251, contract.Ending{Trim: []int{90, 91, 92}}, 97 + 6},
+		{"a row is one, and one for the marker if its outcome differs", 1251, 1252, contract.Ending{Rows: []contract.Row{row}}, 1 + 7},
+		{"one message", 1252, 1253, contract.Ending{}, 1 + 5},
 	} {
 		t.Run(batch.name, func(t *testing.T) {
-			var marks []semel.Mark
+			var marks []contract.Mark
 			for i := batch.first; i < batch.last; i++ {
-				marks = append(marks, semel.Mark{Scope: scope, ID: fmt.Append(nil, i), As: semel.Applied})
+				marks = append(marks, contract.Mark{Scope: scope, ID: fmt.Append(nil, i), As: semel.Applied})
 			}
 			before := c.n.Load()
-			b, verdicts, err := s.Begin(t.Context(), semel.TxOptions{}, marks)
+			b, verdicts, err := s.Begin(t.Context(), contract.TxOptions{}, marks)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for i, v := range verdicts[:len(verdicts)-len(batch.ending.Trim)] {
-				if v.Kind != semel.Fresh {
+				if v.Kind != contract.Fresh {
 					continue
 				}
 				if _, err := b.Tx(i).Exec("insert into effects values (?)", i); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if r := b.Commit(t.Context(), batch.ending); r.Outcome != semel.Committed {
+			if r := b.Commit(t.Context(), batch.ending); r.Outcome != contract.Committed {
 				t.Fatal(r)
 			}
 			if got := c.n.Load() - before; got != batch.want {
@@ -139,20 +140,20 @@ func TestAConnectionIsThrownAwayAfterAnUncleanEnd(t *testing.T) {
 	all := marks(t, s, "a")
 	for _, end := range []struct {
 		name  string
-		do    func(b semel.Batch[*sql.Tx])
+		do    func(b contract.Batch[*sql.Tx])
 		fresh int64
 	}{
-		{"a rollback is clean", func(b semel.Batch[*sql.Tx]) { b.Rollback(t.Context()) }, 0},
-		{"a handler's own commit is not", func(b semel.Batch[*sql.Tx]) {
+		{"a rollback is clean", func(b contract.Batch[*sql.Tx]) { b.Rollback(t.Context()) }, 0},
+		{"a handler's own commit is not", func(b contract.Batch[*sql.Tx]) {
 			_ = b.Tx(0).Commit()
-			b.Commit(t.Context(), semel.Ending{})
+			b.Commit(t.Context(), contract.Ending{})
 		}, 1},
-		{"a kill is not", func(b semel.Batch[*sql.Tx]) { b.Kill(); b.Rollback(t.Context()) }, 1},
-		{"a commit is clean", func(b semel.Batch[*sql.Tx]) { b.Commit(t.Context(), semel.Ending{}) }, 0},
+		{"a kill is not", func(b contract.Batch[*sql.Tx]) { b.Kill(); b.Rollback(t.Context()) }, 1},
+		{"a commit is clean", func(b contract.Batch[*sql.Tx]) { b.Commit(t.Context(), contract.Ending{}) }, 0},
 	} {
 		t.Run(end.name, func(t *testing.T) {
 			before := c.opened.Load()
-			b, _, err := s.Begin(t.Context(), semel.TxOptions{}, all)
+			b, _, err := s.Begin(t.Context(), contract.TxOptions{}, all)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -186,14 +187,14 @@ func TestAnActWritesBeforeItReads(t *testing.T) {
 		if _, err := s.Scope(t.Context(), "c", "s", 0); err != nil {
 			t.Error(err)
 		}
-		b, _, err := s.Begin(t.Context(), semel.TxOptions{}, []semel.Mark{{Scope: 1, ID: []byte("a"), As: semel.Parked}})
+		b, _, err := s.Begin(t.Context(), contract.TxOptions{}, []contract.Mark{{Scope: 1, ID: []byte("a"), As: semel.Parked}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := b.Commit(t.Context(), semel.Ending{Rows: []semel.Row{{State: semel.StateParked}}}); r.Outcome != semel.Committed {
+		if r := b.Commit(t.Context(), contract.Ending{Rows: []contract.Row{{State: contract.StateParked}}}); r.Outcome != contract.Committed {
 			t.Fatal(r)
 		}
-		if err := s.Discard(t.Context(), 1, 1, semel.Act{Verb: "discard", Who: "ana"}); err != nil {
+		if err := s.Discard(t.Context(), 1, 1, contract.Act{Verb: "discard", Who: "ana"}); err != nil {
 			t.Error(err)
 		}
 	})

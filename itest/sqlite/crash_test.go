@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/sqlstore"
 )
 
@@ -22,7 +24,7 @@ const (
 // says when it is at its point, and waits there to be killed.
 func TestMain(m *testing.M) {
 	if path := os.Getenv(childPath); path != "" {
-		if err := child(path, semel.Point(os.Getenv(childPoint))); err != nil {
+		if err := child(path, faults.Point(os.Getenv(childPoint))); err != nil {
 			fmt.Println(err)
 			os.Exit(1)
 		}
@@ -31,8 +33,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func child(path string, point semel.Point) error {
-	at := func(p semel.Point) {
+func child(path string, point faults.Point) error {
+	at := func(p faults.Point) {
 		if p == point {
 			fmt.Println("ready")
 			_, _ = bufio.NewReader(os.Stdin).ReadByte()
@@ -51,39 +53,39 @@ func child(path string, point semel.Point) error {
 	if err != nil {
 		return err
 	}
-	b, _, err := s.Begin(ctx, semel.TxOptions{}, []semel.Mark{
+	b, _, err := s.Begin(ctx, contract.TxOptions{}, []contract.Mark{
 		{Scope: scope, ID: []byte("a"), As: semel.Applied}, {Scope: scope, ID: []byte("b"), As: semel.Applied},
 	})
 	if err != nil {
 		return err
 	}
-	at(semel.AfterMark)
+	at(faults.AfterMark)
 	for i, id := range []string{"a", "b"} {
 		if _, err := b.Tx(i).Exec("insert into effects values (?)", []byte(id)); err != nil {
 			return err
 		}
 	}
-	at(semel.AfterEffect)
-	if r := b.Commit(ctx, semel.Ending{}); r.Outcome != semel.Committed {
+	at(faults.AfterEffect)
+	if r := b.Commit(ctx, contract.Ending{}); r.Outcome != contract.Committed {
 		return r.Err
 	}
-	at(semel.AfterCommit)
+	at(faults.AfterCommit)
 	return nil
 }
 
 func TestAProcessThatIsKilled(t *testing.T) {
 	t.Run("trap_T14_killed_after_the_mark_the_message_runs_again", func(t *testing.T) {
-		killed(t, semel.AfterMark, semel.Fresh)
+		killed(t, faults.AfterMark, contract.Fresh)
 	})
 	t.Run("trap_3_killed_before_the_commit_the_message_runs_again", func(t *testing.T) {
-		killed(t, semel.AfterEffect, semel.Fresh)
+		killed(t, faults.AfterEffect, contract.Fresh)
 	})
 	t.Run("trap_2_killed_after_the_commit_the_message_is_a_duplicate", func(t *testing.T) {
-		killed(t, semel.AfterCommit, semel.AlreadyApplied)
+		killed(t, faults.AfterCommit, contract.AlreadyApplied)
 	})
 }
 
-func killed(t *testing.T, point semel.Point, want semel.VerdictKind) {
+func killed(t *testing.T, point faults.Point, want contract.VerdictKind) {
 	path := newFile(t)
 	db := openFile(t, path, pragmas+foreignKeys)
 	s := storeOn(t, db)
@@ -98,7 +100,7 @@ func killed(t *testing.T, point semel.Point, want semel.VerdictKind) {
 }
 
 // killChild runs the child to its point and kills it there.
-func killChild(t *testing.T, path string, point semel.Point) {
+func killChild(t *testing.T, path string, point faults.Point) {
 	t.Helper()
 	c := osexec.Command(os.Args[0])
 	c.Env = append(os.Environ(), childPath+"="+path, childPoint+"="+string(point))

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/sqlstore"
 )
 
@@ -23,8 +26,8 @@ func TestAHandlerThatRollsBackAndWrites(t *testing.T) {
 			runs++
 			return errors.Join(i.Send(ctx, tx, "rollback"), i.Effect(ctx, tx, "bad"))
 		}
-		consumer, err := semel.New(s, handle, semel.Config{Name: "billing", Identity: semel.CloudEvents(),
-			Retry: semel.RetryPolicy{Attempts: 3, First: time.Millisecond, Most: time.Millisecond}})
+		running, err := consumer.New(s, handle, consumer.Config{Name: "billing", Identity: identity.CloudEvents(),
+			Retry: consumer.RetryPolicy{Attempts: 3, First: time.Millisecond, Most: time.Millisecond}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,17 +37,17 @@ func TestAHandlerThatRollsBackAndWrites(t *testing.T) {
 				if !left[id] {
 					continue
 				}
-				d, err := consumer.Process(t.Context(), &semel.Message{Attributes: semel.Attributes{ID: id, Source: "shop"}, Attempt: runs})
+				d, err := running.Process(t.Context(), &semel.Message{Attributes: semel.Attributes{ID: id, Source: "shop"}, Attempt: runs})
 				if err != nil {
 					t.Fatal(err)
 				}
 				left[id] = d.Kind != semel.Ack
 			}
 		}
-		if err := consumer.Close(t.Context()); err != nil {
+		if err := running.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
-		rows, err := s.Rows(t.Context(), semel.RowFilter{})
+		rows, err := s.Rows(t.Context(), contract.RowFilter{})
 		if err != nil || len(rows) != 1 || rows[0].Key.ID != "bad" || runs == 0 {
 			t.Errorf("after %d runs the rows are %+v, %v, want one of bad", runs, rows, err)
 		}

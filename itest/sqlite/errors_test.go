@@ -4,20 +4,20 @@ import (
 	"context"
 	"testing"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/sqlstore"
 )
 
 func TestErrorsOfTheRealDriver(t *testing.T) {
 	i := instance(t, pragmas+foreignKeys)
 	s := i.Store.(*sqlstore.Store)
-	b, _, err := s.Begin(t.Context(), semel.TxOptions{}, nil)
+	b, _, err := s.Begin(t.Context(), contract.TxOptions{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Rollback(t.Context())
 	exec := func(text string, args ...any) error {
-		_, err := b.Tx(semel.All).Exec(text, args...)
+		_, err := b.Tx(contract.All).Exec(text, args...)
 		return err
 	}
 	for _, statement := range []string{
@@ -39,7 +39,7 @@ func TestErrorsOfTheRealDriver(t *testing.T) {
 			"insert into invoices values ('2', 2, 1, 77)", "insert into invoices values ('2', 'two', 1, null)",
 			"insert into strict_one values ('word')", "delete from invoices", "insert into missing values (1)", "insert int",
 		} {
-			if err := exec(statement); err == nil || s.Classify(err) != semel.ClassPermanent {
+			if err := exec(statement); err == nil || s.Classify(err) != contract.ClassPermanent {
 				t.Errorf("%s: %v is of class %v, want permanent", statement, err, s.Classify(err))
 			}
 		}
@@ -54,7 +54,7 @@ func TestErrorsOfTheRealDriver(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	})
-	if b.(semel.Broken).Broken() {
+	if b.(contract.Broken).Broken() {
 		t.Error("errors of statements broke the batch")
 	}
 }
@@ -63,7 +63,7 @@ func TestAStatementThatIsCutOff(t *testing.T) {
 	t.Run("law_12_a_swallowed_time_out_leaves_no_half_batch", func(t *testing.T) {
 		i := instance(t, pragmas+foreignKeys)
 		all := marks(t, i.Store.(*sqlstore.Store), "a", "b")
-		b, _, err := i.Store.Begin(t.Context(), semel.TxOptions{}, all)
+		b, _, err := i.Store.Begin(t.Context(), contract.TxOptions{}, all)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,12 +73,12 @@ func TestAStatementThatIsCutOff(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go cancel()
 		_, err = b.Tx(1).ExecContext(ctx, "insert into effects with recursive n (i) as (select 1 union all select i + 1 from n) select i from n")
-		if err == nil || i.Store.Classify(err) != semel.ClassRetry {
+		if err == nil || i.Store.Classify(err) != contract.ClassRetry {
 			t.Errorf("%v is of class %v, want retry", err, i.Store.Classify(err))
 		}
-		broken := b.(semel.Broken).Broken()
-		r := b.Commit(t.Context(), semel.Ending{Trim: []int{1}})
-		if (r.Outcome == semel.Committed) == broken {
+		broken := b.(contract.Broken).Broken()
+		r := b.Commit(t.Context(), contract.Ending{Trim: []int{1}})
+		if (r.Outcome == contract.Committed) == broken {
 			t.Errorf("broken: %t, and the commit says %+v", broken, r)
 		}
 		works(t, i, all)

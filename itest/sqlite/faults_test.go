@@ -10,49 +10,50 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/sqlstore"
 	"github.com/semel-go/semel/storetest"
 )
 
 const impatient = "?_pragma=busy_timeout(0)&_pragma=synchronous(off)" + foreignKeys
 
-func marks(t testing.TB, s *sqlstore.Store, ids ...string) []semel.Mark {
+func marks(t testing.TB, s *sqlstore.Store, ids ...string) []contract.Mark {
 	t.Helper()
 	scope, err := s.Scope(context.WithoutCancel(t.Context()), "billing", "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := make([]semel.Mark, len(ids))
+	all := make([]contract.Mark, len(ids))
 	for i, id := range ids {
-		all[i] = semel.Mark{Scope: scope, ID: []byte(id), As: semel.Applied}
+		all[i] = contract.Mark{Scope: scope, ID: []byte(id), As: semel.Applied}
 	}
 	return all
 }
 
 // attempt is one batch with an effect for each fresh id.
-func attempt(t testing.TB, i storetest.Instance[*sql.Tx], all []semel.Mark) (semel.Result, []semel.Verdict, error) {
+func attempt(t testing.TB, i storetest.Instance[*sql.Tx], all []contract.Mark) (contract.Result, []contract.Verdict, error) {
 	t.Helper()
-	b, v, err := i.Store.Begin(t.Context(), semel.TxOptions{}, all)
+	b, v, err := i.Store.Begin(t.Context(), contract.TxOptions{}, all)
 	if err != nil {
-		return semel.Result{}, nil, err
+		return contract.Result{}, nil, err
 	}
 	for n := range all {
-		if v[n].Kind != semel.Fresh {
+		if v[n].Kind != contract.Fresh {
 			continue
 		}
 		if err := i.Effect(t.Context(), b.Tx(n), string(all[n].ID)); err != nil {
 			b.Rollback(t.Context())
-			return semel.Result{}, v, err
+			return contract.Result{}, v, err
 		}
 	}
-	return b.Commit(t.Context(), semel.Ending{}), v, nil
+	return b.Commit(t.Context(), contract.Ending{}), v, nil
 }
 
 // works checks that the ids are applied once, now that the fault is over.
-func works(t testing.TB, i storetest.Instance[*sql.Tx], all []semel.Mark) {
+func works(t testing.TB, i storetest.Instance[*sql.Tx], all []contract.Mark) {
 	t.Helper()
 	for range 2 {
-		if r, _, err := attempt(t, i, all); err != nil || r.Outcome != semel.Committed {
+		if r, _, err := attempt(t, i, all); err != nil || r.Outcome != contract.Committed {
 			t.Fatalf("after the fault: %+v, %v", r, err)
 		}
 	}
@@ -63,12 +64,12 @@ func works(t testing.TB, i storetest.Instance[*sql.Tx], all []semel.Mark) {
 	}
 }
 
-func isDown(t testing.TB, s semel.TxStore[*sql.Tx], err error, says string) {
+func isDown(t testing.TB, s contract.TxStore[*sql.Tx], err error, says string) {
 	t.Helper()
 	if err == nil {
 		t.Fatal("there is no error")
 	}
-	if c := s.Classify(err); c != semel.ClassDown || !strings.Contains(err.Error(), says) {
+	if c := s.Classify(err); c != contract.ClassDown || !strings.Contains(err.Error(), says) {
 		t.Errorf("%v is of class %v, want down, and to say %q", err, c, says)
 	}
 }
@@ -89,7 +90,7 @@ func TestALockedDatabase(t *testing.T) {
 		}
 		_, _, err = attempt(t, i, all)
 		isDown(t, s, err, "busy_timeout")
-		isDown(t, s, s.SavePosition(t.Context(), "c", "l", semel.Position{}), "busy_timeout")
+		isDown(t, s, s.SavePosition(t.Context(), "c", "l", contract.Position{}), "busy_timeout")
 		if _, err := other.ExecContext(t.Context(), "rollback"); err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +108,7 @@ func TestALockedDatabase(t *testing.T) {
 		}
 		reader.Next()
 		r, _, err := attempt(t, i, all)
-		if err != nil || r.Outcome != semel.NotCommitted || r.Class != semel.ClassDown {
+		if err != nil || r.Outcome != contract.NotCommitted || r.Class != contract.ClassDown {
 			t.Errorf("got %+v, %v, want not committed, down", r, err)
 		}
 		if err := reader.Close(); err != nil {
@@ -134,7 +135,7 @@ func TestADatabaseThatCannotBeWritten(t *testing.T) {
 		if applied, err := s.Migrate(t.Context()); len(applied) != 0 || err != nil {
 			t.Errorf("a complete schema was migrated: %v, %v", applied, err)
 		}
-		_, _, err = s.Begin(t.Context(), semel.TxOptions{}, all)
+		_, _, err = s.Begin(t.Context(), contract.TxOptions{}, all)
 		isDown(t, s, err, "writable")
 		works(t, i, all)
 	})
@@ -152,7 +153,7 @@ func TestADatabaseThatCannotBeWritten(t *testing.T) {
 		all := marks(t, i.Store.(*sqlstore.Store), "a", "b")
 		for range 3 {
 			_, _, err := attempt(t, filling, all)
-			if err == nil || small.Store.Classify(err) != semel.ClassDown {
+			if err == nil || small.Store.Classify(err) != contract.ClassDown {
 				t.Fatalf("got %v, want a failure of the store", err)
 			}
 		}
@@ -175,7 +176,7 @@ func TestSwallowedRollbacks(t *testing.T) {
 	t.Run("law_12_a_statement_that_rolls_back_breaks_the_batch", func(t *testing.T) {
 		i := instance(t, pragmas+foreignKeys)
 		all := marks(t, i.Store.(*sqlstore.Store), "a", "b")
-		b, _, err := i.Store.Begin(t.Context(), semel.TxOptions{}, all)
+		b, _, err := i.Store.Begin(t.Context(), contract.TxOptions{}, all)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,17 +186,17 @@ func TestSwallowedRollbacks(t *testing.T) {
 		if _, err := b.Tx(0).Exec("insert or rollback into once values ('there')"); err == nil {
 			t.Fatal("the statement did not fail")
 		}
-		if !b.(semel.Broken).Broken() {
+		if !b.(contract.Broken).Broken() {
 			t.Error("the batch does not know that it is broken")
 		}
-		if r := b.Commit(t.Context(), semel.Ending{}); r.Outcome != semel.NotCommitted || r.Class != semel.ClassAborted {
+		if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.NotCommitted || r.Class != contract.ClassAborted {
 			t.Errorf("the commit says %+v, want not committed, aborted", r)
 		}
 		works(t, i, all)
 	})
 	t.Run("a_deferred_violation_fails_the_commit_for_good", func(t *testing.T) {
 		i := instance(t, pragmas+foreignKeys)
-		b, _, err := i.Store.Begin(t.Context(), semel.TxOptions{}, marks(t, i.Store.(*sqlstore.Store), "a"))
+		b, _, err := i.Store.Begin(t.Context(), contract.TxOptions{}, marks(t, i.Store.(*sqlstore.Store), "a"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +208,7 @@ func TestSwallowedRollbacks(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if r := b.Commit(t.Context(), semel.Ending{}); r.Outcome != semel.NotCommitted || r.Class != semel.ClassPermanent {
+		if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.NotCommitted || r.Class != contract.ClassPermanent {
 			t.Errorf("the commit says %+v, want not committed, permanent", r)
 		}
 		works(t, i, marks(t, i.Store.(*sqlstore.Store), "a"))
@@ -228,7 +229,7 @@ func TestForeignKeys(t *testing.T) {
 		all := marks(t, s, "a")
 		db.SetMaxOpenConns(1)
 		exec(t, db, "pragma foreign_keys = off")
-		_, _, err := s.Begin(t.Context(), semel.TxOptions{}, all)
+		_, _, err := s.Begin(t.Context(), contract.TxOptions{}, all)
 		isDown(t, s, err, "foreign_keys")
 	})
 }
@@ -256,21 +257,21 @@ func TestWritersOfTwoProcesses(t *testing.T) {
 }
 
 // readsThenWrites delivers each message with a handler that reads first.
-func readsThenWrites(t *testing.T, i storetest.Instance[*sql.Tx], ids []semel.Mark) {
+func readsThenWrites(t *testing.T, i storetest.Instance[*sql.Tx], ids []contract.Mark) {
 	for n := range ids {
-		b, v, err := i.Store.Begin(t.Context(), semel.TxOptions{}, ids[n:n+1])
+		b, v, err := i.Store.Begin(t.Context(), contract.TxOptions{}, ids[n:n+1])
 		if err != nil {
 			t.Error(err)
 			return
 		}
-		if v[0].Kind == semel.Fresh {
+		if v[0].Kind == contract.Fresh {
 			var there int
 			read := b.Tx(0).QueryRow("select count(*) from effects").Scan(&there)
 			if err := errors.Join(read, i.Effect(t.Context(), b.Tx(0), string(ids[n].ID))); err != nil {
 				t.Error(err)
 			}
 		}
-		if r := b.Commit(t.Context(), semel.Ending{}); r.Outcome != semel.Committed {
+		if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.Committed {
 			t.Error(fmt.Sprint(r))
 		}
 	}

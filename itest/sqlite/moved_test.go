@@ -7,7 +7,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/sqlstore"
 	"github.com/semel-go/semel/storetest"
 )
@@ -34,7 +34,7 @@ func deleteFile(t testing.TB, path string) {
 }
 
 func TestAFileThatIsTakenAway(t *testing.T) {
-	prepare := func(t *testing.T) (path string, i storetest.Instance[*sql.Tx], s *sqlstore.Store, all []semel.Mark) {
+	prepare := func(t *testing.T) (path string, i storetest.Instance[*sql.Tx], s *sqlstore.Store, all []contract.Mark) {
 		path = newFile(t)
 		db := openFile(t, path, pragmas+foreignKeys)
 		s = storeOn(t, db)
@@ -47,7 +47,7 @@ func TestAFileThatIsTakenAway(t *testing.T) {
 		deleteFile(t, path)
 		_, _, err := attempt(t, i, all)
 		isDown(t, s, err, path)
-		isDown(t, s, s.SavePosition(t.Context(), "c", "l", semel.Position{}), path)
+		isDown(t, s, s.SavePosition(t.Context(), "c", "l", contract.Position{}), path)
 		_, err = s.Scope(t.Context(), "another", "", 0)
 		isDown(t, s, err, path)
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -56,13 +56,13 @@ func TestAFileThatIsTakenAway(t *testing.T) {
 	})
 	t.Run("trap_T111_a_commit_into_a_deleted_file_is_not_answered_as_one", func(t *testing.T) {
 		path, i, s, all := prepare(t)
-		b, _, err := i.Store.Begin(t.Context(), semel.TxOptions{}, all)
+		b, _, err := i.Store.Begin(t.Context(), contract.TxOptions{}, all)
 		if err != nil {
 			t.Fatal(err)
 		}
 		deleteFile(t, path)
-		r := b.Commit(t.Context(), semel.Ending{})
-		if r.Outcome != semel.CommitUnknown || r.Class != semel.ClassDown {
+		r := b.Commit(t.Context(), contract.Ending{})
+		if r.Outcome != contract.CommitUnknown || r.Class != contract.ClassDown {
 			t.Errorf("got %+v, want unknown, down", r)
 		}
 		isDown(t, s, r.Err, path)

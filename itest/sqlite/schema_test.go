@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/sqlstore"
 )
 
@@ -35,7 +36,7 @@ func TestMigrations(t *testing.T) {
 		refused(t, s.Check(t.Context()), "semel migrate up")
 		_, err := s.Scope(t.Context(), "c", "", 0)
 		isDown(t, s, err, "semel migrate up")
-		_, _, err = s.Begin(t.Context(), semel.TxOptions{}, nil)
+		_, _, err = s.Begin(t.Context(), contract.TxOptions{}, nil)
 		isDown(t, s, err, "semel migrate up")
 	})
 	t.Run("migrations_are_applied_once", func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/sqlstore"
 )
 
@@ -64,12 +65,12 @@ func wantSeeded(t *testing.T, s *sqlstore.Store, ids ...string) {
 		t.Fatal(err)
 	}
 	for _, id := range ids {
-		b, v, err := s.Begin(t.Context(), semel.TxOptions{}, []semel.Mark{{Scope: scope, ID: []byte(id), As: semel.Applied}})
+		b, v, err := s.Begin(t.Context(), contract.TxOptions{}, []contract.Mark{{Scope: scope, ID: []byte(id), As: semel.Applied}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		b.Rollback(t.Context())
-		if v[0].Kind != semel.AlreadyApplied {
+		if v[0].Kind != contract.AlreadyApplied {
 			t.Errorf("the verdict on %q is %d", id, v[0].Kind)
 		}
 	}

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/identity"
 )
 
 func TestAConnectionThatAHandlerSpoiled(t *testing.T) {
@@ -21,8 +24,8 @@ func TestAConnectionThatAHandlerSpoiled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		begin := func(id string) (semel.Batch[*sql.Tx], error) {
-			b, _, err := s.Begin(t.Context(), semel.TxOptions{}, []semel.Mark{{Scope: scope, ID: []byte(id), As: semel.Applied}})
+		begin := func(id string) (contract.Batch[*sql.Tx], error) {
+			b, _, err := s.Begin(t.Context(), contract.TxOptions{}, []contract.Mark{{Scope: scope, ID: []byte(id), As: semel.Applied}})
 			return b, err
 		}
 		b, err := begin("spoils")
@@ -41,7 +44,7 @@ func TestAConnectionThatAHandlerSpoiled(t *testing.T) {
 		if b, err = begin("next"); err != nil {
 			t.Fatalf("the same connection was asked again: %v", err)
 		}
-		if r := b.Commit(t.Context(), semel.Ending{}); r.Outcome != semel.Committed {
+		if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.Committed {
 			t.Error(r)
 		}
 		if b, err = begin("spoils its own commit"); err != nil {
@@ -50,7 +53,7 @@ func TestAConnectionThatAHandlerSpoiled(t *testing.T) {
 		if _, err := b.Tx(0).Exec("pragma query_only = 1"); err != nil {
 			t.Fatal(err)
 		}
-		if r := b.Commit(t.Context(), semel.Ending{}); r.Outcome != semel.NotCommitted || r.Class != semel.ClassDown {
+		if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.NotCommitted || r.Class != contract.ClassDown {
 			t.Fatalf("the situation did not occur: %+v", r)
 		}
 		if b, err = begin("after"); err != nil {
@@ -59,7 +62,7 @@ func TestAConnectionThatAHandlerSpoiled(t *testing.T) {
 		if _, err := b.Tx(0).Exec("pragma query_only = 1"); err != nil {
 			t.Fatal(err)
 		}
-		if !b.(semel.Broken).Broken() {
+		if !b.(contract.Broken).Broken() {
 			t.Fatal("the situation did not occur: the transaction stands")
 		}
 		b.Rollback(t.Context())
@@ -96,15 +99,15 @@ func TestAHandlerThatSpoilsItsConnection(t *testing.T) {
 			}
 			return i.Effect(ctx, tx, m.Attributes.ID)
 		}
-		consumer, err := semel.New(i.Store, handle, semel.Config{Name: "billing", Identity: semel.CloudEvents(),
-			Retry: semel.RetryPolicy{Attempts: 2, First: time.Millisecond, Most: time.Millisecond}})
+		running, err := consumer.New(i.Store, handle, consumer.Config{Name: "billing", Identity: identity.CloudEvents(),
+			Retry: consumer.RetryPolicy{Attempts: 2, First: time.Millisecond, Most: time.Millisecond}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		ended := map[string]semel.End{}
+		ended := map[string]contract.End{}
 		for attempt := 1; attempt <= 3; attempt++ {
 			for _, id := range []string{"first", "bad", "last"} {
-				d, err := consumer.Process(t.Context(), &semel.Message{Attributes: semel.Attributes{ID: id, Source: "shop"}, Attempt: attempt})
+				d, err := running.Process(t.Context(), &semel.Message{Attributes: semel.Attributes{ID: id, Source: "shop"}, Attempt: attempt})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -113,10 +116,10 @@ func TestAHandlerThatSpoilsItsConnection(t *testing.T) {
 				}
 			}
 		}
-		if err := consumer.Close(t.Context()); err != nil {
+		if err := running.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if ended["first"] != semel.EndApplied || ended["last"] != semel.EndApplied || ended["bad"] != semel.EndParked {
+		if ended["first"] != contract.EndApplied || ended["last"] != contract.EndApplied || ended["bad"] != contract.EndParked {
 			t.Errorf("they ended as %v", ended)
 		}
 	})

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/workload"
 )
 
@@ -16,7 +18,7 @@ func TestAHandlersTimeOutHoldsInSQLite(t *testing.T) {
 		inlet := workload.NewInlet()
 		c := workload.Config(inlet)
 		c.Timeout, c.Retry.Attempts = 200*time.Millisecond, 2
-		consumer, err := semel.New(store, func(ctx context.Context, tx *sql.Tx, m *semel.Message) error {
+		running, err := consumer.New(store, func(ctx context.Context, tx *sql.Tx, m *semel.Message) error {
 			if string(m.Body) != "7" {
 				return nil
 			}
@@ -32,11 +34,11 @@ func TestAHandlersTimeOutHoldsInSQLite(t *testing.T) {
 			inlet.Put(m)
 		}
 		inlet.End()
-		if err := consumer.Run(t.Context()); err != nil {
+		if err := running.Run(t.Context()); err != nil {
 			t.Error(err)
 		}
-		rows, err := store.Rows(t.Context(), semel.RowFilter{})
-		if n := consumer.Counts(); n.Applied != 19 || n.Parked != 1 || err != nil || rows[0].Reason != semel.ReasonExhausted {
+		rows, err := store.Rows(t.Context(), contract.RowFilter{})
+		if n := running.Counts(); n.Applied != 19 || n.Parked != 1 || err != nil || rows[0].Reason != semel.ReasonExhausted {
 			t.Errorf("%+v, rows %+v (%v)", n, rows, err)
 		}
 	})

@@ -10,6 +10,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx" of database/sql
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/pgxstore"
 	"github.com/semel-go/semel/sqlstore"
 )
@@ -20,10 +24,10 @@ type Exec func(ctx context.Context, statement string, args ...any) error
 // Handler is a handler of either driver.
 type Handler func(ctx context.Context, exec Exec, m *semel.Message) error
 
-// Consumer is a semel.Consumer of whatever transaction type.
+// Consumer is a consumer.Consumer of whatever transaction type.
 type Consumer interface {
 	Run(ctx context.Context) error
-	Process(ctx context.Context, m *semel.Message) (semel.Disposition, error)
+	Process(ctx context.Context, m *semel.Message) (consumer.Disposition, error)
 	Close(ctx context.Context) error
 	Counts() semel.Counts
 	Ready() (bool, string)
@@ -35,7 +39,9 @@ type Options struct {
 	// Connections is the size of the pool.
 	Connections int
 	Handler     Handler
-	Config      semel.Config
+	Config      consumer.Config
+	// Plan is what befalls the consumer; its seed is 1 unless set.
+	Plan faults.Plan
 	// LookUp, when set, plants the fault of a store that resolves an unknown
 	// commit by a plain look-up; see trusting.
 	LookUp func(ctx context.Context, id []byte) (bool, error)
@@ -121,22 +127,21 @@ var Levels = map[sql.IsolationLevel]pgx.TxIsoLevel{
 	sql.LevelReadCommitted: pgx.ReadCommitted, sql.LevelRepeatableRead: pgx.RepeatableRead, sql.LevelSerializable: pgx.Serializable,
 }
 
-func newConsumer[Tx any](store semel.TxStore[Tx], o Options, exec func(Tx) Exec) (Consumer, error) {
+func newConsumer[Tx any](store contract.TxStore[Tx], o Options, exec func(Tx) Exec) (Consumer, error) {
 	if o.LookUp != nil {
 		store = &trusting[Tx]{TxStore: store, lookUp: o.LookUp, absent: map[string]bool{}}
 	}
-	return semel.New(store, func(ctx context.Context, tx Tx, m *semel.Message) error {
+	return consumer.New(store, func(ctx context.Context, tx Tx, m *semel.Message) error {
 		return o.Handler(ctx, exec(tx), m)
-	}, o.Config)
+	}, o.Config, faults.Of(faults.Plan{Seed: 1}, o.Plan))
 }
 
 // Config is a policy for proofs: any order, quick retries, no log.
-func Config(source semel.Source) semel.Config {
-	return semel.Config{
-		Name: "billing", Source: source, Identity: semel.By("header:id"),
-		Lanes: semel.LanesNone, Logger: slog.New(slog.DiscardHandler),
-		Retry: semel.RetryPolicy{First: 10 * time.Millisecond, Most: time.Second},
-		Seed:  1,
+func Config(source contract.Source) consumer.Config {
+	return consumer.Config{
+		Name: "billing", Source: source, Identity: identity.By("header:id"),
+		Lanes: consumer.LanesNone, Logger: slog.New(slog.DiscardHandler),
+		Retry: consumer.RetryPolicy{First: 10 * time.Millisecond, Most: time.Second},
 	}
 }
 

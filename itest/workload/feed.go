@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 // block is how many messages are shuffled among themselves.
@@ -68,7 +69,7 @@ type Source struct {
 	random   *rand.Rand
 	at       int
 	pending  []int
-	observer semel.LaneObserver
+	observer contract.LaneObserver
 
 	mu      sync.Mutex
 	settled map[semel.SettleKind]int // guarded by mu
@@ -79,28 +80,28 @@ func (f *Feed) Source(number uint64) *Source {
 	return &Source{feed: f, random: rand.New(rand.NewPCG(f.Seed, number)), settled: map[semel.SettleKind]int{}}
 }
 
-var lane = semel.Lane{ID: "feed", Epoch: 1}
+var lane = contract.Lane{ID: "feed", Epoch: 1}
 
-// Lanes implements semel.Source.
-func (s *Source) Lanes(o semel.LaneObserver) { s.observer = o }
+// Lanes implements contract.Source.
+func (s *Source) Lanes(o contract.LaneObserver) { s.observer = o }
 
-// Fetch implements semel.Source.
-func (s *Source) Fetch(_ context.Context, most semel.Bound) ([]semel.Delivery, error) {
+// Fetch implements contract.Source.
+func (s *Source) Fetch(_ context.Context, most contract.Bound) ([]contract.Delivery, error) {
 	if s.at == 0 && s.pending == nil {
 		s.observer.Given(lane)
 	}
-	var taken []semel.Delivery
+	var taken []contract.Delivery
 	for len(taken) < most.Messages {
 		if len(s.pending) == 0 {
 			end, ok := s.feed.next(s.at)
 			if !ok {
-				return taken, semel.ErrEnd
+				return taken, contract.ErrEnd
 			}
 			s.shuffle(end)
 		}
 		n := s.pending[0]
 		s.pending = s.pending[1:]
-		taken = append(taken, semel.Delivery{Message: Message(n), Lane: lane, Before: semel.Unknown, Handle: n})
+		taken = append(taken, contract.Delivery{Message: Message(n), Lane: lane, Before: contract.Unknown, Handle: n})
 	}
 	return taken, nil
 }
@@ -112,8 +113,8 @@ func (s *Source) shuffle(end int) {
 	s.random.Shuffle(len(s.pending), func(i, j int) { s.pending[i], s.pending[j] = s.pending[j], s.pending[i] })
 }
 
-// Settle implements semel.Source.
-func (s *Source) Settle(_ context.Context, settlements []semel.Settlement) ([]int, error) {
+// Settle implements contract.Source.
+func (s *Source) Settle(_ context.Context, settlements []contract.Settlement) ([]int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range settlements {
@@ -129,8 +130,8 @@ func (s *Source) Settled(kind semel.SettleKind) int {
 	return s.settled[kind]
 }
 
-// Flow implements semel.Source.
-func (s *Source) Flow(semel.Lane, bool) {}
+// Flow implements contract.Source.
+func (s *Source) Flow(contract.Lane, bool) {}
 
-// Close implements semel.Source.
+// Close implements contract.Source.
 func (s *Source) Close(context.Context) error { return nil }

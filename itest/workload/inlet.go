@@ -5,11 +5,12 @@ import (
 	"sync"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 // Inlet is a source into which a test puts messages at any time.
 type Inlet struct {
-	observer semel.LaneObserver
+	observer contract.LaneObserver
 	given    bool
 	fresh    chan struct{} // has room for one signal that something changed
 
@@ -55,18 +56,18 @@ func (s *Inlet) Settled(id string) (semel.SettleKind, int) {
 	return s.settled[id], s.times[id]
 }
 
-// Lanes implements semel.Source.
-func (s *Inlet) Lanes(o semel.LaneObserver) { s.observer = o }
+// Lanes implements contract.Source.
+func (s *Inlet) Lanes(o contract.LaneObserver) { s.observer = o }
 
-// Fetch implements semel.Source.
-func (s *Inlet) Fetch(ctx context.Context, most semel.Bound) ([]semel.Delivery, error) {
+// Fetch implements contract.Source.
+func (s *Inlet) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
 	if !s.given {
 		s.given = true
 		s.observer.Given(lane)
 	}
 	for {
 		if taken, over := s.take(most.Messages); over {
-			return taken, semel.ErrEnd
+			return taken, contract.ErrEnd
 		} else if len(taken) > 0 {
 			return taken, nil
 		}
@@ -78,19 +79,19 @@ func (s *Inlet) Fetch(ctx context.Context, most semel.Bound) ([]semel.Delivery, 
 	}
 }
 
-func (s *Inlet) take(most int) (taken []semel.Delivery, over bool) {
+func (s *Inlet) take(most int) (taken []contract.Delivery, over bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := min(most, len(s.pending))
 	for _, m := range s.pending[:n] {
-		taken = append(taken, semel.Delivery{Message: m, Lane: lane, Before: semel.Unknown})
+		taken = append(taken, contract.Delivery{Message: m, Lane: lane, Before: contract.Unknown})
 	}
 	s.pending = s.pending[n:]
 	return taken, s.ended && len(s.pending) == 0
 }
 
-// Settle implements semel.Source.
-func (s *Inlet) Settle(_ context.Context, settlements []semel.Settlement) ([]int, error) {
+// Settle implements contract.Source.
+func (s *Inlet) Settle(_ context.Context, settlements []contract.Settlement) ([]int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range settlements {
@@ -101,8 +102,8 @@ func (s *Inlet) Settle(_ context.Context, settlements []semel.Settlement) ([]int
 	return nil, nil
 }
 
-// Flow implements semel.Source.
-func (s *Inlet) Flow(semel.Lane, bool) {}
+// Flow implements contract.Source.
+func (s *Inlet) Flow(contract.Lane, bool) {}
 
-// Close implements semel.Source.
+// Close implements contract.Source.
 func (s *Inlet) Close(context.Context) error { return nil }

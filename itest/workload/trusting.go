@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 // trusting is the planted fault: it resolves an unknown commit by a plain
@@ -12,7 +12,7 @@ import (
 // does not find is taken for not committed, and runs again without asking the
 // marker once more.
 type trusting[Tx any] struct {
-	semel.TxStore[Tx]
+	contract.TxStore[Tx]
 	lookUp func(ctx context.Context, id []byte) (bool, error)
 
 	mu     sync.Mutex
@@ -20,9 +20,9 @@ type trusting[Tx any] struct {
 }
 
 // Begin marks what no look-up has answered for; the rest is called fresh.
-func (s *trusting[Tx]) Begin(ctx context.Context, o semel.TxOptions, marks []semel.Mark) (semel.Batch[Tx], []semel.Verdict, error) {
+func (s *trusting[Tx]) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[Tx], []contract.Verdict, error) {
 	b := &trustingBatch[Tx]{store: s, marks: marks, inner: make([]int, len(marks))}
-	var asked []semel.Mark
+	var asked []contract.Mark
 	s.mu.Lock()
 	for i, m := range marks {
 		b.inner[i] = -1
@@ -37,27 +37,27 @@ func (s *trusting[Tx]) Begin(ctx context.Context, o semel.TxOptions, marks []sem
 		return nil, nil, err
 	}
 	b.Batch = batch
-	b.verdicts = make([]semel.Verdict, len(marks))
+	b.verdicts = make([]contract.Verdict, len(marks))
 	for i, n := range b.inner {
-		b.verdicts[i].Kind = semel.Fresh
+		b.verdicts[i].Kind = contract.Fresh
 		if n >= 0 {
 			b.verdicts[i] = answers[n]
 		}
 	}
-	return b, append([]semel.Verdict(nil), b.verdicts...), nil
+	return b, append([]contract.Verdict(nil), b.verdicts...), nil
 }
 
 type trustingBatch[Tx any] struct {
-	semel.Batch[Tx]
+	contract.Batch[Tx]
 	store    *trusting[Tx]
-	marks    []semel.Mark
+	marks    []contract.Mark
 	inner    []int // by mark: its number below, -1 if it was not asked for
-	verdicts []semel.Verdict
+	verdicts []contract.Verdict
 }
 
-func (b *trustingBatch[Tx]) Tx(int) Tx { return b.Batch.Tx(semel.All) }
+func (b *trustingBatch[Tx]) Tx(int) Tx { return b.Batch.Tx(contract.All) }
 
-func (b *trustingBatch[Tx]) Commit(ctx context.Context, e semel.Ending) semel.Result {
+func (b *trustingBatch[Tx]) Commit(ctx context.Context, e contract.Ending) contract.Result {
 	var trim []int
 	for _, i := range e.Trim {
 		if b.inner[i] >= 0 {
@@ -69,7 +69,7 @@ func (b *trustingBatch[Tx]) Commit(ctx context.Context, e semel.Ending) semel.Re
 	}
 	e.Trim = trim
 	r := b.Batch.Commit(ctx, e)
-	if r.Outcome == semel.CommitUnknown {
+	if r.Outcome == contract.CommitUnknown {
 		r.Outcome = b.resolve(ctx)
 	}
 	return r
@@ -77,18 +77,18 @@ func (b *trustingBatch[Tx]) Commit(ctx context.Context, e semel.Ending) semel.Re
 
 // resolve says that all was committed if all is there, and remembers what is
 // not.
-func (b *trustingBatch[Tx]) resolve(ctx context.Context) semel.CommitOutcome {
-	outcome := semel.Committed
+func (b *trustingBatch[Tx]) resolve(ctx context.Context) contract.CommitOutcome {
+	outcome := contract.Committed
 	for i, m := range b.marks {
-		if b.verdicts[i].Kind != semel.Fresh {
+		if b.verdicts[i].Kind != contract.Fresh {
 			continue
 		}
 		there, err := b.store.lookUp(ctx, m.ID)
 		if err != nil {
-			return semel.CommitUnknown
+			return contract.CommitUnknown
 		}
 		if !there {
-			outcome = semel.NotCommitted
+			outcome = contract.NotCommitted
 			b.store.mu.Lock()
 			b.store.absent[string(m.ID)] = true
 			b.store.mu.Unlock()

@@ -14,8 +14,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/kafka"
 	"github.com/semel-go/semel/pgxstore"
 )
@@ -56,7 +57,7 @@ func run(ctx context.Context, database string, brokers []string) error {
 	if err != nil {
 		return err
 	}
-	consumer, err := semel.New(store, func(ctx context.Context, tx pgx.Tx, m *semel.Message) error {
+	running, err := consumer.New(store, func(ctx context.Context, tx pgx.Tx, m *semel.Message) error {
 		p, err := semel.JSON[Payment](m)
 		if err != nil {
 			return err // a body that is no payment: set aside, not retried
@@ -64,9 +65,9 @@ func run(ctx context.Context, database string, brokers []string) error {
 		_, err = tx.Exec(ctx, `insert into balances values ($1, $2)
 			on conflict (account) do update set balance = balances.balance + $2`, p.Account, p.Amount)
 		return err
-	}, semel.Config{Name: "balances", Source: payments, Identity: semel.CloudEvents()})
+	}, consumer.Config{Name: "balances", Source: payments, Identity: identity.CloudEvents()})
 	if err != nil {
 		return err
 	}
-	return consumer.Run(ctx)
+	return running.Run(ctx)
 }

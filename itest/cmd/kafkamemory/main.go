@@ -22,6 +22,9 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/itest/workload"
 	"github.com/semel-go/semel/kafka"
 	"github.com/semel-go/semel/pgxstore"
@@ -153,7 +156,7 @@ func read(ctx context.Context, broker, dsn, topic string, bound int64, duration 
 	}
 	consumer, closePool, err := workload.Drivers()[1].Open(workload.Options{DSN: dsn, Connections: 3,
 		Handler: func(context.Context, workload.Exec, *semel.Message) error { return nil },
-		Config: semel.Config{Name: topic, Source: source, Identity: semel.By("header:id"), MaxUnsettled: semel.Bound{Messages: 100_000, Bytes: bound},
+		Config: consumer.Config{Name: topic, Source: source, Identity: identity.By("header:id"), MaxUnsettled: contract.Bound{Messages: 100_000, Bytes: bound},
 			IdleExit: 3 * time.Second, Logger: slog.New(slog.DiscardHandler)}})
 	if err != nil {
 		return err

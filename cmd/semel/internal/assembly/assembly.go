@@ -13,13 +13,14 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/contract"
 )
 
 // Options say what is wanted of a policy.
 type Options struct {
 	// Consumer is the only one that is wanted; empty for all.
 	Consumer string
-	// IdleExit ends a run; see semel.Config.
+	// IdleExit ends a run; see consumer.Config.
 	IdleExit time.Duration
 	// Stdin is what a source of the path "-" reads.
 	Stdin io.Reader
@@ -109,7 +110,7 @@ func (a *Assembly) store(name string) *Store {
 // Runner is a consumer with its source.
 type Runner struct {
 	Consumer
-	source semel.Source
+	source contract.Source
 }
 
 // Source says for a person how far the consumer is behind its source, and what
@@ -146,8 +147,8 @@ func (a *Assembly) Consumers(ctx context.Context) (map[string]*Runner, error) {
 
 // Retriers are handlers that run rows again, of the consumers that use the
 // store of this name.
-func (a *Assembly) Retriers(ctx context.Context, store string) (map[string]func(context.Context, semel.StoredRow, semel.Act) error, error) {
-	all := map[string]func(context.Context, semel.StoredRow, semel.Act) error{}
+func (a *Assembly) Retriers(ctx context.Context, store string) (map[string]func(context.Context, contract.StoredRow, contract.Act) error, error) {
+	all := map[string]func(context.Context, contract.StoredRow, contract.Act) error{}
 	for _, c := range a.policy.Consumers {
 		if c.Store != store {
 			continue

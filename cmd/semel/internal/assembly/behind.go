@@ -6,7 +6,7 @@ import (
 	"os"
 	"sync/atomic"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/file"
 )
 
@@ -19,8 +19,8 @@ type watched struct {
 	done      atomic.Int64
 }
 
-// Positions implements semel.Positioned: it sees each position that is saved.
-func (w *watched) Positions(consumer string, store semel.PositionStore) {
+// Positions implements contract.Positioned: it sees each position that is saved.
+func (w *watched) Positions(consumer string, store contract.PositionStore) {
 	w.Source.Positions(consumer, noting{store, w})
 }
 
@@ -35,20 +35,20 @@ func (w *watched) line() string {
 
 // noting notes the offset of each position.
 type noting struct {
-	semel.PositionStore
+	contract.PositionStore
 	file *watched
 }
 
-func (n noting) LoadPosition(ctx context.Context, consumer, lane string) (semel.Position, bool, error) {
+func (n noting) LoadPosition(ctx context.Context, consumer, lane string) (contract.Position, bool, error) {
 	if n.file.fromStart {
-		return semel.Position{}, false, nil
+		return contract.Position{}, false, nil
 	}
 	p, known, err := n.PositionStore.LoadPosition(ctx, consumer, lane)
 	n.file.done.Store(p.Offset)
 	return p, known, err
 }
 
-func (n noting) SavePosition(ctx context.Context, consumer, lane string, p semel.Position) error {
+func (n noting) SavePosition(ctx context.Context, consumer, lane string, p contract.Position) error {
 	err := n.PositionStore.SavePosition(ctx, consumer, lane, p)
 	if err == nil {
 		n.file.done.Store(p.Offset)

@@ -7,6 +7,8 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
 )
 
 // Consumer is a consumer of a policy, whatever its transactions are.
@@ -16,12 +18,12 @@ type Consumer interface {
 	Left() []semel.Left
 	// Ready is false, with the reason, while something stands still.
 	Ready() (bool, string)
-	// Retry runs a row's message again; see semel.Consumer.
-	Retry(ctx context.Context, row semel.StoredRow, act semel.Act) error
+	// Retry runs a row's message again; see consumer.Consumer.
+	Retry(ctx context.Context, row contract.StoredRow, act contract.Act) error
 }
 
 // consumer makes a consumer; source may be nil where it only retries rows.
-func (a *Assembly) consumer(ctx context.Context, c *policy.Consumer, source semel.Source) (Consumer, error) {
+func (a *Assembly) consumer(ctx context.Context, c *policy.Consumer, source contract.Source) (Consumer, error) {
 	store := a.store(c.Store)
 	handlers, err := a.handlers(ctx, c, store)
 	if err != nil {
@@ -40,7 +42,7 @@ func (a *Assembly) consumer(ctx context.Context, c *policy.Consumer, source seme
 	return consumer, err
 }
 
-func (a *Assembly) config(c *policy.Consumer, source semel.Source) semel.Config {
+func (a *Assembly) config(c *policy.Consumer, source contract.Source) consumer.Config {
 	config := c.Config()
 	config.Source = source
 	config.IdleExit = a.options.IdleExit
@@ -51,9 +53,9 @@ func (a *Assembly) config(c *policy.Consumer, source semel.Source) semel.Config 
 
 // otherwise is OtherwiseUnmet also where the consumer does the same then: that
 // a server can judge by itself.
-func otherwise(word string, unmet semel.Then) sqlhandler.Otherwise {
+func otherwise(word string, unmet consumer.Then) sqlhandler.Otherwise {
 	switch {
-	case word == "park" && unmet == semel.ThenPark, word == "discard" && unmet == semel.ThenDiscard:
+	case word == "park" && unmet == consumer.ThenPark, word == "discard" && unmet == consumer.ThenDiscard:
 		return sqlhandler.OtherwiseUnmet
 	}
 	switch word {

@@ -10,6 +10,8 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/pgxstore"
 )
@@ -39,7 +41,7 @@ func dispatch[Tx any](h handlers, as func(*sqlhandler.Handler) func(context.Cont
 	for name, one := range h {
 		byType[name] = as(one)
 	}
-	return semel.ByType(byType)
+	return consumer.ByType(byType)
 }
 
 // handlers compiles a consumer's statements and lets the database look at them.
@@ -50,7 +52,7 @@ func (a *Assembly) handlers(ctx context.Context, c *policy.Consumer, store *Stor
 		if err != nil {
 			return nil, fmt.Errorf("consumer %s: %s: %w", c.Name, s.At, err)
 		}
-		if i, err := store.try(ctx, h, c); err != nil && store.Classify(err) == semel.ClassPermanent {
+		if i, err := store.try(ctx, h, c); err != nil && store.Classify(err) == contract.ClassPermanent {
 			return nil, a.policy.Fault(fmt.Sprintf("consumers.%s.%s.statements[%d]", c.Name, s.At, i),
 				"the database refuses the statement: "+store.explain(err).Error(), "correct it, or create what is missing, such as with setup: FILE.sql at the store")
 		}

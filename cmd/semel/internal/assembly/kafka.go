@@ -4,8 +4,8 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/kafka"
 )
 
@@ -15,7 +15,7 @@ type topics struct {
 	*lanes
 }
 
-func (a *Assembly) kafkaSource(c *policy.Consumer, s *policy.Source) (semel.Source, error) {
+func (a *Assembly) kafkaSource(c *policy.Consumer, s *policy.Source) (contract.Source, error) {
 	lanes := newLanes(a.options.Logger.With(slog.String("consumer", c.Name), slog.String("source", s.Name)), time.Now)
 	config, err := a.kafkaConfig(c, s, lanes)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
-
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
+	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/pgxstore"
 	"github.com/semel-go/semel/sqlstore"
 )
@@ -122,7 +122,7 @@ func (d *postgres) violates(constraint string) func(error) bool {
 	return func(err error) bool { return sqlstore.Violates(err, constraint) }
 }
 
-func (d *postgres) consumer(ctx context.Context, h handlers, c *policy.Consumer, config semel.Config) (Consumer, error) {
+func (d *postgres) consumer(ctx context.Context, h handlers, c *policy.Consumer, config consumer.Config) (Consumer, error) {
 	plain, direct := d.plain, d.direct
 	if c.Dedup != nil {
 		var err error
@@ -131,9 +131,9 @@ func (d *postgres) consumer(ctx context.Context, h handlers, c *policy.Consumer,
 		}
 	}
 	if queues(c) {
-		return semel.New(direct.Queued(), h.queue(), config)
+		return consumer.New(direct.Queued(), h.queue(), config)
 	}
-	return semel.New(plain, h.handle(), config)
+	return consumer.New(plain, h.handle(), config)
 }
 
 // adopt is both stores with a table of the user's.

@@ -5,13 +5,13 @@ import (
 	"log/slog"
 	"path/filepath"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/file"
 )
 
 // source makes the source of one consumer: each reads for itself.
-func (a *Assembly) source(c *policy.Consumer) (semel.Source, error) {
+func (a *Assembly) source(c *policy.Consumer) (contract.Source, error) {
 	s := a.policy.Source(c.From)
 	if s.Kafka != nil {
 		return a.kafkaSource(c, s)
@@ -30,7 +30,7 @@ func NotAFile(p *policy.Policy, consumer string) string {
 	return ""
 }
 
-func (a *Assembly) fileSource(c *policy.Consumer, f *policy.File) (semel.Source, error) {
+func (a *Assembly) fileSource(c *policy.Consumer, f *policy.File) (contract.Source, error) {
 	format, err := formatOf(f.Format)
 	if err != nil {
 		return nil, err

@@ -9,12 +9,11 @@ import (
 	"path/filepath"
 	"strings"
 
-	_ "modernc.org/sqlite" // the driver
-
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
+	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/sqlstore"
+	_ "modernc.org/sqlite" // the driver
 )
 
 // sqlite is a database in a file.
@@ -110,8 +109,8 @@ func (d *sqlite) try(ctx context.Context, h *sqlhandler.Handler, _ *policy.Consu
 	return h.Try(ctx, d.db)
 }
 
-func (d *sqlite) consumer(_ context.Context, h handlers, _ *policy.Consumer, config semel.Config) (Consumer, error) {
-	return semel.New(d.store, h.handle(), config)
+func (d *sqlite) consumer(_ context.Context, h handlers, _ *policy.Consumer, config consumer.Config) (Consumer, error) {
+	return consumer.New(d.store, h.handle(), config)
 }
 
 // violates compares with the columns as SQLite reports them, "table.column,

@@ -8,9 +8,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/worker"
 	"github.com/semel-go/semel/sqlstore"
 )
@@ -24,15 +25,15 @@ type Store struct {
 
 // tables are Semel's own in a database, whatever its kind.
 type tables interface {
-	semel.Inbox
-	semel.MarkerReader
-	semel.SchemaChecker
+	contract.Inbox
+	contract.MarkerReader
+	contract.SchemaChecker
 	Status(ctx context.Context) ([]sqlstore.Migration, error)
 	Migrate(ctx context.Context) (applied []string, err error)
 	Print(w io.Writer) error
 	Setup(ctx context.Context, name, statements string) (ran bool, err error)
 	Seed(ctx context.Context, o sqlstore.Seed) (sqlstore.Seeded, error)
-	Classify(err error) semel.Class
+	Classify(err error) contract.Class
 }
 
 // database is what differs between kinds of databases.
@@ -45,7 +46,7 @@ type database interface {
 	// try asks the database to prepare the statements of the consumer's handler
 	// as they will be sent; see sqlhandler.Handler.Try.
 	try(ctx context.Context, h *sqlhandler.Handler, c *policy.Consumer) (statement int, err error)
-	consumer(ctx context.Context, h handlers, c *policy.Consumer, config semel.Config) (Consumer, error)
+	consumer(ctx context.Context, h handlers, c *policy.Consumer, config consumer.Config) (Consumer, error)
 	// violates reports whether an error is the violation of the constraint.
 	violates(constraint string) func(error) bool
 	// hasUnique reports whether there is a constraint of this name that violates

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/spf13/cobra"
 )
 
 // filter are the flags that choose rows.
@@ -23,7 +23,7 @@ const anyState = "ANY"
 // add adds the flags; reason is the name of the one for why a row was set
 // aside, because --reason of an act says why the operator acts. The states are
 // those that are chosen where nobody says.
-func (f *filter) add(c *common, cmd *cobra.Command, reason string, standard ...semel.RowState) *cobra.Command {
+func (f *filter) add(c *common, cmd *cobra.Command, reason string, standard ...contract.RowState) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.store, "store", "", "only this store; needed for acts where the policy has several")
 	flags.StringVar(&f.reason, reason, "", "only rows set aside for this reason")
@@ -37,10 +37,10 @@ func (f *filter) add(c *common, cmd *cobra.Command, reason string, standard ...s
 }
 
 // rows is the filter of the flags.
-func (f *filter) rows(c *common, now func() time.Time) (semel.RowFilter, error) {
-	chosen := semel.RowFilter{Consumer: c.consumer, ID: f.id, Reason: semel.Reason(f.reason), Type: f.kind}
+func (f *filter) rows(c *common, now func() time.Time) (contract.RowFilter, error) {
+	chosen := contract.RowFilter{Consumer: c.consumer, ID: f.id, Reason: semel.Reason(f.reason), Type: f.kind}
 	for _, word := range f.states {
-		state := semel.RowState(strings.ToUpper(word))
+		state := contract.RowState(strings.ToUpper(word))
 		switch {
 		case state == anyState:
 			chosen.States = nil
@@ -54,7 +54,7 @@ func (f *filter) rows(c *common, now func() time.Time) (semel.RowFilter, error) 
 }
 
 // received reads --before.
-func (f *filter) received(chosen *semel.RowFilter, now func() time.Time) error {
+func (f *filter) received(chosen *contract.RowFilter, now func() time.Time) error {
 	if f.before == "" {
 		return nil
 	}
@@ -72,20 +72,20 @@ func (f *filter) received(chosen *semel.RowFilter, now func() time.Time) error {
 }
 
 // targets are the rows of an act: numbers, or with --all what the flags choose.
-func (f *filter) targets(c *common, cmd *cobra.Command, all bool, args []string) (semel.RowFilter, error) {
+func (f *filter) targets(c *common, cmd *cobra.Command, all bool, args []string) (contract.RowFilter, error) {
 	numbers, err := parseNumbers(args)
 	given := givenFilter(cmd)
 	switch {
 	case err != nil:
-		return semel.RowFilter{}, err
+		return contract.RowFilter{}, err
 	case all && len(numbers) > 0:
-		return semel.RowFilter{}, usage("give row numbers or --all, not both")
+		return contract.RowFilter{}, usage("give row numbers or --all, not both")
 	case !all && len(numbers) == 0:
-		return semel.RowFilter{}, usage("name rows by number, or use --all with filters; 'semel parked ls' shows them")
+		return contract.RowFilter{}, usage("name rows by number, or use --all with filters; 'semel parked ls' shows them")
 	case !all && given != "":
-		return semel.RowFilter{}, usage("give row numbers or --%s, not both: a number names one row, whatever it is; with --all the filters choose", given)
+		return contract.RowFilter{}, usage("give row numbers or --%s, not both: a number names one row, whatever it is; with --all the filters choose", given)
 	case !all:
-		return semel.RowFilter{Numbers: numbers}, nil
+		return contract.RowFilter{Numbers: numbers}, nil
 	}
 	return f.rows(c, time.Now)
 }
@@ -113,7 +113,7 @@ func operator(as string) (string, error) {
 }
 
 // words are states as a flag has them.
-func words(states []semel.RowState) []string {
+func words(states []contract.RowState) []string {
 	all := make([]string, len(states))
 	for i, s := range states {
 		all[i] = string(s)

@@ -8,12 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+	"github.com/semel-go/semel/contract"
+	"github.com/spf13/cobra"
 )
 
 // listing is how a list is shown.
@@ -72,11 +71,11 @@ func parkedList(c *common) *cobra.Command {
 		},
 	}
 	l.add(c, cmd, 0, "rows")
-	return c.withConfig(f.add(c, cmd, "reason", semel.StateParked))
+	return c.withConfig(f.add(c, cmd, "reason", contract.StateParked))
 }
 
 // look opens the chosen stores while show shows what stands there.
-func (c *common) look(cmd *cobra.Command, f *filter, l *listing, show func(context.Context, *assembly.Assembly, semel.RowFilter, *listing) error) error {
+func (c *common) look(cmd *cobra.Command, f *filter, l *listing, show func(context.Context, *assembly.Assembly, contract.RowFilter, *listing) error) error {
 	if err := l.check(c, cmd); err != nil {
 		return err
 	}
@@ -93,7 +92,7 @@ func (c *common) look(cmd *cobra.Command, f *filter, l *listing, show func(conte
 }
 
 // list prints the rows, and on stderr how many there are.
-func (c *common) list(ctx context.Context, a *assembly.Assembly, f semel.RowFilter, l *listing) error {
+func (c *common) list(ctx context.Context, a *assembly.Assembly, f contract.RowFilter, l *listing) error {
 	if err := c.refuseStranger(ctx, a, f.Consumer); err != nil {
 		return err
 	}
@@ -145,11 +144,11 @@ const mostCounted = 1000
 
 // pointAtLetters says that the dead letters are not among the parked: whoever
 // looks for what was set aside would miss them.
-func (c *common) pointAtLetters(ctx context.Context, a *assembly.Assembly, f semel.RowFilter) error {
-	if !slices.Equal(f.States, []semel.RowState{semel.StateParked}) {
+func (c *common) pointAtLetters(ctx context.Context, a *assembly.Assembly, f contract.RowFilter) error {
+	if !slices.Equal(f.States, []contract.RowState{contract.StateParked}) {
 		return nil
 	}
-	f.States = []semel.RowState{semel.StateDeadLettered}
+	f.States = []contract.RowState{contract.StateDeadLettered}
 	n := 0
 	for _, s := range a.Stores {
 		for _, err := range boxOf(s).Rows(ctx, f) {
@@ -237,7 +236,7 @@ func complete(cmd *cobra.Command, flag string, words []string) {
 
 // states are the words of --state: those that a row has in this release.
 func states() []string {
-	return []string{string(semel.StateParked), string(semel.StateDeadLettered), string(semel.StateDiscarded), string(semel.StateCompleted), anyState}
+	return []string{string(contract.StateParked), string(contract.StateDeadLettered), string(contract.StateDiscarded), string(contract.StateCompleted), anyState}
 }
 
 // stateWords are the states for a text.

@@ -8,6 +8,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/spelling"
 )
 
@@ -47,7 +48,7 @@ func (c *common) refuseStranger(ctx context.Context, a *assembly.Assembly, name 
 		return nil
 	}
 	for _, s := range a.Stores {
-		rows, err := s.Rows(ctx, semel.RowFilter{Consumer: name, Limit: 1})
+		rows, err := s.Rows(ctx, contract.RowFilter{Consumer: name, Limit: 1})
 		if err != nil {
 			return failed(fmt.Errorf("store %s: %w", s.Name(), err))
 		}
@@ -60,7 +61,7 @@ func (c *common) refuseStranger(ctx context.Context, a *assembly.Assembly, name 
 
 // pointAtReasons says, where no row has the reason that was asked for, which
 // reasons there are. flag is the name of the filter for it.
-func (c *common) pointAtReasons(ctx context.Context, a *assembly.Assembly, f semel.RowFilter, flag string) error {
+func (c *common) pointAtReasons(ctx context.Context, a *assembly.Assembly, f contract.RowFilter, flag string) error {
 	if f.Reason == "" {
 		return nil
 	}

@@ -4,10 +4,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
-
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/contract"
+	"github.com/spf13/cobra"
 )
 
 func parkedCommand(c *common) *cobra.Command {
@@ -84,7 +83,7 @@ func parkedAct(c *common, verb operate.Verb) *cobra.Command {
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would be done")
 	cmd.Flags().StringVar(&why, "reason", "", "why, for the record")
 	cmd.Flags().StringVar(&who, "as", "", "who does it, for the record (default: the user of the operating system)")
-	return c.withConfig(f.add(c, cmd, "with-reason", semel.StateParked))
+	return c.withConfig(f.add(c, cmd, "with-reason", contract.StateParked))
 }
 
 func parseNumbers(args []string) ([]int64, error) {

@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spf13/cobra"
-
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+	"github.com/semel-go/semel/contract"
+	"github.com/spf13/cobra"
 )
 
 // groupsShown is how many groups a summary shows unless --limit says otherwise.
@@ -27,10 +26,10 @@ func parkedSummary(c *common) *cobra.Command {
 		},
 	}
 	l.add(c, cmd, groupsShown, "groups")
-	return c.withConfig(f.add(c, cmd, "reason", semel.StateParked, semel.StateDeadLettered))
+	return c.withConfig(f.add(c, cmd, "reason", contract.StateParked, contract.StateDeadLettered))
 }
 
-func (c *common) summarize(ctx context.Context, a *assembly.Assembly, f semel.RowFilter, l *listing) error {
+func (c *common) summarize(ctx context.Context, a *assembly.Assembly, f contract.RowFilter, l *listing) error {
 	if err := c.refuseStranger(ctx, a, f.Consumer); err != nil {
 		return err
 	}

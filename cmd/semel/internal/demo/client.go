@@ -9,7 +9,7 @@ import (
 	"os"
 	"sync"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/faults"
 )
 
 // delivery is one arrival of a payment.
@@ -131,13 +131,13 @@ func (c *client) at(p Point) {
 }
 
 // atPoint is at for Semel's points.
-func (c *client) atPoint(p semel.Point, _ int) {
+func (c *client) atPoint(p faults.Point, _ int) {
 	switch p {
-	case semel.AfterFetch:
+	case faults.AfterFetch:
 		c.at(Received)
-	case semel.AfterEffect:
+	case faults.AfterEffect:
 		c.at(InTransaction)
-	case semel.AfterCommit:
+	case faults.AfterCommit:
 		c.at(BetweenSteps)
 	}
 }

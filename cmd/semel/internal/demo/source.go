@@ -5,30 +5,31 @@ import (
 	"errors"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 // source is the broker as Semel sees it. Its one lane lives as long as the
 // process, and the broker's window is all the flow control it needs.
 type source struct{ *client }
 
-var lane = semel.Lane{ID: "payments", Epoch: 1}
+var lane = contract.Lane{ID: "payments", Epoch: 1}
 
-func (s source) Lanes(o semel.LaneObserver) { o.Given(lane) }
+func (s source) Lanes(o contract.LaneObserver) { o.Given(lane) }
 
-func (s source) Fetch(ctx context.Context, most semel.Bound) ([]semel.Delivery, error) {
+func (s source) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
 	taken, err := s.fetch(ctx, most.Messages)
 	if errors.Is(err, errEnd) {
-		return nil, semel.ErrEnd
+		return nil, contract.ErrEnd
 	}
-	var all []semel.Delivery
+	var all []contract.Delivery
 	for _, d := range taken {
 		m := &semel.Message{Topic: lane.ID, Body: d.Body, Origin: semel.Origin{Partition: -1, Offset: int64(d.Position)}}
-		all = append(all, semel.Delivery{Message: m, Lane: lane, Before: d.Before, Handle: d.Position})
+		all = append(all, contract.Delivery{Message: m, Lane: lane, Before: d.Before, Handle: d.Position})
 	}
 	return all, err
 }
 
-func (s source) Settle(_ context.Context, all []semel.Settlement) ([]int, error) {
+func (s source) Settle(_ context.Context, all []contract.Settlement) ([]int, error) {
 	var r request
 	for _, one := range all {
 		position := one.Delivery.Handle.(int)
@@ -41,6 +42,6 @@ func (s source) Settle(_ context.Context, all []semel.Settlement) ([]int, error)
 	return nil, s.send(r)
 }
 
-func (s source) Flow(semel.Lane, bool) {}
+func (s source) Flow(contract.Lane, bool) {}
 
 func (s source) Close(context.Context) error { return nil }

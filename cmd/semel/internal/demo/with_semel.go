@@ -5,6 +5,9 @@ import (
 	"database/sql"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/sqlstore"
 )
 
@@ -21,14 +24,13 @@ func withSemel(ctx context.Context, db *sql.DB, broker *client) error {
 	handle := func(ctx context.Context, tx *sql.Tx, m *semel.Message) error {
 		return book(ctx, tx, m.Body)
 	}
-	consumer, err := semel.New(store, handle, semel.Config{
+	running, err := consumer.New(store, handle, consumer.Config{
 		Name:     "payments",
 		Source:   source{broker},
-		Identity: semel.By("body:/id").From("body:/producer"),
-		At:       broker.atPoint,
-	})
+		Identity: identity.By("body:/id").From("body:/producer"),
+	}, faults.Plan{At: broker.atPoint})
 	if err != nil {
 		return err
 	}
-	return consumer.Run(ctx)
+	return running.Run(ctx)
 }

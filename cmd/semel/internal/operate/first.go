@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 // FirstView is what is known of the content that came first under the identity
@@ -33,7 +34,7 @@ func (b Box) firstContent(ctx context.Context, key semel.Key) (*FirstView, error
 	if err != nil {
 		return nil, err
 	}
-	for row, err := range b.Rows(ctx, semel.RowFilter{Consumer: key.Consumer, ID: key.ID}) {
+	for row, err := range b.Rows(ctx, contract.RowFilter{Consumer: key.Consumer, ID: key.ID}) {
 		if err != nil {
 			return nil, err
 		}

@@ -8,16 +8,17 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 // Group are rows that were set aside for one reason with one error.
 type Group struct {
-	Store    string         `json:"store"`
-	Consumer string         `json:"consumer"`
-	State    semel.RowState `json:"state"`
-	Reason   semel.Reason   `json:"reason"`
-	Error    string         `json:"last_error"`
-	Count    int            `json:"count"`
+	Store    string            `json:"store"`
+	Consumer string            `json:"consumer"`
+	State    contract.RowState `json:"state"`
+	Reason   semel.Reason      `json:"reason"`
+	Error    string            `json:"last_error"`
+	Count    int               `json:"count"`
 	// First and Last are when the oldest and the newest of them were received.
 	First time.Time `json:"first_received_at"`
 	Last  time.Time `json:"last_received_at"`
@@ -31,10 +32,10 @@ const furtherErrors = "(further errors)"
 
 // Groups counts the rows that the filter chooses by consumer, state, reason and
 // last error, the most first.
-func (b Box) Groups(ctx context.Context, f semel.RowFilter) ([]Group, error) {
+func (b Box) Groups(ctx context.Context, f contract.RowFilter) ([]Group, error) {
 	type key struct {
 		consumer string
-		state    semel.RowState
+		state    contract.RowState
 		reason   semel.Reason
 		err      string
 	}

@@ -12,15 +12,16 @@ import (
 	"strings"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 // Box is the inbox of one store.
 type Box struct {
 	// Store is its name in the policy.
 	Store string
-	semel.Inbox
+	contract.Inbox
 	// Markers tells of a conflict's first content; it may be nil.
-	Markers semel.MarkerReader
+	Markers contract.MarkerReader
 }
 
 // page is how many rows are read at once.
@@ -28,13 +29,13 @@ const page = 500
 
 // Rows yields the rows that the filter chooses, by number, in pages. It ends
 // after an error.
-func (b Box) Rows(ctx context.Context, f semel.RowFilter) iter.Seq2[semel.StoredRow, error] {
+func (b Box) Rows(ctx context.Context, f contract.RowFilter) iter.Seq2[contract.StoredRow, error] {
 	f.Limit = page
-	return func(yield func(semel.StoredRow, error) bool) {
+	return func(yield func(contract.StoredRow, error) bool) {
 		for {
 			rows, err := b.Inbox.Rows(ctx, f)
 			if err != nil {
-				yield(semel.StoredRow{}, fmt.Errorf("store %s: %w", b.Store, err))
+				yield(contract.StoredRow{}, fmt.Errorf("store %s: %w", b.Store, err))
 				return
 			}
 			for _, r := range rows {
@@ -55,7 +56,7 @@ const maxActs = 1000
 
 // Show returns one row with its history; payload asks for headers and body too.
 func (b Box) Show(ctx context.Context, number int64, payload bool) (Detail, error) {
-	rows, err := b.Inbox.Rows(ctx, semel.RowFilter{Numbers: []int64{number}, Bodies: payload, Limit: 1})
+	rows, err := b.Inbox.Rows(ctx, contract.RowFilter{Numbers: []int64{number}, Bodies: payload, Limit: 1})
 	if err != nil {
 		return Detail{}, fmt.Errorf("store %s: row %d: %w", b.Store, number, err)
 	}
@@ -87,13 +88,13 @@ const (
 // Order is what to do to the rows that a filter chooses.
 type Order struct {
 	Verb   Verb
-	Filter semel.RowFilter
+	Filter contract.RowFilter
 	// Who and Why are recorded with every act.
 	Who, Why string
 	// DryRun only says what would be done.
 	DryRun bool
 	// Handlers run a row's message again, by consumer; for Retry.
-	Handlers map[string]func(context.Context, semel.StoredRow, semel.Act) error
+	Handlers map[string]func(context.Context, contract.StoredRow, contract.Act) error
 }
 
 // Result is what became of one row.
@@ -146,7 +147,7 @@ func (b Box) Carry(ctx context.Context, o Order) iter.Seq2[Result, error] {
 
 // chosen returns the numbers before the first act: an act may change what the
 // filter chooses. Numbers that are asked for and not there stay, to be reported.
-func (b Box) chosen(ctx context.Context, f semel.RowFilter) ([]int64, error) {
+func (b Box) chosen(ctx context.Context, f contract.RowFilter) ([]int64, error) {
 	if len(f.Numbers) > 0 {
 		return slices.Compact(slices.Sorted(slices.Values(f.Numbers))), nil
 	}
@@ -163,7 +164,7 @@ func (b Box) chosen(ctx context.Context, f semel.RowFilter) ([]int64, error) {
 // one reads a row with its body and acts on it.
 func (b Box) one(ctx context.Context, o Order, number int64) (Result, error) {
 	result := Result{Store: b.Store, Number: number, Result: Refused}
-	rows, err := b.Inbox.Rows(ctx, semel.RowFilter{Numbers: []int64{number}, Bodies: o.Verb == Retry, Limit: 1})
+	rows, err := b.Inbox.Rows(ctx, contract.RowFilter{Numbers: []int64{number}, Bodies: o.Verb == Retry, Limit: 1})
 	if err != nil {
 		return result, fmt.Errorf("store %s: row %d: %w", b.Store, number, err)
 	}
@@ -224,10 +225,10 @@ func plain(err error) string {
 }
 
 // allows says what of an order can be judged without the store.
-func (o Order) allows(row semel.StoredRow) error {
-	end := semel.StateDiscarded
+func (o Order) allows(row contract.StoredRow) error {
+	end := contract.StateDiscarded
 	if o.Verb == Retry {
-		end = semel.StateCompleted
+		end = contract.StateCompleted
 	}
 	if !row.State.CanBecome(end) {
 		return fmt.Errorf("it is %s: %w", row.State, semel.ErrState)
@@ -257,8 +258,8 @@ func neverRuns(reason semel.Reason) string {
 	return "without an identity it cannot take effect once; have it sent again with one, and discard this row"
 }
 
-func (b Box) act(ctx context.Context, o Order, row semel.StoredRow) error {
-	act := semel.Act{Verb: string(o.Verb), Who: o.Who, Why: o.Why, Row: row.Number}
+func (b Box) act(ctx context.Context, o Order, row contract.StoredRow) error {
+	act := contract.Act{Verb: string(o.Verb), Who: o.Who, Why: o.Why, Row: row.Number}
 	if o.Verb == Discard {
 		return b.Discard(ctx, row.Number, row.Revision, act)
 	}

@@ -9,16 +9,17 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 // fakeInbox is an inbox in memory.
 type fakeInbox struct {
-	rows []semel.StoredRow
-	acts []semel.Act
+	rows []contract.StoredRow
+	acts []contract.Act
 }
 
-func (f *fakeInbox) Rows(_ context.Context, filter semel.RowFilter) ([]semel.StoredRow, error) {
-	var found []semel.StoredRow
+func (f *fakeInbox) Rows(_ context.Context, filter contract.RowFilter) ([]contract.StoredRow, error) {
+	var found []contract.StoredRow
 	for _, r := range f.rows {
 		chosen := r.Number > filter.After && (len(filter.Numbers) == 0 || slices.Contains(filter.Numbers, r.Number)) &&
 			(len(filter.States) == 0 || slices.Contains(filter.States, r.State))
@@ -29,29 +30,29 @@ func (f *fakeInbox) Rows(_ context.Context, filter semel.RowFilter) ([]semel.Sto
 	return found, nil
 }
 
-func (f *fakeInbox) Discard(_ context.Context, number, revision int64, a semel.Act) error {
+func (f *fakeInbox) Discard(_ context.Context, number, revision int64, a contract.Act) error {
 	for i := range f.rows {
 		if r := &f.rows[i]; r.Number == number {
 			if r.Revision != revision {
 				return semel.ErrChanged
 			}
-			r.State, r.Revision = semel.StateDiscarded, revision+1
+			r.State, r.Revision = contract.StateDiscarded, revision+1
 			f.acts = append(f.acts, a)
 		}
 	}
 	return nil
 }
 
-func (f *fakeInbox) FailRetry(context.Context, int64, int64, string, semel.Act) error { return nil }
+func (f *fakeInbox) FailRetry(context.Context, int64, int64, string, contract.Act) error { return nil }
 
-func (f *fakeInbox) Acts(context.Context, int64, int) ([]semel.Act, error) { return f.acts, nil }
+func (f *fakeInbox) Acts(context.Context, int64, int) ([]contract.Act, error) { return f.acts, nil }
 
 // parked makes n parked rows of the consumer billing.
 func parked(n int) *fakeInbox {
 	f := &fakeInbox{}
 	for i := range n {
 		key := semel.Key{Consumer: "billing", ID: fmt.Sprintf("p-%d", i+1)}
-		f.rows = append(f.rows, semel.StoredRow{Number: int64(i + 1), Revision: 1, Key: key, State: semel.StateParked})
+		f.rows = append(f.rows, contract.StoredRow{Number: int64(i + 1), Revision: 1, Key: key, State: contract.StateParked})
 	}
 	return f
 }
@@ -70,7 +71,7 @@ func carry(t *testing.T, f *fakeInbox, o Order) []string {
 
 func TestAnOrderIsCarriedOutRowByRowOverManyPages(t *testing.T) {
 	f := parked(3*page + 1)
-	results := carry(t, f, Order{Verb: Discard, Filter: semel.RowFilter{States: []semel.RowState{semel.StateParked}}, Who: "ann", Why: "test data"})
+	results := carry(t, f, Order{Verb: Discard, Filter: contract.RowFilter{States: []contract.RowState{contract.StateParked}}, Who: "ann", Why: "test data"})
 	if len(results) != 3*page+1 || len(f.acts) != len(results) {
 		t.Fatalf("%d results, %d acts", len(results), len(f.acts))
 	}
@@ -89,15 +90,15 @@ func TestADryRunChangesNothing(t *testing.T) {
 
 func TestOneRowThatIsRefusedOrFailsDoesNotStopTheOthers(t *testing.T) {
 	f := parked(6)
-	f.rows[1].State = semel.StateDiscarded
+	f.rows[1].State = contract.StateDiscarded
 	f.rows[2].Surrogate = true
 	f.rows[3].Key.Consumer = "unknown"
 	answers := map[int64]error{1: semel.ErrChanged, 5: fmt.Errorf("again: %w", semel.ErrConflict), 6: errors.New("still no such account")}
-	handle := func(_ context.Context, r semel.StoredRow, _ semel.Act) error { return answers[r.Number] }
+	handle := func(_ context.Context, r contract.StoredRow, _ contract.Act) error { return answers[r.Number] }
 	order := Order{
 		Verb:     Retry,
-		Filter:   semel.RowFilter{Numbers: []int64{6, 5, 4, 3, 2, 1, 1, 99}},
-		Handlers: map[string]func(context.Context, semel.StoredRow, semel.Act) error{"billing": handle},
+		Filter:   contract.RowFilter{Numbers: []int64{6, 5, 4, 3, 2, 1, 1, 99}},
+		Handlers: map[string]func(context.Context, contract.StoredRow, contract.Act) error{"billing": handle},
 	}
 	want := []string{"1 refused", "2 refused", "3 refused", "4 refused", "5 refused", "6 failed", "99 refused"}
 	if got := carry(t, f, order); !slices.Equal(got, want) {
@@ -108,15 +109,15 @@ func TestOneRowThatIsRefusedOrFailsDoesNotStopTheOthers(t *testing.T) {
 // markers are those of identities that are applied.
 type markers map[string]bool
 
-func (m markers) Marker(_ context.Context, key semel.Key) (semel.StoredMarker, bool, error) {
-	return semel.StoredMarker{Outcome: semel.Applied}, m[key.ID], nil
+func (m markers) Marker(_ context.Context, key semel.Key) (contract.StoredMarker, bool, error) {
+	return contract.StoredMarker{Outcome: semel.Applied}, m[key.ID], nil
 }
 
 func TestADryRunForeseesThatARetryIsRefused(t *testing.T) {
 	f := parked(3)
 	f.rows[0].Conflict, f.rows[0].Reason = true, semel.ReasonConflict
-	f.rows[2].State, f.rows[2].Surrogate, f.rows[2].Reason = semel.StateDiscarded, true, semel.ReasonMalformed
-	handle := func(_ context.Context, r semel.StoredRow, _ semel.Act) error {
+	f.rows[2].State, f.rows[2].Surrogate, f.rows[2].Reason = contract.StateDiscarded, true, semel.ReasonMalformed
+	handle := func(_ context.Context, r contract.StoredRow, _ contract.Act) error {
 		if r.Conflict {
 			return fmt.Errorf("row %d: %w", r.Number, semel.ErrConflict)
 		}
@@ -124,7 +125,7 @@ func TestADryRunForeseesThatARetryIsRefused(t *testing.T) {
 	}
 	box := Box{Store: "shop", Inbox: f, Markers: markers{"p-1": true}}
 	for _, dry := range []bool{true, false} {
-		order := Order{Verb: Retry, DryRun: dry, Handlers: map[string]func(context.Context, semel.StoredRow, semel.Act) error{"billing": handle}}
+		order := Order{Verb: Retry, DryRun: dry, Handlers: map[string]func(context.Context, contract.StoredRow, contract.Act) error{"billing": handle}}
 		done := map[bool]string{true: Would, false: Done}[dry]
 		var got []string
 		for r, err := range box.Carry(t.Context(), order) {
@@ -165,8 +166,8 @@ func TestARowWithoutAnIdentityIsRefusedForItsOwnCause(t *testing.T) {
 	} {
 		inbox := parked(1)
 		inbox.rows[0].Surrogate, inbox.rows[0].Reason = true, reason
-		order := Order{Verb: Retry, Handlers: map[string]func(context.Context, semel.StoredRow, semel.Act) error{
-			"billing": func(context.Context, semel.StoredRow, semel.Act) error { return errors.New("it ran") }}}
+		order := Order{Verb: Retry, Handlers: map[string]func(context.Context, contract.StoredRow, contract.Act) error{
+			"billing": func(context.Context, contract.StoredRow, contract.Act) error { return errors.New("it ran") }}}
 		for r, err := range (Box{Inbox: inbox}).Carry(t.Context(), order) {
 			if err != nil || r.Result != Refused || r.Reason != reason || !strings.HasPrefix(r.Error, string(reason)+": ") || !strings.Contains(r.Error, remedy) {
 				t.Errorf("%s: %+v, %v", reason, r, err)

@@ -6,37 +6,38 @@ import (
 	"unicode/utf8"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 // View is a row as people and scripts see it. Texts that are no UTF-8 stand in
 // the field of the same name with _base64 instead.
 type View struct {
-	Store     string         `json:"store"`
-	Number    int64          `json:"number"`
-	Revision  int64          `json:"revision"`
-	State     semel.RowState `json:"state"`
-	Reason    semel.Reason   `json:"reason"`
-	Conflict  bool           `json:"conflict"`
-	Surrogate bool           `json:"surrogate"`
-	Consumer  string         `json:"consumer"`
-	Source    string         `json:"source"`
-	ID        string         `json:"id"`
-	IDBase64  string         `json:"id_base64,omitempty"`
-	Type      string         `json:"type"`
-	Attempts  int            `json:"attempts"`
-	Repeated  int            `json:"repeated"`
-	First     string         `json:"first_error"`
-	Last      string         `json:"last_error"`
-	Received  time.Time      `json:"received_at"`
-	Changed   time.Time      `json:"changed_at"`
-	Topic     string         `json:"topic"`
-	Partition int32          `json:"partition"`
-	Offset    int64          `json:"offset"`
-	Size      int            `json:"size"`
+	Store     string            `json:"store"`
+	Number    int64             `json:"number"`
+	Revision  int64             `json:"revision"`
+	State     contract.RowState `json:"state"`
+	Reason    semel.Reason      `json:"reason"`
+	Conflict  bool              `json:"conflict"`
+	Surrogate bool              `json:"surrogate"`
+	Consumer  string            `json:"consumer"`
+	Source    string            `json:"source"`
+	ID        string            `json:"id"`
+	IDBase64  string            `json:"id_base64,omitempty"`
+	Type      string            `json:"type"`
+	Attempts  int               `json:"attempts"`
+	Repeated  int               `json:"repeated"`
+	First     string            `json:"first_error"`
+	Last      string            `json:"last_error"`
+	Received  time.Time         `json:"received_at"`
+	Changed   time.Time         `json:"changed_at"`
+	Topic     string            `json:"topic"`
+	Partition int32             `json:"partition"`
+	Offset    int64             `json:"offset"`
+	Size      int               `json:"size"`
 }
 
 // NewView shows a row without its headers and payload.
-func NewView(store string, r semel.StoredRow) View {
+func NewView(store string, r contract.StoredRow) View {
 	v := View{
 		Store: store, Number: r.Number, Revision: r.Revision, State: r.State, Reason: r.Reason,
 		Conflict: r.Conflict, Surrogate: r.Surrogate,
@@ -88,7 +89,7 @@ type ActView struct {
 }
 
 // NewDetail shows a row; payload says that headers and payload are shown too.
-func NewDetail(store string, r semel.StoredRow, acts []semel.Act, payload bool) Detail {
+func NewDetail(store string, r contract.StoredRow, acts []contract.Act, payload bool) Detail {
 	d := Detail{View: NewView(store, r), Acts: []ActView{}}
 	for _, a := range acts {
 		d.Acts = append(d.Acts, ActView{At: a.At, Verb: a.Verb, Who: a.Who, Why: a.Why, Result: a.Result})

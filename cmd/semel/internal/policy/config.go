@@ -1,11 +1,15 @@
 package policy
 
-import "github.com/semel-go/semel"
+import (
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/identity"
+)
 
-// Config is the consumer's policy for semel.New, without its Source and what
+// Config is the consumer's policy for consumer.New, without its Source and what
 // else a policy file does not say. It opens nothing.
-func (c *Consumer) Config() semel.Config {
-	return semel.Config{
+func (c *Consumer) Config() consumer.Config {
+	return consumer.Config{
 		Name:           c.Name,
 		Only:           c.Only,
 		Otherwise:      c.Otherwise,
@@ -29,14 +33,14 @@ func (c *Consumer) Config() semel.Config {
 }
 
 // kind is the strategy beside which a business key may stand.
-func (s Strategy) kind() semel.Strategy {
+func (s Strategy) kind() consumer.Strategy {
 	switch {
 	case s.Natural != nil:
-		return semel.StrategyNatural
+		return consumer.StrategyNatural
 	case s.BusinessKey != nil && !s.Marker:
-		return semel.StrategyBusinessKey
+		return consumer.StrategyBusinessKey
 	}
-	return semel.StrategyMarker
+	return consumer.StrategyMarker
 }
 
 func (s Strategy) because() string {
@@ -50,11 +54,11 @@ func (s Strategy) because() string {
 }
 
 // identity is nil, not an empty one, where the policy names none.
-func (i Identity) identity() semel.Identity {
+func (i Identity) identity() identity.Identity {
 	if len(i.ID) == 0 {
 		return nil
 	}
-	identity := semel.By(i.ID...)
+	identity := identity.By(i.ID...)
 	if i.Source != "" {
 		identity = identity.From(i.Source)
 	}
@@ -67,7 +71,7 @@ func (i Identity) ConstantSource() (string, bool) {
 	if i.Source == "" {
 		return "", true
 	}
-	selector, err := semel.ParseSelector(i.Source)
+	selector, err := identity.ParseSelector(i.Source)
 	if err != nil || !selector.Constant() {
 		return "", false
 	}
@@ -75,12 +79,12 @@ func (i Identity) ConstantSource() (string, bool) {
 	return value.Text(), err == nil
 }
 
-func (f Fingerprint) fingerprinter() semel.Fingerprinter {
+func (f Fingerprint) fingerprinter() identity.Fingerprinter {
 	switch {
 	case f.None:
-		return semel.FingerprintNone()
+		return identity.FingerprintNone()
 	case len(f.Selectors) > 0:
-		return semel.FingerprintOf(f.Selectors...)
+		return identity.FingerprintOf(f.Selectors...)
 	}
-	return semel.FingerprintBody()
+	return identity.FingerprintBody()
 }

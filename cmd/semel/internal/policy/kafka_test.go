@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/kafka"
 )
 
@@ -189,7 +189,7 @@ func TestDeadLettersReachTheEngine(t *testing.T) {
 			t.Fatal(lines(faults))
 		}
 		got := p.Consumer("billing").Config()
-		if got.OnConflict != semel.ThenDeadLetter || got.OnBadIdentity != semel.ThenDeadLetter || got.OnUnmet != semel.ThenDeadLetter || got.Retry.Then != semel.ThenDeadLetter {
+		if got.OnConflict != consumer.ThenDeadLetter || got.OnBadIdentity != consumer.ThenDeadLetter || got.OnUnmet != consumer.ThenDeadLetter || got.Retry.Then != consumer.ThenDeadLetter {
 			t.Errorf("%+v", got)
 		}
 		if letter := p.Consumer("billing").DeadLetter; letter == nil || letter.Topic != "payments-dead" {

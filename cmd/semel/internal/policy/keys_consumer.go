@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
 )
 
 // The table of a consumer's keys, in the order of the reference.
@@ -27,9 +28,9 @@ func originKeys() []field[Consumer] {
 		key(meta{name: "store", required: true, doc: "The name of the store that keeps its markers and takes its effects, in one transaction."},
 			word{what: "the name of a store"}, func(c *Consumer) *string { return &c.Store }),
 		key(meta{name: "only", doc: "Which messages of a shared source are its own; without it all are. Each key is a condition, and all must be met: `type` lists types (CloudEvents' attribute), `header:NAME` values of a header, of which a message must have one. A message without a type has none of a list of types. Judged before the identity."},
-			onlyShape{}, func(c *Consumer) *semel.Only { return &c.Only }),
+			onlyShape{}, func(c *Consumer) *consumer.Only { return &c.Only }),
 		key(meta{name: "otherwise", def: "skip", doc: "What becomes of the messages that `only` leaves out: `skip` settles and counts them and writes nothing; `park` and `dead_letter` set them aside as `not for this consumer`."},
-			otherwiseWord(), func(c *Consumer) *semel.Otherwise { return &c.Otherwise }),
+			otherwiseWord(), func(c *Consumer) *consumer.Otherwise { return &c.Otherwise }),
 		key(meta{name: "strategy", def: "marker", doc: "What makes the effect happen once."},
 			strategyShape(), func(c *Consumer) *Strategy { return &c.Strategy }),
 	}
@@ -44,24 +45,24 @@ func identityKeys() []field[Consumer] {
 		key(meta{name: "dedup", doc: "An existing table of processed messages, in PostgreSQL, that is marked in, too: its rows count as applied, and other code may go on using it. See adoption.md."},
 			pointer[Dedup]{dedupShape()}, func(c *Consumer) **Dedup { return &c.Dedup }),
 		key(meta{name: "on_conflict", def: "park", doc: "What becomes of a message whose identity was used with other content. `accept_first` settles it, counted apart."},
-			endings(park(), halt(), deadLetter(), option[semel.Then]{word: "accept_first", value: semel.ThenAcceptFirst}),
-			func(c *Consumer) *semel.Then { return &c.OnConflict }),
+			endings(park(), halt(), deadLetter(), option[consumer.Then]{word: "accept_first", value: consumer.ThenAcceptFirst}),
+			func(c *Consumer) *consumer.Then { return &c.OnConflict }),
 		key(meta{name: "on_bad_identity", def: "park", doc: "What becomes of a message without a usable identity. It is never processed and never dropped."},
-			endings(park(), halt(), deadLetter()), func(c *Consumer) *semel.Then { return &c.OnBadIdentity }),
+			endings(park(), halt(), deadLetter()), func(c *Consumer) *consumer.Then { return &c.OnBadIdentity }),
 	}
 }
 
 func endingKeys() []field[Consumer] {
 	return []field[Consumer]{
 		key(meta{name: "on_unmet", def: "park", doc: "What becomes of a message whose guarded effect met no row and whose statement does not say."},
-			endings(park(), deadLetter(), option[semel.Then]{word: "discard", value: semel.ThenDiscard}, option[semel.Then]{word: "retry", value: semel.ThenRetry}),
-			func(c *Consumer) *semel.Then { return &c.OnUnmet }),
+			endings(park(), deadLetter(), option[consumer.Then]{word: "discard", value: consumer.ThenDiscard}, option[consumer.Then]{word: "retry", value: consumer.ThenRetry}),
+			func(c *Consumer) *consumer.Then { return &c.OnUnmet }),
 		key(meta{name: "on_parked", def: "skip", doc: "Whether later messages of the lane go on when one is parked."},
 			notYetAvailable(words("skip"), "block"), func(c *Consumer) *string { return &c.onParked }),
 		key(meta{name: "on_store_down", def: "pause", doc: "What happens while the store cannot work: `pause` fetches nothing and settles nothing. Going on without it will have to be declared, for naturally idempotent effects only."},
 			notYetAvailable(words("pause"), "apply"), func(c *Consumer) *string { return &c.onStoreDown }),
 		group(meta{name: "retry", doc: "When a failed message is tried again, and what then. Waits are random, up to `first`, doubling to `most`."},
-			retryShape(), func(c *Consumer) *semel.RetryPolicy { return &c.Retry }),
+			retryShape(), func(c *Consumer) *consumer.RetryPolicy { return &c.Retry }),
 		key(meta{name: "dead_letter", doc: "Where messages go that end with `dead_letter`, for sources that keep dead letters."},
 			pointer[DeadLetter]{deadLetterShape()}, func(c *Consumer) **DeadLetter { return &c.DeadLetter }),
 	}
@@ -70,22 +71,22 @@ func endingKeys() []field[Consumer] {
 func paceKeys() []field[Consumer] {
 	return []field[Consumer]{
 		key(meta{name: "lanes", def: "partition", doc: "What keeps its order: `partition` the messages of a partition or file; `none` nothing."},
-			notYetAvailable(choice[semel.LaneMode]{options: []option[semel.LaneMode]{
-				{word: "partition", value: semel.LanesPartition}, {word: "none", value: semel.LanesNone}}}, "key"),
-			func(c *Consumer) *semel.LaneMode { return &c.Lanes }),
-		key(meta{name: "workers", def: fmt.Sprint(semel.DefaultWorkers), doc: "How many batches run at once."},
+			notYetAvailable(choice[consumer.LaneMode]{options: []option[consumer.LaneMode]{
+				{word: "partition", value: consumer.LanesPartition}, {word: "none", value: consumer.LanesNone}}}, "key"),
+			func(c *Consumer) *consumer.LaneMode { return &c.Lanes }),
+		key(meta{name: "workers", def: fmt.Sprint(consumer.DefaultWorkers), doc: "How many batches run at once."},
 			count{least: 1, most: 1024}, func(c *Consumer) *int { return &c.Workers }),
 		group(meta{name: "batch", doc: "The bounds of one transaction. A batch never waits to fill."},
-			batchShape(), func(c *Consumer) *semel.BatchLimits { return &c.Batch }),
-		key(meta{name: "timeout", def: showSpan(semel.DefaultTimeout), doc: "The longest a handler may run for one message."},
+			batchShape(), func(c *Consumer) *consumer.BatchLimits { return &c.Batch }),
+		key(meta{name: "timeout", def: showSpan(consumer.DefaultTimeout), doc: "The longest a handler may run for one message."},
 			span{least: time.Millisecond, most: day}, func(c *Consumer) *time.Duration { return &c.Timeout }),
-		key(meta{name: "hold", def: showSpan(semel.DefaultHold), doc: "The longest wait that is kept in memory."},
+		key(meta{name: "hold", def: showSpan(consumer.DefaultHold), doc: "The longest wait that is kept in memory."},
 			span{least: time.Millisecond, most: time.Hour}, func(c *Consumer) *time.Duration { return &c.Hold }),
 		group(meta{name: "max_unsettled", doc: "The most that is fetched and not settled."},
-			boundShape(), func(c *Consumer) *semel.Bound { return &c.MaxUnsettled }),
-		key(meta{name: "max_body", def: showSize(semel.DefaultMaxBody), doc: "The longest body that is processed. No store sees a longer one: the message ends as `on_bad_identity` says, as `too large`, with its first 64 KiB and its length in the header `semel-length`. A source's own limit can only be smaller."},
+			boundShape(), func(c *Consumer) *contract.Bound { return &c.MaxUnsettled }),
+		key(meta{name: "max_body", def: showSize(consumer.DefaultMaxBody), doc: "The longest body that is processed. No store sees a longer one: the message ends as `on_bad_identity` says, as `too large`, with its first 64 KiB and its length in the header `semel-length`. A source's own limit can only be smaller."},
 			size{least: 64 << 10, most: 1 << 30}, func(c *Consumer) *int64 { return &c.MaxBody }),
-		key(meta{name: "drain", def: showSpan(semel.DefaultDrain), doc: "How long a stop waits for running handlers."},
+		key(meta{name: "drain", def: showSpan(consumer.DefaultDrain), doc: "How long a stop waits for running handlers."},
 			span{least: time.Millisecond, most: time.Hour}, func(c *Consumer) *time.Duration { return &c.Drain }),
 		key(meta{name: "retention", def: "forever", doc: "How long markers are kept. Nothing removes them yet, so `forever` is all there is."},
 			retentionShape{}, func(c *Consumer) *string { return &c.retention }),
@@ -122,45 +123,49 @@ func laterKeys() []field[Consumer] {
 	}
 }
 
-func park() option[semel.Then] { return option[semel.Then]{word: "park", value: semel.ThenPark} }
-func halt() option[semel.Then] { return option[semel.Then]{word: "halt", value: semel.ThenHalt} }
+func park() option[consumer.Then] {
+	return option[consumer.Then]{word: "park", value: consumer.ThenPark}
+}
+func halt() option[consumer.Then] {
+	return option[consumer.Then]{word: "halt", value: consumer.ThenHalt}
+}
 
-func deadLetter() option[semel.Then] {
-	return option[semel.Then]{word: "dead_letter", value: semel.ThenDeadLetter}
+func deadLetter() option[consumer.Then] {
+	return option[consumer.Then]{word: "dead_letter", value: consumer.ThenDeadLetter}
 }
 
 // endings is a choice among endings.
-func endings(options ...option[semel.Then]) choice[semel.Then] {
-	return choice[semel.Then]{options: options}
+func endings(options ...option[consumer.Then]) choice[consumer.Then] {
+	return choice[consumer.Then]{options: options}
 }
 
-func retryShape() object[semel.RetryPolicy] {
-	return object[semel.RetryPolicy]{fields: []field[semel.RetryPolicy]{
-		key(meta{name: "attempts", def: fmt.Sprint(semel.DefaultAttempts), doc: "How often a handler runs at most."},
-			count{least: 1, most: 1_000_000}, func(r *semel.RetryPolicy) *int { return &r.Attempts }),
-		key(meta{name: "first", def: showSpan(semel.DefaultRetryFirst), doc: "The upper end of the first wait."},
-			span{least: time.Millisecond, most: time.Hour}, func(r *semel.RetryPolicy) *time.Duration { return &r.First }),
+func retryShape() object[consumer.RetryPolicy] {
+	return object[consumer.RetryPolicy]{fields: []field[consumer.RetryPolicy]{
+		key(meta{name: "attempts", def: fmt.Sprint(consumer.DefaultAttempts), doc: "How often a handler runs at most."},
+			count{least: 1, most: 1_000_000}, func(r *consumer.RetryPolicy) *int { return &r.Attempts }),
+		key(meta{name: "first", def: showSpan(consumer.DefaultRetryFirst), doc: "The upper end of the first wait."},
+			span{least: time.Millisecond, most: time.Hour}, func(r *consumer.RetryPolicy) *time.Duration { return &r.First }),
 		key(meta{name: "most", doc: "The upper end of every wait. At most `hold`, which is the default."},
-			span{least: time.Millisecond, most: time.Hour}, func(r *semel.RetryPolicy) *time.Duration { return &r.Most }),
+			span{least: time.Millisecond, most: time.Hour}, func(r *consumer.RetryPolicy) *time.Duration { return &r.Most }),
 		key(meta{name: "then", def: "park", doc: "What becomes of a message whose attempts are exhausted, or whose failure cannot pass by waiting."},
-			endings(park(), halt(), deadLetter()), func(r *semel.RetryPolicy) *semel.Then { return &r.Then }),
+			endings(park(), halt(), deadLetter()), func(r *consumer.RetryPolicy) *consumer.Then { return &r.Then }),
 	}}
 }
 
-func batchShape() object[semel.BatchLimits] {
-	return object[semel.BatchLimits]{fields: []field[semel.BatchLimits]{
-		key(meta{name: "most", def: fmt.Sprint(semel.DefaultBatchMost), doc: "The most messages of a transaction."},
-			count{least: 1, most: 10_000}, func(b *semel.BatchLimits) *int { return &b.Most }),
-		key(meta{name: "time", def: showSpan(semel.DefaultBatchTime), doc: "How long handlers of one batch may run before it commits."},
-			span{least: time.Millisecond, most: time.Minute}, func(b *semel.BatchLimits) *time.Duration { return &b.Time }),
+func batchShape() object[consumer.BatchLimits] {
+	return object[consumer.BatchLimits]{fields: []field[consumer.BatchLimits]{
+		key(meta{name: "most", def: fmt.Sprint(consumer.DefaultBatchMost), doc: "The most messages of a transaction."},
+			count{least: 1, most: 10_000}, func(b *consumer.BatchLimits) *int { return &b.Most }),
+		key(meta{name: "time", def: showSpan(consumer.DefaultBatchTime), doc: "How long handlers of one batch may run before it commits."},
+			span{least: time.Millisecond, most: time.Minute}, func(b *consumer.BatchLimits) *time.Duration { return &b.Time }),
 	}}
 }
 
-func boundShape() object[semel.Bound] {
-	return object[semel.Bound]{fields: []field[semel.Bound]{
-		key(meta{name: "messages", def: fmt.Sprint(semel.DefaultMaxMessages), doc: "The most messages."},
-			count{least: 1, most: 1_000_000}, func(b *semel.Bound) *int { return &b.Messages }),
-		key(meta{name: "bytes", def: showSize(semel.DefaultMaxBytes), doc: "The most bytes; one message may go beyond."},
-			size{least: 1 << 10, most: 1 << 40}, func(b *semel.Bound) *int64 { return &b.Bytes }),
+func boundShape() object[contract.Bound] {
+	return object[contract.Bound]{fields: []field[contract.Bound]{
+		key(meta{name: "messages", def: fmt.Sprint(consumer.DefaultMaxMessages), doc: "The most messages."},
+			count{least: 1, most: 1_000_000}, func(b *contract.Bound) *int { return &b.Messages }),
+		key(meta{name: "bytes", def: showSize(consumer.DefaultMaxBytes), doc: "The most bytes; one message may go beyond."},
+			size{least: 1 << 10, most: 1 << 40}, func(b *contract.Bound) *int64 { return &b.Bytes }),
 	}}
 }

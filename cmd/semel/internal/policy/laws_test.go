@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
 )
 
@@ -130,18 +132,18 @@ func TestAPolicyWithoutFaultsIsAConfigurationTheLibraryAccepts(t *testing.T) {
 	}
 }
 
-func accepts(c semel.Config) error {
-	_, err := semel.New(memstore.New(), func(context.Context, *memstore.Tx, *semel.Message) error { return nil }, c)
+func accepts(c consumer.Config) error {
+	_, err := consumer.New(memstore.New(), func(context.Context, *memstore.Tx, *semel.Message) error { return nil }, c)
 	return err
 }
 
 func TestDefaultsAreTheLibrarys(t *testing.T) {
 	p, _ := parse(policyCase{})
 	c := p.Consumers[0].Config()
-	if c.Workers != semel.DefaultWorkers || c.Timeout != semel.DefaultTimeout || c.Drain != semel.DefaultDrain || c.Hold != semel.DefaultHold ||
-		c.Retry != (semel.RetryPolicy{Attempts: semel.DefaultAttempts, First: semel.DefaultRetryFirst, Most: semel.DefaultHold}) ||
-		c.Batch != (semel.BatchLimits{Most: semel.DefaultBatchMost, Time: semel.DefaultBatchTime}) ||
-		c.MaxUnsettled != (semel.Bound{Messages: semel.DefaultMaxMessages, Bytes: semel.DefaultMaxBytes}) {
+	if c.Workers != consumer.DefaultWorkers || c.Timeout != consumer.DefaultTimeout || c.Drain != consumer.DefaultDrain || c.Hold != consumer.DefaultHold ||
+		c.Retry != (consumer.RetryPolicy{Attempts: consumer.DefaultAttempts, First: consumer.DefaultRetryFirst, Most: consumer.DefaultHold}) ||
+		c.Batch != (consumer.BatchLimits{Most: consumer.DefaultBatchMost, Time: consumer.DefaultBatchTime}) ||
+		c.MaxUnsettled != (contract.Bound{Messages: consumer.DefaultMaxMessages, Bytes: consumer.DefaultMaxBytes}) {
 		t.Errorf("%+v", c)
 	}
 }

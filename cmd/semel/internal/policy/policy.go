@@ -16,8 +16,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
 )
 
 // Policy is a policy file without faults. Its parts are in the file's order.
@@ -112,29 +113,29 @@ type Consumer struct {
 	From, Store string
 	// Only says which messages are the consumer's, Otherwise what becomes of
 	// the others.
-	Only        semel.Only
-	Otherwise   semel.Otherwise
+	Only        consumer.Only
+	Otherwise   consumer.Otherwise
 	Strategy    Strategy
 	Identity    Identity
 	Fingerprint Fingerprint
 	// Dedup is set when a table of the user's is marked in, too.
 	Dedup         *Dedup
-	OnConflict    semel.Then
-	OnBadIdentity semel.Then
-	OnUnmet       semel.Then
+	OnConflict    consumer.Then
+	OnBadIdentity consumer.Then
+	OnUnmet       consumer.Then
 	// DeadLetter is nil where the policy names none.
 	DeadLetter   *DeadLetter
-	Lanes        semel.LaneMode
+	Lanes        consumer.LaneMode
 	Timeout      time.Duration
 	Workers      int
-	Batch        semel.BatchLimits
+	Batch        consumer.BatchLimits
 	Hold         time.Duration
-	MaxUnsettled semel.Bound
+	MaxUnsettled contract.Bound
 	// MaxBody is the longest body in bytes that is processed.
 	MaxBody int64
 	Drain   time.Duration
 	Handler Handler
-	Retry   semel.RetryPolicy
+	Retry   consumer.RetryPolicy
 
 	onParked, onStoreDown, retention string
 }
@@ -201,7 +202,7 @@ type Handler struct {
 	Types []TypedHandler
 }
 
-// TypedHandler handles the messages of a type, as semel.ByType chooses.
+// TypedHandler handles the messages of a type, as consumer.ByType chooses.
 type TypedHandler struct {
 	// Type is a type, or a type and a schema version with @ between.
 	Type string

@@ -3,7 +3,7 @@ package policy
 import (
 	"fmt"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
 )
 
 // rules judge the combinations of one consumer's keys.
@@ -117,7 +117,7 @@ func (r rules) fingerprint() {
 	}
 	switch {
 	case !c.Fingerprint.None || !r.set("on_conflict"):
-	case c.OnConflict == semel.ThenAcceptFirst:
+	case c.OnConflict == consumer.ThenAcceptFirst:
 		r.warn("on_conflict", "without a fingerprint no conflict is found: every copy is a duplicate already", "remove it, or write fingerprint: body")
 	default:
 		r.refuse("on_conflict", "without a fingerprint no conflict is ever found", "remove it, or write fingerprint: body and strategy: marker")
@@ -130,7 +130,7 @@ func (r rules) waits() {
 	if r.ok("hold", "retry") {
 		r.retryWaits()
 	}
-	if r.ok("drain", "timeout") && (c.Drain != semel.DefaultDrain || c.Timeout != semel.DefaultTimeout) && c.Drain < c.Timeout {
+	if r.ok("drain", "timeout") && (c.Drain != consumer.DefaultDrain || c.Timeout != consumer.DefaultTimeout) && c.Drain < c.Timeout {
 		r.warn("drain", fmt.Sprintf("a stop waits %s for a handler that may run %s, and then abandons it", showSpan(c.Drain), showSpan(c.Timeout)),
 			"let drain be at least timeout; nothing is lost either way")
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
 )
 
 // kafkaRules judge the combinations of one source's keys.
@@ -182,13 +182,13 @@ func (r rules) deadLetterEndings() []string {
 	var keys []string
 	for _, e := range []struct {
 		key  string
-		then semel.Then
+		then consumer.Then
 	}{{"on_conflict", c.OnConflict}, {"on_bad_identity", c.OnBadIdentity}, {"on_unmet", c.OnUnmet}, {"retry.then", c.Retry.Then}} {
-		if e.then == semel.ThenDeadLetter {
+		if e.then == consumer.ThenDeadLetter {
 			keys = append(keys, e.key)
 		}
 	}
-	if c.Otherwise == semel.OtherwiseDeadLetter {
+	if c.Otherwise == consumer.OtherwiseDeadLetter {
 		keys = append(keys, "otherwise")
 	}
 	return keys

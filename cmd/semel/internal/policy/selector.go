@@ -3,7 +3,7 @@ package policy
 import (
 	"strings"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/identity"
 )
 
 // selectorPattern is what an editor knows of selectors.
@@ -11,9 +11,9 @@ const selectorPattern = `^((key|topic|type|subject|time|id|source|partition|offs
 
 // selector is a text that says where a value is found in a message. check, if
 // any, says whether it may stand here; every selector must also be one.
-func selector(check func(text string, s semel.Selector) error) word {
+func selector(check func(text string, s identity.Selector) error) word {
 	return word{what: "a selector", pattern: selectorPattern, check: func(text string) (reason, remedy string) {
-		s, err := semel.ParseSelector(text)
+		s, err := identity.ParseSelector(text)
 		if err == nil && check != nil {
 			err = check(text, s)
 		}
@@ -23,24 +23,24 @@ func selector(check func(text string, s semel.Selector) error) word {
 
 // idSelector refuses what makes no identity. A constant, or what many messages
 // share, by itself is a matter of the whole list.
-func idSelector(text string, s semel.Selector) error {
+func idSelector(text string, s identity.Selector) error {
 	if s.Constant() {
 		return nil
 	}
-	return semel.By(text, "id").Validate()
+	return identity.By(text, "id").Validate()
 }
 
 // sourceSelector refuses what is no name of a producer.
-func sourceSelector(text string, _ semel.Selector) error {
-	return semel.By("id").From(text).Validate()
+func sourceSelector(text string, _ identity.Selector) error {
+	return identity.By("id").From(text).Validate()
 }
 
 // contentSelector refuses what differs between copies of a message.
-func contentSelector(text string, s semel.Selector) error {
+func contentSelector(text string, s identity.Selector) error {
 	if s.Constant() {
 		return nil
 	}
-	return semel.FingerprintOf(text).Validate()
+	return identity.FingerprintOf(text).Validate()
 }
 
 // split cuts the library's errors, which name the remedy behind a semicolon.

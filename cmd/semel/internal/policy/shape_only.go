@@ -3,9 +3,8 @@ package policy
 import (
 	"strings"
 
+	"github.com/semel-go/semel/consumer"
 	"go.yaml.in/yaml/v4"
-
-	"github.com/semel-go/semel"
 )
 
 // onlyShape is a mapping of conditions: type, or header:NAME, to the values of
@@ -15,8 +14,8 @@ type onlyShape struct{ leaf }
 // headerCondition begins the key of a condition on a header.
 const headerCondition = "header:"
 
-func (s onlyShape) read(d *decoder, p place) (semel.Only, bool) {
-	var only semel.Only
+func (s onlyShape) read(d *decoder, p place) (consumer.Only, bool) {
+	var only consumer.Only
 	before := len(d.faults)
 	if p.value().Kind != yaml.MappingNode {
 		d.wrongType(p, s.words())
@@ -63,10 +62,10 @@ func (s onlyShape) schema() schema {
 		"propertyNames": schema{"pattern": `^(type|header:.+)$`}}
 }
 
-func otherwiseWord() choice[semel.Otherwise] {
-	return choice[semel.Otherwise]{options: []option[semel.Otherwise]{
-		{word: "skip", value: semel.OtherwiseSkip},
-		{word: "park", value: semel.OtherwisePark},
-		{word: "dead_letter", value: semel.OtherwiseDeadLetter},
+func otherwiseWord() choice[consumer.Otherwise] {
+	return choice[consumer.Otherwise]{options: []option[consumer.Otherwise]{
+		{word: "skip", value: consumer.OtherwiseSkip},
+		{word: "park", value: consumer.OtherwisePark},
+		{word: "dead_letter", value: consumer.OtherwiseDeadLetter},
 	}}
 }

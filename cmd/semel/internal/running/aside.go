@@ -13,6 +13,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+	"github.com/semel-go/semel/contract"
 )
 
 // Aside counts, while consumers run, what they set aside and why. It is a
@@ -138,9 +139,9 @@ func (g group) flags() []string {
 	flags := []string{"--reason", string(g.reason)}
 	switch g.how {
 	case semel.EventDeadLettered:
-		flags = append(flags, "--state", string(semel.StateDeadLettered))
+		flags = append(flags, "--state", string(contract.StateDeadLettered))
 	case semel.EventDiscarded:
-		flags = append(flags, "--state", string(semel.StateDiscarded))
+		flags = append(flags, "--state", string(contract.StateDiscarded))
 	}
 	return flags
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 // behind is a consumer that ended idle with something left.
@@ -19,7 +20,7 @@ func (b behind) Left() []semel.Left        { return b.left }
 func TestTheSummaryNamesWhatWasNotRead(t *testing.T) {
 	t.Run("trap_T95_with_lane_and_count_for_people_and_programs", func(t *testing.T) {
 		s, err := All(t.Context(), map[string]Consumer{
-			"billing": behind{[]semel.Left{{Lane: "orders/0", Messages: 3, Reason: "held up by an open transaction"}, {Lane: "orders/1", Messages: semel.Unknown, Reason: "lost"}}},
+			"billing": behind{[]semel.Left{{Lane: "orders/0", Messages: 3, Reason: "held up by an open transaction"}, {Lane: "orders/1", Messages: contract.Unknown, Reason: "lost"}}},
 			"audit":   behind{},
 		})
 		if err != nil {

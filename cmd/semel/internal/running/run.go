@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// Consumer is what a semel.Consumer can do, whatever its transactions are.
+// Consumer is what a consumer.Consumer can do, whatever its transactions are.
 type Consumer interface {
 	Run(ctx context.Context) error
 	Counts() semel.Counts

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/sqltext"
 )
 
@@ -25,7 +26,7 @@ type Config struct {
 	NoEffect func(m *semel.Message, statement int)
 }
 
-// Param binds the value that a selector finds to a name. See semel.ParseSelector.
+// Param binds the value that a selector finds to a name. See identity.ParseSelector.
 type Param struct{ Name, Selector string }
 
 // Statement is one SQL statement with named parameters.
@@ -57,7 +58,7 @@ const (
 // goroutines.
 type Handler struct {
 	names      []string
-	selectors  []semel.Selector
+	selectors  []identity.Selector
 	statements []statement
 	violates   func(error) bool
 	noEffect   func(m *semel.Message, statement int)
@@ -88,7 +89,7 @@ func Compile(d Dialect, c Config) (*Handler, error) {
 	h := &Handler{violates: c.Violates, noEffect: c.NoEffect, prepares: d.prepares, texts: d.texts}
 	var faults []error
 	for _, p := range c.Params {
-		s, err := semel.ParseSelector(p.Selector)
+		s, err := identity.ParseSelector(p.Selector)
 		if err != nil {
 			faults = append(faults, fmt.Errorf("parameter %s: %w", p.Name, err))
 		}

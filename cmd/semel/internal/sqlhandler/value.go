@@ -7,11 +7,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/identity"
 )
 
 // values finds what the parameters are bound to.
 func (h *Handler) values(m *semel.Message) ([]any, error) {
-	found, err := semel.Select(m, h.selectors)
+	found, err := identity.Select(m, h.selectors)
 	if err != nil {
 		return nil, unreadable(err)
 	}
@@ -31,7 +32,7 @@ func (h *Handler) values(m *semel.Message) ([]any, error) {
 	return values, nil
 }
 
-func (h *Handler) missing(i int, v semel.Value) error {
+func (h *Handler) missing(i int, v identity.Value) error {
 	how := "has no value"
 	if v.IsNull() {
 		how = "is null"
@@ -43,7 +44,7 @@ func (h *Handler) missing(i int, v semel.Value) error {
 // unreadable is a message that a selector cannot read: waiting mends nothing.
 func unreadable(err error) error {
 	reason := semel.ReasonMalformed
-	var of *semel.SelectError
+	var of *identity.SelectError
 	if errors.As(err, &of) {
 		reason = of.Reason
 	}
@@ -52,13 +53,13 @@ func unreadable(err error) error {
 
 // bound is a value as it is given to the driver. The same bytes always give
 // the same type, so that what was written can be found again.
-func bound(v semel.Value) any {
+func bound(v identity.Value) any {
 	switch v.Kind() {
-	case semel.ValueBool:
+	case identity.ValueBool:
 		return v.Bool()
-	case semel.ValueNumber:
+	case identity.ValueNumber:
 		return number(v)
-	case semel.ValueBytes:
+	case identity.ValueBytes:
 		if !utf8.Valid(v.Bytes()) {
 			return v.Bytes()
 		}
@@ -69,7 +70,7 @@ func bound(v semel.Value) any {
 // number is an int64 if the producer wrote a whole number that fits, a float64
 // if that is written back as the very same decimal, and otherwise the exact
 // decimal as text.
-func number(v semel.Value) any {
+func number(v identity.Value) any {
 	text := v.Number()
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return n
@@ -81,11 +82,11 @@ func number(v semel.Value) any {
 }
 
 // asText is what bound gives, as text. A decimal is exact, however long.
-func asText(v semel.Value, given any) any {
+func asText(v identity.Value, given any) any {
 	switch v.Kind() {
-	case semel.ValueBool:
+	case identity.ValueBool:
 		return strconv.FormatBool(v.Bool())
-	case semel.ValueNumber:
+	case identity.ValueNumber:
 		return v.Decimal()
 	}
 	return given

@@ -1,0 +1,126 @@
+package consumer_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/sourcetest"
+)
+
+// benchBatch is how many messages share a transaction in the benchmarks.
+const benchBatch = 500
+
+// benchBody is 200 bytes of JSON.
+const benchBody = `{"payment":"5f0c9a52-7c2e-4f0a-9d53-1d0f3a6f2f11","account":"DE89370400440532013000","amount":"129.95","currency":"EUR","purpose":"invoice 2026-001842","created":"2026-01-07T09:31:07Z","version":3,"b":1}`
+
+// benchMessages are n messages of different identities.
+func benchMessages(n int) []*semel.Message {
+	all := make([]semel.Message, n)
+	out := make([]*semel.Message, n)
+	for i := range all {
+		all[i] = semel.Message{Headers: semel.Headers{{Name: "id", Value: fmt.Appendf(nil, "payment-%012d", i)}}, Body: []byte(benchBody), Origin: semel.Origin{Partition: -1, Offset: -1}}
+		out[i] = &all[i]
+	}
+	return out
+}
+
+// touch is the effect of the benchmarks: a counter of the message's account.
+func touch(_ context.Context, tx *memstore.Tx, _ *semel.Message) error { return tx.Add("account", 1) }
+
+// perMessage reports time and allocations a message of f, which handles n.
+func perMessage(b *testing.B, n int, f func()) {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	began := time.Now()
+	b.ResetTimer()
+	f()
+	b.StopTimer()
+	took := time.Since(began)
+	runtime.ReadMemStats(&after)
+	b.ReportMetric(float64(took.Nanoseconds())/float64(n), "ns/message")
+	b.ReportMetric(float64(after.Mallocs-before.Mallocs)/float64(n), "allocs/message")
+	b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/float64(n), "B/message")
+}
+
+// BenchmarkNothing is what the same store and handler cost without the engine:
+// identity by hand, batches of 500, one goroutine. What a benchmark of the
+// engine shows above it is the engine's.
+func BenchmarkNothing(b *testing.B) {
+	store := memstore.New()
+	scope, err := store.Scope(b.Context(), "billing", "", 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	messages := benchMessages(b.N)
+	perMessage(b, b.N, func() {
+		for len(messages) > 0 {
+			n := min(benchBatch, len(messages))
+			byHand(b, store, scope, messages[:n])
+			messages = messages[n:]
+		}
+	})
+}
+
+func byHand(b *testing.B, store *memstore.Store, scope int64, messages []*semel.Message) {
+	marks := make([]contract.Mark, len(messages))
+	for i, m := range messages {
+		id, _ := m.Headers.Get("id")
+		marks[i] = contract.Mark{Scope: scope, ID: id, As: semel.Applied}
+	}
+	batch, _, err := store.Begin(b.Context(), contract.TxOptions{}, marks)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i, m := range messages {
+		if err := touch(b.Context(), batch.Tx(i), m); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if r := batch.Commit(b.Context(), contract.Ending{}); r.Outcome != contract.Committed {
+		b.Fatal(r.Err)
+	}
+}
+
+// BenchmarkEngine is a run over messages that lie ready in a broker in memory:
+// all fresh, one lane a worker.
+func BenchmarkEngine(b *testing.B) {
+	for _, f := range []struct {
+		name string
+		by   identity.Fingerprinter
+	}{{"none", identity.FingerprintNone()}, {"body", identity.FingerprintBody()}} {
+		for _, workers := range []int{1, 4} {
+			b.Run(fmt.Sprintf("fingerprint=%s/workers=%d", f.name, workers), func(b *testing.B) { benchEngine(b, f.by, workers) })
+		}
+	}
+}
+
+func benchEngine(b *testing.B, by identity.Fingerprinter, workers int) {
+	source := sourcetest.NewMemory(workers)
+	for i, m := range benchMessages(b.N) {
+		if err := source.Publish(i%workers, m); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := source.End(); err != nil {
+		b.Fatal(err)
+	}
+	c := config(source)
+	c.Workers, c.Fingerprint, c.Batch.Most = workers, by, benchBatch
+	running, err := consumer.New(memstore.New(), touch, c)
+	if err != nil {
+		b.Fatal(err)
+	}
+	perMessage(b, b.N, func() { err = running.Run(b.Context()) })
+	if counts := running.Counts(); err != nil || counts.Applied != int64(b.N) {
+		b.Fatalf("%v, %+v of %d", err, counts, b.N)
+	}
+}

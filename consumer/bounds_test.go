@@ -1,0 +1,186 @@
+package consumer_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/memstore"
+)
+
+// flood is a source without end that counts what is delivered and not settled.
+type flood struct {
+	observer contract.LaneObserver
+	size     int
+	mutex    sync.Mutex
+	next     int
+	open     int
+	bytes    int64
+	most     int
+	mostSize int64
+	largest  int // Fetch
+}
+
+func (s *flood) Lanes(o contract.LaneObserver) { s.observer = o }
+
+func (s *flood) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+	s.mutex.Lock()
+	if s.open > 5000 { // far beyond every bound: the test has failed and must end
+		s.mutex.Unlock()
+		<-ctx.Done()
+		return nil, nil
+	}
+	defer s.mutex.Unlock()
+	if s.next == 0 {
+		for lane := range 4 {
+			s.observer.Given(contract.Lane{ID: fmt.Sprint(lane), Epoch: 1})
+		}
+	}
+	var out []contract.Delivery
+	for n, size := 0, int64(0); n < most.Messages && (n == 0 || size < most.Bytes); n++ {
+		m := message(fmt.Sprint(s.next), strings.Repeat("x", s.size))
+		out = append(out, contract.Delivery{Message: m, Lane: contract.Lane{ID: fmt.Sprint(s.next % 4), Epoch: 1}, Before: contract.Unknown})
+		s.next++
+		size += int64(s.size)
+		s.bytes += int64(s.size)
+	}
+	s.open += len(out)
+	s.largest = max(s.largest, len(out))
+	s.most, s.mostSize = max(s.most, s.open), max(s.mostSize, s.bytes)
+	return out, nil
+}
+
+func (s *flood) Settle(_ context.Context, all []contract.Settlement) ([]int, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.open -= len(all)
+	s.bytes -= int64(len(all) * s.size)
+	return nil, nil
+}
+
+func (s *flood) Flow(contract.Lane, bool)    {}
+func (s *flood) Close(context.Context) error { return nil }
+
+func TestMemoryIsBounded(t *testing.T) {
+	for _, lanes := range []consumer.LaneMode{consumer.LanesPartition, consumer.LanesNone} {
+		bubble(t, fmt.Sprint("law_11_messages_and_bytes_in_memory_stay_below_their_bounds_when_everything_fails/", lanes), func(t *testing.T) {
+			source := &flood{size: 1000}
+			c := config(source)
+			c.Lanes, c.MaxUnsettled, c.Drain = lanes, contract.Bound{Messages: 700, Bytes: 1 << 20}, time.Second
+			c.Retry.Attempts = 1000000
+			consumer := mustNew(t, memstore.New(), func(context.Context, *memstore.Tx, *semel.Message) error { return errTest }, c)
+			run := start(t, consumer)
+			pass(20 * time.Second)
+			run.stop()
+			if err := run.wait(); err != nil {
+				t.Fatal(err)
+			}
+			if source.most > 700 || source.most < 256 {
+				t.Errorf("%d messages were open, more than 700 or suspiciously few", source.most)
+			}
+			if source.next != source.most {
+				t.Errorf("%d were fetched, but nothing was ever settled", source.next)
+			}
+		})
+		bubble(t, fmt.Sprint("trap_T41_bytes_bound_what_waits_for_a_retry/", lanes), func(t *testing.T) {
+			source := &flood{size: 10000}
+			c := config(source)
+			c.Lanes, c.MaxUnsettled, c.Drain = lanes, contract.Bound{Messages: 100000, Bytes: 1 << 20}, time.Second
+			c.Retry.Attempts = 1000000
+			run := start(t, mustNew(t, memstore.New(), func(context.Context, *memstore.Tx, *semel.Message) error { return errTest }, c))
+			pass(20 * time.Second)
+			run.stop()
+			if err := run.wait(); err != nil {
+				t.Fatal(err)
+			}
+			if one := int64(source.largest * source.size); source.mostSize > 1<<20+one || source.mostSize < 1<<19 {
+				t.Errorf("%d bytes were open, more than 1 MiB and one fetch of %d, or suspiciously few", source.mostSize, one)
+			}
+		})
+	}
+	bubble(t, "law_11_a_broker_that_never_takes_a_settlement_does_not_fill_memory", func(t *testing.T) {
+		source := watchSource(numbered("m", 3000)...)
+		source.endless = true
+		source.onSettle = func(context.Context, []contract.Settlement) ([]int, error) { return nil, errTest }
+		c := config(source)
+		c.MaxUnsettled.Messages, c.Drain = 500, time.Second
+		consumer := mustNew(t, memstore.New(), add, c)
+		run := start(t, consumer)
+		pass(20 * time.Second)
+		if counts := consumer.Counts(); counts.Deliveries > 500 || counts.Applied < 400 {
+			t.Errorf("%+v", counts)
+		}
+		run.stop()
+		if err := run.wait(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	bubble(t, "law_11_every_call_of_store_and_source_has_a_context_that_ends", func(t *testing.T) {
+		store, source := watch(memstore.New()), watchSource(message("1", `{}`))
+		var mutex sync.Mutex
+		calls := map[string]bool{}
+		limited := func(what string, ctx context.Context) {
+			mutex.Lock()
+			defer mutex.Unlock()
+			_, has := ctx.Deadline()
+			calls[what] = calls[what] || has
+		}
+		store.onBegin = func(ctx context.Context, _ []contract.Mark) error { limited("begin", ctx); return nil }
+		store.onCommit = func(ctx context.Context, commit func(context.Context) contract.Result) contract.Result {
+			limited("commit", ctx)
+			return commit(ctx)
+		}
+		source.onSettle = func(ctx context.Context, _ []contract.Settlement) ([]int, error) {
+			limited("settle", ctx)
+			return nil, nil
+		}
+		runs(t, store, add, config(source))
+		for _, what := range []string{"begin", "commit", "settle"} {
+			if !calls[what] {
+				t.Errorf("%s has no deadline", what)
+			}
+		}
+	})
+	bubble(t, "law_11_a_fetch_that_waits_ends_with_the_run", func(t *testing.T) {
+		source := newListSource()
+		source.endless = true
+		source.lanes = []string{"a"}
+		run := start(t, mustNew(t, memstore.New(), add, config(source)))
+		pass(time.Hour)
+		began := time.Now()
+		run.stop()
+		if err := run.wait(); err != nil || time.Since(began) > time.Second {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+	})
+}
+
+func TestProcessForgetsCallsThatEnded(t *testing.T) {
+	bubble(t, "law_11_calls_of_Process_that_gave_up_do_not_pile_up_while_the_store_answers_nobody", func(t *testing.T) {
+		store := watch(memstore.New())
+		store.onBegin = func(context.Context, []contract.Mark) error { pass(time.Minute); return nil }
+		c := config(nil)
+		c.MaxUnsettled.Messages = 100
+		consumer := mustNew(t, store, add, c)
+		for i := range 1000 {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+			_, _ = consumer.Process(ctx, message(fmt.Sprint(i), `{}`))
+			cancel()
+		}
+		pass(2 * time.Minute)
+		synctest.Wait()
+		if counts := consumer.Counts(); counts.Deliveries > 200 {
+			t.Errorf("%d of 1,000 calls that nobody waits for were kept", counts.Deliveries)
+		}
+		if err := consumer.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,73 @@
+package consumer
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/legible"
+)
+
+// ByType makes one handler of several, by the type of the message (the
+// attribute type, or the header ce-type). A handler is registered under a type
+// ("payment.made") or a type and schema version ("payment.made@2"). The schema
+// version is the message's dataschema attribute, or the header ce-dataschema:
+// all of it ("payment.made@https://example.com/schemas/payment/2"), or what
+// follows its last slash, colon or number sign ("payment.made@2"). The first
+// that is there runs: type and whole schema, type and version, type.
+//
+// A message for which there is none ends at once as Config.Retry.Then says,
+// with ReasonUnknownType, and spends no further attempt. ByType panics if a
+// handler is nil.
+func ByType[Tx any](handlers map[string]func(ctx context.Context, tx Tx, m *semel.Message) error) func(ctx context.Context, tx Tx, m *semel.Message) error {
+	handlers = maps.Clone(handlers)
+	for name, handle := range handlers {
+		if handle == nil {
+			panic("semel: ByType: the handler of " + legible.Printable(name) + " is nil")
+		}
+	}
+	unknown := knownTypes(handlers)
+	return func(ctx context.Context, tx Tx, m *semel.Message) error {
+		for _, name := range typeNames(m) {
+			if handle, ok := handlers[name]; ok {
+				return handle(ctx, tx, m)
+			}
+		}
+		return &semel.HandlerError{
+			Decision: semel.DecidePermanent,
+			Reason:   semel.ReasonUnknownType,
+			Err:      fmt.Errorf("no handler for type %q, schema %q; %s", m.Type(), m.DataSchema(), unknown),
+		}
+	}
+}
+
+// typeNames are the names under which a handler of m may be registered, the
+// most exact first.
+func typeNames(m *semel.Message) []string {
+	kind, schema := m.Type(), m.DataSchema()
+	if schema == "" {
+		return []string{kind}
+	}
+	names := []string{kind + "@" + schema, kind}
+	if i := strings.LastIndexAny(schema, "/:#"); i >= 0 {
+		names = slices.Insert(names, 1, kind+"@"+schema[i+1:])
+	}
+	return names
+}
+
+// mostKnownTypes keeps the error of an unknown type readable.
+const mostKnownTypes = 20
+
+func knownTypes[H any](handlers map[string]H) string {
+	names := slices.Sorted(maps.Keys(handlers))
+	if len(names) > mostKnownTypes {
+		names = append(names[:mostKnownTypes], "…")
+	}
+	if len(names) == 0 {
+		return "there are no handlers"
+	}
+	return "there are handlers for " + strings.Join(names, ", ")
+}

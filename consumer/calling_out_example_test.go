@@ -1,0 +1,127 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/memstore"
+)
+
+// capture asks the provider for the money of an order. Asked again with the
+// same key, the provider answers what it answered before.
+func capture(ctx context.Context, provider string, m *semel.Message) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second) // less than Config.Timeout
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, provider, strings.NewReader(string(m.Body)))
+	if err != nil {
+		return semel.Permanent(err)
+	}
+	request.Header.Set("Idempotency-Key", m.IdempotencyKey("capture"))
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return semel.Retry(err) // nobody knows whether it was done: ask again
+	}
+	defer func() { _ = answer.Body.Close() }()
+	return judge(answer)
+}
+
+// judge says what an answer means for the message.
+func judge(answer *http.Response) error {
+	err := errors.New("the provider answered " + answer.Status)
+	switch {
+	case answer.StatusCode < 300:
+		return nil
+	case answer.StatusCode == http.StatusTooManyRequests:
+		seconds, _ := strconv.Atoi(answer.Header.Get("Retry-After"))
+		return semel.RetryAfter(err, time.Duration(seconds)*time.Second)
+	case answer.StatusCode < 500 && answer.StatusCode != http.StatusConflict:
+		return semel.Permanent(err) // asking again gets the same answer
+	}
+	return semel.Retry(err) // also 409: the first call with this key still runs
+}
+
+func callingOut(source contract.Source) consumer.Config {
+	return consumer.Config{
+		Name: "billing", Source: source, Identity: identity.CloudEvents(),
+		Batch:   consumer.BatchLimits{Most: 1}, // a neighbour's failure repeats no call
+		Timeout: 10 * time.Second,
+		Hold:    10 * time.Minute, // the longest wait; the lane waits with it
+		Retry:   consumer.RetryPolicy{Attempts: 30, First: time.Second, Most: time.Minute},
+	}
+}
+
+// provider takes money once for each key, and loses its first answer.
+func provider(taken map[string]bool, calls *int) *httptest.Server {
+	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		taken[r.Header.Get("Idempotency-Key")] = true
+		if *calls++; *calls == 1 {
+			w.WriteHeader(http.StatusBadGateway)
+		}
+	}))
+}
+
+func Example_callingOut() {
+	taken, calls := map[string]bool{}, 0
+	server := provider(taken, &calls)
+	defer server.Close()
+	source := newListSource(semel.NewMessage(semel.Key{Source: "shop", ID: "order-17"}, []byte(`{"amount":12}`)))
+	c := callingOut(source)
+	c.Logger, c.Retry.First = quiet(), time.Millisecond
+	store := memstore.New()
+	running, err := consumer.New(store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+		if err := capture(ctx, server.URL, m); err != nil {
+			return err
+		}
+		return tx.Add("captured "+m.Identity.ID, 1)
+	}, c)
+	if err == nil {
+		err = running.Run(context.Background())
+	}
+	fmt.Println(err, "calls:", calls, "taken:", len(taken), "captured:", string(store.Get("captured order-17")))
+	// Output: <nil> calls: 2 taken: 1 captured: 1
+}
+
+func TestThePageAboutCallingOutShowsTheExample(t *testing.T) {
+	page, err := os.ReadFile("../docs/calling-out.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile("calling_out_example_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(page), "```go\n")[1:]
+	if len(blocks) == 0 {
+		t.Fatal("the page shows no Go")
+	}
+	for _, block := range blocks {
+		if block, _, _ = strings.Cut(block, "```"); !strings.Contains(string(program), block) {
+			t.Errorf("these lines are not in the example:\n%s", block)
+		}
+	}
+}
+
+func TestWhatAnAnswerOfAProviderMeans(t *testing.T) {
+	for status, want := range map[int]semel.Decision{
+		http.StatusTooManyRequests: semel.DecideRetry, http.StatusConflict: semel.DecideRetry, http.StatusBadGateway: semel.DecideRetry,
+		http.StatusUnprocessableEntity: semel.DecidePermanent, http.StatusNotFound: semel.DecidePermanent,
+	} {
+		var decided *semel.HandlerError
+		answer := http.Response{StatusCode: status, Header: http.Header{"Retry-After": {"7"}}}
+		if err := judge(&answer); !errors.As(err, &decided) || decided.Decision != want || (status == http.StatusTooManyRequests) != (decided.After == 7*time.Second) {
+			t.Errorf("%d means %v", status, err)
+		}
+	}
+}

@@ -1,0 +1,136 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/memstore"
+)
+
+// judging is a store whose batches are asked what a handler's error means, and
+// do not say by themselves that they are broken.
+type judging struct {
+	*memstore.Store
+	judge  func(ctx context.Context, err error) contract.Class
+	broken bool // the transaction takes no more
+}
+
+type judgingBatch struct {
+	contract.Batch[*memstore.Tx]
+	store *judging
+}
+
+func (s *judging) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[*memstore.Tx], []contract.Verdict, error) {
+	s.broken = false
+	b, v, err := s.Store.Begin(ctx, o, marks)
+	return &judgingBatch{b, s}, v, err
+}
+
+func (s *judging) BeginRow(ctx context.Context, o contract.TxOptions, number, revision int64, a contract.Act) (contract.Batch[*memstore.Tx], error) {
+	b, err := s.Store.BeginRow(ctx, o, number, revision, a)
+	return &judgingBatch{b, s}, err
+}
+
+func (b *judgingBatch) ClassifyHandler(ctx context.Context, err error) contract.Class {
+	return b.store.judge(ctx, err)
+}
+
+func (b *judgingBatch) Commit(ctx context.Context, e contract.Ending) contract.Result {
+	if b.store.broken {
+		b.Rollback(ctx)
+		return contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassAborted, Culprit: contract.NobodyNamed, Err: errTest}
+	}
+	return b.Batch.Commit(ctx, e)
+}
+
+func TestWhatAHandlersErrorMeans(t *testing.T) {
+	bubble(t, "case_10_the_store_is_asked_under_a_context_that_does_not_end_with_the_run", func(t *testing.T) {
+		asked, store := 0, &judging{Store: memstore.New()}
+		store.judge = func(ctx context.Context, _ error) contract.Class {
+			asked++
+			select {
+			case <-time.After(4 * time.Second): // the run is over for two of them
+			case <-ctx.Done():
+				t.Errorf("its context ended: %v", context.Cause(ctx))
+			}
+			return contract.ClassRetry
+		}
+		source := newListSource(numbered("m", 1)...)
+		source.endless = true
+		c := config(source)
+		c.Drain = time.Second
+		run := start(t, mustNew(t, store, func(ctx context.Context, _ *memstore.Tx, _ *semel.Message) error {
+			pass(2 * time.Second)
+			if ctx.Err() != nil {
+				t.Errorf("the handler's context ended within the drain: %v", context.Cause(ctx))
+			}
+			return errTest
+		}, c))
+		pass(1500 * time.Millisecond)
+		run.stop()
+		if err := run.wait(); err != nil || asked != 1 {
+			t.Errorf("asked %d times: %v", asked, err)
+		}
+	})
+	bubble(t, "G6_the_store_is_asked_of_a_retry_also_when_its_caller_has_gone", func(t *testing.T) {
+		plain, r := parked(t)
+		asked, store := 0, &judging{Store: plain}
+		store.judge = func(ctx context.Context, _ error) contract.Class {
+			if asked++; ctx.Err() != nil {
+				t.Errorf("its context has ended: %v", context.Cause(ctx))
+			}
+			return contract.ClassRetry
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		consumer := mustNew(t, store, func(ctx context.Context, _ *memstore.Tx, _ *semel.Message) error {
+			cancel()
+			<-ctx.Done()
+			return ctx.Err()
+		}, config(nil))
+		if err := consumer.Retry(ctx, r, byAnn); err == nil || asked != 1 || row(t, plain, "1").Attempts != r.Attempts {
+			t.Errorf("asked %d times: %v", asked, err)
+		}
+	})
+	bubble(t, "law_7_who_meets_an_aborted_transaction_is_not_charged_for_it_but_who_aborted_it", func(t *testing.T) {
+		store := &judging{Store: memstore.New()}
+		store.judge = func(_ context.Context, err error) contract.Class {
+			var c ofClass
+			if errors.As(err, &c) {
+				return contract.Class(c)
+			}
+			return contract.ClassRetry
+		}
+		c := config(newListSource(numbered("m", 20)...))
+		c.Workers, c.Retry.Attempts = 1, 3
+		highest, met := map[string]int{}, map[string]bool{}
+		counts := runs(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+			id := m.Identity.ID
+			highest[id] = max(highest[id], m.Attempt)
+			switch {
+			case store.broken:
+				met[id] = true
+				return ofClass(contract.ClassAborted)
+			case id == "m11":
+				store.broken = true
+				return nil
+			}
+			return add(ctx, tx, m)
+		}, c)
+		r := row(t, store.Store, "m11")
+		if counts.Applied != 19 || counts.Parked != 1 || counts.Retried != 2 || r.Reason != semel.ReasonExhausted || r.Attempts != 3 {
+			t.Errorf("%+v, %+v", counts, r)
+		}
+		if !met["m12"] {
+			t.Error("nobody met the aborted transaction")
+		}
+		for id, n := range highest {
+			if (n > 1) != (id == "m11") {
+				t.Errorf("%s is at attempt %d", id, n)
+			}
+		}
+	})
+}

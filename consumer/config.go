@@ -1,0 +1,175 @@
+package consumer
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/enum"
+)
+
+// LaneMode says what keeps its order.
+type LaneMode uint8
+
+// The lane modes.
+const (
+	// LanesPartition: messages of a partition run in order. The default.
+	LanesPartition LaneMode = iota
+	// LanesNone: no order is kept.
+	LanesNone
+)
+
+// Then is how a message ends that cannot be applied. The set is closed.
+type Then uint8
+
+// The endings.
+const (
+	// ThenPark sets the message aside for a person. The default.
+	ThenPark Then = iota
+	// ThenHalt stops the consumer; the message stays unsettled.
+	ThenHalt
+	// ThenDiscard closes it; only where a person or the policy names a reason.
+	ThenDiscard
+	// ThenAcceptFirst, for conflicts: the first content stands, the other is
+	// settled and counted as a conflict.
+	ThenAcceptFirst
+	// ThenRetry, for OnUnmet: the condition may be met later.
+	ThenRetry
+	// ThenDeadLetter copies it to the source's dead letters, then sets it aside
+	// in the store as dead-lettered, then settles it.
+	ThenDeadLetter
+)
+
+// Strategy says what makes the effect happen once.
+type Strategy uint8
+
+// The strategies.
+const (
+	// StrategyMarker: a marker commits with the effect. The default.
+	StrategyMarker Strategy = iota
+	// StrategyNatural: the effect is idempotent by nature and late copies do
+	// no harm; no marker is written. Config.NaturalBecause says why.
+	StrategyNatural
+	// StrategyBusinessKey: the effect's own unique constraint decides; the
+	// handler reports its violation with Duplicate. No marker is written.
+	StrategyBusinessKey
+)
+
+// Config is a consumer's policy. The zero value of a field is its default;
+// New reports every fault at once.
+type Config struct {
+	// Name scopes every record of the consumer. Required, 1 to 255 bytes of
+	// printable UTF-8. Renaming a consumer makes every message fresh.
+	Name string
+	// Source delivers. Required for Run, not for Process.
+	Source contract.Source
+	// Identity finds a message's identity. Required with
+	// StrategyMarker.
+	Identity identity.Identity
+	// Only says which messages are the consumer's; the default is all.
+	Only Only
+	// Otherwise says what becomes of the others: OtherwiseSkip, OtherwisePark or
+	// OtherwiseDeadLetter.
+	Otherwise Otherwise
+	// Fingerprint recognises content; the default is FingerprintBody().
+	Fingerprint identity.Fingerprinter
+	// Strategy is StrategyMarker unless set.
+	Strategy Strategy
+	// NaturalBecause says why late copies do no harm; required with
+	// StrategyNatural: "order: irrelevant", "version guard in the statement".
+	NaturalBecause string
+	// OnConflict ends a message whose identity was marked with other content:
+	// ThenPark, ThenDeadLetter, ThenHalt or ThenAcceptFirst.
+	OnConflict Then
+	// OnBadIdentity ends a message without usable identity: ThenPark,
+	// ThenDeadLetter or ThenHalt.
+	OnBadIdentity Then
+	// OnUnmet ends a message whose handler returned Unmet: ThenPark,
+	// ThenDeadLetter, ThenDiscard, or ThenRetry.
+	OnUnmet Then
+	// Lanes is LanesPartition unless set.
+	Lanes LaneMode
+	// Workers is how many batches run at once, 1 to 1,024; default 8.
+	Workers int
+	// Timeout is of one handler run, default 30 s. A handler that goes on
+	// after it loses its connection; its lanes wait until it returns. Where the
+	// store's server can, it ends each statement after as long, also one that a
+	// handler only queued: an attempt of its message.
+	Timeout time.Duration
+	// Batch bounds a transaction.
+	Batch BatchLimits
+	// Hold is the longest wait kept in memory; default 10 s.
+	Hold time.Duration
+	// MaxUnsettled bounds what is fetched and not settled.
+	MaxUnsettled contract.Bound
+	// MaxBody is the longest body in bytes that is processed, 64 KiB to 1 GiB;
+	// default 16 MiB. No store sees a longer one: the message ends as
+	// OnBadIdentity says, as ReasonTooLarge, with its first 64 KiB and its length
+	// in HeaderLength. A source's own limit can only be smaller.
+	MaxBody int64
+	// Drain is how long a stop waits for running handlers; default 20 s. What has
+	// not ended then is cancelled, and cut: the run ends within 5 s more.
+	Drain time.Duration
+	// Retry says when to try again and what then.
+	Retry RetryPolicy
+	// IdleExit, when positive, ends Run when the source has been empty and
+	// nothing has been in memory for so long. A source that fails is not empty;
+	// one that has given no lane yet has a minute for it. A source that knows
+	// what is there (Idler) is asked before; see Consumer.Left.
+	IdleExit time.Duration
+	// CommitTimeout is after how long without an answer a commit's outcome is
+	// unknown; default 30 s. Statements that handlers queued, which are sent with
+	// the commit, have Timeout each in addition.
+	CommitTimeout time.Duration
+	// Logger gets the consumer's log; default slog.Default(). No payload and
+	// no secret is logged.
+	Logger *slog.Logger
+	// Observers watch.
+	Observers []semel.Observer
+	// plan is of tests; New sets it.
+	plan faults.Plan
+}
+
+// BatchLimits bound a transaction; a batch never waits to fill.
+type BatchLimits struct {
+	// Most is the most messages, 1 to 10,000; default 500.
+	Most int
+	// Time is how long handlers of one batch may run before it commits;
+	// default 50 ms.
+	Time time.Duration
+}
+
+// RetryPolicy says how a failed message is tried again: after a random wait of
+// up to First, doubling to Most ("full jitter").
+type RetryPolicy struct {
+	// Attempts is how often a handler runs at most; default 10.
+	Attempts int
+	// First is the upper end of the first wait; default 1 s.
+	First time.Duration
+	// Most is the upper end of every wait; at most Hold, which is the default.
+	Most time.Duration
+	// Then ends a message whose attempts are exhausted or whose failure cannot
+	// pass by waiting: ThenPark, ThenDeadLetter or ThenHalt.
+	Then Then
+}
+
+// String is the ending's word in a policy file.
+func (t Then) String() string {
+	return enum.Name([]string{
+		ThenPark: "park", ThenHalt: "halt", ThenDiscard: "discard", ThenAcceptFirst: "accept_first", ThenRetry: "retry",
+		ThenDeadLetter: "dead_letter",
+	}, t, "Then")
+}
+
+// String is the mode's word in a policy file.
+func (m LaneMode) String() string {
+	return enum.Name([]string{LanesPartition: "partition", LanesNone: "none"}, m, "LaneMode")
+}
+
+// String is the strategy's word in a policy file.
+func (s Strategy) String() string {
+	return enum.Name([]string{StrategyMarker: "marker", StrategyNatural: "natural", StrategyBusinessKey: "business_key"}, s, "Strategy")
+}

@@ -1,0 +1,136 @@
+package consumer_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/memstore"
+)
+
+// faultyConfigs are wrong values, each with the field that the error must name.
+var faultyConfigs = []struct {
+	field string
+	set   func(c *consumer.Config)
+}{
+	{"Name", func(c *consumer.Config) { c.Name = "" }},
+	{"Name", func(c *consumer.Config) { c.Name = "a\nb" }},
+	{"Name", func(c *consumer.Config) { c.Name = strings.Repeat("x", 256) }},
+	{"Name", func(c *consumer.Config) { c.Name = "\xff" }},
+	{"Identity", func(c *consumer.Config) { c.Identity = nil }},
+	{"Identity", func(c *consumer.Config) { c.Identity = identity.By("offset") }},
+	{"Fingerprint", func(c *consumer.Config) { c.Fingerprint = identity.FingerprintOf("offset") }},
+	{"Strategy", func(c *consumer.Config) { c.Strategy = 99 }},
+	{"NaturalBecause", func(c *consumer.Config) { c.Strategy = consumer.StrategyNatural }},
+	{"NaturalBecause", func(c *consumer.Config) { c.NaturalBecause = "order: irrelevant" }},
+	{"OnConflict", func(c *consumer.Config) { c.OnConflict = consumer.ThenDiscard }},
+	{"OnConflict", func(c *consumer.Config) { c.OnConflict = consumer.ThenRetry }},
+	{"OnBadIdentity", func(c *consumer.Config) { c.OnBadIdentity = consumer.ThenDiscard }},
+	{"OnBadIdentity", func(c *consumer.Config) { c.OnBadIdentity = consumer.ThenAcceptFirst }},
+	{"OnUnmet", func(c *consumer.Config) { c.OnUnmet = consumer.ThenHalt }},
+	{"Retry.Then", func(c *consumer.Config) { c.Retry.Then = consumer.ThenDiscard }},
+	{"Lanes", func(c *consumer.Config) { c.Lanes = 9 }},
+	{"Workers", func(c *consumer.Config) { c.Workers = -1 }},
+	{"Workers", func(c *consumer.Config) { c.Workers = 1025 }},
+	{"Batch.Most", func(c *consumer.Config) { c.Batch.Most = 10001 }},
+	{"Batch.Time", func(c *consumer.Config) { c.Batch.Time = -time.Second }},
+	{"MaxUnsettled.Messages", func(c *consumer.Config) { c.MaxUnsettled.Messages = -5 }},
+	{"MaxUnsettled.Bytes", func(c *consumer.Config) { c.MaxUnsettled.Bytes = -5 }},
+	{"Retry.Attempts", func(c *consumer.Config) { c.Retry.Attempts = -1 }},
+	{"Retry.First", func(c *consumer.Config) { c.Retry.First = -time.Second }},
+	{"Retry.Most", func(c *consumer.Config) { c.Retry.First, c.Retry.Most = 2*time.Second, time.Second }},
+	{"Retry.Most", func(c *consumer.Config) { c.Retry.Most = time.Minute }},
+	{"Timeout", func(c *consumer.Config) { c.Timeout = time.Nanosecond }},
+	{"Hold", func(c *consumer.Config) { c.Hold = 2 * time.Hour }},
+	{"Drain", func(c *consumer.Config) { c.Drain = -time.Second }},
+	{"CommitTimeout", func(c *consumer.Config) { c.CommitTimeout = time.Nanosecond }},
+	{"IdleExit", func(c *consumer.Config) { c.IdleExit = -time.Second }},
+}
+
+func TestConfig(t *testing.T) {
+	t.Run("each_fault_is_refused_and_named", func(t *testing.T) {
+		for i, f := range faultyConfigs {
+			c := config(nil)
+			f.set(&c)
+			running, err := consumer.New(memstore.New(), add, c)
+			if err == nil || running != nil || !strings.Contains(err.Error(), f.field+": ") {
+				t.Errorf("fault %d of %s: %v", i, f.field, err)
+			}
+		}
+	})
+	t.Run("K1_all_faults_are_reported_at_once", func(t *testing.T) {
+		var c consumer.Config
+		c.Strategy, c.OnConflict, c.Workers, c.Hold, c.Timeout = 99, consumer.ThenRetry, -1, -1, -1
+		_, err := consumer.New(contract.TxStore[*memstore.Tx](nil), nil, c)
+		text := fmt.Sprint(err)
+		for _, want := range []string{"Name: ", "Strategy: ", "OnConflict: ", "Workers: ", "Hold: ", "Timeout: ", "the handler is nil", "the store is nil"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%q is not in %s", want, text)
+			}
+		}
+		if _, err := consumer.NewAll(memstore.New(), (func(context.Context, *memstore.Tx, []*semel.Message) error)(nil), config(nil)); err == nil || !strings.Contains(err.Error(), "the handler is nil") {
+			t.Errorf("NewAll says %v", err)
+		}
+	})
+	t.Run("the_defaults_are_no_fault", func(t *testing.T) {
+		if _, err := consumer.New(memstore.New(), add, consumer.Config{Name: "billing", Identity: identity.CloudEvents()}); err != nil {
+			t.Error(err)
+		}
+	})
+	bubble(t, "a_schema_that_does_not_fit_is_an_error_before_anything_is_fetched", func(t *testing.T) {
+		source := newListSource(message("1", `{}`))
+		unfit := contract.TxStore[*memstore.Tx](unfit{memstore.New()})
+		if err := mustNew(t, unfit, add, config(source)).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "semel migrate up") || source.fetches != 0 {
+			t.Errorf("Run says %v after %d fetches", err, source.fetches)
+		}
+		if _, err := mustNew(t, unfit, add, config(nil)).Process(t.Context(), message("1", `{}`)); err == nil {
+			t.Error("Process says nothing")
+		}
+	})
+	bubble(t, "a_source_that_needs_positions_is_refused_by_a_store_that_keeps_none", func(t *testing.T) {
+		source := &positioned{listSource: newListSource(message("1", `{}`))}
+		if err := mustNew(t, contract.TxStore[*memstore.Tx](bare{memstore.New()}), add, config(source)).Run(t.Context()); err == nil || source.fetches != 0 {
+			t.Errorf("Run says %v after %d fetches", err, source.fetches)
+		}
+		runs(t, memstore.New(), add, config(source))
+		if source.consumer != "billing" {
+			t.Errorf("the source was told of %q", source.consumer)
+		}
+	})
+	bubble(t, "a_store_that_limits_the_batch_is_obeyed", func(t *testing.T) {
+		sizes := watch(memstore.New())
+		most := 0
+		sizes.onBegin = func(_ context.Context, marks []contract.Mark) error { most = max(most, len(marks)); return nil }
+		c := config(newListSource(numbered("m", 20)...))
+		c.Workers = 1
+		if counts := runs(t, &limited{sizes}, add, c); counts.Applied != 20 || most != 3 {
+			t.Errorf("%+v, batches of %d", counts, most)
+		}
+	})
+}
+
+// unfit is a store whose tables do not fit.
+type unfit struct{ *memstore.Store }
+
+func (unfit) Check(context.Context) error {
+	return fmt.Errorf("table semel_marker is missing; run semel migrate up: %w", semel.ErrSchema)
+}
+
+// limited is a store that takes batches of three.
+type limited struct{ *watchedStore }
+
+func (*limited) BatchLimit() int { return 3 }
+
+// positioned is a source that needs positions.
+type positioned struct {
+	*listSource
+	consumer string
+}
+
+func (s *positioned) Positions(consumer string, _ contract.PositionStore) { s.consumer = consumer }

@@ -1,0 +1,230 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/worker"
+)
+
+// Consumer is a named handler with its policy. Its methods may be called from
+// several goroutines.
+type Consumer[Tx any] struct {
+	config  Config
+	store   contract.TxStore[Tx]
+	handler handler[Tx]
+	scopes  *scopes[Tx]
+	notes   *notes
+
+	mutex      sync.Mutex
+	started    bool        // guarded by mutex
+	engine     *engine[Tx] // of the run, or of Process; guarded by mutex
+	loop       *loopSource // of Process; guarded by mutex
+	oneAttempt bool
+	stop       context.CancelFunc
+	group      worker.Group
+	ended      error // what the run of Process ended with; valid after group
+}
+
+// New returns a consumer that runs handle once for each message, in batches
+// that share a transaction. It reports every fault of the configuration at once.
+// handle must write its effect through tx, must not commit or roll back, and
+// may run again after a rollback; see Retry, Permanent, Park for what it can
+// return. Plans are for tests.
+func New[Tx any](store contract.TxStore[Tx], handle func(ctx context.Context, tx Tx, m *semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Tx], error) {
+	return newConsumer(store, handler[Tx]{one: handle}, handle == nil, c, plans)
+}
+
+// NewAll is New for a handler of whole batches, for set-based effects. When it
+// fails, the batch is cut until the message to blame is alone.
+func NewAll[Tx any](store contract.TxStore[Tx], handle func(ctx context.Context, tx Tx, ms []*semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Tx], error) {
+	return newConsumer(store, handler[Tx]{all: handle}, handle == nil, c, plans)
+}
+
+func newConsumer[Tx any](store contract.TxStore[Tx], h handler[Tx], missing bool, c Config, plans []faults.Plan) (*Consumer[Tx], error) {
+	c.plan = faults.Of(plans...)
+	c, err := c.complete()
+	if missing {
+		err = errors.Join(err, errors.New("the handler is nil; pass a function"))
+	}
+	if store == nil {
+		err = errors.Join(err, errors.New("the store is nil; pass an opened store"))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
+	}
+	if limiter, ok := store.(contract.BatchLimiter); ok {
+		if most := limiter.BatchLimit(); most > 0 && most < c.Batch.Most {
+			c.Logger.Warn("the store limits the batch, because it cannot refuse a commit of the handler's own; its constructor's documentation says how it could", "consumer", c.Name, "most", most)
+			c.Batch.Most = most
+		}
+	}
+	if fitter, ok := store.(contract.IdentityFitter); ok && c.Identity != nil {
+		c.Identity = fitted{c.Identity, fitter}
+	}
+	return &Consumer[Tx]{
+		config: c, store: store, handler: h,
+		scopes: &scopes[Tx]{consumer: c.Name, store: store},
+		notes:  &notes{consumer: c.Name, logger: c.Logger, observers: c.Observers, ready: unasked(c.Source), outages: map[string]*outage{}},
+	}, nil
+}
+
+// Run consumes until ctx ends, the source ends, Config.IdleExit has passed, or
+// a message halts it (ErrHalted). ErrLeft says that it ended because of IdleExit
+// and that lanes stand still with what was not read. When ctx ends it drains for
+// Config.Drain at most, and returns nil if all has ended then. Otherwise it
+// returns within 5 s more, with an error that says what still runs. It may be
+// called once. An error before the first fetch says what is missing; nothing has
+// happened then.
+func (c *Consumer[Tx]) Run(ctx context.Context) error {
+	if c.config.Source == nil {
+		return fmt.Errorf("semel: consumer %q has no Source; set Config.Source, or use Process", c.config.Name)
+	}
+	e, err := c.start(ctx, c.config.Source)
+	if err != nil {
+		return err
+	}
+	return e.run(ctx)
+}
+
+// start checks what the run needs and takes the consumer, which runs once.
+func (c *Consumer[Tx]) start(ctx context.Context, source contract.Source) (*engine[Tx], error) {
+	if err := c.check(ctx, source); err != nil {
+		return nil, err
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.take(source)
+}
+
+func (c *Consumer[Tx]) check(ctx context.Context, source contract.Source) error {
+	if checker, ok := c.store.(contract.SchemaChecker); ok {
+		if err := checker.Check(ctx); err != nil {
+			c.notes.setReady("store", err.Error())
+			return fmt.Errorf("semel: consumer %q cannot start: %w", c.config.Name, err)
+		}
+	}
+	c.notes.setReady("store", "")
+	if p, ok := source.(contract.Positioned); ok {
+		positions, ok := c.store.(contract.PositionStore)
+		if !ok {
+			return fmt.Errorf("semel: consumer %q: its source needs positions and its store keeps none: %w", c.config.Name, semel.ErrUnsupported)
+		}
+		if err := notPanicking(&c.config, "Positions", func() error { p.Positions(c.config.Name, positions); return nil }); err != nil {
+			return fmt.Errorf("semel: consumer %q: %w", c.config.Name, err)
+		}
+	}
+	return c.checkDeadLetters(source)
+}
+
+func (c *Consumer[Tx]) checkDeadLetters(source contract.Source) error {
+	if !c.config.deadLetters() {
+		return nil
+	}
+	d, ok := source.(contract.DeadLettering)
+	if !ok {
+		return fmt.Errorf("semel: consumer %q: its policy ends messages in dead letters and its source keeps none (nor does Process); use ThenPark, or a source that does: %w", c.config.Name, semel.ErrUnsupported)
+	}
+	if err := notPanicking(&c.config, "DeadLetters", func() error { return d.DeadLetters(c.config.Name) }); err != nil {
+		return fmt.Errorf("semel: consumer %q: dead letters: %w", c.config.Name, err)
+	}
+	return nil
+}
+
+// take makes the engine of the only run; the consumer's mutex is held.
+func (c *Consumer[Tx]) take(source contract.Source) (*engine[Tx], error) {
+	if c.started {
+		return nil, fmt.Errorf("semel: consumer %q has been started already: %w", c.config.Name, semel.ErrClosed)
+	}
+	c.started = true
+	c.engine = newEngine(c, source)
+	return c.engine, nil
+}
+
+// Counts returns what the consumer did so far. It may be called at any time.
+func (c *Consumer[Tx]) Counts() semel.Counts {
+	c.mutex.Lock()
+	e := c.engine
+	c.mutex.Unlock()
+	if e == nil {
+		return semel.Counts{}
+	}
+	return e.snapshot()
+}
+
+// Left returns what the source had and could not deliver when Run ended because
+// of Config.IdleExit, on a source that knows (Idler); otherwise nil.
+func (c *Consumer[Tx]) Left() []semel.Left {
+	c.mutex.Lock()
+	e := c.engine
+	c.mutex.Unlock()
+	if e == nil {
+		return nil
+	}
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	return slices.Clone(e.left)
+}
+
+// Ready reports whether the consumer works, and if not, why: the store or the
+// source is down, or has not been asked yet, or a handler does not end. A source
+// that is quiet counts as asked when it gives its first lane, or a minute after
+// the start. A consumer for Process checks its store with the first call, and is
+// taken for ready until then.
+//
+// A consumer that is ready may have a reason all the same: lanes that stand
+// still by a fault, on a source that tells them (LaneFaulting), while the others
+// go on.
+func (c *Consumer[Tx]) Ready() (bool, string) {
+	ready, why := c.notes.state()
+	faulting, able := c.config.Source.(contract.LaneFaulting)
+	if !able {
+		return ready, why
+	}
+	var reasons []string
+	if why != "" {
+		reasons = append(reasons, why)
+	}
+	var faults []semel.Left
+	if err := notPanicking(&c.config, "LaneFaults", func() error { faults = faulting.LaneFaults(); return nil }); err != nil {
+		reasons = append(reasons, "which lanes stand still is not known: "+err.Error())
+	}
+	for _, l := range faults {
+		reasons = append(reasons, "lane "+l.Lane+" stands still: "+l.Reason)
+	}
+	return ready, strings.Join(reasons, "; ")
+}
+
+// TryMark marks the message in a transaction that the user opened, on a store
+// that can (TxMarker). Fresh means that the effect belongs into tx now;
+// anything else that it must not happen. Commit tx with the effect; settle the
+// broker afterwards. ErrUnsupported and identity errors say that nothing was
+// written.
+func (c *Consumer[Tx]) TryMark(ctx context.Context, tx Tx, m *semel.Message) (contract.Verdict, error) {
+	marker, ok := c.store.(contract.TxMarker[Tx])
+	if !ok {
+		return contract.Verdict{}, fmt.Errorf("semel: the store marks in no transaction of yours: %w", semel.ErrUnsupported)
+	}
+	p := parcel{delivery: contract.Delivery{Message: m, Before: contract.Unknown}}
+	p.read(&c.config)
+	if p.item.Refused != "" {
+		return contract.Verdict{}, &identity.Error{Reason: semel.Reason(p.item.Refused), Detail: "nothing was marked"}
+	}
+	scope, err := c.scopes.number(ctx, p.key.Source)
+	if err != nil {
+		return contract.Verdict{}, err
+	}
+	verdicts, err := marker.MarkIn(ctx, tx, []contract.Mark{{Scope: scope, ID: []byte(p.key.ID), Fingerprint: p.fingerprint, As: semel.Applied}})
+	if err != nil {
+		return contract.Verdict{}, err
+	}
+	return verdicts[0], nil
+}

@@ -1,0 +1,236 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/sourcetest"
+)
+
+// grave is a broker with dead letters that stops listening when the process is
+// dead, or refuses to make copies.
+type grave struct {
+	*sourcetest.Memory
+	dead    *atomic.Bool
+	refuses atomic.Int32 // so many copies
+	// copied is called with each copy before it is made.
+	copied func(contract.Settlement)
+}
+
+func (g *grave) Settle(ctx context.Context, all []contract.Settlement) ([]int, error) {
+	if g.dead.Load() {
+		return nil, errors.New("the process is dead")
+	}
+	var left []int
+	var taken []contract.Settlement
+	for i, s := range all {
+		if s.Kind == semel.DeadLetter {
+			if g.refuses.Add(-1) >= 0 {
+				left = append(left, i)
+				continue
+			}
+			if g.copied != nil {
+				g.copied(s)
+			}
+		}
+		taken = append(taken, s)
+	}
+	_, err := g.Memory.Settle(ctx, taken)
+	if left != nil {
+		err = errors.New("no room for dead letters")
+	}
+	return left, err
+}
+
+func bury(t *testing.T, messages ...*semel.Message) *grave {
+	t.Helper()
+	g := &grave{Memory: sourcetest.NewMemory(2), dead: new(atomic.Bool)}
+	for i, m := range messages {
+		if err := errors.Join(g.Publish(i%2, m)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := g.End(); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// lies counts the dead letters by the id of their message.
+func (g *grave) lies(t *testing.T) map[string]int {
+	t.Helper()
+	all, err := g.Dead()
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := map[string]int{}
+	for _, m := range all {
+		count[string(m.Headers[0].Value)]++
+	}
+	return count
+}
+
+func deadConfig(source contract.Source) consumer.Config {
+	c := config(source)
+	c.Retry.Then, c.OnConflict, c.OnBadIdentity, c.OnUnmet = consumer.ThenDeadLetter, consumer.ThenDeadLetter, consumer.ThenDeadLetter, consumer.ThenDeadLetter
+	return c
+}
+
+// failsIf fails for good for the messages whose body says so.
+func failsIf(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+	switch string(m.Body) {
+	case "bad":
+		return semel.Permanent(errTest)
+	case "worse":
+		return errTest
+	case "unmet":
+		return semel.Unmet("nothing to change")
+	}
+	return add(ctx, tx, m)
+}
+
+func TestDeadLetters(t *testing.T) {
+	bubble(t, "G3_every_ending_can_be_a_dead_letter_with_identity_reason_and_a_row", func(t *testing.T) {
+		store, seen := memstore.New(), &witness{}
+		g := bury(t, message("1", "good"), message("2", "bad"), message("3", "worse"), message("4", "unmet"),
+			message("1", "other"), message("", "nameless"), message("2", "bad"))
+		var told []contract.Settlement
+		g.copied = func(s contract.Settlement) { told = append(told, s) }
+		c := deadConfig(g)
+		c.Observers = []semel.Observer{seen}
+		counts := runs(t, store, failsIf, c)
+		if counts != (semel.Counts{Deliveries: 7, Applied: 1, Duplicates: 1, Conflicts: 1, DeadLettered: 4, Retried: counts.Retried, Rerun: counts.Rerun}) {
+			t.Errorf("%+v", counts)
+		}
+		if got := fmt.Sprint(g.lies(t)); got != "map[:1 1:1 2:1 3:1 4:1]" || len(told) != 5 {
+			t.Errorf("dead letters %s, %d told", got, len(told))
+		}
+		for _, s := range told {
+			if s.Reason == "" || string(s.Delivery.Message.Body) == "worse" && (s.Attempts != consumer.DefaultAttempts || !errors.Is(s.Err, errTest)) {
+				t.Errorf("told %+v", s)
+			}
+		}
+		for id, want := range map[string]semel.Reason{"2": semel.ReasonPermanent, "3": semel.ReasonExhausted, "4": semel.ReasonUnmet, "1": semel.ReasonConflict} {
+			if r := row(t, store, id); r.State != contract.StateDeadLettered || r.Reason != want {
+				t.Errorf("row of %s: %s, %s; want it dead-lettered, %s", id, r.State, r.Reason, want)
+			}
+		}
+		if outcome(t, store, "2") != contract.AlreadyDeadLettered || len(seen.of(semel.EventDeadLettered)) != 4 {
+			t.Errorf("the marker of 2 says %v; events %+v", outcome(t, store, "2"), seen.events)
+		}
+	})
+	bubble(t, "law_8_followers_wait_until_a_dead_letter_is_marked", func(t *testing.T) {
+		store := memstore.New()
+		g := bury(t, message("1", "bad"), message("x", "good"), message("2", "good"))
+		g.refuses.Store(3)
+		g.copied = func(contract.Settlement) {
+			if effect(t, store, "2") != "" || effect(t, store, "x") != "1" {
+				t.Errorf("before the copy: 2 has effect %q, and x, of another lane, %q", effect(t, store, "2"), effect(t, store, "x"))
+			}
+		}
+		if counts := runs(t, store, failsIf, deadConfig(g)); counts.Applied != 2 || counts.DeadLettered != 1 || g.lies(t)["1"] != 1 {
+			t.Errorf("%+v, dead letters %v", counts, g.lies(t))
+		}
+	})
+	t.Run("G3_a_source_without_dead_letters_is_refused_at_the_start", func(t *testing.T) {
+		c := deadConfig(newListSource(message("1", "bad")))
+		if err := mustNew(t, memstore.New(), failsIf, c).Run(t.Context()); !errors.Is(err, semel.ErrUnsupported) || !strings.Contains(err.Error(), "dead letters") {
+			t.Errorf("Run says %v", err)
+		}
+		if _, err := mustNew(t, memstore.New(), failsIf, deadConfig(nil)).Process(t.Context(), message("1", "bad")); !errors.Is(err, semel.ErrUnsupported) {
+			t.Errorf("Process says %v", err)
+		}
+	})
+}
+
+func TestDeadLettersAreNeitherLostNorForgotten(t *testing.T) {
+	bubble(t, "trap_T48_wherever_the_process_dies_between_copy_and_settle_nothing_is_lost_or_done_twice", func(t *testing.T) {
+		deaths := 0
+		for _, point := range faults.Points() {
+			for n := 1; n <= 8; n++ {
+				if diesAt(t, point, n) {
+					deaths++
+				}
+			}
+		}
+		if deaths < 20 {
+			t.Errorf("the process died only %d times", deaths)
+		}
+	})
+}
+
+// diesAt lets a process die that dead-letters every third message, starts
+// another, and looks at what there is in the end.
+func diesAt(t *testing.T, point faults.Point, n int) bool {
+	t.Helper()
+	var messages []*semel.Message
+	for i := range 18 {
+		body := "good"
+		if i%3 == 0 {
+			body = "bad"
+		}
+		messages = append(messages, message(fmt.Sprint("m", i), body))
+	}
+	g := bury(t, messages...)
+	store := memstore.New(memstore.Fail(func(string) error {
+		if g.dead.Load() {
+			return errors.New("the process is dead")
+		}
+		return nil
+	}))
+	died := runsUntil(t, store, g, point, n)
+	marked := map[string]bool{}
+	for i := 0; i < 18; i += 3 {
+		id := fmt.Sprint("m", i)
+		marked[id] = outcome(t, store, id) == contract.AlreadyDeadLettered
+		if marked[id] && g.lies(t)[id] != 1 {
+			t.Errorf("%s %d: %s is marked as dead-lettered and has %d copies", point, n, id, g.lies(t)[id])
+		}
+	}
+	if _, err := g.Open(); err != nil {
+		t.Fatal(err)
+	}
+	runs(t, store, failsIf, deadConfig(g))
+	lies := g.lies(t)
+	for i := range 18 {
+		id := fmt.Sprint("m", i)
+		switch copies := lies[id]; {
+		case i%3 != 0 && (effect(t, store, id) != "1" || copies != 0):
+			t.Errorf("%s %d: %s has effect %q and %d dead letters", point, n, id, effect(t, store, id), copies)
+		case i%3 == 0 && (effect(t, store, id) != "" || copies < 1 || marked[id] && copies != 1):
+			t.Errorf("%s %d: %s, marked %v, has %d dead letters and effect %q", point, n, id, marked[id], copies, effect(t, store, id))
+		}
+	}
+	return died
+}
+
+// runsUntil runs a consumer until the n-th time it passes point, where its
+// process dies.
+func runsUntil(t *testing.T, store *memstore.Store, g *grave, point faults.Point, n int) bool {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	c := deadConfig(g)
+	c.Batch.Most, c.Drain = 5, time.Second
+	var passed atomic.Int32
+	plan := faults.Plan{At: func(p faults.Point, _ int) {
+		if p == point && int(passed.Add(1)) == n {
+			g.dead.Store(true)
+			cancel()
+		}
+	}}
+	if err := mustNew(t, store, failsIf, c, plan).Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return g.dead.Swap(false)
+}

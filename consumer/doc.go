@@ -1,0 +1,10 @@
+// Package consumer runs handlers: it takes deliveries from a source, marks each
+// message in a store, runs the handler in the same transaction, commits, and
+// tells the source afterwards. What it promises stands in package semel.
+//
+// A Consumer is a handler with its policy, a Config. Make one with New, with
+// NewAll for set-based effects, and with ByType for a handler for each type of
+// message. Run drives a source until it is told to stop; Process and ProcessAll
+// serve a loop of your own; TryMark marks inside a transaction of your own;
+// Retry runs again what was set aside.
+package consumer

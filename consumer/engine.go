@@ -1,0 +1,253 @@
+package consumer
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/worker"
+)
+
+// engine carries out the machine's actions for one run of a consumer. A message
+// passes its files in this order: intake.go (fetch, identity), flight.go
+// (begin, run, commit), settler.go. The loop below owns the machine; everything
+// else reports to it through events.
+type engine[Tx any] struct {
+	config  Config
+	store   contract.TxStore[Tx]
+	source  contract.Source
+	handler handler[Tx]
+	scopes  *scopes[Tx]
+	recheck *recheck
+
+	machine *machine.Machine
+	began   time.Time
+	events  chan machine.Event
+	group   worker.Group // fetcher and settler
+	crew    worker.Group // pilots
+	// base ends when the run is over; what runs beside the loop derives from it.
+	base   context.Context
+	cancel context.CancelFunc
+
+	intake  *intake
+	pilots  []*pilot[Tx]
+	settler *settler
+	lanes   *laneDesk
+	timer   *time.Timer
+	notes   *notes
+	done    *machine.Done
+
+	mutex  sync.Mutex
+	counts machine.Counts // guarded by mutex
+	// took: a message was the consumer's; skipping: it is said that none is. Of
+	// the loop.
+	took, skipping bool
+	left           []semel.Left // guarded by mutex
+}
+
+func newEngine[Tx any](c *Consumer[Tx], source contract.Source) *engine[Tx] {
+	e := &engine[Tx]{
+		config: c.config, store: c.store, source: source, handler: c.handler, scopes: c.scopes,
+		machine: machine.New(machineConfig(c.config, c.oneAttempt)),
+		began:   time.Now(),
+		// Every sender below has at most one event under way, except lanes,
+		// which wait for room or for the run's end.
+		events: make(chan machine.Event, 2*c.config.Workers+8),
+		notes:  c.notes,
+	}
+	e.recheck = newRecheck(c.store, e.began)
+	e.base, e.cancel = context.WithCancel(context.Background())
+	e.intake = &intake{config: c.config, source: source, orders: make(chan machine.Fetch, 1), notes: c.notes}
+	e.settler = newSettler(source, c.config)
+	e.lanes = &laneDesk{notes: c.notes, events: e.events, over: e.base.Done(), waiting: map[machine.Lane]chan struct{}{}}
+	for range c.config.Workers {
+		e.pilots = append(e.pilots, &pilot[Tx]{engine: e, orders: make(chan machine.Action, 1)})
+	}
+	return e
+}
+
+// run works until the machine is done. The order of stopping: the machine
+// drains; then fetcher, pilots and settler are told to end and waited for; then
+// the source is closed.
+func (e *engine[Tx]) run(ctx context.Context) error {
+	defer e.cancel()
+	e.timer = time.NewTimer(time.Hour)
+	defer e.timer.Stop()
+	if err := notPanicking(&e.config, "Lanes", func() error { e.source.Lanes(e.lanes); return nil }); err != nil {
+		return fmt.Errorf("semel: consumer %s: %w", e.config.Name, err)
+	}
+	e.group.Go(func() { e.intake.work(e.base, e.events) })
+	e.group.Go(func() { e.settler.work(e.base, e.events) })
+	for _, p := range e.pilots {
+		e.crew.Keep(p.work)
+	}
+	e.loop(ctx)
+	return e.shutDown()
+}
+
+func (e *engine[Tx]) loop(ctx context.Context) {
+	stop := ctx.Done()
+	var patience <-chan time.Time
+	var event machine.Event = machine.Timer{}
+	for {
+		actions := e.machine.Step(event, time.Since(e.began))
+		// Before they are carried out: who hears of a settlement finds it counted.
+		e.mutex.Lock()
+		e.counts = e.machine.Counts()
+		e.mutex.Unlock()
+		for _, a := range actions {
+			e.carryOut(a)
+		}
+		e.noteSkipping(false)
+		if e.done != nil {
+			return
+		}
+		select {
+		case event = <-e.events:
+		case <-e.timer.C:
+			event = machine.Timer{}
+		case <-stop:
+			stop, patience, event = nil, time.After(waitsAfter), machine.Stop{}
+		case <-patience:
+			patience, event = nil, machine.Timer{}
+			e.noteWaiting()
+		}
+	}
+}
+
+func (e *engine[Tx]) carryOut(a machine.Action) {
+	switch a := a.(type) {
+	case machine.Fetch:
+		e.intake.order(a)
+	case machine.CancelFetch:
+		e.intake.cancelFetch(a.Idle)
+	case machine.Begin:
+		e.took = true
+		e.pilots[a.Flight.Worker].orders <- a
+	case machine.Run:
+		e.pilots[a.Flight.Worker].orders <- a
+	case machine.Commit:
+		e.pilots[a.Flight.Worker].orders <- a
+	case machine.Rollback:
+		e.pilots[a.Flight.Worker].orders <- a
+	case machine.StopRun:
+		e.pilots[a.Flight.Worker].stopRun(a)
+	case machine.Kill:
+		e.pilots[a.Flight.Worker].kill(a.Flight)
+	case *machine.Settle:
+		e.notes.settled(a)
+		e.settler.add(a)
+	case machine.Flow:
+		e.flow(a)
+	case machine.Release:
+		e.lanes.release(a.Lane)
+	case machine.Wake:
+		e.timer.Reset(max(0, a.At-time.Since(e.began)))
+	case machine.Report:
+		e.notes.report(a)
+	case machine.Done:
+		e.done = &a
+		e.notes.done(a)
+	}
+}
+
+func (e *engine[Tx]) snapshot() semel.Counts {
+	e.mutex.Lock()
+	c := e.counts
+	e.mutex.Unlock()
+	out := semel.Counts{
+		Deliveries: c.Deliveries, Applied: c.Applied, Duplicates: c.Duplicates, Conflicts: c.Conflicts, Parked: c.Parked,
+		DeadLettered: c.DeadLettered, Discarded: c.Discarded, Skipped: c.Skipped, Failed: c.Failed, Retried: c.Retried, Rerun: c.Rerun,
+	}
+	out.InFlight = out.Deliveries - out.Applied - out.Duplicates - out.Conflicts - out.Parked - out.DeadLettered - out.Discarded - out.Skipped - out.Failed
+	return out
+}
+
+// haltError says which message halted a consumer.
+type haltError struct {
+	key    semel.Key
+	reason semel.Reason
+	err    error
+}
+
+// Error is one line that is safe to print: a program prints what Run returns,
+// and the error of a handler or of a database may hold a payload's text.
+func (e *haltError) Error() string {
+	text := fmt.Sprintf("consumer %s halted by message %q of source %q: %s", e.key.Consumer, e.key.ID, e.key.Source, legible.Printable(string(e.reason)))
+	if e.err != nil {
+		text += ": " + legible.Printable(legible.Text(e.err))
+	}
+	return text + "; it is unsettled and comes again at the next start"
+}
+
+func (e *haltError) Unwrap() []error { return []error{semel.ErrHalted, e.err} }
+
+// laneDesk passes what a source says of lanes to the machine.
+type laneDesk struct {
+	notes  *notes
+	first  sync.Once // a lane was given
+	events chan<- machine.Event
+	over   <-chan struct{}
+
+	mutex   sync.Mutex
+	waiting map[machine.Lane]chan struct{} // guarded by mutex
+}
+
+func (d *laneDesk) send(e machine.Event) {
+	select {
+	case d.events <- e:
+	case <-d.over:
+	}
+}
+
+func (d *laneDesk) Given(l contract.Lane) {
+	d.first.Do(d.notes.sourceAnswers)
+	d.send(machine.Given{Lane: machine.Lane(l)})
+}
+
+func (d *laneDesk) Lost(l contract.Lane) {
+	d.send(machine.Lost{Lane: machine.Lane(l)})
+	d.release(machine.Lane(l))
+}
+
+func (d *laneDesk) Revoking(ctx context.Context, l contract.Lane) {
+	released := make(chan struct{})
+	d.mutex.Lock()
+	d.waiting[machine.Lane(l)] = released
+	d.mutex.Unlock()
+	d.send(machine.Revoking{Lane: machine.Lane(l)})
+	select {
+	case <-released:
+	case <-ctx.Done():
+	case <-d.over:
+	}
+}
+
+func (d *laneDesk) release(l machine.Lane) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	if released := d.waiting[l]; released != nil {
+		close(released)
+		delete(d.waiting, l)
+	}
+}
+
+func machineConfig(c Config, oneAttempt bool) machine.Config {
+	lanes := machine.Partition
+	if c.Lanes == LanesNone || oneAttempt {
+		lanes = machine.NoOrder
+	}
+	return machine.Config{
+		Lanes: lanes, Workers: c.Workers, Most: c.Batch.Most, BatchTime: c.Batch.Time, Hold: c.Hold,
+		MaxMessages: c.MaxUnsettled.Messages, MaxBytes: c.MaxUnsettled.Bytes, Drain: c.Drain,
+		Attempts: c.Retry.Attempts, RetryFirst: c.Retry.First, RetryMost: c.Retry.Most, RetryThen: machine.Then(c.Retry.Then),
+		OnConflict: machine.Then(c.OnConflict), OnRefused: machine.Then(c.OnBadIdentity), OnUnmet: machine.Then(c.OnUnmet), OnForeign: c.Otherwise.then(),
+		IdleExit: c.IdleExit, BackoffFirst: 50 * time.Millisecond, BackoffMost: 5 * time.Second, SerialFor: time.Minute,
+		Unmarked: c.Strategy != StrategyMarker, OneAttempt: oneAttempt, Seed: c.plan.Seed,
+	}
+}

@@ -1,0 +1,330 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// pilot carries out the flights of one of the machine's workers, one at a time.
+type pilot[Tx any] struct {
+	engine *engine[Tx]
+	orders chan machine.Action
+	// What the pilot is in, for the error of a run that cannot end it.
+	handling, committing atomic.Bool
+
+	mutex  sync.Mutex
+	flight *flight[Tx] // the one under way; guarded by mutex, written by the pilot
+}
+
+// flight is a batch under way.
+type flight[Tx any] struct {
+	*machine.Flight
+	batch contract.Batch[Tx]
+	marks []contract.Mark
+	// mark is the index in marks of each entry, All for one without.
+	mark   []int
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	stop   atomic.Bool
+	watch  watch
+}
+
+func (p *pilot[Tx]) work() {
+	for order := range p.orders {
+		e := p.carryOut(order)
+		p.engine.recheck.note(e)
+		select {
+		case p.engine.events <- e:
+		case <-p.engine.base.Done():
+		}
+	}
+	if f := p.flight; f != nil { // the run ended before the machine ended it
+		p.rollback(machine.Rollback{Flight: f.Flight})
+	}
+}
+
+func (p *pilot[Tx]) carryOut(order machine.Action) machine.Event {
+	switch a := order.(type) {
+	case machine.Begin:
+		return p.begin(a)
+	case machine.Run:
+		return p.run(a)
+	case machine.Commit:
+		return p.commit(a)
+	case machine.Rollback:
+		return p.rollback(a)
+	}
+	panic("semel: an order that no pilot carries out")
+}
+
+func (p *pilot[Tx]) set(f *flight[Tx]) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.flight = f
+}
+
+func (p *pilot[Tx]) current(m *machine.Flight) *flight[Tx] {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.flight == nil || p.flight.Flight != m {
+		return nil
+	}
+	return p.flight
+}
+
+// stopRun is called by the loop beside the pilot.
+func (p *pilot[Tx]) stopRun(a machine.StopRun) {
+	if f := p.current(a.Flight); f != nil {
+		f.stop.Store(true)
+		if a.Abort {
+			f.cancel(errAborted)
+		}
+	}
+}
+
+// kill is called by the loop beside the pilot.
+func (p *pilot[Tx]) kill(m *machine.Flight) {
+	if f := p.current(m); f != nil {
+		f.batch.Kill()
+	}
+}
+
+var (
+	errAborted = errors.New("semel: the consumer is stopping")
+	errTimeout = errors.New("semel: the handler ran longer than its timeout")
+)
+
+// begin opens the transaction with the flight's marks.
+func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
+	e := p.engine
+	f := &flight[Tx]{Flight: a.Flight}
+	ctx, cancel := context.WithTimeout(e.base, e.config.CommitTimeout)
+	defer cancel()
+	if err := e.recheck.look(ctx); err != nil {
+		return machine.Marked{Flight: a.Flight, Class: machine.Down, Err: err}
+	}
+	if err := p.prepare(ctx, f); err != nil {
+		return machine.Marked{Flight: a.Flight, Class: machine.Down, Err: err}
+	}
+	batch, verdicts, err := e.store.Begin(ctx, e.config.txOptions(a.Serial), f.marks)
+	if err != nil {
+		return machine.Marked{Flight: a.Flight, Class: beginClass(e.store.Classify(err)), Err: err}
+	}
+	f.batch = batch
+	f.ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(e.base))
+	p.set(f)
+	e.config.at(faults.AfterMark, len(f.Entries))
+	return machine.Marked{Flight: a.Flight, Verdicts: f.verdicts(verdicts)}
+}
+
+// markLock is how long marks wait for a copy in flight elsewhere (case 5).
+const markLock = 50 * time.Millisecond
+
+// effectLock is how long a handler's statement waits for a row that another
+// transaction holds; then the batch counts as contended and runs again.
+const effectLock = time.Second
+
+// idleGrace is how much longer than a handler's time-out the server keeps a
+// transaction without a statement: a frozen process must not hold its heir
+// for ever.
+const idleGrace = 10 * time.Second
+
+// txOptions are the settings of a flight's transaction. A wait for a lock ends
+// before the statement that waits would be charged to its message.
+func (c *Config) txOptions(serial bool) contract.TxOptions {
+	return contract.TxOptions{
+		MarkLock: markLock, EffectLock: min(effectLock, c.Timeout/2), Idle: c.Timeout + idleGrace,
+		Statement: c.Timeout, Answer: c.CommitTimeout,
+		// Less than what Begin has: a server that does not answer is told from one
+		// that makes us wait our turn.
+		Serial: serial, Consumer: c.Name, Turn: c.CommitTimeout * 2 / 3,
+	}
+}
+
+// commitTimeout is how long a commit may take at most, with the statements that
+// handlers queued.
+func (c *Config) commitTimeout(batch any) time.Duration {
+	q, ok := batch.(contract.Queues)
+	if !ok {
+		return c.CommitTimeout
+	}
+	return c.CommitTimeout + min(time.Duration(q.Queued()), longestCommit/c.Timeout)*c.Timeout
+}
+
+// longestCommit bounds the sum of what queued statements may take.
+const longestCommit = 7 * 24 * time.Hour
+
+// beginClass: whatever keeps a transaction from opening is no message's fault;
+// the store waits for another's lock or is not to be had.
+func beginClass(c contract.Class) machine.Class {
+	if c == contract.ClassContended {
+		return machine.CopyBusy
+	}
+	return machine.Down
+}
+
+// prepare makes the marks of a flight's entries.
+func (p *pilot[Tx]) prepare(ctx context.Context, f *flight[Tx]) error {
+	f.mark = make([]int, len(f.Entries))
+	f.marks = make([]contract.Mark, 0, len(f.Entries))
+	ids := make([]byte, 0, f.idLength()) // of all marks: one allocation a flight
+	for i, en := range f.Entries {
+		if en.Unmarked {
+			f.mark[i] = contract.All
+			continue
+		}
+		q := en.Item.Handle.(*parcel)
+		first := len(ids)
+		ids = append(ids, q.key.ID...)
+		scope, err := p.engine.scopes.number(ctx, q.key.Source)
+		if err != nil {
+			return err
+		}
+		f.mark[i] = len(f.marks)
+		f.marks = append(f.marks, contract.Mark{Scope: scope, ID: ids[first:len(ids):len(ids)], Fingerprint: q.fingerprint, As: outcomeOf(en.As)})
+	}
+	return nil
+}
+
+func (f *flight[Tx]) idLength() int {
+	n := 0
+	for i := range f.Entries {
+		n += len(f.Entries[i].Item.Identity)
+	}
+	return n
+}
+
+func outcomeOf(as machine.As) semel.Outcome {
+	switch as {
+	case machine.AsParked:
+		return semel.Parked
+	case machine.AsDeadLettered:
+		return semel.DeadLettered
+	case machine.AsDiscarded:
+		return semel.Discarded
+	}
+	return semel.Applied
+}
+
+// verdicts answers every entry; one without a mark is always fresh.
+func (f *flight[Tx]) verdicts(of []contract.Verdict) []machine.Verdict {
+	out := make([]machine.Verdict, len(f.Entries))
+	for i, mark := range f.mark {
+		if mark == contract.All {
+			out[i] = machine.Fresh
+			continue
+		}
+		out[i] = verdictOf(of[mark])
+	}
+	return out
+}
+
+func verdictOf(v contract.Verdict) machine.Verdict {
+	switch v.Kind {
+	case contract.Fresh:
+		return machine.Fresh
+	case contract.AlreadyApplied:
+		return machine.AlreadyApplied
+	case contract.AlreadyWaiting:
+		return machine.AlreadyWaiting
+	case contract.AlreadyParked:
+		return machine.AlreadyParked
+	case contract.AlreadyDeadLettered:
+		return machine.AlreadyDeadLettered
+	case contract.AlreadyDiscarded:
+		return machine.AlreadyDiscarded
+	case contract.Conflict:
+		if v.Known {
+			return machine.ConflictKnown
+		}
+		return machine.Conflict
+	}
+	return machine.Busy
+}
+
+// commit ends the flight with what was done. It has a time-out of its own: a
+// stop must not make its outcome unknown.
+func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
+	e := p.engine
+	f := p.current(a.Flight)
+	defer f.cancel(nil)
+	ending := contract.Ending{}
+	for _, i := range a.Trim {
+		if f.mark[i] != contract.All {
+			ending.Trim = append(ending.Trim, f.mark[i])
+		}
+	}
+	for i := range a.Rows {
+		ending.Rows = append(ending.Rows, f.row(&a.Rows[i]))
+	}
+	e.config.at(faults.BeforeCommit, len(f.Entries))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.base), e.config.commitTimeout(f.batch))
+	defer cancel()
+	p.committing.Store(true)
+	p.calls(f)
+	result := f.batch.Commit(ctx, ending)
+	p.committing.Store(false)
+	p.set(nil)
+	why := machine.Failure{Class: machine.Class(result.Class)}
+	decide(&why, result.Err)
+	ended := machine.Ended{Flight: a.Flight, Outcome: machine.CommitOutcome(result.Outcome), Class: why.Class, Culprit: f.entryOf(result.Culprit),
+		Decision: why.Decision, After: why.After, Reason: why.Reason, Outside: exonerates(e.store, result.Err), Err: result.Err}
+	switch result.Outcome {
+	case contract.Committed:
+		e.config.at(faults.AfterCommit, len(f.Entries))
+	case contract.CommitUnknown:
+		e.config.at(faults.CommitReplyLost, len(f.Entries))
+	}
+	return ended
+}
+
+func (f *flight[Tx]) entryOf(mark int) int {
+	if mark != contract.NobodyNamed {
+		for i := range f.mark {
+			if f.mark[i] == mark {
+				return i
+			}
+		}
+	}
+	return contract.NobodyNamed
+}
+
+func (f *flight[Tx]) row(r *machine.Row) contract.Row {
+	q := f.Entries[r.Entry].Item.Handle.(*parcel)
+	row := contract.Row{Mark: f.mark[r.Entry], Repeat: r.Repeat, Conflict: r.Conflict, Reason: semel.Reason(r.Reason), Message: &q.message, Attempts: r.Attempts,
+		FirstError: errorText(r.First), LastError: errorText(r.Last), State: contract.StateParked, Surrogate: q.key.Source == surrogateSource}
+	switch r.As {
+	case machine.AsDiscarded:
+		row.State = contract.StateDiscarded
+	case machine.AsDeadLettered:
+		row.State = contract.StateDeadLettered
+	}
+	return row
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	text := legible.Text(err)
+	return text[:min(len(text), contract.MaxErrorText)]
+}
+
+func (p *pilot[Tx]) rollback(a machine.Rollback) machine.Event {
+	f := p.current(a.Flight)
+	defer f.cancel(nil)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.engine.base), p.engine.config.CommitTimeout)
+	defer cancel()
+	f.batch.Rollback(ctx)
+	p.set(nil)
+	return machine.Ended{Flight: a.Flight, Outcome: machine.NotCommitted, Culprit: contract.NobodyNamed}
+}

@@ -1,0 +1,265 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// handler is one of the two forms.
+type handler[Tx any] struct {
+	one func(context.Context, Tx, *semel.Message) error
+	all func(context.Context, Tx, []*semel.Message) error
+}
+
+// run runs the handlers of a flight in order. It ends at the first failure, at
+// the budget, or when it is told to stop.
+func (p *pilot[Tx]) run(a machine.Run) machine.Event {
+	e := p.engine
+	f := p.current(a.Flight)
+	out := machine.Ran{Flight: a.Flight}
+	f.watch.start(e.config.Timeout, f.cancel, func(it *machine.Item) { e.lanes.send(machine.Stuck{Flight: a.Flight, Item: it}) })
+	defer f.watch.end()
+	// A handler that ends its goroutine ends this one: the pilot goes on in a
+	// new goroutine, and what happened is told from here.
+	ended := false
+	p.handling.Store(true)
+	defer func() {
+		p.handling.Store(false)
+		if !ended {
+			out.Failed, out.Failure = true, machine.Failure{Class: machine.Retry, Err: errGoexit}
+			out.Whole = e.handler.all != nil
+			e.lanes.send(out)
+		}
+	}()
+	if e.handler.all != nil {
+		p.runAll(f, a, &out)
+	} else {
+		p.runEach(f, a, &out)
+	}
+	ended = true
+	e.config.at(faults.AfterEffect, out.Done)
+	return out
+}
+
+var errGoexit = errors.New("the handler ended its goroutine (runtime.Goexit)")
+
+func (p *pilot[Tx]) runEach(f *flight[Tx], a machine.Run, out *machine.Ran) {
+	began := time.Now()
+	broken, _ := f.batch.(contract.Broken)
+	for n, i := range a.Fresh {
+		if f.stop.Load() || n > 0 && time.Since(began) > a.Budget {
+			return
+		}
+		q := f.Entries[i].Item.Handle.(*parcel)
+		m := &q.message
+		m.Attempt = f.Entries[i].Item.Attempt()
+		f.watch.begin(f.Entries[i].Item)
+		err := f.call(func() error { return p.engine.handler.one(f.ctx, f.batch.Tx(f.mark[i]), m) })
+		if err == nil && broken != nil && broken.Broken() {
+			err = swallowed(broken)
+		}
+		if err != nil {
+			out.Failed, out.Failure = true, p.failure(f, err)
+			return
+		}
+		out.Done++
+	}
+}
+
+// errSwallowed: the transaction can no longer commit, no handler said so, and
+// the store cannot tell why. Waiting may mend it.
+var errSwallowed = errors.New("the handler returned nil although its transaction can no longer commit: one of its statements failed, or it committed or rolled back by itself; the store does not know which. Return the errors of statements")
+
+// swallowed is what a handler should have returned that left its transaction
+// broken and said nothing.
+func swallowed(b contract.Broken) error {
+	knows, _ := b.(contract.BrokenBy)
+	if knows == nil {
+		return errSwallowed
+	}
+	by := knows.BrokenBy()
+	if by == nil {
+		return errSwallowed
+	}
+	return fmt.Errorf("the handler returned nil although its transaction can no longer commit: it swallowed an error: %w", by)
+}
+
+func (p *pilot[Tx]) runAll(f *flight[Tx], a machine.Run, out *machine.Ran) {
+	if f.stop.Load() {
+		return
+	}
+	messages := make([]*semel.Message, len(a.Fresh))
+	for n, i := range a.Fresh {
+		messages[n] = &f.Entries[i].Item.Handle.(*parcel).message
+		messages[n].Attempt = f.Entries[i].Item.Attempt()
+	}
+	f.watch.begin(nil)
+	err := f.call(func() error { return p.engine.handler.all(f.ctx, f.batch.Tx(contract.All), messages) })
+	if broken, ok := f.batch.(contract.Broken); err == nil && ok && broken.Broken() {
+		err = swallowed(broken)
+	}
+	if err != nil {
+		out.Failed, out.Failure, out.Whole = true, p.failure(f, err), true
+		return
+	}
+	out.Done = len(a.Fresh)
+}
+
+// call runs a handler; a panic is a failure with its stack. A handler that
+// comes back after its context was cancelled has failed, whatever it says.
+func (f *flight[Tx]) call(run func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the handler panicked: %v\n%s", r, debug.Stack())
+		}
+	}()
+	err = legible.Error(run(), decidedAgain)
+	f.watch.returned()
+	if err == nil && f.ctx.Err() != nil {
+		err = context.Cause(f.ctx)
+	}
+	return err
+}
+
+// decidedAgain keeps what a handler decided with an error that cannot be read.
+func decidedAgain(decided *semel.HandlerError, readable error) error {
+	return &semel.HandlerError{Decision: decided.Decision, After: decided.After, Reason: decided.Reason, Err: readable}
+}
+
+// failure says what a handler's error means. A broken transaction, contention
+// and a store that is down speak before what the handler decided.
+func (p *pilot[Tx]) failure(f *flight[Tx], err error) machine.Failure {
+	out := machine.Failure{Class: machine.Retry, Err: err}
+	if cause := context.Cause(f.ctx); cause != nil {
+		out.Err = cause
+		if errors.Is(cause, errAborted) {
+			out.Class = machine.Contended
+		}
+		return out
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.engine.base), p.engine.config.CommitTimeout)
+	defer cancel()
+	switch class := classifyHandler(ctx, p.engine.store, f.batch, err); class {
+	case contract.ClassContended, contract.ClassDown, contract.ClassAborted:
+		out.Class, out.Outside = machine.Class(class), exonerates(p.engine.store, err)
+		return out
+	case contract.ClassPermanent:
+		out.Class = machine.Permanent
+	}
+	decide(&out, err)
+	return out
+}
+
+// exonerates reports whether the store knows that an error is not the doing of
+// the message that met it.
+func exonerates[Tx any](store contract.TxStore[Tx], err error) bool {
+	e, ok := store.(contract.Exonerator)
+	return ok && err != nil && e.Exonerates(err)
+}
+
+// classifyHandler says what an error that a handler returned means for its batch.
+func classifyHandler[Tx any](ctx context.Context, store contract.TxStore[Tx], batch contract.Batch[Tx], err error) contract.Class {
+	if knows, ok := batch.(contract.HandlerClassifier); ok {
+		return knows.ClassifyHandler(ctx, err)
+	}
+	return store.Classify(err)
+}
+
+// decide adds what the handler decided with its error.
+func decide(out *machine.Failure, err error) {
+	var decided *semel.HandlerError
+	if !errors.As(err, &decided) {
+		return
+	}
+	out.Decision, out.After, out.Reason = machine.Decision(decided.Decision), decided.After, string(decided.Reason)
+	out.Free = decided.Reason == semel.ReasonUnknownType
+	if decided.Decision == semel.DecideRetry && out.Class == machine.Permanent {
+		out.Class = machine.Retry // the handler knows better
+	}
+}
+
+// watch ends a handler that runs too long: first its context is cancelled, and
+// when that does not help, its connection is cut. One timer serves a flight.
+type watch struct {
+	mutex   sync.Mutex
+	timer   *time.Timer
+	limit   time.Duration
+	began   time.Time     // of the handler that runs
+	running bool          // a handler runs; between two of them nobody is late
+	item    *machine.Item // whose handler runs; nil if it is of the whole flight
+	over    bool
+	expired bool
+	told    bool // stuck is called
+	cancel  context.CancelCauseFunc
+	stuck   func(*machine.Item)
+}
+
+// stuckAfter is how long a handler may go on after its context was cancelled.
+const stuckAfter = time.Second
+
+// start begins to look. cancel is called with the lock held and does not
+// block; stuck may.
+func (w *watch) start(limit time.Duration, cancel context.CancelCauseFunc, stuck func(*machine.Item)) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.limit, w.cancel, w.stuck = limit, cancel, stuck
+	w.timer = time.AfterFunc(limit, w.look)
+}
+
+func (w *watch) begin(it *machine.Item) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.running, w.item, w.began = true, it, time.Now()
+}
+
+// returned is before the handler's context is looked at, so that a time-out
+// falls on the handler that was late and never on the next.
+func (w *watch) returned() {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.running = false
+}
+
+func (w *watch) end() {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.over = true
+	w.timer.Stop()
+}
+
+func (w *watch) look() {
+	if it, stuck := w.late(); stuck {
+		w.stuck(it)
+	}
+}
+
+// late does what is due, and reports the handler that does not end.
+func (w *watch) late() (it *machine.Item, stuck bool) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	switch left := w.limit - time.Since(w.began); {
+	case w.over:
+	case !w.running:
+		w.timer.Reset(w.limit)
+	case left > 0:
+		w.timer.Reset(left)
+	case !w.expired:
+		w.expired = true
+		w.cancel(errTimeout)
+		w.timer.Reset(stuckAfter)
+	default:
+		w.over, w.told = true, true
+		return w.item, true
+	}
+	return nil, false
+}

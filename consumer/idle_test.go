@@ -1,0 +1,71 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/memstore"
+)
+
+// lateSource is a listSource that begins late.
+type lateSource struct {
+	*listSource
+	// joins is how long it waits for its first lane.
+	joins time.Duration
+	// fails is until when it cannot be read.
+	fails time.Time
+}
+
+func (s *lateSource) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+	if time.Now().Before(s.fails) {
+		return nil, errors.New("no broker answers")
+	}
+	if wait := s.joins; wait > 0 {
+		s.joins = 0
+		select {
+		case <-ctx.Done():
+			return nil, nil
+		case <-time.After(wait):
+		}
+	}
+	return s.listSource.Fetch(ctx, most)
+}
+
+func TestWhatIsNotKnownToBeEmptyDoesNotEndARun(t *testing.T) {
+	idle := func(t *testing.T, s *lateSource) (semel.Counts, time.Duration) {
+		s.endless = true
+		c := config(s)
+		c.IdleExit = 2 * time.Second
+		began := time.Now()
+		counts := runs(t, memstore.New(), add, c)
+		return counts, time.Since(began).Round(time.Second)
+	}
+	bubble(t, "a_source_that_waits_for_its_first_lane", func(t *testing.T) {
+		counts, took := idle(t, &lateSource{listSource: newListSource(message("1", `{}`)), joins: 20 * time.Second})
+		if counts.Applied != 1 || took != 22*time.Second {
+			t.Errorf("%+v after %v", counts, took)
+		}
+	})
+	bubble(t, "a_lane_that_is_empty_counts_from_when_it_was_given", func(t *testing.T) {
+		source := newListSource()
+		source.lanes = []string{"a"}
+		if _, took := idle(t, &lateSource{listSource: source, joins: 20 * time.Second}); took != 22*time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
+	bubble(t, "a_source_that_never_has_a_lane_ends_after_a_minute", func(t *testing.T) {
+		if _, took := idle(t, &lateSource{listSource: newListSource()}); took != time.Minute {
+			t.Errorf("it took %v", took)
+		}
+	})
+	bubble(t, "a_source_that_cannot_be_read", func(t *testing.T) {
+		counts, took := idle(t, &lateSource{listSource: newListSource(message("1", `{}`)), fails: time.Now().Add(5 * time.Minute)})
+		if counts.Applied != 1 || took < 5*time.Minute || took > 5*time.Minute+10*time.Second {
+			t.Errorf("%+v after %v", counts, took)
+		}
+	})
+}

@@ -1,0 +1,219 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"sync"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// parcel is a delivery on its way through the engine.
+type parcel struct {
+	item     machine.Item
+	delivery contract.Delivery
+	// message is what the handler sees: a copy, because a source may deliver
+	// one Message twice, and the engine writes into it.
+	message     semel.Message
+	key         semel.Key
+	fingerprint semel.Fingerprint
+}
+
+// intake fetches, one call at a time, and finds identities and fingerprints,
+// so that the loop has only decisions to make.
+type intake struct {
+	config Config
+	source contract.Source
+	orders chan machine.Fetch
+	notes  *notes
+	known  bool // the source has answered; of the goroutine that fetches
+
+	mutex    sync.Mutex
+	cancel   context.CancelFunc // of the Fetch under way; guarded by mutex
+	asking   context.CancelFunc // of the question whether there is more; guarded by mutex
+	canceled bool               // the last order, begun or not; guarded by mutex
+	idle     bool               // it was canceled to end the run; guarded by mutex
+	left     []semel.Left       // as the source said last; guarded by mutex
+}
+
+// order asks for one Fetch; the one before it has been answered.
+func (t *intake) order(a machine.Fetch) {
+	t.mutex.Lock()
+	t.cancel, t.asking, t.canceled, t.idle = nil, nil, false, false
+	t.mutex.Unlock()
+	t.orders <- a
+}
+
+// cancelFetch ends the Fetch that was ordered last; idle says that the run would
+// end for it, so that the source is asked whether it has more. Otherwise nobody
+// waits for that, and a question under way ends, too.
+func (t *intake) cancelFetch(idle bool) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.canceled, t.idle = true, idle
+	if t.cancel != nil {
+		t.cancel()
+	}
+	if t.asking != nil && !idle {
+		t.asking()
+	}
+}
+
+func (t *intake) begin(base context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(base)
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.cancel = cancel
+	if t.canceled {
+		cancel()
+	}
+	return ctx, cancel
+}
+
+func (t *intake) work(base context.Context, events chan<- machine.Event) {
+	for {
+		var order machine.Fetch
+		select {
+		case order = <-t.orders:
+		case <-base.Done():
+			return
+		}
+		e := t.fetch(base, order)
+		select {
+		case events <- e:
+		case <-base.Done():
+			return
+		}
+	}
+}
+
+func (t *intake) fetch(base context.Context, order machine.Fetch) machine.Fetched {
+	ctx, cancel := t.begin(base)
+	defer cancel()
+	var deliveries []contract.Delivery
+	err := notPanicking(&t.config, "Fetch", func() (err error) {
+		deliveries, err = t.source.Fetch(ctx, contract.Bound{Messages: order.Messages, Bytes: order.Bytes})
+		return err
+	})
+	t.config.at(faults.AfterFetch, len(deliveries))
+	if !t.known && (err == nil || errors.Is(err, contract.ErrEnd)) {
+		t.known = true
+		t.notes.sourceAnswers()
+	}
+	e := machine.Fetched{Items: t.items(deliveries), End: errors.Is(err, contract.ErrEnd)}
+	switch {
+	case err == nil && len(deliveries) == 0:
+		t.askIdle(base, &e)
+	case err == nil || e.End:
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		e.Unanswered = len(deliveries) == 0
+	case base.Err() == nil:
+		e.Failed, e.Err = true, err
+	}
+	return e
+}
+
+func (t *intake) items(deliveries []contract.Delivery) []*machine.Item {
+	if len(deliveries) == 0 {
+		return nil
+	}
+	items := make([]*machine.Item, len(deliveries))
+	for i := range deliveries {
+		// Each for itself: one that waits must not keep the memory of all that
+		// were fetched with it.
+		p := &parcel{delivery: deliveries[i]}
+		p.read(&t.config)
+		items[i] = &p.item
+	}
+	return items
+}
+
+// routes is the seed of the hash that spreads keys over workers.
+var routes = maphash.MakeSeed()
+
+// read finds what the machine must know of a delivery.
+func (p *parcel) read(c *Config) {
+	p.message = *p.delivery.Message
+	m := &p.message
+	refused, why := p.recognise(c, m)
+	foreign := refused == semel.ReasonForeign
+	switch {
+	case foreign && c.Otherwise == OtherwiseSkip: // no row will need a name
+		p.key = semel.Key{Consumer: c.Name, Source: m.Source(), ID: m.ID()}
+		p.fingerprint = semel.Fingerprint{}
+	case refused != semel.ReasonNone:
+		p.key = semel.Key{Consumer: c.Name, Source: surrogateSource, ID: surrogate(m)}
+		p.fingerprint = semel.Fingerprint{}
+	}
+	m.Identity = p.key
+	size := sizeOf(m) // the delivery holds all of it
+	c.cut(m)
+	route := maphash.String(routes, p.key.ID)
+	if m.Key != nil {
+		route = maphash.Bytes(routes, m.Key)
+	}
+	p.item = machine.Item{
+		Lane: machine.Lane(p.delivery.Lane), Source: p.key.Source, Identity: p.key.ID, Print: machine.Print(p.fingerprint),
+		Route: route, Size: size, Before: p.delivery.Before, Refused: string(refused), Foreign: foreign, Why: why, Handle: p,
+	}
+}
+
+// recognise fills key and fingerprint, or says why there are none.
+func (p *parcel) recognise(c *Config, m *semel.Message) (semel.Reason, error) {
+	if missed := c.Only.misses(m, p.delivery.Refused != semel.ReasonNone); missed != "" {
+		return semel.ReasonForeign, fmt.Errorf("its %s is none of those that this consumer takes", missed)
+	}
+	if p.delivery.Refused != semel.ReasonNone {
+		return p.delivery.Refused, errors.New(p.delivery.Detail)
+	}
+	if c.isTooLarge(m) {
+		return semel.ReasonTooLarge, c.tooLarge(m)
+	}
+	if err := identity.EventFault(m, false); err != nil {
+		return semel.ReasonMalformed, err
+	}
+	if err := p.identify(c, m); err != nil {
+		return reasonOf(err, semel.ReasonBadIdentity), err
+	}
+	var err error
+	if p.fingerprint, err = c.print(m); err != nil {
+		return reasonOf(err, semel.ReasonMalformed), err
+	}
+	return semel.ReasonNone, nil
+}
+
+func (p *parcel) identify(c *Config, m *semel.Message) error {
+	if c.Identity == nil { // natural: only a row will ever need one
+		p.key = semel.Key{Consumer: c.Name, Source: surrogateSource, ID: surrogate(m)}
+		return nil
+	}
+	source, id, err := identity.Find(c.Identity, m)
+	p.key = semel.Key{Consumer: c.Name, Source: source, ID: id}
+	return err
+}
+
+func reasonOf(err error, otherwise semel.Reason) semel.Reason {
+	var identity *identity.Error
+	if errors.As(err, &identity) && identity.Reason != semel.ReasonNone {
+		return identity.Reason
+	}
+	return otherwise
+}
+
+// messageOverhead is what a delivery holds besides its bytes, roughly: the
+// engine's parcel, and the source's message.
+const messageOverhead = 1024
+
+func sizeOf(m *semel.Message) int {
+	n := messageOverhead + len(m.Body) + len(m.Key)
+	for i := range m.Headers {
+		n += len(m.Headers[i].Name) + len(m.Headers[i].Value)
+	}
+	return n
+}

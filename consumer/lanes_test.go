@@ -1,0 +1,128 @@
+package consumer_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/memstore"
+)
+
+func TestLanesThatAreTakenAway(t *testing.T) {
+	bubble(t, "C9_a_revoked_lane_is_released_when_its_last_settlement_is_in_and_other_lanes_go_on", func(t *testing.T) {
+		store, source := memstore.New(), newListSource(append(numbered("a", 10), numbered("b", 10)...)...)
+		source.endless = true
+		c := config(source)
+		c.Batch.Time = time.Hour
+		consumer := mustNew(t, store, slow(time.Second), c)
+		run := start(t, consumer)
+		pass(2500 * time.Millisecond) // inside the third handler of both lanes
+		synctest.Wait()
+		source.observer.Revoking(t.Context(), contract.Lane{ID: "a", Epoch: 1})
+		synctest.Wait()
+		settled := 0
+		for i := range 10 {
+			if done := effect(t, store, fmt.Sprint("a", i)) == "1"; done != (source.isSettled(i) == 1) {
+				t.Errorf("a%d: effect %v, settled %d times", i, done, source.isSettled(i))
+			}
+			settled += source.isSettled(i)
+		}
+		if settled != 3 {
+			t.Errorf("%d messages of the revoked lane are settled, want the 3 whose handlers had begun", settled)
+		}
+		pass(time.Minute)
+		if effect(t, store, "b9") != "1" || effect(t, store, "a3") != "" {
+			t.Errorf("b9 %q, a3 %q", effect(t, store, "b9"), effect(t, store, "a3"))
+		}
+		run.stop()
+		if err := run.wait(); err != nil {
+			t.Error(err)
+		}
+	})
+	bubble(t, "C9_a_revocation_waits_no_longer_than_its_context", func(t *testing.T) {
+		source := newListSource(numbered("a", 3)...)
+		source.endless = true
+		run := start(t, mustNew(t, memstore.New(), slow(10*time.Second), config(source)))
+		pass(time.Second)
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		began := time.Now()
+		source.observer.Revoking(ctx, contract.Lane{ID: "a", Epoch: 1})
+		if took := time.Since(began); took != 2*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		run.stop()
+		if err := run.wait(); err != nil {
+			t.Error(err)
+		}
+	})
+	bubble(t, "C9_nothing_of_a_lost_lane_is_settled_and_its_redelivery_is_a_duplicate", func(t *testing.T) {
+		store, source := memstore.New(), newListSource(numbered("a", 3)...)
+		source.endless = true
+		consumer := mustNew(t, store, slow(time.Second), config(source))
+		run := start(t, consumer)
+		pass(500 * time.Millisecond)
+		synctest.Wait()
+		source.observer.Lost(contract.Lane{ID: "a", Epoch: 1})
+		pass(time.Minute)
+		run.stop()
+		if err := run.wait(); err != nil {
+			t.Error(err)
+		}
+		if len(source.settled) != 0 {
+			t.Errorf("settled %v", source.settled)
+		}
+		counts := runs(t, store, add, config(newListSource(numbered("a", 3)...)))
+		if counts.Applied+counts.Duplicates != 3 || effect(t, store, "a0") != "1" || effect(t, store, "a2") != "1" {
+			t.Errorf("%+v", counts)
+		}
+	})
+}
+
+func TestObservers(t *testing.T) {
+	bubble(t, "each_thing_that_happens_is_told_once_to_every_observer", func(t *testing.T) {
+		one, two := &witness{}, &witness{}
+		messages := []*semel.Message{message("park", `{}`), message("park", `{}`), message("discard", `{}`), message("retry", `{}`), message("stuck", `{}`)}
+		c := config(newListSource(messages...))
+		c.Observers, c.Timeout, c.Retry.Attempts = []semel.Observer{one, two}, time.Second, 2
+		runs(t, memstore.New(), func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+			switch m.Identity.ID {
+			case "park":
+				return semel.Park("look")
+			case "discard":
+				return semel.Discard("not ours")
+			case "stuck":
+				if m.Attempt == 1 {
+					pass(10 * time.Second)
+				}
+			case "retry":
+				if m.Attempt == 1 {
+					return errTest
+				}
+			}
+			return nil
+		}, c)
+		for _, w := range []*witness{one, two} {
+			for kind, n := range map[semel.EventKind]int{semel.EventParked: 1, semel.EventDuplicate: 1, semel.EventDiscarded: 1, semel.EventRetry: 2, semel.EventStuck: 1, semel.EventReady: 1, semel.EventConflict: 0} {
+				if got := w.of(kind); len(got) != n {
+					t.Errorf("%q was told %d times, want %d: %+v", kind, len(got), n, got)
+				}
+			}
+			if e := w.of(semel.EventStuck)[0]; e.Key.ID != "stuck" || e.Messages != 1 {
+				t.Errorf("the handler that does not end is of %+v", e)
+			}
+			applied := 0
+			for _, e := range w.of(semel.EventCommitted) {
+				applied += e.Messages
+			}
+			if e := w.of(semel.EventParked)[0]; applied < 4 || e.Consumer != "billing" || e.Lane != "a" || e.Key.ID != "park" || e.Reason != "look" {
+				t.Errorf("%d committed, %+v", applied, e)
+			}
+		}
+	})
+}

@@ -1,0 +1,135 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/memstore"
+)
+
+// idler is a listSource that is asked whether it is idle.
+type idler struct {
+	*listSource
+	answers []func() (bool, []semel.Left, error)
+	asked   int
+}
+
+func (s *idler) Idle(context.Context) (bool, []semel.Left, error) {
+	answer := s.answers[min(s.asked, len(s.answers)-1)]
+	s.asked++
+	return answer()
+}
+
+func TestASourceIsAskedBeforeARunEndsIdle(t *testing.T) {
+	held := []semel.Left{{Lane: "a", Messages: 3, Reason: "held up"}}
+	stands := []semel.Left{{Lane: "a", Messages: 3, Reason: "it is lost", Fault: true}}
+	says := func(idle bool, left []semel.Left, err error) func() (bool, []semel.Left, error) {
+		return func() (bool, []semel.Left, error) { return idle, left, err }
+	}
+	run := func(t *testing.T, answers ...func() (bool, []semel.Left, error)) (*idler, *consumer.Consumer[*memstore.Tx], time.Duration, error) {
+		source := newListSource()
+		source.lanes, source.endless = []string{"a"}, true
+		asked := &idler{listSource: source, answers: answers}
+		c := config(asked)
+		c.IdleExit = 2 * time.Second
+		running, err := consumer.New(memstore.New(), add, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		err = running.Run(t.Context())
+		return asked, running, time.Since(began).Round(time.Second), err
+	}
+	bubble(t, "trap_T95_while_it_has_more_the_run_goes_on", func(t *testing.T) {
+		s, _, took, err := run(t, says(false, nil, nil), says(false, nil, nil), says(true, nil, nil))
+		if err != nil || s.asked != 3 || took != 6*time.Second {
+			t.Errorf("asked %d times within %v: %v", s.asked, took, err)
+		}
+	})
+	bubble(t, "trap_T95_what_it_cannot_deliver_is_known_when_the_run_has_ended", func(t *testing.T) {
+		s, c, _, err := run(t, says(true, held, nil))
+		if err != nil || s.asked != 1 || !slices.Equal(c.Left(), held) {
+			t.Errorf("asked %d times, left %+v: %v", s.asked, c.Left(), err)
+		}
+	})
+	bubble(t, "trap_T95_a_lane_that_stands_still_fails_the_run", func(t *testing.T) {
+		if _, c, _, err := run(t, says(true, stands, nil)); !errors.Is(err, semel.ErrLeft) || !slices.Equal(c.Left(), stands) {
+			t.Errorf("left %+v: %v", c.Left(), err)
+		}
+	})
+	bubble(t, "trap_T95_a_source_that_does_not_know_is_asked_again", func(t *testing.T) {
+		s, _, took, err := run(t, says(false, nil, errors.New("no broker answers")), says(true, nil, nil))
+		if err != nil || s.asked != 2 || took < 4*time.Second {
+			t.Errorf("asked %d times within %v: %v", s.asked, took, err)
+		}
+	})
+	bubble(t, "trap_T95_who_stops_a_run_does_not_wait_for_the_answer", func(t *testing.T) {
+		source := newListSource()
+		source.lanes, source.endless = []string{"a"}, true
+		asked := &idler{listSource: source, answers: []func() (bool, []semel.Left, error){says(false, nil, nil)}}
+		c := config(asked)
+		c.IdleExit = time.Hour
+		running, err := consumer.New(memstore.New(), add, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := running.Run(ctx); err != nil || asked.asked != 0 {
+			t.Errorf("asked %d times: %v", asked.asked, err)
+		}
+	})
+	bubble(t, "case_10_a_stop_ends_the_question_and_is_no_fault_of_the_source", func(t *testing.T) {
+		// The Fetch before the question was ended for it, or came back by itself.
+		for _, empty := range []time.Duration{time.Hour, time.Second} {
+			var said log
+			source := &questioned{listSource: newListSource(), empty: empty}
+			source.lanes = []string{"a"}
+			c := config(source)
+			c.IdleExit, c.Logger = 2*time.Second, said.logger()
+			run := start(t, mustNew(t, memstore.New(), add, c))
+			pass(5 * time.Second)
+			began := time.Now()
+			run.stop()
+			err := run.wait()
+			if took := time.Since(began); err != nil || took != 0 || source.asked != 1 {
+				t.Errorf("empty after %v: asked %d times, %v after %v", empty, source.asked, err, took)
+			}
+			if text := said.String(); text != "" {
+				t.Errorf("empty after %v: the log says %s", empty, text)
+			}
+		}
+	})
+}
+
+// questioned is found empty after a while, and takes as long as it may to say
+// whether it has more.
+type questioned struct {
+	*listSource
+	empty time.Duration
+	asked int
+}
+
+func (s *questioned) Fetch(ctx context.Context, _ contract.Bound) ([]contract.Delivery, error) {
+	if s.fetches++; s.fetches == 1 {
+		s.observer.Given(contract.Lane{ID: "a", Epoch: 1})
+	}
+	select {
+	case <-time.After(s.empty):
+	case <-ctx.Done():
+	}
+	return nil, nil
+}
+
+func (s *questioned) Idle(ctx context.Context) (bool, []semel.Left, error) {
+	s.asked++
+	<-ctx.Done()
+	return false, nil, fmt.Errorf("the ends of the log: %w", ctx.Err())
+}

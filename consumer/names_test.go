@@ -1,0 +1,118 @@
+package consumer_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/identity"
+)
+
+// enumerations are the types of this package whose values are listed, with
+// the name of value n.
+var enumerations = map[string]func(n uint8) fmt.Stringer{
+	"Outcome":       func(n uint8) fmt.Stringer { return semel.Outcome(n) },
+	"VerdictKind":   func(n uint8) fmt.Stringer { return contract.VerdictKind(n) },
+	"Class":         func(n uint8) fmt.Stringer { return contract.Class(n) },
+	"CommitOutcome": func(n uint8) fmt.Stringer { return contract.CommitOutcome(n) },
+	"SettleKind":    func(n uint8) fmt.Stringer { return semel.SettleKind(n) },
+	"End":           func(n uint8) fmt.Stringer { return contract.End(n) },
+	"Then":          func(n uint8) fmt.Stringer { return consumer.Then(n) },
+	"Otherwise":     func(n uint8) fmt.Stringer { return consumer.Otherwise(n) },
+	"LaneMode":      func(n uint8) fmt.Stringer { return consumer.LaneMode(n) },
+	"Strategy":      func(n uint8) fmt.Stringer { return consumer.Strategy(n) },
+	"Decision":      func(n uint8) fmt.Stringer { return semel.Decision(n) },
+	"ValueKind":     func(n uint8) fmt.Stringer { return identity.ValueKind(n) },
+}
+
+func TestEveryValueOfAListHasItsOwnName(t *testing.T) {
+	declared := declaredValues(t)
+	for kind, value := range enumerations {
+		names := map[string]bool{}
+		for n := range 256 {
+			if name := value(uint8(n)).String(); !strings.Contains(name, "(") {
+				names[name] = true
+			} else if name != fmt.Sprintf("%s(%d)", kind, n) {
+				t.Errorf("%s %d without a name prints %q", kind, n, name)
+			}
+		}
+		if len(names) != declared[kind] {
+			t.Errorf("%s has %d values and %d names: %v", kind, declared[kind], len(names), names)
+		}
+	}
+	for kind, n := range declared {
+		if enumerations[kind] == nil {
+			t.Errorf("%s has %d values and no names; give it a String method, and this test a line", kind, n)
+		}
+	}
+	if got := fmt.Sprint(contract.StateParked, " ", semel.Parked, " ", consumer.ThenAcceptFirst); got != "PARKED parked accept_first" {
+		t.Errorf("printed: %s", got)
+	}
+}
+
+// declaredValues counts the exported constants of each exported small integer
+// type of the words, the contract, identities and policies.
+func declaredValues(t *testing.T) map[string]int {
+	var files []string
+	for _, room := range []string{"..", ".", "../contract", "../identity"} {
+		found, err := filepath.Glob(filepath.Join(room, "*.go"))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%s: %d files, %v", room, len(found), err)
+		}
+		files = append(files, found...)
+	}
+	small, values := map[string]bool{}, map[string]int{}
+	for _, f := range files {
+		if strings.HasSuffix(f, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), f, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range parsed.Decls {
+			if group, ok := d.(*ast.GenDecl); ok {
+				count(group, small, values)
+			}
+		}
+	}
+	for kind := range values {
+		if !small[kind] {
+			delete(values, kind)
+		}
+	}
+	if len(values) == 0 {
+		t.Fatal("no values were found")
+	}
+	return values
+}
+
+func count(group *ast.GenDecl, small map[string]bool, values map[string]int) {
+	kind := ""
+	for _, spec := range group.Specs {
+		switch s := spec.(type) {
+		case *ast.TypeSpec:
+			under, ok := s.Type.(*ast.Ident)
+			small[s.Name.Name] = ok && s.Name.IsExported() && under.Name == "uint8"
+		case *ast.ValueSpec:
+			if group.Tok != token.CONST {
+				continue
+			}
+			if named, ok := s.Type.(*ast.Ident); ok {
+				kind = named.Name
+			} else if len(s.Values) > 0 {
+				kind = ""
+			}
+			if s.Names[0].IsExported() {
+				values[kind] += len(s.Names)
+			}
+		}
+	}
+}

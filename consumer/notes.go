@@ -1,0 +1,198 @@
+package consumer
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// notes tells observers and the log. Events come from the loop's goroutine.
+type notes struct {
+	consumer  string
+	logger    *slog.Logger
+	observers []semel.Observer
+	// outages are those under way, by part; of the loop's goroutine.
+	outages map[string]*outage
+
+	mutex sync.Mutex
+	ready map[string]string // what is not ready, and why; guarded by mutex
+	// sticking are the callbacks that go on after their time-out; guarded by mutex.
+	sticking int
+	flood    flood // guarded by mutex
+	// panicked are the observers that have; guarded by mutex.
+	panicked map[int]bool
+}
+
+// flood keeps a storm of one kind out of the log; observers hear each event.
+type flood struct {
+	began  time.Time
+	logged map[string]int // by kind and reason, since began
+}
+
+// The log has at most floodMost events of a kind and reason in floodWindow.
+const (
+	floodMost   = 10
+	floodWindow = time.Minute
+)
+
+// count returns how many events of this name the window has, this one included.
+func (f *flood) count(name string) int {
+	if now := time.Now(); f.logged == nil || now.Sub(f.began) > floodWindow || len(f.logged) > 1000 {
+		f.began, f.logged = now, map[string]int{}
+	}
+	f.logged[name]++
+	return f.logged[name]
+}
+
+func (n *notes) tell(e semel.Event) {
+	e.Consumer = n.consumer
+	for i := range n.observers {
+		n.observe(i, e)
+	}
+}
+
+// endings names what observers and the log are told of a settlement.
+var endings = map[machine.Ending]struct {
+	kind  semel.EventKind
+	level slog.Level
+}{
+	machine.EndDuplicate:    {semel.EventDuplicate, slog.LevelDebug},
+	machine.EndConflict:     {semel.EventConflict, slog.LevelWarn},
+	machine.EndParked:       {semel.EventParked, slog.LevelWarn},
+	machine.EndDeadLettered: {semel.EventDeadLettered, slog.LevelWarn},
+	machine.EndDiscarded:    {semel.EventDiscarded, slog.LevelInfo},
+	machine.EndSkipped:      {semel.EventSkipped, slog.LevelDebug},
+}
+
+func (n *notes) settled(s *machine.Settle) {
+	for i := range s.Items {
+		item := &s.Items[i]
+		note, told := endings[item.Ending]
+		if !told || item.Again {
+			continue
+		}
+		p := item.Item.Handle.(*parcel)
+		n.message(note.level, semel.Event{Kind: note.kind, Key: p.key, Lane: p.delivery.Lane.ID, Reason: semel.Reason(item.Reason), Messages: 1, Err: item.Err})
+	}
+}
+
+// message logs and tells an event of one message. Neither carries its payload.
+func (n *notes) message(level slog.Level, e semel.Event) {
+	n.tell(e)
+	if !n.logger.Enabled(context.Background(), level) {
+		return
+	}
+	count := 1
+	if level > slog.LevelDebug {
+		n.mutex.Lock()
+		count = n.flood.count(string(e.Kind) + "\x00" + string(e.Reason))
+		n.mutex.Unlock()
+	}
+	if count > floodMost {
+		return
+	}
+	attributes := []any{"consumer", n.consumer, "id", e.Key.ID, "lane", e.Lane}
+	if e.Key.Source != "" {
+		attributes = append(attributes, "source", e.Key.Source)
+	}
+	if e.Reason != "" {
+		attributes = append(attributes, "reason", e.Reason)
+	}
+	if e.Wait > 0 {
+		attributes = append(attributes, "wait", rounded(e.Wait))
+	}
+	if e.Err != nil {
+		attributes = append(attributes, "error", e.Err)
+	}
+	if count == floodMost {
+		attributes = append(attributes, "further", "not logged for a minute; they are counted and can be listed")
+	}
+	n.logger.Log(context.Background(), level, string(e.Kind), attributes...)
+}
+
+func (n *notes) report(r machine.Report) {
+	switch r.Kind {
+	case machine.ReportRetry:
+		n.item(slog.LevelInfo, semel.EventRetry, r)
+	case machine.ReportBusy:
+		n.item(slog.LevelWarn, semel.EventBusy, r)
+	case machine.ReportWaits:
+		n.item(slog.LevelWarn, semel.EventWaits, r)
+	case machine.ReportBackstop:
+		n.item(slog.LevelWarn, semel.EventBackstop, r)
+	case machine.ReportStuck:
+		n.setReady("handler", "a handler goes on after its timeout")
+		n.item(slog.LevelError, semel.EventStuck, r)
+	case machine.ReportReady:
+		n.up(r.Reason)
+	case machine.ReportNotReady:
+		n.down(r)
+	case machine.ReportUnknown:
+		n.tell(semel.Event{Kind: semel.EventUnknown, Messages: r.N, Err: r.Err})
+		n.logger.Warn("a commit's outcome is unknown; its messages are marked again", "consumer", n.consumer, "messages", r.N, "error", cause(r.Err))
+	case machine.ReportContended:
+		n.tell(semel.Event{Kind: semel.EventContended, Messages: r.N, Err: r.Err})
+	case machine.ReportSerial:
+		n.tell(semel.Event{Kind: semel.EventSerial, Wait: r.Wait})
+		n.logger.Info("batches contend with one another; they run one at a time for a while", "consumer", n.consumer, "for", rounded(r.Wait))
+	case machine.ReportParallel:
+		n.tell(semel.Event{Kind: semel.EventParallel})
+		n.logger.Info("batches run side by side again", "consumer", n.consumer)
+	case machine.ReportCommitted:
+		n.tell(semel.Event{Kind: semel.EventCommitted, Messages: r.N})
+	}
+}
+
+// done tells of the message that halted the consumer.
+func (n *notes) done(d machine.Done) {
+	if !d.Halted {
+		return
+	}
+	p := d.Item.Handle.(*parcel)
+	n.message(slog.LevelError, semel.Event{Kind: semel.EventFailed, Key: p.key, Lane: p.delivery.Lane.ID, Reason: semel.Reason(d.Reason), Messages: 1, Err: d.Err})
+}
+
+func (n *notes) item(level slog.Level, kind semel.EventKind, r machine.Report) {
+	p := r.Item.Handle.(*parcel)
+	n.message(level, semel.Event{Kind: kind, Key: p.key, Lane: p.delivery.Lane.ID, Reason: semel.Reason(r.Reason), Messages: max(1, r.N), Wait: r.Wait, Err: r.Err})
+}
+
+// sourceAnswers is called when a source has answered for the first time.
+func (n *notes) sourceAnswers() { n.setReady("source", "") }
+
+// unasked is why a consumer is not ready before its run has asked anything.
+func unasked(source contract.Source) map[string]string {
+	if source == nil {
+		return map[string]string{}
+	}
+	return map[string]string{"store": "it has not been checked yet", "source": "it has not answered yet"}
+}
+
+func (n *notes) setReady(what, why string) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	if why == "" {
+		delete(n.ready, what)
+		return
+	}
+	n.ready[what] = why
+}
+
+// state reports whether nothing is in the way, and otherwise what is.
+func (n *notes) state() (bool, string) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	var reasons []string
+	for what, why := range n.ready {
+		reasons = append(reasons, what+": "+why)
+	}
+	slices.Sort(reasons)
+	return len(reasons) == 0, strings.Join(reasons, "; ")
+}

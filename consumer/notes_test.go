@@ -1,0 +1,83 @@
+package consumer_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/memstore"
+)
+
+func TestAStormOfOneKindDoesNotFloodTheLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		var messages []*semel.Message
+		for i := range 200 {
+			messages = append(messages, message(fmt.Sprint("bad ", i), `{}`))
+		}
+		c := config(newListSource(messages...))
+		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		observer := &counter{}
+		c.Observers = []semel.Observer{observer}
+		if _, err := consume(t, memstore.New(), permanentlyBad, c); err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(log.String(), "msg=parked"); n != 10 {
+			t.Errorf("%d parked messages in the log, want 10", n)
+		}
+		if !strings.Contains(log.String(), "not logged for a minute") {
+			t.Error("the log does not say that more follow")
+		}
+		if observer.parked != 200 {
+			t.Errorf("observers heard %d, want 200", observer.parked)
+		}
+	})
+}
+
+type counter struct{ parked int }
+
+func (c *counter) Observe(e semel.Event) {
+	if e.Kind == semel.EventParked {
+		c.parked += e.Messages
+	}
+}
+
+func permanentlyBad(context.Context, *memstore.Tx, *semel.Message) error {
+	return semel.Permanent(errors.New("no"))
+}
+
+func TestWhatStandsStillIsSaid(t *testing.T) {
+	bubble(t, "a_broker_that_cannot_settle_a_source_that_cannot_be_read_and_a_store_that_is_down_are_told_apart", func(t *testing.T) {
+		var log log
+		store, source := watch(memstore.New()), watchSource(numbered("m", 5)...)
+		fails := map[string]bool{"begin": true, "fetch": true, "settle": true}
+		once := func(what string) error {
+			if fails[what] {
+				fails[what] = false
+				return errTest
+			}
+			return nil
+		}
+		store.onBegin = func(context.Context, []contract.Mark) error { return once("begin") }
+		source.onFetch = func(context.Context, contract.Bound) error { return once("fetch") }
+		source.onSettle = func(context.Context, []contract.Settlement) ([]int, error) { return nil, once("settle") }
+		c := config(source)
+		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		runs(t, store, add, c)
+		for _, line := range []string{
+			"store does not work; nothing is settled, next try", "source does not work; nothing is fetched, next try",
+			"broker does not work; what was committed stays unsettled, next try", "broker works again",
+		} {
+			if !strings.Contains(log.String(), line) {
+				t.Errorf("nobody said %q:\n%s", line, log.String())
+			}
+		}
+	})
+}

@@ -1,0 +1,132 @@
+package consumer
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/enum"
+	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// String is its word in a policy file.
+func (o Otherwise) String() string {
+	return enum.Name([]string{OtherwiseSkip: "skip", OtherwisePark: "park", OtherwiseDeadLetter: "dead_letter"}, o, "Otherwise")
+}
+
+// Only says which messages of a shared topic are the consumer's: those that
+// meet every condition that is set. The zero value takes all. Messages are
+// judged before their identity is looked for; Config.Otherwise says what becomes
+// of the others.
+type Only struct {
+	// Types are the types of which a message must have one (see Message.Type).
+	// A message without a type has none of them.
+	Types []string
+	// Headers are, by the name of a header, the values of which it must have
+	// one, byte for byte. Names are compared without regard to case; of a header
+	// that stands several times one value suffices.
+	Headers map[string][]string
+}
+
+// Otherwise is what becomes of a message that Config.Only leaves out.
+type Otherwise uint8
+
+// What can become of it.
+const (
+	// OtherwiseSkip settles it and counts it as skipped; nothing is written. The
+	// default.
+	OtherwiseSkip Otherwise = iota
+	// OtherwisePark sets it aside for a person, with ReasonForeign.
+	OtherwisePark
+	// OtherwiseDeadLetter copies it to the source's dead letters, then sets it
+	// aside in the store, with ReasonForeign.
+	OtherwiseDeadLetter
+)
+
+// then is the machine's word for it.
+func (o Otherwise) then() machine.Then {
+	switch o {
+	case OtherwisePark:
+		return machine.ThenPark
+	case OtherwiseDeadLetter:
+		return machine.ThenDeadLetter
+	}
+	return machine.ThenSkip
+}
+
+// all reports whether no condition is set.
+func (o *Only) all() bool { return len(o.Types) == 0 && len(o.Headers) == 0 }
+
+// misses names a condition that m does not meet; empty if m is the consumer's.
+// What a source refused may have lost its type and headers with its form: then
+// only what is there can show that it is somebody else's.
+func (o *Only) misses(m *semel.Message, refused bool) string {
+	if kind := m.Type(); len(o.Types) > 0 && !slices.Contains(o.Types, kind) && (kind != "" || !refused) {
+		return "type"
+	}
+	for name, values := range o.Headers {
+		if !headerIs(m.Headers, name, values, refused) {
+			return "header " + legible.Printable(name)
+		}
+	}
+	return ""
+}
+
+// manySkipped is after how many messages of others, and none of its own, a
+// consumer says so.
+const manySkipped = 1000
+
+// noteSkipping says once while it runs, and at its end, that nothing of what was
+// read was the consumer's: a condition that is misspelt looks like that.
+func (e *engine[Tx]) noteSkipping(over bool) {
+	skipped := e.counts.Skipped // written by this goroutine only
+	if skipped == 0 || e.took || !over && (e.skipping || skipped < manySkipped) {
+		return
+	}
+	text := "only has left out everything so far"
+	if over {
+		text = "only has left out everything that was read"
+	}
+	e.skipping = true
+	e.config.Logger.Warn(text+"; compare its conditions with the types and headers that messages have", "consumer", e.config.Name, "skipped", skipped)
+}
+
+func headerIs(headers semel.Headers, name string, values []string, absent bool) bool {
+	for i := range headers {
+		if !strings.EqualFold(headers[i].Name, name) {
+			continue
+		}
+		if slices.Contains(values, string(headers[i].Value)) {
+			return true
+		}
+		absent = false
+	}
+	return absent
+}
+
+// Validate reports every condition that no message could meet, at once; nil if
+// there is none.
+func (o Only) Validate() error {
+	var faults []error
+	if slices.Contains(o.Types, "") {
+		faults = append(faults, errors.New("an empty type matches nothing: a message without a type has none of them; leave it out"))
+	}
+	names := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(o.Headers)) {
+		folded := strings.ToLower(name)
+		switch before, twice := names[folded]; {
+		case name == "":
+			faults = append(faults, errors.New("a header has no name; write the name of one"))
+		case twice:
+			faults = append(faults, fmt.Errorf("the headers %q and %q are one, as case does not count; write their values under one name", before, name))
+		case len(o.Headers[name]) == 0:
+			faults = append(faults, fmt.Errorf("header %q has no values, so that no message could match; write one, or leave it out", name))
+		}
+		names[folded] = name
+	}
+	return errors.Join(faults...)
+}

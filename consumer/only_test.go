@@ -1,0 +1,237 @@
+package consumer_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/memstore"
+)
+
+// typedAs is a message of a type; an empty type is none.
+func typedAs(kind, id string, more ...semel.Header) *semel.Message {
+	m := message(id, "{}")
+	if id == "" {
+		m.Headers = nil
+	}
+	if kind != "" {
+		m.Headers = append(m.Headers, semel.Header{Name: "ce-type", Value: []byte(kind)})
+	}
+	m.Headers = append(m.Headers, more...)
+	return m
+}
+
+// shared is a topic of which two messages are the consumer's.
+func shared() *listSource {
+	return newListSource(typedAs("order", "1"), typedAs("invoice", ""), typedAs("", ""), typedAs("order", "2"), typedAs("Order", "1"))
+}
+
+func TestAConsumerThatSkipsEverythingSaysSo(t *testing.T) {
+	for name, c := range map[string]struct {
+		types       []string
+		some, ended int
+	}{
+		"none of them is its own": {[]string{"odrer"}, 1, 1},
+		"one of them is its own":  {[]string{"order"}, 0, 0},
+		"all are":                 {nil, 0, 0},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			var log bytes.Buffer
+			messages := []*semel.Message{typedAs("order", "1")}
+			for i := range 3000 {
+				messages = append(messages, typedAs("invoice", fmt.Sprint("i", i)))
+			}
+			config := config(newListSource(messages...))
+			config.Only, config.Logger = consumer.Only{Types: c.types}, slog.New(slog.NewTextHandler(&log, nil))
+			runs(t, memstore.New(), add, config)
+			some, ended := strings.Count(log.String(), "left out everything so far"), strings.Count(log.String(), "left out everything that was read")
+			if some != c.some || ended != c.ended {
+				t.Errorf("said %d times while it ran and %d times at the end:\n%s", some, ended, log.String())
+			}
+		})
+	}
+}
+
+func TestATopicIsShared(t *testing.T) {
+	bubble(t, "C16_what_is_not_the_consumers_is_settled_counted_and_written_nowhere", func(t *testing.T) {
+		store, source := memstore.New(), shared()
+		c := config(source)
+		c.Only = consumer.Only{Types: []string{"order"}}
+		counts := runs(t, store, add, c)
+		if want := (semel.Counts{Deliveries: 5, Applied: 2, Skipped: 3}); counts != want {
+			t.Errorf("%+v, not %+v", counts, want)
+		}
+		if len(source.settled) != 5 || source.kinds["1"] != semel.Ack || len(rows(t, store)) != 0 {
+			t.Errorf("settled %v, rows %v", source.settled, rows(t, store))
+		}
+	})
+	bubble(t, "C16_otherwise_park_sets_it_aside_with_its_reason", func(t *testing.T) {
+		store, source := memstore.New(), shared()
+		c := config(source)
+		c.Only, c.Otherwise = consumer.Only{Types: []string{"order"}}, consumer.OtherwisePark
+		c.OnBadIdentity = consumer.ThenHalt // is another question
+		counts := runs(t, store, add, c)
+		if counts.Applied != 2 || counts.Parked != 3 || counts.Skipped != 0 || len(source.settled) != 5 {
+			t.Errorf("%+v, settled %v", counts, source.settled)
+		}
+		for _, r := range rows(t, store) {
+			if r.Reason != semel.ReasonForeign || r.Attempts != 0 || !r.Surrogate {
+				t.Errorf("a row says %q after %d attempts", r.Reason, r.Attempts)
+			}
+		}
+	})
+	bubble(t, "C16_otherwise_dead_letter_needs_a_source_that_keeps_them", func(t *testing.T) {
+		c := config(shared())
+		c.Only, c.Otherwise = consumer.Only{Types: []string{"order"}}, consumer.OtherwiseDeadLetter
+		running, err := consumer.New(memstore.New(), add, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := running.Run(t.Context()); !errors.Is(err, semel.ErrUnsupported) {
+			t.Errorf("it starts: %v", err)
+		}
+	})
+	bubble(t, "C16_otherwise_dead_letter_copies_it_and_keeps_a_row", func(t *testing.T) {
+		store, source := memstore.New(), bury(t, typedAs("order", "1"), typedAs("invoice", "2"))
+		c := config(source)
+		c.Only, c.Otherwise = consumer.Only{Types: []string{"order"}}, consumer.OtherwiseDeadLetter
+		if counts := runs(t, store, add, c); counts.Applied != 1 || counts.DeadLettered != 1 || counts.Skipped != 0 {
+			t.Errorf("%+v", counts)
+		}
+		if all := rows(t, store); len(all) != 1 || all[0].Reason != semel.ReasonForeign || all[0].State != contract.StateDeadLettered || source.lies(t)["2"] != 1 {
+			t.Errorf("rows %+v, dead letters %v", all, source.lies(t))
+		}
+	})
+	bubble(t, "C16_every_condition_must_be_met_and_of_a_header_one_value", func(t *testing.T) {
+		header := func(v string) semel.Header { return semel.Header{Name: "Region", Value: []byte(v)} }
+		source := newListSource(typedAs("order", "1", header("eu")), typedAs("order", "2"), typedAs("order", "3", header("us")),
+			typedAs("invoice", "4", header("eu")), typedAs("order", "5", header("us"), header("eu")))
+		c := config(source)
+		c.Only = consumer.Only{Types: []string{"order"}, Headers: map[string][]string{"region": {"eu", "asia"}}}
+		if counts := runs(t, memstore.New(), add, c); counts.Applied != 2 || counts.Skipped != 3 {
+			t.Errorf("%+v", counts)
+		}
+	})
+	bubble(t, "C16_what_the_source_could_not_read_is_not_skipped_for_what_it_lacks", func(t *testing.T) {
+		source := newListSource(typedAs("", "1"), typedAs("invoice", "2"), typedAs("order", "3"))
+		for i := range source.pending {
+			source.pending[i].Refused = semel.ReasonMalformed
+		}
+		c := config(source)
+		c.Only = consumer.Only{Types: []string{"order"}, Headers: map[string][]string{"region": {"eu"}}}
+		if counts := runs(t, memstore.New(), add, c); counts.Parked != 2 || counts.Skipped != 1 {
+			t.Errorf("%+v", counts)
+		}
+	})
+}
+
+func TestWhatIsSkippedInALoopOfOnesOwn(t *testing.T) {
+	bubble(t, "C16_Process_says_so_and_TryMark_marks_nothing", func(t *testing.T) {
+		store := memstore.New()
+		c := config(nil)
+		c.Only = consumer.Only{Types: []string{"order"}}
+		running, err := consumer.New(store, add, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := running.Process(t.Context(), typedAs("invoice", "1"))
+		if err != nil || d.Kind != semel.Ack || d.Reason != semel.ReasonForeign || running.Counts().Skipped != 1 {
+			t.Errorf("%+v, %v, %+v", d, err, running.Counts())
+		}
+		var fault *identity.Error
+		if _, err := running.TryMark(t.Context(), nil, typedAs("invoice", "1")); !errors.As(err, &fault) || fault.Reason != semel.ReasonForeign {
+			t.Errorf("TryMark says %v", err)
+		}
+		if err := running.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestWhatIsSkippedWhileTheStoreIsDown(t *testing.T) {
+	bubble(t, "law_13_it_is_not_settled_before_the_store_is_back", func(t *testing.T) {
+		store, source := watch(memstore.New()), newListSource(typedAs("order", "1"), typedAs("invoice", "2"))
+		back, down := time.Now().Add(time.Minute), make(chan struct{})
+		store.onBegin = func(context.Context, []contract.Mark) error {
+			if time.Now().Before(back) {
+				return errors.New("away")
+			}
+			return nil
+		}
+		later := source.pending[1:]
+		source.pending, source.endless = source.pending[:1], true
+		source.refuse = func() error {
+			if time.Now().Before(back) {
+				t.Errorf("something was settled %v before the store was back", time.Until(back))
+			}
+			return nil
+		}
+		c := config(source)
+		c.Only, c.IdleExit = consumer.Only{Types: []string{"order"}}, time.Minute
+		c.Observers = []semel.Observer{tellOnce(semel.EventNotReady, func() { close(down) })}
+		fetches := 0
+		plan := faults.Plan{At: func(p faults.Point, _ int) {
+			if p != faults.AfterFetch {
+				return
+			}
+			switch fetches++; fetches {
+			case 1:
+				source.pending = later
+			case 2: // it was under way when the store went down
+				<-down
+			}
+		}}
+		if counts := runs(t, store, add, c, plan); counts.Applied != 1 || counts.Skipped != 1 {
+			t.Errorf("%+v", counts)
+		}
+	})
+}
+
+func TestConditionsThatNothingMeetsAreRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		only      consumer.Only
+		otherwise consumer.Otherwise
+		says      string
+	}{
+		"an empty type":           {consumer.Only{Types: []string{"order", ""}}, 0, "without a type has none"},
+		"a header without values": {consumer.Only{Headers: map[string][]string{"region": nil}}, 0, "no values"},
+		"a header without a name": {consumer.Only{Headers: map[string][]string{"": {"x"}}}, 0, "no name"},
+		"a header twice":          {consumer.Only{Headers: map[string][]string{"a": {"x"}, "A": {"y"}}}, 0, "case does not count"},
+		"otherwise without only":  {consumer.Only{}, consumer.OtherwisePark, "Only takes all"},
+		"an unknown word for it":  {consumer.Only{Types: []string{"order"}}, 9, "OtherwiseSkip"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := config(nil)
+			config.Only, config.Otherwise = c.only, c.otherwise
+			if _, err := consumer.New(memstore.New(), add, config); err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("it says: %v", err)
+			}
+		})
+	}
+}
+
+// tellOnce calls f at the first event of a kind.
+func tellOnce(kind semel.EventKind, f func()) semel.Observer { return &teller{kind: kind, tell: f} }
+
+type teller struct {
+	kind semel.EventKind
+	once sync.Once
+	tell func()
+}
+
+func (o *teller) Observe(e semel.Event) {
+	if e.Kind == o.kind {
+		o.once.Do(o.tell)
+	}
+}

@@ -1,0 +1,157 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/memstore"
+)
+
+type panickingPrint struct{}
+
+func (panickingPrint) Fingerprint(m *semel.Message) (semel.Fingerprint, error) {
+	if strings.Contains(string(m.Body), "5") {
+		panic("of the body " + string(m.Body))
+	}
+	return semel.Fingerprint{}, nil
+}
+
+func (panickingPrint) Validate() error { return nil }
+
+type observerFunc func(semel.Event)
+
+func (f observerFunc) Observe(e semel.Event) { f(e) }
+
+// panickingSource panics in its second Fetch and its first Settle.
+type panickingSource struct {
+	*listSource
+	fetched, settled int
+}
+
+func (s *panickingSource) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+	if s.fetched++; s.fetched == 2 {
+		panic(errors.New("in a decoder"))
+	}
+	most.Messages = min(most.Messages, 4)
+	return s.listSource.Fetch(ctx, most)
+}
+
+func (s *panickingSource) Settle(ctx context.Context, all []contract.Settlement) ([]int, error) {
+	if s.settled++; s.settled == 1 {
+		panic("in a settlement")
+	}
+	return s.listSource.Settle(ctx, all)
+}
+
+func TestAPanicThatIsNotTheHandlers(t *testing.T) {
+	bubble(t, "trap_T90_in_the_fingerprinter_sets_its_message_aside", func(t *testing.T) {
+		store, said := memstore.New(), &log{}
+		c := config(newListSource(numbered("m", 10)...))
+		c.Fingerprint, c.Logger = panickingPrint{}, slog.New(slog.NewTextHandler(said, nil))
+		if counts := runs(t, store, add, c); counts.Applied != 9 || counts.Parked != 1 {
+			t.Errorf("%+v", counts)
+		}
+		r := rows(t, store)
+		if len(r) != 1 || r[0].Reason != semel.ReasonMalformed || !strings.Contains(r[0].LastError, "panicked") {
+			t.Errorf("%+v", r)
+		}
+		if text := said.String(); !strings.Contains(text, "the fingerprinter panicked") || !strings.Contains(text, "panics_test.go") || strings.Contains(text, "of the body") {
+			t.Errorf("the log says %s", text)
+		}
+	})
+	bubble(t, "trap_T90_in_an_observer_is_logged_once_and_the_others_hear_of_the_event", func(t *testing.T) {
+		said, seen := &log{}, &witness{}
+		c := config(newListSource(numbered("m", 10)...))
+		c.Batch.Most, c.Logger = 1, slog.New(slog.NewTextHandler(said, nil))
+		c.Observers = []semel.Observer{observerFunc(func(semel.Event) { panic("no") }), seen}
+		if counts := runs(t, memstore.New(), add, c); counts.Applied != 10 {
+			t.Errorf("%+v", counts)
+		}
+		if n := strings.Count(said.String(), "observer 1 of 2"); n != 1 || len(seen.of(semel.EventCommitted)) != 10 {
+			t.Errorf("logged %d times, the other heard of %d commits", n, len(seen.of(semel.EventCommitted)))
+		}
+	})
+	bubble(t, "trap_T90_in_the_source_is_a_failure_of_the_source", func(t *testing.T) {
+		source, seen := &panickingSource{listSource: newListSource(numbered("m", 10)...)}, &witness{}
+		c := config(source)
+		c.Observers = []semel.Observer{seen}
+		if counts := runs(t, memstore.New(), add, c); counts.Applied != 10 || len(source.listSource.settled) != 10 {
+			t.Errorf("%+v, %d settled", counts, len(source.listSource.settled))
+		}
+		if n := len(seen.of(semel.EventNotReady)); n != 2 {
+			t.Errorf("told %d times that something does not work", n)
+		}
+	})
+	bubble(t, "trap_T90_in_Flow_is_logged_and_its_lane_goes_on", func(t *testing.T) {
+		var said log
+		source := watchSource(numbered("m", 10)...)
+		source.onFlow = func(contract.Lane, bool) { panic("in a pause") }
+		c := config(source)
+		c.Logger = said.logger()
+		failed := false
+		counts := runs(t, memstore.New(), func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+			if m.Identity.ID == "m3" && !failed {
+				failed = true
+				return semel.RetryAfter(errTest, 10*time.Second)
+			}
+			return add(ctx, tx, m)
+		}, c)
+		if text := said.String(); counts.Applied != 10 || !strings.Contains(text, "the source's Flow panicked") || strings.Contains(text, "in a pause") {
+			t.Errorf("%+v: %s", counts, text)
+		}
+	})
+	bubble(t, "trap_T90_in_At_is_logged_at_every_point_and_nothing_else_comes_of_it", func(t *testing.T) {
+		var said log
+		source := newListSource(numbered("m", 10)...)
+		c := config(source)
+		c.Logger = said.logger()
+		plan := faults.Plan{At: func(faults.Point, int) { panic("in a test") }}
+		if counts := runs(t, memstore.New(), add, c, plan); counts.Applied != 10 || len(source.settled) != 10 {
+			t.Errorf("%+v, %d settled", counts, len(source.settled))
+		}
+		if n := strings.Count(said.String(), "faults.Plan.At panicked"); n < 7 {
+			t.Errorf("logged %d times: %s", n, said.String())
+		}
+	})
+	t.Run("trap_T90_before_the_first_fetch_is_an_error_of_the_run", func(t *testing.T) {
+		for method, source := range map[string]contract.Source{"Lanes": panickingStart{Source: newListSource()}, "DeadLetters": panickingStart{Source: newListSource(), dead: true}} {
+			c := config(source)
+			c.OnConflict = consumer.ThenDeadLetter
+			err := mustNew(t, memstore.New(), add, c).Run(t.Context())
+			if err == nil || !strings.Contains(err.Error(), "the source's "+method+" panicked") {
+				t.Errorf("%s: %v", method, err)
+			}
+		}
+	})
+	t.Run("trap_T90_in_LaneFaults_leaves_a_reason_that_is_not_known", func(t *testing.T) {
+		c := config(panickingStart{Source: newListSource()})
+		if _, why := mustNew(t, memstore.New(), add, c).Ready(); !strings.Contains(why, "LaneFaults panicked") {
+			t.Errorf("the reason is %q", why)
+		}
+	})
+}
+
+// panickingStart panics in what is asked of it before it fetches.
+type panickingStart struct {
+	contract.Source
+	dead bool
+}
+
+func (s panickingStart) Lanes(contract.LaneObserver) { panic("no") }
+
+func (s panickingStart) LaneFaults() []semel.Left { panic("no") }
+
+func (s panickingStart) DeadLetters(string) error {
+	if s.dead {
+		panic("no")
+	}
+	return nil
+}

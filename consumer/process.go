@@ -1,0 +1,253 @@
+package consumer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
+// Disposition is what to tell the broker of a message given to Process.
+type Disposition struct {
+	// Kind is Ack, or HandBack with After.
+	Kind semel.SettleKind
+	// After is how long to wait before the next delivery.
+	After time.Duration
+	// Ending says, with Ack, how the message ended: EndApplied, EndDuplicate,
+	// EndConflict and so on. NotEnded, with HandBack, says that nothing became
+	// of it: the handler failed, the store is down, or, with ReasonBusy, a copy
+	// is in flight elsewhere.
+	Ending contract.End
+	// Reason is why it was parked, dead-lettered, discarded or skipped, or with
+	// HandBack what stood in the way, where that has a name; empty otherwise.
+	Reason semel.Reason
+}
+
+// Process makes one attempt for a message and waits only for that: for those
+// who bring their own loop. Concurrent calls form batches from what is waiting.
+// A failure is handed back with the time to wait before the next delivery, and
+// ends as Config.Retry says when m.Attempt, the broker's count of deliveries,
+// has reached Config.Retry.Attempts; with 0, not known, each delivery is taken
+// for the first. While the store is down one call at a time asks whether it is
+// back; the others are handed back at once. An error says that nothing is known
+// of the message: do not settle it.
+func (c *Consumer[Tx]) Process(ctx context.Context, m *semel.Message) (Disposition, error) {
+	all, err := c.ProcessAll(ctx, []*semel.Message{m})
+	if err != nil {
+		return Disposition{}, err
+	}
+	return all[0], nil
+}
+
+// ProcessAll is Process for several messages that arrived together; they form
+// batches together. With an error none of them may be settled.
+func (c *Consumer[Tx]) ProcessAll(ctx context.Context, ms []*semel.Message) ([]Disposition, error) {
+	if i := slices.Index(ms, nil); i >= 0 {
+		return nil, fmt.Errorf("semel: consumer %q: message %d of %d is nil", c.config.Name, i, len(ms))
+	}
+	loop, err := c.looping(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return loop.process(ctx, ms)
+}
+
+// looping starts the engine of Process once.
+func (c *Consumer[Tx]) looping(ctx context.Context) (*loopSource, error) {
+	c.mutex.Lock()
+	loop := c.loop
+	c.mutex.Unlock()
+	if loop != nil {
+		return loop, nil
+	}
+	loop = newLoopSource()
+	if err := c.check(ctx, loop); err != nil {
+		return nil, err
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.loop != nil { // another call was first
+		return c.loop, nil
+	}
+	c.oneAttempt = true
+	e, err := c.take(loop)
+	if err != nil {
+		return nil, err
+	}
+	run, stop := context.WithCancel(context.Background())
+	c.loop, c.stop = loop, stop
+	c.group.Go(func() {
+		c.ended = e.run(run)
+		loop.end(c.ended)
+	})
+	return loop, nil
+}
+
+// Close stops what Process started: calls under way end, with ErrClosed where
+// nothing is known. It returns when all has ended, or after Config.Drain and 5 s
+// with an error that says what still runs, or with ctx's error when ctx ends
+// first. It is not needed after Run.
+func (c *Consumer[Tx]) Close(ctx context.Context) error {
+	c.mutex.Lock()
+	c.started = true
+	stop, loop := c.stop, c.loop
+	c.mutex.Unlock()
+	if stop == nil {
+		return nil
+	}
+	stop()
+	select {
+	case <-loop.over:
+		c.group.Wait()
+		return c.ended
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// loopSource makes a Source of the calls of Process.
+type loopSource struct {
+	lane  contract.Lane
+	wake  chan struct{}
+	over  chan struct{} // closed when the engine has ended
+	given contract.LaneObserver
+
+	mutex   sync.Mutex
+	waiting []*call // guarded by mutex
+	ended   error   // guarded by mutex; set before over is closed
+}
+
+// call is the messages of one ProcessAll.
+type call struct {
+	answers []Disposition
+	left    int // guarded by the source's mutex
+	done    chan struct{}
+	pending []*semel.Message
+}
+
+// answerPlace is where the answer to a delivery goes.
+type answerPlace struct {
+	call  *call
+	index int
+}
+
+func newLoopSource() *loopSource {
+	return &loopSource{lane: contract.Lane{ID: "process", Epoch: 1}, wake: make(chan struct{}, 1), over: make(chan struct{})}
+}
+
+func (s *loopSource) process(ctx context.Context, ms []*semel.Message) ([]Disposition, error) {
+	if len(ms) == 0 {
+		return nil, nil
+	}
+	c := &call{answers: make([]Disposition, len(ms)), left: len(ms), done: make(chan struct{}), pending: ms}
+	s.mutex.Lock()
+	s.waiting = append(s.waiting, c)
+	s.mutex.Unlock()
+	s.nudge()
+	select {
+	case <-c.done:
+		return c.answers, nil
+	case <-ctx.Done():
+		s.forget(c)
+		return nil, ctx.Err()
+	case <-s.over:
+	}
+	select {
+	case <-c.done: // answered before the end
+		return c.answers, nil
+	default:
+	}
+	s.forget(c)
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.ended != nil {
+		return nil, fmt.Errorf("%w: %w", semel.ErrClosed, s.ended)
+	}
+	return nil, semel.ErrClosed
+}
+
+// forget takes a call out of the queue that nobody waits for any more. What was
+// taken of it is under way.
+func (s *loopSource) forget(c *call) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if i := slices.Index(s.waiting, c); i >= 0 {
+		s.waiting = slices.Delete(s.waiting, i, i+1)
+	}
+}
+
+func (s *loopSource) nudge() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (s *loopSource) end(err error) {
+	s.mutex.Lock()
+	s.ended = err
+	s.mutex.Unlock()
+	close(s.over)
+}
+
+// Lanes, Fetch, Settle, Flow and Close make it a Source.
+
+func (s *loopSource) Lanes(o contract.LaneObserver) { s.given = o }
+
+func (s *loopSource) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+	if s.given != nil {
+		s.given.Given(s.lane)
+		s.given = nil
+	}
+	for {
+		if taken := s.take(most.Messages); len(taken) > 0 {
+			return taken, nil
+		}
+		select {
+		case <-s.wake:
+		case <-ctx.Done():
+			return nil, nil
+		}
+	}
+}
+
+// take takes whole messages up to most; a call may be taken in parts.
+func (s *loopSource) take(most int) []contract.Delivery {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	var out []contract.Delivery
+	for len(s.waiting) > 0 && len(out) < most {
+		c := s.waiting[0]
+		n := min(len(c.pending), most-len(out))
+		first := len(c.answers) - len(c.pending)
+		for i, m := range c.pending[:n] {
+			out = append(out, contract.Delivery{Message: m, Lane: s.lane, Before: max(m.Attempt-1, contract.Unknown), Handle: answerPlace{c, first + i}})
+		}
+		c.pending = c.pending[n:]
+		if len(c.pending) == 0 {
+			s.waiting = s.waiting[1:]
+		}
+	}
+	return out
+}
+
+func (s *loopSource) Settle(_ context.Context, settlements []contract.Settlement) ([]int, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for _, x := range settlements {
+		p := x.Delivery.Handle.(answerPlace)
+		p.call.answers[p.index] = Disposition{Kind: x.Kind, After: x.After, Ending: x.Ending, Reason: x.Reason}
+		if p.call.left--; p.call.left == 0 {
+			close(p.call.done)
+		}
+	}
+	return nil, nil
+}
+
+func (s *loopSource) Flow(contract.Lane, bool) {}
+
+func (s *loopSource) Close(context.Context) error { return nil }

@@ -1,0 +1,66 @@
+package consumer
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// recheckEvery is how long a schema that was looked at is taken for unchanged
+// while the store works.
+const recheckEvery = time.Hour
+
+// recheck looks at the store's tables again while a run goes on. What was
+// changed beside it, such as markers that a crash empties, does its harm with
+// the next outage: so no transaction is opened after one before the tables were
+// looked at. While the store works, that costs nothing but a look an hour.
+type recheck struct {
+	checker contract.SchemaChecker // nil if the store is none
+	// failures counts the events that say that the store did not work; checked
+	// is the count that the last look has seen, and looked when it was, by the
+	// time of the run.
+	failures, checked atomic.Int64
+	looked            atomic.Int64
+	began             time.Time
+}
+
+func newRecheck(store any, began time.Time) *recheck {
+	checker, _ := store.(contract.SchemaChecker)
+	return &recheck{checker: checker, began: began}
+}
+
+// note hears what became of an order.
+func (r *recheck) note(e machine.Event) {
+	down := false
+	switch e := e.(type) {
+	case machine.Marked:
+		down = e.Class == machine.Down
+	case machine.Ran:
+		down = e.Failed && e.Failure.Class == machine.Down
+	case machine.Ended:
+		down = e.Class == machine.Down || e.Outcome == machine.Unknown
+	}
+	if down {
+		r.failures.Add(1)
+	}
+}
+
+// look returns what is wrong with the tables, where it is time to ask.
+func (r *recheck) look(ctx context.Context) error {
+	if r.checker == nil {
+		return nil
+	}
+	failures, since := r.failures.Load(), time.Since(r.began)
+	if failures == r.checked.Load() && since-time.Duration(r.looked.Load()) < recheckEvery {
+		return nil
+	}
+	if err := r.checker.Check(ctx); err != nil {
+		return err
+	}
+	r.checked.Store(failures)
+	r.looked.Store(int64(since))
+	return nil
+}

@@ -1,0 +1,111 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/memstore"
+)
+
+// checkedStore is a downStore with tables to look at.
+type checkedStore struct {
+	*downStore
+	looks   atomic.Int64
+	damaged atomic.Bool
+}
+
+func (s *checkedStore) Check(context.Context) error {
+	s.looks.Add(1)
+	if s.damaged.Load() {
+		return errors.Join(errors.New("the markers are unlogged"), semel.ErrSchema)
+	}
+	return nil
+}
+
+// failures of a store in the middle of a run, by where they are met.
+var failures = map[string]func(s *checkedStore){
+	"begin": func(s *checkedStore) {
+		failed := false
+		s.onBegin = func(context.Context, []contract.Mark) error {
+			if first := !failed && s.damaged.Load(); first {
+				failed = true
+				return &downError{}
+			}
+			return nil
+		}
+	},
+	"commit": func(s *checkedStore) {
+		failed := false
+		s.onCommit = func(ctx context.Context, commit func(context.Context) contract.Result) contract.Result {
+			if first := !failed && s.damaged.Load(); first {
+				failed = true
+				commit(ctx)
+				return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: &downError{}}
+			}
+			return commit(ctx)
+		}
+	},
+}
+
+func TestTablesThatAreChangedDuringARun(t *testing.T) {
+	bubble(t, "trap_T112_after_a_failure_of_the_store_nothing_runs_before_its_tables_were_looked_at", func(t *testing.T) {
+		for where, fail := range failures {
+			store := &checkedStore{downStore: &downStore{watch(memstore.New())}}
+			fail(store)
+			source := watchSource(numbered("m", 20)...)
+			source.endless = true
+			source.onFetch = func(context.Context, contract.Bound) error {
+				store.damaged.Store(true)
+				return nil
+			}
+			consumer := mustNew(t, store, add, config(source))
+			run := start(t, consumer)
+			pass(time.Minute)
+			synctest.Wait()
+			if ready, why := consumer.Ready(); ready || !strings.Contains(why, "unlogged") {
+				t.Errorf("%s: ready %v (%s), want what is wrong with the tables", where, ready, why)
+			}
+			if counts := consumer.Counts(); counts.Applied != 0 || len(source.settled) != 0 {
+				t.Errorf("%s: work went on: %+v", where, counts)
+			}
+			store.damaged.Store(false)
+			pass(time.Minute)
+			if counts := consumer.Counts(); counts.Applied != 20 || counts.Parked+counts.Retried != 0 {
+				t.Errorf("%s: afterwards %+v", where, counts)
+			}
+			looks := store.looks.Load()
+			pass(time.Minute)
+			if n := store.looks.Load(); n != looks {
+				t.Errorf("%s: a store that works was looked at %d times more", where, n-looks)
+			}
+			run.stop()
+			if err := run.wait(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	bubble(t, "trap_T112_while_the_store_works_its_tables_are_looked_at_once_an_hour", func(t *testing.T) {
+		store := &checkedStore{downStore: &downStore{watch(memstore.New())}}
+		consumer := mustNew(t, store, add, config(nil))
+		messages := numbered("m", 181)
+		for _, m := range messages {
+			if _, err := consumer.Process(t.Context(), m); err != nil {
+				t.Fatal(err)
+			}
+			pass(time.Minute)
+		}
+		if n := store.looks.Load(); n != 4 {
+			t.Errorf("in three hours the tables were looked at %d times, want at the start and three times", n)
+		}
+		if err := consumer.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}

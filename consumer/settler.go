@@ -1,0 +1,118 @@
+package consumer
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// settleTimeout is how long a source may take to settle.
+const settleTimeout = 30 * time.Second
+
+// settler tells the broker what has been committed, everything that waits in
+// one call. Its queue is bounded by what the machine holds unsettled.
+type settler struct {
+	source contract.Source
+	config Config
+	wake   chan struct{}
+
+	mutex sync.Mutex
+	queue []*machine.Settle // guarded by mutex
+}
+
+func newSettler(source contract.Source, c Config) *settler {
+	return &settler{source: source, config: c, wake: make(chan struct{}, 1)}
+}
+
+func (s *settler) add(a *machine.Settle) {
+	s.mutex.Lock()
+	s.queue = append(s.queue, a)
+	s.mutex.Unlock()
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (s *settler) take() []*machine.Settle {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	q := s.queue
+	s.queue = nil
+	return q
+}
+
+func (s *settler) work(base context.Context, events chan<- machine.Event) {
+	for {
+		select {
+		case <-s.wake:
+		case <-base.Done():
+			return
+		}
+		for _, e := range s.settle(base, s.take()) {
+			select {
+			case events <- e:
+			case <-base.Done():
+				return
+			}
+		}
+	}
+}
+
+func (s *settler) settle(base context.Context, queue []*machine.Settle) []machine.Event {
+	var all []contract.Settlement
+	for _, q := range queue {
+		for i := range q.Items {
+			item := &q.Items[i]
+			p := item.Item.Handle.(*parcel)
+			all = append(all, contract.Settlement{Delivery: &p.delivery, Kind: semel.SettleKind(item.Kind), After: item.After, Ending: endOf(item.Ending), Reason: semel.Reason(item.Reason),
+				Attempts: item.Attempts, Err: item.Err})
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	s.config.at(faults.BeforeSettle, len(all))
+	ctx, cancel := context.WithTimeout(base, settleTimeout)
+	defer cancel()
+	var left []int
+	err := notPanicking(&s.config, "Settle", func() (err error) {
+		left, err = s.source.Settle(ctx, all)
+		return err
+	})
+	s.config.at(faults.AfterSettle, len(all)-len(left))
+	if err != nil && len(left) == 0 {
+		left = allIndexes(len(all))
+	}
+	return answers(queue, slices.Compact(slices.Sorted(slices.Values(left))), err)
+}
+
+func allIndexes(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// answers gives each Settle its share of what was left, which is ascending and distinct.
+func answers(queue []*machine.Settle, left []int, err error) []machine.Event {
+	var events []machine.Event
+	first := 0
+	for _, q := range queue {
+		e := machine.Settled{Settle: q, Err: err}
+		for len(left) > 0 && left[0] < first+len(q.Items) {
+			e.Left = append(e.Left, left[0]-first)
+			left = left[1:]
+		}
+		first += len(q.Items)
+		events = append(events, e)
+	}
+	return events
+}

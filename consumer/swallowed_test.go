@@ -1,0 +1,179 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/memstore"
+)
+
+// ofClass is an error that a breaking store judges by its class.
+type ofClass contract.Class
+
+func (c ofClass) Error() string { return "the server said no" }
+
+// breaking is a store whose transaction a test can break. It says by what if
+// it knows.
+type breaking struct {
+	*watchedStore
+	knows  bool
+	broken error
+}
+
+type breakingBatch struct {
+	contract.Batch[*memstore.Tx]
+	store *breaking
+}
+
+type knowingBatch struct{ *breakingBatch }
+
+func (s *breaking) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[*memstore.Tx], []contract.Verdict, error) {
+	s.broken = nil
+	b, v, err := s.watchedStore.Begin(ctx, o, marks)
+	return s.able(b), v, err
+}
+
+func (s *breaking) BeginRow(ctx context.Context, o contract.TxOptions, number, revision int64, a contract.Act) (contract.Batch[*memstore.Tx], error) {
+	s.broken = nil
+	b, err := s.watchedStore.BeginRow(ctx, o, number, revision, a)
+	return s.able(b), err
+}
+
+func (s *breaking) able(b contract.Batch[*memstore.Tx]) contract.Batch[*memstore.Tx] {
+	if s.knows {
+		return knowingBatch{&breakingBatch{b, s}}
+	}
+	return &breakingBatch{b, s}
+}
+
+func (s *breaking) Classify(err error) contract.Class {
+	var c ofClass
+	if errors.As(err, &c) {
+		return contract.Class(c)
+	}
+	return s.watchedStore.Classify(err)
+}
+
+func (b *breakingBatch) Broken() bool { return b.store.broken != nil }
+
+func (b knowingBatch) BrokenBy() error { return b.store.broken }
+
+func (b *breakingBatch) Commit(ctx context.Context, e contract.Ending) contract.Result {
+	if b.store.broken != nil {
+		b.Rollback(ctx)
+		return contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassAborted, Culprit: contract.NobodyNamed, Err: errTest}
+	}
+	return b.Batch.Commit(ctx, e)
+}
+
+// swallowing is the outcome of 20 messages of which m11 meets an error of this
+// class and says nothing of it, the first time or at every run.
+func swallowing(t *testing.T, s *breaking, class contract.Class, times int, change func(*consumer.Config)) (semel.Counts, []int) {
+	t.Helper()
+	c := config(newListSource(numbered("m", 20)...))
+	c.Workers, c.Retry.Attempts = 1, 3
+	if change != nil {
+		change(&c)
+	}
+	var attempts []int
+	counts := runs(t, s, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+		if m.Identity.ID != "m11" {
+			return add(ctx, tx, m)
+		}
+		if attempts = append(attempts, m.Attempt); len(attempts) <= times {
+			s.broken = ofClass(class)
+			return nil
+		}
+		return add(ctx, tx, m)
+	}, c)
+	return counts, attempts
+}
+
+func TestAnErrorThatAHandlerSwallowed(t *testing.T) {
+	const always = 1 << 30
+	bubble(t, "trap_95_a_swallowed_error_is_charged_to_the_message_that_swallowed_it", func(t *testing.T) {
+		for _, knows := range []bool{true, false} {
+			for class, reason := range map[contract.Class]semel.Reason{contract.ClassPermanent: semel.ReasonPermanent, contract.ClassRetry: semel.ReasonExhausted} {
+				if !knows {
+					reason = semel.ReasonExhausted
+				}
+				store := &breaking{watchedStore: watch(memstore.New()), knows: knows}
+				counts, attempts := swallowing(t, store, class, always, nil)
+				r := row(t, store.Store, "m11")
+				if counts.Applied != 19 || counts.Parked != 1 || r.Reason != reason || r.Attempts != len(attempts) {
+					t.Errorf("known %t, class %d: %+v, %+v, attempts %v", knows, class, counts, r, attempts)
+				}
+				if says := strings.Contains(r.LastError, "the server said no"); says != knows || !strings.Contains(r.LastError, "returned nil") {
+					t.Errorf("known %t, class %d: the row says %q", knows, class, r.LastError)
+				}
+			}
+		}
+	})
+	bubble(t, "trap_97_contention_that_a_handler_swallowed_is_nobodys_attempt", func(t *testing.T) {
+		store := &breaking{watchedStore: watch(memstore.New()), knows: true}
+		seen := &witness{}
+		counts, attempts := swallowing(t, store, contract.ClassContended, 2, func(c *consumer.Config) { c.Observers = []semel.Observer{seen} })
+		if counts.Applied != 20 || counts.Retried != 0 || len(attempts) != 3 || attempts[2] != 1 || len(seen.of(semel.EventContended)) != 2 {
+			t.Errorf("%+v, attempts %v, told %d times", counts, attempts, len(seen.of(semel.EventContended)))
+		}
+	})
+	bubble(t, "law_13_a_lost_connection_that_a_handler_swallowed_is_nobodys_attempt", func(t *testing.T) {
+		store := &breaking{watchedStore: watch(memstore.New()), knows: true}
+		seen := &witness{}
+		counts, attempts := swallowing(t, store, contract.ClassDown, 2, func(c *consumer.Config) { c.Observers = []semel.Observer{seen} })
+		if counts.Applied != 20 || counts.Retried != 0 || len(attempts) != 3 || attempts[2] != 1 || len(seen.of(semel.EventNotReady)) == 0 {
+			t.Errorf("%+v, attempts %v, told %d times", counts, attempts, len(seen.of(semel.EventNotReady)))
+		}
+	})
+	bubble(t, "trap_95_of_a_handler_of_the_whole_batch_is_halved_to_its_message", func(t *testing.T) {
+		store := &breaking{watchedStore: watch(memstore.New()), knows: true}
+		c := config(newListSource(numbered("m", 20)...))
+		c.Workers = 1
+		running, err := consumer.NewAll(store, func(ctx context.Context, tx *memstore.Tx, all []*semel.Message) error {
+			for _, m := range all {
+				if m.Identity.ID == "m11" {
+					store.broken = ofClass(contract.ClassPermanent)
+					return nil
+				}
+				if err := add(ctx, tx, m); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := running.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if r := row(t, store.Store, "m11"); running.Counts().Applied != 19 || r.Reason != semel.ReasonPermanent || !strings.Contains(r.LastError, "the server said no") {
+			t.Errorf("%+v, %+v", running.Counts(), r)
+		}
+	})
+	bubble(t, "trap_97_contention_that_a_retry_of_a_row_swallowed_is_not_recorded_on_it", func(t *testing.T) {
+		store := &breaking{watchedStore: watch(memstore.New()), knows: true}
+		park := true
+		consumer := mustNew(t, store, func(context.Context, *memstore.Tx, *semel.Message) error {
+			if park {
+				return semel.Park("look")
+			}
+			store.broken = ofClass(contract.ClassContended)
+			return nil
+		}, config(newListSource(numbered("m", 1)...)))
+		if err := consumer.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		park = false
+		before := row(t, store.Store, "m0")
+		err := consumer.Retry(t.Context(), before, contract.Act{Verb: "retry", Who: "ann"})
+		if after := row(t, store.Store, "m0"); !errors.As(err, new(ofClass)) || after.Attempts != before.Attempts || after.Revision != before.Revision {
+			t.Errorf("%v, before %+v, after %+v", err, before, after)
+		}
+	})
+}

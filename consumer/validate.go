@@ -1,0 +1,183 @@
+package consumer
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/semel-go/semel/identity"
+)
+
+// The defaults of a Config.
+const (
+	DefaultWorkers       = 8
+	DefaultTimeout       = 30 * time.Second
+	DefaultBatchMost     = 500
+	DefaultBatchTime     = 50 * time.Millisecond
+	DefaultHold          = 10 * time.Second
+	DefaultMaxMessages   = 10000
+	DefaultMaxBytes      = 64 << 20
+	DefaultMaxBody       = 16 << 20
+	DefaultDrain         = 20 * time.Second
+	DefaultAttempts      = 10
+	DefaultRetryFirst    = time.Second
+	DefaultCommitTimeout = 30 * time.Second
+)
+
+// complete fills in the defaults and reports every fault.
+func (c Config) complete() (Config, error) {
+	c.defaults()
+	var faults []error
+	fault := func(field, format string, a ...any) {
+		faults = append(faults, fmt.Errorf("%s: %s", field, fmt.Sprintf(format, a...)))
+	}
+	c.checkName(fault)
+	c.checkIdentity(fault)
+	c.checkStrategy(fault)
+	c.checkEndings(fault)
+	c.checkLimits(fault)
+	return c, errors.Join(faults...)
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+func (c *Config) defaults() {
+	setDefault(&c.Workers, DefaultWorkers)
+	setDefault(&c.Timeout, DefaultTimeout)
+	setDefault(&c.Batch.Most, DefaultBatchMost)
+	setDefault(&c.Batch.Time, DefaultBatchTime)
+	setDefault(&c.Hold, DefaultHold)
+	setDefault(&c.MaxUnsettled.Messages, DefaultMaxMessages)
+	setDefault(&c.MaxUnsettled.Bytes, DefaultMaxBytes)
+	setDefault(&c.MaxBody, DefaultMaxBody)
+	setDefault(&c.Drain, DefaultDrain)
+	setDefault(&c.Retry.Attempts, DefaultAttempts)
+	setDefault(&c.Retry.First, min(DefaultRetryFirst, c.Hold))
+	setDefault(&c.Retry.Most, c.Hold)
+	setDefault(&c.CommitTimeout, DefaultCommitTimeout)
+	setDefault(&c.plan.Seed, rand.Uint64())
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.Fingerprint == nil {
+		c.Fingerprint = identity.FingerprintBody()
+		if c.Strategy != StrategyMarker {
+			c.Fingerprint = identity.FingerprintNone()
+		}
+	}
+}
+
+type faultFunc func(field, format string, a ...any)
+
+func (c *Config) checkName(fault faultFunc) {
+	switch {
+	case c.Name == "":
+		fault("Name", "is empty; the name scopes every record of the consumer, give it one that stays")
+	case len(c.Name) > 255 || !utf8.ValidString(c.Name):
+		fault("Name", "must be at most 255 bytes of UTF-8")
+	}
+	for _, r := range c.Name {
+		if !unicode.IsPrint(r) {
+			fault("Name", "has the unprintable character %U; leave it out", r)
+			return
+		}
+	}
+}
+
+func (c *Config) checkIdentity(fault faultFunc) {
+	if c.Identity == nil {
+		if c.Strategy == StrategyMarker {
+			fault("Identity", "is missing; say where the producer's id is: identity.CloudEvents(), identity.By(\"header:message-id\")")
+		}
+	} else if err := c.Identity.Validate(); err != nil {
+		fault("Identity", "%v", err)
+	}
+	if err := c.Only.Validate(); err != nil {
+		fault("Only", "%v", err)
+	}
+	if err := c.Fingerprint.Validate(); err != nil {
+		fault("Fingerprint", "%v", err)
+	}
+}
+
+func (c *Config) checkStrategy(fault faultFunc) {
+	switch {
+	case c.Strategy > StrategyBusinessKey:
+		fault("Strategy", "%v is not a strategy", c.Strategy)
+	case c.Strategy == StrategyNatural && c.NaturalBecause == "":
+		fault("NaturalBecause", "is empty; without a marker every late copy has its effect again: say why that does no harm (\"order: irrelevant\"), or use StrategyMarker")
+	case c.Strategy != StrategyNatural && c.NaturalBecause != "":
+		fault("NaturalBecause", "is set but the strategy is not StrategyNatural; remove one")
+	}
+}
+
+func (c *Config) checkEndings(fault faultFunc) {
+	check := func(field string, then Then, allowed ...Then) {
+		for _, a := range allowed {
+			if then == a {
+				return
+			}
+		}
+		fault(field, "%v is not an ending that is possible here", then)
+	}
+	switch {
+	case c.Otherwise > OtherwiseDeadLetter:
+		fault("Otherwise", "%v is not one of OtherwiseSkip, OtherwisePark and OtherwiseDeadLetter", c.Otherwise)
+	case c.Otherwise != OtherwiseSkip && c.Only.all():
+		fault("Otherwise", "says what becomes of messages that Only leaves out, and Only takes all; set Only, or remove it")
+	}
+	check("OnConflict", c.OnConflict, ThenPark, ThenDeadLetter, ThenHalt, ThenAcceptFirst)
+	check("OnBadIdentity", c.OnBadIdentity, ThenPark, ThenDeadLetter, ThenHalt)
+	check("OnUnmet", c.OnUnmet, ThenPark, ThenDeadLetter, ThenDiscard, ThenRetry)
+	check("Retry.Then", c.Retry.Then, ThenPark, ThenDeadLetter, ThenHalt)
+	if c.Lanes > LanesNone {
+		fault("Lanes", "%v is not a lane mode; use LanesPartition or LanesNone", c.Lanes)
+	}
+}
+
+// deadLetters reports whether a message may end in the dead letters.
+func (c *Config) deadLetters() bool {
+	return c.Otherwise == OtherwiseDeadLetter || slices.Contains([]Then{c.OnConflict, c.OnBadIdentity, c.OnUnmet, c.Retry.Then}, ThenDeadLetter)
+}
+
+func (c *Config) checkLimits(fault faultFunc) {
+	between := func(field string, n, least, most int64) {
+		if n < least || n > most {
+			fault(field, "is %d; it must be %d to %d", n, least, most)
+		}
+	}
+	within := func(field string, d, least, most time.Duration) {
+		if d < least || d > most {
+			fault(field, "is %v; it must be %v to %v", d, least, most)
+		}
+	}
+	between("Workers", int64(c.Workers), 1, 1024)
+	between("Batch.Most", int64(c.Batch.Most), 1, 10000)
+	between("MaxUnsettled.Messages", int64(c.MaxUnsettled.Messages), 1, 1_000_000)
+	between("MaxUnsettled.Bytes", c.MaxUnsettled.Bytes, 1, 1<<40)
+	between("MaxBody", c.MaxBody, keptOfLargest, 1<<30)
+	between("Retry.Attempts", int64(c.Retry.Attempts), 1, 1_000_000)
+	within("Timeout", c.Timeout, time.Millisecond, 24*time.Hour)
+	within("Batch.Time", c.Batch.Time, time.Microsecond, time.Hour)
+	within("Hold", c.Hold, time.Millisecond, time.Hour)
+	within("Drain", c.Drain, time.Millisecond, time.Hour)
+	within("CommitTimeout", c.CommitTimeout, 10*time.Millisecond, time.Hour)
+	within("Retry.First", c.Retry.First, time.Microsecond, time.Hour)
+	within("IdleExit", c.IdleExit, 0, 24*time.Hour)
+	if c.Retry.Most < c.Retry.First {
+		fault("Retry.Most", "is %v, shorter than Retry.First, %v", c.Retry.Most, c.Retry.First)
+	}
+	if c.Retry.Most > c.Hold {
+		fault("Retry.Most", "is %v, longer than Hold, %v: waits are kept in memory; lower Retry.Most or raise Hold", c.Retry.Most, c.Hold)
+	}
+}

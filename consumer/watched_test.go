@@ -1,0 +1,332 @@
+package consumer_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/memstore"
+)
+
+// bubble runs a subtest in virtual time.
+func bubble(t *testing.T, name string, f func(*testing.T)) {
+	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
+}
+
+// watchedStore is a memstore that records what the engine asks of it and lets
+// a test come between.
+type watchedStore struct {
+	*memstore.Store
+	// onBegin and onCommit, when set, run before the real thing; onCommit may
+	// leave it out.
+	onBegin  func(ctx context.Context, marks []contract.Mark) error
+	onCommit func(ctx context.Context, commit func(context.Context) contract.Result) contract.Result
+	// onKill, when set, hears that a batch is cut.
+	onKill func()
+
+	mutex     sync.Mutex
+	open      int
+	longest   time.Duration // of a transaction
+	begins    []time.Time
+	marks     int
+	committed map[string]bool // marks of batches that were committed
+}
+
+func watch(s *memstore.Store) *watchedStore {
+	return &watchedStore{Store: s, committed: map[string]bool{}}
+}
+
+func (s *watchedStore) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[*memstore.Tx], []contract.Verdict, error) {
+	s.mutex.Lock()
+	s.begins = append(s.begins, time.Now())
+	s.marks += len(marks)
+	s.mutex.Unlock()
+	if s.onBegin != nil {
+		if err := s.onBegin(ctx, marks); err != nil {
+			return nil, nil, err
+		}
+	}
+	b, v, err := s.Store.Begin(ctx, o, marks)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.mutex.Lock()
+	s.open++
+	s.mutex.Unlock()
+	return &watchedBatch{Batch: b, store: s, marks: marks, began: time.Now()}, v, nil
+}
+
+// watchedBatch is a batch of a watchedStore.
+type watchedBatch struct {
+	contract.Batch[*memstore.Tx]
+	store *watchedStore
+	marks []contract.Mark
+	began time.Time
+}
+
+func (b *watchedBatch) Broken() bool { return b.Batch.(contract.Broken).Broken() }
+
+func (b *watchedBatch) Commit(ctx context.Context, e contract.Ending) contract.Result {
+	commit := func(ctx context.Context) contract.Result { return b.Batch.Commit(ctx, e) }
+	var result contract.Result
+	if b.store.onCommit != nil {
+		result = b.store.onCommit(ctx, commit)
+	} else {
+		result = commit(ctx)
+	}
+	b.end(result.Outcome == contract.Committed)
+	return result
+}
+
+func (b *watchedBatch) Kill() {
+	b.Batch.Kill()
+	if b.store.onKill != nil {
+		b.store.onKill()
+	}
+}
+
+func (b *watchedBatch) Rollback(ctx context.Context) {
+	b.Batch.Rollback(ctx)
+	b.end(false)
+}
+
+func (b *watchedBatch) end(committed bool) {
+	s := b.store
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.open--
+	s.longest = max(s.longest, time.Since(b.began))
+	for _, m := range b.marks {
+		s.committed[string(m.ID)] = s.committed[string(m.ID)] || committed
+	}
+}
+
+// isOpen says how many transactions are open.
+func (s *watchedStore) isOpen() int {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.open
+}
+
+// watchedSource is a listSource that lets a test come between.
+type watchedSource struct {
+	*listSource
+	onFetch  func(ctx context.Context, most contract.Bound) error
+	onSettle func(ctx context.Context, s []contract.Settlement) ([]int, error)
+	onClose  func() error
+	onFlow   func(l contract.Lane, on bool)
+}
+
+func watchSource(messages ...*semel.Message) *watchedSource {
+	return &watchedSource{listSource: newListSource(messages...)}
+}
+
+func (s *watchedSource) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+	if s.onFetch != nil {
+		if err := s.onFetch(ctx, most); err != nil {
+			return nil, err
+		}
+	}
+	return s.listSource.Fetch(ctx, most)
+}
+
+func (s *watchedSource) Settle(ctx context.Context, settlements []contract.Settlement) ([]int, error) {
+	if s.onSettle != nil {
+		if left, err := s.onSettle(ctx, settlements); err != nil || len(left) > 0 {
+			return left, err
+		}
+	}
+	return s.listSource.Settle(ctx, settlements)
+}
+
+func (s *watchedSource) Flow(l contract.Lane, on bool) {
+	if s.onFlow != nil {
+		s.onFlow(l, on)
+	}
+	s.listSource.Flow(l, on)
+}
+
+func (s *watchedSource) Close(ctx context.Context) error {
+	if s.onClose != nil {
+		return s.onClose()
+	}
+	return s.listSource.Close(ctx)
+}
+
+// left are the messages that were not settled: a broker delivers them again.
+func (s *listSource) left(all []*semel.Message) []*semel.Message {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	var out []*semel.Message
+	for i, m := range all {
+		if s.settled[fmt.Sprint(i)] == 0 {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// isSettled says how often the delivery of this number was settled.
+func (s *listSource) isSettled(n int) int {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.settled[fmt.Sprint(n)]
+}
+
+// numbered makes n messages "PREFIX0", "PREFIX1", … of one lane.
+func numbered(prefix string, n int) []*semel.Message {
+	var out []*semel.Message
+	for i := range n {
+		m := message(fmt.Sprint(prefix, i), fmt.Sprintf(`{"n":%d}`, i))
+		m.Topic = prefix
+		out = append(out, m)
+	}
+	return out
+}
+
+// mustNew is consumer.New for a configuration that has no fault.
+func mustNew[Tx any](t *testing.T, s contract.TxStore[Tx], handle func(context.Context, Tx, *semel.Message) error, c consumer.Config, plans ...faults.Plan) *consumer.Consumer[Tx] {
+	t.Helper()
+	running, err := consumer.New(s, handle, c, firstSeed, faults.Of(plans...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return running
+}
+
+// addsUp fails unless every delivery has one ending.
+func addsUp(t *testing.T, c semel.Counts) {
+	t.Helper()
+	if sum := c.Applied + c.Duplicates + c.Conflicts + c.Parked + c.DeadLettered + c.Discarded + c.Skipped + c.Failed + c.InFlight; sum != c.Deliveries || c.InFlight < 0 {
+		t.Errorf("the counts do not add up: %+v", c)
+	}
+}
+
+// runs runs a consumer to its end and returns its counts.
+func runs[Tx any](t *testing.T, s contract.TxStore[Tx], handle func(context.Context, Tx, *semel.Message) error, c consumer.Config, plans ...faults.Plan) semel.Counts {
+	t.Helper()
+	consumer := mustNew(t, s, handle, c, plans...)
+	if err := consumer.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	addsUp(t, consumer.Counts())
+	return consumer.Counts()
+}
+
+// started is a consumer that runs beside the test.
+type started struct {
+	stop  context.CancelFunc
+	ended chan error
+}
+
+func start[Tx any](t *testing.T, c *consumer.Consumer[Tx]) *started {
+	ctx, stop := context.WithCancel(t.Context())
+	s := &started{stop: stop, ended: make(chan error, 1)}
+	go func() { s.ended <- c.Run(ctx) }()
+	return s
+}
+
+// wait returns what Run returned.
+func (s *started) wait() error {
+	err := <-s.ended
+	s.stop()
+	return err
+}
+
+// pass lets virtual time pass.
+func pass(d time.Duration) { <-time.After(d) }
+
+// outcome asks the store what its marker says of an id of the consumer billing.
+func outcome(t *testing.T, s *memstore.Store, id string) contract.VerdictKind {
+	t.Helper()
+	scope, err := s.Scope(context.Background(), "billing", "", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, v, err := s.Begin(context.Background(), contract.TxOptions{MarkLock: time.Millisecond}, []contract.Mark{{Scope: scope, ID: []byte(id), As: semel.Applied}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Rollback(context.Background())
+	return v[0].Kind
+}
+
+// rows are all inbox rows, with bodies.
+func rows(t *testing.T, s *memstore.Store) []contract.StoredRow {
+	t.Helper()
+	all, err := s.Rows(context.Background(), contract.RowFilter{Bodies: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// row is the row of this id, which must be there.
+func row(t *testing.T, s *memstore.Store, id string) contract.StoredRow {
+	t.Helper()
+	for _, r := range rows(t, s) {
+		if r.Key.ID == id {
+			return r
+		}
+	}
+	t.Fatalf("there is no row of %q", id)
+	return contract.StoredRow{}
+}
+
+// log is what a logger wrote, for reading while it writes.
+type log struct {
+	mutex sync.Mutex
+	text  bytes.Buffer
+}
+
+func (l *log) Write(b []byte) (int, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *log) String() string {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.text.String()
+}
+
+func (l *log) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// witness is an observer that remembers.
+type witness struct {
+	mutex  sync.Mutex
+	events []semel.Event
+}
+
+func (w *witness) Observe(e semel.Event) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.events = append(w.events, e)
+}
+
+func (w *witness) of(kind semel.EventKind) []semel.Event {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	var out []semel.Event
+	for _, e := range w.events {
+		if e.Kind == kind {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+var errTest = errors.New("no")

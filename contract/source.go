@@ -1,0 +1,185 @@
+package contract
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/enum"
+)
+
+// String says how the delivery ended.
+func (e End) String() string {
+	return enum.Name([]string{
+		NotEnded: "not ended", EndApplied: "applied", EndDuplicate: "duplicate", EndConflict: "conflict", EndParked: "parked",
+		EndDeadLettered: "dead_lettered", EndDiscarded: "discarded", EndSkipped: "skipped",
+	}, e, "End")
+}
+
+// Lane is an ordered stream of deliveries: a partition, a queue, a file.
+type Lane struct {
+	ID string
+	// Epoch is new with every Given; what carries a stale one is dropped.
+	Epoch uint64
+}
+
+// Delivery is one arrival of a message.
+type Delivery struct {
+	Message *semel.Message
+	Lane    Lane
+	// Before is how often the broker says it delivered the message before;
+	// Unknown where it does not say.
+	Before int
+	// Refused, when not empty, says why the source could not read the
+	// delivery as a message. It is parked with the raw bytes in Message.Body
+	// and never reaches a handler.
+	Refused semel.Reason
+	// Detail, with Refused, says to people what is wrong. It carries nothing
+	// of the payload.
+	Detail string
+	// Handle is the source's own; the engine hands it back with Settle.
+	Handle any
+}
+
+// Unknown is the Before of a broker that does not count deliveries.
+const Unknown = -1
+
+// Bound limits what one Fetch returns. A source returns at least one delivery
+// if it has any, however large.
+type Bound struct {
+	Messages int
+	Bytes    int64
+}
+
+// End says how a delivery ended.
+type End uint8
+
+// The endings, as they are counted.
+const (
+	// NotEnded: nothing became of it; it is handed back and comes again.
+	NotEnded End = iota
+	// EndApplied: its effect is committed.
+	EndApplied
+	// EndDuplicate: it is a copy of what had ended before.
+	EndDuplicate
+	// EndConflict: its identity was marked with other content.
+	EndConflict
+	EndParked
+	EndDeadLettered
+	EndDiscarded
+	// EndSkipped: consumer.Config.Only leaves it to other consumers.
+	EndSkipped
+)
+
+// Settlement is what to tell the broker of one delivery.
+type Settlement struct {
+	Delivery *Delivery
+	Kind     semel.SettleKind
+	After    time.Duration
+	// Ending says, with Ack, how the delivery ended.
+	Ending End
+	Reason semel.Reason
+	// Attempts and Err, with DeadLetter, say how often the handler ran and how
+	// its last run failed.
+	Attempts int
+	Err      error
+}
+
+// LaneObserver is told which lanes a source reads. Calls are made in order
+// with Fetch's results: after Lost returns, no delivery of that epoch follows.
+type LaneObserver interface {
+	// Given says that deliveries of this lane and epoch will follow.
+	Given(Lane)
+	// Revoking returns when the lane's last settlement is in, or at ctx's end.
+	Revoking(context.Context, Lane)
+	// Lost says that the lane is gone; nothing of it can be settled any more.
+	Lost(Lane)
+}
+
+// Source delivers messages at least once. It keeps alive, by itself, what is
+// delivered and not settled. Fetch and Flow are called by one goroutine each;
+// Settle may run beside Fetch.
+type Source interface {
+	// Lanes is called once, before the first Fetch.
+	Lanes(LaneObserver)
+	// Fetch waits for deliveries. At ctx's end it returns what it has taken.
+	// No error says that the broker could be asked, also when nothing came:
+	// after a failure the engine cancels a Fetch that waits, and takes that
+	// answer for "it works again". A source that has not reached its broker
+	// since the call began returns ctx's error then, which says neither.
+	// ErrEnd, which may come with deliveries, says that nothing will ever
+	// follow. After any other error the engine backs off and asks again.
+	Fetch(ctx context.Context, most Bound) ([]Delivery, error)
+	// Settle tells the broker; it returns the indexes that could not be
+	// settled and are to be tried again. A lost lane is no error and its
+	// settlements are done.
+	Settle(ctx context.Context, s []Settlement) ([]int, error)
+	// Flow pauses or resumes a lane; what is under way may still arrive.
+	Flow(l Lane, on bool)
+	// Close releases what the source holds; unsettled deliveries come again.
+	Close(ctx context.Context) error
+}
+
+// DeadLettering is a Source that keeps dead letters. Where a consumer's policy
+// may end in them, the engine calls DeadLetters once, before Lanes, and refuses
+// to start without it or with its error.
+type DeadLettering interface {
+	// DeadLetters names the consumer whose dead letters will come. An error
+	// says what is missing, such as a place for them.
+	DeadLetters(consumer string) error
+}
+
+// Idler is a Source that knows what is there beyond what it delivered. The
+// engine asks, with no Fetch under way, before a run ends because of
+// consumer.Config.IdleExit.
+type Idler interface {
+	// Idle reports whether all that can be delivered now has been, and nothing
+	// handed back waits. False lets the run go on. left is what is there and
+	// cannot be delivered now. An error says that it is not known: the run goes
+	// on, as after a Fetch that failed.
+	Idle(ctx context.Context) (idle bool, left []semel.Left, err error)
+}
+
+// LaneFaulting is a Source of which a single lane can stand still by a fault,
+// such as messages that were lost, while the others go on. Its Fetch does not
+// fail for that: it would say that nothing can be read, and keep a run from
+// ending idle.
+type LaneFaulting interface {
+	// LaneFaults are the lanes that stand still now, each with Fault set. It is
+	// called at any time, also beside every other method, and does not wait.
+	LaneFaults() []semel.Left
+}
+
+// ErrEnd is returned by Fetch when a source has ended: a file that is not
+// followed, standard input.
+var ErrEnd = errors.New("semel: the source has ended")
+
+// Position is how far a lane of a log-like source without a broker is done.
+type Position struct {
+	// Offset is the byte after the last contiguous settled delivery.
+	Offset int64
+	// Length is the length of the file when the position was taken.
+	Length int64
+	// Check recognises the file: a hash of what stands before Offset.
+	Check []byte
+}
+
+// PositionStore keeps positions in the consumer's store, by consumer and lane.
+// A source may keep under a name of its own what else it must find again, such
+// as where it first began, in Check.
+type PositionStore interface {
+	// LoadPosition returns the position and whether there is one.
+	LoadPosition(ctx context.Context, consumer, lane string) (Position, bool, error)
+	SavePosition(ctx context.Context, consumer, lane string, p Position) error
+	// KeepPosition saves p where there is no position, and returns the one
+	// that is there now: of several processes that call it at once all get
+	// the same. After an error it is unknown whether p was saved.
+	KeepPosition(ctx context.Context, consumer, lane string, p Position) (Position, error)
+}
+
+// Positioned is a Source that needs a PositionStore. The engine calls
+// Positions once, before Lanes, and refuses to start if the store keeps none.
+type Positioned interface {
+	Positions(consumer string, store PositionStore)
+}

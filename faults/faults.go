@@ -1,0 +1,47 @@
+// Package faults names the steps between fetch and settle, at which tests stop,
+// freeze or kill a process, and fixes what is random. It is for tests, and for
+// authors of stores and sources; a consumer in production has no Plan.
+package faults
+
+// Plan is what a test asks of a consumer. Give it to consumer.New.
+type Plan struct {
+	// At, when set, is called at each Point with the number of messages there. It
+	// may end the process; a panic is logged, and nothing else comes of it.
+	At func(Point, int)
+	// Seed is of the jitter of waits; 0 takes a random one.
+	Seed uint64
+}
+
+// Of joins plans: of two that set a field, the later one counts.
+func Of(plans ...Plan) Plan {
+	var all Plan
+	for _, p := range plans {
+		if p.At != nil {
+			all.At = p.At
+		}
+		if p.Seed != 0 {
+			all.Seed = p.Seed
+		}
+	}
+	return all
+}
+
+// Point names a step between fetch and settle.
+type Point string
+
+// The points, in the order a message passes them.
+const (
+	AfterFetch      Point = "AfterFetch"
+	AfterMark       Point = "AfterMark"
+	AfterEffect     Point = "AfterEffect"
+	BeforeCommit    Point = "BeforeCommit"
+	CommitReplyLost Point = "CommitReplyLost"
+	AfterCommit     Point = "AfterCommit"
+	BeforeSettle    Point = "BeforeSettle"
+	AfterSettle     Point = "AfterSettle"
+)
+
+// Points returns all points in order.
+func Points() []Point {
+	return []Point{AfterFetch, AfterMark, AfterEffect, BeforeCommit, CommitReplyLost, AfterCommit, BeforeSettle, AfterSettle}
+}

@@ -1,0 +1,286 @@
+package identity
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/legible"
+)
+
+// Identity finds what makes two deliveries copies of one message. See
+// CloudEvents and By.
+type Identity interface {
+	// Identify returns the producer's name for itself, which may be empty,
+	// and the message's id, 1 to MaxID bytes. An error is an *Error.
+	Identify(m *semel.Message) (source, id string, err error)
+	// Validate reports why this identity must not be used (a broker's
+	// coordinates, an unknown selector); nil if it may.
+	Validate() error
+}
+
+// Error says why a message has no usable identity.
+type Error struct {
+	// Reason is ReasonNoIdentity, ReasonBadIdentity, ReasonIdentityTooLong, or
+	// ReasonMalformed when the identity lies in a body that is no strict JSON.
+	Reason semel.Reason
+	Detail string
+}
+
+func (e *Error) Error() string { return string(e.Reason) + ": " + e.Detail }
+
+// Fingerprinter makes fingerprints. See FingerprintBody.
+type Fingerprinter interface {
+	// Fingerprint recognises the content of m. An error, which may be a
+	// *SelectError, says that the content cannot be read.
+	Fingerprint(m *semel.Message) (semel.Fingerprint, error)
+	// Validate reports why this fingerprint must not be used; nil if it may.
+	Validate() error
+}
+
+// ReservedSource begins the sources that the engine makes itself.
+const ReservedSource = "semel:"
+
+// CloudEvents takes source and id from the CloudEvents attributes ce-source
+// and ce-id. Both are required, as the CloudEvents specification says, and so are
+// specversion, which is 1.0, and type; a time must be one of RFC 3339. A message
+// in headers (binary mode) that is otherwise no event is malformed. The same holds
+// for every identity with the selector id, and for every message with a
+// specversion.
+func CloudEvents() Identity { return By("id").From("source") }
+
+// Selected is an identity made of selectors. See By.
+type Selected struct {
+	ids    []Selector
+	source Selector
+	// hasSource says whether From was called.
+	hasSource bool
+	// faults are those of selectors that could not be parsed.
+	faults []error
+	// parsers holds *strictjson.Parser, so that a body costs no memory.
+	parsers sync.Pool
+}
+
+// By is the identity whose id is found by selectors (see ParseSelector). The
+// value of one selector is the id, byte for byte; several are a composite
+// business key, in which each part is written with its length, so that "a",
+// "bc" and "ab", "c" differ: "1:a,2:bc,".
+//
+// A JSON number is written as an exact decimal, so that 1.0 and 1 are one id,
+// and so is the string "1". An id that is missing, null, empty, an object or
+// an array, or a lone true or false, is no usable identity. Unknown selectors
+// and those that must not be an identity are reported by Validate.
+func By(ids ...string) *Selected {
+	s := &Selected{}
+	for _, text := range ids {
+		s.ids = append(s.ids, s.parse(text))
+	}
+	if len(ids) == 0 {
+		s.faults = append(s.faults, errors.New("an identity needs at least one selector, such as header:ce-id"))
+	}
+	return s
+}
+
+// From names the selector that finds the producer's name for itself, so that
+// two producers never collide. Without From the source is empty. A message
+// where it is missing or empty has no usable identity, unless the selector is
+// optional ("header:ce-source?"). From changes s and returns it.
+func (s *Selected) From(source string) *Selected {
+	s.source = s.parse(source)
+	s.hasSource = true
+	return s
+}
+
+func (s *Selected) parse(text string) Selector {
+	selector, err := ParseSelector(text)
+	if err != nil {
+		s.faults = append(s.faults, err)
+	}
+	return selector
+}
+
+// Validate reports every fault of the selectors at once.
+func (s *Selected) Validate() error {
+	faults := append([]error(nil), s.faults...)
+	constant, shared := true, true
+	for _, id := range s.ids {
+		constant = constant && id.Constant()
+		shared = shared && (id.Constant() || sharedByMany(id))
+		faults = append(faults, refusedAsIdentity(id))
+		if id.Optional() {
+			faults = append(faults, fmt.Errorf("%q cannot be an identity: messages without the value would all be one; leave the question mark out", id))
+		}
+	}
+	if constant && len(s.ids) > 0 {
+		faults = append(faults, fmt.Errorf("an identity of constants makes all messages one: add the selector of what the producer counts, such as header:ce-id"))
+	}
+	if shared && !constant {
+		faults = append(faults, fmt.Errorf("%q alone cannot be an identity: many messages share it, and all but one would be duplicates; %s", s.ids[0], useInstead))
+	}
+	if s.hasSource {
+		faults = append(faults, refusedAsIdentity(s.source))
+	}
+	if s.source.Constant() && strings.HasPrefix(s.source.argument, ReservedSource) {
+		faults = append(faults, fmt.Errorf("%q: sources that begin with %s are reserved", s.source, ReservedSource))
+	}
+	return errors.Join(faults...)
+}
+
+// Identify finds source and id in m.
+func (s *Selected) Identify(m *semel.Message) (source, id string, err error) {
+	if len(s.faults) > 0 {
+		return "", "", &Error{semel.ReasonBadIdentity, "the identity's selectors are faulty: " + s.faults[0].Error()}
+	}
+	body := bodyOnce{message: m, parsers: &s.parsers}
+	defer body.release()
+	if s.hasSource {
+		if source, err = part(&s.source, &body); err != nil {
+			return "", "", err
+		}
+	}
+	if id, err = s.id(&body); err != nil {
+		return "", "", err
+	}
+	if s.ofEvents() && m.Attributes.ID == "" {
+		if err = EventFault(m, true); err != nil {
+			return "", "", err
+		}
+	}
+	return source, id, checkIdentity(source, id)
+}
+
+// ofEvents reports whether the identity is the attribute of an event.
+func (s *Selected) ofEvents() bool {
+	return slices.ContainsFunc(s.ids, func(id Selector) bool { return id.place == placeID })
+}
+
+func (s *Selected) id(body *bodyOnce) (string, error) {
+	if len(s.ids) == 1 {
+		id, err := part(&s.ids[0], body)
+		if err == nil && s.ids[0].place == placeBody && (id == "true" || id == "false") {
+			return id, refuseLoneBool(&s.ids[0], body)
+		}
+		return id, err
+	}
+	var key []byte
+	for i := range s.ids {
+		text, err := part(&s.ids[i], body)
+		if err != nil {
+			return "", err
+		}
+		key = fmt.Appendf(key, "%d:%s,", len(text), text)
+	}
+	return string(key), nil
+}
+
+// refuseLoneBool refuses an id that can only be true or false: all but two
+// messages would be duplicates.
+func refuseLoneBool(s *Selector, body *bodyOnce) error {
+	if v, _ := s.in(body); v.Kind() != ValueBool {
+		return nil
+	}
+	return &Error{semel.ReasonBadIdentity, s.text + " is true or false, which many messages share"}
+}
+
+// part finds one part of an identity, which must be there and not be empty.
+func part(s *Selector, body *bodyOnce) (string, error) {
+	v, err := s.in(body)
+	if err != nil {
+		return "", identityErrorOf(err)
+	}
+	switch v.Kind() {
+	case ValueMissing:
+		if s.optional {
+			return "", nil
+		}
+		return "", &Error{semel.ReasonNoIdentity, s.text + s.absence(body.message)}
+	case ValueNull:
+		return "", &Error{semel.ReasonNoIdentity, s.text + " is null"}
+	case ValueJSON:
+		return "", &Error{semel.ReasonBadIdentity, s.text + " is an object or an array; point to a value inside it"}
+	case ValueNumber:
+		return v.Decimal(), nil
+	}
+	if len(v.text) == 0 && !s.optional {
+		return "", &Error{semel.ReasonNoIdentity, s.text + " is empty"}
+	}
+	return v.Text(), nil
+}
+
+// absence tells an attribute that is empty from one that is not there.
+func (s *Selector) absence(m *semel.Message) string {
+	header := map[place]string{placeID: "ce-id", placeSource: "ce-source", placeType: "ce-type", placeSubject: "ce-subject"}[s.place]
+	if _, there := m.Headers.Get(header); there && header != "" {
+		return " is empty"
+	}
+	return " is missing"
+}
+
+// Func is an identity found by a function. Its error, unless an
+// *Error, and its panic are of semel.ReasonBadIdentity. The rules of Identity hold for what
+// it returns: 1 to MaxID bytes, no source that begins with "semel:".
+func Func(find func(m *semel.Message) (source, id string, err error)) Identity {
+	return identityFunc(find)
+}
+
+type identityFunc func(m *semel.Message) (source, id string, err error)
+
+func (f identityFunc) Identify(m *semel.Message) (string, string, error) { return guarded(f, m) }
+
+func (f identityFunc) Validate() error {
+	if f == nil {
+		return errors.New("the identity's function is nil")
+	}
+	return nil
+}
+
+// Find asks any identity, also of a type of the user's own.
+func Find(by Identity, m *semel.Message) (source, id string, err error) {
+	return guarded(by.Identify, m)
+}
+
+// guarded holds what find returns to the rules of identities. It does not
+// panic: one message's trouble is not its neighbours'.
+func guarded(find func(m *semel.Message) (source, id string, err error), m *semel.Message) (source, id string, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			source, id, err = "", "", &Error{semel.ReasonBadIdentity, "the identity panicked: " + legible.Panic(p)}
+		}
+	}()
+	if source, id, err = find(m); err == nil {
+		err = checkIdentity(source, id)
+	}
+	if err != nil {
+		return "", "", identityErrorOf(err)
+	}
+	return source, id, nil
+}
+
+// identityErrorOf makes every error an *Error.
+func identityErrorOf(err error) error {
+	if own := (*Error)(nil); errors.As(err, &own) {
+		return own
+	}
+	if selected := (*SelectError)(nil); errors.As(err, &selected) {
+		return &Error{selected.Reason, selected.Selector + ": " + selected.Err.Error()}
+	}
+	return &Error{semel.ReasonBadIdentity, err.Error()}
+}
+
+// checkIdentity holds what was found to the rules that protect the store.
+func checkIdentity(source, id string) error {
+	switch {
+	case id == "":
+		return &Error{semel.ReasonNoIdentity, "the id is empty"}
+	case len(id) > semel.MaxID:
+		return &Error{semel.ReasonIdentityTooLong, fmt.Sprintf("the id has %d bytes, more than %d", len(id), semel.MaxID)}
+	case len(source) > semel.MaxID:
+		return &Error{semel.ReasonIdentityTooLong, fmt.Sprintf("the source has %d bytes, more than %d", len(source), semel.MaxID)}
+	case strings.HasPrefix(source, ReservedSource):
+		return &Error{semel.ReasonBadIdentity, "sources that begin with " + ReservedSource + " are reserved"}
+	}
+	return nil
+}

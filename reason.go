@@ -1,0 +1,26 @@
+package semel
+
+// Reason is the name of why a message was set aside. Reasons the engine gives
+// are the constants below; a handler may give its own.
+type Reason string
+
+// The engine's reasons.
+const (
+	ReasonNone             Reason = ""
+	ReasonMalformed        Reason = "malformed"
+	ReasonTooLarge         Reason = "too large"
+	ReasonNoIdentity       Reason = "no identity"
+	ReasonBadIdentity      Reason = "malformed identity"
+	ReasonIdentityTooLong  Reason = "identity too long"
+	ReasonConflict         Reason = "conflict"
+	ReasonUnknownType      Reason = "unknown_type"
+	ReasonPermanent        Reason = "permanent failure"
+	ReasonExhausted        Reason = "attempts exhausted"
+	ReasonWaitTooLong      Reason = "wait too long"
+	ReasonUnmet            Reason = "condition unmet"
+	ReasonMissingParameter Reason = "missing parameter"
+	ReasonForeign          Reason = "not for this consumer"
+	// ReasonBusy, of a message that is handed back: a copy of it is in flight in
+	// another process.
+	ReasonBusy Reason = "copy in flight elsewhere"
+)
