@@ -110,22 +110,18 @@ func Unmet(what string) error {
 	return &HandlerError{Decision: DecideUnmet, Reason: ReasonUnmet, Err: errors.New(what)}
 }
 
-// ExpectRows turns the answer to a guarded statement into the handler's
-// outcome: err as it is, Unmet if the statement changed other than n rows.
+// OneRow turns the answer to a guarded statement, such as a sql.Result, into the
+// handler's outcome: err as it is, Unmet unless the statement changed one row.
+// For pgx there is pgxstore.OneRow.
 //
-//	return semel.ExpectRows(1)(tx.ExecContext(ctx, `update … where id = ? and status = 'awaiting'`, id))
-func ExpectRows(n int64) func(result interface{ RowsAffected() (int64, error) }, err error) error {
-	return func(result interface{ RowsAffected() (int64, error) }, err error) error {
-		if err != nil {
-			return err
-		}
-		got, err := result.RowsAffected()
-		if err != nil {
-			return err
-		}
-		if got != n {
-			return Unmet(fmt.Sprintf("changed %d rows, not %d", got, n))
-		}
-		return nil
+//	return semel.OneRow(tx.ExecContext(ctx, `update … where id = ? and status = 'awaiting'`, id))
+func OneRow(result interface{ RowsAffected() (int64, error) }, err error) error {
+	if err != nil {
+		return err
 	}
+	n, err := result.RowsAffected()
+	if err == nil && n != 1 {
+		err = Unmet(fmt.Sprintf("changed %d rows, not 1", n))
+	}
+	return err
 }

@@ -24,6 +24,7 @@ func (p *pilot[Tx]) calls(f *flight[Tx]) {
 		ended := watchCall(&e.config, func() {
 			f.batch.Kill()
 			e.notes.callSticks(f.item(mark))
+			e.lanes.send(machine.Stuck{Flight: f.Flight, Item: f.item(mark), Committing: true})
 		}, e.notes.callEnds)
 		return func() {
 			ended()

@@ -3,6 +3,7 @@ package consumer_test
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,7 +18,9 @@ import (
 type calling struct {
 	*memstore.Store
 	back func(mark contract.Mark) // of each message
-	cut  chan struct{}            // when a batch is killed
+	// contended is how many of the next commits lose against another batch.
+	contended atomic.Int32
+	cut       chan struct{} // when a batch is killed
 }
 
 type callingBatch struct {
@@ -45,6 +48,10 @@ func (b *callingBatch) Kill() {
 }
 
 func (b *callingBatch) Commit(ctx context.Context, e contract.Ending) contract.Result {
+	if b.store.contended.Add(-1) >= 0 {
+		b.Batch.Rollback(ctx)
+		return contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassContended, Culprit: contract.NobodyNamed, Err: errTest}
+	}
 	for i := range b.marks {
 		ended := b.begin(i)
 		b.store.back(b.marks[i])
@@ -81,6 +88,32 @@ func TestACallbackThatSticks(t *testing.T) {
 		}
 		if ready, why := consumer.Ready(); ready || !strings.Contains(why, "callback") {
 			t.Errorf("ready %t: %s", ready, why)
+		}
+		if n := consumer.Counts().Applied; n < 12 {
+			t.Errorf("%d were applied beside it", n)
+		}
+		close(release)
+		pass(time.Minute)
+		if ready, why := consumer.Ready(); !ready || consumer.Counts().Applied != 20 {
+			t.Errorf("afterwards ready %t: %s, %+v", ready, why, consumer.Counts())
+		}
+		run.stop()
+		if err := run.wait(); err != nil {
+			t.Error(err)
+		}
+	})
+	bubble(t, "C17_holds_no_other_worker_up_while_batches_run_one_at_a_time", func(t *testing.T) {
+		release, seen := make(chan struct{}), &witness{}
+		store, source := sticks(release), newListSource(numbered("m", 20)...)
+		source.endless = true
+		store.contended.Store(1)
+		c := config(source)
+		c.Lanes, c.Workers, c.Batch.Most, c.Timeout, c.Observers = consumer.LanesNone, 8, 1, 5*time.Second, []semel.Observer{seen}
+		consumer := mustNew(t, store, add, c)
+		run := start(t, consumer)
+		pass(30 * time.Second)
+		if len(seen.of(semel.EventSerial)) != 1 || len(seen.of(semel.EventParallel)) != 0 || len(store.cut) != 1 {
+			t.Errorf("serialised %d times, parallel again %d times, cut %d times", len(seen.of(semel.EventSerial)), len(seen.of(semel.EventParallel)), len(store.cut))
 		}
 		if n := consumer.Counts().Applied; n < 12 {
 			t.Errorf("%d were applied beside it", n)

@@ -111,7 +111,7 @@ func guarded(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
 			return err
 		}
 	}
-	return semel.ExpectRows(1)(changed, nil)
+	return semel.OneRow(changed, nil)
 }
 
 func awaiting(t *testing.T, store *memstore.Store, id string) {
@@ -162,14 +162,18 @@ func TestAGuardedEffect(t *testing.T) {
 			t.Errorf("%+v, %+v", counts, rows(t, store))
 		}
 	})
-	t.Run("ExpectRows_passes_errors_on", func(t *testing.T) {
-		if err := semel.ExpectRows(1)(nil, errTest); !errors.Is(err, errTest) {
+	t.Run("OneRow_passes_errors_on", func(t *testing.T) {
+		if err := semel.OneRow(nil, errTest); err != errTest {
 			t.Errorf("%v", err)
 		}
-		if err := semel.ExpectRows(2)(driver.RowsAffected(2), nil); err != nil {
+		if err := semel.OneRow(driver.RowsAffected(1), nil); err != nil {
 			t.Errorf("%v", err)
 		}
-		if err := semel.ExpectRows(2)(driver.ResultNoRows, nil); err == nil {
+		var unmet *semel.HandlerError
+		if err := semel.OneRow(driver.RowsAffected(2), nil); !errors.As(err, &unmet) || unmet.Decision != semel.DecideUnmet {
+			t.Errorf("two rows: %v", err)
+		}
+		if err := semel.OneRow(driver.ResultNoRows, nil); err == nil {
 			t.Error("a result without a count is taken for met")
 		}
 	})

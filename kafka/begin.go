@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -14,34 +13,34 @@ import (
 // Where the group has none and Start was for the lane, it finds the place to
 // begin and commits it, so that the group's offset shows it. A lane of which
 // the place is not known waits; the others go on.
-func (s *Source) begin(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
-	missing := s.noteBegin(offsets)
+func (g *group) begin(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
+	missing := g.lanes.noteBegin(offsets)
 	if len(missing) == 0 {
 		return offsets, nil
 	}
-	found, err := s.places(ctx, missing)
+	found, err := g.beginnings.places(ctx, missing)
 	if err == nil {
-		err = s.commitStart(ctx, found)
+		err = g.commits.starts(ctx, found)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("kafka: group %s has no offsets yet, and where to begin could not be found and committed: %w", s.config.Group, err)
+		return nil, fmt.Errorf("kafka: group %s has no offsets yet, and where to begin could not be found and committed: %w", g.config.Group, err)
 	}
 	for p, at := range found {
 		offsets[p.topic][p.partition] = kgo.NewOffset().At(at).WithEpoch(-1)
 	}
-	s.noteBegin(offsets)
+	g.lanes.noteBegin(offsets)
 	return offsets, nil
 }
 
 // noteBegin notes where lanes begin, and returns those without an offset.
-func (s *Source) noteBegin(offsets map[string]map[int32]kgo.Offset) []place {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (ls *lanes) noteBegin(offsets map[string]map[int32]kgo.Offset) []place {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
 	var missing []place
 	for topic, partitions := range offsets {
 		for partition, offset := range partitions {
 			p, at := place{topic, partition}, offset.EpochOffset()
-			l := s.lanes[p]
+			l := ls.byPlace[p]
 			switch {
 			case at.Offset < 0:
 				missing = append(missing, p)
@@ -56,96 +55,76 @@ func (s *Source) noteBegin(offsets map[string]map[int32]kgo.Offset) []place {
 
 // places are where lanes begin that Start was for. Others are not in it and
 // begin at their beginning, or wait.
-func (s *Source) places(ctx context.Context, missing []place) (map[place]int64, error) {
-	if !s.mayHaveStarts(missing) {
+func (b *beginnings) places(ctx context.Context, missing []place) (map[place]int64, error) {
+	if !b.mayHaveStarts(missing) {
 		return nil, nil
 	}
-	if err := s.sameTopics(ctx); err != nil {
+	if err := b.topics.same(ctx); err != nil {
 		return nil, err
 	}
 	found := map[place]int64{}
 	old := map[string]bool{} // topics that were begun before
-	s.mu.Lock()
 	for _, p := range missing {
-		at, fresh, known := s.startOf(p)
+		at, fresh, known := b.startOf(p)
 		if known {
 			found[p] = at
 			old[p.topic] = old[p.topic] || !fresh
 		}
 	}
-	s.mu.Unlock()
-	return found, s.clamp(ctx, found, old)
+	return found, b.clamp(ctx, found, old)
 }
 
 // mayHaveStarts reports whether Start was for any partition of these topics.
-func (s *Source) mayHaveStarts(missing []place) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (b *beginnings) mayHaveStarts(missing []place) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	for _, p := range missing {
-		if b, known := s.beginnings[p.topic]; !known || len(b.starts) > 0 {
+		if began, known := b.known[p.topic]; !known || len(began.starts) > 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// sameTopics asks for the topics' ids again: one may have been created anew
-// since this member joined. Then a new member begins.
-func (s *Source) sameTopics(ctx context.Context) error {
-	s.mu.Lock()
-	before := map[string][16]byte{}
-	for topic, id := range s.topicIDs {
-		before[topic] = id
-	}
-	s.mu.Unlock()
-	err := s.askTopics(ctx)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	// Also where another topic was refused: its id is noted, and the next look
-	// would find nothing new.
-	for topic, id := range before {
-		if s.topicIDs[topic] != id {
-			s.replace("topic " + topic + " was created anew")
-			return fmt.Errorf("topic %s was deleted and created anew just now", topic)
-		}
-	}
-	return err
-}
-
 // startOf is where Start led for a lane; known is false if it begins at its
-// beginning, or waits. Called with Source.mu held.
-func (s *Source) startOf(p place) (at int64, fresh, known bool) {
-	if err := s.undecided[p.topic]; err != nil {
-		s.wait(p, err)
+// beginning, or waits.
+func (b *beginnings) startOf(p place) (at int64, fresh, known bool) {
+	id := b.topics.id(p.topic)
+	b.mu.Lock()
+	began, undecided := b.known[p.topic], b.undecided[p.topic]
+	b.mu.Unlock()
+	if undecided != nil {
+		b.lanes.wait(p, undecided)
 		return 0, false, false
 	}
-	b := s.beginnings[p.topic]
 	switch {
-	case int(p.partition) >= len(b.starts):
+	case int(p.partition) >= len(began.starts):
 		return 0, false, false
-	case b.topicID != s.topicIDs[p.topic]:
-		s.config.Logger.Warn("the topic was created anew since the group first joined; the partition is read from its beginning, start is not for it",
-			"group", s.config.Group, "topic", p.topic, "partition", p.partition)
+	case began.topicID != id:
+		b.config.Logger.Warn("the topic was created anew since the group first joined; the partition is read from its beginning, start is not for it",
+			"group", b.config.Group, "topic", p.topic, "partition", p.partition)
 		return 0, false, false
-	case b.topicID == noTopicID && !b.fresh:
-		s.wait(p, errors.New("the brokers give topics no ids (Kafka before 2.8), so that nobody can tell whether this topic is still the one in which the group began; set the group's offset deliberately (kafka-consumer-groups.sh --reset-offsets)"))
+	case began.topicID == noTopicID && !began.fresh:
+		b.lanes.wait(p, errors.New("the brokers give topics no ids (Kafka before 2.8), so that nobody can tell whether this topic is still the one in which the group began; set the group's offset deliberately (kafka-consumer-groups.sh --reset-offsets)"))
 		return 0, false, false
 	}
-	return b.starts[p.partition], b.fresh, true
+	return began.starts[p.partition], began.fresh, true
 }
 
-// wait lets a lane wait that has no place to begin. Called with Source.mu held.
-func (s *Source) wait(p place, why error) {
-	l := s.lanes[p]
+// wait lets a lane wait that has no place to begin.
+func (ls *lanes) wait(p place, why error) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	l := ls.byPlace[p]
 	if l == nil || l.gone {
 		return
 	}
-	s.standStill(l, fmt.Errorf("kafka: topic %s, partition %d: group %s has no offset, and where to begin is not known; it waits, the others go on: %w", p.topic, p.partition, s.config.Group, why))
+	ls.standStill(l, fmt.Errorf("kafka: topic %s, partition %d: group %s has no offset, and where to begin is not known; it waits, the others go on: %w", p.topic, p.partition, ls.config.Group, why))
 }
 
 // clamp moves what has left the log to the log's beginning, in topics that were
 // begun before: the group's offsets are gone, and with them what was read.
-func (s *Source) clamp(ctx context.Context, found map[place]int64, old map[string]bool) error {
+func (b *beginnings) clamp(ctx context.Context, found map[place]int64, old map[string]bool) error {
 	var topics []string
 	for topic, begunBefore := range old {
 		if begunBefore {
@@ -155,7 +134,7 @@ func (s *Source) clamp(ctx context.Context, found map[place]int64, old map[strin
 	if len(topics) == 0 {
 		return nil
 	}
-	starts, err := kadm.NewClient(s.side).ListStartOffsets(ctx, topics...)
+	starts, err := kadm.NewClient(b.brokers.client()).ListStartOffsets(ctx, topics...)
 	if err != nil {
 		return err
 	}
@@ -165,41 +144,11 @@ func (s *Source) clamp(ctx context.Context, found map[place]int64, old map[strin
 		}
 		if o, known := starts.Lookup(p.topic, p.partition); known && o.Err == nil && o.Offset > at {
 			found[p] = o.Offset
-			s.config.Logger.Warn("records have left the log, and whether they were read is not known, because the group has no offset",
-				"group", s.config.Group, "topic", p.topic, "partition", p.partition, "from", at, "to", o.Offset-1)
+			b.config.Logger.Warn("records have left the log, and whether they were read is not known, because the group has no offset",
+				"group", b.config.Group, "topic", p.topic, "partition", p.partition, "from", at, "to", o.Offset-1)
 		}
-		s.config.Logger.Info("the group has no offset; the partition is read from where the group first began, as the store remembers",
-			"group", s.config.Group, "topic", p.topic, "partition", p.partition, "offset", found[p])
-	}
-	return nil
-}
-
-// commitStart commits where lanes begin, as their owner.
-func (s *Source) commitStart(ctx context.Context, found map[place]int64) error {
-	lanes := map[stamp]map[place]pending{}
-	s.mu.Lock()
-	for p, at := range found {
-		if l := s.lanes[p]; l != nil && !l.gone {
-			if lanes[l.stamp] == nil {
-				lanes[l.stamp] = map[place]pending{}
-			}
-			lanes[l.stamp][p] = pending{l, position{at, -1}, l.stamp, l.topicID}
-		}
-	}
-	s.mu.Unlock()
-	for who, those := range lanes {
-		response, err := s.commitRequest(who, those).RequestWith(ctx, s.side)
-		if err != nil {
-			return err
-		}
-		for _, topic := range response.Topics {
-			for _, p := range topic.Partitions {
-				err = errors.Join(err, kerr.ErrorForCode(p.ErrorCode))
-			}
-		}
-		if err != nil {
-			return err
-		}
+		b.config.Logger.Info("the group has no offset; the partition is read from where the group first began, as the store remembers",
+			"group", b.config.Group, "topic", p.topic, "partition", p.partition, "offset", found[p])
 	}
 	return nil
 }

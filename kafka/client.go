@@ -1,13 +1,9 @@
 package kafka
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -35,45 +31,27 @@ const (
 	fetchWait = 500 * time.Millisecond
 )
 
-// dialer connects to a broker.
-type dialer func(ctx context.Context, network, address string) (net.Conn, error)
-
-// common are the options of every connection.
-func (s *Source) common() []kgo.Opt {
-	c := s.config
-	options := append(slices.Clone(c.Options),
-		kgo.SeedBrokers(c.Brokers...), kgo.ClientID(c.ClientID), kgo.WithLogger(logger{c.Logger, &s.said}),
-		kgo.MetadataMaxAge(metadataAge), kgo.MetadataMinAge(metadataWait), kgo.SASL(c.SASL...), kgo.DisableClientMetrics())
-	if s.dial != nil {
-		options = append(options, kgo.Dialer(s.dial))
-	}
-	if c.TLS != nil {
-		options = append(options, kgo.DialTLSConfig(c.TLS.Clone()))
-	}
-	return options
-}
-
-// sideOptions are of the client that asks and commits.
-func (s *Source) sideOptions() []kgo.Opt {
-	return append(s.common(), kgo.WithHooks(&s.dialed, &s.unanswered, &s.heard), kgo.MaxDecompressBatchBytes(s.config.MaxBatch))
-}
-
+// memberOptions are of the member; nil if it would have nothing to read.
 func (s *Source) memberOptions() []kgo.Opt {
+	reading, brokers := s.topics.toRead()
+	if len(reading) == 0 {
+		return nil
+	}
 	c := s.config
 	isolation := kgo.ReadCommitted()
 	if c.ReadUncommitted {
 		isolation = kgo.ReadUncommitted()
 	}
-	options := append(s.common(),
-		kgo.ConsumerGroup(c.Group), kgo.ConsumeTopics(s.reading...), kgo.DisableAutoCommit(),
+	options := append(s.brokers.common(),
+		kgo.ConsumerGroup(c.Group), kgo.ConsumeTopics(reading...), kgo.DisableAutoCommit(),
 		kgo.Balancers(kgo.CooperativeStickyBalancer()),
 		kgo.SessionTimeout(c.SessionTimeout), kgo.HeartbeatInterval(min(heartbeat, c.SessionTimeout/3)), kgo.RebalanceTimeout(rebalanceTimeout),
 		kgo.FetchIsolationLevel(isolation), kgo.KeepControlRecords(), kgo.FetchMaxWait(fetchWait),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
-		kgo.OnPartitionsAssigned(s.assigned), kgo.OnPartitionsRevoked(s.revoked), kgo.OnPartitionsLost(s.lostAll),
-		kgo.AdjustFetchOffsetsFn(s.begin), kgo.WithHooks(&s.heard, sessionEnded{s}, newPace(s.open)),
+		kgo.OnPartitionsAssigned(s.group.assigned), kgo.OnPartitionsRevoked(s.group.revoked), kgo.OnPartitionsLost(s.group.lostAll),
+		kgo.AdjustFetchOffsetsFn(s.group.begin), kgo.WithHooks(&s.brokers.heard, sessionEnded{&s.config}, newPace(s.open)),
 	)
-	options = append(options, s.roomOptions()...)
+	options = append(options, s.roomOptions(brokers)...)
 	if c.Rack != "" {
 		options = append(options, kgo.Rack(c.Rack))
 	}
@@ -95,13 +73,13 @@ const (
 )
 
 // roomOptions are how much is fetched at once, and who decompresses it.
-func (s *Source) roomOptions() []kgo.Opt {
+func (s *Source) roomOptions(brokers int) []kgo.Opt {
 	broker, partition := s.config.MaxFetch, s.config.MaxPartitionFetch
-	setDefault(&broker, min(max(leastOfBroker, int(s.room.most.Load())/shareOfBuffering/max(1, s.brokers)), mostOfBroker))
+	setDefault(&broker, min(max(leastOfBroker, int(s.room.most.Load())/shareOfBuffering/max(1, brokers)), mostOfBroker))
 	setDefault(&partition, min(mostOfPartition, broker))
 	// The client that asks was told MaxBatch, and has made a decompressor that
 	// keeps to it.
-	s.room.decompressor = s.side.OptValue(kgo.WithDecompressor).(kgo.Decompressor)
+	s.room.decompressor = s.brokers.client().OptValue(kgo.WithDecompressor).(kgo.Decompressor)
 	return []kgo.Opt{
 		kgo.FetchMaxBytes(int32(broker)), kgo.FetchMaxPartitionBytes(int32(partition)),
 		kgo.WithDecompressor(s.room), kgo.WithHooks(s.room),
@@ -110,70 +88,49 @@ func (s *Source) roomOptions() []kgo.Opt {
 
 // join connects and becomes a member of the group, if that has not happened.
 func (s *Source) join(ctx context.Context) error {
-	s.mu.Lock()
-	joined, first := s.member != nil || s.closed || s.replacing || s.wanted.none, s.side == nil
-	s.mu.Unlock()
-	if joined {
+	if !s.member.missing() || s.topics.none() {
 		return nil
 	}
-	if first {
-		side, err := kgo.NewClient(s.sideOptions()...)
-		if err != nil {
-			return fmt.Errorf("kafka: %w", err)
-		}
-		s.setSide(side)
+	if open, err := s.brokers.open(s.begun); !open {
+		return err
 	}
 	ask, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	err := s.ask(ask)
 	if err == nil {
-		err = s.decide(ask)
+		err = s.beginnings.decide(ask)
 	}
 	if err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
+	options := s.memberOptions()
+	if options == nil {
 		return nil
 	}
-	if len(s.reading) == 0 {
-		s.wanted.none, s.wanted.answers = true, true
-		return nil
-	}
-	member, err := kgo.NewClient(s.memberOptions()...) // its callbacks wait for mu
-	if err != nil {
+	if err := s.member.join(options); err != nil {
 		return fmt.Errorf("kafka: %w", err)
 	}
-	s.member, s.unplaced = member, true
-	s.room.client.Store(member)
 	return nil
 }
 
-func (s *Source) setSide(side *kgo.Client) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		side.Close()
-		return
-	}
-	s.side = side
-	s.group.Go(s.commitLoop)
-	s.group.Go(s.watch)
+// begun starts what runs until the source is closed.
+func (s *Source) begun() {
+	s.background.Go(func() { s.commits.run(s.life) })
+	s.background.Go(s.watch)
 }
 
 // ask checks that the brokers answer, the topics exist and the group may be
 // used, so that what is wrong is said in words instead of waited for.
 func (s *Source) ask(ctx context.Context) error {
-	err := s.askTopics(ctx)
+	err := s.topics.ask(ctx)
 	if errors.As(err, &connectionError{}) {
 		return err // the group would not be found either, and nobody reads it twice
 	}
 	for deadline := time.Now().Add(newTopic); errors.Is(err, kerr.UnknownTopicOrPartition) && time.Now().Before(deadline) && ctx.Err() == nil; {
 		pause(ctx, newTopic/10)
-		err = s.askTopics(ctx)
+		err = s.topics.ask(ctx)
 	}
-	s.askLetterSize(ctx)
+	s.letters.askSize(ctx)
 	return errors.Join(err, s.askGroup(ctx))
 }
 
@@ -186,70 +143,12 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-func (s *Source) askTopics(ctx context.Context) error {
-	topics := s.topics()
-	if s.wanted.pattern != nil {
-		if err := s.askPattern(ctx); err != nil || len(topics) == 0 {
-			return err
-		}
-	}
-	request := kmsg.NewPtrMetadataRequest()
-	for _, topic := range topics {
-		t := kmsg.NewMetadataRequestTopic()
-		t.Topic = kmsg.StringPtr(topic)
-		request.Topics = append(request.Topics, t)
-	}
-	response, err := request.RequestWith(ctx, s.side)
-	if err != nil {
-		return s.unreachable(err)
-	}
-	return s.noteTopics(len(response.Brokers), response.Topics)
-}
-
-// noteTopics notes the topics' ids, under which offsets are committed: a topic
-// that is created anew has another one.
-func (s *Source) noteTopics(brokers int, topics []kmsg.MetadataResponseTopic) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.brokers = brokers
-	var errs error
-	for _, t := range topics {
-		if t.Topic == nil {
-			continue
-		}
-		if err := kerr.ErrorForCode(t.ErrorCode); err != nil {
-			errs = errors.Join(errs, s.explainTopic(err, *t.Topic))
-			continue // without an id, which would look like another topic's
-		}
-		s.topicIDs[*t.Topic] = t.TopicID
-	}
-	return errs
-}
-
-// explainTopic is explain for a topic that may be the one for dead letters,
-// which is written to.
-func (s *Source) explainTopic(err error, topic string) error {
-	if topic == s.config.DeadLetters && errors.Is(err, kerr.TopicAuthorizationFailed) {
-		return fmt.Errorf("kafka: this user may not write dead letters to topic %s; allow it WRITE and DESCRIBE: %w", topic, err)
-	}
-	return explain(err, topic, s.config.Group)
-}
-
-// topics are asked for by name: those of Config.Topics, which must all exist,
-// and the one for dead letters.
-func (s *Source) topics() []string {
-	if s.config.DeadLetters == "" {
-		return s.config.Topics
-	}
-	return append(append([]string{}, s.config.Topics...), s.config.DeadLetters)
-}
-
 func (s *Source) askGroup(ctx context.Context) error {
 	request := kmsg.NewPtrFindCoordinatorRequest()
 	request.CoordinatorKey, request.CoordinatorKeys = s.config.Group, []string{s.config.Group}
-	response, err := request.RequestWith(ctx, s.side)
+	response, err := request.RequestWith(ctx, s.brokers.client())
 	if err != nil {
-		return s.unreachable(err)
+		return s.brokers.unreachable(err)
 	}
 	code := response.ErrorCode
 	for _, c := range response.Coordinators {
@@ -259,44 +158,4 @@ func (s *Source) askGroup(ctx context.Context) error {
 		return explain(err, "", s.config.Group)
 	}
 	return nil
-}
-
-func (s *Source) unreachable(err error) error {
-	var answer *kerr.Error
-	if errors.As(errors.Join(err, s.dialed.last()), &answer) {
-		return explain(answer, "", s.config.Group)
-	}
-	return fmt.Errorf("kafka: none of the brokers %v can be reached; see that they run, that the addresses are right, and that TLS and SASL are set as their listener wants them: %w", s.config.Brokers, connectionError{s.dialed.last(), err})
-}
-
-// connectionError is why no broker could be asked. Its text is the one cause;
-// errors.Is finds all that is known.
-type connectionError struct{ dialed, asked error }
-
-func (e connectionError) Error() string {
-	var cause *net.OpError
-	if errors.As(errors.Join(e.dialed, e.asked), &cause) {
-		return cause.Error()
-	}
-	return cmp.Or(e.dialed, e.asked).Error()
-}
-
-func (e connectionError) Unwrap() []error { return []error{e.dialed, e.asked} }
-
-// dialed remembers why the last connection failed.
-type dialed struct {
-	mu  sync.Mutex // guards err
-	err error
-}
-
-func (d *dialed) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, _ net.Conn, err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.err = err
-}
-
-func (d *dialed) last() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.err
 }

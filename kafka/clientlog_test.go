@@ -47,7 +47,7 @@ func TestBrokersThatCannotBeReachedAreOneErrorWithOneCause(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.dial = func(context.Context, string, string) (net.Conn, error) { return nil, c.err }
+			s.brokers.dial = func(context.Context, string, string) (net.Conn, error) { return nil, c.err }
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			err = s.join(ctx)

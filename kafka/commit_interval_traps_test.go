@@ -128,9 +128,9 @@ func TestTheEndsOfLogsAreAskedOfOwnPartitions(t *testing.T) {
 		w.settles(time.Minute)
 		w.start(count, func(c *Config) { c.Observe = func([]LaneState) {} }, nil)
 		w.until(time.Minute, "the partitions are shared", func() bool {
-			first.source.mu.Lock()
-			defer first.source.mu.Unlock()
-			return len(first.source.order) == 20
+			first.source.lanes.mu.Lock()
+			defer first.source.lanes.mu.Unlock()
+			return len(first.source.lanes.order) == 20
 		})
 		pass(10 * time.Second)
 		asked := w.counted()

@@ -26,22 +26,22 @@ func unreadable(p *kgo.FetchPartition) bool {
 	return p.HighWatermark > 0 && !errors.As(p.Err, &answer)
 }
 
-// corrupt notes a batch that cannot be read. Called with Source.mu held.
-func (s *Source) corrupt(l *lane, p *kgo.FetchPartition) {
-	known := s.spoilt[l.place]
+// corrupt notes a batch that cannot be read. Called with lanes.mu held.
+func (ls *lanes) corrupt(l *lane, p *kgo.FetchPartition) {
+	known := ls.spoilt[l.place]
 	if at := l.readAt(); known.at != at || known.reads == 0 {
 		known = spoilt{at: at}
 	}
 	known.reads++
-	s.spoilt[l.place] = known
+	ls.spoilt[l.place] = known
 	what := fmt.Errorf("kafka: topic %s, partition %d: the batch at offset %d cannot be read", l.topic, l.partition, known.at)
 	if known.reads < mostReads {
 		l.broken = what
-		s.faults.add(fmt.Errorf("%w and is read again: %w", what, p.Err))
-		s.reflow(l)
-		s.replace("a batch could not be read")
+		ls.faults.add(fmt.Errorf("%w and is read again: %w", what, p.Err))
+		ls.reflow(l)
+		ls.member.demand("a batch could not be read")
 		return
 	}
-	s.standStill(l, fmt.Errorf("%w: it was damaged on the brokers' disks, or by who wrote it, and the partition waits; the others go on. Look for the batch (kafka-dump-log.sh); to pass it by, which loses what it holds, stop the consumer and set the group's offset behind it (kafka-consumer-groups.sh --reset-offsets --group %s --topic %s:%d --to-offset … --execute): %w",
-		what, s.config.Group, l.topic, l.partition, p.Err))
+	ls.standStill(l, fmt.Errorf("%w: it was damaged on the brokers' disks, or by who wrote it, and the partition waits; the others go on. Look for the batch (kafka-dump-log.sh); to pass it by, which loses what it holds, stop the consumer and set the group's offset behind it (kafka-consumer-groups.sh --reset-offsets --group %s --topic %s:%d --to-offset … --execute): %w",
+		what, ls.config.Group, l.topic, l.partition, p.Err))
 }

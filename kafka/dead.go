@@ -29,7 +29,7 @@ func (s *Source) DeadLetters(consumer string) error {
 	if s.config.DeadLetters == "" {
 		return errors.New("kafka: there is no topic for dead letters; set Config.DeadLetters (in a policy: dead_letter: {topic: …} at the consumer), or end messages otherwise")
 	}
-	s.consumer = consumer
+	s.letters.consumer = consumer
 	return nil
 }
 
@@ -52,18 +52,18 @@ func (l *letter) failed() bool {
 // writeDeadLetters copies deliveries to the topic for dead letters and waits
 // until all replicas have them. It returns those that could not be written, or
 // are not yet.
-func (s *Source) writeDeadLetters(ctx context.Context, all []contract.Settlement, which []int) ([]int, error) {
+func (d *deadLetters) write(ctx context.Context, all []contract.Settlement, which []int) ([]int, error) {
 	if len(which) == 0 {
 		return nil, nil
 	}
-	if s.config.DeadLetters == "" {
+	if d.config.DeadLetters == "" {
 		return which, fmt.Errorf("kafka: there is no topic for dead letters: %w", semel.ErrUnsupported)
 	}
 	ctx, cancel := context.WithTimeout(ctx, letterWait)
 	defer cancel()
 	letters := make([]*letter, len(which))
 	for n, i := range which {
-		letters[n] = s.send(&all[i])
+		letters[n] = d.send(&all[i])
 	}
 	var left []int
 	var failed complaints
@@ -73,7 +73,7 @@ func (s *Source) writeDeadLetters(ctx context.Context, all []contract.Settlement
 			failed.add(&all[i], err)
 		}
 	}
-	return left, failed.join(s.config.DeadLetters)
+	return left, failed.join(d.config.DeadLetters)
 }
 
 func (l *letter) wait(ctx context.Context) error {
@@ -90,18 +90,12 @@ func (l *letter) wait(ctx context.Context) error {
 
 // send writes the copy of a delivery, or finds the one under way; nil if the
 // delivery is settled.
-func (s *Source) send(v *contract.Settlement) *letter {
-	r := v.Delivery.Handle.(*record)
-	s.mu.Lock()
-	raw, known := r.raw, r.letter
-	if raw == nil || known != nil && !known.failed() {
-		s.mu.Unlock()
-		return known
+func (d *deadLetters) send(v *contract.Settlement) *letter {
+	raw, sent, begun := d.lanes.letterOf(v.Delivery.Handle.(*record))
+	if !begun {
+		return sent
 	}
-	sent := &letter{done: make(chan struct{})}
-	r.letter = sent
-	writer, err := s.openWriter()
-	s.mu.Unlock()
+	writer, err := d.open()
 	answer := func(err error) {
 		sent.err = err
 		close(sent.done)
@@ -110,12 +104,24 @@ func (s *Source) send(v *contract.Settlement) *letter {
 		answer(err)
 		return sent
 	}
-	writer.write(&copied{record: s.deadLetter(raw, v), answer: answer})
+	writer.write(&copied{record: d.deadLetter(raw, v), answer: answer})
 	return sent
 }
 
+// letterOf is the letter of a record that is not settled, and the record to be
+// copied, if the letter is to be written.
+func (ls *lanes) letterOf(r *record) (raw *kgo.Record, l *letter, begun bool) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if r.raw == nil || r.letter != nil && !r.letter.failed() {
+		return nil, r.letter, false
+	}
+	r.letter = &letter{done: make(chan struct{})}
+	return r.raw, r.letter, true
+}
+
 // deadLetter is the copy of a record as it was, not of the message it became.
-func (s *Source) deadLetter(raw *kgo.Record, v *contract.Settlement) *kgo.Record {
+func (d *deadLetters) deadLetter(raw *kgo.Record, v *contract.Settlement) *kgo.Record {
 	text := ""
 	if v.Err != nil {
 		text = v.Err.Error()
@@ -123,12 +129,12 @@ func (s *Source) deadLetter(raw *kgo.Record, v *contract.Settlement) *kgo.Record
 	headers := slices.DeleteFunc(slices.Clone(raw.Headers), func(h kgo.RecordHeader) bool { return ours(h.Key) })
 	for _, h := range []struct{ name, value string }{
 		{HeaderReason, string(v.Reason)}, {HeaderError, shortened(text)}, {HeaderAttempts, strconv.Itoa(v.Attempts)},
-		{HeaderConsumer, s.consumer}, {HeaderTopic, raw.Topic}, {HeaderPartition, strconv.Itoa(int(raw.Partition))},
+		{HeaderConsumer, d.consumer}, {HeaderTopic, raw.Topic}, {HeaderPartition, strconv.Itoa(int(raw.Partition))},
 		{HeaderOffset, strconv.FormatInt(raw.Offset, 10)}, {HeaderTime, raw.Timestamp.UTC().Format(time.RFC3339Nano)},
 	} {
 		headers = append(headers, kgo.RecordHeader{Key: h.name, Value: []byte(h.value)})
 	}
-	return &kgo.Record{Topic: s.config.DeadLetters, Key: raw.Key, Value: raw.Value, Headers: headers}
+	return &kgo.Record{Topic: d.config.DeadLetters, Key: raw.Key, Value: raw.Value, Headers: headers}
 }
 
 // ours reports whether a header is one of those a dead letter gets. A record

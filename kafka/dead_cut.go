@@ -56,8 +56,8 @@ func lengthOf(r *kgo.Record) int {
 func notOurs(h kgo.RecordHeader) bool { return !ours(h.Key) }
 
 // tellCut says that a letter was cut.
-func (s *Source) tellCut(c *copied) {
-	told := []any{"group", s.config.Group, "dead_letters", s.config.DeadLetters}
+func (d *deadLetters) tellCut(c *copied) {
+	told := []any{"group", d.config.Group, "dead_letters", d.config.DeadLetters}
 	for _, h := range c.record.Headers {
 		switch h.Key {
 		case HeaderTopic:
@@ -70,5 +70,5 @@ func (s *Source) tellCut(c *copied) {
 			told = append(told, slog.String("bytes", string(h.Value)))
 		}
 	}
-	s.config.Logger.Warn("a dead letter was cut, because the topic does not take records of its size; the row in the store has it as it was. Raise the topic's max.message.bytes to have them whole", told...)
+	d.config.Logger.Warn("a dead letter was cut, because the topic does not take records of its size; the row in the store has it as it was. Raise the topic's max.message.bytes to have them whole", told...)
 }

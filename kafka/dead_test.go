@@ -158,8 +158,8 @@ func TestADeadLetterThatCannotBeWrittenIsLeft(t *testing.T) {
 		put(t, c, "orders", 0, "0")
 		r := read(t, config)
 		r.take(1)
-		if off, _ := r.side.OptValue(kgo.DisableIdempotentWrite).(bool); off || r.side.OptValue(kgo.RequiredAcks) != kgo.AllISRAcks() {
-			t.Errorf("not idempotent: %v; acks %v", off, r.side.OptValue(kgo.RequiredAcks))
+		if off, _ := r.brokers.client().OptValue(kgo.DisableIdempotentWrite).(bool); off || r.brokers.client().OptValue(kgo.RequiredAcks) != kgo.AllISRAcks() {
+			t.Errorf("not idempotent: %v; acks %v", off, r.brokers.client().OptValue(kgo.RequiredAcks))
 		}
 	})
 }
@@ -173,7 +173,7 @@ func TestTheTopicForDeadLettersIsWrittenAndNotRead(t *testing.T) {
 		denied.ErrorCode = kerr.TopicAuthorizationFailed.Code
 		for topic, want := range map[string]string{"letters": "may not write dead letters to topic letters; allow it WRITE and DESCRIBE", "orders": "may not read topic orders; allow it READ and DESCRIBE"} {
 			denied.Topic = &topic
-			if err := r.noteTopics(1, []kmsg.MetadataResponseTopic{denied}); err == nil || !strings.Contains(err.Error(), want) {
+			if err := r.topics.note(1, []kmsg.MetadataResponseTopic{denied}); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("it says %v", err)
 			}
 		}

@@ -68,6 +68,23 @@ func ExampleNew() {
 	// kafka: Group is empty; give the consumer a group of its own
 }
 
+// A pattern matches whole names only.
+func ExampleCompilePattern() {
+	reads, err := kafka.CompilePattern(`orders\.(eu|us)`)
+	if err != nil {
+		panic(err)
+	}
+	for _, topic := range []string{"orders.eu", "orders.eu.dead"} {
+		fmt.Println(topic, reads.MatchString(topic))
+	}
+	_, err = kafka.CompilePattern(`orders)|(payments`)
+	fmt.Println(err)
+	// Output:
+	// orders.eu true
+	// orders.eu.dead false
+	// error parsing regexp: unexpected ): `orders)|(payments`
+}
+
 // payments starts a broker in this process and writes values, each with its id.
 func payments(valuesAndIDs ...string) (brokers []string, end func()) {
 	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "payments"))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -14,52 +15,89 @@ import (
 // complainEvery is how often a commit that goes on failing is told again.
 const complainEvery = 10 * time.Second
 
-// faultList holds what is wrong; guarded by Source.mu.
+// faults are what is wrong with the source as a whole, told with the next Fetch.
+// A lane that cannot go on is none: the source works.
 type faultList struct {
-	news []error // told with the next Fetch
-	// stays are lanes that cannot go on, by place. They are no failure of Fetch:
-	// the source works.
-	stays map[place]*stay
+	config *Config
+	member *member
+	gate   *gate
+
+	mu   sync.Mutex // guards news; no other lock is taken under it
+	news []error
 }
 
 func (f *faultList) add(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if !slices.ContainsFunc(f.news, func(known error) bool { return known.Error() == err.Error() }) {
 		f.news = append(f.news, err)
 	}
 }
 
 func (f *faultList) take() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	all := f.news
 	f.news = nil
 	return errors.Join(all...)
 }
 
+// complain lets Fetch say at once what has failed for long.
+func (f *faultList) complain(err error) {
+	f.add(err)
+	f.gate.rouse()
+}
+
+// remind lets Fetch say what others noted, also where nothing comes that would
+// end its wait.
+func (f *faultList) remind() {
+	f.mu.Lock()
+	due := len(f.news) > 0
+	f.mu.Unlock()
+	if due {
+		f.gate.rouse()
+	}
+}
+
+// letGo says that a topic was deleted, and lets a new member go on without it:
+// with a pattern others are no reason to wait.
+func (f *faultList) letGo(topic string, why error) {
+	if f.config.TopicPattern == "" {
+		f.add(why)
+	}
+	first := f.member.demand("topic " + topic + " was deleted")
+	if f.config.TopicPattern != "" && first {
+		f.config.Logger.Warn("a topic was deleted, or deleted and created anew, and is let go: what it held and was not read is lost, what was applied stays applied; if it is there again it is read from its beginning",
+			"group", f.config.Group, "topic", topic, "error", why)
+	}
+}
+
 // failed notes what a fetch of a partition failed with. l is nil for what is
-// not of a lane. Called with Source.mu held.
-func (s *Source) failed(l *lane, topic string, p *kgo.FetchPartition) {
+// not of a lane. Called with lanes.mu held.
+func (ls *lanes) failed(l *lane, topic string, p *kgo.FetchPartition) {
 	var loss *kgo.ErrDataLoss
 	var session *kgo.ErrGroupSession
 	var large *kgo.ErrDecompressTooLarge
 	switch err := p.Err; {
 	case errors.Is(err, errNoRoom):
-		s.crowd(l)
+		ls.crowd(l)
 	case errors.As(err, &large) && l != nil && !l.gone:
-		s.standStill(l, s.tooLarge(l, large))
+		ls.standStill(l, ls.tooLarge(l, large))
 	case errors.As(err, &session) && forgotten(err): // told as lost lanes; the client joins again by itself
 	case errors.As(err, &session):
-		s.faults.add(explain(err, topic, s.config.Group))
+		ls.faults.add(explain(err, topic, ls.config.Group))
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, kgo.ErrClientClosed):
 	case errors.As(err, &loss):
-		s.faults.add(fmt.Errorf("kafka: topic %s, partition %d: the brokers lost records: offsets %d to %d were read and are no longer in the log (an unclean election of a leader?); what was applied stays applied: %w",
+		ls.faults.add(fmt.Errorf("kafka: topic %s, partition %d: the brokers lost records: offsets %d to %d were read and are no longer in the log (an unclean election of a leader?); what was applied stays applied: %w",
 			topic, p.Partition, loss.ResetTo, loss.ConsumedTo, err))
 	case errors.Is(err, kerr.OffsetOutOfRange) && l != nil && !l.gone:
-		s.outOfRange(l, p)
+		ls.outOfRange(l, p)
 	case errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.InconsistentTopicID):
-		s.letGo(topic, fmt.Errorf("kafka: topic %s: it was deleted, or deleted and created anew: what it held and was not read is lost; if it exists it is read from its beginning: %w", topic, err))
+		ls.faults.letGo(topic, fmt.Errorf("kafka: topic %s: it was deleted, or deleted and created anew: what it held and was not read is lost; if it exists it is read from its beginning: %w", topic, err))
 	case unreadable(p) && l != nil && !l.gone:
-		s.corrupt(l, p)
+		ls.corrupt(l, p)
 	default:
-		s.faults.add(explain(err, topic, s.config.Group))
+		ls.faults.add(explain(err, topic, ls.config.Group))
 	}
 }
 
@@ -75,9 +113,9 @@ func forgotten(err error) bool {
 }
 
 // tooLarge says what to do about a batch that would need too much memory.
-func (s *Source) tooLarge(l *lane, large *kgo.ErrDecompressTooLarge) error {
+func (ls *lanes) tooLarge(l *lane, large *kgo.ErrDecompressTooLarge) error {
 	return fmt.Errorf("kafka: topic %s, partition %d: the batch of offsets %d to %d is larger than %d MiB when it is decompressed, and the partition waits: read it with a larger MaxBatch (in a policy: max_batch), for which the process needs memory of about four times the batch, or stop the consumer, see that the group's offset is %d, and pass the batch by deliberately, which loses what it holds (kafka-consumer-groups.sh --reset-offsets --group %s --topic %s:%d --to-offset %d --execute), and start again",
-		l.topic, l.partition, large.Offset, large.NextOffset-1, s.config.MaxBatch>>20, large.Offset, s.config.Group, l.topic, l.partition, large.NextOffset)
+		l.topic, l.partition, large.Offset, large.NextOffset-1, ls.config.MaxBatch>>20, large.Offset, ls.config.Group, l.topic, l.partition, large.NextOffset)
 }
 
 // explain says what an error of the brokers means for an operator.

@@ -33,9 +33,9 @@ func busy(t testing.TB, s *Source, when string) {
 func (w *world) hasNone(p *process) {
 	w.t.Helper()
 	w.until(time.Minute, "its lanes are lost", func() bool {
-		p.source.mu.Lock()
-		defer p.source.mu.Unlock()
-		return len(p.source.order) == 0
+		p.source.lanes.mu.Lock()
+		defer p.source.lanes.mu.Unlock()
+		return len(p.source.lanes.order) == 0
 	})
 }
 
@@ -45,7 +45,7 @@ func TestAMemberWhoseLanesAreToComeIsNotIdle(t *testing.T) {
 		w.publish(0, numbered("a", 1, 50)...)
 		w.slowJoins(6 * time.Second)
 		p := w.start(count, nil, nil)
-		w.until(time.Minute, "it joins", func() bool { return p.source.tenure().member != nil })
+		w.until(time.Minute, "it joins", func() bool { return p.source.member.current() != nil })
 		busy(t, p.source, "joining")
 		w.settles(time.Minute)
 		w.once(numbered("a", 1, 50)...)
@@ -63,13 +63,13 @@ func TestAMemberWhoseLanesAreToComeIsNotIdle(t *testing.T) {
 	bubble(t, "trap_T95_while_the_answer_to_a_commit_has_ended_its_lane", func(t *testing.T) {
 		w := newWorld(t, 1)
 		p := w.start(count, nil, nil)
-		w.until(time.Minute, "it has a lane", p.source.reads)
+		w.until(time.Minute, "it has a lane", p.source.lanes.any)
 		refuse(w.cluster, kerr.UnknownMemberID, 1)
 		w.publish(0, "a")
 		w.until(time.Minute, "its lane is lost", func() bool {
-			p.source.mu.Lock()
-			defer p.source.mu.Unlock()
-			return len(p.source.order) == 1 && p.source.order[0].gone
+			p.source.lanes.mu.Lock()
+			defer p.source.lanes.mu.Unlock()
+			return len(p.source.lanes.order) == 1 && p.source.lanes.order[0].gone
 		})
 		busy(t, p.source, "lost")
 	})
@@ -83,9 +83,7 @@ func TestAMemberWhoseLanesAreToComeIsNotIdle(t *testing.T) {
 		w.cluster.ControlKey(int16(kmsg.ListOffsets), func(kmsg.Request) (kmsg.Response, error, bool) {
 			w.cluster.SleepControl(func() {
 				asked.Store(true)
-				p.source.mu.Lock()
-				p.source.replace("a test")
-				p.source.mu.Unlock()
+				p.source.demand()
 				w.hasNone(p)
 			})
 			return nil, nil, false
@@ -100,10 +98,8 @@ func TestAMemberWhoseLanesAreToComeIsNotIdle(t *testing.T) {
 		w.publish(0, "a")
 		p := w.start(count, nil, nil)
 		w.settles(time.Minute)
-		p.source.observer = &lastly{p.source.observer, func() { busy(t, p.source, "at the end of its lane") }}
-		p.source.mu.Lock()
-		p.source.replace("a test")
-		p.source.mu.Unlock()
+		p.source.lanes.observer = &lastly{p.source.lanes.observer, func() { busy(t, p.source, "at the end of its lane") }}
+		p.source.demand()
 		pass(10 * time.Second)
 	})
 }
@@ -120,11 +116,11 @@ func TestAPlaceThatIsNotThereIsNotAskedFor(t *testing.T) {
 			w.publish(0, "a")
 			p := w.start(count, nil, nil)
 			w.settles(time.Minute)
-			p.source.mu.Lock()
-			for _, l := range p.source.order {
+			p.source.lanes.mu.Lock()
+			for _, l := range p.source.lanes.order {
 				l.next, l.delivered = 0, 0 // as if it had got no further
 			}
-			p.source.mu.Unlock()
+			p.source.lanes.mu.Unlock()
 			var asked atomic.Int32
 			w.cluster.ControlKey(int16(kmsg.Fetch), func(request kmsg.Request) (kmsg.Response, error, bool) {
 				w.cluster.KeepControl()

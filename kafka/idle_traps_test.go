@@ -102,11 +102,11 @@ func TestARunEndsIdleWhenEverythingIsDelivered(t *testing.T) {
 		w.publish(0, "a")
 		p := w.start(count, nil, nil)
 		w.settles(time.Minute)
-		p.source.mu.Lock()
-		for _, l := range p.source.order {
+		p.source.lanes.mu.Lock()
+		for _, l := range p.source.lanes.order {
 			l.next, l.delivered = 0, 0 // as if it had got to a gap before the end
 		}
-		p.source.mu.Unlock()
+		p.source.lanes.mu.Unlock()
 		w.cluster.ControlKey(int16(kmsg.Fetch), emptyFetches(w))
 		idle, left, err := p.source.Idle(t.Context())
 		if err != nil || !idle || len(left) > 0 {

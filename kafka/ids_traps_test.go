@@ -27,14 +27,14 @@ func TestATopicsIdIsOfAnAnswerWithoutError(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.noteTopics(1, []kmsg.MetadataResponseTopic{answeredAs(theTopic, 7, nil)}); err != nil {
+		if err := s.topics.note(1, []kmsg.MetadataResponseTopic{answeredAs(theTopic, 7, nil)}); err != nil {
 			t.Fatal(err)
 		}
 		for _, refusal := range []*kerr.Error{kerr.LeaderNotAvailable, kerr.TopicAuthorizationFailed, kerr.UnknownTopicOrPartition} {
-			if err := s.noteTopics(1, []kmsg.MetadataResponseTopic{answeredAs(theTopic, 0, refusal)}); !errors.Is(err, refusal) {
+			if err := s.topics.note(1, []kmsg.MetadataResponseTopic{answeredAs(theTopic, 0, refusal)}); !errors.Is(err, refusal) {
 				t.Errorf("the answer %v is told as %v", refusal, err)
 			}
-			if id := s.topicIDs[theTopic]; id != [16]byte{7} {
+			if id := s.topics.ids[theTopic]; id != [16]byte{7} {
 				t.Errorf("after the answer %v the topic's id is %v", refusal, id)
 			}
 		}
@@ -43,10 +43,10 @@ func TestATopicsIdIsOfAnAnswerWithoutError(t *testing.T) {
 		w := newWorld(t, 1)
 		p, text := w.looks()
 		w.answerMetadata(answeredAs(theTopic, 0, kerr.LeaderNotAvailable))
-		if err := p.source.sameTopics(t.Context()); !errors.Is(err, kerr.LeaderNotAvailable) {
+		if err := p.source.topics.same(t.Context()); !errors.Is(err, kerr.LeaderNotAvailable) {
 			t.Errorf("the refused look says: %v", err)
 		}
-		if err := p.source.sameTopics(t.Context()); err != nil {
+		if err := p.source.topics.same(t.Context()); err != nil {
 			t.Errorf("the next look says: %v", err)
 		}
 		pass(time.Minute)
@@ -58,7 +58,7 @@ func TestATopicsIdIsOfAnAnswerWithoutError(t *testing.T) {
 		w := newWorld(t, 1)
 		p, text := w.looks()
 		w.answerMetadata(answeredAs("other", 0, kerr.LeaderNotAvailable), answeredAs(theTopic, 7, nil))
-		if err := p.source.sameTopics(t.Context()); err == nil {
+		if err := p.source.topics.same(t.Context()); err == nil {
 			t.Error("the look is not refused")
 		}
 		pass(time.Minute)

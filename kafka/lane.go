@@ -31,7 +31,7 @@ type position struct {
 	epoch  int32
 }
 
-// lane is one epoch of a partition. Its fields are guarded by Source.mu.
+// lane is one epoch of a partition. Its fields are guarded by lanes.mu.
 type lane struct {
 	place
 	id contract.Lane
@@ -48,6 +48,9 @@ type lane struct {
 	leaving bool
 	// broken is why nothing more can be read.
 	broken error
+	// fault is why the lane stands still; nil where it does not.
+	fault       error
+	faultLogged time.Time
 	// passing: it is to pass over records that are lost.
 	passing bool
 

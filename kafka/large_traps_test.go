@@ -31,15 +31,15 @@ func (w *world) asked(at int64) *atomic.Int64 {
 
 // lane is the lane of a partition.
 func (p *process) lane(partition int32) contract.Lane {
-	p.source.mu.Lock()
-	defer p.source.mu.Unlock()
-	return p.source.lanes[place{theTopic, partition}].id
+	p.source.lanes.mu.Lock()
+	defer p.source.lanes.mu.Unlock()
+	return p.source.lanes.byPlace[place{theTopic, partition}].id
 }
 
 // paused fails unless these are the partitions that the client does not fetch.
 func (p *process) paused(t testing.TB, when string, partitions ...int32) {
 	t.Helper()
-	if paused := p.source.member.PauseFetchPartitions(nil)[theTopic]; !slices.Equal(paused, partitions) {
+	if paused := p.source.member.current().PauseFetchPartitions(nil)[theTopic]; !slices.Equal(paused, partitions) {
 		t.Errorf("%s partitions %v are paused, not %v", when, paused, partitions)
 	}
 }

@@ -9,34 +9,34 @@ import (
 )
 
 // outOfRange notes that the place where a lane would be read has left the log.
-// Called with Source.mu held.
-func (s *Source) outOfRange(l *lane, p *kgo.FetchPartition) {
+// Called with lanes.mu held.
+func (ls *lanes) outOfRange(l *lane, p *kgo.FetchPartition) {
 	begins := ""
 	if p.LogStartOffset > 0 { // not every broker says it with the error
 		begins = fmt.Sprintf(", which now begins at %d", p.LogStartOffset)
 	}
-	l.passing = s.config.OnLostRecords == GoOn
-	remedy := s.resets(l)
+	l.passing = ls.config.OnLostRecords == GoOn
+	remedy := ls.resets(l)
 	if l.passing {
 		remedy = "The partition goes on behind them, as the policy says"
 	}
-	s.standStill(l, fmt.Errorf("kafka: topic %s, partition %d: offset %d of group %s is no longer in the log%s: records were deleted before they were read, and are lost. %s: %w",
-		l.topic, l.partition, l.readAt(), s.config.Group, begins, remedy, p.Err))
+	ls.standStill(l, fmt.Errorf("kafka: topic %s, partition %d: offset %d of group %s is no longer in the log%s: records were deleted before they were read, and are lost. %s: %w",
+		l.topic, l.partition, l.readAt(), ls.config.Group, begins, remedy, p.Err))
 }
 
 // resets says how a person passes over what is lost.
-func (s *Source) resets(l *lane) string {
+func (ls *lanes) resets(l *lane) string {
 	return fmt.Sprintf("Nothing is skipped by itself: stop the consumer, set the group's offset deliberately (kafka-consumer-groups.sh --reset-offsets --group %s --topic %s:%d --to-earliest --execute), and start again",
-		s.config.Group, l.topic, l.partition)
+		ls.config.Group, l.topic, l.partition)
 }
 
 // standStill ends reading a lane, and says why for as long as it is here.
-// Called with Source.mu held.
-func (s *Source) standStill(l *lane, why error) {
+// Called with lanes.mu held.
+func (ls *lanes) standStill(l *lane, why error) {
 	l.broken = why
-	s.faults.stay(l.place, why)
-	s.reflow(l) // the client would ask for it without a pause
-	s.touch()
+	l.stay(why)
+	ls.reflow(l) // the client would ask for it without a pause
+	ls.touch()
 }
 
 // readAt is where the lane is to be read next.
@@ -47,7 +47,7 @@ func (l *lane) readAt() int64 { return max(l.next, l.committed.offset) }
 // there. A log that ends before the lane's place has lost something else, which
 // nobody knows: that lane stands still.
 func (s *Source) passLost() {
-	passing := s.passing()
+	passing := s.lanes.passing()
 	if len(passing) == 0 {
 		return
 	}
@@ -57,7 +57,7 @@ func (s *Source) passLost() {
 	for p := range passing {
 		places = append(places, p)
 	}
-	begins, err := s.listOffsets(ctx, places, atBegin, false)
+	begins, err := s.brokers.listOffsets(ctx, places, atBegin, false)
 	if err != nil {
 		return // and is asked again
 	}
@@ -67,19 +67,19 @@ func (s *Source) passLost() {
 			found[p] = at
 		}
 	}
-	if s.commitStart(ctx, found) != nil {
+	if s.commits.starts(ctx, found) != nil {
 		return // what stands still is told, and it is tried again
 	}
-	s.passed(passing, begins, found)
+	s.lanes.passed(passing, begins, found)
 }
 
 // passing are lanes that are to pass over what is lost, and where they are.
-func (s *Source) passing() map[place]int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all := map[place]int64{}
-	for _, l := range s.order {
-		if l.passing && !l.gone && s.rejoin == "" {
+func (ls *lanes) passing() map[place]int64 {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	all, doubted := map[place]int64{}, ls.member.doubted()
+	for _, l := range ls.order {
+		if l.passing && !l.gone && !doubted {
 			all[l.place] = l.readAt()
 		}
 	}
@@ -87,24 +87,24 @@ func (s *Source) passing() map[place]int64 {
 }
 
 // passed notes which lanes go on, and which stand still.
-func (s *Source) passed(passing, begins, found map[place]int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (ls *lanes) passed(passing, begins, found map[place]int64) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
 	for p, from := range passing {
-		l := s.lanes[p]
+		l := ls.byPlace[p]
 		if l == nil || l.gone {
 			continue
 		}
 		to, passes := found[p]
 		switch _, known := begins[p]; {
 		case passes:
-			s.config.Logger.Error("records are lost: they were deleted before they were read, and are passed over, as the policy says",
-				"group", s.config.Group, "topic", p.topic, "partition", p.partition, "from", from, "to", to-1, "offsets", to-from)
+			ls.config.Logger.Error("records are lost: they were deleted before they were read, and are passed over, as the policy says",
+				"group", ls.config.Group, "topic", p.topic, "partition", p.partition, "from", from, "to", to-1, "offsets", to-from)
 			l.committed = position{to, -1} // what is settled later is before it
-			s.replace("records were lost")
+			ls.member.demand("records were lost")
 		case known:
-			s.standStill(l, fmt.Errorf("kafka: topic %s, partition %d: offset %d of group %s is behind the end of the log: the brokers lost records (an unclean election of a leader?), and which ones is not known. %s: %w",
-				p.topic, p.partition, from, s.config.Group, s.resets(l), kerr.OffsetOutOfRange))
+			ls.standStill(l, fmt.Errorf("kafka: topic %s, partition %d: offset %d of group %s is behind the end of the log: the brokers lost records (an unclean election of a leader?), and which ones is not known. %s: %w",
+				p.topic, p.partition, from, ls.config.Group, ls.resets(l), kerr.OffsetOutOfRange))
 		default:
 			continue
 		}
@@ -114,12 +114,12 @@ func (s *Source) passed(passing, begins, found map[place]int64) {
 
 // sessionEnded is a hook of the member: it says why the group's management
 // failed, after the lanes are lost.
-type sessionEnded struct{ source *Source }
+type sessionEnded struct{ config *Config }
 
 // OnGroupManageError implements kgo.HookGroupManageError. What is not the
 // group's doing comes as an error of Fetch.
 func (e sessionEnded) OnGroupManageError(err error) {
 	if forgotten(err) {
-		e.source.config.Logger.Warn("the group took away what this member had: it was silent for too long, or has missed a rebalance", "group", e.source.config.Group, "error", err)
+		e.config.Logger.Warn("the group took away what this member had: it was silent for too long, or has missed a rebalance", "group", e.config.Group, "error", err)
 	}
 }

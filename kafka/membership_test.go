@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -20,9 +21,7 @@ import (
 // with a member that is silent.
 func remove(t testing.TB, c *kgo.Client, r *reader) {
 	t.Helper()
-	r.Source.mu.Lock()
-	member, _ := r.member.GroupMetadata()
-	r.Source.mu.Unlock()
+	member, _ := r.member.current().GroupMetadata()
 	request := kmsg.NewPtrLeaveGroupRequest()
 	request.Group, request.MemberID = r.config.Group, member
 	leaving := kmsg.NewLeaveGroupRequestMember()
@@ -73,7 +72,7 @@ func TestAFormerOwnerCannotMoveTheGroupsOffset(t *testing.T) {
 		heir.ack(heir.take(10)...)
 		heir.close()
 		put(t, c, "orders", 0, "10")
-		former.member.ForceRebalance() // it is given the same partition, and its client goes on where it stood
+		former.member.current().ForceRebalance() // it is given the same partition, and its client goes on where it stood
 		former.await("another generation", func(told []string) bool { return len(told) > 1 })
 		former.ack(old[:3]...)
 		if at := offset(t, c, "billing", "orders", 0); at != 10 {
@@ -250,7 +249,7 @@ func TestACommitThatIsRefusedIsTriedAgainOrEndsTheLane(t *testing.T) {
 		if n := commits(); n != 1 {
 			t.Errorf("%d commits were tried under one generation", n)
 		}
-		r.member.ForceRebalance()
+		r.member.current().ForceRebalance()
 		awaitOffset(t, p, "billing", "orders", 0, 1)
 		if n := timesTold(r.told, "lost orders/0"); n != 0 {
 			t.Errorf("the lane was ours all the time, and the observer was told %v", r.told)
@@ -267,11 +266,31 @@ func TestACommitThatIsRefusedIsTriedAgainOrEndsTheLane(t *testing.T) {
 		if left, _ := r.Settle(t.Context(), settlements(semel.Ack, got)); len(left) != 1 {
 			t.Fatalf("left %v", left)
 		}
-		r.member.ForceRebalance()
+		r.member.current().ForceRebalance()
 		if err := r.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
 		awaitOffset(t, p, "billing", "orders", 0, 1)
+	})
+	t.Run("case_10_who_leaves_and_waits_in_vain_for_the_next_generation_leaves_the_group_in_time", func(t *testing.T) {
+		c := cluster(t, kfake.SeedTopics(1, "orders"))
+		text := &lockedBuffer{}
+		config := Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing", Logger: slog.New(slog.NewTextHandler(text, nil))}
+		put(t, producer(t, c.ListenAddrs()), "orders", 0, "0")
+		r := read(t, config)
+		got := r.take(1)
+		refuse(c, kerr.IllegalGeneration, 1000)
+		if left, _ := r.Settle(t.Context(), settlements(semel.Ack, got)); len(left) != 1 {
+			t.Fatalf("left %v", left)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		if err := r.Close(ctx); err == nil {
+			t.Error("it does not say that the group has not taken what is settled")
+		}
+		if strings.Contains(text.String(), "the group was not left") {
+			t.Errorf("it says:\n%.2000s", text.String())
+		}
 	})
 }
 
@@ -342,7 +361,7 @@ func TestNothingIsCommittedThatIsNotSettled(t *testing.T) {
 		put(t, c, "orders", 0, "0")
 		r := read(t, config)
 		r.take(1)
-		if off, ok := r.member.OptValue(kgo.DisableAutoCommit).(bool); !ok || !off {
+		if off, ok := r.member.current().OptValue(kgo.DisableAutoCommit).(bool); !ok || !off {
 			t.Error("the client commits by itself")
 		}
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/strictjson"
 	"github.com/semel-go/semel/internal/structured"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -25,7 +26,14 @@ const (
 	HeaderLength = semel.HeaderLength
 )
 
-func (s *Source) deliveries(records []*record) []contract.Delivery {
+// decoder makes messages of records. It is of the goroutine that fetches.
+type decoder struct {
+	config *Config
+	parser strictjson.Parser
+	names  names
+}
+
+func (c *decoder) deliveries(records []*record) []contract.Delivery {
 	if len(records) == 0 {
 		return nil
 	}
@@ -38,32 +46,32 @@ func (s *Source) deliveries(records []*record) []contract.Delivery {
 			r.detach()
 		}
 		out[i] = contract.Delivery{Message: message, Lane: r.lane.id, Before: contract.Unknown, Handle: r}
-		s.read(r, &out[i])
+		c.read(r, &out[i])
 	}
 	return out
 }
 
 // read makes a message of a record. The record is not settled yet, and only
 // who fetched it can settle it, so raw is there.
-func (s *Source) read(r *record, d *contract.Delivery) {
+func (c *decoder) read(r *record, d *contract.Delivery) {
 	raw, m := r.raw, d.Message
 	m.Topic = raw.Topic
 	m.Key = raw.Key
 	m.Body = raw.Value
-	m.Headers = s.headersOf(raw)
+	m.Headers = c.headersOf(raw)
 	m.Origin = semel.Origin{Partition: raw.Partition, Offset: raw.Offset, BrokerID: brokerID(r)}
 	_, cut := m.Headers.Get(HeaderLength)
 	switch length := len(raw.Value); {
 	case cut:
 		d.Refused = semel.ReasonTooLarge
 		d.Detail = "it is a dead letter that was cut, because its topic takes no records of its size; the row of its consumer's store has it as it was"
-	case length > s.config.MaxRecord:
+	case length > c.config.MaxRecord:
 		m.Body = raw.Value[:kept:kept]
 		m.Headers = append(m.Headers, semel.Header{Name: HeaderLength, Value: strconv.AppendInt(nil, int64(length), 10)})
 		d.Refused = semel.ReasonTooLarge
-		d.Detail = fmt.Sprintf("the value has %d bytes, more than the limit of %d; its first 64 KiB are kept", length, s.config.MaxRecord)
-	case s.config.Format == CloudEvents && raw.Value != nil && eventInside(raw):
-		s.readEvent(d)
+		d.Detail = fmt.Sprintf("the value has %d bytes, more than the limit of %d; its first 64 KiB are kept", length, c.config.MaxRecord)
+	case c.config.Format == CloudEvents && raw.Value != nil && eventInside(raw):
+		c.readEvent(d)
 	}
 }
 
@@ -92,11 +100,11 @@ func mediaType(headers []kgo.RecordHeader) string {
 
 // readEvent makes a message of an event in structured mode. The event says what
 // it is, so headers of the record that say the same are passed over.
-func (s *Source) readEvent(d *contract.Delivery) {
+func (c *decoder) readEvent(d *contract.Delivery) {
 	m := d.Message
 	headers := m.Headers
 	raw := d.Handle.(*record).raw
-	err := s.parseEvent(m, mediaType(raw.Headers))
+	err := c.parseEvent(m, mediaType(raw.Headers))
 	if err != nil {
 		m.Headers, m.Body = headers, raw.Value
 		d.Refused, d.Detail = semel.ReasonMalformed, err.Error()
@@ -109,11 +117,11 @@ func (s *Source) readEvent(d *contract.Delivery) {
 	}
 }
 
-func (s *Source) parseEvent(m *semel.Message, kind string) error {
+func (c *decoder) parseEvent(m *semel.Message, kind string) error {
 	if kind != mediaEvent {
 		return errors.New("the content-type names a form of CloudEvents other than " + mediaEvent + ", which is not read")
 	}
-	document, err := s.parser.Parse(m.Body)
+	document, err := c.parser.Parse(m.Body)
 	if err != nil {
 		return err
 	}
@@ -122,7 +130,7 @@ func (s *Source) parseEvent(m *semel.Message, kind string) error {
 }
 
 // headersOf copies a record's headers.
-func (s *Source) headersOf(raw *kgo.Record) semel.Headers {
+func (c *decoder) headersOf(raw *kgo.Record) semel.Headers {
 	n := len(raw.Headers)
 	if raw.Value == nil {
 		n++
@@ -132,7 +140,7 @@ func (s *Source) headersOf(raw *kgo.Record) semel.Headers {
 	}
 	headers := make(semel.Headers, 0, n)
 	for _, h := range raw.Headers {
-		headers = append(headers, semel.Header{Name: s.names.of(h.Key), Value: h.Value})
+		headers = append(headers, semel.Header{Name: c.names.of(h.Key), Value: h.Value})
 	}
 	if raw.Value == nil {
 		headers = append(headers, semel.Header{Name: HeaderTombstone, Value: []byte("true")})

@@ -71,11 +71,11 @@ func TestOptionsOfTheClient(t *testing.T) {
 		for option, want := range map[any]any{
 			"RequestTimeoutOverhead": 17 * time.Second, "ClientID": "me", "Rack": "here", "FetchMaxBytes": int32(3 << 20), "FetchMaxPartitionBytes": int32(2 << 20),
 		} {
-			if got := r.member.OptValue(option); got != want {
+			if got := r.member.current().OptValue(option); got != want {
 				t.Errorf("%v is %v, not %v", option, got, want)
 			}
 		}
-		if got := r.side.OptValue("RequestTimeoutOverhead"); got != 17*time.Second {
+		if got := r.brokers.client().OptValue("RequestTimeoutOverhead"); got != 17*time.Second {
 			t.Errorf("the client that commits has %v", got)
 		}
 	})

@@ -165,7 +165,7 @@ func TestALookAtTopicsByPattern(t *testing.T) {
 			}
 			return asked.ResponseKind(), nil, true // as of a broker that has just started
 		})
-		if err := p.source.sameTopics(t.Context()); err != nil {
+		if err := p.source.topics.same(t.Context()); err != nil {
 			t.Error(err)
 		}
 		pass(time.Minute)
@@ -179,14 +179,14 @@ func TestALookAtTopicsByPattern(t *testing.T) {
 		s := unjoined(t, matching(`orders`, func(c *Config) {
 			c.Brokers, c.Logger = w.cluster.ListenAddrs(), slog.New(slog.NewTextHandler(text, nil))
 		}))
-		s.dial = w.network.DialContext
-		side, err := kgo.NewClient(s.sideOptions()...)
+		s.brokers.dial = w.network.DialContext
+		side, err := kgo.NewClient(s.brokers.options()...)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer side.Close()
-		s.side = side
-		if err := s.lookForTopics(t.Context()); err != nil || text.String() != "" {
+		s.brokers.asking = side
+		if err := s.beginnings.look(t.Context()); err != nil || text.String() != "" {
 			t.Errorf("%v, the log says:\n%s", err, text.String())
 		}
 	})

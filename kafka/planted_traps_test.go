@@ -52,15 +52,15 @@ func TestWhatIsHeldCounts(t *testing.T) {
 	t.Run("trap_T91_lanes_go_on_when_what_is_not_settled_leaves_room", func(t *testing.T) {
 		s := unjoined(t, nil)
 		l := newLane(place{theTopic, 0}, 1)
-		s.order = append(s.order, l)
+		s.lanes.order = append(s.lanes.order, l)
 		s.room.raise(1000)
 		s.room.held.Store(1000)
-		s.crowd(l)
-		if s.relieve(false); !l.crowded {
+		s.lanes.crowd(l)
+		if s.lanes.relieve(false); !l.crowded {
 			t.Error("a lane goes on while the bound is reached")
 		}
 		s.room.held.Store(100)
-		if s.relieve(false); l.crowded {
+		if s.lanes.relieve(false); l.crowded {
 			t.Error("a lane does not go on although there is room")
 		}
 	})
@@ -112,17 +112,17 @@ func TestIdleAsksAsItReads(t *testing.T) {
 			}
 			second := w.start(count, func(c *Config) { c.ReadUncommitted = uncommitted }, nil)
 			w.until(patience, "it reads", func() bool {
-				second.source.mu.Lock()
-				defer second.source.mu.Unlock()
-				return len(second.source.order) == 1 && second.source.order[0].end == 3
+				second.source.lanes.mu.Lock()
+				defer second.source.lanes.mu.Unlock()
+				return len(second.source.lanes.order) == 1 && second.source.lanes.order[0].end == 3
 			})
-			second.source.mu.Lock()
-			l := second.source.order[0]
+			second.source.lanes.mu.Lock()
+			l := second.source.lanes.order[0]
 			l.next, l.delivered = 0, 0
 			if uncommitted {
 				l.next, l.delivered = 1, 1 // where the transaction begins
 			}
-			second.source.mu.Unlock()
+			second.source.lanes.mu.Unlock()
 			idle, left, err := second.source.Idle(t.Context())
 			if idle || err != nil || len(left) > 0 || asked.Load() == 0 {
 				t.Errorf("idle %t, left %+v, %v, %d questions", idle, left, err, asked.Load())
@@ -140,9 +140,9 @@ func TestEndsThatAreNotAnswered(t *testing.T) {
 		for _, uncommitted := range []bool{true, false} {
 			s := unjoined(t, func(c *Config) { c.ReadUncommitted = uncommitted })
 			l := newLane(place{theTopic, 0}, 1)
-			s.order = append(s.order, l)
+			s.lanes.order = append(s.lanes.order, l)
 			l.delivered, l.stable, l.end = 1, 1, 3
-			behind, left, _ := s.remains()
+			behind, left, _ := s.lanes.remains()
 			if len(behind) == 1 != uncommitted || len(left) == 1 == uncommitted {
 				t.Errorf("uncommitted is read: %t; behind is %+v, left %+v", uncommitted, behind, left)
 			}
@@ -151,15 +151,15 @@ func TestEndsThatAreNotAnswered(t *testing.T) {
 	t.Run("trap_T95_a_partition_that_is_left_out_of_an_answer_ends_where_it_did", func(t *testing.T) {
 		s := unjoined(t, nil)
 		l := newLane(place{theTopic, 0}, 1)
-		s.order = append(s.order, l)
-		s.noteEnds(map[place]int64{l.place: 2}, map[place]int64{l.place: 9}, map[place]int64{l.place: 7})
+		s.lanes.order = append(s.lanes.order, l)
+		s.lanes.noteEnds(map[place]int64{l.place: 2}, map[place]int64{l.place: 9}, map[place]int64{l.place: 7})
 		for range 2 {
 			if l.delivered != 2 || l.end != 9 || l.stable != 7 {
 				t.Errorf("it begins at %d, ends at %d and is stable up to %d", l.delivered, l.end, l.stable)
 			}
-			s.noteEnds(nil, map[place]int64{}, nil)
+			s.lanes.noteEnds(nil, map[place]int64{}, nil)
 		}
-		if behind, left, _ := s.remains(); len(behind) != 1 || behind[0].at != 2 {
+		if behind, left, _ := s.lanes.remains(); len(behind) != 1 || behind[0].at != 2 {
 			t.Errorf("behind is %+v, left %+v", behind, left)
 		}
 	})

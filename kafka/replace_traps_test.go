@@ -14,9 +14,7 @@ import (
 
 // demand asks for a new member.
 func (s *Source) demand() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.replace("a test")
+	s.member.demand("a test")
 }
 
 func TestAMemberIsReplacedOnce(t *testing.T) {
@@ -30,9 +28,9 @@ func TestAMemberIsReplacedOnce(t *testing.T) {
 		refuse(w.cluster, kerr.UnknownTopicID, 1) // the commit of what is handed over
 		p.source.demand()
 		w.until(5*time.Second, "it hands over", func() bool {
-			p.source.mu.Lock()
-			defer p.source.mu.Unlock()
-			return p.source.order[0].leaving
+			p.source.lanes.mu.Lock()
+			defer p.source.lanes.mu.Unlock()
+			return p.source.lanes.order[0].leaving
 		})
 		close(s.goOn)
 		w.settles(time.Minute)
@@ -83,11 +81,9 @@ func TestAMemberIsReplacedOnce(t *testing.T) {
 		r.revoking = func(context.Context, contract.Lane) { goOn <- true }
 		r.demand()
 		r.await("its end", func(told []string) bool { return len(told) > 1 })
-		r.Source.mu.Lock()
-		member := r.member
-		r.Source.mu.Unlock()
+		member := r.member.current()
 		go func() {
-			r.revoked(t.Context(), member, map[string][]int32{"orders": {0}})
+			r.group.revoked(t.Context(), member, map[string][]int32{"orders": {0}})
 			close(revoked)
 		}()
 		select {

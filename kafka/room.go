@@ -148,31 +148,35 @@ func (o *room) polls(most contract.Bound) int {
 }
 
 // crowd stops reading a lane until there is room for its next batch. Called
-// with Source.mu held.
-func (s *Source) crowd(l *lane) {
+// with lanes.mu held.
+func (ls *lanes) crowd(l *lane) {
 	if l != nil && !l.gone && !l.crowded {
 		l.crowded = true
-		s.reflow(l)
+		ls.reflow(l)
 	}
 }
 
 // relieve goes on with lanes for whose batches there was no room: with all when
 // little is ready and a quarter of the bound is free, and with one when nothing
-// else is there to be delivered. Called with Source.mu held.
-func (s *Source) relieve(nothing bool) {
-	ready, most := s.room.buffered(), s.room.most.Load()
-	all := ready <= most/shareReady/2 && s.room.held.Load()+ready <= most/4*3
+// else is there to be delivered. Called with lanes.mu held.
+func (ls *lanes) relieve(nothing bool) {
+	ready, most := ls.room.buffered(), ls.room.most.Load()
+	all := ready <= most/shareReady/2 && ls.room.held.Load()+ready <= most/4*3
 	one := nothing && ready == 0
-	for _, l := range s.order {
+	for _, l := range ls.order {
 		if l.crowded && (all || one) {
 			l.crowded, one = false, false
-			s.reflow(l)
+			ls.reflow(l)
 		}
 	}
 }
 
+// OnNewClient implements kgo.HookNewClient: this is the member now.
+func (o *room) OnNewClient(client *kgo.Client) { o.client.Store(client) }
+
 var (
 	_ kgo.Decompressor            = (*room)(nil)
+	_ kgo.HookNewClient           = (*room)(nil)
 	_ kgo.HookBrokerRead          = (*room)(nil)
 	_ kgo.HookFetchBatchRead      = (*room)(nil)
 	_ kgo.HookFetchRecordBuffered = (*room)(nil)

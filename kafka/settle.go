@@ -15,37 +15,38 @@ import (
 // after a request, is done here and goes with a later one. Left is what the
 // group has not taken, and dead letters that could not be written.
 func (s *Source) Settle(ctx context.Context, all []contract.Settlement) ([]int, error) {
-	targets, letters, freed := s.note(all)
-	defer s.free(freed) // the consumer holds them until it is told
+	targets, letters, freed, rouse := s.lanes.note(all)
+	if rouse {
+		s.gate.rouse()
+	}
+	defer s.lanes.free(freed) // the consumer holds them until it is told
 	if len(targets) == 0 || !s.commits.due(time.Now()) {
-		return s.writeDeadLetters(ctx, all, letters)
+		return s.letters.write(ctx, all, letters)
 	}
 	commit := s.commits.ask()
-	left, err := s.writeDeadLetters(ctx, all, letters)
+	left, err := s.letters.write(ctx, all, letters)
 	refused := commit.wait(ctx)
-	if left = s.uncommitted(all, targets, left); len(left) == 0 {
+	if left = s.lanes.uncommitted(all, targets, left); len(left) == 0 {
 		return nil, nil // what was refused is of others, who hear of it
 	}
 	return left, errors.Join(err, refused)
 }
 
 // free makes room.
-func (s *Source) free(bytes int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.room.held.Add(-bytes)
-	s.relieve(false)
+func (ls *lanes) free(bytes int64) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	ls.room.held.Add(-bytes)
+	ls.relieve(false)
 }
 
 // note takes settlements down. It returns how far lanes must be committed,
-// which settlements are dead letters, and how many bytes are settled.
-func (s *Source) note(all []contract.Settlement) (map[*lane]int64, []int, int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	targets := map[*lane]int64{}
-	var letters []int
-	var freed int64
-	rouse := false
+// which settlements are dead letters, how many bytes are settled, and whether
+// there may be something to deliver again.
+func (ls *lanes) note(all []contract.Settlement) (targets map[*lane]int64, letters []int, freed int64, rouse bool) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	targets = map[*lane]int64{}
 	for i := range all {
 		r, ok := all[i].Delivery.Handle.(*record)
 		if !ok || r.lane.gone || r.lane.id != all[i].Delivery.Lane {
@@ -56,39 +57,36 @@ func (s *Source) note(all []contract.Settlement) (map[*lane]int64, []int, int64)
 			before := r.lane.held
 			r.lane.settle(r)
 			freed += before - r.lane.held
-			rouse = rouse || s.full
+			rouse = rouse || ls.full
 			if r.lane.dirty() {
 				targets[r.lane] = r.lane.done.offset
 			}
-			s.refill(r.lane)
+			ls.refill(r.lane)
 		case semel.HandBack:
 			before := len(r.lane.back)
 			r.lane.giveBack(r, time.Now().Add(all[i].After))
-			s.back += len(r.lane.back) - before
+			ls.back += len(r.lane.back) - before
 			rouse = true
 		case semel.DeadLetter:
 			letters = append(letters, i)
 		}
 	}
-	if rouse {
-		s.gate.rouse()
-	}
-	return targets, letters, freed
+	return targets, letters, freed, rouse
 }
 
 // refill resumes a lane whose window was full.
-func (s *Source) refill(l *lane) {
+func (ls *lanes) refill(l *lane) {
 	if l.full && len(l.window) <= resumeWindow {
 		l.full = false
-		s.reflow(l)
+		ls.reflow(l)
 	}
 }
 
 // uncommitted adds to left the acks whose lanes the group does not know to be
 // so far.
-func (s *Source) uncommitted(all []contract.Settlement, targets map[*lane]int64, left []int) []int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (ls *lanes) uncommitted(all []contract.Settlement, targets map[*lane]int64, left []int) []int {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
 	for i := range all {
 		r, ok := all[i].Delivery.Handle.(*record)
 		if !ok || all[i].Kind != semel.Ack || r.lane.gone {

@@ -27,8 +27,8 @@ type standing struct {
 // askStalled asks for lanes that do not move. What the brokers answer is of the
 // lane; where they do not answer, the source does not work.
 func (s *Source) askStalled(ctx context.Context) {
-	for _, r := range s.stalled(time.Now()) {
-		_, err := s.more(ctx, r)
+	for _, r := range s.lanes.stalled(time.Now()) {
+		_, err := s.brokers.more(ctx, r)
 		if ctx.Err() != nil {
 			return
 		}
@@ -39,40 +39,40 @@ func (s *Source) askStalled(ctx context.Context) {
 		}
 		var answer *kerr.Error
 		if err == nil || errors.As(err, &answer) {
-			s.refused(r, why)
+			s.lanes.refused(r, why)
 		} else {
-			s.complain(why)
+			s.faults.complain(why)
 		}
 	}
 }
 
 // refused notes why a lane is not read, nil if the brokers would send it.
-func (s *Source) refused(r reading, why error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	l := s.lanes[r.place]
+func (ls *lanes) refused(r reading, why error) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	l := ls.byPlace[r.place]
 	switch {
 	case l == nil || l.gone || l.broken != nil || l.reached() != r.at:
 	case why == nil:
-		delete(s.faults.stays, r.place)
+		l.fault = nil
 	default:
-		s.faults.stay(r.place, why)
+		l.stay(why)
 	}
 }
 
 // stalled are the lanes that have stood for stalledAfter.
-func (s *Source) stalled(now time.Time) []reading {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (ls *lanes) stalled(now time.Time) []reading {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
 	var all []reading
-	for _, l := range s.order {
+	for _, l := range ls.order {
 		at, limit := l.reached(), l.stable
-		if s.config.ReadUncommitted {
+		if ls.config.ReadUncommitted {
 			limit = l.end
 		}
 		moved := l.standing.at != at
 		if moved && l.broken == nil {
-			delete(s.faults.stays, l.place)
+			l.fault = nil
 		}
 		switch {
 		case l.blocked() || l.broken != nil || l.full || l.crowded || len(l.ready) > 0 || at < 0 || at >= limit:

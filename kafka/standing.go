@@ -13,60 +13,46 @@ import (
 // standsEvery is how often the log has a lane that stands still.
 const standsEvery = time.Minute
 
-// stay is why a lane cannot go on, and when that was logged last.
-type stay struct {
-	why    error
-	logged time.Time
-}
-
-func (f *faultList) stay(p place, why error) {
-	if known := f.stays[p]; known != nil {
-		known.why = why
-		return
+// stay notes why a lane cannot go on. It is logged at once if it stood not still
+// before.
+func (l *lane) stay(why error) {
+	if l.fault == nil {
+		l.faultLogged = time.Time{}
 	}
-	if f.stays == nil {
-		f.stays = map[place]*stay{}
-	}
-	f.stays[p] = &stay{why: why}
-}
-
-// faultOf is why a lane stands still; nil where it does not. Called with
-// Source.mu held.
-func (s *Source) faultOf(l *lane) error {
-	if known := s.faults.stays[l.place]; known != nil {
-		return known.why
-	}
-	return nil
+	l.fault = why
 }
 
 // tellStays logs lanes that stand still, each at once and then seldom.
-func (s *Source) tellStays(now time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, l := range s.order {
-		known := s.faults.stays[l.place]
-		if known == nil || l.gone || !known.logged.IsZero() && now.Sub(known.logged) < standsEvery {
+func (ls *lanes) tellStays(now time.Time) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	for _, l := range ls.order {
+		if l.fault == nil || l.gone || !l.faultLogged.IsZero() && now.Sub(l.faultLogged) < standsEvery {
 			continue
 		}
-		known.logged = now
-		s.config.Logger.Warn("a partition stands still; the others go on",
-			"group", s.config.Group, "lane", l.id.ID, "unread", l.unread(), "error", known.why)
+		l.faultLogged = now
+		ls.config.Logger.Warn("a partition stands still; the others go on",
+			"group", ls.config.Group, "lane", l.id.ID, "unread", l.unread(), "error", l.fault)
 	}
 }
 
 // LaneFaults implements contract.LaneFaulting.
-func (s *Source) LaneFaults() []semel.Left {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *Source) LaneFaults() []semel.Left { return s.lanes.standing() }
+
+// standing are the lanes that stand still.
+func (ls *lanes) standing() []semel.Left {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
 	var all []semel.Left
-	for _, l := range s.order {
-		if why := s.faultOf(l); why != nil && !l.gone {
-			all = append(all, l.fault(why))
+	for _, l := range ls.order {
+		if l.fault != nil && !l.gone {
+			all = append(all, l.left(l.fault))
 		}
 	}
 	return all
 }
 
-func (l *lane) fault(why error) semel.Left {
+// left is what stays behind where a lane stands still.
+func (l *lane) left(why error) semel.Left {
 	return semel.Left{Lane: l.id.ID, Messages: l.unread(), Reason: why.Error(), Fault: true}
 }

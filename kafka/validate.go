@@ -80,7 +80,7 @@ func (c Config) validateBrokers() error {
 
 func (c Config) validateTopics() error {
 	var err error
-	switch _, invalid := compilePattern(c.TopicPattern); {
+	switch _, invalid := CompilePattern(c.TopicPattern); {
 	case len(c.Topics) == 0 && c.TopicPattern == "":
 		err = errors.New("kafka: Topics and TopicPattern are empty; name what is to be read")
 	case len(c.Topics) > 0 && c.TopicPattern != "":

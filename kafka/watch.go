@@ -26,52 +26,36 @@ func (s *Source) watch() {
 		select {
 		case <-s.life.Done():
 			return
-		case <-s.changed:
+		case <-s.lanes.changed:
 		case now := <-ticker.C:
 			s.seek(now)
-			s.decideAgain(now)
+			s.beginnings.decideAgain(s.life, now)
 			s.passLost()
-			s.remind()
-			s.replaceMember()
-			if s.unanswered.lately(now) {
+			s.faults.remind()
+			s.group.replaceMember()
+			if s.brokers.unanswered.lately(now) {
 				s.commits.rouse()
 			}
-			if !now.Before(next) && s.reads() {
+			if !now.Before(next) && s.lanes.any() {
 				next = now.Add(askEvery)
 				if s.look() && s.config.Observe != nil {
 					next = now
 				}
 			}
 		}
-		s.tellStays(time.Now())
+		s.lanes.tellStays(time.Now())
 		s.report()
 	}
 }
 
-// remind lets Fetch say what others noted, also where nothing comes that would
-// end its wait.
-func (s *Source) remind() {
-	s.mu.Lock()
-	due := len(s.faults.news) > 0
-	s.mu.Unlock()
-	if due {
-		s.gate.rouse()
+// seek looks from time to time for topics that match the pattern.
+func (s *Source) seek(now time.Time) {
+	if !s.topics.due(now) {
+		return
 	}
-}
-
-// touch lets lanes be reported at once. It never waits.
-func (s *Source) touch() {
-	select {
-	case s.changed <- struct{}{}:
-	default:
-	}
-}
-
-// reads reports whether it has a lane.
-func (s *Source) reads() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.order) > 0
+	ctx, cancel := context.WithTimeout(s.life, askTimeout)
+	defer cancel()
+	_ = s.beginnings.look(ctx) // Fetch says what is wrong with the brokers
 }
 
 // look asks where the partitions begin and end. It reports whether that was
@@ -86,17 +70,17 @@ func (s *Source) look() bool {
 	return true
 }
 
-// noteHeldUp logs once that a transaction stays open. Called with Source.mu held.
-func (s *Source) noteHeldUp(l *lane, now time.Time) {
+// noteHeldUp logs once that a transaction stays open. Called with lanes.mu held.
+func (ls *lanes) noteHeldUp(l *lane, now time.Time) {
 	switch {
-	case !l.heldUp(s.config.ReadUncommitted):
+	case !l.heldUp(ls.config.ReadUncommitted):
 		l.heldUpSince = time.Time{}
 	case l.heldUpSince.IsZero():
 		l.heldUpSince, l.heldUpTold = now, false
 	case !l.heldUpTold && now.Sub(l.heldUpSince) >= heldUpAfter:
 		l.heldUpTold = true
-		s.config.Logger.Warn("a transaction stays open and holds up what is behind it; its producer must end it, or an operator (kafka-transactions.sh find-hanging, abort)",
-			"group", s.config.Group, "lane", l.id.ID, "offset", l.stable, "end", l.end)
+		ls.config.Logger.Warn("a transaction stays open and holds up what is behind it; its producer must end it, or an operator (kafka-transactions.sh find-hanging, abort)",
+			"group", ls.config.Group, "lane", l.id.ID, "offset", l.stable, "end", l.end)
 	}
 }
 
@@ -119,24 +103,28 @@ func (s *Source) report() {
 	if s.config.Observe == nil {
 		return
 	}
-	s.mu.Lock()
-	states := s.lastStates
-	s.lastStates = nil
-	for _, l := range s.order {
-		if !l.gone {
-			states = append(states, s.state(l))
-		}
-	}
-	s.mu.Unlock()
-	if len(states) > 0 {
+	if states := s.lanes.states(); len(states) > 0 {
 		s.config.Observe(states)
 	}
 }
 
-// state is called with Source.mu held.
-func (s *Source) state(l *lane) LaneState {
+func (ls *lanes) states() []LaneState {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	states := ls.lastStates
+	ls.lastStates = nil
+	for _, l := range ls.order {
+		if !l.gone {
+			states = append(states, ls.state(l))
+		}
+	}
+	return states
+}
+
+// state is called with lanes.mu held.
+func (ls *lanes) state(l *lane) LaneState {
 	return LaneState{
 		Topic: l.topic, Partition: l.partition, Committed: l.committed.offset, Delivered: l.reached(), End: l.end,
-		Unsettled: l.unsettled, Oldest: l.oldest(), Paused: l.paused, HeldUp: l.heldUp(s.config.ReadUncommitted), Fault: s.faultOf(l), Lost: l.gone,
+		Unsettled: l.unsettled, Oldest: l.oldest(), Paused: l.paused, HeldUp: l.heldUp(ls.config.ReadUncommitted), Fault: l.fault, Lost: l.gone,
 	}
 }

@@ -160,7 +160,7 @@ func (w *world) start(handle handler, kafka func(*Config), policy func(*settings
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	source.dial = p.wire.dial
+	source.brokers.dial = p.wire.dial
 	c := settings{
 		Config: consumer.Config{Name: "billing", Source: source, Identity: identity.CloudEvents(), Logger: slog.New(slog.DiscardHandler)},
 		plan:   faults.Plan{Seed: 1},
@@ -180,9 +180,7 @@ func (w *world) start(handle handler, kafka func(*Config), policy func(*settings
 		p.wire.thaw()
 		<-p.ended
 		<-source.life.Done() // a run does not wait for a source that closes slowly
-		if source.side != nil {
-			source.side.Close()
-		}
+		source.brokers.close()
 	})
 	return p
 }

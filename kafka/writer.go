@@ -6,17 +6,36 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/semel-go/semel/internal/worker"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
+
+// deadLetters are the dead letters that are written.
+type deadLetters struct {
+	config  *Config
+	brokers *brokers
+	member  *member
+	lanes   *lanes
+	// life ends when nothing is written any more; what is closed until then runs
+	// in background.
+	life       context.Context
+	background *worker.Group
+	consumer   string // named by DeadLetters
+
+	mu     sync.Mutex // guards the rest; nothing is waited for under it
+	writer *writer    // nil before the first letter
+	// batch is how large a batch of letters may be.
+	batch int
+}
 
 // writer is who writes dead letters: two clients of their own, made with the
 // first of them, since they may have to be replaced: a client that was not
 // given an id to produce with, because its user may write to no topic, does not
 // ask again.
 type writer struct {
-	source *Source
+	letters *deadLetters
 	// batches writes in batches that the topic takes, as far as is known. What
 	// is refused for its size goes to alone, which writes a record at a time.
 	batches, alone *kgo.Client
@@ -47,19 +66,19 @@ const (
 
 // writerOptions: writes are idempotent and acknowledged by all replicas, which
 // is the client's default, and nothing here can weaken it.
-func (s *Source) writerOptions(batch int) []kgo.Opt {
-	return append(s.common(), kgo.RequiredAcks(kgo.AllISRAcks()), kgo.ProducerBatchMaxBytes(int32(batch)),
+func (d *deadLetters) options(batch int) []kgo.Opt {
+	return append(d.brokers.common(), kgo.RequiredAcks(kgo.AllISRAcks()), kgo.ProducerBatchMaxBytes(int32(batch)),
 		kgo.MaxBufferedRecords(1<<30)) // the engine bounds what is unsettled
 }
 
-// askLetterSize finds out how large a batch the topic for dead letters takes.
+// askSize finds out how large a batch the topic for dead letters takes.
 // Where that is not answered, a batch that is refused is sent record by record.
-func (s *Source) askLetterSize(ctx context.Context) {
-	if s.config.DeadLetters == "" {
+func (d *deadLetters) askSize(ctx context.Context) {
+	if d.config.DeadLetters == "" {
 		return
 	}
 	size := usualBatch
-	all, err := kadm.NewClient(s.side).DescribeTopicConfigs(ctx, s.config.DeadLetters)
+	all, err := kadm.NewClient(d.brokers.client()).DescribeTopicConfigs(ctx, d.config.DeadLetters)
 	if err == nil && len(all) == 1 && all[0].Err == nil {
 		for _, c := range all[0].Configs {
 			if n, e := strconv.Atoi(c.MaybeValue()); e == nil && c.Key == "max.message.bytes" {
@@ -67,37 +86,39 @@ func (s *Source) askLetterSize(ctx context.Context) {
 			}
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.letterBatch = min(max(size, leastBatch), largestBatch)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.batch = min(max(size, leastBatch), largestBatch)
 }
 
-// openWriter returns the writer of dead letters. Called with Source.mu held.
-func (s *Source) openWriter() (*writer, error) {
-	if s.closed {
+// open returns the writer of dead letters.
+func (d *deadLetters) open() (*writer, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.member.isClosed() {
 		return nil, kgo.ErrClientClosed
 	}
-	if s.writer != nil {
-		return s.writer, nil
+	if d.writer != nil {
+		return d.writer, nil
 	}
-	batches, err := kgo.NewClient(s.writerOptions(s.letterBatch)...)
+	batches, err := kgo.NewClient(d.options(d.batch)...)
 	if err != nil {
 		return nil, err
 	}
-	alone, err := kgo.NewClient(append(s.writerOptions(largestBatch), kgo.ProducerLinger(0))...)
+	alone, err := kgo.NewClient(append(d.options(largestBatch), kgo.ProducerLinger(0))...)
 	if err != nil {
 		batches.Close()
 		return nil, err
 	}
-	s.writer = &writer{source: s, batches: batches, alone: alone}
-	return s.writer, nil
+	d.writer = &writer{letters: d, batches: batches, alone: alone}
+	return d.writer, nil
 }
 
 // write sends a letter with others, or after a refusal alone.
 func (w *writer) write(c *copied) {
 	// A context of its own: a record that is cancelled on its way may be
 	// written all the same.
-	w.batches.Produce(w.source.life, c.record, func(_ *kgo.Record, err error) {
+	w.batches.Produce(w.letters.life, c.record, func(_ *kgo.Record, err error) {
 		w.wrote(w.batches, err)
 		if errors.Is(err, kerr.MessageTooLarge) {
 			w.writeAlone(c)
@@ -128,7 +149,7 @@ func (w *writer) next() {
 	w.mu.Unlock()
 	// A record of its own: the other client has written into the first.
 	record := &kgo.Record{Topic: c.record.Topic, Key: c.record.Key, Value: c.record.Value, Headers: c.record.Headers}
-	w.alone.Produce(w.source.life, record, func(_ *kgo.Record, err error) { w.wroteAlone(c, err) })
+	w.alone.Produce(w.letters.life, record, func(_ *kgo.Record, err error) { w.wroteAlone(c, err) })
 }
 
 func (w *writer) wroteAlone(c *copied, err error) {
@@ -136,7 +157,7 @@ func (w *writer) wroteAlone(c *copied, err error) {
 	again := errors.Is(err, kerr.MessageTooLarge) && c.cut()
 	if !again {
 		if err == nil && c.cuts > 0 {
-			w.source.tellCut(c)
+			w.letters.tellCut(c)
 		}
 		c.answer(err)
 	}
@@ -151,17 +172,11 @@ func (w *writer) wroteAlone(c *copied, err error) {
 
 // wrote looks after a client that has to be looked after.
 func (w *writer) wrote(client *kgo.Client, err error) {
-	s := w.source
 	switch {
 	case errors.Is(err, kerr.UnknownTopicID): // the topic was deleted and created anew
-		client.PurgeTopicsFromProducing(s.config.DeadLetters)
+		client.PurgeTopicsFromProducing(w.letters.config.DeadLetters)
 	case errors.Is(err, kerr.ClusterAuthorizationFailed):
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.writer == w && !s.closed {
-			s.writer = nil
-			s.group.Go(w.close)
-		}
+		w.letters.replace(w)
 	}
 }
 
@@ -170,11 +185,21 @@ func (w *writer) close() {
 	w.alone.Close()
 }
 
-// closeWriter is called when nothing runs any more.
-func (s *Source) closeWriter() {
-	s.mu.Lock()
-	writer := s.writer
-	s.mu.Unlock()
+// replace lets the next letter have another writer than this one.
+func (d *deadLetters) replace(w *writer) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.writer == w && !d.member.isClosed() {
+		d.writer = nil
+		d.background.Go(w.close)
+	}
+}
+
+// close is called when nothing runs any more.
+func (d *deadLetters) close() {
+	d.mu.Lock()
+	writer := d.writer
+	d.mu.Unlock()
 	if writer != nil {
 		writer.close()
 	}

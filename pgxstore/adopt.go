@@ -3,6 +3,7 @@ package pgxstore
 import (
 	"context"
 
+	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/sqlstore"
 )
 
@@ -14,5 +15,5 @@ func (s *Store) Adopt(ctx context.Context, a sqlstore.Adopted) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{house: inner, inner: inner, of: s, classify: inner.Classify, pool: s.pool, begin: s.begin, sql: sqlstore.Statements(inner)}, nil
+	return &Store{tables: tables{inner}, pool: s.pool, begin: s.begin, sql: sqlstore.Statements(inner, sqlform.Revision1{}), adopted: true}, nil
 }

@@ -129,7 +129,7 @@ func (b *batch) Rollback(ctx context.Context) {
 	case errBusy:
 		b.cut()
 	case nil:
-		if _, err := b.pg.Exec(ctx, "rollback").ReadAll(); err != nil {
+		if _, err := b.link.conn.Exec(ctx, "rollback"); err != nil {
 			b.cut()
 		}
 	}

@@ -59,7 +59,7 @@ func (s *Store) open(ctx context.Context, o contract.TxOptions, marks []contract
 	m := newMarking(b.marks)
 	requests := s.opening(o, m)
 	if _, err = b.exchange(ctx, requests); err == nil && len(m.seen()) > 0 {
-		_, err = b.exchange(ctx, []*request{m.judge(s.sql["judge"])})
+		_, err = b.exchange(ctx, []*request{m.judge(s.sql.Judge)})
 	}
 	if err == nil {
 		err = m.missing()
@@ -95,9 +95,9 @@ func (s *Store) opening(o contract.TxOptions, m *marking) []*request {
 	if o.Serial && len(m.marks) > 0 {
 		// Whoever waits in line is not to lose its place to the server's limit.
 		requests = append(requests, &request{sql: "set local statement_timeout = 0"},
-			&request{sql: s.sql["serial"], args: []any{m.marks[0].Scope, idle, limit(o.Turn)}})
+			&request{sql: s.sql.Serial, args: []any{m.marks[0].Scope, idle, limit(o.Turn)}})
 	}
-	marks := m.write(s.sql["begin"])
+	marks := m.write(s.sql.Begin)
 	marks.args = append(marks.args, idle, milliseconds(o.MarkLock, defaultLock), milliseconds(o.EffectLock, defaultLock), limit(o.Statement))
 	return append(requests, marks)
 }
@@ -114,9 +114,9 @@ func (s *Store) MarkIn(ctx context.Context, tx pgx.Tx, marks []contract.Mark) ([
 		defer rows.Close()
 		return r.read(rows)
 	}
-	err := ask(m.write(s.sql["mark"]))
+	err := ask(m.write(s.sql.Mark))
 	if err == nil && len(m.seen()) > 0 {
-		err = ask(m.judge(s.sql["judge"]))
+		err = ask(m.judge(s.sql.Judge))
 	}
 	if err == nil {
 		err = m.missing()

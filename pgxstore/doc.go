@@ -8,6 +8,10 @@
 // processes on one database, as far as the database keeps what it has
 // committed. It does not cover what a handler does outside of its transaction.
 //
+// Open a pool, make a Store of it with New, its tables with Store.Migrate, and
+// hand it to consumer.New. Store.Check and Store.Status tell whether the tables fit
+// this release, Store.Rows what was set aside.
+//
 // There are two forms. Store gives handlers a pgx.Tx: a batch of n fresh
 // messages with one statement each takes n + 2 round trips. Store.Queued gives
 // them a *Queue, whose statements are sent together: 2 round trips, 3 if
@@ -17,6 +21,9 @@
 //
 // The server ends a statement of a handler after TxOptions.Statement: an attempt
 // of the message that sent or queued it. Queued statements have as long each.
+//
+// A tracer of the pool's connections sees every statement once: those that are
+// sent together as a batch, or as queries if it is no pgx.BatchTracer.
 //
 // A handler must not commit or roll back its transaction: a statement that would
 // is refused before it is sent, as is everything after it, and nothing of the

@@ -33,7 +33,7 @@ func (c charged) meant(err error) error {
 // and the one that lets COMMIT succeed. An error names the mark to blame.
 func (b *batch) ending(e contract.Ending) (statements []charged, culprit int, err error) {
 	if len(e.Trim)+len(e.Rows) > 0 { // which are the store's own
-		statements = append(statements, charged{&request{sql: b.store.sql["unlimited"]}, contract.NobodyNamed})
+		statements = append(statements, charged{&request{sql: b.store.sql.Unlimited}, contract.NobodyNamed})
 	}
 	if trim := b.trim(e.Trim); trim != nil {
 		statements = append(statements, charged{trim, contract.NobodyNamed})
@@ -45,11 +45,11 @@ func (b *batch) ending(e contract.Ending) (statements []charged, culprit int, er
 			return nil, r.Mark, err
 		}
 		for _, q := range requests {
-			q.own = b.store.of == nil
+			q.own = !b.store.adopted
 			statements = append(statements, charged{q, r.Mark})
 		}
 	}
-	return append(statements, charged{&request{sql: b.store.sql["close"]}, contract.NobodyNamed}), contract.NobodyNamed, nil
+	return append(statements, charged{&request{sql: b.store.sql.Close}, contract.NobodyNamed}), contract.NobodyNamed, nil
 }
 
 // trim takes back marks that this batch wrote.
@@ -64,7 +64,7 @@ func (b *batch) trim(marks []int) *request {
 	if len(ids) == 0 {
 		return nil
 	}
-	return &request{sql: b.store.sql["trim"], args: []any{scopes, ids}}
+	return &request{sql: b.store.sql.Trim, args: []any{scopes, ids}}
 }
 
 // row are the statements that write an inbox row, or count one more delivery on
@@ -76,7 +76,7 @@ func (b *batch) row(r *contract.Row) ([]*request, error) {
 	m := &b.marks[r.Mark]
 	key := []any{m.Scope, m.Key, sqlform.RowConflict(m.Mark, r.Conflict)}
 	if r.Repeat {
-		return []*request{{sql: b.store.sql["repeat"], args: key}}, nil
+		return []*request{{sql: b.store.sql.Repeat, args: key}}, nil
 	}
 	values, err := sqlform.RowValues(m.Mark, r)
 	if err != nil {
@@ -84,14 +84,14 @@ func (b *batch) row(r *contract.Row) ([]*request, error) {
 	}
 	columns := append([]any{m.Scope, m.Key, m.Long, key[2]}, values...)
 	if r.Conflict {
-		return []*request{{sql: b.store.sql["conflict row"], args: columns}}, nil
+		return []*request{{sql: b.store.sql.ConflictRow, args: columns}}, nil
 	}
 	requests := []*request{
-		{sql: b.store.sql["again"], args: append(append([]any{}, values...), key...)},
-		{sql: b.store.sql["row"], args: columns},
+		{sql: b.store.sql.Again, args: append(append([]any{}, values...), key...)},
+		{sql: b.store.sql.Row, args: columns},
 	}
 	if o := r.State.Outcome(); o != m.As {
-		requests = append(requests, &request{sql: b.store.sql["outcome"], args: []any{int64(o), m.Scope, m.Key}})
+		requests = append(requests, &request{sql: b.store.sql.Outcome, args: []any{int64(o), m.Scope, m.Key}})
 	}
 	return requests, nil
 }

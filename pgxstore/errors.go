@@ -90,7 +90,7 @@ func (s *Store) Classify(err error) (class contract.Class) {
 	case outdated(err):
 		return contract.ClassContended // the next try prepares it anew
 	}
-	return s.classify(err)
+	return s.inner.Classify(err)
 }
 
 // outdated reports whether the server no longer takes a prepared statement:
@@ -162,7 +162,7 @@ func (s *Store) blameless(doing string, err error) error {
 	if class != contract.ClassContended {
 		class = contract.ClassDown
 	}
-	return &storeError{doing, class, hint(err, s.of == nil && !errors.Is(err, semel.ErrSchema))}
+	return &storeError{doing, class, hint(err, !s.adopted && !errors.Is(err, semel.ErrSchema))}
 }
 
 // hint adds to an error of the server what to do about it; own says that the

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // slice is how many statements the server may answer together. Without being
@@ -22,6 +25,7 @@ const mostUnsent = 64 << 10
 func (l *link) transmit(ctx context.Context, requests []*request) (failed int, err error) {
 	ctx, w := l.waiting(ctx)
 	defer w.end()
+	ctx, t := l.trace(ctx, requests)
 	p := l.pg.StartPipeline(ctx)
 	first, unsent := 0, 0
 	for i, r := range requests {
@@ -41,7 +45,7 @@ func (l *link) transmit(ctx context.Context, requests []*request) (failed int, e
 	}
 	failed = none
 	if err == nil {
-		failed, err = l.answers(p, requests, w)
+		failed, err = l.answers(p, requests, w, t)
 	}
 	if closing := p.Close(); err == nil {
 		err = closing
@@ -49,7 +53,55 @@ func (l *link) transmit(ctx context.Context, requests []*request) (failed int, e
 	if outdated(err) {
 		l.known.stale = true
 	}
-	return failed, w.told(ctx, err)
+	err = w.told(ctx, err)
+	t.end(err)
+	return failed, err
+}
+
+// answers reads the answers in order. The failure is of the request at failed.
+func (l *link) answers(p *pgconn.Pipeline, requests []*request, w *wait, t *trace) (failed int, err error) {
+	for i, r := range requests {
+		if i%slice == 0 {
+			w.next(requests[i:min(i+slice, len(requests))])
+		}
+		t.reads()
+		err := l.answerOf(p, r)
+		t.answer(err)
+		switch {
+		case errors.Is(err, errNoAnswer):
+			return none, fmt.Errorf("%w to statement %d", err, i)
+		case err != nil:
+			return i, err
+		}
+	}
+	return none, nil
+}
+
+var errNoAnswer = errors.New("pgxstore: the server sent something else than an answer")
+
+func (l *link) answerOf(p *pgconn.Pipeline, r *request) error {
+	got, err := p.GetResults()
+	if err != nil {
+		return err
+	}
+	reader, ok := got.(*pgconn.ResultReader)
+	if !ok {
+		return fmt.Errorf("%w, %T,", errNoAnswer, got)
+	}
+	if r.read != nil {
+		r.refusal = l.read(reader, r.read)
+	}
+	r.tag, err = reader.Close()
+	return err
+}
+
+// read gives the rows to whoever asked for them. What it says is its refusal,
+// whatever kind of error that is: only closing the reader tells what the server
+// said of this statement.
+func (l *link) read(reader *pgconn.ResultReader, read func(pgx.Rows) error) error {
+	rows := pgx.RowsFromResultReader(l.conn.TypeMap(), reader)
+	defer rows.Close()
+	return read(rows)
 }
 
 // size is how many bytes the arguments have.

@@ -13,12 +13,9 @@ import (
 // sends every queued statement with COMMIT. A callback that may refuse costs one
 // more, marks that were there before another.
 type QueuedStore struct {
-	house
+	tables
 	direct *Store
 }
-
-// Exonerates implements contract.Exonerator, as Store does.
-func (s *QueuedStore) Exonerates(err error) bool { return s.direct.Exonerates(err) }
 
 // Begin implements contract.TxStore.
 func (s *QueuedStore) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[*Queue], []contract.Verdict, error) {
@@ -57,5 +54,5 @@ func (b *batch) one(sql string) string {
 // One is the text that Queue.ExecOne sends for a statement: for whoever has the
 // server prepare it at start.
 func (s *Store) One(statement string) string {
-	return strings.Replace(s.sql["exec one"], "{statement}", sqltext.Postgres().Bare(statement), 1)
+	return strings.Replace(s.sql.ExecOne, "{statement}", sqltext.Postgres().Bare(statement), 1)
 }

@@ -48,7 +48,7 @@ func (b *batch) complete(ctx context.Context, number, revision int64, a contract
 	var found bool
 	var now int64
 	var state contract.RowState
-	look := &request{sql: b.store.sql["state"], args: []any{number}, read: func(rows pgx.Rows) error {
+	look := &request{sql: b.store.sql.State, args: []any{number}, read: func(rows pgx.Rows) error {
 		var scope int64
 		var id, conflict []byte
 		for rows.Next() {
@@ -71,10 +71,10 @@ func (b *batch) complete(ctx context.Context, number, revision int64, a contract
 	case !state.CanBecome(contract.StateCompleted):
 		return fmt.Errorf("row %d is %s: %w: %w", number, state, semel.ErrState, semel.ErrChanged)
 	}
-	apply := &request{sql: b.store.sql["apply"], args: []any{number}}
-	become := &request{sql: b.store.sql["become"], args: []any{string(contract.StateCompleted), int64(1), int64(1), number, revision}}
-	act := &request{sql: b.store.sql["act"], args: []any{number, sqlform.Plain(a.Verb), sqlform.Plain(a.Who), sqlform.Plain(a.Why), "done"}}
-	limited := &request{sql: b.store.sql["limit"], args: []any{limit(statement)}}
+	apply := &request{sql: b.store.sql.Apply, args: []any{number}}
+	become := &request{sql: b.store.sql.Become, args: []any{string(contract.StateCompleted), int64(1), int64(1), number, revision}}
+	act := &request{sql: b.store.sql.Act, args: []any{number, sqlform.Plain(a.Verb), sqlform.Plain(a.Who), sqlform.Plain(a.Why), "done"}}
+	limited := &request{sql: b.store.sql.Limit, args: []any{limit(statement)}}
 	if _, err := b.exchange(ctx, []*request{apply, become, act, limited}); err != nil {
 		return err
 	}

@@ -1,15 +1,13 @@
 package pgxstore
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/sqlstore"
 )
 
@@ -25,39 +23,23 @@ type Options struct {
 	Isolation pgx.TxIsoLevel
 }
 
-// house is what is done seldom, by sqlstore over the same pool.
-type house interface {
-	contract.Inbox
-	contract.PositionStore
-	contract.SchemaChecker
-	contract.IdentityFitter
-	contract.MarkerReader
-	Scope(ctx context.Context, consumer, source string, generation int64) (int64, error)
-	Migrate(ctx context.Context) (applied []string, err error)
-	Status(ctx context.Context) ([]sqlstore.Migration, error)
-	Print(w io.Writer) error
-	Setup(ctx context.Context, name, statements string) (ran bool, err error)
-	Seed(ctx context.Context, o sqlstore.Seed) (sqlstore.Seeded, error)
-}
-
 // Store keeps markers and rows in the tables of a PostgreSQL database, in the
 // same transactions as the effects of handlers, which get a pgx.Tx. It is safe
 // for use by several goroutines. A batch holds one connection of the pool from
 // Begin to its end, every other call one while it lasts; whoever waits for one
 // waits under the caller's context. The pool stays the caller's to close.
+//
+// Its tables are made by Migrate and looked at by Status and Check. What was set
+// aside is listed by Rows and closed by Discard; Consumer.Retry runs it again.
 type Store struct {
-	house
-	inner    *sqlstore.Store // what house is
-	of       *Store          // whose connections inner uses; nil if its own
-	classify func(error) contract.Class
-	pool     *pgxpool.Pool
-	begin    string
-	sql      map[string]string
+	tables
+	pool  *pgxpool.Pool
+	begin string
+	sql   *sqlform.Postgres
+	// adopted: its statements are of a table of the user's, too, so that nothing
+	// is advised about Semel's.
+	adopted bool
 }
-
-// Exonerates implements contract.Exonerator: for lock time-outs, full disks, lack
-// of memory and files that cannot be read or written.
-func (s *Store) Exonerates(err error) bool { return s.inner.Exonerates(err) }
 
 // New returns a store in the database of the pool. It creates nothing and asks
 // nothing: see Migrate and Check. For what is done seldom it opens a handle of
@@ -84,10 +66,9 @@ func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	s := &Store{house: inner, inner: inner, classify: inner.Classify, pool: pool, begin: "begin isolation level " + string(o.Isolation), sql: sqlstore.Statements(inner)}
-	return s, nil
+	return &Store{tables: tables{inner}, pool: pool, begin: "begin isolation level " + string(o.Isolation), sql: sqlstore.Statements(inner, sqlform.Revision1{})}, nil
 }
 
 // Queued is the same store for handlers that queue their statements. The two
 // may be used at the same time.
-func (s *Store) Queued() *QueuedStore { return &QueuedStore{house: s.house, direct: s} }
+func (s *Store) Queued() *QueuedStore { return &QueuedStore{tables: s.tables, direct: s} }

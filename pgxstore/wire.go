@@ -3,7 +3,6 @@ package pgxstore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -57,8 +56,11 @@ type link struct {
 	statement time.Duration
 }
 
-// known are the statements that a connection has prepared, by text.
+// known are the statements that a connection has prepared, by text, and what its
+// configuration says.
 type known struct {
+	mode       pgx.QueryExecMode
+	tracer     pgx.QueryTracer // nil if there is none
 	most       int
 	number     int
 	statements map[string]*pgconn.StatementDescription
@@ -74,14 +76,15 @@ type known struct {
 const knownName = "github.com/semel-go/semel/pgxstore"
 
 func newLink(conn *pgx.Conn) *link {
-	config := conn.Config()
 	data := conn.PgConn().CustomData()
 	k, ok := data[knownName].(*known)
 	if !ok {
-		k = &known{most: max(config.StatementCacheCapacity, leastKnown), statements: map[string]*pgconn.StatementDescription{}, ones: map[string]string{}}
+		config := conn.Config()
+		k = &known{mode: config.DefaultQueryExecMode, tracer: config.Tracer, most: max(config.StatementCacheCapacity, leastKnown),
+			statements: map[string]*pgconn.StatementDescription{}, ones: map[string]string{}}
 		data[knownName] = k
 	}
-	return &link{conn: conn, pg: conn.PgConn(), mode: config.DefaultQueryExecMode, known: k}
+	return &link{conn: conn, pg: conn.PgConn(), mode: k.mode, known: k}
 }
 
 // leastKnown is how many statements a connection keeps prepared at least.
@@ -154,38 +157,6 @@ func (l *link) send(p *pgconn.Pipeline, r *request) {
 	}
 }
 
-func (l *link) answers(p *pgconn.Pipeline, requests []*request, w *wait) (failed int, err error) {
-	for i, r := range requests {
-		if i%slice == 0 {
-			w.next(requests[i:min(i+slice, len(requests))])
-		}
-		got, err := p.GetResults()
-		if err != nil {
-			return i, err
-		}
-		reader, ok := got.(*pgconn.ResultReader)
-		if !ok {
-			return none, fmt.Errorf("pgxstore: the server's answer to statement %d is %T", i, got)
-		}
-		if r.read != nil {
-			r.refusal = l.read(reader, r.read)
-		}
-		if r.tag, err = reader.Close(); err != nil {
-			return i, err
-		}
-	}
-	return none, nil
-}
-
-// read gives the rows to whoever asked for them. What it says is its refusal,
-// whatever kind of error that is: only closing the reader tells what the server
-// said of this statement.
-func (l *link) read(reader *pgconn.ResultReader, read func(pgx.Rows) error) error {
-	rows := pgx.RowsFromResultReader(l.conn.TypeMap(), reader)
-	defer rows.Close()
-	return read(rows)
-}
-
 // prepare has the server parse what this connection has not sent before. A full
 // cache starts anew with all that these requests need.
 func (l *link) prepare(ctx context.Context, requests []*request) (failed int, err error) {
@@ -233,17 +204,14 @@ func (l *link) missing(requests []*request, known map[string]*pgconn.StatementDe
 func (l *link) describe(ctx context.Context, texts []string, full bool) (failed int, err error) {
 	ctx, w := l.waiting(ctx)
 	defer w.end()
+	names := l.names(len(texts))
+	end := l.tracePreparing(ctx, names, texts)
 	p := l.pg.StartPipeline(ctx)
 	forgotten := 0
 	if full {
 		forgotten = l.forget(p)
 	}
-	names := make([]string, len(texts))
 	for i, text := range texts {
-		if l.named() {
-			l.known.number++
-			names[i] = "semel_" + strconv.Itoa(l.known.number)
-		}
 		p.SendPrepare(names[i], text, nil)
 	}
 	failed, err = none, p.Sync()
@@ -266,7 +234,21 @@ func (l *link) describe(ctx context.Context, texts []string, full bool) (failed 
 	if closing := p.Close(); err == nil {
 		err = closing
 	}
-	return failed, w.told(ctx, err)
+	err = w.told(ctx, err)
+	end(failed, err)
+	return failed, err
+}
+
+// names are those of so many new statements, empty where they have none.
+func (l *link) names(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		if l.named() {
+			l.known.number++
+			names[i] = "semel_" + strconv.Itoa(l.known.number)
+		}
+	}
+	return names
 }
 
 // forget frees what is prepared.

@@ -22,7 +22,7 @@ type seen struct {
 // look reads the row that an act is about, in the act's transaction.
 func (s *Store) look(ctx context.Context, tx *sql.Tx, number, revision int64) (*seen, error) {
 	r := &seen{number: number}
-	err := tx.QueryRowContext(ctx, s.sql["state"], number).Scan(&r.revision, &r.state, &r.scope, &r.id, &r.conflict)
+	err := tx.QueryRowContext(ctx, s.sql.State, number).Scan(&r.revision, &r.state, &r.scope, &r.id, &r.conflict)
 	switch {
 	case errors.Is(err, sql.ErrNoRows) || err == nil && r.revision != revision:
 		return nil, fmt.Errorf("row %d: %w", number, semel.ErrChanged)
@@ -33,8 +33,8 @@ func (s *Store) look(ctx context.Context, tx *sql.Tx, number, revision int64) (*
 }
 
 // set changes a row if nobody has since it was seen.
-func (s *Store) set(ctx context.Context, tx *sql.Tx, r *seen, name string, args ...any) error {
-	done, err := tx.ExecContext(ctx, s.sql[name], append(args, r.number, r.revision)...)
+func (s *Store) set(ctx context.Context, tx *sql.Tx, r *seen, statement string, args ...any) error {
+	done, err := tx.ExecContext(ctx, statement, append(args, r.number, r.revision)...)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (s *Store) set(ctx context.Context, tx *sql.Tx, r *seen, name string, args 
 }
 
 func (s *Store) record(ctx context.Context, tx *sql.Tx, a contract.Act, number int64, result string) error {
-	_, err := tx.ExecContext(ctx, s.sql["act"], number, sqlform.Plain(a.Verb), sqlform.Plain(a.Who), sqlform.Plain(a.Why), result)
+	_, err := tx.ExecContext(ctx, s.sql.Act, number, sqlform.Plain(a.Verb), sqlform.Plain(a.Who), sqlform.Plain(a.Why), result)
 	return err
 }
 
@@ -68,11 +68,11 @@ func (s *Store) Discard(ctx context.Context, number, revision int64, a contract.
 		if !r.state.CanBecome(contract.StateDiscarded) {
 			return fmt.Errorf("row %d is %s: %w", number, r.state, semel.ErrState)
 		}
-		if err := s.set(ctx, tx, r, "become", string(contract.StateDiscarded), 0, 0); err != nil {
+		if err := s.set(ctx, tx, r, s.sql.Become, string(contract.StateDiscarded), 0, 0); err != nil {
 			return err
 		}
 		if len(r.conflict) == 0 {
-			if _, err := tx.ExecContext(ctx, s.sql["discard"], int64(semel.Discarded), r.scope, r.id); err != nil {
+			if _, err := tx.ExecContext(ctx, s.sql.Discard, int64(semel.Discarded), r.scope, r.id); err != nil {
 				return err
 			}
 		}
@@ -89,7 +89,7 @@ func (s *Store) FailRetry(ctx context.Context, number, revision int64, text stri
 		if err != nil {
 			return err
 		}
-		if err := s.set(ctx, tx, r, "failed", text, text); err != nil {
+		if err := s.set(ctx, tx, r, s.sql.Failed, text, text); err != nil {
 			return err
 		}
 		return s.record(ctx, tx, a, number, text)
@@ -102,7 +102,7 @@ func (s *Store) Acts(ctx context.Context, number int64, limit int) ([]contract.A
 	if limit <= 0 {
 		limit = mostRows
 	}
-	rows, err := s.db.QueryContext(ctx, s.sql["acts"], number, limit)
+	rows, err := s.db.QueryContext(ctx, s.sql.Acts, number, limit)
 	if err != nil {
 		return nil, s.blameless("acts", err)
 	}
@@ -152,14 +152,14 @@ func (s *Store) complete(ctx context.Context, tx *sql.Tx, number, revision int64
 	if !r.state.CanBecome(contract.StateCompleted) {
 		return fmt.Errorf("row %d is %s: %w: %w", number, r.state, semel.ErrState, semel.ErrChanged)
 	}
-	done, err := tx.ExecContext(ctx, s.sql["apply"], number)
+	done, err := tx.ExecContext(ctx, s.sql.Apply, number)
 	if err != nil {
 		return err
 	}
 	if n, err := done.RowsAffected(); err != nil || n != 1 {
 		return errors.Join(fmt.Errorf("row %d: %w", number, semel.ErrConflict), err)
 	}
-	if err := s.set(ctx, tx, r, "become", string(contract.StateCompleted), 1, 1); err != nil {
+	if err := s.set(ctx, tx, r, s.sql.Become, string(contract.StateCompleted), 1, 1); err != nil {
 		return err
 	}
 	return s.record(ctx, tx, a, number, "done")

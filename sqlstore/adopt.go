@@ -5,13 +5,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/internal/sqlform"
 )
 
 // Adopted is a table of processed messages that other code made and may go on
@@ -71,11 +71,16 @@ func (s *Store) Adopt(ctx context.Context, a Adopted) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := &Store{db: s.db, dialect: s.dialect, prefix: s.prefix, names: s.names, sql: maps.Clone(s.sql),
-		guards: s.guards, level: s.level, writers: s.writers, scopes: map[scope]int64{}, adopted: p}
 	for name, text := range texts {
-		own.sql[name] = p.names.Replace(text)
+		texts[name] = p.names.Replace(text)
 	}
+	var statements sqlform.Adopted
+	if err := sqlform.Fill(&statements, texts); err != nil {
+		return nil, err
+	}
+	own := &Store{db: s.db, dialect: s.dialect, prefix: s.prefix, names: s.names, postgres: s.postgres.With(statements),
+		guards: s.guards, level: s.level, writers: s.writers, scopes: map[scope]int64{}, adopted: p}
+	own.sql = &own.postgres.Statements
 	if err := own.rehearse(ctx); err != nil {
 		return nil, err
 	}
@@ -86,7 +91,7 @@ func (s *Store) Adopt(ctx context.Context, a Adopted) (*Store, error) {
 // another type or a missing right is not found with the first message.
 func (s *Store) rehearse(ctx context.Context) error {
 	const none = "{}"
-	_, err := s.db.ExecContext(ctx, "explain "+s.sql["mark"], none, none, none, none, none, none)
+	_, err := s.db.ExecContext(ctx, "explain "+s.sql.Mark, none, none, none, none, none, none)
 	if err != nil && s.Classify(err) == contract.ClassPermanent {
 		err = fmt.Errorf("%w: correct it: %w", err, semel.ErrSchema)
 	}
@@ -238,7 +243,7 @@ func (s *Store) inspect(ctx context.Context, p *adoption) error {
 	key := p.keyed()
 	slices.Sort(key)
 	var keyed, allowed bool
-	if err := s.db.QueryRowContext(ctx, s.sql["old key"], p.Table, strings.Join(key, "\n")).Scan(&keyed, &allowed); err != nil {
+	if err := s.db.QueryRowContext(ctx, s.postgres.OldKey, p.Table, strings.Join(key, "\n")).Scan(&keyed, &allowed); err != nil {
 		return err
 	}
 	if !keyed {
@@ -250,7 +255,7 @@ func (s *Store) inspect(ctx context.Context, p *adoption) error {
 		return fmt.Errorf("the role may not select, insert and delete in %s: grant it: %w", p.table.name, semel.ErrSchema)
 	}
 	var remedy string
-	if err := s.db.QueryRowContext(ctx, s.sql["old unlogged"], p.Table).Scan(&remedy); err != nil {
+	if err := s.db.QueryRowContext(ctx, s.postgres.OldUnlogged, p.Table).Scan(&remedy); err != nil {
 		return err
 	}
 	if remedy != "" {
@@ -266,7 +271,7 @@ func (s *Store) claim(ctx context.Context, p *adoption) error {
 	key := "adopted " + p.owner
 	owner, err := s.owner(ctx, key)
 	if errors.Is(err, sql.ErrNoRows) {
-		if _, err := s.db.ExecContext(ctx, s.sql["setup"], key, p.Consumer); err != nil {
+		if _, err := s.db.ExecContext(ctx, s.sql.Setup, key, p.Consumer); err != nil {
 			return err
 		}
 		owner, err = s.owner(ctx, key)
@@ -287,7 +292,7 @@ func (s *Store) claim(ctx context.Context, p *adoption) error {
 }
 
 func (s *Store) owner(ctx context.Context, key string) (consumer string, err error) {
-	err = s.db.QueryRowContext(ctx, s.sql["setup name"], key).Scan(&consumer)
+	err = s.db.QueryRowContext(ctx, s.postgres.SetupName, key).Scan(&consumer)
 	return consumer, err
 }
 

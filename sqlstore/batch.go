@@ -77,7 +77,7 @@ func (b *batch) BrokenBy() error {
 	case b.handle.status != nil:
 		ended = b.handle.status() == noTransaction
 	case !b.killed.Load():
-		_, err := b.tx.Exec(b.store.sql["guarded"])
+		_, err := b.tx.Exec(b.store.sql.Guarded)
 		ended = isOver(err)
 	}
 	if ended {
@@ -152,7 +152,7 @@ func (b *batch) unguard(ctx context.Context) error {
 	if !b.guarded {
 		return nil
 	}
-	done, err := b.tx.ExecContext(ctx, b.store.sql["unguard"])
+	done, err := b.tx.ExecContext(ctx, b.store.sql.Unguard)
 	if err != nil {
 		return err
 	}
@@ -189,7 +189,7 @@ func (b *batch) trim(ctx context.Context, marks []int) error {
 		for _, i := range chunk {
 			flat = append(flat, b.marks[i].Scope, b.marks[i].Key)
 		}
-		text, args := b.store.bulk("trim", 2, flat)
+		text, args := b.store.bulk(b.store.sql.Trim, 2, flat)
 		if _, err := b.tx.ExecContext(ctx, text, args...); err != nil {
 			return err
 		}

@@ -40,17 +40,17 @@ func (s *Store) Check(ctx context.Context) error {
 // Rows are looked at where the catalogue is not enough; a table that is missing
 // was named before they could be.
 func (s *Store) lint(ctx context.Context) error {
-	found := errors.Join(s.faults(ctx, "unfit"), s.faults(ctx, "lint"))
-	if err := s.faults(ctx, "lint rows"); err != nil && (found == nil || errors.Is(err, semel.ErrSchema)) {
+	found := errors.Join(s.faults(ctx, s.sql.Unfit), s.faults(ctx, s.sql.Lint))
+	if err := s.faults(ctx, s.sql.LintRows); err != nil && (found == nil || errors.Is(err, semel.ErrSchema)) {
 		found = errors.Join(found, err)
 	}
 	return found
 }
 
-// faults are what the statement of this name finds, each with what to do. They
+// faults are what the statement finds, each with what to do. They
 // wrap semel.ErrSchema.
-func (s *Store) faults(ctx context.Context, name string) error {
-	rows, err := s.db.QueryContext(ctx, s.sql[name])
+func (s *Store) faults(ctx context.Context, statement string) error {
+	rows, err := s.db.QueryContext(ctx, statement)
 	if err != nil {
 		return s.blameless("check", err)
 	}

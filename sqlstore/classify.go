@@ -50,7 +50,7 @@ func (b *batch) standing(ctx context.Context) standing {
 		}
 		return fails
 	}
-	_, err := b.tx.ExecContext(ctx, b.store.sql["guarded"])
+	_, err := b.tx.ExecContext(ctx, b.store.sql.Guarded)
 	switch {
 	case err == nil:
 		return stands

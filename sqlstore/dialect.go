@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/internal/sqltext"
 )
 
@@ -20,6 +21,8 @@ type dialect struct {
 	// name names the folder of the dialect's SQL and appears in errors.
 	name  string
 	files fs.FS
+	// fill gives a store the dialect's statements.
+	fill func(s *Store, texts map[string]string) error
 	// writers is how many transactions may write at once; 0 is any number.
 	writers int
 	// list is the most tuples of a statement with a list; 0 is any number,
@@ -77,9 +80,6 @@ type dialect struct {
 	rolledBack func(err error) bool
 }
 
-// statements are a dialect's SQL with a prefix, by name.
-type statements map[string]string
-
 var (
 	prefixForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,31}$`)
 	schemaForm = regexp.MustCompile(`^[^"'\\{}\x00-\x1f]{1,63}$`)
@@ -87,20 +87,16 @@ var (
 )
 
 // load reads the dialect's statements and puts the names in.
-func (d *dialect) load(names *strings.Replacer, files ...string) (statements, error) {
-	found := statements{}
-	for _, name := range files {
+func (d *dialect) load(names *strings.Replacer, files ...string) (map[string]string, error) {
+	texts := make([]string, len(files))
+	for i, name := range files {
 		text, err := fs.ReadFile(d.files, d.name+"/"+name)
 		if err != nil {
 			return nil, err
 		}
-		for section := range strings.SplitSeq(string(text), "-- name: ") {
-			if name, body, ok := strings.Cut(section, "\n"); ok {
-				found[name] = names.Replace(strings.TrimSuffix(strings.TrimSpace(body), ";"))
-			}
-		}
+		texts[i] = names.Replace(string(text))
 	}
-	return found, nil
+	return sqlform.Texts(texts...)
 }
 
 // names are what stands for tables in a dialect's SQL: {prefix} before every
@@ -121,11 +117,11 @@ func (d *dialect) names(o Options) (*strings.Replacer, error) {
 
 // bulk is a statement over tuples and its arguments, which are the tuples one
 // after the other.
-func (s *Store) bulk(name string, width int, flat []any) (text string, args []any) {
+func (s *Store) bulk(statement string, width int, flat []any) (text string, args []any) {
 	if s.dialect.list == 0 {
-		return s.sql[name], arrays(width, flat)
+		return statement, arrays(width, flat)
 	}
-	return s.sql.list(name, len(flat)/width), flat
+	return list(statement, len(flat)/width), flat
 }
 
 // chunks are the pieces of a list that statements take.
@@ -137,9 +133,8 @@ func (d *dialect) chunks(of []int) iter.Seq[[]int] {
 }
 
 // list is the statement with its {list:tuple} repeated n times.
-func (s statements) list(name string, n int) string {
-	text := s[name]
-	at := listForm.FindStringSubmatchIndex(text)
-	tuple := text[at[2]:at[3]]
-	return text[:at[0]] + strings.Repeat(tuple+", ", n-1) + tuple + text[at[1]:]
+func list(statement string, n int) string {
+	at := listForm.FindStringSubmatchIndex(statement)
+	tuple := statement[at[2]:at[3]]
+	return statement[:at[0]] + strings.Repeat(tuple+", ", n-1) + tuple + statement[at[1]:]
 }

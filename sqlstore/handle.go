@@ -35,7 +35,7 @@ const (
 // driver is imported, so the types between have no names here.
 func postgresHandle(conn any) handle {
 	var h handle
-	for _, next := range []string{"Conn", "PgConn", ""} {
+	for _, below := range []func(reflect.Value) reflect.Value{byConn, byPgConn, byNothing} {
 		if c, ok := conn.(interface{ TxStatus() byte }); ok {
 			h.status = c.TxStatus
 		}
@@ -50,17 +50,24 @@ func postgresHandle(conn any) handle {
 		if c, ok := conn.(interface{ Close(context.Context) error }); ok && h.close == nil {
 			h.close = c.Close
 		}
-		conn = result(conn, next)
+		conn = result(conn, below)
 	}
 	return h
 }
 
+// The methods that lead from one connection to the one below. Each stands in its
+// own call as a constant: a method that is looked for by a variable's value could
+// be any, and the linker would keep all methods of the program.
+func byConn(v reflect.Value) reflect.Value   { return v.MethodByName("Conn") }
+func byPgConn(v reflect.Value) reflect.Value { return v.MethodByName("PgConn") }
+func byNothing(reflect.Value) reflect.Value  { return reflect.Value{} }
+
 // result is what a method without arguments returns, nil if there is none.
-func result(of any, method string) any {
+func result(of any, method func(reflect.Value) reflect.Value) any {
 	if of == nil {
 		return nil
 	}
-	m := reflect.ValueOf(of).MethodByName(method)
+	m := method(reflect.ValueOf(of))
 	if !m.IsValid() || m.Type().NumIn() != 0 || m.Type().NumOut() != 1 {
 		return nil
 	}

@@ -23,7 +23,7 @@ func (s *Store) Rows(ctx context.Context, f contract.RowFilter) ([]contract.Stor
 	}
 	c := &conditions{dialect: s.dialect, args: []any{f.Bodies, f.After, f.Limit}}
 	c.filter(&f)
-	rows, err := s.db.QueryContext(ctx, strings.Replace(s.sql["rows"], "{filter}", c.text.String(), 1), c.args...)
+	rows, err := s.db.QueryContext(ctx, strings.Replace(s.sql.Rows, "{filter}", c.text.String(), 1), c.args...)
 	if err != nil {
 		return nil, s.blameless("rows", err)
 	}

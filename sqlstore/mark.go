@@ -16,7 +16,7 @@ func (s *Store) MarkIn(ctx context.Context, tx *sql.Tx, marks []contract.Mark) (
 	if err := s.file.check(); err != nil {
 		return nil, err
 	}
-	verdicts, err := s.mark(ctx, tx, sqlform.Marks(marks), "mark")
+	verdicts, err := s.mark(ctx, tx, sqlform.Marks(marks), s.sql.Mark)
 	if err != nil {
 		return nil, s.blameless("mark", err)
 	}
@@ -28,12 +28,12 @@ func (s *Store) MarkIn(ctx context.Context, tx *sql.Tx, marks []contract.Mark) (
 // those that were there. These are two statements, because a copy that was in
 // flight when the first began is visible to the second only.
 //
-// The first statement is the one of this name; more are its further arguments.
-func (s *Store) mark(ctx context.Context, tx *sql.Tx, marks []sqlform.Mark, name string, more ...any) ([]contract.Verdict, error) {
+// more are further arguments of the first statement.
+func (s *Store) mark(ctx context.Context, tx *sql.Tx, marks []sqlform.Mark, first string, more ...any) ([]contract.Verdict, error) {
 	verdicts := make([]contract.Verdict, len(marks))
 	var seen []int
 	for chunk := range s.dialect.chunks(sqlform.Sorted(marks)) {
-		text, args := s.bulk(name, 6, markColumns(marks, chunk))
+		text, args := s.bulk(first, 6, markColumns(marks, chunk))
 		if err := s.insert(ctx, tx, text, append(args, more...), marks, chunk, verdicts); err != nil {
 			return nil, err
 		}
@@ -114,7 +114,7 @@ func (s *Store) judge(ctx context.Context, tx *sql.Tx, marks []sqlform.Mark, chu
 		m := marks[i]
 		args = append(args, int64(i), m.Scope, marks[i].Key, sqlform.Conflict(m.Fingerprint))
 	}
-	text, args := s.bulk("judge", 4, args)
+	text, args := s.bulk(s.sql.Judge, 4, args)
 	rows, err := tx.QueryContext(ctx, text, args...)
 	if err != nil {
 		return err

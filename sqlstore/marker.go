@@ -16,7 +16,7 @@ func (s *Store) Marker(ctx context.Context, key semel.Key) (contract.StoredMarke
 	id, _ := sqlform.ID([]byte(key.ID))
 	var m contract.StoredMarker
 	var at int64
-	err := s.db.QueryRowContext(ctx, s.sql["marker"], []byte(key.Consumer), []byte(key.Source), id).Scan(&m.Outcome, &at)
+	err := s.db.QueryRowContext(ctx, s.sql.Marker, []byte(key.Consumer), []byte(key.Source), id).Scan(&m.Outcome, &at)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return contract.StoredMarker{}, false, nil

@@ -82,10 +82,10 @@ func (s *Store) Status(ctx context.Context) ([]Migration, error) {
 
 func (s *Store) applied(ctx context.Context) ([]Migration, error) {
 	var there bool
-	if err := s.db.QueryRowContext(ctx, s.sql["has migrations"]).Scan(&there); err != nil || !there {
+	if err := s.db.QueryRowContext(ctx, s.sql.HasMigrations).Scan(&there); err != nil || !there {
 		return nil, err
 	}
-	rows, err := s.db.QueryContext(ctx, s.sql["applied"])
+	rows, err := s.db.QueryContext(ctx, s.sql.Applied)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.faults(ctx, "unfit"); err != nil {
+	if err := s.faults(ctx, s.sql.Unfit); err != nil {
 		return nil, err
 	}
 	for _, m := range all {
@@ -138,7 +138,7 @@ func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 // migrate makes the table of migrations by itself first, so that the
 // transaction begins with a write, also when the table is there.
 func (s *Store) migrate(ctx context.Context, m Migration) (ran bool, err error) {
-	if _, err := s.db.ExecContext(ctx, s.sql["migrations"]); err != nil {
+	if _, err := s.db.ExecContext(ctx, s.sql.Migrations); err != nil {
 		return false, err
 	}
 	e, err := s.open(ctx, s.dialect.isolation)
@@ -155,7 +155,7 @@ func (s *Store) migrate(ctx context.Context, m Migration) (ran bool, err error) 
 }
 
 func (s *Store) migrateIn(ctx context.Context, tx *sql.Tx, m Migration) (ran bool, err error) {
-	done, err := tx.ExecContext(ctx, s.sql["migrated"], m.Version, m.Name, m.Checksum)
+	done, err := tx.ExecContext(ctx, s.sql.Migrated, m.Version, m.Name, m.Checksum)
 	if err != nil {
 		return false, err
 	}
@@ -183,11 +183,11 @@ func (s *Store) Print(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if _, err = fmt.Fprintf(w, "%s;\n", s.sql["migrations"]); err != nil {
+	if _, err = fmt.Fprintf(w, "%s;\n", s.sql.Migrations); err != nil {
 		return err
 	}
 	for _, m := range all {
-		record := s.sql["migrated"]
+		record := s.sql.Migrated
 		for i, v := range []string{strconv.Itoa(m.Version), "'" + m.Name + "'", "'" + m.Checksum + "'"} {
 			record = strings.Replace(record, s.dialect.bind+strconv.Itoa(i+1), v, 1)
 		}

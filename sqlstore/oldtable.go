@@ -33,14 +33,14 @@ type oldColumn struct {
 // them in SQL. Its errors wrap semel.ErrSchema where a person must act.
 func (s *Store) describe(ctx context.Context, table string) (*oldTable, error) {
 	t := &oldTable{}
-	err := s.db.QueryRowContext(ctx, s.sql["old table"], table).Scan(&t.name)
+	err := s.db.QueryRowContext(ctx, s.sql.OldTable, table).Scan(&t.name)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, fmt.Errorf("there is no table %s: write its name with its schema, and see that the role may use that schema: %w", table, semel.ErrSchema)
 	case err != nil:
 		return nil, s.hint(err)
 	}
-	rows, err := s.db.QueryContext(ctx, s.sql["old columns"], table)
+	rows, err := s.db.QueryContext(ctx, s.sql.OldColumns, table)
 	if err != nil {
 		return nil, s.hint(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/internal/sqltext"
 )
 
@@ -66,7 +67,7 @@ func Postgres(db *sql.DB, o Options) (*Store, error) {
 
 func postgresDialect() *dialect {
 	return &dialect{
-		name: "postgres", files: postgresFiles, text: sqltext.Postgres(), bind: "$", moment: "to_timestamp((?::bigint / 1000.0)::float8)",
+		name: "postgres", files: postgresFiles, fill: postgresFill, text: sqltext.Postgres(), bind: "$", moment: "to_timestamp((?::bigint / 1000.0)::float8)",
 		isolation: sql.LevelReadCommitted, start: postgresStart, limit: postgresLimit, broken: postgresBroken, handle: postgresHandle,
 		classify:   postgresClass,
 		exonerates: postgresExonerates,
@@ -79,6 +80,12 @@ func postgresDialect() *dialect {
 		old:        postgresOld,
 		adopted:    postgresAdopting(),
 	}
+}
+
+func postgresFill(s *Store, texts map[string]string) error {
+	s.postgres = &sqlform.Postgres{}
+	s.sql = &s.postgres.Statements
+	return sqlform.Fill(s.postgres, texts)
 }
 
 func postgresOld(c *oldColumn) (value, last string) {
@@ -95,16 +102,16 @@ func postgresStart(ctx context.Context, b *batch, o contract.TxOptions) ([]contr
 	b.guarded = true
 	idle := milliseconds(o.Idle, defaultIdle)
 	if o.Serial && len(b.marks) > 0 {
-		if _, err := b.tx.ExecContext(ctx, b.store.sql["serial"], b.marks[0].Scope, idle, statementLimit(o.Turn)); err != nil {
+		if _, err := b.tx.ExecContext(ctx, b.store.postgres.Serial, b.marks[0].Scope, idle, statementLimit(o.Turn)); err != nil {
 			return nil, err
 		}
 	}
-	return b.store.mark(ctx, b.tx, b.marks, "begin", idle,
+	return b.store.mark(ctx, b.tx, b.marks, b.store.postgres.Begin, idle,
 		milliseconds(o.MarkLock, defaultMarkLock), milliseconds(o.EffectLock, defaultEffectLock), statementLimit(o.Statement))
 }
 
 func postgresLimit(ctx context.Context, b *batch, d time.Duration) error {
-	_, err := b.tx.ExecContext(ctx, b.store.sql["limit"], statementLimit(d))
+	_, err := b.tx.ExecContext(ctx, b.store.postgres.Limit, statementLimit(d))
 	return err
 }
 
@@ -112,7 +119,7 @@ func postgresLimit(ctx context.Context, b *batch, d time.Duration) error {
 // handler's ROLLBACK this is another transaction, or none.
 func postgresBroken(b *batch) bool {
 	var guarded bool
-	err := b.tx.QueryRow(b.store.sql["guarded"]).Scan(&guarded)
+	err := b.tx.QueryRow(b.store.sql.Guarded).Scan(&guarded)
 	return err != nil || !guarded
 }
 

@@ -136,10 +136,10 @@ func (w *seeder) write(t *oldTable, c *oldColumn) {
 	if condition == "" {
 		condition = "true"
 	}
-	put := func(name string) string {
-		return strings.Replace(names.Replace(w.store.sql[name]), "{where}", condition+"\n", 1)
+	put := func(statement string) string {
+		return strings.Replace(names.Replace(statement), "{where}", condition+"\n", 1)
 	}
-	w.first, w.next = put("seed first"), put("seed next")
+	w.first, w.next = put(w.store.sql.SeedFirst), put(w.store.sql.SeedNext)
 }
 
 // resume goes on where an interrupted seeding of the same rows stopped.
@@ -181,11 +181,11 @@ func (w *seeder) batch(ctx context.Context) (done bool, err error) {
 		}
 		sum.Written += written
 		if done {
-			_, err = tx.ExecContext(ctx, w.store.sql["forget position"], sqlform.Plain(w.Consumer), sqlform.Plain(w.lane))
+			_, err = tx.ExecContext(ctx, w.store.sql.ForgetPosition, sqlform.Plain(w.Consumer), sqlform.Plain(w.lane))
 			return err
 		}
 		last = &ids[len(ids)-1]
-		_, err = tx.ExecContext(ctx, w.store.sql["save position"], sqlform.Plain(w.Consumer), sqlform.Plain(w.lane),
+		_, err = tx.ExecContext(ctx, w.store.sql.SavePosition, sqlform.Plain(w.Consumer), sqlform.Plain(w.lane),
 			sum.Read, sum.Written, []byte(last.kind+":"+string(last.bytes)))
 		return err
 	})
@@ -237,7 +237,7 @@ func (s *Store) seed(ctx context.Context, tx *sql.Tx, marks []contract.Mark) (wr
 		if len(chunk) == 0 {
 			continue
 		}
-		text, args := s.bulk("mark", 6, markColumns(forms, chunk))
+		text, args := s.bulk(s.sql.Mark, 6, markColumns(forms, chunk))
 		if err := s.insert(ctx, tx, text, args, forms, chunk, verdicts); err != nil {
 			return 0, err
 		}

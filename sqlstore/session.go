@@ -244,7 +244,7 @@ func (e *unknownError) Unwrap() error { return e.err }
 // lockAnd writes before it reads: a transaction that reads first could find,
 // when it writes, that what it read is old, and fail at once.
 func (s *Store) lockAnd(ctx context.Context, tx *sql.Tx, do func(tx *sql.Tx) error) error {
-	if _, err := tx.ExecContext(ctx, s.sql["lock"]); err != nil {
+	if _, err := tx.ExecContext(ctx, s.sql.Lock); err != nil {
 		return err
 	}
 	return do(tx)

@@ -27,7 +27,7 @@ func (s *Store) Setup(ctx context.Context, name, statements string) (ran bool, e
 	var known bool
 	// Looked up first, so that a start on a busy or read-only database does
 	// not need the right to write for nothing.
-	if err := s.db.QueryRowContext(ctx, s.sql["setup_known"], hash).Scan(&known); err == nil && known {
+	if err := s.db.QueryRowContext(ctx, s.sql.SetupKnown, hash).Scan(&known); err == nil && known {
 		return false, nil
 	}
 	if err = s.dialect.controlled(statements); err == nil {
@@ -56,20 +56,20 @@ var errRolledBackItself = errors.New("its statements ended their transaction: wh
 // setup runs the statements under a guard, so that a COMMIT among them that
 // nobody recognised fails with all of them.
 func (s *Store) setup(ctx context.Context, tx *sql.Tx, hash, name, statements string) (ran bool, err error) {
-	if _, err := tx.ExecContext(ctx, s.sql["lock setup"]); err != nil {
+	if _, err := tx.ExecContext(ctx, s.sql.LockSetup); err != nil {
 		return false, err
 	}
-	if n, err := rowsOf(tx.ExecContext(ctx, s.sql["setup"], hash, name)); err != nil || n == 0 {
+	if n, err := rowsOf(tx.ExecContext(ctx, s.sql.Setup, hash, name)); err != nil || n == 0 {
 		return false, err
 	}
-	guards, err := rowsOf(tx.ExecContext(ctx, s.sql["guard"]))
+	guards, err := rowsOf(tx.ExecContext(ctx, s.sql.Guard))
 	if err != nil {
 		return false, err
 	}
 	if _, err := tx.ExecContext(ctx, statements); err != nil {
 		return false, err
 	}
-	left, err := rowsOf(tx.ExecContext(ctx, s.sql["unguard"]))
+	left, err := rowsOf(tx.ExecContext(ctx, s.sql.Unguard))
 	if err == nil && left != guards {
 		err = errRolledBackItself
 	}

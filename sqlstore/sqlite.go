@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/internal/sqltext"
 )
 
@@ -57,17 +58,17 @@ func SQLite(db *sql.DB, o Options) (*Store, error) {
 		return nil, fmt.Errorf("sqlstore: opening the database: %w", err)
 	}
 	defer conn.Close()
-	if err := conn.QueryRowContext(ctx, s.sql["foreign keys"]).Scan(&s.guards); err != nil {
+	if err := conn.QueryRowContext(ctx, s.sqlite.ForeignKeys).Scan(&s.guards); err != nil {
 		return nil, fmt.Errorf("sqlstore: reading pragma foreign_keys: %w", err)
 	}
 	s.alone = !s.guards || !fences(conn)
-	s.file, err = openedFileOf(ctx, conn, s.sql["file"])
+	s.file, err = openedFileOf(ctx, conn, s.sqlite.File)
 	return s, err
 }
 
 func sqliteDialect(code func(error) (int, bool)) *dialect {
 	return &dialect{
-		name: "sqlite", files: sqliteFiles, writers: 1, list: 500, text: sqltext.SQLite(), bind: "?", moment: "?", start: sqliteStart, broken: sqliteBroken, fences: true,
+		name: "sqlite", files: sqliteFiles, fill: sqliteFill, writers: 1, list: 500, text: sqltext.SQLite(), bind: "?", moment: "?", start: sqliteStart, broken: sqliteBroken, fences: true,
 		believes: true,
 		coded:    func(err error) bool { _, ok := code(err); return ok },
 		classify: func(err error) contract.Class {
@@ -100,15 +101,21 @@ func sqliteDialect(code func(error) (int, bool)) *dialect {
 	}
 }
 
+func sqliteFill(s *Store, texts map[string]string) error {
+	s.sqlite = &sqlform.SQLite{}
+	s.sql = &s.sqlite.Statements
+	return sqlform.Fill(s.sqlite, texts)
+}
+
 func sqliteStart(ctx context.Context, b *batch, _ contract.TxOptions) ([]contract.Verdict, error) {
-	done, err := b.tx.ExecContext(ctx, b.store.sql["guard"])
+	done, err := b.tx.ExecContext(ctx, b.store.sql.Guard)
 	if err == nil {
 		b.guarded, err = b.store.guardedBy(done)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return b.store.mark(ctx, b.tx, b.marks, "mark")
+	return b.store.mark(ctx, b.tx, b.marks, b.store.sql.Mark)
 }
 
 var errUnguarded = errors.New("this connection does not enforce foreign keys, the one at start did: " +
@@ -127,7 +134,7 @@ func (s *Store) guardedBy(done sql.Result) (bool, error) {
 func sqliteBroken(b *batch) bool {
 	if b.asks == nil {
 		var err error
-		if b.asks, err = b.tx.Prepare(b.store.sql["guarded"]); err != nil {
+		if b.asks, err = b.tx.Prepare(b.store.sql.Guarded); err != nil {
 			return true
 		}
 	}

@@ -41,13 +41,16 @@ type Store struct {
 	dialect *dialect
 	prefix  string
 	names   *strings.Replacer
-	sql     statements
-	guards  bool
-	alone   bool               // a batch is one message
-	level   sql.IsolationLevel // of batches
-	writers chan struct{}      // a place each; nil if any number may write
-	adopted *adoption          // nil unless it marks in a table of the user's, too
-	file    *openedFile        // nil unless the database is a file of this process
+	sql     *sqlform.Statements
+	// The dialect's own statements, of which sql is a part; nil for another's.
+	postgres *sqlform.Postgres
+	sqlite   *sqlform.SQLite
+	guards   bool
+	alone    bool               // a batch is one message
+	level    sql.IsolationLevel // of batches
+	writers  chan struct{}      // a place each; nil if any number may write
+	adopted  *adoption          // nil unless it marks in a table of the user's, too
+	file     *openedFile        // nil unless the database is a file of this process
 
 	outdated atomic.Int64 // how often a connection's plans were
 
@@ -71,11 +74,14 @@ func open(db *sql.DB, d *dialect, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	texts, err := d.load(names, "marks.sql", "rows.sql", "house.sql", "lint.sql")
+	texts, err := d.load(names, "marks.sql", "rows.sql", "scopes.sql", "schema.sql", "lint.sql", "tables.sql")
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: db, dialect: d, prefix: o.Prefix, names: names, sql: texts, scopes: map[scope]int64{}}
+	s := &Store{db: db, dialect: d, prefix: o.Prefix, names: names, scopes: map[scope]int64{}}
+	if err := d.fill(s, texts); err != nil {
+		return nil, fmt.Errorf("sqlstore: the SQL of %s: %w", d.name, err)
+	}
 	if d.writers > 0 {
 		s.writers = make(chan struct{}, d.writers)
 	}
@@ -155,15 +161,15 @@ func (s *Store) Scope(ctx context.Context, consumer, source string, generation i
 
 func (s *Store) intern(ctx context.Context, key scope) (n int64, err error) {
 	args := []any{[]byte(key.consumer), []byte(key.source), key.generation}
-	err = s.db.QueryRowContext(ctx, s.sql["scope"], args...).Scan(&n)
+	err = s.db.QueryRowContext(ctx, s.sql.Scope, args...).Scan(&n)
 	if !errors.Is(err, sql.ErrNoRows) {
 		return n, err
 	}
 	err = s.write(ctx, func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, s.sql["new scope"], args...); err != nil {
+		if _, err := tx.ExecContext(ctx, s.sql.NewScope, args...); err != nil {
 			return err
 		}
-		return tx.QueryRowContext(ctx, s.sql["scope"], args...).Scan(&n)
+		return tx.QueryRowContext(ctx, s.sql.Scope, args...).Scan(&n)
 	})
 	return n, err
 }
@@ -171,7 +177,7 @@ func (s *Store) intern(ctx context.Context, key scope) (n int64, err error) {
 // LoadPosition implements contract.PositionStore.
 func (s *Store) LoadPosition(ctx context.Context, consumer, lane string) (contract.Position, bool, error) {
 	var p contract.Position
-	err := s.db.QueryRowContext(ctx, s.sql["position"], sqlform.Plain(consumer), sqlform.Plain(lane)).Scan(&p.Offset, &p.Length, &p.Check)
+	err := s.db.QueryRowContext(ctx, s.sql.Position, sqlform.Plain(consumer), sqlform.Plain(lane)).Scan(&p.Offset, &p.Length, &p.Check)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return contract.Position{}, false, nil
@@ -183,12 +189,12 @@ func (s *Store) LoadPosition(ctx context.Context, consumer, lane string) (contra
 
 // SavePosition implements contract.PositionStore.
 func (s *Store) SavePosition(ctx context.Context, consumer, lane string, p contract.Position) error {
-	return s.writePosition(ctx, "save position", consumer, lane, p)
+	return s.writePosition(ctx, s.sql.SavePosition, consumer, lane, p)
 }
 
 // KeepPosition implements contract.PositionStore.
 func (s *Store) KeepPosition(ctx context.Context, consumer, lane string, p contract.Position) (contract.Position, error) {
-	if err := s.writePosition(ctx, "keep position", consumer, lane, p); err != nil {
+	if err := s.writePosition(ctx, s.sql.KeepPosition, consumer, lane, p); err != nil {
 		return contract.Position{}, err
 	}
 	kept, there, err := s.LoadPosition(ctx, consumer, lane)
@@ -200,7 +206,7 @@ func (s *Store) KeepPosition(ctx context.Context, consumer, lane string, p contr
 
 func (s *Store) writePosition(ctx context.Context, statement, consumer, lane string, p contract.Position) error {
 	err := s.write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, s.sql[statement], sqlform.Plain(consumer), sqlform.Plain(lane), p.Offset, p.Length, nonNil(p.Check))
+		_, err := tx.ExecContext(ctx, statement, sqlform.Plain(consumer), sqlform.Plain(lane), p.Offset, p.Length, nonNil(p.Check))
 		return err
 	})
 	if err != nil {

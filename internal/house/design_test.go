@@ -73,15 +73,3 @@ func TestEveryPackageHasARoomInTheDesign(t *testing.T) {
 		}
 	}
 }
-
-func TestTheReadingOrderHasEveryFileOfTheMachine(t *testing.T) {
-	order := map[string]bool{}
-	for _, m := range quoted.FindAllStringSubmatch(section(t, design(t), "## How a message passes"), -1) {
-		order[m[1]] = true
-	}
-	for _, f := range files(t) {
-		if name := filepath.Base(f.Path); f.Package() == "internal/machine" && !f.Test() && !order[name] {
-			t.Errorf("docs/DESIGN.md does not say when to read %s", f.Path)
-		}
-	}
-}

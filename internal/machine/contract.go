@@ -42,7 +42,7 @@ type Item struct {
 	// Handle is the shell's.
 	Handle any
 
-	state
+	progress
 }
 
 // As is what a mark of an entry says.
@@ -186,10 +186,13 @@ type (
 		Failure
 	}
 	// Stuck: a handler goes on after its timeout; answered by Kill. Item is
-	// whose handler it is, nil if one handler runs all of Fresh.
+	// whose handler it is, nil if one handler runs all of Fresh. Committing: it
+	// is what the store calls back in its commit; the shell has cut its
+	// connection and told of it, and there is no answer.
 	Stuck struct {
-		Flight *Flight
-		Item   *Item
+		Flight     *Flight
+		Item       *Item
+		Committing bool
 	}
 	// Ended answers Commit and Rollback.
 	Ended struct {

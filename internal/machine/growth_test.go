@@ -7,60 +7,64 @@ import (
 	"testing"
 )
 
+// takeFirst takes the first item out of a queue for good.
+func takeFirst(q *queue) {
+	it := q.first()
+	q.remove(it)
+	it.state = gone
+}
+
 func TestAQueueThatIsNeverEmpty(t *testing.T) {
 	t.Run("trap_T88_it_holds_what_is_in_it_and_not_what_has_passed", func(t *testing.T) {
-		var l line
+		var q queue
 		arrival := uint64(0)
 		push := func() {
 			arrival++
-			l.push(&Item{state: state{arrival: arrival, place: queued}})
+			q.push(&Item{progress: progress{arrival: arrival, placement: placement{state: queued}}})
 		}
 		for range 100 {
 			push()
 		}
 		for range 4_000_000 {
 			push()
-			l.first().place = gone
-			l.pop()
+			takeFirst(&q)
 		}
-		if cap(l.queue) > small {
-			t.Errorf("100 items stand in a queue of %d", cap(l.queue))
+		if cap(q.items) > small {
+			t.Errorf("100 items stand in a queue of %d", cap(q.items))
 		}
 	})
 	t.Run("trap_T88_it_lets_go_of_what_has_left_behind_its_head", func(t *testing.T) {
-		var l line
-		first := &Item{state: state{place: queued}}
-		l.push(first) // its worker is stuck, and lanes come and go
+		var q queue
+		first := &Item{progress: progress{placement: placement{state: queued}}}
+		q.push(first) // its worker is stuck, and lanes come and go
 		for arrival := range uint64(1_000_000) {
-			it := &Item{state: state{arrival: arrival + 1, place: queued}}
-			l.push(it)
-			it.place = gone
+			it := &Item{progress: progress{arrival: arrival + 1, placement: placement{state: queued}}}
+			q.push(it)
+			it.state = gone
 		}
-		if cap(l.queue) > small || l.first() != first {
-			t.Errorf("one item stands in a queue of %d", cap(l.queue))
+		if cap(q.items) > small || q.first() != first {
+			t.Errorf("one item stands in a queue of %d", cap(q.items))
 		}
 	})
 	t.Run("trap_T88_it_gives_back_what_a_backlog_took", func(t *testing.T) {
-		var l line
+		var q queue
 		arrival := uint64(0)
 		push := func() {
 			arrival++
-			l.push(&Item{state: state{arrival: arrival, place: queued}})
+			q.push(&Item{progress: progress{arrival: arrival, placement: placement{state: queued}}})
 		}
 		for range 1_000_000 {
 			push()
 		}
 		for range 999_900 {
-			l.first().place = gone
-			l.pop()
+			takeFirst(&q)
 		}
 		for range 2_000_000 {
 			push()
-			l.first().place = gone
-			l.pop()
+			takeFirst(&q)
 		}
-		if cap(l.queue) > small || l.first().arrival != arrival-99 {
-			t.Errorf("100 items stand in a queue of %d, the first is %d of %d", cap(l.queue), l.first().arrival, arrival)
+		if cap(q.items) > small || q.first().arrival != arrival-99 {
+			t.Errorf("100 items stand in a queue of %d, the first is %d of %d", cap(q.items), q.first().arrival, arrival)
 		}
 	})
 }
@@ -73,7 +77,7 @@ func TestWhatWaitsAndLeaves(t *testing.T) {
 			f := opening(m.Step(Fetched{Items: []*Item{{Lane: lane, Identity: lane.ID}}}, 0))[0]
 			m.Step(Marked{Flight: f, Verdicts: []Verdict{Busy}}, 0)
 			m.Step(Ended{Flight: f, Outcome: Committed, Culprit: -1}, 0)
-			if f.Entries[0].Item.place != held {
+			if f.Entries[0].Item.state != held {
 				t.Fatal("it does not wait")
 			}
 		}
@@ -90,12 +94,12 @@ func TestWhatWaitsAndLeaves(t *testing.T) {
 		var h heldHeap
 		var all []*Item
 		for i := range 5000 {
-			it := &Item{state: state{arrival: uint64(i), until: Time(i * 7919 % 997)}}
+			it := &Item{progress: progress{arrival: uint64(i), placement: placement{until: Time(i * 7919 % 997)}}}
 			all = append(all, it)
 			heap.Push(&h, it)
 		}
 		for i := 0; i < len(all); i += 2 {
-			heap.Remove(&h, all[i].waits)
+			heap.Remove(&h, all[i].index)
 		}
 		var last *Item
 		for n := len(all) / 2; n > 0; n-- {
@@ -150,7 +154,7 @@ func TestALaneWithManyRidersThatGoes(t *testing.T) {
 		var b blockers
 		items := make([]*Item, riders)
 		for i := range items {
-			items[i] = &Item{state: state{arrival: uint64(i + 1)}}
+			items[i] = &Item{progress: progress{arrival: uint64(i + 1)}}
 			b.add(items[i])
 		}
 		for _, it := range slices.Backward(items[1:]) {

@@ -2,8 +2,9 @@
 // starts no goroutine, reads no clock, holds no lock and does no I/O, so that
 // a simulator can order events from a seed and get the same history again.
 //
-// A delivery (Item) is in exactly one place: queued, in flight, held (waiting
-// for a moment), riding (on an earlier copy of the same identity) or settling.
+// A delivery (Item) is in exactly one state: queued, in flight, held (waiting
+// for a moment), riding (on an earlier copy of the same identity), copied to the
+// dead letters, skipped or settling.
 // Whatever one item waits for has a smaller arrival number, so waits form no
 // circle. Laws and decided cases that comments name are those of docs/DESIGN.md.
 package machine
@@ -56,7 +57,7 @@ func New(c Config) *Machine {
 	for i := range m.workers {
 		m.workers[i] = worker{number: i, limit: c.Most}
 		if c.Lanes == NoOrder {
-			m.workers[i].lines = []*line{{}}
+			m.workers[i].queues = []*queue{{}}
 		}
 	}
 	return m
@@ -104,8 +105,6 @@ func (m *Machine) Counts() Counts { return m.counts }
 
 // Unsettled returns how many deliveries the machine holds, and their bytes.
 func (m *Machine) Unsettled() (messages int, bytes int64) { return m.live.count, m.bytes }
-
-func (m *Machine) do(a Action) { m.out = append(m.out, a) }
 
 // advance does what has become possible, after every event.
 func (m *Machine) advance() {

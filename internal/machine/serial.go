@@ -10,8 +10,8 @@ type serialState struct {
 	turn  int // the worker that is asked first, so that none is left behind
 }
 
-// place is the worker to ask as the n-th.
-func (s *serialState) place(n, workers int) int {
+// nth is the worker to ask as the n-th.
+func (s *serialState) nth(n, workers int) int {
 	if !s.on {
 		return n
 	}
@@ -23,7 +23,7 @@ func (s *serialState) place(n, workers int) int {
 // not be cleared away. A handler that does not end has lost its connection.
 func (m *Machine) oneFlies() bool {
 	for i := range m.workers {
-		if f := m.workers[i].flight; f != nil && !f.stuck {
+		if f := m.workers[i].flight; f != nil && !f.cut {
 			return true
 		}
 	}

@@ -40,9 +40,24 @@ func TestASerialisedConsumerHasOneBatchUnderWay(t *testing.T) {
 	}
 }
 
+func TestACallbackOfACommitThatDoesNotEndHoldsNoSerialisedBatchUp(t *testing.T) {
+	m, first := contended(t)
+	f := m.workers[first[0]].flight
+	m.Step(Marked{Flight: f, Verdicts: []Verdict{Fresh}}, 0)
+	m.Step(Ran{Flight: f, Done: 1}, 0)
+	if next := begun(m.Step(Stuck{Flight: f, Item: f.Entries[0].Item, Committing: true}, 0)); len(next) != 1 || next[0] == first[0] {
+		t.Errorf("beside the callback workers %v begin", next)
+	}
+	m.Step(Given{Lane{ID: "c", Epoch: 1}}, 0)
+	m.Step(Fetched{Items: items(1, "c")}, 0)
+	if m.lanes["c"].worker == first[0] {
+		t.Error("a new lane waits for the callback")
+	}
+}
+
 func TestAHandlerThatDoesNotEndHoldsNoSerialisedBatchUp(t *testing.T) {
 	m, first := contended(t)
-	m.workers[first[0]].flight.stuck = true
+	m.workers[first[0]].flight.cut = true
 	if next := begun(m.Step(Timer{}, 0)); len(next) != 1 || next[0] == first[0] {
 		t.Errorf("beside the handler workers %v begin", next)
 	}

@@ -17,12 +17,12 @@ type settleState struct {
 func (m *Machine) settle(it *Item, s Settlement) {
 	m.count(s.Ending)
 	s.Item = it
-	it.place = settling
 	it.ending = s.Ending
 	if it.lane.left {
 		m.leave(it)
 		return
 	}
+	m.move(it, placement{state: settling})
 	m.settles.now = append(m.settles.now, s)
 }
 
@@ -45,27 +45,6 @@ func (m *Machine) count(e Ending) {
 	}
 }
 
-// copy has the source copy an item to its dead letters. Only when the copy is
-// there does a mark say so: a crash in between makes a second copy, and none is
-// ever missing. Its lane waits, because until the mark it has not left it.
-func (m *Machine) copy(it *Item) {
-	it.place = settling
-	m.block(it)
-	m.settles.now = append(m.settles.now, Settlement{Item: it, Kind: DeadLetter, Reason: it.reason, Err: it.last, Attempts: it.attempts})
-}
-
-// copied lets an item ride in its worker's next flight as dead-lettered.
-func (m *Machine) copied(it *Item) {
-	it.copied = true
-	m.unblock(it)
-	m.requeue(it)
-}
-
-// leaving reports whether an item that has not ended is to be left.
-func (m *Machine) leaving(it *Item) bool {
-	return m.end.stopping || it.lane.left || it.lane.revoking
-}
-
 func (m *Machine) flushSettle() {
 	if len(m.settles.now) == 0 {
 		return
@@ -86,8 +65,9 @@ func (m *Machine) settled(e Settled) {
 				continue
 			}
 		}
-		if s.Kind == DeadLetter && s.Item.place == settling {
-			m.copied(s.Item)
+		if s.Kind == DeadLetter && s.Item.state == copying {
+			s.Item.copied = true // it rides in its worker's next flight as dead-lettered
+			m.requeue(s.Item)
 			continue
 		}
 		m.leave(s.Item)

@@ -17,14 +17,14 @@ type Size struct {
 func (m *Machine) Size() Size {
 	s := Size{Touched: m.touched, Kept: len(m.carriers) + len(m.held) + len(m.skipped) + len(m.settles.now) + len(m.settles.again)}
 	for _, l := range m.lanes {
-		if l.line != nil {
-			s.Queue = max(s.Queue, cap(l.line.queue))
-			s.Kept += l.line.blockers.count
+		if l.queue != nil {
+			s.Queue = max(s.Queue, cap(l.queue.items))
+			s.Kept += l.queue.blockers.count
 		}
 	}
 	for i := range m.workers {
-		for _, l := range m.workers[i].lines {
-			s.Queue = max(s.Queue, cap(l.queue))
+		for _, q := range m.workers[i].queues {
+			s.Queue = max(s.Queue, cap(q.items))
 			if m.config.Lanes == Partition {
 				s.Kept++ // a lane that still has its worker
 			}

@@ -58,7 +58,7 @@ func (m *Machine) waitAlone(w *worker, it *Item) {
 // whether its transaction is to be an empty one, which asks whether the store
 // works otherwise. charged says that the failure was the message's own, and
 // that it has left its queue.
-func (m *Machine) judge(l *line, it *Item) (empty, charged bool) {
+func (m *Machine) judge(it *Item) (empty, charged bool) {
 	s := &it.suspicion
 	switch {
 	case !s.raised:
@@ -73,7 +73,6 @@ func (m *Machine) judge(l *line, it *Item) (empty, charged bool) {
 	if s.proven++; s.proven < s.enough {
 		return false, false
 	}
-	l.pop()
 	it.rolledBack = false
 	m.blame(it, Failure{Class: Retry, Err: ownFault(s.err)}, true)
 	return false, true

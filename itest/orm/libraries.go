@@ -39,7 +39,7 @@ func ByGORM(ctx context.Context, db *gorm.DB, tx *sql.Tx, p Payment) error {
 
 // ByBun applies a payment with bun; db is opened once, at start.
 func ByBun(ctx context.Context, db *bun.DB, tx *sql.Tx, p Payment) error {
-	return semel.ExpectRows(1)(db.NewUpdate().Conn(tx).Model((*Account)(nil)).
+	return semel.OneRow(db.NewUpdate().Conn(tx).Model((*Account)(nil)).
 		Set("balance = balance + ?", p.Amount).Where("id = ?", p.Account).Exec(ctx))
 }
 
@@ -51,5 +51,5 @@ func ByEnt(ctx context.Context, tx *sql.Tx, p Payment) error {
 		Add("balance", p.Amount).Where(entsql.EQ("id", p.Account)).Query()
 	var done sql.Result
 	err := driver.Exec(ctx, query, args, &done)
-	return semel.ExpectRows(1)(done, err)
+	return semel.OneRow(done, err)
 }

@@ -26,8 +26,7 @@ func WithPGX(ctx context.Context, pool *pgxpool.Pool, payments contract.Source) 
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `update accounts set balance = balance + $1 where id = $2`, p.Amount, p.Account)
-		return err
+		return pgxstore.OneRow(tx.Exec(ctx, `update accounts set balance = balance + $1 where id = $2`, p.Amount, p.Account))
 	}, consumer.Config{Name: "billing", Source: payments, Identity: identity.CloudEvents()})
 	if err != nil {
 		return err

@@ -35,5 +35,5 @@ func WithSQL(ctx context.Context, db *sql.DB, payments contract.Source, apply fu
 
 // BySQL applies a payment with a statement.
 func BySQL(ctx context.Context, tx *sql.Tx, p Payment) error {
-	return semel.ExpectRows(1)(tx.ExecContext(ctx, `update accounts set balance = balance + $1 where id = $2`, p.Amount, p.Account))
+	return semel.OneRow(tx.ExecContext(ctx, `update accounts set balance = balance + $1 where id = $2`, p.Amount, p.Account))
 }

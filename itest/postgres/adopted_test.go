@@ -12,6 +12,7 @@ import (
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/sqlstore"
 )
 
@@ -251,7 +252,7 @@ func byIndex(t *testing.T, db *sql.DB) {
 		s.exec(t, "analyze in.processed")
 		s.adopt(t, simple)
 		marks := s.marks(t, "018f3a2b-0000-7000-8000-00000000000b")
-		plan := s.plan(t, "mark", fmt.Sprint(marks[0].Scope))
+		plan := s.plan(t, sqlstore.Statements(s.store, sqlform.Revision1{}).Mark, fmt.Sprint(marks[0].Scope))
 		if strings.Contains(plan, "Seq Scan on processed") || !strings.Contains(plan, "processed_pkey") {
 			t.Errorf("%s:\n%s", kind, plan)
 		}
@@ -259,9 +260,9 @@ func byIndex(t *testing.T, db *sql.DB) {
 }
 
 // plan is how the server would run a statement of marks, which a UUID fits.
-func (s *shop) plan(t *testing.T, name, scope string) string {
+func (s *shop) plan(t *testing.T, statement, scope string) string {
 	t.Helper()
-	rows, err := s.db.Query("explain "+sqlstore.Statements(s.store)[name], "{"+scope+"}", `{"\\x01018f3a2b00007000800000000000000b"}`, "{1}", "{0}", "{NULL}", "{NULL}")
+	rows, err := s.db.Query("explain "+statement, "{"+scope+"}", `{"\\x01018f3a2b00007000800000000000000b"}`, "{1}", "{0}", "{NULL}", "{NULL}")
 	if err != nil {
 		t.Fatal(err)
 	}

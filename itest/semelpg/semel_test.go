@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,14 +26,38 @@ type shop struct{ binary, dir, dsn string }
 func example(t *testing.T, dsn string) shop {
 	t.Helper()
 	s := shop{dir: t.TempDir(), dsn: dsn}
-	if err := os.CopyFS(s.dir, os.DirFS("../../examples/payments")); err != nil {
-		t.Fatal(err)
-	}
+	copyExample(t, s.dir, "../../examples/payments")
 	var err error
 	if s.binary, err = processes.Build(t.Context(), t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// copyExample copies the policies and what they read. The database stays that a
+// run in this clone left beside them: with it the next run has nothing to do.
+func copyExample(t *testing.T, to, from string) {
+	t.Helper()
+	for _, name := range []string{"postgres.yaml", "semel.yaml", "setup-postgres.sql", "setup.sql", "payments.jsonl"} {
+		text, err := os.ReadFile(filepath.Join(from, name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(to, name), text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestAnExampleThatWasRunIsStillNew(t *testing.T) {
+	clone := t.TempDir()
+	copyExample(t, clone, "../../examples/payments")
+	shop{dir: clone}.write(t, "payments.db", "what a run left")
+	fresh := t.TempDir()
+	copyExample(t, fresh, clone)
+	if _, err := os.Stat(filepath.Join(fresh, "payments.db")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the copy has the database of another run: %v", err)
+	}
 }
 
 // result is how a command ended.

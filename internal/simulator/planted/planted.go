@@ -1,8 +1,9 @@
 // Package planted proves the simulator and the tests: it plants faults in the
 // code, one at a time, and sees each of them found by the law that it breaks.
 //
-// A fault is planted with an overlay: the compiler is given another text of one
-// file, and nothing in the tree changes.
+// Faults are planted with an overlay: the compiler is given another text of
+// some files, and nothing in the tree changes. That text holds every fault, of
+// which a variable of the environment switches one on.
 package planted
 
 import (
@@ -13,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/semel-go/semel/internal/simulator"
@@ -40,19 +42,95 @@ type Found struct {
 	How string
 }
 
-// Find plants the fault in the tree at root and looks for it: with up to so
-// many seeds, or with its test. What it builds is in folder, which has to be
-// empty.
-func Find(root, folder string, f Fault, seeds int) (Found, error) {
-	overlay, err := plant(root, folder, f)
+// Tree is the repository with every fault planted and none switched on.
+type Tree struct {
+	root, folder, overlay string
+	faults                []Fault
+	built                 map[string]string // programs by the package they test
+}
+
+// number switches a fault on: it is read from this variable of the environment.
+const number = "SEMEL_PLANTED_FAULT"
+
+// Plant plants the faults in the tree at root. What it writes and builds is in
+// folder, which has to be empty.
+func Plant(root, folder string, faults []Fault) (*Tree, error) {
+	t := &Tree{root: root, folder: folder, overlay: filepath.Join(folder, "overlay.json"), faults: faults, built: map[string]string{}}
+	files := map[string]*schema{}
+	for i, f := range faults {
+		if err := t.add(files, f, i+1); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Name, err)
+		}
+	}
+	return t, t.write(files)
+}
+
+func (t *Tree) add(files map[string]*schema, f Fault, number int) error {
+	if files[f.File] == nil {
+		source, err := os.ReadFile(filepath.Join(t.root, filepath.FromSlash(f.File)))
+		if err != nil {
+			return err
+		}
+		if files[f.File], err = newSchema(string(source)); err != nil {
+			return err
+		}
+	}
+	return files[f.File].add(f, number)
+}
+
+// write writes the changed files, in each of their packages a file with the
+// switch, and the overlay that puts them into their places.
+func (t *Tree) write(files map[string]*schema) error {
+	replace := map[string]string{}
+	put := func(path, text string) error {
+		changed := filepath.Join(t.folder, strings.ReplaceAll(path, "/", "-"))
+		replace[filepath.Join(t.root, filepath.FromSlash(path))] = changed
+		return os.WriteFile(changed, []byte(text), 0o600)
+	}
+	for path, file := range files {
+		err := put(path, file.String())
+		if err == nil {
+			err = put(filepath.ToSlash(filepath.Join(filepath.Dir(path), "planted_fault.go")), file.text.switchOf())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": replace})
 	if err != nil {
-		return Found{}, fmt.Errorf("%s: %w", f.Name, err)
+		return err
 	}
-	look := bySeed
+	return os.WriteFile(t.overlay, overlay, 0o600)
+}
+
+// Build builds what Find runs: the simulator and the tests of faults.
+func (t *Tree) Build() error {
+	for _, f := range t.faults {
+		if t.built[f.Package] != "" {
+			continue
+		}
+		binary := filepath.Join(t.folder, fmt.Sprintf("program%d", len(t.built)))
+		args := []string{"build", "-buildvcs=false", "-ldflags=-s -w", "-overlay", t.overlay, "-o", binary, "./internal/simulator/simulate"}
+		if f.Test != "" {
+			args = []string{"test", "-c", "-overlay", t.overlay, "-o", binary, f.Package}
+		}
+		if out, failed, err := run(t.root, 0, "go", args...); err != nil || failed {
+			return errors.Join(err, fmt.Errorf("with the faults %s does not build: %s", args[len(args)-1], out))
+		}
+		t.built[f.Package] = binary
+	}
+	return nil
+}
+
+// Find looks for a fault of the tree: with up to so many seeds, or with its
+// test. Several may be looked for at once.
+func (t *Tree) Find(f Fault, seeds int) (Found, error) {
+	number := 1 + slices.Index(t.faults, f)
+	look := t.bySeed
 	if f.Test != "" {
-		look = byTest
+		look = t.byTest
 	}
-	found, err := look(root, folder, overlay, f, seeds)
+	found, err := look(f, number, seeds)
 	if err != nil {
 		return Found{}, fmt.Errorf("%s: %w", f.Name, err)
 	}
@@ -61,12 +139,8 @@ func Find(root, folder string, f Fault, seeds int) (Found, error) {
 
 // bySeed runs seeds until one breaks the fault's law. A seed that breaks a law
 // without the fault proves nothing.
-func bySeed(root, folder, overlay string, f Fault, seeds int) (Found, error) {
-	binary := filepath.Join(folder, "simulate")
-	if out, failed, err := run(root, "go", "build", "-buildvcs=false", "-ldflags=-s -w", "-overlay", overlay, "-o", binary, "./internal/simulator/simulate"); err != nil || failed {
-		return Found{}, errors.Join(err, fmt.Errorf("it does not build: %s", out))
-	}
-	out, _, err := run(root, binary, "-first", "-law", f.Law, "-seeds", fmt.Sprint(seeds))
+func (t *Tree) bySeed(f Fault, number, seeds int) (Found, error) {
+	out, _, err := run(t.root, number, t.built[f.Package], "-first", "-law", f.Law, "-seeds", fmt.Sprint(seeds))
 	if err != nil {
 		return Found{}, err
 	}
@@ -91,11 +165,12 @@ func clean(seed uint64, unchanged simulator.Maker) error {
 }
 
 // byTest runs the fault's test, which must fail with it and pass without.
-func byTest(root, _, overlay string, f Fault, _ int) (Found, error) {
-	if out, failed, err := run(root, "go", "test", "-run", pattern(f.Test), f.Package); err != nil || failed || strings.Contains(out, "no tests to run") {
+func (t *Tree) byTest(f Fault, number, _ int) (Found, error) {
+	folder, test := filepath.Join(t.root, f.Package), []string{"-test.run", pattern(f.Test)}
+	if out, failed, err := run(folder, 0, t.built[f.Package], test...); err != nil || failed || strings.Contains(out, "no tests to run") {
 		return Found{}, errors.Join(err, fmt.Errorf("without the fault %s does not pass: %s", f.Test, out))
 	}
-	out, failed, err := run(root, "go", "test", "-overlay", overlay, "-run", pattern(f.Test), f.Package)
+	out, failed, err := run(folder, number, t.built[f.Package], test...)
 	if err != nil {
 		return Found{}, err
 	}
@@ -115,12 +190,12 @@ func pattern(test string) string {
 	return "^" + strings.ReplaceAll(test, "/", "$/^") + "$"
 }
 
-// run runs a command in the tree; it says what was printed, and whether the
-// command failed.
-func run(root, name string, args ...string) (out string, failed bool, err error) {
+// run runs a command in a folder, with the fault of this number switched on; it
+// says what was printed, and whether the command failed.
+func run(folder string, fault int, name string, args ...string) (out string, failed bool, err error) {
 	command := exec.Command(name, args...)
-	command.Dir = root
-	command.Env = append(os.Environ(), "GOFLAGS=")
+	command.Dir = folder
+	command.Env = append(os.Environ(), "GOFLAGS=", fmt.Sprintf("%s=%d", number, fault))
 	var text bytes.Buffer
 	command.Stdout, command.Stderr = &text, &text
 	err = command.Run()
@@ -129,29 +204,6 @@ func run(root, name string, args ...string) (out string, failed bool, err error)
 		return text.String(), true, nil
 	}
 	return text.String(), false, err
-}
-
-// plant writes the changed file and the overlay that puts it into its place,
-// and returns the overlay's path.
-func plant(root, folder string, f Fault) (string, error) {
-	place := filepath.Join(root, filepath.FromSlash(f.File))
-	text, err := os.ReadFile(place)
-	if err != nil {
-		return "", err
-	}
-	if n := strings.Count(string(text), f.Old); n != 1 {
-		return "", fmt.Errorf("%q stands %d times in %s, and must stand there once; give the fault its new text", f.Old, n, f.File)
-	}
-	changed := filepath.Join(folder, "changed.go")
-	if err := os.WriteFile(changed, []byte(strings.Replace(string(text), f.Old, f.New, 1)), 0o600); err != nil {
-		return "", err
-	}
-	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {place: changed}})
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(folder, "overlay.json")
-	return path, os.WriteFile(path, overlay, 0o600)
 }
 
 // Root returns the folder of the module that the working directory is in.

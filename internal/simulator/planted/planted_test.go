@@ -17,17 +17,25 @@ func root(t *testing.T) string {
 }
 
 func TestEveryFaultCanBePlanted(t *testing.T) {
-	for _, f := range Faults() {
-		if _, err := plant(root(t), t.TempDir(), f); err != nil {
-			t.Errorf("%s: %v", f.Name, err)
-		}
+	if _, err := Plant(root(t), t.TempDir(), Faults()); err != nil {
+		t.Error(err)
 	}
 }
 
 func TestPlantedFaults(t *testing.T) {
+	tree, err := Plant(root(t), t.TempDir(), Faults())
+	if err == nil {
+		err = tree.Build()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Run("trap_T108_each_is_found_by_its_own_law_where_all_laws_hold_without_it", func(t *testing.T) {
 		for _, f := range Faults() {
-			t.Run(f.Name, func(t *testing.T) { isFound(t, f) })
+			t.Run(f.Name, func(t *testing.T) {
+				t.Parallel()
+				isFound(t, tree, f)
+			})
 		}
 	})
 	t.Run("trap_T108_a_seed_that_breaks_a_law_without_the_fault_proves_nothing", func(t *testing.T) {
@@ -45,9 +53,9 @@ func (idle) Counts() machine.Counts                            { return machine.
 func (idle) Unsettled() (int, int64)                           { return 0, 0 }
 func (idle) Size() machine.Size                                { return machine.Size{} }
 
-func isFound(t *testing.T, f Fault) {
+func isFound(t *testing.T, tree *Tree, f Fault) {
 	t.Helper()
-	found, err := Find(root(t), t.TempDir(), f, 6000)
+	found, err := tree.Find(f, 6000)
 	switch {
 	case err != nil:
 		t.Fatal(err)
@@ -58,7 +66,8 @@ func isFound(t *testing.T, f Fault) {
 }
 
 func TestAFaultWithAnotherTextIsRefused(t *testing.T) {
-	if _, err := plant(root(t), t.TempDir(), Fault{File: "internal/machine/stop.go", Old: "no such text"}); err == nil {
+	f := Fault{File: "internal/machine/stop.go", Old: "no such text"}
+	if _, err := Plant(root(t), t.TempDir(), []Fault{f}); err == nil {
 		t.Error("a fault that changes nothing was planted")
 	}
 }

@@ -79,14 +79,20 @@ func many(start uint64, seeds, tries int) int {
 
 // findPlanted prints a table of the planted faults.
 func findPlanted(seeds int) int {
-	root, err := planted.Root()
+	folder, err := os.MkdirTemp("", "planted")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(folder)
+	tree, err := plantAll(folder)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	failed := 0
 	for _, f := range planted.Faults() {
-		found, err := inTemporary(func(folder string) (planted.Found, error) { return planted.Find(root, folder, f, seeds) })
+		found, err := tree.Find(f, seeds)
 		switch {
 		case err != nil:
 			failed = 1
@@ -103,11 +109,14 @@ func findPlanted(seeds int) int {
 	return failed
 }
 
-func inTemporary(do func(folder string) (planted.Found, error)) (planted.Found, error) {
-	folder, err := os.MkdirTemp("", "planted")
+func plantAll(folder string) (*planted.Tree, error) {
+	root, err := planted.Root()
 	if err != nil {
-		return planted.Found{}, err
+		return nil, err
 	}
-	defer os.RemoveAll(folder)
-	return do(folder)
+	tree, err := planted.Plant(root, folder, planted.Faults())
+	if err != nil {
+		return nil, err
+	}
+	return tree, tree.Build()
 }

@@ -2,11 +2,11 @@ package policy
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"time"
 
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/kafka"
 )
 
 // kafkaRules judge the combinations of one source's keys.
@@ -145,7 +145,7 @@ func (r rules) deadLetters(s *Source) {
 
 // matches reports whether the pattern of topics matches a name, the whole of it.
 func (k *Kafka) matches(topic string) bool {
-	pattern, err := regexp.Compile(`\A(?:` + k.TopicPattern + `)\z`)
+	pattern, err := kafka.CompilePattern(k.TopicPattern)
 	return err == nil && k.TopicPattern != "" && pattern.MatchString(topic)
 }
 

@@ -2,11 +2,11 @@ package policy
 
 import (
 	"net"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/semel-go/semel/kafka"
 	"go.yaml.in/yaml/v4"
 )
 
@@ -29,7 +29,7 @@ func badTopic(s string) (reason, remedy string) {
 }
 
 func badPattern(s string) (reason, remedy string) {
-	if _, err := regexp.Compile(s); err != nil {
+	if _, err := kafka.CompilePattern(s); err != nil {
 		return "this is no regular expression: " + err.Error(), `write one in the syntax of RE2, as "orders\\..*"`
 	}
 	return "", ""

@@ -4,17 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
 )
 
-// Statements are what the store sends, by name: for drivers of another
+// Statements are what a store in PostgreSQL sends: for drivers of another
 // interface that work on the same tables. They belong to the schema of this
-// release and change with it.
-func Statements(s *Store) map[string]string { return maps.Clone(s.sql) }
+// release and change with it, which the revision tells.
+func Statements(s *Store, _ sqlform.Revision1) *sqlform.Postgres { return s.postgres }
 
 // Remedy says what to do about an error of a PostgreSQL server, from any
 // driver; it is empty if there is nothing to say. own says that the statement

@@ -1,0 +1,234 @@
+package house
+
+import (
+	"fmt"
+	"go/ast"
+	"go/build"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"maps"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// theMachine is the package whose files have a reading order.
+const theMachine = "internal/machine"
+
+// typed is a package with the types of all that stands in it.
+type typed struct {
+	set   *token.FileSet
+	files []*ast.File
+	info  *types.Info
+	own   *types.Package
+}
+
+// typedMachine is the machine without its tests.
+func typedMachine(t *testing.T) *typed {
+	t.Helper()
+	p, err := readMachine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+var readMachine = sync.OnceValues(func() (*typed, error) {
+	names, err := filepath.Glob(filepath.Join(root, theMachine, "*.go"))
+	if err != nil {
+		return nil, err
+	}
+	p := &typed{set: token.NewFileSet(), info: &types.Info{
+		Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{}}}
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(p.set, name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return nil, err
+		}
+		p.files = append(p.files, f)
+	}
+	// A test that was built with -trimpath does not know where the standard
+	// library's code is.
+	goroot, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		return nil, err
+	}
+	build.Default.GOROOT = strings.TrimSpace(string(goroot))
+	c := types.Config{Importer: importer.ForCompiler(p.set, "source", nil)}
+	p.own, err = c.Check(module+"/"+theMachine, p.set, p.files, p.info)
+	return p, err
+})
+
+// file is the name of the file that something stands in.
+func (p *typed) file(n interface{ Pos() token.Pos }) string {
+	return filepath.Base(p.set.Position(n.Pos()).Filename)
+}
+
+// calls are, of each function and method of the package, those of the package
+// that it names.
+func (p *typed) calls() map[*types.Func][]*types.Func {
+	calls := map[*types.Func][]*types.Func{}
+	p.inspect(func(from *types.Func, n ast.Node) {
+		id, ok := n.(*ast.Ident)
+		if !ok {
+			return
+		}
+		if to, ok := p.info.Uses[id].(*types.Func); ok && to.Pkg() == p.own && !slices.Contains(calls[from], to) {
+			calls[from] = append(calls[from], to)
+		}
+	})
+	return calls
+}
+
+// inspect visits all nodes of all functions.
+func (p *typed) inspect(visit func(in *types.Func, n ast.Node)) {
+	for _, f := range p.files {
+		for _, d := range f.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || fn.Body == nil {
+				continue
+			}
+			in := p.info.Defs[fn.Name].(*types.Func)
+			ast.Inspect(fn.Body, func(n ast.Node) bool {
+				visit(in, n)
+				return true
+			})
+		}
+	}
+}
+
+// readingOrder is where the design lists each file of the machine.
+func readingOrder(t *testing.T) map[string]int {
+	t.Helper()
+	order := map[string]int{}
+	_, list, _ := strings.Cut(section(t, design(t), "## How a message passes"), "The files of `"+theMachine+"`")
+	for _, m := range quoted.FindAllStringSubmatch(list, -1) {
+		if _, ok := order[m[1]]; !ok && strings.HasSuffix(m[1], ".go") {
+			order[m[1]] = len(order)
+		}
+	}
+	return order
+}
+
+func TestTheReadingOrderHasEveryFileOfTheMachine(t *testing.T) {
+	order := readingOrder(t)
+	for _, f := range files(t) {
+		if name := filepath.Base(f.Path); f.Package() == theMachine && !f.Test() {
+			if _, ok := order[name]; !ok {
+				t.Errorf("docs/DESIGN.md does not say when to read %s", f.Path)
+			}
+		}
+	}
+}
+
+// mostArrowsUp is how many pairs of the machine's files may have the later one
+// call the earlier one.
+const mostArrowsUp = 0
+
+func TestTheMachinesArrowsPointDown(t *testing.T) {
+	p, order := typedMachine(t), readingOrder(t)
+	up := map[string][]string{}
+	down := map[string]bool{}
+	for from, called := range p.calls() {
+		for _, to := range called {
+			arrow := p.file(from) + " → " + p.file(to)
+			switch a, b := order[p.file(from)], order[p.file(to)]; {
+			case b < a:
+				up[arrow] = append(up[arrow], fmt.Sprintf("%s calls %s", from.Name(), to.Name()))
+			case b > a:
+				down[arrow] = true
+			}
+		}
+	}
+	t.Logf("%d pairs of files have arrows that point down, %d up", len(down), len(up))
+	if len(down) < 30 {
+		t.Error("hardly a file of the machine calls another; the count is broken")
+	}
+	if len(up) <= mostArrowsUp {
+		return
+	}
+	for _, arrow := range slices.Sorted(maps.Keys(up)) {
+		slices.Sort(up[arrow])
+		t.Errorf("%s: %s; a reader meets what decides before what it decides with", arrow, strings.Join(up[arrow], ", "))
+	}
+}
+
+func TestNoFunctionOfTheMachineCallsItself(t *testing.T) {
+	calls := typedMachine(t).calls()
+	for _, from := range slices.SortedFunc(maps.Keys(calls), func(a, b *types.Func) int { return strings.Compare(a.FullName(), b.FullName()) }) {
+		if way := wayTo(calls, from, from, map[*types.Func]bool{}); way != nil {
+			t.Errorf("%s calls itself: %s; a step must be finite at sight", from.Name(), strings.Join(way, " → "))
+		}
+	}
+}
+
+// wayTo is a chain of calls from one function to another, nil if there is none.
+func wayTo(calls map[*types.Func][]*types.Func, from, to *types.Func, seen map[*types.Func]bool) []string {
+	for _, next := range calls[from] {
+		if next == to {
+			return []string{from.Name(), to.Name()}
+		}
+		if seen[next] {
+			continue
+		}
+		seen[next] = true
+		if way := wayTo(calls, next, to, seen); way != nil {
+			return append([]string{from.Name()}, way...)
+		}
+	}
+	return nil
+}
+
+// written are the expressions that a node gives a value to, or whose address it
+// takes.
+func written(n ast.Node) []ast.Expr {
+	switch n := n.(type) {
+	case *ast.AssignStmt:
+		return n.Lhs
+	case *ast.IncDecStmt:
+		return []ast.Expr{n.X}
+	case *ast.RangeStmt:
+		return []ast.Expr{n.Key, n.Value}
+	case *ast.UnaryExpr:
+		if n.Op == token.AND {
+			return []ast.Expr{n.X}
+		}
+	}
+	return nil
+}
+
+func TestAnItemsStateHasOneWriter(t *testing.T) {
+	p := typedMachine(t)
+	ofPlacement := map[string]bool{"progress": true, "placement": true, "state": true, "until": true, "carrier": true}
+	holder := func(s *types.Selection) string {
+		return types.TypeString(s.Recv(), func(*types.Package) string { return "" })
+	}
+	writers := map[string]bool{}
+	p.inspect(func(in *types.Func, n ast.Node) {
+		for _, e := range written(n) {
+			s, ok := e.(*ast.SelectorExpr)
+			if !ok || p.info.Selections[s] == nil || !ofPlacement[s.Sel.Name] {
+				continue
+			}
+			if of := strings.TrimPrefix(holder(p.info.Selections[s]), "*"); of == "Item" || of == "progress" || of == "placement" {
+				writers[in.Name()] = true
+			}
+		}
+		if kv, ok := n.(*ast.KeyValueExpr); ok {
+			if key, ok := kv.Key.(*ast.Ident); ok && (key.Name == "progress" || key.Name == "placement") {
+				writers[in.Name()] = true
+			}
+		}
+	})
+	if got := slices.Sorted(maps.Keys(writers)); !slices.Equal(got, []string{"move"}) {
+		t.Errorf("an item's placement is written by %v; only move keeps right what belongs to it", got)
+	}
+}

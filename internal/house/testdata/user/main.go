@@ -1,0 +1,31 @@
+// A program as a user's is, with what needs the most of the libraries.
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/pgxstore"
+)
+
+func main() {
+	fmt.Println(run(context.Background()))
+}
+
+func run(ctx context.Context) error {
+	pool, err := pgxpool.New(ctx, "")
+	if err != nil {
+		return err
+	}
+	store, err := pgxstore.New(pool, pgxstore.Options{})
+	if err != nil {
+		return err
+	}
+	if _, err := store.Migrate(ctx); err != nil {
+		return err
+	}
+	_, _, err = store.Begin(ctx, contract.TxOptions{}, nil)
+	return err
+}

@@ -1,0 +1,75 @@
+package machine
+
+// admit takes a new delivery in.
+func (m *Machine) admit(it *Item) {
+	m.arrivals++
+	m.counts.Deliveries++
+	l := m.lanes[it.Lane.ID]
+	if m.end.stopping || l == nil || l.name != it.Lane || l.revoking {
+		return // unsettled: it comes again, to whoever owns the lane then
+	}
+	it.arrival, it.lane, it.as = m.arrivals, l, AsApplied
+	if m.config.OneAttempt && it.Before > 0 {
+		it.attempts = it.Before
+	}
+	if it.Refused != "" {
+		it.as, it.reason, it.alone = AsParked, it.Refused, true
+		it.first, it.last = it.Why, it.Why
+		if m.onRefused(it) == ThenDeadLetter {
+			it.as = AsDeadLettered
+		}
+	}
+	if it.Refused != "" && m.onRefused(it) == ThenSkip {
+		m.skip(it)
+		return
+	}
+	if it.Refused != "" && m.onRefused(it) == ThenHalt {
+		m.halt(it)
+		return
+	}
+	if carrier := m.carriers[it.key()]; carrier != nil && m.tracked(it) {
+		m.ride(it, carrier)
+		return
+	}
+	m.carry(it)
+	m.enqueue(it)
+}
+
+// onRefused is how a refused item ends.
+func (m *Machine) onRefused(it *Item) Then {
+	if it.Foreign {
+		return m.config.OnForeign
+	}
+	return m.config.OnRefused
+}
+
+// skip ends an item that is not this consumer's: no flight takes it and nothing
+// is written. It is settled with the next step, but not while the store is down
+// (law 13), unless nothing is there that will ask whether it is back: then it
+// would wait for ever, and it needs no store. Beside a handler that does not end
+// that is not sure, either.
+func (m *Machine) skip(it *Item) {
+	m.move(it, placement{state: skipped})
+	m.skipped = append(m.skipped, it)
+}
+
+// settleSkipped settles what was skipped and is still there.
+func (m *Machine) settleSkipped() {
+	if len(m.skipped) == 0 {
+		return
+	}
+	waits := m.store.down && m.live.count > len(m.skipped) && !m.anyStuck()
+	if waits && !m.config.OneAttempt {
+		return
+	}
+	for _, it := range m.skipped {
+		s := Settlement{Kind: Ack, Ending: EndSkipped, Reason: it.Refused}
+		if waits {
+			wait := max(m.store.until-m.now, m.config.BackoffFirst)
+			s = Settlement{Kind: HandBack, After: wait, Err: m.store.err}
+		}
+		m.settle(it, s)
+	}
+	clear(m.skipped)
+	m.skipped = m.skipped[:0]
+}

@@ -1,0 +1,92 @@
+package machine
+
+// startFlights begins a batch on every idle worker from what is there; nobody
+// waits for a batch to fill.
+func (m *Machine) startFlights() {
+	if m.end.stopping {
+		return
+	}
+	for n := range m.workers {
+		i := m.serial.nth(n, len(m.workers))
+		w := &m.workers[i]
+		if w.flight != nil || w.until > m.now || m.store.closed(m.now) || m.serial.on && m.oneFlies() {
+			continue
+		}
+		entries, empty := m.form(w)
+		if len(entries) == 0 {
+			continue
+		}
+		m.flights++
+		w.flight = &Flight{Number: m.flights, Worker: i, Entries: entries}
+		w.flight.empty = empty
+		if m.store.down {
+			m.store.asks = w.flight
+		}
+		if m.serial.on {
+			m.serial.turn = i + 1
+		}
+		m.do(Begin{Flight: w.flight, Serial: m.serial.on})
+	}
+}
+
+// form takes the next entries of a worker in arrival order.
+func (m *Machine) form(w *worker) (entries []Entry, empty bool) {
+	entries, empty = m.collect(w)
+	if len(entries) == 0 && w.before != 0 {
+		w.before = 0
+		entries, empty = m.collect(w)
+	}
+	w.before = 0
+	return entries, empty
+}
+
+func (m *Machine) collect(w *worker) (entries []Entry, empty bool) {
+	limit := w.limit
+	if w.before != 0 {
+		limit = m.config.Most
+	}
+	for len(entries) < limit {
+		it := w.earliest()
+		if it == nil || w.before != 0 && it.arrival >= w.before || it.alone && len(entries) > 0 || m.marksTwice(entries, it) {
+			break
+		}
+		var charged bool
+		if empty, charged = m.judge(it); charged {
+			continue
+		}
+		m.move(it, placement{state: inFlight})
+		if entries == nil {
+			entries = make([]Entry, 0, min(limit, len(it.queue.items)-it.queue.head+1))
+		}
+		entries = append(entries, Entry{Item: it, As: it.as, Unmarked: m.config.Unmarked && it.as == AsApplied})
+		if it.alone {
+			break
+		}
+	}
+	return entries, empty
+}
+
+// marksTwice reports whether the flight has a mark of this identity already.
+// Without marks copies do not ride, and two of them can leave the direct path
+// at once: the second is marked, and counted, in the next flight.
+func (m *Machine) marksTwice(entries []Entry, it *Item) bool {
+	if !m.config.Unmarked || it.as == AsApplied {
+		return false
+	}
+	for _, en := range entries {
+		if !en.Unmarked && en.Item.key() == it.key() {
+			return true
+		}
+	}
+	return false
+}
+
+// earliest returns the worker's next item over its queues.
+func (w *worker) earliest() (best *Item) {
+	for _, q := range w.queues {
+		if it := q.first(); it != nil && (best == nil || it.arrival < best.arrival) {
+			best = it
+		}
+	}
+	return best
+}

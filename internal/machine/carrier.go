@@ -1,0 +1,127 @@
+package machine
+
+// The first living copy of an identity carries the later ones, which wait for it
+// (case 4). What it does is decided here together with what becomes of them.
+
+// tracked reports whether copies of the item ride together.
+func (m *Machine) tracked(it *Item) bool { return !m.config.Unmarked || it.Refused != "" }
+
+func (m *Machine) carry(it *Item) {
+	if m.tracked(it) {
+		m.carriers[it.key()] = it
+	}
+}
+
+// leaving reports whether an item that has not ended is to be left.
+func (m *Machine) leaving(it *Item) bool {
+	return m.end.stopping || it.lane.left || it.lane.revoking
+}
+
+// leave takes an item out for good. What rides on it is promoted.
+func (m *Machine) leave(it *Item) {
+	if it.state == gone {
+		return
+	}
+	m.move(it, placement{})
+	m.uncarry(it)
+}
+
+// uncarry ends an item's being the carrier of its identity.
+func (m *Machine) uncarry(it *Item) { m.promote(m.unload(it)) }
+
+// unload ends an item's being the carrier of its identity and returns what rode
+// on it, which has to be moved at once.
+func (m *Machine) unload(it *Item) []*Item {
+	m.touched += len(it.riders.list)
+	if m.carriers[it.key()] == it {
+		delete(m.carriers, it.key())
+	}
+	return it.riders.takeAll()
+}
+
+// promote makes the first of the riders that may still run the carrier, at its
+// own number.
+func (m *Machine) promote(riders []*Item) {
+	var first *Item
+	for _, it := range riders {
+		m.touched++
+		it.counted = false
+		switch {
+		case m.leaving(it):
+			m.move(it, placement{})
+		case first == nil:
+			first = it
+			m.carry(it)
+			m.enqueue(it)
+		default:
+			m.ride(it, first)
+		}
+	}
+}
+
+// ride lets a copy wait for the first one.
+func (m *Machine) ride(it, carrier *Item) {
+	m.move(it, placement{state: riding, carrier: carrier})
+}
+
+// shed drops the riders of lanes that are being left: their carrier does not
+// end yet, and nobody may wait for it.
+func (m *Machine) shed(carrier *Item) {
+	r := &carrier.riders
+	for i := 0; i < len(r.list); {
+		m.touched++
+		it := r.list[i]
+		if !r.has(it) || !it.lane.revoking && !it.lane.left {
+			i++
+			continue
+		}
+		before := len(r.list)
+		m.move(it, placement{})
+		if len(r.list) < before {
+			i = 0 // the list was tidied
+		}
+	}
+}
+
+// hold keeps an item in memory until a moment, its lane behind it.
+func (m *Machine) hold(it *Item, until Time) {
+	m.shed(it)
+	it.alone = true
+	m.move(it, placement{state: held, until: until})
+}
+
+// releaseHeld queues what has waited long enough.
+func (m *Machine) releaseHeld() {
+	for len(m.held) > 0 && m.held[0].until <= m.now {
+		m.enqueue(m.held[0])
+	}
+}
+
+func (m *Machine) requeueAll(f *Flight) {
+	for i := len(f.Entries) - 1; i >= 0; i-- {
+		m.requeue(f.Entries[i].Item)
+	}
+}
+
+// requeue puts an item back at its number, unless it is to be left.
+func (m *Machine) requeue(it *Item) {
+	if m.leaving(it) {
+		m.leave(it)
+		return
+	}
+	m.shed(it)
+	m.enqueue(it)
+}
+
+// enqueue puts an item at its place in its queue. One to be dead-lettered is
+// copied first: only when the copy is there does a mark say so, since a crash in
+// between makes a second copy, and none is ever missing. Its lane waits, because
+// until the mark it has not left it.
+func (m *Machine) enqueue(it *Item) {
+	if it.as == AsDeadLettered && !it.copied {
+		m.move(it, placement{state: copying})
+		m.settles.now = append(m.settles.now, Settlement{Item: it, Kind: DeadLetter, Reason: it.reason, Err: it.last, Attempts: it.attempts})
+		return
+	}
+	m.move(it, placement{state: queued})
+}

@@ -1,0 +1,32 @@
+package machine
+
+// heldHeap orders held items by moment, then arrival. Each knows its index, so
+// that what leaves is taken out at once: a wait may be long, and lanes come and
+// go.
+type heldHeap []*Item
+
+func (h heldHeap) Len() int { return len(h) }
+func (h heldHeap) Less(i, j int) bool {
+	if h[i].until != h[j].until {
+		return h[i].until < h[j].until
+	}
+	return h[i].arrival < h[j].arrival
+}
+func (h heldHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+func (h *heldHeap) Push(x any) {
+	it := x.(*Item)
+	it.index = len(*h)
+	*h = append(*h, it)
+}
+func (h *heldHeap) Pop() any {
+	old := *h
+	it := old[len(old)-1]
+	old[len(old)-1] = nil
+	if *h = old[:len(old)-1]; len(*h) == 0 {
+		*h = emptied(old)
+	}
+	return it
+}

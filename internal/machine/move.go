@@ -1,0 +1,105 @@
+package machine
+
+import "container/heap"
+
+// state is what an item does; it is in exactly one.
+type state uint8
+
+const (
+	gone state = iota
+	queued
+	inFlight
+	held    // waits for a moment
+	riding  // waits for an earlier copy of the same identity
+	copying // its dead letter is being made
+	skipped // is not the consumer's, and will be settled without a flight
+	settling
+)
+
+// placement is a state and what belongs to it.
+type placement struct {
+	state   state
+	until   Time  // of held
+	carrier *Item // of riding
+}
+
+// move takes an item from where it is to another state, and keeps right what
+// holds items: the list of the living and the counts of their lane and bytes,
+// the queue, what waits, the riders of its carrier, and what keeps its lane back.
+// Nothing else writes an item's placement. What rides on the item stays with it:
+// see carrier.go.
+func (m *Machine) move(it *Item, to placement) {
+	m.takeOut(it)
+	if it.state == gone && to.state != skipped {
+		m.assign(it)
+	}
+	it.placement = to
+	m.putIn(it)
+}
+
+// takeOut ends what belongs to an item's state.
+func (m *Machine) takeOut(it *Item) {
+	switch it.state {
+	case gone:
+		m.live.add(it)
+		m.bytes += int64(it.Size)
+		it.lane.items++
+	case held:
+		heap.Remove(&m.held, it.index)
+	case queued:
+		it.queue.remove(it)
+	case riding:
+		m.touched += it.carrier.riders.remove(it)
+	}
+	if it.blocks {
+		it.queue.blockers.remove(it)
+		m.flow(it.lane)
+	}
+}
+
+// putIn begins what belongs to an item's state.
+func (m *Machine) putIn(it *Item) {
+	switch it.state {
+	case gone:
+		m.touched++
+		m.live.remove(it)
+		m.bytes -= int64(it.Size)
+		it.lane.items--
+		m.unassign(it.lane)
+		m.fetch.active = m.now
+	case queued:
+		it.queue.push(it)
+	case held:
+		heap.Push(&m.held, it)
+	case riding:
+		it.carrier.riders.add(it)
+	}
+	if m.keepsBack(it) {
+		it.queue.blockers.add(it)
+		m.flow(it.lane)
+	}
+}
+
+// keepsBack reports whether later numbers of an item's lane wait for it, where
+// lanes have an order. A rider whose carrier is in another lane or epoch keeps
+// its place; so does one that will halt the consumer.
+func (m *Machine) keepsBack(it *Item) bool {
+	if m.config.Lanes != Partition {
+		return false
+	}
+	switch it.state {
+	case held, copying:
+		return true
+	case riding:
+		return it.lane != it.carrier.lane || it.Print != it.carrier.Print && m.config.OnConflict == ThenHalt
+	}
+	return false
+}
+
+// flow pauses a lane that is blocked, so that it fills no memory (case 6).
+func (m *Machine) flow(l *lane) {
+	if on := l.queue.blockers.count == 0; on == l.paused && !l.left {
+		l.paused = !on
+		m.do(Flow{Lane: l.name, On: on})
+	}
+}

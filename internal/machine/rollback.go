@@ -1,0 +1,118 @@
+package machine
+
+import "slices"
+
+// failed cuts a flight at the message to blame (case 1), or halves it when the
+// culprit is not known.
+func (m *Machine) failed(w *worker, f *Flight) {
+	if f.culprit < 0 {
+		w.limit = max(1, f.suspects/2)
+		m.undone(f, f.done)
+		m.requeueAll(f)
+		return
+	}
+	m.cut(w, f, f.culprit, *f.failure)
+}
+
+// cut runs the entries before the culprit again as one flight, the culprit
+// alone at its next try, and the rest next in flights of a quarter.
+func (m *Machine) cut(w *worker, f *Flight, culprit int, failure Failure) {
+	if culprit > 0 {
+		w.before = f.Entries[culprit].Item.arrival
+	}
+	w.limit = quarter(len(f.Entries))
+	m.undone(f, f.done)
+	f.Entries[culprit].Item.rolledBack = false
+	for i := len(f.Entries) - 1; i >= 0; i-- {
+		if i != culprit {
+			m.requeue(f.Entries[i].Item)
+		}
+	}
+	m.blame(f.Entries[culprit].Item, failure, f.ran(culprit))
+}
+
+// ran reports whether a handler ran for the entry.
+func (f *Flight) ran(entry int) bool { return f.handled && slices.Contains(f.fresh, entry) }
+
+// undone remembers which handlers ran for nothing.
+func (m *Machine) undone(f *Flight, done int) {
+	for _, i := range f.fresh[:done] {
+		f.Entries[i].Item.rolledBack = true
+	}
+}
+
+// refused takes a commit that the store refused.
+func (m *Machine) refused(w *worker, f *Flight, e Ended) {
+	if e.Class == Contended || e.Class == Down {
+		f.outside = e.Outside
+		m.undone(f, f.done)
+		m.runAgain(w, f, e.Class, e.Err, e.Culprit)
+		return
+	}
+	culprit := e.Culprit
+	if len(f.Entries) == 1 {
+		culprit = 0
+	}
+	if culprit < 0 {
+		w.limit = max(1, len(f.Entries)/2)
+		m.undone(f, f.done)
+		m.requeueAll(f)
+		return
+	}
+	class := e.Class
+	if class == Aborted {
+		class = Retry
+	}
+	m.cut(w, f, culprit, Failure{Class: class, Decision: e.Decision, After: e.After, Reason: e.Reason, Err: e.Err})
+}
+
+// runAgain runs a flight again that failed through no message's fault, as far as
+// is known: who met the failure is alone in its next flight, and who is alone
+// is suspected. met is the entry of who met it, -1 if nobody is known to.
+func (m *Machine) runAgain(w *worker, f *Flight, why Class, err error, met int) {
+	if why == Contended {
+		m.do(Report{Kind: ReportContended, N: len(f.Entries), Err: err})
+		if f.Entries[0].Item.suspicion.proven == 0 {
+			m.serialise()
+		}
+	}
+	// The store only refused to commit: that says little of the messages.
+	refused := f.why == None && met < 0
+	if met >= 0 && f.ran(met) {
+		f.Entries[met].Item.alone = true
+	}
+	full := why == Down && f.outside // as of its disk: any message would meet it
+	switch {
+	case !full && len(f.Entries) == 1 && f.ran(0):
+		m.runAloneAgain(w, f, why, err, refused)
+	case why == Contended, !full && m.config.OneAttempt && f.handled:
+		// What is handed back comes again in another batch, and who met it is
+		// never alone. If the store is down, the next transaction does not open.
+		m.contention(w, f)
+		m.requeueAll(f)
+	default:
+		w.limit = quarter(len(f.Entries))
+		m.standDown(f, err, true)
+	}
+}
+
+// runAloneAgain is runAgain for a message that was alone.
+func (m *Machine) runAloneAgain(w *worker, f *Flight, why Class, err error, refused bool) {
+	enough := enoughMet
+	if refused {
+		enough = enoughRefused
+	}
+	switch {
+	case why == Contended:
+		m.contention(w, f)
+	case refused && !m.config.OneAttempt:
+		m.goDown(f, err, true)
+	}
+	it := f.Entries[0].Item
+	if !f.outside {
+		m.suspect(it, enough, err)
+	} else { // nobody is charged, however long it lasts: it has to be seen
+		m.tellWaiting(it, ReportWaits, err)
+	}
+	m.waitAlone(w, it)
+}

@@ -1,0 +1,142 @@
+package sqlform
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Revision1 is the meaning of the statements below: which arguments they take,
+// what they return, which tables they change. Whoever sends them names it, so
+// that a driver of another release than theirs does not compile, instead of
+// sending arguments to a statement that means something else.
+//
+// When a statement changes in such a way: rename this type to the next number,
+// follow the compiler into every driver, and mend there what the change asks
+// for. A field that is added, removed or renamed needs nothing of it, since the
+// compiler finds who used it. TestTheRevisionIsOfTheseStatements notices a text
+// that was changed.
+type Revision1 struct{}
+
+// Statements are those that every dialect has, each the text in the dialect's
+// files under the field's name in words: ConflictRow is "-- name: conflict row".
+type Statements struct {
+	// Scopes, positions and what became of a message.
+	Scope, NewScope                                      string
+	Position, SavePosition, KeepPosition, ForgetPosition string
+	Marker                                               string
+	// The schema and the user's own statements.
+	Migrations, Migrated, HasMigrations, Applied string
+	Unfit, Lint, LintRows                        string
+	LockSetup, Setup, SetupKnown                 string
+	// Tables of other code.
+	OldTable, OldColumns, SeedFirst, SeedNext string
+	// A batch: its guard, its marks, and what becomes of them.
+	Lock, Guard, Guarded, Unguard              string
+	Mark, Judge, Trim, Outcome, Discard, Apply string
+	// Rows of the inbox and acts on them.
+	Row, Again, Repeat, Rows, State, Become, Failed string
+	Act, Acts                                       string
+}
+
+// Postgres are PostgreSQL's statements.
+type Postgres struct {
+	Statements
+	// Serial takes the consumer's lock; Begin writes settings, guard and marks.
+	Serial, Begin string
+	// Limit and Unlimited say how long the server lets a statement run.
+	Limit, Unlimited string
+	// Close is Unguard with an error of its own where the guard is gone.
+	Close string
+	// ConflictRow is Row or Repeat, whichever it has to be.
+	ConflictRow string
+	// ExecOne goes around a statement that must change one row.
+	ExecOne string
+	// What adopting a table asks of it.
+	OldKey, OldUnlogged, SetupName string
+}
+
+// Adopted are those that a store has in place of the same ones if it marks in a
+// table of the user's, too.
+type Adopted struct{ Begin, Mark, Judge, Trim, Outcome, Apply string }
+
+// With are the statements with those of an adopted table in their places.
+func (p *Postgres) With(a Adopted) *Postgres {
+	own := *p
+	own.Begin, own.Mark, own.Judge, own.Trim, own.Outcome, own.Apply = a.Begin, a.Mark, a.Judge, a.Trim, a.Outcome, a.Apply
+	return &own
+}
+
+// SQLite are SQLite's statements.
+type SQLite struct {
+	Statements
+	ForeignKeys, File string
+}
+
+// begins is what a statement of an SQL file begins with, before its name.
+const begins = "-- name: "
+
+// Texts are the statements of SQL files by name; each ends where the next begins.
+func Texts(files ...string) (map[string]string, error) {
+	found := map[string]string{}
+	for _, text := range files {
+		_, all, _ := strings.Cut(text, begins)
+		for section := range strings.SplitSeq(all, begins) {
+			name, body, _ := strings.Cut(section, "\n")
+			if _, twice := found[name]; twice {
+				return nil, fmt.Errorf("two statements are named %q", name)
+			}
+			found[name] = strings.TrimSuffix(strings.TrimSpace(body), ";")
+		}
+	}
+	return found, nil
+}
+
+// Fill gives each field of the statements, a pointer to a struct, the text of its
+// name. A field without a text and a text without a field are errors.
+func Fill(statements any, texts map[string]string) error {
+	left := make(map[string]string, len(texts))
+	for name, text := range texts {
+		left[field(name)] = text
+	}
+	var faults []error
+	v := reflect.ValueOf(statements).Elem()
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		if f.Anonymous {
+			continue
+		}
+		if left[f.Name] == "" {
+			faults = append(faults, fmt.Errorf("the statement %s has no text", f.Name))
+		}
+		v.FieldByIndex(f.Index).SetString(left[f.Name])
+		delete(left, f.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(left)) {
+		faults = append(faults, fmt.Errorf("the text %s belongs to no statement of %T", name, statements))
+	}
+	return errors.Join(faults...)
+}
+
+// ByName are the statements, a pointer to a struct, by the names of its fields.
+func ByName(statements any) map[string]string {
+	all := map[string]string{}
+	v := reflect.ValueOf(statements).Elem()
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		if !f.Anonymous {
+			all[f.Name] = v.FieldByIndex(f.Index).String()
+		}
+	}
+	return all
+}
+
+// field is the name of a field whose statement is named in words.
+func field(name string) string {
+	var f strings.Builder
+	for word := range strings.FieldsSeq(name) {
+		f.WriteString(strings.ToUpper(word[:1]) + word[1:])
+	}
+	return f.String()
+}

@@ -1,0 +1,184 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// beginnings are where the group began the topics that are read.
+type beginnings struct {
+	config  *Config
+	brokers *brokers
+	member  *member
+	topics  *topics
+	lanes   *lanes
+	memory  memory
+
+	// mu guards the rest. Who holds it waits for nothing and takes no other lock.
+	mu sync.Mutex
+	// known are the topics' beginnings, as the store remembers them; undecided is
+	// why one could not be found.
+	known     map[string]beginning
+	undecided map[string]error
+	// next is when to try again.
+	next time.Time
+	// atFirst are the topics that were there when the group first joined; see elder.
+	atFirst map[elder]bool
+}
+
+// look looks for topics that match the pattern. While the store does not answer
+// where new ones begin, they wait for the next look.
+func (b *beginnings) look(ctx context.Context) error {
+	client, added, err := b.topics.look(ctx)
+	if err != nil || len(added) == 0 {
+		return err
+	}
+	var down errMemory
+	if err := b.decideTopics(ctx, added); errors.As(err, &down) {
+		return err
+	}
+	b.topics.add(client, added)
+	return nil
+}
+
+// decide finds where each topic began, before anything is read. Of a topic for
+// which it cannot, those partitions wait that have no offset; an error says
+// that nothing can be read.
+func (b *beginnings) decide(ctx context.Context) error {
+	if err := b.decideElders(ctx); err != nil {
+		return err
+	}
+	return b.decideTopics(ctx, b.topics.read())
+}
+
+func (b *beginnings) decideTopics(ctx context.Context, topics []string) error {
+	var all error
+	begun := 0
+	for _, topic := range topics {
+		own, err := b.decideTopic(ctx, topic)
+		var down errMemory
+		if errors.As(err, &down) {
+			return err
+		}
+		b.mu.Lock()
+		if err == nil || own {
+			begun++
+		}
+		if err == nil {
+			delete(b.undecided, topic)
+		} else {
+			b.undecided[topic] = err
+			all = errors.Join(all, err)
+		}
+		b.mu.Unlock()
+	}
+	if begun == 0 {
+		return all
+	}
+	return nil
+}
+
+// decideTopic finds where a topic began. With an error, own says whether the
+// group has offsets of it all the same.
+func (b *beginnings) decideTopic(ctx context.Context, topic string) (own bool, err error) {
+	id := b.topics.id(topic)
+	b.mu.Lock()
+	_, known := b.known[topic]
+	b.mu.Unlock()
+	if known {
+		return false, nil
+	}
+	name := beginningName(b.config.Group, topic)
+	found, kept, err := b.memory.load(ctx, name)
+	if err != nil {
+		return false, errMemory{fmt.Errorf("kafka: topic %s: where group %s began is not known, and nothing is read: position %s of consumer %s in the store: %w", topic, b.config.Group, name, b.memory.consumer, err)}
+	}
+	if !kept {
+		found = beginning{topicID: id, fresh: true}
+		if !b.younger(topic, id) {
+			found.starts, own, err = b.firstStarts(ctx, topic)
+		}
+		if err != nil {
+			return own, err
+		}
+		if found, err = b.memory.keep(ctx, name, found); err != nil {
+			return own, errMemory{fmt.Errorf("kafka: topic %s: where group %s begins could not be kept in the store, and nothing is read: %w", topic, b.config.Group, err)}
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.known[topic] = found
+	return own, nil
+}
+
+// The metadata of the group's offsets says for how many partitions Start was,
+// so that a consumer with another store, which knows nothing of the first join,
+// begins the others at their beginning.
+const startMark = "semel-start/"
+
+func (b *beginnings) metadata(topic string) *string {
+	id := b.topics.id(topic)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	began, known := b.known[topic]
+	if !known || b.config.Start == (Start{}) {
+		return nil
+	}
+	n := len(began.starts)
+	if began.topicID != id {
+		n = 0
+	}
+	return kmsg.StringPtr(startMark + strconv.Itoa(n))
+}
+
+// markedStarts reads it; 0 without.
+func markedStarts(metadata string) int {
+	digits, found := strings.CutPrefix(metadata, startMark)
+	n, err := strconv.ParseInt(digits, 10, 32)
+	if !found || err != nil {
+		return 0
+	}
+	return int(n)
+}
+
+// decideAgain tries again, now and then, what decide could not find. What it
+// finds then, a new member begins.
+func (b *beginnings) decideAgain(life context.Context, now time.Time) {
+	if b.member.current() == nil {
+		return
+	}
+	waiting := b.waiting(now)
+	if waiting == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(life, askTimeout)
+	defer cancel()
+	_ = b.decide(ctx) // what it cannot find is told by the lanes that wait
+	if b.undecidedTopics() < waiting {
+		b.member.demand("where to begin is known now")
+	}
+}
+
+// waiting counts the topics whose beginning is to be looked for again now.
+func (b *beginnings) waiting(now time.Time) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.undecided) == 0 || b.next.After(now) {
+		return 0
+	}
+	b.next = now.Add(askEvery)
+	return len(b.undecided)
+}
+
+func (b *beginnings) undecidedTopics() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.undecided)
+}

@@ -1,0 +1,260 @@
+package kafka
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// lanes are the partitions that this process owns, and what was read of them.
+// They send no request and know no topic but by its lanes: others tell them what
+// the group gives and takes, what was polled, and what brokers answer.
+type lanes struct {
+	config   *Config
+	room     *room
+	member   *member
+	faults   *faultList
+	observer contract.LaneObserver // nil if nobody is told
+	// changed has a value when a lane has changed hands, or stands still.
+	changed chan struct{}
+
+	// mu guards the rest, and the fields of every lane and record. Who holds it
+	// waits for nothing; under it only the locks of member and faults are taken.
+	mu      sync.Mutex
+	byPlace map[place]*lane
+	// order are the lanes in the order in which Fetch takes turns.
+	order []*lane
+	turn  int
+	epoch uint64
+	// back counts what is handed back; full says that nothing more may be
+	// delivered until something is settled.
+	back int
+	full bool
+	// spoilt are batches that could not be read. They outlast their lanes.
+	spoilt map[place]spoilt
+	// lastStates are of lanes lost since the last report.
+	lastStates []LaneState
+}
+
+func newLanes(c *Config, o *room, m *member, f *faultList) *lanes {
+	return &lanes{config: c, room: o, member: m, faults: f, byPlace: map[place]*lane{}, spoilt: map[place]spoilt{}, changed: make(chan struct{}, 1)}
+}
+
+// touch lets lanes be reported at once. It never waits.
+func (ls *lanes) touch() {
+	select {
+	case ls.changed <- struct{}{}:
+	default:
+	}
+}
+
+func (ls *lanes) observe(tell func(contract.LaneObserver)) {
+	if ls.observer != nil {
+		tell(ls.observer)
+	}
+}
+
+// give makes lanes of what the group has given to a member, and tells of them.
+func (ls *lanes) give(client *kgo.Client, now stamp, added map[string][]int32, ids map[string][16]byte) {
+	for _, l := range ls.add(client, now, added, ids) {
+		ls.observe(func(o contract.LaneObserver) { o.Given(l.id) })
+	}
+}
+
+func (ls *lanes) add(client *kgo.Client, now stamp, added map[string][]int32, ids map[string][16]byte) []*lane {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if !ls.member.is(client) {
+		return nil
+	}
+	var given []*lane
+	for topic, partitions := range added {
+		for _, partition := range partitions {
+			ls.epoch++
+			l := newLane(place{topic, partition}, ls.epoch)
+			l.stamp, l.topicID = now, ids[topic]
+			ls.forgetPlace(l.place)
+			ls.byPlace[l.place] = l
+			ls.order = append(ls.order, l)
+			client.ResumeFetchPartitions(l.asMap())
+			given = append(given, l)
+		}
+	}
+	ls.member.assigned(true)
+	return given
+}
+
+func newLane(p place, epoch uint64) *lane {
+	return &lane{
+		place: p,
+		id:    contract.Lane{ID: p.lane(), Epoch: epoch},
+		next:  -1, done: position{-1, -1}, committed: position{-1, -1}, end: -1, stable: -1, delivered: -1,
+	}
+}
+
+// renew renews the stamps of what a member holds, and finds its lanes of
+// partitions. Lost are those that the member of this stamp cannot have held all
+// the time.
+func (ls *lanes) renew(client *kgo.Client, now stamp, partitions map[string][]int32) (found, lost []*lane, ok bool) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if !ls.member.is(client) {
+		return nil, nil, false
+	}
+	for _, l := range ls.order {
+		switch {
+		case l.gone:
+		case l.stamp.member == now.member:
+			l.stamp = now
+		default:
+			lost = append(lost, l)
+		}
+	}
+	for topic, numbers := range partitions {
+		for _, number := range numbers {
+			if l := ls.byPlace[place{topic, number}]; l != nil && !l.gone && !slices.Contains(lost, l) {
+				found = append(found, l)
+			}
+		}
+	}
+	return found, lost, true
+}
+
+// all are the lanes there are, also those that are lost and not forgotten yet.
+func (ls *lanes) all() []*lane {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	return slices.Clone(ls.order)
+}
+
+// any reports whether there is a lane.
+func (ls *lanes) any() bool {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	return len(ls.order) > 0
+}
+
+// given counts the lanes that were ever given.
+func (ls *lanes) given() uint64 {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	return ls.epoch
+}
+
+// forget drops what is known of partitions.
+func (ls *lanes) forget(partitions map[string][]int32) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	for topic, numbers := range partitions {
+		for _, number := range numbers {
+			ls.forgetPlace(place{topic, number})
+		}
+	}
+}
+
+// forgetLanes drops lanes, or what has come after them in their partitions.
+func (ls *lanes) forgetLanes(which []*lane) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	for _, l := range which {
+		ls.forgetPlace(l.place)
+	}
+}
+
+// forgetPlace is called with lanes.mu held.
+func (ls *lanes) forgetPlace(p place) {
+	l := ls.byPlace[p]
+	if l == nil {
+		return
+	}
+	l.gone = true
+	ls.back -= len(l.back)
+	ls.room.held.Add(-l.held)
+	l.held = 0
+	delete(ls.byPlace, p)
+	ls.order = slices.DeleteFunc(ls.order, func(other *lane) bool { return other == l })
+}
+
+// leave lets lanes deliver nothing more, because they are handed over. It
+// returns those that live.
+func (ls *lanes) leave(which []*lane) []*lane {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	which = slices.DeleteFunc(which, func(l *lane) bool { return l.gone })
+	for _, l := range which {
+		l.leaving = true
+	}
+	return which
+}
+
+// lose ends lanes: nothing of them is delivered or settled any more. A reason
+// is logged; what was handed over has none.
+func (ls *lanes) lose(which []*lane, reason string) {
+	for _, l := range which {
+		if !ls.end(l) {
+			continue
+		}
+		if reason != "" {
+			ls.config.Logger.Warn("lane lost", "group", ls.config.Group, "lane", l.id.ID, "reason", reason)
+		}
+		ls.observe(func(o contract.LaneObserver) { o.Lost(l.id) })
+	}
+	ls.touch()
+}
+
+// end reports whether the lane was living.
+func (ls *lanes) end(l *lane) bool {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	was := l.gone
+	l.gone, l.goneAt = true, time.Now()
+	if !was && ls.config.Observe != nil {
+		ls.lastStates = append(ls.lastStates, ls.state(l))
+	}
+	return !was
+}
+
+// flow pauses or resumes a lane.
+func (ls *lanes) flow(which contract.Lane, on bool) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	for _, l := range ls.order {
+		if l.id == which && !l.gone {
+			l.paused = !on
+			ls.reflow(l)
+		}
+	}
+}
+
+// reflow tells the client what it should fetch of a lane. Called with lanes.mu
+// held.
+func (ls *lanes) reflow(l *lane) {
+	client := ls.member.current()
+	switch {
+	case client == nil:
+	case l.paused || l.full || l.crowded || l.broken != nil:
+		client.PauseFetchPartitions(l.asMap())
+	default:
+		client.ResumeFetchPartitions(l.asMap())
+	}
+}
+
+// findOrphans asks for a new member where lanes are lost here and the client
+// goes on reading them, or where a generation has passed a lane by.
+func (ls *lanes) findOrphans() (stale []*lane) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	for _, l := range ls.order {
+		switch {
+		case l.gone && time.Since(l.goneAt) > orphanAfter:
+			ls.member.demand("the client still reads lanes that are lost")
+		case !l.gone && l.refused == l.stamp && time.Since(l.refusedAt) > rebalanceTimeout:
+			ls.member.demand("the group went on without this member")
+			stale = append(stale, l)
+		}
+	}
+	return stale
+}

@@ -1,0 +1,135 @@
+package pgxstore_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/pgxstore"
+)
+
+// payments stands for a source, such as one of package kafka.
+var payments contract.Source
+
+func open() *pgxstore.Store {
+	pool, err := pgxpool.New(context.Background(), "postgres://localhost/shop")
+	if err != nil {
+		log.Fatal(err)
+	}
+	store, err := pgxstore.New(pool, pgxstore.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	return store
+}
+
+// A consumer whose handler gets a pgx.Tx: the balance changes once, however
+// often the payment is delivered.
+func Example() {
+	ctx := context.Background()
+	store := open()
+	if _, err := store.Migrate(ctx); err != nil {
+		log.Fatal(err)
+	}
+	consumer, err := consumer.New(store, func(ctx context.Context, tx pgx.Tx, m *semel.Message) error {
+		return pgxstore.OneRow(tx.Exec(ctx, `update accounts set balance = balance + 1 where id = $1`, m.Identity.ID))
+	}, consumer.Config{Name: "billing", Source: payments, Identity: identity.CloudEvents()})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := consumer.Run(ctx); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// A consumer whose handler queues its statements: those of the whole batch are
+// one round trip.
+func ExampleStore_Queued() {
+	consumer, err := consumer.New(open().Queued(), func(_ context.Context, q *pgxstore.Queue, m *semel.Message) error {
+		q.ExecOne(`update accounts set balance = balance + 1 where id = $1`, m.Identity.ID)
+		return nil
+	}, consumer.Config{Name: "billing", Source: payments, Identity: identity.CloudEvents()})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := consumer.Run(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// Where a deployment makes the tables, a process only looks whether they fit.
+func ExampleStore_Check() {
+	switch err := open().Check(context.Background()); {
+	case errors.Is(err, semel.ErrSchema):
+		log.Fatal(err) // says what is wrong and what to do
+	case err != nil:
+		log.Fatalf("the database does not answer: %v", err)
+	}
+}
+
+func ExampleStore_Status() {
+	migrations, err := open().Status(context.Background())
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, m := range migrations {
+		fmt.Println(m, "applied:", !m.AppliedAt.IsZero())
+	}
+}
+
+// What was set aside, and one of it closed for good.
+func ExampleStore_Rows() {
+	ctx, store := context.Background(), open()
+	rows, err := store.Rows(ctx, contract.RowFilter{Consumer: "billing", States: []contract.RowState{contract.StateParked}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, r := range rows {
+		fmt.Println(r.Number, r.Key.ID, r.Reason, r.LastError)
+	}
+	if len(rows) > 0 {
+		err = store.Discard(ctx, rows[0].Number, rows[0].Revision, contract.Act{Verb: "discard", Who: "ada", Why: "paid by hand"})
+	}
+	if errors.Is(err, semel.ErrChanged) {
+		fmt.Println("somebody was faster: look again")
+	}
+}
+
+// The SQL of the tables, for a tool of one's own; nothing is connected.
+func ExampleStore_Print() {
+	var text bytes.Buffer
+	if err := open().Print(&text); err != nil {
+		log.Fatal(err)
+	}
+	for line := range strings.Lines(text.String()) {
+		if strings.HasPrefix(line, "create table") {
+			fmt.Println(strings.TrimSuffix(line, " (\n"))
+		}
+	}
+	// Output:
+	// create table "public".semel_scopes
+	// create table "public".semel_markers
+	// create table "public".semel_guard_end
+	// create table "public".semel_guard
+	// create table "public".semel_inbox
+	// create table "public".semel_acts
+	// create table "public".semel_positions
+	// create table "public".semel_setup
+}
+
+func ExampleOneRow() {
+	err := pgxstore.OneRow(pgconn.NewCommandTag("UPDATE 0"), nil)
+	var unmet *semel.HandlerError
+	fmt.Println(errors.As(err, &unmet) && unmet.Decision == semel.DecideUnmet, err)
+	// Output: true condition unmet: changed 0 rows, not 1
+}

@@ -1,0 +1,116 @@
+package pgxstore
+
+import (
+	"context"
+	"io"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/sqlstore"
+)
+
+// tables are Semel's tables in the pool's database, with what is done on them
+// seldom and outside of batches: sqlstore does it.
+type tables struct{ inner *sqlstore.Store }
+
+// Migrate applies the migrations that are missing, each in a transaction, and
+// returns their names. Several processes may call it at once. After an error
+// the migrations it names are applied and the others are not. A database in which
+// the tables would not do what they are for is refused before anything is made;
+// its error wraps semel.ErrSchema. Migrate does not look at tables that are there:
+// see Check.
+func (t *tables) Migrate(ctx context.Context) (applied []string, err error) {
+	return t.inner.Migrate(ctx)
+}
+
+// Status returns every migration that this release knows or the database has, in
+// order. One that was applied with another content is an error that wraps
+// semel.ErrSchema.
+func (t *tables) Status(ctx context.Context) ([]sqlstore.Migration, error) {
+	return t.inner.Status(ctx)
+}
+
+// Print writes the SQL of all migrations, with what records them, for teams that
+// apply it with a tool of their own. It asks the database nothing.
+func (t *tables) Print(w io.Writer) error { return t.inner.Print(w) }
+
+// Check implements contract.SchemaChecker: it reports whether the tables are those
+// that this release needs and have kept what once-only effects stand on. Its
+// error names every fault with what to do, and wraps semel.ErrSchema. It changes
+// nothing.
+func (t *tables) Check(ctx context.Context) error { return t.inner.Check(ctx) }
+
+// Setup runs statements of the user's once, in one transaction with a record of
+// their hash, and reports whether it ran them. name is for people. After an error
+// nothing of them ran, unless the error says otherwise; see sqlstore.Store.Setup.
+func (t *tables) Setup(ctx context.Context, name, statements string) (ran bool, err error) {
+	return t.inner.Setup(ctx, name, statements)
+}
+
+// Seed marks the ids of another table as applied, for a consumer that takes over
+// what other code has processed. After an error, or the end of ctx, what was
+// seeded stays and the next call goes on behind it; see sqlstore.Store.Seed.
+func (t *tables) Seed(ctx context.Context, o sqlstore.Seed) (sqlstore.Seeded, error) {
+	return t.inner.Seed(ctx, o)
+}
+
+// Rows implements contract.Inbox: the messages that were set aside, by number. A
+// limit of 0 means 1,000.
+func (t *tables) Rows(ctx context.Context, f contract.RowFilter) ([]contract.StoredRow, error) {
+	return t.inner.Rows(ctx, f)
+}
+
+// Discard implements contract.Inbox: it closes a row, with its marker and a record of
+// the act. semel.ErrChanged: the row has another revision, or is gone.
+// semel.ErrState: its state cannot become discarded. After an error nothing has
+// changed.
+func (t *tables) Discard(ctx context.Context, number, revision int64, a contract.Act) error {
+	return t.inner.Discard(ctx, number, revision, a)
+}
+
+// FailRetry implements contract.Inbox: it records a retry that failed, with its
+// error. semel.ErrChanged: the row has another revision, or is gone.
+func (t *tables) FailRetry(ctx context.Context, number, revision int64, text string, a contract.Act) error {
+	return t.inner.FailRetry(ctx, number, revision, text, a)
+}
+
+// Acts implements contract.Inbox: who did what to a row, or with 0 to any. A limit of
+// 0 means 1,000.
+func (t *tables) Acts(ctx context.Context, number int64, limit int) ([]contract.Act, error) {
+	return t.inner.Acts(ctx, number, limit)
+}
+
+// Marker implements contract.MarkerReader: what became of a message, and whether
+// there is anything.
+func (t *tables) Marker(ctx context.Context, key semel.Key) (contract.StoredMarker, bool, error) {
+	return t.inner.Marker(ctx, key)
+}
+
+// Scope implements contract.TxStore.
+func (t *tables) Scope(ctx context.Context, consumer, source string, generation int64) (int64, error) {
+	return t.inner.Scope(ctx, consumer, source, generation)
+}
+
+// LoadPosition implements contract.PositionStore.
+func (t *tables) LoadPosition(ctx context.Context, consumer, lane string) (contract.Position, bool, error) {
+	return t.inner.LoadPosition(ctx, consumer, lane)
+}
+
+// SavePosition implements contract.PositionStore.
+func (t *tables) SavePosition(ctx context.Context, consumer, lane string, p contract.Position) error {
+	return t.inner.SavePosition(ctx, consumer, lane, p)
+}
+
+// KeepPosition implements contract.PositionStore.
+func (t *tables) KeepPosition(ctx context.Context, consumer, lane string, p contract.Position) (contract.Position, error) {
+	return t.inner.KeepPosition(ctx, consumer, lane, p)
+}
+
+// FitIdentity implements contract.IdentityFitter.
+func (t *tables) FitIdentity(source, id string) (string, error) {
+	return t.inner.FitIdentity(source, id)
+}
+
+// Exonerates implements contract.Exonerator: for lock time-outs, full disks, lack
+// of memory and files that cannot be read or written.
+func (t *tables) Exonerates(err error) bool { return t.inner.Exonerates(err) }

@@ -1,0 +1,99 @@
+package pgxstore
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// trace tells the tracer of the pool's connections of statements that are sent
+// together, each once, as pgx does of those that it sends itself: as a batch, or
+// to a tracer that knows no batches as queries. A nil trace tells nobody.
+type trace struct {
+	ctx      context.Context
+	conn     *pgx.Conn
+	batches  pgx.BatchTracer // nil: each is a query
+	queries  pgx.QueryTracer
+	requests []*request
+	of       []context.Context // of queries
+	answered int
+	reading  time.Time
+}
+
+// trace begins a trace; the context it returns is for what is traced.
+func (l *link) trace(ctx context.Context, requests []*request) (context.Context, *trace) {
+	if l.known.tracer == nil {
+		return ctx, nil
+	}
+	t := &trace{ctx: ctx, conn: l.conn, queries: l.known.tracer, requests: requests}
+	var can bool
+	if t.batches, can = l.known.tracer.(pgx.BatchTracer); can {
+		var b pgx.Batch
+		for _, r := range requests {
+			b.Queue(r.sql, r.args...)
+		}
+		t.ctx = t.batches.TraceBatchStart(ctx, t.conn, pgx.TraceBatchStartData{Batch: &b})
+		return t.ctx, t
+	}
+	for _, r := range requests {
+		t.of = append(t.of, t.queries.TraceQueryStart(ctx, t.conn, pgx.TraceQueryStartData{SQL: r.sql, Args: r.args}))
+	}
+	return ctx, t
+}
+
+// reads says that the next answer is read.
+func (t *trace) reads() {
+	if t != nil {
+		t.reading = time.Now()
+	}
+}
+
+// answer tells of the next answer.
+func (t *trace) answer(err error) {
+	if t == nil {
+		return
+	}
+	i, r := t.answered, t.requests[t.answered]
+	t.answered++
+	if t.batches == nil {
+		t.queries.TraceQueryEnd(t.of[i], t.conn, pgx.TraceQueryEndData{CommandTag: r.tag, Err: err})
+		return
+	}
+	t.batches.TraceBatchQuery(t.ctx, t.conn, pgx.TraceBatchQueryData{SQL: r.sql, Args: r.args, CommandTag: r.tag, Err: err, ReadStartTime: t.reading})
+}
+
+// end ends the trace. Queries that were not answered end with its error.
+func (t *trace) end(err error) {
+	switch {
+	case t == nil:
+	case t.batches != nil:
+		t.batches.TraceBatchEnd(t.ctx, t.conn, pgx.TraceBatchEndData{Err: err})
+	default:
+		for t.answered < len(t.requests) {
+			t.answer(err)
+		}
+	}
+}
+
+// tracePreparing tells the tracer of statements that are prepared together.
+// What it returns ends that: those before the one that failed were prepared.
+func (l *link) tracePreparing(ctx context.Context, names, texts []string) (end func(failed int, err error)) {
+	tracer, can := l.known.tracer.(pgx.PrepareTracer)
+	if !can {
+		return func(int, error) {}
+	}
+	of := make([]context.Context, len(texts))
+	for i, text := range texts {
+		of[i] = tracer.TracePrepareStart(ctx, l.conn, pgx.TracePrepareStartData{Name: names[i], SQL: text})
+	}
+	return func(failed int, err error) {
+		for i := range of {
+			if err != nil && i >= failed {
+				tracer.TracePrepareEnd(of[i], l.conn, pgx.TracePrepareEndData{Err: err})
+				continue
+			}
+			tracer.TracePrepareEnd(of[i], l.conn, pgx.TracePrepareEndData{})
+		}
+	}
+}
