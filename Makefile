@@ -10,7 +10,7 @@ SEEDS ?= 10000
 PURE = $(shell $(GO) list ./internal/... | grep -v /internal/worker)
 RACED = $(filter-out $(PURE),$(shell $(GO) list $(PACKAGES)))
 
-.PHONY: test vet lint simulate planted bench coverage-list stranger example proof-file proof-commit proof-failover proof-kafka proof-kafka3 bench-postgres bench-kafka
+.PHONY: test vet lint simulate planted bench coverage-list pictures stranger example proof-file proof-commit proof-failover proof-kafka proof-kafka3 bench-postgres bench-kafka
 
 ## test: everything that guards main, with the race detector where there are
 ## goroutines, and a minute of
@@ -58,6 +58,10 @@ bench-kafka:
 ## coverage-list: which test covers which law, case, trap and requirement
 coverage-list:
 	$(GO) run ./internal/house/coverage > docs/coverage.md.new && mv docs/coverage.md.new docs/coverage.md
+
+## pictures: the rooms and the way of a message, drawn from the imports
+pictures:
+	$(GO) run ./internal/house/picture
 
 ## stranger: build and use the modules as someone would who fetches them
 stranger:

@@ -3,6 +3,7 @@ package house
 import (
 	"bytes"
 	"go/ast"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,8 +13,6 @@ import (
 )
 
 const root = "../.."
-
-const module = "github.com/semel-go/semel"
 
 func files(t *testing.T) []*File {
 	t.Helper()
@@ -243,5 +242,21 @@ func TestTheListOfWhatTestsCoverIsCurrent(t *testing.T) {
 	}
 	if !bytes.Equal(got, want.Bytes()) {
 		t.Error("docs/coverage.md is not what the subtests' names say; run make coverage-list")
+	}
+}
+
+func TestThePicturesAreWhatTheImportsSay(t *testing.T) {
+	for name, write := range map[string]func(io.Writer, []*File) error{"rooms.svg": WriteRooms, "way.svg": WriteWay} {
+		var want bytes.Buffer
+		if err := write(&want, files(t)); err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(root + "/docs/pictures/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want.Bytes()) {
+			t.Errorf("docs/pictures/%s is not what the imports say; run go run ./internal/house/picture", name)
+		}
 	}
 }

@@ -1,0 +1,156 @@
+package house
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// The sizes of the pictures, in pixels.
+const (
+	roomsWidth  = 1060
+	wayWidth    = 860
+	boxWidth    = 138
+	boxHeight   = 34
+	floorHeight = 78
+)
+
+const pictureHead = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="13">
+<title>%s</title>
+<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0 8 4 0 8z" fill="#777"/></marker></defs>
+<rect width="100%%" height="100%%" fill="#fff"/>
+`
+
+// WriteRooms draws the rooms as an SVG: an arrow is an import, and all of them
+// point down. What is imported by way of another room as well has none.
+func WriteRooms(w io.Writer, files []*File) error {
+	rooms := RoomsOf(files)
+	floors, err := rooms.floors()
+	if err != nil {
+		return err
+	}
+	where := map[string][2]int{}
+	for i, floor := range floors {
+		rooms.arrange(floor, where, 30+(len(floors)-1-i)*floorHeight)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, pictureHead, roomsWidth, 30+len(floors)*floorHeight, "The rooms of Semel; an arrow is an import")
+	for _, floor := range slices.Backward(floors) {
+		for _, room := range floor {
+			for _, to := range rooms.direct(room) {
+				from, at := where[room], where[to]
+				fmt.Fprintf(&b, "<path d=\"M%d %dL%d %d\" stroke=\"#999\" fill=\"none\" marker-end=\"url(#tip)\"/>\n", from[0], from[1]+boxHeight/2, at[0], at[1]-boxHeight/2)
+			}
+		}
+	}
+	for _, floor := range slices.Backward(floors) {
+		for _, room := range floor {
+			box(&b, where[room], room)
+		}
+	}
+	_, err = io.WriteString(w, b.String()+"</svg>\n")
+	return err
+}
+
+// arrange puts each room of a floor above the middle of what it imports, beside
+// its neighbours.
+func (r Rooms) arrange(floor []string, where map[string][2]int, y int) {
+	wish := map[string]int{}
+	for i, room := range floor {
+		below := r.direct(room)
+		if len(below) == 0 {
+			wish[room] = roomsWidth * (2*i + 1) / (2 * len(floor))
+			continue
+		}
+		for _, to := range below {
+			wish[room] += where[to][0] / len(below)
+		}
+	}
+	slices.SortStableFunc(floor, func(a, b string) int { return wish[a] - wish[b] })
+	const apart = boxWidth + 12
+	left := boxWidth/2 + 5
+	for i, room := range floor {
+		rest := len(floor) - 1 - i
+		x := min(max(wish[room], left), roomsWidth-boxWidth/2-5-rest*apart)
+		where[room] = [2]int{x, y}
+		left = x + apart
+	}
+}
+
+func box(b *strings.Builder, at [2]int, lines ...string) {
+	height := boxHeight + 15*(len(lines)-1)
+	fmt.Fprintf(b, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"5\" fill=\"#eef4fb\" stroke=\"#4a6fa5\"/>\n", at[0]-boxWidth/2, at[1]-height/2, boxWidth, height)
+	for i, line := range lines {
+		y := at[1] + 5 - 15*(len(lines)-1)/2 + 15*i
+		weight := ""
+		if i == 0 {
+			weight = ` font-weight="bold"`
+		}
+		fmt.Fprintf(b, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\"%s>%s</text>\n", at[0], y, weight, line)
+	}
+}
+
+// step is a room that a message passes, by the files in which it happens.
+type step struct {
+	room, file, does string
+}
+
+// way is the way of one message. Each room imports, or is imported by, the next:
+// WriteWay refuses to draw what the code does not say.
+var way = []step{
+	{"file", "file/source.go", "delivers"},
+	{"contract", "contract/source.go", "Fetch"},
+	{"consumer", "consumer/intake.go", "identity, content"},
+	{"internal/machine", "internal/machine/machine.go", "decides"},
+	{"consumer", "consumer/flight.go", "begin, commit"},
+	{"contract", "contract/store.go", "Begin, Commit"},
+	{"sqlstore", "sqlstore/batch.go", "mark, effect"},
+	{"consumer", "consumer/settler.go", "settles"},
+}
+
+// WriteWay draws the way of one message through the rooms.
+func WriteWay(w io.Writer, files []*File) error {
+	rooms := RoomsOf(files)
+	for i, s := range way {
+		if !slices.ContainsFunc(files, func(f *File) bool { return f.Path == s.file }) {
+			return fmt.Errorf("house: a message passes %s, which is not there; draw its way anew in picture.go", s.file)
+		}
+		if i > 0 && !rooms.neighbours(way[i-1].room, s.room) {
+			return fmt.Errorf("house: a message passes from %s to %s, and neither imports the other; draw its way anew in picture.go", way[i-1].room, s.room)
+		}
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, pictureHead, wayWidth, 190, "The way of one message")
+	const perRow = 4
+	at := func(i int) [2]int {
+		column := i % perRow
+		if i/perRow%2 == 1 { // back again
+			column = perRow - 1 - column
+		}
+		return [2]int{wayWidth * (2*column + 1) / (2 * perRow), 50 + i/perRow*90}
+	}
+	for i := 1; i < len(way); i++ {
+		from, to := at(i-1), at(i)
+		if from[1] == to[1] {
+			side := boxWidth / 2
+			if to[0] < from[0] {
+				side = -side
+			}
+			fmt.Fprintf(&b, "<path d=\"M%d %dL%d %d\" stroke=\"#777\" marker-end=\"url(#tip)\"/>\n", from[0]+side, from[1], to[0]-side, to[1])
+			continue
+		}
+		fmt.Fprintf(&b, "<path d=\"M%d %dL%d %d\" stroke=\"#777\" marker-end=\"url(#tip)\"/>\n", from[0], from[1]+32, to[0], to[1]-32)
+	}
+	for i, s := range way {
+		name := s.file[strings.LastIndex(s.file, "/")+1:]
+		box(&b, at(i), fmt.Sprintf("%d %s", i+1, strings.TrimPrefix(s.room, "internal/")), name, s.does)
+	}
+	_, err := io.WriteString(w, b.String()+"</svg>\n")
+	return err
+}
+
+// neighbours reports whether one room knows the other, or both the contract.
+func (r Rooms) neighbours(a, b string) bool {
+	return a == b || r.reaches(a, b) || r.reaches(b, a) || r.reaches(a, "contract") && r.reaches(b, "contract")
+}
