@@ -66,7 +66,11 @@ func (s *settler) work(base context.Context, events chan<- machine.Event) {
 }
 
 func (s *settler) settle(base context.Context, queue []*machine.Settle) []machine.Event {
-	var all []contract.Settlement
+	n := 0
+	for _, q := range queue {
+		n += len(q.Items)
+	}
+	all := make([]contract.Settlement, 0, n)
 	for _, q := range queue {
 		for i := range q.Items {
 			item := &q.Items[i]

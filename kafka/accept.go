@@ -24,7 +24,7 @@ func (ls *lanes) accept(client *kgo.Client, fetches kgo.Fetches) {
 }
 
 func (ls *lanes) acceptPartition(topic *kgo.FetchTopic, p *kgo.FetchPartition) {
-	l := ls.byPlace[place{topic.Topic, p.Partition}]
+	l := ls.byPartition[topicPartition{topic.Topic, p.Partition}]
 	if l != nil && !l.gone {
 		ls.acceptRecords(l, topic.TopicID, p)
 	}
@@ -43,19 +43,19 @@ func (ls *lanes) acceptRecords(l *lane, topicID [16]byte, p *kgo.FetchPartition)
 	if reason := l.unfit(topicID, p.Records); reason != "" {
 		l.broken = fmt.Errorf("kafka: topic %s, partition %d: %s", l.topic, l.partition, reason)
 		ls.faults.add(l.broken)
-		ls.member.demand(reason)
+		ls.member.demandReplacement(reason)
 		return
 	}
 	before := l.held
 	l.add(p.Records, ls.config.MaxRecord)
-	ls.room.held.Add(l.held - before)
+	ls.budget.held.Add(l.held - before)
 	if !l.full && len(l.window) > mostWindow {
 		l.full = true
 		ls.reflow(l)
 	}
 }
 
-func (p place) asMap() map[string][]int32 { return map[string][]int32{p.topic: {p.partition}} }
+func (p topicPartition) asMap() map[string][]int32 { return map[string][]int32{p.topic: {p.partition}} }
 
 var noTopicID [16]byte
 

@@ -18,7 +18,7 @@ func (g *group) begin(ctx context.Context, offsets map[string]map[int32]kgo.Offs
 	if len(missing) == 0 {
 		return offsets, nil
 	}
-	found, err := g.beginnings.places(ctx, missing)
+	found, err := g.beginnings.startOffsetsOf(ctx, missing)
 	if err == nil {
 		err = g.commits.starts(ctx, found)
 	}
@@ -33,14 +33,14 @@ func (g *group) begin(ctx context.Context, offsets map[string]map[int32]kgo.Offs
 }
 
 // noteBegin notes where lanes begin, and returns those without an offset.
-func (ls *lanes) noteBegin(offsets map[string]map[int32]kgo.Offset) []place {
+func (ls *lanes) noteBegin(offsets map[string]map[int32]kgo.Offset) []topicPartition {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	var missing []place
+	var missing []topicPartition
 	for topic, partitions := range offsets {
 		for partition, offset := range partitions {
-			p, at := place{topic, partition}, offset.EpochOffset()
-			l := ls.byPlace[p]
+			p, at := topicPartition{topic, partition}, offset.EpochOffset()
+			l := ls.byPartition[p]
 			switch {
 			case at.Offset < 0:
 				missing = append(missing, p)
@@ -53,16 +53,16 @@ func (ls *lanes) noteBegin(offsets map[string]map[int32]kgo.Offset) []place {
 	return missing
 }
 
-// places are where lanes begin that Start was for. Others are not in it and
+// startOffsetsOf are where lanes begin that Start was for. Others are not in it and
 // begin at their beginning, or wait.
-func (b *beginnings) places(ctx context.Context, missing []place) (map[place]int64, error) {
+func (b *beginnings) startOffsetsOf(ctx context.Context, missing []topicPartition) (map[topicPartition]int64, error) {
 	if !b.mayHaveStarts(missing) {
 		return nil, nil
 	}
 	if err := b.topics.same(ctx); err != nil {
 		return nil, err
 	}
-	found := map[place]int64{}
+	found := map[topicPartition]int64{}
 	old := map[string]bool{} // topics that were begun before
 	for _, p := range missing {
 		at, fresh, known := b.startOf(p)
@@ -75,7 +75,7 @@ func (b *beginnings) places(ctx context.Context, missing []place) (map[place]int
 }
 
 // mayHaveStarts reports whether Start was for any partition of these topics.
-func (b *beginnings) mayHaveStarts(missing []place) bool {
+func (b *beginnings) mayHaveStarts(missing []topicPartition) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, p := range missing {
@@ -88,7 +88,7 @@ func (b *beginnings) mayHaveStarts(missing []place) bool {
 
 // startOf is where Start led for a lane; known is false if it begins at its
 // beginning, or waits.
-func (b *beginnings) startOf(p place) (at int64, fresh, known bool) {
+func (b *beginnings) startOf(p topicPartition) (at int64, fresh, known bool) {
 	id := b.topics.id(p.topic)
 	b.mu.Lock()
 	began, undecided := b.known[p.topic], b.undecided[p.topic]
@@ -112,10 +112,10 @@ func (b *beginnings) startOf(p place) (at int64, fresh, known bool) {
 }
 
 // wait lets a lane wait that has no place to begin.
-func (ls *lanes) wait(p place, why error) {
+func (ls *lanes) wait(p topicPartition, why error) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	l := ls.byPlace[p]
+	l := ls.byPartition[p]
 	if l == nil || l.gone {
 		return
 	}
@@ -124,7 +124,7 @@ func (ls *lanes) wait(p place, why error) {
 
 // clamp moves what has left the log to the log's beginning, in topics that were
 // begun before: the group's offsets are gone, and with them what was read.
-func (b *beginnings) clamp(ctx context.Context, found map[place]int64, old map[string]bool) error {
+func (b *beginnings) clamp(ctx context.Context, found map[topicPartition]int64, old map[string]bool) error {
 	var topics []string
 	for topic, begunBefore := range old {
 		if begunBefore {

@@ -64,13 +64,16 @@ func beginningOf(p contract.Position) (beginning, error) {
 	return b, nil
 }
 
-// memory is the consumer's store as a source uses it.
-type memory struct {
+// positionStore is the consumer's store as a source uses it. What it keeps is never
+// removed, also when a topic is gone: some hundred bytes a topic. Removed too
+// early, for a topic that was only out of sight, it would let Start count twice,
+// and records would be passed over.
+type positionStore struct {
 	consumer string
 	store    contract.PositionStore // nil where nobody called Positions
 }
 
-func (m memory) load(ctx context.Context, name string) (beginning, bool, error) {
+func (m positionStore) load(ctx context.Context, name string) (beginning, bool, error) {
 	if m.store == nil {
 		return beginning{}, false, nil
 	}
@@ -83,7 +86,7 @@ func (m memory) load(ctx context.Context, name string) (beginning, bool, error) 
 }
 
 // keep keeps a beginning unless there is one, and returns what is there.
-func (m memory) keep(ctx context.Context, name string, b beginning) (beginning, error) {
+func (m positionStore) keep(ctx context.Context, name string, b beginning) (beginning, error) {
 	if m.store == nil {
 		return b, nil
 	}
@@ -96,8 +99,8 @@ func (m memory) keep(ctx context.Context, name string, b beginning) (beginning, 
 	return kept, err
 }
 
-// errMemory is of a store that does not answer: no topic can begin.
-type errMemory struct{ err error }
+// errStore is of a store that does not answer: no topic can begin.
+type errStore struct{ err error }
 
-func (e errMemory) Error() string { return e.err.Error() }
-func (e errMemory) Unwrap() error { return e.err }
+func (e errStore) Error() string { return e.err.Error() }
+func (e errStore) Unwrap() error { return e.err }

@@ -19,10 +19,10 @@ import (
 type brokers struct {
 	config     *Config
 	dial       dialer // of tests: another network
-	dialed     dialed
-	said       said
+	lastDial   lastDial
+	warnings   warnings
 	unanswered unanswered
-	heard      heard
+	lastAnswer lastAnswer
 
 	mu     sync.Mutex  // guards the rest; under it no other lock is taken
 	asking *kgo.Client // nil before the first join
@@ -74,7 +74,7 @@ type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 func (b *brokers) common() []kgo.Opt {
 	c := b.config
 	options := append(slices.Clone(c.Options),
-		kgo.SeedBrokers(c.Brokers...), kgo.ClientID(c.ClientID), kgo.WithLogger(logger{c.Logger, &b.said}),
+		kgo.SeedBrokers(c.Brokers...), kgo.ClientID(c.ClientID), kgo.WithLogger(logger{c.Logger, &b.warnings}),
 		kgo.MetadataMaxAge(metadataAge), kgo.MetadataMinAge(metadataWait), kgo.SASL(c.SASL...), kgo.DisableClientMetrics())
 	if b.dial != nil {
 		options = append(options, kgo.Dialer(b.dial))
@@ -87,45 +87,45 @@ func (b *brokers) common() []kgo.Opt {
 
 // options are of the client that asks and commits.
 func (b *brokers) options() []kgo.Opt {
-	return append(b.common(), kgo.WithHooks(&b.dialed, &b.unanswered, &b.heard), kgo.MaxDecompressBatchBytes(b.config.MaxBatch))
+	return append(b.common(), kgo.WithHooks(&b.lastDial, &b.unanswered, &b.lastAnswer), kgo.MaxDecompressBatchBytes(b.config.MaxBatch))
 }
 
 // unreachable says why nobody answers.
 func (b *brokers) unreachable(err error) error {
 	var answer *kerr.Error
-	if errors.As(errors.Join(err, b.dialed.last()), &answer) {
+	if errors.As(errors.Join(err, b.lastDial.last()), &answer) {
 		return explain(answer, "", b.config.Group)
 	}
-	return fmt.Errorf("kafka: none of the brokers %v can be reached; see that they run, that the addresses are right, and that TLS and SASL are set as their listener wants them: %w", b.config.Brokers, connectionError{b.dialed.last(), err})
+	return fmt.Errorf("kafka: none of the brokers %v can be reached; see that they run, that the addresses are right, and that TLS and SASL are set as their listener wants them: %w", b.config.Brokers, connectionError{b.lastDial.last(), err})
 }
 
 // connectionError is why no broker could be asked. Its text is the one cause;
 // errors.Is finds all that is known.
-type connectionError struct{ dialed, asked error }
+type connectionError struct{ lastDial, asked error }
 
 func (e connectionError) Error() string {
 	var cause *net.OpError
-	if errors.As(errors.Join(e.dialed, e.asked), &cause) {
+	if errors.As(errors.Join(e.lastDial, e.asked), &cause) {
 		return cause.Error()
 	}
-	return cmp.Or(e.dialed, e.asked).Error()
+	return cmp.Or(e.lastDial, e.asked).Error()
 }
 
-func (e connectionError) Unwrap() []error { return []error{e.dialed, e.asked} }
+func (e connectionError) Unwrap() []error { return []error{e.lastDial, e.asked} }
 
-// dialed remembers why the last connection failed.
-type dialed struct {
+// lastDial remembers why the last connection failed.
+type lastDial struct {
 	mu  sync.Mutex // guards err
 	err error
 }
 
-func (d *dialed) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, _ net.Conn, err error) {
+func (d *lastDial) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, _ net.Conn, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.err = err
 }
 
-func (d *dialed) last() error {
+func (d *lastDial) last() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.err

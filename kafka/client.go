@@ -49,9 +49,9 @@ func (s *Source) memberOptions() []kgo.Opt {
 		kgo.FetchIsolationLevel(isolation), kgo.KeepControlRecords(), kgo.FetchMaxWait(fetchWait),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
 		kgo.OnPartitionsAssigned(s.group.assigned), kgo.OnPartitionsRevoked(s.group.revoked), kgo.OnPartitionsLost(s.group.lostAll),
-		kgo.AdjustFetchOffsetsFn(s.group.begin), kgo.WithHooks(&s.brokers.heard, sessionEnded{&s.config}, newPace(s.open)),
+		kgo.AdjustFetchOffsetsFn(s.group.begin), kgo.WithHooks(&s.brokers.lastAnswer, sessionEnded{&s.config}, newThrottle(s.open)),
 	)
-	options = append(options, s.roomOptions(brokers)...)
+	options = append(options, s.fetchOptions(brokers)...)
 	if c.Rack != "" {
 		options = append(options, kgo.Rack(c.Rack))
 	}
@@ -72,17 +72,17 @@ const (
 	shareOfBuffering = 4
 )
 
-// roomOptions are how much is fetched at once, and who decompresses it.
-func (s *Source) roomOptions(brokers int) []kgo.Opt {
+// fetchOptions are how much is fetched at once, and who decompresses it.
+func (s *Source) fetchOptions(brokers int) []kgo.Opt {
 	broker, partition := s.config.MaxFetch, s.config.MaxPartitionFetch
-	setDefault(&broker, min(max(leastOfBroker, int(s.room.most.Load())/shareOfBuffering/max(1, brokers)), mostOfBroker))
+	setDefault(&broker, min(max(leastOfBroker, int(s.budget.most.Load())/shareOfBuffering/max(1, brokers)), mostOfBroker))
 	setDefault(&partition, min(mostOfPartition, broker))
 	// The client that asks was told MaxBatch, and has made a decompressor that
 	// keeps to it.
-	s.room.decompressor = s.brokers.client().OptValue(kgo.WithDecompressor).(kgo.Decompressor)
+	s.budget.decompressor = s.brokers.client().OptValue(kgo.WithDecompressor).(kgo.Decompressor)
 	return []kgo.Opt{
 		kgo.FetchMaxBytes(int32(broker)), kgo.FetchMaxPartitionBytes(int32(partition)),
-		kgo.WithDecompressor(s.room), kgo.WithHooks(s.room),
+		kgo.WithDecompressor(s.budget), kgo.WithHooks(s.budget),
 	}
 }
 
@@ -91,7 +91,7 @@ func (s *Source) join(ctx context.Context) error {
 	if !s.member.missing() || s.topics.none() {
 		return nil
 	}
-	if open, err := s.brokers.open(s.begun); !open {
+	if open, err := s.brokers.open(s.startBackground); !open {
 		return err
 	}
 	ask, cancel := context.WithTimeout(ctx, askTimeout)
@@ -113,10 +113,11 @@ func (s *Source) join(ctx context.Context) error {
 	return nil
 }
 
-// begun starts what runs until the source is closed.
-func (s *Source) begun() {
+// startBackground starts what runs until the source is closed.
+func (s *Source) startBackground() {
 	s.background.Go(func() { s.commits.run(s.life) })
 	s.background.Go(s.watch)
+	s.background.Go(s.search)
 }
 
 // ask checks that the brokers answer, the topics exist and the group may be

@@ -16,12 +16,12 @@ import (
 // answers; the log has a warning about one broker once, then once a minute with
 // how often it came.
 type logger struct {
-	to   *slog.Logger
-	said *said
+	to       *slog.Logger
+	warnings *warnings
 }
 
-// said are the client's warnings of late.
-type said struct {
+// warnings are those of the client of late.
+type warnings struct {
 	mu    sync.Mutex
 	lines map[string]*repeated // guarded by mu; by text and broker
 }
@@ -33,16 +33,16 @@ type repeated struct {
 }
 
 const (
-	// sayEvery is how often a warning of the client is logged that stays.
-	sayEvery = time.Minute
+	// warnEvery is how often a warning of the client is logged that stays.
+	warnEvery = time.Minute
 	// mostSaid bounds what is remembered; the client has few texts.
-	mostSaid = 1000
+	mostWarnings = 1000
 )
 
 func (l logger) Level() kgo.LogLevel { return kgo.LogLevelWarn }
 
 func (l logger) Log(_ kgo.LogLevel, text string, values ...any) {
-	again, tell := l.said.tell(text+"\x00"+about(values), time.Now())
+	again, tell := l.warnings.tell(text+"\x00"+about(values), time.Now())
 	if !tell {
 		return
 	}
@@ -54,18 +54,18 @@ func (l logger) Log(_ kgo.LogLevel, text string, values ...any) {
 
 // tell reports whether a warning is to be logged now, and how often it came
 // since it was logged last.
-func (s *said) tell(what string, now time.Time) (again int, tell bool) {
+func (s *warnings) tell(what string, now time.Time) (again int, tell bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	line := s.lines[what]
 	if line == nil {
-		if s.lines == nil || len(s.lines) >= mostSaid {
+		if s.lines == nil || len(s.lines) >= mostWarnings {
 			s.lines = map[string]*repeated{}
 		}
 		s.lines[what] = &repeated{logged: now}
 		return 0, true
 	}
-	if now.Sub(line.logged) < sayEvery {
+	if now.Sub(line.logged) < warnEvery {
 		line.since++
 		return 0, false
 	}

@@ -18,7 +18,7 @@ import (
 func TestAWarningOfTheClientIsLoggedOnceAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var text strings.Builder
-		var once said
+		var once warnings
 		log := logger{slog.New(slog.NewTextHandler(&text, nil)), &once}
 		for began := time.Now(); time.Since(began) < 3*time.Minute; <-time.After(200 * time.Millisecond) {
 			log.Log(kgo.LogLevelWarn, "unable to open connection to broker", "addr", "a:1", "broker", "seed_0", "err", io.EOF)

@@ -26,16 +26,16 @@ func (c *commits) commit(ctx context.Context) error {
 }
 
 // renewed is who the member is now, where no callback tells.
-func (c *commits) renewed() *stamp {
+func (c *commits) renewed() *owner {
 	client := c.member.current()
 	if client == nil || !c.config.NextGen {
 		return nil
 	}
-	now := stampOf(client)
+	now := ownerOf(client)
 	return &now
 }
 
-func (c *commits) request(who stamp, which map[place]pending) *kmsg.OffsetCommitRequest {
+func (c *commits) request(who owner, which map[topicPartition]pending) *kmsg.OffsetCommitRequest {
 	request := kmsg.NewPtrOffsetCommitRequest()
 	request.Group = c.config.Group
 	request.MemberID, request.Generation = who.member, who.generation
@@ -44,7 +44,7 @@ func (c *commits) request(who stamp, which map[place]pending) *kmsg.OffsetCommit
 	}
 	topics := map[string]int{}
 	for p, commit := range which {
-		topic := under(topics, p.topic, &request.Topics, kmsg.NewOffsetCommitRequestTopic)
+		topic := entryOf(topics, p.topic, &request.Topics, kmsg.NewOffsetCommitRequestTopic)
 		topic.Topic, topic.TopicID = p.topic, commit.topic
 		partition := kmsg.NewOffsetCommitRequestTopicPartition()
 		partition.Partition, partition.Offset, partition.LeaderEpoch = p.partition, commit.at.offset, commit.at.epoch
@@ -55,12 +55,12 @@ func (c *commits) request(who stamp, which map[place]pending) *kmsg.OffsetCommit
 }
 
 // answered notes what the group answered.
-func (c *commits) answered(which map[place]pending, response *kmsg.OffsetCommitResponse) error {
+func (c *commits) answered(which map[topicPartition]pending, response *kmsg.OffsetCommitResponse) error {
 	var errs error
 	for i := range response.Topics {
 		topic := &response.Topics[i]
 		for _, p := range topic.Partitions {
-			commit, found := which[placeOf(topic, p.Partition, which)]
+			commit, found := which[partitionOf(topic, p.Partition, which)]
 			if !found {
 				continue
 			}
@@ -74,21 +74,21 @@ func (c *commits) answered(which map[place]pending, response *kmsg.OffsetCommitR
 	return errs
 }
 
-// placeOf finds a partition of a response, which may name its topic by id.
-func placeOf(topic *kmsg.OffsetCommitResponseTopic, partition int32, which map[place]pending) place {
+// partitionOf finds a partition of a response, which may name its topic by id.
+func partitionOf(topic *kmsg.OffsetCommitResponseTopic, partition int32, which map[topicPartition]pending) topicPartition {
 	if topic.Topic != "" {
-		return place{topic.Topic, partition}
+		return topicPartition{topic.Topic, partition}
 	}
 	for p, commit := range which {
 		if p.partition == partition && commit.topic == topic.TopicID {
 			return p
 		}
 	}
-	return place{}
+	return topicPartition{}
 }
 
 // starts commits where lanes begin, as their owner.
-func (c *commits) starts(ctx context.Context, found map[place]int64) error {
+func (c *commits) starts(ctx context.Context, found map[topicPartition]int64) error {
 	for who, which := range c.lanes.toBegin(found) {
 		response, err := c.request(who, which).RequestWith(ctx, c.brokers.client())
 		if err != nil {

@@ -13,8 +13,8 @@ import (
 // already have passed it.
 const mostReads = 3
 
-// spoilt is a place in a partition where a batch could not be read.
-type spoilt struct {
+// corruptBatch is where in a partition a batch could not be read.
+type corruptBatch struct {
 	at    int64
 	reads int
 }
@@ -28,18 +28,18 @@ func unreadable(p *kgo.FetchPartition) bool {
 
 // corrupt notes a batch that cannot be read. Called with lanes.mu held.
 func (ls *lanes) corrupt(l *lane, p *kgo.FetchPartition) {
-	known := ls.spoilt[l.place]
+	known := ls.corruptBatches[l.topicPartition]
 	if at := l.readAt(); known.at != at || known.reads == 0 {
-		known = spoilt{at: at}
+		known = corruptBatch{at: at}
 	}
 	known.reads++
-	ls.spoilt[l.place] = known
+	ls.corruptBatches[l.topicPartition] = known
 	what := fmt.Errorf("kafka: topic %s, partition %d: the batch at offset %d cannot be read", l.topic, l.partition, known.at)
 	if known.reads < mostReads {
 		l.broken = what
 		ls.faults.add(fmt.Errorf("%w and is read again: %w", what, p.Err))
 		ls.reflow(l)
-		ls.member.demand("a batch could not be read")
+		ls.member.demandReplacement("a batch could not be read")
 		return
 	}
 	ls.standStill(l, fmt.Errorf("%w: it was damaged on the brokers' disks, or by who wrote it, and the partition waits; the others go on. Look for the batch (kafka-dump-log.sh); to pass it by, which loses what it holds, stop the consumer and set the group's offset behind it (kafka-consumer-groups.sh --reset-offsets --group %s --topic %s:%d --to-offset … --execute): %w",

@@ -57,14 +57,14 @@ func TestABatchThatCannotBeRead(t *testing.T) {
 		text := w.logged(nil)
 		w.publish(0, "a")
 		w.settles(time.Minute)
-		spoilt := w.spoil(1, 1<<40)
+		corruptBatch := w.spoil(1, 1<<40)
 		w.publish(0, "b", "c")
 		pass(time.Minute)
 		w.publish(1, "beside")
 		pass(2 * time.Minute)
 		w.once("a", "beside")
 		w.without("b", "c")
-		if n := spoilt.Load(); n == 0 || n > 10 {
+		if n := corruptBatch.Load(); n == 0 || n > 10 {
 			t.Errorf("it was fetched %d times", n)
 		}
 		if n := strings.Count(text.String(), "topic orders, partition 0: the batch at offset 1 cannot be read"); n < 4 || n > 12 {
@@ -79,11 +79,11 @@ func TestABatchThatCannotBeRead(t *testing.T) {
 		w.logged(nil)
 		w.publish(0, "a")
 		w.settles(time.Minute)
-		spoilt := w.spoil(1, 1)
+		corruptBatch := w.spoil(1, 1)
 		w.publish(0, "b", "c")
 		w.settles(2 * time.Minute)
 		w.once("a", "b", "c")
-		if spoilt.Load() != 1 {
+		if corruptBatch.Load() != 1 {
 			t.Error("nothing was spoilt")
 		}
 	})

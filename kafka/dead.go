@@ -49,7 +49,7 @@ func (l *letter) failed() bool {
 	}
 }
 
-// writeDeadLetters copies deliveries to the topic for dead letters and waits
+// write copies deliveries to the topic for dead letters and waits
 // until all replicas have them. It returns those that could not be written, or
 // are not yet.
 func (d *deadLetters) write(ctx context.Context, all []contract.Settlement, which []int) ([]int, error) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,7 +21,7 @@ type beginnings struct {
 	member  *member
 	topics  *topics
 	lanes   *lanes
-	memory  memory
+	store   positionStore
 
 	// mu guards the rest. Who holds it waits for nothing and takes no other lock.
 	mu sync.Mutex
@@ -29,8 +31,9 @@ type beginnings struct {
 	undecided map[string]error
 	// next is when to try again.
 	next time.Time
-	// atFirst are the topics that were there when the group first joined; see elder.
-	atFirst map[elder]bool
+	// atFirst are the topics that were there when the group first joined; see
+	// first_topics.go.
+	atFirst map[topicKey]bool
 }
 
 // look looks for topics that match the pattern. While the store does not answer
@@ -40,8 +43,8 @@ func (b *beginnings) look(ctx context.Context) error {
 	if err != nil || len(added) == 0 {
 		return err
 	}
-	var down errMemory
-	if err := b.decideTopics(ctx, added); errors.As(err, &down) {
+	var down errStore
+	if err := b.decideTopics(ctx, slices.Sorted(maps.Keys(added))); errors.As(err, &down) {
 		return err
 	}
 	b.topics.add(client, added)
@@ -52,7 +55,7 @@ func (b *beginnings) look(ctx context.Context) error {
 // which it cannot, those partitions wait that have no offset; an error says
 // that nothing can be read.
 func (b *beginnings) decide(ctx context.Context) error {
-	if err := b.decideElders(ctx); err != nil {
+	if err := b.decideFirstTopics(ctx); err != nil {
 		return err
 	}
 	return b.decideTopics(ctx, b.topics.read())
@@ -63,7 +66,7 @@ func (b *beginnings) decideTopics(ctx context.Context, topics []string) error {
 	begun := 0
 	for _, topic := range topics {
 		own, err := b.decideTopic(ctx, topic)
-		var down errMemory
+		var down errStore
 		if errors.As(err, &down) {
 			return err
 		}
@@ -96,20 +99,20 @@ func (b *beginnings) decideTopic(ctx context.Context, topic string) (own bool, e
 		return false, nil
 	}
 	name := beginningName(b.config.Group, topic)
-	found, kept, err := b.memory.load(ctx, name)
+	found, kept, err := b.store.load(ctx, name)
 	if err != nil {
-		return false, errMemory{fmt.Errorf("kafka: topic %s: where group %s began is not known, and nothing is read: position %s of consumer %s in the store: %w", topic, b.config.Group, name, b.memory.consumer, err)}
+		return false, errStore{fmt.Errorf("kafka: topic %s: where group %s began is not known, and nothing is read: position %s of consumer %s in the store: %w", topic, b.config.Group, name, b.store.consumer, err)}
 	}
 	if !kept {
 		found = beginning{topicID: id, fresh: true}
-		if !b.younger(topic, id) {
+		if !b.createdLater(topic, id) {
 			found.starts, own, err = b.firstStarts(ctx, topic)
 		}
 		if err != nil {
 			return own, err
 		}
-		if found, err = b.memory.keep(ctx, name, found); err != nil {
-			return own, errMemory{fmt.Errorf("kafka: topic %s: where group %s begins could not be kept in the store, and nothing is read: %w", topic, b.config.Group, err)}
+		if found, err = b.store.keep(ctx, name, found); err != nil {
+			return own, errStore{fmt.Errorf("kafka: topic %s: where group %s begins could not be kept in the store, and nothing is read: %w", topic, b.config.Group, err)}
 		}
 	}
 	b.mu.Lock()
@@ -162,7 +165,7 @@ func (b *beginnings) decideAgain(life context.Context, now time.Time) {
 	defer cancel()
 	_ = b.decide(ctx) // what it cannot find is told by the lanes that wait
 	if b.undecidedTopics() < waiting {
-		b.member.demand("where to begin is known now")
+		b.member.demandReplacement("where to begin is known now")
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 // yet, begin. What is stable is asked for last: if it is before the end, a
 // transaction is open.
 func (s *Source) askEnds(ctx context.Context) error {
-	own, fresh := s.lanes.ownPlaces()
+	own, fresh := s.lanes.ownPartitions()
 	ends, err := s.brokers.listOffsets(ctx, own, atEnd, false)
 	if err != nil {
 		return err
@@ -28,35 +28,35 @@ func (s *Source) askEnds(ctx context.Context) error {
 	return nil
 }
 
-// ownPlaces are the partitions of living lanes; fresh are those that have got
+// ownPartitions are the partitions of living lanes; fresh are those that have got
 // nowhere yet.
-func (ls *lanes) ownPlaces() (own, fresh []place) {
+func (ls *lanes) ownPartitions() (own, fresh []topicPartition) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	for _, l := range ls.order {
 		if l.gone {
 			continue
 		}
-		own = append(own, l.place)
+		own = append(own, l.topicPartition)
 		if l.reached() < 0 {
-			fresh = append(fresh, l.place)
+			fresh = append(fresh, l.topicPartition)
 		}
 	}
 	return own, fresh
 }
 
-func (ls *lanes) noteEnds(begins, ends, stable map[place]int64) {
+func (ls *lanes) noteEnds(begins, ends, stable map[topicPartition]int64) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	now := time.Now()
 	for _, l := range ls.order {
-		if at, known := begins[l.place]; known && l.reached() < 0 {
+		if at, known := begins[l.topicPartition]; known && l.reached() < 0 {
 			l.delivered = at // the group has no offset, so this is where the lane begins
 		}
-		if at, known := ends[l.place]; known {
+		if at, known := ends[l.topicPartition]; known {
 			l.end = at
 		}
-		if at, known := stable[l.place]; known {
+		if at, known := stable[l.topicPartition]; known {
 			l.stable = at
 		}
 		ls.noteHeldUp(l, now)

@@ -59,13 +59,13 @@ func (f *faultList) remind() {
 	}
 }
 
-// letGo says that a topic was deleted, and lets a new member go on without it:
+// topicDeleted says that a topic was deleted, and lets a new member go on without it:
 // with a pattern others are no reason to wait.
-func (f *faultList) letGo(topic string, why error) {
+func (f *faultList) topicDeleted(topic string, why error) {
 	if f.config.TopicPattern == "" {
 		f.add(why)
 	}
-	first := f.member.demand("topic " + topic + " was deleted")
+	first := f.member.demandReplacement("topic " + topic + " was deleted")
 	if f.config.TopicPattern != "" && first {
 		f.config.Logger.Warn("a topic was deleted, or deleted and created anew, and is let go: what it held and was not read is lost, what was applied stays applied; if it is there again it is read from its beginning",
 			"group", f.config.Group, "topic", topic, "error", why)
@@ -79,11 +79,11 @@ func (ls *lanes) failed(l *lane, topic string, p *kgo.FetchPartition) {
 	var session *kgo.ErrGroupSession
 	var large *kgo.ErrDecompressTooLarge
 	switch err := p.Err; {
-	case errors.Is(err, errNoRoom):
-		ls.crowd(l)
+	case errors.Is(err, errOverBudget):
+		ls.pauseOverBudget(l)
 	case errors.As(err, &large) && l != nil && !l.gone:
 		ls.standStill(l, ls.tooLarge(l, large))
-	case errors.As(err, &session) && forgotten(err): // told as lost lanes; the client joins again by itself
+	case errors.As(err, &session) && removedByGroup(err): // told as lost lanes; the client joins again by itself
 	case errors.As(err, &session):
 		ls.faults.add(explain(err, topic, ls.config.Group))
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, kgo.ErrClientClosed):
@@ -93,7 +93,7 @@ func (ls *lanes) failed(l *lane, topic string, p *kgo.FetchPartition) {
 	case errors.Is(err, kerr.OffsetOutOfRange) && l != nil && !l.gone:
 		ls.outOfRange(l, p)
 	case errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.InconsistentTopicID):
-		ls.faults.letGo(topic, fmt.Errorf("kafka: topic %s: it was deleted, or deleted and created anew: what it held and was not read is lost; if it exists it is read from its beginning: %w", topic, err))
+		ls.faults.topicDeleted(topic, fmt.Errorf("kafka: topic %s: it was deleted, or deleted and created anew: what it held and was not read is lost; if it exists it is read from its beginning: %w", topic, err))
 	case unreadable(p) && l != nil && !l.gone:
 		ls.corrupt(l, p)
 	default:
@@ -101,9 +101,9 @@ func (ls *lanes) failed(l *lane, topic string, p *kgo.FetchPartition) {
 	}
 }
 
-// forgotten reports whether the group has removed this member, or the member
+// removedByGroup reports whether the group has removed this member, or the member
 // has missed a generation.
-func forgotten(err error) bool {
+func removedByGroup(err error) bool {
 	for _, known := range []error{kerr.UnknownMemberID, kerr.IllegalGeneration, kerr.RebalanceInProgress, kerr.FencedMemberEpoch, kerr.StaleMemberEpoch} {
 		if errors.Is(err, known) {
 			return true

@@ -21,19 +21,20 @@ type group struct {
 	commits    *commits
 	// open ends when the source begins to close, life when it is closed.
 	open, life context.Context
-	// telling is taken by who tells of lanes that come and go, so that the end of
-	// one is not told before its begin; handing by who hands lanes over.
-	telling, handing turn
+	// announcing is held by who tells of lanes that come and go, so that the end of
+	// one is not told before its begin; handingOver by who hands lanes over.
+	announcing, handingOver semaphore
+	backoff                 backoff
 }
 
-// turn is a lock for what may take long: what it guards waits for others.
-type turn chan struct{}
+// semaphore is a lock for what may take long: what it guards waits for others.
+type semaphore chan struct{}
 
-func newTurn() turn   { return make(turn, 1) }
-func (t turn) take()  { t <- struct{}{} }
-func (t turn) leave() { <-t }
+func newSemaphore() semaphore { return make(semaphore, 1) }
+func (s semaphore) acquire()  { s <- struct{}{} }
+func (s semaphore) release()  { <-s }
 
-// A lane's stamp says as whom it may be committed. It is taken when the lane is
+// A lane's owner says as whom it may be committed. It is noted when the lane is
 // given, and renewed only here, while the group's callbacks run: a member that
 // has kept its id through a rebalance was asked, in each generation, what it
 // owns, and what it owns is given to nobody else before it has given it up in
@@ -44,22 +45,22 @@ func (t turn) leave() { <-t }
 // lastCommit is how long the last commit of lanes that are given up may take.
 const lastCommit = 5 * time.Second
 
-func stampOf(member *kgo.Client) stamp {
+func ownerOf(member *kgo.Client) owner {
 	id, generation := member.GroupMetadata()
-	return stamp{id, generation}
+	return owner{id, generation}
 }
 
 // assigned is called at the begin of every generation, with what is new in it.
 func (g *group) assigned(_ context.Context, client *kgo.Client, added map[string][]int32) {
 	g.gate.hold()
 	defer g.gate.release()
-	now := stampOf(client)
+	now := ownerOf(client)
 	again, lost, ours := g.lanes.renew(client, now, added)
 	if !ours {
 		return
 	}
 	if len(lost) > 0 {
-		g.member.demand(whyForgotten)
+		g.member.demandReplacement(whyForgotten)
 	}
 	g.lanes.lose(append(lost, again...), whyForgotten) // what is given is new
 	g.give(client, now, added)
@@ -68,16 +69,16 @@ func (g *group) assigned(_ context.Context, client *kgo.Client, added map[string
 
 const whyForgotten = "the group had forgotten this member"
 
-func (g *group) give(client *kgo.Client, now stamp, added map[string][]int32) {
-	g.telling.take()
-	defer g.telling.leave()
+func (g *group) give(client *kgo.Client, now owner, added map[string][]int32) {
+	g.announcing.acquire()
+	defer g.announcing.release()
 	g.lanes.give(client, now, added, g.topics.allIDs())
 }
 
 // revoked is called with what the group takes away, before it gives it to
 // anyone else.
 func (g *group) revoked(_ context.Context, client *kgo.Client, taken map[string][]int32) {
-	which, lost, ours := g.lanes.renew(client, stampOf(client), taken)
+	which, lost, ours := g.lanes.renew(client, ownerOf(client), taken)
 	if !ours {
 		return
 	}
@@ -104,8 +105,8 @@ func (g *group) handOver(which []*lane) {
 	if len(which) == 0 {
 		return
 	}
-	g.handing.take()
-	defer g.handing.leave()
+	g.handingOver.acquire()
+	defer g.handingOver.release()
 	which = g.lanes.leave(which)
 	ctx, cancel := context.WithTimeout(g.open, g.config.RevokeTimeout)
 	defer cancel()

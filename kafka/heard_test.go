@@ -24,7 +24,7 @@ func TestAFetchThatIsCancelledSaysWhetherABrokerAnswers(t *testing.T) {
 	})
 	t.Run("law_13_an_answer_grows_old", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			var h heard
+			var h lastAnswer
 			ended, end := context.WithCancel(t.Context())
 			end()
 			if err := h.cancelled(ended); !errors.Is(err, context.Canceled) {

@@ -49,15 +49,15 @@ func TestOrderUnderRebalances(t *testing.T) {
 // faults of the brokers, new partitions, and messages some of which fail.
 type history struct {
 	*world
-	seed    uint64
-	random  *rand.Rand
-	nextGen bool
-	living  []*process
-	frozen  []*process
-	events  journal
-	next    map[int32]int // by partition, the number of the next message
-	past    map[int32][]string
-	spoilt  map[string]bool // never applied
+	seed         uint64
+	random       *rand.Rand
+	nextGen      bool
+	living       []*process
+	frozen       []*process
+	events       journal
+	next         map[int32]int // by partition, the number of the next message
+	past         map[int32][]string
+	corruptBatch map[string]bool // never applied
 
 	mu       sync.Mutex // guards failures
 	failures map[string]int
@@ -66,7 +66,7 @@ type history struct {
 func tell(t *testing.T, seed uint64) {
 	h := &history{
 		seed: seed, random: rand.New(rand.NewPCG(seed, 8)), nextGen: seed%2 == 1,
-		next: map[int32]int{}, past: map[int32][]string{}, spoilt: map[string]bool{}, failures: map[string]int{},
+		next: map[int32]int{}, past: map[int32][]string{}, corruptBatch: map[string]bool{}, failures: map[string]int{},
 	}
 	h.world = newWorld(t, 1+h.random.Int32N(4), kfake.NumBrokers(3), kfake.Ports(19092, 19093, 19094), kfake.BrokerConfigs(map[string]string{
 		"group.consumer.session.timeout.ms": "10000", "group.consumer.heartbeat.interval.ms": "3000",
@@ -235,7 +235,7 @@ func (h *history) write() {
 		h.past[p] = append(h.past[p], id)
 		switch h.random.IntN(25) {
 		case 0:
-			h.spoilt[id] = true
+			h.corruptBatch[id] = true
 			h.fails(id, -1)
 		case 1, 2:
 			h.fails(id, 1+h.random.IntN(2))
@@ -340,11 +340,11 @@ func (h *history) check() {
 	for _, ids := range h.past {
 		for _, id := range ids {
 			want := 1
-			if h.spoilt[id] {
+			if h.corruptBatch[id] {
 				want = 0
 			}
-			if n := h.effect(id); n != want || parked[id] != h.spoilt[id] {
-				h.t.Errorf("%s took effect %d times and is parked: %v; want %d and %v", id, n, parked[id], want, h.spoilt[id])
+			if n := h.effect(id); n != want || parked[id] != h.corruptBatch[id] {
+				h.t.Errorf("%s took effect %d times and is parked: %v; want %d and %v", id, n, parked[id], want, h.corruptBatch[id])
 			}
 		}
 	}

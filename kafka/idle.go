@@ -15,10 +15,10 @@ import (
 // log. Left are lanes that an open transaction holds up and, as faults, those
 // that stand still. A member without lanes is idle.
 func (s *Source) Idle(ctx context.Context) (bool, []semel.Left, error) {
-	if settled, err := s.topicsSettled(ctx); !settled {
+	if settled, err := s.topicsShared(ctx); !settled {
 		return false, nil, err
 	}
-	before := s.tenure()
+	before := s.assignment()
 	if before.client == nil {
 		return false, nil, nil
 	}
@@ -28,7 +28,7 @@ func (s *Source) Idle(ctx context.Context) (bool, []semel.Left, error) {
 	behind, left, idle := s.lanes.remains()
 	for _, b := range behind {
 		more, err := s.brokers.more(ctx, b)
-		var nowhere nowhereError
+		var nowhere noLeaderError
 		switch {
 		case errors.As(err, &nowhere):
 			more = true
@@ -38,36 +38,21 @@ func (s *Source) Idle(ctx context.Context) (bool, []semel.Left, error) {
 		}
 		idle = idle && !more
 	}
-	return idle && s.tenure() == before, left, nil
+	return idle && s.assignment() == before, left, nil
 }
 
-// topicsSettled reports whether no topic was added just now, of which the group
-// has not said yet who reads it.
-func (s *Source) topicsSettled(ctx context.Context) (bool, error) {
-	if s.topics.pattern == nil {
-		return true, nil
-	}
-	if s.member.current() == nil {
-		return false, nil
-	}
-	if err := s.beginnings.look(ctx); err != nil {
-		return false, err
-	}
-	return s.topics.settled(), nil
-}
-
-// tenure is who reads what: while the brokers answered, a member may have been
+// assignment is who reads what: while the brokers answered, a member may have been
 // replaced, or given lanes.
-type tenure struct {
+type assignment struct {
 	client *kgo.Client // nil where none was told what it reads, and goes on
 	given  uint64
 }
 
-func (s *Source) tenure() tenure { return tenure{s.member.reading(), s.lanes.given()} }
+func (s *Source) assignment() assignment { return assignment{s.member.reading(), s.lanes.given()} }
 
-// reading is where a lane has got to.
-type reading struct {
-	place
+// lanePosition is where a lane has got to.
+type lanePosition struct {
+	topicPartition
 	topicID [16]byte
 	at      int64
 	unread  int64
@@ -75,7 +60,7 @@ type reading struct {
 
 // remains are the lanes that have not got to their stable end, and what cannot
 // be delivered. It is not idle where something was handed back, or moves.
-func (ls *lanes) remains() (behind []reading, left []semel.Left, idle bool) {
+func (ls *lanes) remains() (behind []lanePosition, left []semel.Left, idle bool) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	idle = true
@@ -94,7 +79,7 @@ func (ls *lanes) remains() (behind []reading, left []semel.Left, idle bool) {
 		case at < limit && l.fault != nil:
 			left = append(left, l.left(l.fault))
 		case at < limit:
-			behind = append(behind, reading{l.place, l.topicID, at, l.unread()})
+			behind = append(behind, lanePosition{l.topicPartition, l.topicID, at, l.unread()})
 		case limit < l.end:
 			left = append(left, semel.Left{Lane: l.id.ID, Messages: l.unread(), Reason: "held up by an open transaction, which its producer or an operator must end"})
 		}

@@ -83,7 +83,7 @@ func TestAMemberWhoseLanesAreToComeIsNotIdle(t *testing.T) {
 		w.cluster.ControlKey(int16(kmsg.ListOffsets), func(kmsg.Request) (kmsg.Response, error, bool) {
 			w.cluster.SleepControl(func() {
 				asked.Store(true)
-				p.source.demand()
+				p.source.demandReplacement()
 				w.hasNone(p)
 			})
 			return nil, nil, false
@@ -99,7 +99,7 @@ func TestAMemberWhoseLanesAreToComeIsNotIdle(t *testing.T) {
 		p := w.start(count, nil, nil)
 		w.settles(time.Minute)
 		p.source.lanes.observer = &lastly{p.source.lanes.observer, func() { busy(t, p.source, "at the end of its lane") }}
-		p.source.demand()
+		p.source.demandReplacement()
 		pass(10 * time.Second)
 	})
 }

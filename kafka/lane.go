@@ -9,17 +9,18 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// place names a partition.
-type place struct {
+// topicPartition names a partition.
+type topicPartition struct {
 	topic     string
 	partition int32
 }
 
 // lane is the partition's name as a lane.
-func (p place) lane() string { return fmt.Sprintf("%s/%d", p.topic, p.partition) }
+func (p topicPartition) lane() string { return fmt.Sprintf("%s/%d", p.topic, p.partition) }
 
-// stamp is who owned a lane, as the group knows it. A commit carries it.
-type stamp struct {
+// owner is who owned a lane, as the group knows it: a member in a generation (with
+// KIP-848 its epoch). A commit carries it.
+type owner struct {
 	member     string
 	generation int32
 }
@@ -33,13 +34,13 @@ type position struct {
 
 // lane is one epoch of a partition. Its fields are guarded by lanes.mu.
 type lane struct {
-	place
+	topicPartition
 	id contract.Lane
-	// stamp is renewed only in the group's callbacks, see membership.go.
-	stamp stamp
-	// refused is the stamp the group did not accept; no commit is tried until
+	// owner is renewed only in the group's callbacks, see group.go.
+	owner owner
+	// refused is the owner the group did not accept; no commit is tried until
 	// the lane has another one.
-	refused   stamp
+	refused   owner
 	refusedAt time.Time
 	// gone: nothing of it is delivered or settled any more.
 	gone   bool
@@ -72,14 +73,14 @@ type lane struct {
 	ready, back []*record
 	paused      bool // by the engine
 	full        bool // by us, because the window is full
-	crowded     bool // by us, because a batch of it found no room
+	overBudget  bool // by us, because a batch of it would exceed the budget
 	unsettled   int
 	// delivered is behind the last record delivered; -1 unknown.
 	delivered int64
 	// end and stable are of the partition as last heard: behind its last
 	// record, and behind the last one that no open transaction holds up.
 	end, stable int64
-	standing    standing
+	lastMove    lastMove
 	heldUpSince time.Time
 	heldUpTold  bool
 }

@@ -14,7 +14,7 @@ import (
 // the group gives and takes, what was polled, and what brokers answer.
 type lanes struct {
 	config   *Config
-	room     *room
+	budget   *budget
 	member   *member
 	faults   *faultList
 	observer contract.LaneObserver // nil if nobody is told
@@ -23,8 +23,8 @@ type lanes struct {
 
 	// mu guards the rest, and the fields of every lane and record. Who holds it
 	// waits for nothing; under it only the locks of member and faults are taken.
-	mu      sync.Mutex
-	byPlace map[place]*lane
+	mu          sync.Mutex
+	byPartition map[topicPartition]*lane
 	// order are the lanes in the order in which Fetch takes turns.
 	order []*lane
 	turn  int
@@ -33,14 +33,14 @@ type lanes struct {
 	// delivered until something is settled.
 	back int
 	full bool
-	// spoilt are batches that could not be read. They outlast their lanes.
-	spoilt map[place]spoilt
+	// corruptBatches are those that could not be read. They outlast their lanes.
+	corruptBatches map[topicPartition]corruptBatch
 	// lastStates are of lanes lost since the last report.
 	lastStates []LaneState
 }
 
-func newLanes(c *Config, o *room, m *member, f *faultList) *lanes {
-	return &lanes{config: c, room: o, member: m, faults: f, byPlace: map[place]*lane{}, spoilt: map[place]spoilt{}, changed: make(chan struct{}, 1)}
+func newLanes(c *Config, o *budget, m *member, f *faultList) *lanes {
+	return &lanes{config: c, budget: o, member: m, faults: f, byPartition: map[topicPartition]*lane{}, corruptBatches: map[topicPartition]corruptBatch{}, changed: make(chan struct{}, 1)}
 }
 
 // touch lets lanes be reported at once. It never waits.
@@ -58,13 +58,13 @@ func (ls *lanes) observe(tell func(contract.LaneObserver)) {
 }
 
 // give makes lanes of what the group has given to a member, and tells of them.
-func (ls *lanes) give(client *kgo.Client, now stamp, added map[string][]int32, ids map[string][16]byte) {
+func (ls *lanes) give(client *kgo.Client, now owner, added map[string][]int32, ids map[string][16]byte) {
 	for _, l := range ls.add(client, now, added, ids) {
 		ls.observe(func(o contract.LaneObserver) { o.Given(l.id) })
 	}
 }
 
-func (ls *lanes) add(client *kgo.Client, now stamp, added map[string][]int32, ids map[string][16]byte) []*lane {
+func (ls *lanes) add(client *kgo.Client, now owner, added map[string][]int32, ids map[string][16]byte) []*lane {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if !ls.member.is(client) {
@@ -74,10 +74,10 @@ func (ls *lanes) add(client *kgo.Client, now stamp, added map[string][]int32, id
 	for topic, partitions := range added {
 		for _, partition := range partitions {
 			ls.epoch++
-			l := newLane(place{topic, partition}, ls.epoch)
-			l.stamp, l.topicID = now, ids[topic]
-			ls.forgetPlace(l.place)
-			ls.byPlace[l.place] = l
+			l := newLane(topicPartition{topic, partition}, ls.epoch)
+			l.owner, l.topicID = now, ids[topic]
+			ls.forgetPartition(l.topicPartition)
+			ls.byPartition[l.topicPartition] = l
 			ls.order = append(ls.order, l)
 			client.ResumeFetchPartitions(l.asMap())
 			given = append(given, l)
@@ -87,18 +87,17 @@ func (ls *lanes) add(client *kgo.Client, now stamp, added map[string][]int32, id
 	return given
 }
 
-func newLane(p place, epoch uint64) *lane {
+func newLane(p topicPartition, epoch uint64) *lane {
 	return &lane{
-		place: p,
-		id:    contract.Lane{ID: p.lane(), Epoch: epoch},
-		next:  -1, done: position{-1, -1}, committed: position{-1, -1}, end: -1, stable: -1, delivered: -1,
+		topicPartition: p,
+		id:             contract.Lane{ID: p.lane(), Epoch: epoch},
+		next:           -1, done: position{-1, -1}, committed: position{-1, -1}, end: -1, stable: -1, delivered: -1,
 	}
 }
 
-// renew renews the stamps of what a member holds, and finds its lanes of
-// partitions. Lost are those that the member of this stamp cannot have held all
-// the time.
-func (ls *lanes) renew(client *kgo.Client, now stamp, partitions map[string][]int32) (found, lost []*lane, ok bool) {
+// renew renews the owner of what a member holds, and finds its lanes of
+// partitions. Lost are those that this owner cannot have held all the time.
+func (ls *lanes) renew(client *kgo.Client, now owner, partitions map[string][]int32) (found, lost []*lane, ok bool) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if !ls.member.is(client) {
@@ -107,15 +106,15 @@ func (ls *lanes) renew(client *kgo.Client, now stamp, partitions map[string][]in
 	for _, l := range ls.order {
 		switch {
 		case l.gone:
-		case l.stamp.member == now.member:
-			l.stamp = now
+		case l.owner.member == now.member:
+			l.owner = now
 		default:
 			lost = append(lost, l)
 		}
 	}
 	for topic, numbers := range partitions {
 		for _, number := range numbers {
-			if l := ls.byPlace[place{topic, number}]; l != nil && !l.gone && !slices.Contains(lost, l) {
+			if l := ls.byPartition[topicPartition{topic, number}]; l != nil && !l.gone && !slices.Contains(lost, l) {
 				found = append(found, l)
 			}
 		}
@@ -137,6 +136,14 @@ func (ls *lanes) any() bool {
 	return len(ls.order) > 0
 }
 
+// has reports whether a partition is a living lane.
+func (ls *lanes) has(p topicPartition) bool {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	l := ls.byPartition[p]
+	return l != nil && !l.gone
+}
+
 // given counts the lanes that were ever given.
 func (ls *lanes) given() uint64 {
 	ls.mu.Lock()
@@ -150,7 +157,7 @@ func (ls *lanes) forget(partitions map[string][]int32) {
 	defer ls.mu.Unlock()
 	for topic, numbers := range partitions {
 		for _, number := range numbers {
-			ls.forgetPlace(place{topic, number})
+			ls.forgetPartition(topicPartition{topic, number})
 		}
 	}
 }
@@ -160,21 +167,21 @@ func (ls *lanes) forgetLanes(which []*lane) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	for _, l := range which {
-		ls.forgetPlace(l.place)
+		ls.forgetPartition(l.topicPartition)
 	}
 }
 
-// forgetPlace is called with lanes.mu held.
-func (ls *lanes) forgetPlace(p place) {
-	l := ls.byPlace[p]
+// forgetPartition is called with lanes.mu held.
+func (ls *lanes) forgetPartition(p topicPartition) {
+	l := ls.byPartition[p]
 	if l == nil {
 		return
 	}
 	l.gone = true
 	ls.back -= len(l.back)
-	ls.room.held.Add(-l.held)
+	ls.budget.held.Add(-l.held)
 	l.held = 0
-	delete(ls.byPlace, p)
+	delete(ls.byPartition, p)
 	ls.order = slices.DeleteFunc(ls.order, func(other *lane) bool { return other == l })
 }
 
@@ -235,7 +242,7 @@ func (ls *lanes) reflow(l *lane) {
 	client := ls.member.current()
 	switch {
 	case client == nil:
-	case l.paused || l.full || l.crowded || l.broken != nil:
+	case l.paused || l.full || l.overBudget || l.broken != nil:
 		client.PauseFetchPartitions(l.asMap())
 	default:
 		client.ResumeFetchPartitions(l.asMap())
@@ -250,9 +257,9 @@ func (ls *lanes) findOrphans() (stale []*lane) {
 	for _, l := range ls.order {
 		switch {
 		case l.gone && time.Since(l.goneAt) > orphanAfter:
-			ls.member.demand("the client still reads lanes that are lost")
-		case !l.gone && l.refused == l.stamp && time.Since(l.refusedAt) > rebalanceTimeout:
-			ls.member.demand("the group went on without this member")
+			ls.member.demandReplacement("the client still reads lanes that are lost")
+		case !l.gone && l.refused == l.owner && time.Since(l.refusedAt) > rebalanceTimeout:
+			ls.member.demandReplacement("the group went on without this member")
 			stale = append(stale, l)
 		}
 	}

@@ -33,7 +33,7 @@ func (w *world) asked(at int64) *atomic.Int64 {
 func (p *process) lane(partition int32) contract.Lane {
 	p.source.lanes.mu.Lock()
 	defer p.source.lanes.mu.Unlock()
-	return p.source.lanes.byPlace[place{theTopic, partition}].id
+	return p.source.lanes.byPartition[topicPartition{theTopic, partition}].id
 }
 
 // paused fails unless these are the partitions that the client does not fetch.

@@ -34,7 +34,7 @@ func (ls *lanes) resets(l *lane) string {
 // Called with lanes.mu held.
 func (ls *lanes) standStill(l *lane, why error) {
 	l.broken = why
-	l.stay(why)
+	l.setFault(why)
 	ls.reflow(l) // the client would ask for it without a pause
 	ls.touch()
 }
@@ -53,15 +53,15 @@ func (s *Source) passLost() {
 	}
 	ctx, cancel := context.WithTimeout(s.life, askTimeout)
 	defer cancel()
-	var places []place
+	var partitions []topicPartition
 	for p := range passing {
-		places = append(places, p)
+		partitions = append(partitions, p)
 	}
-	begins, err := s.brokers.listOffsets(ctx, places, atBegin, false)
+	begins, err := s.brokers.listOffsets(ctx, partitions, atBegin, false)
 	if err != nil {
 		return // and is asked again
 	}
-	found := map[place]int64{}
+	found := map[topicPartition]int64{}
 	for p, at := range begins {
 		if at > passing[p] {
 			found[p] = at
@@ -74,24 +74,24 @@ func (s *Source) passLost() {
 }
 
 // passing are lanes that are to pass over what is lost, and where they are.
-func (ls *lanes) passing() map[place]int64 {
+func (ls *lanes) passing() map[topicPartition]int64 {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	all, doubted := map[place]int64{}, ls.member.doubted()
+	all, replaceDemanded := map[topicPartition]int64{}, ls.member.replaceDemanded()
 	for _, l := range ls.order {
-		if l.passing && !l.gone && !doubted {
-			all[l.place] = l.readAt()
+		if l.passing && !l.gone && !replaceDemanded {
+			all[l.topicPartition] = l.readAt()
 		}
 	}
 	return all
 }
 
 // passed notes which lanes go on, and which stand still.
-func (ls *lanes) passed(passing, begins, found map[place]int64) {
+func (ls *lanes) passed(passing, begins, found map[topicPartition]int64) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	for p, from := range passing {
-		l := ls.byPlace[p]
+		l := ls.byPartition[p]
 		if l == nil || l.gone {
 			continue
 		}
@@ -101,7 +101,7 @@ func (ls *lanes) passed(passing, begins, found map[place]int64) {
 			ls.config.Logger.Error("records are lost: they were deleted before they were read, and are passed over, as the policy says",
 				"group", ls.config.Group, "topic", p.topic, "partition", p.partition, "from", from, "to", to-1, "offsets", to-from)
 			l.committed = position{to, -1} // what is settled later is before it
-			ls.member.demand("records were lost")
+			ls.member.demandReplacement("records were lost")
 		case known:
 			ls.standStill(l, fmt.Errorf("kafka: topic %s, partition %d: offset %d of group %s is behind the end of the log: the brokers lost records (an unclean election of a leader?), and which ones is not known. %s: %w",
 				p.topic, p.partition, from, ls.config.Group, ls.resets(l), kerr.OffsetOutOfRange))
@@ -119,7 +119,7 @@ type sessionEnded struct{ config *Config }
 // OnGroupManageError implements kgo.HookGroupManageError. What is not the
 // group's doing comes as an error of Fetch.
 func (e sessionEnded) OnGroupManageError(err error) {
-	if forgotten(err) {
+	if removedByGroup(err) {
 		e.config.Logger.Warn("the group took away what this member had: it was silent for too long, or has missed a rebalance", "group", e.config.Group, "error", err)
 	}
 }

@@ -9,8 +9,8 @@ import (
 // member is who this process is in the group. A member that is replaced is
 // another client: callbacks and records of the one before it count no more.
 type member struct {
-	// demanded is called when a new member is asked for. It must not wait.
-	demanded func()
+	// replacementDemanded is called when a new member is asked for. It must not wait.
+	replacementDemanded func()
 
 	// mu guards the rest. It is the innermost lock: who holds it takes no other.
 	mu     sync.Mutex
@@ -58,23 +58,23 @@ func (m *member) join(options []kgo.Opt) error {
 	return nil
 }
 
-// demand asks for a new member instead of this one. It is for what should not
+// demandReplacement asks for a new member instead of this one. It is for what should not
 // happen: this source and the client disagree on what is owned, or a topic is
 // another one. A new member begins at the group's offsets; while there is none,
 // the next one does. It reports whether nobody had asked before.
-func (m *member) demand(why string) (first bool) {
+func (m *member) demandReplacement(why string) (first bool) {
 	m.mu.Lock()
 	first = m.why == ""
 	if first && m.client != nil {
 		m.why = why
 	}
 	m.mu.Unlock()
-	m.demanded()
+	m.replacementDemanded()
 	return first
 }
 
-// doubted reports whether the member is to be replaced.
-func (m *member) doubted() bool {
+// replaceDemanded reports whether the member is to be replaced.
+func (m *member) replaceDemanded() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.why != ""

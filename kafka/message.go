@@ -30,7 +30,7 @@ const (
 type decoder struct {
 	config *Config
 	parser strictjson.Parser
-	names  names
+	names  headerNames
 }
 
 func (c *decoder) deliveries(records []*record) []contract.Delivery {
@@ -148,14 +148,14 @@ func (c *decoder) headersOf(raw *kgo.Record) semel.Headers {
 	return headers
 }
 
-// names are the headers of CloudEvents, which write ce_ on Kafka where everyone
+// headerNames are the headers of CloudEvents, which write ce_ on Kafka where everyone
 // else writes ce-. Those seen are kept, so that a message need not make them.
-type names map[string]string
+type headerNames map[string]string
 
-// mostNames bounds them against producers that make names up.
-const mostNames = 256
+// mostHeaderNames bounds them against producers that make names up.
+const mostHeaderNames = 256
 
-func (n names) of(key string) string {
+func (n headerNames) of(key string) string {
 	rest, found := strings.CutPrefix(key, "ce_")
 	if !found {
 		return key
@@ -163,7 +163,7 @@ func (n names) of(key string) string {
 	name, known := n[key]
 	if !known {
 		name = "ce-" + rest
-		if len(n) < mostNames {
+		if len(n) < mostHeaderNames {
 			n[key] = name
 		}
 	}

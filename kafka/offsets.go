@@ -12,29 +12,29 @@ import (
 type pending struct {
 	lane  *lane
 	at    position
-	stamp stamp
+	owner owner
 	topic [16]byte
 }
 
 // toCommit are the lanes of which the group does not know how far they are done,
 // by who owns them. With late an older commit may still be carried out, see
 // unanswered.go; renewed is who the member is now, where no callback tells.
-func (ls *lanes) toCommit(renewed *stamp, late bool) map[stamp]map[place]pending {
+func (ls *lanes) toCommit(renewed *owner, late bool) map[owner]map[topicPartition]pending {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if renewed != nil {
 		ls.renewEpochs(*renewed)
 	}
 	now := time.Now()
-	all := map[stamp]map[place]pending{}
+	all := map[owner]map[topicPartition]pending{}
 	for _, l := range ls.order {
-		if !l.dirty() && !(late && l.uncertain(now)) || l.refused == l.stamp {
+		if !l.dirty() && !(late && l.uncertain(now)) || l.refused == l.owner {
 			continue
 		}
-		if all[l.stamp] == nil {
-			all[l.stamp] = map[place]pending{}
+		if all[l.owner] == nil {
+			all[l.owner] = map[topicPartition]pending{}
 		}
-		all[l.stamp][l.place] = pending{l, l.done, l.stamp, l.topicID}
+		all[l.owner][l.topicPartition] = pending{l, l.done, l.owner, l.topicID}
 	}
 	return all
 }
@@ -42,28 +42,28 @@ func (ls *lanes) toCommit(renewed *stamp, late bool) map[stamp]map[place]pending
 // renewEpochs: with the protocol of KIP-848 a member's epoch rises with a
 // heartbeat, and no callback tells. What is not gone here was not given up
 // there: the callbacks that give lanes up return before the brokers hear of it.
-func (ls *lanes) renewEpochs(now stamp) {
+func (ls *lanes) renewEpochs(now owner) {
 	for _, l := range ls.order {
-		if !l.gone && l.refused == l.stamp && l.stamp.member == now.member {
-			l.stamp = now
+		if !l.gone && l.refused == l.owner && l.owner.member == now.member {
+			l.owner = now
 		}
 	}
 }
 
 // toBegin are living lanes, by who owns them, and where they begin.
-func (ls *lanes) toBegin(found map[place]int64) map[stamp]map[place]pending {
+func (ls *lanes) toBegin(found map[topicPartition]int64) map[owner]map[topicPartition]pending {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	all := map[stamp]map[place]pending{}
+	all := map[owner]map[topicPartition]pending{}
 	for p, at := range found {
-		l := ls.byPlace[p]
+		l := ls.byPartition[p]
 		if l == nil || l.gone {
 			continue
 		}
-		if all[l.stamp] == nil {
-			all[l.stamp] = map[place]pending{}
+		if all[l.owner] == nil {
+			all[l.owner] = map[topicPartition]pending{}
 		}
-		all[l.stamp][p] = pending{l, position{at, -1}, l.stamp, l.topicID}
+		all[l.owner][p] = pending{l, position{at, -1}, l.owner, l.topicID}
 	}
 	return all
 }
@@ -84,11 +84,11 @@ func (ls *lanes) answered(c pending, err error) (lost string, why error) {
 	case errors.Is(err, kerr.IllegalGeneration), errors.Is(err, kerr.StaleMemberEpoch):
 		// A newer generation exists and this member is in it: its callback
 		// decides whether the lane is still ours. Until then nothing is tried.
-		if c.lane.refused != c.stamp {
-			c.lane.refused, c.lane.refusedAt = c.stamp, time.Now()
+		if c.lane.refused != c.owner {
+			c.lane.refused, c.lane.refusedAt = c.owner, time.Now()
 		}
 	case errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.UnknownTopicOrPartition):
-		ls.faults.letGo(c.lane.topic, fmt.Errorf("kafka: topic %s: it was deleted, or deleted and created anew; what was applied of it stays applied: %w", c.lane.topic, err))
+		ls.faults.topicDeleted(c.lane.topic, fmt.Errorf("kafka: topic %s: it was deleted, or deleted and created anew; what was applied of it stays applied: %w", c.lane.topic, err))
 		return "its topic was deleted", nil
 	}
 	return "", fmt.Errorf("kafka: the offset of lane %s is not committed yet: %w", c.lane.id.ID, explain(err, c.lane.topic, ls.config.Group))
@@ -100,7 +100,7 @@ func (ls *lanes) awaitsGeneration() error {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	for _, l := range ls.order {
-		if !l.gone && l.refused == l.stamp && l.dirty() {
+		if !l.gone && l.refused == l.owner && l.dirty() {
 			return fmt.Errorf("kafka: the offset of lane %s is not committed: group %s is shared out anew", l.id.ID, ls.config.Group)
 		}
 	}

@@ -17,14 +17,9 @@ import (
 // of them is new must be known, and where it begins be kept, before anything of
 // it is read. The client is given names, at the join and later.
 
-const (
-	// seekEvery is how often topics are looked for while none matches. It is
-	// also how a source that has nothing to read knows that the brokers answer.
-	seekEvery = heartbeat
-	// addSettles is how long a topic that was added may take to be shared out
-	// in the group; until then the source is not idle.
-	addSettles = 10 * time.Second
-)
+// seekEvery is how often topics are looked for while none matches. It is also how
+// a source that has nothing to read knows that the brokers answer.
+const seekEvery = heartbeat
 
 // CompilePattern makes of Config.TopicPattern the expression that topics are
 // matched with: it matches whole names only. Its error shows the pattern as it
@@ -40,13 +35,15 @@ func CompilePattern(pattern string) (*regexp.Regexp, error) {
 // Its fields are guarded by topics.mu.
 type search struct {
 	// there are all topics of the cluster, as the last join found them.
-	there map[elder]bool
+	there map[topicKey]bool
 	// missing are topics that are read and were not there at the last look, and
 	// since when.
 	missing map[string]time.Time
-	// next is when to look again, added when a topic was added last, told when
-	// it was logged that none matches.
-	next, added, told time.Time
+	// unshared are topics that were added and of which the group has not said yet
+	// who reads them, with the number of their partitions.
+	unshared map[string]int
+	// next is when to look again, told when it was logged that none matches.
+	next, told time.Time
 	// none: the last join found nothing to read; the next waits for a topic.
 	// answers: Fetch is to bring nothing once, which shows that the brokers
 	// answer; else a lane would.
@@ -55,11 +52,16 @@ type search struct {
 	passed bool
 }
 
-// listing are the topics that match, with their ids, and how many brokers there are.
+// listing are the topics that match, and how many brokers there are.
 type listing struct {
-	topics      map[string][16]byte
-	there       map[elder]bool
+	topics      map[string]listed
+	there       map[topicKey]bool
 	brokerCount int
+}
+
+type listed struct {
+	id         [16]byte
+	partitions int
 }
 
 // list asks for all topics and finds those that match. The brokers' own topics
@@ -70,18 +72,18 @@ func (t *topics) list(ctx context.Context) (listing, error) {
 	if err != nil {
 		return listing{}, t.brokers.unreachable(err)
 	}
-	found := listing{map[string][16]byte{}, map[elder]bool{}, len(response.Brokers)}
+	found := listing{map[string]listed{}, map[topicKey]bool{}, len(response.Brokers)}
 	for _, one := range response.Topics {
 		if one.Topic == nil || one.ErrorCode != 0 || one.IsInternal || strings.HasPrefix(*one.Topic, "__") {
 			continue
 		}
-		found.there[elderOf(*one.Topic, one.TopicID)] = true
+		found.there[topicKeyOf(*one.Topic, one.TopicID)] = true
 		switch {
 		case !t.pattern.MatchString(*one.Topic):
 		case *one.Topic == t.config.DeadLetters:
 			t.passLetters()
 		default:
-			found.topics[*one.Topic] = one.TopicID
+			found.topics[*one.Topic] = listed{one.TopicID, len(one.Partitions)}
 		}
 	}
 	return found, nil
@@ -110,12 +112,12 @@ func (t *topics) askPattern(ctx context.Context) error {
 	t.brokerCount, t.search.there = found.brokerCount, found.there
 	if t.member.current() == nil {
 		t.reading = slices.Sorted(maps.Keys(found.topics))
-		t.search.missing = nil
+		t.search.missing, t.search.unshared = nil, nil // the next member joins with all of them
 		clear(t.ids)
 	}
 	for _, topic := range t.reading { // one look without a topic makes no other topic of it
-		if id, there := found.topics[topic]; there {
-			t.ids[topic] = id
+		if one, there := found.topics[topic]; there {
+			t.ids[topic] = one.id
 		}
 	}
 	t.tellNone(time.Now())
@@ -123,7 +125,7 @@ func (t *topics) askPattern(ctx context.Context) error {
 }
 
 // there are all topics of the cluster, as the last join found them.
-func (t *topics) there() map[elder]bool {
+func (t *topics) there() map[topicKey]bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.search.there
@@ -156,8 +158,9 @@ func (t *topics) due(now time.Time) bool {
 
 // look compares what matches now with what is read. Where a topic is gone, or
 // was created anew, a new member begins. It returns topics that the member is to
-// read, too; while there is none, the next join finds them.
-func (t *topics) look(ctx context.Context) (client *kgo.Client, added []string, err error) {
+// read, too, with the number of their partitions; while there is no member, the
+// next join finds them.
+func (t *topics) look(ctx context.Context) (client *kgo.Client, added map[string]int, err error) {
 	found, err := t.list(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -169,13 +172,12 @@ func (t *topics) look(ctx context.Context) (client *kgo.Client, added []string, 
 		return nil, nil, nil
 	}
 	t.compare(found)
-	for topic, id := range found.topics {
+	added = map[string]int{}
+	for topic, one := range found.topics {
 		if !slices.Contains(t.reading, topic) {
-			t.ids[topic] = id
-			added = append(added, topic)
+			t.ids[topic], added[topic] = one.id, one.partitions
 		}
 	}
-	slices.Sort(added)
 	return client, added, nil
 }
 
@@ -197,17 +199,17 @@ func (t *topics) awaited(found listing) {
 func (t *topics) compare(found listing) {
 	missing := map[string]time.Time{}
 	for _, topic := range t.reading {
-		id, there := found.topics[topic]
+		one, there := found.topics[topic]
 		switch {
 		case !there && t.search.missing[topic].IsZero():
 			missing[topic] = time.Now()
 		case !there:
 			missing[topic] = t.search.missing[topic]
 			if time.Since(missing[topic]) >= seekEvery {
-				t.faults.letGo(topic, errors.New("it is not among the topics that this user may see"))
+				t.faults.topicDeleted(topic, errors.New("it is not among the topics that this user may see"))
 			}
-		case t.ids[topic] != id:
-			t.member.demand("topic " + topic + " was created anew")
+		case t.ids[topic] != one.id:
+			t.member.demandReplacement("topic " + topic + " was created anew")
 		}
 	}
 	t.search.missing = missing
@@ -231,30 +233,43 @@ func (t *topics) foundNone() bool {
 }
 
 // add lets the member read further topics. It is kept where they begin.
-func (t *topics) add(client *kgo.Client, added []string) {
-	if added = t.adding(client, added); len(added) > 0 {
-		client.AddConsumeTopics(added...) // its callbacks ask for ids
+func (t *topics) add(client *kgo.Client, added map[string]int) {
+	if names := t.adding(client, added); len(names) > 0 {
+		client.AddConsumeTopics(names...) // its callbacks ask for ids
 	}
 }
 
 // adding are those that are not read yet.
-func (t *topics) adding(client *kgo.Client, added []string) []string {
+func (t *topics) adding(client *kgo.Client, added map[string]int) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	added = slices.DeleteFunc(added, func(topic string) bool { return slices.Contains(t.reading, topic) })
-	if !t.member.is(client) || len(added) == 0 {
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(added)), func(topic string) bool { return slices.Contains(t.reading, topic) })
+	if !t.member.is(client) || len(names) == 0 {
 		return nil
 	}
-	t.reading = append(slices.Clone(t.reading), added...)
-	t.search.added = time.Now()
-	t.config.Logger.Info("topics match the pattern now and are read, too", "group", t.config.Group, "topics", added)
-	return added
+	t.reading = append(slices.Clone(t.reading), names...)
+	if t.search.unshared == nil {
+		t.search.unshared = map[string]int{}
+	}
+	for _, topic := range names {
+		t.search.unshared[topic] = added[topic]
+	}
+	t.config.Logger.Info("topics match the pattern now and are read, too", "group", t.config.Group, "topics", names)
+	return names
 }
 
-// settled reports whether no topic was added just now, of which the group has
-// not said yet who reads it.
-func (t *topics) settled() bool {
+// unshared are topics that were added and of which the group has not said yet who
+// reads them, with the number of their partitions. Unsure says that a topic was
+// not found at the last look.
+func (t *topics) unshared() (topics map[string]int, unsure bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.search.missing) == 0 && time.Since(t.search.added) >= addSettles
+	return maps.Clone(t.search.unshared), len(t.search.missing) > 0
+}
+
+// shared notes a topic of which the group has said who reads it.
+func (t *topics) shared(topic string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.search.unshared, topic)
 }

@@ -216,7 +216,7 @@ func TestAStoreThatIsAwayHoldsUpTopicsByPattern(t *testing.T) {
 	bubble(t, "I6_nothing_is_read_while_it_is_not_known_which_topics_there_were", func(t *testing.T) {
 		w := newWorld(t, 1)
 		w.publish(0, "a")
-		if err := w.store.SavePosition(t.Context(), "billing", eldersName(theGroup), contract.Position{Length: 1, Check: []byte{eldersForm}}); err != nil {
+		if err := w.store.SavePosition(t.Context(), "billing", firstTopicsName(theGroup), contract.Position{Length: 1, Check: []byte{firstTopicsForm}}); err != nil {
 			t.Fatal(err)
 		}
 		text := w.logged(matching(`orders`))

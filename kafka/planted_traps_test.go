@@ -33,7 +33,7 @@ func unjoined(t testing.TB, change func(*Config)) *Source {
 
 func TestWhatIsHeldCounts(t *testing.T) {
 	t.Run("trap_T91_a_second_batch_is_refused_while_what_is_not_settled_is_at_the_bound", func(t *testing.T) {
-		o := newRoom()
+		o := newBudget()
 		o.decompressor = doubling{}
 		o.raise(1000)
 		o.held.Store(1000)
@@ -41,7 +41,7 @@ func TestWhatIsHeldCounts(t *testing.T) {
 		if _, err := o.Decompress(batch, 0); err != nil {
 			t.Errorf("the first batch, which is always let in: %v", err)
 		}
-		if _, err := o.Decompress(batch, 0); !errors.Is(err, errNoRoom) {
+		if _, err := o.Decompress(batch, 0); !errors.Is(err, errOverBudget) {
 			t.Errorf("the second batch: %v", err)
 		}
 		o.held.Store(100)
@@ -51,16 +51,16 @@ func TestWhatIsHeldCounts(t *testing.T) {
 	})
 	t.Run("trap_T91_lanes_go_on_when_what_is_not_settled_leaves_room", func(t *testing.T) {
 		s := unjoined(t, nil)
-		l := newLane(place{theTopic, 0}, 1)
+		l := newLane(topicPartition{theTopic, 0}, 1)
 		s.lanes.order = append(s.lanes.order, l)
-		s.room.raise(1000)
-		s.room.held.Store(1000)
-		s.lanes.crowd(l)
-		if s.lanes.relieve(false); !l.crowded {
+		s.budget.raise(1000)
+		s.budget.held.Store(1000)
+		s.lanes.pauseOverBudget(l)
+		if s.lanes.resumeInBudget(false); !l.overBudget {
 			t.Error("a lane goes on while the bound is reached")
 		}
-		s.room.held.Store(100)
-		if s.lanes.relieve(false); l.crowded {
+		s.budget.held.Store(100)
+		if s.lanes.resumeInBudget(false); l.overBudget {
 			t.Error("a lane does not go on although there is room")
 		}
 	})
@@ -139,7 +139,7 @@ func TestEndsThatAreNotAnswered(t *testing.T) {
 	t.Run("trap_T95_who_reads_what_is_not_committed_is_behind_its_end_and_who_does_not_is_held_up", func(t *testing.T) {
 		for _, uncommitted := range []bool{true, false} {
 			s := unjoined(t, func(c *Config) { c.ReadUncommitted = uncommitted })
-			l := newLane(place{theTopic, 0}, 1)
+			l := newLane(topicPartition{theTopic, 0}, 1)
 			s.lanes.order = append(s.lanes.order, l)
 			l.delivered, l.stable, l.end = 1, 1, 3
 			behind, left, _ := s.lanes.remains()
@@ -150,14 +150,14 @@ func TestEndsThatAreNotAnswered(t *testing.T) {
 	})
 	t.Run("trap_T95_a_partition_that_is_left_out_of_an_answer_ends_where_it_did", func(t *testing.T) {
 		s := unjoined(t, nil)
-		l := newLane(place{theTopic, 0}, 1)
+		l := newLane(topicPartition{theTopic, 0}, 1)
 		s.lanes.order = append(s.lanes.order, l)
-		s.lanes.noteEnds(map[place]int64{l.place: 2}, map[place]int64{l.place: 9}, map[place]int64{l.place: 7})
+		s.lanes.noteEnds(map[topicPartition]int64{l.topicPartition: 2}, map[topicPartition]int64{l.topicPartition: 9}, map[topicPartition]int64{l.topicPartition: 7})
 		for range 2 {
 			if l.delivered != 2 || l.end != 9 || l.stable != 7 {
 				t.Errorf("it begins at %d, ends at %d and is stable up to %d", l.delivered, l.end, l.stable)
 			}
-			s.lanes.noteEnds(nil, map[place]int64{}, nil)
+			s.lanes.noteEnds(nil, map[topicPartition]int64{}, nil)
 		}
 		if behind, left, _ := s.lanes.remains(); len(behind) != 1 || behind[0].at != 2 {
 			t.Errorf("behind is %+v, left %+v", behind, left)

@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -10,11 +11,41 @@ import (
 // here before the member is replaced: it finds out by itself with a heartbeat.
 const orphanAfter = 3 * heartbeat
 
+// A member that does not last is replaced after a pause: a topic whose deletion
+// hangs would else cost the group a rebalance a second. Each pause is twice as
+// long as the one before it, from the shortest to the longest; after a member
+// that has lasted they begin anew.
+const (
+	shortestPause = time.Second
+	longestPause  = time.Minute
+	lasting       = 2 * longestPause
+)
+
+// backoff is the pause between members. It is of the goroutine that replaces them.
+type backoff struct {
+	pause time.Duration
+	// until is when the next member may be replaced.
+	until time.Time
+}
+
+// over reports whether a member may be replaced now, and then begins the next pause.
+func (r *backoff) over(now time.Time) bool {
+	if now.Before(r.until) {
+		return false
+	}
+	if now.Sub(r.until) > lasting {
+		r.pause = 0
+	}
+	r.pause = min(max(shortestPause, 2*r.pause), longestPause)
+	r.until = now.Add(r.pause)
+	return true
+}
+
 // replaceMember lets a new member take this one's place, if somebody demands it.
-func (g *group) replaceMember() {
+func (g *group) replaceMember(now time.Time) {
 	g.lanes.lose(g.lanes.findOrphans(), "its generation is over")
 	why, which := g.toReplace()
-	if why == "" {
+	if why == "" || !g.backoff.over(now) {
 		return
 	}
 	g.config.Logger.Warn("joining the group anew", "group", g.config.Group, "reason", why)
@@ -29,16 +60,16 @@ func (g *group) replaceMember() {
 }
 
 func (g *group) toReplace() (string, []*lane) {
-	g.telling.take() // so that the lanes were told of
-	defer g.telling.leave()
+	g.announcing.acquire() // so that the lanes were told of
+	defer g.announcing.release()
 	return g.member.toReplace(), g.lanes.all()
 }
 
 // endMember ends what a member has, also what it was given while its other
 // lanes were handed over.
 func (g *group) endMember() *kgo.Client {
-	g.telling.take()
-	defer g.telling.leave()
+	g.announcing.acquire()
+	defer g.announcing.release()
 	client := g.member.retire()
 	which := g.lanes.all()
 	g.lanes.lose(which, "")

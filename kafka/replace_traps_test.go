@@ -13,8 +13,8 @@ import (
 )
 
 // demand asks for a new member.
-func (s *Source) demand() {
-	s.member.demand("a test")
+func (s *Source) demandReplacement() {
+	s.member.demandReplacement("a test")
 }
 
 func TestAMemberIsReplacedOnce(t *testing.T) {
@@ -26,7 +26,7 @@ func TestAMemberIsReplacedOnce(t *testing.T) {
 		p := w.start(s.handle, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(text, nil)) }, nil)
 		<-s.began
 		refuse(w.cluster, kerr.UnknownTopicID, 1) // the commit of what is handed over
-		p.source.demand()
+		p.source.demandReplacement()
 		w.until(5*time.Second, "it hands over", func() bool {
 			p.source.lanes.mu.Lock()
 			defer p.source.lanes.mu.Unlock()
@@ -52,7 +52,7 @@ func TestAMemberIsReplacedOnce(t *testing.T) {
 				return slices.Index(told, "revoking orders/0") >= 0 && strings.HasPrefix(told[len(told)-1], "given")
 			})
 		}
-		first.demand()
+		first.demandReplacement()
 		stop := first.keepFetching(nil)
 		defer stop()
 		first.await("both lanes", func(told []string) bool {
@@ -79,7 +79,7 @@ func TestAMemberIsReplacedOnce(t *testing.T) {
 		r.await("a lane", func(told []string) bool { return len(told) == 1 })
 		goOn, revoked := make(chan bool), make(chan bool)
 		r.revoking = func(context.Context, contract.Lane) { goOn <- true }
-		r.demand()
+		r.demandReplacement()
 		r.await("its end", func(told []string) bool { return len(told) > 1 })
 		member := r.member.current()
 		go func() {

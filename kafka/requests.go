@@ -15,9 +15,9 @@ const (
 	atBegin = -2
 )
 
-// under is the entry of a topic among those of a request, a new one where it has
+// entryOf is the entry of a topic among those of a request, a new one where it has
 // none yet. index is where those stand that have one.
-func under[T any](index map[string]int, topic string, all *[]T, fresh func() T) *T {
+func entryOf[T any](index map[string]int, topic string, all *[]T, fresh func() T) *T {
 	at, known := index[topic]
 	if !known {
 		at = len(*all)
@@ -28,8 +28,8 @@ func under[T any](index map[string]int, topic string, all *[]T, fresh func() T) 
 }
 
 // listOffsets asks for offsets; a partition that has an error is left out.
-func (b *brokers) listOffsets(ctx context.Context, places []place, at int64, committed bool) (map[place]int64, error) {
-	if len(places) == 0 {
+func (b *brokers) listOffsets(ctx context.Context, partitions []topicPartition, at int64, committed bool) (map[topicPartition]int64, error) {
+	if len(partitions) == 0 {
 		return nil, nil
 	}
 	request := kmsg.NewPtrListOffsetsRequest()
@@ -38,8 +38,8 @@ func (b *brokers) listOffsets(ctx context.Context, places []place, at int64, com
 		request.IsolationLevel = 1
 	}
 	topics := map[string]int{}
-	for _, p := range places {
-		topic := under(topics, p.topic, &request.Topics, kmsg.NewListOffsetsRequestTopic)
+	for _, p := range partitions {
+		topic := entryOf(topics, p.topic, &request.Topics, kmsg.NewListOffsetsRequestTopic)
 		topic.Topic = p.topic
 		partition := kmsg.NewListOffsetsRequestTopicPartition()
 		partition.Partition, partition.Timestamp = p.partition, at
@@ -49,11 +49,11 @@ func (b *brokers) listOffsets(ctx context.Context, places []place, at int64, com
 	if err != nil {
 		return nil, err
 	}
-	found := map[place]int64{}
+	found := map[topicPartition]int64{}
 	for _, topic := range response.Topics {
 		for _, p := range topic.Partitions {
 			if kerr.ErrorForCode(p.ErrorCode) == nil {
-				found[place{topic.Topic, p.Partition}] = p.Offset
+				found[topicPartition{topic.Topic, p.Partition}] = p.Offset
 			}
 		}
 	}
@@ -63,8 +63,8 @@ func (b *brokers) listOffsets(ctx context.Context, places []place, at int64, com
 // more reports whether a fetch finds anything behind where a lane has got to.
 // The end of a log may lie behind the last thing in it, since compaction removes
 // tombstones and the control records of transactions; or a fetch is slow.
-func (b *brokers) more(ctx context.Context, r reading) (bool, error) {
-	leader, err := b.leader(ctx, r.place)
+func (b *brokers) more(ctx context.Context, r lanePosition) (bool, error) {
+	leader, err := b.leader(ctx, r.topicPartition)
 	if err != nil {
 		return false, err
 	}
@@ -88,14 +88,14 @@ func (b *brokers) more(ctx context.Context, r reading) (bool, error) {
 	return false, nil
 }
 
-// nowhereError is why no broker can be asked for a partition.
-type nowhereError struct{ err error }
+// noLeaderError is why no broker can be asked for a partition.
+type noLeaderError struct{ err error }
 
-func (e nowhereError) Error() string { return "no broker is its leader: " + e.err.Error() }
-func (e nowhereError) Unwrap() error { return e.err }
+func (e noLeaderError) Error() string { return "no broker is its leader: " + e.err.Error() }
+func (e noLeaderError) Unwrap() error { return e.err }
 
 // leader is who is asked for a partition.
-func (b *brokers) leader(ctx context.Context, p place) (*kgo.Broker, error) {
+func (b *brokers) leader(ctx context.Context, p topicPartition) (*kgo.Broker, error) {
 	known, err := kadm.NewClient(b.client()).Metadata(ctx, p.topic)
 	if err != nil {
 		return nil, err
@@ -104,17 +104,17 @@ func (b *brokers) leader(ctx context.Context, p place) (*kgo.Broker, error) {
 	partition, there := topic.Partitions[p.partition]
 	switch {
 	case topic.Err != nil:
-		return nil, nowhereError{topic.Err}
+		return nil, noLeaderError{topic.Err}
 	case !there:
-		return nil, nowhereError{kerr.UnknownTopicOrPartition}
+		return nil, noLeaderError{kerr.UnknownTopicOrPartition}
 	case partition.Leader < 0:
-		return nil, nowhereError{kerr.LeaderNotAvailable}
+		return nil, noLeaderError{kerr.LeaderNotAvailable}
 	}
 	return b.client().Broker(int(partition.Leader)), nil
 }
 
 // fetchAt asks for the least there is at a place.
-func (b *brokers) fetchAt(r reading) *kmsg.FetchRequest {
+func (b *brokers) fetchAt(r lanePosition) *kmsg.FetchRequest {
 	request := kmsg.NewPtrFetchRequest()
 	request.ReplicaID, request.SessionEpoch, request.MaxBytes = -1, -1, 1
 	if !b.config.ReadUncommitted {

@@ -36,8 +36,8 @@ func (s *Source) Settle(ctx context.Context, all []contract.Settlement) ([]int, 
 func (ls *lanes) free(bytes int64) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	ls.room.held.Add(-bytes)
-	ls.relieve(false)
+	ls.budget.held.Add(-bytes)
+	ls.resumeInBudget(false)
 }
 
 // note takes settlements down. It returns how far lanes must be committed,

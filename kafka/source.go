@@ -20,7 +20,7 @@ type Source struct {
 	brokers    brokers
 	member     *member
 	faults     *faultList
-	room       *room
+	budget     *budget
 	lanes      *lanes
 	commits    *commits
 	topics     *topics
@@ -50,19 +50,19 @@ func New(c Config) (*Source, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	s := &Source{config: c, room: newRoom(), member: &member{}}
+	s := &Source{config: c, budget: newBudget(), member: &member{}}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.open, s.shut = context.WithCancel(s.life)
-	s.furnish(&s.config)
+	s.assemble(&s.config)
 	return s, nil
 }
 
-// furnish makes the rooms: each knows those before it only.
-func (s *Source) furnish(c *Config) {
-	s.decoder = decoder{config: c, names: names{}}
+// assemble makes the parts of a source. Each knows those before it only.
+func (s *Source) assemble(c *Config) {
+	s.decoder = decoder{config: c, names: headerNames{}}
 	s.brokers.config = c
 	s.faults = &faultList{config: c, member: s.member, gate: &s.gate}
-	s.lanes = newLanes(c, s.room, s.member, s.faults)
+	s.lanes = newLanes(c, s.budget, s.member, s.faults)
 	s.topics = newTopics(c, &s.brokers, s.member, s.faults)
 	s.beginnings = &beginnings{
 		config: c, brokers: &s.brokers, member: s.member, topics: s.topics, lanes: s.lanes,
@@ -72,10 +72,10 @@ func (s *Source) furnish(c *Config) {
 		config: c, brokers: &s.brokers, lanes: s.lanes, member: s.member, faults: s.faults, metadata: s.beginnings.metadata,
 		wake: make(chan struct{}, 1), interval: c.CommitInterval, next: newRound(),
 	}
-	s.member.demanded = s.commits.rouse
+	s.member.replacementDemanded = s.commits.rouse
 	s.group = &group{
 		config: c, gate: &s.gate, member: s.member, lanes: s.lanes, topics: s.topics, beginnings: s.beginnings, commits: s.commits,
-		open: s.open, life: s.life, telling: newTurn(), handing: newTurn(),
+		open: s.open, life: s.life, announcing: newSemaphore(), handingOver: newSemaphore(),
 	}
 	s.letters = &deadLetters{
 		config: c, brokers: &s.brokers, member: s.member, lanes: s.lanes, life: s.life, background: &s.background, batch: usualBatch,
@@ -85,7 +85,7 @@ func (s *Source) furnish(c *Config) {
 // Positions implements contract.Positioned: where the group first began is kept in
 // the consumer's store, under the name "kafka:GROUP:TOPIC".
 func (s *Source) Positions(consumer string, store contract.PositionStore) {
-	s.beginnings.memory = memory{consumer, store}
+	s.beginnings.store = positionStore{consumer, store}
 }
 
 // Lanes sets who is told of partitions that come and go.
@@ -96,7 +96,7 @@ func (s *Source) Lanes(o contract.LaneObserver) { s.lanes.observer = o }
 // Close its error wraps semel.ErrClosed. An error may come with deliveries:
 // other lanes go on.
 func (s *Source) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
-	s.room.raise(most.Bytes)
+	s.budget.raise(most.Bytes)
 	for {
 		if err := s.join(ctx); err != nil {
 			if ended := ctx.Err(); ended != nil {
@@ -112,7 +112,7 @@ func (s *Source) Fetch(ctx context.Context, most contract.Bound) ([]contract.Del
 			return s.decoder.deliveries(found.records), found.err
 		}
 		if ctx.Err() != nil {
-			return nil, s.brokers.heard.cancelled(ctx)
+			return nil, s.brokers.lastAnswer.cancelled(ctx)
 		}
 		s.poll(ctx, most, found)
 	}
@@ -147,7 +147,7 @@ func (s *Source) poll(ctx context.Context, most contract.Bound, f found) {
 		<-ctx.Done()
 		return
 	}
-	polled := client.PollRecords(ctx, s.room.polls(most))
+	polled := client.PollRecords(ctx, s.budget.polls(most))
 	if s.between != nil {
 		s.between()
 	}

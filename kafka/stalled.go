@@ -18,8 +18,8 @@ import (
 // it is asked for, and how often again.
 const stalledAfter = time.Minute
 
-// standing is since when a lane has not moved where there is more to read.
-type standing struct {
+// lastMove is since when a lane has not moved where there is more to read.
+type lastMove struct {
 	at    int64
 	since time.Time
 }
@@ -47,41 +47,41 @@ func (s *Source) askStalled(ctx context.Context) {
 }
 
 // refused notes why a lane is not read, nil if the brokers would send it.
-func (ls *lanes) refused(r reading, why error) {
+func (ls *lanes) refused(r lanePosition, why error) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	l := ls.byPlace[r.place]
+	l := ls.byPartition[r.topicPartition]
 	switch {
 	case l == nil || l.gone || l.broken != nil || l.reached() != r.at:
 	case why == nil:
 		l.fault = nil
 	default:
-		l.stay(why)
+		l.setFault(why)
 	}
 }
 
 // stalled are the lanes that have stood for stalledAfter.
-func (ls *lanes) stalled(now time.Time) []reading {
+func (ls *lanes) stalled(now time.Time) []lanePosition {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	var all []reading
+	var all []lanePosition
 	for _, l := range ls.order {
 		at, limit := l.reached(), l.stable
 		if ls.config.ReadUncommitted {
 			limit = l.end
 		}
-		moved := l.standing.at != at
+		moved := l.lastMove.at != at
 		if moved && l.broken == nil {
 			l.fault = nil
 		}
 		switch {
-		case l.blocked() || l.broken != nil || l.full || l.crowded || len(l.ready) > 0 || at < 0 || at >= limit:
-			l.standing = standing{}
-		case moved || l.standing.since.IsZero():
-			l.standing = standing{at, now}
-		case now.Sub(l.standing.since) >= stalledAfter:
-			l.standing.since = now
-			all = append(all, reading{l.place, l.topicID, at, l.unread()})
+		case l.blocked() || l.broken != nil || l.full || l.overBudget || len(l.ready) > 0 || at < 0 || at >= limit:
+			l.lastMove = lastMove{}
+		case moved || l.lastMove.since.IsZero():
+			l.lastMove = lastMove{at, now}
+		case now.Sub(l.lastMove.since) >= stalledAfter:
+			l.lastMove.since = now
+			all = append(all, lanePosition{l.topicPartition, l.topicID, at, l.unread()})
 		}
 	}
 	return all

@@ -12,7 +12,7 @@ import (
 
 // standing begins a run that would end after 10 s of emptiness and whose lane 0
 // stands still by a fault that cause makes; it returns the run and its log.
-func (w *world) standing(idle time.Duration, change func(*Config), cause func()) (*process, *lockedBuffer) {
+func (w *world) lastMove(idle time.Duration, change func(*Config), cause func()) (*process, *lockedBuffer) {
 	w.t.Helper()
 	w.publish(0, numbered("a", 1, 10)...)
 	if err := w.start(count, nil, whenIdle).ends(w.t); err != nil {
@@ -43,7 +43,7 @@ func TestALaneThatStandsStillIsNotASourceThatDoesNotWork(t *testing.T) {
 		bubble(t, name, func(t *testing.T) {
 			w := newWorld(t, 2)
 			began := time.Now()
-			p, text := w.standing(20*time.Second, nil, func() { cause(w) })
+			p, text := w.lastMove(20*time.Second, nil, func() { cause(w) })
 			if err := p.ends(t); !errors.Is(err, semel.ErrLeft) || !strings.Contains(err.Error(), "orders/0") {
 				t.Errorf("the run says: %v", err)
 			}
@@ -74,7 +74,7 @@ func TestALaneThatStandsStillIsNotASourceThatDoesNotWork(t *testing.T) {
 	})
 	bubble(t, "trap_T86_it_is_told_once_a_minute_by_name_and_the_source_works", func(t *testing.T) {
 		w := newWorld(t, 2)
-		p, text := w.standing(0, nil, func() {
+		p, text := w.lastMove(0, nil, func() {
 			if err := w.cluster.DeleteRecords(theTopic, 0, 20); err != nil {
 				t.Fatal(err)
 			}
@@ -96,7 +96,7 @@ func TestALaneThatStandsStillIsNotASourceThatDoesNotWork(t *testing.T) {
 	})
 	bubble(t, "I6_a_run_that_goes_on_behind_lost_records_does_not_end_before_it_has", func(t *testing.T) {
 		w := newWorld(t, 2)
-		p, _ := w.standing(time.Second, func(c *Config) { c.OnLostRecords = GoOn }, func() {
+		p, _ := w.lastMove(time.Second, func(c *Config) { c.OnLostRecords = GoOn }, func() {
 			if err := w.cluster.DeleteRecords(theTopic, 0, 20); err != nil {
 				t.Fatal(err)
 			}

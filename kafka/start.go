@@ -9,7 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 )
 
-var errNoMemory = errors.New("kafka: Start is set, and where it leads must be kept in the consumer's store: call Positions with it before Fetch, as consumer.Consumer does")
+var errNoStore = errors.New("kafka: Start is set, and where it leads must be kept in the consumer's store: call Positions with it before Fetch, as consumer.Consumer does")
 
 // firstStarts finds where Start leads at the first join of a topic, for the
 // partitions it is for. Where the group has an offset already, that is the
@@ -18,8 +18,8 @@ func (b *beginnings) firstStarts(ctx context.Context, topic string) (starts []in
 	if b.config.Start == (Start{}) {
 		return nil, false, nil
 	}
-	if b.memory.store == nil {
-		return nil, false, errNoMemory
+	if b.store.store == nil {
+		return nil, false, errNoStore
 	}
 	ask := kadm.NewClient(b.brokers.client())
 	offsets, err := ask.FetchOffsets(ctx, b.config.Group)

@@ -14,7 +14,7 @@ func (ls *lanes) tooMuchHidden() bool {
 	for _, l := range ls.order {
 		hidden += l.hidden
 	}
-	return hidden >= ls.room.most.Load() && hidden > 0
+	return hidden >= ls.budget.most.Load() && hidden > 0
 }
 
 // found is what there is to deliver, or when there may be something.
@@ -48,7 +48,7 @@ func (ls *lanes) take(most contract.Bound) found {
 			l.takeReady(&f, most, now)
 		}
 	}
-	ls.relieve(len(f.records) == 0)
+	ls.resumeInBudget(len(f.records) == 0)
 	f.enough = ls.back >= mostBack || ls.full
 	return f
 }

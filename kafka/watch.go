@@ -16,6 +16,22 @@ const (
 	heldUpAfter = time.Minute
 )
 
+// search looks for topics that match the pattern, and for beginnings that could
+// not be found. It waits for the store; so nothing else waits for it.
+func (s *Source) search() {
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-s.life.Done():
+			return
+		case now := <-ticker.C:
+			s.seek(now)
+			s.beginnings.decideAgain(s.life, now)
+		}
+	}
+}
+
 // watch looks after the source: it replaces a member that must be, asks for the
 // ends of logs, and reports lanes.
 func (s *Source) watch() {
@@ -28,11 +44,9 @@ func (s *Source) watch() {
 			return
 		case <-s.lanes.changed:
 		case now := <-ticker.C:
-			s.seek(now)
-			s.beginnings.decideAgain(s.life, now)
 			s.passLost()
 			s.faults.remind()
-			s.group.replaceMember()
+			s.group.replaceMember(now)
 			if s.brokers.unanswered.lately(now) {
 				s.commits.rouse()
 			}

@@ -124,12 +124,13 @@ func numbered(prefix string, first, last int) []string {
 
 // process is a process of the consumer.
 type process struct {
-	wire     *wire
-	source   *Source
-	consumer *consumer.Consumer[*memstore.Tx]
-	stop     context.CancelFunc
-	ended    chan error
-	dead     atomic.Bool
+	wire       *wire
+	source     *Source
+	consumer   *consumer.Consumer[*memstore.Tx]
+	stop       context.CancelFunc
+	ended      chan error
+	dead       atomic.Bool
+	storeHangs atomic.Bool
 }
 
 type handler func(context.Context, *memstore.Tx, *semel.Message) error
@@ -169,7 +170,7 @@ func (w *world) start(handle handler, kafka func(*Config), policy func(*settings
 		policy(&c)
 	}
 	p.source = source
-	if p.consumer, err = consumer.New(&mortal{w.store, &p.dead}, handle, c.Config, c.plan); err != nil {
+	if p.consumer, err = consumer.New(&mortal{w.store, &p.dead, &p.storeHangs}, handle, c.Config, c.plan); err != nil {
 		w.t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
@@ -204,6 +205,16 @@ func (p *process) kill() {
 type mortal struct {
 	*memstore.Store
 	dead *atomic.Bool
+	// hangs: where a topic begins is not answered.
+	hangs *atomic.Bool
+}
+
+func (m *mortal) LoadPosition(ctx context.Context, consumer, source string) (contract.Position, bool, error) {
+	if m.hangs.Load() {
+		<-ctx.Done()
+		return contract.Position{}, false, ctx.Err()
+	}
+	return m.Store.LoadPosition(ctx, consumer, source)
 }
 
 var errDead = errors.New("the process is dead")

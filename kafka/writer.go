@@ -64,7 +64,7 @@ const (
 	leastBatch = 1 << 10
 )
 
-// writerOptions: writes are idempotent and acknowledged by all replicas, which
+// options are of a client that writes: idempotent and acknowledged by all replicas, which
 // is the client's default, and nothing here can weaken it.
 func (d *deadLetters) options(batch int) []kgo.Opt {
 	return append(d.brokers.common(), kgo.RequiredAcks(kgo.AllISRAcks()), kgo.ProducerBatchMaxBytes(int32(batch)),

@@ -6,6 +6,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/sqlform"
 )
 
 // find returns the row if it has this revision, once no retry of its identity
@@ -21,12 +22,27 @@ func (s *Store) find(ctx context.Context, number, revision int64) (*row, error) 
 			other = m.owner
 		}
 		if other == nil {
-			return r, nil
+			return r, s.understands(r)
 		}
 		if err := s.wait(ctx, other, 0); err != nil {
 			return nil, &downError{"row", err}
 		}
 	}
+}
+
+// understands refuses to act on a row of which, or of whose marker, only a newer
+// release knows what it says.
+func (s *Store) understands(r *row) error {
+	_, err := sqlform.State(string(r.State), rowsName)
+	if m, there := s.markers[r.key.identity]; there && err == nil {
+		if _, known := sqlform.Outcome(int64(m.outcome)); !known {
+			err = m.stored().Newer(nil, markersName, 0)
+		}
+	}
+	if err != nil {
+		err = fmt.Errorf("row %d: %w: %w", r.Number, semel.ErrState, err)
+	}
+	return err
 }
 
 func (s *Store) record(a contract.Act, row int64, result string) {

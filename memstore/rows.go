@@ -3,11 +3,13 @@ package memstore
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/sqlform"
 )
 
 // writeRow writes an inbox row with a commit; the store's lock is held.
@@ -108,6 +110,9 @@ func (s *Store) Rows(ctx context.Context, f contract.RowFilter) ([]contract.Stor
 func shown(r *row, body bool) contract.StoredRow {
 	copied := r.StoredRow
 	copied.Message = clone(r.Message)
+	if _, err := sqlform.State(string(r.State), rowsName); err != nil {
+		copied.LastError = fmt.Sprintf("the row cannot be read whole: %v; %s", err, r.LastError)
+	}
 	if !body {
 		copied.Message.Body = nil
 	}

@@ -56,13 +56,13 @@ func (s *Store) open(ctx context.Context, o contract.TxOptions, marks []contract
 	}
 	b := &batch{store: s, conn: conn, link: newLink(conn.Conn()), marks: sqlform.Marks(marks)}
 	b.tx = &tx{batch: b}
-	m := newMarking(b.marks)
+	m := s.marking(b.marks)
 	requests := s.opening(o, m)
-	if _, err = b.exchange(ctx, requests); err == nil && len(m.seen()) > 0 {
-		_, err = b.exchange(ctx, []*request{m.judge(s.sql.Judge)})
+	if err = b.ask(ctx, requests...); err == nil && len(m.seen()) > 0 {
+		err = b.ask(ctx, m.judge(s.sql.Judge))
 	}
 	if err == nil {
-		err = m.missing()
+		err = m.fault()
 	}
 	if err != nil {
 		b.suspect(ctx, err)
@@ -76,6 +76,20 @@ func (s *Store) open(ctx context.Context, o contract.TxOptions, marks []contract
 	b.statement = max(o.Statement, 0)
 	b.answer = cmp.Or(max(o.Answer, 0), defaultAnswer)
 	return b, m.verdicts, nil
+}
+
+// ask sends statements of the store's own; that their rows cannot be read is an
+// error, too.
+func (b *batch) ask(ctx context.Context, requests ...*request) error {
+	if _, err := b.exchange(ctx, requests); err != nil {
+		return err
+	}
+	for _, r := range requests {
+		if r.refusal != nil {
+			return r.refusal
+		}
+	}
+	return nil
 }
 
 // suspect takes note of an error of the statements that begin a batch. Settings
@@ -105,7 +119,7 @@ func (s *Store) opening(o contract.TxOptions, m *marking) []*request {
 // MarkIn implements contract.TxMarker, in any transaction of pgx. A copy in flight
 // elsewhere is waited for as long as the transaction's lock_timeout allows.
 func (s *Store) MarkIn(ctx context.Context, tx pgx.Tx, marks []contract.Mark) ([]contract.Verdict, error) {
-	m := newMarking(sqlform.Marks(marks))
+	m := s.marking(sqlform.Marks(marks))
 	ask := func(r *request) error {
 		rows, err := tx.Query(ctx, r.sql, r.args...)
 		if err != nil {
@@ -119,7 +133,7 @@ func (s *Store) MarkIn(ctx context.Context, tx pgx.Tx, marks []contract.Mark) ([
 		err = ask(m.judge(s.sql.Judge))
 	}
 	if err == nil {
-		err = m.missing()
+		err = m.fault()
 	}
 	if err != nil {
 		return nil, s.blameless("mark", err)

@@ -5,8 +5,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/newer"
 	"github.com/semel-go/semel/internal/sqlform"
 )
 
@@ -17,10 +17,12 @@ type marking struct {
 	marks    []sqlform.Mark
 	order    []int
 	verdicts []contract.Verdict
+	table    string       // of markers
+	unknown  *newer.Error // nil unless a newer release wrote one
 }
 
-func newMarking(marks []sqlform.Mark) *marking {
-	return &marking{marks: marks, order: sqlform.Sorted(marks), verdicts: make([]contract.Verdict, len(marks))}
+func (s *Store) marking(marks []sqlform.Mark) *marking {
+	return &marking{table: s.sql.Markers, marks: marks, order: sqlform.Sorted(marks), verdicts: make([]contract.Verdict, len(marks))}
 }
 
 // write is the statement that writes the marks, and tells which it wrote.
@@ -122,21 +124,26 @@ func (m *marking) judge(text string) *request {
 func (m *marking) judged(rows pgx.Rows) error {
 	for rows.Next() {
 		var i int64
-		var outcome, version int16
-		var sum []byte
-		var known bool
-		if err := rows.Scan(&i, &outcome, &version, &sum, &known); err != nil {
+		var there sqlform.Marker
+		if err := rows.Scan(&i, &there.Outcome, &there.Version, &there.Sum, &there.Known); err != nil {
 			return err
 		}
-		there := sqlform.Fingerprint(uint8(version), sum)
-		m.verdicts[i] = sqlform.Verdict(m.marks[i].Fingerprint, there, semel.Outcome(outcome), known)
+		verdict, known := there.Verdict(m.marks[i].Fingerprint)
+		if !known {
+			m.unknown = there.Newer(m.unknown, m.table, int(i))
+		}
+		m.verdicts[i] = verdict
 	}
 	return rows.Err()
 }
 
-// missing is an error if a mark is neither written nor there.
-func (m *marking) missing() error {
-	if len(m.seen()) > 0 {
+// fault is an error if a mark is neither written nor there, or met a marker that
+// only a newer release knows.
+func (m *marking) fault() error {
+	switch {
+	case m.unknown != nil:
+		return m.unknown
+	case len(m.seen()) > 0:
 		return &storeError{"mark", contract.ClassContended, sqlform.ErrMissing}
 	}
 	return nil

@@ -65,7 +65,10 @@ func (l *link) answers(p *pgconn.Pipeline, requests []*request, w *wait, t *trac
 			w.next(requests[i:min(i+slice, len(requests))])
 		}
 		t.reads()
-		err := l.answerOf(p, r)
+		err := l.answerOf(p, r, w)
+		if r.calls() {
+			w.next(requests[i+1 : min((i/slice+1)*slice, len(requests))])
+		}
 		t.answer(err)
 		switch {
 		case errors.Is(err, errNoAnswer):
@@ -79,7 +82,7 @@ func (l *link) answers(p *pgconn.Pipeline, requests []*request, w *wait, t *trac
 
 var errNoAnswer = errors.New("pgxstore: the server sent something else than an answer")
 
-func (l *link) answerOf(p *pgconn.Pipeline, r *request) error {
+func (l *link) answerOf(p *pgconn.Pipeline, r *request, w *wait) error {
 	got, err := p.GetResults()
 	if err != nil {
 		return err
@@ -89,7 +92,7 @@ func (l *link) answerOf(p *pgconn.Pipeline, r *request) error {
 		return fmt.Errorf("%w, %T,", errNoAnswer, got)
 	}
 	if r.read != nil {
-		r.refusal = l.read(reader, r.read)
+		r.refusal = l.read(reader, r, w)
 	}
 	r.tag, err = reader.Close()
 	return err
@@ -98,10 +101,37 @@ func (l *link) answerOf(p *pgconn.Pipeline, r *request) error {
 // read gives the rows to whoever asked for them. What it says is its refusal,
 // whatever kind of error that is: only closing the reader tells what the server
 // said of this statement.
-func (l *link) read(reader *pgconn.ResultReader, read func(pgx.Rows) error) error {
+func (l *link) read(reader *pgconn.ResultReader, r *request, w *wait) error {
 	rows := pgx.RowsFromResultReader(l.conn.TypeMap(), reader)
+	if r.calls() {
+		w.pause()
+		rows = &awaited{rows, w, []*request{r}}
+	}
 	defer rows.Close()
-	return read(rows)
+	return r.read(rows)
+}
+
+// calls reports whether a callback of a handler reads the rows.
+func (r *request) calls() bool { return r.read != nil && r.limited }
+
+// awaited are rows that a callback reads: the server is waited for only while
+// they are asked for the next. What the callback does between is its own time.
+type awaited struct {
+	pgx.Rows
+	wait *wait
+	of   []*request
+}
+
+func (a *awaited) Next() bool {
+	a.wait.next(a.of)
+	defer a.wait.pause()
+	return a.Rows.Next()
+}
+
+func (a *awaited) Close() {
+	a.wait.next(a.of)
+	defer a.wait.pause()
+	a.Rows.Close()
 }
 
 // size is how many bytes the arguments have.
@@ -148,6 +178,13 @@ func (w *wait) next(requests []*request) {
 		}
 	}
 	w.timer.Reset(d)
+}
+
+// pause says that nothing is expected of the server for now.
+func (w *wait) pause() {
+	if w.timer != nil {
+		w.timer.Stop()
+	}
 }
 
 func (w *wait) end() {

@@ -45,37 +45,14 @@ func (s *Store) openRow(ctx context.Context, o contract.TxOptions, number, revis
 // changed the row since it was seen. From then on the server gives a statement
 // no longer than this.
 func (b *batch) complete(ctx context.Context, number, revision int64, a contract.Act, statement time.Duration) error {
-	var found bool
-	var now int64
-	var state contract.RowState
-	look := &request{sql: b.store.sql.State, args: []any{number}, read: func(rows pgx.Rows) error {
-		var scope int64
-		var id, conflict []byte
-		for rows.Next() {
-			found = true
-			if err := rows.Scan(&now, (*string)(&state), &scope, &id, &conflict); err != nil {
-				return err
-			}
-		}
-		return rows.Err()
-	}}
-	if _, err := b.exchange(ctx, []*request{look}); err != nil {
+	if err := b.completable(ctx, number, revision); err != nil {
 		return err
-	}
-	if look.refusal != nil {
-		return look.refusal
-	}
-	switch {
-	case !found || now != revision:
-		return fmt.Errorf("row %d: %w", number, semel.ErrChanged)
-	case !state.CanBecome(contract.StateCompleted):
-		return fmt.Errorf("row %d is %s: %w: %w", number, state, semel.ErrState, semel.ErrChanged)
 	}
 	apply := &request{sql: b.store.sql.Apply, args: []any{number}}
 	become := &request{sql: b.store.sql.Become, args: []any{string(contract.StateCompleted), int64(1), int64(1), number, revision}}
 	act := &request{sql: b.store.sql.Act, args: []any{number, sqlform.Plain(a.Verb), sqlform.Plain(a.Who), sqlform.Plain(a.Why), "done"}}
 	limited := &request{sql: b.store.sql.Limit, args: []any{limit(statement)}}
-	if _, err := b.exchange(ctx, []*request{apply, become, act, limited}); err != nil {
+	if err := b.ask(ctx, apply, become, act, limited); err != nil {
 		return err
 	}
 	b.statement = statement
@@ -84,6 +61,51 @@ func (b *batch) complete(ctx context.Context, number, revision int64, a contract
 		return fmt.Errorf("row %d: %w", number, semel.ErrChanged)
 	case apply.tag.RowsAffected() != 1:
 		return fmt.Errorf("row %d: %w", number, semel.ErrConflict)
+	}
+	return nil
+}
+
+// completable locks the row and its marker, and says why the row cannot be
+// completed.
+func (b *batch) completable(ctx context.Context, number, revision int64) error {
+	var found bool
+	var now int64
+	var state string
+	row := &request{sql: b.store.sql.State, args: []any{number}, read: func(rows pgx.Rows) error {
+		var scope int64
+		var id, conflict []byte
+		for rows.Next() {
+			found = true
+			if err := rows.Scan(&now, &state, &scope, &id, &conflict); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	}}
+	there := sqlform.Marker{Outcome: int64(semel.Waiting)}
+	marker := &request{sql: b.store.sql.RowMarker, args: []any{number}, read: func(rows pgx.Rows) error {
+		for rows.Next() {
+			if err := rows.Scan(&there.Outcome); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	}}
+	if err := b.ask(ctx, row, marker); err != nil {
+		return err
+	}
+	if !found || now != revision {
+		return fmt.Errorf("row %d: %w", number, semel.ErrChanged)
+	}
+	known, err := sqlform.State(state, b.store.sql.Inbox)
+	if _, ok := sqlform.Outcome(there.Outcome); err == nil && !ok {
+		err = there.Newer(nil, b.store.sql.Markers, 0)
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("row %d: %w: %w", number, semel.ErrState, err)
+	case !known.CanBecome(contract.StateCompleted):
+		return fmt.Errorf("row %d is %s: %w: %w", number, known, semel.ErrState, semel.ErrChanged)
 	}
 	return nil
 }

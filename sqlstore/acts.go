@@ -9,6 +9,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/newer"
 	"github.com/semel-go/semel/internal/sqlform"
 )
 
@@ -22,14 +23,35 @@ type seen struct {
 // look reads the row that an act is about, in the act's transaction.
 func (s *Store) look(ctx context.Context, tx *sql.Tx, number, revision int64) (*seen, error) {
 	r := &seen{number: number}
-	err := tx.QueryRowContext(ctx, s.sql.State, number).Scan(&r.revision, &r.state, &r.scope, &r.id, &r.conflict)
+	var state string
+	err := tx.QueryRowContext(ctx, s.sql.State, number).Scan(&r.revision, &state, &r.scope, &r.id, &r.conflict)
 	switch {
 	case errors.Is(err, sql.ErrNoRows) || err == nil && r.revision != revision:
 		return nil, fmt.Errorf("row %d: %w", number, semel.ErrChanged)
 	case err != nil:
 		return nil, err
 	}
-	return r, nil
+	if r.state, err = sqlform.State(state, s.sql.Inbox); err == nil {
+		err = s.understands(ctx, tx, number)
+	}
+	if errors.Is(err, newer.Err) {
+		err = fmt.Errorf("row %d: %w: %w", number, semel.ErrState, err)
+	}
+	return r, err
+}
+
+// understands refuses to act on a row whose marker says what only a newer release
+// knows.
+func (s *Store) understands(ctx context.Context, tx *sql.Tx, number int64) error {
+	var m sqlform.Marker
+	err := tx.QueryRowContext(ctx, s.sql.RowMarker, number).Scan(&m.Outcome)
+	switch _, known := sqlform.Outcome(m.Outcome); {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil
+	case err != nil || known:
+		return err
+	}
+	return m.Newer(nil, s.sql.Markers, 0)
 }
 
 // set changes a row if nobody has since it was seen.

@@ -30,7 +30,7 @@ func (s *Store) Rows(ctx context.Context, f contract.RowFilter) ([]contract.Stor
 	defer rows.Close()
 	var found []contract.StoredRow
 	for rows.Next() {
-		r, err := scanRow(rows)
+		r, err := scanRow(rows, s.sql.Inbox)
 		if err != nil {
 			return nil, s.blameless("rows", err)
 		}
@@ -105,6 +105,7 @@ func states(names []contract.RowState) []any {
 // cells are the columns of a row, read one by one so that a broken one hides
 // neither the others nor the rows after it.
 type cells struct {
+	table  string
 	values []any
 	next   int
 	faults []string
@@ -151,8 +152,8 @@ func (c *cells) time(what string) time.Time { return time.UnixMilli(c.integer(wh
 
 const rowColumns = 27
 
-func scanRow(rows *sql.Rows) (contract.StoredRow, error) {
-	c := &cells{values: make([]any, rowColumns)}
+func scanRow(rows *sql.Rows, table string) (contract.StoredRow, error) {
+	c := &cells{table: table, values: make([]any, rowColumns)}
 	into := make([]any, rowColumns)
 	for i := range into {
 		into[i] = &c.values[i]
@@ -180,12 +181,21 @@ func (c *cells) row() contract.StoredRow {
 	version := c.integer("fingerprint version")
 	r.Fingerprint = sqlform.Fingerprint(uint8(version), c.bytes(""))
 	r.Surrogate = c.integer("surrogate") != 0
-	r.State, r.Reason = contract.RowState(c.text("state")), semel.Reason(c.text("reason"))
+	r.State, r.Reason = c.state(), semel.Reason(c.text("reason"))
 	r.Attempts, r.Repeated = int(c.integer("attempts")), int(c.integer("repeated"))
 	r.FirstError, r.LastError = c.text("first error"), c.text("last error")
 	r.ReceivedAt, r.ChangedAt = c.time("received at"), c.time("changed at")
 	r.Message, r.Size = c.message()
 	return r
+}
+
+// state is the row's, also one that only a newer release knows: people may read it.
+func (c *cells) state() contract.RowState {
+	state, err := sqlform.State(c.text("state"), c.table)
+	if err != nil {
+		c.faults = append(c.faults, err.Error())
+	}
+	return state
 }
 
 func (c *cells) message() (*semel.Message, int) {

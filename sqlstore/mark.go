@@ -4,8 +4,8 @@ import (
 	"context"
 	"database/sql"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/newer"
 	"github.com/semel-go/semel/internal/sqlform"
 )
 
@@ -107,7 +107,8 @@ func (s *Store) written(ctx context.Context, tx *sql.Tx, text string, args []any
 	return written, rows.Err()
 }
 
-// judge finds the verdicts on marks whose identity was marked before.
+// judge finds the verdicts on marks whose identity was marked before. Its error is
+// a newer.Error where a newer release wrote a marker.
 func (s *Store) judge(ctx context.Context, tx *sql.Tx, marks []sqlform.Mark, chunk []int, verdicts []contract.Verdict) error {
 	args := make([]any, 0, 4*len(chunk))
 	for _, i := range chunk {
@@ -120,15 +121,23 @@ func (s *Store) judge(ctx context.Context, tx *sql.Tx, marks []sqlform.Mark, chu
 		return err
 	}
 	defer rows.Close()
+	var unknown *newer.Error
 	for rows.Next() {
 		var i int
-		var outcome, version uint8
+		var m sqlform.Marker
 		var sum sql.RawBytes
-		var known bool
-		if err := rows.Scan(&i, &outcome, &version, &sum, &known); err != nil {
+		if err := rows.Scan(&i, &m.Outcome, &m.Version, &sum, &m.Known); err != nil {
 			return err
 		}
-		verdicts[i] = sqlform.Verdict(marks[i].Fingerprint, sqlform.Fingerprint(version, sum), semel.Outcome(outcome), known)
+		m.Sum = sum
+		verdict, known := m.Verdict(marks[i].Fingerprint)
+		if !known {
+			unknown = m.Newer(unknown, s.sql.Markers, i)
+		}
+		verdicts[i] = verdict
 	}
-	return rows.Err()
+	if err := rows.Err(); err != nil || unknown == nil {
+		return err
+	}
+	return unknown
 }

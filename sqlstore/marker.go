@@ -15,13 +15,17 @@ import (
 func (s *Store) Marker(ctx context.Context, key semel.Key) (contract.StoredMarker, bool, error) {
 	id, _ := sqlform.ID([]byte(key.ID))
 	var m contract.StoredMarker
-	var at int64
-	err := s.db.QueryRowContext(ctx, s.sql.Marker, []byte(key.Consumer), []byte(key.Source), id).Scan(&m.Outcome, &at)
+	var outcome, at int64
+	err := s.db.QueryRowContext(ctx, s.sql.Marker, []byte(key.Consumer), []byte(key.Source), id).Scan(&outcome, &at)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return contract.StoredMarker{}, false, nil
 	case err != nil:
 		return contract.StoredMarker{}, false, s.blameless("marker", err)
+	}
+	var known bool
+	if m.Outcome, known = sqlform.Outcome(outcome); !known {
+		return contract.StoredMarker{}, false, s.blameless("marker", sqlform.Marker{Outcome: outcome}.Newer(nil, s.sql.Markers, 0))
 	}
 	m.At = time.UnixMilli(at)
 	return m, true, nil

@@ -99,6 +99,7 @@ func all[Tx any](t *T, h Harness[Tx]) {
 	s.copies(t)
 	s.waits(t)
 	s.contents(t)
+	s.newer(t)
 	s.identities(t)
 	s.batches(t)
 	s.ends(t)
@@ -120,6 +121,7 @@ func all[Tx any](t *T, h Harness[Tx]) {
 // stored runs the cases of an inbox.
 func (s suite[Tx]) stored(t *T) {
 	s.rows(t)
+	s.strangers(t)
 	s.messages(t)
 	s.lists(t)
 	s.conflicts(t)

@@ -194,6 +194,9 @@ var faults = []struct {
 	{"a handler's end of file is the store's", "trap_T84", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
 		return &broken{Store: s, batch: func(_ *broken, b batch, _ []contract.Mark) batch { return gullible{b} }}
 	}},
+	{"an unknown outcome is taken for another", "trap_T104", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+		return &broken{Store: s, mark: func(m contract.Mark) contract.Mark { m.As = (m.As-1)%5 + 1; return m }}
+	}},
 	{"the store's failures are charged to messages", "a_call_with_a_cancelled_context", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
 		return deafClassify{s}
 	}},

@@ -19,15 +19,18 @@ const (
 // to write down is kept, also why, and tried again.
 func (m *Machine) blame(it *Item, f Failure, ran bool) {
 	if !ran {
-		m.wait(it, f, m.jitter(m.config.RetryFirst, m.config.Hold, it.busy))
-		it.busy++
+		t := it.troubled()
+		m.wait(it, f, m.jitter(m.config.RetryFirst, m.config.Hold, t.busy))
+		t.busy++
 		return
 	}
 	if it.first == nil {
 		it.first = f.Err
 	}
 	it.last = f.Err
-	it.waitsSince = 0 // a later wait for others is another one
+	if it.trouble != nil {
+		it.trouble.since = 0 // a later wait for others is another one
+	}
 	if !f.Free {
 		it.attempts++
 	}
@@ -139,8 +142,9 @@ func (m *Machine) holdBusy(it *Item) {
 		return
 	}
 	m.tellWaiting(it, ReportBusy, errBusy)
-	wait := m.jitter(m.config.BackoffFirst, m.config.Hold, it.busy)
-	it.busy++
+	t := it.troubled()
+	wait := m.jitter(m.config.BackoffFirst, m.config.Hold, t.busy)
+	t.busy++
 	m.hold(it, m.now+wait)
 }
 
@@ -152,11 +156,12 @@ const (
 
 // tellWaiting says what an item waits for, once that is no moment any more.
 func (m *Machine) tellWaiting(it *Item, kind ReportKind, err error) {
-	if it.waitsSince == 0 {
-		it.waitsSince, it.tellAt = m.now, m.now+waitTold
+	t := it.troubled()
+	if t.since == 0 {
+		t.since, t.tellAt = m.now, m.now+waitTold
 	}
-	if m.now >= it.tellAt {
-		it.tellAt = m.now + waitAgain
-		m.do(Report{Kind: kind, Item: it, N: 1, Wait: m.now - it.waitsSince, Err: err})
+	if m.now >= t.tellAt {
+		t.tellAt = m.now + waitAgain
+		m.do(Report{Kind: kind, Item: it, N: 1, Wait: m.now - t.since, Err: err})
 	}
 }

@@ -32,7 +32,7 @@ func (m *Machine) uncarry(it *Item) { m.promote(m.unload(it)) }
 // unload ends an item's being the carrier of its identity and returns what rode
 // on it, which has to be moved at once.
 func (m *Machine) unload(it *Item) []*Item {
-	m.touched += len(it.riders.list)
+	m.touched += len(it.riders.all())
 	if m.carriers[it.key()] == it {
 		delete(m.carriers, it.key())
 	}
@@ -67,8 +67,8 @@ func (m *Machine) ride(it, carrier *Item) {
 // shed drops the riders of lanes that are being left: their carrier does not
 // end yet, and nobody may wait for it.
 func (m *Machine) shed(carrier *Item) {
-	r := &carrier.riders
-	for i := 0; i < len(r.list); {
+	r := carrier.riders
+	for i := 0; i < len(r.all()); {
 		m.touched++
 		it := r.list[i]
 		if !r.has(it) || !it.lane.revoking && !it.lane.left {

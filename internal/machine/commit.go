@@ -1,5 +1,7 @@
 package machine
 
+import "slices"
+
 // commit ends a flight with what its handlers did: marks without a run are
 // taken back, rows are written, all in one transaction.
 func (m *Machine) commit(f *Flight) {
@@ -69,7 +71,7 @@ const ReasonConflict = "conflict"
 // repeats counts the riders of an item on its row. Those that come later are
 // marked themselves and counted then.
 func (m *Machine) repeats(rows []Row, i int, it *Item, conflict bool) []Row {
-	for _, r := range it.riders.list {
+	for _, r := range it.riders.all() {
 		if it.riders.has(r) && r.Print == it.Print && !r.counted {
 			r.counted = true
 			rows = append(rows, Row{Entry: i, Conflict: conflict, Repeat: true})
@@ -80,7 +82,7 @@ func (m *Machine) repeats(rows []Row, i int, it *Item, conflict bool) []Row {
 
 // uncount takes back what repeats said of a commit that did not happen.
 func (it *Item) uncount() {
-	for _, r := range it.riders.list {
+	for _, r := range it.riders.all() {
 		r.counted = false
 	}
 }
@@ -121,6 +123,7 @@ func (m *Machine) committed(w *worker, f *Flight) {
 			m.requeue(f.Entries[i].Item)
 		}
 	}
+	m.settles.now = slices.Grow(m.settles.now, len(f.Entries))
 	for i, en := range f.Entries {
 		switch v := f.verdicts[i]; {
 		case v == untouched:

@@ -24,6 +24,9 @@ type Item struct {
 	// Source and Identity together are equal for copies and for nothing else.
 	Source, Identity string
 	Print            Print
+	// Foreign, with Refused, says that it is not this consumer's: it ends as
+	// Config.OnForeign says instead.
+	Foreign bool
 	// Route chooses the worker where lanes do not: a hash of the key, or of
 	// the identity.
 	Route uint64
@@ -34,9 +37,6 @@ type Item struct {
 	// Refused, when set, is why the item never runs: it is written alone,
 	// with its own identity (a surrogate), and ends as Config.OnRefused says.
 	Refused string
-	// Foreign, with Refused, says that it is not this consumer's: it ends as
-	// Config.OnForeign says instead.
-	Foreign bool
 	// Why, with Refused, is for people.
 	Why error
 	// Handle is the shell's.

@@ -84,6 +84,7 @@ func (m *Machine) notBegun(e Marked) {
 // that must be waited for. What is fresh and may not run is trimmed.
 func (m *Machine) sift(f *Flight) {
 	var waited []*lane
+	f.fresh = make([]int, 0, len(f.Entries))
 	for i, en := range f.Entries {
 		v := f.verdicts[i]
 		if v != Busy && !m.own(en, v) {

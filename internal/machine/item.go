@@ -8,15 +8,8 @@ type progress struct {
 	queue *queue
 
 	// as is how the next flight marks it; its reason and errors go into the row.
-	as          As
-	reason      string
-	first, last error
-	attempts    int
-	busy        int // waits for a copy in flight elsewhere, in a row
-	// waitsSince is when it first waited for others, tellAt when that is told next.
-	waitsSince, tellAt Time
-	alone              bool
-	suspicion          suspicion
+	as    As
+	alone bool
 	// unknown: the outcome of its last commit is unknown, so that a marker
 	// found there is taken for its own.
 	unknown bool
@@ -28,14 +21,35 @@ type progress struct {
 	copied bool
 	// counted, of a rider: its repeat is in the rows of the carrier's commit.
 	counted bool
-	ending  Ending
-	index   int // of held: where it stands among those that wait
-	riders  riders
 	// blocks: it keeps later items of its queue back; listed: it stands among
 	// the queue's blockers, whether or not it still does.
 	blocks, listed bool
 
+	reason      string
+	first, last error
+	attempts    int
+	index       int      // of held: where it stands among those that wait
+	riders      *riders  // nil: it has had none
+	trouble     *trouble // nil: it has met none
+
 	previous, next *Item // of the live list
+}
+
+// trouble is what an item has met that others or the store are to blame for, or
+// seem to be.
+type trouble struct {
+	busy int // waits in a row
+	// since is when it first waited for others, tellAt when that is told next.
+	since, tellAt Time
+	suspicion     suspicion
+}
+
+// troubled returns what is known of an item's trouble, to be written.
+func (it *Item) troubled() *trouble {
+	if it.trouble == nil {
+		it.trouble = &trouble{}
+	}
+	return it.trouble
 }
 
 // key is what copies share.

@@ -72,6 +72,9 @@ func (m *Machine) putIn(it *Item) {
 	case held:
 		heap.Push(&m.held, it)
 	case riding:
+		if it.carrier.riders == nil {
+			it.carrier.riders = &riders{}
+		}
 		it.carrier.riders.add(it)
 	}
 	if m.keepsBack(it) {

@@ -72,7 +72,7 @@ func (m *Machine) refused(w *worker, f *Flight, e Ended) {
 func (m *Machine) runAgain(w *worker, f *Flight, why Class, err error, met int) {
 	if why == Contended {
 		m.do(Report{Kind: ReportContended, N: len(f.Entries), Err: err})
-		if f.Entries[0].Item.suspicion.proven == 0 {
+		if t := f.Entries[0].Item.trouble; t == nil || t.suspicion.proven == 0 {
 			m.serialise()
 		}
 	}

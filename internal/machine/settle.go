@@ -17,7 +17,6 @@ type settleState struct {
 func (m *Machine) settle(it *Item, s Settlement) {
 	m.count(s.Ending)
 	s.Item = it
-	it.ending = s.Ending
 	if it.lane.left {
 		m.leave(it)
 		return

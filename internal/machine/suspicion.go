@@ -33,16 +33,18 @@ func ownFault(err error) error {
 
 // suspect notes a failure of a message that was alone.
 func (m *Machine) suspect(it *Item, enough int, err error) {
-	it.suspicion.raised, it.suspicion.enough, it.suspicion.err = true, enough, err
-	it.suspicion.commits, it.suspicion.outages = m.commits, m.outages
+	s := &it.troubled().suspicion
+	s.raised, s.enough, s.err = true, enough, err
+	s.commits, s.outages = m.commits, m.outages
 }
 
 // waitAlone lets a message wait that was alone when contention or the store
 // ended its transaction. What is in other lanes goes on.
 func (m *Machine) waitAlone(w *worker, it *Item) {
 	it.alone, w.limit = true, 1
-	wait := m.jitter(m.config.BackoffFirst, min(m.config.BackoffMost, m.config.Hold), it.busy)
-	it.busy++
+	t := it.troubled()
+	wait := m.jitter(m.config.BackoffFirst, min(m.config.BackoffMost, m.config.Hold), t.busy)
+	t.busy++
 	switch {
 	case m.leaving(it):
 		m.leave(it)
@@ -59,7 +61,10 @@ func (m *Machine) waitAlone(w *worker, it *Item) {
 // works otherwise. charged says that the failure was the message's own, and
 // that it has left its queue.
 func (m *Machine) judge(it *Item) (empty, charged bool) {
-	s := &it.suspicion
+	if it.trouble == nil {
+		return false, false
+	}
+	s := &it.trouble.suspicion
 	switch {
 	case !s.raised:
 		return false, false

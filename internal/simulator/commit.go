@@ -13,7 +13,7 @@ func (f *flight) commit(a machine.Commit) {
 	f.phase, f.trim = committing, a.Trim
 	f.tx.committing = true
 	w.after(w.choices.wait(w.plan.lag), func() {
-		if f.p.over && w.choices.flip() || !f.p.over && f.p.at(BeforeCommit) {
+		if f.p.over && w.choices.flip() || !f.p.over && f.p.diesAt(BeforeCommit) {
 			w.end(f.tx)
 			return
 		}
@@ -47,7 +47,7 @@ func (f *flight) decide(a machine.Commit) {
 		f.answer(machine.Ended{Outcome: machine.NotCommitted, Class: class, Culprit: -1})
 	default:
 		f.apply(a)
-		if !f.p.over && f.p.at(CommitReplyLost) {
+		if !f.p.over && f.p.diesAt(CommitReplyLost) {
 			return
 		}
 		f.answer(machine.Ended{Outcome: machine.Committed, Culprit: -1})

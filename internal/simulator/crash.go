@@ -28,8 +28,8 @@ type crash struct {
 	pass  int
 }
 
-// at is called at each point; it reports whether the process died there.
-func (p *process) at(point Point) bool {
+// diesAt is called at each point; it reports whether the process died there.
+func (p *process) diesAt(point Point) bool {
 	w := p.w
 	if w.armed.point != point || w.calm || w.quiet {
 		return false

@@ -70,7 +70,7 @@ func (p *process) answerFetch() {
 }
 
 func (p *process) fetched(e machine.Fetched) {
-	if len(e.Items) > 0 && p.at(AfterFetch) {
+	if len(e.Items) > 0 && p.diesAt(AfterFetch) {
 		return
 	}
 	p.fetch = nil
@@ -131,11 +131,11 @@ func (p *process) settle(a *machine.Settle) {
 	w := p.w
 	p.settles++
 	p.soon(func() {
-		if p.at(BeforeSettle) {
+		if p.diesAt(BeforeSettle) {
 			return
 		}
 		left := p.tellSource(a)
-		if p.at(AfterSettle) {
+		if p.diesAt(AfterSettle) {
 			return
 		}
 		p.soon(func() {

@@ -156,7 +156,7 @@ func (f *flight) mark(busy []int) {
 		}
 		f.verdicts = append(f.verdicts, v)
 	}
-	if f.p.at(AfterMark) {
+	if f.p.diesAt(AfterMark) {
 		return
 	}
 	f.p.soon(func() {

@@ -138,7 +138,7 @@ func (f *flight) ranTo(failure *machine.Failure) {
 		f.failed, f.failure = true, *failure
 		f.tx.dirty = true
 	}
-	if f.p.at(AfterEffect) {
+	if f.p.diesAt(AfterEffect) {
 		return
 	}
 	f.p.soon(func() {

@@ -90,17 +90,17 @@ func (w *world) drawMessages() {
 	c, p := w.choices, &w.plan
 	for i := range p.messages {
 		m := w.drawMessage(i)
-		w.place(m)
+		w.publish(m)
 		for copies := 0; p.has[troubleCopies] && copies < 3 && c.chance(3); copies++ {
-			w.place(m)
+			w.publish(m)
 		}
 		if p.has[troubleCopies] && c.chance(60) {
 			for range c.between(8, 40) {
-				w.place(m)
+				w.publish(m)
 			}
 		}
 		if p.has[troubleContent] && m.refused == "" && c.chance(6) {
-			w.place(w.otherContent(m))
+			w.publish(w.otherContent(m))
 		}
 	}
 	w.shuffleLanes()
@@ -166,7 +166,8 @@ func (w *world) otherContent(m *message) *message {
 	return &o
 }
 
-func (w *world) place(m *message) {
+// publish appends a message to a lane's log.
+func (w *world) publish(m *message) {
 	l := w.source.lanes[w.choices.below(len(w.source.lanes))]
 	l.log = append(l.log, &delivery{message: m, lane: l})
 }

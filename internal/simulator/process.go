@@ -112,7 +112,7 @@ func (p *process) feedAt(e machine.Event, at Point) {
 	if w.history != nil {
 		w.history.step(p, e, actions)
 	}
-	if at != "" && p.at(at) {
+	if at != "" && p.diesAt(at) {
 		return
 	}
 	for _, a := range actions {

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"math"
 	"slices"
+	"strconv"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/newer"
 )
 
 // Mark is a mark in the form of its table.
@@ -45,12 +48,65 @@ func Sorted(marks []Mark) []int {
 // finds it fresh, or something keeps markers from being written.
 var ErrMissing = errors.New("a marker is neither written nor there: it was removed while it was marked, or is kept from being written")
 
-// Verdict is the answer to a mark of this fingerprint that met a marker.
-func Verdict(asked, there semel.Fingerprint, o semel.Outcome, known bool) contract.Verdict {
-	if asked.Conflicts(there) {
-		return contract.Verdict{Kind: contract.Conflict, Known: known}
+// Marker is a marker that a mark met, as its table has it.
+type Marker struct {
+	Outcome, Version int64
+	Sum              []byte
+	// Known says that a row of the same conflict is there.
+	Known bool
+}
+
+// Verdict is the answer to a mark of this fingerprint. A marker that a newer
+// release wrote has none, whatever its fingerprint: false.
+func (m Marker) Verdict(asked semel.Fingerprint) (contract.Verdict, bool) {
+	kind, known := already(m.Outcome)
+	switch {
+	case !known, m.Version < 0, m.Version > math.MaxUint8:
+		return contract.Verdict{}, false
+	case asked.Conflicts(Fingerprint(uint8(m.Version), m.Sum)):
+		return contract.Verdict{Kind: contract.Conflict, Known: m.Known}, true
 	}
-	return contract.Verdict{Kind: contract.AlreadyApplied + contract.VerdictKind(o-semel.Applied)}
+	return contract.Verdict{Kind: kind}, true
+}
+
+// already is the verdict that a marker's outcome is, by name: of a number that
+// this release does not know there is none.
+func already(outcome int64) (contract.VerdictKind, bool) {
+	switch outcome {
+	case int64(semel.Applied):
+		return contract.AlreadyApplied, true
+	case int64(semel.Waiting):
+		return contract.AlreadyWaiting, true
+	case int64(semel.Parked):
+		return contract.AlreadyParked, true
+	case int64(semel.DeadLettered):
+		return contract.AlreadyDeadLettered, true
+	case int64(semel.Discarded):
+		return contract.AlreadyDiscarded, true
+	}
+	return 0, false
+}
+
+// Outcome is the outcome of this number; false if this release knows none.
+func Outcome(number int64) (semel.Outcome, bool) {
+	if _, known := already(number); !known {
+		return 0, false
+	}
+	return semel.Outcome(number), true
+}
+
+// Newer notes in an error, nil at first, that a mark met a marker that a newer
+// release wrote in this table.
+func (m Marker) Newer(err *newer.Error, table string, mark int) *newer.Error {
+	if err == nil {
+		err = &newer.Error{What: "outcome", Value: strconv.FormatInt(m.Outcome, 10), Table: table}
+		if _, known := already(m.Outcome); known {
+			err.What, err.Value = "version of a fingerprint", strconv.FormatInt(m.Version, 10)
+		}
+	}
+	err.Marks = append(err.Marks, mark)
+	slices.Sort(err.Marks)
+	return err
 }
 
 // Sum is nil where there is no fingerprint.

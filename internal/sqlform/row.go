@@ -1,9 +1,24 @@
 package sqlform
 
 import (
+	"strconv"
+
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/newer"
 )
+
+// State is the state of this name in a table of rows; an error if a newer release
+// wrote it.
+func State(name, table string) (contract.RowState, error) {
+	switch s := contract.RowState(name); s {
+	case contract.StateReceived, contract.StateInProgress, contract.StateCompleted, contract.StateFailedRetryable, contract.StateFailedTerminal,
+		contract.StateParked, contract.StateBlocked, contract.StateDeadLettered, contract.StateDiscarded:
+		return s, nil
+	default:
+		return s, &newer.Error{What: "state", Value: strconv.Quote(name), Table: table}
+	}
+}
 
 // RowConflict is what a row carries in its key beside the identity: nothing,
 // unless it is a conflict's.

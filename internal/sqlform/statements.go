@@ -24,6 +24,8 @@ type Revision1 struct{}
 // Statements are those that every dialect has, each the text in the dialect's
 // files under the field's name in words: ConflictRow is "-- name: conflict row".
 type Statements struct {
+	// What the tables are called, for errors that name them.
+	Markers, Inbox string
 	// Scopes, positions and what became of a message.
 	Scope, NewScope                                      string
 	Position, SavePosition, KeepPosition, ForgetPosition string
@@ -38,8 +40,8 @@ type Statements struct {
 	Lock, Guard, Guarded, Unguard              string
 	Mark, Judge, Trim, Outcome, Discard, Apply string
 	// Rows of the inbox and acts on them.
-	Row, Again, Repeat, Rows, State, Become, Failed string
-	Act, Acts                                       string
+	Row, Again, Repeat, Rows, State, RowMarker, Become, Failed string
+	Act, Acts                                                  string
 }
 
 // Postgres are PostgreSQL's statements.

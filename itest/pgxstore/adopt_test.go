@@ -35,21 +35,21 @@ func (h *shop) adopt(t testing.TB, create string, a sqlstore.Adopted) *shop {
 
 func (h *shop) adoptAny(t testing.TB) *shop {
 	t.Helper()
-	return h.adopt(t, "create table in.processed (message_id bytea not null, origin text not null, unique (origin, message_id))",
+	return h.adopt(t, "create table if not exists in.processed (message_id bytea not null, origin text not null, unique (origin, message_id))",
 		sqlstore.Adopted{ID: "message_id", SourceColumn: "origin"})
 }
 
 func TestAnAdoptedTableKeepsTheLaws(t *testing.T) {
-	pool := open(t, services.Postgres(t))
+	shops := lent(open(t, services.Postgres(t)))
 	t.Run("J2_with_an_adopted_table_through_pgx", func(t *testing.T) {
 		storetest.Run(t, storetest.Harness[pgx.Tx]{
-			Open: func(t testing.TB) storetest.Instance[pgx.Tx] { return newShop(t, pool).adoptAny(t).direct() },
+			Open: func(t testing.TB) storetest.Instance[pgx.Tx] { return shops.Open(t).adoptAny(t).direct() },
 			Can:  storetest.Abilities{Inbox: true, MarkIn: true, Positions: true, OneConsumer: true, LongestID: 2000},
 		})
 	})
 	t.Run("J2_with_an_adopted_table_and_queued_statements", func(t *testing.T) {
 		storetest.Run(t, storetest.Harness[*pgxstore.Queue]{
-			Open: func(t testing.TB) storetest.Instance[*pgxstore.Queue] { return newShop(t, pool).adoptAny(t).queued() },
+			Open: func(t testing.TB) storetest.Instance[*pgxstore.Queue] { return shops.Open(t).adoptAny(t).queued() },
 			Can:  storetest.Abilities{Inbox: true, Positions: true, OneConsumer: true, LongestID: 2000},
 		})
 	})

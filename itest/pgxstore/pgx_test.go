@@ -74,6 +74,22 @@ func newShop(t testing.TB, pool *pgxpool.Pool) *shop {
 	return h
 }
 
+// lent lends one shop after another to the cases of a suite.
+func lent(pool *pgxpool.Pool) *services.Lent[*shop] {
+	return &services.Lent[*shop]{Make: func(t testing.TB) *shop { return newShop(t, pool) }, Empty: emptied}
+}
+
+func emptied(t testing.TB, used *shop) *shop {
+	t.Helper()
+	used.exec(t, services.Emptying(used.schema, "semel_migrations", "once"))
+	h := used.onPool(t, used.pool)
+	if err := h.Check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.sound(t) })
+	return h
+}
+
 // onPool is the same shop through another pool.
 func (h *shop) onPool(t testing.TB, pool *pgxpool.Pool) *shop {
 	t.Helper()
@@ -189,16 +205,16 @@ func TestStore(t *testing.T) {
 		{"trap_108_through_a_pooler_without_descriptions", pooled, plain},
 	} {
 		t.Run(way.name, func(t *testing.T) {
-			pool := open(t, way.dsn, way.change)
+			shops := lent(open(t, way.dsn, way.change))
 			t.Run("handle", func(t *testing.T) {
 				storetest.Run(t, storetest.Harness[pgx.Tx]{
-					Open: func(t testing.TB) storetest.Instance[pgx.Tx] { return newShop(t, pool).direct() },
+					Open: func(t testing.TB) storetest.Instance[pgx.Tx] { return shops.Open(t).direct() },
 					Can:  storetest.Abilities{Inbox: true, MarkIn: true, Positions: true},
 				})
 			})
 			t.Run("queue", func(t *testing.T) {
 				storetest.Run(t, storetest.Harness[*pgxstore.Queue]{
-					Open: func(t testing.TB) storetest.Instance[*pgxstore.Queue] { return newShop(t, pool).queued() },
+					Open: func(t testing.TB) storetest.Instance[*pgxstore.Queue] { return shops.Open(t).queued() },
 					Can:  storetest.Abilities{Inbox: true, Positions: true},
 				})
 			})

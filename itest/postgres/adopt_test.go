@@ -12,7 +12,7 @@ import (
 // bytes, of any source.
 var anySource = sqlstore.Adopted{Consumer: "billing", Table: "in.processed", ID: "message_id", SourceColumn: "origin", AtColumn: "processed_at"}
 
-const makeAnySource = `create table in.processed (message_id bytea not null, origin text not null, processed_at timestamptz not null, unique (origin, message_id))`
+const makeAnySource = `create table if not exists in.processed (message_id bytea not null, origin text not null, processed_at timestamptz not null, unique (origin, message_id))`
 
 // adopt makes the shop's store mark in a table, too.
 func (s *shop) adopt(t testing.TB, a sqlstore.Adopted) *shop {
@@ -29,17 +29,17 @@ func (s *shop) adopt(t testing.TB, a sqlstore.Adopted) *shop {
 	return s
 }
 
-func newAdopting(t testing.TB, db *sql.DB) *shop {
+func (s *shop) adoptAny(t testing.TB) *shop {
 	t.Helper()
-	s := newShop(t, db, sqlstore.Options{})
 	s.exec(t, makeAnySource)
 	return s.adopt(t, anySource)
 }
 
 func TestAnAdoptedTableKeepsTheLaws(t *testing.T) {
 	run := func(t *testing.T, db *sql.DB) {
+		shops := lent(db)
 		storetest.Run(t, storetest.Harness[*sql.Tx]{
-			Open: func(t testing.TB) storetest.Instance[*sql.Tx] { return newAdopting(t, db).Instance },
+			Open: func(t testing.TB) storetest.Instance[*sql.Tx] { return shops.Open(t).adoptAny(t).Instance },
 			Can:  storetest.Abilities{Inbox: true, MarkIn: true, Positions: true, OneConsumer: true, LongestID: 2000, LeavesLate: true},
 		})
 	}

@@ -5,14 +5,14 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel/itest/services"
-	"github.com/semel-go/semel/sqlstore"
 	"github.com/semel-go/semel/storetest"
 )
 
 func TestPostgresKeepsTheLaws(t *testing.T) {
 	run := func(t *testing.T, db *sql.DB) {
+		shops := lent(db)
 		storetest.Run(t, storetest.Harness[*sql.Tx]{
-			Open: func(t testing.TB) storetest.Instance[*sql.Tx] { return newShop(t, db, sqlstore.Options{}).Instance },
+			Open: func(t testing.TB) storetest.Instance[*sql.Tx] { return shops.Open(t).Instance },
 			Can:  storetest.Abilities{Inbox: true, MarkIn: true, Positions: true, LeavesLate: true},
 		})
 	}

@@ -97,12 +97,32 @@ type shop struct {
 func newShop(t testing.TB, db *sql.DB, o sqlstore.Options) *shop {
 	t.Helper()
 	o.Schema = fmt.Sprintf("Case %d", schemas.Add(1))
-	s := &shop{db: db, store: migrated(t, db, o), schema: o.Schema}
-	t.Cleanup(func() { s.sound(t) })
+	s := shopOf(t, db, migrated(t, db, o), o.Schema)
 	s.exec(t, "create table in.effects (name bytea not null)")
 	s.exec(t, "create index on in.effects using hash (name)")
 	s.exec(t, "create table in.once (name text constraint the_name primary key)")
 	s.exec(t, "insert into in.once values ('there')")
+	return s
+}
+
+// lent lends one shop after another to the cases of a suite.
+func lent(db *sql.DB) *services.Lent[*shop] {
+	return &services.Lent[*shop]{Make: func(t testing.TB) *shop { return newShop(t, db, sqlstore.Options{}) }, Empty: emptied}
+}
+
+func emptied(t testing.TB, used *shop) *shop {
+	t.Helper()
+	used.exec(t, services.Emptying(used.schema, "semel_migrations", "once"))
+	store := bare(t, used.db, sqlstore.Options{Schema: used.schema})
+	if err := store.Check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return shopOf(t, used.db, store, used.schema)
+}
+
+func shopOf(t testing.TB, db *sql.DB, store *sqlstore.Store, schema string) *shop {
+	s := &shop{db: db, store: store, schema: schema}
+	t.Cleanup(func() { s.sound(t) })
 	s.Instance = storetest.Instance[*sql.Tx]{
 		Store: s.store, Effect: s.effect, Spoil: s.spoil, End: end, Send: send,
 		Count: func(t testing.TB, name string) int {

@@ -1,3 +1,6 @@
+-- name: markers
+{prefix}markers;
+
 -- name: serial
 select set_config('idle_in_transaction_session_timeout', $2, true), set_config('lock_timeout', $3, true),
   (select count(pg_advisory_xact_lock(hashtextextended(encode(consumer, 'hex') || ' {prefix}', 0)))

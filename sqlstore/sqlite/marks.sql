@@ -1,3 +1,6 @@
+-- name: markers
+{prefix}markers;
+
 -- name: guard
 insert into {prefix}guard (number) select 1 from pragma_foreign_keys where foreign_keys = 1;
 

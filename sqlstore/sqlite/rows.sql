@@ -1,3 +1,6 @@
+-- name: inbox
+{prefix}inbox;
+
 -- name: row
 insert into {prefix}inbox (revision, scope, id, long_id, conflict, version, sum, surrogate, state, reason,
   topic, partition, "offset", broker_id, key, type, schema, envelope, payload,
@@ -28,6 +31,10 @@ where i.number > ?2{filter} order by i.number limit ?3;
 
 -- name: state
 select i.revision, i.state, i.scope, i.id, i.conflict from {prefix}inbox i where i.number = ?;
+
+-- name: row marker
+select m.outcome from {prefix}inbox i join {prefix}markers m on m.scope = i.scope and m.id = i.id
+where i.number = ?;
 
 -- name: become
 update {prefix}inbox set state = ?, revision = revision + 1,

@@ -13,9 +13,9 @@ import (
 // standsEvery is how often the log has a lane that stands still.
 const standsEvery = time.Minute
 
-// stay notes why a lane cannot go on. It is logged at once if it stood not still
-// before.
-func (l *lane) stay(why error) {
+// setFault notes why a lane cannot go on. That is logged at once, unless the lane
+// stood still before.
+func (l *lane) setFault(why error) {
 	if l.fault == nil {
 		l.faultLogged = time.Time{}
 	}
@@ -37,10 +37,10 @@ func (ls *lanes) tellStays(now time.Time) {
 }
 
 // LaneFaults implements contract.LaneFaulting.
-func (s *Source) LaneFaults() []semel.Left { return s.lanes.standing() }
+func (s *Source) LaneFaults() []semel.Left { return s.lanes.faulty() }
 
-// standing are the lanes that stand still.
-func (ls *lanes) standing() []semel.Left {
+// faulty are the lanes that stand still.
+func (ls *lanes) faulty() []semel.Left {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	var all []semel.Left

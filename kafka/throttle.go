@@ -22,14 +22,14 @@ const (
 	// partition answers so, and the next broker is asked.
 	quickAnswers = 2
 	// pauseStep is by how much each pause is longer than the one before it, and
-	// longestPause where that ends. Records on the broker's other partitions
+	// longestHold where that ends. Records on the broker's other partitions
 	// wait for so long, too.
-	pauseStep    = 10 * time.Millisecond
-	longestPause = 100 * time.Millisecond
+	pauseStep   = 10 * time.Millisecond
+	longestHold = 100 * time.Millisecond
 )
 
-// pace is a hook of the member: it sees each answer to a fetch.
-type pace struct {
+// throttle is a hook of the member: it sees each answer to a fetch.
+type throttle struct {
 	open context.Context // no pause goes on when it has ended
 
 	mu      sync.Mutex // guards brokers
@@ -45,11 +45,13 @@ type answers struct {
 	inVain int
 }
 
-func newPace(open context.Context) *pace { return &pace{open: open, brokers: map[int32]answers{}} }
+func newThrottle(open context.Context) *throttle {
+	return &throttle{open: open, brokers: map[int32]answers{}}
+}
 
 // OnBrokerRead implements kgo.HookBrokerRead. The client takes the answer up
 // when it returns; others, of other requests, do not come on this connection.
-func (p *pace) OnBrokerRead(broker kgo.BrokerMetadata, key int16, _ int, waited, _ time.Duration, err error) {
+func (p *throttle) OnBrokerRead(broker kgo.BrokerMetadata, key int16, _ int, waited, _ time.Duration, err error) {
 	if kmsg.Key(key) != kmsg.Fetch {
 		return
 	}
@@ -59,7 +61,7 @@ func (p *pace) OnBrokerRead(broker kgo.BrokerMetadata, key int16, _ int, waited,
 }
 
 // answered notes an answer, and returns for how long to hold it back.
-func (p *pace) answered(broker int32, quick bool) time.Duration {
+func (p *throttle) answered(broker int32, quick bool) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	a := p.brokers[broker]
@@ -73,12 +75,12 @@ func (p *pace) answered(broker int32, quick bool) time.Duration {
 	if !quick || a.inVain < quickAnswers {
 		return 0
 	}
-	return min(time.Duration(a.inVain-quickAnswers+1)*pauseStep, longestPause)
+	return min(time.Duration(a.inVain-quickAnswers+1)*pauseStep, longestHold)
 }
 
 // OnFetchBatchRead implements kgo.HookFetchBatchRead: the last answer has
 // brought something.
-func (p *pace) OnFetchBatchRead(broker kgo.BrokerMetadata, _ string, _ int32, _ kgo.FetchBatchMetrics) {
+func (p *throttle) OnFetchBatchRead(broker kgo.BrokerMetadata, _ string, _ int32, _ kgo.FetchBatchMetrics) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	a := p.brokers[broker.NodeID]
@@ -87,6 +89,6 @@ func (p *pace) OnFetchBatchRead(broker kgo.BrokerMetadata, _ string, _ int32, _ 
 }
 
 var (
-	_ kgo.HookBrokerRead     = (*pace)(nil)
-	_ kgo.HookFetchBatchRead = (*pace)(nil)
+	_ kgo.HookBrokerRead     = (*throttle)(nil)
+	_ kgo.HookFetchBatchRead = (*throttle)(nil)
 )

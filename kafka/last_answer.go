@@ -32,11 +32,11 @@ func (l *lastTime) within(d time.Duration, now time.Time) bool {
 	return !l.at.IsZero() && now.Sub(l.at) <= d
 }
 
-// heard notes when a broker last answered. It is a hook of the clients.
-type heard struct{ lastTime }
+// lastAnswer notes when a broker last answered. It is a hook of the clients.
+type lastAnswer struct{ lastTime }
 
 // OnBrokerE2E implements kgo.HookBrokerE2E.
-func (h *heard) OnBrokerE2E(_ kgo.BrokerMetadata, _ int16, e kgo.BrokerE2E) {
+func (h *lastAnswer) OnBrokerE2E(_ kgo.BrokerMetadata, _ int16, e kgo.BrokerE2E) {
 	if e.Err() == nil {
 		h.note()
 	}
@@ -44,7 +44,7 @@ func (h *heard) OnBrokerE2E(_ kgo.BrokerMetadata, _ int16, e kgo.BrokerE2E) {
 
 // cancelled is what Fetch returns at its context's end with nothing taken: the
 // client waits for brokers that are away without an error of its own.
-func (h *heard) cancelled(ctx context.Context) error {
+func (h *lastAnswer) cancelled(ctx context.Context) error {
 	if h.within(silence, time.Now()) {
 		return nil
 	}

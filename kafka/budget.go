@@ -11,13 +11,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// room bounds what records need between the brokers and their settlement. A
+// budget bounds what records need between the brokers and their settlement. A
 // broker is asked for bytes as they are compressed, and nobody knows what they
 // become; so the place where they are decompressed refuses while there is no
-// room. What is refused is dropped by the client and fetched again, when there
+// budget left. What is refused is dropped by the client and fetched again, when there
 // is. One batch is always let in, or nothing would go on; so what is held may
 // exceed the bound by the largest batch.
-type room struct {
+type budget struct {
 	// most is the bound, in bytes: the consumer's own for what is unsettled.
 	most atomic.Int64
 	// held is of records taken out of the client and not settled.
@@ -28,19 +28,19 @@ type room struct {
 	decompressor kgo.Decompressor
 
 	// mu lets one batch be decompressed at a time, so that they do not all
-	// find room at once. It guards the rest.
+	// find budget left at once. It guards the rest.
 	mu sync.Mutex
 	// responses are being read, by broker: decompressed, and not yet among
 	// what the client counts as buffered.
-	responses map[int32]progress
-	// loose is decompressed, and its broker is not known yet.
-	loose progress
+	responses map[int32]decompressed
+	// unattributed is decompressed, and its broker is not known yet.
+	unattributed decompressed
 	// from is which broker a partition's records came from last.
-	from map[place]int32
+	from map[topicPartition]int32
 }
 
-// progress is what has become of a response so far.
-type progress struct {
+// decompressed is what has become of a response so far.
+type decompressed struct {
 	bytes int64
 	at    time.Time
 }
@@ -49,8 +49,8 @@ type progress struct {
 // dropped without a word.
 const readingTime = 10 * time.Second
 
-// errNoRoom refuses a batch for now.
-var errNoRoom = errors.New("no room for a batch until others are settled")
+// errOverBudget refuses a batch for now.
+var errOverBudget = errors.New("no room for a batch until others are settled")
 
 // shareReady is which share of the bound is decompressed ahead of what the
 // consumer asks for.
@@ -59,12 +59,12 @@ const shareReady = 8
 // perRecord is what a record needs besides its bytes, roughly.
 const perRecord = 512
 
-func newRoom() *room {
-	return &room{responses: map[int32]progress{}, from: map[place]int32{}}
+func newBudget() *budget {
+	return &budget{responses: map[int32]decompressed{}, from: map[topicPartition]int32{}}
 }
 
 // buffered is what the client holds ready to be polled.
-func (o *room) buffered() int64 {
+func (o *budget) buffered() int64 {
 	c := o.client.Load()
 	if c == nil {
 		return 0
@@ -73,26 +73,26 @@ func (o *room) buffered() int64 {
 }
 
 // Decompress implements kgo.Decompressor.
-func (o *room) Decompress(src []byte, codec kgo.CompressionCodecType) ([]byte, error) {
+func (o *budget) Decompress(src []byte, codec kgo.CompressionCodecType) ([]byte, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	now := time.Now()
-	underway := o.loose.since(now)
+	underway := o.unattributed.since(now)
 	for _, r := range o.responses {
 		underway += r.since(now)
 	}
 	ready, most := o.buffered()+underway, o.most.Load()
 	if ready > 0 && (ready >= most/shareReady || o.held.Load()+ready >= most) {
-		return nil, errNoRoom
+		return nil, errOverBudget
 	}
 	out, err := o.decompressor.Decompress(src, codec)
 	if err == nil {
-		o.loose = progress{o.loose.since(now) + int64(len(out)), now}
+		o.unattributed = decompressed{o.unattributed.since(now) + int64(len(out)), now}
 	}
 	return out, err
 }
 
-func (r progress) since(now time.Time) int64 {
+func (r decompressed) since(now time.Time) int64 {
 	if now.Sub(r.at) > readingTime {
 		return 0
 	}
@@ -101,7 +101,7 @@ func (r progress) since(now time.Time) int64 {
 
 // OnBrokerRead implements kgo.HookBrokerRead: a response begins, so that the
 // one before it was polled or dropped.
-func (o *room) OnBrokerRead(broker kgo.BrokerMetadata, key int16, _ int, _, _ time.Duration, _ error) {
+func (o *budget) OnBrokerRead(broker kgo.BrokerMetadata, key int16, _ int, _, _ time.Duration, _ error) {
 	if kmsg.Key(key) != kmsg.Fetch {
 		return
 	}
@@ -111,34 +111,34 @@ func (o *room) OnBrokerRead(broker kgo.BrokerMetadata, key int16, _ int, _, _ ti
 }
 
 // OnFetchBatchRead implements kgo.HookFetchBatchRead: a batch was read.
-func (o *room) OnFetchBatchRead(broker kgo.BrokerMetadata, topic string, partition int32, batch kgo.FetchBatchMetrics) {
+func (o *budget) OnFetchBatchRead(broker kgo.BrokerMetadata, topic string, partition int32, batch kgo.FetchBatchMetrics) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	now := time.Now()
-	o.from[place{topic, partition}] = broker.NodeID
-	o.responses[broker.NodeID] = progress{o.responses[broker.NodeID].since(now) + o.loose.since(now) + perRecord*int64(batch.NumRecords), now}
-	o.loose = progress{}
+	o.from[topicPartition{topic, partition}] = broker.NodeID
+	o.responses[broker.NodeID] = decompressed{o.responses[broker.NodeID].since(now) + o.unattributed.since(now) + perRecord*int64(batch.NumRecords), now}
+	o.unattributed = decompressed{}
 }
 
 // OnFetchRecordBuffered implements kgo.HookFetchRecordBuffered: a response is
 // read to its end, and the client counts what it holds.
-func (o *room) OnFetchRecordBuffered(r *kgo.Record) {
+func (o *budget) OnFetchRecordBuffered(r *kgo.Record) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.responses) > 0 {
-		delete(o.responses, o.from[place{r.Topic, r.Partition}])
+		delete(o.responses, o.from[topicPartition{r.Topic, r.Partition}])
 	}
 }
 
 // raise notes how much the consumer takes: the most it has ever asked for.
-func (o *room) raise(bytes int64) {
+func (o *budget) raise(bytes int64) {
 	if bytes > o.most.Load() {
 		o.most.Store(bytes)
 	}
 }
 
 // polls is how many records to take out of the client, so that they fit.
-func (o *room) polls(most contract.Bound) int {
+func (o *budget) polls(most contract.Bound) int {
 	c := o.client.Load()
 	if c == nil || c.BufferedFetchRecords() == 0 {
 		return max(1, most.Messages)
@@ -147,37 +147,37 @@ func (o *room) polls(most contract.Bound) int {
 	return int(max(1, min(int64(most.Messages), most.Bytes/max(1, each))))
 }
 
-// crowd stops reading a lane until there is room for its next batch. Called
+// pauseOverBudget stops reading a lane until there is room for its next batch. Called
 // with lanes.mu held.
-func (ls *lanes) crowd(l *lane) {
-	if l != nil && !l.gone && !l.crowded {
-		l.crowded = true
+func (ls *lanes) pauseOverBudget(l *lane) {
+	if l != nil && !l.gone && !l.overBudget {
+		l.overBudget = true
 		ls.reflow(l)
 	}
 }
 
-// relieve goes on with lanes for whose batches there was no room: with all when
+// resumeInBudget goes on with lanes for whose batches there was no room: with all when
 // little is ready and a quarter of the bound is free, and with one when nothing
 // else is there to be delivered. Called with lanes.mu held.
-func (ls *lanes) relieve(nothing bool) {
-	ready, most := ls.room.buffered(), ls.room.most.Load()
-	all := ready <= most/shareReady/2 && ls.room.held.Load()+ready <= most/4*3
+func (ls *lanes) resumeInBudget(nothing bool) {
+	ready, most := ls.budget.buffered(), ls.budget.most.Load()
+	all := ready <= most/shareReady/2 && ls.budget.held.Load()+ready <= most/4*3
 	one := nothing && ready == 0
 	for _, l := range ls.order {
-		if l.crowded && (all || one) {
-			l.crowded, one = false, false
+		if l.overBudget && (all || one) {
+			l.overBudget, one = false, false
 			ls.reflow(l)
 		}
 	}
 }
 
 // OnNewClient implements kgo.HookNewClient: this is the member now.
-func (o *room) OnNewClient(client *kgo.Client) { o.client.Store(client) }
+func (o *budget) OnNewClient(client *kgo.Client) { o.client.Store(client) }
 
 var (
-	_ kgo.Decompressor            = (*room)(nil)
-	_ kgo.HookNewClient           = (*room)(nil)
-	_ kgo.HookBrokerRead          = (*room)(nil)
-	_ kgo.HookFetchBatchRead      = (*room)(nil)
-	_ kgo.HookFetchRecordBuffered = (*room)(nil)
+	_ kgo.Decompressor            = (*budget)(nil)
+	_ kgo.HookNewClient           = (*budget)(nil)
+	_ kgo.HookBrokerRead          = (*budget)(nil)
+	_ kgo.HookFetchBatchRead      = (*budget)(nil)
+	_ kgo.HookFetchRecordBuffered = (*budget)(nil)
 )

@@ -1,0 +1,92 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+)
+
+// A topic that matches a pattern and was added just now is read by nobody until
+// the group has been shared out anew, which takes as long as the slowest of its
+// members needs to give lanes up. Until then a source without anything to read is
+// not idle; the group is asked who reads the topic.
+
+// shares are the partitions that the group has given its members, by member.
+type shares map[string]kadm.TopicsSet
+
+// topicsShared reports whether the group has said who reads the topics that were
+// added.
+func (s *Source) topicsShared(ctx context.Context) (bool, error) {
+	if s.topics.pattern == nil {
+		return true, nil
+	}
+	client := s.member.current()
+	if client == nil {
+		return false, nil
+	}
+	if err := s.beginnings.look(ctx); err != nil {
+		return false, err
+	}
+	added, unsure := s.topics.unshared()
+	if len(added) == 0 {
+		return !unsure, nil
+	}
+	given, err := s.brokers.shares(ctx)
+	if err != nil {
+		return false, fmt.Errorf("kafka: group %s: who reads the topics that were added is not known: %w", s.config.Group, err)
+	}
+	own := ownerOf(client).member
+	for topic, partitions := range added {
+		if !s.shared(given, own, topic, partitions) {
+			return false, nil
+		}
+		s.topics.shared(topic)
+	}
+	return !unsure, nil
+}
+
+// shared reports whether each partition of a topic is somebody's, and this
+// member has been told of its own.
+func (s *Source) shared(given shares, own, topic string, partitions int) bool {
+	read := kadm.TopicsSet{}
+	for member, has := range given {
+		for partition := range has[topic] {
+			if member == own && !s.lanes.has(topicPartition{topic, partition}) {
+				return false
+			}
+			read.Add(topic, partition)
+		}
+	}
+	return len(read[topic]) >= partitions
+}
+
+// shares asks the group what it has given its members.
+func (b *brokers) shares(ctx context.Context) (shares, error) {
+	ask, group := kadm.NewClient(b.client()), b.config.Group
+	all := shares{}
+	if b.config.NextGen {
+		groups, err := ask.DescribeConsumerGroups(ctx, group)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range groups[group].Members {
+			all[m.MemberID] = m.Assignment
+		}
+		return all, groups[group].Err
+	}
+	groups, err := ask.DescribeGroups(ctx, group)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range groups[group].Members {
+		has := kadm.TopicsSet{}
+		if assigned, ok := m.Assigned.AsConsumer(); ok {
+			for _, topic := range assigned.Topics {
+				has.Add(topic.Topic, topic.Partitions...)
+			}
+		}
+		all[m.MemberID] = has
+	}
+	return all, groups[group].Err
+}
