@@ -71,6 +71,9 @@ func report(w io.Writer, err error) int {
 		}
 		return exitPolicy
 	case errors.Is(err, context.Canceled):
+		if rest := uncancelled(err); rest != nil {
+			say(w, rest)
+		}
 		fmt.Fprintln(w, "semel: interrupted")
 		return exitInterrupted
 	case errors.As(err, &f):
@@ -81,6 +84,25 @@ func report(w io.Writer, err error) int {
 		fmt.Fprintln(w, "Run 'semel --help' for usage.")
 		return exitUsage
 	}
+}
+
+// uncancelled is what err joins beside a cancellation, nil if that is all.
+func uncancelled(err error) error {
+	for wrapped := err; wrapped != nil; wrapped = errors.Unwrap(wrapped) {
+		joined, ok := wrapped.(interface{ Unwrap() []error })
+		if !ok {
+			continue
+		}
+		var rest []error
+		for _, one := range joined.Unwrap() {
+			if errors.Is(one, context.Canceled) {
+				one = uncancelled(one)
+			}
+			rest = append(rest, one)
+		}
+		return errors.Join(rest...)
+	}
+	return nil
 }
 
 // say prints each of the errors that err joins on a line of its own.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -116,11 +117,8 @@ func (e *execution) consume(ctx context.Context) (running.Summary, error) {
 		return running.Summary{}, failed(err)
 	}
 	defer e.close(a)
-	if err := a.Prepare(ctx, e.migrate); err != nil {
-		return running.Summary{}, failed(err)
-	}
-	consumers, err := a.Consumers(ctx)
-	if err != nil {
+	consumers, err := start(ctx, a, e.migrate, o.Logger)
+	if err != nil || consumers == nil {
 		return running.Summary{}, failed(err)
 	}
 	runnable := map[string]running.Consumer{}
@@ -136,6 +134,28 @@ func (e *execution) consume(ctx context.Context) (running.Summary, error) {
 	defer sayStopping(ctx, o.Logger)()
 	summary, err := running.All(ctx, runnable)
 	return summary, failed(err)
+}
+
+// startsAtOnce is how long a start may take before it is said what it waits for.
+const startsAtOnce = 3 * time.Second
+
+// start prepares stores and sources. A stop meanwhile is no failure, as it is
+// none later: nothing was fetched, and there are no consumers.
+func start(ctx context.Context, a *assembly.Assembly, migrate bool, log *slog.Logger) (map[string]*assembly.Runner, error) {
+	waits := time.AfterFunc(startsAtOnce, func() {
+		log.Info("waiting for the store and the source to answer; nothing has been fetched yet")
+	})
+	defer waits.Stop()
+	err := a.Prepare(ctx, migrate)
+	var consumers map[string]*assembly.Runner
+	if err == nil {
+		consumers, err = a.Consumers(ctx)
+	}
+	if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		log.Info("stopped before anything was fetched")
+		return nil, nil
+	}
+	return consumers, err
 }
 
 // sayStopping logs that ctx has ended. What it returns waits until that is
