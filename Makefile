@@ -7,20 +7,35 @@ SEEDS ?= 10000
 
 # What starts no goroutine has no races to find, and takes five times as long
 # with the detector: the machine, its simulator, the planted faults, parsers.
-PURE = $(shell $(GO) list ./internal/... | grep -v /internal/worker)
+PURE = $(shell $(GO) list ./internal/... | grep -v -e /internal/worker -e /internal/testrun)
 RACED = $(filter-out $(PURE),$(shell $(GO) list $(PACKAGES)))
 
-.PHONY: test vet lint simulate planted bench coverage-list pictures stranger example proof-file proof-commit proof-failover proof-kafka proof-kafka3 bench-postgres bench-kafka
+.PHONY: test vet simulate planted bench coverage-list pictures example proof-file proof-commit proof-failover proof-kafka proof-kafka3 bench-postgres bench-kafka
 
+# The parts of test that run at once. A test waits for servers more than it
+# computes, so what computes and waits for nobody fills in.
+PARTS = lint pure suites proof stranger
+
+# No result is taken from a cache: servers are no files whose change Go notices.
+# Linking without symbols for debuggers takes two thirds of the time.
+TEST = $(GO) test -json -count=1 -ldflags=-w -timeout 30m
+
+# Brokers that live for minutes: optimizing them would cost more than it gains.
+test: export JAVA_TOOL_OPTIONS += -XX:TieredStopAtLevel=1
 ## test: everything that guards main, with the race detector where there are
-## goroutines, and a minute of
-## the proof on Kafka; starts the servers that it needs and stops those that it
-## started
+## goroutines, and a minute of the proof on Kafka; starts the servers that it
+## needs and stops those that it started; says at the end what took how long
 test: vet
-	$(GO) test -timeout 30m $(PURE)
-	scripts/services with postgres pgbouncer kafka -- $(GO) test -race -timeout 30m -p 4 $(RACED) # suites mostly wait for servers
+	@$(GO) run ./internal/testrun $(PARTS)
+
+.PHONY: $(PARTS)
+pure:
+	nice -n 5 $(TEST) $(PURE)
+suites:
+	scripts/services with postgres pgbouncer kafka -- $(TEST) -race -p 6 -parallel 8 $(RACED)
+proof:
+	scripts/services install postgres kafka
 	$(GO) run ./itest/cmd/proofkafka -quick
-	scripts/stranger
 
 ## vet: format, vet and the chosen linters
 vet:
@@ -29,8 +44,7 @@ vet:
 
 ## lint: staticcheck, beside the house rules that are tests
 lint:
-	cd tools && GOWORK=off $(GO) build -o ../bin/staticcheck honnef.co/go/tools/cmd/staticcheck
-	bin/staticcheck $(PACKAGES)
+	scripts/lint $(PACKAGES)
 
 ## simulate: SEEDS histories of the engine under faults; SEED=n prints one
 simulate:

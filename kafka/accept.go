@@ -48,7 +48,7 @@ func (ls *lanes) acceptRecords(l *lane, topicID [16]byte, p *kgo.FetchPartition)
 	}
 	before := l.held
 	l.add(p.Records, ls.config.MaxRecord)
-	ls.budget.held.Add(l.held - before)
+	ls.budget.Hold(l.held - before)
 	if !l.full && len(l.window) > mostWindow {
 		l.full = true
 		ls.reflow(l)
@@ -68,4 +68,27 @@ func (l *lane) unfit(id [16]byte, records []*kgo.Record) string {
 		return fmt.Sprintf("the log went back from offset %d to %d: the brokers lost records (an unclean election of a leader?). It is read again from the group's offset", l.next, records[0].Offset)
 	}
 	return ""
+}
+
+// pauseOverBudget stops reading a lane until there is room for its next batch.
+// Called with lanes.mu held.
+func (ls *lanes) pauseOverBudget(l *lane) {
+	if l != nil && !l.gone && !l.overBudget {
+		l.overBudget = true
+		ls.reflow(l)
+	}
+}
+
+// resumeInBudget goes on with lanes for whose batches there was no room: with all
+// when much of the budget is free, and with one when nothing else is there to be
+// delivered. Called with lanes.mu held.
+func (ls *lanes) resumeInBudget(nothing bool) {
+	all, one := ls.budget.Fits()
+	one = one && nothing
+	for _, l := range ls.order {
+		if l.overBudget && (all || one) {
+			l.overBudget, one = false, false
+			ls.reflow(l)
+		}
+	}
 }

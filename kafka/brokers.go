@@ -10,19 +10,25 @@ import (
 	"sync"
 	"time"
 
+	"github.com/semel-go/semel/kafka/internal/hook"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
+
+// silence is how long no broker may have answered for the source to count as
+// one that can be read: longer than a heartbeat takes, which is all that is
+// asked while every lane is paused.
+const silence = heartbeat + 2*time.Second
 
 // brokers is the client by which a source asks and commits; it is no member of the
 // group. It knows what brokers answered, and nothing of lanes and topics.
 type brokers struct {
 	config     *Config
 	dial       dialer // of tests: another network
-	lastDial   lastDial
-	warnings   warnings
-	unanswered unanswered
-	lastAnswer lastAnswer
+	lastDial   hook.LastDial
+	warnings   hook.Warnings
+	unanswered hook.UnansweredCommits
+	lastAnswer hook.LastAnswer
 
 	mu     sync.Mutex  // guards the rest; under it no other lock is taken
 	asking *kgo.Client // nil before the first join
@@ -74,7 +80,7 @@ type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 func (b *brokers) common() []kgo.Opt {
 	c := b.config
 	options := append(slices.Clone(c.Options),
-		kgo.SeedBrokers(c.Brokers...), kgo.ClientID(c.ClientID), kgo.WithLogger(logger{c.Logger, &b.warnings}),
+		kgo.SeedBrokers(c.Brokers...), kgo.ClientID(c.ClientID), kgo.WithLogger(hook.Logger{To: c.Logger, Warnings: &b.warnings}),
 		kgo.MetadataMaxAge(metadataAge), kgo.MetadataMinAge(metadataWait), kgo.SASL(c.SASL...), kgo.DisableClientMetrics())
 	if b.dial != nil {
 		options = append(options, kgo.Dialer(b.dial))
@@ -93,40 +99,22 @@ func (b *brokers) options() []kgo.Opt {
 // unreachable says why nobody answers.
 func (b *brokers) unreachable(err error) error {
 	var answer *kerr.Error
-	if errors.As(errors.Join(err, b.lastDial.last()), &answer) {
+	if errors.As(errors.Join(err, b.lastDial.Err()), &answer) {
 		return explain(answer, "", b.config.Group)
 	}
-	return fmt.Errorf("kafka: none of the brokers %v can be reached; see that they run, that the addresses are right, and that TLS and SASL are set as their listener wants them: %w", b.config.Brokers, connectionError{b.lastDial.last(), err})
+	return fmt.Errorf("kafka: none of the brokers %v can be reached; see that they run, that the addresses are right, and that TLS and SASL are set as their listener wants them: %w", b.config.Brokers, connectionError{b.lastDial.Err(), err})
 }
 
 // connectionError is why no broker could be asked. Its text is the one cause;
 // errors.Is finds all that is known.
-type connectionError struct{ lastDial, asked error }
+type connectionError struct{ dialed, asked error }
 
 func (e connectionError) Error() string {
 	var cause *net.OpError
-	if errors.As(errors.Join(e.lastDial, e.asked), &cause) {
+	if errors.As(errors.Join(e.dialed, e.asked), &cause) {
 		return cause.Error()
 	}
-	return cmp.Or(e.lastDial, e.asked).Error()
+	return cmp.Or(e.dialed, e.asked).Error()
 }
 
-func (e connectionError) Unwrap() []error { return []error{e.lastDial, e.asked} }
-
-// lastDial remembers why the last connection failed.
-type lastDial struct {
-	mu  sync.Mutex // guards err
-	err error
-}
-
-func (d *lastDial) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, _ net.Conn, err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.err = err
-}
-
-func (d *lastDial) last() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.err
-}
+func (e connectionError) Unwrap() []error { return []error{e.dialed, e.asked} }

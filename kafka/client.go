@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/semel-go/semel/kafka/internal/hook"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -49,7 +50,7 @@ func (s *Source) memberOptions() []kgo.Opt {
 		kgo.FetchIsolationLevel(isolation), kgo.KeepControlRecords(), kgo.FetchMaxWait(fetchWait),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
 		kgo.OnPartitionsAssigned(s.group.assigned), kgo.OnPartitionsRevoked(s.group.revoked), kgo.OnPartitionsLost(s.group.lostAll),
-		kgo.AdjustFetchOffsetsFn(s.group.begin), kgo.WithHooks(&s.brokers.lastAnswer, sessionEnded{&s.config}, newThrottle(s.open)),
+		kgo.AdjustFetchOffsetsFn(s.group.begin), kgo.WithHooks(&s.brokers.lastAnswer, sessionEnded{&s.config}, hook.NewThrottle(s.open, fetchWait/10)),
 	)
 	options = append(options, s.fetchOptions(brokers)...)
 	if c.Rack != "" {
@@ -75,11 +76,11 @@ const (
 // fetchOptions are how much is fetched at once, and who decompresses it.
 func (s *Source) fetchOptions(brokers int) []kgo.Opt {
 	broker, partition := s.config.MaxFetch, s.config.MaxPartitionFetch
-	setDefault(&broker, min(max(leastOfBroker, int(s.budget.most.Load())/shareOfBuffering/max(1, brokers)), mostOfBroker))
+	setDefault(&broker, min(max(leastOfBroker, int(s.budget.Most())/shareOfBuffering/max(1, brokers)), mostOfBroker))
 	setDefault(&partition, min(mostOfPartition, broker))
 	// The client that asks was told MaxBatch, and has made a decompressor that
 	// keeps to it.
-	s.budget.decompressor = s.brokers.client().OptValue(kgo.WithDecompressor).(kgo.Decompressor)
+	s.budget.Use(s.brokers.client().OptValue(kgo.WithDecompressor).(kgo.Decompressor))
 	return []kgo.Opt{
 		kgo.FetchMaxBytes(int32(broker)), kgo.FetchMaxPartitionBytes(int32(partition)),
 		kgo.WithDecompressor(s.budget), kgo.WithHooks(s.budget),
@@ -98,6 +99,7 @@ func (s *Source) join(ctx context.Context) error {
 	defer cancel()
 	err := s.ask(ask)
 	if err == nil {
+		s.beginnings.forgetOthers()
 		err = s.beginnings.decide(ask)
 	}
 	if err != nil {
@@ -131,7 +133,7 @@ func (s *Source) ask(ctx context.Context) error {
 		pause(ctx, newTopic/10)
 		err = s.topics.ask(ctx)
 	}
-	s.letters.askSize(ctx)
+	s.deadLetters.askSize(ctx)
 	return errors.Join(err, s.askGroup(ctx))
 }
 

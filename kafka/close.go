@@ -22,7 +22,7 @@ func (s *Source) Close(ctx context.Context) error {
 	}
 	s.end()
 	s.background.Wait()
-	s.letters.close()
+	s.deadLetters.close()
 	s.brokers.close()
 	return err
 }

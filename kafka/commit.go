@@ -14,7 +14,7 @@ import (
 // commit tells the group how far its lanes are done.
 func (c *commits) commit(ctx context.Context) error {
 	var errs error
-	for who, which := range c.lanes.toCommit(c.renewed(), c.brokers.unanswered.lately(time.Now())) {
+	for who, which := range c.lanes.toCommit(c.renewed(), c.brokers.unanswered.Within(lateness, time.Now())) {
 		response, err := c.request(who, which).RequestWith(ctx, c.brokers.client())
 		if err != nil {
 			errs = errors.Join(errs, fmt.Errorf("kafka: the offsets of group %s could not be committed and will be: %w", c.config.Group, err))

@@ -9,9 +9,9 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// commits tell the group how far lanes are done. They let everyone who waits for a commit share the next one. One
-// commit is under way at a time, and none is cancelled: two of them on two
-// connections could reach the broker in the wrong order.
+// commits tell the group how far lanes are done. Everyone who waits for a commit
+// shares the next one. One commit is under way at a time, and none is cancelled:
+// two of them on two connections could reach the broker in the wrong order.
 //
 // What is settled within the interval after a commit shares the next one, which
 // nobody waits for: a trickle of messages would else be as many commits. So the

@@ -29,7 +29,7 @@ func (s *Source) DeadLetters(consumer string) error {
 	if s.config.DeadLetters == "" {
 		return errors.New("kafka: there is no topic for dead letters; set Config.DeadLetters (in a policy: dead_letter: {topic: …} at the consumer), or end messages otherwise")
 	}
-	s.letters.consumer = consumer
+	s.deadLetters.consumer = consumer
 	return nil
 }
 

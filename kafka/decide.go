@@ -51,6 +51,15 @@ func (b *beginnings) look(ctx context.Context) error {
 	return nil
 }
 
+// forgetOthers forgets topics that are not read any more, before a member joins.
+func (b *beginnings) forgetOthers() {
+	reading := b.topics.read()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	maps.DeleteFunc(b.known, func(topic string, _ beginning) bool { return !slices.Contains(reading, topic) })
+	maps.DeleteFunc(b.undecided, func(topic string, _ error) bool { return !slices.Contains(reading, topic) })
+}
+
 // decide finds where each topic began, before anything is read. Of a topic for
 // which it cannot, those partitions wait that have no offset; an error says
 // that nothing can be read.

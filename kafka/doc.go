@@ -36,6 +36,17 @@
 //     lost, Fetch says so, and the new one is read from its beginning. What the
 //     old one held unread is gone.
 //
+// # Where a topic begins
+//
+// A topic is read from its beginning, unless [Config.Start] says otherwise. Start
+// counts once, when the group first joins the topic: where it led is kept in the
+// consumer's store before the first record is read, and counts again where the
+// group's offsets are gone. With [Config.TopicPattern] it is for the topics that
+// were there at the group's first join; what is created later, also while no
+// process runs, is read from its beginning. A topic that is gone leaves some
+// hundred bytes in the store, which nothing removes: without them its return
+// would be a first join.
+//
 // # Lanes
 //
 // A lane's name is topic and partition, "payments/3". It has a new epoch each

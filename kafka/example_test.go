@@ -87,7 +87,7 @@ func ExampleCompilePattern() {
 
 // payments starts a broker in this process and writes values, each with its id.
 func payments(valuesAndIDs ...string) (brokers []string, end func()) {
-	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "payments"))
+	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.AllowAutoTopicCreation(), kfake.SeedTopics(1, "payments", "payments.dead"))
 	if err != nil {
 		panic(err)
 	}
@@ -97,14 +97,30 @@ func payments(valuesAndIDs ...string) (brokers []string, end func()) {
 	}
 	defer p.Close()
 	for i := 0; i < len(valuesAndIDs); i += 2 {
-		r := &kgo.Record{Value: []byte(valuesAndIDs[i]), Headers: []kgo.RecordHeader{
-			{Key: "ce_specversion", Value: []byte("1.0")}, {Key: "ce_type", Value: []byte("paid")},
-			{Key: "ce_id", Value: []byte(valuesAndIDs[i+1])}, {Key: "ce_source", Value: []byte("/shop")},
-		}}
-		err = errors.Join(err, p.ProduceSync(context.Background(), r).FirstErr())
+		err = errors.Join(err, p.ProduceSync(context.Background(), paid(valuesAndIDs[i], valuesAndIDs[i+1])).FirstErr())
 	}
 	if err != nil {
 		panic(err)
 	}
 	return c.ListenAddrs(), c.Close
+}
+
+// paid is a payment as an event.
+func paid(value, id string) *kgo.Record {
+	return &kgo.Record{Value: []byte(value), Headers: []kgo.RecordHeader{
+		{Key: "ce_specversion", Value: []byte("1.0")}, {Key: "ce_type", Value: []byte("paid")},
+		{Key: "ce_id", Value: []byte(id)}, {Key: "ce_source", Value: []byte("/shop")},
+	}}
+}
+
+// publish writes a payment to a topic, which is made if it is missing.
+func publish(brokers []string, topic, id string) {
+	p, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.DefaultProduceTopic(topic), kgo.AllowAutoTopicCreation())
+	if err != nil {
+		panic(err)
+	}
+	defer p.Close()
+	if err := p.ProduceSync(context.Background(), paid("{}", id)).FirstErr(); err != nil {
+		panic(err)
+	}
 }

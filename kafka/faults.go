@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/semel-go/semel/kafka/internal/hook"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -59,8 +60,8 @@ func (f *faultList) remind() {
 	}
 }
 
-// topicDeleted says that a topic was deleted, and lets a new member go on without it:
-// with a pattern others are no reason to wait.
+// topicDeleted says that a topic was deleted, and lets a new member go on without
+// it: with a pattern the other topics need not wait for a person.
 func (f *faultList) topicDeleted(topic string, why error) {
 	if f.config.TopicPattern == "" {
 		f.add(why)
@@ -79,7 +80,7 @@ func (ls *lanes) failed(l *lane, topic string, p *kgo.FetchPartition) {
 	var session *kgo.ErrGroupSession
 	var large *kgo.ErrDecompressTooLarge
 	switch err := p.Err; {
-	case errors.Is(err, errOverBudget):
+	case errors.Is(err, hook.ErrOverBudget):
 		ls.pauseOverBudget(l)
 	case errors.As(err, &large) && l != nil && !l.gone:
 		ls.standStill(l, ls.tooLarge(l, large))

@@ -107,7 +107,7 @@ func (g *group) handOver(which []*lane) {
 	}
 	g.handingOver.acquire()
 	defer g.handingOver.release()
-	which = g.lanes.leave(which)
+	which = g.lanes.drain(which)
 	ctx, cancel := context.WithTimeout(g.open, g.config.RevokeTimeout)
 	defer cancel()
 	var asked worker.Group

@@ -2,13 +2,10 @@ package kafka
 
 import (
 	"context"
-	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 func TestAFetchThatIsCancelledSaysWhetherABrokerAnswers(t *testing.T) {
@@ -21,24 +18,5 @@ func TestAFetchThatIsCancelledSaysWhetherABrokerAnswers(t *testing.T) {
 		if got, err := r.Fetch(ctx, wide); len(got) > 0 || err == nil {
 			t.Errorf("%d deliveries, %v", len(got), err)
 		}
-	})
-	t.Run("law_13_an_answer_grows_old", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			var h lastAnswer
-			ended, end := context.WithCancel(t.Context())
-			end()
-			if err := h.cancelled(ended); !errors.Is(err, context.Canceled) {
-				t.Errorf("before the first answer: %v", err)
-			}
-			h.OnBrokerE2E(kgo.BrokerMetadata{}, 1, kgo.BrokerE2E{})
-			if err := h.cancelled(ended); err != nil {
-				t.Errorf("after an answer: %v", err)
-			}
-			<-time.After(silence + 1)
-			h.OnBrokerE2E(kgo.BrokerMetadata{}, 1, kgo.BrokerE2E{ReadErr: errors.New("cut")})
-			if err := h.cancelled(ended); !errors.Is(err, context.Canceled) {
-				t.Errorf("%v after the answer: %v", silence+1, err)
-			}
-		})
 	})
 }

@@ -41,8 +41,8 @@ func (s *Source) Idle(ctx context.Context) (bool, []semel.Left, error) {
 	return idle && s.assignment() == before, left, nil
 }
 
-// assignment is who reads what: while the brokers answered, a member may have been
-// replaced, or given lanes.
+// assignment is who reads what. While the brokers answered, a member may have
+// been replaced, or given lanes.
 type assignment struct {
 	client *kgo.Client // nil where none was told what it reads, and goes on
 	given  uint64
@@ -70,7 +70,7 @@ func (ls *lanes) remains() (behind []lanePosition, left []semel.Left, idle bool)
 			limit = l.end
 		}
 		switch {
-		case l.gone, l.passing: // it is to come again, or goes on behind what is lost
+		case l.gone, l.skipsLost: // it is to come again, or goes on behind what is lost
 			idle = false
 		case l.broken != nil:
 			left = append(left, l.left(l.broken))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/kafka/internal/hook"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -52,8 +53,8 @@ type lane struct {
 	// fault is why the lane stands still; nil where it does not.
 	fault       error
 	faultLogged time.Time
-	// passing: it is to pass over records that are lost.
-	passing bool
+	// skipsLost: it is to pass over records that are lost.
+	skipsLost bool
 
 	topicID [16]byte
 	// window are the records polled and not settled, with those settled that
@@ -147,7 +148,7 @@ func (l *lane) add(records []*kgo.Record, maxRecord int) {
 }
 
 func sizeOf(raw *kgo.Record) int64 {
-	n := perRecord + len(raw.Key) + len(raw.Value)
+	n := hook.PerRecord + len(raw.Key) + len(raw.Value)
 	for i := range raw.Headers {
 		n += len(raw.Headers[i].Key) + len(raw.Headers[i].Value)
 	}

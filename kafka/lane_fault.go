@@ -22,8 +22,8 @@ func (l *lane) setFault(why error) {
 	l.fault = why
 }
 
-// tellStays logs lanes that stand still, each at once and then seldom.
-func (ls *lanes) tellStays(now time.Time) {
+// logFaults logs lanes that stand still, each at once and then seldom.
+func (ls *lanes) logFaults(now time.Time) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	for _, l := range ls.order {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/kafka/internal/hook"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -14,7 +15,7 @@ import (
 // the group gives and takes, what was polled, and what brokers answer.
 type lanes struct {
 	config   *Config
-	budget   *budget
+	budget   *hook.Budget
 	member   *member
 	faults   *faultList
 	observer contract.LaneObserver // nil if nobody is told
@@ -39,7 +40,7 @@ type lanes struct {
 	lastStates []LaneState
 }
 
-func newLanes(c *Config, o *budget, m *member, f *faultList) *lanes {
+func newLanes(c *Config, o *hook.Budget, m *member, f *faultList) *lanes {
 	return &lanes{config: c, budget: o, member: m, faults: f, byPartition: map[topicPartition]*lane{}, corruptBatches: map[topicPartition]corruptBatch{}, changed: make(chan struct{}, 1)}
 }
 
@@ -179,15 +180,15 @@ func (ls *lanes) forgetPartition(p topicPartition) {
 	}
 	l.gone = true
 	ls.back -= len(l.back)
-	ls.budget.held.Add(-l.held)
+	ls.budget.Hold(-l.held)
 	l.held = 0
 	delete(ls.byPartition, p)
 	ls.order = slices.DeleteFunc(ls.order, func(other *lane) bool { return other == l })
 }
 
-// leave lets lanes deliver nothing more, because they are handed over. It
+// drain lets lanes deliver nothing more, because they are handed over. It
 // returns those that live.
-func (ls *lanes) leave(which []*lane) []*lane {
+func (ls *lanes) drain(which []*lane) []*lane {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	which = slices.DeleteFunc(which, func(l *lane) bool { return l.gone })

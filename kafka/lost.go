@@ -15,17 +15,17 @@ func (ls *lanes) outOfRange(l *lane, p *kgo.FetchPartition) {
 	if p.LogStartOffset > 0 { // not every broker says it with the error
 		begins = fmt.Sprintf(", which now begins at %d", p.LogStartOffset)
 	}
-	l.passing = ls.config.OnLostRecords == GoOn
-	remedy := ls.resets(l)
-	if l.passing {
+	l.skipsLost = ls.config.OnLostRecords == GoOn
+	remedy := ls.howToReset(l)
+	if l.skipsLost {
 		remedy = "The partition goes on behind them, as the policy says"
 	}
 	ls.standStill(l, fmt.Errorf("kafka: topic %s, partition %d: offset %d of group %s is no longer in the log%s: records were deleted before they were read, and are lost. %s: %w",
 		l.topic, l.partition, l.readAt(), ls.config.Group, begins, remedy, p.Err))
 }
 
-// resets says how a person passes over what is lost.
-func (ls *lanes) resets(l *lane) string {
+// howToReset says how a person passes over what is lost.
+func (ls *lanes) howToReset(l *lane) string {
 	return fmt.Sprintf("Nothing is skipped by itself: stop the consumer, set the group's offset deliberately (kafka-consumer-groups.sh --reset-offsets --group %s --topic %s:%d --to-earliest --execute), and start again",
 		ls.config.Group, l.topic, l.partition)
 }
@@ -42,19 +42,19 @@ func (ls *lanes) standStill(l *lane, why error) {
 // readAt is where the lane is to be read next.
 func (l *lane) readAt() int64 { return max(l.next, l.committed.offset) }
 
-// passLost passes over records that are lost, where the policy says so: it
+// skipLost passes over records that are lost, where the policy says so: it
 // commits the beginning of the log as the lanes' owner, and a new member begins
 // there. A log that ends before the lane's place has lost something else, which
 // nobody knows: that lane stands still.
-func (s *Source) passLost() {
-	passing := s.lanes.passing()
-	if len(passing) == 0 {
+func (s *Source) skipLost() {
+	skipping := s.lanes.skipping()
+	if len(skipping) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(s.life, askTimeout)
 	defer cancel()
 	var partitions []topicPartition
-	for p := range passing {
+	for p := range skipping {
 		partitions = append(partitions, p)
 	}
 	begins, err := s.brokers.listOffsets(ctx, partitions, atBegin, false)
@@ -63,34 +63,34 @@ func (s *Source) passLost() {
 	}
 	found := map[topicPartition]int64{}
 	for p, at := range begins {
-		if at > passing[p] {
+		if at > skipping[p] {
 			found[p] = at
 		}
 	}
 	if s.commits.starts(ctx, found) != nil {
 		return // what stands still is told, and it is tried again
 	}
-	s.lanes.passed(passing, begins, found)
+	s.lanes.skipped(skipping, begins, found)
 }
 
-// passing are lanes that are to pass over what is lost, and where they are.
-func (ls *lanes) passing() map[topicPartition]int64 {
+// skipping are lanes that are to pass over what is lost, and where they are.
+func (ls *lanes) skipping() map[topicPartition]int64 {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	all, replaceDemanded := map[topicPartition]int64{}, ls.member.replaceDemanded()
 	for _, l := range ls.order {
-		if l.passing && !l.gone && !replaceDemanded {
+		if l.skipsLost && !l.gone && !replaceDemanded {
 			all[l.topicPartition] = l.readAt()
 		}
 	}
 	return all
 }
 
-// passed notes which lanes go on, and which stand still.
-func (ls *lanes) passed(passing, begins, found map[topicPartition]int64) {
+// skipped notes which lanes go on, and which stand still.
+func (ls *lanes) skipped(skipping, begins, found map[topicPartition]int64) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	for p, from := range passing {
+	for p, from := range skipping {
 		l := ls.byPartition[p]
 		if l == nil || l.gone {
 			continue
@@ -104,11 +104,11 @@ func (ls *lanes) passed(passing, begins, found map[topicPartition]int64) {
 			ls.member.demandReplacement("records were lost")
 		case known:
 			ls.standStill(l, fmt.Errorf("kafka: topic %s, partition %d: offset %d of group %s is behind the end of the log: the brokers lost records (an unclean election of a leader?), and which ones is not known. %s: %w",
-				p.topic, p.partition, from, ls.config.Group, ls.resets(l), kerr.OffsetOutOfRange))
+				p.topic, p.partition, from, ls.config.Group, ls.howToReset(l), kerr.OffsetOutOfRange))
 		default:
 			continue
 		}
-		l.passing = false
+		l.skipsLost = false
 	}
 }
 

@@ -48,8 +48,8 @@ type search struct {
 	// answers: Fetch is to bring nothing once, which shows that the brokers
 	// answer; else a lane would.
 	none, answers bool
-	// passed: it was logged that the topic for dead letters is not read.
-	passed bool
+	// passedLetters: it was logged that the topic for dead letters is not read.
+	passedLetters bool
 }
 
 // listing are the topics that match, and how many brokers there are.
@@ -93,11 +93,11 @@ func (t *topics) list(ctx context.Context) (listing, error) {
 func (t *topics) passLetters() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.search.passed {
+	if !t.search.passedLetters {
 		t.config.Logger.Warn("the pattern matches the topic for dead letters, too; it is not read",
 			"group", t.config.Group, "pattern", t.config.TopicPattern, "topic", t.config.DeadLetters)
 	}
-	t.search.passed = true
+	t.search.passedLetters = true
 }
 
 // askPattern notes the topics that match and their ids. Those that are read

@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -132,7 +133,7 @@ func TestTopicsByPattern(t *testing.T) {
 		w.create("orders.eu", "b")
 		text := &lockedBuffer{}
 		log := slog.New(slog.NewTextHandler(text, nil))
-		w.start(count, matching(pattern, func(c *Config) { c.Logger = log }), func(c *settings) { c.Logger = log })
+		p := w.start(count, matching(pattern, func(c *Config) { c.Logger = log }), func(c *settings) { c.Logger = log })
 		w.applied(time.Minute, "a", "b")
 		if err := w.cluster.DeleteTopic("orders.eu"); err != nil {
 			t.Fatal(err)
@@ -144,6 +145,9 @@ func TestTopicsByPattern(t *testing.T) {
 		w.applied(time.Minute, "d")
 		if n := strings.Count(text.String(), "a topic was deleted"); n != 1 || strings.Contains(text.String(), "does not work") {
 			t.Errorf("the deletion is told %d times:\n%s", n, text.String())
+		}
+		if known := p.source.beginnings.topicsKnown(); !slices.Equal(known, []string{theTopic}) {
+			t.Errorf("law 11: the beginnings are known of %v", known)
 		}
 		w.create("orders.eu", "e")
 		w.applied(time.Minute, "e")
@@ -226,4 +230,10 @@ func TestAStoreThatIsAwayHoldsUpTopicsByPattern(t *testing.T) {
 			t.Errorf("the log does not say why:\n%.2000s", text.String())
 		}
 	})
+}
+
+func (b *beginnings) topicsKnown() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Sorted(maps.Keys(b.known))
 }

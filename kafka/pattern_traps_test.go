@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -71,5 +72,51 @@ func TestTopicsThatComeAndGoDisturbNothingElse(t *testing.T) {
 			idle, left, err := p.source.Idle(t.Context())
 			return idle && err == nil && len(left) == 0
 		})
+	})
+	bubble(t, "trap_T95_a_topic_that_was_added_is_shared_out_by_the_brokers_where_they_balance", func(t *testing.T) {
+		w := newWorld(t, 1)
+		w.publish(0, "a")
+		p := w.start(count, matching(`orders.*`, func(c *Config) { c.NextGen, c.SessionTimeout = true, 0 }), nil)
+		w.settles(time.Minute)
+		w.create("orders.eu", "b")
+		w.until(time.Minute, "it is idle", func() bool {
+			idle, left, err := p.source.Idle(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return idle && len(left) == 0
+		})
+		w.once("a", "b")
+	})
+}
+
+func TestWhoReadsATopicThatWasAdded(t *testing.T) {
+	s := unjoined(t, nil)
+	l := newLane(topicPartition{"added", 0}, 1)
+	s.lanes.byPartition[l.topicPartition] = l
+	some, all := kadm.TopicsSet{}, kadm.TopicsSet{}
+	some.Add("added", 0)
+	all.Add("added", 0, 1)
+	for name, c := range map[string]struct {
+		given shares
+		want  bool
+	}{
+		"trap_T95_nobody": {shares{}, false},
+		"trap_T95_this_member_reads_a_part_and_nobody_else":    {shares{"own": some}, false},
+		"trap_T95_another_reads_all":                           {shares{"own": kadm.TopicsSet{}, "other": all}, true},
+		"trap_T95_this_member_was_given_what_it_does_not_have": {shares{"own": all}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if shared := s.shared(c.given, "own", "added", 2); shared != c.want {
+				t.Errorf("shared is %t", shared)
+			}
+		})
+	}
+	t.Run("trap_T95_this_member_has_all", func(t *testing.T) {
+		l := newLane(topicPartition{"added", 1}, 2)
+		s.lanes.byPartition[l.topicPartition] = l
+		if !s.shared(shares{"own": all}, "own", "added", 2) {
+			t.Error("it is not shared")
+		}
 	})
 }

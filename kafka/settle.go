@@ -15,16 +15,16 @@ import (
 // after a request, is done here and goes with a later one. Left is what the
 // group has not taken, and dead letters that could not be written.
 func (s *Source) Settle(ctx context.Context, all []contract.Settlement) ([]int, error) {
-	targets, letters, freed, rouse := s.lanes.note(all)
+	targets, letters, freed, rouse := s.lanes.settle(all)
 	if rouse {
 		s.gate.rouse()
 	}
-	defer s.lanes.free(freed) // the consumer holds them until it is told
+	defer s.lanes.release(freed) // the consumer holds them until it is told
 	if len(targets) == 0 || !s.commits.due(time.Now()) {
-		return s.letters.write(ctx, all, letters)
+		return s.deadLetters.write(ctx, all, letters)
 	}
 	commit := s.commits.ask()
-	left, err := s.letters.write(ctx, all, letters)
+	left, err := s.deadLetters.write(ctx, all, letters)
 	refused := commit.wait(ctx)
 	if left = s.lanes.uncommitted(all, targets, left); len(left) == 0 {
 		return nil, nil // what was refused is of others, who hear of it
@@ -32,18 +32,18 @@ func (s *Source) Settle(ctx context.Context, all []contract.Settlement) ([]int, 
 	return left, errors.Join(err, refused)
 }
 
-// free makes room.
-func (ls *lanes) free(bytes int64) {
+// release lets others have the memory of what is settled.
+func (ls *lanes) release(bytes int64) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	ls.budget.held.Add(-bytes)
+	ls.budget.Hold(-bytes)
 	ls.resumeInBudget(false)
 }
 
-// note takes settlements down. It returns how far lanes must be committed,
+// settle takes settlements down. It returns how far lanes must be committed,
 // which settlements are dead letters, how many bytes are settled, and whether
 // there may be something to deliver again.
-func (ls *lanes) note(all []contract.Settlement) (targets map[*lane]int64, letters []int, freed int64, rouse bool) {
+func (ls *lanes) settle(all []contract.Settlement) (targets map[*lane]int64, letters []int, freed int64, rouse bool) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	targets = map[*lane]int64{}

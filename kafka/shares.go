@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // A topic that matches a pattern and was added just now is read by nobody until
@@ -32,7 +34,7 @@ func (s *Source) topicsShared(ctx context.Context) (bool, error) {
 	if len(added) == 0 {
 		return !unsure, nil
 	}
-	given, err := s.brokers.shares(ctx)
+	given, err := s.brokers.shares(ctx, s.topics.allIDs())
 	if err != nil {
 		return false, fmt.Errorf("kafka: group %s: who reads the topics that were added is not known: %w", s.config.Group, err)
 	}
@@ -61,24 +63,18 @@ func (s *Source) shared(given shares, own, topic string, partitions int) bool {
 	return len(read[topic]) >= partitions
 }
 
-// shares asks the group what it has given its members.
-func (b *brokers) shares(ctx context.Context) (shares, error) {
-	ask, group := kadm.NewClient(b.client()), b.config.Group
-	all := shares{}
+// shares asks the group what it has given its members. ids are of the topics in
+// question: brokers that balance name a topic by its id.
+func (b *brokers) shares(ctx context.Context, ids map[string][16]byte) (shares, error) {
 	if b.config.NextGen {
-		groups, err := ask.DescribeConsumerGroups(ctx, group)
-		if err != nil {
-			return nil, err
-		}
-		for _, m := range groups[group].Members {
-			all[m.MemberID] = m.Assignment
-		}
-		return all, groups[group].Err
+		return b.sharesByBrokers(ctx, ids)
 	}
-	groups, err := ask.DescribeGroups(ctx, group)
+	group := b.config.Group
+	groups, err := kadm.NewClient(b.client()).DescribeGroups(ctx, group)
 	if err != nil {
 		return nil, err
 	}
+	all := shares{}
 	for _, m := range groups[group].Members {
 		has := kadm.TopicsSet{}
 		if assigned, ok := m.Assigned.AsConsumer(); ok {
@@ -89,4 +85,32 @@ func (b *brokers) shares(ctx context.Context) (shares, error) {
 		all[m.MemberID] = has
 	}
 	return all, groups[group].Err
+}
+
+// sharesByBrokers is shares where the brokers balance (KIP-848).
+func (b *brokers) sharesByBrokers(ctx context.Context, ids map[string][16]byte) (shares, error) {
+	request := kmsg.NewPtrConsumerGroupDescribeRequest()
+	request.Groups = []string{b.config.Group}
+	response, err := request.RequestWith(ctx, b.client())
+	if err != nil {
+		return nil, err
+	}
+	all := shares{}
+	for _, group := range response.Groups {
+		if err := kerr.ErrorForCode(group.ErrorCode); err != nil {
+			return nil, err
+		}
+		for _, m := range group.Members {
+			has := kadm.TopicsSet{}
+			for _, given := range m.Assignment.TopicPartitions {
+				for topic, id := range ids {
+					if id == given.TopicID {
+						has.Add(topic, given.Partitions...)
+					}
+				}
+			}
+			all[m.MemberID] = has
+		}
+	}
+	return all, nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/worker"
+	"github.com/semel-go/semel/kafka/internal/hook"
 )
 
 // Source reads topics as a member of a consumer group. It implements
@@ -15,18 +16,18 @@ type Source struct {
 	config  Config
 	between func() // of tests: after a poll, before its records find their lanes
 
-	decoder    decoder
-	gate       gate
-	brokers    brokers
-	member     *member
-	faults     *faultList
-	budget     *budget
-	lanes      *lanes
-	commits    *commits
-	topics     *topics
-	beginnings *beginnings
-	group      *group
-	letters    *deadLetters
+	decoder     decoder
+	gate        gate
+	brokers     brokers
+	member      *member
+	faults      *faultList
+	budget      *hook.Budget
+	lanes       *lanes
+	commits     *commits
+	topics      *topics
+	beginnings  *beginnings
+	group       *group
+	deadLetters *deadLetters
 
 	// open ends when Close begins, life when it ends; background is what runs
 	// until then.
@@ -50,7 +51,7 @@ func New(c Config) (*Source, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	s := &Source{config: c, budget: newBudget(), member: &member{}}
+	s := &Source{config: c, budget: hook.NewBudget(), member: &member{}}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.open, s.shut = context.WithCancel(s.life)
 	s.assemble(&s.config)
@@ -77,7 +78,7 @@ func (s *Source) assemble(c *Config) {
 		config: c, gate: &s.gate, member: s.member, lanes: s.lanes, topics: s.topics, beginnings: s.beginnings, commits: s.commits,
 		open: s.open, life: s.life, announcing: newSemaphore(), handingOver: newSemaphore(),
 	}
-	s.letters = &deadLetters{
+	s.deadLetters = &deadLetters{
 		config: c, brokers: &s.brokers, member: s.member, lanes: s.lanes, life: s.life, background: &s.background, batch: usualBatch,
 	}
 }
@@ -96,7 +97,7 @@ func (s *Source) Lanes(o contract.LaneObserver) { s.lanes.observer = o }
 // Close its error wraps semel.ErrClosed. An error may come with deliveries:
 // other lanes go on.
 func (s *Source) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
-	s.budget.raise(most.Bytes)
+	s.budget.Raise(most.Bytes)
 	for {
 		if err := s.join(ctx); err != nil {
 			if ended := ctx.Err(); ended != nil {
@@ -112,7 +113,7 @@ func (s *Source) Fetch(ctx context.Context, most contract.Bound) ([]contract.Del
 			return s.decoder.deliveries(found.records), found.err
 		}
 		if ctx.Err() != nil {
-			return nil, s.brokers.lastAnswer.cancelled(ctx)
+			return nil, s.brokers.lastAnswer.Cancelled(ctx, silence)
 		}
 		s.poll(ctx, most, found)
 	}
@@ -147,7 +148,7 @@ func (s *Source) poll(ctx context.Context, most contract.Bound, f found) {
 		<-ctx.Done()
 		return
 	}
-	polled := client.PollRecords(ctx, s.budget.polls(most))
+	polled := client.PollRecords(ctx, s.budget.Polls(most.Messages, most.Bytes))
 	if s.between != nil {
 		s.between()
 	}

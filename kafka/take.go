@@ -14,7 +14,7 @@ func (ls *lanes) tooMuchHidden() bool {
 	for _, l := range ls.order {
 		hidden += l.hidden
 	}
-	return hidden >= ls.budget.most.Load() && hidden > 0
+	return hidden >= ls.budget.Most() && hidden > 0
 }
 
 // found is what there is to deliver, or when there may be something.

@@ -22,7 +22,7 @@ type topics struct {
 	pattern *regexp.Regexp // nil with Config.Topics
 
 	// mu guards the rest. Who holds it waits for nothing; under it only the locks
-	// of member and faults are taken.
+	// of member, faults and gate are taken.
 	mu sync.Mutex
 	// reading are the topics that are read. It is replaced, never changed.
 	reading []string

@@ -44,10 +44,10 @@ func (s *Source) watch() {
 			return
 		case <-s.lanes.changed:
 		case now := <-ticker.C:
-			s.passLost()
+			s.skipLost()
 			s.faults.remind()
 			s.group.replaceMember(now)
-			if s.brokers.unanswered.lately(now) {
+			if s.brokers.unanswered.Within(lateness, now) {
 				s.commits.rouse()
 			}
 			if !now.Before(next) && s.lanes.any() {
@@ -57,7 +57,7 @@ func (s *Source) watch() {
 				}
 			}
 		}
-		s.lanes.tellStays(time.Now())
+		s.lanes.logFaults(time.Now())
 		s.report()
 	}
 }

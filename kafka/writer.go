@@ -35,7 +35,7 @@ type deadLetters struct {
 // given an id to produce with, because its user may write to no topic, does not
 // ask again.
 type writer struct {
-	letters *deadLetters
+	deadLetters *deadLetters
 	// batches writes in batches that the topic takes, as far as is known. What
 	// is refused for its size goes to alone, which writes a record at a time.
 	batches, alone *kgo.Client
@@ -110,7 +110,7 @@ func (d *deadLetters) open() (*writer, error) {
 		batches.Close()
 		return nil, err
 	}
-	d.writer = &writer{letters: d, batches: batches, alone: alone}
+	d.writer = &writer{deadLetters: d, batches: batches, alone: alone}
 	return d.writer, nil
 }
 
@@ -118,7 +118,7 @@ func (d *deadLetters) open() (*writer, error) {
 func (w *writer) write(c *copied) {
 	// A context of its own: a record that is cancelled on its way may be
 	// written all the same.
-	w.batches.Produce(w.letters.life, c.record, func(_ *kgo.Record, err error) {
+	w.batches.Produce(w.deadLetters.life, c.record, func(_ *kgo.Record, err error) {
 		w.wrote(w.batches, err)
 		if errors.Is(err, kerr.MessageTooLarge) {
 			w.writeAlone(c)
@@ -149,7 +149,7 @@ func (w *writer) next() {
 	w.mu.Unlock()
 	// A record of its own: the other client has written into the first.
 	record := &kgo.Record{Topic: c.record.Topic, Key: c.record.Key, Value: c.record.Value, Headers: c.record.Headers}
-	w.alone.Produce(w.letters.life, record, func(_ *kgo.Record, err error) { w.wroteAlone(c, err) })
+	w.alone.Produce(w.deadLetters.life, record, func(_ *kgo.Record, err error) { w.wroteAlone(c, err) })
 }
 
 func (w *writer) wroteAlone(c *copied, err error) {
@@ -157,7 +157,7 @@ func (w *writer) wroteAlone(c *copied, err error) {
 	again := errors.Is(err, kerr.MessageTooLarge) && c.cut()
 	if !again {
 		if err == nil && c.cuts > 0 {
-			w.letters.tellCut(c)
+			w.deadLetters.tellCut(c)
 		}
 		c.answer(err)
 	}
@@ -174,9 +174,9 @@ func (w *writer) wroteAlone(c *copied, err error) {
 func (w *writer) wrote(client *kgo.Client, err error) {
 	switch {
 	case errors.Is(err, kerr.UnknownTopicID): // the topic was deleted and created anew
-		client.PurgeTopicsFromProducing(w.letters.config.DeadLetters)
+		client.PurgeTopicsFromProducing(w.deadLetters.config.DeadLetters)
 	case errors.Is(err, kerr.ClusterAuthorizationFailed):
-		w.letters.replace(w)
+		w.deadLetters.replace(w)
 	}
 }
 

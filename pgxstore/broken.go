@@ -84,10 +84,10 @@ func (b *batch) sendable(texts ...string) error {
 	return nil
 }
 
-// told marks an error with which the connection was lost: the store is down.
+// noteError marks an error with which the connection was lost: the store is down.
 // Where the handler's own deadline closed it, that is the handler's failure. It
 // remembers the first error after which the transaction cannot commit.
-func (b *batch) told(ctx context.Context, err error) error {
+func (b *batch) noteError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -107,19 +107,19 @@ func (b *batch) told(ctx context.Context, err error) error {
 	return err
 }
 
-// telling are rows, a row and a batch's results whose error the batch hears of,
+// reporting is of rows, a row and a batch's results whose error the batch hears of,
 // also where the handler does not look.
-type telling struct {
+type reporting struct {
 	batch *batch
 	ctx   context.Context
 }
 
-type tellingRows struct {
+type reportingRows struct {
 	pgx.Rows
-	telling
+	reporting
 }
 
-func (r *tellingRows) Next() bool {
+func (r *reportingRows) Next() bool {
 	more := r.Rows.Next()
 	if !more {
 		_ = r.Err()
@@ -127,37 +127,37 @@ func (r *tellingRows) Next() bool {
 	return more
 }
 
-func (r *tellingRows) Close() {
+func (r *reportingRows) Close() {
 	r.Rows.Close()
 	_ = r.Err()
 }
 
-func (r *tellingRows) Err() error { return r.batch.told(r.ctx, r.Rows.Err()) }
+func (r *reportingRows) Err() error { return r.batch.noteError(r.ctx, r.Rows.Err()) }
 
-type tellingRow struct {
+type reportingRow struct {
 	pgx.Row
-	telling
+	reporting
 }
 
-func (r *tellingRow) Scan(to ...any) error { return r.batch.told(r.ctx, r.Row.Scan(to...)) }
+func (r *reportingRow) Scan(to ...any) error { return r.batch.noteError(r.ctx, r.Row.Scan(to...)) }
 
-type tellingResults struct {
+type reportingResults struct {
 	pgx.BatchResults
-	telling
+	reporting
 }
 
-func (r *tellingResults) Exec() (pgconn.CommandTag, error) {
+func (r *reportingResults) Exec() (pgconn.CommandTag, error) {
 	tag, err := r.BatchResults.Exec()
-	return tag, r.batch.told(r.ctx, err)
+	return tag, r.batch.noteError(r.ctx, err)
 }
 
-func (r *tellingResults) Query() (pgx.Rows, error) {
+func (r *reportingResults) Query() (pgx.Rows, error) {
 	rows, err := r.BatchResults.Query()
-	return &tellingRows{rows, r.telling}, r.batch.told(r.ctx, err)
+	return &reportingRows{rows, r.reporting}, r.batch.noteError(r.ctx, err)
 }
 
-func (r *tellingResults) QueryRow() pgx.Row {
-	return &tellingRow{r.BatchResults.QueryRow(), r.telling}
+func (r *reportingResults) QueryRow() pgx.Row {
+	return &reportingRow{r.BatchResults.QueryRow(), r.reporting}
 }
 
-func (r *tellingResults) Close() error { return r.batch.told(r.ctx, r.BatchResults.Close()) }
+func (r *reportingResults) Close() error { return r.batch.noteError(r.ctx, r.BatchResults.Close()) }

@@ -50,9 +50,9 @@ const (
 	codeUnmet        = "SM001" // raised by {prefix}expect
 )
 
-// saidBy is the server's error in err, nil if there is none: a nil of its type,
+// serverError is the server's error in err, nil if there is none: a nil of its type,
 // which a function of the user's may return as an error, is nothing that it said.
-func saidBy(err error) *pgconn.PgError {
+func serverError(err error) *pgconn.PgError {
 	var server *pgconn.PgError
 	if !errors.As(err, &server) {
 		return nil
@@ -62,7 +62,7 @@ func saidBy(err error) *pgconn.PgError {
 
 // code is the server's code of an error; empty if it is none of the server's.
 func code(err error) string {
-	if server := saidBy(err); server != nil {
+	if server := serverError(err); server != nil {
 		return server.Code
 	}
 	return ""
@@ -96,7 +96,7 @@ func (s *Store) Classify(err error) (class contract.Class) {
 // outdated reports whether the server no longer takes a prepared statement:
 // somebody deallocated it, or its table was changed.
 func outdated(err error) bool {
-	server := saidBy(err)
+	server := serverError(err)
 	return server != nil && (server.Code == codeNoStatement || server.Code == codeNotSupported && server.Routine == "RevalidateCachedQuery")
 }
 
@@ -141,7 +141,7 @@ func ended(err error) bool {
 // with an error and that word, too, when they have lost their server, so that
 // the second proof needs an error that names the server's own routine.
 func (b *batch) undone(err error, before bool) bool {
-	server := saidBy(err)
+	server := serverError(err)
 	switch {
 	case definite(err), before && ended(err):
 		return true

@@ -15,7 +15,7 @@ const mostHeard = 16
 
 // hear remembers an error of the server.
 func (b *batch) hear(err error) {
-	server := saidBy(err)
+	server := serverError(err)
 	if server == nil || slices.Contains(b.heard, server) {
 		return
 	}

@@ -53,7 +53,7 @@ func (l *link) transmit(ctx context.Context, requests []*request) (failed int, e
 	if outdated(err) {
 		l.known.stale = true
 	}
-	err = w.told(ctx, err)
+	err = w.explain(ctx, err)
 	t.end(err)
 	return failed, err
 }
@@ -194,8 +194,8 @@ func (w *wait) end() {
 	}
 }
 
-// told adds to an error that it was this wait which ended.
-func (w *wait) told(ctx context.Context, err error) error {
+// explain adds to an error that it was this wait which ended.
+func (w *wait) explain(ctx context.Context, err error) error {
 	if err != nil && w.timer != nil && errors.Is(context.Cause(ctx), errSilent) {
 		return fmt.Errorf("%w for %s longer than its statements may take: %w", errSilent, w.link.answer, err)
 	}

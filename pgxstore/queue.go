@@ -126,7 +126,7 @@ func (b *queued) read(ctx context.Context) (culprit int, err error) {
 		requests[i] = statements[i].request
 	}
 	failed, err := b.exchange(ctx, requests)
-	err = b.told(ctx, err)
+	err = b.noteError(ctx, err)
 	for i := range statements {
 		refusal := requests[i].refusal
 		switch {

@@ -42,7 +42,7 @@ func (t *tx) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandT
 		return pgconn.CommandTag{}, err
 	}
 	tag, err := t.batch.link.conn.Exec(ctx, sql, args...)
-	return tag, t.batch.told(ctx, err)
+	return tag, t.batch.noteError(ctx, err)
 }
 
 func (t *tx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
@@ -50,14 +50,14 @@ func (t *tx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, erro
 		return failedRows{err}, err
 	}
 	rows, err := t.batch.link.conn.Query(ctx, sql, args...)
-	return &tellingRows{rows, telling{t.batch, ctx}}, t.batch.told(ctx, err)
+	return &reportingRows{rows, reporting{t.batch, ctx}}, t.batch.noteError(ctx, err)
 }
 
 func (t *tx) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 	if err := t.batch.sendable(sql); err != nil {
 		return failedRows{err}
 	}
-	return &tellingRow{t.batch.link.conn.QueryRow(ctx, sql, args...), telling{t.batch, ctx}}
+	return &reportingRow{t.batch.link.conn.QueryRow(ctx, sql, args...), reporting{t.batch, ctx}}
 }
 
 func (t *tx) CopyFrom(ctx context.Context, table pgx.Identifier, columns []string, from pgx.CopyFromSource) (int64, error) {
@@ -65,7 +65,7 @@ func (t *tx) CopyFrom(ctx context.Context, table pgx.Identifier, columns []strin
 		return 0, err
 	}
 	n, err := t.batch.link.conn.CopyFrom(ctx, table, columns, from)
-	return n, t.batch.told(ctx, err)
+	return n, t.batch.noteError(ctx, err)
 }
 
 func (t *tx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
@@ -76,7 +76,7 @@ func (t *tx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 	if err := t.batch.sendable(texts...); err != nil {
 		return failedResults{err}
 	}
-	return &tellingResults{t.batch.link.conn.SendBatch(ctx, b), telling{t.batch, ctx}}
+	return &reportingResults{t.batch.link.conn.SendBatch(ctx, b), reporting{t.batch, ctx}}
 }
 
 func (t *tx) Prepare(ctx context.Context, name, sql string) (*pgconn.StatementDescription, error) {
@@ -84,7 +84,7 @@ func (t *tx) Prepare(ctx context.Context, name, sql string) (*pgconn.StatementDe
 		return nil, err
 	}
 	statement, err := t.batch.link.conn.Prepare(ctx, name, sql)
-	return statement, t.batch.told(ctx, err)
+	return statement, t.batch.noteError(ctx, err)
 }
 
 // LargeObjects can't be had of a transaction that pgx did not begin.

@@ -234,7 +234,7 @@ func (l *link) describe(ctx context.Context, texts []string, full bool) (failed 
 	if closing := p.Close(); err == nil {
 		err = closing
 	}
-	err = w.told(ctx, err)
+	err = w.explain(ctx, err)
 	end(failed, err)
 	return failed, err
 }

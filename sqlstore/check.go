@@ -27,10 +27,10 @@ func (s *Store) Check(ctx context.Context) error {
 			return fmt.Errorf("sqlstore: the schema lacks migration %v (tables %s*): run semel migrate up: %w", m, s.prefix, semel.ErrSchema)
 		}
 	}
-	if err := s.lint(ctx); err != nil || s.adopted == nil {
+	if err := s.lint(ctx); err != nil {
 		return err
 	}
-	if _, err := s.plan(ctx, s.adopted.Adopted); err != nil {
+	if err := s.beside.Check(ctx); err != nil {
 		return fmt.Errorf("sqlstore: the adopted table: %w", s.hint(err))
 	}
 	return nil

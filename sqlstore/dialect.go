@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/adoption"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/internal/sqltext"
 )
@@ -47,8 +48,8 @@ type dialect struct {
 	// handle is what a driver's connection offers beside database/sql; nil if
 	// nothing is looked for.
 	handle func(conn any) handle
-	// fences: the commit hook of a driver's connection is used, if it has one.
-	fences bool
+	// commitHook: the one of a driver's connection is used, if it has one.
+	commitHook bool
 	// coded reports whether an error has the database's own code.
 	coded func(err error) bool
 	// believes says that an error with such a code is taken for the database's
@@ -71,10 +72,7 @@ type dialect struct {
 	ids []string
 	// old writes the value of such a column as bytes, and what a value read
 	// before is compared with.
-	old func(c *oldColumn) (value, last string)
-	// adopted is how marks are written in a table of the user's; nil if they
-	// cannot be.
-	adopted *adopting
+	old func(c *adoption.Column) (value, last string)
 	// rolledBack reports whether an error of COMMIT proves that nothing was
 	// committed.
 	rolledBack func(err error) bool

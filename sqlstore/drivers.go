@@ -36,8 +36,8 @@ func Unwritten(ctx context.Context, s *Store, err error) error {
 	if fault := s.Check(ctx); errors.Is(fault, semel.ErrSchema) {
 		return fmt.Errorf("%w: %w", err, fault)
 	}
-	if missing && s.adopted != nil {
-		return fmt.Errorf("%w: look for a trigger or a rule on the adopted table %s that keeps rows out, and remove it", err, s.adopted.table.name)
+	if missing {
+		return s.beside.Missing(err)
 	}
 	return nil
 }

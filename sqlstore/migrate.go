@@ -108,7 +108,8 @@ func (s *Store) applied(ctx context.Context) ([]Migration, error) {
 // the migrations it names are applied and the others are not. A database in
 // which the tables would not do what they are for is refused before anything is
 // made; its error wraps semel.ErrSchema. Migrate does not look at tables that
-// are there: see Check.
+// are there: see Check. To those of PostgreSQL that the role owns it adds the
+// constraints of known outcomes and states that they lack.
 func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 	all, err := s.Status(ctx)
 	if err != nil {
@@ -131,6 +132,9 @@ func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 		if ran {
 			applied = append(applied, m.String())
 		}
+	}
+	if err := s.bound(ctx); err != nil {
+		return applied, s.blameless("the constraints of known outcomes and states", err)
 	}
 	return applied, nil
 }
@@ -192,6 +196,11 @@ func (s *Store) Print(w io.Writer) error {
 			record = strings.Replace(record, s.dialect.bind+strconv.Itoa(i+1), v, 1)
 		}
 		if _, err := fmt.Fprintf(w, "\n-- %v\n%s\n%s;\n", m, m.SQL, record); err != nil {
+			return err
+		}
+	}
+	for _, statement := range s.bounds() {
+		if _, err := fmt.Fprintf(w, "\n%s;\n", statement); err != nil {
 			return err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/adoption"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/internal/sqltext"
 )
@@ -78,7 +79,6 @@ func postgresDialect() *dialect {
 		rolledBack: func(err error) bool { return postgresRolledBack(sqlState(err)) },
 		ids:        []string{"text", "character varying", "bpchar", "uuid", "bytea", "bigint", "integer", "smallint"},
 		old:        postgresOld,
-		adopted:    postgresAdopting(),
 	}
 }
 
@@ -88,11 +88,11 @@ func postgresFill(s *Store, texts map[string]string) error {
 	return sqlform.Fill(s.postgres, texts)
 }
 
-func postgresOld(c *oldColumn) (value, last string) {
-	if c.kind == "bytea" {
-		return "t." + c.quoted, "$2::bytea"
+func postgresOld(c *adoption.Column) (value, last string) {
+	if c.Kind == "bytea" {
+		return "t." + c.Quoted, "$2::bytea"
 	}
-	return "convert_to(t." + c.quoted + "::text, 'UTF8')", "convert_from($2::bytea, 'UTF8')::" + c.kind + c.collate
+	return "convert_to(t." + c.Quoted + "::text, 'UTF8')", "convert_from($2::bytea, 'UTF8')::" + c.Kind + c.Collate
 }
 
 // postgresStart writes settings, guard and marks in one statement. The
@@ -134,7 +134,7 @@ func milliseconds(d, zero time.Duration) string {
 
 // sqlState is the code of a server's error, empty if it is none.
 func sqlState(err error) string {
-	_, state := said(err)
+	_, state := serverError(err)
 	return state
 }
 
@@ -169,6 +169,7 @@ const (
 	stateAborted       = "25P02"
 	stateUnknown       = "40003"
 	stateUnique        = "23505"
+	stateCheck         = "23514"
 	stateExclusion     = "23P01"
 )
 

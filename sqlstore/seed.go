@@ -11,6 +11,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/adoption"
 	"github.com/semel-go/semel/internal/sqlform"
 )
 
@@ -112,11 +113,11 @@ func (s *Store) seeder(ctx context.Context, o Seed) (*seeder, error) {
 	case strings.HasPrefix(o.Source, "semel:"):
 		return nil, fmt.Errorf("the source %q: those that begin with semel: are reserved", o.Source)
 	}
-	table, err := s.describe(ctx, o.Table)
+	table, err := adoption.Describe(ctx, s.db, s.sql, o.Table)
 	if err != nil {
-		return nil, err
+		return nil, s.hint(err)
 	}
-	column, err := table.idColumn(o.ID, s.dialect.ids)
+	column, err := table.IDColumn(o.ID, s.dialect.ids)
 	if err != nil {
 		return nil, err
 	}
@@ -129,9 +130,9 @@ func (s *Store) seeder(ctx context.Context, o Seed) (*seeder, error) {
 }
 
 // write puts names and condition into the statements.
-func (w *seeder) write(t *oldTable, c *oldColumn) {
+func (w *seeder) write(t *adoption.Table, c *adoption.Column) {
 	value, last := w.store.dialect.old(c)
-	names := strings.NewReplacer("{table}", t.name, "{id}", c.quoted, "{value}", value, "{last}", last)
+	names := strings.NewReplacer("{table}", t.Name, "{id}", c.Quoted, "{value}", value, "{last}", last)
 	condition := w.Where
 	if condition == "" {
 		condition = "true"
@@ -143,9 +144,9 @@ func (w *seeder) write(t *oldTable, c *oldColumn) {
 }
 
 // resume goes on where an interrupted seeding of the same rows stopped.
-func (w *seeder) resume(ctx context.Context, t *oldTable, c *oldColumn) error {
+func (w *seeder) resume(ctx context.Context, t *adoption.Table, c *adoption.Column) error {
 	sum := sha256.New()
-	for _, part := range []string{t.name, c.name, w.Where, w.Source} {
+	for _, part := range []string{t.Name, c.Name, w.Where, w.Source} {
 		fmt.Fprintf(sum, "%d:%s,", len(part), part)
 	}
 	w.lane = "seed of " + w.Table + " " + hex.EncodeToString(sum.Sum(nil)[:8])

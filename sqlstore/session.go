@@ -25,9 +25,9 @@ type session struct {
 	release func() // of the writer's place; safe to call twice
 	killed  atomic.Bool
 	plans   int64 // the store's count of outdated plans when it began
-	// fenced: nothing but commit commits on the connection; commits says that
+	// hooked: nothing but commit commits on the connection; commits says that
 	// it is under way.
-	fenced  bool
+	hooked  bool
 	commits atomic.Bool
 	// spoiled: the connection may be why the store's own statements fail.
 	spoiled bool
@@ -60,7 +60,7 @@ func (s *Store) blameless(doing string, err error) error {
 // advised adds to an error of the store's own statements what to do about its
 // tables. A fault of the schema that was found says so itself.
 func (s *Store) advised(err error) error {
-	if remedy := s.dialect.ownRemedy(err); remedy != "" && s.adopted == nil && !errors.Is(err, semel.ErrSchema) {
+	if remedy := s.dialect.ownRemedy(err); remedy != "" && s.marksAlone() && !errors.Is(err, semel.ErrSchema) {
 		return fmt.Errorf("%w: %s", err, remedy)
 	}
 	return err
@@ -78,7 +78,7 @@ func (s *Store) hint(err error) error {
 // open waits for the writer's place and begins a transaction there. ctx ends
 // the wait and the call, not the transaction.
 func (s *Store) open(ctx context.Context, level sql.IsolationLevel) (*session, error) {
-	release, err := s.place(ctx)
+	release, err := s.acquireWriter(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -92,8 +92,8 @@ func (s *Store) open(ctx context.Context, level sql.IsolationLevel) (*session, e
 	if s.dialect.handle != nil {
 		_ = conn.Raw(func(c any) error { e.handle = s.dialect.handle(c); return nil })
 	}
-	if s.dialect.fences {
-		_ = conn.Raw(func(c any) error { e.fenced = fence(c, e.commits.Load); return nil })
+	if s.dialect.commitHook {
+		_ = conn.Raw(func(c any) error { e.hooked = hookCommits(c, e.commits.Load); return nil })
 	}
 	err = e.within(ctx, func() (err error) {
 		e.tx, err = conn.BeginTx(own, &sql.TxOptions{Isolation: level})
@@ -139,8 +139,8 @@ func (e *session) cut() {
 	}
 }
 
-// place waits for one of the places of those who may write.
-func (s *Store) place(ctx context.Context) (release func(), err error) {
+// acquireWriter waits for one of the places of those who may write.
+func (s *Store) acquireWriter(ctx context.Context) (release func(), err error) {
 	if s.writers == nil {
 		return func() {}, nil
 	}
@@ -152,8 +152,8 @@ func (s *Store) place(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// goodbye is how long a server may take to be told that a connection ends.
-const goodbye = time.Second
+// closeTimeout is how long a server may take to be told that a connection ends.
+const closeTimeout = time.Second
 
 // suspect takes note of an error of the store's own statements. Settings that a
 // handler made stay with its connection, such as one to read only, and every
@@ -177,11 +177,11 @@ func (e *session) over(clean bool) {
 	e.gone = true
 	clean = clean && !e.wounded && !e.spoiled && e.plans == e.store.outdated.Load()
 	e.mu.Unlock()
-	if e.fenced {
-		_ = e.conn.Raw(func(c any) error { unfence(c); return nil })
+	if e.hooked {
+		_ = e.conn.Raw(func(c any) error { unhookCommits(c); return nil })
 	}
 	if e.spoiled && e.handle.close != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), goodbye)
+		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		_ = e.handle.close(ctx)
 		cancel()
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/adoption"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/internal/sqltext"
 )
@@ -61,14 +62,14 @@ func SQLite(db *sql.DB, o Options) (*Store, error) {
 	if err := conn.QueryRowContext(ctx, s.sqlite.ForeignKeys).Scan(&s.guards); err != nil {
 		return nil, fmt.Errorf("sqlstore: reading pragma foreign_keys: %w", err)
 	}
-	s.alone = !s.guards || !fences(conn)
+	s.alone = !s.guards || !canHookCommits(conn)
 	s.file, err = openedFileOf(ctx, conn, s.sqlite.File)
 	return s, err
 }
 
 func sqliteDialect(code func(error) (int, bool)) *dialect {
 	return &dialect{
-		name: "sqlite", files: sqliteFiles, fill: sqliteFill, writers: 1, list: 500, text: sqltext.SQLite(), bind: "?", moment: "?", start: sqliteStart, broken: sqliteBroken, fences: true,
+		name: "sqlite", files: sqliteFiles, fill: sqliteFill, writers: 1, list: 500, text: sqltext.SQLite(), bind: "?", moment: "?", start: sqliteStart, broken: sqliteBroken, commitHook: true,
 		believes: true,
 		coded:    func(err error) bool { _, ok := code(err); return ok },
 		classify: func(err error) contract.Class {
@@ -95,8 +96,8 @@ func sqliteDialect(code func(error) (int, bool)) *dialect {
 			n, ok := code(err)
 			return ok && sqliteRolledBack(n)
 		},
-		old: func(c *oldColumn) (value, last string) {
-			return "cast(t." + c.quoted + " as blob)", "case ?3 when 'integer' then cast(?2 as integer) when 'text' then cast(?2 as text) else ?2 end"
+		old: func(c *adoption.Column) (value, last string) {
+			return "cast(t." + c.Quoted + " as blob)", "case ?3 when 'integer' then cast(?2 as integer) when 'text' then cast(?2 as text) else ?2 end"
 		},
 	}
 }
@@ -148,7 +149,7 @@ func sqliteBroken(b *batch) bool {
 }
 
 func methodCode(err error) (int, bool) {
-	_, code, ok := asked(err, numbering.Code)
+	_, code, ok := findError(err, numbering.Code)
 	return code, ok
 }
 

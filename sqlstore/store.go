@@ -49,7 +49,7 @@ type Store struct {
 	alone    bool               // a batch is one message
 	level    sql.IsolationLevel // of batches
 	writers  chan struct{}      // a place each; nil if any number may write
-	adopted  *adoption          // nil unless it marks in a table of the user's, too
+	beside   beside             // where it marks, too
 	file     *openedFile        // nil unless the database is a file of this process
 
 	outdated atomic.Int64 // how often a connection's plans were
@@ -78,7 +78,7 @@ func open(db *sql.DB, d *dialect, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: db, dialect: d, prefix: o.Prefix, names: names, scopes: map[scope]int64{}}
+	s := &Store{db: db, dialect: d, prefix: o.Prefix, names: names, scopes: map[scope]int64{}, beside: nothing{}}
 	if err := d.fill(s, texts); err != nil {
 		return nil, fmt.Errorf("sqlstore: the SQL of %s: %w", d.name, err)
 	}
@@ -137,10 +137,7 @@ func (s *Store) Scope(ctx context.Context, consumer, source string, generation i
 	if ok {
 		return n, nil
 	}
-	var err error
-	if s.adopted != nil {
-		err = s.adopted.admit(key)
-	}
+	err := s.beside.Admit(consumer, source, generation)
 	if err == nil {
 		err = s.file.check() // a new connection would make an empty file
 	}

@@ -43,7 +43,7 @@ func constraintOf(err error) string { return fieldOf(err, "ConstraintName", "Con
 // that only the driver has a name for. A type that wraps a nil of the driver's
 // has none.
 func fieldOf(err error, names ...string) string {
-	by, _ := said(err)
+	by, _ := serverError(err)
 	v := reflect.Indirect(reflect.ValueOf(by))
 	if v.Kind() != reflect.Struct {
 		return ""

@@ -53,6 +53,9 @@ type Postgres struct {
 	Limit, Unlimited string
 	// Close is Unguard with an error of its own where the guard is gone.
 	Close string
+	// Bounds are statements that keep unknown numbers and names out of the tables;
+	// Unbounded tells by number which of them have not run.
+	Bounds, Unbounded string
 	// ConflictRow is Row or Repeat, whichever it has to be.
 	ConflictRow string
 	// ExecOne goes around a statement that must change one row.

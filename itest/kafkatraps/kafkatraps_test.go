@@ -93,6 +93,7 @@ func numbered(prefix string, first, last int) []string {
 
 // process is a process of the consumer.
 type process struct {
+	source   *kafka.Source
 	consumer *consumer.Consumer[*memstore.Tx]
 	stop     context.CancelFunc
 	ended    chan error
@@ -123,7 +124,7 @@ func (w *world) start(handle handler, change func(*kafka.Config), policy ...func
 		w.t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	p := &process{consumer: running, stop: stop, ended: make(chan error, 1)}
+	p := &process{source: source, consumer: running, stop: stop, ended: make(chan error, 1)}
 	go func() { p.ended <- running.Run(ctx) }()
 	w.t.Cleanup(func() { _ = p.leave() })
 	return p

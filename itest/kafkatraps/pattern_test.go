@@ -103,9 +103,17 @@ func TestTopicsByPattern(t *testing.T) {
 			}
 			w.publishTo(w.create(".us"), "us1", "us2") // while no process runs
 			w.publish(0, "meanwhile")
-			w.start(count, w.pattern(protocol))
+			p = w.start(count, w.pattern(protocol))
 			w.applied("us1", "us2", "meanwhile")
 			w.settles()
+			w.publishTo(w.create(".asia"), "asia1")
+			w.until("it is idle", func() bool {
+				idle, _, err := p.source.Idle(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				return idle && w.effect("asia1") != ""
+			})
 			if n := w.effect("history"); n != "" {
 				t.Errorf("what was there before the first join took effect %s times", n)
 			}

@@ -17,6 +17,7 @@ func TestWhatANewerReleaseWroteIsHeld(t *testing.T) {
 	h := newShop(t, open(t, services.Postgres(t)))
 	store := h.Store
 	exec := func(text string) { h.exec(t, text) }
+	exec("alter table in.semel_markers drop constraint known_outcomes")
 	scope, err := store.Scope(t.Context(), "billing", "shop", 0)
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ func TestWhatANewerReleaseWroteIsHeld(t *testing.T) {
 	s := newShop(t, openDB(t, services.Postgres(t)), sqlstore.Options{})
 	store := s.store
 	exec := func(text string) { s.exec(t, text) }
+	exec("alter table in.semel_markers drop constraint known_outcomes")
 	scope, err := store.Scope(t.Context(), "billing", "shop", 0)
 	if err != nil {
 		t.Fatal(err)

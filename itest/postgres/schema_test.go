@@ -99,9 +99,12 @@ func TestPrintedMigrations(t *testing.T) {
 		if applied, err := s.Migrate(t.Context()); err != nil || len(applied) != 0 {
 			t.Errorf("applied %v, %v", applied, err)
 		}
-		for _, rewrites := range []string{"alter column", "add constraint", "cluster", "vacuum full"} {
-			if strings.Contains(strings.ToLower(text.String()), rewrites) {
-				t.Errorf("a migration says %q: it locks a table that is in use", rewrites)
+		for statement := range strings.SplitSeq(strings.ToLower(text.String()), ";\n") {
+			for _, rewrites := range []string{"alter column", "add constraint", "add check", "cluster", "vacuum full"} {
+				looks := !strings.HasPrefix(rewrites, "add ") || !strings.HasSuffix(statement, " not valid") // at the rows that are there
+				if looks && strings.Contains(statement, rewrites) {
+					t.Errorf("a migration says %q: it locks a table that is in use", rewrites)
+				}
 			}
 		}
 	})

@@ -2,7 +2,9 @@ package postgresfaults
 
 import (
 	"context"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/semel-go/semel"
@@ -65,10 +67,14 @@ func TestAMessageThatAlwaysLooksLikeContentionOrAnOutage(t *testing.T) {
 		"a_deferred_trigger_that_raises_53400":     {deferred("53400"), "", "53400", ""},
 	} {
 		t.Run("C17_and_trap_T83_"+name, func(t *testing.T) {
+			t.Parallel()
 			eachForm(t, func(t *testing.T, driver workload.Driver) {
-				w := begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t), c.statements...), change: func(c *consumer.Config) {
-					oneWorker(c)
-					c.Retry.Attempts = 2
+				w := begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t), c.statements...), change: func(o *consumer.Config) {
+					oneWorker(o)
+					o.Retry.Attempts = 2
+					if strings.Contains(c.bad, "copy") { // which waits for data until its time is up
+						o.Timeout = 5 * time.Second
+					}
 				}, handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 					if c.bad != "" && m.Identity.ID == "bad1" {
 						if err := exec(ctx, c.bad); err != nil {

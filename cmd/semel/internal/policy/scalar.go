@@ -141,14 +141,6 @@ func (c choice[V]) read(d *decoder, p place) (V, bool) {
 	return none, false
 }
 
-func (c choice[V]) all() []string {
-	var all []string
-	for _, o := range c.options {
-		all = append(all, o.word)
-	}
-	return all
-}
-
 // meant are the words that may be suggested: none that is refused itself.
 func (c choice[V]) meant() []string {
 	var some []string

@@ -13,22 +13,22 @@ func readable(err error) error {
 	return legible.Error(err, func(decided *storeError, r error) error { return &storeError{decided.doing, decided.class, r} })
 }
 
-// saying is an error of a server, as every driver makes it.
-type saying interface {
+// stateError is an error of a server, as every driver makes it.
+type stateError interface {
 	error
 	SQLState() string
 }
 
-// said is the error of a server in err with its code.
-func said(err error) (by saying, state string) {
-	by, state, _ = asked(err, saying.SQLState)
+// serverError is the error of a server in err with its code.
+func serverError(err error) (by stateError, state string) {
+	by, state, _ = findError(err, stateError.SQLState)
 	return by, state
 }
 
 // asked finds an error of this type in err, and what it answers. One that cannot
 // answer, such as a nil of a driver's type that somebody returned as an error, is
 // nothing that a database said.
-func asked[E error, V any](err error, ask func(E) V) (by E, answer V, ok bool) {
+func findError[E error, V any](err error, ask func(E) V) (by E, answer V, ok bool) {
 	var none E
 	var nothing V
 	defer func() {

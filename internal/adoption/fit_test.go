@@ -1,4 +1,4 @@
-package sqlstore
+package adoption
 
 import (
 	"strings"
@@ -36,7 +36,7 @@ func TestAnIdFitsItsColumn(t *testing.T) {
 		{"bytea", 0, strings.Repeat("x", 2001), ""},
 	} {
 		t.Run(c.kind, func(t *testing.T) {
-			column := oldColumn{name: "id", kind: c.kind, length: c.length}
+			column := Column{Name: "id", Kind: c.kind, Length: c.length}
 			if got, err := column.fit(c.id); got != c.want && err == nil || (err == nil) != (c.want != "") {
 				t.Errorf("%.40q becomes %.40q, %v, want %.40q", c.id, got, err, c.want)
 			}
@@ -53,13 +53,10 @@ func TestATextInAStatementMeansItself(t *testing.T) {
 }
 
 func TestASourceFitsItsColumn(t *testing.T) {
-	s := &Store{adopted: &adoption{id: &oldColumn{kind: "text"}, source: &oldColumn{kind: "text"}}}
+	a := &Adoption{id: &Column{Kind: "text"}, source: &Column{Kind: "text"}}
 	for source, fits := range map[string]bool{"": true, "shop": true, strings.Repeat("x", 400): true, strings.Repeat("x", 401): false, "\xff": false} {
-		if _, err := s.FitIdentity(source, "1"); (err == nil) != fits {
+		if _, err := a.Fit(source, "1"); (err == nil) != fits {
 			t.Errorf("the source %.40q: %v", source, err)
 		}
-	}
-	if id, err := (&Store{}).FitIdentity("\xff", "\xff"); id != "\xff" || err != nil {
-		t.Errorf("without an adopted table %q, %v", id, err)
 	}
 }

@@ -1,4 +1,4 @@
-package kafka
+package hook
 
 import (
 	"fmt"
@@ -9,19 +9,19 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// logger passes the client's warnings on. What it logs as errors the source
+// Logger passes the client's warnings on. What it logs as errors the source
 // returns from Fetch, where they are handled, so they are warnings here.
 //
 // The client warns of each try, several times a second while no broker
 // answers; the log has a warning about one broker once, then once a minute with
 // how often it came.
-type logger struct {
-	to       *slog.Logger
-	warnings *warnings
+type Logger struct {
+	To       *slog.Logger
+	Warnings *Warnings
 }
 
-// warnings are those of the client of late.
-type warnings struct {
+// Warnings are those of the client of late.
+type Warnings struct {
 	mu    sync.Mutex
 	lines map[string]*repeated // guarded by mu; by text and broker
 }
@@ -39,22 +39,24 @@ const (
 	mostWarnings = 1000
 )
 
-func (l logger) Level() kgo.LogLevel { return kgo.LogLevelWarn }
+// Level implements kgo.Logger.
+func (l Logger) Level() kgo.LogLevel { return kgo.LogLevelWarn }
 
-func (l logger) Log(_ kgo.LogLevel, text string, values ...any) {
-	again, tell := l.warnings.tell(text+"\x00"+about(values), time.Now())
+// Log implements kgo.Logger.
+func (l Logger) Log(_ kgo.LogLevel, text string, values ...any) {
+	again, tell := l.Warnings.tell(text+"\x00"+about(values), time.Now())
 	if !tell {
 		return
 	}
 	if again > 0 {
 		values = append(values[:len(values):len(values)], "again", again)
 	}
-	l.to.Warn("kafka client: "+text, values...)
+	l.To.Warn("kafka client: "+text, values...)
 }
 
 // tell reports whether a warning is to be logged now, and how often it came
 // since it was logged last.
-func (s *warnings) tell(what string, now time.Time) (again int, tell bool) {
+func (s *Warnings) tell(what string, now time.Time) (again int, tell bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	line := s.lines[what]

@@ -1,4 +1,4 @@
-package kafka
+package hook
 
 import (
 	"errors"
@@ -6,18 +6,17 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// budget bounds what records need between the brokers and their settlement. A
+// Budget bounds what records need between the brokers and their settlement. A
 // broker is asked for bytes as they are compressed, and nobody knows what they
 // become; so the place where they are decompressed refuses while there is no
-// budget left. What is refused is dropped by the client and fetched again, when there
-// is. One batch is always let in, or nothing would go on; so what is held may
-// exceed the bound by the largest batch.
-type budget struct {
+// budget left. What is refused is dropped by the client and fetched again later.
+// One batch is always let in, or nothing would go on; so what is held may exceed
+// the bound by the largest batch.
+type Budget struct {
 	// most is the bound, in bytes: the consumer's own for what is unsettled.
 	most atomic.Int64
 	// held is of records taken out of the client and not settled.
@@ -36,7 +35,13 @@ type budget struct {
 	// unattributed is decompressed, and its broker is not known yet.
 	unattributed decompressed
 	// from is which broker a partition's records came from last.
-	from map[topicPartition]int32
+	from map[partition]int32
+}
+
+// partition is a topic's.
+type partition struct {
+	topic  string
+	number int32
 }
 
 // decompressed is what has become of a response so far.
@@ -49,31 +54,33 @@ type decompressed struct {
 // dropped without a word.
 const readingTime = 10 * time.Second
 
-// errOverBudget refuses a batch for now.
-var errOverBudget = errors.New("no room for a batch until others are settled")
+// ErrOverBudget refuses a batch for now.
+var ErrOverBudget = errors.New("no room for a batch until others are settled")
 
 // shareReady is which share of the bound is decompressed ahead of what the
 // consumer asks for.
 const shareReady = 8
 
-// perRecord is what a record needs besides its bytes, roughly.
-const perRecord = 512
+// PerRecord is what a record needs besides its bytes, roughly.
+const PerRecord = 512
 
-func newBudget() *budget {
-	return &budget{responses: map[int32]decompressed{}, from: map[topicPartition]int32{}}
+// NewBudget returns one that refuses what does not fit; Use and Raise come before
+// the first batch.
+func NewBudget() *Budget {
+	return &Budget{responses: map[int32]decompressed{}, from: map[partition]int32{}}
 }
 
 // buffered is what the client holds ready to be polled.
-func (o *budget) buffered() int64 {
+func (o *Budget) buffered() int64 {
 	c := o.client.Load()
 	if c == nil {
 		return 0
 	}
-	return c.BufferedFetchBytes() + perRecord*c.BufferedFetchRecords()
+	return c.BufferedFetchBytes() + PerRecord*c.BufferedFetchRecords()
 }
 
 // Decompress implements kgo.Decompressor.
-func (o *budget) Decompress(src []byte, codec kgo.CompressionCodecType) ([]byte, error) {
+func (o *Budget) Decompress(src []byte, codec kgo.CompressionCodecType) ([]byte, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	now := time.Now()
@@ -83,7 +90,7 @@ func (o *budget) Decompress(src []byte, codec kgo.CompressionCodecType) ([]byte,
 	}
 	ready, most := o.buffered()+underway, o.most.Load()
 	if ready > 0 && (ready >= most/shareReady || o.held.Load()+ready >= most) {
-		return nil, errOverBudget
+		return nil, ErrOverBudget
 	}
 	out, err := o.decompressor.Decompress(src, codec)
 	if err == nil {
@@ -101,7 +108,7 @@ func (r decompressed) since(now time.Time) int64 {
 
 // OnBrokerRead implements kgo.HookBrokerRead: a response begins, so that the
 // one before it was polled or dropped.
-func (o *budget) OnBrokerRead(broker kgo.BrokerMetadata, key int16, _ int, _, _ time.Duration, _ error) {
+func (o *Budget) OnBrokerRead(broker kgo.BrokerMetadata, key int16, _ int, _, _ time.Duration, _ error) {
 	if kmsg.Key(key) != kmsg.Fetch {
 		return
 	}
@@ -111,73 +118,70 @@ func (o *budget) OnBrokerRead(broker kgo.BrokerMetadata, key int16, _ int, _, _ 
 }
 
 // OnFetchBatchRead implements kgo.HookFetchBatchRead: a batch was read.
-func (o *budget) OnFetchBatchRead(broker kgo.BrokerMetadata, topic string, partition int32, batch kgo.FetchBatchMetrics) {
+func (o *Budget) OnFetchBatchRead(broker kgo.BrokerMetadata, topic string, number int32, batch kgo.FetchBatchMetrics) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	now := time.Now()
-	o.from[topicPartition{topic, partition}] = broker.NodeID
-	o.responses[broker.NodeID] = decompressed{o.responses[broker.NodeID].since(now) + o.unattributed.since(now) + perRecord*int64(batch.NumRecords), now}
+	o.from[partition{topic, number}] = broker.NodeID
+	o.responses[broker.NodeID] = decompressed{o.responses[broker.NodeID].since(now) + o.unattributed.since(now) + PerRecord*int64(batch.NumRecords), now}
 	o.unattributed = decompressed{}
 }
 
 // OnFetchRecordBuffered implements kgo.HookFetchRecordBuffered: a response is
 // read to its end, and the client counts what it holds.
-func (o *budget) OnFetchRecordBuffered(r *kgo.Record) {
+func (o *Budget) OnFetchRecordBuffered(r *kgo.Record) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.responses) > 0 {
-		delete(o.responses, o.from[topicPartition{r.Topic, r.Partition}])
+		delete(o.responses, o.from[partition{r.Topic, r.Partition}])
 	}
 }
 
-// raise notes how much the consumer takes: the most it has ever asked for.
-func (o *budget) raise(bytes int64) {
+// Use sets who decompresses what fits. It refuses batches that are too large.
+func (o *Budget) Use(d kgo.Decompressor) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.decompressor = d
+}
+
+// Hold notes bytes that were taken out of the client; fewer than none were settled.
+func (o *Budget) Hold(bytes int64) { o.held.Add(bytes) }
+
+// Most is the bound, in bytes.
+func (o *Budget) Most() int64 { return o.most.Load() }
+
+// Fits reports what there is room for: with little ready and a quarter of the
+// bound free for all that waits, and for one batch when the client holds nothing.
+func (o *Budget) Fits() (all, one bool) {
+	ready, most := o.buffered(), o.most.Load()
+	return ready <= most/shareReady/2 && o.held.Load()+ready <= most/4*3, ready == 0
+}
+
+// Raise notes how much the consumer takes: the most it has ever asked for.
+func (o *Budget) Raise(bytes int64) {
 	if bytes > o.most.Load() {
 		o.most.Store(bytes)
 	}
 }
 
-// polls is how many records to take out of the client, so that they fit.
-func (o *budget) polls(most contract.Bound) int {
+// Polls is how many records to take out of the client, so that no more of them are
+// taken than fit into these bounds.
+func (o *Budget) Polls(messages int, bytes int64) int {
 	c := o.client.Load()
 	if c == nil || c.BufferedFetchRecords() == 0 {
-		return max(1, most.Messages)
+		return max(1, messages)
 	}
 	each := o.buffered() / max(1, c.BufferedFetchRecords())
-	return int(max(1, min(int64(most.Messages), most.Bytes/max(1, each))))
-}
-
-// pauseOverBudget stops reading a lane until there is room for its next batch. Called
-// with lanes.mu held.
-func (ls *lanes) pauseOverBudget(l *lane) {
-	if l != nil && !l.gone && !l.overBudget {
-		l.overBudget = true
-		ls.reflow(l)
-	}
-}
-
-// resumeInBudget goes on with lanes for whose batches there was no room: with all when
-// little is ready and a quarter of the bound is free, and with one when nothing
-// else is there to be delivered. Called with lanes.mu held.
-func (ls *lanes) resumeInBudget(nothing bool) {
-	ready, most := ls.budget.buffered(), ls.budget.most.Load()
-	all := ready <= most/shareReady/2 && ls.budget.held.Load()+ready <= most/4*3
-	one := nothing && ready == 0
-	for _, l := range ls.order {
-		if l.overBudget && (all || one) {
-			l.overBudget, one = false, false
-			ls.reflow(l)
-		}
-	}
+	return int(max(1, min(int64(messages), bytes/max(1, each))))
 }
 
 // OnNewClient implements kgo.HookNewClient: this is the member now.
-func (o *budget) OnNewClient(client *kgo.Client) { o.client.Store(client) }
+func (o *Budget) OnNewClient(client *kgo.Client) { o.client.Store(client) }
 
 var (
-	_ kgo.Decompressor            = (*budget)(nil)
-	_ kgo.HookNewClient           = (*budget)(nil)
-	_ kgo.HookBrokerRead          = (*budget)(nil)
-	_ kgo.HookFetchBatchRead      = (*budget)(nil)
-	_ kgo.HookFetchRecordBuffered = (*budget)(nil)
+	_ kgo.Decompressor            = (*Budget)(nil)
+	_ kgo.HookNewClient           = (*Budget)(nil)
+	_ kgo.HookBrokerRead          = (*Budget)(nil)
+	_ kgo.HookFetchBatchRead      = (*Budget)(nil)
+	_ kgo.HookFetchRecordBuffered = (*Budget)(nil)
 )

@@ -1,4 +1,4 @@
-package kafka
+package hook
 
 import (
 	"context"
@@ -16,8 +16,6 @@ import (
 // a moment where those before it came at once, too, and brought nothing.
 
 const (
-	// atOnce is how fast an answer is that did not wait for records.
-	atOnce = fetchWait / 10
 	// quickAnswers are let through without a pause: who has just moved a
 	// partition answers so, and the next broker is asked.
 	quickAnswers = 2
@@ -28,9 +26,10 @@ const (
 	longestHold = 100 * time.Millisecond
 )
 
-// throttle is a hook of the member: it sees each answer to a fetch.
-type throttle struct {
-	open context.Context // no pause goes on when it has ended
+// Throttle is a hook of the member: it sees each answer to a fetch.
+type Throttle struct {
+	atOnce time.Duration
+	open   context.Context // no pause goes on when it has ended
 
 	mu      sync.Mutex // guards brokers
 	brokers map[int32]answers
@@ -45,23 +44,34 @@ type answers struct {
 	inVain int
 }
 
-func newThrottle(open context.Context) *throttle {
-	return &throttle{open: open, brokers: map[int32]answers{}}
+// NewThrottle returns one that holds nothing back when open has ended. atOnce is
+// how fast an answer is that did not wait for records.
+func NewThrottle(open context.Context, atOnce time.Duration) *Throttle {
+	return &Throttle{open: open, atOnce: atOnce, brokers: map[int32]answers{}}
 }
 
 // OnBrokerRead implements kgo.HookBrokerRead. The client takes the answer up
 // when it returns; others, of other requests, do not come on this connection.
-func (p *throttle) OnBrokerRead(broker kgo.BrokerMetadata, key int16, _ int, waited, _ time.Duration, err error) {
+func (p *Throttle) OnBrokerRead(broker kgo.BrokerMetadata, key int16, _ int, waited, _ time.Duration, err error) {
 	if kmsg.Key(key) != kmsg.Fetch {
 		return
 	}
-	if d := p.answered(broker.NodeID, err == nil && waited < atOnce); d > 0 {
+	if d := p.answered(broker.NodeID, err == nil && waited < p.atOnce); d > 0 {
 		pause(p.open, d)
 	}
 }
 
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
 // answered notes an answer, and returns for how long to hold it back.
-func (p *throttle) answered(broker int32, quick bool) time.Duration {
+func (p *Throttle) answered(broker int32, quick bool) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	a := p.brokers[broker]
@@ -80,7 +90,7 @@ func (p *throttle) answered(broker int32, quick bool) time.Duration {
 
 // OnFetchBatchRead implements kgo.HookFetchBatchRead: the last answer has
 // brought something.
-func (p *throttle) OnFetchBatchRead(broker kgo.BrokerMetadata, _ string, _ int32, _ kgo.FetchBatchMetrics) {
+func (p *Throttle) OnFetchBatchRead(broker kgo.BrokerMetadata, _ string, _ int32, _ kgo.FetchBatchMetrics) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	a := p.brokers[broker.NodeID]
@@ -89,6 +99,6 @@ func (p *throttle) OnFetchBatchRead(broker kgo.BrokerMetadata, _ string, _ int32
 }
 
 var (
-	_ kgo.HookBrokerRead     = (*throttle)(nil)
-	_ kgo.HookFetchBatchRead = (*throttle)(nil)
+	_ kgo.HookBrokerRead     = (*Throttle)(nil)
+	_ kgo.HookFetchBatchRead = (*Throttle)(nil)
 )

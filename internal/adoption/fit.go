@@ -1,4 +1,4 @@
-package sqlstore
+package adoption
 
 import (
 	"fmt"
@@ -7,12 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// adopting is what a dialect needs to mark in a table of the user's.
-type adopting struct {
+// dialect is what a database needs to mark in a table of the user's.
+type dialect struct {
 	ids, texts, times []string // types of columns
 	source, now       string   // the source as the column has it; the time
 	// id is the expression of an id as its column has it.
-	id func(c *oldColumn) string
+	id func(c *Column) string
 	// literal writes a text.
 	literal func(text string) string
 }
@@ -25,34 +25,32 @@ const (
 	longestOldSource = 400
 )
 
-// FitIdentity implements contract.IdentityFitter.
-func (s *Store) FitIdentity(source, id string) (string, error) {
-	if s.adopted == nil {
-		return id, nil
-	}
-	if c := s.adopted.source; c != nil {
+// Fit is the id in the one spelling that the table gives back; an error if the
+// table cannot hold the id or its source.
+func (a *Adoption) Fit(source, id string) (string, error) {
+	if c := a.source; c != nil {
 		if err := c.holds(source, longestOldSource); err != nil {
 			return "", fmt.Errorf("the source has %w", err)
 		}
 	}
-	return s.adopted.id.fit(id)
+	return a.id.fit(id)
 }
 
 // fit is the id in the one spelling that its column gives back.
-func (c *oldColumn) fit(id string) (string, error) {
-	switch c.kind {
+func (c *Column) fit(id string) (string, error) {
+	switch c.Kind {
 	case "bytea":
 		return id, short(id, longestOld)
 	case "uuid":
 		if !isUUID(id) {
-			return "", fmt.Errorf("the id is no UUID, which column %s of the adopted table holds", c.name)
+			return "", fmt.Errorf("the id is no UUID, which column %s of the adopted table holds", c.Name)
 		}
 		return strings.ToLower(id), nil
 	case "bigint", "integer", "smallint":
 		bits := map[string]int{"bigint": 64, "integer": 32, "smallint": 16}
-		n, err := strconv.ParseInt(id, 10, bits[c.kind])
+		n, err := strconv.ParseInt(id, 10, bits[c.Kind])
 		if err != nil || strconv.FormatInt(n, 10) != id {
-			return "", fmt.Errorf("the id is no number of type %s, which column %s of the adopted table holds", c.kind, c.name)
+			return "", fmt.Errorf("the id is no number of type %s, which column %s of the adopted table holds", c.Kind, c.Name)
 		}
 		return id, nil
 	}
@@ -77,12 +75,12 @@ func isUUID(id string) bool {
 
 // holds reports why a column of texts cannot hold this one, of at most so many
 // bytes.
-func (c *oldColumn) holds(text string, most int) error {
+func (c *Column) holds(text string, most int) error {
 	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
-		return fmt.Errorf("bytes that are no text for column %s of the adopted table: not UTF-8, or zero", c.name)
+		return fmt.Errorf("bytes that are no text for column %s of the adopted table: not UTF-8, or zero", c.Name)
 	}
-	if n := utf8.RuneCountInString(text); c.length > 0 && n > c.length {
-		return fmt.Errorf("%d characters, and column %s of the adopted table holds %d", n, c.name, c.length)
+	if n := utf8.RuneCountInString(text); c.Length > 0 && n > c.Length {
+		return fmt.Errorf("%d characters, and column %s of the adopted table holds %d", n, c.Name, c.Length)
 	}
 	return short(text, most)
 }
@@ -94,33 +92,33 @@ func short(text string, most int) error {
 	return nil
 }
 
-func postgresAdopting() *adopting {
-	return &adopting{
+func postgres() *dialect {
+	return &dialect{
 		ids:     []string{"text", "character varying", "uuid", "bytea", "bigint", "integer", "smallint"},
 		texts:   []string{"text", "character varying"},
 		times:   []string{"timestamp with time zone", "timestamp without time zone", "date"},
 		source:  "convert_from(s.source, 'UTF8')",
 		now:     "clock_timestamp()",
-		id:      postgresAdoptedID,
+		id:      postgresID,
 		literal: postgresLiteral,
 	}
 }
 
-// postgresAdoptedID undoes sqlform.ID in SQL. The CASE keeps ids that the
+// postgresID undoes sqlform.ID in SQL. The CASE keeps ids that the
 // engine made up from being read as what they are not.
-func postgresAdoptedID(c *oldColumn) string {
+func postgresID(c *Column) string {
 	const uuid = "encode(substr(a.id, 2), 'hex')::uuid"
 	bytes := "case get_byte(a.id, 0) when 0 then substr(a.id, 2) when 1 then convert_to(" + uuid + "::text, 'UTF8') else a.long_id end"
 	value := "convert_from(" + bytes + ", 'UTF8')"
-	switch c.kind {
+	switch c.Kind {
 	case "text", "character varying":
-		value = "(" + value + ")" + c.collate
+		value = "(" + value + ")" + c.Collate
 	case "bytea":
 		value = bytes
 	case "uuid":
 		value = "case get_byte(a.id, 0) when 1 then " + uuid + " else " + value + "::uuid end"
 	case "bigint", "integer", "smallint":
-		value += "::" + c.kind
+		value += "::" + c.Kind
 	}
 	return "case when s.source <> convert_to('semel:surrogate', 'UTF8') then " + value + " end"
 }

@@ -13,16 +13,16 @@ import (
 	"github.com/semel-go/semel/internal/sqlform"
 )
 
-// seen is a row as an act finds it.
-type seen struct {
+// actedRow is a row as an operator's act finds it.
+type actedRow struct {
 	number, revision, scope int64
 	state                   contract.RowState
 	id, conflict            []byte
 }
 
 // look reads the row that an act is about, in the act's transaction.
-func (s *Store) look(ctx context.Context, tx *sql.Tx, number, revision int64) (*seen, error) {
-	r := &seen{number: number}
+func (s *Store) look(ctx context.Context, tx *sql.Tx, number, revision int64) (*actedRow, error) {
+	r := &actedRow{number: number}
 	var state string
 	err := tx.QueryRowContext(ctx, s.sql.State, number).Scan(&r.revision, &state, &r.scope, &r.id, &r.conflict)
 	switch {
@@ -55,7 +55,7 @@ func (s *Store) understands(ctx context.Context, tx *sql.Tx, number int64) error
 }
 
 // set changes a row if nobody has since it was seen.
-func (s *Store) set(ctx context.Context, tx *sql.Tx, r *seen, statement string, args ...any) error {
+func (s *Store) set(ctx context.Context, tx *sql.Tx, r *actedRow, statement string, args ...any) error {
 	done, err := tx.ExecContext(ctx, statement, append(args, r.number, r.revision)...)
 	if err != nil {
 		return err
@@ -143,46 +143,4 @@ func (s *Store) Acts(ctx context.Context, number int64, limit int) ([]contract.A
 		return nil, s.blameless("acts", err)
 	}
 	return acts, nil
-}
-
-// BeginRow implements contract.RowRetrier. A row whose identity is applied is
-// refused with ErrConflict, also when it is not a conflict's: then the content
-// of a conflict was applied in its place.
-func (s *Store) BeginRow(ctx context.Context, o contract.TxOptions, number, revision int64, a contract.Act) (contract.Batch[*sql.Tx], error) {
-	limit := o.Statement
-	o.Statement = 0 // not yet: the first statements are the store's own
-	b, _, err := s.begin(ctx, o, nil)
-	if err != nil {
-		return nil, s.blameless("begin", err)
-	}
-	err = s.complete(ctx, b.tx, number, revision, a)
-	if err == nil && s.dialect.limit != nil {
-		err = s.dialect.limit(ctx, b, limit)
-	}
-	if err != nil {
-		b.Rollback(ctx)
-		return nil, s.answer("retry", err)
-	}
-	return b, nil
-}
-
-func (s *Store) complete(ctx context.Context, tx *sql.Tx, number, revision int64, a contract.Act) error {
-	r, err := s.look(ctx, tx, number, revision)
-	if err != nil {
-		return err
-	}
-	if !r.state.CanBecome(contract.StateCompleted) {
-		return fmt.Errorf("row %d is %s: %w: %w", number, r.state, semel.ErrState, semel.ErrChanged)
-	}
-	done, err := tx.ExecContext(ctx, s.sql.Apply, number)
-	if err != nil {
-		return err
-	}
-	if n, err := done.RowsAffected(); err != nil || n != 1 {
-		return errors.Join(fmt.Errorf("row %d: %w", number, semel.ErrConflict), err)
-	}
-	if err := s.set(ctx, tx, r, s.sql.Become, string(contract.StateCompleted), 1, 1); err != nil {
-		return err
-	}
-	return s.record(ctx, tx, a, number, "done")
 }

@@ -25,7 +25,7 @@ func TestFences(t *testing.T) {
 		open := false
 		h, p := &hooked{}, &plainly{}
 		for _, conn := range []any{h, p} {
-			if !fence(conn, func() bool { return open }) {
+			if !hookCommits(conn, func() bool { return open }) {
 				t.Fatalf("%T has a hook that was not found", conn)
 			}
 		}
@@ -36,18 +36,18 @@ func TestFences(t *testing.T) {
 		if h.hook() != 0 || p.hook() != 0 {
 			t.Error("the store's commit is refused")
 		}
-		unfence(h)
-		unfence(p)
+		unhookCommits(h)
+		unhookCommits(p)
 		if h.hook != nil || p.hook != nil {
 			t.Error("the fence outlives the batch")
 		}
 	})
 	t.Run("a_driver_without_a_hook_is_told_from_one_with", func(t *testing.T) {
 		for _, conn := range []any{nil, still{}, textual{}} {
-			if fence(conn, func() bool { return false }) {
+			if hookCommits(conn, func() bool { return false }) {
 				t.Errorf("%T has no hook", conn)
 			}
-			unfence(conn)
+			unhookCommits(conn)
 		}
 	})
 }

@@ -5,7 +5,7 @@ import (
 	"reflect"
 )
 
-// fence keeps everything but the store's own commit from committing on a
+// hookCommits keeps everything but the store's own commit from committing on a
 // connection of SQLite: whatever a handler's own COMMIT holds is taken back, and
 // so is a statement that it sends after its own ROLLBACK, when each statement
 // commits by itself. It uses the commit hook of the connection, of which there
@@ -14,7 +14,7 @@ import (
 // No driver is imported: the method is looked for by its name, and its
 // parameter is a function that returns a number, of which anything but zero
 // refuses. It reports false if the driver has no such method.
-func fence(conn any, open func() bool) bool {
+func hookCommits(conn any, open func() bool) bool {
 	hook, of := commitHook(conn)
 	if of == nil {
 		return false
@@ -30,8 +30,8 @@ func fence(conn any, open func() bool) bool {
 	return true
 }
 
-// unfence takes the fence away.
-func unfence(conn any) {
+// unhookCommits takes the hook away.
+func unhookCommits(conn any) {
 	if hook, of := commitHook(conn); of != nil {
 		hook.Call([]reflect.Value{reflect.Zero(of)})
 	}
@@ -54,8 +54,8 @@ func commitHook(conn any) (hook reflect.Value, of reflect.Type) {
 	return hook, of
 }
 
-// fences reports whether the driver of a connection has what a fence needs.
-func fences(conn *sql.Conn) (can bool) {
+// canHookCommits reports whether the driver of a connection has what that needs.
+func canHookCommits(conn *sql.Conn) (can bool) {
 	_ = conn.Raw(func(c any) error {
 		_, of := commitHook(c)
 		can = of != nil

@@ -1,0 +1,109 @@
+// Command testrun runs the parts of `make test` at once, each a target of the
+// Makefile, and says at the end what took how long.
+//
+//	testrun TARGET…
+//
+// Where a part prints what `go test -json` does, failures and one line a package
+// are shown of it.
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/semel-go/semel/internal/worker"
+)
+
+// part is a target and how it ended.
+type part struct {
+	name      string
+	took, cpu time.Duration
+	err       error
+	tests     *results
+}
+
+func main() {
+	begun := time.Now()
+	parts := make([]*part, len(os.Args)-1)
+	out := &lines{to: os.Stdout}
+	var all worker.Group
+	for i, name := range os.Args[1:] {
+		parts[i] = &part{name: name, tests: newResults(out)}
+		all.Go(func() { parts[i].run(out) })
+	}
+	all.Wait()
+	report(out, parts, time.Since(begun))
+	for _, p := range parts {
+		if p.err != nil {
+			os.Exit(1)
+		}
+	}
+}
+
+// run makes the target. Its output is read line by line as it comes.
+func (p *part) run(out *lines) {
+	begun := time.Now()
+	p.err = p.make(out)
+	p.took = time.Since(begun)
+	if p.err != nil {
+		out.print("FAIL %s: %v", p.name, p.err)
+	}
+}
+
+func (p *part) make(out *lines) error {
+	program := os.Getenv("MAKE")
+	if program == "" {
+		program = "make"
+	}
+	command := exec.Command(program, "--no-print-directory", p.name)
+	read, write, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer read.Close()
+	command.Stdout, command.Stderr = write, write
+	err = command.Start()
+	write.Close() // the command has its own
+	if err != nil {
+		return err
+	}
+	err = p.follow(read, out)
+	if waited := command.Wait(); waited != nil {
+		err = waited
+	}
+	p.cpu = command.ProcessState.UserTime() + command.ProcessState.SystemTime()
+	return err
+}
+
+func (p *part) follow(output io.Reader, out *lines) error {
+	for from := bufio.NewReader(output); ; {
+		line, err := from.ReadString('\n')
+		if line != "" && !p.tests.take(line) {
+			out.print("%s: %s", p.name, strings.TrimRight(line, "\n"))
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// lines prints for several parts.
+type lines struct {
+	mu sync.Mutex
+	to io.Writer
+}
+
+func (l *lines) print(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fmt.Fprintf(l.to, format+"\n", args...)
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+)
+
+// event is a line of `go test -json`; see `go doc test2json`.
+type event struct {
+	Action, Package, ImportPath, Test, Output string
+	Elapsed                                   float64 // seconds
+}
+
+// timed is a package or a test and how long it took.
+type timed struct {
+	name string
+	took time.Duration
+}
+
+// results are what a stream of events says.
+type results struct {
+	out             *lines
+	printed         map[string]string // what a package or test has printed
+	parents         map[string]bool   // tests with subtests, whose time is theirs
+	packages, tests []timed
+}
+
+func newResults(out *lines) *results {
+	return &results{out: out, printed: map[string]string{}, parents: map[string]bool{}}
+}
+
+// take reads an event; it says no to a line that is none.
+func (r *results) take(line string) bool {
+	var e event
+	if !strings.HasPrefix(line, "{") || json.Unmarshal([]byte(line), &e) != nil || e.Action == "" {
+		return false
+	}
+	name := strings.Trim(e.Package+e.ImportPath+" "+e.Test, " ")
+	switch e.Action {
+	case "output", "build-output":
+		r.printed[name] += e.Output
+	case "pass", "fail", "skip", "build-fail":
+		r.ended(e, name)
+	}
+	return true
+}
+
+func (r *results) ended(e event, name string) {
+	if strings.HasSuffix(e.Action, "fail") {
+		r.out.print("%s", strings.TrimRight(r.printed[name], "\n"))
+	}
+	delete(r.printed, name)
+	took := timed{name, time.Duration(e.Elapsed * float64(time.Second))}
+	if slash := strings.LastIndex(name, "/"); e.Test != "" && strings.Contains(e.Test, "/") {
+		r.parents[name[:slash]] = true
+	}
+	switch {
+	case e.Test != "":
+		if !r.parents[name] {
+			r.tests = append(r.tests, took)
+		}
+	case e.Package != "" && e.Action != "skip":
+		r.packages = append(r.packages, took)
+		r.out.print("%-4s %s %.1f s", e.Action, name, e.Elapsed)
+	}
+}
