@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -106,13 +107,13 @@ func (r *run) parked(ctx context.Context) (rows, copies int, err error) {
 // positions counts the files of which not all counts as read.
 func (r *run) positions(ctx context.Context) error {
 	for _, s := range r.slots {
-		size, err := s.size()
+		info, err := os.Stat(s.path())
 		if err != nil {
 			return err
 		}
 		var there int
 		err = r.Store.Reader().QueryRowContext(ctx,
-			fmt.Sprintf(`select count(*) from semel_positions where lane = '%s' and "offset" = %d`, s.feed(), size)).Scan(&there)
+			fmt.Sprintf(`select count(*) from semel_positions where lane = '%s' and "offset" = %d`, s.feed(), info.Size())).Scan(&there)
 		if err != nil {
 			return err
 		}
@@ -148,7 +149,8 @@ func (r *run) duplicates(release Release, by map[string]string) error {
 }
 
 // readAgain has each release read all files from their beginning, where
-// everything is a duplicate, whoever marked it.
+// everything is a duplicate, whoever marked it. One that refuses the tables
+// reads nothing.
 func (r *run) readAgain(ctx context.Context) error {
 	for _, release := range []Release{r.First, r.Second} {
 		_, before, err := r.parked(ctx)
@@ -157,21 +159,25 @@ func (r *run) readAgain(ctx context.Context) error {
 		}
 		for _, s := range r.slots {
 			s.release = release
+			if err := s.migrate(); errors.Is(err, errNewer) {
+				r.ledger.Refusals++
+				continue
+			}
 			if err := r.readFile(s); err != nil {
 				return err
 			}
+			r.ledger.Uncounted += r.Feed.aside()
 		}
 		_, after, err := r.parked(ctx)
 		if err != nil {
 			return err
 		}
-		r.ledger.Uncounted += len(r.slots)*r.Feed.aside() - (after - before)
+		r.ledger.Uncounted -= after - before
 	}
 	return nil
 }
 
-// readFile reads one file from its beginning. A release that refuses the tables
-// is let off.
+// readFile reads one file from its beginning.
 func (r *run) readFile(s *slot) error {
 	if err := s.end("run", "--from-start"); err != nil {
 		return err

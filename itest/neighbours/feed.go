@@ -3,10 +3,10 @@
 package neighbours
 
 import (
-	"bufio"
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"strings"
 )
 
 // Feed is what the files hold: messages 0 to IDs-1, each with its copies.
@@ -86,19 +86,20 @@ func (f Feed) lines(file uint64) (lines []string) {
 	return lines
 }
 
-// write writes a file and returns how many deliveries it has.
-func (f Feed) write(path string, file uint64) (int, error) {
-	to, err := os.Create(path)
+// part are the lines of the n-th of so many parts.
+func part(lines []string, n, parts int) []string {
+	return lines[len(lines)*n/parts : len(lines)*(n+1)/parts]
+}
+
+// extend writes lines to the end of a file, which is made if it is missing.
+func extend(path string, lines []string) error {
+	to, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer to.Close()
-	out, lines := bufio.NewWriter(to), f.lines(file)
-	for _, l := range lines {
-		fmt.Fprintln(out, l)
+	if _, err := to.WriteString(strings.Join(lines, "\n") + "\n"); err != nil {
+		return err
 	}
-	if err := out.Flush(); err != nil {
-		return 0, err
-	}
-	return len(lines), to.Close()
+	return to.Close()
 }

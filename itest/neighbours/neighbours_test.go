@@ -10,9 +10,9 @@ import (
 )
 
 // smallFeed has a share of each kind of message.
-func smallFeed() Feed { return Feed{IDs: 1_000, Seed: 11} }
+func smallFeed() Feed { return Feed{IDs: 1_200, Seed: 11} }
 
-// world is the releases, built once for all tests of the package.
+// neighbours builds the pinned commit's binary and the present one.
 func neighbours(t *testing.T) (earlier, present Release) {
 	t.Helper()
 	earlier, present, err := Neighbours(t.Context(), Pinned, t.TempDir())

@@ -23,7 +23,7 @@ consumers:
     strategy: marker
     identity: {id: "header:id", source: "const:%s"}
     fingerprint: %s
-    batch: {most: 20}
+    batch: {most: 5}
     handler:
       sql:
         params: {id: "header:id", release: "const:${RELEASE}", amount: "body:/amount"}

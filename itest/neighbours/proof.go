@@ -13,8 +13,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/semel-go/semel/itest/processes"
@@ -60,18 +58,24 @@ func (p Proof) Run(ctx context.Context) (*Ledger, error) {
 	return r.ledger, nil
 }
 
-// prepare writes the files and makes the effect log.
+// prepare writes the first part of the files and makes the effect log.
 func (r *run) prepare(ctx context.Context) error {
 	for n, release := range []Release{r.First, r.Second}[:r.Store.Readers()] {
-		s := &slot{proof: r.Proof, name: fmt.Sprintf("reader-%d", n+1), release: release}
-		deliveries, err := r.Feed.write(filepath.Join(r.Folder, s.feed()), uint64(n))
-		if err != nil {
-			return err
-		}
-		r.ledger.Deliveries += deliveries
+		s := &slot{proof: r.Proof, name: fmt.Sprintf("reader-%d", n+1), release: release, lines: r.Feed.lines(uint64(n))}
+		r.ledger.Deliveries += len(s.lines)
 		r.slots = append(r.slots, s)
 	}
-	return r.Store.Exec(ctx, effectLog)
+	return errors.Join(r.extend(0), r.Store.Exec(ctx, effectLog))
+}
+
+// extend writes the n-th part of each file.
+func (r *run) extend(n int) error {
+	for _, s := range r.slots {
+		if err := s.extend(n); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // begin is the deployment: the first release works while the second upgrades the
@@ -127,15 +131,18 @@ func (r *run) happen(ctx context.Context) error {
 	return nil
 }
 
-// killOne waits until its share of the effects stands, and some since the last
-// kill, so that each process works before it dies.
+// killOne kills a process when the effects of the parts before stand, and a few
+// more: the part that it has begun is work before it.
 func (r *run) killOne(ctx context.Context, k int) error {
 	standing, err := r.Store.Effects(ctx)
 	if err != nil {
 		return err
 	}
-	share := r.Feed.effects() * 80 * (k + 1) / (100 * (r.Kills + 1))
-	if err := r.untilEffects(ctx, max(share, standing+1)); err != nil {
+	if err := r.extend(k + 1); err != nil {
+		return err
+	}
+	share := r.Feed.effects() * (k + 1) / (r.Kills + 1)
+	if err := r.untilEffects(ctx, max(share, standing)+1+r.random.IntN(10)); err != nil {
 		return err
 	}
 	s := r.slots[k%len(r.slots)]
@@ -198,15 +205,6 @@ func (r *run) killAll() {
 			_ = s.process.Kill()
 		}
 	}
-}
-
-// size is how long the slot's file is.
-func (s *slot) size() (int64, error) {
-	info, err := os.Stat(filepath.Join(s.proof.Folder, s.feed()))
-	if err != nil {
-		return 0, err
-	}
-	return info.Size(), nil
 }
 
 func (r *run) say(format string, args ...any) { fmt.Fprintf(r.Progress, format+"\n", args...) }

@@ -18,6 +18,8 @@ import (
 type slot struct {
 	proof *Proof
 	name  string
+	// lines are what its file holds in the end.
+	lines []string
 	// release is the one that runs, or is to run next.
 	release Release
 	process *processes.Process
@@ -30,6 +32,11 @@ var errNewer = errors.New("the schema is a newer release's")
 const unknown = "which this release does not know"
 
 func (s *slot) feed() string { return s.name + ".jsonl" }
+
+func (s *slot) path() string { return filepath.Join(s.proof.Folder, s.feed()) }
+
+// extend writes the n-th part of the file.
+func (s *slot) extend(n int) error { return extend(s.path(), part(s.lines, n, s.proof.Kills+1)) }
 
 // command is a call of the slot's release. Each release has a log of its own.
 func (s *slot) command(args ...string) processes.Command {

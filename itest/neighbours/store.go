@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"time"
 
 	"github.com/semel-go/semel/itest/ledger"
 	"github.com/semel-go/semel/itest/processes"
@@ -85,6 +86,20 @@ func (s server) Reader() ledger.Reader { return s.DB }
 func (s server) Exec(ctx context.Context, statement string) error {
 	_, err := s.DB.ExecContext(ctx, statement)
 	return err
+}
+
+// met is how long a process is waited for that is to begin a transaction. One
+// that has nothing left to do begins none.
+const met = 10 * time.Second
+
+func (s server) Catch(ctx context.Context, p *processes.Process, name string, random *rand.Rand, blind bool) (bool, error) {
+	most, cancel := context.WithTimeout(ctx, met)
+	defer cancel()
+	open, err := s.Activity.Catch(most, p, name, random, blind)
+	if err != nil && most.Err() != nil && ctx.Err() == nil {
+		return false, p.Freeze()
+	}
+	return open, err
 }
 
 func (s server) Close() error { return s.DB.Close() }
