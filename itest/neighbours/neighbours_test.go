@@ -4,23 +4,43 @@ package neighbours
 
 import (
 	"context"
+	"os"
+	"sync"
 	"testing"
 
 	"github.com/semel-go/semel/itest/services"
 )
 
-// smallFeed has a share of each kind of message.
-func smallFeed() Feed { return Feed{IDs: 1_200, Seed: 11} }
+// built has the binaries of this run of the tests.
+var built string
 
-// neighbours builds the pinned commit's binary and the present one.
+func TestMain(m *testing.M) {
+	var err error
+	if built, err = os.MkdirTemp("", "neighbours-"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(built)
+	os.Exit(code)
+}
+
+// buildOnce builds the pinned commit's binary and the present one.
+var buildOnce = sync.OnceValues(func() ([2]Release, error) {
+	earlier, present, err := Neighbours(context.Background(), Pinned, built)
+	return [2]Release{earlier, present}, err
+})
+
 func neighbours(t *testing.T) (earlier, present Release) {
 	t.Helper()
-	earlier, present, err := Neighbours(t.Context(), Pinned, t.TempDir())
+	both, err := buildOnce()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return earlier, present
+	return both[0], both[1]
 }
+
+// opener opens a new store for a proof in a folder.
+type opener func(t *testing.T, folder string) Store
 
 func inFile(t *testing.T, folder string) Store {
 	t.Helper()
@@ -44,10 +64,11 @@ func opened(t *testing.T, s Store, err error) Store {
 }
 
 // prove runs two releases and prints the ledger.
-func prove(t *testing.T, store func(*testing.T, string) Store, first, second Release) *Ledger {
+func prove(t *testing.T, open opener, first, second Release, ids, kills int) *Ledger {
 	t.Helper()
 	folder := t.TempDir()
-	proof := Proof{First: first, Second: second, Store: store(t, folder), Feed: smallFeed(), Kills: 6, Folder: folder, Progress: t.Output()}
+	proof := Proof{First: first, Second: second, Store: open(t, folder), Feed: Feed{IDs: ids, Seed: 11},
+		Kills: kills, Folder: folder, Progress: t.Output()}
 	ledger, err := proof.Run(context.WithoutCancel(t.Context()))
 	if err != nil {
 		t.Fatal(err)
@@ -60,9 +81,10 @@ func prove(t *testing.T, store func(*testing.T, string) Store, first, second Rel
 
 func TestNeighbouringReleasesShareAStore(t *testing.T) {
 	earlier, present := neighbours(t)
-	check := func(store func(*testing.T, string) Store, first, second Release) func(*testing.T) {
+	check := func(open opener, first, second Release) func(*testing.T) {
 		return func(t *testing.T) {
-			if err := prove(t, store, first, second).Fault(); err != nil {
+			t.Parallel() // they mostly wait for the disk
+			if err := prove(t, open, first, second, 1_200, 6).Fault(); err != nil {
 				t.Error(err)
 			}
 		}
