@@ -166,7 +166,7 @@ func (r *run) readAgain(ctx context.Context) error {
 			if err := r.readFile(s); err != nil {
 				return err
 			}
-			r.ledger.Uncounted += r.Feed.aside()
+			r.ledger.Uncounted += r.Feed.later()
 		}
 		_, after, err := r.parked(ctx)
 		if err != nil {

@@ -61,6 +61,10 @@ func (f Feed) rows(files int) int { return f.of(unmet) + f.of(conflicting) + fil
 // whichever content of a conflicting message came first.
 func (f Feed) aside() int { return 2*f.of(unmet) + 2*f.of(conflicting) + f.of(nameless) }
 
+// later are those of them that are copies on a parked row when the rows that
+// were retried are done.
+func (f Feed) later() int { return f.aside() - 2*f.of(unmet) }
+
 // lines are the deliveries in an order of the file's own.
 func (f Feed) lines(file uint64) (lines []string) {
 	add := func(times, i, amount int) {

@@ -24,6 +24,9 @@ type Ledger struct {
 	// Rows are parked, each once, where ExpectedRows are to be; Copies are
 	// counted on them, LeastCopies are in the files.
 	Rows, ExpectedRows, Copies, LeastCopies int
+	// Retried are parked messages that took effect when both releases retried
+	// each other's rows, of ExpectedRetried.
+	Retried, ExpectedRetried int
 	// Guards are rows that only a transaction under way may have.
 	Guards int
 	// Astray are files whose position is not their end.
@@ -47,7 +50,7 @@ type Ledger struct {
 func newLedger(p Proof) *Ledger {
 	files := p.Store.Readers()
 	return &Ledger{Order: [2]string{p.First.Name, p.Second.Name}, Expected: p.Feed.effects(),
-		ExpectedRows: p.Feed.rows(files), LeastCopies: files*p.Feed.aside() - p.Feed.rows(files),
+		ExpectedRows: p.Feed.rows(files), ExpectedRetried: p.Feed.of(unmet), LeastCopies: files*p.Feed.aside() - p.Feed.rows(files),
 		By: map[string]int{}, Met: map[string]int{}, Again: map[string]int{}}
 }
 
@@ -60,6 +63,8 @@ func (l *Ledger) Fault() error {
 		return fmt.Errorf("%d effects without a marker, %d markers without an effect", l.Unmarked, l.Hollow)
 	case l.Rows != l.ExpectedRows:
 		return fmt.Errorf("%d rows are parked, not %d", l.Rows, l.ExpectedRows)
+	case l.Retried != l.ExpectedRetried:
+		return fmt.Errorf("%d rows were retried, not %d", l.Retried, l.ExpectedRetried)
 	case l.Copies < l.LeastCopies || l.Uncounted != 0:
 		return fmt.Errorf("%d copies are counted on rows, of at least %d; later %d were not counted", l.Copies, l.LeastCopies, l.Uncounted)
 	case l.Guards != 0 || l.Astray != 0:
@@ -100,6 +105,7 @@ func (l *Ledger) Write(w io.Writer) error {
 		{"markers without an effect", l.Hollow},
 		{"parked rows", fmt.Sprintf("%d of %d", l.Rows, l.ExpectedRows)},
 		{"copies counted on rows", fmt.Sprintf("%d, in the files %d", l.Copies, l.LeastCopies)},
+		{"rows retried by both", fmt.Sprintf("%d of %d", l.Retried, l.ExpectedRetried)},
 		{"guards left", l.Guards},
 		{"positions that are not the file's end", l.Astray},
 		{"kills", l.Kills},

@@ -47,6 +47,7 @@ func TestALedgerOfNeighboursIsAProofOnlyIfNothingIsWrong(t *testing.T) {
 		"parked more": func(l *Ledger) { l.Rows = 4 },
 		"uncounted":   func(l *Ledger) { l.Copies = 3 },
 		"later":       func(l *Ledger) { l.Uncounted = 1 },
+		"unretried":   func(l *Ledger) { l.Retried = 1 },
 		"guards":      func(l *Ledger) { l.Guards = 1 },
 		"astray":      func(l *Ledger) { l.Astray = 1 },
 		"again":       func(l *Ledger) { l.Again["b"] = 1 },

@@ -23,12 +23,12 @@ consumers:
     strategy: marker
     identity: {id: "header:id", source: "const:%s"}
     fingerprint: %s
-    batch: {most: 5}
+    batch: {most: %d}
     handler:
       sql:
         params: {id: "header:id", release: "const:${RELEASE}", amount: "body:/amount"}
         statements:
-          - sql: insert into effects (id, release) select :id, :release where cast(:amount as bigint) > 0
+          - sql: insert into effects (id, release) select :id, :release where cast(:amount as bigint) > 0 or exists (select 1 from gate)
             rows: 1
 `
 
@@ -39,11 +39,20 @@ const (
 	fingerprint = "body"
 )
 
-// effectLog is made by the test before any release runs.
-const effectLog = `create table effects (id text not null, release text not null)`
+// What the test makes before any release runs: the log, and what is empty until
+// parked messages may pass.
+const (
+	effectLog = `create table effects (id text not null, release text not null)`
+	gateTable = `create table gate (open integer not null)`
+)
 
-// text is the policy of a release. With follow its run never ends by itself.
+// text is the policy of a release. With follow its run never ends by itself, and
+// its batches are small, so that a kill meets one of many.
 func (r Release) text(s Store, file string, follow bool) []byte {
+	batch := 500
+	if follow {
+		batch = 5
+	}
 	return fmt.Appendf(nil, policy, s.Policy(cmp.Or(r.Plant.Prefix, prefix)), file, follow,
-		cmp.Or(r.Plant.Scope, scope), cmp.Or(r.Plant.Fingerprint, fingerprint))
+		cmp.Or(r.Plant.Scope, scope), cmp.Or(r.Plant.Fingerprint, fingerprint), batch)
 }

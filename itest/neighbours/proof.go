@@ -42,14 +42,14 @@ type run struct {
 	ledger *Ledger
 }
 
-// Run runs both releases until everything is read, then each once more over all
-// files from their beginning, and returns the ledger; judge it with Fault. An
-// error says that the run itself failed.
+// Run runs both releases until everything is read, has each retry rows of both
+// and read all files from their beginning, and returns the ledger; judge it with
+// Fault. An error says that the run itself failed.
 func (p Proof) Run(ctx context.Context) (*Ledger, error) {
 	r := &run{Proof: &p, random: rand.New(rand.NewPCG(p.Feed.Seed, 1)), ledger: newLedger(p)}
 	defer r.killAll()
 	began := time.Now()
-	for _, step := range []func(context.Context) error{r.prepare, r.begin, r.happen, r.finish, r.audit, r.readAgain} {
+	for _, step := range []func(context.Context) error{r.prepare, r.begin, r.happen, r.finish, r.audit, r.retry, r.readAgain} {
 		if err := step(ctx); err != nil {
 			return r.ledger, fmt.Errorf("%w; the logs are in %s", err, p.Folder)
 		}
@@ -58,14 +58,14 @@ func (p Proof) Run(ctx context.Context) (*Ledger, error) {
 	return r.ledger, nil
 }
 
-// prepare writes the first part of the files and makes the effect log.
+// prepare writes the first part of the files and makes the tables of the test.
 func (r *run) prepare(ctx context.Context) error {
 	for n, release := range []Release{r.First, r.Second}[:r.Store.Readers()] {
 		s := &slot{proof: r.Proof, name: fmt.Sprintf("reader-%d", n+1), release: release, lines: r.Feed.lines(uint64(n))}
 		r.ledger.Deliveries += len(s.lines)
 		r.slots = append(r.slots, s)
 	}
-	return errors.Join(r.extend(0), r.Store.Exec(ctx, effectLog))
+	return errors.Join(r.extend(0), r.Store.Exec(ctx, effectLog), r.Store.Exec(ctx, gateTable))
 }
 
 // extend writes the n-th part of each file.

@@ -87,10 +87,7 @@ func (s *slot) migrate() error {
 	if err := s.writePolicy(false); err != nil {
 		return err
 	}
-	c := s.command()
-	up := exec.Command(c.Binary, "migrate", "up", "--config", c.Policy)
-	up.Dir, up.Env = c.Folder, append(os.Environ(), c.Env...)
-	said, err := up.CombinedOutput()
+	said, err := s.call("migrate", "up").CombinedOutput()
 	if err == nil {
 		return nil
 	}
@@ -98,4 +95,12 @@ func (s *slot) migrate() error {
 		return errNewer
 	}
 	return fmt.Errorf("semel migrate up of %s: %w\n%s", s.release.Name, err, said)
+}
+
+// call is a command of the release that ends by itself.
+func (s *slot) call(args ...string) *exec.Cmd {
+	c := s.command()
+	call := exec.Command(c.Binary, append(args, "--config", c.Policy)...)
+	call.Dir, call.Env = c.Folder, append(os.Environ(), c.Env...)
+	return call
 }
