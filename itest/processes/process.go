@@ -22,11 +22,12 @@ import (
 // ErrEnded says that a process ended by itself.
 var ErrEnded = errors.New("semel ended by itself")
 
-// Build builds the binary into folder and returns its path. The working
-// directory is anywhere in the workspace.
-func Build(ctx context.Context, folder string) (string, error) {
+// Build builds the binary into folder, with these flags, and returns its path.
+// The working directory is anywhere in the workspace.
+func Build(ctx context.Context, folder string, flags ...string) (string, error) {
 	binary := filepath.Join(folder, "semel")
-	out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "github.com/semel-go/semel/cmd/semel").CombinedOutput()
+	args := append([]string{"build", "-o", binary}, flags...)
+	out, err := exec.CommandContext(ctx, "go", append(args, "github.com/semel-go/semel/cmd/semel")...).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("build semel: %w\n%s", err, out)
 	}

@@ -11,12 +11,9 @@ import (
 	"github.com/semel-go/semel/itest/processes"
 )
 
-// maxTries is how often a process is frozen in the hope of an open transaction.
-const maxTries = 500
-
 // hunter kills one process.
 type hunter struct {
-	db     *database
+	db     *processes.SQLite
 	random *rand.Rand
 	// blind kills at a random moment, whatever the process does then.
 	blind bool
@@ -30,29 +27,18 @@ func (h hunter) kill(ctx context.Context, p *processes.Process) (bool, error) {
 	if err := h.untilMark(ctx, p); err != nil {
 		return false, err
 	}
-	for try := 1; ; try++ {
-		processes.Pause(ctx, time.Duration(h.random.Int64N(int64(5*time.Millisecond))))
-		if err := p.Freeze(); err != nil {
-			return false, err
-		}
-		open, err := h.db.writing(ctx)
-		if err != nil {
-			return false, err
-		}
-		if open || h.blind || try == maxTries {
-			return open, p.Kill()
-		}
-		if err := p.Thaw(); err != nil {
-			return false, err
-		}
+	open, err := h.db.Catch(ctx, p, h.random, h.blind)
+	if err != nil {
+		return false, err
 	}
+	return open, p.Kill()
 }
 
 // untilMark waits until the process has committed something of its own and the
 // effects stand at the mark. What a process writes before that (opening,
 // recovering what the last one left) is not taken for its work.
 func (h hunter) untilMark(ctx context.Context, p *processes.Process) error {
-	first, err := h.db.effects(ctx)
+	first, err := h.db.Effects(ctx)
 	if err != nil {
 		return err
 	}
@@ -60,7 +46,7 @@ func (h hunter) untilMark(ctx context.Context, p *processes.Process) error {
 		if alive, err := p.Running(); err != nil || !alive {
 			return errors.Join(err, processes.ErrEnded)
 		}
-		now, err := h.db.effects(ctx)
+		now, err := h.db.Effects(ctx)
 		if err != nil {
 			return err
 		}

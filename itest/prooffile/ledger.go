@@ -7,7 +7,19 @@ import (
 	"io"
 
 	"github.com/semel-go/semel/itest/ledger"
+	"github.com/semel-go/semel/itest/webhooks"
 )
+
+// missing are how many ids have no effect.
+func missing(e ledger.Effects, ids int) int {
+	missing := 0
+	for i := range ids {
+		if !e.IDs[webhooks.ID(i)] {
+			missing++
+		}
+	}
+	return missing
+}
 
 // Fault says why the ledger is no proof; nil if it is one. At least `open`
 // kills must have met an open transaction.

@@ -67,11 +67,11 @@ func (p Proof) Run(ctx context.Context) (Ledger, error) {
 		return Ledger{}, err
 	}
 	p.say("%d deliveries of %d webhooks, %.0f MB", p.Input.Deliveries, p.Input.IDs, float64(size)/1e6)
-	db, err := openDatabase(ctx, p.Folder)
+	db, err := processes.OpenSQLite(ctx, filepath.Join(p.Folder, databaseFile))
 	if err != nil {
 		return Ledger{}, err
 	}
-	defer db.close()
+	defer func() { _ = db.Close() }()
 	began := time.Now()
 	ledger := Ledger{Deliveries: p.Input.Deliveries, Expected: p.Input.IDs}
 	if err := p.killAndFinish(ctx, db, &ledger); err != nil {
@@ -82,7 +82,7 @@ func (p Proof) Run(ctx context.Context) (Ledger, error) {
 }
 
 // killAndFinish runs the process as often as it is killed, and once to its end.
-func (p Proof) killAndFinish(ctx context.Context, db *database, ledger *Ledger) error {
+func (p Proof) killAndFinish(ctx context.Context, db *processes.SQLite, ledger *Ledger) error {
 	// While it is hunted the process follows its file, so that it cannot end
 	// before it is killed, however slow the hunter is.
 	if err := writePolicy(p.Folder, p.Batch, true); err != nil {
@@ -104,7 +104,7 @@ func (p Proof) killAndFinish(ctx context.Context, db *database, ledger *Ledger) 
 		if open {
 			ledger.Open++
 		}
-		done, err := db.effects(ctx)
+		done, err := db.Effects(ctx)
 		if err != nil {
 			return err
 		}
@@ -130,8 +130,8 @@ func (p Proof) killAndFinish(ctx context.Context, db *database, ledger *Ledger) 
 // the first 80 % of the effects, so that there is work left at each.
 func (p Proof) mark(k int) int { return p.Input.IDs * 80 * (k + 1) / (100 * (p.Kills + 1)) }
 
-func (p Proof) audit(ctx context.Context, db *database, l *Ledger) error {
-	e, err := ledger.ReadEffects(ctx, db.conn)
+func (p Proof) audit(ctx context.Context, db *processes.SQLite, l *Ledger) error {
+	e, err := ledger.ReadEffects(ctx, db.Conn)
 	if err != nil {
 		return err
 	}

@@ -51,14 +51,14 @@ func TestAProcessThatIsKilledLosesAndDoublesNothing(t *testing.T) {
 }
 
 // change runs statements on the database of a proof.
-func change(t *testing.T, folder, statements string) *database {
+func change(t *testing.T, folder, statements string) *processes.SQLite {
 	t.Helper()
-	db, err := openDatabase(t.Context(), folder)
+	db, err := processes.OpenSQLite(t.Context(), filepath.Join(folder, databaseFile))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = db.close() })
-	if _, err := db.conn.ExecContext(t.Context(), statements); err != nil {
+	t.Cleanup(func() { _ = db.Close() })
+	if _, err := db.Conn.ExecContext(t.Context(), statements); err != nil {
 		t.Fatal(err)
 	}
 	return db
@@ -69,7 +69,7 @@ func TestAnOpenTransactionIsSeenOnlyWhileItIsOpen(t *testing.T) {
 	db := change(t, folder, `pragma journal_mode = wal; create table t (x)`)
 	writing := func(want bool) {
 		t.Helper()
-		got, err := db.writing(ctx)
+		got, err := db.Writing(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}

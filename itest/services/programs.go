@@ -22,14 +22,19 @@ type programs struct {
 	owner *syscall.Credential
 }
 
+// Folder is where servers keep their data, and tests what takes long to make.
+func Folder() string {
+	if folder := os.Getenv("SEMEL_SERVICES"); folder != "" {
+		return folder
+	}
+	return filepath.Join(os.TempDir(), "semel-services")
+}
+
 func findPrograms(t testing.TB) programs {
 	t.Helper()
-	p := programs{bin: bin(), root: os.Getenv("SEMEL_SERVICES")}
+	p := programs{bin: bin(), root: Folder()}
 	if p.bin == "" {
 		t.Fatal("PostgreSQL's programs are missing: this test starts a server of its own. Install them with scripts/services up postgres, or set SEMEL_POSTGRES_BIN to the folder of initdb")
-	}
-	if p.root == "" {
-		p.root = filepath.Join(os.TempDir(), "semel-services")
 	}
 	if os.Geteuid() == 0 {
 		p.owner = credential(t)

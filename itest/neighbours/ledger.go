@@ -1,0 +1,124 @@
+//go:build unix
+
+package neighbours
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/semel-go/semel/itest/ledger"
+)
+
+// Ledger is what came out of a Proof.
+type Ledger struct {
+	// Order are the names of the releases, the first that began in front.
+	Order [2]string
+	// Deliveries are in all files. Expected messages take effect, Applied have.
+	Deliveries, Expected, Applied int
+	// Doubled are effects beyond the first of a message, Lost are messages
+	// without one.
+	Lost, Doubled int
+	// Unmarked are effects without a marker that says applied, Hollow such
+	// markers without an effect.
+	Unmarked, Hollow int
+	// Rows are parked, each once, where ExpectedRows are to be; Copies are
+	// counted on them, LeastCopies are in the files.
+	Rows, ExpectedRows, Copies, LeastCopies int
+	// Retried are parked messages that took effect when both releases retried
+	// each other's rows, of ExpectedRetried.
+	Retried, ExpectedRetried int
+	// Guards are rows that only a transaction under way may have.
+	Guards int
+	// Astray are files whose position is not their end.
+	Astray int
+	// Kills of which Open met an open transaction.
+	Kills, Open int
+	// Refusals are starts at which a release said by name that the tables are a
+	// newer one's.
+	Refusals int
+	// By are effects by release; Met are messages of which a release heard as
+	// duplicates and which the other one had applied.
+	By, Met map[string]int
+	// Again are, by release, the deliveries of all files from their beginning
+	// that were not duplicates when everything had been read; Uncounted the
+	// copies among them that were not counted on their rows.
+	Again     map[string]int
+	Uncounted int
+	Seconds   float64
+}
+
+func newLedger(p Proof) *Ledger {
+	files := p.Store.Readers()
+	return &Ledger{Order: [2]string{p.First.Name, p.Second.Name}, Expected: p.Feed.effects(),
+		ExpectedRows: p.Feed.rows(files), ExpectedRetried: p.Feed.of(unmet), LeastCopies: files*p.Feed.aside() - p.Feed.rows(files),
+		By: map[string]int{}, Met: map[string]int{}, Again: map[string]int{}}
+}
+
+// Fault says why the ledger is no proof; nil if it is one.
+func (l *Ledger) Fault() error {
+	switch {
+	case l.Lost != 0 || l.Doubled != 0 || l.Applied != l.Expected:
+		return fmt.Errorf("lost %d, doubled %d", l.Lost, l.Doubled)
+	case l.Unmarked != 0 || l.Hollow != 0:
+		return fmt.Errorf("%d effects without a marker, %d markers without an effect", l.Unmarked, l.Hollow)
+	case l.Rows != l.ExpectedRows:
+		return fmt.Errorf("%d rows are parked, not %d", l.Rows, l.ExpectedRows)
+	case l.Retried != l.ExpectedRetried:
+		return fmt.Errorf("%d rows were retried, not %d", l.Retried, l.ExpectedRetried)
+	case l.Copies < l.LeastCopies || l.Uncounted != 0:
+		return fmt.Errorf("%d copies are counted on rows, of at least %d; later %d were not counted", l.Copies, l.LeastCopies, l.Uncounted)
+	case l.Guards != 0 || l.Astray != 0:
+		return fmt.Errorf("%d guards are left of transactions that are over, %d positions are astray", l.Guards, l.Astray)
+	}
+	for _, name := range l.Order {
+		if l.Again[name] != 0 {
+			return fmt.Errorf("%s took %d copies for new messages", name, l.Again[name])
+		}
+	}
+	return l.tame()
+}
+
+// tame says that what the proof is about did not occur. Where the earlier
+// release refused the newer one's tables, it need not have worked on.
+func (l *Ledger) tame() error {
+	if 2*l.Open < l.Kills || l.Kills == 0 {
+		return fmt.Errorf("only %d of %d kills met an open transaction: no proof", l.Open, l.Kills)
+	}
+	for _, name := range l.Order {
+		if l.Refusals == 0 && (l.By[name] == 0 || l.Met[name] == 0) {
+			return fmt.Errorf("%s applied %d messages and met %d of the other's markers: no proof", name, l.By[name], l.Met[name])
+		}
+	}
+	return nil
+}
+
+// Write prints the ledger for people.
+func (l *Ledger) Write(w io.Writer) error {
+	lines := []ledger.Line{
+		{"first, then", l.Order[0] + ", " + l.Order[1]},
+		{"deliveries in all files", l.Deliveries},
+		{"expected to take effect", l.Expected},
+		{"applied", l.Applied},
+		{"lost", l.Lost},
+		{"doubled", l.Doubled},
+		{"effects without a marker", l.Unmarked},
+		{"markers without an effect", l.Hollow},
+		{"parked rows", fmt.Sprintf("%d of %d", l.Rows, l.ExpectedRows)},
+		{"copies counted on rows", fmt.Sprintf("%d, in the files %d", l.Copies, l.LeastCopies)},
+		{"rows retried by both", fmt.Sprintf("%d of %d", l.Retried, l.ExpectedRetried)},
+		{"guards left", l.Guards},
+		{"positions that are not the file's end", l.Astray},
+		{"kills", l.Kills},
+		{"kills that hit an open transaction", l.Open},
+		{"refusals of a newer schema", l.Refusals},
+	}
+	for _, name := range l.Order {
+		lines = append(lines,
+			ledger.Line{"applied by " + name, l.By[name]},
+			ledger.Line{"markers of the other met by " + name, l.Met[name]},
+			ledger.Line{"all files again by " + name + ", not duplicates", l.Again[name]})
+	}
+	return ledger.WriteTable(w, append(lines,
+		ledger.Line{"copies then not counted on rows", l.Uncounted},
+		ledger.Line{"seconds", fmt.Sprintf("%.1f", l.Seconds)}))
+}

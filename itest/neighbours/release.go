@@ -1,0 +1,111 @@
+//go:build unix
+
+package neighbours
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/semel-go/semel/itest/processes"
+	"github.com/semel-go/semel/itest/services"
+)
+
+// Pinned is the commit whose binary is the earlier neighbour. CONTRIBUTING.md
+// says when it moves.
+const Pinned = "0a75b4cebfa67252acf19aab225ce9ef09264e6b"
+
+// Release is a binary that works beside another one.
+type Release struct {
+	Name, Binary string
+	// Plant is a fault that the suite must find.
+	Plant Plant
+}
+
+// Plant is what a release keeps otherwise than its neighbour. What is empty is
+// as it should be.
+type Plant struct {
+	// Prefix is of its tables: markers of its own.
+	Prefix string
+	// Scope is the source under which it marks.
+	Scope string
+	// Fingerprint is what it takes for the content of a message.
+	Fingerprint string
+}
+
+// Neighbours are the release of a commit of this repository's history, and the
+// present tree's, which is built into folder.
+func Neighbours(ctx context.Context, commit, folder string) (earlier, present Release, err error) {
+	binary, err := buildEarlier(ctx, commit)
+	if err != nil {
+		return Release{}, Release{}, err
+	}
+	earlier = Release{Name: commit[:7], Binary: binary}
+	present.Name = "present"
+	present.Binary, err = processes.Build(ctx, folder)
+	return earlier, present, err
+}
+
+// buildEarlier builds the binary of a commit, once for each version of Go: it
+// is kept in the folder of the services.
+func buildEarlier(ctx context.Context, commit string) (binary string, err error) {
+	kept := filepath.Join(services.Folder(), "neighbours")
+	binary = filepath.Join(kept, strings.Join([]string{"semel", commit, runtime.Version(), runtime.GOOS, runtime.GOARCH}, "-"))
+	if _, err := os.Stat(binary); err == nil {
+		return binary, nil
+	}
+	if err := os.MkdirAll(kept, 0o755); err != nil {
+		return "", err
+	}
+	folder, err := os.MkdirTemp(kept, "tree-")
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	if err := unpack(ctx, commit, folder); err != nil {
+		return "", err
+	}
+	// The path of the tree is left out of what is compiled, so that the cache of
+	// builds serves every tree.
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", "semel", "./cmd/semel")
+	build.Dir, build.Env = folder, append(os.Environ(), "GOWORK="+filepath.Join(folder, "go.work"))
+	if _, err := output(build); err != nil {
+		return "", err
+	}
+	return binary, os.Rename(filepath.Join(folder, "semel"), binary)
+}
+
+// unpack writes the tree of a commit into a folder.
+func unpack(ctx context.Context, commit, folder string) error {
+	if _, err := output(exec.CommandContext(ctx, "git", "cat-file", "-e", commit+"^{commit}")); err != nil {
+		return fmt.Errorf("commit %s, whose binary runs beside the present one, is not here: "+
+			"the suite needs this repository's history. Get it with `git fetch --unshallow`, or with `git fetch --tags` "+
+			"in a whole clone; instead of an unpacked archive use a clone: %w", commit, err)
+	}
+	root, err := output(exec.CommandContext(ctx, "git", "rev-parse", "--show-toplevel"))
+	if err != nil {
+		return err
+	}
+	archive := filepath.Join(folder, "tree.tar")
+	if _, err := output(exec.CommandContext(ctx, "git", "-C", root, "archive", "--output", archive, commit)); err != nil {
+		return err
+	}
+	_, err = output(exec.CommandContext(ctx, "tar", "-x", "-f", archive, "-C", folder))
+	return err
+}
+
+// output runs a command and returns what it printed; an error has what it said.
+func output(c *exec.Cmd) (string, error) {
+	var said strings.Builder
+	c.Stderr = &said
+	printed, err := c.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w\n%s", strings.Join(c.Args, " "), err, said.String())
+	}
+	return strings.TrimSpace(string(printed)), nil
+}

@@ -1,0 +1,92 @@
+//go:build unix
+
+package processes
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// SQLite is a proof's own view of a file of SQLite, from another process than
+// semel's and with the one question that only the database can answer.
+type SQLite struct{ Conn *sql.Conn }
+
+// OpenSQLite opens a view of the file, which is made if it is missing.
+func OpenSQLite(ctx context.Context, path string) (*SQLite, error) {
+	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(0)")
+	if err != nil {
+		return nil, err
+	}
+	conn, err := db.Conn(ctx)
+	return &SQLite{conn}, err
+}
+
+// Close closes the view.
+func (d *SQLite) Close() error { return d.Conn.Close() }
+
+// Effects is how many effects are in the log, from which nothing is deleted; 0
+// before there is one and while somebody has the file to himself.
+func (d *SQLite) Effects(ctx context.Context) (int, error) {
+	var tables, n int
+	err := d.Conn.QueryRowContext(ctx, `select count(*) from sqlite_master where name = 'effects'`).Scan(&tables)
+	if err != nil || tables == 0 {
+		return 0, unlessBusy(err)
+	}
+	err = d.Conn.QueryRowContext(ctx, `select coalesce(max(rowid), 0) from effects`).Scan(&n)
+	return n, unlessBusy(err)
+}
+
+// Writing reports whether another connection has a write transaction open: the
+// database refuses a second one at once. It is asked while semel is frozen, and
+// nobody else writes.
+func (d *SQLite) Writing(ctx context.Context) (bool, error) {
+	_, err := d.Conn.ExecContext(ctx, `begin immediate`)
+	if isBusy(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	_, err = d.Conn.ExecContext(ctx, `rollback`)
+	return false, err
+}
+
+// fileTries is how often a process is frozen in the hope of an open transaction.
+const fileTries = 500
+
+// Catch freezes the only process that writes the file, again and again until it
+// has a write transaction open; blind, only once. It stands still afterwards.
+func (d *SQLite) Catch(ctx context.Context, p *Process, random *rand.Rand, blind bool) (open bool, err error) {
+	for try := 1; ; try++ {
+		Pause(ctx, time.Duration(random.Int64N(int64(5*time.Millisecond))))
+		if err := p.Freeze(); err != nil {
+			return false, fmt.Errorf("freeze semel: %w", err)
+		}
+		open, err := d.Writing(ctx)
+		if err != nil || open || blind || try == fileTries {
+			return open, err
+		}
+		if err := p.Thaw(); err != nil {
+			return false, err
+		}
+	}
+}
+
+func isBusy(err error) bool {
+	var coded *sqlite.Error
+	return errors.As(err, &coded) && coded.Code()&0xff == sqlite3.SQLITE_BUSY
+}
+
+func unlessBusy(err error) error {
+	if isBusy(err) {
+		return nil
+	}
+	return err
+}
