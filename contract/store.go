@@ -18,7 +18,7 @@ func (k VerdictKind) String() string {
 
 // String is the class's name.
 func (c Class) String() string {
-	return enum.Name([]string{ClassRetry: "retry", ClassPermanent: "permanent", ClassContended: "contended", ClassDown: "down", ClassAborted: "aborted"}, c, "Class")
+	return enum.Name([]string{ClassNone: "none", ClassRetry: "retry", ClassPermanent: "permanent", ClassContended: "contended", ClassDown: "down", ClassAborted: "aborted"}, c, "Class")
 }
 
 // String says what became of the commit.
@@ -239,8 +239,10 @@ type Class uint8
 
 // The classes.
 const (
+	// ClassNone: there is no error.
+	ClassNone Class = iota
 	// ClassRetry: waiting may mend it; an attempt of the message at fault.
-	ClassRetry Class = iota + 1
+	ClassRetry
 	// ClassPermanent: waiting cannot mend it (constraint, type, syntax).
 	ClassPermanent
 	// ClassContended: serialization failure, deadlock, lock time-out:

@@ -1,5 +1,10 @@
 package machine
 
+import (
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
 // commit ends a flight with what its handlers did: marks without a run are
 // taken back, rows are written, all in one transaction.
 func (m *Machine) commit(f *Flight) {
@@ -33,7 +38,7 @@ func (m *Machine) rows(f *Flight) []Row {
 				continue
 			}
 			if v == Conflict {
-				rows = append(rows, Row{Entry: i, Conflict: true, As: m.asConflict(), Reason: ReasonConflict})
+				rows = append(rows, Row{Entry: i, Conflict: true, As: m.asConflict(), Reason: semel.ReasonConflict})
 			} else if !m.own(en, v) {
 				rows = append(rows, Row{Entry: i, Conflict: true, Repeat: true})
 			}
@@ -63,9 +68,6 @@ func (m *Machine) asConflict() As {
 	return AsParked
 }
 
-// ReasonConflict is the reason of a row whose identity has another content.
-const ReasonConflict = "conflict"
-
 // repeats counts the riders of an item on its row. Those that come later are
 // marked themselves and counted then.
 func (m *Machine) repeats(rows []Row, i int, it *Item, conflict bool) []Row {
@@ -89,19 +91,19 @@ func (it *Item) uncount() {
 func (m *Machine) ended(e Ended) {
 	f := e.Flight
 	w := m.land(f)
-	if e.Outcome == NotCommitted {
+	if e.Outcome == contract.NotCommitted {
 		for _, en := range f.Entries {
 			en.Item.uncount()
 		}
 	}
 	switch {
-	case e.Outcome == Committed:
+	case e.Outcome == contract.Committed:
 		m.committed(w, f)
-	case e.Outcome == Unknown:
+	case e.Outcome == contract.CommitUnknown:
 		m.unknown(w, f, e.Err)
 	case f.failure != nil:
 		m.failed(w, f)
-	case f.why != None:
+	case f.why != contract.ClassNone:
 		m.undone(f, f.done)
 		m.runAgain(w, f, f.why, f.cause, f.culprit)
 	default:
@@ -127,10 +129,10 @@ func (m *Machine) committed(w *worker, f *Flight) {
 		case v == Busy:
 			m.holdBusy(en.Item)
 		case (v == Conflict || v == ConflictKnown) && m.config.OnConflict == ThenHalt:
-			en.Item.reason = ReasonConflict
+			en.Item.reason = semel.ReasonConflict
 			m.halt(en.Item)
 		case v == Conflict && m.config.OnConflict == ThenDeadLetter && !en.Item.copied:
-			m.endAs(en.Item, ThenDeadLetter, ReasonConflict)
+			m.endAs(en.Item, ThenDeadLetter, semel.ReasonConflict)
 		default:
 			m.conclude(en, v)
 		}
@@ -157,27 +159,27 @@ func (m *Machine) own(en Entry, v Verdict) bool {
 }
 
 // endingOf says how a delivery ended.
-func (m *Machine) endingOf(en Entry, v Verdict) Ending {
+func (m *Machine) endingOf(en Entry, v Verdict) contract.End {
 	switch {
 	case v == Conflict, v == ConflictKnown && m.config.OnConflict == ThenAcceptFirst:
-		return EndConflict
+		return contract.EndConflict
 	case v != Fresh && !m.own(en, v):
-		return EndDuplicate
+		return contract.EndDuplicate
 	case v == ConflictKnown:
-		return EndConflict
+		return contract.EndConflict
 	}
 	switch en.As {
 	case AsParked:
-		return EndParked
+		return contract.EndParked
 	case AsDiscarded:
-		return EndDiscarded
+		return contract.EndDiscarded
 	case AsDeadLettered:
-		return EndDeadLettered
+		return contract.EndDeadLettered
 	case AsDuplicate:
 		m.do(Report{Kind: ReportBackstop, Item: en.Item, Err: en.Item.last})
-		return EndDuplicate
+		return contract.EndDuplicate
 	}
-	return EndApplied
+	return contract.EndApplied
 }
 
 // conclude settles an item, and its riders as duplicates, where its commit
@@ -186,12 +188,12 @@ func (m *Machine) endingOf(en Entry, v Verdict) Ending {
 func (m *Machine) conclude(en Entry, v Verdict) {
 	it := en.Item
 	riders := m.unload(it)
-	m.settle(it, Settlement{Kind: Ack, Ending: m.endingOf(en, v), Reason: it.reason, Err: it.last})
+	m.settle(it, Settlement{Kind: semel.Ack, Ending: m.endingOf(en, v), Reason: it.reason, Err: it.last})
 	rowless := v == AlreadyApplied || v == Fresh && (en.As == AsApplied || en.As == AsDuplicate)
 	var rest []*Item
 	for _, r := range riders {
 		if r.Print == it.Print && (r.counted || rowless) {
-			m.settle(r, Settlement{Kind: Ack, Ending: EndDuplicate})
+			m.settleCopy(r)
 			continue
 		}
 		rest = append(rest, r)

@@ -1,5 +1,10 @@
 package machine
 
+import (
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
 // progress is the machine's own part of an Item.
 type progress struct {
 	arrival uint64
@@ -9,7 +14,7 @@ type progress struct {
 
 	// as is how the next flight marks it; its reason and errors go into the row.
 	as          As
-	reason      string
+	reason      semel.Reason
 	first, last error
 	attempts    int
 	busy        int // waits for a copy in flight elsewhere, in a row
@@ -28,7 +33,7 @@ type progress struct {
 	copied bool
 	// counted, of a rider: its repeat is in the rows of the carrier's commit.
 	counted bool
-	ending  Ending
+	ending  contract.End
 	index   int // of held: where it stands among those that wait
 	riders  riders
 	// blocks: it keeps later items of its queue back; listed: it stands among

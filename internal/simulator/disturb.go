@@ -3,6 +3,7 @@ package simulator
 import (
 	"time"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/machine"
 )
 
@@ -133,7 +134,7 @@ func (w *world) elsewhere(m *message, most time.Duration) {
 	if w.store.down || m.refused != "" || m.conduct == saysDuplicate || w.plan.config.Unmarked {
 		return
 	}
-	if w.store.locks[m.id] != nil || w.store.judge(m.id, machine.Print{}) != machine.Fresh {
+	if w.store.locks[m.id] != nil || w.store.judge(m.id, semel.Fingerprint{}) != machine.Fresh {
 		return
 	}
 	as := []machine.As{machine.AsApplied, machine.AsApplied, machine.AsParked, machine.AsDiscarded}[w.choices.below(4)]

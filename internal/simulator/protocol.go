@@ -1,6 +1,9 @@
 package simulator
 
-import "github.com/semel-go/semel/internal/machine"
+import (
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/machine"
+)
 
 // action is called before an action is carried out.
 func (c *checker) action(a machine.Action) {
@@ -192,7 +195,7 @@ func (c *checker) handling(f *flight, entry int) {
 	}
 }
 
-func (c *checker) release(l machine.Lane) {
+func (c *checker) release(l contract.Lane) {
 	s := c.lanes[l]
 	if s == nil || !s.revoking || s.released {
 		c.broke("protocol", "a Release of %s/%d, which nobody asked for", l.ID, l.Epoch)

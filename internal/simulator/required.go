@@ -158,7 +158,7 @@ var required = map[string]string{
 	"settled": `
 		ack as applied
 		ack as conflict
-		ack as dead-lettered
+		ack as dead_lettered
 		ack as discarded
 		ack as duplicate
 		ack as parked

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/machine"
 )
 
@@ -12,14 +13,14 @@ import (
 // gets, and the print.
 type marker struct {
 	outcome machine.Verdict
-	print   machine.Print
+	print   semel.Fingerprint
 }
 
 // rowKey is the key of an inbox row; a conflict's row has the print in it.
 type rowKey struct {
 	id       string
 	conflict bool
-	print    machine.Print
+	print    semel.Fingerprint
 }
 
 // compare orders keys, so that a seed always finds the same one first.
@@ -40,7 +41,7 @@ type mark struct {
 	entry int
 	id    string
 	as    machine.As
-	print machine.Print
+	print semel.Fingerprint
 }
 
 // effect is what a handler wrote. The log of effects has no key: it is the
@@ -89,12 +90,12 @@ func newStore() *store {
 }
 
 // conflicts reports whether two prints of one rule differ.
-func conflicts(a, b machine.Print) bool {
+func conflicts(a, b semel.Fingerprint) bool {
 	return a.Version != 0 && a.Version == b.Version && a.Sum != b.Sum
 }
 
 // judge answers a mark of an identity that nobody has locked.
-func (s *store) judge(id string, print machine.Print) machine.Verdict {
+func (s *store) judge(id string, print semel.Fingerprint) machine.Verdict {
 	m, there := s.markers[id]
 	switch {
 	case !there:
