@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/legible"
@@ -190,7 +189,7 @@ func (p *pilot[Tx]) prepare(ctx context.Context, f *flight[Tx]) error {
 			return err
 		}
 		f.mark[i] = len(f.marks)
-		f.marks = append(f.marks, contract.Mark{Scope: scope, ID: ids[first:len(ids):len(ids)], Fingerprint: q.fingerprint, As: outcomeOf(en.As)})
+		f.marks = append(f.marks, contract.Mark{Scope: scope, ID: ids[first:len(ids):len(ids)], Fingerprint: q.fingerprint, As: en.As.Outcome()})
 	}
 	return nil
 }
@@ -203,52 +202,17 @@ func (f *flight[Tx]) idLength() int {
 	return n
 }
 
-func outcomeOf(as machine.As) semel.Outcome {
-	switch as {
-	case machine.AsParked:
-		return semel.Parked
-	case machine.AsDeadLettered:
-		return semel.DeadLettered
-	case machine.AsDiscarded:
-		return semel.Discarded
-	}
-	return semel.Applied
-}
-
 // verdicts answers every entry; one without a mark is always fresh.
-func (f *flight[Tx]) verdicts(of []contract.Verdict) []machine.Verdict {
-	out := make([]machine.Verdict, len(f.Entries))
+func (f *flight[Tx]) verdicts(of []contract.Verdict) []contract.Verdict {
+	out := make([]contract.Verdict, len(f.Entries))
 	for i, mark := range f.mark {
 		if mark == contract.All {
-			out[i] = machine.Fresh
+			out[i] = contract.Verdict{Kind: contract.Fresh}
 			continue
 		}
-		out[i] = verdictOf(of[mark])
+		out[i] = of[mark]
 	}
 	return out
-}
-
-func verdictOf(v contract.Verdict) machine.Verdict {
-	switch v.Kind {
-	case contract.Fresh:
-		return machine.Fresh
-	case contract.AlreadyApplied:
-		return machine.AlreadyApplied
-	case contract.AlreadyWaiting:
-		return machine.AlreadyWaiting
-	case contract.AlreadyParked:
-		return machine.AlreadyParked
-	case contract.AlreadyDeadLettered:
-		return machine.AlreadyDeadLettered
-	case contract.AlreadyDiscarded:
-		return machine.AlreadyDiscarded
-	case contract.Conflict:
-		if v.Known {
-			return machine.ConflictKnown
-		}
-		return machine.Conflict
-	}
-	return machine.Busy
 }
 
 // commit ends the flight with what was done. It has a time-out of its own: a

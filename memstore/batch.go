@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 )
 
@@ -145,7 +144,7 @@ func (s *Store) judge(m contract.Mark, old marker) contract.Verdict {
 		_, known := s.rowOf[rowKey{identity{m.Scope, string(m.ID)}, true, m.Fingerprint}]
 		return contract.Verdict{Kind: contract.Conflict, Known: known}
 	}
-	return contract.Verdict{Kind: contract.AlreadyApplied + contract.VerdictKind(old.outcome-semel.Applied)}
+	return contract.Found(old.outcome)
 }
 
 // wait lets go of the store's lock until other is over, for at most patience

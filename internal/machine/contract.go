@@ -50,6 +50,19 @@ const (
 	AsDeadLettered
 )
 
+// Outcome is what the marker says.
+func (a As) Outcome() semel.Outcome {
+	switch a {
+	case AsParked:
+		return semel.Parked
+	case AsDiscarded:
+		return semel.Discarded
+	case AsDeadLettered:
+		return semel.DeadLettered
+	}
+	return semel.Applied
+}
+
 // Entry is one item in a flight.
 type Entry struct {
 	Item *Item
@@ -66,23 +79,6 @@ type Flight struct {
 
 	flightState
 }
-
-// Verdict is the store's answer to a mark.
-type Verdict uint8
-
-// The verdicts.
-const (
-	Fresh Verdict = iota + 1
-	AlreadyApplied
-	AlreadyWaiting
-	AlreadyParked
-	AlreadyDeadLettered
-	AlreadyDiscarded
-	Conflict
-	// ConflictKnown: a conflict whose row exists already.
-	ConflictKnown
-	Busy
-)
 
 // Failure is why a Run stopped before its end.
 type Failure struct {
@@ -133,7 +129,7 @@ type (
 	// elsewhere, and the store cannot say which.
 	Marked struct {
 		Flight   *Flight
-		Verdicts []Verdict
+		Verdicts []contract.Verdict
 		Class    contract.Class
 		CopyBusy bool
 		Err      error

@@ -4,7 +4,7 @@ import "github.com/semel-go/semel/contract"
 
 // flightState is the machine's own part of a Flight.
 type flightState struct {
-	verdicts []Verdict
+	verdicts []contract.Verdict
 	fresh    []int // entries whose handlers run, in order
 	done     int   // how many of them did
 	running  bool
@@ -88,14 +88,14 @@ func (m *Machine) sift(f *Flight) {
 	var waited []*lane
 	for i, en := range f.Entries {
 		v := f.verdicts[i]
-		if v != Busy && !m.own(en, v) {
+		if v.Kind != contract.Busy && !m.own(en, v) {
 			en.Item.uncount()
 		}
-		if m.config.Lanes == Partition && (v == Busy || v == Conflict && m.config.OnConflict == ThenHalt) {
+		if m.config.Lanes == Partition && (v.Kind == contract.Busy || v.Kind == contract.Conflict && !v.Known && m.config.OnConflict == ThenHalt) {
 			waited = append(waited, en.Item.lane)
 			continue
 		}
-		if v != Fresh {
+		if v.Kind != contract.Fresh {
 			continue
 		}
 		en.Item.unknown = false

@@ -77,7 +77,7 @@ func TestWhatWaitsAndLeaves(t *testing.T) {
 		waits := func(lane contract.Lane) {
 			m.Step(Given{lane}, 0) // an older epoch of it goes
 			f := opening(m.Step(Fetched{Items: []*Item{{Lane: lane, Identity: lane.ID}}}, 0))[0]
-			m.Step(Marked{Flight: f, Verdicts: []Verdict{Busy}}, 0)
+			m.Step(Marked{Flight: f, Verdicts: []contract.Verdict{{Kind: contract.Busy}}}, 0)
 			m.Step(Ended{Flight: f, Outcome: contract.Committed, Culprit: -1}, 0)
 			if f.Entries[0].Item.state != held {
 				t.Fatal("it does not wait")

@@ -14,7 +14,7 @@ func TestANewLane(t *testing.T) {
 		m := New(c)
 		m.Step(Given{contract.Lane{ID: "stuck", Epoch: 1}}, 0)
 		f := opening(m.Step(Fetched{Items: items(1, "stuck")}, 0))[0]
-		m.Step(Marked{Flight: f, Verdicts: []Verdict{Fresh}}, 0)
+		m.Step(Marked{Flight: f, Verdicts: []contract.Verdict{{Kind: contract.Fresh}}}, 0)
 		m.Step(Stuck{Flight: f, Item: f.Entries[0].Item}, 0)
 		for i := range 12 {
 			lane := fmt.Sprint("new", i)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 )
 
@@ -85,14 +86,14 @@ func (w *world) carryOut(a Action) {
 				return
 			}
 		}
-		v := make([]Verdict, len(a.Flight.Entries))
+		v := make([]contract.Verdict, len(a.Flight.Entries))
 		for i, en := range a.Flight.Entries {
 			w.marks++
-			v[i] = Fresh
+			v[i] = contract.Verdict{Kind: contract.Fresh}
 			if as, there := w.markers[en.Item.Identity]; there {
-				v[i] = AlreadyApplied
+				v[i] = contract.Found(semel.Applied)
 				if as == AsParked {
-					v[i] = AlreadyParked
+					v[i] = contract.Found(semel.Parked)
 				}
 			}
 		}

@@ -35,7 +35,7 @@ func TestASerialisedConsumerHasOneBatchUnderWay(t *testing.T) {
 		t.Fatalf("workers %v begin at once", first)
 	}
 	f := m.workers[first[0]].flight
-	m.Step(Marked{Flight: f, Verdicts: []Verdict{Fresh}}, 0)
+	m.Step(Marked{Flight: f, Verdicts: []contract.Verdict{{Kind: contract.Fresh}}}, 0)
 	m.Step(Ran{Flight: f, Done: 1}, 0)
 	if next := begun(m.Step(Ended{Flight: f, Outcome: contract.Committed, Culprit: -1}, 0)); len(next) != 1 || next[0] == first[0] {
 		t.Errorf("after the commit workers %v begin", next)
@@ -45,7 +45,7 @@ func TestASerialisedConsumerHasOneBatchUnderWay(t *testing.T) {
 func TestACallbackOfACommitThatDoesNotEndHoldsNoSerialisedBatchUp(t *testing.T) {
 	m, first := contended(t)
 	f := m.workers[first[0]].flight
-	m.Step(Marked{Flight: f, Verdicts: []Verdict{Fresh}}, 0)
+	m.Step(Marked{Flight: f, Verdicts: []contract.Verdict{{Kind: contract.Fresh}}}, 0)
 	m.Step(Ran{Flight: f, Done: 1}, 0)
 	if next := begun(m.Step(Stuck{Flight: f, Item: f.Entries[0].Item, Committing: true}, 0)); len(next) != 1 || next[0] == first[0] {
 		t.Errorf("beside the callback workers %v begin", next)

@@ -77,7 +77,7 @@ func TestWhatIsSkippedWhileTheStoreIsDown(t *testing.T) {
 		m.Step(Given{contract.Lane{ID: "a", Epoch: 1}}, 0)
 		m.Step(Given{contract.Lane{ID: "b", Epoch: 1}}, 0)
 		flights := opening(m.Step(Fetched{Items: append(items(1, "a"), items(1, "b")...)}, 0))
-		m.Step(Marked{Flight: flights[0], Verdicts: []Verdict{Fresh}}, 0)
+		m.Step(Marked{Flight: flights[0], Verdicts: []contract.Verdict{{Kind: contract.Fresh}}}, 0)
 		m.Step(Stuck{Flight: flights[0], Item: flights[0].Entries[0].Item}, 0)
 		m.Step(Marked{Flight: flights[1], Class: contract.ClassDown, Err: errTest}, 0)
 		m.Step(Lost{contract.Lane{ID: "b", Epoch: 1}}, 0)

@@ -222,14 +222,14 @@ func TestAStoreIsBackWhenATransactionOpens(t *testing.T) {
 		for _, full := range []bool{false, true} {
 			m, flights := outage(t, full)
 			asking := flights[0]
-			actions := m.Step(Marked{Flight: asking, Verdicts: []Verdict{Fresh}}, m.now)
+			actions := m.Step(Marked{Flight: asking, Verdicts: []contract.Verdict{{Kind: contract.Fresh}}}, m.now)
 			others := len(begun(actions))
 			for range 1000 { // its handler sticks
 				actions = m.Step(Timer{}, m.now+time.Second)
 				others += len(begun(actions))
 				for _, a := range actions {
 					if b, ok := a.(Begin); ok {
-						m.Step(Marked{Flight: b.Flight, Verdicts: []Verdict{Fresh}}, m.now)
+						m.Step(Marked{Flight: b.Flight, Verdicts: []contract.Verdict{{Kind: contract.Fresh}}}, m.now)
 					}
 				}
 			}
@@ -248,7 +248,7 @@ func TestAStoreIsBackWhenATransactionOpens(t *testing.T) {
 		for m.now < began+10*time.Minute {
 			for _, f := range next {
 				asked++
-				m.Step(Marked{Flight: f, Verdicts: []Verdict{Fresh}}, m.now)
+				m.Step(Marked{Flight: f, Verdicts: []contract.Verdict{{Kind: contract.Fresh}}}, m.now)
 				m.Step(Ran{Flight: f, Done: 1}, m.now)
 				m.Step(Ended{Flight: f, Outcome: contract.NotCommitted, Class: contract.ClassDown, Culprit: -1}, m.now)
 			}
@@ -289,7 +289,7 @@ func outage(t *testing.T, full bool) (*Machine, []*Flight) {
 			m.Step(Marked{Flight: f, Class: contract.ClassDown, Err: errTest}, 0)
 			continue
 		}
-		m.Step(Marked{Flight: f, Verdicts: []Verdict{Fresh}}, 0)
+		m.Step(Marked{Flight: f, Verdicts: []contract.Verdict{{Kind: contract.Fresh}}}, 0)
 		m.Step(Ran{Flight: f, Done: 1}, 0)
 		m.Step(Ended{Flight: f, Outcome: contract.NotCommitted, Class: contract.ClassDown, Culprit: -1, Err: errTest}, 0)
 	}

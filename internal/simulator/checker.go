@@ -188,8 +188,8 @@ func (c *checker) ended(e machine.Ended) {
 func (c *checker) learned(f *flight) {
 	for i, e := range f.of.Entries {
 		h, v := handOf(e.Item), f.verdicts[i]
-		again := v == machine.Conflict && c.p.config.OnConflict == machine.ThenDeadLetter && !h.copied
-		if v != machine.Fresh && v != machine.Busy && !again {
+		again := newConflict(v) && c.p.config.OnConflict == machine.ThenDeadLetter && !h.copied
+		if v.Kind != contract.Fresh && v.Kind != contract.Busy && !again {
 			h.known = true
 		}
 	}

@@ -56,7 +56,7 @@ func (p *process) coverEnded(x machine.Ended) {
 		return
 	}
 	for i, e := range x.Flight.Entries {
-		p.w.coverage.add("transition", word(asNames[:], e.As)+", "+word(verdictNames[:], f.verdicts[i])+", "+x.Outcome.String())
+		p.w.coverage.add("transition", word(asNames[:], e.As)+", "+f.verdicts[i].String()+", "+x.Outcome.String())
 	}
 }
 

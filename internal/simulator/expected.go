@@ -23,21 +23,24 @@ func (c *checker) expect(f *flight) {
 }
 
 // endOf is how an entry must end, NotEnded if it must go on.
-func (c *checker) endOf(as machine.As, v machine.Verdict, h *handed) contract.End {
+func (c *checker) endOf(as machine.As, v contract.Verdict, h *handed) contract.End {
 	conf := c.p.config
-	conflict := v == machine.Conflict || v == machine.ConflictKnown
+	conflict := v.Kind == contract.Conflict
 	switch {
-	case v == machine.Busy, conflict && conf.OnConflict == machine.ThenHalt:
+	case v.Kind == contract.Busy, conflict && conf.OnConflict == machine.ThenHalt:
 		return contract.NotEnded
-	case v == machine.Conflict && conf.OnConflict == machine.ThenDeadLetter && !h.copied:
+	case newConflict(v) && conf.OnConflict == machine.ThenDeadLetter && !h.copied:
 		return contract.NotEnded
-	case v == machine.Conflict, v == machine.ConflictKnown && (conf.OnConflict == machine.ThenAcceptFirst || h.doubt):
+	case newConflict(v), v.Known && (conf.OnConflict == machine.ThenAcceptFirst || h.doubt):
 		return contract.EndConflict
-	case v != machine.Fresh && !(h.doubt && v == outcomes[as] && as != machine.AsDuplicate):
+	case v.Kind != contract.Fresh && !(h.doubt && v.Already(outcomes[as]) && as != machine.AsDuplicate):
 		return contract.EndDuplicate
 	}
 	return ends[as]
 }
+
+// newConflict reports a conflict without a row.
+func newConflict(v contract.Verdict) bool { return v.Kind == contract.Conflict && !v.Known }
 
 // ends is how what is marked so ends.
 var ends = [...]contract.End{
@@ -54,8 +57,8 @@ func (c *checker) doubts(f *flight) {
 	for i, e := range f.of.Entries {
 		h := handOf(e.Item)
 		conf := c.p.config.OnConflict
-		kept := f.verdicts[i] == machine.Conflict && (conf == machine.ThenPark || conf == machine.ThenDeadLetter && h.copied)
-		if f.verdicts[i] == machine.Fresh && !slices.Contains(f.trim, i) || kept {
+		kept := newConflict(f.verdicts[i]) && (conf == machine.ThenPark || conf == machine.ThenDeadLetter && h.copied)
+		if f.verdicts[i].Kind == contract.Fresh && !slices.Contains(f.trim, i) || kept {
 			h.doubt = true
 			c.arose("case 3")
 		}
@@ -66,7 +69,7 @@ func (c *checker) doubts(f *flight) {
 // marked by the commit in doubt.
 func (c *checker) marked(e machine.Marked) {
 	for i, v := range e.Verdicts {
-		if v == machine.Fresh {
+		if v.Kind == contract.Fresh {
 			handOf(e.Flight.Entries[i].Item).doubt = false
 		}
 	}
@@ -152,7 +155,7 @@ func (c *checker) reportsOfEnd(e machine.Ended, want *[len(reportNames)]int) {
 	case e.Outcome == contract.Committed:
 		want[machine.ReportCommitted] = 1
 		for i, en := range f.of.Entries {
-			if en.As == machine.AsDuplicate && f.verdicts[i] == machine.Fresh && !slices.Contains(f.trim, i) {
+			if en.As == machine.AsDuplicate && f.verdicts[i].Kind == contract.Fresh && !slices.Contains(f.trim, i) {
 				want[machine.ReportBackstop]++
 			}
 		}

@@ -26,7 +26,7 @@ type flight struct {
 	of       *machine.Flight
 	phase    phase
 	tx       *transaction
-	verdicts []machine.Verdict
+	verdicts []contract.Verdict
 	call     machine.Run
 	done     int
 	// failed: a handler failed in this flight.
@@ -148,13 +148,13 @@ func (f *flight) mark(busy []int) {
 		w.store.serial = f.tx
 	}
 	for i, e := range f.of.Entries {
-		v := machine.Fresh
+		v := contract.Verdict{Kind: contract.Fresh}
 		switch {
 		case e.Unmarked:
 		case slices.Contains(busy, i):
-			v = machine.Busy
+			v.Kind = contract.Busy
 		default:
-			if v = w.store.judge(identity(e.Item), e.Item.Print); v == machine.Fresh {
+			if v = w.store.judge(identity(e.Item), e.Item.Print); v.Kind == contract.Fresh {
 				w.store.write(f.tx, mark{i, identity(e.Item), e.As, e.Item.Print})
 			}
 		}

@@ -107,7 +107,7 @@ func showMarked(e machine.Marked) string {
 	}
 	names := make([]string, len(e.Verdicts))
 	for i, v := range e.Verdicts {
-		names[i] = word(verdictNames[:], v)
+		names[i] = v.String()
 	}
 	return fmt.Sprintf("Marked f%d: %s", e.Flight.Number, strings.Join(names, ", "))
 }

@@ -11,10 +11,6 @@ import (
 var (
 	asNames = [...]string{machine.AsApplied: "applied", machine.AsDuplicate: "duplicate", machine.AsParked: "parked",
 		machine.AsDiscarded: "discarded", machine.AsDeadLettered: "dead-lettered"}
-	verdictNames = [...]string{machine.Fresh: "fresh", machine.AlreadyApplied: "already applied",
-		machine.AlreadyWaiting: "already waiting", machine.AlreadyParked: "already parked",
-		machine.AlreadyDeadLettered: "already dead-lettered", machine.AlreadyDiscarded: "already discarded",
-		machine.Conflict: "conflict", machine.ConflictKnown: "conflict known", machine.Busy: "busy"}
 	decisionNames = [...]string{0: "none", semel.DecideRetry: "retry", semel.DecidePermanent: "permanent",
 		semel.DecidePark: "park", semel.DecideDiscard: "discard", semel.DecideDuplicate: "duplicate",
 		semel.DecideUnmet: "unmet"}

@@ -159,8 +159,8 @@ func (c *checker) run(a machine.Run) {
 			return
 		}
 		last = i
-		if f.verdicts[i] != machine.Fresh || a.Flight.Entries[i].As != machine.AsApplied {
-			c.broke("law 9", "f%d runs entry %d, which is %s", a.Flight.Number, i, word(verdictNames[:], f.verdicts[i]))
+		if f.verdicts[i].Kind != contract.Fresh || a.Flight.Entries[i].As != machine.AsApplied {
+			c.broke("law 9", "f%d runs entry %d, which is %s", a.Flight.Number, i, f.verdicts[i].String())
 		}
 	}
 	c.runs(a.Flight, a.Fresh)

@@ -6,13 +6,13 @@ import (
 	"strings"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// marker is what the store remembers of an identity: the verdict that a copy
-// gets, and the print.
+// marker is what the store remembers of an identity.
 type marker struct {
-	outcome machine.Verdict
+	outcome semel.Outcome
 	print   semel.Fingerprint
 }
 
@@ -95,17 +95,17 @@ func conflicts(a, b semel.Fingerprint) bool {
 }
 
 // judge answers a mark of an identity that nobody has locked.
-func (s *store) judge(id string, print semel.Fingerprint) machine.Verdict {
+func (s *store) judge(id string, print semel.Fingerprint) contract.Verdict {
 	m, there := s.markers[id]
 	switch {
 	case !there:
-		return machine.Fresh
+		return contract.Verdict{Kind: contract.Fresh}
 	case !conflicts(m.print, print):
-		return m.outcome
+		return contract.Verdict{Kind: contract.Seen, Was: m.outcome}
 	case s.rows[rowKey{id, true, print}] != nil:
-		return machine.ConflictKnown
+		return contract.Verdict{Kind: contract.Conflict, Known: true}
 	default:
-		return machine.Conflict
+		return contract.Verdict{Kind: contract.Conflict}
 	}
 }
 
@@ -128,13 +128,13 @@ func (s *store) end(t *transaction) []func() {
 	return waiting
 }
 
-// outcomes is what a marker says, as a copy's verdict, by what was marked.
-var outcomes = [...]machine.Verdict{
-	machine.AsApplied:      machine.AlreadyApplied,
-	machine.AsDuplicate:    machine.AlreadyApplied,
-	machine.AsParked:       machine.AlreadyParked,
-	machine.AsDiscarded:    machine.AlreadyDiscarded,
-	machine.AsDeadLettered: machine.AlreadyDeadLettered,
+// outcomes is what a marker says, by what was marked.
+var outcomes = [...]semel.Outcome{
+	machine.AsApplied:      semel.Applied,
+	machine.AsDuplicate:    semel.Applied,
+	machine.AsParked:       semel.Parked,
+	machine.AsDiscarded:    semel.Discarded,
+	machine.AsDeadLettered: semel.DeadLettered,
 }
 
 // apply makes what t wrote, but for the trimmed marks, durable. An effect

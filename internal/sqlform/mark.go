@@ -50,7 +50,7 @@ func Verdict(asked, there semel.Fingerprint, o semel.Outcome, known bool) contra
 	if asked.Conflicts(there) {
 		return contract.Verdict{Kind: contract.Conflict, Known: known}
 	}
-	return contract.Verdict{Kind: contract.AlreadyApplied + contract.VerdictKind(o-semel.Applied)}
+	return contract.Found(o)
 }
 
 // Sum is nil where there is no fingerprint.
