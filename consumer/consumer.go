@@ -216,7 +216,7 @@ func (c *Consumer[Tx]) TryMark(ctx context.Context, tx Tx, m *semel.Message) (co
 	p := parcel{delivery: contract.Delivery{Message: m, Before: contract.Unknown}}
 	p.read(&c.config)
 	if p.item.Refused != "" {
-		return contract.Verdict{}, &identity.Error{Reason: semel.Reason(p.item.Refused), Detail: "nothing was marked"}
+		return contract.Verdict{}, &identity.Error{Reason: p.item.Refused, Detail: "nothing was marked"}
 	}
 	scope, err := c.scopes.number(ctx, p.key.Source)
 	if err != nil {

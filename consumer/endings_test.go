@@ -145,7 +145,7 @@ func TestRetryThenHalt(t *testing.T) {
 			}
 			return add(ctx, tx, m)
 		}, c)
-		if counts.Applied != 2 || counts.Failed != 1 || counts.InFlight != 2 || ran != 3 || source.isSettled(2) != 0 || !errors.Is(err, errTest) || outcome(t, store, "m2") != contract.Fresh {
+		if counts.Applied != 2 || counts.Failed != 1 || counts.InFlight != 2 || ran != 3 || source.isSettled(2) != 0 || !errors.Is(err, errTest) || outcome(t, store, "m2").Kind != contract.Fresh {
 			t.Errorf("%+v, ran %d, %v", counts, ran, err)
 		}
 		if counts := runs(t, store, add, config(newListSource(numbered("m", 5)...))); counts.Applied != 3 || counts.Duplicates != 2 {

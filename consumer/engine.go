@@ -64,7 +64,7 @@ func newEngine[Tx any](c *Consumer[Tx], source contract.Source) *engine[Tx] {
 	e.base, e.cancel = context.WithCancel(context.Background())
 	e.intake = &intake{config: c.config, source: source, orders: make(chan machine.Fetch, 1), notes: c.notes}
 	e.settler = newSettler(source, c.config)
-	e.lanes = &laneDesk{notes: c.notes, events: e.events, over: e.base.Done(), waiting: map[machine.Lane]chan struct{}{}}
+	e.lanes = &laneDesk{notes: c.notes, events: e.events, over: e.base.Done(), waiting: map[contract.Lane]chan struct{}{}}
 	for range c.config.Workers {
 		e.pilots = append(e.pilots, &pilot[Tx]{engine: e, orders: make(chan machine.Action, 1)})
 	}
@@ -195,7 +195,7 @@ type laneDesk struct {
 	over   <-chan struct{}
 
 	mutex   sync.Mutex
-	waiting map[machine.Lane]chan struct{} // guarded by mutex
+	waiting map[contract.Lane]chan struct{} // guarded by mutex
 }
 
 func (d *laneDesk) send(e machine.Event) {
@@ -207,20 +207,20 @@ func (d *laneDesk) send(e machine.Event) {
 
 func (d *laneDesk) Given(l contract.Lane) {
 	d.first.Do(d.notes.sourceAnswers)
-	d.send(machine.Given{Lane: machine.Lane(l)})
+	d.send(machine.Given{Lane: l})
 }
 
 func (d *laneDesk) Lost(l contract.Lane) {
-	d.send(machine.Lost{Lane: machine.Lane(l)})
-	d.release(machine.Lane(l))
+	d.send(machine.Lost{Lane: l})
+	d.release(l)
 }
 
 func (d *laneDesk) Revoking(ctx context.Context, l contract.Lane) {
 	released := make(chan struct{})
 	d.mutex.Lock()
-	d.waiting[machine.Lane(l)] = released
+	d.waiting[l] = released
 	d.mutex.Unlock()
-	d.send(machine.Revoking{Lane: machine.Lane(l)})
+	d.send(machine.Revoking{Lane: l})
 	select {
 	case <-released:
 	case <-ctx.Done():
@@ -228,13 +228,30 @@ func (d *laneDesk) Revoking(ctx context.Context, l contract.Lane) {
 	}
 }
 
-func (d *laneDesk) release(l machine.Lane) {
+func (d *laneDesk) release(l contract.Lane) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	if released := d.waiting[l]; released != nil {
 		close(released)
 		delete(d.waiting, l)
 	}
+}
+
+// ending is the machine's name for it.
+func (t Then) ending() machine.Then {
+	switch t {
+	case ThenHalt:
+		return machine.ThenHalt
+	case ThenDiscard:
+		return machine.ThenDiscard
+	case ThenAcceptFirst:
+		return machine.ThenAcceptFirst
+	case ThenRetry:
+		return machine.ThenRetry
+	case ThenDeadLetter:
+		return machine.ThenDeadLetter
+	}
+	return machine.ThenPark
 }
 
 func machineConfig(c Config, oneAttempt bool) machine.Config {
@@ -245,8 +262,8 @@ func machineConfig(c Config, oneAttempt bool) machine.Config {
 	return machine.Config{
 		Lanes: lanes, Workers: c.Workers, Most: c.Batch.Most, BatchTime: c.Batch.Time, Hold: c.Hold,
 		MaxMessages: c.MaxUnsettled.Messages, MaxBytes: c.MaxUnsettled.Bytes, Drain: c.Drain,
-		Attempts: c.Retry.Attempts, RetryFirst: c.Retry.First, RetryMost: c.Retry.Most, RetryThen: machine.Then(c.Retry.Then),
-		OnConflict: machine.Then(c.OnConflict), OnRefused: machine.Then(c.OnBadIdentity), OnUnmet: machine.Then(c.OnUnmet), OnForeign: c.Otherwise.then(),
+		Attempts: c.Retry.Attempts, RetryFirst: c.Retry.First, RetryMost: c.Retry.Most, RetryThen: c.Retry.Then.ending(),
+		OnConflict: c.OnConflict.ending(), OnRefused: c.OnBadIdentity.ending(), OnUnmet: c.OnUnmet.ending(), OnForeign: c.Otherwise.ending(),
 		IdleExit: c.IdleExit, BackoffFirst: 50 * time.Millisecond, BackoffMost: 5 * time.Second, SerialFor: time.Minute,
 		Unmarked: c.Strategy != StrategyMarker, OneAttempt: oneAttempt, Seed: c.plan.Seed,
 	}

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/legible"
@@ -110,20 +109,29 @@ func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
 	ctx, cancel := context.WithTimeout(e.base, e.config.CommitTimeout)
 	defer cancel()
 	if err := e.recheck.look(ctx); err != nil {
-		return machine.Marked{Flight: a.Flight, Class: machine.Down, Err: err}
+		return machine.Marked{Flight: a.Flight, Class: contract.ClassDown, Err: err}
 	}
 	if err := p.prepare(ctx, f); err != nil {
-		return machine.Marked{Flight: a.Flight, Class: machine.Down, Err: err}
+		return machine.Marked{Flight: a.Flight, Class: contract.ClassDown, Err: err}
 	}
 	batch, verdicts, err := e.store.Begin(ctx, e.config.txOptions(a.Serial), f.marks)
 	if err != nil {
-		return machine.Marked{Flight: a.Flight, Class: beginClass(e.store.Classify(err)), Err: err}
+		return notBegun(a.Flight, e.store.Classify(err), err)
 	}
 	f.batch = batch
 	f.ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(e.base))
 	p.set(f)
 	e.config.at(faults.AfterMark, len(f.Entries))
 	return machine.Marked{Flight: a.Flight, Verdicts: f.verdicts(verdicts)}
+}
+
+// notBegun: whatever keeps a transaction from opening is no message's fault;
+// the store waits for another's lock or is not to be had.
+func notBegun(f *machine.Flight, c contract.Class, err error) machine.Marked {
+	if c == contract.ClassContended {
+		return machine.Marked{Flight: f, Class: c, CopyBusy: true, Err: err}
+	}
+	return machine.Marked{Flight: f, Class: contract.ClassDown, Err: err}
 }
 
 // markLock is how long marks wait for a copy in flight elsewhere (case 5).
@@ -163,15 +171,6 @@ func (c *Config) commitTimeout(batch any) time.Duration {
 // longestCommit bounds the sum of what queued statements may take.
 const longestCommit = 7 * 24 * time.Hour
 
-// beginClass: whatever keeps a transaction from opening is no message's fault;
-// the store waits for another's lock or is not to be had.
-func beginClass(c contract.Class) machine.Class {
-	if c == contract.ClassContended {
-		return machine.CopyBusy
-	}
-	return machine.Down
-}
-
 // prepare makes the marks of a flight's entries.
 func (p *pilot[Tx]) prepare(ctx context.Context, f *flight[Tx]) error {
 	f.mark = make([]int, len(f.Entries))
@@ -190,7 +189,7 @@ func (p *pilot[Tx]) prepare(ctx context.Context, f *flight[Tx]) error {
 			return err
 		}
 		f.mark[i] = len(f.marks)
-		f.marks = append(f.marks, contract.Mark{Scope: scope, ID: ids[first:len(ids):len(ids)], Fingerprint: q.fingerprint, As: outcomeOf(en.As)})
+		f.marks = append(f.marks, contract.Mark{Scope: scope, ID: ids[first:len(ids):len(ids)], Fingerprint: q.fingerprint, As: en.As.Outcome()})
 	}
 	return nil
 }
@@ -203,52 +202,17 @@ func (f *flight[Tx]) idLength() int {
 	return n
 }
 
-func outcomeOf(as machine.As) semel.Outcome {
-	switch as {
-	case machine.AsParked:
-		return semel.Parked
-	case machine.AsDeadLettered:
-		return semel.DeadLettered
-	case machine.AsDiscarded:
-		return semel.Discarded
-	}
-	return semel.Applied
-}
-
 // verdicts answers every entry; one without a mark is always fresh.
-func (f *flight[Tx]) verdicts(of []contract.Verdict) []machine.Verdict {
-	out := make([]machine.Verdict, len(f.Entries))
+func (f *flight[Tx]) verdicts(of []contract.Verdict) []contract.Verdict {
+	out := make([]contract.Verdict, len(f.Entries))
 	for i, mark := range f.mark {
 		if mark == contract.All {
-			out[i] = machine.Fresh
+			out[i] = contract.Verdict{Kind: contract.Fresh}
 			continue
 		}
-		out[i] = verdictOf(of[mark])
+		out[i] = of[mark]
 	}
 	return out
-}
-
-func verdictOf(v contract.Verdict) machine.Verdict {
-	switch v.Kind {
-	case contract.Fresh:
-		return machine.Fresh
-	case contract.AlreadyApplied:
-		return machine.AlreadyApplied
-	case contract.AlreadyWaiting:
-		return machine.AlreadyWaiting
-	case contract.AlreadyParked:
-		return machine.AlreadyParked
-	case contract.AlreadyDeadLettered:
-		return machine.AlreadyDeadLettered
-	case contract.AlreadyDiscarded:
-		return machine.AlreadyDiscarded
-	case contract.Conflict:
-		if v.Known {
-			return machine.ConflictKnown
-		}
-		return machine.Conflict
-	}
-	return machine.Busy
 }
 
 // commit ends the flight with what was done. It has a time-out of its own: a
@@ -274,9 +238,9 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 	result := f.batch.Commit(ctx, ending)
 	p.committing.Store(false)
 	p.set(nil)
-	why := machine.Failure{Class: machine.Class(result.Class)}
+	why := machine.Failure{Class: result.Class}
 	decide(&why, result.Err)
-	ended := machine.Ended{Flight: a.Flight, Outcome: machine.CommitOutcome(result.Outcome), Class: why.Class, Culprit: f.entryOf(result.Culprit),
+	ended := machine.Ended{Flight: a.Flight, Outcome: result.Outcome, Class: why.Class, Culprit: f.entryOf(result.Culprit),
 		Decision: why.Decision, After: why.After, Reason: why.Reason, Outside: exonerates(e.store, result.Err), Err: result.Err}
 	switch result.Outcome {
 	case contract.Committed:
@@ -300,7 +264,7 @@ func (f *flight[Tx]) entryOf(mark int) int {
 
 func (f *flight[Tx]) row(r *machine.Row) contract.Row {
 	q := f.Entries[r.Entry].Item.Handle.(*parcel)
-	row := contract.Row{Mark: f.mark[r.Entry], Repeat: r.Repeat, Conflict: r.Conflict, Reason: semel.Reason(r.Reason), Message: &q.message, Attempts: r.Attempts,
+	row := contract.Row{Mark: f.mark[r.Entry], Repeat: r.Repeat, Conflict: r.Conflict, Reason: r.Reason, Message: &q.message, Attempts: r.Attempts,
 		FirstError: errorText(r.First), LastError: errorText(r.Last), State: contract.StateParked, Surrogate: q.key.Source == surrogateSource}
 	switch r.As {
 	case machine.AsDiscarded:
@@ -326,5 +290,5 @@ func (p *pilot[Tx]) rollback(a machine.Rollback) machine.Event {
 	defer cancel()
 	f.batch.Rollback(ctx)
 	p.set(nil)
-	return machine.Ended{Flight: a.Flight, Outcome: machine.NotCommitted, Culprit: contract.NobodyNamed}
+	return machine.Ended{Flight: a.Flight, Outcome: contract.NotCommitted, Culprit: contract.NobodyNamed}
 }

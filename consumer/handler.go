@@ -36,7 +36,7 @@ func (p *pilot[Tx]) run(a machine.Run) machine.Event {
 	defer func() {
 		p.handling.Store(false)
 		if !ended {
-			out.Failed, out.Failure = true, machine.Failure{Class: machine.Retry, Err: errGoexit}
+			out.Failed, out.Failure = true, machine.Failure{Class: contract.ClassRetry, Err: errGoexit}
 			out.Whole = e.handler.all != nil
 			e.lanes.send(out)
 		}
@@ -139,11 +139,11 @@ func decidedAgain(decided *semel.HandlerError, readable error) error {
 // failure says what a handler's error means. A broken transaction, contention
 // and a store that is down speak before what the handler decided.
 func (p *pilot[Tx]) failure(f *flight[Tx], err error) machine.Failure {
-	out := machine.Failure{Class: machine.Retry, Err: err}
+	out := machine.Failure{Class: contract.ClassRetry, Err: err}
 	if cause := context.Cause(f.ctx); cause != nil {
 		out.Err = cause
 		if errors.Is(cause, errAborted) {
-			out.Class = machine.Contended
+			out.Class = contract.ClassContended
 		}
 		return out
 	}
@@ -151,10 +151,10 @@ func (p *pilot[Tx]) failure(f *flight[Tx], err error) machine.Failure {
 	defer cancel()
 	switch class := classifyHandler(ctx, p.engine.store, f.batch, err); class {
 	case contract.ClassContended, contract.ClassDown, contract.ClassAborted:
-		out.Class, out.Outside = machine.Class(class), exonerates(p.engine.store, err)
+		out.Class, out.Outside = class, exonerates(p.engine.store, err)
 		return out
 	case contract.ClassPermanent:
-		out.Class = machine.Permanent
+		out.Class = contract.ClassPermanent
 	}
 	decide(&out, err)
 	return out
@@ -181,10 +181,10 @@ func decide(out *machine.Failure, err error) {
 	if !errors.As(err, &decided) {
 		return
 	}
-	out.Decision, out.After, out.Reason = machine.Decision(decided.Decision), decided.After, string(decided.Reason)
+	out.Decision, out.After, out.Reason = decided.Decision, decided.After, decided.Reason
 	out.Free = decided.Reason == semel.ReasonUnknownType
-	if decided.Decision == semel.DecideRetry && out.Class == machine.Permanent {
-		out.Class = machine.Retry // the handler knows better
+	if decided.Decision == semel.DecideRetry && out.Class == contract.ClassPermanent {
+		out.Class = contract.ClassRetry // the handler knows better
 	}
 }
 

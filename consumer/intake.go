@@ -159,8 +159,8 @@ func (p *parcel) read(c *Config) {
 		route = maphash.Bytes(routes, m.Key)
 	}
 	p.item = machine.Item{
-		Lane: machine.Lane(p.delivery.Lane), Source: p.key.Source, Identity: p.key.ID, Print: machine.Print(p.fingerprint),
-		Route: route, Size: size, Before: p.delivery.Before, Refused: string(refused), Foreign: foreign, Why: why, Handle: p,
+		Lane: p.delivery.Lane, Source: p.key.Source, Identity: p.key.ID, Print: p.fingerprint,
+		Route: route, Size: size, Before: p.delivery.Before, Refused: refused, Foreign: foreign, Why: why, Handle: p,
 	}
 }
 

@@ -25,7 +25,7 @@ func TestWhatTheMachineIsToldOfADelivery(t *testing.T) {
 	}
 	t.Run("law_11_a_body_that_is_cut_counts_with_all_that_its_delivery_holds", func(t *testing.T) {
 		long := readAs(c, named("1", "k", `"`+strings.Repeat("x", 10<<20)+`"`))
-		if long.Refused != string(semel.ReasonTooLarge) || long.Size < 10<<20 {
+		if long.Refused != semel.ReasonTooLarge || long.Size < 10<<20 {
 			t.Errorf("it is %q and counts %d bytes", long.Refused, long.Size)
 		}
 	})

@@ -74,7 +74,7 @@ func TestMarkerAndEffectAreOneCommit(t *testing.T) {
 				}
 				for _, m := range messages {
 					id := string(m.Headers[0].Value)
-					if marked, done := outcome(t, store, id) == contract.AlreadyApplied, effect(t, store, id) == "1"; marked != done {
+					if marked, done := outcome(t, store, id).Already(semel.Applied), effect(t, store, id) == "1"; marked != done {
 						t.Errorf("%s %d: marker of %s %v, effect %v", point, n, id, marked, done)
 					}
 				}
@@ -219,8 +219,8 @@ func TestAFailedAttemptLeavesNothing(t *testing.T) {
 		if err := run.wait(); err != nil {
 			t.Fatal(err)
 		}
-		if o := outcome(t, store, "1"); o != contract.Fresh {
-			t.Errorf("the failed attempt left the verdict %d", o)
+		if o := outcome(t, store, "1"); o.Kind != contract.Fresh {
+			t.Errorf("the failed attempt left the verdict %s", o)
 		}
 		if counts := runs(t, store, add, config(newListSource(message("1", `{}`)))); counts.Applied != 1 {
 			t.Errorf("%+v", counts)

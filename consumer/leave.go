@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/worker"
 )
 
@@ -37,7 +36,7 @@ func (e *engine[Tx]) shutDown() error {
 	err := errors.Join(left, source, crew)
 	if e.done.Halted {
 		p := e.done.Item.Handle.(*parcel)
-		err = errors.Join(&haltError{key: p.key, reason: semel.Reason(e.done.Reason), err: e.done.Err}, err)
+		err = errors.Join(&haltError{key: p.key, reason: e.done.Reason, err: e.done.Err}, err)
 	}
 	return err
 }

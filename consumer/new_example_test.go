@@ -136,6 +136,6 @@ func ExampleConsumer_TryMark() {
 	fmt.Printf("%s\n", store.Get("balance a"))
 	// Output:
 	// fresh <nil> committed
-	// already applied <nil> committed
+	// seen <nil> committed
 	// 30
 }

@@ -59,16 +59,16 @@ func (n *notes) tell(e semel.Event) {
 }
 
 // endings names what observers and the log are told of a settlement.
-var endings = map[machine.Ending]struct {
+var endings = map[contract.End]struct {
 	kind  semel.EventKind
 	level slog.Level
 }{
-	machine.EndDuplicate:    {semel.EventDuplicate, slog.LevelDebug},
-	machine.EndConflict:     {semel.EventConflict, slog.LevelWarn},
-	machine.EndParked:       {semel.EventParked, slog.LevelWarn},
-	machine.EndDeadLettered: {semel.EventDeadLettered, slog.LevelWarn},
-	machine.EndDiscarded:    {semel.EventDiscarded, slog.LevelInfo},
-	machine.EndSkipped:      {semel.EventSkipped, slog.LevelDebug},
+	contract.EndDuplicate:    {semel.EventDuplicate, slog.LevelDebug},
+	contract.EndConflict:     {semel.EventConflict, slog.LevelWarn},
+	contract.EndParked:       {semel.EventParked, slog.LevelWarn},
+	contract.EndDeadLettered: {semel.EventDeadLettered, slog.LevelWarn},
+	contract.EndDiscarded:    {semel.EventDiscarded, slog.LevelInfo},
+	contract.EndSkipped:      {semel.EventSkipped, slog.LevelDebug},
 }
 
 func (n *notes) settled(s *machine.Settle) {
@@ -79,7 +79,7 @@ func (n *notes) settled(s *machine.Settle) {
 			continue
 		}
 		p := item.Item.Handle.(*parcel)
-		n.message(note.level, semel.Event{Kind: note.kind, Key: p.key, Lane: p.delivery.Lane.ID, Reason: semel.Reason(item.Reason), Messages: 1, Err: item.Err})
+		n.message(note.level, semel.Event{Kind: note.kind, Key: p.key, Lane: p.delivery.Lane.ID, Reason: item.Reason, Messages: 1, Err: item.Err})
 	}
 }
 
@@ -131,7 +131,7 @@ func (n *notes) report(r machine.Report) {
 		n.setReady("handler", "a handler goes on after its timeout")
 		n.item(slog.LevelError, semel.EventStuck, r)
 	case machine.ReportReady:
-		n.up(r.Reason)
+		n.up(r.Part)
 	case machine.ReportNotReady:
 		n.down(r)
 	case machine.ReportUnknown:
@@ -156,12 +156,12 @@ func (n *notes) done(d machine.Done) {
 		return
 	}
 	p := d.Item.Handle.(*parcel)
-	n.message(slog.LevelError, semel.Event{Kind: semel.EventFailed, Key: p.key, Lane: p.delivery.Lane.ID, Reason: semel.Reason(d.Reason), Messages: 1, Err: d.Err})
+	n.message(slog.LevelError, semel.Event{Kind: semel.EventFailed, Key: p.key, Lane: p.delivery.Lane.ID, Reason: d.Reason, Messages: 1, Err: d.Err})
 }
 
 func (n *notes) item(level slog.Level, kind semel.EventKind, r machine.Report) {
 	p := r.Item.Handle.(*parcel)
-	n.message(level, semel.Event{Kind: kind, Key: p.key, Lane: p.delivery.Lane.ID, Reason: semel.Reason(r.Reason), Messages: max(1, r.N), Wait: r.Wait, Err: r.Err})
+	n.message(level, semel.Event{Kind: kind, Key: p.key, Lane: p.delivery.Lane.ID, Messages: max(1, r.N), Wait: r.Wait, Err: r.Err})
 }
 
 // sourceAnswers is called when a source has answered for the first time.

@@ -47,8 +47,8 @@ const (
 	OtherwiseDeadLetter
 )
 
-// then is the machine's word for it.
-func (o Otherwise) then() machine.Then {
+// ending is the machine's name for it.
+func (o Otherwise) ending() machine.Then {
 	switch o {
 	case OtherwisePark:
 		return machine.ThenPark

@@ -36,26 +36,26 @@ var meanwhile = map[string]string{
 // goroutine only, as up is.
 func (n *notes) down(r machine.Report) {
 	why := cause(r.Err)
-	n.setReady(r.Reason, why)
-	n.tell(semel.Event{Kind: semel.EventNotReady, Reason: semel.Reason(r.Reason), Wait: r.Wait, Err: r.Err})
-	now, o := time.Now(), n.outages[r.Reason]
+	n.setReady(r.Part, why)
+	n.tell(semel.Event{Kind: semel.EventNotReady, Reason: semel.Reason(r.Part), Wait: r.Wait, Err: r.Err})
+	now, o := time.Now(), n.outages[r.Part]
 	if o == nil {
 		o = &outage{began: now, told: map[string]bool{}}
-		n.outages[r.Reason] = o
+		n.outages[r.Part] = o
 	}
 	o.tries++
 	switch changed := o.learns(kindOf(why)); {
-	case o.tries == 1 && n.seldom(r.Reason):
+	case o.tries == 1 && n.seldom(r.Part):
 		o.logged = now
-		n.logger.Warn(r.Reason+" does not work; "+meanwhile[r.Reason]+", next try after a pause",
+		n.logger.Warn(r.Part+" does not work; "+meanwhile[r.Part]+", next try after a pause",
 			"consumer", n.consumer, "wait", rounded(r.Wait), "error", why)
 	case o.logged.IsZero() && o.tries == 1: // one of many in a minute: told only if it lasts
 	case now.Sub(maxTime(o.logged, o.began)) >= outageEvery:
 		o.logged = now
-		n.logger.Warn(r.Reason+" still does not work; "+meanwhile[r.Reason],
+		n.logger.Warn(r.Part+" still does not work; "+meanwhile[r.Part],
 			"consumer", n.consumer, "for", rounded(now.Sub(o.began)), "tries", o.tries, "error", why)
-	case changed && !o.logged.IsZero() && n.seldom(r.Reason+"\x00cause"):
-		n.logger.Warn(r.Reason+" does not work for another cause; "+meanwhile[r.Reason],
+	case changed && !o.logged.IsZero() && n.seldom(r.Part+"\x00cause"):
+		n.logger.Warn(r.Part+" does not work for another cause; "+meanwhile[r.Part],
 			"consumer", n.consumer, "for", rounded(now.Sub(o.began)), "tries", o.tries, "error", why)
 	}
 }

@@ -172,8 +172,8 @@ func TestProcess(t *testing.T) {
 		if _, err := running.Process(t.Context(), message("1", `{}`)); !errors.Is(err, semel.ErrClosed) {
 			t.Errorf("a later call: %v", err)
 		}
-		if o := outcome(t, store, "1"); o != contract.Fresh {
-			t.Errorf("verdict %d", o)
+		if o := outcome(t, store, "1"); o.Kind != contract.Fresh {
+			t.Errorf("verdict %s", o)
 		}
 		closed(t, running)
 	})
@@ -318,14 +318,14 @@ func TestTryMark(t *testing.T) {
 			what   string
 			m      *semel.Message
 			commit bool
-			want   contract.VerdictKind
+			want   contract.Verdict
 		}{
-			{"rolled back", message("1", `{}`), false, contract.Fresh},
-			{"committed", message("1", `{}`), true, contract.Fresh},
-			{"a copy", message("1", ` {} `), true, contract.AlreadyApplied},
-			{"a conflict", message("1", `{"n":1}`), true, contract.Conflict},
+			{"rolled back", message("1", `{}`), false, contract.Verdict{Kind: contract.Fresh}},
+			{"committed", message("1", `{}`), true, contract.Verdict{Kind: contract.Fresh}},
+			{"a copy", message("1", ` {} `), true, contract.Verdict{Kind: contract.Seen, Was: semel.Applied}},
+			{"a conflict", message("1", `{"n":1}`), true, contract.Verdict{Kind: contract.Conflict}},
 		} {
-			if v, err := try(step.m, step.commit); err != nil || v.Kind != step.want {
+			if v, err := try(step.m, step.commit); err != nil || v != step.want {
 				t.Errorf("%s: %+v, %v", step.what, v, err)
 			}
 		}

@@ -37,11 +37,11 @@ func (r *recheck) note(e machine.Event) {
 	down := false
 	switch e := e.(type) {
 	case machine.Marked:
-		down = e.Class == machine.Down
+		down = e.Class == contract.ClassDown
 	case machine.Ran:
-		down = e.Failed && e.Failure.Class == machine.Down
+		down = e.Failed && e.Failure.Class == contract.ClassDown
 	case machine.Ended:
-		down = e.Class == machine.Down || e.Outcome == machine.Unknown
+		down = e.Class == contract.ClassDown || e.Outcome == contract.CommitUnknown
 	}
 	if down {
 		r.failures.Add(1)

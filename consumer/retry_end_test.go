@@ -25,7 +25,7 @@ func TestWhatARetrysHandlerDecides(t *testing.T) {
 		if err := consumer.Retry(t.Context(), r, byAnn); err != nil {
 			t.Fatal(err)
 		}
-		if after := row(t, store, "1"); after.State != contract.StateCompleted || outcome(t, store, "1") != contract.AlreadyApplied || effect(t, store, "1") != "" {
+		if after := row(t, store, "1"); after.State != contract.StateCompleted || !outcome(t, store, "1").Already(semel.Applied) || effect(t, store, "1") != "" {
 			t.Errorf("%+v, effect %q", after, effect(t, store, "1"))
 		}
 	})
@@ -35,7 +35,7 @@ func TestWhatARetrysHandlerDecides(t *testing.T) {
 		if err := consumer.Retry(t.Context(), r, byAnn); err != nil {
 			t.Fatal(err)
 		}
-		if after := row(t, store, "1"); after.State != contract.StateDiscarded || outcome(t, store, "1") != contract.AlreadyDiscarded || effect(t, store, "1") != "" {
+		if after := row(t, store, "1"); after.State != contract.StateDiscarded || !outcome(t, store, "1").Already(semel.Discarded) || effect(t, store, "1") != "" {
 			t.Errorf("%+v, effect %q", after, effect(t, store, "1"))
 		}
 	})

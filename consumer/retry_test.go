@@ -39,7 +39,7 @@ func TestRetryOfARow(t *testing.T) {
 		if string(seen.Body) != `{"n":1}` || seen.Identity != r.Key || seen.Attempt != 2 {
 			t.Errorf("the handler saw %+v", seen)
 		}
-		if after := row(t, store, "1"); after.State != contract.StateCompleted || outcome(t, store, "1") != contract.AlreadyApplied || effect(t, store, "1") != "1" {
+		if after := row(t, store, "1"); after.State != contract.StateCompleted || !outcome(t, store, "1").Already(semel.Applied) || effect(t, store, "1") != "1" {
 			t.Errorf("%+v, effect %s", after, effect(t, store, "1"))
 		}
 		acts, err := store.Acts(t.Context(), r.Number, 0)
@@ -135,7 +135,7 @@ func TestRetryOfARow(t *testing.T) {
 				t.Errorf("%s: the retry says nothing", name)
 			}
 			after := row(t, store, "1")
-			if after.State != contract.StateParked || after.Attempts != r.Attempts+1 || !strings.Contains(after.LastError, "no") || effect(t, store, "1") != "" || outcome(t, store, "1") != contract.AlreadyParked {
+			if after.State != contract.StateParked || after.Attempts != r.Attempts+1 || !strings.Contains(after.LastError, "no") || effect(t, store, "1") != "" || !outcome(t, store, "1").Already(semel.Parked) {
 				t.Errorf("%s: %+v, effect %q", name, after, effect(t, store, "1"))
 			}
 			if acts, err := store.Acts(t.Context(), r.Number, 0); err != nil || len(acts) != 1 || acts[0].Result == "done" {
@@ -187,7 +187,7 @@ func TestRetryOfARow(t *testing.T) {
 		if err := mustNew(t, store, add, config(nil)).Retry(t.Context(), r, byAnn); !errors.Is(err, semel.ErrConflict) || effect(t, store, "1") != "1" {
 			t.Errorf("%v, effect %s", err, effect(t, store, "1"))
 		}
-		if err := store.Discard(t.Context(), r.Number, r.Revision, contract.Act{Verb: "discard", Who: "ann"}); err != nil || row(t, store, "1").State != contract.StateDiscarded || outcome(t, store, "1") == contract.AlreadyDiscarded {
+		if err := store.Discard(t.Context(), r.Number, r.Revision, contract.Act{Verb: "discard", Who: "ann"}); err != nil || row(t, store, "1").State != contract.StateDiscarded || outcome(t, store, "1").Already(semel.Discarded) {
 			t.Errorf("%v, %+v", err, row(t, store, "1"))
 		}
 	})

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/machine"
@@ -75,7 +74,7 @@ func (s *settler) settle(base context.Context, queue []*machine.Settle) []machin
 		for i := range q.Items {
 			item := &q.Items[i]
 			p := item.Item.Handle.(*parcel)
-			all = append(all, contract.Settlement{Delivery: &p.delivery, Kind: semel.SettleKind(item.Kind), After: item.After, Ending: endOf(item.Ending), Reason: semel.Reason(item.Reason),
+			all = append(all, contract.Settlement{Delivery: &p.delivery, Kind: item.Kind, After: item.After, Ending: item.Ending, Reason: item.Reason,
 				Attempts: item.Attempts, Err: item.Err})
 		}
 	}

@@ -42,12 +42,12 @@ func TestStopping(t *testing.T) {
 		}
 		for i := range 10 {
 			id := fmt.Sprint("m", i)
-			want, verdict := "", contract.Fresh
+			want, verdict := "", contract.Verdict{Kind: contract.Fresh}
 			if i < 4 {
-				want, verdict = "1", contract.AlreadyApplied
+				want, verdict = "1", contract.Verdict{Kind: contract.Seen, Was: semel.Applied}
 			}
 			if effect(t, store, id) != want || outcome(t, store, id) != verdict || source.isSettled(i) != len(want) {
-				t.Errorf("%s: effect %q, verdict %d, settled %d times", id, effect(t, store, id), outcome(t, store, id), source.isSettled(i))
+				t.Errorf("%s: effect %q, verdict %s, settled %d times", id, effect(t, store, id), outcome(t, store, id), source.isSettled(i))
 			}
 		}
 	})
@@ -118,7 +118,7 @@ func TestStopping(t *testing.T) {
 			t.Errorf("a write after the end says %v", err)
 		}
 		synctest.Wait()
-		if effect(t, store, "1") != "" || outcome(t, store, "1") != contract.Fresh || len(source.settled) != 0 {
+		if effect(t, store, "1") != "" || outcome(t, store, "1").Kind != contract.Fresh || len(source.settled) != 0 {
 			t.Errorf("effect %q, settled %v", effect(t, store, "1"), source.settled)
 		}
 	})

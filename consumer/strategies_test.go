@@ -35,7 +35,7 @@ func TestAUniqueBusinessKey(t *testing.T) {
 		c := config(source)
 		c.Strategy = consumer.StrategyBusinessKey
 		counts := runs(t, store, create, c)
-		if counts.Applied != 2 || counts.Duplicates != 2 || len(source.settled) != 4 || string(store.Get("invoice 1")) != "a" || outcome(t, store, "1") != contract.Fresh {
+		if counts.Applied != 2 || counts.Duplicates != 2 || len(source.settled) != 4 || string(store.Get("invoice 1")) != "a" || outcome(t, store, "1").Kind != contract.Fresh {
 			t.Errorf("%+v", counts)
 		}
 		if len(rows(t, store)) != 0 {
@@ -50,7 +50,7 @@ func TestAUniqueBusinessKey(t *testing.T) {
 		c := config(newListSource(message("1", `a`), message("2", `b`)))
 		c.Observers = []semel.Observer{seen}
 		counts := runs(t, store, create, c)
-		if counts.Applied != 1 || counts.Duplicates != 1 || len(seen.of(semel.EventBackstop)) != 1 || seen.of(semel.EventBackstop)[0].Key.ID != "1" || outcome(t, store, "1") != contract.AlreadyApplied {
+		if counts.Applied != 1 || counts.Duplicates != 1 || len(seen.of(semel.EventBackstop)) != 1 || seen.of(semel.EventBackstop)[0].Key.ID != "1" || !outcome(t, store, "1").Already(semel.Applied) {
 			t.Errorf("%+v, events %+v", counts, seen.events)
 		}
 		again := config(newListSource(message("1", `a`)))
@@ -139,7 +139,7 @@ func TestAGuardedEffect(t *testing.T) {
 		store := memstore.New()
 		c := config(newListSource(message("2", `{}`)))
 		c.OnUnmet = consumer.ThenDiscard
-		if counts := runs(t, store, guarded, c); counts.Discarded != 1 || row(t, store, "2").State != contract.StateDiscarded || outcome(t, store, "2") != contract.AlreadyDiscarded {
+		if counts := runs(t, store, guarded, c); counts.Discarded != 1 || row(t, store, "2").State != contract.StateDiscarded || !outcome(t, store, "2").Already(semel.Discarded) {
 			t.Errorf("%+v, %+v", counts, rows(t, store))
 		}
 	})

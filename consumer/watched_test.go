@@ -247,7 +247,7 @@ func (s *started) wait() error {
 func pass(d time.Duration) { <-time.After(d) }
 
 // outcome asks the store what its marker says of an id of the consumer billing.
-func outcome(t *testing.T, s *memstore.Store, id string) contract.VerdictKind {
+func outcome(t *testing.T, s *memstore.Store, id string) contract.Verdict {
 	t.Helper()
 	scope, err := s.Scope(context.Background(), "billing", "", 0)
 	if err != nil {
@@ -258,7 +258,7 @@ func outcome(t *testing.T, s *memstore.Store, id string) contract.VerdictKind {
 		t.Fatal(err)
 	}
 	b.Rollback(context.Background())
-	return v[0].Kind
+	return v[0]
 }
 
 // rows are all inbox rows, with bodies.

@@ -8,17 +8,25 @@ import (
 	"github.com/semel-go/semel/internal/enum"
 )
 
-// String is the verdict's name.
+// String is the kind's name.
 func (k VerdictKind) String() string {
-	return enum.Name([]string{
-		Fresh: "fresh", AlreadyApplied: "already applied", AlreadyWaiting: "already waiting", AlreadyParked: "already parked",
-		AlreadyDeadLettered: "already dead_lettered", AlreadyDiscarded: "already discarded", Conflict: "conflict", Busy: "busy",
-	}, k, "VerdictKind")
+	return enum.Name([]string{Fresh: "fresh", Seen: "seen", Conflict: "conflict", Busy: "busy"}, k, "VerdictKind")
+}
+
+// String says what the store answered: "fresh", "already applied" and so on.
+func (v Verdict) String() string {
+	switch {
+	case v.Kind == Seen:
+		return "already " + v.Was.String()
+	case v.Known:
+		return v.Kind.String() + " known"
+	}
+	return v.Kind.String()
 }
 
 // String is the class's name.
 func (c Class) String() string {
-	return enum.Name([]string{ClassRetry: "retry", ClassPermanent: "permanent", ClassContended: "contended", ClassDown: "down", ClassAborted: "aborted"}, c, "Class")
+	return enum.Name([]string{ClassNone: "none", ClassRetry: "retry", ClassPermanent: "permanent", ClassContended: "contended", ClassDown: "down", ClassAborted: "aborted"}, c, "Class")
 }
 
 // String says what became of the commit.
@@ -84,18 +92,15 @@ type Mark struct {
 	As semel.Outcome
 }
 
-// VerdictKind is a store's answer to a mark.
+// VerdictKind is which answer a store gives to a mark.
 type VerdictKind uint8
 
-// The verdicts. Those from AlreadyApplied to AlreadyDiscarded name the outcome
-// of the marker that was there before.
+// The kinds.
 const (
+	// Fresh: no marker was there, and this transaction wrote it.
 	Fresh VerdictKind = iota + 1
-	AlreadyApplied
-	AlreadyWaiting
-	AlreadyParked
-	AlreadyDeadLettered
-	AlreadyDiscarded
+	// Seen: a marker was there before; Was is its outcome.
+	Seen
 	// Conflict: the identity is marked with another fingerprint.
 	Conflict
 	// Busy: a copy is in flight elsewhere and did not end within MarkLock.
@@ -105,10 +110,18 @@ const (
 // Verdict is a store's answer to a mark.
 type Verdict struct {
 	Kind VerdictKind
+	// Was, with Seen, is what the marker said that was there.
+	Was semel.Outcome
 	// Known, with Conflict, says that a row for this very content exists
 	// already: this delivery is one more copy of it.
 	Known bool
 }
+
+// Found is the answer to a mark that met a marker of the same content.
+func Found(o semel.Outcome) Verdict { return Verdict{Kind: Seen, Was: o} }
+
+// Already reports whether a marker with this outcome was there before.
+func (v Verdict) Already(o semel.Outcome) bool { return v.Kind == Seen && v.Was == o }
 
 // Batch is an open transaction with its marks. Its methods but Kill are called
 // by one goroutine.
@@ -239,8 +252,10 @@ type Class uint8
 
 // The classes.
 const (
+	// ClassNone: there is no error.
+	ClassNone Class = iota
 	// ClassRetry: waiting may mend it; an attempt of the message at fault.
-	ClassRetry Class = iota + 1
+	ClassRetry
 	// ClassPermanent: waiting cannot mend it (constraint, type, syntax).
 	ClassPermanent
 	// ClassContended: serialization failure, deadlock, lock time-out:

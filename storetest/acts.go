@@ -36,7 +36,7 @@ func (s suite[Tx]) acts(t *T) {
 			if after := h.row("a", false); after.State != contract.StateDiscarded || after.Revision == r.Revision {
 				t.Errorf("the row is %+v", after)
 			}
-			h.wantKinds(h.asks(h.print("a", 1)), contract.AlreadyDiscarded)
+			h.wantKinds(h.asks(h.print("a", 1)), already(semel.Discarded))
 			h.wantActs(r.Number, "discard done")
 		})
 	t.Run("discarding_a_conflict_leaves_the_marker",
@@ -47,7 +47,7 @@ func (s suite[Tx]) acts(t *T) {
 			h.conflict("a", 2)
 			r := h.row("a", true)
 			t.must(h.inbox().Discard(t.context(), r.Number, r.Revision, act("discard")))
-			h.wantKinds(h.asks(h.print("a", 1)), contract.AlreadyApplied)
+			h.wantKinds(h.asks(h.print("a", 1)), already(semel.Applied))
 		})
 }
 

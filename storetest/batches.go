@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 )
 
@@ -63,7 +64,7 @@ func (s suite[Tx]) ends(t *T) {
 			if r := b.Commit(t.context(), contract.Ending{Trim: []int{0}}); r.Outcome == contract.Committed {
 				t.Error("a second commit claims to have committed")
 			}
-			h.wantKinds(h.asks(h.mark("a")), contract.AlreadyApplied)
+			h.wantKinds(h.asks(h.mark("a")), already(semel.Applied))
 		})
 	t.Run("law_11_a_killed_batch_leaves_nothing_and_blocks_nobody",
 		"Kill ends a batch under its handler: nothing of it is left, and others go on before the handler returns.",
@@ -72,7 +73,7 @@ func (s suite[Tx]) ends(t *T) {
 			b, _ := h.begin(h.mark("a"))
 			t.must(h.Effect(t.context(), b.Tx(0), "a"))
 			b.Kill()
-			h.wantKinds(h.deliver(h.mark("a")), contract.Fresh)
+			h.wantKinds(h.deliver(h.mark("a")), fresh)
 			h.wantCount("a", 1)
 			if r := b.Commit(t.context(), contract.Ending{}); r.Outcome != contract.NotCommitted {
 				t.Errorf("the commit of a killed batch says %+v, want not committed", r)
@@ -98,15 +99,15 @@ func (s suite[Tx]) ends(t *T) {
 // whole checks that the batch of these messages is there or not, as it said.
 func (s suite[Tx]) whole(h *house[Tx], r contract.Result, ids ...string) {
 	h.t.Helper()
-	want := contract.AlreadyApplied
+	want := already(semel.Applied)
 	switch r.Outcome {
 	case contract.NotCommitted:
-		want = contract.Fresh
+		want = fresh
 	case contract.CommitUnknown:
-		want = h.asks(h.mark(ids[0]))[0].Kind
+		want = h.asks(h.mark(ids[0]))[0]
 	}
 	count := 0
-	if want == contract.AlreadyApplied {
+	if want.Already(semel.Applied) {
 		count = 1
 	}
 	for _, id := range ids {

@@ -13,7 +13,7 @@ import (
 func (h *house[Tx]) conflict(id string, content byte) contract.Verdict {
 	h.t.Helper()
 	b, v := h.begin(h.print(id, content))
-	h.wantKinds(v, contract.Conflict)
+	h.wantKinds(v, conflict)
 	h.commit(b, conflictRow(content, v[0].Known))
 	return v[0]
 }
@@ -41,7 +41,7 @@ func (s suite[Tx]) conflicts(t *T) {
 			if v := h.conflict("a", 3); v.Known {
 				t.Error("a third content is called known")
 			}
-			h.wantKinds(h.asks(h.print("a", 1)), contract.AlreadyApplied)
+			h.wantKinds(h.asks(h.print("a", 1)), already(semel.Applied))
 			rows := h.list(contract.RowFilter{ID: "a"})
 			if len(rows) != 2 || rows[0].Repeated != 2 || rows[1].Repeated != 0 || !rows[0].Conflict || rows[0].Message.Body[0] != 2 {
 				t.Errorf("the rows are %+v", rows)
@@ -99,7 +99,7 @@ func (s suite[Tx]) conflicts(t *T) {
 				for i := range both {
 					var v []contract.Verdict
 					both[i], v = h.begin(h.print("a", 2))
-					h.wantKinds(v, contract.Conflict)
+					h.wantKinds(v, conflict)
 					if v[0].Known {
 						t.Error("a row is known before anybody wrote it")
 					}
@@ -143,8 +143,8 @@ func (s suite[Tx]) conflicts(t *T) {
 			h.retry(h.row("a", true))
 			h.wantCount("a", 1)
 			h.wantRefused(first, semel.ErrConflict)
-			h.wantKinds(h.asks(h.print("a", 2), h.print("a", 1)), contract.AlreadyApplied, contract.Conflict)
+			h.wantKinds(h.asks(h.print("a", 2), h.print("a", 1)), already(semel.Applied), conflict)
 			t.must(h.inbox().Discard(t.context(), first.Number, first.Revision, act("discard")))
-			h.wantKinds(h.asks(h.print("a", 2)), contract.AlreadyApplied)
+			h.wantKinds(h.asks(h.print("a", 2)), already(semel.Applied))
 		})
 }

@@ -1,9 +1,6 @@
 package storetest
 
-import (
-	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
-)
+import "github.com/semel-go/semel"
 
 // contents are the laws of fingerprints.
 func (s suite[Tx]) contents(t *T) {
@@ -12,9 +9,9 @@ func (s suite[Tx]) contents(t *T) {
 		func(t *T) {
 			h := s.opened(t)
 			v := h.deliver(h.print("a", 1), h.print("a", 2), h.print("a", 1))
-			h.wantKinds(v, contract.Fresh, contract.Conflict, contract.AlreadyApplied)
-			h.wantKinds(h.asks(h.print("a", 1)), contract.AlreadyApplied)
-			h.wantKinds(h.asks(h.print("a", 2)), contract.Conflict)
+			h.wantKinds(v, fresh, conflict, already(semel.Applied))
+			h.wantKinds(h.asks(h.print("a", 1)), already(semel.Applied))
+			h.wantKinds(h.asks(h.print("a", 2)), conflict)
 			h.wantCount("a", 1)
 		})
 	t.Run("law_10_a_conflict_is_told_whatever_the_outcome",
@@ -25,7 +22,7 @@ func (s suite[Tx]) contents(t *T) {
 				m := h.print(string(rune('a'+o)), 1)
 				m.As = o
 				h.deliver(m)
-				h.wantKinds(h.asks(h.print(string(m.ID), 2)), contract.Conflict)
+				h.wantKinds(h.asks(h.print(string(m.ID), 2)), conflict)
 			}
 		})
 	t.Run("case_14_a_changed_rule_makes_no_false_conflict",
@@ -35,10 +32,10 @@ func (s suite[Tx]) contents(t *T) {
 			newer, none := h.print("a", 9), h.mark("a")
 			newer.Fingerprint.Version = 2
 			h.deliver(h.print("a", 1))
-			h.wantKinds(h.asks(newer), contract.AlreadyApplied)
-			h.wantKinds(h.asks(none), contract.AlreadyApplied)
+			h.wantKinds(h.asks(newer), already(semel.Applied))
+			h.wantKinds(h.asks(none), already(semel.Applied))
 			h.deliver(h.mark("b"))
-			h.wantKinds(h.asks(h.print("b", 1)), contract.AlreadyApplied)
+			h.wantKinds(h.asks(h.print("b", 1)), already(semel.Applied))
 		})
 	t.Run("trap_74_every_bit_of_a_fingerprint_counts",
 		"Two fingerprints differ if any byte of them does, the first and the last.",
@@ -49,7 +46,7 @@ func (s suite[Tx]) contents(t *T) {
 			for _, i := range []int{0, 15} {
 				other := m
 				other.Fingerprint.Sum[i] ^= 0x80
-				h.wantKinds(h.asks(other), contract.Conflict)
+				h.wantKinds(h.asks(other), conflict)
 			}
 		})
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 )
 
@@ -72,7 +73,7 @@ func (s suite[Tx]) waits(t *T) {
 				t.Errorf("%v is of class %v, want down or contended", err, c)
 			}
 			h.commit(b, contract.Ending{})
-			h.wantKinds(h.asks(h.mark("a")), contract.AlreadyApplied)
+			h.wantKinds(h.asks(h.mark("a")), already(semel.Applied))
 		})
 	if s.h.Can.OneWriter {
 		return
@@ -88,7 +89,7 @@ func (s suite[Tx]) waits(t *T) {
 					t.Errorf("%v is of class %v, want contended", err, c)
 				}
 			} else {
-				h.wantKinds(v, contract.Busy)
+				h.wantKinds(v, busy)
 				b.Rollback(t.context())
 			}
 			h.commit(first, contract.Ending{})
@@ -101,18 +102,18 @@ func (s suite[Tx]) race(t *T, commits bool) {
 	for i := range 20 {
 		id := string(rune('a' + i))
 		winner, v := h.begin(h.mark(id))
-		h.wantKinds(v, contract.Fresh)
+		h.wantKinds(v, fresh)
 		t.must(h.Effect(t.context(), winner.Tx(0), id))
-		verdict := make(chan contract.VerdictKind, 1)
+		verdict := make(chan contract.Verdict, 1)
 		go func() { verdict <- h.copyOf(id) }()
 		if commits {
 			h.commit(winner, contract.Ending{})
 		} else {
 			winner.Rollback(t.context())
 		}
-		want := contract.Fresh
+		want := fresh
 		if commits {
-			want = contract.AlreadyApplied
+			want = already(semel.Applied)
 		}
 		if got := <-verdict; got != want {
 			t.Errorf("the copy's verdict is %s, want %s", got, want)
@@ -123,11 +124,11 @@ func (s suite[Tx]) race(t *T, commits bool) {
 
 // copyOf delivers a copy and returns its verdict; that of a duplicate only if
 // the effect is visible. It runs in a goroutine of its own.
-func (h *house[Tx]) copyOf(id string) contract.VerdictKind {
+func (h *house[Tx]) copyOf(id string) contract.Verdict {
 	b, v, err := h.Store.Begin(h.t.context(), contract.TxOptions{}, h.markAll(id))
 	if err != nil {
 		h.t.Error(err)
-		return 0
+		return contract.Verdict{}
 	}
 	if v[0].Kind == contract.Fresh {
 		if err := h.Effect(h.t.context(), b.Tx(0), id); err != nil {
@@ -139,5 +140,5 @@ func (h *house[Tx]) copyOf(id string) contract.VerdictKind {
 	if r := b.Commit(h.t.context(), contract.Ending{}); r.Outcome != contract.Committed {
 		h.t.Errorf("the copy's commit says %+v", r)
 	}
-	return v[0].Kind
+	return v[0]
 }

@@ -102,7 +102,7 @@ func (s suite[Tx]) swallowed(t *T) {
 	if broken, ok := b.(contract.Broken); ok && broken.Broken() {
 		h.brokenAs(b, h.Store.Classify(err))
 		b.Rollback(t.context())
-		h.wantKinds(h.asks(marks...), contract.Fresh, contract.Fresh, contract.Fresh)
+		h.wantKinds(h.asks(marks...), fresh, fresh, fresh)
 		return
 	}
 	t.must(h.Effect(t.context(), b.Tx(2), "c"))
@@ -147,7 +147,7 @@ func (s suite[Tx]) endsItself(t *T, commit bool) {
 	if r.Outcome == contract.Committed || r.Outcome == contract.NotCommitted && r.Class != contract.ClassAborted {
 		t.Errorf("the commit says %+v, want not committed as aborted, or unknown", r)
 	}
-	applied := h.asks(h.mark("a"))[0].Kind == contract.AlreadyApplied
+	applied := h.asks(h.mark("a"))[0].Already(semel.Applied)
 	if applied && (!commit || len(all) > 1 || r.Outcome != contract.CommitUnknown) {
 		t.Error("a marker is left")
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 )
 
@@ -45,7 +46,7 @@ func (s suite[Tx]) house(t *T) {
 			if c := h.Store.Classify(err); c != contract.ClassDown && c != contract.ClassContended {
 				t.Errorf("%v is of class %v, want down or contended", err, c)
 			}
-			h.wantKinds(h.asks(h.mark("a")), contract.Fresh)
+			h.wantKinds(h.asks(h.mark("a")), fresh)
 		})
 }
 
@@ -126,23 +127,23 @@ func (s suite[Tx]) callers(t *T) {
 			t.must(h.Effect(t.context(), b.Tx(contract.All), "prior"))
 			v, err := h.Store.(contract.TxMarker[Tx]).MarkIn(t.context(), b.Tx(contract.All), h.markAll("b", "a"))
 			t.must(err)
-			h.wantKinds(v, contract.Fresh, contract.AlreadyApplied)
+			h.wantKinds(v, fresh, already(semel.Applied))
 			t.must(h.Effect(t.context(), b.Tx(contract.All), "b"))
 			h.commit(b, contract.Ending{})
 			h.wantCount("prior", 1)
-			h.wantKinds(h.asks(h.markAll("a", "b")...), contract.AlreadyApplied, contract.AlreadyApplied)
+			h.wantKinds(h.asks(h.markAll("a", "b")...), already(semel.Applied), already(semel.Applied))
 		})
 	t.Run("a_mark_in_the_callers_transaction_shares_its_fate",
 		"A mark in a transaction that is rolled back is gone with it; marked twice in one it is a duplicate.",
 		func(t *T) {
 			h := s.opened(t)
 			b, _ := h.begin()
-			for _, want := range []contract.VerdictKind{contract.Fresh, contract.AlreadyApplied} {
+			for _, want := range []contract.Verdict{fresh, already(semel.Applied)} {
 				v, err := h.Store.(contract.TxMarker[Tx]).MarkIn(t.context(), b.Tx(contract.All), h.markAll("a"))
 				t.must(err)
 				h.wantKinds(v, want)
 			}
 			b.Rollback(t.context())
-			h.wantKinds(h.asks(h.mark("a")), contract.Fresh)
+			h.wantKinds(h.asks(h.mark("a")), fresh)
 		})
 }

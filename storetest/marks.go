@@ -18,20 +18,20 @@ func (s suite[Tx]) marks(t *T) {
 		func(t *T) {
 			h := s.opened(t)
 			b, v := h.begin(h.mark("a"))
-			h.wantKinds(v, contract.Fresh)
+			h.wantKinds(v, fresh)
 			t.must(h.Effect(t.context(), b.Tx(0), "a"))
 			h.wantCount("a", 0)
 			h.commit(b, contract.Ending{})
 			h.wantCount("a", 1)
-			h.wantKinds(h.asks(h.mark("a")), contract.AlreadyApplied)
+			h.wantKinds(h.asks(h.mark("a")), already(semel.Applied))
 		})
 	t.Run("trap_1_a_redelivery_after_the_commit_is_a_duplicate",
 		"Whatever is delivered again after its commit finds its marker and has no second effect.",
 		func(t *T) {
 			h := s.opened(t)
-			h.wantKinds(h.deliver(h.mark("a")), contract.Fresh)
+			h.wantKinds(h.deliver(h.mark("a")), fresh)
 			for range 3 {
-				h.wantKinds(h.deliver(h.mark("a")), contract.AlreadyApplied)
+				h.wantKinds(h.deliver(h.mark("a")), already(semel.Applied))
 			}
 			h.wantCount("a", 1)
 		})
@@ -39,8 +39,8 @@ func (s suite[Tx]) marks(t *T) {
 		"Identity alone decides: two messages of the broker with one identity have one effect, whether it calls them redelivered or not.",
 		func(t *T) {
 			h := s.opened(t)
-			h.wantKinds(h.deliver(h.print("a", 1), h.mark("b")), contract.Fresh, contract.Fresh)
-			h.wantKinds(h.deliver(h.mark("c"), h.print("a", 1)), contract.Fresh, contract.AlreadyApplied)
+			h.wantKinds(h.deliver(h.print("a", 1), h.mark("b")), fresh, fresh)
+			h.wantKinds(h.deliver(h.mark("c"), h.print("a", 1)), fresh, already(semel.Applied))
 			h.wantCount("a", 1)
 		})
 }
@@ -53,7 +53,7 @@ func (s suite[Tx]) setbacks(t *T) {
 			h := s.opened(t)
 			for range 3 {
 				b, v := h.begin(h.markAll("a", "b")...)
-				h.wantKinds(v, contract.Fresh, contract.Fresh)
+				h.wantKinds(v, fresh, fresh)
 				h.apply(b, h.markAll("a", "b"), v)
 				b.Rollback(t.context())
 			}
@@ -67,7 +67,7 @@ func (s suite[Tx]) setbacks(t *T) {
 			h := s.opened(t)
 			b, _ := h.begin(h.mark("a"))
 			b.Rollback(t.context())
-			h.wantKinds(h.deliver(h.mark("a")), contract.Fresh)
+			h.wantKinds(h.deliver(h.mark("a")), fresh)
 			h.wantCount("a", 1)
 		})
 }
@@ -79,7 +79,7 @@ func (s suite[Tx]) mixtures(t *T) {
 		func(t *T) {
 			h := s.opened(t)
 			v := h.deliver(h.markAll("b", "a", "b", "a", "a")...)
-			h.wantKinds(v, contract.Fresh, contract.Fresh, contract.AlreadyApplied, contract.AlreadyApplied, contract.AlreadyApplied)
+			h.wantKinds(v, fresh, fresh, already(semel.Applied), already(semel.Applied), already(semel.Applied))
 			h.wantCount("a", 1)
 			h.wantCount("b", 1)
 		})
@@ -90,17 +90,14 @@ func (s suite[Tx]) mixtures(t *T) {
 		"That a marker exists does not mean that its message was handled: the verdict names the outcome.",
 		func(t *T) {
 			h := s.opened(t)
-			want := map[semel.Outcome]contract.VerdictKind{
-				semel.Applied: contract.AlreadyApplied, semel.Waiting: contract.AlreadyWaiting, semel.Parked: contract.AlreadyParked,
-				semel.DeadLettered: contract.AlreadyDeadLettered, semel.Discarded: contract.AlreadyDiscarded,
-			}
-			for o := range want {
+			outcomes := []semel.Outcome{semel.Applied, semel.Waiting, semel.Parked, semel.DeadLettered, semel.Discarded}
+			for _, o := range outcomes {
 				m := h.mark(fmt.Sprint(o))
 				m.As = o
 				h.deliver(m)
 			}
-			for o, k := range want {
-				h.wantKinds(h.asks(h.mark(fmt.Sprint(o))), k)
+			for _, o := range outcomes {
+				h.wantKinds(h.asks(h.mark(fmt.Sprint(o))), already(o))
 			}
 		})
 	t.Run("trim_takes_marks_back",
@@ -110,10 +107,10 @@ func (s suite[Tx]) mixtures(t *T) {
 			h.deliver(h.mark("old"))
 			marks := h.markAll("a", "b", "c", "old")
 			b, v := h.begin(marks...)
-			h.wantKinds(v, contract.Fresh, contract.Fresh, contract.Fresh, contract.AlreadyApplied)
+			h.wantKinds(v, fresh, fresh, fresh, already(semel.Applied))
 			t.must(h.Effect(t.context(), b.Tx(0), "a"))
 			h.commit(b, contract.Ending{Trim: []int{1, 2, 3}})
-			h.wantKinds(h.asks(marks...), contract.AlreadyApplied, contract.Fresh, contract.Fresh, contract.AlreadyApplied)
+			h.wantKinds(h.asks(marks...), already(semel.Applied), fresh, fresh, already(semel.Applied))
 			h.wantCount("a", 1)
 		})
 }
@@ -124,12 +121,12 @@ func (s suite[Tx]) scattered(t *T) {
 	seen := map[string]bool{}
 	for _, n := range []int{1, 2, 50, 499, 500, 501, 1203} {
 		marks := make([]contract.Mark, n)
-		want := make([]contract.VerdictKind, n)
+		want := make([]contract.Verdict, n)
 		for i := range marks {
 			id := fmt.Sprint(random.IntN(3000))
-			marks[i], want[i] = h.mark(id), contract.Fresh
+			marks[i], want[i] = h.mark(id), fresh
 			if seen[id] {
-				want[i] = contract.AlreadyApplied
+				want[i] = already(semel.Applied)
 			}
 			seen[id] = true
 		}

@@ -39,7 +39,7 @@ func (s suite[Tx]) newer(t *T) {
 					}
 					h.wantNewer(err, fmt.Sprint(uint8(outcome)))
 				}
-				h.wantKinds(h.deliver(h.mark("b")), contract.Fresh)
+				h.wantKinds(h.deliver(h.mark("b")), fresh)
 			}
 		})
 }

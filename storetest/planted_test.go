@@ -153,8 +153,8 @@ var faults = []struct {
 	}},
 	{"a parked message counts as applied", "trap_10", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
 		return &broken{Store: s, verdict: func(_ contract.Mark, v contract.Verdict) contract.Verdict {
-			if v.Kind == contract.AlreadyParked {
-				v.Kind = contract.AlreadyApplied
+			if v.Already(semel.Parked) {
+				v.Was = semel.Applied
 			}
 			return v
 		}}

@@ -50,7 +50,7 @@ func (s suite[Tx]) retries(t *T) {
 			if after.State != contract.StateCompleted || after.Attempts != r.Attempts+1 || after.Revision == r.Revision {
 				t.Errorf("the row is %+v", after)
 			}
-			h.wantKinds(h.deliver(h.print("a", 1)), contract.AlreadyApplied)
+			h.wantKinds(h.deliver(h.print("a", 1)), already(semel.Applied))
 			h.wantCount("a", 1)
 			h.wantActs(r.Number, "retry done")
 		})
@@ -66,7 +66,7 @@ func (s suite[Tx]) retries(t *T) {
 			if after := h.row("a", false); after.Revision != r.Revision || after.State != contract.StateParked {
 				t.Errorf("the row is %+v", after)
 			}
-			h.wantKinds(h.asks(h.print("a", 1)), contract.AlreadyParked)
+			h.wantKinds(h.asks(h.print("a", 1)), already(semel.Parked))
 			h.wantCount("a", 0)
 			h.wantActs(0)
 			h.retry(r)

@@ -34,7 +34,7 @@ func (h *house[Tx]) put(id string, r contract.Row) contract.StoredRow {
 		contract.StateParked: semel.Parked, contract.StateDiscarded: semel.Discarded, contract.StateDeadLettered: semel.DeadLettered,
 	}[r.State]
 	b, v := h.begin(m)
-	h.wantKinds(v, contract.Fresh)
+	h.wantKinds(v, fresh)
 	h.commit(b, contract.Ending{Rows: []contract.Row{r}})
 	return h.row(id, false)
 }
@@ -87,7 +87,7 @@ func (s suite[Tx]) rows(t *T) {
 				t.Errorf("%d rows after a rollback", len(rows))
 			}
 			r := h.park("a")
-			h.wantKinds(h.asks(h.mark("a")), contract.AlreadyParked)
+			h.wantKinds(h.asks(h.mark("a")), already(semel.Parked))
 			if r.Revision == 0 || r.Number == 0 || r.State != contract.StateParked || r.Reason != semel.ReasonPermanent || r.ReceivedAt.IsZero() {
 				t.Errorf("the row is %+v", r)
 			}
@@ -134,7 +134,7 @@ func (s suite[Tx]) lists(t *T) {
 			before := h.park("a")
 			for range 3 {
 				b, v := h.begin(h.print("a", 1))
-				h.wantKinds(v, contract.AlreadyParked)
+				h.wantKinds(v, already(semel.Parked))
 				h.commit(b, contract.Ending{Rows: []contract.Row{{Repeat: true}}})
 			}
 			after := h.row("a", false)

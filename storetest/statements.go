@@ -1,8 +1,6 @@
 package storetest
 
-import (
-	"github.com/semel-go/semel/contract"
-)
+import "github.com/semel-go/semel/contract"
 
 // statements are the laws about handlers that end their transaction with a
 // statement, of which the driver of the database knows nothing.

@@ -102,11 +102,21 @@ func (h *house[Tx]) wantCount(name string, want int) {
 	}
 }
 
-func (h *house[Tx]) wantKinds(got []contract.Verdict, want ...contract.VerdictKind) {
+// The verdicts that stores are asked for.
+var (
+	fresh    = contract.Verdict{Kind: contract.Fresh}
+	conflict = contract.Verdict{Kind: contract.Conflict}
+	busy     = contract.Verdict{Kind: contract.Busy}
+)
+
+func already(o semel.Outcome) contract.Verdict { return contract.Verdict{Kind: contract.Seen, Was: o} }
+
+// wantKinds compares verdicts, but for whether a conflict's row is known.
+func (h *house[Tx]) wantKinds(got []contract.Verdict, want ...contract.Verdict) {
 	h.t.Helper()
 	for i := range want {
-		if got[i].Kind != want[i] {
-			h.t.Errorf("verdict %d is %s, want %s", i, got[i].Kind, want[i])
+		if got[i].Kind != want[i].Kind || got[i].Was != want[i].Was {
+			h.t.Errorf("verdict %d is %s, want %s", i, got[i], want[i])
 		}
 	}
 }

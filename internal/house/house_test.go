@@ -42,7 +42,8 @@ var bans = []ban{
 	{regexp.MustCompile(`^faults$`), regexp.MustCompile(`^` + module), nil, "a crash point is a name"},
 	{regexp.MustCompile(`^consumer$`), regexp.MustCompile(`^` + module + `/`), regexp.MustCompile(`^` + module + `/(internal/.*|contract|identity|faults)$`), "the engine speaks to contracts and knows no store or source"},
 	{regexp.MustCompile(`^(memstore|sqlstore|pgxstore|file|kafka|storetest|sourcetest|internal/.*)$`), regexp.MustCompile(`^` + module + `/consumer$`), nil, "stores, sources and suites speak to the contract, never to the engine"},
-	{regexp.MustCompile(`^internal/(machine|worker|strictjson)$`), regexp.MustCompile(`^` + module), nil, "leaf helpers know nothing of Semel's types"},
+	{regexp.MustCompile(`^internal/(worker|strictjson)$`), regexp.MustCompile(`^` + module), nil, "leaf helpers know nothing of Semel's types"},
+	{regexp.MustCompile(`^internal/machine$`), regexp.MustCompile(`^` + module), regexp.MustCompile(`^` + module + `(/contract)?$`), "the machine decides with the words and the contract's lists, which are data: each list is declared once; it knows nothing that acts on them"},
 	{regexp.MustCompile(`^internal/machine$`), regexp.MustCompile(`^(os|io|net|sync|context|log.*|database/.*)$`), nil, "the machine does no I/O, holds no lock and waits for nothing"},
 	{regexp.MustCompile(`^(memstore|sqlstore|file)$`), regexp.MustCompile(`^` + module + `/(memstore|sqlstore|file|cmd|itest)`), nil, "adapters never import each other"},
 }

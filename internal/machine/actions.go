@@ -1,6 +1,11 @@
 package machine
 
-import "time"
+import (
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
 
 // Action is what the shell must do. The types below implement it.
 type Action interface{ action() }
@@ -11,45 +16,19 @@ type Row struct {
 	Repeat   bool // count one more delivery on the row that is there
 	Conflict bool
 	As       As // AsParked, AsDiscarded or AsDeadLettered
-	Reason   string
+	Reason   semel.Reason
 	Attempts int
 	First    error
 	Last     error
 }
 
-// SettleKind is what the broker is told.
-type SettleKind uint8
-
-// The ways to settle.
-const (
-	Ack SettleKind = iota + 1
-	HandBack
-	// DeadLetter: copy it to the dead letters; its Ack follows.
-	DeadLetter
-)
-
-// Ending is how a delivery ended, for counts and observers.
-type Ending uint8
-
-// The endings.
-const (
-	NotEnded Ending = iota // handed back
-	EndApplied
-	EndDuplicate
-	EndConflict
-	EndParked
-	EndDeadLettered
-	EndDiscarded
-	EndSkipped
-)
-
 // Settlement is what to tell the broker of one item.
 type Settlement struct {
 	Item   *Item
-	Kind   SettleKind
+	Kind   semel.SettleKind
 	After  time.Duration
-	Ending Ending
-	Reason string
+	Ending contract.End
+	Reason semel.Reason
 	Err    error
 	// Attempts, with DeadLetter, is how often its handler ran.
 	Attempts int
@@ -100,28 +79,30 @@ type (
 	Settle struct{ Items []Settlement }
 	// Flow pauses or resumes a lane.
 	Flow struct {
-		Lane Lane
+		Lane contract.Lane
 		On   bool
 	}
 	// Release answers Revoking: the lane's last settlement is in.
-	Release struct{ Lane Lane }
+	Release struct{ Lane contract.Lane }
 	// Wake asks for a Timer at a moment; it replaces the last one.
 	Wake struct{ At Time }
-	// Report tells observers what settles nothing.
+	// Report tells observers what settles nothing. Part, with ReportReady and
+	// ReportNotReady, is what works again or does not: store, source, broker,
+	// handler.
 	Report struct {
-		Kind   ReportKind
-		Item   *Item // may be nil
-		Wait   time.Duration
-		Reason string
-		Err    error
-		N      int
+		Kind ReportKind
+		Item *Item // may be nil
+		Wait time.Duration
+		Part string
+		Err  error
+		N    int
 	}
 	// Done: the machine has ended; nothing follows. Halted says that a
 	// message ended it; Item and Err are the message and its last error.
 	Done struct {
 		Halted bool
 		Item   *Item
-		Reason string
+		Reason semel.Reason
 		Err    error
 		// Idle says that it ended because of IdleExit or the source's end.
 		Idle bool

@@ -1,5 +1,10 @@
 package machine
 
+import (
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
 // admit takes a new delivery in.
 func (m *Machine) admit(it *Item) {
 	m.arrivals++
@@ -63,10 +68,10 @@ func (m *Machine) settleSkipped() {
 		return
 	}
 	for _, it := range m.skipped {
-		s := Settlement{Kind: Ack, Ending: EndSkipped, Reason: it.Refused}
+		s := Settlement{Kind: semel.Ack, Ending: contract.EndSkipped, Reason: it.Refused}
 		if waits {
 			wait := max(m.store.until-m.now, m.config.BackoffFirst)
-			s = Settlement{Kind: HandBack, After: wait, Err: m.store.err}
+			s = Settlement{Kind: semel.HandBack, After: wait, Err: m.store.err}
 		}
 		m.settle(it, s)
 	}

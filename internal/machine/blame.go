@@ -3,15 +3,9 @@ package machine
 import (
 	"errors"
 	"time"
-)
 
-// Reasons that the machine gives.
-const (
-	ReasonExhausted   = "attempts exhausted"
-	ReasonPermanent   = "permanent failure"
-	ReasonWaitTooLong = "wait too long"
-	ReasonUnmet       = "condition unmet"
-	ReasonBusy        = "copy in flight elsewhere"
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 // blame charges a message with a failed attempt and decides what next. A commit
@@ -35,33 +29,33 @@ func (m *Machine) blame(it *Item, f Failure, ran bool) {
 		it.attempts++
 	}
 	switch f.decision() {
-	case DecidePermanent:
-		m.endAs(it, m.config.RetryThen, reasonOr(f.Reason, ReasonPermanent))
-	case DecidePark:
+	case semel.DecidePermanent:
+		m.endAs(it, m.config.RetryThen, reasonOr(f.Reason, semel.ReasonPermanent))
+	case semel.DecidePark:
 		m.endAs(it, ThenPark, f.Reason)
-	case DecideDiscard:
+	case semel.DecideDiscard:
 		m.endAs(it, ThenDiscard, f.Reason)
-	case DecideDuplicate:
+	case semel.DecideDuplicate:
 		m.alreadyThere(it)
-	case DecideUnmet:
+	case semel.DecideUnmet:
 		if m.config.OnUnmet == ThenRetry {
 			m.retry(it, f)
 			return
 		}
-		m.endAs(it, m.config.OnUnmet, reasonOr(f.Reason, ReasonUnmet))
+		m.endAs(it, m.config.OnUnmet, reasonOr(f.Reason, semel.ReasonUnmet))
 	default:
 		m.retry(it, f)
 	}
 }
 
-func (f Failure) decision() Decision {
-	if f.Decision == 0 && f.Class == Permanent {
-		return DecidePermanent
+func (f Failure) decision() semel.Decision {
+	if f.Decision == 0 && f.Class == contract.ClassPermanent {
+		return semel.DecidePermanent
 	}
 	return f.Decision
 }
 
-func reasonOr(reason, otherwise string) string {
+func reasonOr(reason, otherwise semel.Reason) semel.Reason {
 	if reason == "" {
 		return otherwise
 	}
@@ -73,10 +67,10 @@ func reasonOr(reason, otherwise string) string {
 func (m *Machine) retry(it *Item, f Failure) {
 	switch {
 	case it.attempts >= m.config.Attempts:
-		m.endAs(it, m.config.RetryThen, reasonOr(f.Reason, ReasonExhausted))
+		m.endAs(it, m.config.RetryThen, reasonOr(f.Reason, semel.ReasonExhausted))
 		return
 	case f.After > m.config.Hold && !m.config.OneAttempt:
-		m.endAs(it, ThenPark, ReasonWaitTooLong)
+		m.endAs(it, ThenPark, semel.ReasonWaitTooLong)
 		return
 	}
 	m.wait(it, f, max(f.After, m.jitter(m.config.RetryFirst, m.config.RetryMost, max(it.attempts-1, 0))))
@@ -86,7 +80,7 @@ func (m *Machine) retry(it *Item, f Failure) {
 func (m *Machine) wait(it *Item, f Failure, d Time) {
 	if m.config.OneAttempt && it.as == AsApplied {
 		m.uncarry(it)
-		m.settle(it, Settlement{Kind: HandBack, After: d, Reason: f.Reason, Err: f.Err})
+		m.settle(it, Settlement{Kind: semel.HandBack, After: d, Reason: f.Reason, Err: f.Err})
 		return
 	}
 	if m.leaving(it) {
@@ -99,7 +93,7 @@ func (m *Machine) wait(it *Item, f Failure, d Time) {
 
 // endAs lets a message that failed for good ride in its worker's next flight
 // as a mark without a handler.
-func (m *Machine) endAs(it *Item, then Then, reason string) {
+func (m *Machine) endAs(it *Item, then Then, reason semel.Reason) {
 	it.reason = reason
 	switch then {
 	case ThenHalt:
@@ -120,7 +114,7 @@ func (m *Machine) endAs(it *Item, then Then, reason string) {
 // a marker where markers are kept.
 func (m *Machine) alreadyThere(it *Item) {
 	if m.config.Unmarked {
-		m.settle(it, Settlement{Kind: Ack, Ending: EndDuplicate, Err: it.last})
+		m.settle(it, Settlement{Kind: semel.Ack, Ending: contract.EndDuplicate, Err: it.last})
 		return
 	}
 	it.as, it.alone = AsDuplicate, false
@@ -134,7 +128,7 @@ var errBusy = errors.New("a copy is in flight in another process")
 func (m *Machine) holdBusy(it *Item) {
 	if m.config.OneAttempt {
 		m.uncarry(it)
-		m.settle(it, Settlement{Kind: HandBack, After: m.config.BackoffFirst, Reason: ReasonBusy, Err: errBusy})
+		m.settle(it, Settlement{Kind: semel.HandBack, After: m.config.BackoffFirst, Reason: semel.ReasonBusy, Err: errBusy})
 		return
 	}
 	if m.leaving(it) {

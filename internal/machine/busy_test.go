@@ -9,13 +9,13 @@ func TestAWaitForACopyElsewhere(t *testing.T) {
 	t.Run("case_5_a_wait_for_a_copy_elsewhere_is_told_after_a_second_and_then_once_a_minute", func(t *testing.T) {
 		w := newWorld(t, testConfig())
 		w.input = [][]*Item{items(20, "a")}
-		w.opens = func(f *Flight) Class {
+		w.busy = func(f *Flight) bool {
 			for _, en := range f.Entries {
 				if en.Item.Identity == "a7" && w.now < 10*time.Minute {
-					return CopyBusy
+					return true
 				}
 			}
-			return None
+			return false
 		}
 		w.run(100000)
 		var told []Time

@@ -1,5 +1,7 @@
 package machine
 
+import "github.com/semel-go/semel"
+
 // The first living copy of an identity carries the later ones, which wait for it
 // (case 4). What it does is decided here together with what becomes of them.
 
@@ -120,7 +122,7 @@ func (m *Machine) requeue(it *Item) {
 func (m *Machine) enqueue(it *Item) {
 	if it.as == AsDeadLettered && !it.copied {
 		m.move(it, placement{state: copying})
-		m.settles.now = append(m.settles.now, Settlement{Item: it, Kind: DeadLetter, Reason: it.reason, Err: it.last, Attempts: it.attempts})
+		m.settles.now = append(m.settles.now, Settlement{Item: it, Kind: semel.DeadLetter, Reason: it.reason, Err: it.last, Attempts: it.attempts})
 		return
 	}
 	m.move(it, placement{state: queued})

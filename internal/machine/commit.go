@@ -1,41 +1,49 @@
 package machine
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
 
 // commit ends a flight with what its handlers did: marks without a run are
 // taken back, rows are written, all in one transaction.
 func (m *Machine) commit(f *Flight) {
 	f.trim = append(f.trim, f.fresh[f.done:]...)
 	for _, i := range f.trim {
-		f.verdicts[i] = untouched
+		f.verdicts[i].Kind = untouched
 	}
 	m.do(Commit{Flight: f, Trim: f.trim, Rows: m.rows(f)})
 }
 
 // untouched is the verdict on a mark that was taken back.
-const untouched Verdict = 0
+const untouched contract.VerdictKind = 0
 
 // rows lists the inbox rows that go with a flight's commit.
 func (m *Machine) rows(f *Flight) []Row {
 	var rows []Row
 	for i, en := range f.Entries {
-		switch it, v := en.Item, f.verdicts[i]; v {
-		case Fresh:
+		switch it, v := en.Item, f.verdicts[i]; v.Kind {
+		case contract.Fresh:
 			if en.As != AsApplied && en.As != AsDuplicate {
 				rows = append(rows, Row{Entry: i, As: en.As, Reason: it.reason, Attempts: it.attempts, First: it.first, Last: it.last})
 				rows = m.repeats(rows, i, it, false)
 			}
-		case AlreadyWaiting, AlreadyParked, AlreadyDeadLettered, AlreadyDiscarded:
+		case contract.Seen:
+			if v.Was == semel.Applied {
+				continue // it has no row
+			}
 			if !m.own(en, v) {
 				rows = append(rows, Row{Entry: i, Repeat: true})
 			}
 			rows = m.repeats(rows, i, it, false)
-		case Conflict, ConflictKnown:
+		case contract.Conflict:
 			if !m.keepsConflict(it, v) {
 				continue
 			}
-			if v == Conflict {
-				rows = append(rows, Row{Entry: i, Conflict: true, As: m.asConflict(), Reason: ReasonConflict})
+			if !v.Known {
+				rows = append(rows, Row{Entry: i, Conflict: true, As: m.asConflict(), Reason: semel.ReasonConflict})
 			} else if !m.own(en, v) {
 				rows = append(rows, Row{Entry: i, Conflict: true, Repeat: true})
 			}
@@ -47,12 +55,12 @@ func (m *Machine) rows(f *Flight) []Row {
 
 // keepsConflict reports whether a conflict goes into a row with this commit: one
 // to be dead-lettered does when its copy is there.
-func (m *Machine) keepsConflict(it *Item, v Verdict) bool {
+func (m *Machine) keepsConflict(it *Item, v contract.Verdict) bool {
 	switch m.config.OnConflict {
 	case ThenPark:
 		return true
 	case ThenDeadLetter:
-		return v == ConflictKnown || it.copied
+		return v.Known || it.copied
 	}
 	return false
 }
@@ -64,9 +72,6 @@ func (m *Machine) asConflict() As {
 	}
 	return AsParked
 }
-
-// ReasonConflict is the reason of a row whose identity has another content.
-const ReasonConflict = "conflict"
 
 // repeats counts the riders of an item on its row. Those that come later are
 // marked themselves and counted then.
@@ -91,19 +96,19 @@ func (it *Item) uncount() {
 func (m *Machine) ended(e Ended) {
 	f := e.Flight
 	w := m.land(f)
-	if e.Outcome == NotCommitted {
+	if e.Outcome == contract.NotCommitted {
 		for _, en := range f.Entries {
 			en.Item.uncount()
 		}
 	}
 	switch {
-	case e.Outcome == Committed:
+	case e.Outcome == contract.Committed:
 		m.committed(w, f)
-	case e.Outcome == Unknown:
+	case e.Outcome == contract.CommitUnknown:
 		m.unknown(w, f, e.Err)
 	case f.failure != nil:
 		m.failed(w, f)
-	case f.why != None:
+	case f.why != contract.ClassNone:
 		m.undone(f, f.done)
 		m.runAgain(w, f, f.why, f.cause, f.culprit)
 	default:
@@ -119,21 +124,21 @@ func (m *Machine) committed(w *worker, f *Flight) {
 	w.contended = 0
 	m.do(Report{Kind: ReportCommitted, N: len(f.Entries)})
 	for i := len(f.Entries) - 1; i >= 0; i-- {
-		if f.verdicts[i] == untouched {
+		if f.verdicts[i].Kind == untouched {
 			m.requeue(f.Entries[i].Item)
 		}
 	}
 	m.settles.now = slices.Grow(m.settles.now, len(f.Entries))
 	for i, en := range f.Entries {
 		switch v := f.verdicts[i]; {
-		case v == untouched:
-		case v == Busy:
+		case v.Kind == untouched:
+		case v.Kind == contract.Busy:
 			m.holdBusy(en.Item)
-		case (v == Conflict || v == ConflictKnown) && m.config.OnConflict == ThenHalt:
-			en.Item.reason = ReasonConflict
+		case v.Kind == contract.Conflict && m.config.OnConflict == ThenHalt:
+			en.Item.reason = semel.ReasonConflict
 			m.halt(en.Item)
-		case v == Conflict && m.config.OnConflict == ThenDeadLetter && !en.Item.copied:
-			m.endAs(en.Item, ThenDeadLetter, ReasonConflict)
+		case v.Kind == contract.Conflict && !v.Known && m.config.OnConflict == ThenDeadLetter && !en.Item.copied:
+			m.endAs(en.Item, ThenDeadLetter, semel.ReasonConflict)
 		default:
 			m.conclude(en, v)
 		}
@@ -142,59 +147,52 @@ func (m *Machine) committed(w *worker, f *Flight) {
 
 // own reports whether what a mark found is what a commit of unknown outcome of
 // this very item left there: seen is counted as done, and as no copy (case 3).
-func (m *Machine) own(en Entry, v Verdict) bool {
-	if !en.Item.unknown {
+func (m *Machine) own(en Entry, v contract.Verdict) bool {
+	switch {
+	case !en.Item.unknown:
 		return false
+	case v.Kind == contract.Seen:
+		return en.As != AsDuplicate && v.Was == en.As.Outcome()
 	}
-	switch v {
-	case AlreadyApplied:
-		return en.As == AsApplied
-	case AlreadyParked:
-		return en.As == AsParked
-	case AlreadyDiscarded:
-		return en.As == AsDiscarded
-	case AlreadyDeadLettered:
-		return en.As == AsDeadLettered
-	}
-	return v == ConflictKnown
+	return v.Kind == contract.Conflict && v.Known
 }
 
 // endingOf says how a delivery ended.
-func (m *Machine) endingOf(en Entry, v Verdict) Ending {
+func (m *Machine) endingOf(en Entry, v contract.Verdict) contract.End {
 	switch {
-	case v == Conflict, v == ConflictKnown && m.config.OnConflict == ThenAcceptFirst:
-		return EndConflict
-	case v != Fresh && !m.own(en, v):
-		return EndDuplicate
-	case v == ConflictKnown:
-		return EndConflict
+	case v.Kind == contract.Conflict && (!v.Known || m.config.OnConflict == ThenAcceptFirst):
+		return contract.EndConflict
+	case v.Kind != contract.Fresh && !m.own(en, v):
+		return contract.EndDuplicate
+	case v.Kind == contract.Conflict:
+		return contract.EndConflict
 	}
 	switch en.As {
 	case AsParked:
-		return EndParked
+		return contract.EndParked
 	case AsDiscarded:
-		return EndDiscarded
+		return contract.EndDiscarded
 	case AsDeadLettered:
-		return EndDeadLettered
+		return contract.EndDeadLettered
 	case AsDuplicate:
 		m.do(Report{Kind: ReportBackstop, Item: en.Item, Err: en.Item.last})
-		return EndDuplicate
+		return contract.EndDuplicate
 	}
-	return EndApplied
+	return contract.EndApplied
 }
 
 // conclude settles an item, and its riders as duplicates, where its commit
 // speaks for them: of the same content, and counted if a row counts. The others
 // ask the store themselves.
-func (m *Machine) conclude(en Entry, v Verdict) {
+func (m *Machine) conclude(en Entry, v contract.Verdict) {
 	it := en.Item
 	riders := m.unload(it)
-	m.settle(it, Settlement{Kind: Ack, Ending: m.endingOf(en, v), Reason: it.reason, Err: it.last})
-	rowless := v == AlreadyApplied || v == Fresh && (en.As == AsApplied || en.As == AsDuplicate)
+	m.settle(it, Settlement{Kind: semel.Ack, Ending: m.endingOf(en, v), Reason: it.reason, Err: it.last})
+	rowless := v.Already(semel.Applied) || v.Kind == contract.Fresh && (en.As == AsApplied || en.As == AsDuplicate)
 	var rest []*Item
 	for _, r := range riders {
 		if r.Print == it.Print && (r.counted || rowless) {
-			m.settle(r, Settlement{Kind: Ack, Ending: EndDuplicate})
+			m.settleCopy(r)
 			continue
 		}
 		rest = append(rest, r)
@@ -206,7 +204,7 @@ func (m *Machine) conclude(en Entry, v Verdict) {
 func (m *Machine) unknown(w *worker, f *Flight, err error) {
 	m.do(Report{Kind: ReportUnknown, N: len(f.Entries), Err: err})
 	for i, en := range f.Entries {
-		if v := f.verdicts[i]; v == Fresh || v == Conflict && m.keepsConflict(en.Item, v) {
+		if v := f.verdicts[i]; v.Kind == contract.Fresh || v.Kind == contract.Conflict && !v.Known && m.keepsConflict(en.Item, v) {
 			en.Item.unknown = true
 		}
 	}
@@ -214,4 +212,17 @@ func (m *Machine) unknown(w *worker, f *Flight, err error) {
 	m.undone(f, f.done)
 	m.contention(w, f)
 	m.requeueAll(f)
+}
+
+// Outcome is what the marker says.
+func (a As) Outcome() semel.Outcome {
+	switch a {
+	case AsParked:
+		return semel.Parked
+	case AsDiscarded:
+		return semel.Discarded
+	case AsDeadLettered:
+		return semel.DeadLettered
+	}
+	return semel.Applied
 }

@@ -1,29 +1,22 @@
 package machine
 
-import "time"
+import (
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
 
 // Time is a moment on the process's monotonic clock, since the machine's start.
 type Time = time.Duration
 
-// Lane is an ordered stream of deliveries; a new epoch with every Given.
-type Lane struct {
-	ID    string
-	Epoch uint64
-}
-
-// Print recognises content; the zero value is none. Comparable.
-type Print struct {
-	Version uint8
-	Sum     [16]byte
-}
-
 // Item is what the machine knows of one delivery. The shell fills the exported
 // fields and hands it over with Fetched; from then on it is the machine's.
 type Item struct {
-	Lane Lane
+	Lane contract.Lane
 	// Source and Identity together are equal for copies and for nothing else.
 	Source, Identity string
-	Print            Print
+	Print            semel.Fingerprint
 	// Foreign, with Refused, says that it is not this consumer's: it ends as
 	// Config.OnForeign says instead.
 	Foreign bool
@@ -36,7 +29,7 @@ type Item struct {
 	Before int
 	// Refused, when set, is why the item never runs: it is written alone,
 	// with its own identity (a surrogate), and ends as Config.OnRefused says.
-	Refused string
+	Refused semel.Reason
 	// Why, with Refused, is for people.
 	Why error
 	// Handle is the shell's.
@@ -74,64 +67,18 @@ type Flight struct {
 	flightState
 }
 
-// Verdict is the store's answer to a mark.
-type Verdict uint8
-
-// The verdicts.
-const (
-	Fresh Verdict = iota + 1
-	AlreadyApplied
-	AlreadyWaiting
-	AlreadyParked
-	AlreadyDeadLettered
-	AlreadyDiscarded
-	Conflict
-	// ConflictKnown: a conflict whose row exists already.
-	ConflictKnown
-	Busy
-)
-
-// Class says what an error means; None is success.
-type Class uint8
-
-// The classes.
-const (
-	None Class = iota
-	Retry
-	Permanent
-	Contended
-	Down
-	Aborted
-	// CopyBusy, of a Begin: a mark waited too long for a copy in flight
-	// elsewhere; the store cannot say which.
-	CopyBusy
-)
-
-// Decision is what a failed handler asks for.
-type Decision uint8
-
-// The decisions.
-const (
-	DecideRetry Decision = iota + 1
-	DecidePermanent
-	DecidePark
-	DecideDiscard
-	DecideDuplicate
-	DecideUnmet
-)
-
 // Failure is why a Run stopped before its end.
 type Failure struct {
-	// Class is Retry or Permanent when a message is to blame; Contended or
-	// Down when nobody is; Aborted when an earlier message is, or when the
+	// Class is ClassRetry or ClassPermanent when a message is to blame; ClassContended or
+	// ClassDown when nobody is; ClassAborted when an earlier message is, or when the
 	// handler of the whole batch failed.
-	Class    Class
-	Decision Decision
+	Class    contract.Class
+	Decision semel.Decision
 	After    time.Duration
-	Reason   string
+	Reason   semel.Reason
 	// Free says that no handler ran: nobody is charged with an attempt.
 	Free bool
-	// Outside, with Contended and Down, says that it surely is not the doing of
+	// Outside, with ClassContended and ClassDown, says that it surely is not the doing of
 	// the message that met it: it is not suspected.
 	Outside bool
 	// Err is for people; the machine hands it back with rows.
@@ -144,11 +91,11 @@ type Event interface{ event() }
 // Events.
 type (
 	// Given: deliveries of the lane will follow.
-	Given struct{ Lane Lane }
+	Given struct{ Lane contract.Lane }
 	// Revoking: the lane is to be left; answered by Release.
-	Revoking struct{ Lane Lane }
+	Revoking struct{ Lane contract.Lane }
 	// Lost: the lane is gone.
-	Lost struct{ Lane Lane }
+	Lost struct{ Lane contract.Lane }
 	// Fetched answers Fetch. End: nothing will ever follow. Failed: the
 	// source could not be asked; the machine backs off. Unanswered: the Fetch
 	// was cancelled before the source could be asked; whether it works is not
@@ -164,17 +111,19 @@ type (
 		More bool
 		Err  error // why it failed
 	}
-	// Marked answers Begin: Verdicts by entry, or Class other than None and
-	// nothing is open.
+	// Marked answers Begin: Verdicts by entry, or Class other than ClassNone and
+	// nothing is open. CopyBusy: a mark waited too long for a copy in flight
+	// elsewhere, and the store cannot say which.
 	Marked struct {
 		Flight   *Flight
-		Verdicts []Verdict
-		Class    Class
+		Verdicts []contract.Verdict
+		Class    contract.Class
+		CopyBusy bool
 		Err      error
 	}
 	// Ran answers Run. Done counts the handlers that returned without
 	// failure, from the first. With a Failure the next one failed, or, for
-	// Aborted, one of those before. Without one and Done less than wanted, the
+	// ClassAborted, one of those before. Without one and Done less than wanted, the
 	// budget or StopRun ended it.
 	Ran struct {
 		Flight *Flight
@@ -194,18 +143,18 @@ type (
 		Item       *Item
 		Committing bool
 	}
-	// Ended answers Commit and Rollback.
+	// Ended answers Commit and Rollback, the latter with NotCommitted.
 	Ended struct {
 		Flight  *Flight
-		Outcome CommitOutcome
-		Class   Class
+		Outcome contract.CommitOutcome
+		Class   contract.Class
 		// Culprit is the index of the entry to blame, -1 if none is named.
 		Culprit int
 		// Decision, After and Reason are what the culprit's handler decided
 		// with its error, where that came with the end.
-		Decision Decision
+		Decision semel.Decision
 		After    time.Duration
-		Reason   string
+		Reason   semel.Reason
 		// Outside is as in Failure.
 		Outside bool
 		Err     error
@@ -220,16 +169,6 @@ type (
 	Timer struct{}
 	// Stop: drain and end.
 	Stop struct{}
-)
-
-// CommitOutcome says what became of a commit.
-type CommitOutcome uint8
-
-// What can become of a commit; Rollback is answered with NotCommitted.
-const (
-	Committed CommitOutcome = iota + 1
-	NotCommitted
-	Unknown
 )
 
 func (Given) event()    {}

@@ -86,10 +86,10 @@ func (m *Machine) fetched(e Fetched) {
 		wait := m.jitter(m.config.BackoffFirst, m.config.BackoffMost, f.failures)
 		f.failures++
 		f.until = m.now + wait
-		m.do(Report{Kind: ReportNotReady, Reason: "source", Wait: wait, Err: cmp.Or(e.Err, errSource)})
+		m.do(Report{Kind: ReportNotReady, Part: "source", Wait: wait, Err: cmp.Or(e.Err, errSource)})
 	case f.failures > 0:
 		f.failures, f.unanswered, f.active = 0, 0, m.now
-		m.do(Report{Kind: ReportReady, Reason: "source"})
+		m.do(Report{Kind: ReportReady, Part: "source"})
 	}
 	f.known = f.known || !e.Failed && !e.Unanswered
 	if len(e.Items) > 0 || e.More {

@@ -1,8 +1,10 @@
 package machine
 
+import "github.com/semel-go/semel/contract"
+
 // flightState is the machine's own part of a Flight.
 type flightState struct {
-	verdicts []Verdict
+	verdicts []contract.Verdict
 	fresh    []int // entries whose handlers run, in order
 	done     int   // how many of them did
 	running  bool
@@ -15,9 +17,9 @@ type flightState struct {
 	failure  *Failure
 	culprit  int // with failure: the entry to blame, -1 if any of suspects; with why: whose handler met it
 	suspects int
-	why      Class // nobody's failure: Contended, Down
-	outside  bool  // with why: as in Failure
-	cause    error // with why, for people
+	why      contract.Class // nobody's failure: Contended, Down
+	outside  bool           // with why: as in Failure
+	cause    error          // with why, for people
 }
 
 func (f *Flight) holds(l *lane) bool {
@@ -32,7 +34,7 @@ func (f *Flight) holds(l *lane) bool {
 // marked takes the store's verdicts and runs the handlers of what is fresh.
 func (m *Machine) marked(e Marked) {
 	f := e.Flight
-	if e.Class != None {
+	if e.Class != contract.ClassNone {
 		m.notBegun(e)
 		return
 	}
@@ -61,8 +63,8 @@ func (m *Machine) marked(e Marked) {
 func (m *Machine) notBegun(e Marked) {
 	f := e.Flight
 	w := m.land(f)
-	switch e.Class {
-	case CopyBusy:
+	switch {
+	case e.CopyBusy:
 		m.up()
 		if len(f.Entries) == 1 {
 			m.holdBusy(f.Entries[0].Item)
@@ -70,7 +72,7 @@ func (m *Machine) notBegun(e Marked) {
 		}
 		w.limit = quarter(len(f.Entries))
 		m.requeueAll(f)
-	case Contended:
+	case e.Class == contract.ClassContended:
 		m.up()
 		m.contention(w, f)
 		m.requeueAll(f)
@@ -87,14 +89,14 @@ func (m *Machine) sift(f *Flight) {
 	f.fresh = make([]int, 0, len(f.Entries))
 	for i, en := range f.Entries {
 		v := f.verdicts[i]
-		if v != Busy && !m.own(en, v) {
+		if v.Kind != contract.Busy && !m.own(en, v) {
 			en.Item.uncount()
 		}
-		if m.config.Lanes == Partition && (v == Busy || v == Conflict && m.config.OnConflict == ThenHalt) {
+		if m.config.Lanes == Partition && (v.Kind == contract.Busy || v.Kind == contract.Conflict && !v.Known && m.config.OnConflict == ThenHalt) {
 			waited = append(waited, en.Item.lane)
 			continue
 		}
-		if v != Fresh {
+		if v.Kind != contract.Fresh {
 			continue
 		}
 		en.Item.unknown = false
@@ -121,7 +123,7 @@ func (m *Machine) ran(e Ran) {
 	f := e.Flight
 	f.running, f.sticks = false, false
 	if f.cut && !m.handlersStick() {
-		m.do(Report{Kind: ReportReady, Reason: "handler"})
+		m.do(Report{Kind: ReportReady, Part: "handler"})
 	}
 	f.done = e.Done
 	if !e.Failed {
@@ -132,14 +134,14 @@ func (m *Machine) ran(e Ran) {
 	f.failure = &failure
 	f.culprit = -1
 	switch {
-	case e.Class == Contended || e.Class == Down:
+	case e.Class == contract.ClassContended || e.Class == contract.ClassDown:
 		f.why, f.cause, f.outside, f.failure = e.Class, e.Err, e.Outside, nil
 		if !e.Whole {
 			f.culprit = f.fresh[e.Done]
 		}
 	case e.Whole:
 		f.suspects = len(f.fresh)
-	case e.Class == Aborted:
+	case e.Class == contract.ClassAborted:
 		f.suspects = e.Done + 1
 	default:
 		f.culprit = f.fresh[e.Done]

@@ -1,5 +1,9 @@
 package machine
 
+import (
+	"github.com/semel-go/semel"
+)
+
 // progress is the machine's own part of an Item.
 type progress struct {
 	arrival uint64
@@ -25,7 +29,7 @@ type progress struct {
 	// the queue's blockers, whether or not it still does.
 	blocks, listed bool
 
-	reason      string
+	reason      semel.Reason
 	first, last error
 	attempts    int
 	index       int      // of held: where it stands among those that wait

@@ -1,8 +1,10 @@
 package machine
 
+import "github.com/semel-go/semel/contract"
+
 // lane is a lane that was given to this consumer.
 type lane struct {
-	name Lane
+	name contract.Lane
 	// items counts those that have not gone.
 	items    int
 	queue    *queue // of its own, with Partition
@@ -13,7 +15,7 @@ type lane struct {
 }
 
 // given takes a lane. An older epoch of it is lost without a word.
-func (m *Machine) given(n Lane) {
+func (m *Machine) given(n contract.Lane) {
 	if old := m.lanes[n.ID]; old != nil {
 		m.lost(old.name)
 	}
@@ -26,7 +28,7 @@ func (m *Machine) given(n Lane) {
 }
 
 // revoking drains a lane: what has not begun is dropped, what has is finished.
-func (m *Machine) revoking(n Lane) {
+func (m *Machine) revoking(n contract.Lane) {
 	l := m.lanes[n.ID]
 	if l == nil || l.name != n || l.revoking {
 		return
@@ -43,7 +45,7 @@ func (m *Machine) revoking(n Lane) {
 
 // lost forgets a lane at once. Handlers that run go on; their commit does no
 // harm, since a redelivery finds the marker.
-func (m *Machine) lost(n Lane) {
+func (m *Machine) lost(n contract.Lane) {
 	l := m.lanes[n.ID]
 	if l == nil || l.name != n {
 		return

@@ -1,5 +1,7 @@
 package machine
 
+import "github.com/semel-go/semel"
+
 // downState is a store that cannot work now (law 13): nothing begins but one
 // flight at a time that asks whether it is back, and nothing is fetched that
 // would have to wait. The question is answered when that flight's transaction
@@ -48,13 +50,13 @@ func (m *Machine) goDown(f *Flight, err error, opened bool) {
 		return
 	}
 	s.err, s.asked = err, nil
-	m.do(Report{Kind: ReportNotReady, Reason: "store", Wait: wait, Err: err})
+	m.do(Report{Kind: ReportNotReady, Part: "store", Wait: wait, Err: err})
 }
 
 func (m *Machine) up() {
 	if m.store.down {
 		m.store = downState{}
-		m.do(Report{Kind: ReportReady, Reason: "store"})
+		m.do(Report{Kind: ReportReady, Part: "store"})
 	}
 }
 
@@ -73,7 +75,7 @@ func (m *Machine) answerDown() {
 				if wait <= 0 { // it is being asked
 					wait = m.jitter(m.config.BackoffFirst, m.config.BackoffMost, s.tries)
 				}
-				m.handBackAll(it, Settlement{Kind: HandBack, After: wait, Err: s.err})
+				m.handBackAll(it, Settlement{Kind: semel.HandBack, After: wait, Err: s.err})
 			}
 		}
 	}
@@ -89,7 +91,7 @@ func (m *Machine) standDown(f *Flight, err error, opened bool) {
 	}
 	for _, en := range f.Entries {
 		m.uncarry(en.Item)
-		m.settle(en.Item, Settlement{Kind: HandBack, After: m.store.until - m.now, Err: err})
+		m.settle(en.Item, Settlement{Kind: semel.HandBack, After: m.store.until - m.now, Err: err})
 	}
 }
 

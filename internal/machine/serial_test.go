@@ -3,6 +3,8 @@ package machine
 import (
 	"testing"
 	"time"
+
+	"github.com/semel-go/semel/contract"
 )
 
 // begun are the workers whose batches the actions begin.
@@ -21,8 +23,8 @@ func contended(t *testing.T) (*Machine, []int) {
 	c := testConfig()
 	c.Workers, c.SerialFor = 2, time.Minute
 	m := New(c)
-	m.Step(Given{Lane{ID: "a", Epoch: 1}}, 0)
-	m.Step(Given{Lane{ID: "b", Epoch: 1}}, 0)
+	m.Step(Given{contract.Lane{ID: "a", Epoch: 1}}, 0)
+	m.Step(Given{contract.Lane{ID: "b", Epoch: 1}}, 0)
 	m.serialise()
 	return m, begun(m.Step(Fetched{Items: append(items(1, "a"), items(1, "b")...)}, 0))
 }
@@ -33,9 +35,9 @@ func TestASerialisedConsumerHasOneBatchUnderWay(t *testing.T) {
 		t.Fatalf("workers %v begin at once", first)
 	}
 	f := m.workers[first[0]].flight
-	m.Step(Marked{Flight: f, Verdicts: []Verdict{Fresh}}, 0)
+	m.Step(Marked{Flight: f, Verdicts: []contract.Verdict{{Kind: contract.Fresh}}}, 0)
 	m.Step(Ran{Flight: f, Done: 1}, 0)
-	if next := begun(m.Step(Ended{Flight: f, Outcome: Committed, Culprit: -1}, 0)); len(next) != 1 || next[0] == first[0] {
+	if next := begun(m.Step(Ended{Flight: f, Outcome: contract.Committed, Culprit: -1}, 0)); len(next) != 1 || next[0] == first[0] {
 		t.Errorf("after the commit workers %v begin", next)
 	}
 }
@@ -43,12 +45,12 @@ func TestASerialisedConsumerHasOneBatchUnderWay(t *testing.T) {
 func TestACallbackOfACommitThatDoesNotEndHoldsNoSerialisedBatchUp(t *testing.T) {
 	m, first := contended(t)
 	f := m.workers[first[0]].flight
-	m.Step(Marked{Flight: f, Verdicts: []Verdict{Fresh}}, 0)
+	m.Step(Marked{Flight: f, Verdicts: []contract.Verdict{{Kind: contract.Fresh}}}, 0)
 	m.Step(Ran{Flight: f, Done: 1}, 0)
 	if next := begun(m.Step(Stuck{Flight: f, Item: f.Entries[0].Item, Committing: true}, 0)); len(next) != 1 || next[0] == first[0] {
 		t.Errorf("beside the callback workers %v begin", next)
 	}
-	m.Step(Given{Lane{ID: "c", Epoch: 1}}, 0)
+	m.Step(Given{contract.Lane{ID: "c", Epoch: 1}}, 0)
 	m.Step(Fetched{Items: items(1, "c")}, 0)
 	if m.lanes["c"].worker == first[0] {
 		t.Error("a new lane waits for the callback")

@@ -3,6 +3,9 @@ package machine
 import (
 	"cmp"
 	"errors"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 // settleState is what the broker is still to be told.
@@ -25,21 +28,26 @@ func (m *Machine) settle(it *Item, s Settlement) {
 	m.settles.now = append(m.settles.now, s)
 }
 
-func (m *Machine) count(e Ending) {
+// settleCopy ends a delivery as a copy of what has ended.
+func (m *Machine) settleCopy(it *Item) {
+	m.settle(it, Settlement{Kind: semel.Ack, Ending: contract.EndDuplicate})
+}
+
+func (m *Machine) count(e contract.End) {
 	switch e {
-	case EndApplied:
+	case contract.EndApplied:
 		m.counts.Applied++
-	case EndDuplicate:
+	case contract.EndDuplicate:
 		m.counts.Duplicates++
-	case EndConflict:
+	case contract.EndConflict:
 		m.counts.Conflicts++
-	case EndParked:
+	case contract.EndParked:
 		m.counts.Parked++
-	case EndDeadLettered:
+	case contract.EndDeadLettered:
 		m.counts.DeadLettered++
-	case EndDiscarded:
+	case contract.EndDiscarded:
 		m.counts.Discarded++
-	case EndSkipped:
+	case contract.EndSkipped:
 		m.counts.Skipped++
 	}
 }
@@ -64,7 +72,7 @@ func (m *Machine) settled(e Settled) {
 				continue
 			}
 		}
-		if s.Kind == DeadLetter && s.Item.state == copying {
+		if s.Kind == semel.DeadLetter && s.Item.state == copying {
 			s.Item.copied = true // it rides in its worker's next flight as dead-lettered
 			m.requeue(s.Item)
 			continue
@@ -74,14 +82,14 @@ func (m *Machine) settled(e Settled) {
 	if len(e.Left) == 0 {
 		if m.settles.failures > 0 {
 			m.settles.failures = 0
-			m.do(Report{Kind: ReportReady, Reason: "broker"})
+			m.do(Report{Kind: ReportReady, Part: "broker"})
 		}
 		return
 	}
 	wait := m.jitter(m.config.BackoffFirst, m.config.BackoffMost, m.settles.failures)
 	m.settles.until = m.now + wait
 	m.settles.failures++
-	m.do(Report{Kind: ReportNotReady, Reason: "broker", Wait: wait, Err: cmp.Or(e.Err, errSettle)})
+	m.do(Report{Kind: ReportNotReady, Part: "broker", Wait: wait, Err: cmp.Or(e.Err, errSettle)})
 }
 
 var errSettle = errors.New("what was committed was not settled; it is tried again")
@@ -90,7 +98,7 @@ var errSettle = errors.New("what was committed was not settled; it is tried agai
 // of a lost lane can be settled, and a copy that was not made is made when the
 // message comes again.
 func (m *Machine) givesUp(s Settlement) bool {
-	return s.Item.lane.left || s.Kind == DeadLetter && m.leaving(s.Item)
+	return s.Item.lane.left || s.Kind == semel.DeadLetter && m.leaving(s.Item)
 }
 
 func (m *Machine) retrySettle() {

@@ -1,5 +1,7 @@
 package machine
 
+import "github.com/semel-go/semel"
+
 // endState is how the machine comes to its end.
 type endState struct {
 	stopping bool
@@ -7,7 +9,7 @@ type endState struct {
 	idle     bool
 	at       Time // the drain's deadline
 	halted   *Item
-	reason   string
+	reason   semel.Reason
 	err      error
 }
 

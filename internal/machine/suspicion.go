@@ -1,6 +1,10 @@
 package machine
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/semel-go/semel/contract"
+)
 
 // suspicion is about an item that was alone in its flight when contention or
 // the store ended its transaction. Once that is nobody's fault. If the store
@@ -79,6 +83,6 @@ func (m *Machine) judge(it *Item) (empty, charged bool) {
 		return false, false
 	}
 	it.rolledBack = false
-	m.blame(it, Failure{Class: Retry, Err: ownFault(s.err)}, true)
+	m.blame(it, Failure{Class: contract.ClassRetry, Err: ownFault(s.err)}, true)
 	return false, true
 }

@@ -3,6 +3,8 @@ package simulator
 import (
 	"time"
 
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
 )
 
@@ -12,7 +14,7 @@ type checker struct {
 	p *process
 	w *world
 
-	lanes   map[machine.Lane]*laneState
+	lanes   map[contract.Lane]*laneState
 	hands   []*handed
 	arrival int
 
@@ -58,7 +60,7 @@ type handState struct {
 	asked, told bool
 	// left: the last Settle was not carried out.
 	left   bool
-	ending machine.Ending
+	ending contract.End
 	// handled: its mark, or its effect without one, is in the store; applied:
 	// with its handler's effect.
 	handled, applied bool
@@ -73,10 +75,10 @@ type handState struct {
 
 func (c *checker) broke(law, format string, args ...any) { c.w.broke(law, format, args...) }
 
-func (c *checker) given(l machine.Lane) { c.lanes[l] = &laneState{} }
+func (c *checker) given(l contract.Lane) { c.lanes[l] = &laneState{} }
 
 // lost is called before the machine is told that a lane is gone.
-func (c *checker) lost(l machine.Lane) {
+func (c *checker) lost(l contract.Lane) {
 	if s := c.lanes[l]; s != nil {
 		s.gone = true
 	}
@@ -144,7 +146,7 @@ func (c *checker) fetched(e machine.Fetched) {
 
 // begun is called before the machine hears of a flight's marks.
 func (c *checker) begun(e machine.Marked) {
-	if e.Class == machine.None {
+	if e.Class == contract.ClassNone {
 		c.marked(e)
 		if c.known.probe == e.Flight { // it has opened
 			c.known.probe, c.known.until = nil, c.w.now
@@ -152,10 +154,10 @@ func (c *checker) begun(e machine.Marked) {
 		return
 	}
 	c.leaveFlight(e.Flight)
-	if e.Class == machine.Down {
+	if e.Class == contract.ClassDown {
 		c.outages++
 	}
-	if e.Class == machine.Contended {
+	if e.Class == contract.ClassContended && !e.CopyBusy {
 		c.contended(e.Flight, max(1, len(e.Flight.Entries)/4))
 	}
 }
@@ -164,7 +166,7 @@ func (c *checker) begun(e machine.Marked) {
 func (c *checker) ended(e machine.Ended) {
 	f := c.p.last
 	c.suspect(f, e)
-	if e.Outcome == machine.Committed {
+	if e.Outcome == contract.Committed {
 		c.commits++
 		c.learned(f)
 		c.expect(f)
@@ -172,7 +174,7 @@ func (c *checker) ended(e machine.Ended) {
 	}
 	c.undone(f)
 	switch {
-	case e.Outcome == machine.Unknown:
+	case e.Outcome == contract.CommitUnknown:
 		c.doubts(f)
 		c.contended(e.Flight, max(1, len(e.Flight.Entries)/4))
 	case f.contended(e):
@@ -186,8 +188,8 @@ func (c *checker) ended(e machine.Ended) {
 func (c *checker) learned(f *flight) {
 	for i, e := range f.of.Entries {
 		h, v := handOf(e.Item), f.verdicts[i]
-		again := v == machine.Conflict && c.p.config.OnConflict == machine.ThenDeadLetter && !h.copied
-		if v != machine.Fresh && v != machine.Busy && !again {
+		again := newConflict(v) && c.p.config.OnConflict == machine.ThenDeadLetter && !h.copied
+		if v.Kind != contract.Fresh && v.Kind != contract.Busy && !again {
 			h.known = true
 		}
 	}
@@ -214,7 +216,7 @@ func (c *checker) settled(e machine.Settled) {
 				h.told, h.left = false, true
 			}
 		}
-		if s.Kind == machine.DeadLetter && h.told {
+		if s.Kind == semel.DeadLetter && h.told {
 			h.told, h.copied = false, true
 		}
 	}

@@ -3,6 +3,8 @@ package simulator
 import (
 	"testing"
 
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
 )
 
@@ -31,7 +33,7 @@ var sabotages = []sabotage{
 	}},
 	{"law_2_a_settlement_before_the_commit", "law 2", func(_ *spoiler, a machine.Action) []machine.Action {
 		if c, ok := a.(machine.Commit); ok {
-			early := machine.Settlement{Item: c.Flight.Entries[0].Item, Kind: machine.Ack, Ending: machine.EndApplied}
+			early := machine.Settlement{Item: c.Flight.Entries[0].Item, Kind: semel.Ack, Ending: contract.EndApplied}
 			return []machine.Action{&machine.Settle{Items: []machine.Settlement{early}}, a}
 		}
 		return keep(a)

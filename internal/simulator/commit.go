@@ -3,6 +3,7 @@ package simulator
 import (
 	"time"
 
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
 )
 
@@ -34,46 +35,46 @@ func (f *flight) decide(a machine.Commit) {
 		if f.tx.cut && !w.store.down {
 			w.coverage.add("fault", "commit of a transaction that was ended")
 		}
-		if refusal.Outcome == machine.Unknown {
+		if refusal.Outcome == contract.CommitUnknown {
 			f.loseCounts(a)
 		}
 		f.answer(refusal)
 	case w.hurt(troubleUnknown):
 		f.unknown(a)
 	case w.hurt(troubleCommit):
-		class := []machine.Class{machine.Contended, machine.Down}[w.choices.below(2)]
-		w.fault("commit fails", "f%d %s", f.of.Number, word(classNames[:], class))
+		class := []contract.Class{contract.ClassContended, contract.ClassDown}[w.choices.below(2)]
+		w.fault("commit fails", "f%d %s", f.of.Number, class.String())
 		w.end(f.tx)
-		f.answer(machine.Ended{Outcome: machine.NotCommitted, Class: class, Culprit: -1})
+		f.answer(machine.Ended{Outcome: contract.NotCommitted, Class: class, Culprit: -1})
 	default:
 		f.apply(a)
 		if !f.p.over && f.p.diesAt(CommitReplyLost) {
 			return
 		}
-		f.answer(machine.Ended{Outcome: machine.Committed, Culprit: -1})
+		f.answer(machine.Ended{Outcome: contract.Committed, Culprit: -1})
 	}
 }
 
 // refusal returns why the store must refuse the COMMIT.
 func (f *flight) refusal() (machine.Ended, bool) {
 	w := f.p.w
-	e := machine.Ended{Outcome: machine.NotCommitted, Culprit: -1}
+	e := machine.Ended{Outcome: contract.NotCommitted, Culprit: -1}
 	switch {
 	case f.tx.cut || !f.tx.open || w.store.down:
-		e.Class = machine.Down
+		e.Class = contract.ClassDown
 		if w.choices.flip() {
-			e.Outcome = machine.Unknown
+			e.Outcome = contract.CommitUnknown
 		}
 		return e, true
 	case f.tx.broken:
-		e.Class = machine.Aborted
+		e.Class = contract.ClassAborted
 		return e, true
 	}
 	for _, x := range f.tx.effects {
 		if x.message.conduct == failsAtCommit && x.message.times > 0 {
 			x.message.fail()
 			w.fault("commit refused", "f%d because of %s", f.of.Number, x.message.name())
-			e.Class = []machine.Class{machine.Permanent, machine.Retry}[x.message.number%2]
+			e.Class = []contract.Class{contract.ClassPermanent, contract.ClassRetry}[x.message.number%2]
 			if w.plan.named {
 				e.Culprit = x.entry
 			}
@@ -89,14 +90,14 @@ func (f *flight) refusal() (machine.Ended, bool) {
 // rowRefusal is a store that does not take a row: nobody's handler is at fault.
 func (f *flight) rowRefusal(a machine.Commit) (machine.Ended, bool) {
 	w := f.p.w
-	e := machine.Ended{Outcome: machine.NotCommitted, Culprit: -1, Class: machine.Retry}
+	e := machine.Ended{Outcome: contract.NotCommitted, Culprit: -1, Class: contract.ClassRetry}
 	if len(a.Rows) == 0 || !w.hurt(troubleRow) {
 		return e, false
 	}
 	r := a.Rows[w.choices.below(len(a.Rows))]
 	w.fault("row refused", "f%d because of %s", f.of.Number, f.message(r.Entry).name())
 	if w.choices.flip() {
-		e.Class = machine.Permanent
+		e.Class = contract.ClassPermanent
 	}
 	if w.plan.named {
 		e.Culprit = r.Entry
@@ -114,9 +115,9 @@ func (m *message) failsLate() bool {
 func (f *flight) late(x effect) machine.Ended {
 	x.message.fail()
 	f.p.w.fault("commit refused as if by others or the store", "f%d because of %s", f.of.Number, x.message.name())
-	e := machine.Ended{Outcome: machine.NotCommitted, Class: machine.Contended, Culprit: -1}
+	e := machine.Ended{Outcome: contract.NotCommitted, Class: contract.ClassContended, Culprit: -1}
 	if x.message.conduct == alwaysDown {
-		e.Class = machine.Down
+		e.Class = contract.ClassDown
 	}
 	if x.message.number%3 == 1 {
 		e.Culprit = x.entry
@@ -149,7 +150,7 @@ func (f *flight) unknown(a machine.Commit) {
 	} else {
 		w.after(wait, settle)
 	}
-	f.answer(machine.Ended{Outcome: machine.Unknown, Class: machine.Down, Culprit: -1})
+	f.answer(machine.Ended{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: -1})
 }
 
 // overtaken lets another process come first with a message of a flight that was
@@ -191,7 +192,7 @@ func (f *flight) answer(e machine.Ended) {
 	e.Flight = f.of
 	f.p.soon(func() {
 		f.drop()
-		if e.Outcome == machine.Committed {
+		if e.Outcome == contract.Committed {
 			f.p.feedAt(e, AfterCommit)
 			return
 		}

@@ -3,6 +3,7 @@ package simulator
 import (
 	"fmt"
 
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
 )
 
@@ -38,7 +39,7 @@ func (p *process) cover(e machine.Event, actions []machine.Action) {
 		w.coverage.add("action", actionName(a))
 		if s, ok := a.(*machine.Settle); ok {
 			for _, i := range s.Items {
-				w.coverage.add("settled", word(settleNames[:], i.Kind)+" as "+word(endingNames[:], i.Ending))
+				w.coverage.add("settled", i.Kind.String()+" as "+i.Ending.String())
 			}
 		}
 	}
@@ -55,7 +56,7 @@ func (p *process) coverEnded(x machine.Ended) {
 		return
 	}
 	for i, e := range x.Flight.Entries {
-		p.w.coverage.add("transition", word(asNames[:], e.As)+", "+word(verdictNames[:], f.verdicts[i])+", "+word(outcomeNames[:], x.Outcome))
+		p.w.coverage.add("transition", word(asNames[:], e.As)+", "+f.verdicts[i].String()+", "+x.Outcome.String())
 	}
 }
 
@@ -70,10 +71,10 @@ func eventName(e machine.Event) string {
 	case machine.Fetched:
 		return fetchedName(e)
 	case machine.Marked:
-		return "marked " + word(classNames[:], e.Class)
+		return "marked " + notBegun(e)
 	case machine.Ran:
 		if e.Failed {
-			return "ran, failed " + word(classNames[:], e.Class) + " " + word(decisionNames[:], e.Decision)
+			return "ran, failed " + e.Class.String() + " " + word(decisionNames[:], e.Decision)
 		}
 		return "ran"
 	case machine.Stuck:
@@ -112,9 +113,9 @@ func fetchedName(e machine.Fetched) string {
 }
 
 func endedName(e machine.Ended) string {
-	name := "ended, " + word(outcomeNames[:], e.Outcome)
-	if e.Outcome == machine.NotCommitted {
-		name += " " + word(classNames[:], e.Class)
+	name := "ended, " + e.Outcome.String()
+	if e.Outcome == contract.NotCommitted {
+		name += " " + e.Class.String()
 	}
 	if e.Culprit >= 0 {
 		name += ", culprit named"

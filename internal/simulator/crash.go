@@ -1,8 +1,6 @@
 package simulator
 
-import (
-	"time"
-)
+import "time"
 
 // Point names a step between fetch and settle, as the library's does.
 type Point string

@@ -3,6 +3,8 @@ package simulator
 import (
 	"time"
 
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
 )
 
@@ -133,7 +135,7 @@ func (w *world) elsewhere(m *message, most time.Duration) {
 	if w.store.down || m.refused != "" || m.conduct == saysDuplicate || w.plan.config.Unmarked {
 		return
 	}
-	if w.store.locks[m.id] != nil || w.store.judge(m.id, machine.Print{}) != machine.Fresh {
+	if w.store.locks[m.id] != nil || w.store.judge(m.id, semel.Fingerprint{}).Kind != contract.Fresh {
 		return
 	}
 	as := []machine.As{machine.AsApplied, machine.AsApplied, machine.AsParked, machine.AsDiscarded}[w.choices.below(4)]
@@ -169,10 +171,10 @@ func (w *world) commitElsewhere(t *transaction, m *message, as machine.As) {
 
 // drawPast gives some identities a marker from before the run.
 func (w *world) drawPast() {
-	past := []machine.Verdict{machine.AlreadyApplied, machine.AlreadyParked, machine.AlreadyWaiting,
-		machine.AlreadyDeadLettered, machine.AlreadyDiscarded}
+	past := []semel.Outcome{semel.Applied, semel.Parked, semel.Waiting,
+		semel.DeadLettered, semel.Discarded}
 	for _, m := range w.messages {
-		if m.refused != "" || m.conduct == saysDuplicate || !w.choices.chance(40) || w.store.judge(m.id, m.print) != machine.Fresh {
+		if m.refused != "" || m.conduct == saysDuplicate || !w.choices.chance(40) || w.store.judge(m.id, m.print).Kind != contract.Fresh {
 			continue
 		}
 		v := past[w.choices.below(len(past))]
@@ -181,7 +183,7 @@ func (w *world) drawPast() {
 			print.Sum[15] = 1
 		}
 		w.store.markers[m.id] = marker{v, print}
-		if v == machine.AlreadyApplied {
+		if v == semel.Applied {
 			w.store.effects[m.id]++
 			w.store.log = append(w.store.log, m)
 			continue

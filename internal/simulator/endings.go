@@ -1,6 +1,8 @@
 package simulator
 
 import (
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
 )
 
@@ -24,11 +26,11 @@ func (c *checker) settle(a *machine.Settle) {
 			c.broke("protocol", "%s is settled after its lane was gone", m.name())
 		case s.Again != h.left:
 			c.broke("protocol", "%s is settled with again: %v, and should be with %v", m.name(), s.Again, h.left)
-		case s.Kind == machine.HandBack:
+		case s.Kind == semel.HandBack:
 			c.handBack(s, h)
-		case s.Kind == machine.DeadLetter:
+		case s.Kind == semel.DeadLetter:
 			c.deadLetter(s, h)
-		case s.Ending == machine.NotEnded:
+		case s.Ending == contract.NotEnded:
 			c.broke("protocol", "%s is acknowledged without an end", m.name())
 		case c.skips(m):
 			c.skipped(s, m, others)
@@ -49,7 +51,7 @@ func (c *checker) settle(a *machine.Settle) {
 func (c *checker) handBack(s *machine.Settlement, h *handed) {
 	lane := c.lanes[s.Item.Lane]
 	switch {
-	case s.Ending != machine.NotEnded:
+	case s.Ending != contract.NotEnded:
 		c.broke("protocol", "%s is handed back with an end", h.delivery.message.name())
 	case !c.p.config.OneAttempt && !c.stopping && !lane.revoking && c.p.config.Lanes == machine.Partition:
 		c.broke("law 8", "%s is handed back though its lane goes on", h.delivery.message.name())
@@ -61,7 +63,7 @@ func (c *checker) handBack(s *machine.Settlement, h *handed) {
 func (c *checker) deadLetter(s *machine.Settlement, h *handed) {
 	m := h.delivery.message
 	switch {
-	case s.Ending != machine.NotEnded || h.copied:
+	case s.Ending != contract.NotEnded || h.copied:
 		c.broke("protocol", "%s is copied to the dead letters after its end", m.name())
 	case !s.Again && s.Attempts != h.attempts:
 		c.charged(h, s.Attempts)
@@ -76,13 +78,13 @@ func (c *checker) deadLetter(s *machine.Settlement, h *handed) {
 func (c *checker) countedOnRow(s *machine.Settlement) {
 	id := identity(s.Item)
 	m, marked := c.w.store.markers[id]
-	if s.Ending != machine.EndDuplicate || !marked {
+	if s.Ending != contract.EndDuplicate || !marked {
 		return
 	}
 	key := rowKey{id: id}
 	if conflicts(m.print, s.Item.Print) {
 		key = rowKey{id, true, s.Item.Print}
-	} else if m.outcome == machine.AlreadyApplied {
+	} else if m.outcome == semel.Applied {
 		return
 	}
 	r := c.w.store.rows[key]
@@ -96,21 +98,21 @@ func (c *checker) countedOnRow(s *machine.Settlement) {
 	}
 }
 
-func (c *checker) count(e machine.Ending) {
+func (c *checker) count(e contract.End) {
 	switch e {
-	case machine.EndApplied:
+	case contract.EndApplied:
 		c.counts.Applied++
-	case machine.EndDuplicate:
+	case contract.EndDuplicate:
 		c.counts.Duplicates++
-	case machine.EndConflict:
+	case contract.EndConflict:
 		c.counts.Conflicts++
-	case machine.EndParked:
+	case contract.EndParked:
 		c.counts.Parked++
-	case machine.EndDeadLettered:
+	case contract.EndDeadLettered:
 		c.counts.DeadLettered++
-	case machine.EndDiscarded:
+	case contract.EndDiscarded:
 		c.counts.Discarded++
-	case machine.EndSkipped:
+	case contract.EndSkipped:
 		c.counts.Skipped++
 	}
 }
@@ -120,20 +122,20 @@ func (c *checker) count(e machine.Ending) {
 func (c *checker) evidence(s *machine.Settlement, h *handed) {
 	m := h.delivery.message
 	c.arose("law 2")
-	if s.Ending == machine.EndDuplicate {
+	if s.Ending == contract.EndDuplicate {
 		c.arose("law 9")
 	}
-	if s.Ending == machine.EndDuplicate && c.othersContent(s.Item) {
+	if s.Ending == contract.EndDuplicate && c.othersContent(s.Item) {
 		c.broke("law 10", "%s is settled as a duplicate, and its identity has another content", m.name())
 	}
 	if !c.proven(s, h) {
-		c.broke("law 2", "%s is settled as %s, and the store does not hold it", m.name(), word(endingNames[:], s.Ending))
+		c.broke("law 2", "%s is settled as %s, and the store does not hold it", m.name(), s.Ending.String())
 	}
-	if s.Ending == machine.EndDuplicate && h.applied {
+	if s.Ending == contract.EndDuplicate && h.applied {
 		c.broke("case 3", "%s is settled as a duplicate of itself", m.name())
 	}
 	if why := c.wrongEnd(s.Ending, m); why != "" {
-		c.broke(why, "%s (%s) ends as %s", m.name(), word(conductNames[:], m.conduct), word(endingNames[:], s.Ending))
+		c.broke(why, "%s (%s) ends as %s", m.name(), word(conductNames[:], m.conduct), s.Ending.String())
 	}
 }
 
@@ -149,23 +151,23 @@ func (c *checker) proven(s *machine.Settlement, h *handed) bool {
 	marker, marked := store.markers[id]
 	parted := marked && conflicts(marker.print, s.Item.Print)
 	switch s.Ending {
-	case machine.EndApplied:
+	case contract.EndApplied:
 		if c.p.config.Unmarked {
 			return h.handled && store.effects[id] > 0
 		}
-		return marked && !parted && marker.outcome == machine.AlreadyApplied
-	case machine.EndDuplicate:
+		return marked && !parted && marker.outcome == semel.Applied
+	case contract.EndDuplicate:
 		// A copy of a conflict is counted on the conflict's row.
 		return marked && !parted || store.rows[rowKey{id, true, s.Item.Print}] != nil || c.p.config.Unmarked && h.delivery.message.conduct == saysDuplicate
-	case machine.EndConflict:
+	case contract.EndConflict:
 		row := store.rows[rowKey{id, true, s.Item.Print}]
 		if row != nil && row.as == machine.AsDeadLettered && !c.copied(s.Item) {
 			return false
 		}
 		return parted && (row != nil || c.p.config.OnConflict == machine.ThenAcceptFirst)
-	case machine.EndDeadLettered:
+	case contract.EndDeadLettered:
 		return marked && !parted && store.rows[rowKey{id: id}] != nil && c.copied(s.Item)
-	case machine.EndParked, machine.EndDiscarded:
+	case contract.EndParked, contract.EndDiscarded:
 		return marked && !parted && store.rows[rowKey{id: id}] != nil
 	}
 	return false
@@ -178,24 +180,24 @@ func (c *checker) copied(i *machine.Item) bool {
 }
 
 // wrongEnd names the law that an end breaks, or nothing.
-func (c *checker) wrongEnd(e machine.Ending, m *message) string {
+func (c *checker) wrongEnd(e contract.End, m *message) string {
 	switch e {
-	case machine.EndApplied:
+	case contract.EndApplied:
 		if m.times > always/2 || m.refused != "" {
 			return "law 12"
 		}
-	case machine.EndParked:
+	case contract.EndParked:
 		if m.harmless && m.refused == "" && m.charged == 0 {
 			return "law 7"
 		}
 		if !c.mayEnd(m, machine.ThenPark) {
 			return "law 4"
 		}
-	case machine.EndDeadLettered:
+	case contract.EndDeadLettered:
 		if !c.mayDeadLetter(m) {
 			return "law 4"
 		}
-	case machine.EndDiscarded:
+	case contract.EndDiscarded:
 		if m.conduct != asksDiscard && !(m.conduct == findsUnmet && c.p.config.OnUnmet == machine.ThenDiscard) {
 			return "law 4"
 		}
@@ -249,18 +251,18 @@ func (c *checker) allowed(as machine.As, h *handed) {
 			c.broke("law 12", "%s is marked as applied without its handler", m.name())
 		}
 	case machine.AsParked:
-		if why := c.wrongEnd(machine.EndParked, m); why != "" {
+		if why := c.wrongEnd(contract.EndParked, m); why != "" {
 			c.broke(why, "%s (%s) is to be parked", m.name(), word(conductNames[:], m.conduct))
 		}
 	case machine.AsDeadLettered:
 		if !h.copied {
 			c.broke("law 2", "%s is marked as dead-lettered, and no copy is known", m.name())
 		}
-		if why := c.wrongEnd(machine.EndDeadLettered, m); why != "" {
+		if why := c.wrongEnd(contract.EndDeadLettered, m); why != "" {
 			c.broke(why, "%s (%s) is to be dead-lettered", m.name(), word(conductNames[:], m.conduct))
 		}
 	case machine.AsDiscarded:
-		if why := c.wrongEnd(machine.EndDiscarded, m); why != "" {
+		if why := c.wrongEnd(contract.EndDiscarded, m); why != "" {
 			c.broke(why, "%s (%s) is to be discarded", m.name(), word(conductNames[:], m.conduct))
 		}
 	}

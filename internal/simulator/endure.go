@@ -3,6 +3,7 @@ package simulator
 import (
 	"time"
 
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
 )
 
@@ -65,13 +66,13 @@ func (w *world) stuckForGood() (n int) {
 type stuckFlight struct {
 	flight *machine.Flight
 	// lanes are those that may be its worker's.
-	lanes map[machine.Lane]bool
+	lanes map[contract.Lane]bool
 }
 
 // sticks is called when a handler will never return. A lane is known to be
 // another worker's if something of it was with that worker and is still there.
 func (c *checker) sticks(f *machine.Flight) {
-	s := stuckFlight{flight: f, lanes: map[machine.Lane]bool{}}
+	s := stuckFlight{flight: f, lanes: map[contract.Lane]bool{}}
 	for _, h := range c.hands {
 		if c.alive(h) && h.worker == 0 {
 			s.lanes[h.item.Lane] = true
@@ -121,7 +122,7 @@ func (c *checker) stuckWorkers() map[int]bool {
 // waitForStuck finds the deliveries that wait for a stuck handler: in its
 // flight, in its worker's lanes, as copies of those, and in the lanes of copies.
 func (c *checker) waitForStuck() map[*handed]bool {
-	lanes, ids, waits := map[machine.Lane]bool{}, map[string]bool{}, map[*handed]bool{}
+	lanes, ids, waits := map[contract.Lane]bool{}, map[string]bool{}, map[*handed]bool{}
 	workers := c.stuckWorkers()
 	for _, s := range c.stuck {
 		for l, its := range s.lanes {

@@ -3,6 +3,7 @@ package simulator
 import (
 	"slices"
 
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
 )
 
@@ -22,29 +23,32 @@ func (c *checker) expect(f *flight) {
 }
 
 // endOf is how an entry must end, NotEnded if it must go on.
-func (c *checker) endOf(as machine.As, v machine.Verdict, h *handed) machine.Ending {
+func (c *checker) endOf(as machine.As, v contract.Verdict, h *handed) contract.End {
 	conf := c.p.config
-	conflict := v == machine.Conflict || v == machine.ConflictKnown
+	conflict := v.Kind == contract.Conflict
 	switch {
-	case v == machine.Busy, conflict && conf.OnConflict == machine.ThenHalt:
-		return machine.NotEnded
-	case v == machine.Conflict && conf.OnConflict == machine.ThenDeadLetter && !h.copied:
-		return machine.NotEnded
-	case v == machine.Conflict, v == machine.ConflictKnown && (conf.OnConflict == machine.ThenAcceptFirst || h.doubt):
-		return machine.EndConflict
-	case v != machine.Fresh && !(h.doubt && v == outcomes[as] && as != machine.AsDuplicate):
-		return machine.EndDuplicate
+	case v.Kind == contract.Busy, conflict && conf.OnConflict == machine.ThenHalt:
+		return contract.NotEnded
+	case newConflict(v) && conf.OnConflict == machine.ThenDeadLetter && !h.copied:
+		return contract.NotEnded
+	case newConflict(v), v.Known && (conf.OnConflict == machine.ThenAcceptFirst || h.doubt):
+		return contract.EndConflict
+	case v.Kind != contract.Fresh && !(h.doubt && v.Already(outcomes[as]) && as != machine.AsDuplicate):
+		return contract.EndDuplicate
 	}
 	return ends[as]
 }
 
+// newConflict reports a conflict without a row.
+func newConflict(v contract.Verdict) bool { return v.Kind == contract.Conflict && !v.Known }
+
 // ends is how what is marked so ends.
-var ends = [...]machine.Ending{
-	machine.AsApplied:      machine.EndApplied,
-	machine.AsDuplicate:    machine.EndDuplicate,
-	machine.AsParked:       machine.EndParked,
-	machine.AsDiscarded:    machine.EndDiscarded,
-	machine.AsDeadLettered: machine.EndDeadLettered,
+var ends = [...]contract.End{
+	machine.AsApplied:      contract.EndApplied,
+	machine.AsDuplicate:    contract.EndDuplicate,
+	machine.AsParked:       contract.EndParked,
+	machine.AsDiscarded:    contract.EndDiscarded,
+	machine.AsDeadLettered: contract.EndDeadLettered,
 }
 
 // doubts remembers what a commit of unknown outcome may have marked: what is
@@ -53,8 +57,8 @@ func (c *checker) doubts(f *flight) {
 	for i, e := range f.of.Entries {
 		h := handOf(e.Item)
 		conf := c.p.config.OnConflict
-		kept := f.verdicts[i] == machine.Conflict && (conf == machine.ThenPark || conf == machine.ThenDeadLetter && h.copied)
-		if f.verdicts[i] == machine.Fresh && !slices.Contains(f.trim, i) || kept {
+		kept := newConflict(f.verdicts[i]) && (conf == machine.ThenPark || conf == machine.ThenDeadLetter && h.copied)
+		if f.verdicts[i].Kind == contract.Fresh && !slices.Contains(f.trim, i) || kept {
 			h.doubt = true
 			c.arose("case 3")
 		}
@@ -65,7 +69,7 @@ func (c *checker) doubts(f *flight) {
 // marked by the commit in doubt.
 func (c *checker) marked(e machine.Marked) {
 	for i, v := range e.Verdicts {
-		if v == machine.Fresh {
+		if v.Kind == contract.Fresh {
 			handOf(e.Flight.Entries[i].Item).doubt = false
 		}
 	}
@@ -76,15 +80,15 @@ func (c *checker) marked(e machine.Marked) {
 func (c *checker) ending(s *machine.Settlement, h *handed) {
 	m := h.delivery.message
 	want := h.expected
-	if want == machine.NotEnded {
-		want = machine.EndDuplicate // it rode, or its constraint said so
+	if want == contract.NotEnded {
+		want = contract.EndDuplicate // it rode, or its constraint said so
 	}
 	law := "law 12"
 	if h.doubt {
 		law = "case 3"
 	}
 	if s.Ending != want {
-		c.broke(law, "%s is settled as %s, and should be as %s", m.name(), word(endingNames[:], s.Ending), word(endingNames[:], want))
+		c.broke(law, "%s is settled as %s, and should be as %s", m.name(), s.Ending.String(), want.String())
 	}
 }
 
@@ -118,7 +122,7 @@ func (c *checker) retry(a machine.Report) {
 	h.again = true
 	c.prove(h)
 	if m := h.delivery.message; m.harmless && m.charged == 0 {
-		c.broke("law 7", "%s is charged with a failure, and it can have none (%s)", m.name(), a.Reason)
+		c.broke("law 7", "%s is charged with a failure, and it can have none (%v)", m.name(), a.Err)
 	}
 }
 
@@ -148,14 +152,14 @@ func (c *checker) reports(e machine.Event) {
 func (c *checker) reportsOfEnd(e machine.Ended, want *[len(reportNames)]int) {
 	f := c.p.last
 	switch {
-	case e.Outcome == machine.Committed:
+	case e.Outcome == contract.Committed:
 		want[machine.ReportCommitted] = 1
 		for i, en := range f.of.Entries {
-			if en.As == machine.AsDuplicate && f.verdicts[i] == machine.Fresh && !slices.Contains(f.trim, i) {
+			if en.As == machine.AsDuplicate && f.verdicts[i].Kind == contract.Fresh && !slices.Contains(f.trim, i) {
 				want[machine.ReportBackstop]++
 			}
 		}
-	case e.Outcome == machine.Unknown:
+	case e.Outcome == contract.CommitUnknown:
 		want[machine.ReportUnknown] = 1
 	case f.contended(e):
 		want[machine.ReportContended] = 1
@@ -165,7 +169,7 @@ func (c *checker) reportsOfEnd(e machine.Ended, want *[len(reportNames)]int) {
 // contended reports whether a flight ended through contention.
 func (f *flight) contended(e machine.Ended) bool {
 	if f.failed {
-		return f.failure.Class == machine.Contended
+		return f.failure.Class == contract.ClassContended
 	}
-	return e.Class == machine.Contended
+	return e.Class == contract.ClassContended
 }

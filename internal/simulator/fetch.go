@@ -3,6 +3,7 @@ package simulator
 import (
 	"time"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/machine"
 )
 
@@ -181,7 +182,7 @@ func (p *process) tellSource(a *machine.Settle) (left []int) {
 			w.coverage.add("fault", "settled after another has the lane")
 		}
 		w.source.settle(h, s.Kind, s.After, w.now)
-		if s.Kind == machine.HandBack {
+		if s.Kind == semel.HandBack {
 			w.after(s.After, w.poke)
 		}
 	}

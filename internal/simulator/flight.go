@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
 )
 
@@ -25,7 +26,7 @@ type flight struct {
 	of       *machine.Flight
 	phase    phase
 	tx       *transaction
-	verdicts []machine.Verdict
+	verdicts []contract.Verdict
 	call     machine.Run
 	done     int
 	// failed: a handler failed in this flight.
@@ -57,10 +58,13 @@ func (p *process) open(a machine.Begin) {
 }
 
 // fail answers a Begin that left nothing open.
-func (f *flight) fail(c machine.Class) {
+func (f *flight) fail(c contract.Class) { f.refuse(machine.Marked{Class: c}) }
+
+func (f *flight) refuse(e machine.Marked) {
+	e.Flight = f.of
 	f.p.soon(func() {
 		f.drop()
-		f.p.feed(machine.Marked{Flight: f.of, Class: c})
+		f.p.feed(e)
 	})
 }
 
@@ -74,12 +78,12 @@ func (f *flight) drop() {
 func (f *flight) begin(deadline time.Duration) {
 	w := f.p.w
 	if w.store.down {
-		f.fail(machine.Down)
+		f.fail(contract.ClassDown)
 		return
 	}
 	if w.hurt(troubleBegin) {
-		c := []machine.Class{machine.Contended, machine.Down}[w.choices.below(2)]
-		w.fault("begin fails", "%s", word(classNames[:], c))
+		c := []contract.Class{contract.ClassContended, contract.ClassDown}[w.choices.below(2)]
+		w.fault("begin fails", "%s", c.String())
 		f.fail(c)
 		return
 	}
@@ -100,7 +104,7 @@ func (f *flight) begin(deadline time.Duration) {
 	if len(busy) > 0 {
 		w.coverage.add("fault", "copy busy")
 		if len(f.of.Entries) > 1 && !w.plan.named || w.choices.flip() {
-			f.fail(machine.CopyBusy)
+			f.refuse(machine.Marked{Class: contract.ClassContended, CopyBusy: true})
 			return
 		}
 	}
@@ -144,13 +148,13 @@ func (f *flight) mark(busy []int) {
 		w.store.serial = f.tx
 	}
 	for i, e := range f.of.Entries {
-		v := machine.Fresh
+		v := contract.Verdict{Kind: contract.Fresh}
 		switch {
 		case e.Unmarked:
 		case slices.Contains(busy, i):
-			v = machine.Busy
+			v.Kind = contract.Busy
 		default:
-			if v = w.store.judge(identity(e.Item), e.Item.Print); v == machine.Fresh {
+			if v = w.store.judge(identity(e.Item), e.Item.Print); v.Kind == contract.Fresh {
 				w.store.write(f.tx, mark{i, identity(e.Item), e.As, e.Item.Print})
 			}
 		}
@@ -181,7 +185,7 @@ func (f *flight) rollback() {
 		f.p.w.end(f.tx)
 		f.p.soon(func() {
 			f.drop()
-			f.p.feed(machine.Ended{Flight: f.of, Outcome: machine.NotCommitted, Culprit: -1})
+			f.p.feed(machine.Ended{Flight: f.of, Outcome: contract.NotCommitted, Culprit: -1})
 		})
 	})
 }

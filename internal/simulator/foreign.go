@@ -3,13 +3,15 @@ package simulator
 import (
 	"strconv"
 
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
 )
 
 // makeForeign makes a message another consumer's. One that is skipped needs no
 // name of its own, and may have the one of a message that is ours.
 func (w *world) makeForeign(m *message, i int) {
-	m.refused, m.foreign, m.conduct, m.times, m.print = "foreign", true, succeeds, 0, machine.Print{}
+	m.refused, m.foreign, m.conduct, m.times, m.print = "foreign", true, succeeds, 0, semel.Fingerprint{}
 	switch {
 	case w.plan.config.OnForeign != machine.ThenSkip:
 		m.source, m.identity = "surrogate", strconv.Itoa(i)
@@ -51,8 +53,8 @@ func (c *checker) foreignEntry(f *machine.Flight, e machine.Entry, m *message) {
 func (c *checker) skipped(s *machine.Settlement, m *message, others int) {
 	c.arose("C16")
 	switch {
-	case s.Ending != machine.EndSkipped:
-		c.broke("C16", "%s is another consumer's, and is settled as %s", m.name(), word(endingNames[:], s.Ending))
+	case s.Ending != contract.EndSkipped:
+		c.broke("C16", "%s is another consumer's, and is settled as %s", m.name(), s.Ending.String())
 	case s.Again:
 	case c.known.down && others > 0 && !c.handlerSticks():
 		c.broke("law 13", "%s is another consumer's, and is settled while the store is down", m.name())

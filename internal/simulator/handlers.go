@@ -4,6 +4,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
 )
 
@@ -67,11 +69,11 @@ func (f *flight) stick(end func()) {
 func (f *flight) handled(entry int, m *message) {
 	switch {
 	case f.abort && f.p.w.choices.flip():
-		f.ranTo(&machine.Failure{Class: machine.Contended, Err: errHandler})
+		f.ranTo(&machine.Failure{Class: contract.ClassContended, Err: errHandler})
 	case f.tx.cut || f.p.w.store.down:
-		f.ranTo(&machine.Failure{Class: machine.Down, Err: errHandler})
+		f.ranTo(&machine.Failure{Class: contract.ClassDown, Err: errHandler})
 	case f.tx.broken:
-		f.ranTo(&machine.Failure{Class: machine.Aborted, Err: errHandler})
+		f.ranTo(&machine.Failure{Class: contract.ClassAborted, Err: errHandler})
 	case m.times > 0 && m.conduct != failsAtCommit && m.conduct != sticks && !m.failsLate():
 		m.fail()
 		f.misbehave(entry, m)
@@ -90,7 +92,7 @@ func (f *flight) misbehave(entry int, m *message) {
 	}
 	f.tx.broken = true
 	if f.p.w.plan.broken {
-		f.ranTo(&machine.Failure{Class: machine.Retry, Decision: machine.DecideRetry, Err: errHandler})
+		f.ranTo(&machine.Failure{Class: contract.ClassRetry, Decision: semel.DecideRetry, Err: errHandler})
 		return
 	}
 	f.done++
@@ -100,26 +102,26 @@ func (f *flight) misbehave(entry int, m *message) {
 // blame returns the failure that a message's handler reports.
 func (f *flight) blame(m *message) *machine.Failure {
 	conf := f.p.config
-	a := machine.Failure{Class: machine.Permanent, Err: errHandler}
+	a := machine.Failure{Class: contract.ClassPermanent, Err: errHandler}
 	switch m.conduct {
 	case failsForGood:
-		a.Decision, a.Reason = machine.DecidePermanent, "permanent failure"
+		a.Decision, a.Reason = semel.DecidePermanent, "permanent failure"
 	case unknownType:
-		a.Decision, a.Reason, a.Free = machine.DecidePermanent, "unknown_type", true
+		a.Decision, a.Reason, a.Free = semel.DecidePermanent, "unknown_type", true
 	case asksPark:
-		a.Decision, a.Reason = machine.DecidePark, "look at it"
+		a.Decision, a.Reason = semel.DecidePark, "look at it"
 	case asksDiscard:
-		a.Decision, a.Reason = machine.DecideDiscard, "not wanted"
+		a.Decision, a.Reason = semel.DecideDiscard, "not wanted"
 	case saysDuplicate:
-		a.Decision = machine.DecideDuplicate
+		a.Decision = semel.DecideDuplicate
 	case findsUnmet:
-		a.Decision, a.Reason = machine.DecideUnmet, "condition unmet"
+		a.Decision, a.Reason = semel.DecideUnmet, "condition unmet"
 	case meetsContention, alwaysContends:
-		a.Class, a.Outside = machine.Contended, m.outside()
+		a.Class, a.Outside = contract.ClassContended, m.outside()
 	case meetsDown, alwaysDown:
-		a.Class, a.Outside = machine.Down, m.outside()
+		a.Class, a.Outside = contract.ClassDown, m.outside()
 	default:
-		a.Class, a.Decision = machine.Retry, machine.DecideRetry
+		a.Class, a.Decision = contract.ClassRetry, semel.DecideRetry
 	}
 	switch m.conduct {
 	case failsWithWait:
@@ -172,7 +174,7 @@ func (f *flight) wholeSucceeded() {
 	case f.stop && f.p.w.choices.flip():
 		f.ranTo(nil)
 	case f.tx.cut || f.p.w.store.down:
-		f.ranTo(&machine.Failure{Class: machine.Down, Err: errHandler})
+		f.ranTo(&machine.Failure{Class: contract.ClassDown, Err: errHandler})
 	default:
 		for _, entry := range f.call.Fresh {
 			f.tx.effects = append(f.tx.effects, effect{entry, f.message(entry)})

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
 )
 
@@ -30,7 +31,7 @@ func (h *history) step(p *process, e machine.Event, actions []machine.Action) {
 	}
 }
 
-func showLane(l machine.Lane) string { return fmt.Sprintf("%s/%d", l.ID, l.Epoch) }
+func showLane(l contract.Lane) string { return fmt.Sprintf("%s/%d", l.ID, l.Epoch) }
 
 func showItem(i *machine.Item) string {
 	if i == nil {
@@ -55,13 +56,13 @@ func showEvent(e machine.Event) string {
 	case machine.Ran:
 		text := fmt.Sprintf("Ran f%d: %d done", e.Flight.Number, e.Done)
 		if e.Failed {
-			text += fmt.Sprintf(", failed: %s, %s, after %v", word(classNames[:], e.Class), word(decisionNames[:], e.Decision), e.After)
+			text += fmt.Sprintf(", failed: %s, %s, after %v", e.Class.String(), word(decisionNames[:], e.Decision), e.After)
 		}
 		return text
 	case machine.Stuck:
 		return fmt.Sprintf("Stuck f%d", e.Flight.Number)
 	case machine.Ended:
-		return fmt.Sprintf("Ended f%d: %s, %s, culprit %d", e.Flight.Number, word(outcomeNames[:], e.Outcome), word(classNames[:], e.Class), e.Culprit)
+		return fmt.Sprintf("Ended f%d: %s, %s, culprit %d", e.Flight.Number, e.Outcome.String(), e.Class.String(), e.Culprit)
 	case machine.Settled:
 		return fmt.Sprintf("Settled %d, left %v", len(e.Settle.Items), e.Left)
 	case machine.Timer:
@@ -92,13 +93,21 @@ func showFetched(e machine.Fetched) string {
 	return text
 }
 
+// notBegun says why a transaction did not open.
+func notBegun(e machine.Marked) string {
+	if e.CopyBusy {
+		return "copy busy"
+	}
+	return e.Class.String()
+}
+
 func showMarked(e machine.Marked) string {
-	if e.Class != machine.None {
-		return fmt.Sprintf("Marked f%d: %s", e.Flight.Number, word(classNames[:], e.Class))
+	if e.Class != contract.ClassNone {
+		return fmt.Sprintf("Marked f%d: %s", e.Flight.Number, notBegun(e))
 	}
 	names := make([]string, len(e.Verdicts))
 	for i, v := range e.Verdicts {
-		names[i] = word(verdictNames[:], v)
+		names[i] = v.String()
 	}
 	return fmt.Sprintf("Marked f%d: %s", e.Flight.Number, strings.Join(names, ", "))
 }
@@ -138,7 +147,7 @@ func showQuiet(a machine.Action) string {
 	case machine.Wake:
 		return fmt.Sprintf("Wake at %v", a.At)
 	case machine.Report:
-		return fmt.Sprintf("Report %s %s, wait %v, %s, %d", word(reportNames[:], a.Kind), showItem(a.Item), a.Wait, a.Reason, a.N)
+		return fmt.Sprintf("Report %s %s, wait %v, %s, %d", word(reportNames[:], a.Kind), showItem(a.Item), a.Wait, a.Part, a.N)
 	case machine.Done:
 		return fmt.Sprintf("Done, halted: %v by %s, idle: %v", a.Halted, showItem(a.Item), a.Idle)
 	default:
@@ -165,7 +174,7 @@ func showCommit(a machine.Commit) string {
 func showSettle(a *machine.Settle) string {
 	text := "Settle"
 	for _, s := range a.Items {
-		text += fmt.Sprintf(" %s %s as %s;", word(settleNames[:], s.Kind), showItem(s.Item), word(endingNames[:], s.Ending))
+		text += fmt.Sprintf(" %s %s as %s;", s.Kind.String(), showItem(s.Item), s.Ending.String())
 	}
 	return text
 }

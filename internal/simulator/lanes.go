@@ -3,6 +3,7 @@ package simulator
 import (
 	"time"
 
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
 )
 
@@ -63,7 +64,7 @@ func (w *world) lose(l *lane) {
 }
 
 // release is the machine's answer to a revocation.
-func (w *world) release(gone machine.Lane) {
+func (w *world) release(gone contract.Lane) {
 	l := w.source.find(gone.ID)
 	if l == nil || !l.held || l.current() != gone {
 		return

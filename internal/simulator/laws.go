@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
 )
 
@@ -17,7 +19,7 @@ func (c *checker) commit(a machine.Commit) {
 		c.broke("law 3", "f%d commits what a failed handler left", a.Flight.Number)
 	}
 	for _, i := range a.Trim {
-		if i < 0 || i >= len(f.verdicts) || f.verdicts[i] != machine.Fresh {
+		if i < 0 || i >= len(f.verdicts) || f.verdicts[i].Kind != contract.Fresh {
 			c.broke("protocol", "%s trims entry %d, which it did not mark", showAction(a), i)
 			return
 		}
@@ -29,7 +31,7 @@ func (c *checker) commit(a machine.Commit) {
 	for i, e := range a.Flight.Entries {
 		trimmed := slices.Contains(a.Trim, i)
 		switch {
-		case f.verdicts[i] != machine.Fresh || e.As != machine.AsApplied:
+		case f.verdicts[i].Kind != contract.Fresh || e.As != machine.AsApplied:
 		case slices.Contains(handled, i) && trimmed:
 			c.broke("law 1", "f%d commits the effect of entry %d without its marker", a.Flight.Number, i)
 		case !slices.Contains(handled, i) && !trimmed:
@@ -71,24 +73,24 @@ func (c *checker) rows(f *flight, a machine.Commit) {
 func (c *checker) row(f *flight, i int, e machine.Entry, r machine.Row, there bool) {
 	v := f.verdicts[i]
 	setAside := e.As != machine.AsApplied && e.As != machine.AsDuplicate
-	conflict := v == machine.Conflict || v == machine.ConflictKnown
+	conflict := v.Kind == contract.Conflict
 	if conflict {
 		c.arose("law 10")
 	}
 	switch {
 	case there && r.Conflict != conflict:
-		c.broke("law 10", "the row of entry %d of f%d says conflict: %v; the store said %s", i, f.of.Number, r.Conflict, word(verdictNames[:], v))
-	case there && conflict && r.Repeat != (v == machine.ConflictKnown):
-		c.broke("law 10", "the row of entry %d of f%d is a repeat: %v; the store said %s", i, f.of.Number, r.Repeat, word(verdictNames[:], v))
-	case there && !conflict && !r.Repeat && (v != machine.Fresh || !setAside || r.As != e.As):
-		c.broke("law 12", "entry %d of f%d, %s and %s, has a row", i, f.of.Number, word(asNames[:], e.As), word(verdictNames[:], v))
+		c.broke("law 10", "the row of entry %d of f%d says conflict: %v; the store said %s", i, f.of.Number, r.Conflict, v.String())
+	case there && conflict && r.Repeat != v.Known:
+		c.broke("law 10", "the row of entry %d of f%d is a repeat: %v; the store said %s", i, f.of.Number, r.Repeat, v.String())
+	case there && !conflict && !r.Repeat && (v.Kind != contract.Fresh || !setAside || r.As != e.As):
+		c.broke("law 12", "entry %d of f%d, %s and %s, has a row", i, f.of.Number, word(asNames[:], e.As), v.String())
 	case there && r.Repeat && !conflict && c.w.store.rows[rowKey{id: identity(e.Item)}] == nil:
 		c.broke("law 12", "entry %d of f%d repeats a row that is not there", i, f.of.Number)
 	case there && conflict && !r.Repeat && r.As == machine.AsDeadLettered && !handOf(e.Item).copied:
 		c.broke("law 2", "entry %d of f%d is a conflict to be dead-lettered, and no copy of it is known", i, f.of.Number)
 	case there && !conflict && !r.Repeat && r.Attempts != handOf(e.Item).attempts:
 		c.charged(handOf(e.Item), r.Attempts)
-	case !there && setAside && v == machine.Fresh:
+	case !there && setAside && v.Kind == contract.Fresh:
 		c.broke("law 12", "entry %d of f%d is %s and has no row", i, f.of.Number, word(asNames[:], e.As))
 	}
 }
@@ -97,7 +99,7 @@ func (c *checker) row(f *flight, i int, e machine.Entry, r machine.Row, there bo
 // will ever hear of it.
 func (c *checker) committed(f *flight) {
 	for i, e := range f.of.Entries {
-		if f.verdicts[i] == machine.Fresh && !slices.Contains(f.trim, i) {
+		if f.verdicts[i].Kind == contract.Fresh && !slices.Contains(f.trim, i) {
 			h := handOf(e.Item)
 			h.handled, h.applied = true, e.As == machine.AsApplied
 		}
@@ -119,7 +121,7 @@ func (c *checker) effect(f *flight, x effect) {
 		c.broke("law 12", "%s has %d effects", m.id, s.effects[m.id])
 	}
 	k, there := s.markers[m.id]
-	if !there || k.outcome != machine.AlreadyApplied {
+	if !there || k.outcome != semel.Applied {
 		c.broke("law 12", "%s has an effect and its marker does not say so", m.id)
 	}
 	if there && conflicts(k.print, f.of.Entries[x.entry].Item.Print) {
@@ -185,13 +187,13 @@ func (w *world) checkMessage(m *message) {
 	switch {
 	case effects > 1 && !unmarked:
 		w.broke("law 12", "%s has %d effects", m.id, effects)
-	case effects == 1 && marker != machine.AlreadyApplied && !unmarked:
+	case effects == 1 && marker != semel.Applied && !unmarked:
 		w.broke("law 12", "%s has an effect and its marker does not say so", m.id)
-	case effects == 0 && marker == machine.AlreadyApplied && !w.saidDuplicate(m.id):
+	case effects == 0 && marker == semel.Applied && !w.saidDuplicate(m.id):
 		w.broke("law 12", "%s is marked as applied and has no effect", m.id)
 	case effects == 0 && marker == 0 && !w.saidDuplicate(m.id) && s.rows[rowKey{id: m.id}] == nil:
 		w.broke("law 4", "%s is lost", m.name())
-	case marker == machine.AlreadyParked && s.rows[rowKey{id: m.id}] == nil:
+	case marker == semel.Parked && s.rows[rowKey{id: m.id}] == nil:
 		w.broke("law 12", "%s is marked as parked and has no row", m.id)
 	}
 }

@@ -1,8 +1,6 @@
 package simulator
 
-import (
-	"slices"
-)
+import "slices"
 
 // checkLeaving checks that what is to be left is left once nothing of it is
 // under way (case 10).

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel"
 )
 
 // conduct is how a handler treats a message.
@@ -51,7 +51,7 @@ type message struct {
 	// id is what the store knows it by: of the source and the identity.
 	id               string
 	source, identity string
-	print            machine.Print
+	print            semel.Fingerprint
 	conduct          conduct
 	// times is how often it still behaves so before it succeeds.
 	times int
@@ -62,7 +62,7 @@ type message struct {
 	harmless bool
 	// charged is how often it was, in one life.
 	charged int
-	refused string
+	refused semel.Reason
 	// foreign: it is refused because it is not the consumer's.
 	foreign bool
 	route   uint64
@@ -112,7 +112,7 @@ func (w *world) drawMessage(i int) *message {
 	// Every identity is used by two sources, for two messages.
 	m.source, m.identity = []string{"s", "t"}[i%2], "id"+strconv.Itoa(i/2)
 	if p.prints {
-		m.print = machine.Print{Version: 1, Sum: [16]byte{byte(m.number), byte(m.number >> 8), 1}}
+		m.print = semel.Fingerprint{Version: 1, Sum: [16]byte{byte(m.number), byte(m.number >> 8), 1}}
 	}
 	if p.has[troubleHandler] && c.chance(3) {
 		m.conduct = conduct(c.below(len(conductNames)))

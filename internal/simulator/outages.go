@@ -47,7 +47,7 @@ func (c *checker) checkOutage(f *machine.Flight) {
 // readiness hears what observers are told of the store.
 func (c *checker) readiness(a machine.Report) {
 	switch {
-	case a.Reason != "store":
+	case a.Part != "store":
 	case a.Kind == machine.ReportReady:
 		c.known = storeKnown{}
 	default:

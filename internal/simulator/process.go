@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
 )
 
@@ -59,7 +60,7 @@ func newProcess(w *world, seat int) *process {
 		c = calmed(c)
 	}
 	p := &process{w: w, seat: seat, config: c, started: w.now, version: uint8(1 + w.choices.below(2)), machine: w.make(c)}
-	p.check = checker{p: p, w: w, lanes: map[machine.Lane]*laneState{}, pauses: map[int]pause{}, keys: map[uint64]*machine.Flight{}}
+	p.check = checker{p: p, w: w, lanes: map[contract.Lane]*laneState{}, pauses: map[int]pause{}, keys: map[uint64]*machine.Flight{}}
 	p.check.outage()
 	p.later(w.choices.wait(w.plan.lag), func() { p.feed(machine.Timer{}) })
 	return p

@@ -1,6 +1,9 @@
 package simulator
 
-import "github.com/semel-go/semel/internal/machine"
+import (
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/machine"
+)
 
 // action is called before an action is carried out.
 func (c *checker) action(a machine.Action) {
@@ -156,8 +159,8 @@ func (c *checker) run(a machine.Run) {
 			return
 		}
 		last = i
-		if f.verdicts[i] != machine.Fresh || a.Flight.Entries[i].As != machine.AsApplied {
-			c.broke("law 9", "f%d runs entry %d, which is %s", a.Flight.Number, i, word(verdictNames[:], f.verdicts[i]))
+		if f.verdicts[i].Kind != contract.Fresh || a.Flight.Entries[i].As != machine.AsApplied {
+			c.broke("law 9", "f%d runs entry %d, which is %s", a.Flight.Number, i, f.verdicts[i].String())
 		}
 	}
 	c.runs(a.Flight, a.Fresh)
@@ -192,7 +195,7 @@ func (c *checker) handling(f *flight, entry int) {
 	}
 }
 
-func (c *checker) release(l machine.Lane) {
+func (c *checker) release(l contract.Lane) {
 	s := c.lanes[l]
 	if s == nil || !s.revoking || s.released {
 		c.broke("protocol", "a Release of %s/%d, which nobody asked for", l.ID, l.Epoch)

@@ -158,7 +158,7 @@ var required = map[string]string{
 	"settled": `
 		ack as applied
 		ack as conflict
-		ack as dead-lettered
+		ack as dead_lettered
 		ack as discarded
 		ack as duplicate
 		ack as parked
@@ -170,9 +170,9 @@ var required = map[string]string{
 		applied, already applied, committed
 		applied, already applied, not committed
 		applied, already applied, unknown
-		applied, already dead-lettered, committed
-		applied, already dead-lettered, not committed
-		applied, already dead-lettered, unknown
+		applied, already dead_lettered, committed
+		applied, already dead_lettered, not committed
+		applied, already dead_lettered, unknown
 		applied, already discarded, committed
 		applied, already discarded, not committed
 		applied, already discarded, unknown
@@ -194,7 +194,7 @@ var required = map[string]string{
 		applied, fresh, committed
 		applied, fresh, not committed
 		applied, fresh, unknown
-		dead-lettered, already dead-lettered, committed
+		dead-lettered, already dead_lettered, committed
 		dead-lettered, conflict, committed
 		dead-lettered, fresh, committed
 		dead-lettered, fresh, not committed

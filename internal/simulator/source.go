@@ -4,7 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 // lane is a stream of the source.
@@ -20,7 +21,7 @@ type lane struct {
 	answered bool // the machine has released it
 }
 
-func (l *lane) current() machine.Lane { return machine.Lane{ID: l.id, Epoch: l.epoch} }
+func (l *lane) current() contract.Lane { return contract.Lane{ID: l.id, Epoch: l.epoch} }
 
 // source is the model of a source. It keeps what is not settled.
 type source struct {
@@ -33,7 +34,7 @@ type source struct {
 // content is what copies of one message share.
 type content struct {
 	id    string
-	print machine.Print
+	print semel.Fingerprint
 }
 
 // give starts a new epoch: what is not settled comes again; of a log
@@ -111,16 +112,16 @@ func (s *source) available(p *process, now time.Duration) bool {
 }
 
 // settle takes the machine's word for a delivery, if the lane is still held.
-func (s *source) settle(h *handed, kind machine.SettleKind, after, now time.Duration) {
+func (s *source) settle(h *handed, kind semel.SettleKind, after, now time.Duration) {
 	l, d := h.delivery.lane, h.delivery
-	if kind == machine.DeadLetter {
+	if kind == semel.DeadLetter {
 		s.dead[content{d.message.id, d.message.print}]++
 		return
 	}
 	if !l.held || l.epoch != h.item.Lane.Epoch {
 		return
 	}
-	if kind == machine.Ack {
+	if kind == semel.Ack {
 		d.settled = true
 		return
 	}

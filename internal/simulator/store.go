@@ -5,21 +5,22 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// marker is what the store remembers of an identity: the verdict that a copy
-// gets, and the print.
+// marker is what the store remembers of an identity.
 type marker struct {
-	outcome machine.Verdict
-	print   machine.Print
+	outcome semel.Outcome
+	print   semel.Fingerprint
 }
 
 // rowKey is the key of an inbox row; a conflict's row has the print in it.
 type rowKey struct {
 	id       string
 	conflict bool
-	print    machine.Print
+	print    semel.Fingerprint
 }
 
 // compare orders keys, so that a seed always finds the same one first.
@@ -40,7 +41,7 @@ type mark struct {
 	entry int
 	id    string
 	as    machine.As
-	print machine.Print
+	print semel.Fingerprint
 }
 
 // effect is what a handler wrote. The log of effects has no key: it is the
@@ -89,22 +90,22 @@ func newStore() *store {
 }
 
 // conflicts reports whether two prints of one rule differ.
-func conflicts(a, b machine.Print) bool {
+func conflicts(a, b semel.Fingerprint) bool {
 	return a.Version != 0 && a.Version == b.Version && a.Sum != b.Sum
 }
 
 // judge answers a mark of an identity that nobody has locked.
-func (s *store) judge(id string, print machine.Print) machine.Verdict {
+func (s *store) judge(id string, print semel.Fingerprint) contract.Verdict {
 	m, there := s.markers[id]
 	switch {
 	case !there:
-		return machine.Fresh
+		return contract.Verdict{Kind: contract.Fresh}
 	case !conflicts(m.print, print):
-		return m.outcome
+		return contract.Verdict{Kind: contract.Seen, Was: m.outcome}
 	case s.rows[rowKey{id, true, print}] != nil:
-		return machine.ConflictKnown
+		return contract.Verdict{Kind: contract.Conflict, Known: true}
 	default:
-		return machine.Conflict
+		return contract.Verdict{Kind: contract.Conflict}
 	}
 }
 
@@ -127,13 +128,13 @@ func (s *store) end(t *transaction) []func() {
 	return waiting
 }
 
-// outcomes is what a marker says, as a copy's verdict, by what was marked.
-var outcomes = [...]machine.Verdict{
-	machine.AsApplied:      machine.AlreadyApplied,
-	machine.AsDuplicate:    machine.AlreadyApplied,
-	machine.AsParked:       machine.AlreadyParked,
-	machine.AsDiscarded:    machine.AlreadyDiscarded,
-	machine.AsDeadLettered: machine.AlreadyDeadLettered,
+// outcomes is what a marker says, by what was marked.
+var outcomes = [...]semel.Outcome{
+	machine.AsApplied:      semel.Applied,
+	machine.AsDuplicate:    semel.Applied,
+	machine.AsParked:       semel.Parked,
+	machine.AsDiscarded:    semel.Discarded,
+	machine.AsDeadLettered: semel.DeadLettered,
 }
 
 // apply makes what t wrote, but for the trimmed marks, durable. An effect

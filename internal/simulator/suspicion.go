@@ -1,6 +1,9 @@
 package simulator
 
-import "github.com/semel-go/semel/internal/machine"
+import (
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/machine"
+)
 
 // suspicion is what the checker knows of a message that was alone when
 // contention or the store ended its transaction (case 1). It is the machine's
@@ -20,8 +23,8 @@ func (c *checker) suspect(f *flight, e machine.Ended) {
 	case e.Culprit < 0:
 		enough = 5
 	}
-	looks := class == machine.Contended || class == machine.Down
-	if e.Outcome != machine.NotCommitted || len(e.Flight.Entries) != 1 || len(f.call.Fresh) == 0 || !looks {
+	looks := class == contract.ClassContended || class == contract.ClassDown
+	if e.Outcome != contract.NotCommitted || len(e.Flight.Entries) != 1 || len(f.call.Fresh) == 0 || !looks {
 		return
 	}
 	if outside {

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
 )
 
@@ -24,7 +26,7 @@ type tries struct {
 	// worker is 1 more than the number of the worker that had it last, 0: none.
 	worker int
 	// expected is how it must end now that its flight has committed.
-	expected machine.Ending
+	expected contract.End
 }
 
 // pause is what contention asks of a worker.
@@ -36,7 +38,7 @@ type pause struct {
 // charge counts the attempt of a flight that is rolled back or refused, and
 // finds whom the machine must blame: the one entry that can be named.
 func (c *checker) charge(f *flight, e machine.Ended) {
-	if e.Outcome != machine.NotCommitted {
+	if e.Outcome != contract.NotCommitted {
 		return
 	}
 	culprit := f.culprit(e)
@@ -53,8 +55,8 @@ func (c *checker) charge(f *flight, e machine.Ended) {
 		c.arose("C5")
 		return
 	}
-	if c.p.config.Unmarked && f.failed && f.failure.Decision == machine.DecideDuplicate && h.stale {
-		c.count(machine.EndDuplicate) // without a marker it has ended, and its lane is gone
+	if c.p.config.Unmarked && f.failed && f.failure.Decision == semel.DecideDuplicate && h.stale {
+		c.count(contract.EndDuplicate) // without a marker it has ended, and its lane is gone
 	}
 	if f.failed && f.failure.Free {
 		return
@@ -94,15 +96,15 @@ func (f *flight) culprit(e machine.Ended) int {
 		class = f.failure.Class
 	}
 	switch {
-	case class == machine.Contended || class == machine.Down:
+	case class == contract.ClassContended || class == contract.ClassDown:
 		return -1
 	case !f.failed && len(f.of.Entries) == 1:
 		return 0
 	case !f.failed:
 		return e.Culprit
-	case f.blamesAll() && len(f.call.Fresh) == 1, class == machine.Aborted && !f.blamesAll() && f.done == 0:
+	case f.blamesAll() && len(f.call.Fresh) == 1, class == contract.ClassAborted && !f.blamesAll() && f.done == 0:
 		return f.call.Fresh[0]
-	case f.blamesAll() || class == machine.Aborted:
+	case f.blamesAll() || class == contract.ClassAborted:
 		return -1
 	}
 	return f.call.Fresh[f.done]

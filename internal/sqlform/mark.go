@@ -59,40 +59,32 @@ type Marker struct {
 // Verdict is the answer to a mark of this fingerprint. A marker that a newer
 // release wrote has none, whatever its fingerprint: false.
 func (m Marker) Verdict(asked semel.Fingerprint) (contract.Verdict, bool) {
-	kind, known := already(m.Outcome)
+	was, known := Outcome(m.Outcome)
 	switch {
 	case !known, m.Version < 0, m.Version > math.MaxUint8:
 		return contract.Verdict{}, false
 	case asked.Conflicts(Fingerprint(uint8(m.Version), m.Sum)):
 		return contract.Verdict{Kind: contract.Conflict, Known: m.Known}, true
 	}
-	return contract.Verdict{Kind: kind}, true
+	return contract.Found(was), true
 }
 
-// already is the verdict that a marker's outcome is, by name: of a number that
-// this release does not know there is none.
-func already(outcome int64) (contract.VerdictKind, bool) {
-	switch outcome {
+// Outcome is the outcome of this number, by name; false if this release knows
+// none.
+func Outcome(number int64) (semel.Outcome, bool) {
+	switch number {
 	case int64(semel.Applied):
-		return contract.AlreadyApplied, true
+		return semel.Applied, true
 	case int64(semel.Waiting):
-		return contract.AlreadyWaiting, true
+		return semel.Waiting, true
 	case int64(semel.Parked):
-		return contract.AlreadyParked, true
+		return semel.Parked, true
 	case int64(semel.DeadLettered):
-		return contract.AlreadyDeadLettered, true
+		return semel.DeadLettered, true
 	case int64(semel.Discarded):
-		return contract.AlreadyDiscarded, true
+		return semel.Discarded, true
 	}
 	return 0, false
-}
-
-// Outcome is the outcome of this number; false if this release knows none.
-func Outcome(number int64) (semel.Outcome, bool) {
-	if _, known := already(number); !known {
-		return 0, false
-	}
-	return semel.Outcome(number), true
 }
 
 // Newer notes in an error, nil at first, that a mark met a marker that a newer
@@ -100,7 +92,7 @@ func Outcome(number int64) (semel.Outcome, bool) {
 func (m Marker) Newer(err *newer.Error, table string, mark int) *newer.Error {
 	if err == nil {
 		err = &newer.Error{What: "outcome", Value: strconv.FormatInt(m.Outcome, 10), Table: table}
-		if _, known := already(m.Outcome); known {
+		if _, known := Outcome(m.Outcome); known {
 			err.What, err.Value = "version of a fingerprint", strconv.FormatInt(m.Version, 10)
 		}
 	}

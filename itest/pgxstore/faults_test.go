@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/pgxstore"
@@ -330,7 +331,7 @@ func (h *shop) copyInFlight(t *testing.T, stricter *pgxstore.Store, level pgx.Tx
 	}
 	b, v := begin[pgx.Tx](t, stricter, contract.TxOptions{}, h.marks(t, "a"))
 	b.Rollback(t.Context())
-	if v[0].Kind != contract.AlreadyApplied {
+	if !v[0].Already(semel.Applied) {
 		t.Errorf("%s: the copy's second verdict is %d", level, v[0].Kind)
 	}
 }

@@ -108,7 +108,7 @@ func (h *shop) wantApplied(t testing.TB, ids ...string) {
 	b, v := begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, ids...))
 	b.Rollback(t.Context())
 	for i, id := range ids {
-		if n := h.count(t, id); n != 1 || v[i].Kind != contract.AlreadyApplied {
+		if n := h.count(t, id); n != 1 || !v[i].Already(semel.Applied) {
 			t.Errorf("message %s has %d effects and the verdict %d", id, n, v[i].Kind)
 		}
 	}

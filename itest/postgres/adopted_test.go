@@ -64,8 +64,8 @@ func oldRows(t *testing.T, db *sql.DB) {
 		a.ID = "the Id"
 		s.adopt(t, a)
 		for range 2 { // the second time by the marker
-			if v := s.verdict(t, old.id); v != contract.AlreadyApplied {
-				t.Errorf("%s: the verdict on %q is %d", old.column, old.id, v)
+			if v := s.verdict(t, old.id); !v.Already(semel.Applied) {
+				t.Errorf("%s: the verdict on %q is %s", old.column, old.id, v)
 			}
 			s.delivered(t, old.id)
 		}
@@ -148,10 +148,10 @@ func noRows(t *testing.T, db *sql.DB) {
 			t.Errorf("%s has %d rows, want %d", id, n, rows)
 		}
 	}
-	for id, kind := range map[string]contract.VerdictKind{"trimmed": contract.Fresh, "parked": contract.AlreadyParked, "applied": contract.AlreadyApplied,
-		"rolled back": contract.Fresh, "only parked": contract.AlreadyDiscarded, "parked and trimmed": contract.AlreadyApplied} {
-		if v := s.verdict(t, id); v != kind {
-			t.Errorf("the verdict on %s is %d, want %d", id, v, kind)
+	for id, want := range map[string]string{"trimmed": "fresh", "parked": "already parked", "applied": "already applied",
+		"rolled back": "fresh", "only parked": "already discarded", "parked and trimmed": "already applied"} {
+		if v := s.verdict(t, id); v.String() != want {
+			t.Errorf("the verdict on %s is %s, want %s", id, v, want)
 		}
 	}
 }
@@ -225,7 +225,7 @@ func noPrint(t *testing.T, db *sql.DB) {
 		marks[i].Fingerprint = semel.Fingerprint{Version: 1, Sum: [16]byte{1}}
 	}
 	b, v := s.begin(t, contract.TxOptions{}, marks)
-	if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.Committed || v[0].Kind != contract.AlreadyApplied || v[1].Kind != contract.Fresh {
+	if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.Committed || !v[0].Already(semel.Applied) || v[1].Kind != contract.Fresh {
 		t.Fatal(r, v)
 	}
 	for i := range marks {
@@ -233,7 +233,7 @@ func noPrint(t *testing.T, db *sql.DB) {
 	}
 	b, v = s.begin(t, contract.TxOptions{}, marks)
 	b.Rollback(t.Context())
-	if v[0].Kind != contract.AlreadyApplied || v[1].Kind != contract.Conflict {
+	if !v[0].Already(semel.Applied) || v[1].Kind != contract.Conflict {
 		t.Errorf("other content: %+v", v)
 	}
 }

@@ -106,8 +106,8 @@ func inFlight(t *testing.T, db *sql.DB) {
 		b, v := s.begin(t, contract.TxOptions{}, s.marks(t, id))
 		b.Rollback(t.Context())
 		asked.Wait()
-		if want := map[string]contract.VerdictKind{"commits": contract.AlreadyApplied, "rolls back": contract.Fresh}[id]; v[0].Kind != want {
-			t.Errorf("the old code %s: the verdict is %d, want %d", id, v[0].Kind, want)
+		if want := map[string]string{"commits": "already applied", "rolls back": "fresh"}[id]; v[0].String() != want {
+			t.Errorf("the old code %s: the verdict is %s, want %s", id, v[0], want)
 		}
 		if old, err = db.Begin(); err != nil {
 			t.Fatal(err)

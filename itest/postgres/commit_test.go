@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/pgproxy"
 	"github.com/semel-go/semel/itest/services"
@@ -30,7 +31,7 @@ func TestUnknownCommits(t *testing.T) {
 		unknown(t, r, err)
 		b, v := s.begin(t, contract.TxOptions{}, marks)
 		b.Rollback(t.Context())
-		if v[0].Kind != contract.AlreadyApplied || v[1].Kind != contract.AlreadyApplied {
+		if !v[0].Already(semel.Applied) || !v[1].Already(semel.Applied) {
 			t.Errorf("marked again: %v, want applied", v)
 		}
 		s.works(t, marks)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/sqlstore"
 )
@@ -26,11 +27,11 @@ var olds = []struct{ column, value, id string }{
 }
 
 // verdict asks what became of an id, and leaves no trace.
-func (s *shop) verdict(t testing.TB, id string) contract.VerdictKind {
+func (s *shop) verdict(t testing.TB, id string) contract.Verdict {
 	t.Helper()
 	b, v := s.begin(t, contract.TxOptions{}, s.marks(t, id))
 	b.Rollback(t.Context())
-	return v[0].Kind
+	return v[0]
 }
 
 func (s *shop) seed(t testing.TB, o sqlstore.Seed) sqlstore.Seeded {
@@ -54,8 +55,8 @@ func TestSeeding(t *testing.T) {
 			if sum := s.seed(t, sqlstore.Seed{Table: table, ID: "the Id"}); sum != (sqlstore.Seeded{Read: 1, Written: 1}) {
 				t.Errorf("%s: %+v", old.column, sum)
 			}
-			if v := s.verdict(t, old.id); v != contract.AlreadyApplied {
-				t.Errorf("%s: the verdict on %q is %d", old.column, old.id, v)
+			if v := s.verdict(t, old.id); !v.Already(semel.Applied) {
+				t.Errorf("%s: the verdict on %q is %s", old.column, old.id, v)
 			}
 		}
 	})
@@ -81,8 +82,8 @@ func TestSeeding(t *testing.T) {
 		if sum.Written != 5 {
 			t.Errorf("%+v", sum)
 		}
-		if v := s.verdict(t, "2"); v != contract.Fresh {
-			t.Errorf("another source's verdict is %d", v)
+		if v := s.verdict(t, "2"); v.Kind != contract.Fresh {
+			t.Errorf("another source's verdict is %s", v)
 		}
 		if n := one[int](t, db, s.in("select count(*) from in.semel_markers_readable where source = 'shop' and id = '2'")); n != 1 {
 			t.Error("the source's own marker is missing")
@@ -139,8 +140,8 @@ func seedingBeside(t *testing.T, db *sql.DB) {
 	var beside sync.WaitGroup
 	beside.Go(func() {
 		until(t, db, s.in("select exists (select 1 from pg_stat_activity where datname = current_database() and wait_event = 'transactionid')"))
-		if v := s.verdict(t, "0007"); v != contract.AlreadyApplied {
-			t.Errorf("the verdict on a seeded id is %d", v)
+		if v := s.verdict(t, "0007"); !v.Already(semel.Applied) {
+			t.Errorf("the verdict on a seeded id is %s", v)
 		}
 		if r := inFlight.Commit(context.WithoutCancel(t.Context()), contract.Ending{}); r.Outcome != contract.Committed {
 			t.Errorf("the batch in flight: %+v", r)

@@ -75,24 +75,24 @@ func child(path string, point faults.Point) error {
 
 func TestAProcessThatIsKilled(t *testing.T) {
 	t.Run("trap_T14_killed_after_the_mark_the_message_runs_again", func(t *testing.T) {
-		killed(t, faults.AfterMark, contract.Fresh)
+		killed(t, faults.AfterMark, contract.Verdict{Kind: contract.Fresh})
 	})
 	t.Run("trap_3_killed_before_the_commit_the_message_runs_again", func(t *testing.T) {
-		killed(t, faults.AfterEffect, contract.Fresh)
+		killed(t, faults.AfterEffect, contract.Verdict{Kind: contract.Fresh})
 	})
 	t.Run("trap_2_killed_after_the_commit_the_message_is_a_duplicate", func(t *testing.T) {
-		killed(t, faults.AfterCommit, contract.AlreadyApplied)
+		killed(t, faults.AfterCommit, contract.Verdict{Kind: contract.Seen, Was: semel.Applied})
 	})
 }
 
-func killed(t *testing.T, point faults.Point, want contract.VerdictKind) {
+func killed(t *testing.T, point faults.Point, want contract.Verdict) {
 	path := newFile(t)
 	db := openFile(t, path, pragmas+foreignKeys)
 	s := storeOn(t, db)
 	i := instanceOn(t, s, db)
 	killChild(t, path, point)
 	all := marks(t, s, "a", "b")
-	if _, v, err := attempt(t, i, all); err != nil || v[0].Kind != want || v[1].Kind != want {
+	if _, v, err := attempt(t, i, all); err != nil || v[0] != want || v[1] != want {
 		t.Errorf("after the kill the verdicts are %v, %v, want %v", v, err, want)
 	}
 	works(t, i, all)

@@ -70,7 +70,7 @@ func wantSeeded(t *testing.T, s *sqlstore.Store, ids ...string) {
 			t.Fatal(err)
 		}
 		b.Rollback(t.Context())
-		if v[0].Kind != contract.AlreadyApplied {
+		if !v[0].Already(semel.Applied) {
 			t.Errorf("the verdict on %q is %d", id, v[0].Kind)
 		}
 	}

@@ -9,7 +9,7 @@ func inMachine(name, law, file, before, after string) Fault {
 
 // inShell is a fault of the engine's shell that a test of the library finds.
 func inShell(name, law, file, before, after, test string) Fault {
-	return Fault{Name: name, Law: law, File: file, Old: before, New: after, Test: test, Package: "."}
+	return Fault{Name: name, Law: law, File: file, Old: before, New: after, Test: test, Package: "./consumer"}
 }
 
 // Faults are mistakes that engines of this kind have made, or could make.
@@ -25,11 +25,11 @@ func ofCommits() []Fault {
 		inMachine("what a lost commit did is a duplicate", "case 3", "commit.go",
 			"en.Item.unknown = true", "en.Item.unknown = false"),
 		inMachine("a mark that is taken back counts as done", "law 2", "commit.go",
-			"f.verdicts[i] = untouched", "_ = i"),
+			"f.verdicts[i].Kind = untouched", "_ = i"),
 		inMachine("a copy of another content is counted on the row", "case 8", "commit.go",
 			"r.Print == it.Print && !r.counted", "!r.counted"),
 		inMachine("a commit of unknown outcome is taken for committed", "law 2", "commit.go",
-			"case e.Outcome == Committed:", "case e.Outcome != NotCommitted:"),
+			"case e.Outcome == contract.Committed:", "case e.Outcome != contract.NotCommitted:"),
 		inMachine("a commit that failed is settled", "law 2", "commit.go",
 			"\tdefault:\n\t\tm.refused(w, f, e)", "\tdefault:\n\t\tm.committed(w, f)"),
 		inMachine("marks whose handlers did not run are not taken back", "law 1", "commit.go",
@@ -37,21 +37,21 @@ func ofCommits() []Fault {
 		inMachine("a failed handler's transaction is committed", "law 3", "flight.go",
 			"m.do(Rollback{Flight: f})", "m.commit(f)"),
 		inMachine("a copy in flight elsewhere is a duplicate", "law 2", "commit.go",
-			"\t\tcase v == Busy:\n\t\t\tm.holdBusy(en.Item)\n", ""),
+			"\t\tcase v.Kind == contract.Busy:\n\t\t\tm.holdBusy(en.Item)\n", ""),
 		inMachine("a copy is settled before its carrier has ended", "law 2", "carrier.go",
-			"m.move(it, placement{state: riding, carrier: carrier})\n", "m.settle(it, Settlement{Kind: Ack, Ending: EndDuplicate})\n"),
+			"m.move(it, placement{state: riding, carrier: carrier})\n", "m.settleCopy(it)\n"),
 		inMachine("a revoked lane is released at once", "law 2", "lane.go",
 			"case l.items == 0:", "case true:"),
 		inMachine("another content is a duplicate", "law 10", "commit.go",
-			"case v == Conflict, v == ConflictKnown && m.config.OnConflict == ThenAcceptFirst:\n\t\treturn EndConflict", "case v == Conflict, v == ConflictKnown && m.config.OnConflict == ThenAcceptFirst:\n\t\treturn EndDuplicate"),
+			"case v.Kind == contract.Conflict && (!v.Known || m.config.OnConflict == ThenAcceptFirst):\n\t\treturn contract.EndConflict", "case v.Kind == contract.Conflict && (!v.Known || m.config.OnConflict == ThenAcceptFirst):\n\t\treturn contract.EndDuplicate"),
 		inMachine("a dead letter is marked before its copy is made", "law 2", "carrier.go",
 			"it.as == AsDeadLettered && !it.copied", "it.as > AsDeadLettered"),
 		inMachine("a conflict is settled before its copy is made", "law 2", "commit.go",
-			"return v == ConflictKnown || it.copied", "return true"),
+			"return v.Known || it.copied", "return true"),
 		inMachine("every marker after an unknown commit is taken for the message's own", "law 2", "commit.go",
-			"\t\treturn en.As == AsApplied\n", "\t\treturn true\n"),
+			"\t\treturn en.As != AsDuplicate && v.Was == en.As.Outcome()\n", "\t\treturn true\n"),
 		inMachine("a copy in an unknown commit is taken for what it did", "law 12", "commit.go",
-			"v == Fresh || v == Conflict && m.keepsConflict(en.Item, v)", "v != Busy"),
+			"v.Kind == contract.Fresh || v.Kind == contract.Conflict && !v.Known && m.keepsConflict(en.Item, v)", "v.Kind != contract.Busy"),
 		inMachine("what contention undid is no rerun", "counts", "commit.go",
 			"\t\tm.undone(f, f.done)\n\t\tm.runAgain(w, f, f.why, f.cause, f.culprit)\n", "\t\tm.runAgain(w, f, f.why, f.cause, f.culprit)\n"),
 	}
@@ -65,7 +65,7 @@ func ofOrder() []Fault {
 		inMachine("deliveries of an older epoch are taken", "protocol", "admission.go",
 			"l.name != it.Lane || ", ""),
 		inMachine("lane-mates behind a busy copy run on", "law 8", "flight.go",
-			"v == Busy || v == Conflict && m.config.OnConflict == ThenHalt", "v == Conflict && m.config.OnConflict == ThenHalt"),
+			"v.Kind == contract.Busy || v.Kind == contract.Conflict && !v.Known && m.config.OnConflict == ThenHalt", "v.Kind == contract.Conflict && !v.Known && m.config.OnConflict == ThenHalt"),
 		inMachine("followers pass a message that waits", "law 8", "queue.go",
 			"if q.blockers.keeps(it) {", "if q.blockers.count > 1000 {"),
 		inMachine("what comes back is queued at the end", "law 8", "queue.go",
@@ -122,7 +122,7 @@ func ofWaits() []Fault {
 		inMachine("each rider that leaves is looked for among all", "law 11", "riders.go",
 			"if r.left++; 2*r.left <= len(r.list) {", "if r.left++; r.left < 0 {"),
 		inMachine("copies are handed back one by one, each with the others on it", "law 11", "outage.go",
-			"m.handBackAll(it, Settlement{Kind: HandBack, After: wait, Err: s.err})", "m.uncarry(it)\n\t\t\t\tm.settle(it, Settlement{Kind: HandBack, After: wait, Err: s.err})"),
+			"m.handBackAll(it, Settlement{Kind: semel.HandBack, After: wait, Err: s.err})", "m.uncarry(it)\n\t\t\t\tm.settle(it, Settlement{Kind: semel.HandBack, After: wait, Err: s.err})"),
 		inMachine("the bytes of what has left are never given back", "law 11", "move.go",
 			"\tm.bytes -= int64(it.Size)\n", ""),
 		inMachine("fetching goes on in an outage", "law 13", "fetch.go",
@@ -165,13 +165,13 @@ func ofAsking() []Fault {
 // Kafka source, and of what takes a million messages.
 func ofShell() []Fault {
 	return []Fault{
-		inShell("nil after the time-out is a success", "law 3", "handler.go",
+		inShell("nil after the time-out is a success", "law 3", "consumer/handler.go",
 			"if err == nil && f.ctx.Err() != nil {", "if false {",
 			"TestTimeOuts/law_3_a_handler_that_returns_nil_after_its_time_out_has_failed"),
-		inShell("one handler's time goes on for the next", "law 7", "handler.go",
+		inShell("one handler's time goes on for the next", "law 7", "consumer/handler.go",
 			"w.running, w.item, w.began = true, it, time.Now()", "w.running, w.item = true, it\n\tif w.began.IsZero() {\n\t\tw.began = time.Now()\n\t}",
 			"TestTimeOuts/law_7_the_time_of_one_handler_is_not_the_nexts"),
-		inShell("one handler's time-out falls on the next", "law 7", "handler.go",
+		inShell("one handler's time-out falls on the next", "law 7", "consumer/handler.go",
 			"\tw.running = false\n", "",
 			"TestTimeOuts/law_7_what_passes_between_two_handlers_is_neithers_time"),
 		{
@@ -181,8 +181,8 @@ func ofShell() []Fault {
 			Package: "./internal/machine",
 		},
 		{
-			Name: "polls and assignments do not take turns", Law: "law 8", File: "kafka/membership.go",
-			Old: "\ts.gate.hold()\n\tdefer s.gate.release()\n", New: "",
+			Name: "polls and assignments do not take turns", Law: "law 8", File: "kafka/group.go",
+			Old: "\tg.gate.hold()\n\tdefer g.gate.release()\n", New: "",
 			Test:    "TestPollsAndAssignmentsTakeTurns/law_8_what_was_polled_before_a_partition_is_given_again_is_not_of_its_new_epoch",
 			Package: "./kafka",
 		},
