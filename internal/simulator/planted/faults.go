@@ -9,7 +9,7 @@ func inMachine(name, law, file, before, after string) Fault {
 
 // inShell is a fault of the engine's shell that a test of the library finds.
 func inShell(name, law, file, before, after, test string) Fault {
-	return Fault{Name: name, Law: law, File: file, Old: before, New: after, Test: test, Package: "."}
+	return Fault{Name: name, Law: law, File: file, Old: before, New: after, Test: test, Package: "./consumer"}
 }
 
 // Faults are mistakes that engines of this kind have made, or could make.
@@ -165,13 +165,13 @@ func ofAsking() []Fault {
 // Kafka source, and of what takes a million messages.
 func ofShell() []Fault {
 	return []Fault{
-		inShell("nil after the time-out is a success", "law 3", "handler.go",
+		inShell("nil after the time-out is a success", "law 3", "consumer/handler.go",
 			"if err == nil && f.ctx.Err() != nil {", "if false {",
 			"TestTimeOuts/law_3_a_handler_that_returns_nil_after_its_time_out_has_failed"),
-		inShell("one handler's time goes on for the next", "law 7", "handler.go",
+		inShell("one handler's time goes on for the next", "law 7", "consumer/handler.go",
 			"w.running, w.item, w.began = true, it, time.Now()", "w.running, w.item = true, it\n\tif w.began.IsZero() {\n\t\tw.began = time.Now()\n\t}",
 			"TestTimeOuts/law_7_the_time_of_one_handler_is_not_the_nexts"),
-		inShell("one handler's time-out falls on the next", "law 7", "handler.go",
+		inShell("one handler's time-out falls on the next", "law 7", "consumer/handler.go",
 			"\tw.running = false\n", "",
 			"TestTimeOuts/law_7_what_passes_between_two_handlers_is_neithers_time"),
 		{
@@ -181,8 +181,14 @@ func ofShell() []Fault {
 			Package: "./internal/machine",
 		},
 		{
-			Name: "polls and assignments do not take turns", Law: "law 8", File: "kafka/membership.go",
-			Old: "\ts.gate.hold()\n\tdefer s.gate.release()\n", New: "",
+			Name: "a callback that sticks in a commit holds the other workers up", Law: "C17", File: "internal/machine/flight.go",
+			Old: "if !f.running && !e.Committing {", New: "if !f.running {",
+			Test:    "TestACallbackOfACommitThatDoesNotEndHoldsNoSerialisedBatchUp",
+			Package: "./internal/machine",
+		},
+		{
+			Name: "polls and assignments do not take turns", Law: "law 8", File: "kafka/group.go",
+			Old: "\tg.gate.hold()\n\tdefer g.gate.release()\n", New: "",
 			Test:    "TestPollsAndAssignmentsTakeTurns/law_8_what_was_polled_before_a_partition_is_given_again_is_not_of_its_new_epoch",
 			Package: "./kafka",
 		},
