@@ -181,6 +181,12 @@ func ofShell() []Fault {
 			Package: "./internal/machine",
 		},
 		{
+			Name: "a callback that sticks in a commit holds the other workers up", Law: "C17", File: "internal/machine/flight.go",
+			Old: "if !f.running && !e.Committing {", New: "if !f.running {",
+			Test:    "TestACallbackOfACommitThatDoesNotEndHoldsNoSerialisedBatchUp",
+			Package: "./internal/machine",
+		},
+		{
 			Name: "polls and assignments do not take turns", Law: "law 8", File: "kafka/group.go",
 			Old: "\tg.gate.hold()\n\tdefer g.gate.release()\n", New: "",
 			Test:    "TestPollsAndAssignmentsTakeTurns/law_8_what_was_polled_before_a_partition_is_given_again_is_not_of_its_new_epoch",
