@@ -7,8 +7,12 @@ SEEDS ?= 10000
 
 # What starts no goroutine has no races to find, and takes five times as long
 # with the detector: the machine, its simulator, the planted faults, parsers.
-PURE = $(shell $(GO) list ./internal/... | grep -v -e /internal/worker -e /internal/testrun)
+# So do the commands, for SQLite in Go takes twelve times as long; cmd/semel
+# runs them with the detector.
+PURE = $(shell $(GO) list ./internal/... ./cmd/semel/internal/cli | grep -v -e /internal/worker -e /internal/testrun)
 RACED = $(filter-out $(PURE),$(shell $(GO) list $(PACKAGES)))
+# Under the detector, it runs a part of its suites only.
+TWICE = $(shell $(GO) list ./itest/sqlite)
 
 .PHONY: test vet simulate planted bench coverage-list pictures example proof-file proof-commit proof-failover proof-kafka proof-kafka3 bench-postgres bench-kafka
 
@@ -30,7 +34,7 @@ test: vet
 
 .PHONY: $(PARTS)
 pure:
-	nice -n 5 $(TEST) $(PURE)
+	nice -n 5 $(TEST) $(PURE) $(TWICE)
 suites:
 	scripts/services with postgres pgbouncer kafka -- $(TEST) -race -p 6 -parallel 8 $(RACED)
 proof:

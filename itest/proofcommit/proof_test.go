@@ -23,6 +23,7 @@ func prove(t *testing.T, p Proof) Ledger {
 func TestALostCommitNeitherLosesNorDoubles(t *testing.T) {
 	for _, driver := range workload.Drivers() {
 		t.Run(driver.Name, func(t *testing.T) {
+			t.Parallel() // each has servers of its own
 			t.Run("trap_89_the_reply_to_COMMIT_is_lost_also_while_it_waits_for_a_standby", func(t *testing.T) {
 				if err := prove(t, Proof{Driver: driver, Direction: Reply}).Fault(cuts); err != nil {
 					t.Error(err)
@@ -41,6 +42,7 @@ func TestTheProofFindsALookUpInPlaceOfAMark(t *testing.T) {
 	t.Run("case_3_a_look_up_alone_decides_nothing", func(t *testing.T) {
 		for _, driver := range workload.Drivers() {
 			t.Run(driver.Name, func(t *testing.T) {
+				t.Parallel()
 				if l := prove(t, Proof{Driver: driver, Direction: Reply, LookUp: true}); l.Doubled+l.Lost == 0 {
 					t.Errorf("with the planted fault nothing is lost or doubled: the proof proves nothing: %+v", l)
 				}

@@ -5,6 +5,7 @@ package semelpg
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -27,11 +28,29 @@ func example(t *testing.T, dsn string) shop {
 	t.Helper()
 	s := shop{dir: t.TempDir(), dsn: dsn}
 	copyExample(t, s.dir, "../../examples/payments")
-	var err error
-	if s.binary, err = processes.Build(t.Context(), t.TempDir()); err != nil {
-		t.Fatal(err)
-	}
+	s.binary = os.Getenv(built)
 	return s
+}
+
+// built says where the binary is, which is built once.
+const built = "SEMELPG_BINARY"
+
+func TestMain(m *testing.M) { os.Exit(withBinary(m)) }
+
+func withBinary(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "semelpg")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	binary, err := processes.Build(context.Background(), dir)
+	if err == nil {
+		err = os.Setenv(built, binary)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return m.Run()
 }
 
 // copyExample copies the policies and what they read. The database stays that a

@@ -84,12 +84,16 @@ func count(t testing.TB, db *sql.DB, name string) (n int) {
 const foreignKeys = "&_pragma=foreign_keys(1)"
 
 func TestSQLiteKeepsTheLaws(t *testing.T) {
+	const usual = "with a write-ahead log"
 	for name, options := range map[string]string{
-		"with a write-ahead log":  pragmas + foreignKeys,
+		usual:                     pragmas + foreignKeys,
 		"with a rollback journal": "?_pragma=busy_timeout(5000)&_pragma=synchronous(off)" + foreignKeys,
 		"with immediate begins":   pragmas + foreignKeys + "&_txlock=immediate",
 		"without foreign keys":    pragmas,
 	} {
+		if raced && name != usual {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			storetest.Run(t, storetest.Harness[*sql.Tx]{
 				Open: func(t testing.TB) storetest.Instance[*sql.Tx] { return instance(t, options) },

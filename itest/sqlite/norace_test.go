@@ -1,0 +1,6 @@
+//go:build !race
+
+package sqlite
+
+// raced says that the race detector watches.
+const raced = false
