@@ -124,7 +124,7 @@ func (c *commits) last(ctx context.Context) error {
 	for {
 		err := c.wait(ctx)
 		waits := c.lanes.awaitsGeneration()
-		if waits == nil {
+		if waits == nil && !staleGeneration(err) { // where the next one has begun meanwhile, it is asked
 			return err
 		}
 		select {
@@ -133,4 +133,10 @@ func (c *commits) last(ctx context.Context) error {
 			return cmp.Or(err, waits)
 		}
 	}
+}
+
+// staleGeneration reports whether the group refused a commit because its
+// generation had ended.
+func staleGeneration(err error) bool {
+	return errors.Is(err, kerr.IllegalGeneration) || errors.Is(err, kerr.StaleMemberEpoch)
 }

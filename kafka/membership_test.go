@@ -272,6 +272,25 @@ func TestACommitThatIsRefusedIsTriedAgainOrEndsTheLane(t *testing.T) {
 		}
 		awaitOffset(t, p, "billing", "orders", 0, 1)
 	})
+	t.Run("case_10_who_leaves_when_the_next_generation_begins_while_it_commits_commits_in_that", func(t *testing.T) {
+		c := cluster(t, kfake.SeedTopics(1, "orders"))
+		p := producer(t, c.ListenAddrs())
+		put(t, p, "orders", 0, "0")
+		r := read(t, Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing", CommitInterval: time.Minute})
+		got := r.take(1)
+		client := r.member.current()
+		now := ownerOf(client)
+		r.lanes.renew(client, owner{now.member, now.generation - 1}, nil) // as if the group had not told of this one yet
+		r.lanes.settle(settlements(semel.Ack, got))
+		c.ControlKey(int16(kmsg.OffsetCommit), func(kmsg.Request) (kmsg.Response, error, bool) {
+			r.lanes.renew(client, now, nil)
+			return nil, nil, false
+		})
+		if err := r.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		awaitOffset(t, p, "billing", "orders", 0, 1)
+	})
 	t.Run("case_10_who_leaves_and_waits_in_vain_for_the_next_generation_leaves_the_group_in_time", func(t *testing.T) {
 		c := cluster(t, kfake.SeedTopics(1, "orders"))
 		text := &lockedBuffer{}

@@ -81,7 +81,7 @@ func (ls *lanes) answered(c pending, err error) (lost string, why error) {
 		return "", nil
 	case errors.Is(err, kerr.UnknownMemberID), errors.Is(err, kerr.FencedInstanceID):
 		return "the group does not know this member any more", nil
-	case errors.Is(err, kerr.IllegalGeneration), errors.Is(err, kerr.StaleMemberEpoch):
+	case staleGeneration(err):
 		// A newer generation exists and this member is in it: its callback
 		// decides whether the lane is still ours. Until then nothing is tried.
 		if c.lane.refused != c.owner {

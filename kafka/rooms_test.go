@@ -29,7 +29,7 @@ func TestWhatALockGuardsIsReachedThroughItsOwnersMethods(t *testing.T) {
 		parsed = append(parsed, file)
 	}
 	guarded := guardedFields(parsed)
-	if !slices.Contains(guarded["lanes"], "order") || !slices.Contains(guarded["topics"], "reading") {
+	if !slices.Contains(guarded["lanes"], "order") || !slices.Contains(guarded["topics"], "reading") || !slices.Contains(guarded["faults"], "news") {
 		t.Fatalf("of what is guarded only %v is found", guarded)
 	}
 	for _, file := range parsed {
@@ -43,9 +43,10 @@ func TestWhatALockGuardsIsReachedThroughItsOwnersMethods(t *testing.T) {
 	}
 }
 
-// guardedFields are the fields behind mu, and mu, by type.
+// guardedFields are the fields behind mu, and mu, by the names of the fields that
+// hold their type.
 func guardedFields(files []*ast.File) map[string][]string {
-	all := map[string][]string{}
+	byType, typeOf := map[string][]string{}, map[string]string{}
 	for _, file := range files {
 		ast.Inspect(file, func(n ast.Node) bool {
 			declared, ok := n.(*ast.TypeSpec)
@@ -56,23 +57,33 @@ func guardedFields(files []*ast.File) map[string][]string {
 			if !ok {
 				return true
 			}
-			var names []string
+			var behind []string
 			for _, field := range structure.Fields.List {
 				for _, name := range field.Names {
-					if name.Name == "mu" || len(names) > 0 {
-						names = append(names, name.Name)
+					if name.Name == "mu" || len(behind) > 0 {
+						behind = append(behind, name.Name)
+					}
+					if pointed, ok := field.Type.(*ast.StarExpr); ok {
+						field.Type = pointed.X
+					}
+					if held, ok := field.Type.(*ast.Ident); ok {
+						typeOf[name.Name] = held.Name
 					}
 				}
 			}
-			all[declared.Name.Name] = names
+			byType[declared.Name.Name] = behind
 			return true
 		})
+	}
+	all := map[string][]string{}
+	for name, held := range typeOf {
+		all[name] = byType[held]
 	}
 	return all
 }
 
-// reached is where a function selects guarded fields of a field that is named
-// after its type, or the lock of anything but its receiver.
+// reached is where a function selects guarded fields of another's field, or the
+// lock of anything but its receiver.
 func reached(f *ast.FuncDecl, guarded map[string][]string) []token.Pos {
 	var all []token.Pos
 	ast.Inspect(f, func(n ast.Node) bool {
