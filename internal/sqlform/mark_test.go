@@ -14,14 +14,15 @@ import (
 func TestNumbersAreReadByName(t *testing.T) {
 	print := semel.Fingerprint{Version: 1, Sum: [16]byte{1}}
 	t.Run("trap_T104_each_outcome_is_its_verdict_and_any_other_number_none", func(t *testing.T) {
-		known := map[int64]contract.VerdictKind{1: contract.AlreadyApplied, 2: contract.AlreadyWaiting, 3: contract.AlreadyParked, 4: contract.AlreadyDeadLettered, 5: contract.AlreadyDiscarded}
+		known := map[int64]semel.Outcome{1: semel.Applied, 2: semel.Waiting, 3: semel.Parked, 4: semel.DeadLettered, 5: semel.Discarded}
 		numbers := []int64{math.MinInt64, -1, 256, 257, 261, math.MaxInt64}
 		for n := range int64(256) {
 			numbers = append(numbers, n)
 		}
 		for _, n := range numbers {
 			v, ok := Marker{Outcome: n}.Verdict(print)
-			if o, named := Outcome(n); v.Kind != known[n] || ok != (known[n] != 0) || named != ok || ok && int64(o) != n {
+			want, is := known[n]
+			if o, named := Outcome(n); ok != is || is && v != contract.Found(want) || named != ok || o != want {
 				t.Errorf("%d is %v, %t; outcome %v, %t", n, v, ok, o, named)
 			}
 		}
