@@ -61,7 +61,7 @@ planted:
 
 ## bench: what the engine costs a message, with store and source in memory
 bench:
-	$(GO) test -run '^$$' -bench . -benchmem .
+	$(GO) test -run '^$$' -bench . -benchmem ./consumer ./identity
 
 ## bench-postgres: every form on PostgreSQL against a batch written by hand and
 ## the textbook loop, under an hour; BENCH="-quick" takes some five minutes
