@@ -140,11 +140,12 @@ func (b *batch) usable(ctx context.Context) error {
 
 // judge answers a mark whose identity is marked already.
 func (s *Store) judge(m contract.Mark, old marker) contract.Verdict {
-	if m.Fingerprint.Conflicts(old.fingerprint) {
+	found := contract.Found(int64(old.outcome))
+	if found.Kind == contract.Seen && m.Fingerprint.Conflicts(old.fingerprint) {
 		_, known := s.rowOf[rowKey{identity{m.Scope, string(m.ID)}, true, m.Fingerprint}]
 		return contract.Verdict{Kind: contract.Conflict, Known: known}
 	}
-	return contract.Found(old.outcome)
+	return found
 }
 
 // wait lets go of the store's lock until other is over, for at most patience

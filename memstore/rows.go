@@ -3,6 +3,7 @@ package memstore
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -108,6 +109,9 @@ func (s *Store) Rows(ctx context.Context, f contract.RowFilter) ([]contract.Stor
 func shown(r *row, body bool) contract.StoredRow {
 	copied := r.StoredRow
 	copied.Message = clone(r.Message)
+	if err := r.State.Understood(); err != nil {
+		copied.LastError = fmt.Sprintf("the row %v; %s", err, r.LastError)
+	}
 	if !body {
 		copied.Message.Body = nil
 	}

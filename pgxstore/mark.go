@@ -5,7 +5,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
 )
@@ -122,14 +121,11 @@ func (m *marking) judge(text string) *request {
 func (m *marking) judged(rows pgx.Rows) error {
 	for rows.Next() {
 		var i int64
-		var outcome, version int16
-		var sum []byte
-		var known bool
-		if err := rows.Scan(&i, &outcome, &version, &sum, &known); err != nil {
+		var there sqlform.Marker
+		if err := rows.Scan(&i, &there.Outcome, &there.Version, &there.Sum, &there.Known); err != nil {
 			return err
 		}
-		there := sqlform.Fingerprint(uint8(version), sum)
-		m.verdicts[i] = sqlform.Verdict(m.marks[i].Fingerprint, there, semel.Outcome(outcome), known)
+		m.verdicts[i] = there.Verdict(m.marks[i].Fingerprint)
 	}
 	return rows.Err()
 }

@@ -65,11 +65,11 @@ func (b *batch) complete(ctx context.Context, number, revision int64, a contract
 	if look.refusal != nil {
 		return look.refusal
 	}
-	switch {
-	case !found || now != revision:
+	if !found || now != revision {
 		return fmt.Errorf("row %d: %w", number, semel.ErrChanged)
-	case !state.CanBecome(contract.StateCompleted):
-		return fmt.Errorf("row %d is %s: %w: %w", number, state, semel.ErrState, semel.ErrChanged)
+	}
+	if err := state.MayBecome(contract.StateCompleted); err != nil {
+		return fmt.Errorf("row %d %w: %w", number, err, semel.ErrChanged)
 	}
 	apply := &request{sql: b.store.sql.Apply, args: []any{number}}
 	become := &request{sql: b.store.sql.Become, args: []any{string(contract.StateCompleted), int64(1), int64(1), number, revision}}

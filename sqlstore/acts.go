@@ -65,8 +65,8 @@ func (s *Store) Discard(ctx context.Context, number, revision int64, a contract.
 		if err != nil {
 			return err
 		}
-		if !r.state.CanBecome(contract.StateDiscarded) {
-			return fmt.Errorf("row %d is %s: %w", number, r.state, semel.ErrState)
+		if err := r.state.MayBecome(contract.StateDiscarded); err != nil {
+			return fmt.Errorf("row %d %w", number, err)
 		}
 		if err := s.set(ctx, tx, r, s.sql.Become, string(contract.StateDiscarded), 0, 0); err != nil {
 			return err
@@ -88,6 +88,9 @@ func (s *Store) FailRetry(ctx context.Context, number, revision int64, text stri
 		r, err := s.look(ctx, tx, number, revision)
 		if err != nil {
 			return err
+		}
+		if err := r.state.Understood(); err != nil {
+			return fmt.Errorf("row %d %w", number, err)
 		}
 		if err := s.set(ctx, tx, r, s.sql.Failed, text, text); err != nil {
 			return err
@@ -149,8 +152,8 @@ func (s *Store) complete(ctx context.Context, tx *sql.Tx, number, revision int64
 	if err != nil {
 		return err
 	}
-	if !r.state.CanBecome(contract.StateCompleted) {
-		return fmt.Errorf("row %d is %s: %w: %w", number, r.state, semel.ErrState, semel.ErrChanged)
+	if err := r.state.MayBecome(contract.StateCompleted); err != nil {
+		return fmt.Errorf("row %d %w: %w", number, err, semel.ErrChanged)
 	}
 	done, err := tx.ExecContext(ctx, s.sql.Apply, number)
 	if err != nil {

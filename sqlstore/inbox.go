@@ -181,6 +181,9 @@ func (c *cells) row() contract.StoredRow {
 	r.Fingerprint = sqlform.Fingerprint(uint8(version), c.bytes(""))
 	r.Surrogate = c.integer("surrogate") != 0
 	r.State, r.Reason = contract.RowState(c.text("state")), semel.Reason(c.text("reason"))
+	if !r.State.Known() && r.State != "" {
+		c.fault("state", fmt.Sprintf("is %s, which a newer release wrote", r.State))
+	}
 	r.Attempts, r.Repeated = int(c.integer("attempts")), int(c.integer("repeated"))
 	r.FirstError, r.LastError = c.text("first error"), c.text("last error")
 	r.ReceivedAt, r.ChangedAt = c.time("received at"), c.time("changed at")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
 )
@@ -122,13 +121,13 @@ func (s *Store) judge(ctx context.Context, tx *sql.Tx, marks []sqlform.Mark, chu
 	defer rows.Close()
 	for rows.Next() {
 		var i int
-		var outcome, version uint8
+		var there sqlform.Marker
 		var sum sql.RawBytes
-		var known bool
-		if err := rows.Scan(&i, &outcome, &version, &sum, &known); err != nil {
+		if err := rows.Scan(&i, &there.Outcome, &there.Version, &sum, &there.Known); err != nil {
 			return err
 		}
-		verdicts[i] = sqlform.Verdict(marks[i].Fingerprint, sqlform.Fingerprint(version, sum), semel.Outcome(outcome), known)
+		there.Sum = sum
+		verdicts[i] = there.Verdict(marks[i].Fingerprint)
 	}
 	return rows.Err()
 }

@@ -131,6 +131,8 @@ func (m *Machine) committed(w *worker, f *Flight) {
 		case v.Kind == untouched:
 		case v.Kind == contract.Busy:
 			m.holdBusy(en.Item)
+		case v.Kind == contract.Newer:
+			m.holdNewer(en.Item, v)
 		case v.Kind == contract.Conflict && m.config.OnConflict == ThenHalt:
 			en.Item.reason = semel.ReasonConflict
 			m.halt(en.Item)

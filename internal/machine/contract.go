@@ -50,19 +50,6 @@ const (
 	AsDeadLettered
 )
 
-// Outcome is what the marker says.
-func (a As) Outcome() semel.Outcome {
-	switch a {
-	case AsParked:
-		return semel.Parked
-	case AsDiscarded:
-		return semel.Discarded
-	case AsDeadLettered:
-		return semel.DeadLettered
-	}
-	return semel.Applied
-}
-
 // Entry is one item in a flight.
 type Entry struct {
 	Item *Item

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"math"
 	"slices"
 
 	"github.com/semel-go/semel"
@@ -45,12 +46,26 @@ func Sorted(marks []Mark) []int {
 // finds it fresh, or something keeps markers from being written.
 var ErrMissing = errors.New("a marker is neither written nor there: it was removed while it was marked, or is kept from being written")
 
-// Verdict is the answer to a mark of this fingerprint that met a marker.
-func Verdict(asked, there semel.Fingerprint, o semel.Outcome, known bool) contract.Verdict {
-	if asked.Conflicts(there) {
-		return contract.Verdict{Kind: contract.Conflict, Known: known}
+// Marker is a marker that a mark met, as its table has it.
+type Marker struct {
+	Outcome, Version int64
+	Sum              []byte
+	// Known says that a row of the same conflict is there.
+	Known bool
+}
+
+// Verdict is the answer to a mark of this fingerprint.
+func (m Marker) Verdict(asked semel.Fingerprint) contract.Verdict {
+	found := contract.Found(m.Outcome)
+	switch {
+	case found.Kind == contract.Newer:
+		return found
+	case m.Version < 0 || m.Version > math.MaxUint8: // the fingerprint's, of a rule that nobody here knows
+		return contract.Verdict{Kind: contract.Newer, Was: found.Was}
+	case asked.Conflicts(Fingerprint(uint8(m.Version), m.Sum)):
+		return contract.Verdict{Kind: contract.Conflict, Known: m.Known}
 	}
-	return contract.Found(o)
+	return found
 }
 
 // Sum is nil where there is no fingerprint.
