@@ -45,6 +45,10 @@ const (
 	// others hold or do, as a lock or a row that they keep changing; nobody's
 	// attempt. Told after a second, and then once a minute.
 	EventWaits EventKind = "waits for others"
+	// EventNewer: for Wait, a message has been held because a newer release wrote
+	// its marker and this one does not know what it says; nobody's attempt. Told
+	// after a second, and then once a minute.
+	EventNewer EventKind = "written by a newer release"
 )
 
 // Event is one thing that happened. It carries no payload.
@@ -58,7 +62,7 @@ type Event struct {
 	// Messages is how many messages the event is about.
 	Messages int
 	// Wait is until the next try, for EventRetry and EventNotReady, and for
-	// EventBusy and EventWaits how long a message has waited.
+	// EventBusy, EventWaits and EventNewer how long a message has waited.
 	Wait time.Duration
 	Err  error
 }

@@ -9,7 +9,7 @@ import (
 
 // String is the outcome's name.
 func (o Outcome) String() string {
-	return enum.Name([]string{Applied: "applied", Waiting: "waiting", Parked: "parked", DeadLettered: "dead_lettered", Discarded: "discarded"}, o, "Outcome")
+	return enum.Name([]string{Applied: "applied", Parked: "parked", DeadLettered: "dead_lettered", Discarded: "discarded"}, o, "Outcome")
 }
 
 // Fingerprint recognises the content of a message; the zero value is "none"
@@ -29,10 +29,9 @@ func (f Fingerprint) Conflicts(g Fingerprint) bool {
 // Outcome is what became of an identity, as its marker says.
 type Outcome uint8
 
-// The outcomes. Their numbers are stored and never change.
+// The outcomes. Their numbers are stored and never change; 2 is reserved.
 const (
 	Applied      Outcome = 1
-	Waiting      Outcome = 2
 	Parked       Outcome = 3
 	DeadLettered Outcome = 4
 	Discarded    Outcome = 5

@@ -23,4 +23,7 @@ const (
 	// ReasonBusy, of a message that is handed back: a copy of it is in flight in
 	// another process.
 	ReasonBusy Reason = "copy in flight elsewhere"
+	// ReasonNewer, of a message that is handed back: its marker says what this
+	// release does not know, since a newer one wrote it.
+	ReasonNewer Reason = "written by a newer release"
 )

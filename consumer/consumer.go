@@ -180,18 +180,24 @@ func (c *Consumer[Tx]) Left() []semel.Left {
 // the start. A consumer for Process checks its store with the first call, and is
 // taken for ready until then.
 //
-// A consumer that is ready may have a reason all the same: lanes that stand
-// still by a fault, on a source that tells them (LaneFaulting), while the others
-// go on.
+// A consumer that is ready may have a reason all the same: messages that are held
+// because a newer release wrote their markers, and lanes that stand still by a
+// fault, on a source that tells them (LaneFaulting), while the others go on.
 func (c *Consumer[Tx]) Ready() (bool, string) {
 	ready, why := c.notes.state()
-	faulting, able := c.config.Source.(contract.LaneFaulting)
-	if !able {
-		return ready, why
-	}
 	var reasons []string
 	if why != "" {
 		reasons = append(reasons, why)
+	}
+	reasons = append(reasons, c.notes.held()...)
+	return ready, strings.Join(append(reasons, c.laneFaults()...), "; ")
+}
+
+// laneFaults says which lanes stand still by a fault.
+func (c *Consumer[Tx]) laneFaults() (reasons []string) {
+	faulting, able := c.config.Source.(contract.LaneFaulting)
+	if !able {
+		return nil
 	}
 	var faults []semel.Left
 	if err := notPanicking(&c.config, "LaneFaults", func() error { faults = faulting.LaneFaults(); return nil }); err != nil {
@@ -200,14 +206,15 @@ func (c *Consumer[Tx]) Ready() (bool, string) {
 	for _, l := range faults {
 		reasons = append(reasons, "lane "+l.Lane+" stands still: "+l.Reason)
 	}
-	return ready, strings.Join(reasons, "; ")
+	return reasons
 }
 
 // TryMark marks the message in a transaction that the user opened, on a store
 // that can (TxMarker). Fresh means that the effect belongs into tx now;
 // anything else that it must not happen. Commit tx with the effect; settle the
 // broker afterwards. ErrUnsupported and identity errors say that nothing was
-// written.
+// written. ErrSchema, with the verdict Newer, says that a newer release marked it:
+// do not settle it.
 func (c *Consumer[Tx]) TryMark(ctx context.Context, tx Tx, m *semel.Message) (contract.Verdict, error) {
 	marker, ok := c.store.(contract.TxMarker[Tx])
 	if !ok {
@@ -225,6 +232,9 @@ func (c *Consumer[Tx]) TryMark(ctx context.Context, tx Tx, m *semel.Message) (co
 	verdicts, err := marker.MarkIn(ctx, tx, []contract.Mark{{Scope: scope, ID: []byte(p.key.ID), Fingerprint: p.fingerprint, As: semel.Applied}})
 	if err != nil {
 		return contract.Verdict{}, err
+	}
+	if v := verdicts[0]; v.Kind == contract.Newer {
+		return v, fmt.Errorf("semel: the marker says outcome %d, which a newer release wrote; neither apply nor settle the message: %w", uint8(v.Was), semel.ErrSchema)
 	}
 	return verdicts[0], nil
 }

@@ -26,6 +26,9 @@ type notes struct {
 	// sticking are the callbacks that go on after their time-out; guarded by mutex.
 	sticking int
 	flood    flood // guarded by mutex
+	// newer says of messages that a newer release marked what they wait for;
+	// guarded by mutex.
+	newer map[*machine.Item]string
 	// panicked are the observers that have; guarded by mutex.
 	panicked map[int]bool
 }
@@ -125,6 +128,11 @@ func (n *notes) report(r machine.Report) {
 		n.item(slog.LevelWarn, semel.EventBusy, r)
 	case machine.ReportWaits:
 		n.item(slog.LevelWarn, semel.EventWaits, r)
+	case machine.ReportNewer:
+		n.holds(r)
+		n.item(slog.LevelWarn, semel.EventNewer, r)
+	case machine.ReportNewerEnds:
+		n.holdsNoMore(r.Item)
 	case machine.ReportBackstop:
 		n.item(slog.LevelWarn, semel.EventBackstop, r)
 	case machine.ReportStuck:

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/semel-go/semel"
@@ -10,36 +11,36 @@ import (
 // String is the state's name, as it is stored.
 func (s RowState) String() string { return string(s) }
 
-// RowState is the state of an inbox row. Names are stored and never change.
+// RowState is the state of an inbox row. Names are stored and never change. A
+// state that this release does not write is a newer one's: the row is shown with
+// it, and nothing may be done to it here.
 type RowState string
 
 // The states of an inbox row.
 const (
-	StateReceived        RowState = "RECEIVED"
-	StateInProgress      RowState = "IN_PROGRESS"
-	StateCompleted       RowState = "COMPLETED"
-	StateFailedRetryable RowState = "FAILED_RETRYABLE"
-	StateFailedTerminal  RowState = "FAILED_TERMINAL"
-	StateParked          RowState = "PARKED"
-	StateBlocked         RowState = "BLOCKED"
-	StateDeadLettered    RowState = "DEAD_LETTERED"
-	StateDiscarded       RowState = "DISCARDED"
+	StateCompleted    RowState = "COMPLETED"
+	StateParked       RowState = "PARKED"
+	StateDeadLettered RowState = "DEAD_LETTERED"
+	StateDiscarded    RowState = "DISCARDED"
 )
 
 // transitions lists every legal change of a row's state.
 var transitions = map[RowState][]RowState{
-	StateReceived:        {StateInProgress, StateCompleted, StateParked, StateBlocked, StateDiscarded},
-	StateInProgress:      {StateCompleted, StateFailedRetryable, StateFailedTerminal, StateParked, StateBlocked, StateDeadLettered, StateDiscarded, StateReceived},
-	StateFailedRetryable: {StateInProgress, StateCompleted, StateParked, StateDeadLettered, StateDiscarded},
-	StateBlocked:         {StateReceived, StateInProgress, StateParked, StateDiscarded},
-	StateParked:          {StateInProgress, StateCompleted, StateFailedRetryable, StateDeadLettered, StateDiscarded},
-	StateFailedTerminal:  {StateParked, StateDeadLettered, StateDiscarded},
-	StateDeadLettered:    {StateInProgress, StateCompleted, StateDiscarded},
-	StateCompleted:       {},
-	StateDiscarded:       {},
+	StateParked:       {StateCompleted, StateDeadLettered, StateDiscarded},
+	StateDeadLettered: {StateCompleted, StateDiscarded},
+	StateCompleted:    {},
+	StateDiscarded:    {},
 }
 
-// CanBecome reports whether a row may go from state s to state t.
+// Known reports whether this release writes rows of this state, and so knows what
+// it means.
+func (s RowState) Known() bool {
+	_, known := transitions[s]
+	return known
+}
+
+// CanBecome reports whether a row may go from state s to state t; false if this
+// release does not know s.
 func (s RowState) CanBecome(t RowState) bool {
 	for _, legal := range transitions[s] {
 		if legal == t {
@@ -49,20 +50,41 @@ func (s RowState) CanBecome(t RowState) bool {
 	return false
 }
 
-// Outcome is what the marker of a message says whose row is in state s.
+// Understood is nil if the state is Known; otherwise an error that wraps ErrState
+// and says what a row of it is.
+func (s RowState) Understood() error {
+	if s.Known() {
+		return nil
+	}
+	return fmt.Errorf("is %s, which a newer release wrote; only that release, or a newer one, may act on it: %w", s, semel.ErrState)
+}
+
+// MayBecome is nil if a row may go from state s to state t; otherwise an error
+// that wraps ErrState and says why not.
+func (s RowState) MayBecome(t RowState) error {
+	if err := s.Understood(); err != nil {
+		return err
+	}
+	if !s.CanBecome(t) {
+		return fmt.Errorf("is %s: %w", s, semel.ErrState)
+	}
+	return nil
+}
+
+// Outcome is what the marker of a message says whose row is in state s; 0 if this
+// release does not know s.
 func (s RowState) Outcome() semel.Outcome {
 	switch s {
 	case StateCompleted:
 		return semel.Applied
-	case StateParked, StateFailedTerminal:
+	case StateParked:
 		return semel.Parked
 	case StateDeadLettered:
 		return semel.DeadLettered
 	case StateDiscarded:
 		return semel.Discarded
-	default:
-		return semel.Waiting
 	}
+	return 0
 }
 
 // StoredRow is an inbox row as it stands in the store.

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"github.com/semel-go/semel"
@@ -10,7 +11,7 @@ import (
 
 // String is the kind's name.
 func (k VerdictKind) String() string {
-	return enum.Name([]string{Fresh: "fresh", Seen: "seen", Conflict: "conflict", Busy: "busy"}, k, "VerdictKind")
+	return enum.Name([]string{Fresh: "fresh", Seen: "seen", Conflict: "conflict", Busy: "busy", Newer: "newer"}, k, "VerdictKind")
 }
 
 // String says what the store answered: "fresh", "already applied" and so on.
@@ -18,6 +19,8 @@ func (v Verdict) String() string {
 	switch {
 	case v.Kind == Seen:
 		return "already " + v.Was.String()
+	case v.Kind == Newer:
+		return "newer outcome " + strconv.Itoa(int(v.Was))
 	case v.Known:
 		return v.Kind.String() + " known"
 	}
@@ -88,7 +91,7 @@ type Mark struct {
 	ID          []byte
 	Fingerprint semel.Fingerprint
 	// As is Applied when a handler runs in this batch, otherwise what is only
-	// written: Waiting, Parked, Discarded.
+	// written: Parked, DeadLettered, Discarded.
 	As semel.Outcome
 }
 
@@ -105,20 +108,22 @@ const (
 	Conflict
 	// Busy: a copy is in flight elsewhere and did not end within MarkLock.
 	Busy
+	// Newer: a marker is there, and this release does not know its outcome,
+	// because a newer one wrote it. Nobody can tell whether the message may
+	// run: it is held until a release knows. The fingerprint does not matter.
+	Newer
 )
 
 // Verdict is a store's answer to a mark.
 type Verdict struct {
 	Kind VerdictKind
-	// Was, with Seen, is what the marker said that was there.
+	// Was, with Seen and Newer, is what the marker said that was there; 0, with
+	// Newer, for a number that is none of an outcome's.
 	Was semel.Outcome
 	// Known, with Conflict, says that a row for this very content exists
 	// already: this delivery is one more copy of it.
 	Known bool
 }
-
-// Found is the answer to a mark that met a marker of the same content.
-func Found(o semel.Outcome) Verdict { return Verdict{Kind: Seen, Was: o} }
 
 // Already reports whether a marker with this outcome was there before.
 func (v Verdict) Already(o semel.Outcome) bool { return v.Kind == Seen && v.Was == o }

@@ -35,8 +35,8 @@ func (s *Store) find(ctx context.Context, number, revision int64) (*row, error) 
 func (s *Store) understands(r *row) error {
 	_, err := sqlform.State(string(r.State), rowsName)
 	if m, there := s.markers[r.key.identity]; there && err == nil {
-		if _, known := sqlform.Outcome(int64(m.outcome)); !known {
-			err = m.stored().Newer(nil, markersName, 0)
+		if _, known := contract.Outcome(int64(m.outcome)); !known {
+			err = sqlform.NewerError(int64(m.outcome), markersName)
 		}
 	}
 	if err != nil {
@@ -61,8 +61,8 @@ func (s *Store) Discard(ctx context.Context, number, revision int64, a contract.
 	if err != nil {
 		return err
 	}
-	if !r.State.CanBecome(contract.StateDiscarded) {
-		return fmt.Errorf("row %d is %s: %w", number, r.State, semel.ErrState)
+	if err := r.State.MayBecome(contract.StateDiscarded); err != nil {
+		return fmt.Errorf("row %d %w", number, err)
 	}
 	r.State = contract.StateDiscarded
 	s.touch(r)
@@ -83,6 +83,9 @@ func (s *Store) FailRetry(ctx context.Context, number, revision int64, errorText
 	r, err := s.find(ctx, number, revision)
 	if err != nil {
 		return err
+	}
+	if err := r.State.Understood(); err != nil {
+		return fmt.Errorf("row %d %w", number, err)
 	}
 	r.Attempts++
 	r.LastError = cut(errorText)
@@ -118,12 +121,13 @@ func (s *Store) BeginRow(ctx context.Context, _ contract.TxOptions, number, revi
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, err := s.find(ctx, number, revision)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case !r.State.CanBecome(contract.StateCompleted):
-		return nil, fmt.Errorf("row %d is %s: %w: %w", number, r.State, semel.ErrState, semel.ErrChanged)
-	case s.markers[r.key.identity].outcome == semel.Applied:
+	}
+	if err := r.State.MayBecome(contract.StateCompleted); err != nil {
+		return nil, fmt.Errorf("row %d %w: %w", number, err, semel.ErrChanged)
+	}
+	if s.markers[r.key.identity].outcome == semel.Applied {
 		return nil, fmt.Errorf("row %d: %w", number, semel.ErrConflict)
 	}
 	b := s.open()

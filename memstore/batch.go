@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/contract"
-	"github.com/semel-go/semel/internal/newer"
-	"github.com/semel-go/semel/internal/sqlform"
 )
 
 // batch is an open transaction. Its fields are guarded by the store's lock.
@@ -85,23 +83,13 @@ func (s *Store) open() *batch {
 // order given, so that the first is the fresh one.
 func (b *batch) mark(ctx context.Context, patience time.Duration, marks []contract.Mark) ([]contract.Verdict, error) {
 	verdicts := make([]contract.Verdict, len(marks))
-	var unknown *newer.Error
-	var met []int
 	for _, i := range sorted(marks) {
 		v, err := b.markOne(ctx, patience, marks[i])
-		switch {
-		case errors.As(err, &unknown):
-			met = append(met, i)
-		case err != nil:
+		if err != nil {
 			return nil, err
 		}
 		verdicts[i] = v
 		b.own[i] = v.Kind == contract.Fresh
-	}
-	if met != nil {
-		slices.Sort(met)
-		unknown.Marks = met
-		return nil, unknown
 	}
 	return verdicts, nil
 }
@@ -126,7 +114,7 @@ func (b *batch) markOne(ctx context.Context, patience time.Duration, m contract.
 		}
 		old, ok := s.markers[identity{m.Scope, string(m.ID)}]
 		if ok && (old.owner == nil || old.owner == b) {
-			return s.judge(m, old)
+			return s.judge(m, old), nil
 		}
 		if !ok {
 			id := identity{m.Scope, string(m.ID)}
@@ -151,15 +139,13 @@ func (b *batch) usable(ctx context.Context) error {
 }
 
 // judge answers a mark whose identity is marked already.
-func (s *Store) judge(m contract.Mark, old marker) (contract.Verdict, error) {
-	_, known := s.rowOf[rowKey{identity{m.Scope, string(m.ID)}, true, m.Fingerprint}]
-	there := old.stored()
-	there.Known = known
-	verdict, ok := there.Verdict(m.Fingerprint)
-	if !ok {
-		return contract.Verdict{}, there.Newer(nil, markersName, 0)
+func (s *Store) judge(m contract.Mark, old marker) contract.Verdict {
+	found := contract.Found(int64(old.outcome))
+	if found.Kind == contract.Seen && m.Fingerprint.Conflicts(old.fingerprint) {
+		_, known := s.rowOf[rowKey{identity{m.Scope, string(m.ID)}, true, m.Fingerprint}]
+		return contract.Verdict{Kind: contract.Conflict, Known: known}
 	}
-	return verdict, nil
+	return found
 }
 
 // What errors call the store's tables.
@@ -167,10 +153,6 @@ const (
 	markersName = "the table of markers"
 	rowsName    = "the table of rows"
 )
-
-func (m marker) stored() sqlform.Marker {
-	return sqlform.Marker{Outcome: int64(m.outcome), Version: int64(m.fingerprint.Version), Sum: m.fingerprint.Sum[:]}
-}
 
 // wait lets go of the store's lock until other is over, for at most patience
 // unless that is 0.

@@ -6,7 +6,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/semel-go/semel/contract"
-	"github.com/semel-go/semel/internal/newer"
 	"github.com/semel-go/semel/internal/sqlform"
 )
 
@@ -17,12 +16,10 @@ type marking struct {
 	marks    []sqlform.Mark
 	order    []int
 	verdicts []contract.Verdict
-	table    string       // of markers
-	unknown  *newer.Error // nil unless a newer release wrote one
 }
 
 func (s *Store) marking(marks []sqlform.Mark) *marking {
-	return &marking{table: s.sql.Markers, marks: marks, order: sqlform.Sorted(marks), verdicts: make([]contract.Verdict, len(marks))}
+	return &marking{marks: marks, order: sqlform.Sorted(marks), verdicts: make([]contract.Verdict, len(marks))}
 }
 
 // write is the statement that writes the marks, and tells which it wrote.
@@ -128,22 +125,14 @@ func (m *marking) judged(rows pgx.Rows) error {
 		if err := rows.Scan(&i, &there.Outcome, &there.Version, &there.Sum, &there.Known); err != nil {
 			return err
 		}
-		verdict, known := there.Verdict(m.marks[i].Fingerprint)
-		if !known {
-			m.unknown = there.Newer(m.unknown, m.table, int(i))
-		}
-		m.verdicts[i] = verdict
+		m.verdicts[i] = there.Verdict(m.marks[i].Fingerprint)
 	}
 	return rows.Err()
 }
 
-// fault is an error if a mark is neither written nor there, or met a marker that
-// only a newer release knows.
+// fault is an error if a mark is neither written nor there.
 func (m *marking) fault() error {
-	switch {
-	case m.unknown != nil:
-		return m.unknown
-	case len(m.seen()) > 0:
+	if len(m.seen()) > 0 {
 		return &storeError{"mark", contract.ClassContended, sqlform.ErrMissing}
 	}
 	return nil

@@ -82,10 +82,10 @@ func (b *batch) completable(ctx context.Context, number, revision int64) error {
 		}
 		return rows.Err()
 	}}
-	there := sqlform.Marker{Outcome: int64(semel.Waiting)}
+	outcome := int64(semel.Parked)
 	marker := &request{sql: b.store.sql.RowMarker, args: []any{number}, read: func(rows pgx.Rows) error {
 		for rows.Next() {
-			if err := rows.Scan(&there.Outcome); err != nil {
+			if err := rows.Scan(&outcome); err != nil {
 				return err
 			}
 		}
@@ -98,8 +98,8 @@ func (b *batch) completable(ctx context.Context, number, revision int64) error {
 		return fmt.Errorf("row %d: %w", number, semel.ErrChanged)
 	}
 	known, err := sqlform.State(state, b.store.sql.Inbox)
-	if _, ok := sqlform.Outcome(there.Outcome); err == nil && !ok {
-		err = there.Newer(nil, b.store.sql.Markers, 0)
+	if _, ok := contract.Outcome(outcome); err == nil && !ok {
+		err = sqlform.NewerError(outcome, b.store.sql.Markers)
 	}
 	switch {
 	case err != nil:

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 
 	"github.com/semel-go/semel/contract"
-	"github.com/semel-go/semel/internal/newer"
 	"github.com/semel-go/semel/internal/sqlform"
 )
 
@@ -107,8 +106,7 @@ func (s *Store) written(ctx context.Context, tx *sql.Tx, text string, args []any
 	return written, rows.Err()
 }
 
-// judge finds the verdicts on marks whose identity was marked before. Its error is
-// a newer.Error where a newer release wrote a marker.
+// judge finds the verdicts on marks whose identity was marked before.
 func (s *Store) judge(ctx context.Context, tx *sql.Tx, marks []sqlform.Mark, chunk []int, verdicts []contract.Verdict) error {
 	args := make([]any, 0, 4*len(chunk))
 	for _, i := range chunk {
@@ -121,23 +119,15 @@ func (s *Store) judge(ctx context.Context, tx *sql.Tx, marks []sqlform.Mark, chu
 		return err
 	}
 	defer rows.Close()
-	var unknown *newer.Error
 	for rows.Next() {
 		var i int
-		var m sqlform.Marker
+		var there sqlform.Marker
 		var sum sql.RawBytes
-		if err := rows.Scan(&i, &m.Outcome, &m.Version, &sum, &m.Known); err != nil {
+		if err := rows.Scan(&i, &there.Outcome, &there.Version, &sum, &there.Known); err != nil {
 			return err
 		}
-		m.Sum = sum
-		verdict, known := m.Verdict(marks[i].Fingerprint)
-		if !known {
-			unknown = m.Newer(unknown, s.sql.Markers, i)
-		}
-		verdicts[i] = verdict
+		there.Sum = sum
+		verdicts[i] = there.Verdict(marks[i].Fingerprint)
 	}
-	if err := rows.Err(); err != nil || unknown == nil {
-		return err
-	}
-	return unknown
+	return rows.Err()
 }

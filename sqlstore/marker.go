@@ -24,8 +24,8 @@ func (s *Store) Marker(ctx context.Context, key semel.Key) (contract.StoredMarke
 		return contract.StoredMarker{}, false, s.blameless("marker", err)
 	}
 	var known bool
-	if m.Outcome, known = sqlform.Outcome(outcome); !known {
-		return contract.StoredMarker{}, false, s.blameless("marker", sqlform.Marker{Outcome: outcome}.Newer(nil, s.sql.Markers, 0))
+	if m.Outcome, known = contract.Outcome(outcome); !known {
+		return contract.StoredMarker{}, false, s.blameless("marker", sqlform.NewerError(outcome, s.sql.Markers))
 	}
 	m.At = time.UnixMilli(at)
 	return m, true, nil

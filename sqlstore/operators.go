@@ -43,15 +43,15 @@ func (s *Store) look(ctx context.Context, tx *sql.Tx, number, revision int64) (*
 // understands refuses to act on a row whose marker says what only a newer release
 // knows.
 func (s *Store) understands(ctx context.Context, tx *sql.Tx, number int64) error {
-	var m sqlform.Marker
-	err := tx.QueryRowContext(ctx, s.sql.RowMarker, number).Scan(&m.Outcome)
-	switch _, known := sqlform.Outcome(m.Outcome); {
+	var outcome int64
+	err := tx.QueryRowContext(ctx, s.sql.RowMarker, number).Scan(&outcome)
+	switch _, known := contract.Outcome(outcome); {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil
 	case err != nil || known:
 		return err
 	}
-	return m.Newer(nil, s.sql.Markers, 0)
+	return sqlform.NewerError(outcome, s.sql.Markers)
 }
 
 // set changes a row if nobody has since it was seen.
@@ -87,8 +87,8 @@ func (s *Store) Discard(ctx context.Context, number, revision int64, a contract.
 		if err != nil {
 			return err
 		}
-		if !r.state.CanBecome(contract.StateDiscarded) {
-			return fmt.Errorf("row %d is %s: %w", number, r.state, semel.ErrState)
+		if err := r.state.MayBecome(contract.StateDiscarded); err != nil {
+			return fmt.Errorf("row %d %w", number, err)
 		}
 		if err := s.set(ctx, tx, r, s.sql.Become, string(contract.StateDiscarded), 0, 0); err != nil {
 			return err
@@ -110,6 +110,9 @@ func (s *Store) FailRetry(ctx context.Context, number, revision int64, text stri
 		r, err := s.look(ctx, tx, number, revision)
 		if err != nil {
 			return err
+		}
+		if err := r.state.Understood(); err != nil {
+			return fmt.Errorf("row %d %w", number, err)
 		}
 		if err := s.set(ctx, tx, r, s.sql.Failed, text, text); err != nil {
 			return err

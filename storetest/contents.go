@@ -18,7 +18,7 @@ func (s suite[Tx]) contents(t *T) {
 		"A marker of any outcome keeps its fingerprint and tells a conflict.",
 		func(t *T) {
 			h := s.opened(t)
-			for _, o := range []semel.Outcome{semel.Applied, semel.Waiting, semel.Parked, semel.DeadLettered, semel.Discarded} {
+			for _, o := range []semel.Outcome{semel.Applied, semel.Parked, semel.DeadLettered, semel.Discarded} {
 				m := h.print(string(rune('a'+o)), 1)
 				m.As = o
 				h.deliver(m)

@@ -90,7 +90,7 @@ func (s suite[Tx]) mixtures(t *T) {
 		"That a marker exists does not mean that its message was handled: the verdict names the outcome.",
 		func(t *T) {
 			h := s.opened(t)
-			outcomes := []semel.Outcome{semel.Applied, semel.Waiting, semel.Parked, semel.DeadLettered, semel.Discarded}
+			outcomes := []semel.Outcome{semel.Applied, semel.Parked, semel.DeadLettered, semel.Discarded}
 			for _, o := range outcomes {
 				m := h.mark(fmt.Sprint(o))
 				m.As = o

@@ -2,46 +2,39 @@ package storetest
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 )
 
-// wantNewer checks that an error says what a newer release wrote.
-func (h *house[Tx]) wantNewer(err error, value string) {
-	h.t.Helper()
-	if err == nil || !strings.Contains(err.Error(), value) || !strings.Contains(err.Error(), "newer release") {
-		h.t.Errorf("got %v, want an error that names %s and the newer release", err, value)
-	}
-}
-
 // newer are the laws of what a newer release wrote. A store may refuse to write
 // it: then it is not there to be read.
 func (s suite[Tx]) newer(t *T) {
-	t.Run("trap_T104_an_outcome_of_a_newer_release_is_an_error_and_no_verdict",
-		"A marker whose outcome this release does not know is never taken for one that it knows, nor for none.",
+	t.Run("trap_T104_an_outcome_of_a_newer_release_is_told_as_such",
+		"A marker whose outcome this release does not know is never taken for one that it knows, nor for none, whatever its content.",
 		func(t *T) {
-			for _, outcome := range []semel.Outcome{6, 100, 255} {
+			for _, outcome := range []semel.Outcome{2, 6, 9, 255} {
 				h := s.opened(t)
-				m := h.mark("a")
-				m.As = outcome
-				b, _, err := h.Store.Begin(t.context(), contract.TxOptions{}, []contract.Mark{m})
-				if err != nil || b.Commit(t.context(), contract.Ending{}).Outcome != contract.Committed {
+				if !h.marked("a", outcome) {
 					continue
 				}
-				for _, again := range []contract.Mark{h.mark("a"), h.print("a", 1)} {
-					b, v, err := h.Store.Begin(t.context(), contract.TxOptions{}, []contract.Mark{h.mark("b"), again})
-					if err == nil {
-						b.Rollback(t.context())
-						t.Errorf("the verdict on outcome %d is %v", outcome, v)
-					}
-					h.wantNewer(err, fmt.Sprint(uint8(outcome)))
-				}
-				h.wantKinds(h.deliver(h.mark("b")), fresh)
+				is := contract.Verdict{Kind: contract.Newer, Was: outcome}
+				h.wantKinds(h.deliver(h.mark("b"), h.mark("a"), h.mark("c")), fresh, is, fresh)
+				h.wantKinds(h.deliver(h.print("a", 1)), is)
+				h.wantCount("a", 0)
+				h.wantCount("c", 1)
 			}
 		})
+}
+
+// marked writes a marker with an outcome; false if the store does not.
+func (h *house[Tx]) marked(id string, o semel.Outcome) bool {
+	h.t.Helper()
+	m := h.mark(id)
+	m.As = o
+	b, _, err := h.Store.Begin(h.t.context(), contract.TxOptions{}, []contract.Mark{m})
+	return err == nil && b.Commit(h.t.context(), contract.Ending{}).Outcome == contract.Committed
 }
 
 // strangers are the laws of rows that a newer release wrote.
@@ -49,33 +42,53 @@ func (s suite[Tx]) strangers(t *T) {
 	t.Run("trap_T104_a_row_of_a_newer_release_is_shown_and_not_acted_on",
 		"A row whose state this release does not know is listed with that state, and neither closed nor run again.",
 		func(t *T) {
-			h := s.opened(t)
-			m := h.mark("a")
-			m.As = semel.Parked
-			b, _ := h.begin(m)
-			row := contract.Row{State: "ASLEEP", LastError: "as it was", Message: &semel.Message{Body: []byte("a")}}
-			if b.Commit(t.context(), contract.Ending{Rows: []contract.Row{row}}).Outcome != contract.Committed {
-				return
-			}
-			r := h.row("a", false)
-			if r.State != "ASLEEP" || !strings.Contains(r.LastError, "as it was") {
-				t.Errorf("the row is %+v", r)
-			}
-			h.wantNewer(errors.New(r.LastError), "ASLEEP")
-			_, retried := h.Store.(contract.RowRetrier[Tx]).BeginRow(t.context(), contract.TxOptions{}, r.Number, r.Revision, act("retry"))
-			for _, err := range []error{
-				retried,
-				h.inbox().Discard(t.context(), r.Number, r.Revision, act("discard")),
-				h.inbox().FailRetry(t.context(), r.Number, r.Revision, "failed", act("retry")),
-			} {
-				h.wantNewer(err, "ASLEEP")
-				if !errors.Is(err, semel.ErrState) {
-					t.Errorf("%v is not ErrState", err)
+			for _, state := range []contract.RowState{"FUTURE", "IN_PROGRESS"} {
+				h := s.opened(t)
+				if h.hasRow("a", state) {
+					s.untouched(h, state)
 				}
 			}
-			if after := h.row("a", false); after.Revision != r.Revision || after.State != r.State {
-				t.Errorf("the row was %+v and is %+v", r, after)
-			}
-			h.wantActs(r.Number)
 		})
+}
+
+// hasRow writes a row in a state; false if the store does not.
+func (h *house[Tx]) hasRow(id string, state contract.RowState) bool {
+	h.t.Helper()
+	m := h.mark(id)
+	m.As = semel.Parked
+	b, _ := h.begin(m)
+	row := contract.Row{State: state, LastError: "as it was", Message: &semel.Message{Body: []byte(id)}}
+	return b.Commit(h.t.context(), contract.Ending{Rows: []contract.Row{row}}).Outcome == contract.Committed
+}
+
+func (s suite[Tx]) untouched(h *house[Tx], state contract.RowState) {
+	t := h.t
+	r := h.row("a", false)
+	if r.State != state || !strings.Contains(r.LastError, "as it was") {
+		t.Errorf("the row is %+v", r)
+	}
+	h.wantNewer(errors.New(r.LastError), state)
+	_, retried := h.Store.(contract.RowRetrier[Tx]).BeginRow(t.context(), contract.TxOptions{}, r.Number, r.Revision, act("retry"))
+	for _, err := range []error{
+		retried,
+		h.inbox().Discard(t.context(), r.Number, r.Revision, act("discard")),
+		h.inbox().FailRetry(t.context(), r.Number, r.Revision, "failed", act("retry")),
+	} {
+		h.wantNewer(err, state)
+		if !errors.Is(err, semel.ErrState) {
+			t.Errorf("%v is not ErrState", err)
+		}
+	}
+	if after := h.row("a", false); after.Revision != r.Revision || after.State != r.State {
+		t.Errorf("the row was %+v and is %+v", r, after)
+	}
+	h.wantActs(r.Number)
+}
+
+// wantNewer checks that an error names a state and the newer release.
+func (h *house[Tx]) wantNewer(err error, state contract.RowState) {
+	h.t.Helper()
+	if err == nil || !strings.Contains(err.Error(), string(state)) || !strings.Contains(err.Error(), "newer release") {
+		h.t.Errorf("got %v, want an error that names %s and the newer release", err, state)
+	}
 }

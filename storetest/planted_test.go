@@ -159,6 +159,14 @@ var faults = []struct {
 			return v
 		}}
 	}},
+	{"what a newer release marked counts as applied", "trap_T104", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+		return &broken{Store: s, verdict: func(_ contract.Mark, v contract.Verdict) contract.Verdict {
+			if v.Kind == contract.Newer {
+				v = contract.Verdict{Kind: contract.Seen, Was: semel.Applied}
+			}
+			return v
+		}}
+	}},
 	{"trims are ignored", "trim_takes", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
 		return &broken{Store: s, batch: func(_ *broken, b batch, _ []contract.Mark) batch { return noTrim{b} }}
 	}},

@@ -197,7 +197,7 @@ func (s suite[Tx]) filters(t *T) {
 	for want, f := range map[string]contract.RowFilter{
 		"ab":  {Consumer: "billing"},
 		"aa":  {ID: "a"},
-		"b":   {States: []contract.RowState{contract.StateDiscarded, contract.StateReceived}},
+		"b":   {States: []contract.RowState{contract.StateDiscarded, contract.StateCompleted}},
 		"ba":  {Reason: "r2"},
 		"ab ": {Type: "paid"},
 		"a":   {Consumer: "shipping"},

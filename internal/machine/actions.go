@@ -134,6 +134,11 @@ const (
 	// ReportWaits: for Wait, the item has met nothing but what others hold or
 	// do, and nobody is charged.
 	ReportWaits
+	// ReportNewer: the item has waited for Wait, because a newer release wrote
+	// its marker.
+	ReportNewer
+	// ReportNewerEnds: it no longer does, or is gone.
+	ReportNewerEnds
 )
 
 func (Fetch) action()       {}

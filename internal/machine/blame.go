@@ -2,6 +2,7 @@ package machine
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/semel-go/semel"
@@ -131,15 +132,38 @@ func (m *Machine) holdBusy(it *Item) {
 		m.settle(it, Settlement{Kind: semel.HandBack, After: m.config.BackoffFirst, Reason: semel.ReasonBusy, Err: errBusy})
 		return
 	}
-	if m.leaving(it) {
-		m.leave(it)
+	m.holdAsking(it, ReportBusy, errBusy)
+}
+
+// newerError says what is known of a marker that a newer release wrote.
+func newerError(v contract.Verdict) error {
+	return fmt.Errorf("its marker says outcome %d, which a newer release wrote: what became of it is not known here; start that release, or a newer one", uint8(v.Was))
+}
+
+// holdNewer waits until this release can tell what became of an identity: no
+// attempt. Nothing is settled, since the message may be wanted.
+func (m *Machine) holdNewer(it *Item, v contract.Verdict) {
+	err := newerError(v)
+	if m.config.OneAttempt {
+		m.handBackAll(it, Settlement{Kind: semel.HandBack, After: m.config.BackoffMost, Reason: semel.ReasonNewer, Err: err})
 		return
 	}
-	m.tellWaiting(it, ReportBusy, errBusy)
+	it.newer = m.holdAsking(it, ReportNewer, err) || it.newer
+}
+
+// holdAsking holds an item that asks the store again later. It reports whether
+// the wait was told.
+func (m *Machine) holdAsking(it *Item, kind ReportKind, err error) (told bool) {
+	if m.leaving(it) {
+		m.leave(it)
+		return false
+	}
+	told = m.tellWaiting(it, kind, err)
 	t := it.troubled()
 	wait := m.jitter(m.config.BackoffFirst, m.config.Hold, t.busy)
 	t.busy++
 	m.hold(it, m.now+wait)
+	return told
 }
 
 // A wait for others is told after waitTold, and then every waitAgain.
@@ -148,14 +172,17 @@ const (
 	waitAgain = time.Minute
 )
 
-// tellWaiting says what an item waits for, once that is no moment any more.
-func (m *Machine) tellWaiting(it *Item, kind ReportKind, err error) {
+// tellWaiting says what an item waits for, once that is no moment any more. It
+// reports whether it did.
+func (m *Machine) tellWaiting(it *Item, kind ReportKind, err error) bool {
 	t := it.troubled()
 	if t.since == 0 {
 		t.since, t.tellAt = m.now, m.now+waitTold
 	}
-	if m.now >= t.tellAt {
-		t.tellAt = m.now + waitAgain
-		m.do(Report{Kind: kind, Item: it, N: 1, Wait: m.now - t.since, Err: err})
+	if m.now < t.tellAt {
+		return false
 	}
+	t.tellAt = m.now + waitAgain
+	m.do(Report{Kind: kind, Item: it, N: 1, Wait: m.now - t.since, Err: err})
+	return true
 }

@@ -134,6 +134,8 @@ func (m *Machine) committed(w *worker, f *Flight) {
 		case v.Kind == untouched:
 		case v.Kind == contract.Busy:
 			m.holdBusy(en.Item)
+		case v.Kind == contract.Newer:
+			m.holdNewer(en.Item, v)
 		case v.Kind == contract.Conflict && m.config.OnConflict == ThenHalt:
 			en.Item.reason = semel.ReasonConflict
 			m.halt(en.Item)
@@ -212,17 +214,4 @@ func (m *Machine) unknown(w *worker, f *Flight, err error) {
 	m.undone(f, f.done)
 	m.contention(w, f)
 	m.requeueAll(f)
-}
-
-// Outcome is what the marker says.
-func (a As) Outcome() semel.Outcome {
-	switch a {
-	case AsParked:
-		return semel.Parked
-	case AsDiscarded:
-		return semel.Discarded
-	case AsDeadLettered:
-		return semel.DeadLettered
-	}
-	return semel.Applied
 }

@@ -89,10 +89,13 @@ func (m *Machine) sift(f *Flight) {
 	f.fresh = make([]int, 0, len(f.Entries))
 	for i, en := range f.Entries {
 		v := f.verdicts[i]
+		if v.Kind != contract.Newer {
+			m.known(en.Item)
+		}
 		if v.Kind != contract.Busy && !m.own(en, v) {
 			en.Item.uncount()
 		}
-		if m.config.Lanes == Partition && (v.Kind == contract.Busy || v.Kind == contract.Conflict && !v.Known && m.config.OnConflict == ThenHalt) {
+		if m.config.Lanes == Partition && (mustWait(v) || v.Kind == contract.Conflict && !v.Known && m.config.OnConflict == ThenHalt) {
 			waited = append(waited, en.Item.lane)
 			continue
 		}
@@ -108,6 +111,10 @@ func (m *Machine) sift(f *Flight) {
 		}
 	}
 }
+
+// mustWait reports whether the store could not say what became of an identity,
+// so that its message is held and asks again.
+func mustWait(v contract.Verdict) bool { return v.Kind == contract.Busy || v.Kind == contract.Newer }
 
 func contains(lanes []*lane, l *lane) bool {
 	for _, x := range lanes {

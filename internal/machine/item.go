@@ -14,6 +14,8 @@ type progress struct {
 	// as is how the next flight marks it; its reason and errors go into the row.
 	as    As
 	alone bool
+	// newer: it is told that a newer release wrote its marker.
+	newer bool
 	// unknown: the outcome of its last commit is unknown, so that a marker
 	// found there is taken for its own.
 	unknown bool
@@ -63,6 +65,19 @@ func (it *Item) key() key { return key{it.Source, it.Identity} }
 
 // Attempt is the number of the handler's next or present run for this item.
 func (it *Item) Attempt() int { return it.attempts + 1 }
+
+// Outcome is what the marker says that a mark writes.
+func (a As) Outcome() semel.Outcome {
+	switch a {
+	case AsParked:
+		return semel.Parked
+	case AsDiscarded:
+		return semel.Discarded
+	case AsDeadLettered:
+		return semel.DeadLettered
+	}
+	return semel.Applied
+}
 
 // liveList holds every item that has not gone, by arrival.
 type liveList struct {

@@ -91,9 +91,9 @@ func (w *world) carryOut(a Action) {
 			w.marks++
 			v[i] = contract.Verdict{Kind: contract.Fresh}
 			if as, there := w.markers[en.Item.Identity]; there {
-				v[i] = contract.Found(semel.Applied)
+				v[i] = contract.Verdict{Kind: contract.Seen, Was: semel.Applied}
 				if as == AsParked {
-					v[i] = contract.Found(semel.Parked)
+					v[i] = contract.Verdict{Kind: contract.Seen, Was: semel.Parked}
 				}
 			}
 		}

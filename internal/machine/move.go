@@ -61,6 +61,7 @@ func (m *Machine) takeOut(it *Item) {
 func (m *Machine) putIn(it *Item) {
 	switch it.state {
 	case gone:
+		m.known(it)
 		m.touched++
 		m.live.remove(it)
 		m.bytes -= int64(it.Size)

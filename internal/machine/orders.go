@@ -4,6 +4,14 @@ import "time"
 
 func (m *Machine) do(a Action) { m.out = append(m.out, a) }
 
+// known ends what ReportNewer told of an item.
+func (m *Machine) known(it *Item) {
+	if it.newer {
+		it.newer = false
+		m.do(Report{Kind: ReportNewerEnds, Item: it})
+	}
+}
+
 // jitter returns a random wait of up to first, doubled n times, at most most
 // ("full jitter": M. Brooker, Exponential Backoff And Jitter, 2015). It is
 // never 0, so that nothing spins.

@@ -16,9 +16,6 @@ type Error struct {
 	// What is unknown, such as "outcome", Value what is written there, and Table
 	// where.
 	What, Value, Table string
-	// Marks are the marks of a Begin or a MarkIn that met such markers, by index
-	// and ascending; nil where nothing was marked.
-	Marks []int
 }
 
 func (e *Error) Error() string {

@@ -189,7 +189,7 @@ func (c *checker) learned(f *flight) {
 	for i, e := range f.of.Entries {
 		h, v := handOf(e.Item), f.verdicts[i]
 		again := newConflict(v) && c.p.config.OnConflict == machine.ThenDeadLetter && !h.copied
-		if v.Kind != contract.Fresh && v.Kind != contract.Busy && !again {
+		if v.Kind != contract.Fresh && v.Kind != contract.Busy && v.Kind != contract.Newer && !again {
 			h.known = true
 		}
 	}

@@ -171,8 +171,7 @@ func (w *world) commitElsewhere(t *transaction, m *message, as machine.As) {
 
 // drawPast gives some identities a marker from before the run.
 func (w *world) drawPast() {
-	past := []semel.Outcome{semel.Applied, semel.Parked, semel.Waiting,
-		semel.DeadLettered, semel.Discarded}
+	past := []semel.Outcome{semel.Applied, semel.Parked, newer, semel.DeadLettered, semel.Discarded}
 	for _, m := range w.messages {
 		if m.refused != "" || m.conduct == saysDuplicate || !w.choices.chance(40) || w.store.judge(m.id, m.print).Kind != contract.Fresh {
 			continue
@@ -183,11 +182,10 @@ func (w *world) drawPast() {
 			print.Sum[15] = 1
 		}
 		w.store.markers[m.id] = marker{v, print}
-		if v == semel.Applied {
-			w.store.effects[m.id]++
-			w.store.log = append(w.store.log, m)
+		if v == newer {
+			w.after(w.choices.wait(longestNewer), func() { w.endNewer(m) })
 			continue
 		}
-		w.store.rows[rowKey{id: m.id}] = &row{as: machine.AsParked}
+		w.write(m, v)
 	}
 }

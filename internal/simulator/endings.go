@@ -125,6 +125,9 @@ func (c *checker) evidence(s *machine.Settlement, h *handed) {
 	if s.Ending == contract.EndDuplicate {
 		c.arose("law 9")
 	}
+	if c.unknownHere(s.Item) {
+		c.broke("P1", "%s is settled as %s, and only a newer release knows what became of it", m.name(), s.Ending.String())
+	}
 	if s.Ending == contract.EndDuplicate && c.othersContent(s.Item) {
 		c.broke("law 10", "%s is settled as a duplicate, and its identity has another content", m.name())
 	}

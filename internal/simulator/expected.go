@@ -27,7 +27,7 @@ func (c *checker) endOf(as machine.As, v contract.Verdict, h *handed) contract.E
 	conf := c.p.config
 	conflict := v.Kind == contract.Conflict
 	switch {
-	case v.Kind == contract.Busy, conflict && conf.OnConflict == machine.ThenHalt:
+	case v.Kind == contract.Busy, v.Kind == contract.Newer, conflict && conf.OnConflict == machine.ThenHalt:
 		return contract.NotEnded
 	case newConflict(v) && conf.OnConflict == machine.ThenDeadLetter && !h.copied:
 		return contract.NotEnded
@@ -103,6 +103,8 @@ func (c *checker) report(a machine.Report) {
 		c.readiness(a)
 	case machine.ReportRetry:
 		c.retry(a)
+	case machine.ReportNewer:
+		c.heldForNewer(a)
 	case machine.ReportCommitted, machine.ReportUnknown, machine.ReportContended:
 		if c.p.last == nil || a.N != len(c.p.last.of.Entries) {
 			c.broke("reports", "%s says %d entries", word(reportNames[:], a.Kind), a.N)

@@ -155,8 +155,8 @@ func (w *world) hasLeft(d *delivery) bool {
 	if d.settled || m.refused != "" || m.conduct == saysDuplicate {
 		return true
 	}
-	_, marked := w.store.markers[m.id]
-	return marked || w.store.effects[m.id] > 0 || w.store.rows[rowKey{id: m.id}] != nil
+	marker, marked := w.store.markers[m.id]
+	return marked && marker.outcome != newer || w.store.effects[m.id] > 0 || w.store.rows[rowKey{id: m.id}] != nil
 }
 
 // finish is the end of a run: everything is settled and the machine has ended.

@@ -17,7 +17,8 @@ var (
 	reportNames = [...]string{machine.ReportRetry: "retry", machine.ReportReady: "ready", machine.ReportNotReady: "not ready",
 		machine.ReportUnknown: "unknown", machine.ReportStuck: "stuck", machine.ReportBackstop: "backstop",
 		machine.ReportCommitted: "committed", machine.ReportContended: "contended", machine.ReportSerial: "serial",
-		machine.ReportParallel: "parallel", machine.ReportBusy: "busy", machine.ReportWaits: "waits"}
+		machine.ReportParallel: "parallel", machine.ReportBusy: "busy", machine.ReportWaits: "waits",
+		machine.ReportNewer: "newer", machine.ReportNewerEnds: "newer ends"}
 	phaseNames = [...]string{"beginning", "begun", "running", "run", "committing", "rolling back"}
 )
 

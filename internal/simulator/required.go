@@ -27,6 +27,8 @@ var required = map[string]string{
 		release
 		report backstop
 		report committed
+		report newer
+		report newer ends
 		report not ready
 		report ready
 		report retry
@@ -152,6 +154,7 @@ var required = map[string]string{
 		C5
 		C8
 		C16
+		P1
 		counts
 		reports
 	`,
@@ -179,9 +182,9 @@ var required = map[string]string{
 		applied, already parked, committed
 		applied, already parked, not committed
 		applied, already parked, unknown
-		applied, already waiting, committed
-		applied, already waiting, not committed
-		applied, already waiting, unknown
+		applied, newer outcome 9, committed
+		applied, newer outcome 9, not committed
+		applied, newer outcome 9, unknown
 		applied, busy, committed
 		applied, busy, not committed
 		applied, busy, unknown

@@ -100,6 +100,8 @@ func (s *store) judge(id string, print semel.Fingerprint) contract.Verdict {
 	switch {
 	case !there:
 		return contract.Verdict{Kind: contract.Fresh}
+	case m.outcome == newer:
+		return contract.Verdict{Kind: contract.Newer, Was: newer}
 	case !conflicts(m.print, print):
 		return contract.Verdict{Kind: contract.Seen, Was: m.outcome}
 	case s.rows[rowKey{id, true, print}] != nil:

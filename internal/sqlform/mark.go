@@ -56,49 +56,23 @@ type Marker struct {
 	Known bool
 }
 
-// Verdict is the answer to a mark of this fingerprint. A marker that a newer
-// release wrote has none, whatever its fingerprint: false.
-func (m Marker) Verdict(asked semel.Fingerprint) (contract.Verdict, bool) {
-	was, known := Outcome(m.Outcome)
+// Verdict is the answer to a mark of this fingerprint.
+func (m Marker) Verdict(asked semel.Fingerprint) contract.Verdict {
+	found := contract.Found(m.Outcome)
 	switch {
-	case !known, m.Version < 0, m.Version > math.MaxUint8:
-		return contract.Verdict{}, false
+	case found.Kind == contract.Newer:
+		return found
+	case m.Version < 0 || m.Version > math.MaxUint8: // the fingerprint's, of a rule that nobody here knows
+		return contract.Verdict{Kind: contract.Newer, Was: found.Was}
 	case asked.Conflicts(Fingerprint(uint8(m.Version), m.Sum)):
-		return contract.Verdict{Kind: contract.Conflict, Known: m.Known}, true
+		return contract.Verdict{Kind: contract.Conflict, Known: m.Known}
 	}
-	return contract.Found(was), true
+	return found
 }
 
-// Outcome is the outcome of this number, by name; false if this release knows
-// none.
-func Outcome(number int64) (semel.Outcome, bool) {
-	switch number {
-	case int64(semel.Applied):
-		return semel.Applied, true
-	case int64(semel.Waiting):
-		return semel.Waiting, true
-	case int64(semel.Parked):
-		return semel.Parked, true
-	case int64(semel.DeadLettered):
-		return semel.DeadLettered, true
-	case int64(semel.Discarded):
-		return semel.Discarded, true
-	}
-	return 0, false
-}
-
-// Newer notes in an error, nil at first, that a mark met a marker that a newer
-// release wrote in this table.
-func (m Marker) Newer(err *newer.Error, table string, mark int) *newer.Error {
-	if err == nil {
-		err = &newer.Error{What: "outcome", Value: strconv.FormatInt(m.Outcome, 10), Table: table}
-		if _, known := Outcome(m.Outcome); known {
-			err.What, err.Value = "version of a fingerprint", strconv.FormatInt(m.Version, 10)
-		}
-	}
-	err.Marks = append(err.Marks, mark)
-	slices.Sort(err.Marks)
-	return err
+// NewerError says of a number in a table of markers that a newer release wrote it.
+func NewerError(outcome int64, table string) error {
+	return &newer.Error{What: "outcome", Value: strconv.FormatInt(outcome, 10), Table: table}
 }
 
 // Sum is nil where there is no fingerprint.

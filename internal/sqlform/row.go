@@ -11,13 +11,11 @@ import (
 // State is the state of this name in a table of rows; an error if a newer release
 // wrote it.
 func State(name, table string) (contract.RowState, error) {
-	switch s := contract.RowState(name); s {
-	case contract.StateReceived, contract.StateInProgress, contract.StateCompleted, contract.StateFailedRetryable, contract.StateFailedTerminal,
-		contract.StateParked, contract.StateBlocked, contract.StateDeadLettered, contract.StateDiscarded:
+	s := contract.RowState(name)
+	if s.Known() {
 		return s, nil
-	default:
-		return s, &newer.Error{What: "state", Value: strconv.Quote(name), Table: table}
 	}
+	return s, &newer.Error{What: "state", Value: strconv.Quote(name), Table: table}
 }
 
 // RowConflict is what a row carries in its key beside the identity: nothing,

@@ -148,7 +148,7 @@ func holdsNewerOutcomes(t *testing.T, open opener, release Release) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.process.Kill() })
-	if err := untilSaid(ctx, s, "semel_markers has the outcome 9, written by a newer release"); err != nil {
+	if err := untilSaid(ctx, s, "outcome 9, which a newer release wrote"); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.process.End(); err != nil {

@@ -24,7 +24,7 @@ type FirstView struct {
 
 // outcomes names what became of a message, as the summary does.
 var outcomes = map[semel.Outcome]string{
-	semel.Applied: "applied", semel.Waiting: "waiting", semel.Parked: "parked", semel.DeadLettered: "dead-lettered", semel.Discarded: "discarded",
+	semel.Applied: "applied", semel.Parked: "parked", semel.DeadLettered: "dead-lettered", semel.Discarded: "discarded",
 }
 
 // firstContent looks up what the rows of a conflict are in conflict with; nil if

@@ -1,0 +1,45 @@
+package consumer
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// What a newer release wrote into the store is held, and readiness says so.
+
+// mostHeld is how many held messages a reason of Ready names.
+const mostHeld = 5
+
+func (n *notes) holds(r machine.Report) {
+	p := r.Item.Handle.(*parcel)
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	if n.newer == nil {
+		n.newer = map[*machine.Item]string{}
+	}
+	n.newer[r.Item] = fmt.Sprintf("lane %s: message %q of source %q is held: %s", legible.Printable(p.delivery.Lane.ID), p.key.ID, p.key.Source, legible.Text(r.Err))
+}
+
+func (n *notes) holdsNoMore(it *machine.Item) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	delete(n.newer, it)
+}
+
+// held says which messages are held because a newer release marked them.
+func (n *notes) held() []string {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	var all []string
+	for _, why := range n.newer {
+		all = append(all, why)
+	}
+	slices.Sort(all)
+	if further := len(all) - mostHeld; further > 0 {
+		all = append(all[:mostHeld], fmt.Sprintf("and %d further messages that a newer release marked", further))
+	}
+	return all
+}

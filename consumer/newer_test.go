@@ -1,0 +1,146 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/memstore"
+)
+
+// ofNewer writes a marker with an outcome that only a newer release knows. What it
+// returns ends it as discarded, as that release may.
+func ofNewer(t *testing.T, store *memstore.Store, id string, o semel.Outcome) (ends func()) {
+	t.Helper()
+	scope, err := store.Scope(t.Context(), "billing", "", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(e contract.Ending) {
+		t.Helper()
+		b, _, err := store.Begin(t.Context(), contract.TxOptions{}, []contract.Mark{{Scope: scope, ID: []byte(id), As: o}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := b.Commit(t.Context(), e); r.Outcome != contract.Committed {
+			t.Fatal(r)
+		}
+	}
+	write(contract.Ending{})
+	return func() {
+		write(contract.Ending{Rows: []contract.Row{{State: contract.StateDiscarded, Message: message(id, `{}`)}}})
+	}
+}
+
+// inLane is a message of a lane.
+func inLane(lane, id string) *semel.Message {
+	m := message(id, `{}`)
+	m.Topic = lane
+	return m
+}
+
+func TestWhatANewerReleaseMarked(t *testing.T) {
+	bubble(t, "law_4_it_is_held_with_its_lane_until_this_release_knows_it_and_other_lanes_go_on", func(t *testing.T) {
+		for _, o := range []semel.Outcome{2, 9} { // reserved, and not known at all
+			heldWithItsLane(t, o)
+		}
+	})
+	bubble(t, "case_6_without_order_the_rest_of_its_lane_goes_on_and_a_stop_does_not_wait_for_it", func(t *testing.T) {
+		store := memstore.New()
+		ofNewer(t, store, "1", 9)
+		source := newListSource(message("1", `{}`), message("2", `{}`), message("1", `{}`))
+		source.endless = true
+		c := config(source)
+		c.Lanes = consumer.LanesNone
+		consumer := mustNew(t, store, add, c)
+		run := start(t, consumer)
+		pass(time.Minute)
+		if effect(t, store, "1") != "" || effect(t, store, "2") != "1" || len(source.settled) != 1 || consumer.Counts().InFlight != 2 {
+			t.Errorf("%+v, settled %v", consumer.Counts(), source.settled)
+		}
+		began := time.Now()
+		run.stop()
+		if err := run.wait(); err != nil || time.Since(began) > time.Second {
+			t.Errorf("the stop took %v: %v", time.Since(began), err)
+		}
+	})
+	bubble(t, "case_12_Process_hands_it_back_with_a_reason_of_its_own", func(t *testing.T) {
+		store := memstore.New()
+		ends := ofNewer(t, store, "1", 9)
+		consumer := mustNew(t, store, add, config(nil))
+		all, err := consumer.ProcessAll(t.Context(), []*semel.Message{message("1", `{}`), message("2", `{}`), message("1", `{}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range []int{0, 2} {
+			if d := all[d]; d.Kind != semel.HandBack || d.Reason != semel.ReasonNewer || d.After <= 0 || d.Ending != contract.NotEnded {
+				t.Errorf("%+v", d)
+			}
+		}
+		if all[1].Ending != contract.EndApplied || effect(t, store, "1") != "" {
+			t.Errorf("%+v, effect %q", all[1], effect(t, store, "1"))
+		}
+		ends()
+		if d, err := consumer.Process(t.Context(), message("1", `{}`)); err != nil || d.Ending != contract.EndDuplicate {
+			t.Errorf("when it is known: %+v, %v", d, err)
+		}
+		closed(t, consumer)
+	})
+	bubble(t, "case_12_TryMark_says_that_it_must_be_neither_applied_nor_settled", func(t *testing.T) {
+		store := memstore.New()
+		ofNewer(t, store, "1", 9)
+		b, _, err := store.Begin(context.Background(), contract.TxOptions{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Rollback(context.Background())
+		v, err := mustNew(t, store, add, config(nil)).TryMark(t.Context(), b.Tx(contract.All), message("1", `{}`))
+		if v != (contract.Verdict{Kind: contract.Newer, Was: 9}) || !errors.Is(err, semel.ErrSchema) || !strings.Contains(err.Error(), "newer release") {
+			t.Errorf("%s, %v", v, err)
+		}
+	})
+}
+
+func heldWithItsLane(t *testing.T, o semel.Outcome) {
+	store, seen := memstore.New(), &witness{}
+	ends := ofNewer(t, store, "2", o)
+	source := newListSource(inLane("a", "1"), inLane("a", "2"), inLane("a", "3"), inLane("b", "4"))
+	source.endless = true
+	c := config(source)
+	c.Observers = []semel.Observer{seen}
+	consumer := mustNew(t, store, add, c)
+	run := start(t, consumer)
+	pass(5 * time.Minute)
+	synctest.Wait()
+	for i, want := range []string{"1", "", "", "1"} {
+		if got := effect(t, store, fmt.Sprint(i+1)); got != want || source.isSettled(i) != len(want) {
+			t.Errorf("message %d has effect %q and is settled %d times while the marker is a newer release's", i+1, got, source.isSettled(i))
+		}
+	}
+	if ready, why := consumer.Ready(); !ready || !strings.Contains(why, `lane a: message "2"`) || !strings.Contains(why, "newer release") {
+		t.Errorf("ready %t, %q", ready, why)
+	}
+	told := seen.of(semel.EventNewer)
+	if len(told) < 3 || len(told) > 6 || told[0].Wait < time.Second || told[0].Key.ID != "2" || told[0].Lane != "a" || told[0].Err == nil {
+		t.Errorf("told: %+v", told)
+	}
+	ends()
+	pass(time.Minute)
+	if ready, why := consumer.Ready(); !ready || why != "" {
+		t.Errorf("when it is known: ready %t, %q", ready, why)
+	}
+	if effect(t, store, "2") != "" || effect(t, store, "3") != "1" || source.isSettled(1) != 1 || consumer.Counts().Duplicates != 1 {
+		t.Errorf("when it is known: effects %q %q, %+v", effect(t, store, "2"), effect(t, store, "3"), consumer.Counts())
+	}
+	run.stop()
+	if err := run.wait(); err != nil {
+		t.Error(err)
+	}
+}
