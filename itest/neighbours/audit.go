@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 )
@@ -28,7 +27,7 @@ func (r *run) audit(ctx context.Context) error {
 	if err := r.Store.Reader().QueryRowContext(ctx, `select count(*) from semel_guard`).Scan(&l.Guards); err != nil {
 		return err
 	}
-	if err := r.positions(ctx); err != nil {
+	if l.Astray, err = r.Source.Astray(ctx, r.Store.Reader(), r.slots); err != nil {
 		return err
 	}
 	for _, release := range []Release{r.First, r.Second} {
@@ -104,24 +103,6 @@ func (r *run) parked(ctx context.Context) (rows, copies int, err error) {
 	return rows, copies, err
 }
 
-// positions counts the files of which not all counts as read.
-func (r *run) positions(ctx context.Context) error {
-	for _, s := range r.slots {
-		info, err := os.Stat(s.path())
-		if err != nil {
-			return err
-		}
-		var there int
-		err = r.Store.Reader().QueryRowContext(ctx,
-			fmt.Sprintf(`select count(*) from semel_positions where lane = '%s' and "offset" = %d`, s.feed(), info.Size())).Scan(&there)
-		if err != nil {
-			return err
-		}
-		r.ledger.Astray += 1 - there
-	}
-	return nil
-}
-
 // duplicates counts the messages that a release heard of as duplicates and that
 // the other one had applied. A line that a kill cut off is none.
 func (r *run) duplicates(release Release, by map[string]string) error {
@@ -148,8 +129,8 @@ func (r *run) duplicates(release Release, by map[string]string) error {
 	return nil
 }
 
-// readAgain has each release read all files from their beginning, where
-// everything is a duplicate, whoever marked it. One that refuses the tables
+// readAgain has each release read everything from its beginning, where
+// all is a duplicate, whoever marked it. One that refuses the tables
 // reads nothing.
 func (r *run) readAgain(ctx context.Context) error {
 	for _, release := range []Release{r.First, r.Second} {
@@ -157,13 +138,14 @@ func (r *run) readAgain(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, s := range r.slots {
+		again := r.Source.Again(release.Name)
+		for _, s := range r.slots[:r.feeds()] {
 			s.release = release
 			if err := s.migrate(); errors.Is(err, errNewer) {
 				r.ledger.Refusals++
 				continue
 			}
-			if err := r.readFile(s); err != nil {
+			if err := r.readFeed(s, again); err != nil {
 				return err
 			}
 			r.ledger.Uncounted += r.Feed.later()
@@ -177,9 +159,9 @@ func (r *run) readAgain(ctx context.Context) error {
 	return nil
 }
 
-// readFile reads one file from its beginning.
-func (r *run) readFile(s *slot) error {
-	if err := s.end("run", "--from-start"); err != nil {
+// readFeed reads one feed from its beginning.
+func (r *run) readFeed(s *slot, again []string) error {
+	if err := s.end(again...); err != nil {
 		return err
 	}
 	counts, err := s.command().Counts("counter")

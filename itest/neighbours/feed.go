@@ -5,11 +5,9 @@ package neighbours
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strings"
 )
 
-// Feed is what the files hold: messages 0 to IDs-1, each with its copies.
+// Feed is what is read: messages 0 to IDs-1, each with its copies.
 type Feed struct {
 	IDs  int
 	Seed uint64
@@ -53,11 +51,11 @@ func (f Feed) of(k kind) (n int) {
 // effects are how many messages take effect.
 func (f Feed) effects() int { return f.of(plain) + f.of(conflicting) }
 
-// rows are what is parked when so many files were read: a message without id is
+// rows are what is parked when so many feeds were read: a message without id is
 // told by its place.
-func (f Feed) rows(files int) int { return f.of(unmet) + f.of(conflicting) + files*f.of(nameless) }
+func (f Feed) rows(feeds int) int { return f.of(unmet) + f.of(conflicting) + feeds*f.of(nameless) }
 
-// aside are the deliveries of one file that are parked, or copies of what is,
+// aside are the deliveries of one feed that are parked, or copies of what is,
 // whichever content of a conflicting message came first.
 func (f Feed) aside() int { return 2*f.of(unmet) + 2*f.of(conflicting) + f.of(nameless) }
 
@@ -65,45 +63,47 @@ func (f Feed) aside() int { return 2*f.of(unmet) + 2*f.of(conflicting) + f.of(na
 // were retried are done.
 func (f Feed) later() int { return f.aside() - 2*f.of(unmet) }
 
-// lines are the deliveries in an order of the file's own.
-func (f Feed) lines(file uint64) (lines []string) {
-	add := func(times, i, amount int) {
+// delivery is one arrival of a message.
+type delivery struct {
+	id     string // empty: it has none
+	amount int
+}
+
+func (d delivery) headers() string {
+	if d.id == "" {
+		return "{}"
+	}
+	return fmt.Sprintf(`{"id":%q}`, d.id)
+}
+
+func (d delivery) body() string { return fmt.Sprintf(`{"amount":%d}`, d.amount) }
+
+// deliveries are all of one feed, in an order of its own.
+func (f Feed) deliveries(feed uint64) (all []delivery) {
+	add := func(times int, d delivery) {
 		for range times {
-			lines = append(lines, fmt.Sprintf(`{"headers":{"id":%q},"body":{"amount":%d}}`, id(i), amount))
+			all = append(all, d)
 		}
 	}
 	for i := range f.IDs {
 		switch kindOf(i) {
 		case unmet:
-			add(2, i, 0)
+			add(2, delivery{id(i), 0})
 		case conflicting:
-			add(2, i, i)
-			add(2, i, f.IDs+i)
+			add(2, delivery{id(i), i})
+			add(2, delivery{id(i), f.IDs + i})
 		case nameless:
-			lines = append(lines, fmt.Sprintf(`{"headers":{},"body":{"amount":%d}}`, i))
+			add(1, delivery{"", i})
 		default:
-			add(1+i%2, i, i+1)
+			add(1+i%2, delivery{id(i), i + 1})
 		}
 	}
-	r := rand.New(rand.NewPCG(f.Seed, file))
-	r.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
-	return lines
+	r := rand.New(rand.NewPCG(f.Seed, feed))
+	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all
 }
 
-// part are the lines of the n-th of so many parts.
-func part(lines []string, n, parts int) []string {
-	return lines[len(lines)*n/parts : len(lines)*(n+1)/parts]
-}
-
-// extend writes lines to the end of a file, which is made if it is missing.
-func extend(path string, lines []string) error {
-	to, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
-	}
-	defer to.Close()
-	if _, err := to.WriteString(strings.Join(lines, "\n") + "\n"); err != nil {
-		return err
-	}
-	return to.Close()
+// part are the n-th of so many parts.
+func part(all []delivery, n, parts int) []delivery {
+	return all[len(all)*n/parts : len(all)*(n+1)/parts]
 }

@@ -13,7 +13,7 @@ import (
 type Ledger struct {
 	// Order are the names of the releases, the first that began in front.
 	Order [2]string
-	// Deliveries are in all files. Expected messages take effect, Applied have.
+	// Deliveries are in all feeds. Expected messages take effect, Applied have.
 	Deliveries, Expected, Applied int
 	// Doubled are effects beyond the first of a message, Lost are messages
 	// without one.
@@ -22,14 +22,14 @@ type Ledger struct {
 	// markers without an effect.
 	Unmarked, Hollow int
 	// Rows are parked, each once, where ExpectedRows are to be; Copies are
-	// counted on them, LeastCopies are in the files.
+	// counted on them, LeastCopies were sent.
 	Rows, ExpectedRows, Copies, LeastCopies int
 	// Retried are parked messages that took effect when both releases retried
 	// each other's rows, of ExpectedRetried.
 	Retried, ExpectedRetried int
 	// Guards are rows that only a transaction under way may have.
 	Guards int
-	// Astray are files whose position is not their end.
+	// Astray are files or partitions whose position is not their end.
 	Astray int
 	// Kills of which Open met an open transaction.
 	Kills, Open int
@@ -39,7 +39,7 @@ type Ledger struct {
 	// By are effects by release; Met are messages of which a release heard as
 	// duplicates and which the other one had applied.
 	By, Met map[string]int
-	// Again are, by release, the deliveries of all files from their beginning
+	// Again are, by release, the deliveries of all feeds from their beginning
 	// that were not duplicates when everything had been read; Uncounted the
 	// copies among them that were not counted on their rows.
 	Again     map[string]int
@@ -48,9 +48,9 @@ type Ledger struct {
 }
 
 func newLedger(p Proof) *Ledger {
-	files := p.Store.Readers()
+	feeds := p.feeds()
 	return &Ledger{Order: [2]string{p.First.Name, p.Second.Name}, Expected: p.Feed.effects(),
-		ExpectedRows: p.Feed.rows(files), ExpectedRetried: p.Feed.of(unmet), LeastCopies: files*p.Feed.aside() - p.Feed.rows(files),
+		ExpectedRows: p.Feed.rows(feeds), ExpectedRetried: p.Feed.of(unmet), LeastCopies: feeds*p.Feed.aside() - p.Feed.rows(feeds),
 		By: map[string]int{}, Met: map[string]int{}, Again: map[string]int{}}
 }
 
@@ -96,7 +96,7 @@ func (l *Ledger) tame() error {
 func (l *Ledger) Write(w io.Writer) error {
 	lines := []ledger.Line{
 		{"first, then", l.Order[0] + ", " + l.Order[1]},
-		{"deliveries in all files", l.Deliveries},
+		{"deliveries", l.Deliveries},
 		{"expected to take effect", l.Expected},
 		{"applied", l.Applied},
 		{"lost", l.Lost},
@@ -104,10 +104,10 @@ func (l *Ledger) Write(w io.Writer) error {
 		{"effects without a marker", l.Unmarked},
 		{"markers without an effect", l.Hollow},
 		{"parked rows", fmt.Sprintf("%d of %d", l.Rows, l.ExpectedRows)},
-		{"copies counted on rows", fmt.Sprintf("%d, in the files %d", l.Copies, l.LeastCopies)},
+		{"copies counted on rows", fmt.Sprintf("%d, sent %d", l.Copies, l.LeastCopies)},
 		{"rows retried by both", fmt.Sprintf("%d of %d", l.Retried, l.ExpectedRetried)},
 		{"guards left", l.Guards},
-		{"positions that are not the file's end", l.Astray},
+		{"positions that are not the end", l.Astray},
 		{"kills", l.Kills},
 		{"kills that hit an open transaction", l.Open},
 		{"refusals of a newer schema", l.Refusals},
@@ -116,7 +116,7 @@ func (l *Ledger) Write(w io.Writer) error {
 		lines = append(lines,
 			ledger.Line{"applied by " + name, l.By[name]},
 			ledger.Line{"markers of the other met by " + name, l.Met[name]},
-			ledger.Line{"all files again by " + name + ", not duplicates", l.Again[name]})
+			ledger.Line{"all again by " + name + ", not duplicates", l.Again[name]})
 	}
 	return ledger.WriteTable(w, append(lines,
 		ledger.Line{"copies then not counted on rows", l.Uncounted},

@@ -63,12 +63,17 @@ func opened(t *testing.T, s Store, err error) Store {
 	return s
 }
 
-// prove runs two releases and prints the ledger.
+// prove runs two releases over files and prints the ledger.
 func prove(t *testing.T, open opener, first, second Release, ids, kills int) *Ledger {
 	t.Helper()
 	folder := t.TempDir()
-	proof := Proof{First: first, Second: second, Store: open(t, folder), Feed: Feed{IDs: ids, Seed: 11},
-		Kills: kills, Folder: folder, Progress: t.Output()}
+	return ledgerOf(t, Proof{First: first, Second: second, Store: open(t, folder), Source: Files(folder), Feed: Feed{IDs: ids, Seed: 11},
+		Kills: kills, Folder: folder, Progress: t.Output()})
+}
+
+// ledgerOf runs a proof and prints the ledger.
+func ledgerOf(t *testing.T, proof Proof) *Ledger {
+	t.Helper()
 	ledger, err := proof.Run(context.WithoutCancel(t.Context()))
 	if err != nil {
 		t.Fatal(err)
@@ -93,4 +98,17 @@ func TestNeighbouringReleasesShareAStore(t *testing.T) {
 	t.Run("P1_in_turn_on_SQLite_the_present_release_first", check(inFile, present, earlier))
 	t.Run("P1_at_once_on_PostgreSQL_the_earlier_release_first", check(inServer, earlier, present))
 	t.Run("P1_at_once_on_PostgreSQL_the_present_release_first", check(inServer, present, earlier))
+	group := func(first, second Release) func(*testing.T) {
+		return func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			ledger := ledgerOf(t, Proof{First: first, Second: second, Store: inServer(t, folder), Source: Topic(t), Feed: Feed{IDs: 1_200, Seed: 11},
+				Kills: 4, Folder: folder, Progress: t.Output()})
+			if err := ledger.Fault(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	t.Run("P1_in_one_group_on_Kafka_the_earlier_release_first", group(earlier, present))
+	t.Run("P1_in_one_group_on_Kafka_the_present_release_first", group(present, earlier))
 }

@@ -79,7 +79,7 @@ func TestANewerSchemaIsRefusedBeforeTheFirstFetch(t *testing.T) {
 func prepared(t *testing.T, open opener, release Release) *run {
 	t.Helper()
 	folder := t.TempDir()
-	proof := &Proof{First: release, Second: release, Store: open(t, folder), Feed: Feed{IDs: 20, Seed: 1}, Folder: folder, Progress: t.Output()}
+	proof := &Proof{First: release, Second: release, Store: open(t, folder), Source: Files(folder), Feed: Feed{IDs: 20, Seed: 1}, Folder: folder, Progress: t.Output()}
 	r := &run{Proof: proof, ledger: newLedger(*proof)}
 	if err := r.prepare(t.Context()); err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ stores:
     %s
 sources:
   feed:
-    file: {path: %s, format: envelope, follow: %t}
+    %s
 consumers:
   counter:
     from: feed
@@ -46,13 +46,13 @@ const (
 	gateTable = `create table gate (open integer not null)`
 )
 
-// text is the policy of a release. With follow its run never ends by itself, and
-// its batches are small, so that a kill meets one of many.
-func (r Release) text(s Store, file string, follow bool) []byte {
+// text is the policy of a release for a reader. With follow its run never ends by
+// itself, and its batches are small, so that a kill meets one of many.
+func (r Release) text(p *Proof, reader string, follow bool) []byte {
 	batch := 500
 	if follow {
 		batch = 5
 	}
-	return fmt.Appendf(nil, policy, s.Policy(cmp.Or(r.Plant.Prefix, prefix)), file, follow,
+	return fmt.Appendf(nil, policy, p.Store.Policy(cmp.Or(r.Plant.Prefix, prefix)), p.Source.Policy(reader, follow),
 		cmp.Or(r.Plant.Scope, scope), cmp.Or(r.Plant.Fingerprint, fingerprint), batch)
 }

@@ -21,9 +21,10 @@ import (
 // Proof is one run of two releases over one store.
 type Proof struct {
 	// First makes the tables and starts; Second upgrades them while First works.
-	// Each kill gives a file from one release to the other.
+	// Each kill gives a reader from one release to the other.
 	First, Second Release
 	Store         Store
+	Source        Source
 	Feed          Feed
 	// Kills is how many there are; every third is blind, before the others the
 	// process is frozen with a transaction open.
@@ -43,7 +44,7 @@ type run struct {
 }
 
 // Run runs both releases until everything is read, has each retry rows of both
-// and read all files from their beginning, and returns the ledger; judge it with
+// and read everything from its beginning, and returns the ledger; judge it with
 // Fault. An error says that the run itself failed.
 func (p Proof) Run(ctx context.Context) (*Ledger, error) {
 	r := &run{Proof: &p, random: rand.New(rand.NewPCG(p.Feed.Seed, 1)), ledger: newLedger(p)}
@@ -58,17 +59,23 @@ func (p Proof) Run(ctx context.Context) (*Ledger, error) {
 	return r.ledger, nil
 }
 
-// prepare writes the first part of the files and makes the tables of the test.
+// prepare writes the first part of the feeds and makes the tables of the test.
 func (r *run) prepare(ctx context.Context) error {
 	for n, release := range []Release{r.First, r.Second}[:r.Store.Readers()] {
-		s := &slot{proof: r.Proof, name: fmt.Sprintf("reader-%d", n+1), release: release, lines: r.Feed.lines(uint64(n))}
-		r.ledger.Deliveries += len(s.lines)
+		s := &slot{proof: r.Proof, name: fmt.Sprintf("reader-%d", n+1), release: release}
+		if n < r.feeds() {
+			s.deliveries = r.Feed.deliveries(uint64(n))
+		}
+		r.ledger.Deliveries += len(s.deliveries)
 		r.slots = append(r.slots, s)
 	}
 	return errors.Join(r.extend(0), r.Store.Exec(ctx, effectLog), r.Store.Exec(ctx, gateTable))
 }
 
-// extend writes the n-th part of each file.
+// feeds are how many times everything is there to be read.
+func (p Proof) feeds() int { return p.Source.Feeds(p.Store.Readers()) }
+
+// extend writes the n-th part of each feed.
 func (r *run) extend(n int) error {
 	for _, s := range r.slots {
 		if err := s.extend(n); err != nil {
@@ -184,7 +191,7 @@ func (r *run) untilEffects(ctx context.Context, want int) error {
 	}
 }
 
-// finish ends what follows its file, and lets it be read to its end.
+// finish ends what never ends by itself, and has the rest read.
 func (r *run) finish(context.Context) error {
 	for _, s := range r.slots {
 		if err := s.process.End(); err != nil {
@@ -192,7 +199,7 @@ func (r *run) finish(context.Context) error {
 		}
 	}
 	for _, s := range r.slots {
-		if err := s.end("run", "--log-level", "debug"); err != nil {
+		if err := s.end(append(r.Source.Rest(), "--log-level", "debug")...); err != nil {
 			return err
 		}
 	}

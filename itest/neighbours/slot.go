@@ -13,13 +13,13 @@ import (
 	"github.com/semel-go/semel/itest/processes"
 )
 
-// slot is a place where one process at a time works off a file, now of one
+// slot is a place where one process at a time reads, now of one
 // release and now of the other.
 type slot struct {
 	proof *Proof
 	name  string
-	// lines are what its file holds in the end.
-	lines []string
+	// deliveries are what its feed holds in the end, if it has one of its own.
+	deliveries []delivery
 	// release is the one that runs, or is to run next.
 	release Release
 	process *processes.Process
@@ -31,12 +31,10 @@ var errNewer = errors.New("the schema is a newer release's")
 // unknown is how a release names what it does not know in the schema.
 const unknown = "which this release does not know"
 
-func (s *slot) feed() string { return s.name + ".jsonl" }
-
-func (s *slot) path() string { return filepath.Join(s.proof.Folder, s.feed()) }
-
-// extend writes the n-th part of the file.
-func (s *slot) extend(n int) error { return extend(s.path(), part(s.lines, n, s.proof.Kills+1)) }
+// extend writes the n-th part of what it reads.
+func (s *slot) extend(n int) error {
+	return s.proof.Source.Extend(s.name, part(s.deliveries, n, s.proof.Kills+1))
+}
 
 // command is a call of the slot's release. Each release has a log of its own.
 func (s *slot) command(args ...string) processes.Command {
@@ -49,7 +47,7 @@ func (s *slot) log(r Release) string { return s.name + "-" + r.Name + ".log" }
 
 // writePolicy writes the policy of the slot's release.
 func (s *slot) writePolicy(follow bool) error {
-	return os.WriteFile(filepath.Join(s.proof.Folder, s.name+".yaml"), s.release.text(s.proof.Store, s.feed(), follow), 0o644)
+	return os.WriteFile(filepath.Join(s.proof.Folder, s.name+".yaml"), s.release.text(s.proof, s.name, follow), 0o644)
 }
 
 // start starts the release with the log of single messages, of which the ledger
