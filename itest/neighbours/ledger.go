@@ -81,7 +81,7 @@ func (l *Ledger) Fault() error {
 // tame says that what the proof is about did not occur. Where the earlier
 // release refused the newer one's tables, it need not have worked on.
 func (l *Ledger) tame() error {
-	if 2*l.Open < l.Kills || l.Kills == 0 {
+	if 3*l.Open < l.Kills || l.Kills == 0 {
 		return fmt.Errorf("only %d of %d kills met an open transaction: no proof", l.Open, l.Kills)
 	}
 	for _, name := range l.Order {

@@ -53,7 +53,7 @@ func TestAReleaseWithAMigrationTakesOver(t *testing.T) {
 		"P1_a_migration_stands_before_the_earlier_release_starts": {next, present}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ledger := prove(t, inFile, order[0], order[1], 400, 3)
+			ledger := prove(t, inFile, order[0], order[1], 900, 3)
 			if err := ledger.Fault(); err != nil {
 				t.Error(err)
 			}
