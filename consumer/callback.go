@@ -23,9 +23,9 @@ func (p *pilot[Tx]) calls(f *flight[Tx]) {
 		p.committing.Store(false)
 		ended := watchCall(&e.config, func() {
 			f.batch.Kill()
-			e.notes.callSticks(f.item(mark))
+			e.reporter.callSticks(f.item(mark))
 			e.lanes.send(machine.Stuck{Flight: f.Flight, Item: f.item(mark), Committing: true})
-		}, e.notes.callEnds)
+		}, e.reporter.callEnds)
 		return func() {
 			ended()
 			p.committing.Store(true)
@@ -62,7 +62,7 @@ func (w *watch) gave() bool {
 func (f *flight[Tx]) item(mark int) *machine.Item { return f.Entries[max(f.entryOf(mark), 0)].Item }
 
 // callSticks tells of a callback that goes on after its time-out.
-func (n *notes) callSticks(it *machine.Item) {
+func (n *reporter) callSticks(it *machine.Item) {
 	n.mutex.Lock()
 	n.sticking++
 	n.ready["callback"] = "a callback goes on after its timeout"
@@ -71,7 +71,7 @@ func (n *notes) callSticks(it *machine.Item) {
 }
 
 // callEnds takes that it has returned.
-func (n *notes) callEnds() {
+func (n *reporter) callEnds() {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	if n.sticking--; n.sticking == 0 {

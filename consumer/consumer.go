@@ -18,11 +18,11 @@ import (
 // Consumer is a named handler with its policy. Its methods may be called from
 // several goroutines.
 type Consumer[Tx any] struct {
-	config  Config
-	store   contract.TxStore[Tx]
-	handler handler[Tx]
-	scopes  *scopes[Tx]
-	notes   *notes
+	config   Config
+	store    contract.TxStore[Tx]
+	handler  handler[Tx]
+	scopes   *scopes[Tx]
+	reporter *reporter
 
 	mutex      sync.Mutex
 	started    bool        // guarded by mutex
@@ -72,8 +72,8 @@ func newConsumer[Tx any](store contract.TxStore[Tx], h handler[Tx], missing bool
 	}
 	return &Consumer[Tx]{
 		config: c, store: store, handler: h,
-		scopes: &scopes[Tx]{consumer: c.Name, store: store},
-		notes:  &notes{consumer: c.Name, logger: c.Logger, observers: c.Observers, ready: unasked(c.Source), outages: map[string]*outage{}},
+		scopes:   &scopes[Tx]{consumer: c.Name, store: store},
+		reporter: &reporter{consumer: c.Name, logger: c.Logger, observers: c.Observers, ready: unasked(c.Source), outages: map[string]*outage{}},
 	}, nil
 }
 
@@ -108,11 +108,11 @@ func (c *Consumer[Tx]) start(ctx context.Context, source contract.Source) (*engi
 func (c *Consumer[Tx]) check(ctx context.Context, source contract.Source) error {
 	if checker, ok := c.store.(contract.SchemaChecker); ok {
 		if err := checker.Check(ctx); err != nil {
-			c.notes.setReady("store", err.Error())
+			c.reporter.setReady("store", err.Error())
 			return fmt.Errorf("semel: consumer %q cannot start: %w", c.config.Name, err)
 		}
 	}
-	c.notes.setReady("store", "")
+	c.reporter.setReady("store", "")
 	if p, ok := source.(contract.Positioned); ok {
 		positions, ok := c.store.(contract.PositionStore)
 		if !ok {
@@ -184,12 +184,12 @@ func (c *Consumer[Tx]) Left() []semel.Left {
 // because a newer release wrote their markers, and lanes that stand still by a
 // fault, on a source that tells them (LaneFaulting), while the others go on.
 func (c *Consumer[Tx]) Ready() (bool, string) {
-	ready, why := c.notes.state()
+	ready, why := c.reporter.state()
 	var reasons []string
 	if why != "" {
 		reasons = append(reasons, why)
 	}
-	reasons = append(reasons, c.notes.held()...)
+	reasons = append(reasons, c.reporter.held()...)
 	return ready, strings.Join(append(reasons, c.laneFaults()...), "; ")
 }
 

@@ -34,13 +34,13 @@ type engine[Tx any] struct {
 	base   context.Context
 	cancel context.CancelFunc
 
-	intake  *intake
-	pilots  []*pilot[Tx]
-	settler *settler
-	lanes   *laneDesk
-	timer   *time.Timer
-	notes   *notes
-	done    *machine.Done
+	intake   *intake
+	pilots   []*pilot[Tx]
+	settler  *settler
+	lanes    *laneEvents
+	timer    *time.Timer
+	reporter *reporter
+	done     *machine.Done
 
 	mutex  sync.Mutex
 	counts machine.Counts // guarded by mutex
@@ -57,14 +57,14 @@ func newEngine[Tx any](c *Consumer[Tx], source contract.Source) *engine[Tx] {
 		began:   time.Now(),
 		// Every sender below has at most one event under way, except lanes,
 		// which wait for room or for the run's end.
-		events: make(chan machine.Event, 2*c.config.Workers+8),
-		notes:  c.notes,
+		events:   make(chan machine.Event, 2*c.config.Workers+8),
+		reporter: c.reporter,
 	}
 	e.recheck = newRecheck(c.store, e.began)
 	e.base, e.cancel = context.WithCancel(context.Background())
-	e.intake = &intake{config: c.config, source: source, orders: make(chan machine.Fetch, 1), notes: c.notes}
+	e.intake = &intake{config: c.config, source: source, orders: make(chan machine.Fetch, 1), reporter: c.reporter}
 	e.settler = newSettler(source, c.config)
-	e.lanes = &laneDesk{notes: c.notes, events: e.events, over: e.base.Done(), waiting: map[contract.Lane]chan struct{}{}}
+	e.lanes = &laneEvents{reporter: c.reporter, events: e.events, over: e.base.Done(), waiting: map[contract.Lane]chan struct{}{}}
 	for range c.config.Workers {
 		e.pilots = append(e.pilots, &pilot[Tx]{engine: e, orders: make(chan machine.Action, 1)})
 	}
@@ -140,7 +140,7 @@ func (e *engine[Tx]) carryOut(a machine.Action) {
 	case machine.Kill:
 		e.pilots[a.Flight.Worker].kill(a.Flight)
 	case *machine.Settle:
-		e.notes.settled(a)
+		e.reporter.settled(a)
 		e.settler.add(a)
 	case machine.Flow:
 		e.flow(a)
@@ -149,10 +149,10 @@ func (e *engine[Tx]) carryOut(a machine.Action) {
 	case machine.Wake:
 		e.timer.Reset(max(0, a.At-time.Since(e.began)))
 	case machine.Report:
-		e.notes.report(a)
+		e.reporter.report(a)
 	case machine.Done:
 		e.done = &a
-		e.notes.done(a)
+		e.reporter.done(a)
 	}
 }
 
@@ -187,35 +187,35 @@ func (e *haltError) Error() string {
 
 func (e *haltError) Unwrap() []error { return []error{semel.ErrHalted, e.err} }
 
-// laneDesk passes what a source says of lanes to the machine.
-type laneDesk struct {
-	notes  *notes
-	first  sync.Once // a lane was given
-	events chan<- machine.Event
-	over   <-chan struct{}
+// laneEvents passes what a source says of lanes to the machine.
+type laneEvents struct {
+	reporter *reporter
+	first    sync.Once // a lane was given
+	events   chan<- machine.Event
+	over     <-chan struct{}
 
 	mutex   sync.Mutex
 	waiting map[contract.Lane]chan struct{} // guarded by mutex
 }
 
-func (d *laneDesk) send(e machine.Event) {
+func (d *laneEvents) send(e machine.Event) {
 	select {
 	case d.events <- e:
 	case <-d.over:
 	}
 }
 
-func (d *laneDesk) Given(l contract.Lane) {
-	d.first.Do(d.notes.sourceAnswers)
+func (d *laneEvents) Given(l contract.Lane) {
+	d.first.Do(d.reporter.sourceAnswers)
 	d.send(machine.Given{Lane: l})
 }
 
-func (d *laneDesk) Lost(l contract.Lane) {
+func (d *laneEvents) Lost(l contract.Lane) {
 	d.send(machine.Lost{Lane: l})
 	d.release(l)
 }
 
-func (d *laneDesk) Revoking(ctx context.Context, l contract.Lane) {
+func (d *laneEvents) Revoking(ctx context.Context, l contract.Lane) {
 	released := make(chan struct{})
 	d.mutex.Lock()
 	d.waiting[l] = released
@@ -228,7 +228,7 @@ func (d *laneDesk) Revoking(ctx context.Context, l contract.Lane) {
 	}
 }
 
-func (d *laneDesk) release(l contract.Lane) {
+func (d *laneEvents) release(l contract.Lane) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	if released := d.waiting[l]; released != nil {

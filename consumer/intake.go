@@ -28,11 +28,11 @@ type parcel struct {
 // intake fetches, one call at a time, and finds identities and fingerprints,
 // so that the loop has only decisions to make.
 type intake struct {
-	config Config
-	source contract.Source
-	orders chan machine.Fetch
-	notes  *notes
-	known  bool // the source has answered; of the goroutine that fetches
+	config   Config
+	source   contract.Source
+	orders   chan machine.Fetch
+	reporter *reporter
+	known    bool // the source has answered; of the goroutine that fetches
 
 	mutex    sync.Mutex
 	cancel   context.CancelFunc // of the Fetch under way; guarded by mutex
@@ -104,7 +104,7 @@ func (t *intake) fetch(base context.Context, order machine.Fetch) machine.Fetche
 	t.config.at(faults.AfterFetch, len(deliveries))
 	if !t.known && (err == nil || errors.Is(err, contract.ErrEnd)) {
 		t.known = true
-		t.notes.sourceAnswers()
+		t.reporter.sourceAnswers()
 	}
 	e := machine.Fetched{Items: t.items(deliveries), End: errors.Is(err, contract.ErrEnd)}
 	switch {

@@ -13,7 +13,7 @@ import (
 // mostHeld is how many held messages a reason of Ready names.
 const mostHeld = 5
 
-func (n *notes) holds(r machine.Report) {
+func (n *reporter) holds(r machine.Report) {
 	p := r.Item.Handle.(*parcel)
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -23,14 +23,14 @@ func (n *notes) holds(r machine.Report) {
 	n.newer[r.Item] = fmt.Sprintf("lane %s: message %q of source %q is held: %s", legible.Printable(p.delivery.Lane.ID), p.key.ID, p.key.Source, legible.Text(r.Err))
 }
 
-func (n *notes) holdsNoMore(it *machine.Item) {
+func (n *reporter) holdsNoMore(it *machine.Item) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	delete(n.newer, it)
 }
 
 // held says which messages are held because a newer release marked them.
-func (n *notes) held() []string {
+func (n *reporter) held() []string {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	var all []string

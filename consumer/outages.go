@@ -34,7 +34,7 @@ var meanwhile = map[string]string{
 // down tells of a try that failed. Observers hear each; the log has the first,
 // each further cause once, and one a minute. It is called by the loop's
 // goroutine only, as up is.
-func (n *notes) down(r machine.Report) {
+func (n *reporter) down(r machine.Report) {
 	why := cause(r.Err)
 	n.setReady(r.Part, why)
 	n.tell(semel.Event{Kind: semel.EventNotReady, Reason: semel.Reason(r.Part), Wait: r.Wait, Err: r.Err})
@@ -88,7 +88,7 @@ func kindOf(why string) string {
 }
 
 // up tells that a part works again.
-func (n *notes) up(what string) {
+func (n *reporter) up(what string) {
 	n.setReady(what, "")
 	n.tell(semel.Event{Kind: semel.EventReady, Reason: semel.Reason(what)})
 	o := n.outages[what]
@@ -103,7 +103,7 @@ func (n *notes) up(what string) {
 
 // seldom reports whether the beginning of an outage may be logged: one part
 // that comes and goes would flood the log.
-func (n *notes) seldom(what string) bool {
+func (n *reporter) seldom(what string) bool {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	return n.flood.count("outage\x00"+what) <= floodMost

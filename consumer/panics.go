@@ -66,7 +66,7 @@ func (c *Config) at(p faults.Point, n int) {
 
 // observe tells one observer. One that panics is logged once, and the event goes
 // on to the others.
-func (n *notes) observe(i int, e semel.Event) {
+func (n *reporter) observe(i int, e semel.Event) {
 	defer func() {
 		value := recover()
 		if value == nil {

@@ -11,7 +11,7 @@ func act(verb string) contract.Act {
 	return contract.Act{Verb: verb, Who: "ana", Why: "because\x00\xff"}
 }
 
-func (h *house[Tx]) wantActs(number int64, want ...string) {
+func (h *fixture[Tx]) wantActs(number int64, want ...string) {
 	h.t.Helper()
 	acts, err := h.inbox().Acts(h.t.context(), number, 0)
 	h.t.must(err)

@@ -97,7 +97,7 @@ func (s suite[Tx]) ends(t *T) {
 }
 
 // whole checks that the batch of these messages is there or not, as it said.
-func (s suite[Tx]) whole(h *house[Tx], r contract.Result, ids ...string) {
+func (s suite[Tx]) whole(h *fixture[Tx], r contract.Result, ids ...string) {
 	h.t.Helper()
 	want := already(semel.Applied)
 	switch r.Outcome {
@@ -120,7 +120,7 @@ func (s suite[Tx]) whole(h *house[Tx], r contract.Result, ids ...string) {
 	}
 }
 
-func (s suite[Tx]) refuses(h *house[Tx], tx Tx) {
+func (s suite[Tx]) refuses(h *fixture[Tx], tx Tx) {
 	h.t.Helper()
 	err := h.Effect(h.t.context(), tx, "late")
 	if err == nil {

@@ -10,7 +10,7 @@ import (
 
 // conflict delivers another content of an identity, as the engine does: with a
 // new row, or counted on the one that is known.
-func (h *house[Tx]) conflict(id string, content byte) contract.Verdict {
+func (h *fixture[Tx]) conflict(id string, content byte) contract.Verdict {
 	h.t.Helper()
 	b, v := h.begin(h.print(id, content))
 	h.wantKinds(v, conflict)

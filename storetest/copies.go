@@ -124,7 +124,7 @@ func (s suite[Tx]) race(t *T, commits bool) {
 
 // copyOf delivers a copy and returns its verdict; that of a duplicate only if
 // the effect is visible. It runs in a goroutine of its own.
-func (h *house[Tx]) copyOf(id string) contract.Verdict {
+func (h *fixture[Tx]) copyOf(id string) contract.Verdict {
 	b, v, err := h.Store.Begin(h.t.context(), contract.TxOptions{}, h.markAll(id))
 	if err != nil {
 		h.t.Error(err)

@@ -77,7 +77,7 @@ func (s suite[Tx]) elsewhere(t *T) {
 }
 
 // classify says what an error that a handler returned means for its batch.
-func (h *house[Tx]) classify(b contract.Batch[Tx], err error) contract.Class {
+func (h *fixture[Tx]) classify(b contract.Batch[Tx], err error) contract.Class {
 	if knows, ok := b.(contract.HandlerClassifier); ok {
 		return knows.ClassifyHandler(h.t.context(), err)
 	}
@@ -111,7 +111,7 @@ func (s suite[Tx]) swallowed(t *T) {
 
 // brokenAs checks that a batch which says what broke it says an error of this
 // class, or that it does not know.
-func (h *house[Tx]) brokenAs(b contract.Batch[Tx], class contract.Class) {
+func (h *fixture[Tx]) brokenAs(b contract.Batch[Tx], class contract.Class) {
 	knows, ok := b.(contract.BrokenBy)
 	if !ok {
 		return

@@ -106,7 +106,7 @@ func all[Tx any](t *T, h Harness[Tx]) {
 	s.ends(t)
 	s.handlers(t)
 	s.statements(t)
-	s.house(t)
+	s.scopes(t)
 	if h.Can.MarkIn {
 		s.callers(t)
 	}

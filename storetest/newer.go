@@ -29,7 +29,7 @@ func (s suite[Tx]) newer(t *T) {
 }
 
 // marked writes a marker with an outcome; false if the store does not.
-func (h *house[Tx]) marked(id string, o semel.Outcome) bool {
+func (h *fixture[Tx]) marked(id string, o semel.Outcome) bool {
 	h.t.Helper()
 	m := h.mark(id)
 	m.As = o
@@ -52,7 +52,7 @@ func (s suite[Tx]) strangers(t *T) {
 }
 
 // hasRow writes a row in a state; false if the store does not.
-func (h *house[Tx]) hasRow(id string, state contract.RowState) bool {
+func (h *fixture[Tx]) hasRow(id string, state contract.RowState) bool {
 	h.t.Helper()
 	m := h.mark(id)
 	m.As = semel.Parked
@@ -61,7 +61,7 @@ func (h *house[Tx]) hasRow(id string, state contract.RowState) bool {
 	return b.Commit(h.t.context(), contract.Ending{Rows: []contract.Row{row}}).Outcome == contract.Committed
 }
 
-func (s suite[Tx]) untouched(h *house[Tx], state contract.RowState) {
+func (s suite[Tx]) untouched(h *fixture[Tx], state contract.RowState) {
 	t := h.t
 	r := h.row("a", false)
 	if r.State != state || !strings.Contains(r.LastError, "as it was") {
@@ -86,7 +86,7 @@ func (s suite[Tx]) untouched(h *house[Tx], state contract.RowState) {
 }
 
 // wantNewer checks that an error names a state and the newer release.
-func (h *house[Tx]) wantNewer(err error, state contract.RowState) {
+func (h *fixture[Tx]) wantNewer(err error, state contract.RowState) {
 	h.t.Helper()
 	if err == nil || !strings.Contains(err.Error(), string(state)) || !strings.Contains(err.Error(), "newer release") {
 		h.t.Errorf("got %v, want an error that names %s and the newer release", err, state)

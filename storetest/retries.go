@@ -8,12 +8,12 @@ import (
 	"github.com/semel-go/semel/contract"
 )
 
-func (h *house[Tx]) beginRow(r contract.StoredRow) (contract.Batch[Tx], error) {
+func (h *fixture[Tx]) beginRow(r contract.StoredRow) (contract.Batch[Tx], error) {
 	return h.Store.(contract.RowRetrier[Tx]).BeginRow(h.t.context(), contract.TxOptions{}, r.Number, r.Revision, act("retry"))
 }
 
 // retry runs the effect of a row and completes it.
-func (h *house[Tx]) retry(r contract.StoredRow) {
+func (h *fixture[Tx]) retry(r contract.StoredRow) {
 	h.t.Helper()
 	b, err := h.beginRow(r)
 	h.t.must(err)
@@ -21,7 +21,7 @@ func (h *house[Tx]) retry(r contract.StoredRow) {
 	h.commit(b, contract.Ending{})
 }
 
-func (h *house[Tx]) wantRefused(r contract.StoredRow, want error) {
+func (h *fixture[Tx]) wantRefused(r contract.StoredRow, want error) {
 	h.t.Helper()
 	b, err := h.beginRow(r)
 	if err == nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/semel-go/semel/contract"
 )
 
-func (h *house[Tx]) inbox() contract.Inbox { return h.Store.(contract.Inbox) }
+func (h *fixture[Tx]) inbox() contract.Inbox { return h.Store.(contract.Inbox) }
 
-func (h *house[Tx]) list(f contract.RowFilter) []contract.StoredRow {
+func (h *fixture[Tx]) list(f contract.RowFilter) []contract.StoredRow {
 	h.t.Helper()
 	f.Bodies = true
 	rows, err := h.inbox().Rows(h.t.context(), f)
@@ -21,13 +21,13 @@ func (h *house[Tx]) list(f contract.RowFilter) []contract.StoredRow {
 }
 
 // park delivers a message that is set aside, and returns its row.
-func (h *house[Tx]) park(id string) contract.StoredRow {
+func (h *fixture[Tx]) park(id string) contract.StoredRow {
 	h.t.Helper()
 	return h.put(id, contract.Row{State: contract.StateParked, Reason: semel.ReasonPermanent, Message: &semel.Message{Body: []byte(id)}})
 }
 
 // put delivers a message with a row, marked as the row's state says.
-func (h *house[Tx]) put(id string, r contract.Row) contract.StoredRow {
+func (h *fixture[Tx]) put(id string, r contract.Row) contract.StoredRow {
 	h.t.Helper()
 	m := h.print(id, 1)
 	m.As = map[contract.RowState]semel.Outcome{
@@ -40,7 +40,7 @@ func (h *house[Tx]) put(id string, r contract.Row) contract.StoredRow {
 }
 
 // row is the row of this identity, or the conflict's.
-func (h *house[Tx]) row(id string, conflict bool) contract.StoredRow {
+func (h *fixture[Tx]) row(id string, conflict bool) contract.StoredRow {
 	h.t.Helper()
 	for _, r := range h.list(contract.RowFilter{ID: id}) {
 		if r.Conflict == conflict {

@@ -10,33 +10,33 @@ import (
 // suite holds the cases.
 type suite[Tx any] struct{ h Harness[Tx] }
 
-// house is an open store and what the cases do with it.
-type house[Tx any] struct {
+// fixture is an open store and what the cases do with it.
+type fixture[Tx any] struct {
 	t *T
 	Instance[Tx]
 	scope int64
 }
 
 // opened is an empty store with one scope.
-func (s suite[Tx]) opened(t *T) *house[Tx] {
+func (s suite[Tx]) opened(t *T) *fixture[Tx] {
 	t.Helper()
-	h := &house[Tx]{t: t, Instance: s.h.Open(t)}
+	h := &fixture[Tx]{t: t, Instance: s.h.Open(t)}
 	h.scope = h.scopeOf("billing", "shop", 0)
 	return h
 }
 
-func (h *house[Tx]) scopeOf(consumer, source string, generation int64) int64 {
+func (h *fixture[Tx]) scopeOf(consumer, source string, generation int64) int64 {
 	h.t.Helper()
 	n, err := h.Store.Scope(h.t.context(), consumer, source, generation)
 	h.t.must(err)
 	return n
 }
 
-func (h *house[Tx]) mark(id string) contract.Mark {
+func (h *fixture[Tx]) mark(id string) contract.Mark {
 	return contract.Mark{Scope: h.scope, ID: []byte(id), As: semel.Applied}
 }
 
-func (h *house[Tx]) markAll(ids ...string) []contract.Mark {
+func (h *fixture[Tx]) markAll(ids ...string) []contract.Mark {
 	marks := make([]contract.Mark, len(ids))
 	for i, id := range ids {
 		marks[i] = h.mark(id)
@@ -45,13 +45,13 @@ func (h *house[Tx]) markAll(ids ...string) []contract.Mark {
 }
 
 // print is a mark with a fingerprint of version 1.
-func (h *house[Tx]) print(id string, content byte) contract.Mark {
+func (h *fixture[Tx]) print(id string, content byte) contract.Mark {
 	m := h.mark(id)
 	m.Fingerprint = semel.Fingerprint{Version: 1, Sum: [16]byte{content}}
 	return m
 }
 
-func (h *house[Tx]) begin(marks ...contract.Mark) (contract.Batch[Tx], []contract.Verdict) {
+func (h *fixture[Tx]) begin(marks ...contract.Mark) (contract.Batch[Tx], []contract.Verdict) {
 	h.t.Helper()
 	b, v, err := h.Store.Begin(h.t.context(), contract.TxOptions{}, marks)
 	h.t.must(err)
@@ -61,7 +61,7 @@ func (h *house[Tx]) begin(marks ...contract.Mark) (contract.Batch[Tx], []contrac
 	return b, v
 }
 
-func (h *house[Tx]) commit(b contract.Batch[Tx], e contract.Ending) {
+func (h *fixture[Tx]) commit(b contract.Batch[Tx], e contract.Ending) {
 	h.t.Helper()
 	if r := b.Commit(h.t.context(), e); r.Outcome != contract.Committed {
 		h.t.Fatalf("the commit says %+v, want committed", r)
@@ -70,7 +70,7 @@ func (h *house[Tx]) commit(b contract.Batch[Tx], e contract.Ending) {
 
 // deliver does what the engine does with a batch: marks, the effects of what
 // is fresh, and the commit. It returns the verdicts.
-func (h *house[Tx]) deliver(marks ...contract.Mark) []contract.Verdict {
+func (h *fixture[Tx]) deliver(marks ...contract.Mark) []contract.Verdict {
 	h.t.Helper()
 	b, v := h.begin(marks...)
 	h.apply(b, marks, v)
@@ -78,7 +78,7 @@ func (h *house[Tx]) deliver(marks ...contract.Mark) []contract.Verdict {
 	return v
 }
 
-func (h *house[Tx]) apply(b contract.Batch[Tx], marks []contract.Mark, verdicts []contract.Verdict) {
+func (h *fixture[Tx]) apply(b contract.Batch[Tx], marks []contract.Mark, verdicts []contract.Verdict) {
 	h.t.Helper()
 	for i, v := range verdicts {
 		if v.Kind == contract.Fresh && marks[i].As == semel.Applied {
@@ -88,14 +88,14 @@ func (h *house[Tx]) apply(b contract.Batch[Tx], marks []contract.Mark, verdicts 
 }
 
 // asks returns the verdicts on marks without leaving a trace.
-func (h *house[Tx]) asks(marks ...contract.Mark) []contract.Verdict {
+func (h *fixture[Tx]) asks(marks ...contract.Mark) []contract.Verdict {
 	h.t.Helper()
 	b, v := h.begin(marks...)
 	b.Rollback(h.t.context())
 	return v
 }
 
-func (h *house[Tx]) wantCount(name string, want int) {
+func (h *fixture[Tx]) wantCount(name string, want int) {
 	h.t.Helper()
 	if got := h.Count(h.t, name); got != want {
 		h.t.Errorf("%d effects of %.40q, want %d", got, name, want)
@@ -112,7 +112,7 @@ var (
 func already(o semel.Outcome) contract.Verdict { return contract.Verdict{Kind: contract.Seen, Was: o} }
 
 // wantKinds compares verdicts, but for whether a conflict's row is known.
-func (h *house[Tx]) wantKinds(got []contract.Verdict, want ...contract.Verdict) {
+func (h *fixture[Tx]) wantKinds(got []contract.Verdict, want ...contract.Verdict) {
 	h.t.Helper()
 	for i := range want {
 		if got[i].Kind != want[i].Kind || got[i].Was != want[i].Was {

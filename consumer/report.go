@@ -13,8 +13,8 @@ import (
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// notes tells observers and the log. Events come from the loop's goroutine.
-type notes struct {
+// reporter tells observers and the log. Events come from the loop's goroutine.
+type reporter struct {
 	consumer  string
 	logger    *slog.Logger
 	observers []semel.Observer
@@ -54,7 +54,7 @@ func (f *flood) count(name string) int {
 	return f.logged[name]
 }
 
-func (n *notes) tell(e semel.Event) {
+func (n *reporter) tell(e semel.Event) {
 	e.Consumer = n.consumer
 	for i := range n.observers {
 		n.observe(i, e)
@@ -74,7 +74,7 @@ var endings = map[contract.End]struct {
 	contract.EndSkipped:      {semel.EventSkipped, slog.LevelDebug},
 }
 
-func (n *notes) settled(s *machine.Settle) {
+func (n *reporter) settled(s *machine.Settle) {
 	for i := range s.Items {
 		item := &s.Items[i]
 		note, told := endings[item.Ending]
@@ -87,7 +87,7 @@ func (n *notes) settled(s *machine.Settle) {
 }
 
 // message logs and tells an event of one message. Neither carries its payload.
-func (n *notes) message(level slog.Level, e semel.Event) {
+func (n *reporter) message(level slog.Level, e semel.Event) {
 	n.tell(e)
 	if !n.logger.Enabled(context.Background(), level) {
 		return
@@ -120,7 +120,7 @@ func (n *notes) message(level slog.Level, e semel.Event) {
 	n.logger.Log(context.Background(), level, string(e.Kind), attributes...)
 }
 
-func (n *notes) report(r machine.Report) {
+func (n *reporter) report(r machine.Report) {
 	switch r.Kind {
 	case machine.ReportRetry:
 		n.item(slog.LevelInfo, semel.EventRetry, r)
@@ -159,7 +159,7 @@ func (n *notes) report(r machine.Report) {
 }
 
 // done tells of the message that halted the consumer.
-func (n *notes) done(d machine.Done) {
+func (n *reporter) done(d machine.Done) {
 	if !d.Halted {
 		return
 	}
@@ -167,13 +167,13 @@ func (n *notes) done(d machine.Done) {
 	n.message(slog.LevelError, semel.Event{Kind: semel.EventFailed, Key: p.key, Lane: p.delivery.Lane.ID, Reason: d.Reason, Messages: 1, Err: d.Err})
 }
 
-func (n *notes) item(level slog.Level, kind semel.EventKind, r machine.Report) {
+func (n *reporter) item(level slog.Level, kind semel.EventKind, r machine.Report) {
 	p := r.Item.Handle.(*parcel)
 	n.message(level, semel.Event{Kind: kind, Key: p.key, Lane: p.delivery.Lane.ID, Messages: max(1, r.N), Wait: r.Wait, Err: r.Err})
 }
 
 // sourceAnswers is called when a source has answered for the first time.
-func (n *notes) sourceAnswers() { n.setReady("source", "") }
+func (n *reporter) sourceAnswers() { n.setReady("source", "") }
 
 // unasked is why a consumer is not ready before its run has asked anything.
 func unasked(source contract.Source) map[string]string {
@@ -183,7 +183,7 @@ func unasked(source contract.Source) map[string]string {
 	return map[string]string{"store": "it has not been checked yet", "source": "it has not answered yet"}
 }
 
-func (n *notes) setReady(what, why string) {
+func (n *reporter) setReady(what, why string) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	if why == "" {
@@ -194,7 +194,7 @@ func (n *notes) setReady(what, why string) {
 }
 
 // state reports whether nothing is in the way, and otherwise what is.
-func (n *notes) state() (bool, string) {
+func (n *reporter) state() (bool, string) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	var reasons []string

@@ -8,8 +8,8 @@ import (
 	"github.com/semel-go/semel/contract"
 )
 
-// house are the laws of what a store keeps beside markers and rows.
-func (s suite[Tx]) house(t *T) {
+// scopes are the laws of what a store keeps beside markers and rows.
+func (s suite[Tx]) scopes(t *T) {
 	t.Run("a_scope_has_one_number_for_ever",
 		"The same consumer, source and generation give the same number, also when many ask at once, and others another.",
 		func(t *T) {
