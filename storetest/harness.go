@@ -100,7 +100,6 @@ func all[Tx any](t *T, h Harness[Tx]) {
 	s.copies(t)
 	s.waits(t)
 	s.contents(t)
-	s.newer(t)
 	s.identities(t)
 	s.batches(t)
 	s.ends(t)
