@@ -218,3 +218,19 @@ func TestWaitsInMemory(t *testing.T) {
 		}
 	})
 }
+
+func TestAConflictThatHalts(t *testing.T) {
+	bubble(t, "law_8_nothing_behind_a_conflict_that_halts_takes_effect_also_where_its_row_is_known", func(t *testing.T) {
+		store := memstore.New()
+		c := config(newListSource(message("1", `{}`), message("1", `{"other":1}`)))
+		if counts := runs(t, store, add, c); counts.Conflicts != 1 || len(rows(t, store)) != 1 {
+			t.Fatalf("%+v", counts)
+		}
+		c = config(newListSource(message("1", `{"other":1}`), message("2", `{}`)))
+		c.OnConflict = consumer.ThenHalt
+		counts, err := consume(t, store, add, c)
+		if !errors.Is(err, semel.ErrHalted) || counts.Failed != 1 || effect(t, store, "2") != "" || outcome(t, store, "2").Kind != contract.Fresh {
+			t.Errorf("%+v, %v: the message behind it has effect %q", counts, err, effect(t, store, "2"))
+		}
+	})
+}
