@@ -143,18 +143,18 @@ func migrated(t *testing.T, pool *pgxpool.Pool) *pgxstore.Store {
 func TestACallbackParksItsMessageAlone(t *testing.T) {
 	pool := database(t)
 	store := migrated(t, pool)
-	running, err := consumer.New(store.Queued(), WithCallback, consumer.Config{Name: "billing", Identity: identity.CloudEvents(), Workers: 1})
+	billing, err := consumer.New(store.Queued(), WithCallback, consumer.Config{Name: "billing", Identity: identity.CloudEvents(), Workers: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	message := func(id, body string) *semel.Message {
 		return &semel.Message{Attributes: semel.Attributes{ID: id, Source: "shop"}, Body: []byte(body)}
 	}
-	if _, err := running.ProcessAll(t.Context(), []*semel.Message{message("1", `{"account":"a","amount":10}`),
+	if _, err := billing.ProcessAll(t.Context(), []*semel.Message{message("1", `{"account":"a","amount":10}`),
 		message("2", `{"account":"b","amount":-1}`), message("3", `{"account":"b","amount":20}`)}); err != nil {
 		t.Fatal(err)
 	}
-	wantOnce(t, pool, running.Close(t.Context()))
+	wantOnce(t, pool, billing.Close(t.Context()))
 	rows, err := store.Rows(t.Context(), contract.RowFilter{ID: "2"})
 	if err != nil || len(rows) != 1 || rows[0].Reason != "overdrawn" {
 		t.Errorf("the rows are %+v (%v)", rows, err)

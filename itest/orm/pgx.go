@@ -21,7 +21,7 @@ func WithPGX(ctx context.Context, pool *pgxpool.Pool, payments contract.Source) 
 	if _, err := store.Migrate(ctx); err != nil {
 		return err
 	}
-	running, err := consumer.New(store, func(ctx context.Context, tx pgx.Tx, m *semel.Message) error {
+	billing, err := consumer.New(store, func(ctx context.Context, tx pgx.Tx, m *semel.Message) error {
 		p, err := semel.JSON[Payment](m)
 		if err != nil {
 			return err
@@ -31,12 +31,12 @@ func WithPGX(ctx context.Context, pool *pgxpool.Pool, payments contract.Source) 
 	if err != nil {
 		return err
 	}
-	return running.Run(ctx)
+	return billing.Run(ctx)
 }
 
 // WithQueue lets handlers queue their statements, which are sent together.
 func WithQueue(ctx context.Context, store *pgxstore.Store, payments contract.Source) error {
-	running, err := consumer.New(store.Queued(), func(_ context.Context, q *pgxstore.Queue, m *semel.Message) error {
+	billing, err := consumer.New(store.Queued(), func(_ context.Context, q *pgxstore.Queue, m *semel.Message) error {
 		p, err := semel.JSON[Payment](m)
 		if err != nil {
 			return err
@@ -47,7 +47,7 @@ func WithQueue(ctx context.Context, store *pgxstore.Store, payments contract.Sou
 	if err != nil {
 		return err
 	}
-	return running.Run(ctx)
+	return billing.Run(ctx)
 }
 
 // WithCallback refuses, before the commit, what the database answers.

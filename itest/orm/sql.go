@@ -20,7 +20,7 @@ func WithSQL(ctx context.Context, db *sql.DB, payments contract.Source, apply fu
 	if _, err := store.Migrate(ctx); err != nil {
 		return err
 	}
-	running, err := consumer.New(store, func(ctx context.Context, tx *sql.Tx, m *semel.Message) error {
+	billing, err := consumer.New(store, func(ctx context.Context, tx *sql.Tx, m *semel.Message) error {
 		p, err := semel.JSON[Payment](m)
 		if err != nil {
 			return err
@@ -30,7 +30,7 @@ func WithSQL(ctx context.Context, db *sql.DB, payments contract.Source, apply fu
 	if err != nil {
 		return err
 	}
-	return running.Run(ctx)
+	return billing.Run(ctx)
 }
 
 // BySQL applies a payment with a statement.

@@ -48,7 +48,7 @@ func TestMarkersAndRowsOfANewerRelease(t *testing.T) {
 		a := contract.Act{Verb: "discard", Who: "ana"}
 		_, retried := s.store.BeginRow(t.Context(), contract.TxOptions{}, rows[0].Number, rows[0].Revision, a)
 		for _, err := range []error{retried, s.store.Discard(t.Context(), rows[0].Number, rows[0].Revision, a)} {
-			if !errors.Is(err, semel.ErrState) || !strings.Contains(err.Error(), "is FUTURE, which a newer release wrote") {
+			if !errors.Is(err, semel.ErrState) || !strings.Contains(err.Error(), `the state "FUTURE", written by a newer release`) {
 				t.Errorf("acted on: %v", err)
 			}
 		}

@@ -57,7 +57,7 @@ func run(ctx context.Context, database string, brokers []string) error {
 	if err != nil {
 		return err
 	}
-	running, err := consumer.New(store, func(ctx context.Context, tx pgx.Tx, m *semel.Message) error {
+	billing, err := consumer.New(store, func(ctx context.Context, tx pgx.Tx, m *semel.Message) error {
 		p, err := semel.JSON[Payment](m)
 		if err != nil {
 			return err // a body that is no payment: set aside, not retried
@@ -69,5 +69,5 @@ func run(ctx context.Context, database string, brokers []string) error {
 	if err != nil {
 		return err
 	}
-	return running.Run(ctx)
+	return billing.Run(ctx)
 }
