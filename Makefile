@@ -10,7 +10,10 @@ SEEDS ?= 10000
 # So do the commands, for SQLite in Go takes twelve times as long; cmd/semel
 # runs them with the detector.
 PURE = $(shell $(GO) list ./internal/... ./cmd/semel/internal/cli | grep -v -e /internal/worker -e /internal/testrun)
-RACED = $(filter-out $(PURE),$(shell $(GO) list $(PACKAGES)))
+# The longest packages begin first: they mostly wait for servers, and the others
+# fill in.
+LONGEST = $(shell $(GO) list ./itest/pgxstore ./itest/postgres ./itest/postgres_faults ./kafka ./cmd/semel ./itest/services ./itest/neighbours)
+RACED = $(LONGEST) $(filter-out $(PURE) $(LONGEST),$(shell $(GO) list $(PACKAGES)))
 # Under the detector, it runs a part of its suites only.
 TWICE = $(shell $(GO) list ./itest/sqlite)
 
