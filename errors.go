@@ -24,6 +24,4 @@ var (
 	ErrUnsupported = errors.New("semel: not supported")
 	// ErrClosed: the consumer is stopped; nothing was done.
 	ErrClosed = errors.New("semel: closed")
-	// ErrClaimLost: a write carried a stale token and changed nothing.
-	ErrClaimLost = errors.New("semel: the claim is lost")
 )

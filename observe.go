@@ -5,7 +5,7 @@ import (
 )
 
 // Observer watches a consumer. It is called from the consumer's goroutines,
-// must not block and must not keep the event's message.
+// and must not block.
 type Observer interface{ Observe(Event) }
 
 // EventKind names what happened. The set is closed.
@@ -94,7 +94,7 @@ type Counts struct {
 // Left is what a source has and cannot deliver.
 type Left struct {
 	Lane string `json:"lane"`
-	// Messages are how many at most, Unknown where nobody can tell.
+	// Messages are how many at most, -1 where nobody can tell.
 	Messages int64 `json:"messages"`
 	// Reason says to people why, such as "held up by an open transaction".
 	Reason string `json:"reason"`

@@ -66,15 +66,15 @@ type Config struct {
 	Name string
 	// Source delivers. Required for Run, not for Process.
 	Source contract.Source
-	// Identity finds a message's identity. Required with
-	// StrategyMarker.
+	// Identity finds a message's identity. Required with StrategyMarker.
 	Identity identity.Identity
 	// Only says which messages are the consumer's; the default is all.
 	Only Only
 	// Otherwise says what becomes of the others: OtherwiseSkip, OtherwisePark or
 	// OtherwiseDeadLetter.
 	Otherwise Otherwise
-	// Fingerprint recognises content; the default is FingerprintBody().
+	// Fingerprint recognises content; the default is
+	// identity.FingerprintBody(), without StrategyMarker identity.FingerprintNone().
 	Fingerprint identity.Fingerprinter
 	// Strategy is StrategyMarker unless set.
 	Strategy Strategy

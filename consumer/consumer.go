@@ -234,7 +234,7 @@ func (c *Consumer[Tx]) TryMark(ctx context.Context, tx Tx, m *semel.Message) (co
 		return contract.Verdict{}, err
 	}
 	if v := verdicts[0]; v.Kind == contract.Newer {
-		return v, fmt.Errorf("semel: the marker says outcome %d, which a newer release wrote; neither apply nor settle the message: %w", uint8(v.Was), semel.ErrSchema)
+		return v, fmt.Errorf("semel: a newer release wrote the marker (outcome %d); neither apply nor settle the message: %w", uint8(v.Was), semel.ErrSchema)
 	}
 	return verdicts[0], nil
 }

@@ -14,8 +14,8 @@ import (
 )
 
 // engine carries out the machine's actions for one run of a consumer. A message
-// passes its files in this order: intake.go (fetch, identity), flight.go
-// (begin, run, commit), settler.go. The loop below owns the machine; everything
+// passes its files in this order: intake.go (fetch, identity), flight.go (begin),
+// handler.go (run), flight.go (commit), settler.go. The loop below owns the machine; everything
 // else reports to it through events.
 type engine[Tx any] struct {
 	config  Config

@@ -12,7 +12,7 @@ type fitted struct {
 	store contract.IdentityFitter
 }
 
-// Identify implements Identity.
+// Identify implements identity.Identity.
 func (f fitted) Identify(m *semel.Message) (source, id string, err error) {
 	if source, id, err = f.Identity.Identify(m); err == nil && id != "" {
 		id, err = f.store.FitIdentity(source, id)

@@ -199,9 +199,9 @@ func (p *parcel) identify(c *Config, m *semel.Message) error {
 }
 
 func reasonOf(err error, otherwise semel.Reason) semel.Reason {
-	var identity *identity.Error
-	if errors.As(err, &identity) && identity.Reason != semel.ReasonNone {
-		return identity.Reason
+	var found *identity.Error
+	if errors.As(err, &found) && found.Reason != semel.ReasonNone {
+		return found.Reason
 	}
 	return otherwise
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// reporter tells observers and the log. Events come from the loop's goroutine.
+// reporter tells observers and the log. Events come from the loop's
+// goroutine, and of callbacks that stick from a timer's.
 type reporter struct {
 	consumer  string
 	logger    *slog.Logger

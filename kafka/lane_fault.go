@@ -8,7 +8,7 @@ import (
 
 // A lane that stands still is not a source that does not work: Fetch goes on
 // without an error, and the fault is told by the lane's name: in the log, to
-// Observe, as a LaneFault, and as what is left where a run ends idle.
+// Observe, as a LaneState, and as what is left where a run ends idle.
 
 // standsEvery is how often the log has a lane that stands still.
 const standsEvery = time.Minute

@@ -126,7 +126,6 @@ func (s suite[Tx]) stored(t *T) {
 	s.lists(t)
 	s.conflicts(t)
 	s.acts(t)
-	s.strangers(t)
 	s.refusals(t)
 	s.records(t)
 	s.retries(t)

@@ -137,6 +137,9 @@ func (m *Machine) holdBusy(it *Item) {
 
 // newerError says what is known of a marker that a newer release wrote.
 func newerError(v contract.Verdict) error {
+	if v.Was == 0 {
+		return errors.New("its marker is of a form that a newer release wrote: what became of it is not known here; start that release, or a newer one")
+	}
 	return fmt.Errorf("its marker says outcome %d, which a newer release wrote: what became of it is not known here; start that release, or a newer one", uint8(v.Was))
 }
 

@@ -6,7 +6,7 @@
 // for a moment), riding (on an earlier copy of the same identity), copied to the
 // dead letters, skipped or settling.
 // Whatever one item waits for has a smaller arrival number, so waits form no
-// circle. Laws and decided cases that comments name are those of docs/DESIGN.md.
+// circle. Laws and decided cases that comments name are those of docs/numbers.md.
 package machine
 
 import "math/rand/v2"

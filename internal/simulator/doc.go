@@ -9,7 +9,7 @@
 // that is frozen and hears of everything late. In the second the world is calm
 // and the machines, started again if they have to be, must bring every delivery
 // to its end. A checker watches each step and holds it against the laws of
-// docs/DESIGN.md; what breaks one names it.
+// docs/numbers.md; what breaks one names it.
 //
 // Every decision is a number drawn from choices, and zero is always the
 // harmless one. A history that breaks a law is made short by taking numbers

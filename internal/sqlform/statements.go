@@ -114,7 +114,7 @@ func Fill(statements any, texts map[string]string) error {
 			continue
 		}
 		if left[f.Name] == "" {
-			faults = append(faults, fmt.Errorf("the statement %s has no text", f.Name))
+			faults = append(faults, fmt.Errorf("the statement %s of %T has no text: write it under \"-- name: …\" into the .sql files of its dialect", f.Name, statements))
 		}
 		v.FieldByIndex(f.Index).SetString(left[f.Name])
 		delete(left, f.Name)

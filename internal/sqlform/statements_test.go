@@ -25,8 +25,8 @@ func TestStatementsAreFilledByName(t *testing.T) {
 		texts []string
 		says  string
 	}{
-		"trap_T105_a_field_without_a_text_is_an_error": {[]string{"-- name: mark\nx;"}, "ConflictRow has no text"},
-		"trap_T105_an_empty_text_is_an_error":          {[]string{"-- name: mark\n;", "-- name: conflict row\nx;"}, "Mark has no text"},
+		"trap_T105_a_field_without_a_text_is_an_error": {[]string{"-- name: mark\nx;"}, "ConflictRow of "},
+		"trap_T105_an_empty_text_is_an_error":          {[]string{"-- name: mark\n;", "-- name: conflict row\nx;"}, "Mark of "},
 		"trap_T105_a_text_without_a_field_is_an_error": {[]string{"-- name: mark\nx;\n-- name: conflict row\nx;\n-- name: marks\nx;"}, "Marks belongs to no statement"},
 		"trap_T105_a_name_given_twice_is_an_error":     {[]string{"-- name: mark\nx;", "-- name: conflict row\nx;\n-- name: mark\ny;"}, `two statements are named "mark"`},
 	} {
