@@ -118,7 +118,9 @@ type Config struct {
 	// IdleExit, when positive, ends Run when the source has been empty and
 	// nothing has been in memory for so long. A source that fails is not empty;
 	// one that has given no lane yet has a minute for it. A source that knows
-	// what is there (Idler) is asked before; see Consumer.Left.
+	// what is there (Idler) is asked before; see Consumer.Left. A message that is
+	// held, because a newer release wrote its marker, is in memory: the run goes
+	// on, and Ready names it.
 	IdleExit time.Duration
 	// CommitTimeout is after how long without an answer a commit's outcome is
 	// unknown; default 30 s. Statements that handlers queued, which are sent with

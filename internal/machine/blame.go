@@ -151,7 +151,9 @@ func (m *Machine) holdNewer(it *Item, v contract.Verdict) {
 		m.handBackAll(it, Settlement{Kind: semel.HandBack, After: m.config.BackoffMost, Reason: semel.ReasonNewer, Err: err})
 		return
 	}
+	alone := it.alone
 	it.newer = m.holdAsking(it, ReportNewer, err) || it.newer
+	it.alone = alone // unlike a copy in flight it holds no neighbour up: many ask in one transaction
 }
 
 // holdAsking holds an item that asks the store again later. It reports whether
@@ -165,9 +167,17 @@ func (m *Machine) holdAsking(it *Item, kind ReportKind, err error) (told bool) {
 	t := it.troubled()
 	wait := m.jitter(m.config.BackoffFirst, m.config.Hold, t.busy)
 	t.busy++
-	m.hold(it, m.now+wait)
+	until := m.now + wait
+	if kind == ReportNewer {
+		until = until.Truncate(askTogether) + askTogether
+	}
+	m.hold(it, until)
 	return told
 }
+
+// askTogether is the moment at which messages that a newer release marked ask
+// again: there may be thousands of them, and one transaction can ask for many.
+const askTogether = time.Second
 
 // A wait for others is told after waitTold, and then every waitAgain.
 const (
@@ -179,8 +189,8 @@ const (
 // reports whether it did.
 func (m *Machine) tellWaiting(it *Item, kind ReportKind, err error) bool {
 	t := it.troubled()
-	if t.since == 0 {
-		t.since, t.tellAt = m.now, m.now+waitTold
+	if changed := t.waits != kind && (t.waits == ReportNewer || kind == ReportNewer); changed || t.since == 0 {
+		t.since, t.tellAt, t.waits = m.now, m.now+waitTold, kind
 	}
 	if m.now < t.tellAt {
 		return false

@@ -47,6 +47,7 @@ type trouble struct {
 	busy int // waits in a row
 	// since is when it first waited for others, tellAt when that is told next.
 	since, tellAt Time
+	waits         ReportKind // what it was told, or will be, to wait for
 	suspicion     suspicion
 }
 

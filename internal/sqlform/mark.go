@@ -62,7 +62,7 @@ func (m Marker) Verdict(asked semel.Fingerprint) contract.Verdict {
 	switch {
 	case found.Kind == contract.Newer:
 		return found
-	case m.Version < 0 || m.Version > math.MaxUint8: // the fingerprint's, of a rule that nobody here knows
+	case m.Version < 0 || m.Version > math.MaxUint8: // a fingerprint's version is a byte, so this is of another form
 		return contract.Verdict{Kind: contract.Newer}
 	case asked.Conflicts(Fingerprint(uint8(m.Version), m.Sum)):
 		return contract.Verdict{Kind: contract.Conflict, Known: m.Known}

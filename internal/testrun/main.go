@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
 	"sync"
 	"time"
@@ -29,6 +30,9 @@ type part struct {
 }
 
 func main() {
+	// A terminal interrupts the parts, too: they stop their servers, and what they
+	// say meanwhile has to be read, or it ends them.
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	begun := time.Now()
 	parts := make([]*part, len(os.Args)-1)
 	out := &lines{to: os.Stdout}
@@ -88,6 +92,7 @@ func (p *part) follow(output io.Reader, out *lines) error {
 			out.print("%s: %s", p.name, strings.TrimRight(line, "\n"))
 		}
 		if err == io.EOF {
+			p.tests.rest("") // of a package that was killed
 			return nil
 		}
 		if err != nil {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 )
@@ -48,6 +50,9 @@ func (r *results) take(line string) bool {
 
 func (r *results) ended(e event, name string) {
 	if strings.HasSuffix(e.Action, "fail") {
+		if e.Test == "" { // what ran when the process ended has no event of its own
+			r.rest(e.Package + e.ImportPath + " ")
+		}
 		r.out.print("%s", strings.TrimRight(r.printed[name], "\n"))
 	}
 	delete(r.printed, name)
@@ -63,5 +68,15 @@ func (r *results) ended(e event, name string) {
 	case e.Package != "" && e.Action != "skip":
 		r.packages = append(r.packages, took)
 		r.out.print("%-4s %s %.1f s", e.Action, name, e.Elapsed)
+	}
+}
+
+// rest shows what was printed by those of whom nobody said how they ended.
+func (r *results) rest(prefix string) {
+	for _, name := range slices.Sorted(maps.Keys(r.printed)) {
+		if strings.HasPrefix(name, prefix) {
+			r.out.print("%s", strings.TrimRight(r.printed[name], "\n"))
+			delete(r.printed, name)
+		}
 	}
 }

@@ -70,7 +70,7 @@ func report(w io.Writer, err error) int {
 			fmt.Fprintln(w, terminal.Line(fault.String()))
 		}
 		return exitPolicy
-	case errors.Is(err, context.Canceled):
+	case errors.Is(err, context.Canceled) && !errors.Is(err, semel.ErrHalted):
 		if rest := uncancelled(err); rest != nil {
 			say(w, rest)
 		}

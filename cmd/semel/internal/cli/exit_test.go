@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/semel-go/semel"
 )
 
 func TestWhatACancellationStandsBeside(t *testing.T) {
@@ -29,6 +31,14 @@ func TestWhatACancellationStandsBeside(t *testing.T) {
 				t.Errorf("exit code %d: %s", code, &out)
 			}
 		})
+	}
+}
+
+func TestAHaltIsNoInterruption(t *testing.T) {
+	var out bytes.Buffer
+	halted := failed(fmt.Errorf("consumer billing halted by message \"7\": %w: %w", semel.ErrHalted, context.Canceled))
+	if code := report(&out, halted); code != exitFailed || !strings.Contains(out.String(), `message "7"`) {
+		t.Errorf("exit code %d: %s", code, &out)
 	}
 }
 
