@@ -43,7 +43,7 @@ func (ls *lanes) acceptRecords(l *lane, topicID [16]byte, p *kgo.FetchPartition)
 	if reason := l.unfit(topicID, p.Records); reason != "" {
 		l.broken = fmt.Errorf("kafka: topic %s, partition %d: %s", l.topic, l.partition, reason)
 		ls.faults.add(l.broken)
-		ls.member.demandReplacement(reason)
+		ls.member.demandReplacement("records cannot follow those before them", l.topicPartition)
 		return
 	}
 	before := l.held

@@ -39,7 +39,7 @@ func (ls *lanes) corrupt(l *lane, p *kgo.FetchPartition) {
 		l.broken = what
 		ls.faults.add(fmt.Errorf("%w and is read again: %w", what, p.Err))
 		ls.reflow(l)
-		ls.member.demandReplacement("a batch could not be read")
+		ls.member.demandReplacement("a batch could not be read", l.topicPartition)
 		return
 	}
 	ls.standStill(l, fmt.Errorf("%w: it was damaged on the brokers' disks, or by who wrote it, and the partition waits; the others go on. Look for the batch (kafka-dump-log.sh); to pass it by, which loses what it holds, stop the consumer and set the group's offset behind it (kafka-consumer-groups.sh --reset-offsets --group %s --topic %s:%d --to-offset … --execute): %w",

@@ -167,30 +167,32 @@ func (b *beginnings) decideAgain(life context.Context, now time.Time) {
 		return
 	}
 	waiting := b.waiting(now)
-	if waiting == 0 {
+	if len(waiting) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(life, askTimeout)
 	defer cancel()
 	_ = b.decide(ctx) // what it cannot find is told by the lanes that wait
-	if b.undecidedTopics() < waiting {
-		b.member.demandReplacement("where to begin is known now")
+	for _, topic := range waiting {
+		if !b.isUndecided(topic) {
+			b.member.demandReplacement("where to begin is known now", allOf(topic))
+		}
 	}
 }
 
-// waiting counts the topics whose beginning is to be looked for again now.
-func (b *beginnings) waiting(now time.Time) int {
+// waiting are the topics whose beginning is to be looked for again now.
+func (b *beginnings) waiting(now time.Time) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.undecided) == 0 || b.next.After(now) {
-		return 0
+		return nil
 	}
 	b.next = now.Add(askEvery)
-	return len(b.undecided)
+	return slices.Sorted(maps.Keys(b.undecided))
 }
 
-func (b *beginnings) undecidedTopics() int {
+func (b *beginnings) isUndecided(topic string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return len(b.undecided)
+	return b.undecided[topic] != nil
 }

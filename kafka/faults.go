@@ -66,7 +66,7 @@ func (f *faultList) topicDeleted(topic string, why error) {
 	if f.config.TopicPattern == "" {
 		f.add(why)
 	}
-	first := f.member.demandReplacement("topic " + topic + " was deleted")
+	first := f.member.demandReplacement("topic "+topic+" was deleted", allOf(topic))
 	if f.config.TopicPattern != "" && first {
 		f.config.Logger.Warn("a topic was deleted, or deleted and created anew, and is let go: what it held and was not read is lost, what was applied stays applied; if it is there again it is read from its beginning",
 			"group", f.config.Group, "topic", topic, "error", why)

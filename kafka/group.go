@@ -60,7 +60,7 @@ func (g *group) assigned(_ context.Context, client *kgo.Client, added map[string
 		return
 	}
 	if len(lost) > 0 {
-		g.member.demandReplacement(whyForgotten)
+		g.member.demandReplacement(whyForgotten, topicPartition{})
 	}
 	g.lanes.lose(append(lost, again...), whyForgotten) // what is given is new
 	g.give(client, now, added)

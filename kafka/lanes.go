@@ -258,9 +258,9 @@ func (ls *lanes) findOrphans() (stale []*lane) {
 	for _, l := range ls.order {
 		switch {
 		case l.gone && time.Since(l.goneAt) > orphanAfter:
-			ls.member.demandReplacement("the client still reads lanes that are lost")
+			ls.member.demandReplacement("the client still reads lanes that are lost", l.topicPartition)
 		case !l.gone && l.refused == l.owner && time.Since(l.refusedAt) > rebalanceTimeout:
-			ls.member.demandReplacement("the group went on without this member")
+			ls.member.demandReplacement("the group went on without this member", l.topicPartition)
 			stale = append(stale, l)
 		}
 	}

@@ -77,9 +77,9 @@ func (s *Source) skipLost() {
 func (ls *lanes) skipping() map[topicPartition]int64 {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	all, replaceDemanded := map[topicPartition]int64{}, ls.member.replaceDemanded()
+	all := map[topicPartition]int64{}
 	for _, l := range ls.order {
-		if l.skipsLost && !l.gone && !replaceDemanded {
+		if l.skipsLost && !l.gone && !ls.member.replaceDemanded(l.topicPartition) {
 			all[l.topicPartition] = l.readAt()
 		}
 	}
@@ -101,7 +101,7 @@ func (ls *lanes) skipped(skipping, begins, found map[topicPartition]int64) {
 			ls.config.Logger.Error("records are lost: they were deleted before they were read, and are passed over, as the policy says",
 				"group", ls.config.Group, "topic", p.topic, "partition", p.partition, "from", from, "to", to-1, "offsets", to-from)
 			l.committed = position{to, -1} // what is settled later is before it
-			ls.member.demandReplacement("records were lost")
+			ls.member.demandReplacement("records were lost", p)
 		case known:
 			ls.standStill(l, fmt.Errorf("kafka: topic %s, partition %d: offset %d of group %s is behind the end of the log: the brokers lost records (an unclean election of a leader?), and which ones is not known. %s: %w",
 				p.topic, p.partition, from, ls.config.Group, ls.howToReset(l), kerr.OffsetOutOfRange))

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -73,6 +74,55 @@ func TestRecordsThatAreLost(t *testing.T) {
 		if n := strings.Count(text.String(), "records are lost"); n != 1 {
 			t.Errorf("the loss is told %d times", n)
 		}
+	})
+}
+
+// losesMore lets retention take what nobody has read yet of a partition that is
+// read.
+func (w *world) losesMore(partition int32) {
+	w.t.Helper()
+	unread := w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: theTopic, Partitions: []int32{partition}, Err: kerr.KafkaStorageError, Count: -1})
+	w.publish(partition, "lost")
+	if err := w.cluster.DeleteRecords(theTopic, partition, w.end(partition)); err != nil {
+		w.t.Fatal(err)
+	}
+	unread.Remove()
+}
+
+func TestPartitionsThatLoseRecords(t *testing.T) {
+	const soon = 5 * time.Second
+	goOn := func(c *Config) { c.OnLostRecords = GoOn }
+	bubble(t, "I6_one_after_the_other_go_on_at_once_each", func(t *testing.T) {
+		w := newWorld(t, 6)
+		for partition := range int32(6) {
+			w.publish(partition, fmt.Sprint("a", partition))
+		}
+		text := w.logged(goOn)
+		w.settles(time.Minute)
+		for partition := range int32(6) {
+			w.losesMore(partition)
+			id := fmt.Sprint("b", partition)
+			w.publish(partition, id)
+			w.applied(soon, id)
+		}
+		w.settles(time.Minute)
+		w.without("lost")
+		if n := strings.Count(text.String(), "records are lost"); n != 6 {
+			t.Errorf("the loss is told %d times", n)
+		}
+	})
+	bubble(t, "I6_go_on_at_once_beside_a_topic_whose_deletion_hangs", func(t *testing.T) {
+		w := newWorld(t, 1)
+		w.publish(0, "a")
+		w.create("orders.eu", "b")
+		w.start(count, matching(`orders.*`, goOn), nil)
+		w.applied(time.Minute, "a", "b")
+		w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.eu", Err: kerr.UnknownTopicID, Count: -1})
+		pass(3 * time.Minute)
+		w.losesMore(0)
+		w.publish(0, "c")
+		w.applied(soon, "c")
+		w.without("lost")
 	})
 }
 

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -16,8 +17,8 @@ type member struct {
 	mu     sync.Mutex
 	client *kgo.Client // nil before the first join, and while it is replaced
 	closed bool
-	// why a new member is to take this one's place; empty if none is.
-	why string
+	// reasons are why a new member is to take this one's place; empty if none is.
+	reasons []reason
 	// replacing: the old member leaves, and the next may not join yet.
 	replacing bool
 	// unassigned: it has joined, or joins again, and has not been told yet what
@@ -61,33 +62,33 @@ func (m *member) join(options []kgo.Opt) error {
 // demandReplacement asks for a new member instead of this one. It is for what should not
 // happen: this source and the client disagree on what is owned, or a topic is
 // another one. A new member begins at the group's offsets; while there is none,
-// the next one does. It reports whether nobody had asked before.
-func (m *member) demandReplacement(why string) (first bool) {
+// the next one does. It reports whether nobody had asked for this reason before.
+func (m *member) demandReplacement(why string, of topicPartition) (first bool) {
 	m.mu.Lock()
-	first = m.why == ""
+	first = !slices.Contains(m.reasons, reason{why, of})
 	if first && m.client != nil {
-		m.why = why
+		m.reasons = append(m.reasons, reason{why, of})
 	}
 	m.mu.Unlock()
 	m.replacementDemanded()
 	return first
 }
 
-// replaceDemanded reports whether the member is to be replaced.
-func (m *member) replaceDemanded() bool {
+// replaceDemanded reports whether the member is to be replaced because of a partition.
+func (m *member) replaceDemanded(p topicPartition) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.why != ""
+	return slices.ContainsFunc(m.reasons, func(r reason) bool { return r.about(p) })
 }
 
 // toReplace is why the member is to be replaced; empty if it is not.
-func (m *member) toReplace() string {
+func (m *member) toReplace() []reason {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed || m.client == nil {
-		return ""
+		return nil
 	}
-	return m.why
+	return slices.Clone(m.reasons)
 }
 
 // retire ends the member and returns it, so that one caller alone lets it leave:
@@ -98,7 +99,7 @@ func (m *member) retire() *kgo.Client {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	client := m.client
-	m.client, m.replacing, m.why = nil, true, ""
+	m.client, m.replacing, m.reasons = nil, true, nil
 	return client
 }
 
@@ -136,7 +137,7 @@ func (m *member) isClosed() bool {
 func (m *member) reading() *kgo.Client {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.why != "" || m.unassigned || m.closed {
+	if len(m.reasons) > 0 || m.unassigned || m.closed {
 		return nil
 	}
 	return m.client

@@ -209,7 +209,7 @@ func (t *topics) compare(found listing) {
 				t.faults.topicDeleted(topic, errors.New("it is not among the topics that this user may see"))
 			}
 		case t.ids[topic] != one.id:
-			t.member.demandReplacement("topic " + topic + " was created anew")
+			t.member.demandReplacement("topic "+topic+" was created anew", allOf(topic))
 		}
 	}
 	t.search.missing = missing

@@ -2,6 +2,8 @@ package kafka
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -11,44 +13,68 @@ import (
 // here before the member is replaced: it finds out by itself with a heartbeat.
 const orphanAfter = 3 * heartbeat
 
-// A member that does not last is replaced after a pause: a topic whose deletion
-// hangs would else cost the group a rebalance a second. Each pause is twice as
-// long as the one before it, from the shortest to the longest; after a member
-// that has lasted they begin anew.
+// reason is why a member is to be replaced. One that comes back equals the one
+// before it, so why tells no offsets.
+type reason struct {
+	why string
+	// of is the partition that it is about, allOf a topic, or nothing: the member.
+	of topicPartition
+}
+
+func allOf(topic string) topicPartition { return topicPartition{topic, -1} }
+
+// about reports whether a reason is about a partition.
+func (r reason) about(p topicPartition) bool { return r.of == p || r.of == allOf(p.topic) }
+
+// A reason that comes back replaces the next member after a pause: a topic whose
+// deletion hangs would else cost the group a rebalance a second. Each pause is
+// twice as long as the one before it, from the shortest to the longest; where it
+// stayed away for long they begin anew. Another reason does not wait for it: of
+// a partition that stands still retention may take more.
 const (
 	shortestPause = time.Second
 	longestPause  = time.Minute
 	lasting       = 2 * longestPause
 )
 
-// backoff is the pause between members. It is of the goroutine that replaces them.
-type backoff struct {
-	pause time.Duration
-	// until is when the next member may be replaced.
+// backoff are the pauses of reasons. It is of the goroutine that replaces members.
+type backoff map[reason]delay
+
+type delay struct {
+	length time.Duration
+	// until is when the reason may replace a member again.
 	until time.Time
 }
 
-// over reports whether a member may be replaced now, and then begins the next pause.
-func (r *backoff) over(now time.Time) bool {
-	if now.Before(r.until) {
-		return false
+// over finds a reason for which the member may be replaced now. If there is one,
+// pauses begin: the next member is a try for the other reasons, too.
+func (b backoff) over(now time.Time, reasons []reason) (first reason, found bool) {
+	i := slices.IndexFunc(reasons, func(r reason) bool { return !now.Before(b[r].until) })
+	if i < 0 {
+		return reason{}, false
 	}
-	if now.Sub(r.until) > lasting {
-		r.pause = 0
+	maps.DeleteFunc(b, func(_ reason, d delay) bool { return now.Sub(d.until) > lasting })
+	for _, r := range reasons {
+		d := b[r]
+		if !now.Before(d.until) {
+			d.length = min(max(shortestPause, 2*d.length), longestPause)
+		}
+		d.until = now.Add(d.length)
+		b[r] = d
 	}
-	r.pause = min(max(shortestPause, 2*r.pause), longestPause)
-	r.until = now.Add(r.pause)
-	return true
+	return reasons[i], true
 }
 
 // replaceMember lets a new member take this one's place, if somebody demands it.
 func (g *group) replaceMember(now time.Time) {
-	g.lanes.lose(g.lanes.findOrphans(), "its generation is over")
-	why, which := g.toReplace()
-	if why == "" || !g.backoff.over(now) {
+	stale := g.lanes.findOrphans()
+	reasons, which := g.toReplace()
+	first, found := g.backoff.over(now, reasons)
+	if !found {
 		return
 	}
-	g.config.Logger.Warn("joining the group anew", "group", g.config.Group, "reason", why)
+	g.config.Logger.Warn("joining the group anew", "group", g.config.Group, "reason", first.why)
+	g.lanes.lose(stale, "its generation is over") // not before: nobody else would read them
 	g.handOver(which)
 	if client := g.endMember(); client != nil { // else the source is being closed
 		ctx, cancel := context.WithTimeout(g.life, askTimeout)
@@ -59,7 +85,7 @@ func (g *group) replaceMember(now time.Time) {
 	g.gate.rouse()
 }
 
-func (g *group) toReplace() (string, []*lane) {
+func (g *group) toReplace() ([]reason, []*lane) {
 	g.announcing.acquire() // so that the lanes were told of
 	defer g.announcing.release()
 	return g.member.toReplace(), g.lanes.all()

@@ -14,7 +14,7 @@ import (
 
 // demand asks for a new member.
 func (s *Source) demandReplacement() {
-	s.member.demandReplacement("a test")
+	s.member.demandReplacement("a test", topicPartition{})
 }
 
 func TestAMemberIsReplacedOnce(t *testing.T) {

@@ -76,7 +76,7 @@ func (s *Source) assemble(c *Config) {
 	s.member.replacementDemanded = s.commits.rouse
 	s.group = &group{
 		config: c, gate: &s.gate, member: s.member, lanes: s.lanes, topics: s.topics, beginnings: s.beginnings, commits: s.commits,
-		open: s.open, life: s.life, announcing: newSemaphore(), handingOver: newSemaphore(),
+		open: s.open, life: s.life, announcing: newSemaphore(), handingOver: newSemaphore(), backoff: backoff{},
 	}
 	s.deadLetters = &deadLetters{
 		config: c, brokers: &s.brokers, member: s.member, lanes: s.lanes, life: s.life, background: &s.background, batch: usualBatch,

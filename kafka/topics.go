@@ -109,7 +109,7 @@ func (t *topics) same(ctx context.Context) error {
 	// would find nothing new.
 	for topic, id := range before {
 		if now[topic] != id {
-			t.member.demandReplacement("topic " + topic + " was created anew")
+			t.member.demandReplacement("topic "+topic+" was created anew", allOf(topic))
 			return fmt.Errorf("topic %s was deleted and created anew just now", topic)
 		}
 	}

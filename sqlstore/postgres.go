@@ -169,7 +169,6 @@ const (
 	stateAborted       = "25P02"
 	stateUnknown       = "40003"
 	stateUnique        = "23505"
-	stateCheck         = "23514"
 	stateExclusion     = "23P01"
 )
 
