@@ -129,11 +129,23 @@ func (b *batch) Rollback(ctx context.Context) {
 	case errBusy:
 		b.cut()
 	case nil:
-		if _, err := b.link.conn.Exec(ctx, "rollback"); err != nil {
+		if !b.rolledBack(ctx) {
 			b.cut()
 		}
 	}
 	b.end()
+}
+
+// rolledBack reports whether the server has rolled back. Where the tracer panics,
+// which pgx calls here, nobody knows.
+func (b *batch) rolledBack(ctx context.Context) (done bool) {
+	defer func() {
+		if recover() != nil {
+			done = false
+		}
+	}()
+	_, err := b.link.conn.Exec(ctx, "rollback")
+	return err == nil
 }
 
 // end gives the connection back; the pool throws it away unless it is idle and

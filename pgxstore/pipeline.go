@@ -25,7 +25,7 @@ const mostUnsent = 64 << 10
 func (l *link) transmit(ctx context.Context, requests []*request) (failed int, err error) {
 	ctx, w := l.waiting(ctx)
 	defer w.end()
-	ctx, t := l.trace(ctx, requests)
+	ctx, t := l.trace(ctx, requests, w)
 	p := l.pg.StartPipeline(ctx)
 	first, unsent := 0, 0
 	for i, r := range requests {
@@ -66,10 +66,10 @@ func (l *link) answers(p *pgconn.Pipeline, requests []*request, w *wait, t *trac
 		}
 		t.reads()
 		err := l.answerOf(p, r, w)
-		if r.calls() {
+		t.answer(err)
+		if t != nil || r.calls() {
 			w.next(requests[i+1 : min((i/slice+1)*slice, len(requests))])
 		}
-		t.answer(err)
 		switch {
 		case errors.Is(err, errNoAnswer):
 			return none, fmt.Errorf("%w to statement %d", err, i)

@@ -12,7 +12,8 @@ import (
 // to a tracer that knows no batches as queries. A nil trace tells nobody.
 type trace struct {
 	ctx      context.Context
-	conn     *pgx.Conn
+	link     *link
+	wait     *wait
 	batches  pgx.BatchTracer // nil: each is a query
 	queries  pgx.QueryTracer
 	requests []*request
@@ -21,23 +22,42 @@ type trace struct {
 	reading  time.Time
 }
 
+// told calls the tracer. Its time is not the server's, so that next has to follow
+// where something is still expected of it. A tracer that panics is left alone for
+// the rest of the batch, which it must not end: the batch may be committed.
+func (l *link) told(w *wait, call func()) {
+	if l.untraced {
+		return
+	}
+	w.pause()
+	defer func() {
+		if recover() != nil {
+			l.untraced = true
+		}
+	}()
+	call()
+}
+
 // trace begins a trace; the context it returns is for what is traced.
-func (l *link) trace(ctx context.Context, requests []*request) (context.Context, *trace) {
-	if l.known.tracer == nil {
+func (l *link) trace(ctx context.Context, requests []*request, w *wait) (context.Context, *trace) {
+	if l.known.tracer == nil || l.untraced {
 		return ctx, nil
 	}
-	t := &trace{ctx: ctx, conn: l.conn, queries: l.known.tracer, requests: requests}
+	t := &trace{ctx: ctx, link: l, wait: w, queries: l.known.tracer, requests: requests}
 	var can bool
 	if t.batches, can = l.known.tracer.(pgx.BatchTracer); can {
 		var b pgx.Batch
 		for _, r := range requests {
 			b.Queue(r.sql, r.args...)
 		}
-		t.ctx = t.batches.TraceBatchStart(ctx, t.conn, pgx.TraceBatchStartData{Batch: &b})
+		l.told(w, func() { t.ctx = t.batches.TraceBatchStart(ctx, l.conn, pgx.TraceBatchStartData{Batch: &b}) })
 		return t.ctx, t
 	}
-	for _, r := range requests {
-		t.of = append(t.of, t.queries.TraceQueryStart(ctx, t.conn, pgx.TraceQueryStartData{SQL: r.sql, Args: r.args}))
+	t.of = make([]context.Context, len(requests))
+	for i, r := range requests {
+		l.told(w, func() {
+			t.of[i] = t.queries.TraceQueryStart(ctx, l.conn, pgx.TraceQueryStartData{SQL: r.sql, Args: r.args})
+		})
 	}
 	return ctx, t
 }
@@ -56,11 +76,13 @@ func (t *trace) answer(err error) {
 	}
 	i, r := t.answered, t.requests[t.answered]
 	t.answered++
-	if t.batches == nil {
-		t.queries.TraceQueryEnd(t.of[i], t.conn, pgx.TraceQueryEndData{CommandTag: r.tag, Err: err})
-		return
-	}
-	t.batches.TraceBatchQuery(t.ctx, t.conn, pgx.TraceBatchQueryData{SQL: r.sql, Args: r.args, CommandTag: r.tag, Err: err, ReadStartTime: t.reading})
+	t.link.told(t.wait, func() {
+		if t.batches == nil {
+			t.queries.TraceQueryEnd(t.of[i], t.link.conn, pgx.TraceQueryEndData{CommandTag: r.tag, Err: err})
+			return
+		}
+		t.batches.TraceBatchQuery(t.ctx, t.link.conn, pgx.TraceBatchQueryData{SQL: r.sql, Args: r.args, CommandTag: r.tag, Err: err, ReadStartTime: t.reading})
+	})
 }
 
 // end ends the trace. Queries that were not answered end with its error.
@@ -68,7 +90,7 @@ func (t *trace) end(err error) {
 	switch {
 	case t == nil:
 	case t.batches != nil:
-		t.batches.TraceBatchEnd(t.ctx, t.conn, pgx.TraceBatchEndData{Err: err})
+		t.link.told(t.wait, func() { t.batches.TraceBatchEnd(t.ctx, t.link.conn, pgx.TraceBatchEndData{Err: err}) })
 	default:
 		for t.answered < len(t.requests) {
 			t.answer(err)
@@ -78,22 +100,24 @@ func (t *trace) end(err error) {
 
 // tracePreparing tells the tracer of statements that are prepared together.
 // What it returns ends that: those before the one that failed were prepared.
-func (l *link) tracePreparing(ctx context.Context, names, texts []string) (end func(failed int, err error)) {
+func (l *link) tracePreparing(ctx context.Context, names, texts []string, w *wait) (end func(failed int, err error)) {
 	tracer, can := l.known.tracer.(pgx.PrepareTracer)
 	if !can {
 		return func(int, error) {}
 	}
 	of := make([]context.Context, len(texts))
 	for i, text := range texts {
-		of[i] = tracer.TracePrepareStart(ctx, l.conn, pgx.TracePrepareStartData{Name: names[i], SQL: text})
+		l.told(w, func() {
+			of[i] = tracer.TracePrepareStart(ctx, l.conn, pgx.TracePrepareStartData{Name: names[i], SQL: text})
+		})
 	}
 	return func(failed int, err error) {
 		for i := range of {
-			if err != nil && i >= failed {
-				tracer.TracePrepareEnd(of[i], l.conn, pgx.TracePrepareEndData{Err: err})
-				continue
+			var data pgx.TracePrepareEndData
+			if i >= failed {
+				data.Err = err
 			}
-			tracer.TracePrepareEnd(of[i], l.conn, pgx.TracePrepareEndData{})
+			l.told(w, func() { tracer.TracePrepareEnd(of[i], l.conn, data) })
 		}
 	}
 }

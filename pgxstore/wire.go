@@ -54,6 +54,8 @@ type link struct {
 	answer time.Duration
 	// statement is how long the server gives a limited one, 0 if as long as it takes.
 	statement time.Duration
+	// untraced: the tracer panicked.
+	untraced bool
 }
 
 // known are the statements that a connection has prepared, by text, and what its
@@ -205,7 +207,8 @@ func (l *link) describe(ctx context.Context, texts []string, full bool) (failed 
 	ctx, w := l.waiting(ctx)
 	defer w.end()
 	names := l.names(len(texts))
-	end := l.tracePreparing(ctx, names, texts)
+	end := l.tracePreparing(ctx, names, texts, w)
+	w.next(nil)
 	p := l.pg.StartPipeline(ctx)
 	forgotten := 0
 	if full {
