@@ -181,6 +181,27 @@ func TestACompactedTopic(t *testing.T) {
 	})
 }
 
+// awaitPartitions waits until the broker tells clients of as many partitions: what
+// it was told to add it says a while later.
+func awaitPartitions(t testing.TB, c *kgo.Client, topic string, n int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		topics, err := kadm.NewClient(c).ListTopics(ctx, topic)
+		if err == nil && len(topics[topic].Partitions) == n {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("%s has %d partitions, not %d: %v", topic, len(topics[topic].Partitions), n, err)
+		}
+	}
+}
+
 func TestTopicsThatChange(t *testing.T) {
 	t.Parallel()
 	c := client(t)
@@ -230,6 +251,7 @@ func TestTopicsThatChange(t *testing.T) {
 		if _, err := kadm.NewClient(c).UpdatePartitions(t.Context(), 2, topic); err != nil {
 			t.Fatal(err)
 		}
+		awaitPartitions(t, c, topic, 2)
 		fresh := client(t)
 		put(t, fresh, topic, 1, 4)
 		awaitOffset(t, c, settings.Group, topic, 1, 4)
