@@ -39,7 +39,7 @@ test: vet
 pure:
 	nice -n 5 $(TEST) $(PURE) $(TWICE)
 suites:
-	scripts/services with postgres pgbouncer kafka -- $(TEST) -race -p 6 -parallel 8 $(RACED)
+	scripts/services with postgres pgbouncer kafka -- $(TEST) -race -p 4 -parallel 8 $(RACED)
 proof:
 	scripts/services install postgres kafka
 	$(GO) run ./itest/cmd/proofkafka -quick
