@@ -84,9 +84,6 @@ func (s *Store) FailRetry(ctx context.Context, number, revision int64, errorText
 	if err != nil {
 		return err
 	}
-	if err := r.State.Understood(); err != nil {
-		return fmt.Errorf("row %d %w", number, err)
-	}
 	r.Attempts++
 	r.LastError = cut(errorText)
 	if r.FirstError == "" {

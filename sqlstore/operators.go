@@ -111,9 +111,6 @@ func (s *Store) FailRetry(ctx context.Context, number, revision int64, text stri
 		if err != nil {
 			return err
 		}
-		if err := r.state.Understood(); err != nil {
-			return fmt.Errorf("row %d %w", number, err)
-		}
 		if err := s.set(ctx, tx, r, s.sql.Failed, text, text); err != nil {
 			return err
 		}

@@ -9,14 +9,18 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
 const root = "../.."
 
+// parsed reads the repository once for all rules, which only look at it.
+var parsed = sync.OnceValues(func() ([]*File, error) { return Files(root) })
+
 func files(t *testing.T) []*File {
 	t.Helper()
-	all, err := Files(root)
+	all, err := parsed()
 	if err != nil {
 		t.Fatal(err)
 	}
