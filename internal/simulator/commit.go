@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/machine"
 )
 
@@ -14,7 +15,7 @@ func (f *flight) commit(a machine.Commit) {
 	f.phase, f.trim = committing, a.Trim
 	f.tx.committing = true
 	w.after(w.choices.wait(w.plan.lag), func() {
-		if f.p.over && w.choices.flip() || !f.p.over && f.p.diesAt(BeforeCommit) {
+		if f.p.over && w.choices.flip() || !f.p.over && f.p.diesAt(faults.BeforeCommit) {
 			w.end(f.tx)
 			return
 		}
@@ -48,7 +49,7 @@ func (f *flight) decide(a machine.Commit) {
 		f.answer(machine.Ended{Outcome: contract.NotCommitted, Class: class, Culprit: -1})
 	default:
 		f.apply(a)
-		if !f.p.over && f.p.diesAt(CommitReplyLost) {
+		if !f.p.over && f.p.diesAt(faults.CommitReplyLost) {
 			return
 		}
 		f.answer(machine.Ended{Outcome: contract.Committed, Culprit: -1})
@@ -193,7 +194,7 @@ func (f *flight) answer(e machine.Ended) {
 	f.p.soon(func() {
 		f.drop()
 		if e.Outcome == contract.Committed {
-			f.p.feedAt(e, AfterCommit)
+			f.p.feedAt(e, faults.AfterCommit)
 			return
 		}
 		f.p.feed(e)

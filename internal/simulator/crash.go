@@ -1,33 +1,19 @@
 package simulator
 
-import "time"
+import (
+	"time"
 
-// Point names a step between fetch and settle, as the library's does.
-type Point string
-
-// The points, in the order a message passes them.
-const (
-	AfterFetch      Point = "AfterFetch"
-	AfterMark       Point = "AfterMark"
-	AfterEffect     Point = "AfterEffect"
-	BeforeCommit    Point = "BeforeCommit"
-	CommitReplyLost Point = "CommitReplyLost"
-	AfterCommit     Point = "AfterCommit"
-	BeforeSettle    Point = "BeforeSettle"
-	AfterSettle     Point = "AfterSettle"
+	"github.com/semel-go/semel/faults"
 )
-
-// points are all of them, in order.
-var points = [...]Point{AfterFetch, AfterMark, AfterEffect, BeforeCommit, CommitReplyLost, AfterCommit, BeforeSettle, AfterSettle}
 
 // crash is a crash to come: at the point, after it was passed so often.
 type crash struct {
-	point Point
+	point faults.Point
 	pass  int
 }
 
 // diesAt is called at each point; it reports whether the process died there.
-func (p *process) diesAt(point Point) bool {
+func (p *process) diesAt(point faults.Point) bool {
 	w := p.w
 	if w.armed.point != point || w.calm || w.quiet {
 		return false

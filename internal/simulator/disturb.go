@@ -5,6 +5,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/machine"
 )
 
@@ -25,6 +26,7 @@ func (w *world) disturb() {
 func (w *world) trouble(kind trouble) {
 	switch kind {
 	case troubleCrash:
+		points := faults.Points()
 		w.armed = crash{points[w.choices.below(len(points))], w.choices.below(3)}
 	case troubleStop:
 		w.stop()

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/machine"
 )
 
@@ -71,7 +72,7 @@ func (p *process) answerFetch() {
 }
 
 func (p *process) fetched(e machine.Fetched) {
-	if len(e.Items) > 0 && p.diesAt(AfterFetch) {
+	if len(e.Items) > 0 && p.diesAt(faults.AfterFetch) {
 		return
 	}
 	p.fetch = nil
@@ -132,11 +133,11 @@ func (p *process) settle(a *machine.Settle) {
 	w := p.w
 	p.settles++
 	p.soon(func() {
-		if p.diesAt(BeforeSettle) {
+		if p.diesAt(faults.BeforeSettle) {
 			return
 		}
 		left := p.tellSource(a)
-		if p.diesAt(AfterSettle) {
+		if p.diesAt(faults.AfterSettle) {
 			return
 		}
 		p.soon(func() {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/machine"
 )
 
@@ -160,7 +161,7 @@ func (f *flight) mark(busy []int) {
 		}
 		f.verdicts = append(f.verdicts, v)
 	}
-	if f.p.diesAt(AfterMark) {
+	if f.p.diesAt(faults.AfterMark) {
 		return
 	}
 	f.p.soon(func() {

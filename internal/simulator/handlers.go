@@ -6,6 +6,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/machine"
 )
 
@@ -140,7 +141,7 @@ func (f *flight) ranTo(failure *machine.Failure) {
 		f.failed, f.failure = true, *failure
 		f.tx.dirty = true
 	}
-	if f.p.diesAt(AfterEffect) {
+	if f.p.diesAt(faults.AfterEffect) {
 		return
 	}
 	f.p.soon(func() {

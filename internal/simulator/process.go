@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/machine"
 )
 
@@ -93,7 +94,7 @@ func (p *process) feed(e machine.Event) { p.feedAt(e, "") }
 
 // feedAt is feed, with a point between the machine's decision and its being
 // carried out.
-func (p *process) feedAt(e machine.Event, at Point) {
+func (p *process) feedAt(e machine.Event, at faults.Point) {
 	w := p.w
 	if p.over || w.law != nil {
 		return

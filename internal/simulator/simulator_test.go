@@ -84,12 +84,9 @@ func TestEveryLawThatTheCheckerNamesIsCounted(t *testing.T) {
 	})
 }
 
-func TestTheFaultPointsAreTheLibrarys(t *testing.T) {
+func TestProcessesDieAtEachFaultPoint(t *testing.T) {
 	s := Sweep(1, 100, Real)
-	for i, p := range faults.Points() {
-		if string(p) != string(points[i]) {
-			t.Errorf("point %d is %s here and %s in the library", i, points[i], p)
-		}
+	for _, p := range faults.Points() {
 		if s.Coverage["crash at"][string(p)] == 0 {
 			t.Errorf("no process has died at %s", p)
 		}
