@@ -17,18 +17,28 @@ RACED = $(LONGEST) $(filter-out $(PURE) $(LONGEST),$(shell $(GO) list $(PACKAGES
 # Under the detector, it runs a part of its suites only.
 TWICE = $(shell $(GO) list ./itest/sqlite)
 
-.PHONY: test vet simulate planted bench coverage-list pictures example proof-file proof-commit proof-failover proof-kafka proof-kafka3 bench-postgres bench-kafka
+.PHONY: test vet simulate planted bench coverage-list pictures example proof-file proof-commit proof-failover proof-kafka proof-kafka3 bench-postgres bench-kafka bench-against bench-postgres-against bench-kafka-against bench-file
 
 # The parts of test that run at once. A test waits for servers more than it
 # computes, so what computes and waits for nobody fills in.
 PARTS = lint pure suites proof stranger
 
 # No result is taken from a cache: servers are no files whose change Go notices.
-# Linking without symbols for debuggers takes two thirds of the time.
-TEST = $(GO) test -json -count=1 -ldflags=-w -timeout 30m
+# vet has run before.
+TEST = $(GO) test -json -count=1 -vet=off -timeout 30m
+
+# The detector looks at what people wrote. SQLite is C that was translated: with
+# the detector in it, what uses it takes three times as long.
+RACE = -race '-gcflags=modernc.org/...=-race=false'
 
 # Brokers that live for minutes: optimizing them would cost more than it gains.
 test: export JAVA_TOOL_OPTIONS += -XX:TieredStopAtLevel=1
+# Some hundred programs are linked, also by tests: without symbols for debuggers
+# that takes half the time. Code that lies nowhere in particular is compiled once
+# for the modules as they are here and as a stranger builds them.
+test: export GOFLAGS += -ldflags=-s -trimpath
+# At its end a process with the detector waits a second for others' last races.
+test: export GORACE += atexit_sleep_ms=50
 ## test: everything that guards main, with the race detector where there are
 ## goroutines, and a minute of the proof on Kafka; starts the servers that it
 ## needs and stops those that it started; says at the end what took how long
@@ -38,11 +48,14 @@ test: vet
 .PHONY: $(PARTS)
 pure:
 	nice -n 5 $(TEST) $(PURE) $(TWICE)
+# Each test makes a database and drops it. No test takes the machine's power away,
+# and those that kill a server have their own, with PostgreSQL's settings.
+suites: export SEMEL_POSTGRES_OPTIONS ?= -c fsync=off -c full_page_writes=off
 suites:
-	scripts/services with postgres pgbouncer kafka -- $(TEST) -race -p 4 -parallel 8 $(RACED)
+	scripts/services with postgres pgbouncer kafka -- $(TEST) $(RACE) -p 6 -parallel 8 $(RACED)
 proof:
 	scripts/services install postgres kafka
-	$(GO) run ./itest/cmd/proofkafka -quick
+	$(GO) run ./itest/cmd/proof kafka -quick
 
 ## vet: format, vet and the chosen linters
 vet:
@@ -62,19 +75,50 @@ simulate:
 planted:
 	$(GO) run ./internal/simulator/simulate -planted -seeds 6000
 
-## bench: what the engine costs a message, with store and source in memory
+# The file of the real webhooks, nothing if they cannot be fetched; why not is
+# printed.
+WEBHOOKS = webhooks="$$(scripts/fetch-webhooks)" || webhooks=
+
+## bench: what the engine and the reading of a body cost a message, with store
+## and source in memory; BENCH="-bench Bodies" for some
 bench:
-	$(GO) test -run '^$$' -bench . -benchmem ./consumer ./identity
+	@$(WEBHOOKS); SEMEL_WEBHOOKS="$$webhooks" $(GO) test -run '^$$' -bench . -benchmem $(BENCH) ./consumer ./identity
 
 ## bench-postgres: every form on PostgreSQL against a batch written by hand and
-## the textbook loop, under an hour; BENCH="-quick" takes some five minutes
+## the textbook loop, under an hour; BENCH="-quick" takes some five minutes;
+## BENCH="-base -body 200B,1KiB,10KiB" for bodies of some length
 bench-postgres:
 	scripts/services with postgres -- $(GO) run ./itest/cmd/semelbench -commit "$$(git describe --always --dirty)" $(BENCH)
 
 ## bench-kafka: from a broker into PostgreSQL, against a plain loop without
-## deduplication; some three minutes
+## deduplication; some three minutes; BENCH="-body 1KiB" for longer bodies,
+## BENCH="-webhooks $$(scripts/fetch-webhooks)" for real ones
 bench-kafka:
 	scripts/services with postgres kafka -- sh -c '$(GO) run ./itest/cmd/semelbench -kafka "$$SEMEL_KAFKA" -commit "$$(git describe --always --dirty)" $(BENCH)'
+
+## bench-against: the benchmarks of ./consumer at the commit BASE and in this
+## tree with bodies of 200 bytes, in turn, 11 rounds, and what equal code differs
+## by; some four minutes; others with
+## BENCH="-packages ./consumer,./identity -bench . -benchtime 300ms"
+bench-against:
+	@$(WEBHOOKS); SEMEL_WEBHOOKS="$$webhooks" $(GO) run ./itest/cmd/pairedbench -base "$(BASE)" -bench 'Nothing|Engine$$' $(BENCH)
+
+## bench-postgres-against: the same of every form on PostgreSQL, by its ratio to
+## a batch written by hand; some ten minutes; BENCH="-body 200B" for such bodies
+bench-postgres-against:
+	scripts/services with postgres -- $(GO) run ./itest/cmd/pairedbench -postgres -base "$(BASE)" $(BENCH)
+
+## bench-kafka-against: the same of the way from a broker into PostgreSQL with
+## the real webhooks and 8 workers, by its ratio to a loop without
+## deduplication; some twelve minutes
+bench-kafka-against:
+	scripts/services with postgres kafka -- sh -c '$(GO) run ./itest/cmd/pairedbench -kafka "$$SEMEL_KAFKA" -base "$(BASE)" -webhooks "$$(scripts/fetch-webhooks)" $(BENCH)'
+
+## bench-file: 100,000 real webhooks, 1 GB, from a file into SQLite through the
+## binary of the commit BASE and this tree's, in turn, with one core and two, 11
+## rounds; BENCH="-against PATH" takes a binary that is built; some twenty minutes
+bench-file:
+	$(GO) run ./itest/cmd/pairedbench -file -base "$(BASE)" -webhooks "$$(scripts/fetch-webhooks)" $(BENCH)
 
 ## coverage-list: which test covers which law, case, trap and requirement
 coverage-list:
@@ -97,8 +141,8 @@ example:
 ## order of its own, of which one is frozen for good and two are killed, over
 ## five restarts of the server (2 GB in TMPDIR while it runs)
 proof-file:
-	$(GO) run ./itest/cmd/prooffile -webhooks "$$(scripts/fetch-webhooks)"
-	$(GO) run ./itest/cmd/prooffile -webhooks "$$(scripts/fetch-webhooks)" \
+	$(GO) run ./itest/cmd/proof file -webhooks "$$(scripts/fetch-webhooks)"
+	$(GO) run ./itest/cmd/proof file -webhooks "$$(scripts/fetch-webhooks)" \
 		-into postgres -deliveries 60000 -kills 12 -restarts 5 -open 6
 
 ## proof-kafka: 220,000 real webhooks through a topic and three processes into
@@ -109,23 +153,24 @@ proof-file:
 ## PROOF=-json: the ledger for machines
 proof-kafka:
 	scripts/services install postgres kafka
-	$(GO) run ./itest/cmd/proofkafka -webhooks "$$(scripts/fetch-webhooks)" $(PROOF)
+	$(GO) run ./itest/cmd/proof kafka -webhooks "$$(scripts/fetch-webhooks)" $(PROOF)
 
 ## proof-kafka3: three brokers, each topic on all of them, of which under load
 ## one is killed and another frozen, three times; PROOF=-next-gen has the
-## brokers balance the group, PROOF=-natural plants a fault, which must be found
+## brokers balance the group; PROOF="-plant natural": a planted fault, which must
+## be found
 proof-kafka3:
 	scripts/services install postgres kafka
-	$(GO) run ./itest/cmd/proofbrokers $(PROOF)
+	$(GO) run ./itest/cmd/proof brokers $(PROOF)
 
 ## proof-commit: COMMIT cut 10,000 times in either direction with each driver,
 ## some while it waits for a frozen standby, with a competing consumer; then
 ## the same with a planted fault, which must be found
 proof-commit:
-	$(GO) run ./itest/cmd/proofcommit
-	$(GO) run ./itest/cmd/proofcommit -plant select -cuts 200
+	$(GO) run ./itest/cmd/proof commit
+	$(GO) run ./itest/cmd/proof commit -plant select -cuts 200
 
 ## proof-failover: the primary killed under load, its synchronous standby
 ## promoted, five times with each driver
 proof-failover:
-	$(GO) run ./itest/cmd/prooffailover
+	$(GO) run ./itest/cmd/proof failover

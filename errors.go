@@ -15,7 +15,7 @@ var (
 	// ErrHalted: a message ended by halt; it is unsettled and comes again.
 	ErrHalted = errors.New("semel: halted by a message")
 	// ErrLeft: a run ended idle, and lanes stand still with messages that were
-	// not read; they stay where they are.
+	// not read, or that a newer release marked; they are unsettled.
 	ErrLeft = errors.New("semel: ended idle, and lanes stand still")
 	// ErrSchema: the store's schema is missing, older or newer; the error
 	// around it says what to do.

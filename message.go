@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/internal/cloudevents"
+	"github.com/semel-go/semel/internal/strictjson"
 )
 
 // HeaderLength is the header that a message set aside as ReasonTooLarge gets
@@ -36,9 +37,15 @@ type Message struct {
 	Identity Key
 	// Attempt is 1 for the first run of the handler that can be charged to
 	// this message, as far as this process knows. Set by the engine; whoever
-	// calls Process sets it to the broker's count of deliveries, this one
-	// included, or leaves it 0 where the broker does not count.
+	// calls consumer.Consumer's Process sets it to the broker's count of deliveries, this one
+	// included, or leaves it 0 where the broker does not count. Where the broker
+	// counts what was no attempt, see consumer.Disposition.
 	Attempt int
+	// Strict is of no use but to Semel, which sets it when it has read Body as
+	// strict JSON, so that values are found in it without reading it all again. It
+	// holds for that very memory: a copy of the message with another Body is read
+	// as if it were not set.
+	Strict strictjson.Proof
 }
 
 // NewMessage returns a message as a handler sees it at its first attempt: with
@@ -140,7 +147,7 @@ func (m *Message) attribute(field, header string) string {
 	return string(v)
 }
 
-// JSON decodes the body of m into a T. Its error is permanent: waiting does
+// JSON decodes the body of m into a T, as encoding/json does. Its error is permanent: waiting does
 // not mend a body. The error's text tells the place and not the value, which
 // would go into logs; errors.As finds the error of encoding/json.
 func JSON[T any](m *Message) (T, error) {

@@ -13,8 +13,11 @@ type EventKind string
 
 // The events.
 const (
-	EventDuplicate EventKind = "duplicate skipped"
-	EventConflict  EventKind = "key collision"
+	// EventDuplicate: a copy was settled, and no handler ran for it.
+	EventDuplicate EventKind = "duplicate"
+	// EventConflict: an idempotency key collision, that is, a known identity with
+	// other content.
+	EventConflict  EventKind = "conflict"
 	EventParked    EventKind = "parked"
 	EventDiscarded EventKind = "discarded"
 	// EventSkipped: consumer.Config.Only leaves it to other consumers.
@@ -91,7 +94,8 @@ type Counts struct {
 	Rerun   int64 `json:"rerun"`
 }
 
-// Left is what a source has and cannot deliver.
+// Left is what a lane has that was not settled when a run ended idle: what the
+// source could not deliver, or what waits for a newer release.
 type Left struct {
 	Lane string `json:"lane"`
 	// Messages are how many at most, -1 where nobody can tell.

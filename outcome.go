@@ -26,8 +26,9 @@ func (f Fingerprint) Conflicts(g Fingerprint) bool {
 	return f.Version != 0 && f.Version == g.Version && f.Sum != g.Sum
 }
 
-// Outcome is what became of an identity, as its marker says.
-type Outcome uint8
+// Outcome is what became of an identity, as its marker says. It holds any number
+// that a column can, so that one of a newer release is named as it stands there.
+type Outcome int64
 
 // The outcomes. Their numbers are stored and never change; 2 is reserved.
 const (

@@ -3,6 +3,7 @@ package consumer_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"runtime"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/bodies"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/sourcetest"
 )
@@ -21,12 +23,13 @@ const benchBatch = 500
 // benchBody is 200 bytes of JSON.
 const benchBody = `{"payment":"5f0c9a52-7c2e-4f0a-9d53-1d0f3a6f2f11","account":"DE89370400440532013000","amount":"129.95","currency":"EUR","purpose":"invoice 2026-001842","created":"2026-01-07T09:31:07Z","version":3,"b":1}`
 
-// benchMessages are n messages of different identities.
-func benchMessages(n int) []*semel.Message {
+// benchMessages are n messages of different identities, with these bodies in
+// turn.
+func benchMessages(n int, of ...[]byte) []*semel.Message {
 	all := make([]semel.Message, n)
 	out := make([]*semel.Message, n)
 	for i := range all {
-		all[i] = semel.Message{Headers: semel.Headers{{Name: "id", Value: fmt.Appendf(nil, "payment-%012d", i)}}, Body: []byte(benchBody), Origin: semel.Origin{Partition: -1, Offset: -1}}
+		all[i] = semel.Message{Headers: semel.Headers{{Name: "id", Value: fmt.Appendf(nil, "payment-%012d", i)}}, Body: of[i%len(of)], Origin: semel.Origin{Partition: -1, Offset: -1}}
 		out[i] = &all[i]
 	}
 	return out
@@ -60,7 +63,7 @@ func BenchmarkNothing(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	messages := benchMessages(b.N)
+	messages := benchMessages(b.N, []byte(benchBody))
 	perMessage(b, b.N, func() {
 		for len(messages) > 0 {
 			n := min(benchBatch, len(messages))
@@ -98,14 +101,34 @@ func BenchmarkEngine(b *testing.B) {
 		by   identity.Fingerprinter
 	}{{"none", identity.FingerprintNone()}, {"body", identity.FingerprintBody()}} {
 		for _, workers := range []int{1, 4} {
-			b.Run(fmt.Sprintf("fingerprint=%s/workers=%d", f.name, workers), func(b *testing.B) { benchEngine(b, f.by, workers) })
+			b.Run(fmt.Sprintf("fingerprint=%s/workers=%d", f.name, workers), func(b *testing.B) { benchEngine(b, f.by, workers, []byte(benchBody)) })
 		}
 	}
 }
 
-func benchEngine(b *testing.B, by identity.Fingerprinter, workers int) {
+// BenchmarkEngineBodies is BenchmarkEngine with longer bodies, which are
+// fingerprinted.
+func BenchmarkEngineBodies(b *testing.B) {
+	sets, missing, err := bodies.Sets(os.Getenv(bodies.Variable))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, set := range sets {
+		for _, workers := range []int{1, 4} {
+			b.Run(fmt.Sprintf("body=%s/workers=%d", set.Name, workers), func(b *testing.B) {
+				b.SetBytes(set.Mean())
+				benchEngine(b, identity.FingerprintBody(), workers, set.All...)
+			})
+		}
+	}
+	if missing != nil {
+		b.Run("body=webhooks-missing", func(b *testing.B) { b.Log(missing) })
+	}
+}
+
+func benchEngine(b *testing.B, by identity.Fingerprinter, workers int, of ...[]byte) {
 	source := sourcetest.NewMemory(workers)
-	for i, m := range benchMessages(b.N) {
+	for i, m := range benchMessages(b.N, of...) {
 		if err := source.Publish(i%workers, m); err != nil {
 			b.Fatal(err)
 		}

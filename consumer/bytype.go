@@ -20,7 +20,7 @@ import (
 // that is there runs: type and whole schema, type and version, type.
 //
 // A message for which there is none ends at once as Config.Retry.Then says,
-// with ReasonUnknownType, and spends no further attempt. ByType panics if a
+// with semel.ReasonUnknownType, and spends no further attempt. ByType panics if a
 // handler is nil.
 func ByType[Tx any](handlers map[string]func(ctx context.Context, tx Tx, m *semel.Message) error) func(ctx context.Context, tx Tx, m *semel.Message) error {
 	handlers = maps.Clone(handlers)

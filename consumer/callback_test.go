@@ -60,73 +60,80 @@ func (b *callingBatch) Commit(ctx context.Context, e contract.Ending) contract.R
 	return b.Batch.Commit(ctx, e)
 }
 
-func TestACallbackThatSticks(t *testing.T) {
-	sticks := func(release chan struct{}) *calling {
-		return &calling{Store: memstore.New(), cut: make(chan struct{}, 9), back: func(m contract.Mark) {
-			if string(m.ID) == "m3" {
-				<-release
-			}
-		}}
+// sticks is a store where the callback of message m3 waits for release.
+func sticks(release chan struct{}) *calling {
+	return &calling{Store: memstore.New(), cut: make(chan struct{}, 9), back: func(m contract.Mark) {
+		if string(m.ID) == "m3" {
+			<-release
+		}
+	}}
+}
+
+// stuck is a run of eight workers over twenty messages, of which m3 sticks.
+type stuck struct {
+	t        *testing.T
+	release  chan struct{}
+	store    *calling
+	seen     *witness
+	consumer *consumer.Consumer[*memstore.Tx]
+	run      *started
+}
+
+func startStuck(t *testing.T, contended int32) *stuck {
+	s := &stuck{t: t, release: make(chan struct{}), seen: &witness{}}
+	s.store = sticks(s.release)
+	s.store.contended.Store(contended)
+	source := newListSource(numbered("m", 20)...)
+	source.endless = true
+	c := config(source)
+	c.Lanes, c.Workers, c.Batch.Most, c.Timeout, c.Observers = consumer.LanesNone, 8, 1, 5*time.Second, []semel.Observer{s.seen}
+	s.consumer = mustNew(t, s.store, add, c)
+	s.run = start(t, s.consumer)
+	return s
+}
+
+// ends checks that the others went on beside m3, and ends m3 and the run.
+func (s *stuck) ends() {
+	if n := s.consumer.Counts().Applied; n < 12 {
+		s.t.Errorf("%d were applied beside it", n)
 	}
+	close(s.release)
+	pass(time.Minute)
+	if ready, why := s.consumer.Ready(); !ready || s.consumer.Counts().Applied != 20 {
+		s.t.Errorf("afterwards ready %t: %s, %+v", ready, why, s.consumer.Counts())
+	}
+	s.run.stop()
+	if err := s.run.wait(); err != nil {
+		s.t.Error(err)
+	}
+}
+
+func TestACallbackThatSticks(t *testing.T) {
 	bubble(t, "C17_has_its_batch_cut_after_its_time_out_while_the_other_workers_go_on", func(t *testing.T) {
-		release, seen := make(chan struct{}), &witness{}
-		store, source := sticks(release), newListSource(numbered("m", 20)...)
-		source.endless = true
-		c := config(source)
-		c.Lanes, c.Workers, c.Batch.Most, c.Timeout, c.Observers = consumer.LanesNone, 8, 1, 5*time.Second, []semel.Observer{seen}
-		consumer := mustNew(t, store, add, c)
-		run := start(t, consumer)
+		s := startStuck(t, 0)
 		pass(5500 * time.Millisecond)
-		if len(store.cut) != 0 {
+		if len(s.store.cut) != 0 {
 			t.Error("it was cut within its time")
 		}
 		pass(time.Second)
 		synctest.Wait()
-		told := seen.of(semel.EventStuck)
-		if len(store.cut) != 1 || len(told) != 1 || told[0].Key.ID != "m3" {
-			t.Errorf("cut %d times, told of %+v", len(store.cut), told)
+		told := s.seen.of(semel.EventStuck)
+		if len(s.store.cut) != 1 || len(told) != 1 || told[0].Key.ID != "m3" {
+			t.Errorf("cut %d times, told of %+v", len(s.store.cut), told)
 		}
-		if ready, why := consumer.Ready(); ready || !strings.Contains(why, "callback") {
+		if ready, why := s.consumer.Ready(); ready || !strings.Contains(why, "callback") {
 			t.Errorf("ready %t: %s", ready, why)
 		}
-		if n := consumer.Counts().Applied; n < 12 {
-			t.Errorf("%d were applied beside it", n)
-		}
-		close(release)
-		pass(time.Minute)
-		if ready, why := consumer.Ready(); !ready || consumer.Counts().Applied != 20 {
-			t.Errorf("afterwards ready %t: %s, %+v", ready, why, consumer.Counts())
-		}
-		run.stop()
-		if err := run.wait(); err != nil {
-			t.Error(err)
-		}
+		s.ends()
 	})
 	bubble(t, "C17_holds_no_other_worker_up_while_batches_run_one_at_a_time", func(t *testing.T) {
-		release, seen := make(chan struct{}), &witness{}
-		store, source := sticks(release), newListSource(numbered("m", 20)...)
-		source.endless = true
-		store.contended.Store(1)
-		c := config(source)
-		c.Lanes, c.Workers, c.Batch.Most, c.Timeout, c.Observers = consumer.LanesNone, 8, 1, 5*time.Second, []semel.Observer{seen}
-		consumer := mustNew(t, store, add, c)
-		run := start(t, consumer)
+		s := startStuck(t, 1)
 		pass(30 * time.Second)
-		if len(seen.of(semel.EventSerial)) != 1 || len(seen.of(semel.EventParallel)) != 0 || len(store.cut) != 1 {
-			t.Errorf("serialised %d times, parallel again %d times, cut %d times", len(seen.of(semel.EventSerial)), len(seen.of(semel.EventParallel)), len(store.cut))
+		serial, parallel := len(s.seen.of(semel.EventSerial)), len(s.seen.of(semel.EventParallel))
+		if serial != 1 || parallel != 0 || len(s.store.cut) != 1 {
+			t.Errorf("serialised %d times, parallel again %d times, cut %d times", serial, parallel, len(s.store.cut))
 		}
-		if n := consumer.Counts().Applied; n < 12 {
-			t.Errorf("%d were applied beside it", n)
-		}
-		close(release)
-		pass(time.Minute)
-		if ready, why := consumer.Ready(); !ready || consumer.Counts().Applied != 20 {
-			t.Errorf("afterwards ready %t: %s, %+v", ready, why, consumer.Counts())
-		}
-		run.stop()
-		if err := run.wait(); err != nil {
-			t.Error(err)
-		}
+		s.ends()
 	})
 	bubble(t, "case_10_a_stop_ends_by_its_deadline_and_calls_it_a_handler", func(t *testing.T) {
 		release := make(chan struct{})

@@ -107,8 +107,8 @@ type Config struct {
 	MaxUnsettled contract.Bound
 	// MaxBody is the longest body in bytes that is processed, 64 KiB to 1 GiB;
 	// default 16 MiB. No store sees a longer one: the message ends as
-	// OnBadIdentity says, as ReasonTooLarge, with its first 64 KiB and its length
-	// in HeaderLength. A source's own limit can only be smaller.
+	// OnBadIdentity says, as semel.ReasonTooLarge, with its first 64 KiB and its length
+	// in semel.HeaderLength. A source's own limit can only be smaller.
 	MaxBody int64
 	// Drain is how long a stop waits for running handlers; default 20 s. What has
 	// not ended then is cancelled, and cut: the run ends within 5 s more.
@@ -118,9 +118,10 @@ type Config struct {
 	// IdleExit, when positive, ends Run when the source has been empty and
 	// nothing has been in memory for so long. A source that fails is not empty;
 	// one that has given no lane yet has a minute for it. A source that knows
-	// what is there (Idler) is asked before; see Consumer.Left. A message that is
-	// held, because a newer release wrote its marker, is in memory: the run goes
-	// on, and Ready names it.
+	// what is there (Idler) is asked before; see Consumer.Left. Messages that
+	// are held because a newer release wrote their markers, and what waits for
+	// them, keep no run from ending: nothing of them is settled, Left names their
+	// lanes, and Run returns semel.ErrLeft.
 	IdleExit time.Duration
 	// CommitTimeout is after how long without an answer a commit's outcome is
 	// unknown; default 30 s. Statements that handlers queued, which are sent with

@@ -78,8 +78,9 @@ func newConsumer[Tx any](store contract.TxStore[Tx], h handler[Tx], missing bool
 }
 
 // Run consumes until ctx ends, the source ends, Config.IdleExit has passed, or
-// a message halts it (ErrHalted). ErrLeft says that it ended because of IdleExit
-// and that lanes stand still with what was not read. When ctx ends it drains for
+// a message halts it (semel.ErrHalted). semel.ErrLeft says that it ended because of IdleExit,
+// or of the source's end, and that lanes stand still: with what was not read, or
+// with messages that a newer release marked; see Left. When ctx ends it drains for
 // Config.Drain at most, and returns nil if all has ended then. Otherwise it
 // returns within 5 s more, with an error that says what still runs. It may be
 // called once. An error before the first fetch says what is missing; nothing has
@@ -160,8 +161,10 @@ func (c *Consumer[Tx]) Counts() semel.Counts {
 	return e.snapshot()
 }
 
-// Left returns what the source had and could not deliver when Run ended because
-// of Config.IdleExit, on a source that knows (Idler); otherwise nil.
+// Left returns, when Run has ended because of Config.IdleExit or of the source's
+// end, what is left: what the source had and could not deliver, where it knows
+// (Idler), and what is unsettled because a newer release marked it or a message
+// that it waits for. A source that has ended is waited for 5 s longer for those.
 func (c *Consumer[Tx]) Left() []semel.Left {
 	c.mutex.Lock()
 	e := c.engine
@@ -175,14 +178,16 @@ func (c *Consumer[Tx]) Left() []semel.Left {
 }
 
 // Ready reports whether the consumer works, and if not, why: the store or the
-// source is down, or has not been asked yet, or a handler does not end. A source
+// source is down, or has not been asked yet, or a handler does not end, or nothing
+// is fetched because messages that a newer release marked, and what waits for
+// them, fill Config.MaxUnsettled. A source
 // that is quiet counts as asked when it gives its first lane, or a minute after
 // the start. A consumer for Process checks its store with the first call, and is
 // taken for ready until then.
 //
 // A consumer that is ready may have a reason all the same: messages that are held
 // because a newer release wrote their markers, and lanes that stand still by a
-// fault, on a source that tells them (LaneFaulting), while the others go on.
+// fault, on a source that tells them (contract.LaneFaulting), while the others go on.
 func (c *Consumer[Tx]) Ready() (bool, string) {
 	ready, why := c.reporter.state()
 	var reasons []string
@@ -210,10 +215,10 @@ func (c *Consumer[Tx]) laneFaults() (reasons []string) {
 }
 
 // TryMark marks the message in a transaction that the user opened, on a store
-// that can (TxMarker). Fresh means that the effect belongs into tx now;
+// that can (contract.TxMarker). Fresh means that the effect belongs into tx now;
 // anything else that it must not happen. Commit tx with the effect; settle the
-// broker afterwards. ErrUnsupported and identity errors say that nothing was
-// written. ErrSchema, with the verdict Newer, says that a newer release marked it:
+// broker afterwards. semel.ErrUnsupported and identity errors say that nothing was
+// written. semel.ErrSchema, with the verdict Newer, says that a newer release marked it:
 // do not settle it.
 func (c *Consumer[Tx]) TryMark(ctx context.Context, tx Tx, m *semel.Message) (contract.Verdict, error) {
 	marker, ok := c.store.(contract.TxMarker[Tx])
@@ -221,7 +226,7 @@ func (c *Consumer[Tx]) TryMark(ctx context.Context, tx Tx, m *semel.Message) (co
 		return contract.Verdict{}, fmt.Errorf("semel: the store marks in no transaction of yours: %w", semel.ErrUnsupported)
 	}
 	p := parcel{delivery: contract.Delivery{Message: m, Before: contract.Unknown}}
-	p.read(&c.config)
+	p.readAlone(&c.config)
 	if p.item.Refused != "" {
 		return contract.Verdict{}, &identity.Error{Reason: p.item.Refused, Detail: "nothing was marked"}
 	}
@@ -229,12 +234,12 @@ func (c *Consumer[Tx]) TryMark(ctx context.Context, tx Tx, m *semel.Message) (co
 	if err != nil {
 		return contract.Verdict{}, err
 	}
-	verdicts, err := marker.MarkIn(ctx, tx, []contract.Mark{{Scope: scope, ID: []byte(p.key.ID), Fingerprint: p.fingerprint, As: semel.Applied}})
+	verdicts, err := marker.MarkIn(ctx, tx, []contract.Mark{{Scope: scope, ID: []byte(p.key.ID), Fingerprint: p.item.Print, As: semel.Applied}})
 	if err != nil {
 		return contract.Verdict{}, err
 	}
 	if v := verdicts[0]; v.Kind == contract.Newer {
-		return v, fmt.Errorf("semel: a newer release wrote the marker (outcome %d); neither apply nor settle the message: %w", uint8(v.Was), semel.ErrSchema)
+		return v, fmt.Errorf("semel: a newer release wrote the marker (outcome %d); neither apply nor settle the message: %w", int64(v.Was), semel.ErrSchema)
 	}
 	return verdicts[0], nil
 }

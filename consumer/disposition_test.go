@@ -45,7 +45,7 @@ func TestWhatProcessSaysOfAMessage(t *testing.T) {
 			{ours("", "{}"), consumer.Disposition{Kind: semel.Ack, Ending: contract.EndParked, Reason: semel.ReasonNoIdentity}},
 			{ours("discard", "{}"), consumer.Disposition{Kind: semel.Ack, Ending: contract.EndDiscarded, Reason: "old"}},
 			{message("2", "{}"), consumer.Disposition{Kind: semel.Ack, Ending: contract.EndSkipped, Reason: semel.ReasonForeign}},
-			{ours("fails", "{}"), consumer.Disposition{Kind: semel.HandBack}},
+			{ours("fails", "{}"), consumer.Disposition{Kind: semel.HandBack, Charged: true}},
 			{ours("busy", "{}"), consumer.Disposition{Kind: semel.HandBack, Reason: semel.ReasonBusy}},
 		} {
 			got, err := running.Process(t.Context(), step.message)

@@ -53,7 +53,7 @@ type engine[Tx any] struct {
 func newEngine[Tx any](c *Consumer[Tx], source contract.Source) *engine[Tx] {
 	e := &engine[Tx]{
 		config: c.config, store: c.store, source: source, handler: c.handler, scopes: c.scopes,
-		machine: machine.New(machineConfig(c.config, c.oneAttempt)),
+		machine: machine.New(machineConfig(c.config, source, c.oneAttempt)),
 		began:   time.Now(),
 		// Every sender below has at most one event under way, except lanes,
 		// which wait for room or for the run's end.
@@ -254,17 +254,18 @@ func (t Then) ending() machine.Then {
 	return machine.ThenPark
 }
 
-func machineConfig(c Config, oneAttempt bool) machine.Config {
+func machineConfig(c Config, source contract.Source, oneAttempt bool) machine.Config {
 	lanes := machine.Partition
 	if c.Lanes == LanesNone || oneAttempt {
 		lanes = machine.NoOrder
 	}
+	finite, ends := source.(contract.Finite)
 	return machine.Config{
 		Lanes: lanes, Workers: c.Workers, Most: c.Batch.Most, BatchTime: c.Batch.Time, Hold: c.Hold,
 		MaxMessages: c.MaxUnsettled.Messages, MaxBytes: c.MaxUnsettled.Bytes, Drain: c.Drain,
 		Attempts: c.Retry.Attempts, RetryFirst: c.Retry.First, RetryMost: c.Retry.Most, RetryThen: c.Retry.Then.ending(),
 		OnConflict: c.OnConflict.ending(), OnRefused: c.OnBadIdentity.ending(), OnUnmet: c.OnUnmet.ending(), OnForeign: c.Otherwise.ending(),
-		IdleExit: c.IdleExit, BackoffFirst: 50 * time.Millisecond, BackoffMost: 5 * time.Second, SerialFor: time.Minute,
+		IdleExit: c.IdleExit, Ends: ends, Bounded: ends && finite.Bounded(), BackoffFirst: 50 * time.Millisecond, BackoffMost: 5 * time.Second, SerialFor: time.Minute,
 		Unmarked: c.Strategy != StrategyMarker, OneAttempt: oneAttempt, Seed: c.plan.Seed,
 	}
 }

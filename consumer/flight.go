@@ -189,7 +189,7 @@ func (p *pilot[Tx]) prepare(ctx context.Context, f *flight[Tx]) error {
 			return err
 		}
 		f.mark[i] = len(f.marks)
-		f.marks = append(f.marks, contract.Mark{Scope: scope, ID: ids[first:len(ids):len(ids)], Fingerprint: q.fingerprint, As: en.As.Outcome()})
+		f.marks = append(f.marks, contract.Mark{Scope: scope, ID: ids[first:len(ids):len(ids)], Fingerprint: q.item.Print, As: en.As.Outcome()})
 	}
 	return nil
 }

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/machine"
 )
 
@@ -19,8 +21,14 @@ const askIdleFor = 10 * time.Second
 // askIdle asks a source that brought nothing whether it has more, where the run
 // would end for that.
 func (t *intake) askIdle(base context.Context, e *machine.Fetched) {
+	t.mutex.Lock()
+	t.left = nil
+	t.mutex.Unlock()
+	if t.config.IdleExit == 0 && !t.atEnd(e) {
+		return
+	}
 	idler, able := t.source.(contract.Idler)
-	if !able || t.config.IdleExit == 0 {
+	if !able {
 		return
 	}
 	ctx, cancel := context.WithTimeout(base, askIdleFor)
@@ -43,6 +51,18 @@ func (t *intake) askIdle(base context.Context, e *machine.Fetched) {
 	t.left = left
 }
 
+// atEnd asks a source that comes to an end whether it has.
+func (t *intake) atEnd(e *machine.Fetched) (is bool) {
+	finite, able := t.source.(contract.Finite)
+	if !able {
+		return false
+	}
+	e.Err = notPanicking(&t.config, "AtEnd", func() error { is = finite.AtEnd(); return nil })
+	e.Failed = e.Err != nil
+	e.More = !is
+	return is && !e.Failed
+}
+
 // mayAsk reports whether somebody waits for the answer: the last Fetch was not
 // cancelled, or was to end the run. cancel ends the question when nobody does
 // any more.
@@ -60,14 +80,14 @@ func (e *engine[Tx]) noteLeft() error {
 		return nil
 	}
 	e.intake.mutex.Lock()
-	left := e.intake.left
+	left := joinLeft(heldBack(e.done), e.intake.left)
 	e.intake.mutex.Unlock()
 	e.mutex.Lock()
 	e.left = left
 	e.mutex.Unlock()
 	var faults []string
 	for _, l := range left {
-		e.config.Logger.Warn("the run ends idle, and this was not read", slog.String("consumer", e.config.Name),
+		e.config.Logger.Warn("the run ends idle, and this is left", slog.String("consumer", e.config.Name),
 			slog.String("lane", l.Lane), slog.Int64("messages", l.Messages), slog.String("reason", l.Reason))
 		if l.Fault {
 			faults = append(faults, l.Lane+": "+l.Reason)
@@ -77,4 +97,39 @@ func (e *engine[Tx]) noteLeft() error {
 		return nil
 	}
 	return fmt.Errorf("%w: %s", semel.ErrLeft, strings.Join(faults, "; "))
+}
+
+// heldBack says of lanes what a newer release has to end. Where memory was full of
+// it, nobody knows what else they have.
+func heldBack(done *machine.Done) []semel.Left {
+	var all []semel.Left
+	for _, b := range done.Behind {
+		l := semel.Left{Lane: b.Lane.ID, Messages: int64(b.Messages), Reason: "copies of messages in other lanes that a newer release marked are held", Fault: true}
+		if b.Item != nil {
+			p := b.Item.Handle.(*parcel)
+			l.Reason = fmt.Sprintf("message %q of source %q is held with what waits for it: %s", p.key.ID, p.key.Source, legible.Text(b.Why))
+		}
+		if done.Full {
+			l.Messages = -1
+			l.Reason += "; such messages fill max_unsettled, so that nothing more was read, of other lanes either"
+		}
+		all = append(all, l)
+	}
+	return all
+}
+
+// joinLeft adds what the source has of lanes to what is held of them.
+func joinLeft(held, unread []semel.Left) []semel.Left {
+	for _, l := range unread {
+		i := slices.IndexFunc(held, func(h semel.Left) bool { return h.Lane == l.Lane })
+		switch {
+		case i < 0:
+			held = append(held, l)
+		case l.Messages < 0:
+			held[i].Messages = l.Messages
+		case held[i].Messages >= 0:
+			held[i].Messages += l.Messages
+		}
+	}
+	return held
 }

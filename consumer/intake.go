@@ -12,6 +12,7 @@ import (
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/strictjson"
 )
 
 // parcel is a delivery on its way through the engine.
@@ -20,9 +21,8 @@ type parcel struct {
 	delivery contract.Delivery
 	// message is what the handler sees: a copy, because a source may deliver
 	// one Message twice, and the engine writes into it.
-	message     semel.Message
-	key         semel.Key
-	fingerprint semel.Fingerprint
+	message semel.Message
+	key     semel.Key
 }
 
 // intake fetches, one call at a time, and finds identities and fingerprints,
@@ -32,6 +32,7 @@ type intake struct {
 	source   contract.Source
 	orders   chan machine.Fetch
 	reporter *reporter
+	readers  readers
 	known    bool // the source has answered; of the goroutine that fetches
 
 	mutex    sync.Mutex
@@ -106,7 +107,7 @@ func (t *intake) fetch(base context.Context, order machine.Fetch) machine.Fetche
 		t.known = true
 		t.reporter.sourceAnswers()
 	}
-	e := machine.Fetched{Items: t.items(deliveries), End: errors.Is(err, contract.ErrEnd)}
+	e := machine.Fetched{Items: t.readers.items(&t.config, deliveries), End: errors.Is(err, contract.ErrEnd)}
 	switch {
 	case err == nil && len(deliveries) == 0:
 		t.askIdle(base, &e)
@@ -119,37 +120,26 @@ func (t *intake) fetch(base context.Context, order machine.Fetch) machine.Fetche
 	return e
 }
 
-func (t *intake) items(deliveries []contract.Delivery) []*machine.Item {
-	if len(deliveries) == 0 {
-		return nil
-	}
-	items := make([]*machine.Item, len(deliveries))
-	for i := range deliveries {
-		// Each for itself: one that waits must not keep the memory of all that
-		// were fetched with it.
-		p := &parcel{delivery: deliveries[i]}
-		p.read(&t.config)
-		items[i] = &p.item
-	}
-	return items
-}
-
 // routes is the seed of the hash that spreads keys over workers.
 var routes = maphash.MakeSeed()
 
 // read finds what the machine must know of a delivery.
-func (p *parcel) read(c *Config) {
+func (p *parcel) read(c *Config, r reader) {
+	p.delivery.Decode(r.room)
 	p.message = *p.delivery.Message
+	p.message.Strict = strictjson.Proof{} // what another consumer read need not stand there any more
 	m := &p.message
-	refused, why := p.recognise(c, m)
+	refused, why := p.recognise(c, r, m)
 	foreign := refused == semel.ReasonForeign
 	switch {
+	case refused == semel.ReasonNone:
+		p.prove(r)
 	case foreign && c.Otherwise == OtherwiseSkip: // no row will need a name
 		p.key = semel.Key{Consumer: c.Name, Source: m.Source(), ID: m.ID()}
-		p.fingerprint = semel.Fingerprint{}
-	case refused != semel.ReasonNone:
+		p.item.Print = semel.Fingerprint{}
+	default:
 		p.key = semel.Key{Consumer: c.Name, Source: surrogateSource, ID: surrogate(m)}
-		p.fingerprint = semel.Fingerprint{}
+		p.item.Print = semel.Fingerprint{}
 	}
 	m.Identity = p.key
 	size := sizeOf(m) // the delivery holds all of it
@@ -159,13 +149,22 @@ func (p *parcel) read(c *Config) {
 		route = maphash.Bytes(routes, m.Key)
 	}
 	p.item = machine.Item{
-		Lane: p.delivery.Lane, Source: p.key.Source, Identity: p.key.ID, Print: p.fingerprint,
+		Lane: p.delivery.Lane, Source: p.key.Source, Identity: p.key.ID, Print: p.item.Print,
 		Route: route, Size: size, Before: p.delivery.Before, Refused: refused, Foreign: foreign, Why: why, Handle: p,
 	}
 }
 
+// prove keeps that the body was read as strict JSON, for who seeks values in it.
+// The memory of a call's message is its caller's, who may not wait for the
+// handler: what is sought there must be safe from any bytes.
+func (p *parcel) prove(r reader) {
+	if _, call := p.delivery.Handle.(answerPlace); !call {
+		p.message.Strict = r.room.Proof(p.message.Body)
+	}
+}
+
 // recognise fills key and fingerprint, or says why there are none.
-func (p *parcel) recognise(c *Config, m *semel.Message) (semel.Reason, error) {
+func (p *parcel) recognise(c *Config, r reader, m *semel.Message) (semel.Reason, error) {
 	if missed := c.Only.misses(m, p.delivery.Refused != semel.ReasonNone); missed != "" {
 		return semel.ReasonForeign, fmt.Errorf("its %s is none of those that this consumer takes", missed)
 	}
@@ -178,22 +177,31 @@ func (p *parcel) recognise(c *Config, m *semel.Message) (semel.Reason, error) {
 	if err := identity.EventFault(m, false); err != nil {
 		return semel.ReasonMalformed, err
 	}
-	if err := p.identify(c, m); err != nil {
+	return p.name(c, r, m)
+}
+
+// name finds identity and fingerprint.
+func (p *parcel) name(c *Config, r reader, m *semel.Message) (refused semel.Reason, err error) {
+	if alone := r.alone; alone != nil && c.bothOwn() {
+		alone <- struct{}{}
+		defer func() { <-alone }()
+		r.alone = nil // it is ours already
+	}
+	if err = p.identify(c, r, m); err != nil {
 		return reasonOf(err, semel.ReasonBadIdentity), err
 	}
-	var err error
-	if p.fingerprint, err = c.print(m); err != nil {
+	if p.item.Print, err = r.print(c, m); err != nil {
 		return reasonOf(err, semel.ReasonMalformed), err
 	}
 	return semel.ReasonNone, nil
 }
 
-func (p *parcel) identify(c *Config, m *semel.Message) error {
+func (p *parcel) identify(c *Config, r reader, m *semel.Message) error {
 	if c.Identity == nil { // natural: only a row will ever need one
 		p.key = semel.Key{Consumer: c.Name, Source: surrogateSource, ID: surrogate(m)}
 		return nil
 	}
-	source, id, err := identity.Find(c.Identity, m)
+	source, id, err := r.find(c.Identity, m)
 	p.key = semel.Key{Consumer: c.Name, Source: source, ID: id}
 	return err
 }

@@ -14,7 +14,7 @@ import (
 // readAs is what the machine is told of a message of a consumer.
 func readAs(c Config, m *semel.Message) machine.Item {
 	p := parcel{delivery: contract.Delivery{Message: m}}
-	p.read(&c)
+	p.readAlone(&c)
 	return p.item
 }
 

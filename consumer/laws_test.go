@@ -337,7 +337,7 @@ func TestADuplicateIsASuccess(t *testing.T) {
 		if len(events) != 1 || events[0].Key.ID != "1" || events[0].Err != nil {
 			t.Errorf("events %+v", seen.events)
 		}
-		if !strings.Contains(text.String(), `level=DEBUG msg="duplicate skipped"`) || strings.Contains(text.String(), "level=INFO") || strings.Contains(text.String(), "level=WARN") || strings.Contains(text.String(), "level=ERROR") {
+		if !strings.Contains(text.String(), `level=DEBUG msg=duplicate `) || strings.Contains(text.String(), "level=INFO") || strings.Contains(text.String(), "level=WARN") || strings.Contains(text.String(), "level=ERROR") {
 			t.Errorf("the log says %s", text)
 		}
 	})

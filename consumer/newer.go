@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/machine"
 )
@@ -27,6 +28,17 @@ func (n *reporter) holdsNoMore(it *machine.Item) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	delete(n.newer, it)
+}
+
+// partFetch is what does not work while held messages leave no room to fetch.
+const partFetch = "fetch"
+
+// fullOfNewer says that nothing is fetched any more.
+func (n *reporter) fullOfNewer(messages int) {
+	err := fmt.Errorf("%d messages that a newer release marked, or that wait for those, fill Config.MaxUnsettled: start that release, or a newer one", messages)
+	n.setReady(partFetch, err.Error())
+	n.tell(semel.Event{Kind: semel.EventNotReady, Reason: partFetch, Messages: messages, Err: err})
+	n.logger.Warn("nothing is fetched", "consumer", n.consumer, "error", err)
 }
 
 // held says which messages are held because a newer release marked them.

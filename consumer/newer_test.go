@@ -71,6 +71,41 @@ func TestWhatANewerReleaseMarked(t *testing.T) {
 			t.Errorf("the stop took %v: %v", time.Since(began), err)
 		}
 	})
+	bubble(t, "law_11_a_consumer_that_fetches_no_more_because_of_them_is_not_ready", func(t *testing.T) {
+		store := memstore.New()
+		first, second := ofNewer(t, store, "1", 9), ofNewer(t, store, "2", 9)
+		source := newListSource(message("1", `{}`), message("2", `{}`), message("3", `{}`))
+		source.endless = true
+		c := config(source)
+		c.Lanes, c.MaxUnsettled.Messages = consumer.LanesNone, 2
+		consumer := mustNew(t, store, add, c)
+		run := start(t, consumer)
+		began := time.Now()
+		for range 60 { // also while the store is asked again
+			pass(time.Second)
+			if ready, _ := consumer.Ready(); ready && time.Since(began) > 15*time.Second {
+				t.Fatal("it is ready")
+			}
+		}
+		if ready, why := consumer.Ready(); ready || !strings.Contains(why, "fetch: 2 messages that a newer release marked") || effect(t, store, "3") != "" {
+			t.Errorf("ready %t, %q", ready, why)
+		}
+		first()
+		pass(30 * time.Second)
+		if ready, why := consumer.Ready(); !ready || effect(t, store, "3") != "1" {
+			t.Errorf("with room again: ready %t, %q", ready, why)
+		}
+		second()
+		run.stop()
+		if err := run.wait(); err != nil {
+			t.Error(err)
+		}
+	})
+	bubble(t, "law_11_a_run_that_may_end_ends_with_its_lane_left_and_nothing_of_it_settled", func(t *testing.T) {
+		for _, exit := range []time.Duration{2 * time.Second, 0} { // with IdleExit, and because the source ends
+			endsBesideIt(t, exit)
+		}
+	})
 	bubble(t, "case_12_Process_hands_it_back_with_a_reason_of_its_own", func(t *testing.T) {
 		store := memstore.New()
 		ends := ofNewer(t, store, "1", 9)
@@ -80,7 +115,7 @@ func TestWhatANewerReleaseMarked(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, d := range []int{0, 2} {
-			if d := all[d]; d.Kind != semel.HandBack || d.Reason != semel.ReasonNewer || d.After <= 0 || d.Ending != contract.NotEnded {
+			if d := all[d]; d.Kind != semel.HandBack || d.Reason != semel.ReasonNewer || d.After <= 0 || d.Charged || d.Ending != contract.NotEnded {
 				t.Errorf("%+v", d)
 			}
 		}
@@ -106,6 +141,33 @@ func TestWhatANewerReleaseMarked(t *testing.T) {
 			t.Errorf("%s, %v", v, err)
 		}
 	})
+}
+
+func endsBesideIt(t *testing.T, exit time.Duration) {
+	store := memstore.New()
+	ofNewer(t, store, "2", 9)
+	source := newListSource(inLane("a", "1"), inLane("a", "2"), inLane("a", "3"), inLane("b", "4"))
+	source.endless = exit > 0
+	c := config(source)
+	c.IdleExit = exit
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	consumer := mustNew(t, store, add, c)
+	err := consumer.Run(ctx)
+	if ctx.Err() != nil || !errors.Is(err, semel.ErrLeft) || !strings.Contains(err.Error(), `message "2"`) || !strings.Contains(err.Error(), "outcome 9") {
+		t.Errorf("IdleExit %v: %v (%v)", exit, err, ctx.Err())
+	}
+	if left := consumer.Left(); len(left) != 1 || left[0].Lane != "a" || left[0].Messages != 2 || !left[0].Fault {
+		t.Errorf("IdleExit %v: left %+v", exit, left)
+	}
+	for i, want := range []int{1, 0, 0, 1} {
+		if source.isSettled(i) != want {
+			t.Errorf("IdleExit %v: message %d is settled %d times", exit, i+1, source.isSettled(i))
+		}
+	}
+	if n := consumer.Counts(); n.Applied != 2 || n.InFlight != 2 {
+		t.Errorf("IdleExit %v: %+v", exit, n)
+	}
 }
 
 func heldWithItsLane(t *testing.T, o semel.Outcome) {

@@ -40,10 +40,10 @@ const (
 	// OtherwiseSkip settles it and counts it as skipped; nothing is written. The
 	// default.
 	OtherwiseSkip Otherwise = iota
-	// OtherwisePark sets it aside for a person, with ReasonForeign.
+	// OtherwisePark sets it aside for a person, with semel.ReasonForeign.
 	OtherwisePark
 	// OtherwiseDeadLetter copies it to the source's dead letters, then sets it
-	// aside in the store, with ReasonForeign.
+	// aside in the store, with semel.ReasonForeign.
 	OtherwiseDeadLetter
 )
 

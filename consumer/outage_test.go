@@ -111,6 +111,9 @@ func TestAStoreThatIsDown(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestHowOftenAStoreThatIsDownIsAsked(t *testing.T) {
 	bubble(t, "trap_T33_a_store_that_is_down_is_asked_less_and_less", func(t *testing.T) {
 		store := watch(memstore.New())
 		store.onBegin = func(context.Context, []contract.Mark) error { return &downError{} }
@@ -194,6 +197,9 @@ func TestAStoreThatIsDown(t *testing.T) {
 			t.Errorf("%v, never ready %v, %d settled, asked %d times", err, never, len(source.settled), calls.Load())
 		}
 	})
+}
+
+func TestNothingPassesWithoutTheStoreOfTheMarkers(t *testing.T) {
 	bubble(t, "trap_143_a_store_that_keeps_the_markers_and_cannot_be_reached_lets_nothing_through", func(t *testing.T) {
 		var down atomic.Bool
 		var calls atomic.Int64

@@ -21,17 +21,13 @@ func logPanic(logger *slog.Logger, consumer, where string, value any) {
 	logger.Error(where+" panicked; this is a fault of the program", "consumer", consumer, "panic", legible.Panic(value), "stack", string(debug.Stack()))
 }
 
-// print is the message's fingerprint. A Fingerprinter that panics cannot read
-// the message, which is set aside.
-func (c *Config) print(m *semel.Message) (f semel.Fingerprint, err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			logPanic(c.Logger, c.Name, "the fingerprinter", value)
-			f, err = semel.Fingerprint{}, fmt.Errorf("the fingerprinter panicked: %s", legible.Panic(value))
-		}
-	}()
-	f, err = c.Fingerprint.Fingerprint(m)
-	return f, legible.Error(err, decidedAgain)
+// notPrinting is deferred by who makes a fingerprint. A Fingerprinter that panics
+// cannot read the message, which is set aside.
+func notPrinting(c *Config, f *semel.Fingerprint, err *error) {
+	if value := recover(); value != nil {
+		logPanic(c.Logger, c.Name, "the fingerprinter", value)
+		*f, *err = semel.Fingerprint{}, fmt.Errorf("the fingerprinter panicked: %s", legible.Panic(value))
+	}
 }
 
 // notPanicking runs a call of the source's and turns its panic into an error.

@@ -13,28 +13,45 @@ import (
 
 // Disposition is what to tell the broker of a message given to Process.
 type Disposition struct {
-	// Kind is Ack, or HandBack with After.
+	// Kind is Ack, or semel.HandBack with After.
 	Kind semel.SettleKind
 	// After is how long to wait before the next delivery.
 	After time.Duration
-	// Ending says, with Ack, how the message ended: EndApplied, EndDuplicate,
-	// EndConflict and so on. NotEnded, with HandBack, says that nothing became
-	// of it: the handler failed, the store is down, or, with ReasonBusy, a copy
-	// is in flight elsewhere.
+	// Ending says, with semel.Ack, how the message ended: contract.EndApplied,
+	// contract.EndDuplicate, contract.EndConflict and so on. contract.NotEnded, with
+	// semel.HandBack, says that nothing became of it: the handler failed, the store
+	// is down, or, with semel.ReasonBusy, a copy is in flight elsewhere.
 	Ending contract.End
 	// Reason is why it was parked, dead-lettered, discarded or skipped, or with
-	// HandBack what stood in the way, where that has a name; empty otherwise.
+	// semel.HandBack what stood in the way, where that has a name; empty otherwise.
 	Reason semel.Reason
+	// Charged says, with semel.HandBack, that the handler ran and failed by its own
+	// error: this delivery is an attempt. Any other semel.HandBack is none: the store is
+	// down, a copy is in flight elsewhere (semel.ReasonBusy), a newer release marked it
+	// (semel.ReasonNewer), others hold what it needs.
+	//
+	// Message.Attempt is to count attempts, and many brokers count deliveries
+	// instead, those that were handed back uncharged included. Hand back without a
+	// charge where the broker can: AMQP 1.0's modified outcome without
+	// delivery-failed, or a lock or visibility that is prolonged and not given up.
+	// Where it cannot, as with SQS's receive count, NATS's NumDelivered, and nack or
+	// reject on RabbitMQ's quorum queues, keep the count of charged answers
+	// yourself, such as by the message's id, and give that count and one as
+	// Message.Attempt; and let the broker's own limit of deliveries be so high that
+	// an outage does not reach it. Kafka counts nothing.
+	Charged bool
 }
 
 // Process makes one attempt for a message and waits only for that: for those
 // who bring their own loop. Concurrent calls form batches from what is waiting.
 // A failure is handed back with the time to wait before the next delivery, and
-// ends as Config.Retry says when m.Attempt, the broker's count of deliveries,
-// has reached Config.Retry.Attempts; with 0, not known, each delivery is taken
-// for the first. While the store is down one call at a time asks whether it is
-// back; the others are handed back at once. An error says that nothing is known
-// of the message: do not settle it.
+// ends as Config.Retry says when m.Attempt has reached Config.Retry.Attempts: the
+// broker's count of deliveries, or better of attempts, see Disposition.Charged;
+// with 0, not known, each delivery is taken for the first. While the store is down
+// one call at a time asks whether it is back; the others are handed back at once.
+// An error says that nothing is known of the message: do not settle it. Where ctx
+// ended first, the message may still be read, by the engine and by the handler: its
+// memory must not be used for another one.
 func (c *Consumer[Tx]) Process(ctx context.Context, m *semel.Message) (Disposition, error) {
 	all, err := c.ProcessAll(ctx, []*semel.Message{m})
 	if err != nil {
@@ -87,7 +104,7 @@ func (c *Consumer[Tx]) looping(ctx context.Context) (*loopSource, error) {
 	return loop, nil
 }
 
-// Close stops what Process started: calls under way end, with ErrClosed where
+// Close stops what Process started: calls under way end, with semel.ErrClosed where
 // nothing is known. It returns when all has ended, or after Config.Drain and 5 s
 // with an error that says what still runs, or with ctx's error when ctx ends
 // first. It is not needed after Run.
@@ -240,7 +257,7 @@ func (s *loopSource) Settle(_ context.Context, settlements []contract.Settlement
 	defer s.mutex.Unlock()
 	for _, x := range settlements {
 		p := x.Delivery.Handle.(answerPlace)
-		p.call.answers[p.index] = Disposition{Kind: x.Kind, After: x.After, Ending: x.Ending, Reason: x.Reason}
+		p.call.answers[p.index] = Disposition{Kind: x.Kind, After: x.After, Ending: x.Ending, Reason: x.Reason, Charged: x.Charged}
 		if p.call.left--; p.call.left == 0 {
 			close(p.call.done)
 		}

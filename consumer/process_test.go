@@ -100,6 +100,9 @@ func TestProcess(t *testing.T) {
 		}
 		closed(t, running)
 	})
+}
+
+func TestProcessAll(t *testing.T) {
 	bubble(t, "case_12_ProcessAll_answers_each_message_in_its_place", func(t *testing.T) {
 		store := memstore.New()
 		running := mustNew(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
@@ -120,7 +123,7 @@ func TestProcess(t *testing.T) {
 			want := consumer.Disposition{Kind: semel.Ack, Ending: contract.EndApplied}
 			switch i {
 			case 3:
-				want = consumer.Disposition{Kind: semel.HandBack, After: a.After}
+				want = consumer.Disposition{Kind: semel.HandBack, After: a.After, Charged: true}
 			case 5:
 				want.Ending, want.Reason = contract.EndParked, "look"
 			case 1000:
@@ -140,6 +143,9 @@ func TestProcess(t *testing.T) {
 		}
 		closed(t, running)
 	})
+}
+
+func TestCallsOfProcessThatEnd(t *testing.T) {
 	bubble(t, "case_12_a_call_whose_context_ends_returns_and_its_message_may_come_again", func(t *testing.T) {
 		store := memstore.New()
 		running := mustNew(t, store, slow(10*time.Second), config(nil))
@@ -177,6 +183,20 @@ func TestProcess(t *testing.T) {
 		}
 		closed(t, running)
 	})
+	bubble(t, "Close_waits_no_longer_than_its_context", func(t *testing.T) {
+		running := mustNew(t, memstore.New(), slow(10*time.Second), config(nil))
+		go func() { _, _ = running.Process(t.Context(), message("1", `{}`)) }()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := running.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Close says %v", err)
+		}
+		closed(t, running)
+	})
+}
+
+func TestWhatProcessDoesNotTake(t *testing.T) {
 	bubble(t, "a_message_that_is_nil_is_an_error_of_the_call_and_harms_no_other", func(t *testing.T) {
 		running := mustNew(t, memstore.New(), add, config(nil))
 		if _, err := running.ProcessAll(t.Context(), []*semel.Message{message("1", `{}`), nil}); err == nil || !strings.Contains(err.Error(), "message 1 of 2 is nil") {
@@ -188,17 +208,6 @@ func TestProcess(t *testing.T) {
 		if err := running.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
-	})
-	bubble(t, "Close_waits_no_longer_than_its_context", func(t *testing.T) {
-		running := mustNew(t, memstore.New(), slow(10*time.Second), config(nil))
-		go func() { _, _ = running.Process(t.Context(), message("1", `{}`)) }()
-		synctest.Wait()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if err := running.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Close says %v", err)
-		}
-		closed(t, running)
 	})
 	bubble(t, "a_consumer_that_runs_takes_no_messages_of_Process_and_the_other_way_round", func(t *testing.T) {
 		running := mustNew(t, memstore.New(), add, config(newListSource(message("1", `{}`))))
@@ -227,7 +236,7 @@ func TestProcess(t *testing.T) {
 		running := mustNew(t, store, add, c)
 		for range 3 {
 			d, err := running.Process(t.Context(), message("1", `{}`))
-			if err != nil || d.Kind != semel.HandBack || d.After <= 0 {
+			if err != nil || d.Kind != semel.HandBack || d.After <= 0 || d.Charged {
 				t.Errorf("%+v, %v", d, err)
 			}
 		}

@@ -134,6 +134,10 @@ func (n *reporter) report(r machine.Report) {
 		n.item(slog.LevelWarn, semel.EventNewer, r)
 	case machine.ReportNewerEnds:
 		n.holdsNoMore(r.Item)
+	case machine.ReportFull:
+		n.fullOfNewer(r.N)
+	case machine.ReportFullEnds:
+		n.up(partFetch)
 	case machine.ReportBackstop:
 		n.item(slog.LevelWarn, semel.EventBackstop, r)
 	case machine.ReportStuck:

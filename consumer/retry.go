@@ -11,8 +11,8 @@ import (
 )
 
 // Retry runs the handler for a row in one transaction with the row's
-// completion. It returns nil when the effect is committed; ErrChanged,
-// ErrConflict or ErrState when nothing was done; the handler's error when it
+// completion. It returns nil when the effect is committed; semel.ErrChanged,
+// semel.ErrConflict or semel.ErrState when nothing was done; the handler's error when it
 // failed again, which is recorded on the row with the act unless ctx or the
 // store ended it. A handler that answers Duplicate completes the row, one that
 // answers Discard closes it; both without an effect. Refused is the row of a

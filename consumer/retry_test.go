@@ -83,6 +83,9 @@ func TestRetryOfARow(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestRetryOfARowThatIsApplied(t *testing.T) {
 	bubble(t, "trap_21_an_operators_retry_of_an_applied_message_has_no_effect_and_says_so", func(t *testing.T) {
 		store, r := parked(t)
 		consumer := mustNew(t, store, add, config(nil))
@@ -122,6 +125,9 @@ func TestRetryOfARow(t *testing.T) {
 			t.Errorf("%d done, %d changed, effect %s", done, changed, effect(t, store, "1"))
 		}
 	})
+}
+
+func TestARetryThatFails(t *testing.T) {
 	bubble(t, "a_failed_retry_leaves_nothing_and_is_recorded_with_its_error", func(t *testing.T) {
 		for name, fails := range map[string]func() error{
 			"error": func() error { return errTest }, "panic": func() error { panic("no") },
@@ -180,6 +186,9 @@ func TestRetryOfARow(t *testing.T) {
 			t.Errorf("%v, effect %q", err, effect(t, store, "1"))
 		}
 	})
+}
+
+func TestARetryThatIsRefused(t *testing.T) {
 	bubble(t, "a_conflict_is_not_retried_while_the_first_content_is_applied", func(t *testing.T) {
 		store := memstore.New()
 		runs(t, store, add, config(newListSource(message("1", `{"n":1}`), message("1", `{"n":2}`))))

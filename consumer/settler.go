@@ -74,7 +74,7 @@ func (s *settler) settle(base context.Context, queue []*machine.Settle) []machin
 		for i := range q.Items {
 			item := &q.Items[i]
 			p := item.Item.Handle.(*parcel)
-			all = append(all, contract.Settlement{Delivery: &p.delivery, Kind: item.Kind, After: item.After, Ending: item.Ending, Reason: item.Reason,
+			all = append(all, contract.Settlement{Delivery: &p.delivery, Kind: item.Kind, After: item.After, Ending: item.Ending, Reason: item.Reason, Charged: item.Charged,
 				Attempts: item.Attempts, Err: item.Err})
 		}
 	}

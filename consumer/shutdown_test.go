@@ -54,6 +54,9 @@ func TestWhatARunLeavesBehind(t *testing.T) {
 		}
 		close(source.release)
 	})
+}
+
+func TestAStopWhereAllIgnoreTheirContext(t *testing.T) {
 	bubble(t, "case_10_a_stop_takes_the_drain_and_five_seconds_although_handler_commit_Settle_and_Close_ignore_their_context", func(t *testing.T) {
 		var said log
 		store, source, release := watch(memstore.New()), watchSource(numbered("m", 3)...), make(chan struct{})
@@ -96,6 +99,9 @@ func TestWhatARunLeavesBehind(t *testing.T) {
 			t.Errorf("two seconds after the stop the log says %s", text)
 		}
 	})
+}
+
+func TestWhatAStopWaitsFor(t *testing.T) {
 	bubble(t, "a_Close_that_obeys_has_its_time_although_a_handler_ignores_its_context", func(t *testing.T) {
 		source, release := &slowlyClosing{listSource: newListSource(numbered("m", 1)...)}, make(chan struct{})
 		defer close(release)

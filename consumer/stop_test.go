@@ -122,6 +122,9 @@ func TestStopping(t *testing.T) {
 			t.Errorf("effect %q, settled %v", effect(t, store, "1"), source.settled)
 		}
 	})
+}
+
+func TestAStopDuringACommit(t *testing.T) {
 	bubble(t, "trap_94_a_stop_during_a_commit_does_not_cancel_it_and_what_it_did_is_settled", func(t *testing.T) {
 		for _, when := range []string{"before", "after"} {
 			store, source := watch(memstore.New()), newListSource(numbered("m", 3)...)
@@ -169,6 +172,9 @@ func TestStopping(t *testing.T) {
 			t.Errorf("afterwards %+v, effect %s", counts, effect(t, store.Store, "m0"))
 		}
 	})
+}
+
+func TestAStopOfASource(t *testing.T) {
 	bubble(t, "a_source_that_ignores_its_context_is_named_in_the_error", func(t *testing.T) {
 		source := watchSource(message("1", `{}`))
 		source.onFetch = func(context.Context, contract.Bound) error { pass(time.Hour); return nil }
@@ -213,6 +219,9 @@ func TestStopping(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestWhatOfABatchIsSettled(t *testing.T) {
 	bubble(t, "trap_25_what_ends_out_of_order_is_settled_one_by_one_and_never_for_its_predecessors", func(t *testing.T) {
 		store, source := memstore.New(), newListSource(numbered("m", 40)...)
 		source.endless = true
@@ -262,6 +271,9 @@ func TestStopping(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestTheEndOfAnIdleConsumer(t *testing.T) {
 	bubble(t, "an_idle_consumer_ends_after_IdleExit_and_not_while_a_message_waits", func(t *testing.T) {
 		source := newListSource(message("1", `{}`))
 		source.endless = true

@@ -32,8 +32,5 @@ func Found(number int64) Verdict {
 	if o, known := Outcome(number); known {
 		return Verdict{Kind: Seen, Was: o}
 	}
-	if number < 0 || number > 255 {
-		number = 0
-	}
 	return Verdict{Kind: Newer, Was: semel.Outcome(number)}
 }

@@ -50,25 +50,16 @@ func (s RowState) CanBecome(t RowState) bool {
 	return false
 }
 
-// Understood is nil if the state is Known; otherwise an error that wraps ErrState
-// and says what a row of it is.
-func (s RowState) Understood() error {
-	if s.Known() {
-		return nil
-	}
-	return fmt.Errorf("is %s, which a newer release wrote; only that release, or a newer one, may act on it: %w", s, semel.ErrState)
-}
-
 // MayBecome is nil if a row may go from state s to state t; otherwise an error
-// that wraps ErrState and says why not.
+// that wraps semel.ErrState and says why not.
 func (s RowState) MayBecome(t RowState) error {
-	if err := s.Understood(); err != nil {
-		return err
+	switch {
+	case s.CanBecome(t):
+		return nil
+	case !s.Known():
+		return fmt.Errorf("is %s, which a newer release wrote; only that release, or a newer one, may act on it: %w", s, semel.ErrState)
 	}
-	if !s.CanBecome(t) {
-		return fmt.Errorf("is %s: %w", s, semel.ErrState)
-	}
-	return nil
+	return fmt.Errorf("is %s: %w", s, semel.ErrState)
 }
 
 // Outcome is what the marker of a message says whose row is in state s; 0 if this
@@ -154,7 +145,7 @@ type Inbox interface {
 	// whole is returned with what could be read, its LastError saying so.
 	Rows(ctx context.Context, f RowFilter) ([]StoredRow, error)
 	// Discard closes a row if it still has this revision, its marker with
-	// it; ErrChanged otherwise, and nothing is changed.
+	// it; semel.ErrChanged otherwise, and nothing is changed.
 	Discard(ctx context.Context, number, revision int64, a Act) error
 	// FailRetry records a retry that failed: one more attempt, the error, the act.
 	FailRetry(ctx context.Context, number, revision int64, errorText string, a Act) error
@@ -167,8 +158,8 @@ type Inbox interface {
 type RowRetrier[Tx any] interface {
 	// BeginRow opens a transaction that completes the row, sets its marker to
 	// applied and records the act, if the row still has this revision and a
-	// state that may become COMPLETED; ErrChanged otherwise. A conflict row
-	// whose identity is applied is refused with ErrConflict. The handler's
+	// state that may become COMPLETED; semel.ErrChanged otherwise. A conflict row
+	// whose identity is applied is refused with semel.ErrConflict. The handler's
 	// effect goes into the batch's Tx(0); Commit takes an empty Ending.
 	BeginRow(ctx context.Context, o TxOptions, number, revision int64, a Act) (Batch[Tx], error)
 }

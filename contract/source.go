@@ -7,6 +7,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/enum"
+	"github.com/semel-go/semel/internal/reading"
 )
 
 // String says how the delivery ended.
@@ -40,6 +41,27 @@ type Delivery struct {
 	Detail string
 	// Handle is the source's own; the engine hands it back with Settle.
 	Handle any
+	// Undecoded, when not nil, makes Message, Refused and Detail of what
+	// Message.Body has now. See Decode. Semel's own sources set it; in any
+	// other it stays nil, and Message is as it will be.
+	Undecoded reading.Decoder
+}
+
+// Decode does what a source left to be done by whoever reads the delivery: the
+// engine calls it in one of several goroutines that share the work. Who looks at
+// Message, Refused or Detail before, such as a source around another one, calls
+// it with nil first; a second call does nothing.
+func (d *Delivery) Decode(room *reading.Room) {
+	by := d.Undecoded
+	if by == nil {
+		return
+	}
+	if room == nil {
+		room = reading.Borrow()
+		defer room.Return()
+	}
+	d.Undecoded = nil
+	d.Refused, d.Detail = by.Decode(room, d.Message)
 }
 
 // Unknown is the Before of a broker that does not count deliveries.
@@ -80,7 +102,10 @@ type Settlement struct {
 	// Ending says, with Ack, how the delivery ended.
 	Ending End
 	Reason semel.Reason
-	// Attempts and Err, with DeadLetter, say how often the handler ran and how
+	// Charged, with semel.HandBack, says that the handler ran and failed by its own
+	// error: an attempt. Otherwise the next delivery is no further one.
+	Charged bool
+	// Attempts and Err, with semel.DeadLetter, say how often the handler ran and how
 	// its last run failed.
 	Attempts int
 	Err      error
@@ -136,9 +161,23 @@ type DeadLettering interface {
 type Idler interface {
 	// Idle reports whether all that can be delivered now has been, and nothing
 	// handed back waits. False lets the run go on. left is what is there and
-	// cannot be delivered now. An error says that it is not known: the run goes
-	// on, as after a Fetch that failed.
+	// cannot be delivered now, such as what stands in lanes that are paused. An
+	// error says that it is not known: the run goes on, as after a Fetch that
+	// failed.
 	Idle(ctx context.Context) (idle bool, left []semel.Left, err error)
+}
+
+// Finite is a Source that can come to an end while something of it is unsettled,
+// such as a file. The engine asks, with no Fetch under way, before a run without
+// consumer.Config.IdleExit ends although messages wait for a newer release.
+type Finite interface {
+	// Bounded reports whether the source comes to an end by itself, as far as is
+	// known before anything is read. It is asked once.
+	Bounded() bool
+	// AtEnd reports whether nothing more will come while what was delivered stays
+	// unsettled: everything was read, or stands in a lane that is paused and has
+	// an end.
+	AtEnd() bool
 }
 
 // LaneFaulting is a Source of which a single lane can stand still by a fault,

@@ -20,7 +20,7 @@ func (v Verdict) String() string {
 	case v.Kind == Seen:
 		return "already " + v.Was.String()
 	case v.Kind == Newer:
-		return "newer outcome " + strconv.Itoa(int(v.Was))
+		return "newer outcome " + strconv.FormatInt(int64(v.Was), 10)
 	case v.Known:
 		return v.Kind.String() + " known"
 	}
@@ -87,11 +87,11 @@ type TxOptions struct {
 // Mark is what a batch wants written of one identity.
 type Mark struct {
 	Scope int64
-	// ID is at most MaxID bytes; a store hashes what its index cannot hold.
+	// ID is at most semel.MaxID bytes; a store hashes what its index cannot hold.
 	ID          []byte
 	Fingerprint semel.Fingerprint
 	// As is Applied when a handler runs in this batch, otherwise what is only
-	// written: Parked, DeadLettered, Discarded.
+	// written: Parked, semel.DeadLettered, Discarded.
 	As semel.Outcome
 }
 
@@ -117,8 +117,9 @@ const (
 // Verdict is a store's answer to a mark.
 type Verdict struct {
 	Kind VerdictKind
-	// Was, with Seen and Newer, is what the marker said that was there; 0, with
-	// Newer, for a number that is none of an outcome's.
+	// Was, with Seen and Newer, is what the marker says that is there. With Newer
+	// an outcome that this release knows says that the rest of the marker is of a
+	// form that it does not.
 	Was semel.Outcome
 	// Known, with Conflict, says that a row for this very content exists
 	// already: this delivery is one more copy of it.
@@ -298,7 +299,7 @@ type TxMarker[Tx any] interface {
 // again before the first transaction after a failure of the store, and once an
 // hour; then whatever it returns counts as a store that is down.
 type SchemaChecker interface {
-	// Check returns nil or an error that wraps ErrSchema and says what to do. It
+	// Check returns nil or an error that wraps semel.ErrSchema and says what to do. It
 	// may be called from several goroutines.
 	Check(ctx context.Context) error
 }

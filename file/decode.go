@@ -4,18 +4,28 @@ import (
 	"bytes"
 	"errors"
 	"strconv"
+	"sync"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/reading"
 	"github.com/semel-go/semel/internal/strictjson"
 	"github.com/semel-go/semel/internal/structured"
 )
 
 // delivered is a message and what Settle needs to know of it. It is the
-// delivery's Handle.
+// delivery's Handle, and decodes it.
 type delivered struct {
 	message    semel.Message
 	from       *generation
 	start, end int64
+	format     Format
+	// decoding guards what decoding changes: a source around this one may hand a
+	// delivery on twice, and both are then decoded, beside each other.
+	decoding sync.Mutex
+	// undecoded says that the body is the line; refused is what decoding it
+	// came to.
+	undecoded bool
+	refused   semel.Reason
 }
 
 // decoder makes messages of lines.
@@ -25,27 +35,58 @@ type decoder struct {
 	parser strictjson.Parser
 }
 
-// decode makes a delivery's message of a line, and says why if it cannot.
-func (c *decoder) decode(l line) (*delivered, semel.Reason) {
-	d := &delivered{start: l.start, end: l.end}
+// begin makes a delivery's message of a line, which is left to be decoded
+// unless it is too large for that.
+func (c *decoder) begin(l line) *delivered {
+	d := &delivered{start: l.start, end: l.end, format: c.format, undecoded: true}
 	m := &d.message
 	m.Topic = c.topic
 	m.Origin = semel.Origin{Partition: -1, Offset: l.start}
-	text := bytes.Clone(l.text)
-	if l.length > int64(len(text)) {
-		m.Body = text
+	m.Body = bytes.Clone(l.text)
+	if l.length > int64(len(m.Body)) {
 		m.Headers = semel.Headers{
 			{Name: HeaderLength, Value: strconv.AppendInt(nil, l.length, 10)},
 			{Name: HeaderDetail, Value: []byte("the line is longer than the limit; its first 64 KiB are kept")},
 		}
-		return d, semel.ReasonTooLarge
+		d.undecoded, d.refused = false, semel.ReasonTooLarge
 	}
-	if err := c.decodeText(m, text); err != nil {
-		m.Key, m.Body = nil, text
-		m.Headers = semel.Headers{{Name: HeaderDetail, Value: []byte(err.Error())}}
-		return d, semel.ReasonMalformed
+	return d
+}
+
+// Decode reads the line that the body is. The line has at least as many bytes
+// as what it is read as, so that a Fetch may count those.
+func (d *delivered) Decode(room *reading.Room, m *semel.Message) (refused semel.Reason, detail string) {
+	d.decoding.Lock()
+	defer d.decoding.Unlock()
+	if d.undecoded {
+		d.undecoded = false
+		text := m.Body
+		if err := d.decode(room, m); err != nil {
+			m.Key, m.Body = nil, text
+			m.Headers = semel.Headers{{Name: HeaderDetail, Value: []byte(err.Error())}}
+			d.refused = semel.ReasonMalformed
+		}
 	}
-	return d, semel.ReasonNone
+	return d.refused, d.detail()
+}
+
+// again is what was handed back, for a delivery of its own.
+func (d *delivered) again() *delivered {
+	d.decoding.Lock()
+	defer d.decoding.Unlock()
+	return &delivered{
+		message: d.message, from: d.from, start: d.start, end: d.end, format: d.format,
+		undecoded: d.undecoded, refused: d.refused,
+	}
+}
+
+// detail says what is wrong with a line that is refused.
+func (d *delivered) detail() string {
+	if d.refused == semel.ReasonNone {
+		return ""
+	}
+	text, _ := d.message.Headers.Get(HeaderDetail)
+	return string(text)
 }
 
 // whole reports whether a line without its end can be taken for complete:
@@ -62,23 +103,22 @@ func (c *decoder) whole(l line) bool {
 	return kind == strictjson.Object || kind == strictjson.Array
 }
 
-func (c *decoder) decodeText(m *semel.Message, text []byte) error {
-	document, err := c.parser.Parse(text)
-	if err != nil {
+func (d *delivered) decode(room *reading.Room, m *semel.Message) error {
+	text := m.Body
+	if d.format == CloudEvents {
+		m.Body = nil
+		return structured.Read(room, m, text)
+	}
+	document, err := room.Parse(text)
+	if err != nil || d.format == JSON {
 		return err
 	}
-	switch c.format {
-	case Envelope:
-		return decodeEnvelope(m, document.Root())
-	case CloudEvents:
-		return structured.Event(m, document.Root())
-	}
-	m.Body = text
-	return nil
+	m.Body = nil
+	return decodeEnvelope(room, m, document.Root())
 }
 
 // decodeEnvelope reads {"key": "…", "headers": {"name": "value"}, "body": …}.
-func decodeEnvelope(m *semel.Message, root strictjson.Value) error {
+func decodeEnvelope(room *reading.Room, m *semel.Message, root strictjson.Value) error {
 	if root.Kind() != strictjson.Object {
 		return errors.New("an envelope is a JSON object, and the line is not")
 	}
@@ -91,6 +131,7 @@ func decodeEnvelope(m *semel.Message, root strictjson.Value) error {
 			m.Headers, err = envelopeHeaders(v)
 		case "body":
 			m.Body = v.Raw()
+			room.Became(v)
 		default:
 			err = errors.New("an envelope has the members key, headers and body; the line has another: " + structured.Quoted(name))
 		}

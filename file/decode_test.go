@@ -6,10 +6,12 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/reading"
 )
 
 func decoded(f Format, text string) (*semel.Message, semel.Reason) {
-	d, reason := (&decoder{format: f, topic: "topic"}).decode(line{text: []byte(text), start: 7, end: 8 + int64(len(text)), length: int64(len(text))})
+	d := (&decoder{format: f, topic: "topic"}).begin(line{text: []byte(text), start: 7, end: 8 + int64(len(text)), length: int64(len(text))})
+	reason, _ := d.Decode(new(reading.Room), &d.message)
 	return &d.message, reason
 }
 
@@ -94,6 +96,7 @@ func TestBadLinesAreRefusedWithTheirRawBytesAndAReason(t *testing.T) {
 		"an event with names that differ by case":    {CloudEvents, `{"id":"1","aB":"2","Ab":"3"}`, "differ only in case"},
 		"an envelope that is no object":              {Envelope, `1`, "object"},
 		"an envelope with another member":            {Envelope, `{"boddy":1}`, `"boddy"`},
+		"an envelope with a key and another member":  {Envelope, `{"key":"k","other":1}`, `"other"`},
 		"an envelope whose key is a number":          {Envelope, `{"key":1}`, "key"},
 		"an envelope whose headers are a list":       {Envelope, `{"headers":[]}`, "headers"},
 		"an envelope with a header that is a number": {Envelope, `{"headers":{"n":1}}`, `"n"`},
@@ -152,12 +155,14 @@ func TestADetailCarriesNoValueOfTheLine(t *testing.T) {
 func TestAMessageOwnsItsBytes(t *testing.T) {
 	c := &decoder{format: Envelope}
 	text := []byte(`{"key":"\u006b","headers":{"h":"v"},"body":"b"}`)
-	d, _ := c.decode(line{text: text, length: int64(len(text))})
+	d, room := c.begin(line{text: text, length: int64(len(text))}), new(reading.Room)
+	_, _ = d.Decode(room, &d.message)
 	for i := range text {
 		text[i] = '!'
 	}
 	other := []byte(`{"key":"\u0021"}`)
-	_, _ = c.decode(line{text: other, length: int64(len(other))})
+	o := c.begin(line{text: other, length: int64(len(other))})
+	_, _ = o.Decode(room, &o.message)
 	m := &d.message
 	if string(m.Key) != "k" || string(m.Headers[0].Value) != "v" || string(m.Body) != `"b"` {
 		t.Errorf("the message changed with the buffer: %q %q %q", m.Key, m.Headers[0].Value, m.Body)

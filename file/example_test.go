@@ -23,10 +23,12 @@ func ExampleStdin() {
 			break
 		}
 		var settlements []contract.Settlement
-		for i, d := range deliveries {
+		for i := range deliveries {
+			d := &deliveries[i]
+			d.Decode(nil) // which consumers do themselves
 			detail, _ := d.Message.Headers.Get(file.HeaderDetail)
 			fmt.Printf("%s|%s|%s|%s\n", d.Message.ID(), d.Message.Body, d.Refused, detail)
-			settlements = append(settlements, contract.Settlement{Delivery: &deliveries[i], Kind: semel.Ack})
+			settlements = append(settlements, contract.Settlement{Delivery: d, Kind: semel.Ack})
 		}
 		_, _ = source.Settle(ctx, settlements)
 	}

@@ -58,8 +58,12 @@ type lane struct {
 	// final says that what is left in the scanner is the last line, as far as
 	// is known; over that nothing followed it.
 	final, over bool
+	// caughtUp says that the last look found nothing that was not read.
+	caughtUp bool
 	// held is a delivery that did not fit into the last Fetch.
 	held *contract.Delivery
+	// endless says that nobody knows whether what is not read has an end.
+	endless bool
 }
 
 func newLane(o Options, name, topic string) lane {
@@ -173,8 +177,7 @@ func (l *lane) takeBack(b *batch) (time.Time, error) {
 			return next, nil
 		}
 		if back.message != nil {
-			d := &delivered{message: *back.message, from: back.from, start: back.start, end: back.end}
-			l.put(b, l.delivery(d, back.reason))
+			l.put(b, l.delivery(back.message.again()))
 			continue
 		}
 		found, err := l.input.again(back)
@@ -198,11 +201,18 @@ func (l *lane) takeLines(ctx context.Context, b *batch) error {
 			l.put(b, d)
 			continue
 		}
-		if more, err := l.input.more(); !more {
+		if more, err := l.look(); !more {
 			return err
 		}
 	}
 	return nil
+}
+
+// look looks for more where everything was read that had been found.
+func (l *lane) look() (more bool, err error) {
+	more, err = l.input.more()
+	l.caughtUp = !more && err == nil
+	return more, err
 }
 
 // nextLine returns the next line with its end, and at the end of everything
@@ -231,18 +241,17 @@ func (l *lane) tellTorn(remedy string) {
 
 // read makes a delivery of a line.
 func (l *lane) read(found line, from *generation) contract.Delivery {
-	d, reason := l.decoder.decode(found)
+	d := l.decoder.begin(found)
 	d.from = from
-	return l.delivery(d, reason)
+	return l.delivery(d)
 }
 
-func (l *lane) delivery(d *delivered, reason semel.Reason) contract.Delivery {
-	detail := ""
-	if reason != semel.ReasonNone {
-		text, _ := d.message.Headers.Get(HeaderDetail)
-		detail = string(text)
+func (l *lane) delivery(d *delivered) contract.Delivery {
+	out := contract.Delivery{Message: &d.message, Lane: l.id, Before: contract.Unknown, Refused: d.refused, Detail: d.detail(), Handle: d}
+	if d.undecoded {
+		out.Undecoded = d
 	}
-	return contract.Delivery{Message: &d.message, Lane: l.id, Before: contract.Unknown, Refused: reason, Detail: detail, Handle: d}
+	return out
 }
 
 // put adds a delivery to the batch or holds it for the next one.

@@ -22,7 +22,7 @@ func TestAFileThatEndsKeepsTheLawsOfASource(t *testing.T) {
 		Start: func(t testing.TB) sourcetest.Broker { return newFileBroker(t, false) },
 		Can: sourcetest.Can{
 			Lanes: 1, Whole: true, Ordered: true, Reopens: true, Remembers: true,
-			HandsBack: true, Delays: true, Pauses: true, Ends: true,
+			HandsBack: true, Delays: true, Pauses: true, Idles: true, Ends: true,
 		},
 		Virtual: true,
 	})
@@ -33,7 +33,7 @@ func TestAFollowedFileKeepsTheLawsOfASource(t *testing.T) {
 		Start: func(t testing.TB) sourcetest.Broker { return newFileBroker(t, true) },
 		Can: sourcetest.Can{
 			Lanes: 1, Live: true, Whole: true, Ordered: true, Reopens: true, Remembers: true,
-			HandsBack: true, Delays: true, Pauses: true,
+			HandsBack: true, Delays: true, Pauses: true, Idles: true,
 		},
 		Virtual: true,
 	})
@@ -44,7 +44,7 @@ func TestStandardInputKeepsTheLawsOfASource(t *testing.T) {
 		Start: func(t testing.TB) sourcetest.Broker { return newPipeBroker(t) },
 		Can: sourcetest.Can{
 			Lanes: 1, Live: true, Whole: true, Ordered: true,
-			HandsBack: true, Delays: true, Pauses: true, Ends: true,
+			HandsBack: true, Delays: true, Pauses: true, Idles: true, Ends: true,
 		},
 		Virtual: true,
 	})

@@ -67,7 +67,16 @@ func (d *desk) append(text string) {
 func (d *desk) fetch(wait time.Duration) ([]contract.Delivery, error) {
 	ctx, cancel := context.WithTimeout(d.t.Context(), wait)
 	defer cancel()
-	return d.Fetch(ctx, wide)
+	got, err := d.Fetch(ctx, wide)
+	return decodedAll(got), err
+}
+
+// decodedAll is deliveries as who reads them has them.
+func decodedAll(all []contract.Delivery) []contract.Delivery {
+	for i := range all {
+		all[i].Decode(nil)
+	}
+	return all
 }
 
 // expect fetches once and compares bodies.

@@ -30,7 +30,7 @@ var _ contract.Source = (*Stream)(nil)
 // Close that goroutine ends with the read, at the latest with the process.
 func Stdin(r io.Reader, o Options) *Stream {
 	s := &Stream{lane: newLane(o, "stdin", "stdin"), reader: r}
-	s.input = s
+	s.input, s.endless = s, true
 	return s
 }
 

@@ -209,6 +209,7 @@ func TestARefusedLineOfAStreamThatComesAgain(t *testing.T) {
 			if err != nil || len(got) != 1 {
 				t.Fatal(got, err)
 			}
+			got[0].Decode(nil)
 			reasons = append(reasons, got[0].Refused)
 			if _, err := s.Settle(t.Context(), []contract.Settlement{{Delivery: &got[0], Kind: semel.HandBack}}); err != nil {
 				t.Error(err)
@@ -216,6 +217,25 @@ func TestARefusedLineOfAStreamThatComesAgain(t *testing.T) {
 		}
 		if reasons[0] != semel.ReasonMalformed || reasons[1] != reasons[0] {
 			t.Errorf("it was refused as %q", reasons)
+		}
+	})
+	t.Run("what_was_handed_back_unread_is_read_when_it_comes_again", func(t *testing.T) {
+		s := file.Stdin(strings.NewReader(`{"body":{"a":1}}`+"\n"), file.Options{Format: file.Envelope})
+		first, err := s.Fetch(t.Context(), wide)
+		if err != nil || len(first) != 1 {
+			t.Fatal(first, err)
+		}
+		if _, err := s.Settle(t.Context(), []contract.Settlement{{Delivery: &first[0], Kind: semel.HandBack}}); err != nil {
+			t.Error(err)
+		}
+		second, err := s.Fetch(t.Context(), wide)
+		if err != nil || len(second) != 1 {
+			t.Fatal(second, err)
+		}
+		decodedAll(second)
+		decodedAll(second) // a second time nothing happens
+		if body := string(second[0].Message.Body); body != `{"a":1}` || second[0].Refused != semel.ReasonNone {
+			t.Errorf("%q, %s", body, second[0].Detail)
 		}
 	})
 }

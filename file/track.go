@@ -83,8 +83,7 @@ type handedBack struct {
 	from       *generation
 	start, end int64
 	// message is kept where the line cannot be read again.
-	message *semel.Message
-	reason  semel.Reason
+	message *delivered
 }
 
 // backs are the lines handed back, a heap by when they are due and then by
@@ -161,7 +160,7 @@ func (l *ledger) settle(d *delivered, s contract.Settlement) {
 	o.back = true
 	b := &handedBack{due: time.Now().Add(s.After), from: d.from, start: d.start, end: d.end}
 	if d.from.gone {
-		b.message, b.reason = &d.message, s.Delivery.Refused
+		b.message = d
 	}
 	heap.Push(&l.back, b)
 }
@@ -226,6 +225,13 @@ func (l *ledger) settledAll() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.unsettled == 0
+}
+
+// waitsBack reports whether a line that was handed back has to come again.
+func (l *ledger) waitsBack() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.back) > 0
 }
 
 func (l *ledger) tooManyBack() bool {

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"hash"
-	"sync"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/brokerheader"
 	"github.com/semel-go/semel/internal/digest"
+	"github.com/semel-go/semel/internal/reading"
 	"github.com/semel-go/semel/internal/strictjson"
 )
 
@@ -34,39 +34,40 @@ const (
 //
 // A producer that adds an optional field on the way makes another body; where
 // that happens between copies use FingerprintOf.
-func FingerprintBody() Fingerprinter { return &bodyFingerprint{} }
+func FingerprintBody() Fingerprinter { return bodyFingerprint{} }
 
-type bodyFingerprint struct {
-	// rooms holds *bodyRoom, so that a message costs no memory.
-	rooms sync.Pool
+type bodyFingerprint struct{}
+
+// What begins the hash of a JSON body, and of any other one.
+var (
+	ofJSON  = digest.Domain("fingerprint/json")
+	ofBytes = digest.Domain("fingerprint/bytes")
+)
+
+func (bodyFingerprint) Validate() error { return nil }
+
+func (f bodyFingerprint) Fingerprint(m *semel.Message) (semel.Fingerprint, error) {
+	return borrowed(f, m)
 }
 
-// bodyRoom is what making one fingerprint needs.
-type bodyRoom struct {
-	parser strictjson.Parser
-	hash   hash.Hash
-	// json begins the hash of a JSON body.
-	json []byte
-	sum  [sha256.Size]byte
-}
-
-func (*bodyFingerprint) Validate() error { return nil }
-
-func (f *bodyFingerprint) Fingerprint(m *semel.Message) (semel.Fingerprint, error) {
-	room, ok := f.rooms.Get().(*bodyRoom)
-	if !ok {
-		room = &bodyRoom{hash: sha256.New(), json: digest.Domain("fingerprint/json")}
-	}
-	defer f.rooms.Put(room)
-	room.hash.Reset()
-	if document, err := room.parser.Parse(m.Body); err == nil {
-		_, _ = room.hash.Write(room.json)
-		document.Root().WriteCanonical(room.hash)
+// FingerprintIn is Fingerprint in a room of the engine's.
+func (bodyFingerprint) FingerprintIn(room *reading.Room, m *semel.Message) (semel.Fingerprint, error) {
+	h := room.Hash()
+	if v, err := room.Body(m.Body); err == nil {
+		_, _ = h.Write(ofJSON)
+		v.WriteCanonical(h)
 	} else {
-		digest.Begin(room.hash, "fingerprint/bytes")
-		digest.Part(room.hash, m.Body)
+		_, _ = h.Write(ofBytes)
+		digest.Part(h, m.Body)
 	}
-	return cut(room.hash.Sum(room.sum[:0]), fingerprintBodyVersion), nil
+	return cut(room.Sum(), fingerprintBodyVersion), nil
+}
+
+// borrowed makes a fingerprint for who has no room.
+func borrowed(by reading.Printer, m *semel.Message) (semel.Fingerprint, error) {
+	room := reading.Borrow()
+	defer room.Return()
+	return by.FingerprintIn(room, m)
 }
 
 // FingerprintNone keeps no fingerprint: the same identity with other content
@@ -77,6 +78,11 @@ type noFingerprint struct{}
 
 func (noFingerprint) Validate() error { return nil }
 func (noFingerprint) Fingerprint(*semel.Message) (semel.Fingerprint, error) {
+	return semel.Fingerprint{}, nil
+}
+
+// FingerprintIn reads nothing.
+func (noFingerprint) FingerprintIn(*reading.Room, *semel.Message) (semel.Fingerprint, error) {
 	return semel.Fingerprint{}, nil
 }
 
@@ -99,16 +105,18 @@ func FingerprintOf(selectors ...string) Fingerprinter {
 		f.selectors = append(f.selectors, s)
 		digest.Part(h, []byte(text))
 	}
-	copy(f.rule[:], h.Sum(nil))
-	f.version = fingerprintSelected + uint8(uint(f.rule[0])%(256-fingerprintSelected))
+	rule := h.Sum(nil)
+	f.version = fingerprintSelected + uint8(uint(rule[0])%(256-fingerprintSelected))
+	f.begin = digest.AppendPart(digest.Domain("fingerprint/values"), rule)
 	return f
 }
 
 type selectedFingerprint struct {
 	selectors []Selector
 	faults    []error
-	// rule is the hash of the list; fingerprints of different lists differ.
-	rule    [sha256.Size]byte
+	// begin is what the hash begins with. It has the hash of the list, so that
+	// fingerprints of different lists differ.
+	begin   []byte
 	version uint8
 }
 
@@ -128,36 +136,55 @@ func (f *selectedFingerprint) Validate() error {
 }
 
 func (f *selectedFingerprint) Fingerprint(m *semel.Message) (semel.Fingerprint, error) {
+	return borrowed(f, m)
+}
+
+// FingerprintIn is Fingerprint in a room of the engine's.
+func (f *selectedFingerprint) FingerprintIn(room *reading.Room, m *semel.Message) (semel.Fingerprint, error) {
 	if err := errors.Join(f.faults...); err != nil {
 		return semel.Fingerprint{}, err
 	}
-	values, err := Select(m, f.selectors)
-	if err != nil {
-		return semel.Fingerprint{}, err
+	h := room.Hash()
+	_, _ = h.Write(f.begin)
+	body := bodyOnce{message: m, room: room}
+	for i := range f.selectors {
+		if err := f.selectors[i].writeCanonical(h, &body); err != nil {
+			return semel.Fingerprint{}, err
+		}
 	}
-	h := sha256.New()
-	digest.Begin(h, "fingerprint/values")
-	digest.Part(h, f.rule[:])
-	for _, v := range values {
-		v.writeCanonical(h)
-	}
-	return cut(h.Sum(nil), f.version), nil
+	return cut(room.Sum(), f.version), nil
 }
 
-// writeCanonical writes the value so that equal values of one selector are
-// written equally, and different ones differently.
-func (v Value) writeCanonical(h hash.Hash) {
-	_, _ = h.Write([]byte{byte(v.kind)})
-	switch v.kind {
-	case ValueNumber:
-		digest.Part(h, strictjson.AppendDecimal(nil, v.text))
-	case ValueJSON:
-		if document, err := strictjson.Parse(v.text); err == nil {
-			document.Root().WriteCanonical(h)
+// writeCanonical writes the selected value so that equal values of one selector
+// are written equally, and different ones differently.
+func (s *Selector) writeCanonical(h hash.Hash, b *bodyOnce) error {
+	if s.place == placeBody {
+		inside, found, err := s.inBody(b)
+		if err != nil {
+			return err
 		}
-	default:
-		digest.Part(h, v.Bytes())
+		if found && kinds[inside.Kind()] == ValueJSON {
+			b.write(h, append(b.room.Buffer(), byte(ValueJSON)))
+			inside.WriteCanonical(h)
+			return nil
+		}
 	}
+	v, err := s.in(b)
+	if err != nil {
+		return err
+	}
+	text := v.Bytes()
+	if v.kind == ValueNumber {
+		text = strictjson.AppendDecimal(nil, v.text)
+	}
+	b.write(h, digest.AppendPart(append(b.room.Buffer(), byte(v.kind)), text))
+	return nil
+}
+
+// write writes what was made in the room's buffer.
+func (b *bodyOnce) write(h hash.Hash, buffer []byte) {
+	_, _ = h.Write(buffer) // a hash never returns an error
+	b.room.Keep(buffer)
 }
 
 func cut(sum []byte, version uint8) semel.Fingerprint {

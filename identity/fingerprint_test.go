@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/reading"
 )
 
 func fingerprintOf(t *testing.T, f Fingerprinter, m *semel.Message) semel.Fingerprint {
@@ -169,5 +170,18 @@ func BenchmarkFingerprintOfABodyOf1KiB(b *testing.B) {
 		if _, err := f.Fingerprint(m); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+func TestAFingerprintCostsNoMemory(t *testing.T) {
+	by, room, m := bodyFingerprint{}, new(reading.Room), withBody(`{"b":[1.50,"\u00e9"],"a":{"d":null,"c":true}}`)
+	n := testing.AllocsPerRun(100, func() {
+		if _, err := by.FingerprintIn(room, m); err != nil {
+			t.Fatal(err)
+		}
+		room.Forget()
+	})
+	if n > 0 {
+		t.Errorf("%v allocations", n)
 	}
 }

@@ -5,17 +5,17 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/internal/reading"
 )
 
 // Identity finds what makes two deliveries copies of one message. See
 // CloudEvents and By.
 type Identity interface {
 	// Identify returns the producer's name for itself, which may be empty,
-	// and the message's id, 1 to MaxID bytes. An error is an *Error.
+	// and the message's id, 1 to semel.MaxID bytes. An error is an *Error.
 	Identify(m *semel.Message) (source, id string, err error)
 	// Validate reports why this identity must not be used (a broker's
 	// coordinates, an unknown selector); nil if it may.
@@ -24,8 +24,8 @@ type Identity interface {
 
 // Error says why a message has no usable identity.
 type Error struct {
-	// Reason is ReasonNoIdentity, ReasonBadIdentity, ReasonIdentityTooLong, or
-	// ReasonMalformed when the identity lies in a body that is no strict JSON.
+	// Reason is semel.ReasonNoIdentity, semel.ReasonBadIdentity, semel.ReasonIdentityTooLong, or
+	// semel.ReasonMalformed when the identity lies in a body that is no strict JSON.
 	Reason semel.Reason
 	Detail string
 }
@@ -60,8 +60,6 @@ type Selected struct {
 	hasSource bool
 	// faults are those of selectors that could not be parsed.
 	faults []error
-	// parsers holds *strictjson.Parser, so that a body costs no memory.
-	parsers sync.Pool
 }
 
 // By is the identity whose id is found by selectors (see ParseSelector). The
@@ -131,11 +129,16 @@ func (s *Selected) Validate() error {
 
 // Identify finds source and id in m.
 func (s *Selected) Identify(m *semel.Message) (source, id string, err error) {
+	room := reading.Borrow()
+	defer room.Return()
+	return s.identify(room, m)
+}
+
+func (s *Selected) identify(room *reading.Room, m *semel.Message) (source, id string, err error) {
 	if len(s.faults) > 0 {
 		return "", "", &Error{semel.ReasonBadIdentity, "the identity's selectors are faulty: " + s.faults[0].Error()}
 	}
-	body := bodyOnce{message: m, parsers: &s.parsers}
-	defer body.release()
+	body := bodyOnce{message: m, room: room}
 	if s.hasSource {
 		if source, err = part(&s.source, &body); err != nil {
 			return "", "", err
@@ -221,7 +224,7 @@ func (s *Selector) absence(m *semel.Message) string {
 
 // Func is an identity found by a function. Its error, unless an
 // *Error, and its panic are of semel.ReasonBadIdentity. The rules of Identity hold for what
-// it returns: 1 to MaxID bytes, no source that begins with "semel:".
+// it returns: 1 to semel.MaxID bytes, no source that begins with "semel:".
 func Func(find func(m *semel.Message) (source, id string, err error)) Identity {
 	return identityFunc(find)
 }
@@ -242,15 +245,31 @@ func Find(by Identity, m *semel.Message) (source, id string, err error) {
 	return guarded(by.Identify, m)
 }
 
+// FindIn is Find in a room of the engine's.
+func (s *Selected) FindIn(room *reading.Room, m *semel.Message) (source, id string, err error) {
+	defer notPanicking(&source, &id, &err)
+	source, id, err = s.identify(room, m)
+	return held(source, id, err)
+}
+
 // guarded holds what find returns to the rules of identities. It does not
 // panic: one message's trouble is not its neighbours'.
 func guarded(find func(m *semel.Message) (source, id string, err error), m *semel.Message) (source, id string, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			source, id, err = "", "", &Error{semel.ReasonBadIdentity, "the identity panicked: " + legible.Panic(p)}
-		}
-	}()
-	if source, id, err = find(m); err == nil {
+	defer notPanicking(&source, &id, &err)
+	source, id, err = find(m)
+	return held(source, id, err)
+}
+
+// notPanicking is deferred.
+func notPanicking(source, id *string, err *error) {
+	if p := recover(); p != nil {
+		*source, *id, *err = "", "", &Error{semel.ReasonBadIdentity, "the identity panicked: " + legible.Panic(p)}
+	}
+}
+
+// held is what was found, if it keeps the rules.
+func held(source, id string, err error) (string, string, error) {
+	if err == nil {
 		err = checkIdentity(source, id)
 	}
 	if err != nil {

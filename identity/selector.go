@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/internal/reading"
 	"github.com/semel-go/semel/internal/spelling"
 	"github.com/semel-go/semel/internal/strictjson"
 )
@@ -60,7 +62,7 @@ var selectorNames = [...]struct {
 // and other messages are not affected.
 type SelectError struct {
 	Selector string
-	// Reason is ReasonMalformed: the body is no strict JSON, or a header
+	// Reason is semel.ReasonMalformed: the body is no strict JSON, or a header
 	// stands twice with different values.
 	Reason semel.Reason
 	Err    error
@@ -170,8 +172,11 @@ func (s Selector) Constant() bool { return s.place == placeConst }
 // Value finds the selector's value in m. A missing value is no error: ask
 // Value.IsMissing and Selector.Optional. The error is a *SelectError.
 func (s Selector) Value(m *semel.Message) (Value, error) {
-	b := bodyOnce{message: m}
-	return s.in(&b)
+	values, err := Select(m, []Selector{s})
+	if err != nil {
+		return Value{}, err
+	}
+	return values[0], nil
 }
 
 // Select finds the values of several selectors and parses the body at most
@@ -179,7 +184,14 @@ func (s Selector) Value(m *semel.Message) (Value, error) {
 func Select(m *semel.Message, selectors []Selector) ([]Value, error) {
 	b := bodyOnce{message: m}
 	values := make([]Value, len(selectors))
+	proven := m.Strict.Holds(m.Body)
+	if proven {
+		skipTo(m.Body, selectors, values)
+	}
 	for i := range selectors {
+		if proven && selectors[i].place == placeBody {
+			continue
+		}
 		var err error
 		if values[i], err = selectors[i].in(&b); err != nil {
 			return nil, err
@@ -188,35 +200,51 @@ func Select(m *semel.Message, selectors []Selector) ([]Value, error) {
 	return values, nil
 }
 
-// bodyOnce parses a message's body when it is first asked for.
+// sought is what is looked for in a body, and what was found there.
+type sought struct {
+	pointers []strictjson.Pointer
+	found    []strictjson.Found
+}
+
+// searches holds *sought.
+var searches = sync.Pool{New: func() any { return new(sought) }}
+
+// skipTo finds the values of those selectors that point into a body that is
+// proven to be strict JSON, in one pass and without parsing it.
+func skipTo(body []byte, selectors []Selector, values []Value) {
+	s := searches.Get().(*sought)
+	s.pointers = s.pointers[:0]
+	for i := range selectors {
+		if selectors[i].place == placeBody {
+			s.pointers = append(s.pointers, selectors[i].pointer)
+		}
+	}
+	s.found = slices.Grow(s.found[:0], len(s.pointers))[:len(s.pointers)]
+	_ = strictjson.Find(body, s.pointers, s.found, nil) // what it decoded is shared by what it found
+	next := 0
+	for i := range selectors {
+		if selectors[i].place == placeBody {
+			values[i] = Value{kinds[s.found[next].Kind], s.found[next].Text}
+			next++
+		}
+	}
+	clear(s.found)
+	searches.Put(s)
+}
+
+// bodyOnce reads a message's body when it is first asked for.
 type bodyOnce struct {
-	message  *semel.Message
-	document *strictjson.Document
-	err      error
-	// parsers, when set, holds the *strictjson.Parser to use and gets it back
-	// with release; nothing that was found may then outlive it.
-	parsers *sync.Pool
-	parser  *strictjson.Parser
+	message *semel.Message
+	// room is where it is read. Nothing that was found may outlive a room that
+	// is used again; without one there is a new one, for what is found alone.
+	room *reading.Room
 }
 
-func (b *bodyOnce) parse() (*strictjson.Document, error) {
-	if b.parser != nil {
-		return b.document, b.err
+func (b *bodyOnce) value() (strictjson.Value, error) {
+	if b.room == nil {
+		b.room = new(reading.Room)
 	}
-	if b.parsers != nil {
-		b.parser, _ = b.parsers.Get().(*strictjson.Parser)
-	}
-	if b.parser == nil {
-		b.parser = new(strictjson.Parser)
-	}
-	b.document, b.err = b.parser.Parse(b.message.Body)
-	return b.document, b.err
-}
-
-func (b *bodyOnce) release() {
-	if b.parser != nil {
-		b.parsers.Put(b.parser)
-	}
+	return b.room.Body(b.message.Body)
 }
 
 func (s *Selector) in(b *bodyOnce) (Value, error) {
@@ -289,20 +317,26 @@ func (s *Selector) header(m *semel.Message, name string) (Value, error) {
 	return Value{ValueBytes, value[:len(value):len(value)]}, nil
 }
 
-// body finds a value of a JSON body. A message without a body has none.
+// body finds a value of a JSON body.
 func (s *Selector) body(b *bodyOnce) (Value, error) {
-	if len(b.message.Body) == 0 {
-		return Value{}, nil
-	}
-	document, err := b.parse()
-	if err != nil {
-		return Value{}, &SelectError{s.text, semel.ReasonMalformed, fmt.Errorf("the body is no strict JSON: %w", err)}
-	}
-	v, ok := document.Lookup(s.pointer)
-	if !ok {
-		return Value{}, nil
+	v, found, err := s.inBody(b)
+	if !found {
+		return Value{}, err
 	}
 	return jsonValue(v), nil
+}
+
+// inBody is body for who asks on. A message without a body has no value.
+func (s *Selector) inBody(b *bodyOnce) (v strictjson.Value, found bool, err error) {
+	if len(b.message.Body) == 0 {
+		return strictjson.Value{}, false, nil
+	}
+	root, err := b.value()
+	if err != nil {
+		return strictjson.Value{}, false, &SelectError{s.text, semel.ReasonMalformed, fmt.Errorf("the body is no strict JSON: %w", err)}
+	}
+	v, found = root.Lookup(s.pointer)
+	return v, found, nil
 }
 
 func timeValue(t time.Time) Value {

@@ -103,10 +103,10 @@ func bytesValue(b []byte) Value {
 	return Value{ValueBytes, b[:len(b):len(b)]}
 }
 
-func jsonValue(v strictjson.Value) Value {
-	kinds := [...]ValueKind{
-		strictjson.Null: ValueNull, strictjson.Bool: ValueBool, strictjson.Number: ValueNumber,
-		strictjson.String: ValueString, strictjson.Array: ValueJSON, strictjson.Object: ValueJSON,
-	}
-	return Value{kinds[v.Kind()], v.Text()}
+// kinds are those of JSON's values; the first is of none.
+var kinds = [...]ValueKind{
+	ValueMissing, strictjson.Null: ValueNull, strictjson.Bool: ValueBool, strictjson.Number: ValueNumber,
+	strictjson.String: ValueString, strictjson.Array: ValueJSON, strictjson.Object: ValueJSON,
 }
+
+func jsonValue(v strictjson.Value) Value { return Value{kinds[v.Kind()], v.Text()} }

@@ -7,33 +7,34 @@ import (
 )
 
 // accept gives polled records to their lanes.
-func (ls *lanes) accept(client *kgo.Client, fetches kgo.Fetches) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	if !ls.member.is(client) {
-		return
-	}
-	for i := range fetches {
-		for j := range fetches[i].Topics {
-			topic := &fetches[i].Topics[j]
-			for k := range topic.Partitions {
-				ls.acceptPartition(topic, &topic.Partitions[k])
+func (i *intake) accept(client *kgo.Client, fetches kgo.Fetches) {
+	i.lanes.with(func([]*lane) {
+		if !i.member.is(client) {
+			return
+		}
+		for f := range fetches {
+			for j := range fetches[f].Topics {
+				topic := &fetches[f].Topics[j]
+				for k := range topic.Partitions {
+					i.acceptPartition(topic, &topic.Partitions[k])
+				}
 			}
 		}
-	}
+	})
 }
 
-func (ls *lanes) acceptPartition(topic *kgo.FetchTopic, p *kgo.FetchPartition) {
-	l := ls.byPartition[topicPartition{topic.Topic, p.Partition}]
+// acceptPartition is called with lanes.mu held.
+func (i *intake) acceptPartition(topic *kgo.FetchTopic, p *kgo.FetchPartition) {
+	l := i.lanes.at(topicPartition{topic.Topic, p.Partition})
 	if l != nil && !l.gone {
-		ls.acceptRecords(l, topic.TopicID, p)
+		i.acceptRecords(l, topic.TopicID, p)
 	}
 	if p.Err != nil { // of what is behind these records
-		ls.failed(l, topic.Topic, p)
+		i.failed(l, topic.Topic, p)
 	}
 }
 
-func (ls *lanes) acceptRecords(l *lane, topicID [16]byte, p *kgo.FetchPartition) {
+func (i *intake) acceptRecords(l *lane, topicID [16]byte, p *kgo.FetchPartition) {
 	if p.HighWatermark > 0 {
 		l.end, l.stable = max(l.end, p.HighWatermark), max(l.stable, p.LastStableOffset)
 	}
@@ -42,16 +43,16 @@ func (ls *lanes) acceptRecords(l *lane, topicID [16]byte, p *kgo.FetchPartition)
 	}
 	if reason := l.unfit(topicID, p.Records); reason != "" {
 		l.broken = fmt.Errorf("kafka: topic %s, partition %d: %s", l.topic, l.partition, reason)
-		ls.faults.add(l.broken)
-		ls.member.demandReplacement("records cannot follow those before them", l.topicPartition)
+		i.faults.add(l.broken)
+		i.member.demandReplacement("records cannot follow those before them", l.topicPartition)
 		return
 	}
 	before := l.held
-	l.add(p.Records, ls.config.MaxRecord)
-	ls.budget.Hold(l.held - before)
+	l.add(p.Records, i.config.MaxRecord)
+	i.budget.Hold(l.held - before)
 	if !l.full && len(l.window) > mostWindow {
 		l.full = true
-		ls.reflow(l)
+		i.reflow(l)
 	}
 }
 
@@ -68,27 +69,4 @@ func (l *lane) unfit(id [16]byte, records []*kgo.Record) string {
 		return fmt.Sprintf("the log went back from offset %d to %d: the brokers lost records (an unclean election of a leader?). It is read again from the group's offset", l.next, records[0].Offset)
 	}
 	return ""
-}
-
-// pauseOverBudget stops reading a lane until there is room for its next batch.
-// Called with lanes.mu held.
-func (ls *lanes) pauseOverBudget(l *lane) {
-	if l != nil && !l.gone && !l.overBudget {
-		l.overBudget = true
-		ls.reflow(l)
-	}
-}
-
-// resumeInBudget goes on with lanes for whose batches there was no room: with all
-// when much of the budget is free, and with one when nothing else is there to be
-// delivered. Called with lanes.mu held.
-func (ls *lanes) resumeInBudget(nothing bool) {
-	all, one := ls.budget.Fits()
-	one = one && nothing
-	for _, l := range ls.order {
-		if l.overBudget && (all || one) {
-			l.overBudget, one = false, false
-			ls.reflow(l)
-		}
-	}
 }

@@ -14,7 +14,7 @@ import (
 // begin and commits it, so that the group's offset shows it. A lane of which
 // the place is not known waits; the others go on.
 func (g *group) begin(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
-	missing := g.lanes.noteBegin(offsets)
+	missing := g.offsets.noteBegin(offsets)
 	if len(missing) == 0 {
 		return offsets, nil
 	}
@@ -28,26 +28,25 @@ func (g *group) begin(ctx context.Context, offsets map[string]map[int32]kgo.Offs
 	for p, at := range found {
 		offsets[p.topic][p.partition] = kgo.NewOffset().At(at).WithEpoch(-1)
 	}
-	g.lanes.noteBegin(offsets)
+	g.offsets.noteBegin(offsets)
 	return offsets, nil
 }
 
 // noteBegin notes where lanes begin, and returns those without an offset.
-func (ls *lanes) noteBegin(offsets map[string]map[int32]kgo.Offset) []topicPartition {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
+func (o *offsets) noteBegin(found map[string]map[int32]kgo.Offset) []topicPartition {
 	var missing []topicPartition
-	for topic, partitions := range offsets {
+	for topic, partitions := range found {
 		for partition, offset := range partitions {
-			p, at := topicPartition{topic, partition}, offset.EpochOffset()
-			l := ls.byPartition[p]
-			switch {
-			case at.Offset < 0:
-				missing = append(missing, p)
-			case l != nil:
-				l.committed = position{at.Offset, at.Epoch}
-				l.delivered = at.Offset
+			if offset.EpochOffset().Offset < 0 {
+				missing = append(missing, topicPartition{topic, partition})
 			}
+		}
+	}
+	for l := range o.lanes.each {
+		if offset, told := found[l.topic][l.partition]; told && offset.EpochOffset().Offset >= 0 {
+			at := offset.EpochOffset()
+			l.committed = position{at.Offset, at.Epoch}
+			l.delivered = at.Offset
 		}
 	}
 	return missing
@@ -94,7 +93,7 @@ func (b *beginnings) startOf(p topicPartition) (at int64, fresh, known bool) {
 	began, undecided := b.known[p.topic], b.undecided[p.topic]
 	b.mu.Unlock()
 	if undecided != nil {
-		b.lanes.wait(p, undecided)
+		b.intake.wait(p, undecided)
 		return 0, false, false
 	}
 	switch {
@@ -105,21 +104,17 @@ func (b *beginnings) startOf(p topicPartition) (at int64, fresh, known bool) {
 			"group", b.config.Group, "topic", p.topic, "partition", p.partition)
 		return 0, false, false
 	case began.topicID == noTopicID && !began.fresh:
-		b.lanes.wait(p, errors.New("the brokers give topics no ids (Kafka before 2.8), so that nobody can tell whether this topic is still the one in which the group began; set the group's offset deliberately (kafka-consumer-groups.sh --reset-offsets)"))
+		b.intake.wait(p, errors.New("the brokers give topics no ids (Kafka before 2.8), so that nobody can tell whether this topic is still the one in which the group began; set the group's offset deliberately (kafka-consumer-groups.sh --reset-offsets)"))
 		return 0, false, false
 	}
 	return began.starts[p.partition], began.fresh, true
 }
 
 // wait lets a lane wait that has no place to begin.
-func (ls *lanes) wait(p topicPartition, why error) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	l := ls.byPartition[p]
-	if l == nil || l.gone {
-		return
-	}
-	ls.standStill(l, fmt.Errorf("kafka: topic %s, partition %d: group %s has no offset, and where to begin is not known; it waits, the others go on: %w", p.topic, p.partition, ls.config.Group, why))
+func (i *intake) wait(p topicPartition, why error) {
+	i.lanes.living(p, func(l *lane) {
+		i.standStill(l, fmt.Errorf("kafka: topic %s, partition %d: group %s has no offset, and where to begin is not known; it waits, the others go on: %w", p.topic, p.partition, i.config.Group, why))
+	})
 }
 
 // clamp moves what has left the log to the log's beginning, in topics that were

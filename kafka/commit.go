@@ -14,7 +14,7 @@ import (
 // commit tells the group how far its lanes are done.
 func (c *commits) commit(ctx context.Context) error {
 	var errs error
-	for who, which := range c.lanes.toCommit(c.renewed(), c.brokers.unanswered.Within(lateness, time.Now())) {
+	for who, which := range c.offsets.toCommit(c.renewed(), c.brokers.unanswered.Within(lateness, time.Now())) {
 		response, err := c.request(who, which).RequestWith(ctx, c.brokers.client())
 		if err != nil {
 			errs = errors.Join(errs, fmt.Errorf("kafka: the offsets of group %s could not be committed and will be: %w", c.config.Group, err))
@@ -64,7 +64,7 @@ func (c *commits) answered(which map[topicPartition]pending, response *kmsg.Offs
 			if !found {
 				continue
 			}
-			lost, err := c.lanes.answered(commit, kerr.ErrorForCode(p.ErrorCode))
+			lost, err := c.offsets.answered(commit, kerr.ErrorForCode(p.ErrorCode))
 			if lost != "" {
 				c.lanes.lose([]*lane{commit.lane}, lost)
 			}
@@ -89,7 +89,7 @@ func partitionOf(topic *kmsg.OffsetCommitResponseTopic, partition int32, which m
 
 // starts commits where lanes begin, as their owner.
 func (c *commits) starts(ctx context.Context, found map[topicPartition]int64) error {
-	for who, which := range c.lanes.toBegin(found) {
+	for who, which := range c.offsets.toBegin(found) {
 		response, err := c.request(who, which).RequestWith(ctx, c.brokers.client())
 		if err != nil {
 			return err
@@ -123,7 +123,7 @@ func (c *commits) last(ctx context.Context) error {
 	defer cancel()
 	for {
 		err := c.wait(ctx)
-		waits := c.lanes.awaitsGeneration()
+		waits := c.offsets.awaitsGeneration()
 		if waits == nil && !staleGeneration(err) { // where the next one has begun meanwhile, it is asked
 			return err
 		}

@@ -21,6 +21,7 @@ type commits struct {
 	config  *Config
 	brokers *brokers
 	lanes   *lanes
+	offsets *offsets
 	member  *member
 	faults  *faultList
 	// metadata is what goes with the offsets of a topic.

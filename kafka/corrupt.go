@@ -27,21 +27,29 @@ func unreadable(p *kgo.FetchPartition) bool {
 }
 
 // corrupt notes a batch that cannot be read. Called with lanes.mu held.
-func (ls *lanes) corrupt(l *lane, p *kgo.FetchPartition) {
-	known := ls.corruptBatches[l.topicPartition]
+func (i *intake) corrupt(l *lane, p *kgo.FetchPartition) {
+	known := i.readAgain(l)
+	what := fmt.Errorf("kafka: topic %s, partition %d: the batch at offset %d cannot be read", l.topic, l.partition, known.at)
+	if known.reads < mostReads {
+		l.broken = what
+		i.faults.add(fmt.Errorf("%w and is read again: %w", what, p.Err))
+		i.reflow(l)
+		i.member.demandReplacement("a batch could not be read", l.topicPartition)
+		return
+	}
+	i.standStill(l, fmt.Errorf("%w: it was damaged on the brokers' disks, or by who wrote it, and the partition waits; the others go on. Look for the batch (kafka-dump-log.sh); to pass it by, which loses what it holds, stop the consumer and set the group's offset behind it (kafka-consumer-groups.sh --reset-offsets --group %s --topic %s:%d --to-offset … --execute): %w",
+		what, i.config.Group, l.topic, l.partition, p.Err))
+}
+
+// readAgain counts how often the batch where a lane stands could not be read.
+func (i *intake) readAgain(l *lane) corruptBatch {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	known := i.corruptBatches[l.topicPartition]
 	if at := l.readAt(); known.at != at || known.reads == 0 {
 		known = corruptBatch{at: at}
 	}
 	known.reads++
-	ls.corruptBatches[l.topicPartition] = known
-	what := fmt.Errorf("kafka: topic %s, partition %d: the batch at offset %d cannot be read", l.topic, l.partition, known.at)
-	if known.reads < mostReads {
-		l.broken = what
-		ls.faults.add(fmt.Errorf("%w and is read again: %w", what, p.Err))
-		ls.reflow(l)
-		ls.member.demandReplacement("a batch could not be read", l.topicPartition)
-		return
-	}
-	ls.standStill(l, fmt.Errorf("%w: it was damaged on the brokers' disks, or by who wrote it, and the partition waits; the others go on. Look for the batch (kafka-dump-log.sh); to pass it by, which loses what it holds, stop the consumer and set the group's offset behind it (kafka-consumer-groups.sh --reset-offsets --group %s --topic %s:%d --to-offset … --execute): %w",
-		what, ls.config.Group, l.topic, l.partition, p.Err))
+	i.corruptBatches[l.topicPartition] = known
+	return known
 }

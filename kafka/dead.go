@@ -91,7 +91,7 @@ func (l *letter) wait(ctx context.Context) error {
 // send writes the copy of a delivery, or finds the one under way; nil if the
 // delivery is settled.
 func (d *deadLetters) send(v *contract.Settlement) *letter {
-	raw, sent, begun := d.lanes.letterOf(v.Delivery.Handle.(*record))
+	raw, sent, begun := d.deliveries.letterOf(v.Delivery.Handle.(*record))
 	if !begun {
 		return sent
 	}
@@ -110,14 +110,14 @@ func (d *deadLetters) send(v *contract.Settlement) *letter {
 
 // letterOf is the letter of a record that is not settled, and the record to be
 // copied, if the letter is to be written.
-func (ls *lanes) letterOf(r *record) (raw *kgo.Record, l *letter, begun bool) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	if r.raw == nil || r.letter != nil && !r.letter.failed() {
-		return nil, r.letter, false
-	}
-	r.letter = &letter{done: make(chan struct{})}
-	return r.raw, r.letter, true
+func (d *deliveries) letterOf(r *record) (raw *kgo.Record, l *letter, begun bool) {
+	d.lanes.with(func([]*lane) {
+		if begun = r.raw != nil && (r.letter == nil || r.letter.failed()); begun {
+			raw, r.letter = r.raw, &letter{done: make(chan struct{})}
+		}
+		l = r.letter
+	})
+	return raw, l, begun
 }
 
 // deadLetter is the copy of a record as it was, not of the message it became.

@@ -20,7 +20,7 @@ type beginnings struct {
 	brokers *brokers
 	member  *member
 	topics  *topics
-	lanes   *lanes
+	intake  *intake
 	store   positionStore
 
 	// mu guards the rest. Who holds it waits for nothing and takes no other lock.

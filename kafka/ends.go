@@ -9,7 +9,7 @@ import (
 // yet, begin. What is stable is asked for last: if it is before the end, a
 // transaction is open.
 func (s *Source) askEnds(ctx context.Context) error {
-	own, fresh := s.lanes.ownPartitions()
+	own, fresh := s.progress.ownPartitions()
 	ends, err := s.brokers.listOffsets(ctx, own, atEnd, false)
 	if err != nil {
 		return err
@@ -24,16 +24,14 @@ func (s *Source) askEnds(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.lanes.noteEnds(begins, ends, stable)
+	s.progress.noteEnds(begins, ends, stable)
 	return nil
 }
 
 // ownPartitions are the partitions of living lanes; fresh are those that have got
 // nowhere yet.
-func (ls *lanes) ownPartitions() (own, fresh []topicPartition) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	for _, l := range ls.order {
+func (p *progress) ownPartitions() (own, fresh []topicPartition) {
+	for l := range p.lanes.each {
 		if l.gone {
 			continue
 		}
@@ -45,11 +43,9 @@ func (ls *lanes) ownPartitions() (own, fresh []topicPartition) {
 	return own, fresh
 }
 
-func (ls *lanes) noteEnds(begins, ends, stable map[topicPartition]int64) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
+func (p *progress) noteEnds(begins, ends, stable map[topicPartition]int64) {
 	now := time.Now()
-	for _, l := range ls.order {
+	for l := range p.lanes.each {
 		if at, known := begins[l.topicPartition]; known && l.reached() < 0 {
 			l.delivered = at // the group has no offset, so this is where the lane begins
 		}
@@ -59,6 +55,6 @@ func (ls *lanes) noteEnds(begins, ends, stable map[topicPartition]int64) {
 		if at, known := stable[l.topicPartition]; known {
 			l.stable = at
 		}
-		ls.noteHeldUp(l, now)
+		p.noteHeldUp(l, now)
 	}
 }

@@ -75,30 +75,30 @@ func (f *faultList) topicDeleted(topic string, why error) {
 
 // failed notes what a fetch of a partition failed with. l is nil for what is
 // not of a lane. Called with lanes.mu held.
-func (ls *lanes) failed(l *lane, topic string, p *kgo.FetchPartition) {
+func (i *intake) failed(l *lane, topic string, p *kgo.FetchPartition) {
 	var loss *kgo.ErrDataLoss
 	var session *kgo.ErrGroupSession
 	var large *kgo.ErrDecompressTooLarge
 	switch err := p.Err; {
 	case errors.Is(err, hook.ErrOverBudget):
-		ls.pauseOverBudget(l)
+		i.pauseOverBudget(l)
 	case errors.As(err, &large) && l != nil && !l.gone:
-		ls.standStill(l, ls.tooLarge(l, large))
+		i.standStill(l, i.tooLarge(l, large))
 	case errors.As(err, &session) && removedByGroup(err): // told as lost lanes; the client joins again by itself
 	case errors.As(err, &session):
-		ls.faults.add(explain(err, topic, ls.config.Group))
+		i.faults.add(explain(err, topic, i.config.Group))
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, kgo.ErrClientClosed):
 	case errors.As(err, &loss):
-		ls.faults.add(fmt.Errorf("kafka: topic %s, partition %d: the brokers lost records: offsets %d to %d were read and are no longer in the log (an unclean election of a leader?); what was applied stays applied: %w",
+		i.faults.add(fmt.Errorf("kafka: topic %s, partition %d: the brokers lost records: offsets %d to %d were read and are no longer in the log (an unclean election of a leader?); what was applied stays applied: %w",
 			topic, p.Partition, loss.ResetTo, loss.ConsumedTo, err))
 	case errors.Is(err, kerr.OffsetOutOfRange) && l != nil && !l.gone:
-		ls.outOfRange(l, p)
+		i.outOfRange(l, p)
 	case errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.InconsistentTopicID):
-		ls.faults.topicDeleted(topic, fmt.Errorf("kafka: topic %s: it was deleted, or deleted and created anew: what it held and was not read is lost; if it exists it is read from its beginning: %w", topic, err))
+		i.faults.topicDeleted(topic, fmt.Errorf("kafka: topic %s: it was deleted, or deleted and created anew: what it held and was not read is lost; if it exists it is read from its beginning: %w", topic, err))
 	case unreadable(p) && l != nil && !l.gone:
-		ls.corrupt(l, p)
+		i.corrupt(l, p)
 	default:
-		ls.faults.add(explain(err, topic, ls.config.Group))
+		i.faults.add(explain(err, topic, i.config.Group))
 	}
 }
 
@@ -114,9 +114,9 @@ func removedByGroup(err error) bool {
 }
 
 // tooLarge says what to do about a batch that would need too much memory.
-func (ls *lanes) tooLarge(l *lane, large *kgo.ErrDecompressTooLarge) error {
+func (i *intake) tooLarge(l *lane, large *kgo.ErrDecompressTooLarge) error {
 	return fmt.Errorf("kafka: topic %s, partition %d: the batch of offsets %d to %d is larger than %d MiB when it is decompressed, and the partition waits: read it with a larger MaxBatch (in a policy: max_batch), for which the process needs memory of about four times the batch, or stop the consumer, see that the group's offset is %d, and pass the batch by deliberately, which loses what it holds (kafka-consumer-groups.sh --reset-offsets --group %s --topic %s:%d --to-offset %d --execute), and start again",
-		l.topic, l.partition, large.Offset, large.NextOffset-1, ls.config.MaxBatch>>20, large.Offset, ls.config.Group, l.topic, l.partition, large.NextOffset)
+		l.topic, l.partition, large.Offset, large.NextOffset-1, i.config.MaxBatch>>20, large.Offset, i.config.Group, l.topic, l.partition, large.NextOffset)
 }
 
 // explain says what an error of the brokers means for an operator.

@@ -217,7 +217,7 @@ func TestALogThatGoesBackIsReadAgainFromTheGroupsOffset(t *testing.T) {
 			r := read(t, config)
 			got := r.take(4)
 			r.ack(got[:2]...)
-			r.lanes.accept(r.member.current(), kgo.Fetches{{Topics: []kgo.FetchTopic{bad}}})
+			r.intake.accept(r.member.current(), kgo.Fetches{{Topics: []kgo.FetchTopic{bad}}})
 			if err := r.fails(); !strings.Contains(err.Error(), "topic orders, partition 0") {
 				t.Errorf("it says: %v", err)
 			}

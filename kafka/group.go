@@ -16,6 +16,7 @@ type group struct {
 	gate       *gate
 	member     *member
 	lanes      *lanes
+	offsets    *offsets
 	topics     *topics
 	beginnings *beginnings
 	commits    *commits

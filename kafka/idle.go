@@ -25,7 +25,7 @@ func (s *Source) Idle(ctx context.Context) (bool, []semel.Left, error) {
 	if err := s.askEnds(ctx); err != nil {
 		return false, nil, fmt.Errorf("kafka: where the partitions end is not known: %w", err)
 	}
-	behind, left, idle := s.lanes.remains()
+	behind, left, idle := s.progress.remains()
 	for _, b := range behind {
 		more, err := s.brokers.more(ctx, b)
 		var nowhere noLeaderError
@@ -60,13 +60,11 @@ type lanePosition struct {
 
 // remains are the lanes that have not got to their stable end, and what cannot
 // be delivered. It is not idle where something was handed back, or moves.
-func (ls *lanes) remains() (behind []lanePosition, left []semel.Left, idle bool) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
+func (p *progress) remains() (behind []lanePosition, left []semel.Left, idle bool) {
 	idle = true
-	for _, l := range ls.order {
+	for l := range p.lanes.each {
 		limit, at := l.stable, l.reached()
-		if ls.config.ReadUncommitted {
+		if p.config.ReadUncommitted {
 			limit = l.end
 		}
 		switch {
@@ -74,7 +72,13 @@ func (ls *lanes) remains() (behind []lanePosition, left []semel.Left, idle bool)
 			idle = false
 		case l.broken != nil:
 			left = append(left, l.left(l.broken))
-		case l.leaving, limit < 0, len(l.ready) > 0, len(l.back) > 0:
+		case l.leaving, limit < 0:
+			idle = false
+		case l.paused && l.unsettled > 0: // what it has waits for what was delivered
+			if n := l.unread(); n != 0 || len(l.back) > 0 {
+				left = append(left, semel.Left{Lane: l.id.ID, Messages: n, Reason: "waits for a message before it"})
+			}
+		case len(l.ready) > 0, len(l.back) > 0:
 			idle = false
 		case at < limit && l.fault != nil:
 			left = append(left, l.left(l.fault))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -24,6 +25,22 @@ func (p *process) ends(t testing.TB) error {
 	case <-time.After(10 * time.Minute):
 		t.Fatalf("the run does not end: %+v", p.consumer.Counts())
 		return nil
+	}
+}
+
+// ofNewer writes the marker of an order as only a newer release does.
+func (w *world) ofNewer(id string) {
+	w.t.Helper()
+	scope, err := w.store.Scope(w.t.Context(), "billing", "shop", 0)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	b, _, err := w.store.Begin(w.t.Context(), contract.TxOptions{}, []contract.Mark{{Scope: scope, ID: []byte(id), As: 9}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if r := b.Commit(w.t.Context(), contract.Ending{}); r.Outcome != contract.Committed {
+		w.t.Fatal(r)
 	}
 }
 
@@ -67,6 +84,25 @@ func TestARunEndsIdleWhenEverythingIsDelivered(t *testing.T) {
 			t.Errorf("%v, left %+v", err, again.consumer.Left())
 		}
 		w.once("before", "inside", "inside too", "behind", "beside")
+	})
+	bubble(t, "trap_T95_what_waits_for_a_newer_release_is_named_and_keeps_no_run_from_ending", func(t *testing.T) {
+		w := newWorld(t, 2)
+		w.publish(0, numbered("a", 1, 2000)...)
+		w.publish(1, "beside")
+		w.ofNewer("a0002")
+		p := w.start(count, nil, func(c *settings) { whenIdle(c); c.Batch.Most = 1 })
+		if err := p.ends(t); !errors.Is(err, semel.ErrLeft) || !strings.Contains(err.Error(), `message "a0002"`) {
+			t.Errorf("the run says: %v", err)
+		}
+		w.once("a0001", "beside")
+		w.without("a0002", "a0003", "a2000")
+		left := p.consumer.Left()
+		if len(left) != 1 || left[0].Lane != "orders/0" || left[0].Messages != 1999 || !left[0].Fault {
+			t.Errorf("left is %+v", left)
+		}
+		if at := w.committed(0); at != 1 {
+			t.Errorf("the group's offset is %d", at)
+		}
 	})
 	bubble(t, "trap_T95_control_records_and_what_was_aborted_are_no_reason_to_wait", func(t *testing.T) {
 		w := newWorld(t, 1)

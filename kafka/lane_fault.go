@@ -23,28 +23,24 @@ func (l *lane) setFault(why error) {
 }
 
 // logFaults logs lanes that stand still, each at once and then seldom.
-func (ls *lanes) logFaults(now time.Time) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	for _, l := range ls.order {
+func (p *progress) logFaults(now time.Time) {
+	for l := range p.lanes.each {
 		if l.fault == nil || l.gone || !l.faultLogged.IsZero() && now.Sub(l.faultLogged) < standsEvery {
 			continue
 		}
 		l.faultLogged = now
-		ls.config.Logger.Warn("a partition stands still; the others go on",
-			"group", ls.config.Group, "lane", l.id.ID, "unread", l.unread(), "error", l.fault)
+		p.config.Logger.Warn("a partition stands still; the others go on",
+			"group", p.config.Group, "lane", l.id.ID, "unread", l.unread(), "error", l.fault)
 	}
 }
 
 // LaneFaults implements contract.LaneFaulting.
-func (s *Source) LaneFaults() []semel.Left { return s.lanes.faulty() }
+func (s *Source) LaneFaults() []semel.Left { return s.progress.faulty() }
 
 // faulty are the lanes that stand still.
-func (ls *lanes) faulty() []semel.Left {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
+func (p *progress) faulty() []semel.Left {
 	var all []semel.Left
-	for _, l := range ls.order {
+	for l := range p.lanes.each {
 		if l.fault != nil && !l.gone {
 			all = append(all, l.left(l.fault))
 		}

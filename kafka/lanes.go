@@ -10,39 +10,68 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// lanes are the partitions that this process owns, and what was read of them.
-// They send no request and know no topic but by its lanes: others tell them what
-// the group gives and takes, what was polled, and what brokers answer.
+// lanes are the partitions that this process owns: who is told that they come
+// and go, and the lock under which they change. They send no request: the group
+// tells them what it gives and takes. What else happens to a lane has a room each:
+// intake (what the client reads of it), deliveries (what the consumer has of it),
+// offsets (what the group knows of it) and progress (where it is in its log).
 type lanes struct {
 	config   *Config
 	budget   *hook.Budget
 	member   *member
-	faults   *faultList
 	observer contract.LaneObserver // nil if nobody is told
+	// ended is called with a lane that has ended, under mu, if Observe is set.
+	ended func(*lane)
 	// changed has a value when a lane has changed hands, or stands still.
 	changed chan struct{}
 
-	// mu guards the rest, and the fields of every lane and record. Who holds it
-	// waits for nothing; under it only the locks of member and faults are taken.
+	// mu guards the rest, and the fields of every lane and record; other rooms
+	// come to them through each, living and with. Who holds it waits for nothing;
+	// under it only the locks of intake, progress, member and faults are taken.
 	mu          sync.Mutex
 	byPartition map[topicPartition]*lane
-	// order are the lanes in the order in which Fetch takes turns.
+	// order are the lanes in the order in which they were given.
 	order []*lane
-	turn  int
 	epoch uint64
-	// back counts what is handed back; full says that nothing more may be
-	// delivered until something is settled.
-	back int
-	full bool
-	// corruptBatches are those that could not be read. They outlast their lanes.
-	corruptBatches map[topicPartition]corruptBatch
-	// lastStates are of lanes lost since the last report.
-	lastStates []LaneState
 }
 
-func newLanes(c *Config, o *hook.Budget, m *member, f *faultList) *lanes {
-	return &lanes{config: c, budget: o, member: m, faults: f, byPartition: map[topicPartition]*lane{}, corruptBatches: map[topicPartition]corruptBatch{}, changed: make(chan struct{}, 1)}
+func newLanes(c *Config, o *hook.Budget, m *member) *lanes {
+	return &lanes{config: c, budget: o, member: m, byPartition: map[topicPartition]*lane{}, changed: make(chan struct{}, 1)}
 }
+
+// each runs over the lanes there are, also those that are lost and not forgotten
+// yet. Nothing of any lane changes meanwhile but by who runs over them.
+func (ls *lanes) each(yield func(*lane) bool) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	for _, l := range ls.order {
+		if !yield(l) {
+			return
+		}
+	}
+}
+
+// living gives do the living lane of a partition, if there is one. Nothing of any
+// lane changes meanwhile but by do.
+func (ls *lanes) living(p topicPartition, do func(*lane)) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if l := ls.byPartition[p]; l != nil && !l.gone {
+		do(l)
+	}
+}
+
+// with gives do all lanes, in their order. Nothing of any lane changes meanwhile
+// but by do.
+func (ls *lanes) with(do func(all []*lane)) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	do(ls.order)
+}
+
+// at is the lane of a partition, also one that is lost; nil if there is none.
+// Called within with.
+func (ls *lanes) at(p topicPartition) *lane { return ls.byPartition[p] }
 
 // touch lets lanes be reported at once. It never waits.
 func (ls *lanes) touch() {
@@ -179,7 +208,6 @@ func (ls *lanes) forgetPartition(p topicPartition) {
 		return
 	}
 	l.gone = true
-	ls.back -= len(l.back)
 	ls.budget.Hold(-l.held)
 	l.held = 0
 	delete(ls.byPartition, p)
@@ -220,34 +248,9 @@ func (ls *lanes) end(l *lane) bool {
 	was := l.gone
 	l.gone, l.goneAt = true, time.Now()
 	if !was && ls.config.Observe != nil {
-		ls.lastStates = append(ls.lastStates, ls.state(l))
+		ls.ended(l)
 	}
 	return !was
-}
-
-// flow pauses or resumes a lane.
-func (ls *lanes) flow(which contract.Lane, on bool) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	for _, l := range ls.order {
-		if l.id == which && !l.gone {
-			l.paused = !on
-			ls.reflow(l)
-		}
-	}
-}
-
-// reflow tells the client what it should fetch of a lane. Called with lanes.mu
-// held.
-func (ls *lanes) reflow(l *lane) {
-	client := ls.member.current()
-	switch {
-	case client == nil:
-	case l.paused || l.full || l.overBudget || l.broken != nil:
-		client.PauseFetchPartitions(l.asMap())
-	default:
-		client.ResumeFetchPartitions(l.asMap())
-	}
 }
 
 // findOrphans asks for a new member where lanes are lost here and the client

@@ -10,33 +10,24 @@ import (
 
 // outOfRange notes that the place where a lane would be read has left the log.
 // Called with lanes.mu held.
-func (ls *lanes) outOfRange(l *lane, p *kgo.FetchPartition) {
+func (i *intake) outOfRange(l *lane, p *kgo.FetchPartition) {
 	begins := ""
 	if p.LogStartOffset > 0 { // not every broker says it with the error
 		begins = fmt.Sprintf(", which now begins at %d", p.LogStartOffset)
 	}
-	l.skipsLost = ls.config.OnLostRecords == GoOn
-	remedy := ls.howToReset(l)
+	l.skipsLost = i.config.OnLostRecords == GoOn
+	remedy := howToReset(i.config.Group, l)
 	if l.skipsLost {
 		remedy = "The partition goes on behind them, as the policy says"
 	}
-	ls.standStill(l, fmt.Errorf("kafka: topic %s, partition %d: offset %d of group %s is no longer in the log%s: records were deleted before they were read, and are lost. %s: %w",
-		l.topic, l.partition, l.readAt(), ls.config.Group, begins, remedy, p.Err))
+	i.standStill(l, fmt.Errorf("kafka: topic %s, partition %d: offset %d of group %s is no longer in the log%s: records were deleted before they were read, and are lost. %s: %w",
+		l.topic, l.partition, l.readAt(), i.config.Group, begins, remedy, p.Err))
 }
 
 // howToReset says how a person passes over what is lost.
-func (ls *lanes) howToReset(l *lane) string {
+func howToReset(group string, l *lane) string {
 	return fmt.Sprintf("Nothing is skipped by itself: stop the consumer, set the group's offset deliberately (kafka-consumer-groups.sh --reset-offsets --group %s --topic %s:%d --to-earliest --execute), and start again",
-		ls.config.Group, l.topic, l.partition)
-}
-
-// standStill ends reading a lane, and says why for as long as it is here.
-// Called with lanes.mu held.
-func (ls *lanes) standStill(l *lane, why error) {
-	l.broken = why
-	l.setFault(why)
-	ls.reflow(l) // the client would ask for it without a pause
-	ls.touch()
+		group, l.topic, l.partition)
 }
 
 // readAt is where the lane is to be read next.
@@ -47,7 +38,7 @@ func (l *lane) readAt() int64 { return max(l.next, l.committed.offset) }
 // there. A log that ends before the lane's place has lost something else, which
 // nobody knows: that lane stands still.
 func (s *Source) skipLost() {
-	skipping := s.lanes.skipping()
+	skipping := s.offsets.skipping()
 	if len(skipping) == 0 {
 		return
 	}
@@ -70,16 +61,14 @@ func (s *Source) skipLost() {
 	if s.commits.starts(ctx, found) != nil {
 		return // what stands still is told, and it is tried again
 	}
-	s.lanes.skipped(skipping, begins, found)
+	s.offsets.skipped(skipping, begins, found)
 }
 
 // skipping are lanes that are to pass over what is lost, and where they are.
-func (ls *lanes) skipping() map[topicPartition]int64 {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
+func (o *offsets) skipping() map[topicPartition]int64 {
 	all := map[topicPartition]int64{}
-	for _, l := range ls.order {
-		if l.skipsLost && !l.gone && !ls.member.replaceDemanded(l.topicPartition) {
+	for l := range o.lanes.each {
+		if l.skipsLost && !l.gone && !o.member.replaceDemanded(l.topicPartition) {
 			all[l.topicPartition] = l.readAt()
 		}
 	}
@@ -87,28 +76,24 @@ func (ls *lanes) skipping() map[topicPartition]int64 {
 }
 
 // skipped notes which lanes go on, and which stand still.
-func (ls *lanes) skipped(skipping, begins, found map[topicPartition]int64) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
+func (o *offsets) skipped(skipping, begins, found map[topicPartition]int64) {
 	for p, from := range skipping {
-		l := ls.byPartition[p]
-		if l == nil || l.gone {
-			continue
-		}
-		to, passes := found[p]
-		switch _, known := begins[p]; {
-		case passes:
-			ls.config.Logger.Error("records are lost: they were deleted before they were read, and are passed over, as the policy says",
-				"group", ls.config.Group, "topic", p.topic, "partition", p.partition, "from", from, "to", to-1, "offsets", to-from)
-			l.committed = position{to, -1} // what is settled later is before it
-			ls.member.demandReplacement("records were lost", p)
-		case known:
-			ls.standStill(l, fmt.Errorf("kafka: topic %s, partition %d: offset %d of group %s is behind the end of the log: the brokers lost records (an unclean election of a leader?), and which ones is not known. %s: %w",
-				p.topic, p.partition, from, ls.config.Group, ls.howToReset(l), kerr.OffsetOutOfRange))
-		default:
-			continue
-		}
-		l.skipsLost = false
+		o.lanes.living(p, func(l *lane) {
+			to, passes := found[p]
+			switch _, known := begins[p]; {
+			case passes:
+				o.config.Logger.Error("records are lost: they were deleted before they were read, and are passed over, as the policy says",
+					"group", o.config.Group, "topic", p.topic, "partition", p.partition, "from", from, "to", to-1, "offsets", to-from)
+				l.committed = position{to, -1} // what is settled later is before it
+				o.member.demandReplacement("records were lost", p)
+			case known:
+				o.intake.standStill(l, fmt.Errorf("kafka: topic %s, partition %d: offset %d of group %s is behind the end of the log: the brokers lost records (an unclean election of a leader?), and which ones is not known. %s: %w",
+					p.topic, p.partition, from, o.config.Group, howToReset(o.config.Group, l), kerr.OffsetOutOfRange))
+			default:
+				return
+			}
+			l.skipsLost = false
+		})
 	}
 }
 

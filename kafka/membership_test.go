@@ -233,6 +233,9 @@ func TestACommitThatIsRefusedIsTriedAgainOrEndsTheLane(t *testing.T) {
 			r.ack(r.take(1)...) // it is given again, though the group never took it away
 		})
 	}
+}
+
+func TestACommitOfAGenerationThatIsOver(t *testing.T) {
 	t.Run("case_11_a_stale_generation_is_not_tried_again_until_the_lane_is_kept_by_a_newer", func(t *testing.T) {
 		c := cluster(t, kfake.SeedTopics(1, "orders"))
 		config := Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing"}
@@ -255,6 +258,9 @@ func TestACommitThatIsRefusedIsTriedAgainOrEndsTheLane(t *testing.T) {
 			t.Errorf("the lane was ours all the time, and the observer was told %v", r.told)
 		}
 	})
+}
+
+func TestALastCommitWhileTheGroupIsSharedOutAnew(t *testing.T) {
 	t.Run("case_10_who_leaves_while_the_group_is_shared_out_anew_commits_in_its_next_generation", func(t *testing.T) {
 		c := cluster(t, kfake.SeedTopics(1, "orders"))
 		config := Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing"}
@@ -281,7 +287,7 @@ func TestACommitThatIsRefusedIsTriedAgainOrEndsTheLane(t *testing.T) {
 		client := r.member.current()
 		now := ownerOf(client)
 		r.lanes.renew(client, owner{now.member, now.generation - 1}, nil) // as if the group had not told of this one yet
-		r.lanes.settle(settlements(semel.Ack, got))
+		r.deliveries.settle(settlements(semel.Ack, got))
 		c.ControlKey(int16(kmsg.OffsetCommit), func(kmsg.Request) (kmsg.Response, error, bool) {
 			r.lanes.renew(client, now, nil)
 			return nil, nil, false

@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
-	"github.com/semel-go/semel/internal/strictjson"
+	"github.com/semel-go/semel/internal/reading"
 	"github.com/semel-go/semel/internal/structured"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -29,7 +30,6 @@ const (
 // decoder makes messages of records. It is of the goroutine that fetches.
 type decoder struct {
 	config *Config
-	parser strictjson.Parser
 	names  headerNames
 }
 
@@ -70,8 +70,8 @@ func (c *decoder) read(r *record, d *contract.Delivery) {
 		m.Headers = append(m.Headers, semel.Header{Name: HeaderLength, Value: strconv.AppendInt(nil, int64(length), 10)})
 		d.Refused = semel.ReasonTooLarge
 		d.Detail = fmt.Sprintf("the value has %d bytes, more than the limit of %d; its first 64 KiB are kept", length, c.config.MaxRecord)
-	case c.config.Format == CloudEvents && raw.Value != nil && eventInside(raw):
-		c.readEvent(d)
+	case c.config.Format == CloudEvents && raw.Value != nil && eventInside(m.Headers):
+		d.Undecoded = &event{}
 	}
 }
 
@@ -82,15 +82,15 @@ const (
 	mediaEvents = "application/cloudevents"
 )
 
-// eventInside reports whether a record says that its value is an event.
-func eventInside(raw *kgo.Record) bool {
-	return strings.HasPrefix(mediaType(raw.Headers), mediaEvents)
+// eventInside reports whether headers say that the body is an event.
+func eventInside(headers semel.Headers) bool {
+	return strings.HasPrefix(mediaType(headers), mediaEvents)
 }
 
 // mediaType is the content-type without its parameters, in lower case.
-func mediaType(headers []kgo.RecordHeader) string {
+func mediaType(headers semel.Headers) string {
 	for _, h := range headers {
-		if strings.EqualFold(h.Key, "content-type") {
+		if strings.EqualFold(h.Name, "content-type") {
 			kind, _, _ := strings.Cut(string(h.Value), ";")
 			return strings.ToLower(strings.TrimSpace(kind))
 		}
@@ -98,35 +98,48 @@ func mediaType(headers []kgo.RecordHeader) string {
 	return ""
 }
 
-// readEvent makes a message of an event in structured mode. The event says what
-// it is, so headers of the record that say the same are passed over.
-func (c *decoder) readEvent(d *contract.Delivery) {
-	m := d.Message
-	headers := m.Headers
-	raw := d.Handle.(*record).raw
-	err := c.parseEvent(m, mediaType(raw.Headers))
-	if err != nil {
-		m.Headers, m.Body = headers, raw.Value
-		d.Refused, d.Detail = semel.ReasonMalformed, err.Error()
-		return
+// event decodes a message whose body is an event in structured mode. The event
+// says what it is, so headers of the record that say the same are passed over.
+type event struct {
+	// mu: a source around this one may hand a delivery on twice, and both are then
+	// decoded, beside each other.
+	mu      sync.Mutex
+	decoded bool
+	refused semel.Reason
+	detail  string
+}
+
+func (e *event) Decode(room *reading.Room, m *semel.Message) (refused semel.Reason, detail string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.decoded {
+		e.decoded = true
+		e.refused, e.detail = decodeEvent(room, m)
+	}
+	return e.refused, e.detail
+}
+
+func decodeEvent(room *reading.Room, m *semel.Message) (refused semel.Reason, detail string) {
+	headers, text := m.Headers, m.Body
+	if err := parseEvent(room, m); err != nil {
+		m.Headers, m.Body = headers, text
+		return semel.ReasonMalformed, err.Error()
 	}
 	for _, h := range headers {
 		if !strings.EqualFold(h.Name, "content-type") && !(len(h.Name) > 3 && strings.EqualFold(h.Name[:3], "ce-")) {
 			m.Headers = append(m.Headers, h)
 		}
 	}
+	return semel.ReasonNone, ""
 }
 
-func (c *decoder) parseEvent(m *semel.Message, kind string) error {
-	if kind != mediaEvent {
+func parseEvent(room *reading.Room, m *semel.Message) error {
+	if mediaType(m.Headers) != mediaEvent {
 		return errors.New("the content-type names a form of CloudEvents other than " + mediaEvent + ", which is not read")
 	}
-	document, err := c.parser.Parse(m.Body)
-	if err != nil {
-		return err
-	}
+	text := m.Body
 	m.Body = nil
-	return structured.Event(m, document.Root())
+	return structured.Read(room, m, text)
 }
 
 // headersOf copies a record's headers.

@@ -52,15 +52,17 @@ func (w *world) applied(within time.Duration, ids ...string) {
 	w.once(ids...)
 }
 
+// allOrders is the pattern of orders and what is below them.
+const allOrders = `orders(\..*)?`
+
 func TestTopicsByPattern(t *testing.T) {
-	const pattern = `orders(\..*)?`
 	bubble(t, "I6_topics_that_match_are_read_and_others_are_not", func(t *testing.T) {
 		w := newWorld(t, 2)
 		w.publish(0, "a")
 		w.create("orders.eu", "b")
 		w.create("reorders.eu", "not whole")
 		w.create("payments", "other")
-		w.start(count, matching(pattern), nil)
+		w.start(count, matching(allOrders), nil)
 		w.applied(time.Minute, "a", "b")
 		w.publishTo("payments", "other")
 		w.publishTo("orders.eu", "c")
@@ -70,7 +72,7 @@ func TestTopicsByPattern(t *testing.T) {
 	bubble(t, "I6_a_topic_that_is_created_later_is_read_from_its_beginning_within_the_interval", func(t *testing.T) {
 		w := newWorld(t, 1)
 		w.publish(0, "history")
-		w.start(count, matching(pattern, now), nil)
+		w.start(count, matching(allOrders, now), nil)
 		w.begun(1)
 		w.create("orders.eu", numbered("eu", 1, 20)...)
 		w.applied(metadataAge+5*time.Second, numbered("eu", 1, 20)...)
@@ -79,15 +81,18 @@ func TestTopicsByPattern(t *testing.T) {
 	bubble(t, "I6_a_topic_that_is_created_while_no_process_runs_is_read_from_its_beginning_under_start_now", func(t *testing.T) {
 		w := newWorld(t, 1)
 		w.publish(0, "history")
-		p := w.start(count, matching(pattern, now), nil)
+		p := w.start(count, matching(allOrders, now), nil)
 		w.begun(1)
 		_ = p.leave()
 		w.create("orders.eu", numbered("eu", 1, 20)...)
 		w.publish(0, "meanwhile")
-		w.start(count, matching(pattern, now), nil)
+		w.start(count, matching(allOrders, now), nil)
 		w.applied(time.Minute, append(numbered("eu", 1, 20), "meanwhile")...)
 		w.without("history")
 	})
+}
+
+func TestWhatAPatternPassesOver(t *testing.T) {
 	bubble(t, "I6_a_pattern_that_matches_nothing_waits_and_is_not_idle", func(t *testing.T) {
 		w := newWorld(t, 1)
 		text := &lockedBuffer{}
@@ -133,7 +138,7 @@ func TestTopicsByPattern(t *testing.T) {
 		w.create("orders.eu", "b")
 		text := &lockedBuffer{}
 		log := slog.New(slog.NewTextHandler(text, nil))
-		p := w.start(count, matching(pattern, func(c *Config) { c.Logger = log }), func(c *settings) { c.Logger = log })
+		p := w.start(count, matching(allOrders, func(c *Config) { c.Logger = log }), func(c *settings) { c.Logger = log })
 		w.applied(time.Minute, "a", "b")
 		if err := w.cluster.DeleteTopic("orders.eu"); err != nil {
 			t.Fatal(err)

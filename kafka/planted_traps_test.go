@@ -31,12 +31,12 @@ func TestWhatIsHeldCounts(t *testing.T) {
 		s.lanes.order = append(s.lanes.order, l)
 		s.budget.Raise(1000)
 		s.budget.Hold(1000)
-		s.lanes.pauseOverBudget(l)
-		if s.lanes.resumeInBudget(false); !l.overBudget {
+		s.intake.pauseOverBudget(l)
+		if s.intake.resumeInBudget(s.lanes.order, false); !l.overBudget {
 			t.Error("a lane goes on while the bound is reached")
 		}
 		s.budget.Hold(-900)
-		if s.lanes.resumeInBudget(false); l.overBudget {
+		if s.intake.resumeInBudget(s.lanes.order, false); l.overBudget {
 			t.Error("a lane does not go on although there is room")
 		}
 	})
@@ -118,7 +118,7 @@ func TestEndsThatAreNotAnswered(t *testing.T) {
 			l := newLane(topicPartition{theTopic, 0}, 1)
 			s.lanes.order = append(s.lanes.order, l)
 			l.delivered, l.stable, l.end = 1, 1, 3
-			behind, left, _ := s.lanes.remains()
+			behind, left, _ := s.progress.remains()
 			if len(behind) == 1 != uncommitted || len(left) == 1 == uncommitted {
 				t.Errorf("uncommitted is read: %t; behind is %+v, left %+v", uncommitted, behind, left)
 			}
@@ -128,14 +128,14 @@ func TestEndsThatAreNotAnswered(t *testing.T) {
 		s := unjoined(t, nil)
 		l := newLane(topicPartition{theTopic, 0}, 1)
 		s.lanes.order = append(s.lanes.order, l)
-		s.lanes.noteEnds(map[topicPartition]int64{l.topicPartition: 2}, map[topicPartition]int64{l.topicPartition: 9}, map[topicPartition]int64{l.topicPartition: 7})
+		s.progress.noteEnds(map[topicPartition]int64{l.topicPartition: 2}, map[topicPartition]int64{l.topicPartition: 9}, map[topicPartition]int64{l.topicPartition: 7})
 		for range 2 {
 			if l.delivered != 2 || l.end != 9 || l.stable != 7 {
 				t.Errorf("it begins at %d, ends at %d and is stable up to %d", l.delivered, l.end, l.stable)
 			}
-			s.lanes.noteEnds(nil, map[topicPartition]int64{}, nil)
+			s.progress.noteEnds(nil, map[topicPartition]int64{}, nil)
 		}
-		if behind, left, _ := s.lanes.remains(); len(behind) != 1 || behind[0].at != 2 {
+		if behind, left, _ := s.progress.remains(); len(behind) != 1 || behind[0].at != 2 {
 			t.Errorf("behind is %+v, left %+v", behind, left)
 		}
 	})

@@ -118,6 +118,9 @@ func (r *reader) take(n int) []contract.Delivery {
 		if err != nil {
 			r.t.Fatalf("fetch: %v", err)
 		}
+		for i := range got {
+			got[i].Decode(nil)
+		}
 		all = append(all, got...)
 	}
 	if len(all) != n {

@@ -15,86 +15,92 @@ import (
 // after a request, is done here and goes with a later one. Left is what the
 // group has not taken, and dead letters that could not be written.
 func (s *Source) Settle(ctx context.Context, all []contract.Settlement) ([]int, error) {
-	targets, letters, freed, rouse := s.lanes.settle(all)
-	if rouse {
+	sum := s.deliveries.settle(all)
+	if sum.rouse {
 		s.gate.rouse()
 	}
-	defer s.lanes.release(freed) // the consumer holds them until it is told
-	if len(targets) == 0 || !s.commits.due(time.Now()) {
-		return s.deadLetters.write(ctx, all, letters)
+	defer s.deliveries.release(sum.freed) // the consumer holds them until it is told
+	if len(sum.targets) == 0 || !s.commits.due(time.Now()) {
+		return s.deadLetters.write(ctx, all, sum.letters)
 	}
 	commit := s.commits.ask()
-	left, err := s.deadLetters.write(ctx, all, letters)
+	left, err := s.deadLetters.write(ctx, all, sum.letters)
 	refused := commit.wait(ctx)
-	if left = s.lanes.uncommitted(all, targets, left); len(left) == 0 {
+	if left = s.deliveries.uncommitted(all, sum.targets, left); len(left) == 0 {
 		return nil, nil // what was refused is of others, who hear of it
 	}
 	return left, errors.Join(err, refused)
 }
 
 // release lets others have the memory of what is settled.
-func (ls *lanes) release(bytes int64) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	ls.budget.Hold(-bytes)
-	ls.resumeInBudget(false)
+func (d *deliveries) release(bytes int64) {
+	d.lanes.with(func(all []*lane) {
+		d.budget.Hold(-bytes)
+		d.intake.resumeInBudget(all, false)
+	})
 }
 
-// settle takes settlements down. It returns how far lanes must be committed,
-// which settlements are dead letters, how many bytes are settled, and whether
-// there may be something to deliver again.
-func (ls *lanes) settle(all []contract.Settlement) (targets map[*lane]int64, letters []int, freed int64, rouse bool) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	targets = map[*lane]int64{}
-	for i := range all {
-		r, ok := all[i].Delivery.Handle.(*record)
-		if !ok || r.lane.gone || r.lane.id != all[i].Delivery.Lane {
-			continue
-		}
-		switch all[i].Kind {
-		case semel.Ack:
-			before := r.lane.held
-			r.lane.settle(r)
-			freed += before - r.lane.held
-			rouse = rouse || ls.full
-			if r.lane.dirty() {
-				targets[r.lane] = r.lane.done.offset
+// sums are what settlements come to.
+type sums struct {
+	// targets are how far lanes must be committed, letters which settlements are
+	// dead letters, and freed how many bytes are settled.
+	targets map[*lane]int64
+	letters []int
+	freed   int64
+	// rouse: there may be something to deliver again.
+	rouse bool
+}
+
+// settle takes settlements down.
+func (d *deliveries) settle(all []contract.Settlement) (sum sums) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	sum.targets = map[*lane]int64{}
+	d.lanes.with(func([]*lane) {
+		for i := range all {
+			r, ok := all[i].Delivery.Handle.(*record)
+			if !ok || r.lane.gone || r.lane.id != all[i].Delivery.Lane {
+				continue
 			}
-			ls.refill(r.lane)
-		case semel.HandBack:
-			before := len(r.lane.back)
-			r.lane.giveBack(r, time.Now().Add(all[i].After))
-			ls.back += len(r.lane.back) - before
-			rouse = true
-		case semel.DeadLetter:
-			letters = append(letters, i)
+			switch all[i].Kind {
+			case semel.Ack:
+				d.acknowledge(r, &sum)
+			case semel.HandBack:
+				r.lane.giveBack(r, time.Now().Add(all[i].After))
+				sum.rouse = true
+			case semel.DeadLetter:
+				sum.letters = append(sum.letters, i)
+			}
 		}
-	}
-	return targets, letters, freed, rouse
+	})
+	return sum
 }
 
-// refill resumes a lane whose window was full.
-func (ls *lanes) refill(l *lane) {
-	if l.full && len(l.window) <= resumeWindow {
-		l.full = false
-		ls.reflow(l)
+// acknowledge ends a record. Called with mu and lanes.mu held.
+func (d *deliveries) acknowledge(r *record, sum *sums) {
+	before := r.lane.held
+	r.lane.settle(r)
+	sum.freed += before - r.lane.held
+	sum.rouse = sum.rouse || d.full
+	if r.lane.dirty() {
+		sum.targets[r.lane] = r.lane.done.offset
 	}
+	d.intake.refill(r.lane)
 }
 
 // uncommitted adds to left the acks whose lanes the group does not know to be
 // so far.
-func (ls *lanes) uncommitted(all []contract.Settlement, targets map[*lane]int64, left []int) []int {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	for i := range all {
-		r, ok := all[i].Delivery.Handle.(*record)
-		if !ok || all[i].Kind != semel.Ack || r.lane.gone {
-			continue
+func (d *deliveries) uncommitted(all []contract.Settlement, targets map[*lane]int64, left []int) []int {
+	d.lanes.with(func([]*lane) {
+		for i := range all {
+			r, ok := all[i].Delivery.Handle.(*record)
+			if !ok || all[i].Kind != semel.Ack || r.lane.gone {
+				continue
+			}
+			if target, found := targets[r.lane]; found && r.lane.committed.offset < target && r.after.offset <= target {
+				left = append(left, i)
+			}
 		}
-		if target, found := targets[r.lane]; found && r.lane.committed.offset < target && r.after.offset <= target {
-			left = append(left, i)
-		}
-	}
+	})
 	return left
 }

@@ -23,6 +23,10 @@ type Source struct {
 	faults      *faultList
 	budget      *hook.Budget
 	lanes       *lanes
+	intake      *intake
+	deliveries  *deliveries
+	offsets     *offsets
+	progress    *progress
 	commits     *commits
 	topics      *topics
 	beginnings  *beginnings
@@ -63,23 +67,28 @@ func (s *Source) assemble(c *Config) {
 	s.decoder = decoder{config: c, names: headerNames{}}
 	s.brokers.config = c
 	s.faults = &faultList{config: c, member: s.member, gate: &s.gate}
-	s.lanes = newLanes(c, s.budget, s.member, s.faults)
+	s.lanes = newLanes(c, s.budget, s.member)
+	s.intake = &intake{config: c, budget: s.budget, member: s.member, faults: s.faults, lanes: s.lanes, corruptBatches: map[topicPartition]corruptBatch{}}
+	s.deliveries = &deliveries{budget: s.budget, lanes: s.lanes, intake: s.intake}
+	s.offsets = &offsets{config: c, member: s.member, faults: s.faults, lanes: s.lanes, intake: s.intake}
+	s.progress = &progress{config: c, lanes: s.lanes}
+	s.lanes.ended = s.progress.ended
 	s.topics = newTopics(c, &s.brokers, s.member, s.faults)
 	s.beginnings = &beginnings{
-		config: c, brokers: &s.brokers, member: s.member, topics: s.topics, lanes: s.lanes,
+		config: c, brokers: &s.brokers, member: s.member, topics: s.topics, intake: s.intake,
 		known: map[string]beginning{}, undecided: map[string]error{},
 	}
 	s.commits = &commits{
-		config: c, brokers: &s.brokers, lanes: s.lanes, member: s.member, faults: s.faults, metadata: s.beginnings.metadata,
+		config: c, brokers: &s.brokers, lanes: s.lanes, offsets: s.offsets, member: s.member, faults: s.faults, metadata: s.beginnings.metadata,
 		wake: make(chan struct{}, 1), interval: c.CommitInterval, next: newRound(),
 	}
 	s.member.replacementDemanded = s.commits.rouse
 	s.group = &group{
-		config: c, gate: &s.gate, member: s.member, lanes: s.lanes, topics: s.topics, beginnings: s.beginnings, commits: s.commits,
+		config: c, gate: &s.gate, member: s.member, lanes: s.lanes, offsets: s.offsets, topics: s.topics, beginnings: s.beginnings, commits: s.commits,
 		open: s.open, life: s.life, announcing: newSemaphore(), handingOver: newSemaphore(), backoff: backoff{},
 	}
 	s.deadLetters = &deadLetters{
-		config: c, brokers: &s.brokers, member: s.member, lanes: s.lanes, life: s.life, background: &s.background, batch: usualBatch,
+		config: c, brokers: &s.brokers, member: s.member, deliveries: s.deliveries, life: s.life, background: &s.background, batch: usualBatch,
 	}
 }
 
@@ -124,7 +133,7 @@ func (s *Source) take(most contract.Bound) found {
 	if s.member.isClosed() {
 		return found{err: fmt.Errorf("kafka: the source is closed: %w", semel.ErrClosed)}
 	}
-	f := s.lanes.take(most)
+	f := s.deliveries.take(most)
 	f.err = s.faults.take()
 	return f
 }
@@ -152,12 +161,12 @@ func (s *Source) poll(ctx context.Context, most contract.Bound, f found) {
 	if s.between != nil {
 		s.between()
 	}
-	s.lanes.accept(client, polled)
+	s.intake.accept(client, polled)
 }
 
 // Flow pauses or resumes a lane. Records that were polled stay here and are
 // delivered after it is resumed.
 func (s *Source) Flow(which contract.Lane, on bool) {
-	s.lanes.flow(which, on)
+	s.intake.flow(which, on)
 	s.gate.rouse()
 }

@@ -27,7 +27,7 @@ type lastMove struct {
 // askStalled asks for lanes that do not move. What the brokers answer is of the
 // lane; where they do not answer, the source does not work.
 func (s *Source) askStalled(ctx context.Context) {
-	for _, r := range s.lanes.stalled(time.Now()) {
+	for _, r := range s.progress.stalled(time.Now()) {
 		_, err := s.brokers.more(ctx, r)
 		if ctx.Err() != nil {
 			return
@@ -39,7 +39,7 @@ func (s *Source) askStalled(ctx context.Context) {
 		}
 		var answer *kerr.Error
 		if err == nil || errors.As(err, &answer) {
-			s.lanes.refused(r, why)
+			s.progress.refused(r, why)
 		} else {
 			s.faults.complain(why)
 		}
@@ -47,27 +47,24 @@ func (s *Source) askStalled(ctx context.Context) {
 }
 
 // refused notes why a lane is not read, nil if the brokers would send it.
-func (ls *lanes) refused(r lanePosition, why error) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	l := ls.byPartition[r.topicPartition]
-	switch {
-	case l == nil || l.gone || l.broken != nil || l.reached() != r.at:
-	case why == nil:
-		l.fault = nil
-	default:
-		l.setFault(why)
-	}
+func (p *progress) refused(r lanePosition, why error) {
+	p.lanes.living(r.topicPartition, func(l *lane) {
+		switch {
+		case l.broken != nil || l.reached() != r.at:
+		case why == nil:
+			l.fault = nil
+		default:
+			l.setFault(why)
+		}
+	})
 }
 
 // stalled are the lanes that have stood for stalledAfter.
-func (ls *lanes) stalled(now time.Time) []lanePosition {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
+func (p *progress) stalled(now time.Time) []lanePosition {
 	var all []lanePosition
-	for _, l := range ls.order {
+	for l := range p.lanes.each {
 		at, limit := l.reached(), l.stable
-		if ls.config.ReadUncommitted {
+		if p.config.ReadUncommitted {
 			limit = l.end
 		}
 		moved := l.lastMove.at != at

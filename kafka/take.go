@@ -1,20 +1,35 @@
 package kafka
 
 import (
+	"sync"
 	"time"
 
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/kafka/internal/hook"
 )
+
+// deliveries are what the consumer is given of lanes, and what becomes of it.
+type deliveries struct {
+	budget *hook.Budget
+	lanes  *lanes
+	intake *intake
+
+	// mu guards the rest; the lanes' lock is taken under it.
+	mu   sync.Mutex
+	turn int // in the order of lanes
+	// full says that nothing more may be delivered until something is settled.
+	full bool
+}
 
 // tooMuchHidden reports whether nothing may be delivered until something is
 // settled: of a record that is too large the consumer counts what it sees, and
 // its dead letter needs all of it. Called with lanes.mu held.
-func (ls *lanes) tooMuchHidden() bool {
+func (d *deliveries) tooMuchHidden(all []*lane) bool {
 	var hidden int64
-	for _, l := range ls.order {
+	for _, l := range all {
 		hidden += l.hidden
 	}
-	return hidden >= ls.budget.Most() && hidden > 0
+	return hidden >= d.budget.Most() && hidden > 0
 }
 
 // found is what there is to deliver, or when there may be something.
@@ -32,25 +47,36 @@ const mostBack = 10_000
 
 // take takes what is ready: lanes take turns, and in a lane what was handed
 // back and is due comes first.
-func (ls *lanes) take(most contract.Bound) found {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	var f found
-	now := time.Now()
-	ls.full = ls.tooMuchHidden()
-	for range ls.order {
-		if ls.full {
-			break
+func (d *deliveries) take(most contract.Bound) (f found) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lanes.with(func(all []*lane) {
+		now := time.Now()
+		if d.full = d.tooMuchHidden(all); !d.full {
+			for range all {
+				d.turn = (d.turn + 1) % len(all)
+				all[d.turn].take(&f, most, now)
+			}
 		}
-		ls.turn = (ls.turn + 1) % len(ls.order)
-		if l := ls.order[ls.turn]; !l.blocked() {
-			ls.back -= l.takeBack(&f, most, now)
-			l.takeReady(&f, most, now)
-		}
-	}
-	ls.resumeInBudget(len(f.records) == 0)
-	f.enough = ls.back >= mostBack || ls.full
+		d.intake.resumeInBudget(all, len(f.records) == 0)
+		f.enough = d.full || handedBackOf(all) >= mostBack
+	})
 	return f
+}
+
+// handedBackOf counts what waits to be delivered again.
+func handedBackOf(all []*lane) (n int) {
+	for _, l := range all {
+		n += len(l.back)
+	}
+	return n
+}
+
+func (l *lane) take(f *found, most contract.Bound, now time.Time) {
+	if !l.blocked() {
+		l.takeBack(f, most, now)
+		l.takeReady(f, most, now)
+	}
 }
 
 // add reports whether a record fits, the first one always, and takes it.
@@ -67,7 +93,7 @@ func (f *found) add(r *record, most contract.Bound, now time.Time) bool {
 	return true
 }
 
-func (l *lane) takeBack(f *found, most contract.Bound, now time.Time) int {
+func (l *lane) takeBack(f *found, most contract.Bound, now time.Time) {
 	kept := l.back[:0]
 	for _, r := range l.back {
 		switch {
@@ -81,10 +107,8 @@ func (l *lane) takeBack(f *found, most contract.Bound, now time.Time) int {
 			kept = append(kept, r)
 		}
 	}
-	taken := len(l.back) - len(kept)
 	clear(l.back[len(kept):])
 	l.back = kept
-	return taken
 }
 
 func (l *lane) takeReady(f *found, most contract.Bound, now time.Time) {

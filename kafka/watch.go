@@ -57,7 +57,7 @@ func (s *Source) watch() {
 				}
 			}
 		}
-		s.lanes.logFaults(time.Now())
+		s.progress.logFaults(time.Now())
 		s.report()
 	}
 }
@@ -85,16 +85,16 @@ func (s *Source) look() bool {
 }
 
 // noteHeldUp logs once that a transaction stays open. Called with lanes.mu held.
-func (ls *lanes) noteHeldUp(l *lane, now time.Time) {
+func (p *progress) noteHeldUp(l *lane, now time.Time) {
 	switch {
-	case !l.heldUp(ls.config.ReadUncommitted):
+	case !l.heldUp(p.config.ReadUncommitted):
 		l.heldUpSince = time.Time{}
 	case l.heldUpSince.IsZero():
 		l.heldUpSince, l.heldUpTold = now, false
 	case !l.heldUpTold && now.Sub(l.heldUpSince) >= heldUpAfter:
 		l.heldUpTold = true
-		ls.config.Logger.Warn("a transaction stays open and holds up what is behind it; its producer must end it, or an operator (kafka-transactions.sh find-hanging, abort)",
-			"group", ls.config.Group, "lane", l.id.ID, "offset", l.stable, "end", l.end)
+		p.config.Logger.Warn("a transaction stays open and holds up what is behind it; its producer must end it, or an operator (kafka-transactions.sh find-hanging, abort)",
+			"group", p.config.Group, "lane", l.id.ID, "offset", l.stable, "end", l.end)
 	}
 }
 
@@ -117,28 +117,7 @@ func (s *Source) report() {
 	if s.config.Observe == nil {
 		return
 	}
-	if states := s.lanes.states(); len(states) > 0 {
+	if states := s.progress.states(); len(states) > 0 {
 		s.config.Observe(states)
-	}
-}
-
-func (ls *lanes) states() []LaneState {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	states := ls.lastStates
-	ls.lastStates = nil
-	for _, l := range ls.order {
-		if !l.gone {
-			states = append(states, ls.state(l))
-		}
-	}
-	return states
-}
-
-// state is called with lanes.mu held.
-func (ls *lanes) state(l *lane) LaneState {
-	return LaneState{
-		Topic: l.topic, Partition: l.partition, Committed: l.committed.offset, Delivered: l.reached(), End: l.end,
-		Unsettled: l.unsettled, Oldest: l.oldest(), Paused: l.paused, HeldUp: l.heldUp(ls.config.ReadUncommitted), Fault: l.fault, Lost: l.gone,
 	}
 }

@@ -14,10 +14,10 @@ import (
 
 // deadLetters are the dead letters that are written.
 type deadLetters struct {
-	config  *Config
-	brokers *brokers
-	member  *member
-	lanes   *lanes
+	config     *Config
+	brokers    *brokers
+	member     *member
+	deliveries *deliveries
 	// life ends when nothing is written any more; what is closed until then runs
 	// in background.
 	life       context.Context

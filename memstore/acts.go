@@ -33,15 +33,11 @@ func (s *Store) find(ctx context.Context, number, revision int64) (*row, error) 
 // understands refuses to act on a row of which, or of whose marker, only a newer
 // release knows what it says.
 func (s *Store) understands(r *row) error {
-	_, err := sqlform.State(string(r.State), rowsName)
-	if m, there := s.markers[r.key.identity]; there && err == nil {
-		if _, known := contract.Outcome(int64(m.outcome)); !known {
-			err = sqlform.NewerError(int64(m.outcome), markersName)
-		}
+	acted := sqlform.Acted{Number: r.Number, State: string(r.State), Outcome: int64(semel.Parked), Inbox: rowsName, Markers: markersName}
+	if m, there := s.markers[r.key.identity]; there {
+		acted.Outcome = int64(m.outcome)
 	}
-	if err != nil {
-		err = fmt.Errorf("row %d: %w: %w", r.Number, semel.ErrState, err)
-	}
+	_, err := acted.Understood()
 	return err
 }
 

@@ -19,7 +19,7 @@
 // was marked before, and a batch of nothing else takes 3. A connection that
 // meets a statement for the first time prepares it, which is one more.
 //
-// The server ends a statement of a handler after TxOptions.Statement: an attempt
+// The server ends a statement of a handler after contract.TxOptions.Statement: an attempt
 // of the message that sent or queued it. Queued statements have as long each.
 //
 // A tracer of the pool's connections sees every statement once: those that are

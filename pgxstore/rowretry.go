@@ -13,7 +13,7 @@ import (
 )
 
 // BeginRow implements contract.RowRetrier. A row whose identity is applied is
-// refused with ErrConflict, also when it is not a conflict's: then the content
+// refused with semel.ErrConflict, also when it is not a conflict's: then the content
 // of a conflict was applied in its place.
 func (s *Store) BeginRow(ctx context.Context, o contract.TxOptions, number, revision int64, a contract.Act) (contract.Batch[pgx.Tx], error) {
 	b, err := s.openRow(ctx, o, number, revision, a)
@@ -70,22 +70,21 @@ func (b *batch) complete(ctx context.Context, number, revision int64, a contract
 func (b *batch) completable(ctx context.Context, number, revision int64) error {
 	var found bool
 	var now int64
-	var state string
+	acted := sqlform.Acted{Number: number, Outcome: int64(semel.Parked), Inbox: b.store.sql.Inbox, Markers: b.store.sql.Markers}
 	row := &request{sql: b.store.sql.State, args: []any{number}, read: func(rows pgx.Rows) error {
 		var scope int64
 		var id, conflict []byte
 		for rows.Next() {
 			found = true
-			if err := rows.Scan(&now, &state, &scope, &id, &conflict); err != nil {
+			if err := rows.Scan(&now, &acted.State, &scope, &id, &conflict); err != nil {
 				return err
 			}
 		}
 		return rows.Err()
 	}}
-	outcome := int64(semel.Parked)
 	marker := &request{sql: b.store.sql.RowMarker, args: []any{number}, read: func(rows pgx.Rows) error {
 		for rows.Next() {
-			if err := rows.Scan(&outcome); err != nil {
+			if err := rows.Scan(&acted.Outcome); err != nil {
 				return err
 			}
 		}
@@ -97,15 +96,12 @@ func (b *batch) completable(ctx context.Context, number, revision int64) error {
 	if !found || now != revision {
 		return fmt.Errorf("row %d: %w", number, semel.ErrChanged)
 	}
-	known, err := sqlform.State(state, b.store.sql.Inbox)
-	if _, ok := contract.Outcome(outcome); err == nil && !ok {
-		err = sqlform.NewerError(outcome, b.store.sql.Markers)
+	state, err := acted.Understood()
+	if err != nil {
+		return err
 	}
-	switch {
-	case err != nil:
-		return fmt.Errorf("row %d: %w: %w", number, semel.ErrState, err)
-	case !known.CanBecome(contract.StateCompleted):
-		return fmt.Errorf("row %d is %s: %w: %w", number, known, semel.ErrState, semel.ErrChanged)
+	if err := state.MayBecome(contract.StateCompleted); err != nil {
+		return fmt.Errorf("row %d %w: %w", number, err, semel.ErrChanged)
 	}
 	return nil
 }

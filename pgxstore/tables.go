@@ -17,15 +17,16 @@ type tables struct{ inner *sqlstore.Store }
 // returns their names. Several processes may call it at once. After an error
 // the migrations it names are applied and the others are not. A database in which
 // the tables would not do what they are for is refused before anything is made;
-// its error wraps semel.ErrSchema. Migrate does not look at tables that are there:
-// see Check.
+// and so is a schema of a later major version; the error wraps semel.ErrSchema.
+// Migrate does not look at tables that are there: see Check.
 func (t *tables) Migrate(ctx context.Context) (applied []string, err error) {
 	return t.inner.Migrate(ctx)
 }
 
 // Status returns every migration that this release knows or the database has, in
-// order. One that was applied with another content is an error that wraps
-// semel.ErrSchema.
+// order. One that was applied with another content, or is of a later major version,
+// is an error that wraps semel.ErrSchema; of the latter the migrations are returned
+// all the same.
 func (t *tables) Status(ctx context.Context) ([]sqlstore.Migration, error) {
 	return t.inner.Status(ctx)
 }
@@ -34,8 +35,8 @@ func (t *tables) Status(ctx context.Context) ([]sqlstore.Migration, error) {
 // apply it with a tool of their own. It asks the database nothing.
 func (t *tables) Print(w io.Writer) error { return t.inner.Print(w) }
 
-// Check implements contract.SchemaChecker: it reports whether the tables are those
-// that this release needs and have kept what once-only effects stand on. Its
+// Check implements contract.SchemaChecker: it reports whether the tables are such
+// that this release works with and have kept what once-only effects stand on. Its
 // error names every fault with what to do, and wraps semel.ErrSchema. It changes
 // nothing.
 func (t *tables) Check(ctx context.Context) error { return t.inner.Check(ctx) }

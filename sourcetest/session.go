@@ -53,6 +53,9 @@ func (s *session) fetch(d time.Duration, most contract.Bound) ([]contract.Delive
 
 func (s *session) fetchIn(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
 	got, err := s.source.Fetch(ctx, most)
+	for i := range got {
+		got[i].Decode(nil)
+	}
 	if errors.Is(err, contract.ErrEnd) {
 		s.ended, err = true, nil
 		if !s.Can.Ends {

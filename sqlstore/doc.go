@@ -20,7 +20,7 @@
 // A batch of n fresh messages takes n×h + 4 round trips where a handler uses h
 // statements; one more if any of them was marked before, 5 if all were; one
 // more for what is trimmed, one for each inbox row, two if the row's state
-// differs from what its mark says; one more with TxOptions.Serial. Settings,
+// differs from what its mark says; one more with contract.TxOptions.Serial. Settings,
 // guard and marks are one statement. pgx prepares a statement when a connection
 // first meets it and pings a connection that was not taken for a second: each
 // is one more.
@@ -36,7 +36,7 @@
 // statements: with pgx add default_query_exec_mode=exec or =cache_describe to
 // the connection string. MarkLock governs the waits for copies and other rows;
 // a lock on the table of markers itself, such as a migration's, is waited for
-// until the context of Begin ends. TxOptions that are zero mean: MarkLock and
+// until the context of Begin ends. contract.TxOptions that are zero mean: MarkLock and
 // EffectLock 10 s, Idle one minute, Statement no limit but the server's own; a
 // Statement of less than a second is a second, because a handler's context is
 // exact and the store's own statements have as long. Answer is not used.

@@ -9,7 +9,7 @@ import (
 )
 
 // MarkIn implements contract.TxMarker. In SQLite a transaction that has read and
-// not written when it marks may fail with an error of ClassContended: begin it
+// not written when it marks may fail with an error of contract.ClassContended: begin it
 // with a write.
 func (s *Store) MarkIn(ctx context.Context, tx *sql.Tx, marks []contract.Mark) ([]contract.Verdict, error) {
 	if err := s.file.check(); err != nil {

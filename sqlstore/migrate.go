@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,9 +25,19 @@ type Migration struct {
 	Checksum string
 	// AppliedAt is by the database's clock; zero if it is not applied.
 	AppliedAt time.Time
-	// SQL is empty for a migration that only a newer release knows.
+	// SQL is empty for a migration that only a newer release knows. This one works
+	// beside it where it is of the same major version.
 	SQL string
 }
+
+// aMajor is how many numbers of migrations a major version of the schema has:
+// those below it are of the first, the next begins with 1000. Within one
+// migrations only add, so that releases that do not know them work on.
+const aMajor = 1000
+
+// breaks reports whether a migration is of a later major version of the schema
+// than the last one that a release knows.
+func (m Migration) breaks(known Migration) bool { return m.Version/aMajor > known.Version/aMajor }
 
 // String is the migration's version and name.
 func (m Migration) String() string { return fmt.Sprintf("%04d_%s", m.Version, m.Name) }
@@ -55,7 +67,9 @@ func (s *Store) migrations() ([]Migration, error) {
 }
 
 // Status returns every migration this release knows or the database has, in
-// order.
+// order. One that was applied with another content, or is of a later major
+// version, is an error that wraps semel.ErrSchema; of the latter the migrations
+// are returned all the same.
 func (s *Store) Status(ctx context.Context) ([]Migration, error) {
 	known, err := s.migrations()
 	if err != nil {
@@ -65,19 +79,31 @@ func (s *Store) Status(ctx context.Context) ([]Migration, error) {
 	if err != nil {
 		return nil, s.blameless("status", err)
 	}
+	return merge(known, applied)
+}
+
+// merge joins what a release knows, in order, and what a database has.
+func merge(known, applied []Migration) ([]Migration, error) {
+	all, last := slices.Clone(known), known[len(known)-1]
+	var refused error
 	for _, a := range applied {
-		if a.Version < 1 || a.Version > len(known) {
-			known = append(known, a)
-			continue
-		}
-		k := &known[a.Version-1]
-		if k.Checksum != a.Checksum {
+		i := slices.IndexFunc(all, func(m Migration) bool { return m.Version == a.Version })
+		switch {
+		case i < 0 && a.breaks(last):
+			refused = fmt.Errorf("sqlstore: the schema has migration %v, which this release does not know: "+
+				"it is of a later major version; use the newer release that applied it: %w", a, semel.ErrSchema)
+			all = append(all, a)
+		case i < 0:
+			all = append(all, a)
+		case all[i].Checksum != a.Checksum:
 			return nil, fmt.Errorf("sqlstore: migration %v was applied with another content than this release has: "+
-				"the table prefix or the release is not the one that made the schema: %w", k, semel.ErrSchema)
+				"the table prefix or the release is not the one that made the schema: %w", all[i], semel.ErrSchema)
+		default:
+			all[i].AppliedAt = a.AppliedAt
 		}
-		k.AppliedAt = a.AppliedAt
 	}
-	return known, nil
+	slices.SortStableFunc(all, func(a, b Migration) int { return cmp.Compare(a.Version, b.Version) })
+	return all, refused
 }
 
 func (s *Store) applied(ctx context.Context) ([]Migration, error) {
@@ -107,7 +133,8 @@ func (s *Store) applied(ctx context.Context) ([]Migration, error) {
 // returns their names. Several processes may call it at once. After an error
 // the migrations it names are applied and the others are not. A database in
 // which the tables would not do what they are for is refused before anything is
-// made; its error wraps semel.ErrSchema. Migrate does not look at tables that
+// made, and so is a schema of a later major version; the error wraps
+// semel.ErrSchema. Migrate does not look at tables that
 // are there: see Check. To those of PostgreSQL that the role owns it adds the
 // constraints of known outcomes and states that they lack; what keeps it from
 // that is no error and is left to the next call, and it takes no more than half
@@ -121,9 +148,6 @@ func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 		return nil, err
 	}
 	for _, m := range all {
-		if m.SQL == "" {
-			return applied, s.Check(ctx)
-		}
 		if !m.AppliedAt.IsZero() {
 			continue
 		}

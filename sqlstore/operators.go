@@ -9,7 +9,6 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
-	"github.com/semel-go/semel/internal/newer"
 	"github.com/semel-go/semel/internal/sqlform"
 )
 
@@ -23,35 +22,20 @@ type actedRow struct {
 // look reads the row that an act is about, in the act's transaction.
 func (s *Store) look(ctx context.Context, tx *sql.Tx, number, revision int64) (*actedRow, error) {
 	r := &actedRow{number: number}
-	var state string
-	err := tx.QueryRowContext(ctx, s.sql.State, number).Scan(&r.revision, &state, &r.scope, &r.id, &r.conflict)
+	found := sqlform.Acted{Number: number, Inbox: s.sql.Inbox, Markers: s.sql.Markers}
+	err := tx.QueryRowContext(ctx, s.sql.State, number).Scan(&r.revision, &found.State, &r.scope, &r.id, &r.conflict)
 	switch {
 	case errors.Is(err, sql.ErrNoRows) || err == nil && r.revision != revision:
 		return nil, fmt.Errorf("row %d: %w", number, semel.ErrChanged)
 	case err != nil:
 		return nil, err
 	}
-	if r.state, err = sqlform.State(state, s.sql.Inbox); err == nil {
-		err = s.understands(ctx, tx, number)
+	found.Outcome = int64(semel.Parked)
+	if err := tx.QueryRowContext(ctx, s.sql.RowMarker, number).Scan(&found.Outcome); err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return nil, err
 	}
-	if errors.Is(err, newer.Err) {
-		err = fmt.Errorf("row %d: %w: %w", number, semel.ErrState, err)
-	}
+	r.state, err = found.Understood()
 	return r, err
-}
-
-// understands refuses to act on a row whose marker says what only a newer release
-// knows.
-func (s *Store) understands(ctx context.Context, tx *sql.Tx, number int64) error {
-	var outcome int64
-	err := tx.QueryRowContext(ctx, s.sql.RowMarker, number).Scan(&outcome)
-	switch _, known := contract.Outcome(outcome); {
-	case errors.Is(err, sql.ErrNoRows):
-		return nil
-	case err != nil || known:
-		return err
-	}
-	return sqlform.NewerError(outcome, s.sql.Markers)
 }
 
 // set changes a row if nobody has since it was seen.
@@ -79,7 +63,7 @@ func (s *Store) answer(doing string, err error) error {
 	return s.blameless(doing, err)
 }
 
-// Discard implements contract.Inbox. ErrState: the row's state cannot become
+// Discard implements contract.Inbox. semel.ErrState: the row's state cannot become
 // discarded.
 func (s *Store) Discard(ctx context.Context, number, revision int64, a contract.Act) error {
 	err := s.write(ctx, func(tx *sql.Tx) error {

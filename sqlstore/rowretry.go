@@ -11,7 +11,7 @@ import (
 )
 
 // BeginRow implements contract.RowRetrier. A row whose identity is applied is
-// refused with ErrConflict, also when it is not a conflict's: then the content
+// refused with semel.ErrConflict, also when it is not a conflict's: then the content
 // of a conflict was applied in its place.
 func (s *Store) BeginRow(ctx context.Context, o contract.TxOptions, number, revision int64, a contract.Act) (contract.Batch[*sql.Tx], error) {
 	limit := o.Statement
@@ -36,8 +36,8 @@ func (s *Store) complete(ctx context.Context, tx *sql.Tx, number, revision int64
 	if err != nil {
 		return err
 	}
-	if !r.state.CanBecome(contract.StateCompleted) {
-		return fmt.Errorf("row %d is %s: %w: %w", number, r.state, semel.ErrState, semel.ErrChanged)
+	if err := r.state.MayBecome(contract.StateCompleted); err != nil {
+		return fmt.Errorf("row %d %w: %w", number, err, semel.ErrChanged)
 	}
 	done, err := tx.ExecContext(ctx, s.sql.Apply, number)
 	if err != nil {

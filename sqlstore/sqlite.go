@@ -35,12 +35,12 @@ var sqliteFiles embed.FS
 // its own.
 //
 // The file must stay where it is: once it was moved, deleted or replaced, all
-// that the store is asked to write fails with ClassDown, and so does a commit
+// that the store is asked to write fails with contract.ClassDown, and so does a commit
 // that it may have lost. It works again when the file is back; another file is
 // for another Store.
 //
 // SQLite has one writer: batches of one Store take turns, and a handler must
-// write through its transaction only. TxOptions are ignored: what ends a
+// write through its transaction only. contract.TxOptions are ignored: what ends a
 // statement of a handler is its context. A wait for another
 // process that writes ends with busy_timeout, which no context cuts short.
 func SQLite(db *sql.DB, o Options) (*Store, error) {

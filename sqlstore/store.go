@@ -23,7 +23,7 @@ type Options struct {
 	Schema string
 	// Isolation is the level of PostgreSQL's batches; the default is READ
 	// COMMITTED, whatever the database's default is. Above it a batch that
-	// waited for a copy fails with ClassContended and runs again. SQLite
+	// waited for a copy fails with contract.ClassContended and runs again. SQLite
 	// ignores it.
 	Isolation sql.IsolationLevel
 	// Code finds the database's own number in an error of the driver. The

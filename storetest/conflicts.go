@@ -75,6 +75,10 @@ func (s suite[Tx]) conflicts(t *T) {
 				}
 			}
 		})
+}
+
+// conflictsAtOnce are the laws of conflicts that several batches meet.
+func (s suite[Tx]) conflictsAtOnce(t *T) {
 	t.Run("a_conflict_that_two_batches_meet_at_once_has_one_row",
 		"However many batches meet a conflict at once, its content has one row and every other delivery is counted.",
 		func(t *T) {
@@ -122,6 +126,10 @@ func (s suite[Tx]) conflicts(t *T) {
 				h.wantCount("a", 1)
 			}
 		})
+}
+
+// conflictsRetried are the laws of their retries.
+func (s suite[Tx]) conflictsRetried(t *T) {
 	t.Run("a_conflict_is_not_retried_while_the_identity_is_applied",
 		"A retry of a conflict is refused while another content is applied, because it would double; nothing is changed.",
 		func(t *T) {

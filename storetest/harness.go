@@ -125,6 +125,8 @@ func (s suite[Tx]) stored(t *T) {
 	s.messages(t)
 	s.lists(t)
 	s.conflicts(t)
+	s.conflictsAtOnce(t)
+	s.conflictsRetried(t)
 	s.acts(t)
 	s.refusals(t)
 	s.records(t)

@@ -50,7 +50,7 @@ func (s suite[Tx]) scopes(t *T) {
 		})
 }
 
-// positions are the laws of a PositionStore.
+// positions are the laws of a contract.PositionStore.
 func (s suite[Tx]) positions(t *T) {
 	t.Run("case_13_a_position_is_kept_by_consumer_and_lane",
 		"A position comes back as it was saved last, for its consumer and lane alone.",
@@ -76,7 +76,7 @@ func (s suite[Tx]) positions(t *T) {
 		})
 }
 
-// keeping are the laws of PositionStore.KeepPosition.
+// keeping are the laws of contract.PositionStore.KeepPosition.
 func (s suite[Tx]) keeping(t *T) {
 	t.Run("trap_T92_a_position_is_kept_once_and_everybody_learns_which",
 		"Of several that keep a position where there is none, one does, and all are told what it kept.",

@@ -31,10 +31,10 @@ func TestATerminalThatGoesAwayDrains(t *testing.T) {
 	t.Run("a_process_that_was_told_to_ignore_it_goes_on", func(t *testing.T) {
 		folder := folderWith(t, `"insert into done (id) values (:id)"`)
 		run := startAs(t, folder, exec.Command("nohup", "semel", "run", "--log-level", "debug", "--json"))
-		run.await(t, "duplicate skipped")
+		run.await(t, `"msg":"duplicate"`)
 		hangUp(t, run)
 		deliver(t, folder, "p2")
-		run.await(t, "duplicate skipped")
+		run.await(t, `"msg":"duplicate"`)
 		if err := run.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}

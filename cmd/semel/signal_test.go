@@ -115,7 +115,7 @@ func TestTheFirstSignalDrainsAndExitsWithZero(t *testing.T) {
 	for _, signal := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		folder := folderWith(t, `"insert into done (id) values (:id)"`)
 		run := startSemel(t, folder)
-		run.await(t, "duplicate skipped")
+		run.await(t, `"msg":"duplicate"`)
 		if err := run.cmd.Process.Signal(signal); err != nil {
 			t.Fatal(err)
 		}

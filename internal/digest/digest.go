@@ -24,3 +24,8 @@ func Part(h hash.Hash, b []byte) {
 	_, _ = h.Write(length[:binary.PutUvarint(length[:], uint64(len(b)))])
 	_, _ = h.Write(b)
 }
+
+// AppendPart appends b with its length before it, as Part writes it.
+func AppendPart(dst, b []byte) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(b))), b...)
+}

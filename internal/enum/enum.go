@@ -4,9 +4,9 @@ package enum
 import "strconv"
 
 // Name is the name of a value, or the type with its number if it has none.
-func Name[N ~uint8](names []string, value N, kind string) string {
-	if int(value) < len(names) && names[value] != "" {
+func Name[N ~uint8 | ~int64](names []string, value N, kind string) string {
+	if value >= 0 && uint64(value) < uint64(len(names)) && names[value] != "" {
 		return names[value]
 	}
-	return kind + "(" + strconv.Itoa(int(value)) + ")"
+	return kind + "(" + strconv.FormatInt(int64(value), 10) + ")"
 }

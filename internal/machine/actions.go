@@ -30,10 +30,23 @@ type Settlement struct {
 	Ending contract.End
 	Reason semel.Reason
 	Err    error
+	// Charged, with HandBack, says that its handler ran and that it failed.
+	Charged bool
 	// Attempts, with DeadLetter, is how often its handler ran.
 	Attempts int
 	// Again says that an earlier Settle of the same item was not carried out.
 	Again bool
+}
+
+// Behind is a lane of which messages are left that a newer release marked, or
+// that wait for one of those.
+type Behind struct {
+	Lane     contract.Lane
+	Messages int
+	// Item is the first that is awaited, nil where it is in another lane; Why is
+	// what is known of its marker.
+	Item *Item
+	Why  error
 }
 
 // Actions.
@@ -106,6 +119,10 @@ type (
 		Err    error
 		// Idle says that it ended because of IdleExit or the source's end.
 		Idle bool
+		// Behind, with Idle, are the lanes of which something is left. Full says
+		// that it left no room to fetch more.
+		Behind []Behind
+		Full   bool
 	}
 )
 
@@ -139,6 +156,11 @@ const (
 	ReportNewer
 	// ReportNewerEnds: it no longer does, or is gone.
 	ReportNewerEnds
+	// ReportFull: N messages, which a newer release marked or which wait for those,
+	// leave no room, so that nothing is fetched.
+	ReportFull
+	// ReportFullEnds: there is room again.
+	ReportFullEnds
 )
 
 func (Fetch) action()       {}

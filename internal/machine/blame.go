@@ -15,6 +15,7 @@ import (
 func (m *Machine) blame(it *Item, f Failure, ran bool) {
 	if !ran {
 		t := it.troubled()
+		f.Free = true
 		m.wait(it, f, m.jitter(m.config.RetryFirst, m.config.Hold, t.busy))
 		t.busy++
 		return
@@ -81,7 +82,7 @@ func (m *Machine) retry(it *Item, f Failure) {
 func (m *Machine) wait(it *Item, f Failure, d Time) {
 	if m.config.OneAttempt && it.as == AsApplied {
 		m.uncarry(it)
-		m.settle(it, Settlement{Kind: semel.HandBack, After: d, Reason: f.Reason, Err: f.Err})
+		m.settle(it, Settlement{Kind: semel.HandBack, After: d, Reason: f.Reason, Charged: !f.Free, Err: f.Err})
 		return
 	}
 	if m.leaving(it) {
@@ -137,10 +138,10 @@ func (m *Machine) holdBusy(it *Item) {
 
 // newerError says what is known of a marker that a newer release wrote.
 func newerError(v contract.Verdict) error {
-	if v.Was == 0 {
+	if _, known := contract.Outcome(int64(v.Was)); known {
 		return errors.New("its marker is of a form that a newer release wrote: what became of it is not known here; start that release, or a newer one")
 	}
-	return fmt.Errorf("its marker says outcome %d, which a newer release wrote: what became of it is not known here; start that release, or a newer one", uint8(v.Was))
+	return fmt.Errorf("its marker says outcome %d, which a newer release wrote: what became of it is not known here; start that release, or a newer one", int64(v.Was))
 }
 
 // holdNewer waits until this release can tell what became of an identity: no
@@ -151,9 +152,10 @@ func (m *Machine) holdNewer(it *Item, v contract.Verdict) {
 		m.handBackAll(it, Settlement{Kind: semel.HandBack, After: m.config.BackoffMost, Reason: semel.ReasonNewer, Err: err})
 		return
 	}
-	alone := it.alone
-	it.newer = m.holdAsking(it, ReportNewer, err) || it.newer
-	it.alone = alone // unlike a copy in flight it holds no neighbour up: many ask in one transaction
+	if m.holdAsking(it, ReportNewer, err) && !it.newer {
+		it.newer = true
+		m.toldNewer++
+	}
 }
 
 // holdAsking holds an item that asks the store again later. It reports whether
@@ -169,7 +171,9 @@ func (m *Machine) holdAsking(it *Item, kind ReportKind, err error) (told bool) {
 	t.busy++
 	until := m.now + wait
 	if kind == ReportNewer {
-		until = until.Truncate(askTogether) + askTogether
+		t.unknown = err
+		m.await(it, until.Truncate(askTogether)+askTogether)
+		return told
 	}
 	m.hold(it, until)
 	return told

@@ -92,6 +92,14 @@ func (m *Machine) hold(it *Item, until Time) {
 	m.move(it, placement{state: held, until: until})
 }
 
+// await is hold for an item that asks again whether this release knows what
+// became of it. Unlike a copy in flight it holds no neighbour up: many ask in one
+// transaction.
+func (m *Machine) await(it *Item, until Time) {
+	m.shed(it)
+	m.move(it, placement{state: awaited, until: until})
+}
+
 // releaseHeld queues what has waited long enough.
 func (m *Machine) releaseHeld() {
 	for len(m.held) > 0 && m.held[0].until <= m.now {

@@ -44,6 +44,8 @@ type Config struct {
 	OnForeign    Then // park, dead letter or skip
 	OnUnmet      Then
 	IdleExit     time.Duration // 0: never
+	Ends         bool          // the source can say that it has come to its end
+	Bounded      bool          // it surely comes to one
 	BackoffFirst time.Duration // of a store or source that is down, of contention
 	BackoffMost  time.Duration
 	SerialFor    time.Duration // how long contention makes batches run one at a time; 0: never

@@ -107,7 +107,8 @@ type (
 		Unanswered bool
 		// More, without Items: there is more to deliver. It answers CancelFetch
 		// with Idle, and a Fetch that was not cancelled and brought nothing, where
-		// Config.IdleExit is set; any other answer says nothing of it.
+		// Config.IdleExit or Config.Ends is set; any other answer says nothing of it.
+		// What the lanes that are paused have is no more.
 		More bool
 		Err  error // why it failed
 	}

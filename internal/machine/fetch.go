@@ -32,6 +32,7 @@ type fetchState struct {
 	active     Time // when something was last there, or could have been
 	laned      bool // the source has given a lane
 	known      bool // the source has answered without an error
+	full       bool // it is told that what a newer release marked leaves no room
 }
 
 // longestAsk is the most that a Fetch after a failure may wait. The limit grows
@@ -44,8 +45,7 @@ func (m *Machine) startFetch() {
 	if f.under || f.over || m.end.stopping || f.until > m.now || m.store.closed(m.now) && !m.config.OneAttempt {
 		return
 	}
-	messages := m.config.MaxMessages - m.live.count
-	bytes := m.config.MaxBytes - m.bytes
+	messages, bytes := m.room()
 	if messages <= 0 || bytes <= 0 {
 		return
 	}

@@ -14,12 +14,23 @@ type flightState struct {
 	sticks   bool // with cut: it still goes on
 	empty    bool // it runs no handler: it asks whether the store works
 	trim     []int
-	failure  *Failure
-	culprit  int // with failure: the entry to blame, -1 if any of suspects; with why: whose handler met it
+
+	// How its handlers failed, nothing of it if they did not: either a message is
+	// to blame, which failure says, or nobody is, which why says.
+
+	// failure is a message's: rollback.go cuts the flight at who is to blame.
+	failure *Failure
+	// why is Contended or Down: all run again, and nobody is charged. cause is its
+	// error, for people; outside is as in Failure: it surely is no message's doing.
+	why     contract.Class
+	cause   error
+	outside bool
+	// culprit is an entry. With failure it is who is charged, -1 where that is not
+	// known; with why it is whose handler met it, who is suspected at most.
+	culprit int
+	// suspects, with failure and no culprit, is how many of those that ran, from the
+	// first, may be to blame: the flight is halved until one is alone.
 	suspects int
-	why      contract.Class // nobody's failure: Contended, Down
-	outside  bool           // with why: as in Failure
-	cause    error          // with why, for people
 }
 
 func (f *Flight) holds(l *lane) bool {

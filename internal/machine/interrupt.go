@@ -41,7 +41,7 @@ func (m *Machine) dropIdle(chosen func(*Item) bool) {
 
 func (it *Item) idle() bool {
 	switch it.state {
-	case queued, held, skipped:
+	case queued, held, awaited, skipped:
 		return true
 	case riding:
 		return it.lane.left || it.carrier.state != inFlight

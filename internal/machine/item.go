@@ -48,6 +48,7 @@ type trouble struct {
 	// since is when it first waited for others, tellAt when that is told next.
 	since, tellAt Time
 	waits         ReportKind // what it was told, or will be, to wait for
+	unknown       error      // while it is awaited: what a newer release wrote, for people
 	suspicion     suspicion
 }
 

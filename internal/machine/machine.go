@@ -3,7 +3,7 @@
 // a simulator can order events from a seed and get the same history again.
 //
 // A delivery (Item) is in exactly one state: queued, in flight, held (waiting
-// for a moment), riding (on an earlier copy of the same identity), copied to the
+// for a moment), awaited (held for what a newer release knows), riding (on an earlier copy of the same identity), copied to the
 // dead letters, skipped or settling.
 // Whatever one item waits for has a smaller arrival number, so waits form no
 // circle. Laws and decided cases that comments name are those of docs/numbers.md.
@@ -24,7 +24,8 @@ type Machine struct {
 	// carriers are the first living copies, by identity.
 	carriers map[key]*Item
 	live     liveList
-	skipped  []*Item // to be settled with the next step
+	inState  [states]int // how many items are in each
+	skipped  []*Item     // to be settled with the next step
 	held     heldHeap
 	arrivals uint64
 	flights  uint64
@@ -40,8 +41,10 @@ type Machine struct {
 	settles settleState
 	end     endState
 	serial  serialState
-	wake    Time // the moment of the last Wake, 0: none
-	counts  Counts
+	// toldNewer counts the items of which it is told that a newer release marked them.
+	toldNewer int
+	wake      Time // the moment of the last Wake, 0: none
+	counts    Counts
 }
 
 // New returns a machine that has fetched nothing yet; the first Step, of any
@@ -118,6 +121,7 @@ func (m *Machine) advance() {
 	m.releaseLanes()
 	m.startFetch()
 	m.limitFetch()
+	m.tellFull()
 	m.finish()
 	m.setWake()
 }

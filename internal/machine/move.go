@@ -10,16 +10,18 @@ const (
 	queued
 	inFlight
 	held    // waits for a moment
+	awaited // waits for a moment, because a newer release wrote its marker
 	riding  // waits for an earlier copy of the same identity
 	copying // its dead letter is being made
 	skipped // is not the consumer's, and will be settled without a flight
 	settling
+	states // how many there are
 )
 
 // placement is a state and what belongs to it.
 type placement struct {
 	state   state
-	until   Time  // of held
+	until   Time  // of held and awaited
 	carrier *Item // of riding
 }
 
@@ -30,6 +32,8 @@ type placement struct {
 // see carrier.go.
 func (m *Machine) move(it *Item, to placement) {
 	m.takeOut(it)
+	m.inState[it.state]--
+	m.inState[to.state]++
 	if it.state == gone && to.state != skipped {
 		m.assign(it)
 	}
@@ -44,7 +48,7 @@ func (m *Machine) takeOut(it *Item) {
 		m.live.add(it)
 		m.bytes += int64(it.Size)
 		it.lane.items++
-	case held:
+	case held, awaited:
 		heap.Remove(&m.held, it.index)
 	case queued:
 		it.queue.remove(it)
@@ -70,7 +74,7 @@ func (m *Machine) putIn(it *Item) {
 		m.fetch.active = m.now
 	case queued:
 		it.queue.push(it)
-	case held:
+	case held, awaited:
 		heap.Push(&m.held, it)
 	case riding:
 		if it.carrier.riders == nil {
@@ -92,7 +96,7 @@ func (m *Machine) keepsBack(it *Item) bool {
 		return false
 	}
 	switch it.state {
-	case held, copying:
+	case held, awaited, copying:
 		return true
 	case riding:
 		return it.lane != it.carrier.lane || it.Print != it.carrier.Print && m.config.OnConflict == ThenHalt

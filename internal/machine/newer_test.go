@@ -2,6 +2,8 @@ package machine
 
 import (
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,13 +11,16 @@ import (
 	"github.com/semel-go/semel/contract"
 )
 
-// hourOf lets a machine live for an hour on a store that answers each mark so, and
-// counts the transactions that ask.
-func hourOf(c Config, n int, v contract.Verdict) (begins int) {
+// anHour lets a machine with these lanes live for an hour: answer is what follows
+// an action, nil for nothing; commits succeed. It returns how the machine ended,
+// nil if it did not.
+func anHour(c Config, lanes []string, answer func(Action) Event) *Done {
 	m := New(c)
 	var now, wake Time
-	queue := []Event{Given{contract.Lane{ID: "a", Epoch: 1}}}
-	fetched := false
+	var queue []Event
+	for _, lane := range lanes {
+		queue = append(queue, Given{contract.Lane{ID: lane, Epoch: 1}})
+	}
 	for now < time.Hour {
 		var e Event = Timer{}
 		if len(queue) > 0 {
@@ -27,23 +32,37 @@ func hourOf(c Config, n int, v contract.Verdict) (begins int) {
 			switch a := a.(type) {
 			case Wake:
 				wake = a.At
-			case Fetch:
-				if !fetched {
-					fetched = true
-					queue = append(queue, Fetched{Items: items(n, "a")})
-				}
-			case Begin:
-				begins++
-				all := make([]contract.Verdict, len(a.Flight.Entries))
-				for i := range all {
-					all[i] = v
-				}
-				queue = append(queue, Marked{Flight: a.Flight, Verdicts: all})
 			case Commit:
 				queue = append(queue, Ended{Flight: a.Flight, Outcome: contract.Committed, Culprit: -1})
+			case Done:
+				return &a
+			default:
+				if next := answer(a); next != nil {
+					queue = append(queue, next)
+				}
 			}
 		}
 	}
+	return nil
+}
+
+// hourOf lets a machine live for an hour on a store that answers each mark so, and
+// counts the transactions that ask.
+func hourOf(c Config, n int, v contract.Verdict) (begins int) {
+	fetched := false
+	anHour(c, []string{"a"}, func(a Action) Event {
+		switch a := a.(type) {
+		case Fetch:
+			if !fetched {
+				fetched = true
+				return Fetched{Items: items(n, "a")}
+			}
+		case Begin:
+			begins++
+			return Marked{Flight: a.Flight, Verdicts: slices.Repeat([]contract.Verdict{v}, len(a.Flight.Entries))}
+		}
+		return nil
+	})
 	return begins
 }
 
@@ -69,4 +88,134 @@ func TestWhatIsToldOfAWaitIsOfItsKind(t *testing.T) {
 	if told(time.Second, ReportBusy) || !told(3*time.Second, ReportBusy) || told(4*time.Second, ReportNewer) || !told(5*time.Second, ReportNewer) || told(6*time.Second, ReportBusy) {
 		t.Error("a wait for what a newer release knows is told a second after it begins, and not with the wait before")
 	}
+}
+
+// ends lets a machine that may end meet markers of a newer release: the messages
+// whose identity is in newer have one. It returns how the machine ended, nil if it
+// did not within an hour.
+func ends(c Config, given []*Item, newer string, answer Fetched) *Done {
+	fetched := false
+	return anHour(c, []string{"a", "b"}, func(a Action) Event {
+		switch a := a.(type) {
+		case Fetch:
+			if n := min(len(given), a.Messages); !fetched {
+				fetched = true
+				return Fetched{Items: given[:n], End: answer.End}
+			}
+		case CancelFetch:
+			return answer
+		case Begin:
+			return Marked{Flight: a.Flight, Verdicts: verdictsOn(a.Flight, newer)}
+		case Run:
+			return Ran{Flight: a.Flight, Done: len(a.Fresh)}
+		case *Settle:
+			return Settled{Settle: a}
+		}
+		return nil
+	})
+}
+
+func verdictsOn(f *Flight, newer string) []contract.Verdict {
+	all := make([]contract.Verdict, len(f.Entries))
+	for i, en := range f.Entries {
+		all[i] = contract.Verdict{Kind: contract.Fresh}
+		if en.Item.Identity == newer {
+			all[i] = contract.Verdict{Kind: contract.Newer, Was: semel.Outcome(9)}
+		}
+	}
+	return all
+}
+
+func TestARunEndsBesideWhatANewerReleaseMarked(t *testing.T) {
+	four := func() []*Item {
+		var all []*Item
+		for i, lane := range []string{"a", "a", "a", "b"} {
+			all = append(all, &Item{Lane: contract.Lane{ID: lane, Epoch: 1}, Identity: string(rune('1' + i)), Before: -1})
+		}
+		return all
+	}
+	left := func(t *testing.T, d *Done, messages int) {
+		t.Helper()
+		if d == nil || !d.Idle || len(d.Behind) != 1 {
+			t.Fatalf("it ends as %+v", d)
+		}
+		if b := d.Behind[0]; b.Lane.ID != "a" || b.Messages != messages || b.Item == nil || b.Item.Identity != "2" || b.Why == nil {
+			t.Errorf("left is %+v", b)
+		}
+	}
+	idle := testConfig()
+	idle.IdleExit = 2 * time.Second
+	t.Run("law_11_with_IdleExit_and_names_the_message_with_what_is_behind_it", func(t *testing.T) {
+		left(t, ends(idle, four(), "2", Fetched{}), 2)
+	})
+	t.Run("law_11_without_order_only_the_message_is_left", func(t *testing.T) {
+		c := idle
+		c.Lanes = NoOrder
+		left(t, ends(c, four(), "2", Fetched{}), 1)
+	})
+	t.Run("law_11_where_its_messages_fill_the_memory_so_that_nothing_is_fetched", func(t *testing.T) {
+		c := idle
+		c.MaxMessages = 2
+		left(t, ends(c, four()[1:], "2", Fetched{More: true}), 2)
+	})
+	t.Run("law_11_or_its_bytes_do", func(t *testing.T) {
+		c := idle
+		c.MaxBytes = 200
+		all := four()[1:3]
+		for _, it := range all {
+			it.Size = 100
+		}
+		left(t, ends(c, all, "2", Fetched{More: true}), 2)
+	})
+	t.Run("law_11_not_while_something_may_still_run", func(t *testing.T) {
+		m := New(testConfig())
+		m.inState[awaited] = 1
+		only := func(want bool, why string) {
+			t.Helper()
+			if m.onlyAwaits() != want {
+				t.Errorf("%s: only such messages are left: %t", why, !want)
+			}
+		}
+		only(true, "nothing else is there")
+		m.store.down = true
+		only(false, "the store is down")
+		m.store.down = false
+		m.workers[0].until = m.now + time.Second
+		only(false, "a worker waits after contention")
+		m.now = m.workers[0].until
+		only(true, "it may start again")
+	})
+	t.Run("law_11_where_the_source_has_ended", func(t *testing.T) {
+		left(t, ends(testConfig(), four(), "2", Fetched{End: true}), 2)
+	})
+	t.Run("law_11_where_the_source_says_that_it_is_at_its_end", func(t *testing.T) {
+		c := testConfig()
+		c.Ends = true
+		left(t, ends(c, four(), "2", Fetched{}), 2)
+	})
+	t.Run("trap_T95_not_while_the_source_has_more", func(t *testing.T) {
+		c := testConfig()
+		c.Ends = true
+		if d := ends(c, four(), "2", Fetched{More: true}); d != nil {
+			t.Errorf("it ends as %+v", d)
+		}
+	})
+	t.Run("law_11_not_where_the_source_has_no_end", func(t *testing.T) {
+		if d := ends(testConfig(), four(), "2", Fetched{}); d != nil {
+			t.Errorf("it ends as %+v", d)
+		}
+	})
+}
+
+func TestWhatIsSaidOfAMarkerOfANewerRelease(t *testing.T) {
+	t.Run("trap_T104_it_names_the_number_that_stands_there", func(t *testing.T) {
+		for number, want := range map[int64]string{9: "outcome 9,", 257: "outcome 257,", -1: "outcome -1,", 0: "outcome 0,"} {
+			if text := newerError(contract.Found(number)).Error(); !strings.Contains(text, want) {
+				t.Errorf("of %d: %s", number, text)
+			}
+		}
+		if text := newerError(contract.Verdict{Kind: contract.Newer, Was: semel.Applied}).Error(); !strings.Contains(text, "of a form") {
+			t.Error(text)
+		}
+	})
 }

@@ -8,6 +8,7 @@ func (m *Machine) do(a Action) { m.out = append(m.out, a) }
 func (m *Machine) known(it *Item) {
 	if it.newer {
 		it.newer = false
+		m.toldNewer--
 		m.do(Report{Kind: ReportNewerEnds, Item: it})
 	}
 }

@@ -52,8 +52,8 @@ func (m *Machine) finish() {
 	case m.end.stopping && m.now >= m.end.at:
 		m.cutOff()
 		m.done()
-	case m.end.stopping || !empty:
-	case m.fetch.over && !m.fetch.under:
+	case m.end.stopping:
+	case empty && m.fetch.over && !m.fetch.under:
 		m.end.idle = true
 		m.done()
 	case m.mayEndIdle():
@@ -65,13 +65,15 @@ func (m *Machine) finish() {
 // under way is cancelled first: what it has taken all the same is processed, and
 // if the source has more, the consumer goes on. Without one, what was said last
 // must be fresh and an answer to that question: a Fetch that was cancelled for
-// another reason says only that the source works.
+// another reason says only that the source works. A source that has ended, or that
+// nothing is fetched from because memory is full, is not asked; without IdleExit
+// only one that has an end is left so.
 func (m *Machine) leaveIdle() {
 	f := &m.fetch
 	switch {
 	case f.under && m.now >= m.endAskAt():
 		m.cancelFetch(true)
-	case !f.under && f.empty && m.now <= f.until:
+	case !f.under && (f.over || m.endsFull() || f.empty && m.now <= f.until):
 		m.end.idle = true
 		m.done()
 	}
@@ -79,7 +81,7 @@ func (m *Machine) leaveIdle() {
 
 func (m *Machine) done() {
 	m.end.done = true
-	m.do(Done{Halted: m.end.halted != nil, Item: m.end.halted, Reason: m.end.reason, Err: m.end.err, Idle: m.end.idle})
+	m.do(Done{Halted: m.end.halted != nil, Item: m.end.halted, Reason: m.end.reason, Err: m.end.err, Idle: m.end.idle, Behind: m.behind(), Full: m.end.idle && m.full()})
 }
 
 // cutOff leaves what did not end within the drain: handlers are cancelled and

@@ -150,6 +150,9 @@ func TestAStoreThatComesAndGoes(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestAMessageThatLosesAgainstOthers(t *testing.T) {
 	t.Run("case_2_a_message_that_loses_against_others_for_long_is_named_and_not_charged", func(t *testing.T) {
 		w := newWorld(t, testConfig())
 		w.input = [][]*Item{items(600, "a")}
@@ -199,6 +202,9 @@ func TestAStoreThatComesAndGoes(t *testing.T) {
 			t.Errorf("it is told to have waited for %v", waits)
 		}
 	})
+}
+
+func TestAnUnknownCommitSuspectsNobody(t *testing.T) {
 	t.Run("case_3_a_commit_of_unknown_outcome_charges_nobody", func(t *testing.T) {
 		times := 40
 		w := newWorld(t, testConfig())

@@ -42,7 +42,7 @@ func (m *Machine) nextMoment() Time {
 	}
 	if m.end.stopping {
 		consider(m.end.at)
-	} else if m.endsIdle() && m.live.count == 0 {
+	} else if m.endsIdle() && m.rests() {
 		consider(m.idleAt())
 		if m.fetch.under && !m.fetch.canceled {
 			consider(m.endAskAt())

@@ -66,8 +66,9 @@ type handState struct {
 	handled, applied bool
 	// copied: a dead letter of it was made, and the machine knows.
 	copied bool
-	// known: a committed flight found it to be a copy or a conflict.
-	known bool
+	// known: a committed flight found it to be a copy or a conflict; newer: the
+	// last one found that a newer release marked it.
+	known, newer bool
 
 	tries
 	suspicion suspicion
@@ -188,6 +189,7 @@ func (c *checker) ended(e machine.Ended) {
 func (c *checker) learned(f *flight) {
 	for i, e := range f.of.Entries {
 		h, v := handOf(e.Item), f.verdicts[i]
+		h.newer = v.Kind == contract.Newer
 		again := newConflict(v) && c.p.config.OnConflict == machine.ThenDeadLetter && !h.copied
 		if v.Kind != contract.Fresh && v.Kind != contract.Busy && v.Kind != contract.Newer && !again {
 			h.known = true

@@ -103,6 +103,8 @@ func (c *checker) report(a machine.Report) {
 		c.readiness(a)
 	case machine.ReportRetry:
 		c.retry(a)
+	case machine.ReportFull:
+		c.fullOfNewer(a)
 	case machine.ReportNewer:
 		c.heldForNewer(a)
 	case machine.ReportCommitted, machine.ReportUnknown, machine.ReportContended:

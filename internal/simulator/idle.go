@@ -44,7 +44,7 @@ func (p *process) saysIdle(f *fetching) {
 // be given.
 func (s *source) hasMore(p *process) bool {
 	for _, l := range s.lanes {
-		if l.held && l.owner != p {
+		if l.held && (l.owner != p || l.paused) {
 			continue
 		}
 		for i, d := range l.log {
@@ -115,12 +115,11 @@ func (c *checker) checkAsking() {
 // idle checks that a run ends for the source's end, or for what the source said
 // when it was asked.
 func (c *checker) idle() {
-	if n, _ := c.unsettled(); n > 0 {
-		c.broke("law 11", "it is idle with %d messages unsettled", n)
-	}
+	messages, bytes := c.unsettled()
 	conf := c.p.config
 	switch {
 	case c.sourceEnded:
+	case (messages >= conf.MaxMessages || bytes >= conf.MaxBytes) && conf.IdleExit > 0: // nothing is fetched
 	case conf.IdleExit == 0 || c.p.time() < conf.IdleExit:
 		c.broke("protocol", "it is idle after %v, and may be after %v", c.p.time(), conf.IdleExit)
 	case !c.asked.empty:

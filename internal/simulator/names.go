@@ -18,7 +18,8 @@ var (
 		machine.ReportUnknown: "unknown", machine.ReportStuck: "stuck", machine.ReportBackstop: "backstop",
 		machine.ReportCommitted: "committed", machine.ReportContended: "contended", machine.ReportSerial: "serial",
 		machine.ReportParallel: "parallel", machine.ReportBusy: "busy", machine.ReportWaits: "waits",
-		machine.ReportNewer: "newer", machine.ReportNewerEnds: "newer ends"}
+		machine.ReportNewer: "newer", machine.ReportNewerEnds: "newer ends",
+		machine.ReportFull: "full", machine.ReportFullEnds: "full ends"}
 	phaseNames = [...]string{"beginning", "begun", "running", "run", "committing", "rolling back"}
 )
 

@@ -59,3 +59,45 @@ func (c *checker) heldForNewer(a machine.Report) {
 		c.broke("P1", "%s is told of after %v", showItem(a.Item), a.Wait)
 	}
 }
+
+// behind checks what is left by a run that ends idle: only messages that a newer
+// release marked, their copies, and what stands behind those in their lanes. The
+// machine names their lanes.
+func (c *checker) behind(a machine.Done) {
+	want := map[contract.Lane]int{}
+	var lanes, copies = map[contract.Lane]bool{}, map[string]bool{}
+	for _, h := range c.hands {
+		if h.told || h.stale || c.lanes[h.item.Lane].revoking {
+			continue
+		}
+		id := h.item.Source + "\x00" + h.item.Identity
+		inLane := c.p.config.Lanes == machine.Partition && lanes[h.item.Lane]
+		if h.asked || h.flight != nil || !h.newer && !copies[id] && !inLane {
+			c.broke("law 11", "it is idle with %s unsettled", showItem(h.item))
+			return
+		}
+		want[h.item.Lane]++
+		lanes[h.item.Lane], copies[id] = true, true
+	}
+	if len(want) > 0 {
+		c.arose("P1")
+		c.w.coverage.add("fault", "run ends idle with what a newer release marked")
+	}
+	for _, b := range a.Behind {
+		if want[b.Lane] != b.Messages {
+			c.broke("P1", "%d messages of %s are named as left, and %d are", b.Messages, b.Lane.ID, want[b.Lane])
+		}
+		delete(want, b.Lane)
+	}
+	if len(want) > 0 {
+		c.broke("P1", "it is idle, and does not name %d lanes of which something is left", len(want))
+	}
+}
+
+// fullOfNewer checks that fetching stands still when the machine says so.
+func (c *checker) fullOfNewer(a machine.Report) {
+	messages, bytes := c.unsettled()
+	if messages != a.N || messages < c.p.config.MaxMessages && bytes < c.p.config.MaxBytes || c.fetching {
+		c.broke("P1", "%d messages are said to leave no room, and %d of %d bytes are held", a.N, messages, bytes)
+	}
+}

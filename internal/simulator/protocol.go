@@ -226,6 +226,7 @@ func (c *checker) done(a machine.Done) {
 	}
 	if a.Idle {
 		c.idle()
+		c.behind(a)
 	}
 	if !a.Halted {
 		return

@@ -28,6 +28,8 @@ var required = map[string]string{
 		report backstop
 		report committed
 		report newer
+		report full
+		report full ends
 		report newer ends
 		report not ready
 		report ready
@@ -126,6 +128,7 @@ var required = map[string]string{
 		lane of a rider revoked
 		revocation ran out
 		row refused
+		run ends idle with what a newer release marked
 		settle fails
 		stop
 		store down

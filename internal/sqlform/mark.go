@@ -63,7 +63,7 @@ func (m Marker) Verdict(asked semel.Fingerprint) contract.Verdict {
 	case found.Kind == contract.Newer:
 		return found
 	case m.Version < 0 || m.Version > math.MaxUint8: // a fingerprint's version is a byte, so this is of another form
-		return contract.Verdict{Kind: contract.Newer}
+		return contract.Verdict{Kind: contract.Newer, Was: found.Was}
 	case asked.Conflicts(Fingerprint(uint8(m.Version), m.Sum)):
 		return contract.Verdict{Kind: contract.Conflict, Known: m.Known}
 	}

@@ -3,6 +3,7 @@ package sqlform
 import (
 	"errors"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/semel-go/semel"
@@ -20,7 +21,7 @@ func TestNumbersAreReadByName(t *testing.T) {
 		}
 		for _, n := range numbers {
 			v := Marker{Outcome: n}.Verdict(print)
-			if want, is := known[n]; is != v.Already(want) || is == (v.Kind == contract.Newer) {
+			if want, is := known[n]; is != v.Already(want) || is == (v.Kind == contract.Newer) || int64(v.Was) != n {
 				t.Errorf("%d is %v", n, v)
 			}
 		}
@@ -40,6 +41,23 @@ func TestNumbersAreReadByName(t *testing.T) {
 		const says = "semel_markers has the outcome 6, written by a newer release: leave its message to that release, or run it here, too"
 		if err.Error() != says || !errors.Is(err, newer.Err) {
 			t.Error(err)
+		}
+	})
+	t.Run("trap_T104_a_row_is_acted_on_where_its_state_and_its_marker_are_understood", func(t *testing.T) {
+		for _, c := range []struct {
+			state   string
+			outcome int64
+			says    string // nothing where it may be acted on
+		}{
+			{"PARKED", 3, ""}, {"COMPLETED", 1, ""},
+			{"FUTURE", 3, `semel_inbox has the state "FUTURE"`}, {"PARKED", 9, "semel_markers has the outcome 9"},
+			{"FUTURE", 9, `semel_inbox has the state "FUTURE"`}, {"PARKED", -3, "the outcome -3"},
+		} {
+			state, err := Acted{7, c.state, c.outcome, "semel_inbox", "semel_markers"}.Understood()
+			refused := errors.Is(err, semel.ErrState) && errors.Is(err, newer.Err) && strings.Contains(err.Error(), "row 7: ") && strings.Contains(err.Error(), c.says)
+			if string(state) != c.state || refused != (c.says != "") || err != nil && !refused {
+				t.Errorf("%+v is %s, %v", c, state, err)
+			}
 		}
 	})
 	t.Run("trap_T104_states_are_those_that_this_release_writes", func(t *testing.T) {

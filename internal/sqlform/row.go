@@ -1,6 +1,7 @@
 package sqlform
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/semel-go/semel"
@@ -16,6 +17,29 @@ func State(name, table string) (contract.RowState, error) {
 		return s, nil
 	}
 	return s, &newer.Error{What: "state", Value: strconv.Quote(name), Table: table}
+}
+
+// Acted is a row that somebody wants to act on, as the tables have it.
+type Acted struct {
+	Number int64
+	State  string
+	// Outcome is what the row's marker says; parked if there is none.
+	Outcome int64
+	// Inbox and Markers are the tables' names.
+	Inbox, Markers string
+}
+
+// Understood is the row's state; an error that wraps semel.ErrState if only a
+// newer release knows what the row says, or its marker.
+func (a Acted) Understood() (contract.RowState, error) {
+	s, err := State(a.State, a.Inbox)
+	if _, known := contract.Outcome(a.Outcome); err == nil && !known {
+		err = NewerError(a.Outcome, a.Markers)
+	}
+	if err != nil {
+		return s, fmt.Errorf("row %d: %w: %w", a.Number, semel.ErrState, err)
+	}
+	return s, nil
 }
 
 // RowConflict is what a row carries in its key beside the identity: nothing,

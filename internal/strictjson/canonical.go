@@ -3,7 +3,6 @@ package strictjson
 import (
 	"encoding/binary"
 	"io"
-	"slices"
 )
 
 // WriteCanonical writes the value in a form that is equal for equal values,
@@ -14,71 +13,109 @@ import (
 // bytes. w must not fail, as a hash.Hash does not.
 func (v Value) WriteCanonical(w io.Writer) {
 	d := v.document
-	c := canonical{Document: d, w: w, buffer: slices.Grow(d.scratch[:0], 2*flushAt), decimal: d.decimal}
+	if d.scratch == nil {
+		d.scratch = make([]byte, flushAt+slack)
+	}
+	c := canonical{Document: d, w: w, buffer: d.scratch}
 	c.value(v.index)
 	c.flush()
-	d.scratch, d.decimal = c.buffer, c.decimal
 }
 
-// flushAt is how many bytes are collected before they are written.
-const flushAt = 1024
+const (
+	// flushAt is how many bytes are collected before they are written.
+	flushAt = 1024
+	// shortText is how long a text is at most that is copied whole words at a
+	// time, with what follows it.
+	shortText = 32
+	// slack is more than a short text with its tag and length, and a bracket.
+	slack = 64
+)
 
 type canonical struct {
 	*Document
-	w      io.Writer
+	w io.Writer
+	// buffer has at least slack bytes behind used.
 	buffer []byte
-	// decimal is room for one number.
-	decimal []byte
+	used   int
 }
 
 func (c *canonical) flush() {
-	_, _ = c.w.Write(c.buffer) // a hash never returns an error
-	c.buffer = c.buffer[:0]
+	_, _ = c.w.Write(c.buffer[:c.used]) // a hash never returns an error
+	c.used = 0
 }
 
-func (c *canonical) value(i uint32) {
-	if len(c.buffer) >= flushAt {
+// byte writes one byte.
+func (c *canonical) byte(b byte) {
+	if c.used >= flushAt {
 		c.flush()
 	}
+	c.buffer[c.used] = b
+	c.used++
+}
+
+// value writes value i. It calls itself as deep as values are nested.
+func (c *canonical) value(i uint32) {
 	n := &c.nodes[i]
-	switch n.kind {
-	case Null, Bool:
-		c.buffer = append(c.buffer, c.source[n.start])
-	case Number:
-		c.number(n)
-	case String:
-		c.bytes('s', c.textOf(i))
-	case Array:
-		c.buffer = append(c.buffer, '[')
+	switch first := c.source[n.start]; first {
+	case '"':
+		c.text('s', c.textOf(i))
+	case '{':
+		c.byte('{')
+		for _, name := range c.namesOf(i) {
+			c.text('s', c.textOf(name))
+			c.value(name + 1)
+		}
+		c.byte('e')
+	case '[':
+		c.byte('[')
 		for e := i + 1; e < n.next; e = c.after(e) {
 			c.value(e)
 		}
-		c.buffer = append(c.buffer, 'e')
-	case Object:
-		c.buffer = append(c.buffer, '{')
-		for _, name := range c.namesOf(i) {
-			c.bytes('s', c.textOf(name))
-			c.value(name + 1)
-		}
-		c.buffer = append(c.buffer, 'e')
+		c.byte('e')
+	case 'n', 't', 'f':
+		c.byte(first)
+	default:
+		c.number(n)
 	}
 }
 
 func (c *canonical) number(n *node) {
-	c.decimal = AppendDecimal(c.decimal[:0], c.source[n.start:n.end])
-	c.bytes('d', c.decimal)
+	number := c.source[n.start:n.end]
+	if n.extra != plainInteger {
+		c.decimal = AppendDecimal(c.decimal[:0], number)
+		number = c.decimal
+	}
+	c.text('d', number)
 }
 
-// bytes writes a tag, a length and the bytes; long ones past the buffer.
-func (c *canonical) bytes(tag byte, b []byte) {
-	c.buffer = binary.AppendUvarint(append(c.buffer, tag), uint64(len(b)))
-	if len(b) < flushAt {
-		c.buffer = append(c.buffer, b...)
-		if len(c.buffer) >= flushAt {
-			c.flush()
-		}
+// text writes a tag, a length and a text. What stands behind a short text in
+// its memory is copied with it, and overwritten.
+func (c *canonical) text(tag byte, text []byte) {
+	if len(text) > shortText || cap(text) < shortText {
+		c.anyText(tag, text)
+		return
+	}
+	if c.used >= flushAt {
+		c.flush()
+	}
+	room := c.buffer[c.used:]
+	_ = room[2+shortText]
+	room[0], room[1] = tag, byte(len(text))
+	*(*[shortText]byte)(room[2:]) = *(*[shortText]byte)(text[:shortText])
+	c.used += 2 + len(text)
+}
+
+// anyText is text for one of any length; long ones go past the buffer.
+func (c *canonical) anyText(tag byte, text []byte) {
+	if c.used+len(text) >= flushAt {
+		c.flush()
+	}
+	c.buffer[c.used] = tag
+	c.used += 1 + binary.PutUvarint(c.buffer[c.used+1:], uint64(len(text)))
+	if len(text) < flushAt {
+		c.used += copy(c.buffer[c.used:], text)
 		return
 	}
 	c.flush()
-	_, _ = c.w.Write(b)
+	_, _ = c.w.Write(text)
 }

@@ -2,36 +2,9 @@ package strictjson
 
 import (
 	"bytes"
-	"fmt"
 	"iter"
 	"slices"
-	"strconv"
-	"strings"
 )
-
-// Pointer is a parsed JSON pointer (RFC 6901). The zero value means the whole
-// document.
-type Pointer struct{ tokens []string }
-
-// ParsePointer reads a JSON pointer: empty, or tokens that each begin with a
-// slash, with ~0 for ~ and ~1 for a slash.
-func ParsePointer(s string) (Pointer, error) {
-	if s == "" {
-		return Pointer{}, nil
-	}
-	if s[0] != '/' {
-		return Pointer{}, fmt.Errorf("a JSON pointer begins with a slash: /%s", s)
-	}
-	tokens := strings.Split(s[1:], "/")
-	for i, token := range tokens {
-		bare := strings.NewReplacer("~0", "", "~1", "").Replace(token)
-		if strings.Contains(bare, "~") {
-			return Pointer{}, fmt.Errorf("in a JSON pointer ~ is written ~0 and a slash inside a name ~1")
-		}
-		tokens[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
-	}
-	return Pointer{tokens}, nil
-}
 
 // Value is one value of a document. The zero value is none.
 type Value struct {
@@ -45,27 +18,27 @@ func (d *Document) Root() Value { return Value{d, 0} }
 // Lookup returns the value that the pointer points to, and whether there is one.
 func (d *Document) Lookup(p Pointer) (Value, bool) {
 	v := d.Root()
-	for _, token := range p.tokens {
+	for _, t := range p.tokens {
 		var ok bool
-		if v, ok = v.child(token); !ok {
+		if v, ok = v.child(t); !ok {
 			return Value{}, false
 		}
 	}
 	return v, true
 }
 
-func (v Value) child(token string) (Value, bool) {
+func (v Value) child(t token) (Value, bool) {
 	switch v.Kind() {
 	case Object:
-		return v.Member(token)
+		return v.Member(t.name)
 	case Array:
-		return v.element(token)
+		return v.element(t.index)
 	}
 	return Value{}, false
 }
 
 // Kind is the value's kind.
-func (v Value) Kind() Kind { return v.document.nodes[v.index].kind }
+func (v Value) Kind() Kind { return v.document.kind(v.index) }
 
 // Raw is the value as it stands in the source, without space around it. It
 // shares the source's memory.
@@ -90,13 +63,18 @@ func (v Value) Member(name string) (Value, bool) {
 	}
 	d := v.document
 	names := d.namesOf(v.index)
-	i, ok := slices.BinarySearchFunc(names, name, func(n uint32, name string) int {
-		return bytes.Compare(d.textOf(n), []byte(name))
-	})
-	if !ok {
-		return Value{}, false
+	if len(names) > fewNames {
+		i, _ := slices.BinarySearchFunc(names, name, func(n uint32, name string) int {
+			return bytes.Compare(d.textOf(n), []byte(name))
+		})
+		names = names[i:min(i+1, len(names))]
 	}
-	return Value{d, names[i] + 1}, true
+	for _, n := range names {
+		if text := d.textOf(n); string(text) == name {
+			return Value{d, n + 1}, true
+		}
+	}
+	return Value{}, false
 }
 
 // Members yields an object's members in the order of the source.
@@ -114,31 +92,34 @@ func (v Value) Members() iter.Seq2[string, Value] {
 	}
 }
 
-// element returns an array's element; the token is a number without leading zeros.
-func (v Value) element(token string) (Value, bool) {
-	wanted, err := strconv.ParseUint(token, 10, 31)
-	if err != nil || strconv.FormatUint(wanted, 10) != token {
+// element returns an array's element.
+func (v Value) element(index int) (Value, bool) {
+	if index < 0 {
 		return Value{}, false
 	}
 	d := v.document
 	for i := v.index + 1; i < d.nodes[v.index].next; i = d.after(i) {
-		if wanted == 0 {
+		if index == 0 {
 			return Value{d, i}, true
 		}
-		wanted--
+		index--
 	}
 	return Value{}, false
 }
 
+// kind is node i's.
+func (d *Document) kind(i uint32) Kind { return kindOf(d.source[d.nodes[i].start]) }
+
 // namesOf lists the name nodes of object i, sorted.
 func (d *Document) namesOf(i uint32) []uint32 {
-	n := &d.nodes[i]
-	return d.order[n.extra : n.extra+n.size]
+	names := d.order[d.nodes[i].extra:]
+	return names[1 : 1+names[0]]
 }
 
 // after is the index after value i and its descendants.
 func (d *Document) after(i uint32) uint32 {
-	if n := &d.nodes[i]; n.kind == Array || n.kind == Object {
+	n := &d.nodes[i]
+	if c := d.source[n.start]; c == '{' || c == '[' {
 		return n.next
 	}
 	return i + 1

@@ -14,34 +14,46 @@ const maxAddedZeros = 20
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
+// plainInteger is node.extra of a number that is its own decimal at first sight.
+const plainInteger = 1
+
 // number reads a number by the grammar of RFC 8259, section 6.
-func (p *Parser) number() error {
-	start, end := p.at, p.at
-	if p.source[end] == '-' {
-		end++
+func (p *Parser) number(start int) (int, *Error) {
+	source, first := p.source, start
+	if source[start] == '-' {
+		first++
 	}
-	whole := p.digits(end)
-	if whole == end || (p.source[end] == '0' && whole > end+1) {
-		return &Error{start, "a malformed number"}
+	end := digits(source, first)
+	if end == first || (source[first] == '0' && end > first+1) {
+		return start, &Error{start, "a malformed number"}
 	}
-	end = whole
-	if end < len(p.source) && p.source[end] == '.' {
-		fraction := p.digits(end + 1)
-		if fraction == end+1 {
-			return &Error{start, "a malformed number"}
+	if end == len(source) || (source[end] != '.' && source[end]|0x20 != 'e') {
+		n := p.add(start, end)
+		if end-start <= maxAddedZeros && (first == start || source[first] != '0') {
+			n.extra = plainInteger
 		}
-		end = fraction
+		return end, nil
 	}
-	end, err := p.exponent(start, end)
-	if err != nil {
-		return err
+	return p.fraction(start, end)
+}
+
+// fraction reads on behind the whole part of a number.
+func (p *Parser) fraction(start, end int) (int, *Error) {
+	if p.source[end] == '.' {
+		point := end
+		if end = digits(p.source, point+1); end == point+1 {
+			return start, &Error{start, "a malformed number"}
+		}
 	}
-	p.add(Number, start, end)
-	return nil
+	end, fault := p.exponent(start, end)
+	if fault == nil {
+		p.add(start, end)
+	}
+	return end, fault
 }
 
 // exponent returns the end of the exponent at i, i if there is none.
-func (p *Parser) exponent(start, i int) (int, error) {
+func (p *Parser) exponent(start, i int) (int, *Error) {
 	if i == len(p.source) || p.source[i]|0x20 != 'e' {
 		return i, nil
 	}
@@ -49,19 +61,19 @@ func (p *Parser) exponent(start, i int) (int, error) {
 	if first < len(p.source) && (p.source[first] == '+' || p.source[first] == '-') {
 		first++
 	}
-	end := p.digits(first)
+	end := digits(p.source, first)
 	if end == first {
-		return 0, &Error{start, "a malformed number"}
+		return start, &Error{start, "a malformed number"}
 	}
 	if len(bytes.TrimLeft(p.source[first:end], "0")) > maxExponentDigits {
-		return 0, &Error{start, "a number whose exponent has more than 17 digits"}
+		return start, &Error{start, "a number whose exponent has more than 17 digits"}
 	}
 	return end, nil
 }
 
 // digits returns the end of the digits at i.
-func (p *Parser) digits(i int) int {
-	for i < len(p.source) && isDigit(p.source[i]) {
+func digits(source []byte, i int) int {
+	for i < len(source) && isDigit(source[i]) {
 		i++
 	}
 	return i
@@ -75,16 +87,30 @@ func AppendDecimal(dst, number []byte) []byte {
 	if isDecimal(number) {
 		return append(dst, number...)
 	}
-	negative := number[0] == '-'
-	digits, exponent := significant(bytes.TrimPrefix(number, []byte("-")))
-	if len(digits) == 0 {
-		return append(dst, '0')
+	unsigned := number
+	if number[0] == '-' {
+		unsigned = number[1:]
 	}
-	if negative {
+	before := len(dst)
+	dst, exponent := appendDigits(dst, unsigned)
+	work := len(dst)
+	digits := bytes.TrimLeft(dst[before:], "0")
+	trimmed := bytes.TrimRight(digits, "0")
+	exponent += int64(len(digits) - len(trimmed))
+	if len(trimmed) > 0 && number[0] == '-' {
 		dst = append(dst, '-')
 	}
+	dst = appendScaled(dst, trimmed, exponent)
+	return dst[:before+copy(dst[before:], dst[work:])] // the digits go, which were room to work in
+}
+
+// appendScaled appends a number of digits, without zeros at either end, and the
+// power of ten that they are multiplied with.
+func appendScaled(dst, digits []byte, exponent int64) []byte {
 	point := int64(len(digits)) + exponent
 	switch {
+	case len(digits) == 0:
+		return append(dst, '0')
 	case exponent >= 0 && exponent <= maxAddedZeros:
 		return appendZeros(append(dst, digits...), exponent)
 	case exponent < 0 && point > 0:
@@ -113,20 +139,34 @@ func isDecimal(number []byte) bool {
 	return len(number) <= maxAddedZeros && !(point && number[len(number)-1] == '0')
 }
 
-// significant splits a number without sign into its digits, without zeros at
-// either end, and the power of ten that they are multiplied with.
-func significant(number []byte) (digits []byte, exponent int64) {
-	if e := bytes.IndexAny(number, "eE"); e >= 0 {
-		exponent, _ = strconv.ParseInt(string(number[e+1:]), 10, 64)
-		number = number[:e]
+// appendDigits appends all digits of a number without sign, and returns the
+// power of ten that they are multiplied with.
+func appendDigits(dst, number []byte) (digits []byte, exponent int64) {
+	for i, c := range number {
+		if c|0x20 == 'e' {
+			exponent = exponentOf(number[i+1:])
+			number = number[:i]
+			break
+		}
 	}
-	if whole, fraction, found := bytes.Cut(number, []byte(".")); found {
-		number = append(append(make([]byte, 0, len(number)), whole...), fraction...)
-		exponent -= int64(len(fraction))
+	point := bytes.IndexByte(number, '.')
+	if point < 0 {
+		return append(dst, number...), exponent
 	}
-	number = bytes.TrimLeft(number, "0")
-	digits = bytes.TrimRight(number, "0")
-	return digits, exponent + int64(len(number)-len(digits))
+	dst = append(append(dst, number[:point]...), number[point+1:]...)
+	return dst, exponent - int64(len(number)-point-1)
+}
+
+func exponentOf(text []byte) (exponent int64) {
+	for _, c := range text {
+		if isDigit(c) {
+			exponent = 10*exponent + int64(c-'0')
+		}
+	}
+	if text[0] == '-' {
+		return -exponent
+	}
+	return exponent
 }
 
 func appendZeros(dst []byte, n int64) []byte {

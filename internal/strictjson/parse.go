@@ -1,22 +1,32 @@
 package strictjson
 
-import (
-	"bytes"
-	"slices"
-)
+import "bytes"
 
 // Parser parses text after text in the same memory. It is used by one
 // goroutine; its zero value is ready.
 type Parser struct {
 	document Document
 	source   []byte
-	at       int
-	// names are the name nodes of the objects that are open, the innermost last.
-	names []uint32
+	// frames are the arrays and objects that are open, the innermost last.
+	frames []frame
+	// names are those of the objects that are open, the innermost object's last.
+	names []name
+	// orders are the orders in which names of earlier objects were found; nil
+	// as long as it would not pay. again says that this is not the first text.
+	orders *orders
+	again  bool
+}
+
+// frame is an array or object that is open.
+type frame struct {
+	// self is its node, base the first of its names.
+	self, base uint32
+	// closing is the byte that ends it.
+	closing byte
 }
 
 // mostKept is for how many nodes a parser keeps room from text to text.
-const mostKept = 4096
+const mostKept = 8192
 
 // Parse reads one JSON text. Its error is an *Error. The document is valid
 // until the next Parse.
@@ -25,12 +35,12 @@ func (p *Parser) Parse(source []byte) (*Document, error) {
 		return nil, &Error{maxLength, "longer than 2 GiB"}
 	}
 	p.reset(source)
-	if err := p.value(1); err != nil {
-		return nil, err
+	end, fault := p.text()
+	if fault != nil {
+		return nil, fault
 	}
-	p.space()
-	if p.at < len(source) {
-		return nil, p.fault("text after the value")
+	if i, _ := peek(source, end); i < len(source) {
+		return nil, &Error{i, "text after the value"}
 	}
 	return &p.document, nil
 }
@@ -40,15 +50,23 @@ func (p *Parser) Parse(source []byte) (*Document, error) {
 func (p *Parser) reset(source []byte) {
 	d := &p.document
 	room := min(8+len(source)/6, 1024)
-	if cap(d.nodes) < room || cap(d.nodes) > mostKept || cap(d.text) > 16*mostKept {
+	p.again = cap(d.nodes) > 0
+	if cap(d.nodes) < room || cap(d.nodes) > mostKept || cap(d.text) > 16*mostKept || cap(d.decimal) > 16*mostKept || cap(p.names) > mostKept {
 		*p = Parser{
-			document: Document{nodes: make([]node, 0, room), order: make([]uint32, 0, room/2)},
-			names:    make([]uint32, 0, 32),
+			document: Document{nodes: make([]node, 0, room), order: make([]uint32, 0, room)},
+			names:    make([]name, 0, min(room/2, 64)),
+			orders:   p.orders,
+			again:    p.again,
 		}
 	}
-	d.source, d.nodes, d.order, d.text = source, d.nodes[:0], d.order[:0], d.text[:0]
-	p.source, p.at, p.names = source, 0, p.names[:0]
+	d.source = source[:len(source):len(source)]
+	d.nodes, d.text = d.nodes[:0], d.text[:0]
+	d.order = append(d.order[:0], 0)
+	p.source, p.frames, p.names = d.source, p.frames[:0], p.names[:0]
 }
+
+// Forget keeps nothing of the text that was parsed last from the collector.
+func (p *Parser) Forget() { p.reset(nil) }
 
 // Parse reads one JSON text. Its error is an *Error.
 func Parse(source []byte) (*Document, error) { return new(Parser).Parse(source) }
@@ -59,165 +77,161 @@ func Check(source []byte) error {
 	return err
 }
 
-func (p *Parser) fault(problem string) error { return &Error{p.at, problem} }
-
-func (p *Parser) space() {
-	for p.at < len(p.source) {
-		switch p.source[p.at] {
-		case ' ', '\t', '\n', '\r':
-			p.at++
-		default:
-			return
-		}
-	}
-}
-
 // peek skips space and returns the next byte, 0 at the end.
-func (p *Parser) peek() byte {
-	p.space()
-	if p.at == len(p.source) {
-		return 0
+func peek(source []byte, i int) (int, byte) {
+	if i = skipSpace(source, i); i == len(source) {
+		return i, 0
 	}
-	return p.source[p.at]
+	return i, source[i]
 }
 
-func (p *Parser) value(depth int) error {
-	switch c := p.peek(); c {
-	case '{':
-		return p.nested(depth, Object)
-	case '[':
-		return p.nested(depth, Array)
-	case '"':
-		return p.str()
+// at is the byte at i, 0 at the end. What is above a space peek need not see:
+// compact JSON has no space, and at is inlined where peek is not.
+func at(source []byte, i int) byte {
+	if i < len(source) {
+		return source[i]
+	}
+	return 0
+}
+
+// text reads the value and returns its end. It keeps what is open in a list
+// and not on the stack.
+func (p *Parser) text() (i int, fault *Error) {
+	for {
+		c := at(p.source, i)
+		if c <= ' ' {
+			i, c = peek(p.source, i)
+		}
+		switch c {
+		case '"':
+			i, fault = p.str(i)
+		case '{', '[':
+			var empty bool
+			if i, empty, fault = p.open(i, c); fault == nil && !empty {
+				continue
+			}
+		case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+			i, fault = p.number(i)
+		default:
+			i, fault = p.word(i, c)
+		}
+		if fault != nil {
+			return i, fault
+		}
+		if i, fault = p.behind(i); fault != nil || len(p.frames) == 0 {
+			return i, fault
+		}
+	}
+}
+
+// add appends a node.
+func (p *Parser) add(start, end int) *node {
+	p.document.nodes = append(p.document.nodes, node{start: uint32(start), end: uint32(end)})
+	return &p.document.nodes[len(p.document.nodes)-1]
+}
+
+// word reads true, false and null, and says what is wrong where no value begins.
+func (p *Parser) word(i int, c byte) (int, *Error) {
+	word := ""
+	switch c {
 	case 't':
-		return p.word("true", Bool)
+		word = "true"
 	case 'f':
-		return p.word("false", Bool)
+		word = "false"
 	case 'n':
-		return p.word("null", Null)
-	default:
-		if c == '-' || isDigit(c) {
-			return p.number()
+		word = "null"
+	}
+	rest := p.source[i:]
+	switch {
+	case word != "" && len(rest) >= len(word) && string(rest[:len(word)]) == word:
+		p.add(i, i+len(word))
+		return i + len(word), nil
+	case len(rest) == 0:
+		return i, &Error{i, "the text ends where a value must stand"}
+	case bytes.HasPrefix(rest, []byte("\xef\xbb\xbf")):
+		return i, &Error{i, "a byte-order mark"}
+	}
+	return i, &Error{i, "no value begins here"}
+}
+
+// open reads the bracket at i and, of an object, the first name.
+func (p *Parser) open(i int, bracket byte) (next int, empty bool, fault *Error) {
+	if len(p.frames) == MaxDepth {
+		return i, false, &Error{i, "nested deeper than 1000"}
+	}
+	f := frame{uint32(len(p.document.nodes)), uint32(len(p.names)), bracket + 2} // in ASCII
+	n := p.add(i, i+1)
+	next, c := peek(p.source, i+1)
+	if c == f.closing {
+		n.end, n.next = uint32(next+1), f.self+1
+		return next + 1, true, nil
+	}
+	p.frames = append(p.frames, f)
+	if bracket == '{' {
+		next, fault = p.name(next)
+	}
+	return next, false, fault
+}
+
+// behind reads on behind a value: it closes what ends there, up to the comma,
+// and of an object, the next name.
+func (p *Parser) behind(i int) (int, *Error) {
+	for len(p.frames) > 0 {
+		f := p.frames[len(p.frames)-1]
+		c := at(p.source, i)
+		if c <= ' ' {
+			i, c = peek(p.source, i)
 		}
-		return p.noValue()
+		switch c {
+		case ',':
+			if f.closing == '}' {
+				return p.name(i + 1)
+			}
+			return i + 1, nil
+		case f.closing:
+			i++
+			if fault := p.close(f, i); fault != nil {
+				return i, fault
+			}
+		default:
+			return i, &Error{i, "neither a comma nor the closing bracket"}
+		}
 	}
+	return i, nil
 }
 
-func (p *Parser) noValue() error {
-	if p.at == len(p.source) {
-		return p.fault("the text ends where a value must stand")
-	}
-	if bytes.HasPrefix(p.source[p.at:], []byte("\xef\xbb\xbf")) {
-		return p.fault("a byte-order mark")
-	}
-	return p.fault("no value begins here")
-}
-
-func (p *Parser) word(word string, k Kind) error {
-	if !bytes.HasPrefix(p.source[p.at:], []byte(word)) {
-		return p.fault("no value begins here")
-	}
-	p.add(k, p.at, p.at+len(word))
-	return nil
-}
-
-// add appends a node and moves behind it.
-func (p *Parser) add(k Kind, start, end int) int {
-	p.document.nodes = append(p.document.nodes, node{start: uint32(start), end: uint32(end), kind: k})
-	p.at = end
-	return len(p.document.nodes) - 1
-}
-
-func (p *Parser) nested(depth int, k Kind) error {
-	if depth > MaxDepth {
-		return p.fault("nested deeper than 1000")
-	}
-	self := p.add(k, p.at, p.at+1)
-	var err error
-	if k == Object {
-		err = p.members(self, depth)
-	} else {
-		err = p.elements(depth)
-	}
-	p.document.nodes[self].end = uint32(p.at)
-	p.document.nodes[self].next = uint32(len(p.document.nodes))
-	return err
-}
-
-func (p *Parser) elements(depth int) error {
-	if p.peek() == ']' {
-		p.at++
+// close ends the innermost array or object.
+func (p *Parser) close(f frame, end int) *Error {
+	n := &p.document.nodes[f.self]
+	n.end, n.next = uint32(end), uint32(len(p.document.nodes))
+	p.frames = p.frames[:len(p.frames)-1]
+	if f.closing == ']' {
 		return nil
 	}
-	for {
-		if err := p.value(depth + 1); err != nil {
-			return err
-		}
-		if more, err := p.more(']'); !more {
-			return err
-		}
-	}
+	n.extra = uint32(len(p.document.order))
+	fault := p.order(p.names[f.base:])
+	p.names = p.names[:f.base]
+	return fault
 }
 
-// more steps over a comma (true) or the closing byte.
-func (p *Parser) more(closing byte) (bool, error) {
-	c := p.peek()
-	if c != ',' && c != closing {
-		return false, p.fault("neither a comma nor the closing bracket")
-	}
-	p.at++
-	return c == ',', nil
-}
-
-func (p *Parser) members(self, depth int) error {
-	base := len(p.names)
-	if p.peek() == '}' {
-		p.at++
-		return nil
-	}
-	for {
-		if err := p.member(depth); err != nil {
-			return err
-		}
-		more, err := p.more('}')
-		if err != nil {
-			return err
-		}
-		if !more {
-			return p.sortNames(self, base)
+// name reads a member's name and the colon.
+func (p *Parser) name(start int) (int, *Error) {
+	if at(p.source, start) != '"' {
+		var c byte
+		if start, c = peek(p.source, start); c != '"' {
+			return start, &Error{start, "a member's name must stand here"}
 		}
 	}
-}
-
-func (p *Parser) member(depth int) error {
-	if p.peek() != '"' {
-		return p.fault("a member's name must stand here")
+	end, fault := p.str(start)
+	if fault != nil {
+		return end, fault
 	}
-	p.names = append(p.names, uint32(len(p.document.nodes)))
-	if err := p.str(); err != nil {
-		return err
-	}
-	if p.peek() != ':' {
-		return p.fault("a colon must stand here")
-	}
-	p.at++
-	return p.value(depth + 1)
-}
-
-// sortNames files the names of the object that just ended, in order, and
-// refuses a repeated one.
-func (p *Parser) sortNames(self, base int) error {
-	names := p.names[base:]
-	slices.SortFunc(names, func(a, b uint32) int { return bytes.Compare(p.document.textOf(a), p.document.textOf(b)) })
-	for i := 1; i < len(names); i++ {
-		if bytes.Equal(p.document.textOf(names[i-1]), p.document.textOf(names[i])) {
-			second := max(p.document.nodes[names[i-1]].start, p.document.nodes[names[i]].start)
-			return &Error{int(second), "a repeated member name"}
+	p.names = append(p.names, p.nameAt(start, end))
+	if at(p.source, end) != ':' {
+		var c byte
+		if end, c = peek(p.source, end); c != ':' {
+			return end, &Error{end, "a colon must stand here"}
 		}
 	}
-	p.document.nodes[self].extra = uint32(len(p.document.order))
-	p.document.nodes[self].size = uint32(len(names))
-	p.document.order = append(p.document.order, names...)
-	p.names = p.names[:base]
-	return nil
+	return end + 1, nil
 }

@@ -1,73 +1,134 @@
 package strictjson
 
 import (
+	"bytes"
+	"encoding/binary"
 	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// str reads a string.
-func (p *Parser) str() error {
-	start := p.at
-	if err := p.plain(start + 1); err != nil {
-		return err
+// str reads the string whose quote is at start, and returns its end.
+func (p *Parser) str(start int) (int, *Error) {
+	i := quick(p.source, start+1)
+	if i < len(p.source) && p.source[i] == '"' {
+		p.add(start, i+1)
+		return i + 1, nil
 	}
-	if p.source[p.at] == '"' {
-		p.add(String, start, p.at+1)
-		return nil
-	}
-	return p.withEscapes(start)
+	return p.anyString(start, i)
 }
 
-// plain moves to the quote that ends the string or to the next backslash.
-func (p *Parser) plain(from int) error {
-	i := from
-	for i < len(p.source) {
-		switch c := p.source[i]; {
+// quick returns where a word has something special, or where too little of the
+// text is left for a word.
+func quick(source []byte, i int) int {
+	for len(source)-i >= 8 {
+		if found := special(binary.LittleEndian.Uint64(source[i:])); found != 0 {
+			return i + first(found)
+		}
+		i += 8
+	}
+	return i
+}
+
+// anyString reads on at i in the string whose quote is at start.
+func (p *Parser) anyString(start, i int) (int, *Error) {
+	i, fault := p.plain(i)
+	if fault != nil {
+		return i, fault
+	}
+	if p.source[i] == '"' {
+		p.add(start, i+1)
+		return i + 1, nil
+	}
+	return p.withEscapes(start, i)
+}
+
+// plain returns where the quote that ends the string is, or the next backslash.
+func (p *Parser) plain(i int) (int, *Error) {
+	source := p.source
+	for {
+		if i = quick(source, i); len(source)-i < 8 {
+			i += first(special(wordAt(source, i)))
+		}
+		if i >= len(source) {
+			return i, &Error{len(source), "the text ends inside a string"}
+		}
+		switch c := source[i]; {
 		case c == '"' || c == '\\':
-			p.at = i
-			return nil
+			return i, nil
 		case c < ' ':
-			return &Error{i, "a control character in a string; it must be escaped"}
-		case c < utf8.RuneSelf:
-			i++
-		default:
-			r, size := utf8.DecodeRune(p.source[i:])
-			if r == utf8.RuneError && size == 1 {
-				return &Error{i, "invalid UTF-8"}
+			return i, &Error{i, "a control character in a string; it must be escaped"}
+		case c >= utf8.RuneSelf:
+			var fault *Error
+			if i, fault = p.runes(i); fault != nil {
+				return i, fault
 			}
-			i += size
 		}
 	}
-	return &Error{len(p.source), "the text ends inside a string"}
+}
+
+// runes steps over characters that are not ASCII.
+func (p *Parser) runes(i int) (int, *Error) {
+	for i < len(p.source) && p.source[i] >= utf8.RuneSelf {
+		r, size := utf8.DecodeRune(p.source[i:])
+		if r == utf8.RuneError && size == 1 {
+			return i, &Error{i, "invalid UTF-8"}
+		}
+		i += size
+	}
+	return i, nil
 }
 
 // withEscapes reads on at the first backslash and keeps the decoded text.
-func (p *Parser) withEscapes(start int) error {
-	begin, from := len(p.document.text), start+1
+func (p *Parser) withEscapes(start, at int) (int, *Error) {
+	d := &p.document
+	begin, from := len(d.text), start+1
 	for {
-		p.document.text = append(p.document.text, p.source[from:p.at]...)
-		if p.source[p.at] == '"' {
+		d.text = append(d.text, p.source[from:at]...)
+		if p.source[at] == '"' {
 			break
 		}
-		if err := p.escape(); err != nil {
-			return err
+		text, length, problem := appendEscape(d.text, p.source[at:])
+		switch {
+		case problem != "":
+			return at, &Error{at, problem}
+		case length == 0:
+			return at, &Error{len(p.source), "the text ends inside a string"}
 		}
-		from = p.at
-		if err := p.plain(from); err != nil {
-			return err
+		d.text, from = text, at+length
+		var fault *Error
+		if at, fault = p.plain(from); fault != nil {
+			return at, fault
 		}
 	}
-	n := &p.document.nodes[p.add(String, start, p.at+1)]
-	n.escaped, n.extra, n.next = true, uint32(begin), uint32(len(p.document.text))
-	return nil
+	n := p.add(start, at+1)
+	n.extra, n.next = uint32(begin), uint32(len(d.text))
+	return at + 1, nil
 }
 
-// escape decodes the escape at p.at and moves behind it.
-func (p *Parser) escape() error {
-	if p.at+1 >= len(p.source) {
-		return &Error{len(p.source), "the text ends inside a string"}
+// appendDecoded appends the text of a string that is valid; source is what
+// stands between its quotes.
+func appendDecoded(dst, source []byte) []byte {
+	for {
+		i := bytes.IndexByte(source, '\\')
+		if i < 0 {
+			return append(dst, source...)
+		}
+		decoded, length, _ := appendEscape(append(dst, source[:i]...), source[i:])
+		if length == 0 { // the text is not what was parsed; see Find
+			return decoded
+		}
+		dst, source = decoded, source[i+length:]
 	}
-	c := p.source[p.at+1]
+}
+
+// appendEscape appends what the escape at the begin of source stands for. The
+// length is the escape's, or 0 with what is wrong with it; nothing is said of
+// one that the text ends in.
+func appendEscape(dst, source []byte) (text []byte, length int, problem string) {
+	if len(source) < 2 {
+		return dst, 0, ""
+	}
+	c := source[1]
 	switch c {
 	case '"', '\\', '/':
 	case 'b':
@@ -81,41 +142,37 @@ func (p *Parser) escape() error {
 	case 't':
 		c = '\t'
 	case 'u':
-		return p.unicode()
+		return appendUnicode(dst, source)
 	default:
-		return p.fault("an unknown escape")
+		return dst, 0, "an unknown escape"
 	}
-	p.document.text = append(p.document.text, c)
-	p.at += 2
-	return nil
+	return append(dst, c), 2, ""
 }
 
-// unicode decodes \uXXXX, or two of them that form a surrogate pair.
-func (p *Parser) unicode() error {
-	r, ok := p.hex4(p.at)
+// appendUnicode decodes \uXXXX, or two of them that form a surrogate pair.
+func appendUnicode(dst, source []byte) (text []byte, length int, problem string) {
+	r, ok := hex4(source)
 	if !ok {
-		return p.fault("four hexadecimal digits must follow \\u")
+		return dst, 0, "four hexadecimal digits must follow \\u"
 	}
-	length := 6
+	length = 6
 	if utf16.IsSurrogate(r) {
-		second, _ := p.hex4(p.at + 6)
+		second, _ := hex4(source[6:])
 		if r = utf16.DecodeRune(r, second); r == utf8.RuneError {
-			return p.fault("a lone surrogate")
+			return dst, 0, "a lone surrogate"
 		}
 		length = 12
 	}
-	p.document.text = utf8.AppendRune(p.document.text, r)
-	p.at += length
-	return nil
+	return utf8.AppendRune(dst, r), length, ""
 }
 
-// hex4 reads the \uXXXX at i.
-func (p *Parser) hex4(i int) (rune, bool) {
-	if i+6 > len(p.source) || p.source[i] != '\\' || p.source[i+1] != 'u' {
+// hex4 reads the \uXXXX at the begin of source.
+func hex4(source []byte) (rune, bool) {
+	if len(source) < 6 || source[0] != '\\' || source[1] != 'u' {
 		return 0, false
 	}
 	var r rune
-	for _, c := range p.source[i+2 : i+6] {
+	for _, c := range source[2:6] {
 		digit, ok := hexDigit(c)
 		if !ok {
 			return 0, false
@@ -140,7 +197,7 @@ func hexDigit(c byte) (rune, bool) {
 // textOf is the text of string node i.
 func (d *Document) textOf(i uint32) []byte {
 	n := &d.nodes[i]
-	if n.escaped {
+	if n.next != 0 {
 		return d.text[n.extra:n.next]
 	}
 	return d.source[n.start+1 : n.end-1]

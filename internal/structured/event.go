@@ -11,6 +11,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/cloudevents"
+	"github.com/semel-go/semel/internal/reading"
 	"github.com/semel-go/semel/internal/strictjson"
 )
 
@@ -30,6 +31,22 @@ var defined = [...]struct{ name, header string }{
 	{"time", "ce-time"},
 	{"datacontenttype", "ce-datacontenttype"},
 	{"dataschema", "ce-dataschema"},
+}
+
+// Read makes a message of an event's text, in a room that then knows where the
+// body stands in it.
+func Read(room *reading.Room, m *semel.Message, text []byte) error {
+	document, err := room.Parse(text)
+	if err != nil {
+		return err
+	}
+	if err = Event(m, document.Root()); err != nil {
+		return err
+	}
+	if data, found := document.Root().Member("data"); found {
+		room.Became(data)
+	}
+	return nil
 }
 
 // Event makes headers of an event's attributes, ce- before their names, and

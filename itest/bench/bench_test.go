@@ -99,9 +99,13 @@ func TestEveryContestantAppliesEachMessageOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	long, err := SizedBody("1KiB")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, form := range Forms() {
 		for n, effect := range []Effect{Insert, Accounts, Counters} {
-			c := Conditions{Form: form, Effect: effect, Workers: 1, Duplicates: 50, IDs: []IDs{Text, UUIDv4, UUIDv7}[n]}
+			c := Conditions{Form: form, Effect: effect, Workers: 1, Duplicates: 50, IDs: []IDs{Text, UUIDv4, UUIDv7}[n], Body: []Body{{}, long, {}}[n]}
 			t.Run(c.String(), func(t *testing.T) {
 				wantEffects(t, d, Semel, c, 600)
 				wantEffects(t, d, Hand, c, 600)

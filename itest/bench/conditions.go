@@ -53,16 +53,23 @@ type Conditions struct {
 	IDs        IDs `json:"ids"`
 	// Latency is what is added to each round trip.
 	Latency time.Duration `json:"latency_ns"`
+	Body    Body          `json:"body,omitzero"`
 }
 
 // Base is the row from which the others differ.
 func Base(f Form) Conditions { return Conditions{Form: f, Effect: Insert, Workers: 1, IDs: UUIDv7} }
 
+// IsBase reports whether this is the base of its form, with whatever bodies.
+func (c Conditions) IsBase() bool {
+	c.Body = Body{}
+	return c == Base(c.Form)
+}
+
 // Contended reports whether workers wait for each other's rows.
 func (c Conditions) Contended() bool { return c.Effect != Insert && c.Workers > 1 }
 
 func (c Conditions) String() string {
-	return fmt.Sprintf("%s: %s, %d workers, %d %% duplicates, %s, %v added", c.Form, c.Effect, c.Workers, c.Duplicates, c.IDs, c.Latency)
+	return fmt.Sprintf("%s: %s, %d workers, %d %% duplicates, %s, %v added, bodies of %v", c.Form, c.Effect, c.Workers, c.Duplicates, c.IDs, c.Latency, c.Body)
 }
 
 // Plan is the rows of a form: one factor at a time from the base, and both

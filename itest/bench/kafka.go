@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -22,11 +23,15 @@ import (
 type KafkaOptions struct {
 	Brokers []string
 	Rounds  int
-	// Messages are in the topic; each run consumes all of them in a group of
-	// its own.
+	// Messages are in the topic, fewer if they were more than 200 MB; each run
+	// consumes all of them in a group of its own.
 	Messages int
+	// Bodies are what messages carry.
+	Bodies []Body
+	// Only chooses rows.
+	Only func(Conditions) bool
 	// Progress is told of each row that is done.
-	Progress func(Row)
+	Progress func(done, of int, r Row)
 }
 
 // kafkaPartitions is how many partitions the topic has.
@@ -45,28 +50,46 @@ type kafkaTopic struct {
 // without deduplication (contestants Hand and Again), which is one goroutine.
 func (w *World) MeasureKafka(ctx context.Context, o KafkaOptions) ([]Row, error) {
 	var rows []Row
-	for _, ids := range []IDs{UUIDv7, Text} {
-		for _, workers := range []int{consumer.DefaultWorkers, 1} {
-			c := Conditions{Form: Queue, Effect: Insert, Workers: workers, IDs: ids}
-			r, err := w.kafkaRow(ctx, o, c)
-			if err != nil {
-				return rows, fmt.Errorf("%v: %w", c, err)
-			}
-			rows = append(rows, r)
-			if o.Progress != nil {
-				o.Progress(r)
-			}
+	plan := slices.DeleteFunc(kafkaPlan(o.Bodies), func(c Conditions) bool { return !o.Only(c) })
+	for i, c := range plan {
+		r, err := w.kafkaRow(ctx, o, c)
+		if err != nil {
+			return rows, fmt.Errorf("%v: %w", c, err)
+		}
+		rows = append(rows, r)
+		if o.Progress != nil {
+			o.Progress(i+1, len(plan), r)
 		}
 	}
 	return rows, nil
 }
+
+// kafkaPlan has two kinds of ids for messages that carry nothing; for the others
+// the body is what counts.
+func kafkaPlan(of []Body) (plan []Conditions) {
+	for _, body := range of {
+		kinds := []IDs{UUIDv7, Text}
+		if body != (Body{}) {
+			kinds = kinds[:1]
+		}
+		for _, ids := range kinds {
+			for _, workers := range []int{consumer.DefaultWorkers, 1} {
+				plan = append(plan, Conditions{Form: Queue, Effect: Insert, Workers: workers, IDs: ids, Body: body})
+			}
+		}
+	}
+	return plan
+}
+
+// topicMost is about how many bytes of bodies a topic has.
+const topicMost = 200_000_000
 
 func (w *World) kafkaRow(ctx context.Context, o KafkaOptions, c Conditions) (r Row, err error) {
 	d, err := w.database(ctx, 0)
 	if err != nil {
 		return r, err
 	}
-	topic := kafkaTopic{brokers: o.Brokers, messages: o.Messages, name: fmt.Sprintf("semelbench-%d-%d", os.Getpid(), time.Now().UnixNano())}
+	topic := kafkaTopic{brokers: o.Brokers, messages: min(o.Messages, int(topicMost/c.Body.Mean())), name: fmt.Sprintf("semelbench-%d-%d", os.Getpid(), time.Now().UnixNano())}
 	if err := topic.fill(ctx, c); err != nil {
 		return r, err
 	}
@@ -121,10 +144,13 @@ func (t kafkaTopic) fill(ctx context.Context, c Conditions) error {
 		return err
 	}
 	defer client.Close()
-	for _, m := range c.make(t.messages).timed {
-		client.Produce(ctx, &kgo.Record{Value: m.Body, Headers: []kgo.RecordHeader{{Key: m.Headers[0].Name, Value: m.Headers[0].Value}}}, nil)
+	first := kgo.AbortingFirstErrPromise(client)
+	g := c.generator()
+	for range t.messages {
+		m := g.next()
+		client.Produce(ctx, &kgo.Record{Value: m.Body, Headers: []kgo.RecordHeader{{Key: m.Headers[0].Name, Value: m.Headers[0].Value}}}, first.Promise())
 	}
-	return client.Flush(ctx)
+	return first.Err()
 }
 
 func (d *database) kafkaRun(ctx context.Context, who Contestant, c Conditions, t kafkaTopic, round int) (Run, error) {

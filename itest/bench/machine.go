@@ -60,7 +60,7 @@ func (d *database) times(ctx context.Context, n int, statement string) (Quartile
 		}
 		all = append(all, float64(time.Since(began).Microseconds())/1000)
 	}
-	return quartiles(all), nil
+	return QuartilesOf(all), nil
 }
 
 // Load is the load average, empty where the system does not tell.

@@ -17,6 +17,8 @@ type Options struct {
 	Target time.Duration
 	// Forms are the forms to measure.
 	Forms []Form
+	// Bodies are what messages carry; each row is measured with each.
+	Bodies []Body
 	// Only chooses rows.
 	Only func(Conditions) bool
 	// Progress is told of each row that is done.
@@ -48,8 +50,10 @@ func (w *World) Measure(ctx context.Context, o Options) ([]Row, error) {
 	var plan []Conditions
 	for _, f := range o.Forms {
 		for _, c := range Plan(f) {
-			if o.Only(c) {
-				plan = append(plan, c)
+			for _, c.Body = range o.Bodies {
+				if o.Only(c) {
+					plan = append(plan, c)
+				}
 			}
 		}
 	}

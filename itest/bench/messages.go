@@ -15,7 +15,7 @@ type deliveries struct{ before, timed []*semel.Message }
 // make returns n timed deliveries. Which of them are duplicates and what they
 // change is the same for every contestant.
 func (c Conditions) make(n int) deliveries {
-	g := generator{c: c, random: rand.New(rand.NewPCG(1, 2))}
+	g := c.generator()
 	var d deliveries
 	for range n {
 		m := g.next()
@@ -28,6 +28,10 @@ func (c Conditions) make(n int) deliveries {
 	return d
 }
 
+func (c Conditions) generator() generator {
+	return generator{c: c, random: rand.New(rand.NewPCG(1, 2))}
+}
+
 type generator struct {
 	c      Conditions
 	random *rand.Rand
@@ -38,7 +42,7 @@ func (g *generator) next() *semel.Message {
 	g.n++
 	return &semel.Message{
 		Headers: semel.Headers{{Name: "id", Value: []byte(g.id())}},
-		Body:    fmt.Appendf(nil, `{"account":%d,"amount":%d}`, g.random.Int64N(g.c.Effect.rows()), 1+g.random.Int64N(1000)),
+		Body:    g.c.Body.of(g.n, g.random.Int64N(g.c.Effect.rows()), 1+g.random.Int64N(1000)),
 		Origin:  semel.Origin{Partition: -1, Offset: -1},
 	}
 }

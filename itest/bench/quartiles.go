@@ -1,6 +1,9 @@
 package bench
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // Quartiles of what was measured, interpolated between neighbours.
 type Quartiles struct {
@@ -9,7 +12,8 @@ type Quartiles struct {
 	Upper  float64 `json:"upper"`
 }
 
-func quartiles(values []float64) Quartiles {
+// QuartilesOf are the quartiles of these values; zero if there are none.
+func QuartilesOf(values []float64) Quartiles {
 	sorted := slices.Sorted(slices.Values(values))
 	at := func(part float64) float64 {
 		if len(sorted) == 0 {
@@ -25,13 +29,22 @@ func quartiles(values []float64) Quartiles {
 	return Quartiles{at(0.25), at(0.5), at(0.75)}
 }
 
+// Text is lower quartile, median and upper quartile, each in this format; a dash
+// if nothing was measured.
+func (q Quartiles) Text(format string) string {
+	if q == (Quartiles{}) {
+		return "–"
+	}
+	return fmt.Sprintf(format+" – **"+format+"** – "+format, q.Lower, q.Median, q.Upper)
+}
+
 // Rate is of a contestant's messages a second.
 func (r Row) Rate(who Contestant) Quartiles {
 	var rates []float64
 	for _, run := range r.Runs[who] {
 		rates = append(rates, run.Rate())
 	}
-	return quartiles(rates)
+	return QuartilesOf(rates)
 }
 
 // Ratio is of one contestant's rates to another's, round by round. It is zero
@@ -41,7 +54,7 @@ func (r Row) Ratio(one, other Contestant) Quartiles {
 	for i := range min(len(r.Runs[one]), len(r.Runs[other])) {
 		ratios = append(ratios, r.Runs[one][i].Rate()/r.Runs[other][i].Rate())
 	}
-	return quartiles(ratios)
+	return QuartilesOf(ratios)
 }
 
 // Busy is of the client's processor time a message, in microseconds.
@@ -52,7 +65,7 @@ func (r Row) Busy(who Contestant) Quartiles {
 			times = append(times, float64(run.Busy.Microseconds())/float64(run.Messages))
 		}
 	}
-	return quartiles(times)
+	return QuartilesOf(times)
 }
 
 // Met is how many deadlocks a contestant met in all rounds, and the

@@ -32,10 +32,10 @@ func (r Report) WriteKafka(w io.Writer) error {
 	var b strings.Builder
 	r.machine(&b)
 	fmt.Fprintf(&b, "* %d rounds; %v in all.\n\n", r.Rounds, r.Elapsed.Round(time.Second))
-	b.WriteString("| ids | Semel's workers | Semel /s | loop without deduplication /s | Semel : loop | loop : itself | client µs a message: Semel, loop |\n| --- | --- | --- | --- | --- | --- | --- |\n")
+	b.WriteString("| bodies | ids | Semel's workers | Semel /s | loop without deduplication /s | Semel : loop | loop : itself | MB/s: Semel, loop | client µs a message: Semel, loop |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
 	for _, row := range r.Rows {
-		fmt.Fprintf(&b, "| %s | %d | %s | %s | %s | %s | %.1f, %.1f |\n", row.IDs, row.Workers, spread(row.Rate(Semel), "%.0f"), spread(row.Rate(Hand), "%.0f"),
-			spread(row.Ratio(Semel, Hand), "%.2f"), spread(row.Ratio(Again, Hand), "%.2f"), row.Busy(Semel).Median, row.Busy(Hand).Median)
+		fmt.Fprintf(&b, "| %v | %s | %d | %s | %s | %s | %s | %.1f, %.1f | %.1f, %.1f |\n", row.Body, row.IDs, row.Workers, row.Rate(Semel).Text("%.0f"), row.Rate(Hand).Text("%.0f"),
+			row.Ratio(Semel, Hand).Text("%.2f"), row.Ratio(Again, Hand).Text("%.2f"), row.throughput(Semel), row.throughput(Hand), row.Busy(Semel).Median, row.Busy(Hand).Median)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -49,13 +49,18 @@ func (r Report) head(b *strings.Builder) {
 func (r Report) machine(b *strings.Builder) {
 	h := r.Head
 	fmt.Fprintf(b, "Measured %s at commit %s: PostgreSQL %s, %s, %d cores, client and server on one machine over loopback.\n\n", h.At.Format("2006-01-02 15:04 MST"), h.Commit, h.Server, h.Go, h.Cores)
-	fmt.Fprintf(b, "* Round trip (`select 1`): %s ms. Flush (a commit of one row): %s ms.\n", spread(h.RoundTrip, "%.2f"), spread(h.Flush, "%.2f"))
+	fmt.Fprintf(b, "* Round trip (`select 1`): %s ms. Flush (a commit of one row): %s ms.\n", h.RoundTrip.Text("%.2f"), h.Flush.Text("%.2f"))
 	fmt.Fprintf(b, "* Load average before %s, after %s; a load above 1 before the start says that something else used the machine.\n", h.LoadBefore, h.LoadAfter)
 	fmt.Fprintf(b, "* Settings: %s.\n", h.Settings)
 }
 
-const columnsHead = `| effect | workers | duplicates | ids | latency | Semel /s | by hand /s | loop /s | Semel : by hand | by hand : itself | Semel : loop | client µs a message: Semel, by hand |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+// throughput is a contestant's megabytes of bodies a second.
+func (r Row) throughput(who Contestant) float64 {
+	return r.Rate(who).Median * float64(r.Body.Mean()) / 1e6
+}
+
+const columnsHead = `| bodies | effect | workers | duplicates | ids | latency | Semel /s | by hand /s | loop /s | Semel : by hand | by hand : itself | Semel : loop | client µs a message: Semel, by hand |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 `
 
 func (r Report) form(b *strings.Builder, f Form) {
@@ -83,9 +88,9 @@ func (r Report) of(f Form) (rows []Row) {
 }
 
 func (r Row) write(b *strings.Builder) {
-	fmt.Fprintf(b, "| %s | %d | %d %% | %s | %v | %s | %s | %s | %s | %s | %s | %.1f, %.1f |\n", r.Effect, r.Workers, r.Duplicates, r.IDs, r.Latency,
-		spread(r.Rate(Semel), "%.0f"), spread(r.Rate(Hand), "%.0f"), spread(r.Rate(Textbook), "%.0f"),
-		spread(r.Ratio(Semel, Hand), "%.2f"), spread(r.Ratio(Again, Hand), "%.2f"), spread(r.Ratio(Semel, Textbook), "%.1f"), r.Busy(Semel).Median, r.Busy(Hand).Median)
+	fmt.Fprintf(b, "| %v | %s | %d | %d %% | %s | %v | %s | %s | %s | %s | %s | %s | %.1f, %.1f |\n", r.Body, r.Effect, r.Workers, r.Duplicates, r.IDs, r.Latency,
+		r.Rate(Semel).Text("%.0f"), r.Rate(Hand).Text("%.0f"), r.Rate(Textbook).Text("%.0f"),
+		r.Ratio(Semel, Hand).Text("%.2f"), r.Ratio(Again, Hand).Text("%.2f"), r.Ratio(Semel, Textbook).Text("%.1f"), r.Busy(Semel).Median, r.Busy(Hand).Median)
 }
 
 // contention shows what contended rows met, over all rounds.
@@ -99,12 +104,4 @@ func (r Report) contention(b *strings.Builder, f Form) {
 		}
 	}
 	b.WriteString("\n")
-}
-
-// spread is lower quartile, median and upper quartile.
-func spread(q Quartiles, format string) string {
-	if q == (Quartiles{}) {
-		return "–"
-	}
-	return fmt.Sprintf(format+" – **"+format+"** – "+format, q.Lower, q.Median, q.Upper)
 }

@@ -5,7 +5,6 @@ package kafkadead
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,14 +18,11 @@ import (
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/itest/children"
 	"github.com/semel-go/semel/itest/pgproxy"
 	"github.com/semel-go/semel/itest/workload"
 	"github.com/semel-go/semel/kafka"
 )
-
-// mortalOrder is the variable that makes this program a consumer which kills
-// itself.
-const mortalOrder = "SEMEL_MORTAL"
 
 // Points around the copy of a dead letter, beside those of the engine. In
 // duringCopy the broker is frozen when the record is sent.
@@ -46,23 +42,10 @@ type order struct {
 	After, Workers int
 }
 
-func TestMain(m *testing.M) {
-	if text := os.Getenv(mortalOrder); text != "" {
-		if err := live(text); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { children.Main(m, live) }
 
 // live is the consumer that dies.
-func live(text string) error {
-	var o order
-	if err := json.Unmarshal([]byte(text), &o); err != nil {
-		return err
-	}
+func live(o order) error {
 	inner, err := kafka.New(o.source())
 	if err != nil {
 		return err

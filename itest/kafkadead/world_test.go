@@ -5,12 +5,9 @@ package kafkadead
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	osexec "os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,6 +15,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/itest/children"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/topics"
 	"github.com/semel-go/semel/itest/workload"
@@ -153,14 +151,9 @@ func (w *world) deleteDead() {
 // killed, by itself.
 func (w *world) live(o order) bool {
 	w.t.Helper()
-	text, err := json.Marshal(o)
-	if err != nil {
-		w.t.Fatal(err)
-	}
 	ctx, cancel := context.WithTimeout(w.t.Context(), 3*time.Minute)
 	defer cancel()
-	c := osexec.CommandContext(ctx, os.Args[0])
-	c.Env = append(os.Environ(), mortalOrder+"="+string(text))
+	c := children.Command(ctx, w.t, o)
 	var complaints strings.Builder
 	c.Stderr = &complaints
 	in, errIn := c.StdinPipe()
@@ -169,7 +162,7 @@ func (w *world) live(o order) bool {
 		w.t.Fatal(err)
 	}
 	w.freezeWhile(in, out, o)
-	err = c.Wait()
+	err := c.Wait()
 	if status := c.ProcessState.Sys().(syscall.WaitStatus); status.Signaled() && status.Signal() == syscall.SIGKILL && ctx.Err() == nil {
 		return true
 	}

@@ -4,41 +4,24 @@ package kafkatakeover
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
-	osexec "os/exec"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/itest/children"
 	"github.com/semel-go/semel/itest/workload"
 	"github.com/semel-go/semel/kafka"
 )
 
-// moverOrder is the variable that makes this program a consumer which kills
-// itself with its first messages, before it has settled any.
-const moverOrder = "SEMEL_MOVER"
+func TestMain(m *testing.M) { children.Main(m, live) }
 
-func TestMain(m *testing.M) {
-	if text := os.Getenv(moverOrder); text != "" {
-		if err := live(text); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
-	os.Exit(m.Run())
-}
-
-func live(text string) error {
-	var o order
-	if err := json.Unmarshal([]byte(text), &o); err != nil {
-		return err
-	}
+// live is a consumer which kills itself with its first messages, before it has
+// settled any.
+func live(o order) error {
 	consumer, closePool, err := o.open(func(options *workload.Options) {
 		options.Plan.At = func(p faults.Point, _ int) {
 			if p == faults.AfterMark {
@@ -60,14 +43,9 @@ func (w *world) dies(start kafka.Start, meanwhile func()) {
 	w.t.Helper()
 	o := w.order
 	o.Start = start
-	text, err := json.Marshal(o)
-	if err != nil {
-		w.t.Fatal(err)
-	}
 	ctx, cancel := context.WithTimeout(w.t.Context(), 3*time.Minute)
 	defer cancel()
-	c := osexec.CommandContext(ctx, os.Args[0])
-	c.Env = append(os.Environ(), moverOrder+"="+string(text))
+	c := children.Command(ctx, w.t, o)
 	var complaints strings.Builder
 	c.Stderr = &complaints
 	if err := c.Start(); err != nil {
@@ -79,7 +57,7 @@ func (w *world) dies(start kafka.Start, meanwhile func()) {
 	} else {
 		cancel()
 	}
-	err = c.Wait()
+	err := c.Wait()
 	if status := c.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || ctx.Err() != nil {
 		w.t.Fatalf("the consumer did not die by itself: %v, %v: %s", began, err, complaints.String())
 	}

@@ -8,30 +8,26 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/semel-go/semel/itest/history"
 	"github.com/semel-go/semel/itest/processes"
 )
 
-// newer builds the present tree with a migration that is to come, which adds a
-// table.
-func newer(t *testing.T) Release {
+// newer builds the present tree with a migration that is to come, of this number,
+// which adds a table.
+func newer(t *testing.T, number int) Release {
 	t.Helper()
 	folder := t.TempDir()
 	migration := filepath.Join(folder, "later.sql")
-	root, err := output(exec.CommandContext(t.Context(), "git", "rev-parse", "--show-toplevel"))
+	root, err := history.Root(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	migrations, err := filepath.Glob(filepath.Join(root, "sqlstore/sqlite/migrations/*.sql"))
-	if err != nil || len(migrations) == 0 {
-		t.Fatalf("no migrations: %v", err)
-	}
-	next := filepath.Join(filepath.Dir(migrations[0]), fmt.Sprintf("%04d_later.sql", len(migrations)+1))
+	next := filepath.Join(root, fmt.Sprintf("sqlstore/sqlite/migrations/%04d_later.sql", number))
 	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{next: migration}})
 	if err := errors.Join(err, os.WriteFile(migration, []byte("create table {prefix}later (number integer primary key);\n"), 0o644),
 		os.WriteFile(filepath.Join(folder, "overlay.json"), overlay, 0o644)); err != nil {
@@ -44,20 +40,27 @@ func newer(t *testing.T) Release {
 	return Release{Name: "newer", Binary: binary}
 }
 
-// A release that adds to the schema: where its neighbour does not work on, it
-// says by name why.
+// A release that adds to the schema: its neighbour works on, also when it starts
+// behind the migration. Where the schema has a new major version, the neighbour does
+// not, and says by name why.
 func TestAReleaseWithAMigrationTakesOver(t *testing.T) {
 	_, present := neighbours(t)
-	next := newer(t)
-	for name, order := range map[string][2]Release{"P1_a_migration_comes_while_the_earlier_release_works": {present, next},
-		"P1_a_migration_stands_before_the_earlier_release_starts": {next, present}} {
+	adds, breaks := newer(t, 99), newer(t, 1000)
+	for name, run := range map[string]struct {
+		first, second, newer Release
+	}{
+		"P1_a_migration_comes_while_the_earlier_release_works":                 {present, adds, adds},
+		"P1_a_migration_stands_before_the_earlier_release_starts":              {adds, present, adds},
+		"P1_a_new_major_version_comes_while_the_earlier_release_works":         {present, breaks, breaks},
+		"P1_a_new_major_version_stands_before_the_earlier_release_would_start": {breaks, present, breaks},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ledger := prove(t, inFile, order[0], order[1], 900, 3)
+			ledger := prove(t, inFile, run.first, run.second, 900, 3)
 			if err := ledger.Fault(); err != nil {
 				t.Error(err)
 			}
-			if ledger.Refusals == 0 || ledger.By[next.Name] == 0 {
+			if refuses := run.newer == breaks; refuses != (ledger.Refusals > 0) || ledger.By[run.newer.Name] == 0 {
 				t.Errorf("%+v", ledger)
 			}
 		})
@@ -95,7 +98,7 @@ func refusesANewerSchema(t *testing.T, open opener, release Release) {
 	if err := s.migrate(); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Store.Exec(ctx, `insert into semel_migrations select 99, 'later', checksum, at from semel_migrations where version = 1`); err != nil {
+	if err := r.Store.Exec(ctx, `insert into semel_migrations select 1099, 'later', checksum, at from semel_migrations where version = 1`); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.migrate(); !errors.Is(err, errNewer) {
@@ -105,7 +108,7 @@ func refusesANewerSchema(t *testing.T, open opener, release Release) {
 		t.Errorf("semel run: %v, %v", err, s.process.Status)
 	}
 	log, err := os.ReadFile(filepath.Join(r.Folder, s.log(release)))
-	if err != nil || !strings.Contains(string(log), "0099_later, "+unknown+": use the newer release") {
+	if err != nil || !strings.Contains(string(log), "1099_later, "+unknown) || !strings.Contains(string(log), "use the newer release that applied it") {
 		t.Errorf("it says %s (%v)", log, err)
 	}
 	var touched int

@@ -5,13 +5,12 @@ package neighbours
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 
+	"github.com/semel-go/semel/itest/history"
 	"github.com/semel-go/semel/itest/processes"
 	"github.com/semel-go/semel/itest/services"
 )
@@ -67,45 +66,11 @@ func buildEarlier(ctx context.Context, commit string) (binary string, err error)
 		return "", err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	if err := unpack(ctx, commit, folder); err != nil {
+	if err := history.Unpack(ctx, commit, folder); err != nil {
 		return "", err
 	}
-	// The path of the tree is left out of what is compiled, so that the cache of
-	// builds serves every tree.
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", "semel", "./cmd/semel")
-	build.Dir, build.Env = folder, append(os.Environ(), "GOWORK="+filepath.Join(folder, "go.work"))
-	if _, err := output(build); err != nil {
+	if err := history.Go(ctx, folder, "build", "-o", "semel", "./cmd/semel"); err != nil {
 		return "", err
 	}
 	return binary, os.Rename(filepath.Join(folder, "semel"), binary)
-}
-
-// unpack writes the tree of a commit into a folder.
-func unpack(ctx context.Context, commit, folder string) error {
-	if _, err := output(exec.CommandContext(ctx, "git", "cat-file", "-e", commit+"^{commit}")); err != nil {
-		return fmt.Errorf("commit %s, whose binary runs beside the present one, is not here: "+
-			"the suite needs this repository's history. Get it with `git fetch --unshallow`, or with `git fetch --tags` "+
-			"in a whole clone; instead of an unpacked archive use a clone: %w", commit, err)
-	}
-	root, err := output(exec.CommandContext(ctx, "git", "rev-parse", "--show-toplevel"))
-	if err != nil {
-		return err
-	}
-	archive := filepath.Join(folder, "tree.tar")
-	if _, err := output(exec.CommandContext(ctx, "git", "-C", root, "archive", "--output", archive, commit)); err != nil {
-		return err
-	}
-	_, err = output(exec.CommandContext(ctx, "tar", "-x", "-f", archive, "-C", folder))
-	return err
-}
-
-// output runs a command and returns what it printed; an error has what it said.
-func output(c *exec.Cmd) (string, error) {
-	var said strings.Builder
-	c.Stderr = &said
-	printed, err := c.Output()
-	if err != nil {
-		return "", fmt.Errorf("%s: %w\n%s", strings.Join(c.Args, " "), err, said.String())
-	}
-	return strings.TrimSpace(string(printed)), nil
 }

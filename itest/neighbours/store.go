@@ -55,10 +55,6 @@ func (f file) Exec(ctx context.Context, statement string) error {
 	return err
 }
 
-func (f file) Catch(ctx context.Context, p *processes.Process, _ string, random *rand.Rand, blind bool) (bool, error) {
-	return f.SQLite.Catch(ctx, p, random, blind)
-}
-
 // server is a database of PostgreSQL, into which two processes work at once.
 type server struct {
 	*processes.Activity

@@ -9,6 +9,7 @@ import (
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/pgproxy"
 	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/pgxstore"
 )
 
@@ -24,7 +25,7 @@ func TestTheTimeOfACallbackIsNotTheServers(t *testing.T) {
 		t.Parallel()
 		h := newShop(t, open(t, services.Postgres(t)))
 		o := contract.TxOptions{Statement: time.Second, Answer: 500 * time.Millisecond}
-		b, _ := begin[*pgxstore.Queue](t, h.Queued(), o, h.marks(t, "1", "2", "3"))
+		b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), o, h.marks(t, "1", "2", "3"))
 		for i := range 3 {
 			// The last is more than the client reads at once, so that there is something to wait for.
 			b.Tx(i).Query("select repeat('x', $1) from pg_sleep(0.8)", []int{1, 1, 1_000_000}[i]).Do(func(rows pgx.Rows) error {
@@ -39,7 +40,7 @@ func TestTheTimeOfACallbackIsNotTheServers(t *testing.T) {
 		t.Parallel()
 		proxy := pgproxy.Start(t, services.Postgres(t))
 		h := newShop(t, open(t, proxy.DSN()))
-		b, _ := begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{Statement: 500 * time.Millisecond, Answer: 50 * time.Millisecond}, h.marks(t, "1"))
+		b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{Statement: 500 * time.Millisecond, Answer: 50 * time.Millisecond}, h.marks(t, "1"))
 		b.Tx(0).Query("select n from generate_series(1, 3) n").Do(func(rows pgx.Rows) error {
 			_, err := pgx.CollectRows(rows, pgx.RowTo[int])
 			return err

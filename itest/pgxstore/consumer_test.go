@@ -11,6 +11,7 @@ import (
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/itest/pgproxy"
+	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/pgxstore"
 )
 
@@ -103,7 +104,7 @@ func TestConsumers(t *testing.T) {
 				t.Errorf("message %s has an effect", id)
 			}
 		}
-		b, v := begin[pgx.Tx](t, straight.Store, contract.TxOptions{}, straight.marks(t, "7"))
+		b, v := sqlsuite.Begin[pgx.Tx](t, straight.Store, contract.TxOptions{}, straight.marks(t, "7"))
 		b.Rollback(t.Context())
 		if !v[0].Already(semel.Applied) || straight.count(t, "7") != 0 {
 			t.Errorf("the duplicate's verdict is %d, its effects %d", v[0].Kind, straight.count(t, "7"))

@@ -11,6 +11,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/pgxstore"
 )
 
@@ -19,7 +20,7 @@ import (
 func batchOf(t testing.TB, h *shop, queue func(q *pgxstore.Queue)) contract.Batch[*pgxstore.Queue] {
 	t.Helper()
 	ids := numbered(0, 10)
-	b, _ := begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, h.marks(t, ids...))
+	b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, h.marks(t, ids...))
 	for i := range ids {
 		b.Tx(i).ExecOne(h.in(insert), []byte(ids[i]))
 		if i == 6 {
@@ -107,7 +108,7 @@ func TestRowsThatACallbackReads(t *testing.T) {
 		h.wantApplied(t, numbered(0, 10)...)
 	})
 	t.Run("what_a_callback_queues_is_sent_before_the_commit", func(t *testing.T) {
-		b, _ := begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, h.marks(t, "late"))
+		b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, h.marks(t, "late"))
 		q := b.Tx(0)
 		q.Query("select 7").Do(func(rows pgx.Rows) error {
 			n, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[int])
@@ -120,7 +121,7 @@ func TestRowsThatACallbackReads(t *testing.T) {
 		}
 	})
 	t.Run("an_error_that_the_server_sends_among_rows_is_the_messages", func(t *testing.T) {
-		b, _ := begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, h.marks(t, "x", "y"))
+		b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, h.marks(t, "x", "y"))
 		b.Tx(1).Query("select 1 / (3 - n) from generate_series(1, 5) n").Do(func(rows pgx.Rows) error {
 			for rows.Next() {
 			}
@@ -144,7 +145,7 @@ func TestUnmetStatements(t *testing.T) {
 		}
 	})
 	t.Run("statements_of_every_kind_are_counted_by_the_server", func(t *testing.T) {
-		b, _ := begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, h.marks(t, "kinds"))
+		b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, h.marks(t, "kinds"))
 		q := b.Tx(0)
 		q.ExecOne(h.in("insert into in.once values ($1) on conflict do nothing"), "k")
 		q.ExecOne(h.in("with w as (select $1::text as name) update in.once o set name = 'l' from w where o.name = w.name ; "), "k")

@@ -13,13 +13,14 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/pgxstore"
 )
 
 func TestHandlersThatMisbehaveInTheirTransaction(t *testing.T) {
 	h := newShop(t, open(t, services.Postgres(t)))
 	t.Run("trap_95_a_swallowed_error_is_told_at_once_and_commits_nothing", func(t *testing.T) {
-		b, _ := begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "a", "b"))
+		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "a", "b"))
 		if _, err := b.Tx(0).Exec(t.Context(), "select 1 / 0"); err == nil {
 			t.Fatal("the statement did not fail")
 		}
@@ -33,7 +34,7 @@ func TestHandlersThatMisbehaveInTheirTransaction(t *testing.T) {
 		h.wantNothing(t, "a", "b")
 	})
 	t.Run("trap_96_the_handle_cannot_commit_or_roll_back", func(t *testing.T) {
-		b, _ := begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "c"))
+		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "c"))
 		tx := b.Tx(0)
 		if err := tx.Commit(t.Context()); !errors.Is(err, pgxstore.ErrEndsItself) {
 			t.Errorf("Commit says %v", err)
@@ -53,7 +54,7 @@ func TestHandlersThatMisbehaveInTheirTransaction(t *testing.T) {
 	} {
 		t.Run("trap_96_a_handlers_own_end_leaves_no_marker/"+name, func(t *testing.T) {
 			ids := []string{name + "1", name + "2", name + "3"}
-			b, _ := begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, ids...))
+			b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, ids...))
 			if _, err := b.Tx(0).Exec(t.Context(), h.in(insert), []byte(ids[0])); err != nil {
 				t.Fatal(err)
 			}
@@ -65,7 +66,7 @@ func TestHandlersThatMisbehaveInTheirTransaction(t *testing.T) {
 		})
 	}
 	t.Run("a_savepoint_of_a_handler_rolls_back_alone", func(t *testing.T) {
-		b, _ := begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "d"))
+		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "d"))
 		failed := errors.New("no")
 		err := pgx.BeginFunc(t.Context(), b.Tx(0), func(tx pgx.Tx) error {
 			_, err := tx.Exec(t.Context(), h.in("insert into in.once values ('there')"))
@@ -84,7 +85,7 @@ func TestHandlersThatMisbehaveInTheirTransaction(t *testing.T) {
 		h.wantApplied(t, "d")
 	})
 	t.Run("rows_that_a_handler_leaves_open_are_its_fault_and_harm_nobody", func(t *testing.T) {
-		b, _ := begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "e"))
+		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "e"))
 		if _, err := b.Tx(0).Query(t.Context(), "select generate_series(1, 10)"); err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +96,7 @@ func TestHandlersThatMisbehaveInTheirTransaction(t *testing.T) {
 		h.wantNothing(t, "e")
 	})
 	t.Run("trap_T30_a_handle_is_dead_after_its_batch", func(t *testing.T) {
-		b, _ := begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "f"))
+		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "f"))
 		tx := b.Tx(0)
 		b.Rollback(t.Context())
 		if _, err := tx.Exec(t.Context(), h.in(insert), []byte("f")); !errors.Is(err, pgx.ErrTxClosed) {
@@ -127,7 +128,7 @@ func TestFaultsOfTheServer(t *testing.T) {
 		}
 	})
 	t.Run("law_1_a_constraint_that_fails_at_commit_leaves_neither_marker_nor_effect", func(t *testing.T) {
-		b, _ := begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, h.marks(t, "l1", "l2"))
+		b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, h.marks(t, "l1", "l2"))
 		for i := range 2 {
 			b.Tx(i).Exec(h.in("insert into in.accounts values (1)"))
 		}
@@ -135,7 +136,7 @@ func TestFaultsOfTheServer(t *testing.T) {
 		h.wantNothing(t, "l1", "l2")
 	})
 	t.Run("trap_101_a_handler_that_is_idle_too_long_is_ended_by_the_server", func(t *testing.T) {
-		b, _ := begin[pgx.Tx](t, h.Store, contract.TxOptions{Idle: 20 * time.Millisecond}, h.marks(t, "idle"))
+		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, contract.TxOptions{Idle: 20 * time.Millisecond}, h.marks(t, "idle"))
 		h.wantFreed(t, "idle")
 		_, err := b.Tx(0).Exec(t.Context(), "select 1")
 		if err == nil || h.Classify(err) != contract.ClassDown {
@@ -147,7 +148,7 @@ func TestFaultsOfTheServer(t *testing.T) {
 		h.wantNothing(t, "idle")
 	})
 	t.Run("law_11_a_statement_under_way_ends_when_its_batch_is_killed", func(t *testing.T) {
-		b, _ := begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "killed"))
+		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "killed"))
 		ended := make(chan error)
 		go func() {
 			_, err := b.Tx(0).Exec(t.Context(), h.in("insert into in.effects select 'killed' from pg_sleep(3600)"))
@@ -165,7 +166,7 @@ func TestFaultsOfTheServer(t *testing.T) {
 		h.wantNothing(t, "killed")
 	})
 	t.Run("a_backend_that_is_terminated_takes_nothing_with_it", func(t *testing.T) {
-		b, _ := begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "gone"))
+		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "gone"))
 		h.exec(t, "select pg_terminate_backend($1)", b.Tx(0).Conn().PgConn().PID())
 		r := b.Commit(t.Context(), contract.Ending{})
 		if r.Outcome == contract.Committed || r.Class != contract.ClassDown {
@@ -175,7 +176,7 @@ func TestFaultsOfTheServer(t *testing.T) {
 		h.wantNothing(t, "gone")
 	})
 	t.Run("trap_102_markers_carry_the_time_of_the_clock_and_not_of_the_transactions_start", func(t *testing.T) {
-		b, _ := begin[pgx.Tx](t, h.Store, contract.TxOptions{}, nil)
+		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, contract.TxOptions{}, nil)
 		if _, err := h.MarkIn(t.Context(), b.Tx(contract.All), h.marks(t, "clock")); err != nil {
 			t.Fatal(err)
 		}
@@ -191,7 +192,7 @@ func TestFaultsOfTheServer(t *testing.T) {
 // server.
 func (h *shop) wantFreed(t testing.TB, id string) {
 	t.Helper()
-	b, v := begin[pgx.Tx](t, h.Store, contract.TxOptions{MarkLock: 10 * time.Second}, h.marks(t, id))
+	b, v := sqlsuite.Begin[pgx.Tx](t, h.Store, contract.TxOptions{MarkLock: 10 * time.Second}, h.marks(t, id))
 	b.Rollback(t.Context())
 	if v[0].Kind != contract.Fresh {
 		t.Errorf("the verdict is %d", v[0].Kind)
@@ -212,7 +213,7 @@ func TestContentionAmongBatches(t *testing.T) {
 	pool := open(t, services.Postgres(t))
 	t.Run("case_5_a_copy_in_flight_elsewhere_is_waited_for_as_long_as_asked_and_no_longer", func(t *testing.T) {
 		h := newShop(t, pool)
-		first, _ := begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "a"))
+		first, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "a"))
 		_, _, err := h.Begin(t.Context(), contract.TxOptions{MarkLock: time.Millisecond, EffectLock: time.Hour}, h.marks(t, "a", "b"))
 		if err == nil || h.Classify(err) != contract.ClassContended {
 			t.Errorf("the copy's batch says %v", err)
@@ -222,11 +223,11 @@ func TestContentionAmongBatches(t *testing.T) {
 	})
 	t.Run("trap_97_a_lock_that_an_effect_waits_for_too_long_is_contention", func(t *testing.T) {
 		h := newShop(t, pool)
-		first, _ := begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "a"))
+		first, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "a"))
 		if _, err := first.Tx(0).Exec(t.Context(), h.in("update in.once set name = name")); err != nil {
 			t.Fatal(err)
 		}
-		second, _ := begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{MarkLock: time.Hour, EffectLock: time.Millisecond}, h.marks(t, "b"))
+		second, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{MarkLock: time.Hour, EffectLock: time.Millisecond}, h.marks(t, "b"))
 		second.Tx(0).Exec(h.in("update in.once set name = name"))
 		wantRefused(t, second.Commit(t.Context(), contract.Ending{}), contract.ClassContended, 0)
 		wantCommitted(t, first.Commit(t.Context(), contract.Ending{}))
@@ -247,7 +248,7 @@ func TestContentionAmongBatches(t *testing.T) {
 		h := newShop(t, open(t, dsn, func(c *pgxpool.Config) {
 			c.ConnConfig.RuntimeParams["default_transaction_isolation"] = "serializable"
 		}))
-		b, _ := begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "a"))
+		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "a"))
 		var level string
 		if err := b.Tx(0).QueryRow(t.Context(), "show transaction_isolation").Scan(&level); err != nil || level != "read committed" {
 			t.Errorf("the level is %q (%v)", level, err)
@@ -257,7 +258,7 @@ func TestContentionAmongBatches(t *testing.T) {
 	t.Run("serial_batches_of_one_consumer_take_turns", func(t *testing.T) { takeTurns(t, newShop(t, pool)) })
 	t.Run("a_pool_of_one_connection_gives_an_error_and_no_deadlock", func(t *testing.T) {
 		h := newShop(t, open(t, services.Postgres(t), func(c *pgxpool.Config) { c.MaxConns = 1 }))
-		b, _ := begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "a"))
+		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "a"))
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		defer cancel()
 		_, _, err := h.Begin(ctx, contract.TxOptions{}, h.marks(t, "a"))
@@ -276,7 +277,7 @@ func deadlock(t *testing.T, h *shop) {
 	var both, done sync.WaitGroup
 	both.Add(2)
 	for n := range 2 {
-		b, _ := begin[pgx.Tx](t, h.Store, contract.TxOptions{EffectLock: time.Minute}, h.marks(t, fmt.Sprint("m", n)))
+		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, contract.TxOptions{EffectLock: time.Minute}, h.marks(t, fmt.Sprint("m", n)))
 		done.Go(func() {
 			lock := func(name string) error {
 				_, err := b.Tx(0).Exec(context.Background(), h.in("update in.once set name = name where name = $1"), name)
@@ -307,7 +308,7 @@ func deadlock(t *testing.T, h *shop) {
 
 // copyInFlight lets a copy meet a message in flight under another level.
 func (h *shop) copyInFlight(t *testing.T, stricter *pgxstore.Store, level pgx.TxIsoLevel) {
-	first, _ := begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "a"))
+	first, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "a"))
 	if _, err := first.Tx(0).Exec(t.Context(), h.in(insert), []byte("a")); err != nil {
 		t.Fatal(err)
 	}
@@ -329,7 +330,7 @@ func (h *shop) copyInFlight(t *testing.T, stricter *pgxstore.Store, level pgx.Tx
 	if err := <-said; stricter.Classify(err) != contract.ClassContended {
 		t.Errorf("%s: the copy says %v", level, err)
 	}
-	b, v := begin[pgx.Tx](t, stricter, contract.TxOptions{}, h.marks(t, "a"))
+	b, v := sqlsuite.Begin[pgx.Tx](t, stricter, contract.TxOptions{}, h.marks(t, "a"))
 	b.Rollback(t.Context())
 	if !v[0].Already(semel.Applied) {
 		t.Errorf("%s: the copy's second verdict is %d", level, v[0].Kind)
@@ -340,7 +341,7 @@ func (h *shop) copyInFlight(t *testing.T, stricter *pgxstore.Store, level pgx.Tx
 // wait for a turn is no lock time-out.
 func takeTurns(t *testing.T, h *shop) {
 	serial := contract.TxOptions{Serial: true, Consumer: "billing", MarkLock: time.Millisecond, EffectLock: time.Millisecond}
-	first, _ := begin[pgx.Tx](t, h.Store, serial, h.marks(t, "a"))
+	first, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, serial, h.marks(t, "a"))
 	soon := serial
 	soon.Turn = 50 * time.Millisecond
 	if _, _, err := h.Begin(t.Context(), soon, h.marks(t, "late")); err == nil || h.Classify(err) != contract.ClassContended {

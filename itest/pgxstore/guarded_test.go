@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/pgxstore"
 )
 
@@ -28,7 +29,7 @@ func TestCallbacksAreRunAsHandlersAre(t *testing.T) {
 	} {
 		t.Run("trap_T90_a_callback_is_its_messages_failure/"+name, func(t *testing.T) {
 			h := newShop(t, pool)
-			b, _ := begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{Statement: time.Second}, h.marks(t, "a", "b"))
+			b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{Statement: time.Second}, h.marks(t, "a", "b"))
 			q := b.Tx(1)
 			q.Query("select 1").Do(func(rows pgx.Rows) error { return c.read(q, rows) })
 			r := b.Commit(t.Context(), contract.Ending{})

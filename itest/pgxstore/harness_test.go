@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/pgxstore"
 )
 
@@ -23,12 +24,7 @@ func (h *shop) scope(t testing.TB) int64 {
 
 func (h *shop) marks(t testing.TB, ids ...string) []contract.Mark {
 	t.Helper()
-	scope := h.scope(t)
-	marks := make([]contract.Mark, len(ids))
-	for i, id := range ids {
-		marks[i] = contract.Mark{Scope: scope, ID: []byte(id), As: semel.Applied}
-	}
-	return marks
+	return sqlsuite.Marks[pgx.Tx](t, h.Store, "shop", ids...)
 }
 
 // numbered are the ids from first to before last.
@@ -37,16 +33,6 @@ func numbered(first, last int) (ids []string) {
 		ids = append(ids, fmt.Sprint(i))
 	}
 	return ids
-}
-
-// begin opens a batch of these messages.
-func begin[Tx any](t testing.TB, s contract.TxStore[Tx], o contract.TxOptions, marks []contract.Mark) (contract.Batch[Tx], []contract.Verdict) {
-	t.Helper()
-	b, v, err := s.Begin(t.Context(), o, marks)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b, v
 }
 
 // form is one of the ways in which handlers write.
@@ -75,7 +61,7 @@ func deliverDirect(t testing.TB, h *shop, ids []string) contract.Result {
 
 func deliverDirectUnder(t testing.TB, h *shop, commit context.Context, ids ...string) contract.Result {
 	t.Helper()
-	b, v := begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, ids...))
+	b, v := sqlsuite.Begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, ids...))
 	for i := range v {
 		if v[i].Kind == contract.Fresh {
 			if _, err := b.Tx(i).Exec(t.Context(), h.in(insert), []byte(ids[i])); err != nil {
@@ -93,7 +79,7 @@ func deliverQueued(t testing.TB, h *shop, ids []string) contract.Result {
 
 func deliverQueuedUnder(t testing.TB, h *shop, commit context.Context, ids ...string) contract.Result {
 	t.Helper()
-	b, v := begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, h.marks(t, ids...))
+	b, v := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, h.marks(t, ids...))
 	for i := range v {
 		if v[i].Kind == contract.Fresh {
 			b.Tx(i).ExecOne(h.in(insert), []byte(ids[i]))
@@ -105,8 +91,7 @@ func deliverQueuedUnder(t testing.TB, h *shop, commit context.Context, ids ...st
 // wantApplied checks that these messages have one effect each and their marker.
 func (h *shop) wantApplied(t testing.TB, ids ...string) {
 	t.Helper()
-	b, v := begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, ids...))
-	b.Rollback(t.Context())
+	v := sqlsuite.Asked[pgx.Tx](t, h.Store, h.marks(t, ids...)...)
 	for i, id := range ids {
 		if n := h.count(t, id); n != 1 || !v[i].Already(semel.Applied) {
 			t.Errorf("message %s has %d effects and the verdict %d", id, n, v[i].Kind)
@@ -117,8 +102,7 @@ func (h *shop) wantApplied(t testing.TB, ids ...string) {
 // wantNothing checks that nothing is left of these messages.
 func (h *shop) wantNothing(t testing.TB, ids ...string) {
 	t.Helper()
-	b, v := begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, ids...))
-	b.Rollback(t.Context())
+	v := sqlsuite.Asked[pgx.Tx](t, h.Store, h.marks(t, ids...)...)
 	for i, id := range ids {
 		if n := h.count(t, id); n != 0 || v[i].Kind != contract.Fresh {
 			t.Errorf("message %s has %d effects and the verdict %d", id, n, v[i].Kind)

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/pgxstore"
 	"github.com/semel-go/semel/storetest"
 )
@@ -66,10 +67,7 @@ func newShop(t testing.TB, pool *pgxpool.Pool) *shop {
 	if err := store.Check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	h.exec(t, "create table in.effects (name bytea not null)")
-	h.exec(t, "create index on in.effects using hash (name)")
-	h.exec(t, "create table in.once (name text primary key)")
-	h.exec(t, "insert into in.once values ('there')")
+	h.execAll(t, sqlsuite.Effects)
 	t.Cleanup(func() { h.sound(t) })
 	return h
 }
@@ -109,6 +107,13 @@ func (h *shop) exec(t testing.TB, text string, args ...any) {
 	t.Helper()
 	if _, err := h.pool.Exec(context.Background(), h.in(text), args...); err != nil {
 		t.Fatalf("%s: %v", text, err)
+	}
+}
+
+func (h *shop) execAll(t testing.TB, statements []string) {
+	t.Helper()
+	for _, statement := range statements {
+		h.exec(t, statement)
 	}
 }
 
@@ -193,8 +198,7 @@ func (h *shop) queued() storetest.Instance[*pgxstore.Queue] {
 
 func TestStore(t *testing.T) {
 	straight, pooled := services.Pooled(t)
-	// No machine fails here: what is committed need not wait for the disk.
-	services.Exec(t, straight, "do $$ begin execute format('alter database %I set synchronous_commit = off', current_database()); end $$")
+	services.Hurry(t, straight)
 	for _, way := range []struct {
 		name, dsn string
 		change    func(*pgxpool.Config)

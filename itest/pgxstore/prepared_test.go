@@ -8,19 +8,22 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/pgxstore"
 )
 
+// preparing is one connection that keeps few statements.
+func preparing(c *pgxpool.Config) { c.MaxConns, c.ConnConfig.StatementCacheCapacity = 1, 64 }
+
 func TestPreparedStatements(t *testing.T) {
-	alone := func(c *pgxpool.Config) { c.MaxConns, c.ConnConfig.StatementCacheCapacity = 1, 64 }
-	h := newShop(t, open(t, services.Postgres(t), alone))
+	h := newShop(t, open(t, services.Postgres(t), preparing))
 	prepared := func() int {
 		return h.number(t, "select count(*) from pg_prepared_statements where name like 'semel%'")
 	}
 	t.Run("law_11_a_connection_keeps_a_bounded_number", func(t *testing.T) {
 		for n := range 10 {
 			ids := numbered(100*n, 100*n+30)
-			b, _ := begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, h.marks(t, ids...))
+			b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, h.marks(t, ids...))
 			for i, id := range ids {
 				b.Tx(i).ExecOne(h.in("insert into in.effects values ('" + id + "')"))
 			}
@@ -32,7 +35,7 @@ func TestPreparedStatements(t *testing.T) {
 		}
 	})
 	t.Run("a_batch_may_have_more_statements_than_a_connection_keeps", func(t *testing.T) {
-		b, _ := begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, h.marks(t, "many"))
+		b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, h.marks(t, "many"))
 		for i := range 200 {
 			b.Tx(0).Exec(fmt.Sprintf("select %d", i))
 		}
@@ -55,9 +58,13 @@ func TestPreparedStatements(t *testing.T) {
 		wantCommitted(t, deliverQueued(t, h, []string{"after"}))
 		h.wantApplied(t, "before", "after")
 	})
+}
+
+func TestTablesThatChangeUnderPreparedStatements(t *testing.T) {
+	h := newShop(t, open(t, services.Postgres(t), preparing))
 	t.Run("a_table_that_changes_under_a_prepared_statement_harms_nobody", func(t *testing.T) {
 		queue := func(id string) contract.Result {
-			b, _ := begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, h.marks(t, id))
+			b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, h.marks(t, id))
 			b.Tx(0).Query(h.in("insert into in.once values ($1) returning *"), id).Do(func(rows pgx.Rows) error {
 				for rows.Next() {
 				}
@@ -87,7 +94,7 @@ func TestPreparedStatements(t *testing.T) {
 	} {
 		t.Run("trap_T102_a_table_that_changes_is_nobodys_fault_and_the_next_run_works/"+name, func(t *testing.T) {
 			deliver := func(id string) error {
-				b, _ := begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, id))
+				b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, id))
 				err := run(b.Tx(0), id)
 				if err != nil {
 					if c := h.Classify(err); c != contract.ClassContended {

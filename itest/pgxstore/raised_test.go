@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/pgxstore"
 )
 
@@ -21,9 +21,7 @@ var raised = []string{"XX000", "XX001", "58000", "58030", "F0000", "08006", "08P
 func (h *shop) raising(t testing.TB) {
 	t.Helper()
 	h.exec(t, "create function in.raises(code text) returns text language plpgsql as $$ begin raise exception 'no' using errcode = code; end $$")
-	h.exec(t, "create table in.late (code text)")
-	h.exec(t, "create function in.raises_late() returns trigger language plpgsql as $$ begin raise exception 'late' using errcode = new.code; end $$")
-	h.exec(t, "create constraint trigger late after insert on in.late deferrable initially deferred for each row execute function in.raises_late()")
+	h.execAll(t, sqlsuite.Late)
 }
 
 func TestAnErrorWithAnyCodeOnAConnectionThatGoesOn(t *testing.T) {
@@ -38,14 +36,7 @@ func TestAnErrorWithAnyCodeOnAConnectionThatGoesOn(t *testing.T) {
 			h.wantNothing(t, numbered(0, 10)...)
 		})
 		t.Run("trap_91_an_ERROR_of_COMMIT_with_an_idle_connection_is_a_rollback/"+code, func(t *testing.T) {
-			b, _ := begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "x"))
-			if _, err := b.Tx(0).Exec(t.Context(), h.in("insert into in.late values ($1)"), code); err != nil {
-				t.Fatal(err)
-			}
-			if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.NotCommitted {
-				t.Errorf("the commit says %+v", r)
-			}
-			h.wantNothing(t, "x")
+			sqlsuite.RefusedAtCommit(t, h.direct(), h.in, code)
 		})
 	}
 	for name, statement := range map[string]string{"a_statement": "select in.raises('%s')", "a_deferred_trigger": "insert into in.late values ('%s')"} {

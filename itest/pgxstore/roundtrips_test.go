@@ -8,13 +8,14 @@ import (
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/pgproxy"
 	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/pgxstore"
 )
 
 // readBack queues an effect and reads the row that it returns.
 func deliverReading(t testing.TB, h *shop, ids []string) contract.Result {
 	t.Helper()
-	b, v := begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, h.marks(t, ids...))
+	b, v := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, h.marks(t, ids...))
 	for i := range v {
 		if v[i].Kind == contract.Fresh {
 			b.Tx(i).Query(h.in(insert+" returning 1"), []byte(ids[i])).Do(func(rows pgx.Rows) error {

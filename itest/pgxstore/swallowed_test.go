@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/sqlsuite"
 )
 
 // deadlocked is a statement that fails as a deadlock does; a row comes first,
@@ -85,7 +86,7 @@ func TestWhatBrokeABatch(t *testing.T) {
 	h.exec(t, `create trigger refuse before insert on public.failing for each row execute function public.refuse()`)
 	by := func(t *testing.T, do func(tx pgx.Tx)) error {
 		t.Helper()
-		b, _ := begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "a"))
+		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "a"))
 		defer b.Rollback(t.Context())
 		if err := b.(contract.BrokenBy).BrokenBy(); err != nil {
 			t.Errorf("a sound batch was broken by %v", err)
@@ -151,7 +152,7 @@ func TestWhatABatchHeardDecides(t *testing.T) {
 	h := newShop(t, open(t, services.Postgres(t)))
 	spoil := h.in("insert into in.once values ('there')")
 	classOf := func(t *testing.T, handler func(tx pgx.Tx) error) contract.Class {
-		b, _ := begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "a"))
+		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "a"))
 		defer b.Rollback(t.Context())
 		return b.(contract.HandlerClassifier).ClassifyHandler(t.Context(), handler(b.Tx(0)))
 	}

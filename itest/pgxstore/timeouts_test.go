@@ -12,6 +12,7 @@ import (
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/pgproxy"
 	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/itest/workload"
 	"github.com/semel-go/semel/pgxstore"
 )
@@ -99,7 +100,7 @@ func TestQueuedStatementsHaveTheirOwnTimeOut(t *testing.T) {
 		straight := newShop(t, open(t, dsn))
 		h := straight.onPool(t, open(t, proxy.DSN()))
 		ids := numbered(0, 400)
-		b, _ := begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{Statement: time.Second, Answer: time.Second}, h.marks(t, ids...))
+		b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{Statement: time.Second, Answer: time.Second}, h.marks(t, ids...))
 		for i := range ids {
 			b.Tx(i).Exec(h.in(insert), []byte(ids[i]))
 		}
@@ -110,7 +111,7 @@ func TestQueuedStatementsHaveTheirOwnTimeOut(t *testing.T) {
 		t.Cleanup(rule.Remove)
 		at := time.Now()
 		r := b.Commit(t.Context(), contract.Ending{})
-		wantUnknown(t, r)
+		sqlsuite.Unknown(t, r)
 		if took := time.Since(at); took > time.Minute || !strings.Contains(r.Err.Error(), "did not answer") {
 			t.Errorf("it took %s and says %v; all statements together may take 400 s", took, r.Err)
 		}
@@ -121,12 +122,12 @@ func TestQueuedStatementsHaveTheirOwnTimeOut(t *testing.T) {
 		pool := open(t, pooled, unnamed)
 		h := newShop(t, pool)
 		ids := numbered(0, 3)
-		b, _ := begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{Statement: 2 * time.Second, Answer: 20 * time.Second}, h.marks(t, ids...))
+		b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{Statement: 2 * time.Second, Answer: 20 * time.Second}, h.marks(t, ids...))
 		for i := range ids {
 			b.Tx(i).Exec("select pg_sleep($1::float8)", []string{"0", "35", "0"}[i])
 		}
 		wantRefused(t, b.Commit(t.Context(), contract.Ending{}), contract.ClassRetry, 1)
-		b, _ = begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{Statement: time.Hour}, h.marks(t, ids...))
+		b, _ = sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{Statement: time.Hour}, h.marks(t, ids...))
 		b.Tx(0).ExecOne(h.in("insert into in.effects select name::bytea from in.once where current_setting('statement_timeout') = '1h'"))
 		wantCommitted(t, b.Commit(t.Context(), contract.Ending{}))
 		if n := h.number(t, "select current_setting('statement_timeout')::int"); n != 0 {

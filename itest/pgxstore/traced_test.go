@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/sqlsuite"
 )
 
 // queries is a tracer that knows queries and what is prepared.
@@ -133,7 +134,7 @@ func TestTracersSeeWhatIsSent(t *testing.T) {
 				"insert into: INSERT 0 1", "with ended: SELECT 1", "commit: COMMIT"})
 		})
 		t.Run("what_did_not_run_ends_with_the_error", func(t *testing.T) {
-			b, _ := begin(t, h.Queued(), contract.TxOptions{}, h.marks(t, "5"))
+			b, _ := sqlsuite.Begin(t, h.Queued(), contract.TxOptions{}, h.marks(t, "5"))
 			b.Tx(0).Exec("select 1 / 0")
 			b.Tx(0).Exec("select 1")
 			seen.forget()
@@ -161,7 +162,7 @@ func TestTracersSeeWhatIsSent(t *testing.T) {
 			}
 		})
 		t.Run("one_that_fails_with_its_error", func(t *testing.T) {
-			b, _ := begin(t, h.Queued(), contract.TxOptions{}, h.marks(t, "5"))
+			b, _ := sqlsuite.Begin(t, h.Queued(), contract.TxOptions{}, h.marks(t, "5"))
 			b.Tx(0).Exec("select 1 / 0")
 			b.Tx(0).Exec("seleckt 1")
 			seen.forget()

@@ -10,6 +10,7 @@ import (
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/pgproxy"
 	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/pgxstore"
 )
 
@@ -84,7 +85,7 @@ func TestTheTimeOfATracerIsNotTheServers(t *testing.T) {
 				t.Parallel()
 				use, d := k.make()
 				h := newShop(t, open(t, services.Postgres(t), tracer(use)))
-				b, _ := begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{Statement: 100 * time.Millisecond, Answer: 200 * time.Millisecond}, h.marks(t, "1"))
+				b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{Statement: 100 * time.Millisecond, Answer: 200 * time.Millisecond}, h.marks(t, "1"))
 				b.Tx(0).ExecOne(h.in(insert), []byte("1"))
 				d.do = func(string) { pass(t, 600*time.Millisecond) }
 				wantCommitted(t, b.Commit(t.Context(), contract.Ending{}))
@@ -94,7 +95,7 @@ func TestTheTimeOfATracerIsNotTheServers(t *testing.T) {
 				proxy := pgproxy.Start(t, services.Postgres(t))
 				use, _ := k.make()
 				h := newShop(t, open(t, proxy.DSN(), tracer(use)))
-				b, _ := begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{Statement: 100 * time.Millisecond, Answer: 200 * time.Millisecond}, h.marks(t, "1"))
+				b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{Statement: 100 * time.Millisecond, Answer: 200 * time.Millisecond}, h.marks(t, "1"))
 				held := proxy.HoldReply(pgproxy.Commit)
 				t.Cleanup(held.Remove)
 				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -125,7 +126,7 @@ func TestATracerThatPanicsHarmsNoBatch(t *testing.T) {
 					}
 					defer func() { d.do = nil }()
 					for i, id := range []string{call + " 1", call + " 2"} {
-						b, _ := begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, h.marks(t, id))
+						b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, h.marks(t, id))
 						b.Tx(0).Exec(h.in("/* "+id+" */ "+insert), []byte(id))
 						wantCommitted(t, b.Commit(t.Context(), contract.Ending{}))
 						if calls != i+1 {
@@ -139,7 +140,7 @@ func TestATracerThatPanicsHarmsNoBatch(t *testing.T) {
 			for _, call := range []string{"query start", "query end"} {
 				t.Run("at_a_rollbacks_"+strings.ReplaceAll(call, " ", "_"), func(t *testing.T) {
 					id := "rollback at " + call
-					b, _ := begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, h.marks(t, id))
+					b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, h.marks(t, id))
 					d.do = func(c string) {
 						if c == call {
 							panic("the tracer's fault")

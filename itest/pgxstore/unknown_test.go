@@ -11,6 +11,7 @@ import (
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/pgproxy"
 	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/sqlsuite"
 )
 
 // cutting is a shop whose connections go through a proxy, and one that goes
@@ -25,19 +26,12 @@ func cutting(t *testing.T) (through, straight *shop, proxy *pgproxy.Proxy) {
 	return through, straight, proxy
 }
 
-func wantUnknown(t testing.TB, r contract.Result) {
-	t.Helper()
-	if r.Outcome != contract.CommitUnknown || r.Class != contract.ClassDown || r.Culprit != contract.NobodyNamed || r.Err == nil {
-		t.Errorf("the commit says %+v, want unknown", r)
-	}
-}
-
 func TestCommitsOfUnknownOutcome(t *testing.T) {
 	t.Run("trap_89_a_lost_reply_to_commit_is_unknown_and_marking_again_tells", func(t *testing.T) {
 		for _, f := range forms() {
 			h, straight, proxy := cutting(t)
 			rule := proxy.CutReply(pgproxy.Commit)
-			wantUnknown(t, f.deliver(t, h, numbered(0, 10)))
+			sqlsuite.Unknown(t, f.deliver(t, h, numbered(0, 10)))
 			if rule.Hits() != 1 {
 				t.Fatalf("%s: the proxy cut %d replies", f.name, rule.Hits())
 			}
@@ -48,7 +42,7 @@ func TestCommitsOfUnknownOutcome(t *testing.T) {
 		for _, f := range forms() {
 			h, straight, proxy := cutting(t)
 			proxy.CutRequest(pgproxy.Commit)
-			wantUnknown(t, f.deliver(t, h, numbered(0, 10)))
+			sqlsuite.Unknown(t, f.deliver(t, h, numbered(0, 10)))
 			straight.wantNothing(t, numbered(0, 10)...)
 		}
 	})
@@ -56,7 +50,7 @@ func TestCommitsOfUnknownOutcome(t *testing.T) {
 		h, straight, proxy := cutting(t)
 		held := proxy.HoldReply(pgproxy.Commit)
 		ctx, cancel := context.WithCancel(t.Context())
-		b, _ := begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "a"))
+		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "a"))
 		if _, err := b.Tx(0).Exec(t.Context(), h.in(insert), []byte("a")); err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +58,7 @@ func TestCommitsOfUnknownOutcome(t *testing.T) {
 			_ = held.Wait(t.Context())
 			cancel()
 		}()
-		wantUnknown(t, b.Commit(ctx, contract.Ending{}))
+		sqlsuite.Unknown(t, b.Commit(ctx, contract.Ending{}))
 		held.Remove()
 		straight.wantApplied(t, "a")
 	})
@@ -72,7 +66,7 @@ func TestCommitsOfUnknownOutcome(t *testing.T) {
 		h, straight, proxy := cutting(t)
 		proxy.CutReply(pgproxy.Commit)
 		r := deliverDirect(t, h, []string{"a"})
-		wantUnknown(t, r)
+		sqlsuite.Unknown(t, r)
 		straight.wantApplied(t, "a")
 
 		conn, err := pgx.Connect(t.Context(), proxy.DSN())
@@ -94,6 +88,9 @@ func TestCommitsOfUnknownOutcome(t *testing.T) {
 			t.Log("pgx no longer calls a lost reply safe to retry")
 		}
 	})
+}
+
+func TestCommitsThatAreNotSent(t *testing.T) {
 	t.Run("trap_93_a_commit_is_never_sent_twice", func(t *testing.T) {
 		h, straight, proxy := cutting(t)
 		var commits atomic.Int32
@@ -103,8 +100,8 @@ func TestCommitsOfUnknownOutcome(t *testing.T) {
 			}
 		})
 		proxy.CutRequest(pgproxy.Commit)
-		b, _ := begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "a"))
-		wantUnknown(t, b.Commit(t.Context(), contract.Ending{}))
+		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "a"))
+		sqlsuite.Unknown(t, b.Commit(t.Context(), contract.Ending{}))
 		if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.NotCommitted {
 			t.Errorf("a second commit says %+v", r)
 		}
@@ -126,7 +123,7 @@ func TestCommitsOfUnknownOutcome(t *testing.T) {
 	})
 	t.Run("trap_T28_a_batch_cut_between_marker_and_effect_leaves_neither", func(t *testing.T) {
 		h, straight, proxy := cutting(t)
-		b, _ := begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "a"))
+		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "a"))
 		proxy.CutReply(pgproxy.Containing("effects"))
 		_, err := b.Tx(0).Exec(t.Context(), h.in(insert), []byte("a"))
 		if err == nil || h.Classify(err) != contract.ClassDown {

@@ -9,6 +9,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
 )
 
@@ -79,7 +80,7 @@ func TestATableThatDoesNotFitIsRefused(t *testing.T) {
 		}
 		s.works(t, s.marks(t, "1", "2"))
 		s.exec(t, "alter table in.part set unlogged")
-		refused(t, s.store.Check(t.Context()), s.in("alter table in.part set logged"))
+		sqlsuite.Refused(t, s.store.Check(t.Context()), s.in("alter table in.part set logged"))
 	})
 	t.Run("J2_another_source_is_refused_where_the_table_has_no_column_for_it", func(t *testing.T) {
 		s := newSimple(t, db)
@@ -124,7 +125,7 @@ func TestTheRightsInAnAdoptedTable(t *testing.T) {
 	store := bare(t, db, sqlstore.Options{Schema: s.schema})
 	t.Run("J2_a_right_that_is_missing_in_an_adopted_table_is_named", func(t *testing.T) {
 		_, err := store.Adopt(t.Context(), s.named(simple))
-		refused(t, err, "may not select, insert and delete in")
+		sqlsuite.Refused(t, err, "may not select, insert and delete in")
 	})
 	t.Run("J2_a_role_that_cannot_create_adopts_a_table", func(t *testing.T) {
 		role := one[string](t, db, "select current_user")

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
 )
 
@@ -77,7 +78,7 @@ func TestDamagedTables(t *testing.T) {
 			s := newShop(t, db, sqlstore.Options{})
 			s.exec(t, d.done)
 			err := s.store.Check(t.Context())
-			refused(t, err, d.says)
+			sqlsuite.Refused(t, err, d.says)
 			if err != nil && !strings.Contains(err.Error(), s.in(d.remedy)) {
 				t.Errorf("after %s the remedy is missing: %v", d.done, err)
 			}
@@ -91,7 +92,7 @@ func TestDamagedTables(t *testing.T) {
 		}
 		err := s.store.Check(t.Context())
 		for _, d := range damages[:9] {
-			refused(t, err, d.says)
+			sqlsuite.Refused(t, err, d.says)
 		}
 		s.exec(t, "drop rule mine on in.semel_markers")
 		s.exec(t, "delete from in.semel_guard_end")
@@ -127,7 +128,7 @@ func TestDamagedTables(t *testing.T) {
 		dsn := services.Postgres(t)
 		migrated(t, openDB(t, dsn), sqlstore.Options{})
 		without := bare(t, openDB(t, dsn, "session_replication_role=replica"), sqlstore.Options{})
-		refused(t, without.Check(t.Context()), "session_replication_role is replica")
+		sqlsuite.Refused(t, without.Check(t.Context()), "session_replication_role is replica")
 	})
 }
 

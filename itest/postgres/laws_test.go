@@ -19,7 +19,7 @@ func TestPostgresKeepsTheLaws(t *testing.T) {
 	for name, mode := range map[string]string{"exec": "exec", "cached descriptions": "cache_describe"} {
 		t.Run("trap_108_behind_a_pooler_by_transaction_with_"+name, func(t *testing.T) {
 			direct, pooled := services.Pooled(t)
-			hurried(t, direct)
+			services.Hurry(t, direct)
 			run(t, openDB(t, pooled, "default_query_exec_mode="+mode))
 		})
 	}

@@ -17,7 +17,7 @@ import (
 
 func TestAServerThatCannotWork(t *testing.T) {
 	dsn := services.Postgres(t)
-	hurried(t, dsn)
+	services.Hurry(t, dsn)
 	s := newShop(t, openDB(t, dsn), sqlstore.Options{})
 	marks := s.marks(t, "a", "b")
 	begin := func(db string, options ...string) (*sqlstore.Store, error) {
@@ -57,7 +57,7 @@ func TestAServerThatCannotWork(t *testing.T) {
 
 func TestAServerThatIsSilentOrWaitsInVain(t *testing.T) {
 	dsn := services.Postgres(t)
-	hurried(t, dsn)
+	services.Hurry(t, dsn)
 	s := newShop(t, openDB(t, dsn), sqlstore.Options{})
 	marks := s.marks(t, "a", "b")
 	t.Run("trap_101_a_handler_that_is_idle_for_too_long_hears_it_and_leaves_nothing", func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestAServerThatRestarts(t *testing.T) {
 
 func TestPools(t *testing.T) {
 	dsn := services.Postgres(t)
-	hurried(t, dsn)
+	services.Hurry(t, dsn)
 	db := openDB(t, dsn)
 	db.SetMaxOpenConns(1)
 	s := newShop(t, db, sqlstore.Options{})

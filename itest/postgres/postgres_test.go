@@ -11,9 +11,9 @@ import (
 	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib"
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
 	"github.com/semel-go/semel/storetest"
 )
@@ -35,14 +35,8 @@ func openDB(t testing.TB, dsn string, options ...string) *sql.DB {
 func fresh(t testing.TB, options ...string) *sql.DB {
 	t.Helper()
 	dsn := services.Postgres(t)
-	hurried(t, dsn)
+	services.Hurry(t, dsn)
 	return openDB(t, dsn, options...)
-}
-
-// hurried lets a database confirm commits before they are on the disk: no test
-// with it takes power away.
-func hurried(t testing.TB, dsn string) {
-	services.Exec(t, dsn, "do $$ begin execute format('alter database %I set synchronous_commit = off', current_database()); end $$")
 }
 
 func bare(t testing.TB, db *sql.DB, o sqlstore.Options) *sqlstore.Store {
@@ -98,10 +92,7 @@ func newShop(t testing.TB, db *sql.DB, o sqlstore.Options) *shop {
 	t.Helper()
 	o.Schema = fmt.Sprintf("Case %d", schemas.Add(1))
 	s := shopOf(t, db, migrated(t, db, o), o.Schema)
-	s.exec(t, "create table in.effects (name bytea not null)")
-	s.exec(t, "create index on in.effects using hash (name)")
-	s.exec(t, "create table in.once (name text constraint the_name primary key)")
-	s.exec(t, "insert into in.once values ('there')")
+	s.execAll(t, sqlsuite.Effects)
 	return s
 }
 
@@ -145,6 +136,13 @@ func (s *shop) exec(t testing.TB, statement string, args ...any) {
 	exec(t, s.db, s.in(statement), args...)
 }
 
+func (s *shop) execAll(t testing.TB, statements []string) {
+	t.Helper()
+	for _, statement := range statements {
+		s.exec(t, statement)
+	}
+}
+
 // sound checks what must hold after every test: no connection is held and no
 // guard is left.
 func (s *shop) sound(t testing.TB) {
@@ -178,72 +176,33 @@ func send(ctx context.Context, tx *sql.Tx, statement string) error {
 	return err
 }
 
-// marks are marks of one consumer.
 func (s *shop) marks(t testing.TB, ids ...string) []contract.Mark {
 	t.Helper()
-	scope, err := s.store.Scope(context.WithoutCancel(t.Context()), "billing", "", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := make([]contract.Mark, len(ids))
-	for i, id := range ids {
-		all[i] = contract.Mark{Scope: scope, ID: []byte(id), As: semel.Applied}
-	}
-	return all
+	return sqlsuite.Marks(t, s.Store, "", ids...)
 }
 
 func (s *shop) begin(t testing.TB, o contract.TxOptions, marks []contract.Mark) (contract.Batch[*sql.Tx], []contract.Verdict) {
 	t.Helper()
-	b, v, err := s.store.Begin(t.Context(), o, marks)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b, v
+	return sqlsuite.Begin(t, s.Store, o, marks)
 }
 
 // attempt is one batch with an effect for each fresh mark.
 func (s *shop) attempt(t testing.TB, marks []contract.Mark) (contract.Result, error) {
 	t.Helper()
-	b, v, err := s.store.Begin(t.Context(), contract.TxOptions{}, marks)
-	if err != nil {
-		return contract.Result{}, err
-	}
-	for i := range marks {
-		if v[i].Kind != contract.Fresh {
-			continue
-		}
-		if err := s.Effect(t.Context(), b.Tx(i), string(marks[i].ID)); err != nil {
-			b.Rollback(t.Context())
-			return contract.Result{}, err
-		}
-	}
-	return b.Commit(t.Context(), contract.Ending{}), nil
+	r, _, err := sqlsuite.Attempt(t, s.Instance, marks)
+	return r, err
 }
 
 // works checks that the marks are applied once, now that the fault is over.
 func (s *shop) works(t testing.TB, marks []contract.Mark) {
 	t.Helper()
-	for range 2 {
-		if r, err := s.attempt(t, marks); err != nil || r.Outcome != contract.Committed {
-			t.Fatalf("after the fault: %+v, %v", r, err)
-		}
-	}
-	for _, m := range marks {
-		if n := s.Count(t, string(m.ID)); n != 1 {
-			t.Errorf("%d effects of %s, want 1", n, m.ID)
-		}
-	}
+	sqlsuite.Works(t, s.Instance, marks)
 }
 
 // is checks an error's class and that it says what it should.
 func (s *shop) is(t testing.TB, err error, class contract.Class, says string) {
 	t.Helper()
-	if err == nil {
-		t.Fatal("there is no error")
-	}
-	if c := s.store.Classify(err); c != class || !strings.Contains(err.Error(), says) {
-		t.Errorf("%v is of class %v, want %v and that it says %q", err, c, class, says)
-	}
+	sqlsuite.Is(t, s.Store, err, class, says)
 }
 
 // until asks the server until a condition holds.

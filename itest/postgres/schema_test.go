@@ -1,56 +1,36 @@
 package postgres
 
 import (
-	"bytes"
 	"database/sql"
-	"errors"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
 )
-
-func refused(t testing.TB, err error, says string) {
-	t.Helper()
-	if !errors.Is(err, semel.ErrSchema) || !strings.Contains(err.Error(), says) {
-		t.Errorf("got %v, want ErrSchema that says %q", err, says)
-	}
-}
 
 func TestMigrations(t *testing.T) {
 	db := fresh(t)
 	t.Run("a_missing_schema_is_named_with_its_command", func(t *testing.T) {
 		s := bare(t, db, sqlstore.Options{Schema: "nowhere"})
-		refused(t, s.Check(t.Context()), "0001_first")
+		sqlsuite.Refused(t, s.Check(t.Context()), "0001_first")
 		_, _, err := s.Begin(t.Context(), contract.TxOptions{}, nil)
 		if c := s.Classify(err); c != contract.ClassDown || !strings.Contains(err.Error(), "semel migrate up") {
 			t.Errorf("%v is of class %v, want down with the command", err, c)
 		}
 	})
 	t.Run("several_processes_may_migrate_at_once_and_each_migration_is_applied_once", func(t *testing.T) {
-		var mu sync.Mutex
-		var all []string
-		var ended sync.WaitGroup
+		var stores []sqlsuite.Migrator
 		for range 8 {
-			s := bare(t, db, sqlstore.Options{Schema: "together"})
-			ended.Go(func() {
-				applied, err := s.Migrate(t.Context())
-				if err != nil {
-					t.Error(err)
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				all = append(all, applied...)
-			})
+			stores = append(stores, bare(t, db, sqlstore.Options{Schema: "together"}))
 		}
-		ended.Wait()
+		all := sqlsuite.MigrateTogether(t, stores)
 		slices.Sort(all)
 		if n := len(all); n == 0 || n != len(slices.Compact(all)) {
 			t.Errorf("applied %v, want each once", all)
@@ -59,9 +39,13 @@ func TestMigrations(t *testing.T) {
 	t.Run("a_newer_or_edited_schema_is_refused_with_the_remedy", func(t *testing.T) {
 		s := newShop(t, db, sqlstore.Options{})
 		s.exec(t, "insert into in.semel_migrations values (99, 'later', 'x', now())")
-		refused(t, s.store.Check(t.Context()), "newer release")
+		if err := s.store.Check(t.Context()); err != nil {
+			t.Errorf("beside what a newer release added: %v", err)
+		}
+		s.exec(t, "insert into in.semel_migrations values (1099, 'anew', 'x', now())")
+		sqlsuite.Refused(t, s.store.Check(t.Context()), "newer release")
 		s.exec(t, "update in.semel_migrations set checksum = 'x' where version = 1")
-		refused(t, s.store.Check(t.Context()), "another content")
+		sqlsuite.Refused(t, s.store.Check(t.Context()), "another content")
 	})
 }
 
@@ -77,7 +61,7 @@ func TestADatabaseOfAnotherEncoding(t *testing.T) {
 		u.Path = "/latin_shop"
 		db := openDB(t, u.String())
 		applied, err := bare(t, db, sqlstore.Options{}).Migrate(t.Context())
-		refused(t, err, "LATIN1, not as UTF8")
+		sqlsuite.Refused(t, err, "LATIN1, not as UTF8")
 		if len(applied) > 0 || one[int](t, db, "select count(*) from pg_class where relname like 'semel%'") > 0 {
 			t.Errorf("it was migrated: %v", applied)
 		}
@@ -88,18 +72,8 @@ func TestPrintedMigrations(t *testing.T) {
 	db := fresh(t)
 	t.Run("trap_T80_what_print_writes_makes_the_schema_and_rewrites_no_table", func(t *testing.T) {
 		s := bare(t, db, sqlstore.Options{Schema: `by hand`, Prefix: "mine_"})
-		var text bytes.Buffer
-		if err := s.Print(&text); err != nil {
-			t.Fatal(err)
-		}
-		exec(t, db, text.String())
-		if err := s.Check(t.Context()); err != nil {
-			t.Error(err)
-		}
-		if applied, err := s.Migrate(t.Context()); err != nil || len(applied) != 0 {
-			t.Errorf("applied %v, %v", applied, err)
-		}
-		for statement := range strings.SplitSeq(strings.ToLower(text.String()), ";\n") {
+		text := sqlsuite.MadeByHand(t, s, func(text string) { exec(t, db, text) })
+		for statement := range strings.SplitSeq(strings.ToLower(text), ";\n") {
 			for _, rewrites := range []string{"alter column", "add constraint", "add check", "cluster", "vacuum full"} {
 				looks := !strings.HasPrefix(rewrites, "add ") || !strings.HasSuffix(statement, " not valid") // at the rows that are there
 				if looks && strings.Contains(statement, rewrites) {
@@ -138,7 +112,7 @@ func TestTheSchemaIsLookedAtAtStart(t *testing.T) {
 		} {
 			s := newShop(t, db, sqlstore.Options{})
 			s.exec(t, statement)
-			refused(t, s.store.Check(t.Context()), says)
+			sqlsuite.Refused(t, s.store.Check(t.Context()), says)
 		}
 	})
 	t.Run("acts_cannot_be_changed_deleted_or_truncated", func(t *testing.T) {
@@ -237,7 +211,7 @@ func TestARoleThatCannotCreate(t *testing.T) {
 	})
 	t.Run("a_missing_migration_is_named_and_nothing_is_created", func(t *testing.T) {
 		bare := bare(t, db, sqlstore.Options{Schema: owner.schema, Prefix: "other_"})
-		refused(t, bare.Check(t.Context()), "0001_first")
+		sqlsuite.Refused(t, bare.Check(t.Context()), "0001_first")
 		_, err := bare.Migrate(t.Context())
 		if err == nil || !strings.Contains(err.Error(), "grant") {
 			t.Errorf("got %v, want a refusal that says what to grant", err)

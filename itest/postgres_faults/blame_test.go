@@ -35,6 +35,24 @@ func around(t *testing.T, w *world, bad ...*semel.Message) {
 // oneWorker makes batches that hold everything that was put in together.
 func oneWorker(c *consumer.Config) { c.Workers = 1 }
 
+// twoAttempts is oneWorker where a message is tried twice.
+func twoAttempts(c *consumer.Config) {
+	oneWorker(c)
+	c.Retry.Attempts = 2
+}
+
+// refusedAtCommit has a deferred trigger fail for one message among others with
+// what it does, and checks that this message alone is parked, with the state.
+func refusedAtCommit(t *testing.T, driver workload.Driver, does, state string) {
+	dsn := migrated(t, services.Postgres(t),
+		`create function late() returns trigger language plpgsql as
+		$$ begin if new.id like 'bad%' then `+does+`; end if; return null; end $$`,
+		`create constraint trigger late after insert on effects deferrable initially deferred for each row execute function late()`)
+	w := begin(t, settings{driver: driver, dsn: dsn, change: twoAttempts})
+	around(t, w, message("bad1", `{}`))
+	w.parked("bad1", "attempts exhausted", state)
+}
+
 func TestAMessageThatTheDatabaseRefuses(t *testing.T) {
 	t.Run("case_1_RAISE_in_a_trigger_is_charged_to_the_message_that_met_it", func(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
@@ -85,16 +103,7 @@ func TestAMessageThatTheDatabaseRefuses(t *testing.T) {
 	})
 	t.Run("trap_100_a_statement_cancelled_at_COMMIT_is_bisected_and_its_connection_serves_on", func(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
-			dsn := migrated(t, services.Postgres(t),
-				`create function cancelled() returns trigger language plpgsql as
-				$$ begin if new.id like 'bad%' then perform pg_cancel_backend(pg_backend_pid()); perform pg_sleep(30); end if; return null; end $$`,
-				`create constraint trigger cancelled after insert on effects deferrable initially deferred for each row execute function cancelled()`)
-			w := begin(t, settings{driver: driver, dsn: dsn, change: func(c *consumer.Config) {
-				oneWorker(c)
-				c.Retry.Attempts = 2
-			}})
-			around(t, w, message("bad1", `{}`))
-			w.parked("bad1", "attempts exhausted", "57014")
+			refusedAtCommit(t, driver, `perform pg_cancel_backend(pg_backend_pid()); perform pg_sleep(30)`, "57014")
 		})
 	})
 }
@@ -102,16 +111,7 @@ func TestAMessageThatTheDatabaseRefuses(t *testing.T) {
 func TestADeferredTriggerWithACodeOfItsOwn(t *testing.T) {
 	t.Run("case_1_a_COMMIT_refused_with_an_unknown_code_is_bisected_and_stops_nobody_else", func(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
-			dsn := migrated(t, services.Postgres(t),
-				`create function odd() returns trigger language plpgsql as
-				$$ begin if new.id like 'bad%' then raise exception 'odd' using errcode = 'ZZ001'; end if; return null; end $$`,
-				`create constraint trigger odd after insert on effects deferrable initially deferred for each row execute function odd()`)
-			w := begin(t, settings{driver: driver, dsn: dsn, change: func(c *consumer.Config) {
-				oneWorker(c)
-				c.Retry.Attempts = 2
-			}})
-			around(t, w, message("bad1", `{}`))
-			w.parked("bad1", "attempts exhausted", "ZZ001")
+			refusedAtCommit(t, driver, `raise exception 'odd' using errcode = 'ZZ001'`, "ZZ001")
 		})
 	})
 }
@@ -179,10 +179,7 @@ func TestTimeOutsOfTheServer(t *testing.T) {
 	t.Run("trap_97_a_statement_that_runs_too_long_is_its_messages_attempt", func(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
 			dsn := migrated(t, services.Postgres(t))
-			w := begin(t, settings{driver: driver, dsn: dsn, through: dsn + "&statement_timeout=300", change: func(c *consumer.Config) {
-				oneWorker(c)
-				c.Retry.Attempts = 2
-			}, handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
+			w := begin(t, settings{driver: driver, dsn: dsn, through: dsn + "&statement_timeout=300", change: twoAttempts, handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 				if m.Identity.ID == "slow" {
 					return exec(ctx, `select pg_sleep(30)`)
 				}
@@ -197,23 +194,14 @@ func TestTimeOutsOfTheServer(t *testing.T) {
 	})
 	t.Run("trap_97_a_lock_that_is_not_to_be_had_is_nobodys_attempt", func(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
-			dsn := migrated(t, services.Postgres(t), `create table counters (n int)`, `insert into counters values (0)`)
+			dsn := counted(t)
 			w := begin(t, settings{driver: driver, dsn: dsn, change: oneWorker, handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
-				if err := exec(ctx, `set local lock_timeout = '50ms'`); err != nil {
-					return err
-				}
-				if err := exec(ctx, `update counters set n = n + 1`); err != nil {
+				if err := countImpatiently(ctx, exec); err != nil {
 					return err
 				}
 				return workload.Effect("here")(ctx, exec, m)
 			}})
-			stranger, err := w.db.BeginTx(t.Context(), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := stranger.Exec(`update counters set n = n + 1`); err != nil {
-				t.Fatal(err)
-			}
+			stranger := w.lockCounter()
 			ids := numbered("m", 10)
 			w.deliver(ids...)
 			w.untilTold(semel.EventContended, "55P03")
@@ -222,9 +210,7 @@ func TestTimeOutsOfTheServer(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.applied(ids...)
-			if n := one[int](t, w.db, `select n from counters`); n != 10 {
-				t.Errorf("the counter is %d, want 10", n)
-			}
+			w.wantCounter(10)
 		})
 	})
 	t.Run("trap_101_a_handler_that_idles_longer_than_the_server_allows_is_nobodys_attempt", func(t *testing.T) {

@@ -5,33 +5,21 @@ import (
 	"context"
 	"fmt"
 	"os"
-	osexec "os/exec"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/itest/children"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/workload"
 )
 
-// childDSN and childDriver make this program the process that is frozen.
-const (
-	childDSN    = "SEMEL_FROZEN_DSN"
-	childDriver = "SEMEL_FROZEN_DRIVER"
-)
+// order is where the process works that is frozen.
+type order struct{ DSN, Driver string }
 
-func TestMain(m *testing.M) {
-	if dsn := os.Getenv(childDSN); dsn != "" {
-		if err := child(dsn, os.Getenv(childDriver)); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { children.Main(m, child) }
 
 // frozenTimeout is the time that handlers of these tests have; the server ends
 // a transaction that is idle for ten seconds longer.
@@ -39,16 +27,16 @@ const frozenTimeout = time.Second
 
 // child runs a consumer whose handler writes its effect, says so, and never
 // returns.
-func child(dsn, name string) error {
+func child(o order) error {
 	inlet := workload.NewInlet()
 	inlet.Put(message("held", `{}`))
 	c := workload.Config(inlet)
 	c.Timeout = frozenTimeout
 	for _, driver := range workload.Drivers() {
-		if driver.Name != name {
+		if driver.Name != o.Driver {
 			continue
 		}
-		consumer, closePool, err := driver.Open(workload.Options{DSN: dsn, Connections: 2, Config: c, Handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
+		consumer, closePool, err := driver.Open(workload.Options{DSN: o.DSN, Connections: 2, Config: c, Handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 			if err := workload.Effect("frozen")(ctx, exec, m); err != nil {
 				return err
 			}
@@ -61,14 +49,14 @@ func child(dsn, name string) error {
 		defer closePool()
 		return consumer.Run(context.Background())
 	}
-	return fmt.Errorf("no driver %q", name)
+	return fmt.Errorf("no driver %q", o.Driver)
 }
 
 // freeze starts a child and stops it where its transaction is open.
 func freeze(t *testing.T, dsn, driver string) {
 	t.Helper()
-	c := osexec.Command(os.Args[0])
-	c.Env, c.Stderr = append(os.Environ(), childDSN+"="+dsn, childDriver+"="+driver), os.Stderr
+	c := children.Command(context.WithoutCancel(t.Context()), t, order{dsn, driver})
+	c.Stderr = os.Stderr
 	out, err := c.StdoutPipe()
 	if err == nil {
 		err = c.Start()

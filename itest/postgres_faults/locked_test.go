@@ -9,7 +9,6 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/workload"
 )
 
@@ -20,29 +19,20 @@ const meetings = 6
 func TestALockThatSomebodyHoldsForLong(t *testing.T) {
 	t.Run("C17_and_case_1_charges_nobody_also_while_others_commit", func(t *testing.T) {
 		eachForm(t, func(t *testing.T, driver workload.Driver) {
-			dsn := migrated(t, services.Postgres(t), `create table counters (n int)`, `insert into counters values (0)`)
+			dsn := counted(t)
 			w := begin(t, settings{driver: driver, dsn: dsn, change: func(c *consumer.Config) {
 				oneWorker(c)
 				c.Lanes = consumer.LanesNone
 				c.Retry.Attempts = 2
 			}, handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 				if m.Identity.ID == "waits" {
-					if err := exec(ctx, `set local lock_timeout = '50ms'`); err != nil {
-						return err
-					}
-					if err := exec(ctx, `update counters set n = n + 1`); err != nil {
+					if err := countImpatiently(ctx, exec); err != nil {
 						return err
 					}
 				}
 				return workload.Effect("here")(ctx, exec, m)
 			}})
-			stranger, err := w.db.BeginTx(t.Context(), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := stranger.Exec(`update counters set n = n + 1`); err != nil {
-				t.Fatal(err)
-			}
+			stranger := w.lockCounter()
 			w.deliver("waits")
 			for n := range meetings {
 				until(t, fmt.Sprintf("the lock is met %d times", n+1), func() bool { return w.told(semel.EventContended, "55P03") > n })
@@ -62,7 +52,7 @@ func TestALockThatSomebodyHoldsForLong(t *testing.T) {
 func TestARowThatOthersKeepChanging(t *testing.T) {
 	t.Run("case_2_and_law_13_charges_nobody_also_while_others_commit", func(t *testing.T) {
 		eachForm(t, func(t *testing.T, driver workload.Driver) {
-			dsn := migrated(t, services.Postgres(t), `create table counters (n int)`, `insert into counters values (0)`)
+			dsn := counted(t)
 			stranger := look(t, dsn)
 			var met atomic.Int32
 			w := begin(t, settings{driver: driver, dsn: dsn, isolation: sql.LevelRepeatableRead, change: func(c *consumer.Config) {
@@ -72,11 +62,11 @@ func TestARowThatOthersKeepChanging(t *testing.T) {
 			}, handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 				if m.Identity.ID == "waits" {
 					if met.Add(1) <= meetings {
-						if _, err := stranger.ExecContext(ctx, `update counters set n = n + 1`); err != nil {
+						if _, err := stranger.ExecContext(ctx, countOne); err != nil {
 							return err
 						}
 					}
-					if err := exec(ctx, `update counters set n = n + 1`); err != nil {
+					if err := exec(ctx, countOne); err != nil {
 						return err
 					}
 				}
@@ -90,9 +80,7 @@ func TestARowThatOthersKeepChanging(t *testing.T) {
 				w.applied(good)
 			}
 			w.applied("waits")
-			if n := one[int](t, w.db, `select n from counters`); n != meetings+1 {
-				t.Errorf("the counter is %d, want %d", n, meetings+1)
-			}
+			w.wantCounter(meetings + 1)
 		})
 	})
 }

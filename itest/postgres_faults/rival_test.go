@@ -156,10 +156,10 @@ func TestTwoConsumersOfTheSameMessagesAtEachLevel(t *testing.T) {
 }
 
 func compete(t *testing.T, driver workload.Driver, level sql.IsolationLevel) {
-	dsn := migrated(t, services.Postgres(t), `create table counters (n int)`, `insert into counters values (0)`)
+	dsn := counted(t)
 	s := settings{driver: driver, dsn: dsn, isolation: level, change: func(c *consumer.Config) { c.Batch.Most = 20 },
 		handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
-			if err := exec(ctx, `update counters set n = n + 1`); err != nil {
+			if err := exec(ctx, countOne); err != nil {
 				return err
 			}
 			return workload.Effect("here")(ctx, exec, m)
@@ -173,9 +173,7 @@ func compete(t *testing.T, driver workload.Driver, level sql.IsolationLevel) {
 	}
 	first.applied(ids...)
 	second.applied(ids...)
-	if n := one[int](t, first.db, `select n from counters`); n != len(ids) {
-		t.Errorf("the counter is %d, want %d", n, len(ids))
-	}
+	first.wantCounter(len(ids))
 	if level != sql.LevelReadCommitted {
 		return
 	}

@@ -61,9 +61,10 @@ func (d *SQLite) Writing(ctx context.Context) (bool, error) {
 // fileTries is how often a process is frozen in the hope of an open transaction.
 const fileTries = 500
 
-// Catch freezes the only process that writes the file, again and again until it
-// has a write transaction open; blind, only once. It stands still afterwards.
-func (d *SQLite) Catch(ctx context.Context, p *Process, random *rand.Rand, blind bool) (open bool, err error) {
+// Catch freezes the only process that writes the file, whatever its name, again
+// and again until it has a write transaction open; blind, only once. It stands
+// still afterwards.
+func (d *SQLite) Catch(ctx context.Context, p *Process, _ string, random *rand.Rand, blind bool) (open bool, err error) {
 	for try := 1; ; try++ {
 		Pause(ctx, time.Duration(random.Int64N(int64(5*time.Millisecond))))
 		if err := p.Freeze(); err != nil {

@@ -28,11 +28,16 @@ func records(t *testing.T, brokers []string, topic string) int64 {
 	defer admin.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	ends, err := admin.ListEndOffsets(ctx, topic)
-	if err == nil {
-		err = ends.Error()
-	}
-	if err != nil {
+	var ends kadm.ListedOffsets
+	var err error
+	// A leader that was just elected does not know yet how far its log is safe.
+	late := until(ctx, func() bool {
+		if ends, err = admin.ListEndOffsets(ctx, topic); err == nil {
+			err = ends.Error()
+		}
+		return !errors.Is(err, kerr.OffsetNotAvailable)
+	})
+	if err = errors.Join(err, late); err != nil {
 		t.Fatal(err)
 	}
 	var n int64

@@ -79,8 +79,11 @@ func (p *process) wait(most time.Duration) bool {
 // for, os.Process refuses.
 func (p *process) signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) }
 
-// kill ends the child first, so that it starts no further ones.
+// kill stops the child before it looks for its children, so that it starts no
+// further ones: a server's process that is missed may wait for ever for what a
+// killed one held, and keep the server from starting again.
 func (p *process) kill() {
+	p.signal(syscall.SIGSTOP)
 	children, _ := p.children()
 	p.signal(syscall.SIGKILL)
 	for _, pid := range children {

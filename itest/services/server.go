@@ -194,7 +194,9 @@ func (s *Server) Thaw() {
 // primary is left alone: kill it before, or there are two.
 func (s *Server) Promote() {
 	s.t.Helper()
-	Exec(s.t, s.DSN(), "select pg_promote(wait => true)")
+	// Not waiting in the call: its snapshot could stand in the way of what is still
+	// to be replayed, and both would wait until the server cancels the call.
+	Exec(s.t, s.DSN(), "select pg_promote(wait => false)")
 	s.waitFor("it takes writes", func(ctx context.Context, c *pgconn.PgConn) bool {
 		_, err := c.Exec(ctx, "create temporary table takes_writes ()").ReadAll()
 		return err == nil

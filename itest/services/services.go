@@ -38,6 +38,13 @@ func Postgres(t testing.TB) string {
 	return database(t, address(t, "SEMEL_POSTGRES", "postgres"))
 }
 
+// Hurry lets a database confirm commits before they are on the disk: for tests
+// that take no power away.
+func Hurry(t testing.TB, dsn string) {
+	t.Helper()
+	Exec(t, dsn, "do $$ begin execute format('alter database %I set synchronous_commit = off', current_database()); end $$")
+}
+
 // PgBouncer returns the connection string of a new, empty database behind the
 // shared PgBouncer, which pools by transaction. The database is dropped at the
 // test's end.
@@ -83,7 +90,11 @@ func address(t testing.TB, variable, server string) string {
 func database(t testing.TB, dsn string) string {
 	t.Helper()
 	name := "semel_" + strings.ToLower(rand.Text())
-	Exec(t, dsn, "create database "+name)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := create(ctx, dsn, name); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { Exec(t, dsn, "drop database if exists "+name+" with (force)") })
 	return withDatabase(t, dsn, name)
 }
@@ -107,12 +118,40 @@ func databaseOf(t testing.TB, dsn string) string {
 	return c.Database
 }
 
-func exec(ctx context.Context, dsn string, statements ...string) error {
-	c, err := pgconn.Connect(ctx, dsn)
+// create makes a database by copying the template's files. PostgreSQL 15 and later
+// otherwise write it to the log page by page, which takes six times as long.
+func create(ctx context.Context, dsn, name string) error {
+	c, err := connectTo(ctx, dsn)
 	if err != nil {
-		return fmt.Errorf("no connection to %s: %w; see scripts/services status", dsn, err)
+		return err
 	}
 	defer func() { _ = c.Close(context.WithoutCancel(ctx)) }()
+	statement := "create database " + name
+	var major int
+	if _, err := fmt.Sscan(c.ParameterStatus("server_version"), &major); err == nil && major >= 15 {
+		statement += " strategy file_copy"
+	}
+	return run(ctx, c, statement)
+}
+
+func connectTo(ctx context.Context, dsn string) (*pgconn.PgConn, error) {
+	c, err := pgconn.Connect(ctx, dsn)
+	if err != nil {
+		return nil, fmt.Errorf("no connection to %s: %w; see scripts/services status", dsn, err)
+	}
+	return c, nil
+}
+
+func exec(ctx context.Context, dsn string, statements ...string) error {
+	c, err := connectTo(ctx, dsn)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close(context.WithoutCancel(ctx)) }()
+	return run(ctx, c, statements...)
+}
+
+func run(ctx context.Context, c *pgconn.PgConn, statements ...string) error {
 	for _, s := range statements {
 		if _, err := c.Exec(ctx, s).ReadAll(); err != nil {
 			return fmt.Errorf("%s: %w", s, err)

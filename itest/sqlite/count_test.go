@@ -10,6 +10,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/itest/sqlsuite"
 	"modernc.org/sqlite"
 )
 
@@ -166,7 +167,7 @@ func TestAConnectionIsThrownAwayAfterAnUncleanEnd(t *testing.T) {
 			}
 		})
 	}
-	works(t, i, marks(t, s, "b"))
+	sqlsuite.Works(t, i, marks(t, s, "b"))
 }
 
 func TestAnActWritesBeforeItReads(t *testing.T) {

@@ -6,41 +6,34 @@ import (
 	"database/sql"
 	"fmt"
 	"os"
-	osexec "os/exec"
 	"testing"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/itest/children"
+	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
 )
 
-const (
-	childPath  = "SEMEL_CHILD_PATH"
-	childPoint = "SEMEL_CHILD_POINT"
-)
-
-// TestMain is also the child that dies: with childPath set it makes one batch,
-// says when it is at its point, and waits there to be killed.
-func TestMain(m *testing.M) {
-	if path := os.Getenv(childPath); path != "" {
-		if err := child(path, faults.Point(os.Getenv(childPoint))); err != nil {
-			fmt.Println(err)
-			os.Exit(1)
-		}
-		return
-	}
-	os.Exit(m.Run())
+// order is in which file a child makes a batch, and where it is killed.
+type order struct {
+	Path  string
+	Point faults.Point
 }
 
-func child(path string, point faults.Point) error {
+func TestMain(m *testing.M) { children.Main(m, child) }
+
+// child makes one batch, says when it is at its point, and waits there to be
+// killed.
+func child(o order) error {
 	at := func(p faults.Point) {
-		if p == point {
+		if p == o.Point {
 			fmt.Println("ready")
 			_, _ = bufio.NewReader(os.Stdin).ReadByte()
 		}
 	}
-	db, err := sql.Open("sqlite", "file:"+path+pragmas+foreignKeys)
+	db, err := sql.Open("sqlite", "file:"+o.Path+pragmas+foreignKeys)
 	if err != nil {
 		return err
 	}
@@ -92,18 +85,18 @@ func killed(t *testing.T, point faults.Point, want contract.Verdict) {
 	i := instanceOn(t, s, db)
 	killChild(t, path, point)
 	all := marks(t, s, "a", "b")
-	if _, v, err := attempt(t, i, all); err != nil || v[0] != want || v[1] != want {
+	if _, v, err := sqlsuite.Attempt(t, i, all); err != nil || v[0] != want || v[1] != want {
 		t.Errorf("after the kill the verdicts are %v, %v, want %v", v, err, want)
 	}
-	works(t, i, all)
+	sqlsuite.Works(t, i, all)
 	sound(t, db)
 }
 
 // killChild runs the child to its point and kills it there.
 func killChild(t *testing.T, path string, point faults.Point) {
 	t.Helper()
-	c := osexec.Command(os.Args[0])
-	c.Env = append(os.Environ(), childPath+"="+path, childPoint+"="+string(point))
+	c := children.Command(t.Context(), t, order{path, point})
+	c.Stderr = os.Stderr
 	stdin, err := c.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
 )
 
@@ -29,7 +30,7 @@ func TestDamagedTables(t *testing.T) {
 			s, db := migrated(t, sqlstore.Options{})
 			exec(t, db, d.done)
 			err := s.Check(t.Context())
-			refused(t, err, d.says)
+			sqlsuite.Refused(t, err, d.says)
 			if err == nil || !strings.Contains(err.Error(), d.remedy) {
 				t.Errorf("after %s the remedy is missing: %v", d.done, err)
 			}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
 )
 
@@ -61,18 +62,10 @@ func TestErrorsOfTheRealDriver(t *testing.T) {
 
 func TestAStatementThatIsCutOff(t *testing.T) {
 	t.Run("law_12_a_swallowed_time_out_leaves_no_half_batch", func(t *testing.T) {
-		i := instance(t, pragmas+foreignKeys)
-		all := marks(t, i.Store.(*sqlstore.Store), "a", "b")
-		b, _, err := i.Store.Begin(t.Context(), contract.TxOptions{}, all)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := i.Effect(t.Context(), b.Tx(0), "a"); err != nil {
-			t.Fatal(err)
-		}
+		i, all, b := halfDone(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		go cancel()
-		_, err = b.Tx(1).ExecContext(ctx, "insert into effects with recursive n (i) as (select 1 union all select i + 1 from n) select i from n")
+		_, err := b.Tx(1).ExecContext(ctx, "insert into effects with recursive n (i) as (select 1 union all select i + 1 from n) select i from n")
 		if err == nil || i.Store.Classify(err) != contract.ClassRetry {
 			t.Errorf("%v is of class %v, want retry", err, i.Store.Classify(err))
 		}
@@ -81,6 +74,6 @@ func TestAStatementThatIsCutOff(t *testing.T) {
 		if (r.Outcome == contract.Committed) == broken {
 			t.Errorf("broken: %t, and the commit says %+v", broken, r)
 		}
-		works(t, i, all)
+		sqlsuite.Works(t, i, all)
 	})
 }

@@ -5,12 +5,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
 	"github.com/semel-go/semel/storetest"
 )
@@ -19,59 +18,12 @@ const impatient = "?_pragma=busy_timeout(0)&_pragma=synchronous(off)" + foreignK
 
 func marks(t testing.TB, s *sqlstore.Store, ids ...string) []contract.Mark {
 	t.Helper()
-	scope, err := s.Scope(context.WithoutCancel(t.Context()), "billing", "", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := make([]contract.Mark, len(ids))
-	for i, id := range ids {
-		all[i] = contract.Mark{Scope: scope, ID: []byte(id), As: semel.Applied}
-	}
-	return all
-}
-
-// attempt is one batch with an effect for each fresh id.
-func attempt(t testing.TB, i storetest.Instance[*sql.Tx], all []contract.Mark) (contract.Result, []contract.Verdict, error) {
-	t.Helper()
-	b, v, err := i.Store.Begin(t.Context(), contract.TxOptions{}, all)
-	if err != nil {
-		return contract.Result{}, nil, err
-	}
-	for n := range all {
-		if v[n].Kind != contract.Fresh {
-			continue
-		}
-		if err := i.Effect(t.Context(), b.Tx(n), string(all[n].ID)); err != nil {
-			b.Rollback(t.Context())
-			return contract.Result{}, v, err
-		}
-	}
-	return b.Commit(t.Context(), contract.Ending{}), v, nil
-}
-
-// works checks that the ids are applied once, now that the fault is over.
-func works(t testing.TB, i storetest.Instance[*sql.Tx], all []contract.Mark) {
-	t.Helper()
-	for range 2 {
-		if r, _, err := attempt(t, i, all); err != nil || r.Outcome != contract.Committed {
-			t.Fatalf("after the fault: %+v, %v", r, err)
-		}
-	}
-	for _, m := range all {
-		if n := i.Count(t, string(m.ID)); n != 1 {
-			t.Errorf("%d effects of %s, want 1", n, m.ID)
-		}
-	}
+	return sqlsuite.Marks(t, s, "", ids...)
 }
 
 func isDown(t testing.TB, s contract.TxStore[*sql.Tx], err error, says string) {
 	t.Helper()
-	if err == nil {
-		t.Fatal("there is no error")
-	}
-	if c := s.Classify(err); c != contract.ClassDown || !strings.Contains(err.Error(), says) {
-		t.Errorf("%v is of class %v, want down, and to say %q", err, c, says)
-	}
+	sqlsuite.Is(t, s, err, contract.ClassDown, says)
 }
 
 func TestALockedDatabase(t *testing.T) {
@@ -88,13 +40,13 @@ func TestALockedDatabase(t *testing.T) {
 		if _, err := other.ExecContext(t.Context(), "begin immediate"); err != nil {
 			t.Fatal(err)
 		}
-		_, _, err = attempt(t, i, all)
+		_, _, err = sqlsuite.Attempt(t, i, all)
 		isDown(t, s, err, "busy_timeout")
 		isDown(t, s, s.SavePosition(t.Context(), "c", "l", contract.Position{}), "busy_timeout")
 		if _, err := other.ExecContext(t.Context(), "rollback"); err != nil {
 			t.Fatal(err)
 		}
-		works(t, i, all)
+		sqlsuite.Works(t, i, all)
 	})
 	t.Run("a_reader_elsewhere_makes_commit_fail_for_certain", func(t *testing.T) {
 		path := newFile(t)
@@ -107,14 +59,14 @@ func TestALockedDatabase(t *testing.T) {
 			t.Fatal(err)
 		}
 		reader.Next()
-		r, _, err := attempt(t, i, all)
+		r, _, err := sqlsuite.Attempt(t, i, all)
 		if err != nil || r.Outcome != contract.NotCommitted || r.Class != contract.ClassDown {
 			t.Errorf("got %+v, %v, want not committed, down", r, err)
 		}
 		if err := reader.Close(); err != nil {
 			t.Fatal(err)
 		}
-		works(t, i, all)
+		sqlsuite.Works(t, i, all)
 	})
 }
 
@@ -137,7 +89,7 @@ func TestADatabaseThatCannotBeWritten(t *testing.T) {
 		}
 		_, _, err = s.Begin(t.Context(), contract.TxOptions{}, all)
 		isDown(t, s, err, "writable")
-		works(t, i, all)
+		sqlsuite.Works(t, i, all)
 	})
 	t.Run("trap_140_a_full_disk_leaves_nothing", func(t *testing.T) {
 		path := newFile(t)
@@ -152,12 +104,12 @@ func TestADatabaseThatCannotBeWritten(t *testing.T) {
 		}
 		all := marks(t, i.Store.(*sqlstore.Store), "a", "b")
 		for range 3 {
-			_, _, err := attempt(t, filling, all)
+			_, _, err := sqlsuite.Attempt(t, filling, all)
 			if err == nil || small.Store.Classify(err) != contract.ClassDown {
 				t.Fatalf("got %v, want a failure of the store", err)
 			}
 		}
-		works(t, i, all)
+		sqlsuite.Works(t, i, all)
 		var left int
 		if err := db.QueryRow("select count(*) from effects").Scan(&left); err != nil || left != 2 {
 			t.Errorf("%d effects are left, %v", left, err)
@@ -172,17 +124,21 @@ func TestADatabaseThatCannotBeWritten(t *testing.T) {
 	})
 }
 
+// halfDone is an open batch of two marks, of which the first has its effect.
+func halfDone(t *testing.T) (storetest.Instance[*sql.Tx], []contract.Mark, contract.Batch[*sql.Tx]) {
+	t.Helper()
+	i := instance(t, pragmas+foreignKeys)
+	all := sqlsuite.Marks(t, i.Store, "", "a", "b")
+	b, _ := sqlsuite.Begin(t, i.Store, contract.TxOptions{}, all)
+	if err := i.Effect(t.Context(), b.Tx(0), "a"); err != nil {
+		t.Fatal(err)
+	}
+	return i, all, b
+}
+
 func TestSwallowedRollbacks(t *testing.T) {
 	t.Run("law_12_a_statement_that_rolls_back_breaks_the_batch", func(t *testing.T) {
-		i := instance(t, pragmas+foreignKeys)
-		all := marks(t, i.Store.(*sqlstore.Store), "a", "b")
-		b, _, err := i.Store.Begin(t.Context(), contract.TxOptions{}, all)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := i.Effect(t.Context(), b.Tx(0), "a"); err != nil {
-			t.Fatal(err)
-		}
+		i, all, b := halfDone(t)
 		if _, err := b.Tx(0).Exec("insert or rollback into once values ('there')"); err == nil {
 			t.Fatal("the statement did not fail")
 		}
@@ -192,7 +148,7 @@ func TestSwallowedRollbacks(t *testing.T) {
 		if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.NotCommitted || r.Class != contract.ClassAborted {
 			t.Errorf("the commit says %+v, want not committed, aborted", r)
 		}
-		works(t, i, all)
+		sqlsuite.Works(t, i, all)
 	})
 	t.Run("a_deferred_violation_fails_the_commit_for_good", func(t *testing.T) {
 		i := instance(t, pragmas+foreignKeys)
@@ -211,7 +167,7 @@ func TestSwallowedRollbacks(t *testing.T) {
 		if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.NotCommitted || r.Class != contract.ClassPermanent {
 			t.Errorf("the commit says %+v, want not committed, permanent", r)
 		}
-		works(t, i, marks(t, i.Store.(*sqlstore.Store), "a"))
+		sqlsuite.Works(t, i, marks(t, i.Store.(*sqlstore.Store), "a"))
 	})
 }
 

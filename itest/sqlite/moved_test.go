@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
 	"github.com/semel-go/semel/storetest"
 )
@@ -39,13 +40,13 @@ func TestAFileThatIsTakenAway(t *testing.T) {
 		db := openFile(t, path, pragmas+foreignKeys)
 		s = storeOn(t, db)
 		i = instanceOn(t, s, db)
-		works(t, i, marks(t, s, "before"))
+		sqlsuite.Works(t, i, marks(t, s, "before"))
 		return path, i, s, marks(t, s, "a", "b")
 	}
 	t.Run("trap_T111_a_deleted_file_is_down_and_no_file_is_made_in_its_place", func(t *testing.T) {
 		path, i, s, all := prepare(t)
 		deleteFile(t, path)
-		_, _, err := attempt(t, i, all)
+		_, _, err := sqlsuite.Attempt(t, i, all)
 		isDown(t, s, err, path)
 		isDown(t, s, s.SavePosition(t.Context(), "c", "l", contract.Position{}), path)
 		_, err = s.Scope(t.Context(), "another", "", 0)
@@ -70,17 +71,17 @@ func TestAFileThatIsTakenAway(t *testing.T) {
 	t.Run("trap_T111_a_file_that_is_moved_back_is_gone_on_with", func(t *testing.T) {
 		path, i, s, all := prepare(t)
 		moveFile(t, path, path+".moved")
-		_, _, err := attempt(t, i, all)
+		_, _, err := sqlsuite.Attempt(t, i, all)
 		isDown(t, s, err, path)
 		moveFile(t, path+".moved", path)
-		works(t, i, all)
+		sqlsuite.Works(t, i, all)
 	})
 	t.Run("trap_T111_another_file_is_not_taken_for_the_first", func(t *testing.T) {
 		path, i, s, all := prepare(t)
 		moveFile(t, path, path+".moved")
 		other := openFile(t, path, pragmas+foreignKeys)
 		storeOn(t, other)
-		_, _, err := attempt(t, i, all)
+		_, _, err := sqlsuite.Attempt(t, i, all)
 		isDown(t, s, err, "replaced")
 		var n int
 		if err := other.QueryRow("select count(*) from semel_markers").Scan(&n); err != nil || n != 0 {

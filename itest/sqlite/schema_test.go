@@ -1,16 +1,13 @@
 package sqlite
 
 import (
-	"bytes"
 	"database/sql"
-	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
 )
 
@@ -23,17 +20,10 @@ func bare(t testing.TB, db *sql.DB, o sqlstore.Options) *sqlstore.Store {
 	return s
 }
 
-func refused(t testing.TB, err error, says string) {
-	t.Helper()
-	if !errors.Is(err, semel.ErrSchema) || !strings.Contains(err.Error(), says) {
-		t.Errorf("got %v, want ErrSchema that says %q", err, says)
-	}
-}
-
 func TestMigrations(t *testing.T) {
 	t.Run("a_missing_schema_is_named_with_its_command", func(t *testing.T) {
 		s := bare(t, openFile(t, newFile(t), pragmas), sqlstore.Options{})
-		refused(t, s.Check(t.Context()), "semel migrate up")
+		sqlsuite.Refused(t, s.Check(t.Context()), "semel migrate up")
 		_, err := s.Scope(t.Context(), "c", "", 0)
 		isDown(t, s, err, "semel migrate up")
 		_, _, err = s.Begin(t.Context(), contract.TxOptions{}, nil)
@@ -56,22 +46,11 @@ func TestMigrations(t *testing.T) {
 	t.Run("several_processes_may_migrate_at_once", func(t *testing.T) {
 		path := newFile(t)
 		exec(t, openFile(t, path, pragmas), "create table mine (id)")
-		var mu sync.Mutex
-		var all []string
-		var ended sync.WaitGroup
+		var stores []sqlsuite.Migrator
 		for range 5 {
-			s := bare(t, openFile(t, path, pragmas), sqlstore.Options{})
-			ended.Go(func() {
-				applied, err := s.Migrate(t.Context())
-				if err != nil {
-					t.Error(err)
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				all = append(all, applied...)
-			})
+			stores = append(stores, bare(t, openFile(t, path, pragmas), sqlstore.Options{}))
 		}
-		ended.Wait()
+		all := sqlsuite.MigrateTogether(t, stores)
 		if len(all) != 1 {
 			t.Errorf("applied %v, want each once", all)
 		}
@@ -81,15 +60,29 @@ func TestMigrations(t *testing.T) {
 func TestSchemasThatDoNotFit(t *testing.T) {
 	t.Run("a_newer_schema_is_refused_with_the_remedy", func(t *testing.T) {
 		s, db := migrated(t, sqlstore.Options{})
-		exec(t, db, "insert into semel_migrations values (99, 'later', 'x', 1)")
-		refused(t, s.Check(t.Context()), "newer release")
+		exec(t, db, "insert into semel_migrations values (1099, 'later', 'x', 1)")
+		sqlsuite.Refused(t, s.Check(t.Context()), "newer release")
 		_, err := s.Migrate(t.Context())
-		refused(t, err, "0099_later")
+		sqlsuite.Refused(t, err, "1099_later")
+	})
+	t.Run("P1_a_migration_that_a_newer_release_added_is_accepted_and_listed", func(t *testing.T) {
+		s, db := migrated(t, sqlstore.Options{})
+		exec(t, db, "insert into semel_migrations values (99, 'later', 'x', 1)")
+		if err := s.Check(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if applied, err := s.Migrate(t.Context()); err != nil || len(applied) > 0 {
+			t.Errorf("applied %v, %v", applied, err)
+		}
+		status, err := s.Status(t.Context())
+		if err != nil || len(status) != 2 || status[1].String() != "0099_later" || status[1].SQL != "" {
+			t.Errorf("the status is %+v, %v", status, err)
+		}
 	})
 	t.Run("a_migration_that_was_edited_is_refused", func(t *testing.T) {
 		s, db := migrated(t, sqlstore.Options{})
 		exec(t, db, "update semel_migrations set checksum = 'x'")
-		refused(t, s.Check(t.Context()), "another content")
+		sqlsuite.Refused(t, s.Check(t.Context()), "another content")
 	})
 }
 
@@ -97,17 +90,7 @@ func TestSchemasMadeByHand(t *testing.T) {
 	t.Run("what_print_writes_makes_the_schema", func(t *testing.T) {
 		db := openFile(t, newFile(t), pragmas)
 		s := bare(t, db, sqlstore.Options{Prefix: "mine_"})
-		var text bytes.Buffer
-		if err := s.Print(&text); err != nil {
-			t.Fatal(err)
-		}
-		exec(t, db, text.String())
-		if err := s.Check(t.Context()); err != nil {
-			t.Error(err)
-		}
-		if applied, err := s.Migrate(t.Context()); err != nil || len(applied) != 0 {
-			t.Errorf("applied %v, %v", applied, err)
-		}
+		sqlsuite.MadeByHand(t, s, func(text string) { exec(t, db, text) })
 	})
 	t.Run("two_prefixes_are_two_stores", func(t *testing.T) {
 		db := openFile(t, newFile(t), pragmas+foreignKeys)
@@ -116,7 +99,7 @@ func TestSchemasMadeByHand(t *testing.T) {
 			if _, err := s.Migrate(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			works(t, instanceOn(t, s, db), marks(t, s, prefix))
+			sqlsuite.Works(t, instanceOn(t, s, db), marks(t, s, prefix))
 		}
 		var strays int
 		if err := db.QueryRow("select count(*) from sqlite_master where name like 'semel%'").Scan(&strays); err != nil || strays != 0 {
@@ -146,7 +129,7 @@ func TestTheSchemaIsLookedAtAtStart(t *testing.T) {
 		} {
 			s, db := migrated(t, sqlstore.Options{})
 			exec(t, db, statements)
-			refused(t, s.Check(t.Context()), says)
+			sqlsuite.Refused(t, s.Check(t.Context()), says)
 		}
 	})
 	t.Run("acts_cannot_be_changed_or_deleted", func(t *testing.T) {
@@ -164,7 +147,7 @@ func TestMarkersCanBeRead(t *testing.T) {
 	s, db := migrated(t, sqlstore.Options{})
 	i := instanceOn(t, s, db)
 	want := []string{"0190a5e2-7d0b-7c3e-8f00-0123456789ab", strings.Repeat("long", 200), "plain"}
-	if _, _, err := attempt(t, i, marks(t, s, want...)); err != nil {
+	if _, _, err := sqlsuite.Attempt(t, i, marks(t, s, want...)); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := db.Query("select consumer, id, outcome from semel_markers_readable order by id")

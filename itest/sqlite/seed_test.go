@@ -8,6 +8,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
 )
 
@@ -40,11 +41,11 @@ func TestSeeding(t *testing.T) {
 		exec(t, db, "create table old (id)")
 		exec(t, db, "insert into old values (1.5)")
 		_, err := s.Seed(t.Context(), sqlstore.Seed{Consumer: "billing", Table: "old", ID: "id"})
-		refused(t, err, "a fraction")
+		sqlsuite.Refused(t, err, "a fraction")
 		_, err = s.Seed(t.Context(), sqlstore.Seed{Consumer: "billing", Table: "older", ID: "id"})
-		refused(t, err, "there is no table older")
+		sqlsuite.Refused(t, err, "there is no table older")
 		_, err = s.Seed(t.Context(), sqlstore.Seed{Consumer: "billing", Table: "old", ID: "ids"})
-		refused(t, err, "its columns are id")
+		sqlsuite.Refused(t, err, "its columns are id")
 	})
 }
 

@@ -133,6 +133,9 @@ func (c *Cluster) patiently(ask func(context.Context) (map[int32]int64, error)) 
 // TryCommitted is Committed for a time when brokers may be away.
 func (c *Cluster) TryCommitted(ctx context.Context, group, topic string) (map[int32]int64, error) {
 	listed, err := c.Admin.FetchOffsets(ctx, group)
+	if err == nil {
+		err = listed.Error()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("the offsets of group %s: %w", group, err)
 	}
@@ -143,9 +146,40 @@ func (c *Cluster) TryCommitted(ctx context.Context, group, topic string) (map[in
 	return offsets, nil
 }
 
+// TryBehind is how far a group's offsets are from the ends of the partitions,
+// while brokers may be away.
+func (c *Cluster) TryBehind(ctx context.Context, group, topic string) (behind int64, err error) {
+	committed, err := c.TryCommitted(ctx, group, topic)
+	if err != nil {
+		return 0, err
+	}
+	listed, err := c.Admin.ListEndOffsets(ctx, topic)
+	ends, err := offsets(listed, err, topic)
+	for partition, end := range ends {
+		at := max(committed[partition], 0)
+		behind += max(end-at, at-end)
+	}
+	return behind, err
+}
+
 // Read returns all records of a topic up to its present end, by partition and
 // offset. It is of no group. Records of aborted transactions are left out.
 func (c *Cluster) Read(topic string) []*kgo.Record {
+	c.t.Helper()
+	var all []*kgo.Record
+	c.Each(topic, func(r *kgo.Record) { all = append(all, r) })
+	slices.SortFunc(all, func(a, b *kgo.Record) int {
+		if a.Partition != b.Partition {
+			return int(a.Partition - b.Partition)
+		}
+		return int(a.Offset - b.Offset)
+	})
+	return all
+}
+
+// Each is Read for a topic that is too large for memory: it calls do with each
+// record, of a partition in their order.
+func (c *Cluster) Each(topic string, do func(*kgo.Record)) {
 	c.t.Helper()
 	ends := c.Ends(topic)
 	from := map[int32]kgo.Offset{}
@@ -155,7 +189,7 @@ func (c *Cluster) Read(topic string) []*kgo.Record {
 		}
 	}
 	if len(from) == 0 {
-		return nil
+		return
 	}
 	reader, err := kgo.NewClient(append(slices.Clone(c.options), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: from}),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(), kgo.FetchMaxWait(100*time.Millisecond))...)
@@ -163,35 +197,28 @@ func (c *Cluster) Read(topic string) []*kgo.Record {
 		c.t.Fatal(err)
 	}
 	defer reader.Close()
-	return c.readUntil(reader, ends, len(from))
-}
-
-func (c *Cluster) readUntil(reader *kgo.Client, ends map[int32]int64, partitions int) []*kgo.Record {
-	c.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	var all []*kgo.Record
-	for partitions > 0 {
-		fetches := reader.PollFetches(ctx)
-		if err := ctx.Err(); err != nil {
-			c.t.Fatalf("reading a topic to its end: %v", err)
-		}
-		fetches.EachRecord(func(r *kgo.Record) {
+	for partitions := len(from); partitions > 0; {
+		c.poll(reader, func(r *kgo.Record) {
 			if r.Offset == ends[r.Partition]-1 {
 				partitions--
 			}
 			if r.Offset < ends[r.Partition] && !r.Attrs.IsControl() {
-				all = append(all, r)
+				do(r)
 			}
 		})
 	}
-	slices.SortFunc(all, func(a, b *kgo.Record) int {
-		if a.Partition != b.Partition {
-			return int(a.Partition - b.Partition)
-		}
-		return int(a.Offset - b.Offset)
-	})
-	return all
+}
+
+// poll waits for records.
+func (c *Cluster) poll(reader *kgo.Client, do func(*kgo.Record)) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	fetches := reader.PollFetches(ctx)
+	if err := ctx.Err(); err != nil {
+		c.t.Fatalf("reading a topic to its end: %v", err)
+	}
+	fetches.EachRecord(do)
 }
 
 // Header is a header of a record, "" if it has none of the name.

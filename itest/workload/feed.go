@@ -6,6 +6,7 @@ package workload
 import (
 	"context"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"sync"
 
@@ -35,6 +36,17 @@ func (f *Feed) Issued() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.issued
+}
+
+// IDs are the identities of the messages that there are so far.
+func (f *Feed) IDs() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for n := range f.Issued() {
+			if !yield(ID(n)) {
+				return
+			}
+		}
+	}
 }
 
 // next is the end of the block at from, or false if it will never be delivered.

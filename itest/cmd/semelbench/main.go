@@ -1,5 +1,6 @@
 // Semelbench measures Semel on PostgreSQL against batches written by hand and
-// against the textbook loop, and prints the table. It makes a database of its
+// against the textbook loop, or with -kafka from a broker into PostgreSQL, and
+// prints the table. It makes a database of its
 // own on the server and drops it at the end.
 package main
 
@@ -26,6 +27,7 @@ type flags struct {
 	quick, base, json                 bool
 	kafka                             string
 	messages                          int
+	body, webhooks                    string
 }
 
 func main() {
@@ -41,7 +43,9 @@ func main() {
 	flag.BoolVar(&f.base, "base", false, "the base row of each form only")
 	flag.BoolVar(&f.json, "json", false, "print every run as JSON instead")
 	flag.StringVar(&f.kafka, "kafka", "", "measure from this broker (host:port) into PostgreSQL instead, against a plain loop without deduplication")
-	flag.IntVar(&f.messages, "messages", 100_000, "with -kafka, messages in the topic")
+	flag.IntVar(&f.messages, "messages", 100_000, "with -kafka, messages in the topic; fewer if they were more than 200 MB")
+	flag.StringVar(&f.body, "body", "", "lengths of made-up bodies, between commas, such as 200B,1KiB,10KiB; 29B if empty")
+	flag.StringVar(&f.webhooks, "webhooks", "", "measure with the real webhooks, too: path of index.json, as scripts/fetch-webhooks prints it")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := measure(ctx, f)
@@ -82,8 +86,7 @@ func (f flags) rows(ctx context.Context, w *bench.World, o bench.Options) ([]ben
 	if f.kafka == "" {
 		return w.Measure(ctx, o)
 	}
-	return w.MeasureKafka(ctx, bench.KafkaOptions{Brokers: strings.Split(f.kafka, ","), Rounds: o.Rounds, Messages: f.messages,
-		Progress: func(r bench.Row) { progress(1, 1, r) }})
+	return w.MeasureKafka(ctx, bench.KafkaOptions{Brokers: strings.Split(f.kafka, ","), Rounds: o.Rounds, Messages: f.messages, Bodies: o.Bodies, Only: o.Only, Progress: kafkaProgress})
 }
 
 func (f flags) options() (bench.Options, error) {
@@ -94,8 +97,12 @@ func (f flags) options() (bench.Options, error) {
 	if f.quick {
 		o.Rounds, o.Target = 3, 150*time.Millisecond
 	}
+	var err error
+	if o.Bodies, err = f.bodies(); err != nil {
+		return o, err
+	}
 	o.Only = func(c bench.Conditions) bool {
-		return strings.Contains(c.String(), f.only) && (!f.base || c == bench.Base(c.Form))
+		return strings.Contains(c.String(), f.only) && (!f.base || c.IsBase())
 	}
 	if f.forms == "" {
 		return o, nil
@@ -109,6 +116,36 @@ func (f flags) options() (bench.Options, error) {
 		o.Forms = append(o.Forms, form)
 	}
 	return o, nil
+}
+
+// bodies are those that were asked for; without any, messages carry nothing.
+func (f flags) bodies() (all []bench.Body, err error) {
+	for text := range strings.SplitSeq(f.body, ",") {
+		if text = strings.TrimSpace(text); text == "" {
+			continue
+		}
+		body, err := bench.SizedBody(text)
+		if err != nil {
+			return nil, fmt.Errorf("-body: %w", err)
+		}
+		all = append(all, body)
+	}
+	if f.webhooks != "" {
+		body, err := bench.WebhookBody(f.webhooks)
+		if err != nil {
+			return nil, fmt.Errorf("-webhooks: %w", err)
+		}
+		all = append(all, body)
+	}
+	if len(all) == 0 {
+		all = []bench.Body{{}}
+	}
+	return all, nil
+}
+
+func kafkaProgress(done, of int, r bench.Row) {
+	ratio := r.Ratio(bench.Semel, bench.Hand)
+	fmt.Fprintf(os.Stderr, "%d of %d: %v: %.0f/s, %.2f of the loop without deduplication\n", done, of, r.Conditions, r.Rate(bench.Semel).Median, ratio.Median)
 }
 
 func progress(done, of int, r bench.Row) {

@@ -30,7 +30,26 @@ func (a *Assembly) Prepare(ctx context.Context, migrate bool) error {
 			return err
 		}
 	}
-	return a.Check(ctx)
+	if err := a.Check(ctx); err != nil {
+		return err
+	}
+	for _, s := range a.Stores {
+		a.noteNewer(ctx, s)
+	}
+	return nil
+}
+
+// noteNewer logs the migrations of a store that only a newer release knows.
+func (a *Assembly) noteNewer(ctx context.Context, s *Store) {
+	all, err := s.Status(ctx)
+	if err != nil {
+		return // it was checked a moment ago; the run meets the same, and says it
+	}
+	for _, m := range all {
+		if m.SQL == "" {
+			a.options.Logger.Info("the tables have a migration of a newer release; this one works beside it", "store", s.Name(), "migration", m.String())
+		}
+	}
 }
 
 // Check refuses stores whose tables do not fit and says what to do, of all of

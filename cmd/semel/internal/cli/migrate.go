@@ -9,6 +9,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/internal/legible"
 )
 
 func migrateCommand(c *common) *cobra.Command {
@@ -72,6 +73,8 @@ type migrationView struct {
 	Applied bool   `json:"applied"`
 	// At is empty if it is not applied.
 	At string `json:"at,omitempty"`
+	// Newer: only a newer release knows it.
+	Newer bool `json:"newer,omitempty"`
 }
 
 func migrateStatus(c *common) *cobra.Command {
@@ -93,7 +96,7 @@ func migrateStatus(c *common) *cobra.Command {
 				}
 				found = errors.Join(found, err)
 				for _, m := range all {
-					view := migrationView{Store: s.Name, Version: m.Version, Name: m.Name, Applied: !m.AppliedAt.IsZero()}
+					view := migrationView{Store: s.Name, Version: m.Version, Name: m.Name, Applied: !m.AppliedAt.IsZero(), Newer: m.SQL == ""}
 					if view.Applied {
 						view.At = moment(m.AppliedAt)
 					}
@@ -116,7 +119,10 @@ func (c *common) printStatus(views []migrationView) error {
 		if !v.Applied {
 			at = "missing"
 		}
-		fmt.Fprintf(table, "%s\t%d\t%s\t%s\n", v.Store, v.Version, v.Name, at)
+		if v.Newer {
+			at += ", by a newer release"
+		}
+		fmt.Fprintf(table, "%s\t%d\t%s\t%s\n", v.Store, v.Version, legible.Printable(v.Name), at)
 	}
 	return failed(table.Flush())
 }

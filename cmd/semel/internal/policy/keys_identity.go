@@ -67,13 +67,17 @@ func identityShape() object[Identity] {
 type fingerprintShape struct{ leaf }
 
 func (s fingerprintShape) read(d *decoder, p place) (Fingerprint, bool) {
-	n := p.value()
-	if n.Kind == yaml.ScalarNode && (n.Value == "body" || n.Value == "none") {
-		return Fingerprint{None: n.Value == "none"}, true
-	}
-	if n.Kind == yaml.ScalarNode && !strings.Contains(n.Value, ":") {
-		d.fault(p, p.shown(n.Value)+" is not "+s.words(), "write body, none, or a list of selectors")
-		return Fingerprint{}, false
+	if p.value().Kind == yaml.ScalarNode {
+		text, ok := d.text(&p, s.words())
+		switch {
+		case !ok:
+			return Fingerprint{}, false
+		case text == "body" || text == "none":
+			return Fingerprint{None: text == "none"}, true
+		case !strings.Contains(text, ":"):
+			d.fault(p, p.shown(text)+" is not "+s.words(), "write body, none, or a list of selectors")
+			return Fingerprint{}, false
+		}
 	}
 	all, ok := s.selectors().read(d, p)
 	return Fingerprint{Selectors: all}, ok

@@ -17,7 +17,7 @@ func (b behind) Run(context.Context) error { return nil }
 func (b behind) Counts() semel.Counts      { return semel.Counts{} }
 func (b behind) Left() []semel.Left        { return b.left }
 
-func TestTheSummaryNamesWhatWasNotRead(t *testing.T) {
+func TestTheSummaryNamesWhatIsLeft(t *testing.T) {
 	t.Run("trap_T95_with_lane_and_count_for_people_and_programs", func(t *testing.T) {
 		s, err := All(t.Context(), map[string]Consumer{
 			"billing": behind{[]semel.Left{{Lane: "orders/0", Messages: 3, Reason: "held up by an open transaction"}, {Lane: "orders/1", Messages: contract.Unknown, Reason: "lost"}}},
@@ -31,8 +31,8 @@ func TestTheSummaryNamesWhatWasNotRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, line := range []string{
-			"not read: consumer billing, lane orders/0: 3 messages: held up by an open transaction\n",
-			"not read: consumer billing, lane orders/1: some messages: lost\n",
+			"left: consumer billing, lane orders/0: 3 messages: held up by an open transaction\n",
+			"left: consumer billing, lane orders/1: some messages: lost\n",
 		} {
 			if !strings.Contains(out.String(), line) {
 				t.Errorf("the summary lacks %q:\n%s", line, out.String())

@@ -15,7 +15,7 @@ import (
 type Consumer interface {
 	Run(ctx context.Context) error
 	Counts() semel.Counts
-	// Left is what the source could not deliver when the run ended idle.
+	// Left is what is left when the run has ended idle.
 	Left() []semel.Left
 }
 

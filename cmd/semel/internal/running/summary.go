@@ -14,7 +14,8 @@ import (
 // Summary is what became of the deliveries of a run, by consumer.
 type Summary struct {
 	Consumers map[string]semel.Counts `json:"consumers"`
-	// Left is what sources had and could not deliver when runs ended idle.
+	// Left is what runs that ended idle left: what sources had and could not
+	// deliver, and what a newer release has to end.
 	Left map[string][]semel.Left `json:"left,omitempty"`
 }
 
@@ -85,7 +86,7 @@ func (s Summary) Write(w io.Writer) error {
 	return s.writeLeft(w)
 }
 
-// writeLeft prints what was not read, one line a lane.
+// writeLeft prints what is left, one line a lane.
 func (s Summary) writeLeft(w io.Writer) error {
 	var err error
 	for _, name := range s.names() {
@@ -94,7 +95,7 @@ func (s Summary) writeLeft(w io.Writer) error {
 			if l.Messages >= 0 {
 				many = fmt.Sprintf("%d messages", l.Messages)
 			}
-			_, wrote := fmt.Fprintf(w, "not read: consumer %s, lane %s: %s: %s\n", name, l.Lane, many, l.Reason)
+			_, wrote := fmt.Fprintf(w, "left: consumer %s, lane %s: %s: %s\n", name, l.Lane, many, l.Reason)
 			err = errors.Join(err, wrote)
 		}
 	}

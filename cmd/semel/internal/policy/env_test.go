@@ -1,0 +1,34 @@
+package policy
+
+import (
+	"reflect"
+	"testing"
+)
+
+func TestTheEnvironmentIsReadInEveryValue(t *testing.T) {
+	t.Run("K2_the_default_of_each_key_of_a_consumer_may_come_from_the_environment", func(t *testing.T) {
+		for _, key := range consumerShape().keys() {
+			if key.def == "" || key.later {
+				continue
+			}
+			with := func(value string) policyCase {
+				return policyCase{edits: append(inConsumer(key.name+": "+value), "    strategy: marker\n", "")}
+			}
+			want, said := parse(with(key.def))
+			got, faults := parse(with(`"${NONE:-` + key.def + `}"`))
+			if lines(said) != lines(faults) || !reflect.DeepEqual(want, got) {
+				t.Errorf("%s is read otherwise: %s", key.name, lines(faults))
+			}
+		}
+	})
+	t.Run("K2_a_fingerprint_may_come_from_the_environment", func(t *testing.T) {
+		for text, want := range map[string]Fingerprint{
+			"body": {}, "none": {None: true}, "body:/amount": {Selectors: []string{"body:/amount"}},
+		} {
+			p, faults := parse(policyCase{edits: inConsumer(`fingerprint: "${NONE:-` + text + `}"`)})
+			if p == nil || len(p.Consumers) != 1 || !reflect.DeepEqual(p.Consumers[0].Fingerprint, want) {
+				t.Errorf("%s: %s", text, lines(faults))
+			}
+		}
+	})
+}

@@ -1,0 +1,281 @@
+package consumer
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/reading"
+)
+
+// readBy reads deliveries with n goroutines, whatever the machine has.
+func readBy(n int, c Config, deliveries []contract.Delivery) ([]*machine.Item, *readers) {
+	r := &readers{}
+	f := &fetched{config: &c, deliveries: deliveries, items: make([]*machine.Item, len(deliveries)), turn: 2}
+	r.read(f, n)
+	return f.items, r
+}
+
+// told is an item without its pointers, which differ.
+func told(i *machine.Item) machine.Item {
+	out, p := *i, i.Handle.(*parcel)
+	out.Handle = fmt.Sprint(p.key, p.item.Print, p.message.Identity, string(p.message.Body), p.delivery.Handle)
+	return out
+}
+
+func deliveriesOf(bodies ...string) []contract.Delivery {
+	out := make([]contract.Delivery, len(bodies))
+	for i, body := range bodies {
+		out[i] = contract.Delivery{
+			Message: &semel.Message{Body: []byte(body), Headers: semel.Headers{{Name: "id", Value: fmt.Append(nil, i)}}},
+			Lane:    contract.Lane{ID: "a", Epoch: 1}, Before: contract.Unknown, Handle: i,
+		}
+	}
+	return out
+}
+
+func someBody(r *rand.Rand) string {
+	text := strings.Repeat("x", r.IntN(300))
+	switch r.IntN(7) {
+	case 6:
+		return strings.Repeat(`{"order":7}`, 6<<10)
+	case 0:
+		return text
+	case 1:
+		return ""
+	case 2:
+		return fmt.Sprintf(`{"order":%d,"order":1}`, r.IntN(9))
+	case 3:
+		return fmt.Sprintf(`{"note":"%s"}`, text)
+	case 4:
+		return fmt.Sprintf(`{"order":{"id":"\u0041%s"},"amount":%d.50}`, text, r.IntN(9))
+	}
+	return fmt.Sprintf(`{"amount":[%d,"%s"],"order":{"id":%d}}`, r.IntN(9), text, r.IntN(1000))
+}
+
+func TestManyReadersTellTheMachineWhatOneDoes(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	prints := []identity.Fingerprinter{identity.FingerprintBody(), identity.FingerprintNone(), identity.FingerprintOf("body:/amount", "body:/order?", "header:id")}
+	identities := []identity.Identity{identity.By("body:/order/id"), identity.By("header:id", "body:/order/id"), identity.By("header:id"), nil}
+	for range 60 {
+		c := Config{Name: "billing", Identity: identities[r.IntN(len(identities))], Fingerprint: prints[r.IntN(len(prints))], MaxBody: 64 << 10}
+		bodies := make([]string, r.IntN(40))
+		for i := range bodies {
+			bodies[i] = someBody(r)
+		}
+		want, _ := readBy(1, c, deliveriesOf(bodies...))
+		got, _ := readBy(2+r.IntN(4), c, deliveriesOf(bodies...))
+		for i := range want {
+			if got[i].Handle.(*parcel).delivery.Handle != i {
+				t.Fatalf("place %d of %d has another delivery", i, len(want))
+			}
+			if w, g := told(want[i]), told(got[i]); !reflect.DeepEqual(w, g) {
+				t.Fatalf("%q: alone %+v, beside others %+v", bodies[i], w, g)
+			}
+		}
+	}
+}
+
+func TestABodyIsParsedOnceADelivery(t *testing.T) {
+	body := `{"order":{"id":"\u0041-1"},"amount":12.50}`
+	for name, c := range map[string]struct {
+		by     identity.Identity
+		print  identity.Fingerprinter
+		parses int
+	}{
+		"for_identity_and_fingerprint":           {identity.By("body:/order/id"), identity.FingerprintBody(), 1},
+		"for_a_composite_and_selected_values":    {identity.By("body:/order/id", "body:/amount"), identity.FingerprintOf("body:/amount", "body:/order"), 1},
+		"not_at_all_where_nobody_asks":           {identity.By("header:id"), identity.FingerprintNone(), 0},
+		"nor_where_only_headers_are_fingerprint": {identity.By("header:id"), identity.FingerprintOf("header:id"), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			items, r := readBy(1, Config{Name: "billing", Identity: c.by, Fingerprint: c.print, MaxBody: 1 << 20}, deliveriesOf(body, body, body))
+			for _, i := range items {
+				if i.Refused != semel.ReasonNone {
+					t.Fatal(i.Why)
+				}
+			}
+			// What a room forgets at the end is not counted.
+			if got := r.rooms[0].Parses(); got != 3*c.parses {
+				t.Errorf("%d texts were parsed for 3 deliveries, want %d", got, 3*c.parses)
+			}
+		})
+	}
+}
+
+func TestTheSameMemoryIsReadAgainForAnotherDelivery(t *testing.T) {
+	c := Config{Name: "billing", Identity: identity.By("body:/id"), Fingerprint: identity.FingerprintBody(), MaxBody: 1 << 20}
+	p, q := &parcel{delivery: deliveriesOf(`{"id":"1"}`)[0]}, &parcel{}
+	r := reader{room: new(reading.Room)}
+	p.read(&c, r)
+	q.delivery = p.delivery
+	copy(q.delivery.Message.Body, `{"id":2  }`) // of another layout, so that what is remembered does not fit
+	r.room.Begin()
+	q.read(&c, r)
+	if p.key.ID != "1" || q.key.ID != "2" || p.item.Print == q.item.Print {
+		t.Errorf("%q and %q", p.key.ID, q.key.ID)
+	}
+}
+
+// scribble is a Fingerprinter of a user's: it keeps a buffer, panics, and ends its
+// goroutine, as it is told by the body.
+type scribble struct {
+	running atomic.Int32
+	atOnce  atomic.Bool
+	exited  atomic.Int32
+}
+
+func (*scribble) Validate() error { return nil }
+
+func (s *scribble) Fingerprint(m *semel.Message) (semel.Fingerprint, error) {
+	if s.running.Add(1) > 1 {
+		s.atOnce.Store(true)
+	}
+	defer s.running.Add(-1)
+	runtime.Gosched()
+	switch string(m.Body) {
+	case "panic":
+		panic("no")
+	case "exit":
+		if s.exited.Add(1) == 1 {
+			runtime.Goexit()
+		}
+	}
+	return semel.Fingerprint{Version: 1, Sum: [16]byte{m.Body[0]}}, nil
+}
+
+func TestAUsersFunctionsInReadersBesideEachOther(t *testing.T) {
+	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
+	config := func(s *scribble) Config {
+		return Config{Name: "billing", Identity: identity.By("header:id"), Fingerprint: s, MaxBody: 1 << 20, Logger: quiet}
+	}
+	bodies := slices.Repeat([]string{"a", "b", "c", "panic"}, 50)
+	t.Run("one_that_panics_is_charged_to_its_message_alone", func(t *testing.T) {
+		items, _ := readBy(4, config(&scribble{}), deliveriesOf(bodies...))
+		for i, item := range items {
+			if refused := item.Refused != semel.ReasonNone; refused != (bodies[i] == "panic") {
+				t.Errorf("message %d, %q: %v", i, bodies[i], item.Why)
+			}
+		}
+	})
+	t.Run("they_are_not_called_for_two_messages_at_once", func(t *testing.T) {
+		s := &scribble{}
+		readBy(4, config(s), deliveriesOf(bodies...))
+		if s.atOnce.Load() {
+			t.Error("two at once, although a fingerprinter may keep a buffer")
+		}
+	})
+	t.Run("one_that_ends_its_goroutine_leaves_nothing_unread", func(t *testing.T) {
+		var items []*machine.Item
+		done := make(chan struct{})
+		go func() { // it may be this goroutine that it ends
+			defer close(done)
+			for range 20 {
+				items, _ = readBy(4, config(&scribble{}), deliveriesOf(append(bodies[:7:7], "exit")...))
+			}
+		}()
+		<-done
+		if slices.Contains(items, nil) {
+			t.Error("a delivery is handed on unread")
+		}
+	})
+	t.Run("what_an_identity_did_to_the_body_is_read", func(t *testing.T) {
+		by := identity.Func(func(m *semel.Message) (string, string, error) {
+			if _, err := identity.Select(m, nil); err != nil {
+				return "", "", err
+			}
+			copy(m.Body, `{"a":2}`)
+			return "", "1", nil
+		})
+		c := Config{Name: "billing", Identity: by, Fingerprint: identity.FingerprintBody(), MaxBody: 1 << 20}
+		one, _ := readBy(1, c, deliveriesOf(`{"a":1}`))
+		two, _ := readBy(1, c, deliveriesOf(`{"a":2}`))
+		if one[0].Print != two[0].Print {
+			t.Error("the fingerprint is of what was there before")
+		}
+	})
+}
+
+func TestASmallFetchStartsNoGoroutine(t *testing.T) {
+	r := &readers{}
+	c := Config{Name: "billing", Identity: identity.By("header:id"), Fingerprint: identity.FingerprintBody(), MaxBody: 1 << 20}
+	r.items(&c, deliveriesOf(slices.Repeat([]string{`{"a":1}`}, 100)...))
+	if len(r.rooms) != 1 {
+		t.Errorf("%d rooms for 700 bytes", len(r.rooms))
+	}
+	r.items(&c, deliveriesOf(slices.Repeat([]string{`"` + strings.Repeat("x", 64<<10) + `"`}, 9)...))
+	if most := runtime.GOMAXPROCS(0); len(r.rooms) != min(9, most) {
+		t.Errorf("%d rooms for 576 KiB on %d cores", len(r.rooms), most)
+	}
+	if items := r.items(&c, nil); items != nil {
+		t.Error("items of nothing")
+	}
+}
+
+// remembering is a user's identity and fingerprinter in one: it reads a body once.
+type remembering struct{ last []byte }
+
+func (*remembering) Validate() error { return nil }
+
+func (r *remembering) Identify(m *semel.Message) (source, id string, err error) {
+	r.last = m.Body
+	runtime.Gosched()
+	return "", string(m.Body), nil
+}
+
+func (r *remembering) Fingerprint(*semel.Message) (semel.Fingerprint, error) {
+	f := semel.Fingerprint{Version: 1}
+	copy(f.Sum[:], r.last)
+	return f, nil
+}
+
+func TestNoMessageComesBetweenAnothersIdentityAndFingerprint(t *testing.T) {
+	both := &remembering{}
+	bodies := make([]string, 400)
+	for i := range bodies {
+		bodies[i] = fmt.Sprint("message ", i)
+	}
+	items, _ := readBy(4, Config{Name: "billing", Identity: both, Fingerprint: both, MaxBody: 1 << 20}, deliveriesOf(bodies...))
+	for i, item := range items {
+		want := semel.Fingerprint{Version: 1}
+		copy(want.Sum[:], bodies[i])
+		if item.Print != want {
+			t.Fatalf("message %d has the fingerprint of %q", i, item.Print.Sum)
+		}
+	}
+}
+
+func TestAProofThatAMessageCameWithIsNotTrusted(t *testing.T) {
+	body := []byte(`{"a":1}`)
+	room := new(reading.Room)
+	if _, err := room.Body(body); err != nil {
+		t.Fatal(err)
+	}
+	d := deliveriesOf("")
+	d[0].Message.Body, d[0].Message.Strict = body, room.Proof(body)
+	copy(body, `{"a":,}`)
+	asked := false
+	by := identity.Func(func(m *semel.Message) (source, id string, err error) {
+		asked = true
+		s, err := identity.ParseSelector("body:/a")
+		if err == nil {
+			_, err = s.Value(m)
+		}
+		return "", "1", err
+	})
+	items, _ := readBy(1, Config{Name: "billing", Identity: by, Fingerprint: identity.FingerprintNone(), MaxBody: 1 << 20}, d)
+	if !asked || items[0].Refused != semel.ReasonMalformed {
+		t.Errorf("asked %v, refused %q: %v", asked, items[0].Refused, items[0].Why)
+	}
+}

@@ -1,0 +1,102 @@
+package identity
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"os"
+	"testing"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/bodies"
+	"github.com/semel-go/semel/internal/reading"
+	"github.com/semel-go/semel/internal/strictjson"
+)
+
+// BenchmarkBodies is what reading a body costs, by parts and together, beside
+// what the standard library needs for the same bytes.
+func BenchmarkBodies(b *testing.B) {
+	sets, missing, err := bodies.Sets(os.Getenv(bodies.Variable))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, set := range sets {
+		b.Run("body="+set.Name, func(b *testing.B) { benchBodies(b, set) })
+	}
+	if missing != nil {
+		b.Run("body=webhooks-missing", func(b *testing.B) { b.Log(missing) })
+	}
+}
+
+func benchBodies(b *testing.B, set bodies.Set) {
+	bench := func(name string, read func(m *semel.Message) error) {
+		messages := make([]*semel.Message, len(set.All))
+		for i, body := range set.All {
+			messages[i] = &semel.Message{Headers: semel.Headers{{Name: "id", Value: []byte("018f4e7a-0000-7000-8000-000000000001")}}, Body: body}
+		}
+		b.Run(name, func(b *testing.B) { benchReading(b, set, messages, read) })
+	}
+	bench("encoding-json-Valid", func(m *semel.Message) error {
+		if !json.Valid(m.Body) {
+			return errors.New("not valid")
+		}
+		return nil
+	})
+	bench("encoding-json-Unmarshal", func(m *semel.Message) error {
+		var v any
+		return json.Unmarshal(m.Body, &v)
+	})
+	bench("SHA-256", func(m *semel.Message) error { sum = sha256.Sum256(m.Body); return nil })
+	var parser strictjson.Parser
+	bench("parse", func(m *semel.Message) error { _, err := parser.Parse(m.Body); return err })
+	fingerprint := FingerprintBody()
+	bench("fingerprint", func(m *semel.Message) error { _, err := fingerprint.Fingerprint(m); return err })
+	by := By("body:/id")
+	if set.Name == "webhooks" { // whose ids are in a header
+		by = By("header:id")
+	}
+	parameters := selectors(b, "body:/action?", "body:/sender/login?", "body:/repository/full_name?")
+	var room reading.Room
+	bench("identity-fingerprint-3-parameters", func(m *semel.Message) error { return delivered(&room, by, parameters, m) })
+}
+
+// sum keeps the hash from being left out.
+var sum [sha256.Size]byte
+
+func benchReading(b *testing.B, set bodies.Set, messages []*semel.Message, read func(m *semel.Message) error) {
+	b.SetBytes(set.Mean())
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		if err := read(messages[n%len(messages)]); err != nil {
+			b.Fatal(err)
+		}
+		n++
+	}
+}
+
+func selectors(b *testing.B, texts ...string) (all []Selector) {
+	for _, text := range texts {
+		s, err := ParseSelector(text)
+		if err != nil {
+			b.Fatal(err)
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// delivered is what a delivery asks of its body: the identity and the
+// fingerprint, in a room as the engine does, and the values of a handler's
+// parameters.
+func delivered(room *reading.Room, by *Selected, parameters []Selector, m *semel.Message) error {
+	room.Begin()
+	if _, _, err := by.FindIn(room, m); err != nil {
+		return err
+	}
+	if _, err := (bodyFingerprint{}).FingerprintIn(room, m); err != nil {
+		return err
+	}
+	_, err := Select(m, parameters)
+	return err
+}

@@ -1,0 +1,72 @@
+package house
+
+import (
+	"go/ast"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// camel is a word that can only be a symbol; one behind a dot has its package.
+var camel = regexp.MustCompile(`(^|[^\w.-])([A-Z][a-z0-9]+[A-Z]\w*)`)
+
+// proper are names of other things, too.
+var proper = map[string]bool{"CloudEvents": true}
+
+// library reports whether users see the file's comments.
+func library(f *File) bool {
+	outside := strings.HasPrefix(f.Path, "itest/") || strings.HasPrefix(f.Path, "tools/") || strings.HasPrefix(f.Path, "examples/")
+	return !f.Test() && !outside && f.Tree.Name.Name != "main" && !strings.Contains(f.Path, "internal/")
+}
+
+// known are the identifiers that the files of each package of the library have
+// without a package before them, and whether one is declared there for users.
+func known(all []*File) map[string]map[string]bool {
+	packages := map[string]map[string]bool{}
+	for _, f := range all {
+		if !library(f) {
+			continue
+		}
+		if packages[f.Package()] == nil {
+			packages[f.Package()] = map[string]bool{}
+		}
+		names := packages[f.Package()]
+		ast.Inspect(f.Tree, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.SelectorExpr:
+				return false
+			case *ast.TypeSpec:
+				names[n.Name.Name] = n.Name.IsExported()
+			case *ast.ValueSpec:
+				for _, id := range n.Names {
+					names[id.Name] = id.IsExported()
+				}
+			case *ast.FuncDecl:
+				names[n.Name.Name] = n.Recv == nil && n.Name.IsExported() || names[n.Name.Name]
+			case *ast.Ident:
+				if !names[n.Name] { // known here, if not as a symbol
+					names[n.Name] = false
+				}
+			}
+			return true
+		})
+	}
+	return packages
+}
+
+// After a symbol has moved, what only names it still compiles.
+func TestCommentsNameSymbolsWithTheirPackage(t *testing.T) {
+	packages := known(files(t))
+	for _, f := range files(t) {
+		for _, group := range f.Tree.Comments {
+			for _, m := range camel.FindAllStringSubmatch(group.Text(), -1) {
+				_, here := packages[f.Package()][m[2]]
+				for p, names := range packages {
+					if library(f) && !here && names[m[2]] && !proper[m[2]] {
+						t.Errorf("%s:%d: the comment names %s, which is a symbol of package %s: write its package, too", f.Path, f.Line(group), m[2], p)
+					}
+				}
+			}
+		}
+	}
+}

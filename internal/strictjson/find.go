@@ -1,0 +1,187 @@
+package strictjson
+
+import "math/bits"
+
+// Found is what Find found: a value as Value has it. Its Kind is 0 if there is
+// none.
+type Found struct {
+	Kind Kind
+	// Raw is the value as it stands in the text, whose memory it shares.
+	Raw []byte
+	// Text is, of a string, its text without quotes and escapes; of any other
+	// value Raw.
+	Text []byte
+}
+
+// mostAtOnce is how many pointers one pass looks for.
+const mostAtOnce = 64
+
+// Find looks values up without parsing, by skipping what it does not seek. The
+// text must be proven to be strict JSON (see Proof); of another text Find may
+// say anything or panic, but ends. found gets a value for each pointer and
+// must be as long. Strings with escapes are decoded behind scratch, which is
+// returned with them.
+func Find(text []byte, pointers []Pointer, found []Found, scratch []byte) []byte {
+	clear(found[:len(pointers)])
+	for len(pointers) > 0 {
+		n := min(len(pointers), mostAtOnce)
+		f := finder{text, pointers[:n], found[:n], scratch, ^uint64(0) >> (mostAtOnce - n)}
+		f.value(skipSpace(text, 0), f.sought, 0)
+		scratch = f.scratch
+		pointers, found = pointers[n:], found[n:]
+	}
+	return scratch
+}
+
+// finder is one pass. A set of pointers is a bit for each.
+type finder struct {
+	text     []byte
+	pointers []Pointer
+	found    []Found
+	scratch  []byte
+	// sought are the pointers of which it is not known whether there is a value.
+	sought uint64
+}
+
+// value answers the pointers of set in the value at i, which their first depth
+// tokens lead to. It returns the value's end as long as a pointer is sought.
+func (f *finder) value(i int, set uint64, depth int) (end int) {
+	here := f.ending(set, depth)
+	switch deeper := set &^ here; {
+	case deeper != 0 && f.text[i] == '{':
+		end = f.object(skipSpace(f.text, i+1), deeper, depth)
+	case deeper != 0 && f.text[i] == '[':
+		end = f.array(skipSpace(f.text, i+1), deeper, depth)
+	default:
+		end = skipValue(f.text, i)
+	}
+	if here != 0 {
+		f.keep(here, f.text[i:end:end])
+	}
+	f.sought &^= set
+	return end
+}
+
+// ending are the pointers of set that have no token at this depth.
+func (f *finder) ending(set uint64, depth int) (here uint64) {
+	for rest := set; rest != 0; rest &= rest - 1 {
+		if len(f.pointers[lowest(rest)].tokens) == depth {
+			here |= rest & -rest
+		}
+	}
+	return here
+}
+
+// keep answers the pointers of set with the value.
+func (f *finder) keep(set uint64, raw []byte) {
+	found := Found{kindOf(raw[0]), raw, raw}
+	if found.Kind == String {
+		found.Text = f.stringText(raw)
+	}
+	for ; set != 0; set &= set - 1 {
+		f.found[lowest(set)] = found
+	}
+}
+
+func (f *finder) stringText(raw []byte) []byte {
+	inner := raw[1 : len(raw)-1 : len(raw)-1]
+	if _, escaped := skipString(raw, 1); !escaped {
+		return inner
+	}
+	before := len(f.scratch)
+	f.scratch = appendDecoded(f.scratch, inner)
+	return f.scratch[before:len(f.scratch):len(f.scratch)]
+}
+
+// object answers the pointers of set in the object whose first name, or end,
+// is at i.
+func (f *finder) object(i int, set uint64, depth int) (end int) {
+	for f.text[i] != '}' {
+		nameEnd, escaped := skipString(f.text, i+1)
+		named := uint64(0)
+		if escaped {
+			named = f.decoded(f.text[i+1:nameEnd-1], set, depth)
+		} else {
+			named = f.named(f.text[i+1:nameEnd-1], prefixIn(f.text, i+1, nameEnd-1), set, depth)
+		}
+		i = skipSpace(f.text, skipSpace(f.text, nameEnd)+1)
+		if i = f.member(i, named, depth); named != 0 {
+			if set &^= named; set == 0 {
+				return f.rest(i)
+			}
+		}
+		if i = skipSpace(f.text, i); f.text[i] == ',' {
+			i = skipSpace(f.text, i+1)
+		}
+	}
+	return i + 1
+}
+
+// array answers the pointers of set in the array whose first element, or end,
+// is at i.
+func (f *finder) array(i int, set uint64, depth int) (end int) {
+	for index := 0; f.text[i] != ']'; index++ {
+		indexed := f.indexed(index, set, depth)
+		if i = f.member(i, indexed, depth); indexed != 0 {
+			if set &^= indexed; set == 0 {
+				return f.rest(i)
+			}
+		}
+		if i = skipSpace(f.text, i); f.text[i] == ',' {
+			i = skipSpace(f.text, i+1)
+		}
+	}
+	return i + 1
+}
+
+// member returns the end of the value at i and answers the pointers of set,
+// which lead to it.
+func (f *finder) member(i int, set uint64, depth int) (end int) {
+	if set == 0 {
+		return skipValue(f.text, i)
+	}
+	return f.value(i, set, depth+1)
+}
+
+// rest returns the end of the array or object that is open at i, if anyone
+// still asks.
+func (f *finder) rest(i int) (end int) {
+	if f.sought == 0 {
+		return i
+	}
+	return skipNested(f.text, i)
+}
+
+// decoded are the pointers of set whose token at this depth is the name, which
+// has escapes.
+func (f *finder) decoded(raw []byte, set uint64, depth int) (named uint64) {
+	before := len(f.scratch)
+	f.scratch = appendDecoded(f.scratch, raw)
+	name := f.scratch[before:]
+	f.scratch = f.scratch[:before]
+	return f.named(name, prefixOf(name), set, depth)
+}
+
+// named are the pointers of set whose token at this depth is the name.
+func (f *finder) named(name []byte, prefix uint64, set uint64, depth int) (named uint64) {
+	for rest := set; rest != 0; rest &= rest - 1 {
+		t := &f.pointers[lowest(rest)].tokens[depth]
+		if t.prefix == prefix && t.name == string(name) {
+			named |= rest & -rest
+		}
+	}
+	return named
+}
+
+// indexed are the pointers of set whose token at this depth is the index.
+func (f *finder) indexed(index int, set uint64, depth int) (indexed uint64) {
+	for rest := set; rest != 0; rest &= rest - 1 {
+		if f.pointers[lowest(rest)].tokens[depth].index == index {
+			indexed |= rest & -rest
+		}
+	}
+	return indexed
+}
+
+// lowest is the lowest pointer of a set.
+func lowest(set uint64) int { return bits.TrailingZeros64(set) }

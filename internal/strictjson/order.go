@@ -1,0 +1,186 @@
+package strictjson
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+)
+
+// name is a member's name while its object is open.
+type name struct {
+	// prefix is prefixOf the name. Most names differ in it, and are then
+	// compared without a look at their text.
+	prefix uint64
+	// node is the name's node, place its place among the object's names.
+	node, place uint32
+}
+
+// nameAt is the name that was just read, with its quotes from start to end.
+func (p *Parser) nameAt(start, end int) name {
+	i := len(p.document.nodes) - 1
+	if p.document.nodes[i].next != 0 {
+		return name{prefix: prefixOf(p.document.textOf(uint32(i))), node: uint32(i)}
+	}
+	return name{prefix: prefixIn(p.source, start+1, end-1), node: uint32(i)}
+}
+
+// compareNames compares two names by their bytes. Of equal prefixes nothing
+// follows: shorter names are filled up with NULs, which names may have, too.
+func (d *Document) compareNames(a, b name) int {
+	if a.prefix != b.prefix {
+		return cmp.Compare(a.prefix, b.prefix)
+	}
+	return bytes.Compare(d.textOf(a.node), d.textOf(b.node))
+}
+
+// order files the names of the object that ends, sorted by their bytes, and
+// refuses a repeated one. Names that come in order, or in an order that was
+// met before, are not sorted; that they are ascending then is seen by
+// comparing each with the next, which finds a repeated one, too.
+func (p *Parser) order(names []name) *Error {
+	d := &p.document
+	d.order = append(d.order, uint32(len(names)))
+	if d.ascending(names) {
+		for i := range names {
+			d.order = append(d.order, names[i].node)
+		}
+		return nil
+	}
+	known := p.knownOrder(names)
+	if known != nil && d.appendInOrder(names, *known) {
+		return nil
+	}
+	if fault := d.sort(names); fault != nil {
+		return fault
+	}
+	if known != nil {
+		*known = keptOrder(*known, names)
+	}
+	for i := range names {
+		d.order = append(d.order, names[i].node)
+	}
+	return nil
+}
+
+// ascending reports whether each name is before the next.
+func (d *Document) ascending(names []name) bool {
+	for i := 1; i < len(names); i++ {
+		if a, b := names[i-1], names[i]; a.prefix > b.prefix || (a.prefix == b.prefix && d.compareNames(a, b) >= 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// appendInOrder files the names in the order of places if that is ascending.
+func (d *Document) appendInOrder(names []name, places []uint8) bool {
+	if len(places) != len(names) {
+		return false
+	}
+	before := len(d.order)
+	last := names[places[0]]
+	d.order = append(d.order, last.node)
+	for _, place := range places[1:] {
+		n := names[place]
+		if last.prefix > n.prefix || (last.prefix == n.prefix && d.compareNames(last, n) >= 0) {
+			d.order = d.order[:before]
+			return false
+		}
+		d.order = append(d.order, n.node)
+		last = n
+	}
+	return true
+}
+
+// fewNames is up to how many names are sorted by insertion.
+const fewNames = 24
+
+// sort sorts names and refuses a repeated one at its second place.
+func (d *Document) sort(names []name) *Error {
+	for i := range names {
+		names[i].place = uint32(i)
+	}
+	if len(names) <= fewNames {
+		d.sortFew(names)
+	} else {
+		d.cutShared(names)
+		slices.SortFunc(names, func(a, b name) int {
+			if a.prefix != b.prefix {
+				return cmp.Compare(a.prefix, b.prefix)
+			}
+			return cmp.Or(d.compareNames(a, b), cmp.Compare(a.node, b.node))
+		})
+	}
+	for i := 1; i < len(names); i++ {
+		if a, b := names[i-1], names[i]; a.prefix == b.prefix && d.compareNames(a, b) == 0 {
+			return &Error{int(d.nodes[b.node].start), "a repeated member name"}
+		}
+	}
+	return nil
+}
+
+// cutShared takes the prefixes of names from behind what all begin with, so that
+// names such as order-0000001 differ in them.
+func (d *Document) cutShared(names []name) {
+	shared := d.textOf(names[0].node)
+	for _, n := range names[1:] {
+		text := d.textOf(n.node)
+		same := 0
+		for same < min(len(text), len(shared)) && text[same] == shared[same] {
+			same++
+		}
+		if shared = shared[:same]; same == 0 {
+			return
+		}
+	}
+	for i := range names {
+		names[i].prefix = prefixOf(d.textOf(names[i].node)[len(shared):])
+	}
+}
+
+// sortFew sorts by insertion, and keeps equal names in their order.
+func (d *Document) sortFew(names []name) {
+	for i := 1; i < len(names); i++ {
+		n, k := names[i], i
+		for ; k > 0 && (names[k-1].prefix > n.prefix || (names[k-1].prefix == n.prefix && d.compareNames(names[k-1], n) > 0)); k-- {
+			names[k] = names[k-1]
+		}
+		names[k] = n
+	}
+}
+
+// orders keeps orders of names: objects of one producer have the same names in
+// the same sequence again and again. An order is a guess that is verified, so
+// that two sequences under one key cost time and nothing else.
+type orders [64][]uint8
+
+// mostOrdered is how many names an order is kept of.
+const mostOrdered = 256
+
+// manyNames is how many a first text has when keeping orders begins to pay.
+const manyNames = 256
+
+// knownOrder is where the order for these names is kept, nil if none is.
+func (p *Parser) knownOrder(names []name) *[]uint8 {
+	if p.orders == nil {
+		if !p.again && len(p.document.order) < manyNames {
+			return nil
+		}
+		p.orders = new(orders)
+	}
+	last := len(names) - 1
+	key := names[0].prefix + names[last/2].prefix<<1 + names[last].prefix<<2 + uint64(last)
+	return &p.orders[key*0x9e3779b97f4a7c15>>58]
+}
+
+// keptOrder is the order of names that were sorted, nil of too many.
+func keptOrder(room []uint8, names []name) []uint8 {
+	room = room[:0]
+	if len(names) > mostOrdered {
+		return room
+	}
+	for i := range names {
+		room = append(room, uint8(names[i].place))
+	}
+	return room
+}

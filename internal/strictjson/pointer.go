@@ -1,0 +1,50 @@
+package strictjson
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Pointer is a parsed JSON pointer (RFC 6901). The zero value means the whole
+// document.
+type Pointer struct{ tokens []token }
+
+// token is one step of a pointer.
+type token struct {
+	name string
+	// prefix is the name's, as prefixOf makes it.
+	prefix uint64
+	// index is the element of an array that is meant, -1 if none can be.
+	index int
+}
+
+// ParsePointer reads a JSON pointer: empty, or tokens that each begin with a
+// slash, with ~0 for ~ and ~1 for a slash.
+func ParsePointer(s string) (Pointer, error) {
+	if s == "" {
+		return Pointer{}, nil
+	}
+	if s[0] != '/' {
+		return Pointer{}, fmt.Errorf("a JSON pointer begins with a slash: /%s", s)
+	}
+	var tokens []token
+	for part := range strings.SplitSeq(s[1:], "/") {
+		bare := strings.NewReplacer("~0", "", "~1", "").Replace(part)
+		if strings.Contains(bare, "~") {
+			return Pointer{}, fmt.Errorf("in a JSON pointer ~ is written ~0 and a slash inside a name ~1")
+		}
+		name := strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
+		tokens = append(tokens, token{name, prefixOf([]byte(name)), indexOf(name)})
+	}
+	return Pointer{tokens}, nil
+}
+
+// indexOf is the index that a token means: a number without leading zeros.
+func indexOf(name string) int {
+	index, err := strconv.ParseUint(name, 10, 31)
+	if err != nil || strconv.FormatUint(index, 10) != name {
+		return -1
+	}
+	return int(index)
+}

@@ -1,0 +1,115 @@
+package strictjson
+
+// The functions of this file step over parts of a text that is proven to be
+// strict JSON. But for white space, they check nothing.
+
+// isSpace reports whether c is white space between values.
+func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
+
+// skipSpace returns where white space at i ends.
+func skipSpace(text []byte, i int) int {
+	for i < len(text) && text[i] <= ' ' && isSpace(text[i]) {
+		i++
+	}
+	return i
+}
+
+// skipValue returns the end of the value at i.
+func skipValue(text []byte, i int) int {
+	switch text[i] {
+	case '"':
+		end, _ := skipString(text, i+1)
+		return end
+	case '{', '[':
+		return skipNested(text, i+1)
+	}
+	for i++; i < len(text) && !isSpace(text[i]) && text[i] != ',' && text[i] != '}' && text[i] != ']'; {
+		i++
+	}
+	return i
+}
+
+// skipString returns the end of the string whose text begins at i, behind its
+// closing quote, and whether it has escapes.
+func skipString(text []byte, i int) (end int, escaped bool) {
+	for {
+		word := wordAt(text, i)
+		n := first(stringEnds(word))
+		i += n
+		switch {
+		case n == 8:
+		case text[i] == '"':
+			return i + 1, escaped
+		default:
+			escaped = true
+			i += 2
+		}
+	}
+}
+
+// stringEnds marks the lowest quote or backslash. Higher bytes may be marked
+// without reason.
+func stringEnds(word uint64) uint64 {
+	quotes, backslashes := word^'"'*ones, word^'\\'*ones
+	return ((quotes-ones)&^quotes | (backslashes-ones)&^backslashes) & highs
+}
+
+// skipNested returns the end of the array or object that is open at i: behind
+// the bracket that closes it. It takes eight bytes at a time: which of them
+// are in strings follows from the number of quotes before them.
+func skipNested(text []byte, i int) int {
+	depth := 1
+	inString := uint64(0) // the lowest bit of each byte, for the text before i
+	escaped := uint64(0)  // whether a backslash stands right before i
+	for ; ; i += 8 {
+		word := wordAt(text, i)
+		quotes := marks(word, '"')
+		if backslashes := marks(word, '\\'); backslashes|escaped != 0 {
+			var hidden uint64
+			hidden, escaped = behindBackslashes(backslashes, escaped)
+			quotes &^= hidden
+		}
+		inside := (quotes>>7*ones ^ inString) & ones
+		inString = inside >> 56 * ones
+		letters := word | 0x20*ones // brackets become braces
+		opened := marks(letters, '{') >> 7 &^ inside
+		closed := marks(letters, '}') >> 7 &^ inside
+		if n := count(closed); n >= depth {
+			if end := closing(opened, closed, depth); end > 0 {
+				return i + end
+			}
+		}
+		depth += count(opened) - count(closed)
+	}
+}
+
+// count is how many bytes of a mask of lowest bits are set.
+func count(mask uint64) int { return int(mask * ones >> 56) }
+
+// closing is the end of the byte that closes the outermost of depth brackets,
+// 0 if none does.
+func closing(opened, closed uint64, depth int) int {
+	for all := opened | closed; all != 0; all &= all - 1 {
+		if lowest := all & -all; opened&lowest != 0 {
+			depth++
+			continue
+		}
+		if depth--; depth == 0 {
+			return first(all) + 1
+		}
+	}
+	return 0
+}
+
+// behindBackslashes marks the bytes that are escaped by a backslash before
+// them; carry says whether the first is, and what follows the word.
+func behindBackslashes(backslashes, carry uint64) (hidden, after uint64) {
+	hidden = carry * 0x80
+	for backslashes &^= hidden; backslashes != 0; {
+		lowest := backslashes & -backslashes
+		hidden |= lowest << 8
+		after = lowest >> 63
+		backslashes &^= lowest | lowest<<8
+	}
+	return hidden, after
+}

@@ -1,0 +1,159 @@
+//go:build unix
+
+// Pairedbench compares an earlier commit with the present tree: the benchmarks
+// of a package, with -postgres the base row of each form on PostgreSQL, with -kafka
+// the way from a broker into it, or with -file the binary over a file of webhooks into SQLite. In each round it measures the base, the present and the base again, so that it
+// can say what equal code differs by.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/semel-go/semel/itest/history"
+	"github.com/semel-go/semel/itest/paired"
+)
+
+type flags struct {
+	base, packages, pattern, time string
+	rounds                        int
+	postgres, file                bool
+	dsn                           string
+	target                        time.Duration
+	against, webhooks, body       string
+	kafka                         string
+	deliveries                    int
+}
+
+func main() {
+	var f flags
+	flag.StringVar(&f.base, "base", "", "the commit that the present tree is compared with")
+	flag.IntVar(&f.rounds, "rounds", 11, "how often base, present and base take turns")
+	flag.StringVar(&f.packages, "packages", "./consumer", "folders whose benchmarks are compared, between commas")
+	flag.StringVar(&f.pattern, "bench", "", "benchmarks, as `go test -bench` has it; all that both have if empty")
+	flag.StringVar(&f.time, "benchtime", "300000x", "how long each benchmark runs, as `go test -benchtime` has it")
+	flag.BoolVar(&f.postgres, "postgres", false, "compare the forms on PostgreSQL instead, by their ratio to a batch written by hand")
+	flag.StringVar(&f.dsn, "dsn", os.Getenv("SEMEL_POSTGRES"), "with -postgres and -kafka, address of the server (postgres://…)")
+	flag.DurationVar(&f.target, "target", 500*time.Millisecond, "with -postgres, how long a run is to take")
+	flag.StringVar(&f.kafka, "kafka", "", "compare the way from this broker (host:port) into PostgreSQL instead, with the real webhooks or -body, by its ratio to a loop without deduplication")
+	flag.StringVar(&f.body, "body", "", "with -postgres or -kafka, lengths of bodies, such as 200B,1KiB; the base is measured by this tree's semelbench, which must fit it")
+	flag.BoolVar(&f.file, "file", false, "compare runs of the binary over a file of webhooks into SQLite instead, with GOMAXPROCS 1 and 2")
+	flag.StringVar(&f.against, "against", "", "with -file, a semel binary that is the base, in the place of -base")
+	flag.StringVar(&f.webhooks, "webhooks", os.Getenv("SEMEL_WEBHOOKS"), "with -file and -kafka, path of index.json, as scripts/fetch-webhooks prints it")
+	flag.IntVar(&f.deliveries, "deliveries", 100_000, "with -file, lines of the file, of 10 KB")
+	flag.Parse()
+	if flag.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "pairedbench: %q is no flag, and flags behind it would not be read; -help lists them\n", flag.Arg(0))
+		os.Exit(1)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := f.compare(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "pairedbench:", err)
+		os.Exit(1)
+	}
+}
+
+func (f flags) check() error {
+	switch {
+	case f.postgres && f.file, f.kafka != "" && (f.file || f.postgres):
+		return errors.New("-postgres, -kafka and -file: choose one")
+	case f.against != "" && (!f.file || f.base != ""):
+		return errors.New("-against names a binary for -file, in the place of -base")
+	case f.body != "" && !f.postgres && f.kafka == "":
+		return errors.New("-body is for -postgres and -kafka")
+	case f.base == "" && f.against == "":
+		return errors.New("no base: name a commit with -base; `make bench-against BASE=…`")
+	case f.webhooks == "" && (f.file || f.kafka != "" && f.body == ""):
+		return errors.New("no webhooks: name their file with -webhooks or SEMEL_WEBHOOKS; scripts/fetch-webhooks fetches it and prints the path")
+	case f.file && f.deliveries < 10:
+		return fmt.Errorf("-deliveries %d: at least 10", f.deliveries)
+	case f.rounds < 1:
+		return fmt.Errorf("-rounds %d: at least 1", f.rounds)
+	case (f.postgres || f.kafka != "") && f.dsn == "":
+		return errors.New("no server: set SEMEL_POSTGRES or -dsn; `make bench-postgres-against` starts one")
+	}
+	return nil
+}
+
+func (f flags) compare(ctx context.Context) (err error) {
+	if err := f.check(); err != nil {
+		return err
+	}
+	folder, err := os.MkdirTemp("", "semel-paired-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	t, err := f.findTrees(ctx, folder)
+	if err != nil {
+		return err
+	}
+	if f.file {
+		return f.compareFile(ctx, t, folder)
+	}
+	if f.postgres || f.kafka != "" {
+		return f.compareSemelbench(ctx, t, folder)
+	}
+	for pkg := range strings.SplitSeq(f.packages, ",") {
+		if err := f.compareGo(ctx, t, strings.TrimSpace(pkg), folder); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// trees are the two sources and what their commits are called.
+type trees struct{ base, baseName, present, presentName string }
+
+func (f flags) findTrees(ctx context.Context, folder string) (t trees, err error) {
+	if t.present, err = history.Root(ctx); err != nil {
+		return t, err
+	}
+	if t.presentName, err = history.Commit(ctx, ""); err != nil {
+		return t, err
+	}
+	if f.against != "" {
+		t.baseName = f.against
+		_, err = os.Stat(f.against)
+		return t, err
+	}
+	t.base = filepath.Join(folder, "tree")
+	if err := os.Mkdir(t.base, 0o755); err != nil {
+		return t, err
+	}
+	if err := history.Unpack(ctx, f.base, t.base); err != nil {
+		return t, err
+	}
+	t.baseName, err = history.Commit(ctx, f.base)
+	return t, err
+}
+
+func (f flags) compareGo(ctx context.Context, t trees, pkg, folder string) error {
+	g := paired.GoBenchmarks{Package: pkg, Pattern: f.pattern, Time: f.time}
+	base, present, err := g.Build(ctx, folder, t.base, t.present)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s, %s a benchmark.\n", pkg, f.time)
+	return f.write(ctx, t, paired.GoTable, base, present)
+}
+
+// write compares and prints the table, of the rounds before an error, too.
+func (f flags) write(ctx context.Context, t trees, table paired.Table, base, present paired.Measure) error {
+	c, err := paired.Compare(ctx, f.rounds, base, present, os.Stderr)
+	if len(c.Rounds) > 0 {
+		err = errors.Join(err, table.Write(os.Stdout, c, t.baseName, t.presentName))
+		fmt.Println()
+	}
+	return err
+}

@@ -1,0 +1,50 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/semel-go/semel/itest/paired"
+)
+
+// compareSemelbench compares what semelbench measures. Where messages carry
+// something the base is measured by this tree's semelbench, since its own may
+// not know how.
+func (f flags) compareSemelbench(ctx context.Context, t trees, folder string) error {
+	table, args := paired.PostgresTable, f.semelbench()
+	if f.kafka != "" {
+		table = paired.KafkaTable
+	}
+	if f.kafka != "" || f.body != "" {
+		if err := paired.Lend(t.present, t.base, paired.Harness...); err != nil {
+			return err
+		}
+	}
+	base, err := paired.BuildSemelbench(ctx, t.base, filepath.Join(folder, "base"), args...)
+	if err != nil {
+		return err
+	}
+	present, err := paired.BuildSemelbench(ctx, t.present, filepath.Join(folder, "present"), args...)
+	if err != nil {
+		return err
+	}
+	return f.write(ctx, t, table, base, present)
+}
+
+// semelbench are the flags of its runs: on PostgreSQL the base row of each form,
+// from a broker the default of 8 workers.
+func (f flags) semelbench() []string {
+	args := []string{"-dsn", f.dsn, "-rounds", "1"}
+	if f.body != "" {
+		args = append(args, "-body", f.body)
+	}
+	if f.kafka == "" {
+		return append(args, "-base", "-target", f.target.String())
+	}
+	if f.body == "" {
+		args = append(args, "-webhooks", f.webhooks)
+	}
+	return append(args, "-kafka", f.kafka, "-only", " 8 workers")
+}

@@ -1,0 +1,46 @@
+//go:build unix
+
+// Proof runs a proof by its name, with flags of its own (-help): file, kafka,
+// brokers, commit or failover; see the package itest/proof. It prints the
+// ledger. Its exit code is 1 if anything was lost, doubled or stuck, if too
+// little happened, or if a planted fault was not found.
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+
+	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/proof/brokers"
+	"github.com/semel-go/semel/itest/proof/commit"
+	"github.com/semel-go/semel/itest/proof/failover"
+	"github.com/semel-go/semel/itest/proof/file"
+	"github.com/semel-go/semel/itest/proof/kafka"
+)
+
+func main() {
+	if err := prove(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "proof:", err)
+		os.Exit(1)
+	}
+}
+
+func prove(args []string) error {
+	if len(args) > 1 && args[0] == kafka.LoopCommand {
+		return kafka.Loop(args[1])
+	}
+	rooms := map[string]proof.Room{
+		"file": &file.Room{}, "kafka": &kafka.Room{}, "brokers": &brokers.Room{}, "commit": &commit.Room{}, "failover": &failover.Room{},
+	}
+	if len(args) == 0 || rooms[args[0]] == nil {
+		return fmt.Errorf("name one of %v; with -help behind it, it lists its flags", slices.Sorted(maps.Keys(rooms)))
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return proof.Main(ctx, rooms[args[0]], args[1:], os.Stdout)
+}

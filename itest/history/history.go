@@ -1,0 +1,68 @@
+// Package history takes trees and binaries out of this repository's history, for
+// what runs beside the present tree: an earlier neighbour, the base of a
+// comparison.
+package history
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Unpack writes the tree of a commit into a folder that exists. The working
+// directory is anywhere in a clone.
+func Unpack(ctx context.Context, commit, folder string) error {
+	if _, err := Output(exec.CommandContext(ctx, "git", "cat-file", "-e", commit+"^{commit}")); err != nil {
+		return fmt.Errorf("commit %s is not here; if its name is right, "+
+			"this needs the repository's history. Get it with `git fetch --unshallow`, or with `git fetch --tags` "+
+			"in a whole clone; instead of an unpacked archive use a clone: %w", commit, err)
+	}
+	root, err := Root(ctx)
+	if err != nil {
+		return err
+	}
+	archive := filepath.Join(folder, "tree.tar")
+	if _, err := Output(exec.CommandContext(ctx, "git", "-C", root, "archive", "--output", archive, commit)); err != nil {
+		return err
+	}
+	_, err = Output(exec.CommandContext(ctx, "tar", "-x", "-f", archive, "-C", folder))
+	return err
+}
+
+// Root is the top folder of the clone that the working directory is in.
+func Root(ctx context.Context) (string, error) {
+	return Output(exec.CommandContext(ctx, "git", "rev-parse", "--show-toplevel"))
+}
+
+// Commit is what a name of a commit stands for, shortened, and what is present
+// if it is empty; "-dirty" says that the tree has changes.
+func Commit(ctx context.Context, name string) (string, error) {
+	if name == "" {
+		return Output(exec.CommandContext(ctx, "git", "describe", "--always", "--dirty", "--exclude=*"))
+	}
+	return Output(exec.CommandContext(ctx, "git", "rev-parse", "--short", "--verify", name+"^{commit}"))
+}
+
+// Go calls the go command in a tree with a workspace of its own. Without the
+// tree's path in what is compiled, the cache of builds serves every tree.
+func Go(ctx context.Context, tree, verb string, args ...string) error {
+	call := exec.CommandContext(ctx, "go", append([]string{verb, "-trimpath", "-buildvcs=false"}, args...)...)
+	call.Dir, call.Env = tree, append(os.Environ(), "GOWORK="+filepath.Join(tree, "go.work"))
+	_, err := Output(call)
+	return err
+}
+
+// Output runs a command and returns what it printed, without blanks around it;
+// an error has what it said.
+func Output(c *exec.Cmd) (string, error) {
+	var said strings.Builder
+	c.Stderr = &said
+	printed, err := c.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w\n%s", strings.Join(c.Args, " "), err, said.String())
+	}
+	return strings.TrimSpace(string(printed)), nil
+}

@@ -1,0 +1,101 @@
+package commit
+
+import (
+	"math/rand/v2"
+	"strings"
+	"sync"
+
+	"github.com/semel-go/semel/itest/pgproxy"
+)
+
+// cutter chooses which commits are cut: only those of transactions that wrote
+// effects, a share of them at random, and no more than the quota.
+type cutter struct {
+	quota int
+	share float64
+
+	mu      sync.Mutex
+	random  *rand.Rand   // guarded by mu, as what follows
+	writes  map[int]bool // by connection: its transaction wrote an effect
+	slow    bool         // the standby is frozen
+	cuts    int
+	waiting int // cuts while the standby was frozen
+}
+
+func newCutter(quota int, share float64, seed uint64) *cutter {
+	return &cutter{quota: quota, share: share, random: rand.New(rand.NewPCG(seed, 3)), writes: map[int]bool{}}
+}
+
+// install puts the rules into a proxy. A reply that is cut is cut when it
+// comes; while the standby is frozen none comes, and the connection is cut
+// under the COMMIT that waits.
+func (c *cutter) install(p *pgproxy.Proxy, d Direction) {
+	p.Watch(c.see)
+	if d == Request {
+		p.CutRequest(func(m pgproxy.Message) bool { return c.choose(m, false) || c.choose(m, true) })
+		return
+	}
+	p.CutInFlight(func(m pgproxy.Message) bool { return c.choose(m, true) })
+	p.CutReply(c.reply)
+}
+
+// see follows which transactions write effects.
+func (c *cutter) see(m pgproxy.Message) {
+	if m.Direction == pgproxy.Request && strings.HasPrefix(m.SQL, "insert into effects") {
+		c.mu.Lock()
+		c.writes[m.Connection] = true
+		c.mu.Unlock()
+	}
+}
+
+// choose decides about the request of a COMMIT.
+func (c *cutter) choose(m pgproxy.Message, slow bool) bool {
+	if !pgproxy.Commit(m) {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.slow == slow && c.pick(m.Connection)
+}
+
+// reply decides about the reply to a COMMIT, whatever the standby does.
+func (c *cutter) reply(m pgproxy.Message) bool {
+	if !pgproxy.Commit(m) || m.Failed() {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.pick(m.Connection)
+}
+
+func (c *cutter) pick(connection int) bool {
+	if !c.writes[connection] {
+		return false
+	}
+	delete(c.writes, connection)
+	if c.cuts >= c.quota || c.random.Float64() >= c.share {
+		return false
+	}
+	c.cuts++
+	if c.slow {
+		c.waiting++
+	}
+	return true
+}
+
+func (c *cutter) freeze(slow bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.slow = slow
+}
+
+func (c *cutter) made() (cuts, waiting int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cuts, c.waiting
+}
+
+func (c *cutter) enough() bool {
+	cuts, _ := c.made()
+	return cuts >= c.quota
+}

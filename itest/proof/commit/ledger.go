@@ -1,0 +1,32 @@
+package commit
+
+import (
+	"cmp"
+
+	"github.com/semel-go/semel/itest/ledger"
+	"github.com/semel-go/semel/itest/proof"
+)
+
+// Ledger is what came out.
+type Ledger struct {
+	Direction Direction `json:"lost_of_commit"`
+	// Cuts are the commits that were cut, Waiting those of them that met a
+	// frozen standby.
+	Cuts    int `json:"commits_cut"`
+	Waiting int `json:"of_them_while_the_standby_was_frozen"`
+	proof.RivalsLedger
+	// least is how many were to be cut.
+	least int
+}
+
+// Fault implements proof.Ledger.
+func (l Ledger) Fault() error {
+	return cmp.Or(
+		l.RivalsLedger.Fault(),
+		ledger.AtLeast(l.least, l.Cuts, "commits were cut"),
+		ledger.AtLeast(l.Cuts, l.Unknown, "cut commits were taken for unknown"),
+		ledger.AtLeast(1, l.Waiting, "commits were cut while the standby was frozen"),
+		ledger.AtLeast(1, l.First, "messages were applied by the first consumer"),
+		ledger.AtLeast(1, l.Second, "messages were applied by the second consumer"),
+	)
+}

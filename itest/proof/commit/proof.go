@@ -1,0 +1,139 @@
+// Package commit proves that a lost COMMIT neither loses nor doubles an
+// effect. Two consumers of one name take the same messages from the same
+// PostgreSQL server. A proxy cuts the connection at COMMIT, at the request or
+// at the reply, thousands of times; in between the synchronous standby is
+// frozen, so that a COMMIT waits on the server while its client is cut off.
+package commit
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/semel-go/semel/itest/pgproxy"
+	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/workload"
+)
+
+// Direction is what of a COMMIT is lost.
+type Direction string
+
+// The directions.
+const (
+	Request Direction = "request"
+	Reply   Direction = "reply"
+)
+
+// Proof is one run.
+type Proof struct {
+	Driver    workload.Driver
+	Direction Direction
+	// Cuts is how many commits of effects are cut.
+	Cuts int
+	// LookUp plants the fault that a look-up resolves an unknown commit.
+	LookUp bool
+	Seed   uint64
+}
+
+// share is how many of the commits are cut while cuts are left.
+const share = 0.6
+
+// run is the state of a proof under way.
+type run struct {
+	Proof
+	proof.Stage
+	*proof.Rivals
+	server *services.Server
+	cutter *cutter
+	db     *sql.DB // straight to the server
+}
+
+// Run proves on a private server and returns the ledger; judge it with Fault.
+// An error says that the run itself failed.
+func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
+	r := &run{Proof: p, Stage: s, cutter: newCutter(p.Cuts, share, p.Seed)}
+	r.server = services.StartPostgres(s.T, services.Options{Standby: true, Settings: []string{"max_connections = 200"}})
+	if err := workload.Migrate(ctx, r.server.DSN()); err != nil {
+		return Ledger{}, err
+	}
+	proxy, err := pgproxy.New(r.server.DSN())
+	if err != nil {
+		return Ledger{}, err
+	}
+	defer proxy.Close()
+	r.cutter.install(proxy, p.Direction)
+	if r.db, err = sql.Open("pgx", r.server.DSN()); err != nil {
+		return Ledger{}, err
+	}
+	defer func() { _ = r.db.Close() }()
+	r.Rivals = &proof.Rivals{Driver: p.Driver, Feed: &workload.Feed{Enough: r.cutter.enough, Seed: p.Seed}, DSN: proxy.DSN(), Workers: 8, Most: 5}
+	if p.LookUp {
+		r.Rivals.LookUp = r.lookUp
+	}
+	return r.prove(ctx)
+}
+
+func (r *run) prove(ctx context.Context) (Ledger, error) {
+	ledger := Ledger{Direction: r.Direction, least: r.Cuts}
+	if err := r.Start(ctx); err != nil {
+		return ledger, err
+	}
+	for range 2 {
+		if err := r.disturb(ctx); err != nil {
+			return ledger, errors.Join(err, r.End())
+		}
+	}
+	ledger.Cuts, ledger.Waiting = r.cutter.made()
+	err := errors.Join(r.End(), r.Audit(ctx, r.db, &ledger.RivalsLedger))
+	return ledger, err
+}
+
+// lookUp is what the planted fault asks: is the marker there?
+func (r *run) lookUp(ctx context.Context, id []byte) (there bool, err error) {
+	// An id is stored behind a byte that says how.
+	err = r.db.QueryRowContext(ctx, `select exists (select from semel_markers where id = '\x00'::bytea || $1)`, id).Scan(&there)
+	return there, err
+}
+
+// disturb freezes the standby again and again until a consumer is over.
+func (r *run) disturb(ctx context.Context) error {
+	random := rand.New(rand.NewPCG(r.Seed, 4))
+	told := time.Now()
+	for {
+		if ended, err := wait(ctx, r.Over, time.Duration(200+random.IntN(300))*time.Millisecond); ended {
+			return err
+		}
+		if time.Since(told) > 10*time.Second {
+			told = time.Now()
+			cuts, waiting := r.cutter.made()
+			r.Say("%s, %s lost: %d of %d cuts, %d of them under a waiting COMMIT", r.Proof.Driver.Name, r.Direction, cuts, r.Cuts, waiting)
+		}
+		if r.cutter.enough() {
+			continue
+		}
+		r.cutter.freeze(true)
+		r.server.Standby().Freeze()
+		ended, err := wait(ctx, r.Over, time.Duration(20+random.IntN(130))*time.Millisecond)
+		r.cutter.freeze(false)
+		r.server.Standby().Thaw()
+		if ended {
+			return err
+		}
+	}
+}
+
+func wait(ctx context.Context, over <-chan error, d time.Duration) (ended bool, err error) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case err = <-over:
+		return true, err
+	case <-ctx.Done():
+		return true, ctx.Err()
+	case <-timer.C:
+		return false, nil
+	}
+}

@@ -1,0 +1,40 @@
+package commit
+
+import (
+	"flag"
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/workload"
+)
+
+// Room offers the proof with each driver, in both directions.
+type Room struct {
+	cuts    int
+	drivers []workload.Driver
+}
+
+// Flags implements proof.Room.
+func (r *Room) Flags(flags *flag.FlagSet) {
+	flags.IntVar(&r.cuts, "cuts", 10_000, "how many commits are cut in each direction, with each driver")
+	proof.Drivers(flags, &r.drivers)
+}
+
+// Plants implements proof.Room: "select" resolves an unknown commit by a look-up.
+func (r *Room) Plants() []string { return []string{"select"} }
+
+// Runs implements proof.Room.
+func (r *Room) Runs(c proof.Choice) (runs []proof.Run) {
+	directions := []Direction{Reply, Request}
+	if c.Plant != "" {
+		directions = directions[:1] // what was never sent is absent: there a look-up is right
+	}
+	for _, driver := range r.drivers {
+		for _, d := range directions {
+			p := Proof{Driver: driver, Direction: d, Cuts: r.cuts, LookUp: c.Plant != "", Seed: c.Seed}
+			runs = append(runs, proof.Run{Title: fmt.Sprintf("%s, %s", driver.Name, d), Within: 2 * time.Hour, Prove: proof.Proving(p.Run)})
+		}
+	}
+	return runs
+}

@@ -1,0 +1,25 @@
+package failover
+
+import (
+	"cmp"
+
+	"github.com/semel-go/semel/itest/ledger"
+	"github.com/semel-go/semel/itest/proof"
+)
+
+// Ledger is what came out.
+type Ledger struct {
+	proof.RivalsLedger
+	// Before were the messages in commits when the primary was killed, at least.
+	Before int `json:"in_commits_when_the_primary_was_killed"`
+	// Outage is the time from the kill to the first commit after it.
+	Outage int64 `json:"milliseconds_from_the_kill_to_the_first_commit"`
+}
+
+// Fault implements proof.Ledger.
+func (l Ledger) Fault() error {
+	return cmp.Or(
+		l.RivalsLedger.Fault(),
+		ledger.AtLeast(1, l.NotReady+l.Unknown, "signs that the consumers noticed the failover"),
+	)
+}

@@ -1,0 +1,102 @@
+//go:build unix
+
+package file
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"iter"
+	"math/rand/v2"
+	"os"
+
+	"github.com/semel-go/semel/itest/webhooks"
+)
+
+// Input says what the file holds: Deliveries of IDs webhooks, in the order
+// that Seed gives.
+type Input struct {
+	Webhooks        []webhooks.Webhook
+	Deliveries, IDs int
+	Seed            uint64
+}
+
+// Webhook is what is delivered under id i.
+func (in Input) Webhook(i int) webhooks.Webhook { return in.Webhooks[i%len(in.Webhooks)] }
+
+// sent are the ids of all webhooks.
+func (in Input) sent() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := range in.IDs {
+			if !yield(webhooks.ID(i)) {
+				return
+			}
+		}
+	}
+}
+
+// WriteFile writes the deliveries as envelope lines and returns their bytes.
+func (in Input) WriteFile(path string) (int64, error) { return in.write(path, os.O_TRUNC, in.order()) }
+
+// write writes deliveries of these ids as envelope lines and returns where the
+// file ends.
+func (in Input) write(path string, how int, ids []int) (int64, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|how, 0o644)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	out := bufio.NewWriterSize(f, 1<<20)
+	for _, id := range ids {
+		if err := writeLine(out, webhooks.ID(id), in.Webhook(id)); err != nil {
+			return 0, err
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return 0, err
+	}
+	end, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return 0, err
+	}
+	return end, f.Close()
+}
+
+// parts are the deliveries in an order of the reader's own, in two parts: the
+// first holds the first delivery of most ids, the second all the rest.
+func (in Input) parts(reader int) (first, second []int) {
+	all := in.order()
+	r := rand.New(rand.NewPCG(in.Seed, uint64(100+reader)))
+	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	seen := make([]bool, in.IDs)
+	for _, id := range all {
+		if id < in.IDs*55/100 && !seen[id] {
+			first = append(first, id)
+		} else {
+			second = append(second, id)
+		}
+		seen[id] = true
+	}
+	return first, second
+}
+
+// order lists the delivered ids: each at least once, the rest repeated.
+func (in Input) order() []int {
+	r := rand.New(rand.NewPCG(in.Seed, 1))
+	ids := make([]int, in.Deliveries)
+	for i := range ids {
+		ids[i] = i
+		if i >= in.IDs {
+			ids[i] = r.IntN(in.IDs)
+		}
+	}
+	r.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
+	return ids
+}
+
+func writeLine(out *bufio.Writer, delivery string, h webhooks.Webhook) error {
+	fmt.Fprintf(out, `{"key":%q,"headers":{"X-GitHub-Delivery":%q,"X-GitHub-Event":%q},"body":`, h.Repository, delivery, h.Event)
+	out.Write(h.Body)
+	_, err := out.WriteString("}\n")
+	return err
+}

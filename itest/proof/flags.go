@@ -1,0 +1,33 @@
+package proof
+
+import (
+	"flag"
+	"fmt"
+
+	"github.com/semel-go/semel/itest/webhooks"
+	"github.com/semel-go/semel/itest/workload"
+)
+
+// Payloads declares the flag that names real payloads, which are Load-ed into
+// hooks; made-up ones without.
+func Payloads(flags *flag.FlagSet, hooks *[]webhooks.Webhook) {
+	*hooks = webhooks.MadeUp(300, 4000)
+	flags.Func("webhooks", "`path` of index.json, as scripts/fetch-webhooks prints it; made-up payloads without", func(path string) (err error) {
+		*hooks, err = webhooks.Load(path)
+		return err
+	})
+}
+
+// Drivers declares the flag that chooses a driver; all of them without.
+func Drivers(flags *flag.FlagSet, drivers *[]workload.Driver) {
+	*drivers = workload.Drivers()
+	flags.Func("driver", "only this `driver`: database/sql or pgx", func(name string) error {
+		for _, d := range workload.Drivers() {
+			if d.Name == name {
+				*drivers = []workload.Driver{d}
+				return nil
+			}
+		}
+		return fmt.Errorf("there is no driver %s", name)
+	})
+}

@@ -1,0 +1,141 @@
+//go:build unix
+
+package kafka
+
+import (
+	"context"
+	"time"
+
+	"github.com/semel-go/semel/itest/processes"
+	"github.com/semel-go/semel/itest/proof"
+)
+
+// events are spread evenly over the time of publishing, each kind for itself.
+func (r *run) events() proof.Schedule {
+	var all proof.Schedule
+	spread := func(count int, do func(context.Context) error) { all.Spread(0.04, 0.88, count, do) }
+	spread(r.Kills, r.killOne)
+	spread(r.Freezes, r.freezeOne)
+	spread(r.BrokerRestarts, r.restartBroker)
+	spread(r.BrokerFreezes, r.freezeBroker)
+	spread(r.DatabaseRestarts, r.RestartServer)
+	spread(r.Changes, r.addOne)
+	spread(r.Changes, r.removeOne)
+	if r.ForGood {
+		all = append(all, proof.Event{At: 0.45, Do: r.freezeForGood})
+	}
+	return all
+}
+
+func (r *run) killOne(ctx context.Context) error {
+	m, err := r.catch(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.Kill(m, true); err != nil {
+		return err
+	}
+	return m.Start()
+}
+
+// beyond is how much longer than its session a member is frozen.
+const beyond = 3 * time.Second
+
+// freezeOne freezes a member beyond its session. Its transaction holds rows
+// that the others wait for, while they are delivered more and more: one of them
+// is killed before it goes on.
+func (r *run) freezeOne(ctx context.Context) error {
+	m, err := r.catch(ctx)
+	if err != nil {
+		return err
+	}
+	r.Say("%s is frozen for %v", m.Name, r.Session+beyond)
+	if err := r.tendUntilTime(ctx, time.Now().Add(r.Session+beyond)); err != nil {
+		return err
+	}
+	other := r.next()
+	if other == m {
+		other = r.next()
+	}
+	r.Say("%s, which waited for it, was delivered %d", other.Name, other.Shown())
+	if err := r.Kill(other, false); err != nil {
+		return err
+	}
+	if err := m.Thaw(); err != nil {
+		return err
+	}
+	r.ledger.Resumed++
+	return other.Start()
+}
+
+// freezeForGood freezes a member in a transaction that stays open, and adds
+// one in its place. The server ends the transaction after a while.
+func (r *run) freezeForGood(ctx context.Context) error {
+	m, err := r.catch(ctx)
+	if err != nil {
+		return err
+	}
+	r.Remove(m)
+	r.frozen = m
+	r.Say("%s is frozen for good", m.Name)
+	return r.add()
+}
+
+// restartBroker also kills a member when the broker is away: what it applied
+// meanwhile it could not settle.
+func (r *run) restartBroker(ctx context.Context) error {
+	m := r.Members[r.random.IntN(len(r.Members))]
+	broker := r.brokers.Node(r.ledger.BrokerRestarts % r.Brokers)
+	broker.Kill()
+	processes.Pause(ctx, 500*time.Millisecond)
+	if err := r.Kill(m, false); err != nil {
+		return err
+	}
+	broker.Start()
+	r.ledger.BrokerRestarts++
+	r.Outages++
+	r.Say("restart %d of %d of the broker; %s was killed meanwhile", r.ledger.BrokerRestarts, r.BrokerRestarts, m.Name)
+	return m.Start()
+}
+
+// outlast is longer than the brokers wait for one of them.
+const outlast = 10 * time.Second
+
+// freezeBroker freezes a broker until the others have taken its partitions
+// over. Those who wait for its answer find out by themselves.
+func (r *run) freezeBroker(ctx context.Context) error {
+	n := (r.ledger.BrokerFreezes + 1) % r.Brokers
+	broker := r.brokers.Node(n)
+	broker.Freeze()
+	r.Say("broker %d is frozen for %v", n+1, outlast)
+	err := r.tendUntilTime(ctx, time.Now().Add(outlast))
+	broker.Thaw()
+	r.ledger.BrokerFreezes++
+	return err
+}
+
+func (r *run) addOne(context.Context) error {
+	if err := r.add(); err != nil {
+		return err
+	}
+	r.ledger.Added++
+	r.Say("%s is added", r.Members[len(r.Members)-1].Name)
+	return nil
+}
+
+// removeOne ends the oldest member, which drains. It must be at work: one that
+// starts may just be about to say that a server is away.
+func (r *run) removeOne(ctx context.Context) error {
+	m := r.Members[0]
+	atWork := func() bool { return r.plain() || m.Shown() > 0 }
+	if err := r.tendUntil(ctx, atWork); err != nil {
+		return err
+	}
+	if err := r.end(m); err != nil {
+		return err
+	}
+	r.Remove(m)
+	r.ledger.Removed++
+	r.Say("%s is removed", m.Name)
+	return nil
+}

@@ -1,0 +1,111 @@
+//go:build unix
+
+package kafka
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/semel-go/semel/itest/ledger"
+	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/topics"
+)
+
+// Ledger is what came out. What is lost, doubled and stuck is read from the
+// database and the broker alone.
+type Ledger struct {
+	// Events were published, each with an identity of its own. Records are
+	// what the topic holds, all copies; Copies are those beyond the first of an
+	// identity.
+	Events  int `json:"events"`
+	Records int `json:"records"`
+	Copies  int `json:"copies_by_producers"`
+	// Delivered are deliveries that the members counted, of one that was killed
+	// those it had shown; Redelivered those beyond one for each record.
+	Delivered   int64 `json:"delivered"`
+	Redelivered int64 `json:"redelivered"`
+	proof.Tally
+	proof.Offsets
+	// Resumed are freezes beyond the session time-out. Unleft are members that
+	// drained and could not leave the group in time.
+	Resumed        int    `json:"freezes_resumed"`
+	Brokers        int    `json:"brokers"`
+	BrokerRestarts int    `json:"broker_restarts"`
+	BrokerFreezes  int    `json:"broker_freezes"`
+	Added          int    `json:"members_added"`
+	Removed        int    `json:"members_removed"`
+	Unleft         int    `json:"ended_without_leaving"`
+	Planted        string `json:"planted,omitempty"`
+	least          Proof
+}
+
+// audit adds up from the broker and the database.
+func (r *run) audit(ctx context.Context) (err error) {
+	l := r.ledger
+	if l.Offsets, err = r.watch.Audit(ctx); err != nil {
+		return err
+	}
+	committed, err := r.kafka.TryCommitted(ctx, group, topic)
+	if err != nil {
+		return err
+	}
+	settled := map[string]bool{} // by id: the group has passed a record of it
+	r.kafka.Each(topic, func(record *kgo.Record) {
+		l.Records++
+		id := topics.Header(record, "ce_id")
+		settled[id] = settled[id] || record.Offset < committed[record.Partition]
+	})
+	l.Copies, l.Redelivered = l.Records-len(settled), max(l.Delivered-int64(l.Records), 0)
+	stuck, err := r.stuck(ctx, settled)
+	if err != nil {
+		return err
+	}
+	return l.Tally.Audit(ctx, r.Activity.DB, maps.Keys(settled), stuck, !r.plain())
+}
+
+// stuck are messages that were set aside, or have no effect and are not settled.
+func (r *run) stuck(ctx context.Context, settled map[string]bool) (stuck int, err error) {
+	effects, err := ledger.Effects(ctx, r.Activity.DB, "delivery")
+	if err != nil {
+		return 0, err
+	}
+	if !r.plain() { // the plain loops have no such table
+		if err := r.Activity.DB.QueryRowContext(ctx, `select count(*) from semel_inbox`).Scan(&stuck); err != nil {
+			return 0, err
+		}
+	}
+	for id, is := range settled {
+		if !is && effects[id] == 0 {
+			stuck++
+		}
+	}
+	return stuck, nil
+}
+
+// Wrong implements proof.Ledger.
+func (l Ledger) Wrong() error { return cmp.Or(l.Tally.Wrong(), l.Offsets.Wrong()) }
+
+// Fault implements proof.Ledger. A kill fewer than were ordered is enough.
+func (l Ledger) Fault() error {
+	least := l.least
+	if least.ForGood && !l.Frozen {
+		return cmp.Or(l.Wrong(), errors.New("no member stood still to the end: no proof"))
+	}
+	return cmp.Or(
+		l.Wrong(),
+		ledger.AtLeast(l.Events, l.Expected, "identities in the topic"),
+		ledger.AtLeast(least.Kills-1, l.Open, "kills in an open transaction"),
+		ledger.AtLeast(least.Freezes, l.Resumed, "freezes that were resumed"),
+		ledger.AtLeast(least.BrokerRestarts, l.BrokerRestarts, "restarts of a broker"),
+		ledger.AtLeast(least.BrokerFreezes, l.BrokerFreezes, "freezes of a broker"),
+		ledger.AtLeast(least.DatabaseRestarts, l.Restarts, "restarts of PostgreSQL"),
+		ledger.AtLeast(least.Changes, l.Added, "members added"),
+		ledger.AtLeast(least.Changes, l.Removed, "members removed"),
+		ledger.AtLeast(int(least.Redelivered), int(l.Redelivered), "redeliveries"),
+		ledger.AtLeast(int(l.Seconds), l.Samples, "samples of the group's offsets"),
+	)
+}

@@ -1,0 +1,112 @@
+//go:build unix
+
+package kafka
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/semel-go/semel/itest/processes"
+	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/topics"
+)
+
+// LoopCommand is the first argument of a program that is to be a plain loop:
+// it calls Loop with the second one.
+const LoopCommand = "plain-loop"
+
+// plant puts a plain loop in the place of semel, if that is planted.
+func (r *run) plant(m *proof.Member) (err error) {
+	if !r.plain() {
+		return nil
+	}
+	m.Args = []string{LoopCommand, r.Plant}
+	m.Env = append(m.Env, "BROKERS="+strings.Join(r.brokers.Brokers(), ","), "SESSION="+r.Session.String())
+	m.Binary, err = os.Executable()
+	return err
+}
+
+func (r *run) plain() bool { return r.Plant == "settle-first" || r.Plant == "settle-last" }
+
+// loop is what many services do: fetch, apply in a transaction, commit the
+// offsets, without a memory of what they have applied.
+type loop struct {
+	first  bool // settle before the effect
+	broker *kgo.Client
+	db     *pgx.Conn
+}
+
+// Loop consumes until SIGTERM, in one of two orders: "settle-first" or
+// "settle-last". Its servers stand in the environment.
+func Loop(order string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	session, err := time.ParseDuration(os.Getenv("SESSION"))
+	if err != nil {
+		return err
+	}
+	db, err := pgx.Connect(ctx, os.Getenv("DATABASE"))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close(context.WithoutCancel(ctx)) }()
+	broker, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(os.Getenv("BROKERS"), ",")...), kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic),
+		kgo.SessionTimeout(session), kgo.HeartbeatInterval(session/3), kgo.DisableAutoCommit(), kgo.BlockRebalanceOnPoll())
+	if err != nil {
+		return err
+	}
+	defer broker.CloseAllowingRebalance()
+	l := loop{first: order == "settle-first", broker: broker, db: db}
+	for ctx.Err() == nil {
+		records := broker.PollRecords(ctx, 100).Records()
+		if err := l.do(context.WithoutCancel(ctx), records); err != nil {
+			return err
+		}
+		broker.AllowRebalance()
+	}
+	return nil
+}
+
+func (l loop) do(ctx context.Context, records []*kgo.Record) error {
+	if l.first {
+		_ = l.broker.CommitRecords(ctx, records...)
+	}
+	err := l.apply(ctx, records)
+	for try := 0; err != nil && try < 50 && !l.db.IsClosed(); try++ { // members deadlock on the counters
+		processes.Pause(ctx, 20*time.Millisecond)
+		err = l.apply(ctx, records)
+	}
+	if err == nil && !l.first {
+		_ = l.broker.CommitRecords(ctx, records...)
+	}
+	return err
+}
+
+func (l loop) apply(ctx context.Context, records []*kgo.Record) error {
+	return pgx.BeginFunc(ctx, l.db, func(tx pgx.Tx) error {
+		batch := &pgx.Batch{}
+		for _, r := range records {
+			id, kind := topics.Header(r, "ce_id"), topics.Header(r, "ce_type")
+			var body struct {
+				Repository struct {
+					FullName string `json:"full_name"`
+				}
+			}
+			if err := json.Unmarshal(r.Value, &body); err != nil {
+				return err
+			}
+			batch.Queue(`insert into counters (type, repository, n) values ($1, $2, 1)
+				on conflict (type, repository) do update set n = counters.n + 1`, kind, body.Repository.FullName)
+			batch.Queue(`insert into effects (delivery, type, repository) values ($1, $2, $3)`, id, kind, body.Repository.FullName)
+		}
+		return tx.SendBatch(ctx, batch).Close()
+	})
+}

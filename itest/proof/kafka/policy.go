@@ -1,0 +1,42 @@
+//go:build unix
+
+package kafka
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/semel-go/semel/itest/proof"
+)
+
+// setup also has each row say which member wrote it.
+const setup = proof.Setup + `alter table effects add member text not null default current_setting('application_name');
+`
+
+// The policies differ in whether the member is static. A member's name stands in
+// its environment.
+const (
+	dynamicPolicy = "dynamic.yaml"
+	staticPolicy  = "static.yaml"
+)
+
+func (r *run) writePolicies() error {
+	p := proof.Policy{Store: `postgres: {url: "${DATABASE}"}`, Identity: `{id: "header:ce-id", source: "header:ce-source"}`,
+		ID: "header:ce-id", Type: "header:ce-type", Batch: r.Batch, Timeout: timeout}
+	if r.Plant == "natural" {
+		p.Strategy = `{natural: {because: "it is planted"}}`
+	}
+	protocol := fmt.Sprintf("session_timeout: %s", r.Session)
+	if r.NextGen {
+		protocol = "protocol: next_gen"
+	}
+	for file, instance := range map[string]string{dynamicPolicy: "", staticPolicy: `, instance: "${MEMBER}"`} {
+		p.Source = fmt.Sprintf(`kafka: {brokers: "%s", topics: [%s], group: %s, %s%s}`, strings.Join(r.brokers.Brokers(), ","), topic, group, protocol, instance)
+		if err := os.WriteFile(filepath.Join(r.Folder, file), p.Text(), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}

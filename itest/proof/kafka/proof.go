@@ -1,0 +1,182 @@
+//go:build unix
+
+// Package kafka proves that a topic's messages take effect once although
+// the processes that apply them are killed, frozen, added and removed, and
+// although the broker and the database are restarted under them. It runs the
+// binary as a fleet against servers of its own and reads the ledger from the
+// database and the broker.
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/topics"
+	"github.com/semel-go/semel/itest/webhooks"
+)
+
+// Proof is one run.
+type Proof struct {
+	Webhooks []webhooks.Webhook
+	// Events are published, each with an identity of its own, and Duplicates
+	// of them a second time, over at least Publish.
+	Events, Duplicates int
+	Publish            time.Duration
+	Partitions         int
+	// Brokers are 1 or 3; with 3, each partition has a copy on every one.
+	Brokers int
+	// NextGen has the members join with the protocol of KIP-848.
+	NextGen bool
+	// AtFirst is how many members run at the start. Batch is the most messages of a transaction.
+	AtFirst, Batch int
+	// Session is after how long the group gives a silent member up.
+	Session time.Duration
+	// Kills is how often a member is killed in an open transaction, Freezes
+	// how often one is frozen beyond its session and goes on; ForGood also
+	// freezes one that never does.
+	Kills, Freezes int
+	ForGood        bool
+	// BrokerRestarts are by SIGKILL, each with a member killed while the
+	// broker is away; DatabaseRestarts every other time by SIGKILL. With each
+	// of Changes a member is added, and later one ended. BrokerFreezes are
+	// longer than the other brokers wait for one.
+	BrokerRestarts, BrokerFreezes, DatabaseRestarts, Changes int
+	// Redelivered is how many redeliveries there must be.
+	Redelivered int64
+	// Plant, when set, plants a fault: see Room.Plants.
+	Plant string
+	Seed  uint64
+}
+
+const (
+	topic = "webhooks"
+	group = "counter"
+	// timeout is what a handler has. The server gives an idle transaction
+	// that, and semel's grace of 10 s.
+	timeout = 5 * time.Second
+)
+
+// run is a Proof under way.
+type run struct {
+	Proof
+	*proof.Fleet
+	brokers *services.Cluster
+	kafka   *topics.Cluster
+	feed    *proof.Publisher
+	watch   *proof.Watch
+	random  *rand.Rand
+	frozen  *proof.Member // for good
+	added   int           // members
+	turn    int           // whose turn it is to suffer
+	ledger  *Ledger
+}
+
+// Run proves on private servers and returns the ledger; judge it with Fault.
+// An error says that the run itself failed.
+func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
+	l := Ledger{Events: p.Events, Brokers: p.Brokers, Planted: p.Plant, least: p}
+	r := &run{Proof: p, ledger: &l, random: rand.New(rand.NewPCG(p.Seed, 5))}
+	var err error
+	if r.Fleet, err = proof.NewFleet(ctx, s, setup, &l.Tally); err != nil {
+		return l, err
+	}
+	defer r.Close()
+	r.brokers = services.StartKafka(s.T, services.KafkaOptions{Nodes: p.Brokers, Settings: []string{
+		// With the protocol of KIP-848 the session is the broker's setting.
+		fmt.Sprintf("group.consumer.session.timeout.ms=%d", p.Session.Milliseconds()), "group.consumer.heartbeat.interval.ms=2000",
+	}})
+	r.kafka = topics.Open(s.T, r.brokers.Brokers())
+	if err := r.OnPostgres(); err != nil {
+		return l, err
+	}
+	if err := r.prepare(ctx); err != nil {
+		return l, err
+	}
+	if err := r.prove(ctx); err != nil {
+		return l, err
+	}
+	err = r.audit(ctx)
+	return l, err
+}
+
+func (r *run) prepare(ctx context.Context) error {
+	if err := r.writePolicies(); err != nil {
+		return err
+	}
+	if r.plain() {
+		if _, err := r.Activity.DB.ExecContext(ctx, setup); err != nil {
+			return err
+		}
+	}
+	_, err := r.kafka.Admin.CreateTopic(ctx, int32(r.Partitions), -1, nil, topic)
+	return err
+}
+
+// prove runs the fleet while producers publish and things happen, and ends it
+// when the group has settled everything.
+func (r *run) prove(ctx context.Context) (err error) {
+	for range r.AtFirst {
+		if err := r.add(); err != nil {
+			return err
+		}
+	}
+	r.watch = proof.WatchOffsets(r.kafka, group, topic)
+	defer r.watch.Stop()
+	if r.feed, err = r.publish(ctx); err != nil {
+		return err
+	}
+	defer r.feed.Stop()
+	r.Progress.Watch(proof.Count{Name: "published", Total: int64(r.Events + r.Duplicates), Now: r.feed.Acknowledged},
+		proof.Count{Name: "applied", Total: int64(r.Events), Now: r.effects})
+	began := time.Now()
+	err = r.events().Run(ctx, func(ctx context.Context, at float64) error {
+		return r.tendUntilTime(ctx, began.Add(time.Duration(at*float64(r.Publish))))
+	})
+	if err == nil {
+		r.feed.Rest()
+		err = r.settle(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return r.endAll()
+}
+
+// effects is how many effects stand, 0 where that can't be said.
+func (r *run) effects() int64 {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	n, _ := r.Activity.Effects(ctx)
+	return int64(n)
+}
+
+// patience is how long the group may take to settle what is left when nothing
+// happens any more. Whether it has, the ledger says.
+const patience = 2 * time.Minute
+
+// settle waits until the group's offsets are at the end of each partition.
+func (r *run) settle(ctx context.Context) error {
+	if err := r.tendUntil(ctx, r.feed.Over); err != nil {
+		return err
+	}
+	r.Say("all %d records are published", r.feed.Acknowledged())
+	most, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	looked := time.Time{}
+	err := r.tendUntil(most, func() bool {
+		if time.Since(looked) < 200*time.Millisecond {
+			return false
+		}
+		looked = time.Now()
+		return r.watch.AtEnd(most)
+	})
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,55 @@
+//go:build unix
+
+package kafka
+
+import (
+	"flag"
+	"time"
+
+	"github.com/semel-go/semel/itest/proof"
+)
+
+// Room offers the proof in three sizes.
+type Room struct {
+	Proof
+	quick, three bool
+}
+
+// Flags implements proof.Room.
+func (r *Room) Flags(flags *flag.FlagSet) {
+	p := &r.Proof
+	*p = Full()
+	proof.Payloads(flags, &p.Webhooks)
+	flags.BoolVar(&r.quick, "quick", false, "take the sizes of the form that takes a minute, whatever other flags say")
+	flags.BoolVar(&r.three, "three", false, "three brokers, of which two are killed and two frozen, in two minutes, whatever other flags say")
+	flags.BoolVar(&p.NextGen, "next-gen", false, "have the members join with the protocol of KIP-848")
+	flags.IntVar(&p.Events, "events", p.Events, "events, each with an identity of its own")
+	flags.IntVar(&p.Duplicates, "duplicates", p.Duplicates, "copies by producers")
+	flags.DurationVar(&p.Publish, "publish", p.Publish, "over how long they are published, at least")
+	flags.IntVar(&p.Kills, "kills", p.Kills, "kills in an open transaction")
+	flags.IntVar(&p.Freezes, "freezes", p.Freezes, "freezes beyond the session that are resumed")
+	flags.BoolVar(&p.ForGood, "forgood", p.ForGood, "freeze one member for good")
+	flags.IntVar(&p.BrokerRestarts, "broker-restarts", p.BrokerRestarts, "restarts of the broker, by SIGKILL")
+	flags.IntVar(&p.DatabaseRestarts, "postgres-restarts", p.DatabaseRestarts, "restarts of PostgreSQL")
+	flags.IntVar(&p.Changes, "changes", p.Changes, "members added, and as many removed")
+	flags.Int64Var(&p.Redelivered, "redelivered", p.Redelivered, "redeliveries that there must be")
+}
+
+// Plants implements proof.Room. "natural" leaves the markers out, so that what
+// comes twice has two effects. "settle-first" puts a plain loop in semel's place,
+// which commits the offsets of what it fetched before it applies it;
+// "settle-last" one that commits them afterwards.
+func (r *Room) Plants() []string { return []string{"natural", "settle-first", "settle-last"} }
+
+// Runs implements proof.Room.
+func (r *Room) Runs(c proof.Choice) []proof.Run {
+	p := r.Proof
+	switch {
+	case r.quick:
+		p = Quick(p)
+	case r.three:
+		p = Three(p)
+	}
+	p.Seed, p.Plant = c.Seed, c.Plant
+	return []proof.Run{{Title: "kafka", Within: p.Publish + 10*time.Minute, Prove: proof.Proving(p.Run)}}
+}

@@ -1,0 +1,26 @@
+//go:build unix
+
+package kafka
+
+import "time"
+
+// Full is the proof's size: six minutes of publishing.
+func Full() Proof {
+	return Proof{Events: 200_000, Duplicates: 20_000, Publish: 6 * time.Minute, Partitions: 6, Brokers: 1, AtFirst: 3, Batch: 100, Session: 6 * time.Second,
+		Kills: 21, Freezes: 3, ForGood: true, BrokerRestarts: 3, DatabaseRestarts: 3, Changes: 2, Redelivered: 2_000}
+}
+
+// Quick is a proof of about a minute, with what p says beside sizes.
+func Quick(p Proof) Proof {
+	p.Events, p.Duplicates, p.Publish = 20_000, 2_000, 40*time.Second
+	p.Kills, p.Freezes, p.ForGood, p.BrokerRestarts, p.DatabaseRestarts, p.Changes, p.Redelivered = 6, 1, false, 1, 1, 1, 1
+	return p
+}
+
+// Three is a proof on three brokers, of which two are killed and two frozen
+// under load, in two minutes.
+func Three(p Proof) Proof {
+	p.Brokers, p.Events, p.Duplicates, p.Publish = 3, 60_000, 6_000, 2*time.Minute
+	p.Kills, p.Freezes, p.ForGood, p.BrokerRestarts, p.BrokerFreezes, p.DatabaseRestarts, p.Changes, p.Redelivered = 4, 1, false, 2, 2, 1, 1, 1
+	return p
+}

@@ -1,0 +1,174 @@
+// Package proof runs the proofs: programs that do to Semel what happens in the
+// worst nights of production, and afterwards add up what took effect. What they
+// share is here; each has a room of its own below, with what only it does:
+//
+//	file      a process that reads a file is killed; or a fleet of them on PostgreSQL
+//	kafka     a fleet that reads a topic is killed, frozen, added and ended, servers restart
+//	brokers   of three brokers one is killed and another frozen
+//	commit    the connection is cut at COMMIT
+//	failover  the primary is killed and its standby promoted
+//
+// `go run ./itest/cmd/proof NAME` runs one, its tests run a short form.
+//
+// A further proof is a package below this one with three things: a type whose
+// Run takes a [Stage], does its harm and returns a ledger; the ledger, a struct
+// that embeds [ledger.Balance] and has Wrong and Fault (its fields are the
+// report, see [Print]); and a [Room], which declares flags and says what is run.
+// Then a line in itest/cmd/proof and a target in the Makefile. A fault that it
+// can plant is a name in Plants, and each proof should have one: a check that
+// no fault has failed proves nothing.
+package proof
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/semel-go/semel/itest/workload"
+)
+
+// Room is one kind of proof, as the program offers it.
+type Room interface {
+	// Flags declares what can be chosen beside [Choice], with its defaults.
+	Flags(*flag.FlagSet)
+	// Plants are the names of the faults that can be planted.
+	Plants() []string
+	// Runs are what is proved, one after the other, with what was chosen.
+	Runs(Choice) []Run
+}
+
+// Choice is what can be chosen for every proof.
+type Choice struct {
+	// Seed orders what is random.
+	Seed uint64
+	// Plant is the name of a fault, which must be found; "" plants none.
+	Plant string
+	// JSON has the ledgers printed for machines.
+	JSON bool
+}
+
+// Run is one run of a proof.
+type Run struct {
+	// Title tells it from the other runs of its room.
+	Title string
+	// Within is how long it may take.
+	Within time.Duration
+	// Prove does it. An error says that the run itself failed.
+	Prove func(context.Context, Stage) (Ledger, error)
+}
+
+// Ledger is what came out of a run.
+type Ledger interface {
+	// Wrong says what was wrong with Semel; nil if nothing was. It is what a
+	// planted fault must bring about.
+	Wrong() error
+	// Fault says why the ledger is no proof: something was wrong, or too little
+	// happened; nil if it is one.
+	Fault() error
+}
+
+// Proving is a method that proves, with the type of its ledger hidden.
+func Proving[L Ledger](prove func(context.Context, Stage) (L, error)) func(context.Context, Stage) (Ledger, error) {
+	return func(ctx context.Context, s Stage) (Ledger, error) { return prove(ctx, s) }
+}
+
+// Stage is where a proof happens.
+type Stage struct {
+	// T is who starts servers, and cleans up after them.
+	T testing.TB
+	// Folder holds everything that is written, but for the servers' data.
+	Folder string
+	// Progress is told of each step.
+	Progress Progress
+}
+
+// InTest is a stage for the short form of a proof.
+func InTest(t testing.TB) Stage {
+	return Stage{T: t, Folder: t.TempDir(), Progress: NewLines(t.Output())}
+}
+
+// Say tells of a step.
+func (s Stage) Say(format string, args ...any) { s.Progress.Say(fmt.Sprintf(format, args...)) }
+
+// Main does all runs of a room as these arguments say, and prints their
+// ledgers. An error says which of them are no proof and why.
+func Main(ctx context.Context, room Room, args []string, out io.Writer) error {
+	c := Choice{}
+	flags := flag.NewFlagSet("proof", flag.ExitOnError)
+	flags.Uint64Var(&c.Seed, "seed", 1, "orders what is random")
+	flags.BoolVar(&c.JSON, "json", false, "print the ledger as JSON")
+	if plants := room.Plants(); plants != nil {
+		flags.StringVar(&c.Plant, "plant", "", fmt.Sprintf("a fault that must be found, one of %v", plants))
+	}
+	room.Flags(flags)
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if rest := flags.Args(); len(rest) > 0 {
+		return fmt.Errorf("%q is no flag, and flags behind it would not be read; -help lists them", rest[0])
+	}
+	if c.Plant != "" && !slices.Contains(room.Plants(), c.Plant) {
+		return fmt.Errorf("-plant %s is unknown; there are %v", c.Plant, room.Plants())
+	}
+	var failed error
+	for _, run := range room.Runs(c) {
+		if err := run.do(ctx, c, out); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", run.Title, err))
+		}
+	}
+	return failed
+}
+
+// do proves and prints. The folder is left behind unless all is well.
+func (r Run) do(ctx context.Context, c Choice, out io.Writer) error {
+	folder, err := os.MkdirTemp("", "semel-proof-")
+	if err != nil {
+		return err
+	}
+	ledger, err := r.stage(ctx, folder)
+	if err == nil {
+		err = Print(out, ledger, c.JSON)
+	}
+	if err == nil {
+		err = judge(out, ledger, c.Plant)
+	}
+	if err != nil {
+		return fmt.Errorf("%w; everything is in %s", err, folder)
+	}
+	return os.RemoveAll(folder)
+}
+
+// stage proves, and has ended all servers when it returns.
+func (r Run) stage(ctx context.Context, folder string) (Ledger, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.Within)
+	defer cancel()
+	outside := &workload.Outside{}
+	defer outside.End()
+	s := Stage{T: outside, Folder: folder, Progress: NewLines(os.Stderr)}
+	if term.IsTerminal(int(os.Stderr.Fd())) {
+		s.Progress = NewBars(os.Stderr)
+	}
+	defer s.Progress.Close()
+	return r.Prove(ctx, s)
+}
+
+// judge says why a ledger is not what it was to be.
+func judge(out io.Writer, l Ledger, plant string) error {
+	if plant == "" {
+		return l.Fault()
+	}
+	found := l.Wrong()
+	if found == nil {
+		return errors.New("the planted fault was not found")
+	}
+	_, err := fmt.Fprintf(out, "the planted fault is found: %v\n", found)
+	return err
+}

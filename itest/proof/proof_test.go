@@ -1,0 +1,121 @@
+package proof
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel/itest/ledger"
+)
+
+// small is a ledger of a room that does nothing.
+type small struct {
+	ledger.Balance
+	Rounds  int     `json:"rounds_that_were"`
+	Seconds Seconds `json:"seconds"`
+}
+
+func (l small) Fault() error {
+	return errors.Join(l.Wrong(), ledger.AtLeast(1, l.Rounds, "rounds"))
+}
+
+// smallRoom has an effect doubled if that is planted, once in each run.
+type smallRoom struct{ rounds, runs int }
+
+func (r *smallRoom) Flags(flags *flag.FlagSet) {
+	flags.IntVar(&r.rounds, "rounds", 3, "how many rounds there are")
+	flags.IntVar(&r.runs, "runs", 1, "how many runs there are")
+}
+
+func (r *smallRoom) Plants() []string { return []string{"double", "nothing"} }
+
+func (r *smallRoom) Runs(c Choice) (runs []Run) {
+	prove := func(context.Context, Stage) (small, error) {
+		effects := map[string]int{"a": 1, "b": 1}
+		if c.Plant == "double" {
+			effects["b"]++
+		}
+		return small{Balance: ledger.Weigh(effects, slices.Values([]string{"a", "b"}), 0), Rounds: r.rounds, Seconds: 1.26}, nil
+	}
+	for range r.runs {
+		runs = append(runs, Run{Title: "small", Within: time.Minute, Prove: Proving(prove)})
+	}
+	return runs
+}
+
+// runSmall returns what the program prints, and its error.
+func runSmall(t *testing.T, args ...string) (string, error) {
+	t.Setenv("TMPDIR", t.TempDir())
+	var out bytes.Buffer
+	err := Main(t.Context(), &smallRoom{}, args, &out)
+	return out.String(), err
+}
+
+func TestAReportHasTheSameNamesAsATableAndAsJSON(t *testing.T) {
+	table, err := runSmall(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := runSmall(t, "-json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(text), &fields); err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Count(table, "\n"); lines != len(fields) || len(fields) != 8 {
+		t.Errorf("%d lines and %d fields:\n%s\n%s", lines, len(fields), table, text)
+	}
+	for name, value := range fields {
+		line := strings.ReplaceAll(name, "_", " ")
+		if !slices.ContainsFunc(strings.Split(table, "\n"), func(l string) bool {
+			return strings.HasPrefix(strings.TrimSpace(l), line+" ") && strings.HasSuffix(l, " "+string(value))
+		}) {
+			t.Errorf("the table has no line %q %s:\n%s", line, value, table)
+		}
+	}
+}
+
+func TestAPlantedFaultMustBeFound(t *testing.T) {
+	if out, err := runSmall(t, "-plant", "double"); err != nil || !strings.Contains(out, "the planted fault is found: lost 0, doubled 1") {
+		t.Errorf("%v: %s", err, out)
+	}
+	for plant, says := range map[string]string{"nothing": "was not found", "unheard-of": "is unknown"} {
+		if _, err := runSmall(t, "-plant", plant); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", plant, err)
+		}
+	}
+}
+
+func TestEveryRunThatIsNoProofIsTold(t *testing.T) {
+	_, err := runSmall(t, "-rounds", "0", "-runs", "2")
+	if err == nil || strings.Count(err.Error(), "small: only 0 rounds, not 1: no proof; everything is in ") != 2 {
+		t.Error(err)
+	}
+}
+
+func TestWhatHappensIsInOrderAndSpreadEvenly(t *testing.T) {
+	var s Schedule
+	var at, reached []float64
+	s.Spread(0.5, 1, 1, func(context.Context) error { at = append(at, -1); return nil })
+	s.Spread(0, 1, 2, func(context.Context) error { at = append(at, -2); return nil })
+	err := s.Run(t.Context(), func(_ context.Context, to float64) error { reached = append(reached, to); return nil })
+	if err != nil || !slices.Equal(reached, []float64{0.25, 0.75, 0.75}) || !slices.Equal(at, []float64{-2, -1, -2}) {
+		t.Errorf("%v: %v at %v", err, at, reached)
+	}
+}
+
+func TestAWordThatIsNoFlagIsRefusedBeforeAnythingRuns(t *testing.T) {
+	for _, args := range [][]string{{"quick"}, {"quick", "-json"}} {
+		if out, err := runSmall(t, args...); err == nil || !strings.Contains(err.Error(), `"quick" is no flag`) || out != "" {
+			t.Errorf("%q: %q, %v", args, out, err)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package proof
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Publisher writes to a topic while things happen, and counts.
+type Publisher struct {
+	clients []*kgo.Client
+	acked   atomic.Int64
+	failed  atomic.Pointer[error]
+	hurry   atomic.Bool
+	cancel  context.CancelFunc
+	done    chan struct{} // closed when every record is acknowledged or has failed
+}
+
+// Publish begins to publish at a pace of the proof's own, side by side with so
+// many producers. Records go to the partitions that they name.
+func Publish(ctx context.Context, producers int, pace func(context.Context, *Publisher), options ...kgo.Opt) (*Publisher, error) {
+	p := &Publisher{done: make(chan struct{})}
+	for range producers {
+		client, err := kgo.NewClient(append(options, kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
+		if err != nil {
+			p.close()
+			return nil, err
+		}
+		p.clients = append(p.clients, client)
+	}
+	ctx, p.cancel = context.WithCancel(ctx)
+	go func() {
+		defer close(p.done)
+		pace(ctx, p)
+		for _, c := range p.clients {
+			p.fail(c.Flush(ctx))
+		}
+	}()
+	return p, nil
+}
+
+// Send has a producer publish a record.
+func (p *Publisher) Send(ctx context.Context, producer int, r *kgo.Record) {
+	p.clients[producer].Produce(ctx, r, func(_ *kgo.Record, err error) {
+		if err == nil {
+			p.acked.Add(1)
+		}
+		p.fail(err)
+	})
+}
+
+func (p *Publisher) fail(err error) {
+	if err != nil {
+		p.failed.CompareAndSwap(nil, &err)
+	}
+}
+
+// Acknowledged is how many records all replicas have.
+func (p *Publisher) Acknowledged() int64 { return p.acked.Load() }
+
+// Rest says that nothing more will happen: what is left can be published.
+func (p *Publisher) Rest() { p.hurry.Store(true) }
+
+// Hurried reports whether Rest was called. Until then there must be load.
+func (p *Publisher) Hurried() bool { return p.hurry.Load() }
+
+// Over reports whether everything is published.
+func (p *Publisher) Over() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Err is the first failure.
+func (p *Publisher) Err() error {
+	if err := p.failed.Load(); err != nil {
+		return errors.Join(errors.New("a record could not be published"), *err)
+	}
+	return nil
+}
+
+// Stop ends the publishing, whether it is over or not.
+func (p *Publisher) Stop() {
+	p.cancel()
+	<-p.done
+	p.close()
+}
+
+func (p *Publisher) close() {
+	for _, c := range p.clients {
+		c.Close()
+	}
+}

@@ -1,0 +1,117 @@
+package proof
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/itest/ledger"
+	"github.com/semel-go/semel/itest/workload"
+)
+
+// Rivals are two consumers of one name in this process, each of which is
+// delivered all messages of a feed.
+type Rivals struct {
+	*Consumers
+	Driver workload.Driver
+	Feed   *workload.Feed
+	DSN    string
+	// Workers of each, and the most messages of a batch.
+	Workers, Most int
+	// LookUp plants a fault, see workload.Options.
+	LookUp func(ctx context.Context, id []byte) (bool, error)
+
+	applied, unknown, notReady atomic.Int64
+	sources                    []*workload.Source
+	began                      time.Time
+}
+
+// Start starts both.
+func (r *Rivals) Start(ctx context.Context) error {
+	r.Consumers, r.began = NewConsumers(ctx, 2), time.Now()
+	for n, name := range []string{"first", "second"} {
+		source := r.Feed.Source(uint64(n))
+		r.sources = append(r.sources, source)
+		c := workload.Config(source)
+		c.Workers, c.Batch.Most, c.Hold = r.Workers, r.Most, time.Second
+		c.MaxUnsettled = contract.Bound{Messages: 512, Bytes: 1 << 20}
+		c.Observers = []semel.Observer{r}
+		if err := r.Add(r.Driver, workload.Options{DSN: r.DSN, Connections: r.Workers + 2, Handler: workload.Effect(name), Config: c, LookUp: r.LookUp}); err != nil {
+			return errors.Join(err, r.End())
+		}
+	}
+	return nil
+}
+
+// Applied is how many messages were in commits that the consumers know of.
+func (r *Rivals) Applied() int { return int(r.applied.Load()) }
+
+// Observe implements semel.Observer.
+func (r *Rivals) Observe(e semel.Event) {
+	switch e.Kind {
+	case semel.EventCommitted:
+		r.applied.Add(int64(e.Messages))
+	case semel.EventUnknown:
+		r.unknown.Add(1)
+	case semel.EventNotReady:
+		r.notReady.Add(1)
+	}
+}
+
+// RivalsLedger is what the ledgers of both hold.
+type RivalsLedger struct {
+	Driver string `json:"driver"`
+	ledger.Balance
+	// Markers that say applied.
+	Markers int `json:"markers"`
+	// SetAside are inbox rows; Unsettled are deliveries that the two sources
+	// have not been told of.
+	SetAside  int `json:"set_aside"`
+	Unsettled int `json:"not_settled"`
+	// Duplicates are deliveries that found their message applied.
+	Duplicates int `json:"duplicates_absorbed"`
+	// Unknown are batches of which the consumers said that their commit was
+	// unknown, NotReady how often they said that the store is down.
+	Unknown  int `json:"batches_whose_commit_was_unknown"`
+	NotReady int `json:"times_the_store_was_called_down"`
+	// First and Second are the effects of the two consumers.
+	First   int     `json:"applied_by_the_first_consumer"`
+	Second  int     `json:"applied_by_the_second_consumer"`
+	Seconds Seconds `json:"seconds"`
+}
+
+// Audit adds up when both have ended.
+func (r *Rivals) Audit(ctx context.Context, db *sql.DB, l *RivalsLedger) error {
+	l.Driver, l.Seconds = r.Driver.Name, Seconds(time.Since(r.began).Seconds())
+	l.Unknown, l.NotReady, l.Duplicates = int(r.unknown.Load()), int(r.notReady.Load()), int(r.Counts().Duplicates)
+	for _, s := range r.sources {
+		l.Unsettled += r.Feed.Issued() - s.Settled(semel.Ack)
+	}
+	effects, err := ledger.Effects(ctx, db, "id")
+	if err != nil {
+		return err
+	}
+	l.Balance = ledger.Weigh(effects, r.Feed.IDs(), 0)
+	return db.QueryRowContext(ctx, `
+		select count(*) filter (where worker = 'first'), count(*) filter (where worker = 'second'),
+			(select count(*) from semel_markers where outcome = 1), (select count(*) from semel_inbox)
+		from effects`).Scan(&l.First, &l.Second, &l.Markers, &l.SetAside)
+}
+
+// Fault is Wrong, and that the consumers have not done all their work.
+func (l RivalsLedger) Fault() error {
+	switch err := l.Wrong(); {
+	case err != nil:
+		return err
+	case l.SetAside != 0 || l.Unsettled != 0:
+		return fmt.Errorf("set aside %d, not settled %d", l.SetAside, l.Unsettled)
+	case l.Markers != l.Applied:
+		return fmt.Errorf("%d markers say applied, %d messages are", l.Markers, l.Applied)
+	}
+	return nil
+}

@@ -1,0 +1,27 @@
+package proof
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestATerminalShowsTheHighestCount(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "log")
+	terminal, err := openTerminal(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprint(terminal.end, "counter  9/s  behind 3  deliver")
+	fmt.Fprint(terminal.end, "ies 41  applied 40\ncounter  9/s  deliveries 57  applied 40\n")
+	terminal.given()
+	terminal.wait()
+	if got := terminal.deliveries(); got != 57 {
+		t.Errorf("it shows %d deliveries, not 57", got)
+	}
+	if text, err := os.ReadFile(log); err != nil || !strings.Contains(string(text), "behind 3") {
+		t.Errorf("the log says %q, %v", text, err)
+	}
+}

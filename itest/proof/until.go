@@ -1,0 +1,22 @@
+package proof
+
+import (
+	"context"
+	"time"
+)
+
+// Until asks again and again until it is so.
+func Until(ctx context.Context, every time.Duration, so func() (bool, error)) error {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		if is, err := so(); is || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package sqlsuite
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/storetest"
+)
+
+// Effects are the tables of a shop in PostgreSQL: one of effects without a unique
+// key, and one that refuses a second row, by the constraint the_name.
+var Effects = []string{
+	"create table in.effects (name bytea not null)",
+	"create index on in.effects using hash (name)",
+	"create table in.once (name text constraint the_name primary key)",
+	"insert into in.once values ('there')",
+}
+
+// Late make a table in.late whose rows are refused at COMMIT, each with its code.
+var Late = []string{
+	"create table in.late (code text)",
+	"create function in.raises_late() returns trigger language plpgsql as $$ begin raise exception 'late' using errcode = new.code; end $$",
+	"create constraint trigger late after insert on in.late deferrable initially deferred for each row execute function in.raises_late()",
+}
+
+// RefusedAtCommit checks that a code which reads as if the server were broken is a
+// rollback and its message's fault, where the connection goes on.
+func RefusedAtCommit[Tx any](t *testing.T, i storetest.Instance[Tx], in func(string) string, code string) {
+	marks := Marks(t, i.Store, "", code)
+	b, _ := Begin(t, i.Store, contract.TxOptions{}, marks)
+	if err := i.Effect(t.Context(), b.Tx(0), code); err != nil {
+		t.Fatal(err)
+	}
+	if err := i.Send(t.Context(), b.Tx(0), in(fmt.Sprintf("insert into in.late values ('%s')", code))); err != nil {
+		t.Fatal(err)
+	}
+	r := b.Commit(t.Context(), contract.Ending{})
+	if r.Outcome != contract.NotCommitted || i.Store.(contract.Exonerator).Exonerates(r.Err) {
+		t.Errorf("the commit says %+v", r)
+	}
+	if v := Asked(t, i.Store, marks...); v[0].Kind != contract.Fresh || i.Count(t, code) != 0 {
+		t.Errorf("of what was refused %d effects are left, and the verdict is %s", i.Count(t, code), v[0])
+	}
+	Works(t, i, marks)
+}
+
+// SpoiledConnection checks, of a store with one connection, that a handler's
+// setting which refuses writes costs one try: the connection is closed.
+func SpoiledConnection[Tx any](t *testing.T, i storetest.Instance[Tx]) {
+	spoils, next := Marks(t, i.Store, "", "spoils"), Marks(t, i.Store, "", "next")
+	b, _ := Begin(t, i.Store, contract.TxOptions{}, spoils)
+	if err := i.Send(t.Context(), b.Tx(0), "set session characteristics as transaction read only"); err != nil {
+		t.Fatal(err)
+	}
+	committed(t, b)
+	if b, _, err := i.Store.Begin(t.Context(), contract.TxOptions{}, next); err == nil {
+		b.Rollback(t.Context())
+		t.Fatal("the situation did not occur: the connection writes")
+	}
+	b, _, err := i.Store.Begin(t.Context(), contract.TxOptions{}, next)
+	if err != nil {
+		t.Fatalf("the same connection was asked again: %v", err)
+	}
+	committed(t, b)
+}
+
+func committed[Tx any](t testing.TB, b contract.Batch[Tx]) {
+	t.Helper()
+	if r := b.Commit(context.WithoutCancel(t.Context()), contract.Ending{}); r.Outcome != contract.Committed {
+		t.Fatalf("the commit says %+v", r)
+	}
+}
