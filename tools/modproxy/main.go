@@ -1,8 +1,9 @@
 // Command modproxy makes a module proxy of files from the tree, so that the
 // modules can be built, tidied and fetched as a stranger would before they are
-// published:
+// published. With -unpack it lays what was published out as folders, each by its
+// place under -root:
 //
-//	modproxy -root . -out DIR
+//	modproxy -root . -out DIR [-unpack DIR]
 //	GOWORK=off GOFLAGS=-mod=mod GONOSUMDB=github.com/semel-go/* GOPROXY=file://DIR,… go get github.com/semel-go/semel@v0.0.0
 package main
 
@@ -25,18 +26,19 @@ const version = "v0.0.0"
 func main() {
 	root := flag.String("root", ".", "folder with go.work")
 	out := flag.String("out", "", "folder to write the proxy to")
+	unpack := flag.String("unpack", "", "folder to lay the published modules out in")
 	flag.Parse()
 	if *out == "" {
 		fmt.Fprintln(os.Stderr, "modproxy: -out is missing")
 		os.Exit(2)
 	}
-	if err := run(*root, *out); err != nil {
+	if err := run(*root, *out, *unpack); err != nil {
 		fmt.Fprintln(os.Stderr, "modproxy:", err)
 		os.Exit(1)
 	}
 }
 
-func run(root, out string) error {
+func run(root, out, unpack string) error {
 	data, err := os.ReadFile(filepath.Join(root, "go.work"))
 	if err != nil {
 		return err
@@ -46,44 +48,50 @@ func run(root, out string) error {
 		return err
 	}
 	for _, use := range work.Use {
-		if err := publish(filepath.Join(root, use.Path), out); err != nil {
+		archive, mod, err := publish(filepath.Join(root, use.Path), out)
+		if err == nil && unpack != "" {
+			err = zip.Unzip(filepath.Join(unpack, use.Path), mod, archive) // go.work names what lies outside first
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %w", use.Path, err)
 		}
 	}
 	return nil
 }
 
-// publish writes the four files that the go command asks a proxy for.
-func publish(dir, out string) error {
-	mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+// publish writes the four files that the go command asks a proxy for, and
+// returns the path of the archive and what it holds.
+func publish(dir, out string) (archive string, mod module.Version, err error) {
+	text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	if err != nil {
-		return err
+		return "", mod, err
 	}
-	path := modfile.ModulePath(mod)
-	escaped, err := module.EscapePath(path)
+	mod = module.Version{Path: modfile.ModulePath(text), Version: version}
+	escaped, err := module.EscapePath(mod.Path)
 	if err != nil {
-		return err
+		return "", mod, err
 	}
 	folder := filepath.Join(out, escaped, "@v")
 	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return err
+		return "", mod, err
 	}
 	info, err := json.Marshal(map[string]any{"Version": version, "Time": time.Unix(0, 0).UTC()})
 	if err != nil {
-		return err
+		return "", mod, err
 	}
-	for name, content := range map[string][]byte{"list": []byte(version + "\n"), version + ".info": info, version + ".mod": mod} {
+	for name, content := range map[string][]byte{"list": []byte(version + "\n"), version + ".info": info, version + ".mod": text} {
 		if err := os.WriteFile(filepath.Join(folder, name), content, 0o644); err != nil {
-			return err
+			return "", mod, err
 		}
 	}
-	archive, err := os.Create(filepath.Join(folder, version+".zip"))
+	archive = filepath.Join(folder, version+".zip")
+	file, err := os.Create(archive)
 	if err != nil {
-		return err
+		return "", mod, err
 	}
-	defer archive.Close()
-	if err := zip.CreateFromDir(archive, module.Version{Path: path, Version: version}, dir); err != nil {
-		return err
+	defer file.Close()
+	if err := zip.CreateFromDir(file, mod, dir); err != nil {
+		return "", mod, err
 	}
-	return archive.Close()
+	return archive, mod, file.Close()
 }
