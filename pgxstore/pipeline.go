@@ -10,11 +10,26 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// slice is how many statements the server may answer together. Without being
-// asked it keeps its answers until the last, and nobody could tell a slow batch
-// from a dead connection. Asking after each costs a batch of 500 small statements
-// three quarters of its time again, after 16 less than a tenth.
-const slice = 16
+// A slice is what the server answers together. Without being asked it keeps its
+// answers until the last, and nobody could tell a slow batch from a dead
+// connection; asking after each statement costs a batch of 500 small ones three
+// quarters of its time again, after 16 a tenth, after 128 a fiftieth. So a slice
+// is short until the connection is known to be fast, and then as long as what it
+// answered last, for each statement, makes of perSlice.
+const (
+	leastSlice = 16
+	mostSlice  = 128
+	perSlice   = 4 * time.Millisecond
+)
+
+// sliceAfter is the slice that follows n statements which took so long together;
+// too few say nothing.
+func sliceAfter(slice, n int, took time.Duration) int {
+	if n < leastSlice {
+		return slice
+	}
+	return min(max(leastSlice, int(time.Duration(n)*perSlice/max(took, 1))), mostSlice)
+}
 
 // mostUnsent is how many bytes of arguments wait to be sent together. More at
 // once could fill what the network holds; then the sending itself lasts as long
@@ -27,6 +42,7 @@ func (l *link) transmit(ctx context.Context, requests []*request) (failed int, e
 	defer w.end()
 	ctx, t := l.trace(ctx, requests, w)
 	p := l.pg.StartPipeline(ctx)
+	slice := max(l.known.slice, leastSlice)
 	first, unsent := 0, 0
 	for i, r := range requests {
 		l.send(p, r)
@@ -34,18 +50,19 @@ func (l *link) transmit(ctx context.Context, requests []*request) (failed int, e
 			p.SendFlushRequest()
 		}
 		if unsent += r.size(); unsent > mostUnsent && err == nil {
-			w.next(requests[first : i+1])
+			w.sending(requests[first : i+1])
 			err = p.Flush()
 			first, unsent = i+1, 0
 		}
 	}
-	w.next(requests[first:])
+	w.sending(requests[first:])
 	if err == nil {
 		err = p.Sync()
 	}
 	failed = none
-	if err == nil {
-		failed, err = l.answers(p, requests, w, t)
+	if sent := time.Now(); err == nil {
+		failed, err = l.answers(p, requests, slice, w, t)
+		l.known.slice = sliceAfter(slice, len(requests), time.Since(sent))
 	}
 	if closing := p.Close(); err == nil {
 		err = closing
@@ -59,7 +76,7 @@ func (l *link) transmit(ctx context.Context, requests []*request) (failed int, e
 }
 
 // answers reads the answers in order. The failure is of the request at failed.
-func (l *link) answers(p *pgconn.Pipeline, requests []*request, w *wait, t *trace) (failed int, err error) {
+func (l *link) answers(p *pgconn.Pipeline, requests []*request, slice int, w *wait, t *trace) (failed int, err error) {
 	for i, r := range requests {
 		if i%slice == 0 {
 			w.next(requests[i:min(i+slice, len(requests))])
@@ -162,22 +179,30 @@ func (l *link) waiting(ctx context.Context) (context.Context, *wait) {
 	return ctx, w
 }
 
-// next gives what is expected next the time that it may take.
-func (w *wait) next(requests []*request) {
+// sending gives what is about to be sent the time that it may take: when the
+// network holds no more, that of the statements.
+func (w *wait) sending(requests []*request) { w.give(requests, len(requests)) }
+
+// next gives what is expected next the time that it may take. A longer slice
+// gets no more than the shortest: it is long because its statements were fast.
+func (w *wait) next(requests []*request) { w.give(requests, leastSlice) }
+
+// give expects an answer in the time of so many of the requests at most.
+func (w *wait) give(requests []*request, most int) {
 	if w.timer == nil {
 		return
 	}
-	d := w.link.answer
+	limited := 0
 	for _, r := range requests {
-		if r.limited && w.link.statement == 0 { // nobody knows how long it may take
-			w.timer.Stop()
-			return
-		}
 		if r.limited {
-			d += w.link.statement
+			limited++
 		}
 	}
-	w.timer.Reset(d)
+	if limited > 0 && w.link.statement == 0 { // nobody knows how long they may take
+		w.timer.Stop()
+		return
+	}
+	w.timer.Reset(w.link.answer + time.Duration(min(limited, most))*w.link.statement)
 }
 
 // pause says that nothing is expected of the server for now.

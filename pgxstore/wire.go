@@ -71,6 +71,8 @@ type known struct {
 	// ones are the texts of statements that must change one row, by what a
 	// handler wrote; at most most.
 	ones map[string]string
+	// slice is how many statements may be answered together; 0 before the first.
+	slice int
 	// arena is of what is sent next.
 	arena arena
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/contract"
@@ -114,6 +115,31 @@ func TestQueuedStatementsHaveTheirOwnTimeOut(t *testing.T) {
 		sqlsuite.Unknown(t, r)
 		if took := time.Since(at); took > time.Minute || !strings.Contains(r.Err.Error(), "did not answer") {
 			t.Errorf("it took %s and says %v; all statements together may take 400 s", took, r.Err)
+		}
+	})
+	t.Run("trap_T82_a_connection_that_was_fast_is_given_up_as_early_and_may_be_slow", func(t *testing.T) {
+		t.Parallel()
+		proxy := pgproxy.Start(t, dsn)
+		straight := newShop(t, open(t, dsn))
+		h := straight.onPool(t, open(t, proxy.DSN(), func(c *pgxpool.Config) { c.MaxConns = 1 }))
+		batch := func(first, last int, sql string) contract.Result {
+			ids := numbered(first, last)
+			b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{Statement: time.Second, Answer: time.Second}, h.marks(t, ids...))
+			for i := range ids {
+				b.Tx(i).Exec(h.in(sql), []byte(ids[i]))
+			}
+			return b.Commit(t.Context(), contract.Ending{})
+		}
+		wantCommitted(t, batch(0, 500, insert))
+		wantCommitted(t, batch(500, 600, "insert into in.effects select $1 from pg_sleep(0.05)")) // 100 are answered after 5 s
+		wantCommitted(t, batch(600, 1100, insert))
+		rule := proxy.HoldReply(pgproxy.Nth(100, pgproxy.Containing("effects")))
+		t.Cleanup(rule.Remove)
+		at := time.Now()
+		r := batch(1100, 1500, insert)
+		sqlsuite.Unknown(t, r)
+		if took := time.Since(at); took > time.Minute || !strings.Contains(r.Err.Error(), "did not answer") {
+			t.Errorf("it took %s and says %v; 128 statements together may take 128 s", took, r.Err)
 		}
 	})
 	t.Run("trap_T82_through_a_pooler_by_transaction_the_limit_is_the_batchs_and_stays_with_it", func(t *testing.T) {
