@@ -24,13 +24,13 @@ func TestTheTimeOfACallbackIsNotTheServers(t *testing.T) {
 	t.Run("a_server_that_answered_is_not_silent_while_callbacks_run", func(t *testing.T) {
 		t.Parallel()
 		h := newShop(t, open(t, services.Postgres(t)))
-		o := contract.TxOptions{Statement: time.Second, Answer: 500 * time.Millisecond}
+		o := contract.TxOptions{Statement: 4 * time.Second, Answer: 2 * time.Second}
 		b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), o, h.marks(t, "1", "2", "3"))
 		for i := range 3 {
 			// The last is more than the client reads at once, so that there is something to wait for.
-			b.Tx(i).Query("select repeat('x', $1) from pg_sleep(0.8)", []int{1, 1, 1_000_000}[i]).Do(func(rows pgx.Rows) error {
+			b.Tx(i).Query("select repeat('x', $1) from pg_sleep(3.2)", []int{1, 1, 1_000_000}[i]).Do(func(rows pgx.Rows) error {
 				_, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[string])
-				pass(t, 800*time.Millisecond)
+				pass(t, 3200*time.Millisecond)
 				return err
 			})
 		}

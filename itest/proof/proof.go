@@ -134,6 +134,9 @@ func (r Run) do(ctx context.Context, c Choice, out io.Writer) error {
 		return err
 	}
 	ledger, err := r.stage(ctx, folder)
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("it was interrupted, and proves nothing: %w", err)
+	}
 	if err == nil {
 		err = Print(out, ledger, c.JSON)
 	}

@@ -2,8 +2,9 @@
 
 // Pairedbench compares an earlier commit with the present tree: the benchmarks
 // of a package, with -postgres the base row of each form on PostgreSQL, with -kafka
-// the way from a broker into it, or with -file the binary over a file of webhooks into SQLite. In each round it measures the base, the present and the base again, so that it
-// can say what equal code differs by.
+// the way from a broker into it, or with -file the binary over a file of webhooks
+// into SQLite. In each round it measures the base, the present and the base again,
+// so that it can say what equal code differs by.
 package main
 
 import (
@@ -18,6 +19,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/semel-go/semel/itest/bench"
 	"github.com/semel-go/semel/itest/history"
 	"github.com/semel-go/semel/itest/paired"
 )
@@ -27,7 +29,7 @@ type flags struct {
 	rounds                        int
 	postgres, file                bool
 	dsn                           string
-	target                        time.Duration
+	busy                          time.Duration
 	against, webhooks, body       string
 	kafka                         string
 	deliveries                    int
@@ -42,7 +44,7 @@ func main() {
 	flag.StringVar(&f.time, "benchtime", "300000x", "how long each benchmark runs, as `go test -benchtime` has it")
 	flag.BoolVar(&f.postgres, "postgres", false, "compare the forms on PostgreSQL instead, by their ratio to a batch written by hand")
 	flag.StringVar(&f.dsn, "dsn", os.Getenv("SEMEL_POSTGRES"), "with -postgres and -kafka, address of the server (postgres://…)")
-	flag.DurationVar(&f.target, "target", 500*time.Millisecond, "with -postgres, how long a run is to take")
+	flag.DurationVar(&f.busy, "target", 500*time.Millisecond, "with -postgres, how long a run is to take")
 	flag.StringVar(&f.kafka, "kafka", "", "compare the way from this broker (host:port) into PostgreSQL instead, with the real webhooks or -body, by its ratio to a loop without deduplication")
 	flag.StringVar(&f.body, "body", "", "with -postgres or -kafka, lengths of bodies, such as 200B,1KiB; the base is measured by this tree's semelbench, which must fit it")
 	flag.BoolVar(&f.file, "file", false, "compare runs of the binary over a file of webhooks into SQLite instead, with GOMAXPROCS 1 and 2")
@@ -72,17 +74,45 @@ func (f flags) check() error {
 	case f.body != "" && !f.postgres && f.kafka == "":
 		return errors.New("-body is for -postgres and -kafka")
 	case f.base == "" && f.against == "":
-		return errors.New("no base: name a commit with -base; `make bench-against BASE=…`")
+		return fmt.Errorf("no base: name a commit with -base; `make %s BASE=…`", f.target())
 	case f.webhooks == "" && (f.file || f.kafka != "" && f.body == ""):
 		return errors.New("no webhooks: name their file with -webhooks or SEMEL_WEBHOOKS; scripts/fetch-webhooks fetches it and prints the path")
 	case f.file && f.deliveries < 10:
 		return fmt.Errorf("-deliveries %d: at least 10", f.deliveries)
+	case f.badBody() != nil:
+		return f.badBody()
 	case f.rounds < 1:
 		return fmt.Errorf("-rounds %d: at least 1", f.rounds)
 	case (f.postgres || f.kafka != "") && f.dsn == "":
-		return errors.New("no server: set SEMEL_POSTGRES or -dsn; `make bench-postgres-against` starts one")
+		return fmt.Errorf("no server: set SEMEL_POSTGRES or -dsn; `make %s BASE=…` starts one", f.target())
 	}
 	return nil
+}
+
+// badBody is what is wrong with a length of -body.
+func (f flags) badBody() error {
+	if f.body == "" {
+		return nil
+	}
+	for length := range strings.SplitSeq(f.body, ",") {
+		if _, err := bench.SizedBody(strings.TrimSpace(length)); err != nil {
+			return fmt.Errorf("-body: %w", err)
+		}
+	}
+	return nil
+}
+
+// target is that of the Makefile which compares so.
+func (f flags) target() string {
+	switch {
+	case f.file:
+		return "bench-file"
+	case f.kafka != "":
+		return "bench-kafka-against"
+	case f.postgres:
+		return "bench-postgres-against"
+	}
+	return "bench-against"
 }
 
 func (f flags) compare(ctx context.Context) (err error) {

@@ -41,7 +41,7 @@ func (f flags) semelbench() []string {
 		args = append(args, "-body", f.body)
 	}
 	if f.kafka == "" {
-		return append(args, "-base", "-target", f.target.String())
+		return append(args, "-base", "-target", f.busy.String())
 	}
 	if f.body == "" {
 		args = append(args, "-webhooks", f.webhooks)

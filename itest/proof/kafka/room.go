@@ -3,7 +3,9 @@
 package kafka
 
 import (
+	"errors"
 	"flag"
+	"strconv"
 	"time"
 
 	"github.com/semel-go/semel/itest/proof"
@@ -20,8 +22,8 @@ func (r *Room) Flags(flags *flag.FlagSet) {
 	p := &r.Proof
 	*p = Full()
 	proof.Payloads(flags, &p.Webhooks)
-	flags.BoolVar(&r.quick, "quick", false, "take the sizes of the form that takes a minute, whatever other flags say")
-	flags.BoolVar(&r.three, "three", false, "three brokers, of which two are killed and two frozen, in two minutes, whatever other flags say")
+	r.size(flags, "quick", &r.quick, "take the sizes of the form that takes a minute, whatever other flags say")
+	r.size(flags, "three", &r.three, "three brokers, of which two are killed and two frozen, in two minutes, whatever other flags say")
 	flags.BoolVar(&p.NextGen, "next-gen", false, "have the members join with the protocol of KIP-848")
 	flags.IntVar(&p.Events, "events", p.Events, "events, each with an identity of its own")
 	flags.IntVar(&p.Duplicates, "duplicates", p.Duplicates, "copies by producers")
@@ -33,6 +35,16 @@ func (r *Room) Flags(flags *flag.FlagSet) {
 	flags.IntVar(&p.DatabaseRestarts, "postgres-restarts", p.DatabaseRestarts, "restarts of PostgreSQL")
 	flags.IntVar(&p.Changes, "changes", p.Changes, "members added, and as many removed")
 	flags.Int64Var(&p.Redelivered, "redelivered", p.Redelivered, "redeliveries that there must be")
+}
+
+// size is a flag of which there may be one.
+func (r *Room) size(flags *flag.FlagSet, name string, chosen *bool, usage string) {
+	flags.BoolFunc(name, usage, func(value string) (err error) {
+		if *chosen, err = strconv.ParseBool(value); err == nil && r.quick && r.three {
+			err = errors.New("-quick and -three: choose one")
+		}
+		return err
+	})
 }
 
 // Plants implements proof.Room. "natural" leaves the markers out, so that what
