@@ -16,6 +16,7 @@ import (
 	"os/signal"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/semel-go/semel/internal/worker"
@@ -30,9 +31,10 @@ type part struct {
 }
 
 func main() {
-	// A terminal interrupts the parts, too: they stop their servers, and what they
-	// say meanwhile has to be read, or it ends them.
-	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+	// Who interrupts or ends this does so to the parts, too, which are in its group:
+	// they stop their servers and processes, and what they say meanwhile has to be
+	// read, or it ends them.
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGTERM)
 	begun := time.Now()
 	parts := make([]*part, len(os.Args)-1)
 	out := &lines{to: os.Stdout}
