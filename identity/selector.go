@@ -182,19 +182,31 @@ func (s Selector) Value(m *semel.Message) (Value, error) {
 // Select finds the values of several selectors and parses the body at most
 // once. The error is the first selector's that failed, a *SelectError.
 func Select(m *semel.Message, selectors []Selector) ([]Value, error) {
-	b := bodyOnce{message: m}
-	values := make([]Value, len(selectors))
+	values, err := AppendValues(nil, m, selectors)
+	if err != nil {
+		return nil, err
+	}
+	return values, nil
+}
+
+// AppendValues is Select for who has room for the values: it appends one of each
+// selector to values. With an error it returns values as they were.
+func AppendValues(values []Value, m *semel.Message, selectors []Selector) ([]Value, error) {
+	given := len(values)
+	values = slices.Grow(values, len(selectors))[:given+len(selectors)]
+	found := values[given:]
 	proven := m.Strict.Holds(m.Body)
 	if proven {
-		skipTo(m.Body, selectors, values)
+		skipTo(m.Body, selectors, found)
 	}
+	b := bodyOnce{message: m}
 	for i := range selectors {
 		if proven && selectors[i].place == placeBody {
 			continue
 		}
 		var err error
-		if values[i], err = selectors[i].in(&b); err != nil {
-			return nil, err
+		if found[i], err = selectors[i].in(&b); err != nil {
+			return values[:given], err
 		}
 	}
 	return values, nil

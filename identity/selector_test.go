@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/reading"
 )
 
 func mustSelect(t *testing.T, text string, m *semel.Message) Value {
@@ -137,6 +138,31 @@ func TestSeveralSelectorsReadOneBody(t *testing.T) {
 	two := testing.AllocsPerRun(100, func() { _, _ = Select(withBody(`{"a":1,"b":2}`), selectors[:2]) })
 	if two > one {
 		t.Errorf("a second selector costs %v allocations: the body was read again", two-one)
+	}
+}
+
+func TestValuesAreAppendedToTheCallersRoom(t *testing.T) {
+	selectors := selectors(t, "body:/a", "header:x", "body:/c")
+	m := withBody(`{"a":"payment","c":3}`)
+	room := new(reading.Room)
+	if _, err := room.Body(m.Body); err != nil {
+		t.Fatal(err)
+	}
+	m.Strict = room.Proof(m.Body)
+	stale := bytesValue([]byte("stale"))
+	given := append(make([]Value, 0, 4), stale, stale, stale, stale)[:1]
+	values, err := AppendValues(given, m, selectors)
+	if err != nil || len(values) != 4 || &values[0] != &given[0] || values[0].Text() != "stale" || values[1].Text() != "payment" || !values[2].IsMissing() || values[3].Text() != "3" {
+		t.Errorf("%v %+v", err, values)
+	}
+	if values, err = AppendValues(given, withBody(`{`), selectors); err == nil || len(values) != 1 {
+		t.Errorf("%v %+v", err, values)
+	}
+	// What a delivery asks of its body has one allocation: the identity, which outlives it.
+	var r reading.Room
+	by, values := By("body:/a"), make([]Value, 0, len(selectors))
+	if n := testing.AllocsPerRun(100, func() { _ = delivered(&r, by, selectors, values, m) }); n != 1 {
+		t.Errorf("identity, fingerprint and parameters have %v allocations, want 1", n)
 	}
 }
 

@@ -12,7 +12,8 @@ import (
 
 // values finds what the parameters are bound to.
 func (h *Handler) values(m *semel.Message) ([]any, error) {
-	found, err := identity.Select(m, h.selectors)
+	var room [8]identity.Value // as many as most statements have parameters
+	found, err := identity.AppendValues(room[:0], m, h.selectors)
 	if err != nil {
 		return nil, unreadable(err)
 	}
