@@ -134,6 +134,8 @@ type Config struct {
 	Observers []semel.Observer
 	// plan is of tests; New sets it.
 	plan faults.Plan
+	// fitter is of the store; nil if it holds every identity.
+	fitter contract.IdentityFitter
 }
 
 // BatchLimits bound a transaction; a batch never waits to fill.

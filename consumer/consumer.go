@@ -68,7 +68,7 @@ func newConsumer[Tx any](store contract.TxStore[Tx], h handler[Tx], missing bool
 		}
 	}
 	if fitter, ok := store.(contract.IdentityFitter); ok && c.Identity != nil {
-		c.Identity = fitted{c.Identity, fitter}
+		c.fitter = fitter
 	}
 	return &Consumer[Tx]{
 		config: c, store: store, handler: h,

@@ -1,21 +1,30 @@
 package consumer
 
 import (
+	"fmt"
+
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/legible"
 )
 
-// fitted is an identity that a store must be able to hold.
-type fitted struct {
-	identity.Identity
-	store contract.IdentityFitter
-}
-
-// Identify implements identity.Identity.
-func (f fitted) Identify(m *semel.Message) (source, id string, err error) {
-	if source, id, err = f.Identity.Identify(m); err == nil && id != "" {
-		id, err = f.store.FitIdentity(source, id)
+// fit is an identity that was found as the store can hold it. It is no part of
+// finding, which reads the body in the engine's room: a type of our own around
+// the user's identity would have each body parsed a second time.
+func (c *Config) fit(source, id string) (_, _ string, err error) {
+	if c.fitter == nil || id == "" {
+		return source, id, nil
 	}
-	return source, id, err
+	defer func() {
+		if value := recover(); value != nil {
+			logPanic(c.Logger, c.Name, "the store's FitIdentity", value)
+			err = fmt.Errorf("the store's FitIdentity panicked: %s", legible.Panic(value))
+		}
+	}()
+	fit, err := c.fitter.FitIdentity(source, id)
+	if err != nil || fit == id {
+		return source, id, err
+	}
+	// The rules of identities hold for it, too.
+	return identity.Find(identity.Func(func(*semel.Message) (string, string, error) { return source, fit, nil }), nil)
 }

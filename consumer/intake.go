@@ -202,6 +202,9 @@ func (p *parcel) identify(c *Config, r reader, m *semel.Message) error {
 		return nil
 	}
 	source, id, err := r.find(c.Identity, m)
+	if err == nil {
+		source, id, err = c.fit(source, id)
+	}
 	p.key = semel.Key{Consumer: c.Name, Source: source, ID: id}
 	return err
 }

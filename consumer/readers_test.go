@@ -1,6 +1,8 @@
 package consumer
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -17,6 +19,7 @@ import (
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/internal/reading"
+	"github.com/semel-go/semel/memstore"
 )
 
 // readBy reads deliveries with n goroutines, whatever the machine has.
@@ -111,6 +114,53 @@ func TestABodyIsParsedOnceADelivery(t *testing.T) {
 				t.Errorf("%d texts were parsed for 3 deliveries, want %d", got, 3*c.parses)
 			}
 		})
+	}
+}
+
+// choosy is a store that spells ids in its own way.
+type choosy struct{ *memstore.Store }
+
+func (choosy) FitIdentity(source, id string) (string, error) {
+	switch id {
+	case "panic":
+		panic("no")
+	case "refuse":
+		return "", errors.New("refused")
+	case "lose":
+		return "", nil
+	}
+	return strings.ToLower(id), nil
+}
+
+// parsing reads a delivery as a source does whose lines are JSON.
+type parsing struct{}
+
+func (parsing) Decode(room *reading.Room, m *semel.Message) (semel.Reason, string) {
+	_, _ = room.Parse(m.Body)
+	return semel.ReasonNone, ""
+}
+
+func TestAStoreThatFitsIdentitiesHasEachBodyReadOnce(t *testing.T) {
+	c, err := New(choosy{memstore.New()}, func(context.Context, *memstore.Tx, *semel.Message) error { return nil },
+		Config{Name: "billing", Identity: identity.By("body:/id"), Fingerprint: identity.FingerprintBody(), Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	deliveries := deliveriesOf(`{"id":"ABC"}`, `{"id":"abc"}`, `{"id":"panic"}`, `{"id":"refuse"}`, `{"id":"lose"}`)
+	for i := range deliveries {
+		deliveries[i].Undecoded = parsing{}
+	}
+	items, r := readBy(1, c.config, deliveries)
+	if got := r.rooms[0].Parses(); got != len(items) {
+		t.Errorf("%d texts were parsed for %d deliveries", got, len(items))
+	}
+	for i, want := range []semel.Reason{"", "", semel.ReasonBadIdentity, semel.ReasonBadIdentity, semel.ReasonNoIdentity} {
+		if items[i].Refused != want {
+			t.Errorf("%d is refused as %q (%v), want %q", i, items[i].Refused, items[i].Why, want)
+		}
+	}
+	if items[0].Identity != "abc" || items[1].Identity != "abc" {
+		t.Errorf("%q and %q", items[0].Identity, items[1].Identity)
 	}
 }
 

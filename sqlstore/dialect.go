@@ -26,9 +26,10 @@ type dialect struct {
 	fill func(s *Store, texts map[string]string) error
 	// writers is how many transactions may write at once; 0 is any number.
 	writers int
-	// list is the most tuples of a statement with a list; 0 is any number,
-	// given as an array a column.
-	list int
+	// lengths are those for which statements with a list are prepared, the longest
+	// that one may have first and 1 last; none: any number, given as an array a
+	// column.
+	lengths []int
 	// text says how the text of SQL is read.
 	text sqltext.Dialect
 	// bind begins a numbered parameter.
@@ -116,7 +117,7 @@ func (d *dialect) names(o Options) (*strings.Replacer, error) {
 // bulk is a statement over tuples and its arguments, which are the tuples one
 // after the other.
 func (s *Store) bulk(statement string, width int, flat []any) (text string, args []any) {
-	if s.dialect.list == 0 {
+	if len(s.dialect.lengths) == 0 {
 		return statement, arrays(width, flat)
 	}
 	return list(statement, len(flat)/width), flat
@@ -124,10 +125,10 @@ func (s *Store) bulk(statement string, width int, flat []any) (text string, args
 
 // chunks are the pieces of a list that statements take.
 func (d *dialect) chunks(of []int) iter.Seq[[]int] {
-	if d.list == 0 {
+	if len(d.lengths) == 0 {
 		return slices.Values([][]int{of})
 	}
-	return slices.Chunk(of, d.list)
+	return slices.Chunk(of, d.lengths[0])
 }
 
 // list is the statement with its {list:tuple} repeated n times.

@@ -15,7 +15,7 @@ func (s *Store) MarkIn(ctx context.Context, tx *sql.Tx, marks []contract.Mark) (
 	if err := s.file.check(); err != nil {
 		return nil, err
 	}
-	verdicts, err := s.mark(ctx, tx, sqlform.Marks(marks), s.sql.Mark)
+	verdicts, err := s.mark(ctx, lists{s, tx, false}, sqlform.Marks(marks), s.sql.Mark)
 	if err != nil {
 		return nil, s.blameless("mark", err)
 	}
@@ -28,12 +28,11 @@ func (s *Store) MarkIn(ctx context.Context, tx *sql.Tx, marks []contract.Mark) (
 // flight when the first began is visible to the second only.
 //
 // more are further arguments of the first statement.
-func (s *Store) mark(ctx context.Context, tx *sql.Tx, marks []sqlform.Mark, first string, more ...any) ([]contract.Verdict, error) {
+func (s *Store) mark(ctx context.Context, l lists, marks []sqlform.Mark, first string, more ...any) ([]contract.Verdict, error) {
 	verdicts := make([]contract.Verdict, len(marks))
 	var seen []int
-	for chunk := range s.dialect.chunks(sqlform.Sorted(marks)) {
-		text, args := s.bulk(first, 6, markColumns(marks, chunk))
-		if err := s.insert(ctx, tx, text, append(args, more...), marks, chunk, verdicts); err != nil {
+	for chunk := range l.chunks(sqlform.Sorted(marks)) {
+		if err := l.insert(ctx, first, marks, chunk, verdicts, more...); err != nil {
 			return nil, err
 		}
 		for _, i := range chunk {
@@ -45,8 +44,8 @@ func (s *Store) mark(ctx context.Context, tx *sql.Tx, marks []sqlform.Mark, firs
 	if len(seen) == 0 {
 		return verdicts, nil
 	}
-	for chunk := range s.dialect.chunks(seen) {
-		if err := s.judge(ctx, tx, marks, chunk, verdicts); err != nil {
+	for chunk := range l.chunks(seen) {
+		if err := l.judge(ctx, marks, chunk, verdicts); err != nil {
 			return nil, err
 		}
 	}
@@ -68,8 +67,12 @@ func markColumns(marks []sqlform.Mark, chunk []int) []any {
 }
 
 // insert writes the marks of a chunk; those it wrote are fresh.
-func (s *Store) insert(ctx context.Context, tx *sql.Tx, text string, args []any, marks []sqlform.Mark, chunk []int, verdicts []contract.Verdict) error {
-	written, err := s.written(ctx, tx, text, args, len(chunk))
+func (l lists) insert(ctx context.Context, statement string, marks []sqlform.Mark, chunk []int, verdicts []contract.Verdict, more ...any) error {
+	rows, err := l.query(ctx, statement, 6, markColumns(marks, chunk), more...)
+	if err != nil {
+		return err
+	}
+	written, err := written(rows, len(chunk))
 	if err != nil {
 		return err
 	}
@@ -88,11 +91,7 @@ type markerKey struct {
 	id    string
 }
 
-func (s *Store) written(ctx context.Context, tx *sql.Tx, text string, args []any, most int) (map[markerKey]bool, error) {
-	rows, err := tx.QueryContext(ctx, text, args...)
-	if err != nil {
-		return nil, err
-	}
+func written(rows *sql.Rows, most int) (map[markerKey]bool, error) {
 	defer rows.Close()
 	written := make(map[markerKey]bool, most)
 	for rows.Next() {
@@ -107,14 +106,13 @@ func (s *Store) written(ctx context.Context, tx *sql.Tx, text string, args []any
 }
 
 // judge finds the verdicts on marks whose identity was marked before.
-func (s *Store) judge(ctx context.Context, tx *sql.Tx, marks []sqlform.Mark, chunk []int, verdicts []contract.Verdict) error {
+func (l lists) judge(ctx context.Context, marks []sqlform.Mark, chunk []int, verdicts []contract.Verdict) error {
 	args := make([]any, 0, 4*len(chunk))
 	for _, i := range chunk {
 		m := marks[i]
 		args = append(args, int64(i), m.Scope, marks[i].Key, sqlform.Conflict(m.Fingerprint))
 	}
-	text, args := s.bulk(s.sql.Judge, 4, args)
-	rows, err := tx.QueryContext(ctx, text, args...)
+	rows, err := l.query(ctx, l.store.sql.Judge, 4, args)
 	if err != nil {
 		return err
 	}

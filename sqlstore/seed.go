@@ -234,12 +234,12 @@ func (w *seeder) marks(ids []oldID) []contract.Mark {
 func (s *Store) seed(ctx context.Context, tx *sql.Tx, marks []contract.Mark) (written int64, err error) {
 	forms := sqlform.Marks(marks)
 	verdicts := make([]contract.Verdict, len(marks))
-	for chunk := range s.dialect.chunks(sqlform.Sorted(forms)) {
+	l := lists{s, tx, true}
+	for chunk := range l.chunks(sqlform.Sorted(forms)) {
 		if len(chunk) == 0 {
 			continue
 		}
-		text, args := s.bulk(s.sql.Mark, 6, markColumns(forms, chunk))
-		if err := s.insert(ctx, tx, text, args, forms, chunk, verdicts); err != nil {
+		if err := l.insert(ctx, s.sql.Mark, forms, chunk, verdicts); err != nil {
 			return 0, err
 		}
 	}

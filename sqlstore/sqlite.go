@@ -69,7 +69,7 @@ func SQLite(db *sql.DB, o Options) (*Store, error) {
 
 func sqliteDialect(code func(error) (int, bool)) *dialect {
 	return &dialect{
-		name: "sqlite", files: sqliteFiles, fill: sqliteFill, writers: 1, list: 500, text: sqltext.SQLite(), bind: "?", moment: "?", start: sqliteStart, broken: sqliteBroken, commitHook: true,
+		name: "sqlite", files: sqliteFiles, fill: sqliteFill, writers: 1, lengths: []int{500, 100, 20, 4, 1}, text: sqltext.SQLite(), bind: "?", moment: "?", start: sqliteStart, broken: sqliteBroken, commitHook: true,
 		believes: true,
 		coded:    func(err error) bool { _, ok := code(err); return ok },
 		classify: func(err error) contract.Class {
@@ -116,7 +116,7 @@ func sqliteStart(ctx context.Context, b *batch, _ contract.TxOptions) ([]contrac
 	if err != nil {
 		return nil, err
 	}
-	return b.store.mark(ctx, b.tx, b.marks, b.store.sql.Mark)
+	return b.store.mark(ctx, lists{b.store, b.tx, true}, b.marks, b.store.sql.Mark)
 }
 
 var errUnguarded = errors.New("this connection does not enforce foreign keys, the one at start did: " +

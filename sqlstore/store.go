@@ -53,6 +53,7 @@ type Store struct {
 	file     *openedFile        // nil unless the database is a file of this process
 
 	outdated atomic.Int64 // how often a connection's plans were
+	prepared prepared
 
 	mu     sync.Mutex
 	scopes map[scope]int64 // guarded by mu; at most mostScopes

@@ -20,6 +20,8 @@ type counter struct {
 	path   string
 	n      atomic.Int64 // statements
 	opened atomic.Int64 // connections
+	// prepared are statements that were prepared to be carried out more than once.
+	prepared atomic.Int64
 	// queried, if not nil, is told of each query when it has begun.
 	queried func(text string)
 }
@@ -40,6 +42,7 @@ type fullConn interface {
 	driver.ConnBeginTx
 	driver.ExecerContext
 	driver.QueryerContext
+	driver.ConnPrepareContext
 	driver.Validator
 	driver.SessionResetter
 }
@@ -65,6 +68,41 @@ func (c countedConn) QueryContext(ctx context.Context, q string, args []driver.N
 	rows, err := c.fullConn.QueryContext(ctx, q, args)
 	if c.counter.queried != nil {
 		c.counter.queried(q)
+	}
+	return rows, err
+}
+
+func (c countedConn) PrepareContext(ctx context.Context, q string) (driver.Stmt, error) {
+	stmt, err := c.fullConn.PrepareContext(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	c.counter.prepared.Add(1)
+	return countedStmt{stmt.(fullStmt), q, c.counter}, nil
+}
+
+type fullStmt interface {
+	driver.Stmt
+	driver.StmtExecContext
+	driver.StmtQueryContext
+}
+
+type countedStmt struct {
+	fullStmt
+	text    string
+	counter *counter
+}
+
+func (s countedStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
+	s.counter.n.Add(1)
+	return s.fullStmt.ExecContext(ctx, args)
+}
+
+func (s countedStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
+	s.counter.n.Add(1)
+	rows, err := s.fullStmt.QueryContext(ctx, args)
+	if s.counter.queried != nil {
+		s.counter.queried(s.text)
 	}
 	return rows, err
 }
@@ -95,8 +133,8 @@ func TestStatementsOfABatch(t *testing.T) {
 		want        int64
 	}{
 		{"100 fresh messages: the effects and 5", 0, 100, contract.Ending{}, 100 + 5},
-		{"50 duplicates and 50 fresh: one more", 50, 150, contract.Ending{}, 50 + 6},
-		{"only duplicates", 0, 100, contract.Ending{}, 6},
+		{"50 duplicates and 50 fresh: what became of them in pieces of 20, 4 and 1", 50, 150, contract.Ending{}, 50 + 5 + 2 + 2 + 2},
+		{"only duplicates: one more", 0, 100, contract.Ending{}, 6},
 		{"500 fresh: the marks are one statement", 150, 650, contract.Ending{}, 500 + 5},
 		{"501 fresh: they are two", 650, 1151, contract.Ending{}, 501 + 6},
 		{"any number of trims is one more", 1151, 1251, contract.Ending{Trim: []int{90, 91, 92}}, 97 + 6},
@@ -128,6 +166,10 @@ func TestStatementsOfABatch(t *testing.T) {
 				t.Errorf("%d statements, want %d", got, batch.want)
 			}
 		})
+	}
+	// Marks and judgements of five lengths, once a connection, of which there was one.
+	if got, opened := c.prepared.Load(), c.opened.Load(); got != 10*opened {
+		t.Errorf("%d statements were prepared on %d connections, want 10 on each", got, opened)
 	}
 }
 
@@ -199,4 +241,22 @@ func TestAnActWritesBeforeItReads(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+func TestTablesThatAreAlteredBetweenBatches(t *testing.T) {
+	c := &counter{path: newFile(t)}
+	db := sql.OpenDB(c)
+	t.Cleanup(func() { _ = db.Close() })
+	s := storeOn(t, db)
+	i := instanceOn(t, s, db)
+	other := openFile(t, c.path, pragmas+foreignKeys)
+	sqlsuite.Works(t, i, marks(t, s, "a", "b", "c", "d"))
+	before := c.prepared.Load()
+	for n, change := range []string{"alter table semel_markers add column note text", "create index more on semel_markers (at)", "vacuum", "drop index more"} {
+		exec(t, other, change)
+		sqlsuite.Works(t, i, marks(t, s, fmt.Sprint(n, "a"), fmt.Sprint(n, "b"), fmt.Sprint(n, "c"), fmt.Sprint(n, "d"), fmt.Sprint(n, "e")))
+	}
+	if got := c.prepared.Load(); got != before {
+		t.Errorf("%d statements were prepared again, which the database does by itself", got-before)
+	}
 }
