@@ -45,7 +45,7 @@ type Message struct {
 	// strict JSON, so that values are found in it without reading it all again. It
 	// holds for that very memory: a copy of the message with another Body is read
 	// as if it were not set.
-	Strict strictjson.Proof
+	Strict strictjson.Proof `json:"-"`
 }
 
 // NewMessage returns a message as a handler sees it at its first attempt: with

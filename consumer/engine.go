@@ -254,6 +254,13 @@ func (t Then) ending() machine.Then {
 	return machine.ThenPark
 }
 
+// bounded asks a source that comes to an end whether that is known before. One
+// that panics says no.
+func bounded(c *Config, source contract.Finite) (is bool) {
+	_ = notPanicking(c, "Bounded", func() error { is = source.Bounded(); return nil })
+	return is
+}
+
 func machineConfig(c Config, source contract.Source, oneAttempt bool) machine.Config {
 	lanes := machine.Partition
 	if c.Lanes == LanesNone || oneAttempt {
@@ -265,7 +272,7 @@ func machineConfig(c Config, source contract.Source, oneAttempt bool) machine.Co
 		MaxMessages: c.MaxUnsettled.Messages, MaxBytes: c.MaxUnsettled.Bytes, Drain: c.Drain,
 		Attempts: c.Retry.Attempts, RetryFirst: c.Retry.First, RetryMost: c.Retry.Most, RetryThen: c.Retry.Then.ending(),
 		OnConflict: c.OnConflict.ending(), OnRefused: c.OnBadIdentity.ending(), OnUnmet: c.OnUnmet.ending(), OnForeign: c.Otherwise.ending(),
-		IdleExit: c.IdleExit, Ends: ends, Bounded: ends && finite.Bounded(), BackoffFirst: 50 * time.Millisecond, BackoffMost: 5 * time.Second, SerialFor: time.Minute,
+		IdleExit: c.IdleExit, Ends: ends, Bounded: ends && bounded(&c, finite), BackoffFirst: 50 * time.Millisecond, BackoffMost: 5 * time.Second, SerialFor: time.Minute,
 		Unmarked: c.Strategy != StrategyMarker, OneAttempt: oneAttempt, Seed: c.plan.Seed,
 	}
 }

@@ -130,10 +130,18 @@ func (p *parcel) read(c *Config, r reader) {
 	p.message.Strict = strictjson.Proof{} // what another consumer read need not stand there any more
 	m := &p.message
 	refused, why := p.recognise(c, r, m)
+	if refused == semel.ReasonNone {
+		p.prove(r)
+	}
+	p.become(c, refused, why)
+}
+
+// become makes the item of what was found, or of why nothing was.
+func (p *parcel) become(c *Config, refused semel.Reason, why error) {
+	m := &p.message
 	foreign := refused == semel.ReasonForeign
 	switch {
 	case refused == semel.ReasonNone:
-		p.prove(r)
 	case foreign && c.Otherwise == OtherwiseSkip: // no row will need a name
 		p.key = semel.Key{Consumer: c.Name, Source: m.Source(), ID: m.ID()}
 		p.item.Print = semel.Fingerprint{}

@@ -155,3 +155,20 @@ func (s panickingStart) DeadLetters(string) error {
 	}
 	return nil
 }
+
+// unbounded panics where it is asked whether it ends.
+type unbounded struct{ *listSource }
+
+func (unbounded) Bounded() bool { panic("no") }
+func (unbounded) AtEnd() bool   { return true }
+
+func TestASourceThatPanicsBeforeTheFirstFetch(t *testing.T) {
+	bubble(t, "trap_T90_asked_whether_it_ends_it_counts_as_one_that_nobody_knows_it_of", func(t *testing.T) {
+		said := &log{}
+		c := config(unbounded{newListSource(numbered("m", 10)...)})
+		c.Logger = slog.New(slog.NewTextHandler(said, nil))
+		if counts := runs(t, memstore.New(), add, c); counts.Applied != 10 || !strings.Contains(said.String(), "Bounded panicked") {
+			t.Errorf("%+v, and the log says %s", counts, said)
+		}
+	})
+}

@@ -1,7 +1,9 @@
 package consumer
 
 import (
+	"errors"
 	"runtime"
+	"slices"
 	"sync/atomic"
 
 	"github.com/semel-go/semel"
@@ -53,7 +55,8 @@ func (r *readers) items(c *Config, deliveries []contract.Delivery) []*machine.It
 	return f.items
 }
 
-// read reads with n goroutines, the caller's among them.
+// read reads with n goroutines, the caller's among them unless functions of the
+// user's run, which might end it (runtime.Goexit).
 func (r *readers) read(f *fetched, n int) {
 	for len(r.rooms) < max(1, n) {
 		r.rooms = append(r.rooms, new(reading.Room))
@@ -66,9 +69,24 @@ func (r *readers) read(f *fetched, n int) {
 	for i := 1; i < n; i++ {
 		group.Go(func() { f.read(reader{r.rooms[i], r.alone}) })
 	}
-	f.read(reader{r.rooms[0], r.alone})
+	first := reader{r.rooms[0], r.alone}
+	if !f.config.asksOthers() {
+		f.read(first)
+		return
+	}
+	group.Go(func() { f.read(first) })
 	group.Wait()
-	f.finish(reader{r.rooms[0], r.alone})
+	for slices.Contains(f.items, nil) { // a goroutine was ended in the middle of its turn
+		group.Go(func() { f.finish(first) })
+		group.Wait()
+	}
+}
+
+// asksOthers reports whether identity or fingerprint is of a type of the user's.
+func (c *Config) asksOthers() bool {
+	_, ours := c.Fingerprint.(reading.Printer)
+	_, selected := c.Identity.(*identity.Selected)
+	return !ours || !selected && c.Identity != nil
 }
 
 // fetched is a fetch that is being read.
@@ -96,7 +114,7 @@ func (f *fetched) read(r reader) {
 	}
 }
 
-// finish reads what a goroutine left that foreign code ended (runtime.Goexit).
+// finish reads what a goroutine left that was ended.
 func (f *fetched) finish(r reader) {
 	for i := range f.items {
 		if f.items[i] == nil {
@@ -109,10 +127,19 @@ func (f *fetched) finish(r reader) {
 // memory of all that were fetched with it.
 func (f *fetched) one(r reader, i int) {
 	p := &parcel{delivery: f.deliveries[i]}
+	ended := false
+	defer func() {
+		if !ended {
+			p.become(f.config, semel.ReasonMalformed, errReadingGoexit)
+		}
+		f.items[i] = &p.item
+	}()
 	r.room.Begin()
 	p.read(f.config, r)
-	f.items[i] = &p.item
+	ended = true
 }
+
+var errReadingGoexit = errors.New("the identity or the fingerprinter ended its goroutine (runtime.Goexit)")
 
 // readAlone reads a delivery that came without a fetch.
 func (p *parcel) readAlone(c *Config) {

@@ -183,7 +183,6 @@ func TestTheSameMemoryIsReadAgainForAnotherDelivery(t *testing.T) {
 type scribble struct {
 	running atomic.Int32
 	atOnce  atomic.Bool
-	exited  atomic.Int32
 }
 
 func (*scribble) Validate() error { return nil }
@@ -198,9 +197,7 @@ func (s *scribble) Fingerprint(m *semel.Message) (semel.Fingerprint, error) {
 	case "panic":
 		panic("no")
 	case "exit":
-		if s.exited.Add(1) == 1 {
-			runtime.Goexit()
-		}
+		runtime.Goexit()
 	}
 	return semel.Fingerprint{Version: 1, Sum: [16]byte{m.Body[0]}}, nil
 }
@@ -226,20 +223,23 @@ func TestAUsersFunctionsInReadersBesideEachOther(t *testing.T) {
 			t.Error("two at once, although a fingerprinter may keep a buffer")
 		}
 	})
-	t.Run("one_that_ends_its_goroutine_leaves_nothing_unread", func(t *testing.T) {
-		var items []*machine.Item
-		done := make(chan struct{})
-		go func() { // it may be this goroutine that it ends
-			defer close(done)
+	for _, n := range []int{1, 4} {
+		t.Run(fmt.Sprintf("one_that_ends_its_goroutine_sets_its_message_aside_%d_readers", n), func(t *testing.T) {
 			for range 20 {
-				items, _ = readBy(4, config(&scribble{}), deliveriesOf(append(bodies[:7:7], "exit")...))
+				ends := deliveriesOf("a", "exit", "b", "c", "exit", "a", "panic", "b", "exit", "exit")
+				items, r := readBy(n, config(&scribble{}), ends)
+				for i, item := range items {
+					body := string(ends[i].Message.Body)
+					if refused := item.Refused != semel.ReasonNone; refused != (len(body) > 1) || body == "exit" && !strings.Contains(fmt.Sprint(item.Why), "Goexit") {
+						t.Fatalf("message %d, %q: %q, %v", i, body, item.Refused, item.Why)
+					}
+				}
+				if len(r.alone) != 0 {
+					t.Fatal("a lock is held by a goroutine that has ended")
+				}
 			}
-		}()
-		<-done
-		if slices.Contains(items, nil) {
-			t.Error("a delivery is handed on unread")
-		}
-	})
+		})
+	}
 	t.Run("what_an_identity_did_to_the_body_is_read", func(t *testing.T) {
 		by := identity.Func(func(m *semel.Message) (string, string, error) {
 			if _, err := identity.Select(m, nil); err != nil {
