@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"runtime"
+	"slices"
 	"sync/atomic"
 
 	"github.com/semel-go/semel"
@@ -53,9 +54,13 @@ func (r *readers) items(c *Config, deliveries []contract.Delivery) []*machine.It
 	return f.items
 }
 
-// read reads with n goroutines, the caller's among them.
+// read reads with n goroutines, the caller's among them. Where functions of the
+// user's run the caller only waits: one that ends its goroutine must not end the
+// one that fetches.
 func (r *readers) read(f *fetched, n int) {
-	for len(r.rooms) < max(1, n) {
+	n = max(1, n)
+	f.own = f.config.anyOwn()
+	for len(r.rooms) < n {
 		r.rooms = append(r.rooms, new(reading.Room))
 	}
 	if r.alone == nil {
@@ -66,9 +71,17 @@ func (r *readers) read(f *fetched, n int) {
 	for i := 1; i < n; i++ {
 		group.Go(func() { f.read(reader{r.rooms[i], r.alone}) })
 	}
-	f.read(reader{r.rooms[0], r.alone})
+	mine := reader{r.rooms[0], r.alone}
+	if !f.own {
+		f.read(mine)
+		return
+	}
+	group.Go(func() { f.read(mine) })
 	group.Wait()
-	f.finish(reader{r.rooms[0], r.alone})
+	for slices.Contains(f.items, nil) {
+		group.Go(func() { f.finish(mine) })
+		group.Wait()
+	}
 }
 
 // fetched is a fetch that is being read.
@@ -76,6 +89,7 @@ type fetched struct {
 	config     *Config
 	deliveries []contract.Delivery
 	items      []*machine.Item
+	own        bool // functions of the user's run
 	// turn is how many are taken at a time, taken how many were.
 	turn  int64
 	taken atomic.Int64
@@ -96,8 +110,10 @@ func (f *fetched) read(r reader) {
 	}
 }
 
-// finish reads what a goroutine left that foreign code ended (runtime.Goexit).
+// finish reads what a goroutine left that a function of the user's ended
+// (runtime.Goexit). The message that it ran for is not among it.
 func (f *fetched) finish(r reader) {
+	defer r.room.Forget()
 	for i := range f.items {
 		if f.items[i] == nil {
 			f.one(r, i)
@@ -110,8 +126,27 @@ func (f *fetched) finish(r reader) {
 func (f *fetched) one(r reader, i int) {
 	p := &parcel{delivery: f.deliveries[i]}
 	r.room.Begin()
+	if f.own {
+		f.ownOne(r, i, p)
+		return
+	}
 	p.read(f.config, r)
 	f.items[i] = &p.item
+}
+
+// ownOne reads a delivery with functions of the user's. One that ends its
+// goroutine (runtime.Goexit) is that message's failure: what is deferred here
+// still runs, and others read the rest.
+func (f *fetched) ownOne(r reader, i int, p *parcel) {
+	returned := false
+	defer func() {
+		if !returned {
+			p.unread(f.config, r)
+		}
+		f.items[i] = &p.item
+	}()
+	p.read(f.config, r)
+	returned = true
 }
 
 // readAlone reads a delivery that came without a fetch.
@@ -149,6 +184,17 @@ func (c *Config) bothOwn() bool {
 	_, ours := c.Fingerprint.(reading.Printer)
 	_, selected := c.Identity.(*identity.Selected)
 	return !ours && !selected && c.Identity != nil
+}
+
+// anyOwn reports whether identity or fingerprint is of a type of the user's.
+func (c *Config) anyOwn() bool {
+	by := c.Identity
+	if fits, ok := by.(fitted); ok {
+		by = fits.Identity
+	}
+	_, ours := c.Fingerprint.(reading.Printer)
+	_, selected := by.(*identity.Selected)
+	return !ours || !selected && by != nil
 }
 
 // own runs a function of the user's own. What it did to the body nobody knows,
