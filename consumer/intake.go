@@ -128,20 +128,32 @@ func (p *parcel) read(c *Config, r reader) {
 	p.delivery.Decode(r.room)
 	p.message = *p.delivery.Message
 	p.message.Strict = strictjson.Proof{} // what another consumer read need not stand there any more
-	m := &p.message
-	refused, why := p.recognise(c, r, m)
-	if refused == semel.ReasonNone {
-		p.prove(r)
-	}
-	p.become(c, refused, why)
+	refused, why := p.recognise(c, r, &p.message)
+	p.become(c, r, refused, why)
 }
 
-// become makes the item of what was found, or of why nothing was.
-func (p *parcel) become(c *Config, refused semel.Reason, why error) {
+var (
+	errIdentityGoexit = errors.New("the identity ended its goroutine (runtime.Goexit)")
+	errPrintGoexit    = errors.New("the fingerprinter ended its goroutine (runtime.Goexit)")
+)
+
+// unread is what becomes of a delivery for which a function of the user's ended
+// its goroutine. There is a key as soon as the identity has returned.
+func (p *parcel) unread(c *Config, r reader) {
+	if p.key == (semel.Key{}) {
+		p.become(c, r, semel.ReasonBadIdentity, errIdentityGoexit)
+		return
+	}
+	p.become(c, r, semel.ReasonMalformed, errPrintGoexit)
+}
+
+// become makes the item of what was recognised.
+func (p *parcel) become(c *Config, r reader, refused semel.Reason, why error) {
 	m := &p.message
 	foreign := refused == semel.ReasonForeign
 	switch {
 	case refused == semel.ReasonNone:
+		p.prove(r)
 	case foreign && c.Otherwise == OtherwiseSkip: // no row will need a name
 		p.key = semel.Key{Consumer: c.Name, Source: m.Source(), ID: m.ID()}
 		p.item.Print = semel.Fingerprint{}

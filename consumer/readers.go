@@ -1,7 +1,6 @@
 package consumer
 
 import (
-	"errors"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -55,10 +54,13 @@ func (r *readers) items(c *Config, deliveries []contract.Delivery) []*machine.It
 	return f.items
 }
 
-// read reads with n goroutines, the caller's among them unless functions of the
-// user's run, which might end it (runtime.Goexit).
+// read reads with n goroutines, the caller's among them. Where functions of the
+// user's run the caller only waits: one that ends its goroutine must not end the
+// one that fetches.
 func (r *readers) read(f *fetched, n int) {
-	for len(r.rooms) < max(1, n) {
+	n = max(1, n)
+	f.own = f.config.anyOwn()
+	for len(r.rooms) < n {
 		r.rooms = append(r.rooms, new(reading.Room))
 	}
 	if r.alone == nil {
@@ -69,24 +71,17 @@ func (r *readers) read(f *fetched, n int) {
 	for i := 1; i < n; i++ {
 		group.Go(func() { f.read(reader{r.rooms[i], r.alone}) })
 	}
-	first := reader{r.rooms[0], r.alone}
-	if !f.config.asksOthers() {
-		f.read(first)
+	mine := reader{r.rooms[0], r.alone}
+	if !f.own {
+		f.read(mine)
 		return
 	}
-	group.Go(func() { f.read(first) })
+	group.Go(func() { f.read(mine) })
 	group.Wait()
-	for slices.Contains(f.items, nil) { // a goroutine was ended in the middle of its turn
-		group.Go(func() { f.finish(first) })
+	for slices.Contains(f.items, nil) {
+		group.Go(func() { f.finish(mine) })
 		group.Wait()
 	}
-}
-
-// asksOthers reports whether identity or fingerprint is of a type of the user's.
-func (c *Config) asksOthers() bool {
-	_, ours := c.Fingerprint.(reading.Printer)
-	_, selected := c.Identity.(*identity.Selected)
-	return !ours || !selected && c.Identity != nil
 }
 
 // fetched is a fetch that is being read.
@@ -94,6 +89,7 @@ type fetched struct {
 	config     *Config
 	deliveries []contract.Delivery
 	items      []*machine.Item
+	own        bool // functions of the user's run
 	// turn is how many are taken at a time, taken how many were.
 	turn  int64
 	taken atomic.Int64
@@ -114,8 +110,10 @@ func (f *fetched) read(r reader) {
 	}
 }
 
-// finish reads what a goroutine left that was ended.
+// finish reads what a goroutine left that a function of the user's ended
+// (runtime.Goexit). The message that it ran for is not among it.
 func (f *fetched) finish(r reader) {
+	defer r.room.Forget()
 	for i := range f.items {
 		if f.items[i] == nil {
 			f.one(r, i)
@@ -127,19 +125,29 @@ func (f *fetched) finish(r reader) {
 // memory of all that were fetched with it.
 func (f *fetched) one(r reader, i int) {
 	p := &parcel{delivery: f.deliveries[i]}
-	ended := false
+	r.room.Begin()
+	if f.own {
+		f.ownOne(r, i, p)
+		return
+	}
+	p.read(f.config, r)
+	f.items[i] = &p.item
+}
+
+// ownOne reads a delivery with functions of the user's. One that ends its
+// goroutine (runtime.Goexit) is that message's failure: what is deferred here
+// still runs, and others read the rest.
+func (f *fetched) ownOne(r reader, i int, p *parcel) {
+	returned := false
 	defer func() {
-		if !ended {
-			p.become(f.config, semel.ReasonMalformed, errReadingGoexit)
+		if !returned {
+			p.unread(f.config, r)
 		}
 		f.items[i] = &p.item
 	}()
-	r.room.Begin()
 	p.read(f.config, r)
-	ended = true
+	returned = true
 }
-
-var errReadingGoexit = errors.New("the identity or the fingerprinter ended its goroutine (runtime.Goexit)")
 
 // readAlone reads a delivery that came without a fetch.
 func (p *parcel) readAlone(c *Config) {
@@ -176,6 +184,13 @@ func (c *Config) bothOwn() bool {
 	_, ours := c.Fingerprint.(reading.Printer)
 	_, selected := c.Identity.(*identity.Selected)
 	return !ours && !selected && c.Identity != nil
+}
+
+// anyOwn reports whether identity or fingerprint is of a type of the user's.
+func (c *Config) anyOwn() bool {
+	_, ours := c.Fingerprint.(reading.Printer)
+	_, selected := c.Identity.(*identity.Selected)
+	return !ours || !selected && c.Identity != nil
 }
 
 // own runs a function of the user's own. What it did to the body nobody knows,

@@ -1,0 +1,133 @@
+package consumer_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/memstore"
+)
+
+// exiting is an identity and a fingerprinter of a user's. It ends its goroutine
+// for a message that says so in the header id, every time.
+type exiting struct{ identity, print bool }
+
+func (exiting) Validate() error { return nil }
+
+func (e exiting) Identify(m *semel.Message) (source, id string, err error) {
+	name, _ := m.Headers.Get("id")
+	if e.identity && strings.HasPrefix(string(name), "exit") {
+		runtime.Goexit()
+	}
+	return "", string(name), nil
+}
+
+func (e exiting) Fingerprint(m *semel.Message) (semel.Fingerprint, error) {
+	name, _ := m.Headers.Get("id")
+	if e.print && strings.HasPrefix(string(name), "exit") {
+		runtime.Goexit()
+	}
+	return semel.Fingerprint{}, nil
+}
+
+// exitsAmong are messages of which every fourth ends the goroutine that reads it.
+func exitsAmong(n, size int) (all []*semel.Message) {
+	for i := range n {
+		name := "ok"
+		if i%4 == 1 {
+			name = "exit"
+		}
+		all = append(all, message(fmt.Sprint(name, " ", i), `"`+strings.Repeat("x", size)+`"`))
+	}
+	return all
+}
+
+func TestAUsersFunctionThatEndsItsGoroutine(t *testing.T) {
+	const n = 16
+	for name, test := range map[string]struct {
+		own    exiting
+		reason semel.Reason
+		says   string
+	}{
+		"the_identity":      {exiting{identity: true}, semel.ReasonBadIdentity, "the identity ended its goroutine (runtime.Goexit)"},
+		"the_fingerprinter": {exiting{print: true}, semel.ReasonMalformed, "the fingerprinter ended its goroutine (runtime.Goexit)"},
+	} {
+		for readers, size := range map[string]int{"one_reader": 1, "several_readers": 100 << 10} {
+			bubble(t, "trap_T90_in_"+name+"_sets_its_message_aside_with_"+readers, func(t *testing.T) {
+				store := memstore.New()
+				c := config(newListSource(exitsAmong(n, size)...))
+				c.Identity, c.Fingerprint, c.Workers = test.own, test.own, 1
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				var order []string
+				running := mustNew(t, store, func(_ context.Context, _ *memstore.Tx, m *semel.Message) error {
+					order = append(order, m.Identity.ID)
+					return nil
+				}, c)
+				if err := running.Run(ctx); err != nil || ctx.Err() != nil {
+					t.Fatalf("%v, %v: the consumer stands still", err, ctx.Err())
+				}
+				want := []string{}
+				for i := range n {
+					if i%4 != 1 {
+						want = append(want, fmt.Sprint("ok ", i))
+					}
+				}
+				if counts := running.Counts(); counts.Applied != n*3/4 || counts.Parked != n/4 || fmt.Sprint(order) != fmt.Sprint(want) {
+					t.Errorf("%+v in the order %v", counts, order)
+				}
+				for _, r := range rows(t, store) {
+					if r.Reason != test.reason || !strings.Contains(r.LastError, test.says) {
+						t.Errorf("set aside as %q: %s", r.Reason, r.LastError)
+					}
+				}
+			})
+		}
+	}
+	bubble(t, "trap_T90_in_Process_is_the_messages_failure_and_the_next_call_is_answered", func(t *testing.T) {
+		c := config(nil)
+		c.Identity = exiting{identity: true}
+		running := mustNew(t, memstore.New(), add, c)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		for _, m := range []*semel.Message{message("exit", `{}`), message("ok", `{}`)} {
+			d, err := running.Process(ctx, m)
+			if id := string(m.Headers[0].Value); err != nil || d.Kind != semel.Ack || (d.Reason == semel.ReasonBadIdentity) != (id == "exit") {
+				t.Errorf("%s: %+v, %v", id, d, err)
+			}
+		}
+		if err := running.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("trap_T90_in_TryMark_ends_the_callers_goroutine_and_locks_nothing", func(t *testing.T) {
+		store := memstore.New()
+		c := config(nil)
+		c.Identity = identity.Identity(exiting{identity: true})
+		running := mustNew(t, store, add, c)
+		mark := func(id string) (returned bool) {
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				_, _ = running.TryMark(t.Context(), nil, message(id, `{}`))
+				returned = true
+			}()
+			<-done
+			return returned
+		}
+		if mark("exit") || mark("exit") {
+			t.Error("it returned")
+		}
+		if _, err := running.Process(t.Context(), message("ok", `{}`)); err != nil {
+			t.Error(err)
+		}
+		if err := running.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
