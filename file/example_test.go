@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/semel-go/semel"
@@ -38,9 +39,11 @@ func ExampleStdin() {
 	// |{"id":7}|malformed|the attribute id must be a string
 }
 
-func ExampleOpen() {
-	payments := file.Open("payments.jsonl", file.Options{Follow: true})
-	fmt.Println(payments.Validate())
+func ExampleSource_Validate() {
+	payments := file.Open("payments.jsonl", file.Options{})
+	if err := payments.Validate(); errors.Is(err, fs.ErrNotExist) { // a consumer would wait for it
+		fmt.Println("payments.jsonl is not here")
+	}
 	// Output:
-	// file payments.jsonl: there is none; create it or correct the path: stat payments.jsonl: no such file or directory
+	// payments.jsonl is not here
 }

@@ -246,14 +246,14 @@ func TestWhatCannotBeReadSaysSoBeforeAndAtTheFirstFetch(t *testing.T) {
 		says string
 		is   error
 	}{
-		"a missing file":        {filepath.Join(folder, "none"), file.Options{}, "create it or correct the path", fs.ErrNotExist},
+		"a missing file":        {filepath.Join(folder, "none"), file.Options{}, "there is none in " + folder + "; create it, correct the path, or wait for it with follow: true", fs.ErrNotExist},
 		"a directory":           {folder, file.Options{}, "it is a directory; name a file in it", nil},
 		"a file as a folder":    {filepath.Join(folder, "file", "x"), file.Options{}, "correct the path", nil},
 		"a device":              {os.DevNull, file.Options{}, "standard input", nil},
 		"an unknown format":     {filepath.Join(folder, "file"), file.Options{Format: 9}, "CloudEvents, Envelope or JSON", nil},
 		"too short a line":      {filepath.Join(folder, "file"), file.Options{MaxLine: 10}, "at least 65536", nil},
 		"a negative poll":       {filepath.Join(folder, "file"), file.Options{Poll: -1}, "positive", nil},
-		"a missing file's lane": {filepath.Join(folder, "none"), file.Options{Lane: "x", Follow: true}, "create it", fs.ErrNotExist},
+		"a missing file's lane": {filepath.Join(folder, "none"), file.Options{Lane: "x", Follow: true}, "there is none in " + folder + "; create it or correct the path: ", fs.ErrNotExist},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := file.Open(c.path, c.o)
@@ -270,6 +270,20 @@ func TestWhatCannotBeReadSaysSoBeforeAndAtTheFirstFetch(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+func TestAMissingFileIsNamedAsGivenWithTheFolderItWasLookedForIn(t *testing.T) {
+	folder := t.TempDir()
+	t.Chdir(folder)
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	says := file.Open(filepath.Join("below", "none"), file.Options{}).Validate()
+	want := "file " + filepath.Join("below", "none") + ": there is none in " + filepath.Join(here, "below") + "; "
+	if says == nil || !strings.HasPrefix(says.Error(), want) {
+		t.Errorf("it says %v, want %s…", says, want)
 	}
 }
 

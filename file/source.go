@@ -36,6 +36,10 @@ var (
 // Open returns a source that reads the file at path. It touches nothing before
 // Validate or the first Fetch. Deliveries have the file's base name as topic
 // and the byte at which their line begins as offset.
+//
+// A consumer waits for a file that it cannot open, and logs that: to it, a
+// network drive that is away is an outage. To end at once instead, call
+// Validate before its Run, as the binary does unless the file is followed.
 func Open(path string, o Options) *Source {
 	clean := filepath.Clean(path)
 	s := &Source{
@@ -47,7 +51,9 @@ func Open(path string, o Options) *Source {
 }
 
 // Validate reports an option that is out of range, and whether the file can be
-// opened for reading now. It leaves nothing open.
+// opened for reading now. It leaves nothing open. The error for a file that is
+// not there wraps fs.ErrNotExist and names the folder, for one that may not be
+// read fs.ErrPermission.
 func (s *Source) Validate() error {
 	if s.fault != nil {
 		return s.fault
@@ -81,11 +87,29 @@ func (s *Source) open() (*os.File, error) {
 func (s *Source) explain(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("file %s: there is none; create it or correct the path: %w", s.path, err)
+		return fmt.Errorf("file %s: there is none%s; %s: %w", s.path, s.lookedIn(), s.comes(), err)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("file %s: no permission to read it; allow this user to read the file and enter its folders: %w", s.path, err)
 	}
 	return fmt.Errorf("file %s: cannot be opened; correct the path: %w", s.path, err)
+}
+
+// lookedIn names the folder of the path, which from the wrong one is not what
+// was meant; empty where the working folder is not known.
+func (s *Source) lookedIn() string {
+	full, err := filepath.Abs(s.path)
+	if err != nil {
+		return ""
+	}
+	return " in " + filepath.Dir(full)
+}
+
+// comes is what to do about a file that is not there.
+func (s *Source) comes() string {
+	if s.options.Follow {
+		return "create it or correct the path"
+	}
+	return "create it, correct the path, or wait for it with follow: true"
 }
 
 func (s *Source) begin(ctx context.Context) error {

@@ -122,6 +122,15 @@ func (r *Runner) Source() string {
 	return ""
 }
 
+// ReadBefore reports whether the source is a file that ends where the last run
+// stopped, and at which byte that is.
+func (r *Runner) ReadBefore() (int64, bool) {
+	if s, ok := r.source.(interface{ readBefore() (int64, bool) }); ok {
+		return s.readBefore()
+	}
+	return 0, false
+}
+
 // Consumers makes the wanted consumers with their sources.
 func (a *Assembly) Consumers(ctx context.Context) (map[string]*Runner, error) {
 	all := map[string]*Runner{}

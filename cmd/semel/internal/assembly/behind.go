@@ -17,6 +17,8 @@ type watched struct {
 	// fromStart says that the position of the last run is not asked for.
 	fromStart bool
 	done      atomic.Int64
+	// began is where the last run stopped; 0 if that is the start or not known.
+	began atomic.Int64
 }
 
 // Positions implements contract.Positioned: it sees each position that is saved.
@@ -33,6 +35,14 @@ func (w *watched) line() string {
 	return fmt.Sprintf("behind %.1f MB", float64(max(info.Size()-w.done.Load(), 0))/1e6)
 }
 
+// readBefore reports whether the file ends where the last run stopped, and where
+// that is.
+func (w *watched) readBefore() (int64, bool) {
+	info, err := os.Stat(w.path)
+	began := w.began.Load()
+	return began, err == nil && began > 0 && info.Size() == began
+}
+
 // noting notes the offset of each position.
 type noting struct {
 	contract.PositionStore
@@ -45,6 +55,7 @@ func (n noting) LoadPosition(ctx context.Context, consumer, lane string) (contra
 	}
 	p, known, err := n.PositionStore.LoadPosition(ctx, consumer, lane)
 	n.file.done.Store(p.Offset)
+	n.file.began.Store(p.Offset)
 	return p, known, err
 }
 

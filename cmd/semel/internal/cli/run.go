@@ -133,6 +133,12 @@ func (e *execution) consume(ctx context.Context) (running.Summary, error) {
 	}
 	defer sayStopping(ctx, o.Logger)()
 	summary, err := running.All(ctx, runnable)
+	summary.ReadBefore = map[string]int64{}
+	for name, consumer := range consumers {
+		if at, ok := consumer.ReadBefore(); ok {
+			summary.ReadBefore[name] = at
+		}
+	}
 	return summary, failed(err)
 }
 

@@ -17,6 +17,9 @@ type Summary struct {
 	// Left is what runs that ended idle left: what sources had and could not
 	// deliver, and what a newer release has to end.
 	Left map[string][]semel.Left `json:"left,omitempty"`
+	// ReadBefore are the consumers whose file had been read to its end, this
+	// byte, before the run, and has not grown.
+	ReadBefore map[string]int64 `json:"-"`
 }
 
 // names returns the consumers, sorted.
@@ -83,7 +86,19 @@ func (s Summary) Write(w io.Writer) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	return s.writeLeft(w)
+	return errors.Join(s.writeLeft(w), s.writeReadBefore(w))
+}
+
+// writeReadBefore says why nothing was delivered where a file had been read.
+func (s Summary) writeReadBefore(w io.Writer) error {
+	var err error
+	for _, name := range s.names() {
+		if at, ok := s.ReadBefore[name]; ok && s.Consumers[name].Deliveries == 0 {
+			_, wrote := fmt.Fprintf(w, "%s: nothing new, its file was read to its end (byte %d) before\n", name, at)
+			err = errors.Join(err, wrote)
+		}
+	}
+	return err
 }
 
 // writeLeft prints what is left, one line a lane.

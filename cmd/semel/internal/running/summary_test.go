@@ -39,6 +39,28 @@ func TestTheTableAddsUpAndShowsZeros(t *testing.T) {
 	}
 }
 
+func TestAFileThatWasReadBeforeIsNamedBelowTheCounts(t *testing.T) {
+	s := Summary{
+		Consumers:  map[string]semel.Counts{"billing": {}, "audit": {Deliveries: 1, Duplicates: 1}},
+		ReadBefore: map[string]int64{"billing": 1 << 40, "audit": 7},
+	}
+	var out bytes.Buffer
+	if err := s.Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	last := lines[len(lines)-1]
+	if want := "billing: nothing new, its file was read to its end (byte 1099511627776) before"; last != want || len(last) > 80 {
+		t.Errorf("the last line is %q, want %q", last, want)
+	}
+	if strings.Contains(out.String(), "audit: nothing") {
+		t.Error("a consumer that had a delivery had nothing new")
+	}
+	if document, err := json.Marshal(s); err != nil || strings.Contains(string(document), "1099511627776") {
+		t.Errorf("%s: %v", document, err)
+	}
+}
+
 func TestEveryCountIsEitherAnEndingOrBesidesTheSum(t *testing.T) {
 	document, err := json.Marshal(semel.Counts{})
 	if err != nil {
