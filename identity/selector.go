@@ -193,7 +193,11 @@ func Select(m *semel.Message, selectors []Selector) ([]Value, error) {
 // selector to values. With an error it returns values as they were.
 func AppendValues(values []Value, m *semel.Message, selectors []Selector) ([]Value, error) {
 	given := len(values)
-	values = slices.Grow(values, len(selectors))[:given+len(selectors)]
+	if most := given + len(selectors); most <= cap(values) {
+		values = values[:most]
+	} else {
+		values = append(make([]Value, 0, most), values...)[:most]
+	}
 	found := values[given:]
 	proven := m.Strict.Holds(m.Body)
 	if proven {
