@@ -179,7 +179,7 @@ func TestTimeOutsOfTheServer(t *testing.T) {
 	t.Run("trap_97_a_statement_that_runs_too_long_is_its_messages_attempt", func(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
 			dsn := migrated(t, services.Postgres(t))
-			w := begin(t, settings{driver: driver, dsn: dsn, through: dsn + "&statement_timeout=300", change: twoAttempts, handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
+			w := begin(t, settings{driver: driver, dsn: dsn, through: dsn + "&statement_timeout=3000", change: twoAttempts, handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 				if m.Identity.ID == "slow" {
 					return exec(ctx, `select pg_sleep(30)`)
 				}
