@@ -22,9 +22,9 @@ func (c *Config) fit(source, id string) (_, _ string, err error) {
 		}
 	}()
 	fit, err := c.fitter.FitIdentity(source, id)
-	if err != nil || fit == id {
-		return source, id, err
+	if err == nil && fit == id {
+		return source, id, nil
 	}
-	// The rules of identities hold for it, too.
-	return identity.Find(identity.Func(func(*semel.Message) (string, string, error) { return source, fit, nil }), nil)
+	// The rules of identities hold for it and for its error, too.
+	return identity.Find(identity.Func(func(*semel.Message) (string, string, error) { return source, fit, err }), nil)
 }

@@ -126,11 +126,19 @@ func (choosy) FitIdentity(source, id string) (string, error) {
 		panic("no")
 	case "refuse":
 		return "", errors.New("refused")
+	case "trap": // an error that cannot be read
+		return "", (*trap)(nil)
 	case "lose":
 		return "", nil
 	}
 	return strings.ToLower(id), nil
 }
+
+// trap is an error that panics when it is asked anything.
+type trap struct{ inner error }
+
+func (t *trap) Error() string { return t.inner.Error() }
+func (t *trap) Unwrap() error { return t.inner }
 
 // parsing reads a delivery as a source does whose lines are JSON.
 type parsing struct{}
@@ -146,7 +154,7 @@ func TestAStoreThatFitsIdentitiesHasEachBodyReadOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	deliveries := deliveriesOf(`{"id":"ABC"}`, `{"id":"abc"}`, `{"id":"panic"}`, `{"id":"refuse"}`, `{"id":"lose"}`)
+	deliveries := deliveriesOf(`{"id":"ABC"}`, `{"id":"abc"}`, `{"id":"panic"}`, `{"id":"refuse"}`, `{"id":"lose"}`, `{"id":"trap"}`)
 	for i := range deliveries {
 		deliveries[i].Undecoded = parsing{}
 	}
@@ -154,7 +162,7 @@ func TestAStoreThatFitsIdentitiesHasEachBodyReadOnce(t *testing.T) {
 	if got := r.rooms[0].Parses(); got != len(items) {
 		t.Errorf("%d texts were parsed for %d deliveries", got, len(items))
 	}
-	for i, want := range []semel.Reason{"", "", semel.ReasonBadIdentity, semel.ReasonBadIdentity, semel.ReasonNoIdentity} {
+	for i, want := range []semel.Reason{"", "", semel.ReasonBadIdentity, semel.ReasonBadIdentity, semel.ReasonNoIdentity, semel.ReasonBadIdentity} {
 		if items[i].Refused != want {
 			t.Errorf("%d is refused as %q (%v), want %q", i, items[i].Refused, items[i].Why, want)
 		}

@@ -317,6 +317,6 @@ type BatchLimiter interface {
 type IdentityFitter interface {
 	// FitIdentity returns the id in the one spelling that the store tells
 	// apart from others. An error says why it cannot hold the identity: its
-	// message has none that could be used.
+	// message has none that could be used. Several goroutines may call it at once.
 	FitIdentity(source, id string) (string, error)
 }

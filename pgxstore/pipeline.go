@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -41,6 +42,7 @@ func (l *link) transmit(ctx context.Context, requests []*request) (failed int, e
 	ctx, w := l.waiting(ctx)
 	defer w.end()
 	ctx, t := l.trace(ctx, requests, w)
+	began := time.Now()
 	p := l.pg.StartPipeline(ctx)
 	slice := max(l.known.slice, leastSlice)
 	first, unsent := 0, 0
@@ -60,9 +62,11 @@ func (l *link) transmit(ctx context.Context, requests []*request) (failed int, e
 		err = p.Sync()
 	}
 	failed = none
-	if sent := time.Now(); err == nil {
+	if err == nil {
 		failed, err = l.answers(p, requests, slice, w, t)
-		l.known.slice = sliceAfter(slice, len(requests), time.Since(sent))
+	}
+	if err == nil { // what failed says nothing about those that did not run
+		l.known.slice = sliceAfter(slice, len(requests), time.Since(began))
 	}
 	if closing := p.Close(); err == nil {
 		err = closing
@@ -181,28 +185,45 @@ func (l *link) waiting(ctx context.Context) (context.Context, *wait) {
 
 // sending gives what is about to be sent the time that it may take: when the
 // network holds no more, that of the statements.
-func (w *wait) sending(requests []*request) { w.give(requests, len(requests)) }
+func (w *wait) sending(requests []*request) { w.give(requests, math.MaxInt64) }
 
-// next gives what is expected next the time that it may take. A longer slice
-// gets no more than the shortest: it is long because its statements were fast.
-func (w *wait) next(requests []*request) { w.give(requests, leastSlice) }
+// leastAllowance is what the statements of a slice may take together in any case.
+const leastAllowance = time.Minute
 
-// give expects an answer in the time of so many of the requests at most.
-func (w *wait) give(requests []*request, most int) {
+// next gives what is expected next the time that it may take. A slice that is
+// long, because its statements were fast, gets the time of the shortest one or
+// a minute: a connection that falls silent is given up as early, and statements
+// must have become thousands of times slower to be taken for that.
+func (w *wait) next(requests []*request) {
+	w.give(requests, max(leastSlice*w.link.statement, leastAllowance))
+}
+
+// give expects an answer in the time of the requests, of which those with a limit
+// have so much together at most.
+func (w *wait) give(requests []*request, most time.Duration) {
 	if w.timer == nil {
 		return
 	}
+	d, bounded := w.link.allowance(requests, most)
+	if !bounded { // nobody knows how long they may take
+		w.timer.Stop()
+		return
+	}
+	w.timer.Reset(d)
+}
+
+// allowance is how long the answers to requests may take: an answer's time for
+// each sixteen statements of Semel's own, and that of those with a limit.
+func (l *link) allowance(requests []*request, most time.Duration) (d time.Duration, bounded bool) {
 	limited := 0
 	for _, r := range requests {
 		if r.limited {
 			limited++
 		}
 	}
-	if limited > 0 && w.link.statement == 0 { // nobody knows how long they may take
-		w.timer.Stop()
-		return
-	}
-	w.timer.Reset(w.link.answer + time.Duration(min(limited, most))*w.link.statement)
+	own := len(requests) - limited
+	d = l.answer * time.Duration(max(1, (own+leastSlice-1)/leastSlice))
+	return d + min(time.Duration(limited)*l.statement, most), limited == 0 || l.statement > 0
 }
 
 // pause says that nothing is expected of the server for now.

@@ -36,7 +36,9 @@ func (s *Store) Begin(ctx context.Context, o contract.TxOptions, marks []contrac
 // begin opens a transaction that has written its marks, and that only the
 // store's own last statement allows to commit.
 func (s *Store) begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (*batch, []contract.Verdict, error) {
-	s.prepareLists(ctx)
+	if err := s.prepareLists(ctx); err != nil {
+		return nil, nil, err
+	}
 	e, err := s.open(ctx, s.level)
 	if err != nil {
 		return nil, nil, err

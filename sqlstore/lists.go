@@ -6,6 +6,8 @@ import (
 	"iter"
 	"runtime"
 	"sync/atomic"
+
+	"github.com/semel-go/semel/contract"
 )
 
 // lists runs statements over lists in a transaction.
@@ -65,26 +67,45 @@ func (p *prepared) of(statement string, n int) *sql.Stmt {
 
 // prepareLists prepares what marks need, once and before a batch has its
 // connection, because a pool may have no second one. What cannot be prepared
-// now, such as before the tables are there, is sent as text until it can.
-func (s *Store) prepareLists(ctx context.Context) {
+// now, such as before the tables are there, is sent as text until it can. The
+// error is of who waited for a lock: a batch would wait as long again.
+func (s *Store) prepareLists(ctx context.Context) error {
 	p := &s.prepared
-	if len(s.dialect.lengths) == 0 || p.byLength.Load() != nil || s.file.check() != nil || !p.busy.CompareAndSwap(false, true) {
-		return
+	if len(s.dialect.lengths) == 0 || p.byLength.Load() != nil || !p.busy.CompareAndSwap(false, true) {
+		return nil
 	}
 	defer p.busy.Store(false)
 	all := map[ofLength]*sql.Stmt{}
 	for _, statement := range []string{s.sql.Mark, s.sql.Judge} {
 		for _, n := range s.dialect.lengths {
-			stmt, err := s.db.PrepareContext(ctx, list(statement, n))
-			if err != nil {
+			stmt, err := s.prepare(ctx, list(statement, n))
+			if stmt == nil {
 				closeAll(all)
-				return
+				return err
 			}
 			all[ofLength{statement, n}] = stmt
 		}
 	}
 	runtime.AddCleanup(s, closeAll, all)
 	p.byLength.Store(&all)
+	return nil
+}
+
+// prepare prepares on a connection that is open, and opens none: each one that is
+// opened could make an empty database where a file was. Without a statement and
+// an error there is nothing to prepare it on, or not yet.
+func (s *Store) prepare(ctx context.Context, text string) (*sql.Stmt, error) {
+	if s.db.Stats().Idle == 0 || s.file.check() != nil {
+		return nil, nil
+	}
+	stmt, err := s.db.PrepareContext(ctx, text)
+	if err != nil && s.Classify(err) == contract.ClassContended {
+		return nil, err
+	}
+	if err != nil {
+		return nil, nil
+	}
+	return stmt, nil
 }
 
 func closeAll(all map[ofLength]*sql.Stmt) {

@@ -57,12 +57,22 @@ func Topic(t testing.TB, brokers []string, partitions int, settings ...string) s
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	made, err := admin.CreateTopic(ctx, int32(partitions), -1, configs, name)
+	for Passes(err) && ctx.Err() == nil {
+		made, err = admin.CreateTopic(ctx, int32(partitions), -1, configs, name)
+	}
 	if err != nil {
 		t.Fatalf("make topic %s on %v: %v; see scripts/services status", name, brokers, err)
 	}
 	t.Cleanup(func() { deleteTopic(t, brokers, name) })
 	AwaitTopic(t, brokers, name, made.ID)
 	return name
+}
+
+// Passes reports whether what keeps a topic from being made will pass: the former
+// one of its name is still being deleted, or on a busy machine the controller has
+// not heard of its brokers in time.
+func Passes(err error) bool {
+	return errors.Is(err, kerr.TopicAlreadyExists) || errors.Is(err, kerr.InvalidReplicationFactor)
 }
 
 // AwaitTopic returns when each of brokers knows a topic by this id, which a

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
+	"os"
 	"sync/atomic"
 	"testing"
 
@@ -22,6 +23,8 @@ type counter struct {
 	opened atomic.Int64 // connections
 	// prepared are statements that were prepared to be carried out more than once.
 	prepared atomic.Int64
+	// connected, if not nil, is told of each connection with their number so far.
+	connected func(n int64)
 	// queried, if not nil, is told of each query when it has begun.
 	queried func(text string)
 }
@@ -33,7 +36,9 @@ func (c *counter) Connect(context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.opened.Add(1)
+	if n := c.opened.Add(1); c.connected != nil {
+		c.connected(n)
+	}
 	return countedConn{conn.(fullConn), c}, nil
 }
 
@@ -259,4 +264,33 @@ func TestTablesThatAreAlteredBetweenBatches(t *testing.T) {
 	if got := c.prepared.Load(); got != before {
 		t.Errorf("%d statements were prepared again, which the database does by itself", got-before)
 	}
+}
+
+func TestAPoolThatKeepsNoConnectionPreparesNothing(t *testing.T) {
+	t.Run("trap_T111_a_file_that_goes_meanwhile_is_not_made_anew", func(t *testing.T) {
+		c := &counter{path: newFile(t)}
+		db := sql.OpenDB(c)
+		t.Cleanup(func() { _ = db.Close() })
+		db.SetMaxIdleConns(-1)
+		s := storeOn(t, db)
+		all := marks(t, s, "a")
+		next := c.opened.Load() + 1
+		c.connected = func(n int64) {
+			if n == next {
+				deleteFile(t, c.path)
+			}
+		}
+		b, _, err := s.Begin(t.Context(), contract.TxOptions{}, all)
+		if err == nil { // on the connection to what was deleted, which commits nothing
+			if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome == contract.Committed {
+				t.Error("it is committed to a file that is gone")
+			}
+		}
+		if got := c.opened.Load() - next + 1; got != 1 {
+			t.Errorf("%d connections were opened for a batch", got)
+		}
+		if _, err := os.Stat(c.path); err == nil {
+			t.Error("a file was made in its place")
+		}
+	})
 }
