@@ -15,16 +15,25 @@ func (c *Config) fit(source, id string) (_, _ string, err error) {
 	if c.fitter == nil || id == "" {
 		return source, id, nil
 	}
+	spelled, err := c.spell(source, id)
+	if err == nil && spelled == id {
+		return source, id, nil
+	}
+	return held(source, spelled, err)
+}
+
+// spell asks the store.
+func (c *Config) spell(source, id string) (spelled string, err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			logPanic(c.Logger, c.Name, "the store's FitIdentity", value)
 			err = fmt.Errorf("the store's FitIdentity panicked: %s", legible.Panic(value))
 		}
 	}()
-	fit, err := c.fitter.FitIdentity(source, id)
-	if err == nil && fit == id {
-		return source, id, nil
-	}
-	// The rules of identities hold for it and for its error, too.
-	return identity.Find(identity.Func(func(*semel.Message) (string, string, error) { return source, fit, err }), nil)
+	return c.fitter.FitIdentity(source, id)
+}
+
+// held holds what the store answered to the rules of identities, its error, too.
+func held(source, id string, err error) (_, _ string, _ error) {
+	return identity.Find(identity.Func(func(*semel.Message) (string, string, error) { return source, id, err }), nil)
 }

@@ -167,6 +167,11 @@ func TestAStoreThatFitsIdentitiesHasEachBodyReadOnce(t *testing.T) {
 			t.Errorf("%d is refused as %q (%v), want %q", i, items[i].Refused, items[i].Why, want)
 		}
 	}
+	for _, c := range []Config{c.config, {}} {
+		if n := testing.AllocsPerRun(100, func() { _, _, _ = c.fit("shop", "abc") }); n != 0 {
+			t.Errorf("an id that is spelled as the store does has %v allocations", n)
+		}
+	}
 	if items[0].Identity != "abc" || items[1].Identity != "abc" {
 		t.Errorf("%q and %q", items[0].Identity, items[1].Identity)
 	}
