@@ -202,7 +202,10 @@ func (p *parcel) recognise(c *Config, r reader, m *semel.Message) (semel.Reason,
 
 // name finds identity and fingerprint.
 func (p *parcel) name(c *Config, r reader, m *semel.Message) (refused semel.Reason, err error) {
-	if alone := r.alone; alone != nil && c.bothOwn() {
+	// One type of the user's may be both, and keep what it read for the one until it
+	// is asked for the other, so that no other message may come between.
+	by, prints := c.usersOwn()
+	if alone := r.alone; alone != nil && by && prints {
 		alone <- struct{}{}
 		defer func() { <-alone }()
 		r.alone = nil // it is ours already

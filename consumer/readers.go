@@ -59,7 +59,8 @@ func (r *readers) items(c *Config, deliveries []contract.Delivery) []*machine.It
 // one that fetches.
 func (r *readers) read(f *fetched, n int) {
 	n = max(1, n)
-	f.own = f.config.anyOwn()
+	by, prints := f.config.usersOwn()
+	f.own = by || prints
 	for len(r.rooms) < n {
 		r.rooms = append(r.rooms, new(reading.Room))
 	}
@@ -177,20 +178,11 @@ func (r reader) print(c *Config, m *semel.Message) (f semel.Fingerprint, err err
 	return f, legible.Error(err, decidedAgain)
 }
 
-// bothOwn reports whether identity and fingerprint are both of types of the
-// user's. One type may be both, and keep what it read for the one until it is
-// asked for the other, so that no other message may come between.
-func (c *Config) bothOwn() bool {
-	_, ours := c.Fingerprint.(reading.Printer)
+// usersOwn reports whether identity and fingerprint are of types of the user's.
+func (c *Config) usersOwn() (by, prints bool) {
 	_, selected := c.Identity.(*identity.Selected)
-	return !ours && !selected && c.Identity != nil
-}
-
-// anyOwn reports whether identity or fingerprint is of a type of the user's.
-func (c *Config) anyOwn() bool {
 	_, ours := c.Fingerprint.(reading.Printer)
-	_, selected := c.Identity.(*identity.Selected)
-	return !ours || !selected && c.Identity != nil
+	return !selected && c.Identity != nil, !ours
 }
 
 // own runs a function of the user's own. What it did to the body nobody knows,

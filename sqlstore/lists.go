@@ -99,13 +99,10 @@ func (s *Store) prepare(ctx context.Context, text string) (*sql.Stmt, error) {
 		return nil, nil
 	}
 	stmt, err := s.db.PrepareContext(ctx, text)
-	if err != nil && s.Classify(err) == contract.ClassContended {
-		return nil, err
+	if err != nil && s.Classify(err) != contract.ClassContended {
+		err = nil
 	}
-	if err != nil {
-		return nil, nil
-	}
-	return stmt, nil
+	return stmt, err
 }
 
 func closeAll(all map[ofLength]*sql.Stmt) {

@@ -15,7 +15,7 @@ func (s *Store) MarkIn(ctx context.Context, tx *sql.Tx, marks []contract.Mark) (
 	if err := s.file.check(); err != nil {
 		return nil, err
 	}
-	verdicts, err := s.mark(ctx, lists{s, tx, false}, sqlform.Marks(marks), s.sql.Mark)
+	verdicts, err := lists{s, tx, false}.mark(ctx, sqlform.Marks(marks), s.sql.Mark)
 	if err != nil {
 		return nil, s.blameless("mark", err)
 	}
@@ -28,7 +28,7 @@ func (s *Store) MarkIn(ctx context.Context, tx *sql.Tx, marks []contract.Mark) (
 // flight when the first began is visible to the second only.
 //
 // more are further arguments of the first statement.
-func (s *Store) mark(ctx context.Context, l lists, marks []sqlform.Mark, first string, more ...any) ([]contract.Verdict, error) {
+func (l lists) mark(ctx context.Context, marks []sqlform.Mark, first string, more ...any) ([]contract.Verdict, error) {
 	verdicts := make([]contract.Verdict, len(marks))
 	var seen []int
 	for chunk := range l.chunks(sqlform.Sorted(marks)) {

@@ -106,7 +106,7 @@ func postgresStart(ctx context.Context, b *batch, o contract.TxOptions) ([]contr
 			return nil, err
 		}
 	}
-	return b.store.mark(ctx, lists{b.store, b.tx, true}, b.marks, b.store.postgres.Begin, idle,
+	return lists{b.store, b.tx, true}.mark(ctx, b.marks, b.store.postgres.Begin, idle,
 		milliseconds(o.MarkLock, defaultMarkLock), milliseconds(o.EffectLock, defaultEffectLock), statementLimit(o.Statement))
 }
 

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/semel-go/semel/internal/bodies"
 )
@@ -28,6 +29,22 @@ func SizedBody(text string) (Body, error) {
 		err = fmt.Errorf("a body of %q is too short for what a message carries; the least is %dB", text, smallest)
 	}
 	return Body{name: text, size: size}, err
+}
+
+// SizedBodies are made-up bodies of several lengths, between commas; none of an
+// empty text.
+func SizedBodies(text string) (all []Body, err error) {
+	for length := range strings.SplitSeq(text, ",") {
+		if length = strings.TrimSpace(length); length == "" {
+			continue
+		}
+		body, err := SizedBody(length)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, body)
+	}
+	return all, nil
 }
 
 // WebhookBody is the real webhooks in turn, of the file that

@@ -56,10 +56,12 @@ func Topic(t testing.TB, brokers []string, partitions int, settings ...string) s
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	made, err := admin.CreateTopic(ctx, int32(partitions), -1, configs, name)
-	for Passes(err) && ctx.Err() == nil {
+	var made kadm.CreateTopicResponse
+	var err error
+	_ = until(ctx, func() bool {
 		made, err = admin.CreateTopic(ctx, int32(partitions), -1, configs, name)
-	}
+		return !Passes(err)
+	})
 	if err != nil {
 		t.Fatalf("make topic %s on %v: %v; see scripts/services status", name, brokers, err)
 	}

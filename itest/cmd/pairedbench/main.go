@@ -66,6 +66,7 @@ func main() {
 }
 
 func (f flags) check() error {
+	_, length := bench.SizedBodies(f.body)
 	switch {
 	case f.postgres && f.file, f.kafka != "" && (f.file || f.postgres):
 		return errors.New("-postgres, -kafka and -file: choose one")
@@ -79,25 +80,12 @@ func (f flags) check() error {
 		return errors.New("no webhooks: name their file with -webhooks or SEMEL_WEBHOOKS; scripts/fetch-webhooks fetches it and prints the path")
 	case f.file && f.deliveries < 10:
 		return fmt.Errorf("-deliveries %d: at least 10", f.deliveries)
-	case f.badBody() != nil:
-		return f.badBody()
+	case length != nil:
+		return fmt.Errorf("-body: %w", length)
 	case f.rounds < 1:
 		return fmt.Errorf("-rounds %d: at least 1", f.rounds)
 	case (f.postgres || f.kafka != "") && f.dsn == "":
 		return fmt.Errorf("no server: set SEMEL_POSTGRES or -dsn; `make %s BASE=…` starts one", f.target())
-	}
-	return nil
-}
-
-// badBody is what is wrong with a length of -body.
-func (f flags) badBody() error {
-	if f.body == "" {
-		return nil
-	}
-	for length := range strings.SplitSeq(f.body, ",") {
-		if _, err := bench.SizedBody(strings.TrimSpace(length)); err != nil {
-			return fmt.Errorf("-body: %w", err)
-		}
 	}
 	return nil
 }

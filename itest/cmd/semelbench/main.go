@@ -120,15 +120,8 @@ func (f flags) options() (bench.Options, error) {
 
 // bodies are those that were asked for; without any, messages carry nothing.
 func (f flags) bodies() (all []bench.Body, err error) {
-	for text := range strings.SplitSeq(f.body, ",") {
-		if text = strings.TrimSpace(text); text == "" {
-			continue
-		}
-		body, err := bench.SizedBody(text)
-		if err != nil {
-			return nil, fmt.Errorf("-body: %w", err)
-		}
-		all = append(all, body)
+	if all, err = bench.SizedBodies(f.body); err != nil {
+		return nil, fmt.Errorf("-body: %w", err)
 	}
 	if f.webhooks != "" {
 		body, err := bench.WebhookBody(f.webhooks)
