@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -35,4 +36,25 @@ func TestAFrozenWireLetsAConnectionBeMade(t *testing.T) {
 			t.Errorf("a request on a frozen wire: %v", err)
 		}
 	})
+}
+
+// A dial that was given up and waits on would keep virtual time from going on:
+// the client waits for its end under a lock.
+func TestADialThatIsGivenUpEndsAtOnce(t *testing.T) {
+	for name, frozen := range map[string]bool{"while it takes its time": false, "on a frozen wire": true} {
+		bubble(t, name, func(t *testing.T) {
+			w := newWorld(t, 1)
+			wire := newWire(&w.network, time.Second)
+			w.wires = append(w.wires, wire)
+			if frozen {
+				wire.freeze()
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(time.Millisecond, cancel)
+			began := time.Now()
+			if _, err := wire.dial(ctx, "tcp", w.cluster.ListenAddrs()[0]); err == nil || time.Since(began) != time.Millisecond {
+				t.Errorf("given up after 1 ms, it ended after %v: %v", time.Since(began), err)
+			}
+		})
+	}
 }

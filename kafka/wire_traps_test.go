@@ -78,10 +78,17 @@ func (w *wire) pump(to, from net.Conn, greeting func([]byte) bool) {
 	}
 }
 
-// pass waits while the wire is frozen, and reports whether it is whole.
+// pass waits for the latency and while the wire is frozen, and reports whether
+// it is whole. Neither wait outlasts done: a client that gives a dial up waits
+// with a lock held until it has ended, and, as above, who waits for that lock
+// keeps virtual time from going on.
 func (w *wire) pass(done <-chan struct{}) bool {
 	if w.latency > 0 {
-		<-time.After(w.latency)
+		select {
+		case <-time.After(w.latency):
+		case <-done:
+			return false
+		}
 	}
 	w.mu.Lock()
 	held := w.held
