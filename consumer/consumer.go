@@ -225,16 +225,16 @@ func (c *Consumer[Tx]) TryMark(ctx context.Context, tx Tx, m *semel.Message) (co
 	if !ok {
 		return contract.Verdict{}, fmt.Errorf("semel: the store marks in no transaction of yours: %w", semel.ErrUnsupported)
 	}
-	p := parcel{delivery: contract.Delivery{Message: m, Before: contract.Unknown}}
-	p.readAlone(&c.config)
-	if p.item.Refused != "" {
-		return contract.Verdict{}, &identity.Error{Reason: p.item.Refused, Detail: "nothing was marked"}
+	var p parcel
+	p.readAlone(&c.config, m)
+	if p.item.Refused != nil {
+		return contract.Verdict{}, &identity.Error{Reason: p.item.Refused.Reason, Detail: "nothing was marked"}
 	}
-	scope, err := c.scopes.number(ctx, p.key.Source)
+	scope, err := c.scopes.number(ctx, p.item.Source)
 	if err != nil {
 		return contract.Verdict{}, err
 	}
-	verdicts, err := marker.MarkIn(ctx, tx, []contract.Mark{{Scope: scope, ID: []byte(p.key.ID), Fingerprint: p.item.Print, As: semel.Applied}})
+	verdicts, err := marker.MarkIn(ctx, tx, []contract.Mark{{Scope: scope, ID: []byte(p.item.Identity), Fingerprint: p.item.Print, As: semel.Applied}})
 	if err != nil {
 		return contract.Verdict{}, err
 	}

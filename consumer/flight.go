@@ -181,15 +181,14 @@ func (p *pilot[Tx]) prepare(ctx context.Context, f *flight[Tx]) error {
 			f.mark[i] = contract.All
 			continue
 		}
-		q := en.Item.Handle.(*parcel)
 		first := len(ids)
-		ids = append(ids, q.key.ID...)
-		scope, err := p.engine.scopes.number(ctx, q.key.Source)
+		ids = append(ids, en.Item.Identity...)
+		scope, err := p.engine.scopes.number(ctx, en.Item.Source)
 		if err != nil {
 			return err
 		}
 		f.mark[i] = len(f.marks)
-		f.marks = append(f.marks, contract.Mark{Scope: scope, ID: ids[first:len(ids):len(ids)], Fingerprint: q.item.Print, As: en.As.Outcome()})
+		f.marks = append(f.marks, contract.Mark{Scope: scope, ID: ids[first:len(ids):len(ids)], Fingerprint: en.Item.Print, As: en.As.Outcome()})
 	}
 	return nil
 }
@@ -265,7 +264,7 @@ func (f *flight[Tx]) entryOf(mark int) int {
 func (f *flight[Tx]) row(r *machine.Row) contract.Row {
 	q := f.Entries[r.Entry].Item.Handle.(*parcel)
 	row := contract.Row{Mark: f.mark[r.Entry], Repeat: r.Repeat, Conflict: r.Conflict, Reason: r.Reason, Message: &q.message, Attempts: r.Attempts,
-		FirstError: errorText(r.First), LastError: errorText(r.Last), State: contract.StateParked, Surrogate: q.key.Source == surrogateSource}
+		FirstError: errorText(r.First), LastError: errorText(r.Last), State: contract.StateParked, Surrogate: q.item.Source == surrogateSource}
 	switch r.As {
 	case machine.AsDiscarded:
 		row.State = contract.StateDiscarded

@@ -106,8 +106,7 @@ func heldBack(done *machine.Done) []semel.Left {
 	for _, b := range done.Behind {
 		l := semel.Left{Lane: b.Lane.ID, Messages: int64(b.Messages), Reason: "copies of messages in other lanes that a newer release marked are held", Fault: true}
 		if b.Item != nil {
-			p := b.Item.Handle.(*parcel)
-			l.Reason = fmt.Sprintf("message %q of source %q is held with what waits for it: %s", p.key.ID, p.key.Source, legible.Text(b.Why))
+			l.Reason = fmt.Sprintf("message %q of source %q is held with what waits for it: %s", b.Item.Identity, b.Item.Source, legible.Text(b.Why))
 		}
 		if done.Full {
 			l.Messages = -1

@@ -12,18 +12,7 @@ import (
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/machine"
-	"github.com/semel-go/semel/internal/strictjson"
 )
-
-// parcel is a delivery on its way through the engine.
-type parcel struct {
-	item     machine.Item
-	delivery contract.Delivery
-	// message is what the handler sees: a copy, because a source may deliver
-	// one Message twice, and the engine writes into it.
-	message semel.Message
-	key     semel.Key
-}
 
 // intake fetches, one call at a time, and finds identities and fingerprints,
 // so that the loop has only decisions to make.
@@ -124,11 +113,10 @@ func (t *intake) fetch(base context.Context, order machine.Fetch) machine.Fetche
 var routes = maphash.MakeSeed()
 
 // read finds what the machine must know of a delivery.
-func (p *parcel) read(c *Config, r reader) {
-	p.delivery.Decode(r.room)
-	p.message = *p.delivery.Message
-	p.message.Strict = strictjson.Proof{} // what another consumer read need not stand there any more
-	refused, why := p.recognise(c, r, &p.message)
+func (p *parcel) read(c *Config, r reader, d *contract.Delivery) {
+	d.Decode(r.room)
+	p.take(d)
+	refused, why := p.recognise(c, r, d)
 	p.become(c, r, refused, why)
 }
 
@@ -140,7 +128,7 @@ var (
 // unread is what becomes of a delivery for which a function of the user's ended
 // its goroutine. There is a key as soon as the identity has returned.
 func (p *parcel) unread(c *Config, r reader) {
-	if p.key == (semel.Key{}) {
+	if p.item.Identity == "" {
 		p.become(c, r, semel.ReasonBadIdentity, errIdentityGoexit)
 		return
 	}
@@ -149,47 +137,54 @@ func (p *parcel) unread(c *Config, r reader) {
 
 // become makes the item of what was recognised.
 func (p *parcel) become(c *Config, r reader, refused semel.Reason, why error) {
-	m := &p.message
-	foreign := refused == semel.ReasonForeign
-	switch {
-	case refused == semel.ReasonNone:
+	m, it := &p.message, &p.item
+	if refused == semel.ReasonNone {
 		p.prove(r)
-	case foreign && c.Otherwise == OtherwiseSkip: // no row will need a name
-		p.key = semel.Key{Consumer: c.Name, Source: m.Source(), ID: m.ID()}
-		p.item.Print = semel.Fingerprint{}
-	default:
-		p.key = semel.Key{Consumer: c.Name, Source: surrogateSource, ID: surrogate(m)}
-		p.item.Print = semel.Fingerprint{}
+	} else {
+		p.refuse(c, refused, why)
 	}
-	m.Identity = p.key
-	size := sizeOf(m) // the delivery holds all of it
+	m.Identity = p.key(c)
+	it.Size = sizeOf(m) // the delivery holds all of it
 	c.cut(m)
-	route := maphash.String(routes, p.key.ID)
 	if m.Key != nil {
-		route = maphash.Bytes(routes, m.Key)
+		it.Route = maphash.Bytes(routes, m.Key)
+	} else {
+		it.Route = maphash.String(routes, it.Identity)
 	}
-	p.item = machine.Item{
-		Lane: p.delivery.Lane, Source: p.key.Source, Identity: p.key.ID, Print: p.item.Print,
-		Route: route, Size: size, Before: p.delivery.Before, Refused: refused, Foreign: foreign, Why: why, Handle: p,
+	it.Handle = p
+}
+
+// refuse makes the item one that never runs. It is named after what it is, unless
+// it is another consumer's and no row will need a name.
+func (p *parcel) refuse(c *Config, reason semel.Reason, why error) {
+	m, it := &p.message, &p.item
+	foreign := reason == semel.ReasonForeign
+	if foreign && c.Otherwise == OtherwiseSkip {
+		it.Source, it.Identity = m.Source(), m.ID()
+	} else {
+		it.Source, it.Identity = surrogateSource, surrogate(m)
 	}
+	it.Print = semel.Fingerprint{}
+	it.Refused = &machine.Refusal{Reason: reason, Why: why, Foreign: foreign}
 }
 
 // prove keeps that the body was read as strict JSON, for who seeks values in it.
 // The memory of a call's message is its caller's, who may not wait for the
 // handler: what is sought there must be safe from any bytes.
 func (p *parcel) prove(r reader) {
-	if _, call := p.delivery.Handle.(answerPlace); !call {
+	if _, call := p.handle.(answerPlace); !call {
 		p.message.Strict = r.room.Proof(p.message.Body)
 	}
 }
 
 // recognise fills key and fingerprint, or says why there are none.
-func (p *parcel) recognise(c *Config, r reader, m *semel.Message) (semel.Reason, error) {
-	if missed := c.Only.misses(m, p.delivery.Refused != semel.ReasonNone); missed != "" {
+func (p *parcel) recognise(c *Config, r reader, d *contract.Delivery) (semel.Reason, error) {
+	m := &p.message
+	if missed := c.Only.misses(m, d.Refused != semel.ReasonNone); missed != "" {
 		return semel.ReasonForeign, fmt.Errorf("its %s is none of those that this consumer takes", missed)
 	}
-	if p.delivery.Refused != semel.ReasonNone {
-		return p.delivery.Refused, errors.New(p.delivery.Detail)
+	if d.Refused != semel.ReasonNone {
+		return d.Refused, errors.New(d.Detail)
 	}
 	if c.isTooLarge(m) {
 		return semel.ReasonTooLarge, c.tooLarge(m)
@@ -221,14 +216,14 @@ func (p *parcel) name(c *Config, r reader, m *semel.Message) (refused semel.Reas
 
 func (p *parcel) identify(c *Config, r reader, m *semel.Message) error {
 	if c.Identity == nil { // natural: only a row will ever need one
-		p.key = semel.Key{Consumer: c.Name, Source: surrogateSource, ID: surrogate(m)}
+		p.item.Source, p.item.Identity = surrogateSource, surrogate(m)
 		return nil
 	}
 	source, id, err := r.find(c.Identity, m)
 	if err == nil {
 		source, id, err = c.fit(source, id)
 	}
-	p.key = semel.Key{Consumer: c.Name, Source: source, ID: id}
+	p.item.Source, p.item.Identity = source, id
 	return err
 }
 

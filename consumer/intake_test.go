@@ -6,15 +6,14 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/machine"
 )
 
 // readAs is what the machine is told of a message of a consumer.
 func readAs(c Config, m *semel.Message) machine.Item {
-	p := parcel{delivery: contract.Delivery{Message: m}}
-	p.readAlone(&c)
+	var p parcel
+	p.readAlone(&c, m)
 	return p.item
 }
 
@@ -25,8 +24,8 @@ func TestWhatTheMachineIsToldOfADelivery(t *testing.T) {
 	}
 	t.Run("law_11_a_body_that_is_cut_counts_with_all_that_its_delivery_holds", func(t *testing.T) {
 		long := readAs(c, named("1", "k", `"`+strings.Repeat("x", 10<<20)+`"`))
-		if long.Refused != semel.ReasonTooLarge || long.Size < 10<<20 {
-			t.Errorf("it is %q and counts %d bytes", long.Refused, long.Size)
+		if long.Refused == nil || long.Refused.Reason != semel.ReasonTooLarge || long.Size < 10<<20 {
+			t.Errorf("it is %+v and counts %d bytes", long.Refused, long.Size)
 		}
 	})
 	t.Run("what_has_one_key_takes_one_route_and_without_a_key_copies_do", func(t *testing.T) {

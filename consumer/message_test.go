@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 )
 
@@ -13,8 +12,9 @@ func TestAMessageOfATestIsAsAHandlerSeesIt(t *testing.T) {
 	key := semel.Key{Consumer: "c", Source: "s", ID: "1"}
 	m := semel.NewMessage(key, []byte("{}"), semel.Header{Name: "ce-type", Value: []byte("order")})
 	t.Run("its keys are those of a delivered message", func(t *testing.T) {
-		p := parcel{delivery: contract.Delivery{Message: &semel.Message{Headers: semel.Headers{{Name: "ce-id", Value: []byte("1")}, {Name: "ce-source", Value: []byte("s")}, {Name: "ce-specversion", Value: []byte("1.0")}, {Name: "ce-type", Value: []byte("order")}}}}}
-		p.readAlone(&Config{Name: "c", Identity: identity.CloudEvents(), Fingerprint: identity.FingerprintNone(), MaxBody: DefaultMaxBody})
+		var p parcel
+		delivered := &semel.Message{Headers: semel.Headers{{Name: "ce-id", Value: []byte("1")}, {Name: "ce-source", Value: []byte("s")}, {Name: "ce-specversion", Value: []byte("1.0")}, {Name: "ce-type", Value: []byte("order")}}}
+		p.readAlone(&Config{Name: "c", Identity: identity.CloudEvents(), Fingerprint: identity.FingerprintNone(), MaxBody: DefaultMaxBody}, delivered)
 		if p.message.IdempotencyKey("x") != m.IdempotencyKey("x") || p.message.OutputID("x", "y") != m.OutputID("x", "y") {
 			t.Error("they differ")
 		}

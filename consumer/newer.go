@@ -15,13 +15,12 @@ import (
 const mostHeld = 5
 
 func (n *reporter) holds(r machine.Report) {
-	p := r.Item.Handle.(*parcel)
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	if n.newer == nil {
 		n.newer = map[*machine.Item]string{}
 	}
-	n.newer[r.Item] = fmt.Sprintf("lane %s: message %q of source %q is held: %s", legible.Printable(p.delivery.Lane.ID), p.key.ID, p.key.Source, legible.Text(r.Err))
+	n.newer[r.Item] = fmt.Sprintf("lane %s: message %q of source %q is held: %s", legible.Printable(r.Item.Lane.ID), r.Item.Identity, r.Item.Source, legible.Text(r.Err))
 }
 
 func (n *reporter) holdsNoMore(it *machine.Item) {

@@ -125,13 +125,14 @@ func (f *fetched) finish(r reader) {
 // one reads a delivery. Each is for itself: one that waits must not keep the
 // memory of all that were fetched with it.
 func (f *fetched) one(r reader, i int) {
-	p := &parcel{delivery: f.deliveries[i]}
+	p := new(parcel)
 	r.room.Begin()
 	if f.own {
 		f.ownOne(r, i, p)
 		return
 	}
-	p.read(f.config, r)
+	d := f.deliveries[i] // the source may keep its own
+	p.read(f.config, r, &d)
 	f.items[i] = &p.item
 }
 
@@ -146,15 +147,16 @@ func (f *fetched) ownOne(r reader, i int, p *parcel) {
 		}
 		f.items[i] = &p.item
 	}()
-	p.read(f.config, r)
+	d := f.deliveries[i]
+	p.read(f.config, r, &d)
 	returned = true
 }
 
 // readAlone reads a delivery that came without a fetch.
-func (p *parcel) readAlone(c *Config) {
+func (p *parcel) readAlone(c *Config, m *semel.Message) {
 	room := reading.Borrow()
 	defer room.Return()
-	p.read(c, reader{room: room})
+	p.read(c, reader{room: room}, &contract.Delivery{Message: m, Before: contract.Unknown})
 }
 
 // find asks an identity. One of a type of the user's is not known to read in a

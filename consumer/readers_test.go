@@ -33,8 +33,16 @@ func readBy(n int, c Config, deliveries []contract.Delivery) ([]*machine.Item, *
 // told is an item without its pointers, which differ.
 func told(i *machine.Item) machine.Item {
 	out, p := *i, i.Handle.(*parcel)
-	out.Handle = fmt.Sprint(p.key, p.item.Print, p.message.Identity, string(p.message.Body), p.delivery.Handle)
+	out.Handle = fmt.Sprint(p.message.Identity, string(p.message.Body), p.handle)
 	return out
+}
+
+// refusal is why an item never runs, nothing for one that does.
+func refusal(i *machine.Item) (semel.Reason, error) {
+	if i.Refused == nil {
+		return semel.ReasonNone, nil
+	}
+	return i.Refused.Reason, i.Refused.Why
 }
 
 func deliveriesOf(bodies ...string) []contract.Delivery {
@@ -80,7 +88,7 @@ func TestManyReadersTellTheMachineWhatOneDoes(t *testing.T) {
 		want, _ := readBy(1, c, deliveriesOf(bodies...))
 		got, _ := readBy(2+r.IntN(4), c, deliveriesOf(bodies...))
 		for i := range want {
-			if got[i].Handle.(*parcel).delivery.Handle != i {
+			if got[i].Handle.(*parcel).handle != i {
 				t.Fatalf("place %d of %d has another delivery", i, len(want))
 			}
 			if w, g := told(want[i]), told(got[i]); !reflect.DeepEqual(w, g) {
@@ -105,8 +113,8 @@ func TestABodyIsParsedOnceADelivery(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			items, r := readBy(1, Config{Name: "billing", Identity: c.by, Fingerprint: c.print, MaxBody: 1 << 20}, deliveriesOf(body, body, body))
 			for _, i := range items {
-				if i.Refused != semel.ReasonNone {
-					t.Fatal(i.Why)
+				if i.Refused != nil {
+					t.Fatal(i.Refused.Why)
 				}
 			}
 			// What a room forgets at the end is not counted.
@@ -163,8 +171,8 @@ func TestAStoreThatFitsIdentitiesHasEachBodyReadOnce(t *testing.T) {
 		t.Errorf("%d texts were parsed for %d deliveries", got, len(items))
 	}
 	for i, want := range []semel.Reason{"", "", semel.ReasonBadIdentity, semel.ReasonBadIdentity, semel.ReasonNoIdentity, semel.ReasonBadIdentity} {
-		if items[i].Refused != want {
-			t.Errorf("%d is refused as %q (%v), want %q", i, items[i].Refused, items[i].Why, want)
+		if reason, why := refusal(items[i]); reason != want {
+			t.Errorf("%d is refused as %q (%v), want %q", i, reason, why, want)
 		}
 	}
 	for _, c := range []Config{c.config, {}} {
@@ -179,15 +187,14 @@ func TestAStoreThatFitsIdentitiesHasEachBodyReadOnce(t *testing.T) {
 
 func TestTheSameMemoryIsReadAgainForAnotherDelivery(t *testing.T) {
 	c := Config{Name: "billing", Identity: identity.By("body:/id"), Fingerprint: identity.FingerprintBody(), MaxBody: 1 << 20}
-	p, q := &parcel{delivery: deliveriesOf(`{"id":"1"}`)[0]}, &parcel{}
+	p, q, d := new(parcel), new(parcel), deliveriesOf(`{"id":"1"}`)[0]
 	r := reader{room: new(reading.Room)}
-	p.read(&c, r)
-	q.delivery = p.delivery
-	copy(q.delivery.Message.Body, `{"id":2  }`) // of another layout, so that what is remembered does not fit
+	p.read(&c, r, &d)
+	copy(d.Message.Body, `{"id":2  }`) // of another layout, so that what is remembered does not fit
 	r.room.Begin()
-	q.read(&c, r)
-	if p.key.ID != "1" || q.key.ID != "2" || p.item.Print == q.item.Print {
-		t.Errorf("%q and %q", p.key.ID, q.key.ID)
+	q.read(&c, r, &d)
+	if p.item.Identity != "1" || q.item.Identity != "2" || p.item.Print == q.item.Print {
+		t.Errorf("%q and %q", p.item.Identity, q.item.Identity)
 	}
 }
 
@@ -224,8 +231,8 @@ func TestAUsersFunctionsInReadersBesideEachOther(t *testing.T) {
 	t.Run("one_that_panics_is_charged_to_its_message_alone", func(t *testing.T) {
 		items, _ := readBy(4, config(&scribble{}), deliveriesOf(bodies...))
 		for i, item := range items {
-			if refused := item.Refused != semel.ReasonNone; refused != (bodies[i] == "panic") {
-				t.Errorf("message %d, %q: %v", i, bodies[i], item.Why)
+			if _, why := refusal(item); (item.Refused != nil) != (bodies[i] == "panic") {
+				t.Errorf("message %d, %q: %v", i, bodies[i], why)
 			}
 		}
 	})
@@ -243,8 +250,8 @@ func TestAUsersFunctionsInReadersBesideEachOther(t *testing.T) {
 				items, r := readBy(n, config(&scribble{}), ends)
 				for i, item := range items {
 					body := string(ends[i].Message.Body)
-					if refused := item.Refused != semel.ReasonNone; refused != (len(body) > 1) || body == "exit" && !strings.Contains(fmt.Sprint(item.Why), "Goexit") {
-						t.Fatalf("message %d, %q: %q, %v", i, body, item.Refused, item.Why)
+					if reason, why := refusal(item); (item.Refused != nil) != (len(body) > 1) || body == "exit" && !strings.Contains(fmt.Sprint(why), "Goexit") {
+						t.Fatalf("message %d, %q: %q, %v", i, body, reason, why)
 					}
 				}
 				if len(r.alone) != 0 {
@@ -338,7 +345,7 @@ func TestAProofThatAMessageCameWithIsNotTrusted(t *testing.T) {
 		return "", "1", err
 	})
 	items, _ := readBy(1, Config{Name: "billing", Identity: by, Fingerprint: identity.FingerprintNone(), MaxBody: 1 << 20}, d)
-	if !asked || items[0].Refused != semel.ReasonMalformed {
-		t.Errorf("asked %v, refused %q: %v", asked, items[0].Refused, items[0].Why)
+	if reason, why := refusal(items[0]); !asked || reason != semel.ReasonMalformed {
+		t.Errorf("asked %v, refused %q: %v", asked, reason, why)
 	}
 }

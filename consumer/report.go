@@ -82,8 +82,7 @@ func (n *reporter) settled(s *machine.Settle) {
 		if !told || item.Again {
 			continue
 		}
-		p := item.Item.Handle.(*parcel)
-		n.message(note.level, semel.Event{Kind: note.kind, Key: p.key, Lane: p.delivery.Lane.ID, Reason: item.Reason, Messages: 1, Err: item.Err})
+		n.message(note.level, semel.Event{Kind: note.kind, Key: keyOf(n.consumer, item.Item), Lane: item.Item.Lane.ID, Reason: item.Reason, Messages: 1, Err: item.Err})
 	}
 }
 
@@ -168,13 +167,11 @@ func (n *reporter) done(d machine.Done) {
 	if !d.Halted {
 		return
 	}
-	p := d.Item.Handle.(*parcel)
-	n.message(slog.LevelError, semel.Event{Kind: semel.EventFailed, Key: p.key, Lane: p.delivery.Lane.ID, Reason: d.Reason, Messages: 1, Err: d.Err})
+	n.message(slog.LevelError, semel.Event{Kind: semel.EventFailed, Key: keyOf(n.consumer, d.Item), Lane: d.Item.Lane.ID, Reason: d.Reason, Messages: 1, Err: d.Err})
 }
 
 func (n *reporter) item(level slog.Level, kind semel.EventKind, r machine.Report) {
-	p := r.Item.Handle.(*parcel)
-	n.message(level, semel.Event{Kind: kind, Key: p.key, Lane: p.delivery.Lane.ID, Messages: max(1, r.N), Wait: r.Wait, Err: r.Err})
+	n.message(level, semel.Event{Kind: kind, Key: keyOf(n.consumer, r.Item), Lane: r.Item.Lane.ID, Messages: max(1, r.N), Wait: r.Wait, Err: r.Err})
 }
 
 // sourceAnswers is called when a source has answered for the first time.

@@ -70,11 +70,13 @@ func (s *settler) settle(base context.Context, queue []*machine.Settle) []machin
 		n += len(q.Items)
 	}
 	all := make([]contract.Settlement, 0, n)
+	deliveries := make([]contract.Delivery, n)
 	for _, q := range queue {
 		for i := range q.Items {
 			item := &q.Items[i]
-			p := item.Item.Handle.(*parcel)
-			all = append(all, contract.Settlement{Delivery: &p.delivery, Kind: item.Kind, After: item.After, Ending: item.Ending, Reason: item.Reason, Charged: item.Charged,
+			d := &deliveries[len(all)]
+			*d = item.Item.Handle.(*parcel).delivery()
+			all = append(all, contract.Settlement{Delivery: d, Kind: item.Kind, After: item.After, Ending: item.Ending, Reason: item.Reason, Charged: item.Charged,
 				Attempts: item.Attempts, Err: item.Err})
 		}
 	}

@@ -35,8 +35,7 @@ func (e *engine[Tx]) shutDown() error {
 	leaving.Wait()
 	err := errors.Join(left, source, crew)
 	if e.done.Halted {
-		p := e.done.Item.Handle.(*parcel)
-		err = errors.Join(&haltError{key: p.key, reason: e.done.Reason, err: e.done.Err}, err)
+		err = errors.Join(&haltError{key: keyOf(e.config.Name, e.done.Item), reason: e.done.Reason, err: e.done.Err}, err)
 	}
 	return err
 }

@@ -96,6 +96,7 @@ const (
 
 // Settlement is what to tell the broker of one delivery.
 type Settlement struct {
+	// Delivery has the Message, Lane, Before and Handle that Fetch returned.
 	Delivery *Delivery
 	Kind     semel.SettleKind
 	After    time.Duration

@@ -17,18 +17,18 @@ func (m *Machine) admit(it *Item) {
 	if m.config.OneAttempt && it.Before > 0 {
 		it.attempts = it.Before
 	}
-	if it.Refused != "" {
-		it.as, it.reason, it.alone = AsParked, it.Refused, true
-		it.first, it.last = it.Why, it.Why
+	if r := it.Refused; r != nil {
+		it.as, it.alone = AsParked, true
+		it.failure = &failure{reason: r.Reason, first: r.Why, last: r.Why}
 		if m.onRefused(it) == ThenDeadLetter {
 			it.as = AsDeadLettered
 		}
 	}
-	if it.Refused != "" && m.onRefused(it) == ThenSkip {
+	if it.Refused != nil && m.onRefused(it) == ThenSkip {
 		m.skip(it)
 		return
 	}
-	if it.Refused != "" && m.onRefused(it) == ThenHalt {
+	if it.Refused != nil && m.onRefused(it) == ThenHalt {
 		m.halt(it)
 		return
 	}
@@ -42,7 +42,7 @@ func (m *Machine) admit(it *Item) {
 
 // onRefused is how a refused item ends.
 func (m *Machine) onRefused(it *Item) Then {
-	if it.Foreign {
+	if it.Refused.Foreign {
 		return m.config.OnForeign
 	}
 	return m.config.OnRefused
@@ -68,7 +68,7 @@ func (m *Machine) settleSkipped() {
 		return
 	}
 	for _, it := range m.skipped {
-		s := Settlement{Kind: semel.Ack, Ending: contract.EndSkipped, Reason: it.Refused}
+		s := Settlement{Kind: semel.Ack, Ending: contract.EndSkipped, Reason: it.Refused.Reason}
 		if waits {
 			wait := max(m.store.until-m.now, m.config.BackoffFirst)
 			s = Settlement{Kind: semel.HandBack, After: wait, Err: m.store.err}

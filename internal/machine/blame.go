@@ -20,10 +20,11 @@ func (m *Machine) blame(it *Item, f Failure, ran bool) {
 		t.busy++
 		return
 	}
-	if it.first == nil {
-		it.first = f.Err
+	why := it.failing()
+	if why.first == nil {
+		why.first = f.Err
 	}
-	it.last = f.Err
+	why.last = f.Err
 	if it.trouble != nil {
 		it.trouble.since = 0 // a later wait for others is another one
 	}
@@ -96,7 +97,7 @@ func (m *Machine) wait(it *Item, f Failure, d Time) {
 // endAs lets a message that failed for good ride in its worker's next flight
 // as a mark without a handler.
 func (m *Machine) endAs(it *Item, then Then, reason semel.Reason) {
-	it.reason = reason
+	it.failing().reason = reason
 	switch then {
 	case ThenHalt:
 		m.halt(it)
@@ -116,7 +117,7 @@ func (m *Machine) endAs(it *Item, then Then, reason semel.Reason) {
 // a marker where markers are kept.
 func (m *Machine) alreadyThere(it *Item) {
 	if m.config.Unmarked {
-		m.settle(it, Settlement{Kind: semel.Ack, Ending: contract.EndDuplicate, Err: it.last})
+		m.settle(it, Settlement{Kind: semel.Ack, Ending: contract.EndDuplicate, Err: it.failed().last})
 		return
 	}
 	it.as, it.alone = AsDuplicate, false

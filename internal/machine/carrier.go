@@ -6,7 +6,7 @@ import "github.com/semel-go/semel"
 // (case 4). What it does is decided here together with what becomes of them.
 
 // tracked reports whether copies of the item ride together.
-func (m *Machine) tracked(it *Item) bool { return !m.config.Unmarked || it.Refused != "" }
+func (m *Machine) tracked(it *Item) bool { return !m.config.Unmarked || it.Refused != nil }
 
 func (m *Machine) carry(it *Item) {
 	if m.tracked(it) {
@@ -130,7 +130,8 @@ func (m *Machine) requeue(it *Item) {
 func (m *Machine) enqueue(it *Item) {
 	if it.as == AsDeadLettered && !it.copied {
 		m.move(it, placement{state: copying})
-		m.settles.now = append(m.settles.now, Settlement{Item: it, Kind: semel.DeadLetter, Reason: it.reason, Err: it.last, Attempts: it.attempts})
+		why := it.failed()
+		m.settles.now = append(m.settles.now, Settlement{Item: it, Kind: semel.DeadLetter, Reason: why.reason, Err: why.last, Attempts: it.attempts})
 		return
 	}
 	m.move(it, placement{state: queued})

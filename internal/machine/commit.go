@@ -27,7 +27,8 @@ func (m *Machine) rows(f *Flight) []Row {
 		switch it, v := en.Item, f.verdicts[i]; v.Kind {
 		case contract.Fresh:
 			if en.As != AsApplied && en.As != AsDuplicate {
-				rows = append(rows, Row{Entry: i, As: en.As, Reason: it.reason, Attempts: it.attempts, First: it.first, Last: it.last})
+				why := it.failed()
+				rows = append(rows, Row{Entry: i, As: en.As, Reason: why.reason, Attempts: it.attempts, First: why.first, Last: why.last})
 				rows = m.repeats(rows, i, it, false)
 			}
 		case contract.Seen:
@@ -137,7 +138,7 @@ func (m *Machine) committed(w *worker, f *Flight) {
 		case v.Kind == contract.Newer:
 			m.holdNewer(en.Item, v)
 		case v.Kind == contract.Conflict && m.config.OnConflict == ThenHalt:
-			en.Item.reason = semel.ReasonConflict
+			en.Item.failing().reason = semel.ReasonConflict
 			m.halt(en.Item)
 		case v.Kind == contract.Conflict && !v.Known && m.config.OnConflict == ThenDeadLetter && !en.Item.copied:
 			m.endAs(en.Item, ThenDeadLetter, semel.ReasonConflict)
@@ -177,7 +178,7 @@ func (m *Machine) endingOf(en Entry, v contract.Verdict) contract.End {
 	case AsDeadLettered:
 		return contract.EndDeadLettered
 	case AsDuplicate:
-		m.do(Report{Kind: ReportBackstop, Item: en.Item, Err: en.Item.last})
+		m.do(Report{Kind: ReportBackstop, Item: en.Item, Err: en.Item.failed().last})
 		return contract.EndDuplicate
 	}
 	return contract.EndApplied
@@ -189,7 +190,8 @@ func (m *Machine) endingOf(en Entry, v contract.Verdict) contract.End {
 func (m *Machine) conclude(en Entry, v contract.Verdict) {
 	it := en.Item
 	riders := m.unload(it)
-	m.settle(it, Settlement{Kind: semel.Ack, Ending: m.endingOf(en, v), Reason: it.reason, Err: it.last})
+	why := it.failed()
+	m.settle(it, Settlement{Kind: semel.Ack, Ending: m.endingOf(en, v), Reason: why.reason, Err: why.last})
 	rowless := v.Already(semel.Applied) || v.Kind == contract.Fresh && (en.As == AsApplied || en.As == AsDuplicate)
 	var rest []*Item
 	for _, r := range riders {

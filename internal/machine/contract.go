@@ -17,9 +17,6 @@ type Item struct {
 	// Source and Identity together are equal for copies and for nothing else.
 	Source, Identity string
 	Print            semel.Fingerprint
-	// Foreign, with Refused, says that it is not this consumer's: it ends as
-	// Config.OnForeign says instead.
-	Foreign bool
 	// Route chooses the worker where lanes do not: a hash of the key, or of
 	// the identity.
 	Route uint64
@@ -27,15 +24,22 @@ type Item struct {
 	Size int
 	// Before is the broker's count of earlier deliveries, -1 unknown.
 	Before int
-	// Refused, when set, is why the item never runs: it is written alone,
+	// Refused, when not nil, is why the item never runs: it is written alone,
 	// with its own identity (a surrogate), and ends as Config.OnRefused says.
-	Refused semel.Reason
-	// Why, with Refused, is for people.
-	Why error
+	Refused *Refusal
 	// Handle is the shell's.
 	Handle any
 
 	progress
+}
+
+// Refusal is why an item never runs.
+type Refusal struct {
+	Reason semel.Reason
+	Why    error // for people
+	// Foreign says that it is not this consumer's: it ends as Config.OnForeign
+	// says instead.
+	Foreign bool
 }
 
 // As is what a mark of an entry says.

@@ -31,14 +31,36 @@ type progress struct {
 	// the queue's blockers, whether or not it still does.
 	blocks, listed bool
 
-	reason      semel.Reason
-	first, last error
-	attempts    int
-	index       int      // of held: where it stands among those that wait
-	riders      *riders  // nil: it has had none
-	trouble     *trouble // nil: it has met none
+	attempts int
+	index    int      // of held: where it stands among those that wait
+	riders   *riders  // nil: it has had none
+	failure  *failure // nil: none
+	trouble  *trouble // nil: it has met none
 
 	previous, next *Item // of the live list
+}
+
+// failure is why an item does not simply take effect. Few items have one, and
+// each is held in memory while it waits: so it is apart, as trouble is.
+type failure struct {
+	reason      semel.Reason
+	first, last error
+}
+
+// failed returns the item's failure, empty where there is none.
+func (it *Item) failed() failure {
+	if it.failure == nil {
+		return failure{}
+	}
+	return *it.failure
+}
+
+// failing returns the item's failure, to be written.
+func (it *Item) failing() *failure {
+	if it.failure == nil {
+		it.failure = &failure{}
+	}
+	return it.failure
 }
 
 // trouble is what an item has met that others or the store are to blame for, or

@@ -15,7 +15,7 @@ func skipping(t *testing.T) (*Machine, contract.Lane) {
 	lane := contract.Lane{ID: "a", Epoch: 1}
 	m.Step(Given{lane}, 0)
 	all := items(2, "a")
-	all[1].Refused, all[1].Foreign = "foreign", true
+	all[1].Refused = &Refusal{Reason: "foreign", Foreign: true}
 	flights := opening(m.Step(Fetched{Items: all[:1]}, 0))
 	m.Step(Marked{Flight: flights[0], Class: contract.ClassDown, Err: errTest}, 0)
 	m.Step(Fetched{Items: all[1:]}, 0)
@@ -57,7 +57,7 @@ func TestWhatIsSkippedWhileTheStoreIsDown(t *testing.T) {
 	}
 	foreign := func(lane string) *Item {
 		it := items(1, lane)[0]
-		it.Identity, it.Refused, it.Foreign = "other", "foreign", true
+		it.Identity, it.Refused = "other", &Refusal{Reason: "foreign", Foreign: true}
 		return it
 	}
 	t.Run("law_13_it_waits_also_when_the_lane_of_another_goes", func(t *testing.T) {

@@ -33,7 +33,8 @@ func (m *Machine) stop() {
 // halt ends the consumer because of a message, which stays unsettled.
 func (m *Machine) halt(it *Item) {
 	if m.end.halted == nil {
-		m.end.halted, m.end.reason, m.end.err = it, it.reason, it.last
+		why := it.failed()
+		m.end.halted, m.end.reason, m.end.err = it, why.reason, why.last
 	}
 	m.counts.Failed++
 	m.leave(it)

@@ -103,7 +103,10 @@ func (p *process) take(most machine.Fetch) []*machine.Item {
 func (p *process) item(d *delivery) *machine.Item {
 	m := d.message
 	item := &machine.Item{Lane: d.lane.current(), Source: m.source, Identity: m.identity, Print: m.print, Route: m.route, Size: m.size,
-		Before: -1, Refused: m.refused, Foreign: m.foreign}
+		Before: -1}
+	if m.refused != "" {
+		item.Refused = &machine.Refusal{Reason: m.refused, Foreign: m.foreign}
+	}
 	if p.w.plan.queue {
 		item.Before = d.count - 1
 	}

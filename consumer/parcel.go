@@ -1,0 +1,43 @@
+package consumer
+
+import (
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/strictjson"
+)
+
+// parcel is a delivery on its way through the engine. Each is one piece of memory
+// and holds nothing twice: one that waits must not keep what was fetched with it,
+// and what a message costs is mostly that it is written into memory that no cache
+// has yet.
+type parcel struct {
+	item machine.Item
+	// message is what the handler sees: a copy, because a source may deliver
+	// one Message twice, and the engine writes into it.
+	message semel.Message
+	// delivered and handle are the source's, which gets them back.
+	delivered *semel.Message
+	handle    any
+}
+
+// take takes what the parcel keeps of a delivery.
+func (p *parcel) take(d *contract.Delivery) {
+	p.item.Lane, p.item.Before = d.Lane, d.Before
+	p.delivered, p.handle = d.Message, d.Handle
+	p.message = *d.Message
+	p.message.Strict = strictjson.Proof{} // what another consumer read need not stand there any more
+}
+
+// delivery is what the source gets back with Settle.
+func (p *parcel) delivery() contract.Delivery {
+	return contract.Delivery{Message: p.delivered, Lane: p.item.Lane, Before: p.item.Before, Handle: p.handle}
+}
+
+// key is the message's identity, whatever a handler wrote into the message.
+func (p *parcel) key(c *Config) semel.Key { return keyOf(c.Name, &p.item) }
+
+// keyOf is what a consumer's item is called.
+func keyOf(consumer string, it *machine.Item) semel.Key {
+	return semel.Key{Consumer: consumer, Source: it.Source, ID: it.Identity}
+}

@@ -1,0 +1,36 @@
+package consumer
+
+import (
+	"reflect"
+	"testing"
+	"unsafe"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/reading"
+)
+
+func TestASourceGetsBackWhatItDelivered(t *testing.T) {
+	c := Config{Name: "billing", Identity: identity.By("header:id"), Fingerprint: identity.FingerprintNone(), MaxBody: 1 << 20}
+	want := deliveriesOf("{}")[0]
+	want.Before = 7
+	var p parcel
+	d := want
+	p.read(&c, reader{room: new(reading.Room)}, &d)
+	p.message.Topic, p.message.Identity = "a handler writes into its message", semel.Key{ID: "another"}
+	if got := p.delivery(); !reflect.DeepEqual(got, want) || got.Message != want.Message {
+		t.Errorf("%+v, delivered as %+v", got, want)
+	}
+	if got, want := p.key(&c), (semel.Key{Consumer: "billing", ID: "0"}); got != want {
+		t.Errorf("it is called %v, want %v", got, want)
+	}
+}
+
+// What a message costs is mostly the memory that it is written into, and what
+// waits is bounded by it: each word that is added here is to be worth that.
+func TestADeliveryHoldsLittle(t *testing.T) {
+	const most = 568 // with its type, what the allocator rounds to 576
+	if n := unsafe.Sizeof(parcel{}); n > most {
+		t.Errorf("a delivery on its way takes %d bytes, %d before", n, most)
+	}
+}
