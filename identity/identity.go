@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/reading"
+	"github.com/semel-go/semel/internal/strictjson"
 )
 
 // Identity finds what makes two deliveries copies of one message. See
@@ -140,9 +142,12 @@ func (s *Selected) identify(room *reading.Room, m *semel.Message) (source, id st
 	}
 	body := bodyOnce{message: m, room: room}
 	if s.hasSource {
-		if source, err = part(&s.source, &body); err != nil {
+		text, err := appendPart(room.Buffer(), &s.source, &body)
+		if err != nil {
 			return "", "", err
 		}
+		source = room.Repeated(text)
+		room.Keep(text)
 	}
 	if id, err = s.id(&body); err != nil {
 		return "", "", err
@@ -161,22 +166,33 @@ func (s *Selected) ofEvents() bool {
 }
 
 func (s *Selected) id(body *bodyOnce) (string, error) {
+	key, err := s.appendID(body.room.Buffer(), body)
+	if err != nil {
+		return "", err
+	}
+	body.room.Keep(key)
+	return body.room.Text(key), nil
+}
+
+func (s *Selected) appendID(key []byte, body *bodyOnce) (_ []byte, err error) {
 	if len(s.ids) == 1 {
-		id, err := part(&s.ids[0], body)
-		if err == nil && s.ids[0].place == placeBody && (id == "true" || id == "false") {
-			return id, refuseLoneBool(&s.ids[0], body)
+		if key, err = appendPart(key, &s.ids[0], body); err != nil {
+			return nil, err
 		}
-		return id, err
+		if s.ids[0].place == placeBody && (string(key) == "true" || string(key) == "false") {
+			return key, refuseLoneBool(&s.ids[0], body)
+		}
+		return key, nil
 	}
-	var key []byte
 	for i := range s.ids {
-		text, err := part(&s.ids[i], body)
-		if err != nil {
-			return "", err
+		first := len(key)
+		if key, err = appendPart(key, &s.ids[i], body); err != nil {
+			return nil, err
 		}
-		key = fmt.Appendf(key, "%d:%s,", len(text), text)
+		length := append(strconv.AppendInt(nil, int64(len(key)-first), 10), ':')
+		key = append(slices.Insert(key, first, length...), ',')
 	}
-	return string(key), nil
+	return key, nil
 }
 
 // refuseLoneBool refuses an id that can only be true or false: all but two
@@ -188,34 +204,38 @@ func refuseLoneBool(s *Selector, body *bodyOnce) error {
 	return &Error{semel.ReasonBadIdentity, s.text + " is true or false, which many messages share"}
 }
 
-// part finds one part of an identity, which must be there and not be empty.
-func part(s *Selector, body *bodyOnce) (string, error) {
+// appendPart appends one part of an identity, which must be there and not be
+// empty.
+func appendPart(key []byte, s *Selector, body *bodyOnce) ([]byte, error) {
+	if text := s.standing(body.message); text != "" {
+		return append(key, text...), nil
+	}
 	v, err := s.in(body)
 	if err != nil {
-		return "", identityErrorOf(err)
+		return nil, identityErrorOf(err)
 	}
 	switch v.Kind() {
 	case ValueMissing:
 		if s.optional {
-			return "", nil
+			return key, nil
 		}
-		return "", &Error{semel.ReasonNoIdentity, s.text + s.absence(body.message)}
+		return nil, &Error{semel.ReasonNoIdentity, s.text + s.absence(body.message)}
 	case ValueNull:
-		return "", &Error{semel.ReasonNoIdentity, s.text + " is null"}
+		return nil, &Error{semel.ReasonNoIdentity, s.text + " is null"}
 	case ValueJSON:
-		return "", &Error{semel.ReasonBadIdentity, s.text + " is an object or an array; point to a value inside it"}
+		return nil, &Error{semel.ReasonBadIdentity, s.text + " is an object or an array; point to a value inside it"}
 	case ValueNumber:
-		return v.Decimal(), nil
+		return strictjson.AppendDecimal(key, v.text), nil
 	}
 	if len(v.text) == 0 && !s.optional {
-		return "", &Error{semel.ReasonNoIdentity, s.text + " is empty"}
+		return nil, &Error{semel.ReasonNoIdentity, s.text + " is empty"}
 	}
-	return v.Text(), nil
+	return append(key, v.text...), nil
 }
 
 // absence tells an attribute that is empty from one that is not there.
 func (s *Selector) absence(m *semel.Message) string {
-	header := map[place]string{placeID: "ce-id", placeSource: "ce-source", placeType: "ce-type", placeSubject: "ce-subject"}[s.place]
+	header := attributeHeaders[s.place]
 	if _, there := m.Headers.Get(header); there && header != "" {
 		return " is empty"
 	}

@@ -275,7 +275,7 @@ func (s *Selector) in(b *bodyOnce) (Value, error) {
 	case placeKey:
 		return bytesValue(m.Key), nil
 	case placeTopic:
-		return stringValue(m.Topic), nil
+		return stringValue(s.standing(m)), nil
 	case placeTime:
 		return timeValue(m.Time()), nil
 	case placeConst:
@@ -288,22 +288,36 @@ func (s *Selector) in(b *bodyOnce) (Value, error) {
 	return s.attribute(m)
 }
 
+// standing is the value where it is text that stands in the message, or in the
+// selector, as a string; empty otherwise.
+func (s *Selector) standing(m *semel.Message) string {
+	switch s.place {
+	case placeTopic:
+		return m.Topic
+	case placeConst:
+		return s.argument
+	case placeID:
+		return m.Attributes.ID
+	case placeSource:
+		return m.Attributes.Source
+	case placeType:
+		return m.Attributes.Type
+	case placeSubject:
+		return m.Attributes.Subject
+	}
+	return ""
+}
+
+// attributeHeaders are where an event's attributes stand that no field holds.
+var attributeHeaders = [placeOffset + 1]string{placeID: "ce-id", placeSource: "ce-source", placeType: "ce-type", placeSubject: "ce-subject"}
+
 // attribute finds a CloudEvents attribute: the field, or its header.
 func (s *Selector) attribute(m *semel.Message) (Value, error) {
-	field, header := "", ""
-	switch s.place {
-	case placeID:
-		field, header = m.Attributes.ID, "ce-id"
-	case placeSource:
-		field, header = m.Attributes.Source, "ce-source"
-	case placeType:
-		field, header = m.Attributes.Type, "ce-type"
-	case placeSubject:
-		field, header = m.Attributes.Subject, "ce-subject"
-	default:
+	header := attributeHeaders[s.place]
+	if header == "" {
 		return Value{}, &SelectError{s.text, semel.ReasonMalformed, errors.New("the zero Selector selects nothing; use ParseSelector")}
 	}
-	if field != "" {
+	if field := s.standing(m); field != "" {
 		return stringValue(field), nil
 	}
 	v, err := s.header(m, header)

@@ -5,6 +5,7 @@ package reading
 import (
 	"crypto/sha256"
 	"hash"
+	"strings"
 	"sync"
 	"unsafe"
 
@@ -14,7 +15,7 @@ import (
 // Room is what one goroutine reads with, delivery after delivery. It knows the
 // text that it parsed last, and the value inside it that became the message's
 // body, by their place in memory: who asks for the body then gets that value.
-// The zero value is ready. What it returns is valid until it parses another text.
+// The zero value is ready. What it finds is valid until it parses another text.
 type Room struct {
 	parser   strictjson.Parser
 	text     []byte
@@ -23,6 +24,9 @@ type Room struct {
 	// body is where inner stands in the text.
 	body  []byte
 	inner strictjson.Value
+
+	texts    strings.Builder
+	repeated string
 
 	hash   hash.Hash
 	sum    [sha256.Size]byte
@@ -84,6 +88,34 @@ func (r *Room) Forget() {
 	r.Begin()
 	r.document, r.fault = nil, nil
 	r.parser.Forget()
+}
+
+// textPiece is how many bytes of texts lie in one piece of memory: as long as one
+// of them is held, all of the piece is, so that it is small beside what a message
+// holds anyway.
+const textPiece = 256
+
+// Text is bytes as a string, which stays as it is whatever the room reads next.
+// Short ones share pieces of memory: most then cost no allocation.
+func (r *Room) Text(b []byte) string {
+	if len(b) > textPiece/4 {
+		return string(b)
+	}
+	if r.texts.Cap()-r.texts.Len() < len(b) {
+		r.texts.Reset()
+		r.texts.Grow(textPiece)
+	}
+	first := r.texts.Len()
+	r.texts.Write(b)
+	return r.texts.String()[first:]
+}
+
+// Repeated is Text for what is mostly the same from message to message.
+func (r *Room) Repeated(b []byte) string {
+	if string(b) != r.repeated {
+		r.repeated = string(b)
+	}
+	return r.repeated
 }
 
 // Hash is a SHA-256 without anything in it.

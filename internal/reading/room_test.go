@@ -1,0 +1,51 @@
+package reading
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"unsafe"
+)
+
+func TestTexts(t *testing.T) {
+	t.Run("each stays as it is, whatever the room reads next", func(t *testing.T) {
+		room, buffer := new(Room), make([]byte, 0, 400)
+		var texts, want []string
+		for i := range 400 {
+			text := fmt.Sprint(i, strings.Repeat("x", i%90))
+			buffer = append(buffer[:0], text...)
+			texts, want = append(texts, room.Text(buffer), room.Repeated(buffer)), append(want, text, text)
+			clear(buffer)
+			if i%50 == 0 {
+				room.Forget()
+			}
+		}
+		for i := range want {
+			if texts[i] != want[i] {
+				t.Fatalf("text %d is %q, want %q", i, texts[i], want[i])
+			}
+		}
+	})
+	t.Run("trap_T88_one_that_is_held_holds_no_more_than_its_piece", func(t *testing.T) {
+		room, near := new(Room), 0
+		text := room.Text([]byte("held"))
+		held := uintptr(unsafe.Pointer(unsafe.StringData(text)))
+		for range 1000 {
+			at := uintptr(unsafe.Pointer(unsafe.StringData(room.Text([]byte("others")))))
+			if at-held < textPiece {
+				near++
+			}
+		}
+		if most := textPiece / len("others"); near == 0 || near > most {
+			t.Errorf("beside it lie %d texts, at most %d are to", near, most)
+		}
+		runtime.KeepAlive(text)
+	})
+	t.Run("short ones cost hardly an allocation and what repeats none", func(t *testing.T) {
+		room, id, source := new(Room), []byte("0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b"), []byte("shop")
+		if n := testing.AllocsPerRun(1000, func() { room.Text(id); room.Repeated(source) }); n != 0 {
+			t.Errorf("%v allocations each", n)
+		}
+	})
+}
