@@ -81,8 +81,8 @@ func (e *engine[Tx]) run(ctx context.Context) error {
 	if err := notPanicking(&e.config, "Lanes", func() error { e.source.Lanes(e.lanes); return nil }); err != nil {
 		return fmt.Errorf("semel: consumer %s: %w", e.config.Name, err)
 	}
-	e.group.Go(func() { e.intake.work(e.base, e.events) })
-	e.group.Go(func() { e.settler.work(e.base, e.events) })
+	e.group.Keep(func() { e.intake.work(e.base, e.events) })
+	e.group.Keep(func() { e.settler.work(e.base, e.events) })
 	for _, p := range e.pilots {
 		e.crew.Keep(p.work)
 	}

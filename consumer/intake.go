@@ -74,13 +74,23 @@ func (t *intake) work(base context.Context, events chan<- machine.Event) {
 		case <-base.Done():
 			return
 		}
-		e := t.fetch(base, order)
+		t.answer(base, order, events)
+	}
+}
+
+var errFetchGoexit = errors.New("the source ended its goroutine while it was asked for messages (runtime.Goexit)")
+
+// answer answers an order, also if the source ends the goroutine in it: then what
+// is deferred here still runs, and a new goroutine takes the next order.
+func (t *intake) answer(base context.Context, order machine.Fetch, events chan<- machine.Event) {
+	e := machine.Fetched{Failed: true, Err: errFetchGoexit}
+	defer func() {
 		select {
 		case events <- e:
 		case <-base.Done():
-			return
 		}
-	}
+	}()
+	e = t.fetch(base, order)
 }
 
 func (t *intake) fetch(base context.Context, order machine.Fetch) machine.Fetched {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -30,15 +31,24 @@ type observerFunc func(semel.Event)
 
 func (f observerFunc) Observe(e semel.Event) { f(e) }
 
-// panickingSource panics in its second Fetch and its first Settle.
+// panickingSource panics in its second Fetch and its first Settle, or ends its
+// goroutine there.
 type panickingSource struct {
 	*listSource
+	exits            bool
 	fetched, settled int
+}
+
+func (s *panickingSource) fails(value any) {
+	if s.exits {
+		runtime.Goexit()
+	}
+	panic(value)
 }
 
 func (s *panickingSource) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
 	if s.fetched++; s.fetched == 2 {
-		panic(errors.New("in a decoder"))
+		s.fails(errors.New("in a decoder"))
 	}
 	most.Messages = min(most.Messages, 4)
 	return s.listSource.Fetch(ctx, most)
@@ -46,7 +56,7 @@ func (s *panickingSource) Fetch(ctx context.Context, most contract.Bound) ([]con
 
 func (s *panickingSource) Settle(ctx context.Context, all []contract.Settlement) ([]int, error) {
 	if s.settled++; s.settled == 1 {
-		panic("in a settlement")
+		s.fails("in a settlement")
 	}
 	return s.listSource.Settle(ctx, all)
 }
@@ -79,17 +89,19 @@ func TestAPanicThatIsNotTheHandlers(t *testing.T) {
 			t.Errorf("logged %d times, the other heard of %d commits", n, len(seen.of(semel.EventCommitted)))
 		}
 	})
-	bubble(t, "trap_T90_in_the_source_is_a_failure_of_the_source", func(t *testing.T) {
-		source, seen := &panickingSource{listSource: newListSource(numbered("m", 10)...)}, &witness{}
-		c := config(source)
-		c.Observers = []semel.Observer{seen}
-		if counts := runs(t, memstore.New(), add, c); counts.Applied != 10 || len(source.listSource.settled) != 10 {
-			t.Errorf("%+v, %d settled", counts, len(source.listSource.settled))
-		}
-		if n := len(seen.of(semel.EventNotReady)); n != 2 {
-			t.Errorf("told %d times that something does not work", n)
-		}
-	})
+	for name, exits := range map[string]bool{"": false, "_and_so_is_Goexit_there": true} {
+		bubble(t, "trap_T90_in_the_source_is_a_failure_of_the_source"+name, func(t *testing.T) {
+			source, seen := &panickingSource{listSource: newListSource(numbered("m", 10)...), exits: exits}, &witness{}
+			c := config(source)
+			c.Observers = []semel.Observer{seen}
+			if counts := runs(t, memstore.New(), add, c); counts.Applied != 10 || len(source.listSource.settled) != 10 {
+				t.Errorf("%+v, %d settled", counts, len(source.listSource.settled))
+			}
+			if n := len(seen.of(semel.EventNotReady)); n != 2 {
+				t.Errorf("told %d times that something does not work", n)
+			}
+		})
+	}
 	bubble(t, "trap_T90_in_Flow_is_logged_and_its_lane_goes_on", func(t *testing.T) {
 		var said log
 		source := watchSource(numbered("m", 10)...)

@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -54,21 +55,43 @@ func (s *settler) work(base context.Context, events chan<- machine.Event) {
 		case <-base.Done():
 			return
 		}
-		for _, e := range s.settle(base, s.take()) {
+		s.answer(base, s.take(), events)
+	}
+}
+
+var errSettleGoexit = errors.New("the source's Settle ended its goroutine (runtime.Goexit)")
+
+// answer settles, and says what became of it, also if the source ends the
+// goroutine in it: then nothing counts as settled.
+func (s *settler) answer(base context.Context, queue []*machine.Settle, events chan<- machine.Event) {
+	var all []machine.Event
+	returned := false
+	defer func() {
+		if !returned {
+			all = answers(queue, allIndexes(settlements(queue)), errSettleGoexit)
+		}
+		for _, e := range all {
 			select {
 			case events <- e:
 			case <-base.Done():
 				return
 			}
 		}
-	}
+	}()
+	all = s.settle(base, queue)
+	returned = true
 }
 
-func (s *settler) settle(base context.Context, queue []*machine.Settle) []machine.Event {
-	n := 0
+// settlements counts what a queue settles.
+func settlements(queue []*machine.Settle) (n int) {
 	for _, q := range queue {
 		n += len(q.Items)
 	}
+	return n
+}
+
+func (s *settler) settle(base context.Context, queue []*machine.Settle) []machine.Event {
+	n := settlements(queue)
 	all := make([]contract.Settlement, 0, n)
 	deliveries := make([]contract.Delivery, n)
 	for _, q := range queue {
