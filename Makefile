@@ -29,7 +29,7 @@ TEST = $(GO) test -json -count=1 -vet=off -timeout 30m
 
 # The detector looks at what people wrote. SQLite is C that was translated: with
 # the detector in it, what uses it takes three times as long.
-RACE = -race '-gcflags=modernc.org/...=-race=false'
+RACE = -race '-gcflags=modernc.org/...=-race=false' -exec $(CURDIR)/scripts/raced
 
 # Brokers that live for minutes: optimizing them would cost more than it gains.
 test: export JAVA_TOOL_OPTIONS += -XX:TieredStopAtLevel=1
