@@ -2,6 +2,8 @@ package sqlite
 
 import (
 	"context"
+	"os"
+	"runtime"
 	"testing"
 
 	"github.com/semel-go/semel/contract"
@@ -60,20 +62,47 @@ func TestErrorsOfTheRealDriver(t *testing.T) {
 	}
 }
 
+// A statement that is cancelled in the moment in which it begins runs on: the
+// driver's interrupt finds none that runs, and comes no second time. So it is
+// cancelled before it begins, or when it is seen to write.
 func TestAStatementThatIsCutOff(t *testing.T) {
-	t.Run("law_12_a_swallowed_time_out_leaves_no_half_batch", func(t *testing.T) {
-		i, all, b := halfDone(t)
-		ctx, cancel := context.WithCancel(t.Context())
-		go cancel()
-		_, err := b.Tx(1).ExecContext(ctx, "insert into effects with recursive n (i) as (select 1 union all select i + 1 from n) select i from n")
-		if err == nil || i.Store.Classify(err) != contract.ClassRetry {
-			t.Errorf("%v is of class %v, want retry", err, i.Store.Classify(err))
+	for name, until := range map[string]func(file string){"before_it_begins": nil, "while_it_writes": untilItSpills} {
+		t.Run("law_12_a_swallowed_time_out_leaves_no_half_batch_"+name, func(t *testing.T) {
+			i, all, b := halfDone(t)
+			var file string
+			if err := b.Tx(1).QueryRowContext(t.Context(), "select file from pragma_database_list where name = 'main'").Scan(&file); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			if until == nil {
+				cancel()
+			} else {
+				go func() { until(file); cancel() }()
+			}
+			_, err := b.Tx(1).ExecContext(ctx, "insert into effects with recursive n (i) as (select 1 union all select i + 1 from n) select i from n")
+			if err == nil || i.Store.Classify(err) != contract.ClassRetry {
+				t.Errorf("%v is of class %v, want retry", err, i.Store.Classify(err))
+			}
+			broken := b.(contract.Broken).Broken()
+			r := b.Commit(t.Context(), contract.Ending{Trim: []int{1}})
+			if (r.Outcome == contract.Committed) == broken {
+				t.Errorf("broken: %t, and the commit says %+v", broken, r)
+			}
+			sqlsuite.Works(t, i, all)
+		})
+	}
+}
+
+// untilItSpills returns when a transaction writes what its cache has no room for.
+func untilItSpills(file string) {
+	size := func() int64 {
+		info, err := os.Stat(file + "-wal")
+		if err != nil {
+			return 0
 		}
-		broken := b.(contract.Broken).Broken()
-		r := b.Commit(t.Context(), contract.Ending{Trim: []int{1}})
-		if (r.Outcome == contract.Committed) == broken {
-			t.Errorf("broken: %t, and the commit says %+v", broken, r)
-		}
-		sqlsuite.Works(t, i, all)
-	})
+		return info.Size()
+	}
+	for begun := size(); size() < begun+64<<10; {
+		runtime.Gosched()
+	}
 }
