@@ -38,28 +38,34 @@ func (a *Activity) Effects(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// written chooses transactions of a process that have written something.
-const written = ` from pg_stat_activity where application_name = $1 and backend_xid is not null`
-
 // Open reports whether a process has a transaction open that has written.
 func (a *Activity) Open(ctx context.Context, process string) (open bool, err error) {
-	err = a.DB.QueryRowContext(ctx, `select count(*) > 0`+written, process).Scan(&open)
+	err = a.DB.QueryRowContext(ctx, `select count(*) > 0
+		from pg_stat_activity where application_name = $1 and backend_xid is not null`, process).Scan(&open)
 	return open, err
 }
 
 // Settled is Open for a process that stands still: the server may still work at
 // what it sent last, which may be its COMMIT.
-func (a *Activity) Settled(ctx context.Context, process string) (open bool, err error) {
+func (a *Activity) Settled(ctx context.Context, process string) (bool, error) {
 	for range 50 {
-		var active int
-		err := a.DB.QueryRowContext(ctx, `select count(*) filter (where state = 'active'),
-			count(*) filter (where state = 'idle in transaction') > 0`+written, process).Scan(&active, &open)
+		active, open, err := a.sessions(ctx, process)
 		if err != nil || active == 0 {
 			return open, err
 		}
 		Pause(ctx, 2*time.Millisecond)
 	}
 	return false, nil
+}
+
+// sessions counts the sessions of a process for which the server works, and
+// reports whether one waits in a transaction that has written. One that has not
+// written may be about to: what it sent may wait for a lock.
+func (a *Activity) sessions(ctx context.Context, process string) (active int, open bool, err error) {
+	err = a.DB.QueryRowContext(ctx, `select count(*) filter (where state = 'active'),
+		count(*) filter (where state = 'idle in transaction' and backend_xid is not null) > 0
+		from pg_stat_activity where application_name = $1`, process).Scan(&active, &open)
+	return active, open, err
 }
 
 // tries is how often a process is frozen at random moments in the hope of an

@@ -10,13 +10,16 @@ import (
 )
 
 // How long a process is waited for that is to begin a transaction, all tries
-// together, and a server that is to answer it.
+// together; how long the table is kept from all processes in one of them, since
+// the one that is waited for may itself wait for another; and how long a server is
+// waited for that is to answer it.
 const (
 	patience = 3 * time.Minute
+	kept     = 300 * time.Millisecond
 	answered = 10 * time.Second
 )
 
-// errElusive says that a process was thawed and is to be cornered anew.
+// errElusive says that a process runs and is to be cornered anew.
 var errElusive = errors.New("its transaction did not stay open")
 
 // Corner freezes a process in a transaction that has written and that stays open
@@ -52,16 +55,27 @@ func (a *Activity) cornerOnce(ctx context.Context, p *Process, name string) erro
 	most, cancel := context.WithTimeout(ctx, answered)
 	defer cancel()
 	for most.Err() == nil {
-		if open, err := a.Settled(most, name); err == nil && open {
-			return nil
+		active, open, err := a.sessions(most, name)
+		if err == nil && active == 0 {
+			if open {
+				return nil
+			}
+			break // nothing of it is to come: the others would read on meanwhile
 		}
 		Pause(most, 2*time.Millisecond)
 	}
 	return errors.Join(errElusive, p.Thaw())
 }
 
-// freezeWaiting freezes the process while it waits for the table that its
-// transaction is to write first, which is free again afterwards.
+// waiting counts the sessions of a process that wait for the table that its
+// transactions write first, and those of them that are in a transaction. The rest
+// only prepare the statement, as a new connection does.
+const waiting = `select count(*), count(*) filter (where a.xact_start < a.query_start)
+	from pg_locks l join pg_stat_activity a using (pid)
+	where a.application_name = $1 and l.relation = 'semel_guard'::regclass and not l.granted`
+
+// freezeWaiting freezes the process while its transaction waits for the table that
+// it is to write first, which is free again afterwards.
 func (a *Activity) freezeWaiting(ctx context.Context, p *Process, name string) error {
 	tx, err := a.DB.BeginTx(ctx, nil)
 	if err != nil {
@@ -71,17 +85,21 @@ func (a *Activity) freezeWaiting(ctx context.Context, p *Process, name string) e
 	if _, err := tx.ExecContext(ctx, `lock table semel_guard in share mode`); err != nil {
 		return err
 	}
-	for waits := false; !waits; {
+	for began := time.Now(); time.Since(began) < kept; Pause(ctx, time.Millisecond) {
 		if alive, err := p.Running(); err != nil || !alive {
 			return errors.Join(err, ErrEnded)
 		}
 		// Beside the transaction: inside one, the activity stays as it was first seen.
-		if err := a.DB.QueryRowContext(ctx, `select exists (
-			select 1 from pg_locks l join pg_stat_activity a using (pid)
-			where a.application_name = $1 and l.relation = 'semel_guard'::regclass and not l.granted)`, name).Scan(&waits); err != nil {
+		var sessions, inside int
+		if err := a.DB.QueryRowContext(ctx, waiting, name).Scan(&sessions, &inside); err != nil {
 			return err
 		}
-		Pause(ctx, time.Millisecond)
+		switch {
+		case inside > 0:
+			return p.Freeze()
+		case sessions > 0:
+			return errElusive // it gets to its transaction once the table is free
+		}
 	}
-	return p.Freeze()
+	return errElusive
 }
