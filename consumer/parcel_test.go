@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"errors"
 	"reflect"
 	"testing"
 	"unsafe"
@@ -17,12 +18,36 @@ func TestASourceGetsBackWhatItDelivered(t *testing.T) {
 	var p parcel
 	d := want
 	p.read(&c, reader{room: new(reading.Room)}, &d)
+	seen := p.message
+	seen.Identity, seen.Strict = want.Message.Identity, want.Message.Strict
+	if !reflect.DeepEqual(seen, *want.Message) {
+		t.Errorf("the handler sees %+v, delivered was %+v", seen, *want.Message)
+	}
 	p.message.Topic, p.message.Identity = "a handler writes into its message", semel.Key{ID: "another"}
 	if got := p.delivery(); !reflect.DeepEqual(got, want) || got.Message != want.Message {
 		t.Errorf("%+v, delivered as %+v", got, want)
 	}
 	if got, want := p.key(&c), (semel.Key{Consumer: "billing", ID: "0"}); got != want {
 		t.Errorf("it is called %v, want %v", got, want)
+	}
+}
+
+// unsure prints what it refuses.
+type unsure struct{}
+
+func (unsure) Fingerprint(*semel.Message) (semel.Fingerprint, error) {
+	return semel.Fingerprint{Version: 9, Sum: [16]byte{1}}, errors.New("of which part?")
+}
+func (unsure) Validate() error { return nil }
+
+// What is refused has no content that a copy could differ from.
+func TestARefusedMessageHasNoFingerprint(t *testing.T) {
+	c := Config{Name: "billing", Identity: identity.By("header:id"), Fingerprint: unsure{}, MaxBody: 1 << 20}
+	var p parcel
+	d := deliveriesOf("{}")[0]
+	p.read(&c, reader{room: new(reading.Room)}, &d)
+	if p.item.Refused == nil || p.item.Refused.Reason != semel.ReasonMalformed || p.item.Print != (semel.Fingerprint{}) {
+		t.Errorf("refused: %+v, fingerprint %v", p.item.Refused, p.item.Print)
 	}
 }
 
