@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/memstore"
 )
 
@@ -33,6 +34,17 @@ func (e exiting) Fingerprint(m *semel.Message) (semel.Fingerprint, error) {
 		runtime.Goexit()
 	}
 	return semel.Fingerprint{}, nil
+}
+
+// exitingFitter is a store that ends the goroutine which asks how it holds an id
+// that says so.
+type exitingFitter struct{ *memstore.Store }
+
+func (exitingFitter) FitIdentity(_, id string) (string, error) {
+	if strings.HasPrefix(id, "exit") {
+		runtime.Goexit()
+	}
+	return id, nil
 }
 
 // exitsAmong are messages of which every fourth ends the goroutine that reads it.
@@ -83,13 +95,34 @@ func TestAUsersFunctionThatEndsItsGoroutine(t *testing.T) {
 	t.Run("trap_T90_by_Goexit_sets_its_message_aside_and_the_others_go_on_in_order", func(t *testing.T) {
 		for readers, size := range map[string]int{"one_reader": 1, "several_readers": 100 << 10} {
 			bubble(t, "in_an_identity_with_"+readers, func(t *testing.T) {
-				exitsAside(t, exiting{identity: true}, size, semel.ReasonBadIdentity, "the identity ended its goroutine (runtime.Goexit)")
+				exitsAside(t, exiting{identity: true}, size, semel.ReasonBadIdentity, "the identity, or what the store makes of it, ended its goroutine (runtime.Goexit)")
 			})
 			bubble(t, "in_a_fingerprinter_with_"+readers, func(t *testing.T) {
 				exitsAside(t, exiting{print: true}, size, semel.ReasonMalformed, "the fingerprinter ended its goroutine (runtime.Goexit)")
 			})
 		}
 	})
+	bubble(t, "trap_T90_by_Goexit_between_Fetch_and_reading_loses_no_delivery", func(t *testing.T) {
+		source, exits := newListSource(numbered("m", 10)...), true
+		plan := faults.Plan{At: func(p faults.Point, _ int) {
+			if p == faults.AfterFetch && exits {
+				exits = false
+				runtime.Goexit()
+			}
+		}}
+		if counts := runs(t, memstore.New(), add, config(source), plan); counts.Applied != 10 || len(source.settled) != 10 || exits {
+			t.Errorf("%+v, %d settled, exits still to come: %t", counts, len(source.settled), exits)
+		}
+	})
+	for readers, size := range map[string]int{"one_reader": 1, "several_readers": 100 << 10} {
+		bubble(t, "trap_T90_by_Goexit_in_what_the_store_makes_of_an_id_sets_its_message_aside_with_"+readers, func(t *testing.T) {
+			source := newListSource(exitsAmong(16, size)...)
+			counts := runs(t, exitingFitter{memstore.New()}, add, config(source))
+			if counts.Applied != 12 || counts.Parked != 4 || len(source.settled) != 16 {
+				t.Errorf("%+v, %d settled", counts, len(source.settled))
+			}
+		})
+	}
 	bubble(t, "trap_T90_by_Goexit_in_Process_is_the_messages_failure_and_the_next_call_is_answered", func(t *testing.T) {
 		c := config(nil)
 		c.Identity = exiting{identity: true}

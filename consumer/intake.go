@@ -80,8 +80,9 @@ func (t *intake) work(base context.Context, events chan<- machine.Event) {
 
 var errFetchGoexit = errors.New("the source ended its goroutine while it was asked for messages (runtime.Goexit)")
 
-// answer answers an order, also if the source ends the goroutine in it: then what
-// is deferred here still runs, and a new goroutine takes the next order.
+// answer answers an order, also if the goroutine is ended in it: then what is
+// deferred here still runs, and a new goroutine takes the next order. Once the
+// source has returned, what it gave is read and handed on, whoever ends it.
 func (t *intake) answer(base context.Context, order machine.Fetch, events chan<- machine.Event) {
 	e := machine.Fetched{Failed: true, Err: errFetchGoexit}
 	defer func() {
@@ -90,18 +91,26 @@ func (t *intake) answer(base context.Context, order machine.Fetch, events chan<-
 		case <-base.Done():
 		}
 	}()
-	e = t.fetch(base, order)
-}
-
-func (t *intake) fetch(base context.Context, order machine.Fetch) machine.Fetched {
 	ctx, cancel := t.begin(base)
 	defer cancel()
 	var deliveries []contract.Delivery
-	err := notPanicking(&t.config, "Fetch", func() (err error) {
+	var err error
+	returned := false
+	defer func() {
+		if returned {
+			e = t.read(ctx, base, deliveries, err)
+		}
+	}()
+	err = notPanicking(&t.config, "Fetch", func() (err error) {
 		deliveries, err = t.source.Fetch(ctx, contract.Bound{Messages: order.Messages, Bytes: order.Bytes})
 		return err
 	})
+	returned = true
 	t.config.at(faults.AfterFetch, len(deliveries))
+}
+
+// read makes the event of what the source returned; ctx is that of the Fetch.
+func (t *intake) read(ctx, base context.Context, deliveries []contract.Delivery, err error) machine.Fetched {
 	if !t.known && (err == nil || errors.Is(err, contract.ErrEnd)) {
 		t.known = true
 		t.reporter.sourceAnswers()
@@ -131,7 +140,7 @@ func (p *parcel) read(c *Config, r reader, d *contract.Delivery) {
 }
 
 var (
-	errIdentityGoexit = errors.New("the identity ended its goroutine (runtime.Goexit)")
+	errIdentityGoexit = errors.New("the identity, or what the store makes of it, ended its goroutine (runtime.Goexit)")
 	errPrintGoexit    = errors.New("the fingerprinter ended its goroutine (runtime.Goexit)")
 )
 

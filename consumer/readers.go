@@ -60,7 +60,7 @@ func (r *readers) items(c *Config, deliveries []contract.Delivery) []*machine.It
 func (r *readers) read(f *fetched, n int) {
 	n = max(1, n)
 	by, prints := f.config.usersOwn()
-	f.own = by || prints
+	f.own = by || prints || f.config.fitter != nil
 	for len(r.rooms) < n {
 		r.rooms = append(r.rooms, new(reading.Room))
 	}

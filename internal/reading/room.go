@@ -112,6 +112,9 @@ func (r *Room) Text(b []byte) string {
 
 // Repeated is Text for what is mostly the same from message to message.
 func (r *Room) Repeated(b []byte) string {
+	if len(b) > textPiece {
+		return string(b) // it would be held from message to message
+	}
 	if string(b) != r.repeated {
 		r.repeated = string(b)
 	}

@@ -25,6 +25,9 @@ func TestOnlyAFailureOfTheDetectorItselfRunsAgain(t *testing.T) {
 		"the detector fails twice":           {"2", detector, 0, 3},
 		"the detector fails each time":       {"9", detector, 66, 3},
 		"a race is a failure":                {"9", race, 66, 1},
+		"a race before it is one":            {"9", race + "\n" + detector, 66, 1},
+		"a failed test before it is one":     {"9", "--- FAIL: TestX (0.00s)\n" + detector, 66, 1},
+		"a failed subtest before it is one":  {"9", "    --- FAIL: TestX/y (0.00s)\n" + detector, 66, 1},
 		"a test that prints of the detector": {"9", "x_test.go:7: " + detector, 66, 1},
 	} {
 		t.Run(name, func(t *testing.T) {

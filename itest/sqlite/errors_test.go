@@ -66,7 +66,7 @@ func TestErrorsOfTheRealDriver(t *testing.T) {
 // driver's interrupt finds none that runs, and comes no second time. So it is
 // cancelled before it begins, or when it is seen to write.
 func TestAStatementThatIsCutOff(t *testing.T) {
-	for name, until := range map[string]func(file string){"before_it_begins": nil, "while_it_writes": untilItSpills} {
+	for name, until := range map[string]func(ctx context.Context, file string){"before_it_begins": nil, "while_it_writes": untilItSpills} {
 		t.Run("law_12_a_swallowed_time_out_leaves_no_half_batch_"+name, func(t *testing.T) {
 			i, all, b := halfDone(t)
 			var file string
@@ -77,9 +77,10 @@ func TestAStatementThatIsCutOff(t *testing.T) {
 			if until == nil {
 				cancel()
 			} else {
-				go func() { until(file); cancel() }()
+				go func() { until(ctx, file); cancel() }()
 			}
 			_, err := b.Tx(1).ExecContext(ctx, "insert into effects with recursive n (i) as (select 1 union all select i + 1 from n) select i from n")
+			cancel()
 			if err == nil || i.Store.Classify(err) != contract.ClassRetry {
 				t.Errorf("%v is of class %v, want retry", err, i.Store.Classify(err))
 			}
@@ -93,8 +94,9 @@ func TestAStatementThatIsCutOff(t *testing.T) {
 	}
 }
 
-// untilItSpills returns when a transaction writes what its cache has no room for.
-func untilItSpills(file string) {
+// untilItSpills returns when a transaction writes what its cache has no room for,
+// or at ctx's end.
+func untilItSpills(ctx context.Context, file string) {
 	size := func() int64 {
 		info, err := os.Stat(file + "-wal")
 		if err != nil {
@@ -102,7 +104,7 @@ func untilItSpills(file string) {
 		}
 		return info.Size()
 	}
-	for begun := size(); size() < begun+64<<10; {
+	for begun := size(); size() < begun+64<<10 && ctx.Err() == nil; {
 		runtime.Gosched()
 	}
 }
