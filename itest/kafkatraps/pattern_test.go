@@ -110,9 +110,9 @@ func TestTopicsByPattern(t *testing.T) {
 			w.until("it is idle", func() bool {
 				idle, _, err := p.source.Idle(t.Context())
 				if err != nil {
-					t.Fatal(err)
+					t.Logf("not known yet: %v", err) // a broker under load has no coordinator for a moment
 				}
-				return idle && w.effect("asia1") != ""
+				return err == nil && idle && w.effect("asia1") != ""
 			})
 			if n := w.effect("history"); n != "" {
 				t.Errorf("what was there before the first join took effect %s times", n)
