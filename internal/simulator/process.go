@@ -37,6 +37,7 @@ type process struct {
 	last    *flight   // the last that ended
 	fetch   *fetching
 	wake    uint64 // number of the last Wake; an older one is no longer due
+	steps   int    // of this life
 	settles int    // Settles that are not answered
 	leaving bool   // it will be stopped, because everything is settled
 	over    bool
@@ -100,9 +101,10 @@ func (p *process) feedAt(e machine.Event, at faults.Point) {
 		return
 	}
 	w.steps++
+	p.steps++
 	w.still++
-	if w.steps > w.mostSteps || w.still > mostStill {
-		w.broke("law 11", "it spins: %d steps, %d of them in one moment", w.steps, w.still)
+	if p.steps > w.mostSteps || w.still > mostStill {
+		w.broke("law 11", "it spins: %d steps of one life, %d of them in one moment", p.steps, w.still)
 		return
 	}
 	p.check.event(e)

@@ -167,3 +167,25 @@ func sabotaged(spoil func(*spoiler, machine.Action) []machine.Action) Maker {
 		return &spoiler{Machine: machine.New(c), spoil: spoil, fresh: map[*machine.Flight][]int{}}
 	}
 }
+
+func TestSpinningIsMeasuredByTheLife(t *testing.T) {
+	t.Run("law_11_a_long_history_of_many_lives_does_not_spin_and_a_long_life_does", func(t *testing.T) {
+		const most = 1_000
+		long, spins := 0, 0
+		for seed := range uint64(400) {
+			w := newWorld(fromSeed(seed+1), Real)
+			w.mostSteps = most
+			switch r := w.result(); {
+			case r.Broken == nil && r.Steps > most:
+				long++
+			case r.Broken != nil && strings.HasPrefix(r.Broken.Text, "it spins: 1001 steps of one life"):
+				spins++
+			case r.Broken != nil:
+				t.Errorf("seed %d breaks %v", seed+1, r.Broken)
+			}
+		}
+		if long == 0 || spins == 0 {
+			t.Errorf("%d histories are longer than a life may be, %d lives are, and there should be both", long, spins)
+		}
+	})
+}

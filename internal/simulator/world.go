@@ -21,7 +21,7 @@ type world struct {
 	coverage Coverage
 
 	steps, faults, lives int
-	mostSteps            int
+	mostSteps            int // of one life
 	// still counts steps in which no time passed.
 	still int
 	calm  bool
@@ -46,7 +46,10 @@ type Violation struct {
 
 func (v *Violation) Error() string { return v.Law + ": " + v.Text }
 
-// Limits of a run. A machine that needs more does not come to an end.
+// Limits of one life. A machine that needs more does not come to an end. How many
+// lives there are is bounded by time: one that ends idle with what a newer release
+// marked begins again every half second, for minutes, and is given all of a log
+// each time.
 const (
 	mostSteps = 60_000
 	mostStill = 5_000
