@@ -55,8 +55,8 @@ func (r *readers) items(c *Config, deliveries []contract.Delivery) []*machine.It
 }
 
 // read reads with n goroutines, the caller's among them. Where functions of the
-// user's run the caller only waits: one that ends its goroutine must not end the
-// one that fetches.
+// user's run, or their store's FitIdentity, the caller only waits: one that ends
+// its goroutine must not end the one that fetches.
 func (r *readers) read(f *fetched, n int) {
 	n = max(1, n)
 	by, prints := f.config.usersOwn()
@@ -90,7 +90,7 @@ type fetched struct {
 	config     *Config
 	deliveries []contract.Delivery
 	items      []*machine.Item
-	own        bool // functions of the user's run
+	own        bool // functions of the user's run, or what their store makes of an id
 	// turn is how many are taken at a time, taken how many were.
 	turn  int64
 	taken atomic.Int64

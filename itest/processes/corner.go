@@ -19,8 +19,9 @@ const (
 	answered = 10 * time.Second
 )
 
-// errElusive says that a process runs and is to be cornered anew.
-var errElusive = errors.New("its transaction did not stay open")
+// errElusive says that a process runs and is to be cornered anew: it was not in a
+// transaction, or ended the one that it was in.
+var errElusive = errors.New("it had no transaction that stayed open")
 
 // Corner freezes a process in a transaction that has written and that stays open
 // and idle until the server ends it, as long as the process has anything to do.

@@ -37,8 +37,9 @@ type load struct {
 	name        string
 	count, size int
 	batch       int32
-	// stops says that its only batch is too large to be read.
-	stops bool
+	// waits says that its only batch is too large to be read, so that its partition
+	// waits.
+	waits bool
 }
 
 func loads() []load {
@@ -47,7 +48,7 @@ func loads() []load {
 		{name: "240,000 records of 1 KB", count: 240_000, size: 1_000, batch: 1 << 20},
 		{name: "2,400 records of 900 KB", count: 2_400, size: 900_000, batch: 1 << 20},
 		{name: "200 records of 900 KB a batch", count: 2_400, size: 900_000, batch: 180_000_000 / 8},
-		{name: "a batch of 900 MB", count: 1_000, size: 900_000, batch: 950_000_000, stops: true},
+		{name: "a batch of 900 MB", count: 1_000, size: 900_000, batch: 950_000_000, waits: true},
 	}
 }
 
@@ -56,13 +57,13 @@ func main() {
 	dsn := flag.String("dsn", os.Getenv("SEMEL_POSTGRES"), "a database (postgres://…)")
 	bound := flag.Int64("bound", 64<<20, "max_unsettled in bytes")
 	topic := flag.String("read", "", "read this topic and say what that needed")
-	span := flag.Duration("for", 0, "with -read, end after so long instead of when the topic is empty")
+	waits := flag.Bool("waits", false, "with -read, the topic's partition must be left waiting for a person")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	var err error
 	if *topic != "" {
-		err = read(ctx, *broker, *dsn, *topic, *bound, *span)
+		err = read(ctx, *broker, *dsn, *topic, *bound, *waits)
 	} else {
 		err = all(ctx, *broker, *dsn, *bound)
 	}
@@ -89,8 +90,8 @@ func all(ctx context.Context, broker, dsn string, bound int64) error {
 			return err
 		}
 		arguments := []string{"-kafka", broker, "-dsn", dsn, "-bound", strconv.FormatInt(bound, 10), "-read", topic}
-		if l.stops {
-			arguments = append(arguments, "-for", "10s")
+		if l.waits {
+			arguments = append(arguments, "-waits")
 		}
 		child := exec.CommandContext(ctx, os.Args[0], arguments...)
 		child.Stderr = os.Stderr
@@ -149,12 +150,12 @@ func (w *compressed) OnProduceBatchWritten(_ kgo.BrokerMetadata, _ string, _ int
 }
 
 // read reads a topic and prints what this process needed.
-func read(ctx context.Context, broker, dsn, topic string, bound int64, duration time.Duration) error {
+func read(ctx context.Context, broker, dsn, topic string, bound int64, waits bool) error {
 	source, err := kafka.New(kafka.Config{Brokers: []string{broker}, Topics: []string{topic}, Group: topic, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}
-	consumer, closePool, err := workload.Drivers()[1].Open(workload.Options{DSN: dsn, Connections: 3,
+	run, closePool, err := workload.Drivers()[1].Open(workload.Options{DSN: dsn, Connections: 3,
 		Handler: func(context.Context, workload.Exec, *semel.Message) error { return nil },
 		Config: consumer.Config{Name: topic, Source: source, Identity: identity.By("header:id"), MaxUnsettled: contract.Bound{Messages: 100_000, Bytes: bound},
 			IdleExit: 3 * time.Second, Logger: slog.New(slog.DiscardHandler)}})
@@ -162,18 +163,23 @@ func read(ctx context.Context, broker, dsn, topic string, bound int64, duration 
 		return err
 	}
 	defer closePool()
-	if duration > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, duration)
-		defer cancel()
-	}
 	began := time.Now()
-	if err := consumer.Run(ctx); err != nil {
+	err = run.Run(ctx)
+	switch left := errors.Is(err, semel.ErrLeft); {
+	case err != nil && !left:
 		return err
+	case left != waits:
+		return fmt.Errorf("the partition waits: %t, and should: %t (%v)", left, waits, err)
 	}
 	peak, err := resident()
-	fmt.Printf("%.1f MiB resident at most; %d applied in %v", float64(peak)/(1<<20), consumer.Counts().Applied, time.Since(began).Round(100*time.Millisecond))
-	return err
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%.1f MiB resident at most; %d applied in %v", float64(peak)/(1<<20), run.Counts().Applied, time.Since(began).Round(100*time.Millisecond))
+	if waits {
+		fmt.Print("; it waits, and the run says so")
+	}
+	return nil
 }
 
 // resident is the most memory that this process has had, in bytes.
