@@ -17,7 +17,7 @@ RACED = $(LONGEST) $(filter-out $(PURE) $(LONGEST),$(shell $(GO) list $(PACKAGES
 # Under the detector, it runs a part of its suites only.
 TWICE = $(shell $(GO) list ./itest/sqlite)
 
-.PHONY: test vet simulate planted bench coverage-list pictures example proof-file proof-commit proof-failover proof-kafka proof-kafka3 bench-postgres bench-kafka bench-against bench-postgres-against bench-kafka-against bench-file
+.PHONY: test vet simulate planted bench coverage-list pictures example proof-file proof-commit proof-failover proof-kafka proof-inbox proof-kafka3 bench-postgres bench-kafka bench-against bench-postgres-against bench-kafka-against bench-file
 
 # The parts of test that run at once. A test waits for servers more than it
 # computes, so what computes and waits for nobody fills in.
@@ -56,6 +56,7 @@ suites:
 proof:
 	scripts/services install postgres kafka
 	$(GO) run ./itest/cmd/proof kafka -quick
+	$(GO) run ./itest/cmd/proof kafka -inbox -quick
 
 ## vet: format, vet and the chosen linters
 vet:
@@ -154,6 +155,15 @@ proof-file:
 proof-kafka:
 	scripts/services install postgres kafka
 	$(GO) run ./itest/cmd/proof kafka -webhooks "$$(scripts/fetch-webhooks)" $(PROOF)
+
+## proof-inbox: 110,000 messages of a topic received into PostgreSQL and worked
+## on by eight processes, one handler run in a hundred failing, ten messages
+## parked and retried by a command, over eight minutes in which processes are
+## killed, frozen beyond their leases, and the server restarted; PROOF=-quick:
+## a minute
+proof-inbox:
+	scripts/services install postgres kafka
+	$(GO) run ./itest/cmd/proof kafka -inbox -webhooks "$$(scripts/fetch-webhooks)" $(PROOF)
 
 ## proof-kafka3: three brokers, each topic on all of them, of which under load
 ## one is killed and another frozen, three times; PROOF=-next-gen has the

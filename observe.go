@@ -44,6 +44,9 @@ const (
 	// process has in flight; nobody's attempt. Told after a second, and then
 	// once a minute.
 	EventBusy EventKind = "waits for a copy"
+	// EventClaimLost: the claim of a message from the inbox does not stand any more:
+	// its lease ended and another process has it, or a person acted on its row.
+	EventClaimLost EventKind = "claim lost"
 	// EventWaits: for Wait, a message that was alone has met nothing but what
 	// others hold or do, as a lock or a row that they keep changing; nobody's
 	// attempt. Told after a second, and then once a minute.
@@ -82,6 +85,10 @@ type Counts struct {
 	Discarded    int64 `json:"discarded"`
 	// Skipped are messages of others, which consumer.Config.Only leaves out: settled.
 	Skipped int64 `json:"skipped"`
+	// Received are messages that ended in the inbox before any handler ran, Waiting
+	// those that wait there for their next try. What becomes of them, Inbox counts.
+	Received int64 `json:"received"`
+	Waiting  int64 `json:"waiting"`
 	// Failed are endings by halt: unsettled.
 	Failed int64 `json:"failed"`
 	// InFlight are deliveries that have not ended: they are in memory, or were
@@ -92,6 +99,24 @@ type Counts struct {
 	// and were rolled back with their batch.
 	Retried int64 `json:"retried"`
 	Rerun   int64 `json:"rerun"`
+	// Inbox counts what became of rows of the inbox.
+	Inbox InboxCounts `json:"inbox"`
+}
+
+// InboxCounts are what became of rows of the inbox that a consumer claimed. Claimed is
+// the sum of the others and of what it has in hand.
+type InboxCounts struct {
+	Claimed      int64 `json:"claimed"`
+	Applied      int64 `json:"applied"`
+	Duplicates   int64 `json:"duplicates"`
+	Waiting      int64 `json:"waiting"`
+	Parked       int64 `json:"parked"`
+	DeadLettered int64 `json:"dead_lettered"`
+	Discarded    int64 `json:"discarded"`
+	// Released were given back without an attempt; Lost are claims that another
+	// worker, or a person, took or ended.
+	Released int64 `json:"released"`
+	Lost     int64 `json:"lost"`
 }
 
 // Left is what a lane has that was not settled when a run ended idle: what the

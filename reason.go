@@ -20,6 +20,8 @@ const (
 	ReasonUnmet            Reason = "condition unmet"
 	ReasonMissingParameter Reason = "missing parameter"
 	ReasonForeign          Reason = "not for this consumer"
+	// ReasonKills: processes that began it never came to its end.
+	ReasonKills Reason = "kills its process"
 	// ReasonBusy, of a message that is handed back: a copy of it is in flight in
 	// another process.
 	ReasonBusy Reason = "copy in flight elsewhere"

@@ -77,7 +77,7 @@ func byHand(b *testing.B, store *memstore.Store, scope int64, messages []*semel.
 	marks := make([]contract.Mark, len(messages))
 	for i, m := range messages {
 		id, _ := m.Headers.Get("id")
-		marks[i] = contract.Mark{Scope: scope, ID: id, As: semel.Applied}
+		marks[i] = contract.Mark{Scope: scope, ID: id, As: contract.Applied}
 	}
 	batch, _, err := store.Begin(b.Context(), contract.TxOptions{}, marks)
 	if err != nil {

@@ -1,7 +1,6 @@
 package consumer
 
 import (
-	"context"
 	"log/slog"
 
 	"github.com/semel-go/semel"
@@ -77,12 +76,4 @@ func (n *reporter) callEnds() {
 	if n.sticking--; n.sticking == 0 {
 		delete(n.ready, "callback")
 	}
-}
-
-// commitWatched commits a retry's batch.
-func (c *Consumer[Tx]) commitWatched(ctx context.Context, batch contract.Batch[Tx]) contract.Result {
-	if back, able := batch.(contract.CallsBack); able {
-		back.OnCall(func(int) func() { return watchCall(&c.config, batch.Kill, func() {}) })
-	}
-	return batch.Commit(ctx, contract.Ending{})
 }

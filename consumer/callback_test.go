@@ -35,11 +35,6 @@ func (s *calling) Begin(ctx context.Context, o contract.TxOptions, marks []contr
 	return &callingBatch{Batch: b, store: s, marks: marks}, v, err
 }
 
-func (s *calling) BeginRow(ctx context.Context, o contract.TxOptions, number, revision int64, a contract.Act) (contract.Batch[*memstore.Tx], error) {
-	b, err := s.Store.BeginRow(ctx, o, number, revision, a)
-	return &callingBatch{Batch: b, store: s, marks: []contract.Mark{{ID: []byte("1")}}}, err
-}
-
 func (b *callingBatch) OnCall(begin func(mark int) func()) { b.begin = begin }
 
 func (b *callingBatch) Kill() {
@@ -150,17 +145,6 @@ func TestACallbackThatSticks(t *testing.T) {
 		err := run.wait()
 		if took := time.Since(began); took != 7*time.Second || err == nil || !strings.Contains(err.Error(), "1 handlers ignore their context") || strings.Contains(err.Error(), "a commit did not end") {
 			t.Errorf("%v after %v", err, took)
-		}
-	})
-	bubble(t, "C17_of_a_retry_has_its_batch_cut", func(t *testing.T) {
-		plain, r := parked(t)
-		store := &calling{Store: plain, cut: make(chan struct{}, 1)}
-		store.back = func(contract.Mark) { <-store.cut }
-		c := config(nil)
-		c.Timeout = 5 * time.Second
-		began := time.Now()
-		if err := mustNew(t, store, add, c).Retry(t.Context(), r, byAnn); err == nil || time.Since(began) != 6*time.Second {
-			t.Errorf("%v after %v", err, time.Since(began))
 		}
 	})
 }

@@ -30,11 +30,6 @@ func (s *judging) Begin(ctx context.Context, o contract.TxOptions, marks []contr
 	return &judgingBatch{b, s}, v, err
 }
 
-func (s *judging) BeginRow(ctx context.Context, o contract.TxOptions, number, revision int64, a contract.Act) (contract.Batch[*memstore.Tx], error) {
-	b, err := s.Store.BeginRow(ctx, o, number, revision, a)
-	return &judgingBatch{b, s}, err
-}
-
 func (b *judgingBatch) ClassifyHandler(ctx context.Context, err error) contract.Class {
 	return b.store.judge(ctx, err)
 }
@@ -73,25 +68,6 @@ func TestWhatAHandlersErrorMeans(t *testing.T) {
 		pass(1500 * time.Millisecond)
 		run.stop()
 		if err := run.wait(); err != nil || asked != 1 {
-			t.Errorf("asked %d times: %v", asked, err)
-		}
-	})
-	bubble(t, "G6_the_store_is_asked_of_a_retry_also_when_its_caller_has_gone", func(t *testing.T) {
-		plain, r := parked(t)
-		asked, store := 0, &judging{Store: plain}
-		store.judge = func(ctx context.Context, _ error) contract.Class {
-			if asked++; ctx.Err() != nil {
-				t.Errorf("its context has ended: %v", context.Cause(ctx))
-			}
-			return contract.ClassRetry
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		consumer := mustNew(t, store, func(ctx context.Context, _ *memstore.Tx, _ *semel.Message) error {
-			cancel()
-			<-ctx.Done()
-			return ctx.Err()
-		}, config(nil))
-		if err := consumer.Retry(ctx, r, byAnn); err == nil || asked != 1 || row(t, plain, "1").Attempts != r.Attempts {
 			t.Errorf("asked %d times: %v", asked, err)
 		}
 	})

@@ -56,7 +56,14 @@ const (
 	// StrategyBusinessKey: the effect's own unique constraint decides; the
 	// handler reports its violation with Duplicate. No marker is written.
 	StrategyBusinessKey
+	// StrategyInbox: a marker, and a row of the store's inbox with the message,
+	// commit with the effect. Config.Settle says whether the effect comes with the
+	// receipt or after it.
+	StrategyInbox
 )
+
+// marks reports whether a marker is written.
+func (s Strategy) marks() bool { return s == StrategyMarker || s == StrategyInbox }
 
 // Config is a consumer's policy. The zero value of a field is its default;
 // New reports every fault at once.
@@ -64,9 +71,11 @@ type Config struct {
 	// Name scopes every record of the consumer. Required, 1 to 255 bytes of
 	// printable UTF-8. Renaming a consumer makes every message fresh.
 	Name string
-	// Source delivers. Required for Run, not for Process.
+	// Source delivers. Required for Run, but with StrategyInbox, which may have only
+	// its inbox; Process needs none.
 	Source contract.Source
-	// Identity finds a message's identity. Required with StrategyMarker.
+	// Identity finds a message's identity. Required with StrategyMarker and
+	// StrategyInbox.
 	Identity identity.Identity
 	// Only says which messages are the consumer's; the default is all.
 	Only Only
@@ -74,7 +83,7 @@ type Config struct {
 	// OtherwiseDeadLetter.
 	Otherwise Otherwise
 	// Fingerprint recognises content; the default is
-	// identity.FingerprintBody(), without StrategyMarker identity.FingerprintNone().
+	// identity.FingerprintBody(), where no marker is written identity.FingerprintNone().
 	Fingerprint identity.Fingerprinter
 	// Strategy is StrategyMarker unless set.
 	Strategy Strategy
@@ -115,6 +124,12 @@ type Config struct {
 	Drain time.Duration
 	// Retry says when to try again and what then.
 	Retry RetryPolicy
+	// Settle, with StrategyInbox, says when the source is told: SettleAfterEffect
+	// unless set.
+	Settle SettlePoint
+	// Inbox says how messages that wait in the store's inbox are worked on: those
+	// received there, and those whose wait is longer than Hold.
+	Inbox InboxPolicy
 	// IdleExit, when positive, ends Run when the source has been empty and
 	// nothing has been in memory for so long. A source that fails is not empty;
 	// one that has given no lane yet has a minute for it. A source that knows
@@ -138,6 +153,39 @@ type Config struct {
 	fitter contract.IdentityFitter
 }
 
+// SettlePoint says when the source is told that it may forget a message.
+type SettlePoint uint8
+
+// The points.
+const (
+	// SettleAfterEffect: when its effect is committed, or it was set aside. The
+	// default.
+	SettleAfterEffect SettlePoint = iota
+	// SettleAfterReceipt: when it stands in the store's inbox. A worker applies its
+	// effect later, and the backlog is the inbox's and no more the broker's.
+	SettleAfterReceipt
+)
+
+// String is the point's word in a policy file.
+func (s SettlePoint) String() string {
+	return enum.Name([]string{SettleAfterEffect: "after_effect", SettleAfterReceipt: "after_receipt"}, s, "SettlePoint")
+}
+
+// InboxPolicy says how the rows of an inbox are claimed. They are claimed by any
+// process of this consumer, with a lease by the store's clock, which is extended
+// while a handler runs.
+type InboxPolicy struct {
+	// Lease is how long a claim lasts that nobody extends, 1 s to 1 h; default 30 s.
+	// As long as that the row of a process that died waits for another.
+	Lease time.Duration
+	// Poll is how long an idle consumer waits at most before it asks the store
+	// again for what is due, 10 ms to 1 min; default 1 s.
+	Poll time.Duration
+	// Starts is how often a message may be begun by processes that do not come to
+	// its end, 1 to 100; default 3. Then it is parked (semel.ReasonKills).
+	Starts int
+}
+
 // BatchLimits bound a transaction; a batch never waits to fill.
 type BatchLimits struct {
 	// Most is the most messages, 1 to 10,000; default 500.
@@ -154,7 +202,8 @@ type RetryPolicy struct {
 	Attempts int
 	// First is the upper end of the first wait; default 1 s.
 	First time.Duration
-	// Most is the upper end of every wait; at most Hold, which is the default.
+	// Most is the upper end of every wait; default Hold. A wait longer than Hold needs
+	// a store with an inbox (contract.Leases), where the message waits.
 	Most time.Duration
 	// Then ends a message whose attempts are exhausted or whose failure cannot
 	// pass by waiting: ThenPark, ThenDeadLetter or ThenHalt.
@@ -176,5 +225,5 @@ func (m LaneMode) String() string {
 
 // String is the strategy's word in a policy file.
 func (s Strategy) String() string {
-	return enum.Name([]string{StrategyMarker: "marker", StrategyNatural: "natural", StrategyBusinessKey: "business_key"}, s, "Strategy")
+	return enum.Name([]string{StrategyMarker: "marker", StrategyNatural: "natural", StrategyBusinessKey: "business_key", StrategyInbox: "inbox"}, s, "Strategy")
 }

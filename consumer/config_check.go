@@ -27,6 +27,9 @@ const (
 	DefaultAttempts      = 10
 	DefaultRetryFirst    = time.Second
 	DefaultCommitTimeout = 30 * time.Second
+	DefaultLease         = 30 * time.Second
+	DefaultPoll          = time.Second
+	DefaultStarts        = 3
 )
 
 // complete fills in the defaults and reports every fault.
@@ -65,13 +68,16 @@ func (c *Config) defaults() {
 	setDefault(&c.Retry.First, min(DefaultRetryFirst, c.Hold))
 	setDefault(&c.Retry.Most, c.Hold)
 	setDefault(&c.CommitTimeout, DefaultCommitTimeout)
+	setDefault(&c.Inbox.Lease, DefaultLease)
+	setDefault(&c.Inbox.Poll, DefaultPoll)
+	setDefault(&c.Inbox.Starts, DefaultStarts)
 	setDefault(&c.plan.Seed, rand.Uint64())
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
 	if c.Fingerprint == nil {
 		c.Fingerprint = identity.FingerprintBody()
-		if c.Strategy != StrategyMarker {
+		if !c.Strategy.marks() {
 			c.Fingerprint = identity.FingerprintNone()
 		}
 	}
@@ -96,7 +102,7 @@ func (c *Config) checkName(fault faultFunc) {
 
 func (c *Config) checkIdentity(fault faultFunc) {
 	if c.Identity == nil {
-		if c.Strategy == StrategyMarker {
+		if c.Strategy.marks() {
 			fault("Identity", "is missing; say where the producer's id is: identity.CloudEvents(), identity.By(\"header:message-id\")")
 		}
 	} else if err := c.Identity.Validate(); err != nil {
@@ -112,7 +118,7 @@ func (c *Config) checkIdentity(fault faultFunc) {
 
 func (c *Config) checkStrategy(fault faultFunc) {
 	switch {
-	case c.Strategy > StrategyBusinessKey:
+	case c.Strategy > StrategyInbox:
 		fault("Strategy", "%v is not a strategy", c.Strategy)
 	case c.Strategy == StrategyNatural && c.NaturalBecause == "":
 		fault("NaturalBecause", "is empty; without a marker every late copy has its effect again: say why that does no harm (\"order: irrelevant\"), or use StrategyMarker")
@@ -173,11 +179,18 @@ func (c *Config) checkLimits(fault faultFunc) {
 	within("Drain", c.Drain, time.Millisecond, time.Hour)
 	within("CommitTimeout", c.CommitTimeout, 10*time.Millisecond, time.Hour)
 	within("Retry.First", c.Retry.First, time.Microsecond, time.Hour)
+	within("Retry.Most", c.Retry.Most, 0, 365*24*time.Hour)
+	within("Inbox.Lease", c.Inbox.Lease, time.Second, time.Hour)
+	within("Inbox.Poll", c.Inbox.Poll, 10*time.Millisecond, time.Minute)
+	between("Inbox.Starts", int64(c.Inbox.Starts), 1, 100)
+	switch {
+	case c.Settle > SettleAfterReceipt:
+		fault("Settle", "%v is not one of SettleAfterEffect and SettleAfterReceipt", c.Settle)
+	case c.Settle == SettleAfterReceipt && c.Strategy != StrategyInbox:
+		fault("Settle", "is %v, and the strategy is %v, which receives nothing; use StrategyInbox", c.Settle, c.Strategy)
+	}
 	within("IdleExit", c.IdleExit, 0, 24*time.Hour)
 	if c.Retry.Most < c.Retry.First {
 		fault("Retry.Most", "is %v, shorter than Retry.First, %v", c.Retry.Most, c.Retry.First)
-	}
-	if c.Retry.Most > c.Hold {
-		fault("Retry.Most", "is %v, longer than Hold, %v: waits are kept in memory; lower Retry.Most or raise Hold", c.Retry.Most, c.Hold)
 	}
 }

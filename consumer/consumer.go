@@ -67,6 +67,14 @@ func newConsumer[Tx any](store contract.TxStore[Tx], h handler[Tx], missing bool
 			c.Batch.Most = most
 		}
 	}
+	if _, waits := store.(contract.Leases); !waits {
+		switch {
+		case c.Retry.Most > c.Hold:
+			return nil, fmt.Errorf("semel: consumer %q: Retry.Most is %v, longer than Hold, %v, and the store has no inbox in which a message could wait; lower Retry.Most or raise Hold: %w", c.Name, c.Retry.Most, c.Hold, semel.ErrUnsupported)
+		case c.Strategy == StrategyInbox:
+			return nil, fmt.Errorf("semel: consumer %q: Strategy is %v, and the store has no inbox: %w", c.Name, c.Strategy, semel.ErrUnsupported)
+		}
+	}
 	if fitter, ok := store.(contract.IdentityFitter); ok && c.Identity != nil {
 		c.fitter = fitter
 	}
@@ -84,16 +92,24 @@ func newConsumer[Tx any](store contract.TxStore[Tx], h handler[Tx], missing bool
 // Config.Drain at most, and returns nil if all has ended then. Otherwise it
 // returns within 5 s more, with an error that says what still runs. It may be
 // called once. An error before the first fetch says what is missing; nothing has
-// happened then.
+// happened then. With StrategyInbox it may have no Source: then it works on the
+// store's inbox, until ctx ends or Config.IdleExit has passed.
 func (c *Consumer[Tx]) Run(ctx context.Context) error {
-	if c.config.Source == nil {
-		return fmt.Errorf("semel: consumer %q has no Source; set Config.Source, or use Process", c.config.Name)
-	}
-	e, err := c.start(ctx, c.config.Source)
+	e, err := c.startRun(ctx)
 	if err != nil {
 		return err
 	}
 	return e.run(ctx)
+}
+
+func (c *Consumer[Tx]) startRun(ctx context.Context) (*engine[Tx], error) {
+	switch {
+	case c.config.Source != nil:
+		return c.start(ctx, c.config.Source)
+	case c.config.Strategy == StrategyInbox:
+		return c.startWork(ctx, noSource{})
+	}
+	return nil, fmt.Errorf("semel: consumer %q has no Source; set Config.Source, or use Process", c.config.Name)
 }
 
 // start checks what the run needs and takes the consumer, which runs once.
@@ -234,7 +250,7 @@ func (c *Consumer[Tx]) TryMark(ctx context.Context, tx Tx, m *semel.Message) (co
 	if err != nil {
 		return contract.Verdict{}, err
 	}
-	verdicts, err := marker.MarkIn(ctx, tx, []contract.Mark{{Scope: scope, ID: []byte(p.item.Identity), Fingerprint: p.item.Print, As: semel.Applied}})
+	verdicts, err := marker.MarkIn(ctx, tx, []contract.Mark{{Scope: scope, ID: []byte(p.item.Identity), Fingerprint: p.item.Print, As: contract.Applied}})
 	if err != nil {
 		return contract.Verdict{}, err
 	}
@@ -242,4 +258,34 @@ func (c *Consumer[Tx]) TryMark(ctx context.Context, tx Tx, m *semel.Message) (co
 		return v, fmt.Errorf("semel: a newer release wrote the marker (outcome %d); neither apply nor settle the message: %w", int64(v.Was), semel.ErrSchema)
 	}
 	return verdicts[0], nil
+}
+
+// Accept receives messages into the store's inbox in a transaction that the user
+// opened, on a store that can (contract.TxReceiver), for webhooks, outboxes and jobs
+// of their own: when tx commits they wait there, and the consumer works on them. The
+// verdicts say which were new; one that is not Fresh was here before, as Verdict.Was
+// says, or stands in conflict with what was. Commit tx, and only then tell whoever
+// sent them. An error says that the transaction must be rolled back: of messages
+// without a usable identity it is an identity.Error, before anything was written.
+func (c *Consumer[Tx]) Accept(ctx context.Context, tx Tx, messages ...*semel.Message) ([]contract.Verdict, error) {
+	receiver, ok := c.store.(contract.TxReceiver[Tx])
+	if !ok {
+		return nil, fmt.Errorf("semel: the store receives in no transaction of yours: %w", semel.ErrUnsupported)
+	}
+	marks := make([]contract.Mark, len(messages))
+	kept := make([]*semel.Message, len(messages))
+	for i, m := range messages {
+		p := new(parcel)
+		p.readAlone(&c.config, m)
+		if r := p.item.Refused; r != nil {
+			return nil, &identity.Error{Reason: r.Reason, Detail: fmt.Sprintf("message %d: %v; nothing was received", i, r.Why)}
+		}
+		scope, err := c.scopes.number(ctx, p.item.Source)
+		if err != nil {
+			return nil, err
+		}
+		marks[i] = contract.Mark{Scope: scope, ID: []byte(p.item.Identity), Fingerprint: p.item.Print, As: contract.Waiting}
+		kept[i] = &p.message
+	}
+	return receiver.ReceiveIn(ctx, tx, marks, kept)
 }

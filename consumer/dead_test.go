@@ -125,7 +125,7 @@ func TestDeadLetters(t *testing.T) {
 				t.Errorf("row of %s: %s, %s; want it dead-lettered, %s", id, r.State, r.Reason, want)
 			}
 		}
-		if !outcome(t, store, "2").Already(semel.DeadLettered) || len(seen.of(semel.EventDeadLettered)) != 4 {
+		if !outcome(t, store, "2").Already(contract.DeadLettered) || len(seen.of(semel.EventDeadLettered)) != 4 {
 			t.Errorf("the marker of 2 says %v; events %+v", outcome(t, store, "2"), seen.events)
 		}
 	})
@@ -192,7 +192,7 @@ func diesAt(t *testing.T, point faults.Point, n int) bool {
 	marked := map[string]bool{}
 	for i := 0; i < 18; i += 3 {
 		id := fmt.Sprint("m", i)
-		marked[id] = outcome(t, store, id).Already(semel.DeadLettered)
+		marked[id] = outcome(t, store, id).Already(contract.DeadLettered)
 		if marked[id] && g.lies(t)[id] != 1 {
 			t.Errorf("%s %d: %s is marked as dead-lettered and has %d copies", point, n, id, g.lies(t)[id])
 		}

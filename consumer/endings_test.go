@@ -191,9 +191,9 @@ func TestWaitsInMemory(t *testing.T) {
 			t.Errorf("the last ran after %v, the run took %v", last, time.Since(began))
 		}
 	})
-	bubble(t, "case_6_a_wait_longer_than_hold_is_parked_as_such", func(t *testing.T) {
+	bubble(t, "case_6_without_an_inbox_a_wait_longer_than_hold_is_parked_as_such", func(t *testing.T) {
 		store := memstore.New()
-		counts := runs(t, store, func(context.Context, *memstore.Tx, *semel.Message) error {
+		counts := runs(t, plain(store), func(context.Context, *memstore.Tx, *semel.Message) error {
 			return semel.RetryAfter(errTest, 11*time.Second)
 		}, config(newListSource(message("1", `{}`))))
 		if counts.Parked != 1 || row(t, store, "1").Reason != semel.ReasonWaitTooLong {

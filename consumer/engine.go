@@ -35,6 +35,7 @@ type engine[Tx any] struct {
 	cancel context.CancelFunc
 
 	intake   *intake
+	inbox    *inbox // nil: the store keeps none
 	pilots   []*pilot[Tx]
 	settler  *settler
 	lanes    *laneEvents
@@ -51,14 +52,18 @@ type engine[Tx any] struct {
 }
 
 func newEngine[Tx any](c *Consumer[Tx], source contract.Source) *engine[Tx] {
+	in := c.inbox()
 	e := &engine[Tx]{
 		config: c.config, store: c.store, source: source, handler: c.handler, scopes: c.scopes,
-		machine: machine.New(machineConfig(c.config, source, c.oneAttempt)),
+		machine: machine.New(machineConfig(c.config, source, c.oneAttempt, in != nil)),
 		began:   time.Now(),
 		// Every sender below has at most one event under way, except lanes,
 		// which wait for room or for the run's end.
 		events:   make(chan machine.Event, 2*c.config.Workers+8),
-		reporter: c.reporter,
+		reporter: c.reporter, inbox: in,
+	}
+	if in != nil {
+		in.since = e.began
 	}
 	e.recheck = newRecheck(c.store, e.began)
 	e.base, e.cancel = context.WithCancel(context.Background())
@@ -83,6 +88,10 @@ func (e *engine[Tx]) run(ctx context.Context) error {
 	}
 	e.group.Keep(func() { e.intake.work(e.base, e.events) })
 	e.group.Keep(func() { e.settler.work(e.base, e.events) })
+	if e.inbox != nil {
+		e.group.Keep(func() { e.inbox.work(e.base, e.events) })
+		e.group.Keep(func() { e.inbox.keeper.work(e.base) })
+	}
 	for _, p := range e.pilots {
 		e.crew.Keep(p.work)
 	}
@@ -142,6 +151,12 @@ func (e *engine[Tx]) carryOut(a machine.Action) {
 	case *machine.Settle:
 		e.reporter.settled(a)
 		e.settler.add(a)
+	case machine.Over:
+		e.reporter.ended(&a.Settlement)
+	case machine.ClaimRows:
+		e.inbox.ask(a)
+	case machine.Unclaim:
+		e.inbox.free(a)
 	case machine.Flow:
 		e.flow(a)
 	case machine.Release:
@@ -163,8 +178,9 @@ func (e *engine[Tx]) snapshot() semel.Counts {
 	out := semel.Counts{
 		Deliveries: c.Deliveries, Applied: c.Applied, Duplicates: c.Duplicates, Conflicts: c.Conflicts, Parked: c.Parked,
 		DeadLettered: c.DeadLettered, Discarded: c.Discarded, Skipped: c.Skipped, Failed: c.Failed, Retried: c.Retried, Rerun: c.Rerun,
+		Received: c.Received, Waiting: c.Waiting, Inbox: semel.InboxCounts(c.Claims),
 	}
-	out.InFlight = out.Deliveries - out.Applied - out.Duplicates - out.Conflicts - out.Parked - out.DeadLettered - out.Discarded - out.Skipped - out.Failed
+	out.InFlight = out.Deliveries - out.Applied - out.Duplicates - out.Conflicts - out.Parked - out.DeadLettered - out.Discarded - out.Skipped - out.Received - out.Waiting - out.Failed
 	return out
 }
 
@@ -261,7 +277,7 @@ func bounded(c *Config, source contract.Finite) (is bool) {
 	return is
 }
 
-func machineConfig(c Config, source contract.Source, oneAttempt bool) machine.Config {
+func machineConfig(c Config, source contract.Source, oneAttempt, inbox bool) machine.Config {
 	lanes := machine.Partition
 	if c.Lanes == LanesNone || oneAttempt {
 		lanes = machine.NoOrder
@@ -273,6 +289,7 @@ func machineConfig(c Config, source contract.Source, oneAttempt bool) machine.Co
 		Attempts: c.Retry.Attempts, RetryFirst: c.Retry.First, RetryMost: c.Retry.Most, RetryThen: c.Retry.Then.ending(),
 		OnConflict: c.OnConflict.ending(), OnRefused: c.OnBadIdentity.ending(), OnUnmet: c.OnUnmet.ending(), OnForeign: c.Otherwise.ending(),
 		IdleExit: c.IdleExit, Ends: ends, Bounded: ends && bounded(&c, finite), BackoffFirst: 50 * time.Millisecond, BackoffMost: 5 * time.Second, SerialFor: time.Minute,
-		Unmarked: c.Strategy != StrategyMarker, OneAttempt: oneAttempt, Seed: c.plan.Seed,
+		Unmarked: !c.Strategy.marks(), OneAttempt: oneAttempt, Seed: c.plan.Seed,
+		Inbox: inbox, Wait: inbox && c.Strategy.marks(), Poll: c.Inbox.Poll, Receive: inbox && c.Settle == SettleAfterReceipt, Keep: inbox && c.Strategy == StrategyInbox,
 	}
 }

@@ -30,7 +30,10 @@ type flight[Tx any] struct {
 	batch contract.Batch[Tx]
 	marks []contract.Mark
 	// mark is the index in marks of each entry, All for one without.
-	mark   []int
+	mark []int
+	// known are verdicts on claims that stood before the batch began, by entry; nil
+	// without claims.
+	known  []contract.Verdict
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	stop   atomic.Bool
@@ -111,6 +114,9 @@ func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
 	if err := e.recheck.look(ctx); err != nil {
 		return machine.Marked{Flight: a.Flight, Class: contract.ClassDown, Err: err}
 	}
+	if err := p.lookAhead(ctx, f); err != nil {
+		return machine.Marked{Flight: a.Flight, Class: contract.ClassDown, Err: err}
+	}
 	if err := p.prepare(ctx, f); err != nil {
 		return machine.Marked{Flight: a.Flight, Class: contract.ClassDown, Err: err}
 	}
@@ -121,8 +127,13 @@ func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
 	f.batch = batch
 	f.ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(e.base))
 	p.set(f)
+	if f.known != nil {
+		e.inbox.keeper.begin(f.claims(), time.Now().Add(e.config.flightTime()), f.cancel)
+	}
 	e.config.at(faults.AfterMark, len(f.Entries))
-	return machine.Marked{Flight: a.Flight, Verdicts: f.verdicts(verdicts)}
+	all := f.verdicts(verdicts)
+	p.forgetLost(f, all)
+	return machine.Marked{Flight: a.Flight, Verdicts: all}
 }
 
 // notBegun: whatever keeps a transaction from opening is no message's fault;
@@ -177,7 +188,7 @@ func (p *pilot[Tx]) prepare(ctx context.Context, f *flight[Tx]) error {
 	f.marks = make([]contract.Mark, 0, len(f.Entries))
 	ids := make([]byte, 0, f.idLength()) // of all marks: one allocation a flight
 	for i, en := range f.Entries {
-		if en.Unmarked {
+		if en.Unmarked || f.known != nil && f.known[i].Kind != 0 {
 			f.mark[i] = contract.All
 			continue
 		}
@@ -188,7 +199,11 @@ func (p *pilot[Tx]) prepare(ctx context.Context, f *flight[Tx]) error {
 			return err
 		}
 		f.mark[i] = len(f.marks)
-		f.marks = append(f.marks, contract.Mark{Scope: scope, ID: ids[first:len(ids):len(ids)], Fingerprint: en.Item.Print, As: en.As.Outcome()})
+		m := contract.Mark{Scope: scope, ID: ids[first:len(ids):len(ids)], Fingerprint: en.Item.Print, As: en.As.Outcome()}
+		if h := rowOf(&en); h != nil {
+			m.Claim = h.claim()
+		}
+		f.marks = append(f.marks, m)
 	}
 	return nil
 }
@@ -207,6 +222,9 @@ func (f *flight[Tx]) verdicts(of []contract.Verdict) []contract.Verdict {
 	for i, mark := range f.mark {
 		if mark == contract.All {
 			out[i] = contract.Verdict{Kind: contract.Fresh}
+			if f.known != nil && f.known[i].Kind != 0 {
+				out[i] = f.known[i]
+			}
 			continue
 		}
 		out[i] = of[mark]
@@ -226,8 +244,19 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 			ending.Trim = append(ending.Trim, f.mark[i])
 		}
 	}
+	var over []*heldRow
 	for i := range a.Rows {
-		ending.Rows = append(ending.Rows, f.row(&a.Rows[i]))
+		if h := rowOf(&f.Entries[a.Rows[i].Entry]); h != nil {
+			ending.Claims = append(ending.Claims, f.claimEnding(&a.Rows[i], h))
+			over = append(over, h)
+		} else {
+			ending.Rows = append(ending.Rows, f.row(&a.Rows[i]))
+		}
+	}
+	if f.known != nil {
+		claims := f.claims()
+		e.inbox.keeper.move(claims, time.Now().Add(e.config.commitTimeout(f.batch)))
+		defer e.inbox.keeper.end(claims)
 	}
 	e.config.at(faults.BeforeCommit, len(f.Entries))
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.base), e.config.commitTimeout(f.batch))
@@ -243,6 +272,9 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 		Decision: why.Decision, After: why.After, Reason: why.Reason, Outside: exonerates(e.store, result.Err), Err: result.Err}
 	switch result.Outcome {
 	case contract.Committed:
+		if over != nil {
+			e.inbox.forget(over...)
+		}
 		e.config.at(faults.AfterCommit, len(f.Entries))
 	case contract.CommitUnknown:
 		e.config.at(faults.CommitReplyLost, len(f.Entries))
@@ -266,10 +298,16 @@ func (f *flight[Tx]) row(r *machine.Row) contract.Row {
 	row := contract.Row{Mark: f.mark[r.Entry], Repeat: r.Repeat, Conflict: r.Conflict, Reason: r.Reason, Message: &q.message, Attempts: r.Attempts,
 		FirstError: errorText(r.First), LastError: errorText(r.Last), State: contract.StateParked, Surrogate: q.item.Source == surrogateSource}
 	switch r.As {
+	case machine.AsApplied, machine.AsDuplicate:
+		row.State = contract.StateCompleted
 	case machine.AsDiscarded:
 		row.State = contract.StateDiscarded
 	case machine.AsDeadLettered:
 		row.State = contract.StateDeadLettered
+	case machine.AsReceived:
+		row.State = contract.StateReceived
+	case machine.AsWaiting:
+		row.State, row.After = contract.StateFailedRetryable, r.After
 	}
 	return row
 }
@@ -288,6 +326,9 @@ func (p *pilot[Tx]) rollback(a machine.Rollback) machine.Event {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.engine.base), p.engine.config.CommitTimeout)
 	defer cancel()
 	f.batch.Rollback(ctx)
+	if f.known != nil {
+		p.engine.inbox.keeper.end(f.claims())
+	}
 	p.set(nil)
 	return machine.Ended{Flight: a.Flight, Outcome: contract.NotCommitted, Culprit: contract.NobodyNamed}
 }

@@ -67,12 +67,12 @@ func TestScopesOfIdentities(t *testing.T) {
 var after = []struct {
 	name  string
 	says  error
-	want  semel.Outcome
+	want  contract.Outcome
 	state contract.RowState
 }{
-	{"applied", nil, semel.Applied, ""},
-	{"parked", semel.Park("look"), semel.Parked, contract.StateParked},
-	{"discarded", semel.Discard("not ours"), semel.Discarded, contract.StateDiscarded},
+	{"applied", nil, contract.Applied, ""},
+	{"parked", semel.Park("look"), contract.Parked, contract.StateParked},
+	{"discarded", semel.Discard("not ours"), contract.Discarded, contract.StateDiscarded},
 }
 
 func TestWhatACopyMeets(t *testing.T) {

@@ -82,6 +82,9 @@ func (e *engine[Tx]) noteLeft() error {
 	e.intake.mutex.Lock()
 	left := joinLeft(heldBack(e.done), e.intake.left)
 	e.intake.mutex.Unlock()
+	if e.inbox != nil {
+		left = append(left, e.leftInInbox()...)
+	}
 	e.mutex.Lock()
 	e.left = left
 	e.mutex.Unlock()
@@ -97,6 +100,20 @@ func (e *engine[Tx]) noteLeft() error {
 		return nil
 	}
 	return fmt.Errorf("%w: %s", semel.ErrLeft, strings.Join(faults, "; "))
+}
+
+// leftInInbox is what is due later, or is another process's.
+func (e *engine[Tx]) leftInInbox() []semel.Left {
+	ctx, cancel := context.WithTimeout(context.Background(), cutRest)
+	defer cancel()
+	l, err := e.inbox.left(ctx)
+	switch {
+	case err != nil:
+		e.config.Logger.Warn("what waits in the inbox is not known", "consumer", e.config.Name, "error", err)
+	case l.Messages > 0:
+		return []semel.Left{l}
+	}
+	return nil
 }
 
 // heldBack says of lanes what a newer release has to end. Where memory was full of

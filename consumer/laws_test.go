@@ -74,7 +74,7 @@ func TestMarkerAndEffectAreOneCommit(t *testing.T) {
 				}
 				for _, m := range messages {
 					id := string(m.Headers[0].Value)
-					if marked, done := outcome(t, store, id).Already(semel.Applied), effect(t, store, id) == "1"; marked != done {
+					if marked, done := outcome(t, store, id).Already(contract.Applied), effect(t, store, id) == "1"; marked != done {
 						t.Errorf("%s %d: marker of %s %v, effect %v", point, n, id, marked, done)
 					}
 				}

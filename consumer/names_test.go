@@ -18,7 +18,7 @@ import (
 // enumerations are the types of this package whose values are listed, with
 // the name of value n.
 var enumerations = map[string]func(n uint8) fmt.Stringer{
-	"Outcome":       func(n uint8) fmt.Stringer { return semel.Outcome(n) },
+	"Outcome":       func(n uint8) fmt.Stringer { return contract.Outcome(n) },
 	"VerdictKind":   func(n uint8) fmt.Stringer { return contract.VerdictKind(n) },
 	"Class":         func(n uint8) fmt.Stringer { return contract.Class(n) },
 	"CommitOutcome": func(n uint8) fmt.Stringer { return contract.CommitOutcome(n) },
@@ -27,6 +27,8 @@ var enumerations = map[string]func(n uint8) fmt.Stringer{
 	"Then":          func(n uint8) fmt.Stringer { return consumer.Then(n) },
 	"Otherwise":     func(n uint8) fmt.Stringer { return consumer.Otherwise(n) },
 	"LaneMode":      func(n uint8) fmt.Stringer { return consumer.LaneMode(n) },
+	"SettlePoint":   func(n uint8) fmt.Stringer { return consumer.SettlePoint(n) },
+	"RowEvent":      func(n uint8) fmt.Stringer { return contract.RowEvent(n) },
 	"Strategy":      func(n uint8) fmt.Stringer { return consumer.Strategy(n) },
 	"Decision":      func(n uint8) fmt.Stringer { return semel.Decision(n) },
 	"ValueKind":     func(n uint8) fmt.Stringer { return identity.ValueKind(n) },
@@ -52,7 +54,7 @@ func TestEveryValueOfAListHasItsOwnName(t *testing.T) {
 			t.Errorf("%s has %d values and no names; give it a String method, and this test a line", kind, n)
 		}
 	}
-	if got := fmt.Sprint(contract.StateParked, " ", semel.Parked, " ", consumer.ThenAcceptFirst); got != "PARKED parked accept_first" {
+	if got := fmt.Sprint(contract.StateParked, " ", contract.Parked, " ", consumer.ThenAcceptFirst); got != "PARKED parked accept_first" {
 		t.Errorf("printed: %s", got)
 	}
 }

@@ -17,7 +17,7 @@ import (
 
 // ofNewer writes a marker with an outcome that only a newer release knows. What it
 // returns ends it as discarded, as that release may.
-func ofNewer(t *testing.T, store *memstore.Store, id string, o semel.Outcome) (ends func()) {
+func ofNewer(t *testing.T, store *memstore.Store, id string, o contract.Outcome) (ends func()) {
 	t.Helper()
 	scope, err := store.Scope(t.Context(), "billing", "", 0)
 	if err != nil {
@@ -48,7 +48,7 @@ func inLane(lane, id string) *semel.Message {
 
 func TestWhatANewerReleaseMarked(t *testing.T) {
 	bubble(t, "law_4_it_is_held_with_its_lane_until_this_release_knows_it_and_other_lanes_go_on", func(t *testing.T) {
-		for _, o := range []semel.Outcome{2, 9} { // reserved, and not known at all
+		for _, o := range []contract.Outcome{6, 9} { // the next, and one of a far release
 			heldWithItsLane(t, o)
 		}
 	})
@@ -170,7 +170,7 @@ func endsBesideIt(t *testing.T, exit time.Duration) {
 	}
 }
 
-func heldWithItsLane(t *testing.T, o semel.Outcome) {
+func heldWithItsLane(t *testing.T, o contract.Outcome) {
 	store, seen := memstore.New(), &witness{}
 	ends := ofNewer(t, store, "2", o)
 	source := newListSource(inLane("a", "1"), inLane("a", "2"), inLane("a", "3"), inLane("b", "4"))

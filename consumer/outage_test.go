@@ -42,7 +42,7 @@ func TestAStoreThatIsDown(t *testing.T) {
 			down.Store(true)
 			store, seen := broken(op, &down, &calls), &witness{}
 			source := newListSource(append(numbered("a", 6000), numbered("b", 6000)...)...)
-			source.endless = true
+			source.endless, source.takes = true, time.Millisecond // else one core fetches all before it begins a batch
 			c := config(source)
 			c.MaxUnsettled.Messages = 20000 // what pauses the fetching is not the bound
 			c.Observers, c.Retry.Attempts, c.Batch.Most = []semel.Observer{seen}, 2, 20
@@ -223,12 +223,6 @@ func (*downError) Error() string { return "down" }
 
 // downStore classifies a downError as such.
 type downStore struct{ *watchedStore }
-
-// BeginRow returns a batch that leaves the judgement to the store.
-func (s *downStore) BeginRow(ctx context.Context, o contract.TxOptions, number, revision int64, a contract.Act) (contract.Batch[*memstore.Tx], error) {
-	b, err := s.watchedStore.BeginRow(ctx, o, number, revision, a)
-	return struct{ contract.Batch[*memstore.Tx] }{b}, err
-}
 
 func (s *downStore) Classify(err error) contract.Class {
 	if down := (*downError)(nil); errors.As(err, &down) {

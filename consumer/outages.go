@@ -28,6 +28,7 @@ const outageEvery = time.Minute
 var meanwhile = map[string]string{
 	"store":  "nothing is settled",
 	"source": "nothing is fetched",
+	"inbox":  "nothing that waits there is worked on",
 	"broker": "what was committed stays unsettled",
 }
 

@@ -34,6 +34,12 @@ func (p *parcel) delivery() contract.Delivery {
 	return contract.Delivery{Message: p.delivered, Lane: p.item.Lane, Before: p.item.Before, Handle: p.handle}
 }
 
+// row is the row of a claim, nil for a delivery of the broker's.
+func (p *parcel) row() *heldRow {
+	h, _ := p.handle.(*heldRow)
+	return h
+}
+
 // key is the message's identity, whatever a handler wrote into the message.
 func (p *parcel) key(c *Config) semel.Key { return keyOf(c.Name, &p.item) }
 

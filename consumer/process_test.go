@@ -331,7 +331,7 @@ func TestTryMark(t *testing.T) {
 		}{
 			{"rolled back", message("1", `{}`), false, contract.Verdict{Kind: contract.Fresh}},
 			{"committed", message("1", `{}`), true, contract.Verdict{Kind: contract.Fresh}},
-			{"a copy", message("1", ` {} `), true, contract.Verdict{Kind: contract.Seen, Was: semel.Applied}},
+			{"a copy", message("1", ` {} `), true, contract.Verdict{Kind: contract.Seen, Was: contract.Applied}},
 			{"a conflict", message("1", `{"n":1}`), true, contract.Verdict{Kind: contract.Conflict}},
 		} {
 			if v, err := try(step.m, step.commit); err != nil || v != step.want {

@@ -77,11 +77,12 @@ var endings = map[contract.End]struct {
 
 func (n *reporter) settled(s *machine.Settle) {
 	for i := range s.Items {
-		item := &s.Items[i]
-		note, told := endings[item.Ending]
-		if !told || item.Again {
-			continue
-		}
+		n.ended(&s.Items[i])
+	}
+}
+
+func (n *reporter) ended(item *machine.Settlement) {
+	if note, told := endings[item.Ending]; told && !item.Again {
 		n.message(note.level, semel.Event{Kind: note.kind, Key: keyOf(n.consumer, item.Item), Lane: item.Item.Lane.ID, Reason: item.Reason, Messages: 1, Err: item.Err})
 	}
 }
@@ -137,6 +138,8 @@ func (n *reporter) report(r machine.Report) {
 		n.fullOfNewer(r.N)
 	case machine.ReportFullEnds:
 		n.up(partFetch)
+	case machine.ReportClaimLost:
+		n.item(slog.LevelWarn, semel.EventClaimLost, r)
 	case machine.ReportBackstop:
 		n.item(slog.LevelWarn, semel.EventBackstop, r)
 	case machine.ReportStuck:

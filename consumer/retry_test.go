@@ -3,11 +3,8 @@ package consumer_test
 import (
 	"context"
 	"errors"
-	"runtime"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
@@ -25,34 +22,52 @@ func parked(t *testing.T) (*memstore.Store, contract.StoredRow) {
 	return store, row(t, store, "1")
 }
 
+// retried makes a row due and has a consumer work on it. inner is the consumer's
+// memstore.
+func retried(t *testing.T, store contract.TxStore[*memstore.Tx], inner *memstore.Store, r contract.StoredRow, handle func(context.Context, *memstore.Tx, *semel.Message) error) *consumer.Consumer[*memstore.Tx] {
+	t.Helper()
+	if err := inner.Requeue(t.Context(), r.Number, r.Revision, byAnn); err != nil {
+		t.Fatal(err)
+	}
+	running := mustNew(t, store, handle, config(nil))
+	if err := running.Work(t.Context(), r.Number); err != nil {
+		t.Fatal(err)
+	}
+	return running
+}
+
 func TestRetryOfARow(t *testing.T) {
 	bubble(t, "a_retry_applies_the_message_once_and_completes_its_row_and_marker", func(t *testing.T) {
 		store, r := parked(t)
 		var seen semel.Message
-		consumer := mustNew(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+		retried(t, store, store, r, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			seen = *m
 			return add(ctx, tx, m)
-		}, config(nil))
-		if err := consumer.Retry(t.Context(), r, byAnn); err != nil {
-			t.Fatal(err)
-		}
+		})
 		if string(seen.Body) != `{"n":1}` || seen.Identity != r.Key || seen.Attempt != 2 {
 			t.Errorf("the handler saw %+v", seen)
 		}
-		if after := row(t, store, "1"); after.State != contract.StateCompleted || !outcome(t, store, "1").Already(semel.Applied) || effect(t, store, "1") != "1" {
+		if after := row(t, store, "1"); after.State != contract.StateCompleted || !outcome(t, store, "1").Already(contract.Applied) || effect(t, store, "1") != "1" {
 			t.Errorf("%+v, effect %s", after, effect(t, store, "1"))
 		}
 		acts, err := store.Acts(t.Context(), r.Number, 0)
 		if err != nil || len(acts) != 1 || acts[0].Who != "ann" || acts[0].Result != "done" {
 			t.Errorf("acts %+v, %v", acts, err)
 		}
-		for _, stale := range []contract.StoredRow{r, row(t, store, "1")} {
-			if err := consumer.Retry(t.Context(), stale, byAnn); !errors.Is(err, semel.ErrChanged) {
-				t.Errorf("a second retry says %v", err)
+	})
+	bubble(t, "trap_21_an_operators_retry_of_an_applied_message_has_no_effect_and_says_so", func(t *testing.T) {
+		store, r := parked(t)
+		retried(t, store, store, r, add)
+		for stale, want := range map[contract.StoredRow]error{r: semel.ErrChanged, row(t, store, "1"): semel.ErrState} {
+			if err := store.Requeue(t.Context(), stale.Number, stale.Revision, byAnn); !errors.Is(err, want) {
+				t.Errorf("a second retry says %v, want %v", err, want)
 			}
 		}
+		if counts := runs(t, store, add, config(newListSource(message("1", `{"n":1}`)))); counts.Duplicates != 1 || effect(t, store, "1") != "1" {
+			t.Errorf("a copy afterwards: %+v", counts)
+		}
 	})
-	bubble(t, "trap_87_a_row_is_decoded_by_the_release_that_retries_it", func(t *testing.T) {
+	bubble(t, "trap_87_a_row_is_decoded_by_the_release_that_works_on_it", func(t *testing.T) {
 		type handler = func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error
 		decode := func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			v, err := semel.JSON[struct{ N float64 }](m)
@@ -78,141 +93,116 @@ func TestRetryOfARow(t *testing.T) {
 			m.Attributes.Type, m.Attributes.DataSchema = "payment.made", "https://example.com/payment/2"
 			runs(t, store, c.before, config(newListSource(m)))
 			r := row(t, store, "1")
-			if err := mustNew(t, store, c.after, config(nil)).Retry(t.Context(), r, byAnn); err != nil || effect(t, store, "1") != "3" {
-				t.Errorf("%s: parked as %q; the retry says %v, effect %s", c.what, r.Reason, err, effect(t, store, "1"))
+			retried(t, store, store, r, c.after)
+			if effect(t, store, "1") != "3" {
+				t.Errorf("%s: parked as %q; effect %s, %+v", c.what, r.Reason, effect(t, store, "1"), row(t, store, "1"))
 			}
-		}
-	})
-}
-
-func TestRetryOfARowThatIsApplied(t *testing.T) {
-	bubble(t, "trap_21_an_operators_retry_of_an_applied_message_has_no_effect_and_says_so", func(t *testing.T) {
-		store, r := parked(t)
-		consumer := mustNew(t, store, add, config(nil))
-		if err := consumer.Retry(t.Context(), r, byAnn); err != nil {
-			t.Fatal(err)
-		}
-		if err := consumer.Retry(t.Context(), r, byAnn); !errors.Is(err, semel.ErrChanged) || effect(t, store, "1") != "1" {
-			t.Errorf("%v, effect %s", err, effect(t, store, "1"))
-		}
-		if counts := runs(t, store, add, config(newListSource(message("1", `{"n":1}`)))); counts.Duplicates != 1 || effect(t, store, "1") != "1" {
-			t.Errorf("a copy afterwards: %+v", counts)
-		}
-	})
-	bubble(t, "trap_144_twenty_concurrent_retries_of_a_row_have_one_effect", func(t *testing.T) {
-		store, r := parked(t)
-		consumer := mustNew(t, store, slow(time.Second), config(nil))
-		var mutex sync.Mutex
-		done, changed := 0, 0
-		var all sync.WaitGroup
-		for range 20 {
-			all.Go(func() {
-				err := consumer.Retry(t.Context(), r, byAnn)
-				mutex.Lock()
-				defer mutex.Unlock()
-				switch {
-				case err == nil:
-					done++
-				case errors.Is(err, semel.ErrChanged):
-					changed++
-				default:
-					t.Error(err)
-				}
-			})
-		}
-		all.Wait()
-		if done != 1 || changed != 19 || effect(t, store, "1") != "1" {
-			t.Errorf("%d done, %d changed, effect %s", done, changed, effect(t, store, "1"))
 		}
 	})
 }
 
 func TestARetryThatFails(t *testing.T) {
-	bubble(t, "a_failed_retry_leaves_nothing_and_is_recorded_with_its_error", func(t *testing.T) {
-		for name, fails := range map[string]func() error{
-			"error": func() error { return errTest }, "panic": func() error { panic("no") },
-		} {
+	for name, fails := range map[string]func() error{
+		"error": func() error { return errTest }, "panic": func() error { panic("no") },
+	} {
+		bubble(t, "it_leaves_nothing_and_its_error_and_attempts_stand_on_the_row/"+name, func(t *testing.T) {
 			store, r := parked(t)
-			consumer := mustNew(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+			running := retried(t, store, store, r, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 				_ = add(ctx, tx, m)
 				return fails()
-			}, config(nil))
-			if err := consumer.Retry(t.Context(), r, byAnn); err == nil {
-				t.Errorf("%s: the retry says nothing", name)
-			}
+			})
 			after := row(t, store, "1")
-			if after.State != contract.StateParked || after.Attempts != r.Attempts+1 || !strings.Contains(after.LastError, "no") || effect(t, store, "1") != "" || !outcome(t, store, "1").Already(semel.Parked) {
-				t.Errorf("%s: %+v, effect %q", name, after, effect(t, store, "1"))
+			if after.State != contract.StateFailedRetryable || after.Attempts != r.Attempts+1 || !strings.Contains(after.LastError, "no") || effect(t, store, "1") != "" || !outcome(t, store, "1").Already(contract.Waiting) {
+				t.Errorf("%+v, effect %q", after, effect(t, store, "1"))
 			}
-			if acts, err := store.Acts(t.Context(), r.Number, 0); err != nil || len(acts) != 1 || acts[0].Result == "done" {
-				t.Errorf("%s: acts %+v, %v", name, acts, err)
+			if left := running.Left(); len(left) != 1 || left[0].Messages != 1 {
+				t.Errorf("left %+v", left)
 			}
-		}
-	})
-	bubble(t, "a_retry_that_was_interrupted_or_met_a_dead_store_is_no_attempt", func(t *testing.T) {
+		})
+	}
+	bubble(t, "one_that_was_interrupted_is_no_attempt_and_its_claim_is_given_back", func(t *testing.T) {
 		store, r := parked(t)
+		if err := store.Requeue(t.Context(), r.Number, r.Revision, byAnn); err != nil {
+			t.Fatal(err)
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		interrupted := mustNew(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			cancel()
 			<-ctx.Done()
 			return ctx.Err()
 		}, config(nil))
-		if err := interrupted.Retry(ctx, r, byAnn); err == nil || row(t, store, "1").Attempts != r.Attempts {
-			t.Errorf("%v, %+v", err, row(t, store, "1"))
+		if err := interrupted.Work(ctx); err != nil && !errors.Is(err, context.Canceled) {
+			t.Error(err)
 		}
-		dead := &downStore{watch(store)}
-		if err := mustNew(t, dead, func(context.Context, *memstore.Tx, *semel.Message) error { return &downError{} }, config(nil)).Retry(t.Context(), r, byAnn); err == nil || row(t, store, "1").Attempts != r.Attempts {
-			t.Errorf("%v, %+v", err, row(t, store, "1"))
+		if after := row(t, store, "1"); after.Attempts != r.Attempts || after.State != contract.StateReceived || after.Started != 0 {
+			t.Errorf("%+v", after)
 		}
-	})
-	bubble(t, "a_retry_whose_handler_ends_its_goroutine_leaves_the_row_free", func(t *testing.T) {
-		store, r := parked(t)
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			_ = mustNew(t, store, func(context.Context, *memstore.Tx, *semel.Message) error { runtime.Goexit(); return nil }, config(nil)).Retry(t.Context(), r, byAnn)
-		}()
-		<-ended
-		began := time.Now()
-		if err := mustNew(t, store, add, config(nil)).Retry(t.Context(), r, byAnn); err != nil || time.Since(began) != 0 || effect(t, store, "1") != "1" {
-			t.Errorf("%v after %v, effect %s", err, time.Since(began), effect(t, store, "1"))
-		}
-	})
-	bubble(t, "a_retry_that_runs_longer_than_the_timeout_is_cut_off", func(t *testing.T) {
-		store, r := parked(t)
-		c := config(nil)
-		c.Timeout = time.Second
-		if err := mustNew(t, store, slow(time.Minute), c).Retry(t.Context(), r, byAnn); err == nil || effect(t, store, "1") != "" || row(t, store, "1").State != contract.StateParked {
+		if err := mustNew(t, store, add, config(nil)).Work(t.Context()); err != nil || effect(t, store, "1") != "1" {
 			t.Errorf("%v, effect %q", err, effect(t, store, "1"))
 		}
 	})
 }
 
-func TestARetryThatIsRefused(t *testing.T) {
-	bubble(t, "a_conflict_is_not_retried_while_the_first_content_is_applied", func(t *testing.T) {
-		store := memstore.New()
-		runs(t, store, add, config(newListSource(message("1", `{"n":1}`), message("1", `{"n":2}`))))
-		r := row(t, store, "1")
-		if err := mustNew(t, store, add, config(nil)).Retry(t.Context(), r, byAnn); !errors.Is(err, semel.ErrConflict) || effect(t, store, "1") != "1" {
-			t.Errorf("%v, effect %s", err, effect(t, store, "1"))
-		}
-		if err := store.Discard(t.Context(), r.Number, r.Revision, contract.Act{Verb: "discard", Who: "ann"}); err != nil || row(t, store, "1").State != contract.StateDiscarded || outcome(t, store, "1").Already(semel.Discarded) {
-			t.Errorf("%v, %+v", err, row(t, store, "1"))
-		}
-	})
-	bubble(t, "a_row_of_another_consumer_or_without_its_message_is_refused", func(t *testing.T) {
-		store, r := parked(t)
-		other := config(nil)
-		other.Name = "shipping"
-		if err := mustNew(t, store, add, other).Retry(t.Context(), r, byAnn); !errors.Is(err, semel.ErrState) {
-			t.Errorf("another consumer's: %v", err)
-		}
-		r.Message = nil
-		if err := mustNew(t, store, add, config(nil)).Retry(t.Context(), r, byAnn); !errors.Is(err, semel.ErrState) || effect(t, store, "1") != "" {
-			t.Errorf("without its message: %v", err)
-		}
-		if err := mustNew(t, contract.TxStore[*memstore.Tx](bare{store}), add, config(nil)).Retry(t.Context(), r, byAnn); !errors.Is(err, semel.ErrUnsupported) {
-			t.Errorf("on a store without rows: %v", err)
-		}
-	})
+func TestWhatARetrysHandlerDecides(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer  error
+		state   contract.RowState
+		outcome contract.Outcome
+	}{
+		"B3_one_that_finds_the_effect_done_completes_the_row_without_one": {semel.Duplicate(errors.New("unique")), contract.StateCompleted, contract.Applied},
+		"C4_one_whose_handler_discards_closes_the_row":                    {semel.Discard("not ours"), contract.StateDiscarded, contract.Discarded},
+		"C4_one_whose_handler_parks_leaves_it_parked":                     {semel.Park("again"), contract.StateParked, contract.Parked},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			store, r := parked(t)
+			retried(t, store, store, r, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+				return errors.Join(add(ctx, tx, m), c.answer)
+			})
+			if after := row(t, store, "1"); after.State != c.state || !outcome(t, store, "1").Already(c.outcome) || effect(t, store, "1") != "" {
+				t.Errorf("%+v, effect %q", after, effect(t, store, "1"))
+			}
+		})
+	}
+}
+
+func TestWhatIsNeverProcessedIsNotByARetry(t *testing.T) {
+	for reason, c := range map[semel.Reason]struct {
+		only consumer.Only
+		body string
+		says string
+	}{
+		semel.ReasonForeign:    {consumer.Only{Types: []string{"order"}}, `{}`, "Config.Only leaves"},
+		semel.ReasonTooLarge:   {consumer.Only{}, strings.Repeat("x", 70<<10), "only the beginning of its message"},
+		semel.ReasonMalformed:  {consumer.Only{}, `5`, "could not be read"},
+		semel.ReasonNoIdentity: {consumer.Only{}, `{}`, "no usable identity"},
+	} {
+		bubble(t, "A4_it_is_parked_again_with_its_own_reason/"+string(reason), func(t *testing.T) {
+			store, m := memstore.New(), &semel.Message{Body: []byte(c.body)}
+			if reason != semel.ReasonNoIdentity {
+				m = message("1", c.body)
+			}
+			consumes := config(newListSource(m))
+			consumes.MaxBody, consumes.Only, consumes.Fingerprint = 64<<10, c.only, panickingPrint{}
+			if reason == semel.ReasonForeign {
+				consumes.Otherwise = consumer.OtherwisePark
+			}
+			running := mustNew(t, store, add, consumes)
+			if err := running.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			before := rows(t, store)
+			if len(before) != 1 || before[0].Reason != reason {
+				t.Fatalf("%+v", before)
+			}
+			ran := false
+			retried(t, store, store, before[0], func(context.Context, *memstore.Tx, *semel.Message) error { ran = true; return nil })
+			after := rows(t, store)
+			if len(after) != 1 || after[0].State != contract.StateParked || after[0].Reason != reason || ran {
+				t.Fatalf("ran %t: %+v", ran, after)
+			}
+			if says := after[0].LastError; !strings.Contains(says, c.says) || reason != semel.ReasonNoIdentity && strings.Contains(says, "identity") {
+				t.Errorf("%s", says)
+			}
+		})
+	}
 }

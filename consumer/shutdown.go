@@ -33,7 +33,7 @@ func (e *engine[Tx]) shutDown() error {
 	leaving.Go(func() { crew = e.leaveCrew(over) })
 	source := e.leaveSource(over)
 	leaving.Wait()
-	err := errors.Join(left, source, crew)
+	err := errors.Join(left, source, crew, e.leaveInbox(over))
 	if e.done.Halted {
 		err = errors.Join(&haltError{key: keyOf(e.config.Name, e.done.Item), reason: e.done.Reason, err: e.done.Err}, err)
 	}
@@ -75,6 +75,16 @@ func (e *engine[Tx]) leaveSource(over time.Time) error {
 		err = errors.Join(err, fmt.Errorf("semel: consumer %s: the source's Fetch or Settle ignores its context and still runs; what it has not settled comes again", e.config.Name))
 	}
 	return err
+}
+
+// leaveInbox gives claims back when no pilot can end them any more.
+func (e *engine[Tx]) leaveInbox(over time.Time) error {
+	if e.inbox == nil {
+		return nil
+	}
+	ctx, cancel := context.WithDeadline(context.Background(), over)
+	defer cancel()
+	return e.inbox.close(ctx)
 }
 
 // closeSource closes the source, and leaves one alone that does not end.

@@ -44,7 +44,7 @@ func TestStopping(t *testing.T) {
 			id := fmt.Sprint("m", i)
 			want, verdict := "", contract.Verdict{Kind: contract.Fresh}
 			if i < 4 {
-				want, verdict = "1", contract.Verdict{Kind: contract.Seen, Was: semel.Applied}
+				want, verdict = "1", contract.Verdict{Kind: contract.Seen, Was: contract.Applied}
 			}
 			if effect(t, store, id) != want || outcome(t, store, id) != verdict || source.isSettled(i) != len(want) {
 				t.Errorf("%s: effect %q, verdict %s, settled %d times", id, effect(t, store, id), outcome(t, store, id), source.isSettled(i))

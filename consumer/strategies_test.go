@@ -50,7 +50,7 @@ func TestAUniqueBusinessKey(t *testing.T) {
 		c := config(newListSource(message("1", `a`), message("2", `b`)))
 		c.Observers = []semel.Observer{seen}
 		counts := runs(t, store, create, c)
-		if counts.Applied != 1 || counts.Duplicates != 1 || len(seen.of(semel.EventBackstop)) != 1 || seen.of(semel.EventBackstop)[0].Key.ID != "1" || !outcome(t, store, "1").Already(semel.Applied) {
+		if counts.Applied != 1 || counts.Duplicates != 1 || len(seen.of(semel.EventBackstop)) != 1 || seen.of(semel.EventBackstop)[0].Key.ID != "1" || !outcome(t, store, "1").Already(contract.Applied) {
 			t.Errorf("%+v, events %+v", counts, seen.events)
 		}
 		again := config(newListSource(message("1", `a`)))
@@ -139,7 +139,7 @@ func TestAGuardedEffect(t *testing.T) {
 		store := memstore.New()
 		c := config(newListSource(message("2", `{}`)))
 		c.OnUnmet = consumer.ThenDiscard
-		if counts := runs(t, store, guarded, c); counts.Discarded != 1 || row(t, store, "2").State != contract.StateDiscarded || !outcome(t, store, "2").Already(semel.Discarded) {
+		if counts := runs(t, store, guarded, c); counts.Discarded != 1 || row(t, store, "2").State != contract.StateDiscarded || !outcome(t, store, "2").Already(contract.Discarded) {
 			t.Errorf("%+v, %+v", counts, rows(t, store))
 		}
 	})

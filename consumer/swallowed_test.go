@@ -38,12 +38,6 @@ func (s *breaking) Begin(ctx context.Context, o contract.TxOptions, marks []cont
 	return s.able(b), v, err
 }
 
-func (s *breaking) BeginRow(ctx context.Context, o contract.TxOptions, number, revision int64, a contract.Act) (contract.Batch[*memstore.Tx], error) {
-	s.broken = nil
-	b, err := s.watchedStore.BeginRow(ctx, o, number, revision, a)
-	return s.able(b), err
-}
-
 func (s *breaking) able(b contract.Batch[*memstore.Tx]) contract.Batch[*memstore.Tx] {
 	if s.knows {
 		return knowingBatch{&breakingBatch{b, s}}
@@ -154,26 +148,6 @@ func TestAnErrorThatAHandlerSwallowed(t *testing.T) {
 		}
 		if r := row(t, store.Store, "m11"); running.Counts().Applied != 19 || r.Reason != semel.ReasonPermanent || !strings.Contains(r.LastError, "the server said no") {
 			t.Errorf("%+v, %+v", running.Counts(), r)
-		}
-	})
-	bubble(t, "trap_97_contention_that_a_retry_of_a_row_swallowed_is_not_recorded_on_it", func(t *testing.T) {
-		store := &breaking{watchedStore: watch(memstore.New()), knows: true}
-		park := true
-		consumer := mustNew(t, store, func(context.Context, *memstore.Tx, *semel.Message) error {
-			if park {
-				return semel.Park("look")
-			}
-			store.broken = ofClass(contract.ClassContended)
-			return nil
-		}, config(newListSource(numbered("m", 1)...)))
-		if err := consumer.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		park = false
-		before := row(t, store.Store, "m0")
-		err := consumer.Retry(t.Context(), before, contract.Act{Verb: "retry", Who: "ann"})
-		if after := row(t, store.Store, "m0"); !errors.As(err, new(ofClass)) || after.Attempts != before.Attempts || after.Revision != before.Revision {
-			t.Errorf("%v, before %+v, after %+v", err, before, after)
 		}
 	})
 }

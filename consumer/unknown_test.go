@@ -145,7 +145,7 @@ func TestACommitThatIsRefused(t *testing.T) {
 			store.onBegin = func(_ context.Context, marks []contract.Mark) error {
 				culprit = -1
 				for i, m := range marks {
-					if string(m.ID) == "m11" && m.As == semel.Applied {
+					if string(m.ID) == "m11" && m.As == contract.Applied {
 						culprit = i
 					}
 				}

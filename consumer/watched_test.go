@@ -207,7 +207,7 @@ func mustNew[Tx any](t *testing.T, s contract.TxStore[Tx], handle func(context.C
 // addsUp fails unless every delivery has one ending.
 func addsUp(t *testing.T, c semel.Counts) {
 	t.Helper()
-	if sum := c.Applied + c.Duplicates + c.Conflicts + c.Parked + c.DeadLettered + c.Discarded + c.Skipped + c.Failed + c.InFlight; sum != c.Deliveries || c.InFlight < 0 {
+	if sum := c.Applied + c.Duplicates + c.Conflicts + c.Parked + c.DeadLettered + c.Discarded + c.Skipped + c.Received + c.Waiting + c.Failed + c.InFlight; sum != c.Deliveries || c.InFlight < 0 {
 		t.Errorf("the counts do not add up: %+v", c)
 	}
 }
@@ -253,7 +253,7 @@ func outcome(t *testing.T, s *memstore.Store, id string) contract.Verdict {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, v, err := s.Begin(context.Background(), contract.TxOptions{MarkLock: time.Millisecond}, []contract.Mark{{Scope: scope, ID: []byte(id), As: semel.Applied}})
+	b, v, err := s.Begin(context.Background(), contract.TxOptions{MarkLock: time.Millisecond}, []contract.Mark{{Scope: scope, ID: []byte(id), As: contract.Applied}})
 	if err != nil {
 		t.Fatal(err)
 	}

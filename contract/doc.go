@@ -6,7 +6,7 @@
 // A store that keeps markers and effects in one transaction implements TxStore;
 // its Batch is an open transaction with its marks. What a store can do beside
 // that it says with a further small interface, which the engine looks for when a
-// consumer starts: Inbox, RowRetrier, TxMarker, SchemaChecker, MarkerReader,
+// consumer starts: Inbox, Requeuer, Leases, TxMarker, SchemaChecker, MarkerReader,
 // PositionStore and others. What is missing and needed is an error then, and not
 // later.
 //

@@ -1,7 +1,5 @@
 package contract
 
-import "github.com/semel-go/semel"
-
 // What is stored by number or by name is reserved for ever: also what no release
 // has written yet. A number is written one release after it can be read, so that
 // two neighbouring releases can share a store. Nothing else may take these.
@@ -14,10 +12,10 @@ var (
 		"PARKED", "BLOCKED", "DEAD_LETTERED", "DISCARDED"}
 )
 
-// Outcome is the outcome with a stored number; false if this release does not
+// KnownOutcome is the outcome with a stored number; false if this release does not
 // write it, and so does not know what it means.
-func Outcome(number int64) (semel.Outcome, bool) {
-	for _, o := range []semel.Outcome{semel.Applied, semel.Parked, semel.DeadLettered, semel.Discarded} {
+func KnownOutcome(number int64) (Outcome, bool) {
+	for _, o := range []Outcome{Applied, Waiting, Parked, DeadLettered, Discarded} {
 		if number == int64(o) {
 			return o, true
 		}
@@ -29,8 +27,8 @@ func Outcome(number int64) (semel.Outcome, bool) {
 // Newer for an outcome that this release does not know. A store asks for it
 // before it compares fingerprints.
 func Found(number int64) Verdict {
-	if o, known := Outcome(number); known {
+	if o, known := KnownOutcome(number); known {
 		return Verdict{Kind: Seen, Was: o}
 	}
-	return Verdict{Kind: Newer, Was: semel.Outcome(number)}
+	return Verdict{Kind: Newer, Was: Outcome(number)}
 }

@@ -2,81 +2,10 @@ package contract
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/semel-go/semel"
 )
-
-// String is the state's name, as it is stored.
-func (s RowState) String() string { return string(s) }
-
-// RowState is the state of an inbox row. Names are stored and never change. A
-// state that this release does not write is a newer one's: the row is shown with
-// it, and nothing may be done to it here.
-type RowState string
-
-// The states of an inbox row.
-const (
-	StateCompleted    RowState = "COMPLETED"
-	StateParked       RowState = "PARKED"
-	StateDeadLettered RowState = "DEAD_LETTERED"
-	StateDiscarded    RowState = "DISCARDED"
-)
-
-// transitions lists every legal change of a row's state.
-var transitions = map[RowState][]RowState{
-	StateParked:       {StateCompleted, StateDeadLettered, StateDiscarded},
-	StateDeadLettered: {StateCompleted, StateDiscarded},
-	StateCompleted:    {},
-	StateDiscarded:    {},
-}
-
-// Known reports whether this release writes rows of this state, and so knows what
-// it means.
-func (s RowState) Known() bool {
-	_, known := transitions[s]
-	return known
-}
-
-// CanBecome reports whether a row may go from state s to state t; false if this
-// release does not know s.
-func (s RowState) CanBecome(t RowState) bool {
-	for _, legal := range transitions[s] {
-		if legal == t {
-			return true
-		}
-	}
-	return false
-}
-
-// MayBecome is nil if a row may go from state s to state t; otherwise an error
-// that wraps semel.ErrState and says why not.
-func (s RowState) MayBecome(t RowState) error {
-	switch {
-	case s.CanBecome(t):
-		return nil
-	case !s.Known():
-		return fmt.Errorf("is %s, which a newer release wrote; only that release, or a newer one, may act on it: %w", s, semel.ErrState)
-	}
-	return fmt.Errorf("is %s: %w", s, semel.ErrState)
-}
-
-// Outcome is what the marker of a message says whose row is in state s; 0 if this
-// release does not know s.
-func (s RowState) Outcome() semel.Outcome {
-	switch s {
-	case StateCompleted:
-		return semel.Applied
-	case StateParked:
-		return semel.Parked
-	case StateDeadLettered:
-		return semel.DeadLettered
-	case StateDiscarded:
-		return semel.Discarded
-	}
-	return 0
-}
 
 // StoredRow is an inbox row as it stands in the store.
 type StoredRow struct {
@@ -96,8 +25,14 @@ type StoredRow struct {
 	// deliveries counted on the row.
 	Attempts, Repeated    int
 	FirstError, LastError string
+	// Started are the runs that were begun and written down as such before they
+	// began, and of which no end is known; see Leases.Start.
+	Started int
 	// Times are by the store's clock.
 	ReceivedAt, ChangedAt time.Time
+	// DueAt is when a row that waits may be claimed, LockedUntil when the lease of
+	// one in progress ends; zero otherwise.
+	DueAt, LockedUntil time.Time
 	// Message is the message; its Body is nil unless the filter asked for it.
 	Message *semel.Message
 	// Size is the length of the body in bytes.
@@ -137,6 +72,16 @@ type Act struct {
 	At time.Time
 }
 
+// Pending is what of a consumer waits in the inbox, by the store's clock.
+type Pending struct {
+	// Due are rows that may be claimed now, Later those that wait for their time,
+	// InProgress those whose claims stand.
+	Due, Later, InProgress int64
+	// Next is in how long the first of Later is due, Oldest how long ago the first
+	// of all was received; zero if there is none.
+	Next, Oldest time.Duration
+}
+
 // Inbox is an optional ability of a store: to show rows and to let operators
 // act on them. Acts are recorded in the same transaction as what they change,
 // append-only.
@@ -144,30 +89,33 @@ type Inbox interface {
 	// Rows returns rows by number, ascending. A row that cannot be read
 	// whole is returned with what could be read, its LastError saying so.
 	Rows(ctx context.Context, f RowFilter) ([]StoredRow, error)
+	// Pending says what of a consumer waits in the inbox.
+	Pending(ctx context.Context, consumer string) (Pending, error)
 	// Discard closes a row if it still has this revision, its marker with
 	// it; semel.ErrChanged otherwise, and nothing is changed.
 	Discard(ctx context.Context, number, revision int64, a Act) error
-	// FailRetry records a retry that failed: one more attempt, the error, the act.
-	FailRetry(ctx context.Context, number, revision int64, errorText string, a Act) error
 	// Acts returns the acts on a row, or with 0 on all, oldest first.
 	Acts(ctx context.Context, number int64, limit int) ([]Act, error)
 }
 
-// RowRetrier is an optional ability of a TxStore: to run a row's message
-// again in one transaction with the row's completion.
-type RowRetrier[Tx any] interface {
-	// BeginRow opens a transaction that completes the row, sets its marker to
-	// applied and records the act, if the row still has this revision and a
-	// state that may become COMPLETED; semel.ErrChanged otherwise. A conflict row
-	// whose identity is applied is refused with semel.ErrConflict. The handler's
-	// effect goes into the batch's Tx(0); Commit takes an empty Ending.
-	BeginRow(ctx context.Context, o TxOptions, number, revision int64, a Act) (Batch[Tx], error)
+// Requeuer is an optional ability of an Inbox whose rows are claimed: to let a row be
+// worked on again by whoever claims it. Acts are recorded as those of an Inbox.
+// semel.ErrChanged: the row has another revision; semel.ErrState: its state does not
+// allow it; then nothing is changed.
+type Requeuer interface {
+	// Requeue makes a row due now that was set aside, or waits for later, and its
+	// marker waiting. semel.ErrState, too: it is due already. semel.ErrConflict: the
+	// identity is applied, or another of its rows waits.
+	Requeue(ctx context.Context, number, revision int64, a Act) error
+	// Release ends the claim of a row in progress, which is due at once: whoever had
+	// it can end it no more.
+	Release(ctx context.Context, number, revision int64, a Act) error
 }
 
 // StoredMarker is what a store knows of an identity. Where the message came
 // from it does not know: a marker is small, because it is kept.
 type StoredMarker struct {
-	Outcome semel.Outcome
+	Outcome Outcome
 	// At is when it became so, by the store's clock.
 	At time.Time
 }

@@ -15,6 +15,7 @@ func (e End) String() string {
 	return enum.Name([]string{
 		NotEnded: "not ended", EndApplied: "applied", EndDuplicate: "duplicate", EndConflict: "conflict", EndParked: "parked",
 		EndDeadLettered: "dead_lettered", EndDiscarded: "discarded", EndSkipped: "skipped",
+		EndReceived: "received", EndWaiting: "waiting",
 	}, e, "End")
 }
 
@@ -92,6 +93,10 @@ const (
 	EndDiscarded
 	// EndSkipped: consumer.Config.Only leaves it to other consumers.
 	EndSkipped
+	// EndReceived: it is in the inbox, and no handler has run.
+	EndReceived
+	// EndWaiting: it is in the inbox until its next try is due.
+	EndWaiting
 )
 
 // Settlement is what to tell the broker of one delivery.

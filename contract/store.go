@@ -11,7 +11,7 @@ import (
 
 // String is the kind's name.
 func (k VerdictKind) String() string {
-	return enum.Name([]string{Fresh: "fresh", Seen: "seen", Conflict: "conflict", Busy: "busy", Newer: "newer"}, k, "VerdictKind")
+	return enum.Name([]string{Fresh: "fresh", Seen: "seen", Conflict: "conflict", Busy: "busy", Newer: "newer", ClaimLost: "claim lost"}, k, "VerdictKind")
 }
 
 // String says what the store answered: "fresh", "already applied" and so on.
@@ -29,7 +29,7 @@ func (v Verdict) String() string {
 
 // String is the class's name.
 func (c Class) String() string {
-	return enum.Name([]string{ClassNone: "none", ClassRetry: "retry", ClassPermanent: "permanent", ClassContended: "contended", ClassDown: "down", ClassAborted: "aborted"}, c, "Class")
+	return enum.Name([]string{ClassNone: "none", ClassRetry: "retry", ClassPermanent: "permanent", ClassContended: "contended", ClassDown: "down", ClassAborted: "aborted", ClassClaimLost: "claim lost"}, c, "Class")
 }
 
 // String says what became of the commit.
@@ -91,8 +91,14 @@ type Mark struct {
 	ID          []byte
 	Fingerprint semel.Fingerprint
 	// As is Applied when a handler runs in this batch, otherwise what is only
-	// written: Parked, semel.DeadLettered, Discarded.
-	As semel.Outcome
+	// written: Parked, DeadLettered, Discarded.
+	As Outcome
+	// Claim, if it has a token, asks whether the claim still stands, and writes
+	// nothing: Scope, ID and Fingerprint are those of its row. The answer is Fresh,
+	// ClaimLost, or Seen if other code has applied the identity, where a table of its
+	// was adopted. It locks nothing; that the claim stands until the commit,
+	// Ending.Claims makes sure.
+	Claim Claim
 }
 
 // VerdictKind is which answer a store gives to a mark.
@@ -112,6 +118,8 @@ const (
 	// because a newer one wrote it. Nobody can tell whether the message may
 	// run: it is held until a release knows. The fingerprint does not matter.
 	Newer
+	// ClaimLost: the claim does not stand any more, or its lease has ended.
+	ClaimLost
 )
 
 // Verdict is a store's answer to a mark.
@@ -120,14 +128,15 @@ type Verdict struct {
 	// Was, with Seen and Newer, is what the marker says that is there. With Newer
 	// an outcome that this release knows says that the rest of the marker is of a
 	// form that it does not.
-	Was semel.Outcome
+	Was Outcome
 	// Known, with Conflict, says that a row for this very content exists
-	// already: this delivery is one more copy of it.
+	// already: this delivery is one more copy of it. With Seen, of a claim, that it
+	// has ended as this process asked.
 	Known bool
 }
 
 // Already reports whether a marker with this outcome was there before.
-func (v Verdict) Already(o semel.Outcome) bool { return v.Kind == Seen && v.Was == o }
+func (v Verdict) Already(o Outcome) bool { return v.Kind == Seen && v.Was == o }
 
 // Batch is an open transaction with its marks. Its methods but Kill are called
 // by one goroutine.
@@ -200,6 +209,10 @@ type Ending struct {
 	// Trim are the indexes of marks to take back: their handlers did not run.
 	Trim []int
 	Rows []Row
+	// Claims end with the commit, each if its claim stands: the row changes as its
+	// event says, with its marker. If one does not, nothing is committed, and the
+	// result is of ClassClaimLost.
+	Claims []ClaimEnding
 }
 
 // Row is an inbox row that a batch writes.
@@ -220,6 +233,8 @@ type Row struct {
 	Reason   semel.Reason
 	Message  *semel.Message
 	Attempts int
+	// After, with a state that waits, is in how long the row is due.
+	After time.Duration
 	// FirstError and LastError are texts for people, cut to MaxErrorText.
 	FirstError, LastError string
 }
@@ -273,6 +288,9 @@ const (
 	// ClassAborted: the transaction was broken or over before the statement
 	// that met the error: the message to blame is an earlier one.
 	ClassAborted
+	// ClassClaimLost: a claim does not stand any more that the commit was to end.
+	// Nobody's attempt; Begin tells which.
+	ClassClaimLost
 )
 
 // Exonerator is an optional ability of a TxStore: to tell what surely is not the
@@ -292,6 +310,15 @@ type TxMarker[Tx any] interface {
 	// MarkIn writes the marks in tx. An error leaves tx as the database
 	// leaves it; the caller rolls back.
 	MarkIn(ctx context.Context, tx Tx, marks []Mark) ([]Verdict, error)
+}
+
+// TxReceiver is an optional ability of a TxMarker that keeps an inbox: to receive
+// inside a transaction that the user opened.
+type TxReceiver[Tx any] interface {
+	// ReceiveIn is MarkIn for marks that say Waiting, and writes for each that is
+	// fresh the row of its message, received and due now. A copy of what was there
+	// is left alone.
+	ReceiveIn(ctx context.Context, tx Tx, marks []Mark, messages []*semel.Message) ([]Verdict, error)
 }
 
 // SchemaChecker is an optional ability of a store: to say, before anything is

@@ -283,10 +283,11 @@ func TestMessagesThatFail(t *testing.T) {
 			t.Fatalf("%+v, %v", rows, err)
 		}
 		for try := range 2 {
-			err := p.consumer.Retry(context.Background(), rows[0], contract.Act{Who: "operator"})
+			err := w.store.Requeue(context.Background(), rows[0].Number, rows[0].Revision, contract.Act{Who: "operator"})
 			if (err == nil) != (try == 0) {
 				t.Errorf("try %d: %v", try, err)
 			}
+			w.until(time.Minute, "the row was worked on", func() bool { return p.consumer.Counts().Inbox.Applied == 1 })
 		}
 		w.publish(0, "a")
 		w.settles(time.Minute)

@@ -3,13 +3,14 @@ package memstore
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
 )
 
-// find returns the row if it has this revision, once no retry of its identity
+// find returns the row if it has this revision, once no batch with its identity
 // is under way; the store's lock is held.
 func (s *Store) find(ctx context.Context, number, revision int64) (*row, error) {
 	for {
@@ -17,10 +18,7 @@ func (s *Store) find(ctx context.Context, number, revision int64) (*row, error) 
 			return nil, fmt.Errorf("row %d: %w", number, semel.ErrChanged)
 		}
 		r := s.rows[number-1]
-		other := s.held[r.key.identity]
-		if m := s.markers[r.key.identity]; other == nil {
-			other = m.owner
-		}
+		other := s.markers[r.key.identity].owner
 		if other == nil {
 			return r, s.understands(r)
 		}
@@ -33,7 +31,7 @@ func (s *Store) find(ctx context.Context, number, revision int64) (*row, error) 
 // understands refuses to act on a row of which, or of whose marker, only a newer
 // release knows what it says.
 func (s *Store) understands(r *row) error {
-	acted := sqlform.Acted{Number: r.Number, State: string(r.State), Outcome: int64(semel.Parked), Inbox: rowsName, Markers: markersName}
+	acted := sqlform.Acted{Number: r.Number, State: string(r.State), Outcome: int64(contract.Parked), Inbox: rowsName, Markers: markersName}
 	if m, there := s.markers[r.key.identity]; there {
 		acted.Outcome = int64(m.outcome)
 	}
@@ -60,17 +58,28 @@ func (s *Store) Discard(ctx context.Context, number, revision int64, a contract.
 	if err := r.State.MayBecome(contract.StateDiscarded); err != nil {
 		return fmt.Errorf("row %d %w", number, err)
 	}
-	r.State = contract.StateDiscarded
+	waited := r.State.Outcome() == contract.Waiting
+	r.State, r.token, r.DueAt, r.LockedUntil = contract.StateDiscarded, 0, time.Time{}, time.Time{}
 	s.touch(r)
-	if !r.Conflict && s.markers[r.key.identity].outcome != semel.Applied {
-		s.setOutcome(r.key.identity, semel.Discarded)
+	if waited || !r.Conflict && s.markers[r.key.identity].outcome != contract.Applied {
+		s.setOutcome(r.key.identity, contract.Discarded)
 	}
 	s.record(a, number, "done")
 	return nil
 }
 
-// FailRetry implements contract.Inbox.
-func (s *Store) FailRetry(ctx context.Context, number, revision int64, errorText string, a contract.Act) error {
+// Requeue implements contract.Requeuer.
+func (s *Store) Requeue(ctx context.Context, number, revision int64, a contract.Act) error {
+	return s.act(ctx, number, revision, contract.RowRetried, a)
+}
+
+// Release implements contract.Requeuer.
+func (s *Store) Release(ctx context.Context, number, revision int64, a contract.Act) error {
+	return s.act(ctx, number, revision, contract.RowReleased, a)
+}
+
+// act lets a row be worked on again.
+func (s *Store) act(ctx context.Context, number, revision int64, e contract.RowEvent, a contract.Act) error {
 	if err := s.ask("rows"); err != nil {
 		return err
 	}
@@ -80,13 +89,21 @@ func (s *Store) FailRetry(ctx context.Context, number, revision int64, errorText
 	if err != nil {
 		return err
 	}
-	r.Attempts++
-	r.LastError = cut(errorText)
-	if r.FirstError == "" {
-		r.FirstError = r.LastError
+	next, legal := r.State.After(e)
+	switch {
+	case !legal:
+		return fmt.Errorf("row %d is %s: %w", number, r.State, semel.ErrState)
+	case e == contract.RowRetried && r.State == contract.StateFailedRetryable && !r.DueAt.After(s.now()):
+		return fmt.Errorf("row %d is due already: %w", number, semel.ErrState)
 	}
+	m := s.markers[r.key.identity]
+	if r.State.Outcome() != contract.Waiting && (m.outcome == contract.Applied || m.outcome == contract.Waiting) {
+		return fmt.Errorf("row %d: %w", number, semel.ErrConflict)
+	}
+	s.markers[r.key.identity] = marker{fingerprint: r.Fingerprint, outcome: contract.Waiting}
+	r.State, r.token, r.DueAt, r.LockedUntil = next, 0, s.now(), time.Time{}
 	s.touch(r)
-	s.record(a, number, r.LastError)
+	s.record(a, number, "done")
 	return nil
 }
 
@@ -104,40 +121,4 @@ func (s *Store) Acts(_ context.Context, number int64, limit int) ([]contract.Act
 		}
 	}
 	return found, nil
-}
-
-// BeginRow implements contract.RowRetrier.
-func (s *Store) BeginRow(ctx context.Context, _ contract.TxOptions, number, revision int64, a contract.Act) (contract.Batch[*Tx], error) {
-	if err := s.ask("begin"); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, err := s.find(ctx, number, revision)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.State.MayBecome(contract.StateCompleted); err != nil {
-		return nil, fmt.Errorf("row %d %w: %w", number, err, semel.ErrChanged)
-	}
-	if s.markers[r.key.identity].outcome == semel.Applied {
-		return nil, fmt.Errorf("row %d: %w", number, semel.ErrConflict)
-	}
-	b := s.open()
-	b.retry = &retried{r, a}
-	s.held[r.key.identity] = b
-	return b, nil
-}
-
-// complete ends the row that the batch retried; the store's lock is held.
-func (b *batch) complete() {
-	if b.retry == nil {
-		return
-	}
-	s, r := b.store, b.retry.row
-	r.State = contract.StateCompleted
-	r.Attempts++
-	s.touch(r)
-	s.markers[r.key.identity] = marker{fingerprint: r.Fingerprint, outcome: semel.Applied}
-	s.record(b.retry.act, r.Number, "done")
 }

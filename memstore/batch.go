@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 )
 
@@ -19,16 +20,11 @@ type batch struct {
 	// fresh are the markers this batch wrote; a trimmed one is gone.
 	fresh []identity
 	own   []bool // by mark: this batch wrote the mark's marker
-	retry *retried
-	over  bool
+	// received are messages that ReceiveIn took; their rows come with the commit.
+	received []received
+	over     bool
 	// done is closed when the batch is over; made by the first who waits.
 	done chan struct{}
-}
-
-// retried is the row that a batch of BeginRow completes.
-type retried struct {
-	row *row
-	act contract.Act
 }
 
 var (
@@ -73,6 +69,28 @@ func (s *Store) MarkIn(ctx context.Context, tx *Tx, marks []contract.Mark) ([]co
 	return verdicts, nil
 }
 
+// ReceiveIn implements contract.TxReceiver.
+func (s *Store) ReceiveIn(ctx context.Context, tx *Tx, marks []contract.Mark, messages []*semel.Message) ([]contract.Verdict, error) {
+	verdicts, err := s.MarkIn(ctx, tx, marks)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, v := range verdicts {
+		if v.Kind == contract.Fresh {
+			tx.batch.received = append(tx.batch.received, received{marks[i], clone(messages[i])})
+		}
+	}
+	return verdicts, nil
+}
+
+// received is a message that a transaction of the user's receives when it commits.
+type received struct {
+	mark    contract.Mark
+	message *semel.Message
+}
+
 func (s *Store) open() *batch {
 	b := &batch{store: s}
 	b.tx.batch = b
@@ -89,7 +107,7 @@ func (b *batch) mark(ctx context.Context, patience time.Duration, marks []contra
 			return nil, err
 		}
 		verdicts[i] = v
-		b.own[i] = v.Kind == contract.Fresh
+		b.own[i] = v.Kind == contract.Fresh && marks[i].Claim.Token == 0
 	}
 	return verdicts, nil
 }
@@ -108,6 +126,9 @@ func sorted(marks []contract.Mark) []int {
 
 func (b *batch) markOne(ctx context.Context, patience time.Duration, m contract.Mark) (contract.Verdict, error) {
 	s := b.store
+	if m.Claim.Token != 0 {
+		return s.look(m.Claim), b.usable(ctx)
+	}
 	for {
 		if err := b.usable(ctx); err != nil {
 			return contract.Verdict{}, err
@@ -216,12 +237,20 @@ func (b *batch) Commit(ctx context.Context, e contract.Ending) contract.Result {
 	if err := b.tx.check(); err != nil {
 		return refused(b.store.Classify(err), err)
 	}
+	if err := b.store.lost(e.Claims); err != nil {
+		return refused(contract.ClassClaimLost, err)
+	}
 	b.trim(e.Trim)
 	b.tx.apply()
 	for i := range e.Rows {
 		b.writeRow(&e.Rows[i])
 	}
-	b.complete()
+	for _, r := range b.received {
+		b.store.fill(b.store.rowFor(rowKey{identity: identity{r.mark.Scope, string(r.mark.ID)}}), r.mark, &contract.Row{State: contract.StateReceived, Message: r.message})
+	}
+	for i := range e.Claims {
+		b.store.endClaim(b.store.claimed(e.Claims[i].Claim), &e.Claims[i])
+	}
 	b.end(true)
 	if after != nil {
 		return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: after}
@@ -270,9 +299,6 @@ func (b *batch) end(committed bool) {
 		default:
 			delete(b.store.markers, id)
 		}
-	}
-	if b.retry != nil {
-		delete(b.store.held, b.retry.row.key.identity)
 	}
 	if b.done != nil {
 		close(b.done)

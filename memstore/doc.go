@@ -17,9 +17,10 @@ import (
 )
 
 var (
-	_ contract.TxStore[*Tx]    = (*Store)(nil)
-	_ contract.TxMarker[*Tx]   = (*Store)(nil)
-	_ contract.RowRetrier[*Tx] = (*Store)(nil)
-	_ contract.Inbox           = (*Store)(nil)
-	_ contract.PositionStore   = (*Store)(nil)
+	_ contract.TxStore[*Tx]  = (*Store)(nil)
+	_ contract.TxMarker[*Tx] = (*Store)(nil)
+	_ contract.Inbox         = (*Store)(nil)
+	_ contract.Requeuer      = (*Store)(nil)
+	_ contract.Leases        = (*Store)(nil)
+	_ contract.PositionStore = (*Store)(nil)
 )

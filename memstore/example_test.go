@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
 )
@@ -20,7 +19,7 @@ func Example() {
 	}
 	for range 2 {
 		batch, verdicts, err := store.Begin(ctx, contract.TxOptions{}, []contract.Mark{
-			{Scope: scope, ID: []byte("payment 1"), As: semel.Applied},
+			{Scope: scope, ID: []byte("payment 1"), As: contract.Applied},
 		})
 		if err != nil {
 			fmt.Println(err)

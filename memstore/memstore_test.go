@@ -7,13 +7,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
 )
 
 func applied(scope int64, id string) []contract.Mark {
-	return []contract.Mark{{Scope: scope, ID: []byte(id), As: semel.Applied}}
+	return []contract.Mark{{Scope: scope, ID: []byte(id), As: contract.Applied}}
 }
 
 func begin(t *testing.T, s *memstore.Store, o contract.TxOptions, marks []contract.Mark) (contract.Batch[*memstore.Tx], []contract.Verdict) {
@@ -51,39 +50,6 @@ func TestAMarkWaitsForACopyInFlightNoLongerThanItMay(t *testing.T) {
 			_, _, err := s.Begin(ctx, contract.TxOptions{}, applied(1, "a"))
 			if !errors.Is(err, context.DeadlineExceeded) || s.Classify(err) != contract.ClassDown {
 				t.Errorf("got %v (class %v), want the deadline, as down", err, s.Classify(err))
-			}
-		})
-	})
-}
-
-func TestARetryWaitsForTheOneBeforeIt(t *testing.T) {
-	t.Run("trap_144_the_second_of_two_retries_is_told_of_the_change", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			s := memstore.New()
-			scope, err := s.Scope(t.Context(), "billing", "", 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			parked, _ := begin(t, s, contract.TxOptions{}, []contract.Mark{{Scope: scope, ID: []byte("a"), As: semel.Parked}})
-			parked.Commit(t.Context(), contract.Ending{Rows: []contract.Row{{State: contract.StateParked, Message: &semel.Message{}}}})
-			first, err := s.BeginRow(t.Context(), contract.TxOptions{}, 1, 1, contract.Act{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			second := make(chan error, 1)
-			go func() {
-				_, err := s.BeginRow(t.Context(), contract.TxOptions{}, 1, 1, contract.Act{})
-				second <- err
-			}()
-			synctest.Wait()
-			select {
-			case err := <-second:
-				t.Fatalf("the second retry did not wait and says %v", err)
-			default:
-			}
-			first.Commit(t.Context(), contract.Ending{})
-			if err := <-second; !errors.Is(err, semel.ErrChanged) {
-				t.Errorf("the second retry says %v, want ErrChanged", err)
 			}
 		})
 	})
@@ -178,7 +144,7 @@ func BenchmarkBatchOf500(b *testing.B) {
 	for n := 0; b.Loop(); n++ {
 		for i := range marks {
 			ids[i] = [16]byte{byte(n), byte(n >> 8), byte(n >> 16), byte(i), byte(i >> 8)}
-			marks[i] = contract.Mark{Scope: 1, ID: ids[i][:], As: semel.Applied}
+			marks[i] = contract.Mark{Scope: 1, ID: ids[i][:], As: contract.Applied}
 		}
 		batch, _, err := s.Begin(b.Context(), contract.TxOptions{}, marks)
 		if err != nil {

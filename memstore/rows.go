@@ -27,16 +27,23 @@ func (b *batch) writeRow(r *contract.Row) {
 		return
 	case r.Repeat:
 		return
-	case old == nil:
-		old = &row{key: key}
-		old.Number = int64(len(s.rows) + 1)
-		s.rows = append(s.rows, old)
-		s.rowOf[key] = old
 	}
-	s.fill(old, m, r)
+	s.fill(s.rowFor(key), m, r)
 	if !r.Conflict {
 		s.setOutcome(key.identity, r.State.Outcome())
 	}
+}
+
+// rowFor is the row of a key, a new one if there is none.
+func (s *Store) rowFor(key rowKey) *row {
+	r := s.rowOf[key]
+	if r == nil {
+		r = &row{key: key}
+		r.Number = int64(len(s.rows) + 1)
+		s.rows = append(s.rows, r)
+		s.rowOf[key] = r
+	}
+	return r
 }
 
 func (s *Store) fill(to *row, m contract.Mark, r *contract.Row) {
@@ -49,6 +56,9 @@ func (s *Store) fill(to *row, m contract.Mark, r *contract.Row) {
 	to.Size = len(to.Message.Body)
 	s.touch(to)
 	to.ReceivedAt = to.ChangedAt
+	if r.State.Outcome() == contract.Waiting {
+		to.DueAt = to.ChangedAt.Add(r.After)
+	}
 }
 
 // touch counts a write of the row.
@@ -57,7 +67,7 @@ func (s *Store) touch(r *row) {
 	r.ChangedAt = s.now()
 }
 
-func (s *Store) setOutcome(id identity, o semel.Outcome) {
+func (s *Store) setOutcome(id identity, o contract.Outcome) {
 	if m, ok := s.markers[id]; ok {
 		m.outcome = o
 		s.markers[id] = m
@@ -83,6 +93,34 @@ func cut(text string) string {
 		return text
 	}
 	return strings.ToValidUTF8(text[:contract.MaxErrorText], "")
+}
+
+// Pending implements contract.Inbox.
+func (s *Store) Pending(_ context.Context, consumer string) (contract.Pending, error) {
+	if err := s.ask("rows"); err != nil {
+		return contract.Pending{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var p contract.Pending
+	now := s.now()
+	for _, r := range s.rows {
+		if r.Key.Consumer != consumer || r.State.Outcome() != contract.Waiting {
+			continue
+		}
+		p.Oldest = max(p.Oldest, now.Sub(r.ReceivedAt))
+		switch wait := r.claimableAt().Sub(now); {
+		case wait <= 0:
+			p.Due++
+		case r.State == contract.StateInProgress:
+			p.InProgress++
+		default:
+			if p.Later++; p.Later == 1 || wait < p.Next {
+				p.Next = wait
+			}
+		}
+	}
+	return p, nil
 }
 
 // Rows implements contract.Inbox.

@@ -21,7 +21,6 @@ type Store struct {
 	scopes    map[scope]int64
 	scopeOf   []scope // by number - 1
 	markers   map[identity]marker
-	held      map[identity]*batch // identities whose row is being retried
 	data      map[string]value
 	changes   uint64 // counts changes of data; the version of the newest value
 	rows      []*row // by number - 1
@@ -48,12 +47,13 @@ type (
 	}
 	marker struct {
 		fingerprint semel.Fingerprint
-		outcome     semel.Outcome
+		outcome     contract.Outcome
 		owner       *batch // the open batch that wrote it; nil when committed
 	}
 	row struct {
 		contract.StoredRow
-		key rowKey
+		key   rowKey
+		token contract.Token // of its claim, while it is in progress
 	}
 )
 
@@ -66,7 +66,7 @@ func Clock(now func() time.Time) Option { return func(s *Store) { s.now = now } 
 // Fail makes the store ask fail before it does an operation, and fail with
 // what it returns: "scope", "begin", "commit-before" (nothing is committed),
 // "commit-after" (it is committed, and the caller hears contract.CommitUnknown), "rows"
-// (of Inbox). Such an error is of contract.ClassDown. For tests; fail may be called
+// (of Inbox), "claim-before" and "claim-after" (of Leases, before and after it is done). Such an error is of contract.ClassDown. For tests; fail may be called
 // from several goroutines.
 func Fail(fail func(op string) error) Option { return func(s *Store) { s.fail = fail } }
 
@@ -77,7 +77,6 @@ func New(options ...Option) *Store {
 		fail:      func(string) error { return nil },
 		scopes:    map[scope]int64{},
 		markers:   map[identity]marker{},
-		held:      map[identity]*batch{},
 		data:      map[string]value{},
 		rowOf:     map[rowKey]*row{},
 		positions: map[lane]contract.Position{},

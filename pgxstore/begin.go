@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/sqlstore"
@@ -113,7 +114,35 @@ func (s *Store) opening(o contract.TxOptions, m *marking) []*request {
 	}
 	marks := m.write(s.sql.Begin)
 	marks.args = append(marks.args, idle, milliseconds(o.MarkLock, defaultLock), milliseconds(o.EffectLock, defaultLock), limit(o.Statement))
-	return append(requests, marks)
+	requests = append(requests, marks)
+	if look := m.look(s.sql.Look); look != nil {
+		requests = append(requests, look)
+	}
+	return requests
+}
+
+// ReceiveIn implements contract.TxReceiver, in any transaction of pgx: one round trip
+// more for the rows.
+func (s *Store) ReceiveIn(ctx context.Context, tx pgx.Tx, marks []contract.Mark, messages []*semel.Message) ([]contract.Verdict, error) {
+	verdicts, err := s.MarkIn(ctx, tx, marks)
+	if err != nil {
+		return nil, err
+	}
+	receipts, err := sqlstore.Receipts(marks, verdicts, messages)
+	if err != nil {
+		return nil, s.blameless("receive", err)
+	}
+	var rows pgx.Batch
+	for _, r := range receipts {
+		rows.Queue(s.sql.Again, r.Again...)
+		rows.Queue(s.sql.Row, r.Row...)
+	}
+	if rows.Len() > 0 {
+		if err := tx.SendBatch(ctx, &rows).Close(); err != nil {
+			return nil, s.blameless("receive", err)
+		}
+	}
+	return verdicts, nil
 }
 
 // MarkIn implements contract.TxMarker, in any transaction of pgx. A copy in flight

@@ -32,7 +32,7 @@ func (c charged) meant(err error) error {
 // ending are the statements that belong to the commit: marks taken back, rows,
 // and the one that lets COMMIT succeed. An error names the mark to blame.
 func (b *batch) ending(e contract.Ending) (statements []charged, culprit int, err error) {
-	if len(e.Trim)+len(e.Rows) > 0 { // which are the store's own
+	if len(e.Trim)+len(e.Rows)+len(e.Claims) > 0 { // which are the store's own
 		statements = append(statements, charged{&request{sql: b.store.sql.Unlimited}, contract.NobodyNamed})
 	}
 	if trim := b.trim(e.Trim); trim != nil {
@@ -48,6 +48,10 @@ func (b *batch) ending(e contract.Ending) (statements []charged, culprit int, er
 			q.own = !b.store.adopted
 			statements = append(statements, charged{q, r.Mark})
 		}
+	}
+	if len(e.Claims) > 0 {
+		claims := &request{sql: b.store.sql.CloseClaims, args: []any{sqlstore.EndingsArgument(e.Claims)}}
+		statements = append(statements, charged{claims, contract.NobodyNamed})
 	}
 	return append(statements, charged{&request{sql: b.store.sql.Close}, contract.NobodyNamed}), contract.NobodyNamed, nil
 }

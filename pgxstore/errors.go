@@ -48,6 +48,7 @@ const (
 	codeUnknown      = "40003"
 	codeCanceled     = "57014"
 	codeUnmet        = "SM001" // raised by {prefix}expect
+	codeClaimLost    = "SM002" // raised by {prefix}stand
 )
 
 // serverError is the server's error in err, nil if there is none: a nil of its type,
@@ -87,6 +88,8 @@ func (s *Store) Classify(err error) (class contract.Class) {
 		return contract.ClassAborted
 	case code(err) == codeUnmet:
 		return contract.ClassPermanent
+	case code(err) == codeClaimLost:
+		return contract.ClassClaimLost
 	case outdated(err):
 		return contract.ClassContended // the next try prepares it anew
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/sqlstore"
 )
 
 // marking writes marks in one statement and, where some were there before,
@@ -55,7 +56,7 @@ func (m *marking) written(rows pgx.Rows) error {
 		scopes, ends = append(scopes, scope), append(ends, len(ids))
 	}
 	if len(ends) == len(m.order) {
-		for i := range m.verdicts {
+		for _, i := range m.order {
 			m.verdicts[i].Kind = contract.Fresh
 		}
 		return rows.Err()
@@ -92,19 +93,49 @@ func markerOf(rows pgx.Rows) (scope int64, id []byte, err error) {
 func (m *marking) seen() []int {
 	var seen []int
 	for i := range m.verdicts {
-		if m.verdicts[i].Kind == 0 {
+		if m.verdicts[i].Kind == 0 && !m.claims(i) {
 			seen = append(seen, i)
 		}
 	}
 	return seen
 }
 
+// fresh are the marks that were written: one that asks for a claim is not.
 func (m *marking) fresh() []bool {
 	fresh := make([]bool, len(m.verdicts))
 	for i, v := range m.verdicts {
-		fresh[i] = v.Kind == contract.Fresh
+		fresh[i] = v.Kind == contract.Fresh && !m.claims(i)
 	}
 	return fresh
+}
+
+// claims reports whether a mark asks for a claim.
+func (m *marking) claims(i int) bool { return m.marks[i].Claim.Token != 0 }
+
+// look is the statement that tells which claims stand; nil if none is asked for.
+func (m *marking) look(text string) *request {
+	var claims []contract.Claim
+	var at []int
+	for i := range m.marks {
+		if m.claims(i) {
+			claims, at = append(claims, m.marks[i].Claim), append(at, i)
+			m.verdicts[i].Kind = contract.ClaimLost
+		}
+	}
+	if len(claims) == 0 {
+		return nil
+	}
+	return &request{sql: text, args: []any{sqlstore.ClaimsArgument(claims)}, read: func(rows pgx.Rows) error {
+		for rows.Next() {
+			var k int64
+			var done bool
+			if err := rows.Scan(&k, &done); err != nil {
+				return err
+			}
+			m.verdicts[at[k]] = sqlstore.Standing(done)
+		}
+		return rows.Err()
+	}}
 }
 
 // judge is the statement that tells what became of what was seen.

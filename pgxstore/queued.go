@@ -26,15 +26,6 @@ func (s *QueuedStore) Begin(ctx context.Context, o contract.TxOptions, marks []c
 	return &queued{batch: b}, verdicts, nil
 }
 
-// BeginRow implements contract.RowRetrier.
-func (s *QueuedStore) BeginRow(ctx context.Context, o contract.TxOptions, number, revision int64, a contract.Act) (contract.Batch[*Queue], error) {
-	b, err := s.direct.openRow(ctx, o, number, revision, a)
-	if err != nil {
-		return nil, err
-	}
-	return &queued{batch: b}, nil
-}
-
 // Classify implements contract.TxStore.
 func (s *QueuedStore) Classify(err error) contract.Class { return s.direct.Classify(err) }
 

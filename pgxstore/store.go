@@ -30,7 +30,7 @@ type Options struct {
 // waits under the caller's context. The pool stays the caller's to close.
 //
 // Its tables are made by Migrate and looked at by Status and Check. What was set
-// aside is listed by Rows and closed by Discard; Consumer.Retry runs it again.
+// aside is listed by Rows and closed by Discard; Requeue has it worked on again.
 type Store struct {
 	tables
 	pool  *pgxpool.Pool
@@ -66,7 +66,7 @@ func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return &Store{tables: tables{inner}, pool: pool, begin: "begin isolation level " + string(o.Isolation), sql: sqlstore.Statements(inner, sqlform.Revision1{})}, nil
+	return &Store{tables: tables{inner}, pool: pool, begin: "begin isolation level " + string(o.Isolation), sql: sqlstore.Statements(inner, sqlform.Revision2{})}, nil
 }
 
 // Queued is the same store for handlers that queue their statements. The two

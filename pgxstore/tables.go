@@ -3,6 +3,7 @@ package pgxstore
 import (
 	"context"
 	"io"
+	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
@@ -69,16 +70,55 @@ func (t *tables) Discard(ctx context.Context, number, revision int64, a contract
 	return t.inner.Discard(ctx, number, revision, a)
 }
 
-// FailRetry implements contract.Inbox: it records a retry that failed, with its
-// error. semel.ErrChanged: the row has another revision, or is gone.
-func (t *tables) FailRetry(ctx context.Context, number, revision int64, text string, a contract.Act) error {
-	return t.inner.FailRetry(ctx, number, revision, text, a)
-}
-
 // Acts implements contract.Inbox: who did what to a row, or with 0 to any. A limit of
 // 0 means 1,000.
 func (t *tables) Acts(ctx context.Context, number int64, limit int) ([]contract.Act, error) {
 	return t.inner.Acts(ctx, number, limit)
+}
+
+// Pending implements contract.Inbox: how much of a consumer waits.
+func (t *tables) Pending(ctx context.Context, consumer string) (contract.Pending, error) {
+	return t.inner.Pending(ctx, consumer)
+}
+
+// Requeue implements contract.Requeuer: it makes a row due now.
+func (t *tables) Requeue(ctx context.Context, number, revision int64, a contract.Act) error {
+	return t.inner.Requeue(ctx, number, revision, a)
+}
+
+// Release implements contract.Requeuer: it ends the claim of a row.
+func (t *tables) Release(ctx context.Context, number, revision int64, a contract.Act) error {
+	return t.inner.Release(ctx, number, revision, a)
+}
+
+// Claim implements contract.Leases.
+func (t *tables) Claim(ctx context.Context, o contract.ClaimOptions) ([]contract.Claimed, error) {
+	return t.inner.Claim(ctx, o)
+}
+
+// Held implements contract.Leases.
+func (t *tables) Held(ctx context.Context, consumer string, token contract.Token) ([]contract.Claimed, error) {
+	return t.inner.Held(ctx, consumer, token)
+}
+
+// Extend implements contract.Leases.
+func (t *tables) Extend(ctx context.Context, claims []contract.Claim, lease time.Duration) ([]int, error) {
+	return t.inner.Extend(ctx, claims, lease)
+}
+
+// Start implements contract.Leases.
+func (t *tables) Start(ctx context.Context, claims []contract.Claim) ([]int, error) {
+	return t.inner.Start(ctx, claims)
+}
+
+// End implements contract.Leases.
+func (t *tables) End(ctx context.Context, endings []contract.ClaimEnding) ([]int, error) {
+	return t.inner.End(ctx, endings)
+}
+
+// Retake implements contract.Leases.
+func (t *tables) Retake(ctx context.Context, numbers []int64, from []contract.Token, to contract.Token) ([]contract.Retaken, error) {
+	return t.inner.Retake(ctx, numbers, from, to)
 }
 
 // Marker implements contract.MarkerReader: what became of a message, and whether

@@ -45,13 +45,16 @@ func (s *Store) begin(ctx context.Context, o contract.TxOptions, marks []contrac
 	}
 	b := &batch{session: e, marks: sqlform.Marks(marks), fresh: make([]bool, len(marks))}
 	verdicts, err := s.dialect.start(ctx, b, o)
+	if err == nil {
+		err = b.lookAt(ctx, marks, verdicts)
+	}
 	if err != nil {
 		b.suspect(ctx, err)
 		b.Rollback(ctx)
 		return nil, nil, err
 	}
 	for i, v := range verdicts {
-		b.fresh[i] = v.Kind == contract.Fresh
+		b.fresh[i] = v.Kind == contract.Fresh && marks[i].Claim.Token == 0
 	}
 	return b, verdicts, nil
 }
@@ -143,6 +146,11 @@ func (b *batch) finish(ctx context.Context, e contract.Ending) (culprit int, err
 	for i := range e.Rows {
 		if err := b.writeRow(ctx, &e.Rows[i]); err != nil {
 			return e.Rows[i].Mark, fmt.Errorf("sqlstore: row: %w", b.store.advised(err))
+		}
+	}
+	if len(e.Claims) > 0 {
+		if err := b.store.dialect.claims.close(ctx, b.store, b.tx, e.Claims); err != nil {
+			return contract.NobodyNamed, err
 		}
 	}
 	return contract.NobodyNamed, b.unguard(ctx)

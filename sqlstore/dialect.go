@@ -39,6 +39,8 @@ type dialect struct {
 	moment string
 	// isolation is the level that is asked for with BEGIN where no handler runs.
 	isolation sql.IsolationLevel
+	// claims are the dialect's statements about claims.
+	claims claiming
 	// start writes a batch's guard and marks.
 	start func(ctx context.Context, b *batch, o contract.TxOptions) ([]contract.Verdict, error)
 	// broken asks the database whether the transaction of a batch still stands.

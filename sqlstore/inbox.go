@@ -148,17 +148,33 @@ func (c *cells) bytes(what string) []byte {
 
 func (c *cells) text(what string) string { return string(c.bytes(what)) }
 
+// mayTime is zero for NULL.
+func (c *cells) mayTime() time.Time {
+	if n, ok := c.take("").(int64); ok {
+		return time.UnixMilli(n)
+	}
+	return time.Time{}
+}
+
 func (c *cells) time(what string) time.Time { return time.UnixMilli(c.integer(what)) }
 
-const rowColumns = 27
+const rowColumns = 30
 
-func scanRow(rows *sql.Rows, table string) (contract.StoredRow, error) {
+// showColumns puts the columns of rows into the statements that return them.
+func (s *Store) showColumns() {
+	for _, text := range s.withRows() {
+		*text = strings.Replace(*text, "{columns}", s.sql.RowColumns, 1)
+	}
+}
+
+// scanRow reads a row, and the columns that a statement returns beside it.
+func scanRow(rows *sql.Rows, table string, more ...any) (contract.StoredRow, error) {
 	c := &cells{table: table, values: make([]any, rowColumns)}
 	into := make([]any, rowColumns)
 	for i := range into {
 		into[i] = &c.values[i]
 	}
-	if err := rows.Scan(into...); err != nil {
+	if err := rows.Scan(append(into, more...)...); err != nil {
 		return contract.StoredRow{}, err
 	}
 	r := c.row()
@@ -185,6 +201,14 @@ func (c *cells) row() contract.StoredRow {
 	r.Attempts, r.Repeated = int(c.integer("attempts")), int(c.integer("repeated"))
 	r.FirstError, r.LastError = c.text("first error"), c.text("last error")
 	r.ReceivedAt, r.ChangedAt = c.time("received at"), c.time("changed at")
+	r.Started = int(c.integer("started"))
+	due, locked := c.mayTime(), c.mayTime()
+	switch {
+	case r.State == contract.StateInProgress:
+		r.LockedUntil = locked
+	case r.State.Outcome() == contract.Waiting:
+		r.DueAt = due
+	}
 	r.Message, r.Size = c.message()
 	return r
 }

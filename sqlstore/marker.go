@@ -24,7 +24,7 @@ func (s *Store) Marker(ctx context.Context, key semel.Key) (contract.StoredMarke
 		return contract.StoredMarker{}, false, s.blameless("marker", err)
 	}
 	var known bool
-	if m.Outcome, known = contract.Outcome(outcome); !known {
+	if m.Outcome, known = contract.KnownOutcome(outcome); !known {
 		return contract.StoredMarker{}, false, s.blameless("marker", sqlform.NewerError(outcome, s.sql.Markers))
 	}
 	m.At = time.UnixMilli(at)

@@ -16,25 +16,29 @@ import (
 type actedRow struct {
 	number, revision, scope int64
 	state                   contract.RowState
-	id, conflict            []byte
+	outcome                 contract.Outcome // of its marker
+	version                 int64
+	id, conflict, sum       []byte
+	due                     bool
 }
 
 // look reads the row that an act is about, in the act's transaction.
 func (s *Store) look(ctx context.Context, tx *sql.Tx, number, revision int64) (*actedRow, error) {
 	r := &actedRow{number: number}
 	found := sqlform.Acted{Number: number, Inbox: s.sql.Inbox, Markers: s.sql.Markers}
-	err := tx.QueryRowContext(ctx, s.sql.State, number).Scan(&r.revision, &found.State, &r.scope, &r.id, &r.conflict)
+	err := tx.QueryRowContext(ctx, s.sql.State, number).Scan(&r.revision, &found.State, &r.scope, &r.id, &r.conflict, &r.version, &r.sum, &r.due)
 	switch {
 	case errors.Is(err, sql.ErrNoRows) || err == nil && r.revision != revision:
 		return nil, fmt.Errorf("row %d: %w", number, semel.ErrChanged)
 	case err != nil:
 		return nil, err
 	}
-	found.Outcome = int64(semel.Parked)
+	found.Outcome = int64(contract.Parked)
 	if err := tx.QueryRowContext(ctx, s.sql.RowMarker, number).Scan(&found.Outcome); err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return nil, err
 	}
 	r.state, err = found.Understood()
+	r.outcome = contract.Outcome(found.Outcome)
 	return r, err
 }
 
@@ -74,33 +78,17 @@ func (s *Store) Discard(ctx context.Context, number, revision int64, a contract.
 		if err := r.state.MayBecome(contract.StateDiscarded); err != nil {
 			return fmt.Errorf("row %d %w", number, err)
 		}
-		if err := s.set(ctx, tx, r, s.sql.Become, string(contract.StateDiscarded), 0, 0); err != nil {
+		if err := s.set(ctx, tx, r, s.sql.DiscardRow); err != nil {
 			return err
 		}
-		if len(r.conflict) == 0 {
-			if _, err := tx.ExecContext(ctx, s.sql.Discard, int64(semel.Discarded), r.scope, r.id); err != nil {
+		if len(r.conflict) == 0 || r.state.Outcome() == contract.Waiting {
+			if _, err := tx.ExecContext(ctx, s.sql.Discard, int64(contract.Discarded), r.scope, r.id); err != nil {
 				return err
 			}
 		}
 		return s.record(ctx, tx, a, number, "done")
 	})
 	return s.answer("discard", err)
-}
-
-// FailRetry implements contract.Inbox.
-func (s *Store) FailRetry(ctx context.Context, number, revision int64, text string, a contract.Act) error {
-	text = sqlform.ErrorText(text)
-	err := s.write(ctx, func(tx *sql.Tx) error {
-		r, err := s.look(ctx, tx, number, revision)
-		if err != nil {
-			return err
-		}
-		if err := s.set(ctx, tx, r, s.sql.Failed, text, text); err != nil {
-			return err
-		}
-		return s.record(ctx, tx, a, number, text)
-	})
-	return s.answer("recording a failed retry", err)
 }
 
 // Acts implements contract.Inbox. A limit of 0 means 1,000.

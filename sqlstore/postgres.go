@@ -73,6 +73,7 @@ func postgresDialect() *dialect {
 		classify:   postgresClass,
 		exonerates: postgresExonerates,
 		outdated:   postgresOutdated,
+		claims:     postgresClaims{},
 		coded:      func(err error) bool { return sqlState(err) != "" },
 		remedy:     func(err error) string { return postgresRemedies[sqlState(err)] },
 		ownRemedy:  postgresOwnRemedy,
@@ -170,6 +171,7 @@ const (
 	stateUnknown       = "40003"
 	stateUnique        = "23505"
 	stateExclusion     = "23P01"
+	stateClaimLost     = "SM002" // raised by {prefix}stand
 )
 
 func stateClass(state string) contract.Class {

@@ -224,7 +224,7 @@ func (w *seeder) marks(ids []oldID) []contract.Mark {
 	marks := make([]contract.Mark, 0, len(ids))
 	for _, id := range ids {
 		if len(id.bytes) > 0 && len(id.bytes) <= semel.MaxID {
-			marks = append(marks, contract.Mark{Scope: w.scope, ID: id.bytes, As: semel.Applied})
+			marks = append(marks, contract.Mark{Scope: w.scope, ID: id.bytes, As: contract.Applied})
 		}
 	}
 	return marks

@@ -75,7 +75,7 @@ func open(db *sql.DB, d *dialect, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	texts, err := d.load(names, "marks.sql", "rows.sql", "scopes.sql", "schema.sql", "lint.sql", "tables.sql")
+	texts, err := d.load(names, "marks.sql", "rows.sql", "claims.sql", "scopes.sql", "schema.sql", "lint.sql", "tables.sql")
 	if err != nil {
 		return nil, err
 	}
@@ -83,6 +83,7 @@ func open(db *sql.DB, d *dialect, o Options) (*Store, error) {
 	if err := d.fill(s, texts); err != nil {
 		return nil, fmt.Errorf("sqlstore: the SQL of %s: %w", d.name, err)
 	}
+	s.showColumns()
 	if d.writers > 0 {
 		s.writers = make(chan struct{}, d.writers)
 	}

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"errors"
 
 	"github.com/semel-go/semel"
@@ -36,7 +37,7 @@ func (s suite[Tx]) acts(t *T) {
 			if after := h.row("a", false); after.State != contract.StateDiscarded || after.Revision == r.Revision {
 				t.Errorf("the row is %+v", after)
 			}
-			h.wantKinds(h.asks(h.print("a", 1)), already(semel.Discarded))
+			h.wantKinds(h.asks(h.print("a", 1)), already(contract.Discarded))
 			h.wantActs(r.Number, "discard done")
 		})
 	t.Run("discarding_a_conflict_leaves_the_marker",
@@ -47,8 +48,119 @@ func (s suite[Tx]) acts(t *T) {
 			h.conflict("a", 2)
 			r := h.row("a", true)
 			t.must(h.inbox().Discard(t.context(), r.Number, r.Revision, act("discard")))
-			h.wantKinds(h.asks(h.print("a", 1)), already(semel.Applied))
+			h.wantKinds(h.asks(h.print("a", 1)), already(contract.Applied))
 		})
+}
+
+// requeues are the laws of rows that people have worked on again.
+func (s suite[Tx]) requeues(t *T) {
+	t.Run("a_retry_makes_a_row_due_and_whoever_claims_it_works_on_it", "A parked row that somebody retries waits with its marker, is claimed, and takes effect once.", func(t *T) {
+		h := s.opened(t)
+		r := h.park("a")
+		t.must(h.requeuer().Requeue(t.context(), r.Number, r.Revision, act("retry")))
+		if after := h.number(r.Number); after.State != contract.StateFailedRetryable || after.Revision == r.Revision {
+			t.Errorf("the row is %+v", after)
+		}
+		h.wantOutcome("a", contract.Waiting)
+		h.wantActs(r.Number, "retry done")
+		h.works(r.Number)
+		h.wantOutcome("a", contract.Applied)
+		h.wantCount("a", 1)
+	})
+	t.Run("a_wait_that_somebody_ends_is_due_now", "A row that waits for later is due once somebody says so.", func(t *T) {
+		h := s.opened(t)
+		r := h.put("a", contract.Row{State: contract.StateFailedRetryable, After: long, Message: &semel.Message{Body: []byte("a")}})
+		t.must(h.requeuer().Requeue(t.context(), r.Number, r.Revision, act("retry")))
+		if err := h.requeuer().Requeue(t.context(), r.Number, h.number(r.Number).Revision, act("retry")); !errors.Is(err, semel.ErrState) {
+			t.Errorf("a second time: %v, want ErrState", err)
+		}
+		h.works(r.Number)
+	})
+	t.Run("law_5_a_claim_that_a_person_released_ends_nothing", "Who had a row that a person released or discarded can end it no more.", func(t *T) {
+		for verb, do := range map[string]func(h *fixture[Tx], r contract.StoredRow) error{
+			"release": func(h *fixture[Tx], r contract.StoredRow) error {
+				return h.requeuer().Release(t.context(), r.Number, r.Revision, act("release"))
+			},
+			"discard": func(h *fixture[Tx], r contract.StoredRow) error {
+				return h.inbox().Discard(t.context(), r.Number, r.Revision, act("discard"))
+			},
+		} {
+			h := s.opened(t)
+			c := h.claimed("a")[0]
+			if s.h.Can.OneWriter { // nobody acts while a batch is open
+				t.must(do(h, h.number(c.Number)))
+				h.wantKinds(h.asks(h.asking(c)), contract.Verdict{Kind: contract.ClaimLost})
+				h.wantActs(c.Number, verb+" done")
+				continue
+			}
+			b, v := h.begin(h.asking(c))
+			h.wantKinds(v, fresh)
+			t.must(do(h, h.number(c.Number)))
+			if r := b.Commit(t.context(), contract.Ending{Claims: []contract.ClaimEnding{{Claim: c.Claim, Event: contract.RowCompleted}}}); r.Outcome != contract.NotCommitted || r.Class != contract.ClassClaimLost {
+				t.Errorf("after %s: %+v", verb, r)
+			}
+			h.wantActs(c.Number, verb+" done")
+			if verb == "release" {
+				h.works(c.Number)
+			} else {
+				h.wantOutcome("a", contract.Discarded)
+			}
+		}
+	})
+	t.Run("an_identity_is_worked_on_once_at_a_time", "Of the rows of an identity one waits at a time, and none while it is applied.", func(t *T) {
+		h := s.opened(t)
+		first := h.park("a")
+		h.conflict("a", 2)
+		other := h.row("a", true)
+		t.must(h.requeuer().Requeue(t.context(), other.Number, other.Revision, act("retry")))
+		if err := h.requeuer().Requeue(t.context(), first.Number, first.Revision, act("retry")); !errors.Is(err, semel.ErrConflict) {
+			t.Errorf("beside another that waits: %v, want ErrConflict", err)
+		}
+		h.works(other.Number)
+		if err := h.requeuer().Requeue(t.context(), first.Number, first.Revision, act("retry")); !errors.Is(err, semel.ErrConflict) {
+			t.Errorf("of an identity that is applied: %v, want ErrConflict", err)
+		}
+		h.wantKinds(h.asks(h.print("a", 2)), already(contract.Applied))
+		h.wantKinds(h.asks(h.print("a", 1)), conflict)
+		h.wantActs(first.Number)
+	})
+	t.Run("what_is_done_is_not_worked_on_again", "A row that is closed, or that changed meanwhile, is refused and stays.", func(t *T) {
+		h := s.opened(t)
+		r := h.park("a")
+		for _, do := range []func(context.Context, int64, int64, contract.Act) error{h.requeuer().Requeue, h.requeuer().Release} {
+			if err := do(t.context(), r.Number, r.Revision+1, act("retry")); !errors.Is(err, semel.ErrChanged) {
+				t.Errorf("with another revision: %v", err)
+			}
+		}
+		if err := h.requeuer().Release(t.context(), r.Number, r.Revision, act("release")); !errors.Is(err, semel.ErrState) {
+			t.Errorf("a release of a parked row: %v", err)
+		}
+		t.must(h.inbox().Discard(t.context(), r.Number, r.Revision, act("discard")))
+		if err := h.requeuer().Requeue(t.context(), r.Number, h.number(r.Number).Revision, act("retry")); !errors.Is(err, semel.ErrState) {
+			t.Errorf("a retry of a discarded row: %v", err)
+		}
+		h.wantActs(r.Number, "discard done")
+	})
+}
+
+func (h *fixture[Tx]) requeuer() contract.Requeuer { return h.Store.(contract.Requeuer) }
+
+// works claims a row that is due, and lets its message take effect.
+func (h *fixture[Tx]) works(number int64) {
+	h.t.Helper()
+	got, err := h.leases().Claim(h.t.context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: 10, Lease: long})
+	h.t.must(err)
+	if len(got) != 1 || got[0].Number != number || got[0].Suspect {
+		h.t.Fatalf("claimed %+v, want row %d", got, number)
+	}
+	m := contract.Mark{Scope: h.mark(got[0].Row.Key.ID).Scope, ID: []byte(got[0].Row.Key.ID), Fingerprint: got[0].Row.Fingerprint, As: contract.Applied, Claim: got[0].Claim}
+	b, v := h.begin(m)
+	h.wantKinds(v, fresh)
+	h.t.must(h.Effect(h.t.context(), b.Tx(0), got[0].Row.Key.ID))
+	h.commit(b, contract.Ending{Claims: []contract.ClaimEnding{{Claim: got[0].Claim, Event: contract.RowCompleted, Ran: true}}})
+	if r := h.number(number); r.State != contract.StateCompleted {
+		h.t.Errorf("the row is %+v", r)
+	}
 }
 
 // refusals are the laws of acts that come too late.
@@ -62,10 +174,6 @@ func (s suite[Tx]) refusals(t *T) {
 				if err := h.inbox().Discard(t.context(), at[0], at[1], act("discard")); !errors.Is(err, semel.ErrChanged) {
 					t.Errorf("discard says %v, want ErrChanged", err)
 				}
-				if err := h.inbox().FailRetry(t.context(), at[0], at[1], "e", act("retry")); !errors.Is(err, semel.ErrChanged) {
-					t.Errorf("a failed retry says %v, want ErrChanged", err)
-				}
-				h.wantRefused(contract.StoredRow{Number: at[0], Revision: at[1]}, semel.ErrChanged)
 			}
 			h.wantActs(0)
 		})
@@ -79,39 +187,22 @@ func (s suite[Tx]) refusals(t *T) {
 			if err := h.inbox().Discard(t.context(), r.Number, r.Revision, act("discard")); !errors.Is(err, semel.ErrState) {
 				t.Errorf("a second discard says %v, want ErrState", err)
 			}
-			h.wantRefused(r, semel.ErrChanged)
 			h.wantActs(r.Number, "discard done")
 		})
 }
 
 // records are the laws of what is kept of acts.
 func (s suite[Tx]) records(t *T) {
-	t.Run("a_failed_retry_is_recorded",
-		"A retry that failed adds an attempt, the error and the act, and the row stays parked.",
-		func(t *T) {
-			h := s.opened(t)
-			r := h.park("a")
-			t.must(h.inbox().FailRetry(t.context(), r.Number, r.Revision, "broke", act("retry")))
-			after := h.row("a", false)
-			if after.Attempts != r.Attempts+1 || after.LastError != "broke" || after.FirstError != "broke" || after.State != contract.StateParked || after.Revision == r.Revision {
-				t.Errorf("the row is %+v", after)
-			}
-			t.must(h.inbox().FailRetry(t.context(), after.Number, after.Revision, "again", act("retry")))
-			if after = h.row("a", false); after.FirstError != "broke" || after.LastError != "again" {
-				t.Errorf("the row is %+v", after)
-			}
-			h.wantActs(r.Number, "retry broke", "retry again")
-		})
 	t.Run("acts_are_listed_oldest_first",
 		"Acts are told in the order in which they were done, of one row or of all, up to a limit.",
 		func(t *T) {
 			h := s.opened(t)
-			a, b := h.park("a"), h.park("b")
-			t.must(h.inbox().FailRetry(t.context(), b.Number, b.Revision, "x", act("retry")))
-			h.retry(a)
-			t.must(h.inbox().Discard(t.context(), b.Number, h.row("b", false).Revision, act("discard")))
-			h.wantActs(0, "retry x", "retry done", "discard done")
-			h.wantActs(b.Number, "retry x", "discard done")
+			a, b, c := h.park("a"), h.park("b"), h.park("c")
+			for _, r := range []contract.StoredRow{b, c, a} {
+				t.must(h.inbox().Discard(t.context(), r.Number, r.Revision, act("discard of "+r.Key.ID)))
+			}
+			h.wantActs(0, "discard of b done", "discard of c done", "discard of a done")
+			h.wantActs(b.Number, "discard of b done")
 			acts, err := h.inbox().Acts(t.context(), 0, 2)
 			t.must(err)
 			if len(acts) != 2 {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 )
 
@@ -64,7 +63,7 @@ func (s suite[Tx]) ends(t *T) {
 			if r := b.Commit(t.context(), contract.Ending{Trim: []int{0}}); r.Outcome == contract.Committed {
 				t.Error("a second commit claims to have committed")
 			}
-			h.wantKinds(h.asks(h.mark("a")), already(semel.Applied))
+			h.wantKinds(h.asks(h.mark("a")), already(contract.Applied))
 		})
 	t.Run("law_11_a_killed_batch_leaves_nothing_and_blocks_nobody",
 		"Kill ends a batch under its handler: nothing of it is left, and others go on before the handler returns.",
@@ -99,7 +98,7 @@ func (s suite[Tx]) ends(t *T) {
 // whole checks that the batch of these messages is there or not, as it said.
 func (s suite[Tx]) whole(h *fixture[Tx], r contract.Result, ids ...string) {
 	h.t.Helper()
-	want := already(semel.Applied)
+	want := already(contract.Applied)
 	switch r.Outcome {
 	case contract.NotCommitted:
 		want = fresh
@@ -107,7 +106,7 @@ func (s suite[Tx]) whole(h *fixture[Tx], r contract.Result, ids ...string) {
 		want = h.asks(h.mark(ids[0]))[0]
 	}
 	count := 0
-	if want.Already(semel.Applied) {
+	if want.Already(contract.Applied) {
 		count = 1
 	}
 	for _, id := range ids {

@@ -41,7 +41,7 @@ func (s suite[Tx]) conflicts(t *T) {
 			if v := h.conflict("a", 3); v.Known {
 				t.Error("a third content is called known")
 			}
-			h.wantKinds(h.asks(h.print("a", 1)), already(semel.Applied))
+			h.wantKinds(h.asks(h.print("a", 1)), already(contract.Applied))
 			rows := h.list(contract.RowFilter{ID: "a"})
 			if len(rows) != 2 || rows[0].Repeated != 2 || rows[1].Repeated != 0 || !rows[0].Conflict || rows[0].Message.Body[0] != 2 {
 				t.Errorf("the rows are %+v", rows)
@@ -59,14 +59,14 @@ func (s suite[Tx]) conflicts(t *T) {
 			for _, id := range []string{"a", "0190c3f5-8a52-7cc1-9d7e-0a1b2c3d4e5f", "\xff", strings.Repeat("long ", 200)} {
 				h.deliver(h.print(id, 1))
 				m, found, err := reader.Marker(t.context(), semel.Key{Consumer: "billing", Source: "shop", ID: id})
-				if err != nil || !found || m.Outcome != semel.Applied || m.At.IsZero() {
+				if err != nil || !found || m.Outcome != contract.Applied || m.At.IsZero() {
 					t.Errorf("the marker of %.40q is %+v, %t, %v", id, m, found, err)
 				}
 			}
 			h.conflict("a", 2)
 			parked := h.park("parked")
 			m, found, err := reader.Marker(t.context(), parked.Key)
-			if err != nil || !found || m.Outcome != semel.Parked || m.At.Sub(parked.ReceivedAt).Abs() > time.Minute {
+			if err != nil || !found || m.Outcome != contract.Parked || m.At.Sub(parked.ReceivedAt).Abs() > time.Minute {
 				t.Errorf("the marker of a parked message is %+v, %t, %v; it was received at %v", m, found, err, parked.ReceivedAt)
 			}
 			for _, key := range []semel.Key{{Consumer: "billing", Source: "shop", ID: "never"}, {Consumer: "audit", Source: "shop", ID: "a"}, {Consumer: "billing", Source: "", ID: "a"}} {
@@ -125,34 +125,5 @@ func (s suite[Tx]) conflictsAtOnce(t *T) {
 				}
 				h.wantCount("a", 1)
 			}
-		})
-}
-
-// conflictsRetried are the laws of their retries.
-func (s suite[Tx]) conflictsRetried(t *T) {
-	t.Run("a_conflict_is_not_retried_while_the_identity_is_applied",
-		"A retry of a conflict is refused while another content is applied, because it would double; nothing is changed.",
-		func(t *T) {
-			h := s.opened(t)
-			h.deliver(h.print("a", 1))
-			h.conflict("a", 2)
-			before := h.row("a", true)
-			h.wantRefused(before, semel.ErrConflict)
-			if after := h.row("a", true); after.Revision != before.Revision || after.State != contract.StateParked {
-				t.Errorf("the row is %+v", after)
-			}
-		})
-	t.Run("of_two_parked_contents_one_is_applied",
-		"When a conflict was retried in place of its first content, the first is refused: an identity has one effect.",
-		func(t *T) {
-			h := s.opened(t)
-			first := h.park("a")
-			h.conflict("a", 2)
-			h.retry(h.row("a", true))
-			h.wantCount("a", 1)
-			h.wantRefused(first, semel.ErrConflict)
-			h.wantKinds(h.asks(h.print("a", 2), h.print("a", 1)), already(semel.Applied), conflict)
-			t.must(h.inbox().Discard(t.context(), first.Number, first.Revision, act("discard")))
-			h.wantKinds(h.asks(h.print("a", 2)), already(semel.Applied))
 		})
 }

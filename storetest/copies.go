@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 )
 
@@ -73,7 +72,7 @@ func (s suite[Tx]) waits(t *T) {
 				t.Errorf("%v is of class %v, want down or contended", err, c)
 			}
 			h.commit(b, contract.Ending{})
-			h.wantKinds(h.asks(h.mark("a")), already(semel.Applied))
+			h.wantKinds(h.asks(h.mark("a")), already(contract.Applied))
 		})
 	if s.h.Can.OneWriter {
 		return
@@ -113,7 +112,7 @@ func (s suite[Tx]) race(t *T, commits bool) {
 		}
 		want := fresh
 		if commits {
-			want = already(semel.Applied)
+			want = already(contract.Applied)
 		}
 		if got := <-verdict; got != want {
 			t.Errorf("the copy's verdict is %s, want %s", got, want)

@@ -147,7 +147,7 @@ func (s suite[Tx]) endsItself(t *T, commit bool) {
 	if r.Outcome == contract.Committed || r.Outcome == contract.NotCommitted && r.Class != contract.ClassAborted {
 		t.Errorf("the commit says %+v, want not committed as aborted, or unknown", r)
 	}
-	applied := h.asks(h.mark("a"))[0].Already(semel.Applied)
+	applied := h.asks(h.mark("a"))[0].Already(contract.Applied)
 	if applied && (!commit || len(all) > 1 || r.Outcome != contract.CommitUnknown) {
 		t.Error("a marker is left")
 	}

@@ -16,8 +16,10 @@ type Harness[Tx any] struct {
 
 // Abilities are what a store does beyond contract.TxStore.
 type Abilities struct {
-	// Inbox: contract.Inbox and contract.RowRetrier.
+	// Inbox: contract.Inbox.
 	Inbox bool
+	// Leases: contract.Leases, with claims in batches.
+	Leases bool
 	// MarkIn: contract.TxMarker.
 	MarkIn bool
 	// Positions: contract.PositionStore.
@@ -54,7 +56,10 @@ type Instance[Tx any] struct {
 }
 
 // Run runs every case as a subtest of t.
-func Run[Tx any](t *testing.T, h Harness[Tx]) {
+func Run[Tx any](t *testing.T, h Harness[Tx]) { cases(t, func(t *T) { all(t, h) }) }
+
+// cases runs cases as subtests.
+func cases(t *testing.T, all func(*T)) {
 	all(&T{TB: t, run: func(name, law string, f func(*T)) {
 		t.Run(name, func(t *testing.T) {
 			t.Cleanup(func() {
@@ -64,7 +69,7 @@ func Run[Tx any](t *testing.T, h Harness[Tx]) {
 			})
 			f(&T{TB: t})
 		})
-	}}, h)
+	}})
 }
 
 // Failure is a case that a store did not pass.
@@ -73,7 +78,11 @@ type Failure struct{ Name, Law, Text string }
 // Check runs every case and returns the failures instead of failing t: it
 // tells whether the suite finds a fault that was planted.
 func Check[Tx any](t testing.TB, h Harness[Tx]) []Failure {
-	var failures []Failure
+	return failing(t, func(t *T) { all(t, h) })
+}
+
+// failing runs cases and returns the failures.
+func failing(t testing.TB, all func(*T)) (failures []Failure) {
 	all(&T{TB: t, run: func(name, law string, f func(*T)) {
 		r := &recorder{TB: t}
 		ended := make(chan struct{})
@@ -86,7 +95,7 @@ func Check[Tx any](t testing.TB, h Harness[Tx]) []Failure {
 		if r.Failed() {
 			failures = append(failures, Failure{name, law, r.text})
 		}
-	}}, h)
+	}})
 	return failures
 }
 
@@ -112,6 +121,9 @@ func all[Tx any](t *T, h Harness[Tx]) {
 	if h.Can.Inbox {
 		s.stored(t)
 	}
+	if h.Can.Leases {
+		s.leased(t)
+	}
 	if h.Can.Positions {
 		s.positions(t)
 		s.keeping(t)
@@ -126,10 +138,7 @@ func (s suite[Tx]) stored(t *T) {
 	s.lists(t)
 	s.conflicts(t)
 	s.conflictsAtOnce(t)
-	s.conflictsRetried(t)
 	s.acts(t)
 	s.refusals(t)
 	s.records(t)
-	s.retries(t)
-	s.rivals(t)
 }

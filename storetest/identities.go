@@ -48,7 +48,7 @@ func (s suite[Tx]) identities(t *T) {
 			for _, id := range s.ids() {
 				if len(id) > 200 {
 					h.wantKinds(h.deliver(h.mark(id)), fresh)
-					h.wantKinds(h.deliver(h.mark(id)), already(semel.Applied))
+					h.wantKinds(h.deliver(h.mark(id)), already(contract.Applied))
 				}
 			}
 		})
@@ -59,7 +59,7 @@ func (s suite[Tx]) identities(t *T) {
 			for _, id := range []string{"00000000-0000-7000-8000-000000000000", "ffffffff-ffff-7fff-bfff-ffffffffffff",
 				"01510b5f-a800-7000-8000-000000000001", "01d5c8a3-2c00-7000-8000-000000000001", "018f3c5e-6b00-7000-8000-000000000001"} {
 				h.wantKinds(h.deliver(h.mark(id)), fresh)
-				h.wantKinds(h.deliver(h.mark(id)), already(semel.Applied))
+				h.wantKinds(h.deliver(h.mark(id)), already(contract.Applied))
 			}
 		})
 	t.Run("trap_75_two_sources_do_not_share_ids",
@@ -128,7 +128,7 @@ func (s suite[Tx]) distinct(t *T) {
 		}
 	}
 	for i, v := range h.asks(h.markAll(all...)...) {
-		if !v.Already(semel.Applied) {
+		if !v.Already(contract.Applied) {
 			t.Errorf("id %.40q is not recognised: %s", all[i], v.Kind)
 		}
 	}
@@ -144,5 +144,5 @@ func (s suite[Tx]) apart(t *T, c1, s1 string, g1 int64, c2, s2 string, g2 int64)
 	m.Scope, n.Scope = one, two
 	h.wantKinds(h.deliver(m, n), fresh, fresh)
 	h.wantCount("a", 2)
-	h.wantKinds(h.asks(m, n), already(semel.Applied), already(semel.Applied))
+	h.wantKinds(h.asks(m, n), already(contract.Applied), already(contract.Applied))
 }

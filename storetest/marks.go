@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 )
 
@@ -23,7 +22,7 @@ func (s suite[Tx]) marks(t *T) {
 			h.wantCount("a", 0)
 			h.commit(b, contract.Ending{})
 			h.wantCount("a", 1)
-			h.wantKinds(h.asks(h.mark("a")), already(semel.Applied))
+			h.wantKinds(h.asks(h.mark("a")), already(contract.Applied))
 		})
 	t.Run("trap_1_a_redelivery_after_the_commit_is_a_duplicate",
 		"Whatever is delivered again after its commit finds its marker and has no second effect.",
@@ -31,7 +30,7 @@ func (s suite[Tx]) marks(t *T) {
 			h := s.opened(t)
 			h.wantKinds(h.deliver(h.mark("a")), fresh)
 			for range 3 {
-				h.wantKinds(h.deliver(h.mark("a")), already(semel.Applied))
+				h.wantKinds(h.deliver(h.mark("a")), already(contract.Applied))
 			}
 			h.wantCount("a", 1)
 		})
@@ -40,7 +39,7 @@ func (s suite[Tx]) marks(t *T) {
 		func(t *T) {
 			h := s.opened(t)
 			h.wantKinds(h.deliver(h.print("a", 1), h.mark("b")), fresh, fresh)
-			h.wantKinds(h.deliver(h.mark("c"), h.print("a", 1)), fresh, already(semel.Applied))
+			h.wantKinds(h.deliver(h.mark("c"), h.print("a", 1)), fresh, already(contract.Applied))
 			h.wantCount("a", 1)
 		})
 }
@@ -79,7 +78,7 @@ func (s suite[Tx]) mixtures(t *T) {
 		func(t *T) {
 			h := s.opened(t)
 			v := h.deliver(h.markAll("b", "a", "b", "a", "a")...)
-			h.wantKinds(v, fresh, fresh, already(semel.Applied), already(semel.Applied), already(semel.Applied))
+			h.wantKinds(v, fresh, fresh, already(contract.Applied), already(contract.Applied), already(contract.Applied))
 			h.wantCount("a", 1)
 			h.wantCount("b", 1)
 		})
@@ -90,7 +89,7 @@ func (s suite[Tx]) mixtures(t *T) {
 		"That a marker exists does not mean that its message was handled: the verdict names the outcome.",
 		func(t *T) {
 			h := s.opened(t)
-			outcomes := []semel.Outcome{semel.Applied, semel.Parked, semel.DeadLettered, semel.Discarded}
+			outcomes := []contract.Outcome{contract.Applied, contract.Parked, contract.DeadLettered, contract.Discarded}
 			for _, o := range outcomes {
 				m := h.mark(fmt.Sprint(o))
 				m.As = o
@@ -107,10 +106,10 @@ func (s suite[Tx]) mixtures(t *T) {
 			h.deliver(h.mark("old"))
 			marks := h.markAll("a", "b", "c", "old")
 			b, v := h.begin(marks...)
-			h.wantKinds(v, fresh, fresh, fresh, already(semel.Applied))
+			h.wantKinds(v, fresh, fresh, fresh, already(contract.Applied))
 			t.must(h.Effect(t.context(), b.Tx(0), "a"))
 			h.commit(b, contract.Ending{Trim: []int{1, 2, 3}})
-			h.wantKinds(h.asks(marks...), already(semel.Applied), fresh, fresh, already(semel.Applied))
+			h.wantKinds(h.asks(marks...), already(contract.Applied), fresh, fresh, already(contract.Applied))
 			h.wantCount("a", 1)
 		})
 }
@@ -126,7 +125,7 @@ func (s suite[Tx]) scattered(t *T) {
 			id := fmt.Sprint(random.IntN(3000))
 			marks[i], want[i] = h.mark(id), fresh
 			if seen[id] {
-				want[i] = already(semel.Applied)
+				want[i] = already(contract.Applied)
 			}
 			seen[id] = true
 		}

@@ -153,8 +153,8 @@ var faults = []struct {
 	}},
 	{"a parked message counts as applied", "trap_10", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
 		return &broken{Store: s, verdict: func(_ contract.Mark, v contract.Verdict) contract.Verdict {
-			if v.Already(semel.Parked) {
-				v.Was = semel.Applied
+			if v.Already(contract.Parked) {
+				v.Was = contract.Applied
 			}
 			return v
 		}}
@@ -162,7 +162,7 @@ var faults = []struct {
 	{"what a newer release marked counts as applied", "trap_T104", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
 		return &broken{Store: s, verdict: func(_ contract.Mark, v contract.Verdict) contract.Verdict {
 			if v.Kind == contract.Newer {
-				v = contract.Verdict{Kind: contract.Seen, Was: semel.Applied}
+				v = contract.Verdict{Kind: contract.Seen, Was: contract.Applied}
 			}
 			return v
 		}}

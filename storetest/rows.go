@@ -30,9 +30,7 @@ func (h *fixture[Tx]) park(id string) contract.StoredRow {
 func (h *fixture[Tx]) put(id string, r contract.Row) contract.StoredRow {
 	h.t.Helper()
 	m := h.print(id, 1)
-	m.As = map[contract.RowState]semel.Outcome{
-		contract.StateParked: semel.Parked, contract.StateDiscarded: semel.Discarded, contract.StateDeadLettered: semel.DeadLettered,
-	}[r.State]
+	m.As = r.State.Outcome()
 	b, v := h.begin(m)
 	h.wantKinds(v, fresh)
 	h.commit(b, contract.Ending{Rows: []contract.Row{r}})
@@ -80,14 +78,14 @@ func (s suite[Tx]) rows(t *T) {
 		func(t *T) {
 			h := s.opened(t)
 			m := h.mark("a")
-			m.As = semel.Parked
+			m.As = contract.Parked
 			b, _ := h.begin(m)
 			b.Rollback(t.context())
 			if rows := h.list(contract.RowFilter{}); len(rows) != 0 {
 				t.Errorf("%d rows after a rollback", len(rows))
 			}
 			r := h.park("a")
-			h.wantKinds(h.asks(h.mark("a")), already(semel.Parked))
+			h.wantKinds(h.asks(h.mark("a")), already(contract.Parked))
 			if r.Revision == 0 || r.Number == 0 || r.State != contract.StateParked || r.Reason != semel.ReasonPermanent || r.ReceivedAt.IsZero() {
 				t.Errorf("the row is %+v", r)
 			}
@@ -134,7 +132,7 @@ func (s suite[Tx]) lists(t *T) {
 			before := h.park("a")
 			for range 3 {
 				b, v := h.begin(h.print("a", 1))
-				h.wantKinds(v, already(semel.Parked))
+				h.wantKinds(v, already(contract.Parked))
 				h.commit(b, contract.Ending{Rows: []contract.Row{{Repeat: true}}})
 			}
 			after := h.row("a", false)

@@ -116,6 +116,48 @@ func (s suite[Tx]) wantPosition(t *T, p contract.PositionStore, lane string, wan
 	}
 }
 
+// receives are the laws of messages that are received in a transaction of the
+// caller's.
+func (s suite[Tx]) receives(t *T) {
+	t.Run("F3_a_message_that_is_received_in_the_callers_transaction_waits_when_that_commits",
+		"Its marker and its row share the fate of the transaction; a copy is told what became of the first and changes nothing.",
+		func(t *T) {
+			h := s.opened(t)
+			receive := func(b contract.Batch[Tx], ids ...string) []contract.Verdict {
+				var marks []contract.Mark
+				var messages []*semel.Message
+				for _, id := range ids {
+					m := h.print(id, 1)
+					m.As = contract.Waiting
+					marks, messages = append(marks, m), append(messages, &semel.Message{Body: []byte(id)})
+				}
+				v, err := h.Store.(contract.TxReceiver[Tx]).ReceiveIn(t.context(), b.Tx(contract.All), marks, messages)
+				t.must(err)
+				return v
+			}
+			b, _ := h.begin()
+			h.wantKinds(receive(b, "a"), fresh)
+			b.Rollback(t.context())
+			h.wantKinds(h.asks(h.print("a", 1)), fresh)
+			b, _ = h.begin()
+			h.wantKinds(receive(b, "a", "b", "a"), fresh, fresh, already(contract.Waiting))
+			h.commit(b, contract.Ending{})
+			rows := h.list(contract.RowFilter{Bodies: true})
+			if len(rows) != 2 || rows[0].State != contract.StateReceived || string(rows[0].Message.Body)+string(rows[1].Message.Body) != "ab" && string(rows[0].Message.Body)+string(rows[1].Message.Body) != "ba" {
+				t.Errorf("%+v", rows)
+			}
+			h.wantOutcome("a", contract.Waiting)
+			b, _ = h.begin()
+			h.wantKinds(receive(b, "a"), already(contract.Waiting))
+			h.commit(b, contract.Ending{})
+			got, err := h.leases().Claim(t.context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: 10, Lease: long})
+			t.must(err)
+			if len(got) != 2 {
+				t.Errorf("claimed %+v", got)
+			}
+		})
+}
+
 // callers are the laws of marks in a transaction of the caller's.
 func (s suite[Tx]) callers(t *T) {
 	t.Run("trap_T11_a_duplicate_inside_a_transaction_with_prior_work_spoils_nothing",
@@ -127,18 +169,21 @@ func (s suite[Tx]) callers(t *T) {
 			t.must(h.Effect(t.context(), b.Tx(contract.All), "prior"))
 			v, err := h.Store.(contract.TxMarker[Tx]).MarkIn(t.context(), b.Tx(contract.All), h.markAll("b", "a"))
 			t.must(err)
-			h.wantKinds(v, fresh, already(semel.Applied))
+			h.wantKinds(v, fresh, already(contract.Applied))
 			t.must(h.Effect(t.context(), b.Tx(contract.All), "b"))
 			h.commit(b, contract.Ending{})
 			h.wantCount("prior", 1)
-			h.wantKinds(h.asks(h.markAll("a", "b")...), already(semel.Applied), already(semel.Applied))
+			h.wantKinds(h.asks(h.markAll("a", "b")...), already(contract.Applied), already(contract.Applied))
 		})
+	if s.h.Can.Leases {
+		s.receives(t)
+	}
 	t.Run("a_mark_in_the_callers_transaction_shares_its_fate",
 		"A mark in a transaction that is rolled back is gone with it; marked twice in one it is a duplicate.",
 		func(t *T) {
 			h := s.opened(t)
 			b, _ := h.begin()
-			for _, want := range []contract.Verdict{fresh, already(semel.Applied)} {
+			for _, want := range []contract.Verdict{fresh, already(contract.Applied)} {
 				v, err := h.Store.(contract.TxMarker[Tx]).MarkIn(t.context(), b.Tx(contract.All), h.markAll("a"))
 				t.must(err)
 				h.wantKinds(v, want)

@@ -33,7 +33,7 @@ func (h *fixture[Tx]) scopeOf(consumer, source string, generation int64) int64 {
 }
 
 func (h *fixture[Tx]) mark(id string) contract.Mark {
-	return contract.Mark{Scope: h.scope, ID: []byte(id), As: semel.Applied}
+	return contract.Mark{Scope: h.scope, ID: []byte(id), As: contract.Applied}
 }
 
 func (h *fixture[Tx]) markAll(ids ...string) []contract.Mark {
@@ -81,7 +81,7 @@ func (h *fixture[Tx]) deliver(marks ...contract.Mark) []contract.Verdict {
 func (h *fixture[Tx]) apply(b contract.Batch[Tx], marks []contract.Mark, verdicts []contract.Verdict) {
 	h.t.Helper()
 	for i, v := range verdicts {
-		if v.Kind == contract.Fresh && marks[i].As == semel.Applied {
+		if v.Kind == contract.Fresh && marks[i].As == contract.Applied {
 			h.t.must(h.Effect(h.t.context(), b.Tx(i), string(marks[i].ID)))
 		}
 	}
@@ -109,7 +109,9 @@ var (
 	busy     = contract.Verdict{Kind: contract.Busy}
 )
 
-func already(o semel.Outcome) contract.Verdict { return contract.Verdict{Kind: contract.Seen, Was: o} }
+func already(o contract.Outcome) contract.Verdict {
+	return contract.Verdict{Kind: contract.Seen, Was: o}
+}
 
 // wantKinds compares verdicts, but for whether a conflict's row is known.
 func (h *fixture[Tx]) wantKinds(got []contract.Verdict, want ...contract.Verdict) {
@@ -141,13 +143,13 @@ func (s suite[Tx]) abilities(t *T) {
 		func(t *T) {
 			store := s.h.Open(t).Store
 			_, inbox := store.(contract.Inbox)
-			_, retrier := store.(contract.RowRetrier[Tx])
 			_, marker := store.(contract.TxMarker[Tx])
 			_, positions := store.(contract.PositionStore)
+			_, able := store.(contract.Leases)
 			got := s.h.Can
-			got.Inbox, got.MarkIn, got.Positions = inbox && retrier, marker, positions
-			if got != s.h.Can || inbox != retrier {
-				t.Errorf("the store has %+v (inbox %t, retry of rows %t) and declares %+v", got, inbox, retrier, s.h.Can)
+			got.Inbox, got.MarkIn, got.Positions, got.Leases = inbox, marker, positions, able
+			if got != s.h.Can {
+				t.Errorf("the store has %+v and declares %+v", got, s.h.Can)
 			}
 		})
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -73,10 +74,10 @@ func TestActsOfOperatorsTakeEffectOnce(t *testing.T) {
 	}
 	t.Run("trap_21_a_message_that_was_handled_is_not_run_again", func(t *testing.T) {
 		folder := parkedFolder(t, "p1")
-		if first := act(t, folder, "retry", "1"); first.Failed != 0 {
+		if first := act(t, folder, "retry", "--run", "1"); first.Failed != 0 || string(first.Results[0].Result) != `"done"` {
 			t.Fatalf("the first retry: %s", first.Results)
 		}
-		second := act(t, folder, "retry", "1")
+		second := act(t, folder, "retry", "--run", "1")
 		if second.Failed != 1 || string(second.Results[0].Result) != `"refused"` {
 			t.Errorf("the second retry: %s", second.Results)
 		}
@@ -84,7 +85,7 @@ func TestActsOfOperatorsTakeEffectOnce(t *testing.T) {
 			t.Errorf("%s effects", got)
 		}
 	})
-	t.Run("trap_144_of_acts_at_the_same_time_one_is_done", func(t *testing.T) {
+	t.Run("trap_144_of_acts_of_a_kind_at_the_same_time_one_is_done", func(t *testing.T) {
 		folder := parkedFolder(t, "p1")
 		var all sync.WaitGroup
 		results := make([]acted, 4)
@@ -92,14 +93,11 @@ func TestActsOfOperatorsTakeEffectOnce(t *testing.T) {
 			all.Go(func() { results[i] = act(t, folder, []string{"retry", "discard"}[i%2], "1") })
 		}
 		all.Wait()
-		refused := 0
-		for _, r := range results {
-			refused += r.Failed
+		retried, discarded := 2-results[0].Failed-results[2].Failed, 2-results[1].Failed-results[3].Failed
+		if retried > 1 || discarded > 1 || retried+discarded == 0 { // what was retried may be discarded after that
+			t.Errorf("%d retries and %d discards were done: %v", retried, discarded, results)
 		}
-		if refused != 3 {
-			t.Errorf("%d of 4 acts were refused: %v", refused, results)
-		}
-		if got := string(output(t, folder, "sqlite", "shop.db", "select count(*) from semel_acts where result = 'done'")); got != "1\n" {
+		if got := string(output(t, folder, "sqlite", "shop.db", "select count(*) from semel_acts where result = 'done'")); got != fmt.Sprintln(retried+discarded) {
 			t.Errorf("%s acts are recorded as done", got)
 		}
 	})

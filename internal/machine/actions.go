@@ -15,11 +15,15 @@ type Row struct {
 	Entry    int
 	Repeat   bool // count one more delivery on the row that is there
 	Conflict bool
-	As       As // AsParked, AsDiscarded or AsDeadLettered
+	// As is AsParked, AsDiscarded, AsDeadLettered, AsReceived or AsWaiting. Of an item
+	// with a claim it is how that ends, and may be AsApplied or AsDuplicate, too.
+	As       As
 	Reason   semel.Reason
 	Attempts int
-	First    error
-	Last     error
+	// After, with AsWaiting, is in how long the row is due.
+	After time.Duration
+	First error
+	Last  error
 }
 
 // Settlement is what to tell the broker of one item.
@@ -90,6 +94,16 @@ type (
 	Kill struct{ Flight *Flight }
 	// Settle tells the broker; answered by Settled.
 	Settle struct{ Items []Settlement }
+	// Over says how an item with a claim ended; nothing is to be settled.
+	Over struct{ Settlement }
+	// ClaimRows asks the inbox for rows that are due; one at a time, answered by
+	// Claimed.
+	ClaimRows struct {
+		Messages int
+		Bytes    int64
+	}
+	// Unclaim gives claims back whose messages did not end; nobody answers.
+	Unclaim struct{ Items []*Item }
 	// Flow pauses or resumes a lane.
 	Flow struct {
 		Lane contract.Lane
@@ -101,7 +115,7 @@ type (
 	Wake struct{ At Time }
 	// Report tells observers what settles nothing. Part, with ReportReady and
 	// ReportNotReady, is what works again or does not: store, source, broker,
-	// handler.
+	// handler, inbox.
 	Report struct {
 		Kind ReportKind
 		Item *Item // may be nil
@@ -161,6 +175,9 @@ const (
 	ReportFull
 	// ReportFullEnds: there is room again.
 	ReportFullEnds
+	// ReportClaimLost: the item's claim does not stand any more: another worker, or
+	// a person, has its row.
+	ReportClaimLost
 )
 
 func (Fetch) action()       {}
@@ -172,6 +189,9 @@ func (Commit) action()      {}
 func (Rollback) action()    {}
 func (Kill) action()        {}
 func (*Settle) action()     {}
+func (ClaimRows) action()   {}
+func (Unclaim) action()     {}
+func (Over) action()        {}
 func (Flow) action()        {}
 func (Release) action()     {}
 func (Wake) action()        {}

@@ -14,8 +14,11 @@ func (m *Machine) admit(it *Item) {
 		return // unsettled: it comes again, to whoever owns the lane then
 	}
 	it.arrival, it.lane, it.as = m.arrivals, l, AsApplied
+	if m.config.Receive {
+		it.as = AsReceived
+	}
 	if m.config.OneAttempt && it.Before > 0 {
-		it.attempts = it.Before
+		it.attempts = int32(it.Before)
 	}
 	if r := it.Refused; r != nil {
 		it.as, it.alone = AsParked, true

@@ -55,10 +55,13 @@ func (m *Machine) collect(w *worker) (entries []Entry, empty bool) {
 			continue
 		}
 		m.move(it, placement{state: inFlight})
+		if it.Claim != nil {
+			it.Claim.begun = true
+		}
 		if entries == nil {
 			entries = make([]Entry, 0, min(limit, len(it.queue.items)-it.queue.head+1))
 		}
-		entries = append(entries, Entry{Item: it, As: it.as, Unmarked: m.config.Unmarked && it.as == AsApplied})
+		entries = append(entries, Entry{Item: it, As: it.as, Unmarked: m.config.Unmarked && it.as == AsApplied && it.Claim == nil, Unknown: it.unknown})
 		if it.alone {
 			break
 		}

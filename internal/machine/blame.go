@@ -69,15 +69,30 @@ func reasonOr(reason, otherwise semel.Reason) semel.Reason {
 // whose attempts are used up.
 func (m *Machine) retry(it *Item, f Failure) {
 	switch {
-	case it.attempts >= m.config.Attempts:
+	case int(it.attempts) >= m.config.Attempts:
 		m.endAs(it, m.config.RetryThen, reasonOr(f.Reason, semel.ReasonExhausted))
 		return
-	case f.After > m.config.Hold && !m.config.OneAttempt:
+	case f.After > m.config.Hold && !m.config.OneAttempt && !m.config.Wait && it.Claim == nil:
 		m.endAs(it, ThenPark, semel.ReasonWaitTooLong)
 		return
 	}
-	m.wait(it, f, max(f.After, m.jitter(m.config.RetryFirst, m.config.RetryMost, max(it.attempts-1, 0))))
+	d := max(f.After, m.jitter(m.config.RetryFirst, m.config.RetryMost, max(int(it.attempts)-1, 0)))
+	if it.Claim != nil || m.config.Wait && d > m.config.Hold && !m.config.OneAttempt {
+		m.waitInInbox(it, f, d)
+		return
+	}
+	m.wait(it, f, d)
 	it.charged = true
+}
+
+// waitInInbox lets a message wait in the inbox and not in memory (case 6): it rides
+// in its worker's next flight as one without a handler.
+func (m *Machine) waitInInbox(it *Item, f Failure, d Time) {
+	m.do(Report{Kind: ReportRetry, Item: it, Wait: d, Err: f.Err})
+	why := it.failing()
+	why.reason, why.after = f.Reason, d
+	it.as, it.alone = AsWaiting, false
+	m.requeue(it)
 }
 
 func (m *Machine) wait(it *Item, f Failure, d Time) {
@@ -106,6 +121,9 @@ func (m *Machine) endAs(it *Item, then Then, reason semel.Reason) {
 		it.as = AsDiscarded
 	case ThenDeadLetter:
 		it.as = AsDeadLettered
+		if it.Claim != nil { // the source has no delivery of it to copy
+			it.as = AsParked
+		}
 	default:
 		it.as = AsParked
 	}
@@ -116,7 +134,7 @@ func (m *Machine) endAs(it *Item, then Then, reason semel.Reason) {
 // alreadyThere ends a message whose effect its own constraint found done: with
 // a marker where markers are kept.
 func (m *Machine) alreadyThere(it *Item) {
-	if m.config.Unmarked {
+	if m.config.Unmarked && it.Claim == nil {
 		m.settle(it, Settlement{Kind: semel.Ack, Ending: contract.EndDuplicate, Err: it.failed().last})
 		return
 	}
@@ -139,7 +157,7 @@ func (m *Machine) holdBusy(it *Item) {
 
 // newerError says what is known of a marker that a newer release wrote.
 func newerError(v contract.Verdict) error {
-	if _, known := contract.Outcome(int64(v.Was)); known {
+	if _, known := contract.KnownOutcome(int64(v.Was)); known {
 		return errors.New("its marker is of a form that a newer release wrote: what became of it is not known here; start that release, or a newer one")
 	}
 	return fmt.Errorf("its marker says outcome %d, which a newer release wrote: what became of it is not known here; start that release, or a newer one", int64(v.Was))

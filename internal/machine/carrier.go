@@ -5,8 +5,11 @@ import "github.com/semel-go/semel"
 // The first living copy of an identity carries the later ones, which wait for it
 // (case 4). What it does is decided here together with what becomes of them.
 
-// tracked reports whether copies of the item ride together.
-func (m *Machine) tracked(it *Item) bool { return !m.config.Unmarked || it.Refused != nil }
+// tracked reports whether copies of the item ride together. A claim is no copy: it
+// never waits for a delivery, and those find that it waits in the inbox.
+func (m *Machine) tracked(it *Item) bool {
+	return it.Claim == nil && (!m.config.Unmarked || it.Refused != nil)
+}
 
 func (m *Machine) carry(it *Item) {
 	if m.tracked(it) {
@@ -26,6 +29,9 @@ func (m *Machine) leave(it *Item) {
 	}
 	m.move(it, placement{})
 	m.uncarry(it)
+	if it.Claim != nil {
+		m.free(it)
+	}
 }
 
 // uncarry ends an item's being the carrier of its identity.
@@ -131,7 +137,7 @@ func (m *Machine) enqueue(it *Item) {
 	if it.as == AsDeadLettered && !it.copied {
 		m.move(it, placement{state: copying})
 		why := it.failed()
-		m.settles.now = append(m.settles.now, Settlement{Item: it, Kind: semel.DeadLetter, Reason: why.reason, Err: why.last, Attempts: it.attempts})
+		m.settles.now = append(m.settles.now, Settlement{Item: it, Kind: semel.DeadLetter, Reason: why.reason, Err: why.last, Attempts: int(it.attempts)})
 		return
 	}
 	m.move(it, placement{state: queued})

@@ -26,13 +26,19 @@ func (m *Machine) rows(f *Flight) []Row {
 	for i, en := range f.Entries {
 		switch it, v := en.Item, f.verdicts[i]; v.Kind {
 		case contract.Fresh:
-			if en.As != AsApplied && en.As != AsDuplicate {
+			if it.Claim != nil || m.keeps(en.As) {
 				why := it.failed()
-				rows = append(rows, Row{Entry: i, As: en.As, Reason: why.reason, Attempts: it.attempts, First: why.first, Last: why.last})
+				rows = append(rows, Row{Entry: i, As: en.As, Reason: why.reason, Attempts: m.attempted(en), After: why.after, First: why.first, Last: why.last})
 				rows = m.repeats(rows, i, it, false)
 			}
 		case contract.Seen:
-			if v.Was == semel.Applied {
+			if it.Claim != nil {
+				if !v.Known { // other code was first: the claim ends as a duplicate
+					rows = append(rows, Row{Entry: i, As: AsDuplicate, Attempts: int(it.attempts)})
+				}
+				continue
+			}
+			if v.Was == contract.Applied && !m.config.Keep {
 				continue // it has no row
 			}
 			if !m.own(en, v) {
@@ -52,6 +58,18 @@ func (m *Machine) rows(f *Flight) []Row {
 		}
 	}
 	return rows
+}
+
+// keeps reports whether a message that ends so has a row.
+func (m *Machine) keeps(as As) bool { return m.config.Keep || as != AsApplied && as != AsDuplicate }
+
+// attempted are the attempts that an entry's row has with its commit: one whose
+// handler ran in this very flight has had one more.
+func (m *Machine) attempted(en Entry) int {
+	if en.As == AsApplied {
+		return en.Item.Attempt()
+	}
+	return int(en.Item.attempts)
 }
 
 // keepsConflict reports whether a conflict goes into a row with this commit: one
@@ -137,6 +155,8 @@ func (m *Machine) committed(w *worker, f *Flight) {
 			m.holdBusy(en.Item)
 		case v.Kind == contract.Newer:
 			m.holdNewer(en.Item, v)
+		case v.Kind == contract.ClaimLost:
+			m.loseClaim(en.Item)
 		case v.Kind == contract.Conflict && m.config.OnConflict == ThenHalt:
 			en.Item.failing().reason = semel.ReasonConflict
 			m.halt(en.Item)
@@ -154,6 +174,8 @@ func (m *Machine) own(en Entry, v contract.Verdict) bool {
 	switch {
 	case !en.Item.unknown:
 		return false
+	case v.Kind == contract.Seen && en.Item.Claim != nil:
+		return v.Known && en.As != AsDuplicate
 	case v.Kind == contract.Seen:
 		return en.As != AsDuplicate && v.Was == en.As.Outcome()
 	}
@@ -177,6 +199,10 @@ func (m *Machine) endingOf(en Entry, v contract.Verdict) contract.End {
 		return contract.EndDiscarded
 	case AsDeadLettered:
 		return contract.EndDeadLettered
+	case AsReceived:
+		return contract.EndReceived
+	case AsWaiting:
+		return contract.EndWaiting
 	case AsDuplicate:
 		m.do(Report{Kind: ReportBackstop, Item: en.Item, Err: en.Item.failed().last})
 		return contract.EndDuplicate
@@ -190,9 +216,15 @@ func (m *Machine) endingOf(en Entry, v contract.Verdict) contract.End {
 func (m *Machine) conclude(en Entry, v contract.Verdict) {
 	it := en.Item
 	riders := m.unload(it)
-	why := it.failed()
-	m.settle(it, Settlement{Kind: semel.Ack, Ending: m.endingOf(en, v), Reason: why.reason, Err: why.last})
-	rowless := v.Already(semel.Applied) || v.Kind == contract.Fresh && (en.As == AsApplied || en.As == AsDuplicate)
+	why, end := it.failed(), m.endingOf(en, v)
+	switch end {
+	case contract.EndReceived:
+		m.due(m.now)
+	case contract.EndWaiting:
+		m.due(m.now + why.after)
+	}
+	m.settle(it, Settlement{Kind: semel.Ack, Ending: end, Reason: why.reason, Err: why.last})
+	rowless := v.Already(contract.Applied) && !m.config.Keep || v.Kind == contract.Fresh && !m.keeps(en.As)
 	var rest []*Item
 	for _, r := range riders {
 		if r.Print == it.Print && (r.counted || rowless) {

@@ -51,6 +51,11 @@ type Config struct {
 	SerialFor    time.Duration // how long contention makes batches run one at a time; 0: never
 	Unmarked     bool          // natural: no marks, no riding
 	OneAttempt   bool          // hand back what would wait
+	Inbox        bool          // rows that wait in the inbox are claimed
+	Wait         bool          // what would wait for longer than Hold is kept there
+	Poll         time.Duration // how often the inbox is asked at least
+	Keep         bool          // what is applied has a row, too
+	Receive      bool          // deliveries are kept in the inbox before any handler runs
 	Seed         uint64
 }
 
@@ -58,4 +63,13 @@ type Config struct {
 type Counts struct {
 	Deliveries, Applied, Duplicates, Conflicts, Parked, DeadLettered, Discarded, Skipped, Failed int64
 	Retried, Rerun                                                                               int64
+	// Received and Waiting are deliveries that ended in the inbox.
+	Received, Waiting int64
+	Claims            Claims
+}
+
+// Claims are what became of rows that were claimed. They add up to Claimed with
+// those that are claimed now.
+type Claims struct {
+	Claimed, Applied, Duplicates, Waiting, Parked, DeadLettered, Discarded, Released, Lost int64 // as semel.InboxCounts has them
 }

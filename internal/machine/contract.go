@@ -27,6 +27,10 @@ type Item struct {
 	// Refused, when not nil, is why the item never runs: it is written alone,
 	// with its own identity (a surrogate), and ends as Config.OnRefused says.
 	Refused *Refusal
+	// Claim, when not nil, says that the item is a row of the inbox, which this
+	// process has claimed. It is its message's only run: what is delivered beside it
+	// is a copy, which the store knows by its marker.
+	Claim *Claim
 	// Handle is the shell's.
 	Handle any
 
@@ -42,7 +46,19 @@ type Refusal struct {
 	Foreign bool
 }
 
-// As is what a mark of an entry says.
+// Claim is what the machine knows of a claim.
+type Claim struct {
+	// Attempts are the runs that the row knows of.
+	Attempts int
+	// Suspect says that who had the row before may have died of it: it flies alone.
+	Suspect bool
+	// Until is when it is given back if it was not begun.
+	Until Time
+
+	begun bool
+}
+
+// As is what a mark of an entry says, or how its claim ends.
 type As uint8
 
 // How an entry is marked.
@@ -52,6 +68,11 @@ const (
 	AsParked
 	AsDiscarded
 	AsDeadLettered
+	// AsReceived: it is kept in the inbox, and no handler runs yet.
+	AsReceived
+	// AsWaiting: its handler failed, and it is kept in the inbox until a time; a
+	// claim's row waits there again.
+	AsWaiting
 )
 
 // Entry is one item in a flight.
@@ -60,6 +81,9 @@ type Entry struct {
 	As   As
 	// Unmarked says that no mark is wanted: natural idempotency.
 	Unmarked bool
+	// Unknown says that the outcome of the item's last commit is unknown: its claim is
+	// to be taken anew.
+	Unknown bool
 }
 
 // Flight is a batch under way. Entries are in arrival order and never change.
@@ -170,6 +194,14 @@ type (
 		Left   []int
 		Err    error // what the broker said of it
 	}
+	// Claimed answers ClaimRows. Failed: the inbox could not be asked.
+	Claimed struct {
+		Items  []*Item
+		Failed bool
+		Err    error
+	}
+	// Due: something in the inbox may be due.
+	Due struct{}
 	// Timer: the moment of the last Wake has come. Early ones do no harm.
 	Timer struct{}
 	// Stop: drain and end.
@@ -185,5 +217,7 @@ func (Ran) event()      {}
 func (Stuck) event()    {}
 func (Ended) event()    {}
 func (Settled) event()  {}
+func (Claimed) event()  {}
+func (Due) event()      {}
 func (Timer) event()    {}
 func (Stop) event()     {}

@@ -106,7 +106,7 @@ func (m *Machine) sift(f *Flight) {
 		if v.Kind != contract.Busy && !m.own(en, v) {
 			en.Item.uncount()
 		}
-		if m.config.Lanes == Partition && (mustWait(v) || v.Kind == contract.Conflict && m.config.OnConflict == ThenHalt) {
+		if !en.Item.lane.loose && (mustWait(v) || v.Kind == contract.Conflict && m.config.OnConflict == ThenHalt) {
 			waited = append(waited, en.Item.lane)
 			continue
 		}

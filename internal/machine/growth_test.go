@@ -75,7 +75,7 @@ func TestWhatWaitsAndLeaves(t *testing.T) {
 	t.Run("law_11_it_is_not_kept_until_its_moment_comes", func(t *testing.T) {
 		m := New(testConfig())
 		waits := func(lane contract.Lane) {
-			m.Step(Given{lane}, 0) // an older epoch of it goes
+			m.Step(Given{Lane: lane}, 0) // an older epoch of it goes
 			f := opening(m.Step(Fetched{Items: []*Item{{Lane: lane, Identity: lane.ID}}}, 0))[0]
 			m.Step(Marked{Flight: f, Verdicts: []contract.Verdict{{Kind: contract.Busy}}}, 0)
 			m.Step(Ended{Flight: f, Outcome: contract.Committed, Culprit: -1}, 0)
@@ -101,7 +101,7 @@ func TestWhatWaitsAndLeaves(t *testing.T) {
 			heap.Push(&h, it)
 		}
 		for i := 0; i < len(all); i += 2 {
-			heap.Remove(&h, all[i].index)
+			heap.Remove(&h, int(all[i].index))
 		}
 		var last *Item
 		for n := len(all) / 2; n > 0; n-- {
@@ -125,8 +125,8 @@ func TestALaneWithManyRidersThatGoes(t *testing.T) {
 		c := testConfig()
 		c.MaxMessages, c.Lanes = 10*riders, lanes
 		m := New(c)
-		m.Step(Given{contract.Lane{ID: "a", Epoch: 1}}, 0)
-		m.Step(Given{contract.Lane{ID: "b", Epoch: 1}}, 0)
+		m.Step(Given{Lane: contract.Lane{ID: "a", Epoch: 1}}, 0)
+		m.Step(Given{Lane: contract.Lane{ID: "b", Epoch: 1}}, 0)
 		all := []*Item{{Lane: contract.Lane{ID: "a", Epoch: 1}, Identity: "first"}, {Lane: contract.Lane{ID: "a", Epoch: 1}, Identity: "carrier"}}
 		for i := range riders {
 			all = append(all, &Item{Lane: contract.Lane{ID: "b", Epoch: 1}, Identity: "carrier"}, &Item{Lane: contract.Lane{ID: "a", Epoch: 1}, Identity: fmt.Sprint(i)})

@@ -14,11 +14,11 @@ func (h heldHeap) Less(i, j int) bool {
 }
 func (h heldHeap) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
+	h[i].index, h[j].index = int32(i), int32(j)
 }
 func (h *heldHeap) Push(x any) {
 	it := x.(*Item)
-	it.index = len(*h)
+	it.index = int32(len(*h))
 	*h = append(*h, it)
 }
 func (h *heldHeap) Pop() any {

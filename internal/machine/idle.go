@@ -107,7 +107,13 @@ func (m *Machine) idleAt() Time {
 // begins later than that would else be cancelled before it reaches the source.
 func (m *Machine) endAskAt() Time { return max(m.idleAt(), m.fetch.began+emptyFetch) }
 
+// nothingDue reports whether the inbox has nothing to do now, as far as is known.
+func (m *Machine) nothingDue() bool {
+	c := &m.claims
+	return !m.config.Inbox || !c.under && (c.empty || m.full())
+}
+
 // mayEndIdle reports whether emptiness would end the consumer now.
 func (m *Machine) mayEndIdle() bool {
-	return m.endsIdle() && !m.end.stopping && m.rests() && m.now >= m.idleAt()
+	return m.endsIdle() && !m.end.stopping && m.rests() && m.nothingDue() && m.now >= m.idleAt()
 }

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 // progress is the machine's own part of an Item.
@@ -31,8 +32,8 @@ type progress struct {
 	// the queue's blockers, whether or not it still does.
 	blocks, listed bool
 
-	attempts int
-	index    int      // of held: where it stands among those that wait
+	attempts int32
+	index    int32    // of held: where it stands among those that wait
 	riders   *riders  // nil: it has had none
 	failure  *failure // nil: none
 	trouble  *trouble // nil: it has met none
@@ -45,6 +46,7 @@ type progress struct {
 type failure struct {
 	reason      semel.Reason
 	first, last error
+	after       Time // of one that waits in the inbox: for how long
 }
 
 // failed returns the item's failure, empty where there is none.
@@ -88,19 +90,21 @@ type key struct{ source, identity string }
 func (it *Item) key() key { return key{it.Source, it.Identity} }
 
 // Attempt is the number of the handler's next or present run for this item.
-func (it *Item) Attempt() int { return it.attempts + 1 }
+func (it *Item) Attempt() int { return int(it.attempts) + 1 }
 
 // Outcome is what the marker says that a mark writes.
-func (a As) Outcome() semel.Outcome {
+func (a As) Outcome() contract.Outcome {
 	switch a {
 	case AsParked:
-		return semel.Parked
+		return contract.Parked
 	case AsDiscarded:
-		return semel.Discarded
+		return contract.Discarded
 	case AsDeadLettered:
-		return semel.DeadLettered
+		return contract.DeadLettered
+	case AsReceived, AsWaiting:
+		return contract.Waiting
 	}
-	return semel.Applied
+	return contract.Applied
 }
 
 // liveList holds every item that has not gone, by arrival.

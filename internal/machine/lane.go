@@ -7,8 +7,9 @@ type lane struct {
 	name contract.Lane
 	// items counts those that have not gone.
 	items    int
-	queue    *queue // of its own, with Partition
-	worker   int    // -1: none, with Partition
+	loose    bool   // it has no order; what follows is of lanes that have one
+	queue    *queue // of its own
+	worker   int    // -1: none
 	paused   bool
 	revoking bool
 	left     bool // lost: nothing of it can be settled
@@ -19,8 +20,8 @@ func (m *Machine) given(n contract.Lane) {
 	if old := m.lanes[n.ID]; old != nil {
 		m.lost(old.name)
 	}
-	l := &lane{name: n, worker: -1}
-	if m.config.Lanes == Partition {
+	l := &lane{name: n, worker: -1, loose: m.config.Lanes == NoOrder}
+	if !l.loose {
 		l.queue = &queue{}
 	}
 	m.lanes[n.ID] = l

@@ -38,6 +38,7 @@ type Machine struct {
 
 	fetch   fetchState
 	store   downState
+	claims  claimState
 	settles settleState
 	end     endState
 	serial  serialState
@@ -57,11 +58,9 @@ func New(c Config) *Machine {
 		carriers: make(map[key]*Item),
 		workers:  make([]worker, c.Workers),
 	}
+	m.claims.lane, m.claims.most = &lane{name: InboxLane(), worker: -1, loose: true}, c.Most
 	for i := range m.workers {
-		m.workers[i] = worker{number: i, limit: c.Most}
-		if c.Lanes == NoOrder {
-			m.workers[i].queues = []*queue{{}}
-		}
+		m.workers[i] = worker{number: i, limit: c.Most, queues: []*queue{{}}}
 	}
 	return m
 }
@@ -84,6 +83,10 @@ func (m *Machine) Step(e Event, now Time) []Action {
 		m.lost(e.Lane)
 	case Fetched:
 		m.fetched(e)
+	case Claimed:
+		m.claimed(e)
+	case Due:
+		m.due(m.now)
 	case Marked:
 		m.marked(e)
 	case Ran:
@@ -115,10 +118,13 @@ func (m *Machine) advance() {
 	m.releaseHeld()
 	m.retrySettle()
 	m.settleSkipped()
+	m.freeLate()
 	m.startFlights()
 	m.answerDown()
 	m.flushSettle()
+	m.unclaim()
 	m.releaseLanes()
+	m.startClaim()
 	m.startFetch()
 	m.limitFetch()
 	m.tellFull()

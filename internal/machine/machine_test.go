@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 )
 
@@ -43,7 +42,7 @@ func newWorld(t *testing.T, c Config) *world {
 }
 
 func (w *world) run(steps int) {
-	w.events = append(w.events, Given{contract.Lane{ID: "a", Epoch: 1}}, Given{contract.Lane{ID: "b", Epoch: 1}})
+	w.events = append(w.events, Given{Lane: contract.Lane{ID: "a", Epoch: 1}}, Given{contract.Lane{ID: "b", Epoch: 1}})
 	var wake Time
 	for ; steps > 0 && w.done == nil; steps-- {
 		var e Event = Timer{}
@@ -91,9 +90,9 @@ func (w *world) carryOut(a Action) {
 			w.marks++
 			v[i] = contract.Verdict{Kind: contract.Fresh}
 			if as, there := w.markers[en.Item.Identity]; there {
-				v[i] = contract.Verdict{Kind: contract.Seen, Was: semel.Applied}
+				v[i] = contract.Verdict{Kind: contract.Seen, Was: contract.Applied}
 				if as == AsParked {
-					v[i] = contract.Verdict{Kind: contract.Seen, Was: semel.Parked}
+					v[i] = contract.Verdict{Kind: contract.Seen, Was: contract.Parked}
 				}
 			}
 		}

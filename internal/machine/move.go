@@ -49,7 +49,7 @@ func (m *Machine) takeOut(it *Item) {
 		m.bytes += int64(it.Size)
 		it.lane.items++
 	case held, awaited:
-		heap.Remove(&m.held, it.index)
+		heap.Remove(&m.held, int(it.index))
 	case queued:
 		it.queue.remove(it)
 	case riding:
@@ -88,11 +88,11 @@ func (m *Machine) putIn(it *Item) {
 	}
 }
 
-// keepsBack reports whether later numbers of an item's lane wait for it, where
-// lanes have an order. A rider whose carrier is in another lane or epoch keeps
+// keepsBack reports whether later numbers of an item's lane wait for it, if the
+// lane has an order. A rider whose carrier is in another lane or epoch keeps
 // its place; so does one that will halt the consumer.
 func (m *Machine) keepsBack(it *Item) bool {
-	if m.config.Lanes != Partition {
+	if it.lane.loose {
 		return false
 	}
 	switch it.state {

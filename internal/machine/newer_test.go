@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 )
 
@@ -19,7 +18,7 @@ func anHour(c Config, lanes []string, answer func(Action) Event) *Done {
 	var now, wake Time
 	var queue []Event
 	for _, lane := range lanes {
-		queue = append(queue, Given{contract.Lane{ID: lane, Epoch: 1}})
+		queue = append(queue, Given{Lane: contract.Lane{ID: lane, Epoch: 1}})
 	}
 	for now < time.Hour {
 		var e Event = Timer{}
@@ -70,7 +69,7 @@ func TestWhatANewerReleaseMarkedCostsTheStore(t *testing.T) {
 	t.Run("law_13_many_that_are_held_ask_again_in_few_transactions", func(t *testing.T) {
 		c := testConfig()
 		c.Lanes, c.MaxMessages = NoOrder, 50
-		newer := contract.Verdict{Kind: contract.Newer, Was: semel.Outcome(9)}
+		newer := contract.Verdict{Kind: contract.Newer, Was: contract.Outcome(9)}
 		// A wait is 5 s at the mean; each alone, they would be 36,000.
 		if n := hourOf(c, 50, newer); n > 8_000 {
 			t.Errorf("asked %d times in an hour", n)
@@ -120,7 +119,7 @@ func verdictsOn(f *Flight, newer string) []contract.Verdict {
 	for i, en := range f.Entries {
 		all[i] = contract.Verdict{Kind: contract.Fresh}
 		if en.Item.Identity == newer {
-			all[i] = contract.Verdict{Kind: contract.Newer, Was: semel.Outcome(9)}
+			all[i] = contract.Verdict{Kind: contract.Newer, Was: contract.Outcome(9)}
 		}
 	}
 	return all
@@ -214,7 +213,7 @@ func TestWhatIsSaidOfAMarkerOfANewerRelease(t *testing.T) {
 				t.Errorf("of %d: %s", number, text)
 			}
 		}
-		if text := newerError(contract.Verdict{Kind: contract.Newer, Was: semel.Applied}).Error(); !strings.Contains(text, "of a form") {
+		if text := newerError(contract.Verdict{Kind: contract.Newer, Was: contract.Applied}).Error(); !strings.Contains(text, "of a form") {
 			t.Error(text)
 		}
 	})

@@ -2,8 +2,8 @@ package machine
 
 import "slices"
 
-// queue holds items by arrival. With Partition every lane has its own, so that a
-// blocked one costs its neighbours nothing; with NoOrder every worker has one.
+// queue holds items by arrival. Every lane with an order has its own, so that a
+// blocked one costs its neighbours nothing; for the others every worker has one.
 type queue struct {
 	items    []*Item // items[head:] by arrival; what is no longer queued is skipped
 	head     int

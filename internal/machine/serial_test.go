@@ -23,8 +23,8 @@ func contended(t *testing.T) (*Machine, []int) {
 	c := testConfig()
 	c.Workers, c.SerialFor = 2, time.Minute
 	m := New(c)
-	m.Step(Given{contract.Lane{ID: "a", Epoch: 1}}, 0)
-	m.Step(Given{contract.Lane{ID: "b", Epoch: 1}}, 0)
+	m.Step(Given{Lane: contract.Lane{ID: "a", Epoch: 1}}, 0)
+	m.Step(Given{Lane: contract.Lane{ID: "b", Epoch: 1}}, 0)
 	m.serialise()
 	return m, begun(m.Step(Fetched{Items: append(items(1, "a"), items(1, "b")...)}, 0))
 }
@@ -50,7 +50,7 @@ func TestACallbackOfACommitThatDoesNotEndHoldsNoSerialisedBatchUp(t *testing.T) 
 	if next := begun(m.Step(Stuck{Flight: f, Item: f.Entries[0].Item, Committing: true}, 0)); len(next) != 1 || next[0] == first[0] {
 		t.Errorf("beside the callback workers %v begin", next)
 	}
-	m.Step(Given{contract.Lane{ID: "c", Epoch: 1}}, 0)
+	m.Step(Given{Lane: contract.Lane{ID: "c", Epoch: 1}}, 0)
 	m.Step(Fetched{Items: items(1, "c")}, 0)
 	if m.lanes["c"].worker == first[0] {
 		t.Error("a new lane waits for the callback")

@@ -18,9 +18,14 @@ type settleState struct {
 
 // settle ends a delivery. What is counted here has happened in the store.
 func (m *Machine) settle(it *Item, s Settlement) {
-	m.count(s.Ending)
+	m.count(it, s.Ending)
 	s.Item = it
-	if it.lane.left {
+	switch {
+	case it.Claim != nil: // it ended in the store, and the source knows nothing of it
+		m.do(Over{s})
+		m.move(it, placement{})
+		return
+	case it.lane.left:
 		m.leave(it)
 		return
 	}
@@ -33,8 +38,16 @@ func (m *Machine) settleCopy(it *Item) {
 	m.settle(it, Settlement{Kind: semel.Ack, Ending: contract.EndDuplicate})
 }
 
-func (m *Machine) count(e contract.End) {
+func (m *Machine) count(it *Item, e contract.End) {
+	if it.Claim != nil {
+		m.counts.Claims.count(e)
+		return
+	}
 	switch e {
+	case contract.EndReceived:
+		m.counts.Received++
+	case contract.EndWaiting:
+		m.counts.Waiting++
 	case contract.EndApplied:
 		m.counts.Applied++
 	case contract.EndDuplicate:
@@ -49,6 +62,24 @@ func (m *Machine) count(e contract.End) {
 		m.counts.Discarded++
 	case contract.EndSkipped:
 		m.counts.Skipped++
+	}
+}
+
+// count counts how a claim ended.
+func (c *Claims) count(e contract.End) {
+	switch e {
+	case contract.EndApplied:
+		c.Applied++
+	case contract.EndDuplicate:
+		c.Duplicates++
+	case contract.EndWaiting:
+		c.Waiting++
+	case contract.EndParked:
+		c.Parked++
+	case contract.EndDeadLettered:
+		c.DeadLettered++
+	case contract.EndDiscarded:
+		c.Discarded++
 	}
 }
 

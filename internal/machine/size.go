@@ -25,10 +25,8 @@ func (m *Machine) Size() Size {
 	for i := range m.workers {
 		for _, q := range m.workers[i].queues {
 			s.Queue = max(s.Queue, cap(q.items))
-			if m.config.Lanes == Partition {
-				s.Kept++ // a lane that still has its worker
-			}
 		}
+		s.Kept += len(m.workers[i].queues) - 1 // lanes that still have their worker
 	}
 	return s
 }

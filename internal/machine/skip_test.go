@@ -13,7 +13,7 @@ func skipping(t *testing.T) (*Machine, contract.Lane) {
 	c.OnForeign = ThenSkip
 	m := New(c)
 	lane := contract.Lane{ID: "a", Epoch: 1}
-	m.Step(Given{lane}, 0)
+	m.Step(Given{Lane: lane}, 0)
 	all := items(2, "a")
 	all[1].Refused = &Refusal{Reason: "foreign", Foreign: true}
 	flights := opening(m.Step(Fetched{Items: all[:1]}, 0))
@@ -62,7 +62,7 @@ func TestWhatIsSkippedWhileTheStoreIsDown(t *testing.T) {
 	}
 	t.Run("law_13_it_waits_also_when_the_lane_of_another_goes", func(t *testing.T) {
 		m, _ := skipping(t)
-		m.Step(Given{contract.Lane{ID: "b", Epoch: 1}}, 0)
+		m.Step(Given{Lane: contract.Lane{ID: "b", Epoch: 1}}, 0)
 		if m.Step(Fetched{Items: []*Item{foreign("b")}}, 0); len(m.skipped) != 2 {
 			t.Fatalf("%d messages wait, and two should", len(m.skipped))
 		}
@@ -74,8 +74,8 @@ func TestWhatIsSkippedWhileTheStoreIsDown(t *testing.T) {
 		c := testConfig()
 		c.OnForeign, c.Workers = ThenSkip, 2
 		m := New(c)
-		m.Step(Given{contract.Lane{ID: "a", Epoch: 1}}, 0)
-		m.Step(Given{contract.Lane{ID: "b", Epoch: 1}}, 0)
+		m.Step(Given{Lane: contract.Lane{ID: "a", Epoch: 1}}, 0)
+		m.Step(Given{Lane: contract.Lane{ID: "b", Epoch: 1}}, 0)
 		flights := opening(m.Step(Fetched{Items: append(items(1, "a"), items(1, "b")...)}, 0))
 		m.Step(Marked{Flight: flights[0], Verdicts: []contract.Verdict{{Kind: contract.Fresh}}}, 0)
 		m.Step(Stuck{Flight: flights[0], Item: flights[0].Entries[0].Item}, 0)

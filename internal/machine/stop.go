@@ -36,7 +36,9 @@ func (m *Machine) halt(it *Item) {
 		why := it.failed()
 		m.end.halted, m.end.reason, m.end.err = it, why.reason, why.last
 	}
-	m.counts.Failed++
+	if it.Claim == nil {
+		m.counts.Failed++
+	}
 	m.leave(it)
 	m.stop()
 }
@@ -48,13 +50,13 @@ func (m *Machine) finish() {
 	}
 	empty := m.live.count == 0 && !m.flying()
 	switch {
-	case m.end.stopping && empty && !m.fetch.under:
+	case m.end.stopping && empty && !m.fetch.under && !m.claims.under:
 		m.done()
 	case m.end.stopping && m.now >= m.end.at:
 		m.cutOff()
 		m.done()
 	case m.end.stopping:
-	case empty && m.fetch.over && !m.fetch.under:
+	case empty && m.fetch.over && !m.fetch.under && m.nothingDue():
 		m.end.idle = true
 		m.done()
 	case m.mayEndIdle():

@@ -285,7 +285,7 @@ func outage(t *testing.T, full bool) (*Machine, []*Flight) {
 	c := testConfig()
 	c.Workers, c.Lanes = 4, NoOrder
 	m := New(c)
-	m.Step(Given{contract.Lane{ID: "a", Epoch: 1}}, 0)
+	m.Step(Given{Lane: contract.Lane{ID: "a", Epoch: 1}}, 0)
 	all := items(4, "a")
 	for i, it := range all {
 		it.Route = uint64(i)

@@ -37,6 +37,12 @@ func (m *Machine) nextMoment() Time {
 	} else if !m.fetch.canceled {
 		consider(m.fetch.limit)
 	}
+	if m.config.Inbox && !m.claims.under && !m.end.stopping {
+		consider(m.claims.until)
+	}
+	if len(m.claims.fresh) > 0 {
+		consider(m.claims.fresh[0].Claim.Until)
+	}
 	if len(m.settles.again) > 0 {
 		consider(m.settles.until)
 	}

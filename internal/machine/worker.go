@@ -5,6 +5,8 @@ import "slices"
 // worker runs one flight at a time.
 type worker struct {
 	number int
+	// queues are the worker's own, for lanes without an order, and those of the lanes
+	// that it has.
 	queues []*queue
 	flight *Flight
 	// limit is how many entries the next flight takes: a failure cuts it to a
@@ -51,11 +53,11 @@ func (m *Machine) land(f *Flight) *worker {
 	return w
 }
 
-// assign gives an item its queue and its queue a worker: with Partition by lane,
-// to the least loaded whose handler does not stick; otherwise by the route, never
-// by arrival, so that two messages of one key never run at once.
+// assign gives an item its queue and its queue a worker: by a lane that has an
+// order, to the least loaded whose handler does not stick; otherwise by the route,
+// never by arrival, so that two messages of one key never run at once.
 func (m *Machine) assign(it *Item) {
-	if m.config.Lanes == NoOrder {
+	if it.lane.loose {
 		it.queue = m.workers[it.Route%uint64(len(m.workers))].queues[0]
 		return
 	}
@@ -83,7 +85,7 @@ func (m *Machine) assign(it *Item) {
 
 // unassign takes an empty lane from its worker.
 func (m *Machine) unassign(l *lane) {
-	if m.config.Lanes != Partition || l.items > 0 || l.worker < 0 {
+	if l.loose || l.items > 0 || l.worker < 0 {
 		return
 	}
 	w := &m.workers[l.worker]

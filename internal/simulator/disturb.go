@@ -173,7 +173,7 @@ func (w *world) commitElsewhere(t *transaction, m *message, as machine.As) {
 
 // drawPast gives some identities a marker from before the run.
 func (w *world) drawPast() {
-	past := []semel.Outcome{semel.Applied, semel.Parked, newer, semel.DeadLettered, semel.Discarded}
+	past := []contract.Outcome{contract.Applied, contract.Parked, newer, contract.DeadLettered, contract.Discarded}
 	for _, m := range w.messages {
 		if m.refused != "" || m.conduct == saysDuplicate || !w.choices.chance(40) || w.store.judge(m.id, m.print).Kind != contract.Fresh {
 			continue

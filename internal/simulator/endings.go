@@ -84,7 +84,7 @@ func (c *checker) countedOnRow(s *machine.Settlement) {
 	key := rowKey{id: id}
 	if conflicts(m.print, s.Item.Print) {
 		key = rowKey{id, true, s.Item.Print}
-	} else if m.outcome == semel.Applied {
+	} else if m.outcome == contract.Applied {
 		return
 	}
 	r := c.w.store.rows[key]
@@ -158,7 +158,7 @@ func (c *checker) proven(s *machine.Settlement, h *handed) bool {
 		if c.p.config.Unmarked {
 			return h.handled && store.effects[id] > 0
 		}
-		return marked && !parted && marker.outcome == semel.Applied
+		return marked && !parted && marker.outcome == contract.Applied
 	case contract.EndDuplicate:
 		// A copy of a conflict is counted on the conflict's row.
 		return marked && !parted || store.rows[rowKey{id, true, s.Item.Print}] != nil || c.p.config.Unmarked && h.delivery.message.conduct == saysDuplicate

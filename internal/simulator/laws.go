@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
 )
@@ -121,7 +120,7 @@ func (c *checker) effect(f *flight, x effect) {
 		c.broke("law 12", "%s has %d effects", m.id, s.effects[m.id])
 	}
 	k, there := s.markers[m.id]
-	if !there || k.outcome != semel.Applied {
+	if !there || k.outcome != contract.Applied {
 		c.broke("law 12", "%s has an effect and its marker does not say so", m.id)
 	}
 	if there && conflicts(k.print, f.of.Entries[x.entry].Item.Print) {
@@ -187,13 +186,13 @@ func (w *world) checkMessage(m *message) {
 	switch {
 	case effects > 1 && !unmarked:
 		w.broke("law 12", "%s has %d effects", m.id, effects)
-	case effects == 1 && marker != semel.Applied && !unmarked:
+	case effects == 1 && marker != contract.Applied && !unmarked:
 		w.broke("law 12", "%s has an effect and its marker does not say so", m.id)
-	case effects == 0 && marker == semel.Applied && !w.saidDuplicate(m.id):
+	case effects == 0 && marker == contract.Applied && !w.saidDuplicate(m.id):
 		w.broke("law 12", "%s is marked as applied and has no effect", m.id)
 	case effects == 0 && marker == 0 && !w.saidDuplicate(m.id) && s.rows[rowKey{id: m.id}] == nil:
 		w.broke("law 4", "%s is lost", m.name())
-	case marker == semel.Parked && s.rows[rowKey{id: m.id}] == nil:
+	case marker == contract.Parked && s.rows[rowKey{id: m.id}] == nil:
 		w.broke("law 12", "%s is marked as parked and has no row", m.id)
 	}
 }

@@ -3,14 +3,13 @@ package simulator
 import (
 	"time"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
 )
 
 // newer is an outcome that only a newer release knows, which shares the store:
 // for some time nobody else can tell what became of the identity.
-const newer semel.Outcome = 9
+const newer contract.Outcome = 9
 
 // longestNewer is how long the newer release takes at most.
 const longestNewer = 3 * time.Minute
@@ -28,9 +27,9 @@ func (w *world) endNewer(m *message) {
 		w.note("the newer release takes the marker of %s back", m.name())
 		return
 	case 1:
-		marker.outcome = semel.Applied
+		marker.outcome = contract.Applied
 	default:
-		marker.outcome = semel.Parked
+		marker.outcome = contract.Parked
 	}
 	w.store.markers[m.id] = marker
 	w.write(m, marker.outcome)
@@ -38,8 +37,8 @@ func (w *world) endNewer(m *message) {
 }
 
 // write writes what goes with a marker of somebody else's.
-func (w *world) write(m *message, o semel.Outcome) {
-	if o == semel.Applied {
+func (w *world) write(m *message, o contract.Outcome) {
+	if o == contract.Applied {
 		w.store.effects[m.id]++
 		w.store.log = append(w.store.log, m)
 		return

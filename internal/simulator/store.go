@@ -12,7 +12,7 @@ import (
 
 // marker is what the store remembers of an identity.
 type marker struct {
-	outcome semel.Outcome
+	outcome contract.Outcome
 	print   semel.Fingerprint
 }
 
@@ -131,12 +131,12 @@ func (s *store) end(t *transaction) []func() {
 }
 
 // outcomes is what a marker says, by what was marked.
-var outcomes = [...]semel.Outcome{
-	machine.AsApplied:      semel.Applied,
-	machine.AsDuplicate:    semel.Applied,
-	machine.AsParked:       semel.Parked,
-	machine.AsDiscarded:    semel.Discarded,
-	machine.AsDeadLettered: semel.DeadLettered,
+var outcomes = [...]contract.Outcome{
+	machine.AsApplied:      contract.Applied,
+	machine.AsDuplicate:    contract.Applied,
+	machine.AsParked:       contract.Parked,
+	machine.AsDiscarded:    contract.Discarded,
+	machine.AsDeadLettered: contract.DeadLettered,
 }
 
 // apply makes what t wrote, but for the trimmed marks, durable. An effect

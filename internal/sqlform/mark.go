@@ -32,10 +32,13 @@ func Marks(marks []contract.Mark) []Mark {
 
 // Sorted are the indexes of the marks in the order in which every batch writes
 // them, so that two never wait for each other; of equal ones the first comes first.
+// Marks that ask for a claim write nothing and are not among them.
 func Sorted(marks []Mark) []int {
-	order := make([]int, len(marks))
-	for i := range order {
-		order[i] = i
+	order := make([]int, 0, len(marks))
+	for i := range marks {
+		if marks[i].Claim.Token == 0 {
+			order = append(order, i)
+		}
 	}
 	slices.SortFunc(order, func(i, j int) int {
 		a, b := &marks[i], &marks[j]

@@ -14,7 +14,7 @@ import (
 func TestNumbersAreReadByName(t *testing.T) {
 	print := semel.Fingerprint{Version: 1, Sum: [16]byte{1}}
 	t.Run("trap_T104_each_outcome_is_its_verdict_and_any_other_number_none", func(t *testing.T) {
-		known := map[int64]semel.Outcome{1: semel.Applied, 3: semel.Parked, 4: semel.DeadLettered, 5: semel.Discarded}
+		known := map[int64]contract.Outcome{1: contract.Applied, 2: contract.Waiting, 3: contract.Parked, 4: contract.DeadLettered, 5: contract.Discarded}
 		numbers := []int64{math.MinInt64, -1, 256, 257, 261, math.MaxInt64}
 		for n := range int64(256) {
 			numbers = append(numbers, n)
@@ -61,12 +61,12 @@ func TestNumbersAreReadByName(t *testing.T) {
 		}
 	})
 	t.Run("trap_T104_states_are_those_that_this_release_writes", func(t *testing.T) {
-		for _, s := range []contract.RowState{contract.StateCompleted, contract.StateParked, contract.StateDeadLettered, contract.StateDiscarded} {
+		for _, s := range []contract.RowState{contract.StateReceived, contract.StateInProgress, contract.StateFailedRetryable, contract.StateCompleted, contract.StateParked, contract.StateDeadLettered, contract.StateDiscarded} {
 			if got, err := State(string(s), "semel_inbox"); err != nil || got != s {
 				t.Errorf("%s is %s, %v", s, got, err)
 			}
 		}
-		for _, name := range []string{"", "ASLEEP", "parked", "IN_PROGRESS"} {
+		for _, name := range []string{"", "ASLEEP", "parked", "BLOCKED"} {
 			if got, err := State(name, "semel_inbox"); !errors.Is(err, newer.Err) || string(got) != name {
 				t.Errorf("%q is %q, %v", name, got, err)
 			}

@@ -33,7 +33,7 @@ type Acted struct {
 // newer release knows what the row says, or its marker.
 func (a Acted) Understood() (contract.RowState, error) {
 	s, err := State(a.State, a.Inbox)
-	if _, known := contract.Outcome(a.Outcome); err == nil && !known {
+	if _, known := contract.KnownOutcome(a.Outcome); err == nil && !known {
 		err = NewerError(a.Outcome, a.Markers)
 	}
 	if err != nil {
@@ -66,5 +66,6 @@ func RowValues(m *contract.Mark, r *contract.Row) ([]any, error) {
 		Plain(message.Topic), int64(message.Origin.Partition), message.Origin.Offset, Plain(message.Origin.BrokerID),
 		message.Key, Plain(message.Type()), Plain(message.DataSchema()), string(sealed), message.Body,
 		int64(r.Attempts), int64(r.Attempts), ErrorText(r.FirstError), ErrorText(r.LastError),
+		r.After.Milliseconds(),
 	}, nil
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Revision1 is the meaning of the statements below: which arguments they take,
+// Revision2 is the meaning of the statements below: which arguments they take,
 // what they return, which tables they change. Whoever sends them names it, so
 // that a driver of another release than theirs does not compile, instead of
 // sending arguments to a statement that means something else.
@@ -19,7 +19,7 @@ import (
 // for. A field that is added, removed or renamed needs nothing of it, since the
 // compiler finds who used it. TestTheRevisionIsOfTheseStatements notices a text
 // that was changed.
-type Revision1 struct{}
+type Revision2 struct{}
 
 // Statements are those that every dialect has, each the text in the dialect's
 // files under the field's name in words: ConflictRow is "-- name: conflict row".
@@ -37,11 +37,15 @@ type Statements struct {
 	// Tables of other code.
 	OldTable, OldColumns, SeedFirst, SeedNext string
 	// A batch: its guard, its marks, and what becomes of them.
-	Lock, Guard, Guarded, Unguard              string
-	Mark, Judge, Trim, Outcome, Discard, Apply string
-	// Rows of the inbox and acts on them.
-	Row, Again, Repeat, Rows, State, RowMarker, Become, Failed string
-	Act, Acts                                                  string
+	Lock, Guard, Guarded, Unguard       string
+	Mark, Judge, Trim, Outcome, Discard string
+	// Rows of the inbox and acts on them. RowColumns are what Rows and the statements
+	// of claims return of a row.
+	Row, Again, Repeat, RowColumns, Rows, State, RowMarker, DiscardRow string
+	Act, Acts                                                          string
+	// Claims.
+	Held, Look, Extend, Retake  string
+	Pending, Requeue, WaitAgain string
 }
 
 // Postgres are PostgreSQL's statements.
@@ -56,6 +60,9 @@ type Postgres struct {
 	// Bounds are statements that keep unknown numbers and names out of the tables;
 	// Unbounded tells by number which of them have not run.
 	Bounds, Unbounded string
+	// Claim takes rows. StartClaims and EndClaims return the claims that stand;
+	// CloseClaims fails if one does not.
+	Claim, StartClaims, EndClaims, CloseClaims string
 	// ConflictRow is Row or Repeat, whichever it has to be.
 	ConflictRow string
 	// ExecOne goes around a statement that must change one row.
@@ -66,12 +73,13 @@ type Postgres struct {
 
 // Adopted are those that a store has in place of the same ones if it marks in a
 // table of the user's, too.
-type Adopted struct{ Begin, Mark, Judge, Trim, Outcome, Apply string }
+type Adopted struct{ Begin, Mark, Judge, Trim, Outcome, Look, CloseClaims string }
 
 // With are the statements with those of an adopted table in their places.
 func (p *Postgres) With(a Adopted) *Postgres {
 	own := *p
-	own.Begin, own.Mark, own.Judge, own.Trim, own.Outcome, own.Apply = a.Begin, a.Mark, a.Judge, a.Trim, a.Outcome, a.Apply
+	own.Begin, own.Mark, own.Judge, own.Trim, own.Outcome = a.Begin, a.Mark, a.Judge, a.Trim, a.Outcome
+	own.Look, own.CloseClaims = a.Look, a.CloseClaims
 	return &own
 }
 
@@ -79,6 +87,10 @@ func (p *Postgres) With(a Adopted) *Postgres {
 type SQLite struct {
 	Statements
 	ForeignKeys, File string
+	// AnyDue, ConsumerScopes and Claimable find what Take claims.
+	AnyDue, ConsumerScopes, Claimable, Take string
+	// StartClaim, EndClaim and EndMarker are about one claim; StateOf about a row.
+	StartClaim, EndClaim, EndMarker, StateOf string
 }
 
 // begins is what a statement of an SQL file begins with, before its name.

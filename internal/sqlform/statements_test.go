@@ -38,8 +38,8 @@ func TestStatementsAreFilledByName(t *testing.T) {
 	}
 	t.Run("an_adopted_table_changes_its_statements_only", func(t *testing.T) {
 		p := &Postgres{Begin: "begin", Limit: "limit", Statements: Statements{Mark: "mark", Row: "row"}}
-		own := p.With(Adopted{Begin: "b", Mark: "m", Judge: "j", Trim: "t", Outcome: "o", Apply: "a"})
-		if own.Begin != "b" || own.Mark != "m" || own.Apply != "a" || own.Limit != "limit" || own.Row != "row" || p.Mark != "mark" {
+		own := p.With(Adopted{Begin: "b", Mark: "m", Judge: "j", Trim: "t", Outcome: "o"})
+		if own.Begin != "b" || own.Mark != "m" || own.Limit != "limit" || own.Row != "row" || p.Mark != "mark" {
 			t.Errorf("%+v of %+v", own, p)
 		}
 	})

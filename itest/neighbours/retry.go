@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os/exec"
 	"strconv"
+	"strings"
 )
 
 // openGate lets pass what was parked because its condition was not met.
@@ -89,7 +90,13 @@ func (s *slot) retry(numbers []string) error {
 	if len(numbers) == 0 {
 		return nil
 	}
-	said, err := s.call(append([]string{"parked", "retry", "--reason", "the account is open"}, numbers...)...).CombinedOutput()
+	args := []string{"parked", "retry", "--reason", "the account is open"}
+	if help, err := s.call("parked", "retry", "--help").CombinedOutput(); err != nil {
+		return fmt.Errorf("semel parked retry --help of %s: %w", s.release.Name, err)
+	} else if strings.Contains(string(help), "--run ") { // releases before it ran them by themselves
+		args = append(args, "--run")
+	}
+	said, err := s.call(append(args, numbers...)...).CombinedOutput()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == 1 {
 		return nil

@@ -106,7 +106,7 @@ func TestConsumers(t *testing.T) {
 		}
 		b, v := sqlsuite.Begin[pgx.Tx](t, straight.Store, contract.TxOptions{}, straight.marks(t, "7"))
 		b.Rollback(t.Context())
-		if !v[0].Already(semel.Applied) || straight.count(t, "7") != 0 {
+		if !v[0].Already(contract.Applied) || straight.count(t, "7") != 0 {
 			t.Errorf("the duplicate's verdict is %d, its effects %d", v[0].Kind, straight.count(t, "7"))
 		}
 	})

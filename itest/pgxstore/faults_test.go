@@ -10,7 +10,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/sqlsuite"
@@ -332,7 +331,7 @@ func (h *shop) copyInFlight(t *testing.T, stricter *pgxstore.Store, level pgx.Tx
 	}
 	b, v := sqlsuite.Begin[pgx.Tx](t, stricter, contract.TxOptions{}, h.marks(t, "a"))
 	b.Rollback(t.Context())
-	if !v[0].Already(semel.Applied) {
+	if !v[0].Already(contract.Applied) {
 		t.Errorf("%s: the copy's second verdict is %d", level, v[0].Kind)
 	}
 }

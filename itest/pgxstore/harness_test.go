@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/pgxstore"
@@ -93,7 +92,7 @@ func (h *shop) wantApplied(t testing.TB, ids ...string) {
 	t.Helper()
 	v := sqlsuite.Asked[pgx.Tx](t, h.Store, h.marks(t, ids...)...)
 	for i, id := range ids {
-		if n := h.count(t, id); n != 1 || !v[i].Already(semel.Applied) {
+		if n := h.count(t, id); n != 1 || !v[i].Already(contract.Applied) {
 			t.Errorf("message %s has %d effects and the verdict %d", id, n, v[i].Kind)
 		}
 	}

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -64,7 +63,7 @@ func oldRows(t *testing.T, db *sql.DB) {
 		a.ID = "the Id"
 		s.adopt(t, a)
 		for range 2 { // the second time by the marker
-			if v := s.verdict(t, old.id); !v.Already(semel.Applied) {
+			if v := s.verdict(t, old.id); !v.Already(contract.Applied) {
 				t.Errorf("%s: the verdict on %q is %s", old.column, old.id, v)
 			}
 			s.delivered(t, old.id)
@@ -136,7 +135,7 @@ func noRows(t *testing.T, db *sql.DB) {
 	b, _ = s.begin(t, contract.TxOptions{}, s.marks(t, "rolled back"))
 	b.Rollback(t.Context())
 	only := s.marks(t, "only parked", "parked and trimmed")
-	only[0].As, only[1].As = semel.Parked, semel.Parked
+	only[0].As, only[1].As = contract.Parked, contract.Parked
 	b, v := s.begin(t, contract.TxOptions{}, only)
 	s.exec(t, "insert into in.processed select unnest('{only parked,parked and trimmed}'::text[])")
 	end = contract.Ending{Trim: []int{1}, Rows: []contract.Row{{State: contract.StateDiscarded, Message: &semel.Message{}}}}
@@ -172,21 +171,21 @@ func retriedRows(t *testing.T, db *sql.DB) {
 	if err != nil || len(stored) != 2 {
 		t.Fatal(stored, err)
 	}
-	retry, err := s.store.BeginRow(t.Context(), contract.TxOptions{}, stored[0].Number, stored[0].Revision, contract.Act{Verb: "retry", Who: "me"})
+	for _, r := range stored {
+		if err := s.store.Requeue(t.Context(), r.Number, r.Revision, contract.Act{Verb: "retry", Who: "me"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	running, err := consumer.New(s.store, func(ctx context.Context, tx *sql.Tx, m *semel.Message) error {
+		return s.effect(ctx, tx, m.Identity.ID)
+	}, consumer.Config{Name: "billing", Identity: identity.By("header:id"), Fingerprint: identity.FingerprintNone()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Effect(t.Context(), retry.Tx(contract.All), "first"); err != nil {
-		t.Fatal(err)
-	}
-	if r := retry.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.Committed {
-		t.Fatal(r)
+	if err := running.Work(t.Context()); err != nil || running.Counts().Inbox.Applied != 1 {
+		t.Errorf("%v, %+v", err, running.Counts())
 	}
 	s.wants(t, "first", 1, 1)
-	_, err = s.store.BeginRow(t.Context(), contract.TxOptions{}, stored[1].Number, stored[1].Revision, contract.Act{Verb: "retry", Who: "me"})
-	if !errors.Is(err, semel.ErrConflict) {
-		t.Errorf("what the old code applied is retried: %v", err)
-	}
 	s.wants(t, "second", 0, 1)
 }
 
@@ -225,7 +224,7 @@ func noPrint(t *testing.T, db *sql.DB) {
 		marks[i].Fingerprint = semel.Fingerprint{Version: 1, Sum: [16]byte{1}}
 	}
 	b, v := s.begin(t, contract.TxOptions{}, marks)
-	if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.Committed || !v[0].Already(semel.Applied) || v[1].Kind != contract.Fresh {
+	if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.Committed || !v[0].Already(contract.Applied) || v[1].Kind != contract.Fresh {
 		t.Fatal(r, v)
 	}
 	for i := range marks {
@@ -233,7 +232,7 @@ func noPrint(t *testing.T, db *sql.DB) {
 	}
 	b, v = s.begin(t, contract.TxOptions{}, marks)
 	b.Rollback(t.Context())
-	if !v[0].Already(semel.Applied) || v[1].Kind != contract.Conflict {
+	if !v[0].Already(contract.Applied) || v[1].Kind != contract.Conflict {
 		t.Errorf("other content: %+v", v)
 	}
 }
@@ -252,7 +251,7 @@ func byIndex(t *testing.T, db *sql.DB) {
 		s.exec(t, "analyze in.processed")
 		s.adopt(t, simple)
 		marks := s.marks(t, "018f3a2b-0000-7000-8000-00000000000b")
-		plan := s.plan(t, sqlstore.Statements(s.store, sqlform.Revision1{}).Mark, fmt.Sprint(marks[0].Scope))
+		plan := s.plan(t, sqlstore.Statements(s.store, sqlform.Revision2{}).Mark, fmt.Sprint(marks[0].Scope))
 		if strings.Contains(plan, "Seq Scan on processed") || !strings.Contains(plan, "processed_pkey") {
 			t.Errorf("%s:\n%s", kind, plan)
 		}

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/pgproxy"
 	"github.com/semel-go/semel/itest/services"
@@ -32,7 +31,7 @@ func TestUnknownCommits(t *testing.T) {
 		wantUnknown(t, r, err)
 		b, v := s.begin(t, contract.TxOptions{}, marks)
 		b.Rollback(t.Context())
-		if !v[0].Already(semel.Applied) || !v[1].Already(semel.Applied) {
+		if !v[0].Already(contract.Applied) || !v[1].Already(contract.Applied) {
 			t.Errorf("marked again: %v, want applied", v)
 		}
 		s.works(t, marks)

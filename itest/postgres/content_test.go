@@ -63,7 +63,7 @@ func TestRowsKeepWhatCame(t *testing.T) {
 		b, _ := s.begin(t, contract.TxOptions{}, marks)
 		var rows []contract.Row
 		for i, body := range bodies {
-			marks[i].As = semel.Parked
+			marks[i].As = contract.Parked
 			rows = append(rows, contract.Row{Mark: i, State: contract.StateParked, Reason: "\x00\xff", FirstError: "\x00",
 				Message: &semel.Message{Body: []byte(body), Topic: "\x00\xff", Headers: semel.Headers{{Name: "\xff", Value: []byte{0}}}}})
 		}
@@ -104,7 +104,7 @@ func TestTimesAndNumbers(t *testing.T) {
 	t.Run("trap_103_a_row_that_commits_late_with_an_early_number_is_found", func(t *testing.T) {
 		park := func(id string) contract.Batch[*sql.Tx] {
 			marks := s.marks(t, id)
-			marks[0].As = semel.Parked
+			marks[0].As = contract.Parked
 			b, _ := s.begin(t, contract.TxOptions{}, marks)
 			return b
 		}

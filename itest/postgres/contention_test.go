@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/pgproxy"
 	"github.com/semel-go/semel/itest/services"
@@ -186,7 +185,7 @@ func TestBatchesInTurn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		second, _ := s.begin(t, serial, []contract.Mark{{Scope: scope, ID: []byte("c"), As: semel.Applied}})
+		second, _ := s.begin(t, serial, []contract.Mark{{Scope: scope, ID: []byte("c"), As: contract.Applied}})
 		third, _ := other.begin(t, serial, other.marks(t, "c"))
 		for _, b := range []contract.Batch[*sql.Tx]{third, second, first} {
 			b.Rollback(t.Context())

@@ -89,7 +89,7 @@ func TestPrintedMigrations(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b, v, err := s.Begin(t.Context(), contract.TxOptions{}, []contract.Mark{{Scope: scope, ID: []byte("a"), As: semel.Applied}})
+			b, v, err := s.Begin(t.Context(), contract.TxOptions{}, []contract.Mark{{Scope: scope, ID: []byte("a"), As: contract.Applied}})
 			if err != nil || v[0].Kind != contract.Fresh {
 				t.Fatal(v, err)
 			}

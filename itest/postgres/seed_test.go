@@ -9,7 +9,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/sqlstore"
 )
@@ -55,7 +54,7 @@ func TestSeeding(t *testing.T) {
 			if sum := s.seed(t, sqlstore.Seed{Table: table, ID: "the Id"}); sum != (sqlstore.Seeded{Read: 1, Written: 1}) {
 				t.Errorf("%s: %+v", old.column, sum)
 			}
-			if v := s.verdict(t, old.id); !v.Already(semel.Applied) {
+			if v := s.verdict(t, old.id); !v.Already(contract.Applied) {
 				t.Errorf("%s: the verdict on %q is %s", old.column, old.id, v)
 			}
 		}
@@ -140,7 +139,7 @@ func seedingBeside(t *testing.T, db *sql.DB) {
 	var beside sync.WaitGroup
 	beside.Go(func() {
 		until(t, db, s.in("select exists (select 1 from pg_stat_activity where datname = current_database() and wait_event = 'transactionid')"))
-		if v := s.verdict(t, "0007"); !v.Already(semel.Applied) {
+		if v := s.verdict(t, "0007"); !v.Already(contract.Applied) {
 			t.Errorf("the verdict on a seeded id is %s", v)
 		}
 		if r := inFlight.Commit(context.WithoutCancel(t.Context()), contract.Ending{}); r.Outcome != contract.Committed {

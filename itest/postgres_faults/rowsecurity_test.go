@@ -37,7 +37,7 @@ func TestRowSecurityOnSemelsTables(t *testing.T) {
 	exec(t, db, "alter table semel_markers force row level security")
 	t.Run("trap_T98_row_security_that_applies_is_found_before_the_start", refused)
 	t.Run("a_mark_that_row_security_refuses_is_not_taken_for_a_missing_grant", func(t *testing.T) {
-		_, _, err := store.Begin(t.Context(), contract.TxOptions{}, []contract.Mark{{Scope: scope, ID: []byte("a"), As: semel.Applied}})
+		_, _, err := store.Begin(t.Context(), contract.TxOptions{}, []contract.Mark{{Scope: scope, ID: []byte("a"), As: contract.Applied}})
 		if err == nil || store.Classify(err) != contract.ClassDown {
 			t.Fatalf("got %v, want a failure of the store", err)
 		}

@@ -58,6 +58,14 @@ func (a *Activity) Settled(ctx context.Context, process string) (bool, error) {
 	return false, nil
 }
 
+// Claims reports whether a transaction of a process that stands still has asked for
+// claims: that is the last that it has sent.
+func (a *Activity) Claims(ctx context.Context, process string) (claims bool, err error) {
+	err = a.DB.QueryRowContext(ctx, `select count(*) > 0 from pg_stat_activity
+		where application_name = $1 and state = 'idle in transaction' and query like '%locked_until > clock_timestamp() and m.outcome = 2%'`, process).Scan(&claims)
+	return claims, err
+}
+
 // sessions counts the sessions of a process for which the server works, and
 // reports whether one waits in a transaction that has written. One that has not
 // written may be about to: what it sent may wait for a lock.

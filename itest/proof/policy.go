@@ -14,6 +14,8 @@ type Policy struct {
 	Store, Source string
 	// Strategy is "marker" unless set.
 	Strategy string
+	// More are further keys of the consumer, a line each.
+	More []string
 	// Identity is where a message's is; ID and Type are where the handler
 	// finds the id and the type.
 	Identity, ID, Type string
@@ -27,7 +29,11 @@ func (p Policy) Text() []byte {
 	if p.Strategy == "" {
 		p.Strategy = "marker"
 	}
-	return fmt.Appendf(nil, policy, p.Store, p.Source, p.Strategy, p.Identity, p.Batch, p.Timeout, p.ID, p.Type)
+	more := ""
+	for _, line := range p.More {
+		more += "    " + line + "\n"
+	}
+	return fmt.Appendf(nil, policy, p.Store, p.Source, p.Strategy, p.Identity, p.Batch, p.Timeout, more, p.ID, p.Type)
 }
 
 const policy = `version: 1
@@ -47,7 +53,7 @@ consumers:
     identity: %s
     batch: {most: %d}
     timeout: %s
-    handler:
+%s    handler:
       sql:
         params:
           delivery: "%s"

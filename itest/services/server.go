@@ -255,6 +255,16 @@ func (s *Server) configure(settings []string) {
 
 func (s *Server) logEnd() string { return logEnd(s.folder) }
 
+// Logged is how many lines of the server's log hold the text.
+func (s *Server) Logged(text string) int {
+	s.t.Helper()
+	log, err := os.ReadFile(filepath.Join(s.folder, "log"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return strings.Count(string(log), text)
+}
+
 // logEnd is the end of the log in a server's folder.
 func logEnd(folder string) string {
 	log, err := os.ReadFile(filepath.Join(folder, "log"))

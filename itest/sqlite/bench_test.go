@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 )
 
@@ -21,7 +20,7 @@ func BenchmarkBatch(b *testing.B) {
 		for b.Loop() {
 			var marks []contract.Mark
 			for n := range 500 {
-				marks = append(marks, contract.Mark{Scope: scope, ID: fmt.Appendf(nil, "%08x-0000-4000-8000-%012x", next+n, next+n), As: semel.Applied})
+				marks = append(marks, contract.Mark{Scope: scope, ID: fmt.Appendf(nil, "%08x-0000-4000-8000-%012x", next+n, next+n), As: contract.Applied})
 			}
 			next += 500
 			used := marks

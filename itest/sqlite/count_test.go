@@ -149,7 +149,7 @@ func TestStatementsOfABatch(t *testing.T) {
 		t.Run(batch.name, func(t *testing.T) {
 			var marks []contract.Mark
 			for i := batch.first; i < batch.last; i++ {
-				marks = append(marks, contract.Mark{Scope: scope, ID: fmt.Append(nil, i), As: semel.Applied})
+				marks = append(marks, contract.Mark{Scope: scope, ID: fmt.Append(nil, i), As: contract.Applied})
 			}
 			before := c.n.Load()
 			b, verdicts, err := s.Begin(t.Context(), contract.TxOptions{}, marks)
@@ -235,7 +235,7 @@ func TestAnActWritesBeforeItReads(t *testing.T) {
 		if _, err := s.Scope(t.Context(), "c", "s", 0); err != nil {
 			t.Error(err)
 		}
-		b, _, err := s.Begin(t.Context(), contract.TxOptions{}, []contract.Mark{{Scope: 1, ID: []byte("a"), As: semel.Parked}})
+		b, _, err := s.Begin(t.Context(), contract.TxOptions{}, []contract.Mark{{Scope: 1, ID: []byte("a"), As: contract.Parked}})
 		if err != nil {
 			t.Fatal(err)
 		}

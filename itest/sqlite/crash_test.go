@@ -8,7 +8,6 @@ import (
 	"os"
 	"testing"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/itest/children"
@@ -47,7 +46,7 @@ func child(o order) error {
 		return err
 	}
 	b, _, err := s.Begin(ctx, contract.TxOptions{}, []contract.Mark{
-		{Scope: scope, ID: []byte("a"), As: semel.Applied}, {Scope: scope, ID: []byte("b"), As: semel.Applied},
+		{Scope: scope, ID: []byte("a"), As: contract.Applied}, {Scope: scope, ID: []byte("b"), As: contract.Applied},
 	})
 	if err != nil {
 		return err
@@ -74,7 +73,7 @@ func TestAProcessThatIsKilled(t *testing.T) {
 		killed(t, faults.AfterEffect, contract.Verdict{Kind: contract.Fresh})
 	})
 	t.Run("trap_2_killed_after_the_commit_the_message_is_a_duplicate", func(t *testing.T) {
-		killed(t, faults.AfterCommit, contract.Verdict{Kind: contract.Seen, Was: semel.Applied})
+		killed(t, faults.AfterCommit, contract.Verdict{Kind: contract.Seen, Was: contract.Applied})
 	})
 }
 

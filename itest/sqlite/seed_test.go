@@ -66,12 +66,12 @@ func wantSeeded(t *testing.T, s *sqlstore.Store, ids ...string) {
 		t.Fatal(err)
 	}
 	for _, id := range ids {
-		b, v, err := s.Begin(t.Context(), contract.TxOptions{}, []contract.Mark{{Scope: scope, ID: []byte(id), As: semel.Applied}})
+		b, v, err := s.Begin(t.Context(), contract.TxOptions{}, []contract.Mark{{Scope: scope, ID: []byte(id), As: contract.Applied}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		b.Rollback(t.Context())
-		if !v[0].Already(semel.Applied) {
+		if !v[0].Already(contract.Applied) {
 			t.Errorf("the verdict on %q is %d", id, v[0].Kind)
 		}
 	}

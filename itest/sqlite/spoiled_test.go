@@ -25,7 +25,7 @@ func TestAConnectionThatAHandlerSpoiled(t *testing.T) {
 			t.Fatal(err)
 		}
 		begin := func(id string) (contract.Batch[*sql.Tx], error) {
-			b, _, err := s.Begin(t.Context(), contract.TxOptions{}, []contract.Mark{{Scope: scope, ID: []byte(id), As: semel.Applied}})
+			b, _, err := s.Begin(t.Context(), contract.TxOptions{}, []contract.Mark{{Scope: scope, ID: []byte(id), As: contract.Applied}})
 			return b, err
 		}
 		b, err := begin("spoils")

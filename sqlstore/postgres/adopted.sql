@@ -115,9 +115,44 @@ with a as (
 )
 delete from {table} t using asked k where k.outcome <> 1 and {same} and t.xmin = pg_current_xact_id()::xid;
 
--- name: apply
+-- name: look
 with a as (
-  select scope, id, long_id, version, sum from {prefix}inbox where number = $1
+  select c.k, i.scope, i.id, i.long_id
+  from jsonb_to_recordset($1::text::jsonb) c (k bigint, n bigint, t bigint)
+  join {prefix}inbox i on i.number = c.n
+  join {prefix}markers m on m.scope = i.scope and m.id = i.id
+  where i.token = c.t and i.state = 'IN_PROGRESS' and i.locked_until > clock_timestamp() and m.outcome = 2
+), asked as (
+  select a.k, {origin} as origin, {old} as old from a join {prefix}scopes s on s.number = a.scope
+)
+select k.k, exists (select 1 from {table} t where {same}) from asked k;
+
+-- name: close claims
+with given as materialized (
+  select * from jsonb_to_recordset($1::text::jsonb)
+    c (k bigint, n bigint, t bigint, state text, outcome smallint, after bigint, reason text, error text, ran bigint)
+), held as (
+  select i.number, i.scope, i.id, i.long_id, g.k, g.outcome, g.ran from {prefix}inbox i join given g on g.n = i.number
+  join {prefix}markers m on m.scope = i.scope and m.id = i.id
+  where i.token = g.t and i.state = 'IN_PROGRESS' and m.outcome = 2
+  order by i.number for update of i, m
+), ended as (
+  update {prefix}inbox i
+  set state = g.state, token = null, locked_until = null,
+    due_at = case when g.outcome = 2 then date_trunc('milliseconds', clock_timestamp()) + g.after * interval '1 millisecond' end,
+    revision = i.revision + 1, changed_at = clock_timestamp(),
+    processed_at = case when g.outcome = 2 then i.processed_at else clock_timestamp() end,
+    started = i.finished + g.ran, finished = i.finished + g.ran,
+    reason = case g.reason when '' then i.reason else g.reason end,
+    first_error = case when i.first_error = '' then g.error else i.first_error end,
+    last_error = case g.error when '' then i.last_error else g.error end
+  from given g join held h on h.k = g.k
+  where i.number = h.number
+), marked as (
+  update {prefix}markers m set outcome = h.outcome, at = clock_timestamp()
+  from held h where m.scope = h.scope and m.id = h.id
+), a as (
+  select scope, id, long_id from held where outcome = 1 and ran = 1
 ), asked as (
   select a.*, {origin} as origin, {old} as old from a join {prefix}scopes s on s.number = a.scope
 ), adopted as (
@@ -126,9 +161,6 @@ with a as (
   on conflict ({key}) do nothing
   returning 1
 )
-insert into {prefix}markers as m (scope, id, outcome, version, sum, long_id, at)
-select k.scope, k.id, 1, k.version, k.sum, k.long_id, clock_timestamp()
-from asked k where k.old is null or exists (select 1 from adopted)
-on conflict (scope, id) do update
-set outcome = 1, version = excluded.version, sum = excluded.sum, at = excluded.at
-where m.outcome <> 1;
+select {prefix}stand(
+  (select count(*) from held) - (select count(*) from asked where old is not null) + (select count(*) from adopted),
+  (select count(*) from given));

@@ -72,14 +72,6 @@ update {prefix}markers set outcome = $1 where scope = $2 and id = $3;
 -- name: discard
 update {prefix}markers set outcome = $1 where scope = $2 and id = $3 and outcome <> 1;
 
--- name: apply
-insert into {prefix}markers as m (scope, id, outcome, version, sum, long_id, at)
-select scope, id, 1, version, sum, long_id, clock_timestamp()
-from {prefix}inbox where number = $1
-on conflict (scope, id) do update
-set outcome = 1, version = excluded.version, sum = excluded.sum, at = excluded.at
-where m.outcome <> 1;
-
 -- name: close
 with ended as (
   delete from {prefix}guard where number = pg_current_xact_id()::text::bigint returning 1

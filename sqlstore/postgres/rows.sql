@@ -4,49 +4,51 @@
 -- name: row
 insert into {prefix}inbox (revision, scope, id, long_id, conflict, version, sum, surrogate, state, reason,
   topic, partition, "offset", broker_id, key, type, schema, envelope, payload,
-  received_at, changed_at, started, finished, repeated, first_error, last_error)
+  received_at, changed_at, started, finished, repeated, first_error, last_error, due_at)
 values (1, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
-  date_trunc('milliseconds', clock_timestamp()), date_trunc('milliseconds', clock_timestamp()), $19, $20, 0, $21, $22)
+  date_trunc('milliseconds', clock_timestamp()), date_trunc('milliseconds', clock_timestamp()), $19, $20, 0, $21, $22,
+  date_trunc('milliseconds', clock_timestamp()) + $23::bigint * interval '1 millisecond')
 on conflict (scope, id, conflict) do nothing;
 
 -- name: again
 update {prefix}inbox set revision = revision + 1, version = $1, sum = $2, surrogate = $3, state = $4, reason = $5,
   topic = $6, partition = $7, "offset" = $8, broker_id = $9, key = $10, type = $11, schema = $12, envelope = $13,
   payload = $14, received_at = date_trunc('milliseconds', clock_timestamp()), changed_at = clock_timestamp(),
-  started = $15, finished = $16, first_error = $17, last_error = $18
-where scope = $19 and id = $20 and conflict = $21;
+  started = $15, finished = $16, first_error = $17, last_error = $18, token = null, locked_until = null,
+  due_at = date_trunc('milliseconds', clock_timestamp()) + $19::bigint * interval '1 millisecond'
+where scope = $20 and id = $21 and conflict = $22;
 
 -- name: repeat
 update {prefix}inbox set repeated = repeated + 1, revision = revision + 1, changed_at = clock_timestamp()
 where scope = $1 and id = $2 and conflict = $3;
 
--- name: rows
-select i.number, i.revision, s.consumer, s.source, i.id, i.long_id, i.conflict, i.version, i.sum, i.surrogate::int,
+-- name: row columns
+i.number, i.revision, s.consumer, s.source, i.id, i.long_id, i.conflict, i.version, i.sum, i.surrogate::int,
   i.state, i.reason, i.finished, i.repeated, i.first_error, i.last_error,
   (extract(epoch from i.received_at) * 1000)::bigint, (extract(epoch from i.changed_at) * 1000)::bigint,
+  i.started - i.finished, (extract(epoch from i.due_at) * 1000)::bigint, (extract(epoch from i.locked_until) * 1000)::bigint,
   i.topic, i.partition, i."offset", i.broker_id, i.key, i.type, i.envelope, length(i.payload)::bigint,
   case when $1::boolean then i.payload end
+
+-- name: rows
+select {columns}
 from {prefix}inbox i left join {prefix}scopes s on s.number = i.scope
 where i.number > $2{filter} order by i.number limit $3;
 
 -- name: state
-select i.revision, i.state, i.scope, i.id, i.conflict from {prefix}inbox i where i.number = $1 for update;
+select i.revision, i.state, i.scope, i.id, i.conflict, i.version, i.sum,
+  coalesce(i.due_at <= clock_timestamp(), true) from {prefix}inbox i where i.number = $1 for update;
 
 -- name: row marker
 select m.outcome from {prefix}inbox i join {prefix}markers m on m.scope = i.scope and m.id = i.id
 where i.number = $1 for update of m;
 
--- name: become
-update {prefix}inbox set state = $1, revision = revision + 1,
+-- name: discard row
+update {prefix}inbox set state = 'DISCARDED', revision = revision + 1,
   changed_at = clock_timestamp(), processed_at = clock_timestamp(),
-  started = started + $2, finished = finished + $3
-where number = $4 and revision = $5;
-
--- name: failed
-update {prefix}inbox set revision = revision + 1, started = started + 1, finished = finished + 1,
-  changed_at = clock_timestamp(),
-  first_error = case first_error when '' then $1 else first_error end, last_error = $2
-where number = $3 and revision = $4;
+  token = null, due_at = null, locked_until = null,
+  started = finished
+where number = $1 and revision = $2;
 
 -- name: act
 insert into {prefix}acts ("row", verb, who, why, result, at) values ($1, $2, $3, $4, $5, clock_timestamp());
@@ -58,8 +60,8 @@ where $1::bigint in (0, "row") order by number limit $2;
 -- name: conflict row
 insert into {prefix}inbox as i (revision, scope, id, long_id, conflict, version, sum, surrogate, state, reason,
   topic, partition, "offset", broker_id, key, type, schema, envelope, payload,
-  received_at, changed_at, started, finished, repeated, first_error, last_error)
+  received_at, changed_at, started, finished, repeated, first_error, last_error, due_at)
 values (1, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
-  clock_timestamp(), clock_timestamp(), $19, $20, 0, $21, $22)
+  clock_timestamp(), clock_timestamp(), $19, $20, 0, $21, $22, clock_timestamp() + $23::bigint * interval '1 millisecond')
 on conflict (scope, id, conflict) do update
 set repeated = i.repeated + 1, revision = i.revision + 1, changed_at = clock_timestamp();

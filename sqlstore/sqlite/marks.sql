@@ -33,11 +33,3 @@ update {prefix}markers set outcome = ? where scope = ? and id = ?;
 
 -- name: discard
 update {prefix}markers set outcome = ? where scope = ? and id = ? and outcome <> 1;
-
--- name: apply
-insert into {prefix}markers (scope, id, outcome, version, sum, long_id, at)
-select scope, id, 1, version, sum, long_id, cast(unixepoch('subsec') * 1000 as integer)
-from {prefix}inbox where number = ?
-on conflict (scope, id) do update
-set outcome = 1, version = excluded.version, sum = excluded.sum, at = excluded.at
-where outcome <> 1;

@@ -99,7 +99,7 @@ func ofOrder() []Fault {
 func ofWaits() []Fault {
 	return []Fault{
 		inMachine("copies are lost with their carrier", "law 11", "carrier.go",
-			"\tm.uncarry(it)\n}\n\n// uncarry", "}\n\n// uncarry"),
+			"\tm.uncarry(it)\n\tif it.Claim", "\tif it.Claim"),
 		inMachine("a quiet source is not asked whether it works again", "law 11", "fetch.go",
 			"f.limit != 0 && f.limit <= m.now", "f.limit < 0"),
 		inMachine("nobody wakes a message that waits", "law 11", "wake.go",
@@ -117,7 +117,7 @@ func ofWaits() []Fault {
 		inMachine("a dead letter is forgotten once its copy is made", "law 11", "settle.go",
 			"\t\t\tm.requeue(s.Item)\n\t\t\tcontinue\n", ""),
 		inMachine("a retry never ends", "law 11", "blame.go",
-			"case it.attempts >= m.config.Attempts:", "case it.attempts > m.config.Attempts:"),
+			"case int(it.attempts) >= m.config.Attempts:", "case int(it.attempts) > m.config.Attempts:"),
 		{Name: "a store that opens a transaction is not back", Law: "trap T85", File: "internal/machine/outage.go",
 			Old: "\tcase !s.full:\n\t\tm.up()\n", New: "\tcase !s.full:\n",
 			Test: "TestAStoreIsBackWhenATransactionOpens", Package: "./internal/machine"},
@@ -152,8 +152,8 @@ func ofAsking() []Fault {
 		inMachine("a stop does not end the question whether the source has more", "case 10", "interrupt.go",
 			"f.canceled && (idle || !f.ends)", "f.canceled"),
 		inMachine("what waits and leaves is kept until its moment comes", "law 11", "move.go",
-			"\tcase held, awaited:\n\t\theap.Remove(&m.held, it.index)\n",
-			"\t\tif len(m.held) > 0 && m.held[0] == it {\n\t\t\theap.Pop(&m.held)\n\t\t}\n\tcase held, awaited:\n\t\tif it.until <= m.now {\n\t\t\theap.Remove(&m.held, it.index)\n\t\t}\n"),
+			"\tcase held, awaited:\n\t\theap.Remove(&m.held, int(it.index))\n",
+			"\t\tif len(m.held) > 0 && m.held[0] == it {\n\t\t\theap.Pop(&m.held)\n\t\t}\n\tcase held, awaited:\n\t\tif it.until <= m.now {\n\t\t\theap.Remove(&m.held, int(it.index))\n\t\t}\n"),
 		inMachine("another consumer's message has a handler", "C16", "admission.go",
 			"\tif r := it.Refused; r != nil {\n\t\tit.as", "\tif r := it.Refused; r != nil && !r.Foreign {\n\t\tit.as"),
 		inMachine("what is skipped flies with the others", "C16", "admission.go",

@@ -32,20 +32,27 @@ type Ledger struct {
 	proof.Offsets
 	// Resumed are freezes beyond the session time-out. Unleft are members that
 	// drained and could not leave the group in time.
-	Resumed        int    `json:"freezes_resumed"`
-	Brokers        int    `json:"brokers"`
-	BrokerRestarts int    `json:"broker_restarts"`
-	BrokerFreezes  int    `json:"broker_freezes"`
-	Added          int    `json:"members_added"`
-	Removed        int    `json:"members_removed"`
-	Unleft         int    `json:"ended_without_leaving"`
-	Planted        string `json:"planted,omitempty"`
-	least          Proof
+	Resumed        int `json:"freezes_resumed"`
+	Brokers        int `json:"brokers"`
+	BrokerRestarts int `json:"broker_restarts"`
+	BrokerFreezes  int `json:"broker_freezes"`
+	Added          int `json:"members_added"`
+	Removed        int `json:"members_removed"`
+	Unleft         int `json:"ended_without_leaving"`
+	// Failed are runs of handlers that failed, Retried messages that were parked and
+	// retried by a command, Refused writes that a token refused, Claims what was
+	// taken over from others.
+	Failed  int    `json:"failed_runs,omitempty"`
+	Retried int    `json:"parked_and_retried,omitempty"`
+	Refused int    `json:"refused_by_token,omitempty"`
+	Planted string `json:"planted,omitempty"`
+	least   Proof
 }
 
 // audit adds up from the broker and the database.
 func (r *run) audit(ctx context.Context) (err error) {
 	l := r.ledger
+	r.inboxLedger()
 	if l.Offsets, err = r.watch.Audit(ctx); err != nil {
 		return err
 	}
@@ -74,7 +81,7 @@ func (r *run) stuck(ctx context.Context, settled map[string]bool) (stuck int, er
 		return 0, err
 	}
 	if !r.plain() { // the plain loops have no such table
-		if err := r.Activity.DB.QueryRowContext(ctx, `select count(*) from semel_inbox`).Scan(&stuck); err != nil {
+		if err := r.Activity.DB.QueryRowContext(ctx, `select count(*) from semel_inbox where state <> 'COMPLETED'`).Scan(&stuck); err != nil {
 			return 0, err
 		}
 	}
@@ -105,6 +112,9 @@ func (l Ledger) Fault() error {
 		ledger.AtLeast(least.DatabaseRestarts, l.Restarts, "restarts of PostgreSQL"),
 		ledger.AtLeast(least.Changes, l.Added, "members added"),
 		ledger.AtLeast(least.Changes, l.Removed, "members removed"),
+		ledger.AtLeast(least.Refused, l.Refused, "writes refused by their token"),
+		ledger.AtLeast(parkedFor(least.Inbox), l.Retried, "messages parked and retried"),
+		ledger.AtLeast(failuresFor(least), l.Failed, "runs that failed"),
 		ledger.AtLeast(int(least.Redelivered), int(l.Redelivered), "redeliveries"),
 		ledger.AtLeast(int(l.Seconds), l.Samples, "samples of the group's offsets"),
 	)

@@ -70,7 +70,7 @@ func (r *run) catch(ctx context.Context) (*proof.Member, error) {
 			if err != nil {
 				return nil, err
 			}
-			if open, err := r.Activity.Settled(ctx, m.Name); err == nil && open {
+			if open, err := r.Activity.Settled(ctx, m.Name); err == nil && open && r.suits(ctx, m) {
 				return m, nil
 			}
 			if err := m.Thaw(); err != nil {
@@ -84,11 +84,21 @@ func (r *run) catch(ctx context.Context) (*proof.Member, error) {
 	return nil, fmt.Errorf("for %v no member was met with an open transaction", maxHunt)
 }
 
+// suits reports whether a member's open transaction is of the kind that is meant: of
+// the inbox, one with claims.
+func (r *run) suits(ctx context.Context, m *proof.Member) bool {
+	if !r.Inbox {
+		return true
+	}
+	claims, err := r.Activity.Claims(ctx, m.Name)
+	return err == nil && claims
+}
+
 // cornered tries to freeze a member where its transaction opens; after a failure
 // it runs, or has ended and is started again. A plain loop has no guard to wait
 // for.
 func (r *run) cornered(ctx context.Context, m *proof.Member) bool {
-	if r.plain() {
+	if r.plain() || r.Inbox {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, maxCorner)

@@ -32,6 +32,9 @@ func (r *run) writePolicies() error {
 	if r.NextGen {
 		protocol = "protocol: next_gen"
 	}
+	if r.Inbox {
+		p.Strategy, p.More = "inbox", inboxKeys
+	}
 	for file, instance := range map[string]string{dynamicPolicy: "", staticPolicy: `, instance: "${MEMBER}"`} {
 		p.Source = fmt.Sprintf(`kafka: {brokers: "%s", topics: [%s], group: %s, %s%s}`, strings.Join(r.brokers.Brokers(), ","), topic, group, protocol, instance)
 		if err := os.WriteFile(filepath.Join(r.Folder, file), p.Text(), 0o644); err != nil {

@@ -46,6 +46,11 @@ type Proof struct {
 	// of Changes a member is added, and later one ended. BrokerFreezes are
 	// longer than the other brokers wait for one.
 	BrokerRestarts, BrokerFreezes, DatabaseRestarts, Changes int
+	// Inbox has the members receive before their handlers run, which fail now and
+	// then, and ten messages parked until somebody retries them.
+	Inbox bool
+	// Refused is how many writes there must be that their token refuses.
+	Refused int
 	// Redelivered is how many redeliveries there must be.
 	Redelivered int64
 	// Plant, when set, plants a fault: see Room.Plants.
@@ -82,7 +87,7 @@ func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
 	l := Ledger{Events: p.Events, Brokers: p.Brokers, Planted: p.Plant, least: p}
 	r := &run{Proof: p, ledger: &l, random: rand.New(rand.NewPCG(p.Seed, 5))}
 	var err error
-	if r.Fleet, err = proof.NewFleet(ctx, s, setup, &l.Tally); err != nil {
+	if r.Fleet, err = proof.NewFleet(ctx, s, r.setup(), &l.Tally); err != nil {
 		return l, err
 	}
 	defer r.Close()
@@ -140,6 +145,9 @@ func (r *run) prove(ctx context.Context) (err error) {
 	if err == nil {
 		r.feed.Rest()
 		err = r.settle(ctx)
+	}
+	if err == nil && r.Inbox {
+		err = r.workOff(ctx)
 	}
 	if err != nil {
 		return err

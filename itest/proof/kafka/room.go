@@ -14,7 +14,7 @@ import (
 // Room offers the proof in three sizes.
 type Room struct {
 	Proof
-	quick, three bool
+	quick, three, inbox bool
 }
 
 // Flags implements proof.Room.
@@ -24,6 +24,7 @@ func (r *Room) Flags(flags *flag.FlagSet) {
 	proof.Payloads(flags, &p.Webhooks)
 	r.size(flags, "quick", &r.quick, "take the sizes of the form that takes a minute, whatever other flags say")
 	r.size(flags, "three", &r.three, "three brokers, of which two are killed and two frozen, in two minutes, whatever other flags say")
+	flags.BoolVar(&r.inbox, "inbox", false, "receive first, with handlers that fail now and then; with -quick in a minute")
 	flags.BoolVar(&p.NextGen, "next-gen", false, "have the members join with the protocol of KIP-848")
 	flags.IntVar(&p.Events, "events", p.Events, "events, each with an identity of its own")
 	flags.IntVar(&p.Duplicates, "duplicates", p.Duplicates, "copies by producers")
@@ -57,6 +58,8 @@ func (r *Room) Plants() []string { return []string{"natural", "settle-first", "s
 func (r *Room) Runs(c proof.Choice) []proof.Run {
 	p := r.Proof
 	switch {
+	case r.inbox:
+		p = Inbox(p, r.quick)
 	case r.quick:
 		p = Quick(p)
 	case r.three:

@@ -24,3 +24,15 @@ func Three(p Proof) Proof {
 	p.Kills, p.Freezes, p.ForGood, p.BrokerRestarts, p.BrokerFreezes, p.DatabaseRestarts, p.Changes, p.Redelivered = 4, 1, false, 2, 2, 1, 1, 1
 	return p
 }
+
+// Inbox is the proof of the inbox: eight members, of which forty are killed and
+// twenty frozen beyond their leases; quick, one of a minute.
+func Inbox(p Proof, quick bool) Proof {
+	p.Inbox, p.AtFirst, p.Events, p.Duplicates, p.Publish = true, 8, 100_000, 10_000, 8*time.Minute
+	p.Kills, p.Freezes, p.ForGood, p.BrokerRestarts, p.DatabaseRestarts, p.Changes, p.Redelivered, p.Refused = 41, 19, true, 0, 3, 0, 1, 10
+	if quick {
+		p.AtFirst, p.Events, p.Duplicates, p.Publish = 3, 10_000, 1_000, 50*time.Second
+		p.Kills, p.Freezes, p.ForGood, p.DatabaseRestarts, p.Refused = 5, 2, false, 1, 1
+	}
+	return p
+}

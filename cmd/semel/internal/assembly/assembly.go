@@ -154,19 +154,17 @@ func (a *Assembly) Consumers(ctx context.Context) (map[string]*Runner, error) {
 	return all, nil
 }
 
-// Retriers are handlers that run rows again, of the consumers that use the
-// store of this name.
-func (a *Assembly) Retriers(ctx context.Context, store string) (map[string]func(context.Context, contract.StoredRow, contract.Act) error, error) {
-	all := map[string]func(context.Context, contract.StoredRow, contract.Act) error{}
-	for _, c := range a.policy.Consumers {
-		if c.Store != store {
-			continue
-		}
-		consumer, err := a.consumer(ctx, c, nil)
-		if err != nil {
-			return nil, err
-		}
-		all[c.Name] = consumer.Retry
+// PendingAge is how old the oldest message of a consumer may become that waits; 0
+// where its policy does not say.
+func (a *Assembly) PendingAge(consumer string) time.Duration {
+	if c := a.policy.Consumer(consumer); c != nil {
+		return c.PendingAge
 	}
-	return all, nil
+	return 0
+}
+
+// Worker makes the consumer of this name without its source, to work on rows of its
+// inbox.
+func (a *Assembly) Worker(ctx context.Context, name string) (Consumer, error) {
+	return a.consumer(ctx, a.policy.Consumer(name), nil)
 }

@@ -18,11 +18,11 @@ type Consumer interface {
 	Left() []semel.Left
 	// Ready is false, with the reason, while something stands still.
 	Ready() (bool, string)
-	// Retry runs a row's message again; see consumer.Consumer.
-	Retry(ctx context.Context, row contract.StoredRow, act contract.Act) error
+	// Work works on rows of the inbox; see consumer.Consumer.
+	Work(ctx context.Context, numbers ...int64) error
 }
 
-// consumer makes a consumer; source may be nil where it only retries rows.
+// consumer makes a consumer; source may be nil where it only works on rows.
 func (a *Assembly) consumer(ctx context.Context, c *policy.Consumer, source contract.Source) (Consumer, error) {
 	store := a.store(c.Store)
 	handlers, err := a.handlers(ctx, c, store)

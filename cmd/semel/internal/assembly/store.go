@@ -26,6 +26,7 @@ type Store struct {
 // tables are Semel's own in a database, whatever its kind.
 type tables interface {
 	contract.Inbox
+	contract.Requeuer
 	contract.MarkerReader
 	contract.SchemaChecker
 	Status(ctx context.Context) ([]sqlstore.Migration, error)

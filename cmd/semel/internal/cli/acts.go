@@ -7,15 +7,23 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 	"github.com/semel-go/semel/internal/legible"
 )
 
+// follow is what an act does after its rows were changed.
+type follow struct {
+	// wait: until whoever claims them has worked on them; run: work on them here.
+	wait, run bool
+}
+
 // carry carries out an order and prints what became of each row.
-func (c *common) carry(ctx context.Context, o operate.Order, store string) error {
+func (c *common) carry(ctx context.Context, o operate.Order, store string, then follow) error {
 	a, err := c.openBox(ctx, store)
 	if err != nil {
 		return err
@@ -25,10 +33,12 @@ func (c *common) carry(ctx context.Context, o operate.Order, store string) error
 	if err := c.refuseStranger(ctx, a, o.Filter.Consumer); err != nil {
 		return err
 	}
-	if o.Verb == operate.Retry {
-		if o.Handlers, err = a.Retriers(ctx, box.Store); err != nil {
-			return failed(err)
-		}
+	p := a.Policy()
+	if then.run && len(p.Consumers) == 0 {
+		return usage("--run needs the policy of the consumer, which has its handler: --config FILE")
+	}
+	if len(p.Consumers) > 0 {
+		o.Knows = func(name string) bool { return p.Consumer(name) != nil }
 	}
 	var done []operate.Result
 	var stopped error
@@ -38,7 +48,7 @@ func (c *common) carry(ctx context.Context, o operate.Order, store string) error
 			break
 		}
 		done = append(done, r)
-		if !c.json {
+		if !c.json && (r.Result != operate.Due || then == follow{}) {
 			fmt.Fprintln(c.Out, c.resultLine(r))
 		}
 	}
@@ -48,7 +58,68 @@ func (c *common) carry(ctx context.Context, o operate.Order, store string) error
 			return err
 		}
 	}
+	if stopped == nil && slices.ContainsFunc(done, due) {
+		done, stopped = c.followUp(ctx, a, box, done, then)
+	}
 	return c.concludeActs(o, done, stopped)
+}
+
+func due(r operate.Result) bool { return r.Result == operate.Due }
+
+// followUp works on the rows that were made due, or waits for whoever does, and
+// prints what became of them.
+func (c *common) followUp(ctx context.Context, a *assembly.Assembly, box operate.Box, done []operate.Result, then follow) ([]operate.Result, error) {
+	switch {
+	case then.run:
+		if err := c.work(ctx, a, done); err != nil {
+			return done, err
+		}
+	case !then.wait:
+		fmt.Fprintln(c.Err, "who runs the consumer works on them now; --wait waits for that, --run works on them here")
+		return done, nil
+	}
+	for {
+		now, err := box.Endings(ctx, done)
+		if err != nil {
+			return done, err
+		}
+		for i, r := range now {
+			if !c.json && due(done[i]) && !due(r) {
+				fmt.Fprintln(c.Out, c.resultLine(r))
+			}
+		}
+		if done = now; then.run || !slices.ContainsFunc(done, due) {
+			return done, nil
+		}
+		select {
+		case <-time.After(askAgain):
+		case <-ctx.Done():
+			return done, ctx.Err()
+		}
+	}
+}
+
+// askAgain is how often rows that are worked on elsewhere are looked at.
+const askAgain = 500 * time.Millisecond
+
+// work has the consumers of rows work on those that are due.
+func (c *common) work(ctx context.Context, a *assembly.Assembly, done []operate.Result) error {
+	rows := map[string][]int64{}
+	for _, r := range done {
+		if due(r) {
+			rows[r.Consumer] = append(rows[r.Consumer], r.Number)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(rows)) {
+		worker, err := a.Worker(ctx, name)
+		if err != nil {
+			return err
+		}
+		if err := worker.Work(ctx, rows[name]...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c *common) concludeActs(o operate.Order, done []operate.Result, stopped error) error {
@@ -108,7 +179,7 @@ func byReason(counts map[semel.Reason]int) string {
 	})
 	var parts []string
 	for _, r := range reasons {
-		parts = append(parts, fmt.Sprintf("%d %s", counts[r], cmp.Or(legible.Printable(string(r)), "without a row")))
+		parts = append(parts, fmt.Sprintf("%d %s", counts[r], cmp.Or(legible.Printable(string(r)), "without a reason")))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -40,6 +40,23 @@ var examples = map[string][]string{
 		"semel parked show --config semel.yaml 17 --payload",
 		"semel parked retry --config semel.yaml 17 --reason 'account opened'",
 	},
+	"semel inbox": {
+		"semel inbox stats --config semel.yaml",
+		"semel inbox ls --config semel.yaml",
+		"semel inbox stats --store postgres://db/shop --consumer billing",
+	},
+	"semel inbox ls": {
+		"semel inbox ls --config semel.yaml --consumer search",
+		"semel inbox ls --config semel.yaml --state IN_PROGRESS -o wide",
+	},
+	"semel inbox stats": {"semel inbox stats --config semel.yaml --json"},
+	"semel inbox show":  {"semel inbox show --config semel.yaml 17 --payload"},
+	"semel inbox retry": {
+		"semel inbox retry --config semel.yaml --all --reason 'the index is back'",
+		"semel inbox retry --config semel.yaml 17 --wait --reason 'account opened'",
+	},
+	"semel inbox release": {"semel inbox release --config semel.yaml 17 --reason 'its host is gone'"},
+	"semel inbox discard": {"semel inbox discard --config semel.yaml 17 --reason 'test data'"},
 	"semel parked ls": {
 		"semel parked ls --config semel.yaml --limit 20",
 		"semel parked ls --config semel.yaml --reason conflict --before 24h -o wide",
@@ -54,7 +71,7 @@ var examples = map[string][]string{
 		"semel parked show --config semel.yaml 17 --payload --json",
 	},
 	"semel parked retry": {
-		"semel parked retry --config semel.yaml 17 --reason 'account opened'",
+		"semel parked retry --config semel.yaml 17 --run --reason 'account opened'",
 		"semel parked retry --all --with-reason 'condition unmet' --dry-run",
 	},
 	"semel parked discard": {

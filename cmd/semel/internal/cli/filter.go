@@ -25,7 +25,7 @@ const anyState = "ANY"
 // those that are chosen where nobody says.
 func (f *filter) add(c *common, cmd *cobra.Command, reason string, standard ...contract.RowState) *cobra.Command {
 	flags := cmd.Flags()
-	flags.StringVar(&f.store, "store", "", "only this store; needed for acts where the policy has several")
+	flags.StringVar(&f.store, "store", "", "only this store, by its name in the policy, which acts need where there are several; or a database without a policy, as postgres://… or sqlite:FILE")
 	flags.StringVar(&f.reason, reason, "", "only rows set aside for this reason")
 	flags.StringVar(&f.kind, "type", "", "only messages of this type")
 	flags.StringVar(&f.id, "id", "", "only rows of this identity")
@@ -81,7 +81,7 @@ func (f *filter) targets(c *common, cmd *cobra.Command, all bool, args []string)
 	case all && len(numbers) > 0:
 		return contract.RowFilter{}, usage("give row numbers or --all, not both")
 	case !all && len(numbers) == 0:
-		return contract.RowFilter{}, usage("name rows by number, or use --all with filters; 'semel parked ls' shows them")
+		return contract.RowFilter{}, usage("name rows by number, or use --all with filters; ls shows them")
 	case !all && given != "":
 		return contract.RowFilter{}, usage("give row numbers or --%s, not both: a number names one row, whatever it is; with --all the filters choose", given)
 	case !all:

@@ -60,18 +60,19 @@ func (l *listing) columns(c *common) int {
 	return c.Width
 }
 
-func parkedList(c *common) *cobra.Command {
+// rowList lists rows, in these states where nobody says.
+func rowList(c *common, short string, standard ...contract.RowState) *cobra.Command {
 	f, l := &filter{}, &listing{}
 	cmd := &cobra.Command{
 		Use:   "ls",
-		Short: "List what was set aside and is not done",
+		Short: short,
 		Args:  nothing,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.look(cmd, f, l, c.list)
 		},
 	}
 	l.add(c, cmd, 0, "rows")
-	return c.withConfig(f.add(c, cmd, "reason", contract.StateParked))
+	return c.withConfig(f.add(c, cmd, "reason", standard...))
 }
 
 // look opens the chosen stores while show shows what stands there.
@@ -210,6 +211,7 @@ func rowColumns(views []operate.View, wide bool) []column[operate.View] {
 		{terminal.Column{Title: "ID", Flexible: true}, true, idOf},
 		{terminal.Column{Title: "ATTEMPTS"}, wide, func(v operate.View) string { return fmt.Sprint(v.Attempts) }},
 		{terminal.Column{Title: "REPEATED"}, wide, func(v operate.View) string { return fmt.Sprint(v.Repeated) }},
+		{terminal.Column{Title: "DUE"}, slices.ContainsFunc(views, operate.View.Waits), dueOf},
 		{terminal.Column{Title: "RECEIVED"}, true, func(v operate.View) string { return received(v, wide) }},
 		{terminal.Column{Title: "LAST ERROR", Flexible: true}, true, func(v operate.View) string { return v.Last }},
 	}
@@ -221,6 +223,17 @@ func received(v operate.View, wide bool) string {
 		return moment(v.Received)
 	}
 	return v.Received.UTC().Format("2006-01-02 15:04Z")
+}
+
+// dueOf is in how long a row is due, or until when it is claimed.
+func dueOf(v operate.View) string {
+	switch {
+	case v.Claimed != nil:
+		return "claimed until " + v.Claimed.UTC().Format(time.TimeOnly) + "Z"
+	case v.Due != nil:
+		return moment(*v.Due)
+	}
+	return "-"
 }
 
 func storeOf(v operate.View) string    { return v.Store }
@@ -236,7 +249,7 @@ func complete(cmd *cobra.Command, flag string, words []string) {
 
 // states are the words of --state: those that a row has in this release.
 func states() []string {
-	return []string{string(contract.StateParked), string(contract.StateDeadLettered), string(contract.StateDiscarded), string(contract.StateCompleted), anyState}
+	return append(words(waiting()), string(contract.StateParked), string(contract.StateDeadLettered), string(contract.StateDiscarded), string(contract.StateCompleted), anyState)
 }
 
 // stateWords are the states for a text.

@@ -11,11 +11,12 @@ import (
 
 func parkedCommand(c *common) *cobra.Command {
 	return group("parked", "List, show, retry and discard messages that were set aside",
-		parkedList(c), parkedSummary(c), parkedShow(c), parkedAct(c, operate.Retry), parkedAct(c, operate.Discard))
+		rowList(c, "List what was set aside and is not done", contract.StateParked), parkedSummary(c), rowShow(c),
+		rowAct(c, operate.Retry, contract.StateParked), rowAct(c, operate.Discard, contract.StateParked))
 }
 
-// parkedShow shows one row with its history.
-func parkedShow(c *common) *cobra.Command {
+// rowShow shows one row with its history.
+func rowShow(c *common) *cobra.Command {
 	var store string
 	var payload bool
 	cmd := &cobra.Command{
@@ -23,7 +24,7 @@ func parkedShow(c *common) *cobra.Command {
 		Short: "Show one message and what was done to it",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage("give one row number; 'semel parked ls' shows them")
+				return usage("give one row number; ls shows them")
 			}
 			return nil
 		},
@@ -52,14 +53,16 @@ func parkedShow(c *common) *cobra.Command {
 	return c.withConfig(cmd)
 }
 
-// parkedAct is retry or discard.
-func parkedAct(c *common, verb operate.Verb) *cobra.Command {
+// rowAct is retry, release or discard; --all chooses rows in these states.
+func rowAct(c *common, verb operate.Verb, standard ...contract.RowState) *cobra.Command {
 	f := &filter{}
 	var all, dryRun bool
 	var why, who string
+	var then follow
 	shorts := map[operate.Verb]string{
-		operate.Retry:   "Run set-aside messages again, one transaction a message",
-		operate.Discard: "Close set-aside messages: no effect will ever happen",
+		operate.Retry:   "Make messages due now, for the consumer that runs or for --run",
+		operate.Release: "End the claims of messages in progress, which are due at once",
+		operate.Discard: "Close messages: no effect will ever happen",
 	}
 	cmd := &cobra.Command{
 		Use:   string(verb) + " [NUMBER...] --reason TEXT",
@@ -76,14 +79,22 @@ func parkedAct(c *common, verb operate.Verb) *cobra.Command {
 			if strings.TrimSpace(why) == "" && !dryRun {
 				return usage("--reason is missing: say why, it is recorded with the act")
 			}
-			return c.carry(cmd.Context(), order, f.store)
+			if dryRun {
+				then = follow{}
+			}
+			return c.carry(cmd.Context(), order, f.store, then)
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "all that the filters choose, instead of numbers")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would be done")
 	cmd.Flags().StringVar(&why, "reason", "", "why, for the record")
 	cmd.Flags().StringVar(&who, "as", "", "who does it, for the record (default: the user of the operating system)")
-	return c.withConfig(f.add(c, cmd, "with-reason", contract.StateParked))
+	if verb == operate.Retry {
+		cmd.Flags().BoolVar(&then.wait, "wait", false, "wait until the consumer that runs has worked on them, and say how they ended")
+		cmd.Flags().BoolVar(&then.run, "run", false, "work on them here, with the policy's handler, and say how they ended")
+		cmd.MarkFlagsMutuallyExclusive("wait", "run")
+	}
+	return c.withConfig(f.add(c, cmd, "with-reason", standard...))
 }
 
 func parseNumbers(args []string) ([]int64, error) {
@@ -91,7 +102,7 @@ func parseNumbers(args []string) ([]int64, error) {
 	for _, a := range args {
 		n, err := strconv.ParseInt(a, 10, 64)
 		if err != nil || n < 1 {
-			return nil, usage("%q is no row number; 'semel parked ls' shows them", a)
+			return nil, usage("%q is no row number; ls shows them", a)
 		}
 		numbers = append(numbers, n)
 	}

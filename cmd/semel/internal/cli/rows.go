@@ -25,12 +25,17 @@ func writeDetail(w io.Writer, d operate.Detail) error {
 		{"repeated", fmt.Sprint(d.Repeated)},
 		{"first error", d.First},
 		{"last error", d.Last},
+		{"due", whenGiven(d.Due)},
+		{"claimed until", whenGiven(d.Claimed)},
+		{"begun without an end", fmt.Sprint(d.Started)},
 		{"received", moment(d.Received)},
 		{"changed", moment(d.Changed)},
 		{"from", place(d.Topic, d.Partition, d.Offset)},
 		{"payload", fmt.Sprintf("%d bytes", d.Size)},
 	} {
-		fmt.Fprintf(table, "%s\t%s\n", field.name, legible.Printable(field.value))
+		if field.value != "" || d.Waits() {
+			fmt.Fprintf(table, "%s\t%s\n", field.name, legible.Printable(field.value))
+		}
 	}
 	for _, h := range d.Headers {
 		fmt.Fprintf(table, "header\t%s: %s\n", legible.Printable(h.Name), legible.Printable(h.Value+h.ValueBase64))
@@ -81,6 +86,14 @@ func idOf(v operate.View) string {
 		return "base64:" + v.IDBase64
 	}
 	return v.ID
+}
+
+// whenGiven is empty for no time.
+func whenGiven(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return moment(*t)
 }
 
 func moment(t time.Time) string {

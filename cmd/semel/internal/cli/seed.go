@@ -81,7 +81,7 @@ func (c *common) seed(ctx context.Context, f seeding) error {
 // fits holds the source to what the consumer's identity will find: markers of
 // another source are never met.
 func (f *seeding) fits(c *policy.Consumer) error {
-	if !c.Strategy.Marker {
+	if !c.Strategy.Marks() {
 		return usage("--consumer %q: its strategy keeps no markers", c.Name)
 	}
 	source, constant := c.Identity.ConstantSource()

@@ -32,17 +32,32 @@ func (c *common) close(a *assembly.Assembly) {
 
 // openBoxes opens the inboxes of the store of this name, or of all.
 func (c *common) openBoxes(ctx context.Context, store string) (*assembly.Assembly, error) {
-	p, err := c.load()
+	p, store, err := c.loadFor(store)
 	if err != nil {
 		return nil, err
 	}
 	return c.openChecked(ctx, p, store)
 }
 
+// loadFor reads the policy, but where --store is the place of a database: then
+// there need be none.
+func (c *common) loadFor(store string) (*policy.Policy, string, error) {
+	if !policy.IsPlace(store) {
+		p, err := c.load()
+		return p, store, err
+	}
+	p, err := policy.Bare(store)
+	if err != nil {
+		return nil, "", usage("--store: %v", err)
+	}
+	c.config = p.File
+	return p, p.Stores[0].Name, nil
+}
+
 // openBox opens the one inbox that row numbers belong to: of --store, of the
 // store of --consumer, or of the only store.
 func (c *common) openBox(ctx context.Context, store string) (*assembly.Assembly, error) {
-	p, err := c.load()
+	p, store, err := c.loadFor(store)
 	if err != nil {
 		return nil, err
 	}
@@ -67,4 +82,6 @@ func (c *common) openChecked(ctx context.Context, p *policy.Policy, store string
 	return a, nil
 }
 
-func boxOf(s *assembly.Store) operate.Box { return operate.Box{Store: s.Name(), Inbox: s, Markers: s} }
+func boxOf(s *assembly.Store) operate.Box {
+	return operate.Box{Store: s.Name(), Inbox: s, Requeuer: s, Markers: s}
+}

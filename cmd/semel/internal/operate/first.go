@@ -23,8 +23,8 @@ type FirstView struct {
 }
 
 // outcomes names what became of a message, as the summary does.
-var outcomes = map[semel.Outcome]string{
-	semel.Applied: "applied", semel.Parked: "parked", semel.DeadLettered: "dead-lettered", semel.Discarded: "discarded",
+var outcomes = map[contract.Outcome]string{
+	contract.Applied: "applied", contract.Waiting: "waiting", contract.Parked: "parked", contract.DeadLettered: "dead-lettered", contract.Discarded: "discarded",
 }
 
 // firstContent looks up what the rows of a conflict are in conflict with; nil if

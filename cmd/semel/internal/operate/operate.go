@@ -1,5 +1,6 @@
-// Package operate is what operators do to messages that were set aside: list
-// them, look at one, run it again, close it. Every act names the revision of
+// Package operate is what operators do to messages in an inbox, that were set aside
+// or wait: list them, look at one, let it be worked on again, end its claim, close
+// it. Every act names the revision of
 // the row that it saw and is recorded with who and why.
 package operate
 
@@ -10,6 +11,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
@@ -20,6 +22,8 @@ type Box struct {
 	// Store is its name in the policy.
 	Store string
 	contract.Inbox
+	// Requeuer lets rows be worked on again; it may be nil, and is not asked for Discard.
+	Requeuer contract.Requeuer
 	// Markers tells of a conflict's first content; it may be nil.
 	Markers contract.MarkerReader
 }
@@ -61,7 +65,7 @@ func (b Box) Show(ctx context.Context, number int64, payload bool) (Detail, erro
 		return Detail{}, fmt.Errorf("store %s: row %d: %w", b.Store, number, err)
 	}
 	if len(rows) == 0 {
-		return Detail{}, fmt.Errorf("store %s has no row %d; 'semel parked ls' shows what there is", b.Store, number)
+		return Detail{}, fmt.Errorf("store %s has no row %d; ls shows what there is", b.Store, number)
 	}
 	acts, err := b.Acts(ctx, number, maxActs)
 	if err != nil {
@@ -81,9 +85,23 @@ type Verb string
 
 // The acts.
 const (
-	Retry   Verb = "retry"
+	// Retry makes a row due now; whoever claims it works on it.
+	Retry Verb = "retry"
+	// Release ends the claim of a row in progress.
+	Release Verb = "release"
 	Discard Verb = "discard"
 )
+
+// event is what an act does to a row.
+func (v Verb) event() contract.RowEvent {
+	switch v {
+	case Retry:
+		return contract.RowRetried
+	case Release:
+		return contract.RowReleased
+	}
+	return contract.RowDiscarded
+}
 
 // Order is what to do to the rows that a filter chooses.
 type Order struct {
@@ -93,8 +111,9 @@ type Order struct {
 	Who, Why string
 	// DryRun only says what would be done.
 	DryRun bool
-	// Handlers run a row's message again, by consumer; for Retry.
-	Handlers map[string]func(context.Context, contract.StoredRow, contract.Act) error
+	// Knows reports whether a consumer of this name could work on the row; nil where
+	// nobody can tell. For Retry.
+	Knows func(consumer string) bool
 }
 
 // Result is what became of one row.
@@ -105,22 +124,35 @@ type Result struct {
 	ID       string `json:"id"`
 	// Reason is why the row was set aside.
 	Reason semel.Reason `json:"reason,omitempty"`
-	// Result is "done", "would be done", "refused" (nothing was done) or
-	// "failed" (the handler failed again, which the row now says).
+	// Result is one of the constants below.
 	Result string `json:"result"`
 	Error  string `json:"error,omitempty"`
 }
 
 // The results.
 const (
-	Done    = "done"
-	Would   = "would be done"
+	Done  = "done"
+	Would = "would be done"
+	// Due: a retry is recorded, and the row waits for who claims it.
+	Due = "due now"
+	// Waits: it was worked on, and waits for its next try.
+	Waits = "waits"
+	// Refused: nothing was done.
 	Refused = "refused"
-	Failed  = "failed"
+	// Failed: the handler failed again, which the row says, or the store did.
+	Failed = "failed"
 )
 
 // OK reports whether nothing stood in the way.
-func (r Result) OK() bool { return r.Result == Done || r.Result == Would }
+func (r Result) OK() bool { return r.Result == Done || r.Result == Would || r.Result == Due }
+
+// done is the result of an act that succeeded.
+func (v Verb) done() string {
+	if v == Retry {
+		return Due
+	}
+	return Done
+}
 
 // Carry carries out an order row by row, each in a transaction of its own, and
 // yields what became of each. An error ends it: the store cannot be read, or
@@ -161,10 +193,10 @@ func (b Box) chosen(ctx context.Context, f contract.RowFilter) ([]int64, error) 
 	return numbers, nil
 }
 
-// one reads a row with its body and acts on it.
+// one reads a row and acts on it.
 func (b Box) one(ctx context.Context, o Order, number int64) (Result, error) {
 	result := Result{Store: b.Store, Number: number, Result: Refused}
-	rows, err := b.Inbox.Rows(ctx, contract.RowFilter{Numbers: []int64{number}, Bodies: o.Verb == Retry, Limit: 1})
+	rows, err := b.Inbox.Rows(ctx, contract.RowFilter{Numbers: []int64{number}, Limit: 1})
 	if err != nil {
 		return result, fmt.Errorf("store %s: row %d: %w", b.Store, number, err)
 	}
@@ -179,26 +211,27 @@ func (b Box) one(ctx context.Context, o Order, number int64) (Result, error) {
 		return result, nil
 	}
 	if !o.DryRun {
-		return result.after(b.act(ctx, o, row), Done), nil
+		return result.after(b.act(ctx, o, row), o.Verb.done()), nil
 	}
-	applied, err := b.applied(ctx, o.Verb, row.Key)
+	taken, err := b.taken(ctx, o.Verb, row)
 	switch {
 	case err != nil:
 		return result, fmt.Errorf("store %s: row %d: what became of its identity: %w", b.Store, number, err)
-	case applied:
+	case taken:
 		return result.after(fmt.Errorf("row %d: %w", number, semel.ErrConflict), Would), nil
 	}
 	return result.after(nil, Would), nil
 }
 
-// applied reports whether a retry would meet its identity applied, which a store
-// refuses: that of a conflict is, where the first content took effect.
-func (b Box) applied(ctx context.Context, verb Verb, key semel.Key) (bool, error) {
-	if verb != Retry || b.Markers == nil {
+// taken reports whether a retry would meet its identity applied, or another of its
+// rows waiting, which a store refuses: that of a conflict is applied where the first
+// content took effect.
+func (b Box) taken(ctx context.Context, verb Verb, row contract.StoredRow) (bool, error) {
+	if verb != Retry || b.Markers == nil || row.State.Outcome() == contract.Waiting {
 		return false, nil
 	}
-	m, found, err := b.Markers.Marker(ctx, key)
-	return found && m.Outcome == semel.Applied, err
+	m, found, err := b.Markers.Marker(ctx, row.Key)
+	return found && (m.Outcome == contract.Applied || m.Outcome == contract.Waiting), err
 }
 
 // after is the result with what err says of it, or with what stands for none.
@@ -226,15 +259,11 @@ func plain(err error) string {
 
 // allows says what of an order can be judged without the store.
 func (o Order) allows(row contract.StoredRow) error {
-	end := contract.StateDiscarded
-	if o.Verb == Retry {
-		end = contract.StateCompleted
-	}
-	if !row.State.CanBecome(end) {
+	if _, legal := row.State.After(o.Verb.event()); !legal {
 		return fmt.Errorf("it is %s: %w", row.State, semel.ErrState)
 	}
 	if o.Verb == Retry {
-		if o.Handlers[row.Key.Consumer] == nil {
+		if o.Knows != nil && !o.Knows(row.Key.Consumer) {
 			return fmt.Errorf("the policy has no consumer %q; name the policy file of that consumer", row.Key.Consumer)
 		}
 		if row.Surrogate {
@@ -260,10 +289,50 @@ func neverRuns(reason semel.Reason) string {
 
 func (b Box) act(ctx context.Context, o Order, row contract.StoredRow) error {
 	act := contract.Act{Verb: string(o.Verb), Who: o.Who, Why: o.Why, Row: row.Number}
-	if o.Verb == Discard {
+	switch {
+	case o.Verb == Discard:
 		return b.Discard(ctx, row.Number, row.Revision, act)
+	case b.Requeuer == nil:
+		return fmt.Errorf("store %s keeps no messages that wait: %w", b.Store, semel.ErrUnsupported)
+	case o.Verb == Release:
+		return b.Requeuer.Release(ctx, row.Number, row.Revision, act)
 	}
-	return o.Handlers[row.Key.Consumer](ctx, row, act)
+	return b.Requeuer.Requeue(ctx, row.Number, row.Revision, act)
+}
+
+// Endings says what became of rows that were retried: Done, Failed with the error of
+// the last run, Waits, or still Due.
+func (b Box) Endings(ctx context.Context, retried []Result) ([]Result, error) {
+	all := slices.Clone(retried)
+	for i := range all {
+		if all[i].Result != Due && all[i].Result != Waits {
+			continue
+		}
+		rows, err := b.Inbox.Rows(ctx, contract.RowFilter{Numbers: []int64{all[i].Number}, Limit: 1})
+		if err != nil {
+			return nil, fmt.Errorf("store %s: row %d: %w", b.Store, all[i].Number, err)
+		}
+		if len(rows) == 1 {
+			all[i].Result, all[i].Error = ending(rows[0])
+		}
+	}
+	return all, nil
+}
+
+// ending is what a row says of its retry.
+func ending(r contract.StoredRow) (result, why string) {
+	switch r.State {
+	case contract.StateCompleted, contract.StateDiscarded:
+		return Done, ""
+	case contract.StateReceived, contract.StateInProgress:
+		return Due, ""
+	case contract.StateFailedRetryable:
+		if wait := r.DueAt.Sub(r.ChangedAt); wait > 0 {
+			return Waits, fmt.Sprintf("for %v after attempt %d: %s", wait.Round(time.Second), r.Attempts, r.LastError)
+		}
+		return Due, ""
+	}
+	return Failed, r.LastError
 }
 
 func resultOf(err error) string {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
@@ -16,6 +17,21 @@ import (
 type fakeInbox struct {
 	rows []contract.StoredRow
 	acts []contract.Act
+	// answers are those of Requeue, by number.
+	answers map[int64]error
+}
+
+func onlyBilling(consumer string) bool { return consumer == "billing" }
+
+func (f *fakeInbox) Requeue(_ context.Context, number, _ int64, a contract.Act) error {
+	if f.answers[number] == nil {
+		f.acts = append(f.acts, a)
+	}
+	return f.answers[number]
+}
+
+func (f *fakeInbox) Release(ctx context.Context, number, revision int64, a contract.Act) error {
+	return f.Requeue(ctx, number, revision, a)
 }
 
 func (f *fakeInbox) Rows(_ context.Context, filter contract.RowFilter) ([]contract.StoredRow, error) {
@@ -43,7 +59,9 @@ func (f *fakeInbox) Discard(_ context.Context, number, revision int64, a contrac
 	return nil
 }
 
-func (f *fakeInbox) FailRetry(context.Context, int64, int64, string, contract.Act) error { return nil }
+func (f *fakeInbox) Pending(context.Context, string) (contract.Pending, error) {
+	return contract.Pending{}, nil
+}
 
 func (f *fakeInbox) Acts(context.Context, int64, int) ([]contract.Act, error) { return f.acts, nil }
 
@@ -60,7 +78,7 @@ func parked(n int) *fakeInbox {
 func carry(t *testing.T, f *fakeInbox, o Order) []string {
 	t.Helper()
 	var results []string
-	for r, err := range (Box{Store: "shop", Inbox: f}).Carry(context.Background(), o) {
+	for r, err := range (Box{Store: "shop", Inbox: f, Requeuer: f}).Carry(context.Background(), o) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,12 +111,11 @@ func TestOneRowThatIsRefusedOrFailsDoesNotStopTheOthers(t *testing.T) {
 	f.rows[1].State = contract.StateDiscarded
 	f.rows[2].Surrogate = true
 	f.rows[3].Key.Consumer = "unknown"
-	answers := map[int64]error{1: semel.ErrChanged, 5: fmt.Errorf("again: %w", semel.ErrConflict), 6: errors.New("still no such account")}
-	handle := func(_ context.Context, r contract.StoredRow, _ contract.Act) error { return answers[r.Number] }
+	f.answers = map[int64]error{1: semel.ErrChanged, 5: fmt.Errorf("again: %w", semel.ErrConflict), 6: errors.New("the server is gone")}
 	order := Order{
-		Verb:     Retry,
-		Filter:   contract.RowFilter{Numbers: []int64{6, 5, 4, 3, 2, 1, 1, 99}},
-		Handlers: map[string]func(context.Context, contract.StoredRow, contract.Act) error{"billing": handle},
+		Verb:   Retry,
+		Filter: contract.RowFilter{Numbers: []int64{6, 5, 4, 3, 2, 1, 1, 99}},
+		Knows:  onlyBilling,
 	}
 	want := []string{"1 refused", "2 refused", "3 refused", "4 refused", "5 refused", "6 failed", "99 refused"}
 	if got := carry(t, f, order); !slices.Equal(got, want) {
@@ -110,23 +127,18 @@ func TestOneRowThatIsRefusedOrFailsDoesNotStopTheOthers(t *testing.T) {
 type markers map[string]bool
 
 func (m markers) Marker(_ context.Context, key semel.Key) (contract.StoredMarker, bool, error) {
-	return contract.StoredMarker{Outcome: semel.Applied}, m[key.ID], nil
+	return contract.StoredMarker{Outcome: contract.Applied}, m[key.ID], nil
 }
 
 func TestADryRunForeseesThatARetryIsRefused(t *testing.T) {
 	f := parked(3)
 	f.rows[0].Conflict, f.rows[0].Reason = true, semel.ReasonConflict
 	f.rows[2].State, f.rows[2].Surrogate, f.rows[2].Reason = contract.StateDiscarded, true, semel.ReasonMalformed
-	handle := func(_ context.Context, r contract.StoredRow, _ contract.Act) error {
-		if r.Conflict {
-			return fmt.Errorf("row %d: %w", r.Number, semel.ErrConflict)
-		}
-		return nil
-	}
-	box := Box{Store: "shop", Inbox: f, Markers: markers{"p-1": true}}
+	f.answers = map[int64]error{1: fmt.Errorf("row %d: %w", 1, semel.ErrConflict)}
+	box := Box{Store: "shop", Inbox: f, Requeuer: f, Markers: markers{"p-1": true}}
 	for _, dry := range []bool{true, false} {
-		order := Order{Verb: Retry, DryRun: dry, Handlers: map[string]func(context.Context, contract.StoredRow, contract.Act) error{"billing": handle}}
-		done := map[bool]string{true: Would, false: Done}[dry]
+		order := Order{Verb: Retry, DryRun: dry, Knows: onlyBilling}
+		done := map[bool]string{true: Would, false: Due}[dry]
 		var got []string
 		for r, err := range box.Carry(t.Context(), order) {
 			if err != nil {
@@ -166,12 +178,57 @@ func TestARowWithoutAnIdentityIsRefusedForItsOwnCause(t *testing.T) {
 	} {
 		inbox := parked(1)
 		inbox.rows[0].Surrogate, inbox.rows[0].Reason = true, reason
-		order := Order{Verb: Retry, Handlers: map[string]func(context.Context, contract.StoredRow, contract.Act) error{
-			"billing": func(context.Context, contract.StoredRow, contract.Act) error { return errors.New("it ran") }}}
-		for r, err := range (Box{Inbox: inbox}).Carry(t.Context(), order) {
+		for r, err := range (Box{Inbox: inbox, Requeuer: inbox}).Carry(t.Context(), Order{Verb: Retry}) {
 			if err != nil || r.Result != Refused || r.Reason != reason || !strings.HasPrefix(r.Error, string(reason)+": ") || !strings.Contains(r.Error, remedy) {
 				t.Errorf("%s: %+v, %v", reason, r, err)
 			}
 		}
+	}
+}
+
+func TestTheStatesThatAnActMayMeet(t *testing.T) {
+	want := map[Verb][]contract.RowState{
+		Retry:   {contract.StateFailedRetryable, contract.StateParked, contract.StateDeadLettered},
+		Release: {contract.StateInProgress},
+		Discard: {contract.StateReceived, contract.StateInProgress, contract.StateFailedRetryable, contract.StateParked, contract.StateDeadLettered},
+	}
+	all := []contract.RowState{contract.StateReceived, contract.StateInProgress, contract.StateFailedRetryable, contract.StateCompleted,
+		contract.StateParked, contract.StateDeadLettered, contract.StateDiscarded, "BLOCKED"}
+	for verb, allowed := range want {
+		for _, state := range all {
+			f := parked(1)
+			f.rows[0].State = state
+			result := carry(t, f, Order{Verb: verb})[0]
+			if done := result != "1 refused"; done != slices.Contains(allowed, state) || done != (len(f.acts) == 1) {
+				t.Errorf("%s of a row that is %s: %s, %d acts", verb, state, result, len(f.acts))
+			}
+		}
+	}
+}
+
+func TestWhatBecameOfRetries(t *testing.T) {
+	f := parked(5)
+	at := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
+	for i, state := range []contract.RowState{contract.StateCompleted, contract.StateFailedRetryable, contract.StateFailedRetryable, contract.StateParked, contract.StateInProgress} {
+		f.rows[i].State, f.rows[i].LastError, f.rows[i].Attempts = state, "no such account", 3
+		f.rows[i].ChangedAt, f.rows[i].DueAt = at, at
+	}
+	f.rows[2].DueAt = at.Add(90 * time.Second)
+	var retried []Result
+	for i := range 6 {
+		retried = append(retried, Result{Number: int64(i + 1), Result: Due})
+	}
+	retried[5] = Result{Number: 6, Result: Refused, Error: "as it was"}
+	got, err := (Box{Inbox: f}).Endings(t.Context(), retried)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, r := range got {
+		lines = append(lines, r.Result+": "+r.Error)
+	}
+	want := []string{"done: ", "due now: ", "waits: for 1m30s after attempt 3: no such account", "failed: no such account", "due now: ", "refused: as it was"}
+	if !slices.Equal(lines, want) {
+		t.Errorf("got %q, want %q", lines, want)
 	}
 }

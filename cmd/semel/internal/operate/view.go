@@ -28,6 +28,9 @@ type View struct {
 	Repeated  int               `json:"repeated"`
 	First     string            `json:"first_error"`
 	Last      string            `json:"last_error"`
+	Started   int               `json:"started,omitempty"`
+	Due       *time.Time        `json:"due_at,omitempty"`
+	Claimed   *time.Time        `json:"claimed_until,omitempty"`
 	Received  time.Time         `json:"received_at"`
 	Changed   time.Time         `json:"changed_at"`
 	Topic     string            `json:"topic"`
@@ -46,10 +49,22 @@ func NewView(store string, r contract.StoredRow) View {
 		Received: r.ReceivedAt, Changed: r.ChangedAt, Partition: -1, Offset: -1, Size: r.Size,
 	}
 	v.ID, v.IDBase64 = text(r.Key.ID)
+	v.Started, v.Due, v.Claimed = r.Started, given(r.DueAt), given(r.LockedUntil)
 	if m := r.Message; m != nil {
 		v.Type, v.Topic, v.Partition, v.Offset = m.Type(), m.Topic, m.Origin.Partition, m.Origin.Offset
 	}
 	return v
+}
+
+// Waits reports whether the row is, or will be, worked on.
+func (v View) Waits() bool { return v.Due != nil || v.Claimed != nil }
+
+// given is nil for no time.
+func given(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
 }
 
 // text returns s as it is, or in base64 where JSON cannot hold it.

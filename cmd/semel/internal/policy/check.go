@@ -23,6 +23,7 @@ func check(d *decoder, p *Policy) {
 		r.strategy()
 		r.fingerprint()
 		r.dedup(p)
+		r.inbox()
 		r.waits()
 		r.deadLetters(p.Source(c.From))
 		r.kafka(p.Source(c.From))

@@ -29,6 +29,8 @@ func (c *Consumer) Config() consumer.Config {
 		MaxBody:        c.MaxBody,
 		Drain:          c.Drain,
 		Retry:          c.Retry,
+		Settle:         c.Settle,
+		Inbox:          c.Inbox,
 	}
 }
 
@@ -37,6 +39,8 @@ func (s Strategy) kind() consumer.Strategy {
 	switch {
 	case s.Natural != nil:
 		return consumer.StrategyNatural
+	case s.Inbox:
+		return consumer.StrategyInbox
 	case s.BusinessKey != nil && !s.Marker:
 		return consumer.StrategyBusinessKey
 	}

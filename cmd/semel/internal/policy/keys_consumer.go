@@ -16,6 +16,7 @@ func consumerShape() object[Consumer] {
 	all = append(all, identityKeys()...)
 	all = append(all, endingKeys()...)
 	all = append(all, paceKeys()...)
+	all = append(all, inboxKeys()...)
 	all = append(all, effectKeys()...)
 	all = append(all, laterKeys()...)
 	return object[Consumer]{fields: all}
@@ -103,12 +104,9 @@ func effectKeys() []field[Consumer] {
 // laterKeys are known and not yet available.
 func laterKeys() []field[Consumer] {
 	return []field[Consumer]{
-		later[Consumer]("settle", "Whether the broker is settled `after_effect` or `after_receipt`."),
 		later[Consumer]("version", "The version guard: stream, number, on_gap, gap_deadline, missing."),
-		later[Consumer]("inbox", "The options of the inbox."),
 		later[Consumer]("lease", "The options of leased keys."),
 		later[Consumer]("replay", "Whether messages may be replayed, and with which effects."),
-		later[Consumer]("alerts", "The alerts of this consumer."),
 		later[Consumer]("effect", "What kind of business effect this is."),
 		later[Consumer]("steps", "Named steps of a message, each completed with its effect."),
 		later[Consumer]("intents", "Durable orders to do effects outside the database."),
@@ -145,8 +143,8 @@ func retryShape() object[consumer.RetryPolicy] {
 			count{least: 1, most: 1_000_000}, func(r *consumer.RetryPolicy) *int { return &r.Attempts }),
 		key(meta{name: "first", def: showSpan(consumer.DefaultRetryFirst), doc: "The upper end of the first wait."},
 			span{least: time.Millisecond, most: time.Hour}, func(r *consumer.RetryPolicy) *time.Duration { return &r.First }),
-		key(meta{name: "most", doc: "The upper end of every wait. At most `hold`, which is the default."},
-			span{least: time.Millisecond, most: time.Hour}, func(r *consumer.RetryPolicy) *time.Duration { return &r.Most }),
+		key(meta{name: "most", doc: "The upper end of every wait; the default is `hold`. A message whose wait is longer than `hold` waits in the store's inbox, and its broker is settled: a marker is needed for that."},
+			span{least: time.Millisecond, most: 365 * day}, func(r *consumer.RetryPolicy) *time.Duration { return &r.Most }),
 		key(meta{name: "then", def: "park", doc: "What becomes of a message whose attempts are exhausted, or whose failure cannot pass by waiting."},
 			endings(park(), halt(), deadLetter()), func(r *consumer.RetryPolicy) *consumer.Then { return &r.Then }),
 	}}

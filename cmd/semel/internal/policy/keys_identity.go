@@ -18,7 +18,8 @@ func strategyShape() object[Strategy] {
 				pointer[Natural]{naturalShape()}, func(s *Strategy) **Natural { return &s.Natural }),
 			key(meta{name: "business_key", doc: "A unique constraint of the effect decides: its violation is a duplicate, any other an error. Alone or beside the marker."},
 				pointer[BusinessKey]{businessKeyShape()}, func(s *Strategy) **BusinessKey { return &s.BusinessKey }),
-			later[Strategy]("inbox", "A durable receipt, and a worker that applies the effect."),
+			key(meta{name: "inbox", doc: "A marker and a row with the message commit with the effect; with `settle: after_receipt` they commit first, the broker is settled, and a worker applies the effect."},
+				boolean{}, func(s *Strategy) *bool { return &s.Inbox }),
 			later[Strategy]("version", "A guard on the version of the aggregate."),
 			later[Strategy]("lease", "Claims with lease and fencing token, for effects elsewhere."),
 		}}
@@ -27,11 +28,12 @@ func strategyShape() object[Strategy] {
 func strategyWord() choice[Strategy] {
 	return notYetAvailable(choice[Strategy]{options: []option[Strategy]{
 		{word: "marker", value: Strategy{Marker: true}},
+		{word: "inbox", value: Strategy{Inbox: true}},
 		{word: "natural", reason: "natural does not say why late copies do no harm",
 			remedy: "write strategy: {natural: {order: irrelevant}}, or natural: {because: \"…\"}"},
 		{word: "business_key", reason: "business_key does not name its constraint",
 			remedy: "write strategy: {business_key: {constraint: \"payments.id\"}}"},
-	}}, "inbox", "version", "lease")
+	}}, "version", "lease")
 }
 
 func naturalShape() object[Natural] {

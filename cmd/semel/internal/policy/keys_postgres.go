@@ -7,14 +7,20 @@ import (
 
 // The table of a PostgreSQL store.
 
+// Where Semel's tables are when nobody says.
+const (
+	usualSchema = "public"
+	usualPrefix = "semel_"
+)
+
 func postgresShape() object[Postgres] {
 	return object[Postgres]{fields: []field[Postgres]{
 		key(meta{name: "url", required: true, doc: "The connection string, as `postgres://user:${PASSWORD}@host:5432/database?sslmode=verify-full`. Take secrets from the environment; they are never shown. Without `pool_max_conns` in it, a process opens at most the workers of the store's consumers and two more connections."},
 			word{what: "a connection string, as postgres://user:${PASSWORD}@host:5432/database", pattern: `^postgres(ql)?://\S+$`, check: badURL},
 			func(p *Postgres) *string { return &p.URL }),
-		key(meta{name: "schema", def: "public", doc: "The schema of Semel's tables. Every statement of Semel's names it; yours follow the search_path."},
+		key(meta{name: "schema", def: usualSchema, doc: "The schema of Semel's tables. Every statement of Semel's names it; yours follow the search_path."},
 			word{what: "the name of a schema", pattern: `^[^"'\\{}\x00-\x1f]{1,63}$`, check: badSchema}, func(p *Postgres) *string { return &p.Schema }),
-		key(meta{name: "prefix", def: "semel_", doc: "What the names of Semel's tables begin with."},
+		key(meta{name: "prefix", def: usualPrefix, doc: "What the names of Semel's tables begin with."},
 			word{what: "a table prefix in lower case", pattern: `^[a-z_][a-z0-9_]{0,31}$`, check: badLowerPrefix}, func(p *Postgres) *string { return &p.Prefix }),
 	}}
 }

@@ -51,7 +51,7 @@ func sqliteShape() object[SQLite] {
 	return object[SQLite]{fields: []field[SQLite]{
 		key(meta{name: "path", required: true, doc: "The database file, made if it is missing. Relative to the policy file."},
 			path{word: word{what: "a path"}}, func(s *SQLite) *string { return &s.Path }),
-		key(meta{name: "prefix", def: "semel_", doc: "What the names of Semel's tables begin with."},
+		key(meta{name: "prefix", def: usualPrefix, doc: "What the names of Semel's tables begin with."},
 			word{what: "a table prefix", pattern: `^[A-Za-z_][A-Za-z0-9_]{0,31}$`, check: badPrefix}, func(s *SQLite) *string { return &s.Prefix }),
 	}}
 }

@@ -98,7 +98,11 @@ func TestTheKnownMistakesOfConsumersAreRefused(t *testing.T) {
 		wants(t, inConsumer("replay: {allowed: true, effects: real}"), "consumers.billing.replay: this key is known and not yet available")
 	})
 	t.Run("K1_receipt_without_backlog_metric", func(t *testing.T) {
-		wants(t, inConsumer("settle: after_receipt"), "consumers.billing.settle: this key is known and not yet available")
+		inbox := []string{"strategy: marker", "strategy: inbox"}
+		wants(t, append(inbox, inConsumer("settle: after_receipt")...), "consumers.billing.settle: once the broker is settled nobody sees there how much waits", "pending_age")
+		if _, faults := parse(policyCase{edits: append(inbox, inConsumer("settle: after_receipt", "alerts: {pending_age: 60s}")...)}); len(faults) > 0 {
+			t.Error(lines(faults))
+		}
 	})
 	t.Run("K1_duplicate_as_error", func(t *testing.T) {
 		wants(t, inConsumer("on_duplicate: halt"), "on_duplicate: this key is known and not yet available")

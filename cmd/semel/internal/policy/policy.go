@@ -136,6 +136,13 @@ type Consumer struct {
 	Drain   time.Duration
 	Handler Handler
 	Retry   consumer.RetryPolicy
+	// Settle is when the broker is settled, of a consumer with strategy inbox.
+	Settle consumer.SettlePoint
+	// Inbox says how messages that wait in the store are worked on.
+	Inbox consumer.InboxPolicy
+	// PendingAge is how old a message that waits may become before an alert; 0:
+	// there is none.
+	PendingAge time.Duration
 
 	onParked, onStoreDown, retention string
 }
@@ -144,12 +151,17 @@ type Consumer struct {
 type Strategy struct {
 	// Marker: a marker commits with the effect.
 	Marker bool
+	// Inbox: a marker and a row with the message do.
+	Inbox bool
 	// Natural is set when the effect is idempotent by nature.
 	Natural *Natural
 	// BusinessKey is set when a unique constraint of the effect decides,
 	// alone or beside the marker.
 	BusinessKey *BusinessKey
 }
+
+// Marks reports whether a marker is written.
+func (s Strategy) Marks() bool { return s.Marker || s.Inbox }
 
 // Natural says why late copies do no harm. One of the two is set.
 type Natural struct {

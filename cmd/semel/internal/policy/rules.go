@@ -69,7 +69,7 @@ func (r rules) identity() {
 		return
 	}
 	switch {
-	case !r.set("identity") && r.consumer.Strategy.Marker:
+	case !r.set("identity") && r.consumer.Strategy.Marks():
 		r.refuse("identity", "this key is missing: nothing says which deliveries are copies of one message",
 			`name what the producer sets once for a message, as identity: {id: "header:ce-id", source: "header:ce-source"}`)
 	case !r.set("identity") && r.set("on_bad_identity"):
@@ -87,16 +87,18 @@ func (r rules) strategy() {
 		return
 	}
 	switch {
-	case s.Natural != nil && (s.Marker || s.BusinessKey != nil):
+	case s.Natural != nil && (s.Marks() || s.BusinessKey != nil):
 		r.refuse("strategy", "natural says that nothing need be kept, and stands beside what keeps something",
 			"keep natural, or the others")
-	case s.Natural == nil && !s.Marker && s.BusinessKey == nil:
+	case s.Marker && s.Inbox:
+		r.refuse("strategy", "inbox writes a marker, too", "keep inbox alone")
+	case s.Natural == nil && !s.Marks() && s.BusinessKey == nil:
 		r.refuse("strategy", "nothing makes the effect happen once", "write strategy: marker")
 	}
 }
 
 // keepsFingerprint: only a marker has a place for it.
-func (r rules) keepsFingerprint() bool { return r.consumer.Strategy.Marker }
+func (r rules) keepsFingerprint() bool { return r.consumer.Strategy.Marks() }
 
 // fingerprint: a strategy or policy that keeps none finds no conflicts, and
 // must not look as if it did.
@@ -147,11 +149,10 @@ func (r rules) retryWaits() {
 	if !r.set("retry.first") {
 		c.Retry.First = min(c.Retry.First, c.Retry.Most)
 	}
-	switch {
-	case c.Retry.Most > c.Hold:
-		r.refuse("retry.most", fmt.Sprintf("a wait of %s is longer than hold, %s, and longer waits cannot be kept yet", showSpan(c.Retry.Most), showSpan(c.Hold)),
-			fmt.Sprintf("write at most %s, or a longer hold", showSpan(c.Hold)))
-	case c.Retry.First > c.Retry.Most:
+	if r.ok("strategy") {
+		r.longWaits()
+	}
+	if c.Retry.First > c.Retry.Most {
 		r.refuse("retry.first", fmt.Sprintf("the first wait, %s, is longer than the longest, %s", showSpan(c.Retry.First), showSpan(c.Retry.Most)),
 			fmt.Sprintf("write at most %s", showSpan(c.Retry.Most)))
 	}

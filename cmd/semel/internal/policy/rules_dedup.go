@@ -10,7 +10,7 @@ func (r rules) dedup(p *Policy) {
 	if c.Dedup == nil || !r.ok("dedup", "strategy", "identity") {
 		return
 	}
-	if !c.Strategy.Marker {
+	if !c.Strategy.Marks() {
 		r.refuse("dedup", "this strategy writes no marker, which is what the table would hold", "remove it, or write strategy: marker")
 		return
 	}

@@ -88,7 +88,7 @@ const settle = time.Second
 
 // bad are the counts that want somebody's eye: they stand first and are the
 // last that a narrow terminal loses.
-var bad = []string{"failed", "dead_lettered", "parked", "conflicts", "discarded"}
+var bad = []string{"failed", "dead_lettered", "inbox.dead_lettered", "parked", "inbox.parked", "conflicts", "discarded", "inbox.discarded"}
 
 // urgency is the place of a count among the bad ones, or behind them.
 func urgency(name string) int {
@@ -114,7 +114,11 @@ func (m *meter) line(name string, columns int) string {
 // left out. The reason for a standstill takes so many columns at most.
 func (m *meter) parts(reason int) []string {
 	c := m.consumer.Counts()
-	m.measure(c.Deliveries - c.InFlight)
+	done := c.Deliveries - c.InFlight
+	for _, l := range fromInbox() {
+		done += l.count(c)
+	}
+	m.measure(done)
 	var parts, good []string
 	switch ready, why := m.consumer.Ready(); {
 	case !ready:
@@ -122,7 +126,7 @@ func (m *meter) parts(reason int) []string {
 	case why != "": // it works, and a lane of it stands still
 		parts = append(parts, terminal.Cut(terminal.Line(why), reason))
 	}
-	lines := endings()
+	lines := append(endings(), fromInbox()...)
 	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(urgency(a.name), urgency(b.name)) })
 	for _, l := range lines {
 		shown := fmt.Sprintf("%s %d", l.name, l.count(c))

@@ -48,6 +48,8 @@ func endings() []line {
 		{"dead_lettered", func(c semel.Counts) int64 { return c.DeadLettered }},
 		{"discarded", func(c semel.Counts) int64 { return c.Discarded }},
 		{"skipped", func(c semel.Counts) int64 { return c.Skipped }},
+		{"received", func(c semel.Counts) int64 { return c.Received }},
+		{"waiting", func(c semel.Counts) int64 { return c.Waiting }},
 		{"failed", func(c semel.Counts) int64 { return c.Failed }},
 		{"in_flight", func(c semel.Counts) int64 { return c.InFlight }},
 	}
@@ -61,8 +63,30 @@ func besides() []line {
 	}
 }
 
+// fromInbox are what became of claims; their sum is the claims, but for what is in
+// hand.
+func fromInbox() []line {
+	return []line{
+		{"inbox.applied", func(c semel.Counts) int64 { return c.Inbox.Applied }},
+		{"inbox.duplicates", func(c semel.Counts) int64 { return c.Inbox.Duplicates }},
+		{"inbox.waiting", func(c semel.Counts) int64 { return c.Inbox.Waiting }},
+		{"inbox.parked", func(c semel.Counts) int64 { return c.Inbox.Parked }},
+		{"inbox.dead_lettered", func(c semel.Counts) int64 { return c.Inbox.DeadLettered }},
+		{"inbox.discarded", func(c semel.Counts) int64 { return c.Inbox.Discarded }},
+		{"inbox.released", func(c semel.Counts) int64 { return c.Inbox.Released }},
+		{"inbox.lost", func(c semel.Counts) int64 { return c.Inbox.Lost }},
+	}
+}
+
+// claims are beside the deliveries: a message that was received is claimed later,
+// by any process.
+func claims() line {
+	return line{"inbox.claimed", func(c semel.Counts) int64 { return c.Inbox.Claimed }}
+}
+
 // Write prints the summary as a sum: one column a consumer, the endings above
-// the line, the deliveries below it.
+// the line, the deliveries below it; then the same of the inbox, if anything of it
+// was claimed.
 func (s Summary) Write(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
 	names := s.names()
@@ -83,6 +107,12 @@ func (s Summary) Write(w io.Writer) error {
 	row("", func(name string) string { return strings.Repeat("-", max(len(name), 8)) })
 	counts([]line{{"deliveries", func(c semel.Counts) int64 { return c.Deliveries }}})
 	counts(besides())
+	if slices.ContainsFunc(names, func(name string) bool { return s.Consumers[name].Inbox.Claimed > 0 }) {
+		row("", func(string) string { return "" })
+		counts(fromInbox())
+		row("", func(name string) string { return strings.Repeat("-", max(len(name), 8)) })
+		counts([]line{claims()})
+	}
 	if err := table.Flush(); err != nil {
 		return err
 	}

@@ -3,6 +3,8 @@ package running
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,6 +29,8 @@ func TestTheTableAddsUpAndShowsZeros(t *testing.T) {
    dead_lettered          0          0
        discarded          0          0
          skipped          0          0
+        received          0          0
+         waiting          0          0
           failed          0          0
        in_flight          0          0
                    --------   --------
@@ -61,17 +65,67 @@ func TestAFileThatWasReadBeforeIsNamedBelowTheCounts(t *testing.T) {
 	}
 }
 
+func TestTheInboxHasATableOfItsOwn(t *testing.T) {
+	s := Summary{Consumers: map[string]semel.Counts{
+		"audit":   {Deliveries: 1, Applied: 1},
+		"billing": {Deliveries: 9, Received: 9, Inbox: semel.InboxCounts{Claimed: 12, Applied: 8, Waiting: 3, Lost: 1}},
+	}}
+	var out bytes.Buffer
+	if err := s.Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	_, inbox, found := strings.Cut(out.String(), "rerun          0          0\n")
+	want := `
+                                            
+         inbox.applied          0          8
+      inbox.duplicates          0          0
+         inbox.waiting          0          3
+          inbox.parked          0          0
+   inbox.dead_lettered          0          0
+       inbox.discarded          0          0
+        inbox.released          0          0
+            inbox.lost          0          1
+                         --------   --------
+         inbox.claimed          0         12
+`
+	if got := "\n" + inbox; !found || got != want {
+		t.Errorf("got:%s\nwant:%s", got, want)
+	}
+}
+
+// numbers are the numbers of a document by name, those inside others with both.
+func numbers(document []byte, before string) (map[string]int64, error) {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(document, &all); err != nil {
+		return nil, err
+	}
+	found := map[string]int64{}
+	for name, value := range all {
+		var n int64
+		if err := json.Unmarshal(value, &n); err == nil {
+			found[before+name] = n
+			continue
+		}
+		inside, err := numbers(value, before+name+".")
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(found, inside)
+	}
+	return found, nil
+}
+
 func TestEveryCountIsEitherAnEndingOrBesidesTheSum(t *testing.T) {
 	document, err := json.Marshal(semel.Counts{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var counts map[string]int64
-	if err := json.Unmarshal(document, &counts); err != nil {
+	counts, err := numbers(document, "")
+	if err != nil {
 		t.Fatal(err)
 	}
-	shown := map[string]bool{"deliveries": true}
-	for _, l := range append(endings(), besides()...) {
+	shown := map[string]bool{"deliveries": true, claims().name: true}
+	for _, l := range slices.Concat(endings(), besides(), fromInbox()) {
 		shown[l.name] = true
 	}
 	for name := range counts {

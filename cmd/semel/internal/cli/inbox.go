@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+	"github.com/semel-go/semel/contract"
+	"github.com/spf13/cobra"
+)
+
+// waiting are the states of a row that is, or will be, worked on.
+func waiting() []contract.RowState {
+	return []contract.RowState{contract.StateReceived, contract.StateInProgress, contract.StateFailedRetryable}
+}
+
+func inboxCommand(c *common) *cobra.Command {
+	return group("inbox", "List, show, retry, release and discard what waits in the store",
+		rowList(c, "List what waits, is worked on, or will be", waiting()...), inboxStats(c), rowShow(c),
+		rowAct(c, operate.Retry, contract.StateFailedRetryable), rowAct(c, operate.Release, contract.StateInProgress),
+		rowAct(c, operate.Discard, waiting()...))
+}
+
+// pending is what of a consumer waits in a store.
+type pending struct {
+	Store      string  `json:"store"`
+	Consumer   string  `json:"consumer"`
+	Due        int64   `json:"due"`
+	InProgress int64   `json:"in_progress"`
+	Later      int64   `json:"later"`
+	Next       float64 `json:"next_seconds"`
+	Oldest     float64 `json:"oldest_seconds"`
+}
+
+func inboxStats(c *common) *cobra.Command {
+	l := &listing{}
+	var store string
+	cmd := &cobra.Command{
+		Use:   "stats",
+		Short: "Count what waits: due now, claimed, due later, and the oldest",
+		Args:  nothing,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := l.check(c, cmd); err != nil {
+				return err
+			}
+			a, err := c.openBoxes(cmd.Context(), store)
+			if err != nil {
+				return err
+			}
+			defer c.close(a)
+			if len(a.Policy().Consumers) == 0 && c.consumer == "" {
+				return usage("--consumer is missing: without a policy nobody knows which there are")
+			}
+			if err := c.refuseStranger(cmd.Context(), a, c.consumer); err != nil {
+				return err
+			}
+			return c.stats(cmd.Context(), a, l)
+		},
+	}
+	l.add(c, cmd, 0, "consumers")
+	cmd.Flags().StringVar(&store, "store", "", "only this store, by its name in the policy; or a database without a policy, as postgres://… or sqlite:FILE")
+	return c.withConfig(c.withConsumer(cmd, "only this consumer"))
+}
+
+// stats prints what waits of each consumer of the policy, or of the one that was
+// named.
+func (c *common) stats(ctx context.Context, a *assembly.Assembly, l *listing) error {
+	all := []pending{}
+	for _, s := range a.Stores {
+		for _, name := range c.consumersOf(a, s.Name()) {
+			p, err := s.Pending(ctx, name)
+			if err != nil {
+				return failed(fmt.Errorf("store %s: %w", s.Name(), err))
+			}
+			all = append(all, pending{Store: s.Name(), Consumer: name, Due: p.Due, InProgress: p.InProgress, Later: p.Later, Next: p.Next.Seconds(), Oldest: p.Oldest.Seconds()})
+		}
+	}
+	c.sayOverdue(a, all)
+	if c.json {
+		return writeJSON(c.Out, struct {
+			Consumers []pending `json:"consumers"`
+		}{all})
+	}
+	number := func(title string, of func(pending) int64) column[pending] {
+		return column[pending]{terminal.Column{Title: title}, true, func(p pending) string { return fmt.Sprint(of(p)) }}
+	}
+	span := func(title string, of func(pending) float64) column[pending] {
+		return column[pending]{terminal.Column{Title: title}, true, func(p pending) string {
+			return time.Duration(of(p) * float64(time.Second)).Round(time.Second).String()
+		}}
+	}
+	return failed(show(c.Out, all, []column[pending]{
+		{terminal.Column{Title: "STORE"}, differ(all, func(p pending) string { return p.Store }), func(p pending) string { return p.Store }},
+		{terminal.Column{Title: "CONSUMER", Flexible: true}, true, func(p pending) string { return p.Consumer }},
+		number("DUE", func(p pending) int64 { return p.Due }), number("IN PROGRESS", func(p pending) int64 { return p.InProgress }),
+		number("LATER", func(p pending) int64 { return p.Later }),
+		span("NEXT IN", func(p pending) float64 { return p.Next }), span("OLDEST", func(p pending) float64 { return p.Oldest }),
+	}, l.columns(c)))
+}
+
+// sayOverdue names the consumers whose oldest message is older than their policy
+// allows.
+func (c *common) sayOverdue(a *assembly.Assembly, all []pending) {
+	for _, p := range all {
+		oldest := time.Duration(p.Oldest * float64(time.Second)).Round(time.Second)
+		if most := a.PendingAge(p.Consumer); most > 0 && oldest > most {
+			fmt.Fprintf(c.Err, "consumer %s: the oldest message has waited for %v, longer than its pending_age, %v\n", p.Consumer, oldest, most)
+		}
+	}
+}
+
+// consumersOf are those that the policy has for a store, or the one that was named.
+func (c *common) consumersOf(a *assembly.Assembly, store string) []string {
+	if c.consumer != "" {
+		return []string{c.consumer}
+	}
+	var names []string
+	for _, consumer := range a.Policy().Consumers {
+		if consumer.Store == store {
+			names = append(names, consumer.Name)
+		}
+	}
+	return names
+}

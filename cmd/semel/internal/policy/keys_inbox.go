@@ -1,0 +1,44 @@
+package policy
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel/consumer"
+)
+
+// The tables of the inbox.
+
+func inboxKeys() []field[Consumer] {
+	return []field[Consumer]{
+		key(meta{name: "settle", def: "after_effect", doc: "When the broker is settled, with `strategy: inbox`: `after_effect`, or `after_receipt`, when the message stands in the store's inbox. Its backlog is the inbox's then, which the broker does not show: `alerts.pending_age` must say how old it may become."},
+			choice[consumer.SettlePoint]{options: []option[consumer.SettlePoint]{
+				{word: "after_effect", value: consumer.SettleAfterEffect}, {word: "after_receipt", value: consumer.SettleAfterReceipt}}},
+			func(c *Consumer) *consumer.SettlePoint { return &c.Settle }),
+		group(meta{name: "inbox", doc: "How messages that wait in the store are worked on: received ones, and those whose wait is longer than `hold`. Each process claims some for a time."},
+			inboxShape(), func(c *Consumer) *consumer.InboxPolicy { return &c.Inbox }),
+		key(meta{name: "alerts", doc: "What somebody wants to be told of. Rules for a monitor are made of them later; until then they are read and checked."},
+			alertsShape(), func(c *Consumer) *time.Duration { return &c.PendingAge }),
+	}
+}
+
+func inboxShape() object[consumer.InboxPolicy] {
+	return object[consumer.InboxPolicy]{fields: []field[consumer.InboxPolicy]{
+		key(meta{name: "lease", def: showSpan(consumer.DefaultLease), doc: "How long a claim lasts that nobody extends, by the store's clock. As long as that a message waits whose process died. A handler that runs longer has its claim extended up to `timeout`."},
+			span{least: time.Second, most: time.Hour}, func(i *consumer.InboxPolicy) *time.Duration { return &i.Lease }),
+		key(meta{name: "poll", def: showSpan(consumer.DefaultPoll), doc: "How long a consumer with nothing to do waits at most before it asks the store for what is due."},
+			span{least: 10 * time.Millisecond, most: time.Minute}, func(i *consumer.InboxPolicy) *time.Duration { return &i.Poll }),
+		key(meta{name: "starts", def: fmt.Sprint(consumer.DefaultStarts), doc: "How often a message may be begun by processes that die of it, or of something else. Then it is parked as `kills its process`."},
+			count{least: 1, most: 100}, func(i *consumer.InboxPolicy) *int { return &i.Starts }),
+	}}
+}
+
+// alertsShape has one alert so far.
+func alertsShape() object[time.Duration] {
+	return object[time.Duration]{fields: []field[time.Duration]{
+		key(meta{name: "pending_age", doc: "How old the oldest message that waits in the inbox may be."},
+			span{least: time.Second, most: 365 * day}, func(d *time.Duration) *time.Duration { return d }),
+		later[time.Duration]("duplicate_spike", "Whether a rise of duplicates is told."),
+		later[time.Duration]("parked", "From how many parked messages on somebody is told."),
+	}}
+}

@@ -1,0 +1,35 @@
+package policy
+
+import (
+	"fmt"
+)
+
+// inbox judges what needs the store's inbox, and what needs none.
+func (r rules) inbox() {
+	c := r.consumer
+	if !r.ok("strategy", "settle", "inbox", "alerts") {
+		return
+	}
+	if !c.Strategy.Inbox && r.set("settle") {
+		r.refuse("settle", "only strategy inbox keeps messages before their effect", "remove it, or write strategy: inbox")
+	}
+	if c.Settle != 0 && c.PendingAge == 0 {
+		r.refuse("settle", "once the broker is settled nobody sees there how much waits, and no alert says how old it may become",
+			"write alerts: {pending_age: 60s}, or settle: after_effect")
+	}
+	if !c.Strategy.Marks() && r.set("inbox") {
+		r.refuse("inbox", noInbox, "remove it")
+	}
+}
+
+// noInbox is why nothing of the consumer waits in its store.
+const noInbox = "this strategy writes no marker, and only what has one can wait in the store"
+
+// longWaits refuses waits that nothing could keep.
+func (r rules) longWaits() {
+	c := r.consumer
+	if c.Retry.Most > c.Hold && !c.Strategy.Marks() {
+		r.refuse("retry.most", fmt.Sprintf("a wait of %s is longer than hold, %s, and cannot be kept: %s", showSpan(c.Retry.Most), showSpan(c.Hold), noInbox),
+			fmt.Sprintf("write at most %s, or a longer hold", showSpan(c.Hold)))
+	}
+}

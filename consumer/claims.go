@@ -1,0 +1,123 @@
+package consumer
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// inbox is the consumer's inbox, nil where its store keeps none. Also a consumer
+// without markers has one: a row that was parked comes there when somebody retries it.
+func (c *Consumer[Tx]) inbox() *inbox {
+	leases, claims := c.store.(contract.Leases)
+	rows, keeps := c.store.(contract.Inbox)
+	if !claims || !keeps || c.oneAttempt {
+		return nil
+	}
+	return newInbox(&c.config, leases, rows)
+}
+
+// claims are those of a flight's entries that the batch asks for.
+func (f *flight[Tx]) claims() (all []contract.Claim) {
+	for i := range f.Entries {
+		if h := rowOf(&f.Entries[i]); h != nil && f.known[i].Kind == 0 {
+			all = append(all, h.claim())
+		}
+	}
+	return all
+}
+
+// forgetLost forgets claims that do not stand any more, or have ended.
+func (p *pilot[Tx]) forgetLost(f *flight[Tx], verdicts []contract.Verdict) {
+	if f.known == nil {
+		return
+	}
+	for i := range f.Entries {
+		if h := rowOf(&f.Entries[i]); h != nil && (verdicts[i].Kind == contract.ClaimLost || f.known[i].Kind != 0) {
+			p.engine.inbox.forget(h)
+		}
+	}
+}
+
+func rowOf(en *machine.Entry) *heldRow { return en.Item.Handle.(*parcel).row() }
+
+// lookAhead decides on claims before a batch can ask for them: those whose commit is
+// unknown are retaken, since the old transaction may still end; those that are
+// suspected have their start written down, so that it is known if they end this
+// process.
+func (p *pilot[Tx]) lookAhead(ctx context.Context, f *flight[Tx]) error {
+	for i := range f.Entries {
+		h := rowOf(&f.Entries[i])
+		if h == nil {
+			continue
+		}
+		if f.known == nil {
+			f.known = make([]contract.Verdict, len(f.Entries))
+		}
+		var err error
+		if f.Entries[i].Unknown {
+			f.known[i], err = p.engine.inbox.retake(ctx, h, &f.Entries[i])
+		}
+		if err == nil && f.known[i].Kind == 0 && h.Suspect && !h.started && f.Entries[i].As == machine.AsApplied {
+			f.known[i], err = p.engine.inbox.start(ctx, h)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// retake takes a row anew after a commit whose outcome is unknown. What ended as this
+// process wanted it was ended by it.
+func (b *inbox) retake(ctx context.Context, h *heldRow, en *machine.Entry) (contract.Verdict, error) {
+	next := contract.NewToken()
+	from := slices.Clone(h.tokens)
+	h.tokens = append(h.tokens, next) // also if the answer is lost
+	got, err := b.leases.Retake(ctx, []int64{h.Number}, from, next)
+	switch wanted, _ := contract.StateInProgress.After(claimEvent(en.As)); {
+	case err != nil:
+		return contract.Verdict{}, err
+	case got[0].Taken:
+		return contract.Verdict{}, nil
+	case got[0].State == wanted:
+		return contract.Verdict{Kind: contract.Seen, Was: en.As.Outcome(), Known: true}, nil
+	}
+	return contract.Verdict{Kind: contract.ClaimLost}, nil
+}
+
+func (b *inbox) start(ctx context.Context, h *heldRow) (contract.Verdict, error) {
+	lost, err := b.leases.Start(ctx, []contract.Claim{h.claim()})
+	if err != nil || len(lost) == 0 {
+		h.started = err == nil
+		return contract.Verdict{}, err
+	}
+	return contract.Verdict{Kind: contract.ClaimLost}, nil
+}
+
+// claimEvent is how a claim ends that is marked so.
+func claimEvent(as machine.As) contract.RowEvent {
+	switch as {
+	case machine.AsWaiting:
+		return contract.RowFailed
+	case machine.AsParked:
+		return contract.RowParked
+	case machine.AsDeadLettered:
+		return contract.RowDeadLettered
+	case machine.AsDiscarded:
+		return contract.RowDiscarded
+	}
+	return contract.RowCompleted
+}
+
+// claimEnding is the end of a claim with its flight's commit.
+func (f *flight[Tx]) claimEnding(r *machine.Row, h *heldRow) contract.ClaimEnding {
+	return contract.ClaimEnding{Claim: h.claim(), Mark: f.mark[r.Entry], Event: claimEvent(r.As), After: r.After, Reason: r.Reason,
+		Ran: r.Attempts > f.Entries[r.Entry].Item.Claim.Attempts, Error: errorText(r.Last)}
+}
+
+// flightTime is how long a flight may take until its commit begins.
+func (c *Config) flightTime() time.Duration { return c.Batch.Time + c.Timeout }

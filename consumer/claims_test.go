@@ -1,0 +1,306 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/memstore"
+)
+
+// received puts messages into the inbox of a store, as a consumer that ends does.
+func received(t *testing.T, store *memstore.Store, n int) {
+	t.Helper()
+	scope, err := store.Scope(t.Context(), "billing", "", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range numbered("m", n) {
+		id := fmt.Sprint("m", i)
+		b, _, err := store.Begin(t.Context(), contract.TxOptions{}, []contract.Mark{{Scope: scope, ID: []byte(id), As: contract.Waiting}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Identity = semel.Key{Consumer: "billing", ID: id}
+		if r := b.Commit(t.Context(), contract.Ending{Rows: []contract.Row{{State: contract.StateReceived, Message: m}}}); r.Outcome != contract.Committed {
+			t.Fatal(r)
+		}
+	}
+}
+
+// dies is a process that claims what is due, and is never heard of again.
+func dies(t *testing.T, store *memstore.Store, lease time.Duration) []contract.Claimed {
+	t.Helper()
+	all, err := store.Claim(t.Context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: 1000, Lease: lease})
+	if err != nil || len(all) == 0 {
+		t.Fatalf("claimed %d: %v", len(all), err)
+	}
+	return all
+}
+
+// working is a consumer that has nothing but its inbox to work on.
+func working(c consumer.Config) consumer.Config {
+	source := newListSource()
+	source.endless = true
+	c.Source, c.Strategy = source, consumer.StrategyInbox
+	return c
+}
+
+func TestClaimsOfTheDead(t *testing.T) {
+	bubble(t, "T9_a_dead_process_is_followed_within_its_lease_and_a_poll", func(t *testing.T) {
+		store := memstore.New()
+		received(t, store, 5)
+		dies(t, store, 30*time.Second)
+		began := time.Now()
+		c := working(config(nil))
+		c.IdleExit = time.Minute
+		ended := atomic.Int64{} // of the last
+		counts := runs(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+			ended.Store(int64(time.Since(began)))
+			return add(ctx, tx, m)
+		}, c)
+		last := time.Duration(ended.Load())
+		if counts.Inbox.Applied != 5 || counts.Inbox.Claimed != 5 || last < 30*time.Second || last > 31*time.Second+time.Second/2 {
+			t.Errorf("%+v, the last after %v", counts, last)
+		}
+		for _, r := range rows(t, store) {
+			if r.State != contract.StateCompleted || r.Started != 0 || r.Attempts != 1 {
+				t.Errorf("%+v", r)
+			}
+		}
+	})
+	bubble(t, "D5_a_message_that_is_begun_again_and_again_and_never_ends_is_parked", func(t *testing.T) {
+		store := memstore.New()
+		received(t, store, 2)
+		for range 3 { // a process each, that dies in its handler
+			claimed := dies(t, store, time.Second)
+			if _, err := store.Start(t.Context(), []contract.Claim{claimed[0].Claim}); err != nil {
+				t.Fatal(err)
+			}
+			pass(time.Second)
+		}
+		c := working(config(nil))
+		c.IdleExit = time.Minute
+		ran := map[string]int{}
+		counts := runs(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+			ran[m.Identity.ID]++
+			return add(ctx, tx, m)
+		}, c)
+		if counts.Inbox.Parked != 1 || counts.Inbox.Applied != 1 || len(ran) != 1 {
+			t.Errorf("%+v, ran %v", counts, ran)
+		}
+		for _, r := range rows(t, store) {
+			if parked := ran[r.Key.ID] == 0; parked != (r.State == contract.StateParked) || parked && (r.Reason != semel.ReasonKills || r.Started != 0) {
+				t.Errorf("%+v", r)
+			}
+		}
+	})
+}
+
+func TestLeasesOfTheLiving(t *testing.T) {
+	bubble(t, "T4_a_handler_of_three_leases_keeps_its_claim_and_runs_once", func(t *testing.T) {
+		store := memstore.New()
+		received(t, store, 1)
+		c := working(config(nil))
+		c.Inbox.Lease, c.Timeout, c.IdleExit = 10*time.Second, time.Minute, 20*time.Second
+		ran := atomic.Int64{}
+		handle := func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+			ran.Add(1)
+			pass(30 * time.Second)
+			return add(ctx, tx, m)
+		}
+		first, second := mustNew(t, store, handle, c), mustNew(t, store, handle, working(c))
+		one, two := start(t, first), start(t, second)
+		for _, r := range []interface{ wait() error }{one, two} {
+			if err := r.wait(); err != nil {
+				t.Error(err)
+			}
+		}
+		if ran.Load() != 1 || effect(t, store, "m0") != "1" || first.Counts().Inbox.Lost+second.Counts().Inbox.Lost != 0 {
+			t.Errorf("ran %d times, %+v, %+v", ran.Load(), first.Counts(), second.Counts())
+		}
+	})
+	bubble(t, "law_5_a_handler_that_does_not_end_loses_its_claim_and_nothing_of_it_commits", func(t *testing.T) {
+		store := memstore.New()
+		received(t, store, 1)
+		c := working(config(nil))
+		c.Inbox.Lease, c.Timeout, c.Workers = 10*time.Second, 5*time.Second, 1
+		goesOn := make(chan struct{})
+		stuck := mustNew(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+			<-goesOn
+			return add(ctx, tx, m)
+		}, c)
+		frozen := start(t, stuck)
+		pass(time.Second)
+		c.IdleExit = time.Minute
+		counts := runs(t, store, add, working(c))
+		if counts.Inbox.Applied != 1 || effect(t, store, "m0") != "1" {
+			t.Errorf("the heir has %+v, effect %q", counts, effect(t, store, "m0"))
+		}
+		close(goesOn)
+		pass(time.Minute)
+		if effect(t, store, "m0") != "1" || stuck.Counts().Inbox.Applied != 0 {
+			t.Errorf("effect %q, the first has %+v", effect(t, store, "m0"), stuck.Counts())
+		}
+		frozen.stop()
+		if err := frozen.wait(); err != nil {
+			t.Error(err)
+		}
+	})
+	bubble(t, "T2_what_was_claimed_ahead_and_not_begun_is_given_back", func(t *testing.T) {
+		store := memstore.New()
+		received(t, store, 40)
+		c := working(config(nil))
+		c.Workers, c.Batch.Most, c.Inbox.Lease, c.IdleExit = 1, 10, 9*time.Second, 20*time.Second
+		c.Batch.Time = time.Second
+		handle := func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+			pass(time.Second)
+			return add(ctx, tx, m)
+		}
+		counts := runs(t, store, handle, c)
+		if counts.Inbox.Applied != 40 || counts.Inbox.Released == 0 || counts.Inbox.Lost != 0 || counts.Inbox.Claimed != 40+counts.Inbox.Released {
+			t.Errorf("%+v", counts)
+		}
+		for _, r := range rows(t, store) {
+			if r.Attempts != 1 || r.Started != 0 {
+				t.Errorf("%+v", r)
+			}
+		}
+	})
+	bubble(t, "D3_a_stop_gives_claims_back_at_once", func(t *testing.T) {
+		store := memstore.New()
+		received(t, store, 100)
+		c := working(config(nil))
+		c.Workers, c.Batch.Most = 1, 1
+		consumer := mustNew(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+			pass(time.Second)
+			return add(ctx, tx, m)
+		}, c)
+		run := start(t, consumer)
+		pass(2500 * time.Millisecond)
+		run.stop()
+		if err := run.wait(); err != nil {
+			t.Error(err)
+		}
+		waiting := 0
+		for _, r := range rows(t, store) {
+			if r.State == contract.StateReceived {
+				waiting++
+			} else if r.State != contract.StateCompleted {
+				t.Errorf("%+v", r)
+			}
+		}
+		if n := consumer.Counts().Inbox; waiting != 97 || n.Applied != 3 || n.Claimed != n.Applied+n.Released {
+			t.Errorf("%d wait, %+v", waiting, n)
+		}
+	})
+}
+
+func TestAnInboxThatCannotBeAsked(t *testing.T) {
+	for op, name := range map[string]string{
+		"claim-before": "law_13_it_is_told_and_asked_on_and_the_source_is_read_meanwhile",
+		"claim-after":  "law_11_what_a_lost_answer_took_is_found_by_its_token",
+	} {
+		bubble(t, name, func(t *testing.T) {
+			down := atomic.Bool{}
+			store := memstore.New(memstore.Fail(func(o string) error {
+				if o == op && down.Load() {
+					return errors.New("the server is gone")
+				}
+				return nil
+			}))
+			received(t, store, 50)
+			down.Store(true)
+			seen := &witness{}
+			c := working(config(nil))
+			c.Observers = []semel.Observer{seen}
+			source := newListSource(numbered("n", 5)...)
+			source.endless = true
+			c.Source = source
+			consumer := mustNew(t, store, add, c)
+			run := start(t, consumer)
+			pass(10 * time.Second)
+			if ready, why := consumer.Ready(); ready || len(seen.of(semel.EventNotReady)) == 0 || consumer.Counts().Applied != 5 {
+				t.Errorf("ready %t (%s), %+v", ready, why, consumer.Counts())
+			}
+			down.Store(false)
+			pass(10 * time.Second) // less than a lease
+			if ready, why := consumer.Ready(); !ready || consumer.Counts().Inbox.Applied != 50 {
+				t.Errorf("ready %t (%s), %+v", ready, why, consumer.Counts())
+			}
+			run.stop()
+			if err := run.wait(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestACommitOfClaimsWhoseOutcomeIsUnknown(t *testing.T) {
+	for name, happened := range map[string]bool{"T5_it_happened": true, "T5_it_did_not": false} {
+		bubble(t, name, func(t *testing.T) {
+			inner := memstore.New()
+			received(t, inner, 20)
+			store, failed := watch(inner), atomic.Bool{}
+			store.onCommit = func(ctx context.Context, commit func(context.Context) contract.Result) contract.Result {
+				if failed.Swap(true) {
+					return commit(ctx)
+				}
+				if happened {
+					commit(ctx)
+				}
+				return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: errTest}
+			}
+			c := working(config(nil))
+			c.Workers, c.IdleExit = 1, time.Minute
+			counts := runs(t, store, add, c)
+			if counts.Inbox.Applied != 20 || counts.Inbox.Duplicates+counts.Inbox.Lost != 0 {
+				t.Errorf("%+v", counts)
+			}
+			for _, r := range rows(t, inner) {
+				if r.State != contract.StateCompleted || r.Attempts != 1 || effect(t, inner, r.Key.ID) != "1" {
+					t.Errorf("%+v, effect %q", r, effect(t, inner, r.Key.ID))
+				}
+			}
+		})
+	}
+}
+
+func TestACommitOfWhatWasFoundDoneWhoseOutcomeIsUnknown(t *testing.T) {
+	bubble(t, "law_11_it_is_asked_once_what_became_of_the_claims", func(t *testing.T) {
+		inner := memstore.New()
+		received(t, inner, 20)
+		store, commits := watch(inner), 0
+		var run *started
+		store.onCommit = func(ctx context.Context, commit func(context.Context) contract.Result) contract.Result {
+			if commits++; commits == 1000 {
+				run.stop()
+			}
+			if r := commit(ctx); commits%2 == 0 || r.Outcome != contract.Committed {
+				return r
+			}
+			return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: errTest}
+		}
+		c := working(config(nil))
+		c.Workers, c.IdleExit = 1, time.Minute
+		running := mustNew(t, store, func(context.Context, *memstore.Tx, *semel.Message) error { return semel.Duplicate(errTest) }, c)
+		run = start(t, running)
+		if err := run.wait(); err != nil {
+			t.Error(err)
+		}
+		if n := running.Counts().Inbox; n.Duplicates != 20 || n.Lost != 0 || commits >= 200 {
+			t.Errorf("%+v after %d commits", n, commits)
+		}
+		for _, r := range rows(t, inner) {
+			if r.State != contract.StateCompleted || effect(t, inner, r.Key.ID) != "" {
+				t.Errorf("%+v, effect %q", r, effect(t, inner, r.Key.ID))
+			}
+		}
+	})
+}

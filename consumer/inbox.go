@@ -1,0 +1,246 @@
+package consumer
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// inbox claims what is due in its consumer's inbox when the machine asks for it,
+// and gives back what the machine does not want. A claim's end is no affair of
+// its: that is in the flight's own transaction.
+type inbox struct {
+	config *Config
+	leases contract.Leases
+	rows   contract.Inbox
+	keeper *keeper
+	// only are the rows to be worked on; empty for all.
+	only []int64
+	// since is the machine's zero.
+	since time.Time
+	// unsure are tokens of calls whose answer was lost; of the goroutine that claims.
+	unsure []contract.Token
+
+	wake  chan struct{}
+	mutex sync.Mutex
+	order *machine.ClaimRows // to be carried out; guarded by mutex
+	// held are the claims that this process has, as far as it knows; guarded by mutex.
+	held map[int64]*heldRow
+	// freed are claims to be given back; guarded by mutex.
+	freed []*heldRow
+}
+
+// heldRow is the handle of a claimed row.
+type heldRow struct {
+	contract.Claimed
+	// tokens are all that this process wrote into the row, the present one last; of
+	// the flight that has it.
+	tokens []contract.Token
+	// started: its start is written down; the process has lived since.
+	started bool
+}
+
+// claim is the row's claim as it stands.
+func (h *heldRow) claim() contract.Claim {
+	return contract.Claim{Number: h.Number, Token: h.tokens[len(h.tokens)-1]}
+}
+
+func newInbox(c *Config, leases contract.Leases, rows contract.Inbox) *inbox {
+	return &inbox{config: c, leases: leases, rows: rows, wake: make(chan struct{}, 1), held: map[int64]*heldRow{},
+		keeper: newKeeper(leases, c.Inbox.Lease, func(err error) {
+			c.Logger.Warn("the leases of claims were not extended", "consumer", c.Name, "error", err)
+		})}
+}
+
+// ask has the inbox claim; the machine asks once at a time.
+func (b *inbox) ask(a machine.ClaimRows) {
+	b.mutex.Lock()
+	b.order = &a
+	b.mutex.Unlock()
+	b.rouse()
+}
+
+// free has claims given back.
+func (b *inbox) free(a machine.Unclaim) {
+	b.mutex.Lock()
+	for _, it := range a.Items {
+		if h := it.Handle.(*parcel).row(); b.held[h.Number] == h {
+			b.freed = append(b.freed, h)
+		}
+	}
+	b.mutex.Unlock()
+	b.rouse()
+}
+
+func (b *inbox) rouse() {
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+}
+
+// forget ends what is known of claims that have ended, or are another's.
+func (b *inbox) forget(all ...*heldRow) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	for _, h := range all {
+		if b.held[h.Number] == h {
+			delete(b.held, h.Number)
+		}
+	}
+}
+
+func (b *inbox) work(base context.Context, events chan<- machine.Event) {
+	for {
+		select {
+		case <-b.wake:
+		case <-base.Done():
+			return
+		}
+		b.mutex.Lock()
+		freed, order := b.freed, b.order
+		b.freed, b.order = nil, nil
+		b.mutex.Unlock()
+		if err := b.release(base, freed); err != nil {
+			b.config.Logger.Warn("claims were not given back and wait for the end of their leases", "consumer", b.config.Name, "claims", len(freed), "error", err)
+		}
+		if order == nil {
+			continue
+		}
+		select {
+		case events <- b.claim(base, *order):
+		case <-base.Done():
+			return
+		}
+	}
+}
+
+// release gives claims back.
+func (b *inbox) release(ctx context.Context, all []*heldRow) error {
+	if len(all) == 0 {
+		return nil
+	}
+	defer b.forget(all...)
+	ctx, cancel := context.WithTimeout(ctx, b.config.Inbox.Lease/2)
+	defer cancel()
+	endings := make([]contract.ClaimEnding, len(all))
+	for i, h := range all {
+		endings[i] = contract.ClaimEnding{Claim: h.claim(), Event: contract.RowReleased}
+	}
+	slices.SortFunc(endings, func(x, y contract.ClaimEnding) int { return cmp.Compare(x.Number, y.Number) })
+	_, err := b.leases.End(ctx, endings) // one that is lost needs no release
+	return err
+}
+
+// claim claims what is due now. First it asks what the calls took whose answer was
+// lost.
+func (b *inbox) claim(base context.Context, order machine.ClaimRows) machine.Claimed {
+	ctx, cancel := context.WithTimeout(base, b.config.Inbox.Lease/2)
+	defer cancel()
+	began := time.Now()
+	for len(b.unsure) > 0 {
+		claimed, err := b.leases.Held(ctx, b.config.Name, b.unsure[0])
+		if err != nil {
+			return machine.Claimed{Failed: true, Err: err}
+		}
+		b.unsure = b.unsure[1:]
+		if len(claimed) > 0 {
+			return machine.Claimed{Items: b.items(claimed, began)}
+		}
+	}
+	token := contract.NewToken()
+	claimed, err := b.leases.Claim(ctx, contract.ClaimOptions{Consumer: b.config.Name, Token: token, Numbers: b.only, Most: order.Messages, Bytes: order.Bytes, Lease: b.config.Inbox.Lease})
+	if err != nil {
+		b.unsure = append(b.unsure, token)
+		return machine.Claimed{Failed: true, Err: err}
+	}
+	return machine.Claimed{Items: b.items(claimed, began)}
+}
+
+// items are claimed rows as the machine gets them. began is before the store was
+// asked, so that a lease ends here no later than there.
+func (b *inbox) items(claimed []contract.Claimed, began time.Time) []*machine.Item {
+	all := make([]*machine.Item, len(claimed))
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	for i, c := range claimed {
+		h := &heldRow{Claimed: c, tokens: []contract.Token{c.Token}}
+		b.held[c.Number] = h
+		all[i] = b.item(h, began.Add(c.Left*2/3).Sub(b.since))
+	}
+	return all
+}
+
+// item is a claimed row. Identity and fingerprint are what it was received with,
+// whatever the policy says today.
+func (b *inbox) item(h *heldRow, until machine.Time) *machine.Item {
+	p, r := new(parcel), &h.Row
+	p.take(&contract.Delivery{Message: r.Message, Lane: machine.InboxLane(), Before: contract.Unknown, Handle: h})
+	it, m := &p.item, &p.message
+	it.Source, it.Identity, it.Print = r.Key.Source, r.Key.ID, r.Fingerprint
+	it.Claim = &machine.Claim{Attempts: r.Attempts, Suspect: h.Suspect, Until: until}
+	if why := b.config.neverProcessed(r); why != nil {
+		it.Refused = &machine.Refusal{Reason: r.Reason, Why: why}
+	} else if r.Started >= b.config.Inbox.Starts {
+		it.Refused = &machine.Refusal{Reason: semel.ReasonKills, Why: fmt.Errorf("it was begun %d times, and its process never came to its end", r.Started)}
+	}
+	m.Identity = p.key(b.config)
+	it.Size = sizeOf(m)
+	it.Route = maphash.String(routes, it.Identity)
+	if m.Key != nil {
+		it.Route = maphash.Bytes(routes, m.Key)
+	}
+	it.Handle = p
+	return it
+}
+
+// close gives back what no flight has ended, so that nobody waits for its lease.
+func (b *inbox) close(ctx context.Context) error {
+	b.mutex.Lock()
+	all := make([]*heldRow, 0, len(b.held))
+	for _, h := range b.held {
+		all = append(all, h)
+	}
+	b.mutex.Unlock()
+	if err := b.release(ctx, all); err != nil {
+		return fmt.Errorf("semel: consumer %s: %d claims were not given back and wait for the end of their leases: %w", b.config.Name, len(all), err)
+	}
+	return nil
+}
+
+// left is what waits in the inbox when a run ends idle.
+func (b *inbox) left(ctx context.Context) (semel.Left, error) {
+	p, err := b.rows.Pending(ctx, b.config.Name)
+	if err != nil || p.Later+p.InProgress+p.Due == 0 {
+		return semel.Left{}, err
+	}
+	return semel.Left{Lane: machine.InboxLane().ID, Messages: p.Later + p.InProgress + p.Due, Reason: pendingText(p)}, nil
+}
+
+// pendingText says what waits, and for what.
+func pendingText(p contract.Pending) string {
+	var parts []string
+	if p.Later > 0 {
+		next := p.Next.Round(time.Second)
+		if next < time.Second {
+			next = p.Next.Round(time.Millisecond)
+		}
+		parts = append(parts, fmt.Sprintf("%d wait for their time, the first for %v", p.Later, next))
+	}
+	if p.InProgress > 0 {
+		parts = append(parts, fmt.Sprintf("%d are claimed by other processes", p.InProgress))
+	}
+	if p.Due > 0 {
+		parts = append(parts, fmt.Sprintf("%d are due", p.Due))
+	}
+	return strings.Join(parts, ", ") + "; whoever runs the consumer works on them"
+}

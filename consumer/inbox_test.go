@@ -1,0 +1,284 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/memstore"
+)
+
+// failing is a handler that fails so often for each message before it adds.
+func failing(times int, with func() error) func(context.Context, *memstore.Tx, *semel.Message) error {
+	failed := map[string]int{}
+	return func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+		if err := add(ctx, tx, m); err != nil {
+			return err
+		}
+		if failed[m.Identity.ID]++; failed[m.Identity.ID] <= times {
+			return with()
+		}
+		return nil
+	}
+}
+
+// plain is a store without any of its abilities.
+func plain(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+	return struct{ contract.TxStore[*memstore.Tx] }{s}
+}
+
+func TestAStoreWithoutAnInbox(t *testing.T) {
+	t.Run("D2_what_needs_an_inbox_is_refused_without_one", func(t *testing.T) {
+		for field, set := range map[string]func(*consumer.Config){
+			"Retry.Most": func(c *consumer.Config) { c.Retry.Most = time.Minute },
+			"Strategy":   func(c *consumer.Config) { c.Strategy = consumer.StrategyInbox },
+		} {
+			c := config(nil)
+			set(&c)
+			if _, err := consumer.New(memstore.New(), add, c); err != nil {
+				t.Errorf("%s with an inbox: %v", field, err)
+			}
+			if running, err := consumer.New(plain(memstore.New()), add, c); running != nil || !errors.Is(err, semel.ErrUnsupported) || !strings.Contains(err.Error(), field) {
+				t.Errorf("%s without an inbox: %v", field, err)
+			}
+		}
+	})
+}
+
+func TestWaitsBeyondHold(t *testing.T) {
+	bubble(t, "case_6_a_wait_longer_than_hold_is_a_row_and_the_broker_is_settled", func(t *testing.T) {
+		store, source := memstore.New(), newListSource(numbered("m", 3)...)
+		source.endless = true
+		c := config(source)
+		c.Workers, c.IdleExit = 1, 10*time.Minute
+		handle := failing(1, func() error { return semel.RetryAfter(errTest, time.Minute) })
+		began := time.Now()
+		counts := runs(t, store, handle, c)
+		if counts.Waiting != 3 || counts.Applied != 0 || counts.Inbox.Claimed != 3 || counts.Inbox.Applied != 3 || len(source.settled) != 3 {
+			t.Errorf("%+v, %d settled", counts, len(source.settled))
+		}
+		for _, r := range rows(t, store) {
+			if r.State != contract.StateCompleted || r.Attempts != 2 || effect(t, store, r.Key.ID) != "1" {
+				t.Errorf("%+v, effect %q", r, effect(t, store, r.Key.ID))
+			}
+		}
+		if took := time.Since(began); took < time.Minute {
+			t.Errorf("they took effect after %v", took)
+		}
+	})
+	bubble(t, "C5_attempts_are_counted_over_waits_in_memory_and_in_the_inbox", func(t *testing.T) {
+		store, source := memstore.New(), newListSource(numbered("m", 1)...)
+		source.endless = true
+		c := config(source)
+		c.IdleExit, c.Retry = time.Hour, consumer.RetryPolicy{Attempts: 6, First: 5 * time.Second, Most: 10 * time.Minute}
+		runs := runs(t, store, failing(99, func() error { return errTest }), c)
+		r := row(t, store, "m0")
+		if r.State != contract.StateParked || r.Reason != semel.ReasonExhausted || r.Attempts != 6 || effect(t, store, "m0") != "" {
+			t.Errorf("%+v after %+v", r, runs)
+		}
+	})
+}
+
+func TestEffectWithItsRow(t *testing.T) {
+	bubble(t, "D2_after_effect_row_effect_and_marker_are_one_commit_and_copies_are_counted_on_the_row", func(t *testing.T) {
+		store, source := memstore.New(), newListSource(append(numbered("m", 20), numbered("m", 20)...)...)
+		c := config(source)
+		c.Strategy = consumer.StrategyInbox
+		tries := map[string]int{}
+		counts := runs(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+			if tries[m.Identity.ID]++; m.Identity.ID == "m7" && tries["m7"] < 3 {
+				return errTest
+			}
+			return add(ctx, tx, m)
+		}, c)
+		if counts.Applied != 20 || counts.Duplicates != 20 || counts.Received+counts.Waiting+counts.Inbox.Claimed != 0 {
+			t.Errorf("%+v", counts)
+		}
+		for _, r := range rows(t, store) {
+			want := 1
+			if r.Key.ID == "m7" {
+				want = 3
+			}
+			if r.State != contract.StateCompleted || r.Repeated != 1 || r.Attempts != want || effect(t, store, r.Key.ID) != "1" {
+				t.Errorf("%+v, effect %q", r, effect(t, store, r.Key.ID))
+			}
+		}
+		c.Source = newListSource(numbered("m", 20)...)
+		if counts := runs(t, store, add, c); counts.Duplicates != 20 || row(t, store, "m3").Repeated != 2 {
+			t.Errorf("delivered again: %+v, %+v", counts, row(t, store, "m3"))
+		}
+	})
+}
+
+func TestReceipt(t *testing.T) {
+	bubble(t, "D2_after_receipt_the_broker_is_settled_before_the_handler_runs", func(t *testing.T) {
+		store, source := memstore.New(), newListSource(numbered("m", 20)...)
+		c := config(source)
+		c.Strategy, c.Settle = consumer.StrategyInbox, consumer.SettleAfterReceipt
+		counts := runs(t, store, add, c)
+		if counts.Received != 20 || counts.Inbox.Applied != 20 || len(source.settled) != 20 {
+			t.Errorf("%+v, %d settled", counts, len(source.settled))
+		}
+		for _, r := range rows(t, store) {
+			if r.State != contract.StateCompleted || effect(t, store, r.Key.ID) != "1" {
+				t.Errorf("%+v, effect %q", r, effect(t, store, r.Key.ID))
+			}
+		}
+		again := newListSource(numbered("m", 20)...)
+		c.Source = again
+		if counts := runs(t, store, add, c); counts.Duplicates != 20 || counts.Inbox.Claimed != 0 {
+			t.Errorf("delivered again: %+v", counts)
+		}
+	})
+}
+
+func TestWhatSomebodyRetries(t *testing.T) {
+	for name, set := range map[string]func(*consumer.Config){
+		"a_consumer_with_markers_works_on_it": func(*consumer.Config) {},
+		"a_natural_consumer_does_too": func(c *consumer.Config) {
+			c.Strategy, c.NaturalBecause = consumer.StrategyNatural, "tests"
+		},
+		"a_business_key_that_finds_it_done_completes_it": func(c *consumer.Config) { c.Strategy = consumer.StrategyBusinessKey },
+	} {
+		bubble(t, name, func(t *testing.T) {
+			store := memstore.New()
+			broken := true
+			handle := func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+				switch {
+				case broken:
+					return semel.Permanent(errTest)
+				case strings.HasPrefix(name, "a_business_key"):
+					return semel.Duplicate(errTest)
+				}
+				return add(ctx, tx, m)
+			}
+			source := newListSource(numbered("m", 3)...)
+			source.endless = true
+			c := config(source)
+			set(&c)
+			running := mustNew(t, store, handle, c)
+			run := start(t, running)
+			pass(10 * time.Second)
+			broken = false
+			r := row(t, store, "m1")
+			if err := store.Requeue(t.Context(), r.Number, r.Revision, contract.Act{Verb: "retry", Who: "ann"}); err != nil {
+				t.Fatal(err)
+			}
+			pass(2 * time.Second)
+			want := "1"
+			if strings.HasPrefix(name, "a_business_key") {
+				want = ""
+			}
+			if r := row(t, store, "m1"); r.State != contract.StateCompleted || r.Attempts != 2 || effect(t, store, "m1") != want || row(t, store, "m0").State != contract.StateParked {
+				t.Errorf("%+v, effect %q", r, effect(t, store, "m1"))
+			}
+			run.stop()
+			if err := run.wait(); err != nil {
+				t.Error(err)
+			}
+			if n := running.Counts(); n.Parked != 3 || n.Inbox.Claimed != 1 || n.Inbox.Applied+n.Inbox.Duplicates != 1 {
+				t.Errorf("%+v", n)
+			}
+		})
+	}
+}
+
+func TestWorkOnTheInboxAlone(t *testing.T) {
+	bubble(t, "D2_a_consumer_without_a_source_works_on_its_inbox_until_it_is_stopped", func(t *testing.T) {
+		store := memstore.New()
+		received(t, store, 10)
+		c := config(nil)
+		c.Strategy = consumer.StrategyInbox
+		running := mustNew(t, store, add, c)
+		run := start(t, running)
+		pass(time.Minute)
+		if ready, why := running.Ready(); !ready || running.Counts().Inbox.Applied != 10 {
+			t.Errorf("ready %t (%s), %+v", ready, why, running.Counts())
+		}
+		run.stop()
+		if err := run.wait(); err != nil {
+			t.Error(err)
+		}
+	})
+	bubble(t, "K11_only_the_rows_that_are_named_are_worked_on_and_the_run_ends_then", func(t *testing.T) {
+		store := memstore.New()
+		received(t, store, 10)
+		began := time.Now()
+		running := mustNew(t, store, add, config(nil))
+		if err := running.Work(t.Context(), 3, 7); err != nil || time.Since(began) > 5*time.Second {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+		for _, r := range rows(t, store) {
+			if done := r.Number == 3 || r.Number == 7; done != (r.State == contract.StateCompleted) {
+				t.Errorf("%+v", r)
+			}
+		}
+		if left := running.Left(); len(left) != 1 || left[0].Messages != 8 {
+			t.Errorf("left %+v", left)
+		}
+	})
+	t.Run("a_store_without_an_inbox_needs_a_source", func(t *testing.T) {
+		if err := mustNew(t, plain(memstore.New()), add, config(nil)).Work(t.Context()); !errors.Is(err, semel.ErrUnsupported) || !strings.Contains(err.Error(), "no inbox") {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAcceptance(t *testing.T) {
+	bubble(t, "F3_what_a_transaction_of_the_users_accepts_is_worked_on_once_it_commits", func(t *testing.T) {
+		store := memstore.New()
+		c := config(nil)
+		c.Strategy = consumer.StrategyInbox
+		running := mustNew(t, store, add, c)
+		run := start(t, running)
+		accept := func(commits bool, messages ...*semel.Message) []contract.Verdict {
+			b, _, err := store.Begin(t.Context(), contract.TxOptions{}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			verdicts, err := running.Accept(t.Context(), b.Tx(contract.All), messages...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !commits {
+				b.Rollback(t.Context())
+			} else if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.Committed {
+				t.Fatal(r)
+			}
+			return verdicts
+		}
+		accept(false, numbered("m", 2)...)
+		pass(5 * time.Second)
+		if n := running.Counts().Inbox; n.Claimed != 0 {
+			t.Errorf("of what was rolled back: %+v", n)
+		}
+		if v := accept(true, numbered("m", 3)...); v[0].Kind != contract.Fresh || v[2].Kind != contract.Fresh {
+			t.Errorf("%v", v)
+		}
+		pass(5 * time.Second)
+		if n := running.Counts().Inbox; n.Applied != 3 || effect(t, store, "m2") != "1" {
+			t.Errorf("%+v", n)
+		}
+		if v := accept(true, numbered("m", 1)...); !v[0].Already(contract.Applied) {
+			t.Errorf("a copy: %v", v)
+		}
+		b, _, err := store.Begin(t.Context(), contract.TxOptions{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := running.Accept(t.Context(), b.Tx(contract.All), &semel.Message{Body: []byte("{}")}); !strings.Contains(fmt.Sprint(err), "nothing was received") {
+			t.Errorf("without an identity: %v", err)
+		}
+		b.Rollback(t.Context())
+		run.stop()
+		if err := run.wait(); err != nil {
+			t.Error(err)
+		}
+	})
+}

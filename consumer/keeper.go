@@ -1,0 +1,110 @@
+package consumer
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/semel-go/semel/contract"
+)
+
+// keeper extends the leases of claims whose flight is under way: its pilot is inside
+// a handler and cannot. What is not begun is not extended: it was fetched ahead, and
+// another worker may have it when its lease has ended. Nothing is extended beyond
+// the deadline of its flight, so that a handler that sticks loses its claim.
+type keeper struct {
+	leases contract.Leases
+	lease  time.Duration
+	// failed is told of an extension that could not be made.
+	failed func(error)
+
+	mutex sync.Mutex
+	kept  map[int64]*keptClaim // by number of the row; guarded by mutex
+}
+
+func newKeeper(leases contract.Leases, lease time.Duration, failed func(error)) *keeper {
+	return &keeper{leases: leases, lease: lease, failed: failed, kept: map[int64]*keptClaim{}}
+}
+
+// keptClaim is a claim of a flight under way.
+type keptClaim struct {
+	contract.Claim
+	until time.Time
+	// lost cancels its flight.
+	lost context.CancelCauseFunc
+}
+
+// begin keeps claims until a deadline; lost is called when one of them is.
+func (k *keeper) begin(claims []contract.Claim, until time.Time, lost context.CancelCauseFunc) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	for _, c := range claims {
+		k.kept[c.Number] = &keptClaim{c, until, lost}
+	}
+}
+
+// move moves the deadline: of a flight that commits, say.
+func (k *keeper) move(claims []contract.Claim, until time.Time) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	for _, c := range claims {
+		if kept := k.kept[c.Number]; kept != nil && kept.Token == c.Token {
+			kept.until = until
+		}
+	}
+}
+
+// end keeps claims no longer.
+func (k *keeper) end(claims []contract.Claim) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	for _, c := range claims {
+		if kept := k.kept[c.Number]; kept != nil && kept.Token == c.Token {
+			delete(k.kept, c.Number)
+		}
+	}
+}
+
+// work extends three times a lease until base ends.
+func (k *keeper) work(base context.Context) {
+	tick := time.NewTicker(k.lease / 3)
+	defer tick.Stop()
+	for {
+		select {
+		case now := <-tick.C:
+			k.extend(base, now)
+		case <-base.Done():
+			return
+		}
+	}
+}
+
+// extend extends once what is kept.
+func (k *keeper) extend(base context.Context, now time.Time) {
+	var claims []contract.Claim
+	k.mutex.Lock()
+	for _, c := range k.kept {
+		if c.until.After(now) {
+			claims = append(claims, c.Claim)
+		}
+	}
+	k.mutex.Unlock()
+	if len(claims) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(base, k.lease/3)
+	defer cancel()
+	lost, err := k.leases.Extend(ctx, claims, k.lease)
+	if err != nil {
+		k.failed(err)
+		return
+	}
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	for _, i := range lost {
+		if kept := k.kept[claims[i].Number]; kept != nil && kept.Token == claims[i].Token {
+			delete(k.kept, claims[i].Number)
+			kept.lost(contract.ErrClaimLost)
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package consumer
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
+// Work is Run for what stands in the store's inbox, without a source: it claims what
+// is due of this consumer, only the rows of these numbers if there are any, and ends
+// when none is due and none of its claims is open, or when ctx ends. So a program
+// that keeps no consumer running works on what was received or retried. Left says
+// what is due later. It may be called once, and not beside Run.
+// semel.ErrUnsupported: the store has no inbox.
+func (c *Consumer[Tx]) Work(ctx context.Context, numbers ...int64) error {
+	e, err := c.startWork(ctx, noSource{ends: true})
+	if err != nil {
+		return err
+	}
+	e.inbox.only = numbers
+	return e.run(ctx)
+}
+
+// startWork starts a run that has nothing but the inbox.
+func (c *Consumer[Tx]) startWork(ctx context.Context, s noSource) (*engine[Tx], error) {
+	if c.inbox() == nil {
+		return nil, fmt.Errorf("semel: consumer %q has no Source, and its store no inbox to work on: %w", c.config.Name, semel.ErrUnsupported)
+	}
+	return c.start(ctx, s)
+}
+
+// noSource is the source of a consumer that has only its inbox. It brings nothing.
+type noSource struct{ ends bool }
+
+// Bounded implements contract.Finite.
+func (s noSource) Bounded() bool { return s.ends }
+
+// AtEnd implements contract.Finite.
+func (s noSource) AtEnd() bool { return s.ends }
+
+// Lanes implements contract.Source.
+func (noSource) Lanes(o contract.LaneObserver) { o.Given(contract.Lane{ID: "semel:none", Epoch: 1}) }
+
+// Fetch implements contract.Source.
+func (s noSource) Fetch(ctx context.Context, _ contract.Bound) ([]contract.Delivery, error) {
+	if s.ends {
+		return nil, contract.ErrEnd
+	}
+	<-ctx.Done()
+	return nil, nil
+}
+
+// Settle implements contract.Source.
+func (noSource) Settle(context.Context, []contract.Settlement) ([]int, error) { return nil, nil }
+
+// Flow implements contract.Source.
+func (noSource) Flow(contract.Lane, bool) {}
+
+// Idle implements contract.Idler.
+func (noSource) Idle(context.Context) (bool, []semel.Left, error) { return true, nil, nil }
+
+// DeadLetters implements contract.DeadLettering: a claim is parked instead.
+func (noSource) DeadLetters(string) error { return nil }
+
+// Close implements contract.Source.
+func (noSource) Close(context.Context) error { return nil }

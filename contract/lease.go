@@ -1,0 +1,120 @@
+package contract
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"github.com/semel-go/semel"
+)
+
+// Token is the fence of a claim: every write that ends or extends the claim names
+// it, and changes nothing once another one stands in the row. It is random and no
+// counter, so that a store that was restored, or promoted, hands none out again.
+// Zero is no token.
+type Token int64
+
+// NewToken returns a token that nobody has.
+func NewToken() Token {
+	for {
+		var b [8]byte
+		_, _ = rand.Read(b[:]) // it never fails
+		if t := Token(binary.LittleEndian.Uint64(b[:]) >> 1); t != 0 {
+			return t
+		}
+	}
+}
+
+// ErrClaimLost: a claim was ended or extended that does not stand any more, since its
+// lease ended and another worker, or a person, has the row; nothing was done.
+var ErrClaimLost = errors.New("semel: the claim is lost")
+
+// Claim is the right to process one message now: that of the row Number, as long as
+// Token stands in it. It lasts for a lease, by the store's clock, which may be
+// extended; after that another worker may take the row, with another token.
+type Claim struct {
+	Number int64
+	Token  Token
+}
+
+// ClaimOptions say what to claim.
+type ClaimOptions struct {
+	Consumer string
+	// Token is chosen by the caller, anew for each call: by it Leases.Held tells
+	// what a call took whose answer was lost.
+	Token Token
+	// Numbers are the rows that are meant; empty for all.
+	Numbers []int64
+	// Most is how many rows are claimed at most, Bytes how many bytes their bodies
+	// have; one is claimed whatever its size. Zero Bytes set no limit.
+	Most  int
+	Bytes int64
+	Lease time.Duration
+}
+
+// Claimed is a row that was claimed.
+type Claimed struct {
+	Claim
+	// Row is the row with its message. Its state is StateInProgress.
+	Row StoredRow
+	// Left is what was left of the lease when the store answered.
+	Left time.Duration
+	// Suspect says that the lease of its last claim has ended: who had it may have
+	// died of it.
+	Suspect bool
+}
+
+// ClaimEnding is how a claim ends.
+type ClaimEnding struct {
+	Claim
+	// Mark, in Ending.Claims, is the index of the claim's mark.
+	Mark int
+	// Event is RowCompleted, RowFailed, RowParked, RowDeadLettered, RowDiscarded or
+	// RowReleased.
+	Event RowEvent
+	// After, with RowFailed, is in how long the row is due again.
+	After  time.Duration
+	Reason semel.Reason
+	// Ran says that the handler ran: one more attempt.
+	Ran bool
+	// Error is a text for people, cut to MaxErrorText; the row keeps its first and
+	// its last.
+	Error string
+}
+
+// Retaken is what became of a claim that was to be taken anew.
+type Retaken struct {
+	// Taken says that the row has the new token; otherwise State is what it is.
+	Taken bool
+	State RowState
+}
+
+// Leases is an optional ability of a store: claims, each with a token and a lease by
+// the store's clock. Rows of an inbox are claimed with it; nothing of it needs a
+// transaction of the caller's. A claim that was lost is no error: its index is
+// returned, and its row is unchanged.
+type Leases interface {
+	// Claim takes rows that are due, the longest due first, and such in progress
+	// whose lease has ended; none that another call holds locked.
+	Claim(ctx context.Context, o ClaimOptions) ([]Claimed, error)
+	// Held returns what the token holds. It is asked after a Claim whose answer was
+	// lost.
+	Held(ctx context.Context, consumer string, t Token) ([]Claimed, error)
+	// Extend lets the leases end so long after now, if they do not end later
+	// already. A row that is locked because its claim is being ended is passed over,
+	// and not lost.
+	Extend(ctx context.Context, claims []Claim, lease time.Duration) (lost []int, err error)
+	// Start writes down that the handlers of these claims are about to run, so that
+	// messages that end their process are known by starts without an end. Any end
+	// of a claim by its token takes that back.
+	Start(ctx context.Context, claims []Claim) (lost []int, err error)
+	// End ends claims outside of a batch. RowCompleted is for effects that no
+	// transaction holds.
+	End(ctx context.Context, endings []ClaimEnding) (lost []int, err error)
+	// Retake gives rows another token, each if it is in progress under one of
+	// these: after a commit whose outcome is unknown. It waits for a transaction
+	// that is ending one of them, and returns what each row is then.
+	Retake(ctx context.Context, numbers []int64, from []Token, to Token) ([]Retaken, error)
+}

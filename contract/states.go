@@ -1,0 +1,127 @@
+package contract
+
+import (
+	"fmt"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/enum"
+)
+
+// String is the state's name, as it is stored.
+func (s RowState) String() string { return string(s) }
+
+// RowState is the state of an inbox row. Names are stored and never change. A
+// state that this release does not write is a newer one's: the row is shown with
+// it, and nothing may be done to it here.
+type RowState string
+
+// The states of an inbox row.
+const (
+	// StateReceived: the message is here, and waits for a worker.
+	StateReceived RowState = "RECEIVED"
+	// StateInProgress: a worker has claimed it; see Claim.
+	StateInProgress RowState = "IN_PROGRESS"
+	// StateFailedRetryable: it waits for its time, and then for a worker.
+	StateFailedRetryable RowState = "FAILED_RETRYABLE"
+	StateCompleted       RowState = "COMPLETED"
+	StateParked          RowState = "PARKED"
+	StateDeadLettered    RowState = "DEAD_LETTERED"
+	StateDiscarded       RowState = "DISCARDED"
+)
+
+// String is the event's name.
+func (e RowEvent) String() string {
+	return enum.Name([]string{RowClaimed: "claimed", RowCompleted: "completed", RowFailed: "failed", RowParked: "parked",
+		RowDeadLettered: "dead_lettered", RowDiscarded: "discarded", RowReleased: "released", RowRetried: "retried"}, e, "RowEvent")
+}
+
+// RowEvent is what happens to an inbox row.
+type RowEvent uint8
+
+// The events. Those of a row in progress are its claim's, but that a person may
+// discard or release it, too.
+const (
+	// RowClaimed: a worker took it: when it was due, or because the lease of the
+	// worker that had it has ended.
+	RowClaimed RowEvent = iota + 1
+	// RowCompleted: its effect is committed.
+	RowCompleted
+	// RowFailed: its handler failed, and it is due again at a time.
+	RowFailed
+	RowParked
+	RowDeadLettered
+	RowDiscarded
+	// RowReleased: its worker gave it back without an attempt.
+	RowReleased
+	// RowRetried: a person made it due now.
+	RowRetried
+	rowEvents = iota // how many there are
+)
+
+// transitions is the state after each event that may happen to a row in a state.
+var transitions = map[RowState]map[RowEvent]RowState{
+	StateReceived: {RowClaimed: StateInProgress, RowDiscarded: StateDiscarded},
+	StateInProgress: {RowClaimed: StateInProgress, RowCompleted: StateCompleted, RowFailed: StateFailedRetryable,
+		RowParked: StateParked, RowDeadLettered: StateDeadLettered, RowDiscarded: StateDiscarded, RowReleased: StateReceived},
+	StateFailedRetryable: {RowClaimed: StateInProgress, RowRetried: StateFailedRetryable, RowDiscarded: StateDiscarded},
+	StateParked: {RowRetried: StateFailedRetryable, RowCompleted: StateCompleted, RowDeadLettered: StateDeadLettered,
+		RowDiscarded: StateDiscarded},
+	StateDeadLettered: {RowRetried: StateFailedRetryable, RowCompleted: StateCompleted, RowDiscarded: StateDiscarded},
+	StateCompleted:    {},
+	StateDiscarded:    {},
+}
+
+// Known reports whether this release writes rows of this state, and so knows what
+// it means.
+func (s RowState) Known() bool {
+	_, known := transitions[s]
+	return known
+}
+
+// After is the state of a row in state s after an event; false if that may not
+// happen to it, or if this release does not know s.
+func (s RowState) After(e RowEvent) (RowState, bool) {
+	next, legal := transitions[s][e]
+	return next, legal
+}
+
+// CanBecome reports whether a row may go from state s to state t; false if this
+// release does not know s.
+func (s RowState) CanBecome(t RowState) bool {
+	for _, next := range transitions[s] {
+		if next == t {
+			return true
+		}
+	}
+	return false
+}
+
+// MayBecome is nil if a row may go from state s to state t; otherwise an error
+// that wraps semel.ErrState and says why not.
+func (s RowState) MayBecome(t RowState) error {
+	switch {
+	case s.CanBecome(t):
+		return nil
+	case !s.Known():
+		return fmt.Errorf("is %s, which a newer release wrote; only that release, or a newer one, may act on it: %w", s, semel.ErrState)
+	}
+	return fmt.Errorf("is %s: %w", s, semel.ErrState)
+}
+
+// Outcome is what the marker of a message says whose row is in state s; 0 if this
+// release does not know s.
+func (s RowState) Outcome() Outcome {
+	switch s {
+	case StateReceived, StateInProgress, StateFailedRetryable:
+		return Waiting
+	case StateCompleted:
+		return Applied
+	case StateParked:
+		return Parked
+	case StateDeadLettered:
+		return DeadLettered
+	case StateDiscarded:
+		return Discarded
+	}
+	return 0
+}

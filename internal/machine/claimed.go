@@ -1,0 +1,51 @@
+package machine
+
+import "github.com/semel-go/semel/contract"
+
+// InboxLane is the lane of items that were claimed. They have no order among them.
+func InboxLane() contract.Lane { return contract.Lane{ID: "semel:inbox", Epoch: 1} }
+
+// claimState is what the machine knows of its consumer's inbox, which it asks for
+// rows that are due as it asks the source for deliveries. A claim that was not begun
+// when most of its lease is over is given back: another worker may be free.
+type claimState struct {
+	lane     *lane
+	under    bool // a ClaimRows is under way
+	wanted   bool // with under: something has become due since it began
+	empty    bool // the last answer was that nothing is due, and it still holds
+	until    Time // it is not asked before
+	next     Time // when a row that this process wrote is due, 0: none is known
+	failures int
+	// most is how many are claimed ahead: it grows while all are begun in time.
+	most int
+	// fresh are claims that may not have begun, the earliest first; freed are those
+	// to be given back with this step.
+	fresh []*Item
+	freed []*Item
+}
+
+// due says that something in the inbox is due at a moment.
+func (m *Machine) due(at Time) {
+	c := &m.claims
+	if at <= m.now {
+		c.empty, c.wanted = false, true
+	} else if c.next <= m.now || at < c.next {
+		c.next = at
+	}
+	if c.failures == 0 {
+		c.until = min(c.until, at)
+	}
+}
+
+// free gives a claim back whose message did not end.
+func (m *Machine) free(it *Item) {
+	m.counts.Claims.Released++
+	m.claims.freed = append(m.claims.freed, it)
+}
+
+// loseClaim lets go of an item whose row somebody else has.
+func (m *Machine) loseClaim(it *Item) {
+	m.counts.Claims.Lost++
+	m.do(Report{Kind: ReportClaimLost, Item: it, N: 1})
+	m.move(it, placement{})
+}

@@ -1,0 +1,105 @@
+package machine
+
+import (
+	"cmp"
+	"errors"
+)
+
+// startClaim asks for what is due while little that was claimed is left to do.
+func (m *Machine) startClaim() {
+	c := &m.claims
+	if !m.config.Inbox || c.under || m.end.stopping || c.until > m.now || m.store.closed(m.now) || c.lane.items > c.most/2 {
+		return
+	}
+	messages, bytes := m.room()
+	if messages <= 0 || bytes <= 0 {
+		return
+	}
+	c.under, c.wanted = true, false
+	m.do(ClaimRows{Messages: min(messages, c.most-c.lane.items), Bytes: bytes})
+}
+
+// claimed takes what a ClaimRows brought.
+func (m *Machine) claimed(e Claimed) {
+	c := &m.claims
+	c.under = false
+	for _, it := range e.Items {
+		m.admitClaim(it)
+	}
+	switch {
+	case e.Failed:
+		wait := m.jitter(m.config.BackoffFirst, m.config.BackoffMost, c.failures)
+		c.failures++
+		c.until, c.empty = m.now+wait, false
+		m.do(Report{Kind: ReportNotReady, Part: "inbox", Wait: wait, Err: cmp.Or(e.Err, errInbox)})
+		return
+	case c.failures > 0:
+		c.failures = 0
+		m.do(Report{Kind: ReportReady, Part: "inbox"})
+	}
+	c.until, c.empty = m.now, false
+	if len(e.Items) == 0 && !c.wanted {
+		// Many processes shall not ask together.
+		c.until, c.empty = m.now+m.config.Poll/2+m.jitter(m.config.Poll/2, m.config.Poll/2, 0), true
+		if c.next > m.now {
+			c.until = min(c.until, c.next)
+		}
+	}
+}
+
+var errInbox = errors.New("the inbox cannot be read")
+
+// admitClaim takes a claimed row in.
+func (m *Machine) admitClaim(it *Item) {
+	c := it.Claim
+	m.arrivals++
+	m.counts.Claims.Claimed++
+	it.arrival, it.lane, it.as = m.arrivals, m.claims.lane, AsApplied
+	it.attempts, it.alone = int32(c.Attempts), c.Suspect
+	if r := it.Refused; r != nil {
+		it.as = AsParked
+		it.failure = &failure{reason: r.Reason, first: r.Why, last: r.Why}
+	}
+	if m.end.stopping {
+		m.free(it)
+		return
+	}
+	m.claims.fresh = append(m.claims.fresh, it)
+	m.enqueue(it)
+}
+
+// freeLate gives back what was not begun in time.
+func (m *Machine) freeLate() {
+	c := &m.claims
+	for n, it := range c.fresh {
+		switch {
+		case it.Claim.begun || it.state == gone:
+		case it.Claim.Until > m.now:
+			c.trim(n)
+			return
+		default:
+			c.most = max(1, c.most/2)
+			m.leave(it)
+		}
+	}
+	if len(c.fresh) > 0 { // all were begun
+		c.most = min(c.most*2, max(m.config.Most*m.config.Workers, fetchChunk))
+		c.trim(len(c.fresh))
+	}
+}
+
+// trim forgets the first n of those that may not have begun.
+func (c *claimState) trim(n int) {
+	clear(c.fresh[:n])
+	if c.fresh = c.fresh[n:]; len(c.fresh) == 0 {
+		c.fresh = nil
+	}
+}
+
+// unclaim tells the inbox what is given back with this step.
+func (m *Machine) unclaim() {
+	if len(m.claims.freed) > 0 {
+		m.do(Unclaim{Items: m.claims.freed})
+		m.claims.freed = nil
+	}
+}

@@ -1,0 +1,190 @@
+package machine
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel/contract"
+)
+
+// asking is a machine with an inbox, of which a test sees each action.
+type asking struct {
+	t   *testing.T
+	m   *Machine
+	now Time
+	// flights are begun and not ended.
+	flights []*Flight
+}
+
+func newAsking(t *testing.T, change func(*Config)) *asking {
+	c := testConfig()
+	c.Inbox, c.Wait, c.Poll, c.Most = true, true, time.Second, 10
+	if change != nil {
+		change(&c)
+	}
+	return &asking{t: t, m: New(c)}
+}
+
+// step returns the actions of a kind that an event leads to.
+func step[A Action](a *asking, after time.Duration, e Event) (found []A) {
+	a.t.Helper()
+	a.now += after
+	for _, action := range a.m.Step(e, a.now) {
+		if b, is := action.(Begin); is {
+			a.flights = append(a.flights, b.Flight)
+		}
+		if it, is := action.(A); is {
+			found = append(found, it)
+		}
+	}
+	return found
+}
+
+// claimed are n items with claims whose time is over in so long.
+func (a *asking) claimed(n int, left time.Duration) Claimed {
+	var e Claimed
+	for i := range n {
+		e.Items = append(e.Items, &Item{Lane: InboxLane(), Identity: fmt.Sprint("m", a.now, i), Size: 100, Claim: &Claim{Until: a.now + left}})
+	}
+	return e
+}
+
+// commit ends the flights that are open, all well.
+func (a *asking) commit() {
+	for len(a.flights) > 0 {
+		f := a.flights[0]
+		a.flights = a.flights[1:]
+		v := make([]contract.Verdict, len(f.Entries))
+		for i := range v {
+			v[i].Kind = contract.Fresh
+		}
+		step[Action](a, 0, Marked{Flight: f, Verdicts: v})
+		step[Action](a, 0, Ran{Flight: f, Done: len(v)})
+		step[Action](a, 0, Ended{Flight: f, Outcome: contract.Committed, Culprit: -1})
+	}
+}
+
+func TestWhenTheInboxIsAsked(t *testing.T) {
+	t.Run("D6_at_once_and_then_within_a_poll_while_nothing_is_due", func(t *testing.T) {
+		a := newAsking(t, nil)
+		if asked := step[ClaimRows](a, 0, Timer{}); len(asked) != 1 || asked[0].Messages != 10 {
+			t.Fatalf("%+v", asked)
+		}
+		if asked := step[ClaimRows](a, time.Hour, Timer{}); len(asked) != 0 {
+			t.Errorf("asked beside a question that is open: %+v", asked)
+		}
+		wakes := step[Wake](a, 0, Claimed{})
+		if len(wakes) != 1 || wakes[0].At < a.now+time.Second/2 || wakes[0].At > a.now+time.Second+1 {
+			t.Errorf("it wakes at %v, now is %v", wakes, a.now)
+		}
+		if asked := step[ClaimRows](a, time.Second/2-1, Timer{}); len(asked) != 0 {
+			t.Errorf("asked before half a poll: %+v", asked)
+		}
+		if asked := step[ClaimRows](a, 0, Due{}); len(asked) != 1 {
+			t.Errorf("told that something is due it asks %d times", len(asked))
+		}
+	})
+	t.Run("law_13_a_failure_is_told_and_waited_for", func(t *testing.T) {
+		a := newAsking(t, nil)
+		step[Action](a, 0, Timer{})
+		if told := step[Report](a, 0, Claimed{Failed: true, Err: errTest}); len(told) != 1 || told[0].Kind != ReportNotReady || told[0].Part != "inbox" {
+			t.Errorf("%+v", told)
+		}
+		if asked := step[ClaimRows](a, 0, Due{}); len(asked) != 0 {
+			t.Error("what is due shortens the pause after a failure")
+		}
+		step[Action](a, time.Second, Timer{})
+		if told := step[Report](a, 0, Claimed{}); len(told) != 1 || told[0].Kind != ReportReady {
+			t.Errorf("%+v", told)
+		}
+	})
+	t.Run("case_6_what_this_process_wrote_is_asked_for_at_its_moment", func(t *testing.T) {
+		a := newAsking(t, func(c *Config) { c.Poll = time.Minute })
+		step[Action](a, 0, Timer{})
+		step[Action](a, 0, a.claimed(1, time.Hour)) // and the next question is open
+		f := a.flights[0]
+		a.flights = nil
+		step[Action](a, 0, Marked{Flight: f, Verdicts: []contract.Verdict{{Kind: contract.Fresh}}})
+		step[Action](a, 0, Ran{Flight: f, Failed: true, Failure: Failure{Class: contract.ClassRetry, After: 20 * time.Second, Err: errTest}})
+		step[Action](a, 0, Ended{Flight: f, Outcome: contract.NotCommitted, Culprit: -1})
+		if len(a.flights) != 1 || a.flights[0].Entries[0].As != AsWaiting {
+			t.Fatalf("%+v", a.flights)
+		}
+		f, a.flights = a.flights[0], nil
+		commits := step[Commit](a, 0, Marked{Flight: f, Verdicts: []contract.Verdict{{Kind: contract.Fresh}}})
+		if len(commits) != 1 || len(commits[0].Rows) != 1 || commits[0].Rows[0].After != 20*time.Second || commits[0].Rows[0].Attempts != 1 {
+			t.Fatalf("%+v", commits)
+		}
+		step[Action](a, 0, Ended{Flight: f, Outcome: contract.Committed, Culprit: -1})
+		step[Action](a, 0, Claimed{})
+		if asked := step[ClaimRows](a, 20*time.Second-1, Timer{}); len(asked) != 0 {
+			t.Error("it is asked for before its moment")
+		}
+		if asked := step[ClaimRows](a, 1, Timer{}); len(asked) != 1 {
+			t.Error("it is not asked for at its moment")
+		}
+		if n := a.m.Counts().Claims; n.Claimed != 1 || n.Waiting != 1 {
+			t.Errorf("%+v", n)
+		}
+	})
+}
+
+func TestHowMuchIsClaimedAhead(t *testing.T) {
+	t.Run("law_11_more_while_all_are_begun_in_time_and_half_when_one_was_not", func(t *testing.T) {
+		a := newAsking(t, nil)
+		asked := step[ClaimRows](a, 0, Timer{})
+		for _, want := range []int{20, 40} {
+			step[Action](a, 0, a.claimed(asked[0].Messages, time.Minute))
+			for range 10 {
+				a.commit()
+			}
+			step[Action](a, 0, Claimed{})
+			if asked = step[ClaimRows](a, time.Minute, Timer{}); len(asked) != 1 || asked[0].Messages != want {
+				t.Fatalf("%+v, want %d", asked, want)
+			}
+		}
+		step[Action](a, 0, a.claimed(40, time.Minute)) // ten are begun, and their flight does not end
+		freed := step[Unclaim](a, time.Minute, Timer{})
+		if len(freed) != 1 || len(freed[0].Items) != 30 {
+			t.Fatalf("%d are given back", len(freed))
+		}
+		if n := a.m.Counts().Claims; n.Released != 30 {
+			t.Errorf("%+v", n)
+		}
+		if a.m.claims.most >= 40 {
+			t.Errorf("%d may be claimed ahead after that", a.m.claims.most)
+		}
+	})
+	t.Run("case_10_a_stop_gives_back_what_no_flight_has", func(t *testing.T) {
+		a := newAsking(t, nil)
+		step[Action](a, 0, Timer{})
+		step[Action](a, 0, a.claimed(15, time.Minute))
+		freed := step[Unclaim](a, 0, Stop{})
+		if len(freed) != 1 || len(freed[0].Items) != 5 {
+			t.Fatalf("%+v", freed)
+		}
+		if freed := step[Unclaim](a, 0, a.claimed(3, time.Minute)); len(freed) != 1 || len(freed[0].Items) != 3 {
+			t.Errorf("what comes after the stop: %+v", freed)
+		}
+	})
+	t.Run("law_5_a_claim_that_is_lost_leaves_without_an_attempt", func(t *testing.T) {
+		a := newAsking(t, nil)
+		step[Action](a, 0, Timer{})
+		step[Action](a, 0, a.claimed(2, time.Minute))
+		f := a.flights[0]
+		step[Action](a, 0, Marked{Flight: f, Verdicts: []contract.Verdict{{Kind: contract.ClaimLost}, {Kind: contract.Fresh}}})
+		step[Action](a, 0, Ran{Flight: f, Done: 1})
+		a.flights = nil
+		step[Action](a, 0, Ended{Flight: f, Outcome: contract.NotCommitted, Class: contract.ClassClaimLost, Culprit: -1})
+		if len(a.flights) != 1 || len(a.flights[0].Entries) != 2 || a.flights[0].Entries[1].Item.Attempt() != 1 {
+			t.Fatalf("%+v", a.flights)
+		}
+		f = a.flights[0]
+		step[Action](a, 0, Marked{Flight: f, Verdicts: []contract.Verdict{{Kind: contract.ClaimLost}, {Kind: contract.ClaimLost}}})
+		step[Action](a, 0, Ended{Flight: f, Outcome: contract.Committed, Culprit: -1})
+		if n := a.m.Counts().Claims; n.Lost != 2 || n.Applied != 0 || a.m.live.count != 0 {
+			t.Errorf("%+v, %d are held", n, a.m.live.count)
+		}
+	})
+}

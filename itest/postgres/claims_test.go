@@ -1,0 +1,52 @@
+package postgres
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/sqlstore"
+)
+
+// waitingRows has many rows of two consumers that wait, and as many that are done.
+const waitingRows = `insert into in.semel_inbox (revision, scope, id, conflict, version, surrogate, state, reason, topic, partition, "offset",
+  broker_id, type, schema, envelope, payload, received_at, changed_at, due_at, started, finished, repeated, first_error, last_error)
+select 1, (select number from in.semel_scopes where consumer = case n % 4 when 0 then 'billing'::bytea else 'audit'::bytea end), ('\x00'::bytea || n::text::bytea), '', 0, false,
+  case when n % 2 = 0 then 'RECEIVED' else 'COMPLETED' end, '', '', 0, n, '', '', '', '{}', repeat('x', 500)::bytea, now(), now(),
+  now() - n * interval '1 millisecond', 0, 0, 0, '', ''
+from generate_series(1, 100000) n`
+
+func TestClaimsReadNoMoreThanTheyTake(t *testing.T) {
+	db := fresh(t)
+	t.Run("D3_an_inbox_of_many_rows_is_not_read_whole_for_a_claim", func(t *testing.T) {
+		s := newShop(t, db, sqlstore.Options{})
+		for _, consumer := range []string{"billing", "audit"} {
+			if _, err := s.store.Scope(t.Context(), consumer, "", 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.exec(t, waitingRows)
+		s.exec(t, "analyze in.semel_inbox")
+		rows, err := db.QueryContext(t.Context(), "explain (analyze, buffers) "+sqlstore.Statements(s.store, sqlform.Revision2{}).Claim,
+			true, []byte("billing"), int64(contract.NewToken()), 100, int64(0), int64(30_000), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rows.Close()
+		var plan strings.Builder
+		for rows.Next() {
+			var line string
+			if err := rows.Scan(&line); err != nil {
+				t.Fatal(err)
+			}
+			plan.WriteString(line + "\n")
+		}
+		if err := rows.Err(); err != nil {
+			t.Fatal(err)
+		}
+		if text := plan.String(); strings.Contains(text, "Seq Scan on semel_inbox") || !strings.Contains(text, "semel_inbox_claimable") {
+			t.Errorf("the plan:\n%s", text)
+		}
+	})
+}

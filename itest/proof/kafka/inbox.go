@@ -1,0 +1,117 @@
+//go:build unix
+
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel/itest/webhooks"
+)
+
+// inboxKeys are the consumer's where members receive first. The lease is shorter
+// than a freeze, which is shorter than what the server gives an idle transaction: so
+// one that goes on after it meets its token and no closed connection.
+var inboxKeys = []string{
+	"settle: after_receipt", "alerts: {pending_age: 1m}", "inbox: {lease: 4s, poll: 200ms}",
+	"retry: {attempts: 40, first: 100ms, most: 2s}", "hold: 1s",
+}
+
+// poisoned is how many messages are parked until somebody mends their cause.
+const poisoned = 10
+
+// failing has one handler in a hundred fail, on average twice, and some for good
+// until the cause is mended. A sequence is not rolled back.
+const failing = `create sequence luck;
+create table mended (since timestamptz not null);
+create function strike() returns trigger language plpgsql as $$
+begin
+  if new.delivery in (%s) and not exists (select 1 from mended) then
+    raise exception 'poison';
+  end if;
+  if hashtext(new.delivery) %% 100 = 0 and nextval('luck') %% 3 <> 0 then
+    raise exception using errcode = '55000', message = 'bad luck';
+  end if;
+  return new;
+end $$;
+create trigger strike before insert on effects for each row execute function strike();
+`
+
+func (r *run) setup() string {
+	if !r.Inbox {
+		return setup
+	}
+	var ids []string
+	for n := range poisoned {
+		ids = append(ids, "'"+webhooks.ID(n*r.Events/poisoned)+"'")
+	}
+	return setup + fmt.Sprintf(failing, strings.Join(ids, ", "))
+}
+
+// workOff waits until nothing waits in the inbox, has what is parked retried by a
+// command, and waits again.
+func (r *run) workOff(ctx context.Context) error {
+	if err := r.drained(ctx); err != nil {
+		return err
+	}
+	if _, err := r.Activity.DB.ExecContext(ctx, "insert into mended values (now())"); err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, r.Binary, "parked", "retry", "--config", dynamicPolicy, "--all", "--wait", "--reason", "mended", "--as", "proof")
+	cmd.Dir, cmd.Env = r.Folder, append(cmd.Environ(), r.Members[0].Env...)
+	said, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("semel parked retry: %w\n%s", err, said)
+	}
+	r.ledger.Retried = strings.Count(string(said), ": done")
+	r.Say("%d parked messages are retried", r.ledger.Retried)
+	return r.drained(ctx)
+}
+
+// drained waits until nothing waits in the inbox. Whether it does, the ledger says.
+func (r *run) drained(ctx context.Context) error {
+	most, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	looked, waiting := time.Time{}, -1
+	err := r.tendUntil(most, func() bool {
+		if time.Since(looked) < 500*time.Millisecond {
+			return false
+		}
+		looked = time.Now()
+		const query = "select count(*) from semel_inbox where state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE')"
+		return r.Activity.DB.QueryRowContext(most, query).Scan(&waiting) == nil && waiting == 0
+	})
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		r.Say("after %v %d messages still wait", patience, waiting)
+		return nil
+	}
+	return err
+}
+
+// inboxLedger reads what the server says of tokens and of failures.
+func (r *run) inboxLedger() {
+	if r.Inbox {
+		r.ledger.Refused = r.Server.Logged(" claims stand")
+		r.ledger.Failed = r.Server.Logged("bad luck")
+	}
+}
+
+func parkedFor(inbox bool) int {
+	if inbox {
+		return poisoned
+	}
+	return 0
+}
+
+// failuresFor is how many runs must have failed: as many as the messages of which
+// handlers fail, which is one in a hundred.
+func failuresFor(p Proof) int {
+	if p.Inbox {
+		return p.Events / 150
+	}
+	return 0
+}

@@ -1,0 +1,190 @@
+package sqlsuite
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/identity"
+)
+
+// Account is a store with an account in the same database.
+type Account[Tx any] struct {
+	Store contract.TxStore[Tx]
+	// Add adds to the account in a handler's transaction; Balance reads what is
+	// committed.
+	Add     func(ctx context.Context, tx Tx, amount int) error
+	Balance func(t testing.TB) int
+	// OneWriter: whoever has a transaction open keeps all others from theirs.
+	OneWriter bool
+}
+
+// once is a source that brings one message.
+type once struct {
+	message *semel.Message
+	settled *atomic.Int64
+	fetched bool
+}
+
+func (s *once) Lanes(o contract.LaneObserver) { o.Given(onlyLane) }
+func (s *once) Flow(contract.Lane, bool)      {}
+func (s *once) Close(context.Context) error   { return nil }
+
+var onlyLane = contract.Lane{ID: "a", Epoch: 1}
+
+func (s *once) Fetch(ctx context.Context, _ contract.Bound) ([]contract.Delivery, error) {
+	if s.fetched {
+		<-ctx.Done()
+		return nil, nil
+	}
+	s.fetched = true
+	return []contract.Delivery{{Message: s.message, Lane: onlyLane, Before: contract.Unknown}}, nil
+}
+
+func (s *once) Settle(_ context.Context, all []contract.Settlement) ([]int, error) {
+	s.settled.Add(int64(len(all)))
+	return nil, nil
+}
+
+// idle is longer than any wait of the cases that use it.
+const idle = time.Second
+
+func payment() *semel.Message {
+	return &semel.Message{Headers: semel.Headers{{Name: "id", Value: []byte("p1")}}, Body: []byte(`{"amount": 100}`)}
+}
+
+// billing is a consumer that receives before its handler runs.
+func (a Account[Tx]) billing(t testing.TB, handle func(context.Context, Tx, *semel.Message) error, source contract.Source, idle time.Duration) *consumer.Consumer[Tx] {
+	t.Helper()
+	c, err := consumer.New(a.Store, handle, consumer.Config{
+		Name: "billing", Source: source, Identity: identity.By("header:id"), Strategy: consumer.StrategyInbox, Settle: consumer.SettleAfterReceipt,
+		Retry: consumer.RetryPolicy{Attempts: 5, First: time.Millisecond, Most: 5 * time.Millisecond},
+		Inbox: consumer.InboxPolicy{Lease: time.Second, Poll: 20 * time.Millisecond}, Timeout: 30 * time.Second, IdleExit: idle,
+		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Inbox are the three ways in which systems with an inbox lost a message or doubled
+// its effect (fact 16), on a store with an account.
+func Inbox[Tx any](t *testing.T, open func(t testing.TB) Account[Tx]) {
+	t.Run("T1_a_message_whose_handler_fails_once_is_not_taken_for_handled", func(t *testing.T) {
+		a := open(t)
+		source, failed := &once{message: payment(), settled: &atomic.Int64{}}, false
+		c := a.billing(t, func(ctx context.Context, tx Tx, _ *semel.Message) error {
+			if !failed {
+				failed = true
+				return errors.New("the network is gone")
+			}
+			return a.Add(ctx, tx, 100)
+		}, source, idle)
+		runs(t, c)
+		a.wants(t, 100)
+		if n := c.Counts(); n.Received != 1 || n.Inbox.Waiting != 1 || n.Inbox.Applied != 1 || source.settled.Load() != 1 {
+			t.Errorf("%+v, settled %d times", n, source.settled.Load())
+		}
+		again := a.billing(t, func(context.Context, Tx, *semel.Message) error { return errors.New("it ran") }, &once{message: payment(), settled: &atomic.Int64{}}, idle)
+		runs(t, again)
+		if n := again.Counts(); n.Duplicates != 1 || n.Inbox.Claimed != 0 {
+			t.Errorf("delivered again: %+v", n)
+		}
+		a.wants(t, 100)
+	})
+	t.Run("T2_an_effect_whose_handler_fails_twice_after_it_is_there_once", func(t *testing.T) {
+		a := open(t)
+		tries := 0
+		c := a.billing(t, func(ctx context.Context, tx Tx, _ *semel.Message) error {
+			tries++
+			if err := a.Add(ctx, tx, 100); err != nil || tries > 2 {
+				return err
+			}
+			return errors.New("the mail server is gone")
+		}, &once{message: payment(), settled: &atomic.Int64{}}, idle)
+		runs(t, c)
+		if a.wants(t, 100); tries != 3 {
+			t.Errorf("%d runs, want 3", tries)
+		}
+	})
+	t.Run("law_5_T3_of_a_frozen_worker_and_its_rescuer_one_commits", func(t *testing.T) { a := open(t); a.rescued(t) })
+}
+
+// runs runs a consumer until nothing comes any more.
+func runs[Tx any](t *testing.T, c *consumer.Consumer[Tx]) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if err := c.Run(ctx); err != nil || ctx.Err() != nil {
+		t.Fatal(err, ctx.Err())
+	}
+}
+
+func (a Account[Tx]) wants(t testing.TB, want int) {
+	t.Helper()
+	if got := a.Balance(t); got != want {
+		t.Errorf("the balance is %d, want %d", got, want)
+	}
+}
+
+// rescued freezes a worker past its lease, with its effect in an open transaction
+// where others can work beside that, and lets it go on when another has taken over.
+func (a Account[Tx]) rescued(t *testing.T) {
+	scope, err := a.Store.Scope(t.Context(), "billing", "", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	receipt := []contract.Mark{{Scope: scope, ID: []byte("p1"), As: contract.Waiting}}
+	b, _ := Begin(t, a.Store, contract.TxOptions{}, receipt)
+	row := contract.Row{State: contract.StateReceived, Message: payment()}
+	if r := b.Commit(t.Context(), contract.Ending{Rows: []contract.Row{row}}); r.Outcome != contract.Committed {
+		t.Fatal(r)
+	}
+	mine, err := a.Store.(contract.Leases).Claim(t.Context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: 1, Lease: time.Second})
+	if err != nil || len(mine) != 1 {
+		t.Fatal(mine, err)
+	}
+	asks := []contract.Mark{{Scope: scope, ID: []byte("p1"), As: contract.Applied, Claim: mine[0].Claim}}
+	var frozen contract.Batch[Tx]
+	if !a.OneWriter {
+		var verdicts []contract.Verdict
+		if frozen, verdicts = Begin(t, a.Store, contract.TxOptions{}, asks); verdicts[0].Kind != contract.Fresh {
+			t.Fatal(verdicts)
+		}
+		if err := a.Add(t.Context(), frozen.Tx(0), 100); err != nil {
+			t.Fatal(err)
+		}
+	}
+	nothing := &once{fetched: true}
+	rescuer := a.billing(t, func(ctx context.Context, tx Tx, _ *semel.Message) error { return a.Add(ctx, tx, 100) }, nothing, time.Minute)
+	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- rescuer.Run(ctx) }()
+	for ; rescuer.Counts().Inbox.Claimed == 0 && ctx.Err() == nil; <-time.After(10 * time.Millisecond) {
+	}
+	if a.OneWriter {
+		for ; rescuer.Counts().Inbox.Applied == 0 && ctx.Err() == nil; <-time.After(10 * time.Millisecond) {
+		}
+		if v := Asked(t, a.Store, asks...); v[0].Kind != contract.ClaimLost {
+			t.Errorf("the first is told %v", v[0])
+		}
+	} else if r := frozen.Commit(t.Context(), contract.Ending{Claims: []contract.ClaimEnding{{Claim: mine[0].Claim, Event: contract.RowCompleted, Ran: true}}}); r.Outcome != contract.NotCommitted || r.Class != contract.ClassClaimLost {
+		t.Errorf("the first is told %+v", r)
+	}
+	for ; rescuer.Counts().Inbox.Applied == 0 && ctx.Err() == nil; <-time.After(10 * time.Millisecond) {
+	}
+	a.wants(t, 100)
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}

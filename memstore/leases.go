@@ -1,0 +1,231 @@
+package memstore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/semel-go/semel/contract"
+)
+
+// Claim implements contract.Leases.
+func (s *Store) Claim(_ context.Context, o contract.ClaimOptions) ([]contract.Claimed, error) {
+	before, after := s.ask("claim-before"), s.ask("claim-after")
+	if before != nil {
+		return nil, before
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now, bytes := s.now(), int64(0)
+	var taken []contract.Claimed
+	for _, r := range s.claimable(o.Consumer, now) {
+		if len(o.Numbers) > 0 && !slices.Contains(o.Numbers, r.Number) {
+			continue
+		}
+		if len(taken) == o.Most || len(taken) > 0 && o.Bytes > 0 && bytes+int64(r.Size) > o.Bytes {
+			break
+		}
+		bytes += int64(r.Size)
+		suspect := r.State == contract.StateInProgress
+		s.become(r, contract.RowClaimed)
+		r.token, r.LockedUntil = o.Token, now.Add(o.Lease)
+		taken = append(taken, contract.Claimed{Claim: r.claim(), Row: shown(r, true), Left: o.Lease, Suspect: suspect})
+	}
+	if after != nil {
+		return nil, after
+	}
+	return taken, nil
+}
+
+// claimable are the rows of a consumer that may be claimed, the longest due first;
+// the store's lock is held.
+func (s *Store) claimable(consumer string, now time.Time) (due []*row) {
+	for _, r := range s.rows {
+		_, legal := r.State.After(contract.RowClaimed)
+		if legal && r.Key.Consumer == consumer && !r.claimableAt().After(now) {
+			due = append(due, r)
+		}
+	}
+	slices.SortFunc(due, func(a, b *row) int {
+		return cmp.Or(a.claimableAt().Compare(b.claimableAt()), cmp.Compare(a.Number, b.Number))
+	})
+	return due
+}
+
+// claimableAt is when a row that waits is due, or the lease of one in progress ends.
+func (r *row) claimableAt() time.Time {
+	if r.State == contract.StateInProgress {
+		return r.LockedUntil
+	}
+	return r.DueAt
+}
+
+func (r *row) claim() contract.Claim { return contract.Claim{Number: r.Number, Token: r.token} }
+
+// become lets an event happen to a row, which its state allows. A claim is over
+// then. The store's lock is held.
+func (s *Store) become(r *row, e contract.RowEvent) {
+	next, legal := r.State.After(e)
+	if !legal {
+		panic(fmt.Sprintf("memstore: row %d is %s and is to be %s", r.Number, r.State, e))
+	}
+	r.State, r.token = next, 0
+	r.DueAt, r.LockedUntil = time.Time{}, time.Time{}
+	s.setOutcome(r.key.identity, next.Outcome())
+	s.touch(r)
+}
+
+// claimed returns the row of a claim that stands, nil if it does not; the store's
+// lock is held.
+func (s *Store) claimed(c contract.Claim) *row {
+	if c.Number < 1 || c.Number > int64(len(s.rows)) || c.Token == 0 {
+		return nil
+	}
+	r := s.rows[c.Number-1]
+	if r.token != c.Token || r.State != contract.StateInProgress {
+		return nil
+	}
+	return r
+}
+
+// look answers a mark that asks for a claim; the store's lock is held.
+func (s *Store) look(c contract.Claim) contract.Verdict {
+	if r := s.claimed(c); r != nil && r.LockedUntil.After(s.now()) && s.lost([]contract.ClaimEnding{{Claim: c}}) == nil {
+		return contract.Verdict{Kind: contract.Fresh}
+	}
+	return contract.Verdict{Kind: contract.ClaimLost}
+}
+
+// lost says which claim of an ending does not stand, or stands in a row whose marker
+// does not wait for it; the store's lock is held.
+func (s *Store) lost(endings []contract.ClaimEnding) error {
+	for _, e := range endings {
+		r := s.claimed(e.Claim)
+		if r == nil || s.markers[r.key.identity].outcome != contract.Waiting {
+			return fmt.Errorf("row %d: %w", e.Number, contract.ErrClaimLost)
+		}
+	}
+	return nil
+}
+
+// Held implements contract.Leases.
+func (s *Store) Held(_ context.Context, consumer string, t contract.Token) ([]contract.Claimed, error) {
+	if err := s.ask("claim-before"); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	var held []contract.Claimed
+	for _, r := range s.rows {
+		if r.Key.Consumer == consumer && s.claimed(contract.Claim{Number: r.Number, Token: t}) != nil {
+			// Who had it before is not known any more, and may have died of it.
+			held = append(held, contract.Claimed{Claim: r.claim(), Row: shown(r, true), Left: r.LockedUntil.Sub(now), Suspect: true})
+		}
+	}
+	return held, nil
+}
+
+// Extend implements contract.Leases.
+func (s *Store) Extend(_ context.Context, claims []contract.Claim, lease time.Duration) ([]int, error) {
+	return s.each(claims, func(r *row) {
+		if until := s.now().Add(lease); until.After(r.LockedUntil) {
+			r.LockedUntil = until
+		}
+	})
+}
+
+// Start implements contract.Leases.
+func (s *Store) Start(_ context.Context, claims []contract.Claim) ([]int, error) {
+	return s.each(claims, func(r *row) {
+		r.Started++
+		s.touch(r)
+	})
+}
+
+// each does something to the rows of claims that stand, and returns the others.
+func (s *Store) each(claims []contract.Claim, do func(*row)) (lost []int, err error) {
+	if err := s.ask("claim-before"); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, c := range claims {
+		if r := s.claimed(c); r != nil {
+			do(r)
+		} else {
+			lost = append(lost, i)
+		}
+	}
+	return lost, nil
+}
+
+// End implements contract.Leases.
+func (s *Store) End(_ context.Context, endings []contract.ClaimEnding) (lost []int, err error) {
+	before, after := s.ask("claim-before"), s.ask("claim-after")
+	if before != nil {
+		return nil, before
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range endings {
+		if r := s.claimed(endings[i].Claim); r != nil {
+			s.endClaim(r, &endings[i])
+		} else {
+			lost = append(lost, i)
+		}
+	}
+	if after != nil {
+		return nil, after
+	}
+	return lost, nil
+}
+
+// endClaim ends a claim that stands; the store's lock is held.
+func (s *Store) endClaim(r *row, e *contract.ClaimEnding) {
+	s.become(r, e.Event)
+	r.Started = 0
+	if e.Ran {
+		r.Attempts++
+	}
+	if e.Event == contract.RowFailed || e.Event == contract.RowReleased {
+		r.DueAt = s.now().Add(e.After)
+	}
+	if e.Reason != "" {
+		r.Reason = e.Reason
+	}
+	if e.Error != "" {
+		r.LastError = cut(e.Error)
+		if r.FirstError == "" {
+			r.FirstError = r.LastError
+		}
+	}
+}
+
+// Retake implements contract.Leases.
+func (s *Store) Retake(_ context.Context, numbers []int64, from []contract.Token, to contract.Token) ([]contract.Retaken, error) {
+	before, after := s.ask("claim-before"), s.ask("claim-after")
+	if before != nil {
+		return nil, before
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]contract.Retaken, len(numbers))
+	for i, n := range numbers {
+		if n < 1 || n > int64(len(s.rows)) {
+			continue
+		}
+		r := s.rows[n-1]
+		if slices.Contains(from, r.token) && s.claimed(r.claim()) != nil {
+			r.token, all[i].Taken = to, true
+			s.touch(r)
+		}
+		all[i].State = r.State
+	}
+	if after != nil {
+		return nil, after
+	}
+	return all, nil
+}

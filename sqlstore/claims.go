@@ -1,0 +1,260 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/sqlform"
+)
+
+// errClaimLost: a claim does not stand that a batch was to end.
+var errClaimLost = &storeError{"end of claims", contract.ClassClaimLost, contract.ErrClaimLost}
+
+// claiming is what differs between dialects of claims.
+type claiming interface {
+	claim(ctx context.Context, s *Store, o contract.ClaimOptions) ([]contract.Claimed, error)
+	held(ctx context.Context, s *Store, consumer string, t contract.Token) ([]contract.Claimed, error)
+	// extend, start and end return the indexes of the claims that do not stand.
+	extend(ctx context.Context, s *Store, claims []contract.Claim, lease time.Duration) ([]int, error)
+	start(ctx context.Context, s *Store, claims []contract.Claim) ([]int, error)
+	end(ctx context.Context, s *Store, endings []contract.ClaimEnding) ([]int, error)
+	retake(ctx context.Context, s *Store, numbers []int64, from []contract.Token, to contract.Token) ([]contract.Retaken, error)
+	// look answers for claims that stand, in a batch's transaction; done says that
+	// other code has applied the identity. close ends them there, or says errClaimLost.
+	look(ctx context.Context, s *Store, tx *sql.Tx, claims []contract.Claim, stands func(k int, done bool)) error
+	close(ctx context.Context, s *Store, tx *sql.Tx, endings []contract.ClaimEnding) error
+}
+
+// Claim implements contract.Leases.
+func (s *Store) Claim(ctx context.Context, o contract.ClaimOptions) ([]contract.Claimed, error) {
+	all, err := s.dialect.claims.claim(ctx, s, o)
+	return all, s.answer("claim", err)
+}
+
+// Held implements contract.Leases.
+func (s *Store) Held(ctx context.Context, consumer string, t contract.Token) ([]contract.Claimed, error) {
+	all, err := s.dialect.claims.held(ctx, s, consumer, t)
+	return all, s.answer("claims that are held", err)
+}
+
+// Extend implements contract.Leases.
+func (s *Store) Extend(ctx context.Context, claims []contract.Claim, lease time.Duration) ([]int, error) {
+	lost, err := s.dialect.claims.extend(ctx, s, claims, lease)
+	return lost, s.answer("extension of leases", err)
+}
+
+// Start implements contract.Leases.
+func (s *Store) Start(ctx context.Context, claims []contract.Claim) ([]int, error) {
+	lost, err := s.dialect.claims.start(ctx, s, claims)
+	return lost, s.answer("start of claims", err)
+}
+
+// End implements contract.Leases.
+func (s *Store) End(ctx context.Context, endings []contract.ClaimEnding) ([]int, error) {
+	lost, err := s.dialect.claims.end(ctx, s, endings)
+	return lost, s.answer("end of claims", err)
+}
+
+// Retake implements contract.Leases.
+func (s *Store) Retake(ctx context.Context, numbers []int64, from []contract.Token, to contract.Token) ([]contract.Retaken, error) {
+	all, err := s.dialect.claims.retake(ctx, s, numbers, from, to)
+	return all, s.answer("retaking claims", err)
+}
+
+// Pending implements contract.Inbox.
+func (s *Store) Pending(ctx context.Context, consumer string) (contract.Pending, error) {
+	var p contract.Pending
+	var next, oldest int64
+	err := s.db.QueryRowContext(ctx, s.sql.Pending, []byte(consumer)).Scan(&p.Due, &p.Later, &p.InProgress, &next, &oldest)
+	if err != nil {
+		return p, s.blameless("pending", err)
+	}
+	p.Next, p.Oldest = time.Duration(next)*time.Millisecond, time.Duration(oldest)*time.Millisecond
+	return p, nil
+}
+
+// Requeue implements contract.Requeuer.
+func (s *Store) Requeue(ctx context.Context, number, revision int64, a contract.Act) error {
+	return s.answer("retry", s.again(ctx, number, revision, contract.RowRetried, a))
+}
+
+// Release implements contract.Requeuer.
+func (s *Store) Release(ctx context.Context, number, revision int64, a contract.Act) error {
+	return s.answer("release", s.again(ctx, number, revision, contract.RowReleased, a))
+}
+
+// again lets a row be worked on again.
+func (s *Store) again(ctx context.Context, number, revision int64, e contract.RowEvent, a contract.Act) error {
+	return s.write(ctx, func(tx *sql.Tx) error {
+		r, err := s.look(ctx, tx, number, revision)
+		if err != nil {
+			return err
+		}
+		next, legal := r.state.After(e)
+		switch {
+		case !legal:
+			return fmt.Errorf("row %d is %s: %w", number, r.state, semel.ErrState)
+		case e == contract.RowRetried && r.state == contract.StateFailedRetryable && r.due:
+			return fmt.Errorf("row %d is due already: %w", number, semel.ErrState)
+		}
+		if r.state.Outcome() != contract.Waiting {
+			if err := s.waitAgain(ctx, tx, r); err != nil {
+				return err
+			}
+		}
+		if err := s.set(ctx, tx, r, s.sql.Requeue, string(next)); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, a, number, "done")
+	})
+}
+
+// waitAgain sets the marker of a row that was set aside to waiting, with the row's
+// content.
+func (s *Store) waitAgain(ctx context.Context, tx *sql.Tx, r *actedRow) error {
+	if r.outcome == contract.Applied || r.outcome == contract.Waiting {
+		return fmt.Errorf("row %d: %w", r.number, semel.ErrConflict)
+	}
+	done, err := tx.ExecContext(ctx, s.sql.WaitAgain, r.version, r.sum, r.scope, r.id)
+	if err != nil {
+		return err
+	}
+	if n, err := done.RowsAffected(); err != nil || n != 1 {
+		return errors.Join(fmt.Errorf("row %d has no marker, and what became of its identity is not known: %w", r.number, semel.ErrConflict), err)
+	}
+	return nil
+}
+
+// withRows are the statements that return rows.
+func (s *Store) withRows() []*string {
+	all := []*string{&s.sql.Rows, &s.sql.Held}
+	if s.postgres != nil {
+		return append(all, &s.postgres.Claim)
+	}
+	return append(all, &s.sqlite.Claimable)
+}
+
+// claimArg is a claim as PostgreSQL's statements take it.
+type claimArg struct {
+	K int   `json:"k"`
+	N int64 `json:"n"`
+	T int64 `json:"t"`
+}
+
+// endingArg is an end of a claim.
+type endingArg struct {
+	claimArg
+	State   string `json:"state"`
+	Outcome int64  `json:"outcome"`
+	After   int64  `json:"after"`
+	Reason  string `json:"reason"`
+	Error   string `json:"error"`
+	Ran     int64  `json:"ran"`
+}
+
+// ClaimsArgument is the argument of statements about claims: for drivers of their
+// own.
+func ClaimsArgument(claims []contract.Claim) string {
+	all := make([]claimArg, len(claims))
+	for i, c := range claims {
+		all[i] = claimArg{i, c.Number, int64(c.Token)}
+	}
+	return jsonText(all)
+}
+
+// EndingsArgument is the argument of statements that end claims: for drivers of
+// their own.
+func EndingsArgument(endings []contract.ClaimEnding) string {
+	all := make([]endingArg, len(endings))
+	for i := range endings {
+		e := endingOf(&endings[i])
+		e.K = i
+		all[i] = e
+	}
+	return jsonText(all)
+}
+
+func endingOf(e *contract.ClaimEnding) endingArg {
+	next, _ := contract.StateInProgress.After(e.Event)
+	a := endingArg{claimArg: claimArg{N: e.Number, T: int64(e.Token)}, State: string(next), Outcome: int64(next.Outcome()),
+		After: e.After.Milliseconds(), Reason: sqlform.Plain(string(e.Reason)), Error: sqlform.ErrorText(e.Error)}
+	if e.Ran {
+		a.Ran = 1
+	}
+	return a
+}
+
+// jsonText is a value of numbers and texts, which always has a form.
+func jsonText(v any) string {
+	text, _ := json.Marshal(v)
+	return string(text)
+}
+
+// claimedNow is a row that was read before it was claimed.
+func claimedNow(r contract.StoredRow) contract.StoredRow {
+	r.State, r.DueAt = contract.StateInProgress, time.Time{}
+	r.Revision++
+	return r
+}
+
+// lostOf are the indexes up to n that do not stand.
+func lostOf(n int, stand []int) (lost []int) {
+	stands := make([]bool, n)
+	for _, i := range stand {
+		stands[i] = true
+	}
+	for i := range n {
+		if !stands[i] {
+			lost = append(lost, i)
+		}
+	}
+	return lost
+}
+
+// indexes reads a column of indexes.
+func indexes(rows *sql.Rows, err error) ([]int, error) {
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []int
+	for rows.Next() {
+		var i int
+		if err := rows.Scan(&i); err != nil {
+			return nil, err
+		}
+		all = append(all, i)
+	}
+	return all, rows.Err()
+}
+
+// lookAt answers the marks of a batch that ask for claims, and returns the others
+// with their places.
+func (b *batch) lookAt(ctx context.Context, marks []contract.Mark, verdicts []contract.Verdict) error {
+	var claims []contract.Claim
+	var at []int
+	for i := range marks {
+		if marks[i].Claim.Token != 0 {
+			claims, at = append(claims, marks[i].Claim), append(at, i)
+			verdicts[i] = contract.Verdict{Kind: contract.ClaimLost}
+		}
+	}
+	if len(claims) == 0 {
+		return nil
+	}
+	return b.store.dialect.claims.look(ctx, b.store, b.tx, claims, func(k int, done bool) { verdicts[at[k]] = Standing(done) })
+}
+
+// Standing is the answer to a mark whose claim stands: for drivers of their own.
+func Standing(done bool) contract.Verdict {
+	if done {
+		return contract.Verdict{Kind: contract.Seen, Was: contract.Applied}
+	}
+	return contract.Verdict{Kind: contract.Fresh}
+}

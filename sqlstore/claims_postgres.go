@@ -1,0 +1,107 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"github.com/semel-go/semel/contract"
+)
+
+// postgresClaims are claims by one statement each, whatever their number.
+type postgresClaims struct{}
+
+func (postgresClaims) claim(ctx context.Context, s *Store, o contract.ClaimOptions) ([]contract.Claimed, error) {
+	only := ""
+	if len(o.Numbers) > 0 {
+		only = jsonText(o.Numbers)
+	}
+	rows, err := s.db.QueryContext(ctx, s.postgres.Claim, true, []byte(o.Consumer), int64(o.Token), o.Most, o.Bytes, o.Lease.Milliseconds(), only)
+	all, err := readClaimed(rows, err, s.sql.Inbox, o.Token)
+	for i := range all {
+		all[i].Row = claimedNow(all[i].Row)
+	}
+	return all, err
+}
+
+func (postgresClaims) held(ctx context.Context, s *Store, consumer string, t contract.Token) ([]contract.Claimed, error) {
+	rows, err := s.db.QueryContext(ctx, s.sql.Held, true, []byte(consumer), int64(t))
+	return readClaimed(rows, err, s.sql.Inbox, t)
+}
+
+// readClaimed reads rows that are claimed with the token.
+func readClaimed(rows *sql.Rows, err error, table string, t contract.Token) ([]contract.Claimed, error) {
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []contract.Claimed
+	for rows.Next() {
+		var c contract.Claimed
+		var left int64
+		if c.Row, err = scanRow(rows, table, &c.Suspect, &left); err != nil {
+			return nil, err
+		}
+		c.Claim, c.Left = contract.Claim{Number: c.Row.Number, Token: t}, time.Duration(left)*time.Millisecond
+		all = append(all, c)
+	}
+	return all, rows.Err()
+}
+
+func (postgresClaims) extend(ctx context.Context, s *Store, claims []contract.Claim, lease time.Duration) ([]int, error) {
+	return indexes(s.db.QueryContext(ctx, s.sql.Extend, ClaimsArgument(claims), lease.Milliseconds()))
+}
+
+func (postgresClaims) start(ctx context.Context, s *Store, claims []contract.Claim) ([]int, error) {
+	return indexes(s.db.QueryContext(ctx, s.postgres.StartClaims, ClaimsArgument(claims)))
+}
+
+func (postgresClaims) end(ctx context.Context, s *Store, endings []contract.ClaimEnding) ([]int, error) {
+	stood, err := indexes(s.db.QueryContext(ctx, s.postgres.EndClaims, EndingsArgument(endings)))
+	if err != nil {
+		return nil, err
+	}
+	return lostOf(len(endings), stood), nil
+}
+
+func (postgresClaims) retake(ctx context.Context, s *Store, numbers []int64, from []contract.Token, to contract.Token) ([]contract.Retaken, error) {
+	rows, err := s.db.QueryContext(ctx, s.sql.Retake, jsonText(numbers), jsonText(from), int64(to))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []contract.Retaken
+	for rows.Next() {
+		var r contract.Retaken
+		if err := rows.Scan(&r.State, &r.Taken); err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+	}
+	return all, rows.Err()
+}
+
+func (postgresClaims) look(ctx context.Context, s *Store, tx *sql.Tx, claims []contract.Claim, stands func(k int, done bool)) error {
+	rows, err := tx.QueryContext(ctx, s.sql.Look, ClaimsArgument(claims))
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var k int
+		var done bool
+		if err := rows.Scan(&k, &done); err != nil {
+			return err
+		}
+		stands(k, done)
+	}
+	return rows.Err()
+}
+
+func (postgresClaims) close(ctx context.Context, s *Store, tx *sql.Tx, endings []contract.ClaimEnding) error {
+	_, err := tx.ExecContext(ctx, s.postgres.CloseClaims, EndingsArgument(endings))
+	if sqlState(err) == stateClaimLost {
+		return errClaimLost
+	}
+	return err
+}

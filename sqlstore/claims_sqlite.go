@@ -1,0 +1,229 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/semel-go/semel/contract"
+)
+
+// sqliteClaims are claims one by one, in a transaction that has the writer's place:
+// nothing of it is a round trip.
+type sqliteClaims struct{}
+
+// claimable is a row that may be claimed, and since when.
+type claimable struct {
+	row     contract.StoredRow
+	due     int64
+	suspect bool
+}
+
+func (sqliteClaims) claim(ctx context.Context, s *Store, o contract.ClaimOptions) (all []contract.Claimed, err error) {
+	some, err := s.mayBeDue(ctx, o.Consumer)
+	if err != nil || !some {
+		return nil, err
+	}
+	err = s.write(ctx, func(tx *sql.Tx) error {
+		all = nil
+		due, err := s.claimable(ctx, tx, o)
+		if err != nil {
+			return err
+		}
+		bytes := int64(0)
+		for _, c := range due {
+			if bytes += int64(c.row.Size); len(all) == o.Most || len(all) > 0 && o.Bytes > 0 && bytes > o.Bytes {
+				break
+			}
+			if _, err := tx.ExecContext(ctx, s.sqlite.Take, int64(o.Token), o.Lease.Milliseconds(), c.row.Number); err != nil {
+				return err
+			}
+			all = append(all, contract.Claimed{Claim: contract.Claim{Number: c.row.Number, Token: o.Token}, Row: claimedNow(c.row), Left: o.Lease, Suspect: c.suspect})
+		}
+		return nil
+	})
+	return all, err
+}
+
+// mayBeDue looks for rows that wait before it takes the writer's place, which
+// others need: an inbox is mostly empty.
+func (s *Store) mayBeDue(ctx context.Context, consumer string) (bool, error) {
+	if err := s.file.check(); err != nil {
+		return false, err
+	}
+	some := false
+	err := s.db.QueryRowContext(ctx, s.sqlite.AnyDue, []byte(consumer)).Scan(&some)
+	return some, err
+}
+
+// claimable are the rows that are due, the longest due first: of each scope as many
+// as may be claimed.
+func (s *Store) claimable(ctx context.Context, tx *sql.Tx, o contract.ClaimOptions) ([]claimable, error) {
+	only := ""
+	if len(o.Numbers) > 0 {
+		only = jsonText(o.Numbers)
+	}
+	scopes, err := indexes(tx.QueryContext(ctx, s.sqlite.ConsumerScopes, []byte(o.Consumer)))
+	if err != nil {
+		return nil, err
+	}
+	var all []claimable
+	for _, scope := range scopes {
+		some, err := s.claimableIn(ctx, tx, scope, only, o.Most)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	slices.SortFunc(all, func(a, b claimable) int {
+		return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.row.Number, b.row.Number))
+	})
+	return all, nil
+}
+
+func (s *Store) claimableIn(ctx context.Context, tx *sql.Tx, scope int, only string, most int) ([]claimable, error) {
+	rows, err := tx.QueryContext(ctx, s.sqlite.Claimable, true, scope, only, most)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []claimable
+	for rows.Next() {
+		var c claimable
+		if c.row, err = scanRow(rows, s.sql.Inbox, &c.due, &c.suspect); err != nil {
+			return nil, err
+		}
+		all = append(all, c)
+	}
+	return all, rows.Err()
+}
+
+func (sqliteClaims) held(ctx context.Context, s *Store, consumer string, t contract.Token) ([]contract.Claimed, error) {
+	rows, err := s.db.QueryContext(ctx, s.sql.Held, true, []byte(consumer), int64(t))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []contract.Claimed
+	for rows.Next() {
+		var left int64
+		c := contract.Claimed{Suspect: true}
+		if c.Row, err = scanRow(rows, s.sql.Inbox, &left); err != nil {
+			return nil, err
+		}
+		c.Claim = contract.Claim{Number: c.Row.Number, Token: t}
+		c.Left = time.Duration(left) * time.Millisecond
+		all = append(all, c)
+	}
+	return all, rows.Err()
+}
+
+// extend does nothing while a batch of this store is open: it has the writer's
+// place, and nobody can claim its rows.
+func (sqliteClaims) extend(ctx context.Context, s *Store, claims []contract.Claim, lease time.Duration) ([]int, error) {
+	if len(s.writers) > 0 {
+		return nil, nil
+	}
+	return s.each(ctx, len(claims), func(tx *sql.Tx, i int) (sql.Result, error) {
+		return tx.ExecContext(ctx, s.sql.Extend, lease.Milliseconds(), claims[i].Number, int64(claims[i].Token))
+	})
+}
+
+func (sqliteClaims) start(ctx context.Context, s *Store, claims []contract.Claim) ([]int, error) {
+	return s.each(ctx, len(claims), func(tx *sql.Tx, i int) (sql.Result, error) {
+		return tx.ExecContext(ctx, s.sqlite.StartClaim, claims[i].Number, int64(claims[i].Token))
+	})
+}
+
+func (sqliteClaims) end(ctx context.Context, s *Store, endings []contract.ClaimEnding) ([]int, error) {
+	return s.each(ctx, len(endings), func(tx *sql.Tx, i int) (sql.Result, error) { return s.endClaim(ctx, tx, &endings[i]) })
+}
+
+// each does something to each of n claims in one transaction, and returns those that
+// do not stand.
+func (s *Store) each(ctx context.Context, n int, do func(tx *sql.Tx, i int) (sql.Result, error)) (lost []int, err error) {
+	err = s.write(ctx, func(tx *sql.Tx) error {
+		lost = nil
+		for i := range n {
+			done, err := do(tx, i)
+			if err != nil {
+				return err
+			}
+			if changed, err := done.RowsAffected(); err != nil {
+				return err
+			} else if changed == 0 {
+				lost = append(lost, i)
+			}
+		}
+		return nil
+	})
+	return lost, err
+}
+
+// endClaim ends a claim, if it stands, with its marker.
+func (s *Store) endClaim(ctx context.Context, tx *sql.Tx, e *contract.ClaimEnding) (sql.Result, error) {
+	a := endingOf(e)
+	done, err := tx.ExecContext(ctx, s.sqlite.EndClaim, a.State, a.Outcome, a.After, a.Ran, a.Reason, a.Error, a.N, a.T)
+	if err != nil {
+		return nil, err
+	}
+	if n, err := done.RowsAffected(); err != nil || n == 0 {
+		return done, err
+	}
+	_, err = tx.ExecContext(ctx, s.sqlite.EndMarker, a.Outcome, a.N)
+	return done, err
+}
+
+func (sqliteClaims) retake(ctx context.Context, s *Store, numbers []int64, from []contract.Token, to contract.Token) (all []contract.Retaken, err error) {
+	tokens := jsonText(from)
+	err = s.write(ctx, func(tx *sql.Tx) error {
+		all = make([]contract.Retaken, len(numbers))
+		for i, n := range numbers {
+			done, err := tx.ExecContext(ctx, s.sql.Retake, int64(to), n, tokens)
+			if err != nil {
+				return err
+			}
+			changed, err := done.RowsAffected()
+			if err != nil {
+				return err
+			}
+			all[i].Taken = changed == 1
+			if err := tx.QueryRowContext(ctx, s.sqlite.StateOf, n).Scan(&all[i].State); err != nil && !errors.Is(err, sql.ErrNoRows) {
+				return err
+			}
+		}
+		return nil
+	})
+	return all, err
+}
+
+func (sqliteClaims) look(ctx context.Context, s *Store, tx *sql.Tx, claims []contract.Claim, stands func(k int, done bool)) error {
+	for i, c := range claims {
+		var one int
+		switch err := tx.QueryRowContext(ctx, s.sql.Look, c.Number, int64(c.Token)).Scan(&one); {
+		case err == nil:
+			stands(i, false)
+		case !errors.Is(err, sql.ErrNoRows):
+			return err
+		}
+	}
+	return nil
+}
+
+func (sqliteClaims) close(ctx context.Context, s *Store, tx *sql.Tx, endings []contract.ClaimEnding) error {
+	for i := range endings {
+		done, err := s.endClaim(ctx, tx, &endings[i])
+		if err != nil {
+			return err
+		}
+		if n, err := done.RowsAffected(); err != nil {
+			return err
+		} else if n == 0 {
+			return errClaimLost
+		}
+	}
+	return nil
+}

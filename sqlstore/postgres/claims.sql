@@ -1,0 +1,161 @@
+-- Claims are given as JSON: n is a row's number, t a token, k an index.
+
+-- name: claim
+with due as (
+  select d.* from {prefix}scopes s cross join lateral (
+    select i.number, i.due_at, i.state, coalesce(length(i.payload), 0)::bigint as size
+    from {prefix}inbox i
+    where i.scope = s.number and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS') and i.due_at <= statement_timestamp()
+      and ($7::text = '' or i.number in (select value::bigint from jsonb_array_elements_text(nullif($7::text, '')::jsonb)))
+    order by i.due_at, i.number limit $4::int
+    for update of i skip locked
+  ) d
+  where s.consumer = $2
+  order by d.due_at, d.number limit $4::int
+), sized as (
+  select number, state, row_number() over w as place, sum(size) over w as bytes
+  from due window w as (order by due_at, number)
+), claimed as (
+  update {prefix}inbox i
+  set state = 'IN_PROGRESS', token = $3, revision = i.revision + 1, changed_at = clock_timestamp(),
+    due_at = clock_timestamp() + $6::bigint * interval '1 millisecond',
+    locked_until = clock_timestamp() + $6::bigint * interval '1 millisecond'
+  from sized t
+  where i.number = t.number and (t.place = 1 or $5::bigint = 0 or t.bytes <= $5::bigint)
+  returning i.number, t.place, t.state = 'IN_PROGRESS' as suspect
+)
+select {columns}, c.suspect::int, $6::bigint
+from claimed c join {prefix}inbox i on i.number = c.number left join {prefix}scopes s on s.number = i.scope
+order by c.place;
+
+-- name: held
+select {columns}, 1, greatest((extract(epoch from i.locked_until - clock_timestamp()) * 1000)::bigint, 0)
+from {prefix}scopes s join {prefix}inbox i on i.scope = s.number
+where s.consumer = $2 and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS') and i.state = 'IN_PROGRESS' and i.token = $3
+order by i.number;
+
+-- Look tells which claims stand, and whether other code has applied the identity.
+
+-- name: look
+select c.k, false from jsonb_to_recordset($1::text::jsonb) c (k bigint, n bigint, t bigint)
+join {prefix}inbox i on i.number = c.n
+join {prefix}markers m on m.scope = i.scope and m.id = i.id
+where i.token = c.t and i.state = 'IN_PROGRESS' and i.locked_until > clock_timestamp() and m.outcome = 2;
+
+-- name: extend
+with asked as materialized (
+  select * from jsonb_to_recordset($1::text::jsonb) c (k bigint, n bigint, t bigint)
+), held as (
+  select i.number from {prefix}inbox i join asked a on a.n = i.number
+  where i.token = a.t and i.state = 'IN_PROGRESS'
+  order by i.number for update of i skip locked
+), moved as (
+  update {prefix}inbox i
+  set due_at = greatest(i.due_at, clock_timestamp() + $2::bigint * interval '1 millisecond'),
+    locked_until = greatest(i.locked_until, clock_timestamp() + $2::bigint * interval '1 millisecond')
+  from held h where i.number = h.number
+)
+select a.k from asked a
+where not exists (select 1 from {prefix}inbox i where i.number = a.n and i.token = a.t and i.state = 'IN_PROGRESS');
+
+-- name: start claims
+with asked as materialized (
+  select * from jsonb_to_recordset($1::text::jsonb) c (k bigint, n bigint, t bigint)
+), held as (
+  select i.number, a.k from {prefix}inbox i join asked a on a.n = i.number
+  where i.token = a.t and i.state = 'IN_PROGRESS'
+  order by i.number for update of i
+), started as (
+  update {prefix}inbox i set started = i.started + 1, revision = i.revision + 1, changed_at = clock_timestamp()
+  from held h where i.number = h.number
+)
+select a.k from asked a where a.k not in (select k from held);
+
+-- name: end claims
+with asked as materialized (
+  select * from jsonb_to_recordset($1::text::jsonb)
+    c (k bigint, n bigint, t bigint, state text, outcome smallint, after bigint, reason text, error text, ran bigint)
+), held as (
+  select i.number, i.scope, i.id, a.k from {prefix}inbox i join asked a on a.n = i.number
+  join {prefix}markers m on m.scope = i.scope and m.id = i.id
+  where i.token = a.t and i.state = 'IN_PROGRESS' and m.outcome = 2
+  order by i.number for update of i, m
+), ended as (
+  update {prefix}inbox i
+  set state = a.state, token = null, locked_until = null,
+    due_at = case when a.outcome = 2 then date_trunc('milliseconds', clock_timestamp()) + a.after * interval '1 millisecond' end,
+    revision = i.revision + 1, changed_at = clock_timestamp(),
+    processed_at = case when a.outcome = 2 then i.processed_at else clock_timestamp() end,
+    started = i.finished + a.ran, finished = i.finished + a.ran,
+    reason = case a.reason when '' then i.reason else a.reason end,
+    first_error = case when i.first_error = '' then a.error else i.first_error end,
+    last_error = case a.error when '' then i.last_error else a.error end
+  from asked a join held h on h.k = a.k
+  where i.number = h.number
+), marked as (
+  update {prefix}markers m set outcome = a.outcome, at = clock_timestamp()
+  from asked a join held h on h.k = a.k
+  where m.scope = h.scope and m.id = h.id
+)
+select k from held;
+
+-- name: close claims
+with asked as materialized (
+  select * from jsonb_to_recordset($1::text::jsonb)
+    c (k bigint, n bigint, t bigint, state text, outcome smallint, after bigint, reason text, error text, ran bigint)
+), held as (
+  select i.number, i.scope, i.id, a.k from {prefix}inbox i join asked a on a.n = i.number
+  join {prefix}markers m on m.scope = i.scope and m.id = i.id
+  where i.token = a.t and i.state = 'IN_PROGRESS' and m.outcome = 2
+  order by i.number for update of i, m
+), ended as (
+  update {prefix}inbox i
+  set state = a.state, token = null, locked_until = null,
+    due_at = case when a.outcome = 2 then date_trunc('milliseconds', clock_timestamp()) + a.after * interval '1 millisecond' end,
+    revision = i.revision + 1, changed_at = clock_timestamp(),
+    processed_at = case when a.outcome = 2 then i.processed_at else clock_timestamp() end,
+    started = i.finished + a.ran, finished = i.finished + a.ran,
+    reason = case a.reason when '' then i.reason else a.reason end,
+    first_error = case when i.first_error = '' then a.error else i.first_error end,
+    last_error = case a.error when '' then i.last_error else a.error end
+  from asked a join held h on h.k = a.k
+  where i.number = h.number
+), marked as (
+  update {prefix}markers m set outcome = a.outcome, at = clock_timestamp()
+  from asked a join held h on h.k = a.k
+  where m.scope = h.scope and m.id = h.id
+)
+select {prefix}stand((select count(*) from held), (select count(*) from asked));
+
+-- name: retake
+with asked as materialized (
+  select value::bigint as n, place from jsonb_array_elements_text($1::text::jsonb) with ordinality a (value, place)
+), held as (
+  select i.number, i.state, i.token from {prefix}inbox i join asked a on a.n = i.number
+  order by i.number for update of i
+), mine as (
+  select number from held
+  where state = 'IN_PROGRESS' and token in (select value::bigint from jsonb_array_elements_text($2::text::jsonb))
+), taken as (
+  update {prefix}inbox i set token = $3, revision = i.revision + 1, changed_at = clock_timestamp()
+  from mine where i.number = mine.number
+)
+select coalesce(h.state, ''), h.number is not null and h.number in (select number from mine)
+from asked a left join held h on h.number = a.n order by a.place;
+
+-- name: pending
+select count(*) filter (where i.due_at <= statement_timestamp()),
+  count(*) filter (where i.due_at > statement_timestamp() and i.state <> 'IN_PROGRESS'),
+  count(*) filter (where i.due_at > statement_timestamp() and i.state = 'IN_PROGRESS'),
+  coalesce((extract(epoch from min(i.due_at) filter (where i.due_at > statement_timestamp() and i.state <> 'IN_PROGRESS') - statement_timestamp()) * 1000)::bigint, 0),
+  coalesce((extract(epoch from statement_timestamp() - min(i.received_at)) * 1000)::bigint, 0)
+from {prefix}scopes s join {prefix}inbox i on i.scope = s.number
+where s.consumer = $1 and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS');
+
+-- name: requeue
+update {prefix}inbox set state = $1, revision = revision + 1, changed_at = clock_timestamp(), processed_at = null,
+  token = null, locked_until = null, due_at = date_trunc('milliseconds', clock_timestamp())
+where number = $2 and revision = $3;
+
+-- name: wait again
+update {prefix}markers set outcome = 2, version = $1, sum = $2, at = clock_timestamp() where scope = $3 and id = $4;

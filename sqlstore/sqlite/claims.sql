@@ -1,0 +1,87 @@
+-- Claims are given one by one: there is one writer.
+
+-- name: consumer scopes
+select number from {prefix}scopes where consumer = ? order by number;
+
+-- name: any due
+select exists (
+  select 1 from {prefix}scopes s join {prefix}inbox i on i.scope = s.number
+  where s.consumer = ? and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS')
+    and i.due_at <= cast(unixepoch('subsec') * 1000 as integer));
+
+-- name: claimable
+select {columns}, i.due_at, i.state = 'IN_PROGRESS'
+from {prefix}inbox i left join {prefix}scopes s on s.number = i.scope
+where i.scope = ?2 and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS')
+  and i.due_at <= cast(unixepoch('subsec') * 1000 as integer)
+  and (?3 = '' or i.number in (select value from json_each(?3)))
+order by i.due_at, i.number limit ?4;
+
+-- name: take
+update {prefix}inbox set state = 'IN_PROGRESS', token = ?1, revision = revision + 1,
+  changed_at = cast(unixepoch('subsec') * 1000 as integer),
+  due_at = cast(unixepoch('subsec') * 1000 as integer) + ?2,
+  locked_until = cast(unixepoch('subsec') * 1000 as integer) + ?2
+where number = ?3;
+
+-- name: held
+select {columns}, max(i.locked_until - cast(unixepoch('subsec') * 1000 as integer), 0)
+from {prefix}scopes s join {prefix}inbox i on i.scope = s.number
+where s.consumer = ?2 and i.state = 'IN_PROGRESS' and i.token = ?3
+order by i.number;
+
+-- name: look
+select 1 from {prefix}inbox i join {prefix}markers m on m.scope = i.scope and m.id = i.id
+where i.number = ? and i.token = ? and i.state = 'IN_PROGRESS'
+  and i.locked_until > cast(unixepoch('subsec') * 1000 as integer) and m.outcome = 2;
+
+-- name: extend
+update {prefix}inbox set due_at = max(due_at, cast(unixepoch('subsec') * 1000 as integer) + ?1),
+  locked_until = max(locked_until, cast(unixepoch('subsec') * 1000 as integer) + ?1)
+where number = ?2 and token = ?3 and state = 'IN_PROGRESS';
+
+-- name: start claim
+update {prefix}inbox set started = started + 1, revision = revision + 1,
+  changed_at = cast(unixepoch('subsec') * 1000 as integer)
+where number = ? and token = ? and state = 'IN_PROGRESS';
+
+-- name: end claim
+update {prefix}inbox set state = ?1, token = null, locked_until = null,
+  due_at = case when ?2 = 2 then cast(unixepoch('subsec') * 1000 as integer) + ?3 end,
+  revision = revision + 1, changed_at = cast(unixepoch('subsec') * 1000 as integer),
+  processed_at = case when ?2 = 2 then processed_at else cast(unixepoch('subsec') * 1000 as integer) end,
+  started = finished + ?4, finished = finished + ?4,
+  reason = case ?5 when '' then reason else ?5 end,
+  first_error = case first_error when '' then ?6 else first_error end,
+  last_error = case ?6 when '' then last_error else ?6 end
+where number = ?7 and token = ?8 and state = 'IN_PROGRESS' and exists (
+  select 1 from {prefix}markers m where m.scope = {prefix}inbox.scope and m.id = {prefix}inbox.id and m.outcome = 2);
+
+-- name: end marker
+update {prefix}markers set outcome = ?1, at = cast(unixepoch('subsec') * 1000 as integer)
+where outcome = 2 and (scope, id) in (select i.scope, i.id from {prefix}inbox i where i.number = ?2);
+
+-- name: retake
+update {prefix}inbox set token = ?1, revision = revision + 1, changed_at = cast(unixepoch('subsec') * 1000 as integer)
+where number = ?2 and state = 'IN_PROGRESS' and token in (select value from json_each(?3));
+
+-- name: state of
+select state from {prefix}inbox where number = ?;
+
+-- name: pending
+select coalesce(sum(i.due_at <= n.now), 0), coalesce(sum(i.due_at > n.now and i.state <> 'IN_PROGRESS'), 0),
+  coalesce(sum(i.due_at > n.now and i.state = 'IN_PROGRESS'), 0),
+  coalesce(min(case when i.due_at > n.now and i.state <> 'IN_PROGRESS' then i.due_at end) - n.now, 0),
+  coalesce(n.now - min(i.received_at), 0)
+from (select cast(unixepoch('subsec') * 1000 as integer) as now) n
+cross join {prefix}scopes s join {prefix}inbox i on i.scope = s.number
+where s.consumer = ? and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS');
+
+-- name: requeue
+update {prefix}inbox set state = ?, revision = revision + 1, changed_at = cast(unixepoch('subsec') * 1000 as integer),
+  processed_at = null, token = null, locked_until = null, due_at = cast(unixepoch('subsec') * 1000 as integer)
+where number = ? and revision = ?;
+
+-- name: wait again
+update {prefix}markers set outcome = 2, version = ?, sum = ?, at = cast(unixepoch('subsec') * 1000 as integer)
+where scope = ? and id = ?;

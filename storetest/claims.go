@@ -1,0 +1,191 @@
+package storetest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
+// leased runs the cases of claims on a store with transactions.
+func (s suite[Tx]) leased(t *T) {
+	leases(t, LeaseHarness{Open: func(tb testing.TB) LeaseInstance {
+		h := s.opened(&T{TB: tb})
+		return LeaseInstance{
+			Store: h.leases(),
+			Put: func(_ testing.TB, id string, after time.Duration, size int) int64 {
+				return h.receive(id, after, make([]byte, size)).Number
+			},
+			Row: func(_ testing.TB, number int64) contract.StoredRow { return h.number(number) },
+		}
+	}})
+	s.claims(t)
+	s.waiting(t)
+	s.requeues(t)
+	s.rivals(t)
+}
+
+func (h *fixture[Tx]) leases() contract.Leases { return h.Store.(contract.Leases) }
+
+// receive delivers a message that is to wait in the inbox, and returns its row.
+func (h *fixture[Tx]) receive(id string, after time.Duration, body []byte) contract.StoredRow {
+	h.t.Helper()
+	return h.put(id, contract.Row{State: contract.StateReceived, After: after, Message: &semel.Message{Body: body}})
+}
+
+func (h *fixture[Tx]) number(n int64) contract.StoredRow {
+	h.t.Helper()
+	rows := h.list(contract.RowFilter{Numbers: []int64{n}})
+	if len(rows) != 1 {
+		h.t.Fatalf("there are %d rows with number %d", len(rows), n)
+	}
+	return rows[0]
+}
+
+// claimed receives messages and claims them.
+func (h *fixture[Tx]) claimed(ids ...string) []contract.Claimed {
+	h.t.Helper()
+	for _, id := range ids {
+		h.receive(id, 0, []byte(id))
+	}
+	got, err := h.leases().Claim(h.t.context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: len(ids), Lease: long})
+	h.t.must(err)
+	if len(got) != len(ids) {
+		h.t.Fatalf("%d rows are claimed, want %d", len(got), len(ids))
+	}
+	return got
+}
+
+// asking is the mark that asks for a claim.
+func (h *fixture[Tx]) asking(c contract.Claimed) contract.Mark {
+	m := h.print(c.Row.Key.ID, 1)
+	m.Claim = c.Claim
+	return m
+}
+
+// steal gives a row to another worker.
+func (h *fixture[Tx]) steal(c contract.Claimed) contract.Claim {
+	h.t.Helper()
+	t := contract.NewToken()
+	got, err := h.leases().Retake(h.t.context(), []int64{c.Number}, []contract.Token{c.Token}, t)
+	if err != nil || !got[0].Taken {
+		h.t.Fatalf("%+v, %v", got, err)
+	}
+	return contract.Claim{Number: c.Number, Token: t}
+}
+
+func (h *fixture[Tx]) wantOutcome(id string, o contract.Outcome) {
+	h.t.Helper()
+	h.wantKinds(h.asks(h.print(id, 1)), already(o))
+}
+
+// claims are the laws of a claim inside a batch.
+func (s suite[Tx]) claims(t *T) {
+	for event, state := range endings {
+		t.Run("law_12_a_claim_ends_with_its_batch/"+event.String(), "Row, marker and effect of a claim change in one commit, and not before.", func(t *T) {
+			h := s.opened(t)
+			c := h.claimed("a")[0]
+			b, v := h.begin(h.asking(c))
+			h.wantKinds(v, fresh)
+			done := 0
+			if event == contract.RowCompleted {
+				done = 1
+				h.t.must(h.Effect(t.context(), b.Tx(0), "a"))
+			}
+			if before := h.number(c.Number); before.State != contract.StateInProgress {
+				t.Errorf("before the commit the row is %s", before.State)
+			}
+			h.commit(b, contract.Ending{Claims: []contract.ClaimEnding{{Claim: c.Claim, Event: event, Ran: true}}})
+			if r := h.number(c.Number); r.State != state || r.Attempts != 1 {
+				t.Errorf("the row is %+v, want it %s", r, state)
+			}
+			h.wantOutcome("a", state.Outcome())
+			h.wantCount("a", done)
+		})
+	}
+	t.Run("law_5_an_effect_whose_claim_is_lost_is_rolled_back", "A batch that is to end a claim which another worker has commits nothing, of no message.", func(t *T) {
+		h := s.opened(t)
+		all := h.claimed("a", "b")
+		marks := []contract.Mark{h.asking(all[0]), h.mark("c"), h.asking(all[1])}
+		b, v := h.begin(marks...)
+		h.wantKinds(v, fresh, fresh, fresh)
+		h.apply(b, marks, v)
+		heir, told := all[1].Claim, contract.Claim{Number: all[1].Number, Token: contract.NewToken()}
+		if !s.h.Can.OneWriter { // else nobody can take it while the batch is open
+			heir, told = h.steal(all[1]), all[1].Claim
+		}
+		e := contract.Ending{Claims: []contract.ClaimEnding{{Claim: all[0].Claim, Event: contract.RowCompleted}, {Claim: told, Mark: 2, Event: contract.RowCompleted}}}
+		if r := b.Commit(t.context(), e); r.Outcome != contract.NotCommitted || r.Class != contract.ClassClaimLost {
+			t.Errorf("the commit says %+v, want that a claim is lost", r)
+		}
+		for _, id := range []string{"a", "b", "c"} {
+			h.wantCount(id, 0)
+		}
+		marks[2].Claim = told
+		h.wantKinds(h.asks(append(marks, contract.Mark{Scope: h.scope, ID: []byte("b"), Claim: heir})...),
+			fresh, fresh, contract.Verdict{Kind: contract.ClaimLost}, fresh)
+	})
+	t.Run("law_5_a_claim_that_is_lost_is_told_when_its_batch_begins", "Of the claims that a batch asks for, those that do not stand are told, and the others go on.", func(t *T) {
+		h := s.opened(t)
+		all := h.claimed("a", "b")
+		h.steal(all[0])
+		b, v := h.begin(h.asking(all[0]), h.mark("c"), h.asking(all[1]))
+		h.wantKinds(v, contract.Verdict{Kind: contract.ClaimLost}, fresh, fresh)
+		h.commit(b, contract.Ending{Claims: []contract.ClaimEnding{{Claim: all[1].Claim, Mark: 2, Event: contract.RowCompleted}}})
+		h.wantOutcome("b", contract.Applied)
+		h.wantOutcome("a", contract.Waiting)
+	})
+	t.Run("law_6_a_lease_that_has_ended_is_told_when_its_batch_begins", "A claim whose lease has ended is not begun, also if nobody else has taken it.", func(t *T) {
+		h := s.opened(t)
+		h.receive("a", 0, nil)
+		got, err := h.leases().Claim(t.context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: 1, Lease: brief})
+		t.must(err)
+		for ctx := t.context(); ctx.Err() == nil; time.Sleep(brief) {
+			if v := h.asks(h.asking(got[0])); v[0].Kind == contract.ClaimLost {
+				return
+			}
+		}
+		t.Error("the claim stands beyond its lease")
+	})
+	t.Run("D3_a_claim_that_its_batch_does_not_end_goes_on", "A batch that was rolled back, or that leaves a claim out, leaves it as it was.", func(t *T) {
+		h := s.opened(t)
+		c := h.claimed("a")[0]
+		b, _ := h.begin(h.asking(c))
+		b.Rollback(t.context())
+		b, _ = h.begin(h.asking(c), h.mark("b"))
+		h.commit(b, contract.Ending{Trim: []int{0}})
+		h.wantKinds(h.asks(h.asking(c)), fresh)
+		h.wantOutcome("b", contract.Applied)
+	})
+}
+
+// waiting are the laws of copies of what waits in the inbox.
+func (s suite[Tx]) waiting(t *T) {
+	t.Run("law_9_a_copy_of_what_waits_is_a_duplicate", "A copy of a message in the inbox finds that it waits, also while it is claimed, and can be counted on its row.", func(t *T) {
+		h := s.opened(t)
+		c := h.claimed("a")[0]
+		b, v := h.begin(h.print("a", 1))
+		h.wantKinds(v, already(contract.Waiting))
+		h.commit(b, contract.Ending{Rows: []contract.Row{{Repeat: true}}})
+		if r := h.number(c.Number); r.Repeated != 1 || r.State != contract.StateInProgress {
+			t.Errorf("the row is %+v", r)
+		}
+		b, v = h.begin(h.asking(c))
+		h.wantKinds(v, fresh)
+		h.commit(b, contract.Ending{Claims: []contract.ClaimEnding{{Claim: c.Claim, Event: contract.RowCompleted}}})
+		h.wantOutcome("a", contract.Applied)
+	})
+	t.Run("law_10_other_content_of_what_waits_is_a_conflict", "An identity that waits is kept for its content.", func(t *T) {
+		h := s.opened(t)
+		h.receive("a", 0, nil)
+		h.wantKinds(h.asks(h.print("a", 2)), conflict)
+	})
+	t.Run("law_6_a_row_waits_by_the_stores_clock", "When a row that waits is due is told with it.", func(t *T) {
+		h := s.opened(t)
+		r := h.receive("a", long, nil)
+		if wait := r.DueAt.Sub(r.ReceivedAt); wait < long-time.Second || wait > long+time.Second {
+			t.Errorf("due %v after it was received, want %v", wait, long)
+		}
+	})
+}

@@ -1,0 +1,374 @@
+package storetest
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
+// LeaseHarness opens stores that keep claims, with transactions of a caller's or
+// without.
+type LeaseHarness struct {
+	// Open returns an empty store; cleaning up is for t.Cleanup.
+	Open func(t testing.TB) LeaseInstance
+}
+
+// LeaseInstance is an open store of claims.
+type LeaseInstance struct {
+	Store contract.Leases
+	// Put makes something of consumer "billing" that is due in so long, with a body
+	// of so many bytes, and returns its number.
+	Put func(t testing.TB, id string, after time.Duration, size int) int64
+	// Row is what stands under a number.
+	Row func(t testing.TB, number int64) contract.StoredRow
+}
+
+// Leases runs every case of claims as a subtest of t.
+func Leases(t *testing.T, h LeaseHarness) { cases(t, func(t *T) { leases(t, h) }) }
+
+// CheckLeases is Check for claims.
+func CheckLeases(t testing.TB, h LeaseHarness) []Failure {
+	return failing(t, func(t *T) { leases(t, h) })
+}
+
+// claims is an open store of claims under test.
+type claims struct {
+	t *T
+	LeaseInstance
+}
+
+func (h *claims) put(id string) int64 { return h.Put(h.t, id, 0, 10) }
+
+// long is a lease that no case outlives, brief one that is over at once.
+const (
+	long  = time.Hour
+	brief = time.Millisecond
+)
+
+// claim claims what is due, up to most.
+func (h *claims) claim(most int, lease time.Duration) []contract.Claimed {
+	h.t.Helper()
+	o := contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: most, Lease: lease}
+	got, err := h.Store.Claim(h.t.context(), o)
+	h.t.must(err)
+	for _, c := range got {
+		if c.Token != o.Token || c.Row.Number != c.Number || c.Row.State != contract.StateInProgress || c.Left <= 0 || c.Left > lease {
+			h.t.Errorf("claimed with %+v: %+v", o, c)
+		}
+	}
+	return got
+}
+
+// one claims the only row that is due.
+func (h *claims) one(lease time.Duration) contract.Claimed {
+	h.t.Helper()
+	got := h.claim(10, lease)
+	if len(got) != 1 {
+		h.t.Fatalf("%d rows are claimed, want 1", len(got))
+	}
+	return got[0]
+}
+
+// again claims a row whose brief lease ends meanwhile.
+func (h *claims) again(number int64) contract.Claimed {
+	h.t.Helper()
+	for ctx := h.t.context(); ctx.Err() == nil; time.Sleep(brief) {
+		for _, c := range h.claim(10, long) {
+			if c.Number == number {
+				return c
+			}
+		}
+	}
+	h.t.Fatalf("row %d is not claimable again", number)
+	return contract.Claimed{}
+}
+
+func (h *claims) end(e contract.ClaimEnding) (stood bool) {
+	h.t.Helper()
+	lost, err := h.Store.End(h.t.context(), []contract.ClaimEnding{e})
+	h.t.must(err)
+	return len(lost) == 0
+}
+
+func (h *claims) wantState(number int64, want contract.RowState) contract.StoredRow {
+	h.t.Helper()
+	r := h.Row(h.t, number)
+	if r.State != want {
+		h.t.Errorf("row %d is %s, want %s", number, r.State, want)
+	}
+	return r
+}
+
+func leases(t *T, h LeaseHarness) {
+	run := func(name, law string, f func(h *claims)) {
+		t.Run(name, law, func(t *T) { f(&claims{t, h.Open(t)}) })
+	}
+	claimCases(run)
+	fenceCases(run)
+	endCases(run)
+	doubtCases(run)
+}
+
+type runCase = func(name, law string, f func(h *claims))
+
+// claimCases are the laws of taking.
+func claimCases(run runCase) {
+	run("D3_what_is_due_is_claimed_once", "A row that is due is claimed by one call, with its message, and by no other while its lease lasts.", func(h *claims) {
+		n := h.put("a")
+		c := h.one(long)
+		if c.Number != n || c.Suspect || c.Row.Key.ID != "a" || c.Row.Key.Consumer != "billing" || len(c.Row.Message.Body) != 10 {
+			h.t.Errorf("claimed %+v with %+v", c, c.Row.Message)
+		}
+		if again := h.claim(10, long); len(again) != 0 {
+			h.t.Errorf("claimed again: %+v", again)
+		}
+		if r := h.wantState(n, contract.StateInProgress); r.LockedUntil.IsZero() {
+			h.t.Errorf("%+v", r)
+		}
+	})
+	run("D3_what_is_not_due_is_left_alone", "A row is not claimed before it is due, nor by another consumer.", func(h *claims) {
+		h.Put(h.t, "later", time.Hour, 10)
+		n := h.put("now")
+		got, err := h.Store.Claim(h.t.context(), contract.ClaimOptions{Consumer: "shipping", Token: contract.NewToken(), Most: 10, Lease: long})
+		if err != nil || len(got) != 0 {
+			h.t.Errorf("another consumer claims %+v, %v", got, err)
+		}
+		if c := h.one(long); c.Number != n {
+			h.t.Errorf("claimed %+v", c)
+		}
+	})
+	run("D3_a_call_claims_no_more_than_it_asks_for", "Most bounds the rows and Bytes their bodies, but one is claimed whatever its size; the longest due come first.", func(h *claims) {
+		var want []int64
+		for range 5 {
+			want = append(want, h.Put(h.t, string(rune('a'+len(want))), 0, 1000))
+		}
+		var got []int64
+		for _, c := range h.claim(2, long) {
+			got = append(got, c.Number)
+		}
+		for _, bytes := range []int64{1, 2500} {
+			some, err := h.Store.Claim(h.t.context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: 9, Bytes: bytes, Lease: long})
+			h.t.must(err)
+			if want := map[int64]int{1: 1, 2500: 2}[bytes]; len(some) != want {
+				h.t.Errorf("%d rows are claimed with %d bytes, want %d", len(some), bytes, want)
+			}
+			for _, c := range some {
+				got = append(got, c.Number)
+			}
+		}
+		if !slices.Equal(got, want) {
+			h.t.Errorf("claimed in the order %v, want %v", got, want)
+		}
+	})
+	run("D3_a_call_that_names_rows_claims_no_others", "Numbers are the only rows that are claimed, and those that are not due are not.", func(h *claims) {
+		h.put("a")
+		b, c := h.put("b"), h.Put(h.t, "c", time.Hour, 10)
+		got, err := h.Store.Claim(h.t.context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Numbers: []int64{c, b, 1 << 40}, Most: 10, Lease: long})
+		if err != nil || len(got) != 1 || got[0].Number != b {
+			h.t.Errorf("claimed %+v, %v, want row %d", got, err, b)
+		}
+	})
+	run("D3_law_11_a_lease_that_has_ended_frees_its_row", "A claim lasts no longer than its lease; who claims the row then is told that it is suspect.", func(h *claims) {
+		n := h.put("a")
+		first := h.one(brief)
+		second := h.again(n)
+		if !second.Suspect || second.Token == first.Token {
+			h.t.Errorf("claimed anew: %+v after %+v", second, first)
+		}
+	})
+	run("T9_many_at_once_claim_each_row_once", "Of many calls at once no two claim one row, and together they claim all.", func(h *claims) {
+		const rows, callers = 40, 8
+		for i := range rows {
+			h.put("m" + string(rune('0'+i/10)) + string(rune('0'+i%10)))
+		}
+		got := make([][]contract.Claimed, callers)
+		together(callers, func(i int) {
+			for {
+				some, err := h.Store.Claim(h.t.context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: 3, Lease: long})
+				if err != nil || len(some) == 0 {
+					return
+				}
+				got[i] = append(got[i], some...)
+			}
+		})
+		seen := map[int64]int{}
+		for _, all := range got {
+			for _, c := range all {
+				seen[c.Number]++
+			}
+		}
+		for _, c := range h.claim(rows, long) { // what a call passed over, because another held it locked
+			seen[c.Number]++
+		}
+		for n, times := range seen {
+			if times != 1 {
+				h.t.Errorf("row %d is claimed %d times", n, times)
+			}
+		}
+		if len(seen) != rows {
+			h.t.Errorf("%d rows are claimed, want %d", len(seen), rows)
+		}
+	})
+}
+
+// endings are all events by which a claim ends, with the state after each.
+var endings = map[contract.RowEvent]contract.RowState{
+	contract.RowCompleted: contract.StateCompleted, contract.RowFailed: contract.StateFailedRetryable, contract.RowParked: contract.StateParked,
+	contract.RowDeadLettered: contract.StateDeadLettered, contract.RowDiscarded: contract.StateDiscarded, contract.RowReleased: contract.StateReceived,
+}
+
+// fenceCases are the laws of tokens.
+func fenceCases(run runCase) {
+	for event := range endings {
+		run("law_5_a_stale_token_does_not_end_a_claim/"+event.String(), "An ending under a token that does not stand any more changes nothing.", func(h *claims) {
+			n := h.put("a")
+			stale := h.one(brief)
+			heir := h.again(n)
+			before := h.Row(h.t, n)
+			for _, token := range []contract.Token{stale.Token, 0, heir.Token + 1} {
+				if h.end(contract.ClaimEnding{Claim: contract.Claim{Number: n, Token: token}, Event: event, Ran: true, Error: "late"}) {
+					h.t.Errorf("%s under another token is taken for the claim's", event)
+				}
+			}
+			if after := h.Row(h.t, n); after.Revision != before.Revision || after.State != before.State || after.Attempts != before.Attempts || after.LastError != before.LastError {
+				h.t.Errorf("the row is %+v, and was %+v", after, before)
+			}
+			if !h.end(contract.ClaimEnding{Claim: heir.Claim, Event: event}) {
+				h.t.Error("the heir's claim does not stand")
+			}
+		})
+	}
+	run("law_5_a_stale_token_extends_and_starts_nothing", "Neither an extension nor a start is written under a token that does not stand.", func(h *claims) {
+		n := h.put("a")
+		stale := h.one(brief)
+		heir := h.again(n)
+		for what, do := range map[string]func([]contract.Claim) ([]int, error){
+			"extended": func(c []contract.Claim) ([]int, error) { return h.Store.Extend(h.t.context(), c, 9*long) },
+			"started":  func(c []contract.Claim) ([]int, error) { return h.Store.Start(h.t.context(), c) },
+		} {
+			lost, err := do([]contract.Claim{heir.Claim, stale.Claim, {Number: n}})
+			if err != nil || !slices.Equal(lost, []int{1, 2}) {
+				h.t.Errorf("%s: lost %v, %v, want the stale one and the one without a token", what, lost, err)
+			}
+		}
+		if r := h.Row(h.t, n); r.Started != 1 {
+			h.t.Errorf("%d starts are written down, want 1", r.Started)
+		}
+	})
+	run("law_6_an_extension_moves_the_end_and_never_back", "A lease that was extended ends later, by the store's clock, and never earlier than it would have.", func(h *claims) {
+		n := h.put("a")
+		c := h.one(long)
+		first := h.Row(h.t, n).LockedUntil
+		for lease, later := range map[time.Duration]bool{2 * long: true, brief: false} {
+			before := h.Row(h.t, n).LockedUntil
+			lost, err := h.Store.Extend(h.t.context(), []contract.Claim{c.Claim}, lease)
+			if err != nil || len(lost) != 0 {
+				h.t.Errorf("lost %v, %v", lost, err)
+			}
+			if now := h.Row(h.t, n).LockedUntil; now.Before(before) || later && !now.After(first) {
+				h.t.Errorf("extended by %v it ends at %v, before at %v", lease, now, before)
+			}
+		}
+	})
+}
+
+// endCases are the laws of ending.
+func endCases(run runCase) {
+	for event, state := range endings {
+		run("D4_a_claim_ends_as_its_event_says/"+event.String(), "Each ending leaves the row in its state, without a claim, and with what is said of the run.", func(h *claims) {
+			n := h.put("a")
+			c := h.one(long)
+			lost, err := h.Store.Start(h.t.context(), []contract.Claim{c.Claim})
+			if err != nil || len(lost) != 0 {
+				h.t.Fatalf("lost %v, %v", lost, err)
+			}
+			if !h.end(contract.ClaimEnding{Claim: c.Claim, Event: event, After: long, Reason: semel.ReasonPermanent, Ran: true, Error: "why"}) {
+				h.t.Fatal("the claim does not stand")
+			}
+			r := h.wantState(n, state)
+			if r.Attempts != 1 || r.Started != 0 || r.Reason != semel.ReasonPermanent || r.FirstError != "why" || r.LastError != "why" || !r.LockedUntil.IsZero() {
+				h.t.Errorf("%+v", r)
+			}
+			if h.end(contract.ClaimEnding{Claim: c.Claim, Event: event}) {
+				h.t.Error("it ends twice")
+			}
+			if again := h.claim(10, long); len(again) != 0 { // of those that wait, none before its time
+				h.t.Errorf("claimed again: %+v", again)
+			}
+		})
+	}
+	run("D3_what_was_released_is_due_at_once", "A row that was released, or failed and is due again, is claimed anew and is not suspect.", func(h *claims) {
+		n := h.put("a")
+		for _, event := range []contract.RowEvent{contract.RowReleased, contract.RowFailed} {
+			c := h.one(long)
+			if !h.end(contract.ClaimEnding{Claim: c.Claim, Event: event}) {
+				h.t.Fatal("the claim does not stand")
+			}
+		}
+		if c := h.one(long); c.Number != n || c.Suspect {
+			h.t.Errorf("%+v", c)
+		}
+	})
+	run("law_7_one_that_is_lost_does_not_keep_others_from_ending", "Of several endings in one call each is for itself.", func(h *claims) {
+		a, b := h.put("a"), h.put("b")
+		both := h.claim(2, long)
+		if len(both) != 2 || !h.end(contract.ClaimEnding{Claim: both[0].Claim, Event: contract.RowParked}) {
+			h.t.Fatalf("claimed %+v", both)
+		}
+		lost, err := h.Store.End(h.t.context(), []contract.ClaimEnding{{Claim: both[0].Claim, Event: contract.RowCompleted}, {Claim: both[1].Claim, Event: contract.RowCompleted}})
+		if err != nil || !slices.Equal(lost, []int{0}) {
+			h.t.Errorf("lost %v, %v", lost, err)
+		}
+		h.wantState(a, contract.StateParked)
+		h.wantState(b, contract.StateCompleted)
+	})
+}
+
+// doubtCases are the laws of answers that were lost.
+func doubtCases(run runCase) {
+	run("D3_a_claim_whose_answer_was_lost_is_found_by_its_token", "What a token holds is known to who asks for it, and is not claimed a second time.", func(h *claims) {
+		n := h.put("a")
+		c := h.one(long)
+		for token, want := range map[contract.Token]int{c.Token: 1, c.Token + 1: 0} {
+			held, err := h.Store.Held(h.t.context(), "billing", token)
+			if err != nil || len(held) != want {
+				h.t.Fatalf("%v holds %+v, %v", token, held, err)
+			}
+			if want == 1 && (held[0].Number != n || held[0].Left <= 0 || held[0].Left > long || len(held[0].Row.Message.Body) != 10) {
+				h.t.Errorf("%+v", held[0])
+			}
+		}
+	})
+	run("law_5_a_row_is_retaken_under_the_tokens_of_its_owner_only", "A retake changes the token where one of the caller's stands, and says what the row is where none does.", func(h *claims) {
+		mine, ended, others := h.put("a"), h.put("b"), h.put("c")
+		all := h.claim(3, long)
+		if len(all) != 3 {
+			h.t.Fatalf("claimed %+v", all)
+		}
+		if !h.end(contract.ClaimEnding{Claim: all[1].Claim, Event: contract.RowCompleted}) {
+			h.t.Fatal("the claim does not stand")
+		}
+		other := contract.NewToken()
+		if _, err := h.Store.Retake(h.t.context(), []int64{others}, []contract.Token{all[2].Token}, other); err != nil {
+			h.t.Fatal(err)
+		}
+		next := contract.NewToken()
+		got, err := h.Store.Retake(h.t.context(), []int64{mine, ended, others}, []contract.Token{all[0].Token, all[0].Token + 1}, next)
+		want := []contract.Retaken{{Taken: true, State: contract.StateInProgress}, {State: contract.StateCompleted}, {State: contract.StateInProgress}}
+		if err != nil || !slices.Equal(got, want) {
+			h.t.Errorf("%+v, %v, want %+v", got, err, want)
+		}
+		if h.end(contract.ClaimEnding{Claim: all[0].Claim, Event: contract.RowCompleted}) {
+			h.t.Error("the token before ends the claim")
+		}
+		if !h.end(contract.ClaimEnding{Claim: contract.Claim{Number: mine, Token: next}, Event: contract.RowCompleted}) {
+			h.t.Error("the new token does not end the claim")
+		}
+		if !h.end(contract.ClaimEnding{Claim: contract.Claim{Number: others, Token: other}, Event: contract.RowCompleted}) {
+			h.t.Error("the claim of another is lost")
+		}
+	})
+}
