@@ -20,6 +20,16 @@ func (c *Consumer[Tx]) inbox() *inbox {
 	return newInbox(&c.config, leases, rows)
 }
 
+// stand are the rows of those claims of a flight that stood when its batch began.
+func (f *flight[Tx]) stand(verdicts []contract.Verdict) (all []*heldRow) {
+	for i := range f.Entries {
+		if h := rowOf(&f.Entries[i]); h != nil && verdicts[i].Kind == contract.Fresh {
+			all = append(all, h)
+		}
+	}
+	return all
+}
+
 // claims are those of a flight's entries that the batch asks for.
 func (f *flight[Tx]) claims() (all []contract.Claim) {
 	for i := range f.Entries {

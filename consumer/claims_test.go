@@ -53,7 +53,7 @@ func working(c consumer.Config) consumer.Config {
 }
 
 func TestClaimsOfTheDead(t *testing.T) {
-	bubble(t, "T9_a_dead_process_is_followed_within_its_lease_and_a_poll", func(t *testing.T) {
+	bubble(t, "D3_trap_T6_a_dead_process_is_followed_within_its_lease_and_a_poll", func(t *testing.T) {
 		store := memstore.New()
 		received(t, store, 5)
 		dies(t, store, 30*time.Second)
@@ -101,10 +101,40 @@ func TestClaimsOfTheDead(t *testing.T) {
 			}
 		}
 	})
+	bubble(t, "D5_trap_16_trap_T42_one_that_kills_its_process_again_and_again_is_parked_by_the_next", func(t *testing.T) {
+		store := memstore.New()
+		received(t, store, 1)
+		c := working(config(nil))
+		c.Inbox.Lease, c.Timeout, c.Workers = 10*time.Second, 5*time.Second, 1
+		ran, never := atomic.Int64{}, make(chan struct{})
+		var dead []*started
+		for range 4 { // what the first began counts when its lease has ended
+			dead = append(dead, start(t, mustNew(t, store, func(context.Context, *memstore.Tx, *semel.Message) error {
+				ran.Add(1)
+				<-never
+				return errTest
+			}, working(c))))
+			pass(30 * time.Second)
+		}
+		pass(5 * time.Minute) // those whose workers are stuck claim it, too, and give it back
+		if r := row(t, store, "m0"); ran.Load() != 3 || r.State != contract.StateParked || r.Reason != semel.ReasonKills {
+			t.Errorf("ran %d times, %+v", ran.Load(), r)
+		}
+		close(never)
+		for _, run := range dead {
+			run.stop()
+			if err := run.wait(); err != nil {
+				t.Error(err)
+			}
+		}
+		if r := row(t, store, "m0"); r.State != contract.StateParked {
+			t.Errorf("%+v", r)
+		}
+	})
 }
 
 func TestLeasesOfTheLiving(t *testing.T) {
-	bubble(t, "T4_a_handler_of_three_leases_keeps_its_claim_and_runs_once", func(t *testing.T) {
+	bubble(t, "trap_T4_trap_T3_a_handler_of_three_leases_keeps_its_claim_and_runs_once", func(t *testing.T) {
 		store := memstore.New()
 		received(t, store, 1)
 		c := working(config(nil))
@@ -126,7 +156,7 @@ func TestLeasesOfTheLiving(t *testing.T) {
 			t.Errorf("ran %d times, %+v, %+v", ran.Load(), first.Counts(), second.Counts())
 		}
 	})
-	bubble(t, "law_5_a_handler_that_does_not_end_loses_its_claim_and_nothing_of_it_commits", func(t *testing.T) {
+	bubble(t, "law_5_law_11_trap_122_trap_125_a_handler_that_does_not_end_loses_its_claim_and_nothing_of_it_commits", func(t *testing.T) {
 		store := memstore.New()
 		received(t, store, 1)
 		c := working(config(nil))
@@ -153,7 +183,7 @@ func TestLeasesOfTheLiving(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	bubble(t, "T2_what_was_claimed_ahead_and_not_begun_is_given_back", func(t *testing.T) {
+	bubble(t, "D3_what_was_claimed_ahead_and_not_begun_is_given_back", func(t *testing.T) {
 		store := memstore.New()
 		received(t, store, 40)
 		c := working(config(nil))
@@ -173,7 +203,7 @@ func TestLeasesOfTheLiving(t *testing.T) {
 			}
 		}
 	})
-	bubble(t, "D3_a_stop_gives_claims_back_at_once", func(t *testing.T) {
+	bubble(t, "D3_trap_T36_a_stop_gives_claims_back_at_once", func(t *testing.T) {
 		store := memstore.New()
 		received(t, store, 100)
 		c := working(config(nil))
@@ -242,65 +272,112 @@ func TestAnInboxThatCannotBeAsked(t *testing.T) {
 	}
 }
 
-func TestACommitOfClaimsWhoseOutcomeIsUnknown(t *testing.T) {
-	for name, happened := range map[string]bool{"T5_it_happened": true, "T5_it_did_not": false} {
-		bubble(t, name, func(t *testing.T) {
-			inner := memstore.New()
-			received(t, inner, 20)
-			store, failed := watch(inner), atomic.Bool{}
-			store.onCommit = func(ctx context.Context, commit func(context.Context) contract.Result) contract.Result {
-				if failed.Swap(true) {
-					return commit(ctx)
-				}
-				if happened {
-					commit(ctx)
-				}
-				return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: errTest}
-			}
-			c := working(config(nil))
-			c.Workers, c.IdleExit = 1, time.Minute
-			counts := runs(t, store, add, c)
-			if counts.Inbox.Applied != 20 || counts.Inbox.Duplicates+counts.Inbox.Lost != 0 {
-				t.Errorf("%+v", counts)
-			}
-			for _, r := range rows(t, inner) {
-				if r.State != contract.StateCompleted || r.Attempts != 1 || effect(t, inner, r.Key.ID) != "1" {
-					t.Errorf("%+v, effect %q", r, effect(t, inner, r.Key.ID))
-				}
-			}
-		})
-	}
-}
-
-func TestACommitOfWhatWasFoundDoneWhoseOutcomeIsUnknown(t *testing.T) {
-	bubble(t, "law_11_it_is_asked_once_what_became_of_the_claims", func(t *testing.T) {
-		inner := memstore.New()
-		received(t, inner, 20)
-		store, commits := watch(inner), 0
-		var run *started
-		store.onCommit = func(ctx context.Context, commit func(context.Context) contract.Result) contract.Result {
-			if commits++; commits == 1000 {
-				run.stop()
-			}
-			if r := commit(ctx); commits%2 == 0 || r.Outcome != contract.Committed {
-				return r
-			}
-			return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: errTest}
-		}
+func TestAHandlerWhoseClaimIsLost(t *testing.T) {
+	bubble(t, "law_7_trap_128_one_row_that_a_person_takes_away_charges_nobody_of_its_batch", func(t *testing.T) {
+		store := memstore.New()
+		received(t, store, 5)
 		c := working(config(nil))
-		c.Workers, c.IdleExit = 1, time.Minute
-		running := mustNew(t, store, func(context.Context, *memstore.Tx, *semel.Message) error { return semel.Duplicate(errTest) }, c)
-		run = start(t, running)
+		c.Workers, c.Inbox.Lease, c.Timeout, c.Batch.Time = 1, 9*time.Second, time.Minute, time.Minute
+		c.IdleExit = time.Minute
+		cancelled := 0
+		running := mustNew(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+			select {
+			case <-ctx.Done():
+				cancelled++
+				return ctx.Err()
+			case <-time.After(5 * time.Second):
+				return add(ctx, tx, m)
+			}
+		}, c)
+		run := start(t, running)
+		pass(7 * time.Second) // the second runs
+		r := row(t, store, "m4")
+		if err := store.Discard(t.Context(), r.Number, r.Revision, contract.Act{Verb: "discard", Who: "ann"}); err != nil {
+			t.Fatal(err)
+		}
 		if err := run.wait(); err != nil {
 			t.Error(err)
 		}
-		if n := running.Counts().Inbox; n.Duplicates != 20 || n.Lost != 0 || commits >= 200 {
-			t.Errorf("%+v after %d commits", n, commits)
+		if n := running.Counts().Inbox; cancelled != 1 || n.Applied != 4 || n.Lost != 1 || n.Waiting != 0 || n.Claimed != 5 {
+			t.Errorf("cancelled %d times, %+v", cancelled, n)
 		}
-		for _, r := range rows(t, inner) {
-			if r.State != contract.StateCompleted || effect(t, inner, r.Key.ID) != "" {
-				t.Errorf("%+v, effect %q", r, effect(t, inner, r.Key.ID))
+		for _, r := range rows(t, store) {
+			want, attempts := contract.StateCompleted, 1
+			if r.Key.ID == "m4" {
+				want, attempts = contract.StateDiscarded, 0
+			}
+			if r.State != want || r.Attempts != attempts || r.LastError != "" {
+				t.Errorf("%+v", r)
 			}
 		}
 	})
+	bubble(t, "trap_125_it_is_cancelled_when_its_lease_could_not_be_renewed", func(t *testing.T) {
+		down := atomic.Bool{}
+		store := memstore.New(memstore.Fail(func(op string) error {
+			if op == "claim-before" && down.Load() {
+				return errTest
+			}
+			return nil
+		}))
+		received(t, store, 1)
+		c := working(config(nil))
+		c.Inbox.Lease, c.Timeout = 9*time.Second, time.Minute
+		var after time.Duration
+		running := mustNew(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+			if after > 0 {
+				return add(ctx, tx, m)
+			}
+			down.Store(true)
+			began := time.Now()
+			<-ctx.Done()
+			after = time.Since(began)
+			if !errors.Is(context.Cause(ctx), contract.ErrClaimLost) {
+				t.Error(context.Cause(ctx))
+			}
+			return ctx.Err()
+		}, c)
+		run := start(t, running)
+		pass(30 * time.Second)
+		down.Store(false)
+		pass(time.Minute)
+		run.stop()
+		if err := run.wait(); err != nil {
+			t.Error(err)
+		}
+		if r := row(t, store, "m0"); after < 9*time.Second || after > 12*time.Second || r.State != contract.StateCompleted || r.Attempts != 1 || effect(t, store, "m0") != "1" {
+			t.Errorf("cancelled after %v, %+v", after, r)
+		}
+	})
+}
+
+func TestClocksOfHosts(t *testing.T) {
+	for name, skew := range map[string]time.Duration{"a_day_ahead": 24 * time.Hour, "a_day_behind": -24 * time.Hour} {
+		bubble(t, "law_6_trap_123_a_store_whose_clock_differs_makes_no_difference/"+name, func(t *testing.T) {
+			store := memstore.New(memstore.Clock(func() time.Time { return time.Now().Add(skew) }))
+			received(t, store, 5)
+			dies(t, store, 30*time.Second)
+			c := working(config(nil))
+			c.Inbox.Lease, c.Timeout, c.IdleExit, c.Workers = 9*time.Second, time.Minute, time.Minute, 1
+			began, first := time.Now(), time.Duration(0)
+			failed := map[string]time.Time{}
+			counts := runs(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+				if first == 0 {
+					first = time.Since(began)
+				}
+				if at, again := failed[m.Identity.ID]; !again {
+					failed[m.Identity.ID] = time.Now()
+					return semel.RetryAfter(errTest, 45*time.Second)
+				} else if waited := time.Since(at); waited < 45*time.Second || waited > 75*time.Second {
+					t.Errorf("%s waited %v", m.Identity.ID, waited)
+				}
+				if m.Identity.ID == "m3" { // longer than its lease, which is extended
+					pass(25 * time.Second)
+				}
+				return add(ctx, tx, m)
+			}, c)
+			if counts.Inbox.Applied != 5 || counts.Inbox.Lost != 0 || first < 30*time.Second || first > 32*time.Second {
+				t.Errorf("the first after %v, %+v", first, counts)
+			}
+		})
+	}
 }

@@ -127,11 +127,11 @@ func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
 	f.batch = batch
 	f.ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(e.base))
 	p.set(f)
+	all := f.verdicts(verdicts)
 	if f.known != nil {
-		e.inbox.keeper.begin(f.claims(), time.Now().Add(e.config.flightTime()), f.cancel)
+		e.inbox.keeper.begin(f.stand(all), time.Now().Add(e.config.flightTime()), f.cancel)
 	}
 	e.config.at(faults.AfterMark, len(f.Entries))
-	all := f.verdicts(verdicts)
 	p.forgetLost(f, all)
 	return machine.Marked{Flight: a.Flight, Verdicts: all}
 }

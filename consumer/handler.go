@@ -142,8 +142,11 @@ func (p *pilot[Tx]) failure(f *flight[Tx], err error) machine.Failure {
 	out := machine.Failure{Class: contract.ClassRetry, Err: err}
 	if cause := context.Cause(f.ctx); cause != nil {
 		out.Err = cause
-		if errors.Is(cause, errAborted) {
+		switch {
+		case errors.Is(cause, errAborted):
 			out.Class = contract.ClassContended
+		case errors.Is(cause, contract.ErrClaimLost): // of any message of the batch: nobody's attempt
+			out.Class = contract.ClassClaimLost
 		}
 		return out
 	}

@@ -47,6 +47,8 @@ type heldRow struct {
 	tokens []contract.Token
 	// started: its start is written down; the process has lived since.
 	started bool
+	// ends is until when the lease surely lasts; of the keeper.
+	ends time.Time
 }
 
 // claim is the row's claim as it stands.
@@ -134,7 +136,7 @@ func (b *inbox) release(ctx context.Context, all []*heldRow) error {
 	defer cancel()
 	endings := make([]contract.ClaimEnding, len(all))
 	for i, h := range all {
-		endings[i] = contract.ClaimEnding{Claim: h.claim(), Event: contract.RowReleased}
+		endings[i] = contract.ClaimEnding{Claim: h.claim(), Event: contract.RowReleased, Began: h.started}
 	}
 	slices.SortFunc(endings, func(x, y contract.ClaimEnding) int { return cmp.Compare(x.Number, y.Number) })
 	_, err := b.leases.End(ctx, endings) // one that is lost needs no release
@@ -173,7 +175,7 @@ func (b *inbox) items(claimed []contract.Claimed, began time.Time) []*machine.It
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	for i, c := range claimed {
-		h := &heldRow{Claimed: c, tokens: []contract.Token{c.Token}}
+		h := &heldRow{Claimed: c, tokens: []contract.Token{c.Token}, ends: began.Add(c.Left)}
 		b.held[c.Number] = h
 		all[i] = b.item(h, began.Add(c.Left*2/3).Sub(b.since))
 	}

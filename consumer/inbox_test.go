@@ -51,6 +51,24 @@ func TestAStoreWithoutAnInbox(t *testing.T) {
 	})
 }
 
+func TestLeasesOutOfBounds(t *testing.T) {
+	for field, values := range map[string][]consumer.InboxPolicy{
+		"Inbox.Lease":  {{Lease: -1}, {Lease: 1}, {Lease: 30}, {Lease: time.Second - 1}, {Lease: time.Hour + 1}, {Lease: 1 << 62}},
+		"Inbox.Poll":   {{Poll: -1}, {Poll: 1}, {Poll: 1 << 62}},
+		"Inbox.Starts": {{Starts: -1}, {Starts: 1 << 40}},
+	} {
+		t.Run("trap_T5_they_are_refused_by_name/"+field, func(t *testing.T) {
+			for _, v := range values {
+				c := config(nil)
+				c.Strategy, c.Inbox = consumer.StrategyInbox, v
+				if _, err := consumer.New(memstore.New(), add, c); err == nil || !strings.Contains(err.Error(), field) {
+					t.Errorf("%+v: %v", v, err)
+				}
+			}
+		})
+	}
+}
+
 func TestWaitsBeyondHold(t *testing.T) {
 	bubble(t, "case_6_a_wait_longer_than_hold_is_a_row_and_the_broker_is_settled", func(t *testing.T) {
 		store, source := memstore.New(), newListSource(numbered("m", 3)...)
@@ -72,7 +90,7 @@ func TestWaitsBeyondHold(t *testing.T) {
 			t.Errorf("they took effect after %v", took)
 		}
 	})
-	bubble(t, "C5_attempts_are_counted_over_waits_in_memory_and_in_the_inbox", func(t *testing.T) {
+	bubble(t, "C5_trap_T51_attempts_are_counted_over_waits_in_memory_and_in_the_inbox", func(t *testing.T) {
 		store, source := memstore.New(), newListSource(numbered("m", 1)...)
 		source.endless = true
 		c := config(source)

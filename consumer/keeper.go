@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,7 +12,9 @@ import (
 // keeper extends the leases of claims whose flight is under way: its pilot is inside
 // a handler and cannot. What is not begun is not extended: it was fetched ahead, and
 // another worker may have it when its lease has ended. Nothing is extended beyond
-// the deadline of its flight, so that a handler that sticks loses its claim.
+// the deadline of its flight, so that a handler that sticks loses its claim. A flight
+// whose lease is over as far as is known, because the store does not answer, is
+// cancelled: another may run its messages already.
 type keeper struct {
 	leases contract.Leases
 	lease  time.Duration
@@ -29,17 +32,18 @@ func newKeeper(leases contract.Leases, lease time.Duration, failed func(error)) 
 // keptClaim is a claim of a flight under way.
 type keptClaim struct {
 	contract.Claim
+	row   *heldRow
 	until time.Time
 	// lost cancels its flight.
 	lost context.CancelCauseFunc
 }
 
 // begin keeps claims until a deadline; lost is called when one of them is.
-func (k *keeper) begin(claims []contract.Claim, until time.Time, lost context.CancelCauseFunc) {
+func (k *keeper) begin(rows []*heldRow, until time.Time, lost context.CancelCauseFunc) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	for _, c := range claims {
-		k.kept[c.Number] = &keptClaim{c, until, lost}
+	for _, h := range rows {
+		k.kept[h.Number] = &keptClaim{h.claim(), h, until, lost}
 	}
 }
 
@@ -81,19 +85,13 @@ func (k *keeper) work(base context.Context) {
 
 // extend extends once what is kept.
 func (k *keeper) extend(base context.Context, now time.Time) {
-	var claims []contract.Claim
-	k.mutex.Lock()
-	for _, c := range k.kept {
-		if c.until.After(now) {
-			claims = append(claims, c.Claim)
-		}
-	}
-	k.mutex.Unlock()
+	claims := k.due(now)
 	if len(claims) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(base, k.lease/3)
 	defer cancel()
+	asked := time.Now()
 	lost, err := k.leases.Extend(ctx, claims, k.lease)
 	if err != nil {
 		k.failed(err)
@@ -101,10 +99,35 @@ func (k *keeper) extend(base context.Context, now time.Time) {
 	}
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	for _, i := range lost {
-		if kept := k.kept[claims[i].Number]; kept != nil && kept.Token == claims[i].Token {
-			delete(k.kept, claims[i].Number)
-			kept.lost(contract.ErrClaimLost)
+	for i, c := range claims {
+		kept := k.kept[c.Number]
+		switch {
+		case kept == nil || kept.Token != c.Token:
+		case slices.Contains(lost, i):
+			k.lose(kept)
+		default:
+			kept.row.ends = asked.Add(k.lease)
 		}
 	}
+}
+
+// due are the claims to be extended. Those whose lease is over are lost.
+func (k *keeper) due(now time.Time) (claims []contract.Claim) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	for _, c := range k.kept {
+		switch {
+		case c.row.ends.Before(now):
+			k.lose(c)
+		case c.until.After(now):
+			claims = append(claims, c.Claim)
+		}
+	}
+	return claims
+}
+
+// lose cancels the flight of a claim that is another's, or may be; guarded by mutex.
+func (k *keeper) lose(c *keptClaim) {
+	delete(k.kept, c.Number)
+	c.lost(contract.ErrClaimLost)
 }

@@ -61,8 +61,9 @@ type Claimed struct {
 	Row StoredRow
 	// Left is what was left of the lease when the store answered.
 	Left time.Duration
-	// Suspect says that the lease of its last claim has ended: who had it may have
-	// died of it.
+	// Suspect says that the lease of a claim has ended, and no handler has come to an
+	// end since: who had it may have died of it. A claim of such a row counts as one
+	// start, whoever began it.
 	Suspect bool
 }
 
@@ -77,6 +78,9 @@ type ClaimEnding struct {
 	// After, with RowFailed, is in how long the row is due again.
 	After  time.Duration
 	Reason semel.Reason
+	// Began, with RowReleased, says that a Start of this claim was written down, and
+	// that its process lives: it is taken back. Starts of others stay.
+	Began bool
 	// Ran says that the handler ran: one more attempt.
 	Ran bool
 	// Error is a text for people, cut to MaxErrorText; the row keeps its first and
@@ -107,8 +111,8 @@ type Leases interface {
 	// and not lost.
 	Extend(ctx context.Context, claims []Claim, lease time.Duration) (lost []int, err error)
 	// Start writes down that the handlers of these claims are about to run, so that
-	// messages that end their process are known by starts without an end. Any end
-	// of a claim by its token takes that back.
+	// messages that end their process are known by starts without an end. An end of a
+	// claim by its token takes that back; a release only its own.
 	Start(ctx context.Context, claims []Claim) (lost []int, err error)
 	// End ends claims outside of a batch. RowCompleted is for effects that no
 	// transaction holds.

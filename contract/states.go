@@ -64,11 +64,10 @@ var transitions = map[RowState]map[RowEvent]RowState{
 	StateInProgress: {RowClaimed: StateInProgress, RowCompleted: StateCompleted, RowFailed: StateFailedRetryable,
 		RowParked: StateParked, RowDeadLettered: StateDeadLettered, RowDiscarded: StateDiscarded, RowReleased: StateReceived},
 	StateFailedRetryable: {RowClaimed: StateInProgress, RowRetried: StateFailedRetryable, RowDiscarded: StateDiscarded},
-	StateParked: {RowRetried: StateFailedRetryable, RowCompleted: StateCompleted, RowDeadLettered: StateDeadLettered,
-		RowDiscarded: StateDiscarded},
-	StateDeadLettered: {RowRetried: StateFailedRetryable, RowCompleted: StateCompleted, RowDiscarded: StateDiscarded},
-	StateCompleted:    {},
-	StateDiscarded:    {},
+	StateParked:          {RowRetried: StateFailedRetryable, RowDiscarded: StateDiscarded},
+	StateDeadLettered:    {RowRetried: StateFailedRetryable, RowDiscarded: StateDiscarded},
+	StateCompleted:       {},
+	StateDiscarded:       {},
 }
 
 // Known reports whether this release writes rows of this state, and so knows what

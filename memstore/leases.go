@@ -28,7 +28,10 @@ func (s *Store) Claim(_ context.Context, o contract.ClaimOptions) ([]contract.Cl
 			break
 		}
 		bytes += int64(r.Size)
-		suspect := r.State == contract.StateInProgress
+		suspect := r.State == contract.StateInProgress || r.Started > 0
+		if suspect {
+			r.Started = max(r.Started, 1)
+		}
 		s.become(r, contract.RowClaimed)
 		r.token, r.LockedUntil = o.Token, now.Add(o.Lease)
 		taken = append(taken, contract.Claimed{Claim: r.claim(), Row: shown(r, true), Left: o.Lease, Suspect: suspect})
@@ -186,7 +189,12 @@ func (s *Store) End(_ context.Context, endings []contract.ClaimEnding) (lost []i
 // endClaim ends a claim that stands; the store's lock is held.
 func (s *Store) endClaim(r *row, e *contract.ClaimEnding) {
 	s.become(r, e.Event)
-	r.Started = 0
+	switch {
+	case e.Event != contract.RowReleased:
+		r.Started = 0
+	case e.Began:
+		r.Started--
+	}
 	if e.Ran {
 		r.Attempts++
 	}

@@ -72,10 +72,9 @@ func (b *batch) trim(marks []int) *request {
 }
 
 // row are the statements that write an inbox row, or count one more delivery on
-// the one that is there. Where a row of the same key may be in the way, one of
-// two statements does nothing, because nobody waits for the answer to the first:
-// of a conflict another batch may have written it, of another message it is
-// left from a marker that is gone.
+// the one that is there. Where a row of the same key is in the way, the statement
+// finds it, because nobody waits for an answer: of a conflict another batch may have
+// written it, of another message it is left from a marker that is gone.
 func (b *batch) row(r *contract.Row) ([]*request, error) {
 	m := &b.marks[r.Mark]
 	key := []any{m.Scope, m.Key, sqlform.RowConflict(m.Mark, r.Conflict)}
@@ -90,10 +89,7 @@ func (b *batch) row(r *contract.Row) ([]*request, error) {
 	if r.Conflict {
 		return []*request{{sql: b.store.sql.ConflictRow, args: columns}}, nil
 	}
-	requests := []*request{
-		{sql: b.store.sql.Again, args: append(append([]any{}, values...), key...)},
-		{sql: b.store.sql.Row, args: columns},
-	}
+	requests := []*request{{sql: b.store.sql.PutRow, args: columns}}
 	if o := r.State.Outcome(); o != m.As {
 		requests = append(requests, &request{sql: b.store.sql.Outcome, args: []any{int64(o), m.Scope, m.Key}})
 	}

@@ -156,6 +156,9 @@ type endingArg struct {
 	Reason  string `json:"reason"`
 	Error   string `json:"error"`
 	Ran     int64  `json:"ran"`
+	// Taken are the starts that a release takes back; any other end, with -1, takes
+	// back all.
+	Taken int64 `json:"taken"`
 }
 
 // ClaimsArgument is the argument of statements about claims: for drivers of their
@@ -184,6 +187,12 @@ func endingOf(e *contract.ClaimEnding) endingArg {
 	next, _ := contract.StateInProgress.After(e.Event)
 	a := endingArg{claimArg: claimArg{N: e.Number, T: int64(e.Token)}, State: string(next), Outcome: int64(next.Outcome()),
 		After: e.After.Milliseconds(), Reason: sqlform.Plain(string(e.Reason)), Error: sqlform.ErrorText(e.Error)}
+	switch {
+	case e.Event != contract.RowReleased:
+		a.Taken = -1
+	case e.Began:
+		a.Taken = 1
+	}
 	if e.Ran {
 		a.Ran = 1
 	}
@@ -197,7 +206,10 @@ func jsonText(v any) string {
 }
 
 // claimedNow is a row that was read before it was claimed.
-func claimedNow(r contract.StoredRow) contract.StoredRow {
+func claimedNow(r contract.StoredRow, suspect bool) contract.StoredRow {
+	if suspect {
+		r.Started = max(r.Started, 1)
+	}
 	r.State, r.DueAt = contract.StateInProgress, time.Time{}
 	r.Revision++
 	return r

@@ -19,7 +19,7 @@ func (postgresClaims) claim(ctx context.Context, s *Store, o contract.ClaimOptio
 	rows, err := s.db.QueryContext(ctx, s.postgres.Claim, true, []byte(o.Consumer), int64(o.Token), o.Most, o.Bytes, o.Lease.Milliseconds(), only)
 	all, err := readClaimed(rows, err, s.sql.Inbox, o.Token)
 	for i := range all {
-		all[i].Row = claimedNow(all[i].Row)
+		all[i].Row = claimedNow(all[i].Row, all[i].Suspect)
 	}
 	return all, err
 }

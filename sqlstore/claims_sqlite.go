@@ -41,7 +41,7 @@ func (sqliteClaims) claim(ctx context.Context, s *Store, o contract.ClaimOptions
 			if _, err := tx.ExecContext(ctx, s.sqlite.Take, int64(o.Token), o.Lease.Milliseconds(), c.row.Number); err != nil {
 				return err
 			}
-			all = append(all, contract.Claimed{Claim: contract.Claim{Number: c.row.Number, Token: o.Token}, Row: claimedNow(c.row), Left: o.Lease, Suspect: c.suspect})
+			all = append(all, contract.Claimed{Claim: contract.Claim{Number: c.row.Number, Token: o.Token}, Row: claimedNow(c.row, c.suspect), Left: o.Lease, Suspect: c.suspect})
 		}
 		return nil
 	})
@@ -166,7 +166,7 @@ func (s *Store) each(ctx context.Context, n int, do func(tx *sql.Tx, i int) (sql
 // endClaim ends a claim, if it stands, with its marker.
 func (s *Store) endClaim(ctx context.Context, tx *sql.Tx, e *contract.ClaimEnding) (sql.Result, error) {
 	a := endingOf(e)
-	done, err := tx.ExecContext(ctx, s.sqlite.EndClaim, a.State, a.Outcome, a.After, a.Ran, a.Reason, a.Error, a.N, a.T)
+	done, err := tx.ExecContext(ctx, s.sqlite.EndClaim, a.State, a.Outcome, a.After, a.Ran, a.Reason, a.Error, a.N, a.T, a.Taken)
 	if err != nil {
 		return nil, err
 	}

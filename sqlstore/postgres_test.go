@@ -178,9 +178,9 @@ func TestWhatNoStatementDoes(t *testing.T) {
 			}
 		}
 	}
-	t.Run("trap_110_none_notifies_or_listens", func(t *testing.T) { without(t, "notify", "pg_notify", "listen") })
+	t.Run("trap_110_trap_T39_none_notifies_or_listens", func(t *testing.T) { without(t, "notify", "pg_notify", "listen") })
 	t.Run("trap_111_none_sets_a_savepoint", func(t *testing.T) { without(t, "savepoint") })
-	t.Run("trap_108_none_takes_a_lock_of_the_session", func(t *testing.T) { without(t, "pg_advisory_lock", "pg_try_advisory_lock") })
+	t.Run("trap_108_trap_T7_none_takes_a_lock_of_the_session", func(t *testing.T) { without(t, "pg_advisory_lock", "pg_try_advisory_lock") })
 }
 
 func mustPostgres(t *testing.T, o Options) *Store {

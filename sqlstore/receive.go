@@ -20,22 +20,16 @@ func (s *Store) ReceiveIn(ctx context.Context, tx *sql.Tx, marks []contract.Mark
 		return nil, s.blameless("receive", err)
 	}
 	for _, r := range receipts {
-		if _, err := tx.ExecContext(ctx, s.sql.Again, r.Again...); err != nil {
-			return nil, s.blameless("receive", err)
-		}
-		if _, err := tx.ExecContext(ctx, s.sql.Row, r.Row...); err != nil {
+		if _, err := tx.ExecContext(ctx, s.sql.PutRow, r...); err != nil {
 			return nil, s.blameless("receive", err)
 		}
 	}
 	return verdicts, nil
 }
 
-// Receipt are the arguments of the two statements that write the row of a received
-// message, one of which does nothing: a row may be left from a marker that is gone.
-type Receipt struct{ Again, Row []any }
-
-// Receipts are those of the messages whose marks are fresh: for drivers of their own.
-func Receipts(marks []contract.Mark, verdicts []contract.Verdict, messages []*semel.Message) (all []Receipt, err error) {
+// Receipts are the arguments of the statement that writes a row, for the messages
+// whose marks are fresh: for drivers of their own.
+func Receipts(marks []contract.Mark, verdicts []contract.Verdict, messages []*semel.Message) (all [][]any, err error) {
 	for i, m := range sqlform.Marks(marks) {
 		if verdicts[i].Kind != contract.Fresh {
 			continue
@@ -45,8 +39,7 @@ func Receipts(marks []contract.Mark, verdicts []contract.Verdict, messages []*se
 		if err != nil {
 			return nil, err
 		}
-		key := []any{m.Scope, m.Key, []byte{}}
-		all = append(all, Receipt{Again: append(append([]any{}, values...), key...), Row: append([]any{m.Scope, m.Key, m.Long, []byte{}}, values...)})
+		all = append(all, append([]any{m.Scope, m.Key, m.Long, []byte{}}, values...))
 	}
 	return all, nil
 }

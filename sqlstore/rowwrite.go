@@ -20,23 +20,26 @@ func (b *batch) writeRow(ctx context.Context, r *contract.Row) error {
 	if err != nil {
 		return err
 	}
-	n, err := b.execCount(ctx, b.store.sql.Row, slices.Concat(key[:2], []any{m.Long}, key[2:], values))
-	if err == nil && n == 0 {
-		err = b.rowExists(ctx, r, key, values)
+	row := slices.Concat(key[:2], []any{m.Long}, key[2:], values)
+	if r.Conflict {
+		return b.conflict(ctx, key, row)
 	}
-	if err != nil || r.Conflict || r.State.Outcome() == m.As {
+	// A row of the same key is left from a marker that is gone.
+	err = b.exec(ctx, b.store.sql.PutRow, row)
+	if err != nil || r.State.Outcome() == m.As {
 		return err
 	}
 	return b.exec(ctx, b.store.sql.Outcome, []any{int64(r.State.Outcome()), m.Scope, m.Key})
 }
 
-// rowExists meets a row of the same key: a copy of a conflict that another
-// batch wrote first, or the row of an identity whose marker is gone.
-func (b *batch) rowExists(ctx context.Context, r *contract.Row, key, values []any) error {
-	if r.Conflict {
-		return b.exec(ctx, b.store.sql.Repeat, key)
+// conflict writes the row of a conflict, or counts on the one that another batch
+// wrote first.
+func (b *batch) conflict(ctx context.Context, key, row []any) error {
+	n, err := b.execCount(ctx, b.store.sql.Row, row)
+	if err != nil || n > 0 {
+		return err
 	}
-	return b.exec(ctx, b.store.sql.Again, append(values, key...))
+	return b.exec(ctx, b.store.sql.Repeat, key)
 }
 
 func (b *batch) exec(ctx context.Context, statement string, args []any) error {

@@ -23,6 +23,7 @@ func (s suite[Tx]) leased(t *T) {
 	s.claims(t)
 	s.waiting(t)
 	s.requeues(t)
+	s.transitions(t)
 	s.rivals(t)
 }
 

@@ -11,7 +11,8 @@ import (
 	"strings"
 )
 
-// named is the beginning of a subtest's name that covers something.
+// named is the beginning of a subtest's name that covers something; several may
+// follow each other.
 var named = regexp.MustCompile(`^(trap_T?\d+|law_\d+|case_\d+|[A-P]\d+[a-z]?)_\w`)
 
 // Cover is one test of one line.
@@ -27,7 +28,8 @@ type Cover struct {
 func Covers(files []*File) []Cover {
 	var covers []Cover
 	for _, f := range files {
-		if !f.Test() && !strings.HasPrefix(f.Path, "storetest/") && !strings.HasPrefix(f.Path, "sourcetest/") {
+		suite := func(folder string) bool { return strings.HasPrefix(f.Path, folder) }
+		if !f.Test() && !slices.ContainsFunc([]string{"storetest/", "sourcetest/", "itest/sqlsuite/"}, suite) {
 			continue
 		}
 		for _, d := range f.Tree.Decls {
@@ -53,10 +55,17 @@ func in(f *File, d ast.Decl) []Cover {
 		if err != nil {
 			return true
 		}
-		if match := named.FindStringSubmatch(name); match != nil && !strings.ContainsAny(name, " \n") {
-			covers = append(covers, Cover{Number: strings.ReplaceAll(match[1], "_", " "), Test: test, Name: name, Path: f.Path})
+		if strings.ContainsAny(name, " \n") {
+			return true
 		}
-		return true
+		for rest := name; ; {
+			match := named.FindStringSubmatch(rest)
+			if match == nil {
+				return true
+			}
+			covers = append(covers, Cover{Number: strings.ReplaceAll(match[1], "_", " "), Test: test, Name: name, Path: f.Path})
+			rest = rest[len(match[1])+1:]
+		}
 	})
 	return covers
 }

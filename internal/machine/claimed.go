@@ -1,6 +1,10 @@
 package machine
 
-import "github.com/semel-go/semel/contract"
+import (
+	"slices"
+
+	"github.com/semel-go/semel/contract"
+)
 
 // InboxLane is the lane of items that were claimed. They have no order among them.
 func InboxLane() contract.Lane { return contract.Lane{ID: "semel:inbox", Epoch: 1} }
@@ -9,12 +13,13 @@ func InboxLane() contract.Lane { return contract.Lane{ID: "semel:inbox", Epoch: 
 // rows that are due as it asks the source for deliveries. A claim that was not begun
 // when most of its lease is over is given back: another worker may be free.
 type claimState struct {
-	lane     *lane
-	under    bool // a ClaimRows is under way
-	wanted   bool // with under: something has become due since it began
-	empty    bool // the last answer was that nothing is due, and it still holds
-	until    Time // it is not asked before
-	next     Time // when a row that this process wrote is due, 0: none is known
+	lane   *lane
+	under  bool // a ClaimRows is under way
+	wanted bool // with under: something has become due since it began
+	empty  bool // the last answer was that nothing is due, and it still holds
+	until  Time // it is not asked before
+	// moments are when rows that this process wrote are due, the soonest of them.
+	moments  []Time
 	failures int
 	// most is how many are claimed ahead: it grows while all are begun in time.
 	most int
@@ -29,12 +34,31 @@ func (m *Machine) due(at Time) {
 	c := &m.claims
 	if at <= m.now {
 		c.empty, c.wanted = false, true
-	} else if c.next <= m.now || at < c.next {
-		c.next = at
+	} else {
+		c.moments = remember(c.moments, at)
 	}
 	if c.failures == 0 {
 		c.until = min(c.until, at)
 	}
+}
+
+// mostMoments bounds what is remembered; what is due later is found by asking.
+const mostMoments = 64
+
+// remember puts a moment into its place among the soonest.
+func remember(moments []Time, at Time) []Time {
+	i, known := slices.BinarySearch(moments, at)
+	if known || i == mostMoments {
+		return moments
+	}
+	moments = slices.Insert(moments, i, at)
+	return moments[:min(len(moments), mostMoments)]
+}
+
+// forgetPassed forgets the moments that have passed: the inbox is asked now.
+func (c *claimState) forgetPassed(now Time) {
+	i, _ := slices.BinarySearch(c.moments, now+1)
+	c.moments = slices.Delete(c.moments, 0, i)
 }
 
 // free gives a claim back whose message did not end.

@@ -16,6 +16,7 @@ func (m *Machine) startClaim() {
 		return
 	}
 	c.under, c.wanted = true, false
+	c.forgetPassed(m.now)
 	m.do(ClaimRows{Messages: min(messages, c.most-c.lane.items), Bytes: bytes})
 }
 
@@ -41,8 +42,8 @@ func (m *Machine) claimed(e Claimed) {
 	if len(e.Items) == 0 && !c.wanted {
 		// Many processes shall not ask together.
 		c.until, c.empty = m.now+m.config.Poll/2+m.jitter(m.config.Poll/2, m.config.Poll/2, 0), true
-		if c.next > m.now {
-			c.until = min(c.until, c.next)
+		if len(c.moments) > 0 {
+			c.until = min(c.until, max(c.moments[0], m.now))
 		}
 	}
 }
@@ -100,6 +101,6 @@ func (c *claimState) trim(n int) {
 func (m *Machine) unclaim() {
 	if len(m.claims.freed) > 0 {
 		m.do(Unclaim{Items: m.claims.freed})
-		m.claims.freed = nil
+		m.claims.freed, m.claims.empty, m.claims.wanted = nil, false, true // they are due
 	}
 }

@@ -99,6 +99,21 @@ func TestWhenTheInboxIsAsked(t *testing.T) {
 			t.Errorf("%+v", told)
 		}
 	})
+	t.Run("D3_again_for_what_was_given_back_while_it_was_asked", func(t *testing.T) {
+		a := newAsking(t, func(c *Config) { c.Workers, c.Most = 1, 4 })
+		step[Action](a, 0, Timer{})
+		for range 2 { // one flies, one waits
+			if asked := step[ClaimRows](a, 0, a.claimed(1, time.Minute)); len(asked) != 1 {
+				t.Fatalf("%+v", asked)
+			}
+		}
+		if freed := step[Unclaim](a, time.Minute, Timer{}); len(freed) != 1 || len(freed[0].Items) != 1 {
+			t.Fatalf("%+v", freed)
+		}
+		if asked := step[ClaimRows](a, 0, Claimed{}); len(asked) != 1 {
+			t.Errorf("the answer of before says that nothing is due, and it asks %d times", len(asked))
+		}
+	})
 	t.Run("case_6_what_this_process_wrote_is_asked_for_at_its_moment", func(t *testing.T) {
 		a := newAsking(t, func(c *Config) { c.Poll = time.Minute })
 		step[Action](a, 0, Timer{})
@@ -154,6 +169,20 @@ func TestHowMuchIsClaimedAhead(t *testing.T) {
 		}
 		if a.m.claims.most >= 40 {
 			t.Errorf("%d may be claimed ahead after that", a.m.claims.most)
+		}
+	})
+	t.Run("law_11_a_worker_that_sticks_gets_none", func(t *testing.T) {
+		a := newAsking(t, func(c *Config) { c.Workers, c.Most = 2, 1 })
+		step[Action](a, 0, Timer{})
+		first := a.claimed(1, time.Minute)
+		begun := step[Begin](a, 0, first)
+		f := begun[0].Flight
+		step[Action](a, 0, Marked{Flight: f, Verdicts: []contract.Verdict{{Kind: contract.Fresh}}})
+		step[Action](a, time.Second, Stuck{Flight: f, Item: f.Entries[0].Item})
+		next := a.claimed(1, time.Minute)
+		next.Items[0].Route = first.Items[0].Route
+		if begun := step[Begin](a, 0, next); len(begun) != 1 || begun[0].Flight.Worker == f.Worker {
+			t.Errorf("%+v", begun)
 		}
 	})
 	t.Run("case_10_a_stop_gives_back_what_no_flight_has", func(t *testing.T) {

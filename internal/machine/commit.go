@@ -127,6 +127,11 @@ func (m *Machine) ended(e Ended) {
 		m.unknown(w, f, e.Err)
 	case f.failure != nil:
 		m.failed(w, f)
+	case f.why == contract.ClassClaimLost, f.why == contract.ClassNone && e.Class == contract.ClassClaimLost:
+		// Nobody's attempt. Which claim it is the next Begin tells, and those that
+		// stand run again.
+		m.undone(f, f.done)
+		m.requeueAll(f)
 	case f.why != contract.ClassNone:
 		m.undone(f, f.done)
 		m.runAgain(w, f, f.why, f.cause, f.culprit)
@@ -161,6 +166,9 @@ func (m *Machine) committed(w *worker, f *Flight) {
 			en.Item.failing().reason = semel.ReasonConflict
 			m.halt(en.Item)
 		case v.Kind == contract.Conflict && !v.Known && m.config.OnConflict == ThenDeadLetter && !en.Item.copied:
+			if t := en.Item.trouble; t != nil {
+				t.suspicion = suspicion{} // no run of its follows
+			}
 			m.endAs(en.Item, ThenDeadLetter, semel.ReasonConflict)
 		default:
 			m.conclude(en, v)
@@ -176,6 +184,8 @@ func (m *Machine) own(en Entry, v contract.Verdict) bool {
 		return false
 	case v.Kind == contract.Seen && en.Item.Claim != nil:
 		return v.Known && en.As != AsDuplicate
+	case v.Kind == contract.Seen && en.As.Outcome() == contract.Waiting:
+		return true // somebody may have claimed it since, and brought it to its end
 	case v.Kind == contract.Seen:
 		return en.As != AsDuplicate && v.Was == en.As.Outcome()
 	}

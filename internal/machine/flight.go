@@ -157,6 +157,8 @@ func (m *Machine) ran(e Ran) {
 		if !e.Whole {
 			f.culprit = f.fresh[e.Done]
 		}
+	case e.Class == contract.ClassClaimLost:
+		f.why, f.failure = e.Class, nil
 	case e.Whole:
 		f.suspects = len(f.fresh)
 	case e.Class == contract.ClassAborted:

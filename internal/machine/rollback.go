@@ -47,13 +47,6 @@ func (m *Machine) undone(f *Flight, done int) {
 
 // refused takes a commit that the store refused.
 func (m *Machine) refused(w *worker, f *Flight, e Ended) {
-	if e.Class == contract.ClassClaimLost {
-		// Nobody's attempt. Which claim it is the next Begin tells, and those that
-		// stand run again.
-		m.undone(f, f.done)
-		m.requeueAll(f)
-		return
-	}
 	if e.Class == contract.ClassContended || e.Class == contract.ClassDown {
 		f.outside = e.Outside
 		m.undone(f, f.done)

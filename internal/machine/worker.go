@@ -58,7 +58,7 @@ func (m *Machine) land(f *Flight) *worker {
 // never by arrival, so that two messages of one key never run at once.
 func (m *Machine) assign(it *Item) {
 	if it.lane.loose {
-		it.queue = m.workers[it.Route%uint64(len(m.workers))].queues[0]
+		it.queue = m.looseWorker(it).queues[0]
 		return
 	}
 	l := it.lane
@@ -81,6 +81,21 @@ func (m *Machine) assign(it *Item) {
 	}
 	l.worker = least
 	m.workers[least].queues = append(m.workers[least].queues, l.queue)
+}
+
+// looseWorker is who has an item without an order. A claim is kept from other
+// processes, so it goes to a worker that can begin it.
+func (m *Machine) looseWorker(it *Item) *worker {
+	n := uint64(len(m.workers))
+	first := it.Route % n
+	if it.Claim != nil {
+		for i := range n {
+			if w := &m.workers[(first+i)%n]; !w.sticks() {
+				return w
+			}
+		}
+	}
+	return &m.workers[first]
 }
 
 // unassign takes an empty lane from its worker.

@@ -6,7 +6,7 @@ import "github.com/semel-go/semel/internal/machine"
 // and what has not been settled (law 11). While something is being left, what is
 // dropped and when is the machine's affair; checkLeaving sees to its end.
 func (c *checker) checkHeld() {
-	if c.over || c.p.over || c.stopping || c.p.machine.Counts().Failed > 0 {
+	if c.over || c.p.over || c.stopping || c.halting() {
 		return
 	}
 	messages, bytes := 0, int64(0)
@@ -33,7 +33,10 @@ func (c *checker) checkSize(e machine.Event) {
 	size := c.p.machine.Size()
 	held, _ := c.p.machine.Unsettled()
 	brought := 0
-	if e, ok := e.(machine.Fetched); ok {
+	switch e := e.(type) {
+	case machine.Fetched:
+		brought = len(e.Items)
+	case machine.Claimed:
 		brought = len(e.Items)
 	}
 	touched := size.Touched - c.size.Touched

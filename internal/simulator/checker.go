@@ -22,6 +22,7 @@ type checker struct {
 	// sourceFails: the last answer of the source was that it fails.
 	sourceFails bool
 	asked       asked
+	claims      claimsKnown
 	stopping    bool
 	stopAt      time.Duration
 	over        bool
@@ -32,14 +33,17 @@ type checker struct {
 	outageAt time.Duration
 	askedAt  time.Duration // when a flight began last
 
-	known  storeKnown
-	stuck  []stuckFlight              // whose handlers never return
-	pauses map[int]pause              // by worker
-	keys   map[uint64]*machine.Flight // by route, of those that have begun
-	counts machine.Counts             // what they must be
-	size   machine.Size               // after the last step
-	held   int                        // after the last step
-	told   [len(reportNames)]int      // reports of the event
+	known    storeKnown
+	stuck    []stuckFlight // whose handlers never return
+	allStuck bool
+	// metDown: the event is of a flight that met a store that does not work.
+	metDown bool
+	pauses  map[int]pause              // by worker
+	keys    map[uint64]*machine.Flight // by route, of those that have begun
+	counts  machine.Counts             // what they must be
+	size    machine.Size               // after the last step
+	held    int                        // after the last step
+	told    [len(reportNames)]int      // reports of the event
 	// commits counts the transactions that committed, outages those that the
 	// store did not open.
 	commits, outages int
@@ -108,9 +112,14 @@ func (c *checker) partAll() {
 
 // event is called before the machine is told.
 func (c *checker) event(e machine.Event) {
+	c.metDown = false
 	switch e := e.(type) {
 	case machine.Fetched:
 		c.fetched(e)
+	case machine.Claimed:
+		c.claimed(e)
+	case machine.Due:
+		c.claims.news++
 	case machine.Revoking:
 		c.lanes[e.Lane].revoking = true
 	case machine.Stop:
@@ -138,6 +147,7 @@ func (c *checker) fetched(e machine.Fetched) {
 	for _, i := range e.Items {
 		h := handOf(i)
 		c.arrival++
+		c.claims.delivered++
 		h.arrival = c.arrival
 		s := c.lanes[i.Lane]
 		h.stale = s == nil || s.gone || s.released
@@ -156,6 +166,7 @@ func (c *checker) begun(e machine.Marked) {
 	}
 	c.leaveFlight(e.Flight)
 	if e.Class == contract.ClassDown {
+		c.metDown = true
 		c.outages++
 	}
 	if e.Class == contract.ClassContended && !e.CopyBusy {
@@ -166,6 +177,7 @@ func (c *checker) begun(e machine.Marked) {
 // ended is called before the machine hears how a flight ended.
 func (c *checker) ended(e machine.Ended) {
 	f := c.p.last
+	c.metDown = e.Class == contract.ClassDown || f.failed && f.failure.Class == contract.ClassDown
 	c.suspect(f, e)
 	if e.Outcome == contract.Committed {
 		c.commits++
@@ -190,8 +202,11 @@ func (c *checker) learned(f *flight) {
 	for i, e := range f.of.Entries {
 		h, v := handOf(e.Item), f.verdicts[i]
 		h.newer = v.Kind == contract.Newer
+		if v.Kind == contract.Conflict {
+			h.suspicion = suspicion{} // no run of its follows
+		}
 		again := newConflict(v) && c.p.config.OnConflict == machine.ThenDeadLetter && !h.copied
-		if v.Kind != contract.Fresh && v.Kind != contract.Busy && v.Kind != contract.Newer && !again {
+		if v.Kind != contract.Fresh && v.Kind != contract.Busy && v.Kind != contract.Newer && v.Kind != contract.ClaimLost && !again {
 			h.known = true
 		}
 	}
@@ -232,7 +247,8 @@ func (c *checker) after(e machine.Event) {
 		}
 		c.mustKill = nil
 	}
-	if _, ok := e.(machine.Fetched); ok {
+	switch e.(type) {
+	case machine.Fetched, machine.Claimed:
 		c.forget()
 	}
 	c.checkCounts()
@@ -275,7 +291,7 @@ func (c *checker) unsettled() (messages int, bytes int64) {
 // checkCounts holds the machine's counts against what it was told and did.
 func (c *checker) checkCounts() {
 	got, want := c.p.machine.Counts(), c.counts
-	want.Deliveries = int64(c.arrival)
+	want.Deliveries = int64(c.claims.delivered)
 	want.Failed = got.Failed // who halts is known with Done only
 	if got != want || ended(got) > got.Deliveries || got.Failed > 0 && !c.mayHalt() {
 		c.broke("counts", "they are %+v and should be %+v", got, want)
@@ -288,5 +304,5 @@ func (c *checker) mayHalt() bool {
 
 // ended is the sum of what counts as an end.
 func ended(c machine.Counts) int64 {
-	return c.Applied + c.Duplicates + c.Conflicts + c.Parked + c.DeadLettered + c.Discarded + c.Skipped + c.Failed
+	return c.Applied + c.Duplicates + c.Conflicts + c.Parked + c.DeadLettered + c.Discarded + c.Skipped + c.Received + c.Waiting + c.Failed
 }

@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"slices"
 	"time"
 
 	"github.com/semel-go/semel/contract"
@@ -40,6 +41,10 @@ func (f *flight) decide(a machine.Commit) {
 			f.loseCounts(a)
 		}
 		f.answer(refusal)
+	case f.claimsLost(a):
+		w.fault("commit refused because of a claim", "f%d", f.of.Number)
+		w.end(f.tx)
+		f.answer(machine.Ended{Outcome: contract.NotCommitted, Class: contract.ClassClaimLost, Culprit: -1})
 	case w.hurt(troubleUnknown):
 		f.unknown(a)
 	case w.hurt(troubleCommit):
@@ -92,10 +97,11 @@ func (f *flight) refusal() (machine.Ended, bool) {
 func (f *flight) rowRefusal(a machine.Commit) (machine.Ended, bool) {
 	w := f.p.w
 	e := machine.Ended{Outcome: contract.NotCommitted, Culprit: -1, Class: contract.ClassRetry}
-	if len(a.Rows) == 0 || !w.hurt(troubleRow) {
+	rows := slices.DeleteFunc(slices.Clone(a.Rows), func(r machine.Row) bool { return slices.Contains(f.call.Fresh, r.Entry) })
+	if len(rows) == 0 || !w.hurt(troubleRow) {
 		return e, false
 	}
-	r := a.Rows[w.choices.below(len(a.Rows))]
+	r := rows[w.choices.below(len(rows))]
 	w.fault("row refused", "f%d because of %s", f.of.Number, f.message(r.Entry).name())
 	if w.choices.flip() {
 		e.Class = contract.ClassPermanent
@@ -138,8 +144,9 @@ func (f *flight) unknown(a machine.Commit) {
 	w.fault("commit unknown", "f%d, commits: %v, after %v", f.of.Number, commits, wait)
 	f.loseCounts(a)
 	settle := func() {
-		if commits && !f.tx.cut {
+		if commits && !f.tx.cut && !f.claimsLost(a) {
 			f.apply(a)
+			f.unheard()
 		}
 		w.end(f.tx)
 		if !commits {
@@ -162,12 +169,32 @@ func (w *world) overtaken(f *flight) {
 	}
 }
 
+// unheard: its process does not know when what waits is due.
+func (f *flight) unheard() {
+	for _, r := range f.p.w.store.inbox {
+		if r.by == f.p && r.waits() {
+			r.by = nil
+		}
+	}
+}
+
 // apply makes the flight durable.
 func (f *flight) apply(a machine.Commit) {
 	w := f.p.w
-	w.store.apply(f.tx, a.Trim, a.Rows, f.keyOf)
+	ends, rows := f.split(a.Rows)
+	w.store.apply(f.tx, a.Trim, rows, f.rowOf)
+	for i := range ends {
+		w.store.endClaim(handOf(f.of.Entries[ends[i].Entry].Item).claim, &ends[i], f.p)
+	}
 	f.p.check.committed(f)
 	w.closed(f.tx)
+	w.notify()
+}
+
+// rowOf makes a row of a commit's.
+func (f *flight) rowOf(r *machine.Row) *row {
+	i := f.of.Entries[r.Entry].Item
+	return &row{key: f.keyOf(*r), as: r.As, message: f.message(r.Entry), print: i.Print, due: f.p.w.now + r.After, attempts: r.Attempts, by: f.p}
 }
 
 // keyOf returns the key of a row.

@@ -42,6 +42,9 @@ func (p *process) cover(e machine.Event, actions []machine.Action) {
 				w.coverage.add("settled", i.Kind.String()+" as "+i.Ending.String())
 			}
 		}
+		if o, ok := a.(machine.Over); ok {
+			w.coverage.add("settled", "claim as "+o.Ending.String())
+		}
 	}
 	if x, ok := e.(machine.Ended); ok {
 		p.coverEnded(x)
@@ -56,7 +59,7 @@ func (p *process) coverEnded(x machine.Ended) {
 		return
 	}
 	for i, e := range x.Flight.Entries {
-		p.w.coverage.add("transition", word(asNames[:], e.As)+", "+f.verdicts[i].String()+", "+x.Outcome.String())
+		p.w.coverage.add("transition", claimWord(e)+word(asNames[:], e.As)+", "+f.verdicts[i].String()+", "+x.Outcome.String())
 	}
 }
 
@@ -70,6 +73,10 @@ func eventName(e machine.Event) string {
 		return "lost"
 	case machine.Fetched:
 		return fetchedName(e)
+	case machine.Claimed:
+		return claimedName(e)
+	case machine.Due:
+		return "due"
 	case machine.Marked:
 		return "marked " + notBegun(e)
 	case machine.Ran:
@@ -91,6 +98,16 @@ func eventName(e machine.Event) string {
 	default:
 		return "stop"
 	}
+}
+
+func claimedName(e machine.Claimed) string {
+	switch {
+	case e.Failed:
+		return "claimed, failed"
+	case len(e.Items) == 0:
+		return "claimed nothing"
+	}
+	return "claimed"
 }
 
 func fetchedName(e machine.Fetched) string {
@@ -143,6 +160,12 @@ func actionName(a machine.Action) string {
 		return "kill"
 	case *machine.Settle:
 		return "settle"
+	case machine.ClaimRows:
+		return "claim rows"
+	case machine.Unclaim:
+		return "unclaim"
+	case machine.Over:
+		return "over"
 	case machine.Flow:
 		return fmt.Sprintf("flow, on: %v", a.On)
 	case machine.Release:
@@ -177,4 +200,12 @@ func doneName(a machine.Done) string {
 	default:
 		return "done"
 	}
+}
+
+// claimWord says of an entry that it is a claim.
+func claimWord(e machine.Entry) string {
+	if e.Item.Claim != nil {
+		return "claim, "
+	}
+	return ""
 }

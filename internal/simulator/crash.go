@@ -73,6 +73,9 @@ func (p *process) afterLife() {
 	w := p.w
 	w.seats[p.seat] = nil
 	p.check.partAll()
+	if p.ending.Idle || p.check.over {
+		p.releaseAll()
+	}
 	for _, l := range w.source.lanes {
 		if l.owner == p {
 			l.leave()
@@ -83,6 +86,8 @@ func (p *process) afterLife() {
 	case w.quiet && !w.calm && p.ending.Idle: // whoever begins again would be idle again
 	case !w.calm || !w.source.allSettled():
 		w.after(w.choices.wait(w.plan.span/8), func() { w.begin(p.seat) })
+	case w.store.anyWaits(): // a run that ends leaves what is due later
+		w.after(200*time.Millisecond, func() { w.begin(p.seat) })
 	case len(w.living()) == 0:
 		w.finish()
 	default:

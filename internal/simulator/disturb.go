@@ -46,6 +46,10 @@ func (w *world) trouble(kind trouble) {
 			w.fault("early timer", "")
 			p.hear(func() { p.feed(machine.Timer{}) })
 		}
+	case troublePerson:
+		w.person()
+	case troubleDue:
+		w.notify()
 	case troubleFreeze:
 		w.freeze()
 	}
@@ -141,6 +145,9 @@ func (w *world) elsewhere(m *message, most time.Duration) {
 		return
 	}
 	as := []machine.As{machine.AsApplied, machine.AsApplied, machine.AsParked, machine.AsDiscarded}[w.choices.below(4)]
+	if w.plan.config.Inbox && w.choices.chance(3) {
+		as = machine.AsReceived // as a transaction of the user's accepts it
+	}
 	t := &transaction{open: true}
 	print := m.print
 	if print.Version != 0 {
@@ -167,13 +174,19 @@ func (w *world) commitElsewhere(t *transaction, m *message, as machine.As) {
 	} else {
 		rows = []machine.Row{{As: as}}
 	}
-	w.store.apply(t, nil, rows, func(machine.Row) rowKey { return rowKey{id: m.id} })
+	w.store.apply(t, nil, rows, func(r *machine.Row) *row {
+		return &row{key: rowKey{id: m.id}, as: r.As, message: m, print: t.marks[0].print, due: w.now}
+	})
+	w.notify()
 	w.note("committed elsewhere: %s %s", m.name(), word(asNames[:], as))
 }
 
 // drawPast gives some identities a marker from before the run.
 func (w *world) drawPast() {
 	past := []contract.Outcome{contract.Applied, contract.Parked, newer, contract.DeadLettered, contract.Discarded}
+	if w.plan.config.Inbox {
+		past = append(past, contract.Waiting)
+	}
 	for _, m := range w.messages {
 		if m.refused != "" || m.conduct == saysDuplicate || !w.choices.chance(40) || w.store.judge(m.id, m.print).Kind != contract.Fresh {
 			continue

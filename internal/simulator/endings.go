@@ -84,10 +84,20 @@ func (c *checker) countedOnRow(s *machine.Settlement) {
 	key := rowKey{id: id}
 	if conflicts(m.print, s.Item.Print) {
 		key = rowKey{id, true, s.Item.Print}
-	} else if m.outcome == contract.Applied {
-		return
 	}
 	r := c.w.store.rows[key]
+	if handOf(s.Item).handled { // its own mark says so
+		if r != nil {
+			r.doubted++
+		}
+		return
+	}
+	if !key.conflict && m.outcome == contract.Applied && (!c.p.config.Keep || r == nil) {
+		if r != nil { // it waited when the copy was counted, or was
+			r.settled++
+		}
+		return
+	}
 	if r == nil {
 		c.broke("law 10", "%s is settled as a duplicate, and has no row", id)
 		return
@@ -114,6 +124,10 @@ func (c *checker) count(e contract.End) {
 		c.counts.Discarded++
 	case contract.EndSkipped:
 		c.counts.Skipped++
+	case contract.EndReceived:
+		c.counts.Received++
+	case contract.EndWaiting:
+		c.counts.Waiting++
 	}
 }
 
@@ -137,7 +151,7 @@ func (c *checker) evidence(s *machine.Settlement, h *handed) {
 	if s.Ending == contract.EndDuplicate && h.applied {
 		c.broke("case 3", "%s is settled as a duplicate of itself", m.name())
 	}
-	if why := c.wrongEnd(s.Ending, m); why != "" {
+	if why := c.wrongEnd(s.Ending, h); why != "" {
 		c.broke(why, "%s (%s) ends as %s", m.name(), word(conductNames[:], m.conduct), s.Ending.String())
 	}
 }
@@ -170,6 +184,8 @@ func (c *checker) proven(s *machine.Settlement, h *handed) bool {
 		return parted && (row != nil || c.p.config.OnConflict == machine.ThenAcceptFirst)
 	case contract.EndDeadLettered:
 		return marked && !parted && store.rows[rowKey{id: id}] != nil && c.copied(s.Item)
+	case contract.EndReceived, contract.EndWaiting:
+		return marked && !parted && (h.doubt || store.rows[rowKey{id: id}] != nil)
 	case contract.EndParked, contract.EndDiscarded:
 		return marked && !parted && store.rows[rowKey{id: id}] != nil
 	}
@@ -183,17 +199,32 @@ func (c *checker) copied(i *machine.Item) bool {
 }
 
 // wrongEnd names the law that an end breaks, or nothing.
-func (c *checker) wrongEnd(e contract.End, m *message) string {
+func (c *checker) wrongEnd(e contract.End, h *handed) string {
+	m := h.delivery.message
 	switch e {
 	case contract.EndApplied:
 		if m.times > always/2 || m.refused != "" {
 			return "law 12"
 		}
+	case contract.EndReceived:
+		if !c.p.config.Receive || h.claim != nil {
+			return "law 12"
+		}
+	case contract.EndWaiting:
+		if h.claim == nil && !c.p.config.Wait {
+			return "case 6"
+		}
+		if m.harmless && m.charged == 0 {
+			return "law 7"
+		}
 	case contract.EndParked:
+		if h.item.Refused != nil && h.claim != nil {
+			return ""
+		}
 		if m.harmless && m.refused == "" && m.charged == 0 {
 			return "law 7"
 		}
-		if !c.mayEnd(m, machine.ThenPark) {
+		if !c.mayEnd(m, machine.ThenPark) && !(h.claim != nil && c.mayDeadLetter(m)) {
 			return "law 4"
 		}
 	case contract.EndDeadLettered:
@@ -234,7 +265,7 @@ func (c *checker) mayEnd(m *message, then machine.Then) bool {
 	case m.conduct == asksPark:
 		return then == machine.ThenPark
 	case m.conduct == asksTooLong:
-		return then == machine.ThenPark || exhausted
+		return then == machine.ThenPark && !conf.Wait || exhausted
 	case m.conduct == failsForGood || m.conduct == unknownType || m.conduct == failsAtCommit || m.conduct == sticks || m.conduct == breaksQuietly:
 		return conf.RetryThen == then && m.failed >= 1
 	case m.conduct == findsUnmet:
@@ -249,23 +280,39 @@ func (c *checker) mayEnd(m *message, then machine.Then) bool {
 func (c *checker) allowed(as machine.As, h *handed) {
 	m := h.delivery.message
 	switch as {
+	case machine.AsApplied:
+		if c.p.config.Receive && h.claim == nil {
+			c.broke("D2", "%s is to run before it is received", m.name())
+		}
+		if h.waitsInInbox {
+			c.broke("case 6", "%s has waited in memory for longer than it may", m.name())
+		}
+	case machine.AsReceived:
+		c.arose("D2")
+		if why := c.wrongEnd(contract.EndReceived, h); why != "" {
+			c.broke(why, "%s is to be received", m.name())
+		}
+	case machine.AsWaiting:
+		if why := c.wrongEnd(contract.EndWaiting, h); why != "" {
+			c.broke(why, "%s (%s) is to wait in the inbox", m.name(), word(conductNames[:], m.conduct))
+		}
 	case machine.AsDuplicate:
 		if m.conduct != saysDuplicate {
 			c.broke("law 12", "%s is marked as applied without its handler", m.name())
 		}
 	case machine.AsParked:
-		if why := c.wrongEnd(contract.EndParked, m); why != "" {
+		if why := c.wrongEnd(contract.EndParked, h); why != "" {
 			c.broke(why, "%s (%s) is to be parked", m.name(), word(conductNames[:], m.conduct))
 		}
 	case machine.AsDeadLettered:
 		if !h.copied {
 			c.broke("law 2", "%s is marked as dead-lettered, and no copy is known", m.name())
 		}
-		if why := c.wrongEnd(contract.EndDeadLettered, m); why != "" {
+		if why := c.wrongEnd(contract.EndDeadLettered, h); why != "" {
 			c.broke(why, "%s (%s) is to be dead-lettered", m.name(), word(conductNames[:], m.conduct))
 		}
 	case machine.AsDiscarded:
-		if why := c.wrongEnd(contract.EndDiscarded, m); why != "" {
+		if why := c.wrongEnd(contract.EndDiscarded, h); why != "" {
 			c.broke(why, "%s (%s) is to be discarded", m.name(), word(conductNames[:], m.conduct))
 		}
 	}

@@ -34,6 +34,9 @@ func (w *world) endure() {
 		}
 		w.after(long, w.endEndurance)
 	case w.stuckForGood() > 0:
+		if w.plan.config.Inbox { // what the stuck worker should have is claimed and given back all the time
+			w.mostSteps *= 20
+		}
 		w.after(w.patience(), w.endEndurance)
 	default:
 		w.beCalm()
@@ -89,6 +92,18 @@ func (c *checker) sticks(f *machine.Flight) {
 	c.stuck = append(c.stuck, s)
 }
 
+// sawStuck remembers a moment in which every worker is stuck: a lane that comes then
+// is given to one of them, and stays there.
+func (c *checker) sawStuck() {
+	n := 0
+	for _, f := range c.p.flights {
+		if f.stuck {
+			n++
+		}
+	}
+	c.allStuck = c.allStuck || n == c.p.config.Workers
+}
+
 // alive reports whether the machine must still do something for a delivery.
 func (c *checker) alive(h *handed) bool { return !h.told && !h.stale }
 
@@ -96,7 +111,7 @@ func (c *checker) alive(h *handed) bool { return !h.told && !h.stale }
 // end (laws 7 and 8).
 func (c *checker) othersWentOn() {
 	workers := c.stuckWorkers()
-	if len(workers) == 0 || len(workers) == c.p.config.Workers || c.stopping || c.w.plan.away {
+	if len(workers) == 0 || c.allStuck || c.stopping || c.w.plan.away {
 		return
 	}
 	waits := c.waitForStuck()
@@ -135,7 +150,7 @@ func (c *checker) waitForStuck() map[*handed]bool {
 	for more := true; more; {
 		more = false
 		for _, h := range c.hands {
-			ordered := c.p.config.Lanes == machine.Partition
+			ordered := c.p.config.Lanes == machine.Partition && h.claim == nil
 			worker := int(h.item.Route % uint64(c.p.config.Workers))
 			if waits[h] || !c.alive(h) || !(ordered && lanes[h.item.Lane] || !ordered && workers[worker] || ids[h.delivery.message.id]) {
 				continue

@@ -16,6 +16,9 @@ func (c *checker) expect(f *flight) {
 			continue
 		}
 		h.expected = c.endOf(e.As, f.verdicts[i], h)
+		if h.expected == contract.EndReceived || h.expected == contract.EndWaiting {
+			c.claims.news += 2 // now, or at its moment
+		}
 		if h.stale {
 			c.count(h.expected)
 		}
@@ -27,16 +30,25 @@ func (c *checker) endOf(as machine.As, v contract.Verdict, h *handed) contract.E
 	conf := c.p.config
 	conflict := v.Kind == contract.Conflict
 	switch {
-	case v.Kind == contract.Busy, v.Kind == contract.Newer, conflict && conf.OnConflict == machine.ThenHalt:
+	case v.Kind == contract.Busy, v.Kind == contract.Newer, v.Kind == contract.ClaimLost, conflict && conf.OnConflict == machine.ThenHalt:
 		return contract.NotEnded
 	case newConflict(v) && conf.OnConflict == machine.ThenDeadLetter && !h.copied:
 		return contract.NotEnded
-	case newConflict(v), v.Known && (conf.OnConflict == machine.ThenAcceptFirst || h.doubt):
+	case newConflict(v), conflict && v.Known && (conf.OnConflict == machine.ThenAcceptFirst || h.doubt):
 		return contract.EndConflict
-	case v.Kind != contract.Fresh && !(h.doubt && v.Already(outcomes[as]) && as != machine.AsDuplicate):
+	case v.Kind != contract.Fresh && !(h.doubt && c.ownOutcome(as, v, h)):
 		return contract.EndDuplicate
 	}
 	return ends[as]
+}
+
+// ownOutcome reports whether what a mark in doubt found is what its commit wrote, or
+// became of that.
+func (c *checker) ownOutcome(as machine.As, v contract.Verdict, h *handed) bool {
+	if h.claim == nil && v.Kind == contract.Seen && outcomes[as] == contract.Waiting {
+		return true
+	}
+	return v.Already(outcomes[as]) && as != machine.AsDuplicate
 }
 
 // newConflict reports a conflict without a row.
@@ -49,6 +61,8 @@ var ends = [...]contract.End{
 	machine.AsParked:       contract.EndParked,
 	machine.AsDiscarded:    contract.EndDiscarded,
 	machine.AsDeadLettered: contract.EndDeadLettered,
+	machine.AsReceived:     contract.EndReceived,
+	machine.AsWaiting:      contract.EndWaiting,
 }
 
 // doubts remembers what a commit of unknown outcome may have marked: what is
@@ -103,6 +117,8 @@ func (c *checker) report(a machine.Report) {
 		c.readiness(a)
 	case machine.ReportRetry:
 		c.retry(a)
+	case machine.ReportClaimLost:
+		c.lostClaim(a.Item)
 	case machine.ReportFull:
 		c.fullOfNewer(a)
 	case machine.ReportNewer:
@@ -116,7 +132,9 @@ func (c *checker) report(a machine.Report) {
 
 func (c *checker) retry(a machine.Report) {
 	h := handOf(a.Item)
-	if a.Wait > c.p.config.Hold {
+	inInbox := h.claim != nil || c.p.config.Wait
+	h.waitsInInbox = h.waitsInInbox || (a.Wait > c.p.config.Hold || h.claim != nil && !h.unwritten) && inInbox
+	if a.Wait > c.p.config.Hold && !inInbox {
 		c.broke("case 6", "%s waits %v in memory; the most is %v", showItem(a.Item), a.Wait, c.p.config.Hold)
 	}
 	c.arose("case 6")

@@ -13,6 +13,7 @@ type handed struct {
 	delivery *delivery
 	item     *machine.Item
 	arrival  int
+	claim    *claim // nil: the source delivered it
 
 	handState
 }
@@ -154,7 +155,7 @@ func (p *process) settle(a *machine.Settle) {
 
 // wrapUp stops machines that would wait for more when everything is settled.
 func (w *world) wrapUp() {
-	if !w.calm || w.plan.ends || w.plan.config.IdleExit > 0 || !w.source.allSettled() {
+	if !w.calm || w.plan.ends || w.plan.config.IdleExit > 0 || !w.allDone() {
 		return
 	}
 	for _, p := range w.living() {

@@ -40,6 +40,10 @@ type flight struct {
 	killed  bool
 	ranAt   time.Duration
 	trim    []int
+	lost    bool // the keeper has found that a claim of its is another's
+	// known are verdicts on claims that stood before the transaction; nil: not
+	// looked yet.
+	known []contract.Verdict
 }
 
 func handOf(i *machine.Item) *handed { return i.Handle.(*handed) }
@@ -88,6 +92,9 @@ func (f *flight) begin(deadline time.Duration) {
 		f.fail(c)
 		return
 	}
+	if !f.lookAhead() {
+		return
+	}
 	if f.serial && w.store.serial != nil && w.store.serial.open {
 		// The consumer's lock is awaited before any lock time-out is set.
 		w.store.waiting = append(w.store.waiting, func() {
@@ -117,7 +124,7 @@ func (f *flight) busy() []int {
 	var busy []int
 	for i, e := range f.of.Entries {
 		holder := f.p.w.store.locks[identity(e.Item)]
-		if e.Unmarked || holder == nil {
+		if e.Unmarked || holder == nil || handOf(e.Item).claim != nil {
 			continue
 		}
 		busy = append(busy, i)
@@ -152,6 +159,8 @@ func (f *flight) mark(busy []int) {
 		v := contract.Verdict{Kind: contract.Fresh}
 		switch {
 		case e.Unmarked:
+		case handOf(e.Item).claim != nil:
+			v = f.look(i)
 		case slices.Contains(busy, i):
 			v.Kind = contract.Busy
 		default:

@@ -88,7 +88,7 @@ func (c *checker) besideSkipped() (n int) {
 // checkSkipped checks that what is another consumer's is settled at once, unless
 // it waits for a store that something else asks for (C16).
 func (c *checker) checkSkipped() {
-	if c.over || c.stopping || c.p.machine.Counts().Failed > 0 || c.p.config.OnForeign != machine.ThenSkip {
+	if c.over || c.stopping || c.halting() || c.p.config.OnForeign != machine.ThenSkip {
 		return
 	}
 	var waits *handed

@@ -52,6 +52,7 @@ func (f *flight) stick(end func()) {
 	w := f.p.w
 	w.fault("handler sticks", "f%d", f.of.Number)
 	f.stuck = true
+	f.p.check.sawStuck()
 	f.p.later(w.plan.timeout, func() {
 		f.p.feed(machine.Stuck{Flight: f.of})
 		if !w.calm && !w.quiet && w.choices.chance(3) {
@@ -71,6 +72,9 @@ func (f *flight) handled(entry int, m *message) {
 	switch {
 	case f.abort && f.p.w.choices.flip():
 		f.ranTo(&machine.Failure{Class: contract.ClassContended, Err: errHandler})
+	case f.lost && f.p.w.choices.flip():
+		f.p.w.coverage.add("fault", "handler cancelled for a lost claim")
+		f.ranTo(&machine.Failure{Class: contract.ClassClaimLost, Err: contract.ErrClaimLost})
 	case f.tx.cut || f.p.w.store.down:
 		f.ranTo(&machine.Failure{Class: contract.ClassDown, Err: errHandler})
 	case f.tx.broken:

@@ -38,6 +38,9 @@ func showItem(i *machine.Item) string {
 		return "nobody"
 	}
 	d := handOf(i).delivery
+	if c := handOf(i).claim; c != nil {
+		return fmt.Sprintf("%s(%s)@inbox:%d", d.message.name(), c.row.key.id, c.token())
+	}
 	return fmt.Sprintf("%s(%s)@%s:%d", d.message.name(), d.message.id, showLane(i.Lane), d.position)
 }
 
@@ -51,6 +54,10 @@ func showEvent(e machine.Event) string {
 		return "Lost " + showLane(e.Lane)
 	case machine.Fetched:
 		return showFetched(e)
+	case machine.Claimed:
+		return showClaimed(e)
+	case machine.Due:
+		return "Due"
 	case machine.Marked:
 		return showMarked(e)
 	case machine.Ran:
@@ -70,6 +77,20 @@ func showEvent(e machine.Event) string {
 	default:
 		return "Stop"
 	}
+}
+
+func showItems(items []*machine.Item) (text string) {
+	for _, it := range items {
+		text += " " + showItem(it)
+	}
+	return text
+}
+
+func showClaimed(e machine.Claimed) string {
+	if e.Failed {
+		return "Claimed, failed"
+	}
+	return "Claimed" + showItems(e.Items)
 }
 
 func showFetched(e machine.Fetched) string {
@@ -140,6 +161,12 @@ func showAction(a machine.Action) string {
 // showQuiet shows the actions that touch neither store nor broker.
 func showQuiet(a machine.Action) string {
 	switch a := a.(type) {
+	case machine.ClaimRows:
+		return fmt.Sprintf("ClaimRows %d of %d bytes", a.Messages, a.Bytes)
+	case machine.Unclaim:
+		return "Unclaim" + showItems(a.Items)
+	case machine.Over:
+		return fmt.Sprintf("Over %s as %s", showItem(a.Item), a.Ending.String())
 	case machine.Flow:
 		return fmt.Sprintf("Flow %s on: %v", showLane(a.Lane), a.On)
 	case machine.Release:

@@ -70,8 +70,12 @@ func (c *checker) rows(f *flight, a machine.Commit) {
 
 // row checks the row of one entry, or that it has none.
 func (c *checker) row(f *flight, i int, e machine.Entry, r machine.Row, there bool) {
-	v := f.verdicts[i]
-	setAside := e.As != machine.AsApplied && e.As != machine.AsDuplicate
+	if handOf(e.Item).claim != nil {
+		c.claimRow(f, i, e, r, there)
+		return
+	}
+	v, keep := f.verdicts[i], c.p.config.Keep
+	setAside := keep || e.As != machine.AsApplied && e.As != machine.AsDuplicate
 	conflict := v.Kind == contract.Conflict
 	if conflict {
 		c.arose("law 10")
@@ -83,11 +87,11 @@ func (c *checker) row(f *flight, i int, e machine.Entry, r machine.Row, there bo
 		c.broke("law 10", "the row of entry %d of f%d is a repeat: %v; the store said %s", i, f.of.Number, r.Repeat, v.String())
 	case there && !conflict && !r.Repeat && (v.Kind != contract.Fresh || !setAside || r.As != e.As):
 		c.broke("law 12", "entry %d of f%d, %s and %s, has a row", i, f.of.Number, word(asNames[:], e.As), v.String())
-	case there && r.Repeat && !conflict && c.w.store.rows[rowKey{id: identity(e.Item)}] == nil:
+	case there && r.Repeat && !conflict && c.w.store.rows[rowKey{id: identity(e.Item)}] == nil && !(keep && v.Already(contract.Applied)):
 		c.broke("law 12", "entry %d of f%d repeats a row that is not there", i, f.of.Number)
 	case there && conflict && !r.Repeat && r.As == machine.AsDeadLettered && !handOf(e.Item).copied:
 		c.broke("law 2", "entry %d of f%d is a conflict to be dead-lettered, and no copy of it is known", i, f.of.Number)
-	case there && !conflict && !r.Repeat && r.Attempts != handOf(e.Item).attempts:
+	case there && !conflict && !r.Repeat && r.Attempts != handOf(e.Item).attemptsWith(e.As):
 		c.charged(handOf(e.Item), r.Attempts)
 	case !there && setAside && v.Kind == contract.Fresh:
 		c.broke("law 12", "entry %d of f%d is %s and has no row", i, f.of.Number, word(asNames[:], e.As))
@@ -132,8 +136,9 @@ func (c *checker) effect(f *flight, x effect) {
 // order checks that no message before this one in its lane has yet to come.
 func (c *checker) order(f *flight, x effect) {
 	conf := c.p.config
-	d := handOf(f.of.Entries[x.entry].Item).delivery
-	if conf.Lanes != machine.Partition || conf.OneAttempt || c.w.plan.queue || c.w.store.effects[x.message.id] != 1 {
+	h := handOf(f.of.Entries[x.entry].Item)
+	d := h.delivery
+	if h.claim != nil || conf.Lanes != machine.Partition || conf.OneAttempt || c.w.plan.queue || c.w.store.effects[x.message.id] != 1 {
 		return
 	}
 	if d.position > 0 {
@@ -169,7 +174,7 @@ func (w *world) finish() {
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(w.store.rows), rowKey.compare) {
 		r := w.store.rows[key]
-		if most := r.settled + w.store.lost[key] + w.store.parted[key.id]; r.repeats > most {
+		if most := r.settled + r.doubted + w.store.lost[key] + w.store.parted[key.id]; r.repeats > most {
 			w.broke("case 8", "the row of %s counts %d copies, and no more than %d can have come", key.id, r.repeats, most)
 		}
 	}

@@ -8,7 +8,7 @@ func (c *checker) checkLeaving() {
 	if c.over || c.p.over {
 		return
 	}
-	if c.stopping && c.p.fetch == nil && len(c.p.flights) == 0 && c.p.settles == 0 && !c.settlesFailed() {
+	if c.stopping && c.p.fetch == nil && !c.claims.asking && len(c.p.flights) == 0 && c.p.settles == 0 && !c.settlesFailed() {
 		c.broke("case 10", "nothing is under way, and a stop has not ended")
 	}
 	for _, l := range c.w.source.lanes {

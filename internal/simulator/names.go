@@ -10,7 +10,8 @@ import (
 // The words of histories and of the coverage table.
 var (
 	asNames = [...]string{machine.AsApplied: "applied", machine.AsDuplicate: "duplicate", machine.AsParked: "parked",
-		machine.AsDiscarded: "discarded", machine.AsDeadLettered: "dead-lettered"}
+		machine.AsDiscarded: "discarded", machine.AsDeadLettered: "dead-lettered",
+		machine.AsReceived: "received", machine.AsWaiting: "waiting"}
 	decisionNames = [...]string{0: "none", semel.DecideRetry: "retry", semel.DecidePermanent: "permanent",
 		semel.DecidePark: "park", semel.DecideDiscard: "discard", semel.DecideDuplicate: "duplicate",
 		semel.DecideUnmet: "unmet"}
@@ -19,7 +20,7 @@ var (
 		machine.ReportCommitted: "committed", machine.ReportContended: "contended", machine.ReportSerial: "serial",
 		machine.ReportParallel: "parallel", machine.ReportBusy: "busy", machine.ReportWaits: "waits",
 		machine.ReportNewer: "newer", machine.ReportNewerEnds: "newer ends",
-		machine.ReportFull: "full", machine.ReportFullEnds: "full ends"}
+		machine.ReportFull: "full", machine.ReportFullEnds: "full ends", machine.ReportClaimLost: "claim lost"}
 	phaseNames = [...]string{"beginning", "begun", "running", "run", "committing", "rolling back"}
 )
 

@@ -43,7 +43,11 @@ func (w *world) write(m *message, o contract.Outcome) {
 		w.store.log = append(w.store.log, m)
 		return
 	}
-	w.store.rows[rowKey{id: m.id}] = &row{as: machine.AsParked}
+	r := &row{key: rowKey{id: m.id}, as: machine.AsParked, message: m, print: w.store.markers[m.id].print, due: w.now}
+	if o == contract.Waiting {
+		r.as, r.due = machine.AsWaiting, w.now+w.choices.wait(w.plan.span)
+	}
+	w.store.put(r)
 }
 
 // unknownHere reports whether only the newer release knows of the item.

@@ -51,6 +51,9 @@ func (c *checker) readiness(a machine.Report) {
 	case a.Kind == machine.ReportReady:
 		c.known = storeKnown{}
 	default:
+		if !c.metDown {
+			c.broke("reports", "the store is said not to work, and nothing has met that it does not")
+		}
 		c.known = storeKnown{down: true, until: c.w.now + a.Wait, probe: c.known.probe}
 	}
 }

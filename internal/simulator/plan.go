@@ -29,6 +29,9 @@ const (
 	troubleTimer
 	troubleRow
 	troubleFreeze
+	troubleClaim
+	troublePerson
+	troubleDue
 	troubles
 )
 
@@ -60,6 +63,10 @@ type plan struct {
 	shared bool
 
 	processes int // that share the store and the lanes
+
+	// lease is of claims. notifies: what is due is told to others.
+	lease    time.Duration
+	notifies bool
 
 	// away: after the other faults the store goes away for good.
 	away bool
@@ -106,6 +113,8 @@ func drawPlan(c *choices) plan {
 	if p.config.OneAttempt {
 		p.config.Lanes = machine.NoOrder
 		p.ends = false
+	} else if c.flip() {
+		p.drawInbox(c)
 	}
 	return p
 }
@@ -138,6 +147,17 @@ func drawConfig(c *choices) machine.Config {
 		conf.IdleExit = time.Duration(c.between(1, 20)) * 100 * time.Millisecond
 	}
 	return conf
+}
+
+// drawInbox lets the consumer have an inbox.
+func (p *plan) drawInbox(c *choices) {
+	conf := &p.config
+	conf.Inbox, conf.Wait = true, !conf.Unmarked
+	conf.Poll = time.Duration(c.between(1, 10)) * 500 * time.Millisecond
+	p.lease, p.notifies = time.Duration(c.between(1, 20))*150*time.Millisecond, c.flip()
+	if conf.Wait && c.flip() {
+		conf.Keep, conf.Receive = true, c.flip()
+	}
 }
 
 func drawEndings(c *choices, conf *machine.Config) {

@@ -44,6 +44,7 @@ type process struct {
 	frozen  bool
 	late    []func() // what happens when it is no longer frozen
 	ending  machine.Done
+	inbox   claiming
 	check   checker
 }
 
@@ -63,8 +64,12 @@ func newProcess(w *world, seat int) *process {
 	}
 	p := &process{w: w, seat: seat, config: c, started: w.now, version: uint8(1 + w.choices.below(2)), machine: w.make(c)}
 	p.check = checker{p: p, w: w, lanes: map[contract.Lane]*laneState{}, pauses: map[int]pause{}, keys: map[uint64]*machine.Flight{}}
+	p.check.given(machine.InboxLane())
 	p.check.outage()
 	p.later(w.choices.wait(w.plan.lag), func() { p.feed(machine.Timer{}) })
+	if c.Inbox {
+		p.keepLeases()
+	}
 	return p
 }
 
@@ -103,6 +108,9 @@ func (p *process) feedAt(e machine.Event, at faults.Point) {
 	w.steps++
 	p.steps++
 	w.still++
+	if e, asked := e.(machine.Claimed); asked && len(e.Items) == 0 && !e.Failed {
+		p.steps -= 2 // the checker bounds how often it asks
+	}
 	if p.steps > w.mostSteps || w.still > mostStill {
 		w.broke("law 11", "it spins: %d steps of one life, %d of them in one moment", p.steps, w.still)
 		return
@@ -163,6 +171,12 @@ func (p *process) perform(a machine.Action) {
 		p.find(a.Flight).kill()
 	case *machine.Settle:
 		p.settle(a)
+	case machine.ClaimRows:
+		p.claimRows(a)
+	case machine.Over:
+		p.soon(p.w.wrapUp)
+	case machine.Unclaim:
+		p.unclaim(a)
 	case machine.Flow:
 		p.w.flow(a)
 	case machine.Release:

@@ -16,6 +16,12 @@ func (c *checker) action(a machine.Action) {
 		c.fetch(a)
 	case machine.CancelFetch:
 		c.cancel(a)
+	case machine.ClaimRows:
+		c.asksInbox(a)
+	case machine.Unclaim:
+		c.unclaimed(a)
+	case machine.Over:
+		c.claimOver(&a.Settlement)
 	case machine.Begin:
 		c.begin(a.Flight)
 	case machine.Run:
@@ -108,7 +114,7 @@ func (c *checker) begin(f *machine.Flight) {
 			c.broke("protocol", "f%d is not in the order of arrival", f.Number)
 		}
 		arrival = h.arrival
-		if id := identity(e.Item); !e.Unmarked {
+		if id := identity(e.Item); !e.Unmarked && h.claim == nil {
 			if marked[id] {
 				c.broke("protocol", "f%d marks %s twice", f.Number, id)
 			}
@@ -132,12 +138,13 @@ func (c *checker) entry(f *machine.Flight, e machine.Entry, h *handed) {
 		c.broke("protocol", "%s is in f%d after its lane was gone", m.name(), f.Number)
 	case h.known:
 		c.broke("law 9", "%s is in f%d after it was found to be a copy", m.name(), f.Number)
-	case m.refused != "" && (e.As != machine.AsParked && e.As != machine.AsDeadLettered || len(f.Entries) != 1):
+	case h.claim == nil && m.refused != "" && (e.As != machine.AsParked && e.As != machine.AsDeadLettered || len(f.Entries) != 1):
 		c.broke("protocol", "%s has no identity and is %s in f%d of %d entries", m.name(), word(asNames[:], e.As), f.Number, len(f.Entries))
 	case e.Unmarked && !c.p.config.Unmarked:
 		c.broke("law 1", "%s is not marked in f%d", m.name(), f.Number)
 	}
 	c.allowed(e.As, h)
+	c.claimEntry(f, e, h)
 	c.company(f, e, h)
 	h.flight, h.worker = f, f.Worker+1
 }
@@ -151,6 +158,11 @@ func (c *checker) run(a machine.Run) {
 		c.broke("protocol", "%s of nothing", showAction(a))
 	}
 	c.mayRun(a)
+	for _, i := range a.Fresh {
+		if it := a.Flight.Entries[max(0, min(i, len(a.Flight.Entries)-1))].Item; it.Refused != nil {
+			c.broke("D5", "%s is not to be processed, and its handler runs", showItem(it))
+		}
+	}
 	c.proveBeforeRun(a)
 	last := -1
 	for _, i := range a.Fresh {
@@ -188,7 +200,7 @@ func (c *checker) handling(f *flight, entry int) {
 			continue
 		}
 		for _, i := range g.call.Fresh {
-			if g.message(i).id == m.id {
+			if g.message(i).id == m.id && !rival(g.of.Entries[i].Item, f.of.Entries[entry].Item) {
 				c.broke("law 9", "two handlers have %s at once", m.id)
 			}
 		}
@@ -226,6 +238,7 @@ func (c *checker) done(a machine.Done) {
 	}
 	if a.Idle {
 		c.idle()
+		c.inboxIdle(a.Full)
 		c.behind(a)
 	}
 	if !a.Halted {
@@ -235,7 +248,7 @@ func (c *checker) done(a machine.Done) {
 		c.broke("protocol", "Done is halted by nobody")
 		return
 	}
-	if c.p.machine.Counts().Failed == 0 {
+	if !c.halting() && handOf(a.Item).claim == nil {
 		c.broke("counts", "a message has halted the machine and none has failed")
 	}
 	c.prove(handOf(a.Item))

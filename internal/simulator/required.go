@@ -12,6 +12,10 @@ var required = map[string]string{
 		report serial
 		report parallel
 		cancel fetch, idle: false
+		claim rows
+		over
+		unclaim
+		report claim lost
 		cancel fetch, idle: true
 		commit
 		commit, trimmed
@@ -54,6 +58,11 @@ var required = map[string]string{
 		CommitReplyLost
 	`,
 	"event": `
+		claimed
+		claimed nothing
+		claimed, failed
+		due
+		ended, not committed claim lost
 		ended, committed
 		ended, not committed aborted
 		ended, not committed contended
@@ -95,7 +104,20 @@ var required = map[string]string{
 		timer
 	`,
 	"fault": `
+		a person discards
+		a person ends a claim
+		a person retries
+		answer of a retake lost
 		begin fails
+		claim ended by an unknown commit
+		claim fails
+		claims are not given back
+		commit refused because of a claim
+		handler cancelled for a lost claim
+		lease extended
+		retaken after an unknown commit
+		what a lost claim took is found
+		what kills its process is parked
 		commit fails
 		commit refused
 		commit unknown
@@ -140,6 +162,7 @@ var required = map[string]string{
 		law 2
 		law 3
 		law 4
+		law 5
 		law 7
 		law 8
 		law 9
@@ -157,6 +180,9 @@ var required = map[string]string{
 		C5
 		C8
 		C16
+		D2
+		D3
+		D5
 		P1
 		counts
 		reports
@@ -168,6 +194,13 @@ var required = map[string]string{
 		ack as discarded
 		ack as duplicate
 		ack as parked
+		ack as received
+		ack as waiting
+		claim as applied
+		claim as discarded
+		claim as duplicate
+		claim as parked
+		claim as waiting
 		ack as skipped
 		dead letter as not ended
 		hand back as not ended
@@ -200,6 +233,20 @@ var required = map[string]string{
 		applied, fresh, committed
 		applied, fresh, not committed
 		applied, fresh, unknown
+		claim, applied, already applied, committed
+		claim, applied, claim lost, committed
+		claim, applied, fresh, committed
+		claim, applied, fresh, not committed
+		claim, applied, fresh, unknown
+		claim, discarded, fresh, committed
+		claim, duplicate, fresh, committed
+		claim, parked, already parked, committed
+		claim, parked, claim lost, committed
+		claim, parked, fresh, committed
+		claim, waiting, already waiting, committed
+		claim, waiting, claim lost, committed
+		claim, waiting, fresh, committed
+		claim, waiting, fresh, unknown
 		dead-lettered, already dead_lettered, committed
 		dead-lettered, conflict, committed
 		dead-lettered, fresh, committed
@@ -213,6 +260,13 @@ var required = map[string]string{
 		duplicate, fresh, committed
 		duplicate, fresh, not committed
 		duplicate, fresh, unknown
+		applied, already waiting, committed
+		received, already applied, committed
+		received, already waiting, committed
+		received, conflict, committed
+		received, fresh, committed
+		received, fresh, unknown
+		waiting, fresh, committed
 		parked, already parked, committed
 		parked, already parked, not committed
 		parked, already parked, unknown

@@ -128,6 +128,9 @@ func (s *source) settle(h *handed, kind semel.SettleKind, after, now time.Durati
 	d.out, d.returned, d.due = false, !s.queue, now+after
 }
 
+// allDone reports whether nothing is left, in the source or the inbox.
+func (w *world) allDone() bool { return w.source.allSettled() && !w.store.anyWaits() }
+
 // allSettled reports whether the source has nothing left.
 func (s *source) allSettled() bool {
 	return !slices.ContainsFunc(s.lanes, func(l *lane) bool { return !l.settled() })

@@ -28,14 +28,6 @@ func (k rowKey) compare(other rowKey) int {
 	return cmp.Or(strings.Compare(k.id, other.id), slices.Compare(k.print.Sum[:], other.print.Sum[:]))
 }
 
-// row is an inbox row.
-type row struct {
-	as      machine.As
-	repeats int
-	// settled counts the copies that were settled as duplicates of it.
-	settled int
-}
-
 // mark is a marker that a transaction has written.
 type mark struct {
 	entry int
@@ -70,6 +62,7 @@ type transaction struct {
 type store struct {
 	markers map[string]marker
 	rows    map[rowKey]*row
+	inbox   []*row         // the same, in the order in which they were written
 	lost    map[rowKey]int // copies that commits of unknown outcome may have counted, or not
 	// parted counts deliveries of an identity that somebody had in hand and could
 	// not settle: a commit may have counted them, and they came again.
@@ -137,11 +130,14 @@ var outcomes = [...]contract.Outcome{
 	machine.AsParked:       contract.Parked,
 	machine.AsDiscarded:    contract.Discarded,
 	machine.AsDeadLettered: contract.DeadLettered,
+	machine.AsReceived:     contract.Waiting,
+	machine.AsWaiting:      contract.Waiting,
 }
 
 // apply makes what t wrote, but for the trimmed marks, durable. An effect
-// cannot be trimmed: it is the handler's, and the store does not know whose.
-func (s *store) apply(t *transaction, trim []int, rows []machine.Row, keyOf func(machine.Row) rowKey) {
+// cannot be trimmed: it is the handler's, and the store does not know whose. rowOf
+// makes the row that one of a commit's would be.
+func (s *store) apply(t *transaction, trim []int, rows []machine.Row, rowOf func(*machine.Row) *row) {
 	for _, m := range t.marks {
 		if !slices.Contains(trim, m.entry) {
 			s.markers[m.id] = marker{outcomes[m.as], m.print}
@@ -151,19 +147,21 @@ func (s *store) apply(t *transaction, trim []int, rows []machine.Row, keyOf func
 		s.effects[e.message.id]++
 		s.log = append(s.log, e.message)
 	}
-	for _, r := range rows {
-		k := keyOf(r)
-		switch there := s.rows[k]; {
-		case there != nil && r.Repeat:
+	for i := range rows {
+		is := rowOf(&rows[i])
+		switch there := s.rows[is.key]; {
+		case there != nil && rows[i].Repeat:
 			there.repeats++
-			continue
-		case there != nil && k.conflict:
+		case rows[i].Repeat: // what another applied has no row
+		case there != nil && is.key.conflict:
 			// Two transactions saw the same conflict, as one whose commit was
 			// late: the second is counted on the row, and settled as a conflict.
 			there.repeats++
-			s.parted[k.id]++
-			continue
+			s.parted[is.key.id]++
+		case there != nil:
+			*there = *is
+		default:
+			s.put(is)
 		}
-		s.rows[k] = &row{as: r.As}
 	}
 }

@@ -18,6 +18,8 @@ type tries struct {
 	// unwritten: the store refused what was to be written down of it, and no
 	// handler of it ran.
 	unwritten bool
+	// waitsInInbox: it is to wait for longer than memory may hold it.
+	waitsInInbox bool
 	// doubt: a commit of unknown outcome may have marked it.
 	doubt bool
 	// undone: its handler ran well and was rolled back with its flight; again:
@@ -62,7 +64,7 @@ func (c *checker) charge(f *flight, e machine.Ended) {
 		return
 	}
 	c.arose("C5")
-	if h.attempts++; h.attempts > c.p.config.Attempts && !c.p.config.OneAttempt {
+	if h.attempts++; h.attempts > c.p.config.Attempts && !c.p.config.OneAttempt && h.attempts > h.before()+1 {
 		c.broke("law 11", "%s has %d attempts; the most is %d", h.delivery.message.name(), h.attempts, c.p.config.Attempts)
 	}
 }
@@ -72,6 +74,22 @@ func (c *checker) undone(f *flight) {
 	for _, i := range f.call.Fresh[:f.done] {
 		handOf(f.of.Entries[i].Item).undone = true
 	}
+}
+
+// before are the attempts that a claimed row had.
+func (h *handed) before() int {
+	if h.claim == nil {
+		return 0
+	}
+	return h.item.Claim.Attempts
+}
+
+// attemptsWith are the attempts of a row that is written with the end of an entry.
+func (h *handed) attemptsWith(as machine.As) int {
+	if as == machine.AsApplied {
+		return h.attempts + 1
+	}
+	return h.attempts
 }
 
 // runs counts handlers that run again.
@@ -96,7 +114,7 @@ func (f *flight) culprit(e machine.Ended) int {
 		class = f.failure.Class
 	}
 	switch {
-	case class == contract.ClassContended || class == contract.ClassDown:
+	case class == contract.ClassContended || class == contract.ClassDown || class == contract.ClassClaimLost:
 		return -1
 	case !f.failed && len(f.of.Entries) == 1:
 		return 0
@@ -160,6 +178,9 @@ func (c *checker) keyed(f *machine.Flight) {
 		return
 	}
 	for _, e := range f.Entries {
+		if e.Item.Claim != nil {
+			continue
+		}
 		other, met := c.keys[e.Item.Route]
 		if met && c.p.config.Workers > 1 {
 			c.arose("C8")

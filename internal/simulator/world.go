@@ -3,6 +3,8 @@ package simulator
 import (
 	"fmt"
 	"time"
+
+	"github.com/semel-go/semel/internal/machine"
 )
 
 // world is everything around the machine.
@@ -30,8 +32,11 @@ type world struct {
 	calmEnds time.Duration
 	finished bool
 	halts    int // lives that a message ended
-	armed    crash
-	law      *Violation
+	tokens   uint64
+	// inboxLane is where the checker finds what was claimed.
+	inboxLane *lane
+	armed     crash
+	law       *Violation
 }
 
 // Violation is a law that a run broke.
@@ -115,6 +120,11 @@ func (w *world) open() string {
 			}
 		}
 	}
+	for _, r := range w.store.inbox {
+		if r.waits() {
+			return fmt.Sprintf("the row of %s waits, claimed: %v", r.key.id, r.token != 0)
+		}
+	}
 	if len(w.living()) > 0 {
 		return "everything is settled, but the machine has not ended"
 	}
@@ -129,6 +139,7 @@ func (w *world) start() {
 		w.source.lanes = append(w.source.lanes, &lane{id: string(rune('A' + i))})
 	}
 	w.store = newStore()
+	w.inboxLane = &lane{id: machine.InboxLane().ID, epoch: 1}
 	w.drawMessages()
 	w.drawPast()
 	for _, l := range w.source.lanes {
@@ -205,6 +216,6 @@ func (w *world) beCalm() {
 // may use up its attempts, one after the other, each after its longest wait.
 func (w *world) patience() time.Duration {
 	c := w.plan.config
-	each := c.RetryMost + c.Hold + c.BackoffMost + w.plan.timeout + 20*w.plan.lag
+	each := c.RetryMost + c.Hold + c.BackoffMost + w.plan.timeout + 20*w.plan.lag + 2*w.plan.lease + c.Poll
 	return time.Minute + 2*c.IdleExit + time.Duration(len(w.messages)*4*(c.Attempts+10))*each
 }

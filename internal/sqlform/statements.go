@@ -41,8 +41,8 @@ type Statements struct {
 	Mark, Judge, Trim, Outcome, Discard string
 	// Rows of the inbox and acts on them. RowColumns are what Rows and the statements
 	// of claims return of a row.
-	Row, Again, Repeat, RowColumns, Rows, State, RowMarker, DiscardRow string
-	Act, Acts                                                          string
+	Row, PutRow, Repeat, RowColumns, Rows, State, RowMarker, DiscardRow string
+	Act, Acts                                                           string
 	// Claims.
 	Held, Look, Extend, Retake  string
 	Pending, Requeue, WaitAgain string

@@ -78,7 +78,7 @@ func (a Account[Tx]) billing(t testing.TB, handle func(context.Context, Tx, *sem
 // Inbox are the three ways in which systems with an inbox lost a message or doubled
 // its effect (fact 16), on a store with an account.
 func Inbox[Tx any](t *testing.T, open func(t testing.TB) Account[Tx]) {
-	t.Run("T1_a_message_whose_handler_fails_once_is_not_taken_for_handled", func(t *testing.T) {
+	t.Run("trap_T14_a_message_whose_handler_fails_once_is_not_taken_for_handled", func(t *testing.T) {
 		a := open(t)
 		source, failed := &once{message: payment(), settled: &atomic.Int64{}}, false
 		c := a.billing(t, func(ctx context.Context, tx Tx, _ *semel.Message) error {
@@ -100,7 +100,7 @@ func Inbox[Tx any](t *testing.T, open func(t testing.TB) Account[Tx]) {
 		}
 		a.wants(t, 100)
 	})
-	t.Run("T2_an_effect_whose_handler_fails_twice_after_it_is_there_once", func(t *testing.T) {
+	t.Run("law_3_an_effect_whose_handler_fails_twice_after_it_is_there_once", func(t *testing.T) {
 		a := open(t)
 		tries := 0
 		c := a.billing(t, func(ctx context.Context, tx Tx, _ *semel.Message) error {
@@ -115,7 +115,7 @@ func Inbox[Tx any](t *testing.T, open func(t testing.TB) Account[Tx]) {
 			t.Errorf("%d runs, want 3", tries)
 		}
 	})
-	t.Run("law_5_T3_of_a_frozen_worker_and_its_rescuer_one_commits", func(t *testing.T) { a := open(t); a.rescued(t) })
+	t.Run("law_5_trap_T1_trap_T2_of_a_frozen_worker_and_its_rescuer_one_commits", func(t *testing.T) { a := open(t); a.rescued(t) })
 }
 
 // runs runs a consumer until nothing comes any more.

@@ -121,7 +121,7 @@ with a as (
   from jsonb_to_recordset($1::text::jsonb) c (k bigint, n bigint, t bigint)
   join {prefix}inbox i on i.number = c.n
   join {prefix}markers m on m.scope = i.scope and m.id = i.id
-  where i.token = c.t and i.state = 'IN_PROGRESS' and i.locked_until > clock_timestamp() and m.outcome = 2
+  where c.k >= 0 and c.n > 0 and i.token = c.t and (i.state = 'IN_PROGRESS') is true and i.locked_until > clock_timestamp() and m.outcome = 2
 ), asked as (
   select a.k, {origin} as origin, {old} as old from a join {prefix}scopes s on s.number = a.scope
 )
@@ -130,11 +130,12 @@ select k.k, exists (select 1 from {table} t where {same}) from asked k;
 -- name: close claims
 with given as materialized (
   select * from jsonb_to_recordset($1::text::jsonb)
-    c (k bigint, n bigint, t bigint, state text, outcome smallint, after bigint, reason text, error text, ran bigint)
+    c (k bigint, n bigint, t bigint, state text, outcome smallint, after bigint, reason text, error text, ran bigint, taken bigint)
+  where c.k >= 0 and c.n > 0
 ), held as (
   select i.number, i.scope, i.id, i.long_id, g.k, g.outcome, g.ran from {prefix}inbox i join given g on g.n = i.number
   join {prefix}markers m on m.scope = i.scope and m.id = i.id
-  where i.token = g.t and i.state = 'IN_PROGRESS' and m.outcome = 2
+  where i.token = g.t and (i.state = 'IN_PROGRESS') is true and m.outcome = 2
   order by i.number for update of i, m
 ), ended as (
   update {prefix}inbox i
@@ -142,7 +143,7 @@ with given as materialized (
     due_at = case when g.outcome = 2 then date_trunc('milliseconds', clock_timestamp()) + g.after * interval '1 millisecond' end,
     revision = i.revision + 1, changed_at = clock_timestamp(),
     processed_at = case when g.outcome = 2 then i.processed_at else clock_timestamp() end,
-    started = i.finished + g.ran, finished = i.finished + g.ran,
+    started = case when g.taken < 0 then i.finished + g.ran else i.started - g.taken + g.ran end, finished = i.finished + g.ran,
     reason = case g.reason when '' then i.reason else g.reason end,
     first_error = case when i.first_error = '' then g.error else i.first_error end,
     last_error = case g.error when '' then i.last_error else g.error end

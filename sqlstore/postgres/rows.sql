@@ -10,13 +10,18 @@ values (1, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16
   date_trunc('milliseconds', clock_timestamp()) + $23::bigint * interval '1 millisecond')
 on conflict (scope, id, conflict) do nothing;
 
--- name: again
-update {prefix}inbox set revision = revision + 1, version = $1, sum = $2, surrogate = $3, state = $4, reason = $5,
-  topic = $6, partition = $7, "offset" = $8, broker_id = $9, key = $10, type = $11, schema = $12, envelope = $13,
-  payload = $14, received_at = date_trunc('milliseconds', clock_timestamp()), changed_at = clock_timestamp(),
-  started = $15, finished = $16, first_error = $17, last_error = $18, token = null, locked_until = null,
-  due_at = date_trunc('milliseconds', clock_timestamp()) + $19::bigint * interval '1 millisecond'
-where scope = $20 and id = $21 and conflict = $22;
+-- name: put row
+insert into {prefix}inbox as i (revision, scope, id, long_id, conflict, version, sum, surrogate, state, reason,
+  topic, partition, "offset", broker_id, key, type, schema, envelope, payload,
+  received_at, changed_at, started, finished, repeated, first_error, last_error, due_at)
+values (1, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
+  date_trunc('milliseconds', clock_timestamp()), date_trunc('milliseconds', clock_timestamp()), $19, $20, 0, $21, $22,
+  date_trunc('milliseconds', clock_timestamp()) + $23::bigint * interval '1 millisecond')
+on conflict (scope, id, conflict) do update
+set revision = i.revision + 1, token = null, locked_until = null,
+  version = excluded.version, sum = excluded.sum, surrogate = excluded.surrogate, state = excluded.state, reason = excluded.reason, topic = excluded.topic, partition = excluded.partition,
+  "offset" = excluded."offset", broker_id = excluded.broker_id, key = excluded.key, type = excluded.type, schema = excluded.schema, envelope = excluded.envelope, payload = excluded.payload,
+  received_at = excluded.received_at, changed_at = excluded.changed_at, started = excluded.started, finished = excluded.finished, first_error = excluded.first_error, last_error = excluded.last_error, due_at = excluded.due_at;
 
 -- name: repeat
 update {prefix}inbox set repeated = repeated + 1, revision = revision + 1, changed_at = clock_timestamp()

@@ -10,7 +10,7 @@ select exists (
     and i.due_at <= cast(unixepoch('subsec') * 1000 as integer));
 
 -- name: claimable
-select {columns}, i.due_at, i.state = 'IN_PROGRESS'
+select {columns}, i.due_at, i.state = 'IN_PROGRESS' or i.started > i.finished
 from {prefix}inbox i left join {prefix}scopes s on s.number = i.scope
 where i.scope = ?2 and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS')
   and i.due_at <= cast(unixepoch('subsec') * 1000 as integer)
@@ -19,6 +19,7 @@ order by i.due_at, i.number limit ?4;
 
 -- name: take
 update {prefix}inbox set state = 'IN_PROGRESS', token = ?1, revision = revision + 1,
+  started = max(started, finished + (state = 'IN_PROGRESS')),
   changed_at = cast(unixepoch('subsec') * 1000 as integer),
   due_at = cast(unixepoch('subsec') * 1000 as integer) + ?2,
   locked_until = cast(unixepoch('subsec') * 1000 as integer) + ?2
@@ -50,7 +51,7 @@ update {prefix}inbox set state = ?1, token = null, locked_until = null,
   due_at = case when ?2 = 2 then cast(unixepoch('subsec') * 1000 as integer) + ?3 end,
   revision = revision + 1, changed_at = cast(unixepoch('subsec') * 1000 as integer),
   processed_at = case when ?2 = 2 then processed_at else cast(unixepoch('subsec') * 1000 as integer) end,
-  started = finished + ?4, finished = finished + ?4,
+  started = case when ?9 < 0 then finished + ?4 else started - ?9 + ?4 end, finished = finished + ?4,
   reason = case ?5 when '' then reason else ?5 end,
   first_error = case first_error when '' then ?6 else first_error end,
   last_error = case ?6 when '' then last_error else ?6 end

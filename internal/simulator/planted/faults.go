@@ -14,7 +14,7 @@ func inShell(name, law, file, before, after, test string) Fault {
 
 // Faults are mistakes that engines of this kind have made, or could make.
 func Faults() []Fault {
-	return slices.Concat(ofCommits(), ofOrder(), ofWaits(), ofAsking(), ofShell())
+	return slices.Concat(ofCommits(), ofOrder(), ofWaits(), ofAsking(), ofClaims(), ofFencing(), ofShell())
 }
 
 // ofCommits are faults of marks, commits and what is settled after them.
@@ -77,7 +77,7 @@ func ofOrder() []Fault {
 		inMachine("a neighbour is charged for the culprit", "law 7", "flight.go",
 			"default:\n\t\tf.culprit = f.fresh[e.Done]", "default:\n\t\tf.culprit = f.fresh[0]"),
 		inMachine("without order, the worker is chosen by arrival", "C8", "worker.go",
-			"m.workers[it.Route%uint64(len(m.workers))]", "m.workers[it.arrival%uint64(len(m.workers))]"),
+			"first := it.Route % n", "first := it.arrival % n"),
 		inMachine("no pause follows contention", "case 2", "worker.go",
 			"\tw.until = m.now + m.jitter(m.config.BackoffFirst, m.config.BackoffMost, w.contended)\n", ""),
 		inMachine("a batch stays whole after contention", "case 2", "worker.go",

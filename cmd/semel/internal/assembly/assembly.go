@@ -50,7 +50,9 @@ func Open(p *policy.Policy, o Options, want, create func(*policy.Store) bool) (*
 		}
 		s, err := openStore(named, opening{create: create(named), connections: connections(p, named.Name)})
 		if errors.Is(err, errNoDatabase) {
-			err = fmt.Errorf("%w; correct the path, or create it: semel migrate up --config %s", err, p.File)
+			if err = fmt.Errorf("%w; correct the path", err); !p.Bare {
+				err = fmt.Errorf("%w, or create it: semel migrate up --config %s", err, p.File)
+			}
 		}
 		if err != nil {
 			return nil, errors.Join(err, a.Close())

@@ -59,7 +59,11 @@ func (a *Assembly) Check(ctx context.Context) error {
 	for _, s := range a.Stores {
 		err := s.Check(ctx)
 		if err != nil && s.lacksMigration(ctx) {
-			err = fmt.Errorf("%w (semel migrate up --config %s)", err, a.policy.File)
+			remedy := "semel migrate up --config " + a.policy.File
+			if a.policy.Bare {
+				remedy = "the program that owns it migrates it"
+			}
+			err = fmt.Errorf("%w (%s)", err, remedy)
 		}
 		faults = append(faults, s.failed(err))
 	}

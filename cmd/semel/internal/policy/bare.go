@@ -23,7 +23,7 @@ const bareStore = "store"
 // have their usual names. An error says what is wrong with the place, and nothing
 // of what stands in it.
 func Bare(place string) (*Policy, error) {
-	p := &Policy{File: "--store", Stores: []*Store{{Name: bareStore}}}
+	p := &Policy{Bare: true, File: "--store", Stores: []*Store{{Name: bareStore}}}
 	if file, ok := strings.CutPrefix(place, sqlitePrefix); ok {
 		if file == "" {
 			return nil, errors.New("sqlite: names no file; write sqlite:FILE")

@@ -23,6 +23,8 @@ import (
 
 // Policy is a policy file without faults. Its parts are in the file's order.
 type Policy struct {
+	// Bare says that there is no file: only the place of a store was given.
+	Bare bool
 	// File is the name the policy was read under; Dir the folder that its
 	// relative paths start from.
 	File, Dir string

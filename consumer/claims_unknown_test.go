@@ -1,0 +1,117 @@
+package consumer_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/memstore"
+)
+
+func TestACommitOfClaimsWhoseOutcomeIsUnknown(t *testing.T) {
+	for name, happened := range map[string]bool{"case_3_it_happened": true, "case_3_it_did_not": false} {
+		bubble(t, name, func(t *testing.T) {
+			inner := memstore.New()
+			received(t, inner, 20)
+			store, failed := watch(inner), atomic.Bool{}
+			store.onCommit = func(ctx context.Context, commit func(context.Context) contract.Result) contract.Result {
+				if failed.Swap(true) {
+					return commit(ctx)
+				}
+				if happened {
+					commit(ctx)
+				}
+				return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: errTest}
+			}
+			c := working(config(nil))
+			c.Workers, c.IdleExit = 1, time.Minute
+			counts := runs(t, store, add, c)
+			if counts.Inbox.Applied != 20 || counts.Inbox.Duplicates+counts.Inbox.Lost != 0 {
+				t.Errorf("%+v", counts)
+			}
+			for _, r := range rows(t, inner) {
+				if r.State != contract.StateCompleted || r.Attempts != 1 || effect(t, inner, r.Key.ID) != "1" {
+					t.Errorf("%+v, effect %q", r, effect(t, inner, r.Key.ID))
+				}
+			}
+		})
+	}
+}
+
+func TestACommitOfWhatWasFoundDoneWhoseOutcomeIsUnknown(t *testing.T) {
+	bubble(t, "law_11_it_is_asked_once_what_became_of_the_claims", func(t *testing.T) {
+		inner := memstore.New()
+		received(t, inner, 20)
+		store, commits := watch(inner), 0
+		var run *started
+		store.onCommit = func(ctx context.Context, commit func(context.Context) contract.Result) contract.Result {
+			if commits++; commits == 1000 {
+				run.stop()
+			}
+			if r := commit(ctx); commits%2 == 0 || r.Outcome != contract.Committed {
+				return r
+			}
+			return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: errTest}
+		}
+		c := working(config(nil))
+		c.Workers, c.IdleExit = 1, time.Minute
+		running := mustNew(t, store, func(context.Context, *memstore.Tx, *semel.Message) error { return semel.Duplicate(errTest) }, c)
+		run = start(t, running)
+		if err := run.wait(); err != nil {
+			t.Error(err)
+		}
+		if n := running.Counts().Inbox; n.Duplicates != 20 || n.Lost != 0 || commits >= 200 {
+			t.Errorf("%+v after %d commits", n, commits)
+		}
+		for _, r := range rows(t, inner) {
+			if r.State != contract.StateCompleted || effect(t, inner, r.Key.ID) != "" {
+				t.Errorf("%+v, effect %q", r, effect(t, inner, r.Key.ID))
+			}
+		}
+	})
+}
+
+// losing is a store that loses the answers of so many retakes, whether or not they
+// happen.
+type losing struct {
+	*watchedStore
+	lost    int
+	happens bool
+}
+
+func (s *losing) Retake(ctx context.Context, numbers []int64, from []contract.Token, to contract.Token) ([]contract.Retaken, error) {
+	if s.lost--; s.lost < 0 {
+		return s.watchedStore.Retake(ctx, numbers, from, to)
+	}
+	if s.happens {
+		if _, err := s.watchedStore.Retake(ctx, numbers, from, to); err != nil {
+			return nil, err
+		}
+	}
+	return nil, errTest
+}
+
+func TestARetakeWhoseAnswerIsLost(t *testing.T) {
+	for name, happens := range map[string]bool{"case_3_it_happened": true, "case_3_it_did_not_happen": false} {
+		bubble(t, name, func(t *testing.T) {
+			inner := memstore.New()
+			received(t, inner, 1)
+			store, commits := &losing{watch(inner), 2, happens}, 0
+			store.onCommit = func(ctx context.Context, commit func(context.Context) contract.Result) contract.Result {
+				if commits++; commits > 1 {
+					return commit(ctx)
+				}
+				return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: errTest}
+			}
+			c := working(config(nil))
+			c.IdleExit = 10 * time.Second // less than a lease
+			counts := runs(t, store, add, c)
+			if counts.Inbox.Applied != 1 || counts.Inbox.Claimed != 1 || counts.Inbox.Lost != 0 || effect(t, inner, "m0") != "1" {
+				t.Errorf("%+v, effect %q", counts, effect(t, inner, "m0"))
+			}
+		})
+	}
+}

@@ -1,0 +1,213 @@
+package simulator
+
+import (
+	"slices"
+	"time"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// claimsKnown is what the checker knows of a life's inbox.
+type claimsKnown struct {
+	asking bool
+	// empty: the last answer was that nothing is due.
+	empty bool
+	// asks counts the questions, news what is a reason to ask beside time passing.
+	asks, news int
+	// halts: a claim was given back early, as a message does that halts the consumer.
+	halts bool
+	// delivered counts what the source brought; the other arrivals are claims.
+	delivered int
+}
+
+// asksInbox checks a question to the inbox.
+func (c *checker) asksInbox(a machine.ClaimRows) {
+	conf := c.p.config
+	messages, bytes := c.unsettled()
+	switch {
+	case !conf.Inbox:
+		c.broke("protocol", "%s without an inbox", showAction(a))
+	case c.claims.asking:
+		c.broke("protocol", "a second ClaimRows")
+	case c.stopping:
+		c.broke("protocol", "a ClaimRows after Stop")
+	case a.Messages < 1 || a.Bytes < 1:
+		c.broke("protocol", "a ClaimRows of nothing: %+v", a)
+	case messages+a.Messages > conf.MaxMessages || bytes >= conf.MaxBytes:
+		c.broke("law 11", "%s beside %d messages of %d bytes; the bound is %d of %d", showAction(a), messages, bytes, conf.MaxMessages, conf.MaxBytes)
+	case c.rests():
+		c.broke("law 13", "%s while the store is down", showAction(a))
+	}
+	c.claims.asking = true
+	c.claims.asks++
+	if most := 20 + int(2*c.p.time()/conf.Poll) + 2*c.claims.news; c.claims.asks > most {
+		c.broke("law 11", "the inbox is asked %d times in %v, and %d would do", c.claims.asks, c.p.time(), most)
+	}
+}
+
+// claimed is called before the machine hears what was claimed.
+func (c *checker) claimed(e machine.Claimed) {
+	c.claims.asking = false
+	if c.claims.empty = len(e.Items) == 0 && !e.Failed; !c.claims.empty {
+		c.claims.news++
+	}
+	for _, it := range e.Items {
+		h := handOf(it)
+		c.arrival++
+		h.arrival = c.arrival
+		c.hands = append(c.hands, h)
+		c.counts.Claims.Claimed++
+	}
+}
+
+// unclaimed checks that what is given back has not ended and is not under way.
+func (c *checker) unclaimed(a machine.Unclaim) {
+	if len(a.Items) == 0 {
+		c.broke("protocol", "an Unclaim of nothing")
+	}
+	for _, it := range a.Items {
+		h := handOf(it)
+		switch {
+		case h.claim == nil:
+			c.broke("protocol", "%s was delivered and is given back as a claim", showItem(it))
+		case h.told:
+			c.broke("law 5", "%s is given back after its end", showItem(it))
+		case h.flight != nil:
+			c.broke("law 5", "%s is given back while f%d is open", showItem(it), h.flight.Number)
+		case !c.stopping && c.mayHalt():
+			c.claims.halts = true
+		case !c.stopping && c.p.time() < it.Claim.Until:
+			c.broke("law 4", "%s is given back before its time", showItem(it))
+		}
+		h.told = true
+		c.counts.Claims.Released++
+	}
+}
+
+// lostClaim checks that a claim that is let go of does not stand.
+func (c *checker) lostClaim(it *machine.Item) {
+	h := handOf(it)
+	c.arose("law 5")
+	switch {
+	case h.claim == nil || h.told || h.flight != nil:
+		c.broke("protocol", "%s is let go of", showItem(it))
+	case h.claim.row.stands(h.claim.token()) && h.claim.row.until > c.w.now+c.w.plan.lease:
+		c.broke("law 5", "%s is let go of, and its claim stands", showItem(it))
+	}
+	h.told = true
+	c.counts.Claims.Lost++
+	c.p.forgetClaim(h.claim)
+}
+
+// claimOver checks the end of what was claimed: the store holds it, under the claim
+// of this process (laws 2 and 5).
+func (c *checker) claimOver(s *machine.Settlement) {
+	h := handOf(s.Item)
+	m := h.delivery.message
+	c.prove(h)
+	switch {
+	case h.claim == nil:
+		c.broke("protocol", "%s was delivered and ends as a claim", m.name())
+		return
+	case h.told:
+		c.broke("law 9", "the claim of %s ends twice", m.name())
+	case h.flight != nil:
+		c.broke("law 2", "the claim of %s ends while f%d is open", m.name(), h.flight.Number)
+	case s.Ending != h.expected:
+		c.broke("law 12", "the claim of %s ends as %s, and should as %s", m.name(), s.Ending.String(), h.expected.String())
+	case h.claim.row.stands(h.claim.token()):
+		c.broke("law 5", "the claim of %s has ended as %s, and stands", m.name(), s.Ending.String())
+	case !h.handled && !h.doubt:
+		c.broke("law 2", "the claim of %s ends as %s, and no commit of it ended it", m.name(), s.Ending.String())
+	}
+	if why := c.wrongEnd(s.Ending, h); why != "" {
+		c.broke(why, "%s (%s) ends as %s", m.name(), word(conductNames[:], m.conduct), s.Ending.String())
+	}
+	c.arose("law 5")
+	h.told = true
+	c.countClaim(s.Ending)
+	c.p.forgetClaim(h.claim)
+}
+
+func (c *checker) countClaim(e contract.End) {
+	n := &c.counts.Claims
+	switch e {
+	case contract.EndApplied:
+		n.Applied++
+	case contract.EndDuplicate:
+		n.Duplicates++
+	case contract.EndWaiting:
+		n.Waiting++
+	case contract.EndParked:
+		n.Parked++
+	case contract.EndDeadLettered:
+		n.DeadLettered++
+	case contract.EndDiscarded:
+		n.Discarded++
+	}
+}
+
+// claimEntry checks that a claim is begun within its time: later nobody keeps its
+// lease, and another may have its row.
+func (c *checker) claimEntry(f *machine.Flight, e machine.Entry, h *handed) {
+	switch {
+	case h.claim == nil:
+		return
+	case h.worker == 0 && c.p.time() > e.Item.Claim.Until:
+		c.broke("D3", "%s is begun in f%d after its time", showItem(e.Item), f.Number)
+	case e.Item.Refused != nil:
+		c.arose("D5")
+	}
+}
+
+// claimRow checks how the claim of an entry ends with its flight's commit.
+func (c *checker) claimRow(f *flight, i int, e machine.Entry, r machine.Row, there bool) {
+	v, h := f.verdicts[i], handOf(e.Item)
+	attempts := h.attempts
+	if e.As == machine.AsApplied {
+		attempts++
+	}
+	switch {
+	case there && (r.Repeat || r.Conflict):
+		c.broke("protocol", "the claim of entry %d of f%d is written as a copy's", i, f.of.Number)
+	case there && v.Kind != contract.Fresh:
+		c.broke("law 5", "f%d ends the claim of entry %d, and the store said %s", f.of.Number, i, v.String())
+	case !there && v.Kind == contract.Fresh:
+		c.broke("law 12", "entry %d of f%d is a claim that stands, and does not end with its effect", i, f.of.Number)
+	case there && r.As != e.As:
+		c.broke("law 12", "the claim of entry %d of f%d ends as %s, and its entry is %s", i, f.of.Number, word(asNames[:], r.As), word(asNames[:], e.As))
+	case there && r.Attempts != attempts:
+		c.charged(h, r.Attempts)
+	case there && r.As == machine.AsWaiting && r.After <= 0:
+		c.broke("law 11", "entry %d of f%d waits for %v", i, f.of.Number, r.After)
+	}
+}
+
+// inboxIdle checks that a run ends idle only when nothing is due, as far as it knows:
+// the inbox said so last, and what this process wrote itself is not due, either.
+func (c *checker) inboxIdle(full bool) {
+	if !c.p.config.Inbox || full {
+		return
+	}
+	c.arose("D3")
+	if !c.claims.empty || c.claims.asking {
+		c.broke("D3", "it ends idle, and the inbox did not say that nothing is due")
+	}
+	due := func(r *row) bool {
+		return r.by == c.p && r.waits() && r.token == 0 && r.due+5*time.Millisecond+4*c.w.plan.lag < c.w.now
+	}
+	if i := slices.IndexFunc(c.w.store.inbox, due); i >= 0 {
+		c.broke("D3", "it ends idle, and %s, which it wrote, has been due for %v", c.w.store.inbox[i].key.id, c.w.now-c.w.store.inbox[i].due)
+	}
+}
+
+// halting reports whether a message has halted the machine.
+func (c *checker) halting() bool { return c.claims.halts || c.p.machine.Counts().Failed > 0 }
+
+// rival reports whether two entries are claims of one row, of which the earlier is
+// lost: its handler may still run.
+func rival(a, b *machine.Item) bool {
+	x, y := handOf(a).claim, handOf(b).claim
+	return x != nil && y != nil && x.row == y.row && x != y
+}

@@ -1,0 +1,128 @@
+package simulator
+
+import (
+	"slices"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// row is an inbox row.
+type row struct {
+	key rowKey
+	as  machine.As // of one that waits, AsReceived or AsWaiting
+	// message is what it keeps, print what its marker says.
+	message *message
+	print   semel.Fingerprint
+	// token is whose claim stands, 0: nobody's; until is when its lease ends. due is
+	// when one that waits may be claimed.
+	token      uint64
+	until, due time.Duration
+	// attempts are runs that ended; started are those that were written down before
+	// they began and of which no end is known.
+	attempts, started int
+	// by is who wrote it last.
+	by      *process
+	repeats int
+	// settled counts the copies that were settled as duplicates of it.
+	settled int
+	// doubted counts those of which a lost commit may have marked the first.
+	doubted int
+}
+
+// waits reports whether the row has not come to its end.
+func (r *row) waits() bool { return r.as == machine.AsReceived || r.as == machine.AsWaiting }
+
+// claimable reports whether somebody may claim the row.
+func (r *row) claimable(now time.Duration) bool {
+	return r.waits() && (r.token == 0 && r.due <= now || r.token != 0 && r.until <= now)
+}
+
+// stands reports whether a claim with this token may end the row.
+func (r *row) stands(token uint64) bool { return r.waits() && r.token == token }
+
+// put writes a row that is new.
+func (s *store) put(r *row) {
+	s.rows[r.key] = r
+	s.inbox = append(s.inbox, r)
+}
+
+// anyWaits reports whether a row has not come to its end.
+func (s *store) anyWaits() bool { return slices.ContainsFunc(s.inbox, (*row).waits) }
+
+// take claims rows that are due, up to a bound; one that is claimed and whose lease
+// has ended is suspect.
+func (s *store) take(a machine.ClaimRows, token uint64, now, lease time.Duration) (taken []*claim) {
+	bytes := int64(0)
+	for _, r := range s.inbox {
+		if len(taken) == a.Messages || len(taken) > 0 && bytes+int64(r.message.size) > a.Bytes {
+			break
+		}
+		if !r.claimable(now) {
+			continue
+		}
+		bytes += int64(r.message.size)
+		if r.token != 0 { // who had it may have begun it
+			r.started = max(r.started, 1)
+		}
+		taken = append(taken, &claim{row: r, tokens: []uint64{token}, suspect: r.started > 0})
+		r.token, r.until = token, now+lease
+	}
+	return taken
+}
+
+// holds returns what a token holds.
+func (s *store) holds(token uint64, now time.Duration) (held []*claim) {
+	for _, r := range s.inbox {
+		if r.stands(token) && r.until > now {
+			held = append(held, &claim{row: r, tokens: []uint64{token}, suspect: true})
+		}
+	}
+	return held
+}
+
+// end ends a claim as its flight says.
+func (s *store) endClaim(c *claim, r *machine.Row, by *process) {
+	to := c.row
+	to.as, to.attempts, to.token, to.started, to.by = r.As, r.Attempts, 0, 0, by
+	to.due = by.w.now + r.After
+	s.markers[to.key.id] = marker{outcomes[r.As], to.print}
+}
+
+// free makes the row of a claim due that stands.
+func (c *claim) free(now time.Duration) {
+	if r := c.row; r.stands(c.token()) {
+		r.as, r.token, r.due = machine.AsReceived, 0, now
+		if c.started {
+			r.started--
+		}
+	}
+}
+
+// person lets somebody act on a row: retry what is parked, end a claim, discard
+// what waits.
+func (w *world) person() {
+	s := w.store
+	if !w.plan.config.Inbox || len(s.inbox) == 0 || s.down {
+		return
+	}
+	r := s.inbox[w.choices.below(len(s.inbox))]
+	m, marked := s.markers[r.key.id]
+	switch {
+	case r.key.conflict:
+	case r.as == machine.AsParked && marked && m.outcome == contract.Parked:
+		w.fault("a person retries", "%s", r.key.id)
+		r.as, r.due, r.by = machine.AsWaiting, w.now, nil
+		s.markers[r.key.id] = marker{contract.Waiting, r.print}
+	case r.waits() && r.token != 0 && w.choices.flip():
+		w.fault("a person ends a claim", "%s", r.key.id)
+		r.as, r.token, r.due, r.by = machine.AsReceived, 0, w.now, nil
+	case r.waits() && w.choices.chance(4):
+		w.fault("a person discards", "%s", r.key.id)
+		r.as, r.token = machine.AsDiscarded, 0
+		s.markers[r.key.id] = marker{contract.Discarded, r.print}
+		w.wrapUp()
+	}
+}

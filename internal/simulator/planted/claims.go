@@ -1,0 +1,98 @@
+package planted
+
+// inMemstore is a fault of the reference store that the conformance suite finds.
+func inMemstore(name, law, before, after, test string) Fault {
+	return Fault{Name: name, Law: law, File: "memstore/leases.go", Old: before, New: after, Test: "TestMemstoreKeepsTheLaws/" + test, Package: "./storetest"}
+}
+
+// ofClaims are faults of what the machine does with claims and with what waits.
+func ofClaims() []Fault {
+	return []Fault{
+		inMachine("a claim rides on a copy", "law 12", "claims.go",
+			"\tm.enqueue(it)\n", "\tif carrier := m.carriers[it.key()]; carrier != nil {\n\t\tm.ride(it, carrier)\n\t} else {\n\t\tm.enqueue(it)\n\t}\n"),
+		inMachine("a claim that is lost ends as a duplicate", "law 12", "commit.go",
+			"\t\tcase v.Kind == contract.ClaimLost:\n\t\t\tm.loseClaim(en.Item)\n", ""),
+		inMachine("a commit that a lost claim refused charges a message", "law 7", "commit.go",
+			"case f.why == contract.ClassClaimLost, f.why == contract.ClassNone && e.Class == contract.ClassClaimLost:", "case f.why == contract.ClassClaimLost:"),
+		inMachine("a handler that is cancelled for a lost claim has met contention", "reports", "commit.go",
+			"case f.why == contract.ClassClaimLost, f.why == contract.ClassNone && e.Class", "case f.why == contract.ClassNone && e.Class"),
+		inMachine("a claim that was not begun in time is begun late", "D3", "claims.go",
+			"case it.Claim.Until > m.now:", "case true:"),
+		inMachine("what leaves is not given back", "law 11", "carrier.go",
+			"\tif it.Claim != nil {\n\t\tm.free(it)\n\t}\n", ""),
+		inMachine("what should wait in the inbox waits in memory", "case 6", "blame.go",
+			"m.config.Wait && d > m.config.Hold && !m.config.OneAttempt {", "false {"),
+		inMachine("a claim waits in memory for its retry", "case 6", "blame.go",
+			"if it.Claim != nil || m.config.Wait &&", "if m.config.Wait &&"),
+		inMachine("what is to be received runs at once", "D2", "admission.go",
+			"\tif m.config.Receive {", "\tif false {"),
+		inMachine("a run ends idle although the inbox was not asked", "D3", "idle.go",
+			"return !m.config.Inbox || !c.under && (c.empty || m.full())", "return !m.config.Inbox || !c.under"),
+		inMachine("what is due later is forgotten", "D3", "claimed.go",
+			"\t\tc.moments = remember(c.moments, at)\n", ""),
+		inMachine("of what is due later only the soonest is remembered", "D3", "claimed.go",
+			"known || i == mostMoments", "known || i == 1"),
+		inMachine("the inbox is asked while the store is down", "law 13", "claims.go",
+			" || m.store.closed(m.now) || c.lane.items", " || c.lane.items"),
+		inMachine("more is claimed than memory may hold", "law 11", "claims.go",
+			"Messages: min(messages, c.most-c.lane.items)", "Messages: c.most-c.lane.items"),
+		inMachine("an empty inbox is asked again at once", "law 11", "claims.go",
+			"c.until, c.empty = m.now+m.config.Poll/2+m.jitter(m.config.Poll/2, m.config.Poll/2, 0), true", "c.until, c.empty = m.now+1, true"),
+		inMachine("what ended with its lost commit is a duplicate", "law 12", "commit.go",
+			"return v.Known && en.As != AsDuplicate", "return false"),
+		inMachine("what ended with its lost commit is ended again", "law 5", "commit.go",
+			"if !v.Known { // other", "if v.Was != 0 { // other"),
+		inMachine("what was received and has been applied since is a copy", "case 3", "commit.go",
+			"case v.Kind == contract.Seen && en.As.Outcome() == contract.Waiting:\n\t\treturn true", "case v.Kind == contract.Seen && en.As.Outcome() == contract.Waiting:\n\t\treturn v.Was == contract.Waiting"),
+		inMachine("a suspect claim has company", "case 1", "claims.go",
+			"it.attempts, it.alone = int32(c.Attempts), c.Suspect", "it.attempts = int32(c.Attempts)"),
+		inMachine("a claim's attempts begin anew", "C5", "claims.go",
+			"it.attempts, it.alone = int32(c.Attempts), c.Suspect", "it.alone = c.Suspect"),
+		inMachine("what kills its process runs again", "D5", "claims.go",
+			"\tif r := it.Refused; r != nil {", "\tif r := it.Refused; false {"),
+		{
+			Name: "what is given back while the inbox is asked is not asked for", Law: "D3", File: "internal/machine/claims.go",
+			Old: "m.claims.freed, m.claims.empty, m.claims.wanted = nil, false, true", New: "m.claims.freed, m.claims.empty = nil, false",
+			Test: "TestWhenTheInboxIsAsked/D3_again_for_what_was_given_back_while_it_was_asked", Package: "./internal/machine",
+		},
+		{
+			Name: "claims wait for a worker that sticks", Law: "law 11", File: "internal/machine/worker.go",
+			Old: "if w := &m.workers[(first+i)%n]; !w.sticks() {", New: "if w := &m.workers[(first+i)%n]; i < n {",
+			Test: "TestHowMuchIsClaimedAhead/law_11_a_worker_that_sticks_gets_none", Package: "./internal/machine",
+		},
+	}
+}
+
+// ofFencing are faults of leases and tokens, in the shell and in the store.
+func ofFencing() []Fault {
+	return []Fault{
+		inShell("an extension has no end", "law 11", "consumer/keeper.go",
+			"case c.until.After(now):", "case c.until.After(now) || true:",
+			"TestLeasesOfTheLiving/law_5_law_11_trap_122_trap_125_a_handler_that_does_not_end_loses_its_claim_and_nothing_of_it_commits"),
+		inShell("nobody extends", "T4", "consumer/keeper.go",
+			"case c.until.After(now):", "case false:",
+			"TestLeasesOfTheLiving/trap_T4_trap_T3_a_handler_of_three_leases_keeps_its_claim_and_runs_once"),
+		inShell("a retake forgets an older token", "law 5", "consumer/claims.go",
+			"from := slices.Clone(h.tokens)", "from := slices.Clone(h.tokens[len(h.tokens)-1:])",
+			"TestARetakeWhoseAnswerIsLost/case_3_it_did_not_happen"),
+		inShell("what a lost answer took is not asked for", "law 11", "consumer/inbox.go",
+			"b.unsure = append(b.unsure, token)", "_ = token",
+			"TestAnInboxThatCannotBeAsked/law_11_what_a_lost_answer_took_is_found_by_its_token"),
+		inShell("the start of what is suspect is not written down", "D5", "consumer/claims.go",
+			"h.Suspect && !h.started", "false",
+			"TestClaimsOfTheDead/D5_trap_16_trap_T42_one_that_kills_its_process_again_and_again_is_parked_by_the_next"),
+		{
+			Name: "an ending asks for the token only", Law: "law 12", File: "memstore/leases.go",
+			Old: "if r == nil || s.markers[r.key.identity].outcome != contract.Waiting {", New: "if r == nil {",
+			Test: "TestAClaimWhoseMarkerDoesNotWait/law_12_it_begins_and_ends_nothing", Package: "./memstore",
+		},
+		inMemstore("an ending asks for no token", "law 5", "if r.token != c.Token || r.State", "if r.State",
+			"law_5_an_effect_whose_claim_is_lost_is_rolled_back"),
+		inMemstore("a lease that has ended can be begun", "law 6", "r != nil && r.LockedUntil.After(s.now()) &&", "r != nil &&",
+			"law_6_a_lease_that_has_ended_is_told_when_its_batch_begins"),
+		inMemstore("an extension shortens a lease", "law 6", "if until := s.now().Add(lease); until.After(r.LockedUntil) {", "if until := s.now().Add(lease); true {",
+			"law_6_an_extension_moves_the_end_and_never_back"),
+		inMemstore("a retake takes what others claimed", "law 5", "if slices.Contains(from, r.token) && s.claimed(r.claim()) != nil {", "if s.claimed(r.claim()) != nil {",
+			"law_5_a_row_is_retaken_under_the_tokens_of_its_owner_only"),
+	}
+}
