@@ -17,7 +17,7 @@ RACED = $(LONGEST) $(filter-out $(PURE) $(LONGEST),$(shell $(GO) list $(PACKAGES
 # Under the detector, it runs a part of its suites only.
 TWICE = $(shell $(GO) list ./itest/sqlite)
 
-.PHONY: test vet simulate planted bench coverage-list pictures example proof-file proof-commit proof-failover proof-kafka proof-inbox proof-kafka3 bench-postgres bench-kafka bench-against bench-postgres-against bench-kafka-against bench-file
+.PHONY: test vet simulate planted bench coverage-list pictures example proof-file proof-commit proof-failover proof-kafka proof-inbox proof-kafka3 bench-postgres bench-kafka bench-river bench-against bench-postgres-against bench-kafka-against bench-file
 
 # The parts of test that run at once. A test waits for servers more than it
 # computes, so what computes and waits for nobody fills in.
@@ -96,6 +96,11 @@ bench-postgres:
 ## BENCH="-webhooks $$(scripts/fetch-webhooks)" for real ones
 bench-kafka:
 	scripts/services with postgres kafka -- sh -c '$(GO) run ./itest/cmd/semelbench -kafka "$$SEMEL_KAFKA" -commit "$$(git describe --always --dirty)" $(BENCH)'
+
+## bench-river: the inbox beside River, the queue for Go on PostgreSQL, in one run;
+## some four minutes; BENCH="-rounds 3" for a look
+bench-river:
+	scripts/services with postgres -- $(GO) run ./itest/cmd/riverbench -commit "$$(git describe --always --dirty)" $(BENCH)
 
 ## bench-against: the benchmarks of ./consumer at the commit BASE and in this
 ## tree with bodies of 200 bytes, in turn, 11 rounds, and what equal code differs
