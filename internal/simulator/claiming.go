@@ -116,7 +116,7 @@ func (p *process) releaseFreed() {
 	}
 	for _, c := range freed {
 		if !lost {
-			c.free(p.w.now)
+			c.free(p)
 		}
 		p.forgetClaim(c)
 	}
@@ -137,7 +137,7 @@ func (p *process) releaseAll() {
 		return
 	}
 	for _, c := range p.inbox.held {
-		c.free(p.w.now)
+		c.free(p)
 	}
 	p.inbox.held = nil
 }

@@ -92,9 +92,9 @@ func (s *store) endClaim(c *claim, r *machine.Row, by *process) {
 }
 
 // free makes the row of a claim due that stands.
-func (c *claim) free(now time.Duration) {
+func (c *claim) free(by *process) {
 	if r := c.row; r.stands(c.token()) {
-		r.as, r.token, r.due = machine.AsReceived, 0, now
+		r.as, r.token, r.due, r.by = machine.AsReceived, 0, by.w.now, by
 		if c.started {
 			r.started--
 		}
