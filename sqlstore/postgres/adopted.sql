@@ -133,22 +133,22 @@ with given as materialized (
     c (k bigint, n bigint, t bigint, state text, outcome smallint, after bigint, reason text, error text, ran bigint, taken bigint)
   where c.k >= 0 and c.n > 0
 ), held as (
-  select i.number, i.scope, i.id, i.long_id, g.k, g.outcome, g.ran from {prefix}inbox i join given g on g.n = i.number
+  select i.number, i.scope, i.id, i.long_id, g.k, g.state, g.outcome, g.after, g.reason, g.error, g.ran, g.taken
+  from {prefix}inbox i join given g on g.n = i.number
   join {prefix}markers m on m.scope = i.scope and m.id = i.id
   where i.token = g.t and (i.state = 'IN_PROGRESS') is true and m.outcome = 2
   order by i.number for update of i, m
 ), ended as (
   update {prefix}inbox i
-  set state = g.state, token = null, locked_until = null,
-    due_at = case when g.outcome = 2 then date_trunc('milliseconds', clock_timestamp()) + g.after * interval '1 millisecond' end,
+  set state = h.state, token = null, locked_until = null,
+    due_at = case when h.outcome = 2 then date_trunc('milliseconds', clock_timestamp()) + h.after * interval '1 millisecond' end,
     revision = i.revision + 1, changed_at = clock_timestamp(),
-    processed_at = case when g.outcome = 2 then i.processed_at else clock_timestamp() end,
-    started = case when g.taken < 0 then i.finished + g.ran else i.started - g.taken + g.ran end, finished = i.finished + g.ran,
-    reason = case g.reason when '' then i.reason else g.reason end,
-    first_error = case when i.first_error = '' then g.error else i.first_error end,
-    last_error = case g.error when '' then i.last_error else g.error end
-  from given g join held h on h.k = g.k
-  where i.number = h.number
+    processed_at = case when h.outcome = 2 then i.processed_at else clock_timestamp() end,
+    started = case when h.taken < 0 then i.finished + h.ran else i.started - h.taken + h.ran end, finished = i.finished + h.ran,
+    reason = case h.reason when '' then i.reason else h.reason end,
+    first_error = case when i.first_error = '' then h.error else i.first_error end,
+    last_error = case h.error when '' then i.last_error else h.error end
+  from held h where i.number = h.number
 ), marked as (
   update {prefix}markers m set outcome = h.outcome, at = clock_timestamp()
   from held h where m.scope = h.scope and m.id = h.id
