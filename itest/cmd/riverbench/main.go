@@ -15,7 +15,7 @@ import (
 )
 
 // sizes is what a run is made of.
-type sizes struct{ rounds, jobs, workers, insert int }
+type sizes struct{ rounds, jobs, workers, rivers, insert int }
 
 func main() {
 	dsn := flag.String("dsn", os.Getenv("SEMEL_POSTGRES"), "address of the server (postgres://…)")
@@ -23,7 +23,8 @@ func main() {
 	var s sizes
 	flag.IntVar(&s.rounds, "rounds", 11, "how often the contestants take turns")
 	flag.IntVar(&s.jobs, "jobs", 5000, "jobs of a turn")
-	flag.IntVar(&s.workers, "workers", 8, "transactions that are open at once at most, on each side")
+	flag.IntVar(&s.workers, "workers", 16, "Semel's workers where a job has a transaction of its own")
+	flag.IntVar(&s.rivers, "river-workers", 24, "River's workers; on two cores fewer and more were slower")
 	flag.IntVar(&s.insert, "insert", 500, "jobs enqueued in a transaction, on each side")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -61,7 +62,7 @@ func run(ctx context.Context, dsn, commit string, s sizes) (err error) {
 	if err != nil {
 		return err
 	}
-	config.ConnConfig.Database, config.MaxConns = database, int32(s.workers+12)
+	config.ConnConfig.Database, config.MaxConns = database, int32(max(s.workers, s.rivers)+12)
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return err
@@ -125,7 +126,7 @@ func measure(ctx context.Context, pool *pgxpool.Pool, s sizes) (map[string][]flo
 }
 
 func print(rates map[string][]float64, s sizes, conditions string) {
-	fmt.Printf("%s; %d jobs a turn, %d workers, enqueued %d at a time, %d rounds; lower quartile – **median** – upper quartile\n\n", conditions, s.jobs, s.workers, s.insert, s.rounds)
+	fmt.Printf("%s; %d jobs a turn, %d workers (River %d), enqueued %d at a time, %d rounds; lower quartile – **median** – upper quartile\n\n", conditions, s.jobs, s.workers, s.rivers, s.insert, s.rounds)
 	fmt.Println("| | jobs a second | to River's with a transaction a job |\n| --- | --- | --- |")
 	for _, name := range []string{riverTx, semelTx, semelQueue, semelBatches, riverBatches} {
 		var ratios []float64

@@ -109,7 +109,7 @@ func (w *world) river(ctx context.Context, tx bool) error {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &worker{w: w, tx: tx})
 	client, err := river.NewClient(riverpgxv5.New(w.pool), &river.Config{
-		Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: w.workers}}, Workers: workers,
+		Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: w.rivers}}, Workers: workers,
 		FetchCooldown: river.FetchCooldownMin, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
