@@ -134,7 +134,7 @@ func (s *Store) ReceiveIn(ctx context.Context, tx pgx.Tx, marks []contract.Mark,
 	}
 	var rows pgx.Batch
 	for _, r := range receipts {
-		rows.Queue(s.sql.PutRow, r...)
+		rows.Queue(s.sql.Row, r...)
 	}
 	if rows.Len() > 0 {
 		if err := tx.SendBatch(ctx, &rows).Close(); err != nil {

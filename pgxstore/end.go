@@ -89,7 +89,7 @@ func (b *batch) row(r *contract.Row) ([]*request, error) {
 	if r.Conflict {
 		return []*request{{sql: b.store.sql.ConflictRow, args: columns}}, nil
 	}
-	requests := []*request{{sql: b.store.sql.PutRow, args: columns}}
+	requests := []*request{{sql: b.store.sql.Row, args: columns}}
 	if o := r.State.Outcome(); o != m.As {
 		requests = append(requests, &request{sql: b.store.sql.Outcome, args: []any{int64(o), m.Scope, m.Key}})
 	}

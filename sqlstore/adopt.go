@@ -67,7 +67,7 @@ func (s *Store) Adopt(ctx context.Context, a Adopted) (*Store, error) {
 		return nil, err
 	}
 	for name, text := range texts {
-		texts[name] = adopted.Statement(text)
+		texts[name] = adopted.Statement(strings.Replace(text, "{row ends}", s.postgres.RowEnds, 1))
 	}
 	var statements sqlform.Adopted
 	if err := sqlform.Fill(&statements, texts); err != nil {

@@ -160,10 +160,16 @@ func (c *cells) time(what string) time.Time { return time.UnixMilli(c.integer(wh
 
 const rowColumns = 30
 
-// showColumns puts the columns of rows into the statements that return them.
-func (s *Store) showColumns() {
+// fillParts puts what several statements share into each of them.
+func (s *Store) fillParts() {
 	for _, text := range s.withRows() {
 		*text = strings.Replace(*text, "{columns}", s.sql.RowColumns, 1)
+	}
+	if p := s.postgres; p != nil {
+		p.ClaimEnds = strings.Replace(p.ClaimEnds, "{row ends}", p.RowEnds, 1)
+		for _, text := range []*string{&p.EndClaims, &p.CloseClaims} {
+			*text = strings.Replace(*text, "{claim ends}", p.ClaimEnds, 1)
+		}
 	}
 }
 

@@ -20,7 +20,7 @@ func (s *Store) ReceiveIn(ctx context.Context, tx *sql.Tx, marks []contract.Mark
 		return nil, s.blameless("receive", err)
 	}
 	for _, r := range receipts {
-		if _, err := tx.ExecContext(ctx, s.sql.PutRow, r...); err != nil {
+		if _, err := tx.ExecContext(ctx, s.sql.Row, r...); err != nil {
 			return nil, s.blameless("receive", err)
 		}
 	}

@@ -22,35 +22,17 @@ func (b *batch) writeRow(ctx context.Context, r *contract.Row) error {
 	}
 	row := slices.Concat(key[:2], []any{m.Long}, key[2:], values)
 	if r.Conflict {
-		return b.conflict(ctx, key, row)
+		return b.exec(ctx, b.store.sql.ConflictRow, row) // another batch may have written it first
 	}
 	// A row of the same key is left from a marker that is gone.
-	err = b.exec(ctx, b.store.sql.PutRow, row)
+	err = b.exec(ctx, b.store.sql.Row, row)
 	if err != nil || r.State.Outcome() == m.As {
 		return err
 	}
 	return b.exec(ctx, b.store.sql.Outcome, []any{int64(r.State.Outcome()), m.Scope, m.Key})
 }
 
-// conflict writes the row of a conflict, or counts on the one that another batch
-// wrote first.
-func (b *batch) conflict(ctx context.Context, key, row []any) error {
-	n, err := b.execCount(ctx, b.store.sql.Row, row)
-	if err != nil || n > 0 {
-		return err
-	}
-	return b.exec(ctx, b.store.sql.Repeat, key)
-}
-
 func (b *batch) exec(ctx context.Context, statement string, args []any) error {
 	_, err := b.tx.ExecContext(ctx, statement, args...)
 	return err
-}
-
-func (b *batch) execCount(ctx context.Context, statement string, args []any) (int64, error) {
-	done, err := b.tx.ExecContext(ctx, statement, args...)
-	if err != nil {
-		return 0, err
-	}
-	return done.RowsAffected()
 }

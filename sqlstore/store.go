@@ -83,7 +83,7 @@ func open(db *sql.DB, d *dialect, o Options) (*Store, error) {
 	if err := d.fill(s, texts); err != nil {
 		return nil, fmt.Errorf("sqlstore: the SQL of %s: %w", d.name, err)
 	}
-	s.showColumns()
+	s.fillParts()
 	if d.writers > 0 {
 		s.writers = make(chan struct{}, d.writers)
 	}

@@ -41,8 +41,9 @@ type Statements struct {
 	Mark, Judge, Trim, Outcome, Discard string
 	// Rows of the inbox and acts on them. RowColumns are what Rows and the statements
 	// of claims return of a row.
-	Row, PutRow, Repeat, RowColumns, Rows, State, RowMarker, DiscardRow string
-	Act, Acts                                                           string
+	// ConflictRow is Row or Repeat, whichever it has to be.
+	Row, ConflictRow, Repeat, RowColumns, Rows, State, RowMarker, DiscardRow string
+	Act, Acts                                                                string
 	// Claims.
 	Held, Look, Extend, Retake  string
 	Pending, Requeue, WaitAgain string
@@ -63,8 +64,9 @@ type Postgres struct {
 	// Claim takes rows. StartClaims and EndClaims return the claims that stand;
 	// CloseClaims fails if one does not.
 	Claim, StartClaims, EndClaims, CloseClaims string
-	// ConflictRow is Row or Repeat, whichever it has to be.
-	ConflictRow string
+	// ClaimEnds stands in EndClaims and CloseClaims, RowEnds in it and in the
+	// CloseClaims of an adopted table.
+	ClaimEnds, RowEnds string
 	// ExecOne goes around a statement that must change one row.
 	ExecOne string
 	// What adopting a table asks of it.

@@ -140,14 +140,7 @@ with given as materialized (
   order by i.number for update of i, m
 ), ended as (
   update {prefix}inbox i
-  set state = h.state, token = null, locked_until = null,
-    due_at = case when h.outcome = 2 then date_trunc('milliseconds', clock_timestamp()) + h.after * interval '1 millisecond' end,
-    revision = i.revision + 1, changed_at = clock_timestamp(),
-    processed_at = case when h.outcome = 2 then i.processed_at else clock_timestamp() end,
-    started = case when h.taken < 0 then i.finished + h.ran else i.started - h.taken + h.ran end, finished = i.finished + h.ran,
-    reason = case h.reason when '' then i.reason else h.reason end,
-    first_error = case when i.first_error = '' then h.error else i.first_error end,
-    last_error = case h.error when '' then i.last_error else h.error end
+  set {row ends}
   from held h where i.number = h.number
 ), marked as (
   update {prefix}markers m set outcome = h.outcome, at = clock_timestamp()

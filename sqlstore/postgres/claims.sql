@@ -77,7 +77,17 @@ with asked as materialized (
 )
 select a.k from asked a where a.k not in (select k from held);
 
--- name: end claims
+-- name: row ends
+state = h.state, token = null, locked_until = null,
+    due_at = case when h.outcome = 2 then date_trunc('milliseconds', clock_timestamp()) + h.after * interval '1 millisecond' end,
+    revision = i.revision + 1, changed_at = clock_timestamp(),
+    processed_at = case when h.outcome = 2 then i.processed_at else clock_timestamp() end,
+    started = case when h.taken < 0 then i.finished + h.ran else i.started - h.taken + h.ran end, finished = i.finished + h.ran,
+    reason = case h.reason when '' then i.reason else h.reason end,
+    first_error = case when i.first_error = '' then h.error else i.first_error end,
+    last_error = case h.error when '' then i.last_error else h.error end
+
+-- name: claim ends
 with asked as materialized (
   select * from jsonb_to_recordset($1::text::jsonb)
     c (k bigint, n bigint, t bigint, state text, outcome smallint, after bigint, reason text, error text, ran bigint, taken bigint)
@@ -90,47 +100,19 @@ with asked as materialized (
   order by i.number for update of i, m
 ), ended as (
   update {prefix}inbox i
-  set state = h.state, token = null, locked_until = null,
-    due_at = case when h.outcome = 2 then date_trunc('milliseconds', clock_timestamp()) + h.after * interval '1 millisecond' end,
-    revision = i.revision + 1, changed_at = clock_timestamp(),
-    processed_at = case when h.outcome = 2 then i.processed_at else clock_timestamp() end,
-    started = case when h.taken < 0 then i.finished + h.ran else i.started - h.taken + h.ran end, finished = i.finished + h.ran,
-    reason = case h.reason when '' then i.reason else h.reason end,
-    first_error = case when i.first_error = '' then h.error else i.first_error end,
-    last_error = case h.error when '' then i.last_error else h.error end
+  set {row ends}
   from held h where i.number = h.number
 ), marked as (
   update {prefix}markers m set outcome = h.outcome, at = clock_timestamp()
   from held h where m.scope = h.scope and m.id = h.id
 )
+
+-- name: end claims
+{claim ends}
 select k from held;
 
 -- name: close claims
-with asked as materialized (
-  select * from jsonb_to_recordset($1::text::jsonb)
-    c (k bigint, n bigint, t bigint, state text, outcome smallint, after bigint, reason text, error text, ran bigint, taken bigint)
-  where c.k >= 0 and c.n > 0
-), held as (
-  select i.number, i.scope, i.id, a.k, a.state, a.outcome, a.after, a.reason, a.error, a.ran, a.taken
-  from {prefix}inbox i join asked a on a.n = i.number
-  join {prefix}markers m on m.scope = i.scope and m.id = i.id
-  where i.token = a.t and (i.state = 'IN_PROGRESS') is true and m.outcome = 2
-  order by i.number for update of i, m
-), ended as (
-  update {prefix}inbox i
-  set state = h.state, token = null, locked_until = null,
-    due_at = case when h.outcome = 2 then date_trunc('milliseconds', clock_timestamp()) + h.after * interval '1 millisecond' end,
-    revision = i.revision + 1, changed_at = clock_timestamp(),
-    processed_at = case when h.outcome = 2 then i.processed_at else clock_timestamp() end,
-    started = case when h.taken < 0 then i.finished + h.ran else i.started - h.taken + h.ran end, finished = i.finished + h.ran,
-    reason = case h.reason when '' then i.reason else h.reason end,
-    first_error = case when i.first_error = '' then h.error else i.first_error end,
-    last_error = case h.error when '' then i.last_error else h.error end
-  from held h where i.number = h.number
-), marked as (
-  update {prefix}markers m set outcome = h.outcome, at = clock_timestamp()
-  from held h where m.scope = h.scope and m.id = h.id
-)
+{claim ends}
 select {prefix}stand((select count(*) from held), (select count(*) from asked));
 
 -- name: retake

@@ -2,15 +2,6 @@
 {prefix}inbox;
 
 -- name: row
-insert into {prefix}inbox (revision, scope, id, long_id, conflict, version, sum, surrogate, state, reason,
-  topic, partition, "offset", broker_id, key, type, schema, envelope, payload,
-  received_at, changed_at, started, finished, repeated, first_error, last_error, due_at)
-values (1, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
-  date_trunc('milliseconds', clock_timestamp()), date_trunc('milliseconds', clock_timestamp()), $19, $20, 0, $21, $22,
-  date_trunc('milliseconds', clock_timestamp()) + $23::bigint * interval '1 millisecond')
-on conflict (scope, id, conflict) do nothing;
-
--- name: put row
 insert into {prefix}inbox as i (revision, scope, id, long_id, conflict, version, sum, surrogate, state, reason,
   topic, partition, "offset", broker_id, key, type, schema, envelope, payload,
   received_at, changed_at, started, finished, repeated, first_error, last_error, due_at)
@@ -22,6 +13,16 @@ set revision = i.revision + 1, token = null, locked_until = null,
   version = excluded.version, sum = excluded.sum, surrogate = excluded.surrogate, state = excluded.state, reason = excluded.reason, topic = excluded.topic, partition = excluded.partition,
   "offset" = excluded."offset", broker_id = excluded.broker_id, key = excluded.key, type = excluded.type, schema = excluded.schema, envelope = excluded.envelope, payload = excluded.payload,
   received_at = excluded.received_at, changed_at = excluded.changed_at, started = excluded.started, finished = excluded.finished, first_error = excluded.first_error, last_error = excluded.last_error, due_at = excluded.due_at;
+
+-- name: conflict row
+insert into {prefix}inbox as i (revision, scope, id, long_id, conflict, version, sum, surrogate, state, reason,
+  topic, partition, "offset", broker_id, key, type, schema, envelope, payload,
+  received_at, changed_at, started, finished, repeated, first_error, last_error, due_at)
+values (1, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
+  date_trunc('milliseconds', clock_timestamp()), date_trunc('milliseconds', clock_timestamp()), $19, $20, 0, $21, $22,
+  date_trunc('milliseconds', clock_timestamp()) + $23::bigint * interval '1 millisecond')
+on conflict (scope, id, conflict) do update
+set repeated = i.repeated + 1, revision = i.revision + 1, changed_at = clock_timestamp();
 
 -- name: repeat
 update {prefix}inbox set repeated = repeated + 1, revision = revision + 1, changed_at = clock_timestamp()
@@ -61,12 +62,3 @@ insert into {prefix}acts ("row", verb, who, why, result, at) values ($1, $2, $3,
 -- name: acts
 select "row", verb, who, why, result, (extract(epoch from at) * 1000)::bigint from {prefix}acts
 where $1::bigint in (0, "row") order by number limit $2;
-
--- name: conflict row
-insert into {prefix}inbox as i (revision, scope, id, long_id, conflict, version, sum, surrogate, state, reason,
-  topic, partition, "offset", broker_id, key, type, schema, envelope, payload,
-  received_at, changed_at, started, finished, repeated, first_error, last_error, due_at)
-values (1, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
-  clock_timestamp(), clock_timestamp(), $19, $20, 0, $21, $22, clock_timestamp() + $23::bigint * interval '1 millisecond')
-on conflict (scope, id, conflict) do update
-set repeated = i.repeated + 1, revision = i.revision + 1, changed_at = clock_timestamp();

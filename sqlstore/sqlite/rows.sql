@@ -2,15 +2,6 @@
 {prefix}inbox;
 
 -- name: row
-insert into {prefix}inbox (revision, scope, id, long_id, conflict, version, sum, surrogate, state, reason,
-  topic, partition, "offset", broker_id, key, type, schema, envelope, payload,
-  received_at, changed_at, started, finished, repeated, first_error, last_error, due_at)
-values (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-  cast(unixepoch('subsec') * 1000 as integer), cast(unixepoch('subsec') * 1000 as integer), ?, ?, 0, ?, ?,
-  cast(unixepoch('subsec') * 1000 as integer) + ?)
-on conflict (scope, id, conflict) do nothing;
-
--- name: put row
 insert into {prefix}inbox as i (revision, scope, id, long_id, conflict, version, sum, surrogate, state, reason,
   topic, partition, "offset", broker_id, key, type, schema, envelope, payload,
   received_at, changed_at, started, finished, repeated, first_error, last_error, due_at)
@@ -22,6 +13,17 @@ set revision = i.revision + 1, token = null, locked_until = null,
   version = excluded.version, sum = excluded.sum, surrogate = excluded.surrogate, state = excluded.state, reason = excluded.reason, topic = excluded.topic, partition = excluded.partition,
   "offset" = excluded."offset", broker_id = excluded.broker_id, key = excluded.key, type = excluded.type, schema = excluded.schema, envelope = excluded.envelope, payload = excluded.payload,
   received_at = excluded.received_at, changed_at = excluded.changed_at, started = excluded.started, finished = excluded.finished, first_error = excluded.first_error, last_error = excluded.last_error, due_at = excluded.due_at;
+
+-- name: conflict row
+insert into {prefix}inbox as i (revision, scope, id, long_id, conflict, version, sum, surrogate, state, reason,
+  topic, partition, "offset", broker_id, key, type, schema, envelope, payload,
+  received_at, changed_at, started, finished, repeated, first_error, last_error, due_at)
+values (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+  cast(unixepoch('subsec') * 1000 as integer), cast(unixepoch('subsec') * 1000 as integer), ?, ?, 0, ?, ?,
+  cast(unixepoch('subsec') * 1000 as integer) + ?)
+on conflict (scope, id, conflict) do update
+set repeated = i.repeated + 1, revision = i.revision + 1,
+  changed_at = cast(unixepoch('subsec') * 1000 as integer);
 
 -- name: repeat
 update {prefix}inbox set repeated = repeated + 1, revision = revision + 1,
