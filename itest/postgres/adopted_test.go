@@ -261,18 +261,5 @@ func byIndex(t *testing.T, db *sql.DB) {
 // plan is how the server would run a statement of marks, which a UUID fits.
 func (s *shop) plan(t *testing.T, statement, scope string) string {
 	t.Helper()
-	rows, err := s.db.Query("explain "+statement, "{"+scope+"}", `{"\\x01018f3a2b00007000800000000000000b"}`, "{1}", "{0}", "{NULL}", "{NULL}")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	var plan strings.Builder
-	for rows.Next() {
-		var line string
-		if err := rows.Scan(&line); err != nil {
-			t.Fatal(err)
-		}
-		plan.WriteString(line + "\n")
-	}
-	return plan.String()
+	return plan(t, s.db, "explain "+statement, "{"+scope+"}", `{"\\x01018f3a2b00007000800000000000000b"}`, "{1}", "{0}", "{NULL}", "{NULL}")
 }

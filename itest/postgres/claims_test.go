@@ -45,6 +45,7 @@ func TestClaimsReadNoMoreThanTheyTake(t *testing.T) {
 	})
 }
 
+// plan is what an explain statement answers.
 func plan(t *testing.T, db *sql.DB, statement string, args ...any) string {
 	t.Helper()
 	rows, err := db.QueryContext(t.Context(), statement, args...)
