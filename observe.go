@@ -40,6 +40,14 @@ const (
 	EventSerial EventKind = "serialised"
 	// EventParallel: they run side by side again.
 	EventParallel EventKind = "parallel"
+	// EventRetriesWait: more attempts fail than the retry budget has room for; a retry
+	// that is planned now begins in Wait. Told once a minute at most.
+	EventRetriesWait EventKind = "retries wait"
+	// EventTrial: as many attempts in a row as Messages says have failed, the last of
+	// them with Err; one message is tried at a time.
+	EventTrial EventKind = "tries one at a time"
+	// EventTrialEnds: one has succeeded, and all are tried again.
+	EventTrialEnds EventKind = "tries all again"
 	// EventBusy: for Wait, a message has waited for a copy of it that another
 	// process has in flight; nobody's attempt. Told after a second, and then
 	// once a minute.

@@ -208,6 +208,25 @@ type RetryPolicy struct {
 	// Then ends a message whose attempts are exhausted or whose failure cannot
 	// pass by waiting: ThenPark, ThenDeadLetter or ThenHalt.
 	Then Then
+	// Budget bounds the retries of all messages together.
+	Budget RetryBudget
+	// SerialAfter is after how many failed attempts in a row, of any messages, only one
+	// message is tried at a time, and after a failure no sooner than Budget.PerSecond
+	// allows, until one succeeds: what the handler calls is likely away, and trying
+	// all would spend their attempts. 1 to 1,000,000; default 20. What fails for good
+	// does not count; Process is as concurrent as its callers.
+	SerialAfter int
+}
+
+// RetryBudget bounds retries, so that many that fail together are no storm: PerSecond
+// in a second, and Percent of the first attempts. What is not used is kept, up to what
+// a minute of PerSecond gives. A retry beyond it is planned for later, which is no
+// failure; it waits as any other. Each process has a budget of its own.
+type RetryBudget struct {
+	// PerSecond is 1 to 1,000,000; default 10.
+	PerSecond int
+	// Percent is 1 to 1,000; default 10.
+	Percent int
 }
 
 // String is the ending's word in a policy file.

@@ -30,6 +30,10 @@ const (
 	DefaultLease         = 30 * time.Second
 	DefaultPoll          = time.Second
 	DefaultStarts        = 3
+	DefaultSerialAfter   = 20
+	// Of a RetryBudget.
+	DefaultRetriesPerSecond = 10
+	DefaultRetriesPercent   = 10
 )
 
 // complete fills in the defaults and reports every fault.
@@ -67,6 +71,9 @@ func (c *Config) defaults() {
 	setDefault(&c.Retry.Attempts, DefaultAttempts)
 	setDefault(&c.Retry.First, min(DefaultRetryFirst, c.Hold))
 	setDefault(&c.Retry.Most, c.Hold)
+	setDefault(&c.Retry.Budget.PerSecond, DefaultRetriesPerSecond)
+	setDefault(&c.Retry.Budget.Percent, DefaultRetriesPercent)
+	setDefault(&c.Retry.SerialAfter, DefaultSerialAfter)
 	setDefault(&c.CommitTimeout, DefaultCommitTimeout)
 	setDefault(&c.Inbox.Lease, DefaultLease)
 	setDefault(&c.Inbox.Poll, DefaultPoll)
@@ -173,6 +180,9 @@ func (c *Config) checkLimits(fault faultFunc) {
 	between("MaxUnsettled.Bytes", c.MaxUnsettled.Bytes, 1, 1<<40)
 	between("MaxBody", c.MaxBody, keptOfLargest, 1<<30)
 	between("Retry.Attempts", int64(c.Retry.Attempts), 1, 1_000_000)
+	between("Retry.Budget.PerSecond", int64(c.Retry.Budget.PerSecond), 1, 1_000_000)
+	between("Retry.Budget.Percent", int64(c.Retry.Budget.Percent), 1, 1000)
+	between("Retry.SerialAfter", int64(c.Retry.SerialAfter), 1, 1_000_000)
 	within("Timeout", c.Timeout, time.Millisecond, 24*time.Hour)
 	within("Batch.Time", c.Batch.Time, time.Microsecond, time.Hour)
 	within("Hold", c.Hold, time.Millisecond, time.Hour)

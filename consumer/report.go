@@ -160,6 +160,15 @@ func (n *reporter) report(r machine.Report) {
 	case machine.ReportParallel:
 		n.tell(semel.Event{Kind: semel.EventParallel})
 		n.logger.Info("batches run side by side again", "consumer", n.consumer)
+	case machine.ReportBudget:
+		n.tell(semel.Event{Kind: semel.EventRetriesWait, Wait: r.Wait})
+		n.logger.Warn("more messages fail than the retry budget has room for; their next tries wait, which is no attempt", "consumer", n.consumer, "wait", rounded(r.Wait))
+	case machine.ReportTrial:
+		n.tell(semel.Event{Kind: semel.EventTrial, Messages: r.N, Err: r.Err})
+		n.logger.Warn("attempts fail one after the other; one message is tried at a time until one succeeds", "consumer", n.consumer, "failed", r.N, "error", r.Err)
+	case machine.ReportTrialEnds:
+		n.tell(semel.Event{Kind: semel.EventTrialEnds})
+		n.logger.Info("a message has succeeded; all are tried again", "consumer", n.consumer)
 	case machine.ReportCommitted:
 		n.tell(semel.Event{Kind: semel.EventCommitted, Messages: r.N})
 	}

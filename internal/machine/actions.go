@@ -159,6 +159,14 @@ const (
 	ReportSerial
 	// ReportParallel ends it.
 	ReportParallel
+	// ReportBudget: retries are more than their budget; one that is planned now
+	// begins in Wait.
+	ReportBudget
+	// ReportTrial: N attempts in a row have failed, the last of them of Item; one
+	// message is tried at a time.
+	ReportTrial
+	// ReportTrialEnds: one has succeeded.
+	ReportTrialEnds
 	// ReportBusy: the item has waited for Wait for a copy of it that is in
 	// flight elsewhere.
 	ReportBusy

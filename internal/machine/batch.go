@@ -7,7 +7,7 @@ func (m *Machine) startFlights() {
 		return
 	}
 	for n := range m.workers {
-		i := m.serial.nth(n, len(m.workers))
+		i := m.nth(n)
 		w := &m.workers[i]
 		if w.flight != nil || w.until > m.now || m.store.closed(m.now) || m.serial.on && m.oneFlies() {
 			continue
@@ -22,9 +22,7 @@ func (m *Machine) startFlights() {
 		if m.store.down {
 			m.store.asks = w.flight
 		}
-		if m.serial.on {
-			m.serial.turn = i + 1
-		}
+		m.turn = i + 1
 		m.do(Begin{Flight: w.flight, Serial: m.serial.on})
 	}
 }
@@ -46,8 +44,12 @@ func (m *Machine) collect(w *worker) (entries []Entry, empty bool) {
 		limit = m.config.Most
 	}
 	for len(entries) < limit {
-		it := w.earliest()
-		if it == nil || w.before != 0 && it.arrival >= w.before || it.alone && len(entries) > 0 || m.marksTwice(entries, it) {
+		it := m.earliest(w)
+		if it == nil || w.before != 0 && it.arrival >= w.before {
+			break
+		}
+		alone := it.alone || m.tries(it)
+		if alone && len(entries) > 0 || m.marksTwice(entries, it) {
 			break
 		}
 		var charged bool
@@ -62,7 +64,7 @@ func (m *Machine) collect(w *worker) (entries []Entry, empty bool) {
 			entries = make([]Entry, 0, min(limit, len(it.queue.items)-it.queue.head+1))
 		}
 		entries = append(entries, Entry{Item: it, As: it.as, Unmarked: m.config.Unmarked && it.as == AsApplied && it.Claim == nil, Unknown: it.unknown})
-		if it.alone {
+		if alone {
 			break
 		}
 	}
@@ -84,12 +86,16 @@ func (m *Machine) marksTwice(entries []Entry, it *Item) bool {
 	return false
 }
 
-// earliest returns the worker's next item over its queues.
-func (w *worker) earliest() (best *Item) {
+// earliest returns the worker's next item over its queues, of those that may fly
+// now.
+func (m *Machine) earliest(w *worker) (best *Item) {
+	mayTry := m.mayTry()
 	for _, q := range w.queues {
-		if it := q.first(); it != nil && (best == nil || it.arrival < best.arrival) {
-			best = it
+		it := q.first()
+		if it == nil || best != nil && best.arrival < it.arrival || !mayTry && m.tries(it) {
+			continue
 		}
+		best = it
 	}
 	return best
 }

@@ -68,6 +68,9 @@ func reasonOr(reason, otherwise semel.Reason) semel.Reason {
 // retry waits in memory, or hands back where nothing waits, or ends a message
 // whose attempts are used up.
 func (m *Machine) retry(it *Item, f Failure) {
+	if !f.Free {
+		m.tryFailed(it, f.Err)
+	}
 	switch {
 	case int(it.attempts) >= m.config.Attempts:
 		m.endAs(it, m.config.RetryThen, reasonOr(f.Reason, semel.ReasonExhausted))
@@ -76,7 +79,14 @@ func (m *Machine) retry(it *Item, f Failure) {
 		m.endAs(it, ThenPark, semel.ReasonWaitTooLong)
 		return
 	}
+	if m.leaving(it) && !m.config.OneAttempt {
+		m.leave(it)
+		return
+	}
 	d := max(f.After, m.jitter(m.config.RetryFirst, m.config.RetryMost, max(int(it.attempts)-1, 0)))
+	if !f.Free {
+		d = m.plan(d)
+	}
 	if it.Claim != nil || m.config.Wait && d > m.config.Hold && !m.config.OneAttempt {
 		m.waitInInbox(it, f, d)
 		return

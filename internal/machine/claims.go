@@ -12,8 +12,11 @@ func (m *Machine) startClaim() {
 		return
 	}
 	messages, bytes := m.room()
-	if messages <= 0 || bytes <= 0 {
+	if messages <= 0 || bytes <= 0 || m.trial.on && c.lane.items > 0 {
 		return
+	}
+	if m.trial.on { // what is tried one at a time is not kept from others
+		messages = 1
 	}
 	c.under, c.wanted = true, false
 	c.forgetPassed(m.now)

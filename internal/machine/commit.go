@@ -144,6 +144,9 @@ func (m *Machine) ended(e Ended) {
 func (m *Machine) committed(w *worker, f *Flight) {
 	m.up()
 	m.commits++
+	if f.done > 0 {
+		m.trySucceeded()
+	}
 	w.limit = min(w.limit*2, m.config.Most)
 	w.contended = 0
 	m.do(Report{Kind: ReportCommitted, N: len(f.Entries)})

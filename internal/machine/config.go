@@ -39,6 +39,10 @@ type Config struct {
 	RetryFirst   time.Duration
 	RetryMost    time.Duration
 	RetryThen    Then
+	RetryCost    time.Duration // what a retry takes of the budget, and a failed trial waits
+	RetryShare   time.Duration // what a first attempt gives to it
+	RetrySaved   time.Duration // the most that it holds
+	TrialAfter   int           // attempts that fail in a row, until one is tried at a time
 	OnConflict   Then
 	OnRefused    Then
 	OnForeign    Then // park, dead letter or skip

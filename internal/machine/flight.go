@@ -64,7 +64,10 @@ func (m *Machine) marked(e Marked) {
 		if it.charged {
 			m.counts.Retried++
 		}
-		it.rolledBack, it.charged = false, false
+		if it.attempts == 0 && !it.tried {
+			m.first()
+		}
+		it.rolledBack, it.charged, it.tried = false, false, true
 	}
 	f.running, f.handled = true, true
 	m.do(Run{Flight: f, Fresh: f.fresh, Budget: m.config.BatchTime})

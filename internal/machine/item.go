@@ -22,8 +22,8 @@ type progress struct {
 	unknown bool
 	// rolledBack: its handler ran well and a neighbour undid it.
 	rolledBack bool
-	// charged: its next run is another attempt.
-	charged bool
+	// charged: its next run is another attempt; tried: it has had its first.
+	charged, tried bool
 	// copied: its dead letter is there.
 	copied bool
 	// counted, of a rider: its repeat is in the rows of the carrier's commit.

@@ -42,6 +42,9 @@ type Machine struct {
 	settles settleState
 	end     endState
 	serial  serialState
+	budget  budgetState
+	trial   trialState
+	turn    int // the worker that is asked first where one flies at a time
 	// toldNewer counts the items of which it is told that a newer release marked them.
 	toldNewer int
 	wake      Time // the moment of the last Wake, 0: none
@@ -59,8 +62,9 @@ func New(c Config) *Machine {
 		workers:  make([]worker, c.Workers),
 	}
 	m.claims.lane, m.claims.most = &lane{name: InboxLane(), worker: -1, loose: true}, c.Most
+	m.budget.empty = -c.RetrySaved
 	for i := range m.workers {
-		m.workers[i] = worker{number: i, limit: c.Most, queues: []*queue{{}}}
+		m.workers[i] = worker{number: i, limit: c.Most, queues: []*queue{queueOfLoose: {}, queueOfClaims: {}}}
 	}
 	return m
 }

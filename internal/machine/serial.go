@@ -7,15 +7,15 @@ package machine
 type serialState struct {
 	on    bool
 	until Time
-	turn  int // the worker that is asked first, so that none is left behind
 }
 
-// nth is the worker to ask as the n-th.
-func (s *serialState) nth(n, workers int) int {
-	if !s.on {
+// nth is the worker to ask as the n-th: where one flies at a time, none is left
+// behind.
+func (m *Machine) nth(n int) int {
+	if !m.serial.on && !m.trial.on {
 		return n
 	}
-	return (s.turn + n) % workers
+	return (m.turn + n) % len(m.workers)
 }
 
 // oneFlies reports whether a batch is under way: one that waited for it inside

@@ -26,7 +26,7 @@ func (m *Machine) Size() Size {
 		for _, q := range m.workers[i].queues {
 			s.Queue = max(s.Queue, cap(q.items))
 		}
-		s.Kept += len(m.workers[i].queues) - 1 // lanes that still have their worker
+		s.Kept += len(m.workers[i].queues) - ownQueues // lanes that still have their worker
 	}
 	return s
 }

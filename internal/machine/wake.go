@@ -29,6 +29,9 @@ func (m *Machine) nextMoment() Time {
 	if m.serial.on {
 		consider(m.serial.until)
 	}
+	if m.trial.on {
+		consider(m.trial.until)
+	}
 	if m.store.down {
 		consider(m.store.until)
 	}

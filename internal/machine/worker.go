@@ -5,8 +5,8 @@ import "slices"
 // worker runs one flight at a time.
 type worker struct {
 	number int
-	// queues are the worker's own, for lanes without an order, and those of the lanes
-	// that it has.
+	// queues are the worker's own, for what is delivered in lanes without an order and
+	// for what is claimed, and those of the lanes that it has.
 	queues []*queue
 	flight *Flight
 	// limit is how many entries the next flight takes: a failure cuts it to a
@@ -19,6 +19,14 @@ type worker struct {
 	until     Time
 	contended int // in a row
 }
+
+// The queues that each worker has. Claims have one of their own, so that what is
+// received does not wait behind what may not be tried now.
+const (
+	queueOfLoose = iota
+	queueOfClaims
+	ownQueues // how many they are
+)
 
 // anyStuck reports whether a handler goes on after its timeout, or a callback of
 // a commit.
@@ -58,7 +66,11 @@ func (m *Machine) land(f *Flight) *worker {
 // never by arrival, so that two messages of one key never run at once.
 func (m *Machine) assign(it *Item) {
 	if it.lane.loose {
-		it.queue = m.looseWorker(it).queues[0]
+		own := queueOfLoose
+		if it.Claim != nil {
+			own = queueOfClaims
+		}
+		it.queue = m.looseWorker(it).queues[own]
 		return
 	}
 	l := it.lane

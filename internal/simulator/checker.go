@@ -34,6 +34,7 @@ type checker struct {
 	askedAt  time.Duration // when a flight began last
 
 	known    storeKnown
+	retries  retriesKnown
 	stuck    []stuckFlight // whose handlers never return
 	allStuck bool
 	// metDown: the event is of a flight that met a store that does not work.
@@ -182,6 +183,7 @@ func (c *checker) ended(e machine.Ended) {
 	if e.Outcome == contract.Committed {
 		c.commits++
 		c.learned(f)
+		c.succeeded(f)
 		c.expect(f)
 		return
 	}
@@ -252,6 +254,7 @@ func (c *checker) after(e machine.Event) {
 		c.forget()
 	}
 	c.checkCounts()
+	c.checkTrial()
 	c.checkHeld()
 	c.checkSize(e)
 	c.reports(e)

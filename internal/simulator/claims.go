@@ -205,9 +205,13 @@ func (c *checker) inboxIdle(full bool) {
 // halting reports whether a message has halted the machine.
 func (c *checker) halting() bool { return c.claims.halts || c.p.machine.Counts().Failed > 0 }
 
-// rival reports whether two entries are claims of one row, of which the earlier is
-// lost: its handler may still run.
-func rival(a, b *machine.Item) bool {
-	x, y := handOf(a).claim, handOf(b).claim
+// rival reports whether a handler that still runs in a flight is no copy of another:
+// both are of claims of one row, of which the earlier is lost, or one is of a claim,
+// and the flight's transaction was ended.
+func rival(f *flight, entry int, b *machine.Item) bool {
+	x, y := handOf(f.of.Entries[entry].Item).claim, handOf(b).claim
+	if !f.tx.open && (x != nil || y != nil) {
+		return true
+	}
 	return x != nil && y != nil && x.row == y.row && x != y
 }

@@ -27,6 +27,7 @@ func (c *checker) settle(a *machine.Settle) {
 		case s.Again != h.left:
 			c.broke("protocol", "%s is settled with again: %v, and should be with %v", m.name(), s.Again, h.left)
 		case s.Kind == semel.HandBack:
+			c.handedBack(s)
 			c.handBack(s, h)
 		case s.Kind == semel.DeadLetter:
 			c.deadLetter(s, h)

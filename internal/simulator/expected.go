@@ -117,6 +117,10 @@ func (c *checker) report(a machine.Report) {
 		c.readiness(a)
 	case machine.ReportRetry:
 		c.retry(a)
+	case machine.ReportTrial:
+		c.trialBegins(a)
+	case machine.ReportTrialEnds:
+		c.trialEnds()
 	case machine.ReportClaimLost:
 		c.lostClaim(a.Item)
 	case machine.ReportFull:
@@ -134,7 +138,10 @@ func (c *checker) retry(a machine.Report) {
 	h := handOf(a.Item)
 	inInbox := h.claim != nil || c.p.config.Wait
 	h.waitsInInbox = h.waitsInInbox || (a.Wait > c.p.config.Hold || h.claim != nil && !h.unwritten) && inInbox
-	if a.Wait > c.p.config.Hold && !inInbox {
+	if !h.unwritten {
+		c.planned(a.Wait)
+	}
+	if a.Wait > c.p.config.Hold && a.Wait > c.retries.put && !inInbox {
 		c.broke("case 6", "%s waits %v in memory; the most is %v", showItem(a.Item), a.Wait, c.p.config.Hold)
 	}
 	c.arose("case 6")

@@ -66,7 +66,7 @@ func (c *checker) skipped(s *machine.Settlement, m *message, others int) {
 // handlerSticks reports whether a handler goes on after its time-out.
 func (c *checker) handlerSticks() bool {
 	for _, f := range c.p.flights {
-		if f.stuck && f.killed {
+		if f.killed && f.phase == running { // the machine has not heard of its end
 			return true
 		}
 	}

@@ -20,7 +20,8 @@ var (
 		machine.ReportCommitted: "committed", machine.ReportContended: "contended", machine.ReportSerial: "serial",
 		machine.ReportParallel: "parallel", machine.ReportBusy: "busy", machine.ReportWaits: "waits",
 		machine.ReportNewer: "newer", machine.ReportNewerEnds: "newer ends",
-		machine.ReportFull: "full", machine.ReportFullEnds: "full ends", machine.ReportClaimLost: "claim lost"}
+		machine.ReportFull: "full", machine.ReportFullEnds: "full ends", machine.ReportClaimLost: "claim lost",
+		machine.ReportBudget: "budget", machine.ReportTrial: "trial", machine.ReportTrialEnds: "trial ends"}
 	phaseNames = [...]string{"beginning", "begun", "running", "run", "committing", "rolling back"}
 )
 

@@ -133,11 +133,18 @@ func drawConfig(c *choices) machine.Config {
 		Attempts:     c.between(1, 5),
 		RetryFirst:   time.Duration(c.between(1, 20)) * 10 * time.Millisecond,
 		RetryMost:    hold / time.Duration(c.between(1, 4)),
+		RetryCost:    c.wait(500 * time.Millisecond),
+		RetrySaved:   c.wait(5 * time.Second),
+		TrialAfter:   1000,
 		BackoffFirst: time.Duration(c.between(1, 10)) * 10 * time.Millisecond,
 		BackoffMost:  time.Duration(c.between(1, 5)) * time.Second,
 		Unmarked:     c.chance(5),
 		OneAttempt:   c.chance(6),
 		Seed:         uint64(c.below(1 << 16)),
+	}
+	conf.RetryShare = conf.RetryCost / time.Duration(c.between(1, 20))
+	if c.flip() {
+		conf.TrialAfter = c.between(1, 6)
 	}
 	if c.flip() {
 		conf.SerialFor = c.wait(2 * time.Second)

@@ -93,6 +93,7 @@ func (c *checker) begin(f *machine.Flight) {
 	c.checkOutage(f)
 	c.paused(f)
 	c.keyed(f)
+	c.oneTry(f)
 	switch {
 	case c.p.find(f) != nil:
 		c.broke("protocol", "f%d begins twice", f.Number)
@@ -200,7 +201,7 @@ func (c *checker) handling(f *flight, entry int) {
 			continue
 		}
 		for _, i := range g.call.Fresh {
-			if g.message(i).id == m.id && !rival(g.of.Entries[i].Item, f.of.Entries[entry].Item) {
+			if g.message(i).id == m.id && !rival(g, i, f.of.Entries[entry].Item) {
 				c.broke("law 9", "two handlers have %s at once", m.id)
 			}
 		}

@@ -37,6 +37,9 @@ var required = map[string]string{
 		report newer ends
 		report not ready
 		report ready
+		report budget
+		report trial
+		report trial ends
 		report retry
 		report stuck
 		report unknown
@@ -178,6 +181,8 @@ var required = map[string]string{
 		case 10
 		trap T95
 		C5
+		C5, budget
+		C6
 		C8
 		C16
 		D2

@@ -46,6 +46,8 @@ func TestTheMachineKeepsTheLawsUnderFaults(t *testing.T) {
 	keeps("case_10_what_is_to_be_left_runs_no_more_and_is_left_once_nothing_is_under_way", "case 10")
 	keeps("trap_T95_a_run_ends_idle_only_when_the_source_was_asked_and_has_no_more", "trap T95")
 	keeps("C5_an_attempt_is_a_run_that_failed_and_nothing_else", "C5")
+	keeps("C5_a_retry_begins_when_its_budget_has_room", "C5, budget")
+	keeps("C6_after_failures_in_a_row_one_message_is_tried_at_a_time_until_one_succeeds", "C6")
 	keeps("C8_without_order_messages_of_one_key_are_never_under_way_twice", "C8")
 	keeps("D2_what_is_to_be_received_first_does_not_run_before", "D2")
 	keeps("D3_claims_are_begun_in_time_and_a_run_ends_idle_when_nothing_is_due", "D3")

@@ -48,6 +48,7 @@ func (c *checker) prove(h *handed) {
 		if s.proven++; s.proven >= s.enough {
 			h.delivery.message.charged++
 			h.attempts++
+			c.retries.charged++
 			h.undone, h.again, h.unwritten = false, true, false
 			c.arose("C5")
 			c.w.coverage.add("fault", "charged with what looked like the store's fault")

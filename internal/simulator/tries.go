@@ -25,6 +25,8 @@ type tries struct {
 	// undone: its handler ran well and was rolled back with its flight; again:
 	// its next run is another attempt.
 	undone, again bool
+	// ran: its handler began once.
+	ran bool
 	// worker is 1 more than the number of the worker that had it last, 0: none.
 	worker int
 	// expected is how it must end now that its flight has committed.
@@ -64,6 +66,7 @@ func (c *checker) charge(f *flight, e machine.Ended) {
 		return
 	}
 	c.arose("C5")
+	c.tryFailed(f)
 	if h.attempts++; h.attempts > c.p.config.Attempts && !c.p.config.OneAttempt && h.attempts > h.before()+1 {
 		c.broke("law 11", "%s has %d attempts; the most is %d", h.delivery.message.name(), h.attempts, c.p.config.Attempts)
 	}
@@ -102,7 +105,10 @@ func (c *checker) runs(f *machine.Flight, fresh []int) {
 		if h.again {
 			c.counts.Retried++
 		}
-		h.undone, h.again = false, false
+		if h.attempts == 0 && !h.ran {
+			c.firstTry()
+		}
+		h.undone, h.again, h.ran = false, false, true
 		c.charged(h, f.Entries[i].Item.Attempt()-1)
 	}
 }

@@ -117,7 +117,6 @@ func laterKeys() []field[Consumer] {
 		later[Consumer]("on_duplicate", "Whether a duplicate returns the recorded result."),
 		later[Consumer]("start", "Where to begin in a source that was consumed before."),
 		later[Consumer]("rate", "The most messages a second."),
-		later[Consumer]("serial", "One message at a time after consecutive failures."),
 	}
 }
 
@@ -147,6 +146,19 @@ func retryShape() object[consumer.RetryPolicy] {
 			span{least: time.Millisecond, most: 365 * day}, func(r *consumer.RetryPolicy) *time.Duration { return &r.Most }),
 		key(meta{name: "then", def: "park", doc: "What becomes of a message whose attempts are exhausted, or whose failure cannot pass by waiting."},
 			endings(park(), halt(), deadLetter()), func(r *consumer.RetryPolicy) *consumer.Then { return &r.Then }),
+		group(meta{name: "budget", doc: "How many retries there are of all messages together, so that many that fail at once are no storm. What is not used is kept, up to what a minute of `per_second` gives; a retry beyond it waits, which is no attempt. Each process has a budget of its own."},
+			budgetShape(), func(r *consumer.RetryPolicy) *consumer.RetryBudget { return &r.Budget }),
+		key(meta{name: "serial_after", def: fmt.Sprint(consumer.DefaultSerialAfter), doc: "After how many failed attempts in a row, of any messages, only one message is tried at a time, and `budget.per_second` at most, until one succeeds. What fails for good does not count."},
+			count{least: 1, most: 1_000_000}, func(r *consumer.RetryPolicy) *int { return &r.SerialAfter }),
+	}}
+}
+
+func budgetShape() object[consumer.RetryBudget] {
+	return object[consumer.RetryBudget]{fields: []field[consumer.RetryBudget]{
+		key(meta{name: "per_second", def: fmt.Sprint(consumer.DefaultRetriesPerSecond), doc: "Retries in a second."},
+			count{least: 1, most: 1_000_000}, func(b *consumer.RetryBudget) *int { return &b.PerSecond }),
+		key(meta{name: "percent", def: fmt.Sprint(consumer.DefaultRetriesPercent), doc: "Retries for each hundred first attempts, beside them."},
+			count{least: 1, most: 1000}, func(b *consumer.RetryBudget) *int { return &b.Percent }),
 	}}
 }
 

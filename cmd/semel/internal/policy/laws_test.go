@@ -145,7 +145,8 @@ func TestDefaultsAreTheLibrarys(t *testing.T) {
 	p, _ := parse(policyCase{})
 	c := p.Consumers[0].Config()
 	if c.Workers != consumer.DefaultWorkers || c.Timeout != consumer.DefaultTimeout || c.Drain != consumer.DefaultDrain || c.Hold != consumer.DefaultHold ||
-		c.Retry != (consumer.RetryPolicy{Attempts: consumer.DefaultAttempts, First: consumer.DefaultRetryFirst, Most: consumer.DefaultHold}) ||
+		c.Retry != (consumer.RetryPolicy{Attempts: consumer.DefaultAttempts, First: consumer.DefaultRetryFirst, Most: consumer.DefaultHold, SerialAfter: consumer.DefaultSerialAfter,
+			Budget: consumer.RetryBudget{PerSecond: consumer.DefaultRetriesPerSecond, Percent: consumer.DefaultRetriesPercent}}) ||
 		c.Batch != (consumer.BatchLimits{Most: consumer.DefaultBatchMost, Time: consumer.DefaultBatchTime}) ||
 		c.MaxUnsettled != (contract.Bound{Messages: consumer.DefaultMaxMessages, Bytes: consumer.DefaultMaxBytes}) {
 		t.Errorf("%+v", c)

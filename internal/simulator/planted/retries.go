@@ -1,0 +1,30 @@
+package planted
+
+// ofRetries are faults of what bounds the retries of all messages together.
+func ofRetries() []Fault {
+	return []Fault{
+		inMachine("retries have no budget", "C5, budget", "blame.go",
+			"\t\td = m.plan(d)\n", "\t\t_ = m.plan(d)\n"),
+		inMachine("what the budget did not use is kept for ever", "C5, budget", "budget.go",
+			"b.empty = max(b.empty, m.now-m.config.RetrySaved) + m.config.RetryCost", "b.empty += m.config.RetryCost"),
+		inMachine("a first attempt gives as much as a retry takes", "C5, budget", "budget.go",
+			"b.empty-m.config.RetryShare", "b.empty-m.config.RetryCost"),
+		inMachine("what is tried one at a time has company", "C6", "batch.go",
+			"alone := it.alone || m.tries(it)", "alone := it.alone"),
+		inMachine("each worker tries one", "C6", "trial.go",
+			"f != nil && !f.cut && f.runsHandlers() {\n\t\t\treturn false", "f != nil && !f.cut && f.runsHandlers() {\n\t\t\treturn true"),
+		inMachine("tries follow one another at once", "C6", "trial.go",
+			"t.until = m.now + m.config.RetryCost", "t.until = m.now"),
+		inMachine("a success does not end the trial", "C6", "commit.go",
+			"\tif f.done > 0 {\n\t\tm.trySucceeded()\n\t}\n", ""),
+		inMachine("failures that others' successes part are in a row", "C6", "trial.go",
+			"\tm.trial = trialState{}\n", "\tm.trial.on = false\n"),
+		inMachine("a run ends idle while a try waits", "law 11", "idle.go",
+			" || m.trial.until > m.now {", " {"),
+		{
+			Name: "what is received waits behind what may not be tried", Law: "C6", File: "internal/machine/worker.go",
+			Old: "\t\t\town = queueOfClaims\n", New: "\t\t\town = queueOfLoose\n",
+			Test: "TestWhatAHandlerCallsIsAway/C6_what_is_received_is_settled_meanwhile", Package: "./consumer",
+		},
+	}
+}
