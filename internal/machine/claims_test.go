@@ -13,8 +13,9 @@ type asking struct {
 	t   *testing.T
 	m   *Machine
 	now Time
-	// flights are begun and not ended.
+	// flights are begun and not ended; asked is what was claimed last.
 	flights []*Flight
+	asked   ClaimRows
 }
 
 func newAsking(t *testing.T, change func(*Config)) *asking {
@@ -33,6 +34,9 @@ func step[A Action](a *asking, after time.Duration, e Event) (found []A) {
 	for _, action := range a.m.Step(e, a.now) {
 		if b, is := action.(Begin); is {
 			a.flights = append(a.flights, b.Flight)
+		}
+		if c, is := action.(ClaimRows); is {
+			a.asked = c
 		}
 		if it, is := action.(A); is {
 			found = append(found, it)
@@ -59,8 +63,9 @@ func (a *asking) commit() {
 		for i := range v {
 			v[i].Kind = contract.Fresh
 		}
-		step[Action](a, 0, Marked{Flight: f, Verdicts: v})
-		step[Action](a, 0, Ran{Flight: f, Done: len(v)})
+		for range step[Run](a, 0, Marked{Flight: f, Verdicts: v}) {
+			step[Action](a, 0, Ran{Flight: f, Done: len(v)})
+		}
 		step[Action](a, 0, Ended{Flight: f, Outcome: contract.Committed, Culprit: -1})
 	}
 }

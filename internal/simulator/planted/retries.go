@@ -24,7 +24,7 @@ func ofRetries() []Fault {
 		{
 			Name: "what is received waits behind what may not be tried", Law: "C6", File: "internal/machine/worker.go",
 			Old: "\t\t\town = queueOfClaims\n", New: "\t\t\town = queueOfLoose\n",
-			Test: "TestWhatAHandlerCallsIsAway/C6_what_is_received_is_settled_meanwhile", Package: "./consumer",
+			Test: "TestOneMessageIsTriedAtATime/C6_what_is_received_does_not_wait_behind_what_may_not_be_tried", Package: "./internal/machine",
 		},
 	}
 }
