@@ -36,6 +36,7 @@ type engine[Tx any] struct {
 
 	intake   *intake
 	inbox    *inbox // nil: the store keeps none
+	bell     *bell  // nil: nobody notifies
 	pilots   []*pilot[Tx]
 	settler  *settler
 	lanes    *laneEvents
@@ -65,6 +66,9 @@ func newEngine[Tx any](c *Consumer[Tx], source contract.Source) *engine[Tx] {
 	if in != nil {
 		in.since = e.began
 	}
+	if notifier, ok := c.store.(contract.Notifier); ok && in != nil && source != (noSource{ends: true}) {
+		e.bell = newBell(&e.config, notifier)
+	}
 	e.recheck = newRecheck(c.store, e.began)
 	e.base, e.cancel = context.WithCancel(context.Background())
 	e.intake = &intake{config: c.config, source: source, orders: make(chan machine.Fetch, 1), reporter: c.reporter}
@@ -92,6 +96,10 @@ func (e *engine[Tx]) run(ctx context.Context) error {
 		e.group.Keep(func() { e.inbox.work(e.base, e.events) })
 		e.group.Keep(func() { e.inbox.keeper.work(e.base) })
 	}
+	if e.bell != nil {
+		e.group.Keep(func() { e.bell.send(e.base) })
+		e.group.Keep(func() { e.bell.listen(e.base) })
+	}
 	for _, p := range e.pilots {
 		e.crew.Keep(p.work)
 	}
@@ -101,6 +109,10 @@ func (e *engine[Tx]) run(ctx context.Context) error {
 
 func (e *engine[Tx]) loop(ctx context.Context) {
 	stop := ctx.Done()
+	var told <-chan struct{} // by other processes
+	if e.bell != nil {
+		told = e.bell.heard
+	}
 	var patience <-chan time.Time
 	var event machine.Event = machine.Timer{}
 	for {
@@ -120,6 +132,8 @@ func (e *engine[Tx]) loop(ctx context.Context) {
 		case event = <-e.events:
 		case <-e.timer.C:
 			event = machine.Timer{}
+		case <-told:
+			event = machine.Due{}
 		case <-stop:
 			stop, patience, event = nil, time.After(waitsAfter), machine.Stop{}
 		case <-patience:
@@ -150,6 +164,7 @@ func (e *engine[Tx]) carryOut(a machine.Action) {
 		e.pilots[a.Flight.Worker].kill(a.Flight)
 	case *machine.Settle:
 		e.reporter.settled(a)
+		e.bell.settled(a)
 		e.settler.add(a)
 	case machine.Over:
 		e.reporter.ended(&a.Settlement)

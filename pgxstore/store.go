@@ -21,6 +21,12 @@ type Options struct {
 	// read committed, whatever the server's default is. Under the other levels
 	// a copy in flight elsewhere makes the whole batch run again.
 	Isolation pgx.TxIsoLevel
+	// Listen, when set, is the connection string of one more connection of the
+	// process, over which its consumers hear at once that something in their inbox
+	// is due, which they else find out by asking; the pool sends what others hear. It
+	// must lead to the server itself: behind a pooler that gives each transaction
+	// another connection nothing is heard, which is told.
+	Listen string
 }
 
 // Store keeps markers and rows in the tables of a PostgreSQL database, in the
@@ -66,7 +72,11 @@ func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return &Store{tables: tables{inner}, pool: pool, begin: "begin isolation level " + string(o.Isolation), sql: sqlstore.Statements(inner, sqlform.Revision2{})}, nil
+	exchange, err := newExchange(pool, o)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return &Store{tables: tables{inner, exchange}, pool: pool, begin: "begin isolation level " + string(o.Isolation), sql: sqlstore.Statements(inner, sqlform.Revision2{})}, nil
 }
 
 // Queued is the same store for handlers that queue their statements. The two

@@ -12,7 +12,10 @@ import (
 
 // tables are Semel's tables in the pool's database, with what is done on them
 // seldom and outside of batches: sqlstore does it.
-type tables struct{ inner *sqlstore.Store }
+type tables struct {
+	inner    *sqlstore.Store
+	exchange *exchange
+}
 
 // Migrate applies the migrations that are missing, each in a transaction, and
 // returns their names. Several processes may call it at once. After an error

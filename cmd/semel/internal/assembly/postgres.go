@@ -47,7 +47,7 @@ func openPostgres(p *policy.Postgres, connections int) (tables, database, error)
 	if err != nil {
 		return nil, nil, errors.Join(err, d.Close())
 	}
-	d.direct, err = pgxstore.New(pool, pgxstore.Options{Schema: p.Schema, Prefix: p.Prefix})
+	d.direct, err = pgxstore.New(pool, pgxstore.Options{Schema: p.Schema, Prefix: p.Prefix, Listen: p.Listen})
 	if err != nil {
 		return nil, nil, errors.Join(err, d.Close())
 	}
@@ -79,6 +79,10 @@ func poolConfig(text string, connections int) (*pgxpool.Config, error) {
 func (d *postgres) place() string {
 	c := d.pool.Config().ConnConfig
 	return fmt.Sprintf("database %s at %s", c.Database, net.JoinHostPort(c.Host, fmt.Sprint(c.Port)))
+}
+
+func (d *postgres) Notify(ctx context.Context, consumer string) error {
+	return d.direct.Notify(ctx, consumer)
 }
 
 func (d *postgres) Close() error {

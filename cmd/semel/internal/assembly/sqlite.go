@@ -105,6 +105,9 @@ func (d *sqlite) place() string           { return d.path }
 func (d *sqlite) explain(err error) error { return err }
 func (d *sqlite) Close() error            { return d.db.Close() }
 
+// Notify does nothing: who waits for a row asks.
+func (d *sqlite) Notify(context.Context, string) error { return nil }
+
 func (d *sqlite) try(ctx context.Context, h *sqlhandler.Handler, _ *policy.Consumer) (int, error) {
 	return h.Try(ctx, d.db)
 }

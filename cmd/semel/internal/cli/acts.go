@@ -66,9 +66,26 @@ func (c *common) carry(ctx context.Context, o operate.Order, store string, then 
 
 func due(r operate.Result) bool { return r.Result == operate.Due }
 
+// rouse tells whoever runs the consumers of rows that are due. Who does not hear it
+// finds them when it asks.
+func rouse(ctx context.Context, s *assembly.Store, done []operate.Result) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	told := map[string]bool{}
+	for _, r := range done {
+		if due(r) && !told[r.Consumer] {
+			told[r.Consumer] = true
+			_ = s.Notify(ctx, r.Consumer)
+		}
+	}
+}
+
 // followUp works on the rows that were made due, or waits for whoever does, and
 // prints what became of them.
 func (c *common) followUp(ctx context.Context, a *assembly.Assembly, box operate.Box, done []operate.Result, then follow) ([]operate.Result, error) {
+	if !then.run {
+		rouse(ctx, a.Stores[0], done)
+	}
 	switch {
 	case then.run:
 		if err := c.work(ctx, a, done); err != nil {

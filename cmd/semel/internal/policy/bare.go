@@ -34,6 +34,6 @@ func Bare(place string) (*Policy, error) {
 	if reason, remedy := badURL(place); reason != "" {
 		return nil, errors.New(reason + "; " + remedy)
 	}
-	p.Stores[0].Postgres = &Postgres{URL: place, Schema: usualSchema, Prefix: usualPrefix}
+	p.Stores[0].Postgres = &Postgres{URL: place, Schema: usualSchema, Prefix: usualPrefix, Listen: place}
 	return p, nil
 }

@@ -22,6 +22,9 @@ func postgresShape() object[Postgres] {
 			word{what: "the name of a schema", pattern: `^[^"'\\{}\x00-\x1f]{1,63}$`, check: badSchema}, func(p *Postgres) *string { return &p.Schema }),
 		key(meta{name: "prefix", def: usualPrefix, doc: "What the names of Semel's tables begin with."},
 			word{what: "a table prefix in lower case", pattern: `^[a-z_][a-z0-9_]{0,31}$`, check: badLowerPrefix}, func(p *Postgres) *string { return &p.Prefix }),
+		key(meta{name: "listen", doc: "The connection string of one more connection, over which the process hears at once that something in the inbox of its consumers is due; without it they ask, once in `inbox.poll`. It must lead to the server itself, also where `url` leads to a pooler. Whoever shall be heard needs it, too: processes that receive, and `semel inbox retry`."},
+			word{what: "a connection string, as postgres://user:${PASSWORD}@host:5432/database", pattern: `^postgres(ql)?://\S+$`, check: badURL},
+			func(p *Postgres) *string { return &p.Listen }),
 	}}
 }
 

@@ -64,6 +64,9 @@ type Postgres struct {
 	URL string
 	// Schema is where Semel's tables are; Prefix begins their names.
 	Schema, Prefix string
+	// Listen is the connection string of the connection that hears notifications,
+	// with its secrets; empty: the inbox is asked.
+	Listen string
 }
 
 // Dialect is that of the consumer's statements in this store.

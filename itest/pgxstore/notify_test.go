@@ -1,0 +1,152 @@
+package pgxstore
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/pgxstore"
+)
+
+// listener is a store's consumer that hears.
+type listener struct {
+	heard chan struct{}
+	ended chan error
+	stop  context.CancelFunc
+}
+
+// listening lets a consumer of a store hear, and returns when it does.
+func listening(t *testing.T, s *pgxstore.Store, consumer string) *listener {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	l := &listener{make(chan struct{}, 100), make(chan error, 1), stop}
+	t.Cleanup(stop)
+	go func() { l.ended <- s.Listen(ctx, consumer, func() { l.heard <- struct{}{} }) }()
+	l.hears(t)
+	return l
+}
+
+// hears fails unless something is heard soon.
+func (l *listener) hears(t *testing.T) {
+	t.Helper()
+	select {
+	case <-l.heard:
+	case err := <-l.ended:
+		t.Fatalf("it has ended: %v", err)
+	case <-time.After(20 * time.Second):
+		t.Fatal("nothing is heard")
+	}
+}
+
+// silent fails if something was heard so far: what is sent is heard in order.
+func (l *listener) silent(t *testing.T) {
+	t.Helper()
+	select {
+	case <-l.heard:
+		t.Error("it hears what is not for it")
+	default:
+	}
+}
+
+func store(t *testing.T, pool *pgxpool.Pool, o pgxstore.Options) *pgxstore.Store {
+	t.Helper()
+	s, err := pgxstore.New(pool, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func notify(t *testing.T, s *pgxstore.Store, consumer string) {
+	t.Helper()
+	if err := s.Notify(t.Context(), consumer); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestNotificationsThroughTheDatabase(t *testing.T) {
+	dsn := services.Postgres(t)
+	pool := open(t, dsn)
+	count := func(t *testing.T, query string) (n int) {
+		t.Helper()
+		if err := pool.QueryRow(t.Context(), query).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	const listeners = "select count(*) from pg_stat_activity where query = 'listen semel_due' and datname = current_database()"
+	t.Run("D6_each_consumer_hears_its_own_over_one_connection_of_the_process", func(t *testing.T) {
+		here, there := store(t, pool, pgxstore.Options{Listen: dsn}), store(t, open(t, dsn), pgxstore.Options{Listen: dsn})
+		billing, search := listening(t, here, "billing"), listening(t, here, "search")
+		if n := count(t, listeners); n != 1 {
+			t.Errorf("%d connections listen", n)
+		}
+		notify(t, there, "billing")
+		billing.hears(t)
+		search.silent(t)
+		notify(t, store(t, pool, pgxstore.Options{Listen: dsn, Prefix: "other_"}), "search")
+		notify(t, there, "search")
+		search.hears(t)
+		search.silent(t)
+		billing.silent(t)
+		billing.stop() // whoever keeps the connection leaves it to the others
+		if err := <-billing.ended; err != nil {
+			t.Error(err)
+		}
+		search.hears(t)
+		notify(t, there, "search")
+		search.hears(t)
+	})
+	t.Run("D6_a_connection_that_is_ended_is_told_and_can_be_made_again", func(t *testing.T) {
+		s := store(t, pool, pgxstore.Options{Listen: dsn})
+		l := listening(t, s, "billing")
+		if n := count(t, "select count(pg_terminate_backend(pid)) from pg_stat_activity where query = 'listen semel_due' and datname = current_database()"); n != 1 {
+			t.Fatalf("%d connections were ended", n)
+		}
+		if err := <-l.ended; err == nil || !strings.Contains(err.Error(), "the connection that listens has ended") {
+			t.Error(err)
+		}
+		again := listening(t, s, "billing")
+		notify(t, s, "billing")
+		again.hears(t)
+	})
+	t.Run("D6_without_an_address_nobody_listens_and_nothing_is_sent", func(t *testing.T) {
+		s := store(t, pool, pgxstore.Options{})
+		if err := s.Listen(t.Context(), "billing", func() {}); !errors.Is(err, semel.ErrUnsupported) {
+			t.Error(err)
+		}
+		l := listening(t, store(t, pool, pgxstore.Options{Listen: dsn}), "billing")
+		notify(t, s, "billing")
+		l.silent(t)
+	})
+	t.Run("D6_an_address_that_cannot_be_used_is_refused_without_showing_it", func(t *testing.T) {
+		_, err := pgxstore.New(pool, pgxstore.Options{Listen: "postgres://me:hunter2@host:port/db"})
+		if err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "Options.Listen") {
+			t.Error(err)
+		}
+	})
+}
+
+func TestNotificationsBehindAPooler(t *testing.T) {
+	direct := services.Postgres(t)
+	pooler := services.StartPgBouncer(t, direct)
+	pool := open(t, pooler)
+	t.Run("D6_a_pooler_that_keeps_what_is_heard_is_found_at_the_start", func(t *testing.T) {
+		s := store(t, pool, pgxstore.Options{Listen: pooler})
+		err := s.Listen(t.Context(), "billing", func() { t.Error("it says that it hears") })
+		if err == nil || !strings.Contains(err.Error(), "give Options.Listen the address of the server") {
+			t.Error(err)
+		}
+	})
+	t.Run("D6_what_the_pooler_sends_is_heard_at_the_server", func(t *testing.T) {
+		s := store(t, pool, pgxstore.Options{Listen: direct})
+		l := listening(t, s, "billing")
+		notify(t, s, "billing")
+		l.hears(t)
+	})
+}
