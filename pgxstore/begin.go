@@ -112,11 +112,17 @@ func (s *Store) opening(o contract.TxOptions, m *marking) []*request {
 		requests = append(requests, &request{sql: "set local statement_timeout = 0"},
 			&request{sql: s.sql.Serial, args: []any{m.marks[0].Scope, idle, limit(o.Turn)}})
 	}
+	effects := milliseconds(o.EffectLock, defaultLock)
+	claims, at := m.asked()
+	if len(claims) > 0 && len(claims) == len(m.marks) && s.sql.BeginClaims != "" {
+		numbers, tokens := sqlstore.ClaimLists(claims)
+		return append(requests, &request{sql: s.sql.BeginClaims, args: []any{numbers, tokens, idle, effects, limit(o.Statement)}, read: m.stand(at)})
+	}
 	marks := m.write(s.sql.Begin)
-	marks.args = append(marks.args, idle, milliseconds(o.MarkLock, defaultLock), milliseconds(o.EffectLock, defaultLock), limit(o.Statement))
+	marks.args = append(marks.args, idle, milliseconds(o.MarkLock, defaultLock), effects, limit(o.Statement))
 	requests = append(requests, marks)
-	if look := m.look(s.sql.Look); look != nil {
-		requests = append(requests, look)
+	if len(claims) > 0 {
+		requests = append(requests, &request{sql: s.sql.Look, args: []any{sqlstore.ClaimsArgument(claims)}, read: m.stand(at)})
 	}
 	return requests
 }

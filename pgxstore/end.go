@@ -50,8 +50,8 @@ func (b *batch) ending(e contract.Ending) (statements []charged, culprit int, er
 		}
 	}
 	if len(e.Claims) > 0 {
-		claims := &request{sql: b.store.sql.CloseClaims, args: []any{sqlstore.EndingsArgument(e.Claims)}}
-		statements = append(statements, charged{claims, contract.NobodyNamed})
+		text, args := sqlstore.ClosingClaims(b.store.sql, e.Claims)
+		statements = append(statements, charged{&request{sql: text, args: args}, contract.NobodyNamed})
 	}
 	return append(statements, charged{&request{sql: b.store.sql.Close}, contract.NobodyNamed}), contract.NobodyNamed, nil
 }

@@ -112,20 +112,21 @@ func (m *marking) fresh() []bool {
 // claims reports whether a mark asks for a claim.
 func (m *marking) claims(i int) bool { return m.marks[i].Claim.Token != 0 }
 
-// look is the statement that tells which claims stand; nil if none is asked for.
-func (m *marking) look(text string) *request {
-	var claims []contract.Claim
-	var at []int
+// asked are the claims that are asked for, with the indexes of their marks. None of
+// them stands as far as is known yet.
+func (m *marking) asked() (claims []contract.Claim, at []int) {
 	for i := range m.marks {
 		if m.claims(i) {
 			claims, at = append(claims, m.marks[i].Claim), append(at, i)
 			m.verdicts[i].Kind = contract.ClaimLost
 		}
 	}
-	if len(claims) == 0 {
-		return nil
-	}
-	return &request{sql: text, args: []any{sqlstore.ClaimsArgument(claims)}, read: func(rows pgx.Rows) error {
+	return claims, at
+}
+
+// stand reads which claims stand.
+func (m *marking) stand(at []int) func(pgx.Rows) error {
+	return func(rows pgx.Rows) error {
 		for rows.Next() {
 			var k int64
 			var done bool
@@ -135,7 +136,7 @@ func (m *marking) look(text string) *request {
 			m.verdicts[at[k]] = sqlstore.Standing(done)
 		}
 		return rows.Err()
-	}}
+	}
 }
 
 // judge is the statement that tells what became of what was seen.

@@ -171,6 +171,14 @@ func ClaimsArgument(claims []contract.Claim) string {
 	return jsonText(all)
 }
 
+// ClaimLists are claims as two lists: for drivers of their own.
+func ClaimLists(claims []contract.Claim) (numbers, tokens []int64) {
+	for _, c := range claims {
+		numbers, tokens = append(numbers, c.Number), append(tokens, int64(c.Token))
+	}
+	return numbers, tokens
+}
+
 // EndingsArgument is the argument of statements that end claims: for drivers of
 // their own.
 func EndingsArgument(endings []contract.ClaimEnding) string {
@@ -181,6 +189,16 @@ func EndingsArgument(endings []contract.ClaimEnding) string {
 		all[i] = e
 	}
 	return jsonText(all)
+}
+
+// ClosingClaims is the statement that ends claims in their batch's transaction, and
+// its arguments: for drivers of their own.
+func ClosingClaims(p *sqlform.Postgres, endings []contract.ClaimEnding) (text string, args []any) {
+	if len(endings) != 1 || p.CloseClaim == "" {
+		return p.CloseClaims, []any{EndingsArgument(endings)}
+	}
+	e := endingOf(&endings[0])
+	return p.CloseClaim, []any{e.N, e.T, e.State, e.Outcome, e.After, e.Reason, e.Error, e.Ran, e.Taken}
 }
 
 func endingOf(e *contract.ClaimEnding) endingArg {

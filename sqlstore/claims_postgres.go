@@ -99,7 +99,8 @@ func (postgresClaims) look(ctx context.Context, s *Store, tx *sql.Tx, claims []c
 }
 
 func (postgresClaims) close(ctx context.Context, s *Store, tx *sql.Tx, endings []contract.ClaimEnding) error {
-	_, err := tx.ExecContext(ctx, s.postgres.CloseClaims, EndingsArgument(endings))
+	text, args := ClosingClaims(s.postgres, endings)
+	_, err := tx.ExecContext(ctx, text, args...)
 	if sqlState(err) == stateClaimLost {
 		return errClaimLost
 	}

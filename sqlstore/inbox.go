@@ -167,6 +167,7 @@ func (s *Store) fillParts() {
 	}
 	if p := s.postgres; p != nil {
 		p.ClaimEnds = strings.Replace(p.ClaimEnds, "{row ends}", p.RowEnds, 1)
+		p.CloseClaim = strings.Replace(p.CloseClaim, "{row ends}", p.RowEnds, 1)
 		for _, text := range []*string{&p.EndClaims, &p.CloseClaims} {
 			*text = strings.Replace(*text, "{claim ends}", p.ClaimEnds, 1)
 		}

@@ -35,10 +35,18 @@ func TestClaimsReadNoMoreThanTheyTake(t *testing.T) {
 			true, []byte("billing"), int64(contract.NewToken()), 100, int64(0), int64(30_000), ""); strings.Contains(text, "Seq Scan on semel_inbox") || !strings.Contains(text, "semel_inbox_claimable") {
 			t.Errorf("the plan:\n%s", text)
 		}
-		some := sqlstore.EndingsArgument([]contract.ClaimEnding{{Claim: contract.Claim{Number: 4, Token: 1}, Event: contract.RowCompleted}, {Claim: contract.Claim{Number: 8, Token: 1}, Event: contract.RowCompleted}})
+		endings := []contract.ClaimEnding{{Claim: contract.Claim{Number: 4, Token: 1}, Event: contract.RowCompleted}, {Claim: contract.Claim{Number: 8, Token: 1}, Event: contract.RowCompleted}}
+		some := []any{sqlstore.EndingsArgument(endings)}
 		statements := sqlstore.Statements(s.store, sqlform.Revision2{})
-		for name, statement := range map[string]string{"look": statements.Look, "end": statements.EndClaims, "close": statements.CloseClaims, "start": statements.StartClaims} {
-			if text := plan(t, db, "explain "+statement, some); !strings.Contains(text, "semel_inbox_pkey") || strings.Contains(text, "Seq Scan on semel_inbox") || strings.Contains(text, "semel_inbox_state") {
+		_, one := sqlstore.ClosingClaims(statements, endings[:1])
+		for name, c := range map[string]struct {
+			statement string
+			args      []any
+		}{
+			"look": {statements.Look, some}, "end": {statements.EndClaims, some}, "close": {statements.CloseClaims, some}, "start": {statements.StartClaims, some},
+			"close one": {statements.CloseClaim, one}, "begin": {statements.BeginClaims, []any{"{4,8}", "{1,1}", "1000", "1000", "0"}},
+		} {
+			if text := plan(t, db, "explain "+c.statement, c.args...); !strings.Contains(text, "semel_inbox_pkey") || strings.Contains(text, "Seq Scan on semel_inbox") || strings.Contains(text, "semel_inbox_state") {
 				t.Errorf("the plan of %s, which has to find rows by their numbers:\n%s", name, text)
 			}
 		}
