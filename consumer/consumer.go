@@ -61,6 +61,11 @@ func newConsumer[Tx any](store contract.TxStore[Tx], h handler[Tx], missing bool
 	if err != nil {
 		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
 	}
+	if l, ok := store.(callsOut); ok {
+		if err := l.fitsLeased(&c); err != nil {
+			return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
+		}
+	}
 	if limiter, ok := store.(contract.BatchLimiter); ok {
 		if most := limiter.BatchLimit(); most > 0 && most < c.Batch.Most {
 			c.Logger.Warn("the store limits the batch, because it cannot refuse a commit of the handler's own; its constructor's documentation says how it could", "consumer", c.Name, "most", most)

@@ -162,7 +162,7 @@ const idleGrace = 10 * time.Second
 func (c *Config) txOptions(serial bool) contract.TxOptions {
 	return contract.TxOptions{
 		MarkLock: markLock, EffectLock: min(effectLock, c.Timeout/2), Idle: c.Timeout + idleGrace,
-		Statement: c.Timeout, Answer: c.CommitTimeout,
+		Statement: c.Timeout, Answer: c.CommitTimeout, Lease: c.Inbox.Lease,
 		// Less than what Begin has: a server that does not answer is told from one
 		// that makes us wait our turn.
 		Serial: serial, Consumer: c.Name, Turn: c.CommitTimeout * 2 / 3,

@@ -75,6 +75,8 @@ type TxOptions struct {
 	Answer time.Duration
 	// Idle is after how long without a statement the server ends the transaction.
 	Idle time.Duration
+	// Lease is of claims with which a batch begins that is no transaction.
+	Lease time.Duration
 	// Serial asks for the lock of Consumer: one batch of it at a time.
 	Serial   bool
 	Consumer string
