@@ -62,6 +62,16 @@ func callingOut(source contract.Source) consumer.Config {
 	}
 }
 
+func withoutTransaction[Tx any](store contract.TxStore[Tx], source contract.Source, provider string) (*consumer.Consumer[consumer.Call], error) {
+	return consumer.New(consumer.Leased(store), func(ctx context.Context, _ consumer.Call, m *semel.Message) error {
+		return capture(ctx, provider, m)
+	}, consumer.Config{
+		Name: "billing", Source: source, Identity: identity.CloudEvents(),
+		Strategy: consumer.StrategyInbox, Settle: consumer.SettleAfterReceipt,
+		Workers: 64, Timeout: 10 * time.Second,
+	})
+}
+
 // provider takes money once for each key, and loses its first answer.
 func provider(taken map[string]bool, calls *int) *httptest.Server {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

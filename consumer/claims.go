@@ -52,6 +52,20 @@ func (p *pilot[Tx]) forgetLost(f *flight[Tx], verdicts []contract.Verdict) {
 	}
 }
 
+// renew extends the leases of a flight that was long and did not commit, since its
+// messages fly again. A store that has one writer could extend nothing while the batch
+// was open, and nobody could claim anything either. Which claim is lost all the same,
+// the next Begin tells.
+func (p *pilot[Tx]) renew(ctx context.Context, f *flight[Tx]) {
+	lease := p.engine.config.Inbox.Lease
+	if f.known == nil || time.Since(f.began) < lease/3 {
+		return
+	}
+	if claims := f.claims(); len(claims) > 0 {
+		_, _ = p.engine.inbox.leases.Extend(ctx, claims, lease)
+	}
+}
+
 func rowOf(en *machine.Entry) *heldRow { return en.Item.Handle.(*parcel).row() }
 
 // lookAhead decides on claims before a batch can ask for them: those whose commit is
@@ -84,10 +98,16 @@ func (p *pilot[Tx]) lookAhead(ctx context.Context, f *flight[Tx]) error {
 // retake takes a row anew after a commit whose outcome is unknown. What ended as this
 // process wanted it was ended by it.
 func (b *inbox) retake(ctx context.Context, h *heldRow, en *machine.Entry) (contract.Verdict, error) {
-	next := contract.NewToken()
+	if h.retaking == 0 { // the next try asks with the same one
+		h.retaking = contract.NewToken()
+		h.tokens = append(h.tokens, h.retaking) // also if the answer is lost
+	}
+	next := h.retaking
 	from := slices.Clone(h.tokens)
-	h.tokens = append(h.tokens, next) // also if the answer is lost
 	got, err := b.leases.Retake(ctx, []int64{h.Number}, from, next)
+	if err == nil {
+		h.retaking = 0
+	}
 	switch wanted, _ := contract.StateInProgress.After(claimEvent(en.As)); {
 	case err != nil:
 		return contract.Verdict{}, err

@@ -204,6 +204,8 @@ type haltError struct {
 	key    semel.Key
 	reason semel.Reason
 	err    error
+	// claimed: it is of the inbox.
+	claimed bool
 }
 
 // Error is one line that is safe to print: a program prints what Run returns,
@@ -212,6 +214,9 @@ func (e *haltError) Error() string {
 	text := fmt.Sprintf("consumer %s halted by message %q of source %q: %s", e.key.Consumer, e.key.ID, e.key.Source, legible.Printable(string(e.reason)))
 	if e.err != nil {
 		text += ": " + legible.Printable(legible.Text(e.err))
+	}
+	if e.claimed {
+		return text + "; it waits in the inbox and is tried again at the next start"
 	}
 	return text + "; it is unsettled and comes again at the next start"
 }

@@ -34,6 +34,7 @@ type flight[Tx any] struct {
 	// known are verdicts on claims that stood before the batch began, by entry; nil
 	// without claims.
 	known  []contract.Verdict
+	began  time.Time
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	stop   atomic.Bool
@@ -108,7 +109,7 @@ var (
 // begin opens the transaction with the flight's marks.
 func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
 	e := p.engine
-	f := &flight[Tx]{Flight: a.Flight}
+	f := &flight[Tx]{Flight: a.Flight, began: time.Now()}
 	ctx, cancel := context.WithTimeout(e.base, e.config.CommitTimeout)
 	defer cancel()
 	if err := e.recheck.look(ctx); err != nil {
@@ -278,6 +279,8 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 		e.config.at(faults.AfterCommit, len(f.Entries))
 	case contract.CommitUnknown:
 		e.config.at(faults.CommitReplyLost, len(f.Entries))
+	case contract.NotCommitted:
+		p.renew(ctx, f)
 	}
 	return ended
 }
@@ -326,6 +329,7 @@ func (p *pilot[Tx]) rollback(a machine.Rollback) machine.Event {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.engine.base), p.engine.config.CommitTimeout)
 	defer cancel()
 	f.batch.Rollback(ctx)
+	p.renew(ctx, f)
 	if f.known != nil {
 		p.engine.inbox.keeper.end(f.claims())
 	}

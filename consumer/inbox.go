@@ -27,12 +27,13 @@ type inbox struct {
 	only []int64
 	// since is the machine's zero.
 	since time.Time
-	// unsure are tokens of calls whose answer was lost; of the goroutine that claims.
-	unsure []contract.Token
 
 	wake  chan struct{}
 	mutex sync.Mutex
-	order *machine.ClaimRows // to be carried out; guarded by mutex
+	// unsure are tokens of calls whose answer was lost; written by the goroutine that
+	// claims, guarded by mutex.
+	unsure []contract.Token
+	order  *machine.ClaimRows // to be carried out; guarded by mutex
 	// held are the claims that this process has, as far as it knows; guarded by mutex.
 	held map[int64]*heldRow
 	// freed are claims to be given back; guarded by mutex.
@@ -45,10 +46,14 @@ type heldRow struct {
 	// tokens are all that this process wrote into the row, the present one last; of
 	// the flight that has it.
 	tokens []contract.Token
+	// retaking is the token of a retake whose answer was lost; 0: none.
+	retaking contract.Token
 	// started: its start is written down; the process has lived since.
 	started bool
 	// ends is until when the lease surely lasts; of the keeper.
 	ends time.Time
+	// halts is why its message halted the consumer, nil if it did not.
+	halts error
 }
 
 // claim is the row's claim as it stands.
@@ -75,7 +80,11 @@ func (b *inbox) ask(a machine.ClaimRows) {
 func (b *inbox) free(a machine.Unclaim) {
 	b.mutex.Lock()
 	for _, it := range a.Items {
-		if h := it.Handle.(*parcel).row(); b.held[h.Number] == h {
+		h := it.Handle.(*parcel).row()
+		if it == a.Halted {
+			h.halts = a.Err
+		}
+		if b.held[h.Number] == h {
 			b.freed = append(b.freed, h)
 		}
 	}
@@ -126,21 +135,33 @@ func (b *inbox) work(base context.Context, events chan<- machine.Event) {
 	}
 }
 
-// release gives claims back.
-func (b *inbox) release(ctx context.Context, all []*heldRow) error {
+// release gives claims back. What could not be because the run is over, close does.
+func (b *inbox) release(base context.Context, all []*heldRow) error {
 	if len(all) == 0 {
 		return nil
 	}
-	defer b.forget(all...)
-	ctx, cancel := context.WithTimeout(ctx, b.config.Inbox.Lease/2)
+	ctx, cancel := context.WithTimeout(base, b.config.Inbox.Lease/2)
 	defer cancel()
 	endings := make([]contract.ClaimEnding, len(all))
 	for i, h := range all {
-		endings[i] = contract.ClaimEnding{Claim: h.claim(), Event: contract.RowReleased, Began: h.started}
+		endings[i] = h.givenBack()
 	}
 	slices.SortFunc(endings, func(x, y contract.ClaimEnding) int { return cmp.Compare(x.Number, y.Number) })
 	_, err := b.leases.End(ctx, endings) // one that is lost needs no release
+	if err != nil && base.Err() != nil {
+		return nil
+	}
+	b.forget(all...)
 	return err
+}
+
+// givenBack is how the claim of a message ends that did not end. One that halts the
+// consumer had its attempt, and is due again: the next start tries it.
+func (h *heldRow) givenBack() contract.ClaimEnding {
+	if h.halts != nil {
+		return contract.ClaimEnding{Claim: h.claim(), Event: contract.RowFailed, Ran: true, Error: errorText(h.halts)}
+	}
+	return contract.ClaimEnding{Claim: h.claim(), Event: contract.RowReleased, Began: h.started}
 }
 
 // claim claims what is due now. First it asks what the calls took whose answer was
@@ -154,7 +175,9 @@ func (b *inbox) claim(base context.Context, order machine.ClaimRows) machine.Cla
 		if err != nil {
 			return machine.Claimed{Failed: true, Err: err}
 		}
+		b.mutex.Lock()
 		b.unsure = b.unsure[1:]
+		b.mutex.Unlock()
 		if len(claimed) > 0 {
 			return machine.Claimed{Items: b.items(claimed, began)}
 		}
@@ -162,7 +185,9 @@ func (b *inbox) claim(base context.Context, order machine.ClaimRows) machine.Cla
 	token := contract.NewToken()
 	claimed, err := b.leases.Claim(ctx, contract.ClaimOptions{Consumer: b.config.Name, Token: token, Numbers: b.only, Most: order.Messages, Bytes: order.Bytes, Lease: b.config.Inbox.Lease})
 	if err != nil {
+		b.mutex.Lock()
 		b.unsure = append(b.unsure, token)
+		b.mutex.Unlock()
 		return machine.Claimed{Failed: true, Err: err}
 	}
 	return machine.Claimed{Items: b.items(claimed, began)}
@@ -212,8 +237,16 @@ func (b *inbox) close(ctx context.Context) error {
 	for _, h := range b.held {
 		all = append(all, h)
 	}
+	unsure := slices.Clone(b.unsure)
 	b.mutex.Unlock()
-	if err := b.release(ctx, all); err != nil {
+	for _, token := range unsure { // what calls took whose answer was lost
+		if claimed, err := b.leases.Held(ctx, b.config.Name, token); err == nil {
+			for _, c := range claimed {
+				all = append(all, &heldRow{Claimed: c, tokens: []contract.Token{token}})
+			}
+		}
+	}
+	if err := b.release(ctx, all); err != nil || ctx.Err() != nil {
 		return fmt.Errorf("semel: consumer %s: %d claims were not given back and wait for the end of their leases: %w", b.config.Name, len(all), err)
 	}
 	return nil
@@ -239,7 +272,7 @@ func pendingText(p contract.Pending) string {
 		parts = append(parts, fmt.Sprintf("%d wait for their time, the first for %v", p.Later, next))
 	}
 	if p.InProgress > 0 {
-		parts = append(parts, fmt.Sprintf("%d are claimed by other processes", p.InProgress))
+		parts = append(parts, fmt.Sprintf("%d are claimed by a process that works on them, or has ended", p.InProgress))
 	}
 	if p.Due > 0 {
 		parts = append(parts, fmt.Sprintf("%d are due", p.Due))

@@ -300,3 +300,53 @@ func TestAcceptance(t *testing.T) {
 		}
 	})
 }
+
+// unwilling is a store that does not end claims while a run is being stopped.
+type unwilling struct {
+	*memstore.Store
+	times int
+}
+
+func (s *unwilling) End(ctx context.Context, all []contract.ClaimEnding) ([]int, error) {
+	if s.times--; s.times >= 0 {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return s.Store.End(ctx, all)
+}
+
+func TestAMessageOfTheInboxHaltsTheConsumer(t *testing.T) {
+	bubble(t, "C5_its_attempt_is_written_down_and_the_next_start_tries_it_at_once", func(t *testing.T) {
+		store := &unwilling{Store: memstore.New(), times: 1}
+		received(t, store.Store, 3)
+		c := working(config(nil))
+		c.Retry, c.Workers = consumer.RetryPolicy{Attempts: 1, Then: consumer.ThenHalt}, 1
+		halting := mustNew(t, store, func(context.Context, *memstore.Tx, *semel.Message) error { return errTest }, c)
+		if err := halting.Run(t.Context()); !errors.Is(err, semel.ErrHalted) || !strings.Contains(err.Error(), "it waits in the inbox and is tried again at the next start") {
+			t.Fatal(err)
+		}
+		rows, err := store.Rows(t.Context(), contract.RowFilter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, r := range rows {
+			if r.State == contract.StateInProgress || r.Started != 0 {
+				t.Errorf("%+v", r)
+			}
+			if i == 0 && (r.Attempts != 1 || r.LastError != errTest.Error() || r.State != contract.StateFailedRetryable) {
+				t.Errorf("%+v", r)
+			}
+		}
+		began := time.Now()
+		c = working(c)
+		c.IdleExit = time.Second
+		var took time.Duration
+		counts := runs(t, store.Store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+			took = time.Since(began)
+			return add(ctx, tx, m)
+		}, c)
+		if counts.Inbox.Applied != 3 || took > time.Second {
+			t.Errorf("%+v after %v", counts.Inbox, took)
+		}
+	})
+}

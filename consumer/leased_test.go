@@ -59,6 +59,22 @@ func (s *opening) End(ctx context.Context, all []contract.ClaimEnding) ([]int, e
 	return lost, err
 }
 
+// Claim finds nothing while a transaction is open, as with a store of one writer.
+func (s *opening) Claim(ctx context.Context, o contract.ClaimOptions) ([]contract.Claimed, error) {
+	if s.open.Load() > 0 {
+		return nil, nil
+	}
+	return s.Store.Claim(ctx, o)
+}
+
+// Extend does nothing while a transaction is open, as with a store of one writer.
+func (s *opening) Extend(ctx context.Context, claims []contract.Claim, lease time.Duration) ([]int, error) {
+	if s.open.Load() > 0 {
+		return nil, nil
+	}
+	return s.Store.Extend(ctx, claims, lease)
+}
+
 // calls are what a handler did outside of any transaction, by identity.
 type calls map[string]int
 

@@ -35,7 +35,7 @@ func (e *engine[Tx]) shutDown() error {
 	leaving.Wait()
 	err := errors.Join(left, source, crew, e.leaveInbox(over))
 	if e.done.Halted {
-		err = errors.Join(&haltError{key: keyOf(e.config.Name, e.done.Item), reason: e.done.Reason, err: e.done.Err}, err)
+		err = errors.Join(&haltError{key: keyOf(e.config.Name, e.done.Item), reason: e.done.Reason, err: e.done.Err, claimed: e.done.Item.Claim != nil}, err)
 	}
 	return err
 }

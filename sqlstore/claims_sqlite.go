@@ -72,7 +72,7 @@ func (s *Store) claimable(ctx context.Context, tx *sql.Tx, o contract.ClaimOptio
 	}
 	var all []claimable
 	for _, scope := range scopes {
-		some, err := s.claimableIn(ctx, tx, scope, only, o.Most)
+		some, err := s.claimableIn(ctx, tx, scope, only, o)
 		if err != nil {
 			return nil, err
 		}
@@ -84,19 +84,21 @@ func (s *Store) claimable(ctx context.Context, tx *sql.Tx, o contract.ClaimOptio
 	return all, nil
 }
 
-func (s *Store) claimableIn(ctx context.Context, tx *sql.Tx, scope int, only string, most int) ([]claimable, error) {
-	rows, err := tx.QueryContext(ctx, s.sqlite.Claimable, true, scope, only, most)
+// claimableIn reads no more bodies of a scope than may be claimed at once, and one.
+func (s *Store) claimableIn(ctx context.Context, tx *sql.Tx, scope int, only string, o contract.ClaimOptions) ([]claimable, error) {
+	rows, err := tx.QueryContext(ctx, s.sqlite.Claimable, true, scope, only, o.Most)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
 	var all []claimable
-	for rows.Next() {
+	bytes := int64(0)
+	for (o.Bytes <= 0 || bytes <= o.Bytes) && rows.Next() {
 		var c claimable
 		if c.row, err = scanRow(rows, s.sql.Inbox, &c.due, &c.suspect); err != nil {
 			return nil, err
 		}
-		all = append(all, c)
+		all, bytes = append(all, c), bytes+int64(c.row.Size)
 	}
 	return all, rows.Err()
 }

@@ -102,8 +102,14 @@ type (
 		Messages int
 		Bytes    int64
 	}
-	// Unclaim gives claims back whose messages did not end; nobody answers.
-	Unclaim struct{ Items []*Item }
+	// Unclaim gives claims back whose messages did not end; nobody answers. Halted,
+	// one of Items or nil, is the message that halts the consumer: its attempt, which
+	// failed with Err, is written down.
+	Unclaim struct {
+		Items  []*Item
+		Halted *Item
+		Err    error
+	}
 	// Flow pauses or resumes a lane.
 	Flow struct {
 		Lane contract.Lane

@@ -3,6 +3,7 @@ package machine
 import (
 	"cmp"
 	"errors"
+	"slices"
 )
 
 // startClaim asks for what is due while little that was claimed is left to do.
@@ -75,6 +76,7 @@ func (m *Machine) admitClaim(it *Item) {
 // freeLate gives back what was not begun in time.
 func (m *Machine) freeLate() {
 	c := &m.claims
+	late := false
 	for n, it := range c.fresh {
 		switch {
 		case it.Claim.begun || it.state == gone:
@@ -82,14 +84,16 @@ func (m *Machine) freeLate() {
 			c.trim(n)
 			return
 		default:
-			c.most = max(1, c.most/2)
+			if !late { // once, however many they are
+				late, c.most = true, max(1, c.most/2)
+			}
 			m.leave(it)
 		}
 	}
-	if len(c.fresh) > 0 { // all were begun
+	if len(c.fresh) > 0 && !late { // all were begun
 		c.most = min(c.most*2, max(m.config.Most*m.config.Workers, fetchChunk))
-		c.trim(len(c.fresh))
 	}
+	c.trim(len(c.fresh))
 }
 
 // trim forgets the first n of those that may not have begun.
@@ -103,7 +107,11 @@ func (c *claimState) trim(n int) {
 // unclaim tells the inbox what is given back with this step.
 func (m *Machine) unclaim() {
 	if len(m.claims.freed) > 0 {
-		m.do(Unclaim{Items: m.claims.freed})
+		a := Unclaim{Items: m.claims.freed}
+		if slices.Contains(a.Items, m.end.halted) {
+			a.Halted, a.Err = m.end.halted, m.end.err
+		}
+		m.do(a)
 		m.claims.freed, m.claims.empty, m.claims.wanted = nil, false, true // they are due
 	}
 }

@@ -169,10 +169,10 @@ from asked a left join held h on h.number = a.n order by a.place;
 
 -- name: pending
 select count(*) filter (where i.due_at <= statement_timestamp()),
-  count(*) filter (where i.due_at > statement_timestamp() and i.state <> 'IN_PROGRESS'),
-  count(*) filter (where i.due_at > statement_timestamp() and i.state = 'IN_PROGRESS'),
-  coalesce((extract(epoch from min(i.due_at) filter (where i.due_at > statement_timestamp() and i.state <> 'IN_PROGRESS') - statement_timestamp()) * 1000)::bigint, 0),
-  coalesce((extract(epoch from statement_timestamp() - min(i.received_at)) * 1000)::bigint, 0)
+  count(*) filter (where (i.due_at > statement_timestamp()) is not false and i.state <> 'IN_PROGRESS'),
+  count(*) filter (where (i.due_at > statement_timestamp()) is not false and i.state = 'IN_PROGRESS'),
+  coalesce((extract(epoch from min(i.due_at) filter (where i.due_at > statement_timestamp() and isfinite(i.due_at) and i.state <> 'IN_PROGRESS') - statement_timestamp()) * 1000)::bigint, 0),
+  coalesce((extract(epoch from statement_timestamp() - min(i.received_at) filter (where isfinite(i.received_at))) * 1000)::bigint, 0)
 from {prefix}scopes s join {prefix}inbox i on i.scope = s.number
 where s.consumer = $1 and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS');
 

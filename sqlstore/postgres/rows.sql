@@ -31,8 +31,8 @@ where scope = $1 and id = $2 and conflict = $3;
 -- name: row columns
 i.number, i.revision, s.consumer, s.source, i.id, i.long_id, i.conflict, i.version, i.sum, i.surrogate::int,
   i.state, i.reason, i.finished, i.repeated, i.first_error, i.last_error,
-  (extract(epoch from i.received_at) * 1000)::bigint, (extract(epoch from i.changed_at) * 1000)::bigint,
-  i.started - i.finished, (extract(epoch from i.due_at) * 1000)::bigint, (extract(epoch from i.locked_until) * 1000)::bigint,
+  (extract(epoch from nullif(nullif(i.received_at, 'infinity'), '-infinity')) * 1000)::bigint, (extract(epoch from nullif(nullif(i.changed_at, 'infinity'), '-infinity')) * 1000)::bigint,
+  i.started - i.finished, (extract(epoch from nullif(nullif(i.due_at, 'infinity'), '-infinity')) * 1000)::bigint, (extract(epoch from nullif(nullif(i.locked_until, 'infinity'), '-infinity')) * 1000)::bigint,
   i.topic, i.partition, i."offset", i.broker_id, i.key, i.type, i.envelope, length(i.payload)::bigint,
   case when $1::boolean then i.payload end
 
@@ -43,7 +43,7 @@ where i.number > $2{filter} order by i.number limit $3;
 
 -- name: state
 select i.revision, i.state, i.scope, i.id, i.conflict, i.version, i.sum,
-  coalesce(i.due_at <= clock_timestamp(), true) from {prefix}inbox i where i.number = $1 for update;
+  coalesce(i.due_at <= clock_timestamp(), false) from {prefix}inbox i where i.number = $1 for update;
 
 -- name: row marker
 select m.outcome from {prefix}inbox i join {prefix}markers m on m.scope = i.scope and m.id = i.id

@@ -70,8 +70,8 @@ where number = ?2 and state = 'IN_PROGRESS' and token in (select value from json
 select state from {prefix}inbox where number = ?;
 
 -- name: pending
-select coalesce(sum(i.due_at <= n.now), 0), coalesce(sum(i.due_at > n.now and i.state <> 'IN_PROGRESS'), 0),
-  coalesce(sum(i.due_at > n.now and i.state = 'IN_PROGRESS'), 0),
+select coalesce(sum(i.due_at <= n.now), 0), coalesce(sum(coalesce(i.due_at > n.now, 1) and i.state <> 'IN_PROGRESS'), 0),
+  coalesce(sum(coalesce(i.due_at > n.now, 1) and i.state = 'IN_PROGRESS'), 0),
   coalesce(min(case when i.due_at > n.now and i.state <> 'IN_PROGRESS' then i.due_at end) - n.now, 0),
   coalesce(n.now - min(i.received_at), 0)
 from (select cast(unixepoch('subsec') * 1000 as integer) as now) n

@@ -44,7 +44,7 @@ where i.number > ?2{filter} order by i.number limit ?3;
 
 -- name: state
 select i.revision, i.state, i.scope, i.id, i.conflict, i.version, i.sum,
-  coalesce(i.due_at <= cast(unixepoch('subsec') * 1000 as integer), true) from {prefix}inbox i where i.number = ?;
+  coalesce(i.due_at <= cast(unixepoch('subsec') * 1000 as integer), false) from {prefix}inbox i where i.number = ?;
 
 -- name: row marker
 select m.outcome from {prefix}inbox i join {prefix}markers m on m.scope = i.scope and m.id = i.id
