@@ -52,6 +52,37 @@ func (p *pilot[Tx]) forgetLost(f *flight[Tx], verdicts []contract.Verdict) {
 	}
 }
 
+// keepWaiting extends the leases of a flight that is about to begin: it may wait for
+// a connection, or for another process's batch. Which claim is lost meanwhile, Begin
+// tells.
+func (p *pilot[Tx]) keepWaiting(f *flight[Tx]) {
+	if f.known == nil {
+		return
+	}
+	var rows []*heldRow
+	for i := range f.Entries {
+		if h := rowOf(&f.Entries[i]); h != nil && f.known[i].Kind == 0 {
+			rows = append(rows, h)
+		}
+	}
+	c := &p.engine.config
+	p.engine.inbox.keeper.begin(rows, time.Now().Add(c.CommitTimeout), func(error) {})
+}
+
+// keep extends the leases of a flight that has begun, of those claims that stand.
+func (p *pilot[Tx]) keep(f *flight[Tx], verdicts []contract.Verdict) {
+	if f.known != nil {
+		p.keepNothing(f)
+		p.engine.inbox.keeper.begin(f.stand(verdicts), time.Now().Add(p.engine.config.flightTime()), f.cancel)
+	}
+}
+
+func (p *pilot[Tx]) keepNothing(f *flight[Tx]) {
+	if f.known != nil {
+		p.engine.inbox.keeper.end(f.claims())
+	}
+}
+
 // renew extends the leases of a flight that was long and did not commit, since its
 // messages fly again. A store that has one writer could extend nothing while the batch
 // was open, and nobody could claim anything either. Which claim is lost all the same,

@@ -56,7 +56,7 @@ func newEngine[Tx any](c *Consumer[Tx], source contract.Source) *engine[Tx] {
 	in := c.inbox()
 	e := &engine[Tx]{
 		config: c.config, store: c.store, source: source, handler: c.handler, scopes: c.scopes,
-		machine: machine.New(machineConfig(c.config, source, c.oneAttempt, in != nil)),
+		machine: machine.New(machineConfig(c.config, source, c.oneAttempt, in != nil, takesTurns(c.store))),
 		began:   time.Now(),
 		// Every sender below has at most one event under way, except lanes,
 		// which wait for room or for the run's end.
@@ -297,7 +297,12 @@ func bounded(c *Config, source contract.Finite) (is bool) {
 	return is
 }
 
-func machineConfig(c Config, source contract.Source, oneAttempt, inbox bool) machine.Config {
+func takesTurns(store any) bool {
+	t, can := store.(contract.TurnTaker)
+	return can && t.TakesTurns()
+}
+
+func machineConfig(c Config, source contract.Source, oneAttempt, inbox, turns bool) machine.Config {
 	lanes := machine.Partition
 	if c.Lanes == LanesNone || oneAttempt {
 		lanes = machine.NoOrder
@@ -310,7 +315,7 @@ func machineConfig(c Config, source contract.Source, oneAttempt, inbox bool) mac
 		Attempts: c.Retry.Attempts, RetryFirst: c.Retry.First, RetryMost: c.Retry.Most, RetryThen: c.Retry.Then.ending(),
 		RetryCost: cost, RetryShare: cost * time.Duration(c.Retry.Budget.Percent) / 100, RetrySaved: time.Minute, TrialAfter: c.Retry.SerialAfter,
 		OnConflict: c.OnConflict.ending(), OnRefused: c.OnBadIdentity.ending(), OnUnmet: c.OnUnmet.ending(), OnForeign: c.Otherwise.ending(),
-		IdleExit: c.IdleExit, Ends: ends, Bounded: ends && bounded(&c, finite), BackoffFirst: 50 * time.Millisecond, BackoffMost: 5 * time.Second, SerialFor: time.Minute,
+		IdleExit: c.IdleExit, Ends: ends, Bounded: ends && bounded(&c, finite), BackoffFirst: 50 * time.Millisecond, BackoffMost: 5 * time.Second, SerialFor: time.Minute, OneWriter: turns,
 		Unmarked: !c.Strategy.marks(), OneAttempt: oneAttempt, Seed: c.plan.Seed,
 		Inbox: inbox, Wait: inbox && c.Strategy.marks(), Poll: c.Inbox.Poll, Receive: inbox && c.Settle == SettleAfterReceipt, Keep: inbox && c.Strategy == StrategyInbox,
 	}

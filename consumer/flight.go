@@ -121,17 +121,17 @@ func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
 	if err := p.prepare(ctx, f); err != nil {
 		return machine.Marked{Flight: a.Flight, Class: contract.ClassDown, Err: err}
 	}
+	p.keepWaiting(f)
 	batch, verdicts, err := e.store.Begin(ctx, e.config.txOptions(a.Serial), f.marks)
 	if err != nil {
+		p.keepNothing(f)
 		return notBegun(a.Flight, e.store.Classify(err), err)
 	}
 	f.batch = batch
 	f.ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(e.base))
 	p.set(f)
 	all := f.verdicts(verdicts)
-	if f.known != nil {
-		e.inbox.keeper.begin(f.stand(all), time.Now().Add(e.config.flightTime()), f.cancel)
-	}
+	p.keep(f, all)
 	e.config.at(faults.AfterMark, len(f.Entries))
 	p.forgetLost(f, all)
 	return machine.Marked{Flight: a.Flight, Verdicts: all}
@@ -330,9 +330,7 @@ func (p *pilot[Tx]) rollback(a machine.Rollback) machine.Event {
 	defer cancel()
 	f.batch.Rollback(ctx)
 	p.renew(ctx, f)
-	if f.known != nil {
-		p.engine.inbox.keeper.end(f.claims())
-	}
+	p.keepNothing(f)
 	p.set(nil)
 	return machine.Ended{Flight: a.Flight, Outcome: contract.NotCommitted, Culprit: contract.NobodyNamed}
 }

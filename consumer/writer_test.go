@@ -10,6 +10,44 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
+// oneWriter is a store whose batches take turns: one that begins waits for the one
+// before.
+type oneWriter struct {
+	*opening
+	turn chan struct{}
+}
+
+func (s *oneWriter) TakesTurns() bool { return true }
+
+func (s *oneWriter) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[*memstore.Tx], []contract.Verdict, error) {
+	select {
+	case s.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, nil, ctx.Err()
+	}
+	b, v, err := s.opening.Begin(ctx, o, marks)
+	if err != nil {
+		<-s.turn
+		return nil, nil, err
+	}
+	return turned{b, s}, v, nil
+}
+
+type turned struct {
+	contract.Batch[*memstore.Tx]
+	s *oneWriter
+}
+
+func (b turned) Commit(ctx context.Context, e contract.Ending) contract.Result {
+	defer func() { <-b.s.turn }()
+	return b.Batch.Commit(ctx, e)
+}
+
+func (b turned) Rollback(ctx context.Context) {
+	defer func() { <-b.s.turn }()
+	b.Batch.Rollback(ctx)
+}
+
 func TestLeasesOfAStoreWithOneWriter(t *testing.T) {
 	bubble(t, "T4_C5_a_handler_of_three_leases_that_fails_has_had_an_attempt_and_keeps_its_claim", func(t *testing.T) {
 		store := &opening{Store: memstore.New()}
@@ -27,6 +65,50 @@ func TestLeasesOfAStoreWithOneWriter(t *testing.T) {
 		rows, err := store.Rows(t.Context(), contract.RowFilter{})
 		if err != nil || entries != 3 || counts.Inbox.Applied != 1 || counts.Inbox.Lost != 0 || rows[0].Attempts != 3 || rows[0].LastError != errTest.Error() {
 			t.Errorf("%v: %d entries, %+v, %+v", err, entries, counts.Inbox, rows)
+		}
+	})
+	bubble(t, "D3_handlers_that_take_a_lease_each_wait_their_turn_outside_of_the_store_and_lose_nothing", func(t *testing.T) {
+		store := &oneWriter{opening: &opening{Store: memstore.New()}, turn: make(chan struct{}, 1)}
+		received(t, store.Store, 12)
+		dies(t, store.Store, 2*time.Second) // so that what begins is written down
+		c := working(config(nil))
+		c.Workers, c.Inbox.Lease, c.IdleExit = 4, 9*time.Second, time.Minute
+		var said []string
+		c.Observers = append(c.Observers, observerFunc(func(e semel.Event) {
+			if e.Kind == semel.EventNotReady || e.Kind == semel.EventClaimLost {
+				said = append(said, string(e.Kind))
+			}
+		}))
+		counts := runs(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+			pass(8 * time.Second)
+			return add(ctx, tx, m)
+		}, c)
+		rows, err := store.Rows(t.Context(), contract.RowFilter{})
+		if err != nil || len(rows) != 12 || counts.Inbox.Applied != 12 || counts.Inbox.Lost != 0 || len(said) != 0 {
+			t.Errorf("%v: %+v, %q", err, counts.Inbox, said)
+		}
+		for _, r := range rows {
+			if r.State != contract.StateCompleted || r.Attempts != 1 || r.Started != 0 {
+				t.Errorf("%+v", r)
+			}
+		}
+	})
+	bubble(t, "D3_a_claim_that_waits_for_a_connection_keeps_its_lease", func(t *testing.T) {
+		store := watch(memstore.New())
+		received(t, store.Store, 1)
+		waited := false
+		store.onBegin = func(context.Context, []contract.Mark) error {
+			if !waited {
+				waited = true
+				pass(20 * time.Second)
+			}
+			return nil
+		}
+		c := working(config(nil))
+		c.Inbox.Lease, c.IdleExit = 6*time.Second, time.Minute
+		counts := runs(t, store, add, c)
+		if !waited || counts.Inbox.Applied != 1 || counts.Inbox.Lost != 0 || counts.Inbox.Claimed != 1 {
+			t.Errorf("waited: %v, %+v", waited, counts.Inbox)
 		}
 	})
 }

@@ -341,6 +341,14 @@ type BatchLimiter interface {
 	BatchLimit() int
 }
 
+// TurnTaker is an optional ability of a store: to say that its batches take turns,
+// because it has one writer. A consumer then begins one when the last has ended, and
+// nothing is claimed, or counted as begun, that only waits inside Begin.
+type TurnTaker interface {
+	// TakesTurns reports whether one batch of the store at a time can be open.
+	TakesTurns() bool
+}
+
 // IdentityFitter is an optional ability of a store that marks in a table that
 // does not hold every identity.
 type IdentityFitter interface {

@@ -130,6 +130,9 @@ func (s *Store) BatchLimit() int {
 	return 0
 }
 
+// TakesTurns implements contract.TurnTaker: SQLite has one writer.
+func (s *Store) TakesTurns() bool { return s.dialect.writers == 1 }
+
 // Scope implements contract.TxStore.
 func (s *Store) Scope(ctx context.Context, consumer, source string, generation int64) (int64, error) {
 	key := scope{consumer, source, generation}

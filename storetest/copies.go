@@ -74,6 +74,14 @@ func (s suite[Tx]) waits(t *T) {
 			h.commit(b, contract.Ending{})
 			h.wantKinds(h.asks(h.mark("a")), already(contract.Applied))
 		})
+	t.Run("D3_a_store_whose_batches_take_turns_says_so",
+		"A store of which one batch at a time can be open says so, so that nothing waits for its turn inside Begin while its lease ends.",
+		func(t *T) {
+			store, says := s.opened(t).Store.(contract.TurnTaker)
+			if says = says && store.TakesTurns(); says != s.h.Can.OneWriter {
+				t.Errorf("the store says %v, and of the ability OneWriter the test says %v", says, s.h.Can.OneWriter)
+			}
+		})
 	if s.h.Can.OneWriter {
 		return
 	}

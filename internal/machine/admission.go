@@ -66,7 +66,7 @@ func (m *Machine) settleSkipped() {
 	if len(m.skipped) == 0 {
 		return
 	}
-	waits := m.store.down && m.live.count > len(m.skipped) && !m.anyStuck()
+	waits := m.store.down && m.live.count-m.inState[settling] > len(m.skipped) && !m.anyStuck()
 	if waits && !m.config.OneAttempt {
 		return
 	}

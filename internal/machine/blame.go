@@ -79,7 +79,7 @@ func (m *Machine) retry(it *Item, f Failure) {
 		m.endAs(it, ThenPark, semel.ReasonWaitTooLong)
 		return
 	}
-	if m.leaving(it) && !m.config.OneAttempt {
+	if it.lane.left || m.leaving(it) && !m.config.OneAttempt {
 		m.leave(it)
 		return
 	}

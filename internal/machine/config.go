@@ -53,6 +53,7 @@ type Config struct {
 	BackoffFirst time.Duration // of a store or source that is down, of contention
 	BackoffMost  time.Duration
 	SerialFor    time.Duration // how long contention makes batches run one at a time; 0: never
+	OneWriter    bool          // batches of the store take turns, always
 	Unmarked     bool          // natural: no marks, no riding
 	OneAttempt   bool          // hand back what would wait
 	Inbox        bool          // rows that wait in the inbox are claimed

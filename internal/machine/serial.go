@@ -12,15 +12,20 @@ type serialState struct {
 // nth is the worker to ask as the n-th: where one flies at a time, none is left
 // behind.
 func (m *Machine) nth(n int) int {
-	if !m.serial.on && !m.trial.on {
+	if !m.oneAtATime() && !m.trial.on {
 		return n
 	}
 	return (m.turn + n) % len(m.workers)
 }
 
+// oneAtATime reports whether a batch begins only when no other is under way.
+func (m *Machine) oneAtATime() bool { return m.serial.on || m.config.OneWriter }
+
 // oneFlies reports whether a batch is under way: one that waited for it inside
 // the store would hold a snapshot there, and old versions of hot rows could
-// not be cleared away. A handler that does not end has lost its connection.
+// not be cleared away; and the leases of its claims would end there, though
+// others could have worked on them. A handler that does not end has lost its
+// connection.
 func (m *Machine) oneFlies() bool {
 	for i := range m.workers {
 		if f := m.workers[i].flight; f != nil && !f.cut {

@@ -59,4 +59,43 @@ func TestOneMessageIsTriedAtATime(t *testing.T) {
 			t.Errorf("%d are claimed", n)
 		}
 	})
+	t.Run("law_11_a_run_does_not_end_idle_while_one_waits_to_be_tried", func(t *testing.T) {
+		c := testConfig()
+		c.IdleExit, c.TrialAfter, c.RetryFirst, c.RetryMost, c.RetryCost, c.RetrySaved = time.Second, 1, time.Millisecond, time.Millisecond, 10*time.Minute, 20*time.Minute
+		c.BackoffFirst, c.BackoffMost = 5*time.Minute, 5*time.Minute
+		lanes, fetches, runs := []string{"a", "b"}, 0, 0
+		done := anHour(c, lanes, func(a Action) Event {
+			switch a := a.(type) {
+			case Fetch:
+				if fetches++; fetches <= len(lanes) {
+					return Fetched{Items: items(1, lanes[fetches-1])}
+				}
+			case CancelFetch:
+				return Fetched{}
+			case Begin: // another release has marked what is in lane a
+				m := Marked{Flight: a.Flight}
+				for _, en := range a.Flight.Entries {
+					v := contract.Verdict{Kind: contract.Fresh}
+					if en.Item.Lane.ID == "a" {
+						v = contract.Verdict{Kind: contract.Newer, Was: contract.Outcome(9)}
+					}
+					m.Verdicts = append(m.Verdicts, v)
+				}
+				return m
+			case Run:
+				if runs++; runs == 1 {
+					return Ran{Flight: a.Flight, Failed: true, Failure: Failure{Class: contract.ClassRetry, Err: errTest}}
+				}
+				return Ran{Flight: a.Flight, Done: 1}
+			case Rollback:
+				return Ended{Flight: a.Flight, Outcome: contract.NotCommitted, Culprit: -1}
+			case *Settle:
+				return Settled{Settle: a}
+			}
+			return nil
+		})
+		if runs != 2 || done == nil || !done.Idle || len(done.Behind) != 1 || done.Behind[0].Lane.ID != "a" {
+			t.Errorf("%d runs, %+v", runs, done)
+		}
+	})
 }

@@ -152,6 +152,7 @@ func (f *flight) unknown(a machine.Commit) {
 		if !commits {
 			w.overtaken(f)
 		}
+		w.wrapUp()
 	}
 	if wait == 0 {
 		settle()

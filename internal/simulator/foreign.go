@@ -77,8 +77,8 @@ func (c *checker) handlerSticks() bool {
 func (c *checker) besideSkipped() (n int) {
 	for _, h := range c.hands {
 		leaving := c.stopping || !h.stale && c.lanes[h.item.Lane].revoking
-		waits := c.skips(h.delivery.message) && !h.asked && !h.left
-		if c.alive(h) && !waits && (!leaving || h.asked || h.left || h.flight != nil) {
+		settles := c.skips(h.delivery.message) || h.asked || h.left
+		if c.alive(h) && !settles && (!leaving || h.flight != nil) {
 			n++
 		}
 	}
@@ -95,8 +95,8 @@ func (c *checker) checkSkipped() {
 	others := 0
 	for _, h := range c.hands {
 		switch {
-		case !c.alive(h):
-		case !c.skips(h.delivery.message) || h.asked || h.left:
+		case !c.alive(h) || h.asked || h.left:
+		case !c.skips(h.delivery.message):
 			others++
 		case !c.lanes[h.item.Lane].revoking:
 			waits = h

@@ -103,9 +103,15 @@ func (c *checker) begin(f *machine.Flight) {
 		c.broke("protocol", "f%d is of worker %d", f.Number, f.Worker)
 	}
 	for _, g := range c.p.flights {
+		if conf.OneWriter && !g.killed {
+			c.broke("D3, turns", "f%d begins beside f%d, and would wait for it in the store", f.Number, g.of.Number)
+		}
 		if g.of.Worker == f.Worker {
 			c.broke("law 11", "worker %d has f%d and f%d", f.Worker, g.of.Number, f.Number)
 		}
+	}
+	if conf.OneWriter && conf.Workers > 1 {
+		c.arose("D3, turns")
 	}
 	marked := map[string]bool{}
 	arrival := 0

@@ -187,6 +187,7 @@ var required = map[string]string{
 		C16
 		D2
 		D3
+		D3, turns
 		D5
 		P1
 		counts

@@ -50,6 +50,7 @@ func TestTheMachineKeepsTheLawsUnderFaults(t *testing.T) {
 	keeps("C6_after_failures_in_a_row_one_message_is_tried_at_a_time_until_one_succeeds", "C6")
 	keeps("C8_without_order_messages_of_one_key_are_never_under_way_twice", "C8")
 	keeps("D2_what_is_to_be_received_first_does_not_run_before", "D2")
+	keeps("D3_batches_of_a_store_with_one_writer_begin_one_at_a_time", "D3, turns")
 	keeps("D3_claims_are_begun_in_time_and_a_run_ends_idle_when_nothing_is_due", "D3")
 	keeps("D5_what_kills_its_process_runs_no_more", "D5")
 	keeps("C16_what_is_another_consumers_has_no_handler_and_what_is_skipped_is_only_settled", "C16")

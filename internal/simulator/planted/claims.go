@@ -8,6 +8,8 @@ func inMemstore(name, law, before, after, test string) Fault {
 // ofClaims are faults of what the machine does with claims and with what waits.
 func ofClaims() []Fault {
 	return []Fault{
+		inMachine("batches of a store with one writer wait inside of it", "D3, turns", "serial.go",
+			"return m.serial.on || m.config.OneWriter }", "return m.serial.on }"),
 		inMachine("a claim rides on a copy", "law 12", "claims.go",
 			"\tm.enqueue(it)\n", "\tif carrier := m.carriers[it.key()]; carrier != nil {\n\t\tm.ride(it, carrier)\n\t} else {\n\t\tm.enqueue(it)\n\t}\n"),
 		inMachine("a claim that is lost ends as a duplicate", "law 12", "commit.go",

@@ -159,7 +159,7 @@ func ofAsking() []Fault {
 		inMachine("what is skipped flies with the others", "C16", "admission.go",
 			"\tif it.Refused != nil && m.onRefused(it) == ThenSkip {", "\tif false {"),
 		inMachine("what is skipped waits for a store that nothing asks for", "C16", "admission.go",
-			"m.store.down && m.live.count > len(m.skipped) &&", "m.store.down &&"),
+			"m.store.down && m.live.count-m.inState[settling] > len(m.skipped) &&", "m.store.down &&"),
 		inMachine("what is skipped is settled while the store is down", "law 13", "admission.go",
 			"waits := m.store.down &&", "waits := m.store.down && m.config.OneAttempt &&"),
 		inMachine("what is skipped is not counted", "counts", "settle.go",

@@ -19,8 +19,11 @@ func ofRetries() []Fault {
 			"\tif f.done > 0 {\n\t\tm.trySucceeded()\n\t}\n", ""),
 		inMachine("failures that others' successes part are in a row", "C6", "trial.go",
 			"\tm.trial = trialState{}\n", "\tm.trial.on = false\n"),
-		inMachine("a run ends idle while a try waits", "law 11", "idle.go",
-			" || m.trial.until > m.now {", " {"),
+		{
+			Name: "a run ends idle while a try waits", Law: "law 11", File: "internal/machine/idle.go",
+			Old: " || m.trial.until > m.now {", New: " {",
+			Test: "TestOneMessageIsTriedAtATime/law_11_a_run_does_not_end_idle_while_one_waits_to_be_tried", Package: "./internal/machine",
+		},
 		{
 			Name: "what is received waits behind what may not be tried", Law: "C6", File: "internal/machine/worker.go",
 			Old: "\t\t\town = queueOfClaims\n", New: "\t\t\town = queueOfLoose\n",
