@@ -251,7 +251,7 @@ func (c *Consumer[Tx]) TryMark(ctx context.Context, tx Tx, m *semel.Message) (co
 	if p.item.Refused != nil {
 		return contract.Verdict{}, &identity.Error{Reason: p.item.Refused.Reason, Detail: "nothing was marked"}
 	}
-	scope, err := c.scopes.number(ctx, p.item.Source)
+	scope, err := c.scopes.numberIn(ctx, tx, p.item.Source)
 	if err != nil {
 		return contract.Verdict{}, err
 	}
@@ -285,7 +285,7 @@ func (c *Consumer[Tx]) Accept(ctx context.Context, tx Tx, messages ...*semel.Mes
 		if r := p.item.Refused; r != nil {
 			return nil, &identity.Error{Reason: r.Reason, Detail: fmt.Sprintf("message %d: %v; nothing was received", i, r.Why)}
 		}
-		scope, err := c.scopes.number(ctx, p.item.Source)
+		scope, err := c.scopes.numberIn(ctx, tx, p.item.Source)
 		if err != nil {
 			return nil, err
 		}

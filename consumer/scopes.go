@@ -20,6 +20,21 @@ type scopes[Tx any] struct {
 	known map[string]int64 // guarded by mutex
 }
 
+// numberIn is number for who marks in tx.
+func (s *scopes[Tx]) numberIn(ctx context.Context, tx Tx, source string) (int64, error) {
+	scoper, can := s.store.(contract.TxScoper[Tx])
+	if !can || !scoper.TakesTurns() {
+		return s.number(ctx, source)
+	}
+	s.mutex.Lock()
+	n, there := s.known[source]
+	s.mutex.Unlock()
+	if there {
+		return n, nil
+	}
+	return scoper.ScopeIn(ctx, tx, s.consumer, source, 0) // tx may roll back: not remembered
+}
+
 func (s *scopes[Tx]) number(ctx context.Context, source string) (int64, error) {
 	s.mutex.Lock()
 	n, there := s.known[source]

@@ -323,6 +323,15 @@ type TxReceiver[Tx any] interface {
 	ReceiveIn(ctx context.Context, tx Tx, marks []Mark, messages []*semel.Message) ([]Verdict, error)
 }
 
+// TxScoper is an optional ability of a TxMarker whose batches take turns: to intern
+// inside a transaction that the user opened, for which Scope would wait if it has
+// written.
+type TxScoper[Tx any] interface {
+	TurnTaker
+	// ScopeIn is Scope in tx. The number is not known before tx has committed.
+	ScopeIn(ctx context.Context, tx Tx, consumer, source string, generation int64) (int64, error)
+}
+
 // SchemaChecker is an optional ability of a store: to say, before anything is
 // fetched, that its tables fit this release. While a run goes on it is asked
 // again before the first transaction after a failure of the store, and once an

@@ -64,6 +64,8 @@ type scope struct {
 	generation       int64
 }
 
+func (s scope) args() []any { return []any{[]byte(s.consumer), []byte(s.source), s.generation} }
+
 // mostScopes bounds the cache of scopes; a full cache starts anew.
 const mostScopes = 10_000
 
@@ -142,10 +144,7 @@ func (s *Store) Scope(ctx context.Context, consumer, source string, generation i
 	if ok {
 		return n, nil
 	}
-	err := s.beside.Admit(consumer, source, generation)
-	if err == nil {
-		err = s.file.check() // a new connection would make an empty file
-	}
+	err := s.admits(key)
 	if err == nil {
 		n, err = s.intern(ctx, key)
 	}
@@ -161,18 +160,44 @@ func (s *Store) Scope(ctx context.Context, consumer, source string, generation i
 	return n, nil
 }
 
+// ScopeIn implements contract.TxScoper.
+func (s *Store) ScopeIn(ctx context.Context, tx *sql.Tx, consumer, source string, generation int64) (n int64, err error) {
+	key := scope{consumer, source, generation}
+	if err = s.admits(key); err == nil {
+		n, err = s.internIn(ctx, tx, key)
+	}
+	if err != nil {
+		return 0, s.blameless("scope", err)
+	}
+	return n, nil
+}
+
+// admits says why a scope cannot be interned, if it cannot.
+func (s *Store) admits(key scope) error {
+	if err := s.beside.Admit(key.consumer, key.source, key.generation); err != nil {
+		return err
+	}
+	return s.file.check() // a new connection would make an empty file
+}
+
 func (s *Store) intern(ctx context.Context, key scope) (n int64, err error) {
-	args := []any{[]byte(key.consumer), []byte(key.source), key.generation}
-	err = s.db.QueryRowContext(ctx, s.sql.Scope, args...).Scan(&n)
+	err = s.db.QueryRowContext(ctx, s.sql.Scope, key.args()...).Scan(&n)
 	if !errors.Is(err, sql.ErrNoRows) {
 		return n, err
 	}
 	err = s.write(ctx, func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, s.sql.NewScope, args...); err != nil {
-			return err
-		}
-		return tx.QueryRowContext(ctx, s.sql.Scope, args...).Scan(&n)
+		n, err = s.internIn(ctx, tx, key)
+		return err
 	})
+	return n, err
+}
+
+// internIn writes before it reads: see lockAnd.
+func (s *Store) internIn(ctx context.Context, tx *sql.Tx, key scope) (n int64, err error) {
+	if _, err := tx.ExecContext(ctx, s.sql.NewScope, key.args()...); err != nil {
+		return 0, err
+	}
+	err = tx.QueryRowContext(ctx, s.sql.Scope, key.args()...).Scan(&n)
 	return n, err
 }
 
