@@ -164,7 +164,7 @@ func (c *Consumer[Tx]) checkDeadLetters(source contract.Source) error {
 // take makes the engine of the only run; the consumer's mutex is held.
 func (c *Consumer[Tx]) take(source contract.Source) (*engine[Tx], error) {
 	if c.started {
-		return nil, fmt.Errorf("semel: consumer %q has been started already: %w", c.config.Name, semel.ErrClosed)
+		return nil, fmt.Errorf("semel: consumer %q has been started already, and Run and Work are for once: make another with New: %w", c.config.Name, semel.ErrClosed)
 	}
 	c.started = true
 	c.engine = newEngine(c, source)
