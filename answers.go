@@ -67,8 +67,8 @@ func (e *HandlerError) Unwrap() error { return e.Err }
 func Retry(err error) error { return RetryAfter(err, 0) }
 
 // RetryAfter asks for another attempt no sooner than after d. A wait longer
-// than consumer.Config.Hold cannot be kept in memory: the message is parked with
-// ReasonWaitTooLong.
+// than consumer.Config.Hold is kept in the store's inbox; where that is none, or no
+// marker is written, the message is parked with ReasonWaitTooLong.
 func RetryAfter(err error, d time.Duration) error {
 	if err == nil {
 		return nil

@@ -280,6 +280,9 @@ func (c *Consumer[Tx]) Accept(ctx context.Context, tx Tx, messages ...*semel.Mes
 	marks := make([]contract.Mark, len(messages))
 	kept := make([]*semel.Message, len(messages))
 	for i, m := range messages {
+		if m == nil {
+			return nil, fmt.Errorf("semel: message %d is nil; nothing was received", i)
+		}
 		p := new(parcel)
 		p.readAlone(&c.config, m)
 		if r := p.item.Refused; r != nil {

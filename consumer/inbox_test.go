@@ -293,6 +293,9 @@ func TestAcceptance(t *testing.T) {
 		if _, err := running.Accept(t.Context(), b.Tx(contract.All), &semel.Message{Body: []byte("{}")}); !strings.Contains(fmt.Sprint(err), "nothing was received") {
 			t.Errorf("without an identity: %v", err)
 		}
+		if _, err := running.Accept(t.Context(), b.Tx(contract.All), nil); !strings.Contains(fmt.Sprint(err), "nothing was received") {
+			t.Errorf("no message: %v", err)
+		}
 		b.Rollback(t.Context())
 		run.stop()
 		if err := run.wait(); err != nil {

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/semel-go/semel"
@@ -98,13 +99,17 @@ type Inbox interface {
 	Acts(ctx context.Context, number int64, limit int) ([]Act, error)
 }
 
+// ErrDueAlready: a row that is to be made due is due; nothing was changed or recorded.
+// It is an semel.ErrState.
+var ErrDueAlready = fmt.Errorf("it is due already: %w", semel.ErrState)
+
 // Requeuer is an optional ability of an Inbox whose rows are claimed: to let a row be
 // worked on again by whoever claims it. Acts are recorded as those of an Inbox.
 // semel.ErrChanged: the row has another revision; semel.ErrState: its state does not
 // allow it; then nothing is changed.
 type Requeuer interface {
 	// Requeue makes a row due now that was set aside, or waits for later, and its
-	// marker waiting. semel.ErrState, too: it is due already. semel.ErrConflict: the
+	// marker waiting. ErrDueAlready: it is due. semel.ErrConflict: the
 	// identity is applied, or another of its rows waits.
 	Requeue(ctx context.Context, number, revision int64, a Act) error
 	// Release ends the claim of a row in progress, which is due at once: whoever had

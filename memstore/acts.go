@@ -94,7 +94,7 @@ func (s *Store) act(ctx context.Context, number, revision int64, e contract.RowE
 	case !legal:
 		return fmt.Errorf("row %d is %s: %w", number, r.State, semel.ErrState)
 	case e == contract.RowRetried && r.State == contract.StateFailedRetryable && !r.DueAt.After(s.now()):
-		return fmt.Errorf("row %d is due already: %w", number, semel.ErrState)
+		return fmt.Errorf("row %d: %w", number, contract.ErrDueAlready)
 	}
 	m := s.markers[r.key.identity]
 	if r.State.Outcome() != contract.Waiting && (m.outcome == contract.Applied || m.outcome == contract.Waiting) {

@@ -101,7 +101,7 @@ func (s *Store) again(ctx context.Context, number, revision int64, e contract.Ro
 		case !legal:
 			return fmt.Errorf("row %d is %s: %w", number, r.state, semel.ErrState)
 		case e == contract.RowRetried && r.state == contract.StateFailedRetryable && r.due:
-			return fmt.Errorf("row %d is due already: %w", number, semel.ErrState)
+			return fmt.Errorf("row %d: %w", number, contract.ErrDueAlready)
 		}
 		if r.state.Outcome() != contract.Waiting {
 			if err := s.waitAgain(ctx, tx, r); err != nil {

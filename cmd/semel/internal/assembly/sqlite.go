@@ -1,6 +1,7 @@
 package assembly
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -34,7 +35,7 @@ func openSQLite(p *policy.SQLite, create bool) (tables, database, error) {
 			return nil, nil, err
 		}
 	}
-	return openAddress(p, address(p.Path))
+	return openAddress(p, address(p.Path)+journal(p, create))
 }
 
 // createFile makes an empty file, which is an empty database, unless there is
@@ -85,7 +86,26 @@ func checkFile(path string, create bool) error {
 func address(path string) string {
 	escape := strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23")
 	return "file:" + escape.Replace(filepath.ToSlash(path)) +
-		"?_txlock=immediate&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=foreign_keys(1)"
+		"?_txlock=immediate&_pragma=busy_timeout(5000)&_pragma=foreign_keys(1)"
+}
+
+// journal sets WAL, which stays with the file, in databases that are Semel's or will
+// be: a file that was named by mistake is left as it is.
+func journal(p *policy.SQLite, create bool) string {
+	const wal = "&_pragma=journal_mode(WAL)"
+	if create {
+		return wal
+	}
+	db, err := sql.Open("sqlite", address(p.Path)+"&mode=ro")
+	if err != nil {
+		return ""
+	}
+	defer db.Close()
+	var n int
+	if db.QueryRow("select 1 from sqlite_master where name = ?", cmp.Or(p.Prefix, "semel_")+"scopes").Scan(&n) != nil {
+		return ""
+	}
+	return wal
 }
 
 // openNothing opens a store without its database: on one that is empty and

@@ -92,10 +92,10 @@ func (c *common) followUp(ctx context.Context, a *assembly.Assembly, box operate
 			return done, err
 		}
 	case !then.wait:
-		fmt.Fprintln(c.Err, "who runs the consumer works on them now; --wait waits for that, --run works on them here")
+		fmt.Fprintln(c.Err, "who runs the consumer works on them now;\n--wait waits for that, --run works on them here")
 		return done, nil
 	}
-	for {
+	for asked := 0; ; asked++ {
 		now, err := box.Endings(ctx, done)
 		if err != nil {
 			return done, err
@@ -108,6 +108,9 @@ func (c *common) followUp(ctx context.Context, a *assembly.Assembly, box operate
 		if done = now; then.run || !slices.ContainsFunc(done, due) {
 			return done, nil
 		}
+		if asked == tellWaiting {
+			fmt.Fprintln(c.Err, "still waiting for whoever runs the consumer; --run works on them here")
+		}
 		select {
 		case <-time.After(askAgain):
 		case <-ctx.Done():
@@ -116,8 +119,12 @@ func (c *common) followUp(ctx context.Context, a *assembly.Assembly, box operate
 	}
 }
 
-// askAgain is how often rows that are worked on elsewhere are looked at.
-const askAgain = 500 * time.Millisecond
+// askAgain is how often rows that are worked on elsewhere are looked at, and
+// tellWaiting after how many looks it is said that none has ended.
+const (
+	askAgain    = 500 * time.Millisecond
+	tellWaiting = 10
+)
 
 // work has the consumers of rows work on those that are due.
 func (c *common) work(ctx context.Context, a *assembly.Assembly, done []operate.Result) error {

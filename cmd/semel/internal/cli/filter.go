@@ -33,7 +33,22 @@ func (f *filter) add(c *common, cmd *cobra.Command, reason string, standard ...c
 	flags.StringSliceVar(&f.states, "state", words(standard), "only rows in these states: "+stateWords())
 	complete(cmd, "state", states())
 	complete(cmd, reason, reasons())
+	refuseEmpty(cmd, "store", "consumer", reason, "type", "id", "before", "state")
 	return c.withConsumer(cmd, "only rows of this consumer")
+}
+
+// refuseEmpty refuses flags that are given and empty, as with a variable of the shell
+// that is not set: they would choose everything.
+func refuseEmpty(cmd *cobra.Command, names ...string) {
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		for _, name := range names {
+			f := cmd.Flags().Lookup(name)
+			if f != nil && f.Changed && strings.TrimSpace(strings.Trim(f.Value.String(), "[]")) == "" {
+				return usage("--%s is empty, which would choose all; leave it out if that is meant", name)
+			}
+		}
+		return nil
+	}
 }
 
 // rows is the filter of the flags.

@@ -38,6 +38,9 @@ func (c *common) noneOfThisName(kind, name string, names []string) error {
 	if meant := spelling.Nearest(name, names, mostMistyped); meant != "" {
 		return usage("--%s %q: %s has no %s of this name; did you mean %s?", kind, name, c.config, kind, meant)
 	}
+	if len(names) == 0 {
+		return usage("--%s %q: %s has no row of a %s of this name", kind, name, c.config, kind)
+	}
 	return usage("--%s %q: %s has no %s of this name; it has %s", kind, name, c.config, kind, strings.Join(names, ", "))
 }
 

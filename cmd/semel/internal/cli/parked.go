@@ -68,6 +68,9 @@ func rowAct(c *common, verb operate.Verb, standard ...contract.RowState) *cobra.
 		Use:   string(verb) + " [NUMBER...] --reason TEXT",
 		Short: shorts[verb],
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if then.wait && then.run {
+				return usage("give --wait or --run, not both: the one waits for the consumer that runs, the other works here")
+			}
 			chosen, err := f.targets(c, cmd, all, args)
 			if err != nil {
 				return err
@@ -92,7 +95,6 @@ func rowAct(c *common, verb operate.Verb, standard ...contract.RowState) *cobra.
 	if verb == operate.Retry {
 		cmd.Flags().BoolVar(&then.wait, "wait", false, "wait until the consumer that runs has worked on them, and say how they ended")
 		cmd.Flags().BoolVar(&then.run, "run", false, "work on them here, with the policy's handler, and say how they ended")
-		cmd.MarkFlagsMutuallyExclusive("wait", "run")
 	}
 	return c.withConfig(f.add(c, cmd, "with-reason", standard...))
 }

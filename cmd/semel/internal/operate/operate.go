@@ -5,6 +5,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -127,6 +128,9 @@ type Result struct {
 	// Result is one of the constants below.
 	Result string `json:"result"`
 	Error  string `json:"error,omitempty"`
+	// seen is the revision of a row that was due before; with it nobody has worked on
+	// the row yet.
+	seen int64
 }
 
 // The results.
@@ -137,6 +141,8 @@ const (
 	Due = "due now"
 	// Waits: it was worked on, and waits for its next try.
 	Waits = "waits"
+	// Discarded: it was retried, and closed without an effect.
+	Discarded = "discarded"
 	// Refused: nothing was done.
 	Refused = "refused"
 	// Failed: the handler failed again, which the row says, or the store did.
@@ -211,7 +217,9 @@ func (b Box) one(ctx context.Context, o Order, number int64) (Result, error) {
 		return result, nil
 	}
 	if !o.DryRun {
-		return result.after(b.act(ctx, o, row), o.Verb.done()), nil
+		result = result.after(b.act(ctx, o, row), o.Verb.done())
+		result.seen = row.Revision
+		return result, nil
 	}
 	taken, err := b.taken(ctx, o.Verb, row)
 	switch {
@@ -238,6 +246,10 @@ func (b Box) taken(ctx context.Context, verb Verb, row contract.StoredRow) (bool
 func (r Result) after(err error, none string) Result {
 	if err == nil {
 		r.Result = none
+		return r
+	}
+	if errors.Is(err, contract.ErrDueAlready) { // which is what was asked for
+		r.Result, r.Error = Due, "it was before, and nothing is recorded"
 		return r
 	}
 	r.Result, r.Error = resultOf(err), plain(err)
@@ -300,8 +312,8 @@ func (b Box) act(ctx context.Context, o Order, row contract.StoredRow) error {
 	return b.Requeuer.Requeue(ctx, row.Number, row.Revision, act)
 }
 
-// Endings says what became of rows that were retried: Done, Failed with the error of
-// the last run, Waits, or still Due.
+// Endings says what became of rows that were retried: Done, Discarded, Failed with the
+// error of the last run, Waits, or still Due.
 func (b Box) Endings(ctx context.Context, retried []Result) ([]Result, error) {
 	all := slices.Clone(retried)
 	for i := range all {
@@ -312,7 +324,7 @@ func (b Box) Endings(ctx context.Context, retried []Result) ([]Result, error) {
 		if err != nil {
 			return nil, fmt.Errorf("store %s: row %d: %w", b.Store, all[i].Number, err)
 		}
-		if len(rows) == 1 {
+		if len(rows) == 1 && rows[0].Revision != all[i].seen {
 			all[i].Result, all[i].Error = ending(rows[0])
 		}
 	}
@@ -322,8 +334,10 @@ func (b Box) Endings(ctx context.Context, retried []Result) ([]Result, error) {
 // ending is what a row says of its retry.
 func ending(r contract.StoredRow) (result, why string) {
 	switch r.State {
-	case contract.StateCompleted, contract.StateDiscarded:
+	case contract.StateCompleted:
 		return Done, ""
+	case contract.StateDiscarded:
+		return Discarded, cmp.Or(r.LastError, "it was closed meanwhile, without an effect")
 	case contract.StateReceived, contract.StateInProgress:
 		return Due, ""
 	case contract.StateFailedRetryable:

@@ -207,18 +207,20 @@ func TestTheStatesThatAnActMayMeet(t *testing.T) {
 }
 
 func TestWhatBecameOfRetries(t *testing.T) {
-	f := parked(5)
+	f := parked(7)
 	at := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
-	for i, state := range []contract.RowState{contract.StateCompleted, contract.StateFailedRetryable, contract.StateFailedRetryable, contract.StateParked, contract.StateInProgress} {
+	for i, state := range []contract.RowState{contract.StateCompleted, contract.StateFailedRetryable, contract.StateFailedRetryable, contract.StateParked, contract.StateInProgress,
+		contract.StateDiscarded, contract.StateFailedRetryable} {
 		f.rows[i].State, f.rows[i].LastError, f.rows[i].Attempts = state, "no such account", 3
 		f.rows[i].ChangedAt, f.rows[i].DueAt = at, at
 	}
-	f.rows[2].DueAt = at.Add(90 * time.Second)
+	f.rows[2].DueAt, f.rows[6].DueAt = at.Add(90*time.Second), at.Add(90*time.Second)
 	var retried []Result
-	for i := range 6 {
-		retried = append(retried, Result{Number: int64(i + 1), Result: Due})
+	for i := range 8 {
+		retried = append(retried, Result{Number: int64(i + 1), Result: Due, seen: -1})
 	}
-	retried[5] = Result{Number: 6, Result: Refused, Error: "as it was"}
+	retried[6].seen = f.rows[6].Revision // it was due already, and nobody has worked on it
+	retried[7] = Result{Number: 8, Result: Refused, Error: "as it was"}
 	got, err := (Box{Inbox: f}).Endings(t.Context(), retried)
 	if err != nil {
 		t.Fatal(err)
@@ -227,7 +229,8 @@ func TestWhatBecameOfRetries(t *testing.T) {
 	for _, r := range got {
 		lines = append(lines, r.Result+": "+r.Error)
 	}
-	want := []string{"done: ", "due now: ", "waits: for 1m30s after attempt 3: no such account", "failed: no such account", "due now: ", "refused: as it was"}
+	want := []string{"done: ", "due now: ", "waits: for 1m30s after attempt 3: no such account", "failed: no such account", "due now: ",
+		"discarded: no such account", "due now: ", "refused: as it was"}
 	if !slices.Equal(lines, want) {
 		t.Errorf("got %q, want %q", lines, want)
 	}

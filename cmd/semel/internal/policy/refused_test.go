@@ -108,6 +108,7 @@ func refusedCombinations() []policyCase {
 		{name: "natural with an empty declaration", edits: []string{"strategy: marker", "strategy: {natural: {}}"}, shape: true},
 		{name: "business key without constraint", edits: []string{"strategy: marker", "strategy: business_key"}, shape: true},
 		{name: "no strategy", edits: []string{"strategy: marker", "strategy: {marker: false}"}},
+		{name: "the age of what cannot wait", edits: append(inConsumer("alerts: {pending_age: 1m}"), "strategy: marker", "strategy: {natural: {because: I say so}}")},
 		{name: "conflicts without fingerprint", edits: inConsumer("fingerprint: none", "on_conflict: park")},
 		{name: "fingerprint without marker", edits: append(inConsumer("fingerprint: body"), "strategy: marker", "strategy: {business_key: {constraint: a.b}}")},
 		{name: "conflicts without marker", edits: append(inConsumer("on_conflict: halt"), "strategy: marker", "strategy: {business_key: {constraint: a.b}}")},

@@ -122,7 +122,11 @@ func (r rules) fingerprint() {
 	case c.OnConflict == consumer.ThenAcceptFirst:
 		r.warn("on_conflict", "without a fingerprint no conflict is found: every copy is a duplicate already", "remove it, or write fingerprint: body")
 	default:
-		r.refuse("on_conflict", "without a fingerprint no conflict is ever found", "remove it, or write fingerprint: body and strategy: marker")
+		remedy := "remove it, or write fingerprint: body"
+		if !c.Strategy.Marks() {
+			remedy += " and strategy: marker"
+		}
+		r.refuse("on_conflict", "without a fingerprint no conflict is ever found", remedy)
 	}
 }
 

@@ -20,6 +20,9 @@ func (r rules) inbox() {
 	if !c.Strategy.Marks() && r.set("inbox") {
 		r.refuse("inbox", noInbox, "remove it")
 	}
+	if !c.Strategy.Marks() && r.set("alerts.pending_age") {
+		r.refuse("alerts.pending_age", noInbox, "remove it")
+	}
 }
 
 // noInbox is why nothing of the consumer waits in its store.
