@@ -246,6 +246,9 @@ func (c *Consumer[Tx]) TryMark(ctx context.Context, tx Tx, m *semel.Message) (co
 	if !ok {
 		return contract.Verdict{}, fmt.Errorf("semel: the store marks in no transaction of yours: %w", semel.ErrUnsupported)
 	}
+	if c.config.Identity == nil {
+		return contract.Verdict{}, fmt.Errorf("semel: consumer %q has no Identity, and only what has one can be marked: %w", c.config.Name, semel.ErrUnsupported)
+	}
 	var p parcel
 	p.readAlone(&c.config, m)
 	if p.item.Refused != nil {
@@ -276,6 +279,9 @@ func (c *Consumer[Tx]) Accept(ctx context.Context, tx Tx, messages ...*semel.Mes
 	receiver, ok := c.store.(contract.TxReceiver[Tx])
 	if !ok {
 		return nil, fmt.Errorf("semel: the store receives in no transaction of yours: %w", semel.ErrUnsupported)
+	}
+	if !c.config.Strategy.marks() {
+		return nil, fmt.Errorf("semel: consumer %q writes no markers, and only what has one can wait in the inbox; use StrategyInbox: %w", c.config.Name, semel.ErrUnsupported)
 	}
 	marks := make([]contract.Mark, len(messages))
 	kept := make([]*semel.Message, len(messages))

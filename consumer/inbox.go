@@ -218,7 +218,7 @@ func (b *inbox) item(h *heldRow, until machine.Time) *machine.Item {
 	if why := b.config.neverProcessed(r); why != nil {
 		it.Refused = &machine.Refusal{Reason: r.Reason, Why: why}
 	} else if r.Started >= b.config.Inbox.Starts {
-		it.Refused = &machine.Refusal{Reason: semel.ReasonKills, Why: fmt.Errorf("it was begun %d times, and its process never came to its end", r.Started)}
+		it.Refused = &machine.Refusal{Reason: semel.ReasonKills, Why: fmt.Errorf("it was begun %d times and never came to its end: its process died each time, or its handler did not return", r.Started)}
 	}
 	m.Identity = p.key(b.config)
 	it.Size = sizeOf(m)

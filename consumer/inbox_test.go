@@ -296,6 +296,14 @@ func TestAcceptance(t *testing.T) {
 		if _, err := running.Accept(t.Context(), b.Tx(contract.All), nil); !strings.Contains(fmt.Sprint(err), "nothing was received") {
 			t.Errorf("no message: %v", err)
 		}
+		natural := config(nil)
+		natural.Strategy, natural.NaturalBecause, natural.Identity = consumer.StrategyNatural, "a test", nil
+		unmarked := mustNew(t, store, add, natural)
+		_, err = unmarked.Accept(t.Context(), b.Tx(contract.All), numbered("n", 1)...)
+		_, marking := unmarked.TryMark(t.Context(), b.Tx(contract.All), numbered("n", 1)[0])
+		if !errors.Is(err, semel.ErrUnsupported) || !errors.Is(marking, semel.ErrUnsupported) {
+			t.Errorf("without a marker, by whose identity copies are known: %v, %v", err, marking)
+		}
 		b.Rollback(t.Context())
 		run.stop()
 		if err := run.wait(); err != nil {

@@ -2,6 +2,7 @@ package consumer_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,7 +15,20 @@ import (
 // before.
 type oneWriter struct {
 	*opening
-	turn chan struct{}
+	turn   chan struct{}
+	beside atomic.Int32 // claims that were asked for beside a batch
+}
+
+// Claim waits for the batch that is open, as it does in such a store.
+func (s *oneWriter) Claim(ctx context.Context, o contract.ClaimOptions) ([]contract.Claimed, error) {
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+		return s.opening.Claim(ctx, o)
+	default:
+		s.beside.Add(1)
+		return nil, errTest
+	}
 }
 
 func (s *oneWriter) TakesTurns() bool { return true }
@@ -84,8 +98,8 @@ func TestLeasesOfAStoreWithOneWriter(t *testing.T) {
 			return add(ctx, tx, m)
 		}, c)
 		rows, err := store.Rows(t.Context(), contract.RowFilter{})
-		if err != nil || len(rows) != 12 || counts.Inbox.Applied != 12 || counts.Inbox.Lost != 0 || len(said) != 0 {
-			t.Errorf("%v: %+v, %q", err, counts.Inbox, said)
+		if err != nil || len(rows) != 12 || counts.Inbox.Applied != 12 || counts.Inbox.Lost != 0 || len(said) != 0 || store.beside.Load() != 0 {
+			t.Errorf("%v: %+v, %q, %d claims beside a batch", err, counts.Inbox, said, store.beside.Load())
 		}
 		for _, r := range rows {
 			if r.State != contract.StateCompleted || r.Attempts != 1 || r.Started != 0 {

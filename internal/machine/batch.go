@@ -9,7 +9,7 @@ func (m *Machine) startFlights() {
 	for n := range m.workers {
 		i := m.nth(n)
 		w := &m.workers[i]
-		if w.flight != nil || w.until > m.now || m.store.closed(m.now) || m.oneAtATime() && m.oneFlies() {
+		if w.flight != nil || w.until > m.now || m.store.closed(m.now) || m.oneAtATime() && m.oneWrites() {
 			continue
 		}
 		entries, empty := m.form(w)

@@ -12,6 +12,9 @@ func (m *Machine) startClaim() {
 	if !m.config.Inbox || c.under || m.end.stopping || c.until > m.now || m.store.closed(m.now) || c.lane.items > c.most/2 {
 		return
 	}
+	if m.config.OneWriter && m.oneFlies() {
+		return // it would wait for that inside the store
+	}
 	messages, bytes := m.room()
 	if messages <= 0 || bytes <= 0 || m.trial.on && c.lane.items > 0 {
 		return

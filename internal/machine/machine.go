@@ -123,6 +123,10 @@ func (m *Machine) advance() {
 	m.retrySettle()
 	m.settleSkipped()
 	m.freeLate()
+	if m.config.OneWriter { // the next batch waits for what is claimed
+		m.unclaim()
+		m.startClaim()
+	}
 	m.startFlights()
 	m.answerDown()
 	m.flushSettle()

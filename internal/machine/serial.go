@@ -21,6 +21,12 @@ func (m *Machine) nth(n int) int {
 // oneAtATime reports whether a batch begins only when no other is under way.
 func (m *Machine) oneAtATime() bool { return m.serial.on || m.config.OneWriter }
 
+// oneWrites reports whether a batch is under way, or, where that is the same to the
+// store, a claim.
+func (m *Machine) oneWrites() bool {
+	return m.oneFlies() || m.config.OneWriter && m.claims.under
+}
+
 // oneFlies reports whether a batch is under way: one that waited for it inside
 // the store would hold a snapshot there, and old versions of hot rows could
 // not be cleared away; and the leases of its claims would end there, though

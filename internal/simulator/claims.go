@@ -39,6 +39,11 @@ func (c *checker) asksInbox(a machine.ClaimRows) {
 	case c.rests():
 		c.broke("law 13", "%s while the store is down", showAction(a))
 	}
+	for _, f := range c.p.flights {
+		if conf.OneWriter && !f.killed {
+			c.broke("D3, turns", "the inbox is asked beside f%d, and would wait for it in the store", f.of.Number)
+		}
+	}
 	c.claims.asking = true
 	c.claims.asks++
 	if most := 20 + int(2*c.p.time()/conf.Poll) + 2*c.claims.news; c.claims.asks > most {

@@ -110,6 +110,9 @@ func (c *checker) begin(f *machine.Flight) {
 			c.broke("law 11", "worker %d has f%d and f%d", f.Worker, g.of.Number, f.Number)
 		}
 	}
+	if conf.OneWriter && c.claims.asking {
+		c.broke("D3, turns", "f%d begins while the inbox is asked, and would wait for it in the store", f.Number)
+	}
 	if conf.OneWriter && conf.Workers > 1 {
 		c.arose("D3, turns")
 	}

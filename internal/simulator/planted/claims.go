@@ -10,6 +10,8 @@ func ofClaims() []Fault {
 	return []Fault{
 		inMachine("batches of a store with one writer wait inside of it", "D3, turns", "serial.go",
 			"return m.serial.on || m.config.OneWriter }", "return m.serial.on }"),
+		inMachine("a store with one writer is asked for claims beside a batch", "D3, turns", "claims.go",
+			"if m.config.OneWriter && m.oneFlies() {", "if false {"),
 		inMachine("a claim rides on a copy", "law 12", "claims.go",
 			"\tm.enqueue(it)\n", "\tif carrier := m.carriers[it.key()]; carrier != nil {\n\t\tm.ride(it, carrier)\n\t} else {\n\t\tm.enqueue(it)\n\t}\n"),
 		inMachine("a claim that is lost ends as a duplicate", "law 12", "commit.go",
