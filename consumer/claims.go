@@ -32,10 +32,8 @@ func (f *flight[Tx]) stand(verdicts []contract.Verdict) (all []*heldRow) {
 
 // claims are those of a flight's entries that the batch asks for.
 func (f *flight[Tx]) claims() (all []contract.Claim) {
-	for i := range f.Entries {
-		if h := rowOf(&f.Entries[i]); h != nil && f.known[i].Kind == 0 {
-			all = append(all, h.claim())
-		}
+	for _, h := range f.asked() {
+		all = append(all, h.claim())
 	}
 	return all
 }
@@ -56,17 +54,9 @@ func (p *pilot[Tx]) forgetLost(f *flight[Tx], verdicts []contract.Verdict) {
 // a connection, or for another process's batch. Which claim is lost meanwhile, Begin
 // tells.
 func (p *pilot[Tx]) keepWaiting(f *flight[Tx]) {
-	if f.known == nil {
-		return
+	if rows := f.asked(); len(rows) > 0 {
+		p.engine.inbox.keeper.begin(rows, time.Now().Add(p.engine.config.CommitTimeout), func(error) {})
 	}
-	var rows []*heldRow
-	for i := range f.Entries {
-		if h := rowOf(&f.Entries[i]); h != nil && f.known[i].Kind == 0 {
-			rows = append(rows, h)
-		}
-	}
-	c := &p.engine.config
-	p.engine.inbox.keeper.begin(rows, time.Now().Add(c.CommitTimeout), func(error) {})
 }
 
 // keep extends the leases of a flight that has begun, of those claims that stand.
@@ -83,18 +73,40 @@ func (p *pilot[Tx]) keepNothing(f *flight[Tx]) {
 	}
 }
 
-// renew extends the leases of a flight that was long and did not commit, since its
-// messages fly again. A store that has one writer could extend nothing while the batch
-// was open, and nobody could claim anything either. Which claim is lost all the same,
-// the next Begin tells.
-func (p *pilot[Tx]) renew(ctx context.Context, f *flight[Tx]) {
-	lease := p.engine.config.Inbox.Lease
-	if f.known == nil || time.Since(f.began) < lease/3 {
-		return
+// keepAfter is for the claims of a flight that did not commit and may fly again: their
+// leases are extended until they do, for as long as a message that met contention
+// waits at most, and at once if the flight was long: a store that has one writer could
+// extend nothing while the batch was open, and nobody could claim anything either. It
+// says until when they may wait; 0: there are none. Which is lost all the same, the
+// next Begin tells.
+func (p *pilot[Tx]) keepAfter(ctx context.Context, f *flight[Tx]) machine.Time {
+	e := p.engine
+	rows := f.asked()
+	if len(rows) == 0 {
+		return 0
 	}
-	if claims := f.claims(); len(claims) > 0 {
-		_, _ = p.engine.inbox.leases.Extend(ctx, claims, lease)
+	lease := e.config.Inbox.Lease
+	e.inbox.keeper.begin(rows, time.Now().Add(keptAfter), func(error) {})
+	if time.Since(f.began) > lease/3 {
+		e.inbox.keeper.extendNow(ctx, f.claims())
 	}
+	return max(e.inbox.keeper.earliest(rows).Add(-lease/3).Sub(e.began), 1)
+}
+
+// keptAfter is longer than a message waits that met contention.
+const keptAfter = 10 * time.Second
+
+// asked are the rows of those claims of a flight that its batch asks for.
+func (f *flight[Tx]) asked() (rows []*heldRow) {
+	if f.known == nil {
+		return nil
+	}
+	for i := range f.Entries {
+		if h := rowOf(&f.Entries[i]); h != nil && f.known[i].Kind == 0 {
+			rows = append(rows, h)
+		}
+	}
+	return rows
 }
 
 func rowOf(en *machine.Entry) *heldRow { return en.Item.Handle.(*parcel).row() }

@@ -255,9 +255,7 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 		}
 	}
 	if f.known != nil {
-		claims := f.claims()
-		e.inbox.keeper.move(claims, time.Now().Add(e.config.commitTimeout(f.batch)))
-		defer e.inbox.keeper.end(claims)
+		e.inbox.keeper.move(f.claims(), time.Now().Add(e.config.commitTimeout(f.batch)))
 	}
 	e.config.at(faults.BeforeCommit, len(f.Entries))
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.base), e.config.commitTimeout(f.batch))
@@ -273,14 +271,16 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 		Decision: why.Decision, After: why.After, Reason: why.Reason, Outside: exonerates(e.store, result.Err), Err: result.Err}
 	switch result.Outcome {
 	case contract.Committed:
+		p.keepNothing(f)
 		if over != nil {
 			e.inbox.forget(over...)
 		}
 		e.config.at(faults.AfterCommit, len(f.Entries))
 	case contract.CommitUnknown:
+		p.keepNothing(f) // they are taken anew
 		e.config.at(faults.CommitReplyLost, len(f.Entries))
 	case contract.NotCommitted:
-		p.renew(ctx, f)
+		ended.Until = p.keepAfter(ctx, f)
 	}
 	return ended
 }
@@ -329,8 +329,7 @@ func (p *pilot[Tx]) rollback(a machine.Rollback) machine.Event {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.engine.base), p.engine.config.CommitTimeout)
 	defer cancel()
 	f.batch.Rollback(ctx)
-	p.renew(ctx, f)
-	p.keepNothing(f)
+	until := p.keepAfter(ctx, f)
 	p.set(nil)
-	return machine.Ended{Flight: a.Flight, Outcome: contract.NotCommitted, Culprit: contract.NobodyNamed}
+	return machine.Ended{Flight: a.Flight, Outcome: contract.NotCommitted, Culprit: contract.NobodyNamed, Until: until}
 }

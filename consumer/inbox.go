@@ -101,6 +101,7 @@ func (b *inbox) rouse() {
 
 // forget ends what is known of claims that have ended, or are another's.
 func (b *inbox) forget(all ...*heldRow) {
+	b.keeper.forget(all)
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	for _, h := range all {

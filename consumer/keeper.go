@@ -69,6 +69,17 @@ func (k *keeper) end(claims []contract.Claim) {
 	}
 }
 
+// forget keeps rows no longer, whatever their token.
+func (k *keeper) forget(rows []*heldRow) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	for _, h := range rows {
+		if kept := k.kept[h.Number]; kept != nil && kept.row == h {
+			delete(k.kept, h.Number)
+		}
+	}
+}
+
 // work extends three times a lease until base ends.
 func (k *keeper) work(base context.Context) {
 	tick := time.NewTicker(k.lease / 3)
@@ -84,8 +95,10 @@ func (k *keeper) work(base context.Context) {
 }
 
 // extend extends once what is kept.
-func (k *keeper) extend(base context.Context, now time.Time) {
-	claims := k.due(now)
+func (k *keeper) extend(base context.Context, now time.Time) { k.extendNow(base, k.due(now)) }
+
+// extendNow extends these of what is kept.
+func (k *keeper) extendNow(base context.Context, claims []contract.Claim) {
 	if len(claims) == 0 {
 		return
 	}
@@ -124,6 +137,19 @@ func (k *keeper) due(now time.Time) (claims []contract.Claim) {
 		}
 	}
 	return claims
+}
+
+// earliest is when the first lease of these rows surely lasts no longer.
+func (k *keeper) earliest(rows []*heldRow) time.Time {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	first := rows[0].ends
+	for _, h := range rows {
+		if h.ends.Before(first) {
+			first = h.ends
+		}
+	}
+	return first
 }
 
 // lose cancels the flight of a claim that is another's, or may be; guarded by mutex.

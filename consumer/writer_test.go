@@ -125,4 +125,26 @@ func TestLeasesOfAStoreWithOneWriter(t *testing.T) {
 			t.Errorf("waited: %v, %+v", waited, counts.Inbox)
 		}
 	})
+	bubble(t, "C6_D5_what_waits_to_be_tried_is_given_back_in_time_and_counts_as_no_start", func(t *testing.T) {
+		store := memstore.New()
+		received(t, store, 60)
+		c := working(config(nil))
+		c.Workers, c.Inbox.Lease, c.IdleExit, c.Retry.SerialAfter, c.Retry.Attempts, c.Retry.Budget.PerSecond = 2, 3*time.Second, time.Minute, 3, 100, 1
+		c.Retry.First, c.Retry.Most = time.Millisecond, time.Second
+		began := time.Now()
+		counts := runs(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+			if time.Since(began) < 30*time.Second {
+				return errTest
+			}
+			return add(ctx, tx, m)
+		}, c)
+		if n := counts.Inbox; n.Applied != 60 || n.Lost != 0 || n.Parked != 0 || n.Released == 0 {
+			t.Errorf("%+v", n)
+		}
+		for _, r := range rows(t, store) {
+			if r.State != contract.StateCompleted || r.Started != 0 {
+				t.Errorf("%+v", r)
+			}
+		}
+	})
 }

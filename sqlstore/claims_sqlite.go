@@ -123,15 +123,39 @@ func (sqliteClaims) held(ctx context.Context, s *Store, consumer string, t contr
 	return all, rows.Err()
 }
 
-// extend does nothing while a batch of this store is open: it has the writer's
-// place, and nobody can claim its rows.
-func (sqliteClaims) extend(ctx context.Context, s *Store, claims []contract.Claim, lease time.Duration) ([]int, error) {
-	if len(s.writers) > 0 {
-		return nil, nil
+// extend only looks while a batch of this store is open: that has the writer's place,
+// and nobody can claim its rows.
+func (sqliteClaims) extend(ctx context.Context, s *Store, claims []contract.Claim, lease time.Duration) (lost []int, err error) {
+	if !s.writerIsFree(ctx) {
+		for i, c := range claims {
+			var is int
+			switch err := s.db.QueryRowContext(ctx, s.sqlite.HasClaim, c.Number, int64(c.Token)).Scan(&is); {
+			case errors.Is(err, sql.ErrNoRows):
+				lost = append(lost, i)
+			case err != nil:
+				return nil, err
+			}
+		}
+		return lost, nil
 	}
 	return s.each(ctx, len(claims), func(tx *sql.Tx, i int) (sql.Result, error) {
 		return tx.ExecContext(ctx, s.sql.Extend, lease.Milliseconds(), claims[i].Number, int64(claims[i].Token))
 	})
+}
+
+// shortWrite is longer than a write takes that is no batch.
+const shortWrite = 100 * time.Millisecond
+
+// writerIsFree waits a little for the writer's place, and reports whether no batch has
+// it.
+func (s *Store) writerIsFree(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, shortWrite)
+	defer cancel()
+	release, err := s.acquireWriter(ctx)
+	if err == nil {
+		release()
+	}
+	return err == nil
 }
 
 func (sqliteClaims) start(ctx context.Context, s *Store, claims []contract.Claim) ([]int, error) {

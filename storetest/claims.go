@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -136,6 +137,17 @@ func (s suite[Tx]) claims(t *T) {
 		h.commit(b, contract.Ending{Claims: []contract.ClaimEnding{{Claim: all[1].Claim, Mark: 2, Event: contract.RowCompleted}}})
 		h.wantOutcome("b", contract.Applied)
 		h.wantOutcome("a", contract.Waiting)
+	})
+	t.Run("law_5_an_extension_beside_a_batch_says_which_claims_are_lost", "Beside a batch that is open, too, an extension tells which claims do not stand.", func(t *T) {
+		h := s.opened(t)
+		all := h.claimed("a", "b")
+		h.steal(all[0])
+		b, _ := h.begin(h.asking(all[1]))
+		lost, err := h.leases().Extend(t.context(), []contract.Claim{all[0].Claim, all[1].Claim}, time.Minute)
+		if err != nil || !slices.Equal(lost, []int{0}) {
+			t.Errorf("%v are lost, %v; want the first", lost, err)
+		}
+		h.commit(b, contract.Ending{Claims: []contract.ClaimEnding{{Claim: all[1].Claim, Event: contract.RowCompleted}}})
 	})
 	t.Run("law_6_a_lease_that_has_ended_is_told_when_its_batch_begins", "A claim whose lease has ended is not begun, also if nobody else has taken it.", func(t *T) {
 		h := s.opened(t)

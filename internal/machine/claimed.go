@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/semel-go/semel/contract"
@@ -23,10 +24,44 @@ type claimState struct {
 	failures int
 	// most is how many are claimed ahead: it grows while all are begun in time.
 	most int
-	// fresh are claims that may not have begun, the earliest first; freed are those
-	// to be given back with this step.
-	fresh []*Item
+	// fresh are claims that may not have begun, or not again, the earliest first; freed
+	// are those to be given back with this step.
+	fresh []freshClaim
 	freed []*Item
+}
+
+// freshClaim is a claim that is given back at a moment, if it is that claim's still.
+type freshClaim struct {
+	it    *Item
+	until Time
+}
+
+// begunOrGone reports whether it is not to be given back, or not then.
+func (f *freshClaim) begunOrGone() bool {
+	return f.it.Claim.begun || f.it.state == gone || f.it.Claim.Until != f.until
+}
+
+// mayLeave lets a claim be given back at its moment.
+func (c *claimState) mayLeave(it *Item) {
+	it.Claim.begun = false
+	i, _ := slices.BinarySearchFunc(c.fresh, it.Claim.Until, func(f freshClaim, at Time) int { return cmp.Compare(f.until, at) })
+	c.fresh = slices.Insert(c.fresh, i, freshClaim{it, it.Claim.Until})
+}
+
+// mayLeaveAgain is mayLeave for the claims of a flight that has ended that are to fly
+// again. Those stay of which something is known here: that their handlers need not
+// run, that their commit is unknown, that they have met trouble.
+func (m *Machine) mayLeaveAgain(f *Flight, until Time) {
+	for _, en := range f.Entries {
+		it := en.Item
+		if it.Claim == nil || it.state != queued || it.as != AsApplied || it.unknown || it.trouble != nil {
+			continue
+		}
+		if until != 0 {
+			it.Claim.Until = until
+		}
+		m.claims.mayLeave(it)
+	}
 }
 
 // due says that something in the inbox is due at a moment.

@@ -72,7 +72,7 @@ func (m *Machine) admitClaim(it *Item) {
 		m.free(it)
 		return
 	}
-	m.claims.fresh = append(m.claims.fresh, it)
+	m.claims.mayLeave(it)
 	m.enqueue(it)
 }
 
@@ -80,17 +80,17 @@ func (m *Machine) admitClaim(it *Item) {
 func (m *Machine) freeLate() {
 	c := &m.claims
 	late := false
-	for n, it := range c.fresh {
-		switch {
-		case it.Claim.begun || it.state == gone:
-		case it.Claim.Until > m.now:
+	for n := range c.fresh {
+		switch fresh := &c.fresh[n]; {
+		case fresh.begunOrGone():
+		case fresh.until > m.now:
 			c.trim(n)
 			return
 		default:
 			if !late { // once, however many they are
 				late, c.most = true, max(1, c.most/2)
 			}
-			m.leave(it)
+			m.leave(fresh.it)
 		}
 	}
 	if len(c.fresh) > 0 && !late { // all were begun

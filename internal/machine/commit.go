@@ -138,6 +138,7 @@ func (m *Machine) ended(e Ended) {
 	default:
 		m.refused(w, f, e)
 	}
+	m.mayLeaveAgain(f, e.Until)
 }
 
 // committed settles what the flight did and queues again what it did not.

@@ -52,7 +52,7 @@ type Claim struct {
 	Attempts int
 	// Suspect says that who had the row before may have died of it: it flies alone.
 	Suspect bool
-	// Until is when it is given back if it was not begun.
+	// Until is when it is given back if it was not begun, or begun again.
 	Until Time
 
 	begun bool
@@ -187,6 +187,9 @@ type (
 		// Outside is as in Failure.
 		Outside bool
 		Err     error
+		// Until is when those of its claims are given back that did not end and were
+		// not begun again; 0: it is as it was.
+		Until Time
 	}
 	// Settled answers Settle; Left are indexes to be tried again.
 	Settled struct {

@@ -82,7 +82,7 @@ func (m *Machine) notBegun(e Marked) {
 		m.up()
 		if len(f.Entries) == 1 {
 			m.holdBusy(f.Entries[0].Item)
-			return
+			break
 		}
 		w.limit = quarter(len(f.Entries))
 		m.requeueAll(f)
@@ -94,6 +94,7 @@ func (m *Machine) notBegun(e Marked) {
 		m.outages++
 		m.standDown(f, e.Err, false)
 	}
+	m.mayLeaveAgain(f, 0)
 }
 
 // sift finds what runs: fresh marks, but nothing of a lane behind a message

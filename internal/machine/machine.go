@@ -121,8 +121,8 @@ func (m *Machine) advance() {
 	m.endSerial()
 	m.releaseHeld()
 	m.retrySettle()
-	m.settleSkipped()
 	m.freeLate()
+	m.settleSkipped()
 	if m.config.OneWriter { // the next batch waits for what is claimed
 		m.unclaim()
 		m.startClaim()

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -57,6 +58,24 @@ func TestOneMessageIsTriedAtATime(t *testing.T) {
 		a.commit()
 		if n := a.asked.Messages; n != 1 {
 			t.Errorf("%d are claimed", n)
+		}
+	})
+	t.Run("C6_D3_what_was_rolled_back_and_waits_to_be_tried_is_given_back_in_its_time", func(t *testing.T) {
+		a := newAsking(t, func(c *Config) {
+			c.Lanes, c.Most, c.TrialAfter, c.RetryCost, c.Poll = NoOrder, 4, 1, 10*time.Hour, time.Hour
+		})
+		step[Action](a, 0, a.claimed(4, time.Minute))
+		f := a.flights[0]
+		a.flights = nil
+		step[Action](a, 0, Marked{Flight: f, Verdicts: slices.Repeat([]contract.Verdict{{Kind: contract.Fresh}}, 4)})
+		step[Action](a, 50*time.Second, Ran{Flight: f, Failed: true, Failure: Failure{Class: contract.ClassRetry, Err: errTest}})
+		step[Action](a, 0, Ended{Flight: f, Outcome: contract.NotCommitted, Culprit: -1, Until: a.now + time.Minute})
+		a.commit() // what is written down of the first
+		if n := len(step[Unclaim](a, time.Minute-1, Timer{})); n != 0 {
+			t.Errorf("claims are given back early")
+		}
+		if freed := step[Unclaim](a, 1, Timer{}); len(freed) != 1 || len(freed[0].Items) != 3 {
+			t.Errorf("%+v", freed)
 		}
 	})
 	t.Run("law_11_a_run_does_not_end_idle_while_one_waits_to_be_tried", func(t *testing.T) {

@@ -44,7 +44,7 @@ func (m *Machine) nextMoment() Time {
 		consider(m.claims.until)
 	}
 	if len(m.claims.fresh) > 0 {
-		consider(m.claims.fresh[0].Claim.Until)
+		consider(m.claims.fresh[0].until)
 	}
 	if len(m.settles.again) > 0 {
 		consider(m.settles.until)

@@ -158,6 +158,25 @@ func (p *process) keepLeases() {
 	})
 }
 
+// renew extends the leases of claims that may fly again, if the flight was long, and
+// says until when they may wait for it.
+func (f *flight) renew() (until time.Duration) {
+	w := f.p.w
+	for _, e := range f.of.Entries {
+		c := handOf(e.Item).claim
+		if c == nil || !c.row.stands(c.token()) || c.row.until <= w.now {
+			continue
+		}
+		if !w.store.down && c.row.until-w.now < w.plan.lease*2/3 {
+			c.row.until = w.now + w.plan.lease
+		}
+		if end := c.row.until - w.plan.lease/3 - f.p.started; until == 0 || end < until {
+			until = max(end, 1)
+		}
+	}
+	return until
+}
+
 func (f *flight) extend() {
 	w := f.p.w
 	for i, e := range f.of.Entries {

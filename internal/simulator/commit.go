@@ -220,6 +220,7 @@ func (f *flight) loseCounts(a machine.Commit) {
 func (f *flight) answer(e machine.Ended) {
 	e.Flight = f.of
 	f.p.soon(func() {
+		e.Until = f.renew()
 		f.drop()
 		if e.Outcome == contract.Committed {
 			f.p.feedAt(e, faults.AfterCommit)

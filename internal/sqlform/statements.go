@@ -93,8 +93,9 @@ type SQLite struct {
 	ForeignKeys, File string
 	// AnyDue, ConsumerScopes and Claimable find what Take claims.
 	AnyDue, ConsumerScopes, Claimable, Take string
-	// StartClaim, EndClaim and EndMarker are about one claim; StateOf about a row.
-	StartClaim, EndClaim, EndMarker, StateOf string
+	// HasClaim, StartClaim, EndClaim and EndMarker are about one claim; StateOf about a
+	// row.
+	HasClaim, StartClaim, EndClaim, EndMarker, StateOf string
 }
 
 // begins is what a statement of an SQL file begins with, before its name.

@@ -36,6 +36,9 @@ select 1 from {prefix}inbox i join {prefix}markers m on m.scope = i.scope and m.
 where i.number = ? and i.token = ? and i.state = 'IN_PROGRESS'
   and i.locked_until > cast(unixepoch('subsec') * 1000 as integer) and m.outcome = 2;
 
+-- name: has claim
+select 1 from {prefix}inbox where number = ? and token = ? and state = 'IN_PROGRESS';
+
 -- name: extend
 update {prefix}inbox set due_at = max(due_at, cast(unixepoch('subsec') * 1000 as integer) + ?1),
   locked_until = max(locked_until, cast(unixepoch('subsec') * 1000 as integer) + ?1)

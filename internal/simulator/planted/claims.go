@@ -8,10 +8,6 @@ func inMemstore(name, law, before, after, test string) Fault {
 // ofClaims are faults of what the machine does with claims and with what waits.
 func ofClaims() []Fault {
 	return []Fault{
-		inMachine("batches of a store with one writer wait inside of it", "D3, turns", "serial.go",
-			"return m.serial.on || m.config.OneWriter }", "return m.serial.on }"),
-		inMachine("a store with one writer is asked for claims beside a batch", "D3, turns", "claims.go",
-			"if m.config.OneWriter && m.oneFlies() {", "if false {"),
 		inMachine("a claim rides on a copy", "law 12", "claims.go",
 			"\tm.enqueue(it)\n", "\tif carrier := m.carriers[it.key()]; carrier != nil {\n\t\tm.ride(it, carrier)\n\t} else {\n\t\tm.enqueue(it)\n\t}\n"),
 		inMachine("a claim that is lost ends as a duplicate", "law 12", "commit.go",
@@ -21,7 +17,7 @@ func ofClaims() []Fault {
 		inMachine("a handler that is cancelled for a lost claim has met contention", "reports", "commit.go",
 			"case f.why == contract.ClassClaimLost, f.why == contract.ClassNone && e.Class", "case f.why == contract.ClassNone && e.Class"),
 		inMachine("a claim that was not begun in time is begun late", "D3", "claims.go",
-			"case it.Claim.Until > m.now:", "case true:"),
+			"case fresh.until > m.now:", "case true:"),
 		inMachine("what leaves is not given back", "law 11", "carrier.go",
 			"\tif it.Claim != nil {\n\t\tm.free(it)\n\t}\n", ""),
 		inMachine("what should wait in the inbox waits in memory", "case 6", "blame.go",
@@ -110,5 +106,21 @@ func ofFencing() []Fault {
 			"law_6_an_extension_moves_the_end_and_never_back"),
 		inMemstore("a retake takes what others claimed", "law 5", "if slices.Contains(from, r.token) && s.claimed(r.claim()) != nil {", "if s.claimed(r.claim()) != nil {",
 			"law_5_a_row_is_retaken_under_the_tokens_of_its_owner_only"),
+	}
+}
+
+// ofTurns are faults of who waits where: outside of a store with one writer, and with
+// claims for no longer than their leases.
+func ofTurns() []Fault {
+	return []Fault{
+		inMachine("batches of a store with one writer wait inside of it", "D3, turns", "serial.go",
+			"return m.serial.on || m.config.OneWriter }", "return m.serial.on }"),
+		{
+			Name: "a claim that was rolled back is kept from others for ever", Law: "D3", File: "internal/machine/commit.go",
+			Old: "\tm.mayLeaveAgain(f, e.Until)\n", New: "",
+			Test: "TestOneMessageIsTriedAtATime/C6_D3_what_was_rolled_back_and_waits_to_be_tried_is_given_back_in_its_time", Package: "./internal/machine",
+		},
+		inMachine("a store with one writer is asked for claims beside a batch", "D3, turns", "claims.go",
+			"if m.config.OneWriter && m.oneFlies() {", "if false {"),
 	}
 }

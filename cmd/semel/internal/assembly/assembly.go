@@ -26,6 +26,8 @@ type Options struct {
 	Stdin io.Reader
 	// FromStart reads files from their beginning, whatever their positions say.
 	FromStart bool
+	// Patient lets commands of a person wait long for who writes all the time.
+	Patient bool
 	// Logger gets the log of the consumers.
 	Logger *slog.Logger
 	// Observers are told what consumers do.
@@ -48,7 +50,7 @@ func Open(p *policy.Policy, o Options, want, create func(*policy.Store) bool) (*
 		if !want(named) {
 			continue
 		}
-		s, err := openStore(named, opening{create: create(named), connections: connections(p, named.Name)})
+		s, err := openStore(named, opening{create: create(named), patient: o.Patient, connections: connections(p, named.Name)})
 		if errors.Is(err, errNoDatabase) {
 			if err = fmt.Errorf("%w; correct the path", err); !p.Bare {
 				err = fmt.Errorf("%w, or create it: semel migrate up --config %s", err, p.File)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
@@ -26,7 +27,8 @@ type sqlite struct {
 
 // openSQLite opens the database file, which need not exist if it may be
 // created: then it is, for its owner alone. Nothing is read or written yet.
-func openSQLite(p *policy.SQLite, create bool) (tables, database, error) {
+func openSQLite(p *policy.SQLite, o opening) (tables, database, error) {
+	create := o.create
 	if err := checkFile(p.Path, create); err != nil {
 		return nil, nil, err
 	}
@@ -35,7 +37,11 @@ func openSQLite(p *policy.SQLite, create bool) (tables, database, error) {
 			return nil, nil, err
 		}
 	}
-	return openAddress(p, address(p.Path)+journal(p, create))
+	place := address(p.Path) + journal(p, create)
+	if o.patient {
+		place = strings.Replace(place, "busy_timeout(5000)", "busy_timeout(60000)", 1)
+	}
+	return openAddress(p, place)
 }
 
 // createFile makes an empty file, which is an empty database, unless there is
@@ -58,6 +64,10 @@ func openAddress(p *policy.SQLite, address string) (tables, database, error) {
 		return nil, nil, err
 	}
 	store, err := sqlstore.SQLite(db, sqlstore.Options{Prefix: p.Prefix})
+	for tries := 0; err != nil && strings.Contains(err.Error(), "SQLITE_BUSY") && tries < 50; tries++ {
+		time.Sleep(100 * time.Millisecond) // another process makes the file a WAL database
+		store, err = sqlstore.SQLite(db, sqlstore.Options{Prefix: p.Prefix})
+	}
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("%s: %w", p.Path, err), db.Close())
 	}

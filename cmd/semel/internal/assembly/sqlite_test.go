@@ -13,7 +13,7 @@ import (
 func TestANewDatabaseFile(t *testing.T) {
 	t.Run("is_for_its_owner_alone_with_the_files_beside_it", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "shop.db")
-		tables, database, err := openSQLite(&policy.SQLite{Path: path}, true)
+		tables, database, err := openSQLite(&policy.SQLite{Path: path}, opening{create: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,7 +36,7 @@ func TestANewDatabaseFile(t *testing.T) {
 		if err := os.WriteFile(path, nil, 0o640); err != nil {
 			t.Fatal(err)
 		}
-		_, database, err := openSQLite(&policy.SQLite{Path: path}, true)
+		_, database, err := openSQLite(&policy.SQLite{Path: path}, opening{create: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,7 @@ func TestANewDatabaseFile(t *testing.T) {
 }
 
 func TestUniqueConstraintsAreLookedFor(t *testing.T) {
-	_, opened, err := openSQLite(&policy.SQLite{Path: filepath.Join(t.TempDir(), "shop.db")}, true)
+	_, opened, err := openSQLite(&policy.SQLite{Path: filepath.Join(t.TempDir(), "shop.db")}, opening{create: true})
 	if err != nil {
 		t.Fatal(err)
 	}

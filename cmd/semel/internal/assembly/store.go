@@ -62,6 +62,9 @@ type database interface {
 type opening struct {
 	// create: the database may be made if it is missing.
 	create bool
+	// patient: a person waits, and has no second try: who writes all the time is let
+	// write for long.
+	patient bool
 	// connections is how many the consumers of the store need at most.
 	connections int
 }
@@ -78,7 +81,7 @@ func openKind(s *policy.Store, o opening) (tables, database, error) {
 	if s.Postgres != nil {
 		return openPostgres(s.Postgres, o.connections)
 	}
-	return openSQLite(s.SQLite, o.create)
+	return openSQLite(s.SQLite, o)
 }
 
 // Name is the store's in the policy.

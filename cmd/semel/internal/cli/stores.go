@@ -18,7 +18,7 @@ func (c *common) open(p *policy.Policy, store string, create bool) (*assembly.As
 	if err != nil {
 		return nil, err
 	}
-	a, err := assembly.Open(p, assembly.Options{Logger: log},
+	a, err := assembly.Open(p, assembly.Options{Logger: log, Patient: true},
 		func(s *policy.Store) bool { return store == "" || s.Name == store },
 		func(*policy.Store) bool { return create })
 	return a, failed(err)
