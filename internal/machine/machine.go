@@ -122,9 +122,9 @@ func (m *Machine) advance() {
 	m.releaseHeld()
 	m.retrySettle()
 	m.freeLate()
+	m.unclaim()
 	m.settleSkipped()
 	if m.config.OneWriter { // the next batch waits for what is claimed
-		m.unclaim()
 		m.startClaim()
 	}
 	m.startFlights()
