@@ -20,6 +20,10 @@ const (
 	LanesPartition LaneMode = iota
 	// LanesNone: no order is kept.
 	LanesNone
+	// LanesKey: messages with one key (semel.Message.Key) run in order and never at
+	// once, whatever partitions they are of; different keys run beside one another. A
+	// message without a key has no order.
+	LanesKey
 )
 
 // Then is how a message ends that cannot be applied. The set is closed.
@@ -239,7 +243,7 @@ func (t Then) String() string {
 
 // String is the mode's word in a policy file.
 func (m LaneMode) String() string {
-	return enum.Name([]string{LanesPartition: "partition", LanesNone: "none"}, m, "LaneMode")
+	return enum.Name([]string{LanesPartition: "partition", LanesNone: "none", LanesKey: "key"}, m, "LaneMode")
 }
 
 // String is the strategy's word in a policy file.

@@ -153,8 +153,8 @@ func (c *Config) checkEndings(fault faultFunc) {
 	check("OnBadIdentity", c.OnBadIdentity, ThenPark, ThenDeadLetter, ThenHalt)
 	check("OnUnmet", c.OnUnmet, ThenPark, ThenDeadLetter, ThenDiscard, ThenRetry)
 	check("Retry.Then", c.Retry.Then, ThenPark, ThenDeadLetter, ThenHalt)
-	if c.Lanes > LanesNone {
-		fault("Lanes", "%v is not a lane mode; use LanesPartition or LanesNone", c.Lanes)
+	if c.Lanes > LanesKey {
+		fault("Lanes", "%v is not a lane mode; use LanesPartition, LanesKey or LanesNone", c.Lanes)
 	}
 }
 

@@ -290,6 +290,17 @@ func (t Then) ending() machine.Then {
 	return machine.ThenPark
 }
 
+// kept is the machine's name for it.
+func (m LaneMode) kept() machine.Lanes {
+	switch m {
+	case LanesNone:
+		return machine.NoOrder
+	case LanesKey:
+		return machine.Key
+	}
+	return machine.Partition
+}
+
 // bounded asks a source that comes to an end whether that is known before. One
 // that panics says no.
 func bounded(c *Config, source contract.Finite) (is bool) {
@@ -303,8 +314,8 @@ func takesTurns(store any) bool {
 }
 
 func machineConfig(c Config, source contract.Source, oneAttempt, inbox, turns bool) machine.Config {
-	lanes := machine.Partition
-	if c.Lanes == LanesNone || oneAttempt {
+	lanes := c.Lanes.kept()
+	if oneAttempt {
 		lanes = machine.NoOrder
 	}
 	finite, ends := source.(contract.Finite)

@@ -12,6 +12,9 @@ func (m *Machine) startFlights() {
 		if w.flight != nil || w.until > m.now || m.store.closed(m.now) || m.oneAtATime() && m.oneWrites() {
 			continue
 		}
+		if len(w.ready) == 0 && m.config.Lanes != NoOrder {
+			m.takeOver(w)
+		}
 		entries, empty := m.form(w)
 		if len(entries) == 0 {
 			continue
@@ -29,12 +32,17 @@ func (m *Machine) startFlights() {
 
 // form takes the next entries of a worker in arrival order.
 func (m *Machine) form(w *worker) (entries []Entry, empty bool) {
+	m.forming = w.number
 	entries, empty = m.collect(w)
 	if len(entries) == 0 && w.before != 0 {
 		w.before = 0
 		entries, empty = m.collect(w)
 	}
 	w.before = 0
+	m.forming = -1
+	for i := range entries { // their lines are nobody's until they land
+		m.rank(entries[i].Item.line)
+	}
 	return entries, empty
 }
 
@@ -61,7 +69,7 @@ func (m *Machine) collect(w *worker) (entries []Entry, empty bool) {
 			it.Claim.begun = true
 		}
 		if entries == nil {
-			entries = make([]Entry, 0, min(limit, len(it.queue.items)-it.queue.head+1))
+			entries = make([]Entry, 0, min(limit, len(it.line.items)-it.line.head+1))
 		}
 		entries = append(entries, Entry{Item: it, As: it.as, Unmarked: m.config.Unmarked && it.as == AsApplied && it.Claim == nil, Unknown: it.unknown})
 		if alone {
@@ -86,16 +94,23 @@ func (m *Machine) marksTwice(entries []Entry, it *Item) bool {
 	return false
 }
 
-// earliest returns the worker's next item over its queues, of those that may fly
+// earliest returns the worker's next item over its lines, of those that may fly
 // now.
 func (m *Machine) earliest(w *worker) (best *Item) {
 	mayTry := m.mayTry()
-	for _, q := range w.queues {
-		it := q.first()
-		if it == nil || best != nil && best.arrival < it.arrival || !mayTry && m.tries(it) {
-			continue
+	consider := func(it *Item) {
+		if it != nil && (best == nil || it.arrival < best.arrival) && (mayTry || !m.tries(it)) {
+			best = it
 		}
-		best = it
+	}
+	for _, l := range w.own {
+		consider(l.first())
+	}
+	for _, l := range w.ready {
+		consider(l.first())
+		if mayTry {
+			break
+		}
 	}
 	return best
 }

@@ -9,6 +9,7 @@ type Lanes uint8
 const (
 	Partition Lanes = iota
 	NoOrder
+	Key
 )
 
 // Then is how an item ends that cannot be applied.

@@ -1,6 +1,10 @@
 package machine
 
-import "github.com/semel-go/semel/contract"
+import (
+	"slices"
+
+	"github.com/semel-go/semel/contract"
+)
 
 // flightState is the machine's own part of a Flight.
 type flightState struct {
@@ -97,10 +101,10 @@ func (m *Machine) notBegun(e Marked) {
 	m.mayLeaveAgain(f, 0)
 }
 
-// sift finds what runs: fresh marks, but nothing of a lane behind a message
+// sift finds what runs: fresh marks, but nothing of a line behind a message
 // that must be waited for. What is fresh and may not run is trimmed.
 func (m *Machine) sift(f *Flight) {
-	var waited []*lane
+	var waited []*line
 	f.fresh = make([]int, 0, len(f.Entries))
 	for i, en := range f.Entries {
 		v := f.verdicts[i]
@@ -110,8 +114,8 @@ func (m *Machine) sift(f *Flight) {
 		if v.Kind != contract.Busy && !m.own(en, v) {
 			en.Item.uncount()
 		}
-		if !en.Item.lane.loose && (mustWait(v) || v.Kind == contract.Conflict && m.config.OnConflict == ThenHalt) {
-			waited = append(waited, en.Item.lane)
+		if en.Item.line.ordered && (mustWait(v) || v.Kind == contract.Conflict && m.config.OnConflict == ThenHalt) {
+			waited = append(waited, en.Item.line)
 			continue
 		}
 		if v.Kind != contract.Fresh {
@@ -119,7 +123,7 @@ func (m *Machine) sift(f *Flight) {
 		}
 		en.Item.unknown = false
 		switch {
-		case contains(waited, en.Item.lane):
+		case slices.Contains(waited, en.Item.line):
 			f.trim = append(f.trim, i)
 		case en.As == AsApplied:
 			f.fresh = append(f.fresh, i)
@@ -131,15 +135,6 @@ func (m *Machine) sift(f *Flight) {
 // so that its message is held and asks again.
 func mustWait(v contract.Verdict) bool { return v.Kind == contract.Busy || v.Kind == contract.Newer }
 
-func contains(lanes []*lane, l *lane) bool {
-	for _, x := range lanes {
-		if x == l {
-			return true
-		}
-	}
-	return false
-}
-
 // ran takes the end of a flight's handlers.
 func (m *Machine) ran(e Ran) {
 	f := e.Flight
@@ -149,6 +144,11 @@ func (m *Machine) ran(e Ran) {
 	}
 	f.done = e.Done
 	if !e.Failed {
+		if e.Done < len(f.fresh) && !f.stopped {
+			// The time was up: the next batch marks about what this one had time for,
+			// since the commit doubles it.
+			m.workers[f.Worker].limit = max(1, (e.Done+1)/2)
+		}
 		m.commit(f)
 		return
 	}

@@ -9,8 +9,8 @@ import (
 type progress struct {
 	arrival uint64
 	placement
-	lane  *lane
-	queue *queue
+	lane *lane
+	line *line // nil: it is skipped
 
 	// as is how the next flight marks it; its reason and errors go into the row.
 	as    As

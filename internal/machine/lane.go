@@ -4,12 +4,9 @@ import "github.com/semel-go/semel/contract"
 
 // lane is a lane that was given to this consumer.
 type lane struct {
-	name contract.Lane
-	// items counts those that have not gone.
-	items    int
-	loose    bool   // it has no order; what follows is of lanes that have one
-	queue    *queue // of its own
-	worker   int    // -1: none
+	name     contract.Lane
+	items    int   // those that have not gone
+	line     *line // nil: it has no order as a lane
 	paused   bool
 	revoking bool
 	left     bool // lost: nothing of it can be settled
@@ -20,9 +17,9 @@ func (m *Machine) given(n contract.Lane) {
 	if old := m.lanes[n.ID]; old != nil {
 		m.lost(old.name)
 	}
-	l := &lane{name: n, worker: -1, loose: m.config.Lanes == NoOrder}
-	if !l.loose {
-		l.queue = &queue{}
+	l := &lane{name: n}
+	if m.config.Lanes == Partition {
+		l.line = newLine(true)
 	}
 	m.lanes[n.ID] = l
 	m.fetch.active, m.fetch.laned = m.now, true

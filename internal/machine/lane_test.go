@@ -20,7 +20,7 @@ func TestANewLane(t *testing.T) {
 			lane := fmt.Sprint("new", i)
 			m.Step(Given{Lane: contract.Lane{ID: lane, Epoch: 1}}, 0)
 			m.Step(Fetched{Items: items(1, lane)}, 0)
-			if worker := m.lanes[lane].worker; worker == f.Worker {
+			if worker := m.lanes[lane].line.worker; worker == f.Worker {
 				t.Errorf("lane %s waits for the handler of worker %d", lane, worker)
 			}
 		}

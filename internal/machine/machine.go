@@ -19,8 +19,11 @@ type Machine struct {
 	out    []Action
 
 	lanes   map[string]*lane
-	revokes []*lane // revoked and not yet released
+	lines   map[uint64]*line // of keys, by route
+	spare   []*line          // empty ones
+	revokes []*lane          // revoked and not yet released
 	workers []worker
+	forming int // the worker whose next flight is being formed, -1: none
 	// carriers are the first living copies, by identity.
 	carriers map[key]*Item
 	live     liveList
@@ -58,13 +61,15 @@ func New(c Config) *Machine {
 		config:   c,
 		random:   rand.New(rand.NewPCG(c.Seed, 0x53656d656c)),
 		lanes:    make(map[string]*lane),
+		lines:    make(map[uint64]*line),
+		forming:  -1,
 		carriers: make(map[key]*Item),
 		workers:  make([]worker, c.Workers),
 	}
-	m.claims.lane, m.claims.most = &lane{name: InboxLane(), worker: -1, loose: true}, c.Most
+	m.claims.lane, m.claims.most = &lane{name: InboxLane()}, c.Most
 	m.budget.empty = -c.RetrySaved
 	for i := range m.workers {
-		m.workers[i] = worker{number: i, limit: c.Most, queues: []*queue{queueOfLoose: {}, queueOfClaims: {}}}
+		m.workers[i] = worker{number: i, limit: c.Most, own: [ownLines]*line{newLine(false), newLine(false)}}
 	}
 	return m
 }

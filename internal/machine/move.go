@@ -35,10 +35,14 @@ func (m *Machine) move(it *Item, to placement) {
 	m.inState[it.state]--
 	m.inState[to.state]++
 	if it.state == gone && to.state != skipped {
-		m.assign(it)
+		m.join(it)
 	}
+	l := it.line
 	it.placement = to
 	m.putIn(it)
+	if l != nil {
+		m.rank(l)
+	}
 }
 
 // takeOut ends what belongs to an item's state.
@@ -51,12 +55,14 @@ func (m *Machine) takeOut(it *Item) {
 	case held, awaited:
 		heap.Remove(&m.held, int(it.index))
 	case queued:
-		it.queue.remove(it)
+		it.line.remove(it)
+	case inFlight:
+		it.line.flying--
 	case riding:
 		m.touched += it.carrier.riders.remove(it)
 	}
 	if it.blocks {
-		it.queue.blockers.remove(it)
+		it.line.blockers.remove(it)
 		m.flow(it.lane)
 	}
 }
@@ -70,10 +76,12 @@ func (m *Machine) putIn(it *Item) {
 		m.live.remove(it)
 		m.bytes -= int64(it.Size)
 		it.lane.items--
-		m.unassign(it.lane)
+		m.depart(it)
 		m.fetch.active = m.now
 	case queued:
-		it.queue.push(it)
+		it.line.push(it)
+	case inFlight:
+		it.line.flying++
 	case held, awaited:
 		heap.Push(&m.held, it)
 	case riding:
@@ -83,30 +91,30 @@ func (m *Machine) putIn(it *Item) {
 		it.carrier.riders.add(it)
 	}
 	if m.keepsBack(it) {
-		it.queue.blockers.add(it)
+		it.line.blockers.add(it)
 		m.flow(it.lane)
 	}
 }
 
-// keepsBack reports whether later numbers of an item's lane wait for it, if the
-// lane has an order. A rider whose carrier is in another lane or epoch keeps
-// its place; so does one that will halt the consumer.
+// keepsBack reports whether later numbers of an item's line wait for it, if that has
+// an order. A rider whose carrier is in another line or lane, or in another epoch,
+// keeps its place; so does one that will halt the consumer.
 func (m *Machine) keepsBack(it *Item) bool {
-	if it.lane.loose {
-		return false
-	}
 	switch it.state {
 	case held, awaited, copying:
-		return true
+		return it.line.ordered
 	case riding:
-		return it.lane != it.carrier.lane || it.Print != it.carrier.Print && m.config.OnConflict == ThenHalt
+		return it.line.ordered && (it.line != it.carrier.line || it.lane != it.carrier.lane || it.Print != it.carrier.Print && m.config.OnConflict == ThenHalt)
 	}
 	return false
 }
 
 // flow pauses a lane that is blocked, so that it fills no memory (case 6).
 func (m *Machine) flow(l *lane) {
-	if on := l.queue.blockers.count == 0; on == l.paused && !l.left {
+	if l.line == nil {
+		return
+	}
+	if on := l.line.blockers.count == 0; on == l.paused && !l.left {
 		l.paused = !on
 		m.do(Flow{Lane: l.name, On: on})
 	}

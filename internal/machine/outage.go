@@ -69,7 +69,7 @@ func (m *Machine) answerDown() {
 		return
 	}
 	for i := range m.workers {
-		for _, q := range m.workers[i].queues {
+		for _, q := range m.workers[i].own { // what nothing waits for has no order
 			for it := q.first(); it != nil; it = q.first() {
 				wait := s.until - m.now
 				if wait <= 0 { // it is being asked

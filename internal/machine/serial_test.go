@@ -52,7 +52,7 @@ func TestACallbackOfACommitThatDoesNotEndHoldsNoSerialisedBatchUp(t *testing.T) 
 	}
 	m.Step(Given{Lane: contract.Lane{ID: "c", Epoch: 1}}, 0)
 	m.Step(Fetched{Items: items(1, "c")}, 0)
-	if m.lanes["c"].worker == first[0] {
+	if m.lanes["c"].line.worker == first[0] {
 		t.Error("a new lane waits for the callback")
 	}
 }

@@ -16,17 +16,25 @@ type Size struct {
 // Size returns the present size.
 func (m *Machine) Size() Size {
 	s := Size{Touched: m.touched, Kept: len(m.carriers) + len(m.held) + len(m.skipped) + len(m.settles.now) + len(m.settles.again)}
+	add := func(l *line) {
+		s.Queue = max(s.Queue, cap(l.items))
+		s.Kept += l.blockers.count
+	}
 	for _, l := range m.lanes {
-		if l.queue != nil {
-			s.Queue = max(s.Queue, cap(l.queue.items))
-			s.Kept += l.queue.blockers.count
+		if l.line != nil {
+			add(l.line)
 		}
 	}
+	for _, l := range m.lines {
+		add(l)
+	}
+	s.Kept += len(m.lines)
 	for i := range m.workers {
-		for _, q := range m.workers[i].queues {
-			s.Queue = max(s.Queue, cap(q.items))
+		w := &m.workers[i]
+		for _, l := range w.own {
+			add(l)
 		}
-		s.Kept += len(m.workers[i].queues) - ownQueues // lanes that still have their worker
+		s.Kept += len(w.ready) + w.load // lines that still have their worker
 	}
 	return s
 }

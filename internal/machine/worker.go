@@ -5,9 +5,11 @@ import "slices"
 // worker runs one flight at a time.
 type worker struct {
 	number int
-	// queues are the worker's own, for what is delivered in lanes without an order and
-	// for what is claimed, and those of the lanes that it has.
-	queues []*queue
+	// own are the worker's own lines; ready are those of the others that it has that
+	// may fly, the earliest first. load counts the items of all of these others.
+	own    [ownLines]*line
+	ready  lineHeap
+	load   int
 	flight *Flight
 	// limit is how many entries the next flight takes: a failure cuts it to a
 	// quarter, each commit doubles it.
@@ -20,12 +22,12 @@ type worker struct {
 	contended int // in a row
 }
 
-// The queues that each worker has. Claims have one of their own, so that what is
+// The lines that each worker has. Claims have one of their own, so that what is
 // received does not wait behind what may not be tried now.
 const (
-	queueOfLoose = iota
-	queueOfClaims
-	ownQueues // how many they are
+	ownLoose = iota // of lanes without an order
+	ownClaims
+	ownLines // how many they are
 )
 
 // anyStuck reports whether a handler goes on after its timeout, or a callback of
@@ -61,40 +63,6 @@ func (m *Machine) land(f *Flight) *worker {
 	return w
 }
 
-// assign gives an item its queue and its queue a worker: by a lane that has an
-// order, to the least loaded whose handler does not stick; otherwise by the route,
-// never by arrival, so that two messages of one key never run at once.
-func (m *Machine) assign(it *Item) {
-	if it.lane.loose {
-		own := queueOfLoose
-		if it.Claim != nil {
-			own = queueOfClaims
-		}
-		it.queue = m.looseWorker(it).queues[own]
-		return
-	}
-	l := it.lane
-	it.queue = l.queue
-	if l.worker >= 0 {
-		return
-	}
-	least := 0
-	for i := range m.workers {
-		w, best := &m.workers[i], &m.workers[least]
-		if sticks := w.sticks(); sticks != best.sticks() {
-			if !sticks {
-				least = i
-			}
-			continue
-		}
-		if len(w.queues) < len(best.queues) {
-			least = i
-		}
-	}
-	l.worker = least
-	m.workers[least].queues = append(m.workers[least].queues, l.queue)
-}
-
 // looseWorker is who has an item without an order. A claim is kept from other
 // processes, so it goes to a worker that can begin it.
 func (m *Machine) looseWorker(it *Item) *worker {
@@ -108,18 +76,6 @@ func (m *Machine) looseWorker(it *Item) *worker {
 		}
 	}
 	return &m.workers[first]
-}
-
-// unassign takes an empty lane from its worker.
-func (m *Machine) unassign(l *lane) {
-	if l.loose || l.items > 0 || l.worker < 0 {
-		return
-	}
-	w := &m.workers[l.worker]
-	if i := slices.Index(w.queues, l.queue); i >= 0 {
-		w.queues = slices.Delete(w.queues, i, i+1)
-	}
-	l.worker = -1
 }
 
 func quarter(n int) int { return max(1, n/4) }

@@ -33,10 +33,9 @@ type checker struct {
 	outageAt time.Duration
 	askedAt  time.Duration // when a flight began last
 
-	known    storeKnown
-	retries  retriesKnown
-	stuck    []stuckFlight // whose handlers never return
-	allStuck bool
+	known   storeKnown
+	retries retriesKnown
+	stuck   []*machine.Flight // whose handlers never return
 	// metDown: the event is of a flight that met a store that does not work.
 	metDown bool
 	pauses  map[int]pause              // by worker

@@ -92,6 +92,7 @@ func (p *process) afterLife() {
 		w.finish()
 	default:
 		w.poke()
+		w.wrapUp() // what it did last may have been the last of all
 	}
 }
 

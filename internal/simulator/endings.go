@@ -54,7 +54,7 @@ func (c *checker) handBack(s *machine.Settlement, h *handed) {
 	switch {
 	case s.Ending != contract.NotEnded:
 		c.broke("protocol", "%s is handed back with an end", h.delivery.message.name())
-	case !c.p.config.OneAttempt && !c.stopping && !lane.revoking && c.p.config.Lanes == machine.Partition:
+	case !c.p.config.OneAttempt && !c.stopping && !lane.revoking && c.p.config.Lanes != machine.NoOrder:
 		c.broke("law 8", "%s is handed back though its lane goes on", h.delivery.message.name())
 	}
 }

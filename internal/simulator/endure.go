@@ -3,7 +3,6 @@ package simulator
 import (
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
 )
 
@@ -65,44 +64,8 @@ func (w *world) stuckForGood() (n int) {
 	return n
 }
 
-// stuckFlight is a flight whose handler never returns.
-type stuckFlight struct {
-	flight *machine.Flight
-	// lanes are those that may be its worker's.
-	lanes map[contract.Lane]bool
-}
-
-// sticks is called when a handler will never return. A lane is known to be
-// another worker's if something of it was with that worker and is still there.
-func (c *checker) sticks(f *machine.Flight) {
-	s := stuckFlight{flight: f, lanes: map[contract.Lane]bool{}}
-	for _, h := range c.hands {
-		if c.alive(h) && h.worker == 0 {
-			s.lanes[h.item.Lane] = true
-		}
-	}
-	for _, h := range c.hands {
-		if c.alive(h) && h.worker != 0 {
-			s.lanes[h.item.Lane] = h.worker == f.Worker+1
-		}
-	}
-	for _, e := range f.Entries {
-		s.lanes[e.Item.Lane] = true
-	}
-	c.stuck = append(c.stuck, s)
-}
-
-// sawStuck remembers a moment in which every worker is stuck: a lane that comes then
-// is given to one of them, and stays there.
-func (c *checker) sawStuck() {
-	n := 0
-	for _, f := range c.p.flights {
-		if f.stuck {
-			n++
-		}
-	}
-	c.allStuck = c.allStuck || n == c.p.config.Workers
-}
+// sticks is called when a handler will never return.
+func (c *checker) sticks(f *machine.Flight) { c.stuck = append(c.stuck, f) }
 
 // alive reports whether the machine must still do something for a delivery.
 func (c *checker) alive(h *handed) bool { return !h.told && !h.stale }
@@ -111,7 +74,7 @@ func (c *checker) alive(h *handed) bool { return !h.told && !h.stale }
 // end (laws 7 and 8).
 func (c *checker) othersWentOn() {
 	workers := c.stuckWorkers()
-	if len(workers) == 0 || c.allStuck || c.stopping || c.w.plan.away {
+	if len(workers) == 0 || len(workers) == c.p.config.Workers || c.stopping || c.w.plan.away {
 		return
 	}
 	waits := c.waitForStuck()
@@ -119,7 +82,7 @@ func (c *checker) othersWentOn() {
 		if !c.alive(h) || waits[h] {
 			continue
 		}
-		c.broke("law 8", "%s of another lane has not ended while f%d is stuck", h.delivery.message.name(), c.stuck[0].flight.Number)
+		c.broke("law 8", "%s of another lane has not ended while f%d is stuck", h.delivery.message.name(), c.stuck[0].Number)
 		return
 	}
 	c.w.coverage.add("fault", "others go on beside a stuck handler")
@@ -129,33 +92,34 @@ func (c *checker) othersWentOn() {
 func (c *checker) stuckWorkers() map[int]bool {
 	workers := map[int]bool{}
 	for _, s := range c.stuck {
-		workers[s.flight.Worker] = true
+		workers[s.Worker] = true
 	}
 	return workers
 }
 
-// waitForStuck finds the deliveries that wait for a stuck handler: in its
-// flight, in its worker's lanes, as copies of those, and in the lanes of copies.
+// waitForStuck finds the deliveries that wait for a stuck handler: in its flight, in
+// the lines of those, as copies of those, in the lines of copies, and, of what has no
+// order, with its worker.
 func (c *checker) waitForStuck() map[*handed]bool {
-	lanes, ids, waits := map[contract.Lane]bool{}, map[string]bool{}, map[*handed]bool{}
+	lines, ids, waits := map[line]bool{}, map[string]bool{}, map[*handed]bool{}
 	workers := c.stuckWorkers()
-	for _, s := range c.stuck {
-		for l, its := range s.lanes {
-			lanes[l] = lanes[l] || its
-		}
-		for _, e := range s.flight.Entries {
+	for _, f := range c.stuck {
+		for _, e := range f.Entries {
 			ids[identity(e.Item)] = true
+			if l, ordered := c.lineOf(e.Item); ordered {
+				lines[l] = true
+			}
 		}
 	}
 	for more := true; more; {
 		more = false
 		for _, h := range c.hands {
-			ordered := c.p.config.Lanes == machine.Partition && h.claim == nil
+			l, ordered := c.lineOf(h.item)
 			worker := int(h.item.Route % uint64(c.p.config.Workers))
-			if waits[h] || !c.alive(h) || !(ordered && lanes[h.item.Lane] || !ordered && workers[worker] || ids[h.delivery.message.id]) {
+			if waits[h] || !c.alive(h) || !(ordered && lines[l] || !ordered && workers[worker] || ids[h.delivery.message.id]) {
 				continue
 			}
-			waits[h], lanes[h.item.Lane], ids[h.delivery.message.id], more = true, true, true, true
+			waits[h], lines[l], ids[h.delivery.message.id], more = true, ordered, true, true
 		}
 	}
 	return waits

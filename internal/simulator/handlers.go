@@ -52,7 +52,6 @@ func (f *flight) stick(end func()) {
 	w := f.p.w
 	w.fault("handler sticks", "f%d", f.of.Number)
 	f.stuck = true
-	f.p.check.sawStuck()
 	f.p.later(w.plan.timeout, func() {
 		f.p.feed(machine.Stuck{Flight: f.of})
 		if !w.calm && !w.quiet && w.choices.chance(3) {

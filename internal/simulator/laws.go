@@ -138,14 +138,14 @@ func (c *checker) order(f *flight, x effect) {
 	conf := c.p.config
 	h := handOf(f.of.Entries[x.entry].Item)
 	d := h.delivery
-	if h.claim != nil || conf.Lanes != machine.Partition || conf.OneAttempt || c.w.plan.queue || c.w.store.effects[x.message.id] != 1 {
+	if h.claim != nil || conf.Lanes == machine.NoOrder || conf.OneAttempt || c.w.plan.queue || c.w.store.effects[x.message.id] != 1 {
 		return
 	}
 	if d.position > 0 {
 		c.arose("law 8")
 	}
 	for _, before := range d.lane.log[:d.position] {
-		if !c.w.hasLeft(before) {
+		if c.inLine(before, x.message.route) && !c.w.hasLeft(before) {
 			c.broke("law 8", "%s at %s/%d takes effect before %s at %d", x.message.name(), d.lane.id, d.position,
 				before.message.name(), before.position)
 			return

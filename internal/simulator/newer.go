@@ -68,19 +68,19 @@ func (c *checker) heldForNewer(a machine.Report) {
 // machine names their lanes.
 func (c *checker) behind(a machine.Done) {
 	want := map[contract.Lane]int{}
-	var lanes, copies = map[contract.Lane]bool{}, map[string]bool{}
+	lines, copies := map[line]bool{}, map[string]bool{}
 	for _, h := range c.hands {
 		if h.told || h.stale || c.lanes[h.item.Lane].revoking {
 			continue
 		}
 		id := h.item.Source + "\x00" + h.item.Identity
-		inLane := c.p.config.Lanes == machine.Partition && lanes[h.item.Lane]
-		if h.asked || h.flight != nil || !h.newer && !copies[id] && !inLane {
+		l, ordered := c.lineOf(h.item)
+		if h.asked || h.flight != nil || !h.newer && !copies[id] && !(ordered && lines[l]) {
 			c.broke("law 11", "it is idle with %s unsettled", showItem(h.item))
 			return
 		}
 		want[h.item.Lane]++
-		lanes[h.item.Lane], copies[id] = true, true
+		lines[l], copies[id] = true, true
 	}
 	if len(want) > 0 {
 		c.arose("P1")

@@ -122,7 +122,7 @@ func drawPlan(c *choices) plan {
 func drawConfig(c *choices) machine.Config {
 	hold := time.Duration(c.between(1, 5)) * time.Second
 	conf := machine.Config{
-		Lanes:        []machine.Lanes{machine.Partition, machine.Partition, machine.NoOrder}[c.below(3)],
+		Lanes:        []machine.Lanes{machine.Partition, machine.Key, machine.NoOrder}[c.below(3)],
 		Workers:      c.between(1, 8),
 		Most:         c.between(1, 32),
 		BatchTime:    time.Duration(c.between(1, 10)) * 5 * time.Millisecond,

@@ -177,10 +177,10 @@ func (c *checker) paused(f *machine.Flight) {
 	}
 }
 
-// keyed checks that messages of one key are never under way twice where lanes
-// have no order.
+// keyed checks that messages of one key are never under way twice, where it is not
+// their lane that has the order.
 func (c *checker) keyed(f *machine.Flight) {
-	if c.p.config.Lanes != machine.NoOrder {
+	if c.p.config.Lanes == machine.Partition {
 		return
 	}
 	for _, e := range f.Entries {

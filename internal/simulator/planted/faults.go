@@ -63,7 +63,16 @@ func ofCommits() []Fault {
 func ofOrder() []Fault {
 	return []Fault{
 		inMachine("a copy behind another lane's carrier does not keep its place", "law 8", "move.go",
-			"it.lane != it.carrier.lane || ", ""),
+			"it.line != it.carrier.line || it.lane != it.carrier.lane || ", ""),
+		inMachine("a key's order is lost with a retry", "law 8", "move.go",
+			"\t\treturn it.line.ordered\n", "\t\treturn it.line.ordered && m.config.Lanes == Partition\n"),
+		inMachine("a worker takes over what is in flight", "C8", "line.go",
+			"l.flying > 0 && m.forming != l.worker", "false"),
+		{
+			Name: "nobody takes over what waits behind another's handler", Law: "C8", File: "internal/machine/batch.go",
+			Old: "\t\t\tm.takeOver(w)\n", New: "",
+			Test: "TestKeys/C8_a_busy_one_keeps_its_worker_and_the_others_of_it_are_taken_over", Package: "./internal/machine",
+		},
 		inMachine("deliveries of an older epoch are taken", "protocol", "admission.go",
 			"l.name != it.Lane || ", ""),
 		inMachine("lane-mates behind a busy copy run on", "law 8", "flight.go",

@@ -25,8 +25,8 @@ func ofRetries() []Fault {
 			Test: "TestOneMessageIsTriedAtATime/law_11_a_run_does_not_end_idle_while_one_waits_to_be_tried", Package: "./internal/machine",
 		},
 		{
-			Name: "what is received waits behind what may not be tried", Law: "C6", File: "internal/machine/worker.go",
-			Old: "\t\t\town = queueOfClaims\n", New: "\t\t\town = queueOfLoose\n",
+			Name: "what is received waits behind what may not be tried", Law: "C6", File: "internal/machine/line.go",
+			Old: "return m.looseWorker(it).own[ownClaims]", New: "return m.looseWorker(it).own[ownLoose]",
 			Test: "TestOneMessageIsTriedAtATime/C6_what_is_received_does_not_wait_behind_what_may_not_be_tried", Package: "./internal/machine",
 		},
 	}

@@ -24,6 +24,7 @@ func check(d *decoder, p *Policy) {
 		r.fingerprint()
 		r.dedup(p)
 		r.inbox()
+		r.keys(p.Source(c.From))
 		r.waits()
 		r.deadLetters(p.Source(c.From))
 		r.kafka(p.Source(c.From))

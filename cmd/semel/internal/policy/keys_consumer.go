@@ -71,9 +71,9 @@ func endingKeys() []field[Consumer] {
 
 func paceKeys() []field[Consumer] {
 	return []field[Consumer]{
-		key(meta{name: "lanes", def: "partition", doc: "What keeps its order: `partition` the messages of a partition or file; `none` nothing."},
-			notYetAvailable(choice[consumer.LaneMode]{options: []option[consumer.LaneMode]{
-				{word: "partition", value: consumer.LanesPartition}, {word: "none", value: consumer.LanesNone}}}, "key"),
+		key(meta{name: "lanes", def: "partition", doc: "What keeps its order: `partition` the messages of a partition or file; `key` those with one key, which the producer sets, while other keys go on; `none` nothing."},
+			choice[consumer.LaneMode]{options: []option[consumer.LaneMode]{
+				{word: "partition", value: consumer.LanesPartition}, {word: "key", value: consumer.LanesKey}, {word: "none", value: consumer.LanesNone}}},
 			func(c *Consumer) *consumer.LaneMode { return &c.Lanes }),
 		key(meta{name: "workers", def: fmt.Sprint(consumer.DefaultWorkers), doc: "How many batches run at once."},
 			count{least: 1, most: 1024}, func(c *Consumer) *int { return &c.Workers }),

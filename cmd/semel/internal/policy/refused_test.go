@@ -42,7 +42,7 @@ func refusedValues() []policyCase {
 	return []policyCase{
 		{name: "version of a later format", edits: []string{"version: 1", "version: 2"}, shape: true},
 		{name: "word", edits: inConsumer("on_conflict: parc"), shape: true},
-		{name: "word of a later release", edits: inConsumer("lanes: key", "on_parked: block"), shape: true},
+		{name: "word of a later release", edits: inConsumer("on_parked: block"), shape: true},
 		{name: "retention of a later release", edits: inConsumer("retention: 30d"), shape: true},
 		{name: "retention", edits: inConsumer("retention: long"), shape: true},
 		{name: "duration without unit", edits: inConsumer("timeout: 30"), shape: true},
@@ -108,6 +108,7 @@ func refusedCombinations() []policyCase {
 		{name: "natural with an empty declaration", edits: []string{"strategy: marker", "strategy: {natural: {}}"}, shape: true},
 		{name: "business key without constraint", edits: []string{"strategy: marker", "strategy: business_key"}, shape: true},
 		{name: "no strategy", edits: []string{"strategy: marker", "strategy: {marker: false}"}},
+		{name: "keys of lines that have none", edits: append(inConsumer("lanes: key"), "format: envelope", "format: cloudevents")},
 		{name: "the age of what cannot wait", edits: append(inConsumer("alerts: {pending_age: 1m}"), "strategy: marker", "strategy: {natural: {because: I say so}}")},
 		{name: "conflicts without fingerprint", edits: inConsumer("fingerprint: none", "on_conflict: park")},
 		{name: "fingerprint without marker", edits: append(inConsumer("fingerprint: body"), "strategy: marker", "strategy: {business_key: {constraint: a.b}}")},

@@ -2,6 +2,8 @@ package policy
 
 import (
 	"fmt"
+
+	"github.com/semel-go/semel/consumer"
 )
 
 // inbox judges what needs the store's inbox, and what needs none.
@@ -22,6 +24,21 @@ func (r rules) inbox() {
 	}
 	if !c.Strategy.Marks() && r.set("alerts.pending_age") {
 		r.refuse("alerts.pending_age", noInbox, "remove it")
+	}
+}
+
+// keys warns of lanes by key where nothing keeps the order of keys.
+func (r rules) keys(s *Source) {
+	c := r.consumer
+	if c.Lanes != consumer.LanesKey || !r.ok("lanes") {
+		return
+	}
+	if r.ok("settle") && c.Settle == consumer.SettleAfterReceipt {
+		r.warn("lanes", "messages are received in order, and what is worked on from the inbox keeps none", "guard the state in the statement (rows: 1), or write settle: after_effect")
+	}
+	if s != nil && s.File != nil && r.sound("sources."+s.Name+".file.format") && s.File.Format != "envelope" {
+		r.refuse("lanes", fmt.Sprintf("source %s has the format %s, whose lines have no key, so that no order would be kept", s.Name, s.File.Format),
+			"write lanes: partition, or format: envelope at the source")
 	}
 }
 
