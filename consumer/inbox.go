@@ -112,6 +112,7 @@ func (b *inbox) forget(all ...*heldRow) {
 }
 
 func (b *inbox) work(base context.Context, events chan<- machine.Event) {
+	var stranded []*heldRow // which could not be given back
 	for {
 		select {
 		case <-b.wake:
@@ -122,8 +123,11 @@ func (b *inbox) work(base context.Context, events chan<- machine.Event) {
 		freed, order := b.freed, b.order
 		b.freed, b.order = nil, nil
 		b.mutex.Unlock()
+		freed = append(stranded, freed...)
+		stranded = nil
 		if err := b.release(base, freed); err != nil {
-			b.config.Logger.Warn("claims were not given back and wait for the end of their leases", "consumer", b.config.Name, "claims", len(freed), "error", err)
+			b.config.Logger.Warn("claims were not given back: that is tried again, or their leases end", "consumer", b.config.Name, "claims", len(freed), "error", err)
+			stranded = b.unreleased(freed)
 		}
 		if order == nil {
 			continue
@@ -136,7 +140,21 @@ func (b *inbox) work(base context.Context, events chan<- machine.Event) {
 	}
 }
 
-// release gives claims back. What could not be because the run is over, close does.
+// unreleased are those of claims that could not be given back whose leases go on; the
+// others nobody has to give back.
+func (b *inbox) unreleased(all []*heldRow) (left []*heldRow) {
+	now := time.Now()
+	for _, h := range all {
+		if b.keeper.earliest([]*heldRow{h}).After(now) {
+			left = append(left, h)
+		} else {
+			b.forget(h)
+		}
+	}
+	return left
+}
+
+// release gives claims back. What could not be, the next call does, or close.
 func (b *inbox) release(base context.Context, all []*heldRow) error {
 	if len(all) == 0 {
 		return nil
@@ -149,10 +167,11 @@ func (b *inbox) release(base context.Context, all []*heldRow) error {
 	}
 	slices.SortFunc(endings, func(x, y contract.ClaimEnding) int { return cmp.Compare(x.Number, y.Number) })
 	_, err := b.leases.End(ctx, endings) // one that is lost needs no release
-	if err != nil && base.Err() != nil {
+	if err == nil {
+		b.forget(all...)
+	} else if base.Err() != nil {
 		return nil
 	}
-	b.forget(all...)
 	return err
 }
 
