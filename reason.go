@@ -20,6 +20,11 @@ const (
 	ReasonUnmet            Reason = "condition unmet"
 	ReasonMissingParameter Reason = "missing parameter"
 	ReasonForeign          Reason = "not for this consumer"
+	ReasonNoVersion        Reason = "no version"
+	// ReasonStale: its stream is at a later version, or at this one.
+	ReasonStale Reason = "stale version"
+	// ReasonGap: an earlier version of its stream has not taken effect.
+	ReasonGap Reason = "gap"
 	// ReasonKills: processes that began it never came to its end.
 	ReasonKills Reason = "kills its process"
 	// ReasonBusy, of a message that is handed back: a copy of it is in flight in

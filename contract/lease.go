@@ -65,6 +65,9 @@ type Claimed struct {
 	// end since: who had it may have died of it. A claim of such a row counts as one
 	// start, whoever began it.
 	Suspect bool
+	// Blocked says that the row had waited for an earlier version of its stream for as
+	// long as it may.
+	Blocked bool
 }
 
 // ClaimEnding is how a claim ends.
@@ -72,12 +75,15 @@ type ClaimEnding struct {
 	Claim
 	// Mark, in Ending.Claims, is the index of the claim's mark.
 	Mark int
-	// Event is RowCompleted, RowFailed, RowParked, RowDeadLettered, RowDiscarded or
-	// RowReleased.
+	// Event is RowCompleted, RowFailed, RowParked, RowDeadLettered, RowDiscarded,
+	// RowReleased, or RowBlocked. RowBlocked, and RowParked with semel.ReasonGap, are
+	// RowReleased if its turn has come and its mark asks.
 	Event RowEvent
-	// After, with RowFailed, is in how long the row is due again.
+	// After, with RowFailed and RowBlocked, is in how long the row is due again.
 	After  time.Duration
 	Reason semel.Reason
+	// Version, with RowBlocked, is where it waits; the row keeps it.
+	Version Version
 	// Began, with RowReleased, says that a Start of this claim was written down, and
 	// that its process lives: it is taken back. Starts of others stay.
 	Began bool

@@ -34,6 +34,10 @@ type StoredRow struct {
 	// DueAt is when a row that waits may be claimed, LockedUntil when the lease of
 	// one in progress ends; zero otherwise.
 	DueAt, LockedUntil time.Time
+	// Stream and Version are the message's place in its stream; empty and 0 if it has
+	// none.
+	Stream  string
+	Version int64
 	// Message is the message; its Body is nil unless the filter asked for it.
 	Message *semel.Message
 	// Size is the length of the body in bytes.
@@ -76,8 +80,9 @@ type Act struct {
 // Pending is what of a consumer waits in the inbox, by the store's clock.
 type Pending struct {
 	// Due are rows that may be claimed now, Later those that wait for their time,
-	// InProgress those whose claims stand.
-	Due, Later, InProgress int64
+	// InProgress those whose claims stand, Blocked those that wait for an earlier version
+	// of their streams.
+	Due, Later, InProgress, Blocked int64
 	// Next is in how long the first of Later is due, Oldest how long ago the first
 	// of all was received; zero if there is none.
 	Next, Oldest time.Duration
@@ -97,6 +102,13 @@ type Inbox interface {
 	Discard(ctx context.Context, number, revision int64, a Act) error
 	// Acts returns the acts on a row, or with 0 on all, oldest first.
 	Acts(ctx context.Context, number int64, limit int) ([]Act, error)
+}
+
+// Recorder is an optional ability of an Inbox: to record what a person does to no one row.
+type Recorder interface {
+	// Record writes an act that changes nothing by itself; Act.Row is 0 if it is of no
+	// row.
+	Record(ctx context.Context, a Act) error
 }
 
 // ErrDueAlready: a row that is to be made due is due; nothing was changed or recorded.

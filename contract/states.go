@@ -27,12 +27,15 @@ const (
 	StateParked          RowState = "PARKED"
 	StateDeadLettered    RowState = "DEAD_LETTERED"
 	StateDiscarded       RowState = "DISCARDED"
+	// StateBlocked: it waits for an earlier version of its stream, and until a time.
+	StateBlocked RowState = "BLOCKED"
 )
 
 // String is the event's name.
 func (e RowEvent) String() string {
 	return enum.Name([]string{RowClaimed: "claimed", RowCompleted: "completed", RowFailed: "failed", RowParked: "parked",
-		RowDeadLettered: "dead_lettered", RowDiscarded: "discarded", RowReleased: "released", RowRetried: "retried"}, e, "RowEvent")
+		RowDeadLettered: "dead_lettered", RowDiscarded: "discarded", RowReleased: "released", RowRetried: "retried",
+		RowBlocked: "blocked", RowFreed: "freed"}, e, "RowEvent")
 }
 
 // RowEvent is what happens to an inbox row.
@@ -55,6 +58,10 @@ const (
 	RowReleased
 	// RowRetried: a person made it due now.
 	RowRetried
+	// RowBlocked: its turn has not come.
+	RowBlocked
+	// RowFreed: the version before it has taken effect, or was skipped.
+	RowFreed
 	rowEvents = iota // how many there are
 )
 
@@ -62,9 +69,10 @@ const (
 var transitions = map[RowState]map[RowEvent]RowState{
 	StateReceived: {RowClaimed: StateInProgress, RowDiscarded: StateDiscarded},
 	StateInProgress: {RowClaimed: StateInProgress, RowCompleted: StateCompleted, RowFailed: StateFailedRetryable,
-		RowParked: StateParked, RowDeadLettered: StateDeadLettered, RowDiscarded: StateDiscarded, RowReleased: StateReceived},
+		RowParked: StateParked, RowDeadLettered: StateDeadLettered, RowDiscarded: StateDiscarded, RowReleased: StateReceived, RowBlocked: StateBlocked},
 	StateFailedRetryable: {RowClaimed: StateInProgress, RowRetried: StateFailedRetryable, RowDiscarded: StateDiscarded},
-	StateParked:          {RowRetried: StateFailedRetryable, RowDiscarded: StateDiscarded},
+	StateBlocked:         {RowClaimed: StateInProgress, RowFreed: StateReceived, RowDiscarded: StateDiscarded},
+	StateParked:          {RowRetried: StateFailedRetryable, RowFreed: StateReceived, RowDiscarded: StateDiscarded},
 	StateDeadLettered:    {RowRetried: StateFailedRetryable, RowDiscarded: StateDiscarded},
 	StateCompleted:       {},
 	StateDiscarded:       {},
@@ -111,7 +119,7 @@ func (s RowState) MayBecome(t RowState) error {
 // release does not know s.
 func (s RowState) Outcome() Outcome {
 	switch s {
-	case StateReceived, StateInProgress, StateFailedRetryable:
+	case StateReceived, StateInProgress, StateFailedRetryable, StateBlocked:
 		return Waiting
 	case StateCompleted:
 		return Applied

@@ -11,7 +11,7 @@ import (
 
 // String is the kind's name.
 func (k VerdictKind) String() string {
-	return enum.Name([]string{Fresh: "fresh", Seen: "seen", Conflict: "conflict", Busy: "busy", Newer: "newer", ClaimLost: "claim lost"}, k, "VerdictKind")
+	return enum.Name([]string{Fresh: "fresh", Seen: "seen", Conflict: "conflict", Busy: "busy", Newer: "newer", ClaimLost: "claim lost", Gap: "gap", Stale: "stale"}, k, "VerdictKind")
 }
 
 // String says what the store answered: "fresh", "already applied" and so on.
@@ -101,6 +101,9 @@ type Mark struct {
 	// was adopted. It locks nothing; that the claim stands until the commit,
 	// Ending.Claims makes sure.
 	Claim Claim
+	// Version is the message's place in its stream; zero if it has none. A row that is
+	// written of the message keeps it.
+	Version Version
 }
 
 // VerdictKind is which answer a store gives to a mark.
@@ -122,6 +125,11 @@ const (
 	Newer
 	// ClaimLost: the claim does not stand any more, or its lease has ended.
 	ClaimLost
+	// Gap: the mark is written, or the claim stands, and an earlier version of the
+	// stream has not taken effect yet.
+	Gap
+	// Stale: so it is, and the stream is at this version, or at a later one.
+	Stale
 )
 
 // Verdict is a store's answer to a mark.
@@ -133,7 +141,8 @@ type Verdict struct {
 	Was Outcome
 	// Known, with Conflict, says that a row for this very content exists
 	// already: this delivery is one more copy of it. With Seen, of a claim, that it
-	// has ended as this process asked.
+	// has ended as this process asked. With Stale, that the stream is at this very
+	// version, which had another content.
 	Known bool
 }
 
@@ -230,7 +239,8 @@ type Row struct {
 	// Surrogate says that the message has no usable identity and that the
 	// mark's ID was made for this row only.
 	Surrogate bool
-	// State is the row's first state: StateParked, StateDiscarded, ...
+	// State is the row's first state: StateParked, StateDiscarded, ... StateBlocked is
+	// StateReceived if its turn has come.
 	State    RowState
 	Reason   semel.Reason
 	Message  *semel.Message
@@ -265,6 +275,8 @@ type Result struct {
 	// whose statement met it, and blamed for nothing yet.
 	Culprit int
 	Err     error
+	// Freed: with the commit the turn has come of rows that were blocked.
+	Freed bool
 }
 
 // NobodyNamed is the Culprit of a failure that the store can charge to no message.

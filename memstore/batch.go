@@ -10,6 +10,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/streams"
 )
 
 // batch is an open transaction. Its fields are guarded by the store's lock.
@@ -22,7 +23,11 @@ type batch struct {
 	own   []bool // by mark: this batch wrote the mark's marker
 	// received are messages that ReceiveIn took; their rows come with the commit.
 	received []received
-	over     bool
+	// streams are those that the batch has; began are those of them that it is the
+	// first to know.
+	streams *streams.Batch
+	began   []identity
+	over    bool
 	// done is closed when the batch is over; made by the first who waits.
 	done chan struct{}
 }
@@ -42,12 +47,18 @@ func (s *Store) Begin(ctx context.Context, o contract.TxOptions, marks []contrac
 	b.fresh = make([]identity, 0, len(marks))
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	b.marks = marks
 	verdicts, err := b.mark(ctx, o.MarkLock, marks)
+	if err == nil {
+		err = b.lookAtStreams(ctx, o.MarkLock, verdicts)
+	}
 	if err != nil {
 		b.end(false)
+		if errors.Is(err, errStreamBusy) {
+			return nil, nil, err
+		}
 		return nil, nil, &downError{"begin", err}
 	}
-	b.marks = marks
 	return b, verdicts, nil
 }
 
@@ -240,6 +251,7 @@ func (b *batch) Commit(ctx context.Context, e contract.Ending) contract.Result {
 	if err := b.store.lost(e.Claims); err != nil {
 		return refused(contract.ClassClaimLost, err)
 	}
+	e, moved := b.streams.End(e)
 	b.trim(e.Trim)
 	b.tx.apply()
 	for i := range e.Rows {
@@ -251,11 +263,15 @@ func (b *batch) Commit(ctx context.Context, e contract.Ending) contract.Result {
 	for i := range e.Claims {
 		b.store.endClaim(b.store.claimed(e.Claims[i].Claim), &e.Claims[i])
 	}
+	freed := false
+	for _, to := range moved {
+		freed = b.store.move(to.Scope, string(to.Name), to.Last, to.Print) || freed
+	}
 	b.end(true)
 	if after != nil {
 		return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: after}
 	}
-	return contract.Result{Outcome: contract.Committed, Culprit: contract.NobodyNamed}
+	return contract.Result{Outcome: contract.Committed, Culprit: contract.NobodyNamed, Freed: freed || b.streams.Came()}
 }
 
 func refused(c contract.Class, err error) contract.Result {
@@ -289,6 +305,7 @@ func (b *batch) end(committed bool) {
 		return
 	}
 	b.over = true
+	b.freeStreams(committed)
 	for _, id := range b.fresh {
 		m, ok := b.store.markers[id]
 		switch {

@@ -32,9 +32,10 @@ func (s *Store) Claim(_ context.Context, o contract.ClaimOptions) ([]contract.Cl
 		if suspect {
 			r.Started = max(r.Started, 1)
 		}
+		blocked := r.State == contract.StateBlocked
 		s.become(r, contract.RowClaimed)
 		r.token, r.LockedUntil = o.Token, now.Add(o.Lease)
-		taken = append(taken, contract.Claimed{Claim: r.claim(), Row: shown(r, true), Left: o.Lease, Suspect: suspect})
+		taken = append(taken, contract.Claimed{Claim: r.claim(), Row: shown(r, true), Left: o.Lease, Suspect: suspect, Blocked: blocked})
 	}
 	if after != nil {
 		return nil, after
@@ -198,8 +199,11 @@ func (s *Store) endClaim(r *row, e *contract.ClaimEnding) {
 	if e.Ran {
 		r.Attempts++
 	}
-	if e.Event == contract.RowFailed || e.Event == contract.RowReleased {
+	if r.State.Outcome() == contract.Waiting {
 		r.DueAt = s.now().Add(e.After)
+	}
+	if e.Event == contract.RowBlocked {
+		r.Stream, r.Version = string(e.Version.Stream), e.Version.Number
 	}
 	if e.Reason != "" {
 		r.Reason = e.Reason

@@ -52,6 +52,7 @@ func (s *Store) fill(to *row, m contract.Mark, r *contract.Row) {
 	to.Fingerprint, to.Conflict, to.Surrogate = m.Fingerprint, r.Conflict, r.Surrogate
 	to.State, to.Reason, to.Attempts = r.State, r.Reason, r.Attempts
 	to.FirstError, to.LastError = cut(r.FirstError), cut(r.LastError)
+	to.Stream, to.Version = string(m.Version.Stream), m.Version.Number
 	to.Message = clone(r.Message)
 	to.Size = len(to.Message.Body)
 	s.touch(to)
@@ -114,6 +115,8 @@ func (s *Store) Pending(_ context.Context, consumer string) (contract.Pending, e
 			p.Due++
 		case r.State == contract.StateInProgress:
 			p.InProgress++
+		case r.State == contract.StateBlocked:
+			p.Blocked++
 		default:
 			if p.Later++; p.Later == 1 || wait < p.Next {
 				p.Next = wait

@@ -25,6 +25,7 @@ type Store struct {
 	changes   uint64 // counts changes of data; the version of the newest value
 	rows      []*row // by number - 1
 	rowOf     map[rowKey]*row
+	streams   map[identity]*stream // by scope and name
 	acts      []contract.Act
 	positions map[lane]contract.Position
 }
@@ -79,6 +80,7 @@ func New(options ...Option) *Store {
 		markers:   map[identity]marker{},
 		data:      map[string]value{},
 		rowOf:     map[rowKey]*row{},
+		streams:   map[identity]*stream{},
 		positions: map[lane]contract.Position{},
 	}
 	for _, o := range options {
@@ -114,7 +116,7 @@ func (s *Store) Classify(err error) contract.Class {
 		return contract.ClassDown
 	case errors.Is(err, ErrTxDone):
 		return contract.ClassAborted
-	case errors.Is(err, errSerial):
+	case errors.Is(err, errSerial), errors.Is(err, errStreamBusy):
 		return contract.ClassContended
 	case errors.Is(err, ErrNoNumber):
 		return contract.ClassPermanent

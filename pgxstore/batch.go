@@ -12,17 +12,21 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/internal/streams"
 	"github.com/semel-go/semel/internal/worker"
 )
 
 // batch is an open transaction on a connection of its own.
 type batch struct {
 	*link
-	store *Store
-	conn  *pgxpool.Conn
-	tx    *tx
-	marks []sqlform.Mark
-	fresh []bool // by mark: this batch wrote it
+	store   *Store
+	conn    *pgxpool.Conn
+	tx      *tx
+	marks   []sqlform.Mark
+	fresh   []bool         // by mark: this batch wrote it
+	streams *streams.Batch // nil: no mark asks for one
+	took    int            // streams that were found
+	freed   int64          // rows whose turn has come with the commit
 
 	// brokenBy is after which error of a handler's statement the transaction
 	// cannot commit.
@@ -75,7 +79,7 @@ func (b *batch) commit(ctx context.Context, statements []charged) contract.Resul
 	switch {
 	case err == nil && commit.tag.String() == "COMMIT":
 		b.end()
-		return contract.Result{Outcome: contract.Committed, Culprit: contract.NobodyNamed}
+		return contract.Result{Outcome: contract.Committed, Culprit: contract.NobodyNamed, Freed: b.freed > 0 || b.streams.Came()}
 	case err == nil:
 		return b.fail(ctx, contract.NobodyNamed, fmt.Errorf("the server answered COMMIT with %v: %w", commit.tag, pgx.ErrTxCommitRollback))
 	case sent && !b.undone(err, failed >= 0 && failed < len(statements)):

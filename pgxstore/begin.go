@@ -10,6 +10,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/internal/streams"
 	"github.com/semel-go/semel/sqlstore"
 )
 
@@ -58,12 +59,16 @@ func (s *Store) open(ctx context.Context, o contract.TxOptions, marks []contract
 	b := &batch{store: s, conn: conn, link: newLink(conn.Conn()), marks: sqlform.Marks(marks)}
 	b.tx = &tx{batch: b}
 	m := s.marking(b.marks)
-	requests := s.opening(o, m)
+	b.streams = streams.Of(marks)
+	requests := append(s.opening(o, m), b.takeStreams(o)...)
 	if err = b.ask(ctx, requests...); err == nil && len(m.seen()) > 0 {
 		err = b.ask(ctx, m.judge(s.sql.Judge))
 	}
 	if err == nil {
 		err = m.fault()
+	}
+	if err == nil {
+		err = b.streamsTaken()
 	}
 	if err != nil {
 		b.suspect(ctx, err)
@@ -74,6 +79,7 @@ func (s *Store) open(ctx context.Context, o contract.TxOptions, marks []contract
 		return nil, nil, s.blameless("begin", err)
 	}
 	b.fresh = m.fresh()
+	b.streams.Judge(m.verdicts)
 	b.statement = max(o.Statement, 0)
 	b.answer = cmp.Or(max(o.Answer, 0), defaultAnswer)
 	return b, m.verdicts, nil

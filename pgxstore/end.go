@@ -32,7 +32,8 @@ func (c charged) meant(err error) error {
 // ending are the statements that belong to the commit: marks taken back, rows,
 // and the one that lets COMMIT succeed. An error names the mark to blame.
 func (b *batch) ending(e contract.Ending) (statements []charged, culprit int, err error) {
-	if len(e.Trim)+len(e.Rows)+len(e.Claims) > 0 { // which are the store's own
+	e, moved := b.streams.End(e)
+	if len(e.Trim)+len(e.Rows)+len(e.Claims)+len(moved) > 0 { // which are the store's own
 		statements = append(statements, charged{&request{sql: b.store.sql.Unlimited}, contract.NobodyNamed})
 	}
 	if trim := b.trim(e.Trim); trim != nil {
@@ -52,6 +53,9 @@ func (b *batch) ending(e contract.Ending) (statements []charged, culprit int, er
 	if len(e.Claims) > 0 {
 		text, args := sqlstore.ClosingClaims(b.store.sql, e.Claims)
 		statements = append(statements, charged{&request{sql: text, args: args}, contract.NobodyNamed})
+	}
+	if len(moved) > 0 {
+		statements = append(statements, charged{b.moveStreams(moved), contract.NobodyNamed})
 	}
 	return append(statements, charged{&request{sql: b.store.sql.Close}, contract.NobodyNamed}), contract.NobodyNamed, nil
 }

@@ -125,6 +125,7 @@ func ExampleStore_Print() {
 	// create table "public".semel_acts
 	// create table "public".semel_positions
 	// create table "public".semel_setup
+	// create table "public".semel_streams
 }
 
 func ExampleOneRow() {

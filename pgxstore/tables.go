@@ -73,6 +73,9 @@ func (t *tables) Discard(ctx context.Context, number, revision int64, a contract
 	return t.inner.Discard(ctx, number, revision, a)
 }
 
+// Record implements contract.Recorder: it writes down what a person did to no one row.
+func (t *tables) Record(ctx context.Context, a contract.Act) error { return t.inner.Record(ctx, a) }
+
 // Acts implements contract.Inbox: who did what to a row, or with 0 to any. A limit of
 // 0 means 1,000.
 func (t *tables) Acts(ctx context.Context, number int64, limit int) ([]contract.Act, error) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/internal/streams"
 )
 
 // batch is a session with marks.
@@ -16,7 +17,9 @@ type batch struct {
 	*session
 	guarded bool
 	marks   []sqlform.Mark
-	fresh   []bool // by mark: this batch wrote it and did not take it back
+	fresh   []bool         // by mark: this batch wrote it and did not take it back
+	streams *streams.Batch // nil: no mark asks for one
+	freed   bool           // with its end the turn of rows has come that were blocked
 	ended   bool
 	asks    *sql.Stmt // whether the transaction stands; prepared when first asked
 }
@@ -48,13 +51,16 @@ func (s *Store) begin(ctx context.Context, o contract.TxOptions, marks []contrac
 	if err == nil {
 		err = b.lookAt(ctx, marks, verdicts)
 	}
+	for i, v := range verdicts {
+		b.fresh[i] = v.Kind == contract.Fresh && marks[i].Claim.Token == 0
+	}
+	if err == nil {
+		err = b.lookAtStreams(ctx, o, marks, verdicts)
+	}
 	if err != nil {
 		b.suspect(ctx, err)
 		b.Rollback(ctx)
 		return nil, nil, err
-	}
-	for i, v := range verdicts {
-		b.fresh[i] = v.Kind == contract.Fresh && marks[i].Claim.Token == 0
 	}
 	return b, verdicts, nil
 }
@@ -112,7 +118,7 @@ func (b *batch) Commit(ctx context.Context, e contract.Ending) contract.Result {
 	b.over(err == nil)
 	switch {
 	case err == nil:
-		return contract.Result{Outcome: contract.Committed, Culprit: contract.NobodyNamed}
+		return contract.Result{Outcome: contract.Committed, Culprit: contract.NobodyNamed, Freed: b.freed}
 	case refused:
 		r := b.refused(err, contract.NobodyNamed)
 		if sqlState(err) != "" && b.store.Classify(err) == contract.ClassRetry {
@@ -137,6 +143,7 @@ func (b *batch) goesOn() bool {
 // finish writes what belongs to the commit and opens the guard. An error may
 // name the mark to blame.
 func (b *batch) finish(ctx context.Context, e contract.Ending) (culprit int, err error) {
+	e, moved := b.streams.End(e)
 	if err := b.trim(ctx, e.Trim); err != nil {
 		if b.store.Classify(err) != contract.ClassAborted {
 			err = b.store.blameless("trim", err)
@@ -153,6 +160,11 @@ func (b *batch) finish(ctx context.Context, e contract.Ending) (culprit int, err
 			return contract.NobodyNamed, err
 		}
 	}
+	freed, err := b.store.moveStreams(ctx, b.tx, moved)
+	if err != nil {
+		return contract.NobodyNamed, err
+	}
+	b.freed = freed || b.streams.Came()
 	return contract.NobodyNamed, b.unguard(ctx)
 }
 

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -71,7 +72,7 @@ func (s *Store) Retake(ctx context.Context, numbers []int64, from []contract.Tok
 func (s *Store) Pending(ctx context.Context, consumer string) (contract.Pending, error) {
 	var p contract.Pending
 	var next, oldest int64
-	err := s.db.QueryRowContext(ctx, s.sql.Pending, []byte(consumer)).Scan(&p.Due, &p.Later, &p.InProgress, &next, &oldest)
+	err := s.db.QueryRowContext(ctx, s.sql.Pending, []byte(consumer)).Scan(&p.Due, &p.Later, &p.InProgress, &p.Blocked, &next, &oldest)
 	if err != nil {
 		return p, s.blameless("pending", err)
 	}
@@ -159,6 +160,9 @@ type endingArg struct {
 	// Taken are the starts that a release takes back; any other end, with -1, takes
 	// back all.
 	Taken int64 `json:"taken"`
+	// Stream, in hex, and Place are where a blocked row waits; 0 leaves them.
+	Stream string `json:"stream"`
+	Place  int64  `json:"place"`
 }
 
 // ClaimsArgument is the argument of statements about claims: for drivers of their
@@ -198,7 +202,7 @@ func ClosingClaims(p *sqlform.Postgres, endings []contract.ClaimEnding) (text st
 		return p.CloseClaims, []any{EndingsArgument(endings)}
 	}
 	e := endingOf(&endings[0])
-	return p.CloseClaim, []any{e.N, e.T, e.State, e.Outcome, e.After, e.Reason, e.Error, e.Ran, e.Taken}
+	return p.CloseClaim, []any{e.N, e.T, e.State, e.Outcome, e.After, e.Reason, e.Error, e.Ran, e.Taken, e.Stream, e.Place}
 }
 
 func endingOf(e *contract.ClaimEnding) endingArg {
@@ -213,6 +217,9 @@ func endingOf(e *contract.ClaimEnding) endingArg {
 	}
 	if e.Ran {
 		a.Ran = 1
+	}
+	if e.Event == contract.RowBlocked {
+		a.Stream, a.Place = hex.EncodeToString(e.Version.Stream), e.Version.Number
 	}
 	return a
 }

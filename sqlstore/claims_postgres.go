@@ -39,7 +39,7 @@ func readClaimed(rows *sql.Rows, err error, table string, t contract.Token) ([]c
 	for rows.Next() {
 		var c contract.Claimed
 		var left int64
-		if c.Row, err = scanRow(rows, table, &c.Suspect, &left); err != nil {
+		if c.Row, err = scanRow(rows, table, &c.Suspect, &left, &c.Blocked); err != nil {
 			return nil, err
 		}
 		c.Claim, c.Left = contract.Claim{Number: c.Row.Number, Token: t}, time.Duration(left)*time.Millisecond

@@ -20,6 +20,7 @@ type claimable struct {
 	row     contract.StoredRow
 	due     int64
 	suspect bool
+	blocked bool
 }
 
 func (sqliteClaims) claim(ctx context.Context, s *Store, o contract.ClaimOptions) (all []contract.Claimed, err error) {
@@ -41,7 +42,7 @@ func (sqliteClaims) claim(ctx context.Context, s *Store, o contract.ClaimOptions
 			if _, err := tx.ExecContext(ctx, s.sqlite.Take, int64(o.Token), o.Lease.Milliseconds(), c.row.Number); err != nil {
 				return err
 			}
-			all = append(all, contract.Claimed{Claim: contract.Claim{Number: c.row.Number, Token: o.Token}, Row: claimedNow(c.row, c.suspect), Left: o.Lease, Suspect: c.suspect})
+			all = append(all, contract.Claimed{Claim: contract.Claim{Number: c.row.Number, Token: o.Token}, Row: claimedNow(c.row, c.suspect), Left: o.Lease, Suspect: c.suspect, Blocked: c.blocked})
 		}
 		return nil
 	})
@@ -95,7 +96,7 @@ func (s *Store) claimableIn(ctx context.Context, tx *sql.Tx, scope int, only str
 	bytes := int64(0)
 	for (o.Bytes <= 0 || bytes <= o.Bytes) && rows.Next() {
 		var c claimable
-		if c.row, err = scanRow(rows, s.sql.Inbox, &c.due, &c.suspect); err != nil {
+		if c.row, err = scanRow(rows, s.sql.Inbox, &c.due, &c.suspect, &c.blocked); err != nil {
 			return nil, err
 		}
 		all, bytes = append(all, c), bytes+int64(c.row.Size)
@@ -192,7 +193,7 @@ func (s *Store) each(ctx context.Context, n int, do func(tx *sql.Tx, i int) (sql
 // endClaim ends a claim, if it stands, with its marker.
 func (s *Store) endClaim(ctx context.Context, tx *sql.Tx, e *contract.ClaimEnding) (sql.Result, error) {
 	a := endingOf(e)
-	done, err := tx.ExecContext(ctx, s.sqlite.EndClaim, a.State, a.Outcome, a.After, a.Ran, a.Reason, a.Error, a.N, a.T, a.Taken)
+	done, err := tx.ExecContext(ctx, s.sqlite.EndClaim, a.State, a.Outcome, a.After, a.Ran, a.Reason, a.Error, a.N, a.T, a.Taken, e.Version.Stream, a.Place)
 	if err != nil {
 		return nil, err
 	}

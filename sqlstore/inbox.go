@@ -158,7 +158,7 @@ func (c *cells) mayTime() time.Time {
 
 func (c *cells) time(what string) time.Time { return time.UnixMilli(c.integer(what)) }
 
-const rowColumns = 30
+const rowColumns = 32
 
 // fillParts puts what several statements share into each of them.
 func (s *Store) fillParts() {
@@ -168,6 +168,9 @@ func (s *Store) fillParts() {
 	if p := s.postgres; p != nil {
 		p.ClaimEnds = strings.Replace(p.ClaimEnds, "{row ends}", p.RowEnds, 1)
 		p.CloseClaim = strings.Replace(p.CloseClaim, "{row ends}", p.RowEnds, 1)
+		for _, text := range []*string{&p.MoveStreams, &p.SkipStream} {
+			*text = strings.Replace(*text, "{row freed}", p.RowFreed, 1)
+		}
 		for _, text := range []*string{&p.EndClaims, &p.CloseClaims} {
 			*text = strings.Replace(*text, "{claim ends}", p.ClaimEnds, 1)
 		}
@@ -216,6 +219,8 @@ func (c *cells) row() contract.StoredRow {
 	case r.State.Outcome() == contract.Waiting:
 		r.DueAt = due
 	}
+	r.Stream = string(c.bytes(""))
+	r.Version, _ = c.take("").(int64)
 	r.Message, r.Size = c.message()
 	return r
 }

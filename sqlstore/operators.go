@@ -91,6 +91,11 @@ func (s *Store) Discard(ctx context.Context, number, revision int64, a contract.
 	return s.answer("discard", err)
 }
 
+// Record implements contract.Recorder.
+func (s *Store) Record(ctx context.Context, a contract.Act) error {
+	return s.answer("record", s.write(ctx, func(tx *sql.Tx) error { return s.record(ctx, tx, a, a.Row, "done") }))
+}
+
 // Acts implements contract.Inbox. A limit of 0 means 1,000.
 func (s *Store) Acts(ctx context.Context, number int64, limit int) ([]contract.Act, error) {
 	if limit <= 0 {

@@ -18,6 +18,8 @@ type Harness[Tx any] struct {
 type Abilities struct {
 	// Inbox: contract.Inbox.
 	Inbox bool
+	// Streams: contract.Streams, with versions in batches.
+	Streams bool
 	// Leases: contract.Leases, with claims in batches.
 	Leases bool
 	// MarkIn: contract.TxMarker.
@@ -123,6 +125,9 @@ func all[Tx any](t *T, h Harness[Tx]) {
 	}
 	if h.Can.Leases {
 		s.leased(t)
+	}
+	if h.Can.Streams {
+		s.versioned(t)
 	}
 	if h.Can.Positions {
 		s.positions(t)

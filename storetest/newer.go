@@ -42,7 +42,7 @@ func (s suite[Tx]) strangers(t *T) {
 	t.Run("trap_T104_a_row_of_a_newer_release_is_shown_and_not_acted_on",
 		"A row whose state this release does not know is listed with that state, and neither closed nor run again.",
 		func(t *T) {
-			for _, state := range []contract.RowState{"FUTURE", "BLOCKED"} {
+			for _, state := range []contract.RowState{"FUTURE", "FAILED_TERMINAL"} {
 				h := s.opened(t)
 				if h.hasRow("a", state) {
 					s.untouched(h, state)

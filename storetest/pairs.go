@@ -23,6 +23,11 @@ var pairs = map[contract.RowState]map[contract.RowEvent]contract.RowState{
 		contract.RowDeadLettered: contract.StateDeadLettered,
 		contract.RowDiscarded:    contract.StateDiscarded,
 		contract.RowReleased:     contract.StateReceived,
+		contract.RowBlocked:      contract.StateBlocked,
+	},
+	contract.StateBlocked: { // and what frees it: see streams.go
+		contract.RowClaimed:   contract.StateInProgress, // when it has waited for too long
+		contract.RowDiscarded: contract.StateDiscarded,
 	},
 	contract.StateFailedRetryable: {
 		contract.RowClaimed:   contract.StateInProgress, // when it is due
@@ -45,6 +50,7 @@ var pairs = map[contract.RowState]map[contract.RowEvent]contract.RowState{
 var ways = map[contract.RowState]contract.RowEvent{
 	contract.StateReceived: contract.RowReleased, contract.StateFailedRetryable: contract.RowFailed, contract.StateCompleted: contract.RowCompleted,
 	contract.StateParked: contract.RowParked, contract.StateDeadLettered: contract.RowDeadLettered, contract.StateDiscarded: contract.RowDiscarded,
+	contract.StateBlocked: contract.RowBlocked,
 }
 
 // transitions are the laws of states and events, each pair of them.
@@ -52,7 +58,7 @@ func (s suite[Tx]) transitions(t *T) {
 	for state, after := range pairs {
 		t.Run("D4_law_5_each_event_in_each_state/"+state.String(), "An event that may not happen to a row in its state, or comes under a token of before, changes neither row nor marker; any other changes both.", func(t *T) {
 			h := s.opened(t)
-			for event := contract.RowClaimed; event <= contract.RowRetried; event++ {
+			for event := contract.RowClaimed; event <= contract.RowBlocked; event++ {
 				c, id := h.in(state, event), state.String()+event.String()
 				before := h.number(c.Number)
 				want, legal := after[event]

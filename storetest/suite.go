@@ -146,8 +146,9 @@ func (s suite[Tx]) abilities(t *T) {
 			_, marker := store.(contract.TxMarker[Tx])
 			_, positions := store.(contract.PositionStore)
 			_, able := store.(contract.Leases)
+			_, streams := store.(contract.Streams)
 			got := s.h.Can
-			got.Inbox, got.MarkIn, got.Positions, got.Leases = inbox, marker, positions, able
+			got.Inbox, got.MarkIn, got.Positions, got.Leases, got.Streams = inbox, marker, positions, able, streams
 			if got != s.h.Can {
 				t.Errorf("the store has %+v and declares %+v", got, s.h.Can)
 			}

@@ -66,7 +66,7 @@ func TestNumbersAreReadByName(t *testing.T) {
 				t.Errorf("%s is %s, %v", s, got, err)
 			}
 		}
-		for _, name := range []string{"", "ASLEEP", "parked", "BLOCKED"} {
+		for _, name := range []string{"", "ASLEEP", "parked", "FAILED_TERMINAL"} {
 			if got, err := State(name, "semel_inbox"); !errors.Is(err, newer.Err) || string(got) != name {
 				t.Errorf("%q is %q, %v", name, got, err)
 			}

@@ -61,11 +61,15 @@ func RowValues(m *contract.Mark, r *contract.Row) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
+	var stream, version any // NULL where it has none
+	if m.Version.Number != 0 {
+		stream, version = m.Version.Stream, m.Version.Number
+	}
 	return []any{
 		int64(m.Fingerprint.Version), Sum(m.Fingerprint), r.Surrogate, string(r.State), Plain(string(r.Reason)),
 		Plain(message.Topic), int64(message.Origin.Partition), message.Origin.Offset, Plain(message.Origin.BrokerID),
 		message.Key, Plain(message.Type()), Plain(message.DataSchema()), string(sealed), message.Body,
 		int64(r.Attempts), int64(r.Attempts), ErrorText(r.FirstError), ErrorText(r.LastError),
-		r.After.Milliseconds(),
+		r.After.Milliseconds(), stream, version,
 	}, nil
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Revision2 is the meaning of the statements below: which arguments they take,
+// Revision3 is the meaning of the statements below: which arguments they take,
 // what they return, which tables they change. Whoever sends them names it, so
 // that a driver of another release than theirs does not compile, instead of
 // sending arguments to a statement that means something else.
@@ -19,7 +19,7 @@ import (
 // for. A field that is added, removed or renamed needs nothing of it, since the
 // compiler finds who used it. TestTheRevisionIsOfTheseStatements notices a text
 // that was changed.
-type Revision2 struct{}
+type Revision3 struct{}
 
 // Statements are those that every dialect has, each the text in the dialect's
 // files under the field's name in words: ConflictRow is "-- name: conflict row".
@@ -47,6 +47,8 @@ type Statements struct {
 	// Claims.
 	Held, Look, Extend, Retake  string
 	Pending, Requeue, WaitAgain string
+	// Streams lists them; Stream is one, of which it tells the last version, and locks it.
+	Stream, Streams string
 }
 
 // Postgres are PostgreSQL's statements.
@@ -68,6 +70,10 @@ type Postgres struct {
 	// ClaimEnds stands in EndClaims and CloseClaims, RowEnds in it and in the
 	// CloseClaims of an adopted table.
 	ClaimEnds, RowEnds string
+	// KnowStreams writes streams that are not known, TakeStreams locks them and tells
+	// where they are; MoveStreams moves them and frees what waited for it, SkipStream one,
+	// over what is missing. RowFreed stands in both.
+	KnowStreams, TakeStreams, MoveStreams, SkipStream, RowFreed string
 	// ExecOne goes around a statement that must change one row.
 	ExecOne string
 	// What adopting a table asks of it.
@@ -96,6 +102,8 @@ type SQLite struct {
 	// HasClaim, StartClaim, EndClaim and EndMarker are about one claim; StateOf about a
 	// row.
 	HasClaim, StartClaim, EndClaim, EndMarker, StateOf string
+	// KnowStream, TakeStream, MoveStream, FreeMarkers and FreeRows are about one stream.
+	KnowStream, TakeStream, MoveStream, FreeMarkers, FreeRows string
 }
 
 // begins is what a statement of an SQL file begins with, before its name.

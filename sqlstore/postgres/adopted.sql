@@ -130,10 +130,10 @@ select k.k, exists (select 1 from {table} t where {same}) from asked k;
 -- name: close claims
 with given as materialized (
   select * from jsonb_to_recordset($1::text::jsonb)
-    c (k bigint, n bigint, t bigint, state text, outcome smallint, after bigint, reason text, error text, ran bigint, taken bigint)
+    c (k bigint, n bigint, t bigint, state text, outcome smallint, after bigint, reason text, error text, ran bigint, taken bigint, stream text, place bigint)
   where c.k >= 0 and c.n > 0
 ), held as (
-  select i.number, i.scope, i.id, i.long_id, g.k, g.state, g.outcome, g.after, g.reason, g.error, g.ran, g.taken
+  select i.number, i.scope, i.id, i.long_id, g.k, g.state, g.outcome, g.after, g.reason, g.error, g.ran, g.taken, g.stream, g.place
   from {prefix}inbox i join given g on g.n = i.number
   join {prefix}markers m on m.scope = i.scope and m.id = i.id
   where i.token = g.t and (i.state = 'IN_PROGRESS') is true and m.outcome = 2

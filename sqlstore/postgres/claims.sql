@@ -8,7 +8,7 @@ with due as (
   select d.* from {prefix}scopes s cross join lateral (
     select i.number, i.due_at, i.state, i.started > i.finished as doubted, coalesce(length(i.payload), 0)::bigint as size
     from {prefix}inbox i
-    where i.scope = s.number and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS') and i.due_at <= statement_timestamp()
+    where i.scope = s.number and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS', 'BLOCKED') and i.due_at <= statement_timestamp()
       and ($7::text = '' or i.number in (select value::bigint from jsonb_array_elements_text(nullif($7::text, '')::jsonb)))
     order by i.due_at, i.number limit $4::int
     for update of i skip locked
@@ -26,14 +26,14 @@ with due as (
     locked_until = clock_timestamp() + $6::bigint * interval '1 millisecond'
   from sized t
   where i.number = t.number and (t.place = 1 or $5::bigint = 0 or t.bytes <= $5::bigint)
-  returning i.number, t.place, t.state = 'IN_PROGRESS' or t.doubted as suspect
+  returning i.number, t.place, t.state = 'IN_PROGRESS' or t.doubted as suspect, t.state = 'BLOCKED' as blocked
 )
-select {columns}, c.suspect::int, $6::bigint
+select {columns}, c.suspect::int, $6::bigint, c.blocked::int
 from claimed c join {prefix}inbox i on i.number = c.number left join {prefix}scopes s on s.number = i.scope
 order by c.place;
 
 -- name: held
-select {columns}, 1, greatest((extract(epoch from i.locked_until - clock_timestamp()) * 1000)::bigint, 0)
+select {columns}, 1, greatest((extract(epoch from i.locked_until - clock_timestamp()) * 1000)::bigint, 0), 0
 from {prefix}scopes s join {prefix}inbox i on i.scope = s.number
 where s.consumer = $2 and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS') and i.state = 'IN_PROGRESS' and i.token = $3
 order by i.number;
@@ -99,6 +99,8 @@ state = h.state, token = null, locked_until = null,
     revision = i.revision + 1, changed_at = clock_timestamp(),
     processed_at = case when h.outcome = 2 then i.processed_at else clock_timestamp() end,
     started = case when h.taken < 0 then i.finished + h.ran else i.started - h.taken + h.ran end, finished = i.finished + h.ran,
+    stream = case when h.place > 0 then decode(h.stream, 'hex') else i.stream end,
+    stream_version = case when h.place > 0 then h.place else i.stream_version end,
     reason = case h.reason when '' then i.reason else h.reason end,
     first_error = case when i.first_error = '' then h.error else i.first_error end,
     last_error = case h.error when '' then i.last_error else h.error end
@@ -106,10 +108,10 @@ state = h.state, token = null, locked_until = null,
 -- name: claim ends
 with asked as materialized (
   select * from jsonb_to_recordset($1::text::jsonb)
-    c (k bigint, n bigint, t bigint, state text, outcome smallint, after bigint, reason text, error text, ran bigint, taken bigint)
+    c (k bigint, n bigint, t bigint, state text, outcome smallint, after bigint, reason text, error text, ran bigint, taken bigint, stream text, place bigint)
   where c.k >= 0 and c.n > 0
 ), held as (
-  select i.number, i.scope, i.id, a.k, a.state, a.outcome, a.after, a.reason, a.error, a.ran, a.taken
+  select i.number, i.scope, i.id, a.k, a.state, a.outcome, a.after, a.reason, a.error, a.ran, a.taken, a.stream, a.place
   from {prefix}inbox i join asked a on a.n = i.number
   join {prefix}markers m on m.scope = i.scope and m.id = i.id
   where i.token = a.t and (i.state = 'IN_PROGRESS') is true and m.outcome = 2
@@ -138,7 +140,7 @@ select case when (select count(*) from held) = (select count(*) from asked) then
 -- name: close claim
 with asked as (
   select $1::bigint as n, $2::bigint as t, $3::text as state, $4::smallint as outcome, $5::bigint as after,
-    $6::text as reason, $7::text as error, $8::bigint as ran, $9::bigint as taken
+    $6::text as reason, $7::text as error, $8::bigint as ran, $9::bigint as taken, $10::text as stream, $11::bigint as place
 ), ended as (
   update {prefix}inbox i
   set {row ends}
@@ -169,12 +171,13 @@ from asked a left join held h on h.number = a.n order by a.place;
 
 -- name: pending
 select count(*) filter (where i.due_at <= statement_timestamp()),
-  count(*) filter (where (i.due_at > statement_timestamp()) is not false and i.state <> 'IN_PROGRESS'),
+  count(*) filter (where (i.due_at > statement_timestamp()) is not false and i.state not in ('IN_PROGRESS', 'BLOCKED')),
   count(*) filter (where (i.due_at > statement_timestamp()) is not false and i.state = 'IN_PROGRESS'),
-  coalesce((extract(epoch from min(i.due_at) filter (where i.due_at > statement_timestamp() and isfinite(i.due_at) and i.state <> 'IN_PROGRESS') - statement_timestamp()) * 1000)::bigint, 0),
+  count(*) filter (where (i.due_at > statement_timestamp()) is not false and i.state = 'BLOCKED'),
+  coalesce((extract(epoch from min(i.due_at) filter (where i.due_at > statement_timestamp() and isfinite(i.due_at) and i.state not in ('IN_PROGRESS', 'BLOCKED')) - statement_timestamp()) * 1000)::bigint, 0),
   coalesce((extract(epoch from statement_timestamp() - min(i.received_at) filter (where isfinite(i.received_at))) * 1000)::bigint, 0)
 from {prefix}scopes s join {prefix}inbox i on i.scope = s.number
-where s.consumer = $1 and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS');
+where s.consumer = $1 and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS', 'BLOCKED');
 
 -- name: requeue
 update {prefix}inbox set state = $1, revision = revision + 1, changed_at = clock_timestamp(), processed_at = null,

@@ -16,7 +16,7 @@ with tables as materialized (
   select t.name, to_regclass(t.name) as id, t.protects from (values
     ('{prefix}scopes', true), ('{prefix}markers', true),
     ('{prefix}guard_end', true), ('{prefix}guard', true),
-    ('{prefix}inbox', false), ('{prefix}acts', false), ('{prefix}positions', false),
+    ('{prefix}streams', true), ('{prefix}inbox', false), ('{prefix}acts', false), ('{prefix}positions', false),
     ('{prefix}setup', false), ('{prefix}migrations', false)) t (name, protects)
 ), keys as materialized (
   select x.indrelid, x.indisprimary, array(
@@ -33,6 +33,7 @@ select what, remedy from (
   select name || ' is missing' as what, case name
     when '{prefix}markers' then 'restore it from a backup; without its rows everything that comes again takes effect again'
     when '{prefix}scopes' then 'restore it from a backup; without its rows everything that comes again takes effect again'
+    when '{prefix}streams' then 'restore it from a backup; without its rows each stream waits for its first version again'
     else 'create it as semel migrate print shows it' end as remedy
   from tables where id is null
   union all
@@ -46,6 +47,10 @@ select what, remedy from (
   select '{prefix}markers has no primary key (scope, id)', 'alter table {prefix}markers add primary key (scope, id)'
   where to_regclass('{prefix}markers') is not null and not exists (
     select 1 from keys where indrelid = to_regclass('{prefix}markers') and indisprimary and columns = array['scope', 'id'])
+  union all
+  select '{prefix}streams has no primary key (scope, name)', 'alter table {prefix}streams add primary key (scope, name)'
+  where to_regclass('{prefix}streams') is not null and not exists (
+    select 1 from keys where indrelid = to_regclass('{prefix}streams') and indisprimary and columns = array['scope', 'name'])
   union all
   select '{prefix}inbox has no unique key (scope, id, conflict)', 'alter table {prefix}inbox add unique (scope, id, conflict)'
   where to_regclass('{prefix}inbox') is not null and not exists (

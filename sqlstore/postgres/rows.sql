@@ -4,23 +4,24 @@
 -- name: row
 insert into {prefix}inbox as i (revision, scope, id, long_id, conflict, version, sum, surrogate, state, reason,
   topic, partition, "offset", broker_id, key, type, schema, envelope, payload,
-  received_at, changed_at, started, finished, repeated, first_error, last_error, due_at)
+  received_at, changed_at, started, finished, repeated, first_error, last_error, due_at, stream, stream_version)
 values (1, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
   date_trunc('milliseconds', clock_timestamp()), date_trunc('milliseconds', clock_timestamp()), $19, $20, 0, $21, $22,
-  date_trunc('milliseconds', clock_timestamp()) + $23::bigint * interval '1 millisecond')
+  date_trunc('milliseconds', clock_timestamp()) + $23::bigint * interval '1 millisecond', $24, $25)
 on conflict (scope, id, conflict) do update
 set revision = i.revision + 1, token = null, locked_until = null,
   version = excluded.version, sum = excluded.sum, surrogate = excluded.surrogate, state = excluded.state, reason = excluded.reason, topic = excluded.topic, partition = excluded.partition,
   "offset" = excluded."offset", broker_id = excluded.broker_id, key = excluded.key, type = excluded.type, schema = excluded.schema, envelope = excluded.envelope, payload = excluded.payload,
-  received_at = excluded.received_at, changed_at = excluded.changed_at, started = excluded.started, finished = excluded.finished, first_error = excluded.first_error, last_error = excluded.last_error, due_at = excluded.due_at;
+  received_at = excluded.received_at, changed_at = excluded.changed_at, started = excluded.started, finished = excluded.finished, first_error = excluded.first_error, last_error = excluded.last_error, due_at = excluded.due_at,
+  stream = excluded.stream, stream_version = excluded.stream_version;
 
 -- name: conflict row
 insert into {prefix}inbox as i (revision, scope, id, long_id, conflict, version, sum, surrogate, state, reason,
   topic, partition, "offset", broker_id, key, type, schema, envelope, payload,
-  received_at, changed_at, started, finished, repeated, first_error, last_error, due_at)
+  received_at, changed_at, started, finished, repeated, first_error, last_error, due_at, stream, stream_version)
 values (1, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
   date_trunc('milliseconds', clock_timestamp()), date_trunc('milliseconds', clock_timestamp()), $19, $20, 0, $21, $22,
-  date_trunc('milliseconds', clock_timestamp()) + $23::bigint * interval '1 millisecond')
+  date_trunc('milliseconds', clock_timestamp()) + $23::bigint * interval '1 millisecond', $24, $25)
 on conflict (scope, id, conflict) do update
 set repeated = i.repeated + 1, revision = i.revision + 1, changed_at = clock_timestamp();
 
@@ -33,6 +34,7 @@ i.number, i.revision, s.consumer, s.source, i.id, i.long_id, i.conflict, i.versi
   i.state, i.reason, i.finished, i.repeated, i.first_error, i.last_error,
   (extract(epoch from nullif(nullif(i.received_at, 'infinity'), '-infinity')) * 1000)::bigint, (extract(epoch from nullif(nullif(i.changed_at, 'infinity'), '-infinity')) * 1000)::bigint,
   i.started - i.finished, (extract(epoch from nullif(nullif(i.due_at, 'infinity'), '-infinity')) * 1000)::bigint, (extract(epoch from nullif(nullif(i.locked_until, 'infinity'), '-infinity')) * 1000)::bigint,
+  i.stream, i.stream_version,
   i.topic, i.partition, i."offset", i.broker_id, i.key, i.type, i.envelope, length(i.payload)::bigint,
   case when $1::boolean then i.payload end
 

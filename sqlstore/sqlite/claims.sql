@@ -6,13 +6,13 @@ select number from {prefix}scopes where consumer = ? order by number;
 -- name: any due
 select exists (
   select 1 from {prefix}scopes s join {prefix}inbox i on i.scope = s.number
-  where s.consumer = ? and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS')
+  where s.consumer = ? and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS', 'BLOCKED')
     and i.due_at <= cast(unixepoch('subsec') * 1000 as integer));
 
 -- name: claimable
-select {columns}, i.due_at, i.state = 'IN_PROGRESS' or i.started > i.finished
+select {columns}, i.due_at, i.state = 'IN_PROGRESS' or i.started > i.finished, i.state = 'BLOCKED'
 from {prefix}inbox i left join {prefix}scopes s on s.number = i.scope
-where i.scope = ?2 and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS')
+where i.scope = ?2 and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS', 'BLOCKED')
   and i.due_at <= cast(unixepoch('subsec') * 1000 as integer)
   and (?3 = '' or i.number in (select value from json_each(?3)))
 order by i.due_at, i.number limit ?4;
@@ -55,6 +55,7 @@ update {prefix}inbox set state = ?1, token = null, locked_until = null,
   revision = revision + 1, changed_at = cast(unixepoch('subsec') * 1000 as integer),
   processed_at = case when ?2 = 2 then processed_at else cast(unixepoch('subsec') * 1000 as integer) end,
   started = case when ?9 < 0 then finished + ?4 else started - ?9 + ?4 end, finished = finished + ?4,
+  stream = case when ?11 > 0 then ?10 else stream end, stream_version = case when ?11 > 0 then ?11 else stream_version end,
   reason = case ?5 when '' then reason else ?5 end,
   first_error = case first_error when '' then ?6 else first_error end,
   last_error = case ?6 when '' then last_error else ?6 end
@@ -73,13 +74,14 @@ where number = ?2 and state = 'IN_PROGRESS' and token in (select value from json
 select state from {prefix}inbox where number = ?;
 
 -- name: pending
-select coalesce(sum(i.due_at <= n.now), 0), coalesce(sum(coalesce(i.due_at > n.now, 1) and i.state <> 'IN_PROGRESS'), 0),
+select coalesce(sum(i.due_at <= n.now), 0), coalesce(sum(coalesce(i.due_at > n.now, 1) and i.state not in ('IN_PROGRESS', 'BLOCKED')), 0),
   coalesce(sum(coalesce(i.due_at > n.now, 1) and i.state = 'IN_PROGRESS'), 0),
-  coalesce(min(case when i.due_at > n.now and i.state <> 'IN_PROGRESS' then i.due_at end) - n.now, 0),
+  coalesce(sum(coalesce(i.due_at > n.now, 1) and i.state = 'BLOCKED'), 0),
+  coalesce(min(case when i.due_at > n.now and i.state not in ('IN_PROGRESS', 'BLOCKED') then i.due_at end) - n.now, 0),
   coalesce(n.now - min(i.received_at), 0)
 from (select cast(unixepoch('subsec') * 1000 as integer) as now) n
 cross join {prefix}scopes s join {prefix}inbox i on i.scope = s.number
-where s.consumer = ? and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS');
+where s.consumer = ? and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS', 'BLOCKED');
 
 -- name: requeue
 update {prefix}inbox set state = ?, revision = revision + 1, changed_at = cast(unixepoch('subsec') * 1000 as integer),

@@ -6,6 +6,7 @@ select '', '' where false;
 -- name: lint
 with tables (name, protects) as (values
   ('{prefix}scopes', true), ('{prefix}markers', true), ('{prefix}guard_end', true), ('{prefix}guard', true),
+  ('{prefix}streams', true),
   ('{prefix}inbox', false), ('{prefix}acts', false), ('{prefix}positions', false), ('{prefix}setup', false), ('{prefix}migrations', false)
 ), there (name, protects) as (
   select t.name, t.protects from tables t where exists (
@@ -14,6 +15,7 @@ with tables (name, protects) as (values
 select what, remedy from (
   select name || ' is missing' as what, case when name in ('{prefix}markers', '{prefix}scopes')
     then 'restore it from a backup; without its rows everything that comes again takes effect again'
+    when name = '{prefix}streams' then 'restore it from a backup; without its rows each stream waits for its first version again'
     else 'create it as semel migrate print shows it' end as remedy
   from tables where name not in (select name from there)
   union all

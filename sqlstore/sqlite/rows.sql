@@ -4,23 +4,24 @@
 -- name: row
 insert into {prefix}inbox as i (revision, scope, id, long_id, conflict, version, sum, surrogate, state, reason,
   topic, partition, "offset", broker_id, key, type, schema, envelope, payload,
-  received_at, changed_at, started, finished, repeated, first_error, last_error, due_at)
+  received_at, changed_at, started, finished, repeated, first_error, last_error, due_at, stream, stream_version)
 values (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
   cast(unixepoch('subsec') * 1000 as integer), cast(unixepoch('subsec') * 1000 as integer), ?, ?, 0, ?, ?,
-  cast(unixepoch('subsec') * 1000 as integer) + ?)
+  cast(unixepoch('subsec') * 1000 as integer) + ?, ?, ?)
 on conflict (scope, id, conflict) do update
 set revision = i.revision + 1, token = null, locked_until = null,
   version = excluded.version, sum = excluded.sum, surrogate = excluded.surrogate, state = excluded.state, reason = excluded.reason, topic = excluded.topic, partition = excluded.partition,
   "offset" = excluded."offset", broker_id = excluded.broker_id, key = excluded.key, type = excluded.type, schema = excluded.schema, envelope = excluded.envelope, payload = excluded.payload,
-  received_at = excluded.received_at, changed_at = excluded.changed_at, started = excluded.started, finished = excluded.finished, first_error = excluded.first_error, last_error = excluded.last_error, due_at = excluded.due_at;
+  received_at = excluded.received_at, changed_at = excluded.changed_at, started = excluded.started, finished = excluded.finished, first_error = excluded.first_error, last_error = excluded.last_error, due_at = excluded.due_at,
+  stream = excluded.stream, stream_version = excluded.stream_version;
 
 -- name: conflict row
 insert into {prefix}inbox as i (revision, scope, id, long_id, conflict, version, sum, surrogate, state, reason,
   topic, partition, "offset", broker_id, key, type, schema, envelope, payload,
-  received_at, changed_at, started, finished, repeated, first_error, last_error, due_at)
+  received_at, changed_at, started, finished, repeated, first_error, last_error, due_at, stream, stream_version)
 values (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
   cast(unixepoch('subsec') * 1000 as integer), cast(unixepoch('subsec') * 1000 as integer), ?, ?, 0, ?, ?,
-  cast(unixepoch('subsec') * 1000 as integer) + ?)
+  cast(unixepoch('subsec') * 1000 as integer) + ?, ?, ?)
 on conflict (scope, id, conflict) do update
 set repeated = i.repeated + 1, revision = i.revision + 1,
   changed_at = cast(unixepoch('subsec') * 1000 as integer);
@@ -34,6 +35,7 @@ where scope = ? and id = ? and conflict = ?;
 i.number, i.revision, s.consumer, s.source, i.id, i.long_id, i.conflict, i.version, i.sum, i.surrogate,
   i.state, i.reason, i.finished, i.repeated, i.first_error, i.last_error, i.received_at, i.changed_at,
   i.started - i.finished, i.due_at, i.locked_until,
+  i.stream, i.stream_version,
   i.topic, i.partition, i."offset", i.broker_id, i.key, i.type, i.envelope, length(i.payload),
   case when ?1 then i.payload end
 

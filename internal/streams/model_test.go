@@ -1,0 +1,138 @@
+package streams_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/streams"
+)
+
+// drawn is a batch that was drawn: its marks, what the store said of them, and how it
+// ends.
+type drawn struct {
+	marks    []contract.Mark
+	verdicts []contract.Verdict
+	ending   contract.Ending
+}
+
+func draw(r *rand.Rand) (d drawn) {
+	for i := range 1 + r.IntN(7) {
+		m := contract.Mark{ID: []byte{byte(i)}, As: []contract.Outcome{contract.Applied, contract.Applied, contract.Discarded, contract.Waiting, contract.Parked}[r.IntN(5)], Fingerprint: semel.Fingerprint{Version: 1, Sum: [16]byte{byte(r.IntN(2))}}}
+		m.Version = contract.Version{Stream: []byte{"ab"[r.IntN(2)]}, Number: int64(1 + r.IntN(6)), Start: 1, Asks: r.IntN(8) > 0}
+		v := contract.Verdict{Kind: []contract.VerdictKind{contract.Fresh, contract.Fresh, contract.Fresh, contract.Seen}[r.IntN(4)]}
+		switch {
+		case r.IntN(3) == 0:
+			m.Claim = contract.Claim{Number: int64(i + 1), Token: 7}
+			event := []contract.RowEvent{contract.RowCompleted, contract.RowDiscarded, contract.RowFailed, contract.RowBlocked, contract.RowParked}[r.IntN(5)]
+			d.ending.Claims = append(d.ending.Claims, contract.ClaimEnding{Claim: m.Claim, Mark: i, Event: event, Reason: semel.ReasonGap})
+		case r.IntN(4) == 0:
+			d.ending.Trim = append(d.ending.Trim, i)
+		case m.As == contract.Waiting:
+			d.ending.Rows = append(d.ending.Rows, contract.Row{Mark: i, State: contract.StateBlocked, Reason: semel.ReasonGap})
+		}
+		d.marks, d.verdicts = append(d.marks, m), append(d.verdicts, v)
+	}
+	return d
+}
+
+// place is where the model has a stream.
+type place struct {
+	last  int64
+	print semel.Fingerprint
+}
+
+// judged are the verdicts as the model gives them, and which marks are next.
+func (d *drawn) judged(at map[string]place) (verdicts []contract.Verdict, next []bool) {
+	verdicts, next = slices.Clone(d.verdicts), make([]bool, len(d.marks))
+	for i, m := range d.marks {
+		s, n := at[string(m.Version.Stream)], m.Version.Number
+		runs := m.Version.Asks && verdicts[i].Kind == contract.Fresh
+		switch {
+		case !runs || m.As != contract.Applied && m.As != contract.Discarded:
+		case n == s.last+1:
+			next[i] = true
+			at[string(m.Version.Stream)] = place{n, m.Fingerprint}
+		case m.As == contract.Applied && n > s.last:
+			verdicts[i] = contract.Verdict{Kind: contract.Gap}
+		case m.As == contract.Applied:
+			verdicts[i] = contract.Verdict{Kind: contract.Stale, Known: n == s.last && m.Fingerprint.Conflicts(s.print)}
+		}
+	}
+	return verdicts, next
+}
+
+// ends reports whether a mark takes effect, or is passed over, with the batch's end.
+func (d *drawn) ends(i int) bool {
+	for _, c := range d.ending.Claims {
+		if c.Mark == i {
+			return c.Event == contract.RowCompleted || c.Event == contract.RowDiscarded
+		}
+	}
+	return d.marks[i].Claim.Token == 0 && !slices.Contains(d.ending.Trim, i)
+}
+
+func TestJudgesAsAModelDoes(t *testing.T) {
+	t.Run("B4_B9_trap_T53_of_streams_that_move_as_far_as_their_versions_follow_one_another", func(t *testing.T) {
+		for seed := range uint64(20_000) {
+			r := rand.New(rand.NewPCG(seed, 1))
+			d := draw(r)
+			before := map[string]place{"a": {last: int64(r.IntN(4))}, "b": {last: int64(r.IntN(4))}}
+			if !d.holds(t, before) {
+				t.Fatalf("seed %d: %+v", seed, d)
+			}
+		}
+	})
+}
+
+func (d *drawn) holds(t *testing.T, before map[string]place) bool {
+	b := streams.Of(d.marks)
+	for _, s := range b.All() {
+		s.Last, s.Print = before[string(s.Name)].last, before[string(s.Name)].print
+	}
+	want, next := d.judged(map[string]place{"a": before["a"], "b": before["b"]})
+	got := slices.Clone(d.verdicts)
+	if b.Judge(got); !slices.Equal(got, want) {
+		t.Errorf("judged %v, and should be %v", got, want)
+	}
+	e, moved := b.End(d.ending)
+	after := map[string]place{"a": before["a"], "b": before["b"]}
+	for i, m := range d.marks {
+		if name := string(m.Version.Stream); next[i] && d.ends(i) && m.Version.Number == after[name].last+1 {
+			after[name] = place{m.Version.Number, m.Fingerprint}
+		}
+	}
+	for _, s := range moved {
+		if after[string(s.Name)] != (place{s.Last, s.Print}) || s.Last == before[string(s.Name)].last {
+			t.Errorf("%s moves to %d, and should to %d", s.Name, s.Last, after[string(s.Name)].last)
+		}
+		before[string(s.Name)] = after[string(s.Name)]
+	}
+	if before["a"] != after["a"] || before["b"] != after["b"] {
+		t.Errorf("%v move, and they should be at %v", moved, after)
+	}
+	came := false
+	due := func(mark int) bool {
+		v := d.marks[mark].Version
+		came = came || v.Asks && v.Number <= after[string(v.Stream)].last+1
+		return v.Asks && v.Number <= after[string(v.Stream)].last+1
+	}
+	for i, row := range e.Rows {
+		if (row.State == contract.StateReceived) != due(d.ending.Rows[i].Mark) {
+			t.Errorf("the row of mark %d is %s", row.Mark, row.State)
+		}
+	}
+	for i, c := range e.Claims {
+		if was := d.ending.Claims[i].Event; was == contract.RowBlocked || was == contract.RowParked {
+			if (c.Event == contract.RowReleased) != due(c.Mark) {
+				t.Errorf("the claim of mark %d is %s", c.Mark, c.Event)
+			}
+		}
+	}
+	if b.Came() != came {
+		t.Errorf("came: %v", b.Came())
+	}
+	return !t.Failed()
+}

@@ -1,0 +1,189 @@
+// Package streams judges versions against the streams of a batch, the same for every
+// store. A store asks it which streams it has to lock, tells what stands there, and
+// writes with its commit what has become of them.
+package streams
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
+// Stream is a stream of a batch as its store knows it.
+type Stream struct {
+	Scope int64
+	Name  []byte
+	// Last is the last version that took effect, Print its content; of a stream that is
+	// not there, the version before its first.
+	Last  int64
+	Print semel.Fingerprint
+	// Was, of one that moves, is where it was.
+	Was int64
+
+	now   int64 // Last with what the batch adds
+	print semel.Fingerprint
+}
+
+// Batch is what a batch knows of its streams; nil where no mark asks for one.
+type Batch struct {
+	marks []contract.Mark
+	all   []*Stream // sorted, so that no two batches wait for each other
+	of    []*Stream // by mark; nil for one that does not ask
+	next  []bool    // by mark: it was its stream's next
+	came  bool      // the turn of one has come with the end
+}
+
+type key struct {
+	scope int64
+	name  string
+}
+
+// Of finds the streams that the marks ask for.
+func Of(marks []contract.Mark) *Batch {
+	var b *Batch
+	var known map[key]*Stream
+	for i := range marks {
+		v := &marks[i].Version
+		if !v.Asks || v.Number == 0 {
+			continue
+		}
+		if b == nil {
+			b = &Batch{marks: marks, of: make([]*Stream, len(marks)), next: make([]bool, len(marks))}
+			known = map[key]*Stream{}
+		}
+		k := key{marks[i].Scope, string(v.Stream)}
+		s := known[k]
+		if s == nil {
+			s = &Stream{Scope: k.scope, Name: v.Stream, Last: v.Start - 1}
+			if v.Start == 0 {
+				s.Last = v.Number - 1
+			}
+			known[k] = s
+			b.all = append(b.all, s)
+		}
+		b.of[i] = s
+	}
+	if b != nil {
+		slices.SortFunc(b.all, func(x, y *Stream) int { return cmp.Or(cmp.Compare(x.Scope, y.Scope), bytes.Compare(x.Name, y.Name)) })
+	}
+	return b
+}
+
+// All are the streams of the batch, sorted. The store sets Last and Print of those
+// that it knows.
+func (b *Batch) All() []*Stream {
+	if b == nil {
+		return nil
+	}
+	return b.all
+}
+
+// Judge turns the verdicts of marks that may run into those of their streams. Marks
+// are judged in their order: each counts on those before it.
+func (b *Batch) Judge(verdicts []contract.Verdict) {
+	if b == nil {
+		return
+	}
+	b.begin()
+	for i, s := range b.of {
+		m := &b.marks[i]
+		if s == nil || verdicts[i].Kind != contract.Fresh || m.As != contract.Applied && m.As != contract.Discarded {
+			continue
+		}
+		switch n := m.Version.Number; {
+		case n == s.now+1:
+			b.next[i] = true
+			s.now, s.print = n, m.Fingerprint
+		case m.As == contract.Discarded:
+		case n > s.now:
+			verdicts[i].Kind = contract.Gap
+		default:
+			verdicts[i] = contract.Verdict{Kind: contract.Stale, Known: n == s.now && m.Fingerprint.Conflicts(s.print)}
+		}
+	}
+}
+
+func (b *Batch) begin() {
+	for _, s := range b.all {
+		s.now, s.print = s.Last, s.Print
+	}
+}
+
+// End says what a batch's end is in view of its streams: rows and claims that are to be
+// blocked, or parked for a gap, and whose turn has come, are not. It returns the streams that move,
+// with Last and Print as they are then; what is taken back, or does not end, moves
+// none, nor do those after it.
+func (b *Batch) End(e contract.Ending) (contract.Ending, []*Stream) {
+	if b == nil {
+		return e, nil
+	}
+	b.move(e)
+	e.Rows, e.Claims = slices.Clone(e.Rows), slices.Clone(e.Claims)
+	for i := range e.Rows {
+		if r := &e.Rows[i]; r.State == contract.StateBlocked && !r.Repeat && b.due(r.Mark) {
+			r.State, r.After, r.Reason, b.came = contract.StateReceived, 0, "", true
+		}
+	}
+	for i := range e.Claims {
+		c := &e.Claims[i]
+		waits := c.Event == contract.RowBlocked || c.Event == contract.RowParked && c.Reason == semel.ReasonGap
+		if waits && b.due(c.Mark) {
+			if c.Event == contract.RowParked {
+				c.Error = "" // it says that the version before it has not come
+			}
+			c.Event, c.After, c.Reason, b.came = contract.RowReleased, 0, "", true
+		}
+	}
+	var moved []*Stream
+	for _, s := range b.all {
+		if s.now != s.Last {
+			moved = append(moved, &Stream{Scope: s.Scope, Name: s.Name, Was: s.Last, Last: s.now, Print: s.print})
+		}
+	}
+	return e, moved
+}
+
+// Turns are the versions whose turn has come with the move of streams, or is over: by the
+// place of their stream from 1, and by number.
+func Turns(moved []*Stream) (places, numbers []int64) {
+	for i, s := range moved {
+		for n := s.Was + 1; n <= s.Last+1; n++ {
+			places, numbers = append(places, int64(i+1)), append(numbers, n)
+		}
+	}
+	return places, numbers
+}
+
+// Came reports whether the turn has come, with the batch's end, of a row that was to be
+// blocked by it.
+func (b *Batch) Came() bool { return b != nil && b.came }
+
+// move finds where the streams are after an end.
+func (b *Batch) move(e contract.Ending) {
+	b.begin()
+	stays := make([]bool, len(b.of))
+	for i := range b.marks {
+		stays[i] = b.marks[i].Claim.Token != 0
+	}
+	for _, i := range e.Trim {
+		stays[i] = true
+	}
+	for i := range e.Claims {
+		c := &e.Claims[i]
+		stays[c.Mark] = c.Event != contract.RowCompleted && c.Event != contract.RowDiscarded
+	}
+	for i, s := range b.of {
+		if b.next[i] && !stays[i] && b.marks[i].Version.Number == s.now+1 {
+			s.now, s.print = s.now+1, b.marks[i].Fingerprint
+		}
+	}
+}
+
+// due reports whether the turn of a mark has come.
+func (b *Batch) due(mark int) bool {
+	s := b.of[mark]
+	return s != nil && b.marks[mark].Version.Number <= s.now+1
+}

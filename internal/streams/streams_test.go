@@ -1,0 +1,102 @@
+package streams
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
+func version(stream string, n int64, as contract.Outcome) contract.Mark {
+	return contract.Mark{Scope: 1, As: as, Fingerprint: semel.Fingerprint{Version: 1, Sum: [16]byte{byte(n)}},
+		Version: contract.Version{Stream: []byte(stream), Number: n, Start: 1, Asks: true}}
+}
+
+// judged are the verdicts on marks that were all fresh.
+func judged(b *Batch, marks []contract.Mark) (kinds []contract.VerdictKind) {
+	verdicts := make([]contract.Verdict, len(marks))
+	for i := range verdicts {
+		verdicts[i].Kind = contract.Fresh
+	}
+	b.Judge(verdicts)
+	for _, v := range verdicts {
+		kinds = append(kinds, v.Kind)
+	}
+	return kinds
+}
+
+func TestVersionsOfABatch(t *testing.T) {
+	const (
+		applied, discarded, parked, waiting = contract.Applied, contract.Discarded, contract.Parked, contract.Waiting
+		fresh, gap, stale                   = contract.Fresh, contract.Gap, contract.Stale
+	)
+	for name, c := range map[string]struct {
+		marks  []contract.Mark
+		want   []contract.VerdictKind
+		trim   []int
+		claims map[int]contract.RowEvent
+		moved  int64 // of the stream a; it was at 0
+	}{
+		"B4_each_counts_on_those_before_it": {marks: []contract.Mark{version("a", 1, applied), version("a", 2, applied), version("a", 4, applied), version("a", 3, applied)},
+			want: []contract.VerdictKind{fresh, fresh, gap, fresh}, trim: []int{2}, moved: 3},
+		"B4_one_that_is_taken_back_takes_back_those_after_it": {marks: []contract.Mark{version("a", 1, applied), version("a", 2, applied), version("a", 3, applied)},
+			want: []contract.VerdictKind{fresh, fresh, fresh}, trim: []int{1}, moved: 1},
+		"B4_what_is_discarded_is_passed": {marks: []contract.Mark{version("a", 1, discarded), version("a", 2, applied)},
+			want: []contract.VerdictKind{fresh, fresh}, moved: 2},
+		"B4_what_is_parked_is_not": {marks: []contract.Mark{version("a", 1, parked), version("a", 2, applied)},
+			want: []contract.VerdictKind{fresh, gap}, trim: []int{1}, moved: 0},
+		"B4_an_old_one_is_stale": {marks: []contract.Mark{version("a", 1, applied), version("a", 1, applied)},
+			want: []contract.VerdictKind{fresh, stale}, trim: []int{1}, moved: 1},
+		"B4_one_that_is_discarded_late_moves_nothing": {marks: []contract.Mark{version("a", 3, discarded)}, want: []contract.VerdictKind{fresh}, moved: 0},
+		"B9_what_waits_moves_nothing":                 {marks: []contract.Mark{version("a", 1, waiting)}, want: []contract.VerdictKind{fresh}, moved: 0},
+		"B9_a_claim_that_is_released_moves_nothing": {marks: []contract.Mark{version("a", 1, applied), version("a", 2, applied)},
+			want: []contract.VerdictKind{fresh, fresh}, claims: map[int]contract.RowEvent{0: contract.RowReleased, 1: contract.RowCompleted}, moved: 0},
+		"B9_a_claim_that_does_not_end_moves_nothing": {marks: []contract.Mark{version("a", 1, applied)}, want: []contract.VerdictKind{fresh}, claims: map[int]contract.RowEvent{}, moved: 0},
+		"B9_a_claim_that_is_completed_moves": {marks: []contract.Mark{version("a", 1, applied), version("a", 2, applied)},
+			want: []contract.VerdictKind{fresh, fresh}, claims: map[int]contract.RowEvent{0: contract.RowDiscarded, 1: contract.RowCompleted}, moved: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := contract.Ending{Trim: c.trim}
+			if c.claims != nil {
+				for i := range c.marks {
+					c.marks[i].Claim = contract.Claim{Number: int64(i + 1), Token: 7}
+					if event, ends := c.claims[i]; ends {
+						e.Claims = append(e.Claims, contract.ClaimEnding{Mark: i, Event: event})
+					}
+				}
+			}
+			b := Of(c.marks)
+			if got := judged(b, c.marks); !slices.Equal(got, c.want) {
+				t.Errorf("judged %v, want %v", got, c.want)
+			}
+			_, moved := b.End(e)
+			last := int64(0)
+			for _, s := range moved {
+				last = s.Last
+			}
+			if last != c.moved || len(moved) > 1 {
+				t.Errorf("moved %+v, want %d", moved, c.moved)
+			}
+		})
+	}
+	t.Run("B4_streams_are_taken_in_one_order_whatever_that_of_the_marks", func(t *testing.T) {
+		away := version("a", 1, applied)
+		away.Scope = 2
+		b := Of([]contract.Mark{away, version("b", 1, applied), version("a", 1, applied), {Scope: 1, As: applied}, version("b", 2, applied)})
+		var names []string
+		for _, s := range b.All() {
+			names = append(names, fmt.Sprint(s.Scope, string(s.Name)))
+		}
+		if !slices.Equal(names, []string{"1a", "1b", "2a"}) {
+			t.Errorf("%v", names)
+		}
+	})
+	t.Run("B4_without_versions_there_is_nothing_to_judge", func(t *testing.T) {
+		b := Of([]contract.Mark{{Scope: 1, As: applied}, {Scope: 1, As: applied, Version: contract.Version{Stream: []byte("a"), Number: 1}}})
+		if e, moved := b.End(contract.Ending{Trim: []int{1}}); b != nil || len(b.All()) != 0 || moved != nil || len(e.Trim) != 1 || b.Came() {
+			t.Errorf("%+v", b)
+		}
+	})
+}

@@ -1,0 +1,149 @@
+package memstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/streams"
+)
+
+// stream is what the store knows of a stream.
+type stream struct {
+	last  int64
+	print semel.Fingerprint
+	owner *batch // the open batch that has it
+}
+
+var errStreamBusy = errors.New("memstore: another batch has a stream of this one")
+
+// lookAtStreams takes the streams of a batch, and says where they are; the store's lock is
+// held.
+func (b *batch) lookAtStreams(ctx context.Context, patience time.Duration, verdicts []contract.Verdict) error {
+	s := b.store
+	b.streams = streams.Of(b.marks)
+	for _, of := range b.streams.All() {
+		key := identity{of.Scope, string(of.Name)}
+		there := s.streams[key]
+		for there != nil && there.owner != nil {
+			if err := s.wait(ctx, there.owner, patience); errors.Is(err, errBusy) {
+				return errStreamBusy
+			} else if err != nil {
+				return err
+			}
+			there = s.streams[key]
+		}
+		if err := b.usable(ctx); err != nil {
+			return err
+		}
+		if there == nil {
+			there = &stream{last: of.Last}
+			s.streams[key] = there
+			b.began = append(b.began, key)
+		}
+		there.owner = b
+		of.Last, of.Print = there.last, there.print
+	}
+	b.streams.Judge(verdicts)
+	return nil
+}
+
+// freeStreams lets others have the batch's streams; those that it began are gone if it
+// did not commit.
+func (b *batch) freeStreams(committed bool) {
+	if !committed {
+		for _, key := range b.began {
+			delete(b.store.streams, key)
+		}
+	}
+	for _, of := range b.streams.All() {
+		if there := b.store.streams[identity{of.Scope, string(of.Name)}]; there != nil && there.owner == b {
+			there.owner = nil
+		}
+	}
+}
+
+// move puts streams where a commit brought them, and frees what waited for that.
+func (s *Store) move(scope int64, name string, last int64, print semel.Fingerprint) (freed bool) {
+	to := s.streams[identity{scope, name}]
+	to.last, to.print = last, print
+	for _, r := range s.rows {
+		if r.blockedIn(scope, name) && r.Version <= last+1 {
+			s.become(r, contract.RowFreed)
+			r.DueAt, r.Reason = s.now(), semel.ReasonNone
+			freed = true
+		}
+	}
+	return freed
+}
+
+// blockedIn reports whether a row waits for an earlier version of a stream, or has
+// waited for it for too long.
+func (r *row) blockedIn(scope int64, name string) bool {
+	waits := r.State == contract.StateBlocked || r.State == contract.StateParked && r.Reason == semel.ReasonGap
+	return waits && r.Version > 0 && r.key.scope == scope && r.Stream == name
+}
+
+// Streams implements contract.Streams.
+func (s *Store) Streams(_ context.Context, f contract.StreamFilter) ([]contract.StoredStream, error) {
+	if err := s.ask("rows"); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []contract.StoredStream
+	for key, at := range s.streams {
+		sc := s.scopeOf[key.scope-1]
+		found := contract.StoredStream{Consumer: sc.consumer, Source: sc.source, Generation: sc.generation, Name: key.id, Last: at.last}
+		for _, r := range s.rows {
+			if !r.blockedIn(key.scope, key.id) {
+				continue
+			}
+			found.Blocked++
+			if found.First == 0 || r.Version < found.First {
+				found.First, found.Row = r.Version, r.Number
+			}
+			if found.Oldest.IsZero() || r.ReceivedAt.Before(found.Oldest) {
+				found.Oldest = r.ReceivedAt
+			}
+		}
+		if (f.Consumer == "" || f.Consumer == found.Consumer) && (f.Stream == "" || f.Stream == found.Name) && (!f.Gaps || found.Blocked > 0) {
+			all = append(all, found)
+		}
+	}
+	slices.SortFunc(all, func(x, y contract.StoredStream) int {
+		return cmp.Or(strings.Compare(x.Consumer, y.Consumer), strings.Compare(x.Source, y.Source), strings.Compare(x.Name, y.Name))
+	})
+	if f.Limit <= 0 {
+		f.Limit = 1000
+	}
+	return all[:min(len(all), f.Limit)], nil
+}
+
+// SkipTo implements contract.Streams.
+func (s *Store) SkipTo(ctx context.Context, of contract.StoredStream, to int64, a contract.Act) error {
+	if err := s.ask("rows"); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := identity{s.scopes[scope{of.Consumer, of.Source, of.Generation}], of.Name}
+	for s.streams[key] != nil && s.streams[key].owner != nil {
+		if err := s.wait(ctx, s.streams[key].owner, 0); err != nil {
+			return &downError{"skip", err}
+		}
+	}
+	at := s.streams[key]
+	if at == nil || at.last != of.Last || to <= of.Last {
+		return fmt.Errorf("stream %q: %w", of.Name, semel.ErrChanged)
+	}
+	s.move(key.scope, key.id, to, semel.Fingerprint{})
+	s.record(a, of.Row, "done")
+	return nil
+}

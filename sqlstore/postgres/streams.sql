@@ -1,0 +1,83 @@
+-- Know streams writes those that are not known; it waits for a batch that writes one of
+-- them as marks do. Take streams has them all, each where the last batch left it.
+
+-- name: know streams
+with settings as materialized (
+  select set_config('lock_timeout', $4, true)
+)
+insert into {prefix}streams (scope, name, last, version, changed_at)
+select a.scope, a.name, a.last, 0, clock_timestamp()
+from settings cross join unnest($1::bigint[], $2::bytea[], $3::bigint[]) a (scope, name, last)
+order by a.scope, a.name
+on conflict (scope, name) do nothing;
+
+-- name: take streams
+with taken as materialized (
+  select a.k, s.last, s.version, s.sum
+  from unnest($1::bigint[], $2::bytea[]) with ordinality a (scope, name, k)
+  join {prefix}streams s on s.scope = a.scope and s.name = a.name
+  order by s.scope, s.name for update of s
+)
+select k, last, version, sum from taken
+union all
+select null, null, null, null where set_config('lock_timeout', $3, true) is null;
+
+-- Move streams frees what waits for just these versions, given by the places of their
+-- streams in the lists and by number, so that the planner expects few: with an
+-- inequality it expects a third of all rows that wait.
+
+-- name: move streams
+with moved as (
+  update {prefix}streams s set last = a.last, version = a.version, sum = a.sum, changed_at = clock_timestamp()
+  from unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::smallint[], $5::bytea[]) a (scope, name, last, version, sum)
+  where s.scope = a.scope and s.name = a.name
+), freed as (
+  update {prefix}inbox i set {row freed}
+  from unnest($6::bigint[], $7::bigint[]) d (place, number)
+  where i.scope = ($1::bigint[])[d.place] and i.stream = ($2::bytea[])[d.place] and i.stream_version = d.number
+    and i.stream is not null and i.state in ('BLOCKED', 'PARKED') and (i.state = 'BLOCKED' or i.reason = 'gap')
+  returning i.scope, i.id
+), marked as (
+  update {prefix}markers k set outcome = 2, at = clock_timestamp()
+  from freed f where k.scope = f.scope and k.id = f.id and k.outcome = 3
+)
+select count(*) from freed;
+
+-- name: skip stream
+with moved as (
+  update {prefix}streams s set last = $3, version = 0, sum = null, changed_at = clock_timestamp()
+  where s.scope = $1 and s.name = $2
+), freed as (
+  update {prefix}inbox i set {row freed}
+  where i.scope = $1 and i.stream = $2 and i.stream_version - 1 <= $3::bigint
+    and i.stream is not null and i.state in ('BLOCKED', 'PARKED') and (i.state = 'BLOCKED' or i.reason = 'gap')
+  returning i.scope, i.id
+), marked as (
+  update {prefix}markers k set outcome = 2, at = clock_timestamp()
+  from freed f where k.scope = f.scope and k.id = f.id and k.outcome = 3
+)
+select count(*) from freed;
+
+-- name: row freed
+state = 'RECEIVED', reason = '', revision = i.revision + 1, changed_at = clock_timestamp(),
+    processed_at = null, token = null, locked_until = null, due_at = date_trunc('milliseconds', clock_timestamp());
+
+-- name: stream
+select last from {prefix}streams t join {prefix}scopes s on s.number = t.scope
+where s.consumer = $1 and s.source = $2 and s.generation = $3 and t.name = $4 for update of t;
+
+-- name: streams
+with blocked as (
+  select i.scope, i.stream, count(*) as waiting, min(i.stream_version) as first,
+    (array_agg(i.number order by i.stream_version, i.number))[1] as number, min(i.received_at) as oldest
+  from {prefix}inbox i
+  where i.state in ('BLOCKED', 'PARKED') and i.stream is not null and (i.state = 'BLOCKED' or i.reason = 'gap')
+    and ($2::bytea is null or i.stream = $2)
+  group by i.scope, i.stream
+)
+select s.consumer, s.source, s.generation, t.name, t.last, coalesce(b.waiting, 0), coalesce(b.first, 0), coalesce(b.number, 0),
+  (extract(epoch from nullif(nullif(b.oldest, 'infinity'), '-infinity')) * 1000)::bigint
+from {prefix}streams t join {prefix}scopes s on s.number = t.scope
+left join blocked b on b.scope = t.scope and b.stream = t.name
+where ($1::bytea is null or s.consumer = $1) and ($2::bytea is null or t.name = $2) and (not $3::boolean or b.waiting > 0)
+order by s.consumer, s.source, s.generation, t.name limit $4;

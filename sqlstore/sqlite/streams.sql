@@ -1,0 +1,49 @@
+-- Streams are taken one by one: there is one writer.
+
+-- name: know stream
+insert into {prefix}streams (scope, name, last, version, changed_at)
+values (?, ?, ?, 0, cast(unixepoch('subsec') * 1000 as integer))
+on conflict (scope, name) do nothing;
+
+-- name: take stream
+select last, version, sum from {prefix}streams where scope = ? and name = ?;
+
+-- name: move stream
+update {prefix}streams set last = ?, version = ?, sum = ?, changed_at = cast(unixepoch('subsec') * 1000 as integer)
+where scope = ? and name = ?;
+
+-- name: free markers
+update {prefix}markers set outcome = 2, at = cast(unixepoch('subsec') * 1000 as integer)
+where scope = ?1 and outcome = 3 and id in (
+  select i.id from {prefix}inbox i indexed by {prefix}inbox_blocked
+  where i.scope = ?1 and i.stream = ?2 and i.stream is not null and i.stream_version <= ?3 + 1
+    and i.state in ('BLOCKED', 'PARKED') and i.state = 'PARKED' and i.reason = 'gap');
+
+-- name: free rows
+update {prefix}inbox set state = 'RECEIVED', reason = '', revision = revision + 1,
+  changed_at = cast(unixepoch('subsec') * 1000 as integer), processed_at = null, token = null, locked_until = null,
+  due_at = cast(unixepoch('subsec') * 1000 as integer)
+where scope = ?1 and stream = ?2 and stream is not null and stream_version <= ?3 + 1
+  and state in ('BLOCKED', 'PARKED') and (state = 'BLOCKED' or reason = 'gap');
+
+-- name: stream
+select last from {prefix}streams t join {prefix}scopes s on s.number = t.scope
+where s.consumer = ? and s.source = ? and s.generation = ? and t.name = ?;
+
+-- name: streams
+with blocked as (
+  select i.scope, i.stream, count(*) as waiting, min(i.stream_version) as first, min(i.received_at) as oldest
+  from {prefix}inbox i
+  where i.state in ('BLOCKED', 'PARKED') and i.stream is not null and (i.state = 'BLOCKED' or i.reason = 'gap')
+    and (?2 is null or i.stream = ?2)
+  group by i.scope, i.stream
+)
+select s.consumer, s.source, s.generation, t.name, t.last, coalesce(b.waiting, 0), coalesce(b.first, 0), coalesce((
+  select i.number from {prefix}inbox i
+  where i.scope = t.scope and i.stream = t.name and i.stream_version = b.first
+    and i.state in ('BLOCKED', 'PARKED') and (i.state = 'BLOCKED' or i.reason = 'gap')
+  order by i.number limit 1), 0), b.oldest
+from {prefix}streams t join {prefix}scopes s on s.number = t.scope
+left join blocked b on b.scope = t.scope and b.stream = t.name
+where (?1 is null or s.consumer = ?1) and (?2 is null or t.name = ?2) and (not ?3 or b.waiting > 0)
+order by s.consumer, s.source, s.generation, t.name limit ?4;

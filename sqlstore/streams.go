@@ -1,0 +1,202 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/internal/streams"
+)
+
+// lookAtStreams takes the streams that a batch's marks ask for, and judges the versions.
+func (b *batch) lookAtStreams(ctx context.Context, o contract.TxOptions, marks []contract.Mark, verdicts []contract.Verdict) error {
+	b.streams = streams.Of(marks)
+	all := b.streams.All()
+	if len(all) == 0 {
+		return nil
+	}
+	take := b.sqliteTake
+	if b.store.postgres != nil {
+		take = b.postgresTake
+	}
+	if err := take(ctx, o, all); err != nil {
+		return err
+	}
+	b.streams.Judge(verdicts)
+	return nil
+}
+
+func (b *batch) postgresTake(ctx context.Context, o contract.TxOptions, all []*streams.Stream) error {
+	p, a := b.store.postgres, streamColumns(all)
+	if _, err := b.tx.ExecContext(ctx, p.KnowStreams, a[0], a[1], a[2], milliseconds(o.MarkLock, defaultMarkLock)); err != nil {
+		return err
+	}
+	rows, err := b.tx.QueryContext(ctx, p.TakeStreams, a[0], a[1], milliseconds(o.EffectLock, defaultEffectLock))
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	taken := 0
+	for rows.Next() {
+		var k int
+		var last, version int64
+		var sum sql.RawBytes
+		if err := rows.Scan(&k, &last, &version, &sum); err != nil {
+			return err
+		}
+		all[k-1].Last, all[k-1].Print = last, sqlform.Fingerprint(uint8(version), sum)
+		taken++
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	return AllTaken(taken, len(all))
+}
+
+// AllTaken is an error if not all streams were found that were just written: for drivers
+// of their own.
+func AllTaken(taken, all int) error {
+	if taken == all {
+		return nil
+	}
+	return &storeError{"streams", contract.ClassContended, errors.New("a stream is neither written nor there: it was removed while it was taken, or another transaction that is newer wrote it")}
+}
+
+// streamColumns are streams as lists: scopes, names, last versions, and the rule and the
+// sum of their contents.
+func streamColumns(all []*streams.Stream) []any {
+	flat := make([]any, 0, 5*len(all))
+	for _, s := range all {
+		flat = append(flat, s.Scope, s.Name, s.Last, int64(s.Print.Version), sqlform.Sum(s.Print))
+	}
+	return arrays(5, flat)
+}
+
+func (b *batch) sqliteTake(ctx context.Context, _ contract.TxOptions, all []*streams.Stream) error {
+	l := b.store.sqlite
+	for _, s := range all {
+		if _, err := b.tx.ExecContext(ctx, l.KnowStream, s.Scope, s.Name, s.Last); err != nil {
+			return err
+		}
+		var version int64
+		var sum []byte
+		if err := b.tx.QueryRowContext(ctx, l.TakeStream, s.Scope, s.Name).Scan(&s.Last, &version, &sum); err != nil {
+			return err
+		}
+		s.Print = sqlform.Fingerprint(uint8(version), sum)
+	}
+	return nil
+}
+
+// moveStreams moves streams in a transaction that has them, and frees what waited for
+// that. It reports whether anything did.
+func (s *Store) moveStreams(ctx context.Context, tx *sql.Tx, moved []*streams.Stream) (freed bool, err error) {
+	if len(moved) == 0 {
+		return false, nil
+	}
+	if s.postgres != nil {
+		n, args := 0, streamColumns(moved)
+		places, numbers := streams.Turns(moved)
+		flat := make([]any, 0, 2*len(places))
+		for i := range places {
+			flat = append(flat, places[i], numbers[i])
+		}
+		err := tx.QueryRowContext(ctx, s.postgres.MoveStreams, append(args, arrays(2, flat)...)...).Scan(&n)
+		return n > 0, err
+	}
+	l := s.sqlite
+	for _, m := range moved {
+		if _, err := tx.ExecContext(ctx, l.MoveStream, m.Last, int64(m.Print.Version), sqlform.Sum(m.Print), m.Scope, m.Name); err != nil {
+			return false, err
+		}
+		if _, err := tx.ExecContext(ctx, l.FreeMarkers, m.Scope, m.Name, m.Last); err != nil {
+			return false, err
+		}
+		done, err := tx.ExecContext(ctx, l.FreeRows, m.Scope, m.Name, m.Last)
+		if err != nil {
+			return false, err
+		}
+		if n, err := done.RowsAffected(); err != nil {
+			return false, err
+		} else if n > 0 {
+			freed = true
+		}
+	}
+	return freed, nil
+}
+
+// skipStream moves a stream over whatever is missing.
+func (s *Store) skipStream(ctx context.Context, tx *sql.Tx, to *streams.Stream) error {
+	if s.postgres == nil {
+		_, err := s.moveStreams(ctx, tx, []*streams.Stream{to})
+		return err
+	}
+	_, err := tx.ExecContext(ctx, s.postgres.SkipStream, to.Scope, to.Name, to.Last)
+	return err
+}
+
+// Streams implements contract.Streams.
+func (s *Store) Streams(ctx context.Context, f contract.StreamFilter) ([]contract.StoredStream, error) {
+	if f.Limit <= 0 {
+		f.Limit = mostRows
+	}
+	rows, err := s.db.QueryContext(ctx, s.sql.Streams, bytesOrNull(f.Consumer), bytesOrNull(f.Stream), f.Gaps, f.Limit)
+	if err != nil {
+		return nil, s.blameless("streams", err)
+	}
+	defer rows.Close()
+	var all []contract.StoredStream
+	for rows.Next() {
+		var found contract.StoredStream
+		var consumer, source, name []byte
+		var oldest sql.NullInt64
+		if err := rows.Scan(&consumer, &source, &found.Generation, &name, &found.Last, &found.Blocked, &found.First, &found.Row, &oldest); err != nil {
+			return nil, s.blameless("streams", err)
+		}
+		found.Consumer, found.Source, found.Name = string(consumer), string(source), string(name)
+		if oldest.Valid {
+			found.Oldest = time.UnixMilli(oldest.Int64)
+		}
+		all = append(all, found)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, s.blameless("streams", err)
+	}
+	return all, nil
+}
+
+// bytesOrNull is a filter's value; an empty one chooses all.
+func bytesOrNull(s string) []byte {
+	if s == "" {
+		return nil
+	}
+	return []byte(s)
+}
+
+// SkipTo implements contract.Streams.
+func (s *Store) SkipTo(ctx context.Context, of contract.StoredStream, to int64, a contract.Act) error {
+	scope, err := s.Scope(ctx, of.Consumer, of.Source, of.Generation)
+	if err != nil {
+		return err
+	}
+	err = s.write(ctx, func(tx *sql.Tx) error {
+		var last int64
+		err := tx.QueryRowContext(ctx, s.sql.Stream, []byte(of.Consumer), []byte(of.Source), of.Generation, []byte(of.Name)).Scan(&last)
+		if errors.Is(err, sql.ErrNoRows) || err == nil && (last != of.Last || to <= last) {
+			return fmt.Errorf("stream %q: %w", of.Name, semel.ErrChanged)
+		}
+		if err != nil {
+			return err
+		}
+		if err := s.skipStream(ctx, tx, &streams.Stream{Scope: scope, Name: []byte(of.Name), Last: to}); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, a, of.Row, "done")
+	})
+	return s.answer("skip", err)
+}
