@@ -176,7 +176,9 @@ func claimEvent(as machine.As) contract.RowEvent {
 	switch as {
 	case machine.AsWaiting:
 		return contract.RowFailed
-	case machine.AsParked:
+	case machine.AsBlocked:
+		return contract.RowBlocked
+	case machine.AsParked, machine.AsOverdue:
 		return contract.RowParked
 	case machine.AsDeadLettered:
 		return contract.RowDeadLettered
@@ -188,7 +190,7 @@ func claimEvent(as machine.As) contract.RowEvent {
 
 // claimEnding is the end of a claim with its flight's commit.
 func (f *flight[Tx]) claimEnding(r *machine.Row, h *heldRow) contract.ClaimEnding {
-	return contract.ClaimEnding{Claim: h.claim(), Mark: f.mark[r.Entry], Event: claimEvent(r.As), After: r.After, Reason: r.Reason,
+	return contract.ClaimEnding{Claim: h.claim(), Mark: f.mark[r.Entry], Event: claimEvent(r.As), Version: f.Entries[r.Entry].Item.Handle.(*parcel).versionIn(0), After: r.After, Reason: r.Reason,
 		Ran: r.Attempts > f.Entries[r.Entry].Item.Claim.Attempts, Error: errorText(r.Last)}
 }
 

@@ -94,6 +94,9 @@ type Config struct {
 	// NaturalBecause says why late copies do no harm; required with
 	// StrategyNatural: "order: irrelevant", "version guard in the statement".
 	NaturalBecause string
+	// Version, when set, lets the versions of one aggregate take effect in their order.
+	// Its store keeps streams (contract.Streams).
+	Version *VersionPolicy
 	// OnConflict ends a message whose identity was marked with other content:
 	// ThenPark, ThenDeadLetter, ThenHalt or ThenAcceptFirst.
 	OnConflict Then

@@ -46,6 +46,7 @@ func (c Config) complete() (Config, error) {
 	c.checkName(fault)
 	c.checkIdentity(fault)
 	c.checkStrategy(fault)
+	c.checkVersion(fault)
 	c.checkEndings(fault)
 	c.checkLimits(fault)
 	return c, errors.Join(faults...)
@@ -79,6 +80,9 @@ func (c *Config) defaults() {
 	setDefault(&c.Inbox.Poll, DefaultPoll)
 	setDefault(&c.Inbox.Starts, DefaultStarts)
 	setDefault(&c.plan.Seed, rand.Uint64())
+	if c.Version != nil {
+		c.Version = c.Version.defaults()
+	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
@@ -160,7 +164,7 @@ func (c *Config) checkEndings(fault faultFunc) {
 
 // deadLetters reports whether a message may end in the dead letters.
 func (c *Config) deadLetters() bool {
-	return c.Otherwise == OtherwiseDeadLetter || slices.Contains([]Then{c.OnConflict, c.OnBadIdentity, c.OnUnmet, c.Retry.Then}, ThenDeadLetter)
+	return c.Otherwise == OtherwiseDeadLetter || c.Version != nil && c.Version.Missing == ThenDeadLetter || slices.Contains([]Then{c.OnConflict, c.OnBadIdentity, c.OnUnmet, c.Retry.Then}, ThenDeadLetter)
 }
 
 func (c *Config) checkLimits(fault faultFunc) {

@@ -61,6 +61,9 @@ func newConsumer[Tx any](store contract.TxStore[Tx], h handler[Tx], missing bool
 	if err != nil {
 		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
 	}
+	if err := c.fitsVersions(store); err != nil {
+		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
+	}
 	if l, ok := store.(callsOut); ok {
 		if err := l.fitsLeased(&c); err != nil {
 			return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
@@ -249,6 +252,9 @@ func (c *Consumer[Tx]) TryMark(ctx context.Context, tx Tx, m *semel.Message) (co
 	if c.config.Identity == nil {
 		return contract.Verdict{}, fmt.Errorf("semel: consumer %q has no Identity, and only what has one can be marked: %w", c.config.Name, semel.ErrUnsupported)
 	}
+	if c.config.Version != nil {
+		return contract.Verdict{}, fmt.Errorf("semel: consumer %q has versions, whose streams only its own batches move; use Process: %w", c.config.Name, semel.ErrUnsupported)
+	}
 	var p parcel
 	p.readAlone(&c.config, m)
 	if p.item.Refused != nil {
@@ -298,7 +304,7 @@ func (c *Consumer[Tx]) Accept(ctx context.Context, tx Tx, messages ...*semel.Mes
 		if err != nil {
 			return nil, err
 		}
-		marks[i] = contract.Mark{Scope: scope, ID: []byte(p.item.Identity), Fingerprint: p.item.Print, As: contract.Waiting}
+		marks[i] = contract.Mark{Scope: scope, ID: []byte(p.item.Identity), Fingerprint: p.item.Print, As: contract.Waiting, Version: c.config.versionOf(p, false)}
 		kept[i] = &p.message
 	}
 	return receiver.ReceiveIn(ctx, tx, marks, kept)

@@ -200,7 +200,7 @@ func (p *pilot[Tx]) prepare(ctx context.Context, f *flight[Tx]) error {
 			return err
 		}
 		f.mark[i] = len(f.marks)
-		m := contract.Mark{Scope: scope, ID: ids[first:len(ids):len(ids)], Fingerprint: en.Item.Print, As: en.As.Outcome()}
+		m := contract.Mark{Scope: scope, ID: ids[first:len(ids):len(ids)], Fingerprint: en.Item.Print, As: en.As.Outcome(), Version: p.engine.config.versionOf(en.Item.Handle.(*parcel), asksStream(en.As))}
 		if h := rowOf(&en); h != nil {
 			m.Claim = h.claim()
 		}
@@ -268,7 +268,7 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 	why := machine.Failure{Class: result.Class}
 	decide(&why, result.Err)
 	ended := machine.Ended{Flight: a.Flight, Outcome: result.Outcome, Class: why.Class, Culprit: f.entryOf(result.Culprit),
-		Decision: why.Decision, After: why.After, Reason: why.Reason, Outside: exonerates(e.store, result.Err), Err: result.Err}
+		Decision: why.Decision, After: why.After, Reason: why.Reason, Outside: exonerates(e.store, result.Err), Err: result.Err, Freed: result.Freed}
 	switch result.Outcome {
 	case contract.Committed:
 		p.keepNothing(f)
@@ -309,6 +309,8 @@ func (f *flight[Tx]) row(r *machine.Row) contract.Row {
 		row.State = contract.StateDeadLettered
 	case machine.AsReceived:
 		row.State = contract.StateReceived
+	case machine.AsBlocked:
+		row.State, row.After = contract.StateBlocked, r.After
 	case machine.AsWaiting:
 		row.State, row.After = contract.StateFailedRetryable, r.After
 	}

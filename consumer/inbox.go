@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"hash/maphash"
 	"slices"
 	"strings"
 	"sync"
@@ -234,18 +233,20 @@ func (b *inbox) item(h *heldRow, until machine.Time) *machine.Item {
 	p.take(&contract.Delivery{Message: r.Message, Lane: machine.InboxLane(), Before: contract.Unknown, Handle: h})
 	it, m := &p.item, &p.message
 	it.Source, it.Identity, it.Print = r.Key.Source, r.Key.ID, r.Fingerprint
-	it.Claim = &machine.Claim{Attempts: r.Attempts, Suspect: h.Suspect, Until: until}
+	it.Claim = &machine.Claim{Attempts: r.Attempts, Suspect: h.Suspect, Blocked: h.Blocked, Until: until}
 	if why := b.config.neverProcessed(r); why != nil {
 		it.Refused = &machine.Refusal{Reason: r.Reason, Why: why}
 	} else if r.Started >= b.config.Inbox.Starts {
 		it.Refused = &machine.Refusal{Reason: semel.ReasonKills, Why: fmt.Errorf("it was begun %d times and never came to its end: its process died each time, or its handler did not return", r.Started)}
 	}
+	if b.config.Version != nil && it.Refused == nil {
+		if err := p.placeAlone(b.config); err != nil {
+			p.unversioned(err)
+		}
+	}
 	m.Identity = p.key(b.config)
 	it.Size = sizeOf(m)
-	it.Route = maphash.String(routes, it.Identity)
-	if m.Key != nil {
-		it.Route = maphash.Bytes(routes, m.Key)
-	}
+	it.Route = p.routeOf(b.config.Lanes)
 	it.Handle = p
 	return it
 }
@@ -275,10 +276,10 @@ func (b *inbox) close(ctx context.Context) error {
 // left is what waits in the inbox when a run ends idle.
 func (b *inbox) left(ctx context.Context) (semel.Left, error) {
 	p, err := b.rows.Pending(ctx, b.config.Name)
-	if err != nil || p.Later+p.InProgress+p.Due == 0 {
+	if err != nil || p.Later+p.InProgress+p.Due+p.Blocked == 0 {
 		return semel.Left{}, err
 	}
-	return semel.Left{Lane: machine.InboxLane().ID, Messages: p.Later + p.InProgress + p.Due, Reason: pendingText(p)}, nil
+	return semel.Left{Lane: machine.InboxLane().ID, Messages: p.Later + p.InProgress + p.Due + p.Blocked, Reason: pendingText(p)}, nil
 }
 
 // pendingText says what waits, and for what.
@@ -293,6 +294,9 @@ func pendingText(p contract.Pending) string {
 	}
 	if p.InProgress > 0 {
 		parts = append(parts, fmt.Sprintf("%d are claimed by a process that works on them, or has ended", p.InProgress))
+	}
+	if p.Blocked > 0 {
+		parts = append(parts, fmt.Sprintf("%d wait for an earlier version of their streams", p.Blocked))
 	}
 	if p.Due > 0 {
 		parts = append(parts, fmt.Sprintf("%d are due", p.Due))

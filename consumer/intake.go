@@ -151,25 +151,28 @@ func (p *parcel) unread(c *Config, r reader) {
 		p.become(c, r, semel.ReasonBadIdentity, errIdentityGoexit)
 		return
 	}
+	if c.Version != nil && p.item.Print != (semel.Fingerprint{}) {
+		p.become(c, r, semel.ReasonNoVersion, errVersionGoexit)
+		return
+	}
 	p.become(c, r, semel.ReasonMalformed, errPrintGoexit)
 }
 
 // become makes the item of what was recognised.
 func (p *parcel) become(c *Config, r reader, refused semel.Reason, why error) {
 	m, it := &p.message, &p.item
-	if refused == semel.ReasonNone {
+	switch refused {
+	case semel.ReasonNone:
 		p.prove(r)
-	} else {
+	case semel.ReasonNoVersion:
+		p.unversioned(why)
+	default:
 		p.refuse(c, refused, why)
 	}
 	m.Identity = p.key(c)
 	it.Size = sizeOf(m) // the delivery holds all of it
 	c.cut(m)
-	if m.Key != nil {
-		it.Route = maphash.Bytes(routes, m.Key)
-	} else {
-		it.Route = maphash.String(routes, it.Identity)
-	}
+	it.Route = p.routeOf(c.Lanes)
 	it.Handle = p
 }
 
@@ -229,6 +232,11 @@ func (p *parcel) name(c *Config, r reader, m *semel.Message) (refused semel.Reas
 	}
 	if p.item.Print, err = r.print(c, m); err != nil {
 		return reasonOf(err, semel.ReasonMalformed), err
+	}
+	if c.Version != nil {
+		if err = p.place(c, r, m); err != nil {
+			return semel.ReasonNoVersion, err
+		}
 	}
 	return semel.ReasonNone, nil
 }

@@ -1,6 +1,8 @@
 package consumer
 
 import (
+	"math"
+
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
@@ -23,7 +25,7 @@ type parcel struct {
 
 // take takes what the parcel keeps of a delivery.
 func (p *parcel) take(d *contract.Delivery) {
-	p.item.Lane, p.item.Before = d.Lane, d.Before
+	p.item.Lane, p.item.Before = d.Lane, int32(min(d.Before, math.MaxInt32))
 	p.delivered, p.handle = d.Message, d.Handle
 	p.message = *d.Message
 	p.message.Strict = strictjson.Proof{} // what another consumer read need not stand there any more
@@ -31,7 +33,7 @@ func (p *parcel) take(d *contract.Delivery) {
 
 // delivery is what the source gets back with Settle.
 func (p *parcel) delivery() contract.Delivery {
-	return contract.Delivery{Message: p.delivered, Lane: p.item.Lane, Before: p.item.Before, Handle: p.handle}
+	return contract.Delivery{Message: p.delivered, Lane: p.item.Lane, Before: int(p.item.Before), Handle: p.handle}
 }
 
 // row is the row of a claim, nil for a delivery of the broker's.

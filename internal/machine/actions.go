@@ -15,12 +15,12 @@ type Row struct {
 	Entry    int
 	Repeat   bool // count one more delivery on the row that is there
 	Conflict bool
-	// As is AsParked, AsDiscarded, AsDeadLettered, AsReceived or AsWaiting. Of an item
-	// with a claim it is how that ends, and may be AsApplied or AsDuplicate, too.
+	// As is AsParked, AsDiscarded, AsDeadLettered, AsReceived, AsWaiting or AsBlocked. Of an item
+	// with a claim it is how that ends, and may be AsApplied, AsDuplicate or AsOverdue, too.
 	As       As
 	Reason   semel.Reason
 	Attempts int
-	// After, with AsWaiting, is in how long the row is due.
+	// After, with AsWaiting and AsBlocked, is in how long the row is due.
 	After time.Duration
 	First error
 	Last  error

@@ -18,7 +18,7 @@ func (m *Machine) admit(it *Item) {
 		it.as = AsReceived
 	}
 	if m.config.OneAttempt && it.Before > 0 {
-		it.attempts = int32(it.Before)
+		it.attempts = it.Before
 	}
 	if r := it.Refused; r != nil {
 		it.as, it.alone = AsParked, true
@@ -45,8 +45,11 @@ func (m *Machine) admit(it *Item) {
 
 // onRefused is how a refused item ends.
 func (m *Machine) onRefused(it *Item) Then {
-	if it.Refused.Foreign {
+	switch {
+	case it.Refused.Foreign:
 		return m.config.OnForeign
+	case it.Refused.Unversioned:
+		return m.config.OnUnversioned
 	}
 	return m.config.OnRefused
 }

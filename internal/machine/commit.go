@@ -11,10 +11,19 @@ import (
 // taken back, rows are written, all in one transaction.
 func (m *Machine) commit(f *Flight) {
 	f.trim = append(f.trim, f.fresh[f.done:]...)
+	var early []int // versions whose turn has not come, or is over
+	for i, en := range f.Entries {
+		switch v := f.verdicts[i]; {
+		case v.Kind == contract.Gap || v.Kind == contract.Stale:
+			early = append(early, i)
+		case v.Kind == contract.Fresh && en.As != AsApplied && !slices.Contains(f.trim, i) && m.outOfTurn(f, i):
+			f.trim = append(f.trim, i)
+		}
+	}
 	for _, i := range f.trim {
 		f.verdicts[i].Kind = untouched
 	}
-	m.do(Commit{Flight: f, Trim: f.trim, Rows: m.rows(f)})
+	m.do(Commit{Flight: f, Trim: append(f.trim, early...), Rows: m.rows(f)})
 }
 
 // untouched is the verdict on a mark that was taken back.
@@ -123,6 +132,9 @@ func (m *Machine) ended(e Ended) {
 	switch {
 	case e.Outcome == contract.Committed:
 		m.committed(w, f)
+		if e.Freed {
+			m.due(m.now)
+		}
 	case e.Outcome == contract.CommitUnknown:
 		m.unknown(w, f, e.Err)
 	case f.failure != nil:
@@ -166,6 +178,10 @@ func (m *Machine) committed(w *worker, f *Flight) {
 			m.holdNewer(en.Item, v)
 		case v.Kind == contract.ClaimLost:
 			m.loseClaim(en.Item)
+		case v.Kind == contract.Gap:
+			m.gap(f, en.Item)
+		case v.Kind == contract.Stale:
+			m.stale(en.Item, v)
 		case v.Kind == contract.Conflict && m.config.OnConflict == ThenHalt:
 			en.Item.failing().reason = semel.ReasonConflict
 			m.halt(en.Item)
@@ -207,7 +223,7 @@ func (m *Machine) endingOf(en Entry, v contract.Verdict) contract.End {
 		return contract.EndConflict
 	}
 	switch en.As {
-	case AsParked:
+	case AsParked, AsOverdue:
 		return contract.EndParked
 	case AsDiscarded:
 		return contract.EndDiscarded
@@ -215,7 +231,7 @@ func (m *Machine) endingOf(en Entry, v contract.Verdict) contract.End {
 		return contract.EndDeadLettered
 	case AsReceived:
 		return contract.EndReceived
-	case AsWaiting:
+	case AsWaiting, AsBlocked:
 		return contract.EndWaiting
 	case AsDuplicate:
 		m.do(Report{Kind: ReportBackstop, Item: en.Item, Err: en.Item.failed().last})

@@ -28,41 +28,43 @@ const (
 
 // Config is the machine's policy; every field must be set.
 type Config struct {
-	Lanes        Lanes
-	Workers      int
-	Most         int
-	BatchTime    time.Duration
-	Hold         time.Duration
-	MaxMessages  int
-	MaxBytes     int64
-	Drain        time.Duration
-	Attempts     int
-	RetryFirst   time.Duration
-	RetryMost    time.Duration
-	RetryThen    Then
-	RetryCost    time.Duration // what a retry takes of the budget, and a failed trial waits
-	RetryShare   time.Duration // what a first attempt gives to it
-	RetrySaved   time.Duration // the most that it holds
-	TrialAfter   int           // attempts that fail in a row, until one is tried at a time
-	OnConflict   Then
-	OnRefused    Then
-	OnForeign    Then // park, dead letter or skip
-	OnUnmet      Then
-	IdleExit     time.Duration // 0: never
-	Ends         bool          // the source can say that it has come to its end
-	Bounded      bool          // it surely comes to one
-	BackoffFirst time.Duration // of a store or source that is down, of contention
-	BackoffMost  time.Duration
-	SerialFor    time.Duration // how long contention makes batches run one at a time; 0: never
-	OneWriter    bool          // batches of the store take turns, always
-	Unmarked     bool          // natural: no marks, no riding
-	OneAttempt   bool          // hand back what would wait
-	Inbox        bool          // rows that wait in the inbox are claimed
-	Wait         bool          // what would wait for longer than Hold is kept there
-	Poll         time.Duration // how often the inbox is asked at least
-	Keep         bool          // what is applied has a row, too
-	Receive      bool          // deliveries are kept in the inbox before any handler runs
-	Seed         uint64
+	Lanes         Lanes
+	Workers       int
+	Most          int
+	BatchTime     time.Duration
+	Hold          time.Duration
+	MaxMessages   int
+	MaxBytes      int64
+	Drain         time.Duration
+	Attempts      int
+	RetryFirst    time.Duration
+	RetryMost     time.Duration
+	RetryThen     Then
+	RetryCost     time.Duration // what a retry takes of the budget, and a failed trial waits
+	RetryShare    time.Duration // what a first attempt gives to it
+	RetrySaved    time.Duration // the most that it holds
+	TrialAfter    int           // attempts that fail in a row, until one is tried at a time
+	OnConflict    Then
+	OnRefused     Then
+	OnForeign     Then // park, dead letter or skip
+	OnUnmet       Then
+	OnUnversioned Then
+	IdleExit      time.Duration // 0: never
+	Ends          bool          // the source can say that it has come to its end
+	Bounded       bool          // it surely comes to one
+	BackoffFirst  time.Duration // of a store or source that is down, of contention
+	BackoffMost   time.Duration
+	SerialFor     time.Duration // how long contention makes batches run one at a time; 0: never
+	OneWriter     bool          // batches of the store take turns, always
+	Unmarked      bool          // natural: no marks, no riding
+	OneAttempt    bool          // hand back what would wait
+	Inbox         bool          // rows that wait in the inbox are claimed
+	Wait          bool          // what would wait for longer than Hold is kept there
+	Poll          time.Duration // how often the inbox is asked at least
+	Keep          bool          // what is applied has a row, too
+	Gap           time.Duration // how long a version waits for the one before it
+	Receive       bool          // deliveries are kept in the inbox before any handler runs
+	Seed          uint64
 }
 
 // Counts are what became of deliveries.

@@ -17,13 +17,13 @@ type Item struct {
 	// Source and Identity together are equal for copies and for nothing else.
 	Source, Identity string
 	Print            semel.Fingerprint
+	// Before is the broker's count of earlier deliveries, -1 unknown.
+	Before int32
 	// Route chooses the worker where lanes do not: a hash of the key, or of
 	// the identity.
 	Route uint64
 	// Size is what the delivery holds of memory, in bytes.
 	Size int
-	// Before is the broker's count of earlier deliveries, -1 unknown.
-	Before int
 	// Refused, when not nil, is why the item never runs: it is written alone,
 	// with its own identity (a surrogate), and ends as Config.OnRefused says.
 	Refused *Refusal
@@ -31,10 +31,19 @@ type Item struct {
 	// process has claimed. It is its message's only run: what is delivered beside it
 	// is a copy, which the store knows by its marker.
 	Claim *Claim
+	// Version, when not nil, is the item's place in a stream of Source: the store knows
+	// whether its turn has come.
+	Version *Version
 	// Handle is the shell's.
 	Handle any
 
 	progress
+}
+
+// Version is a place in a stream.
+type Version struct {
+	Stream string
+	Number int64
 }
 
 // Refusal is why an item never runs.
@@ -42,8 +51,9 @@ type Refusal struct {
 	Reason semel.Reason
 	Why    error // for people
 	// Foreign says that it is not this consumer's: it ends as Config.OnForeign
-	// says instead.
-	Foreign bool
+	// says instead. Unversioned says that it has no place in a stream: it ends as
+	// Config.OnUnversioned says.
+	Foreign, Unversioned bool
 }
 
 // Claim is what the machine knows of a claim.
@@ -52,6 +62,8 @@ type Claim struct {
 	Attempts int
 	// Suspect says that who had the row before may have died of it: it flies alone.
 	Suspect bool
+	// Blocked says that it has waited for an earlier version for as long as it may.
+	Blocked bool
 	// Until is when it is given back if it was not begun, or begun again.
 	Until Time
 
@@ -73,6 +85,11 @@ const (
 	// AsWaiting: its handler failed, and it is kept in the inbox until a time; a
 	// claim's row waits there again.
 	AsWaiting
+	// AsBlocked: it is kept in the inbox until the version before it has taken effect.
+	AsBlocked
+	// AsOverdue: a claim's row is parked, since that did not come in time. The store
+	// frees it instead if it has come meanwhile.
+	AsOverdue
 )
 
 // Entry is one item in a flight.
@@ -190,6 +207,8 @@ type (
 		// Until is when those of its claims are given back that did not end and were
 		// not begun again; 0: it is as it was.
 		Until Time
+		// Freed: with the commit the turn has come of rows that were blocked.
+		Freed bool
 	}
 	// Settled answers Settle; Left are indexes to be tried again.
 	Settled struct {

@@ -118,6 +118,9 @@ func (m *Machine) sift(f *Flight) {
 			waited = append(waited, en.Item.line)
 			continue
 		}
+		if v.Kind == contract.Gap || v.Kind == contract.Stale {
+			en.Item.unknown = false
+		}
 		if v.Kind != contract.Fresh {
 			continue
 		}
@@ -125,6 +128,11 @@ func (m *Machine) sift(f *Flight) {
 		switch {
 		case slices.Contains(waited, en.Item.line):
 			f.trim = append(f.trim, i)
+		case m.outOfTurn(f, i):
+			f.trim = append(f.trim, i)
+			if en.Item.line.ordered { // it keeps its place
+				waited = append(waited, en.Item.line)
+			}
 		case en.As == AsApplied:
 			f.fresh = append(f.fresh, i)
 		}

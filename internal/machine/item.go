@@ -95,13 +95,13 @@ func (it *Item) Attempt() int { return int(it.attempts) + 1 }
 // Outcome is what the marker says that a mark writes.
 func (a As) Outcome() contract.Outcome {
 	switch a {
-	case AsParked:
+	case AsParked, AsOverdue:
 		return contract.Parked
 	case AsDiscarded:
 		return contract.Discarded
 	case AsDeadLettered:
 		return contract.DeadLettered
-	case AsReceived, AsWaiting:
+	case AsReceived, AsWaiting, AsBlocked:
 		return contract.Waiting
 	}
 	return contract.Applied

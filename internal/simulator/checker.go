@@ -75,6 +75,7 @@ type handState struct {
 	known, newer bool
 
 	tries
+	turn
 	suspicion suspicion
 }
 
@@ -184,6 +185,9 @@ func (c *checker) ended(e machine.Ended) {
 		c.learned(f)
 		c.succeeded(f)
 		c.expect(f)
+		if e.Freed {
+			c.claims.news += 2
+		}
 		return
 	}
 	c.undone(f)
@@ -203,8 +207,13 @@ func (c *checker) learned(f *flight) {
 	for i, e := range f.of.Entries {
 		h, v := handOf(e.Item), f.verdicts[i]
 		h.newer = v.Kind == contract.Newer
+		if early(v) {
+			c.outOfTurn(f, i)
+			continue
+		}
 		if v.Kind == contract.Conflict {
 			h.suspicion = suspicion{} // no run of its follows
+			h.must = 0                // the conflict is how it ends
 		}
 		again := newConflict(v) && c.p.config.OnConflict == machine.ThenDeadLetter && !h.copied
 		if v.Kind != contract.Fresh && v.Kind != contract.Busy && v.Kind != contract.Newer && v.Kind != contract.ClaimLost && !again {

@@ -75,6 +75,25 @@ var sabotages = []sabotage{
 		}
 		return keep(a)
 	}},
+	{"B9_a_version_that_runs_out_of_its_turn", "B9", func(_ *spoiler, a machine.Action) []machine.Action {
+		if r, ok := a.(machine.Run); ok {
+			r.Fresh = nil
+			for i := range r.Flight.Entries {
+				r.Fresh = append(r.Fresh, i)
+			}
+			return keep(r)
+		}
+		return keep(a)
+	}},
+	{"trap_T55_a_version_that_waits_for_no_time", "trap T55", func(_ *spoiler, a machine.Action) []machine.Action {
+		if c, ok := a.(machine.Commit); ok {
+			for i := range c.Rows {
+				c.Rows[i].After = 0
+			}
+			return keep(c)
+		}
+		return keep(a)
+	}},
 	{"case_10_a_release_that_is_forgotten", "case 10", func(_ *spoiler, a machine.Action) []machine.Action {
 		if _, ok := a.(machine.Release); ok {
 			return nil

@@ -16,6 +16,8 @@ type claim struct {
 	suspect bool
 	// started: its start is written down.
 	started bool
+	// blocked: the row has waited for an earlier version for as long as it may.
+	blocked bool
 }
 
 func (c *claim) token() uint64 { return c.tokens[len(c.tokens)-1] }
@@ -82,7 +84,8 @@ func (p *process) claimRows(a machine.ClaimRows) {
 func (p *process) claimed(c *claim, began time.Duration) *machine.Item {
 	m := c.row.message
 	it := &machine.Item{Lane: machine.InboxLane(), Source: m.source, Identity: m.identity, Print: c.row.print, Route: m.route, Size: m.size, Before: -1,
-		Claim: &machine.Claim{Attempts: c.row.attempts, Suspect: c.suspect, Until: began + p.w.plan.lease*2/3 - p.started}}
+		Claim: &machine.Claim{Attempts: c.row.attempts, Suspect: c.suspect, Blocked: c.blocked, Until: began + p.w.plan.lease*2/3 - p.started}}
+	placed(it, m)
 	switch {
 	case m.refused != "":
 		it.Refused = &machine.Refusal{Reason: m.refused}
@@ -244,7 +247,7 @@ func (f *flight) retake(c *claim, as machine.As, known *contract.Verdict) bool {
 		return false
 	case c.row.stands(c.token()):
 		w.coverage.add("fault", "retaken after an unknown commit")
-	case c.row.token == 0 && (as == machine.AsWaiting && c.row.as == as || !c.row.waits() && outcomes[c.row.as] == outcomes[as]):
+	case c.row.token == 0 && ((as == machine.AsWaiting || as == machine.AsBlocked) && c.row.as == as || !c.row.waits() && outcomes[c.row.as] == outcomes[as]):
 		*known = contract.Verdict{Kind: contract.Seen, Was: outcomes[as], Known: true}
 		w.coverage.add("fault", "claim ended by an unknown commit")
 	default:

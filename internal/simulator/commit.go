@@ -57,7 +57,7 @@ func (f *flight) decide(a machine.Commit) {
 		if !f.p.over && f.p.diesAt(faults.CommitReplyLost) {
 			return
 		}
-		f.answer(machine.Ended{Outcome: contract.Committed, Culprit: -1})
+		f.answer(machine.Ended{Outcome: contract.Committed, Culprit: -1, Freed: f.freed})
 	}
 }
 
@@ -187,6 +187,7 @@ func (f *flight) apply(a machine.Commit) {
 	for i := range ends {
 		w.store.endClaim(handOf(f.of.Entries[ends[i].Entry].Item).claim, &ends[i], f.p)
 	}
+	f.moveStreams(a)
 	f.p.check.committed(f)
 	w.closed(f.tx)
 	w.notify()
@@ -195,7 +196,7 @@ func (f *flight) apply(a machine.Commit) {
 // rowOf makes a row of a commit's.
 func (f *flight) rowOf(r *machine.Row) *row {
 	i := f.of.Entries[r.Entry].Item
-	return &row{key: f.keyOf(*r), as: r.As, message: f.message(r.Entry), print: i.Print, due: f.p.w.now + r.After, attempts: r.Attempts, by: f.p}
+	return &row{key: f.keyOf(*r), as: r.As, reason: r.Reason, message: f.message(r.Entry), print: i.Print, due: f.p.w.now + r.After, attempts: r.Attempts, by: f.p}
 }
 
 // keyOf returns the key of a row.

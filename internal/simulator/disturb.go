@@ -148,7 +148,14 @@ func (w *world) elsewhere(m *message, most time.Duration) {
 	if w.plan.config.Inbox && w.choices.chance(3) {
 		as = machine.AsReceived // as a transaction of the user's accepts it
 	}
+	as, free := w.asElsewhere(m, as)
+	if !free {
+		return
+	}
 	t := &transaction{open: true}
+	if m.version > 0 {
+		w.store.hold(m.stream, t)
+	}
 	print := m.print
 	if print.Version != 0 {
 		print.Version, print.Sum[15] = 1, 1
@@ -175,8 +182,11 @@ func (w *world) commitElsewhere(t *transaction, m *message, as machine.As) {
 		rows = []machine.Row{{As: as}}
 	}
 	w.store.apply(t, nil, rows, func(r *machine.Row) *row {
-		return &row{key: rowKey{id: m.id}, as: r.As, message: m, print: t.marks[0].print, due: w.now}
+		return &row{key: rowKey{id: m.id}, as: r.As, message: m, print: t.marks[0].print, due: w.now + w.dueElsewhere(r.As)}
 	})
+	if as == machine.AsApplied || as == machine.AsDiscarded {
+		w.step(m, t.marks[0].print)
+	}
 	w.notify()
 	w.note("committed elsewhere: %s %s", m.name(), word(asNames[:], as))
 }
@@ -187,11 +197,18 @@ func (w *world) drawPast() {
 	if w.plan.config.Inbox {
 		past = append(past, contract.Waiting)
 	}
+	rate := 40
+	if w.plan.streams > 0 { // those that follow in a stream must not pass one that waits
+		rate, past = 12, append(past, newer, newer, newer, newer, newer, newer)
+	}
 	for _, m := range w.messages {
-		if m.refused != "" || m.conduct == saysDuplicate || !w.choices.chance(40) || w.store.judge(m.id, m.print).Kind != contract.Fresh {
+		if m.refused != "" || m.conduct == saysDuplicate || !w.choices.chance(rate) || w.store.judge(m.id, m.print).Kind != contract.Fresh {
 			continue
 		}
 		v := past[w.choices.below(len(past))]
+		if v == contract.Applied && m.version > 0 && !w.isNext(m) {
+			continue
+		}
 		print := m.print
 		if print.Version != 0 {
 			print.Sum[15] = 1

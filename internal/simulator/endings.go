@@ -202,6 +202,9 @@ func (c *checker) copied(i *machine.Item) bool {
 // wrongEnd names the law that an end breaks, or nothing.
 func (c *checker) wrongEnd(e contract.End, h *handed) string {
 	m := h.delivery.message
+	if h.must != 0 && ends[h.must] == e {
+		return ""
+	}
 	switch e {
 	case contract.EndApplied:
 		if m.times > always/2 || m.refused != "" {
@@ -293,7 +296,7 @@ func (c *checker) allowed(as machine.As, h *handed) {
 		if why := c.wrongEnd(contract.EndReceived, h); why != "" {
 			c.broke(why, "%s is to be received", m.name())
 		}
-	case machine.AsWaiting:
+	case machine.AsWaiting, machine.AsBlocked:
 		if why := c.wrongEnd(contract.EndWaiting, h); why != "" {
 			c.broke(why, "%s (%s) is to wait in the inbox", m.name(), word(conductNames[:], m.conduct))
 		}
@@ -301,7 +304,7 @@ func (c *checker) allowed(as machine.As, h *handed) {
 		if m.conduct != saysDuplicate {
 			c.broke("law 12", "%s is marked as applied without its handler", m.name())
 		}
-	case machine.AsParked:
+	case machine.AsParked, machine.AsOverdue:
 		if why := c.wrongEnd(contract.EndParked, h); why != "" {
 			c.broke(why, "%s (%s) is to be parked", m.name(), word(conductNames[:], m.conduct))
 		}

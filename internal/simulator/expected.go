@@ -18,6 +18,7 @@ func (c *checker) expect(f *flight) {
 		h.expected = c.endOf(e.As, f.verdicts[i], h)
 		if h.expected == contract.EndReceived || h.expected == contract.EndWaiting {
 			c.claims.news += 2 // now, or at its moment
+			c.claims.waits++
 		}
 		if h.stale {
 			c.count(h.expected)
@@ -30,7 +31,7 @@ func (c *checker) endOf(as machine.As, v contract.Verdict, h *handed) contract.E
 	conf := c.p.config
 	conflict := v.Kind == contract.Conflict
 	switch {
-	case v.Kind == contract.Busy, v.Kind == contract.Newer, v.Kind == contract.ClaimLost, conflict && conf.OnConflict == machine.ThenHalt:
+	case v.Kind == contract.Busy, v.Kind == contract.Newer, v.Kind == contract.ClaimLost, early(v), conflict && conf.OnConflict == machine.ThenHalt:
 		return contract.NotEnded
 	case newConflict(v) && conf.OnConflict == machine.ThenDeadLetter && !h.copied:
 		return contract.NotEnded
@@ -63,6 +64,8 @@ var ends = [...]contract.End{
 	machine.AsDeadLettered: contract.EndDeadLettered,
 	machine.AsReceived:     contract.EndReceived,
 	machine.AsWaiting:      contract.EndWaiting,
+	machine.AsBlocked:      contract.EndWaiting,
+	machine.AsOverdue:      contract.EndParked,
 }
 
 // doubts remembers what a commit of unknown outcome may have marked: what is
@@ -83,7 +86,7 @@ func (c *checker) doubts(f *flight) {
 // marked by the commit in doubt.
 func (c *checker) marked(e machine.Marked) {
 	for i, v := range e.Verdicts {
-		if v.Kind == contract.Fresh {
+		if v.Kind == contract.Fresh || early(v) {
 			handOf(e.Flight.Entries[i].Item).doubt = false
 		}
 	}

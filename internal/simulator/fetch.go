@@ -105,11 +105,12 @@ func (p *process) item(d *delivery) *machine.Item {
 	m := d.message
 	item := &machine.Item{Lane: d.lane.current(), Source: m.source, Identity: m.identity, Print: m.print, Route: m.route, Size: m.size,
 		Before: -1}
+	placed(item, m)
 	if m.refused != "" {
 		item.Refused = &machine.Refusal{Reason: m.refused, Foreign: m.foreign}
 	}
 	if p.w.plan.queue {
-		item.Before = d.count - 1
+		item.Before = int32(d.count - 1)
 	}
 	if item.Print.Version != 0 {
 		item.Print.Version = p.version
@@ -117,7 +118,7 @@ func (p *process) item(d *delivery) *machine.Item {
 	}
 	h := &handed{delivery: d, item: item}
 	if p.config.OneAttempt {
-		h.attempts = max(item.Before, 0)
+		h.attempts = int(max(item.Before, 0))
 	}
 	item.Handle = h
 	return item

@@ -44,6 +44,10 @@ type flight struct {
 	// known are verdicts on claims that stood before the transaction; nil: not
 	// looked yet.
 	known []contract.Verdict
+	// following are the entries that were their streams' next when the marks were answered;
+	// freed: its commit has freed rows.
+	following []bool
+	freed     bool
 }
 
 func handOf(i *machine.Item) *handed { return i.Handle.(*handed) }
@@ -104,8 +108,8 @@ func (f *flight) begin(deadline time.Duration) {
 		})
 		return
 	}
-	busy := f.busy()
-	if len(busy) > 0 && w.now < deadline {
+	busy, held := f.busy(), f.streamsHeld()
+	if (len(busy) > 0 || held) && w.now < deadline {
 		f.waitForLocks(deadline)
 		return
 	}
@@ -115,6 +119,11 @@ func (f *flight) begin(deadline time.Duration) {
 			f.refuse(machine.Marked{Class: contract.ClassContended, CopyBusy: true})
 			return
 		}
+	}
+	if held { // a store that has waited for it in vain cannot go on
+		w.coverage.add("fault", "stream held elsewhere")
+		f.refuse(machine.Marked{Class: contract.ClassContended, CopyBusy: true})
+		return
 	}
 	f.mark(busy)
 }
@@ -170,6 +179,7 @@ func (f *flight) mark(busy []int) {
 		}
 		f.verdicts = append(f.verdicts, v)
 	}
+	f.turns()
 	if f.p.diesAt(faults.AfterMark) {
 		return
 	}

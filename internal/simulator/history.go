@@ -69,7 +69,7 @@ func showEvent(e machine.Event) string {
 	case machine.Stuck:
 		return fmt.Sprintf("Stuck f%d", e.Flight.Number)
 	case machine.Ended:
-		return fmt.Sprintf("Ended f%d: %s, %s, culprit %d", e.Flight.Number, e.Outcome.String(), e.Class.String(), e.Culprit)
+		return fmt.Sprintf("Ended f%d: %s, %s, culprit %d%s", e.Flight.Number, e.Outcome.String(), e.Class.String(), e.Culprit, map[bool]string{true: ", rows freed"}[e.Freed])
 	case machine.Settled:
 		return fmt.Sprintf("Settled %d, left %v", len(e.Settle.Items), e.Left)
 	case machine.Timer:

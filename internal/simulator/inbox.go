@@ -12,7 +12,9 @@ import (
 // row is an inbox row.
 type row struct {
 	key rowKey
-	as  machine.As // of one that waits, AsReceived or AsWaiting
+	as  machine.As // of one that waits, AsReceived, AsWaiting or AsBlocked
+	// reason is why it is where it is.
+	reason semel.Reason
 	// message is what it keeps, print what its marker says.
 	message *message
 	print   semel.Fingerprint
@@ -33,7 +35,9 @@ type row struct {
 }
 
 // waits reports whether the row has not come to its end.
-func (r *row) waits() bool { return r.as == machine.AsReceived || r.as == machine.AsWaiting }
+func (r *row) waits() bool {
+	return r.as == machine.AsReceived || r.as == machine.AsWaiting || r.as == machine.AsBlocked
+}
 
 // claimable reports whether somebody may claim the row.
 func (r *row) claimable(now time.Duration) bool {
@@ -67,7 +71,10 @@ func (s *store) take(a machine.ClaimRows, token uint64, now, lease time.Duration
 		if r.token != 0 { // who had it may have begun it
 			r.started = max(r.started, 1)
 		}
-		taken = append(taken, &claim{row: r, tokens: []uint64{token}, suspect: r.started > 0})
+		taken = append(taken, &claim{row: r, tokens: []uint64{token}, suspect: r.started > 0, blocked: r.as == machine.AsBlocked})
+		if r.as == machine.AsBlocked { // whoever takes it next does not know that it was
+			r.as = machine.AsWaiting
+		}
 		r.token, r.until = token, now+lease
 	}
 	return taken
@@ -86,7 +93,7 @@ func (s *store) holds(token uint64, now time.Duration) (held []*claim) {
 // end ends a claim as its flight says.
 func (s *store) endClaim(c *claim, r *machine.Row, by *process) {
 	to := c.row
-	to.as, to.attempts, to.token, to.started, to.by = r.As, r.Attempts, 0, 0, by
+	to.as, to.reason, to.attempts, to.token, to.started, to.by = r.As, r.Reason, r.Attempts, 0, 0, by
 	to.due = by.w.now + r.After
 	s.markers[to.key.id] = marker{outcomes[r.As], to.print}
 }
@@ -112,9 +119,11 @@ func (w *world) person() {
 	m, marked := s.markers[r.key.id]
 	switch {
 	case r.key.conflict:
-	case r.as == machine.AsParked && marked && m.outcome == contract.Parked:
+	case r.overdue() && w.choices.flip():
+		w.skip(r)
+	case (r.as == machine.AsParked || r.overdue()) && marked && m.outcome == contract.Parked:
 		w.fault("a person retries", "%s", r.key.id)
-		r.as, r.due, r.by = machine.AsWaiting, w.now, nil
+		r.as, r.reason, r.due, r.by = machine.AsWaiting, "", w.now, nil
 		s.markers[r.key.id] = marker{contract.Waiting, r.print}
 	case r.waits() && r.token != 0 && w.choices.flip():
 		w.fault("a person ends a claim", "%s", r.key.id)

@@ -18,7 +18,7 @@ func (c *checker) commit(a machine.Commit) {
 		c.broke("law 3", "f%d commits what a failed handler left", a.Flight.Number)
 	}
 	for _, i := range a.Trim {
-		if i < 0 || i >= len(f.verdicts) || f.verdicts[i].Kind != contract.Fresh {
+		if i < 0 || i >= len(f.verdicts) || f.verdicts[i].Kind != contract.Fresh && !early(f.verdicts[i]) {
 			c.broke("protocol", "%s trims entry %d, which it did not mark", showAction(a), i)
 			return
 		}
@@ -30,6 +30,8 @@ func (c *checker) commit(a machine.Commit) {
 	for i, e := range a.Flight.Entries {
 		trimmed := slices.Contains(a.Trim, i)
 		switch {
+		case early(f.verdicts[i]) && !trimmed:
+			c.broke("law 1", "f%d commits the marker of entry %d, which is out of its turn", a.Flight.Number, i)
 		case f.verdicts[i].Kind != contract.Fresh || e.As != machine.AsApplied:
 		case slices.Contains(handled, i) && trimmed:
 			c.broke("law 1", "f%d commits the effect of entry %d without its marker", a.Flight.Number, i)
@@ -80,6 +82,7 @@ func (c *checker) row(f *flight, i int, e machine.Entry, r machine.Row, there bo
 	if conflict {
 		c.arose("law 10")
 	}
+	c.rowInTurn(r, handOf(e.Item))
 	switch {
 	case there && r.Conflict != conflict:
 		c.broke("law 10", "the row of entry %d of f%d says conflict: %v; the store said %s", i, f.of.Number, r.Conflict, v.String())
@@ -101,6 +104,7 @@ func (c *checker) row(f *flight, i int, e machine.Entry, r machine.Row, there bo
 // committed is called when a flight is durable, whether or not the machine
 // will ever hear of it.
 func (c *checker) committed(f *flight) {
+	c.inOrder(f)
 	for i, e := range f.of.Entries {
 		if f.verdicts[i].Kind == contract.Fresh && !slices.Contains(f.trim, i) {
 			h := handOf(e.Item)
@@ -145,7 +149,7 @@ func (c *checker) order(f *flight, x effect) {
 		c.arose("law 8")
 	}
 	for _, before := range d.lane.log[:d.position] {
-		if c.inLine(before, x.message.route) && !c.w.hasLeft(before) {
+		if c.inLine(before, x.message.route) && !c.w.hasLeft(before) && !c.passedOver(f, before) {
 			c.broke("law 8", "%s at %s/%d takes effect before %s at %d", x.message.name(), d.lane.id, d.position,
 				before.message.name(), before.position)
 			return
@@ -178,6 +182,7 @@ func (w *world) finish() {
 			w.broke("case 8", "the row of %s counts %d copies, and no more than %d can have come", key.id, r.repeats, most)
 		}
 	}
+	w.checkStreams()
 }
 
 // checkMessage holds a message against the store, when all is over.

@@ -67,6 +67,11 @@ type message struct {
 	foreign bool
 	route   uint64
 	size    int
+	// stream and version are its place in a stream; 0: it has none. late: it comes when
+	// everything else of its lane has come.
+	stream  string
+	version int64
+	late    bool
 }
 
 // delivery is a place in a lane's log.
@@ -84,7 +89,12 @@ type delivery struct {
 }
 
 // name is what histories call the message.
-func (m *message) name() string { return "m" + strconv.Itoa(m.number) }
+func (m *message) name() string {
+	if m.version > 0 {
+		return "m" + strconv.Itoa(m.number) + "=" + m.stream + strconv.FormatInt(m.version, 10)
+	}
+	return "m" + strconv.Itoa(m.number)
+}
 
 func (w *world) drawMessages() {
 	c, p := w.choices, &w.plan
@@ -103,6 +113,7 @@ func (w *world) drawMessages() {
 			w.publish(w.otherContent(m))
 		}
 	}
+	w.drawVersions()
 	w.shuffleLanes()
 }
 
@@ -175,17 +186,21 @@ func (w *world) publish(m *message) {
 // shuffleLanes moves copies away from their first, and gives each place its
 // time.
 func (w *world) shuffleLanes() {
-	c := w.choices
+	c, p := w.choices, &w.plan
 	for _, l := range w.source.lanes {
 		for i := range l.log {
 			if j := i - c.below(8); j >= 0 && c.chance(3) {
 				l.log[i], l.log[j] = l.log[j], l.log[i]
 			}
 		}
+		l.log = lastOfAll(l.log)
 		at := time.Duration(0)
 		for i, d := range l.log {
+			if d.message.late {
+				at += c.wait(p.config.Gap)
+			}
 			d.position, d.produced = i, at
-			at += w.plan.span / time.Duration(1+len(l.log)) * time.Duration(c.below(5)) / 2
+			at += p.span / time.Duration(1+len(l.log)) * time.Duration(c.below(5)) / 2
 		}
 	}
 }

@@ -28,6 +28,9 @@ func (w *world) endNewer(m *message) {
 		return
 	case 1:
 		marker.outcome = contract.Applied
+		if m.version > 0 && !w.isNext(m) {
+			marker.outcome = contract.Parked
+		}
 	default:
 		marker.outcome = contract.Parked
 	}
@@ -41,6 +44,7 @@ func (w *world) write(m *message, o contract.Outcome) {
 	if o == contract.Applied {
 		w.store.effects[m.id]++
 		w.store.log = append(w.store.log, m)
+		w.step(m, w.store.markers[m.id].print)
 		return
 	}
 	r := &row{key: rowKey{id: m.id}, as: machine.AsParked, message: m, print: w.store.markers[m.id].print, due: w.now}

@@ -68,6 +68,10 @@ type plan struct {
 	lease    time.Duration
 	notifies bool
 
+	// streams is how many each of the two sources has whose versions the messages are;
+	// 0: they have none.
+	streams int
+
 	// away: after the other faults the store goes away for good.
 	away bool
 
@@ -116,6 +120,7 @@ func drawPlan(c *choices) plan {
 	} else if c.flip() {
 		p.drawInbox(c)
 	}
+	p.drawStreams(c)
 	return p
 }
 

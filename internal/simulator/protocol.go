@@ -153,6 +153,7 @@ func (c *checker) entry(f *machine.Flight, e machine.Entry, h *handed) {
 	case e.Unmarked && !c.p.config.Unmarked:
 		c.broke("law 1", "%s is not marked in f%d", m.name(), f.Number)
 	}
+	c.entryInTurn(e, h)
 	c.allowed(e.As, h)
 	c.claimEntry(f, e, h)
 	c.company(f, e, h)
@@ -181,6 +182,9 @@ func (c *checker) run(a machine.Run) {
 			return
 		}
 		last = i
+		if early(f.verdicts[i]) {
+			c.broke("B9", "f%d runs entry %d, which is %s", a.Flight.Number, i, f.verdicts[i].String())
+		}
 		if f.verdicts[i].Kind != contract.Fresh || a.Flight.Entries[i].As != machine.AsApplied {
 			c.broke("law 9", "f%d runs entry %d, which is %s", a.Flight.Number, i, f.verdicts[i].String())
 		}

@@ -148,6 +148,11 @@ var required = map[string]string{
 		what is to be skipped waits for the store
 		store away without end
 		a store away without end is asked on
+		a person skips
+		a version asks again after those of its flight
+		rows freed
+		stream held elsewhere
+		version missing for ever
 		lane lost
 		lane revoked
 		lane of a rider revoked
@@ -173,6 +178,9 @@ var required = map[string]string{
 		law 11
 		law 12
 		law 13
+		B4
+		B9
+		trap T55
 		case 1
 		case 2
 		case 3
@@ -239,6 +247,25 @@ var required = map[string]string{
 		applied, fresh, committed
 		applied, fresh, not committed
 		applied, fresh, unknown
+		applied, gap, committed
+		applied, gap, not committed
+		applied, gap, unknown
+		applied, stale known, committed
+		applied, stale, committed
+		blocked, already waiting, committed
+		blocked, fresh, committed
+		blocked, fresh, not committed
+		blocked, fresh, unknown
+		claim, applied, gap, committed
+		claim, applied, stale known, committed
+		claim, applied, stale, committed
+		claim, blocked, already waiting, committed
+		claim, blocked, claim lost, committed
+		claim, blocked, fresh, committed
+		claim, overdue, already parked, committed
+		claim, overdue, claim lost, committed
+		claim, overdue, fresh, committed
+		claim, overdue, fresh, unknown
 		claim, applied, already applied, committed
 		claim, applied, claim lost, committed
 		claim, applied, fresh, committed

@@ -54,6 +54,9 @@ func TestTheMachineKeepsTheLawsUnderFaults(t *testing.T) {
 	keeps("D3_claims_are_begun_in_time_and_a_run_ends_idle_when_nothing_is_due", "D3")
 	keeps("D5_what_kills_its_process_runs_no_more", "D5")
 	keeps("C16_what_is_another_consumers_has_no_handler_and_what_is_skipped_is_only_settled", "C16")
+	keeps("B4_trap_T54_a_version_that_was_passed_is_discarded_or_set_aside", "B4")
+	keeps("B9_trap_T53_versions_take_effect_in_their_order_and_wait_for_it", "B9")
+	keeps("trap_T55_what_waits_for_an_earlier_version_is_freed_or_parked_in_time", "trap T55")
 	keeps("counts are exactly what happened", "counts")
 	keeps("observers are told exactly what happened", "reports")
 	for _, f := range s.Failures {

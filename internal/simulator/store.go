@@ -70,6 +70,7 @@ type store struct {
 	effects map[string]int
 	log     []*message
 	locks   map[string]*transaction
+	streams map[string]*stream
 	waiting []func()
 	// serial is the last transaction that took the consumer's lock.
 	serial *transaction
@@ -79,7 +80,7 @@ type store struct {
 }
 
 func newStore() *store {
-	return &store{markers: map[string]marker{}, rows: map[rowKey]*row{}, lost: map[rowKey]int{}, parted: map[string]int{}, effects: map[string]int{}, locks: map[string]*transaction{}}
+	return &store{markers: map[string]marker{}, rows: map[rowKey]*row{}, lost: map[rowKey]int{}, parted: map[string]int{}, effects: map[string]int{}, locks: map[string]*transaction{}, streams: map[string]*stream{}}
 }
 
 // conflicts reports whether two prints of one rule differ.
@@ -132,6 +133,8 @@ var outcomes = [...]contract.Outcome{
 	machine.AsDeadLettered: contract.DeadLettered,
 	machine.AsReceived:     contract.Waiting,
 	machine.AsWaiting:      contract.Waiting,
+	machine.AsBlocked:      contract.Waiting,
+	machine.AsOverdue:      contract.Parked,
 }
 
 // apply makes what t wrote, but for the trimmed marks, durable. An effect

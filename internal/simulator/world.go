@@ -35,8 +35,10 @@ type world struct {
 	tokens   uint64
 	// inboxLane is where the checker finds what was claimed.
 	inboxLane *lane
-	armed     crash
-	law       *Violation
+	// ledger is the last version of each stream that took effect, or was passed over.
+	ledger map[string]int64
+	armed  crash
+	law    *Violation
 }
 
 // Violation is a law that a run broke.
@@ -138,7 +140,7 @@ func (w *world) start() {
 	for i := range w.plan.lanes {
 		w.source.lanes = append(w.source.lanes, &lane{id: string(rune('A' + i))})
 	}
-	w.store = newStore()
+	w.store, w.ledger = newStore(), map[string]int64{}
 	w.inboxLane = &lane{id: machine.InboxLane().ID, epoch: 1}
 	w.drawMessages()
 	w.drawPast()
@@ -216,6 +218,6 @@ func (w *world) beCalm() {
 // may use up its attempts, one after the other, each after its longest wait.
 func (w *world) patience() time.Duration {
 	c := w.plan.config
-	each := c.RetryMost + c.Hold + c.BackoffMost + w.plan.timeout + 20*w.plan.lag + 2*w.plan.lease + c.Poll
+	each := c.RetryMost + c.Hold + c.BackoffMost + w.plan.timeout + 20*w.plan.lag + 2*w.plan.lease + c.Poll + 2*c.Gap
 	return time.Minute + 2*c.IdleExit + time.Duration(len(w.messages)*4*(c.Attempts+10))*each
 }

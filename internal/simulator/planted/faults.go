@@ -14,7 +14,7 @@ func inShell(name, law, file, before, after, test string) Fault {
 
 // Faults are mistakes that engines of this kind have made, or could make.
 func Faults() []Fault {
-	return slices.Concat(ofCommits(), ofOrder(), ofWaits(), ofAsking(), ofClaims(), ofTurns(), ofRetries(), ofFencing(), ofShell())
+	return slices.Concat(ofCommits(), ofOrder(), ofWaits(), ofAsking(), ofClaims(), ofTurns(), ofRetries(), ofVersions(), ofStreams(), ofFencing(), ofShell())
 }
 
 // ofCommits are faults of marks, commits and what is settled after them.
@@ -33,7 +33,7 @@ func ofCommits() []Fault {
 		inMachine("a commit that failed is settled", "law 2", "commit.go",
 			"\tdefault:\n\t\tm.refused(w, f, e)", "\tdefault:\n\t\tm.committed(w, f)"),
 		inMachine("marks whose handlers did not run are not taken back", "law 1", "commit.go",
-			"m.do(Commit{Flight: f, Trim: f.trim,", "m.do(Commit{Flight: f,"),
+			"Trim: append(f.trim, early...), Rows", "Trim: early, Rows"),
 		inMachine("a failed handler's transaction is committed", "law 3", "flight.go",
 			"m.do(Rollback{Flight: f})", "m.commit(f)"),
 		inMachine("a copy in flight elsewhere is a duplicate", "law 2", "commit.go",
@@ -97,7 +97,7 @@ func ofOrder() []Fault {
 			"case s.outages != m.outages:", "case s.outages > m.outages:"),
 		inMachine("who is suspected runs again although nobody asked whether the store works", "case 1", "suspicion.go",
 			"\t\treturn true, false\n", "\t\treturn false, false\n"),
-		inMachine("what the store exonerates is suspected", "C5", "rollback.go",
+		inMachine("what the store exonerates is suspected", "law 7", "rollback.go",
 			"\tif !f.outside {\n", "\tif !f.outside || true {\n"),
 		inMachine("a retry has company", "case 1", "carrier.go",
 			"\tit.alone = true\n", ""),

@@ -1,0 +1,378 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/memstore"
+)
+
+// versioned is a message that is a version of a stream.
+func versioned(stream string, number int) *semel.Message {
+	return message(fmt.Sprintf("%s-%d", stream, number), fmt.Sprintf(`{"order":%q,"version":%d}`, stream, number))
+}
+
+// guards is a configuration with versions; it ends when nothing is due.
+func guards(source contract.Source) consumer.Config {
+	c := config(source)
+	c.Version = &consumer.VersionPolicy{By: identity.Stream("body:/order").At("body:/version")}
+	c.IdleExit = 3 * time.Second
+	return c
+}
+
+// follows is a handler that writes down the versions of a stream as they take effect.
+func follows(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
+	of, err := semel.JSON[struct {
+		Order   string
+		Version int
+	}](m)
+	if err != nil {
+		return err
+	}
+	before, err := tx.Get("stream " + of.Order)
+	if err != nil {
+		return err
+	}
+	return tx.Set("stream "+of.Order, fmt.Appendf(before, "%d ", of.Version))
+}
+
+// upTo is what follows writes of a stream that has come to version n.
+func upTo(n int) string {
+	var text strings.Builder
+	for i := range n {
+		fmt.Fprintf(&text, "%d ", i+1)
+	}
+	return text.String()
+}
+
+func streamOf(s *memstore.Store, name string) string { return string(s.Get("stream " + name)) }
+
+func TestVersions(t *testing.T) {
+	bubble(t, "B4_B9_trap_T53_they_take_effect_in_their_order_whatever_order_they_come_in", func(t *testing.T) {
+		store, source := memstore.New(), newListSource(versioned("a", 3), versioned("a", 5), versioned("b", 2), versioned("a", 1), versioned("a", 2), versioned("b", 1), versioned("a", 4))
+		c := guards(source)
+		c.Batch.Most = 1
+		source.endless = true
+		counts := runs(t, store, follows, c)
+		if streamOf(store, "a") != upTo(5) || streamOf(store, "b") != upTo(2) {
+			t.Errorf("%q and %q", streamOf(store, "a"), streamOf(store, "b"))
+		}
+		if counts.Waiting < 3 || counts.Applied+counts.Waiting != 7 || counts.Inbox.Applied != counts.Waiting || len(source.settled) != 7 { // the last may come before the third has run
+			t.Errorf("%+v", counts)
+		}
+	})
+	bubble(t, "B9_several_of_a_stream_in_one_batch_need_no_row", func(t *testing.T) {
+		store, source := memstore.New(), newListSource(versioned("a", 3), versioned("a", 1), versioned("a", 2), versioned("a", 4))
+		counts := runs(t, store, follows, guards(source))
+		if streamOf(store, "a") != upTo(4) || counts.Applied != 4 || len(rows(t, store)) != 0 {
+			t.Errorf("%q after %+v", streamOf(store, "a"), counts)
+		}
+	})
+	bubble(t, "B4_trap_T54_one_that_was_passed_is_discarded_and_counted", func(t *testing.T) {
+		other := message("other", `{"order":"a","version":2}`)
+		conflict := message("conflict", `{"order":"a","version":3,"total":7}`)
+		store := memstore.New()
+		counts := runs(t, store, follows, guards(newListSource(versioned("a", 1), versioned("a", 2), versioned("a", 3), other, conflict)))
+		if counts.Applied != 3 || counts.Discarded != 1 || counts.Parked != 1 {
+			t.Errorf("%+v", counts)
+		}
+		if r := row(t, store, "other"); r.Reason != semel.ReasonStale || r.Stream != "a" || r.Version != 2 {
+			t.Errorf("%+v", r)
+		}
+		if r := row(t, store, "conflict"); r.Reason != semel.ReasonConflict || r.State != contract.StateParked {
+			t.Errorf("%+v", r)
+		}
+	})
+	bubble(t, "B9_trap_T55_a_gap_that_does_not_fill_is_parked_and_freed_when_it_does", func(t *testing.T) {
+		store, source := memstore.New(), newListSource(versioned("a", 1), versioned("a", 3), versioned("a", 4))
+		source.endless = true
+		c := guards(source)
+		c.Version.Gap, c.IdleExit = time.Minute, 5*time.Minute
+		counts := runs(t, store, follows, c)
+		if r := row(t, store, "a-3"); r.State != contract.StateParked || r.Reason != semel.ReasonGap || counts.Inbox.Parked != 2 {
+			t.Errorf("%+v after %+v", r, counts)
+		}
+		gaps, err := store.Streams(t.Context(), contract.StreamFilter{Gaps: true})
+		if err != nil || len(gaps) != 1 || gaps[0].Blocked != 2 || gaps[0].First != 3 || gaps[0].Last != 1 {
+			t.Errorf("%+v, %v", gaps, err)
+		}
+		source = newListSource(versioned("a", 2))
+		source.endless = true
+		c.Source = source
+		runs(t, store, follows, c)
+		if streamOf(store, "a") != upTo(4) {
+			t.Errorf("%q", streamOf(store, "a"))
+		}
+	})
+	bubble(t, "B9_a_person_may_skip_what_never_comes", func(t *testing.T) {
+		store, source := memstore.New(), newListSource(versioned("a", 1), versioned("a", 4), versioned("a", 5))
+		source.endless = true
+		c := guards(source)
+		runs(t, store, follows, c)
+		gaps, _ := store.Streams(t.Context(), contract.StreamFilter{Gaps: true})
+		if err := store.SkipTo(t.Context(), gaps[0], 3, contract.Act{Verb: "skip", Who: "ann", Why: "lost"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := store.SkipTo(t.Context(), gaps[0], 3, contract.Act{Verb: "skip", Who: "bob", Why: "lost"}); !errors.Is(err, semel.ErrChanged) {
+			t.Errorf("a second one: %v", err)
+		}
+		runs(t, store, follows, working2(c))
+		if streamOf(store, "a") != "1 4 5 " {
+			t.Errorf("%q", streamOf(store, "a"))
+		}
+	})
+	bubble(t, "B4_trap_T57_trap_T61_what_has_no_version_is_set_aside", func(t *testing.T) {
+		bodies := []string{`{"order":"a"}`, `{"order":"a","version":0}`, `{"order":"a","version":null}`, `{"order":"a","version":-1}`, `{"order":"a","version":1.5}`,
+			`{"order":"a","version":9223372036854775808}`, `{"order":"a","version":"one"}`, `{"order":"a","version":"01"}`, `{"version":1}`, `{"order":"","version":1}`, `{"order":null,"version":1}`, `[]`}
+		var all []*semel.Message
+		for i, b := range bodies {
+			all = append(all, message(fmt.Sprint("m", i), b))
+		}
+		store := memstore.New()
+		counts := runs(t, store, follows, guards(newListSource(all...)))
+		for _, r := range rows(t, store) {
+			if r.State != contract.StateParked || r.Reason != semel.ReasonNoVersion || r.Surrogate || r.LastError == "" {
+				t.Errorf("%s: %+v", r.Message.Body, r)
+			}
+		}
+		if counts.Parked != int64(len(bodies)) {
+			t.Errorf("%+v", counts)
+		}
+	})
+	bubble(t, "B4_first_seen_begins_where_the_stream_is", func(t *testing.T) {
+		store := memstore.New()
+		c := guards(newListSource(versioned("a", 7), versioned("a", 8), versioned("a", 6)))
+		c.Version.FirstSeen = true
+		counts := runs(t, store, follows, c)
+		if streamOf(store, "a") != "7 8 " || counts.Discarded != 1 {
+			t.Errorf("%q after %+v", streamOf(store, "a"), counts)
+		}
+	})
+	bubble(t, "B4_one_that_its_handler_discards_is_passed", func(t *testing.T) {
+		store := memstore.New()
+		handle := func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+			if m.Identity.ID == "a-2" {
+				return semel.Discard("not ours")
+			}
+			return follows(ctx, tx, m)
+		}
+		counts := runs(t, store, handle, guards(newListSource(versioned("a", 1), versioned("a", 2), versioned("a", 3))))
+		if streamOf(store, "a") != "1 3 " || counts.Discarded != 1 || counts.Applied+counts.Inbox.Applied != 2 {
+			t.Errorf("%q after %+v", streamOf(store, "a"), counts)
+		}
+	})
+}
+
+// working2 is the consumer without anything to deliver.
+func working2(c consumer.Config) consumer.Config {
+	source := newListSource()
+	source.endless = true
+	c.Source = source
+	return c
+}
+
+// A program of versions: streams whose versions come shuffled, with copies, with
+// handlers that fail and commits whose answer is lost, and over several runs.
+func TestRandomVersions(t *testing.T) {
+	t.Run("B4_B9_they_end_in_the_state_that_the_ordered_stream_gives", func(t *testing.T) {
+		for seed := range uint64(300) {
+			synctest.Test(t, func(t *testing.T) { versionProgram(t, seed) })
+		}
+	})
+}
+
+func versionProgram(t *testing.T, seed uint64) {
+	random := rand.New(rand.NewPCG(seed, 2))
+	var all []*semel.Message
+	lengths := map[string]int{}
+	for s := range 1 + random.IntN(4) {
+		name := fmt.Sprint("s", s)
+		lengths[name] = 1 + random.IntN(12)
+		for n := range lengths[name] {
+			m := versioned(name, n+1)
+			m.Topic = fmt.Sprint("lane", random.IntN(2))
+			all = append(all, m)
+			if random.IntN(4) == 0 {
+				all = append(all, m)
+			}
+		}
+	}
+	window := 1 + random.IntN(len(all))
+	for i := range all {
+		j := min(len(all)-1, i+random.IntN(window))
+		all[i], all[j] = all[j], all[i]
+	}
+	var mutex sync.Mutex
+	left := 6
+	store := memstore.New(memstore.Fail(func(op string) error {
+		mutex.Lock()
+		defer mutex.Unlock()
+		if op != "rows" && left > 0 && random.IntN(8) == 0 {
+			left--
+			return errors.New("down")
+		}
+		return nil
+	}))
+	fails := map[string]int{}
+	handle := func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+		if err := follows(ctx, tx, m); err != nil {
+			return err
+		}
+		mutex.Lock()
+		defer mutex.Unlock()
+		if _, known := fails[m.Identity.ID]; !known {
+			fails[m.Identity.ID] = max(0, random.IntN(8)-5)
+		}
+		if fails[m.Identity.ID]--; fails[m.Identity.ID] >= 0 {
+			return errTest
+		}
+		return nil
+	}
+	for _, part := range [][]*semel.Message{all[:len(all)/2], all[len(all)/2:], nil} {
+		source := newListSource(slices.Clone(part)...)
+		source.endless = true
+		c := guards(source)
+		c.Workers, c.Batch.Most = 1+random.IntN(4), 1+random.IntN(20)
+		c.Lanes = consumer.LaneMode(random.IntN(3))
+		c.Retry.SerialAfter = 1000
+		if random.IntN(3) == 0 {
+			c.Strategy = consumer.StrategyInbox
+			c.Settle = consumer.SettlePoint(random.IntN(2))
+		}
+		runs(t, store, handle, c, faults.Plan{Seed: seed + 1})
+	}
+	for name, n := range lengths {
+		if got := streamOf(store, name); got != upTo(n) {
+			t.Errorf("seed %d: %s is %q of %d versions", seed, name, got, n)
+		}
+	}
+}
+
+func TestVersionsOfSeveralStreams(t *testing.T) {
+	bubble(t, "B9_trap_T56_a_version_that_comes_twice_while_it_waits_is_applied_once", func(t *testing.T) {
+		other := message("other", `{"order":"a","version":2}`)
+		store, source := memstore.New(), newListSource(versioned("a", 2), versioned("a", 2), other, versioned("a", 1))
+		source.endless = true
+		c := guards(source)
+		c.Batch.Most = 1
+		counts := runs(t, store, follows, c)
+		if streamOf(store, "a") != upTo(2) || counts.Duplicates != 1 || counts.Inbox.Applied != 1 || counts.Inbox.Discarded != 1 {
+			t.Errorf("%q after %+v", streamOf(store, "a"), counts)
+		}
+		if r := row(t, store, "a-2"); r.Repeated != 1 {
+			t.Errorf("%+v", r)
+		}
+	})
+	bubble(t, "B4_trap_T58_trap_T60_one_that_waits_keeps_no_other_stream_back", func(t *testing.T) {
+		store, source := memstore.New(), newListSource(versioned("a", 2), versioned("b", 1), versioned("b", 2), versioned("c", 1))
+		counts := runs(t, store, follows, guards(source))
+		if streamOf(store, "b") != upTo(2) || streamOf(store, "c") != upTo(1) || streamOf(store, "a") != "" || counts.Waiting != 1 {
+			t.Errorf("%+v", counts)
+		}
+	})
+	bubble(t, "B4_trap_T59_the_guard_stands_in_the_store", func(t *testing.T) {
+		store := memstore.New()
+		runs(t, store, follows, guards(newListSource(versioned("a", 1), versioned("a", 2))))
+		again := message("again", `{"order":"a","version":1}`)
+		counts := runs(t, store, follows, guards(newListSource(again, versioned("a", 3))))
+		if streamOf(store, "a") != upTo(3) || counts.Discarded != 1 {
+			t.Errorf("%q after %+v", streamOf(store, "a"), counts)
+		}
+	})
+	bubble(t, "B9_those_behind_one_that_is_parked_wait_until_it_is_retried", func(t *testing.T) {
+		store, source := memstore.New(), newListSource(versioned("a", 1), versioned("a", 2), versioned("a", 3))
+		mended := false
+		handle := func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+			if m.Identity.ID == "a-2" && !mended {
+				return semel.Permanent(errTest)
+			}
+			return follows(ctx, tx, m)
+		}
+		counts := runs(t, store, handle, guards(source))
+		if streamOf(store, "a") != upTo(1) || counts.Parked != 1 || counts.Waiting != 1 {
+			t.Errorf("%q after %+v", streamOf(store, "a"), counts)
+		}
+		mended = true
+		r := row(t, store, "a-2")
+		if err := store.Requeue(t.Context(), r.Number, r.Revision, contract.Act{Verb: "retry", Who: "ann", Why: "mended"}); err != nil {
+			t.Fatal(err)
+		}
+		runs(t, store, handle, working2(guards(nil)))
+		if streamOf(store, "a") != upTo(3) {
+			t.Errorf("%q", streamOf(store, "a"))
+		}
+	})
+	bubble(t, "B9_a_call_puts_what_has_to_wait_into_the_inbox", func(t *testing.T) {
+		store := memstore.New()
+		c := mustNew(t, store, follows, guards(nil))
+		for _, n := range []int{2, 1} {
+			if d, err := c.Process(t.Context(), versioned("a", n)); err != nil || d.Kind != semel.Ack {
+				t.Errorf("%d: %+v, %v", n, d, err)
+			}
+		}
+		if err := c.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := mustNew(t, store, follows, guards(nil)).Work(t.Context()); err != nil || streamOf(store, "a") != upTo(2) {
+			t.Errorf("%q, %v", streamOf(store, "a"), err)
+		}
+	})
+	bubble(t, "C8_a_key_keeps_its_order_beside_versions_of_other_streams", func(t *testing.T) {
+		first, second := versioned("a", 1), versioned("b", 1)
+		first.Key, second.Key = []byte("k"), []byte("k")
+		var ran []string
+		failed := false
+		handle := func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+			if m.Identity.ID == "a-1" && !failed {
+				failed = true
+				return errTest
+			}
+			ran = append(ran, m.Identity.ID)
+			return follows(ctx, tx, m)
+		}
+		c := guards(newListSource(first, second))
+		c.Lanes = consumer.LanesKey
+		runs(t, memstore.New(), handle, c)
+		if !slices.Equal(ran, []string{"a-1", "b-1"}) {
+			t.Errorf("%v", ran)
+		}
+	})
+	bubble(t, "B4_what_cannot_keep_streams_is_refused", func(t *testing.T) {
+		for says, change := range map[string]func(*consumer.Config){
+			"StrategyMarker":          func(c *consumer.Config) { c.Strategy, c.NaturalBecause = consumer.StrategyNatural, "of order" },
+			"Version.By":              func(c *consumer.Config) { c.Version.By = identity.Stream("partition").At("offset") },
+			"selector of the":         func(c *consumer.Config) { c.Version.By = identity.Stream("body:/order") },
+			"Version.Start":           func(c *consumer.Config) { c.Version.Start = -1 },
+			"beside FirstSeen":        func(c *consumer.Config) { c.Version.Start, c.Version.FirstSeen = 2, true },
+			"Version.Gap":             func(c *consumer.Config) { c.Version.Gap = time.Millisecond },
+			"Version.Missing":         func(c *consumer.Config) { c.Version.Missing = consumer.ThenAcceptFirst },
+			"By: is missing":          func(c *consumer.Config) { c.Version.By = nil },
+			"a store without streams": nil,
+		} {
+			c := guards(newListSource())
+			if change == nil {
+				if _, err := consumer.New(plain(memstore.New()), follows, c); !errors.Is(err, semel.ErrUnsupported) {
+					t.Errorf("a store without streams: %v", err)
+				}
+				continue
+			}
+			change(&c)
+			if _, err := consumer.New(memstore.New(), follows, c); err == nil || !strings.Contains(err.Error(), says) {
+				t.Errorf("%s: %v", says, err)
+			}
+		}
+	})
+}

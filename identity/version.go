@@ -1,0 +1,123 @@
+package identity
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/reading"
+)
+
+// Versioner finds a message's place in a stream: which aggregate it is about, and which
+// version of that it is. Several goroutines may call it at once if the engine reads
+// with several; see Identity.
+type Versioner interface {
+	// Version returns the stream's name, 1 to MaxStream bytes, and the version, 1 or
+	// more. An error says why the message has none.
+	Version(m *semel.Message) (stream string, number int64, err error)
+	// Validate reports why this must not be used; nil if it may.
+	Validate() error
+}
+
+// Versions are found by selectors. See Stream.
+type Versions struct {
+	stream *Selected
+	number Selector
+	has    bool
+	faults []error
+}
+
+// Stream finds a message's stream by selectors (see ParseSelector), as By finds an
+// identity: one value, or several as a composite. At says where its version is:
+//
+//	identity.Stream("body:/order").At("body:/version")
+func Stream(selectors ...string) *Versions { return &Versions{stream: By(selectors...)} }
+
+// At names the selector of the version: a whole number from 1 to 2^63-1, as a JSON
+// number or as its decimal digits. It changes v and returns it.
+func (v *Versions) At(number string) *Versions {
+	selector, err := ParseSelector(number)
+	if err != nil {
+		v.faults = append(v.faults, err)
+	}
+	v.number, v.has = selector, true
+	return v
+}
+
+// Validate reports every fault of the selectors at once.
+func (v *Versions) Validate() error {
+	faults := append(append([]error(nil), v.stream.faults...), v.faults...)
+	for _, s := range v.stream.ids {
+		if s.Coordinate() || s.Optional() {
+			faults = append(faults, fmt.Errorf("%q cannot name a stream: a stream is the aggregate that messages are about, such as body:/order, and each message names it", s))
+		}
+	}
+	switch {
+	case !v.has:
+		faults = append(faults, errors.New("a stream needs the selector of the version beside it: Stream(\"body:/order\").At(\"body:/version\")"))
+	case v.number.Constant() || v.number.Coordinate():
+		faults = append(faults, fmt.Errorf("%q cannot be a version: the producer counts the versions of each stream; a broker's offset has gaps, and a constant stands still", v.number))
+	case v.number.Optional():
+		faults = append(faults, fmt.Errorf("%q: leave the question mark out; what becomes of a message without a version is a setting of its own", v.number))
+	}
+	return errors.Join(faults...)
+}
+
+// Version implements Versioner.
+func (v *Versions) Version(m *semel.Message) (stream string, number int64, err error) {
+	room := reading.Borrow()
+	defer room.Return()
+	return v.FindIn(room, m)
+}
+
+// FindIn is Version where the body has been read.
+func (v *Versions) FindIn(room *reading.Room, m *semel.Message) (stream string, number int64, err error) {
+	body := bodyOnce{message: m, room: room}
+	if stream, err = v.stream.id(&body); err != nil {
+		return "", 0, fmt.Errorf("its stream: %w", err)
+	}
+	found, err := v.number.in(&body)
+	if err != nil {
+		return "", 0, fmt.Errorf("its version: %w", err)
+	}
+	number, err = VersionNumber(found)
+	if err == nil {
+		err = CheckStream(stream)
+	}
+	return stream, number, err
+}
+
+// MaxStream is the most bytes of a stream's name.
+const MaxStream = 512
+
+// CheckStream says why a stream cannot have this name.
+func CheckStream(name string) error {
+	if len(name) == 0 || len(name) > MaxStream {
+		return fmt.Errorf("the stream's name has %d bytes; it must have 1 to %d", len(name), MaxStream)
+	}
+	return nil
+}
+
+// VersionNumber reads a version.
+func VersionNumber(v Value) (int64, error) {
+	var digits string
+	switch v.Kind() {
+	case ValueMissing:
+		return 0, errors.New("its version is missing")
+	case ValueNumber:
+		digits = v.Decimal()
+	case ValueString, ValueBytes:
+		digits = v.Text()
+	default:
+		return 0, fmt.Errorf("its version is %s, and no number", v.Kind())
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	switch {
+	case err != nil || digits != strconv.FormatInt(n, 10):
+		return 0, fmt.Errorf("its version is %.40q, and no whole number from 1 to 9223372036854775807 in plain digits", digits)
+	case n < 1:
+		return 0, fmt.Errorf("its version is %d; the first is 1", n)
+	}
+	return n, nil
+}

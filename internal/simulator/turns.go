@@ -1,0 +1,153 @@
+package simulator
+
+import (
+	"slices"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// turn is what the checker knows of a version whose turn has not come, or is over.
+type turn struct {
+	// out: the store has said so.
+	out bool
+	// must is how its next flight has to mark it, 0 if that may ask once more; reason is
+	// what its row has to say.
+	must   machine.As
+	reason semel.Reason
+}
+
+// early reports whether a version's turn has not come, or is over.
+func early(v contract.Verdict) bool { return v.Kind == contract.Gap || v.Kind == contract.Stale }
+
+// outOfTurn is called when the machine hears that an entry is out of its turn.
+func (c *checker) outOfTurn(f *flight, i int) {
+	h, v := handOf(f.of.Entries[i].Item), f.verdicts[i]
+	h.turn = turn{out: true}
+	switch {
+	case v.Kind == contract.Stale && v.Known && c.p.config.OnConflict != machine.ThenAcceptFirst:
+		h.must, h.reason = machine.AsParked, semel.ReasonConflict
+	case v.Kind == contract.Stale:
+		h.must, h.reason = machine.AsDiscarded, semel.ReasonStale
+	case c.movedIn(f, h.delivery.message.stream):
+		c.w.coverage.add("fault", "a version asks again after those of its flight")
+	case h.claim != nil && h.claim.blocked:
+		h.must, h.reason = machine.AsOverdue, semel.ReasonGap
+	default:
+		h.must, h.reason = machine.AsBlocked, semel.ReasonGap
+	}
+	if v.Kind == contract.Stale {
+		c.arose("B4")
+		h.suspicion = suspicion{} // no run of its follows
+	}
+}
+
+// movedIn reports whether a version of a stream has ended in a committed flight.
+func (c *checker) movedIn(f *flight, stream string) bool {
+	for i, e := range f.of.Entries {
+		ended := e.As == machine.AsApplied || e.As == machine.AsDuplicate || e.As == machine.AsDiscarded
+		if ended && f.verdicts[i].Kind == contract.Fresh && !slices.Contains(f.trim, i) && f.message(i).stream == stream {
+			return true
+		}
+	}
+	return false
+}
+
+// entryInTurn checks that a version that is out of its turn ends as it has to, and that
+// no other waits for one.
+func (c *checker) entryInTurn(e machine.Entry, h *handed) {
+	waits := e.As == machine.AsBlocked || e.As == machine.AsOverdue
+	switch {
+	case h.must != 0 && e.As != h.must:
+		c.broke(h.lawOfTurn(), "%s is marked as %s, and should be as %s (%s)", showItem(e.Item), word(asNames[:], e.As), word(asNames[:], h.must), h.reason)
+	case h.must == 0 && waits:
+		c.broke("B9", "%s is to wait for an earlier version, and nobody said that one is missing", showItem(e.Item))
+	case e.As == machine.AsBlocked:
+		c.arose("B9")
+	case waits:
+		c.arose("trap T55")
+	}
+}
+
+// lawOfTurn is the law of how a version ends that is out of its turn.
+func (h *handed) lawOfTurn() string {
+	if h.reason == semel.ReasonGap {
+		return "B9"
+	}
+	return "B4"
+}
+
+// rowInTurn checks the row of a version that is out of its turn.
+func (c *checker) rowInTurn(r machine.Row, h *handed) {
+	if h.must == 0 || r.As != h.must || r.Repeat || r.Conflict {
+		return
+	}
+	if r.Reason != h.reason {
+		c.broke(h.lawOfTurn(), "the row of %s says %q, and should say %q", showItem(h.item), r.Reason, h.reason)
+	}
+	if r.As == machine.AsBlocked && r.After != c.p.config.Gap {
+		c.broke("trap T55", "%s is to wait for an earlier version for %v, and should for %v", showItem(h.item), r.After, c.p.config.Gap)
+	}
+}
+
+// inOrder checks that what a flight commits of a stream are its next versions, each
+// once.
+func (c *checker) inOrder(f *flight) {
+	applied := map[int]bool{}
+	for _, x := range f.tx.effects {
+		applied[x.entry] = true
+	}
+	for i, e := range f.of.Entries {
+		m := f.message(i)
+		ended := f.verdicts[i].Kind == contract.Fresh && !slices.Contains(f.trim, i)
+		last := c.w.ledger[m.stream]
+		switch {
+		case m.version == 0 || c.p.config.Unmarked:
+		case applied[i], ended && e.As == machine.AsDuplicate:
+			c.arose("B9")
+			if m.version != last+1 {
+				c.broke("B9", "%s takes effect as version %d of %s, which is at %d", m.name(), m.version, m.stream, last)
+			}
+			c.w.ledger[m.stream] = m.version
+		case ended && e.As == machine.AsDiscarded && f.following[i] && m.version == last+1:
+			c.w.ledger[m.stream] = m.version
+		}
+		if at := c.w.store.stream(m.stream).at.version; m.version > 0 && f.last(i) && at != c.w.ledger[m.stream] {
+			c.broke("B9", "%s is at %d in the store, and version %d has ended", m.stream, at, c.w.ledger[m.stream])
+		}
+	}
+}
+
+// last reports whether no later entry of the flight is of the same stream.
+func (f *flight) last(entry int) bool {
+	for i := entry + 1; i < len(f.of.Entries); i++ {
+		if f.message(i).stream == f.message(entry).stream {
+			return false
+		}
+	}
+	return true
+}
+
+// passedOver reports whether a delivery has lost its place in its lane because its turn
+// in its stream has not come, or is over.
+func (c *checker) passedOver(f *flight, d *delivery) bool {
+	if d.message.version == 0 {
+		return false
+	}
+	for i, v := range f.verdicts {
+		if f.message(i).id == d.message.id && early(v) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(c.hands, func(h *handed) bool { return h.out && h.delivery.message.id == d.message.id })
+}
+
+// checkStreams looks, when all is over, whether something waits whose turn has come.
+func (w *world) checkStreams() {
+	for _, r := range w.store.inbox {
+		if m := r.message; (r.overdue() || r.as == machine.AsBlocked) && m.version <= w.ledger[m.stream]+1 {
+			w.broke("trap T55", "%s waits for a version before %d of %s, and that is at %d", m.name(), m.version, m.stream, w.ledger[m.stream])
+		}
+	}
+}
