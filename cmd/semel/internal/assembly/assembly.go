@@ -167,6 +167,12 @@ func (a *Assembly) PendingAge(consumer string) time.Duration {
 	return 0
 }
 
+// Reader makes the consumer of this name with another source than its own, which it
+// reads to its end.
+func (a *Assembly) Reader(ctx context.Context, name string, source contract.Source) (Consumer, error) {
+	return a.consumer(ctx, a.policy.Consumer(name), source)
+}
+
 // Worker makes the consumer of this name without its source, to work on rows of its
 // inbox.
 func (a *Assembly) Worker(ctx context.Context, name string) (Consumer, error) {

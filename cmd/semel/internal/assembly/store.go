@@ -27,6 +27,7 @@ type Store struct {
 type tables interface {
 	contract.Inbox
 	contract.Requeuer
+	contract.Recorder
 	contract.MarkerReader
 	contract.SchemaChecker
 	Status(ctx context.Context) ([]sqlstore.Migration, error)
@@ -86,6 +87,12 @@ func openKind(s *policy.Store, o opening) (tables, database, error) {
 
 // Name is the store's in the policy.
 func (s *Store) Name() string { return s.policy.Name }
+
+// Streams are those of the store; nil if it keeps none.
+func (s *Store) Streams() contract.Streams {
+	streams, _ := s.tables.(contract.Streams)
+	return streams
+}
 
 // closeWithin is how long a store may take to close. Nothing is lost by ending
 // it sooner: what was committed is, and the server rolls back the rest.

@@ -55,6 +55,24 @@ var examples = map[string][]string{
 		"semel inbox retry --config semel.yaml --all --reason 'the index is back'",
 		"semel inbox retry --config semel.yaml 17 --wait --reason 'account opened'",
 	},
+	"semel gaps": {
+		"semel gaps ls --config semel.yaml",
+		"semel gaps show --config semel.yaml --stream order-7",
+	},
+	"semel gaps ls": {
+		"semel gaps ls --config semel.yaml --consumer history",
+		"semel gaps ls --store postgres://db/shop --limit 20 -o wide",
+	},
+	"semel gaps show": {"semel gaps show --config semel.yaml --stream order-7 --json"},
+	"semel gaps skip": {
+		"semel gaps skip --config semel.yaml --stream order-7 --dry-run",
+		"semel gaps skip --stream order-7 --to 4 --reason 'never sent, says shop'",
+		"semel gaps skip --all --consumer history --reason 'the topic was cut'",
+	},
+	"semel gaps backfill": {
+		"semel gaps backfill --consumer history --file lost.jsonl --reason found",
+		"semel gaps backfill --consumer history --file - --format json --reason sent",
+	},
 	"semel inbox release": {"semel inbox release --config semel.yaml 17 --reason 'its host is gone'"},
 	"semel inbox discard": {"semel inbox discard --config semel.yaml 17 --reason 'test data'"},
 	"semel parked ls": {

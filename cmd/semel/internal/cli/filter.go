@@ -140,7 +140,8 @@ func words(states []contract.RowState) []string {
 func reasons() []string {
 	var all []string
 	for _, r := range []semel.Reason{semel.ReasonConflict, semel.ReasonPermanent, semel.ReasonExhausted, semel.ReasonUnmet, semel.ReasonMissingParameter,
-		semel.ReasonWaitTooLong, semel.ReasonUnknownType, semel.ReasonMalformed, semel.ReasonTooLarge, semel.ReasonNoIdentity, semel.ReasonBadIdentity, semel.ReasonIdentityTooLong, semel.ReasonForeign} {
+		semel.ReasonWaitTooLong, semel.ReasonUnknownType, semel.ReasonMalformed, semel.ReasonTooLarge, semel.ReasonNoIdentity, semel.ReasonBadIdentity, semel.ReasonIdentityTooLong, semel.ReasonForeign,
+		semel.ReasonNoVersion, semel.ReasonStale, semel.ReasonGap} {
 		all = append(all, string(r))
 	}
 	return all

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
@@ -14,7 +15,7 @@ import (
 
 // waiting are the states of a row that is, or will be, worked on.
 func waiting() []contract.RowState {
-	return []contract.RowState{contract.StateReceived, contract.StateInProgress, contract.StateFailedRetryable}
+	return []contract.RowState{contract.StateReceived, contract.StateInProgress, contract.StateFailedRetryable, contract.StateBlocked}
 }
 
 func inboxCommand(c *common) *cobra.Command {
@@ -31,6 +32,7 @@ type pending struct {
 	Due        int64   `json:"due"`
 	InProgress int64   `json:"in_progress"`
 	Later      int64   `json:"later"`
+	Blocked    int64   `json:"blocked"`
 	Next       float64 `json:"next_seconds"`
 	Oldest     float64 `json:"oldest_seconds"`
 }
@@ -40,7 +42,7 @@ func inboxStats(c *common) *cobra.Command {
 	var store string
 	cmd := &cobra.Command{
 		Use:   "stats",
-		Short: "Count what waits: due now, claimed, due later, and the oldest",
+		Short: "Count what waits: due, claimed, due later, blocked, and the oldest",
 		Args:  nothing,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := l.check(c, cmd); err != nil {
@@ -76,7 +78,7 @@ func (c *common) stats(ctx context.Context, a *assembly.Assembly, l *listing) er
 			if err != nil {
 				return failed(fmt.Errorf("store %s: %w", s.Name(), err))
 			}
-			all = append(all, pending{Store: s.Name(), Consumer: name, Due: p.Due, InProgress: p.InProgress, Later: p.Later, Next: p.Next.Seconds(), Oldest: p.Oldest.Seconds()})
+			all = append(all, pending{Store: s.Name(), Consumer: name, Due: p.Due, InProgress: p.InProgress, Later: p.Later, Blocked: p.Blocked, Next: p.Next.Seconds(), Oldest: p.Oldest.Seconds()})
 		}
 	}
 	c.sayOverdue(a, all)
@@ -85,6 +87,8 @@ func (c *common) stats(ctx context.Context, a *assembly.Assembly, l *listing) er
 			Consumers []pending `json:"consumers"`
 		}{all})
 	}
+	blocked := column[pending]{terminal.Column{Title: "BLOCKED"}, slices.ContainsFunc(all, func(p pending) bool { return p.Blocked > 0 }),
+		func(p pending) string { return fmt.Sprint(p.Blocked) }}
 	number := func(title string, of func(pending) int64) column[pending] {
 		return column[pending]{terminal.Column{Title: title}, true, func(p pending) string { return fmt.Sprint(of(p)) }}
 	}
@@ -97,7 +101,7 @@ func (c *common) stats(ctx context.Context, a *assembly.Assembly, l *listing) er
 		{terminal.Column{Title: "STORE"}, differ(all, func(p pending) string { return p.Store }), func(p pending) string { return p.Store }},
 		{terminal.Column{Title: "CONSUMER", Flexible: true}, true, func(p pending) string { return p.Consumer }},
 		number("DUE", func(p pending) int64 { return p.Due }), number("IN PROGRESS", func(p pending) int64 { return p.InProgress }),
-		number("LATER", func(p pending) int64 { return p.Later }),
+		number("LATER", func(p pending) int64 { return p.Later }), blocked,
 		span("NEXT IN", func(p pending) float64 { return p.Next }), span("OLDEST", func(p pending) float64 { return p.Oldest }),
 	}, l.columns(c)))
 }

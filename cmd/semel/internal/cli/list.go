@@ -202,6 +202,7 @@ func show[T any](w io.Writer, things []T, all []column[T], columns int) error {
 // rowColumns are those of the list of rows. What all rows have in common, and
 // what few need, is left out where the width is limited.
 func rowColumns(views []operate.View, wide bool) []column[operate.View] {
+	versioned := slices.ContainsFunc(views, func(v operate.View) bool { return v.Version > 0 })
 	return []column[operate.View]{
 		{terminal.Column{Title: "NUMBER"}, true, func(v operate.View) string { return fmt.Sprint(v.Number) }},
 		{terminal.Column{Title: "STORE"}, differ(views, storeOf), storeOf},
@@ -209,6 +210,8 @@ func rowColumns(views []operate.View, wide bool) []column[operate.View] {
 		{terminal.Column{Title: "REASON", Flexible: true}, true, func(v operate.View) string { return string(v.Reason) }},
 		{terminal.Column{Title: "CONSUMER", Flexible: true}, wide || differ(views, consumerOf), consumerOf},
 		{terminal.Column{Title: "ID", Flexible: true}, true, idOf},
+		{terminal.Column{Title: "STREAM", Flexible: true}, versioned, operate.View.StreamName},
+		{terminal.Column{Title: "VERSION"}, versioned, versionOf},
 		{terminal.Column{Title: "ATTEMPTS"}, wide, func(v operate.View) string { return fmt.Sprint(v.Attempts) }},
 		{terminal.Column{Title: "REPEATED"}, wide, func(v operate.View) string { return fmt.Sprint(v.Repeated) }},
 		{terminal.Column{Title: "DUE"}, slices.ContainsFunc(views, operate.View.Waits), dueOf},

@@ -7,8 +7,33 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/legible"
 )
+
+// ofVersion is the name of a field that only messages with a version have.
+func ofVersion(v operate.View, name string) string {
+	if v.Version == 0 {
+		return ""
+	}
+	return name
+}
+
+// dueName says what the time is until which a row waits.
+func dueName(v operate.View) string {
+	if v.State == contract.StateBlocked {
+		return "waits until"
+	}
+	return "due"
+}
+
+// versionOf is empty for a message that has none.
+func versionOf(v operate.View) string {
+	if v.Version == 0 {
+		return ""
+	}
+	return fmt.Sprint(v.Version)
+}
 
 func writeDetail(w io.Writer, d operate.Detail) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -20,12 +45,14 @@ func writeDetail(w io.Writer, d operate.Detail) error {
 		{"source", d.Source},
 		{"id", idOf(d.View)},
 		{"type", d.Type},
+		{ofVersion(d.View, "stream"), d.StreamName()},
+		{ofVersion(d.View, "version"), versionOf(d.View)},
 		{"conflict", conflictOf(d)},
 		{"attempts", fmt.Sprint(d.Attempts)},
 		{"repeated", fmt.Sprint(d.Repeated)},
 		{"first error", d.First},
 		{"last error", d.Last},
-		{"due", whenGiven(d.Due)},
+		{dueName(d.View), whenGiven(d.Due)},
 		{"claimed until", whenGiven(d.Claimed)},
 		{"begun without an end", fmt.Sprint(d.Started)},
 		{"received", moment(d.Received)},
@@ -33,7 +60,7 @@ func writeDetail(w io.Writer, d operate.Detail) error {
 		{"from", place(d.Topic, d.Partition, d.Offset)},
 		{"payload", fmt.Sprintf("%d bytes", d.Size)},
 	} {
-		if field.value != "" || d.Waits() {
+		if field.value != "" || d.Waits() && field.name != "" {
 			fmt.Fprintf(table, "%s\t%s\n", field.name, legible.Printable(field.value))
 		}
 	}

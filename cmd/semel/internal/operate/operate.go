@@ -27,6 +27,8 @@ type Box struct {
 	Requeuer contract.Requeuer
 	// Markers tells of a conflict's first content; it may be nil.
 	Markers contract.MarkerReader
+	// Streams are the store's; nil if it keeps none.
+	Streams contract.Streams
 }
 
 // page is how many rows are read at once.
@@ -272,6 +274,9 @@ func plain(err error) string {
 // allows says what of an order can be judged without the store.
 func (o Order) allows(row contract.StoredRow) error {
 	if _, legal := row.State.After(o.Verb.event()); !legal {
+		if row.State == contract.StateBlocked && o.Verb == Retry {
+			return fmt.Errorf("it waits for an earlier version of stream %q, which frees it; semel gaps shows which is missing, and lets it go on without: %w", row.Stream, semel.ErrState)
+		}
 		return fmt.Errorf("it is %s: %w", row.State, semel.ErrState)
 	}
 	if o.Verb == Retry {
@@ -340,6 +345,8 @@ func ending(r contract.StoredRow) (result, why string) {
 		return Discarded, cmp.Or(r.LastError, "it was closed meanwhile, without an effect")
 	case contract.StateReceived, contract.StateInProgress:
 		return Due, ""
+	case contract.StateBlocked:
+		return Waits, "for an earlier version of its stream; semel gaps shows which"
 	case contract.StateFailedRetryable:
 		if wait := r.DueAt.Sub(r.ChangedAt); wait > 0 {
 			return Waits, fmt.Sprintf("for %v after attempt %d: %s", wait.Round(time.Second), r.Attempts, r.LastError)

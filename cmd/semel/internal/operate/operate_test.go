@@ -190,10 +190,10 @@ func TestTheStatesThatAnActMayMeet(t *testing.T) {
 	want := map[Verb][]contract.RowState{
 		Retry:   {contract.StateFailedRetryable, contract.StateParked, contract.StateDeadLettered},
 		Release: {contract.StateInProgress},
-		Discard: {contract.StateReceived, contract.StateInProgress, contract.StateFailedRetryable, contract.StateParked, contract.StateDeadLettered},
+		Discard: {contract.StateReceived, contract.StateInProgress, contract.StateFailedRetryable, contract.StateBlocked, contract.StateParked, contract.StateDeadLettered},
 	}
 	all := []contract.RowState{contract.StateReceived, contract.StateInProgress, contract.StateFailedRetryable, contract.StateCompleted,
-		contract.StateParked, contract.StateDeadLettered, contract.StateDiscarded, "BLOCKED"}
+		contract.StateParked, contract.StateDeadLettered, contract.StateDiscarded, contract.StateBlocked, "FUTURE"}
 	for verb, allowed := range want {
 		for _, state := range all {
 			f := parked(1)
@@ -204,6 +204,17 @@ func TestTheStatesThatAnActMayMeet(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestARetryThatMeetsAGapWaits(t *testing.T) {
+	t.Run("B9_a_retry_of_what_is_still_too_early_waits_and_has_not_failed", func(t *testing.T) {
+		f := parked(1)
+		f.rows[0].State = contract.StateBlocked
+		got, err := (Box{Inbox: f}).Endings(t.Context(), []Result{{Number: 1, Result: Due, seen: -1}})
+		if err != nil || got[0].Result != Waits || !strings.Contains(got[0].Error, "for an earlier version of its stream") {
+			t.Errorf("%v, %+v", err, got)
+		}
+	})
 }
 
 func TestWhatBecameOfRetries(t *testing.T) {

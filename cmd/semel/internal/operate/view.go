@@ -24,19 +24,23 @@ type View struct {
 	ID        string            `json:"id"`
 	IDBase64  string            `json:"id_base64,omitempty"`
 	Type      string            `json:"type"`
-	Attempts  int               `json:"attempts"`
-	Repeated  int               `json:"repeated"`
-	First     string            `json:"first_error"`
-	Last      string            `json:"last_error"`
-	Started   int               `json:"started,omitempty"`
-	Due       *time.Time        `json:"due_at,omitempty"`
-	Claimed   *time.Time        `json:"claimed_until,omitempty"`
-	Received  time.Time         `json:"received_at"`
-	Changed   time.Time         `json:"changed_at"`
-	Topic     string            `json:"topic"`
-	Partition int32             `json:"partition"`
-	Offset    int64             `json:"offset"`
-	Size      int               `json:"size"`
+	// Stream and Version are its place in its stream, if it has one.
+	Stream       string     `json:"stream,omitempty"`
+	StreamBase64 string     `json:"stream_base64,omitempty"`
+	Version      int64      `json:"version,omitempty"`
+	Attempts     int        `json:"attempts"`
+	Repeated     int        `json:"repeated"`
+	First        string     `json:"first_error"`
+	Last         string     `json:"last_error"`
+	Started      int        `json:"started,omitempty"`
+	Due          *time.Time `json:"due_at,omitempty"`
+	Claimed      *time.Time `json:"claimed_until,omitempty"`
+	Received     time.Time  `json:"received_at"`
+	Changed      time.Time  `json:"changed_at"`
+	Topic        string     `json:"topic"`
+	Partition    int32      `json:"partition"`
+	Offset       int64      `json:"offset"`
+	Size         int        `json:"size"`
 }
 
 // NewView shows a row without its headers and payload.
@@ -49,12 +53,17 @@ func NewView(store string, r contract.StoredRow) View {
 		Received: r.ReceivedAt, Changed: r.ChangedAt, Partition: -1, Offset: -1, Size: r.Size,
 	}
 	v.ID, v.IDBase64 = text(r.Key.ID)
+	v.Stream, v.StreamBase64 = text(r.Stream)
+	v.Version = r.Version
 	v.Started, v.Due, v.Claimed = r.Started, given(r.DueAt), given(r.LockedUntil)
 	if m := r.Message; m != nil {
 		v.Type, v.Topic, v.Partition, v.Offset = m.Type(), m.Topic, m.Origin.Partition, m.Origin.Offset
 	}
 	return v
 }
+
+// StreamName is the name of its stream, in base64 if it is no text.
+func (v View) StreamName() string { return nameOf(v.Stream, v.StreamBase64) }
 
 // Waits reports whether the row is, or will be, worked on.
 func (v View) Waits() bool { return v.Due != nil || v.Claimed != nil }

@@ -88,7 +88,9 @@ func read(t *testing.T, name string) string {
 }
 
 // accepted are policies without faults. want are their warnings.
-func accepted() []policyCase { return slices.Concat(acceptedFiles(), acceptedKafka(), acceptedDedup()) }
+func accepted() []policyCase {
+	return slices.Concat(acceptedFiles(), acceptedKafka(), acceptedDedup(), acceptedVersions())
+}
 
 // adopts makes the base's store PostgreSQL and adopts a table.
 func adopts(lines ...string) []string {
@@ -168,7 +170,7 @@ func acceptedFiles() []policyCase {
 		{name: "lanes by key", edits: inConsumer("lanes: key")},
 		{name: "lanes by key behind a receipt", edits: append([]string{"strategy: marker", "strategy: inbox"},
 			inConsumer("lanes: key", "settle: after_receipt", "alerts: {pending_age: 1h}")...),
-			want: "14:12: warning: consumers.billing.lanes: messages are received in order, and what is worked on from the inbox keeps none; guard the state in the statement (rows: 1), or write settle: after_effect"},
+			want: "14:12: warning: consumers.billing.lanes: messages are received in order, and what is worked on from the inbox keeps none; let version keep it, guard the state in the statement (rows: 1), or write settle: after_effect"},
 		{name: "a wait in the store", edits: inConsumer("retry: {attempts: 20, first: 1s, most: 1d}", "inbox: {poll: 5s}")},
 		{name: "accept_first without fingerprint", edits: inConsumer("fingerprint: none", "on_conflict: accept_first"),
 			want: "15:18: warning: consumers.billing.on_conflict: without a fingerprint no conflict is found: every copy is a duplicate already; remove it, or write fingerprint: body"},

@@ -23,6 +23,7 @@ func check(d *decoder, p *Policy) {
 		r.strategy()
 		r.fingerprint()
 		r.dedup(p)
+		r.version()
 		r.inbox()
 		r.keys(p.Source(c.From))
 		r.waits()

@@ -31,8 +31,19 @@ func (c *Consumer) Config() consumer.Config {
 		Retry:          c.Retry,
 		Settle:         c.Settle,
 		Inbox:          c.Inbox,
+		Version:        c.Version.policy(),
 	}
 }
+
+// policy is nil where the file names no versions.
+func (v *Version) policy() *consumer.VersionPolicy {
+	if v == nil {
+		return nil
+	}
+	return &consumer.VersionPolicy{By: v.by(), Start: v.Start.Number, FirstSeen: v.Start.FirstSeen, Gap: v.GapDeadline, Missing: v.Missing}
+}
+
+func (v *Version) by() *identity.Versions { return identity.Stream(v.Stream...).At(v.Number) }
 
 // kind is the strategy beside which a business key may stand.
 func (s Strategy) kind() consumer.Strategy {

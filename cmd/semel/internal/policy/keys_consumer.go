@@ -43,6 +43,8 @@ func identityKeys() []field[Consumer] {
 			identityShape(), func(c *Consumer) *Identity { return &c.Identity }),
 		key(meta{name: "fingerprint", def: "body", doc: "What of a message is its content, to recognise other content under the same identity: `body` (canonical JSON), `none`, or selectors."},
 			fingerprintShape{}, func(c *Consumer) *Fingerprint { return &c.Fingerprint }),
+		key(meta{name: "version", doc: "Lets versions of one stream take effect in their order, whatever order they come in: the next is applied, one that was passed is discarded as `stale version`, and one whose predecessor is missing waits in the store. The stream's last version commits with the effect. See [versions](#versions)."},
+			pointer[Version]{versionShape()}, func(c *Consumer) **Version { return &c.Version }),
 		key(meta{name: "dedup", doc: "An existing table of processed messages, in PostgreSQL, that is marked in, too: its rows count as applied, and other code may go on using it. See adoption.md."},
 			pointer[Dedup]{dedupShape()}, func(c *Consumer) **Dedup { return &c.Dedup }),
 		key(meta{name: "on_conflict", def: "park", doc: "What becomes of a message whose identity was used with other content. `accept_first` settles it, counted apart."},
@@ -104,7 +106,6 @@ func effectKeys() []field[Consumer] {
 // laterKeys are known and not yet available.
 func laterKeys() []field[Consumer] {
 	return []field[Consumer]{
-		later[Consumer]("version", "The version guard: stream, number, on_gap, gap_deadline, missing."),
 		later[Consumer]("lease", "The options of leased keys."),
 		later[Consumer]("replay", "Whether messages may be replayed, and with which effects."),
 		later[Consumer]("effect", "What kind of business effect this is."),

@@ -20,7 +20,6 @@ func strategyShape() object[Strategy] {
 				pointer[BusinessKey]{businessKeyShape()}, func(s *Strategy) **BusinessKey { return &s.BusinessKey }),
 			key(meta{name: "inbox", doc: "A marker and a row with the message commit with the effect; with `settle: after_receipt` they commit first, the broker is settled, and a worker applies the effect."},
 				boolean{}, func(s *Strategy) *bool { return &s.Inbox }),
-			later[Strategy]("version", "A guard on the version of the aggregate."),
 			later[Strategy]("lease", "Claims with lease and fencing token, for effects elsewhere."),
 		}}
 }
@@ -33,7 +32,9 @@ func strategyWord() choice[Strategy] {
 			remedy: "write strategy: {natural: {order: irrelevant}}, or natural: {because: \"…\"}"},
 		{word: "business_key", reason: "business_key does not name its constraint",
 			remedy: "write strategy: {business_key: {constraint: \"payments.id\"}}"},
-	}}, "version", "lease")
+		{word: "version", reason: "versions stand beside a marker, which what waits for an earlier one needs",
+			remedy: "write strategy: marker, and at the consumer version: {stream: \"body:/order\", number: \"body:/version\"}"},
+	}}, "lease")
 }
 
 func naturalShape() object[Natural] {

@@ -123,6 +123,8 @@ type Consumer struct {
 	Strategy    Strategy
 	Identity    Identity
 	Fingerprint Fingerprint
+	// Version is set when versions of a stream take effect in their order.
+	Version *Version
 	// Dedup is set when a table of the user's is marked in, too.
 	Dedup         *Dedup
 	OnConflict    consumer.Then
@@ -189,6 +191,27 @@ type Identity struct {
 	ID []string
 	// Source is the selector of the producer's name, or empty.
 	Source string
+}
+
+// Version says how versions of a stream take effect in their order.
+type Version struct {
+	// Stream are the selectors of the stream, Number is that of the version.
+	Stream []string
+	Number string
+	Start  VersionStart
+	// GapDeadline is how long a version waits for the one before it.
+	GapDeadline time.Duration
+	// Missing ends a message that has none.
+	Missing consumer.Then
+
+	onGap string
+}
+
+// VersionStart is the version that a stream begins with; FirstSeen: whichever is met
+// first.
+type VersionStart struct {
+	Number    int64
+	FirstSeen bool
 }
 
 // Dedup is an adopted table of processed messages.

@@ -33,8 +33,8 @@ func (r rules) keys(s *Source) {
 	if c.Lanes != consumer.LanesKey || !r.ok("lanes") {
 		return
 	}
-	if r.ok("settle") && c.Settle == consumer.SettleAfterReceipt {
-		r.warn("lanes", "messages are received in order, and what is worked on from the inbox keeps none", "guard the state in the statement (rows: 1), or write settle: after_effect")
+	if r.ok("settle") && c.Settle == consumer.SettleAfterReceipt && !r.set("version") {
+		r.warn("lanes", "messages are received in order, and what is worked on from the inbox keeps none", "let version keep it, guard the state in the statement (rows: 1), or write settle: after_effect")
 	}
 	if s != nil && s.File != nil && r.sound("sources."+s.Name+".file.format") && s.File.Format != "envelope" {
 		r.refuse("lanes", fmt.Sprintf("source %s has the format %s, whose lines have no key, so that no order would be kept", s.Name, s.File.Format),

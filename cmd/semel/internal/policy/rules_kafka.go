@@ -122,7 +122,7 @@ func (p *Policy) shareGroup(a, b *Consumer) bool {
 
 // deadLetters: where an ending says dead_letter, there is a place for them.
 func (r rules) deadLetters(s *Source) {
-	if s == nil || !r.ok("on_conflict", "on_bad_identity", "on_unmet", "retry", "otherwise", "dead_letter") {
+	if s == nil || !r.ok("on_conflict", "on_bad_identity", "on_unmet", "retry", "otherwise", "dead_letter", "version") {
 		return
 	}
 	endings := r.deadLetterEndings()
@@ -187,6 +187,9 @@ func (r rules) deadLetterEndings() []string {
 		if e.then == consumer.ThenDeadLetter {
 			keys = append(keys, e.key)
 		}
+	}
+	if c.Version != nil && c.Version.Missing == consumer.ThenDeadLetter {
+		keys = append(keys, "version.missing")
 	}
 	if c.Otherwise == consumer.OtherwiseDeadLetter {
 		keys = append(keys, "otherwise")

@@ -126,6 +126,10 @@ func (s fingerprintShape) schema() schema {
 	return schema{"anyOf": []schema{{"enum": []string{"body", "none"}}, s.selectors().schema()}}
 }
 
+func (beginShape) schema() schema {
+	return orVariable(schema{"anyOf": []schema{{"const": firstSeen}, {"type": "integer", "minimum": 1}}})
+}
+
 func (retentionShape) schema() schema { return orVariable(schema{"const": "forever"}) }
 
 func (valuesShape) schema() schema {

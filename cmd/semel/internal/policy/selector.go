@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/semel-go/semel/identity"
@@ -33,6 +34,27 @@ func idSelector(text string, s identity.Selector) error {
 // sourceSelector refuses what is no name of a producer.
 func sourceSelector(text string, _ identity.Selector) error {
 	return identity.By("id").From(text).Validate()
+}
+
+// streamSelector refuses what does not name what versions are counted for.
+func streamSelector(text string, s identity.Selector) error {
+	if s.Coordinate() || s.Optional() {
+		return fmt.Errorf("%q cannot name a stream, which is what messages are about, and which each names itself; write what the versions are counted for, as body:/order", text)
+	}
+	return nil
+}
+
+// numberSelector refuses what is no version.
+func numberSelector(text string, s identity.Selector) error {
+	switch {
+	case s.Constant():
+		return fmt.Errorf("%q cannot be a version: it stands still; name what the producer counts for each stream, as body:/version", text)
+	case s.Coordinate():
+		return fmt.Errorf("%q cannot be a version: it is the broker's, and has gaps; name what the producer counts for each stream, as body:/version", text)
+	case s.Optional():
+		return fmt.Errorf("%q: what becomes of a message without a version is a key of its own; leave the question mark out, and write missing: park", text)
+	}
+	return nil
 }
 
 // contentSelector refuses what differs between copies of a message.

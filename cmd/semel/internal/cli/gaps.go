@@ -1,0 +1,248 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+	"github.com/semel-go/semel/contract"
+	"github.com/spf13/cobra"
+)
+
+func gapsCommand(c *common) *cobra.Command {
+	return group("gaps", "List, show, skip and fill versions that streams wait for", gapsList(c), gapsShow(c), gapsSkip(c), gapsBackfill(c))
+}
+
+// streamFlags are the flags that choose streams.
+type streamFlags struct{ store, source, stream string }
+
+func (f *streamFlags) add(c *common, cmd *cobra.Command, stream string) *cobra.Command {
+	flags := cmd.Flags()
+	flags.StringVar(&f.store, "store", "", "only this store, by its name in the policy; or a database without a policy, as postgres://… or sqlite:FILE")
+	flags.StringVar(&f.source, "source", "", "only streams of this source of identities")
+	flags.StringVar(&f.stream, "stream", "", stream)
+	refuseEmpty(cmd, "store", "consumer", "stream")
+	return c.withConfig(c.withConsumer(cmd, "only streams of this consumer"))
+}
+
+// chosen is the filter of the flags. An empty source is one, too.
+func (f *streamFlags) chosen(c *common, cmd *cobra.Command) operate.StreamFilter {
+	chosen := operate.StreamFilter{Consumer: c.consumer, Stream: f.stream}
+	if cmd.Flags().Changed("source") {
+		chosen.Source = &f.source
+	}
+	return chosen
+}
+
+// withBoxes has work done with the inboxes of the chosen stores.
+func (f *streamFlags) withBoxes(c *common, cmd *cobra.Command, work func(context.Context, *assembly.Assembly, []operate.Box) error) error {
+	ctx := cmd.Context()
+	a, err := c.openBoxes(ctx, f.store)
+	if err != nil {
+		return err
+	}
+	defer c.close(a)
+	if err := c.refuseStranger(ctx, a, c.consumer); err != nil {
+		return err
+	}
+	var boxes []operate.Box
+	for _, s := range a.Stores {
+		boxes = append(boxes, boxOf(s))
+	}
+	return work(ctx, a, boxes)
+}
+
+// streamIn is a stream in its store.
+type streamIn struct {
+	box    operate.Box
+	stream contract.StoredStream
+}
+
+func (s streamIn) view() operate.StreamView { return operate.NewStreamView(s.box.Store, s.stream) }
+
+func streamsIn(ctx context.Context, boxes []operate.Box, f operate.StreamFilter) ([]streamIn, error) {
+	var all []streamIn
+	for _, box := range boxes {
+		found, err := box.StreamsOf(ctx, f)
+		if err != nil {
+			return nil, failed(err)
+		}
+		for _, s := range found {
+			all = append(all, streamIn{box, s})
+		}
+	}
+	return all, nil
+}
+
+// oneStream is the stream of a name, which several sources and consumers may have.
+func oneStream(ctx context.Context, boxes []operate.Box, f operate.StreamFilter) (streamIn, error) {
+	all, err := streamsIn(ctx, boxes, f)
+	switch {
+	case err != nil:
+		return streamIn{}, err
+	case len(all) == 0:
+		return streamIn{}, failed(fmt.Errorf("no stream %q is known; semel gaps ls shows those in which something waits", f.Stream))
+	case len(all) > 1:
+		var which []string
+		for _, s := range all[:min(len(all), 5)] {
+			which = append(which, fmt.Sprintf("--store %s --consumer %s --source %q", s.box.Store, s.stream.Consumer, s.stream.Source))
+		}
+		return streamIn{}, usage("%d streams have the name %q; say which: %s", len(all), f.Stream, strings.Join(which, ", or "))
+	}
+	return all[0], nil
+}
+
+func gapsList(c *common) *cobra.Command {
+	f, l := &streamFlags{}, &listing{}
+	cmd := &cobra.Command{
+		Use:   "ls",
+		Short: "List streams in which messages wait for an earlier version",
+		Args:  nothing,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := l.check(c, cmd); err != nil {
+				return err
+			}
+			return f.withBoxes(c, cmd, func(ctx context.Context, _ *assembly.Assembly, boxes []operate.Box) error {
+				return c.listGaps(ctx, boxes, f.chosen(c, cmd), l)
+			})
+		},
+	}
+	l.add(c, cmd, 0, "streams")
+	return f.add(c, cmd, "only this stream")
+}
+
+// listGaps prints the streams, and on stderr how many there are.
+func (c *common) listGaps(ctx context.Context, boxes []operate.Box, f operate.StreamFilter, l *listing) error {
+	f.Gaps = true
+	all, err := streamsIn(ctx, boxes, f)
+	if err != nil {
+		return err
+	}
+	views := []operate.StreamView{}
+	for _, s := range all {
+		if !l.full(len(views)) {
+			views = append(views, s.view())
+		}
+	}
+	if c.json {
+		return writeJSON(c.Out, struct {
+			Streams []operate.StreamView `json:"streams"`
+			Count   int                  `json:"count"`
+		}{views, len(all)})
+	}
+	columns := l.columns(c)
+	if err := show(c.Out, views, streamColumns(views, columns == terminal.Unlimited), columns); err != nil {
+		return failed(err)
+	}
+	fmt.Fprintln(c.Err, counted(len(views), len(all), "stream"))
+	return nil
+}
+
+// streamColumns are those of the list of streams.
+func streamColumns(views []operate.StreamView, wide bool) []column[operate.StreamView] {
+	type view = operate.StreamView
+	store := func(v view) string { return v.Store }
+	consumer := func(v view) string { return v.Consumer }
+	sourced := slices.ContainsFunc(views, func(v view) bool { return v.Source != "" })
+	return []column[view]{
+		{terminal.Column{Title: "STORE"}, differ(views, store), store},
+		{terminal.Column{Title: "CONSUMER", Flexible: true}, true, consumer},
+		{terminal.Column{Title: "SOURCE", Flexible: true}, sourced, func(v view) string { return v.Source }},
+		{terminal.Column{Title: "STREAM", Flexible: true}, true, view.Name},
+		{terminal.Column{Title: "LAST"}, true, func(v view) string { return fmt.Sprint(v.Last) }},
+		{terminal.Column{Title: "BLOCKED FROM"}, true, func(v view) string { return fmt.Sprint(v.First) }},
+		{terminal.Column{Title: "ROWS"}, true, func(v view) string { return fmt.Sprint(v.Blocked) }},
+		{terminal.Column{Title: "SINCE"}, true, func(v view) string { return since(v, wide) }},
+	}
+}
+
+// since is without seconds where the width is limited.
+func since(v operate.StreamView, wide bool) string {
+	switch {
+	case v.Oldest == nil:
+		return "-"
+	case wide:
+		return moment(*v.Oldest)
+	}
+	return v.Oldest.UTC().Format("2006-01-02 15:04Z")
+}
+
+func gapsShow(c *common) *cobra.Command {
+	f, l := &streamFlags{}, &listing{format: formatTable}
+	cmd := &cobra.Command{
+		Use:   "show --stream NAME",
+		Short: "Show a stream and its messages that are not done",
+		Args:  nothing,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.stream == "" {
+				return usage("--stream is missing: semel gaps ls shows which there are")
+			}
+			return f.withBoxes(c, cmd, func(ctx context.Context, _ *assembly.Assembly, boxes []operate.Box) error {
+				return c.showGap(ctx, boxes, f.chosen(c, cmd), l)
+			})
+		},
+	}
+	return f.add(c, cmd, "the stream")
+}
+
+// showGap prints one stream with its rows.
+func (c *common) showGap(ctx context.Context, boxes []operate.Box, f operate.StreamFilter, l *listing) error {
+	one, err := oneStream(ctx, boxes, f)
+	if err != nil {
+		return err
+	}
+	detail, err := one.box.Stream(ctx, one.stream)
+	if err != nil {
+		return failed(err)
+	}
+	if c.json {
+		return writeJSON(c.Out, detail)
+	}
+	if err := writeStream(c.Out, detail); err != nil {
+		return failed(err)
+	}
+	if len(detail.Rows) == 0 {
+		return nil
+	}
+	fmt.Fprintln(c.Out)
+	columns := l.columns(c)
+	if err := show(c.Out, detail.Rows, versionColumns(detail.Rows, columns == terminal.Unlimited), columns); err != nil {
+		return failed(err)
+	}
+	fmt.Fprintf(c.Err, "semel inbox show %d shows the first of them\n", detail.Rows[0].Number)
+	return nil
+}
+
+// versionColumns are those of the rows of a stream.
+func versionColumns(views []operate.View, wide bool) []column[operate.View] {
+	type view = operate.View
+	return []column[view]{
+		{terminal.Column{Title: "NUMBER"}, true, func(v view) string { return fmt.Sprint(v.Number) }},
+		{terminal.Column{Title: "VERSION"}, true, func(v view) string { return fmt.Sprint(v.Version) }},
+		{terminal.Column{Title: "STATE"}, true, stateOf},
+		{terminal.Column{Title: "REASON", Flexible: true}, true, func(v view) string { return string(v.Reason) }},
+		{terminal.Column{Title: "ID", Flexible: true}, true, idOf},
+		{terminal.Column{Title: "RECEIVED"}, true, func(v view) string { return received(v, wide) }},
+		{terminal.Column{Title: "LAST ERROR", Flexible: true}, wide || slices.ContainsFunc(views, func(v view) bool { return v.Last != "" }), func(v view) string { return v.Last }},
+	}
+}
+
+// rouseStreams tells whoever runs the consumers of streams that were moved.
+func rouseStreams(ctx context.Context, a *assembly.Assembly, done []operate.Skipped) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	told := map[[2]string]bool{}
+	for _, d := range done {
+		for _, s := range a.Stores {
+			if who := [2]string{d.Store, d.Consumer}; d.Result == operate.Done && s.Name() == d.Store && !told[who] {
+				told[who] = true
+				_ = s.Notify(ctx, d.Consumer)
+			}
+		}
+	}
+}

@@ -1,0 +1,209 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/legible"
+	"github.com/spf13/cobra"
+)
+
+func gapsSkip(c *common) *cobra.Command {
+	f, order := &streamFlags{}, operate.Skip{}
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "skip --stream NAME --reason TEXT",
+		Short: "Let what waits in a stream go on without what is missing",
+		Args:  nothing,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			switch to := cmd.Flags().Changed("to"); {
+			case all == (f.stream != ""):
+				return usage("give --stream NAME, or --all for all that --consumer, --source and --store choose")
+			case all && to:
+				return usage("give --all or --to, not both: each stream has versions of its own")
+			case to && order.To < 1:
+				return usage("--to %d is no version; the first is 1", order.To)
+			case strings.TrimSpace(order.Why) == "" && !order.DryRun:
+				return usage("--reason is missing: say why, it is recorded with the act")
+			}
+			if order.Who, err = operator(order.Who); err != nil {
+				return err
+			}
+			order.Filter = f.chosen(c, cmd)
+			return f.withBoxes(c, cmd, func(ctx context.Context, a *assembly.Assembly, boxes []operate.Box) error {
+				done, err := c.skip(ctx, boxes, order)
+				rouseStreams(ctx, a, done)
+				return err
+			})
+		},
+	}
+	cmd.Flags().Int64Var(&order.To, "to", 0, "the version that the stream is moved to, as if it and those before it had taken effect (default: the one before the first that waits)")
+	cmd.Flags().BoolVar(&all, "all", false, "all streams in which messages wait")
+	cmd.Flags().BoolVar(&order.DryRun, "dry-run", false, "only say what would be done")
+	cmd.Flags().StringVar(&order.Why, "reason", "", "why, for the record")
+	cmd.Flags().StringVar(&order.Who, "as", "", "who does it, for the record (default: the user of the operating system)")
+	return f.add(c, cmd, "the stream")
+}
+
+// skip moves the one stream of a name, or all that the filter chooses, and prints what
+// became of each.
+func (c *common) skip(ctx context.Context, boxes []operate.Box, o operate.Skip) ([]operate.Skipped, error) {
+	chosen := map[string][]contract.StoredStream{}
+	if o.Filter.Stream != "" {
+		one, err := oneStream(ctx, boxes, o.Filter)
+		if err != nil {
+			return nil, err
+		}
+		chosen[one.box.Store] = []contract.StoredStream{one.stream}
+	} else {
+		o.Filter.Gaps = true
+		all, err := streamsIn(ctx, boxes, o.Filter)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range all {
+			chosen[s.box.Store] = append(chosen[s.box.Store], s.stream)
+		}
+	}
+	var done []operate.Skipped
+	for _, box := range boxes {
+		for d, err := range box.Skip(ctx, o, chosen[box.Store]) {
+			if err != nil {
+				return done, c.concludeSkips(o, done, err)
+			}
+			if done = append(done, d); !c.json {
+				fmt.Fprintln(c.Out, c.skipLine(d))
+			}
+		}
+	}
+	return done, c.concludeSkips(o, done, nil)
+}
+
+func (c *common) skipLine(d operate.Skipped) string {
+	name := legible.Printable(d.Name())
+	if c.OutTerminal {
+		name = terminal.Cut(name, longestID)
+	}
+	line := fmt.Sprintf("%s %s: %d to %d: %s", legible.Printable(d.Consumer), name, d.Last, d.To, d.Result)
+	if d.Error != "" {
+		line += ": " + legible.Printable(d.Error)
+	}
+	return line
+}
+
+func (c *common) concludeSkips(o operate.Skip, done []operate.Skipped, stopped error) error {
+	bad, freed := 0, false
+	for _, d := range done {
+		if !d.OK() {
+			bad++
+			continue
+		}
+		freed = freed || d.Blocked > 0
+		if len(d.Passed) > 0 {
+			fmt.Fprintf(c.Err, "%s: skipped, too, and without an effect: %s\n", legible.Printable(d.Name()), passed(d))
+		}
+	}
+	switch {
+	case len(done) == 0 && stopped == nil:
+		fmt.Fprintln(c.Err, "0 streams match")
+	case freed && o.DryRun:
+		fmt.Fprintln(c.Err, "what waits for a version that is skipped would be due;\nwho runs the consumer would take it")
+	case freed:
+		fmt.Fprintln(c.Err, "what waited for a version that was skipped is due;\nwho runs the consumer takes it")
+	}
+	if c.json {
+		document := struct {
+			Verb    string            `json:"verb"`
+			DryRun  bool              `json:"dry_run"`
+			Results []operate.Skipped `json:"results"`
+			Failed  int               `json:"failed"`
+		}{"skip", o.DryRun, append([]operate.Skipped{}, done...), bad}
+		if err := writeJSON(c.Out, document); err != nil {
+			return err
+		}
+	}
+	switch {
+	case stopped != nil:
+		return failed(stopped)
+	case bad > 0 && o.DryRun:
+		return failed(fmt.Errorf("skip: %d of %d streams would be refused", bad, len(done)))
+	case bad > 0:
+		return failed(fmt.Errorf("skip: %d of %d streams were not moved", bad, len(done)))
+	}
+	return nil
+}
+
+// writeStream prints what is known of a stream.
+func writeStream(w io.Writer, d operate.StreamDetail) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, field := range []struct{ name, value string }{
+		{"consumer", d.Consumer},
+		{"source", d.Source},
+		{"stream", d.Name()},
+		{"last version", fmt.Sprint(d.Last)},
+		{"missing", missing(d)},
+		{"wait for it", waitsFor(d)},
+	} {
+		if field.value != "" {
+			fmt.Fprintf(table, "%s\t%s\n", field.name, legible.Printable(field.value))
+		}
+	}
+	return table.Flush()
+}
+
+// mostMissing is how many ranges of versions are named.
+const mostMissing = 5
+
+// missing are the versions before the first that waits of which there is no row.
+func missing(d operate.StreamDetail) string {
+	var ranges []string
+	if d.Blocked == 0 {
+		return ""
+	}
+	name := func(from, to int64) {
+		switch {
+		case from == to:
+			ranges = append(ranges, fmt.Sprint(from))
+		case from < to:
+			ranges = append(ranges, fmt.Sprintf("%d to %d", from, to))
+		}
+	}
+	next := d.Last + 1
+	for _, r := range d.Rows {
+		if r.Version >= next && r.Version < d.First {
+			name(next, r.Version-1)
+			next = r.Version + 1
+		}
+	}
+	name(next, d.First-1)
+	if len(ranges) > mostMissing {
+		ranges = append(ranges[:mostMissing], "…")
+	}
+	return strings.Join(ranges, ", ")
+}
+
+// passed names rows that a skip passes over.
+func passed(d operate.Skipped) string {
+	var numbers []string
+	for _, n := range d.Passed {
+		numbers = append(numbers, fmt.Sprint(n))
+	}
+	if len(numbers) == 1 {
+		return "row " + numbers[0]
+	}
+	return "rows " + strings.Join(numbers, ", ")
+}
+
+func waitsFor(d operate.StreamDetail) string {
+	if d.Blocked == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s, the first from version %d, since %s", counted(int(d.Blocked), int(d.Blocked), "row"), d.First, moment(*d.Oldest))
+}

@@ -1,0 +1,138 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
+// Skip is what to skip.
+type Skip struct {
+	Filter StreamFilter
+	// To is the version that a stream is moved to; 0: the one before the first that
+	// waits.
+	To int64
+	// Who and Why are recorded.
+	Who, Why string
+	// DryRun only says what would be done.
+	DryRun bool
+}
+
+// Skipped is what became of one stream.
+type Skipped struct {
+	StreamView
+	To int64 `json:"to"`
+	// Passed are the numbers of the first rows that hold versions which are skipped:
+	// they will have no effect.
+	Passed []int64 `json:"passed_rows,omitempty"`
+	// Result is Done, Would, Refused or Failed.
+	Result string `json:"result"`
+	Error  string `json:"error,omitempty"`
+}
+
+// OK reports whether nothing stood in the way.
+func (s Skipped) OK() bool { return s.Result == Done || s.Result == Would }
+
+// Skip moves streams on, each in a transaction of its own, as if what is missing had
+// taken effect, and yields what became of each.
+func (b Box) Skip(ctx context.Context, o Skip, all []contract.StoredStream) iter.Seq2[Skipped, error] {
+	return func(yield func(Skipped, error) bool) {
+		held, err := b.held(ctx, o, all)
+		if err != nil {
+			yield(Skipped{}, err)
+			return
+		}
+		for _, s := range all {
+			if ctx.Err() != nil {
+				yield(Skipped{}, ctx.Err())
+				return
+			}
+			if !yield(b.skip(ctx, o, s, held[keyOf(s)]), nil) {
+				return
+			}
+		}
+	}
+}
+
+// streamKey is a stream of a store, whatever its generation.
+type streamKey struct{ consumer, source, name string }
+
+func keyOf(s contract.StoredStream) streamKey { return streamKey{s.Consumer, s.Source, s.Name} }
+
+// mostPassed is how many rows of a stream are named that a skip passes over.
+const mostPassed = 20
+
+// held are rows that are not done and hold versions which would be skipped.
+func (b Box) held(ctx context.Context, o Skip, all []contract.StoredStream) (map[streamKey][]contract.StoredRow, error) {
+	held, streams := map[streamKey][]contract.StoredRow{}, map[streamKey]contract.StoredStream{}
+	for _, s := range all {
+		streams[keyOf(s)] = s
+	}
+	if len(streams) == 0 {
+		return held, nil
+	}
+	for r, err := range b.Rows(ctx, contract.RowFilter{Consumer: o.Filter.Consumer, States: open()}) {
+		if err != nil {
+			return nil, err
+		}
+		key := streamKey{r.Key.Consumer, r.Key.Source, r.Stream}
+		s, asked := streams[key]
+		if asked && r.Version > s.Last && r.Version <= o.target(s) && len(held[key]) < mostPassed {
+			held[key] = append(held[key], r)
+		}
+	}
+	return held, nil
+}
+
+// target is the version that a stream is moved to.
+func (o Skip) target(s contract.StoredStream) int64 {
+	if o.To == 0 {
+		return max(s.First-1, 0)
+	}
+	return o.To
+}
+
+func (b Box) skip(ctx context.Context, o Skip, s contract.StoredStream, held []contract.StoredRow) Skipped {
+	done := Skipped{StreamView: NewStreamView(b.Store, s), To: o.target(s), Result: Would}
+	for _, r := range held {
+		done.Passed = append(done.Passed, r.Number)
+	}
+	if why := refusal(o, s, done.To, held); why != "" {
+		done.Passed = nil
+		done.Result, done.Error = Refused, why
+		return done
+	}
+	if o.DryRun {
+		return done
+	}
+	err := b.Streams.SkipTo(ctx, s, done.To, contract.Act{Verb: "skip", Who: o.Who, Why: o.Why})
+	switch {
+	case err == nil:
+		done.Result = Done
+	case errors.Is(err, semel.ErrChanged):
+		done.Result, done.Error = Refused, "it has moved meanwhile; look again with semel gaps ls"
+	default:
+		done.Result, done.Error = Failed, plain(err)
+	}
+	return done
+}
+
+// refusal says why a stream cannot be moved there.
+func refusal(o Skip, s contract.StoredStream, to int64, held []contract.StoredRow) string {
+	switch {
+	case o.To == 0 && s.Blocked == 0:
+		return fmt.Sprintf("nothing waits in it; it is at version %d", s.Last)
+	case o.To == 0 && to <= s.Last:
+		return fmt.Sprintf("nothing is missing before version %d, which is due", s.First)
+	case to <= s.Last:
+		return fmt.Sprintf("it is at version %d already", s.Last)
+	case o.To == 0 && len(held) > 0:
+		r := held[0]
+		return fmt.Sprintf("version %d is not missing: row %d has it, which is %s; let that take effect, or give --to", r.Version, r.Number, r.State)
+	}
+	return ""
+}

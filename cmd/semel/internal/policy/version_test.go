@@ -1,0 +1,85 @@
+package policy
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+)
+
+// orders are the keys of versions that have no default.
+const orders = `stream: "body:/order", number: "body:/version"`
+
+// versioned adds versions to the base's consumer.
+func versioned(further string, lines ...string) []string {
+	return inConsumer(append([]string{"version: {" + orders + further + "}"}, lines...)...)
+}
+
+func acceptedVersions() []policyCase {
+	return []policyCase{
+		{name: "versions", edits: versioned("")},
+		{name: "every key of versions", edits: versioned(", start: 7, on_gap: park, gap_deadline: 8760h, missing: halt")},
+		{name: "versions of a composite in headers", edits: inConsumer(`version: {stream: [type, "header:order"], number: "header:version"}`)},
+		{name: "versions that begin anywhere", edits: versioned(", start: first_seen"),
+			want: "14:70: warning: consumers.billing.version.start: a version that comes later and is smaller than the first that was met is discarded; write the version that streams begin with, if their beginnings are all in the source"},
+		{name: "versions behind a receipt, by key", edits: append(versioned("", "lanes: key", "settle: after_receipt", "alerts: {pending_age: 1h}"), "strategy: marker", "strategy: inbox")},
+		{name: "versions beside a business key", edits: append(versioned(""), "strategy: marker", "strategy: {marker: true, business_key: {constraint: payments.id}}")},
+		{name: "versions that begin as the environment says", edits: versioned(`, start: "${WORKERS}"`)},
+	}
+}
+
+func refusedVersions() []policyCase {
+	return []policyCase{
+		{name: "versions without their keys", edits: inConsumer("version: {start: 1}"), shape: true},
+		{name: "versions that are a word", edits: inConsumer("version: 2"), shape: true},
+		{name: "versions with a key that is unknown", edits: versioned(", gap: 1m"), shape: true},
+		{name: "versions with every value wrong", edits: inConsumer(`version: {stream: [offset, "body:/x?"], number: "const:1", start: 0, on_gap: skip, gap_deadline: 0s, missing: discard}`), shape: true},
+		{name: "versions by the broker's count", edits: inConsumer("version: {stream: key, number: offset}")},
+		{name: "versions that may be missing", edits: inConsumer(`version: {stream: key, number: "body:/version?"}`)},
+		{name: "versions that begin with no number", edits: versioned(`, start: "1"`)},
+		{name: "versions that begin with another word", edits: versioned(", start: first-seen"), shape: true},
+		{name: "versions beyond all numbers", edits: versioned(", start: 9223372036854775808")},
+		{name: "versions that wait for more than a year", edits: versioned(", gap_deadline: 366d")},
+		{name: "versions into the dead letters of a file", edits: versioned(", missing: dead_letter")},
+		{name: "versions without a marker", edits: append(versioned(""), "strategy: marker", "strategy: {natural: {because: I say so}}")},
+		{name: "versions with a business key alone", edits: append(versioned(""), "strategy: marker", "strategy: {business_key: {constraint: payments.id}}")},
+		{name: "versions beside an adopted table", edits: adopts("version: {"+orders+"}", "dedup: {table: processed, columns: {id: id, source: origin}}")},
+		{name: "version as a strategy", edits: []string{"strategy: marker", "strategy: version"}, shape: true},
+		{name: "version among the strategies", edits: []string{"strategy: marker", "strategy: {marker: true, version: true}"}, shape: true},
+	}
+}
+
+func TestVersionsOfAPolicyAreTheLibrarys(t *testing.T) {
+	t.Run("B4_B9_what_is_not_said_has_the_default", func(t *testing.T) {
+		p, faults := parse(policyCase{edits: versioned("")})
+		if len(faults) > 0 {
+			t.Fatal(lines(faults))
+		}
+		v := p.Consumers[0].Config().Version
+		if v.Start != 1 || v.FirstSeen || v.Gap != consumer.DefaultGap || v.Missing != consumer.ThenPark {
+			t.Errorf("%+v", v)
+		}
+		stream, number, err := v.By.Version(&semel.Message{Body: []byte(`{"order":"a","version":3}`)})
+		if err != nil || stream != "a" || number != 3 {
+			t.Errorf("%q %d %v", stream, number, err)
+		}
+	})
+	t.Run("B4_B9_what_is_said_arrives", func(t *testing.T) {
+		p, _ := parse(policyCase{edits: versioned(", start: 7, gap_deadline: 1d, missing: halt")})
+		if v := p.Consumers[0].Config().Version; v.Start != 7 || v.Gap != 24*time.Hour || v.Missing != consumer.ThenHalt {
+			t.Errorf("%+v", v)
+		}
+		p, _ = parse(policyCase{edits: versioned(", start: first_seen")})
+		if v := p.Consumers[0].Config().Version; v.Start != 0 || !v.FirstSeen {
+			t.Errorf("%+v", v)
+		}
+	})
+	t.Run("B4_a_consumer_without_versions_has_none", func(t *testing.T) {
+		p, _ := parse(policyCase{})
+		if v := p.Consumers[0].Config().Version; v != nil || strings.Contains(base, "number:") {
+			t.Errorf("%+v", v)
+		}
+	})
+}
