@@ -41,10 +41,36 @@ func (r *run) killOne(ctx context.Context) error {
 // beyond is how much longer than its session a member is frozen.
 const beyond = 3 * time.Second
 
-// freezeOne freezes a member beyond its session. Its transaction holds rows
-// that the others wait for, while they are delivered more and more: one of them
-// is killed before it goes on.
+// mostFreezes is how often freezeOne freezes, until a write is refused by its token.
+const mostFreezes = 5
+
+// freezeOne freezes a member beyond its session. Where writes have to be refused by
+// their tokens it does so again until their share of them was: a member that goes on may
+// find its claim lost before it writes, which proves nothing of the write.
 func (r *run) freezeOne(ctx context.Context) error {
+	r.share++
+	due := (r.Refused*r.share + r.Freezes - 1) / r.Freezes
+	for range mostFreezes {
+		before := r.refusals()
+		if err := r.freezeOnce(ctx); err != nil {
+			return err
+		}
+		if due == 0 || before >= due {
+			return nil
+		}
+		refused := func() bool { return r.refusals() >= due }
+		if err := r.tendSome(ctx, 2*time.Second, refused); err != nil || refused() {
+			return err
+		}
+		r.Say("%d of %d writes were refused by their token: another one is frozen", r.refusals(), due)
+	}
+	return nil // how many there were, the ledger says
+}
+
+// freezeOnce freezes a member beyond its session. Its transaction holds rows that the
+// others wait for, while they are delivered more and more: one of them is killed before
+// it goes on.
+func (r *run) freezeOnce(ctx context.Context) error {
 	m, err := r.catch(ctx)
 	if err != nil {
 		return err

@@ -34,10 +34,19 @@ func (r *run) plan() []int {
 	type place struct{ event, at int }
 	var all []place
 	for i := range r.Events {
-		all = append(all, place{i, 2 * i})
+		at := 2 * i
+		if r.Order {
+			if at = r.place(i, r.places[i], random); r.places[i].filled() {
+				continue
+			}
+		}
+		all = append(all, place{i, at})
 	}
 	for range r.Duplicates {
 		i := random.IntN(r.Events)
+		if r.Order && r.places[i].filled() {
+			continue
+		}
 		all = append(all, place{i, 2*(i+random.IntN(5000)) + 1})
 	}
 	slices.SortStableFunc(all, func(a, b place) int { return cmp.Compare(a.at, b.at) })
@@ -58,13 +67,17 @@ func (r *run) record(event int, random *rand.Rand) *kgo.Record {
 	header := func(name, value string) kgo.RecordHeader {
 		return kgo.RecordHeader{Key: name, Value: []byte(value)}
 	}
-	return &kgo.Record{
+	record := &kgo.Record{
 		Partition: random.Int32N(int32(r.Partitions)), Key: []byte(hook.Repository), Value: hook.Body,
 		Headers: []kgo.RecordHeader{
 			header("ce_specversion", "1.0"), header("ce_id", webhooks.ID(event)), header("ce_source", eventSource),
 			header("ce_type", hook.Event), header("content-type", "application/json"),
 		},
 	}
+	if r.Order {
+		r.ordered(record, event)
+	}
+	return record
 }
 
 // pace publishes evenly. The last tenth waits until nothing more will happen,

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -13,6 +14,7 @@ import (
 	"github.com/semel-go/semel/itest/ledger"
 	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/topics"
+	"github.com/semel-go/semel/itest/webhooks"
 )
 
 // Ledger is what came out. What is lost, doubled and stuck is read from the
@@ -42,17 +44,33 @@ type Ledger struct {
 	// Failed are runs of handlers that failed, Retried messages that were parked and
 	// retried by a command, Refused writes that a token refused, Claims what was
 	// taken over from others.
-	Failed  int    `json:"failed_runs,omitempty"`
-	Retried int    `json:"parked_and_retried,omitempty"`
-	Refused int    `json:"refused_by_token,omitempty"`
-	Planted string `json:"planted,omitempty"`
-	least   Proof
+	Failed  int `json:"failed_runs,omitempty"`
+	Retried int `json:"parked_and_retried,omitempty"`
+	Refused int `json:"refused_by_token,omitempty"`
+	// Placed are effects that came in their turn, Misplaced the others, Blocked rows that
+	// waited for an earlier version, Filled streams of which a file brought what was
+	// missing, Skipped such in which a command skipped what never came.
+	Placed    int    `json:"in_order,omitempty"`
+	Misplaced int    `json:"out_of_order,omitempty"`
+	Blocked   int    `json:"blocked,omitempty"`
+	Filled    int    `json:"gaps_filled,omitempty"`
+	Skipped   int    `json:"gaps_skipped,omitempty"`
+	Planted   string `json:"planted,omitempty"`
+	least     Proof
 }
 
 // audit adds up from the broker and the database.
 func (r *run) audit(ctx context.Context) (err error) {
 	l := r.ledger
 	r.inboxLedger()
+	if r.Order {
+		if l.Placed, l.Misplaced, err = r.inOrder(ctx); err != nil {
+			return err
+		}
+		if err := r.Activity.DB.QueryRowContext(ctx, "select count(*) from semel_inbox where stream is not null").Scan(&l.Blocked); err != nil {
+			return err
+		}
+	}
 	if l.Offsets, err = r.watch.Audit(ctx); err != nil {
 		return err
 	}
@@ -67,6 +85,11 @@ func (r *run) audit(ctx context.Context) (err error) {
 		settled[id] = settled[id] || record.Offset < committed[record.Partition]
 	})
 	l.Copies, l.Redelivered = l.Records-len(settled), max(l.Delivered-int64(l.Records), 0)
+	for event, v := range r.places {
+		if v.filled() {
+			settled[webhooks.ID(event)] = true // it came from a file
+		}
+	}
 	stuck, err := r.stuck(ctx, settled)
 	if err != nil {
 		return err
@@ -94,7 +117,13 @@ func (r *run) stuck(ctx context.Context, settled map[string]bool) (stuck int, er
 }
 
 // Wrong implements proof.Ledger.
-func (l Ledger) Wrong() error { return cmp.Or(l.Tally.Wrong(), l.Offsets.Wrong()) }
+func (l Ledger) Wrong() error {
+	err := cmp.Or(l.Tally.Wrong(), l.Offsets.Wrong())
+	if err == nil && l.Misplaced != 0 {
+		err = fmt.Errorf("%d effects are out of their stream's order", l.Misplaced)
+	}
+	return err
+}
 
 // Fault implements proof.Ledger. A kill fewer than were ordered is enough.
 func (l Ledger) Fault() error {
@@ -113,8 +142,12 @@ func (l Ledger) Fault() error {
 		ledger.AtLeast(least.Changes, l.Added, "members added"),
 		ledger.AtLeast(least.Changes, l.Removed, "members removed"),
 		ledger.AtLeast(least.Refused, l.Refused, "writes refused by their token"),
-		ledger.AtLeast(parkedFor(least.Inbox), l.Retried, "messages parked and retried"),
+		ledger.AtLeast(parkedFor(least), l.Retried, "messages parked and retried"),
 		ledger.AtLeast(failuresFor(least), l.Failed, "runs that failed"),
+		ledger.AtLeast(placedFor(least), l.Placed, "effects in their stream's order"),
+		ledger.AtLeast(blockedFor(least), l.Blocked, "versions that waited for an earlier one"),
+		ledger.AtLeast(filledFor(least), l.Filled, "gaps filled from a file"),
+		ledger.AtLeast(skippedFor(least), l.Skipped, "gaps skipped"),
 		ledger.AtLeast(int(least.Redelivered), int(l.Redelivered), "redeliveries"),
 		ledger.AtLeast(int(l.Seconds), l.Samples, "samples of the group's offsets"),
 	)

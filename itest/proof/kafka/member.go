@@ -36,6 +36,12 @@ func (r *run) tendUntilTime(ctx context.Context, until time.Time) error {
 	return r.tendUntil(ctx, func() bool { return !time.Now().Before(until) })
 }
 
+// tendSome looks after them until what is waited for is there, or for so long.
+func (r *run) tendSome(ctx context.Context, long time.Duration, there func() bool) error {
+	until := time.Now().Add(long)
+	return r.tendUntil(ctx, func() bool { return there() || !time.Now().Before(until) })
+}
+
 // next is whose turn it is.
 func (r *run) next() *proof.Member {
 	r.turn++

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/semel-go/semel/itest/proof"
@@ -34,6 +35,12 @@ func (r *run) writePolicies() error {
 	}
 	if r.Inbox {
 		p.Strategy, p.More = "inbox", inboxKeys
+	}
+	if r.Order {
+		p.More = orderKeys()
+		if r.Plant == "unguarded" {
+			p.More = slices.DeleteFunc(p.More, func(key string) bool { return strings.HasPrefix(key, "version:") })
+		}
 	}
 	for file, instance := range map[string]string{dynamicPolicy: "", staticPolicy: `, instance: "${MEMBER}"`} {
 		p.Source = fmt.Sprintf(`kafka: {brokers: "%s", topics: [%s], group: %s, %s%s}`, strings.Join(r.brokers.Brokers(), ","), topic, group, protocol, instance)

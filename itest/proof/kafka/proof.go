@@ -49,6 +49,9 @@ type Proof struct {
 	// Inbox has the members receive before their handlers run, which fail now and
 	// then, and ten messages parked until somebody retries them.
 	Inbox bool
+	// Order has the records be versions of streams, some of which come shuffled, late or
+	// never, in lanes by key; handlers fail as with Inbox.
+	Order bool
 	// Refused is how many writes there must be that their token refuses.
 	Refused int
 	// Redelivered is how many redeliveries there must be.
@@ -73,11 +76,13 @@ type run struct {
 	brokers *services.Cluster
 	kafka   *topics.Cluster
 	feed    *proof.Publisher
+	places  []version // with Order: of events
 	watch   *proof.Watch
 	random  *rand.Rand
 	frozen  *proof.Member // for good
 	added   int           // members
 	turn    int           // whose turn it is to suffer
+	share   int           // which of the freezes it is
 	ledger  *Ledger
 }
 
@@ -86,6 +91,9 @@ type run struct {
 func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
 	l := Ledger{Events: p.Events, Brokers: p.Brokers, Planted: p.Plant, least: p}
 	r := &run{Proof: p, ledger: &l, random: rand.New(rand.NewPCG(p.Seed, 5))}
+	if p.Order {
+		r.places = p.versions()
+	}
 	var err error
 	if r.Fleet, err = proof.NewFleet(ctx, s, r.setup(), &l.Tally); err != nil {
 		return l, err
@@ -146,7 +154,7 @@ func (r *run) prove(ctx context.Context) (err error) {
 		r.feed.Rest()
 		err = r.settle(ctx)
 	}
-	if err == nil && r.Inbox {
+	if err == nil && (r.Inbox || r.Order) {
 		err = r.workOff(ctx)
 	}
 	if err != nil {

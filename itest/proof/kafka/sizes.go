@@ -36,3 +36,15 @@ func Inbox(p Proof, quick bool) Proof {
 	}
 	return p
 }
+
+// Order is the proof of order: versions of a thousand streams over four members, of
+// which thirty are killed and ten frozen; quick, one of a minute.
+func Order(p Proof, quick bool) Proof {
+	p.Order, p.AtFirst, p.Events, p.Duplicates, p.Publish = true, 4, 100_000, 10_000, 6*time.Minute
+	p.Kills, p.Freezes, p.ForGood, p.BrokerRestarts, p.DatabaseRestarts, p.Changes, p.Redelivered = 31, 10, false, 0, 1, 2, 1
+	if quick {
+		p.AtFirst, p.Events, p.Duplicates, p.Publish = 3, 10_000, 1_000, 45*time.Second
+		p.Kills, p.Freezes, p.DatabaseRestarts, p.Changes = 4, 1, 1, 1
+	}
+	return p
+}
