@@ -108,6 +108,7 @@ func TestEveryContestantAppliesEachMessageOnce(t *testing.T) {
 			c := Conditions{Form: form, Effect: effect, Workers: 1, Duplicates: 50, IDs: []IDs{Text, UUIDv4, UUIDv7}[n], Body: []Body{{}, long, {}}[n]}
 			t.Run(c.String(), func(t *testing.T) {
 				wantEffects(t, d, Semel, c, 600)
+				wantEffects(t, d, Keys, c, 600)
 				wantEffects(t, d, Hand, c, 600)
 				wantEffects(t, d, Textbook, c, 30)
 			})

@@ -10,15 +10,18 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/internal/worker"
 )
 
 // Contestant is who applies messages.
 type Contestant string
 
-// The contestants. Again is Hand once more.
+// The contestants. Again is Hand once more. Keys is Semel with lanes by key, the key
+// being the row that a message changes.
 const (
 	Semel    Contestant = "semel"
+	Keys     Contestant = "keys"
 	Hand     Contestant = "hand"
 	Again    Contestant = "again"
 	Textbook Contestant = "textbook"
@@ -29,7 +32,9 @@ const (
 func (d *database) apply(ctx context.Context, who Contestant, c Conditions, messages []*semel.Message, limit time.Duration) (outcome, error) {
 	switch who {
 	case Semel:
-		return d.applySemel(ctx, c, messages)
+		return d.applySemel(ctx, c, messages, consumer.LanesNone)
+	case Keys:
+		return d.applySemel(ctx, c, messages, consumer.LanesKey)
 	case Textbook:
 		return share(ctx, c.Workers, slices.Chunk(messages, 1), d.textbook(c), limit)
 	}

@@ -76,9 +76,9 @@ func (w *World) Measure(ctx context.Context, o Options) ([]Row, error) {
 // run again.
 func contestants(c Conditions) []Contestant {
 	if c.Contended() {
-		return []Contestant{Semel, Hand, Textbook}
+		return []Contestant{Semel, Keys, Hand, Textbook}
 	}
-	return []Contestant{Hand, Semel, Again, Textbook}
+	return []Contestant{Hand, Semel, Keys, Again, Textbook}
 }
 
 func (w *World) row(ctx context.Context, o Options, c Conditions) (Row, error) {

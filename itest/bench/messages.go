@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 
 	"github.com/semel-go/semel"
 )
@@ -40,9 +41,11 @@ type generator struct {
 
 func (g *generator) next() *semel.Message {
 	g.n++
+	id, account := g.id(), g.random.Int64N(g.c.Effect.rows())
 	return &semel.Message{
-		Headers: semel.Headers{{Name: "id", Value: []byte(g.id())}},
-		Body:    g.c.Body.of(g.n, g.random.Int64N(g.c.Effect.rows()), 1+g.random.Int64N(1000)),
+		Headers: semel.Headers{{Name: "id", Value: []byte(id)}},
+		Key:     strconv.AppendInt(nil, account, 10),
+		Body:    g.c.Body.of(g.n, account, 1+g.random.Int64N(1000)),
 		Origin:  semel.Origin{Partition: -1, Offset: -1},
 	}
 }

@@ -59,8 +59,8 @@ func (r Row) throughput(who Contestant) float64 {
 	return r.Rate(who).Median * float64(r.Body.Mean()) / 1e6
 }
 
-const columnsHead = `| bodies | effect | workers | duplicates | ids | latency | Semel /s | by hand /s | loop /s | Semel : by hand | by hand : itself | Semel : loop | client µs a message: Semel, by hand |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+const columnsHead = `| bodies | effect | workers | duplicates | ids | latency | Semel /s | Semel by key /s | by hand /s | loop /s | Semel : by hand | by hand : itself | Semel : loop | by key : loop | by key : Semel | client µs a message: Semel, by hand |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 `
 
 func (r Report) form(b *strings.Builder, f Form) {
@@ -88,19 +88,20 @@ func (r Report) of(f Form) (rows []Row) {
 }
 
 func (r Row) write(b *strings.Builder) {
-	fmt.Fprintf(b, "| %v | %s | %d | %d %% | %s | %v | %s | %s | %s | %s | %s | %s | %.1f, %.1f |\n", r.Body, r.Effect, r.Workers, r.Duplicates, r.IDs, r.Latency,
-		r.Rate(Semel).Text("%.0f"), r.Rate(Hand).Text("%.0f"), r.Rate(Textbook).Text("%.0f"),
-		r.Ratio(Semel, Hand).Text("%.2f"), r.Ratio(Again, Hand).Text("%.2f"), r.Ratio(Semel, Textbook).Text("%.1f"), r.Busy(Semel).Median, r.Busy(Hand).Median)
+	fmt.Fprintf(b, "| %v | %s | %d | %d %% | %s | %v | %s | %s | %s | %s | %s | %s | %s | %s | %s | %.1f, %.1f |\n", r.Body, r.Effect, r.Workers, r.Duplicates, r.IDs, r.Latency,
+		r.Rate(Semel).Text("%.0f"), r.Rate(Keys).Text("%.0f"), r.Rate(Hand).Text("%.0f"), r.Rate(Textbook).Text("%.0f"),
+		r.Ratio(Semel, Hand).Text("%.2f"), r.Ratio(Again, Hand).Text("%.2f"), r.Ratio(Semel, Textbook).Text("%.1f"), r.Ratio(Keys, Textbook).Text("%.1f"), r.Ratio(Keys, Semel).Text("%.2f"), r.Busy(Semel).Median, r.Busy(Hand).Median)
 }
 
 // contention shows what contended rows met, over all rounds.
 func (r Report) contention(b *strings.Builder, f Form) {
-	fmt.Fprintf(b, "Contention, over all rounds:\n\n| effect | workers | Semel: batches run again | Semel: time serialised | by hand: deadlocks | messages a round, Semel and by hand |\n| --- | --- | --- | --- | --- | --- |\n")
+	fmt.Fprintf(b, "Contention, over all rounds:\n\n| effect | workers | Semel: batches run again | Semel: time serialised | by key: batches run again | by hand: deadlocks | messages a round, Semel and by hand |\n| --- | --- | --- | --- | --- | --- | --- |\n")
 	for _, row := range r.of(f) {
 		if row.Contended() {
 			met, serial := row.Met(Semel)
 			hand, _ := row.Met(Hand)
-			fmt.Fprintf(b, "| %s | %d | %d | %.0f %% | %d | %d, %d |\n", row.Effect, row.Workers, met, 100*serial, hand, row.Runs[Semel][0].Messages, row.Runs[Hand][0].Messages)
+			keys, _ := row.Met(Keys)
+			fmt.Fprintf(b, "| %s | %d | %d | %.0f %% | %d | %d | %d, %d |\n", row.Effect, row.Workers, met, 100*serial, keys, hand, row.Runs[Semel][0].Messages, row.Runs[Hand][0].Messages)
 		}
 	}
 	b.WriteString("\n")

@@ -24,7 +24,7 @@ type flags struct {
 	dsn, forms, only, commit, profile string
 	rounds                            int
 	target                            time.Duration
-	quick, base, json                 bool
+	quick, base, json, hot            bool
 	kafka                             string
 	messages                          int
 	body, webhooks                    string
@@ -41,6 +41,7 @@ func main() {
 	flag.DurationVar(&f.target, "target", 500*time.Millisecond, "how long a run is to take")
 	flag.BoolVar(&f.quick, "quick", false, "3 rounds of 150 ms: some five minutes, to see whether something is badly wrong")
 	flag.BoolVar(&f.base, "base", false, "the base row of each form only")
+	flag.BoolVar(&f.hot, "hot", false, "measure lanes by key instead: 1,000 keys of which some are hot, handlers of 5 ms, 16 workers on one partition")
 	flag.BoolVar(&f.json, "json", false, "print every run as JSON instead")
 	flag.StringVar(&f.kafka, "kafka", "", "measure from this broker (host:port) into PostgreSQL instead, against a plain loop without deduplication")
 	flag.IntVar(&f.messages, "messages", 100_000, "with -kafka, messages in the topic; fewer if they were more than 200 MB")
@@ -66,6 +67,10 @@ func measure(ctx context.Context, f flags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close(context.WithoutCancel(ctx))) }()
+	if f.hot {
+		row, err := w.MeasureHot(ctx, bench.Hot{Keys: 1000, Workers: 16, Messages: 2000, Weight: 1.1, Handler: 5 * time.Millisecond}, o.Rounds)
+		return errors.Join(err, row.Write(os.Stdout))
+	}
 	began := time.Now()
 	r := bench.Report{Rounds: o.Rounds, Target: o.Target}
 	if r.Head, err = w.Describe(ctx, f.commit); err != nil {
