@@ -25,6 +25,8 @@ const (
 	ReasonStale Reason = "stale version"
 	// ReasonGap: an earlier version of its stream has not taken effect.
 	ReasonGap Reason = "gap"
+	// ReasonBehind: an earlier message of its key, or of its lane, waits or is parked.
+	ReasonBehind Reason = "behind another"
 	// ReasonKills: processes that began it never came to its end.
 	ReasonKills Reason = "kills its process"
 	// ReasonBusy, of a message that is handed back: a copy of it is in flight in

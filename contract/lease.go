@@ -84,6 +84,8 @@ type ClaimEnding struct {
 	Reason semel.Reason
 	// Version, with RowBlocked, is where it waits; the row keeps it.
 	Version Version
+	// Lined says that its row stands in a line, which goes on where it ends; see Lines.
+	Lined bool
 	// Began, with RowReleased, says that a Start of this claim was written down, and
 	// that its process lives: it is taken back. Starts of others stay.
 	Began bool

@@ -38,6 +38,10 @@ type StoredRow struct {
 	// none.
 	Stream  string
 	Version int64
+	// Line is what the message keeps an order with, Place where it stands in it; empty
+	// and 0 if it has none. Place is 0, too, of one that was taken out of its line.
+	Line  string
+	Place int64
 	// Message is the message; its Body is nil unless the filter asked for it.
 	Message *semel.Message
 	// Size is the length of the body in bytes.

@@ -11,7 +11,7 @@ import (
 
 // String is the kind's name.
 func (k VerdictKind) String() string {
-	return enum.Name([]string{Fresh: "fresh", Seen: "seen", Conflict: "conflict", Busy: "busy", Newer: "newer", ClaimLost: "claim lost", Gap: "gap", Stale: "stale"}, k, "VerdictKind")
+	return enum.Name([]string{Fresh: "fresh", Seen: "seen", Conflict: "conflict", Busy: "busy", Newer: "newer", ClaimLost: "claim lost", Gap: "gap", Stale: "stale", Behind: "behind"}, k, "VerdictKind")
 }
 
 // String says what the store answered: "fresh", "already applied" and so on.
@@ -104,6 +104,9 @@ type Mark struct {
 	// Version is the message's place in its stream; zero if it has none. A row that is
 	// written of the message keeps it.
 	Version Version
+	// Line, if not empty, is what the message keeps an order with, 1 to MaxLine bytes: a
+	// key, or a lane. It is of the mark's scope. See Lines.
+	Line []byte
 }
 
 // VerdictKind is which answer a store gives to a mark.
@@ -130,6 +133,8 @@ const (
 	Gap
 	// Stale: so it is, and the stream is at this version, or at a later one.
 	Stale
+	// Behind: the mark is written, and an earlier message of its line waits in the inbox.
+	Behind
 )
 
 // Verdict is a store's answer to a mark.
@@ -240,7 +245,8 @@ type Row struct {
 	// mark's ID was made for this row only.
 	Surrogate bool
 	// State is the row's first state: StateParked, StateDiscarded, ... StateBlocked is
-	// StateReceived if its turn has come.
+	// StateReceived if its turn has come; a state that waits is StateBlocked if it has a
+	// line and is not the first of it.
 	State    RowState
 	Reason   semel.Reason
 	Message  *semel.Message

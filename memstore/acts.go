@@ -72,6 +72,7 @@ func (s *Store) Discard(ctx context.Context, number, revision int64, a contract.
 	waited := r.State.Outcome() == contract.Waiting
 	r.State, r.token, r.DueAt, r.LockedUntil = contract.StateDiscarded, 0, time.Time{}, time.Time{}
 	s.touch(r)
+	s.advance(r)
 	if waited || !r.Conflict && s.markers[r.key.identity].outcome != contract.Applied {
 		s.setOutcome(r.key.identity, contract.Discarded)
 	}
@@ -112,6 +113,9 @@ func (s *Store) act(ctx context.Context, number, revision int64, e contract.RowE
 		return fmt.Errorf("row %d: %w", number, semel.ErrConflict)
 	}
 	s.markers[r.key.identity] = marker{fingerprint: r.Fingerprint, outcome: contract.Waiting}
+	if r.State == contract.StateDeadLettered {
+		r.Place = 0 // it has left its line
+	}
 	r.State, r.token, r.DueAt, r.LockedUntil = next, 0, s.now(), time.Time{}
 	s.touch(r)
 	s.record(a, number, "done")

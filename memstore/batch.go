@@ -10,6 +10,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/lines"
 	"github.com/semel-go/semel/internal/streams"
 )
 
@@ -51,6 +52,9 @@ func (s *Store) Begin(ctx context.Context, o contract.TxOptions, marks []contrac
 	verdicts, err := b.mark(ctx, o.MarkLock, marks)
 	if err == nil {
 		err = b.lookAtStreams(ctx, o.MarkLock, verdicts)
+	}
+	if err == nil {
+		lines.Judge(marks, s.busy(lines.Asked(marks)), verdicts)
 	}
 	if err != nil {
 		b.end(false)
@@ -258,12 +262,14 @@ func (b *batch) Commit(ctx context.Context, e contract.Ending) contract.Result {
 		b.writeRow(&e.Rows[i])
 	}
 	for _, r := range b.received {
-		b.store.fill(b.store.rowFor(rowKey{identity: identity{r.mark.Scope, string(r.mark.ID)}}), r.mark, &contract.Row{State: contract.StateReceived, Message: r.message})
+		to := b.store.rowFor(rowKey{identity: identity{r.mark.Scope, string(r.mark.ID)}})
+		b.store.fill(to, r.mark, &contract.Row{State: contract.StateReceived, Message: r.message})
+		b.store.enter(to, string(r.mark.Line))
 	}
+	freed := b.enterLines(&e)
 	for i := range e.Claims {
-		b.store.endClaim(b.store.claimed(e.Claims[i].Claim), &e.Claims[i])
+		freed = b.store.endClaim(b.store.claimed(e.Claims[i].Claim), &e.Claims[i]) || freed
 	}
-	freed := false
 	for _, to := range moved {
 		freed = b.store.move(to.Scope, string(to.Name), to.Last, to.Print) || freed
 	}

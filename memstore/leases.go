@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/lines"
 )
 
 // Claim implements contract.Leases.
@@ -48,7 +49,7 @@ func (s *Store) Claim(_ context.Context, o contract.ClaimOptions) ([]contract.Cl
 func (s *Store) claimable(consumer string, now time.Time) (due []*row) {
 	for _, r := range s.rows {
 		_, legal := r.State.After(contract.RowClaimed)
-		if legal && r.Key.Consumer == consumer && !r.claimableAt().After(now) {
+		if legal && !r.waitsInLine() && r.Key.Consumer == consumer && !r.claimableAt().After(now) {
 			due = append(due, r)
 		}
 	}
@@ -187,8 +188,9 @@ func (s *Store) End(_ context.Context, endings []contract.ClaimEnding) (lost []i
 	return lost, nil
 }
 
-// endClaim ends a claim that stands; the store's lock is held.
-func (s *Store) endClaim(r *row, e *contract.ClaimEnding) {
+// endClaim ends a claim that stands, and reports whether that frees a row behind it; the
+// store's lock is held.
+func (s *Store) endClaim(r *row, e *contract.ClaimEnding) (freed bool) {
 	s.become(r, e.Event)
 	switch {
 	case e.Event != contract.RowReleased:
@@ -214,6 +216,7 @@ func (s *Store) endClaim(r *row, e *contract.ClaimEnding) {
 			r.FirstError = r.LastError
 		}
 	}
+	return lines.Leaves(e.Event) && s.advance(r)
 }
 
 // Retake implements contract.Leases.

@@ -53,6 +53,7 @@ func (s *Store) fill(to *row, m contract.Mark, r *contract.Row) {
 	to.State, to.Reason, to.Attempts = r.State, r.Reason, r.Attempts
 	to.FirstError, to.LastError = cut(r.FirstError), cut(r.LastError)
 	to.Stream, to.Version = string(m.Version.Stream), m.Version.Number
+	to.Line, to.Place = "", 0
 	to.Message = clone(r.Message)
 	to.Size = len(to.Message.Body)
 	s.touch(to)
@@ -111,6 +112,8 @@ func (s *Store) Pending(_ context.Context, consumer string) (contract.Pending, e
 		}
 		p.Oldest = max(p.Oldest, now.Sub(r.ReceivedAt))
 		switch wait := r.claimableAt().Sub(now); {
+		case r.waitsInLine():
+			p.Blocked++
 		case wait <= 0:
 			p.Due++
 		case r.State == contract.StateInProgress:

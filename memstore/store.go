@@ -26,6 +26,7 @@ type Store struct {
 	rows      []*row // by number - 1
 	rowOf     map[rowKey]*row
 	streams   map[identity]*stream // by scope and name
+	places    int64                // in lines, that were given
 	acts      []contract.Act
 	positions map[lane]contract.Position
 }

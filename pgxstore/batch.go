@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/lines"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/internal/streams"
 	"github.com/semel-go/semel/internal/worker"
@@ -26,7 +27,9 @@ type batch struct {
 	fresh   []bool         // by mark: this batch wrote it
 	streams *streams.Batch // nil: no mark asks for one
 	took    int            // streams that were found
-	freed   int64          // rows whose turn has come with the commit
+	busy    map[lines.Name]bool
+	asked   []contract.Mark // marks as they were given
+	freed   int64           // rows whose turn has come with the commit
 
 	// brokenBy is after which error of a handler's statement the transaction
 	// cannot commit.

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/lines"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/internal/streams"
 	"github.com/semel-go/semel/sqlstore"
@@ -60,7 +61,9 @@ func (s *Store) open(ctx context.Context, o contract.TxOptions, marks []contract
 	b.tx = &tx{batch: b}
 	m := s.marking(b.marks)
 	b.streams = streams.Of(marks)
+	b.asked = marks
 	requests := append(s.opening(o, m), b.takeStreams(o)...)
+	requests = append(requests, b.lookAtLines(marks)...)
 	if err = b.ask(ctx, requests...); err == nil && len(m.seen()) > 0 {
 		err = b.ask(ctx, m.judge(s.sql.Judge))
 	}
@@ -80,6 +83,7 @@ func (s *Store) open(ctx context.Context, o contract.TxOptions, marks []contract
 	}
 	b.fresh = m.fresh()
 	b.streams.Judge(m.verdicts)
+	lines.Judge(marks, b.busy, m.verdicts)
 	b.statement = max(o.Statement, 0)
 	b.answer = cmp.Or(max(o.Answer, 0), defaultAnswer)
 	return b, m.verdicts, nil
@@ -147,6 +151,10 @@ func (s *Store) ReceiveIn(ctx context.Context, tx pgx.Tx, marks []contract.Mark,
 	var rows pgx.Batch
 	for _, r := range receipts {
 		rows.Queue(s.sql.Row, r...)
+	}
+	texts, args := entering(s.sql, sqlform.Marks(marks), lines.Received(marks, verdicts))
+	for i := range texts {
+		rows.Queue(texts[i], args[i]...)
 	}
 	if rows.Len() > 0 {
 		if err := tx.SendBatch(ctx, &rows).Close(); err != nil {

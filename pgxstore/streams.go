@@ -54,14 +54,7 @@ func (b *batch) streamsTaken() error { return sqlstore.AllTaken(b.took, len(b.st
 func (b *batch) moveStreams(moved []*streams.Stream) *request {
 	scopes, names, lasts, versions, sums := streamLists(moved)
 	places, numbers := streams.Turns(moved)
-	return &request{sql: b.store.sql.MoveStreams, args: []any{scopes, names, lasts, versions, sums, places, numbers}, read: func(rows pgx.Rows) error {
-		for rows.Next() {
-			if err := rows.Scan(&b.freed); err != nil {
-				return err
-			}
-		}
-		return rows.Err()
-	}}
+	return &request{sql: b.store.sql.MoveStreams, args: []any{scopes, names, lasts, versions, sums, places, numbers}, read: b.countFreed}
 }
 
 // Streams implements contract.Streams: the streams and what waits for their versions. A

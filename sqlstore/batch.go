@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/lines"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/internal/streams"
 )
@@ -17,9 +18,10 @@ type batch struct {
 	*session
 	guarded bool
 	marks   []sqlform.Mark
-	fresh   []bool         // by mark: this batch wrote it and did not take it back
-	streams *streams.Batch // nil: no mark asks for one
-	freed   bool           // with its end the turn of rows has come that were blocked
+	asked   []contract.Mark // marks as they were given
+	fresh   []bool          // by mark: this batch wrote it and did not take it back
+	streams *streams.Batch  // nil: no mark asks for one
+	freed   bool            // with its end the turn of rows has come that were blocked
 	ended   bool
 	asks    *sql.Stmt // whether the transaction stands; prepared when first asked
 }
@@ -46,7 +48,7 @@ func (s *Store) begin(ctx context.Context, o contract.TxOptions, marks []contrac
 	if err != nil {
 		return nil, nil, err
 	}
-	b := &batch{session: e, marks: sqlform.Marks(marks), fresh: make([]bool, len(marks))}
+	b := &batch{session: e, marks: sqlform.Marks(marks), asked: marks, fresh: make([]bool, len(marks))}
 	verdicts, err := s.dialect.start(ctx, b, o)
 	if err == nil {
 		err = b.lookAt(ctx, marks, verdicts)
@@ -56,6 +58,9 @@ func (s *Store) begin(ctx context.Context, o contract.TxOptions, marks []contrac
 	}
 	if err == nil {
 		err = b.lookAtStreams(ctx, o, marks, verdicts)
+	}
+	if err == nil {
+		err = b.lookAtLines(ctx, marks, verdicts)
 	}
 	if err != nil {
 		b.suspect(ctx, err)
@@ -155,6 +160,10 @@ func (b *batch) finish(ctx context.Context, e contract.Ending) (culprit int, err
 			return e.Rows[i].Mark, fmt.Errorf("sqlstore: row: %w", b.store.advised(err))
 		}
 	}
+	came, err := b.store.enterLines(ctx, b.tx, b.marks, lines.Entering(b.asked, &e))
+	if err != nil {
+		return contract.NobodyNamed, err
+	}
 	if len(e.Claims) > 0 {
 		if err := b.store.dialect.claims.close(ctx, b.store, b.tx, e.Claims); err != nil {
 			return contract.NobodyNamed, err
@@ -164,7 +173,11 @@ func (b *batch) finish(ctx context.Context, e contract.Ending) (culprit int, err
 	if err != nil {
 		return contract.NobodyNamed, err
 	}
-	b.freed = freed || b.streams.Came()
+	next, err := b.store.leaveLines(ctx, b.tx, lines.Leaving(e.Claims))
+	if err != nil {
+		return contract.NobodyNamed, err
+	}
+	b.freed = freed || came || next || b.streams.Came()
 	return contract.NobodyNamed, b.unguard(ctx)
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/lines"
 )
 
 // postgresClaims are claims by one statement each, whatever their number.
@@ -56,8 +57,26 @@ func (postgresClaims) start(ctx context.Context, s *Store, claims []contract.Cla
 	return indexes(s.db.QueryContext(ctx, s.postgres.StartClaims, ClaimsArgument(claims)))
 }
 
-func (postgresClaims) end(ctx context.Context, s *Store, endings []contract.ClaimEnding) ([]int, error) {
-	stood, err := indexes(s.db.QueryContext(ctx, s.postgres.EndClaims, EndingsArgument(endings)))
+func (postgresClaims) end(ctx context.Context, s *Store, endings []contract.ClaimEnding) (lost []int, err error) {
+	left := lines.Leaving(endings)
+	if len(left) == 0 {
+		return endedClaims(ctx, s, s.db, endings)
+	}
+	err = s.write(ctx, func(tx *sql.Tx) error {
+		if lost, err = endedClaims(ctx, s, tx, endings); err != nil {
+			return err
+		}
+		_, err = s.leaveLines(ctx, tx, left)
+		return err
+	})
+	return lost, err
+}
+
+// endedClaims ends claims by db, and returns those that do not stand.
+func endedClaims(ctx context.Context, s *Store, db interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}, endings []contract.ClaimEnding) ([]int, error) {
+	stood, err := indexes(db.QueryContext(ctx, s.postgres.EndClaims, EndingsArgument(endings)))
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/lines"
 )
 
 // sqliteClaims are claims one by one, in a transaction that has the writer's place:
@@ -166,7 +167,13 @@ func (sqliteClaims) start(ctx context.Context, s *Store, claims []contract.Claim
 }
 
 func (sqliteClaims) end(ctx context.Context, s *Store, endings []contract.ClaimEnding) ([]int, error) {
-	return s.each(ctx, len(endings), func(tx *sql.Tx, i int) (sql.Result, error) { return s.endClaim(ctx, tx, &endings[i]) })
+	return s.each(ctx, len(endings), func(tx *sql.Tx, i int) (sql.Result, error) {
+		done, err := s.endClaim(ctx, tx, &endings[i])
+		if err == nil {
+			_, err = s.leaveLines(ctx, tx, lines.Leaving(endings[i:i+1]))
+		}
+		return done, err
+	})
 }
 
 // each does something to each of n claims in one transaction, and returns those that

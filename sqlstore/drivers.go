@@ -13,7 +13,7 @@ import (
 // Statements are what a store in PostgreSQL sends: for drivers of another
 // interface that work on the same tables. They belong to the schema of this
 // release and change with it, which the revision tells.
-func Statements(s *Store, _ sqlform.Revision3) *sqlform.Postgres { return s.postgres }
+func Statements(s *Store, _ sqlform.Revision4) *sqlform.Postgres { return s.postgres }
 
 // Remedy says what to do about an error of a PostgreSQL server, from any
 // driver; it is empty if there is nothing to say. own says that the statement

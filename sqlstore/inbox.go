@@ -158,7 +158,7 @@ func (c *cells) mayTime() time.Time {
 
 func (c *cells) time(what string) time.Time { return time.UnixMilli(c.integer(what)) }
 
-const rowColumns = 32
+const rowColumns = 34
 
 // fillParts puts what several statements share into each of them.
 func (s *Store) fillParts() {
@@ -168,7 +168,7 @@ func (s *Store) fillParts() {
 	if p := s.postgres; p != nil {
 		p.ClaimEnds = strings.Replace(p.ClaimEnds, "{row ends}", p.RowEnds, 1)
 		p.CloseClaim = strings.Replace(p.CloseClaim, "{row ends}", p.RowEnds, 1)
-		for _, text := range []*string{&p.MoveStreams, &p.SkipStream} {
+		for _, text := range []*string{&p.MoveStreams, &p.SkipStream, &p.AdvanceLines} {
 			*text = strings.Replace(*text, "{row freed}", p.RowFreed, 1)
 		}
 		for _, text := range []*string{&p.EndClaims, &p.CloseClaims} {
@@ -221,6 +221,8 @@ func (c *cells) row() contract.StoredRow {
 	}
 	r.Stream = string(c.bytes(""))
 	r.Version, _ = c.take("").(int64)
+	r.Line = string(c.bytes(""))
+	r.Place, _ = c.take("").(int64)
 	r.Message, r.Size = c.message()
 	return r
 }

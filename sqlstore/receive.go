@@ -6,6 +6,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/lines"
 	"github.com/semel-go/semel/internal/sqlform"
 )
 
@@ -23,6 +24,9 @@ func (s *Store) ReceiveIn(ctx context.Context, tx *sql.Tx, marks []contract.Mark
 		if _, err := tx.ExecContext(ctx, s.sql.Row, r...); err != nil {
 			return nil, s.blameless("receive", err)
 		}
+	}
+	if _, err := s.enterLines(ctx, tx, sqlform.Marks(marks), lines.Received(marks, verdicts)); err != nil {
+		return nil, s.blameless("receive", err)
 	}
 	return verdicts, nil
 }

@@ -20,6 +20,8 @@ type Abilities struct {
 	Inbox bool
 	// Streams: contract.Streams, with versions in batches.
 	Streams bool
+	// Lines: contract.Lines, with lines in batches.
+	Lines bool
 	// Leases: contract.Leases, with claims in batches.
 	Leases bool
 	// MarkIn: contract.TxMarker.
@@ -128,6 +130,9 @@ func all[Tx any](t *T, h Harness[Tx]) {
 	}
 	if h.Can.Streams {
 		s.versioned(t)
+	}
+	if h.Can.Lines {
+		s.lined(t)
 	}
 	if h.Can.Positions {
 		s.positions(t)

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Revision3 is the meaning of the statements below: which arguments they take,
+// Revision4 is the meaning of the statements below: which arguments they take,
 // what they return, which tables they change. Whoever sends them names it, so
 // that a driver of another release than theirs does not compile, instead of
 // sending arguments to a statement that means something else.
@@ -19,7 +19,7 @@ import (
 // for. A field that is added, removed or renamed needs nothing of it, since the
 // compiler finds who used it. TestTheRevisionIsOfTheseStatements notices a text
 // that was changed.
-type Revision3 struct{}
+type Revision4 struct{}
 
 // Statements are those that every dialect has, each the text in the dialect's
 // files under the field's name in words: ConflictRow is "-- name: conflict row".
@@ -49,6 +49,8 @@ type Statements struct {
 	Pending, Requeue, WaitAgain string
 	// Streams lists them; Stream is one, of which it tells the last version, and locks it.
 	Stream, Streams string
+	// RowStands tells whether a row keeps others of its line back; SkipRow takes it out.
+	RowStands, SkipRow string
 }
 
 // Postgres are PostgreSQL's statements.
@@ -74,6 +76,10 @@ type Postgres struct {
 	// where they are; MoveStreams moves them and frees what waited for it, SkipStream one,
 	// over what is missing. RowFreed stands in both.
 	KnowStreams, TakeStreams, MoveStreams, SkipStream, RowFreed string
+	// BusyLines tells of which lines something waits. KnowLines gives places in lines and
+	// locks them, EnterLines has rows take theirs; LeaveLines locks the lines that rows
+	// have left, AdvanceLines frees the next ones.
+	BusyLines, KnowLines, EnterLines, LeaveLines, AdvanceLines string
 	// ExecOne goes around a statement that must change one row.
 	ExecOne string
 	// What adopting a table asks of it.
@@ -104,6 +110,9 @@ type SQLite struct {
 	HasClaim, StartClaim, EndClaim, EndMarker, StateOf string
 	// KnowStream, TakeStream, MoveStream, FreeMarkers and FreeRows are about one stream.
 	KnowStream, TakeStream, MoveStream, FreeMarkers, FreeRows string
+	// BusyLine, KnowLine and EnterLine are about one line, AdvanceLine and ForgetLine about
+	// that of a row that has left it.
+	BusyLine, KnowLine, EnterLine, AdvanceLine, ForgetLine string
 }
 
 // begins is what a statement of an SQL file begins with, before its name.

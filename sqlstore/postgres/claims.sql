@@ -181,6 +181,7 @@ where s.consumer = $1 and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRE
 
 -- name: requeue
 update {prefix}inbox set state = $1, revision = revision + 1, changed_at = clock_timestamp(), processed_at = null,
+  place = case when state = 'DEAD_LETTERED' then null else place end, -- it has left its line
   token = null, locked_until = null, due_at = date_trunc('milliseconds', clock_timestamp())
 where number = $2 and revision = $3;
 

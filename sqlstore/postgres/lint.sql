@@ -16,7 +16,7 @@ with tables as materialized (
   select t.name, to_regclass(t.name) as id, t.protects from (values
     ('{prefix}scopes', true), ('{prefix}markers', true),
     ('{prefix}guard_end', true), ('{prefix}guard', true),
-    ('{prefix}streams', true), ('{prefix}inbox', false), ('{prefix}acts', false), ('{prefix}positions', false),
+    ('{prefix}streams', true), ('{prefix}lines', true), ('{prefix}inbox', false), ('{prefix}acts', false), ('{prefix}positions', false),
     ('{prefix}setup', false), ('{prefix}migrations', false)) t (name, protects)
 ), keys as materialized (
   select x.indrelid, x.indisprimary, array(
@@ -51,6 +51,10 @@ select what, remedy from (
   select '{prefix}streams has no primary key (scope, name)', 'alter table {prefix}streams add primary key (scope, name)'
   where to_regclass('{prefix}streams') is not null and not exists (
     select 1 from keys where indrelid = to_regclass('{prefix}streams') and indisprimary and columns = array['scope', 'name'])
+  union all
+  select '{prefix}lines has no primary key (scope, name)', 'alter table {prefix}lines add primary key (scope, name)'
+  where to_regclass('{prefix}lines') is not null and not exists (
+    select 1 from keys where indrelid = to_regclass('{prefix}lines') and indisprimary and columns = array['scope', 'name'])
   union all
   select '{prefix}inbox has no unique key (scope, id, conflict)', 'alter table {prefix}inbox add unique (scope, id, conflict)'
   where to_regclass('{prefix}inbox') is not null and not exists (

@@ -85,7 +85,8 @@ where s.consumer = ? and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRES
 
 -- name: requeue
 update {prefix}inbox set state = ?, revision = revision + 1, changed_at = cast(unixepoch('subsec') * 1000 as integer),
-  processed_at = null, token = null, locked_until = null, due_at = cast(unixepoch('subsec') * 1000 as integer)
+  processed_at = null, token = null, locked_until = null, due_at = cast(unixepoch('subsec') * 1000 as integer),
+  place = case when state = 'DEAD_LETTERED' then null else place end -- it has left its line
 where number = ? and revision = ?;
 
 -- name: wait again

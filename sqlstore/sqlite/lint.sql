@@ -6,7 +6,7 @@ select '', '' where false;
 -- name: lint
 with tables (name, protects) as (values
   ('{prefix}scopes', true), ('{prefix}markers', true), ('{prefix}guard_end', true), ('{prefix}guard', true),
-  ('{prefix}streams', true),
+  ('{prefix}streams', true), ('{prefix}lines', true),
   ('{prefix}inbox', false), ('{prefix}acts', false), ('{prefix}positions', false), ('{prefix}setup', false), ('{prefix}migrations', false)
 ), there (name, protects) as (
   select t.name, t.protects from tables t where exists (

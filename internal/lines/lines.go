@@ -1,0 +1,142 @@
+// Package lines finds what a batch does to the lines of its messages, the same for every
+// store: which marks have to ask whether something of their line waits, which rows enter
+// their lines, and which claims leave them.
+package lines
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+
+	"github.com/semel-go/semel/contract"
+)
+
+// Name is the name of a line.
+type Name struct {
+	Scope int64
+	Line  string
+}
+
+// Asked are the lines of marks that may run, each once; the store says which of them have
+// rows.
+func Asked(marks []contract.Mark) (all []Name) {
+	var known map[Name]bool
+	for i := range marks {
+		m := &marks[i]
+		if !asks(m) {
+			continue
+		}
+		n := Name{m.Scope, string(m.Line)}
+		if known[n] {
+			continue
+		}
+		if known == nil {
+			known = map[Name]bool{}
+		}
+		known[n] = true
+		all = append(all, n)
+	}
+	return all
+}
+
+// asks reports whether a mark runs only if nothing of its line waits.
+func asks(m *contract.Mark) bool {
+	return len(m.Line) > 0 && m.As == contract.Applied && m.Claim.Token == 0
+}
+
+// Judge turns the verdicts of marks that may run into Behind where something of their line
+// waits, or comes to wait with a mark before them.
+func Judge(marks []contract.Mark, busy map[Name]bool, verdicts []contract.Verdict) {
+	var kept map[Name]bool
+	for i := range marks {
+		m := &marks[i]
+		if len(m.Line) == 0 || verdicts[i].Kind != contract.Fresh {
+			continue
+		}
+		n := Name{m.Scope, string(m.Line)}
+		switch {
+		case asks(m) && (busy[n] || kept[n]):
+			verdicts[i].Kind = contract.Behind
+		case m.Claim.Token == 0 && (m.As == contract.Waiting || m.As == contract.Parked):
+			if kept == nil {
+				kept = map[Name]bool{}
+			}
+			kept[n] = true
+		}
+	}
+}
+
+// Entry is a row that enters its line.
+type Entry struct {
+	Name
+	// Mark is the index of the row's mark, Behind how many rows of the same batch enter the
+	// line after it.
+	Mark   int
+	Behind int64
+}
+
+// Entering are the rows of an ending that enter their lines, in the order of the lines and
+// of the marks.
+func Entering(marks []contract.Mark, e *contract.Ending) (all []Entry) {
+	for i := range e.Rows {
+		r := &e.Rows[i]
+		m := &marks[r.Mark]
+		if len(m.Line) == 0 || r.Repeat || r.Conflict || r.Surrogate || r.State != contract.StateParked && r.State.Outcome() != contract.Waiting {
+			continue
+		}
+		all = append(all, Entry{Name: Name{m.Scope, string(m.Line)}, Mark: r.Mark})
+	}
+	slices.SortFunc(all, func(x, y Entry) int {
+		return cmp.Or(cmp.Compare(x.Scope, y.Scope), bytes.Compare([]byte(x.Line), []byte(y.Line)), cmp.Compare(x.Mark, y.Mark))
+	})
+	for i := len(all) - 2; i >= 0; i-- {
+		if all[i].Name == all[i+1].Name {
+			all[i].Behind = all[i+1].Behind + 1
+		}
+	}
+	return all
+}
+
+// Received are the rows of receipts that enter their lines.
+func Received(marks []contract.Mark, verdicts []contract.Verdict) []Entry {
+	var e contract.Ending
+	for i, v := range verdicts {
+		if v.Kind == contract.Fresh {
+			e.Rows = append(e.Rows, contract.Row{Mark: i, State: contract.StateReceived})
+		}
+	}
+	return Entering(marks, &e)
+}
+
+// Count is a line and how many rows enter it.
+type Count struct {
+	Name
+	Rows int64
+}
+
+// Counted are the lines of rows that enter, in their order.
+func Counted(all []Entry) (counts []Count) {
+	for i := range all {
+		if i == 0 || all[i].Name != all[i-1].Name {
+			counts = append(counts, Count{all[i].Name, all[i].Behind + 1})
+		}
+	}
+	return counts
+}
+
+// Leaving are the rows that leave their lines with the ends of their claims.
+func Leaving(claims []contract.ClaimEnding) (numbers []int64) {
+	for i := range claims {
+		c := &claims[i]
+		if c.Lined && Leaves(c.Event) {
+			numbers = append(numbers, c.Number)
+		}
+	}
+	slices.Sort(numbers)
+	return numbers
+}
+
+// Leaves reports whether a row leaves its line with an event.
+func Leaves(e contract.RowEvent) bool {
+	return e == contract.RowCompleted || e == contract.RowDiscarded || e == contract.RowDeadLettered
+}

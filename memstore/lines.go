@@ -1,0 +1,109 @@
+package memstore
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/lines"
+)
+
+// stands reports whether a row keeps those of its line back that come after it.
+func (r *row) stands() bool {
+	return r.Place > 0 && (r.State == contract.StateParked || r.State.Outcome() == contract.Waiting)
+}
+
+// waitsInLine reports whether a row waits for those before it in its line, and for no time.
+func (r *row) waitsInLine() bool { return r.State == contract.StateBlocked && r.Place > 0 }
+
+// first is the first row of a line, nil if nothing of it waits; the store's lock is held.
+func (s *Store) first(n lines.Name) (first *row) {
+	for _, r := range s.rows {
+		if r.stands() && r.key.scope == n.Scope && r.Line == n.Line && (first == nil || r.Place < first.Place) {
+			first = r
+		}
+	}
+	return first
+}
+
+// busy says of which lines something waits.
+func (s *Store) busy(asked []lines.Name) map[lines.Name]bool {
+	busy := map[lines.Name]bool{}
+	for _, n := range asked {
+		busy[n] = s.first(n) != nil
+	}
+	return busy
+}
+
+// enterLines has the rows of an ending enter their lines. It reports whether one that was
+// to be blocked is the first of its line.
+func (b *batch) enterLines(e *contract.Ending) (came bool) {
+	for _, n := range lines.Entering(b.marks, e) {
+		m := &b.marks[n.Mark]
+		came = b.store.enter(b.store.rowFor(rowKey{identity: identity{m.Scope, string(m.ID)}}), n.Line) || came
+	}
+	return came
+}
+
+// enter puts a row at the end of a line.
+func (s *Store) enter(r *row, line string) (came bool) {
+	if line == "" {
+		return false
+	}
+	n := lines.Name{Scope: r.key.scope, Line: line}
+	r.Place = 0
+	behind := s.first(n) != nil
+	s.places++
+	r.Line, r.Place = line, s.places
+	switch {
+	case r.State == contract.StateParked:
+	case behind:
+		r.State, r.Reason, r.DueAt = contract.StateBlocked, semel.ReasonBehind, time.Time{}
+	case r.State == contract.StateBlocked:
+		r.State, r.Reason, r.DueAt = contract.StateReceived, semel.ReasonNone, s.now()
+		return true
+	}
+	return false
+}
+
+// advance frees the first row of the line that another has left.
+func (s *Store) advance(left *row) (freed bool) {
+	if left.Line == "" {
+		return false
+	}
+	next := s.first(lines.Name{Scope: left.key.scope, Line: left.Line})
+	if next == nil || next.State != contract.StateBlocked {
+		return false
+	}
+	s.become(next, contract.RowFreed)
+	next.DueAt, next.Reason = s.now(), semel.ReasonNone
+	return true
+}
+
+// Skip implements contract.Lines.
+func (s *Store) Skip(ctx context.Context, number, revision int64, a contract.Act) error {
+	if err := s.ask("rows"); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.find(ctx, number, revision)
+	if err != nil {
+		return err
+	}
+	if !r.stands() {
+		return fmt.Errorf("row %d keeps nothing back: %w", number, semel.ErrState)
+	}
+	if r.State == contract.StateBlocked {
+		s.become(r, contract.RowFreed) // it waits for nothing any more
+		r.DueAt, r.Reason = s.now(), semel.ReasonNone
+	} else {
+		s.touch(r)
+	}
+	r.Place = 0
+	s.advance(r)
+	s.record(a, number, "done")
+	return nil
+}

@@ -1,0 +1,91 @@
+package pgxstore
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/lines"
+	"github.com/semel-go/semel/internal/sqlform"
+)
+
+// lookAtLines is the statement that finds what has to wait for others of its line, with
+// those that begin the batch.
+func (b *batch) lookAtLines(marks []contract.Mark) []*request {
+	asked := lines.Asked(marks)
+	if len(asked) == 0 {
+		return nil
+	}
+	b.busy = map[lines.Name]bool{}
+	var scopes []int64
+	var names [][]byte
+	for _, n := range asked {
+		scopes, names = append(scopes, n.Scope), append(names, []byte(n.Line))
+	}
+	return []*request{{sql: b.store.sql.BusyLines, args: []any{scopes, names}, read: func(rows pgx.Rows) error {
+		for rows.Next() {
+			var k int
+			if err := rows.Scan(&k); err != nil {
+				return err
+			}
+			b.busy[asked[k-1]] = true
+		}
+		return rows.Err()
+	}}}
+}
+
+// entering are the statements that have rows take their places in their lines.
+func entering(p *sqlform.Postgres, marks []sqlform.Mark, all []lines.Entry) (texts []string, args [][]any) {
+	if len(all) == 0 {
+		return nil, nil
+	}
+	var scopes, rows, of, behind []int64
+	var names, ids, lined [][]byte
+	for _, n := range lines.Counted(all) {
+		scopes, names, rows = append(scopes, n.Scope), append(names, []byte(n.Line)), append(rows, n.Rows)
+	}
+	for _, n := range all {
+		of, ids = append(of, n.Scope), append(ids, marks[n.Mark].Key)
+		lined, behind = append(lined, []byte(n.Line)), append(behind, n.Behind)
+	}
+	return []string{p.KnowLines, p.EnterLines}, [][]any{{scopes, names, rows}, {of, ids, lined, behind}}
+}
+
+// enterLines are the statements that have the rows of a batch take their places.
+func (b *batch) enterLines(all []lines.Entry) (requests []*request) {
+	texts, args := entering(b.store.sql, b.marks, all)
+	for i := range texts {
+		q := &request{sql: texts[i], args: args[i]}
+		if i == 1 {
+			q.read = b.countFreed
+		}
+		requests = append(requests, q)
+	}
+	return requests
+}
+
+// leaveLines are the statements that let the lines of rows go on that have left them.
+func (b *batch) leaveLines(numbers []int64) []*request {
+	if len(numbers) == 0 {
+		return nil
+	}
+	return []*request{{sql: b.store.sql.LeaveLines, args: []any{numbers}}, {sql: b.store.sql.AdvanceLines, args: []any{numbers}, read: b.countFreed}}
+}
+
+// countFreed counts rows whose turn has come with the commit.
+func (b *batch) countFreed(rows pgx.Rows) error {
+	for rows.Next() {
+		var n int64
+		if err := rows.Scan(&n); err != nil {
+			return err
+		}
+		b.freed += n
+	}
+	return rows.Err()
+}
+
+// Skip implements contract.Lines: it takes a row out of its line, so that those behind it
+// go on.
+func (t *tables) Skip(ctx context.Context, number, revision int64, a contract.Act) error {
+	return t.inner.Skip(ctx, number, revision, a)
+}

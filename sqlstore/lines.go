@@ -1,0 +1,141 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/lines"
+	"github.com/semel-go/semel/internal/sqlform"
+)
+
+// lookAtLines finds what has to wait for others of its line.
+func (b *batch) lookAtLines(ctx context.Context, marks []contract.Mark, verdicts []contract.Verdict) error {
+	asked := lines.Asked(marks)
+	busy := map[lines.Name]bool{}
+	for _, n := range asked {
+		if b.store.postgres != nil {
+			break
+		}
+		var one int
+		switch err := b.tx.QueryRowContext(ctx, b.store.sqlite.BusyLine, n.Scope, []byte(n.Line)).Scan(&one); {
+		case err == nil:
+			busy[n] = true
+		case !errors.Is(err, sql.ErrNoRows):
+			return err
+		}
+	}
+	if b.store.postgres != nil && len(asked) > 0 {
+		flat := make([]any, 0, 2*len(asked))
+		for _, n := range asked {
+			flat = append(flat, n.Scope, []byte(n.Line))
+		}
+		places, err := indexes(b.tx.QueryContext(ctx, b.store.postgres.BusyLines, arrays(2, flat)...))
+		if err != nil {
+			return err
+		}
+		for _, k := range places {
+			busy[asked[k-1]] = true
+		}
+	}
+	lines.Judge(marks, busy, verdicts)
+	return nil
+}
+
+// enterLines has the rows of a batch take their places. It reports whether one that was to
+// be blocked is the first of its line.
+func (s *Store) enterLines(ctx context.Context, tx *sql.Tx, marks []sqlform.Mark, all []lines.Entry) (came bool, err error) {
+	if len(all) == 0 {
+		return false, nil
+	}
+	if s.postgres != nil {
+		return s.postgresEnter(ctx, tx, marks, all)
+	}
+	for _, n := range all {
+		if _, err := tx.ExecContext(ctx, s.sqlite.KnowLine, n.Scope, []byte(n.Line)); err != nil {
+			return false, err
+		}
+		var state contract.RowState
+		if err := tx.QueryRowContext(ctx, s.sqlite.EnterLine, n.Scope, []byte(n.Line), marks[n.Mark].Key).Scan(&state); err != nil {
+			return false, err
+		}
+		came = came || state == contract.StateReceived
+	}
+	return came, nil
+}
+
+func (s *Store) postgresEnter(ctx context.Context, tx *sql.Tx, marks []sqlform.Mark, all []lines.Entry) (came bool, err error) {
+	var places, entries []any
+	for _, n := range lines.Counted(all) {
+		places = append(places, n.Scope, []byte(n.Line), n.Rows)
+	}
+	for _, n := range all {
+		entries = append(entries, n.Scope, marks[n.Mark].Key, []byte(n.Line), n.Behind)
+	}
+	if _, err := tx.ExecContext(ctx, s.postgres.KnowLines, arrays(3, places)...); err != nil {
+		return false, err
+	}
+	n := 0
+	err = tx.QueryRowContext(ctx, s.postgres.EnterLines, arrays(4, entries)...).Scan(&n)
+	return n > 0, err
+}
+
+// leaveLines lets the lines of rows go on that have left them. It reports whether that
+// freed a row.
+func (s *Store) leaveLines(ctx context.Context, tx *sql.Tx, numbers []int64) (freed bool, err error) {
+	if len(numbers) == 0 {
+		return false, nil
+	}
+	if s.postgres != nil {
+		list := arrays(1, anys(numbers))
+		if _, err := tx.ExecContext(ctx, s.postgres.LeaveLines, list...); err != nil {
+			return false, err
+		}
+		n := 0
+		err := tx.QueryRowContext(ctx, s.postgres.AdvanceLines, list...).Scan(&n)
+		return n > 0, err
+	}
+	for _, n := range numbers {
+		done, err := tx.ExecContext(ctx, s.sqlite.AdvanceLine, n)
+		if err != nil {
+			return false, err
+		}
+		if changed, err := done.RowsAffected(); err != nil {
+			return false, err
+		} else if changed > 0 {
+			freed = true
+		}
+		if _, err := tx.ExecContext(ctx, s.sqlite.ForgetLine, n); err != nil {
+			return false, err
+		}
+	}
+	return freed, nil
+}
+
+// Skip implements contract.Lines.
+func (s *Store) Skip(ctx context.Context, number, revision int64, a contract.Act) error {
+	err := s.write(ctx, func(tx *sql.Tx) error {
+		r, err := s.look(ctx, tx, number, revision)
+		if err != nil {
+			return err
+		}
+		var one int
+		switch err := tx.QueryRowContext(ctx, s.sql.RowStands, number).Scan(&one); {
+		case errors.Is(err, sql.ErrNoRows):
+			return fmt.Errorf("row %d keeps nothing back: %w", number, semel.ErrState)
+		case err != nil:
+			return err
+		}
+		if err := s.set(ctx, tx, r, s.sql.SkipRow); err != nil {
+			return err
+		}
+		if _, err := s.leaveLines(ctx, tx, []int64{number}); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, a, number, "done")
+	})
+	return s.answer("skip", err)
+}

@@ -1,0 +1,300 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
+func (h *fixture[Tx]) lines() contract.Lines { return h.Store.(contract.Lines) }
+
+var behind = contract.Verdict{Kind: contract.Behind}
+
+// The states of rows that stand in lines, or have left them.
+const (
+	received  = contract.StateReceived
+	waiting   = contract.StateFailedRetryable
+	parked    = contract.StateParked
+	blocked   = contract.StateBlocked
+	completed = contract.StateCompleted
+	dead      = contract.StateDeadLettered
+	discarded = contract.StateDiscarded
+)
+
+// inLine is a mark of a message of a line.
+func (h *fixture[Tx]) inLine(line, id string, as contract.Outcome) contract.Mark {
+	m := h.print(id, 1)
+	m.As, m.Line = as, []byte(line)
+	return m
+}
+
+// enters writes rows of a line with one commit, and returns them.
+func (h *fixture[Tx]) enters(line string, state contract.RowState, ids ...string) (rows []contract.StoredRow) {
+	h.t.Helper()
+	var marks []contract.Mark
+	var e contract.Ending
+	for i, id := range ids {
+		marks = append(marks, h.inLine(line, id, state.Outcome()))
+		e.Rows = append(e.Rows, contract.Row{Mark: i, State: state, Message: &semel.Message{Body: []byte(id)}})
+	}
+	b, v := h.begin(marks...)
+	for i := range v {
+		h.wantKinds(v[i:], fresh)
+	}
+	h.commit(b, e)
+	for _, id := range ids {
+		rows = append(rows, h.row(id, false))
+	}
+	return rows
+}
+
+// claimsIn claims a row of a line, and returns the mark that asks for the claim.
+func (h *fixture[Tx]) claimsIn(line string, number int64) contract.Mark {
+	h.t.Helper()
+	got := h.takes(number, long)
+	if len(got) != 1 || got[0].Row.Line != line || got[0].Row.Place == 0 {
+		h.t.Fatalf("claimed %+v", got)
+	}
+	m := h.inLine(line, got[0].Row.Key.ID, contract.Applied)
+	m.Claim = got[0].Claim
+	return m
+}
+
+// ends claims a row of a line, and ends that with a batch; it reports whether the commit
+// freed another.
+func (h *fixture[Tx]) ends(line string, number int64, event contract.RowEvent) (freed bool) {
+	h.t.Helper()
+	m := h.claimsIn(line, number)
+	b, v := h.begin(m)
+	h.wantKinds(v, fresh)
+	r := b.Commit(h.t.context(), contract.Ending{Claims: []contract.ClaimEnding{{Claim: m.Claim, Event: event, Lined: true}}})
+	if r.Outcome != contract.Committed {
+		h.t.Fatalf("the commit says %+v", r)
+	}
+	return r.Freed
+}
+
+func (h *fixture[Tx]) wantStates(rows []contract.StoredRow, want ...contract.RowState) {
+	h.t.Helper()
+	for i, r := range rows {
+		if got := h.number(r.Number); got.State != want[i] {
+			h.t.Errorf("row %d (%s) is %s, want %s", r.Number, r.Key.ID, got.State, want[i])
+		}
+	}
+}
+
+func (s suite[Tx]) lined(t *T) {
+	s.followers(t)
+	s.firsts(t)
+	s.firstsElsewhere(t)
+	s.passing(t)
+	s.emptyLines(t)
+	s.atOnce(t)
+}
+
+func (s suite[Tx]) followers(t *T) {
+	t.Run("C8_D8_law_8_what_comes_behind_one_that_waits_does_not_run", "It is kept behind it, and other lines go on.", func(t *T) {
+		h := s.opened(t)
+		h.wantKinds(h.deliver(h.inLine("k", "0", contract.Applied)), fresh)
+		for _, state := range []contract.RowState{received, waiting, parked} {
+			line := "line " + string(state)
+			h.wantStates(h.enters(line, state, "head of "+line), state)
+			h.wantKinds(h.asks(h.inLine(line, "next of "+line, contract.Applied), h.inLine("k", "1", contract.Applied), h.mark("none")), behind, fresh, fresh)
+			rows := h.enters(line, blocked, "a of "+line, "b of "+line)
+			h.wantStates(rows, blocked, blocked)
+			if r := rows[1]; r.Line != line || r.Place <= rows[0].Place || r.Reason != semel.ReasonBehind || !r.DueAt.IsZero() {
+				t.Errorf("the follower is %+v", r)
+			}
+		}
+		p, err := h.inbox().Pending(t.context(), "billing")
+		t.must(err)
+		if p.Blocked != 6 {
+			t.Errorf("%+v", p)
+		}
+	})
+	t.Run("C8_law_8_one_that_stays_keeps_back_those_after_it_in_its_batch", "Its row is there with the commit only.", func(t *T) {
+		h := s.opened(t)
+		marks := []contract.Mark{h.inLine("k", "before", contract.Applied), h.inLine("k", "stays", contract.Waiting), h.inLine("k", "after", contract.Applied), h.inLine("other", "beside", contract.Applied)}
+		b, v := h.begin(marks...)
+		h.wantKinds(v, fresh, fresh, behind, fresh)
+		h.commit(b, contract.Ending{Trim: []int{2}, Rows: []contract.Row{{Mark: 1, State: waiting, After: long, Message: &semel.Message{}}}})
+		h.wantKinds(h.asks(marks[2]), behind)
+	})
+	t.Run("C8_D8_of_a_batch_of_receipts_the_first_of_each_line_is_due", "The others wait in the order of their marks.", func(t *T) {
+		h := s.opened(t)
+		h.wantStates(h.enters("b", received, "b1", "b2", "b3"), received, blocked, blocked)
+		h.wantStates(h.enters("a", received, "a1", "a2"), received, blocked)
+		got, err := h.leases().Claim(t.context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: 10, Lease: long})
+		t.must(err)
+		if len(got) != 2 || got[0].Row.Key.ID != "b1" || got[1].Row.Key.ID != "a1" {
+			t.Errorf("claimed are %+v", got)
+		}
+	})
+}
+
+func (s suite[Tx]) firsts(t *T) {
+	t.Run("C8_D8_a_commit_that_ends_the_first_frees_the_next_one_only", "Whatever the end; one that fails or is parked stays.", func(t *T) {
+		h := s.opened(t)
+		rows := h.enters("k", received, "1", "2", "3", "4", "5")
+		if !h.ends("k", rows[0].Number, contract.RowCompleted) {
+			t.Error("the commit does not say that it freed a row")
+		}
+		h.wantStates(rows, completed, received, blocked, blocked, blocked)
+		if r := h.number(rows[1].Number); r.DueAt.IsZero() || r.Reason != "" {
+			t.Errorf("freed it is %+v", r)
+		}
+		if h.ends("k", rows[1].Number, contract.RowFailed) {
+			t.Error("a failure freed a row")
+		}
+		h.wantStates(rows, completed, waiting, blocked, blocked, blocked)
+		h.ends("k", rows[1].Number, contract.RowDeadLettered)
+		h.wantStates(rows, completed, dead, received, blocked, blocked)
+		h.ends("k", rows[2].Number, contract.RowDiscarded)
+		h.wantStates(rows, completed, dead, discarded, received, blocked)
+		if h.ends("k", rows[3].Number, contract.RowParked) {
+			t.Error("a park freed a row")
+		}
+		h.wantStates(rows, completed, dead, discarded, parked, blocked)
+	})
+	t.Run("D8_G6_a_parked_first_that_is_retried_is_still_the_first", "Those behind it wait until it has ended.", func(t *T) {
+		h := s.opened(t)
+		rows := append(h.enters("k", parked, "1"), h.enters("k", blocked, "2")...)
+		t.must(h.requeuer().Requeue(t.context(), rows[0].Number, rows[0].Revision, act("retry")))
+		h.wantStates(rows, waiting, blocked)
+		h.ends("k", rows[0].Number, contract.RowCompleted)
+		h.wantStates(rows, completed, received)
+	})
+}
+
+func (s suite[Tx]) firstsElsewhere(t *T) {
+	t.Run("D8_claims_that_end_outside_of_a_batch_free_the_next_one_too", "So do those of handlers that call out.", func(t *T) {
+		h := s.opened(t)
+		rows := h.enters("k", received, "1", "2")
+		m := h.claimsIn("k", rows[0].Number)
+		h.wantLost(h.leases().End(t.context(), []contract.ClaimEnding{{Claim: m.Claim, Event: contract.RowCompleted, Lined: true, Ran: true}}))
+		h.wantStates(rows, completed, received)
+	})
+	t.Run("D8_law_5_a_claim_that_does_not_stand_frees_nothing", "It is told so, and nothing of its line moves.", func(t *T) {
+		h := s.opened(t)
+		rows := h.enters("k", received, "1", "2")
+		m := h.claimsIn("k", rows[0].Number)
+		m.Claim.Token++
+		lost, err := h.leases().End(t.context(), []contract.ClaimEnding{{Claim: m.Claim, Event: contract.RowCompleted, Lined: true, Ran: true}})
+		h.wantLost(lost, err, 0)
+		h.wantStates(rows, contract.StateInProgress, blocked)
+	})
+	t.Run("D8_law_11_a_follower_whose_line_is_empty_by_then_is_due_at_once", "Between its verdict and its row the first may have ended.", func(t *T) {
+		h := s.opened(t)
+		rows := h.enters("k", received, "1")
+		b, v := h.begin(h.inLine("k", "2", contract.Waiting))
+		h.wantKinds(v, fresh)
+		want := blocked
+		if !s.h.Can.OneWriter { // else nothing ends beside the open batch
+			h.ends("k", rows[0].Number, contract.RowCompleted)
+			want = received
+		}
+		r := b.Commit(t.context(), contract.Ending{Rows: []contract.Row{{State: blocked, Message: &semel.Message{}}}})
+		if row := h.row("2", false); row.State != want || r.Freed != (want == received) {
+			t.Errorf("it is %+v, and the commit says %+v", row, r)
+		}
+	})
+}
+
+func (s suite[Tx]) passing(t *T) {
+	t.Run("C8_G6_a_person_lets_followers_pass_a_row", "It stays as it is, outside of its line; with a record.", func(t *T) {
+		h := s.opened(t)
+		rows := append(h.enters("k", parked, "1"), h.enters("k", blocked, "2", "3")...)
+		t.must(h.lines().Skip(t.context(), rows[0].Number, rows[0].Revision, act("skip")))
+		h.wantStates(rows, parked, received, blocked)
+		h.wantActs(rows[0].Number, "skip done")
+		passed := h.number(rows[0].Number)
+		if passed.Place != 0 || passed.Revision == rows[0].Revision {
+			t.Errorf("the row is %+v", passed)
+		}
+		if err := h.lines().Skip(t.context(), passed.Number, rows[0].Revision, act("skip")); !errors.Is(err, semel.ErrChanged) {
+			t.Errorf("who saw it elsewhere is told %v", err)
+		}
+		if err := h.lines().Skip(t.context(), passed.Number, passed.Revision, act("skip")); !errors.Is(err, semel.ErrState) {
+			t.Errorf("of a row in no line it says %v", err)
+		}
+		t.must(h.requeuer().Requeue(t.context(), passed.Number, passed.Revision, act("retry")))
+		h.wantStates(rows, waiting, received, blocked)
+		last := h.number(rows[2].Number)
+		t.must(h.lines().Skip(t.context(), last.Number, last.Revision, act("skip")))
+		h.wantStates(rows, waiting, received, received)
+	})
+	t.Run("C8_G6_discarding_a_row_of_a_line_lets_it_go_on", "The first frees the next one; another one leaves its place.", func(t *T) {
+		h := s.opened(t)
+		rows := append(h.enters("k", parked, "1"), h.enters("k", blocked, "2", "3")...)
+		t.must(h.inbox().Discard(t.context(), rows[1].Number, rows[1].Revision, act("discard")))
+		h.wantStates(rows, parked, discarded, blocked)
+		t.must(h.inbox().Discard(t.context(), rows[0].Number, rows[0].Revision, act("discard")))
+		h.wantStates(rows, discarded, discarded, received)
+	})
+	t.Run("C8_a_dead_letter_that_is_retried_has_left_its_line", "Those behind it went on long ago.", func(t *T) {
+		h := s.opened(t)
+		rows := h.enters("k", received, "1", "2")
+		h.ends("k", rows[0].Number, contract.RowDeadLettered)
+		letter := h.number(rows[0].Number)
+		t.must(h.requeuer().Requeue(t.context(), letter.Number, letter.Revision, act("retry")))
+		h.wantStates(rows, waiting, received)
+		if r := h.number(letter.Number); r.Place != 0 {
+			t.Errorf("it is %+v", r)
+		}
+	})
+}
+
+func (s suite[Tx]) emptyLines(t *T) {
+	t.Run("C8_law_11_a_line_of_which_nothing_waits_runs_again", "Nothing is left of it.", func(t *T) {
+		h := s.opened(t)
+		for i, end := range []func(contract.StoredRow){
+			func(r contract.StoredRow) { h.ends("k", r.Number, contract.RowCompleted) },
+			func(r contract.StoredRow) { t.must(h.inbox().Discard(t.context(), r.Number, r.Revision, act("discard"))) },
+			func(r contract.StoredRow) { t.must(h.lines().Skip(t.context(), r.Number, r.Revision, act("skip"))) },
+		} {
+			rows := h.enters("k", received, fmt.Sprint("row ", i))
+			h.wantKinds(h.asks(h.inLine("k", "next", contract.Applied)), behind)
+			end(rows[0])
+			h.wantKinds(h.asks(h.inLine("k", "next", contract.Applied)), fresh)
+		}
+	})
+	t.Run("C8_lines_of_two_sources_with_one_name_never_meet", "They are of their scopes.", func(t *T) {
+		if s.h.Can.OneConsumer {
+			return
+		}
+		h := s.opened(t)
+		h.enters("k", parked, "1")
+		away := h.inLine("k", "2", contract.Applied)
+		away.Scope = h.scopeOf("billing", "another", 0)
+		h.wantKinds(h.asks(away), fresh)
+	})
+}
+
+func (s suite[Tx]) atOnce(t *T) {
+	t.Run("D8_law_11_no_follower_is_missed_that_is_added_while_the_first_ends", "Who adds one locks the line, and so does who ends one.", func(t *T) {
+		h := s.opened(t)
+		for i := range 10 {
+			rows := h.enters("k", received, fmt.Sprint("first ", i))
+			m := h.claimsIn("k", rows[0].Number)
+			follower := h.inLine("k", fmt.Sprint("follower ", i), contract.Waiting)
+			added := make(chan error, 1)
+			go func() {
+				b, _, err := h.Store.Begin(t.context(), contract.TxOptions{}, []contract.Mark{follower})
+				if err == nil {
+					err = b.Commit(t.context(), contract.Ending{Rows: []contract.Row{{State: blocked, Message: &semel.Message{}}}}).Err
+				}
+				added <- err
+			}()
+			b, _ := h.begin(m)
+			h.commit(b, contract.Ending{Claims: []contract.ClaimEnding{{Claim: m.Claim, Event: contract.RowCompleted, Lined: true}}})
+			t.must(<-added)
+			r := h.row(string(follower.ID), false)
+			if r.State != received {
+				t.Fatalf("the follower is %s, and nothing is before it", r.State)
+			}
+			h.ends("k", r.Number, contract.RowCompleted)
+		}
+	})
+}
