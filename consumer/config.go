@@ -108,6 +108,9 @@ type Config struct {
 	OnUnmet Then
 	// Lanes is LanesPartition unless set.
 	Lanes LaneMode
+	// OnParked says what becomes of the messages of a key, or a partition, behind one that
+	// waits in the inbox: see OnParkedDefault.
+	OnParked OnParked
 	// Workers is how many batches run at once, 1 to 1,024; default 8.
 	Workers int
 	// Timeout is of one handler run, default 30 s. A handler that goes on

@@ -47,6 +47,7 @@ func (c Config) complete() (Config, error) {
 	c.checkIdentity(fault)
 	c.checkStrategy(fault)
 	c.checkVersion(fault)
+	c.checkOnParked(fault)
 	c.checkEndings(fault)
 	c.checkLimits(fault)
 	return c, errors.Join(faults...)

@@ -64,6 +64,9 @@ func newConsumer[Tx any](store contract.TxStore[Tx], h handler[Tx], missing bool
 	if err := c.fitsVersions(store); err != nil {
 		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
 	}
+	if err := c.fitsLines(store); err != nil {
+		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
+	}
 	if l, ok := store.(callsOut); ok {
 		if err := l.fitsLeased(&c); err != nil {
 			return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
@@ -304,7 +307,7 @@ func (c *Consumer[Tx]) Accept(ctx context.Context, tx Tx, messages ...*semel.Mes
 		if err != nil {
 			return nil, err
 		}
-		marks[i] = contract.Mark{Scope: scope, ID: []byte(p.item.Identity), Fingerprint: p.item.Print, As: contract.Waiting, Version: c.config.versionOf(p, false)}
+		marks[i] = contract.Mark{Scope: scope, ID: []byte(p.item.Identity), Fingerprint: p.item.Print, As: contract.Waiting, Version: c.config.versionOf(p, false), Line: c.config.lineName(p)}
 		kept[i] = &p.message
 	}
 	return receiver.ReceiveIn(ctx, tx, marks, kept)

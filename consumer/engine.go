@@ -50,6 +50,8 @@ type engine[Tx any] struct {
 	// the loop.
 	took, skipping bool
 	left           []semel.Left // guarded by mutex
+	// lined: what comes behind a message that waits in the inbox waits there, too.
+	lined bool
 }
 
 func newEngine[Tx any](c *Consumer[Tx], source contract.Source) *engine[Tx] {
@@ -61,7 +63,7 @@ func newEngine[Tx any](c *Consumer[Tx], source contract.Source) *engine[Tx] {
 		// Every sender below has at most one event under way, except lanes,
 		// which wait for room or for the run's end.
 		events:   make(chan machine.Event, 2*c.config.Workers+8),
-		reporter: c.reporter, inbox: in,
+		reporter: c.reporter, inbox: in, lined: in != nil && c.config.OnParked == OnParkedBlock,
 	}
 	if in != nil {
 		in.since = e.began
@@ -329,5 +331,6 @@ func machineConfig(c Config, source contract.Source, oneAttempt, inbox, turns bo
 		IdleExit: c.IdleExit, Ends: ends, Bounded: ends && bounded(&c, finite), BackoffFirst: 50 * time.Millisecond, BackoffMost: 5 * time.Second, SerialFor: time.Minute, OneWriter: turns,
 		Unmarked: !c.Strategy.marks(), OneAttempt: oneAttempt, Seed: c.plan.Seed,
 		Inbox: inbox, Wait: inbox && c.Strategy.marks(), Poll: c.Inbox.Poll, Receive: inbox && c.Settle == SettleAfterReceipt, Keep: inbox && c.Strategy == StrategyInbox,
+		Block: inbox && c.OnParked == OnParkedBlock,
 	}
 }

@@ -201,6 +201,7 @@ func (p *pilot[Tx]) prepare(ctx context.Context, f *flight[Tx]) error {
 		}
 		f.mark[i] = len(f.marks)
 		m := contract.Mark{Scope: scope, ID: ids[first:len(ids):len(ids)], Fingerprint: en.Item.Print, As: en.As.Outcome(), Version: p.engine.config.versionOf(en.Item.Handle.(*parcel), asksStream(en.As))}
+		m.Line = p.markLine(&f.Entries[i])
 		if h := rowOf(&en); h != nil {
 			m.Claim = h.claim()
 		}

@@ -296,7 +296,7 @@ func pendingText(p contract.Pending) string {
 		parts = append(parts, fmt.Sprintf("%d are claimed by a process that works on them, or has ended", p.InProgress))
 	}
 	if p.Blocked > 0 {
-		parts = append(parts, fmt.Sprintf("%d wait for an earlier version of their streams", p.Blocked))
+		parts = append(parts, fmt.Sprintf("%d wait for an earlier version of their streams, or an earlier message of their keys", p.Blocked))
 	}
 	if p.Due > 0 {
 		parts = append(parts, fmt.Sprintf("%d are due", p.Due))

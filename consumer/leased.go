@@ -41,7 +41,10 @@ type leased[Tx any] struct {
 }
 
 // callsOut is what New knows a leased store by.
-type callsOut interface{ fitsLeased(c *Config) error }
+type callsOut interface {
+	fitsLeased(c *Config) error
+	inner() any
+}
 
 // fitsLeased reports what is in the way of a consumer with this policy, and bounds
 // its batches.
@@ -59,6 +62,8 @@ func (s *leased[Tx]) fitsLeased(c *Config) error {
 	c.Batch.Most = 1
 	return nil
 }
+
+func (s *leased[Tx]) inner() any { return s.store }
 
 // Scope implements contract.TxStore.
 func (s *leased[Tx]) Scope(ctx context.Context, consumer, source string, generation int64) (int64, error) {

@@ -27,6 +27,7 @@ var enumerations = map[string]func(n uint8) fmt.Stringer{
 	"Then":          func(n uint8) fmt.Stringer { return consumer.Then(n) },
 	"Otherwise":     func(n uint8) fmt.Stringer { return consumer.Otherwise(n) },
 	"LaneMode":      func(n uint8) fmt.Stringer { return consumer.LaneMode(n) },
+	"OnParked":      func(n uint8) fmt.Stringer { return consumer.OnParked(n) },
 	"SettlePoint":   func(n uint8) fmt.Stringer { return consumer.SettlePoint(n) },
 	"RowEvent":      func(n uint8) fmt.Stringer { return contract.RowEvent(n) },
 	"Strategy":      func(n uint8) fmt.Stringer { return consumer.Strategy(n) },

@@ -20,4 +20,7 @@ type Lines interface {
 	// one if it was the first; its state stays. semel.ErrChanged: the row has another
 	// revision; semel.ErrState: it stands in no line, or is ended; then nothing is changed.
 	Skip(ctx context.Context, number, revision int64, a Act) error
+	// First returns the number of the row that is the first of the line which a row stands
+	// in; 0 if it stands in none.
+	First(ctx context.Context, number int64) (int64, error)
 }

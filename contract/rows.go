@@ -85,7 +85,7 @@ type Act struct {
 type Pending struct {
 	// Due are rows that may be claimed now, Later those that wait for their time,
 	// InProgress those whose claims stand, Blocked those that wait for an earlier version
-	// of their streams.
+	// of their streams, or an earlier row of their lines.
 	Due, Later, InProgress, Blocked int64
 	// Next is in how long the first of Later is due, Oldest how long ago the first
 	// of all was received; zero if there is none.

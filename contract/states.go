@@ -27,7 +27,8 @@ const (
 	StateParked          RowState = "PARKED"
 	StateDeadLettered    RowState = "DEAD_LETTERED"
 	StateDiscarded       RowState = "DISCARDED"
-	// StateBlocked: it waits for an earlier version of its stream, and until a time.
+	// StateBlocked: it waits for an earlier version of its stream, and until a time, or
+	// for the row before it in its line.
 	StateBlocked RowState = "BLOCKED"
 )
 
@@ -60,7 +61,8 @@ const (
 	RowRetried
 	// RowBlocked: its turn has not come.
 	RowBlocked
-	// RowFreed: the version before it has taken effect, or was skipped.
+	// RowFreed: the version before it has taken effect, or was skipped; or the row before
+	// it has left its line.
 	RowFreed
 	rowEvents = iota // how many there are
 )

@@ -82,6 +82,20 @@ func (s *Store) advance(left *row) (freed bool) {
 	return true
 }
 
+// First implements contract.Lines.
+func (s *Store) First(_ context.Context, number int64) (int64, error) {
+	if err := s.ask("rows"); err != nil {
+		return 0, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if number < 1 || number > int64(len(s.rows)) || !s.rows[number-1].stands() {
+		return 0, nil
+	}
+	r := s.rows[number-1]
+	return s.first(lines.Name{Scope: r.key.scope, Line: r.Line}).Number, nil
+}
+
 // Skip implements contract.Lines.
 func (s *Store) Skip(ctx context.Context, number, revision int64, a contract.Act) error {
 	if err := s.ask("rows"); err != nil {

@@ -84,6 +84,11 @@ func (b *batch) countFreed(rows pgx.Rows) error {
 	return rows.Err()
 }
 
+// First implements contract.Lines: the number of the row that keeps another back.
+func (t *tables) First(ctx context.Context, number int64) (int64, error) {
+	return t.inner.First(ctx, number)
+}
+
 // Skip implements contract.Lines: it takes a row out of its line, so that those behind it
 // go on.
 func (t *tables) Skip(ctx context.Context, number, revision int64, a contract.Act) error {

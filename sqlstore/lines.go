@@ -115,6 +115,15 @@ func (s *Store) leaveLines(ctx context.Context, tx *sql.Tx, numbers []int64) (fr
 	return freed, nil
 }
 
+// First implements contract.Lines.
+func (s *Store) First(ctx context.Context, number int64) (first int64, err error) {
+	err = s.db.QueryRowContext(ctx, s.sql.FirstInLine, number).Scan(&first)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	}
+	return first, s.answer("first in line", err)
+}
+
 // Skip implements contract.Lines.
 func (s *Store) Skip(ctx context.Context, number, revision int64, a contract.Act) error {
 	err := s.write(ctx, func(tx *sql.Tx) error {

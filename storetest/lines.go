@@ -208,6 +208,11 @@ func (s suite[Tx]) passing(t *T) {
 		rows := append(h.enters("k", parked, "1"), h.enters("k", blocked, "2", "3")...)
 		t.must(h.lines().Skip(t.context(), rows[0].Number, rows[0].Revision, act("skip")))
 		h.wantStates(rows, parked, received, blocked)
+		for i, want := range []int64{0, rows[1].Number, rows[1].Number} {
+			if first, err := h.lines().First(t.context(), rows[i].Number); err != nil || first != want {
+				t.Errorf("the first of the line of row %d is %d, %v", rows[i].Number, first, err)
+			}
+		}
 		h.wantActs(rows[0].Number, "skip done")
 		passed := h.number(rows[0].Number)
 		if passed.Place != 0 || passed.Revision == rows[0].Revision {
@@ -251,7 +256,9 @@ func (s suite[Tx]) emptyLines(t *T) {
 		h := s.opened(t)
 		for i, end := range []func(contract.StoredRow){
 			func(r contract.StoredRow) { h.ends("k", r.Number, contract.RowCompleted) },
-			func(r contract.StoredRow) { t.must(h.inbox().Discard(t.context(), r.Number, r.Revision, act("discard"))) },
+			func(r contract.StoredRow) {
+				t.must(h.inbox().Discard(t.context(), r.Number, r.Revision, act("discard")))
+			},
 			func(r contract.StoredRow) { t.must(h.lines().Skip(t.context(), r.Number, r.Revision, act("skip"))) },
 		} {
 			rows := h.enters("k", received, fmt.Sprint("row ", i))

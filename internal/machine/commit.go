@@ -14,7 +14,7 @@ func (m *Machine) commit(f *Flight) {
 	var early []int // versions whose turn has not come, or is over
 	for i, en := range f.Entries {
 		switch v := f.verdicts[i]; {
-		case v.Kind == contract.Gap || v.Kind == contract.Stale:
+		case v.Kind == contract.Gap || v.Kind == contract.Stale || v.Kind == contract.Behind:
 			early = append(early, i)
 		case v.Kind == contract.Fresh && en.As != AsApplied && !slices.Contains(f.trim, i) && m.outOfTurn(f, i):
 			f.trim = append(f.trim, i)
@@ -23,7 +23,10 @@ func (m *Machine) commit(f *Flight) {
 	for _, i := range f.trim {
 		f.verdicts[i].Kind = untouched
 	}
-	m.do(Commit{Flight: f, Trim: append(f.trim, early...), Rows: m.rows(f)})
+	if m.config.Block {
+		m.keepPlaces(f)
+	}
+	m.do(Commit{Flight: f, Trim: append(slices.Clip(f.trim), early...), Rows: m.rows(f)})
 }
 
 // untouched is the verdict on a mark that was taken back.
@@ -182,6 +185,8 @@ func (m *Machine) committed(w *worker, f *Flight) {
 			m.gap(f, en.Item)
 		case v.Kind == contract.Stale:
 			m.stale(en.Item, v)
+		case v.Kind == contract.Behind:
+			m.standBehind(en.Item)
 		case v.Kind == contract.Conflict && m.config.OnConflict == ThenHalt:
 			en.Item.failing().reason = semel.ReasonConflict
 			m.halt(en.Item)
@@ -251,7 +256,9 @@ func (m *Machine) conclude(en Entry, v contract.Verdict) {
 	case contract.EndReceived:
 		m.due(m.now)
 	case contract.EndWaiting:
-		m.due(m.now + why.after)
+		if why.after > 0 || en.As != AsBlocked { // else a commit frees it, which says so
+			m.due(m.now + why.after)
+		}
 	}
 	m.settle(it, Settlement{Kind: semel.Ack, Ending: end, Reason: why.reason, Err: why.last})
 	rowless := v.Already(contract.Applied) && !m.config.Keep || v.Kind == contract.Fresh && !m.keeps(en.As)

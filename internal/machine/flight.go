@@ -118,7 +118,7 @@ func (m *Machine) sift(f *Flight) {
 			waited = append(waited, en.Item.line)
 			continue
 		}
-		if v.Kind == contract.Gap || v.Kind == contract.Stale {
+		if v.Kind == contract.Gap || v.Kind == contract.Stale || v.Kind == contract.Behind {
 			en.Item.unknown = false
 		}
 		if v.Kind != contract.Fresh {

@@ -50,7 +50,8 @@ type Statements struct {
 	// Streams lists them; Stream is one, of which it tells the last version, and locks it.
 	Stream, Streams string
 	// RowStands tells whether a row keeps others of its line back; SkipRow takes it out.
-	RowStands, SkipRow string
+	// FirstInLine is the first row of the line which a row stands in.
+	RowStands, SkipRow, FirstInLine string
 }
 
 // Postgres are PostgreSQL's statements.

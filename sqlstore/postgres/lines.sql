@@ -63,3 +63,9 @@ update {prefix}inbox set place = null, revision = revision + 1, changed_at = clo
   due_at = case state when 'BLOCKED' then date_trunc('milliseconds', clock_timestamp()) else due_at end,
   state = case state when 'BLOCKED' then 'RECEIVED' else state end
 where number = $1 and revision = $2;
+
+-- name: first in line
+select i.number from {prefix}inbox g join {prefix}inbox i on i.scope = g.scope and i.line = g.line
+where g.number = $1 and g.place is not null and i.place is not null
+  and i.state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE', 'BLOCKED', 'PARKED')
+order by i.place limit 1;

@@ -88,6 +88,12 @@ func openKind(s *policy.Store, o opening) (tables, database, error) {
 // Name is the store's in the policy.
 func (s *Store) Name() string { return s.policy.Name }
 
+// Lines are those of the store; nil if it keeps none.
+func (s *Store) Lines() contract.Lines {
+	lines, _ := s.tables.(contract.Lines)
+	return lines
+}
+
 // Streams are those of the store; nil if it keeps none.
 func (s *Store) Streams() contract.Streams {
 	streams, _ := s.tables.(contract.Streams)

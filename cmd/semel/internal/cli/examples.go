@@ -74,6 +74,7 @@ var examples = map[string][]string{
 		"semel gaps backfill --consumer history --file - --format json --reason sent",
 	},
 	"semel inbox release": {"semel inbox release --config semel.yaml 17 --reason 'its host is gone'"},
+	"semel inbox skip":    {"semel inbox skip --config semel.yaml 17 --reason 'the key may go on'"},
 	"semel inbox discard": {"semel inbox discard --config semel.yaml 17 --reason 'test data'"},
 	"semel parked ls": {
 		"semel parked ls --config semel.yaml --limit 20",

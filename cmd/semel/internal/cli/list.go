@@ -212,6 +212,7 @@ func rowColumns(views []operate.View, wide bool) []column[operate.View] {
 		{terminal.Column{Title: "ID", Flexible: true}, true, idOf},
 		{terminal.Column{Title: "STREAM", Flexible: true}, versioned, operate.View.StreamName},
 		{terminal.Column{Title: "VERSION"}, versioned, versionOf},
+		{terminal.Column{Title: "KEY", Flexible: true}, slices.ContainsFunc(views, func(v operate.View) bool { return v.Lined && v.KeyName() != "" }), keyOf},
 		{terminal.Column{Title: "ATTEMPTS"}, wide, func(v operate.View) string { return fmt.Sprint(v.Attempts) }},
 		{terminal.Column{Title: "REPEATED"}, wide, func(v operate.View) string { return fmt.Sprint(v.Repeated) }},
 		{terminal.Column{Title: "DUE"}, slices.ContainsFunc(views, operate.View.Waits), dueOf},

@@ -62,6 +62,7 @@ func rowAct(c *common, verb operate.Verb, standard ...contract.RowState) *cobra.
 	shorts := map[operate.Verb]string{
 		operate.Retry:   "Make messages due now, for the consumer that runs or for --run",
 		operate.Release: "End the claims of messages in progress, which are due at once",
+		operate.Pass:    "Let the messages go on that wait behind these",
 		operate.Discard: "Close messages: no effect will ever happen",
 	}
 	cmd := &cobra.Command{

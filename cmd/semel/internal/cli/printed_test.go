@@ -110,7 +110,7 @@ func commandsWith(text string) [][]string {
 		{"parked", "discard", "2", "--reason", word, "--as", word}, {"parked", "show", "2"}, {"parked", "show", "2", "--json"}, {"parked", "ls", "--state", "DISCARDED"},
 		{"inbox", word}, {"inbox", "ls", "--state", "ANY"}, {"inbox", "ls", "--store", "postgres://" + word}, {"inbox", "ls", "--store", "sqlite:" + word}, {"inbox", "ls", "--json"},
 		{"inbox", "stats"}, {"inbox", "stats", "--json"}, {"inbox", "stats", "--store", "sqlite:" + word, "--consumer", word}, {"inbox", "show", "1", "--payload"}, {"inbox", "show", word},
-		{"inbox", "retry", "1", "--reason", word, "--as", word}, {"inbox", "retry", "--all", "--run", "--reason", word, "--json"}, {"inbox", "release", "1", "--reason", word}, {"inbox", "discard", "1", "--reason", word, "--as", word},
+		{"inbox", "retry", "1", "--reason", word, "--as", word}, {"inbox", "retry", "--all", "--run", "--reason", word, "--json"}, {"inbox", "release", "1", "--reason", word}, {"inbox", "skip", "1", "--reason", word, "--as", word}, {"inbox", "skip", "--all", "--reason", word, "--json"}, {"inbox", "discard", "1", "--reason", word, "--as", word},
 		{"gaps", word}, {"gaps", "ls"}, {"gaps", "ls", "--json"}, {"gaps", "ls", "--stream", word, "--source", word, "--store", word}, {"gaps", "show", "--stream", word}, {"gaps", "show", "--stream", word, "--json"},
 		{"gaps", "skip", "--stream", word, "--reason", word, "--as", word}, {"gaps", "skip", "--all", "--reason", word, "--json"}, {"gaps", "skip", word},
 		{"gaps", "backfill", "--consumer", "parking", "--file", "in.jsonl", "--format", "json", "--reason", word, "--as", word}, {"gaps", "backfill", "--consumer", word, "--file", word, "--reason", word},

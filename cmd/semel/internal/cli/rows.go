@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -35,6 +36,32 @@ func versionOf(v operate.View) string {
 	return fmt.Sprint(v.Version)
 }
 
+// longestKey is as much of a key as is shown to people.
+const longestKey = 200
+
+// keyOf is the key of a message that keeps an order with it.
+func keyOf(v operate.View) string {
+	if !v.Lined {
+		return ""
+	}
+	key := v.KeyName()
+	if len(key) > longestKey {
+		key = strings.ToValidUTF8(key[:longestKey], "") + "…"
+	}
+	return key
+}
+
+// lineOf says what a message that keeps an order waits for.
+func lineOf(d operate.Detail) string {
+	switch {
+	case !d.Lined:
+		return ""
+	case d.Behind > 0:
+		return fmt.Sprintf("behind row %d", d.Behind)
+	}
+	return "first: others of its line wait until it has ended"
+}
+
 func writeDetail(w io.Writer, d operate.Detail) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, field := range []struct{ name, value string }{
@@ -47,6 +74,8 @@ func writeDetail(w io.Writer, d operate.Detail) error {
 		{"type", d.Type},
 		{ofVersion(d.View, "stream"), d.StreamName()},
 		{ofVersion(d.View, "version"), versionOf(d.View)},
+		{"key", keyOf(d.View)},
+		{"in line", lineOf(d)},
 		{"conflict", conflictOf(d)},
 		{"attempts", fmt.Sprint(d.Attempts)},
 		{"repeated", fmt.Sprint(d.Repeated)},
@@ -60,7 +89,7 @@ func writeDetail(w io.Writer, d operate.Detail) error {
 		{"from", place(d.Topic, d.Partition, d.Offset)},
 		{"payload", fmt.Sprintf("%d bytes", d.Size)},
 	} {
-		if field.value != "" || d.Waits() && field.name != "" {
+		if field.value != "" || d.Waits() && field.name != "" && field.name != "key" && field.name != "in line" {
 			fmt.Fprintf(table, "%s\t%s\n", field.name, legible.Printable(field.value))
 		}
 	}

@@ -29,6 +29,8 @@ type Box struct {
 	Markers contract.MarkerReader
 	// Streams are the store's; nil if it keeps none.
 	Streams contract.Streams
+	// Lines lets followers pass a row; nil if the store keeps none.
+	Lines contract.Lines
 }
 
 // page is how many rows are read at once.
@@ -75,6 +77,14 @@ func (b Box) Show(ctx context.Context, number int64, payload bool) (Detail, erro
 		return Detail{}, fmt.Errorf("store %s: acts on row %d: %w", b.Store, number, err)
 	}
 	detail := NewDetail(b.Store, rows[0], acts, payload)
+	if b.Lines != nil && rows[0].Place > 0 {
+		if detail.Behind, err = b.Lines.First(ctx, number); err != nil {
+			return Detail{}, fmt.Errorf("store %s: row %d: what it waits for: %w", b.Store, number, err)
+		}
+		if detail.Behind == number {
+			detail.Behind = 0
+		}
+	}
 	if rows[0].Conflict {
 		if detail.FirstContent, err = b.firstContent(ctx, rows[0].Key); err != nil {
 			return Detail{}, fmt.Errorf("store %s: row %d: what the conflict is with: %w", b.Store, number, err)
@@ -93,6 +103,8 @@ const (
 	// Release ends the claim of a row in progress.
 	Release Verb = "release"
 	Discard Verb = "discard"
+	// Pass lets the messages go on that wait behind a row.
+	Pass Verb = "skip"
 )
 
 // event is what an act does to a row.
@@ -273,7 +285,16 @@ func plain(err error) string {
 
 // allows says what of an order can be judged without the store.
 func (o Order) allows(row contract.StoredRow) error {
+	if o.Verb == Pass {
+		if row.Place == 0 {
+			return fmt.Errorf("no message waits behind it: with on_parked: block those of its key do, or of its partition, while it waits or is parked: %w", semel.ErrState)
+		}
+		return nil
+	}
 	if _, legal := row.State.After(o.Verb.event()); !legal {
+		if row.State == contract.StateBlocked && o.Verb == Retry && row.Place > 0 {
+			return fmt.Errorf("it waits behind another message of its key, or of its partition; show names that, and skip lets it pass: %w", semel.ErrState)
+		}
 		if row.State == contract.StateBlocked && o.Verb == Retry {
 			return fmt.Errorf("it waits for an earlier version of stream %q, which frees it; semel gaps shows which is missing, and lets it go on without: %w", row.Stream, semel.ErrState)
 		}
@@ -309,7 +330,9 @@ func (b Box) act(ctx context.Context, o Order, row contract.StoredRow) error {
 	switch {
 	case o.Verb == Discard:
 		return b.Discard(ctx, row.Number, row.Revision, act)
-	case b.Requeuer == nil:
+	case o.Verb == Pass && b.Lines != nil:
+		return b.Lines.Skip(ctx, row.Number, row.Revision, act)
+	case b.Requeuer == nil || o.Verb == Pass:
 		return fmt.Errorf("store %s keeps no messages that wait: %w", b.Store, semel.ErrUnsupported)
 	case o.Verb == Release:
 		return b.Requeuer.Release(ctx, row.Number, row.Revision, act)

@@ -25,22 +25,27 @@ type View struct {
 	IDBase64  string            `json:"id_base64,omitempty"`
 	Type      string            `json:"type"`
 	// Stream and Version are its place in its stream, if it has one.
-	Stream       string     `json:"stream,omitempty"`
-	StreamBase64 string     `json:"stream_base64,omitempty"`
-	Version      int64      `json:"version,omitempty"`
-	Attempts     int        `json:"attempts"`
-	Repeated     int        `json:"repeated"`
-	First        string     `json:"first_error"`
-	Last         string     `json:"last_error"`
-	Started      int        `json:"started,omitempty"`
-	Due          *time.Time `json:"due_at,omitempty"`
-	Claimed      *time.Time `json:"claimed_until,omitempty"`
-	Received     time.Time  `json:"received_at"`
-	Changed      time.Time  `json:"changed_at"`
-	Topic        string     `json:"topic"`
-	Partition    int32      `json:"partition"`
-	Offset       int64      `json:"offset"`
-	Size         int        `json:"size"`
+	Stream       string `json:"stream,omitempty"`
+	StreamBase64 string `json:"stream_base64,omitempty"`
+	Version      int64  `json:"version,omitempty"`
+	// Key is the message's; Lined says that others of it, or of its partition, wait for
+	// this one to end.
+	Key       string     `json:"key,omitempty"`
+	KeyBase64 string     `json:"key_base64,omitempty"`
+	Lined     bool       `json:"lined,omitempty"`
+	Attempts  int        `json:"attempts"`
+	Repeated  int        `json:"repeated"`
+	First     string     `json:"first_error"`
+	Last      string     `json:"last_error"`
+	Started   int        `json:"started,omitempty"`
+	Due       *time.Time `json:"due_at,omitempty"`
+	Claimed   *time.Time `json:"claimed_until,omitempty"`
+	Received  time.Time  `json:"received_at"`
+	Changed   time.Time  `json:"changed_at"`
+	Topic     string     `json:"topic"`
+	Partition int32      `json:"partition"`
+	Offset    int64      `json:"offset"`
+	Size      int        `json:"size"`
 }
 
 // NewView shows a row without its headers and payload.
@@ -54,9 +59,10 @@ func NewView(store string, r contract.StoredRow) View {
 	}
 	v.ID, v.IDBase64 = text(r.Key.ID)
 	v.Stream, v.StreamBase64 = text(r.Stream)
-	v.Version = r.Version
+	v.Version, v.Lined = r.Version, r.Place > 0
 	v.Started, v.Due, v.Claimed = r.Started, given(r.DueAt), given(r.LockedUntil)
 	if m := r.Message; m != nil {
+		v.Key, v.KeyBase64 = text(string(m.Key))
 		v.Type, v.Topic, v.Partition, v.Offset = m.Type(), m.Topic, m.Origin.Partition, m.Origin.Offset
 	}
 	return v
@@ -64,6 +70,9 @@ func NewView(store string, r contract.StoredRow) View {
 
 // StreamName is the name of its stream, in base64 if it is no text.
 func (v View) StreamName() string { return nameOf(v.Stream, v.StreamBase64) }
+
+// KeyName is the message's key, in base64 if it is no text.
+func (v View) KeyName() string { return nameOf(v.Key, v.KeyBase64) }
 
 // Waits reports whether the row is, or will be, worked on.
 func (v View) Waits() bool { return v.Due != nil || v.Claimed != nil }
@@ -89,7 +98,9 @@ func text(s string) (plain, encoded string) {
 type Detail struct {
 	View
 	// FirstContent is set for a conflict, where it is known.
-	FirstContent  *FirstView   `json:"first_content,omitempty"`
+	FirstContent *FirstView `json:"first_content,omitempty"`
+	// Behind is the row that this one waits for; 0 if it waits for none of its line.
+	Behind        int64        `json:"behind,omitempty"`
 	Headers       []HeaderView `json:"headers,omitempty"`
 	Payload       *string      `json:"payload,omitempty"`
 	PayloadBase64 string       `json:"payload_base64,omitempty"`

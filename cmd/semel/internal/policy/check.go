@@ -26,6 +26,7 @@ func check(d *decoder, p *Policy) {
 		r.version()
 		r.inbox()
 		r.keys(p.Source(c.From))
+		r.blocks()
 		r.waits()
 		r.deadLetters(p.Source(c.From))
 		r.kafka(p.Source(c.From))

@@ -21,6 +21,7 @@ func (c *Consumer) Config() consumer.Config {
 		OnBadIdentity:  c.OnBadIdentity,
 		OnUnmet:        c.OnUnmet,
 		Lanes:          c.Lanes,
+		OnParked:       c.OnParked,
 		Workers:        c.Workers,
 		Timeout:        c.Timeout,
 		Batch:          c.Batch,

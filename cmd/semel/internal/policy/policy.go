@@ -133,6 +133,7 @@ type Consumer struct {
 	// DeadLetter is nil where the policy names none.
 	DeadLetter   *DeadLetter
 	Lanes        consumer.LaneMode
+	OnParked     consumer.OnParked
 	Timeout      time.Duration
 	Workers      int
 	Batch        consumer.BatchLimits
@@ -151,7 +152,7 @@ type Consumer struct {
 	// there is none.
 	PendingAge time.Duration
 
-	onParked, onStoreDown, retention string
+	onStoreDown, retention string
 }
 
 // Strategy says what makes the effect happen once.

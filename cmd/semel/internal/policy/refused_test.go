@@ -42,7 +42,10 @@ func refusedValues() []policyCase {
 	return []policyCase{
 		{name: "version of a later format", edits: []string{"version: 1", "version: 2"}, shape: true},
 		{name: "word", edits: inConsumer("on_conflict: parc"), shape: true},
-		{name: "word of a later release", edits: inConsumer("on_parked: block"), shape: true},
+		{name: "followers that wait for nothing", edits: inConsumer("on_parked: block", "lanes: none")},
+		{name: "followers without markers", edits: append([]string{"strategy: marker", "strategy: {natural: {because: \"order: irrelevant\"}}"}, inConsumer("on_parked: block")...)},
+		{name: "followers beside versions", edits: inConsumer("on_parked: block", "version: {stream: \"body:/order\", number: \"body:/version\"}")},
+		{name: "word of a later release", edits: inConsumer("on_store_down: apply"), shape: true},
 		{name: "retention of a later release", edits: inConsumer("retention: 30d"), shape: true},
 		{name: "retention", edits: inConsumer("retention: long"), shape: true},
 		{name: "duration without unit", edits: inConsumer("timeout: 30"), shape: true},

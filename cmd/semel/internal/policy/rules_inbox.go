@@ -33,12 +33,28 @@ func (r rules) keys(s *Source) {
 	if c.Lanes != consumer.LanesKey || !r.ok("lanes") {
 		return
 	}
-	if r.ok("settle") && c.Settle == consumer.SettleAfterReceipt && !r.set("version") {
-		r.warn("lanes", "messages are received in order, and what is worked on from the inbox keeps none", "let version keep it, guard the state in the statement (rows: 1), or write settle: after_effect")
+	if r.ok("settle", "on_parked") && c.Settle == consumer.SettleAfterReceipt && !r.set("version") && c.OnParked == consumer.OnParkedSkip {
+		r.warn("on_parked", "messages are received in order, and what is worked on from the inbox keeps none with skip", "write on_parked: block, or let version keep the order")
 	}
 	if s != nil && s.File != nil && r.sound("sources."+s.Name+".file.format") && s.File.Format != "envelope" {
 		r.refuse("lanes", fmt.Sprintf("source %s has the format %s, whose lines have no key, so that no order would be kept", s.Name, s.File.Format),
 			"write lanes: partition, or format: envelope at the source")
+	}
+}
+
+// blocks judges what stands beside followers that wait.
+func (r rules) blocks() {
+	c := r.consumer
+	if c.OnParked != consumer.OnParkedBlock || !r.ok("on_parked", "lanes", "strategy") {
+		return
+	}
+	switch {
+	case c.Lanes == consumer.LanesNone:
+		r.refuse("on_parked", "lanes: none keeps no order that a message could wait for", "write lanes: key, or remove it")
+	case !c.Strategy.Marks():
+		r.refuse("on_parked", noInbox, "remove it, or write strategy: marker")
+	case r.set("version"):
+		r.refuse("on_parked", "a version that is parked keeps back the later ones of its stream, and no others, by itself", "remove it")
 	}
 }
 

@@ -1,0 +1,120 @@
+package consumer
+
+import (
+	"crypto/sha256"
+	"fmt"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/enum"
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// OnParked says what becomes of the messages behind one that waits in the inbox, for a
+// retry or for a person.
+type OnParked uint8
+
+const (
+	// OnParkedDefault is OnParkedBlock with LanesKey where the store can
+	// (contract.Lines), a marker is written and no Version is set, and OnParkedSkip
+	// otherwise.
+	OnParkedDefault OnParked = iota
+	// OnParkedSkip: they go on, and a later retry is out of order.
+	OnParkedSkip
+	// OnParkedBlock: they wait behind it in the inbox, and their source is settled. The
+	// commit that ends it frees the next one, and so on; a person lets them pass
+	// (semel inbox skip). With LanesKey these are the messages of its key, with
+	// LanesPartition those of its partition. The consumer's processes need the store's
+	// inbox for it (contract.Lines), and Process keeps no such order.
+	OnParkedBlock
+)
+
+// String is the word in a policy file.
+func (o OnParked) String() string {
+	return enum.Name([]string{OnParkedDefault: "default", OnParkedSkip: "skip", OnParkedBlock: "block"}, o, "OnParked")
+}
+
+func (c *Config) checkOnParked(fault faultFunc) {
+	switch {
+	case c.OnParked > OnParkedBlock:
+		fault("OnParked", "%v is no such choice; use OnParkedSkip or OnParkedBlock", c.OnParked)
+	case c.OnParked != OnParkedBlock:
+	case c.Lanes == LanesNone:
+		fault("OnParked", "is block beside Lanes none, which keeps no order; use LanesKey or LanesPartition, or OnParkedSkip")
+	case !c.Strategy.marks():
+		fault("OnParked", "is block, and the strategy is %v, which writes no markers: a message that waits needs one; use StrategyMarker or StrategyInbox", c.Strategy)
+	case c.Version != nil:
+		fault("OnParked", "is block beside Version, which keeps back the later versions of a stream by itself; leave OnParked out")
+	}
+}
+
+// fitsLines decides whether messages wait behind others, and reports what of a store is in
+// the way.
+func (c *Config) fitsLines(store any) error {
+	keeps := keepsLines(store)
+	switch c.OnParked {
+	case OnParkedBlock:
+		if !keeps {
+			return fmt.Errorf("OnParked is block, which needs a store that keeps lines in its inbox, and this one does not: %w", semel.ErrUnsupported)
+		}
+	case OnParkedDefault:
+		c.OnParked = OnParkedSkip
+		if keeps && c.Lanes == LanesKey && c.Strategy.marks() && c.Version == nil {
+			c.OnParked = OnParkedBlock
+		}
+	}
+	return nil
+}
+
+func keepsLines(store any) bool {
+	if l, calls := store.(callsOut); calls {
+		store = l.inner()
+	}
+	_, keeps := store.(contract.Lines)
+	return keeps
+}
+
+// lineName is the line that a message keeps its order with, nil if it has none: of its
+// key, or of its lane. One that is refused is none of a line, since nobody knows what it
+// would have been.
+func (c *Config) lineName(p *parcel) []byte {
+	switch {
+	case c.OnParked != OnParkedBlock || p.item.Refused != nil:
+		return nil
+	case c.Lanes == LanesPartition && p.item.Lane.ID == "":
+		return nil // it was accepted, from no lane
+	case c.Lanes == LanesPartition:
+		return shortLine('l', []byte(p.item.Lane.ID))
+	case p.message.Key == nil:
+		return nil
+	}
+	return shortLine('k', p.message.Key)
+}
+
+// shortLine is the name of a line: what it is of, and that; the hash of what is too long.
+func shortLine(of byte, name []byte) []byte {
+	if len(name) >= contract.MaxLine {
+		sum := sha256.Sum256(name)
+		return append([]byte{of - 'a' + 'A'}, sum[:]...)
+	}
+	return append([]byte{of}, name...)
+}
+
+// markLine is the line of an entry's mark: a claim's is that which its row stands in.
+func (p *pilot[Tx]) markLine(en *machine.Entry) []byte {
+	if h := rowOf(en); h != nil {
+		return h.line()
+	}
+	if !p.engine.lined {
+		return nil
+	}
+	return p.engine.config.lineName(en.Item.Handle.(*parcel))
+}
+
+// line is what the row stands in, nil if it stands in none.
+func (h *heldRow) line() []byte {
+	if h.Row.Place == 0 {
+		return nil
+	}
+	return []byte(h.Row.Line)
+}
