@@ -3,6 +3,7 @@ package consumer
 import (
 	"crypto/sha256"
 	"fmt"
+	"slices"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
@@ -84,20 +85,21 @@ func (c *Config) lineName(p *parcel) []byte {
 	case c.Lanes == LanesPartition && p.item.Lane.ID == "":
 		return nil // it was accepted, from no lane
 	case c.Lanes == LanesPartition:
-		return shortLine('l', []byte(p.item.Lane.ID))
+		return c.line('l', []byte(p.item.Lane.ID))
 	case p.message.Key == nil:
 		return nil
 	}
-	return shortLine('k', p.message.Key)
+	return c.line('k', p.message.Key)
 }
 
-// shortLine is the name of a line: what it is of, and that; the hash of what is too long.
-func shortLine(of byte, name []byte) []byte {
-	if len(name) >= contract.MaxLine {
-		sum := sha256.Sum256(name)
-		return append([]byte{of - 'a' + 'A'}, sum[:]...)
+// line is the name of a line: whose it is, what of, and that; a hash of it if it is long.
+func (c *Config) line(of byte, name []byte) []byte {
+	line := slices.Concat([]byte(c.Name), []byte{0, of}, name)
+	if len(line) > contract.MaxLine {
+		sum := sha256.Sum256(line)
+		return append([]byte{0}, sum[:]...)
 	}
-	return append([]byte{of}, name...)
+	return line
 }
 
 // markLine is the line of an entry's mark: a claim's is that which its row stands in.

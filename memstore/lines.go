@@ -19,9 +19,9 @@ func (r *row) stands() bool {
 func (r *row) waitsInLine() bool { return r.State == contract.StateBlocked && r.Place > 0 }
 
 // first is the first row of a line, nil if nothing of it waits; the store's lock is held.
-func (s *Store) first(n lines.Name) (first *row) {
+func (s *Store) first(line string) (first *row) {
 	for _, r := range s.rows {
-		if r.stands() && r.key.scope == n.Scope && r.Line == n.Line && (first == nil || r.Place < first.Place) {
+		if r.stands() && r.Line == line && (first == nil || r.Place < first.Place) {
 			first = r
 		}
 	}
@@ -29,8 +29,8 @@ func (s *Store) first(n lines.Name) (first *row) {
 }
 
 // busy says of which lines something waits.
-func (s *Store) busy(asked []lines.Name) map[lines.Name]bool {
-	busy := map[lines.Name]bool{}
+func (s *Store) busy(asked []string) map[string]bool {
+	busy := map[string]bool{}
 	for _, n := range asked {
 		busy[n] = s.first(n) != nil
 	}
@@ -52,9 +52,8 @@ func (s *Store) enter(r *row, line string) (came bool) {
 	if line == "" {
 		return false
 	}
-	n := lines.Name{Scope: r.key.scope, Line: line}
 	r.Place = 0
-	behind := s.first(n) != nil
+	behind := s.first(line) != nil
 	s.places++
 	r.Line, r.Place = line, s.places
 	switch {
@@ -73,7 +72,7 @@ func (s *Store) advance(left *row) (freed bool) {
 	if left.Line == "" {
 		return false
 	}
-	next := s.first(lines.Name{Scope: left.key.scope, Line: left.Line})
+	next := s.first(left.Line)
 	if next == nil || next.State != contract.StateBlocked {
 		return false
 	}
@@ -93,7 +92,7 @@ func (s *Store) First(_ context.Context, number int64) (int64, error) {
 		return 0, nil
 	}
 	r := s.rows[number-1]
-	return s.first(lines.Name{Scope: r.key.scope, Line: r.Line}).Number, nil
+	return s.first(r.Line).Number, nil
 }
 
 // Skip implements contract.Lines.

@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/semel-go/semel/contract"
-	"github.com/semel-go/semel/internal/lines"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/internal/streams"
 	"github.com/semel-go/semel/internal/worker"
@@ -27,7 +26,7 @@ type batch struct {
 	fresh   []bool         // by mark: this batch wrote it
 	streams *streams.Batch // nil: no mark asks for one
 	took    int            // streams that were found
-	busy    map[lines.Name]bool
+	busy    map[string]bool
 	asked   []contract.Mark // marks as they were given
 	freed   int64           // rows whose turn has come with the commit
 

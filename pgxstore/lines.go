@@ -16,13 +16,12 @@ func (b *batch) lookAtLines(marks []contract.Mark) []*request {
 	if len(asked) == 0 {
 		return nil
 	}
-	b.busy = map[lines.Name]bool{}
-	var scopes []int64
+	b.busy = map[string]bool{}
 	var names [][]byte
 	for _, n := range asked {
-		scopes, names = append(scopes, n.Scope), append(names, []byte(n.Line))
+		names = append(names, []byte(n))
 	}
-	return []*request{{sql: b.store.sql.BusyLines, args: []any{scopes, names}, read: func(rows pgx.Rows) error {
+	return []*request{{sql: b.store.sql.BusyLines, args: []any{names}, read: func(rows pgx.Rows) error {
 		for rows.Next() {
 			var k int
 			if err := rows.Scan(&k); err != nil {
@@ -39,16 +38,16 @@ func entering(p *sqlform.Postgres, marks []sqlform.Mark, all []lines.Entry) (tex
 	if len(all) == 0 {
 		return nil, nil
 	}
-	var scopes, rows, of, behind []int64
+	var rows, of, behind []int64
 	var names, ids, lined [][]byte
 	for _, n := range lines.Counted(all) {
-		scopes, names, rows = append(scopes, n.Scope), append(names, []byte(n.Line)), append(rows, n.Rows)
+		names, rows = append(names, []byte(n.Line)), append(rows, n.Rows)
 	}
 	for _, n := range all {
-		of, ids = append(of, n.Scope), append(ids, marks[n.Mark].Key)
+		of, ids = append(of, marks[n.Mark].Scope), append(ids, marks[n.Mark].Key)
 		lined, behind = append(lined, []byte(n.Line)), append(behind, n.Behind)
 	}
-	return []string{p.KnowLines, p.EnterLines}, [][]any{{scopes, names, rows}, {of, ids, lined, behind}}
+	return []string{p.KnowLines, p.EnterLines}, [][]any{{names, rows}, {of, ids, lined, behind}}
 }
 
 // enterLines are the statements that have the rows of a batch take their places.

@@ -15,13 +15,13 @@ import (
 // lookAtLines finds what has to wait for others of its line.
 func (b *batch) lookAtLines(ctx context.Context, marks []contract.Mark, verdicts []contract.Verdict) error {
 	asked := lines.Asked(marks)
-	busy := map[lines.Name]bool{}
+	busy := map[string]bool{}
 	for _, n := range asked {
 		if b.store.postgres != nil {
 			break
 		}
 		var one int
-		switch err := b.tx.QueryRowContext(ctx, b.store.sqlite.BusyLine, n.Scope, []byte(n.Line)).Scan(&one); {
+		switch err := b.tx.QueryRowContext(ctx, b.store.sqlite.BusyLine, []byte(n)).Scan(&one); {
 		case err == nil:
 			busy[n] = true
 		case !errors.Is(err, sql.ErrNoRows):
@@ -29,11 +29,11 @@ func (b *batch) lookAtLines(ctx context.Context, marks []contract.Mark, verdicts
 		}
 	}
 	if b.store.postgres != nil && len(asked) > 0 {
-		flat := make([]any, 0, 2*len(asked))
+		flat := make([]any, 0, len(asked))
 		for _, n := range asked {
-			flat = append(flat, n.Scope, []byte(n.Line))
+			flat = append(flat, []byte(n))
 		}
-		places, err := indexes(b.tx.QueryContext(ctx, b.store.postgres.BusyLines, arrays(2, flat)...))
+		places, err := indexes(b.tx.QueryContext(ctx, b.store.postgres.BusyLines, arrays(1, flat)...))
 		if err != nil {
 			return err
 		}
@@ -55,11 +55,11 @@ func (s *Store) enterLines(ctx context.Context, tx *sql.Tx, marks []sqlform.Mark
 		return s.postgresEnter(ctx, tx, marks, all)
 	}
 	for _, n := range all {
-		if _, err := tx.ExecContext(ctx, s.sqlite.KnowLine, n.Scope, []byte(n.Line)); err != nil {
+		if _, err := tx.ExecContext(ctx, s.sqlite.KnowLine, []byte(n.Line)); err != nil {
 			return false, err
 		}
 		var state contract.RowState
-		if err := tx.QueryRowContext(ctx, s.sqlite.EnterLine, n.Scope, []byte(n.Line), marks[n.Mark].Key).Scan(&state); err != nil {
+		if err := tx.QueryRowContext(ctx, s.sqlite.EnterLine, marks[n.Mark].Scope, []byte(n.Line), marks[n.Mark].Key).Scan(&state); err != nil {
 			return false, err
 		}
 		came = came || state == contract.StateReceived
@@ -70,12 +70,12 @@ func (s *Store) enterLines(ctx context.Context, tx *sql.Tx, marks []sqlform.Mark
 func (s *Store) postgresEnter(ctx context.Context, tx *sql.Tx, marks []sqlform.Mark, all []lines.Entry) (came bool, err error) {
 	var places, entries []any
 	for _, n := range lines.Counted(all) {
-		places = append(places, n.Scope, []byte(n.Line), n.Rows)
+		places = append(places, []byte(n.Line), n.Rows)
 	}
 	for _, n := range all {
-		entries = append(entries, n.Scope, marks[n.Mark].Key, []byte(n.Line), n.Behind)
+		entries = append(entries, marks[n.Mark].Scope, marks[n.Mark].Key, []byte(n.Line), n.Behind)
 	}
-	if _, err := tx.ExecContext(ctx, s.postgres.KnowLines, arrays(3, places)...); err != nil {
+	if _, err := tx.ExecContext(ctx, s.postgres.KnowLines, arrays(2, places)...); err != nil {
 		return false, err
 	}
 	n := 0

@@ -267,15 +267,20 @@ func (s suite[Tx]) emptyLines(t *T) {
 			h.wantKinds(h.asks(h.inLine("k", "next", contract.Applied)), fresh)
 		}
 	})
-	t.Run("C8_lines_of_two_sources_with_one_name_never_meet", "They are of their scopes.", func(t *T) {
+	t.Run("C8_a_line_is_one_for_all_sources", "A key is, too.", func(t *T) {
 		if s.h.Can.OneConsumer {
 			return
 		}
 		h := s.opened(t)
-		h.enters("k", parked, "1")
+		rows := h.enters("k", received, "1")
 		away := h.inLine("k", "2", contract.Applied)
 		away.Scope = h.scopeOf("billing", "another", 0)
-		h.wantKinds(h.asks(away), fresh)
+		h.wantKinds(h.asks(away), behind)
+		away.As = contract.Waiting
+		b, _ := h.begin(away)
+		h.commit(b, contract.Ending{Rows: []contract.Row{{State: blocked, Message: &semel.Message{}}}})
+		h.ends("k", rows[0].Number, contract.RowCompleted)
+		h.wantStates([]contract.StoredRow{h.row("2", false)}, received)
 	})
 }
 

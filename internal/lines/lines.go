@@ -4,39 +4,33 @@
 package lines
 
 import (
-	"bytes"
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/semel-go/semel/contract"
 )
 
-// Name is the name of a line.
-type Name struct {
-	Scope int64
-	Line  string
-}
-
 // Asked are the lines of marks that may run, each once; the store says which of them have
 // rows.
-func Asked(marks []contract.Mark) (all []Name) {
-	var known map[Name]bool
+func Asked(marks []contract.Mark) (names []string) {
+	var known map[string]bool
 	for i := range marks {
 		m := &marks[i]
 		if !asks(m) {
 			continue
 		}
-		n := Name{m.Scope, string(m.Line)}
+		n := string(m.Line)
 		if known[n] {
 			continue
 		}
 		if known == nil {
-			known = map[Name]bool{}
+			known = map[string]bool{}
 		}
 		known[n] = true
-		all = append(all, n)
+		names = append(names, n)
 	}
-	return all
+	return names
 }
 
 // asks reports whether a mark runs only if nothing of its line waits.
@@ -46,20 +40,20 @@ func asks(m *contract.Mark) bool {
 
 // Judge turns the verdicts of marks that may run into Behind where something of their line
 // waits, or comes to wait with a mark before them.
-func Judge(marks []contract.Mark, busy map[Name]bool, verdicts []contract.Verdict) {
-	var kept map[Name]bool
+func Judge(marks []contract.Mark, busy map[string]bool, verdicts []contract.Verdict) {
+	var kept map[string]bool
 	for i := range marks {
 		m := &marks[i]
 		if len(m.Line) == 0 || verdicts[i].Kind != contract.Fresh {
 			continue
 		}
-		n := Name{m.Scope, string(m.Line)}
+		n := string(m.Line)
 		switch {
 		case asks(m) && (busy[n] || kept[n]):
 			verdicts[i].Kind = contract.Behind
 		case m.Claim.Token == 0 && (m.As == contract.Waiting || m.As == contract.Parked):
 			if kept == nil {
-				kept = map[Name]bool{}
+				kept = map[string]bool{}
 			}
 			kept[n] = true
 		}
@@ -68,7 +62,7 @@ func Judge(marks []contract.Mark, busy map[Name]bool, verdicts []contract.Verdic
 
 // Entry is a row that enters its line.
 type Entry struct {
-	Name
+	Line string
 	// Mark is the index of the row's mark, Behind how many rows of the same batch enter the
 	// line after it.
 	Mark   int
@@ -84,13 +78,13 @@ func Entering(marks []contract.Mark, e *contract.Ending) (all []Entry) {
 		if len(m.Line) == 0 || r.Repeat || r.Conflict || r.Surrogate || r.State != contract.StateParked && r.State.Outcome() != contract.Waiting {
 			continue
 		}
-		all = append(all, Entry{Name: Name{m.Scope, string(m.Line)}, Mark: r.Mark})
+		all = append(all, Entry{Line: string(m.Line), Mark: r.Mark})
 	}
 	slices.SortFunc(all, func(x, y Entry) int {
-		return cmp.Or(cmp.Compare(x.Scope, y.Scope), bytes.Compare([]byte(x.Line), []byte(y.Line)), cmp.Compare(x.Mark, y.Mark))
+		return cmp.Or(strings.Compare(x.Line, y.Line), cmp.Compare(x.Mark, y.Mark))
 	})
 	for i := len(all) - 2; i >= 0; i-- {
-		if all[i].Name == all[i+1].Name {
+		if all[i].Line == all[i+1].Line {
 			all[i].Behind = all[i+1].Behind + 1
 		}
 	}
@@ -110,15 +104,15 @@ func Received(marks []contract.Mark, verdicts []contract.Verdict) []Entry {
 
 // Count is a line and how many rows enter it.
 type Count struct {
-	Name
+	Line string
 	Rows int64
 }
 
 // Counted are the lines of rows that enter, in their order.
 func Counted(all []Entry) (counts []Count) {
 	for i := range all {
-		if i == 0 || all[i].Name != all[i-1].Name {
-			counts = append(counts, Count{all[i].Name, all[i].Behind + 1})
+		if i == 0 || all[i].Line != all[i-1].Line {
+			counts = append(counts, Count{all[i].Line, all[i].Behind + 1})
 		}
 	}
 	return counts

@@ -3,24 +3,24 @@
 -- after that, which sees what the other has committed.
 
 -- name: busy lines
-select a.k from unnest($1::bigint[], $2::bytea[]) with ordinality a (scope, name, k)
-where exists (select 1 from {prefix}lines l where l.scope = a.scope and l.name = a.name);
+select a.k from unnest($1::bytea[]) with ordinality a (name, k)
+where exists (select 1 from {prefix}lines l where l.name = a.name);
 
 -- name: know lines
-insert into {prefix}lines as l (scope, name, tail)
-select a.scope, a.name, a.more from unnest($1::bigint[], $2::bytea[], $3::bigint[]) a (scope, name, more)
-order by a.scope, a.name
-on conflict (scope, name) do update set tail = l.tail + excluded.tail;
+insert into {prefix}lines as l (name, tail)
+select a.name, a.more from unnest($1::bytea[], $2::bigint[]) a (name, more)
+order by a.name
+on conflict (name) do update set tail = l.tail + excluded.tail;
 
 -- name: enter lines
 with entering as (
   select i.number, i.state, l.name, l.tail - a.behind as place,
-    row_number() over (partition by a.scope, a.name order by a.behind desc) > 1 or exists (
+    row_number() over (partition by a.name order by a.behind desc) > 1 or exists (
       select 1 from {prefix}inbox o
-      where o.scope = a.scope and o.line = a.name and o.place is not null
+      where o.line = a.name and o.place is not null
         and o.state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE', 'BLOCKED', 'PARKED')) as waits
   from unnest($1::bigint[], $2::bytea[], $3::bytea[], $4::bigint[]) a (scope, id, name, behind)
-  join {prefix}lines l on l.scope = a.scope and l.name = a.name
+  join {prefix}lines l on l.name = a.name
   join {prefix}inbox i on i.scope = a.scope and i.id = a.id and i.conflict = ''
 ), entered as (
   update {prefix}inbox i set line = e.name, place = e.place,
@@ -33,23 +33,23 @@ select count(*) from entering where state = 'BLOCKED' and not waits;
 
 -- name: leave lines
 select 1 from {prefix}lines l
-where (l.scope, l.name) in (select i.scope, i.line from {prefix}inbox i where i.number = any($1::bigint[]) and i.line is not null)
-order by l.scope, l.name for update of l;
+where l.name in (select i.line from {prefix}inbox i where i.number = any($1::bigint[]) and i.line is not null)
+order by l.name for update of l;
 
 -- name: advance lines
 with left_by as (
-  select distinct i.scope, i.line from {prefix}inbox i where i.number = any($1::bigint[]) and i.line is not null
+  select distinct i.line from {prefix}inbox i where i.number = any($1::bigint[]) and i.line is not null
 ), first as (
-  select a.scope, a.line, f.number, f.state from left_by a left join lateral (
+  select a.line, f.number, f.state from left_by a left join lateral (
     select i.number, i.state from {prefix}inbox i
-    where i.scope = a.scope and i.line = a.line and i.place is not null
+    where i.line = a.line and i.place is not null
       and i.state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE', 'BLOCKED', 'PARKED')
     order by i.place limit 1
   ) f on true
 ), freed as (
   update {prefix}inbox i set {row freed} from first f where i.number = f.number and f.state = 'BLOCKED' returning 1
 ), gone as (
-  delete from {prefix}lines l using first f where f.number is null and l.scope = f.scope and l.name = f.line
+  delete from {prefix}lines l using first f where f.number is null and l.name = f.line
 )
 select count(*) from freed;
 
@@ -65,7 +65,7 @@ update {prefix}inbox set place = null, revision = revision + 1, changed_at = clo
 where number = $1 and revision = $2;
 
 -- name: first in line
-select i.number from {prefix}inbox g join {prefix}inbox i on i.scope = g.scope and i.line = g.line
+select i.number from {prefix}inbox g join {prefix}inbox i on i.line = g.line
 where g.number = $1 and g.place is not null and i.place is not null
   and i.state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE', 'BLOCKED', 'PARKED')
 order by i.place limit 1;

@@ -52,9 +52,9 @@ select what, remedy from (
   where to_regclass('{prefix}streams') is not null and not exists (
     select 1 from keys where indrelid = to_regclass('{prefix}streams') and indisprimary and columns = array['scope', 'name'])
   union all
-  select '{prefix}lines has no primary key (scope, name)', 'alter table {prefix}lines add primary key (scope, name)'
+  select '{prefix}lines has no primary key (name)', 'alter table {prefix}lines add primary key (name)'
   where to_regclass('{prefix}lines') is not null and not exists (
-    select 1 from keys where indrelid = to_regclass('{prefix}lines') and indisprimary and columns = array['scope', 'name'])
+    select 1 from keys where indrelid = to_regclass('{prefix}lines') and indisprimary and columns = array['name'])
   union all
   select '{prefix}inbox has no unique key (scope, id, conflict)', 'alter table {prefix}inbox add unique (scope, id, conflict)'
   where to_regclass('{prefix}inbox') is not null and not exists (

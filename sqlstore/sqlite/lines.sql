@@ -1,19 +1,19 @@
 -- Lines are taken one by one: there is one writer.
 
 -- name: busy line
-select 1 from {prefix}lines where scope = ? and name = ?;
+select 1 from {prefix}lines where name = ?;
 
 -- name: know line
-insert into {prefix}lines (scope, name, tail) values (?, ?, 1)
-on conflict (scope, name) do update set tail = tail + 1;
+insert into {prefix}lines (name, tail) values (?, 1)
+on conflict (name) do update set tail = tail + 1;
 
 -- name: enter line
-update {prefix}inbox as i set line = ?2, place = (select l.tail from {prefix}lines l where l.scope = ?1 and l.name = ?2),
+update {prefix}inbox as i set line = ?2, place = (select l.tail from {prefix}lines l where l.name = ?2),
   state = case when i.state = 'PARKED' then i.state when w.waits then 'BLOCKED' when i.state = 'BLOCKED' then 'RECEIVED' else i.state end,
   reason = case when i.state = 'PARKED' then i.reason when w.waits then 'behind another' when i.state = 'BLOCKED' then '' else i.reason end,
   due_at = case when w.waits and i.state <> 'PARKED' then null when i.state = 'BLOCKED' then cast(unixepoch('subsec') * 1000 as integer) else i.due_at end
 from (select exists (
-  select 1 from {prefix}inbox o where o.scope = ?1 and o.line = ?2 and o.place is not null
+  select 1 from {prefix}inbox o where o.line = ?2 and o.place is not null
     and o.state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE', 'BLOCKED', 'PARKED')) as waits) w
 where i.scope = ?1 and i.id = ?3 and i.conflict = x''
 returning state;
@@ -22,14 +22,14 @@ returning state;
 update {prefix}inbox set state = 'RECEIVED', reason = '', revision = revision + 1, changed_at = cast(unixepoch('subsec') * 1000 as integer),
   processed_at = null, token = null, locked_until = null, due_at = cast(unixepoch('subsec') * 1000 as integer)
 where state = 'BLOCKED' and number = (
-  select i.number from {prefix}inbox g join {prefix}inbox i on i.scope = g.scope and i.line = g.line
+  select i.number from {prefix}inbox g join {prefix}inbox i on i.line = g.line
   where g.number = ?1 and i.place is not null and i.state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE', 'BLOCKED', 'PARKED')
   order by i.place limit 1);
 
 -- name: forget line
-delete from {prefix}lines where (scope, name) in (select i.scope, i.line from {prefix}inbox i where i.number = ?1)
+delete from {prefix}lines where name in (select i.line from {prefix}inbox i where i.number = ?1)
   and not exists (
-    select 1 from {prefix}inbox o where o.scope = {prefix}lines.scope and o.line = {prefix}lines.name and o.place is not null
+    select 1 from {prefix}inbox o where o.line = {prefix}lines.name and o.place is not null
       and o.state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE', 'BLOCKED', 'PARKED'));
 
 -- name: row stands
@@ -44,7 +44,7 @@ update {prefix}inbox set place = null, revision = revision + 1, changed_at = cas
 where number = ? and revision = ?;
 
 -- name: first in line
-select i.number from {prefix}inbox g join {prefix}inbox i on i.scope = g.scope and i.line = g.line
+select i.number from {prefix}inbox g join {prefix}inbox i on i.line = g.line
 where g.number = ? and g.place is not null and i.place is not null
   and i.state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE', 'BLOCKED', 'PARKED')
 order by i.place limit 1;
