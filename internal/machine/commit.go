@@ -26,7 +26,7 @@ func (m *Machine) commit(f *Flight) {
 	if m.config.Block {
 		m.keepPlaces(f)
 	}
-	m.do(Commit{Flight: f, Trim: append(slices.Clip(f.trim), early...), Rows: m.rows(f)})
+	m.do(Commit{Flight: f, Trim: append(f.trim, early...), Rows: m.rows(f)})
 }
 
 // untouched is the verdict on a mark that was taken back.

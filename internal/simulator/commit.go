@@ -184,8 +184,11 @@ func (f *flight) apply(a machine.Commit) {
 	w := f.p.w
 	ends, rows := f.split(a.Rows)
 	w.store.apply(f.tx, a.Trim, rows, f.rowOf)
+	f.enterLines(rows)
 	for i := range ends {
-		w.store.endClaim(handOf(f.of.Entries[ends[i].Entry].Item).claim, &ends[i], f.p)
+		c := handOf(f.of.Entries[ends[i].Entry].Item).claim
+		w.store.endClaim(c, &ends[i], f.p)
+		f.freed = w.store.advance(c.row, f.p, w.now) || f.freed
 	}
 	f.moveStreams(a)
 	f.p.check.committed(f)

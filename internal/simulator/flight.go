@@ -180,6 +180,7 @@ func (f *flight) mark(busy []int) {
 		f.verdicts = append(f.verdicts, v)
 	}
 	f.turns()
+	f.lookBehind()
 	if f.p.diesAt(faults.AfterMark) {
 		return
 	}

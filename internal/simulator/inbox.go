@@ -26,7 +26,10 @@ type row struct {
 	// they began and of which no end is known.
 	attempts, started int
 	// by is who wrote it last.
-	by      *process
+	by *process
+	// line is what it keeps an order with, place where it stands in it; 0: nowhere.
+	line    string
+	place   int
 	repeats int
 	// settled counts the copies that were settled as duplicates of it.
 	settled int
@@ -41,7 +44,7 @@ func (r *row) waits() bool {
 
 // claimable reports whether somebody may claim the row.
 func (r *row) claimable(now time.Duration) bool {
-	return r.waits() && (r.token == 0 && r.due <= now || r.token != 0 && r.until <= now)
+	return r.waits() && !r.follows() && (r.token == 0 && r.due <= now || r.token != 0 && r.until <= now)
 }
 
 // stands reports whether a claim with this token may end the row.
@@ -53,8 +56,10 @@ func (s *store) put(r *row) {
 	s.inbox = append(s.inbox, r)
 }
 
-// anyWaits reports whether a row has not come to its end.
-func (s *store) anyWaits() bool { return slices.ContainsFunc(s.inbox, (*row).waits) }
+// anyWaits reports whether a row has not come to its end, and may without a person.
+func (s *store) anyWaits() bool {
+	return slices.ContainsFunc(s.inbox, func(r *row) bool { return r.waits() && !s.behindParked(r) })
+}
 
 // take claims rows that are due, up to a bound; one that is claimed and whose lease
 // has ended is suspect.
@@ -121,6 +126,8 @@ func (w *world) person() {
 	case r.key.conflict:
 	case r.overdue() && w.choices.flip():
 		w.skip(r)
+	case r.keepsBack() && w.choices.chance(3):
+		w.pass(r)
 	case (r.as == machine.AsParked || r.overdue()) && marked && m.outcome == contract.Parked:
 		w.fault("a person retries", "%s", r.key.id)
 		r.as, r.reason, r.due, r.by = machine.AsWaiting, "", w.now, nil
@@ -132,6 +139,7 @@ func (w *world) person() {
 		w.fault("a person discards", "%s", r.key.id)
 		r.as, r.token = machine.AsDiscarded, 0
 		s.markers[r.key.id] = marker{contract.Discarded, r.print}
+		s.advance(r, nil, w.now)
 		w.wrapUp()
 	}
 }

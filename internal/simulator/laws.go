@@ -135,6 +135,7 @@ func (c *checker) effect(f *flight, x effect) {
 		c.broke("law 10", "%s has an effect of another content", m.id)
 	}
 	c.order(f, x)
+	c.inPlace(f, x)
 }
 
 // order checks that no message before this one in its lane has yet to come.
@@ -183,6 +184,7 @@ func (w *world) finish() {
 		}
 	}
 	w.checkStreams()
+	w.checkLines()
 }
 
 // checkMessage holds a message against the store, when all is over.

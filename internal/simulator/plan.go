@@ -121,6 +121,7 @@ func drawPlan(c *choices) plan {
 		p.drawInbox(c)
 	}
 	p.drawStreams(c)
+	p.drawBlock()
 	return p
 }
 

@@ -118,6 +118,7 @@ var required = map[string]string{
 		commit refused because of a claim
 		handler cancelled for a lost claim
 		lease extended
+		behind another of its line
 		retaken after an unknown commit
 		what a lost claim took is found
 		what kills its process is parked
@@ -185,6 +186,7 @@ var required = map[string]string{
 		case 2
 		case 3
 		case 6
+		case 7
 		case 8
 		case 10
 		trap T95

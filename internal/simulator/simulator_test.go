@@ -42,6 +42,7 @@ func TestTheMachineKeepsTheLawsUnderFaults(t *testing.T) {
 	keeps("case_2_contention_makes_a_worker_wait_and_try_a_quarter", "case 2")
 	keeps("case_3_what_a_lost_commit_did_is_seen_as_its_own_and_nothing_else_is", "case 3")
 	keeps("case_6_no_wait_in_memory_is_longer_than_hold", "case 6")
+	keeps("case_7_C8_D8_nothing_takes_effect_before_what_its_line_has_in_the_inbox", "case 7")
 	keeps("case_8_copies_of_what_is_set_aside_are_counted_on_its_row", "case 8")
 	keeps("case_10_what_is_to_be_left_runs_no_more_and_is_left_once_nothing_is_under_way", "case 10")
 	keeps("trap_T95_a_run_ends_idle_only_when_the_source_was_asked_and_has_no_more", "trap T95")

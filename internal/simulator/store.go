@@ -71,6 +71,7 @@ type store struct {
 	log     []*message
 	locks   map[string]*transaction
 	streams map[string]*stream
+	places  int // in lines, that were given
 	waiting []func()
 	// serial is the last transaction that took the consumer's lock.
 	serial *transaction

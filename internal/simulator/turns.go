@@ -18,8 +18,10 @@ type turn struct {
 	reason semel.Reason
 }
 
-// early reports whether a version's turn has not come, or is over.
-func early(v contract.Verdict) bool { return v.Kind == contract.Gap || v.Kind == contract.Stale }
+// early reports whether a message's turn has not come, or is over.
+func early(v contract.Verdict) bool {
+	return v.Kind == contract.Gap || v.Kind == contract.Stale || v.Kind == contract.Behind
+}
 
 // outOfTurn is called when the machine hears that an entry is out of its turn.
 func (c *checker) outOfTurn(f *flight, i int) {
@@ -30,6 +32,8 @@ func (c *checker) outOfTurn(f *flight, i int) {
 		h.must, h.reason = machine.AsParked, semel.ReasonConflict
 	case v.Kind == contract.Stale:
 		h.must, h.reason = machine.AsDiscarded, semel.ReasonStale
+	case v.Kind == contract.Behind:
+		h.must, h.reason = machine.AsBlocked, semel.ReasonBehind
 	case c.movedIn(f, h.delivery.message.stream):
 		c.w.coverage.add("fault", "a version asks again after those of its flight")
 	case h.claim != nil && h.claim.blocked:
@@ -63,6 +67,8 @@ func (c *checker) entryInTurn(e machine.Entry, h *handed) {
 		c.broke(h.lawOfTurn(), "%s is marked as %s, and should be as %s (%s)", showItem(e.Item), word(asNames[:], e.As), word(asNames[:], h.must), h.reason)
 	case h.must == 0 && waits:
 		c.broke("B9", "%s is to wait for an earlier version, and nobody said that one is missing", showItem(e.Item))
+	case e.As == machine.AsBlocked && h.reason == semel.ReasonBehind:
+		c.arose("case 7")
 	case e.As == machine.AsBlocked:
 		c.arose("B9")
 	case waits:
@@ -72,8 +78,11 @@ func (c *checker) entryInTurn(e machine.Entry, h *handed) {
 
 // lawOfTurn is the law of how a version ends that is out of its turn.
 func (h *handed) lawOfTurn() string {
-	if h.reason == semel.ReasonGap {
+	switch h.reason {
+	case semel.ReasonGap:
 		return "B9"
+	case semel.ReasonBehind:
+		return "case 7"
 	}
 	return "B4"
 }
@@ -85,6 +94,9 @@ func (c *checker) rowInTurn(r machine.Row, h *handed) {
 	}
 	if r.Reason != h.reason {
 		c.broke(h.lawOfTurn(), "the row of %s says %q, and should say %q", showItem(h.item), r.Reason, h.reason)
+	}
+	if h.reason == semel.ReasonBehind {
+		return
 	}
 	if r.As == machine.AsBlocked && r.After != c.p.config.Gap {
 		c.broke("trap T55", "%s is to wait for an earlier version for %v, and should for %v", showItem(h.item), r.After, c.p.config.Gap)
@@ -146,7 +158,7 @@ func (c *checker) passedOver(f *flight, d *delivery) bool {
 // checkStreams looks, when all is over, whether something waits whose turn has come.
 func (w *world) checkStreams() {
 	for _, r := range w.store.inbox {
-		if m := r.message; (r.overdue() || r.as == machine.AsBlocked) && m.version <= w.ledger[m.stream]+1 {
+		if m := r.message; m.version > 0 && (r.overdue() || r.as == machine.AsBlocked) && m.version <= w.ledger[m.stream]+1 {
 			w.broke("trap T55", "%s waits for a version before %d of %s, and that is at %d", m.name(), m.version, m.stream, w.ledger[m.stream])
 		}
 	}

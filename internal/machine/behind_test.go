@@ -1,0 +1,78 @@
+package machine
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
+// answers gives the flight of worker 0 its verdicts, runs nothing, and returns what it
+// commits.
+func (k *keyed) answers(now Time, kinds ...contract.VerdictKind) (c Commit) {
+	k.t.Helper()
+	f := k.flights[0]
+	if f == nil || len(f.Entries) != len(kinds) {
+		k.t.Fatalf("the flight is %+v", f)
+	}
+	delete(k.flights, 0)
+	verdicts := make([]contract.Verdict, len(kinds))
+	for i, kind := range kinds {
+		verdicts[i].Kind = kind
+	}
+	for _, a := range k.m.Step(Marked{Flight: f, Verdicts: verdicts}, now) {
+		if commit, ok := a.(Commit); ok {
+			c = commit
+		}
+	}
+	if c.Flight == nil {
+		k.t.Fatal("it does not commit")
+	}
+	k.step(Ended{Flight: f, Outcome: contract.Committed, Culprit: -1}, now)
+	return c
+}
+
+func newBlocking(t *testing.T) *keyed {
+	c := testConfig()
+	c.Lanes, c.Workers, c.Block, c.Inbox, c.Wait, c.Poll = Key, 1, true, true, true, c.Hold
+	k := &keyed{t: t, m: New(c), flights: map[int]*Flight{}}
+	k.step(Given{Lane: contract.Lane{ID: "a", Epoch: 1}}, 0)
+	return k
+}
+
+func TestWhatIsBehindAnother(t *testing.T) {
+	t.Run("case_7_C8_rides_in_the_next_flight_as_a_row", func(t *testing.T) {
+		k := newBlocking(t)
+		k.fetched(7)
+		k.fetched(8)
+		if c := k.answers(0, contract.Behind); !slices.Equal(c.Trim, []int{0}) || len(c.Rows) != 0 {
+			t.Errorf("%+v", c)
+		}
+		c := k.answers(0, contract.Fresh, contract.Busy)
+		if len(c.Rows) != 1 || c.Rows[0].As != AsBlocked || c.Rows[0].Reason != semel.ReasonBehind || c.Rows[0].After != 0 {
+			t.Errorf("%+v", c)
+		}
+	})
+	t.Run("case_7_law_8_enters_its_line_after_an_earlier_one_of_its_key", func(t *testing.T) {
+		m, one, other := New(testConfig()), newLine(true), newLine(true)
+		f := &Flight{}
+		for _, en := range []struct {
+			line *line
+			as   As
+			kind contract.VerdictKind
+		}{
+			{one, AsBlocked, contract.Fresh}, {one, AsApplied, contract.Behind}, {one, AsBlocked, contract.Fresh}, {one, AsParked, contract.Fresh},
+			{other, AsWaiting, contract.Fresh}, {other, AsApplied, untouched}, {other, AsWaiting, contract.Fresh},
+			{newLine(false), AsApplied, untouched}, {newLine(true), AsBlocked, contract.Fresh},
+		} {
+			it := &Item{}
+			it.line = en.line
+			f.Entries = append(f.Entries, Entry{Item: it, As: en.as})
+			f.verdicts = append(f.verdicts, contract.Verdict{Kind: en.kind})
+		}
+		if m.keepPlaces(f); !slices.Equal(f.trim, []int{2, 3, 6}) {
+			t.Errorf("taken back are %v", f.trim)
+		}
+	})
+}
