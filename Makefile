@@ -17,7 +17,7 @@ RACED = $(LONGEST) $(filter-out $(PURE) $(LONGEST),$(shell $(GO) list $(PACKAGES
 # Under the detector, it runs a part of its suites only.
 TWICE = $(shell $(GO) list ./itest/sqlite)
 
-.PHONY: test vet simulate planted bench coverage-list pictures example proof-file proof-commit proof-failover proof-kafka proof-inbox proof-order proof-kafka3 bench-postgres bench-kafka bench-river bench-against bench-postgres-against bench-kafka-against bench-file
+.PHONY: test vet simulate planted bench coverage-list pictures example proof-file proof-commit proof-failover proof-kafka proof-inbox proof-order proof-keys proof-kafka3 bench-postgres bench-kafka bench-river bench-against bench-postgres-against bench-kafka-against bench-file
 
 # The parts of test that run at once. A test waits for servers more than it
 # computes, so what computes and waits for nobody fills in.
@@ -178,6 +178,14 @@ proof-inbox:
 proof-order:
 	scripts/services install postgres kafka
 	$(GO) run ./itest/cmd/proof kafka -order -webhooks "$$(scripts/fetch-webhooks)" $(PROOF)
+
+## proof-keys: the same records as versions of nothing, in order by key and kept behind
+## a receipt, so that what is behind a failed or parked one waits in the inbox;
+## PROOF=-quick: a minute; PROOF="-quick -plant unguarded": without lanes by key,
+## which must be found
+proof-keys:
+	scripts/services install postgres kafka
+	$(GO) run ./itest/cmd/proof kafka -keys -webhooks "$$(scripts/fetch-webhooks)" $(PROOF)
 
 ## proof-kafka3: three brokers, each topic on all of them, of which under load
 ## one is killed and another frozen, three times; PROOF=-next-gen has the

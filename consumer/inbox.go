@@ -267,7 +267,7 @@ func (b *inbox) close(ctx context.Context) error {
 			}
 		}
 	}
-	if err := b.release(ctx, all); err != nil || ctx.Err() != nil {
+	if err := cmp.Or(b.release(ctx, all), ctx.Err()); err != nil {
 		return fmt.Errorf("semel: consumer %s: %d claims were not given back and wait for the end of their leases: %w", b.config.Name, len(all), err)
 	}
 	return nil

@@ -98,7 +98,11 @@ func (r *run) pace(ctx context.Context, p *proof.Publisher, plan []int) {
 			due = max(held, sent+(len(plan)-sent)/2000+1)
 		}
 		for ; sent < min(due, len(plan)) && ctx.Err() == nil; sent++ {
-			p.Send(ctx, random.IntN(producers), r.record(plan[sent], random))
+			producer := random.IntN(producers)
+			if r.Keys { // its order is that of its key's producer
+				producer = r.places[plan[sent]].stream % producers
+			}
+			p.Send(ctx, producer, r.record(plan[sent], random))
 		}
 	}
 }

@@ -67,7 +67,7 @@ func (r *run) audit(ctx context.Context) (err error) {
 		if l.Placed, l.Misplaced, err = r.inOrder(ctx); err != nil {
 			return err
 		}
-		if err := r.Activity.DB.QueryRowContext(ctx, "select count(*) from semel_inbox where stream is not null").Scan(&l.Blocked); err != nil {
+		if err := r.Activity.DB.QueryRowContext(ctx, "select count(*) from semel_inbox where stream is not null or place > 1").Scan(&l.Blocked); err != nil {
 			return err
 		}
 	}

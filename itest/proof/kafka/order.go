@@ -23,7 +23,10 @@ import (
 
 // orderKeys are the consumer's where records are versions of streams, which are their
 // keys.
-func orderKeys() []string {
+func (p Proof) orderKeys() []string {
+	if p.Keys {
+		return slices.Concat([]string{"lanes: key"}, inboxKeys)
+	}
 	return []string{
 		"lanes: key", `version: {stream: "header:stream", number: "header:version"}`, "inbox: {lease: 4s, poll: 200ms}",
 		"retry: {attempts: 40, first: 100ms, most: 2s}", "hold: 1s",
@@ -49,10 +52,13 @@ type version struct{ stream, number int }
 func (p Proof) versions() []version {
 	random := rand.New(rand.NewPCG(p.Seed, 11))
 	zipf := rand.NewZipf(random, 1.1, 1, streams-1)
-	next := make([]int, streams)
+	next := make([]int, 2*streams)
 	all := make([]version, p.Events)
 	for i := range all {
 		s := int(zipf.Uint64())
+		if p.Keys { // none of those that skip, are late, or filled
+			s += streams
+		}
 		next[s]++
 		if next[s] == 2 && skips(s) {
 			next[s]++
@@ -77,7 +83,7 @@ func (p Proof) place(i int, v version, random *rand.Rand) int {
 	switch {
 	case v.late():
 		return 2 * (p.Events + 10_000)
-	case v.stream%shuffled == shuffled-1:
+	case v.stream%shuffled == shuffled-1 && !p.Keys:
 		return 2 * (i + random.IntN(streamWindow*streams/10))
 	}
 	return 2 * i
@@ -94,6 +100,9 @@ func (r *run) ordered(record *kgo.Record, event int) {
 
 // headOf is an event of a stream of its own, so that what is behind it waits for it.
 func (r *run) headOf(n int) int {
+	if r.Keys {
+		return slices.Index(r.places, version{streams + 60 + n, 3})
+	}
 	return slices.Index(r.places, version{60 + n, 3})
 }
 
@@ -132,7 +141,7 @@ func (r *run) fillGaps(ctx context.Context) error {
 
 // skipGaps has a command skip what never comes.
 func (r *run) skipGaps(ctx context.Context) error {
-	if !r.Order {
+	if !r.Order || r.Keys {
 		return nil
 	}
 	if err := r.fillGaps(ctx); err != nil {
@@ -160,7 +169,7 @@ func (r *run) inOrder(ctx context.Context) (placed, misplaced int, err error) {
 		return 0, 0, err
 	}
 	defer rows.Close()
-	at := make([]int, streams)
+	at := make([]int, 2*streams)
 	for rows.Next() {
 		var id string
 		if err := rows.Scan(&id); err != nil {
@@ -197,14 +206,14 @@ func blockedFor(p Proof) int {
 }
 
 func filledFor(p Proof) int {
-	if p.Order {
+	if p.Order && !p.Keys {
 		return filledStreams
 	}
 	return 0
 }
 
 func skippedFor(p Proof) int {
-	if p.Order {
+	if p.Order && !p.Keys {
 		return skippedStreams
 	}
 	return 0

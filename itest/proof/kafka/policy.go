@@ -37,9 +37,12 @@ func (r *run) writePolicies() error {
 		p.Strategy, p.More = "inbox", inboxKeys
 	}
 	if r.Order {
-		p.More = orderKeys()
+		p.More = r.orderKeys()
+		if r.Keys {
+			p.Strategy = "inbox"
+		}
 		if r.Plant == "unguarded" {
-			p.More = slices.DeleteFunc(p.More, func(key string) bool { return strings.HasPrefix(key, "version:") })
+			p.More = slices.DeleteFunc(p.More, func(key string) bool { return strings.HasPrefix(key, "version:") || key == "lanes: key" })
 		}
 	}
 	for file, instance := range map[string]string{dynamicPolicy: "", staticPolicy: `, instance: "${MEMBER}"`} {

@@ -52,6 +52,9 @@ type Proof struct {
 	// Order has the records be versions of streams, some of which come shuffled, late or
 	// never, in lanes by key; handlers fail as with Inbox.
 	Order bool
+	// Keys, with Order, has the records be in order, of keys, and kept behind a receipt:
+	// what comes behind one that fails or is parked waits in the inbox.
+	Keys bool
 	// Refused is how many writes there must be that their token refuses.
 	Refused int
 	// Redelivered is how many redeliveries there must be.

@@ -14,7 +14,7 @@ import (
 // Room offers the proof in three sizes.
 type Room struct {
 	Proof
-	quick, three, inbox, order bool
+	quick, three, inbox, order, keys bool
 }
 
 // Flags implements proof.Room.
@@ -26,6 +26,7 @@ func (r *Room) Flags(flags *flag.FlagSet) {
 	r.size(flags, "three", &r.three, "three brokers, of which two are killed and two frozen, in two minutes, whatever other flags say")
 	flags.BoolVar(&r.inbox, "inbox", false, "receive first, with handlers that fail now and then; with -quick in a minute")
 	flags.BoolVar(&r.order, "order", false, "versions of streams in lanes by key, some of which come shuffled, late or never; with -quick in a minute")
+	flags.BoolVar(&r.keys, "keys", false, "records of keys in order, received first, with handlers that fail now and then; with -quick in a minute")
 	flags.BoolVar(&p.NextGen, "next-gen", false, "have the members join with the protocol of KIP-848")
 	flags.IntVar(&p.Events, "events", p.Events, "events, each with an identity of its own")
 	flags.IntVar(&p.Duplicates, "duplicates", p.Duplicates, "copies by producers")
@@ -53,7 +54,7 @@ func (r *Room) size(flags *flag.FlagSet, name string, chosen *bool, usage string
 // comes twice has two effects. "settle-first" puts a plain loop in semel's place,
 // which commits the offsets of what it fetched before it applies it;
 // "settle-last" one that commits them afterwards. "unguarded", with -order, leaves the
-// versions out.
+// versions out, with -keys the lanes by key.
 func (r *Room) Plants() []string {
 	return []string{"natural", "settle-first", "settle-last", "unguarded"}
 }
@@ -62,8 +63,9 @@ func (r *Room) Plants() []string {
 func (r *Room) Runs(c proof.Choice) []proof.Run {
 	p := r.Proof
 	switch {
-	case r.order:
+	case r.order, r.keys:
 		p = Order(p, r.quick)
+		p.Keys = r.keys
 	case r.inbox:
 		p = Inbox(p, r.quick)
 	case r.quick:
