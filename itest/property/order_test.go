@@ -1,0 +1,264 @@
+// Package property draws histories of messages and holds what took effect against the
+// order in which it has to; a history that does not keep it is made as short as can be.
+package property
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/memstore"
+)
+
+// step is a version of a stream, and what becomes of it.
+type step struct {
+	stream  string
+	version int
+	fails   int  // how often its handler fails before it succeeds
+	passed  bool // its handler discards it
+}
+
+func (s step) id() string { return fmt.Sprint(s.stream, "-", s.version) }
+
+func (s step) message() *semel.Message {
+	return &semel.Message{Key: []byte(s.stream), Headers: semel.Headers{{Name: "id", Value: []byte(s.id())}},
+		Body: fmt.Appendf(nil, `{"stream":%q,"version":%d}`, s.stream, s.version)}
+}
+
+// history is what a consumer meets.
+type history struct {
+	steps []step // each once
+	// runs are the deliveries of one process after the other, as indexes of steps; each
+	// process ends when so much time has passed, but the last.
+	runs [][]int
+	ends []time.Duration
+	// workers, most and hold are of the policy.
+	workers, most int
+	hold          time.Duration
+}
+
+// draw draws a history. With order the first deliveries of a stream come in its order.
+func draw(t *rapid.T, order bool) (h history) {
+	for s := range rapid.IntRange(1, 3).Draw(t, "streams") {
+		for v := range rapid.IntRange(1, 6).Draw(t, "length") {
+			h.steps = append(h.steps, step{string(rune('a' + s)), v + 1, rapid.SampledFrom([]int{0, 0, 0, 1, 3}).Draw(t, "fails"), rapid.IntRange(0, 9).Draw(t, "passed") == 9})
+		}
+	}
+	all := make([]int, len(h.steps))
+	for i := range all {
+		all[i] = i
+	}
+	if !order {
+		all = rapid.Permutation(all).Draw(t, "order")
+	}
+	for _, i := range rapid.SliceOfN(rapid.IntRange(0, len(all)-1), 0, 6).Draw(t, "copies") {
+		all = append(all, i)
+	}
+	for rest := all; len(rest) > 0; {
+		n := rapid.IntRange(1, len(rest)).Draw(t, "deliveries")
+		h.runs, rest = append(h.runs, rest[:n]), rest[n:]
+		h.ends = append(h.ends, time.Duration(rapid.IntRange(1, 3000).Draw(t, "ends"))*time.Millisecond)
+	}
+	h.workers, h.most = rapid.IntRange(1, 3).Draw(t, "workers"), rapid.IntRange(1, 5).Draw(t, "most")
+	h.hold = time.Duration(rapid.SampledFrom([]int{1, 50, 5000}).Draw(t, "hold")) * time.Millisecond
+	return h
+}
+
+// source brings the deliveries of a run that nobody has settled, and then nothing.
+type source struct {
+	mutex sync.Mutex
+	given []contract.Delivery
+	open  map[*semel.Message]bool
+}
+
+var lane = contract.Lane{ID: "a", Epoch: 1}
+
+func (s *source) Lanes(o contract.LaneObserver) { o.Given(lane) }
+func (s *source) Flow(contract.Lane, bool)      {}
+func (s *source) Close(context.Context) error   { return nil }
+
+func (s *source) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+	s.mutex.Lock()
+	n := min(most.Messages, len(s.given))
+	all := s.given[:n]
+	s.given = s.given[n:]
+	s.mutex.Unlock()
+	if n == 0 {
+		<-ctx.Done()
+	}
+	return all, nil
+}
+
+func (s *source) Settle(_ context.Context, all []contract.Settlement) ([]int, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for _, one := range all {
+		delete(s.open, one.Delivery.Message)
+	}
+	return nil, nil
+}
+
+// lives runs the history, each process on what the last one left, and returns the store.
+func (h *history) lives(policy func(*consumer.Config)) (*memstore.Store, error) {
+	store, left := memstore.New(), map[string]int{}
+	for _, s := range h.steps {
+		left[s.id()] = s.fails
+	}
+	var pending []*semel.Message
+	var mutex sync.Mutex
+	for n, run := range h.runs {
+		for _, i := range run {
+			pending = append(pending, h.steps[i].message())
+		}
+		src := &source{open: map[*semel.Message]bool{}}
+		for _, m := range pending {
+			src.given, src.open[m] = append(src.given, contract.Delivery{Message: m, Lane: lane, Before: contract.Unknown}), true
+		}
+		c := consumer.Config{Name: "property", Source: src, Identity: identity.By("header:id"), Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+			Workers: h.workers, Hold: h.hold, Batch: consumer.BatchLimits{Most: h.most},
+			Retry: consumer.RetryPolicy{Attempts: 50, First: 20 * time.Millisecond, Most: time.Minute}}
+		ctx, cancel := context.WithTimeout(context.Background(), h.ends[n])
+		if n == len(h.runs)-1 {
+			c.IdleExit = 10 * time.Minute
+			ctx, cancel = context.WithCancel(context.Background())
+		}
+		policy(&c)
+		if err := h.run(ctx, store, c, left, &mutex); err != nil {
+			cancel()
+			return nil, err
+		}
+		cancel()
+		pending = slices.DeleteFunc(pending, func(m *semel.Message) bool { return !src.open[m] })
+	}
+	return store, nil
+}
+
+func (h *history) run(ctx context.Context, store *memstore.Store, c consumer.Config, left map[string]int, mutex *sync.Mutex) error {
+	passed := map[string]bool{}
+	for _, s := range h.steps {
+		passed[s.id()] = s.passed
+	}
+	process, err := consumer.New(store, func(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
+		mutex.Lock()
+		defer mutex.Unlock()
+		id := m.Identity.ID
+		stream, version, _ := strings.Cut(id, "-")
+		before, err := tx.Get(stream)
+		if err != nil {
+			return err
+		}
+		if err := tx.Set(stream, append(before, version+" "...)); err != nil {
+			return err
+		}
+		if left[id]--; left[id] >= 0 {
+			return errors.New("not yet")
+		}
+		if passed[id] {
+			return semel.Discard("it is drawn")
+		}
+		return nil
+	}, c, faults.Plan{Seed: 1})
+	if err != nil {
+		return err
+	}
+	return process.Run(ctx)
+}
+
+// wants are the effects of each stream in its order.
+func (h *history) wants() map[string]string {
+	want := map[string]string{}
+	for _, s := range h.steps {
+		if want[s.stream] += ""; !s.passed {
+			want[s.stream] += strconv.Itoa(s.version) + " "
+		}
+	}
+	return want
+}
+
+// checked holds drawn histories. Goroutines run in no fixed order, so that a history that
+// has failed may pass when it is tried again: once one has failed, each is tried often, and
+// what is made shorter fails with it.
+func checked(t *testing.T, order bool, policy func(*consumer.Config)) {
+	tries := 1
+	rapid.Check(t, func(rt *rapid.T) {
+		h := draw(rt, order)
+		for range tries {
+			if err := h.holds(t, policy); err != nil {
+				tries = 50
+				rt.Fatal(err)
+			}
+		}
+	})
+}
+
+// holds runs the history in virtual time and says what is wrong with what is left of it.
+func (h *history) holds(t *testing.T, policy func(*consumer.Config)) error {
+	var store *memstore.Store
+	var err error
+	synctest.Test(t, func(*testing.T) { store, err = h.lives(policy) })
+	if err != nil {
+		return err
+	}
+	want := h.wants()
+	for _, stream := range slices.Sorted(maps.Keys(want)) {
+		if got := string(store.Get(stream)); got != want[stream] {
+			return fmt.Errorf("stream %s took effect as %q, and should as %q", stream, got, want[stream])
+		}
+	}
+	rows, err := store.Rows(context.Background(), contract.RowFilter{})
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		if o := r.State.Outcome(); o == contract.Waiting || o == contract.Parked {
+			return fmt.Errorf("the row of %s is left %s", r.Key.ID, r.State)
+		}
+	}
+	last := map[string]int64{}
+	for _, s := range h.steps {
+		last[s.stream] = max(last[s.stream], int64(s.version))
+	}
+	all, err := store.Streams(context.Background(), contract.StreamFilter{})
+	for _, s := range all {
+		if s.Last != last[s.Name] {
+			return fmt.Errorf("stream %s is at %d, and should be at %d", s.Name, s.Last, last[s.Name])
+		}
+	}
+	return err
+}
+
+func TestVersionsInAnyOrder(t *testing.T) {
+	t.Run("B4_B9_trap_T53_end_as_their_ordered_stream_does_with_copies_failures_and_restarts", func(t *testing.T) {
+		checked(t, false, func(c *consumer.Config) {
+			c.Version = &consumer.VersionPolicy{By: identity.Stream("body:/stream").At("body:/version"), Gap: time.Hour}
+		})
+	})
+}
+
+func TestKeysInTheirOrder(t *testing.T) {
+	t.Run("C8_law_8_keep_it_through_copies_failures_and_restarts", func(t *testing.T) {
+		checked(t, true, func(c *consumer.Config) { c.Lanes = consumer.LanesKey })
+	})
+	t.Run("D8_law_8_keep_it_behind_a_receipt", func(t *testing.T) {
+		checked(t, true, func(c *consumer.Config) {
+			c.Lanes, c.Strategy, c.Settle = consumer.LanesKey, consumer.StrategyInbox, consumer.SettleAfterReceipt
+		})
+	})
+}
