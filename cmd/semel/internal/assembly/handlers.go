@@ -72,7 +72,12 @@ func (a *Assembly) statements(c *policy.Consumer, all policy.Statements, store *
 	if key := c.Strategy.BusinessKey; key != nil {
 		config.Violates = store.violates(key.Constraint)
 	}
-	config.NoEffect = a.warnOnce(c.Name, all.Type, len(config.Statements))
+	warn := a.warnOnce(c.Name, all.Type, len(config.Statements))
+	config.NoEffect = func(m *semel.Message, i int) {
+		if all.Statements[i].Upsert == nil { // which meets late versions, and leaves the row
+			warn(m, i)
+		}
+	}
 	return config
 }
 

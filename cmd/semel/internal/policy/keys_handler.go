@@ -2,7 +2,10 @@ package policy
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
+	"github.com/semel-go/semel/upsert"
 	"go.yaml.in/yaml/v4"
 )
 
@@ -30,17 +33,67 @@ func sqlShape() object[SQL] {
 	}}
 }
 
-func statementShape() object[Statement] {
-	return object[Statement]{
+func statementShape() statementObject {
+	return statementObject{object[Statement]{
 		short: statementText{word{what: "an SQL statement", lines: true}},
 		fields: []field[Statement]{
-			key(meta{name: "sql", required: true, doc: "The statement."},
+			key(meta{name: "sql", doc: "The statement. It, or `upsert`, is required."},
 				word{what: "an SQL statement", lines: true}, func(s *Statement) *string { return &s.SQL }),
+			key(meta{name: "upsert", doc: "In place of `sql`: a row is inserted, or changed if the version that it has is older. See [upserts](#upserts)."},
+				pointer[upsert.Newer]{upsertShape()}, func(s *Statement) **upsert.Newer { return &s.Upsert }),
 			key(meta{name: "rows", doc: "How many rows it must change."},
 				pointer[int64]{count64{count{least: 0, most: 1_000_000}}}, func(s *Statement) **int64 { return &s.Rows }),
 			key(meta{name: "otherwise", doc: "What becomes of a message whose statement changes another number of rows. Without it, `on_unmet` decides."},
 				words("park", "discard", "fail"), func(s *Statement) *string { return &s.Otherwise }),
-		}}
+		}}}
+}
+
+// upsertShape is the statement that keeps a row at its newest version.
+func upsertShape() object[upsert.Newer] {
+	columns := func() list[string] { return list[string]{item: word{what: "the name of a column"}} }
+	return object[upsert.Newer]{fields: []field[upsert.Newer]{
+		key(meta{name: "table", required: true, doc: "The table, with its schema before a dot if it needs one."},
+			word{what: "the name of a table"}, func(n *upsert.Newer) *string { return &n.Table }),
+		key(meta{name: "key", required: true, doc: "The columns of its unique key. Each column gets the parameter of its name."},
+			columns(), func(n *upsert.Newer) *[]string { return &n.Key }),
+		key(meta{name: "set", doc: "The other columns that are written."},
+			columns(), func(n *upsert.Newer) *[]string { return &n.Set }),
+		key(meta{name: "version", required: true, doc: "The column that says which of two states is newer: a number that the producer counts for each key."},
+			word{what: "the name of a column"}, func(n *upsert.Newer) *string { return &n.Version }),
+	}}
+}
+
+// statementObject is a statement with options, whose text is written or made of an upsert.
+type statementObject struct{ object[Statement] }
+
+func (s statementObject) read(d *decoder, p place) (Statement, bool) {
+	statement, ok := s.object.read(d, p)
+	u := statement.Upsert
+	switch {
+	case !ok:
+		return statement, false
+	case u == nil && statement.SQL == "":
+		d.fault(p, "sql is missing", "write the statement as sql: …, or upsert: {table: …, key: […], version: …}")
+		return statement, false
+	case u == nil:
+		return statement, true
+	case statement.SQL != "":
+		d.fault(p, "sql and upsert stand beside one another", "remove one: an upsert is a statement of its own")
+		return statement, false
+	}
+	for _, column := range slices.Concat(u.Key, u.Set, []string{u.Version}) {
+		if !isVariable(column) {
+			d.fault(p, fmt.Sprintf("%q cannot be a parameter, and each column of an upsert gets the one of its name", column), "write the statement as sql, with a parameter of another name")
+			return statement, false
+		}
+	}
+	text, err := u.Named()
+	if err != nil {
+		d.fault(p, strings.ReplaceAll(strings.TrimPrefix(err.Error(), "upsert: "), "\n", ", "), "mend the upsert")
+		return statement, false
+	}
+	statement.SQL = text
+	return statement, true
 }
 
 // statementText is a statement without options.

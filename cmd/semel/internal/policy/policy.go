@@ -19,6 +19,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/upsert"
 )
 
 // Policy is a policy file without faults. Its parts are in the file's order.
@@ -286,7 +287,10 @@ type Param struct{ Name, Selector string }
 
 // Statement is one SQL statement.
 type Statement struct {
+	// SQL is its text, also that of Upsert.
 	SQL string
+	// Upsert, when not nil, is what SQL was made of.
+	Upsert *upsert.Newer
 	// Rows, when not nil, is how many rows it must change.
 	Rows *int64
 	// Otherwise is "park", "discard" or "fail": what becomes of a message

@@ -42,6 +42,12 @@ func refusedValues() []policyCase {
 	return []policyCase{
 		{name: "version of a later format", edits: []string{"version: 1", "version: 2"}, shape: true},
 		{name: "word", edits: inConsumer("on_conflict: parc"), shape: true},
+		{name: "a statement of nothing", edits: []string{"- update accounts set balance = balance + :amount where id = :account", "- {rows: 1}"}},
+		{name: "a statement of both", edits: []string{"- update accounts set balance = balance + :amount where id = :account", "- {sql: \"update accounts set balance = :amount where id = :account\", upsert: {table: accounts, key: [account], version: amount}}"}},
+		{name: "an upsert of unbound columns", edits: []string{"- update accounts set balance = balance + :amount where id = :account", "- upsert: {table: accounts, key: [account], set: [owner], version: amount}"}},
+		{name: "an upsert that says a column twice", edits: []string{"- update accounts set balance = balance + :amount where id = :account", "- upsert: {table: accounts, key: [account], set: [amount], version: amount}"}},
+		{name: "an upsert of a column that is no parameter", edits: []string{"- update accounts set balance = balance + :amount where id = :account", "- upsert: {table: accounts, key: [account, \"of it\"], version: amount}"}},
+		{name: "an upsert without a version", edits: []string{"- update accounts set balance = balance + :amount where id = :account", "- upsert: {table: accounts, key: [account]}"}, shape: true},
 		{name: "followers that wait for nothing", edits: inConsumer("on_parked: block", "lanes: none")},
 		{name: "followers without markers", edits: append([]string{"strategy: marker", "strategy: {natural: {because: \"order: irrelevant\"}}"}, inConsumer("on_parked: block")...)},
 		{name: "followers beside versions", edits: inConsumer("on_parked: block", "version: {stream: \"body:/order\", number: \"body:/version\"}")},
