@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"database/sql"
 	"strings"
 	"testing"
@@ -54,7 +55,9 @@ func TestClaimsReadNoMoreThanTheyTake(t *testing.T) {
 }
 
 // plan is what an explain statement answers.
-func plan(t *testing.T, db *sql.DB, statement string, args ...any) string {
+func plan(t *testing.T, db interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}, statement string, args ...any) string {
 	t.Helper()
 	rows, err := db.QueryContext(t.Context(), statement, args...)
 	if err != nil {

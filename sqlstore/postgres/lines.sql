@@ -65,7 +65,10 @@ update {prefix}inbox set place = null, revision = revision + 1, changed_at = clo
 where number = $1 and revision = $2;
 
 -- name: first in line
-select i.number from {prefix}inbox g join {prefix}inbox i on i.line = g.line
-where g.number = $1 and g.place is not null and i.place is not null
-  and i.state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE', 'BLOCKED', 'PARKED')
-order by i.place limit 1;
+select f.number from {prefix}inbox g cross join lateral (
+  select i.number from {prefix}inbox i
+  where i.line = g.line and i.place is not null
+    and i.state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE', 'BLOCKED', 'PARKED')
+  order by i.place limit 1
+) f
+where g.number = $1 and g.place is not null;

@@ -22,8 +22,9 @@ returning state;
 update {prefix}inbox set state = 'RECEIVED', reason = '', revision = revision + 1, changed_at = cast(unixepoch('subsec') * 1000 as integer),
   processed_at = null, token = null, locked_until = null, due_at = cast(unixepoch('subsec') * 1000 as integer)
 where state = 'BLOCKED' and number = (
-  select i.number from {prefix}inbox g join {prefix}inbox i on i.line = g.line
-  where g.number = ?1 and i.place is not null and i.state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE', 'BLOCKED', 'PARKED')
+  select i.number from {prefix}inbox i
+  where i.line = (select g.line from {prefix}inbox g where g.number = ?1)
+    and i.place is not null and i.state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE', 'BLOCKED', 'PARKED')
   order by i.place limit 1);
 
 -- name: forget line
@@ -44,7 +45,7 @@ update {prefix}inbox set place = null, revision = revision + 1, changed_at = cas
 where number = ? and revision = ?;
 
 -- name: first in line
-select i.number from {prefix}inbox g join {prefix}inbox i on i.line = g.line
-where g.number = ? and g.place is not null and i.place is not null
-  and i.state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE', 'BLOCKED', 'PARKED')
+select i.number from {prefix}inbox i
+where i.line = (select g.line from {prefix}inbox g where g.number = ? and g.place is not null)
+  and i.place is not null and i.state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE', 'BLOCKED', 'PARKED')
 order by i.place limit 1;
