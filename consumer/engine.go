@@ -67,6 +67,9 @@ func newEngine[Tx any](c *Consumer[Tx], source contract.Source) *engine[Tx] {
 	}
 	if in != nil {
 		in.since = e.began
+		if e.lined {
+			in.lines = linesOf(c.store)
+		}
 	}
 	if notifier, ok := c.store.(contract.Notifier); ok && in != nil && source != (noSource{ends: true}) {
 		e.bell = newBell(&e.config, notifier)

@@ -52,7 +52,7 @@ func (c *Config) checkOnParked(fault faultFunc) {
 // fitsLines decides whether messages wait behind others, and reports what of a store is in
 // the way.
 func (c *Config) fitsLines(store any) error {
-	keeps := keepsLines(store)
+	keeps := linesOf(store) != nil
 	switch c.OnParked {
 	case OnParkedBlock:
 		if !keeps {
@@ -67,12 +67,13 @@ func (c *Config) fitsLines(store any) error {
 	return nil
 }
 
-func keepsLines(store any) bool {
+// linesOf are those of a store, nil if it keeps none.
+func linesOf(store any) contract.Lines {
 	if l, calls := store.(callsOut); calls {
 		store = l.inner()
 	}
-	_, keeps := store.(contract.Lines)
-	return keeps
+	lines, _ := store.(contract.Lines)
+	return lines
 }
 
 // lineName is the line that a message keeps its order with, nil if it has none: of its

@@ -23,4 +23,8 @@ type Lines interface {
 	// First returns the number of the row that is the first of the line which a row stands
 	// in; 0 if it stands in none.
 	First(ctx context.Context, number int64) (int64, error)
+	// Sweep frees the rows that are the first of their lines and are blocked all the same,
+	// and says how many there were: what kept them back was removed by other means than
+	// this interface's.
+	Sweep(ctx context.Context) (freed int64, err error)
 }

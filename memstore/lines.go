@@ -95,6 +95,23 @@ func (s *Store) First(_ context.Context, number int64) (int64, error) {
 	return s.first(r.Line).Number, nil
 }
 
+// Sweep implements contract.Lines.
+func (s *Store) Sweep(context.Context) (freed int64, err error) {
+	if err := s.ask("rows"); err != nil {
+		return 0, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.rows {
+		if r.waitsInLine() && s.first(r.Line) == r {
+			s.become(r, contract.RowFreed)
+			r.DueAt, r.Reason = s.now(), semel.ReasonNone
+			freed++
+		}
+	}
+	return freed, nil
+}
+
 // Skip implements contract.Lines.
 func (s *Store) Skip(ctx context.Context, number, revision int64, a contract.Act) error {
 	if err := s.ask("rows"); err != nil {

@@ -88,6 +88,9 @@ func (t *tables) First(ctx context.Context, number int64) (int64, error) {
 	return t.inner.First(ctx, number)
 }
 
+// Sweep implements contract.Lines: it frees what waits in a line for nothing.
+func (t *tables) Sweep(ctx context.Context) (int64, error) { return t.inner.Sweep(ctx) }
+
 // Skip implements contract.Lines: it takes a row out of its line, so that those behind it
 // go on.
 func (t *tables) Skip(ctx context.Context, number, revision int64, a contract.Act) error {

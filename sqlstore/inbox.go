@@ -168,7 +168,7 @@ func (s *Store) fillParts() {
 	if p := s.postgres; p != nil {
 		p.ClaimEnds = strings.Replace(p.ClaimEnds, "{row ends}", p.RowEnds, 1)
 		p.CloseClaim = strings.Replace(p.CloseClaim, "{row ends}", p.RowEnds, 1)
-		for _, text := range []*string{&p.MoveStreams, &p.SkipStream, &p.AdvanceLines} {
+		for _, text := range []*string{&p.MoveStreams, &p.SkipStream, &p.AdvanceLines, &p.SweepLines} {
 			*text = strings.Replace(*text, "{row freed}", p.RowFreed, 1)
 		}
 		for _, text := range []*string{&p.EndClaims, &p.CloseClaims} {

@@ -124,6 +124,22 @@ func (s *Store) First(ctx context.Context, number int64) (first int64, err error
 	return first, s.answer("first in line", err)
 }
 
+// Sweep implements contract.Lines.
+func (s *Store) Sweep(ctx context.Context) (freed int64, err error) {
+	err = s.write(ctx, func(tx *sql.Tx) error {
+		if s.postgres != nil {
+			return tx.QueryRowContext(ctx, s.sql.SweepLines).Scan(&freed)
+		}
+		done, err := tx.ExecContext(ctx, s.sql.SweepLines)
+		if err != nil {
+			return err
+		}
+		freed, err = done.RowsAffected()
+		return err
+	})
+	return freed, s.answer("sweep", err)
+}
+
 // Skip implements contract.Lines.
 func (s *Store) Skip(ctx context.Context, number, revision int64, a contract.Act) error {
 	err := s.write(ctx, func(tx *sql.Tx) error {

@@ -55,6 +55,8 @@ type Instance[Tx any] struct {
 	End func(tx Tx, commit bool) error
 	// Send, if not nil, sends the text of a statement in tx, whatever it says.
 	Send func(ctx context.Context, tx Tx, statement string) error
+	// Remove, if not nil, removes a row by other means than the store's.
+	Remove func(t testing.TB, number int64)
 	// Damage, if not nil, makes a row unreadable in part.
 	Damage func(t testing.TB, number int64)
 }

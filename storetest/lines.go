@@ -91,6 +91,7 @@ func (s suite[Tx]) lined(t *T) {
 	s.firstsElsewhere(t)
 	s.passing(t)
 	s.emptyLines(t)
+	s.swept(t)
 	s.atOnce(t)
 }
 
@@ -248,6 +249,31 @@ func (s suite[Tx]) passing(t *T) {
 		if r := h.number(letter.Number); r.Place != 0 {
 			t.Errorf("it is %+v", r)
 		}
+	})
+}
+
+func (s suite[Tx]) swept(t *T) {
+	t.Run("C8_law_11_a_sweep_frees_what_waits_for_nothing", "Somebody has removed the first by hand.", func(t *T) {
+		h := s.opened(t)
+		sweeps := func(want int64) {
+			if n, err := h.lines().Sweep(t.context()); err != nil || n != want {
+				t.Errorf("a sweep frees %d, %v", n, err)
+			}
+		}
+		sweeps(0)
+		other := append(h.enters("other", parked, "a"), h.enters("other", blocked, "b")...)
+		rows := h.enters("k", received, "1", "2", "3")
+		sweeps(0)
+		if h.Remove == nil {
+			return
+		}
+		h.Remove(t, rows[0].Number)
+		sweeps(1)
+		sweeps(0)
+		h.wantStates(rows[1:], received, blocked)
+		h.wantStates(other, parked, blocked)
+		h.ends("k", rows[1].Number, contract.RowCompleted)
+		h.wantStates(rows[1:], completed, received)
 	})
 }
 

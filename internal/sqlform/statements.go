@@ -50,8 +50,9 @@ type Statements struct {
 	// Streams lists them; Stream is one, of which it tells the last version, and locks it.
 	Stream, Streams string
 	// RowStands tells whether a row keeps others of its line back; SkipRow takes it out.
-	// FirstInLine is the first row of the line which a row stands in.
-	RowStands, SkipRow, FirstInLine string
+	// FirstInLine is the first row of the line which a row stands in. SweepLines frees what
+	// is first and blocked all the same.
+	RowStands, SkipRow, FirstInLine, SweepLines string
 }
 
 // Postgres are PostgreSQL's statements.

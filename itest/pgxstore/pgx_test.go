@@ -148,6 +148,10 @@ func (h *shop) sound(t testing.TB) {
 	}
 }
 
+func (h *shop) remove(t testing.TB, number int64) {
+	h.exec(t, "delete from in.semel_inbox where number = $1", number)
+}
+
 func (h *shop) damage(t testing.TB, number int64) {
 	h.exec(t, "update in.semel_inbox set envelope = '{' where number = $1", number)
 }
@@ -175,6 +179,7 @@ func (h *shop) direct() storetest.Instance[pgx.Tx] {
 			_, err := tx.Exec(ctx, statement)
 			return err
 		},
+		Remove: h.remove,
 		Damage: h.damage,
 	}
 }
@@ -192,6 +197,7 @@ func (h *shop) queued() storetest.Instance[*pgxstore.Queue] {
 			q.Exec(statement)
 			return q.Err()
 		},
+		Remove: h.remove,
 		Damage: h.damage,
 	}
 }

@@ -119,6 +119,9 @@ func shopOf(t testing.TB, db *sql.DB, store *sqlstore.Store, schema string) *sho
 		Count: func(t testing.TB, name string) int {
 			return one[int](t, db, s.in("select count(*) from in.effects where name = $1"), []byte(name))
 		},
+		Remove: func(t testing.TB, number int64) {
+			s.exec(t, "delete from in.semel_inbox where number = $1", number)
+		},
 		Damage: func(t testing.TB, number int64) {
 			s.exec(t, "update in.semel_inbox set envelope = '{' where number = $1", number)
 		},

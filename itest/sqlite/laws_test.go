@@ -60,6 +60,9 @@ func instanceOn(t testing.TB, s *sqlstore.Store, db *sql.DB) storetest.Instance[
 			_, err := tx.ExecContext(ctx, statement)
 			return err
 		},
+		Remove: func(t testing.TB, number int64) {
+			exec(t, db, "delete from semel_inbox where number = ?", number)
+		},
 		Damage: func(t testing.TB, number int64) {
 			exec(t, db, "update semel_inbox set envelope = '{', finished = 'many', partition = x'00' where number = ?", number)
 		},

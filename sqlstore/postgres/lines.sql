@@ -72,3 +72,22 @@ select f.number from {prefix}inbox g cross join lateral (
   order by i.place limit 1
 ) f
 where g.number = $1 and g.place is not null;
+
+-- Sweep lines goes from line to line by the index, whatever their lengths.
+
+-- name: sweep lines
+with recursive firsts as (
+  (select i.line, i.number, i.state from {prefix}inbox i
+   where i.place is not null and i.state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE', 'BLOCKED', 'PARKED')
+   order by i.line, i.place limit 1)
+  union all
+  select n.line, n.number, n.state from firsts f cross join lateral (
+    select i.line, i.number, i.state from {prefix}inbox i
+    where i.line > f.line and i.place is not null and i.state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE', 'BLOCKED', 'PARKED')
+    order by i.line, i.place limit 1
+  ) n
+), freed as (
+  update {prefix}inbox i set {row freed} from firsts f
+  where f.state = 'BLOCKED' and i.number = f.number and i.state = 'BLOCKED' returning 1
+)
+select count(*) from freed;

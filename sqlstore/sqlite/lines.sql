@@ -49,3 +49,20 @@ select i.number from {prefix}inbox i
 where i.line = (select g.line from {prefix}inbox g where g.number = ? and g.place is not null)
   and i.place is not null and i.state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE', 'BLOCKED', 'PARKED')
 order by i.place limit 1;
+
+-- Sweep lines goes from line to line by the index, whatever their lengths.
+
+-- name: sweep lines
+with recursive lined (line) as (
+  select min(i.line) from {prefix}inbox i where i.place is not null and i.state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE', 'BLOCKED', 'PARKED')
+  union all
+  select (select min(i.line) from {prefix}inbox i where i.line > l.line and i.place is not null and i.state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE', 'BLOCKED', 'PARKED'))
+  from lined l where l.line is not null
+)
+update {prefix}inbox set state = 'RECEIVED', reason = '', revision = revision + 1, changed_at = cast(unixepoch('subsec') * 1000 as integer),
+  processed_at = null, token = null, locked_until = null, due_at = cast(unixepoch('subsec') * 1000 as integer)
+where state = 'BLOCKED' and number in (
+  select (select i.number from {prefix}inbox i
+    where i.line = l.line and i.place is not null and i.state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE', 'BLOCKED', 'PARKED')
+    order by i.place limit 1)
+  from lined l where l.line is not null);
