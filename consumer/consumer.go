@@ -307,7 +307,7 @@ func (c *Consumer[Tx]) Accept(ctx context.Context, tx Tx, messages ...*semel.Mes
 		if err != nil {
 			return nil, err
 		}
-		marks[i] = contract.Mark{Scope: scope, ID: []byte(p.item.Identity), Fingerprint: p.item.Print, As: contract.Waiting, Version: c.config.versionOf(p, false), Line: c.config.lineName(p)}
+		marks[i] = contract.Mark{Scope: scope, ID: []byte(p.item.Identity), Fingerprint: p.item.Print, As: contract.Waiting, Version: c.config.versionOf(p, false), Line: c.config.lineName(nil, p)}
 		kept[i] = &p.message
 	}
 	return receiver.ReceiveIn(ctx, tx, marks, kept)

@@ -188,6 +188,7 @@ func (p *pilot[Tx]) prepare(ctx context.Context, f *flight[Tx]) error {
 	f.mark = make([]int, len(f.Entries))
 	f.marks = make([]contract.Mark, 0, len(f.Entries))
 	ids := make([]byte, 0, f.idLength()) // of all marks: one allocation a flight
+	var names []byte                     // of their lines
 	for i, en := range f.Entries {
 		if en.Unmarked || f.known != nil && f.known[i].Kind != 0 {
 			f.mark[i] = contract.All
@@ -201,7 +202,7 @@ func (p *pilot[Tx]) prepare(ctx context.Context, f *flight[Tx]) error {
 		}
 		f.mark[i] = len(f.marks)
 		m := contract.Mark{Scope: scope, ID: ids[first:len(ids):len(ids)], Fingerprint: en.Item.Print, As: en.As.Outcome(), Version: p.engine.config.versionOf(en.Item.Handle.(*parcel), asksStream(en.As))}
-		m.Line = p.markLine(&f.Entries[i])
+		m.Line = p.markLine(&names, &f.Entries[i])
 		if h := rowOf(&en); h != nil {
 			m.Claim = h.claim()
 		}

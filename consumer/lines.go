@@ -3,7 +3,6 @@ package consumer
 import (
 	"crypto/sha256"
 	"fmt"
-	"slices"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
@@ -76,42 +75,48 @@ func linesOf(store any) contract.Lines {
 	return lines
 }
 
-// lineName is the line that a message keeps its order with, nil if it has none: of its
-// key, or of its lane. One that is refused is none of a line, since nobody knows what it
-// would have been.
-func (c *Config) lineName(p *parcel) []byte {
+// lineName appends to a text the line that a message keeps its order with, nothing if it
+// has none: of its key, or of its lane. One that is refused is none of a line, since nobody
+// knows what it would have been.
+func (c *Config) lineName(to []byte, p *parcel) []byte {
 	switch {
 	case c.OnParked != OnParkedBlock || p.item.Refused != nil:
-		return nil
+		return to
 	case c.Lanes == LanesPartition && p.item.Lane.ID == "":
-		return nil // it was accepted, from no lane
+		return to // it was accepted, from no lane
 	case c.Lanes == LanesPartition:
-		return c.line('l', []byte(p.item.Lane.ID))
+		return line(to, c.Name, 'l', p.item.Lane.ID)
 	case p.message.Key == nil:
-		return nil
+		return to
 	}
-	return c.line('k', p.message.Key)
+	return line(to, c.Name, 'k', p.message.Key)
 }
 
-// line is the name of a line: whose it is, what of, and that; a hash of it if it is long.
-func (c *Config) line(of byte, name []byte) []byte {
-	line := slices.Concat([]byte(c.Name), []byte{0, of}, name)
-	if len(line) > contract.MaxLine {
-		sum := sha256.Sum256(line)
-		return append([]byte{0}, sum[:]...)
+// line appends the name of a line: whose it is, what of, and that; a hash of it if it is
+// long.
+func line[S string | []byte](to []byte, consumer string, of byte, name S) []byte {
+	long := len(consumer)+2+len(name) > contract.MaxLine
+	first := len(to)
+	to = append(append(append(to, consumer...), 0, of), name...)
+	if long {
+		sum := sha256.Sum256(to[first:])
+		to = append(append(to[:first], 0), sum[:]...)
 	}
-	return line
+	return to
 }
 
-// markLine is the line of an entry's mark: a claim's is that which its row stands in.
-func (p *pilot[Tx]) markLine(en *machine.Entry) []byte {
+// markLine is the line of an entry's mark: a claim's is that which its row stands in. Names
+// are made in one piece of memory for all marks.
+func (p *pilot[Tx]) markLine(names *[]byte, en *machine.Entry) []byte {
 	if h := rowOf(en); h != nil {
 		return h.line()
 	}
 	if !p.engine.lined {
 		return nil
 	}
-	return p.engine.config.lineName(en.Item.Handle.(*parcel))
+	first := len(*names)
+	*names = p.engine.config.lineName(*names, en.Item.Handle.(*parcel))
+	return (*names)[first:len(*names):len(*names)]
 }
 
 // line is what the row stands in, nil if it stands in none.

@@ -54,7 +54,7 @@ func (s *Store) Begin(ctx context.Context, o contract.TxOptions, marks []contrac
 		err = b.lookAtStreams(ctx, o.MarkLock, verdicts)
 	}
 	if err == nil {
-		lines.Judge(marks, s.busy(lines.Asked(marks)), verdicts)
+		lines.Judge(marks, s.busy(marks), verdicts)
 	}
 	if err != nil {
 		b.end(false)

@@ -28,11 +28,12 @@ func (s *Store) first(line string) (first *row) {
 	return first
 }
 
-// busy says of which lines something waits.
-func (s *Store) busy(asked []string) map[string]bool {
-	busy := map[string]bool{}
-	for _, n := range asked {
-		busy[n] = s.first(n) != nil
+// busy are the marks of whose lines something waits.
+func (s *Store) busy(marks []contract.Mark) (busy []int) {
+	for _, i := range lines.Asked(marks) {
+		if s.first(string(marks[i].Line)) != nil {
+			busy = append(busy, i)
+		}
 	}
 	return busy
 }

@@ -23,10 +23,10 @@ type batch struct {
 	conn    *pgxpool.Conn
 	tx      *tx
 	marks   []sqlform.Mark
-	fresh   []bool         // by mark: this batch wrote it
-	streams *streams.Batch // nil: no mark asks for one
-	took    int            // streams that were found
-	busy    map[string]bool
+	fresh   []bool          // by mark: this batch wrote it
+	streams *streams.Batch  // nil: no mark asks for one
+	took    int             // streams that were found
+	busy    []int           // marks of whose lines something waits
 	asked   []contract.Mark // marks as they were given
 	freed   int64           // rows whose turn has come with the commit
 

@@ -16,10 +16,9 @@ func (b *batch) lookAtLines(marks []contract.Mark) []*request {
 	if len(asked) == 0 {
 		return nil
 	}
-	b.busy = map[string]bool{}
-	var names [][]byte
-	for _, n := range asked {
-		names = append(names, []byte(n))
+	names := make([][]byte, 0, len(asked))
+	for _, i := range asked {
+		names = append(names, marks[i].Line)
 	}
 	return []*request{{sql: b.store.sql.BusyLines, args: []any{names}, read: func(rows pgx.Rows) error {
 		for rows.Next() {
@@ -27,7 +26,7 @@ func (b *batch) lookAtLines(marks []contract.Mark) []*request {
 			if err := rows.Scan(&k); err != nil {
 				return err
 			}
-			b.busy[asked[k-1]] = true
+			b.busy = append(b.busy, asked[k-1])
 		}
 		return rows.Err()
 	}}}

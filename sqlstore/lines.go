@@ -14,35 +14,39 @@ import (
 
 // lookAtLines finds what has to wait for others of its line.
 func (b *batch) lookAtLines(ctx context.Context, marks []contract.Mark, verdicts []contract.Verdict) error {
-	asked := lines.Asked(marks)
-	busy := map[string]bool{}
-	for _, n := range asked {
-		if b.store.postgres != nil {
-			break
-		}
-		var one int
-		switch err := b.tx.QueryRowContext(ctx, b.store.sqlite.BusyLine, []byte(n)).Scan(&one); {
-		case err == nil:
-			busy[n] = true
-		case !errors.Is(err, sql.ErrNoRows):
-			return err
-		}
+	busy, err := b.store.busy(ctx, b.tx, marks, lines.Asked(marks))
+	if err == nil {
+		lines.Judge(marks, busy, verdicts)
 	}
-	if b.store.postgres != nil && len(asked) > 0 {
-		flat := make([]any, 0, len(asked))
-		for _, n := range asked {
-			flat = append(flat, []byte(n))
+	return err
+}
+
+// busy are those of the marks that ask of whose lines something waits.
+func (s *Store) busy(ctx context.Context, tx *sql.Tx, marks []contract.Mark, asked []int) (busy []int, err error) {
+	if len(asked) == 0 {
+		return nil, nil
+	}
+	if s.postgres != nil {
+		names := make([]any, 0, len(asked))
+		for _, i := range asked {
+			names = append(names, marks[i].Line)
 		}
-		places, err := indexes(b.tx.QueryContext(ctx, b.store.postgres.BusyLines, arrays(1, flat)...))
-		if err != nil {
-			return err
-		}
+		places, err := indexes(tx.QueryContext(ctx, s.postgres.BusyLines, arrays(1, names)...))
 		for _, k := range places {
-			busy[asked[k-1]] = true
+			busy = append(busy, asked[k-1])
+		}
+		return busy, err
+	}
+	for _, i := range asked {
+		var one int
+		switch err := tx.QueryRowContext(ctx, s.sqlite.BusyLine, marks[i].Line).Scan(&one); {
+		case err == nil:
+			busy = append(busy, i)
+		case !errors.Is(err, sql.ErrNoRows):
+			return nil, err
 		}
 	}
-	lines.Judge(marks, busy, verdicts)
-	return nil
+	return busy, nil
 }
 
 // enterLines has the rows of a batch take their places. It reports whether one that was to

@@ -11,26 +11,20 @@ import (
 	"github.com/semel-go/semel/contract"
 )
 
-// Asked are the lines of marks that may run, each once; the store says which of them have
-// rows.
-func Asked(marks []contract.Mark) (names []string) {
-	var known map[string]bool
+// Asked are the indexes of the marks that run only if nothing of their line waits, nil if
+// there is none. The store says of which lines something does, mark by mark: a line that
+// several name is asked for several times, which costs less than to find that out.
+func Asked(marks []contract.Mark) (asked []int) {
 	for i := range marks {
-		m := &marks[i]
-		if !asks(m) {
+		if !asks(&marks[i]) {
 			continue
 		}
-		n := string(m.Line)
-		if known[n] {
-			continue
+		if asked == nil {
+			asked = make([]int, 0, len(marks)-i)
 		}
-		if known == nil {
-			known = map[string]bool{}
-		}
-		known[n] = true
-		names = append(names, n)
+		asked = append(asked, i)
 	}
-	return names
+	return asked
 }
 
 // asks reports whether a mark runs only if nothing of its line waits.
@@ -39,23 +33,25 @@ func asks(m *contract.Mark) bool {
 }
 
 // Judge turns the verdicts of marks that may run into Behind where something of their line
-// waits, or comes to wait with a mark before them.
-func Judge(marks []contract.Mark, busy map[string]bool, verdicts []contract.Verdict) {
+// waits, as the store said of the marks in busy, or comes to wait with a mark before them.
+func Judge(marks []contract.Mark, busy []int, verdicts []contract.Verdict) {
+	for _, i := range busy {
+		if verdicts[i].Kind == contract.Fresh {
+			verdicts[i].Kind = contract.Behind
+		}
+	}
 	var kept map[string]bool
 	for i := range marks {
 		m := &marks[i]
-		if len(m.Line) == 0 || verdicts[i].Kind != contract.Fresh {
-			continue
-		}
-		n := string(m.Line)
 		switch {
-		case asks(m) && (busy[n] || kept[n]):
-			verdicts[i].Kind = contract.Behind
-		case m.Claim.Token == 0 && (m.As == contract.Waiting || m.As == contract.Parked):
+		case len(m.Line) == 0 || m.Claim.Token != 0 || verdicts[i].Kind != contract.Fresh:
+		case m.As == contract.Waiting || m.As == contract.Parked:
 			if kept == nil {
 				kept = map[string]bool{}
 			}
-			kept[n] = true
+			kept[string(m.Line)] = true
+		case m.As == contract.Applied && kept[string(m.Line)]:
+			verdicts[i].Kind = contract.Behind
 		}
 	}
 }

@@ -18,7 +18,7 @@ func ofLines() []Fault {
 			"\t\tcase v == untouched || v == contract.Behind:\n", "\t\tcase false:\n",
 			"./internal/machine", "TestWhatIsBehindAnother/case_7_law_8_enters_its_line_after_an_earlier_one_of_its_key"),
 		inPackage("a mark does not see what comes to wait before it in its batch", "law 8", lines,
-			"busy[n] || kept[n]", "busy[n]",
+			"case m.As == contract.Applied && kept[string(m.Line)]:", "case false:",
 			suite, laws+"C8_law_8_one_that_stays_keeps_back_those_after_it_in_its_batch"),
 		inPackage("what is parked keeps nothing back", "case 7", memstore,
 			"(r.State == contract.StateParked || r.State.Outcome() == contract.Waiting)", "r.State.Outcome() == contract.Waiting",
