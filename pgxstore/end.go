@@ -51,18 +51,15 @@ func (b *batch) ending(e contract.Ending) (statements []charged, culprit int, er
 			statements = append(statements, charged{q, r.Mark})
 		}
 	}
-	for _, q := range b.enterLines(lines.Entering(b.asked, &e)) {
-		statements = append(statements, charged{q, contract.NobodyNamed})
-	}
 	if len(e.Claims) > 0 {
 		text, args := sqlstore.ClosingClaims(b.store.sql, e.Claims)
 		statements = append(statements, charged{&request{sql: text, args: args}, contract.NobodyNamed})
 	}
+	for _, q := range b.changeLines(lines.Entering(b.asked, &e), lines.Leaving(e.Claims)) {
+		statements = append(statements, charged{q, contract.NobodyNamed})
+	}
 	if len(moved) > 0 {
 		statements = append(statements, charged{b.moveStreams(moved), contract.NobodyNamed})
-	}
-	for _, q := range b.leaveLines(lines.Leaving(e.Claims)) {
-		statements = append(statements, charged{q, contract.NobodyNamed})
 	}
 	return append(statements, charged{&request{sql: b.store.sql.Close}, contract.NobodyNamed}), contract.NobodyNamed, nil
 }

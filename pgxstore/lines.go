@@ -49,9 +49,17 @@ func entering(p *sqlform.Postgres, marks []sqlform.Mark, all []lines.Entry) (tex
 	return []string{p.KnowLines, p.EnterLines}, [][]any{{names, rows}, {of, ids, lined, behind}}
 }
 
-// enterLines are the statements that have the rows of a batch take their places.
-func (b *batch) enterLines(all []lines.Entry) (requests []*request) {
+// changeLines are the statements that have the rows of a batch take their places, and let
+// the lines go on that others have left.
+func (b *batch) changeLines(all []lines.Entry, left []int64) (requests []*request) {
 	texts, args := entering(b.store.sql, b.marks, all)
+	if len(left) > 0 {
+		names := [][]byte{}
+		for _, n := range lines.Counted(all) {
+			names = append(names, []byte(n.Line))
+		}
+		requests = append(requests, &request{sql: b.store.sql.LeaveLines, args: []any{left, names}})
+	}
 	for i := range texts {
 		q := &request{sql: texts[i], args: args[i]}
 		if i == 1 {
@@ -59,15 +67,10 @@ func (b *batch) enterLines(all []lines.Entry) (requests []*request) {
 		}
 		requests = append(requests, q)
 	}
-	return requests
-}
-
-// leaveLines are the statements that let the lines of rows go on that have left them.
-func (b *batch) leaveLines(numbers []int64) []*request {
-	if len(numbers) == 0 {
-		return nil
+	if len(left) > 0 {
+		requests = append(requests, &request{sql: b.store.sql.AdvanceLines, args: []any{left}, read: b.countFreed})
 	}
-	return []*request{{sql: b.store.sql.LeaveLines, args: []any{numbers}}, {sql: b.store.sql.AdvanceLines, args: []any{numbers}, read: b.countFreed}}
+	return requests
 }
 
 // countFreed counts rows whose turn has come with the commit.

@@ -160,24 +160,20 @@ func (b *batch) finish(ctx context.Context, e contract.Ending) (culprit int, err
 			return e.Rows[i].Mark, fmt.Errorf("sqlstore: row: %w", b.store.advised(err))
 		}
 	}
-	came, err := b.store.enterLines(ctx, b.tx, b.marks, lines.Entering(b.asked, &e))
-	if err != nil {
-		return contract.NobodyNamed, err
-	}
 	if len(e.Claims) > 0 {
 		if err := b.store.dialect.claims.close(ctx, b.store, b.tx, e.Claims); err != nil {
 			return contract.NobodyNamed, err
 		}
 	}
+	next, err := b.store.changeLines(ctx, b.tx, b.marks, lines.Entering(b.asked, &e), lines.Leaving(e.Claims))
+	if err != nil {
+		return contract.NobodyNamed, err
+	}
 	freed, err := b.store.moveStreams(ctx, b.tx, moved)
 	if err != nil {
 		return contract.NobodyNamed, err
 	}
-	next, err := b.store.leaveLines(ctx, b.tx, lines.Leaving(e.Claims))
-	if err != nil {
-		return contract.NobodyNamed, err
-	}
-	b.freed = freed || came || next || b.streams.Came()
+	b.freed = freed || next || b.streams.Came()
 	return contract.NobodyNamed, b.unguard(ctx)
 }
 

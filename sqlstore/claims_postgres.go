@@ -66,8 +66,7 @@ func (postgresClaims) end(ctx context.Context, s *Store, endings []contract.Clai
 		if lost, err = endedClaims(ctx, s, tx, endings); err != nil {
 			return err
 		}
-		_, err = s.leaveLines(ctx, tx, left)
-		return err
+		return s.leaveLines(ctx, tx, left)
 	})
 	return lost, err
 }

@@ -170,7 +170,7 @@ func (sqliteClaims) end(ctx context.Context, s *Store, endings []contract.ClaimE
 	return s.each(ctx, len(endings), func(tx *sql.Tx, i int) (sql.Result, error) {
 		done, err := s.endClaim(ctx, tx, &endings[i])
 		if err == nil {
-			_, err = s.leaveLines(ctx, tx, lines.Leaving(endings[i:i+1]))
+			err = s.leaveLines(ctx, tx, lines.Leaving(endings[i:i+1]))
 		}
 		return done, err
 	})

@@ -87,22 +87,43 @@ func (s *Store) postgresEnter(ctx context.Context, tx *sql.Tx, marks []sqlform.M
 	return n > 0, err
 }
 
-// leaveLines lets the lines of rows go on that have left them. It reports whether that
-// freed a row.
-func (s *Store) leaveLines(ctx context.Context, tx *sql.Tx, numbers []int64) (freed bool, err error) {
-	if len(numbers) == 0 {
+// changeLines has rows enter their lines, and lets those go on that others have left. It
+// reports whether a row is freed by that, or first where it was to be blocked.
+func (s *Store) changeLines(ctx context.Context, tx *sql.Tx, marks []sqlform.Mark, entering []lines.Entry, left []int64) (freed bool, err error) {
+	if len(left) > 0 && s.postgres != nil {
+		var names []any
+		for _, n := range lines.Counted(entering) {
+			names = append(names, []byte(n.Line))
+		}
+		if _, err := tx.ExecContext(ctx, s.postgres.LeaveLines, arrays(1, anys(left))[0], arrays(1, names)[0]); err != nil {
+			return false, err
+		}
+	}
+	came, err := s.enterLines(ctx, tx, marks, entering)
+	if err != nil {
+		return false, err
+	}
+	next, err := s.advanceLines(ctx, tx, left)
+	return came || next, err
+}
+
+// leaveLines lets the lines of rows go on that have left them.
+func (s *Store) leaveLines(ctx context.Context, tx *sql.Tx, left []int64) error {
+	_, err := s.changeLines(ctx, tx, nil, nil, left)
+	return err
+}
+
+// advanceLines frees the first rows of the lines that others have left.
+func (s *Store) advanceLines(ctx context.Context, tx *sql.Tx, left []int64) (freed bool, err error) {
+	if len(left) == 0 {
 		return false, nil
 	}
 	if s.postgres != nil {
-		list := arrays(1, anys(numbers))
-		if _, err := tx.ExecContext(ctx, s.postgres.LeaveLines, list...); err != nil {
-			return false, err
-		}
 		n := 0
-		err := tx.QueryRowContext(ctx, s.postgres.AdvanceLines, list...).Scan(&n)
+		err := tx.QueryRowContext(ctx, s.postgres.AdvanceLines, arrays(1, anys(left))...).Scan(&n)
 		return n > 0, err
 	}
-	for _, n := range numbers {
+	for _, n := range left {
 		done, err := tx.ExecContext(ctx, s.sqlite.AdvanceLine, n)
 		if err != nil {
 			return false, err
@@ -161,7 +182,7 @@ func (s *Store) Skip(ctx context.Context, number, revision int64, a contract.Act
 		if err := s.set(ctx, tx, r, s.sql.SkipRow); err != nil {
 			return err
 		}
-		if _, err := s.leaveLines(ctx, tx, []int64{number}); err != nil {
+		if err := s.leaveLines(ctx, tx, []int64{number}); err != nil {
 			return err
 		}
 		return s.record(ctx, tx, a, number, "done")

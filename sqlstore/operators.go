@@ -86,7 +86,7 @@ func (s *Store) Discard(ctx context.Context, number, revision int64, a contract.
 				return err
 			}
 		}
-		if _, err := s.leaveLines(ctx, tx, []int64{number}); err != nil {
+		if err := s.leaveLines(ctx, tx, []int64{number}); err != nil {
 			return err
 		}
 		return s.record(ctx, tx, a, number, "done")

@@ -93,6 +93,7 @@ func (s suite[Tx]) lined(t *T) {
 	s.emptyLines(t)
 	s.swept(t)
 	s.atOnce(t)
+	s.crossing(t)
 }
 
 func (s suite[Tx]) followers(t *T) {
@@ -307,6 +308,39 @@ func (s suite[Tx]) emptyLines(t *T) {
 		h.commit(b, contract.Ending{Rows: []contract.Row{{State: blocked, Message: &semel.Message{}}}})
 		h.ends("k", rows[0].Number, contract.RowCompleted)
 		h.wantStates([]contract.StoredRow{h.row("2", false)}, received)
+	})
+}
+
+func (s suite[Tx]) crossing(t *T) {
+	if s.h.Can.OneWriter {
+		return
+	}
+	t.Run("C8_law_11_batches_that_enter_and_leave_each_others_lines_do_not_wait_in_a_circle", "All lines of a batch are locked in one order.", func(t *T) {
+		h := s.opened(t)
+		for round := range 10 {
+			ended, leaves := make(chan contract.Result, 2), map[string]contract.Mark{}
+			name := func(line string) string { return fmt.Sprint(line, round) }
+			for _, line := range []string{name("a"), name("b")} {
+				leaves[line] = h.claimsIn(line, h.enters(line, received, "first of "+line)[0].Number)
+			}
+			for _, way := range [][2]string{{name("a"), name("b")}, {name("b"), name("a")}} {
+				from, to := leaves[way[0]], way[1]
+				b, _ := h.begin(from, h.inLine(to, "next of "+to, contract.Waiting))
+				e := contract.Ending{Rows: []contract.Row{{Mark: 1, State: blocked, Message: &semel.Message{}}},
+					Claims: []contract.ClaimEnding{{Claim: from.Claim, Event: contract.RowCompleted, Lined: true}}}
+				go func() { ended <- b.Commit(t.context(), e) }()
+			}
+			for range 2 {
+				if r := <-ended; r.Outcome != contract.Committed {
+					t.Fatalf("a commit says %+v", r)
+				}
+			}
+			for _, line := range []string{"a", "b"} {
+				if r := h.row("next of "+name(line), false); r.State != received {
+					t.Errorf("what entered %s is %s, and nothing is before it", line, r.State)
+				}
+			}
+		}
 	})
 }
 

@@ -31,9 +31,12 @@ with entering as (
 )
 select count(*) from entering where state = 'BLOCKED' and not waits;
 
+-- Leave lines locks those that rows leave together with those that others enter: a batch
+-- may do both, and two batches must not wait for each other.
+
 -- name: leave lines
 select 1 from {prefix}lines l
-where l.name in (select i.line from {prefix}inbox i where i.number = any($1::bigint[]) and i.line is not null)
+where l.name = any($2::bytea[]) or l.name in (select i.line from {prefix}inbox i where i.number = any($1::bigint[]) and i.line is not null)
 order by l.name for update of l;
 
 -- name: advance lines
