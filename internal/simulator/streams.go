@@ -100,7 +100,7 @@ func (f *flight) turns() {
 		}
 		if f.following[i] = v.Kind == contract.Fresh && e.As != machine.AsBlocked && e.As != machine.AsOverdue && m.version == at.version+1; f.following[i] {
 			at = place{m.version, e.Item.Print}
-		} else if v.Kind == contract.Fresh && (e.As == machine.AsApplied || e.As == machine.AsDuplicate) {
+		} else if v.Kind == contract.Fresh && (e.As == machine.AsApplied || e.As == machine.AsDuplicate || e.As == machine.AsDiscarded && m.version > at.version) {
 			*v = outOfTurn(m.version, e.Item.Print, at)
 		}
 		now[m.stream] = at

@@ -124,6 +124,8 @@ func (c *checker) inOrder(f *flight) {
 			c.w.ledger[m.stream] = m.version
 		case ended && e.As == machine.AsDiscarded && f.following[i] && m.version == last+1:
 			c.w.ledger[m.stream] = m.version
+		case ended && e.As == machine.AsDiscarded && m.version > last:
+			c.broke("B4", "%s is discarded as version %d of %s, which is at %d", m.name(), m.version, m.stream, last)
 		}
 		if at := c.w.store.stream(m.stream).at.version; m.version > 0 && f.last(i) && at != c.w.ledger[m.stream] {
 			c.broke("B9", "%s is at %d in the store, and version %d has ended", m.stream, at, c.w.ledger[m.stream])

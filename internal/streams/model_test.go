@@ -55,7 +55,7 @@ func (d *drawn) judged(at map[string]place) (verdicts []contract.Verdict, next [
 		case n == s.last+1:
 			next[i] = true
 			at[string(m.Version.Stream)] = place{n, m.Fingerprint}
-		case m.As == contract.Applied && n > s.last:
+		case n > s.last:
 			verdicts[i] = contract.Verdict{Kind: contract.Gap}
 		case m.As == contract.Applied:
 			verdicts[i] = contract.Verdict{Kind: contract.Stale, Known: n == s.last && m.Fingerprint.Conflicts(s.print)}

@@ -97,9 +97,9 @@ func (b *Batch) Judge(verdicts []contract.Verdict) {
 		case n == s.now+1:
 			b.next[i] = true
 			s.now, s.print = n, m.Fingerprint
-		case m.As == contract.Discarded:
-		case n > s.now:
+		case n > s.now: // also what was discarded when it counted on one that was taken back
 			verdicts[i].Kind = contract.Gap
+		case m.As == contract.Discarded:
 		default:
 			verdicts[i] = contract.Verdict{Kind: contract.Stale, Known: n == s.now && m.Fingerprint.Conflicts(s.print)}
 		}
