@@ -68,9 +68,7 @@ func draw(t *rapid.T, order bool) (h history) {
 	if !order {
 		all = rapid.Permutation(all).Draw(t, "order")
 	}
-	for _, i := range rapid.SliceOfN(rapid.IntRange(0, len(all)-1), 0, 6).Draw(t, "copies") {
-		all = append(all, i)
-	}
+	all = append(all, rapid.SliceOfN(rapid.IntRange(0, len(all)-1), 0, 6).Draw(t, "copies")...)
 	for rest := all; len(rest) > 0; {
 		n := rapid.IntRange(1, len(rest)).Draw(t, "deliveries")
 		h.runs, rest = append(h.runs, rest[:n]), rest[n:]
