@@ -126,6 +126,7 @@ func ExampleStore_Print() {
 	// create table "public".semel_positions
 	// create table "public".semel_setup
 	// create table "public".semel_streams
+	// create table "public".semel_lines
 }
 
 func ExampleOneRow() {
