@@ -29,16 +29,20 @@ func TestVersionsTakeEffectInTheirOrder(t *testing.T) {
 	}
 	t.Run("handle", func(t *testing.T) {
 		h, insert, versions := history(t)
-		sqlsuite.Versions(t, sqlsuite.Followed[pgx.Tx]{Store: h.Store, Versions: versions, Append: func(ctx context.Context, tx pgx.Tx, stream string, version int) error {
+		followed := sqlsuite.Followed[pgx.Tx]{Store: h.Store, Versions: versions, Append: func(ctx context.Context, tx pgx.Tx, stream string, version int) error {
 			_, err := tx.Exec(ctx, insert, stream, version)
 			return err
-		}})
+		}}
+		sqlsuite.Versions(t, followed)
+		sqlsuite.Drawn(t, followed)
 	})
 	t.Run("queue", func(t *testing.T) {
 		h, insert, versions := history(t)
-		sqlsuite.Versions(t, sqlsuite.Followed[*pgxstore.Queue]{Store: h.Store.Queued(), Versions: versions, Append: func(_ context.Context, q *pgxstore.Queue, stream string, version int) error {
+		followed := sqlsuite.Followed[*pgxstore.Queue]{Store: h.Store.Queued(), Versions: versions, Append: func(_ context.Context, q *pgxstore.Queue, stream string, version int) error {
 			q.Exec(insert, stream, version)
 			return nil
-		}})
+		}}
+		sqlsuite.Versions(t, followed)
+		sqlsuite.Drawn(t, followed)
 	})
 }

@@ -15,7 +15,7 @@ func TestVersionsTakeEffectInTheirOrder(t *testing.T) {
 	db := fresh(t)
 	s := newShop(t, db, sqlstore.Options{})
 	s.execAll(t, []string{"create table in.history (n bigint generated always as identity, stream text not null, version bigint not null)"})
-	sqlsuite.Versions(t, sqlsuite.Followed[*sql.Tx]{
+	followed := sqlsuite.Followed[*sql.Tx]{
 		Store: s.store,
 		Append: func(ctx context.Context, tx *sql.Tx, stream string, version int) error {
 			_, err := tx.ExecContext(ctx, s.in("insert into in.history (stream, version) values ($1, $2)"), stream, version)
@@ -24,7 +24,9 @@ func TestVersionsTakeEffectInTheirOrder(t *testing.T) {
 		Versions: func(t testing.TB, stream string) []int {
 			return sqlsuite.Column(t, db, s.in("select version from in.history where stream = $1 order by n"), stream)
 		},
-	})
+	}
+	sqlsuite.Versions(t, followed)
+	sqlsuite.Drawn(t, followed)
 }
 
 // followers are many rows of one stream that wait for earlier ones.

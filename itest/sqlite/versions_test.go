@@ -11,7 +11,7 @@ import (
 func TestVersionsTakeEffectInTheirOrder(t *testing.T) {
 	db := openFile(t, newFile(t), pragmas)
 	exec(t, db, "create table history (n integer primary key, stream text not null, version integer not null)")
-	sqlsuite.Versions(t, sqlsuite.Followed[*sql.Tx]{
+	followed := sqlsuite.Followed[*sql.Tx]{
 		Store: storeOn(t, db),
 		Append: func(ctx context.Context, tx *sql.Tx, stream string, version int) error {
 			_, err := tx.ExecContext(ctx, "insert into history (stream, version) values (?, ?)", stream, version)
@@ -20,5 +20,7 @@ func TestVersionsTakeEffectInTheirOrder(t *testing.T) {
 		Versions: func(t testing.TB, stream string) []int {
 			return sqlsuite.Column(t, db, "select version from history where stream = ? order by n", stream)
 		},
-	})
+	}
+	sqlsuite.Versions(t, followed)
+	sqlsuite.Drawn(t, followed)
 }

@@ -1,0 +1,191 @@
+package sqlsuite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/identity"
+	"pgregory.net/rapid"
+)
+
+// place is a version of a stream.
+type place struct{ stream, version int }
+
+func (p place) String() string { return fmt.Sprintf("%c%d", 'a'+p.stream, p.version) }
+
+// drawnMessage is a message that brings a version; one that is sent by another hand has
+// another identity and the same content.
+type drawnMessage struct {
+	place
+	other bool
+}
+
+func (m drawnMessage) String() string { return m.place.String() + strings.Repeat("'", btoi(m.other)) }
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// call is a call of the handler for a version, counted from 1.
+type call struct {
+	place
+	nth int
+}
+
+// drawn is what happens to some streams.
+type drawn struct {
+	lengths []int
+	order   []drawnMessage
+	// late are versions that come when all the others are at rest.
+	late []place
+	// fails are calls of the handler that fail, discards what it discards.
+	fails    []call
+	discards []place
+	// stops are how many calls of the handler the first runs live.
+	stops  []int
+	config consumer.Config
+	fetch  int
+}
+
+func draw(t *rapid.T) drawn {
+	d := drawn{lengths: rapid.SliceOfN(rapid.IntRange(1, 6), 1, 3).Draw(t, "lengths")}
+	var all []place
+	for s, length := range d.lengths {
+		for n := range length {
+			all = append(all, place{s, n + 1})
+			d.order = append(d.order, drawnMessage{place: place{s, n + 1}})
+		}
+	}
+	one := rapid.SampledFrom(all)
+	for _, p := range rapid.SliceOfN(one, 0, 5).Draw(t, "twice") {
+		d.order = append(d.order, drawnMessage{place: p})
+	}
+	for _, p := range rapid.SliceOfN(one, 0, 2).Draw(t, "by another") {
+		d.order = append(d.order, drawnMessage{p, true})
+	}
+	d.order = rapid.Permutation(d.order).Draw(t, "order")
+	d.late = rapid.SliceOfN(one, 0, 1).Draw(t, "late")
+	d.fails = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) call { return call{one.Draw(t, "of"), rapid.IntRange(1, 3).Draw(t, "nth")} }), 0, 5).Draw(t, "fails")
+	d.discards = rapid.SliceOfN(one, 0, 2).Draw(t, "discards")
+	d.stops = rapid.SliceOfN(rapid.IntRange(1, 10), 0, 3).Draw(t, "stops")
+	d.fetch = rapid.IntRange(1, 20).Draw(t, "fetch")
+	d.config.Batch.Most = rapid.IntRange(1, 20).Draw(t, "batch")
+	d.config.Workers = rapid.IntRange(1, 3).Draw(t, "workers")
+	d.config.Lanes = rapid.SampledFrom([]consumer.LaneMode{consumer.LanesPartition, consumer.LanesNone}).Draw(t, "lanes")
+	d.config.Hold = rapid.SampledFrom([]time.Duration{10 * time.Second, time.Millisecond}).Draw(t, "hold")
+	gap := rapid.SampledFrom([]time.Duration{consumer.DefaultGap, time.Second}).Draw(t, "gap")
+	d.config.Version = &consumer.VersionPolicy{By: identity.Stream("body:/order").At("body:/version"), Gap: gap}
+	return d
+}
+
+// message is what a source brings.
+func (m drawnMessage) message(stream string) *semel.Message {
+	return &semel.Message{Headers: semel.Headers{{Name: "id", Value: []byte(m.String())}}, Body: fmt.Appendf(nil, `{"order":%q,"version":%d}`, stream, m.version)}
+}
+
+// wants are the versions of a stream that take effect, up to the first that is late.
+func (d *drawn) wants(stream int, late []place) (all []int) {
+	for n := 1; n <= d.lengths[stream] && !slices.Contains(late, place{stream, n}); n++ {
+		if !slices.Contains(d.discards, place{stream, n}) {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// drawnSource brings to each run what was not settled before.
+type drawnSource struct {
+	once
+	most int
+
+	mutex   sync.Mutex
+	all     []*semel.Message
+	settled []bool
+	next    int
+}
+
+func (s *drawnSource) add(m *semel.Message) {
+	s.all, s.settled = append(s.all, m), append(s.settled, false)
+}
+
+// again is the source as the next run finds it.
+func (s *drawnSource) again() *drawnSource {
+	left := &drawnSource{most: s.most}
+	for i, m := range s.all {
+		if !s.settled[i] {
+			left.add(m)
+		}
+	}
+	return left
+}
+
+func (s *drawnSource) Fetch(ctx context.Context, most contract.Bound) (all []contract.Delivery, err error) {
+	for i := range min(most.Messages, s.most, len(s.all)-s.next) {
+		all = append(all, contract.Delivery{Message: s.all[s.next+i], Lane: onlyLane, Before: contract.Unknown, Handle: s.next + i})
+	}
+	if s.next += len(all); len(all) == 0 {
+		<-ctx.Done()
+	}
+	return all, nil
+}
+
+func (s *drawnSource) Settle(_ context.Context, all []contract.Settlement) ([]int, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for _, one := range all {
+		s.settled[one.Delivery.Handle.(int)] = true
+	}
+	return nil, nil
+}
+
+// played is what is drawn, as it happens to a store.
+type played[Tx any] struct {
+	Followed[Tx]
+	drawn
+	name   string
+	source *drawnSource
+
+	mutex  sync.Mutex
+	calls  int // that are left to the run, if it is to be stopped
+	cancel context.CancelFunc
+	called map[place]int
+}
+
+// stream is a stream's name, which no other case of the store has.
+func (p *played[Tx]) stream(n int) string { return fmt.Sprintf("%s-%c", p.name, 'a'+n) }
+
+// handle has an effect and may take it back.
+func (p *played[Tx]) handle(ctx context.Context, tx Tx, m *semel.Message) error {
+	v, err := semel.JSON[step](m)
+	if err != nil {
+		return err
+	}
+	at := place{int(v.Order[len(v.Order)-1] - 'a'), v.Version}
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.calls--; p.calls == 0 {
+		p.cancel()
+	}
+	p.called[at]++
+	if slices.Contains(p.discards, at) {
+		return semel.Discard("drawn")
+	}
+	if err := p.Append(ctx, tx, v.Order, v.Version); err != nil {
+		return err
+	}
+	if slices.Contains(p.fails, call{at, p.called[at]}) {
+		return errors.New("drawn")
+	}
+	return nil
+}

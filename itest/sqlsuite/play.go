@@ -1,0 +1,174 @@
+package sqlsuite
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/identity"
+	"pgregory.net/rapid"
+)
+
+// Drawing plays drawn cases.
+type Drawing[Tx any] struct {
+	// Open returns the store of a case; it may return the same again.
+	Open func() Followed[Tx]
+	// Idle is after how long without a sign a run ends.
+	Idle time.Duration
+	// Again is how often a case is played, once one has failed: goroutines meet in another
+	// order each time, and what does not fail again cannot be made small.
+	Again int
+
+	cases  int
+	failed bool
+}
+
+// Drawn has cases drawn of what happens to versions of streams, and those that fail
+// made small. They share the store's tables.
+func Drawn[Tx any](t *testing.T, f Followed[Tx]) {
+	t.Run("B4_B9_trap_T53_in_any_order_and_over_restarts_streams_end_as_the_ordered_ones_do", func(t *testing.T) {
+		Draws(t, 20)
+		d := &Drawing[Tx]{Open: func() Followed[Tx] { return f }, Idle: 50 * time.Millisecond, Again: 5}
+		rapid.Check(t, func(r *rapid.T) { d.Play(t, r) })
+	})
+}
+
+// Draws says how many cases are drawn, where -rapid.checks and RAPID_CHECKS do not.
+func Draws(t *testing.T, cases int) {
+	checks := flag.Lookup("rapid.checks")
+	if checks.Value.String() != checks.DefValue || os.Getenv("RAPID_CHECKS") != "" {
+		return
+	}
+	set := func(value string) {
+		if err := flag.Set(checks.Name, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(fmt.Sprint(cases))
+	t.Cleanup(func() { set(checks.DefValue) })
+}
+
+// Play draws a case and plays it. All that can be wrong fails with one text at one
+// line, and is the same failure to rapid then, which makes small only what fails again
+// in the same way.
+func (d *Drawing[Tx]) Play(t testing.TB, r *rapid.T) {
+	drawn, times := draw(r), 1
+	if d.failed {
+		times = d.Again
+	}
+	for range times {
+		d.cases++
+		p := &played[Tx]{Followed: d.Open(), drawn: drawn, name: fmt.Sprint("drawn", d.cases), called: map[place]int{}}
+		p.configure(d.Idle)
+		if err := p.play(r.Context(), t); err != nil {
+			d.failed = true
+			r.Log(err)
+			r.Fatal("the streams do not end as the ordered ones do")
+		}
+	}
+}
+
+func (p *played[Tx]) configure(idle time.Duration) {
+	c := &p.config
+	c.Name, c.IdleExit, c.Inbox.Poll = p.name, idle, idle/5
+	c.Identity, c.Logger = identity.By("header:id"), slog.New(slog.DiscardHandler)
+	c.Retry = consumer.RetryPolicy{First: time.Millisecond, Most: 5 * time.Millisecond, SerialAfter: 1000, Budget: consumer.RetryBudget{PerSecond: 1000, Percent: 1000}}
+}
+
+// play has all come but what is late, and that when all the others are at rest.
+func (p *played[Tx]) play(ctx context.Context, t testing.TB) error {
+	p.source = &drawnSource{most: p.fetch}
+	late := func(m drawnMessage) bool { return slices.Contains(p.late, m.place) }
+	p.brings(func(m drawnMessage) bool { return !late(m) })
+	if err := cmp.Or(p.rests(ctx), p.effects(t, p.late)); err != nil || len(p.late) == 0 {
+		return cmp.Or(err, p.nothingIsLeft(ctx))
+	}
+	p.brings(late)
+	return cmp.Or(p.rests(ctx), p.effects(t, nil), p.nothingIsLeft(ctx))
+}
+
+// brings has the source bring messages.
+func (p *played[Tx]) brings(chosen func(drawnMessage) bool) {
+	for _, m := range p.order {
+		if chosen(m) {
+			p.source.add(m.message(p.stream(m.stream)))
+		}
+	}
+}
+
+// mostRuns is more than any case needs to come to rest.
+const mostRuns = 30
+
+// rests runs consumers one after the other, until the source and the inbox have nothing
+// left to do.
+func (p *played[Tx]) rests(ctx context.Context) error {
+	for range mostRuns {
+		if err := p.runs(ctx); err != nil {
+			return err
+		}
+		p.source = p.source.again()
+		pending, err := p.Store.(contract.Inbox).Pending(ctx, p.name)
+		if err != nil || len(p.source.all) == 0 && pending.Due+pending.Later+pending.InProgress == 0 {
+			return err
+		}
+	}
+	return errors.New("it does not come to rest")
+}
+
+// runs is one run, which ends idle, or when the handler was called as often as is drawn.
+func (p *played[Tx]) runs(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	p.cancel, p.calls = cancel, 0
+	if len(p.stops) > 0 {
+		p.calls, p.stops = p.stops[0], p.stops[1:]
+	}
+	p.config.Source = p.source
+	c, err := consumer.New(p.Store, p.handle, p.config)
+	if err != nil {
+		return err
+	}
+	return c.Run(ctx)
+}
+
+// effects compares the effects with those of the ordered streams.
+func (p *played[Tx]) effects(t testing.TB, late []place) error {
+	for s := range p.lengths {
+		if got, want := p.Versions(t, p.stream(s)), p.wants(s, late); !slices.Equal(got, want) {
+			return fmt.Errorf("the stream %c took effect as %v, want %v", 'a'+s, got, want)
+		}
+	}
+	return nil
+}
+
+// nothingIsLeft looks for what waits, and where the streams are.
+func (p *played[Tx]) nothingIsLeft(ctx context.Context) error {
+	rows, err := p.Store.(contract.Inbox).Rows(ctx, contract.RowFilter{Consumer: p.name})
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if row.State != contract.StateCompleted && row.State != contract.StateDiscarded {
+			return fmt.Errorf("version %d of %s is %s, %s", row.Version, row.Stream, row.State, row.Reason)
+		}
+	}
+	streams, err := p.Store.(contract.Streams).Streams(ctx, contract.StreamFilter{Consumer: p.name})
+	if err == nil && len(streams) != len(p.lengths) {
+		err = fmt.Errorf("%d streams are known, want %d", len(streams), len(p.lengths))
+	}
+	for s, at := range streams {
+		if err == nil && (at.Last != int64(p.lengths[s]) || at.Blocked != 0) {
+			err = fmt.Errorf("the stream %c is at %d of %d, and %d wait", 'a'+s, at.Last, p.lengths[s], at.Blocked)
+		}
+	}
+	return err
+}
