@@ -58,6 +58,8 @@ type RowFilter struct {
 	States []RowState
 	Reason semel.Reason
 	Type   string
+	// Stream, when not nil, chooses rows of one stream.
+	Stream *StreamRows
 	// ReceivedBefore chooses rows received earlier.
 	ReceivedBefore time.Time
 	// After chooses rows with a greater number, for paging.
@@ -96,7 +98,8 @@ type Pending struct {
 // act on them. Acts are recorded in the same transaction as what they change,
 // append-only.
 type Inbox interface {
-	// Rows returns rows by number, ascending. A row that cannot be read
+	// Rows returns rows by number, ascending, those of one stream by version and then by
+	// number. A row that cannot be read
 	// whole is returned with what could be read, its LastError saying so.
 	Rows(ctx context.Context, f RowFilter) ([]StoredRow, error)
 	// Pending says what of a consumer waits in the inbox.

@@ -50,6 +50,14 @@ type StreamFilter struct {
 	Limit int
 }
 
+// StreamRows chooses rows of one stream of a consumer, by version and then by number.
+type StreamRows struct {
+	Source, Name string
+	// From is the first version, of which rows with a number greater than
+	// RowFilter.After come, for paging; To is the last version, and 0 bounds nothing.
+	From, To int64
+}
+
 // Streams is an optional ability of an Inbox that is Leases: to keep the versions of
 // streams. Rows of StateBlocked are freed by the commit that brings their predecessor;
 // they may be claimed, too, when they have waited for as long as was said when they

@@ -2,6 +2,7 @@ package memstore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -139,6 +140,9 @@ func (s *Store) Rows(ctx context.Context, f contract.RowFilter) ([]contract.Stor
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if f.Stream != nil {
+		return s.rowsOfStream(&f), nil
+	}
 	var found []contract.StoredRow
 	for _, r := range s.rows[min(max(f.After, 0), int64(len(s.rows))):] {
 		if len(found) == f.Limit {
@@ -149,6 +153,19 @@ func (s *Store) Rows(ctx context.Context, f contract.RowFilter) ([]contract.Stor
 		}
 	}
 	return found, nil
+}
+
+// rowsOfStream are rows by version and then by number.
+func (s *Store) rowsOfStream(f *contract.RowFilter) (found []contract.StoredRow) {
+	of := f.Stream
+	for _, r := range s.rows {
+		after := r.Version > of.From || r.Version == of.From && r.Number > f.After
+		if r.Stream == of.Name && r.Key.Source == of.Source && after && (of.To == 0 || r.Version <= of.To) && chosen(f, &r.StoredRow) {
+			found = append(found, shown(r, f.Bodies))
+		}
+	}
+	slices.SortStableFunc(found, func(x, y contract.StoredRow) int { return cmp.Compare(x.Version, y.Version) })
+	return found[:min(len(found), f.Limit)]
 }
 
 func shown(r *row, body bool) contract.StoredRow {

@@ -22,8 +22,13 @@ func (s *Store) Rows(ctx context.Context, f contract.RowFilter) ([]contract.Stor
 		f.Limit = mostRows
 	}
 	c := &conditions{dialect: s.dialect, args: []any{f.Bodies, f.After, f.Limit}}
+	order := "i.number"
+	if f.Stream != nil {
+		order, c.args[1] = "i.stream_version, i.number", int64(0)
+		c.stream(&f)
+	}
 	c.filter(&f)
-	rows, err := s.db.QueryContext(ctx, strings.Replace(s.sql.Rows, "{filter}", c.text.String(), 1), c.args...)
+	rows, err := s.db.QueryContext(ctx, strings.NewReplacer("{filter}", c.text.String(), "{order}", order).Replace(s.sql.Rows), c.args...)
 	if err != nil {
 		return nil, s.blameless("rows", err)
 	}
@@ -83,6 +88,16 @@ func (c *conditions) filter(f *contract.RowFilter) {
 	}
 	if len(f.States) > 0 {
 		c.and("i.state in (?"+strings.Repeat(", ?", len(f.States)-1)+")", states(f.States)...)
+	}
+}
+
+// stream chooses rows of a stream, behind the last of the page before.
+func (c *conditions) stream(f *contract.RowFilter) {
+	s := f.Stream
+	c.and("s.source = ? and i.stream = ?", []byte(s.Source), []byte(s.Name))
+	c.and("(i.stream_version > ? or i.stream_version = ? and i.number > ?)", s.From, s.From, f.After)
+	if s.To > 0 {
+		c.and("i.stream_version <= ?", s.To)
 	}
 }
 

@@ -68,6 +68,7 @@ func (s suite[Tx]) versioned(t *T) {
 	s.guards(t)
 	s.takenBack(t)
 	s.blocked(t)
+	s.rowsOfAStream(t)
 	s.blockedClaims(t)
 	s.twoOfOneStream(t)
 	s.skips(t)
@@ -210,6 +211,37 @@ func (h *fixture[Tx]) wantLost(lost []int, err error, want ...int) {
 	if !slices.Equal(lost, want) {
 		h.t.Errorf("lost are %v, want %v", lost, want)
 	}
+}
+
+func (s suite[Tx]) rowsOfAStream(t *T) {
+	t.Run("B9_rows_of_a_stream_come_by_version", "Then by number, within the versions that are asked for, and in pages.", func(t *T) {
+		h := s.opened(t)
+		for _, n := range []int64{5, 3, 2, 4} {
+			h.blocks("a", n, long)
+		}
+		h.blocks("b", 3, long)
+		twin := h.version("a", 3, contract.Waiting)
+		twin.ID = []byte("twin")
+		b, _ := h.begin(twin)
+		h.commit(b, contract.Ending{Rows: []contract.Row{{State: contract.StateBlocked, Reason: semel.ReasonGap, After: long, Message: &semel.Message{}}}})
+		three := h.row("a3", false).Number
+		for want, f := range map[string]contract.RowFilter{
+			"a2 a3 twin a4 a5 ": {Stream: &contract.StreamRows{Source: "shop", Name: "a"}},
+			"a2 a3 ":            {Stream: &contract.StreamRows{Source: "shop", Name: "a"}, Limit: 2},
+			"twin a4 a5 ":       {Stream: &contract.StreamRows{Source: "shop", Name: "a", From: 3}, After: three},
+			"a3 twin a4 ":       {Stream: &contract.StreamRows{Source: "shop", Name: "a", From: 3, To: 4}},
+			"b3 ":               {Stream: &contract.StreamRows{Source: "shop", Name: "b"}, Consumer: "billing", States: []contract.RowState{contract.StateBlocked}},
+			"":                  {Stream: &contract.StreamRows{Source: "another", Name: "a"}},
+		} {
+			got := ""
+			for _, r := range h.list(f) {
+				got += r.Key.ID + " "
+			}
+			if got != want {
+				t.Errorf("the filter %+v of %+v chooses %q, want %q", f, f.Stream, got, want)
+			}
+		}
+	})
 }
 
 func (s suite[Tx]) blockedClaims(t *T) {
