@@ -173,7 +173,7 @@ func since(v operate.StreamView, wide bool) string {
 }
 
 func gapsShow(c *common) *cobra.Command {
-	f, l := &streamFlags{}, &listing{format: formatTable}
+	f, l := &streamFlags{}, &listing{}
 	cmd := &cobra.Command{
 		Use:   "show --stream NAME",
 		Short: "Show a stream and its messages that are not done",
@@ -182,13 +182,20 @@ func gapsShow(c *common) *cobra.Command {
 			if f.stream == "" {
 				return usage("--stream is missing: semel gaps ls shows which there are")
 			}
+			if err := l.check(c, cmd); err != nil {
+				return err
+			}
 			return f.withBoxes(c, cmd, func(ctx context.Context, _ *assembly.Assembly, boxes []operate.Box) error {
 				return c.showGap(ctx, boxes, f.chosen(c, cmd), l)
 			})
 		},
 	}
-	return f.add(c, cmd, "the stream")
+	l.add(c, cmd, versionsShown, "rows")
+	return f.add(c, cmd, "the stream, also as it is printed")
 }
+
+// versionsShown is how many rows of a stream are shown where nobody says.
+const versionsShown = 100
 
 // showGap prints one stream with its rows.
 func (c *common) showGap(ctx context.Context, boxes []operate.Box, f operate.StreamFilter, l *listing) error {
@@ -196,7 +203,7 @@ func (c *common) showGap(ctx context.Context, boxes []operate.Box, f operate.Str
 	if err != nil {
 		return err
 	}
-	detail, err := one.box.Stream(ctx, one.stream)
+	detail, err := one.box.Stream(ctx, one.stream, l.limit)
 	if err != nil {
 		return failed(err)
 	}
@@ -213,6 +220,9 @@ func (c *common) showGap(ctx context.Context, boxes []operate.Box, f operate.Str
 	columns := l.columns(c)
 	if err := show(c.Out, detail.Rows, versionColumns(detail.Rows, columns == terminal.Unlimited), columns); err != nil {
 		return failed(err)
+	}
+	if detail.More {
+		fmt.Fprintf(c.Err, "the first %d, by version; --limit 0 shows all\n", len(detail.Rows))
 	}
 	fmt.Fprintf(c.Err, "semel inbox show %d shows the first of them\n", detail.Rows[0].Number)
 	return nil

@@ -164,27 +164,15 @@ const mostMissing = 5
 // missing are the versions before the first that waits of which there is no row.
 func missing(d operate.StreamDetail) string {
 	var ranges []string
-	if d.Blocked == 0 {
-		return ""
-	}
-	name := func(from, to int64) {
+	for _, m := range d.Missing {
 		switch {
-		case from == to:
-			ranges = append(ranges, fmt.Sprint(from))
-		case from < to:
-			ranges = append(ranges, fmt.Sprintf("%d to %d", from, to))
+		case len(ranges) == mostMissing:
+			ranges = append(ranges, "…")
+		case m.From == m.To:
+			ranges = append(ranges, fmt.Sprint(m.From))
+		default:
+			ranges = append(ranges, fmt.Sprintf("%d to %d", m.From, m.To))
 		}
-	}
-	next := d.Last + 1
-	for _, r := range d.Rows {
-		if r.Version >= next && r.Version < d.First {
-			name(next, r.Version-1)
-			next = r.Version + 1
-		}
-	}
-	name(next, d.First-1)
-	if len(ranges) > mostMissing {
-		ranges = append(ranges[:mostMissing], "…")
 	}
 	return strings.Join(ranges, ", ")
 }

@@ -1,11 +1,11 @@
 package operate
 
 import (
-	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,7 +18,8 @@ type StreamFilter struct {
 	Consumer string
 	// Source is nil for streams of any, which may be the empty one.
 	Source *string
-	// Stream is a name, or base64: and a name that cannot be typed.
+	// Stream is a name, also as it is printed where it cannot be typed: with escapes, or
+	// as base64: and what it is in base64.
 	Stream string
 	// Gaps chooses those in which rows wait for an earlier version.
 	Gaps bool
@@ -33,12 +34,26 @@ const base64Prefix = "base64:"
 // StreamsOf returns the streams that the filter chooses.
 func (b Box) StreamsOf(ctx context.Context, f StreamFilter) ([]contract.StoredStream, error) {
 	found, err := b.streamsNamed(ctx, f, f.Stream)
-	if encoded, is := strings.CutPrefix(f.Stream, base64Prefix); err == nil && len(found) == 0 && is {
-		if name, wrong := base64.StdEncoding.DecodeString(encoded); wrong == nil && len(name) > 0 {
-			return b.streamsNamed(ctx, f, string(name))
-		}
+	if name := typed(f.Stream); err == nil && len(found) == 0 && name != "" {
+		return b.streamsNamed(ctx, f, name)
 	}
 	return found, err
+}
+
+// typed is the name that was typed as it is printed, in base64 or with escapes; empty
+// if it was typed in neither way.
+func typed(name string) string {
+	if encoded, is := strings.CutPrefix(name, base64Prefix); is {
+		if decoded, err := base64.StdEncoding.DecodeString(encoded); err == nil {
+			return string(decoded)
+		}
+		return ""
+	}
+	if !strings.Contains(name, `\`) {
+		return ""
+	}
+	plain, _ := strconv.Unquote(`"` + strings.ReplaceAll(name, `"`, `\"`) + `"`) // empty where it is none
+	return plain
 }
 
 func (b Box) streamsNamed(ctx context.Context, f StreamFilter, name string) ([]contract.StoredStream, error) {
@@ -88,7 +103,18 @@ func nameOf(plain, encoded string) string {
 // StreamDetail is a stream with its rows that are not done, by version.
 type StreamDetail struct {
 	StreamView
-	Rows []View `json:"rows"`
+	// Missing are the first versions before the first that waits of which there is no
+	// row.
+	Missing []Span `json:"missing"`
+	Rows    []View `json:"rows"`
+	// More says that there are rows behind these.
+	More bool `json:"more"`
+}
+
+// Span are versions from one to another.
+type Span struct {
+	From int64 `json:"from"`
+	To   int64 `json:"to"`
 }
 
 // open are the states of rows that are not done.
@@ -97,17 +123,60 @@ func open() []contract.RowState {
 		contract.StateParked, contract.StateDeadLettered}
 }
 
-// Stream returns a stream with its rows.
-func (b Box) Stream(ctx context.Context, s contract.StoredStream) (StreamDetail, error) {
-	detail := StreamDetail{StreamView: NewStreamView(b.Store, s), Rows: []View{}}
-	for r, err := range b.Rows(ctx, contract.RowFilter{Consumer: s.Consumer, States: open()}) {
+// Stream returns a stream with its first rows; a limit of 0 is none.
+func (b Box) Stream(ctx context.Context, s contract.StoredStream, limit int) (StreamDetail, error) {
+	detail := StreamDetail{StreamView: NewStreamView(b.Store, s), Missing: []Span{}, Rows: []View{}}
+	f := rowsOf(s, 0, 0)
+	if limit > 0 {
+		f.Limit = limit + 1 // whether there are more
+	}
+	for r, err := range b.Rows(ctx, f) {
 		if err != nil {
 			return detail, err
 		}
-		if r.Version > 0 && r.Stream == s.Name && r.Key.Source == s.Source {
-			detail.Rows = append(detail.Rows, NewView(b.Store, r))
+		if detail.More = limit > 0 && len(detail.Rows) == limit; detail.More {
+			break
+		}
+		detail.Rows = append(detail.Rows, NewView(b.Store, r))
+	}
+	var err error
+	detail.Missing, err = b.missing(ctx, s)
+	return detail, err
+}
+
+// rowsOf chooses the rows of a stream that are not done and hold versions between two;
+// 0 bounds nothing.
+func rowsOf(s contract.StoredStream, from, to int64) contract.RowFilter {
+	return contract.RowFilter{Consumer: s.Consumer, States: open(), Stream: &contract.StreamRows{Source: s.Source, Name: s.Name, From: max(from, 1), To: to}}
+}
+
+const (
+	// mostMissing is how many spans of versions are named.
+	mostMissing = 6
+	// mostHeld is how many rows are read to find them.
+	mostHeld = 10_000
+)
+
+// missing are the first versions before the first that waits of which there is no row.
+func (b Box) missing(ctx context.Context, s contract.StoredStream) ([]Span, error) {
+	spans, next, read := []Span{}, s.Last+1, 0
+	if s.Blocked == 0 || next >= s.First {
+		return spans, nil
+	}
+	for r, err := range b.Rows(ctx, rowsOf(s, next, s.First-1)) {
+		if err != nil {
+			return spans, err
+		}
+		if r.Version > next {
+			spans = append(spans, Span{next, r.Version - 1})
+		}
+		next = max(next, r.Version+1)
+		if read++; len(spans) == mostMissing || read == mostHeld {
+			return spans, nil
 		}
 	}
-	slices.SortStableFunc(detail.Rows, func(x, y View) int { return cmp.Compare(x.Version, y.Version) })
-	return detail, nil
+	if next < s.First {
+		spans = append(spans, Span{next, s.First - 1})
+	}
+	return spans, nil
 }

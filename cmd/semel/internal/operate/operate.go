@@ -36,10 +36,12 @@ type Box struct {
 // page is how many rows are read at once.
 const page = 500
 
-// Rows yields the rows that the filter chooses, by number, in pages. It ends
-// after an error.
+// Rows yields the rows that the filter chooses, by number, those of one stream by
+// version, in pages of at most its limit. It ends after an error.
 func (b Box) Rows(ctx context.Context, f contract.RowFilter) iter.Seq2[contract.StoredRow, error] {
-	f.Limit = page
+	if f.Limit <= 0 || f.Limit > page {
+		f.Limit = page
+	}
 	return func(yield func(contract.StoredRow, error) bool) {
 		for {
 			rows, err := b.Inbox.Rows(ctx, f)
@@ -51,9 +53,12 @@ func (b Box) Rows(ctx context.Context, f contract.RowFilter) iter.Seq2[contract.
 				if !yield(r, nil) {
 					return
 				}
-				f.After = r.Number
+				if f.After = r.Number; f.Stream != nil {
+					of := *f.Stream
+					of.From, f.Stream = r.Version, &of
+				}
 			}
-			if len(rows) < page {
+			if len(rows) < f.Limit {
 				return
 			}
 		}

@@ -75,9 +75,20 @@ func (b Box) held(ctx context.Context, o Skip, all []contract.StoredStream) (map
 	if len(streams) == 0 {
 		return held, nil
 	}
-	for r, err := range b.Rows(ctx, contract.RowFilter{Consumer: o.Filter.Consumer, States: open()}) {
+	chosen := contract.RowFilter{Consumer: o.Filter.Consumer, States: open()}
+	if len(all) == 1 {
+		if o.target(all[0]) <= all[0].Last {
+			return held, nil
+		}
+		chosen = rowsOf(all[0], all[0].Last+1, o.target(all[0]))
+		chosen.Limit = mostPassed
+	}
+	for r, err := range b.Rows(ctx, chosen) {
 		if err != nil {
 			return nil, err
+		}
+		if len(all) == 1 && len(held[keyOf(all[0])]) == mostPassed {
+			break
 		}
 		key := streamKey{r.Key.Consumer, r.Key.Source, r.Stream}
 		s, asked := streams[key]
