@@ -166,6 +166,9 @@ func (s Selector) Optional() bool { return s.optional }
 // redelivery: partition and offset.
 func (s Selector) Coordinate() bool { return s.place == placePartition || s.place == placeOffset }
 
+// Time reports whether the selector is the time of the message's event.
+func (s Selector) Time() bool { return s.place == placeTime }
+
 // Constant reports whether the value is the same in every message.
 func (s Selector) Constant() bool { return s.place == placeConst }
 

@@ -58,6 +58,8 @@ func (v *Versions) Validate() error {
 		faults = append(faults, errors.New("a stream needs the selector of the version beside it: Stream(\"body:/order\").At(\"body:/version\")"))
 	case v.number.Constant() || v.number.Coordinate():
 		faults = append(faults, fmt.Errorf("%q cannot be a version: the producer counts the versions of each stream; a broker's offset has gaps, and a constant stands still", v.number))
+	case v.number.Time():
+		faults = append(faults, fmt.Errorf("%q cannot be a version: the producer counts the versions of each stream; after a time nobody knows the next", v.number))
 	case v.number.Optional():
 		faults = append(faults, fmt.Errorf("%q: leave the question mark out; what becomes of a message without a version is a setting of its own", v.number))
 	}

@@ -56,6 +56,7 @@ func TestWhatIsNoVersion(t *testing.T) {
 	}{
 		"B4_trap_T62_a_brokers_offset":        {identity.Stream("body:/order").At("offset"), "a broker's offset has gaps"},
 		"B4_trap_T58_a_partition_as_a_stream": {identity.Stream("partition").At("body:/version"), "cannot name a stream"},
+		"B4_a_time":                           {identity.Stream("body:/order").At("time"), "after a time nobody knows the next"},
 		"B4_a_constant":                       {identity.Stream("body:/order").At("const:1"), "cannot be a version"},
 		"B4_a_version_that_may_be_missing":    {identity.Stream("body:/order").At("body:/version?"), "question mark"},
 		"B4_a_stream_that_may_be_missing":     {identity.Stream("body:/order?").At("body:/version"), "cannot name a stream"},

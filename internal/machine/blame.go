@@ -152,17 +152,25 @@ func (m *Machine) alreadyThere(it *Item) {
 	m.requeue(it)
 }
 
-// errBusy is the report of a wait for a copy in flight elsewhere.
-var errBusy = errors.New("a copy is in flight in another process")
+// The reports of a wait for what is in flight elsewhere.
+var (
+	errBusy = errors.New("a copy is in flight in another process")
+	errHeld = errors.New("another batch has its stream, or a copy of it")
+)
 
-// holdBusy waits for a copy in flight elsewhere: no attempt (case 5).
+// holdBusy waits for a copy in flight elsewhere, or for a batch that has the stream: no
+// attempt (case 5).
 func (m *Machine) holdBusy(it *Item) {
+	why := errBusy
+	if it.Version != nil {
+		why = errHeld
+	}
 	if m.config.OneAttempt {
 		m.uncarry(it)
-		m.settle(it, Settlement{Kind: semel.HandBack, After: m.config.BackoffFirst, Reason: semel.ReasonBusy, Err: errBusy})
+		m.settle(it, Settlement{Kind: semel.HandBack, After: m.config.BackoffFirst, Reason: semel.ReasonBusy, Err: why})
 		return
 	}
-	m.holdAsking(it, ReportBusy, errBusy)
+	m.holdAsking(it, ReportBusy, why)
 }
 
 // newerError says what is known of a marker that a newer release wrote.

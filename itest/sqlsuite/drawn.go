@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -21,6 +20,9 @@ type place struct{ stream, version int }
 
 func (p place) String() string { return fmt.Sprintf("%c%d", 'a'+p.stream, p.version) }
 
+// GoString is short, for rapid prints so what it drew.
+func (p place) GoString() string { return p.String() }
+
 // drawnMessage is a message that brings a version; one that is sent by another hand has
 // another identity and the same content.
 type drawnMessage struct {
@@ -28,20 +30,24 @@ type drawnMessage struct {
 	other bool
 }
 
-func (m drawnMessage) String() string { return m.place.String() + strings.Repeat("'", btoi(m.other)) }
-
-func btoi(b bool) int {
-	if b {
-		return 1
+func (m drawnMessage) String() string {
+	if m.other {
+		return m.place.String() + "'"
 	}
-	return 0
+	return m.place.String()
 }
+
+// GoString is as place's.
+func (m drawnMessage) GoString() string { return m.String() }
 
 // call is a call of the handler for a version, counted from 1.
 type call struct {
 	place
 	nth int
 }
+
+// GoString is as place's.
+func (c call) GoString() string { return fmt.Sprintf("call %d of %v", c.nth, c.place) }
 
 // drawn is what happens to some streams.
 type drawn struct {

@@ -168,9 +168,11 @@ func (a *Assembly) PendingAge(consumer string) time.Duration {
 }
 
 // Reader makes the consumer of this name with another source than its own, which it
-// reads to its end.
+// reads to its end. That keeps no dead letters: what would go there is parked.
 func (a *Assembly) Reader(ctx context.Context, name string, source contract.Source) (Consumer, error) {
-	return a.consumer(ctx, a.policy.Consumer(name), source)
+	c := *a.policy.Consumer(name)
+	c.ParkDeadLetters()
+	return a.consumer(ctx, &c, source)
 }
 
 // Worker makes the consumer of this name without its source, to work on rows of its

@@ -361,6 +361,21 @@ func TestAStoreWithoutStreamsSaysSo(t *testing.T) {
 	})
 }
 
+func TestAConflictOfVersionsIsShownAsOne(t *testing.T) {
+	t.Run("B4_K6_though_its_identity_is_its_own", func(t *testing.T) {
+		for want, d := range map[string]operate.Detail{
+			"conflict yes; another content was there first with its version\n": {View: operate.View{Version: 2, Stream: "a", Reason: semel.ReasonConflict}},
+			"conflict no\n": {View: operate.View{Version: 2, Stream: "a", Reason: semel.ReasonGap}},
+		} {
+			var out bytes.Buffer
+			if err := writeDetail(&out, d); err != nil {
+				t.Fatal(err)
+			}
+			has(t, out.String(), want)
+		}
+	})
+}
+
 func TestTheInboxShowsStreamsAndVersions(t *testing.T) {
 	t.Run("B9_K6_a_row_that_waits_for_an_earlier_version", func(t *testing.T) {
 		store := memstore.New()

@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/legible"
@@ -115,6 +116,8 @@ func writeDetail(w io.Writer, d operate.Detail) error {
 func conflictOf(d operate.Detail) string {
 	first := d.FirstContent
 	switch {
+	case !d.Conflict && d.Reason == semel.ReasonConflict && d.Version > 0:
+		return "yes; another content was there first with its version"
 	case !d.Conflict:
 		return "no"
 	case first == nil:

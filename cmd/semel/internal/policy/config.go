@@ -36,6 +36,25 @@ func (c *Consumer) Config() consumer.Config {
 	}
 }
 
+// ParkDeadLetters sets aside in the store what would go to the dead letters, for a source
+// that keeps none.
+func (c *Consumer) ParkDeadLetters() {
+	ends := []*consumer.Then{&c.OnConflict, &c.OnBadIdentity, &c.OnUnmet, &c.Retry.Then}
+	if c.Version != nil {
+		own := *c.Version
+		c.Version = &own
+		ends = append(ends, &own.Missing)
+	}
+	for _, then := range ends {
+		if *then == consumer.ThenDeadLetter {
+			*then = consumer.ThenPark
+		}
+	}
+	if c.Otherwise == consumer.OtherwiseDeadLetter {
+		c.Otherwise = consumer.OtherwisePark
+	}
+}
+
 // policy is nil where the file names no versions.
 func (v *Version) policy() *consumer.VersionPolicy {
 	if v == nil {

@@ -51,6 +51,8 @@ func numberSelector(text string, s identity.Selector) error {
 		return fmt.Errorf("%q cannot be a version: it stands still; name what the producer counts for each stream, as body:/version", text)
 	case s.Coordinate():
 		return fmt.Errorf("%q cannot be a version: it is the broker's, and has gaps; name what the producer counts for each stream, as body:/version", text)
+	case s.Time():
+		return fmt.Errorf("%q cannot be a version: after a time nobody knows the next; name what the producer counts for each stream, as body:/version", text)
 	case s.Optional():
 		return fmt.Errorf("%q: what becomes of a message without a version is a key of its own; leave the question mark out, and write missing: park", text)
 	}

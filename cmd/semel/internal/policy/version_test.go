@@ -37,6 +37,7 @@ func refusedVersions() []policyCase {
 		{name: "versions with a key that is unknown", edits: versioned(", gap: 1m"), shape: true},
 		{name: "versions with every value wrong", edits: inConsumer(`version: {stream: [offset, "body:/x?"], number: "const:1", start: 0, on_gap: skip, gap_deadline: 0s, missing: discard}`), shape: true},
 		{name: "versions by the broker's count", edits: inConsumer("version: {stream: key, number: offset}")},
+		{name: "versions that are times", edits: inConsumer("version: {stream: key, number: time}")},
 		{name: "versions that may be missing", edits: inConsumer(`version: {stream: key, number: "body:/version?"}`)},
 		{name: "versions that begin with no number", edits: versioned(`, start: "1"`)},
 		{name: "versions that begin with another word", edits: versioned(", start: first-seen"), shape: true},
