@@ -73,6 +73,9 @@ type Event struct {
 	// Key is set for events of one message.
 	Key    Key
 	Reason Reason
+	// Stream and Version are set for events of one message that is a version of a stream.
+	Stream  string
+	Version int64
 	// Messages is how many messages the event is about.
 	Messages int
 	// Wait is until the next try, for EventRetry and EventNotReady, and for

@@ -83,8 +83,17 @@ func (n *reporter) settled(s *machine.Settle) {
 
 func (n *reporter) ended(item *machine.Settlement) {
 	if note, told := endings[item.Ending]; told && !item.Again {
-		n.message(note.level, semel.Event{Kind: note.kind, Key: keyOf(n.consumer, item.Item), Lane: item.Item.Lane.ID, Reason: item.Reason, Messages: 1, Err: item.Err})
+		n.message(note.level, n.about(item.Item, semel.Event{Kind: note.kind, Reason: item.Reason, Messages: 1, Err: item.Err}))
 	}
+}
+
+// about is an event of one message.
+func (n *reporter) about(it *machine.Item, e semel.Event) semel.Event {
+	e.Key, e.Lane = keyOf(n.consumer, it), it.Lane.ID
+	if v := it.Version; v != nil {
+		e.Stream, e.Version = v.Stream, v.Number
+	}
+	return e
 }
 
 // message logs and tells an event of one message. Neither carries its payload.
@@ -108,6 +117,9 @@ func (n *reporter) message(level slog.Level, e semel.Event) {
 	}
 	if e.Reason != "" {
 		attributes = append(attributes, "reason", e.Reason)
+	}
+	if e.Stream != "" {
+		attributes = append(attributes, "stream", e.Stream, "version", e.Version)
 	}
 	if e.Wait > 0 {
 		attributes = append(attributes, "wait", rounded(e.Wait))
@@ -179,11 +191,11 @@ func (n *reporter) done(d machine.Done) {
 	if !d.Halted {
 		return
 	}
-	n.message(slog.LevelError, semel.Event{Kind: semel.EventFailed, Key: keyOf(n.consumer, d.Item), Lane: d.Item.Lane.ID, Reason: d.Reason, Messages: 1, Err: d.Err})
+	n.message(slog.LevelError, n.about(d.Item, semel.Event{Kind: semel.EventFailed, Reason: d.Reason, Messages: 1, Err: d.Err}))
 }
 
 func (n *reporter) item(level slog.Level, kind semel.EventKind, r machine.Report) {
-	n.message(level, semel.Event{Kind: kind, Key: keyOf(n.consumer, r.Item), Lane: r.Item.Lane.ID, Messages: max(1, r.N), Wait: r.Wait, Err: r.Err})
+	n.message(level, n.about(r.Item, semel.Event{Kind: kind, Messages: max(1, r.N), Wait: r.Wait, Err: r.Err}))
 }
 
 // sourceAnswers is called when a source has answered for the first time.

@@ -32,17 +32,27 @@ type VersionPolicy struct {
 	// Gap is how long a version waits for the one before it, 1 s to 365 days; default 10
 	// minutes. Then it is parked (semel.ReasonGap), and still freed when that comes.
 	Gap time.Duration
+	// GapCap is before which more versions may not be missing, 1 or more; default 1,000.
+	// A version further ahead of its stream is parked (semel.ReasonGap) without a wait,
+	// and still freed when its turn comes.
+	GapCap int64
 	// Missing ends a message without a version, or with one that is no whole number
 	// from 1: ThenPark, ThenDeadLetter or ThenHalt.
 	Missing Then
 }
 
-// DefaultGap is how long a version waits for the one before it.
-const DefaultGap = 10 * time.Minute
+// What is so where a VersionPolicy does not say otherwise.
+const (
+	// DefaultGap is how long a version waits for the one before it.
+	DefaultGap = 10 * time.Minute
+	// DefaultGapCap is how many versions may be missing before one that waits.
+	DefaultGapCap = 1000
+)
 
 func (v *VersionPolicy) defaults() *VersionPolicy {
 	own := *v
 	setDefault(&own.Gap, DefaultGap)
+	setDefault(&own.GapCap, DefaultGapCap)
 	if !own.FirstSeen {
 		setDefault(&own.Start, 1)
 	}
@@ -67,6 +77,9 @@ func (c *Config) checkVersion(fault faultFunc) {
 	}
 	if v.Gap < time.Second || v.Gap > 365*24*time.Hour {
 		fault("Version.Gap", "is %v; it must be 1s to 8760h", v.Gap)
+	}
+	if v.GapCap < 1 {
+		fault("Version.GapCap", "is %d; it must be 1 or more", v.GapCap)
 	}
 	if v.Missing != ThenPark && v.Missing != ThenDeadLetter && v.Missing != ThenHalt {
 		fault("Version.Missing", "%v is not an ending that is possible here", v.Missing)
@@ -138,11 +151,11 @@ func (c *Config) onUnversioned() Then {
 	return c.Version.Missing
 }
 
-func (c *Config) gap() time.Duration {
+func (c *Config) gap() (wait time.Duration, most int64) {
 	if c.Version == nil {
-		return 0
+		return 0, 0
 	}
-	return c.Version.Gap
+	return c.Version.Gap, c.Version.GapCap
 }
 
 // unversioned is the refusal of a message without a version. It keeps its identity, so

@@ -116,44 +116,6 @@ func TestVersions(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	})
-	bubble(t, "B9_trap_T55_a_gap_that_does_not_fill_is_parked_and_freed_when_it_does", func(t *testing.T) {
-		store, source := memstore.New(), newListSource(versioned("a", 1), versioned("a", 3), versioned("a", 4))
-		source.endless = true
-		c := guards(source)
-		c.Version.Gap, c.IdleExit = time.Minute, 5*time.Minute
-		counts := runs(t, store, follows, c)
-		if r := row(t, store, "a-3"); r.State != contract.StateParked || r.Reason != semel.ReasonGap || counts.Inbox.Parked != 2 {
-			t.Errorf("%+v after %+v", r, counts)
-		}
-		gaps, err := store.Streams(t.Context(), contract.StreamFilter{Gaps: true})
-		if err != nil || len(gaps) != 1 || gaps[0].Blocked != 2 || gaps[0].First != 3 || gaps[0].Last != 1 {
-			t.Errorf("%+v, %v", gaps, err)
-		}
-		source = newListSource(versioned("a", 2))
-		source.endless = true
-		c.Source = source
-		runs(t, store, follows, c)
-		if streamOf(store, "a") != upTo(4) {
-			t.Errorf("%q", streamOf(store, "a"))
-		}
-	})
-	bubble(t, "B9_a_person_may_skip_what_never_comes", func(t *testing.T) {
-		store, source := memstore.New(), newListSource(versioned("a", 1), versioned("a", 4), versioned("a", 5))
-		source.endless = true
-		c := guards(source)
-		runs(t, store, follows, c)
-		gaps, _ := store.Streams(t.Context(), contract.StreamFilter{Gaps: true})
-		if err := store.SkipTo(t.Context(), gaps[0], 3, contract.Act{Verb: "skip", Who: "ann", Why: "lost"}); err != nil {
-			t.Fatal(err)
-		}
-		if err := store.SkipTo(t.Context(), gaps[0], 3, contract.Act{Verb: "skip", Who: "bob", Why: "lost"}); !errors.Is(err, semel.ErrChanged) {
-			t.Errorf("a second one: %v", err)
-		}
-		runs(t, store, follows, working2(c))
-		if streamOf(store, "a") != "1 4 5 " {
-			t.Errorf("%q", streamOf(store, "a"))
-		}
-	})
 	bubble(t, "B4_trap_T57_trap_T61_what_has_no_version_is_set_aside", func(t *testing.T) {
 		bodies := []string{`{"order":"a"}`, `{"order":"a","version":0}`, `{"order":"a","version":null}`, `{"order":"a","version":-1}`, `{"order":"a","version":1.5}`,
 			`{"order":"a","version":9223372036854775808}`, `{"order":"a","version":"one"}`, `{"order":"a","version":"01"}`, `{"version":1}`, `{"order":"","version":1}`, `{"order":null,"version":1}`, `[]`}
@@ -194,14 +156,6 @@ func TestVersions(t *testing.T) {
 			t.Errorf("%q after %+v", streamOf(store, "a"), counts)
 		}
 	})
-}
-
-// working2 is the consumer without anything to deliver.
-func working2(c consumer.Config) consumer.Config {
-	source := newListSource()
-	source.endless = true
-	c.Source = source
-	return c
 }
 
 // A program of versions: streams whose versions come shuffled, with copies, with

@@ -150,6 +150,8 @@ type Verdict struct {
 	// has ended as this process asked. With Stale, that the stream is at this very
 	// version, which had another content.
 	Known bool
+	// Missing, with Gap, is how many versions are missing before the mark's.
+	Missing int64
 }
 
 // Already reports whether a marker with this outcome was there before.

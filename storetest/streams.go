@@ -80,7 +80,9 @@ func (s suite[Tx]) guards(t *T) {
 		h.wantKinds(h.asks(h.version("a", 2, contract.Applied)), gap)
 		h.next("a", 1, 2)
 		h.wantAt("a", 2)
-		h.wantKinds(h.asks(h.version("a", 4, contract.Applied)), gap)
+		if v := h.asks(h.version("a", 5, contract.Applied), h.version("a", 3, contract.Applied), h.version("a", 6, contract.Applied)); v[0] != (contract.Verdict{Kind: contract.Gap, Missing: 2}) || v[2].Missing != 2 {
+			t.Errorf("what is missing before version 5 of one that is at 2, and before 6 after 3: %+v", v)
+		}
 		other := h.version("a", 1, contract.Applied)
 		other.ID = []byte("other")
 		h.wantKinds(h.asks(other), stale)

@@ -182,7 +182,7 @@ func (m *Machine) committed(w *worker, f *Flight) {
 		case v.Kind == contract.ClaimLost:
 			m.loseClaim(en.Item)
 		case v.Kind == contract.Gap:
-			m.gap(f, en.Item)
+			m.gap(f, en.Item, v)
 		case v.Kind == contract.Stale:
 			m.stale(en.Item, v)
 		case v.Kind == contract.Behind:

@@ -3,6 +3,7 @@ package machine
 import (
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
@@ -13,12 +14,17 @@ var (
 	errTaken = errors.New("another content has taken effect with its version")
 )
 
+// atOnce is how long a row waits that is to be claimed as soon as there is a worker.
+const atOnce = time.Millisecond
+
 // gap keeps a version whose turn has not come. If its stream has moved in this flight it
 // asks once more; otherwise it rides in its worker's next flight and waits in the inbox,
 // where the commit frees it that brings its predecessor. What has waited there for as
 // long as it may is parked, and asks its stream once more with that: its predecessor may
 // have come since, and who frees what is blocked or parked does not see a claim.
-func (m *Machine) gap(f *Flight, it *Item) {
+//
+// One before which too many are missing is due at once, so that the claim parks it.
+func (m *Machine) gap(f *Flight, it *Item, v contract.Verdict) {
 	switch {
 	case m.moved(f, it):
 		m.requeue(it)
@@ -30,6 +36,9 @@ func (m *Machine) gap(f *Flight, it *Item) {
 	default:
 		why := it.failing()
 		why.reason, why.after = semel.ReasonGap, m.config.Gap
+		if v.Missing > m.config.GapCap {
+			why.after = atOnce
+		}
 		it.as, it.alone = AsBlocked, false
 		m.requeue(it)
 	}

@@ -151,6 +151,7 @@ var required = map[string]string{
 		a store away without end is asked on
 		a person skips
 		a version asks again after those of its flight
+		a version too far ahead
 		rows freed
 		stream held elsewhere
 		version missing for ever

@@ -110,7 +110,7 @@ func (f *flight) turns() {
 // outOfTurn is the verdict on a version that is not its stream's next.
 func outOfTurn(version int64, print semel.Fingerprint, at place) contract.Verdict {
 	if version > at.version {
-		return contract.Verdict{Kind: contract.Gap}
+		return contract.Verdict{Kind: contract.Gap, Missing: version - at.version - 1}
 	}
 	return contract.Verdict{Kind: contract.Stale, Known: version == at.version && conflicts(at.print, print)}
 }

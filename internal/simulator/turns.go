@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"slices"
+	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
@@ -16,6 +17,8 @@ type turn struct {
 	// what its row has to say.
 	must   machine.As
 	reason semel.Reason
+	// after is how long it has to wait.
+	after time.Duration
 }
 
 // early reports whether a message's turn has not come, or is over.
@@ -39,7 +42,11 @@ func (c *checker) outOfTurn(f *flight, i int) {
 	case h.claim != nil && h.claim.blocked:
 		h.must, h.reason = machine.AsOverdue, semel.ReasonGap
 	default:
-		h.must, h.reason = machine.AsBlocked, semel.ReasonGap
+		h.must, h.reason, h.after = machine.AsBlocked, semel.ReasonGap, c.p.config.Gap
+		if v.Missing > c.p.config.GapCap {
+			h.after = time.Millisecond
+			c.w.coverage.add("fault", "a version too far ahead")
+		}
 	}
 	if v.Kind == contract.Stale {
 		c.arose("B4")
@@ -98,8 +105,8 @@ func (c *checker) rowInTurn(r machine.Row, h *handed) {
 	if h.reason == semel.ReasonBehind {
 		return
 	}
-	if r.As == machine.AsBlocked && r.After != c.p.config.Gap {
-		c.broke("trap T55", "%s is to wait for an earlier version for %v, and should for %v", showItem(h.item), r.After, c.p.config.Gap)
+	if r.As == machine.AsBlocked && r.After != h.after {
+		c.broke("trap T55", "%s is to wait for an earlier version for %v, and should for %v", showItem(h.item), r.After, h.after)
 	}
 }
 

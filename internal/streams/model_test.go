@@ -56,7 +56,7 @@ func (d *drawn) judged(at map[string]place) (verdicts []contract.Verdict, next [
 			next[i] = true
 			at[string(m.Version.Stream)] = place{n, m.Fingerprint}
 		case n > s.last:
-			verdicts[i] = contract.Verdict{Kind: contract.Gap}
+			verdicts[i] = contract.Verdict{Kind: contract.Gap, Missing: n - s.last - 1}
 		case m.As == contract.Applied:
 			verdicts[i] = contract.Verdict{Kind: contract.Stale, Known: n == s.last && m.Fingerprint.Conflicts(s.print)}
 		}

@@ -98,7 +98,7 @@ func (b *Batch) Judge(verdicts []contract.Verdict) {
 			b.next[i] = true
 			s.now, s.print = n, m.Fingerprint
 		case n > s.now: // also what was discarded when it counted on one that was taken back
-			verdicts[i].Kind = contract.Gap
+			verdicts[i] = contract.Verdict{Kind: contract.Gap, Missing: n - s.now - 1}
 		case m.As == contract.Discarded:
 		default:
 			verdicts[i] = contract.Verdict{Kind: contract.Stale, Known: n == s.now && m.Fingerprint.Conflicts(s.print)}

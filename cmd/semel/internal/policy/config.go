@@ -60,7 +60,7 @@ func (v *Version) policy() *consumer.VersionPolicy {
 	if v == nil {
 		return nil
 	}
-	return &consumer.VersionPolicy{By: v.by(), Start: v.Start.Number, FirstSeen: v.Start.FirstSeen, Gap: v.GapDeadline, Missing: v.Missing}
+	return &consumer.VersionPolicy{By: v.by(), Start: v.Start.Number, FirstSeen: v.Start.FirstSeen, Gap: v.GapDeadline, GapCap: v.GapCap, Missing: v.Missing}
 }
 
 func (v *Version) by() *identity.Versions { return identity.Stream(v.Stream...).At(v.Number) }

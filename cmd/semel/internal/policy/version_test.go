@@ -20,7 +20,7 @@ func versioned(further string, lines ...string) []string {
 func acceptedVersions() []policyCase {
 	return []policyCase{
 		{name: "versions", edits: versioned("")},
-		{name: "every key of versions", edits: versioned(", start: 7, on_gap: park, gap_deadline: 8760h, missing: halt")},
+		{name: "every key of versions", edits: versioned(", start: 7, on_gap: park, gap_deadline: 8760h, gap_cap: 1, missing: halt")},
 		{name: "versions of a composite in headers", edits: inConsumer(`version: {stream: [type, "header:order"], number: "header:version"}`)},
 		{name: "versions that begin anywhere", edits: versioned(", start: first_seen"),
 			want: "14:70: warning: consumers.billing.version.start: a version that comes later and is smaller than the first that was met is discarded; write the version that streams begin with, if their beginnings are all in the source"},
@@ -35,7 +35,7 @@ func refusedVersions() []policyCase {
 		{name: "versions without their keys", edits: inConsumer("version: {start: 1}"), shape: true},
 		{name: "versions that are a word", edits: inConsumer("version: 2"), shape: true},
 		{name: "versions with a key that is unknown", edits: versioned(", gap: 1m"), shape: true},
-		{name: "versions with every value wrong", edits: inConsumer(`version: {stream: [offset, "body:/x?"], number: "const:1", start: 0, on_gap: skip, gap_deadline: 0s, missing: discard}`), shape: true},
+		{name: "versions with every value wrong", edits: inConsumer(`version: {stream: [offset, "body:/x?"], number: "const:1", start: 0, on_gap: skip, gap_deadline: 0s, gap_cap: 0, missing: discard}`), shape: true},
 		{name: "versions by the broker's count", edits: inConsumer("version: {stream: key, number: offset}")},
 		{name: "versions that are times", edits: inConsumer("version: {stream: key, number: time}")},
 		{name: "versions that may be missing", edits: inConsumer(`version: {stream: key, number: "body:/version?"}`)},
@@ -59,7 +59,7 @@ func TestVersionsOfAPolicyAreTheLibrarys(t *testing.T) {
 			t.Fatal(lines(faults))
 		}
 		v := p.Consumers[0].Config().Version
-		if v.Start != 1 || v.FirstSeen || v.Gap != consumer.DefaultGap || v.Missing != consumer.ThenPark {
+		if v.Start != 1 || v.FirstSeen || v.Gap != consumer.DefaultGap || v.GapCap != consumer.DefaultGapCap || v.Missing != consumer.ThenPark {
 			t.Errorf("%+v", v)
 		}
 		stream, number, err := v.By.Version(&semel.Message{Body: []byte(`{"order":"a","version":3}`)})
@@ -68,8 +68,8 @@ func TestVersionsOfAPolicyAreTheLibrarys(t *testing.T) {
 		}
 	})
 	t.Run("B4_B9_what_is_said_arrives", func(t *testing.T) {
-		p, _ := parse(policyCase{edits: versioned(", start: 7, gap_deadline: 1d, missing: halt")})
-		if v := p.Consumers[0].Config().Version; v.Start != 7 || v.Gap != 24*time.Hour || v.Missing != consumer.ThenHalt {
+		p, _ := parse(policyCase{edits: versioned(", start: 7, gap_deadline: 1d, gap_cap: 5, missing: halt")})
+		if v := p.Consumers[0].Config().Version; v.Start != 7 || v.Gap != 24*time.Hour || v.GapCap != 5 || v.Missing != consumer.ThenHalt {
 			t.Errorf("%+v", v)
 		}
 		p, _ = parse(policyCase{edits: versioned(", start: first_seen")})

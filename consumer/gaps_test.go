@@ -1,0 +1,84 @@
+package consumer_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/memstore"
+)
+
+func TestGaps(t *testing.T) {
+	bubble(t, "B9_trap_T55_a_gap_that_does_not_fill_is_parked_and_freed_when_it_does", func(t *testing.T) {
+		store, source := memstore.New(), newListSource(versioned("a", 1), versioned("a", 3), versioned("a", 4))
+		source.endless = true
+		c := guards(source)
+		c.Version.Gap, c.IdleExit = time.Minute, 5*time.Minute
+		counts := runs(t, store, follows, c)
+		if r := row(t, store, "a-3"); r.State != contract.StateParked || r.Reason != semel.ReasonGap || counts.Inbox.Parked != 2 {
+			t.Errorf("%+v after %+v", r, counts)
+		}
+		gaps, err := store.Streams(t.Context(), contract.StreamFilter{Gaps: true})
+		if err != nil || len(gaps) != 1 || gaps[0].Blocked != 2 || gaps[0].First != 3 || gaps[0].Last != 1 {
+			t.Errorf("%+v, %v", gaps, err)
+		}
+		source = newListSource(versioned("a", 2))
+		source.endless = true
+		c.Source = source
+		runs(t, store, follows, c)
+		if streamOf(store, "a") != upTo(4) {
+			t.Errorf("%q", streamOf(store, "a"))
+		}
+	})
+	bubble(t, "B9_trap_T55_a_version_too_far_ahead_is_parked_at_once_and_freed_in_its_turn", func(t *testing.T) {
+		store, source := memstore.New(), newListSource(versioned("a", 1), versioned("a", 4), versioned("a", 5))
+		source.endless = true
+		c := guards(source)
+		c.Version.GapCap = 2
+		seen := &witness{}
+		c.Observers = []semel.Observer{seen}
+		counts := runs(t, store, follows, c)
+		told := seen.of(semel.EventParked)
+		if r := row(t, store, "a-5"); r.State != contract.StateParked || r.Reason != semel.ReasonGap || row(t, store, "a-4").State != contract.StateBlocked || counts.Inbox.Parked != 1 {
+			t.Errorf("%+v after %+v", r, counts)
+		}
+		if len(told) != 1 || told[0].Reason != semel.ReasonGap || told[0].Stream != "a" || told[0].Version != 5 || told[0].Key.ID != "a-5" {
+			t.Errorf("told: %+v", told)
+		}
+		source = newListSource(versioned("a", 2), versioned("a", 3))
+		source.endless = true
+		c.Source = source
+		runs(t, store, follows, c)
+		if streamOf(store, "a") != upTo(5) {
+			t.Errorf("%q", streamOf(store, "a"))
+		}
+	})
+	bubble(t, "B9_a_person_may_skip_what_never_comes", func(t *testing.T) {
+		store, source := memstore.New(), newListSource(versioned("a", 1), versioned("a", 4), versioned("a", 5))
+		source.endless = true
+		c := guards(source)
+		runs(t, store, follows, c)
+		gaps, _ := store.Streams(t.Context(), contract.StreamFilter{Gaps: true})
+		if err := store.SkipTo(t.Context(), gaps[0], 3, contract.Act{Verb: "skip", Who: "ann", Why: "lost"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := store.SkipTo(t.Context(), gaps[0], 3, contract.Act{Verb: "skip", Who: "bob", Why: "lost"}); !errors.Is(err, semel.ErrChanged) {
+			t.Errorf("a second one: %v", err)
+		}
+		runs(t, store, follows, working2(c))
+		if streamOf(store, "a") != "1 4 5 " {
+			t.Errorf("%q", streamOf(store, "a"))
+		}
+	})
+}
+
+// working2 is the consumer without anything to deliver.
+func working2(c consumer.Config) consumer.Config {
+	source := newListSource()
+	source.endless = true
+	c.Source = source
+	return c
+}
