@@ -45,13 +45,16 @@ func (d *SQLite) Effects(ctx context.Context) (int, error) {
 
 // Writing reports whether another connection has a write transaction open: the
 // database refuses a second one at once. It is asked while semel is frozen, and
-// nobody else writes.
+// nobody else writes. One that was frozen while it opened the log, which a transaction
+// comes after, lets nobody else in: the database gives up after some seconds.
 func (d *SQLite) Writing(ctx context.Context) (bool, error) {
 	_, err := d.Conn.ExecContext(ctx, `begin immediate`)
-	if isBusy(err) {
+	switch {
+	case has(err, sqlite3.SQLITE_BUSY):
 		return true, nil
-	}
-	if err != nil {
+	case has(err, sqlite3.SQLITE_PROTOCOL):
+		return false, nil
+	case err != nil:
 		return false, err
 	}
 	_, err = d.Conn.ExecContext(ctx, `rollback`)
@@ -80,13 +83,13 @@ func (d *SQLite) Catch(ctx context.Context, p *Process, _ string, random *rand.R
 	}
 }
 
-func isBusy(err error) bool {
+func has(err error, code int) bool {
 	var coded *sqlite.Error
-	return errors.As(err, &coded) && coded.Code()&0xff == sqlite3.SQLITE_BUSY
+	return errors.As(err, &coded) && coded.Code()&0xff == code
 }
 
 func unlessBusy(err error) error {
-	if isBusy(err) {
+	if has(err, sqlite3.SQLITE_BUSY) {
 		return nil
 	}
 	return err
