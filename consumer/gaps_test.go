@@ -56,6 +56,18 @@ func TestGaps(t *testing.T) {
 			t.Errorf("%q", streamOf(store, "a"))
 		}
 	})
+	bubble(t, "B9_law_11_what_waits_for_a_version_takes_effect_in_time_without_a_policy_of_versions", func(t *testing.T) {
+		store, source := memstore.New(), newListSource(versioned("a", 1), versioned("a", 3))
+		source.endless = true
+		c := guards(source)
+		c.Version.Gap = time.Minute
+		runs(t, store, follows, c)
+		c.Version, c.IdleExit = nil, 5*time.Minute
+		runs(t, store, follows, working2(c))
+		if streamOf(store, "a") != "1 3 " {
+			t.Errorf("%q", streamOf(store, "a"))
+		}
+	})
 	bubble(t, "B9_a_person_may_skip_what_never_comes", func(t *testing.T) {
 		store, source := memstore.New(), newListSource(versioned("a", 1), versioned("a", 4), versioned("a", 5))
 		source.endless = true

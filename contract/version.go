@@ -16,7 +16,7 @@ type Version struct {
 	// Number is the version, at least 1; 0: the message has none.
 	Number int64
 	// Start is the version that a stream begins with of which the store knows nothing;
-	// 0: the first one that it meets.
+	// 0: the first one that it meets as a fresh mark.
 	Start int64
 	// Asks has the mark judged. One that says Applied is answered with Gap or Stale
 	// where its turn has not come or is over. With it the stream is the batch's until
@@ -31,7 +31,8 @@ type StoredStream struct {
 	Consumer, Source string
 	Generation       int64
 	Name             string
-	// Last is the last version that took effect or was skipped.
+	// Last is the last version that took effect or was skipped; -1: only copies of what
+	// was marked before have been met of one that begins with what comes first.
 	Last int64
 	// Blocked are the rows that wait for an earlier version, or that were parked because
 	// it did not come in time; First is the smallest version of them, Row the number of

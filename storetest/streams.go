@@ -75,6 +75,26 @@ func (s suite[Tx]) versioned(t *T) {
 }
 
 func (s suite[Tx]) guards(t *T) {
+	t.Run("B4_first_seen_begins_with_what_is_fresh", "A copy of what took effect before the stream was kept says nothing about where it is.", func(t *T) {
+		h := s.opened(t)
+		old := h.version("a", 3, contract.Applied)
+		old.Version = contract.Version{}
+		h.wantKinds(h.deliver(old), fresh)
+		seen := func(n int64) contract.Mark {
+			m := h.version("a", n, contract.Applied)
+			m.Version.Start = 0
+			return m
+		}
+		h.next("b", 1)
+		b, v := h.begin(seen(3), h.version("b", 2, contract.Applied))
+		h.wantKinds(v, already(contract.Applied), fresh)
+		h.commit(b, contract.Ending{})
+		b, v = h.begin(seen(7), seen(8), seen(6))
+		h.wantKinds(v, fresh, fresh, stale)
+		h.commit(b, contract.Ending{Trim: []int{1, 2}})
+		h.wantAt("a", 7)
+		h.wantKinds(h.asks(seen(9)), gap)
+	})
 	t.Run("B4_the_next_version_is_fresh_a_later_one_a_gap_an_earlier_one_stale", "A stream moves to its next version with the commit of the effect, and by nothing else.", func(t *T) {
 		h := s.opened(t)
 		h.wantKinds(h.asks(h.version("a", 2, contract.Applied)), gap)

@@ -17,15 +17,20 @@ type Stream struct {
 	Scope int64
 	Name  []byte
 	// Last is the last version that took effect, Print its content; of a stream that is
-	// not there, the version before its first.
+	// not there, the version before its first, or Unbegun.
 	Last  int64
 	Print semel.Fingerprint
 	// Was, of one that moves, is where it was.
 	Was int64
 
+	first int64 // the version before its first; Unbegun if that is the first that is met
 	now   int64 // Last with what the batch adds
 	print semel.Fingerprint
 }
+
+// Unbegun is where a stream is that begins with the first version that is met of it, as
+// long as it has met none: copies of what took effect before it was kept begin nothing.
+const Unbegun = -1
 
 // Batch is what a batch knows of its streams; nil where no mark asks for one.
 type Batch struct {
@@ -57,10 +62,7 @@ func Of(marks []contract.Mark) *Batch {
 		k := key{marks[i].Scope, string(v.Stream)}
 		s := known[k]
 		if s == nil {
-			s = &Stream{Scope: k.scope, Name: v.Stream, Last: v.Start - 1}
-			if v.Start == 0 {
-				s.Last = v.Number - 1
-			}
+			s = &Stream{Scope: k.scope, Name: v.Stream, Last: v.Start - 1, first: v.Start - 1}
 			known[k] = s
 			b.all = append(b.all, s)
 		}
@@ -93,7 +95,11 @@ func (b *Batch) Judge(verdicts []contract.Verdict) {
 		if s == nil || verdicts[i].Kind != contract.Fresh || m.As != contract.Applied && m.As != contract.Discarded {
 			continue
 		}
-		switch n := m.Version.Number; {
+		n := m.Version.Number
+		if s.now == Unbegun {
+			s.now, s.first = n-1, n-1
+		}
+		switch {
 		case n == s.now+1:
 			b.next[i] = true
 			s.now, s.print = n, m.Fingerprint
@@ -108,7 +114,9 @@ func (b *Batch) Judge(verdicts []contract.Verdict) {
 
 func (b *Batch) begin() {
 	for _, s := range b.all {
-		s.now, s.print = s.Last, s.Print
+		if s.now, s.print = s.Last, s.Print; s.now == Unbegun {
+			s.now = s.first
+		}
 	}
 }
 
@@ -140,7 +148,11 @@ func (b *Batch) End(e contract.Ending) (contract.Ending, []*Stream) {
 	var moved []*Stream
 	for _, s := range b.all {
 		if s.now != s.Last {
-			moved = append(moved, &Stream{Scope: s.Scope, Name: s.Name, Was: s.Last, Last: s.now, Print: s.print})
+			was := s.Last
+			if was == Unbegun {
+				was = s.first
+			}
+			moved = append(moved, &Stream{Scope: s.Scope, Name: s.Name, Was: was, Last: s.now, Print: s.print})
 		}
 	}
 	return e, moved
