@@ -126,10 +126,34 @@ func BenchmarkEngineBodies(b *testing.B) {
 	}
 }
 
+// BenchmarkEngineKeys is a run over messages of 10,000 keys in one lane, which keep no
+// order, that of their keys, and that with what comes behind one that waits kept behind it.
+func BenchmarkEngineKeys(b *testing.B) {
+	for _, kept := range []struct {
+		name     string
+		lanes    consumer.LaneMode
+		onParked consumer.OnParked
+	}{{"none", consumer.LanesNone, consumer.OnParkedSkip}, {"skip", consumer.LanesKey, consumer.OnParkedSkip}, {"block", consumer.LanesKey, consumer.OnParkedBlock}} {
+		for _, workers := range []int{1, 4} {
+			b.Run(fmt.Sprintf("keys=%s/workers=%d", kept.name, workers), func(b *testing.B) {
+				messages := benchMessages(b.N, []byte(benchBody))
+				for i, m := range messages {
+					m.Key = fmt.Appendf(nil, "account-%05d", i*7919%10_000)
+				}
+				benchRun(b, messages, 1, func(c *consumer.Config) { c.Workers, c.Lanes, c.OnParked = workers, kept.lanes, kept.onParked })
+			})
+		}
+	}
+}
+
 func benchEngine(b *testing.B, by identity.Fingerprinter, workers int, of ...[]byte) {
-	source := sourcetest.NewMemory(workers)
-	for i, m := range benchMessages(b.N, of...) {
-		if err := source.Publish(i%workers, m); err != nil {
+	benchRun(b, benchMessages(b.N, of...), workers, func(c *consumer.Config) { c.Workers, c.Fingerprint = workers, by })
+}
+
+func benchRun(b *testing.B, messages []*semel.Message, lanes int, policy func(*consumer.Config)) {
+	source := sourcetest.NewMemory(lanes)
+	for i, m := range messages {
+		if err := source.Publish(i%lanes, m); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -137,7 +161,8 @@ func benchEngine(b *testing.B, by identity.Fingerprinter, workers int, of ...[]b
 		b.Fatal(err)
 	}
 	c := config(source)
-	c.Workers, c.Fingerprint, c.Batch.Most = workers, by, benchBatch
+	c.Batch.Most = benchBatch
+	policy(&c)
 	running, err := consumer.New(memstore.New(), touch, c)
 	if err != nil {
 		b.Fatal(err)
