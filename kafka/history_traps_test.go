@@ -35,7 +35,7 @@ func TestOrderUnderRebalances(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { tell(t, one) })
 			return
 		}
-		t.Run("trap_11_also_through_retries_and_trap_T37_with_copies_among_them", func(t *testing.T) {
+		t.Run("trap_11_trap_T37_also_through_retries_with_copies_among_them", func(t *testing.T) {
 			for seed := range uint64(histories) {
 				t.Run(fmt.Sprint("seed_", seed), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) { tell(t, seed) })
