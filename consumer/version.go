@@ -32,27 +32,21 @@ type VersionPolicy struct {
 	// Gap is how long a version waits for the one before it, 1 s to 365 days; default 10
 	// minutes. Then it is parked (semel.ReasonGap), and still freed when that comes.
 	Gap time.Duration
-	// GapCap is before which more versions may not be missing, 1 or more; default 1,000.
-	// A version further ahead of its stream is parked (semel.ReasonGap) without a wait,
-	// and still freed when its turn comes.
+	// GapCap is before which more versions may not be missing; 0: as many as there are. A
+	// version further ahead of its stream is parked (semel.ReasonGap) without a wait, and
+	// still freed when its turn comes.
 	GapCap int64
 	// Missing ends a message without a version, or with one that is no whole number
 	// from 1: ThenPark, ThenDeadLetter or ThenHalt.
 	Missing Then
 }
 
-// What is so where a VersionPolicy does not say otherwise.
-const (
-	// DefaultGap is how long a version waits for the one before it.
-	DefaultGap = 10 * time.Minute
-	// DefaultGapCap is how many versions may be missing before one that waits.
-	DefaultGapCap = 1000
-)
+// DefaultGap is how long a version waits for the one before it.
+const DefaultGap = 10 * time.Minute
 
 func (v *VersionPolicy) defaults() *VersionPolicy {
 	own := *v
 	setDefault(&own.Gap, DefaultGap)
-	setDefault(&own.GapCap, DefaultGapCap)
 	if !own.FirstSeen {
 		setDefault(&own.Start, 1)
 	}
@@ -78,8 +72,8 @@ func (c *Config) checkVersion(fault faultFunc) {
 	if v.Gap < time.Second || v.Gap > 365*24*time.Hour {
 		fault("Version.Gap", "is %v; it must be 1s to 8760h", v.Gap)
 	}
-	if v.GapCap < 1 {
-		fault("Version.GapCap", "is %d; it must be 1 or more", v.GapCap)
+	if v.GapCap < 0 {
+		fault("Version.GapCap", "is %d; it must be 1 or more, or 0 for any number", v.GapCap)
 	}
 	if v.Missing != ThenPark && v.Missing != ThenDeadLetter && v.Missing != ThenHalt {
 		fault("Version.Missing", "%v is not an ending that is possible here", v.Missing)

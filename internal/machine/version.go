@@ -36,7 +36,7 @@ func (m *Machine) gap(f *Flight, it *Item, v contract.Verdict) {
 	default:
 		why := it.failing()
 		why.reason, why.after = semel.ReasonGap, m.config.Gap
-		if v.Missing > m.config.GapCap {
+		if most := m.config.GapCap; most > 0 && v.Missing > most {
 			why.after = atOnce
 		}
 		it.as, it.alone = AsBlocked, false

@@ -43,7 +43,7 @@ func (c *checker) outOfTurn(f *flight, i int) {
 		h.must, h.reason = machine.AsOverdue, semel.ReasonGap
 	default:
 		h.must, h.reason, h.after = machine.AsBlocked, semel.ReasonGap, c.p.config.Gap
-		if v.Missing > c.p.config.GapCap {
+		if most := c.p.config.GapCap; most != 0 && v.Missing > most {
 			h.after = time.Millisecond
 			c.w.coverage.add("fault", "a version too far ahead")
 		}

@@ -17,7 +17,6 @@ func (p *plan) drawStreams(c *choices) {
 		p.config.OnConflict = machine.ThenPark // what else there is, conflicts of identities show
 	}
 	p.config.Gap = time.Duration(c.between(1, 12)) * 500 * time.Millisecond
-	p.config.GapCap = 1000
 	if p.config.Seed%3 == 0 {
 		p.config.GapCap = int64(p.config.Seed / 3 % 3)
 	}

@@ -21,7 +21,7 @@ func versionShape() object[Version] {
 			words("park"), func(v *Version) *string { return &v.onGap }),
 		key(meta{name: "gap_deadline", def: showSpan(consumer.DefaultGap), doc: "How long a version waits in the store's inbox for the one before it. Then it is parked as `gap`, and still freed when that comes."},
 			span{least: time.Second, most: 365 * day}, func(v *Version) *time.Duration { return &v.GapDeadline }),
-		key(meta{name: "gap_cap", def: strconv.Itoa(consumer.DefaultGapCap), doc: "Before which more versions may not be missing: one further ahead of its stream is parked as `gap` at once, and still freed when its turn comes."},
+		key(meta{name: "gap_cap", doc: "Before which more versions may not be missing; any number, unless it is set. One further ahead of its stream is parked as `gap` at once, and still freed when its turn comes."},
 			count64{count{least: 1, most: 1_000_000_000}}, func(v *Version) *int64 { return &v.GapCap }),
 		key(meta{name: "missing", def: "park", doc: "What becomes of a message without a stream or a version, or with one that is no whole number from 1."},
 			endings(park(), deadLetter(), halt()), func(v *Version) *consumer.Then { return &v.Missing }),

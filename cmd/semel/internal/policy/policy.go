@@ -203,7 +203,7 @@ type Version struct {
 	Start  VersionStart
 	// GapDeadline is how long a version waits for the one before it.
 	GapDeadline time.Duration
-	// GapCap is before which more versions may not be missing.
+	// GapCap is before which more versions may not be missing; 0: any number.
 	GapCap int64
 	// Missing ends a message that has none.
 	Missing consumer.Then

@@ -59,7 +59,7 @@ func TestVersionsOfAPolicyAreTheLibrarys(t *testing.T) {
 			t.Fatal(lines(faults))
 		}
 		v := p.Consumers[0].Config().Version
-		if v.Start != 1 || v.FirstSeen || v.Gap != consumer.DefaultGap || v.GapCap != consumer.DefaultGapCap || v.Missing != consumer.ThenPark {
+		if v.Start != 1 || v.FirstSeen || v.Gap != consumer.DefaultGap || v.GapCap != 0 || v.Missing != consumer.ThenPark {
 			t.Errorf("%+v", v)
 		}
 		stream, number, err := v.By.Version(&semel.Message{Body: []byte(`{"order":"a","version":3}`)})
