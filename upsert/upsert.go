@@ -19,7 +19,9 @@ import (
 // Newer is the statement for a table. Two transactions that write one key at once end with
 // the newer version, whichever comes first. One that changes no row has met the same
 // version, or a newer one: of two contents with one version the first stays. A row without
-// a version (NULL) is older than any, and a NULL version replaces none.
+// a version (NULL) is older than any, and a NULL version replaces none. In
+// SQLite, where a column may hold values of any kind, a version that is no number is older
+// than one that is.
 type Newer struct {
 	// Table is the table, with its schema before a dot if it is not found without.
 	Table string
@@ -35,18 +37,33 @@ type Newer struct {
 // PostgreSQL is the statement with the parameters $1, $2 and so on: the columns of Key, of
 // Set, and Version.
 func (n Newer) PostgreSQL() (string, error) {
-	return n.text(func(i int, _ string) string { return "$" + strconv.Itoa(i) })
+	return n.text(older, func(i int, _ string) string { return "$" + strconv.Itoa(i) })
 }
 
 // SQLite is the statement with the parameters ?1, ?2 and so on, in the order of PostgreSQL's.
 func (n Newer) SQLite() (string, error) {
-	return n.text(func(i int, _ string) string { return "?" + strconv.Itoa(i) })
+	return n.text(olderOfAnyKind, func(i int, _ string) string { return "?" + strconv.Itoa(i) })
 }
 
-// Named is the statement with parameters that are called as the columns are, as a policy
-// file has them: :article.
-func (n Newer) Named() (string, error) {
-	return n.text(func(_ int, column string) string { return ":" + column })
+// Named is PostgreSQL's statement with parameters that are called as the columns are, as a
+// policy file has them: :article.
+func (n Newer) Named() (string, error) { return n.text(older, named) }
+
+// NamedSQLite is SQLite's statement with parameters that are called as the columns are.
+func (n Newer) NamedSQLite() (string, error) { return n.text(olderOfAnyKind, named) }
+
+func named(_ int, column string) string { return ":" + column }
+
+// older is whether the row that is there has an older version than the one that comes.
+func older(version string) string { return "present." + version + " < excluded." + version }
+
+// olderOfAnyKind is older where a column may hold values of any kind: SQLite has every text
+// greater than every number, and one text would keep its key for ever.
+func olderOfAnyKind(version string) string {
+	ranked := func(row string) string {
+		return "(typeof(" + row + "." + version + ") in ('integer', 'real'), " + row + "." + version + ")"
+	}
+	return ranked("present") + " < " + ranked("excluded")
 }
 
 // columns are those of the statement, in the order of its parameters.
@@ -81,7 +98,7 @@ func (n Newer) Validate() error {
 	return errors.Join(faults...)
 }
 
-func (n Newer) text(parameter func(i int, column string) string) (string, error) {
+func (n Newer) text(older func(version string) string, parameter func(i int, column string) string) (string, error) {
 	if err := n.Validate(); err != nil {
 		return "", fmt.Errorf("upsert: %w", err)
 	}
@@ -97,8 +114,8 @@ func (n Newer) text(parameter func(i int, column string) string) (string, error)
 		parts[i] = quoted(parts[i])
 	}
 	version := quoted(n.Version)
-	return fmt.Sprintf("insert into %s as present (%s) values (%s)\non conflict (%s) do update set %s\nwhere present.%s is null or present.%s < excluded.%s",
-		strings.Join(parts, "."), strings.Join(names, ", "), strings.Join(values, ", "), strings.Join(names[:len(n.Key)], ", "), strings.Join(sets, ", "), version, version, version), nil
+	return fmt.Sprintf("insert into %s as present (%s) values (%s)\non conflict (%s) do update set %s\nwhere present.%s is null or %s",
+		strings.Join(parts, "."), strings.Join(names, ", "), strings.Join(values, ", "), strings.Join(names[:len(n.Key)], ", "), strings.Join(sets, ", "), version, older(version)), nil
 }
 
 // quoted is a name as SQL's grammar has it, so that none is a word of it.

@@ -23,19 +23,22 @@ func ExampleNewer() {
 }
 
 func TestTheStatementOfADialect(t *testing.T) {
-	const rest = ` on conflict ("shop", "id") do update set "title" = excluded."title", "a ""b""" = excluded."a ""b""", "order" = excluded."order" where present."order" is null or present."order" < excluded."order"`
+	const rest = ` on conflict ("shop", "id") do update set "title" = excluded."title", "a ""b""" = excluded."a ""b""", "order" = excluded."order" where present."order" is null or `
+	const numbers = `present."order" < excluded."order"`
+	const any = `(typeof(present."order") in ('integer', 'real'), present."order") < (typeof(excluded."order") in ('integer', 'real'), excluded."order")`
 	const head = `insert into "shop"."articles" as present ("shop", "id", "title", "a ""b""", "order") values `
 	for name, c := range map[string]struct {
-		text   func() (string, error)
-		values string
+		text          func() (string, error)
+		values, older string
 	}{
-		"B5_PostgreSQL_numbers_its_parameters": {index.PostgreSQL, "($1, $2, $3, $4, $5)"},
-		"B5_SQLite_numbers_them_its_own_way":   {index.SQLite, "(?1, ?2, ?3, ?4, ?5)"},
-		"B5_a_policy_names_them":               {index.Named, `(:shop, :id, :title, :a "b", :order)`},
+		"B5_PostgreSQL_numbers_its_parameters": {index.PostgreSQL, "($1, $2, $3, $4, $5)", numbers},
+		"B5_SQLite_numbers_them_its_own_way":   {index.SQLite, "(?1, ?2, ?3, ?4, ?5)", any},
+		"B5_a_policy_names_them":               {index.Named, `(:shop, :id, :title, :a "b", :order)`, numbers},
+		"B5_a_policy_names_those_of_SQLite":    {index.NamedSQLite, `(:shop, :id, :title, :a "b", :order)`, any},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := c.text()
-			if want := head + c.values + rest; err != nil || strings.ReplaceAll(got, "\n", " ") != want {
+			if want := head + c.values + rest + c.older; err != nil || strings.ReplaceAll(got, "\n", " ") != want {
 				t.Errorf("%v\n%s\n%s", err, got, want)
 			}
 		})

@@ -31,6 +31,20 @@ func TestWithoutTablesNothingStartsAndTheErrorNamesTheCommand(t *testing.T) {
 		"run", "--config", "bare.yaml")
 }
 
+func TestAnUpsertWithoutItsUniqueKeyIsRefusedAtTheStart(t *testing.T) {
+	t.Run("B5_M1_where_the_table_has_none_of_just_its_columns", func(t *testing.T) {
+		s := example(t, services.Postgres(t))
+		services.Exec(t, s.dsn, "create table search_index (account text, amount bigint)")
+		s.edit(t, "upsert.yaml", "insert into entries (payment, account, amount) values (:payment, :account, :amount)", "upsert: {table: search_index, key: [account], version: amount}")
+		s.refused(t, []string{"upsert.yaml:", "consumers.billing.handler.sql.statements[1]", "the database refuses the statement", "no unique or exclusion constraint"},
+			"run", "--config", "upsert.yaml")
+		services.Exec(t, s.dsn, "alter table search_index add unique (account)")
+		if r := s.semel(t, "run", "--config", "upsert.yaml", "--json"); r.code != 0 || !strings.Contains(r.out, `"applied"`) {
+			t.Errorf("with the key: %+v", r)
+		}
+	})
+}
+
 func TestTablesThatDoNotProtect(t *testing.T) {
 	s := example(t, services.Postgres(t))
 	config := []string{"--config", "postgres.yaml"}

@@ -67,7 +67,11 @@ func (a *Assembly) statements(c *policy.Consumer, all policy.Statements, store *
 		config.Params = append(config.Params, sqlhandler.Param(p))
 	}
 	for _, s := range all.Statements {
-		config.Statements = append(config.Statements, sqlhandler.Statement{SQL: s.SQL, Rows: s.Rows, Otherwise: otherwise(s.Otherwise, c.OnUnmet)})
+		text := s.SQL
+		if s.Upsert != nil && store.policy.SQLite != nil {
+			text, _ = s.Upsert.NamedSQLite() // its faults are found when the policy is read
+		}
+		config.Statements = append(config.Statements, sqlhandler.Statement{SQL: text, Upsert: s.Upsert != nil, Rows: s.Rows, Otherwise: otherwise(s.Otherwise, c.OnUnmet)})
 	}
 	if key := c.Strategy.BusinessKey; key != nil {
 		config.Violates = store.violates(key.Constraint)

@@ -32,6 +32,8 @@ type Param struct{ Name, Selector string }
 // Statement is one SQL statement with named parameters.
 type Statement struct {
 	SQL string
+	// Upsert: it names a unique key, which PostgreSQL looks for when it plans.
+	Upsert bool
 	// Rows, when not nil, is how many rows it must change.
 	Rows *int64
 	// Otherwise ends a message whose statement changed another number.
@@ -78,7 +80,9 @@ type statement struct {
 	changes bool
 	// simple: it changes rows, neither begins with WITH nor returns any, and
 	// fits into a statement that counts what it returns.
-	simple    bool
+	simple bool
+	// planned: Try has to have it planned.
+	planned   bool
 	rows      *int64
 	otherwise Otherwise
 }
@@ -125,6 +129,7 @@ func (h *Handler) compile(d Dialect, s Statement) (statement, error) {
 	}
 	ready := h.bind(d, s.SQL)
 	ready.rows, ready.otherwise = s.Rows, s.Otherwise
+	ready.planned = s.Upsert && d.Name == Postgres().Name
 	return ready, nil
 }
 

@@ -3,6 +3,7 @@ package sqlhandler
 import (
 	"context"
 	"database/sql"
+	"errors"
 
 	"github.com/semel-go/semel/pgxstore"
 )
@@ -13,7 +14,7 @@ import (
 // the error.
 func (h *Handler) Try(ctx context.Context, db *sql.DB) (statement int, err error) {
 	for i := range h.statements {
-		if err := prepares(ctx, db, h.statements[i].text); err != nil {
+		if err := h.statements[i].fits(ctx, db); err != nil {
 			return i, err
 		}
 	}
@@ -32,14 +33,34 @@ func (h *Handler) TryQueued(ctx context.Context, db *sql.DB, store *pgxstore.Sto
 		}
 	}
 	for i := range h.statements {
-		if s := &h.statements[i]; !s.servers() {
-			if err := prepares(ctx, db, s.text); err != nil {
+		if s := &h.statements[i]; !s.servers() || s.planned {
+			if err := s.fits(ctx, db); err != nil {
 				return i, err
 			}
 		}
 	}
 	return 0, nil
 }
+
+// fits reports why the database refuses a statement.
+func (s *statement) fits(ctx context.Context, db *sql.DB) error {
+	if err := prepares(ctx, db, s.text); err != nil || !s.planned {
+		return err
+	}
+	rows, err := db.QueryContext(ctx, "explain "+s.text, make([]any, len(s.args))...)
+	if err == nil {
+		err = rows.Close()
+	}
+	var coded interface{ SQLState() string }
+	if errors.As(err, &coded) && coded.SQLState() == noUniqueKey {
+		return err
+	}
+	return nil // what is wrong with NULLs need not be with what messages bring
+}
+
+// noUniqueKey is PostgreSQL's invalid_column_reference: there is no unique key of just the
+// columns that an upsert names.
+const noUniqueKey = "42P10"
 
 func prepares(ctx context.Context, db *sql.DB, text string) error {
 	prepared, err := db.PrepareContext(ctx, text)
