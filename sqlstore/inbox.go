@@ -22,13 +22,18 @@ func (s *Store) Rows(ctx context.Context, f contract.RowFilter) ([]contract.Stor
 		f.Limit = mostRows
 	}
 	c := &conditions{dialect: s.dialect, args: []any{f.Bodies, f.After, f.Limit}}
-	order := "i.number"
-	if f.Stream != nil {
+	order, by := "i.number", ""
+	switch {
+	case f.Stream != nil:
 		order, c.args[1] = "i.stream_version, i.number", int64(0)
 		c.stream(&f)
+	case f.After > 0 && s.sqlite != nil:
+		// Of a page that was full another follows: by number, instead of by an index of
+		// all states, whose rows would be sorted anew for each page.
+		by = " not indexed"
 	}
 	c.filter(&f)
-	rows, err := s.db.QueryContext(ctx, strings.NewReplacer("{filter}", c.text.String(), "{order}", order).Replace(s.sql.Rows), c.args...)
+	rows, err := s.db.QueryContext(ctx, strings.NewReplacer("{filter}", c.text.String(), "{order}", order, "{by}", by).Replace(s.sql.Rows), c.args...)
 	if err != nil {
 		return nil, s.blameless("rows", err)
 	}

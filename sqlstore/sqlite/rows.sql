@@ -41,7 +41,7 @@ i.number, i.revision, s.consumer, s.source, i.id, i.long_id, i.conflict, i.versi
 
 -- name: rows
 select {columns}
-from {prefix}inbox i left join {prefix}scopes s on s.number = i.scope
+from {prefix}inbox i{by} left join {prefix}scopes s on s.number = i.scope
 where i.number > ?2{filter} order by {order} limit ?3;
 
 -- name: state
