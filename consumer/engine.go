@@ -66,10 +66,7 @@ func newEngine[Tx any](c *Consumer[Tx], source contract.Source) *engine[Tx] {
 		reporter: c.reporter, inbox: in, lined: in != nil && c.config.OnParked == OnParkedBlock,
 	}
 	if in != nil {
-		in.since = e.began
-		if e.lined {
-			in.lines = linesOf(c.store)
-		}
+		in.since, in.lines = e.began, linesOf(c.store)
 	}
 	if notifier, ok := c.store.(contract.Notifier); ok && in != nil && source != (noSource{ends: true}) {
 		e.bell = newBell(&e.config, notifier)

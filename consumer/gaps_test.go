@@ -1,6 +1,7 @@
 package consumer_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -66,6 +67,33 @@ func TestGaps(t *testing.T) {
 		runs(t, store, follows, working2(c))
 		if streamOf(store, "a") != "1 3 " {
 			t.Errorf("%q", streamOf(store, "a"))
+		}
+	})
+	bubble(t, "B9_law_11_what_waited_for_its_key_is_let_go_by_a_policy_of_versions", func(t *testing.T) {
+		store := memstore.New()
+		keyed := func(number int) *semel.Message {
+			m := versioned("a", number)
+			m.Key = []byte("a")
+			return m
+		}
+		source := newListSource(keyed(1), keyed(3), keyed(2), keyed(4))
+		source.endless = true
+		c := guards(source)
+		c.Version, c.Lanes = nil, consumer.LanesKey
+		c.Retry = consumer.RetryPolicy{Attempts: 1}
+		counts := runs(t, store, func(context.Context, *memstore.Tx, *semel.Message) error { return errors.New("down") }, c)
+		if counts.Parked != 1 || counts.Waiting != 3 {
+			t.Fatalf("%+v", counts)
+		}
+		c = working2(guards(source))
+		runs(t, store, follows, c)
+		head := row(t, store, "a-1")
+		if err := store.Requeue(t.Context(), head.Number, head.Revision, contract.Act{Verb: "retry", Who: "ann", Why: "it is up"}); err != nil {
+			t.Fatal(err)
+		}
+		runs(t, store, follows, working2(c))
+		if streamOf(store, "a") != upTo(4) {
+			t.Errorf("%q: %+v", streamOf(store, "a"), rows(t, store))
 		}
 	})
 	bubble(t, "B9_a_person_may_skip_what_never_comes", func(t *testing.T) {

@@ -27,9 +27,9 @@ type inbox struct {
 	// since is the machine's zero.
 	since time.Time
 
-	// lines are swept now and then; nil: the policy keeps none.
-	lines contract.Lines
-	swept time.Time // of the goroutine that claims
+	// lines are tended now and then; nil: the store keeps none.
+	lines  contract.Lines
+	tendAt time.Time // of the goroutine that claims
 
 	wake  chan struct{}
 	mutex sync.Mutex
@@ -135,35 +135,13 @@ func (b *inbox) work(base context.Context, events chan<- machine.Event) {
 		if order == nil {
 			continue
 		}
-		b.sweep(base)
+		b.tend(base)
 		select {
 		case events <- b.claim(base, *order):
 		case <-base.Done():
 			return
 		}
 	}
-}
-
-// sweepEvery is how often lines are looked through.
-const sweepEvery = time.Hour
-
-// sweep frees what waits behind others in the inbox, where those were removed by hand.
-func (b *inbox) sweep(base context.Context) {
-	if b.lines == nil || !b.swept.IsZero() && time.Since(b.swept) < sweepEvery {
-		return
-	}
-	ctx, cancel := context.WithTimeout(base, b.config.Inbox.Lease/2)
-	defer cancel()
-	freed, err := b.lines.Sweep(ctx)
-	switch {
-	case err != nil:
-		b.config.Logger.Warn("what waits behind removed rows was not looked for: that is tried again", "consumer", b.config.Name, "error", err)
-		b.swept = time.Now().Add(time.Minute - sweepEvery)
-		return
-	case freed > 0:
-		b.config.Logger.Warn("messages waited behind others that are gone from the inbox by other means than semel's: they are due", "consumer", b.config.Name, "messages", freed)
-	}
-	b.swept = time.Now()
 }
 
 // unreleased are those of claims that could not be given back whose leases go on; the
@@ -322,11 +300,15 @@ func pendingText(p contract.Pending) string {
 	if p.InProgress > 0 {
 		parts = append(parts, fmt.Sprintf("%d are claimed by a process that works on them, or has ended", p.InProgress))
 	}
-	if p.Blocked > 0 {
-		parts = append(parts, fmt.Sprintf("%d wait for an earlier version of their streams, or an earlier message of their keys", p.Blocked))
-	}
 	if p.Due > 0 {
 		parts = append(parts, fmt.Sprintf("%d are due", p.Due))
 	}
-	return strings.Join(parts, ", ") + "; whoever runs the consumer works on them"
+	var all []string
+	if len(parts) > 0 {
+		all = append(all, strings.Join(parts, ", ")+"; whoever runs the consumer works on them")
+	}
+	if p.Blocked > 0 {
+		all = append(all, fmt.Sprintf("%d wait for an earlier version of their streams, or until an earlier message of their keys has ended, which may be parked", p.Blocked))
+	}
+	return strings.Join(all, "; ")
 }

@@ -27,4 +27,8 @@ type Lines interface {
 	// and says how many there were: what kept them back was removed by other means than
 	// this interface's.
 	Sweep(ctx context.Context) (freed int64, err error)
+	// Dissolve takes all rows of a consumer out of their lines, and says how many there
+	// were; those that had been blocked are due. It is for a consumer that keeps no lines any
+	// more, and works in many transactions: after an error it may be called again.
+	Dissolve(ctx context.Context, consumer string) (rows int64, err error)
 }

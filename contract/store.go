@@ -105,8 +105,8 @@ type Mark struct {
 	// written of the message keeps it.
 	Version Version
 	// Line, if not empty, is what the message keeps an order with, 1 to MaxLine bytes: a
-	// key, or a lane. Marks of all scopes share the lines, so its name has the consumer's
-	// in it. See Lines.
+	// key, or a lane. Marks of all scopes share the lines, so its name begins with the
+	// consumer's and a zero byte. See Lines.
 	Line []byte
 }
 

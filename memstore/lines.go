@@ -113,6 +113,33 @@ func (s *Store) Sweep(context.Context) (freed int64, err error) {
 	return freed, nil
 }
 
+// Dissolve implements contract.Lines.
+func (s *Store) Dissolve(_ context.Context, consumer string) (rows int64, err error) {
+	if err := s.ask("rows"); err != nil {
+		return 0, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.rows {
+		if r.stands() && r.Key.Consumer == consumer {
+			s.leave(r)
+			rows++
+		}
+	}
+	return rows, nil
+}
+
+// leave takes a row out of its line; one that was blocked is due.
+func (s *Store) leave(r *row) {
+	if r.State == contract.StateBlocked {
+		s.become(r, contract.RowFreed) // it waits for nothing any more
+		r.DueAt, r.Reason = s.now(), semel.ReasonNone
+	} else {
+		s.touch(r)
+	}
+	r.Place = 0
+}
+
 // Skip implements contract.Lines.
 func (s *Store) Skip(ctx context.Context, number, revision int64, a contract.Act) error {
 	if err := s.ask("rows"); err != nil {
@@ -127,13 +154,7 @@ func (s *Store) Skip(ctx context.Context, number, revision int64, a contract.Act
 	if !r.stands() {
 		return fmt.Errorf("row %d keeps nothing back: %w", number, semel.ErrState)
 	}
-	if r.State == contract.StateBlocked {
-		s.become(r, contract.RowFreed) // it waits for nothing any more
-		r.DueAt, r.Reason = s.now(), semel.ReasonNone
-	} else {
-		s.touch(r)
-	}
-	r.Place = 0
+	s.leave(r)
 	s.advance(r)
 	s.record(a, number, "done")
 	return nil

@@ -93,6 +93,11 @@ func (t *tables) First(ctx context.Context, number int64) (int64, error) {
 // Sweep implements contract.Lines: it frees what waits in a line for nothing.
 func (t *tables) Sweep(ctx context.Context) (int64, error) { return t.inner.Sweep(ctx) }
 
+// Dissolve implements contract.Lines: it takes a consumer's rows out of their lines.
+func (t *tables) Dissolve(ctx context.Context, consumer string) (int64, error) {
+	return t.inner.Dissolve(ctx, consumer)
+}
+
 // Skip implements contract.Lines: it takes a row out of its line, so that those behind it
 // go on.
 func (t *tables) Skip(ctx context.Context, number, revision int64, a contract.Act) error {

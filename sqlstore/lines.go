@@ -165,6 +165,40 @@ func (s *Store) Sweep(ctx context.Context) (freed int64, err error) {
 	return freed, s.answer("sweep", err)
 }
 
+// dissolvedAtOnce is how many rows leave their lines in one transaction.
+const dissolvedAtOnce = 1000
+
+// Dissolve implements contract.Lines.
+func (s *Store) Dissolve(ctx context.Context, consumer string) (rows int64, err error) {
+	first, end := append([]byte(consumer), 0), append([]byte(consumer), 1)
+	for more := true; more && err == nil; {
+		err = s.write(ctx, func(tx *sql.Tx) error {
+			done, err := tx.ExecContext(ctx, s.sql.DissolveRows, first, end, dissolvedAtOnce)
+			if err != nil {
+				return err
+			}
+			n, err := done.RowsAffected()
+			rows, more = rows+n, n == dissolvedAtOnce
+			return err
+		})
+	}
+	if err == nil && rows > 0 {
+		err = s.write(ctx, func(tx *sql.Tx) error { return s.dropLines(ctx, tx, first, end) })
+	}
+	return rows, s.answer("dissolve", err)
+}
+
+// dropLines removes the lines between two names in which nothing stands.
+func (s *Store) dropLines(ctx context.Context, tx *sql.Tx, first, end []byte) error {
+	if s.postgres != nil {
+		if _, err := tx.ExecContext(ctx, s.postgres.LockLines, first, end); err != nil {
+			return err
+		}
+	}
+	_, err := tx.ExecContext(ctx, s.sql.DropLines, first, end)
+	return err
+}
+
 // Skip implements contract.Lines.
 func (s *Store) Skip(ctx context.Context, number, revision int64, a contract.Act) error {
 	err := s.write(ctx, func(tx *sql.Tx) error {

@@ -91,6 +91,7 @@ func (s suite[Tx]) lined(t *T) {
 	s.firstsElsewhere(t)
 	s.passing(t)
 	s.emptyLines(t)
+	s.dissolved(t)
 	s.swept(t)
 	s.atOnce(t)
 	s.crossing(t)
@@ -275,6 +276,30 @@ func (s suite[Tx]) swept(t *T) {
 		h.wantStates(other, parked, blocked)
 		h.ends("k", rows[1].Number, contract.RowCompleted)
 		h.wantStates(rows[1:], completed, received)
+		if first, err := h.lines().First(t.context(), rows[1].Number); err != nil || first != 0 {
+			t.Errorf("one that has ended waits for %d, %v", first, err)
+		}
+	})
+}
+
+func (s suite[Tx]) dissolved(t *T) {
+	t.Run("C8_law_11_rows_of_a_consumer_that_keeps_no_lines_leave_them", "What waits for another would else wait for what is kept back itself.", func(t *T) {
+		h := s.opened(t)
+		const one, other = "billing\x00kone", "billing\x00kother"
+		rows := append(h.enters(one, parked, "1"), h.enters(one, blocked, "2", "3")...)
+		first := h.enters(other, received, "4")
+		for _, want := range []int64{4, 0} {
+			if n, err := h.lines().Dissolve(t.context(), "billing"); err != nil || n != want {
+				t.Errorf("%d rows, want %d; %v", n, want, err)
+			}
+		}
+		h.wantStates(append(rows, first...), parked, received, received, received)
+		for _, line := range []string{one, other} {
+			h.wantKinds(h.asks(h.inLine(line, "next", contract.Applied)), fresh)
+		}
+		if n, err := h.lines().Dissolve(t.context(), "bill"); err != nil || n != 0 {
+			t.Errorf("of another consumer: %d rows, %v", n, err)
+		}
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 
 var (
 	errGap   = errors.New("an earlier version of its stream has not taken effect in time")
+	errFar   = errors.New("more versions of its stream are missing before it than gap_cap allows")
 	errTaken = errors.New("another content has taken effect with its version")
 )
 
@@ -31,17 +32,26 @@ func (m *Machine) gap(f *Flight, it *Item, v contract.Verdict) {
 	case it.Claim != nil && it.Claim.Blocked:
 		why := it.failing()
 		why.reason, why.last = semel.ReasonGap, errGap
+		if m.tooFar(v) {
+			why.last = errFar
+		}
 		it.as, it.alone = AsOverdue, false
 		m.requeue(it)
 	default:
 		why := it.failing()
 		why.reason, why.after = semel.ReasonGap, m.config.Gap
-		if most := m.config.GapCap; most > 0 && v.Missing > most {
+		if m.tooFar(v) {
 			why.after = atOnce
 		}
 		it.as, it.alone = AsBlocked, false
 		m.requeue(it)
 	}
+}
+
+// tooFar reports whether more versions are missing before one than may be.
+func (m *Machine) tooFar(gap contract.Verdict) bool {
+	most := m.config.GapCap
+	return most > 0 && gap.Missing > most
 }
 
 // moved reports whether a version of an item's stream took effect in a flight.

@@ -51,8 +51,9 @@ type Statements struct {
 	Stream, Streams string
 	// RowStands tells whether a row keeps others of its line back; SkipRow takes it out.
 	// FirstInLine is the first row of the line which a row stands in. SweepLines frees what
-	// is first and blocked all the same.
-	RowStands, SkipRow, FirstInLine, SweepLines string
+	// is first and blocked all the same. DissolveRows takes rows of a consumer out of their
+	// lines, some at a time, and DropLines removes the lines that are left.
+	RowStands, SkipRow, FirstInLine, SweepLines, DissolveRows, DropLines string
 }
 
 // Postgres are PostgreSQL's statements.
@@ -82,6 +83,8 @@ type Postgres struct {
 	// locks them, EnterLines has rows take theirs; LeaveLines locks the lines that rows
 	// have left, AdvanceLines frees the next ones.
 	BusyLines, KnowLines, EnterLines, LeaveLines, AdvanceLines string
+	// LockLines locks the lines of a consumer, before DropLines.
+	LockLines string
 	// ExecOne goes around a statement that must change one row.
 	ExecOne string
 	// What adopting a table asks of it.

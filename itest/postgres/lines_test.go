@@ -33,12 +33,13 @@ func TestALineWithManyFollowers(t *testing.T) {
 		text string
 		args []any
 	}{
-		"C8_D8_is_not_read_whole_when_its_first_ends":       {sql.AdvanceLines, []any{"{1}"}},
-		"C8_D8_is_not_read_whole_to_lock_it":                {sql.LeaveLines, []any{"{1}", `{"a", "other 7"}`}},
-		"C8_D8_is_not_read_whole_when_a_follower_is_added":  {sql.EnterLines, []any{"{1}", `{"\\x0039"}`, `{"a"}`, "{0}"}},
-		"C8_is_not_read_whole_when_somebody_asks_for_it":    {sql.BusyLines, []any{`{"a", "b", "100001"}`}},
-		"C8_law_11_is_not_read_whole_by_a_sweep":            {sql.SweepLines, nil},
-		"C8_is_not_read_whole_when_its_first_is_looked_for": {sql.FirstInLine, []any{777}},
+		"C8_D8_is_not_read_whole_when_its_first_ends":        {sql.AdvanceLines, []any{"{1}"}},
+		"C8_D8_is_not_read_whole_to_lock_it":                 {sql.LeaveLines, []any{"{1}", `{"a", "other 7"}`}},
+		"C8_D8_is_not_read_whole_when_a_follower_is_added":   {sql.EnterLines, []any{"{1}", `{"\\x0039"}`, `{"a"}`, "{0}"}},
+		"C8_is_not_read_whole_when_somebody_asks_for_it":     {sql.BusyLines, []any{`{"a", "b", "100001"}`}},
+		"C8_law_11_is_not_read_whole_by_a_sweep":             {sql.SweepLines, nil},
+		"C8_law_11_is_not_read_whole_to_take_some_out_of_it": {sql.DissolveRows, []any{`\x61`, `\x62`, 1000}},
+		"C8_is_not_read_whole_when_its_first_is_looked_for":  {sql.FirstInLine, []any{777}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tx, err := db.Begin()

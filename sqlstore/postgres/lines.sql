@@ -67,6 +67,28 @@ update {prefix}inbox set place = null, revision = revision + 1, changed_at = clo
   state = case state when 'BLOCKED' then 'RECEIVED' else state end
 where number = $1 and revision = $2;
 
+-- name: dissolve rows
+with chosen as (
+  select i.number from {prefix}inbox i
+  where i.line >= $1 and i.line < $2 and i.place is not null and i.state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE', 'BLOCKED', 'PARKED')
+  order by i.line, i.place limit $3 for update
+)
+update {prefix}inbox i set place = null, revision = i.revision + 1, changed_at = clock_timestamp(),
+  reason = case i.state when 'BLOCKED' then '' else i.reason end,
+  due_at = case i.state when 'BLOCKED' then date_trunc('milliseconds', clock_timestamp()) else i.due_at end,
+  state = case i.state when 'BLOCKED' then 'RECEIVED' else i.state end
+from chosen c where i.number = c.number;
+
+-- Whoever enters a line has its row locked and may be about to commit.
+
+-- name: lock lines
+select 1 from {prefix}lines l where l.name >= $1 and l.name < $2 order by l.name for update of l;
+
+-- name: drop lines
+delete from {prefix}lines l where l.name >= $1 and l.name < $2 and not exists (
+  select 1 from {prefix}inbox i where i.line = l.name and i.place is not null
+    and i.state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE', 'BLOCKED', 'PARKED'));
+
 -- name: first in line
 select f.number from {prefix}inbox g cross join lateral (
   select i.number from {prefix}inbox i
@@ -74,7 +96,8 @@ select f.number from {prefix}inbox g cross join lateral (
     and i.state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE', 'BLOCKED', 'PARKED')
   order by i.place limit 1
 ) f
-where g.number = $1 and g.place is not null;
+where g.number = $1 and g.place is not null
+  and g.state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE', 'BLOCKED', 'PARKED');
 
 -- Sweep lines goes from line to line by the index, whatever their lengths.
 

@@ -44,9 +44,25 @@ update {prefix}inbox set place = null, revision = revision + 1, changed_at = cas
   state = case state when 'BLOCKED' then 'RECEIVED' else state end
 where number = ? and revision = ?;
 
+-- name: dissolve rows
+update {prefix}inbox set place = null, revision = revision + 1, changed_at = cast(unixepoch('subsec') * 1000 as integer),
+  reason = case state when 'BLOCKED' then '' else reason end,
+  due_at = case state when 'BLOCKED' then cast(unixepoch('subsec') * 1000 as integer) else due_at end,
+  state = case state when 'BLOCKED' then 'RECEIVED' else state end
+where number in (
+  select i.number from {prefix}inbox i indexed by {prefix}inbox_line
+  where i.line >= ?1 and i.line < ?2 and i.place is not null and i.state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE', 'BLOCKED', 'PARKED')
+  limit ?3);
+
+-- name: drop lines
+delete from {prefix}lines where name >= ?1 and name < ?2 and not exists (
+  select 1 from {prefix}inbox i where i.line = {prefix}lines.name and i.place is not null
+    and i.state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE', 'BLOCKED', 'PARKED'));
+
 -- name: first in line
 select i.number from {prefix}inbox i
-where i.line = (select g.line from {prefix}inbox g where g.number = ? and g.place is not null)
+where i.line = (select g.line from {prefix}inbox g where g.number = ? and g.place is not null
+    and g.state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE', 'BLOCKED', 'PARKED'))
   and i.place is not null and i.state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE', 'BLOCKED', 'PARKED')
 order by i.place limit 1;
 

@@ -59,6 +59,8 @@ func lineOf(d operate.Detail) string {
 		return ""
 	case d.Behind > 0:
 		return fmt.Sprintf("behind row %d", d.Behind)
+	case d.State == contract.StateBlocked:
+		return "first, since what kept it back was removed by hand: it is due within an hour, or when the consumer starts"
 	}
 	return "first: others of its line wait until it has ended"
 }

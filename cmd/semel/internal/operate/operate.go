@@ -291,6 +291,9 @@ func plain(err error) string {
 // allows says what of an order can be judged without the store.
 func (o Order) allows(row contract.StoredRow) error {
 	if o.Verb == Pass {
+		if row.State == contract.StateBlocked {
+			return fmt.Errorf("it waits itself; show names the row that is first, and skip lets all pass that: %w", semel.ErrState)
+		}
 		if row.Place == 0 {
 			return fmt.Errorf("no message waits behind it: with on_parked: block those of its key do, or of its partition, while it waits or is parked: %w", semel.ErrState)
 		}

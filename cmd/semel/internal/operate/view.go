@@ -59,7 +59,7 @@ func NewView(store string, r contract.StoredRow) View {
 	}
 	v.ID, v.IDBase64 = text(r.Key.ID)
 	v.Stream, v.StreamBase64 = text(r.Stream)
-	v.Version, v.Lined = r.Version, r.Place > 0
+	v.Version, v.Lined = r.Version, r.Place > 0 && (r.State == contract.StateParked || r.State.Outcome() == contract.Waiting)
 	v.Started, v.Due, v.Claimed = r.Started, given(r.DueAt), given(r.LockedUntil)
 	if m := r.Message; m != nil {
 		v.Key, v.KeyBase64 = text(string(m.Key))

@@ -60,7 +60,7 @@ func endingKeys() []field[Consumer] {
 		key(meta{name: "on_unmet", def: "park", doc: "What becomes of a message whose guarded effect met no row and whose statement does not say."},
 			endings(park(), deadLetter(), option[consumer.Then]{word: "discard", value: consumer.ThenDiscard}, option[consumer.Then]{word: "retry", value: consumer.ThenRetry}),
 			func(c *Consumer) *consumer.Then { return &c.OnUnmet }),
-		key(meta{name: "on_parked", doc: "What becomes of the messages behind one that is parked, or waits in the store. `skip`: they go on, and a later retry is out of order. `block`: those of its key, or with `lanes: partition` of its partition, wait behind it in the store, until it has ended or somebody lets them pass (`semel inbox skip`). The default is `block` with `lanes: key` and without `version`, otherwise `skip`."},
+		key(meta{name: "on_parked", doc: "What becomes of the messages behind one that is parked, or waits in the store. `skip`: they go on, and a later retry is out of order. `block`: those of its key, or with `lanes: partition` of its partition, wait behind it in the store, until it has ended or somebody lets them pass (`semel inbox skip`). The default is `block` with `lanes: key`, a marker and no `version`, otherwise `skip`."},
 			choice[consumer.OnParked]{options: []option[consumer.OnParked]{{word: "skip", value: consumer.OnParkedSkip}, {word: "block", value: consumer.OnParkedBlock}}},
 			func(c *Consumer) *consumer.OnParked { return &c.OnParked }),
 		key(meta{name: "on_store_down", def: "pause", doc: "What happens while the store cannot work: `pause` fetches nothing and settles nothing. Going on without it will have to be declared, for naturally idempotent effects only."},
