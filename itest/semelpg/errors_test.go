@@ -35,7 +35,8 @@ func TestAnUpsertWithoutItsUniqueKeyIsRefusedAtTheStart(t *testing.T) {
 	t.Run("B5_M1_where_the_table_has_none_of_just_its_columns", func(t *testing.T) {
 		s := example(t, services.Postgres(t))
 		services.Exec(t, s.dsn, "create table search_index (account text, amount bigint)")
-		s.edit(t, "upsert.yaml", "insert into entries (payment, account, amount) values (:payment, :account, :amount)", "upsert: {table: search_index, key: [account], version: amount}")
+		s.edit(t, "upsert.yaml", "          payment: id\n", "",
+			"insert into entries (payment, account, amount) values (:payment, :account, :amount)", "upsert: {table: search_index, key: [account], version: amount}")
 		s.refused(t, []string{"upsert.yaml:", "consumers.billing.handler.sql.statements[1]", "the database refuses the statement", "no unique or exclusion constraint"},
 			"run", "--config", "upsert.yaml")
 		services.Exec(t, s.dsn, "alter table search_index add unique (account)")
