@@ -147,11 +147,11 @@ func TestTheSecondSignalEndsTheProcessAtOnce(t *testing.T) {
 	}
 }
 
-// awaitWriter returns when another process has a write transaction open: its
-// handler runs.
+// awaitWriter returns when another process has a write transaction open that does not
+// end: its handler runs. What it writes at its start, such as its tables, ends.
 func awaitWriter(t *testing.T, folder string) {
 	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(folder, "shop.db"))
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(folder, "shop.db")+"?_pragma=busy_timeout(2000)")
 	if err != nil {
 		t.Fatal(err)
 	}
