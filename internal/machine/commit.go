@@ -184,7 +184,7 @@ func (m *Machine) committed(w *worker, f *Flight) {
 		case v.Kind == contract.Gap:
 			m.gap(f, en.Item, v)
 		case v.Kind == contract.Stale:
-			m.stale(en.Item, v)
+			m.stale(f, en.Item, v)
 		case v.Kind == contract.Behind:
 			m.standBehind(en.Item)
 		case v.Kind == contract.Conflict && m.config.OnConflict == ThenHalt:

@@ -68,8 +68,13 @@ func (m *Machine) moved(f *Flight, it *Item) bool {
 func (a As) moves() bool { return a == AsApplied || a == AsDuplicate || a == AsDiscarded }
 
 // stale ends a version that its stream has passed. Another content with the version
-// that its stream is at is a conflict.
-func (m *Machine) stale(it *Item, v contract.Verdict) {
+// that its stream is at is a conflict. If what passed it was taken back in this flight, it
+// asks once more: the stream is not there.
+func (m *Machine) stale(f *Flight, it *Item, v contract.Verdict) {
+	if passedInVain(f, it) {
+		m.requeue(it)
+		return
+	}
 	if t := it.trouble; t != nil {
 		t.suspicion = suspicion{} // no run of its follows
 	}
@@ -79,6 +84,17 @@ func (m *Machine) stale(it *Item, v contract.Verdict) {
 		return
 	}
 	m.endAs(it, ThenDiscard, semel.ReasonStale)
+}
+
+// passedInVain reports whether a mark was taken back in a flight that would have brought an
+// item's stream to its version, or beyond.
+func passedInVain(f *Flight, it *Item) bool {
+	for i, en := range f.Entries {
+		if f.verdicts[i].Kind == untouched && en.As.moves() && it.inStreamOf(en.Item) && en.Item.Version.Number >= it.Version.Number {
+			return true
+		}
+	}
+	return false
 }
 
 // outOfTurn reports whether an earlier version of an entry's stream, on which it counted,

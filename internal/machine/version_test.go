@@ -177,6 +177,22 @@ func TestAVersionThatIsTakenBack(t *testing.T) {
 			t.Errorf("taken back are %v", c.Trim)
 		}
 	})
+	t.Run("B4_trap_T54_and_one_that_it_had_passed_asks_again", func(t *testing.T) {
+		v := newVersions(t, nil)
+		twin := version("b", "s", 1)
+		twin.Identity = "twin"
+		step[Action](v.asking, 0, Fetched{Items: []*Item{version("a", "s", 1), twin}})
+		f := v.flight()
+		if c := v.flies(f, 0, contract.Fresh, contract.Stale); len(c.Trim) != 2 {
+			t.Errorf("taken back are %v", c.Trim)
+		}
+		v.lands(f)
+		for _, en := range v.flight().Entries {
+			if en.As != AsApplied {
+				t.Errorf("%s is marked as %d, and neither has taken effect", en.Item.Identity, en.As)
+			}
+		}
+	})
 	t.Run("B4_also_what_rides_without_a_handler", func(t *testing.T) {
 		v := newVersions(t, nil)
 		step[Action](v.asking, 0, Fetched{Items: []*Item{version("a", "s", 1), version("b", "s", 2)}})

@@ -30,6 +30,10 @@ func early(v contract.Verdict) bool {
 func (c *checker) outOfTurn(f *flight, i int) {
 	h, v := handOf(f.of.Entries[i].Item), f.verdicts[i]
 	h.turn = turn{out: true}
+	if v.Kind == contract.Stale && f.passedInVain(h.delivery.message) {
+		c.w.coverage.add("fault", "a version asks again behind one that was taken back")
+		return
+	}
 	switch {
 	case v.Kind == contract.Stale && v.Known && c.p.config.OnConflict != machine.ThenAcceptFirst:
 		h.must, h.reason = machine.AsParked, semel.ReasonConflict
@@ -52,6 +56,16 @@ func (c *checker) outOfTurn(f *flight, i int) {
 		c.arose("B4")
 		h.suspicion = suspicion{} // no run of its follows
 	}
+}
+
+// passedInVain reports whether a mark of the flight was taken back that would have brought
+// a message's stream to its version, or beyond.
+func (f *flight) passedInVain(m *message) bool {
+	return slices.ContainsFunc(f.trim, func(i int) bool {
+		other, as := f.message(i), f.of.Entries[i].As
+		moves := as == machine.AsApplied || as == machine.AsDuplicate || as == machine.AsDiscarded
+		return f.verdicts[i].Kind == contract.Fresh && moves && other.stream == m.stream && other.version >= m.version
+	})
 }
 
 // movedIn reports whether a version of a stream has ended in a committed flight.
