@@ -68,6 +68,9 @@ type known struct {
 	statements map[string]*pgconn.StatementDescription
 	// stale says that the server no longer takes one of them.
 	stale bool
+	// exchanges is how many pipelines asked for them, and renewal at how many they
+	// are prepared anew.
+	exchanges, renewal int
 	// ones are the texts of statements that must change one row, by what a
 	// handler wrote; at most most.
 	ones map[string]string
@@ -168,7 +171,7 @@ func (l *link) prepare(ctx context.Context, requests []*request) (failed int, er
 		return none, nil
 	}
 	first, texts := l.missing(requests, l.known.statements)
-	full := l.known.stale || len(texts) > 0 && len(l.known.statements)+len(texts) > l.known.most
+	full := l.known.stale || l.named() && l.known.outgrown() || len(texts) > 0 && len(l.known.statements)+len(texts) > l.known.most
 	if full {
 		first, texts = l.missing(requests, nil)
 	}
@@ -184,6 +187,23 @@ func (l *link) prepare(ctx context.Context, requests []*request) (failed int, er
 		r.statement = l.known.statements[r.sql]
 	}
 	return none, nil
+}
+
+// firstRenewal is how many pipelines a connection sends before it prepares its
+// statements anew.
+const firstRenewal = 256
+
+// outgrown counts a pipeline. It reports whether the tables may be many times as large
+// by now as when the statements were planned: the server keeps a plan until somebody
+// analyzes the table, and one for a table of a page reads it whole. Twice as many
+// pipelines each time are a handful of round trips in a connection's life.
+func (k *known) outgrown() bool {
+	k.exchanges++
+	if k.exchanges < max(k.renewal, firstRenewal) {
+		return false
+	}
+	k.renewal = 2 * k.exchanges
+	return true
 }
 
 // missing are the texts of the requests that are not known, each once, and the

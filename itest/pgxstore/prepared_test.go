@@ -2,6 +2,7 @@ package pgxstore
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -117,5 +118,48 @@ func TestTablesThatChangeUnderPreparedStatements(t *testing.T) {
 				t.Errorf("again: %v", err)
 			}
 		})
+	}
+}
+
+// A server keeps a plan for as long as nobody analyzes its tables, and one that was made
+// while a table had a page reads it whole.
+func TestPlansOfTablesThatGrow(t *testing.T) {
+	h := newShop(t, open(t, services.Postgres(t), preparing))
+	h.exec(t, "alter table in.semel_markers set (autovacuum_enabled = false)")
+	again := func(n int) {
+		t.Helper()
+		for range n {
+			b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, h.marks(t, "1"))
+			b.Rollback(t.Context())
+		}
+	}
+	// judging is how the statement that looks for markers, as it is prepared, finds them.
+	judging := func() string {
+		t.Helper()
+		var name string
+		if err := h.pool.QueryRow(t.Context(), "select name from pg_prepared_statements where name like 'semel%' and statement like 'select a.number, m.outcome%'").Scan(&name); err != nil {
+			t.Fatal(err)
+		}
+		rows, _ := h.pool.Query(t.Context(), "explain execute "+name+`('{0}', '{1}', '{"\\x31"}', '{"\\x"}')`)
+		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(lines, "\n")
+	}
+	wantCommitted(t, deliverQueued(t, h, numbered(0, 20)))
+	h.exec(t, "analyze in.semel_markers")
+	again(20)
+	if plan := judging(); !strings.Contains(plan, "Seq Scan on semel_markers") {
+		t.Fatalf("a small table is not read whole, so nothing is proven:\n%s", plan)
+	}
+	h.exec(t, `insert into in.semel_markers (scope, id, outcome, version, at)
+		select s.number, ('more' || n)::bytea, 1, 0, now() from in.semel_scopes s, generate_series(1, 50000) n limit 50000`)
+	if plan := judging(); !strings.Contains(plan, "Seq Scan on semel_markers") {
+		t.Fatalf("the plan did not stay, so nothing is proven:\n%s", plan)
+	}
+	again(300)
+	if plan := judging(); strings.Contains(plan, "Seq Scan on semel_markers") {
+		t.Errorf("the plan is still that of a small table:\n%s", plan)
 	}
 }
