@@ -155,6 +155,9 @@ func (c *cells) integer(what string) int64 {
 func (c *cells) bytes(what string) []byte {
 	switch v := c.take(what).(type) {
 	case []byte:
+		if v == nil { // a driver of SQLite gives such bytes for none, and nil for NULL
+			return []byte{}
+		}
 		return v
 	case string:
 		return []byte(v)
