@@ -144,13 +144,13 @@ func (s *Store) ReceiveIn(ctx context.Context, tx pgx.Tx, marks []contract.Mark,
 	if err != nil {
 		return nil, err
 	}
-	receipts, err := sqlstore.Receipts(marks, verdicts, messages)
+	pieces, err := sqlform.Receive(marks, verdicts, messages)
 	if err != nil {
 		return nil, s.blameless("receive", err)
 	}
 	var rows pgx.Batch
-	for _, r := range receipts {
-		rows.Queue(s.sql.Row, r...)
+	for _, r := range pieces {
+		rows.Queue(s.sql.Receive, r.Columns()...)
 	}
 	texts, args := entering(s.sql, sqlform.Marks(marks), lines.Received(marks, verdicts))
 	for i := range texts {

@@ -142,6 +142,10 @@ func TestArraysInTextForm(t *testing.T) {
 	if got := arrays(3, nil); got[2] != "{}" {
 		t.Errorf("got %q, want empty arrays", got)
 	}
+	got = columns([]any{[]int64{7, -1}, []string{`a"\,{}`, "", "NULL"}, [][]byte{nil, {}}})
+	if got[0] != "{7,-1}" || got[1] != `{"a\"\\,{}","","NULL"}` || got[2] != `{NULL,"\\x"}` {
+		t.Errorf("got %q", got)
+	}
 }
 
 func TestNamesInPostgres(t *testing.T) {

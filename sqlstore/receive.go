@@ -16,14 +16,8 @@ func (s *Store) ReceiveIn(ctx context.Context, tx *sql.Tx, marks []contract.Mark
 	if err != nil {
 		return nil, err
 	}
-	receipts, err := Receipts(marks, verdicts, messages)
-	if err != nil {
+	if err := s.receive(ctx, tx, marks, verdicts, messages); err != nil {
 		return nil, s.blameless("receive", err)
-	}
-	for _, r := range receipts {
-		if _, err := tx.ExecContext(ctx, s.sql.Row, r...); err != nil {
-			return nil, s.blameless("receive", err)
-		}
 	}
 	if _, err := s.enterLines(ctx, tx, sqlform.Marks(marks), lines.Received(marks, verdicts)); err != nil {
 		return nil, s.blameless("receive", err)
@@ -31,19 +25,26 @@ func (s *Store) ReceiveIn(ctx context.Context, tx *sql.Tx, marks []contract.Mark
 	return verdicts, nil
 }
 
-// Receipts are the arguments of the statement that writes a row, for the messages
-// whose marks are fresh: for drivers of their own.
-func Receipts(marks []contract.Mark, verdicts []contract.Verdict, messages []*semel.Message) (all [][]any, err error) {
+// receive writes the rows of the messages whose marks are fresh.
+func (s *Store) receive(ctx context.Context, tx *sql.Tx, marks []contract.Mark, verdicts []contract.Verdict, messages []*semel.Message) error {
+	if s.postgres != nil {
+		pieces, err := sqlform.Receive(marks, verdicts, messages)
+		for i := 0; err == nil && i < len(pieces); i++ {
+			_, err = tx.ExecContext(ctx, s.postgres.Receive, columns(pieces[i].Columns())...)
+		}
+		return err
+	}
 	for i, m := range sqlform.Marks(marks) {
 		if verdicts[i].Kind != contract.Fresh {
 			continue
 		}
-		r := contract.Row{State: contract.StateReceived, Message: messages[i]}
-		values, err := sqlform.RowValues(m.Mark, &r)
-		if err != nil {
-			return nil, err
+		values, err := sqlform.RowValues(m.Mark, &contract.Row{State: contract.StateReceived, Message: messages[i]})
+		if err == nil {
+			_, err = tx.ExecContext(ctx, s.sql.Row, append([]any{m.Scope, m.Key, m.Long, []byte{}}, values...)...)
 		}
-		all = append(all, append([]any{m.Scope, m.Key, m.Long, []byte{}}, values...))
+		if err != nil {
+			return err
+		}
 	}
-	return all, nil
+	return nil
 }

@@ -167,8 +167,12 @@ func (s suite[Tx]) lists(t *T) {
 
 func (s suite[Tx]) byteForByte(t *T, m *semel.Message) {
 	h := s.opened(t)
-	got := h.put("a", contract.Row{State: contract.StateParked, Reason: "r", Message: m}).Message
-	want := *m
+	t.wantMessage(h.put("a", contract.Row{State: contract.StateParked, Reason: "r", Message: m}).Message, *m)
+}
+
+// wantMessage compares a message that came back with the one that went in.
+func (t *T) wantMessage(got *semel.Message, want semel.Message) {
+	t.Helper()
 	if !bytes.Equal(got.Body, want.Body) || !bytes.Equal(got.Key, want.Key) || (got.Key == nil) != (want.Key == nil) {
 		t.Errorf("body or key are %q, %q", got.Body, got.Key)
 	}

@@ -3,6 +3,9 @@ package storetest
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
@@ -156,6 +159,43 @@ func (s suite[Tx]) receives(t *T) {
 				t.Errorf("claimed %+v", got)
 			}
 		})
+	t.Run("trap_83_messages_that_are_received_together_come_back_byte_for_byte",
+		"Each row tells its own message, identity and fingerprint, whatever stands beside it.", s.receivedTogether)
+}
+
+// receivedTogether are messages of every kind that are received with one call: what a
+// store writes of one must not depend on its neighbours.
+func (s suite[Tx]) receivedTogether(t *T) {
+	h := s.opened(t)
+	in := []*semel.Message{{}, anyBytes(), {Key: []byte{}, Body: []byte{}}, {Topic: `"quoted", {\}`, Body: []byte("NULL")}, anyBytes()}
+	marks := make([]contract.Mark, len(in))
+	for i, id := range []string{"a", "\x00\xff", `"{,}\\`, "NULL", strings.Repeat("long", 1000)} {
+		marks[i] = h.mark(id)
+		if i%2 == 0 {
+			marks[i] = h.print(id, byte(i))
+		}
+		marks[i].As = contract.Waiting
+	}
+	b, _ := h.begin()
+	v, err := h.Store.(contract.TxReceiver[Tx]).ReceiveIn(t.context(), b.Tx(contract.All), marks, in)
+	t.must(err)
+	for i := range v {
+		if v[i].Kind != contract.Fresh {
+			t.Fatalf("message %d is %v", i, v[i])
+		}
+	}
+	h.commit(b, contract.Ending{})
+	rows := h.list(contract.RowFilter{Bodies: true})
+	if len(rows) != len(in) {
+		t.Fatalf("%d rows, want %d", len(rows), len(in))
+	}
+	for _, r := range rows {
+		i := slices.IndexFunc(marks, func(m contract.Mark) bool { return string(m.ID) == r.Key.ID })
+		if i < 0 || r.Fingerprint != marks[i].Fingerprint || r.State != contract.StateReceived || r.Surrogate || r.DueAt.Sub(r.ReceivedAt).Abs() > time.Second {
+			t.Fatalf("of message %d there is the row %+v", i, r)
+		}
+		t.wantMessage(r.Message, *in[i])
+	}
 }
 
 // callers are the laws of marks in a transaction of the caller's.

@@ -61,6 +61,8 @@ type Postgres struct {
 	Statements
 	// Serial takes the consumer's lock; Begin writes settings, guard and marks.
 	Serial, Begin string
+	// Receive is Row for messages that were received, any number, as columns.
+	Receive string
 	// Limit and Unlimited say how long the server lets a statement run.
 	Limit, Unlimited string
 	// Close is Unguard with an error of its own where the guard is gone.

@@ -40,6 +40,11 @@ func ofVersions() []Fault {
 			Test: "TestVersionsOutOfTheirTurn/B4_trap_T54_a_version_that_was_passed_is_discarded_and_no_more_suspected", Package: "./internal/machine",
 		},
 		{
+			Name: "a version that only seemed to be passed is discarded", Law: "B4", File: "internal/machine/version.go",
+			Old: "if passedInVain(f, it) {", New: "if passedInVain(f, it) && false {",
+			Test: "TestAVersionThatIsTakenBack/B4_trap_T54_and_one_that_it_had_passed_asks_again", Package: "./internal/machine",
+		},
+		{
 			Name: "a gap whose predecessor has come is parked", Law: "trap T55", File: "internal/streams/streams.go",
 			Old: "c.Event == contract.RowParked && c.Reason == semel.ReasonGap\n", New: "false\n",
 			Test: "TestAClaimThatIsParkedForAGap/B9_trap_T55_is_released_if_its_predecessor_has_come_since", Package: "./internal/streams",

@@ -1,0 +1,64 @@
+package sqlform
+
+import (
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
+// mostReceived is how many bytes of messages one statement writes at most, unless
+// one message alone has more: an array is one value to PostgreSQL, whose bound is
+// 1 GiB, and twice as long in the text form that every driver passes on.
+const mostReceived = 16 << 20
+
+// Received are rows of messages that were received, as columns: PostgreSQL writes
+// them with one statement.
+type Received struct {
+	Scopes, Versions, Partitions, Offsets, Numbers []int64 // Numbers: of versions in streams, 0 if it has none
+	IDs, Longs, Sums, Keys, Payloads, Streams      [][]byte
+	Topics, BrokerIDs, Types, Schemas, Envelopes   []string
+	bytes                                          int
+}
+
+// Receive are the rows of the messages whose marks are fresh, in as few pieces as
+// statements can take.
+func Receive(marks []contract.Mark, verdicts []contract.Verdict, messages []*semel.Message) (pieces []*Received, err error) {
+	for i, m := range Marks(marks) {
+		if verdicts[i].Kind != contract.Fresh {
+			continue
+		}
+		sealed, err := Sealed(messages[i])
+		if err != nil {
+			return nil, err
+		}
+		size := len(messages[i].Body) + len(messages[i].Key) + len(sealed)
+		if n := len(pieces); n == 0 || pieces[n-1].bytes+size > mostReceived {
+			pieces = append(pieces, &Received{})
+		}
+		r := pieces[len(pieces)-1]
+		r.bytes += size
+		r.add(m, messages[i], string(sealed))
+	}
+	return pieces, nil
+}
+
+func (r *Received) add(m Mark, of *semel.Message, sealed string) {
+	r.Scopes, r.IDs, r.Longs = append(r.Scopes, m.Scope), append(r.IDs, m.Key), append(r.Longs, m.Long)
+	r.Versions, r.Sums = append(r.Versions, int64(m.Fingerprint.Version)), append(r.Sums, Sum(m.Fingerprint))
+	r.Topics = append(r.Topics, Plain(of.Topic))
+	r.Partitions, r.Offsets = append(r.Partitions, int64(of.Origin.Partition)), append(r.Offsets, of.Origin.Offset)
+	r.BrokerIDs, r.Keys = append(r.BrokerIDs, Plain(of.Origin.BrokerID)), append(r.Keys, of.Key)
+	r.Types, r.Schemas = append(r.Types, Plain(of.Type())), append(r.Schemas, Plain(of.DataSchema()))
+	r.Envelopes, r.Payloads = append(r.Envelopes, sealed), append(r.Payloads, of.Body)
+	var stream []byte // NULL where it has none
+	if m.Version.Number != 0 {
+		stream = m.Version.Stream
+	}
+	r.Streams, r.Numbers = append(r.Streams, stream), append(r.Numbers, m.Version.Number)
+}
+
+// Columns are the arguments of Postgres.Receive, each a []int64, a []string or a
+// [][]byte, in which nil is NULL.
+func (r *Received) Columns() []any {
+	return []any{r.Scopes, r.IDs, r.Longs, r.Versions, r.Sums, r.Topics, r.Partitions, r.Offsets, r.BrokerIDs,
+		r.Keys, r.Types, r.Schemas, r.Envelopes, r.Payloads, r.Streams, r.Numbers}
+}

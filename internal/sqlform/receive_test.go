@@ -1,0 +1,53 @@
+package sqlform
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
+func TestReceive(t *testing.T) {
+	// of receives messages of these sizes, those below 0 as copies, and returns the sizes
+	// in each piece.
+	of := func(t *testing.T, sizes []int) (pieces [][]int) {
+		marks, verdicts := make([]contract.Mark, len(sizes)), make([]contract.Verdict, len(sizes))
+		messages := make([]*semel.Message, len(sizes))
+		for i, n := range sizes {
+			marks[i].ID, verdicts[i].Kind, messages[i] = []byte("a"), contract.Fresh, &semel.Message{Body: make([]byte, max(n, 0))}
+			if n < 0 {
+				verdicts[i].Kind = contract.Seen
+			}
+		}
+		all, err := Receive(marks, verdicts, messages)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range all {
+			var piece []int
+			for _, body := range r.Payloads {
+				piece = append(piece, len(body))
+			}
+			pieces = append(pieces, piece)
+		}
+		return pieces
+	}
+	const half = mostReceived / 2
+	for name, c := range map[string]struct {
+		sizes []int
+		want  [][]int
+	}{
+		"none":                               {nil, nil},
+		"copies_are_not_written":             {[]int{-1, -1}, nil},
+		"small_ones_together_in_their_order": {[]int{0, 10, -1, 1000}, [][]int{{0, 10, 1000}}},
+		"no_more_bytes_than_one_takes":       {[]int{half, half, 1}, [][]int{{half}, {half, 1}}}, // an envelope has bytes, too
+		"one_that_is_larger_goes_alone":      {[]int{1, 3 * half, 1}, [][]int{{1}, {3 * half}, {1}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := of(t, c.sizes); !slices.EqualFunc(got, c.want, slices.Equal[[]int]) {
+				t.Errorf("pieces of %v, want %v", got, c.want)
+			}
+		})
+	}
+}
