@@ -29,6 +29,10 @@ type batch struct {
 	busy    []int           // marks of whose lines something waits
 	asked   []contract.Mark // marks as they were given
 	freed   int64           // rows whose turn has come with the commit
+	// guarded: a row of the transaction's keeps anybody's COMMIT from succeeding but the
+	// batch's. One that queues nothing but claims and statements writes all with its
+	// COMMIT, and needs none until it reads.
+	guarded bool
 
 	// brokenBy is after which error of a handler's statement the transaction
 	// cannot commit.

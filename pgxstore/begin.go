@@ -44,15 +44,15 @@ func limit(d time.Duration) string {
 // Begin implements contract.TxStore. BEGIN, the settings, the guard and the marks
 // are one round trip; what became of marks that were there is another.
 func (s *Store) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[pgx.Tx], []contract.Verdict, error) {
-	b, verdicts, err := s.open(ctx, o, marks)
+	b, verdicts, err := s.open(ctx, o, marks, true)
 	if err != nil {
 		return nil, nil, err
 	}
 	return &direct{b}, verdicts, nil
 }
 
-// open begins a transaction with marks.
-func (s *Store) open(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (*batch, []contract.Verdict, error) {
+// open begins a transaction with marks. lent says that handlers have it before its end.
+func (s *Store) open(ctx context.Context, o contract.TxOptions, marks []contract.Mark, lent bool) (*batch, []contract.Verdict, error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
 		return nil, nil, s.blameless("connection", err)
@@ -62,7 +62,8 @@ func (s *Store) open(ctx context.Context, o contract.TxOptions, marks []contract
 	m := s.marking(b.marks)
 	b.streams = streams.Of(marks)
 	b.asked = marks
-	requests := append(s.opening(o, m), b.takeStreams(o)...)
+	b.guarded = lent || b.streams != nil || !s.onlyClaims(m)
+	requests := append(s.opening(o, m, b.guarded), b.takeStreams(o)...)
 	requests = append(requests, b.lookAtLines(marks)...)
 	if err = b.ask(ctx, requests...); err == nil && len(m.seen()) > 0 {
 		err = b.ask(ctx, m.judge(s.sql.Judge))
@@ -114,7 +115,7 @@ func (b *batch) suspect(ctx context.Context, err error) {
 // opening are the statements up to the first of a handler. The consumer's lock
 // is taken before the lock time-out of marks is set: a batch that waits its turn
 // has not failed.
-func (s *Store) opening(o contract.TxOptions, m *marking) []*request {
+func (s *Store) opening(o contract.TxOptions, m *marking, guarded bool) []*request {
 	requests := []*request{{sql: s.begin}}
 	idle := milliseconds(o.Idle, defaultIdle)
 	if o.Serial && len(m.marks) > 0 {
@@ -124,9 +125,13 @@ func (s *Store) opening(o contract.TxOptions, m *marking) []*request {
 	}
 	effects := milliseconds(o.EffectLock, defaultLock)
 	claims, at := m.asked()
-	if len(claims) > 0 && len(claims) == len(m.marks) && s.sql.BeginClaims != "" {
+	if s.onlyClaims(m) {
 		numbers, tokens := sqlstore.ClaimLists(claims)
-		return append(requests, &request{sql: s.sql.BeginClaims, args: []any{numbers, tokens, idle, effects, limit(o.Statement)}, read: m.stand(at)})
+		text := s.sql.BeginQueuedClaims
+		if guarded {
+			text = s.sql.BeginClaims
+		}
+		return append(requests, &request{sql: text, args: []any{numbers, tokens, idle, effects, limit(o.Statement)}, read: m.stand(at)})
 	}
 	marks := m.write(s.sql.Begin)
 	marks.args = append(marks.args, idle, milliseconds(o.MarkLock, defaultLock), effects, limit(o.Statement))
@@ -135,6 +140,13 @@ func (s *Store) opening(o contract.TxOptions, m *marking) []*request {
 		requests = append(requests, &request{sql: s.sql.Look, args: []any{sqlstore.ClaimsArgument(claims)}, read: m.stand(at)})
 	}
 	return requests
+}
+
+// onlyClaims reports whether a batch writes no mark, and has a statement to begin with
+// that needs none.
+func (s *Store) onlyClaims(m *marking) bool {
+	claims, _ := m.asked()
+	return len(claims) > 0 && len(claims) == len(m.marks) && s.sql.BeginClaims != ""
 }
 
 // ReceiveIn implements contract.TxReceiver, in any transaction of pgx: one round trip

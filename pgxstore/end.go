@@ -61,7 +61,10 @@ func (b *batch) ending(e contract.Ending) (statements []charged, culprit int, er
 	if len(moved) > 0 {
 		statements = append(statements, charged{b.moveStreams(moved), contract.NobodyNamed})
 	}
-	return append(statements, charged{&request{sql: b.store.sql.Close}, contract.NobodyNamed}), contract.NobodyNamed, nil
+	if b.guarded {
+		statements = append(statements, charged{&request{sql: b.store.sql.Close}, contract.NobodyNamed})
+	}
+	return statements, contract.NobodyNamed, nil
 }
 
 // trim takes back marks that this batch wrote.

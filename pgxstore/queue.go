@@ -3,6 +3,7 @@ package pgxstore
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/semel-go/semel/contract"
@@ -96,6 +97,10 @@ func (b *queued) Tx(i int) *Queue { return &Queue{batch: b, mark: i} }
 // Commit implements contract.Batch. What was queued is sent with COMMIT unless a
 // callback may refuse: then COMMIT waits for it.
 func (b *queued) Commit(ctx context.Context, e contract.Ending) contract.Result {
+	if b.reads && !b.guarded { // so that effects are written before COMMIT is sent
+		b.guarded = true
+		b.statements = slices.Insert(b.statements, 0, charged{&request{sql: b.store.sql.Guard, own: true}, contract.NobodyNamed})
+	}
 	last, culprit, err := b.ending(e)
 	if err != nil {
 		return b.fail(ctx, culprit, err)

@@ -19,7 +19,7 @@ type QueuedStore struct {
 
 // Begin implements contract.TxStore.
 func (s *QueuedStore) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[*Queue], []contract.Verdict, error) {
-	b, verdicts, err := s.direct.open(ctx, o, marks)
+	b, verdicts, err := s.direct.open(ctx, o, marks, false)
 	if err != nil {
 		return nil, nil, err
 	}

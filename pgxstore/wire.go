@@ -149,6 +149,9 @@ func (l *link) rewrite(ctx context.Context, requests []*request) (failed int, er
 		if r.sql, r.args, err = by.RewriteQuery(ctx, l.conn, r.sql, r.args[1:]); err != nil {
 			return i, &storeError{doing: "arguments of " + strconv.Quote(r.sql), class: classOfArguments, err: err}
 		}
+		if sqltext.Postgres().Ends(r.sql) {
+			return i, errEnded
+		}
 	}
 	return none, nil
 }

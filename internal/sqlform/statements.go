@@ -71,9 +71,10 @@ type Postgres struct {
 	// Unbounded tells by number which of them have not run.
 	Bounds, Unbounded string
 	// Claim takes rows. StartClaims and EndClaims return the claims that stand;
-	// BeginClaims is Begin and Look where all are claims. CloseClaims fails if one does
-	// not stand, and so does CloseClaim, of one.
-	Claim, StartClaims, EndClaims, BeginClaims, CloseClaims, CloseClaim string
+	// BeginClaims is Begin and Look where all are claims, and BeginQueuedClaims where
+	// nothing is written before the end, either. CloseClaims fails if one does not stand,
+	// and so does CloseClaim, of one.
+	Claim, StartClaims, EndClaims, BeginClaims, BeginQueuedClaims, CloseClaims, CloseClaim string
 	// ClaimEnds stands in EndClaims and CloseClaims, RowEnds in it and in the
 	// CloseClaims of an adopted table.
 	ClaimEnds, RowEnds string
@@ -102,7 +103,7 @@ func (p *Postgres) With(a Adopted) *Postgres {
 	own := *p
 	own.Begin, own.Mark, own.Judge, own.Trim, own.Outcome = a.Begin, a.Mark, a.Judge, a.Trim, a.Outcome
 	own.Look, own.CloseClaims = a.Look, a.CloseClaims
-	own.BeginClaims, own.CloseClaim = "", "" // what is only shorter has no second form
+	own.BeginClaims, own.BeginQueuedClaims, own.CloseClaim = "", "", "" // what is only shorter has no second form
 	return &own
 }
 

@@ -46,6 +46,7 @@ func TestClaimsReadNoMoreThanTheyTake(t *testing.T) {
 		}{
 			"look": {statements.Look, some}, "end": {statements.EndClaims, some}, "close": {statements.CloseClaims, some}, "start": {statements.StartClaims, some},
 			"close one": {statements.CloseClaim, one}, "begin": {statements.BeginClaims, []any{"{4,8}", "{1,1}", "1000", "1000", "0"}},
+			"begin queued": {statements.BeginQueuedClaims, []any{"{4,8}", "{1,1}", "1000", "1000", "0"}},
 		} {
 			if text := plan(t, db, "explain "+c.statement, c.args...); !strings.Contains(text, "semel_inbox_pkey") || strings.Contains(text, "Seq Scan on semel_inbox") || strings.Contains(text, "semel_inbox_state") {
 				t.Errorf("the plan of %s, which has to find rows by their numbers:\n%s", name, text)

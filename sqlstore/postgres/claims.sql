@@ -62,6 +62,23 @@ join {prefix}inbox i on i.number = c.n
 join {prefix}markers m on m.scope = i.scope and m.id = i.id
 where c.k >= 0 and c.n > 0 and i.token = c.t and (i.state = 'IN_PROGRESS') is true and i.locked_until > clock_timestamp() and m.outcome = 2;
 
+-- Begin queued claims is begin claims without a guard, for a batch whose handlers do not
+-- have its transaction: it writes nothing before its end, and all at once.
+
+-- name: begin queued claims
+with settings as materialized (
+  select set_config('idle_in_transaction_session_timeout', $3, true) as set, set_config('lock_timeout', $4, true),
+    set_config('statement_timeout', case
+      when $5::text = '0' or current_setting('statement_timeout')::interval between '1ms' and $5::text::interval
+      then current_setting('statement_timeout') else $5::text end, true)
+)
+select c.k - 1, false from unnest($1::bigint[], $2::bigint[]) with ordinality c (n, t, k)
+join {prefix}inbox i on i.number = c.n
+join {prefix}markers m on m.scope = i.scope and m.id = i.id
+where c.k >= 0 and c.n > 0 and i.token = c.t and (i.state = 'IN_PROGRESS') is true and i.locked_until > clock_timestamp() and m.outcome = 2
+union all
+select null, null from settings where settings.set is null;
+
 -- name: extend
 with asked as materialized (
   select * from jsonb_to_recordset($1::text::jsonb) c (k bigint, n bigint, t bigint)

@@ -1,0 +1,96 @@
+package pgxstore
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/sqlsuite"
+	"github.com/semel-go/semel/pgxstore"
+)
+
+// committing is an argument that makes COMMIT of its statement.
+type committing struct{}
+
+// RewriteQuery implements pgx.QueryRewriter.
+func (committing) RewriteQuery(context.Context, *pgx.Conn, string, []any) (string, []any, error) {
+	return "commit", nil, nil
+}
+
+// A batch of claims whose handlers queue writes everything with its COMMIT, so that it
+// needs no guard row until a handler reads.
+func TestQueuedClaims(t *testing.T) {
+	h := newShop(t, open(t, services.Postgres(t)))
+	// claimed is a batch with the claim of a message that waits, and how it ends.
+	claimed := func(t *testing.T, id string) (contract.Batch[*pgxstore.Queue], contract.Ending) {
+		t.Helper()
+		marks := h.marks(t, id)
+		marks[0].As = contract.Waiting
+		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, contract.TxOptions{}, marks)
+		wantCommitted(t, b.Commit(t.Context(), contract.Ending{Rows: []contract.Row{{State: contract.StateReceived, Message: &semel.Message{Body: []byte(id)}}}}))
+		got, err := h.Claim(t.Context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: 1, Lease: time.Minute})
+		if err != nil || len(got) != 1 {
+			t.Fatalf("%d claims, %v", len(got), err)
+		}
+		marks[0].Claim, marks[0].As = got[0].Claim, contract.Applied
+		q, v := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, marks)
+		if v[0].Kind != contract.Fresh {
+			t.Fatalf("the claim is %v", v[0])
+		}
+		return q, contract.Ending{Claims: []contract.ClaimEnding{{Claim: got[0].Claim, Event: contract.RowCompleted, Ran: true}}}
+	}
+	state := func(id string) (s string) {
+		t.Helper()
+		if err := h.pool.QueryRow(t.Context(), h.in("select state from in.semel_inbox where payload = $1"), []byte(id)).Scan(&s); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	t.Run("law_1_effect_and_end_are_one_commit", func(t *testing.T) {
+		b, end := claimed(t, "a")
+		b.Tx(0).ExecOne(h.in(insert), []byte("a"))
+		wantCommitted(t, b.Commit(t.Context(), end))
+		if n := h.count(t, "a"); n != 1 || state("a") != "COMPLETED" {
+			t.Errorf("%d effects of a row that is %s", n, state("a"))
+		}
+	})
+	t.Run("law_1_one_that_reads_has_a_guard", func(t *testing.T) {
+		b, end := claimed(t, "b")
+		b.Tx(0).ExecOne(h.in(insert), []byte("b"))
+		guards := -1
+		b.Tx(0).Query(h.in("select count(*) from in.semel_guard")).Do(func(rows pgx.Rows) (err error) {
+			guards, err = pgx.CollectExactlyOneRow(rows, pgx.RowTo[int])
+			return err
+		})
+		wantCommitted(t, b.Commit(t.Context(), end))
+		if n := h.count(t, "b"); guards != 1 || n != 1 || state("b") != "COMPLETED" || h.number(t, "select count(*) from in.semel_guard") != 0 {
+			t.Errorf("%d guards, %d effects of a row that is %s", guards, n, state("b"))
+		}
+	})
+	t.Run("law_1_an_argument_cannot_make_a_commit_of_a_statement", func(t *testing.T) {
+		b, end := claimed(t, "c")
+		b.Tx(0).ExecOne(h.in(insert), []byte("c"))
+		b.Tx(0).Exec("select 1", committing{})
+		if r := b.Commit(t.Context(), end); r.Outcome != contract.NotCommitted || r.Class != contract.ClassPermanent || r.Culprit != 0 {
+			t.Errorf("%+v", r)
+		}
+		if n := h.count(t, "c"); n != 0 || state("c") != "IN_PROGRESS" {
+			t.Errorf("%d effects of a row that is %s", n, state("c"))
+		}
+	})
+	t.Run("law_5_a_stale_claim_commits_no_effect", func(t *testing.T) {
+		b, end := claimed(t, "d")
+		b.Tx(0).ExecOne(h.in(insert), []byte("d"))
+		h.exec(t, "update in.semel_inbox set token = token + 1 where payload = 'd'")
+		if r := b.Commit(t.Context(), end); r.Outcome != contract.NotCommitted || r.Class != contract.ClassClaimLost {
+			t.Errorf("%+v", r)
+		}
+		if n := h.count(t, "d"); n != 0 {
+			t.Errorf("%d effects of a claim that was lost", n)
+		}
+	})
+}
