@@ -23,7 +23,7 @@ func main() {
 	var s sizes
 	flag.IntVar(&s.rounds, "rounds", 11, "how often the contestants take turns")
 	flag.IntVar(&s.jobs, "jobs", 5000, "jobs of a turn")
-	flag.IntVar(&s.workers, "workers", 12, "Semel's workers where a job has a transaction of its own; on two cores fewer and more were slower")
+	flag.IntVar(&s.workers, "workers", 16, "Semel's workers where a job has a transaction of its own; on two cores fewer and more were slower")
 	flag.IntVar(&s.rivers, "river-workers", 24, "River's workers; on two cores fewer and more were slower")
 	flag.IntVar(&s.insert, "insert", 500, "jobs enqueued in a transaction, on each side")
 	flag.Parse()
