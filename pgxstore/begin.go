@@ -62,11 +62,15 @@ func (s *Store) open(ctx context.Context, o contract.TxOptions, marks []contract
 	m := s.marking(b.marks)
 	b.streams = streams.Of(marks)
 	b.asked = marks
-	b.guarded = lent || b.streams != nil || !s.onlyClaims(m)
+	b.guarded = lent || b.known.altered || b.streams != nil || !s.onlyClaims(m)
 	requests := append(s.opening(o, m, b.guarded), b.takeStreams(o)...)
 	requests = append(requests, b.lookAtLines(marks)...)
 	if err = b.ask(ctx, requests...); err == nil && len(m.seen()) > 0 {
 		err = b.ask(ctx, m.judge(s.sql.Judge))
+	}
+	if err == nil && m.altered && !b.guarded {
+		b.guarded, b.known.altered = true, true
+		err = b.ask(ctx, &request{sql: s.sql.Guard})
 	}
 	if err == nil {
 		err = m.fault()

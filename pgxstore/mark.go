@@ -17,6 +17,8 @@ type marking struct {
 	marks    []sqlform.Mark
 	order    []int
 	verdicts []contract.Verdict
+	// altered: settings of the connection may keep it from writing.
+	altered bool
 }
 
 func (s *Store) marking(marks []sqlform.Mark) *marking {
@@ -128,12 +130,16 @@ func (m *marking) asked() (claims []contract.Claim, at []int) {
 func (m *marking) stand(at []int) func(pgx.Rows) error {
 	return func(rows pgx.Rows) error {
 		for rows.Next() {
-			var k int64
+			var k *int64
 			var done bool
 			if err := rows.Scan(&k, &done); err != nil {
 				return err
 			}
-			m.verdicts[at[k]] = sqlstore.Standing(done)
+			if k == nil {
+				m.altered = true
+				continue
+			}
+			m.verdicts[at[*k]] = sqlstore.Standing(done)
 		}
 		return rows.Err()
 	}

@@ -71,6 +71,9 @@ type known struct {
 	// exchanges is how many pipelines asked for them, and renewal at how many they
 	// are prepared anew.
 	exchanges, renewal int
+	// altered says that its settings are not those with which a connection begins, so
+	// that only writing tells whether it writes.
+	altered bool
 	// ones are the texts of statements that must change one row, by what a
 	// handler wrote; at most most.
 	ones map[string]string

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
@@ -21,6 +22,22 @@ func (committing) RewriteQuery(context.Context, *pgx.Conn, string, []any) (strin
 	return "commit", nil, nil
 }
 
+// claimed is the mark of a message that was received and is claimed, and how its batch
+// ends.
+func (h *shop) claimed(t *testing.T, id string) ([]contract.Mark, contract.Ending) {
+	t.Helper()
+	marks := h.marks(t, id)
+	marks[0].As = contract.Waiting
+	b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, contract.TxOptions{}, marks)
+	wantCommitted(t, b.Commit(t.Context(), contract.Ending{Rows: []contract.Row{{State: contract.StateReceived, Message: &semel.Message{Body: []byte(id)}}}}))
+	got, err := h.Claim(t.Context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: 1, Lease: time.Minute})
+	if err != nil || len(got) != 1 {
+		t.Fatalf("%d claims, %v", len(got), err)
+	}
+	marks[0].Claim, marks[0].As = got[0].Claim, contract.Applied
+	return marks, contract.Ending{Claims: []contract.ClaimEnding{{Claim: got[0].Claim, Event: contract.RowCompleted, Ran: true}}}
+}
+
 // A batch of claims whose handlers queue writes everything with its COMMIT, so that it
 // needs no guard row until a handler reads.
 func TestQueuedClaims(t *testing.T) {
@@ -28,20 +45,12 @@ func TestQueuedClaims(t *testing.T) {
 	// claimed is a batch with the claim of a message that waits, and how it ends.
 	claimed := func(t *testing.T, id string) (contract.Batch[*pgxstore.Queue], contract.Ending) {
 		t.Helper()
-		marks := h.marks(t, id)
-		marks[0].As = contract.Waiting
-		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, contract.TxOptions{}, marks)
-		wantCommitted(t, b.Commit(t.Context(), contract.Ending{Rows: []contract.Row{{State: contract.StateReceived, Message: &semel.Message{Body: []byte(id)}}}}))
-		got, err := h.Claim(t.Context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: 1, Lease: time.Minute})
-		if err != nil || len(got) != 1 {
-			t.Fatalf("%d claims, %v", len(got), err)
-		}
-		marks[0].Claim, marks[0].As = got[0].Claim, contract.Applied
+		marks, end := h.claimed(t, id)
 		q, v := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, marks)
 		if v[0].Kind != contract.Fresh {
 			t.Fatalf("the claim is %v", v[0])
 		}
-		return q, contract.Ending{Claims: []contract.ClaimEnding{{Claim: got[0].Claim, Event: contract.RowCompleted, Ran: true}}}
+		return q, end
 	}
 	state := func(id string) (s string) {
 		t.Helper()
@@ -91,6 +100,39 @@ func TestQueuedClaims(t *testing.T) {
 		}
 		if n := h.count(t, "d"); n != 0 {
 			t.Errorf("%d effects of a claim that was lost", n)
+		}
+	})
+}
+
+func TestQueuedClaimsOnAConnectionWhoseSettingsWereChanged(t *testing.T) {
+	t.Run("one_that_refuses_writes_is_closed", func(t *testing.T) {
+		h := newShop(t, open(t, services.Postgres(t), func(c *pgxpool.Config) { c.MaxConns = 1 }))
+		spoils, end := h.claimed(t, "spoils")
+		next, endOfNext := h.claimed(t, "next")
+		b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, spoils)
+		b.Tx(0).Exec("set session characteristics as transaction read only")
+		wantCommitted(t, b.Commit(t.Context(), end))
+		if _, _, err := h.Queued().Begin(t.Context(), contract.TxOptions{}, next); err == nil || h.Classify(err) != contract.ClassDown {
+			t.Fatalf("the situation did not occur, or is somebody's fault: %v", err)
+		}
+		b, _ = sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, next)
+		b.Tx(0).ExecOne(h.in(insert), []byte("next"))
+		wantCommitted(t, b.Commit(t.Context(), endOfNext))
+		h.wantApplied(t, "next")
+	})
+	t.Run("one_of_another_role_works", func(t *testing.T) {
+		dsn := services.Postgres(t)
+		h := newShop(t, open(t, dsn, func(c *pgxpool.Config) { c.MaxConns = 1 }))
+		h.exec(t, "drop role if exists semel_worker")
+		h.exec(t, "create role semel_worker superuser")
+		t.Cleanup(func() { h.exec(t, "reset role"); h.exec(t, "drop role semel_worker") })
+		h.exec(t, "set role semel_worker")
+		for _, id := range []string{"first", "second"} {
+			marks, end := h.claimed(t, id)
+			b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, marks)
+			b.Tx(0).ExecOne(h.in(insert), []byte(id))
+			wantCommitted(t, b.Commit(t.Context(), end))
+			h.wantApplied(t, id)
 		}
 	})
 }

@@ -63,7 +63,9 @@ join {prefix}markers m on m.scope = i.scope and m.id = i.id
 where c.k >= 0 and c.n > 0 and i.token = c.t and (i.state = 'IN_PROGRESS') is true and i.locked_until > clock_timestamp() and m.outcome = 2;
 
 -- Begin queued claims is begin claims without a guard, for a batch whose handlers do not
--- have its transaction: it writes nothing before its end, and all at once.
+-- have its transaction: it writes nothing before its end, and all at once. A row without
+-- a number says that settings of the connection may keep it from writing, which the guard
+-- would have met.
 
 -- name: begin queued claims
 with settings as materialized (
@@ -77,7 +79,8 @@ join {prefix}inbox i on i.number = c.n
 join {prefix}markers m on m.scope = i.scope and m.id = i.id
 where c.k >= 0 and c.n > 0 and i.token = c.t and (i.state = 'IN_PROGRESS') is true and i.locked_until > clock_timestamp() and m.outcome = 2
 union all
-select null, null from settings where settings.set is null;
+select null, true from settings
+where settings.set is null or current_setting('transaction_read_only') <> 'off' or current_user <> session_user;
 
 -- name: extend
 with asked as materialized (
