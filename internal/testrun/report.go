@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -11,9 +12,12 @@ const (
 	slowest = 12
 	// long is what a test takes that is listed.
 	long = 10 * time.Second
+	// much is how many lines of a failure are shown again.
+	much = 60
 )
 
-// report says what dominates.
+// report says what dominates, and last what failed: who sees a part of the output
+// sees its end.
 func report(out *lines, parts []*part, total time.Duration) {
 	var packages, tests []timed
 	for _, p := range parts {
@@ -36,6 +40,12 @@ func report(out *lines, parts []*part, total time.Duration) {
 		out.print("%7.1f %7.1f  %s%s", p.took.Seconds(), p.cpu.Seconds(), p.name, map[bool]string{true: " FAILED"}[p.err != nil])
 	}
 	out.print("%7.1f  in all", total.Seconds())
+	for _, p := range parts {
+		for _, text := range p.tests.failed {
+			lines := strings.Split(text, "\n")
+			out.print("failed in %s:\n%s", p.name, strings.Join(lines[max(0, len(lines)-much):], "\n"))
+		}
+	}
 }
 
 func sorted(all []timed) []timed {

@@ -26,6 +26,7 @@ type results struct {
 	printed         map[string]string // what a package or test has printed
 	parents         map[string]bool   // tests with subtests, whose time is theirs
 	packages, tests []timed
+	failed          []string // what those printed that failed
 }
 
 func newResults(out *lines) *results {
@@ -53,7 +54,7 @@ func (r *results) ended(e event, name string) {
 		if e.Test == "" { // what ran when the process ended has no event of its own
 			r.rest(e.Package + e.ImportPath + " ")
 		}
-		r.out.print("%s", strings.TrimRight(r.printed[name], "\n"))
+		r.show(name)
 	}
 	delete(r.printed, name)
 	took := timed{name, time.Duration(e.Elapsed * float64(time.Second))}
@@ -75,8 +76,15 @@ func (r *results) ended(e event, name string) {
 func (r *results) rest(prefix string) {
 	for _, name := range slices.Sorted(maps.Keys(r.printed)) {
 		if strings.HasPrefix(name, prefix) {
-			r.out.print("%s", strings.TrimRight(r.printed[name], "\n"))
+			r.show(name)
 			delete(r.printed, name)
 		}
 	}
+}
+
+// show shows what is known of a failure, now and in the report.
+func (r *results) show(name string) {
+	text := strings.TrimRight(r.printed[name], "\n")
+	r.out.print("%s", text)
+	r.failed = append(r.failed, text)
 }

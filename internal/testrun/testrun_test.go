@@ -37,6 +37,9 @@ func TestOfATestRunFailuresAndTimesAreShown(t *testing.T) {
 			t.Errorf("it does not show %q", want)
 		}
 	}
+	if _, end, _ := strings.Cut(text.String(), " in all\n"); !strings.Contains(end, "failed in suites:\nthis is why\n") {
+		t.Errorf("what failed is not shown at the end, where people look: %q", end)
+	}
 	if strings.Contains(text.String(), "nobody") {
 		t.Error("it shows what a test printed that passed")
 	}
