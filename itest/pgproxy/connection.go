@@ -121,23 +121,28 @@ func (c *connection) pass(from net.Conn, to chan<- chunk, d Direction) {
 // obey does what a rule says with the message in gathered; it returns false if
 // that is all that becomes of the message.
 func (c *connection) obey(r *Rule, d Direction, gathered *[]byte) bool {
-	switch r.do {
-	case hold:
+	if r.do == hold {
 		select {
 		case <-r.released:
 		case <-c.done:
 		}
 		return true
-	case cutAfter:
-		c.push(c.toServer, chunk{bytes: *gathered})
+	}
+	c.sever() // before the server can answer what it is sent
+	if r.do == cutAfter {
+		c.queue(c.toServer, chunk{bytes: *gathered})
 	}
 	*gathered = nil
-	c.push(c.toServer, chunk{last: true})
-	c.push(c.toClient, chunk{last: true})
+	c.queue(c.toServer, chunk{last: true})
+	c.queue(c.toClient, chunk{last: true})
+	return false
+}
+
+// sever lets nothing more pass.
+func (c *connection) sever() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.cut = true
-	return false
 }
 
 // push hands a chunk to the writer, unless the connection was cut or is over.
@@ -145,6 +150,11 @@ func (c *connection) push(to chan<- chunk, k chunk) {
 	if len(k.bytes) == 0 && !k.last || c.wasCut() {
 		return
 	}
+	c.queue(to, k)
+}
+
+// queue hands a chunk to the writer, unless the connection is over.
+func (c *connection) queue(to chan<- chunk, k chunk) {
 	d := Request
 	if to == c.toClient {
 		d = Reply

@@ -197,6 +197,23 @@ func TestACommitThatIsCutInFlightReachesTheServerWhoseReplyReachesNobody(t *test
 	p.serves("Parse", "Bind", "Execute", "end")
 }
 
+func TestTheServerCanAnswerACommitThatIsCutInFlightOnlyWhenNothingIsPassedOn(t *testing.T) {
+	c := newConnection(&Proxy{}, 1, nil, "")
+	c.toServer = make(chan chunk) // the rule is obeyed no further than the test looks
+	gathered, obeyed := []byte("commit"), make(chan bool)
+	go func() { obeyed <- c.obey(&Rule{do: cutAfter}, Request, &gathered) }()
+	if k := <-c.toServer; string(k.bytes) != "commit" {
+		t.Fatalf("the server is sent %q", k.bytes)
+	}
+	c.push(c.toClient, chunk{bytes: []byte("done")})
+	if k := <-c.toServer; !k.last || <-obeyed {
+		t.Error("the server is sent more than the commit")
+	}
+	if k := <-c.toClient; !k.last {
+		t.Errorf("the client is sent %q", k.bytes)
+	}
+}
+
 func TestAPreparedStatementIsKnownByItsNameUntilItIsClosed(t *testing.T) {
 	p := newPeers(t)
 	var seen []string
