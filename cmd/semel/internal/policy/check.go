@@ -21,6 +21,7 @@ func check(d *decoder, p *Policy) {
 		r.largest(p.Source(c.From))
 		r.identity()
 		r.strategy()
+		r.effect()
 		r.fingerprint()
 		r.dedup(p)
 		r.version()

@@ -101,6 +101,8 @@ func effectKeys() []field[Consumer] {
 	return []field[Consumer]{
 		key(meta{name: "handler", required: true, doc: "What is done with a message."},
 			handlerShape(), func(c *Consumer) *Handler { return &c.Handler }),
+		key(meta{name: "effect", doc: "What kind of business effect this is. Strategies that do not guard it are refused."},
+			pointer[Effect]{effectShape()}, func(c *Consumer) **Effect { return &c.Effect }),
 	}
 }
 
@@ -109,7 +111,6 @@ func laterKeys() []field[Consumer] {
 	return []field[Consumer]{
 		later[Consumer]("lease", "The options of leased keys."),
 		later[Consumer]("replay", "Whether messages may be replayed, and with which effects."),
-		later[Consumer]("effect", "What kind of business effect this is."),
 		later[Consumer]("steps", "Named steps of a message, each completed with its effect."),
 		later[Consumer]("intents", "Durable orders to do effects outside the database."),
 		later[Consumer]("outputs", "Identities of what the consumer sends."),

@@ -149,6 +149,8 @@ type Consumer struct {
 	Settle consumer.SettlePoint
 	// Inbox says how messages that wait in the store are worked on.
 	Inbox consumer.InboxPolicy
+	// Effect is nil where the policy does not say what kind it is.
+	Effect *Effect
 	// PendingAge is how old a message that waits may become before an alert; 0:
 	// there is none.
 	PendingAge time.Duration

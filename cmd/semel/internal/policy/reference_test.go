@@ -27,6 +27,24 @@ func TestTheReferenceInTheDocsIsCurrent(t *testing.T) {
 	}
 }
 
+func TestTheTableOfEffectsInTheDocsIsTheOneThatPoliciesAreJudgedBy(t *testing.T) {
+	const begins, ends = "from the table that policies are judged by -->\n", "<!-- end -->"
+	before, rest, found := strings.Cut(read(t, docs), begins)
+	table, after, ended := strings.Cut(rest, ends)
+	if !found || !ended {
+		t.Fatalf("%s has no table of effects between %q and %q", docs, begins, ends)
+	}
+	if table == EffectTable() {
+		return
+	}
+	if !*update {
+		t.Fatalf("%s is not current; go test ./cmd/semel/internal/policy -update writes it", docs)
+	}
+	if err := os.WriteFile(docs, []byte(before+begins+EffectTable()+ends+after), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestThePoliciesInTheDocsHaveNoFaults(t *testing.T) {
 	env := func(name string) (string, bool) {
 		values := map[string]string{"DATABASE_URL": "postgres://shop@db/shop", "KAFKA_BROKERS": "kafka:9092"}
