@@ -66,8 +66,8 @@ func (c *Config) checkVersion(fault faultFunc) {
 	switch {
 	case v.FirstSeen && v.Start != 0:
 		fault("Version.Start", "is %d beside FirstSeen, which begins a stream with what comes first; remove one", v.Start)
-	case !v.FirstSeen && v.Start < 1:
-		fault("Version.Start", "is %d; the first version is 1 or later", v.Start)
+	case !v.FirstSeen && (v.Start < 1 || v.Start > identity.MaxVersion):
+		fault("Version.Start", "is %d; versions are from 1 to %d", v.Start, int64(identity.MaxVersion))
 	}
 	if v.Gap < time.Second || v.Gap > 365*24*time.Hour {
 		fault("Version.Gap", "is %v; it must be 1s to 8760h", v.Gap)

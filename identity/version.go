@@ -34,7 +34,7 @@ type Versions struct {
 //	identity.Stream("body:/order").At("body:/version")
 func Stream(selectors ...string) *Versions { return &Versions{stream: By(selectors...)} }
 
-// At names the selector of the version: a whole number from 1 to 2^63-1, as a JSON
+// At names the selector of the version: a whole number from 1 to MaxVersion, as a JSON
 // number or as its decimal digits. It changes v and returns it.
 func (v *Versions) At(number string) *Versions {
 	selector, err := ParseSelector(number)
@@ -90,6 +90,9 @@ func (v *Versions) FindIn(room *reading.Room, m *semel.Message) (stream string, 
 	return stream, number, err
 }
 
+// MaxVersion is the largest version: one more must be a number, too.
+const MaxVersion = 1<<63 - 2
+
 // MaxStream is the most bytes of a stream's name.
 const MaxStream = 512
 
@@ -116,8 +119,8 @@ func VersionNumber(v Value) (int64, error) {
 	}
 	n, err := strconv.ParseInt(digits, 10, 64)
 	switch {
-	case err != nil || digits != strconv.FormatInt(n, 10):
-		return 0, fmt.Errorf("its version is %.40q, and no whole number from 1 to 9223372036854775807 in plain digits", digits)
+	case err != nil || n > MaxVersion || digits != strconv.FormatInt(n, 10):
+		return 0, fmt.Errorf("its version is %.40q, and no whole number from 1 to %d in plain digits", digits, int64(MaxVersion))
 	case n < 1:
 		return 0, fmt.Errorf("its version is %d; the first is 1", n)
 	}

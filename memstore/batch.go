@@ -266,6 +266,9 @@ func (b *batch) Commit(ctx context.Context, e contract.Ending) contract.Result {
 		b.store.fill(to, r.mark, &contract.Row{State: contract.StateReceived, Message: r.message})
 		b.store.enter(to, string(r.mark.Line))
 	}
+	for _, to := range b.begun(e.Trim) {
+		b.store.begin(b, to)
+	}
 	freed := b.enterLines(&e)
 	for i := range e.Claims {
 		freed = b.store.endClaim(b.store.claimed(e.Claims[i].Claim), &e.Claims[i]) || freed
@@ -278,6 +281,17 @@ func (b *batch) Commit(ctx context.Context, e contract.Ending) contract.Result {
 		return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: after}
 	}
 	return contract.Result{Outcome: contract.Committed, Culprit: contract.NobodyNamed, Freed: freed || b.streams.Came()}
+}
+
+// begun are the streams that begin with what the batch writes, and with what was received
+// in its transaction.
+func (b *batch) begun(trim []int) []*streams.Stream {
+	received := make([]contract.Mark, len(b.received))
+	verdicts := make([]contract.Verdict, len(b.received))
+	for i := range b.received {
+		received[i], verdicts[i] = b.received[i].mark, contract.Verdict{Kind: contract.Fresh}
+	}
+	return append(b.streams.Begun(trim), streams.Received(received, verdicts)...)
 }
 
 func refused(c contract.Class, err error) contract.Result {

@@ -69,6 +69,21 @@ func (b *batch) freeStreams(committed bool) {
 	}
 }
 
+// begin keeps where a stream begins that has not begun. One that another batch has just
+// made stays if that batch does not commit.
+func (s *Store) begin(b *batch, to *streams.Stream) {
+	key := identity{to.Scope, string(to.Name)}
+	switch there := s.streams[key]; {
+	case there == nil:
+		s.streams[key] = &stream{last: to.Last}
+	case there.last == streams.Unbegun:
+		there.last = to.Last
+		if there.owner != nil && there.owner != b {
+			there.owner.began = slices.DeleteFunc(there.owner.began, func(k identity) bool { return k == key })
+		}
+	}
+}
+
 // move puts streams where a commit brought them, and frees what waited for that.
 func (s *Store) move(scope int64, name string, last int64, print semel.Fingerprint) (freed bool) {
 	to := s.streams[identity{scope, name}]

@@ -168,6 +168,10 @@ func (s *Store) ReceiveIn(ctx context.Context, tx pgx.Tx, marks []contract.Mark,
 	for _, r := range pieces {
 		rows.Queue(s.sql.Receive, r.Columns()...)
 	}
+	if begun := streams.Received(marks, verdicts); len(begun) > 0 {
+		q := beginStreams(s.sql, begun)
+		rows.Queue(q.sql, q.args...)
+	}
 	texts, args := entering(s.sql, sqlform.Marks(marks), lines.Received(marks, verdicts))
 	for i := range texts {
 		rows.Queue(texts[i], args[i]...)

@@ -34,7 +34,8 @@ func (c charged) meant(err error) error {
 // and the one that lets COMMIT succeed. An error names the mark to blame.
 func (b *batch) ending(e contract.Ending) (statements []charged, culprit int, err error) {
 	e, moved := b.streams.End(e)
-	if len(e.Trim)+len(e.Rows)+len(e.Claims)+len(moved) > 0 { // which are the store's own
+	begun := b.streams.Begun(e.Trim)
+	if len(e.Trim)+len(e.Rows)+len(e.Claims)+len(moved)+len(begun) > 0 { // which are the store's own
 		statements = append(statements, charged{&request{sql: b.store.sql.Unlimited}, contract.NobodyNamed})
 	}
 	if trim := b.trim(e.Trim); trim != nil {
@@ -57,6 +58,9 @@ func (b *batch) ending(e contract.Ending) (statements []charged, culprit int, er
 	}
 	for _, q := range b.changeLines(lines.Entering(b.asked, &e), lines.Leaving(e.Claims)) {
 		statements = append(statements, charged{q, contract.NobodyNamed})
+	}
+	if len(begun) > 0 {
+		statements = append(statements, charged{beginStreams(b.store.sql, begun), contract.NobodyNamed})
 	}
 	if len(moved) > 0 {
 		statements = append(statements, charged{b.moveStreams(moved), contract.NobodyNamed})

@@ -50,6 +50,12 @@ func (b *batch) taken(rows pgx.Rows) error {
 // streamsTaken is an error if a stream was not there after it was written.
 func (b *batch) streamsTaken() error { return sqlstore.AllTaken(b.took, len(b.streams.All())) }
 
+// beginStreams is the statement that writes where streams begin that have not begun.
+func beginStreams(sql *sqlform.Postgres, begun []*streams.Stream) *request {
+	scopes, names, lasts, _, _ := streamLists(begun)
+	return &request{sql: sql.BeginStreams, args: []any{scopes, names, lasts}}
+}
+
 // moveStreams is the statement that moves streams with the commit.
 func (b *batch) moveStreams(moved []*streams.Stream) *request {
 	scopes, names, lasts, versions, sums := streamLists(moved)

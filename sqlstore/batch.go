@@ -169,6 +169,9 @@ func (b *batch) finish(ctx context.Context, e contract.Ending) (culprit int, err
 	if err != nil {
 		return contract.NobodyNamed, err
 	}
+	if err := b.store.beginStreams(ctx, b.tx, b.streams.Begun(e.Trim)); err != nil {
+		return contract.NobodyNamed, err
+	}
 	freed, err := b.store.moveStreams(ctx, b.tx, moved)
 	if err != nil {
 		return contract.NobodyNamed, err

@@ -8,6 +8,7 @@ import (
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/lines"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/internal/streams"
 )
 
 // ReceiveIn implements contract.TxReceiver.
@@ -17,6 +18,9 @@ func (s *Store) ReceiveIn(ctx context.Context, tx *sql.Tx, marks []contract.Mark
 		return nil, err
 	}
 	if err := s.receive(ctx, tx, marks, verdicts, messages); err != nil {
+		return nil, s.blameless("receive", err)
+	}
+	if err := s.beginStreams(ctx, tx, streams.Received(marks, verdicts)); err != nil {
 		return nil, s.blameless("receive", err)
 	}
 	if _, err := s.enterLines(ctx, tx, sqlform.Marks(marks), lines.Received(marks, verdicts)); err != nil {

@@ -18,6 +18,7 @@ func (b *batch) lookAtStreams(ctx context.Context, o contract.TxOptions, marks [
 	b.streams = streams.Of(marks)
 	all := b.streams.All()
 	if len(all) == 0 {
+		b.streams.Judge(verdicts)
 		return nil
 	}
 	take := b.sqliteTake
@@ -89,6 +90,21 @@ func (b *batch) sqliteTake(ctx context.Context, _ contract.TxOptions, all []*str
 			return err
 		}
 		s.Print = sqlform.Fingerprint(uint8(version), sum)
+	}
+	return nil
+}
+
+// beginStreams writes where streams begin that have not begun.
+func (s *Store) beginStreams(ctx context.Context, tx *sql.Tx, begun []*streams.Stream) error {
+	if s.postgres != nil && len(begun) > 0 {
+		a := streamColumns(begun)
+		_, err := tx.ExecContext(ctx, s.postgres.BeginStreams, a[0], a[1], a[2])
+		return err
+	}
+	for _, b := range begun {
+		if _, err := tx.ExecContext(ctx, s.sqlite.BeginStream, b.Scope, b.Name, b.Last); err != nil {
+			return err
+		}
 	}
 	return nil
 }

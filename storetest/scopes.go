@@ -176,6 +176,10 @@ func (s suite[Tx]) receivedTogether(t *T) {
 		}
 		marks[i].As = contract.Waiting
 	}
+	if _, ok := h.Store.(contract.Streams); ok {
+		marks[1].Version = contract.Version{Stream: []byte("\x00\xff{}"), Number: 7, Start: 1}
+		marks[4].Version = contract.Version{Stream: []byte("NULL"), Number: 1 << 62}
+	}
 	b, _ := h.begin()
 	v, err := h.Store.(contract.TxReceiver[Tx]).ReceiveIn(t.context(), b.Tx(contract.All), marks, in)
 	t.must(err)
@@ -193,6 +197,9 @@ func (s suite[Tx]) receivedTogether(t *T) {
 		i := slices.IndexFunc(marks, func(m contract.Mark) bool { return string(m.ID) == r.Key.ID })
 		if i < 0 || r.Fingerprint != marks[i].Fingerprint || r.State != contract.StateReceived || r.Surrogate || r.DueAt.Sub(r.ReceivedAt).Abs() > time.Second {
 			t.Fatalf("of message %d there is the row %+v", i, r)
+		}
+		if at := marks[i].Version; r.Stream != string(at.Stream) || r.Version != at.Number {
+			t.Errorf("message %d has version %d of %q, and was received as %d of %q", i, r.Version, r.Stream, at.Number, at.Stream)
 		}
 		t.wantMessage(r.Message, *in[i])
 	}

@@ -95,6 +95,7 @@ func (s suite[Tx]) guards(t *T) {
 		h.wantAt("a", 7)
 		h.wantKinds(h.asks(seen(9)), gap)
 	})
+	t.Run("B4_trap_T53_first_seen_begins_with_what_waits_or_is_set_aside", "Those that come behind it are to wait for it, however it was met.", func(t *T) { s.opened(t).firstSeen() })
 	t.Run("B4_the_next_version_is_fresh_a_later_one_a_gap_an_earlier_one_stale", "A stream moves to its next version with the commit of the effect, and by nothing else.", func(t *T) {
 		h := s.opened(t)
 		h.wantKinds(h.asks(h.version("a", 2, contract.Applied)), gap)

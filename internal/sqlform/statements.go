@@ -80,8 +80,8 @@ type Postgres struct {
 	ClaimEnds, RowEnds string
 	// KnowStreams writes streams that are not known, TakeStreams locks them and tells
 	// where they are; MoveStreams moves them and frees what waited for it, SkipStream one,
-	// over what is missing. RowFreed stands in both.
-	KnowStreams, TakeStreams, MoveStreams, SkipStream, RowFreed string
+	// over what is missing. RowFreed stands in both. BeginStreams begins those that have not.
+	KnowStreams, TakeStreams, MoveStreams, SkipStream, RowFreed, BeginStreams string
 	// BusyLines tells of which lines something waits. KnowLines gives places in lines and
 	// locks them, EnterLines has rows take theirs; LeaveLines locks the lines that rows
 	// have left, AdvanceLines frees the next ones.
@@ -116,8 +116,9 @@ type SQLite struct {
 	// HasClaim, StartClaim, EndClaim and EndMarker are about one claim; StateOf about a
 	// row.
 	HasClaim, StartClaim, EndClaim, EndMarker, StateOf string
-	// KnowStream, TakeStream, MoveStream, FreeMarkers and FreeRows are about one stream.
-	KnowStream, TakeStream, MoveStream, FreeMarkers, FreeRows string
+	// KnowStream, BeginStream, TakeStream, MoveStream, FreeMarkers and FreeRows are about
+	// one stream.
+	KnowStream, BeginStream, TakeStream, MoveStream, FreeMarkers, FreeRows string
 	// BusyLine, KnowLine and EnterLine are about one line, AdvanceLine and ForgetLine about
 	// that of a row that has left it.
 	BusyLine, KnowLine, EnterLine, AdvanceLine, ForgetLine string

@@ -39,6 +39,10 @@ type Batch struct {
 	of    []*Stream // by mark; nil for one that does not ask
 	next  []bool    // by mark: it was its stream's next
 	came  bool      // the turn of one has come with the end
+	// met are the versions that are written without being judged, of streams that begin
+	// with what is met first; known are the streams of all.
+	met   []int
+	known map[key]*Stream
 }
 
 type key struct {
@@ -49,29 +53,41 @@ type key struct {
 // Of finds the streams that the marks ask for.
 func Of(marks []contract.Mark) *Batch {
 	var b *Batch
-	var known map[key]*Stream
 	for i := range marks {
 		v := &marks[i].Version
-		if !v.Asks || v.Number == 0 {
+		if v.Number == 0 || !v.Asks && !begins(&marks[i]) {
 			continue
 		}
 		if b == nil {
-			b = &Batch{marks: marks, of: make([]*Stream, len(marks)), next: make([]bool, len(marks))}
-			known = map[key]*Stream{}
+			b = &Batch{marks: marks, of: make([]*Stream, len(marks)), next: make([]bool, len(marks)), known: map[key]*Stream{}}
 		}
-		k := key{marks[i].Scope, string(v.Stream)}
-		s := known[k]
+		if !v.Asks {
+			continue
+		}
+		s := b.known[keyOf(&marks[i])]
 		if s == nil {
-			s = &Stream{Scope: k.scope, Name: v.Stream, Last: v.Start - 1, first: v.Start - 1}
-			known[k] = s
+			s = &Stream{Scope: marks[i].Scope, Name: v.Stream, Last: v.Start - 1, first: v.Start - 1}
+			b.known[keyOf(&marks[i])] = s
 			b.all = append(b.all, s)
 		}
 		b.of[i] = s
 	}
 	if b != nil {
-		slices.SortFunc(b.all, func(x, y *Stream) int { return cmp.Or(cmp.Compare(x.Scope, y.Scope), bytes.Compare(x.Name, y.Name)) })
+		slices.SortFunc(b.all, compare)
 	}
 	return b
+}
+
+func keyOf(m *contract.Mark) key { return key{m.Scope, string(m.Version.Stream)} }
+
+// begins reports whether a message that is not judged begins a stream: it is set aside,
+// or waits, and those that come behind it are to wait for it.
+func begins(m *contract.Mark) bool {
+	return !m.Version.Asks && m.Version.Start == 0 && m.Version.Number > 0 && m.Claim.Token == 0
+}
+
+func compare(x, y *Stream) int {
+	return cmp.Or(cmp.Compare(x.Scope, y.Scope), bytes.Compare(x.Name, y.Name))
 }
 
 // All are the streams of the batch, sorted. The store sets Last and Print of those
@@ -90,15 +106,14 @@ func (b *Batch) Judge(verdicts []contract.Verdict) {
 		return
 	}
 	b.begin()
+	b.meet(verdicts)
 	for i, s := range b.of {
 		m := &b.marks[i]
 		if s == nil || verdicts[i].Kind != contract.Fresh || m.As != contract.Applied && m.As != contract.Discarded {
 			continue
 		}
 		n := m.Version.Number
-		if s.now == Unbegun {
-			s.now, s.first = n-1, n-1
-		}
+		s.beginAt(n)
 		switch {
 		case n == s.now+1:
 			b.next[i] = true
@@ -110,6 +125,57 @@ func (b *Batch) Judge(verdicts []contract.Verdict) {
 			verdicts[i] = contract.Verdict{Kind: contract.Stale, Known: n == s.now && m.Fingerprint.Conflicts(s.print)}
 		}
 	}
+}
+
+// beginAt begins a stream that has not begun with a version.
+func (s *Stream) beginAt(n int64) {
+	if s.now == Unbegun {
+		s.now, s.first = n-1, n-1
+	}
+}
+
+// meet takes note of the fresh versions that are not judged, the smallest of each stream
+// first: a later one is not to pass an earlier one that waits beside it.
+func (b *Batch) meet(verdicts []contract.Verdict) {
+	for i := range b.marks {
+		if verdicts[i].Kind == contract.Fresh && begins(&b.marks[i]) {
+			b.met = append(b.met, i)
+		}
+	}
+	slices.SortStableFunc(b.met, func(i, j int) int { return cmp.Compare(b.marks[i].Version.Number, b.marks[j].Version.Number) })
+	for _, i := range b.met {
+		if s := b.known[keyOf(&b.marks[i])]; s != nil {
+			s.beginAt(b.marks[i].Version.Number)
+		}
+	}
+}
+
+// Begun are the streams, beside those that the batch has, that begin with what it writes:
+// where they have not begun, Last is what the store is to keep. What is taken back with
+// the batch's end begins none.
+func (b *Batch) Begun(trim []int) (all []*Stream) {
+	if b == nil {
+		return nil
+	}
+	begun := map[key]bool{}
+	for _, i := range b.met {
+		k := keyOf(&b.marks[i])
+		if b.known[k] == nil && !begun[k] && !slices.Contains(trim, i) {
+			begun[k] = true
+			all = append(all, &Stream{Scope: k.scope, Name: b.marks[i].Version.Stream, Last: b.marks[i].Version.Number - 1})
+		}
+	}
+	slices.SortFunc(all, compare)
+	return all
+}
+
+// Received are the streams that begin with messages which are received as they are.
+func Received(marks []contract.Mark, verdicts []contract.Verdict) []*Stream {
+	b := Of(marks)
+	if b != nil {
+		b.meet(verdicts)
+	}
+	return b.Begun(nil)
 }
 
 func (b *Batch) begin() {
@@ -162,8 +228,8 @@ func (b *Batch) End(e contract.Ending) (contract.Ending, []*Stream) {
 // place of their stream from 1, and by number.
 func Turns(moved []*Stream) (places, numbers []int64) {
 	for i, s := range moved {
-		for n := s.Was + 1; n <= s.Last+1; n++ {
-			places, numbers = append(places, int64(i+1)), append(numbers, n)
+		for n := s.Was; n <= s.Last; n++ { // Last is less than the largest number
+			places, numbers = append(places, int64(i+1)), append(numbers, n+1)
 		}
 	}
 	return places, numbers

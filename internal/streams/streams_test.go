@@ -7,6 +7,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/identity"
 )
 
 func version(stream string, n int64, as contract.Outcome) contract.Mark {
@@ -95,8 +96,43 @@ func TestVersionsOfABatch(t *testing.T) {
 			t.Errorf("%v", names)
 		}
 	})
+	t.Run("B4_the_largest_version_moves_its_stream", func(t *testing.T) {
+		m := version("a", identity.MaxVersion, applied)
+		m.Version.Start = 0
+		b := Of([]contract.Mark{m})
+		b.Judge([]contract.Verdict{{Kind: contract.Fresh}})
+		_, moved := b.End(contract.Ending{})
+		if places, numbers := Turns(moved); !slices.Equal(places, []int64{1, 1}) || !slices.Equal(numbers, []int64{identity.MaxVersion, identity.MaxVersion + 1}) {
+			t.Errorf("the turn has come of %v in %v", numbers, places)
+		}
+	})
+	t.Run("B4_trap_T53_what_is_not_judged_begins_its_stream_with_its_smallest_version", func(t *testing.T) {
+		parked := func(stream string, n int64) contract.Mark {
+			return contract.Mark{Scope: 1, As: contract.Parked, Version: contract.Version{Stream: []byte(stream), Number: n}}
+		}
+		after := version("b", 9, applied)
+		after.Version.Start = 0
+		b := Of([]contract.Mark{parked("a", 7), parked("a", 5), parked("a", 6), parked("c", 3), after, parked("b", 8), parked("d", 1), parked("e", 1)})
+		b.All()[0].Last = Unbegun
+		verdicts := slices.Repeat([]contract.Verdict{{Kind: contract.Fresh}}, 8)
+		verdicts[7].Kind = contract.Seen
+		b.Judge(verdicts)
+		if verdicts[4] != (contract.Verdict{Kind: contract.Gap, Missing: 1}) {
+			t.Errorf("the one behind is %v", verdicts[4])
+		}
+		var begun []string
+		for _, s := range b.Begun([]int{6}) {
+			begun = append(begun, fmt.Sprint(string(s.Name), s.Last))
+		}
+		if !slices.Equal(begun, []string{"a4", "c2"}) {
+			t.Errorf("begun: %v", begun)
+		}
+		if _, moved := b.End(contract.Ending{Trim: []int{4, 6}}); len(moved) != 1 || moved[0].Last != 7 || moved[0].Was != 7 {
+			t.Errorf("%+v", moved)
+		}
+	})
 	t.Run("B4_without_versions_there_is_nothing_to_judge", func(t *testing.T) {
-		b := Of([]contract.Mark{{Scope: 1, As: applied}, {Scope: 1, As: applied, Version: contract.Version{Stream: []byte("a"), Number: 1}}})
+		b := Of([]contract.Mark{{Scope: 1, As: applied}, {Scope: 1, As: applied, Version: contract.Version{Stream: []byte("a"), Number: 1, Start: 1}}})
 		if e, moved := b.End(contract.Ending{Trim: []int{1}}); b != nil || len(b.All()) != 0 || moved != nil || len(e.Trim) != 1 || b.Came() {
 			t.Errorf("%+v", b)
 		}

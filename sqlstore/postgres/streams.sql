@@ -22,6 +22,17 @@ select k, last, version, sum from taken
 union all
 select null, null, null, null where set_config('lock_timeout', $3, true) is null;
 
+-- Begin streams writes where streams begin whose first version waits, or is set aside. One
+-- that has begun is neither changed nor waited for.
+
+-- name: begin streams
+insert into {prefix}streams as t (scope, name, last, version, changed_at)
+select a.scope, a.name, a.last, 0, clock_timestamp()
+from unnest($1::bigint[], $2::bytea[], $3::bigint[]) a (scope, name, last)
+where not exists (select 1 from {prefix}streams s where s.scope = a.scope and s.name = a.name and s.last <> -1)
+order by a.scope, a.name
+on conflict (scope, name) do update set last = excluded.last, changed_at = excluded.changed_at where t.last = -1;
+
 -- Move streams frees what waits for just these versions, given by the places of their
 -- streams in the lists and by number, so that the planner expects few: with an
 -- inequality it expects a third of all rows that wait.

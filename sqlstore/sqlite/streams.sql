@@ -5,6 +5,11 @@ insert into {prefix}streams (scope, name, last, version, changed_at)
 values (?, ?, ?, 0, cast(unixepoch('subsec') * 1000 as integer))
 on conflict (scope, name) do nothing;
 
+-- name: begin stream
+insert into {prefix}streams (scope, name, last, version, changed_at)
+values (?, ?, ?, 0, cast(unixepoch('subsec') * 1000 as integer))
+on conflict (scope, name) do update set last = excluded.last, changed_at = excluded.changed_at where last = -1;
+
 -- name: take stream
 select last, version, sum from {prefix}streams where scope = ? and name = ?;
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/identity"
 )
 
 // The table of a consumer's versions.
@@ -13,7 +14,7 @@ func versionShape() object[Version] {
 	return object[Version]{fields: []field[Version]{
 		key(meta{name: "stream", required: true, doc: "The selector of what the versions are counted for, as `body:/order`; a list makes a composite. Streams of two sources never meet."},
 			list[string]{item: selector(streamSelector), single: true}, func(v *Version) *[]string { return &v.Stream }),
-		key(meta{name: "number", required: true, doc: "The selector of the version, which the producer counts for each stream: a whole number from 1 to 2^63 - 1."},
+		key(meta{name: "number", required: true, doc: "The selector of the version, which the producer counts for each stream: a whole number from 1 to 2^63 - 2."},
 			selector(numberSelector), func(v *Version) *string { return &v.Number }),
 		key(meta{name: "start", def: "1", doc: "The version that a stream begins with, or `first_seen`: the first that is met of it. A smaller one that comes later is discarded."},
 			beginShape{}, func(v *Version) *VersionStart { return &v.Start }),
@@ -43,7 +44,7 @@ func (s beginShape) read(d *decoder, p place) (VersionStart, bool) {
 	switch {
 	case nearestWord(text, []string{firstSeen}) != "" && p.raw == "":
 		d.fault(p, p.shown(text)+" is unknown here", "did you mean "+firstSeen+"?")
-	case err != nil || number < 1 || d.quoted(p):
+	case err != nil || number < 1 || number > identity.MaxVersion || d.quoted(p):
 		d.fault(p, p.shown(text)+" is no version that a stream begins with", "write "+s.words()+", without quotes")
 	default:
 		return VersionStart{Number: number}, true
