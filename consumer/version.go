@@ -32,7 +32,7 @@ type VersionPolicy struct {
 	// Gap is how long a version waits for the one before it, 1 s to 365 days; default 10
 	// minutes. Then it is parked (semel.ReasonGap), and still freed when that comes.
 	Gap time.Duration
-	// GapCap is before which more versions may not be missing; 0: as many as there are. A
+	// GapCap is how many versions ahead of its stream's next one may wait; 0: any. A
 	// version further ahead of its stream is parked (semel.ReasonGap) without a wait, and
 	// still freed when its turn comes.
 	GapCap int64

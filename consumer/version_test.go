@@ -94,6 +94,49 @@ func TestVersions(t *testing.T) {
 			t.Errorf("%+v, %v, %q", at, err, streamOf(store, "a"))
 		}
 	})
+	bubble(t, "B4_B16_one_whose_effect_is_there_already_moves_its_stream", func(t *testing.T) {
+		store := memstore.New()
+		handle := func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+			if m.Identity.ID == "a-1" {
+				return semel.Duplicate(errors.New("the order exists"))
+			}
+			return follows(ctx, tx, m)
+		}
+		counts := runs(t, store, handle, guards(newListSource(versioned("a", 1), versioned("a", 2), versioned("a", 3))))
+		if at, err := store.Streams(t.Context(), contract.StreamFilter{}); err != nil || len(at) != 1 || at[0].Last != 3 || at[0].Blocked != 0 || counts.Duplicates != 1 || streamOf(store, "a") != "2 3 " {
+			t.Errorf("%+v, %v, %+v, %q", at, err, counts, streamOf(store, "a"))
+		}
+	})
+	bubble(t, "B4_trap_T53_first_seen_waits_for_a_first_version_that_fails", func(t *testing.T) {
+		store, mended := memstore.New(), false
+		handle := func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+			if m.Identity.ID == "a-5" && !mended {
+				return semel.Permanent(errors.New("no such order"))
+			}
+			return follows(ctx, tx, m)
+		}
+		c := guards(newListSource(versioned("a", 5), versioned("a", 6), versioned("a", 7)))
+		c.Version.FirstSeen = true
+		runs(t, store, handle, c)
+		all := rows(t, store)
+		if len(all) != 3 || streamOf(store, "a") != "" {
+			t.Fatalf("%+v, %q", all, streamOf(store, "a"))
+		}
+		mended = true
+		for _, r := range all {
+			if r.State == contract.StateParked {
+				if err := store.Requeue(t.Context(), r.Number, r.Revision, contract.Act{Verb: "retry", Who: "ann", Why: "mended"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		again := guards(newListSource())
+		again.Version.FirstSeen = true
+		runs(t, store, handle, again)
+		if streamOf(store, "a") != "5 6 7 " {
+			t.Errorf("%q", streamOf(store, "a"))
+		}
+	})
 	bubble(t, "B9_several_of_a_stream_in_one_batch_need_no_row", func(t *testing.T) {
 		store, source := memstore.New(), newListSource(versioned("a", 3), versioned("a", 1), versioned("a", 2), versioned("a", 4))
 		counts := runs(t, store, follows, guards(source))

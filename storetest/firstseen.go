@@ -50,3 +50,20 @@ func (h *fixture[Tx]) firstSeen() {
 	h.commit(b, contract.Ending{Rows: []contract.Row{row(0, contract.StateParked)}})
 	h.wantAt("copied", 7)
 }
+
+// passesParked skips a version that was parked for a reason of its own: it stays parked,
+// and so does its marker.
+func (h *fixture[Tx]) passesParked() {
+	m := h.version("passed", 1, contract.Parked)
+	m.Version.Asks = false
+	b, _ := h.begin(m)
+	h.commit(b, contract.Ending{Rows: []contract.Row{{State: contract.StateParked, Reason: semel.ReasonUnmet, Message: &semel.Message{}}}})
+	h.blocks("passed", 2, long)
+	h.t.must(h.streams().SkipTo(h.t.context(), h.at("passed"), 1, act("skip")))
+	if got := h.row(string(m.ID), false); got.State != contract.StateParked || got.Reason != semel.ReasonUnmet {
+		h.t.Errorf("what was parked is %s, %s", got.State, got.Reason)
+	}
+	h.wantOutcome(string(m.ID), contract.Parked)
+	h.wantAt("passed", 1)
+	h.t.must(h.streams().SkipTo(h.t.context(), h.at("passed"), 2, act("skip")))
+}

@@ -379,6 +379,7 @@ func (s suite[Tx]) skips(t *T) {
 		}
 		h.wantAt("a", 3)
 		h.wantActs(r.Number, "skip done")
+		h.passesParked()
 		backwards := h.at("a")
 		for _, err := range []error{
 			h.streams().SkipTo(t.context(), seen, 5, act("skip")), h.streams().SkipTo(t.context(), backwards, 3, act("skip")),

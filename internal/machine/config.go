@@ -63,7 +63,7 @@ type Config struct {
 	Poll          time.Duration // how often the inbox is asked at least
 	Keep          bool          // what is applied has a row, too
 	Gap           time.Duration // how long a version waits for the one before it
-	GapCap        int64         // before which more versions may not be missing, or it does not wait; 0: any
+	GapCap        int64         // how far ahead of its stream's next a version may wait; 0: any distance
 	Block         bool          // what comes behind a message that waits in the inbox, or is parked, waits there, too
 	Receive       bool          // deliveries are kept in the inbox before any handler runs
 	Seed          uint64

@@ -11,7 +11,7 @@ import (
 
 var (
 	errGap   = errors.New("an earlier version of its stream has not taken effect in time")
-	errFar   = errors.New("more versions of its stream are missing before it than gap_cap allows")
+	errFar   = errors.New("it is further ahead of its stream than gap_cap allows")
 	errTaken = errors.New("another content has taken effect with its version")
 )
 

@@ -121,5 +121,9 @@ func (c *common) input(name string) (io.ReadCloser, error) {
 	if name == "-" {
 		return io.NopCloser(c.In), nil
 	}
+	info, err := os.Stat(name)
+	if err == nil && info.IsDir() {
+		return nil, fmt.Errorf("file %s: it is a directory; name a file in it", name)
+	}
 	return os.Open(name)
 }

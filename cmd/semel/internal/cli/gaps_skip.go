@@ -11,6 +11,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/spf13/cobra"
 )
@@ -28,8 +29,8 @@ func gapsSkip(c *common) *cobra.Command {
 				return usage("give --stream NAME, or --all for all that --consumer, --source and --store choose")
 			case all && to:
 				return usage("give --all or --to, not both: each stream has versions of its own")
-			case to && order.To < 1:
-				return usage("--to %d is no version; the first is 1", order.To)
+			case to && (order.To < 1 || order.To > identity.MaxVersion):
+				return usage("--to %d is no version; they are from 1 to %d", order.To, int64(identity.MaxVersion))
 			case strings.TrimSpace(order.Why) == "" && !order.DryRun:
 				return usage("--reason is missing: say why, it is recorded with the act")
 			}

@@ -204,6 +204,24 @@ func TestAPersonSkipsWhatNeverComes(t *testing.T) {
 			t.Errorf("%q took effect", got)
 		}
 	})
+	t.Run("B9_K6_no_version_that_is_dead_lettered_either", func(t *testing.T) {
+		store := memstore.New()
+		takes(t, store, line(`"a"`, "1"), line(`"a"`, "3"))
+		scope, err := store.Scope(t.Context(), "history", "", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mark := contract.Mark{Scope: scope, ID: []byte("dead"), As: contract.DeadLettered, Version: contract.Version{Stream: []byte("a"), Number: 2, Start: 1}}
+		b, _, err := store.Begin(t.Context(), contract.TxOptions{}, []contract.Mark{mark})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Commit(t.Context(), contract.Ending{Rows: []contract.Row{{State: contract.StateDeadLettered, Reason: semel.ReasonExhausted, Message: &semel.Message{}}}})
+		out, _, err := printing(skipping(t.Context(), store, act))
+		if err == nil || !strings.Contains(out, "refused: version 2 is not missing: row 2 has it, which is DEAD_LETTERED") {
+			t.Errorf("%v, %s", err, out)
+		}
+	})
 	t.Run("B9_K6_no_version_that_is_there_unless_it_is_named", func(t *testing.T) {
 		store := memstore.New()
 		takes(t, store, line(`"a"`, "1"), line(`"a"`, "4"), line(`"a"`, "7"))

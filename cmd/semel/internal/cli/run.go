@@ -124,7 +124,7 @@ func (e *execution) consume(ctx context.Context) (running.Summary, error) {
 	runnable := map[string]running.Consumer{}
 	for name, consumer := range consumers {
 		if !e.summedUp { // a person at a terminal has the documentation
-			o.Logger.Info("markers are kept: nothing removes them in this release", append([]any{"consumer", name, "retention", "forever"}, effect(p.Consumer(name))...)...)
+			o.Logger.Info("markers are kept: nothing removes them in this release", append([]any{"consumer", name, "retention", "forever"}, p.Consumer(name).Says()...)...)
 		}
 		runnable[name] = consumer
 		if e.live != nil {
@@ -140,14 +140,6 @@ func (e *execution) consume(ctx context.Context) (running.Summary, error) {
 		}
 	}
 	return summary, failed(err)
-}
-
-// effect is what a consumer's policy declares of its effect, for the log.
-func effect(c *policy.Consumer) []any {
-	if c.Effect == nil {
-		return nil
-	}
-	return []any{"effect", string(c.Effect.Kind), "says", c.Effect.Says}
 }
 
 // startsAtOnce is how long a start may take before it is said what it waits for.

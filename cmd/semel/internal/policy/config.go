@@ -123,3 +123,11 @@ func (f Fingerprint) fingerprinter() identity.Fingerprinter {
 	}
 	return identity.FingerprintBody()
 }
+
+// Says is what is declared of the effect, as attributes of a log line; none if nothing is.
+func (c *Consumer) Says() []any {
+	if c.Effect == nil {
+		return nil
+	}
+	return []any{"effect", string(c.Effect.Kind), "says", c.Effect.Says}
+}

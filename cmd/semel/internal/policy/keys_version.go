@@ -22,7 +22,7 @@ func versionShape() object[Version] {
 			words("park"), func(v *Version) *string { return &v.onGap }),
 		key(meta{name: "gap_deadline", def: showSpan(consumer.DefaultGap), doc: "How long a version waits in the store's inbox for the one before it. Then it is parked as `gap`, and still freed when that comes."},
 			span{least: time.Second, most: 365 * day}, func(v *Version) *time.Duration { return &v.GapDeadline }),
-		key(meta{name: "gap_cap", doc: "Before which more versions may not be missing; any number, unless it is set. One further ahead of its stream is parked as `gap` at once, and still freed when its turn comes."},
+		key(meta{name: "gap_cap", doc: "How many versions ahead of its stream's next a version may wait, whether those between are missing or wait, too; any number, unless it is set. One further ahead is parked as `gap` at once, and still freed when its turn comes."},
 			count64{count{least: 1, most: 1_000_000_000}}, func(v *Version) *int64 { return &v.GapCap }),
 		key(meta{name: "missing", def: "park", doc: "What becomes of a message without a stream or a version, or with one that is no whole number from 1."},
 			endings(park(), deadLetter(), halt()), func(v *Version) *consumer.Then { return &v.Missing }),
@@ -44,7 +44,7 @@ func (s beginShape) read(d *decoder, p place) (VersionStart, bool) {
 	switch {
 	case nearestWord(text, []string{firstSeen}) != "" && p.raw == "":
 		d.fault(p, p.shown(text)+" is unknown here", "did you mean "+firstSeen+"?")
-	case err != nil || number < 1 || number > identity.MaxVersion || d.quoted(p):
+	case err != nil || number < 1 || number > identity.MaxVersion || text != strconv.FormatInt(number, 10) || d.quoted(p):
 		d.fault(p, p.shown(text)+" is no version that a stream begins with", "write "+s.words()+", without quotes")
 	default:
 		return VersionStart{Number: number}, true

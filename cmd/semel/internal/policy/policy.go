@@ -205,7 +205,7 @@ type Version struct {
 	Start  VersionStart
 	// GapDeadline is how long a version waits for the one before it.
 	GapDeadline time.Duration
-	// GapCap is before which more versions may not be missing; 0: any number.
+	// GapCap is how many versions ahead of its stream's next one may wait; 0: any.
 	GapCap int64
 	// Missing ends a message that has none.
 	Missing consumer.Then
