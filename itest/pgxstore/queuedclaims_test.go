@@ -91,6 +91,18 @@ func TestQueuedClaims(t *testing.T) {
 			t.Errorf("%d effects of a row that is %s", n, state("c"))
 		}
 	})
+	t.Run("law_5_a_claim_that_does_not_stand_begins_nothing", func(t *testing.T) {
+		for id, lost := range map[string]string{
+			"token": "token = token + 1", "state": "state = 'RECEIVED', token = null, locked_until = null", "lease": "locked_until = now() - interval '1 second'",
+		} {
+			marks, _ := h.claimed(t, id)
+			h.exec(t, "update in.semel_inbox set "+lost+" where payload = '"+id+"'")
+			b, v := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, marks)
+			if b.Rollback(t.Context()); v[0].Kind != contract.ClaimLost {
+				t.Errorf("a claim that has lost its %s is %v", id, v[0])
+			}
+		}
+	})
 	t.Run("law_5_a_stale_claim_commits_no_effect", func(t *testing.T) {
 		b, end := claimed(t, "d")
 		b.Tx(0).ExecOne(h.in(insert), []byte("d"))
