@@ -94,7 +94,7 @@ func (b *batch) commit(ctx context.Context, statements []charged) contract.Resul
 		return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: err}
 	}
 	if failed >= 0 && failed < len(statements) {
-		return b.fail(ctx, statements[failed].mark, statements[failed].meant(err))
+		return b.fail(ctx, statements[failed].mark, statements[failed].meant(b.store, err))
 	}
 	return b.fail(ctx, contract.NobodyNamed, err)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/lines"
@@ -166,7 +167,7 @@ func (s *Store) ReceiveIn(ctx context.Context, tx pgx.Tx, marks []contract.Mark,
 	}
 	var rows pgx.Batch
 	for _, r := range pieces {
-		rows.Queue(s.sql.Receive, r.Columns()...)
+		rows.Queue(s.sql.Receive, r.Columns()...).Exec(func(tag pgconn.CommandTag) error { return r.Written(tag.RowsAffected()) })
 	}
 	if begun := streams.Received(marks, verdicts); len(begun) > 0 {
 		q := beginStreams(s.sql, begun)

@@ -17,9 +17,13 @@ type charged struct {
 	mark int
 }
 
-// meant is what an error of the statement says to its message.
-func (c charged) meant(err error) error {
+// meant is what an error of the statement says to its message. What the server refuses
+// of the store's own tables, for lack of a right or because of somebody's trigger, is the
+// store's: a person may mend it, and no message is set aside for it.
+func (c charged) meant(s *Store, err error) error {
 	switch {
+	case c.mark == contract.NobodyNamed && c.own && s.Classify(err) == contract.ClassPermanent:
+		return s.blameless("the end of the batch", err)
 	case c.one && code(err) == codeUnmet:
 		return fmt.Errorf("%w: %w", semel.Unmet("the statement "+strconv.Quote(c.text)), err)
 	case c.mark == contract.NobodyNamed && code(err) == codeCanceled:
@@ -39,7 +43,7 @@ func (b *batch) ending(e contract.Ending) (statements []charged, culprit int, er
 		statements = append(statements, charged{&request{sql: b.store.sql.Unlimited}, contract.NobodyNamed})
 	}
 	if trim := b.trim(e.Trim); trim != nil {
-		statements = append(statements, charged{trim, contract.NobodyNamed})
+		statements = append(statements, b.ours(trim))
 	}
 	for i := range e.Rows {
 		r := &e.Rows[i]
@@ -54,21 +58,27 @@ func (b *batch) ending(e contract.Ending) (statements []charged, culprit int, er
 	}
 	if len(e.Claims) > 0 {
 		text, args := sqlstore.ClosingClaims(b.store.sql, e.Claims)
-		statements = append(statements, charged{&request{sql: text, args: args}, contract.NobodyNamed})
+		statements = append(statements, b.ours(&request{sql: text, args: args}))
 	}
 	for _, q := range b.changeLines(lines.Entering(b.asked, &e), lines.Leaving(e.Claims)) {
-		statements = append(statements, charged{q, contract.NobodyNamed})
+		statements = append(statements, b.ours(q))
 	}
 	if len(begun) > 0 {
-		statements = append(statements, charged{beginStreams(b.store.sql, begun), contract.NobodyNamed})
+		statements = append(statements, b.ours(beginStreams(b.store.sql, begun)))
 	}
 	if len(moved) > 0 {
-		statements = append(statements, charged{b.moveStreams(moved), contract.NobodyNamed})
+		statements = append(statements, b.ours(b.moveStreams(moved)))
 	}
 	if b.guarded {
 		statements = append(statements, charged{&request{sql: b.store.sql.Close}, contract.NobodyNamed})
 	}
 	return statements, contract.NobodyNamed, nil
+}
+
+// ours is a statement about the store's own tables that no message is to blame for.
+func (b *batch) ours(q *request) charged {
+	q.own = !b.store.adopted // an adopted table is other people's, too
+	return charged{q, contract.NobodyNamed}
 }
 
 // trim takes back marks that this batch wrote.

@@ -140,7 +140,7 @@ func (b *queued) read(ctx context.Context) (culprit int, err error) {
 		case refusal != nil && (i != failed || !b.pg.IsClosed()):
 			return statements[i].mark, &handlerError{refusal, b.ClassifyHandler(ctx, refusal)}
 		case i == failed && err != nil: // what those after it failed with is no news
-			return statements[i].mark, statements[i].meant(err)
+			return statements[i].mark, statements[i].meant(b.store, err)
 		}
 	}
 	return contract.NobodyNamed, err

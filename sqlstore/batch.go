@@ -162,22 +162,32 @@ func (b *batch) finish(ctx context.Context, e contract.Ending) (culprit int, err
 	}
 	if len(e.Claims) > 0 {
 		if err := b.store.dialect.claims.close(ctx, b.store, b.tx, e.Claims); err != nil {
-			return contract.NobodyNamed, err
+			return contract.NobodyNamed, b.ours(err)
 		}
 	}
 	next, err := b.store.changeLines(ctx, b.tx, b.marks, lines.Entering(b.asked, &e), lines.Leaving(e.Claims))
 	if err != nil {
-		return contract.NobodyNamed, err
+		return contract.NobodyNamed, b.ours(err)
 	}
 	if err := b.store.beginStreams(ctx, b.tx, b.streams.Begun(e.Trim)); err != nil {
-		return contract.NobodyNamed, err
+		return contract.NobodyNamed, b.ours(err)
 	}
 	freed, err := b.store.moveStreams(ctx, b.tx, moved)
 	if err != nil {
-		return contract.NobodyNamed, err
+		return contract.NobodyNamed, b.ours(err)
 	}
 	b.freed = freed || next || b.streams.Came()
 	return contract.NobodyNamed, b.unguard(ctx)
+}
+
+// ours is an error of a statement about the store's own tables: what the server refuses
+// there, for lack of a right or because of somebody's trigger, is the store's. A person
+// may mend it, and no message is set aside for it.
+func (b *batch) ours(err error) error {
+	if b.store.Classify(err) != contract.ClassPermanent || !b.store.marksAlone() {
+		return err // an adopted table is other people's, too
+	}
+	return b.store.blameless("the end of the batch", err)
 }
 
 // errRolledBack: the transaction was taken back under a handler.

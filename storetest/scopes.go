@@ -190,8 +190,8 @@ func (s suite[Tx]) receivedTogether(t *T) {
 	}
 	h.commit(b, contract.Ending{})
 	rows := h.list(contract.RowFilter{Bodies: true})
-	if len(rows) != len(in) {
-		t.Fatalf("%d rows, want %d", len(rows), len(in))
+	if ofType := h.list(contract.RowFilter{Type: "paid"}); len(rows) != len(in) || len(ofType) != 2 {
+		t.Fatalf("%d rows, %d of a type, want %d and 2", len(rows), len(ofType), len(in))
 	}
 	for _, r := range rows {
 		i := slices.IndexFunc(marks, func(m contract.Mark) bool { return string(m.ID) == r.Key.ID })

@@ -1,6 +1,8 @@
 package sqlform
 
 import (
+	"fmt"
+
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 )
@@ -61,4 +63,12 @@ func (r *Received) add(m Mark, of *semel.Message, sealed string) {
 func (r *Received) Columns() []any {
 	return []any{r.Scopes, r.IDs, r.Longs, r.Versions, r.Sums, r.Topics, r.Partitions, r.Offsets, r.BrokerIDs,
 		r.Keys, r.Types, r.Schemas, r.Envelopes, r.Payloads, r.Streams, r.Numbers}
+}
+
+// Written is an error unless all rows were written.
+func (r *Received) Written(rows int64) error {
+	if rows == int64(len(r.IDs)) {
+		return nil
+	}
+	return fmt.Errorf("%d of %d rows of the inbox were written: a trigger or a rule keeps the others out, or array_nulls is off; roll back, and look for it with Check", rows, len(r.IDs))
 }

@@ -17,7 +17,7 @@ func TestReceive(t *testing.T) {
 		for i, n := range sizes {
 			marks[i].ID, verdicts[i].Kind, messages[i] = []byte("a"), contract.Fresh, &semel.Message{Body: make([]byte, max(n, 0))}
 			if n < 0 {
-				verdicts[i].Kind = contract.Seen
+				verdicts[i].Kind = []contract.VerdictKind{contract.Seen, contract.Conflict, contract.Newer, contract.Busy}[-n-1]
 			}
 		}
 		all, err := Receive(marks, verdicts, messages)
@@ -39,7 +39,7 @@ func TestReceive(t *testing.T) {
 		want  [][]int
 	}{
 		"none":                               {nil, nil},
-		"copies_are_not_written":             {[]int{-1, -1}, nil},
+		"copies_are_not_written":             {[]int{-1, -2, -3, -4}, nil},
 		"small_ones_together_in_their_order": {[]int{0, 10, -1, 1000}, [][]int{{0, 10, 1000}}},
 		"no_more_bytes_than_one_takes":       {[]int{half, half, 1}, [][]int{{half}, {half, 1}}}, // an envelope has bytes, too
 		"one_that_is_larger_goes_alone":      {[]int{1, 3 * half, 1}, [][]int{{1}, {3 * half}, {1}}},

@@ -142,9 +142,11 @@ with given as materialized (
   update {prefix}inbox i
   set {row ends}
   from held h where i.number = h.number
+  returning 1
 ), marked as (
   update {prefix}markers m set outcome = h.outcome, at = clock_timestamp()
   from held h where m.scope = h.scope and m.id = h.id
+  returning 1
 ), a as (
   select scope, id, long_id from held where outcome = 1 and ran = 1
 ), asked as (
@@ -156,5 +158,5 @@ with given as materialized (
   returning 1
 )
 select {prefix}stand(
-  (select count(*) from held) - (select count(*) from asked where old is not null) + (select count(*) from adopted),
+  least((select count(*) from ended), (select count(*) from marked)) - (select count(*) from asked where old is not null) + (select count(*) from adopted),
   (select count(*) from given));

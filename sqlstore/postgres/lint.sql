@@ -9,6 +9,10 @@ select what, remedy from (
   select 'session_replication_role is ' || current_setting('session_replication_role') || ', so that no foreign key is enforced',
     'set it to origin for this role, this database and this connection'
   where current_setting('session_replication_role') = 'replica'
+  union all
+  select 'array_nulls is off, so that what is absent would be kept as the text NULL',
+    'set it to on for this role, this database and this connection'
+  where current_setting('array_nulls') <> 'on'
 ) faults;
 
 -- name: lint

@@ -30,6 +30,7 @@ from unnest($1::bigint[], $2::bytea[], $3::bytea[], $4::bigint[], $5::bytea[], $
   $10::bytea[], $11::text[], $12::text[], $13::text[], $14::bytea[], $15::bytea[], $16::bigint[]) with ordinality
   a (scope, id, long_id, version, sum, topic, partition, "offset", broker_id,
     key, type, schema, envelope, payload, stream, stream_version, place)
+where current_setting('array_nulls') = 'on'
 order by a.place
 on conflict (scope, id, conflict) do update
 set revision = i.revision + 1, token = null, locked_until = null,
