@@ -167,7 +167,7 @@ func (s *Store) ReceiveIn(ctx context.Context, tx pgx.Tx, marks []contract.Mark,
 	}
 	var rows pgx.Batch
 	for _, r := range pieces {
-		rows.Queue(s.sql.Receive, r.Columns()...).Exec(func(tag pgconn.CommandTag) error { return r.Written(tag.RowsAffected()) })
+		rows.Queue(s.sql.Receive, r.Columns()...).Exec(func(tag pgconn.CommandTag) error { return sqlform.Written(tag.RowsAffected(), len(r.IDs)) })
 	}
 	if begun := streams.Received(marks, verdicts); len(begun) > 0 {
 		q := beginStreams(s.sql, begun)

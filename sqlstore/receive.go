@@ -34,7 +34,7 @@ func (s *Store) receive(ctx context.Context, tx *sql.Tx, marks []contract.Mark, 
 	if s.postgres != nil {
 		pieces, err := sqlform.Receive(marks, verdicts, messages)
 		for i := 0; err == nil && i < len(pieces); i++ {
-			err = allOf(pieces[i])(tx.ExecContext(ctx, s.postgres.Receive, columns(pieces[i].Columns())...))
+			err = s.writeAll(ctx, tx, len(pieces[i].IDs), s.postgres.Receive, columns(pieces[i].Columns()))
 		}
 		return err
 	}
@@ -44,8 +44,7 @@ func (s *Store) receive(ctx context.Context, tx *sql.Tx, marks []contract.Mark, 
 		}
 		values, err := sqlform.RowValues(m.Mark, &contract.Row{State: contract.StateReceived, Message: messages[i]})
 		if err == nil {
-			one := &sqlform.Received{IDs: [][]byte{m.Key}}
-			err = allOf(one)(tx.ExecContext(ctx, s.sql.Row, append([]any{m.Scope, m.Key, m.Long, []byte{}}, values...)...))
+			err = s.writeAll(ctx, tx, 1, s.sql.Row, append([]any{m.Scope, m.Key, m.Long, []byte{}}, values...))
 		}
 		if err != nil {
 			return err
@@ -54,16 +53,15 @@ func (s *Store) receive(ctx context.Context, tx *sql.Tx, marks []contract.Mark, 
 	return nil
 }
 
-// allOf is for the result of a statement that is to write all of these rows.
-func allOf(of *sqlform.Received) func(sql.Result, error) error {
-	return func(done sql.Result, err error) error {
-		if err != nil {
-			return err
-		}
-		n, err := done.RowsAffected()
-		if err != nil {
-			return err
-		}
-		return of.Written(n)
+// writeAll runs a statement that writes so many rows of those that are received.
+func (s *Store) writeAll(ctx context.Context, tx *sql.Tx, rows int, statement string, args []any) error {
+	done, err := tx.ExecContext(ctx, statement, args...)
+	if err != nil {
+		return err
 	}
+	n, err := done.RowsAffected()
+	if err != nil {
+		return err
+	}
+	return sqlform.Written(n, rows)
 }

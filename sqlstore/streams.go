@@ -17,16 +17,14 @@ import (
 func (b *batch) lookAtStreams(ctx context.Context, o contract.TxOptions, marks []contract.Mark, verdicts []contract.Verdict) error {
 	b.streams = streams.Of(marks)
 	all := b.streams.All()
-	if len(all) == 0 {
-		b.streams.Judge(verdicts)
-		return nil
-	}
 	take := b.sqliteTake
 	if b.store.postgres != nil {
 		take = b.postgresTake
 	}
-	if err := take(ctx, o, all); err != nil {
-		return err
+	if len(all) > 0 {
+		if err := take(ctx, o, all); err != nil {
+			return err
+		}
 	}
 	b.streams.Judge(verdicts)
 	return nil
@@ -96,7 +94,10 @@ func (b *batch) sqliteTake(ctx context.Context, _ contract.TxOptions, all []*str
 
 // beginStreams writes where streams begin that have not begun.
 func (s *Store) beginStreams(ctx context.Context, tx *sql.Tx, begun []*streams.Stream) error {
-	if s.postgres != nil && len(begun) > 0 {
+	if len(begun) == 0 {
+		return nil
+	}
+	if s.postgres != nil {
 		a := streamColumns(begun)
 		_, err := tx.ExecContext(ctx, s.postgres.BeginStreams, a[0], a[1], a[2])
 		return err

@@ -65,10 +65,10 @@ func (r *Received) Columns() []any {
 		r.Keys, r.Types, r.Schemas, r.Envelopes, r.Payloads, r.Streams, r.Numbers}
 }
 
-// Written is an error unless all rows were written.
-func (r *Received) Written(rows int64) error {
-	if rows == int64(len(r.IDs)) {
+// Written is an error unless all rows of those that are received were written.
+func Written(rows int64, of int) error {
+	if rows == int64(of) {
 		return nil
 	}
-	return fmt.Errorf("%d of %d rows of the inbox were written: a trigger or a rule keeps the others out, or array_nulls is off; roll back, and look for it with Check", rows, len(r.IDs))
+	return fmt.Errorf("%d of %d rows of the inbox were written: a trigger or a rule keeps the others out, or array_nulls is off; roll back, and look for it with Check", rows, of)
 }

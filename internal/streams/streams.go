@@ -157,16 +157,13 @@ func (b *Batch) Begun(trim []int) (all []*Stream) {
 	if b == nil {
 		return nil
 	}
-	begun := map[key]bool{}
 	for _, i := range b.met {
-		k := keyOf(&b.marks[i])
-		if b.known[k] == nil && !begun[k] && !slices.Contains(trim, i) {
-			begun[k] = true
-			all = append(all, &Stream{Scope: k.scope, Name: b.marks[i].Version.Stream, Last: b.marks[i].Version.Number - 1})
+		if m := &b.marks[i]; b.known[keyOf(m)] == nil && !slices.Contains(trim, i) {
+			all = append(all, &Stream{Scope: m.Scope, Name: m.Version.Stream, Last: m.Version.Number - 1})
 		}
 	}
-	slices.SortFunc(all, compare)
-	return all
+	slices.SortStableFunc(all, compare) // the smallest version of each stays the first
+	return slices.CompactFunc(all, func(x, y *Stream) bool { return compare(x, y) == 0 })
 }
 
 // Received are the streams that begin with messages which are received as they are.
