@@ -77,6 +77,9 @@ type Origin struct {
 	Offset int64
 	// BrokerID is the broker's own id of the message, empty where it has none.
 	BrokerID string
+	// Time is when the record was written, as the broker has it; zero where it has no
+	// time.
+	Time time.Time
 }
 
 // Header is one header of a message.

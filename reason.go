@@ -27,6 +27,9 @@ const (
 	ReasonGap Reason = "gap"
 	// ReasonBehind: an earlier message of its key, or of its lane, waits or is parked.
 	ReasonBehind Reason = "behind another"
+	// ReasonOld: it is older than what is kept, so that nobody can tell whether it took
+	// effect before.
+	ReasonOld Reason = "too old"
 	// ReasonKills: processes that began it never came to its end.
 	ReasonKills Reason = "kills its process"
 	// ReasonBusy, of a message that is handed back: a copy of it is in flight in

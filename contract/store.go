@@ -11,7 +11,7 @@ import (
 
 // String is the kind's name.
 func (k VerdictKind) String() string {
-	return enum.Name([]string{Fresh: "fresh", Seen: "seen", Conflict: "conflict", Busy: "busy", Newer: "newer", ClaimLost: "claim lost", Gap: "gap", Stale: "stale", Behind: "behind"}, k, "VerdictKind")
+	return enum.Name([]string{Fresh: "fresh", Seen: "seen", Conflict: "conflict", Busy: "busy", Newer: "newer", ClaimLost: "claim lost", Gap: "gap", Stale: "stale", Behind: "behind", Old: "old"}, k, "VerdictKind")
 }
 
 // String says what the store answered: "fresh", "already applied" and so on.
@@ -108,6 +108,9 @@ type Mark struct {
 	// key, or a lane. Marks of all scopes share the lines, so its name begins with the
 	// consumer's and a zero byte. See Lines.
 	Line []byte
+	// Age, if not zero, asks whether what is kept goes back as far: a fresh mark that is
+	// older than its scope's low-water mark is answered with Old. See Reaper.
+	Age time.Time
 }
 
 // VerdictKind is which answer a store gives to a mark.
@@ -136,6 +139,9 @@ const (
 	Stale
 	// Behind: the mark is written, and an earlier message of its line waits in the inbox.
 	Behind
+	// Old: the mark is written, and its message is older than what the scope's markers
+	// are kept for: whether it has taken effect before, nobody knows any more.
+	Old
 )
 
 // Verdict is a store's answer to a mark.

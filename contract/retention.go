@@ -1,0 +1,137 @@
+package contract
+
+import (
+	"context"
+	"time"
+)
+
+// Retention is what a consumer's policy says of how long its records are kept.
+type Retention struct {
+	Consumer string
+	// Keep is how long a marker is kept, and the row of a message that has ended, each
+	// from when it became so; 0: for ever.
+	Keep time.Duration
+	// Bodies is after how long the bodies of rows are removed that are completed or
+	// discarded; 0: with the row.
+	Bodies time.Duration
+	// Horizon is how late a copy can come, as far as is known; 0: nothing is. While it is
+	// longer than Keep nothing is removed. Why says what it is made of, for people.
+	Horizon time.Duration
+	Why     string
+	// Off switches the reaper off, whoever runs it.
+	Off bool
+}
+
+// LaneAge is how far a lane is.
+type LaneAge struct {
+	// Lane is the lane's name, the same in every process and for ever.
+	Lane string
+	// Oldest is the broker's time of the oldest record of the lane that is not settled,
+	// or not read; zero: everything is.
+	Oldest time.Time
+}
+
+// StoredRetention is a consumer's retention as it stands in the store. Times are by
+// the store's clock, but Oldest.
+type StoredRetention struct {
+	Retention
+	// Progress is when the consumer last recorded its progress. Held is the lane that is
+	// the furthest behind, and Oldest the broker's time of its oldest record; empty and
+	// zero if all is settled.
+	Progress time.Time
+	Held     string
+	Oldest   time.Time
+	// Cutoff is Keep before the earliest of now, Progress and Oldest: what became so
+	// before may be removed; zero with Keep 0. Low is up to where it may have been.
+	Cutoff, Low time.Time
+	// First is when the oldest marker was written that is before Cutoff and may be
+	// removed; zero if there is none. So Cutoff less First is how far the reaper is
+	// behind.
+	First time.Time
+	// LastDay is how many markers were written in the last day, counted to a hundred
+	// thousand; MarkerBytes is what one takes in the tables and indexes, as far as the
+	// database estimates it, 0 if it does not.
+	LastDay     int64
+	MarkerBytes int64
+}
+
+// Reaping says what one call of Reap removes.
+type Reaping struct {
+	Consumer string
+	// Most is how many markers it looks at, and how many bodies it removes at most.
+	Most int
+	// After is where the last call of the same pass has come to; zero: it begins.
+	After ReapMark
+	// DryRun counts, and changes nothing.
+	DryRun bool
+}
+
+// ReapMark is a place in a pass of the reaper; only the store reads it.
+type ReapMark struct {
+	Scope int64
+	At    int64
+	Done  bool
+}
+
+// Reaped is what became of one call of Reap.
+type Reaped struct {
+	// Markers, Rows and Bodies are what was removed; Kept are markers before the
+	// cutoff that stay because their messages have not ended, or not long ago.
+	Markers, Rows, Bodies, Kept int64
+	// Next continues the pass; Next.Done: it is over.
+	Next ReapMark
+	// Elsewhere: another process reaps for this consumer now; nothing was done.
+	Elsewhere bool
+}
+
+// Reaper is an optional ability of a store: to keep how long the records of a consumer
+// are kept, how far the consumer is, and to remove what may be removed.
+//
+// A marker may be removed when it was written before the cutoff, its message has taken
+// effect, was discarded or dead-lettered, and no row of its identity is left. Before
+// anything is removed the cutoff is committed, as the scope's low-water mark; a mark with
+// an Age before it is answered with Old if it is fresh, so that no copy of what may have
+// been removed runs as if it were new.
+type Reaper interface {
+	// Retain keeps what the policy says; the last call counts. A consumer that is not
+	// known yet has made progress now.
+	Retain(ctx context.Context, r Retention) error
+	// Progressed records that the consumer works, and how far each lane is. Lanes that
+	// are not named stay as they were; whoever owns them names them.
+	Progressed(ctx context.Context, consumer string, lanes []LaneAge) error
+	// ForgetLane removes what is recorded of a lane that will never be read again, which
+	// would hold the cutoff back for ever. semel.ErrState: the consumer has no such lane.
+	ForgetLane(ctx context.Context, consumer, lane string, a Act) error
+	// Retentions returns what stands of a consumer, or with "" of all, by name.
+	Retentions(ctx context.Context, consumer string) ([]StoredRetention, error)
+	// Advance raises the low-water marks of the consumer's scopes to its cutoff and
+	// returns it; zero: nothing may be removed. An error that wraps semel.ErrState says
+	// why not: Keep is 0, Off is set, or the horizon is longer.
+	Advance(ctx context.Context, consumer string) (time.Time, error)
+	// Reap removes what is below the low-water marks, some at a time, in a transaction of
+	// its own that waits for no lock.
+	Reap(ctx context.Context, r Reaping) (Reaped, error)
+}
+
+// Dated is a Source that knows how old the records are that are not settled.
+type Dated interface {
+	// Ages tells of each lane that this process has how far it is. all is false while
+	// that is not known of one of them, such as before the first record of a lane that
+	// was just given. It does not wait, and is called at any time.
+	Ages() (lanes []LaneAge, all bool)
+}
+
+// Horizon is how late a broker can deliver a record again.
+type Horizon struct {
+	// Late is how long after it was written; Unlimited: there is no end to it.
+	Late      time.Duration
+	Unlimited bool
+	// Why says in a few words what it is made of: "topic payments: retention.ms 7d".
+	Why string
+}
+
+// Horizoned is a Source that knows how late its broker can deliver a record again. The
+// engine asks before the first Fetch, and once an hour.
+type Horizoned interface {
+	Horizon(ctx context.Context) (Horizon, error)
+}
