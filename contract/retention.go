@@ -68,9 +68,9 @@ type Reaping struct {
 
 // ReapMark is a place in a pass of the reaper; only the store reads it.
 type ReapMark struct {
-	Scope int64
-	At    int64
-	Done  bool
+	Scope, At int64
+	ID        string
+	Done      bool
 }
 
 // Reaped is what became of one call of Reap.

@@ -44,8 +44,10 @@ type StoredRow struct {
 	Place int64
 	// Message is the message; its Body is nil unless the filter asked for it.
 	Message *semel.Message
-	// Size is the length of the body in bytes.
-	Size int
+	// Size is the length of the body in bytes; BodyRemoved says that it was removed, since
+	// it was kept for as long as Retention.Bodies.
+	Size        int
+	BodyRemoved bool
 }
 
 // RowFilter chooses rows. Zero fields choose all.

@@ -134,3 +134,9 @@ func (s RowState) Outcome() Outcome {
 	}
 	return 0
 }
+
+// Ended reports whether nothing more happens to a row in state s by itself, or is meant
+// to: it is completed, discarded, or dead-lettered. What is parked has not ended.
+func (s RowState) Ended() bool {
+	return s == StateCompleted || s == StateDiscarded || s == StateDeadLettered
+}

@@ -14,10 +14,10 @@ import (
 // is under way; the store's lock is held.
 func (s *Store) find(ctx context.Context, number, revision int64) (*row, error) {
 	for {
-		if number < 1 || number > int64(len(s.rows)) || s.rows[number-1].Revision != revision {
+		r := s.row(number)
+		if r == nil || r.Revision != revision {
 			return nil, fmt.Errorf("row %d: %w", number, semel.ErrChanged)
 		}
-		r := s.rows[number-1]
 		other := s.markers[r.key.identity].owner
 		if other == nil {
 			return r, s.understands(r)
@@ -112,7 +112,7 @@ func (s *Store) act(ctx context.Context, number, revision int64, e contract.RowE
 	if r.State.Outcome() != contract.Waiting && (m.outcome == contract.Applied || m.outcome == contract.Waiting) {
 		return fmt.Errorf("row %d: %w", number, semel.ErrConflict)
 	}
-	s.markers[r.key.identity] = marker{fingerprint: r.Fingerprint, outcome: contract.Waiting}
+	s.markers[r.key.identity] = marker{fingerprint: r.Fingerprint, outcome: contract.Waiting, at: s.now()}
 	if r.State == contract.StateDeadLettered {
 		r.Place = 0 // it has left its line
 	}

@@ -51,6 +51,7 @@ func (s *Store) Begin(ctx context.Context, o contract.TxOptions, marks []contrac
 	b.marks = marks
 	verdicts, err := b.mark(ctx, o.MarkLock, marks)
 	if err == nil {
+		s.old(marks, verdicts)
 		err = b.lookAtStreams(ctx, o.MarkLock, verdicts)
 	}
 	if err == nil {
@@ -154,7 +155,7 @@ func (b *batch) markOne(ctx context.Context, patience time.Duration, m contract.
 		}
 		if !ok {
 			id := identity{m.Scope, string(m.ID)}
-			s.markers[id] = marker{m.Fingerprint, m.As, b}
+			s.markers[id] = marker{m.Fingerprint, m.As, s.now(), b}
 			b.fresh = append(b.fresh, id)
 			return contract.Verdict{Kind: contract.Fresh}, nil
 		}

@@ -85,11 +85,8 @@ func (s *Store) become(r *row, e contract.RowEvent) {
 // claimed returns the row of a claim that stands, nil if it does not; the store's
 // lock is held.
 func (s *Store) claimed(c contract.Claim) *row {
-	if c.Number < 1 || c.Number > int64(len(s.rows)) || c.Token == 0 {
-		return nil
-	}
-	r := s.rows[c.Number-1]
-	if r.token != c.Token || r.State != contract.StateInProgress {
+	r := s.row(c.Number)
+	if r == nil || c.Token == 0 || r.token != c.Token || r.State != contract.StateInProgress {
 		return nil
 	}
 	return r
@@ -229,10 +226,10 @@ func (s *Store) Retake(_ context.Context, numbers []int64, from []contract.Token
 	defer s.mu.Unlock()
 	all := make([]contract.Retaken, len(numbers))
 	for i, n := range numbers {
-		if n < 1 || n > int64(len(s.rows)) {
+		r := s.row(n)
+		if r == nil {
 			continue
 		}
-		r := s.rows[n-1]
 		if slices.Contains(from, r.token) && s.claimed(r.claim()) != nil {
 			r.token, all[i].Taken = to, true
 			s.touch(r)

@@ -89,10 +89,10 @@ func (s *Store) First(_ context.Context, number int64) (int64, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if number < 1 || number > int64(len(s.rows)) || !s.rows[number-1].stands() {
+	r := s.row(number)
+	if r == nil || !r.stands() {
 		return 0, nil
 	}
-	r := s.rows[number-1]
 	return s.first(r.Line).Number, nil
 }
 

@@ -35,12 +35,27 @@ func (b *batch) writeRow(r *contract.Row) {
 	}
 }
 
+// place is where the row of a number stands, or would.
+func (s *Store) place(number int64) int {
+	i, _ := slices.BinarySearchFunc(s.rows, number, func(r *row, n int64) int { return cmp.Compare(r.Number, n) })
+	return i
+}
+
+// row is the row of a number; nil if there is none.
+func (s *Store) row(number int64) *row {
+	if i := s.place(number); i < len(s.rows) && s.rows[i].Number == number {
+		return s.rows[i]
+	}
+	return nil
+}
+
 // rowFor is the row of a key, a new one if there is none.
 func (s *Store) rowFor(key rowKey) *row {
 	r := s.rowOf[key]
 	if r == nil {
 		r = &row{key: key}
-		r.Number = int64(len(s.rows) + 1)
+		s.numbers++
+		r.Number = s.numbers
 		s.rows = append(s.rows, r)
 		s.rowOf[key] = r
 	}
@@ -144,7 +159,7 @@ func (s *Store) Rows(ctx context.Context, f contract.RowFilter) ([]contract.Stor
 		return s.rowsOfStream(&f), nil
 	}
 	var found []contract.StoredRow
-	for _, r := range s.rows[min(max(f.After, 0), int64(len(s.rows))):] {
+	for _, r := range s.rows[s.place(f.After+1):] {
 		if len(found) == f.Limit {
 			break
 		}

@@ -23,12 +23,15 @@ type Store struct {
 	markers   map[identity]marker
 	data      map[string]value
 	changes   uint64 // counts changes of data; the version of the newest value
-	rows      []*row // by number - 1
+	rows      []*row // by number
+	numbers   int64  // of rows, that were given
 	rowOf     map[rowKey]*row
 	streams   map[identity]*stream // by scope and name
 	places    int64                // in lines, that were given
 	acts      []contract.Act
 	positions map[lane]contract.Position
+	kept      map[string]*kept    // by consumer
+	low       map[int64]time.Time // by scope
 }
 
 type (
@@ -50,6 +53,7 @@ type (
 	marker struct {
 		fingerprint semel.Fingerprint
 		outcome     contract.Outcome
+		at          time.Time
 		owner       *batch // the open batch that wrote it; nil when committed
 	}
 	row struct {
@@ -83,6 +87,8 @@ func New(options ...Option) *Store {
 		rowOf:     map[rowKey]*row{},
 		streams:   map[identity]*stream{},
 		positions: map[lane]contract.Position{},
+		kept:      map[string]*kept{},
+		low:       map[int64]time.Time{},
 	}
 	for _, o := range options {
 		o(s)

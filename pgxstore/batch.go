@@ -27,6 +27,7 @@ type batch struct {
 	streams *streams.Batch  // nil: no mark asks for one
 	took    int             // streams that were found
 	busy    []int           // marks of whose lines something waits
+	lows    map[int64]int64 // low-water marks by scope
 	asked   []contract.Mark // marks as they were given
 	freed   int64           // rows whose turn has come with the commit
 	// guarded: a row of the transaction's keeps anybody's COMMIT from succeeding but the

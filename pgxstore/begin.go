@@ -64,7 +64,8 @@ func (s *Store) open(ctx context.Context, o contract.TxOptions, marks []contract
 	b.streams = streams.Of(marks)
 	b.asked = marks
 	b.guarded = lent || b.known.altered || b.streams != nil || !s.onlyClaims(m)
-	requests := append(s.opening(o, m, b.guarded), b.takeStreams(o)...)
+	requests := append(s.opening(o, m, b.guarded), b.lookAtAges(marks)...)
+	requests = append(requests, b.takeStreams(o)...)
 	requests = append(requests, b.lookAtLines(marks)...)
 	if err = b.ask(ctx, requests...); err == nil && len(m.seen()) > 0 {
 		err = b.ask(ctx, m.judge(s.sql.Judge))
@@ -88,6 +89,7 @@ func (s *Store) open(ctx context.Context, o contract.TxOptions, marks []contract
 		return nil, nil, s.blameless("begin", err)
 	}
 	b.fresh = m.fresh()
+	sqlform.JudgeAges(marks, b.lows, m.verdicts)
 	b.streams.Judge(m.verdicts)
 	lines.Judge(marks, b.busy, m.verdicts)
 	b.statement = max(o.Statement, 0)

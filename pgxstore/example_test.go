@@ -127,6 +127,8 @@ func ExampleStore_Print() {
 	// create table "public".semel_setup
 	// create table "public".semel_streams
 	// create table "public".semel_lines
+	// create table "public".semel_retention
+	// create table "public".semel_ages
 }
 
 func ExampleOneRow() {

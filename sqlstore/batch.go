@@ -57,6 +57,9 @@ func (s *Store) begin(ctx context.Context, o contract.TxOptions, marks []contrac
 		b.fresh[i] = v.Kind == contract.Fresh && marks[i].Claim.Token == 0
 	}
 	if err == nil {
+		err = b.lookAtAges(ctx, marks, verdicts)
+	}
+	if err == nil {
 		err = b.lookAtStreams(ctx, o, marks, verdicts)
 	}
 	if err == nil {

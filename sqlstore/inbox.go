@@ -181,12 +181,18 @@ func (c *cells) mayTime() time.Time {
 
 func (c *cells) time(what string) time.Time { return time.UnixMilli(c.integer(what)) }
 
-const rowColumns = 34
+const rowColumns = 35
 
 // fillParts puts what several statements share into each of them.
 func (s *Store) fillParts() {
 	for _, text := range s.withRows() {
 		*text = strings.Replace(*text, "{columns}", s.sql.RowColumns, 1)
+	}
+	for _, text := range []*string{&s.sql.Retentions, &s.sql.Advance} {
+		*text = strings.ReplaceAll(*text, "{cutoff}", s.sql.Cutoff)
+	}
+	if s.sqlite != nil {
+		s.sqlite.Advanced = strings.ReplaceAll(s.sqlite.Advanced, "{cutoff}", s.sql.Cutoff)
 	}
 	if p := s.postgres; p != nil {
 		p.ClaimEnds = strings.Replace(p.ClaimEnds, "{row ends}", p.RowEnds, 1)
@@ -247,6 +253,7 @@ func (c *cells) row() contract.StoredRow {
 	r.Line = string(c.bytes(""))
 	r.Place, _ = c.take("").(int64)
 	r.Message, r.Size = c.message()
+	r.BodyRemoved = c.integer("whether the body was removed") != 0
 	return r
 }
 

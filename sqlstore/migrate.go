@@ -138,7 +138,8 @@ func (s *Store) applied(ctx context.Context) ([]Migration, error) {
 // are there: see Check. To those of PostgreSQL that the role owns it adds the
 // constraints of known outcomes and states that they lack; what keeps it from
 // that is no error and is left to the next call, and it takes no more than half
-// of the time that ctx leaves.
+// of the time that ctx leaves. Indexes that a table with rows lacks are built
+// beside those that write.
 func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 	all, err := s.Status(ctx)
 	if err != nil {
@@ -158,6 +159,9 @@ func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 		if ran {
 			applied = append(applied, m.String())
 		}
+	}
+	if err := s.index(ctx); err != nil {
+		return applied, s.blameless("the indexes of the reaper", err)
 	}
 	if err := s.bound(ctx); err != nil {
 		return applied, s.blameless("the constraints of known outcomes and states", err)
@@ -225,7 +229,7 @@ func (s *Store) Print(w io.Writer) error {
 			return err
 		}
 	}
-	for _, statement := range s.bounds() {
+	for _, statement := range slices.Concat(s.indexes(), s.bounds()) {
 		if _, err := fmt.Fprintf(w, "\n%s;\n", statement); err != nil {
 			return err
 		}

@@ -164,6 +164,7 @@ func TestNamesInPostgres(t *testing.T) {
 	t.Run("trap_109_every_table_is_named_with_its_schema", func(t *testing.T) {
 		for name, text := range sqlform.ByName(mustPostgres(t, Options{Schema: "Sales"}).postgres) {
 			rest := strings.ReplaceAll(text, `"Sales".semel_`, "")
+			rest = strings.ReplaceAll(rest, "create index concurrently if not exists semel_", "") // an index is made in its table's schema
 			if strings.Contains(rest, "semel_") && !strings.HasPrefix(name, "Lint") {
 				t.Errorf("%s: a name has no schema: %s", name, text)
 			}

@@ -22,6 +22,8 @@ type Abilities struct {
 	Streams bool
 	// Lines: contract.Lines, with lines in batches.
 	Lines bool
+	// Retention: contract.Reaper, with ages in batches.
+	Retention bool
 	// Leases: contract.Leases, with claims in batches.
 	Leases bool
 	// MarkIn: contract.TxMarker.
@@ -135,6 +137,9 @@ func all[Tx any](t *T, h Harness[Tx]) {
 	}
 	if h.Can.Lines {
 		s.lined(t)
+	}
+	if h.Can.Retention {
+		s.retention(t)
 	}
 	if h.Can.Positions {
 		s.positions(t)

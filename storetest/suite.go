@@ -147,7 +147,9 @@ func (s suite[Tx]) abilities(t *T) {
 			_, positions := store.(contract.PositionStore)
 			_, able := store.(contract.Leases)
 			_, streams := store.(contract.Streams)
+			_, reaper := store.(contract.Reaper)
 			got := s.h.Can
+			got.Retention = reaper
 			got.Inbox, got.MarkIn, got.Positions, got.Leases, got.Streams = inbox, marker, positions, able, streams
 			if got != s.h.Can {
 				t.Errorf("the store has %+v and declares %+v", got, s.h.Can)

@@ -54,6 +54,10 @@ type Statements struct {
 	// is first and blocked all the same. DissolveRows takes rows of a consumer out of their
 	// lines, some at a time, and DropLines removes the lines that are left.
 	RowStands, SkipRow, FirstInLine, SweepLines, DissolveRows, DropLines string
+	// Retention: what is kept of a consumer, and what of it is due. Cutoff stands in
+	// Retentions and Advance. Low tells the low-water marks of scopes.
+	Retain, Policy, Progress, Age, ForgetAge, Cutoff, Retentions, FirstDue, LastDay, MarkerBytes string
+	Advance, Low, NextDue, ReapBodies                                                            string
 }
 
 // Postgres are PostgreSQL's statements.
@@ -90,6 +94,11 @@ type Postgres struct {
 	LockLines string
 	// ExecOne goes around a statement that must change one row.
 	ExecOne string
+	// Patience are the settings of a reaper's transaction, and whether no other reaps for
+	// the consumer; Reap removes some markers of a scope. Indexes builds the indexes of both,
+	// Unindexed tells by number which of them do not stand, and which are there all the
+	// same; Unindex drops those.
+	Patience, Reap, Indexes, Unindexed, Unindex string
 	// What adopting a table asks of it.
 	OldKey, OldUnlogged, SetupName string
 }
@@ -122,6 +131,9 @@ type SQLite struct {
 	// BusyLine, KnowLine and EnterLine are about one line, AdvanceLine and ForgetLine about
 	// that of a row that has left it.
 	BusyLine, KnowLine, EnterLine, AdvanceLine, ForgetLine string
+	// Advanced tells where Advance has come to. Part are some markers that are due;
+	// RemoveRows and RemoveMarker remove one with its rows.
+	Advanced, Part, RemoveRows, RemoveMarker string
 }
 
 // begins is what a statement of an SQL file begins with, before its name.

@@ -60,7 +60,7 @@ i.number, i.revision, s.consumer, s.source, i.id, i.long_id, i.conflict, i.versi
   i.started - i.finished, (extract(epoch from nullif(nullif(i.due_at, 'infinity'), '-infinity')) * 1000)::bigint, (extract(epoch from nullif(nullif(i.locked_until, 'infinity'), '-infinity')) * 1000)::bigint,
   i.stream, i.stream_version, i.line, i.place,
   i.topic, i.partition, i."offset", i.broker_id, i.key, i.type, i.envelope, length(i.payload)::bigint,
-  case when $1::boolean then i.payload end
+  case when $1::boolean then i.payload end, (i.payload is null and i.body_removed_at is not null)::int
 
 -- name: rows
 select {columns}

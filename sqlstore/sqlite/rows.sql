@@ -37,7 +37,7 @@ i.number, i.revision, s.consumer, s.source, i.id, i.long_id, i.conflict, i.versi
   i.started - i.finished, i.due_at, i.locked_until,
   i.stream, i.stream_version, i.line, i.place,
   i.topic, i.partition, i."offset", i.broker_id, i.key, i.type, i.envelope, length(i.payload),
-  case when ?1 then i.payload end
+  case when ?1 then i.payload end, i.payload is null and i.body_removed_at is not null
 
 -- name: rows
 select {columns}

@@ -1,0 +1,267 @@
+package memstore
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/sqlform"
+)
+
+// kept is what the store knows of how long a consumer's records are kept.
+type kept struct {
+	contract.Retention
+	progress time.Time
+	lanes    map[string]time.Time // the oldest of those that are behind
+}
+
+// Retain implements contract.Reaper.
+func (s *Store) Retain(_ context.Context, r contract.Retention) error {
+	if err := s.ask("rows"); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.kept[r.Consumer]
+	if k == nil {
+		k = &kept{progress: s.now(), lanes: map[string]time.Time{}}
+		s.kept[r.Consumer] = k
+	}
+	k.Retention = r
+	return nil
+}
+
+// Progressed implements contract.Reaper.
+func (s *Store) Progressed(_ context.Context, consumer string, lanes []contract.LaneAge) error {
+	if err := s.ask("rows"); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.kept[consumer]
+	if k == nil {
+		return nil
+	}
+	k.progress = s.now()
+	for _, l := range lanes {
+		k.lanes[l.Lane] = l.Oldest
+	}
+	return nil
+}
+
+// ForgetLane implements contract.Reaper.
+func (s *Store) ForgetLane(_ context.Context, consumer, lane string, a contract.Act) error {
+	if err := s.ask("rows"); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.kept[consumer]
+	if k == nil {
+		return sqlform.NoLane(consumer, lane)
+	}
+	if _, known := k.lanes[lane]; !known {
+		return sqlform.NoLane(consumer, lane)
+	}
+	delete(k.lanes, lane)
+	s.record(a, 0, "done")
+	return nil
+}
+
+// Retentions implements contract.Reaper.
+func (s *Store) Retentions(_ context.Context, consumer string) ([]contract.StoredRetention, error) {
+	if err := s.ask("rows"); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []contract.StoredRetention
+	for _, name := range slices.Sorted(maps.Keys(s.kept)) {
+		if consumer == "" || consumer == name {
+			all = append(all, s.retention(s.kept[name]))
+		}
+	}
+	return all, nil
+}
+
+func (s *Store) retention(k *kept) contract.StoredRetention {
+	r := contract.StoredRetention{Retention: k.Retention, Progress: k.progress, Cutoff: s.cutoff(k)}
+	r.Held, r.Oldest = k.behind()
+	for number, sc := range s.scopeOf {
+		if low := s.low[int64(number+1)]; sc.consumer == k.Consumer && low.After(r.Low) {
+			r.Low = low
+		}
+	}
+	dayAgo := s.now().Add(-24 * time.Hour)
+	for id, m := range s.markers {
+		if s.scopeOf[id.scope-1].consumer != k.Consumer || m.owner != nil {
+			continue
+		}
+		if m.at.After(dayAgo) {
+			r.LastDay++
+		}
+		if m.at.Before(r.Cutoff) && s.mayGo(id, m, r.Cutoff) && (r.First.IsZero() || m.at.Before(r.First)) {
+			r.First = m.at
+		}
+	}
+	return r
+}
+
+// behind is the lane that is the furthest behind, and its oldest record's time.
+func (k *kept) behind() (name string, oldest time.Time) {
+	for _, lane := range slices.Sorted(maps.Keys(k.lanes)) {
+		if at := k.lanes[lane]; !at.IsZero() && (oldest.IsZero() || at.Before(oldest)) {
+			name, oldest = lane, at
+		}
+	}
+	return name, oldest
+}
+
+// cutoff is up to where records may be removed; zero: for ever. The store's lock is held.
+func (s *Store) cutoff(k *kept) time.Time {
+	if k.Keep == 0 {
+		return time.Time{}
+	}
+	from := s.now()
+	if k.progress.Before(from) {
+		from = k.progress
+	}
+	if _, oldest := k.behind(); !oldest.IsZero() && oldest.Before(from) {
+		from = oldest
+	}
+	return from.Add(-k.Keep)
+}
+
+// Advance implements contract.Reaper.
+func (s *Store) Advance(_ context.Context, consumer string) (time.Time, error) {
+	if err := s.ask("rows"); err != nil {
+		return time.Time{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.kept[consumer]
+	if k == nil {
+		return time.Time{}, sqlform.NothingKept(consumer)
+	}
+	if err := sqlform.MayReap(k.Retention); err != nil {
+		return time.Time{}, err
+	}
+	to := s.cutoff(k)
+	for number, sc := range s.scopeOf {
+		if n := int64(number + 1); sc.consumer == consumer && s.low[n].Before(to) {
+			s.low[n] = to
+		}
+	}
+	return to, nil
+}
+
+// old judges the fresh marks whose messages are older than what is kept; the store's lock
+// is held.
+func (s *Store) old(marks []contract.Mark, verdicts []contract.Verdict) {
+	for i := range marks {
+		m := &marks[i]
+		if verdicts[i].Kind == contract.Fresh && !m.Age.IsZero() && m.Claim.Token == 0 && m.Age.Before(s.low[m.Scope]) {
+			verdicts[i].Kind = contract.Old
+		}
+	}
+}
+
+// Reap implements contract.Reaper.
+func (s *Store) Reap(_ context.Context, o contract.Reaping) (contract.Reaped, error) {
+	if err := s.ask("rows"); err != nil {
+		return contract.Reaped{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.kept[o.Consumer]
+	if k == nil {
+		return contract.Reaped{}, sqlform.NothingKept(o.Consumer)
+	}
+	if err := sqlform.MayReap(k.Retention); err != nil {
+		return contract.Reaped{}, err
+	}
+	due := s.due(o)
+	done := contract.Reaped{Next: contract.ReapMark{Done: len(due) <= o.Most}}
+	for _, id := range due[:min(len(due), o.Most)] {
+		m := s.markers[id]
+		done.Next.Scope, done.Next.At, done.Next.ID = id.scope, m.at.UnixMicro(), id.id
+		if !s.mayGo(id, m, s.low[id.scope]) {
+			done.Kept++
+			continue
+		}
+		done.Markers++
+		done.Rows += s.remove(id, o.DryRun)
+	}
+	done.Bodies = s.removeBodies(k, o)
+	return done, nil
+}
+
+// due are the markers below the low-water marks, in the order of a pass, behind its place.
+func (s *Store) due(o contract.Reaping) (due []identity) {
+	place := func(id identity) contract.ReapMark {
+		return contract.ReapMark{Scope: id.scope, At: s.markers[id].at.UnixMicro(), ID: id.id}
+	}
+	order := func(x, y contract.ReapMark) int {
+		return cmp.Or(cmp.Compare(x.Scope, y.Scope), cmp.Compare(x.At, y.At), cmp.Compare(x.ID, y.ID))
+	}
+	for id, m := range s.markers {
+		if s.scopeOf[id.scope-1].consumer == o.Consumer && m.owner == nil && m.at.Before(s.low[id.scope]) && order(place(id), o.After) > 0 {
+			due = append(due, id)
+		}
+	}
+	slices.SortFunc(due, func(x, y identity) int { return order(place(x), place(y)) })
+	return due
+}
+
+// mayGo reports whether a marker may be removed: its message has ended, and so have all
+// rows of its identity, not after the cutoff.
+func (s *Store) mayGo(id identity, m marker, cutoff time.Time) bool {
+	if !sqlform.Ended(m.outcome) {
+		return false
+	}
+	for _, r := range s.rows {
+		if r.key.identity == id && !(r.State.Ended() && r.ChangedAt.Before(cutoff)) {
+			return false
+		}
+	}
+	return true
+}
+
+// remove removes a marker with its rows, and says how many those are.
+func (s *Store) remove(id identity, dry bool) (rows int64) {
+	for _, r := range s.rows {
+		if r.key.identity == id {
+			rows++
+		}
+	}
+	if dry {
+		return rows
+	}
+	delete(s.markers, id)
+	s.rows = slices.DeleteFunc(s.rows, func(r *row) bool {
+		if r.key.identity == id {
+			delete(s.rowOf, r.key)
+		}
+		return r.key.identity == id
+	})
+	return rows
+}
+
+// removeBodies removes the bodies of rows that ended long enough ago.
+func (s *Store) removeBodies(k *kept, o contract.Reaping) (bodies int64) {
+	cutoff := s.now().Add(-k.Bodies)
+	for _, r := range s.rows {
+		ended := r.State == contract.StateCompleted || r.State == contract.StateDiscarded
+		if k.Bodies == 0 || bodies == int64(o.Most) || r.Key.Consumer != k.Consumer || !ended || r.BodyRemoved || !r.ChangedAt.Before(cutoff) {
+			continue
+		}
+		bodies++
+		if !o.DryRun {
+			r.Message.Body, r.Size, r.BodyRemoved = nil, 0, true
+		}
+	}
+	return bodies
+}

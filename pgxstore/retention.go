@@ -1,0 +1,66 @@
+package pgxstore
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/sqlform"
+)
+
+// lookAtAges is the statement that reads the low-water marks of the scopes of those marks
+// that ask, behind the one that marks: what that waited for may be the end of a reaper,
+// whose low-water mark a statement that began before it does not see.
+func (b *batch) lookAtAges(marks []contract.Mark) []*request {
+	scopes := sqlform.Aged(marks)
+	if len(scopes) == 0 {
+		return nil
+	}
+	b.lows = make(map[int64]int64, len(scopes))
+	return []*request{{sql: b.store.sql.Low, args: []any{scopes}, read: func(rows pgx.Rows) error {
+		for rows.Next() {
+			var scope, low int64
+			if err := rows.Scan(&scope, &low); err != nil {
+				return err
+			}
+			b.lows[scope] = low
+		}
+		return rows.Err()
+	}}}
+}
+
+// Retain implements contract.Reaper: it keeps what a consumer's policy says of how long its
+// records are kept. semel.ErrSchema: an index is missing that the reaper needs.
+func (t *tables) Retain(ctx context.Context, r contract.Retention) error {
+	return t.inner.Retain(ctx, r)
+}
+
+// Progressed implements contract.Reaper: it records that a consumer works, and how far its
+// lanes are.
+func (t *tables) Progressed(ctx context.Context, consumer string, lanes []contract.LaneAge) error {
+	return t.inner.Progressed(ctx, consumer, lanes)
+}
+
+// ForgetLane implements contract.Reaper: it removes what is recorded of a lane that will
+// never be read again.
+func (t *tables) ForgetLane(ctx context.Context, consumer, lane string, a contract.Act) error {
+	return t.inner.ForgetLane(ctx, consumer, lane, a)
+}
+
+// Retentions implements contract.Reaper: what stands of a consumer, or with "" of all.
+func (t *tables) Retentions(ctx context.Context, consumer string) ([]contract.StoredRetention, error) {
+	return t.inner.Retentions(ctx, consumer)
+}
+
+// Advance implements contract.Reaper: it raises the low-water marks of a consumer to its
+// cutoff.
+func (t *tables) Advance(ctx context.Context, consumer string) (time.Time, error) {
+	return t.inner.Advance(ctx, consumer)
+}
+
+// Reap implements contract.Reaper: it removes what is below the low-water marks, some at a
+// time.
+func (t *tables) Reap(ctx context.Context, r contract.Reaping) (contract.Reaped, error) {
+	return t.inner.Reap(ctx, r)
+}

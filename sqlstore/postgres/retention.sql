@@ -1,0 +1,156 @@
+-- Times that a statement takes or returns are in microseconds since 1970.
+
+-- name: retain
+insert into {prefix}retention (consumer, keep_ms, bodies_ms, horizon_ms, why, off, progress_at)
+values ($1, $2, $3, $4, $5, $6, clock_timestamp())
+on conflict (consumer) do update set keep_ms = excluded.keep_ms, bodies_ms = excluded.bodies_ms,
+  horizon_ms = excluded.horizon_ms, why = excluded.why, off = excluded.off;
+
+-- name: policy
+select keep_ms, bodies_ms, horizon_ms, why, off from {prefix}retention where consumer = $1;
+
+-- name: progress
+update {prefix}retention set progress_at = clock_timestamp() where consumer = $1;
+
+-- name: age
+insert into {prefix}ages (consumer, lane, oldest, at)
+values ($1, $2, timestamptz 'epoch' + $3::bigint * interval '1 microsecond', clock_timestamp())
+on conflict (consumer, lane) do update set oldest = excluded.oldest, at = excluded.at;
+
+-- name: forget age
+delete from {prefix}ages where consumer = $1 and lane = $2;
+
+-- Cutoff is up to where the records of a consumer may be removed.
+
+-- name: cutoff
+least(clock_timestamp(), r.progress_at, (select min(a.oldest) from {prefix}ages a where a.consumer = r.consumer))
+  - r.keep_ms * interval '1 millisecond'
+
+-- name: retentions
+select r.consumer, r.keep_ms, r.bodies_ms, r.horizon_ms, r.why, r.off,
+  (extract(epoch from r.progress_at) * 1000000)::bigint,
+  coalesce(a.lane, ''), (extract(epoch from a.oldest) * 1000000)::bigint,
+  case when r.keep_ms > 0 then (extract(epoch from {cutoff}) * 1000000)::bigint end,
+  (select (extract(epoch from max(s.low)) * 1000000)::bigint from {prefix}scopes s where s.consumer = r.consumer)
+from {prefix}retention r
+left join lateral (
+  select a.lane, a.oldest from {prefix}ages a where a.consumer = r.consumer and a.oldest is not null order by a.oldest, a.lane limit 1
+) a on true
+where $1::bytea is null or r.consumer = $1 order by r.consumer;
+
+-- First is when the oldest marker was written that may be removed.
+
+-- name: first due
+select (extract(epoch from min(f.at)) * 1000000)::bigint
+from {prefix}scopes s cross join lateral (
+  select m.at from {prefix}markers m
+  where m.scope = s.number and m.at < timestamptz 'epoch' + $2::bigint * interval '1 microsecond' and m.outcome in (1, 4, 5)
+    and not exists (
+      select 1 from {prefix}inbox i where i.scope = m.scope and i.id = m.id
+      and not (i.state in ('COMPLETED', 'DISCARDED', 'DEAD_LETTERED') and i.changed_at < timestamptz 'epoch' + $2::bigint * interval '1 microsecond'))
+  order by m.at limit 1
+) f
+where s.consumer = $1;
+
+-- name: last day
+select count(*) from (
+  select 1 from {prefix}scopes s join {prefix}markers m on m.scope = s.number
+  where s.consumer = $1 and m.at > clock_timestamp() - interval '1 day' limit $2
+) counted;
+
+-- name: marker bytes
+select coalesce((pg_total_relation_size(c.oid) / nullif(c.reltuples, 0))::float8, 0)::bigint
+from pg_class c where c.oid = to_regclass('{prefix}markers') and c.reltuples >= 1000;
+
+-- name: advance
+with kept as (
+  select r.consumer, {cutoff} as cutoff from {prefix}retention r
+  where r.consumer = $1 and r.keep_ms > 0 and not r.off and r.horizon_ms <= r.keep_ms
+), raised as (
+  update {prefix}scopes s set low = k.cutoff from kept k
+  where s.consumer = k.consumer and (s.low is null or s.low < k.cutoff)
+)
+select (extract(epoch from cutoff) * 1000000)::bigint from kept;
+
+-- name: low
+select s.number, (extract(epoch from s.low) * 1000000)::bigint from {prefix}scopes s
+where s.number = any($1::bigint[]) and s.low is not null;
+
+-- name: next due
+select s.number from {prefix}scopes s
+where s.consumer = $1 and s.number >= $2 and exists (
+  select 1 from {prefix}markers m
+  where m.scope = s.number and m.at < s.low
+    and (s.number > $2 or (m.at, m.id) > (timestamptz 'epoch' + $3::bigint * interval '1 microsecond', $4::bytea)))
+order by s.number limit 1;
+
+-- Patience keeps the reaper from waiting for anybody, and its plans from reading whole
+-- tables: what it looks for is always little.
+
+-- name: patience
+select set_config('lock_timeout', '20ms', true), set_config('statement_timeout', '10s', true),
+  set_config('idle_in_transaction_session_timeout', '30s', true),
+  set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),
+  pg_try_advisory_xact_lock(hashtextextended(encode($1::bytea, 'hex') || ' {prefix}reap', 0));
+
+-- Reap looks at some markers of a scope below its low-water mark, removes those whose
+-- messages have ended, with their rows, and passes over what others hold locked.
+
+-- name: reap
+with part as materialized (
+  select m.id, m.at, m.outcome, s.low
+  from {prefix}scopes s join {prefix}markers m on m.scope = s.number
+  where s.number = $1 and m.scope = $1 and m.at < s.low and m.at >= timestamptz 'epoch' + $2::bigint * interval '1 microsecond'
+    and (m.at, m.id) > (timestamptz 'epoch' + $2::bigint * interval '1 microsecond', $3::bytea)
+  order by m.at, m.id limit $4
+), ended as materialized (
+  select i.number, i.id from part p join {prefix}inbox i on i.scope = $1 and i.id = p.id
+  where p.outcome in (1, 4, 5) and i.state in ('COMPLETED', 'DISCARDED', 'DEAD_LETTERED') and i.changed_at < p.low
+  for update of i skip locked
+), free as materialized (
+  select m.id from part p join {prefix}markers m on m.scope = $1 and m.id = p.id
+  where m.outcome in (1, 4, 5) and not exists (
+    select 1 from {prefix}inbox i where i.scope = $1 and i.id = m.id
+    and not exists (select 1 from ended e where e.number = i.number))
+  for update of m skip locked
+), rows_gone as (
+  delete from {prefix}inbox i using free f join ended e on e.id = f.id where i.number = e.number returning 1
+), gone as (
+  delete from {prefix}markers m using free f where m.scope = $1 and m.id = f.id returning 1
+)
+select (select count(*) from part), (select count(*) from gone), (select count(*) from rows_gone), l.at, l.id
+from (select 1) one left join (
+  select (extract(epoch from at) * 1000000)::bigint as at, id from part order by part.at desc, id desc limit 1) l on true;
+
+-- name: reap bodies
+with due as materialized (
+  select i.number from {prefix}retention r join {prefix}scopes s on s.consumer = r.consumer
+  cross join lateral (
+    select i.number from {prefix}inbox i
+    where i.scope = s.number and i.state in ('COMPLETED', 'DISCARDED') and i.body_removed_at is null
+      and i.changed_at < clock_timestamp() - r.bodies_ms * interval '1 millisecond'
+    order by i.changed_at limit $2 for update of i skip locked) i
+  where r.consumer = $1 and r.bodies_ms > 0 limit $2
+)
+update {prefix}inbox i set payload = null, body_removed_at = clock_timestamp()
+from due d where i.number = d.number;
+
+-- Indexes by which the reaper finds what is due, each built beside those that write.
+
+-- name: indexes
+create index concurrently if not exists {name}markers_at on {prefix}markers (scope, at);
+
+create index concurrently if not exists {name}inbox_bodies on {prefix}inbox (scope, changed_at) where state in ('COMPLETED', 'DISCARDED') and body_removed_at is null;
+
+-- name: unindexed
+select k.number, to_regclass(k.name) is not null
+from (values (0, '{prefix}markers_at', '{prefix}markers'), (1, '{prefix}inbox_bodies', '{prefix}inbox')) k (number, name, of)
+join pg_class t on t.oid = to_regclass(k.of)
+where not exists (
+  select 1 from pg_index x where x.indexrelid = to_regclass(k.name) and x.indisvalid and x.indrelid = t.oid)
+order by k.number;
+
+-- name: unindex
+drop index concurrently if exists {prefix}markers_at;
+
+drop index concurrently if exists {prefix}inbox_bodies;

@@ -1,0 +1,233 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/sqlform"
+)
+
+// errDry ends the transaction of a call that only counts.
+var errDry = errors.New("nothing was to be removed")
+
+// errElsewhere: another process reaps for the consumer.
+var errElsewhere = errors.New("another process reaps")
+
+// Reap implements contract.Reaper. A call that only counts does the same, and rolls back.
+func (s *Store) Reap(ctx context.Context, o contract.Reaping) (done contract.Reaped, err error) {
+	err = s.write(ctx, func(tx *sql.Tx) error {
+		done = contract.Reaped{}
+		if err := s.patience(ctx, tx, o.Consumer); err != nil {
+			return err
+		}
+		if err := s.reapMarkers(ctx, tx, o, &done); err != nil {
+			return err
+		}
+		bodies, err := tx.ExecContext(ctx, s.sql.ReapBodies, []byte(o.Consumer), o.Most)
+		if err == nil {
+			done.Bodies, err = bodies.RowsAffected()
+		}
+		if err == nil && o.DryRun {
+			err = errDry
+		}
+		return err
+	})
+	switch {
+	case errors.Is(err, errDry):
+		err = nil
+	case errors.Is(err, errElsewhere):
+		return contract.Reaped{Elsewhere: true}, nil
+	}
+	return done, s.answer("reap", err)
+}
+
+// patience asks for the consumer's place as the only one that reaps, and sets how the
+// transaction waits.
+func (s *Store) patience(ctx context.Context, tx *sql.Tx, consumer string) error {
+	if s.postgres != nil {
+		var alone bool
+		settings := make([]sql.NullString, 6)
+		at := []any{&settings[0], &settings[1], &settings[2], &settings[3], &settings[4], &settings[5], &alone}
+		if err := tx.QueryRowContext(ctx, s.postgres.Patience, []byte(consumer)).Scan(at...); err != nil {
+			return err
+		}
+		if !alone {
+			return errElsewhere
+		}
+	}
+	r, err := s.policyIn(ctx, tx, consumer)
+	if err == nil {
+		err = sqlform.MayReap(r)
+	}
+	return err
+}
+
+// policyIn is a consumer's retention as the transaction sees it.
+func (s *Store) policyIn(ctx context.Context, tx *sql.Tx, consumer string) (contract.Retention, error) {
+	r := contract.Retention{Consumer: consumer}
+	var keep, bodies, horizon int64
+	err := tx.QueryRowContext(ctx, s.sql.Policy, []byte(consumer)).Scan(&keep, &bodies, &horizon, &r.Why, &r.Off)
+	if errors.Is(err, sql.ErrNoRows) {
+		return r, sqlform.NothingKept(consumer)
+	}
+	r.Keep, r.Bodies, r.Horizon = milli(keep), milli(bodies), milli(horizon)
+	return r, err
+}
+
+// reapMarkers removes some markers of the next scope that has such as are due.
+func (s *Store) reapMarkers(ctx context.Context, tx *sql.Tx, o contract.Reaping, done *contract.Reaped) error {
+	after := o.After
+	err := tx.QueryRowContext(ctx, s.sql.NextDue, []byte(o.Consumer), after.Scope, after.At, []byte(after.ID)).Scan(&done.Next.Scope)
+	if errors.Is(err, sql.ErrNoRows) {
+		done.Next.Done = true
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if done.Next.Scope != after.Scope {
+		after = contract.ReapMark{Scope: done.Next.Scope}
+	}
+	reap := s.sqliteReap
+	if s.postgres != nil {
+		reap = s.postgresReap
+	}
+	looked, err := reap(ctx, tx, after, o.Most, done)
+	done.Kept = looked - done.Markers
+	return err
+}
+
+// postgresReap removes what may go of the markers behind a place, and says how many it
+// looked at.
+func (s *Store) postgresReap(ctx context.Context, tx *sql.Tx, after contract.ReapMark, most int, done *contract.Reaped) (looked int64, err error) {
+	var at sql.NullInt64
+	var id []byte
+	err = tx.QueryRowContext(ctx, s.postgres.Reap, after.Scope, after.At, []byte(after.ID), most).
+		Scan(&looked, &done.Markers, &done.Rows, &at, &id)
+	done.Next.At, done.Next.ID = at.Int64, string(id)
+	return looked, err
+}
+
+func (s *Store) sqliteReap(ctx context.Context, tx *sql.Tx, after contract.ReapMark, most int, done *contract.Reaped) (looked int64, err error) {
+	ids, looked, err := s.part(ctx, tx, after, most, done)
+	if err != nil {
+		return 0, err
+	}
+	for _, id := range ids {
+		rows, err := tx.ExecContext(ctx, s.sqlite.RemoveRows, after.Scope, id)
+		if err != nil {
+			return 0, err
+		}
+		n, err := rows.RowsAffected()
+		if err != nil {
+			return 0, err
+		}
+		done.Rows += n
+		if _, err := tx.ExecContext(ctx, s.sqlite.RemoveMarker, after.Scope, id); err != nil {
+			return 0, err
+		}
+		done.Markers++
+	}
+	return looked, nil
+}
+
+// part reads some markers that are due: the ids of those that may go, and how many were
+// looked at.
+func (s *Store) part(ctx context.Context, tx *sql.Tx, after contract.ReapMark, most int, done *contract.Reaped) (ids [][]byte, looked int64, err error) {
+	rows, err := tx.QueryContext(ctx, s.sqlite.Part, after.Scope, after.At, []byte(after.ID), most)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id []byte
+		var goes bool
+		if err := rows.Scan(&id, &done.Next.At, &goes); err != nil {
+			return nil, 0, err
+		}
+		done.Next.ID = string(id)
+		looked++
+		if goes {
+			ids = append(ids, id)
+		}
+	}
+	return ids, looked, rows.Err()
+}
+
+// indexed reports the indexes that the reaper needs and that do not stand.
+func (s *Store) indexed(ctx context.Context) error {
+	if s.postgres == nil {
+		return nil
+	}
+	missing, _, err := s.unindexed(ctx)
+	if err != nil {
+		return s.blameless("check", err)
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("sqlstore: an index is missing by which the reaper finds what is due (tables %s*): run semel migrate up, which builds it while consumers go on: %w", s.prefix, semel.ErrSchema)
+	}
+	return nil
+}
+
+// unindexed are the numbers of the indexes that do not stand, and which of them are there
+// all the same: they were not built to their end.
+func (s *Store) unindexed(ctx context.Context) (missing []int, broken map[int]bool, err error) {
+	rows, err := s.db.QueryContext(ctx, s.postgres.Unindexed)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer rows.Close()
+	broken = map[int]bool{}
+	for rows.Next() {
+		var n int
+		var there bool
+		if err := rows.Scan(&n, &there); err != nil {
+			return nil, nil, err
+		}
+		missing = append(missing, n)
+		broken[n] = there
+	}
+	return missing, broken, rows.Err()
+}
+
+// indexes are the statements that build them.
+func (s *Store) indexes() []string {
+	if s.postgres == nil {
+		return nil
+	}
+	return strings.Split(s.postgres.Indexes, ";\n\n")
+}
+
+// index builds the indexes that do not stand, each beside those that write and in no
+// transaction. One that was not built to its end is removed first.
+func (s *Store) index(ctx context.Context) error {
+	if s.postgres == nil {
+		return nil
+	}
+	missing, broken, err := s.unindexed(ctx)
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	build, drop := s.indexes(), strings.Split(s.postgres.Unindex, ";\n\n")
+	for _, n := range missing {
+		if broken[n] {
+			if _, err := conn.ExecContext(ctx, drop[n]); err != nil {
+				return err
+			}
+		}
+		if _, err := conn.ExecContext(ctx, build[n]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

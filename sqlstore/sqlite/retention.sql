@@ -1,0 +1,104 @@
+-- Times that a statement takes or returns are in microseconds since 1970; the tables
+-- have milliseconds.
+
+-- name: retain
+insert into {prefix}retention (consumer, keep_ms, bodies_ms, horizon_ms, why, off, progress_at)
+values (?, ?, ?, ?, ?, ?, cast(unixepoch('subsec') * 1000 as integer))
+on conflict (consumer) do update set keep_ms = excluded.keep_ms, bodies_ms = excluded.bodies_ms,
+  horizon_ms = excluded.horizon_ms, why = excluded.why, off = excluded.off;
+
+-- name: policy
+select keep_ms, bodies_ms, horizon_ms, why, off from {prefix}retention where consumer = ?;
+
+-- name: progress
+update {prefix}retention set progress_at = cast(unixepoch('subsec') * 1000 as integer) where consumer = ?;
+
+-- name: age
+insert into {prefix}ages (consumer, lane, oldest, at)
+values (?, ?, ? / 1000, cast(unixepoch('subsec') * 1000 as integer))
+on conflict (consumer, lane) do update set oldest = excluded.oldest, at = excluded.at;
+
+-- name: forget age
+delete from {prefix}ages where consumer = ? and lane = ?;
+
+-- Cutoff is up to where the records of a consumer may be removed.
+
+-- name: cutoff
+min(cast(unixepoch('subsec') * 1000 as integer), r.progress_at,
+  coalesce((select min(a.oldest) from {prefix}ages a where a.consumer = r.consumer), r.progress_at)) - r.keep_ms
+
+-- name: retentions
+select r.consumer, r.keep_ms, r.bodies_ms, r.horizon_ms, r.why, r.off, r.progress_at * 1000,
+  coalesce((select a.lane from {prefix}ages a where a.consumer = r.consumer and a.oldest is not null order by a.oldest, a.lane limit 1), ''),
+  (select min(a.oldest) * 1000 from {prefix}ages a where a.consumer = r.consumer),
+  case when r.keep_ms > 0 then ({cutoff}) * 1000 end,
+  (select max(s.low) * 1000 from {prefix}scopes s where s.consumer = r.consumer)
+from {prefix}retention r
+where ?1 is null or r.consumer = ?1 order by r.consumer;
+
+-- First is when the oldest marker was written that may be removed.
+
+-- name: first due
+select min((
+  select m.at * 1000 from {prefix}markers m
+  where m.scope = s.number and m.at < ?2 / 1000 and m.outcome in (1, 4, 5)
+    and not exists (
+      select 1 from {prefix}inbox i where i.scope = m.scope and i.id = m.id
+      and not (i.state in ('COMPLETED', 'DISCARDED', 'DEAD_LETTERED') and i.changed_at < ?2 / 1000))
+  order by m.at limit 1
+)) from {prefix}scopes s where s.consumer = ?1;
+
+-- name: last day
+select count(*) from (
+  select 1 from {prefix}scopes s join {prefix}markers m on m.scope = s.number
+  where s.consumer = ?1 and m.at > cast(unixepoch('subsec') * 1000 as integer) - 86400000 limit ?2
+);
+
+-- name: marker bytes
+select 0 where 0;
+
+-- name: advance
+update {prefix}scopes as s set low = (select {cutoff} from {prefix}retention r where r.consumer = s.consumer)
+where s.consumer = ?1 and exists (
+  select 1 from {prefix}retention r where r.consumer = s.consumer and r.keep_ms > 0 and not r.off and r.horizon_ms <= r.keep_ms
+  and (s.low is null or s.low < {cutoff}));
+
+-- name: advanced
+select {cutoff} * 1000 from {prefix}retention r
+where r.consumer = ?1 and r.keep_ms > 0 and not r.off and r.horizon_ms <= r.keep_ms;
+
+-- name: low
+select s.number, s.low * 1000 from {prefix}scopes s
+where s.number in (values {list:(?)}) and s.low is not null;
+
+-- name: next due
+select s.number from {prefix}scopes s
+where s.consumer = ?1 and s.number >= ?2 and exists (
+  select 1 from {prefix}markers m
+  where m.scope = s.number and m.at < s.low and (s.number > ?2 or (m.at, m.id) > (?3 / 1000, ?4)))
+order by s.number limit 1;
+
+-- Part are some markers of a scope below its low-water mark, and whether they may go.
+
+-- name: part
+select m.id, m.at * 1000, m.outcome in (1, 4, 5) and not exists (
+    select 1 from {prefix}inbox i where i.scope = m.scope and i.id = m.id
+    and not (i.state in ('COMPLETED', 'DISCARDED', 'DEAD_LETTERED') and i.changed_at < s.low))
+from {prefix}scopes s join {prefix}markers m on m.scope = s.number
+where s.number = ?1 and m.at < s.low and (m.at, m.id) > (?2 / 1000, ?3)
+order by m.at, m.id limit ?4;
+
+-- name: remove rows
+delete from {prefix}inbox where scope = ? and id = ?;
+
+-- name: remove marker
+delete from {prefix}markers where scope = ? and id = ?;
+
+-- name: reap bodies
+update {prefix}inbox set payload = null, body_removed_at = cast(unixepoch('subsec') * 1000 as integer)
+where number in (
+  select i.number from {prefix}retention r join {prefix}scopes s on s.consumer = r.consumer
+  join {prefix}inbox i on i.scope = s.number
+  where r.consumer = ?1 and r.bodies_ms > 0 and i.state in ('COMPLETED', 'DISCARDED') and i.body_removed_at is null
+    and i.changed_at < cast(unixepoch('subsec') * 1000 as integer) - r.bodies_ms
+  order by i.changed_at limit ?2);

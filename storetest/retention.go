@@ -1,0 +1,316 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
+func (h *fixture[Tx]) reaper() contract.Reaper { return h.Store.(contract.Reaper) }
+
+// retain keeps a policy of the consumer.
+func (h *fixture[Tx]) retain(r contract.Retention) {
+	h.t.Helper()
+	r.Consumer = "billing"
+	h.t.must(h.reaper().Retain(h.t.context(), r))
+}
+
+// soon is a retention that is over at once.
+const soon = time.Millisecond
+
+// kept is what stands of the consumer.
+func (h *fixture[Tx]) kept() contract.StoredRetention {
+	h.t.Helper()
+	all, err := h.reaper().Retentions(h.t.context(), "billing")
+	h.t.must(err)
+	if len(all) != 1 || all[0].Consumer != "billing" {
+		h.t.Fatalf("the retentions are %+v", all)
+	}
+	return all[0]
+}
+
+// pass reaps once through all that is due now, so many at a time.
+func (h *fixture[Tx]) pass(most int) (sum contract.Reaped) {
+	h.t.Helper()
+	_, err := h.reaper().Advance(h.t.context(), "billing")
+	h.t.must(err)
+	for calls := 0; !sum.Next.Done; calls++ {
+		r, err := h.reaper().Reap(h.t.context(), contract.Reaping{Consumer: "billing", Most: most, After: sum.Next})
+		h.t.must(err)
+		if calls == 1000 || r.Elsewhere {
+			h.t.Fatalf("after %d calls the pass is at %+v", calls, r)
+		}
+		if r.Markers > int64(most) || r.Bodies > int64(most) {
+			h.t.Errorf("one call removed %+v, at most %d are wanted", r, most)
+		}
+		sum.Markers, sum.Rows, sum.Bodies, sum.Kept, sum.Next = sum.Markers+r.Markers, sum.Rows+r.Rows, sum.Bodies+r.Bodies, sum.Kept+r.Kept, r.Next
+	}
+	return sum
+}
+
+// reaped makes progress and reaps until a pass has removed what is wanted: what was
+// written in this moment is not yet older than any retention.
+func (h *fixture[Tx]) reaped(markers int64) (sum contract.Reaped) {
+	h.t.Helper()
+	ctx := h.t.context()
+	for sum.Markers < markers {
+		h.t.must(h.reaper().Progressed(ctx, "billing", nil))
+		r := h.pass(2)
+		sum.Markers, sum.Rows, sum.Bodies = sum.Markers+r.Markers, sum.Rows+r.Rows, sum.Bodies+r.Bodies
+		if moment(ctx); ctx.Err() != nil {
+			h.t.Fatalf("%d markers were removed, want %d", sum.Markers, markers)
+		}
+	}
+	if sum.Markers != markers {
+		h.t.Errorf("%d markers were removed, want %d", sum.Markers, markers)
+	}
+	return sum
+}
+
+// moment lets the store's clock go on.
+func moment(ctx interface{ Done() <-chan struct{} }) {
+	timer := time.NewTimer(2 * soon)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// aged is a mark that asks for its age.
+func (h *fixture[Tx]) aged(id string, age time.Time) contract.Mark {
+	m := h.print(id, 1)
+	m.Age = age
+	return m
+}
+
+// longAgo is older than all that is kept.
+var longAgo = time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// retention runs the cases of what is kept for how long.
+func (s suite[Tx]) retention(t *T) {
+	old := contract.Verdict{Kind: contract.Old}
+	gone := fresh // what a removed identity is, to a mark that does not ask for its age
+	if s.h.Can.OneConsumer {
+		old, gone = already(contract.Applied), already(contract.Applied) // the other table knows it for ever
+	}
+	t.Run("H3_what_is_due_is_removed_and_its_copy_is_old", "A marker is removed after its retention, and a copy of it that is older than what is kept is never fresh.", func(t *T) {
+		h := s.opened(t)
+		h.retain(contract.Retention{Keep: soon})
+		h.deliver(h.print("a", 1), h.print("b", 1), h.print("c", 1), h.print("d", 1), h.print("e", 1))
+		h.reaped(5)
+		h.wantKinds(h.asks(h.aged("a", longAgo)), old)
+		h.wantKinds(h.asks(h.aged("b", time.Now().Add(time.Hour))), gone)
+		h.wantKinds(h.asks(h.print("c", 1)), gone)
+		h.deliver(h.aged("new", time.Now().Add(time.Hour)))
+		h.wantKinds(h.asks(h.aged("new", longAgo)), already(contract.Applied))
+	})
+	t.Run("H4_a_mark_that_is_old_can_be_taken_back_and_set_aside", "What is too old is trimmed like any other mark, and may be written as parked by a mark that does not ask.", func(t *T) {
+		h := s.opened(t)
+		h.retain(contract.Retention{Keep: soon})
+		h.deliver(h.print("a", 1))
+		h.reaped(1)
+		never := h.aged("never", longAgo)
+		b, v := h.begin(never, h.aged("young", time.Now().Add(time.Hour)))
+		h.wantKinds(v, contract.Verdict{Kind: contract.Old}, fresh)
+		h.commit(b, contract.Ending{Trim: []int{0}})
+		h.park("never")
+		h.wantKinds(h.asks(never), already(contract.Parked))
+		h.wantKinds(h.asks(h.aged("young", longAgo)), already(contract.Applied))
+	})
+	t.Run("trap_T68_nothing_unfinished_is_removed", "What waits, is parked, or has a row that has not ended keeps its marker and its rows, however old they are.", func(t *T) {
+		h := s.opened(t)
+		h.retain(contract.Retention{Keep: soon})
+		h.park("parked")
+		h.receive("waits", time.Hour, nil)
+		h.deliver(h.print("applied", 1))
+		b, v := h.begin(h.print("applied", 2))
+		h.wantKinds(v, conflict)
+		h.commit(b, contract.Ending{Rows: []contract.Row{{Conflict: true, State: parked, Reason: semel.ReasonConflict, Message: &semel.Message{}}}})
+		h.deliver(h.print("due", 1))
+		h.reaped(1)
+		if r := h.pass(2); r.Markers != 0 || r.Rows != 0 || r.Kept != 3 {
+			t.Errorf("the next pass removed %+v, and three markers stay", r)
+		}
+		h.wantKinds(h.asks(h.print("parked", 1), h.print("waits", 1), h.print("applied", 1)),
+			already(contract.Parked), already(contract.Waiting), already(contract.Applied))
+		if rows := h.list(contract.RowFilter{}); len(rows) != 3 {
+			t.Errorf("there are %d rows, want 3", len(rows))
+		}
+	})
+	t.Run("trap_T67_what_has_ended_goes_with_its_rows", "Each row that has ended has an end: it is removed with its marker.", func(t *T) {
+		h := s.opened(t)
+		h.retain(contract.Retention{Keep: soon})
+		r := h.park("discarded")
+		h.t.must(h.inbox().Discard(h.t.context(), r.Number, r.Revision, contract.Act{Verb: "discard", Who: "test", Why: "test"}))
+		h.put("dead", contract.Row{State: dead, Reason: semel.ReasonPermanent, Message: &semel.Message{}})
+		h.put("done", contract.Row{State: completed, Message: &semel.Message{}})
+		if r := h.reaped(3); r.Rows != 3 {
+			t.Errorf("%d rows were removed, want 3", r.Rows)
+		}
+		if rows := h.list(contract.RowFilter{}); len(rows) != 0 {
+			t.Errorf("there are %d rows, want none", len(rows))
+		}
+	})
+	t.Run("trap_124_what_stays_does_not_keep_what_comes_after_it", "A pass goes on behind what stays.", func(t *T) {
+		h := s.opened(t)
+		h.retain(contract.Retention{Keep: soon})
+		for i := range 7 {
+			h.park(fmt.Sprint("parked ", i))
+		}
+		h.deliver(h.print("a", 1))
+		h.reaped(1)
+	})
+	s.withheld(t)
+	s.shown(t)
+	s.bodies(t)
+}
+
+// withheld are the cases in which nothing may be removed.
+func (s suite[Tx]) withheld(t *T) {
+	// refuses says that nothing is removed, and why is told.
+	refuses := func(h *fixture[Tx], why string) {
+		h.t.Helper()
+		moment(h.t.context())
+		if at, err := h.reaper().Advance(h.t.context(), "billing"); !errors.Is(err, semel.ErrState) || !at.IsZero() {
+			h.t.Errorf("%s: the low-water mark is raised to %v, %v", why, at, err)
+		}
+		if r, err := h.reaper().Reap(h.t.context(), contract.Reaping{Consumer: "billing", Most: 10}); !errors.Is(err, semel.ErrState) || r.Markers != 0 {
+			h.t.Errorf("%s: %+v was removed, %v", why, r, err)
+		}
+		h.wantKinds(h.asks(h.aged("a", longAgo)), already(contract.Applied))
+	}
+	t.Run("H1_nothing_is_removed_where_the_policy_does_not_say_so", "Without a retention, with one for ever, with the reaper off and under a longer horizon nothing is removed.", func(t *T) {
+		h := s.opened(t)
+		h.deliver(h.print("a", 1))
+		refuses(h, "no policy")
+		h.retain(contract.Retention{})
+		refuses(h, "for ever")
+		h.retain(contract.Retention{Keep: soon, Off: true})
+		refuses(h, "off")
+		h.retain(contract.Retention{Keep: soon, Horizon: time.Hour, Why: "a test"})
+		refuses(h, "horizon")
+		h.retain(contract.Retention{Keep: time.Hour, Horizon: soon})
+		if r := h.pass(10); r.Markers != 0 {
+			t.Errorf("%+v is younger than its retention", r)
+		}
+		h.wantKinds(h.asks(h.aged("a", time.Now())), already(contract.Applied))
+	})
+	t.Run("trap_T63_the_clock_of_a_consumer_stops_while_it_makes_no_progress", "The cutoff is before the last progress, so that an outage removes nothing.", func(t *T) {
+		h := s.opened(t)
+		h.retain(contract.Retention{Keep: soon})
+		moment(h.t.context())
+		h.deliver(h.print("a", 1)) // after the progress that was recorded with the policy
+		for range 3 {
+			moment(h.t.context())
+			h.retain(contract.Retention{Keep: soon}) // a start is no progress
+			if r := h.pass(10); r.Markers != 0 {
+				t.Fatalf("%+v was removed", r)
+			}
+		}
+		h.reaped(1)
+	})
+	t.Run("H2_one_lane_that_is_behind_holds_the_cutoff", "What a lane has not settled or read holds the cutoff back, until it has, or somebody forgets it.", func(t *T) {
+		h := s.opened(t)
+		h.retain(contract.Retention{Keep: soon})
+		h.deliver(h.print("a", 1))
+		progress := func(lanes ...contract.LaneAge) { h.t.must(h.reaper().Progressed(h.t.context(), "billing", lanes)) }
+		behind := time.Now().Add(-time.Hour).Truncate(time.Millisecond)
+		progress(contract.LaneAge{Lane: "stuck", Oldest: behind}, contract.LaneAge{Lane: "busy", Oldest: time.Now().Add(-time.Minute)})
+		progress(contract.LaneAge{Lane: "busy"})
+		moment(h.t.context())
+		if r := h.pass(10); r.Markers != 0 {
+			t.Errorf("%+v was removed", r)
+		}
+		if k := h.kept(); k.Held != "stuck" || !k.Oldest.Equal(behind) || !k.Cutoff.Equal(behind.Add(-soon)) {
+			t.Errorf("%q holds it, since %v, and the cutoff is %v", k.Held, k.Oldest, k.Cutoff)
+		}
+		act := contract.Act{Verb: "forget lane", Who: "test", Why: "test"}
+		if err := h.reaper().ForgetLane(h.t.context(), "billing", "other", act); !errors.Is(err, semel.ErrState) {
+			t.Errorf("a lane that is not there is forgotten: %v", err)
+		}
+		h.t.must(h.reaper().ForgetLane(h.t.context(), "billing", "stuck", act))
+		h.reaped(1)
+	})
+	t.Run("H2_a_clock_of_a_producer_breaks_nothing", "Times of records are producers': none of them is too early or too late to be kept.", func(t *T) {
+		h := s.opened(t)
+		h.retain(contract.Retention{Keep: soon})
+		for _, at := range []time.Time{time.Unix(-1, 0), time.Unix(1<<40, 0), time.UnixMilli(-1 << 62)} {
+			h.t.must(h.reaper().Progressed(h.t.context(), "billing", []contract.LaneAge{{Lane: "a", Oldest: at}}))
+			h.kept()
+			h.pass(10)
+		}
+	})
+}
+
+// shown are the cases of what people and cron jobs are told.
+func (s suite[Tx]) shown(t *T) {
+	t.Run("H3_a_dry_run_counts_and_changes_nothing", "A call that only counts says what the next one removes.", func(t *T) {
+		h := s.opened(t)
+		h.retain(contract.Retention{Keep: soon})
+		h.deliver(h.print("a", 1), h.print("b", 1))
+		ctx := h.t.context()
+		for counted := int64(0); counted < 2; moment(ctx) {
+			h.t.must(h.reaper().Progressed(ctx, "billing", nil))
+			_, err := h.reaper().Advance(ctx, "billing")
+			h.t.must(err)
+			r, err := h.reaper().Reap(ctx, contract.Reaping{Consumer: "billing", Most: 10, DryRun: true})
+			h.t.must(err)
+			counted = r.Markers
+		}
+		h.wantKinds(h.asks(h.print("a", 1), h.print("b", 1)), already(contract.Applied), already(contract.Applied))
+		h.reaped(2)
+	})
+	t.Run("H3_how_far_behind_the_reaper_is_can_be_asked", "The store tells what stands of each consumer: policy, progress, cutoff, and the first that is due.", func(t *T) {
+		h := s.opened(t)
+		policy := contract.Retention{Consumer: "billing", Keep: soon, Bodies: time.Minute, Horizon: 0, Why: "a test"}
+		h.retain(policy)
+		h.deliver(h.print("a", 1))
+		moment(h.t.context())
+		h.t.must(h.reaper().Progressed(h.t.context(), "billing", nil))
+		k := h.kept()
+		if k.Retention != policy || k.Progress.IsZero() || k.First.IsZero() || !k.First.Before(k.Cutoff) || !k.Low.IsZero() || k.LastDay != 1 || k.Held != "" {
+			t.Errorf("it says %+v", k)
+		}
+		h.reaped(1)
+		if k = h.kept(); !k.First.IsZero() || k.Low.IsZero() || k.LastDay != 0 {
+			t.Errorf("after the reaper it says %+v", k)
+		}
+		if all, err := h.reaper().Retentions(h.t.context(), ""); err != nil || len(all) != 1 {
+			t.Errorf("of all it says %+v, %v", all, err)
+		}
+	})
+}
+
+// bodies are the cases of bodies that are kept for less long than their identities.
+func (s suite[Tx]) bodies(t *T) {
+	t.Run("D7_a_body_goes_and_its_identity_stays", "The bodies of what is completed or discarded are removed before the rows; those that somebody may retry stay.", func(t *T) {
+		h := s.opened(t)
+		h.retain(contract.Retention{Keep: time.Hour, Bodies: soon})
+		body := &semel.Message{Body: []byte("a body")}
+		for i := range 3 {
+			h.put(fmt.Sprint("done ", i), contract.Row{State: completed, Message: body})
+		}
+		h.put("dead", contract.Row{State: dead, Message: body})
+		h.put("parked", contract.Row{State: parked, Message: body})
+		ctx := h.t.context()
+		bodies := int64(0)
+		for bodies < 3 && ctx.Err() == nil {
+			bodies += h.pass(2).Bodies
+			moment(ctx)
+		}
+		for _, r := range h.list(contract.RowFilter{}) {
+			removed := r.State == completed
+			if r.BodyRemoved != removed || (r.Size == 0) != removed || (r.Message.Body == nil) != removed {
+				t.Errorf("%s: its body is removed: %t, and has %d bytes", r.Key.ID, r.BodyRemoved, r.Size)
+			}
+		}
+		if bodies != 3 || h.pass(10).Bodies != 0 {
+			t.Errorf("%d bodies were removed", bodies)
+		}
+		h.wantKinds(h.asks(h.print("done 0", 1)), already(contract.Applied))
+	})
+}
