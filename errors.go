@@ -17,6 +17,10 @@ var (
 	// ErrLeft: a run ended idle, and lanes stand still with messages that were
 	// not read, or that a newer release marked; they are unsettled.
 	ErrLeft = errors.New("semel: ended idle, and lanes stand still")
+	// ErrOld: the message is older than what is kept, and nothing is kept of it, so that
+	// it may have taken effect before. What was written in the caller's transaction must
+	// be rolled back.
+	ErrOld = errors.New("semel: it is older than what is kept, and may have taken effect before; roll back, and set it aside")
 	// ErrSchema: the store's schema is missing, older or newer; the error
 	// around it says what to do.
 	ErrSchema = errors.New("semel: the schema does not fit")

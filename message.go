@@ -72,14 +72,23 @@ type Attributes struct {
 type Origin struct {
 	// Partition is -1 where the broker has none.
 	Partition int32
+	// Written is when the record was written, as the broker has it, in seconds since
+	// 1970; 0 where it has no time. See Time.
+	Written uint32
 	// Offset is the broker's number of the delivery in its lane; for a file
 	// the byte at which the line begins; -1 where there is none.
 	Offset int64
 	// BrokerID is the broker's own id of the message, empty where it has none.
 	BrokerID string
-	// Time is when the record was written, as the broker has it; zero where it has no
-	// time.
-	Time time.Time
+}
+
+// Time is when the record was written, as the broker has it, to the second; the zero time
+// where it has no time.
+func (o Origin) Time() time.Time {
+	if o.Written == 0 {
+		return time.Time{}
+	}
+	return time.Unix(int64(o.Written), 0)
 }
 
 // Header is one header of a message.

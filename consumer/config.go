@@ -140,6 +140,8 @@ type Config struct {
 	// Inbox says how messages that wait in the store's inbox are worked on: those
 	// received there, and those whose wait is longer than Hold.
 	Inbox InboxPolicy
+	// Retention says how long what has ended is remembered; the zero value: for ever.
+	Retention RetentionPolicy
 	// IdleExit, when positive, ends Run when the source has been empty and
 	// nothing has been in memory for so long. A source that fails is not empty;
 	// one that has given no lane yet has a minute for it. A source that knows

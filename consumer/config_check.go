@@ -50,6 +50,7 @@ func (c Config) complete() (Config, error) {
 	c.checkOnParked(fault)
 	c.checkEndings(fault)
 	c.checkLimits(fault)
+	c.checkRetention(fault)
 	return c, errors.Join(faults...)
 }
 
@@ -165,7 +166,7 @@ func (c *Config) checkEndings(fault faultFunc) {
 
 // deadLetters reports whether a message may end in the dead letters.
 func (c *Config) deadLetters() bool {
-	return c.Otherwise == OtherwiseDeadLetter || c.Version != nil && c.Version.Missing == ThenDeadLetter || slices.Contains([]Then{c.OnConflict, c.OnBadIdentity, c.OnUnmet, c.Retry.Then}, ThenDeadLetter)
+	return c.Otherwise == OtherwiseDeadLetter || c.Retention.OnOld == ThenDeadLetter || c.Version != nil && c.Version.Missing == ThenDeadLetter || slices.Contains([]Then{c.OnConflict, c.OnBadIdentity, c.OnUnmet, c.Retry.Then}, ThenDeadLetter)
 }
 
 func (c *Config) checkLimits(fault faultFunc) {

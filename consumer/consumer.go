@@ -67,6 +67,9 @@ func newConsumer[Tx any](store contract.TxStore[Tx], h handler[Tx], missing bool
 	if err := c.fitsLines(store); err != nil {
 		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
 	}
+	if err := c.fitsRetention(store); err != nil {
+		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
+	}
 	if l, ok := store.(callsOut); ok {
 		if err := l.fitsLeased(&c); err != nil {
 			return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
@@ -139,6 +142,9 @@ func (c *Consumer[Tx]) check(ctx context.Context, source contract.Source) error 
 			c.reporter.setReady("store", err.Error())
 			return fmt.Errorf("semel: consumer %q cannot start: %w", c.config.Name, err)
 		}
+	}
+	if err := c.config.retain(ctx, c.store, source); err != nil {
+		return err
 	}
 	c.reporter.setReady("store", "")
 	if p, ok := source.(contract.Positioned); ok {
@@ -245,7 +251,7 @@ func (c *Consumer[Tx]) laneFaults() (reasons []string) {
 // that can (contract.TxMarker). Fresh means that the effect belongs into tx now;
 // anything else that it must not happen. Commit tx with the effect; settle the
 // broker afterwards. semel.ErrUnsupported and identity errors say that nothing was
-// written. semel.ErrSchema, with the verdict Newer, says that a newer release marked it:
+// written. semel.ErrOld: it is older than what is kept; roll tx back. semel.ErrSchema, with the verdict Newer, says that a newer release marked it:
 // do not settle it.
 func (c *Consumer[Tx]) TryMark(ctx context.Context, tx Tx, m *semel.Message) (contract.Verdict, error) {
 	marker, ok := c.store.(contract.TxMarker[Tx])
@@ -267,7 +273,10 @@ func (c *Consumer[Tx]) TryMark(ctx context.Context, tx Tx, m *semel.Message) (co
 	if err != nil {
 		return contract.Verdict{}, err
 	}
-	verdicts, err := marker.MarkIn(ctx, tx, []contract.Mark{{Scope: scope, ID: []byte(p.item.Identity), Fingerprint: p.item.Print, As: contract.Applied}})
+	verdicts, err := marker.MarkIn(ctx, tx, []contract.Mark{{Scope: scope, ID: []byte(p.item.Identity), Fingerprint: p.item.Print, As: contract.Applied, Age: c.config.ageOf(&p)}})
+	if err == nil {
+		err = tooOld(verdicts)
+	}
 	if err != nil {
 		return contract.Verdict{}, err
 	}
@@ -283,7 +292,8 @@ func (c *Consumer[Tx]) TryMark(ctx context.Context, tx Tx, m *semel.Message) (co
 // verdicts say which were new; one that is not Fresh was here before, as Verdict.Was
 // says, or stands in conflict with what was. Commit tx, and only then tell whoever
 // sent them. An error says that the transaction must be rolled back: of messages
-// without a usable identity it is an identity.Error, before anything was written.
+// without a usable identity it is an identity.Error, before anything was written, and
+// semel.ErrOld of such as are older than what is kept.
 func (c *Consumer[Tx]) Accept(ctx context.Context, tx Tx, messages ...*semel.Message) ([]contract.Verdict, error) {
 	receiver, ok := c.store.(contract.TxReceiver[Tx])
 	if !ok {
@@ -307,8 +317,23 @@ func (c *Consumer[Tx]) Accept(ctx context.Context, tx Tx, messages ...*semel.Mes
 		if err != nil {
 			return nil, err
 		}
-		marks[i] = contract.Mark{Scope: scope, ID: []byte(p.item.Identity), Fingerprint: p.item.Print, As: contract.Waiting, Version: c.config.versionOf(p, false), Line: c.config.lineName(nil, p)}
+		marks[i] = contract.Mark{Scope: scope, ID: []byte(p.item.Identity), Fingerprint: p.item.Print, As: contract.Waiting, Version: c.config.versionOf(p, false), Line: c.config.lineName(nil, p), Age: c.config.ageOf(p)}
 		kept[i] = &p.message
 	}
-	return receiver.ReceiveIn(ctx, tx, marks, kept)
+	verdicts, err := receiver.ReceiveIn(ctx, tx, marks, kept)
+	if err == nil {
+		err = tooOld(verdicts)
+	}
+	return verdicts, err
+}
+
+// tooOld is an error if a message is older than what is kept: in a transaction of the
+// user's nothing can take its mark back.
+func tooOld(verdicts []contract.Verdict) error {
+	for i, v := range verdicts {
+		if v.Kind == contract.Old {
+			return fmt.Errorf("semel: message %d: %w", i, semel.ErrOld)
+		}
+	}
+	return nil
 }

@@ -35,8 +35,9 @@ type engine[Tx any] struct {
 	cancel context.CancelFunc
 
 	intake   *intake
-	inbox    *inbox // nil: the store keeps none
-	bell     *bell  // nil: nobody notifies
+	inbox    *inbox   // nil: the store keeps none
+	reaping  *reaping // nil: all is kept for ever
+	bell     *bell    // nil: nobody notifies
 	pilots   []*pilot[Tx]
 	settler  *settler
 	lanes    *laneEvents
@@ -73,7 +74,8 @@ func newEngine[Tx any](c *Consumer[Tx], source contract.Source) *engine[Tx] {
 	}
 	e.recheck = newRecheck(c.store, e.began)
 	e.base, e.cancel = context.WithCancel(context.Background())
-	e.intake = &intake{config: c.config, source: source, orders: make(chan machine.Fetch, 1), reporter: c.reporter}
+	e.reaping = newReaping(e, c.oneAttempt)
+	e.intake = &intake{config: c.config, source: source, reaping: e.reaping, orders: make(chan machine.Fetch, 1), reporter: c.reporter}
 	e.settler = newSettler(source, c.config)
 	e.lanes = &laneEvents{reporter: c.reporter, events: e.events, over: e.base.Done(), waiting: map[contract.Lane]chan struct{}{}}
 	for range c.config.Workers {
@@ -101,6 +103,9 @@ func (e *engine[Tx]) run(ctx context.Context) error {
 	if e.bell != nil {
 		e.group.Keep(func() { e.bell.send(e.base) })
 		e.group.Keep(func() { e.bell.listen(e.base) })
+	}
+	if e.reaping != nil {
+		e.group.Keep(func() { e.reaping.work(e.base) })
 	}
 	for _, p := range e.pilots {
 		e.crew.Keep(p.work)
@@ -328,7 +333,7 @@ func machineConfig(c Config, source contract.Source, oneAttempt, inbox, turns bo
 		MaxMessages: c.MaxUnsettled.Messages, MaxBytes: c.MaxUnsettled.Bytes, Drain: c.Drain,
 		Attempts: c.Retry.Attempts, RetryFirst: c.Retry.First, RetryMost: c.Retry.Most, RetryThen: c.Retry.Then.ending(),
 		RetryCost: cost, RetryShare: cost * time.Duration(c.Retry.Budget.Percent) / 100, RetrySaved: time.Minute, TrialAfter: c.Retry.SerialAfter,
-		OnConflict: c.OnConflict.ending(), OnRefused: c.OnBadIdentity.ending(), OnUnmet: c.OnUnmet.ending(), OnForeign: c.Otherwise.ending(), OnUnversioned: c.onUnversioned().ending(), Gap: gap, GapCap: most,
+		OnConflict: c.OnConflict.ending(), OnRefused: c.OnBadIdentity.ending(), OnUnmet: c.OnUnmet.ending(), OnForeign: c.Otherwise.ending(), OnUnversioned: c.onUnversioned().ending(), OnOld: c.Retention.OnOld.ending(), Gap: gap, GapCap: most,
 		IdleExit: c.IdleExit, Ends: ends, Bounded: ends && bounded(&c, finite), BackoffFirst: 50 * time.Millisecond, BackoffMost: 5 * time.Second, SerialFor: time.Minute, OneWriter: turns,
 		Unmarked: !c.Strategy.marks(), OneAttempt: oneAttempt, Seed: c.plan.Seed,
 		Inbox: inbox, Wait: inbox && c.Strategy.marks(), Poll: c.Inbox.Poll, Receive: inbox && c.Settle == SettleAfterReceipt, Keep: inbox && c.Strategy == StrategyInbox,

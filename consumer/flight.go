@@ -205,6 +205,8 @@ func (p *pilot[Tx]) prepare(ctx context.Context, f *flight[Tx]) error {
 		m.Line = p.markLine(&names, &f.Entries[i])
 		if h := rowOf(&en); h != nil {
 			m.Claim = h.claim()
+		} else if en.As == machine.AsApplied || en.As == machine.AsReceived {
+			m.Age = p.engine.config.ageOf(en.Item.Handle.(*parcel))
 		}
 		f.marks = append(f.marks, m)
 	}

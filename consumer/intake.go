@@ -21,6 +21,7 @@ type intake struct {
 	source   contract.Source
 	orders   chan machine.Fetch
 	reporter *reporter
+	reaping  *reaping
 	readers  readers
 	known    bool // the source has answered; of the goroutine that fetches
 
@@ -116,6 +117,7 @@ func (t *intake) read(ctx, base context.Context, deliveries []contract.Delivery,
 		t.reporter.sourceAnswers()
 	}
 	e := machine.Fetched{Items: t.readers.items(&t.config, deliveries), End: errors.Is(err, contract.ErrEnd)}
+	t.reaping.note(e.Items)
 	switch {
 	case err == nil && len(deliveries) == 0:
 		t.askIdle(base, &e)

@@ -41,7 +41,16 @@ const (
 	AfterSettle     Point = "AfterSettle"
 )
 
-// Points returns all points in order.
+// The points of a reaper, each once a slice.
+const (
+	// BeforeAdvance: the low-water marks are about to be raised. BeforeReap: they are,
+	// and a slice is about to be removed. AfterReap: it is.
+	BeforeAdvance Point = "BeforeAdvance"
+	BeforeReap    Point = "BeforeReap"
+	AfterReap     Point = "AfterReap"
+)
+
+// Points returns the points that a message passes, in order.
 func Points() []Point {
 	return []Point{AfterFetch, AfterMark, AfterEffect, BeforeCommit, CommitReplyLost, AfterCommit, BeforeSettle, AfterSettle}
 }

@@ -82,6 +82,7 @@ func (s *Store) MarkIn(ctx context.Context, tx *Tx, marks []contract.Mark) ([]co
 	if err != nil {
 		return nil, &downError{"mark", err}
 	}
+	s.old(marks, verdicts)
 	return verdicts, nil
 }
 

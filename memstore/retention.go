@@ -20,7 +20,7 @@ type kept struct {
 
 // Retain implements contract.Reaper.
 func (s *Store) Retain(_ context.Context, r contract.Retention) error {
-	if err := s.ask("rows"); err != nil {
+	if err := s.ask("retention"); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -36,7 +36,7 @@ func (s *Store) Retain(_ context.Context, r contract.Retention) error {
 
 // Progressed implements contract.Reaper.
 func (s *Store) Progressed(_ context.Context, consumer string, lanes []contract.LaneAge) error {
-	if err := s.ask("rows"); err != nil {
+	if err := s.ask("retention"); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -54,7 +54,7 @@ func (s *Store) Progressed(_ context.Context, consumer string, lanes []contract.
 
 // ForgetLane implements contract.Reaper.
 func (s *Store) ForgetLane(_ context.Context, consumer, lane string, a contract.Act) error {
-	if err := s.ask("rows"); err != nil {
+	if err := s.ask("retention"); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -73,7 +73,7 @@ func (s *Store) ForgetLane(_ context.Context, consumer, lane string, a contract.
 
 // Retentions implements contract.Reaper.
 func (s *Store) Retentions(_ context.Context, consumer string) ([]contract.StoredRetention, error) {
-	if err := s.ask("rows"); err != nil {
+	if err := s.ask("retention"); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
@@ -137,7 +137,7 @@ func (s *Store) cutoff(k *kept) time.Time {
 
 // Advance implements contract.Reaper.
 func (s *Store) Advance(_ context.Context, consumer string) (time.Time, error) {
-	if err := s.ask("rows"); err != nil {
+	if err := s.ask("retention"); err != nil {
 		return time.Time{}, err
 	}
 	s.mu.Lock()
@@ -146,7 +146,7 @@ func (s *Store) Advance(_ context.Context, consumer string) (time.Time, error) {
 	if k == nil {
 		return time.Time{}, sqlform.NothingKept(consumer)
 	}
-	if err := sqlform.MayReap(k.Retention); err != nil {
+	if err := sqlform.MayReap(k.Retention, false); err != nil {
 		return time.Time{}, err
 	}
 	to := s.cutoff(k)
@@ -171,7 +171,7 @@ func (s *Store) old(marks []contract.Mark, verdicts []contract.Verdict) {
 
 // Reap implements contract.Reaper.
 func (s *Store) Reap(_ context.Context, o contract.Reaping) (contract.Reaped, error) {
-	if err := s.ask("rows"); err != nil {
+	if err := s.ask("retention"); err != nil {
 		return contract.Reaped{}, err
 	}
 	s.mu.Lock()
@@ -180,10 +180,13 @@ func (s *Store) Reap(_ context.Context, o contract.Reaping) (contract.Reaped, er
 	if k == nil {
 		return contract.Reaped{}, sqlform.NothingKept(o.Consumer)
 	}
-	if err := sqlform.MayReap(k.Retention); err != nil {
+	if err := sqlform.MayReap(k.Retention, true); err != nil {
 		return contract.Reaped{}, err
 	}
-	due := s.due(o)
+	var due []identity
+	if k.Keep > 0 {
+		due = s.due(o)
+	}
 	done := contract.Reaped{Next: contract.ReapMark{Done: len(due) <= o.Most}}
 	for _, id := range due[:min(len(due), o.Most)] {
 		m := s.markers[id]

@@ -72,7 +72,7 @@ func Clock(now func() time.Time) Option { return func(s *Store) { s.now = now } 
 // Fail makes the store ask fail before it does an operation, and fail with
 // what it returns: "scope", "begin", "commit-before" (nothing is committed),
 // "commit-after" (it is committed, and the caller hears contract.CommitUnknown), "rows"
-// (of Inbox), "claim-before" and "claim-after" (of Leases, before and after it is done). Such an error is of contract.ClassDown. For tests; fail may be called
+// (of Inbox), "retention" (of Reaper), "claim-before" and "claim-after" (of Leases, before and after it is done). Such an error is of contract.ClassDown. For tests; fail may be called
 // from several goroutines.
 func Fail(fail func(op string) error) Option { return func(s *Store) { s.fail = fail } }
 

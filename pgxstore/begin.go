@@ -64,7 +64,11 @@ func (s *Store) open(ctx context.Context, o contract.TxOptions, marks []contract
 	b.streams = streams.Of(marks)
 	b.asked = marks
 	b.guarded = lent || b.known.altered || b.streams != nil || !s.onlyClaims(m)
-	requests := append(s.opening(o, m, b.guarded), b.lookAtAges(marks)...)
+	requests := s.opening(o, m, b.guarded)
+	b.lows = map[int64]int64{}
+	if ages := s.askAges(marks, b.lows); ages != nil {
+		requests = append(requests, ages)
+	}
 	requests = append(requests, b.takeStreams(o)...)
 	requests = append(requests, b.lookAtLines(marks)...)
 	if err = b.ask(ctx, requests...); err == nil && len(m.seen()) > 0 {
@@ -206,8 +210,13 @@ func (s *Store) MarkIn(ctx context.Context, tx pgx.Tx, marks []contract.Mark) ([
 	if err == nil {
 		err = m.fault()
 	}
+	lows := map[int64]int64{}
+	if ages := s.askAges(marks, lows); err == nil && ages != nil {
+		err = ask(ages)
+	}
 	if err != nil {
 		return nil, s.blameless("mark", err)
 	}
+	sqlform.JudgeAges(marks, lows, m.verdicts)
 	return m.verdicts, nil
 }

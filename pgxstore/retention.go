@@ -9,25 +9,25 @@ import (
 	"github.com/semel-go/semel/internal/sqlform"
 )
 
-// lookAtAges is the statement that reads the low-water marks of the scopes of those marks
-// that ask, behind the one that marks: what that waited for may be the end of a reaper,
-// whose low-water mark a statement that began before it does not see.
-func (b *batch) lookAtAges(marks []contract.Mark) []*request {
+// askAges is the statement that reads the low-water marks of the scopes of those marks
+// that ask into lows, nil if none does. It stands behind the one that marks: what that
+// waited for may be the end of a reaper, whose low-water mark a statement that began
+// before it does not see.
+func (s *Store) askAges(marks []contract.Mark, lows map[int64]int64) *request {
 	scopes := sqlform.Aged(marks)
 	if len(scopes) == 0 {
 		return nil
 	}
-	b.lows = make(map[int64]int64, len(scopes))
-	return []*request{{sql: b.store.sql.Low, args: []any{scopes}, read: func(rows pgx.Rows) error {
+	return &request{sql: s.sql.Low, args: []any{scopes}, read: func(rows pgx.Rows) error {
 		for rows.Next() {
 			var scope, low int64
 			if err := rows.Scan(&scope, &low); err != nil {
 				return err
 			}
-			b.lows[scope] = low
+			lows[scope] = low
 		}
 		return rows.Err()
-	}}}
+	}}
 }
 
 // Retain implements contract.Reaper: it keeps what a consumer's policy says of how long its

@@ -57,7 +57,7 @@ func (s *Store) begin(ctx context.Context, o contract.TxOptions, marks []contrac
 		b.fresh[i] = v.Kind == contract.Fresh && marks[i].Claim.Token == 0
 	}
 	if err == nil {
-		err = b.lookAtAges(ctx, marks, verdicts)
+		err = lists{s, e.tx, true}.judgeAges(ctx, marks, verdicts)
 	}
 	if err == nil {
 		err = b.lookAtStreams(ctx, o, marks, verdicts)

@@ -15,7 +15,11 @@ func (s *Store) MarkIn(ctx context.Context, tx *sql.Tx, marks []contract.Mark) (
 	if err := s.file.check(); err != nil {
 		return nil, err
 	}
-	verdicts, err := lists{s, tx, false}.mark(ctx, sqlform.Marks(marks), s.sql.Mark)
+	l := lists{s, tx, false}
+	verdicts, err := l.mark(ctx, sqlform.Marks(marks), s.sql.Mark)
+	if err == nil {
+		err = l.judgeAges(ctx, marks, verdicts)
+	}
 	if err != nil {
 		return nil, s.blameless("mark", err)
 	}

@@ -25,8 +25,18 @@ func (s *Store) Reap(ctx context.Context, o contract.Reaping) (done contract.Rea
 		if err := s.patience(ctx, tx, o.Consumer); err != nil {
 			return err
 		}
-		if err := s.reapMarkers(ctx, tx, o, &done); err != nil {
+		r, err := s.policyIn(ctx, tx, o.Consumer)
+		if err == nil {
+			err = sqlform.MayReap(r, true)
+		}
+		if err != nil {
 			return err
+		}
+		done.Next.Done = true
+		if r.Keep > 0 {
+			if err := s.reapMarkers(ctx, tx, o, &done); err != nil {
+				return err
+			}
 		}
 		bodies, err := tx.ExecContext(ctx, s.sql.ReapBodies, []byte(o.Consumer), o.Most)
 		if err == nil {
@@ -60,11 +70,7 @@ func (s *Store) patience(ctx context.Context, tx *sql.Tx, consumer string) error
 			return errElsewhere
 		}
 	}
-	r, err := s.policyIn(ctx, tx, consumer)
-	if err == nil {
-		err = sqlform.MayReap(r)
-	}
-	return err
+	return nil
 }
 
 // policyIn is a consumer's retention as the transaction sees it.
@@ -84,12 +90,12 @@ func (s *Store) reapMarkers(ctx context.Context, tx *sql.Tx, o contract.Reaping,
 	after := o.After
 	err := tx.QueryRowContext(ctx, s.sql.NextDue, []byte(o.Consumer), after.Scope, after.At, []byte(after.ID)).Scan(&done.Next.Scope)
 	if errors.Is(err, sql.ErrNoRows) {
-		done.Next.Done = true
-		return nil
+		return nil // there is none
 	}
 	if err != nil {
 		return err
 	}
+	done.Next.Done = false
 	if done.Next.Scope != after.Scope {
 		after = contract.ReapMark{Scope: done.Next.Scope}
 	}

@@ -171,7 +171,7 @@ func (s *Store) whyNot(ctx context.Context, consumer string) error {
 	if len(all) == 0 {
 		return sqlform.NothingKept(consumer)
 	}
-	if err := sqlform.MayReap(all[0].Retention); err != nil {
+	if err := sqlform.MayReap(all[0].Retention, false); err != nil {
 		return err
 	}
 	return fmt.Errorf("the retention of consumer %q was changed while it was read; try again: %w", consumer, semel.ErrState)
@@ -212,11 +212,11 @@ func (l lists) lowsOf(ctx context.Context, scopes []any, lows map[int64]int64) e
 	return rows.Err()
 }
 
-// lookAtAges judges which fresh marks are older than what is kept. It is a statement
+// judgeAges judges which fresh marks are older than what is kept. It is a statement
 // behind the one that marks: what that waited for may be the end of a reaper, whose
 // low-water mark a statement that began before it does not see.
-func (b *batch) lookAtAges(ctx context.Context, marks []contract.Mark, verdicts []contract.Verdict) error {
-	lows, err := lists{b.store, b.tx, true}.lows(ctx, marks)
+func (l lists) judgeAges(ctx context.Context, marks []contract.Mark, verdicts []contract.Verdict) error {
+	lows, err := l.lows(ctx, marks)
 	if err == nil {
 		sqlform.JudgeAges(marks, lows, verdicts)
 	}

@@ -25,7 +25,7 @@ func (m *Machine) keepPlaces(f *Flight) {
 	for i, en := range f.Entries {
 		switch v := f.verdicts[i].Kind; {
 		case !en.Item.line.ordered:
-		case v == untouched || v == contract.Behind:
+		case v == untouched || v == contract.Behind || v == contract.Old:
 			late = append(late, en.Item.line)
 		case v == contract.Fresh && en.As != AsApplied && slices.Contains(late, en.Item.line):
 			f.verdicts[i].Kind = untouched

@@ -11,10 +11,10 @@ import (
 // taken back, rows are written, all in one transaction.
 func (m *Machine) commit(f *Flight) {
 	f.trim = append(f.trim, f.fresh[f.done:]...)
-	var early []int // versions whose turn has not come, or is over
+	var early []int // what may not run: versions whose turn has not come, or is over, and what is too old
 	for i, en := range f.Entries {
 		switch v := f.verdicts[i]; {
-		case v.Kind == contract.Gap || v.Kind == contract.Stale || v.Kind == contract.Behind:
+		case v.Kind == contract.Gap || v.Kind == contract.Stale || v.Kind == contract.Behind || v.Kind == contract.Old:
 			early = append(early, i)
 		case v.Kind == contract.Fresh && en.As != AsApplied && !slices.Contains(f.trim, i) && m.outOfTurn(f, i):
 			f.trim = append(f.trim, i)
@@ -187,6 +187,8 @@ func (m *Machine) committed(w *worker, f *Flight) {
 			m.stale(f, en.Item, v)
 		case v.Kind == contract.Behind:
 			m.standBehind(en.Item)
+		case v.Kind == contract.Old:
+			m.old(en.Item)
 		case v.Kind == contract.Conflict && m.config.OnConflict == ThenHalt:
 			en.Item.failing().reason = semel.ReasonConflict
 			m.halt(en.Item)

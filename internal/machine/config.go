@@ -49,6 +49,7 @@ type Config struct {
 	OnForeign     Then // park, dead letter or skip
 	OnUnmet       Then
 	OnUnversioned Then
+	OnOld         Then          // what is older than what the store keeps
 	IdleExit      time.Duration // 0: never
 	Ends          bool          // the source can say that it has come to its end
 	Bounded       bool          // it surely comes to one

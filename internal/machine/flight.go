@@ -118,8 +118,11 @@ func (m *Machine) sift(f *Flight) {
 			waited = append(waited, en.Item.line)
 			continue
 		}
-		if v.Kind == contract.Gap || v.Kind == contract.Stale || v.Kind == contract.Behind {
+		if v.Kind == contract.Gap || v.Kind == contract.Stale || v.Kind == contract.Behind || v.Kind == contract.Old {
 			en.Item.unknown = false
+		}
+		if v.Kind == contract.Old && m.config.Block && en.Item.line.ordered { // what comes behind it waits where it does
+			waited = append(waited, en.Item.line)
 		}
 		if v.Kind != contract.Fresh {
 			continue

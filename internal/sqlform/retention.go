@@ -25,11 +25,14 @@ func NoLane(consumer, lane string) error {
 	return fmt.Errorf("nothing is recorded of lane %q of consumer %q: %w", lane, consumer, semel.ErrState)
 }
 
-// MayReap says why nothing of a consumer may be removed; nil if it may.
-func MayReap(r contract.Retention) error {
+// MayReap says why nothing of a consumer may be removed; nil if it may. bodies counts it
+// as something, if only bodies may.
+func MayReap(r contract.Retention, bodies bool) error {
 	switch {
 	case r.Off:
 		return fmt.Errorf("the reaper is switched off by the policy of consumer %q: %w", r.Consumer, semel.ErrState)
+	case r.Keep == 0 && bodies && r.Bodies > 0:
+		return nil
 	case r.Keep == 0:
 		return fmt.Errorf("consumer %q keeps its markers for ever: %w", r.Consumer, semel.ErrState)
 	case r.Horizon > r.Keep:

@@ -1,0 +1,180 @@
+package consumer
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/identity"
+)
+
+// RetentionPolicy says how long what has ended is remembered; the zero value: for ever.
+// What has not ended, or is parked, stays whatever it says.
+//
+// A run with Keep records how far it is, and removes what is past its retention, a little
+// at a time and while no other process does. The retention of a consumer begins anew with
+// whatever it has not settled: while it is down, or a lane of it is behind, nothing is
+// removed that a copy still to be read could need. See contract.Reaper.
+type RetentionPolicy struct {
+	// Keep is how long identities are recognised after their messages have ended, at
+	// least a minute. It must not be shorter than the horizon, which is how late a copy
+	// can come: what the source's broker keeps, the retries, and Delay. New does not know
+	// it; Run, Work and Process refuse. If it becomes longer later, nothing is removed.
+	Keep time.Duration
+	// Bodies is after how long the bodies of messages in the inbox are removed that are
+	// completed or discarded, while their identities stay; 0: with them. It may be set
+	// without Keep.
+	Bodies time.Duration
+	// Delay is how late a producer, or what lies between it and the broker, may send a
+	// copy.
+	Delay time.Duration
+	// IDTime says which time ids carry. Without it a message's age is that of its record
+	// (semel.Origin), else of the event (semel.Message.Time). A message without any
+	// counts as older than what was removed.
+	IDTime identity.IDTime
+	// OnOld ends a message that is older than what is kept, and of which nothing is known:
+	// whether it has taken effect, nobody can tell. ThenPark, ThenDeadLetter, ThenHalt or
+	// ThenDiscard. Messages with a version are not asked for their age: their streams
+	// tell.
+	OnOld Then
+	// Off: nothing is removed, whoever runs a reaper.
+	Off bool
+}
+
+// leastKeep is the shortest retention: shorter ones are a mistaken unit.
+const leastKeep = time.Minute
+
+func (c *Config) checkRetention(fault faultFunc) {
+	r := &c.Retention
+	check := func(field string, d, least time.Duration) {
+		if d != 0 && (d < least || d > 200*365*24*time.Hour) {
+			fault("Retention."+field, "is %v; it must be %v to 200 years, or 0", d, least)
+		}
+	}
+	check("Keep", r.Keep, leastKeep)
+	check("Bodies", r.Bodies, leastKeep)
+	check("Delay", r.Delay, 0)
+	switch {
+	case r.Bodies > 0 && r.Keep > 0 && r.Bodies >= r.Keep:
+		fault("Retention.Bodies", "is %v, and the identities are kept for %v only; make it shorter, or leave it out", r.Bodies, r.Keep)
+	case r.IDTime > identity.Snowflake:
+		fault("Retention.IDTime", "%v is not a kind of id", r.IDTime)
+	case r.OnOld != ThenPark && r.OnOld != ThenDeadLetter && r.OnOld != ThenHalt && r.OnOld != ThenDiscard:
+		fault("Retention.OnOld", "%v is not an ending that is possible here", r.OnOld)
+	case r.Keep == 0 && (r.Delay != 0 || r.IDTime != identity.NoIDTime || r.OnOld != ThenPark):
+		fault("Retention", "says what becomes of what is older than what is kept, and all is kept for ever; set Keep")
+	}
+}
+
+// fitsRetention says why the store cannot do what the policy asks for; nil if it can.
+func (c *Config) fitsRetention(store any) error {
+	if _, able := store.(contract.Reaper); !able && c.Retention != (RetentionPolicy{}) {
+		return fmt.Errorf("Retention is set, and the store keeps everything for ever: %w", semel.ErrUnsupported)
+	}
+	return nil
+}
+
+// noTime counts as older than what was removed.
+var noTime = time.Unix(0, 0)
+
+// ageOf is the time by which a message's age is judged; zero: it is not.
+func (c *Config) ageOf(p *parcel) time.Time {
+	if c.Retention.Keep == 0 || p.item.Version != nil || p.item.Refused != nil {
+		return time.Time{}
+	}
+	if at, ok := c.Retention.IDTime.Of(p.item.Identity); ok {
+		return at
+	}
+	return sentAt(&p.message)
+}
+
+// sentAt is when a message was sent, as far as its broker or its producer says.
+func sentAt(m *semel.Message) time.Time {
+	if m.Origin.Written != 0 {
+		return m.Origin.Time()
+	}
+	if at := m.Time(); !at.IsZero() {
+		return at
+	}
+	return noTime
+}
+
+// horizon is how late a copy can come, and of what that is made.
+func (c *Config) horizon(ctx context.Context, source contract.Source) (contract.Horizon, error) {
+	var h contract.Horizon
+	if broker, able := source.(contract.Horizoned); able {
+		err := notPanicking(c, "Horizon", func() (err error) {
+			h, err = broker.Horizon(ctx)
+			return err
+		})
+		if err != nil {
+			return h, err
+		}
+	} else {
+		h.Why = "how long the source keeps its messages is not known"
+	}
+	if retries := c.ladder(); retries > 0 {
+		h.Late += retries
+		h.Why += fmt.Sprintf(", retries %v", retries)
+	}
+	if c.Retention.Delay > 0 {
+		h.Late += c.Retention.Delay
+		h.Why += fmt.Sprintf(", delay %v", c.Retention.Delay)
+	}
+	return h, nil
+}
+
+// ladder is how long all retries of a message take at most.
+func (c *Config) ladder() (sum time.Duration) {
+	wait := c.Retry.First
+	for n := 1; n < c.Retry.Attempts; n++ {
+		if wait >= c.Retry.Most {
+			return sum + time.Duration(c.Retry.Attempts-n)*c.Retry.Most
+		}
+		sum += wait
+		wait *= 2
+	}
+	return sum
+}
+
+// covers says why a retention is shorter than what it has to cover; nil if it is not.
+func (c *Config) covers(h contract.Horizon) error {
+	switch keep := c.Retention.Keep; {
+	case keep == 0:
+		return nil
+	case h.Unlimited:
+		return fmt.Errorf("semel: consumer %q cannot start: Retention.Keep is %v, and the source's broker can deliver a record again without an end (%s); keep markers for ever, or let the broker drop what is old", c.Name, keep, h.Why)
+	case h.Late > keep:
+		return fmt.Errorf("semel: consumer %q cannot start: Retention.Keep is %v, and a copy can come %v late (%s); keep markers for longer than that", c.Name, keep, h.Late, h.Why)
+	}
+	return nil
+}
+
+// retain finds the horizon and keeps the policy in the store, before a run begins that
+// removes anything. That everything is kept for ever, the run says itself.
+func (c *Config) retain(ctx context.Context, store any, source contract.Source) error {
+	reaper, able := store.(contract.Reaper)
+	if !able || c.Retention.Keep == 0 || source == (noSource{ends: true}) { // which tells nothing of how late copies can come
+		return nil
+	}
+	h, err := c.horizon(ctx, source)
+	if err == nil {
+		err = c.covers(h)
+	}
+	if err != nil {
+		return err
+	}
+	kept := c.kept()
+	kept.Horizon, kept.Why = h.Late, h.Why
+	if err := reaper.Retain(ctx, kept); err != nil {
+		return fmt.Errorf("semel: consumer %q cannot start: its retention is not kept: %w", c.Name, err)
+	}
+	return nil
+}
+
+// kept is what the store keeps of the policy, without the horizon.
+func (c *Config) kept() contract.Retention {
+	return contract.Retention{Consumer: c.Name, Keep: c.Retention.Keep, Bodies: c.Retention.Bodies, Off: c.Retention.Off}
+}

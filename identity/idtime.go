@@ -1,0 +1,88 @@
+package identity
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel/internal/enum"
+)
+
+// IDTime says of which kind ids are that carry the time at which they were made.
+type IDTime uint8
+
+// The kinds.
+const (
+	// NoIDTime: ids carry none, or none that counts.
+	NoIDTime IDTime = iota
+	// UUIDv7: the first 48 bits are milliseconds since 1970 (RFC 9562, 5.7).
+	UUIDv7
+	// ULID: the first ten characters of Crockford's base 32 are milliseconds since 1970.
+	ULID
+	// Snowflake: the bits above the lowest 22 of a decimal number are milliseconds since
+	// 2010-11-04T01:42:54.657Z.
+	Snowflake
+)
+
+// String is the kind's word in a policy file.
+func (k IDTime) String() string {
+	return enum.Name([]string{NoIDTime: "none", UUIDv7: "uuidv7", ULID: "ulid", Snowflake: "snowflake"}, k, "IDTime")
+}
+
+// Of is the time that an id carries; false if it is not of this kind.
+func (k IDTime) Of(id string) (time.Time, bool) {
+	switch k {
+	case UUIDv7:
+		return uuidTime(id)
+	case ULID:
+		return ulidTime(id)
+	case Snowflake:
+		return snowflakeTime(id)
+	}
+	return time.Time{}, false
+}
+
+func uuidTime(id string) (time.Time, bool) {
+	if len(id) != 36 || id[8] != '-' || id[13] != '-' || id[14] != '7' || id[18] != '-' || id[23] != '-' {
+		return time.Time{}, false
+	}
+	var b [8]byte
+	if _, err := hex.Decode(b[2:], []byte(id[:8]+id[9:13])); err != nil {
+		return time.Time{}, false
+	}
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(b[:]))), true
+}
+
+// crockford are the digits of a ULID; its specification: github.com/ulid/spec.
+const crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+func ulidTime(id string) (time.Time, bool) {
+	if len(id) != 26 || id[0] > '7' {
+		return time.Time{}, false
+	}
+	var n int64
+	for i, c := range strings.ToUpper(id) {
+		digit := strings.IndexRune(crockford, c)
+		if digit < 0 {
+			return time.Time{}, false
+		}
+		if i < 10 {
+			n = n<<5 | int64(digit)
+		}
+	}
+	return time.UnixMilli(n), true
+}
+
+// snowflakeEpoch is when the count of Snowflake begins, in milliseconds since 1970:
+// github.com/twitter-archive/snowflake.
+const snowflakeEpoch = 1288834974657
+
+func snowflakeTime(id string) (time.Time, bool) {
+	n, err := strconv.ParseInt(id, 10, 64)
+	if err != nil || n < 1<<22 || id != strconv.FormatInt(n, 10) {
+		return time.Time{}, false
+	}
+	return time.UnixMilli(n>>22 + snowflakeEpoch), true
+}

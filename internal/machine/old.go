@@ -1,0 +1,19 @@
+package machine
+
+import (
+	"errors"
+
+	"github.com/semel-go/semel"
+)
+
+var errOld = errors.New("it is older than what is kept, and nothing is kept of it: it may have taken effect before")
+
+// old ends a message of which nobody can tell any more whether it has taken effect: it
+// rides in its worker's next flight as a mark that does not ask.
+func (m *Machine) old(it *Item) {
+	if t := it.trouble; t != nil {
+		t.suspicion = suspicion{} // no run of its follows
+	}
+	it.failing().last = errOld
+	m.endAs(it, m.config.OnOld, semel.ReasonOld)
+}
