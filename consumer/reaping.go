@@ -133,6 +133,9 @@ func (r *reaping) ended(idle bool) {
 	if r == nil || !idle || r.config.Retention.Keep == 0 {
 		return
 	}
+	r.mutex.Lock()
+	r.seen = false // all of it has ended
+	r.mutex.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), cutRest)
 	defer cancel()
 	r.record(ctx)

@@ -1,0 +1,488 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/memstore"
+)
+
+// feed is a source that delivers what it is given when it is given, in one lane.
+type feed struct {
+	*listSource
+	wake chan struct{}
+
+	mutex sync.Mutex
+	queue []contract.Delivery // guarded by mutex
+	given bool                // guarded by mutex
+}
+
+func newFeed() *feed { return &feed{listSource: newListSource(), wake: make(chan struct{}, 1)} }
+
+// send delivers a message that was written at a time.
+func (f *feed) send(id string, at time.Time) {
+	m := message(id, `{}`)
+	if !at.IsZero() {
+		m.Origin.Written = uint32(at.Unix())
+	}
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.queue = append(f.queue, contract.Delivery{Message: m, Lane: contract.Lane{ID: "a", Epoch: 1}, Before: contract.Unknown, Handle: id})
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (f *feed) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+	f.mutex.Lock()
+	if !f.given {
+		f.given = true
+		f.observer.Given(contract.Lane{ID: "a", Epoch: 1})
+	}
+	empty := len(f.queue) == 0
+	f.mutex.Unlock()
+	if empty {
+		select {
+		case <-f.wake:
+		case <-ctx.Done():
+		}
+	}
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	n := min(most.Messages, len(f.queue))
+	taken := f.queue[:n]
+	f.queue = f.queue[n:]
+	return taken, nil
+}
+
+// broker is a feed that knows how far its lanes are, and how late it delivers again.
+type broker struct {
+	*feed
+	mutex   sync.Mutex
+	lanes   []contract.LaneAge
+	known   bool
+	horizon contract.Horizon
+	err     error
+}
+
+func newBroker() *broker {
+	return &broker{feed: newFeed(), lanes: []contract.LaneAge{{Lane: "a"}}, known: true}
+}
+
+func (b *broker) Ages() ([]contract.LaneAge, bool) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.lanes, b.known
+}
+
+func (b *broker) Horizon(context.Context) (contract.Horizon, error) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.horizon, b.err
+}
+
+func (b *broker) set(do func()) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	do()
+}
+
+// keeping is a policy that keeps markers for an hour.
+func keeping(source contract.Source) consumer.Config {
+	c := config(source)
+	c.Retention.Keep = time.Hour
+	return c
+}
+
+func TestRetentionBesideARun(t *testing.T) {
+	bubble(t, "H3_H4_what_is_past_its_retention_goes_and_its_copies_are_parked", func(t *testing.T) {
+		store, source := memstore.New(), newBroker()
+		c := mustNew(t, store, add, keeping(source))
+		run := start(t, c)
+		first := time.Now()
+		source.send("1", first)
+		pass(30 * time.Minute)
+		source.send("2", time.Now())
+		pass(40 * time.Minute)
+		source.send("1", first)                     // a copy of what is removed
+		source.send("2", first.Add(30*time.Minute)) // a copy of what is kept
+		source.send("late", first.Add(-time.Hour))  // older than all that is kept
+		source.send("3", time.Now())                // new
+		source.send("none", time.Time{})            // without a time
+		pass(time.Second)
+		counts := c.Counts()
+		if effect(t, store, "1") != "1" || effect(t, store, "2") != "1" || effect(t, store, "3") != "1" || effect(t, store, "late") != "" {
+			t.Errorf("effects %s, %s, %s, %s", effect(t, store, "1"), effect(t, store, "2"), effect(t, store, "3"), effect(t, store, "late"))
+		}
+		if counts.Applied != 3 || counts.Duplicates != 1 || counts.Parked != 3 {
+			t.Errorf("%+v", counts)
+		}
+		rows, err := store.Rows(t.Context(), contract.RowFilter{Reason: semel.ReasonOld})
+		if err != nil || len(rows) != 3 || !strings.Contains(rows[0].LastError, "older than what is kept") {
+			t.Errorf("%d rows, %v", len(rows), err)
+		}
+		addsUp(t, counts)
+		run.stop()
+		if err := run.wait(); err != nil {
+			t.Error(err)
+		}
+	})
+	bubble(t, "trap_T63_an_outage_that_is_longer_than_the_retention_loses_no_protection", func(t *testing.T) {
+		store, source := memstore.New(), newBroker()
+		first := time.Now()
+		run := start(t, mustNew(t, store, add, keeping(source)))
+		for _, id := range []string{"1", "2", "3"} {
+			source.send(id, first)
+		}
+		pass(5 * time.Minute)
+		run.stop()
+		if err := run.wait(); err != nil {
+			t.Fatal(err)
+		}
+		pass(5 * time.Hour) // nobody runs
+		again := newBroker()
+		again.lanes = []contract.LaneAge{{Lane: "a", Oldest: first.Add(4 * time.Minute)}} // unread since then
+		run = start(t, mustNew(t, store, add, keeping(again)))
+		pass(10 * time.Minute)
+		again.send("1", first.Add(4*time.Minute)) // a copy that was sent before the outage
+		pass(time.Minute)
+		if effect(t, store, "1") != "1" || outcome(t, store, "2").Kind != contract.Seen {
+			t.Errorf("the effect is %q, and the marker of another %v", effect(t, store, "1"), outcome(t, store, "2"))
+		}
+		again.set(func() { again.lanes[0].Oldest = time.Time{} }) // all is read
+		pass(3 * time.Minute)
+		if v := outcome(t, store, "2"); v.Kind != contract.Fresh {
+			t.Errorf("hours later the marker is still there: %v", v)
+		}
+		run.stop()
+		if err := run.wait(); err != nil {
+			t.Error(err)
+		}
+	})
+	bubble(t, "H2_what_is_not_known_of_a_lane_is_no_progress", func(t *testing.T) {
+		store, source := memstore.New(), newBroker()
+		source.known = false // a lane was given, and nothing of it has come
+		run := start(t, mustNew(t, store, add, keeping(source)))
+		source.send("1", time.Now())
+		pass(3 * time.Hour)
+		if v := outcome(t, store, "1"); v.Kind != contract.Seen {
+			t.Errorf("its marker is gone: %v", v)
+		}
+		source.set(func() { source.known = true })
+		pass(3 * time.Minute)
+		if v := outcome(t, store, "1"); v.Kind != contract.Fresh {
+			t.Errorf("its marker stays: %v", v)
+		}
+		run.stop()
+		if err := run.wait(); err != nil {
+			t.Error(err)
+		}
+	})
+	bubble(t, "H2_a_source_that_tells_no_ages_is_as_far_as_what_it_delivered", func(t *testing.T) {
+		store, source := memstore.New(), newFeed()
+		run := start(t, mustNew(t, store, add, keeping(source)))
+		old := time.Now().Add(-3 * time.Hour)
+		for range 200 { // a backlog that is read slowly
+			source.send("1", old)
+			pass(time.Minute)
+		}
+		if v := outcome(t, store, "1"); v.Kind != contract.Seen {
+			t.Errorf("its marker is gone while old messages come: %v", v)
+		}
+		pass(2 * time.Hour) // nothing comes any more
+		if v := outcome(t, store, "1"); v.Kind != contract.Fresh {
+			t.Errorf("its marker stays: %v", v)
+		}
+		run.stop()
+		if err := run.wait(); err != nil {
+			t.Error(err)
+		}
+	})
+	bubble(t, "trap_T72_the_reaper_can_be_switched_off", func(t *testing.T) {
+		store, source := memstore.New(), newBroker()
+		c := keeping(source)
+		c.Retention.Off = true
+		run := start(t, mustNew(t, store, add, c))
+		source.send("1", time.Now())
+		pass(3 * time.Hour)
+		if v := outcome(t, store, "1"); v.Kind != contract.Seen {
+			t.Errorf("its marker is gone: %v", v)
+		}
+		run.stop()
+		if err := run.wait(); err != nil {
+			t.Error(err)
+		}
+	})
+	bubble(t, "H1_a_consumer_that_keeps_for_ever_again_says_so_to_every_reaper", func(t *testing.T) {
+		store := memstore.New()
+		down := true
+		failing := memstore.New(memstore.Fail(func(op string) error {
+			if op == "retention" && down {
+				return errors.New("down")
+			}
+			return nil
+		}))
+		for _, s := range []*memstore.Store{store, failing} {
+			if err := s.Retain(t.Context(), contract.Retention{Consumer: "billing", Keep: time.Hour}); err != nil && s == store {
+				t.Fatal(err)
+			}
+			run := start(t, mustNew(t, s, add, config(newFeed())))
+			pass(10 * time.Second)
+			down = false
+			pass(10 * time.Minute)
+			if all, err := s.Retentions(t.Context(), "billing"); err != nil || len(all) != 1 || all[0].Keep != 0 {
+				t.Errorf("%+v, %v", all, err)
+			}
+			run.stop()
+			if err := run.wait(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	bubble(t, "H2_a_run_that_ends_because_nothing_is_left_records_that", func(t *testing.T) {
+		store := memstore.New()
+		counts, err := consume(t, store, add, keeping(newListSource(message("1", `{}`))))
+		if err != nil || counts.Applied != 1 {
+			t.Fatal(counts, err)
+		}
+		began := time.Now()
+		pass(10 * time.Minute)
+		if _, err = consume(t, store, add, keeping(newListSource())); err != nil {
+			t.Fatal(err)
+		}
+		if all, err := store.Retentions(t.Context(), "billing"); err != nil || all[0].Progress.Sub(began) < 10*time.Minute {
+			t.Errorf("%+v, %v", all, err)
+		}
+	})
+}
+
+func TestTheHorizonOfARetention(t *testing.T) {
+	refused := func(t *testing.T, h contract.Horizon, err error, retention consumer.RetentionPolicy, want ...string) {
+		t.Helper()
+		source := newBroker()
+		source.horizon, source.err = h, err
+		c := config(source)
+		c.Retention = retention
+		got := mustNew(t, memstore.New(), add, c).Run(t.Context())
+		for _, text := range want {
+			if got == nil || !strings.Contains(got.Error(), text) {
+				t.Errorf("the run says %v, and nothing of %q", got, text)
+			}
+		}
+	}
+	bubble(t, "trap_T64_a_retention_that_is_shorter_is_refused_with_the_figures", func(t *testing.T) {
+		week := contract.Horizon{Late: 7 * 24 * time.Hour, Why: "topic payments: retention.ms 7d"}
+		refused(t, week, nil, consumer.RetentionPolicy{Keep: 24 * time.Hour}, "Keep is 24h0m0s", "168h1m", "topic payments: retention.ms 7d", "retries")
+		refused(t, week, nil, consumer.RetentionPolicy{Keep: 170 * time.Hour, Delay: 3 * time.Hour}, "delay 3h0m0s")
+		refused(t, contract.Horizon{Unlimited: true, Why: "topic payments is compacted"}, nil, consumer.RetentionPolicy{Keep: 1e6 * time.Hour}, "without an end", "compacted")
+		refused(t, week, errors.New("no right to describe topics"), consumer.RetentionPolicy{Keep: 1e6 * time.Hour}, "no right to describe topics")
+	})
+	bubble(t, "H1_a_horizon_that_grows_stops_the_reaper_and_one_that_shrinks_lets_it_go_on", func(t *testing.T) {
+		store, source := memstore.New(), newBroker()
+		source.horizon = contract.Horizon{Late: time.Minute, Why: "a topic"}
+		run := start(t, mustNew(t, store, add, keeping(source)))
+		source.send("1", time.Now())
+		pass(10 * time.Minute)
+		source.set(func() { source.horizon.Late = 10 * time.Hour })
+		pass(5 * time.Hour)
+		if v := outcome(t, store, "1"); v.Kind != contract.Seen {
+			t.Errorf("its marker is gone: %v", v)
+		}
+		if _, err := store.Advance(t.Context(), "billing"); !errors.Is(err, semel.ErrState) || !strings.Contains(err.Error(), "10h") {
+			t.Errorf("a reaper elsewhere hears %v", err)
+		}
+		source.set(func() { source.horizon = contract.Horizon{Unlimited: true, Why: "a topic"} })
+		pass(2 * time.Hour)
+		if v := outcome(t, store, "1"); v.Kind != contract.Seen {
+			t.Errorf("its marker is gone: %v", v)
+		}
+		source.set(func() { source.horizon = contract.Horizon{Late: time.Minute} })
+		pass(2 * time.Hour)
+		if v := outcome(t, store, "1"); v.Kind != contract.Fresh {
+			t.Errorf("its marker stays: %v", v)
+		}
+		run.stop()
+		if err := run.wait(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestWhatIsOlderThanWhatIsKept(t *testing.T) {
+	// reaped is a store whose low-water mark is now.
+	reaped := func(t *testing.T) *memstore.Store {
+		store := memstore.New()
+		if _, err := consume(t, store, add, keeping(newListSource(message("1", `{}`)))); err != nil {
+			t.Fatal(err)
+		}
+		pass(2 * time.Hour)
+		if err := errors.Join(store.Progressed(t.Context(), "billing", nil)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := store.Advance(t.Context(), "billing"); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := store.Reap(t.Context(), contract.Reaping{Consumer: "billing", Most: 10}); err != nil || r.Markers != 1 {
+			t.Fatal(r, err)
+		}
+		return store
+	}
+	old := func(id string) *semel.Message {
+		m := message(id, `{}`)
+		m.Origin.Written = uint32(time.Now().Add(-5 * time.Hour).Unix())
+		return m
+	}
+	bubble(t, "H4_it_ends_as_the_policy_says", func(t *testing.T) {
+		for then, want := range map[consumer.Then]semel.Counts{
+			consumer.ThenPark:    {Deliveries: 2, Parked: 2},
+			consumer.ThenDiscard: {Deliveries: 2, Discarded: 2},
+		} {
+			store := reaped(t)
+			c := keeping(newListSource(old("1"), old("2")))
+			c.Retention.OnOld = then
+			if got, err := consume(t, store, add, c); err != nil || got != want {
+				t.Errorf("%v: %+v, %v", then, got, err)
+			}
+		}
+		c := keeping(newListSource(old("1")))
+		c.Retention.OnOld = consumer.ThenHalt
+		if _, err := consume(t, reaped(t), add, c); !errors.Is(err, semel.ErrHalted) {
+			t.Errorf("halt: %v", err)
+		}
+	})
+	bubble(t, "H4_it_is_retried_by_a_person", func(t *testing.T) {
+		store := reaped(t)
+		if _, err := consume(t, store, add, keeping(newListSource(old("2")))); err != nil {
+			t.Fatal(err)
+		}
+		rows, err := store.Rows(t.Context(), contract.RowFilter{})
+		if err != nil || len(rows) != 1 {
+			t.Fatal(rows, err)
+		}
+		if err := store.Requeue(t.Context(), rows[0].Number, rows[0].Revision, contract.Act{Verb: "retry", Who: "me", Why: "it was never sent"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := mustNew(t, store, add, keeping(newListSource())).Work(t.Context()); err != nil || effect(t, store, "2") != "1" {
+			t.Errorf("the effect is %q, %v", effect(t, store, "2"), err)
+		}
+	})
+	bubble(t, "H4_the_id_tells_before_the_record_does", func(t *testing.T) {
+		store := reaped(t)
+		c := keeping(newListSource(old("017f22e2-79b0-7cc3-98c4-dc0c0c07398f"), old("7f000000-0000-7000-8000-000000000000")))
+		c.Retention.IDTime = identity.UUIDv7
+		if got, err := consume(t, store, add, c); err != nil || got.Parked+got.Applied != 2 || effect(t, store, "7f000000-0000-7000-8000-000000000000") != "1" {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+	bubble(t, "C13_in_a_transaction_of_the_users_it_is_an_error", func(t *testing.T) {
+		store := reaped(t)
+		c := mustNew(t, store, add, keeping(newListSource()))
+		b, _, err := store.Begin(t.Context(), contract.TxOptions{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Rollback(t.Context())
+		if v, err := c.TryMark(t.Context(), b.Tx(contract.All), old("7")); !errors.Is(err, semel.ErrOld) || v.Kind == contract.Fresh {
+			t.Errorf("TryMark: %v, %v", v, err)
+		}
+		if _, err := c.Accept(t.Context(), b.Tx(contract.All), old("8")); !errors.Is(err, semel.ErrOld) {
+			t.Errorf("Accept: %v", err)
+		}
+	})
+	bubble(t, "D2_it_is_not_received_either", func(t *testing.T) {
+		store := reaped(t)
+		c := keeping(newListSource(old("7")))
+		c.Strategy, c.Settle = consumer.StrategyInbox, consumer.SettleAfterReceipt
+		if got, err := consume(t, store, add, c); err != nil || got.Parked != 1 || got.Received != 0 || effect(t, store, "7") != "" {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+	bubble(t, "case_7_what_comes_behind_it_waits_where_it_does", func(t *testing.T) {
+		store := reaped(t)
+		first, second := old("7"), message("8", `{}`)
+		second.Origin.Written = uint32(time.Now().Unix())
+		first.Key, second.Key = []byte("k"), []byte("k")
+		c := keeping(newListSource(first, second))
+		c.Lanes, c.OnParked, c.IdleExit = consumer.LanesKey, consumer.OnParkedBlock, time.Second
+		got, err := consume(t, store, add, c)
+		if got.Parked != 1 || got.Waiting != 1 || effect(t, store, "8") != "" {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+}
+
+func TestRetentionsThatAreRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		policy consumer.RetentionPolicy
+		want   string
+	}{
+		"H1_seconds":             {consumer.RetentionPolicy{Keep: 30}, "Retention.Keep: is 30ns"},
+		"H1_negative":            {consumer.RetentionPolicy{Keep: -time.Hour}, "Retention.Keep"},
+		"D7_bodies_for_longer":   {consumer.RetentionPolicy{Keep: time.Hour, Bodies: time.Hour}, "Retention.Bodies"},
+		"H4_for_ever_and_an_end": {consumer.RetentionPolicy{OnOld: consumer.ThenDiscard}, "set Keep"},
+		"H4_an_unknown_end":      {consumer.RetentionPolicy{Keep: time.Hour, OnOld: consumer.ThenRetry}, "Retention.OnOld"},
+		"H4_an_unknown_kind":     {consumer.RetentionPolicy{Keep: time.Hour, IDTime: 9}, "IDTime(9)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			policy := config(newListSource())
+			policy.Retention = c.policy
+			if _, err := consumer.New(memstore.New(), add, policy); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("New says %v, not %q", err, c.want)
+			}
+		})
+	}
+	t.Run("H1_a_store_that_keeps_everything", func(t *testing.T) {
+		if _, err := consumer.New(plain(memstore.New()), add, keeping(newListSource())); !errors.Is(err, semel.ErrUnsupported) {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAReaperThatDies(t *testing.T) {
+	for _, point := range []faults.Point{faults.BeforeAdvance, faults.BeforeReap, faults.AfterReap} {
+		bubble(t, "L1_"+string(point)+"_loses_no_protection", func(t *testing.T) {
+			store, source := memstore.New(), newBroker()
+			first := time.Now()
+			died, thaw := false, make(chan struct{})
+			run := start(t, mustNew(t, store, add, keeping(source), faults.Plan{At: func(p faults.Point, _ int) {
+				if p == point && !died && time.Since(first) > 2*time.Hour {
+					died = true
+					<-thaw // as a process that is frozen here
+				}
+			}}))
+			source.send("1", first)
+			pass(3 * time.Hour)
+			if !died {
+				t.Fatal("it never came to the point")
+			}
+			again := newBroker()
+			other := start(t, mustNew(t, store, add, keeping(again)))
+			again.send("1", first)
+			pass(time.Hour)
+			if effect(t, store, "1") != "1" {
+				t.Errorf("the effect is there %s times", effect(t, store, "1"))
+			}
+			close(thaw)
+			again.send("1", first)
+			pass(time.Hour)
+			if effect(t, store, "1") != "1" {
+				t.Errorf("after the other has gone on, the effect is there %s times", effect(t, store, "1"))
+			}
+			other.stop()
+			run.stop()
+			if err := other.wait(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
