@@ -124,7 +124,7 @@ func (e *execution) consume(ctx context.Context) (running.Summary, error) {
 	runnable := map[string]running.Consumer{}
 	for name, consumer := range consumers {
 		if !e.summedUp { // a person at a terminal has the documentation
-			o.Logger.Info("markers are kept: nothing removes them in this release", append([]any{"consumer", name, "retention", "forever"}, p.Consumer(name).Says()...)...)
+			o.Logger.Info("markers are kept", append([]any{"consumer", name, "retention", p.Consumer(name).Kept()}, p.Consumer(name).Says()...)...)
 		}
 		runnable[name] = consumer
 		if e.live != nil {

@@ -22,6 +22,7 @@ func check(d *decoder, p *Policy) {
 		r.identity()
 		r.strategy()
 		r.effect()
+		r.retention(p.Source(c.From))
 		r.fingerprint()
 		r.dedup(p)
 		r.version()

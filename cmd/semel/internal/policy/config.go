@@ -33,13 +33,24 @@ func (c *Consumer) Config() consumer.Config {
 		Settle:         c.Settle,
 		Inbox:          c.Inbox,
 		Version:        c.Version.policy(),
+		Retention:      c.retention(),
 	}
+}
+
+// retention is the policy with what becomes of a late message, where something is late.
+func (c *Consumer) retention() consumer.RetentionPolicy {
+	r := c.Retention
+	if r.Keep == 0 {
+		return consumer.RetentionPolicy{Bodies: r.Bodies, Off: r.Off}
+	}
+	r.OnOld = c.OnLate
+	return r
 }
 
 // ParkDeadLetters sets aside in the store what would go to the dead letters, for a source
 // that keeps none.
 func (c *Consumer) ParkDeadLetters() {
-	ends := []*consumer.Then{&c.OnConflict, &c.OnBadIdentity, &c.OnUnmet, &c.Retry.Then}
+	ends := []*consumer.Then{&c.OnLate, &c.OnConflict, &c.OnBadIdentity, &c.OnUnmet, &c.Retry.Then}
 	if c.Version != nil {
 		own := *c.Version
 		c.Version = &own
@@ -122,6 +133,14 @@ func (f Fingerprint) fingerprinter() identity.Fingerprinter {
 		return identity.FingerprintOf(f.Selectors...)
 	}
 	return identity.FingerprintBody()
+}
+
+// Kept is how long identities are recognised, as the file writes it.
+func (c *Consumer) Kept() string {
+	if c.Retention.Keep == 0 {
+		return forever
+	}
+	return showSpan(c.Retention.Keep)
 }
 
 // Says is what is declared of the effect, as attributes of a log line; none if nothing is.

@@ -17,6 +17,7 @@ func consumerShape() object[Consumer] {
 	all = append(all, endingKeys()...)
 	all = append(all, paceKeys()...)
 	all = append(all, inboxKeys()...)
+	all = append(all, retentionKeys()...)
 	all = append(all, effectKeys()...)
 	all = append(all, laterKeys()...)
 	return object[Consumer]{fields: all}
@@ -92,8 +93,6 @@ func paceKeys() []field[Consumer] {
 			size{least: 64 << 10, most: 1 << 30}, func(c *Consumer) *int64 { return &c.MaxBody }),
 		key(meta{name: "drain", def: showSpan(consumer.DefaultDrain), doc: "How long a stop waits for running handlers."},
 			span{least: time.Millisecond, most: time.Hour}, func(c *Consumer) *time.Duration { return &c.Drain }),
-		key(meta{name: "retention", def: "forever", doc: "How long markers are kept. Nothing removes them yet, so `forever` is all there is."},
-			retentionShape{}, func(c *Consumer) *string { return &c.retention }),
 	}
 }
 
@@ -116,7 +115,6 @@ func laterKeys() []field[Consumer] {
 		later[Consumer]("outputs", "Identities of what the consumer sends."),
 		later[Consumer]("provider_key", "The idempotency key passed to a provider, and its window."),
 		later[Consumer]("backstop", "Alert when a second guard catches a doubled effect."),
-		later[Consumer]("on_late", "What becomes of a message older than what retention covers."),
 		later[Consumer]("on_duplicate", "Whether a duplicate returns the recorded result."),
 		later[Consumer]("start", "Where to begin in a source that was consumed before."),
 		later[Consumer]("rate", "The most messages a second."),

@@ -91,21 +91,3 @@ func (fingerprintShape) selectors() list[string] {
 }
 
 func (fingerprintShape) words() string { return "body, none, a selector or a list of selectors" }
-
-// retentionShape is forever; durations come with the reaper.
-type retentionShape struct{ leaf }
-
-func (s retentionShape) read(d *decoder, p place) (string, bool) {
-	text, ok := d.text(&p, s.words())
-	if !ok || text == "forever" {
-		return text, ok
-	}
-	if _, isSpan := parseSpan(text); isSpan {
-		d.notYet(p, "a duration")
-	} else {
-		d.fault(p, p.shown(text)+" is not "+s.words(), "write forever")
-	}
-	return "", false
-}
-
-func (retentionShape) words() string { return "forever" }

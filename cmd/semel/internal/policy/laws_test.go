@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
@@ -89,7 +90,10 @@ func TestTheKnownMistakesOfConsumersAreRefused(t *testing.T) {
 		wants(t, []string{"  billing:", "  \"\":"}, "a name has 1 to 100 characters")
 	})
 	t.Run("K1_retention_below_the_window", func(t *testing.T) {
-		wants(t, inConsumer("retention: 1h"), "a duration is known and not yet available")
+		wants(t, inConsumer("retention: 1s"), "consumers.billing.retention: \"1s\" is out of range")
+		if p, _ := parse(policyCase{edits: inConsumer("retention: 1h")}); p.Consumers[0].Config().Retention.Keep != time.Hour { // a run compares it with the horizon
+			t.Error("the retention is not the policy's")
+		}
 	})
 	t.Run("K1_consumer_minted_ids", func(t *testing.T) {
 		wants(t, []string{`id: "header:ce-id"`, "id: uuid"}, "unknown selector")

@@ -155,7 +155,12 @@ type Consumer struct {
 	// there is none.
 	PendingAge time.Duration
 
-	onStoreDown, retention string
+	// Retention is how long what has ended is remembered, OnLate what becomes of a message
+	// that is older.
+	Retention consumer.RetentionPolicy
+	OnLate    consumer.Then
+
+	onStoreDown string
 }
 
 // Strategy says what makes the effect happen once.

@@ -82,8 +82,6 @@ func (c choice[V]) laterWords() []string {
 	return all
 }
 
-func (retentionShape) laterWords() []string { return []string{"30d"} }
-
 func join(path, name string) string {
 	if path == "" {
 		return name

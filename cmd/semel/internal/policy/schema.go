@@ -130,7 +130,9 @@ func (beginShape) schema() schema {
 	return orVariable(schema{"anyOf": []schema{{"const": firstSeen}, {"type": "integer", "minimum": 1}}})
 }
 
-func (retentionShape) schema() schema { return orVariable(schema{"const": "forever"}) }
+func (s keepShape) schema() schema {
+	return schema{"anyOf": []schema{orVariable(schema{"const": forever}), s.span().schema()}}
+}
 
 func (valuesShape) schema() schema {
 	return schema{"type": "object", "additionalProperties": schema{"type": []string{"string", "number", "boolean"}}}

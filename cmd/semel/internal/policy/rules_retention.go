@@ -1,0 +1,31 @@
+package policy
+
+import "github.com/semel-go/semel/identity"
+
+// retention: what is late can only be told where messages have a time, and where something
+// is removed.
+func (r rules) retention(s *Source) {
+	c := r.consumer
+	if !r.ok("retention", "on_late", "strategy") {
+		return
+	}
+	keep := c.Retention.Keep
+	switch {
+	case keep == 0 && r.set("on_late"):
+		r.warn("on_late", "nothing is late where identities are kept for ever", "remove it, or write how long they are kept, as retention: 30d")
+	case keep == 0 && (c.Retention.Delay > 0 || c.Retention.IDTime != identity.NoIDTime):
+		r.warn("retention", "identities are kept for ever, however late a copy comes", "write nothing but forever, or how long they are kept, as keep: 30d")
+	case keep > 0 && c.Retention.Bodies >= keep && c.Retention.Bodies > 0:
+		r.refuse("retention.bodies", "bodies are to be kept for longer than their messages", "write less than keep, or remove it")
+	case keep > 0 && !c.Strategy.Marks():
+		r.warn("retention", "this strategy writes no marker: nothing but rows that were set aside is kept", "remove it, or write strategy: marker")
+	case keep > 0 && c.Version == nil && c.Retention.IDTime == identity.NoIDTime && s.timeless():
+		r.refuse("retention", "messages of the source "+s.Name+" carry no time, by which late ones could be told",
+			"write which time their ids carry, as retention: {keep: 30d, id_time: uuidv7}; have the producer write CloudEvents with a time; or keep them for ever")
+	}
+}
+
+// timeless reports whether messages of a source surely carry no time.
+func (s *Source) timeless() bool {
+	return s != nil && s.File != nil && s.File.Format == "json"
+}
