@@ -62,7 +62,7 @@ type Reaping struct {
 	Most int
 	// After is where the last call of the same pass has come to; zero: it begins.
 	After ReapMark
-	// DryRun counts, and changes nothing.
+	// DryRun counts what a call after Advance would remove, and changes nothing.
 	DryRun bool
 }
 

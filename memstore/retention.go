@@ -183,15 +183,20 @@ func (s *Store) Reap(_ context.Context, o contract.Reaping) (contract.Reaped, er
 	if err := sqlform.MayReap(k.Retention, true); err != nil {
 		return contract.Reaped{}, err
 	}
+	cutoff := func(scope int64) time.Time { return s.low[scope] }
+	if o.DryRun {
+		at := s.cutoff(k)
+		cutoff = func(int64) time.Time { return at }
+	}
 	var due []identity
 	if k.Keep > 0 {
-		due = s.due(o)
+		due = s.due(o, cutoff)
 	}
 	done := contract.Reaped{Next: contract.ReapMark{Done: len(due) <= o.Most}}
 	for _, id := range due[:min(len(due), o.Most)] {
 		m := s.markers[id]
 		done.Next.Scope, done.Next.At, done.Next.ID = id.scope, m.at.UnixMicro(), id.id
-		if !s.mayGo(id, m, s.low[id.scope]) {
+		if !s.mayGo(id, m, cutoff(id.scope)) {
 			done.Kept++
 			continue
 		}
@@ -203,7 +208,7 @@ func (s *Store) Reap(_ context.Context, o contract.Reaping) (contract.Reaped, er
 }
 
 // due are the markers below the low-water marks, in the order of a pass, behind its place.
-func (s *Store) due(o contract.Reaping) (due []identity) {
+func (s *Store) due(o contract.Reaping, cutoff func(scope int64) time.Time) (due []identity) {
 	place := func(id identity) contract.ReapMark {
 		return contract.ReapMark{Scope: id.scope, At: s.markers[id].at.UnixMicro(), ID: id.id}
 	}
@@ -211,7 +216,7 @@ func (s *Store) due(o contract.Reaping) (due []identity) {
 		return cmp.Or(cmp.Compare(x.Scope, y.Scope), cmp.Compare(x.At, y.At), cmp.Compare(x.ID, y.ID))
 	}
 	for id, m := range s.markers {
-		if s.scopeOf[id.scope-1].consumer == o.Consumer && m.owner == nil && m.at.Before(s.low[id.scope]) && order(place(id), o.After) > 0 {
+		if s.scopeOf[id.scope-1].consumer == o.Consumer && m.owner == nil && m.at.Before(cutoff(id.scope)) && order(place(id), o.After) > 0 {
 			due = append(due, id)
 		}
 	}

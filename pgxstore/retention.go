@@ -2,6 +2,7 @@ package pgxstore
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -63,4 +64,10 @@ func (t *tables) Advance(ctx context.Context, consumer string) (time.Time, error
 // time.
 func (t *tables) Reap(ctx context.Context, r contract.Reaping) (contract.Reaped, error) {
 	return t.inner.Reap(ctx, r)
+}
+
+// PrintReaper writes SQL that makes a procedure which reaps, with the calls of it for these
+// consumers, for a scheduler of the database's own. It asks the database nothing.
+func (t *tables) PrintReaper(w io.Writer, consumers []string) error {
+	return t.inner.PrintReaper(w, consumers)
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/semel-go/semel"
@@ -33,6 +34,11 @@ func (s *Store) Reap(ctx context.Context, o contract.Reaping) (done contract.Rea
 			return err
 		}
 		done.Next.Done = true
+		if o.DryRun {
+			if _, err := tx.ExecContext(ctx, s.sql.Advance, []byte(o.Consumer)); err != nil {
+				return err
+			}
+		}
 		if r.Keep > 0 {
 			if err := s.reapMarkers(ctx, tx, o, &done); err != nil {
 				return err
@@ -232,6 +238,24 @@ func (s *Store) index(ctx context.Context) error {
 			}
 		}
 		if _, err := conn.ExecContext(ctx, build[n]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// PrintReaper writes SQL that makes a procedure which reaps, with the calls of it for these
+// consumers, for a scheduler of the database's own. semel.ErrUnsupported: the database has
+// none.
+func (s *Store) PrintReaper(w io.Writer, consumers []string) error {
+	if s.postgres == nil {
+		return fmt.Errorf("sqlstore: SQLite has no scheduler of its own; run semel reap --once instead: %w", semel.ErrUnsupported)
+	}
+	if _, err := fmt.Fprintf(w, "%s;\n", s.postgres.Reaper); err != nil {
+		return err
+	}
+	for _, consumer := range consumers {
+		if _, err := fmt.Fprintf(w, "\ncall %sreap('%s');\n", s.names.Replace("{prefix}"), strings.ReplaceAll(consumer, "'", "''")); err != nil {
 			return err
 		}
 	}

@@ -255,13 +255,11 @@ func (s suite[Tx]) shown(t *T) {
 		ctx := h.t.context()
 		for counted := int64(0); counted < 2; moment(ctx) {
 			h.t.must(h.reaper().Progressed(ctx, "billing", nil))
-			_, err := h.reaper().Advance(ctx, "billing")
-			h.t.must(err)
 			r, err := h.reaper().Reap(ctx, contract.Reaping{Consumer: "billing", Most: 10, DryRun: true})
 			h.t.must(err)
 			counted = r.Markers
 		}
-		h.wantKinds(h.asks(h.print("a", 1), h.print("b", 1)), already(contract.Applied), already(contract.Applied))
+		h.wantKinds(h.asks(h.print("a", 1), h.print("b", 1), h.aged("c", longAgo)), already(contract.Applied), already(contract.Applied), fresh)
 		h.reaped(2)
 	})
 	t.Run("H3_how_far_behind_the_reaper_is_can_be_asked", "The store tells what stands of each consumer: policy, progress, cutoff, and the first that is due.", func(t *T) {
@@ -276,6 +274,9 @@ func (s suite[Tx]) shown(t *T) {
 			t.Errorf("it says %+v", k)
 		}
 		h.reaped(1)
+		if at, err := h.reaper().Advance(h.t.context(), "billing"); err != nil || at.Before(k.Cutoff) || !at.Equal(h.kept().Low) {
+			t.Errorf("the low-water mark is raised to %v, and is %v, %v", at, h.kept().Low, err)
+		}
 		if k = h.kept(); !k.First.IsZero() || k.Low.IsZero() || k.LastDay != 0 {
 			t.Errorf("after the reaper it says %+v", k)
 		}

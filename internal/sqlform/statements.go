@@ -99,6 +99,8 @@ type Postgres struct {
 	// Unindexed tells by number which of them do not stand, and which are there all the
 	// same; Unindex drops those.
 	Patience, Reap, Indexes, Unindexed, Unindex string
+	// Reaper is a procedure that does what a reaper does.
+	Reaper string
 	// What adopting a table asks of it.
 	OldKey, OldUnlogged, SetupName string
 }

@@ -154,3 +154,52 @@ order by k.number;
 drop index concurrently if exists {prefix}markers_at;
 
 drop index concurrently if exists {prefix}inbox_bodies;
+
+-- A reaper for a scheduler of the database's own: it does what the others above do, slice
+-- after slice, each in a transaction of its own.
+
+-- name: reaper
+create or replace procedure {prefix}reap(consumer text, most integer default 1000, budget interval default '30 seconds')
+language plpgsql as $procedure$
+declare
+  name bytea := convert_to(consumer, 'UTF8');
+  began timestamptz := clock_timestamp();
+  scope bigint := 0;
+  last_at bigint := 0;
+  last_id bytea := '';
+  next_scope bigint;
+  settings record;
+  looked bigint;
+  gone bigint;
+  rows_gone bigint;
+  bodies bigint;
+begin
+  execute $statement${advance}$statement$ using name;
+  commit;
+  loop
+    execute $statement${patience}$statement$ into settings using name;
+    exit when not settings.pg_try_advisory_xact_lock or not exists (
+      select 1 from {prefix}retention r where r.consumer = name and not r.off and r.horizon_ms <= r.keep_ms and r.keep_ms > 0);
+    execute $statement${next due}$statement$ into next_scope using name, scope, last_at, last_id;
+    exit when next_scope is null;
+    if next_scope <> scope then
+      scope := next_scope;
+      last_at := 0;
+      last_id := '';
+    end if;
+    execute $statement${reap}$statement$ into looked, gone, rows_gone, last_at, last_id using scope, last_at, last_id, most;
+    commit;
+    exit when clock_timestamp() - began > budget;
+  end loop;
+  commit;
+  loop
+    execute $statement${patience}$statement$ into settings using name;
+    exit when not settings.pg_try_advisory_xact_lock or not exists (
+      select 1 from {prefix}retention r where r.consumer = name and not r.off);
+    execute $statement${reap bodies}$statement$ using name, most;
+    get diagnostics bodies = row_count;
+    commit;
+    exit when bodies < most or clock_timestamp() - began > budget;
+  end loop;
+end
+$procedure$;

@@ -64,7 +64,7 @@ where s.consumer = ?1 and exists (
   and (s.low is null or s.low < {cutoff}));
 
 -- name: advanced
-select {cutoff} * 1000 from {prefix}retention r
+select ({cutoff}) * 1000 from {prefix}retention r
 where r.consumer = ?1 and r.keep_ms > 0 and not r.off and r.horizon_ms <= r.keep_ms;
 
 -- name: low

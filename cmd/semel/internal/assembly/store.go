@@ -30,6 +30,8 @@ type tables interface {
 	contract.Recorder
 	contract.MarkerReader
 	contract.SchemaChecker
+	contract.Reaper
+	PrintReaper(w io.Writer, consumers []string) error
 	Status(ctx context.Context) ([]sqlstore.Migration, error)
 	Migrate(ctx context.Context) (applied []string, err error)
 	Print(w io.Writer) error

@@ -55,6 +55,14 @@ var examples = map[string][]string{
 		"semel inbox retry --config semel.yaml --all --reason 'the index is back'",
 		"semel inbox retry --config semel.yaml 17 --wait --reason 'account opened'",
 	},
+	"semel reap": {
+		"semel reap --once --config semel.yaml",
+		"semel reap --dry-run --store postgres://db/shop",
+		"semel reap status --config semel.yaml",
+	},
+	"semel reap status": {"semel reap status --config semel.yaml --json"},
+	"semel reap forget": {"semel reap forget --consumer billing --lane payments/7 --reason 'it is gone'"},
+	"semel reap print":  {"semel reap print --config semel.yaml >reaper.sql"},
 	"semel gaps": {
 		"semel gaps ls --config semel.yaml",
 		"semel gaps show --config semel.yaml --stream order-7",

@@ -115,6 +115,8 @@ func commandsWith(text string) [][]string {
 		{"gaps", "skip", "--stream", word, "--reason", word, "--as", word}, {"gaps", "skip", "--all", "--reason", word, "--json"}, {"gaps", "skip", word},
 		{"gaps", "backfill", "--consumer", "parking", "--file", "in.jsonl", "--format", "json", "--reason", word, "--as", word}, {"gaps", "backfill", "--consumer", word, "--file", word, "--reason", word},
 		{"gaps", "backfill", "--consumer", "parking", "--file", word, "--reason", word, "--json"}, {"gaps", "backfill", "--consumer", "parking", "--file", "in.jsonl", "--format", word, "--reason", word},
+		{"reap"}, {"reap", word}, {"reap", "--once"}, {"reap", "--once", "--json"}, {"reap", "--dry-run", "--store", word}, {"reap", "--once", "--consumer", word}, {"reap", "status"}, {"reap", "status", "--json"}, {"reap", "status", "--store", "sqlite:" + word},
+		{"reap", "forget", "--consumer", "parking", "--lane", word, "--reason", word, "--as", word}, {"reap", "forget", "--consumer", word, "--lane", word, "--reason", word}, {"reap", "print"}, {"reap", "print", "--consumer", word},
 		{"schema"}, {"schema", word}, {"version"}, {"version", "--json"}, {"version", word}, {"--version"},
 		{word}, {"--help"}, {"help", word}, {"help", "parked"}, {"completion", "bash"}, {"completion", "fish"}, {"completion", "powershell"}, {"completion", "zsh"}, {"completion", word},
 		{"__complete", "run", "--config", "bad.yaml", "--consumer", ""}, {"__complete", "parked", word},

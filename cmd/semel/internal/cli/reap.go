@@ -1,0 +1,345 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/legible"
+	"github.com/spf13/cobra"
+)
+
+// reapFlags choose whose records are looked at.
+type reapFlags struct {
+	store string
+	// once and dry are of the command itself.
+	once, dry bool
+}
+
+func (f *reapFlags) add(c *common, cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().StringVar(&f.store, "store", "", "only this store, by its name in the policy; or a database without a policy, as postgres://… or sqlite:FILE")
+	refuseEmpty(cmd, "store")
+	return c.withConfig(c.withConsumer(cmd, "only of this consumer"))
+}
+
+func reapCommand(c *common) *cobra.Command {
+	f := &reapFlags{}
+	cmd := &cobra.Command{
+		Use:   "reap",
+		Short: "Remove what is past its retention, and show what is kept",
+		Long: `Removes markers, and rows of messages that have ended, which are past the
+retention that their consumers have recorded. semel run does that by itself,
+beside its work; this is for consumers that run seldom, or for a scheduler.
+What is parked, or has not ended, stays.
+
+Exit codes: 0 done, also if there was nothing to do; 4 nothing of a consumer
+is removed, since copies can come later than it keeps its markers, or since
+its policy switches the reaper off.`,
+		Args: known,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !f.once && !f.dry {
+				return usage("say --once, or --dry-run; semel reap status shows what is kept")
+			}
+			return f.withStores(c, cmd, func(ctx context.Context, a *assembly.Assembly) error { return c.reap(ctx, a, f.dry) })
+		},
+	}
+	cmd.Flags().BoolVar(&f.once, "once", false, "remove what is due, and end")
+	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "only count what would be removed")
+	cmd.AddCommand(reapStatus(c), reapForget(c), reapPrint(c))
+	return f.add(c, cmd)
+}
+
+func (f *reapFlags) withStores(c *common, cmd *cobra.Command, work func(context.Context, *assembly.Assembly) error) error {
+	ctx := cmd.Context()
+	a, err := c.openBoxes(ctx, f.store)
+	if err != nil {
+		return err
+	}
+	defer c.close(a)
+	if err := c.refuseStranger(ctx, a, c.consumer); err != nil {
+		return err
+	}
+	return work(ctx, a)
+}
+
+// kept calls do with each retention that is chosen, and says how many there are.
+func (c *common) kept(ctx context.Context, a *assembly.Assembly, do func(s *assembly.Store, r *contract.StoredRetention) error) (n int, err error) {
+	for _, s := range a.Stores {
+		all, err := s.Retentions(ctx, c.consumer)
+		if err != nil {
+			return n, failed(fmt.Errorf("store %s: %w", s.Name(), err))
+		}
+		for i := range all {
+			n++
+			if err := do(s, &all[i]); err != nil {
+				return n, err
+			}
+		}
+	}
+	return n, nil
+}
+
+// reap reaps for each consumer and prints what was removed.
+func (c *common) reap(ctx context.Context, a *assembly.Assembly, dry bool) error {
+	done := []operate.Reaped{}
+	_, err := c.kept(ctx, a, func(s *assembly.Store, r *contract.StoredRetention) error {
+		if r.Keep == 0 && r.Bodies == 0 {
+			return nil
+		}
+		live := c.liveReap()
+		sum, err := operate.Reap(ctx, s.Name(), s, r, dry, live.tell)
+		live.end()
+		done = append(done, sum)
+		if err != nil {
+			return failed(fmt.Errorf("store %s: consumer %s: %w", s.Name(), legible.Printable(r.Consumer), err))
+		}
+		return nil
+	})
+	err = errors.Join(c.printReaped(done, dry), err)
+	if err == nil && slices.ContainsFunc(done, func(r operate.Reaped) bool { return r.Stopped != "" }) {
+		return &failure{exitFound, errors.New("nothing is removed of a consumer above, which says why")}
+	}
+	return err
+}
+
+// liveReap shows the progress of a pass on a terminal.
+func (c *common) liveReap() *liveReap { return &liveReap{c: c, shown: time.Now()} }
+
+type liveReap struct {
+	c     *common
+	shown time.Time
+	any   bool
+}
+
+func (l *liveReap) tell(sum operate.Reaped) {
+	if !l.c.ErrTerminal || time.Since(l.shown) < time.Second {
+		return
+	}
+	l.shown, l.any = time.Now(), true
+	fmt.Fprint(l.c.raw.Err, "\r"+terminal.Cut(fmt.Sprintf("%s: %d markers, %d bodies", legible.Printable(sum.Consumer), sum.Markers, sum.Bodies), l.c.Width-1)+"\x1b[K")
+}
+
+func (l *liveReap) end() {
+	if l.any {
+		fmt.Fprint(l.c.raw.Err, "\r\x1b[K")
+	}
+}
+
+func (c *common) printReaped(done []operate.Reaped, dry bool) error {
+	if c.json {
+		return writeJSON(c.Out, struct {
+			DryRun    bool             `json:"dry_run"`
+			Consumers []operate.Reaped `json:"consumers"`
+		}{dry, done})
+	}
+	if len(done) == 0 {
+		fmt.Fprintln(c.Err, "no consumer has recorded a retention: all is kept for ever")
+		return nil
+	}
+	columns := c.Width
+	if !c.OutTerminal {
+		columns = terminal.Unlimited
+	}
+	type view = operate.Reaped
+	number := func(of func(view) int64) func(view) string {
+		return func(v view) string { return fmt.Sprint(of(v)) }
+	}
+	err := show(c.Out, done, []column[view]{
+		{terminal.Column{Title: "STORE"}, differ(done, func(v view) string { return v.Store }), func(v view) string { return v.Store }},
+		{terminal.Column{Title: "CONSUMER", Flexible: true}, true, func(v view) string { return v.Consumer }},
+		{terminal.Column{Title: "UP TO"}, true, func(v view) string { return maybeMoment(v.Cutoff) }},
+		{terminal.Column{Title: "MARKERS"}, true, number(func(v view) int64 { return v.Markers })},
+		{terminal.Column{Title: "ROWS"}, true, number(func(v view) int64 { return v.Rows })},
+		{terminal.Column{Title: "BODIES"}, true, number(func(v view) int64 { return v.Bodies })},
+		{terminal.Column{Title: "STAY"}, true, number(func(v view) int64 { return v.Kept })},
+	}, columns)
+	for _, r := range done {
+		switch {
+		case r.Stopped != "":
+			fmt.Fprintf(c.Err, "%s: %s\n", legible.Printable(r.Consumer), legible.Printable(r.Stopped))
+		case r.Elsewhere:
+			fmt.Fprintf(c.Err, "%s: another process reaps for it now; nothing was done\n", legible.Printable(r.Consumer))
+		}
+	}
+	if dry {
+		fmt.Fprintln(c.Err, "nothing was removed; semel reap --once removes it")
+	}
+	return failed(err)
+}
+
+// maybeMoment is a time without seconds, or a dash.
+func maybeMoment(t *time.Time) string {
+	if t == nil {
+		return "-"
+	}
+	return t.UTC().Format("2006-01-02 15:04Z")
+}
+
+func reapStatus(c *common) *cobra.Command {
+	f, l := &reapFlags{}, &listing{}
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show how long what is kept, and how far the reaper is",
+		Args:  nothing,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := l.check(c, cmd); err != nil {
+				return err
+			}
+			return f.withStores(c, cmd, func(ctx context.Context, a *assembly.Assembly) error { return c.reapStatus(ctx, a, l) })
+		},
+	}
+	l.add(c, cmd, 0, "consumers")
+	return f.add(c, cmd)
+}
+
+func (c *common) reapStatus(ctx context.Context, a *assembly.Assembly, l *listing) error {
+	views := []operate.KeptView{}
+	n, err := c.kept(ctx, a, func(s *assembly.Store, r *contract.StoredRetention) error {
+		if !l.full(len(views)) {
+			views = append(views, operate.NewKeptView(s.Name(), r))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if c.json {
+		return writeJSON(c.Out, struct {
+			Consumers []operate.KeptView `json:"consumers"`
+			Count     int                `json:"count"`
+		}{views, n})
+	}
+	if err := show(c.Out, views, keptColumns(views), l.columns(c)); err != nil {
+		return failed(err)
+	}
+	for _, v := range views {
+		for _, line := range v.Remarks() {
+			fmt.Fprintf(c.Err, "%s: %s\n", legible.Printable(v.Consumer), legible.Printable(line))
+		}
+	}
+	return nil
+}
+
+func keptColumns(views []operate.KeptView) []column[operate.KeptView] {
+	type view = operate.KeptView
+	store := func(v view) string { return v.Store }
+	return []column[view]{
+		{terminal.Column{Title: "STORE"}, differ(views, store), store},
+		{terminal.Column{Title: "CONSUMER", Flexible: true}, true, func(v view) string { return v.Consumer }},
+		{terminal.Column{Title: "KEEPS"}, true, func(v view) string { return spanOf(v.Keep, "for ever") }},
+		{terminal.Column{Title: "LATEST COPY"}, true, func(v view) string { return spanOf(v.Horizon, "-") }},
+		{terminal.Column{Title: "REAPED TO"}, true, func(v view) string { return maybeMoment(v.Low) }},
+		{terminal.Column{Title: "BEHIND"}, true, func(v view) string { return spanOf(v.Behind, "-") }},
+		{terminal.Column{Title: "LAST DAY"}, true, func(v view) string { return fmt.Sprint(v.LastDay) }},
+	}
+}
+
+// spanOf is a number of seconds as people write it.
+func spanOf(seconds float64, zero string) string {
+	d := time.Duration(seconds * float64(time.Second))
+	switch {
+	case d <= 0:
+		return zero
+	case d < time.Minute:
+		return d.Round(time.Second).String()
+	case d < 48*time.Hour:
+		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	}
+	return fmt.Sprintf("%dd", d.Round(time.Hour)/(24*time.Hour))
+}
+
+func reapForget(c *common) *cobra.Command {
+	f := &reapFlags{}
+	var lane, why, who string
+	cmd := &cobra.Command{
+		Use:   "forget --lane NAME --consumer NAME --reason TEXT",
+		Short: "Let a lane no longer hold the reaper that is never read again",
+		Args:  nothing,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			switch {
+			case lane == "" || c.consumer == "":
+				return usage("--lane and --consumer are needed: semel reap status names the lane that holds a consumer's reaper")
+			case strings.TrimSpace(why) == "" && !f.dry:
+				return usage("--reason is missing: say why, it is recorded with the act")
+			}
+			if who, err = operator(who); err != nil {
+				return err
+			}
+			return f.withStores(c, cmd, func(ctx context.Context, a *assembly.Assembly) error {
+				return c.forgetLane(ctx, a, lane, contract.Act{Verb: "forget lane", Who: who, Why: why}, f.dry)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&lane, "lane", "", "the lane, as a topic and its partition")
+	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "only say what would be done")
+	cmd.Flags().StringVar(&why, "reason", "", "why, for the record")
+	cmd.Flags().StringVar(&who, "as", "", "who does it, for the record (default: the user of the operating system)")
+	return f.add(c, cmd)
+}
+
+// forgetLane forgets the lane in the one store that knows it.
+func (c *common) forgetLane(ctx context.Context, a *assembly.Assembly, lane string, act contract.Act, dry bool) error {
+	_, err := c.kept(ctx, a, func(s *assembly.Store, r *contract.StoredRetention) error {
+		act.Why = fmt.Sprintf("lane %s of consumer %s: %s", lane, r.Consumer, act.Why)
+		if dry {
+			fmt.Fprintf(c.Out, "%s: lane %s would be forgotten\n", legible.Printable(r.Consumer), legible.Printable(lane))
+			return nil
+		}
+		if err := s.ForgetLane(ctx, r.Consumer, lane, act); err != nil {
+			if errors.Is(err, semel.ErrState) {
+				return failed(err)
+			}
+			return failed(fmt.Errorf("store %s: %w", s.Name(), err))
+		}
+		if c.json {
+			return writeJSON(c.Out, map[string]string{"consumer": r.Consumer, "lane": lane, "result": "done"})
+		}
+		fmt.Fprintf(c.Out, "%s: lane %s is forgotten\n", legible.Printable(r.Consumer), legible.Printable(lane))
+		return nil
+	})
+	return err
+}
+
+func reapPrint(c *common) *cobra.Command {
+	f := &reapFlags{}
+	cmd := &cobra.Command{
+		Use:   "print",
+		Short: "Print SQL of a reaper, for a scheduler of the database's own",
+		Args:  nothing,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			p, store, err := c.loadFor(f.store)
+			if err != nil {
+				return err
+			}
+			a, err := c.open(p, store, false)
+			if err != nil {
+				return err
+			}
+			defer c.close(a)
+			for _, s := range a.Stores {
+				var names []string
+				for _, consumer := range p.Consumers {
+					if consumer.Store == s.Name() && (c.consumer == "" || c.consumer == consumer.Name) {
+						names = append(names, consumer.Name)
+					}
+				}
+				if len(p.Consumers) == 0 && c.consumer != "" {
+					names = []string{c.consumer}
+				}
+				if err := s.PrintReaper(c.Out, names); err != nil {
+					return failed(fmt.Errorf("store %s: %w", s.Name(), err))
+				}
+			}
+			return nil
+		},
+	}
+	return f.add(c, cmd)
+}

@@ -1,0 +1,137 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
+// KeptView is the retention of a consumer as people and scripts see it.
+type KeptView struct {
+	Store    string `json:"store"`
+	Consumer string `json:"consumer"`
+	// Keep and Bodies are in seconds; 0: for ever.
+	Keep   float64 `json:"keep_seconds"`
+	Bodies float64 `json:"bodies_seconds,omitempty"`
+	// Horizon is how late a copy can come, in seconds, and Why what it is made of.
+	Horizon float64 `json:"horizon_seconds,omitempty"`
+	Why     string  `json:"horizon,omitempty"`
+	Off     bool    `json:"off,omitempty"`
+	// Progress is when the consumer last recorded its progress; Held the lane that holds
+	// the cutoff, and Oldest the time of its oldest record.
+	Progress time.Time  `json:"progress"`
+	Held     string     `json:"held_by,omitempty"`
+	Oldest   *time.Time `json:"oldest,omitempty"`
+	// Cutoff is up to where markers may go, Low up to where they went.
+	Cutoff *time.Time `json:"cutoff,omitempty"`
+	Low    *time.Time `json:"low,omitempty"`
+	// Behind is how far the reaper is behind the cutoff, in seconds.
+	Behind float64 `json:"behind_seconds"`
+	// LastDay is how many markers the last day brought, counted to a hundred thousand;
+	// MarkerBytes what one takes, 0 if that is not known.
+	LastDay     int64 `json:"last_day"`
+	MarkerBytes int64 `json:"marker_bytes,omitempty"`
+	// Stopped says why nothing is removed; empty if it is.
+	Stopped string `json:"stopped,omitempty"`
+}
+
+// NewKeptView is what stands in a store of this name.
+func NewKeptView(store string, r *contract.StoredRetention) KeptView {
+	v := KeptView{Store: store, Consumer: r.Consumer, Keep: r.Keep.Seconds(), Bodies: r.Bodies.Seconds(), Horizon: r.Horizon.Seconds(), Why: r.Why, Off: r.Off,
+		Progress: r.Progress.UTC(), Held: r.Held, Oldest: maybe(r.Oldest), Cutoff: maybe(r.Cutoff), Low: maybe(r.Low), LastDay: r.LastDay, MarkerBytes: r.MarkerBytes}
+	if !r.First.IsZero() {
+		v.Behind = r.Cutoff.Sub(r.First).Seconds()
+	}
+	switch {
+	case r.Off:
+		v.Stopped = "it is switched off"
+	case r.Keep > 0 && r.Horizon > r.Keep:
+		v.Stopped = "copies can come later than what is kept"
+	}
+	return v
+}
+
+func maybe(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
+
+// Reaped is what a pass of the reaper removed of a consumer, or would remove.
+type Reaped struct {
+	Store    string `json:"store"`
+	Consumer string `json:"consumer"`
+	Markers  int64  `json:"markers"`
+	Rows     int64  `json:"rows"`
+	Bodies   int64  `json:"bodies"`
+	// Kept are markers before the cutoff that stay, since their messages have not ended.
+	Kept int64 `json:"kept"`
+	// Cutoff is up to where markers went; nil if none may.
+	Cutoff *time.Time `json:"cutoff,omitempty"`
+	// Elsewhere: another process reaps for the consumer.
+	Elsewhere bool `json:"elsewhere,omitempty"`
+	// Stopped says why nothing is removed.
+	Stopped string `json:"stopped,omitempty"`
+}
+
+// sliceOf is how many markers one call looks at.
+const sliceOf = 1000
+
+// Reap removes what is past the retention of a consumer, or only counts it. told hears of
+// each slice. What stops the reaper is no error.
+func Reap(ctx context.Context, store string, of contract.Reaper, r *contract.StoredRetention, dry bool, told func(Reaped)) (Reaped, error) {
+	sum := Reaped{Store: store, Consumer: r.Consumer, Cutoff: maybe(r.Cutoff)}
+	if !dry && r.Keep > 0 {
+		to, err := of.Advance(ctx, r.Consumer)
+		if err != nil {
+			return sum.stop(err)
+		}
+		sum.Cutoff = maybe(to)
+	}
+	for next, over := (contract.ReapMark{}), false; !over; {
+		done, err := of.Reap(ctx, contract.Reaping{Consumer: r.Consumer, Most: sliceOf, After: next, DryRun: dry})
+		if err != nil {
+			return sum.stop(err)
+		}
+		sum.Markers, sum.Rows, sum.Bodies, sum.Kept = sum.Markers+done.Markers, sum.Rows+done.Rows, sum.Bodies+done.Bodies, sum.Kept+done.Kept
+		if dry && next != (contract.ReapMark{}) {
+			sum.Bodies -= done.Bodies // each such call counts the same ones
+		}
+		sum.Elsewhere = done.Elsewhere
+		next = done.Next
+		over = done.Elsewhere || next.Done && (dry || done.Bodies < sliceOf)
+		told(sum)
+	}
+	return sum, nil
+}
+
+func (r Reaped) stop(err error) (Reaped, error) {
+	if errors.Is(err, semel.ErrState) {
+		r.Stopped = err.Error()
+		return r, nil
+	}
+	return r, err
+}
+
+// Remarks are what a person has to know of it beside its figures.
+func (v KeptView) Remarks() (lines []string) {
+	switch {
+	case v.Stopped != "":
+		lines = append(lines, "nothing is removed: "+v.Stopped)
+	case v.Keep == 0 && v.LastDay > 0 && v.MarkerBytes > 0:
+		lines = append(lines, fmt.Sprintf("it grows by some %d markers a day, %d MB", v.LastDay, (v.LastDay*v.MarkerBytes+999_999)/1_000_000))
+	}
+	if v.Horizon > 0 && v.Why != "" {
+		lines = append(lines, "latest copy: "+v.Why)
+	}
+	if v.Held != "" && v.Keep > 0 {
+		lines = append(lines, fmt.Sprintf("lane %s is behind, since %s, and holds the reaper", v.Held, v.Oldest.Format(time.RFC3339)))
+	}
+	return lines
+}
