@@ -196,7 +196,7 @@ func (s *Store) fillParts() {
 	}
 	if p := s.postgres; p != nil {
 		p.Reaper = strings.NewReplacer("{advance}", p.Advance, "{patience}", p.Patience, "{next due}", p.NextDue,
-			"{reap}", p.Reap, "{reap bodies}", p.ReapBodies).Replace(p.Reaper)
+			"{reap rows}", p.ReapRows, "{reap}", p.Reap, "{reap bodies}", p.ReapBodies).Replace(p.Reaper)
 		p.ClaimEnds = strings.Replace(p.ClaimEnds, "{row ends}", p.RowEnds, 1)
 		p.CloseClaim = strings.Replace(p.CloseClaim, "{row ends}", p.RowEnds, 1)
 		for _, text := range []*string{&p.MoveStreams, &p.SkipStream, &p.AdvanceLines, &p.SweepLines} {

@@ -33,12 +33,12 @@ func (s *Store) Reap(ctx context.Context, o contract.Reaping) (done contract.Rea
 		if err != nil {
 			return err
 		}
-		done.Next.Done = true
 		if o.DryRun {
 			if _, err := tx.ExecContext(ctx, s.sql.Advance, []byte(o.Consumer)); err != nil {
 				return err
 			}
 		}
+		done.Next.Done = r.Keep == 0
 		if r.Keep > 0 {
 			if err := s.reapMarkers(ctx, tx, o, &done); err != nil {
 				return err
@@ -67,8 +67,8 @@ func (s *Store) Reap(ctx context.Context, o contract.Reaping) (done contract.Rea
 func (s *Store) patience(ctx context.Context, tx *sql.Tx, consumer string) error {
 	if s.postgres != nil {
 		var alone bool
-		settings := make([]sql.NullString, 6)
-		at := []any{&settings[0], &settings[1], &settings[2], &settings[3], &settings[4], &settings[5], &alone}
+		settings := make([]sql.NullString, 7)
+		at := []any{&settings[0], &settings[1], &settings[2], &settings[3], &settings[4], &settings[5], &settings[6], &alone}
 		if err := tx.QueryRowContext(ctx, s.postgres.Patience, []byte(consumer)).Scan(at...); err != nil {
 			return err
 		}
@@ -91,36 +91,47 @@ func (s *Store) policyIn(ctx context.Context, tx *sql.Tx, consumer string) (cont
 	return r, err
 }
 
-// reapMarkers removes some markers of the next scope that has such as are due.
+// reapMarkers removes some markers of the scope that the pass has come to, or of the next
+// one that has such as are due.
 func (s *Store) reapMarkers(ctx context.Context, tx *sql.Tx, o contract.Reaping, done *contract.Reaped) error {
-	after := o.After
-	err := tx.QueryRowContext(ctx, s.sql.NextDue, []byte(o.Consumer), after.Scope, after.At, []byte(after.ID)).Scan(&done.Next.Scope)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil // there is none
+	for after := o.After; ; {
+		if after.Scope > 0 {
+			looked, err := s.reapScope(ctx, tx, after, o.Most, done)
+			if err != nil || looked > 0 {
+				done.Kept = looked - done.Markers
+				done.Next.Scope = after.Scope
+				return err
+			}
+		}
+		next := contract.ReapMark{}
+		err := tx.QueryRowContext(ctx, s.sql.NextDue, []byte(o.Consumer), after.Scope).Scan(&next.Scope)
+		if errors.Is(err, sql.ErrNoRows) {
+			done.Next = contract.ReapMark{Done: true}
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		after = next
 	}
-	if err != nil {
-		return err
-	}
-	done.Next.Done = false
-	if done.Next.Scope != after.Scope {
-		after = contract.ReapMark{Scope: done.Next.Scope}
-	}
-	reap := s.sqliteReap
-	if s.postgres != nil {
-		reap = s.postgresReap
-	}
-	looked, err := reap(ctx, tx, after, o.Most, done)
-	done.Kept = looked - done.Markers
-	return err
 }
 
-// postgresReap removes what may go of the markers behind a place, and says how many it
-// looked at.
-func (s *Store) postgresReap(ctx context.Context, tx *sql.Tx, after contract.ReapMark, most int, done *contract.Reaped) (looked int64, err error) {
+// reapScope removes what may go of the markers behind a place, and says how many it looked
+// at.
+func (s *Store) reapScope(ctx context.Context, tx *sql.Tx, after contract.ReapMark, most int, done *contract.Reaped) (looked int64, err error) {
+	if s.postgres == nil {
+		return s.sqliteReap(ctx, tx, after, most, done)
+	}
+	rows, err := tx.ExecContext(ctx, s.postgres.ReapRows, after.Scope, after.At, []byte(after.ID), most)
+	if err != nil {
+		return 0, err
+	}
+	if done.Rows, err = rows.RowsAffected(); err != nil {
+		return 0, err
+	}
 	var at sql.NullInt64
 	var id []byte
-	err = tx.QueryRowContext(ctx, s.postgres.Reap, after.Scope, after.At, []byte(after.ID), most).
-		Scan(&looked, &done.Markers, &done.Rows, &at, &id)
+	err = tx.QueryRowContext(ctx, s.postgres.Reap, after.Scope, after.At, []byte(after.ID), most).Scan(&looked, &done.Markers, &at, &id)
 	done.Next.At, done.Next.ID = at.Int64, string(id)
 	return looked, err
 }

@@ -95,10 +95,10 @@ type Postgres struct {
 	// ExecOne goes around a statement that must change one row.
 	ExecOne string
 	// Patience are the settings of a reaper's transaction, and whether no other reaps for
-	// the consumer; Reap removes some markers of a scope. Indexes builds the indexes of both,
+	// the consumer; ReapRows and Reap remove some markers of a scope with their rows. Indexes builds the indexes of both,
 	// Unindexed tells by number which of them do not stand, and which are there all the
 	// same; Unindex drops those.
-	Patience, Reap, Indexes, Unindexed, Unindex string
+	Patience, ReapRows, Reap, Indexes, Unindexed, Unindex string
 	// Reaper is a procedure that does what a reaper does.
 	Reaper string
 	// What adopting a table asks of it.

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"database/sql"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -85,7 +86,8 @@ func TestTheReaperReadsNoMoreThanItRemoves(t *testing.T) {
 		_ = rows.Close()
 		for name, text := range map[string]string{
 			"reap":       plan(t, tx, "explain (analyze, buffers) "+statements.Reap, scope, int64(0), []byte{}, 1000),
-			"next due":   plan(t, tx, "explain (analyze, buffers) "+statements.NextDue, []byte("billing"), int64(0), int64(0), []byte{}),
+			"reap rows":  plan(t, tx, "explain (analyze, buffers) "+statements.ReapRows, scope, int64(0), []byte{}, 1000),
+			"next due":   plan(t, tx, "explain (analyze, buffers) "+statements.NextDue, []byte("billing"), int64(0)),
 			"bodies":     plan(t, tx, "explain (analyze, buffers) "+statements.ReapBodies, []byte("billing"), 1000),
 			"first due":  plan(t, tx, "explain (analyze, buffers) "+statements.FirstDue, []byte("billing"), time.Now().UnixMicro()),
 			"last day":   plan(t, tx, "explain (analyze, buffers) "+statements.LastDay, []byte("billing"), 1000),
@@ -93,6 +95,9 @@ func TestTheReaperReadsNoMoreThanItRemoves(t *testing.T) {
 		} {
 			if strings.Contains(text, "Seq Scan on semel_markers") || strings.Contains(text, "Seq Scan on semel_inbox") {
 				t.Errorf("%s reads a table whole:\n%s", name, text)
+			}
+			if read := removedByFilter(text); read > 1100 {
+				t.Errorf("%s reads %d rows in vain:\n%s", name, read, text)
 			}
 			if name == "reap" && !strings.Contains(text, "semel_markers_at") {
 				t.Errorf("%s does not go by the time of markers:\n%s", name, text)
@@ -247,4 +252,18 @@ func TestTheIndexesOfTheReaper(t *testing.T) {
 			}
 		}
 	})
+}
+
+// removedByFilter is the most that a node of a plan has read in vain.
+func removedByFilter(plan string) (most int) {
+	for line := range strings.Lines(plan) {
+		if _, n, found := strings.Cut(line, "Rows Removed by "); found {
+			_, n, _ = strings.Cut(n, ": ")
+			read, err := strconv.Atoi(strings.TrimSpace(n))
+			if err == nil {
+				most = max(most, read)
+			}
+		}
+	}
+	return most
 }

@@ -7,6 +7,7 @@
 //	brokers   of three brokers one is killed and another frozen
 //	commit    the connection is cut at COMMIT
 //	failover  the primary is killed and its standby promoted
+//	retention old markers are removed while workers consume
 //
 // `go run ./itest/cmd/proof NAME` runs one, its tests run a short form.
 //

@@ -258,11 +258,17 @@ func (s *Server) logEnd() string { return logEnd(s.folder) }
 // Logged is how many lines of the server's log hold the text.
 func (s *Server) Logged(text string) int {
 	s.t.Helper()
+	return strings.Count(s.Log(), text)
+}
+
+// Log is the server's log.
+func (s *Server) Log() string {
+	s.t.Helper()
 	log, err := os.ReadFile(filepath.Join(s.folder, "log"))
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return strings.Count(string(log), text)
+	return string(log)
 }
 
 // logEnd is the end of the log in a server's folder.

@@ -54,8 +54,9 @@ where s.consumer = $1;
 
 -- name: last day
 select count(*) from (
-  select 1 from {prefix}scopes s join {prefix}markers m on m.scope = s.number
-  where s.consumer = $1 and m.at > clock_timestamp() - interval '1 day' limit $2
+  select 1 from {prefix}scopes s cross join lateral (
+    select 1 from {prefix}markers m where m.scope = s.number and m.at > statement_timestamp() - interval '1 day' limit $2) m
+  where s.consumer = $1 limit $2
 ) counted;
 
 -- name: marker bytes
@@ -78,10 +79,8 @@ where s.number = any($1::bigint[]) and s.low is not null;
 
 -- name: next due
 select s.number from {prefix}scopes s
-where s.consumer = $1 and s.number >= $2 and exists (
-  select 1 from {prefix}markers m
-  where m.scope = s.number and m.at < s.low
-    and (s.number > $2 or (m.at, m.id) > (timestamptz 'epoch' + $3::bigint * interval '1 microsecond', $4::bytea)))
+where s.consumer = $1 and s.number > $2 and (
+  select m.at from {prefix}markers m where m.scope = s.number and m.at < s.low order by m.at limit 1) is not null
 order by s.number limit 1;
 
 -- Patience keeps the reaper from waiting for anybody, and its plans from reading whole
@@ -91,34 +90,51 @@ order by s.number limit 1;
 select set_config('lock_timeout', '20ms', true), set_config('statement_timeout', '10s', true),
   set_config('idle_in_transaction_session_timeout', '30s', true),
   set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),
+  set_config('enable_material', 'off', true),
   pg_try_advisory_xact_lock(hashtextextended(encode($1::bytea, 'hex') || ' {prefix}reap', 0));
 
--- Reap looks at some markers of a scope below its low-water mark, removes those whose
--- messages have ended, with their rows, and passes over what others hold locked.
+-- Reap rows removes the rows of some markers of a scope below its low-water mark, where all
+-- of the identity have ended; it passes over those that others hold locked. What it reads of
+-- other tables it reads row by row, by their keys, whatever the planner knows of them.
 
--- name: reap
+-- name: reap rows
 with part as materialized (
-  select m.id, m.at, m.outcome, s.low
-  from {prefix}scopes s join {prefix}markers m on m.scope = s.number
-  where s.number = $1 and m.scope = $1 and m.at < s.low and m.at >= timestamptz 'epoch' + $2::bigint * interval '1 microsecond'
+  select m.id from {prefix}markers m
+  where m.scope = $1 and m.at < (select s.low from {prefix}scopes s where s.number = $1)
+    and m.at >= timestamptz 'epoch' + $2::bigint * interval '1 microsecond'
     and (m.at, m.id) > (timestamptz 'epoch' + $2::bigint * interval '1 microsecond', $3::bytea)
   order by m.at, m.id limit $4
 ), ended as materialized (
-  select i.number, i.id from part p join {prefix}inbox i on i.scope = $1 and i.id = p.id
-  where p.outcome in (1, 4, 5) and i.state in ('COMPLETED', 'DISCARDED', 'DEAD_LETTERED') and i.changed_at < p.low
-  for update of i skip locked
+  select r.number from part p cross join lateral (
+    select i.number from {prefix}inbox i
+    where i.scope = $1 and i.id = p.id and i.state in ('COMPLETED', 'DISCARDED', 'DEAD_LETTERED')
+      and i.changed_at < (select s.low from {prefix}scopes s where s.number = $1)
+      and (select count(*) from {prefix}inbox o where o.scope = $1 and o.id = p.id
+        and not (o.state in ('COMPLETED', 'DISCARDED', 'DEAD_LETTERED') and o.changed_at < (select s.low from {prefix}scopes s where s.number = $1))) = 0
+    limit 1000 for update skip locked) r
+)
+delete from {prefix}inbox i using ended e where i.number = e.number;
+
+-- Reap looks at the same markers, and removes those whose messages have ended and that have
+-- no row any more.
+
+-- name: reap
+with part as materialized (
+  select m.id, m.at from {prefix}markers m
+  where m.scope = $1 and m.at < (select s.low from {prefix}scopes s where s.number = $1)
+    and m.at >= timestamptz 'epoch' + $2::bigint * interval '1 microsecond'
+    and (m.at, m.id) > (timestamptz 'epoch' + $2::bigint * interval '1 microsecond', $3::bytea)
+  order by m.at, m.id limit $4
 ), free as materialized (
-  select m.id from part p join {prefix}markers m on m.scope = $1 and m.id = p.id
-  where m.outcome in (1, 4, 5) and not exists (
-    select 1 from {prefix}inbox i where i.scope = $1 and i.id = m.id
-    and not exists (select 1 from ended e where e.number = i.number))
-  for update of m skip locked
-), rows_gone as (
-  delete from {prefix}inbox i using free f join ended e on e.id = f.id where i.number = e.number returning 1
+  select f.id from part p cross join lateral (
+    select m.id from {prefix}markers m
+    where m.scope = $1 and m.id = p.id and m.outcome in (1, 4, 5)
+      and (select count(*) from {prefix}inbox i where i.scope = $1 and i.id = p.id) = 0
+    limit 1 for update skip locked) f
 ), gone as (
   delete from {prefix}markers m using free f where m.scope = $1 and m.id = f.id returning 1
 )
-select (select count(*) from part), (select count(*) from gone), (select count(*) from rows_gone), l.at, l.id
+select (select count(*) from part), (select count(*) from gone), l.at, l.id
 from (select 1) one left join (
   select (extract(epoch from at) * 1000000)::bigint as at, id from part order by part.at desc, id desc limit 1) l on true;
 
@@ -128,7 +144,7 @@ with due as materialized (
   cross join lateral (
     select i.number from {prefix}inbox i
     where i.scope = s.number and i.state in ('COMPLETED', 'DISCARDED') and i.body_removed_at is null
-      and i.changed_at < clock_timestamp() - r.bodies_ms * interval '1 millisecond'
+      and i.changed_at < statement_timestamp() - r.bodies_ms * interval '1 millisecond'
     order by i.changed_at limit $2 for update of i skip locked) i
   where r.consumer = $1 and r.bodies_ms > 0 limit $2
 )
@@ -167,11 +183,9 @@ declare
   scope bigint := 0;
   last_at bigint := 0;
   last_id bytea := '';
-  next_scope bigint;
   settings record;
   looked bigint;
   gone bigint;
-  rows_gone bigint;
   bodies bigint;
 begin
   execute $statement${advance}$statement$ using name;
@@ -180,14 +194,14 @@ begin
     execute $statement${patience}$statement$ into settings using name;
     exit when not settings.pg_try_advisory_xact_lock or not exists (
       select 1 from {prefix}retention r where r.consumer = name and not r.off and r.horizon_ms <= r.keep_ms and r.keep_ms > 0);
-    execute $statement${next due}$statement$ into next_scope using name, scope, last_at, last_id;
-    exit when next_scope is null;
-    if next_scope <> scope then
-      scope := next_scope;
+    if looked is null or looked = 0 then
+      execute $statement${next due}$statement$ into scope using name, scope;
+      exit when scope is null;
       last_at := 0;
       last_id := '';
     end if;
-    execute $statement${reap}$statement$ into looked, gone, rows_gone, last_at, last_id using scope, last_at, last_id, most;
+    execute $statement${reap rows}$statement$ using scope, last_at, last_id, most;
+    execute $statement${reap}$statement$ into looked, gone, last_at, last_id using scope, last_at, last_id, most;
     commit;
     exit when clock_timestamp() - began > budget;
   end loop;

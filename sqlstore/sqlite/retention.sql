@@ -73,9 +73,8 @@ where s.number in (values {list:(?)}) and s.low is not null;
 
 -- name: next due
 select s.number from {prefix}scopes s
-where s.consumer = ?1 and s.number >= ?2 and exists (
-  select 1 from {prefix}markers m
-  where m.scope = s.number and m.at < s.low and (s.number > ?2 or (m.at, m.id) > (?3 / 1000, ?4)))
+where s.consumer = ?1 and s.number > ?2 and (
+  select m.at from {prefix}markers m where m.scope = s.number and m.at < s.low order by m.at limit 1) is not null
 order by s.number limit 1;
 
 -- Part are some markers of a scope below its low-water mark, and whether they may go.
@@ -84,8 +83,8 @@ order by s.number limit 1;
 select m.id, m.at * 1000, m.outcome in (1, 4, 5) and not exists (
     select 1 from {prefix}inbox i where i.scope = m.scope and i.id = m.id
     and not (i.state in ('COMPLETED', 'DISCARDED', 'DEAD_LETTERED') and i.changed_at < s.low))
-from {prefix}scopes s join {prefix}markers m on m.scope = s.number
-where s.number = ?1 and m.at < s.low and (m.at, m.id) > (?2 / 1000, ?3)
+from {prefix}scopes s cross join {prefix}markers m on m.scope = s.number
+where s.number = ?1 and m.at < s.low and m.at >= ?2 / 1000 and (m.at, m.id) > (?2 / 1000, ?3)
 order by m.at, m.id limit ?4;
 
 -- name: remove rows

@@ -1,0 +1,133 @@
+package retention
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/pgxstore"
+)
+
+// crew are the workers, and what they did.
+type crew struct {
+	run *run
+
+	mutex   sync.Mutex // guards what follows
+	applied int        // fresh messages
+	copies  int        // of those that were applied before, by them or long ago
+	late    int        // copies of what is gone
+	wrong   int        // of those, such as took effect
+	took    []time.Duration
+	failed  error
+}
+
+const (
+	batchOf  = 200 // new messages of a batch
+	lateOf   = 5   // copies of old ones
+	repeatOf = 5   // copies of new ones
+)
+
+func (c *crew) count() int {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.applied
+}
+
+// rate is how many messages a second are applied for so long.
+func (c *crew) rate(ctx context.Context, d time.Duration) float64 {
+	from, began := c.count(), time.Now()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return float64(c.count()-from) / time.Since(began).Seconds()
+}
+
+// work applies batches until ctx ends.
+func (c *crew) work(ctx context.Context, random *rand.Rand) {
+	var before []contract.Mark
+	for ctx.Err() == nil {
+		marks := c.batch(random, before)
+		began := time.Now()
+		if err := c.apply(context.WithoutCancel(ctx), marks); err != nil {
+			c.mutex.Lock()
+			c.failed = err
+			c.mutex.Unlock()
+			return
+		}
+		before = marks[:repeatOf]
+		c.mutex.Lock()
+		c.took = append(c.took, time.Since(began))
+		c.mutex.Unlock()
+	}
+}
+
+// batch are marks of new messages, with copies of some of the last batch and of old ones.
+func (c *crew) batch(random *rand.Rand, before []contract.Mark) []contract.Mark {
+	marks := make([]contract.Mark, 0, batchOf+lateOf+repeatOf)
+	now := time.Now()
+	for range batchOf {
+		marks = append(marks, c.mark(newID(now, random), now))
+	}
+	marks = append(marks, before...)
+	for range lateOf {
+		n := 1 + random.IntN(c.run.Markers)
+		marks = append(marks, c.mark(c.run.oldID(n), c.run.oldTime(n)))
+	}
+	return marks
+}
+
+func (c *crew) mark(id string, at time.Time) contract.Mark {
+	if c.run.Blind {
+		at = time.Time{}
+	}
+	return contract.Mark{Scope: c.run.scope, ID: []byte(id), As: contract.Applied, Age: at}
+}
+
+// newID is a UUID of version 7.
+func newID(at time.Time, random *rand.Rand) string {
+	ms := fmt.Sprintf("%012x", at.UnixMilli())
+	return fmt.Sprintf("%s-%s-7%03x-8%03x-%012x", ms[:8], ms[8:], random.IntN(1<<12), random.IntN(1<<12), random.Int64N(1<<48))
+}
+
+// apply does what the engine does with a batch.
+func (c *crew) apply(ctx context.Context, marks []contract.Mark) error {
+	b, verdicts, err := c.run.store.Queued().Begin(ctx, contract.TxOptions{MarkLock: 10 * time.Second}, marks)
+	if err != nil && c.run.store.Classify(err) == contract.ClassContended {
+		return nil // a copy of what was removed between two statements: it is asked again, as others come
+	}
+	if err != nil {
+		return err
+	}
+	var e contract.Ending
+	applied, copies, late, wrong := 0, 0, 0, 0
+	for i, v := range verdicts {
+		switch v.Kind {
+		case contract.Fresh:
+			applied++
+			if i >= len(marks)-lateOf {
+				wrong++
+			}
+			write(b.Tx(i), string(marks[i].ID))
+		case contract.Old:
+			late++
+			e.Trim = append(e.Trim, i)
+		default:
+			copies++
+		}
+	}
+	if r := b.Commit(ctx, e); r.Outcome != contract.Committed {
+		return fmt.Errorf("a batch: %v, %w", r.Outcome, r.Err)
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.applied, c.copies, c.late, c.wrong = c.applied+applied, c.copies+copies, c.late+late, c.wrong+wrong
+	return nil
+}
+
+func write(q *pgxstore.Queue, id string) { q.Exec("insert into effects values ($1)", id) }
