@@ -25,7 +25,7 @@ const (
 	leastSlice = 50
 	firstSlice = 500
 	mostSlice  = 10_000
-	sliceTime  = 50 * time.Millisecond
+	sliceTime  = 20 * time.Millisecond
 	// restFor is how many times as long as a call took nothing is done after it.
 	restFor = 3
 	// callTimeout ends a call that does not answer.

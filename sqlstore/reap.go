@@ -67,8 +67,8 @@ func (s *Store) Reap(ctx context.Context, o contract.Reaping) (done contract.Rea
 func (s *Store) patience(ctx context.Context, tx *sql.Tx, consumer string) error {
 	if s.postgres != nil {
 		var alone bool
-		settings := make([]sql.NullString, 7)
-		at := []any{&settings[0], &settings[1], &settings[2], &settings[3], &settings[4], &settings[5], &settings[6], &alone}
+		settings := make([]sql.NullString, 8)
+		at := []any{&settings[0], &settings[1], &settings[2], &settings[3], &settings[4], &settings[5], &settings[6], &settings[7], &alone}
 		if err := tx.QueryRowContext(ctx, s.postgres.Patience, []byte(consumer)).Scan(at...); err != nil {
 			return err
 		}

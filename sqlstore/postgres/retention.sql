@@ -83,14 +83,15 @@ where s.consumer = $1 and s.number > $2 and (
   select m.at from {prefix}markers m where m.scope = s.number and m.at < s.low order by m.at limit 1) is not null
 order by s.number limit 1;
 
--- Patience keeps the reaper from waiting for anybody, and its plans from reading whole
--- tables: what it looks for is always little.
+-- Patience keeps the reaper from waiting for anybody, and others from waiting for a disk
+-- while it holds their rows: what a crash takes back of its work is done again. Its plans
+-- read no whole tables: what it looks for is always little.
 
 -- name: patience
 select set_config('lock_timeout', '20ms', true), set_config('statement_timeout', '10s', true),
   set_config('idle_in_transaction_session_timeout', '30s', true),
   set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),
-  set_config('enable_material', 'off', true),
+  set_config('enable_material', 'off', true), set_config('synchronous_commit', 'off', true),
   pg_try_advisory_xact_lock(hashtextextended(encode($1::bytea, 'hex') || ' {prefix}reap', 0));
 
 -- Reap rows removes the rows of some markers of a scope below its low-water mark, where all

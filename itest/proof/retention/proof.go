@@ -159,8 +159,11 @@ func (r *run) reap(ctx context.Context, l *Ledger) error {
 		}
 		took := time.Since(began)
 		l.slices = append(l.slices, took)
-		if slice = min(slice*2, 10_000); took > 50*time.Millisecond {
-			slice = max(slice/4, 50)
+		switch { // as consumer.Consumer does
+		case took > 20*time.Millisecond:
+			slice = max(slice/2, 50)
+		case took < 10*time.Millisecond:
+			slice = min(slice*2, 10_000)
 		}
 		l.Removed += int(done.Markers)
 		if next = done.Next; next.Done {
