@@ -9,6 +9,7 @@ import (
 // yet, begin. What is stable is asked for last: if it is before the end, a
 // transaction is open.
 func (s *Source) askEnds(ctx context.Context) error {
+	asked := time.Now()
 	own, fresh := s.progress.ownPartitions()
 	ends, err := s.brokers.listOffsets(ctx, own, atEnd, false)
 	if err != nil {
@@ -24,7 +25,7 @@ func (s *Source) askEnds(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.progress.noteEnds(begins, ends, stable)
+	s.progress.noteEnds(asked, begins, ends, stable)
 	return nil
 }
 
@@ -43,14 +44,14 @@ func (p *progress) ownPartitions() (own, fresh []topicPartition) {
 	return own, fresh
 }
 
-func (p *progress) noteEnds(begins, ends, stable map[topicPartition]int64) {
+func (p *progress) noteEnds(asked time.Time, begins, ends, stable map[topicPartition]int64) {
 	now := time.Now()
 	for l := range p.lanes.each {
 		if at, known := begins[l.topicPartition]; known && l.reached() < 0 {
 			l.delivered = at // the group has no offset, so this is where the lane begins
 		}
 		if at, known := ends[l.topicPartition]; known {
-			l.end = at
+			l.end, l.endAsked = at, asked
 		}
 		if at, known := stable[l.topicPartition]; known {
 			l.stable = at

@@ -84,6 +84,16 @@ type lane struct {
 	lastMove    lastMove
 	heldUpSince time.Time
 	heldUpTold  bool
+
+	// uncommitted is the time of the oldest record that is done and has not been
+	// part of a commit, committing that of the oldest one that is part of one of which
+	// there is no good answer yet; zero without one.
+	uncommitted, committing time.Time
+	// taken is the earliest time of the records that were polled last.
+	taken time.Time
+	// endAsked is when the brokers were asked for end.
+	endAsked    time.Time
+	firstUnread firstUnread
 }
 
 // mostWindow is how many records may stand behind one that is not settled
@@ -106,6 +116,9 @@ const (
 type slot struct {
 	after  position
 	record *record // nil when settled, so that nothing of it is kept
+	// settledTime is the record's time when it is settled, in milliseconds since 1970;
+	// 0 for what has none.
+	settledTime int64
 }
 
 // record is a record in a lane's window, and its delivery's Handle.
@@ -130,6 +143,8 @@ type record struct {
 // add appends polled records. Control records end at once: they carry nothing,
 // but the group's offset passes over them as over settled ones.
 func (l *lane) add(records []*kgo.Record, maxRecord int) {
+	now := time.Now()
+	var earliest time.Time
 	for _, raw := range records {
 		s := slot{after: position{raw.Offset + 1, raw.LeaderEpoch}}
 		l.next = raw.Offset + 1
@@ -141,8 +156,12 @@ func (l *lane) add(records []*kgo.Record, maxRecord int) {
 			s.record = r
 			l.ready = append(l.ready, r)
 			l.held += r.size
+			earliest = earlier(earliest, timeOf(raw))
 		}
 		l.window = append(l.window, s)
+	}
+	if !earliest.IsZero() {
+		l.taken = earlier(earliest, now)
 	}
 	l.advance()
 }
@@ -190,8 +209,12 @@ func (l *lane) settle(r *record) {
 		l.hidden -= r.hidden
 	}
 	l.held -= r.size
+	s := &l.window[r.number-l.first]
+	s.record = nil
+	if at := r.time(); !at.IsZero() {
+		s.settledTime = at.UnixMilli()
+	}
 	r.state, r.raw = settled, nil
-	l.window[r.number-l.first].record = nil
 	l.advance()
 }
 
@@ -200,6 +223,7 @@ func (l *lane) advance() {
 	n := 0
 	for n < len(l.window) && l.window[n].record == nil {
 		l.done = l.window[n].after
+		l.uncommitted = earlier(l.uncommitted, l.window[n].time())
 		n++
 	}
 	l.window = l.window[n:]

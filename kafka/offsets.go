@@ -43,6 +43,7 @@ func (o *offsets) toCommit(renewed *owner, late bool) map[owner]map[topicPartiti
 			all[l.owner] = map[topicPartition]pending{}
 		}
 		all[l.owner][l.topicPartition] = pending{l, l.done, l.owner, l.topicID}
+		l.committing, l.uncommitted = earlier(l.committing, l.uncommitted), time.Time{}
 	}
 	return all
 }
@@ -84,6 +85,7 @@ func (o *offsets) note(c pending, err error) (lost string, why error) {
 	switch {
 	case err == nil:
 		c.lane.committed, c.lane.committedAt = c.at, time.Now()
+		c.lane.committing = time.Time{}
 		return "", nil
 	case c.lane.gone:
 		return "", nil

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -128,12 +129,12 @@ func TestEndsThatAreNotAnswered(t *testing.T) {
 		s := unjoined(t, nil)
 		l := newLane(topicPartition{theTopic, 0}, 1)
 		s.lanes.order = append(s.lanes.order, l)
-		s.progress.noteEnds(map[topicPartition]int64{l.topicPartition: 2}, map[topicPartition]int64{l.topicPartition: 9}, map[topicPartition]int64{l.topicPartition: 7})
+		s.progress.noteEnds(time.Now(), map[topicPartition]int64{l.topicPartition: 2}, map[topicPartition]int64{l.topicPartition: 9}, map[topicPartition]int64{l.topicPartition: 7})
 		for range 2 {
 			if l.delivered != 2 || l.end != 9 || l.stable != 7 {
 				t.Errorf("it begins at %d, ends at %d and is stable up to %d", l.delivered, l.end, l.stable)
 			}
-			s.progress.noteEnds(nil, map[topicPartition]int64{}, nil)
+			s.progress.noteEnds(time.Now(), nil, map[topicPartition]int64{}, nil)
 		}
 		if behind, left, _ := s.progress.remains(); len(behind) != 1 || behind[0].at != 2 {
 			t.Errorf("behind is %+v, left %+v", behind, left)

@@ -46,6 +46,8 @@ var (
 	_ contract.Positioned    = (*Source)(nil)
 	_ contract.Idler         = (*Source)(nil)
 	_ contract.LaneFaulting  = (*Source)(nil)
+	_ contract.Dated         = (*Source)(nil)
+	_ contract.Horizoned     = (*Source)(nil)
 )
 
 // New checks the configuration and reports every fault of it. It does not

@@ -81,6 +81,7 @@ func (s *Source) look() bool {
 		return false
 	}
 	s.askStalled(ctx)
+	s.askUnread(ctx)
 	return true
 }
 

@@ -1,0 +1,125 @@
+package kafka
+
+import (
+	"time"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// How far a lane is, by the broker's time, keeps its markers from being removed: see
+// contract.Dated. So whatever is not known for certain is told as older than it may
+// be, or not at all, and never as settled.
+
+// endKnown is for how long it counts that a lane has got to the end of its log, from
+// when the brokers were asked for it. A source that is cut off hears nothing of what
+// is written meanwhile, and may not say that all of it is settled.
+const endKnown = 4 * askEvery
+
+// Ages implements contract.Dated. A lane has its topic's and partition's name, as in
+// "payments/3". Its time is that of the oldest record that was read and of which the
+// group does not know yet that it is done, taken as no later than its delivery, as
+// producers' clocks may be ahead. If there is none it is zero while the lane is at the
+// end of its log, as far as that was asked for within the last minute; and else the
+// time of the first record behind it, or, until that is known, of those that were
+// read last. What is written later is no older than that where the topic has
+// the brokers' times (LogAppendTime); with those of producers (CreateTime) a clock
+// that is behind may write older ones. A lane that stands still is never settled.
+//
+// Not known, and not among the lanes, is one of which nothing was read since it was
+// given and of which the brokers have not said whether there is anything to read, or
+// how old it is; and one with a record that has no time.
+func (s *Source) Ages() (lanes []contract.LaneAge, all bool) { return s.progress.ages(time.Now()) }
+
+func (p *progress) ages(now time.Time) (ages []contract.LaneAge, all bool) {
+	all = true
+	for l := range p.lanes.each {
+		if l.gone {
+			continue
+		}
+		oldest, known := l.age(now)
+		if known {
+			ages = append(ages, contract.LaneAge{Lane: l.id.ID, Oldest: oldest})
+		}
+		all = all && known
+	}
+	return ages, all
+}
+
+// age is the time of the lane's oldest record that is not settled, or not read; zero if
+// there is none.
+func (l *lane) age(now time.Time) (oldest time.Time, known bool) {
+	oldest = earlier(l.uncommitted, l.committing)
+	held := false
+	for i := range l.window {
+		s := &l.window[i]
+		at := s.time()
+		if s.record != nil {
+			held, at = true, s.record.time()
+			if at.IsZero() {
+				return time.Time{}, false
+			}
+		}
+		oldest = earlier(oldest, at)
+	}
+	if held {
+		return oldest, true
+	}
+	unread, known := l.ageOfUnread(now)
+	return earlier(oldest, unread), known
+}
+
+// ageOfUnread is the time of the first record that was not read.
+func (l *lane) ageOfUnread(now time.Time) (oldest time.Time, known bool) {
+	switch {
+	case l.broken == nil && l.atEnd(now):
+		return time.Time{}, true
+	case l.firstUnread.at == l.reached() && !l.firstUnread.time.IsZero():
+		return l.firstUnread.time, true
+	}
+	return l.taken, !l.taken.IsZero()
+}
+
+// atEnd reports whether there was nothing to read when the brokers were last asked, and
+// that is not long ago. A log can end behind its last record.
+func (l *lane) atEnd(now time.Time) bool {
+	at := l.reached()
+	if at < 0 || l.endAsked.IsZero() || now.Sub(l.endAsked) > endKnown {
+		return false
+	}
+	return at == l.end || l.firstUnread.none && l.firstUnread.at == at && l.firstUnread.end == l.end
+}
+
+// time is the broker's time of a record that is not settled, and no later than its
+// delivery; zero where it has none.
+func (r *record) time() time.Time {
+	at := timeOf(r.raw)
+	if at.IsZero() || r.at.IsZero() {
+		return at
+	}
+	return earlier(at, r.at)
+}
+
+// time is that of a settled record; zero where it has none, or is not settled.
+func (s *slot) time() time.Time {
+	if s.settledTime == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(s.settledTime).UTC()
+}
+
+// timeOf is the broker's time of a record; zero where it has none.
+func timeOf(raw *kgo.Record) time.Time {
+	if raw.Timestamp.UnixMilli() <= 0 { // records of old clients have -1
+		return time.Time{}
+	}
+	return raw.Timestamp.UTC()
+}
+
+// earlier is the earlier of two times. One that is zero is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
