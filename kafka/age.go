@@ -28,8 +28,15 @@ const endKnown = 4 * askEvery
 //
 // Not known, and not among the lanes, is one of which nothing was read since it was
 // given and of which the brokers have not said whether there is anything to read, or
-// how old it is; and one with a record that has no time.
-func (s *Source) Ages() (lanes []contract.LaneAge, all bool) { return s.progress.ages(time.Now()) }
+// how old it is; and one with a record that has no time. all is also false while the
+// group has not said which lanes there are, and when no broker has answered for a
+// minute: who was cut off may have lost lanes, and none is no progress.
+func (s *Source) Ages() (lanes []contract.LaneAge, all bool) {
+	now, before := time.Now(), s.assignment()
+	lanes, all = s.progress.ages(now)
+	all = all && before.client != nil && s.assignment() == before
+	return lanes, all && s.brokers.lastAnswer.Within(endKnown, now)
+}
 
 func (p *progress) ages(now time.Time) (ages []contract.LaneAge, all bool) {
 	all = true

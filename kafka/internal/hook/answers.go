@@ -39,6 +39,9 @@ func (a *LastAnswer) OnBrokerE2E(_ kgo.BrokerMetadata, _ int16, e kgo.BrokerE2E)
 	}
 }
 
+// Within reports whether one answered, and not longer ago than d.
+func (a *LastAnswer) Within(d time.Duration, now time.Time) bool { return a.within(d, now) }
+
 // Cancelled is what a fetch returns at its context's end with nothing taken: the
 // client waits for brokers that are away without an error of its own. Silence is
 // how long none may have answered for the brokers to count as there.
