@@ -1,0 +1,200 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// sets changes settings of a topic, given as pairs.
+func (w *world) sets(topic string, pairs ...string) {
+	w.t.Helper()
+	var changes []kadm.AlterConfig
+	for pair := range slices.Chunk(pairs, 2) {
+		changes = append(changes, kadm.AlterConfig{Op: kadm.SetConfig, Name: pair[0], Value: &pair[1]})
+	}
+	all, err := kadm.NewClient(w.producer).AlterTopicConfigs(context.Background(), changes, topic)
+	if err != nil || all[0].Err != nil {
+		w.t.Fatal(err, all)
+	}
+}
+
+// horizon is what a source answers.
+func (w *world) horizon(s *Source) contract.Horizon {
+	w.t.Helper()
+	h, err := s.Horizon(context.Background())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return h
+}
+
+// daily are settings by which a record stays for threeDays.
+func daily() []string {
+	return []string{settingRetention, "172800000", settingSegment, "86400000", settingAhead, "3600000"}
+}
+
+const threeDays = 3*24*time.Hour + time.Hour + removalCheck
+
+func TestHowLateARecordCanComeAgain(t *testing.T) {
+	bubble(t, "trap_T64_settings_that_change_while_the_topic_is_read_are_told_when_asked_again", func(t *testing.T) {
+		w := newWorld(t, 1)
+		w.sets(theTopic, daily()...)
+		r := w.reads(nil)
+		want := contract.Horizon{Late: threeDays, Why: "topic orders: retention.ms 2d + segment.ms 1d + message.timestamp.after.max.ms 1h + 5m until the brokers remove it"}
+		if h := w.horizon(r.Source); h != want {
+			t.Errorf("before the first fetch it is %+v", h)
+		}
+		w.publish(0, "a")
+		r.ack(r.take(1)...)
+		w.sets(theTopic, settingRetention, "604800000")
+		if h := w.horizon(r.Source); h.Late != threeDays+5*24*time.Hour || !strings.Contains(h.Why, "retention.ms 7d") {
+			t.Errorf("after the change it is %+v", h)
+		}
+		w.sets(theTopic, settingRetention, "-1")
+		if h := w.horizon(r.Source); !h.Unlimited || h.Why != "topic orders: retention.ms is -1" {
+			t.Errorf("without an end it is %+v", h)
+		}
+	})
+	bubble(t, "H1_a_topic_that_is_only_compacted_has_no_horizon", func(t *testing.T) {
+		w := newWorld(t, 1)
+		w.sets(theTopic, append(daily(), settingPolicy, "compact")...)
+		r := w.reads(nil)
+		if h := w.horizon(r.Source); !h.Unlimited || h.Late != 0 || h.Why != "topic orders: cleanup.policy is compact" {
+			t.Errorf("it is %+v", h)
+		}
+		w.sets(theTopic, settingPolicy, "compact,delete")
+		if h := w.horizon(r.Source); h.Unlimited || h.Late != threeDays {
+			t.Errorf("where it is emptied as well it is %+v", h)
+		}
+	})
+	bubble(t, "trap_T64_the_topic_counts_in_which_records_stay_longest_dead_letters_too", func(t *testing.T) {
+		w := newWorld(t, 1, kfake.SeedTopics(1, "letters"))
+		w.sets(theTopic, daily()...)
+		w.sets("letters", daily()...)
+		w.sets("letters", settingRetention, "864000000")
+		r := w.reads(func(c *Config) { c.DeadLetters = "letters" })
+		if h := w.horizon(r.Source); h.Late != threeDays+8*24*time.Hour || !strings.HasPrefix(h.Why, "topic letters: retention.ms 10d") {
+			t.Errorf("it is %+v", h)
+		}
+		w.sets(theTopic, settingRetention, "-1")
+		if h := w.horizon(r.Source); !h.Unlimited || !strings.HasPrefix(h.Why, "topic orders: ") {
+			t.Errorf("with an endless topic before it, it is %+v", h)
+		}
+	})
+	bubble(t, "trap_T64_of_a_pattern_all_topics_count_that_match_now", func(t *testing.T) {
+		w := newWorld(t, 1)
+		w.sets(theTopic, daily()...)
+		w.create("reorders")
+		w.sets("reorders", settingRetention, "-1")
+		r := w.reads(matching("nothing"))
+		if h := w.horizon(r.Source); h.Late != 0 || h.Unlimited || !strings.Contains(h.Why, "no topic matches nothing") {
+			t.Errorf("while none matches it is %+v", h)
+		}
+		r = w.reads(matching(allOrders))
+		if h := w.horizon(r.Source); h.Late != threeDays || h.Unlimited {
+			t.Errorf("it is %+v", h)
+		}
+		w.create("orders.eu")
+		w.sets("orders.eu", append(daily(), settingSegment, "864000000")...)
+		if h := w.horizon(r.Source); h.Late != threeDays+9*24*time.Hour || !strings.HasPrefix(h.Why, "topic orders.eu: ") {
+			t.Errorf("with another topic it is %+v", h)
+		}
+	})
+}
+
+func TestAHorizonThatIsNotKnown(t *testing.T) {
+	bubble(t, "H1_a_user_who_may_not_read_the_settings_is_told_which_right_is_missing", func(t *testing.T) {
+		w := newWorld(t, 1)
+		w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.DescribeConfigs}, Err: kerr.TopicAuthorizationFailed, Count: -1})
+		_, err := w.reads(nil).Horizon(t.Context())
+		if !errors.Is(err, kerr.TopicAuthorizationFailed) || !strings.Contains(err.Error(), "topic orders") || !strings.Contains(err.Error(), "DESCRIBE_CONFIGS") {
+			t.Errorf("it says %v", err)
+		}
+	})
+	bubble(t, "H1_a_topic_that_is_not_there_is_named", func(t *testing.T) {
+		w := newWorld(t, 1)
+		_, err := w.reads(func(c *Config) { c.Topics = []string{theTopic, "payments"} }).Horizon(t.Context())
+		if !errors.Is(err, kerr.UnknownTopicOrPartition) || !strings.Contains(err.Error(), "topic payments does not exist") {
+			t.Errorf("it says %v", err)
+		}
+	})
+	bubble(t, "H1_brokers_that_do_not_answer_are_waited_for_only_for_a_while", func(t *testing.T) {
+		w := newWorld(t, 1)
+		r := w.reads(nil)
+		wire := newWire(&w.network, 0)
+		w.wires = append(w.wires, wire)
+		wire.freeze()
+		r.brokers.dial = wire.dial
+		began := time.Now()
+		if _, err := r.Horizon(t.Context()); err == nil || time.Since(began) > time.Minute {
+			t.Errorf("after %v it says %v", time.Since(began), err)
+		}
+		wire.thaw()
+	})
+	bubble(t, "H1_a_source_that_is_closed_says_so", func(t *testing.T) {
+		r := newWorld(t, 1).reads(nil)
+		if err := r.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Horizon(t.Context()); !errors.Is(err, semel.ErrClosed) {
+			t.Errorf("it says %v", err)
+		}
+	})
+	bubble(t, "H1_a_source_that_was_only_asked_is_closed_cleanly", func(t *testing.T) {
+		w := newWorld(t, 1)
+		r := w.reads(nil)
+		w.horizon(r.Source)
+		if err := r.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestTheSettingsOfATopic(t *testing.T) {
+	usual := topicSettings{settingPolicy: "delete", settingRetention: "604800000", settingSegment: "604800000", settingTimes: "CreateTime", settingAhead: "9223372036854775807"}
+	const week = 7 * 24 * time.Hour
+	for name, one := range map[string]struct {
+		change topicSettings
+		late   time.Duration // 0: without an end; less: an error
+		why    string
+	}{
+		"H1_the_usual_ones":                               {nil, 2*week + removalCheck, "topic t: retention.ms 7d + segment.ms 7d + 5m until the brokers remove it"},
+		"H1_times_of_the_brokers_are_never_ahead":         {topicSettings{settingTimes: "LogAppendTime", settingAhead: "3600000"}, 2*week + removalCheck, ""},
+		"H1_a_segment_that_never_ends":                    {topicSettings{settingSegment: "9223372036854775807"}, 0, "topic t: segment.ms is 9223372036854775807"},
+		"H1_spans_that_are_too_long_together":             {topicSettings{settingRetention: "9000000000000", settingSegment: "9000000000000"}, 0, "topic t: segment.ms is 9000000000000"},
+		"H1_a_log_that_is_never_emptied":                  {topicSettings{settingPolicy: ""}, 0, "topic t: cleanup.policy is "},
+		"H1_brokers_that_keep_no_segments_count_as_usual": {topicSettings{settingSegment: "-"}, 2*week + removalCheck, ""},
+		"H1_a_retention_of_nothing":                       {topicSettings{settingRetention: "0"}, week + removalCheck, "topic t: segment.ms 7d + 5m until the brokers remove it"},
+		"H1_tiered_storage_keeps_for_retention_in_all":    {topicSettings{"remote.storage.enable": "true", "local.retention.ms": "1000"}, 2*week + removalCheck, ""},
+		"H1_a_retention_that_is_not_told":                 {topicSettings{settingRetention: "-"}, -1, "retention.ms"},
+		"H1_a_policy_that_is_not_told":                    {topicSettings{settingPolicy: "-"}, -1, "cleanup.policy"},
+		"H1_a_retention_that_is_no_number":                {topicSettings{settingRetention: "7d"}, -1, "retention.ms=7d"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := maps.Clone(usual)
+			maps.Copy(s, one.change)
+			maps.DeleteFunc(s, func(_, value string) bool { return value == "-" })
+			h, err := s.horizon("t")
+			switch {
+			case one.late < 0:
+				if err == nil || !strings.Contains(err.Error(), one.why) || !strings.Contains(err.Error(), "topic t") {
+					t.Errorf("it is %+v, %v", h, err)
+				}
+			case err != nil || h.Unlimited != (one.late == 0) || h.Late != one.late || one.why != "" && h.Why != one.why:
+				t.Errorf("it is %+v, %v", h, err)
+			}
+		})
+	}
+}
