@@ -76,6 +76,7 @@ func TestHowFarLanesAre(t *testing.T) {
 		w.dated(0, "a", at)
 		refused, mended := w.refuseFetches()
 		r := w.reads(nil)
+		w.horizon(r.Source) // the brokers answer, and the group has not said yet which lanes there are
 		w.ages(r.Source, false, nil)
 		stop := r.keepFetching(nil)
 		w.until(time.Minute, "it is read", func() bool { return refused.Load() > 0 })
@@ -271,6 +272,41 @@ func TestLanesThatAreNotThisProcesss(t *testing.T) {
 		}
 		p.wire.thaw()
 		w.awaitAges(p.source, map[string]time.Time{lane0: {}})
+	})
+	t.Run("trap_T63_that_a_log_was_read_to_its_end_does_not_count_for_long_or_where_it_stands_still", func(t *testing.T) {
+		s, now := unjoined(t, nil), time.Now()
+		l := newLane(topicPartition{theTopic, 0}, 1)
+		s.lanes.order = append(s.lanes.order, l)
+		l.delivered, l.end, l.endAsked = 5, 5, now
+		if told, all := s.progress.ages(now.Add(endKnown)); len(told) != 1 || !told[0].Oldest.IsZero() || !all {
+			t.Errorf("it tells %v, all %t", told, all)
+		}
+		if told, all := s.progress.ages(now.Add(endKnown + 1)); len(told) > 0 || all {
+			t.Errorf("later it tells %v, all %t", told, all)
+		}
+		l.taken = now.Add(-time.Hour)
+		if told, all := s.progress.ages(now.Add(endKnown + 1)); len(told) != 1 || !told[0].Oldest.Equal(l.taken) || !all {
+			t.Errorf("of a lane that was read from it tells %v, all %t", told, all)
+		}
+		l.broken = errNoTime
+		if told, _ := s.progress.ages(now); len(told) != 1 || !told[0].Oldest.Equal(l.taken) {
+			t.Errorf("of a lane that stands still it tells %v", told)
+		}
+	})
+	t.Run("trap_T63_who_has_no_lanes_and_hears_of_no_broker_knows_of_no_progress", func(t *testing.T) {
+		s := unjoined(t, nil)
+		if err := s.member.join(nil); err != nil {
+			t.Fatal(err)
+		}
+		defer s.member.current().Close()
+		s.member.assigned(true)
+		if told, all := s.Ages(); len(told) > 0 || all {
+			t.Errorf("it tells %v, all %t", told, all)
+		}
+		s.brokers.lastAnswer.OnBrokerE2E(kgo.BrokerMetadata{}, 0, kgo.BrokerE2E{})
+		if told, all := s.Ages(); len(told) > 0 || !all {
+			t.Errorf("when one has answered it tells %v, all %t", told, all)
+		}
 	})
 	t.Run("H2_a_record_without_a_time_makes_its_lane_not_known", func(t *testing.T) {
 		s := unjoined(t, nil)

@@ -15,6 +15,7 @@ import (
 type envelope struct {
 	Topic      text        `json:"topic,omitzero"`
 	BrokerID   text        `json:"broker_id,omitzero"`
+	RecordTime string      `json:"record_time,omitempty"` // earlier releases pass it over
 	Headers    []header    `json:"headers,omitempty"`
 	Attributes *attributes `json:"attributes,omitempty"`
 }
@@ -62,6 +63,9 @@ func (t *text) UnmarshalJSON(data []byte) error {
 // Sealed is the envelope of a message.
 func Sealed(m *semel.Message) ([]byte, error) {
 	e := envelope{Topic: text(m.Topic), BrokerID: text(m.Origin.BrokerID)}
+	if at := m.Origin.Time; !at.IsZero() {
+		e.RecordTime = at.Format(time.RFC3339Nano)
+	}
 	for _, h := range m.Headers {
 		next := header{Name: text(h.Name)}
 		if h.Value != nil {
@@ -94,18 +98,23 @@ func Unseal(data []byte, m *semel.Message) error {
 		}
 		m.Headers = append(m.Headers, next)
 	}
-	a := e.Attributes
-	if a == nil {
-		return nil
+	var err error
+	if m.Origin.Time, err = timeOf(e.RecordTime); err != nil || e.Attributes == nil {
+		return err
 	}
+	a := e.Attributes
 	m.Attributes = semel.Attributes{ID: string(a.ID), Source: string(a.Source), Type: string(a.Type),
 		Subject: string(a.Subject), DataSchema: string(a.DataSchema)}
-	if a.Time == "" {
-		return nil
-	}
-	var err error
-	m.Attributes.Time, err = time.Parse(time.RFC3339Nano, a.Time)
+	m.Attributes.Time, err = timeOf(a.Time)
 	return err
+}
+
+// timeOf is a time as it was written; zero without one.
+func timeOf(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	return time.Parse(time.RFC3339Nano, text)
 }
 
 // Plain is s as every database takes it in a column of text.

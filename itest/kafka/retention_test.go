@@ -1,0 +1,89 @@
+package kafka_test
+
+import (
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/kafka"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+func TestHowLateARecordOfARealTopicCanComeAgain(t *testing.T) {
+	t.Parallel()
+	t.Run("trap_T64_it_is_what_the_brokers_say_now", func(t *testing.T) {
+		const day = 24 * time.Hour
+		topic := services.Topic(t, services.Kafka(t), 1, "retention.ms=172800000", "segment.ms=86400000", "message.timestamp.after.max.ms=3600000")
+		s := source(t, config(t, topic))
+		want := contract.Horizon{
+			Late: 3*day + time.Hour + 5*time.Minute,
+			Why:  "topic " + topic + ": retention.ms 2d + segment.ms 1d + message.timestamp.after.max.ms 1h + 5m until the brokers remove it",
+		}
+		if h, err := s.Horizon(t.Context()); err != nil || h != want {
+			t.Fatalf("it is %+v, %v", h, err)
+		}
+		for _, one := range []struct{ name, value string }{{"cleanup.policy", "compact"}, {"retention.ms", "-1"}} {
+			set(t, topic, one.name, one.value)
+			if h, err := s.Horizon(t.Context()); err != nil || !h.Unlimited || h.Why != "topic "+topic+": "+one.name+" is "+one.value {
+				t.Errorf("with %s=%s it is %+v, %v", one.name, one.value, h, err)
+			}
+			set(t, topic, "cleanup.policy", "delete")
+		}
+	})
+}
+
+func TestHowFarTheLanesOfARealTopicAre(t *testing.T) {
+	t.Parallel()
+	for name, brokers := range map[string]bool{"H2_by_the_times_of_producers": false, "H2_by_the_times_of_the_brokers": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			setting := map[bool]string{false: "message.timestamp.type=CreateTime", true: "message.timestamp.type=LogAppendTime"}[brokers]
+			topic := services.Topic(t, services.Kafka(t), 2, setting)
+			at := time.Now().Add(-20 * 24 * time.Hour).Truncate(time.Millisecond).UTC()
+			began := time.Now().Truncate(time.Millisecond)
+			if err := client(t).ProduceSync(t.Context(), &kgo.Record{Topic: topic, Timestamp: at, Value: []byte("a")}).FirstErr(); err != nil {
+				t.Fatal(err)
+			}
+			s := source(t, config(t, topic))
+			got := take(t, s, 1)
+			written := got[0].Message.Origin.Time
+			if brokers == (written == at) || brokers && written.Before(began) {
+				t.Errorf("it was written at %v, as its delivery says", written)
+			}
+			awaitAges(t, s, map[string]time.Time{topic + "/0": written, topic + "/1": {}})
+			ack(t, s, got...)
+			awaitAges(t, s, map[string]time.Time{topic + "/0": {}, topic + "/1": {}})
+		})
+	}
+}
+
+// awaitAges waits until a source tells just this of its lanes, and knows all.
+func awaitAges(t testing.TB, s *kafka.Source, want map[string]time.Time) {
+	t.Helper()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); ; <-tick.C {
+		lanes, all := s.Ages()
+		told := map[string]time.Time{}
+		for _, l := range lanes {
+			told[l.Lane] = l.Oldest
+		}
+		switch {
+		case all && maps.EqualFunc(told, want, time.Time.Equal):
+			return
+		case time.Now().After(deadline):
+			t.Fatalf("it tells %v, all %t; not %v", told, all, want)
+		}
+	}
+}
+
+func set(t testing.TB, topic, name, value string) {
+	t.Helper()
+	all, err := kadm.NewClient(client(t)).AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Op: kadm.SetConfig, Name: name, Value: &value}}, topic)
+	if err != nil || all[0].Err != nil {
+		t.Fatal(err, all)
+	}
+}
