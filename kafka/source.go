@@ -11,7 +11,8 @@ import (
 )
 
 // Source reads topics as a member of a consumer group. It implements
-// [contract.Source], [contract.DeadLettering] and [contract.Positioned].
+// [contract.Source], [contract.DeadLettering], [contract.Positioned], [contract.Dated] and
+// [contract.Horizoned].
 type Source struct {
 	config  Config
 	between func() // of tests: after a poll, before its records find their lanes

@@ -41,7 +41,7 @@ func TestHowFarTheLanesOfARealTopicAre(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			setting := map[bool]string{false: "message.timestamp.type=CreateTime", true: "message.timestamp.type=LogAppendTime"}[brokers]
-			topic := services.Topic(t, services.Kafka(t), 2, setting)
+			topic := services.Topic(t, services.Kafka(t), 2, setting, "retention.ms=-1")
 			at := time.Now().Add(-20 * 24 * time.Hour).Truncate(time.Millisecond).UTC()
 			began := time.Now().Truncate(time.Millisecond)
 			if err := client(t).ProduceSync(t.Context(), &kgo.Record{Topic: topic, Timestamp: at, Value: []byte("a")}).FirstErr(); err != nil {
