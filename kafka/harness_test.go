@@ -79,7 +79,7 @@ func TestKafkaKeepsTheLawsOfASource(t *testing.T) {
 		},
 		Can: sourcetest.Can{
 			Lanes: 3, Live: true, Whole: true, Ordered: true, Reopens: true, Remembers: true,
-			HandsBack: true, Delays: true, Pauses: true, DeadLetters: true, Idles: true,
+			HandsBack: true, Delays: true, Pauses: true, DeadLetters: true, Idles: true, Dated: true,
 		},
 		Patience: 30 * time.Second, Quiet: 300 * time.Millisecond,
 	})

@@ -16,6 +16,29 @@ type broken struct {
 	flow   func(l contract.Lane, on bool)
 	lanes  func(o contract.LaneObserver)
 	idle   func() bool
+	ages   func([]contract.LaneAge) []contract.LaneAge
+}
+
+// Ages implements contract.Dated.
+func (b *broken) Ages() ([]contract.LaneAge, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var all []contract.LaneAge
+	for i := range b.Memory.lanes {
+		age := contract.LaneAge{Lane: b.Memory.lanes[i].id.ID}
+		for _, block := range b.Memory.lanes[i].blocks {
+			for j := range block.slots {
+				if s := &block.slots[j]; s.state != settled && age.Oldest.IsZero() {
+					age.Oldest = s.message.Origin.Time
+				}
+			}
+		}
+		all = append(all, age)
+	}
+	if b.ages != nil {
+		all = b.ages(all)
+	}
+	return all, true
 }
 
 func (b *broken) Idle(ctx context.Context) (bool, []semel.Left, error) {

@@ -239,15 +239,41 @@ var faults = []struct {
 	{"is never idle", "idle_when_everything_is_delivered", func(b *broken) {
 		b.idle = func() bool { return false }
 	}},
+	{"says that all is settled when it is delivered", "ages_are_of_what_is_not_settled", agesAs(func(l *contract.LaneAge) { l.Oldest = time.Time{} })},
+	{"says that nothing is ever settled", "ages_are_of_what_is_not_settled", agesAs(func(l *contract.LaneAge) {
+		if l.Oldest.IsZero() {
+			l.Oldest = time.Now()
+		}
+	})},
+	{"tells another time", "ages_are_of_what_is_not_settled", agesAs(func(l *contract.LaneAge) {
+		if !l.Oldest.IsZero() {
+			l.Oldest = l.Oldest.Add(-time.Minute)
+		}
+	})},
+	{"names no lanes", "ages_are_of_what_is_not_settled", func(b *broken) {
+		b.ages = func([]contract.LaneAge) []contract.LaneAge { return nil }
+	}},
 	{"cannot resume", "flow_loses_nothing", func(b *broken) {
 		b.flow = func(l contract.Lane, _ bool) { b.Memory.Flow(l, false) }
 	}},
 }
 
+// agesAs makes Ages pass each lane through f.
+func agesAs(f func(*contract.LaneAge)) func(*broken) {
+	return func(b *broken) {
+		b.ages = func(all []contract.LaneAge) []contract.LaneAge {
+			for i := range all {
+				f(&all[i])
+			}
+			return all
+		}
+	}
+}
+
 func full() Can {
 	return Can{
 		Lanes: 3, Live: true, Whole: true, Ordered: true, Reopens: true, Remembers: true,
-		HandsBack: true, Delays: true, Counts: true, Pauses: true, DeadLetters: true, Idles: true, Ends: true,
+		HandsBack: true, Delays: true, Counts: true, Pauses: true, DeadLetters: true, Idles: true, Dated: true, Ends: true,
 	}
 }
 

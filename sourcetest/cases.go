@@ -14,7 +14,7 @@ import (
 // Cases returns the suite, for those who want to run or show single cases.
 // What the harness does not declare makes a case shorter, not absent.
 func Cases() []Case {
-	return slices.Concat(deliveryCases(), returnCases(), flowCases())
+	return slices.Concat(deliveryCases(), returnCases(), flowCases(), ageCases())
 }
 
 func deliveryCases() []Case {

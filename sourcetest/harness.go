@@ -63,6 +63,8 @@ type Can struct {
 	DeadLetters bool
 	// Idles: the source knows what is there (contract.Idler).
 	Idles bool
+	// Dated: the source knows how old what is not settled is (contract.Dated).
+	Dated bool
 	// Ends: after Broker.End, Fetch returns contract.ErrEnd when everything is
 	// settled. Without it Fetch never does.
 	Ends bool
@@ -192,6 +194,7 @@ func (s *session) publish(n int) {
 func (s *session) publishBody(lane int, padding string) {
 	n := len(s.published)
 	m := &semel.Message{
+		Origin:  semel.Origin{Time: time.Now()},
 		Key:     fmt.Appendf(nil, "key-%d", lane),
 		Headers: semel.Headers{{Name: "ce-id", Value: fmt.Appendf(nil, "id-%d", n)}, {Name: "note", Value: []byte("ä \"x\"")}},
 		Body:    fmt.Appendf(nil, `{"n":%d,"lane":%d,"padding":"%s"}`, n, lane, padding),

@@ -14,7 +14,8 @@ import (
 
 // Memory is a broker with ordered lanes and its source in one, for tests and
 // for benchmarks of what stands above a source. It is light: one allocation a
-// Fetch, and one in each 256 messages published. It can do all that Can names.
+// Fetch, and one in each 256 messages published. It can do all that
+// Can names but Dated: it keeps no times.
 type Memory struct {
 	// mu protects everything below but wake. It is never held across a call
 	// that can block.

@@ -86,7 +86,7 @@ func laws(t *testing.T, change func(*kafka.Config)) {
 		},
 		Can: sourcetest.Can{
 			Lanes: 3, Live: true, Whole: true, Ordered: true, Reopens: true, Remembers: true,
-			HandsBack: true, Delays: true, Pauses: true, DeadLetters: true, Idles: true,
+			HandsBack: true, Delays: true, Pauses: true, DeadLetters: true, Idles: true, Dated: true,
 		},
 		Patience: 30 * time.Second, Quiet: 300 * time.Millisecond,
 	})

@@ -1,0 +1,106 @@
+package sourcetest
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
+func ageCases() []Case {
+	return []Case{
+		{"ages_are_of_what_is_not_settled", "A lane of a source that says how far its lanes are has the broker's time of its oldest message that is not settled or not delivered, and is settled when all of its messages are, and not before.", agesOfUnsettled},
+	}
+}
+
+func agesOfUnsettled(s *session) error {
+	began := time.Now().Truncate(time.Millisecond) // which is how exact brokers are
+	n := 3 * s.Can.Lanes
+	s.publish(n)
+	s.open()
+	dated, able := s.source.(contract.Dated)
+	switch {
+	case able != s.Can.Dated:
+		return fmt.Errorf("it is a contract.Dated: %t, and its harness declares otherwise", able)
+	case !able:
+		return s.collect(n)
+	}
+	if lanes, _ := dated.Ages(); settledOf(lanes) > 0 {
+		return fmt.Errorf("before anything was delivered it says %v", lanes)
+	}
+	if err := s.collect(n); err != nil {
+		return err
+	}
+	ended := time.Now()
+	lanes, err := s.settledLanes(dated, func(int) bool { return true })
+	if err != nil {
+		return err
+	}
+	behind := 0
+	for _, l := range lanes {
+		if !l.Oldest.IsZero() && (l.Oldest.Before(began) || l.Oldest.After(ended)) {
+			return fmt.Errorf("lane %q has the time %v; its messages were published from %v to %v", l.Lane, l.Oldest, began, ended)
+		}
+		if !l.Oldest.IsZero() {
+			behind++
+		}
+	}
+	if behind != s.Can.Lanes {
+		return fmt.Errorf("with unsettled messages in %d lanes it says %v", s.Can.Lanes, lanes)
+	}
+	return s.agesOfSettled(dated, len(lanes))
+}
+
+// agesOfSettled settles all but one message, and then that one.
+func (s *session) agesOfSettled(dated contract.Dated, lanes int) error {
+	last := s.first(0)
+	if err := s.settle(semel.Ack, 0, s.without(0)...); err != nil {
+		return err
+	}
+	told, err := s.settledLanes(dated, func(settled int) bool { return settled == lanes-1 })
+	if err != nil {
+		return fmt.Errorf("with one message that is not settled: %w", err)
+	}
+	for _, l := range told {
+		if (l.Lane == last.Lane.ID) != !l.Oldest.IsZero() {
+			return fmt.Errorf("with one message that is not settled, of lane %q, it says %v", last.Lane.ID, told)
+		}
+	}
+	if err := s.settle(semel.Ack, 0, last); err != nil {
+		return err
+	}
+	if _, err := s.settledLanes(dated, func(settled int) bool { return settled == lanes }); err != nil {
+		return fmt.Errorf("with everything settled: %w", err)
+	}
+	return nil
+}
+
+// settledLanes asks until all is known and as many lanes are settled as there should be.
+func (s *session) settledLanes(dated contract.Dated, enough func(settled int) bool) ([]contract.LaneAge, error) {
+	for deadline := time.Now().Add(s.Patience); ; {
+		lanes, all := dated.Ages()
+		switch {
+		case all && len(lanes) == 0:
+			return nil, errors.New("it names no lane")
+		case all && enough(settledOf(lanes)):
+			return lanes, nil
+		case time.Now().After(deadline):
+			return nil, fmt.Errorf("it says %v, all %t", lanes, all)
+		}
+		if _, err := s.fetch(s.Quiet/10, wide); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// settledOf counts the lanes of which everything is settled.
+func settledOf(lanes []contract.LaneAge) (n int) {
+	for _, l := range lanes {
+		if l.Oldest.IsZero() {
+			n++
+		}
+	}
+	return n
+}
