@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -89,6 +90,15 @@ func (o Origin) Time() time.Time {
 		return time.Time{}
 	}
 	return time.Unix(int64(o.Written), 0)
+}
+
+// SetTime sets Written. The zero time is none; times that it cannot hold become the
+// nearest that it can, 1970 and 2106.
+func (o *Origin) SetTime(at time.Time) {
+	o.Written = 0
+	if !at.IsZero() {
+		o.Written = uint32(min(max(at.Unix(), 1), math.MaxUint32))
+	}
 }
 
 // Header is one header of a message.

@@ -59,7 +59,8 @@ func (c *decoder) read(r *record, d *contract.Delivery) {
 	m.Key = raw.Key
 	m.Body = raw.Value
 	m.Headers = c.headersOf(raw)
-	m.Origin = semel.Origin{Partition: raw.Partition, Offset: raw.Offset, BrokerID: brokerID(r), Time: timeOf(raw)}
+	m.Origin = semel.Origin{Partition: raw.Partition, Offset: raw.Offset, BrokerID: brokerID(r)}
+	m.Origin.SetTime(timeOf(raw))
 	_, cut := m.Headers.Get(HeaderLength)
 	switch length := len(raw.Value); {
 	case cut:

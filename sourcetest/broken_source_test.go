@@ -29,7 +29,7 @@ func (b *broken) Ages() ([]contract.LaneAge, bool) {
 		for _, block := range b.Memory.lanes[i].blocks {
 			for j := range block.slots {
 				if s := &block.slots[j]; s.state != settled && age.Oldest.IsZero() {
-					age.Oldest = s.message.Origin.Time
+					age.Oldest = s.message.Origin.Time()
 				}
 			}
 		}

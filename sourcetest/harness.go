@@ -194,7 +194,7 @@ func (s *session) publish(n int) {
 func (s *session) publishBody(lane int, padding string) {
 	n := len(s.published)
 	m := &semel.Message{
-		Origin:  semel.Origin{Time: time.Now()},
+		Origin:  semel.Origin{Written: uint32(time.Now().Unix())},
 		Key:     fmt.Appendf(nil, "key-%d", lane),
 		Headers: semel.Headers{{Name: "ce-id", Value: fmt.Appendf(nil, "id-%d", n)}, {Name: "note", Value: []byte("ä \"x\"")}},
 		Body:    fmt.Appendf(nil, `{"n":%d,"lane":%d,"padding":"%s"}`, n, lane, padding),

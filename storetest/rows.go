@@ -67,7 +67,7 @@ func anyBytes() *semel.Message {
 			ID: "\xff\x00", Source: "ü", Subject: "e\u0301 ", DataSchema: "v1",
 			Time: time.Date(2026, 2, 3, 4, 5, 6, 789012345, time.FixedZone("", 3600)),
 		},
-		Origin: semel.Origin{Partition: 1<<31 - 1, Offset: 1<<62 + 1, BrokerID: "\xc3\x28", Time: time.Date(2026, 2, 3, 4, 5, 6, 789000000, time.UTC)},
+		Origin: semel.Origin{Partition: 1<<31 - 1, Offset: 1<<62 + 1, BrokerID: "\xc3\x28", Written: 1769999999},
 	}
 }
 

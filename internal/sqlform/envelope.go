@@ -63,8 +63,8 @@ func (t *text) UnmarshalJSON(data []byte) error {
 // Sealed is the envelope of a message.
 func Sealed(m *semel.Message) ([]byte, error) {
 	e := envelope{Topic: text(m.Topic), BrokerID: text(m.Origin.BrokerID)}
-	if at := m.Origin.Time; !at.IsZero() {
-		e.RecordTime = at.Format(time.RFC3339Nano)
+	if at := m.Origin.Time(); !at.IsZero() {
+		e.RecordTime = at.UTC().Format(time.RFC3339)
 	}
 	for _, h := range m.Headers {
 		next := header{Name: text(h.Name)}
@@ -98,8 +98,8 @@ func Unseal(data []byte, m *semel.Message) error {
 		}
 		m.Headers = append(m.Headers, next)
 	}
-	var err error
-	if m.Origin.Time, err = timeOf(e.RecordTime); err != nil || e.Attributes == nil {
+	written, err := timeOf(e.RecordTime)
+	if m.Origin.SetTime(written); err != nil || e.Attributes == nil {
 		return err
 	}
 	a := e.Attributes
