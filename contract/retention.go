@@ -36,13 +36,15 @@ type LaneAge struct {
 type StoredRetention struct {
 	Retention
 	// Progress is when the consumer last recorded its progress. Held is the lane that is
-	// the furthest behind, and Oldest the broker's time of its oldest record; empty and
-	// zero if all is settled.
+	// the furthest behind, and Oldest the broker's time of its oldest record, or, if it had
+	// settled everything, when that was told last; empty and zero if no lane is behind by
+	// more than LaneSilence.
 	Progress time.Time
 	Held     string
 	Oldest   time.Time
-	// Cutoff is Keep before the earliest of now, Progress and Oldest: what became so
-	// before may be removed; zero with Keep 0. Low is up to where it may have been.
+	// Cutoff is Keep before the earliest of now, Progress, and where each lane is: what
+	// became so before may be removed; zero with Keep 0. Low is up to where it may have
+	// been.
 	Cutoff, Low time.Time
 	// First is when the oldest marker was written that is before Cutoff and may be
 	// removed; zero if there is none. So Cutoff less First is how far the reaper is
@@ -54,6 +56,9 @@ type StoredRetention struct {
 	LastDay     int64
 	MarkerBytes int64
 }
+
+// LaneSilence is for how long a lane may be silent, or behind, before that is told.
+const LaneSilence = 5 * time.Minute
 
 // Reaping says what one call of Reap removes.
 type Reaping struct {
@@ -97,7 +102,9 @@ type Reaper interface {
 	// known yet has made progress now.
 	Retain(ctx context.Context, r Retention) error
 	// Progressed records that the consumer works, and how far each lane is. Lanes that
-	// are not named stay as they were; whoever owns them names them.
+	// are not named stay as they were; whoever owns them names them. The clock of each lane
+	// stands still while nobody does, also of one that had settled everything: what came
+	// since then, nobody knows.
 	Progressed(ctx context.Context, consumer string, lanes []LaneAge) error
 	// ForgetLane removes what is recorded of a lane that will never be read again, which
 	// would hold the cutoff back for ever. semel.ErrState: the consumer has no such lane.

@@ -15,7 +15,18 @@ import (
 type kept struct {
 	contract.Retention
 	progress time.Time
-	lanes    map[string]time.Time // the oldest of those that are behind
+	lanes    map[string]laneAge
+}
+
+// laneAge is how far a lane is, and when that was told.
+type laneAge struct{ oldest, at time.Time }
+
+// is is up to where nothing of the lane is left.
+func (l laneAge) is() time.Time {
+	if l.oldest.IsZero() {
+		return l.at
+	}
+	return l.oldest
 }
 
 // Retain implements contract.Reaper.
@@ -27,7 +38,7 @@ func (s *Store) Retain(_ context.Context, r contract.Retention) error {
 	defer s.mu.Unlock()
 	k := s.kept[r.Consumer]
 	if k == nil {
-		k = &kept{progress: s.now(), lanes: map[string]time.Time{}}
+		k = &kept{progress: s.now(), lanes: map[string]laneAge{}}
 		s.kept[r.Consumer] = k
 	}
 	k.Retention = r
@@ -47,7 +58,7 @@ func (s *Store) Progressed(_ context.Context, consumer string, lanes []contract.
 	}
 	k.progress = s.now()
 	for _, l := range lanes {
-		k.lanes[l.Lane] = l.Oldest
+		k.lanes[l.Lane] = laneAge{l.Oldest, k.progress}
 	}
 	return nil
 }
@@ -89,7 +100,9 @@ func (s *Store) Retentions(_ context.Context, consumer string) ([]contract.Store
 
 func (s *Store) retention(k *kept) contract.StoredRetention {
 	r := contract.StoredRetention{Retention: k.Retention, Progress: k.progress, Cutoff: s.cutoff(k)}
-	r.Held, r.Oldest = k.behind()
+	if name, is := k.behind(); is.Before(k.progress.Add(-contract.LaneSilence)) && name != "" {
+		r.Held, r.Oldest = name, is
+	}
 	for number, sc := range s.scopeOf {
 		if low := s.low[int64(number+1)]; sc.consumer == k.Consumer && low.After(r.Low) {
 			r.Low = low
@@ -110,14 +123,14 @@ func (s *Store) retention(k *kept) contract.StoredRetention {
 	return r
 }
 
-// behind is the lane that is the furthest behind, and its oldest record's time.
-func (k *kept) behind() (name string, oldest time.Time) {
+// behind is the lane that is the furthest behind, and where it is.
+func (k *kept) behind() (name string, is time.Time) {
 	for _, lane := range slices.Sorted(maps.Keys(k.lanes)) {
-		if at := k.lanes[lane]; !at.IsZero() && (oldest.IsZero() || at.Before(oldest)) {
-			name, oldest = lane, at
+		if at := k.lanes[lane].is(); name == "" || at.Before(is) {
+			name, is = lane, at
 		}
 	}
-	return name, oldest
+	return name, is
 }
 
 // cutoff is up to where records may be removed; zero: for ever. The store's lock is held.
@@ -129,8 +142,8 @@ func (s *Store) cutoff(k *kept) time.Time {
 	if k.progress.Before(from) {
 		from = k.progress
 	}
-	if _, oldest := k.behind(); !oldest.IsZero() && oldest.Before(from) {
-		from = oldest
+	if name, is := k.behind(); name != "" && is.Before(from) {
+		from = is
 	}
 	return from.Add(-k.Keep)
 }

@@ -233,7 +233,31 @@ func (s suite[Tx]) withheld(t *T) {
 			t.Errorf("a lane that is not there is forgotten: %v", err)
 		}
 		h.t.must(h.reaper().ForgetLane(h.t.context(), "billing", "stuck", act))
-		h.reaped(1)
+		progress(contract.LaneAge{Lane: "busy"})
+		if r := h.pass(10); r.Markers != 1 {
+			t.Errorf("%+v was removed", r)
+		}
+	})
+	t.Run("H2_a_lane_of_which_nobody_tells_any_more_holds_the_cutoff", "A lane that had settled everything is as far as when that was told last: what came since then may be a copy.", func(t *T) {
+		h := s.opened(t)
+		h.retain(contract.Retention{Keep: soon})
+		progress := func(lanes ...contract.LaneAge) { h.t.must(h.reaper().Progressed(h.t.context(), "billing", lanes)) }
+		progress(contract.LaneAge{Lane: "silent"}, contract.LaneAge{Lane: "busy"})
+		moment(h.t.context())
+		h.deliver(h.print("a", 1))
+		for range 3 {
+			moment(h.t.context())
+			progress(contract.LaneAge{Lane: "busy"})
+			if r := h.pass(10); r.Markers != 0 {
+				t.Fatalf("%+v was removed", r)
+			}
+		}
+		progress(contract.LaneAge{Lane: "silent"})
+		moment(h.t.context())
+		progress(contract.LaneAge{Lane: "silent"}, contract.LaneAge{Lane: "busy"})
+		if r := h.pass(10); r.Markers != 1 {
+			t.Errorf("%+v was removed after it was told again", r)
+		}
 	})
 	t.Run("H2_a_clock_of_a_producer_breaks_nothing", "Times of records are producers': none of them is too early or too late to be kept.", func(t *T) {
 		h := s.opened(t)

@@ -23,7 +23,7 @@ delete from {prefix}ages where consumer = $1 and lane = $2;
 -- Cutoff is up to where the records of a consumer may be removed.
 
 -- name: cutoff
-least(clock_timestamp(), r.progress_at, (select min(a.oldest) from {prefix}ages a where a.consumer = r.consumer))
+least(clock_timestamp(), r.progress_at, (select min(coalesce(a.oldest, a.at)) from {prefix}ages a where a.consumer = r.consumer))
   - r.keep_ms * interval '1 millisecond'
 
 -- name: retentions
@@ -34,7 +34,9 @@ select r.consumer, r.keep_ms, r.bodies_ms, r.horizon_ms, r.why, r.off,
   (select (extract(epoch from max(s.low)) * 1000000)::bigint from {prefix}scopes s where s.consumer = r.consumer)
 from {prefix}retention r
 left join lateral (
-  select a.lane, a.oldest from {prefix}ages a where a.consumer = r.consumer and a.oldest is not null order by a.oldest, a.lane limit 1
+  select a.lane, coalesce(a.oldest, a.at) as oldest from {prefix}ages a
+  where a.consumer = r.consumer and coalesce(a.oldest, a.at) < r.progress_at - interval '5 minutes'
+  order by coalesce(a.oldest, a.at), a.lane limit 1
 ) a on true
 where $1::bytea is null or r.consumer = $1 order by r.consumer;
 

@@ -25,12 +25,15 @@ delete from {prefix}ages where consumer = ? and lane = ?;
 
 -- name: cutoff
 min(cast(unixepoch('subsec') * 1000 as integer), r.progress_at,
-  coalesce((select min(a.oldest) from {prefix}ages a where a.consumer = r.consumer), r.progress_at)) - r.keep_ms
+  coalesce((select min(coalesce(a.oldest, a.at)) from {prefix}ages a where a.consumer = r.consumer), r.progress_at)) - r.keep_ms
 
 -- name: retentions
 select r.consumer, r.keep_ms, r.bodies_ms, r.horizon_ms, r.why, r.off, r.progress_at * 1000,
-  coalesce((select a.lane from {prefix}ages a where a.consumer = r.consumer and a.oldest is not null order by a.oldest, a.lane limit 1), ''),
-  (select min(a.oldest) * 1000 from {prefix}ages a where a.consumer = r.consumer),
+  coalesce((select a.lane from {prefix}ages a
+    where a.consumer = r.consumer and coalesce(a.oldest, a.at) < r.progress_at - 300000
+    order by coalesce(a.oldest, a.at), a.lane limit 1), ''),
+  (select min(coalesce(a.oldest, a.at)) * 1000 from {prefix}ages a
+    where a.consumer = r.consumer and coalesce(a.oldest, a.at) < r.progress_at - 300000),
   case when r.keep_ms > 0 then ({cutoff}) * 1000 end,
   (select max(s.low) * 1000 from {prefix}scopes s where s.consumer = r.consumer)
 from {prefix}retention r
