@@ -63,6 +63,10 @@ const (
 	// its marker and this one does not know what it says; nobody's attempt. Told
 	// after a second, and then once a minute.
 	EventNewer EventKind = "written by a newer release"
+	// EventControl: operators want something else of the consumer, as Err says, with who
+	// and why. Reason is ReasonPaused while it is paused; Messages is how many a second
+	// each of its processes may take, 0 for no limit.
+	EventControl EventKind = "control"
 )
 
 // Event is one thing that happened. It carries no payload.

@@ -38,4 +38,7 @@ const (
 	// ReasonNewer, of a message that is handed back: its marker says what this
 	// release does not know, since a newer one wrote it.
 	ReasonNewer Reason = "written by a newer release"
+	// ReasonPaused, of a message that is handed back: an operator has paused the
+	// consumer.
+	ReasonPaused Reason = "paused"
 )

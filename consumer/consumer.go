@@ -23,6 +23,7 @@ type Consumer[Tx any] struct {
 	handler  handler[Tx]
 	scopes   *scopes[Tx]
 	reporter *reporter
+	control  *control // nil: the store keeps none
 
 	mutex      sync.Mutex
 	started    bool        // guarded by mutex
@@ -92,10 +93,11 @@ func newConsumer[Tx any](store contract.TxStore[Tx], h handler[Tx], missing bool
 	if fitter, ok := store.(contract.IdentityFitter); ok && c.Identity != nil {
 		c.fitter = fitter
 	}
+	n := &reporter{consumer: c.Name, logger: c.Logger, observers: c.Observers, ready: unasked(c.Source), outages: map[string]*outage{}}
 	return &Consumer[Tx]{
-		config: c, store: store, handler: h,
-		scopes:   &scopes[Tx]{consumer: c.Name, store: store},
-		reporter: &reporter{consumer: c.Name, logger: c.Logger, observers: c.Observers, ready: unasked(c.Source), outages: map[string]*outage{}},
+		config: c, store: store, handler: h, reporter: n,
+		scopes:  &scopes[Tx]{consumer: c.Name, store: store},
+		control: newControl(&c, store, n),
 	}, nil
 }
 
@@ -106,7 +108,8 @@ func newConsumer[Tx any](store contract.TxStore[Tx], h handler[Tx], missing bool
 // Config.Drain at most, and returns nil if all has ended then. Otherwise it
 // returns within 5 s more, with an error that says what still runs. It may be
 // called once. An error before the first fetch says what is missing; nothing has
-// happened then. With StrategyInbox it may have no Source: then it works on the
+// happened then. While an operator has paused it (contract.Controls) it waits, and is
+// not idle. With StrategyInbox it may have no Source: then it works on the
 // store's inbox, until ctx ends or Config.IdleExit has passed.
 func (c *Consumer[Tx]) Run(ctx context.Context) error {
 	e, err := c.startRun(ctx)
@@ -156,7 +159,10 @@ func (c *Consumer[Tx]) check(ctx context.Context, source contract.Source) error 
 			return fmt.Errorf("semel: consumer %q: %w", c.config.Name, err)
 		}
 	}
-	return c.checkDeadLetters(source)
+	if err := c.checkDeadLetters(source); err != nil {
+		return err
+	}
+	return c.control.start(ctx)
 }
 
 func (c *Consumer[Tx]) checkDeadLetters(source contract.Source) error {
@@ -218,15 +224,17 @@ func (c *Consumer[Tx]) Left() []semel.Left {
 // the start. A consumer for Process checks its store with the first call, and is
 // taken for ready until then.
 //
-// A consumer that is ready may have a reason all the same: messages that are held
-// because a newer release wrote their markers, and lanes that stand still by a
-// fault, on a source that tells them (contract.LaneFaulting), while the others go on.
+// A consumer that is ready may have a reason all the same: that an operator has paused
+// it, or limits what it takes (contract.Controls), messages that are held because a newer
+// release wrote their markers, and lanes that stand still by a fault, on a source that
+// tells them (contract.LaneFaulting), while the others go on.
 func (c *Consumer[Tx]) Ready() (bool, string) {
 	ready, why := c.reporter.state()
 	var reasons []string
 	if why != "" {
 		reasons = append(reasons, why)
 	}
+	reasons = append(reasons, c.control.reasons()...)
 	reasons = append(reasons, c.reporter.held()...)
 	return ready, strings.Join(append(reasons, c.laneFaults()...), "; ")
 }

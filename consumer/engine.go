@@ -37,6 +37,7 @@ type engine[Tx any] struct {
 	intake   *intake
 	inbox    *inbox   // nil: the store keeps none
 	reaping  *reaping // nil: all is kept for ever
+	control  *control // nil: the store keeps none
 	bell     *bell    // nil: nobody notifies
 	pilots   []*pilot[Tx]
 	settler  *settler
@@ -64,10 +65,10 @@ func newEngine[Tx any](c *Consumer[Tx], source contract.Source) *engine[Tx] {
 		// Every sender below has at most one event under way, except lanes,
 		// which wait for room or for the run's end.
 		events:   make(chan machine.Event, 2*c.config.Workers+8),
-		reporter: c.reporter, inbox: in, lined: in != nil && c.config.OnParked == OnParkedBlock,
+		reporter: c.reporter, inbox: in, control: c.control, lined: in != nil && c.config.OnParked == OnParkedBlock,
 	}
 	if in != nil {
-		in.since, in.lines = e.began, linesOf(c.store)
+		in.since, in.lines, in.control = e.began, linesOf(c.store), c.control
 	}
 	if notifier, ok := c.store.(contract.Notifier); ok && in != nil && source != (noSource{ends: true}) {
 		e.bell = newBell(&e.config, notifier)
@@ -76,6 +77,9 @@ func newEngine[Tx any](c *Consumer[Tx], source contract.Source) *engine[Tx] {
 	e.base, e.cancel = context.WithCancel(context.Background())
 	e.reaping = newReaping(e, c.oneAttempt)
 	e.intake = &intake{config: c.config, source: source, reaping: e.reaping, orders: make(chan machine.Fetch, 1), reporter: c.reporter}
+	if !c.oneAttempt { // Process hands back, and waits for nothing
+		e.intake.control = c.control
+	}
 	e.settler = newSettler(source, c.config)
 	e.lanes = &laneEvents{reporter: c.reporter, events: e.events, over: e.base.Done(), waiting: map[contract.Lane]chan struct{}{}}
 	for range c.config.Workers {
@@ -106,6 +110,9 @@ func (e *engine[Tx]) run(ctx context.Context) error {
 	}
 	if e.reaping != nil {
 		e.group.Keep(func() { e.reaping.work(e.base) })
+	}
+	if e.control != nil {
+		e.group.Keep(func() { e.control.watch(e.base) })
 	}
 	for _, p := range e.pilots {
 		e.crew.Keep(p.work)

@@ -24,6 +24,8 @@ type inbox struct {
 	keeper *keeper
 	// only are the rows to be worked on; empty for all.
 	only []int64
+	// control: nil if nobody pauses the consumer.
+	control *control
 	// since is the machine's zero.
 	since time.Time
 
@@ -137,7 +139,7 @@ func (b *inbox) work(base context.Context, events chan<- machine.Event) {
 		}
 		b.tend(base)
 		select {
-		case events <- b.claim(base, *order):
+		case events <- b.claimAdmitted(base, *order):
 		case <-base.Done():
 			return
 		}
@@ -186,6 +188,18 @@ func (h *heldRow) givenBack() contract.ClaimEnding {
 		return contract.ClaimEnding{Claim: h.claim(), Event: contract.RowFailed, Ran: true, Error: errorText(h.halts)}
 	}
 	return contract.ClaimEnding{Claim: h.claim(), Event: contract.RowReleased, Began: h.started}
+}
+
+// claimAdmitted claims as much as operators let it.
+func (b *inbox) claimAdmitted(base context.Context, order machine.ClaimRows) machine.Claimed {
+	n, later := b.control.admitClaim(order.Messages)
+	if n == 0 {
+		return machine.Claimed{Later: later}
+	}
+	order.Messages = n
+	claimed := b.claim(base, order)
+	b.control.claimed(len(claimed.Items))
+	return claimed
 }
 
 // claim claims what is due now. First it asks what the calls took whose answer was

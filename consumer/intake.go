@@ -23,7 +23,8 @@ type intake struct {
 	reporter *reporter
 	reaping  *reaping
 	readers  readers
-	known    bool // the source has answered; of the goroutine that fetches
+	control  *control // nil: nobody pauses it
+	known    bool     // the source has answered; of the goroutine that fetches
 
 	mutex    sync.Mutex
 	cancel   context.CancelFunc // of the Fetch under way; guarded by mutex
@@ -94,6 +95,10 @@ func (t *intake) answer(base context.Context, order machine.Fetch, events chan<-
 	}()
 	ctx, cancel := t.begin(base)
 	defer cancel()
+	if order.Messages = t.control.admitFetch(ctx, order.Messages, cancel); order.Messages == 0 {
+		e = machine.Fetched{Unanswered: true}
+		return
+	}
 	var deliveries []contract.Delivery
 	var err error
 	returned := false
@@ -107,6 +112,7 @@ func (t *intake) answer(base context.Context, order machine.Fetch, events chan<-
 		return err
 	})
 	returned = true
+	t.control.fetched(len(deliveries))
 	t.config.at(faults.AfterFetch, len(deliveries))
 }
 
@@ -119,6 +125,8 @@ func (t *intake) read(ctx, base context.Context, deliveries []contract.Delivery,
 	e := machine.Fetched{Items: t.readers.items(&t.config, deliveries), End: errors.Is(err, contract.ErrEnd)}
 	t.reaping.note(e.Items)
 	switch {
+	case err == nil && len(deliveries) == 0 && t.control.isPaused():
+		e.Unanswered = true // it was ended for that
 	case err == nil && len(deliveries) == 0:
 		t.askIdle(base, &e)
 	case err == nil || e.End:

@@ -28,7 +28,8 @@ type Disposition struct {
 	// Charged says, with semel.HandBack, that the handler ran and failed by its own
 	// error: this delivery is an attempt. Any other semel.HandBack is none: the store is
 	// down, a copy is in flight elsewhere (semel.ReasonBusy), a newer release marked it
-	// (semel.ReasonNewer), others hold what it needs.
+	// (semel.ReasonNewer), others hold what it needs, an operator has paused the
+	// consumer (semel.ReasonPaused).
 	//
 	// Message.Attempt is to count attempts, and many brokers count deliveries
 	// instead, those that were handed back uncharged included. Hand back without a
@@ -69,6 +70,9 @@ func (c *Consumer[Tx]) ProcessAll(ctx context.Context, ms []*semel.Message) ([]D
 	loop, err := c.looping(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if paused := c.control.handsBack(len(ms)); paused != nil {
+		return paused, nil
 	}
 	return loop.process(ctx, ms)
 }

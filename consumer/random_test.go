@@ -84,7 +84,7 @@ func (p *program) store() *memstore.Store {
 		defer mutex.Unlock()
 		p.mutex.Lock()
 		defer p.mutex.Unlock()
-		if op != "rows" && faults < 10 && p.random.IntN(12) == 0 {
+		if op != "rows" && op != "control" && faults < 10 && p.random.IntN(12) == 0 {
 			faults++
 			return errors.New("down")
 		}

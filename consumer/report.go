@@ -206,7 +206,20 @@ func unasked(source contract.Source) map[string]string {
 	if source == nil {
 		return map[string]string{}
 	}
-	return map[string]string{"store": "it has not been checked yet", "source": "it has not answered yet"}
+	return map[string]string{"store": "it has not been checked yet", "source": unanswered}
+}
+
+// unanswered is why a consumer is not ready whose source was not heard of yet.
+const unanswered = "it has not answered yet"
+
+// sourceUnasked is called while nobody asks the source: that it has not answered yet
+// keeps no consumer from being ready then. One that failed stays so.
+func (n *reporter) sourceUnasked() {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	if n.ready["source"] == unanswered {
+		delete(n.ready, "source")
+	}
 }
 
 func (n *reporter) setReady(what, why string) {

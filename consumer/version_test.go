@@ -237,7 +237,7 @@ func versionProgram(t *testing.T, seed uint64) {
 	store := memstore.New(memstore.Fail(func(op string) error {
 		mutex.Lock()
 		defer mutex.Unlock()
-		if op != "rows" && left > 0 && random.IntN(8) == 0 {
+		if op != "rows" && op != "control" && left > 0 && random.IntN(8) == 0 {
 			left--
 			return errors.New("down")
 		}

@@ -11,8 +11,9 @@ import (
 // Work is Run for what stands in the store's inbox, without a source: it claims what
 // is due of this consumer, only the rows of these numbers if there are any, and ends
 // when none is due and none of its claims is open, or when ctx ends. So a program
-// that keeps no consumer running works on what was received or retried. Left says
-// what is due later. It may be called once, and not beside Run.
+// that keeps no consumer running works on what was received or retried. While an
+// operator has paused the consumer it waits. Left says what is due later. It may be
+// called once, and not beside Run.
 // semel.ErrUnsupported: the store has no inbox.
 func (c *Consumer[Tx]) Work(ctx context.Context, numbers ...int64) error {
 	e, err := c.startWork(ctx, noSource{ends: true})

@@ -7,7 +7,7 @@
 // its Batch is an open transaction with its marks. What a store can do beside
 // that it says with a further small interface, which the engine looks for when a
 // consumer starts: Inbox, Requeuer, Leases, TxMarker, SchemaChecker, MarkerReader,
-// PositionStore and others. What is missing and needed is an error then, and not
+// PositionStore, Controls and others. What is missing and needed is an error then, and not
 // later.
 //
 // A source that delivers implements Source, and where it can, DeadLettering,

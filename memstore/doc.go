@@ -23,4 +23,5 @@ var (
 	_ contract.Requeuer      = (*Store)(nil)
 	_ contract.Leases        = (*Store)(nil)
 	_ contract.PositionStore = (*Store)(nil)
+	_ contract.Controls      = (*Store)(nil)
 )

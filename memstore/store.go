@@ -30,8 +30,9 @@ type Store struct {
 	places    int64                // in lines, that were given
 	acts      []contract.Act
 	positions map[lane]contract.Position
-	kept      map[string]*kept    // by consumer
-	low       map[int64]time.Time // by scope
+	kept      map[string]*kept            // by consumer
+	low       map[int64]time.Time         // by scope
+	controls  map[string]contract.Control // by consumer
 }
 
 type (
@@ -72,7 +73,9 @@ func Clock(now func() time.Time) Option { return func(s *Store) { s.now = now } 
 // Fail makes the store ask fail before it does an operation, and fail with
 // what it returns: "scope", "begin", "commit-before" (nothing is committed),
 // "commit-after" (it is committed, and the caller hears contract.CommitUnknown), "rows"
-// (of Inbox), "retention" (of Reaper), "claim-before" and "claim-after" (of Leases, before and after it is done). Such an error is of contract.ClassDown. For tests; fail may be called
+// (of Inbox), "retention" (of Reaper), "control" (of Controls), "claim-before" and
+// "claim-after" (of Leases, before and after it is done). Such an error is of
+// contract.ClassDown. For tests; fail may be called
 // from several goroutines.
 func Fail(fail func(op string) error) Option { return func(s *Store) { s.fail = fail } }
 
@@ -89,6 +92,7 @@ func New(options ...Option) *Store {
 		positions: map[lane]contract.Position{},
 		kept:      map[string]*kept{},
 		low:       map[int64]time.Time{},
+		controls:  map[string]contract.Control{},
 	}
 	for _, o := range options {
 		o(s)

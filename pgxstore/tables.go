@@ -153,6 +153,25 @@ func (t *tables) KeepPosition(ctx context.Context, consumer, lane string, p cont
 	return t.inner.KeepPosition(ctx, consumer, lane, p)
 }
 
+// Control implements contract.Controls: what operators want of a consumer now.
+func (t *tables) Control(ctx context.Context, consumer string) (contract.Control, error) {
+	return t.inner.Control(ctx, consumer)
+}
+
+// Pause implements contract.Controls: it pauses a consumer, or lets it go on.
+func (t *tables) Pause(ctx context.Context, consumer string, paused bool, a contract.Act) error {
+	return t.inner.Pause(ctx, consumer, paused, a)
+}
+
+// Limit implements contract.Controls: it sets how many messages a second each process
+// of a consumer may take, 0 for no limit.
+func (t *tables) Limit(ctx context.Context, consumer string, perSecond int, a contract.Act) error {
+	return t.inner.Limit(ctx, consumer, perSecond, a)
+}
+
+// Consumers implements contract.Controls: the names of all that the store knows.
+func (t *tables) Consumers(ctx context.Context) ([]string, error) { return t.inner.Consumers(ctx) }
+
 // FitIdentity implements contract.IdentityFitter.
 func (t *tables) FitIdentity(source, id string) (string, error) {
 	return t.inner.FitIdentity(source, id)

@@ -30,6 +30,8 @@ type Abilities struct {
 	MarkIn bool
 	// Positions: contract.PositionStore.
 	Positions bool
+	// Controls: contract.Controls.
+	Controls bool
 	// OneConsumer: the store serves the consumer "billing" in generation 0
 	// alone, and Scope refuses what else it is asked for.
 	OneConsumer bool
@@ -144,6 +146,9 @@ func all[Tx any](t *T, h Harness[Tx]) {
 	if h.Can.Positions {
 		s.positions(t)
 		s.keeping(t)
+	}
+	if h.Can.Controls {
+		s.controls(t)
 	}
 }
 

@@ -198,6 +198,11 @@ var faults = []struct {
 		return anyRevision{s}
 	}},
 	{"who keeps last wins", "trap_T92", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return keepsLast{s} }},
+	{"a pause lifts the limit", "I0_what_is_wanted", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return pauseLifts{s} }},
+	{"a pause is of every consumer", "I0_what_is_wanted", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return oneControl{s} }},
+	{"the consumer that is paused is not told", "I0_the_consumers", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return onlyScopes{s} }},
+	{"an order is not recorded", "I0_what_is_ordered", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return unrecorded{s} }},
+	{"any limit is kept", "I0_a_limit_below", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return anyLimit{s} }},
 	{"an ability is missing", "abilities", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return noInbox{s} }},
 	{"a handler's end of file is the store's", "trap_T84", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
 		return &broken{Store: s, batch: func(_ *broken, b batch, _ []contract.Mark) batch { return gullible{b} }}

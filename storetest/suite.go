@@ -150,7 +150,8 @@ func (s suite[Tx]) abilities(t *T) {
 			_, reaper := store.(contract.Reaper)
 			got := s.h.Can
 			got.Retention = reaper
-			got.Inbox, got.MarkIn, got.Positions, got.Leases, got.Streams = inbox, marker, positions, able, streams
+			_, controls := store.(contract.Controls)
+			got.Inbox, got.MarkIn, got.Positions, got.Leases, got.Streams, got.Controls = inbox, marker, positions, able, streams, controls
 			if got != s.h.Can {
 				t.Errorf("the store has %+v and declares %+v", got, s.h.Can)
 			}

@@ -35,6 +35,9 @@ func (m *Machine) claimed(e Claimed) {
 		m.admitClaim(it)
 	}
 	switch {
+	case e.Later > 0: // neither known to work nor to be empty
+		c.until, c.empty = m.now+e.Later, false
+		return
 	case e.Failed:
 		wait := m.jitter(m.config.BackoffFirst, m.config.BackoffMost, c.failures)
 		c.failures++

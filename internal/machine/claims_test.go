@@ -150,6 +150,31 @@ func TestWhenTheInboxIsAsked(t *testing.T) {
 	})
 }
 
+func TestAnInboxThatIsNotToBeAsked(t *testing.T) {
+	t.Run("I0_it_is_asked_later_counts_as_neither_empty_nor_down_and_keeps_no_flight_back", func(t *testing.T) {
+		a := newAsking(t, func(c *Config) { c.IdleExit, c.OneWriter = time.Second, true })
+		if asked := step[ClaimRows](a, 0, Timer{}); len(asked) != 1 {
+			t.Fatalf("%+v", asked)
+		}
+		for range 8 {
+			step[Action](a, 0, Claimed{Later: time.Second})
+			if asked := step[ClaimRows](a, time.Second-1, Timer{}); len(asked) != 0 {
+				t.Error("it is asked before its moment")
+			}
+			if a.m.nothingDue() {
+				t.Error("it counts as empty")
+			}
+			if asked := step[ClaimRows](a, 1, Timer{}); len(asked) != 1 {
+				t.Error("it is not asked at its moment")
+			}
+		}
+		step[Action](a, 0, a.claimed(1, time.Minute))
+		if begun := step[Begin](a, 0, Claimed{Later: time.Second}); len(begun) != 1 {
+			t.Error("what is in memory does not fly")
+		}
+	})
+}
+
 func TestHowMuchIsClaimedAhead(t *testing.T) {
 	t.Run("law_11_more_while_all_are_begun_in_time_and_half_when_one_was_not", func(t *testing.T) {
 		a := newAsking(t, nil)

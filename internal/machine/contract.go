@@ -216,10 +216,12 @@ type (
 		Left   []int
 		Err    error // what the broker said of it
 	}
-	// Claimed answers ClaimRows. Failed: the inbox could not be asked.
+	// Claimed answers ClaimRows. Failed: the inbox could not be asked. Later, if not 0:
+	// it was not asked, because an operator wants it so, and may be in so long.
 	Claimed struct {
 		Items  []*Item
 		Failed bool
+		Later  time.Duration
 		Err    error
 	}
 	// Due: something in the inbox may be due.

@@ -30,6 +30,9 @@ type Statements struct {
 	Scope, NewScope                                      string
 	Position, SavePosition, KeepPosition, ForgetPosition string
 	Marker                                               string
+	// Control is what operators want of a consumer, which SetPause and SetLimit change;
+	// Consumers are the names of all.
+	Control, SetPause, SetLimit, Consumers string
 	// The schema and the user's own statements.
 	Migrations, Migrated, HasMigrations, Applied string
 	Unfit, Lint, LintRows                        string

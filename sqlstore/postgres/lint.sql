@@ -20,7 +20,7 @@ with tables as materialized (
   select t.name, to_regclass(t.name) as id, t.protects from (values
     ('{prefix}scopes', true), ('{prefix}markers', true),
     ('{prefix}guard_end', true), ('{prefix}guard', true),
-    ('{prefix}streams', true), ('{prefix}lines', true), ('{prefix}inbox', false), ('{prefix}acts', false), ('{prefix}positions', false), ('{prefix}retention', false), ('{prefix}ages', false),
+    ('{prefix}streams', true), ('{prefix}lines', true), ('{prefix}inbox', false), ('{prefix}acts', false), ('{prefix}positions', false), ('{prefix}retention', false), ('{prefix}ages', false), ('{prefix}controls', false),
     ('{prefix}setup', false), ('{prefix}migrations', false)) t (name, protects)
 ), keys as materialized (
   select x.indrelid, x.indisprimary, array(

@@ -32,6 +32,7 @@ type tables interface {
 	contract.SchemaChecker
 	contract.Reaper
 	PrintReaper(w io.Writer, consumers []string) error
+	contract.Controls
 	Status(ctx context.Context) ([]sqlstore.Migration, error)
 	Migrate(ctx context.Context) (applied []string, err error)
 	Print(w io.Writer) error

@@ -86,6 +86,9 @@ func (c *common) followUp(ctx context.Context, a *assembly.Assembly, box operate
 	if !then.run {
 		rouse(ctx, a.Stores[0], done)
 	}
+	if err := c.sayPaused(ctx, a.Stores[0], done, then); err != nil {
+		return done, err
+	}
 	switch {
 	case then.run:
 		if err := c.work(ctx, a, done); err != nil {
@@ -135,6 +138,9 @@ func (c *common) work(ctx context.Context, a *assembly.Assembly, done []operate.
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(rows)) {
+		if why, err := pausedWhy(ctx, a.Stores[0], name); why != "" || err != nil {
+			return cmp.Or(err, fmt.Errorf("%s: its rows are due, and wait until semel resume lets it go on", why))
+		}
 		worker, err := a.Worker(ctx, name)
 		if err != nil {
 			return err

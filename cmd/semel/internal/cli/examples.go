@@ -63,6 +63,19 @@ var examples = map[string][]string{
 	"semel reap status": {"semel reap status --config semel.yaml --json"},
 	"semel reap forget": {"semel reap forget --consumer billing --lane payments/7 --reason 'it is gone'"},
 	"semel reap print":  {"semel reap print --config semel.yaml >reaper.sql"},
+	"semel pause": {
+		"semel pause --config semel.yaml --reason 'the disk is full'",
+		"semel pause --store postgres://db/shop --consumer billing --reason moved",
+	},
+	"semel resume": {"semel resume --config semel.yaml --consumer billing --reason 'there is room'"},
+	"semel limit": {
+		"semel limit 50 --config semel.yaml --reason 'the database recovers'",
+		"semel limit off --config semel.yaml --reason 'it has recovered'",
+	},
+	"semel controls": {
+		"semel controls --config semel.yaml",
+		"semel controls --store postgres://db/shop --json",
+	},
 	"semel gaps": {
 		"semel gaps ls --config semel.yaml",
 		"semel gaps show --config semel.yaml --stream order-7",

@@ -117,6 +117,8 @@ func commandsWith(text string) [][]string {
 		{"gaps", "backfill", "--consumer", "parking", "--file", word, "--reason", word, "--json"}, {"gaps", "backfill", "--consumer", "parking", "--file", "in.jsonl", "--format", word, "--reason", word},
 		{"reap"}, {"reap", word}, {"reap", "--once"}, {"reap", "--once", "--json"}, {"reap", "--dry-run", "--store", word}, {"reap", "--once", "--consumer", word}, {"reap", "status"}, {"reap", "status", "--json"}, {"reap", "status", "--store", "sqlite:" + word},
 		{"reap", "forget", "--consumer", "parking", "--lane", word, "--reason", word, "--as", word}, {"reap", "forget", "--consumer", word, "--lane", word, "--reason", word}, {"reap", "print"}, {"reap", "print", "--consumer", word},
+		{"pause", "--consumer", "parking", "--reason", word, "--as", word}, {"limit", "5", "--reason", word, "--as", word, "--json"}, {"controls"}, {"controls", "--json"}, {"controls", "--store", "sqlite:shop.db", "-o", "wide"},
+		{"parked", "retry", "--all", "--run", "--reason", word}, {"pause", "--consumer", word, "--reason", word}, {"limit", word, "--reason", word}, {"resume", "--reason", word, "--as", word}, {"controls", "--store", word, "--consumer", word},
 		{"schema"}, {"schema", word}, {"version"}, {"version", "--json"}, {"version", word}, {"--version"},
 		{word}, {"--help"}, {"help", word}, {"help", "parked"}, {"completion", "bash"}, {"completion", "fish"}, {"completion", "powershell"}, {"completion", "zsh"}, {"completion", word},
 		{"__complete", "run", "--config", "bad.yaml", "--consumer", ""}, {"__complete", "parked", word},

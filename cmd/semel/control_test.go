@@ -1,0 +1,56 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// appendTo adds lines to the source of a folder.
+func appendTo(t *testing.T, folder, lines string) {
+	t.Helper()
+	f, err := os.OpenFile(filepath.Join(folder, "in.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString(lines); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestARunIsPausedAndResumed(t *testing.T) {
+	t.Run("I0_a_process_that_runs_takes_nothing_while_it_is_paused_and_goes_on_where_it_was", func(t *testing.T) {
+		folder := folderWith(t, `"insert into done values (:id)"`)
+		run := startSemel(t, folder, "--json")
+		run.await(t, "duplicate") // of the second line: the first has its effect
+		output(t, folder, "semel", "pause", "--reason", "the disk is full", "--as", "ann")
+		run.await(t, "paused: nothing more is taken")
+		appendTo(t, folder, `{"id":"p2"}`+"\n"+`{"id":"p2"}`+"\n")
+		// A second process hears it before it takes anything, and a stop ends it.
+		other := startSemel(t, folder, "--json")
+		other.await(t, `"by":"ann: the disk is full"`)
+		if err := other.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		if code := other.end(t); code != 0 || other.counts(t).Deliveries != 0 {
+			t.Errorf("the second process ends with %d, %+v", code, other.counts(t))
+		}
+		if n := strings.TrimSpace(string(output(t, folder, "sqlite", "shop.db", "select count(*) from done"))); n != "1" {
+			t.Errorf("%s effects while it is paused", n)
+		}
+		output(t, folder, "semel", "resume", "--reason", "there is room")
+		run.await(t, "resumed: messages are taken again")
+		run.await(t, "duplicate")
+		if err := run.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		if code := run.end(t); code != 0 || run.counts(t).Applied != 2 {
+			t.Errorf("it ends with %d, %+v", code, run.counts(t))
+		}
+	})
+}

@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+	"github.com/semel-go/semel/internal/legible"
+	"github.com/spf13/cobra"
+)
+
+func controlsCommand(c *common) *cobra.Command {
+	l := &listing{}
+	var store string
+	cmd := &cobra.Command{
+		Use:   "controls",
+		Short: "List consumers, and which are paused or limited, by whom and why",
+		Args:  nothing,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := l.check(c, cmd); err != nil {
+				return err
+			}
+			return c.withControlled(cmd.Context(), store, true, func(all []controlled) error {
+				return c.listControls(cmd.Context(), all, l)
+			})
+		},
+	}
+	l.add(c, cmd, 0, "consumers")
+	return c.withControlStore(cmd, &store)
+}
+
+// listControls prints what is wanted of each consumer.
+func (c *common) listControls(ctx context.Context, all []controlled, l *listing) error {
+	views := []operate.ControlView{}
+	for _, one := range all {
+		if l.full(len(views)) {
+			break
+		}
+		v, err := operate.ControlOf(ctx, one.store.Name(), one.store, one.name)
+		if err != nil {
+			return failed(err)
+		}
+		views = append(views, v)
+	}
+	if c.json {
+		return writeJSON(c.Out, struct {
+			Consumers []operate.ControlView `json:"consumers"`
+			Count     int                   `json:"count"`
+		}{views, len(all)})
+	}
+	if err := show(c.Out, views, controlColumns(views), l.columns(c)); err != nil {
+		return failed(err)
+	}
+	fmt.Fprintln(c.Err, counted(len(views), len(all), "consumer"))
+	return nil
+}
+
+func controlColumns(views []operate.ControlView) []column[operate.ControlView] {
+	type view = operate.ControlView
+	storeOf := func(v view) string { return v.Store }
+	limited := slices.ContainsFunc(views, func(v view) bool { return v.PerSecond > 0 })
+	return []column[view]{
+		{terminal.Column{Title: "STORE"}, differ(views, storeOf), storeOf},
+		{terminal.Column{Title: "CONSUMER", Flexible: true}, true, func(v view) string { return legible.Printable(v.Consumer) }},
+		{terminal.Column{Title: "STATE"}, true, controlState},
+		{terminal.Column{Title: "PER SECOND"}, limited, controlLimit},
+		{terminal.Column{Title: "SINCE"}, true, func(v view) string {
+			if o := standing(v); o != nil {
+				return moment(o.At)
+			}
+			return "-"
+		}},
+		{terminal.Column{Title: "BY", Flexible: true}, true, func(v view) string {
+			if o := standing(v); o != nil {
+				return legible.Printable(o.By)
+			}
+			return "-"
+		}},
+		{terminal.Column{Title: "WHY", Flexible: true}, true, func(v view) string {
+			if o := standing(v); o != nil {
+				return legible.Printable(o.Why)
+			}
+			return "-"
+		}},
+	}
+}
+
+func controlState(v operate.ControlView) string {
+	switch {
+	case v.Paused:
+		return "paused"
+	case v.PerSecond > 0:
+		return "limited"
+	}
+	return "-"
+}
+
+func controlLimit(v operate.ControlView) string {
+	if v.PerSecond == 0 {
+		return "-"
+	}
+	return fmt.Sprint(v.PerSecond)
+}
+
+// standing is the order that stands: of the pause, or else of the limit; nil if there is
+// none.
+func standing(v operate.ControlView) *operate.OrderView {
+	switch {
+	case v.Paused:
+		return v.Pause
+	case v.PerSecond > 0:
+		return v.Limit
+	}
+	return nil
+}

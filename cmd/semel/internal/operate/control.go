@@ -1,0 +1,102 @@
+package operate
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel/contract"
+)
+
+// The acts on a consumer.
+const (
+	Pause  Verb = "pause"
+	Resume Verb = "resume"
+	Limit  Verb = "limit"
+)
+
+// Unchanged is the result of an act on a consumer of which nothing else is wanted than
+// before; it is not recorded.
+const Unchanged = "unchanged"
+
+// Wish is what is to be wanted of a consumer.
+type Wish struct {
+	Verb Verb
+	// PerSecond is of Limit: so many messages a second, 0 for no limit.
+	PerSecond int
+	// Who and Why are recorded.
+	Who, Why string
+	// DryRun only says what would be done.
+	DryRun bool
+}
+
+// ControlView is what is wanted of a consumer, as people and scripts see it.
+type ControlView struct {
+	Store    string     `json:"store"`
+	Consumer string     `json:"consumer"`
+	Paused   bool       `json:"paused"`
+	Pause    *OrderView `json:"pause,omitempty"`
+	// PerSecond is how many messages a second each process may take; 0: no limit.
+	PerSecond int        `json:"per_second"`
+	Limit     *OrderView `json:"limit,omitempty"`
+}
+
+// OrderView says who ordered something, and why.
+type OrderView struct {
+	By  string    `json:"by"`
+	Why string    `json:"why"`
+	At  time.Time `json:"at"`
+}
+
+// Controlled is what became of a wish for one consumer, with what was wanted before.
+type Controlled struct {
+	ControlView
+	// Result is Done, Would, Unchanged or Failed.
+	Result string `json:"result"`
+	Error  string `json:"error,omitempty"`
+}
+
+// OK reports whether nothing stood in the way.
+func (c Controlled) OK() bool { return c.Result != Failed }
+
+// ControlOf reads what is wanted of a consumer of a store.
+func ControlOf(ctx context.Context, store string, s contract.Controls, consumer string) (ControlView, error) {
+	c, err := s.Control(ctx, consumer)
+	if err != nil {
+		return ControlView{}, fmt.Errorf("store %s: %w", store, err)
+	}
+	return ControlView{
+		Store: store, Consumer: consumer, Paused: c.Paused, Pause: orderOf(c.Pause), PerSecond: c.PerSecond, Limit: orderOf(c.Limit),
+	}, nil
+}
+
+// orderOf is nil where nobody ordered anything.
+func orderOf(o contract.Order) *OrderView {
+	if o == (contract.Order{}) {
+		return nil
+	}
+	return &OrderView{By: o.By, Why: o.Why, At: o.At.UTC()}
+}
+
+// Carry carries out a wish for a consumer of a store. A pause that is there is ordered
+// anew, so that its reason is the last one; to let go on, or without a limit, what does
+// so already is nothing to do.
+func (w Wish) Carry(ctx context.Context, s contract.Controls, v ControlView) Controlled {
+	done := Controlled{ControlView: v, Result: Done}
+	act := contract.Act{Verb: string(w.Verb), Who: w.Who, Why: w.Why}
+	var err error
+	switch {
+	case w.Verb == Resume && !v.Paused, w.Verb == Limit && w.PerSecond == 0 && v.PerSecond == 0:
+		done.Result = Unchanged
+	case w.DryRun:
+		done.Result = Would
+	case w.Verb == Limit:
+		err = s.Limit(ctx, v.Consumer, w.PerSecond, act)
+	default:
+		err = s.Pause(ctx, v.Consumer, w.Verb == Pause, act)
+	}
+	if err != nil {
+		done.Result, done.Error = Failed, plain(err)
+	}
+	return done
+}

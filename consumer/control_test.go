@@ -1,0 +1,354 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/memstore"
+)
+
+// pause pauses the consumer, or lets it go on.
+func pause(t *testing.T, s contract.Controls, name string, paused bool) {
+	t.Helper()
+	verb := map[bool]string{true: "pause", false: "resume"}[paused]
+	if err := s.Pause(context.Background(), name, paused, contract.Act{Verb: verb, Who: "ana", Why: "the disk\nis full"}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// heard is longer than a consumer takes to hear what operators want.
+const heard = 3 * time.Second
+
+// pausedText is what readiness says of a consumer that pause has paused.
+const pausedText = `paused by ana: the disk\nis full`
+
+func TestAPausedConsumer(t *testing.T) {
+	bubble(t, "I0_it_takes_nothing_more_and_ends_what_is_in_memory", func(t *testing.T) {
+		store, source := memstore.New(), newListSource(numbered("m", 4)...)
+		source.endless = true
+		release := make(chan struct{})
+		handle := func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+			<-release
+			return add(ctx, tx, m)
+		}
+		c, seen := config(source), &witness{}
+		c.Workers, c.MaxUnsettled.Messages, c.Timeout = 1, 2, time.Hour
+		c.Observers = []semel.Observer{seen}
+		running := mustNew(t, store, handle, c)
+		run := start(t, running)
+		synctest.Wait()
+		pause(t, store, "billing", true)
+		pass(heard)
+		close(release)
+		synctest.Wait()
+		pass(time.Hour)
+		if n := running.Counts(); n.Applied != 2 || n.Deliveries != 2 || n.InFlight != 0 {
+			t.Errorf("while paused: %+v", n)
+		}
+		if ready, why := running.Ready(); !ready || why != pausedText {
+			t.Errorf("ready %t: %q", ready, why)
+		}
+		pause(t, store, "billing", false)
+		pass(heard)
+		if n := running.Counts(); n.Applied != 4 {
+			t.Errorf("after it was resumed: %+v", n)
+		}
+		if ready, why := running.Ready(); !ready || why != "" {
+			t.Errorf("ready %t: %q", ready, why)
+		}
+		told := seen.of(semel.EventControl)
+		if len(told) != 2 || told[0].Consumer != "billing" || told[0].Reason != semel.ReasonPaused || told[0].Err == nil || told[0].Err.Error() != pausedText || told[1].Reason != "" {
+			t.Errorf("told %+v", told)
+		}
+		run.stop()
+		if err := run.wait(); err != nil {
+			t.Error(err)
+		}
+	})
+	bubble(t, "I0_one_that_starts_paused_takes_nothing_and_is_ready", func(t *testing.T) {
+		store, source := memstore.New(), newListSource(numbered("m", 3)...)
+		pause(t, store, "billing", true)
+		running := mustNew(t, store, add, config(source))
+		run := start(t, running)
+		pass(time.Hour)
+		if ready, why := running.Ready(); source.fetches != 0 || !ready || why != pausedText {
+			t.Errorf("%d fetches, ready %t: %q", source.fetches, ready, why)
+		}
+		pause(t, store, "billing", false)
+		if err := run.wait(); err != nil || running.Counts().Applied != 3 {
+			t.Errorf("%+v, %v", running.Counts(), err)
+		}
+	})
+	bubble(t, "I0_a_stop_ends_it_at_once", func(t *testing.T) {
+		store, source := memstore.New(), newListSource(numbered("m", 3)...)
+		pause(t, store, "billing", true)
+		run := start(t, mustNew(t, store, add, config(source)))
+		pass(time.Minute)
+		began := time.Now()
+		run.stop()
+		if err := run.wait(); err != nil || time.Since(began) > time.Second {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+	})
+	bubble(t, "I0_it_is_not_idle", func(t *testing.T) {
+		store, source := memstore.New(), newListSource(numbered("m", 3)...)
+		source.endless = true
+		c := config(source)
+		c.IdleExit = 5 * time.Second
+		pause(t, store, "billing", true)
+		running := mustNew(t, store, add, c)
+		run := start(t, running)
+		pass(time.Hour)
+		select {
+		case err := <-run.ended:
+			t.Fatalf("it ended: %v", err)
+		default:
+		}
+		pause(t, store, "billing", false)
+		if err := run.wait(); err != nil || running.Counts().Applied != 3 {
+			t.Errorf("%+v, %v", running.Counts(), err)
+		}
+	})
+	bubble(t, "I0_one_that_was_about_to_end_idle_does_not", func(t *testing.T) {
+		store, source := memstore.New(), newListSource(numbered("m", 3)...)
+		source.endless = true
+		c := config(source)
+		c.IdleExit = 2*time.Second + 2*time.Millisecond // it hears of the pause after 2 s
+		run := start(t, mustNew(t, store, add, c))
+		pass(time.Second)
+		pause(t, store, "billing", true)
+		pass(time.Hour)
+		select {
+		case err := <-run.ended:
+			t.Fatalf("it ended: %v", err)
+		default:
+		}
+		run.stop()
+		if err := run.wait(); err != nil {
+			t.Error(err)
+		}
+	})
+	bubble(t, "I0_the_fetch_under_way_ends_and_lanes_are_taken_away_as_ever", func(t *testing.T) {
+		store, source := memstore.New(), newListSource(numbered("m", 3)...)
+		source.endless = true
+		c := config(source)
+		c.IdleExit = time.Minute
+		running := mustNew(t, store, add, c)
+		run := start(t, running)
+		pass(time.Second)
+		fetches := source.fetches
+		pause(t, store, "billing", true)
+		pass(time.Hour)
+		source.pending = newListSource(numbered("m", 6)[3:]...).pending
+		pass(time.Hour)
+		if n := running.Counts(); n.Deliveries != 3 || source.fetches != fetches {
+			t.Errorf("%+v, %d fetches and %d before", n, source.fetches, fetches)
+		}
+		began := time.Now()
+		within, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		source.observer.Revoking(within, contract.Lane{ID: "m", Epoch: 1})
+		source.observer.Given(contract.Lane{ID: "m", Epoch: 2})
+		if time.Since(began) > time.Second {
+			t.Errorf("the lane is given away after %v", time.Since(began))
+		}
+		for i := range source.pending {
+			source.pending[i].Lane.Epoch = 2
+		}
+		pause(t, store, "billing", false)
+		if err := run.wait(); err != nil || running.Counts().Applied != 6 {
+			t.Errorf("%+v, %v", running.Counts(), err)
+		}
+	})
+	bubble(t, "I0_another_consumer_of_its_store_goes_on", func(t *testing.T) {
+		store := memstore.New()
+		pause(t, store, "billing", true)
+		first, other := newListSource(numbered("m", 3)...), newListSource(numbered("m", 3)...)
+		run := start(t, mustNew(t, store, add, config(first)))
+		c := config(other)
+		c.Name = "search"
+		if n := runs(t, store, add, c); n.Applied != 3 {
+			t.Errorf("%+v", n)
+		}
+		pass(heard)
+		if first.fetches != 0 {
+			t.Error("the paused one has fetched")
+		}
+		run.stop()
+		if err := run.wait(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAPausedInbox(t *testing.T) {
+	bubble(t, "I0_no_row_is_claimed_and_the_run_waits_until_it_is_resumed", func(t *testing.T) {
+		store := memstore.New()
+		c := config(nil)
+		c.Strategy = consumer.StrategyInbox
+		receive(t, store, c, numbered("m", 3)...)
+		pause(t, store, "billing", true)
+		running := mustNew(t, store, add, c)
+		ended := make(chan error, 1)
+		go func() { ended <- running.Work(t.Context()) }()
+		pass(time.Hour)
+		if n := running.Counts(); n.Inbox.Claimed != 0 {
+			t.Errorf("while paused: %+v", n)
+		}
+		pause(t, store, "billing", false)
+		if err := <-ended; err != nil || running.Counts().Inbox.Applied != 3 {
+			t.Errorf("%+v, %v", running.Counts(), err)
+		}
+	})
+	bubble(t, "I0_a_run_with_a_source_stops_claiming_and_goes_on_in_time", func(t *testing.T) {
+		store, source := memstore.New(), newListSource()
+		source.endless = true
+		c := config(source)
+		c.Strategy = consumer.StrategyInbox
+		running := mustNew(t, store, add, c)
+		run := start(t, running)
+		pass(time.Minute)
+		pause(t, store, "billing", true)
+		pass(heard)
+		other := c
+		other.Source = nil
+		receive(t, store, other, numbered("m", 3)...)
+		pass(time.Hour)
+		if n := running.Counts(); n.Inbox.Claimed != 0 {
+			t.Errorf("while paused: %+v", n)
+		}
+		pause(t, store, "billing", false)
+		pass(heard)
+		if n := running.Counts(); n.Inbox.Applied != 3 {
+			t.Errorf("after it was resumed: %+v", n)
+		}
+		run.stop()
+		if err := run.wait(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestPausedCalls(t *testing.T) {
+	bubble(t, "I0_a_handler_without_a_transaction_is_not_called_while_it_is_paused", func(t *testing.T) {
+		store := memstore.New()
+		c := config(nil)
+		c.Strategy = consumer.StrategyInbox
+		receive(t, store, c, numbered("m", 3)...)
+		pause(t, store, "billing", true)
+		called := 0
+		c.Workers = 1
+		running := mustNew(t, consumer.Leased(store), func(context.Context, consumer.Call, *semel.Message) error { called++; return nil }, c)
+		ended := make(chan error, 1)
+		go func() { ended <- running.Work(t.Context()) }()
+		pass(time.Hour)
+		if synctest.Wait(); called != 0 {
+			t.Errorf("%d calls while paused", called)
+		}
+		pause(t, store, "billing", false)
+		if err := <-ended; err != nil || called != 3 {
+			t.Errorf("%d calls, %v", called, err)
+		}
+	})
+}
+
+// receive keeps messages in the inbox, as Accept of the consumer does.
+func receive(t *testing.T, s *memstore.Store, c consumer.Config, messages ...*semel.Message) {
+	t.Helper()
+	b, _, err := s.Begin(t.Context(), contract.TxOptions{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := mustNew(t, s, add, c).Accept(t.Context(), b.Tx(contract.All), messages...); err != nil {
+		t.Fatal(err)
+	}
+	if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.Committed {
+		t.Fatalf("%+v", r)
+	}
+}
+
+func TestPausedProcess(t *testing.T) {
+	bubble(t, "I0_it_hands_back_with_a_reason_and_no_charge", func(t *testing.T) {
+		store := memstore.New()
+		pause(t, store, "billing", true)
+		running := mustNew(t, store, add, config(nil))
+		all := numbered("m", 2)
+		for range 2 {
+			d, err := running.ProcessAll(t.Context(), all)
+			if err != nil || len(d) != 2 || d[1].Kind != semel.HandBack || d[1].After <= 0 || d[1].Reason != semel.ReasonPaused || d[1].Charged {
+				t.Errorf("%+v, %v", d, err)
+			}
+		}
+		pause(t, store, "billing", false)
+		pass(heard)
+		if d, err := running.Process(t.Context(), all[0]); err != nil || d.Kind != semel.Ack {
+			t.Errorf("%+v, %v", d, err)
+		}
+		limit(t, store, 1)
+		pass(heard)
+		began := time.Now()
+		for _, m := range numbered("n", 10) {
+			if d, err := running.Process(t.Context(), m); err != nil || d.Kind != semel.Ack {
+				t.Errorf("%+v, %v", d, err)
+			}
+		}
+		if time.Since(began) > time.Second {
+			t.Errorf("10 calls took %v: they are not limited", time.Since(began))
+		}
+		if err := running.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAControlThatCannotBeRead(t *testing.T) {
+	bubble(t, "I0_what_was_wanted_last_stays_and_it_is_said_once", func(t *testing.T) {
+		var down atomic.Bool
+		store := memstore.New(memstore.Fail(func(op string) error {
+			if op == "control" && down.Load() {
+				return errTest
+			}
+			return nil
+		}))
+		source, lines := newListSource(numbered("m", 3)...), &log{}
+		c := config(source)
+		c.Logger = lines.logger()
+		pause(t, store, "billing", true)
+		running := mustNew(t, store, add, c)
+		run := start(t, running)
+		pass(heard)
+		down.Store(true)
+		pass(time.Hour)
+		if _, why := running.Ready(); source.fetches != 0 || why != pausedText {
+			t.Errorf("%d fetches, %q", source.fetches, why)
+		}
+		down.Store(false)
+		pause(t, store, "billing", false)
+		if err := run.wait(); err != nil || running.Counts().Applied != 3 {
+			t.Errorf("%+v, %v", running.Counts(), err)
+		}
+		if n := strings.Count(lines.String(), "cannot be read"); n != 1 {
+			t.Errorf("it is said %d times:\n%s", n, lines)
+		}
+	})
+	bubble(t, "I0_nothing_is_taken_where_it_is_not_known_at_the_start", func(t *testing.T) {
+		store := memstore.New(memstore.Fail(func(op string) error {
+			if op == "control" {
+				return errTest
+			}
+			return nil
+		}))
+		source := newListSource(numbered("m", 3)...)
+		if err := mustNew(t, store, add, config(source)).Run(t.Context()); !errors.Is(err, errTest) || source.fetches != 0 {
+			t.Errorf("%d fetches, %v", source.fetches, err)
+		}
+	})
+}

@@ -1,0 +1,144 @@
+package consumer_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/memstore"
+)
+
+func TestWhatIsOlderThanWhatIsKept(t *testing.T) {
+	// reaped is a store whose low-water mark is now.
+	reaped := func(t *testing.T) *memstore.Store {
+		store := memstore.New()
+		if _, err := consume(t, store, add, keeping(newListSource(message("1", `{}`)))); err != nil {
+			t.Fatal(err)
+		}
+		pass(2 * time.Hour)
+		if err := store.Progressed(t.Context(), "billing", []contract.LaneAge{{Lane: "deliveries"}}); err != nil { // as a run that finds nothing
+			t.Fatal(err)
+		}
+		if _, err := store.Advance(t.Context(), "billing"); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := store.Reap(t.Context(), contract.Reaping{Consumer: "billing", Most: 10}); err != nil || r.Markers != 1 {
+			t.Fatal(r, err)
+		}
+		return store
+	}
+	old := func(id string) *semel.Message {
+		m := message(id, `{}`)
+		m.Origin.Written = uint32(time.Now().Add(-5 * time.Hour).Unix())
+		return m
+	}
+	bubble(t, "H4_it_ends_as_the_policy_says", func(t *testing.T) {
+		for then, want := range map[consumer.Then]semel.Counts{
+			consumer.ThenPark:    {Deliveries: 2, Parked: 2},
+			consumer.ThenDiscard: {Deliveries: 2, Discarded: 2},
+		} {
+			store := reaped(t)
+			c := keeping(newListSource(old("1"), old("2")))
+			c.Retention.OnOld = then
+			if got, err := consume(t, store, add, c); err != nil || got != want {
+				t.Errorf("%v: %+v, %v", then, got, err)
+			}
+		}
+		c := keeping(newListSource(old("1")))
+		c.Retention.OnOld = consumer.ThenHalt
+		if _, err := consume(t, reaped(t), add, c); !errors.Is(err, semel.ErrHalted) {
+			t.Errorf("halt: %v", err)
+		}
+	})
+	bubble(t, "H4_it_is_retried_by_a_person", func(t *testing.T) {
+		store := reaped(t)
+		if _, err := consume(t, store, add, keeping(newListSource(old("2")))); err != nil {
+			t.Fatal(err)
+		}
+		rows, err := store.Rows(t.Context(), contract.RowFilter{})
+		if err != nil || len(rows) != 1 {
+			t.Fatal(rows, err)
+		}
+		if err := store.Requeue(t.Context(), rows[0].Number, rows[0].Revision, contract.Act{Verb: "retry", Who: "me", Why: "it was never sent"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := mustNew(t, store, add, keeping(newListSource())).Work(t.Context()); err != nil || effect(t, store, "2") != "1" {
+			t.Errorf("the effect is %q, %v", effect(t, store, "2"), err)
+		}
+	})
+	bubble(t, "H4_the_id_tells_before_the_record_does", func(t *testing.T) {
+		store := reaped(t)
+		c := keeping(newListSource(old("017f22e2-79b0-7cc3-98c4-dc0c0c07398f"), old("7f000000-0000-7000-8000-000000000000")))
+		c.Retention.IDTime = identity.UUIDv7
+		if got, err := consume(t, store, add, c); err != nil || got.Parked+got.Applied != 2 || effect(t, store, "7f000000-0000-7000-8000-000000000000") != "1" {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+	bubble(t, "C13_in_a_transaction_of_the_users_it_is_an_error", func(t *testing.T) {
+		store := reaped(t)
+		c := mustNew(t, store, add, keeping(newListSource()))
+		b, _, err := store.Begin(t.Context(), contract.TxOptions{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Rollback(t.Context())
+		if v, err := c.TryMark(t.Context(), b.Tx(contract.All), old("7")); !errors.Is(err, semel.ErrOld) || v.Kind == contract.Fresh {
+			t.Errorf("TryMark: %v, %v", v, err)
+		}
+		if _, err := c.Accept(t.Context(), b.Tx(contract.All), old("8")); !errors.Is(err, semel.ErrOld) {
+			t.Errorf("Accept: %v", err)
+		}
+	})
+	bubble(t, "D2_it_is_not_received_either", func(t *testing.T) {
+		store := reaped(t)
+		c := keeping(newListSource(old("7")))
+		c.Strategy, c.Settle = consumer.StrategyInbox, consumer.SettleAfterReceipt
+		if got, err := consume(t, store, add, c); err != nil || got.Parked != 1 || got.Received != 0 || effect(t, store, "7") != "" {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+	bubble(t, "case_7_what_comes_behind_it_waits_where_it_does", func(t *testing.T) {
+		store := reaped(t)
+		first, second := old("7"), message("8", `{}`)
+		second.Origin.Written = uint32(time.Now().Unix())
+		first.Key, second.Key = []byte("k"), []byte("k")
+		c := keeping(newListSource(first, second))
+		c.Lanes, c.OnParked, c.IdleExit = consumer.LanesKey, consumer.OnParkedBlock, time.Second
+		got, err := consume(t, store, add, c)
+		if got.Parked != 1 || got.Waiting != 1 || effect(t, store, "8") != "" {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+}
+
+func TestRetentionsThatAreRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		policy consumer.RetentionPolicy
+		want   string
+	}{
+		"H1_seconds":             {consumer.RetentionPolicy{Keep: 30}, "Retention.Keep: is 30ns"},
+		"H1_negative":            {consumer.RetentionPolicy{Keep: -time.Hour}, "Retention.Keep"},
+		"D7_bodies_for_longer":   {consumer.RetentionPolicy{Keep: time.Hour, Bodies: time.Hour}, "Retention.Bodies"},
+		"H4_for_ever_and_an_end": {consumer.RetentionPolicy{OnOld: consumer.ThenDiscard}, "set Keep"},
+		"H4_an_unknown_end":      {consumer.RetentionPolicy{Keep: time.Hour, OnOld: consumer.ThenRetry}, "Retention.OnOld"},
+		"H4_an_unknown_kind":     {consumer.RetentionPolicy{Keep: time.Hour, IDTime: 9}, "IDTime(9)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			policy := config(newListSource())
+			policy.Retention = c.policy
+			if _, err := consumer.New(memstore.New(), add, policy); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("New says %v, not %q", err, c.want)
+			}
+		})
+	}
+	t.Run("H1_a_store_that_keeps_everything", func(t *testing.T) {
+		if _, err := consumer.New(plain(memstore.New()), add, keeping(newListSource())); !errors.Is(err, semel.ErrUnsupported) {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,68 @@
+package memstore
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/sqlform"
+)
+
+// Control implements contract.Controls.
+func (s *Store) Control(_ context.Context, consumer string) (contract.Control, error) {
+	if err := s.ask("control"); err != nil {
+		return contract.Control{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.controls[consumer], nil
+}
+
+// Pause implements contract.Controls.
+func (s *Store) Pause(_ context.Context, consumer string, paused bool, a contract.Act) error {
+	if err := s.ask("control"); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.controls[consumer]
+	c.Paused, c.Pause = paused, contract.Order{By: a.Who, Why: a.Why, At: s.now()}
+	s.controls[consumer] = c
+	s.record(sqlform.OfConsumer(a, consumer), 0, "done")
+	return nil
+}
+
+// Limit implements contract.Controls.
+func (s *Store) Limit(_ context.Context, consumer string, perSecond int, a contract.Act) error {
+	if err := sqlform.LimitFault(perSecond); err != nil {
+		return err
+	}
+	if err := s.ask("control"); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.controls[consumer]
+	c.PerSecond, c.Limit = perSecond, contract.Order{By: a.Who, Why: a.Why, At: s.now()}
+	s.controls[consumer] = c
+	s.record(sqlform.OfLimit(a, consumer, perSecond), 0, "done")
+	return nil
+}
+
+// Consumers implements contract.Controls.
+func (s *Store) Consumers(context.Context) ([]string, error) {
+	if err := s.ask("control"); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	names := map[string]bool{}
+	for key := range s.scopes {
+		names[key.consumer] = true
+	}
+	for name := range s.controls {
+		names[name] = true
+	}
+	return slices.Sorted(maps.Keys(names)), nil
+}
