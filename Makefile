@@ -17,7 +17,7 @@ RACED = $(LONGEST) $(filter-out $(PURE) $(LONGEST),$(shell $(GO) list $(PACKAGES
 # Under the detector, it runs a part of its suites only.
 TWICE = $(shell $(GO) list ./itest/sqlite)
 
-.PHONY: test vet simulate planted bench coverage-list pictures example proof-file proof-commit proof-failover proof-kafka proof-inbox proof-order proof-keys proof-kafka3 bench-postgres bench-kafka bench-river bench-against bench-postgres-against bench-kafka-against bench-file
+.PHONY: test vet simulate planted bench coverage-list pictures example proof-file proof-commit proof-failover proof-kafka proof-inbox proof-order proof-keys proof-retention proof-kafka3 bench-postgres bench-kafka bench-river bench-against bench-postgres-against bench-kafka-against bench-file
 
 # The parts of test that run at once. A test waits for servers more than it
 # computes, so what computes and waits for nobody fills in.
@@ -178,6 +178,15 @@ proof-inbox:
 proof-order:
 	scripts/services install postgres kafka
 	$(GO) run ./itest/cmd/proof kafka -order -webhooks "$$(scripts/fetch-webhooks)" $(PROOF)
+
+## proof-retention: five million old markers removed while four workers consume and
+## copies of what was removed come all the time, on a PostgreSQL whose log tells of every
+## wait for a lock over 50 ms; PROOF="-markers 200000": a minute;
+## PROOF="-markers 200000 -plant blind": workers that do not ask for the age of a copy,
+## which must be found
+proof-retention:
+	scripts/services install postgres
+	$(GO) run ./itest/cmd/proof retention $(PROOF)
 
 ## proof-keys: the same records as versions of nothing, in order by key and kept behind
 ## a receipt, so that what is behind a failed or parked one waits in the inbox;
