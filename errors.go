@@ -26,6 +26,11 @@ var (
 	ErrSchema = errors.New("semel: the schema does not fit")
 	// ErrUnsupported: the store or source lacks an ability that is needed.
 	ErrUnsupported = errors.New("semel: not supported")
+	// ErrIdentityChanged: the store has recorded that the consumer's identities are found
+	// in another way, and nothing names that as the former one; nothing was done.
+	ErrIdentityChanged = errors.New("semel: the identity is found in another way than before")
+	// ErrForeignOwner: another owner has the consumer's name; nothing was done.
+	ErrForeignOwner = errors.New("semel: the consumer's name belongs to another")
 	// ErrClosed: the consumer is stopped; nothing was done.
 	ErrClosed = errors.New("semel: closed")
 )

@@ -21,6 +21,8 @@ const (
 	ReasonMissingParameter Reason = "missing parameter"
 	ReasonForeign          Reason = "not for this consumer"
 	ReasonNoVersion        Reason = "no version"
+	// ReasonFormerConflict: its former identity is marked with another content.
+	ReasonFormerConflict Reason = "conflict with a former identity"
 	// ReasonStale: its stream is at a later version, or at this one.
 	ReasonStale Reason = "stale version"
 	// ReasonGap: an earlier version of its stream has not taken effect.

@@ -81,6 +81,17 @@ type Config struct {
 	// Identity finds a message's identity. Required with StrategyMarker and
 	// StrategyInbox.
 	Identity identity.Identity
+	// Former, when set, is how Identity was found before, while it changes: on a store
+	// that can (contract.Derivations), not beside Version.
+	Former *FormerIdentity
+	// Owner, if not empty, is whose consumer this is, such as the name of the service or of
+	// the types that it handles: a start with another owner than the last one's is told in
+	// the log, since two services under one name would take each other's messages for their
+	// own. At most 1,024 bytes.
+	Owner string
+	// Exclusive refuses such a start (semel.ErrForeignOwner), until a person has released
+	// the name (semel identity release, contract.Derivations). Needs Owner.
+	Exclusive bool
 	// Only says which messages are the consumer's; the default is all.
 	Only Only
 	// Otherwise says what becomes of the others: OtherwiseSkip, OtherwisePark or

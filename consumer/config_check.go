@@ -45,6 +45,8 @@ func (c Config) complete() (Config, error) {
 	}
 	c.checkName(fault)
 	c.checkIdentity(fault)
+	c.checkFormer(fault)
+	c.checkOwner(fault)
 	c.checkStrategy(fault)
 	c.checkVersion(fault)
 	c.checkOnParked(fault)

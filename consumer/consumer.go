@@ -32,6 +32,7 @@ type Consumer[Tx any] struct {
 	oneAttempt bool
 	stop       context.CancelFunc
 	group      worker.Group
+	derived    bool  // how identities are found is recorded; guarded by mutex
 	ended      error // what the run of Process ended with; valid after group
 }
 
@@ -69,6 +70,9 @@ func newConsumer[Tx any](store contract.TxStore[Tx], h handler[Tx], missing bool
 		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
 	}
 	if err := c.fitsRetention(store); err != nil {
+		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
+	}
+	if err := c.fitsFormer(store); err != nil {
 		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
 	}
 	if l, ok := store.(callsOut); ok {
@@ -139,17 +143,30 @@ func (c *Consumer[Tx]) start(ctx context.Context, source contract.Source) (*engi
 	return c.take(source)
 }
 
-func (c *Consumer[Tx]) check(ctx context.Context, source contract.Source) error {
+// checkStore asks whether the store fits, and has it remember whose consumer this is.
+func (c *Consumer[Tx]) checkStore(ctx context.Context) error {
 	if checker, ok := c.store.(contract.SchemaChecker); ok {
 		if err := checker.Check(ctx); err != nil {
 			c.reporter.setReady("store", err.Error())
 			return fmt.Errorf("semel: consumer %q cannot start: %w", c.config.Name, err)
 		}
 	}
+	c.reporter.setReady("store", "")
+	for _, step := range []func(context.Context) error{c.noteSimilar, c.own, func(ctx context.Context) error { return c.derive(ctx, false) }} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Consumer[Tx]) check(ctx context.Context, source contract.Source) error {
+	if err := c.checkStore(ctx); err != nil {
+		return err
+	}
 	if err := c.config.retain(ctx, c.store, source); err != nil {
 		return err
 	}
-	c.reporter.setReady("store", "")
 	if p, ok := source.(contract.Positioned); ok {
 		positions, ok := c.store.(contract.PositionStore)
 		if !ok {
@@ -272,16 +289,19 @@ func (c *Consumer[Tx]) TryMark(ctx context.Context, tx Tx, m *semel.Message) (co
 	if c.config.Version != nil {
 		return contract.Verdict{}, fmt.Errorf("semel: consumer %q has versions, whose streams only its own batches move; use Process: %w", c.config.Name, semel.ErrUnsupported)
 	}
+	if err := c.deriveOnce(ctx); err != nil {
+		return contract.Verdict{}, err
+	}
 	var p parcel
 	p.readAlone(&c.config, m)
 	if p.item.Refused != nil {
 		return contract.Verdict{}, &identity.Error{Reason: p.item.Refused.Reason, Detail: "nothing was marked"}
 	}
-	scope, err := c.scopes.numberIn(ctx, tx, p.item.Source)
+	mark, err := c.markIn(ctx, tx, &p, contract.Applied)
 	if err != nil {
 		return contract.Verdict{}, err
 	}
-	verdicts, err := marker.MarkIn(ctx, tx, []contract.Mark{{Scope: scope, ID: []byte(p.item.Identity), Fingerprint: p.item.Print, As: contract.Applied, Age: c.config.ageOf(&p)}})
+	verdicts, err := marker.MarkIn(ctx, tx, []contract.Mark{mark})
 	if err == nil {
 		err = tooOld(verdicts)
 	}
@@ -310,6 +330,9 @@ func (c *Consumer[Tx]) Accept(ctx context.Context, tx Tx, messages ...*semel.Mes
 	if !c.config.Strategy.marks() {
 		return nil, fmt.Errorf("semel: consumer %q writes no markers, and only what has one can wait in the inbox; use StrategyInbox: %w", c.config.Name, semel.ErrUnsupported)
 	}
+	if err := c.deriveOnce(ctx); err != nil {
+		return nil, err
+	}
 	marks := make([]contract.Mark, len(messages))
 	kept := make([]*semel.Message, len(messages))
 	for i, m := range messages {
@@ -321,12 +344,12 @@ func (c *Consumer[Tx]) Accept(ctx context.Context, tx Tx, messages ...*semel.Mes
 		if r := p.item.Refused; r != nil {
 			return nil, &identity.Error{Reason: r.Reason, Detail: fmt.Sprintf("message %d: %v; nothing was received", i, r.Why)}
 		}
-		scope, err := c.scopes.numberIn(ctx, tx, p.item.Source)
+		mark, err := c.markIn(ctx, tx, p, contract.Waiting)
 		if err != nil {
 			return nil, err
 		}
-		marks[i] = contract.Mark{Scope: scope, ID: []byte(p.item.Identity), Fingerprint: p.item.Print, As: contract.Waiting, Version: c.config.versionOf(p, false), Line: c.config.lineName(nil, p), Age: c.config.ageOf(p)}
-		kept[i] = &p.message
+		mark.Version, mark.Line = c.config.versionOf(p, false), c.config.lineName(nil, p)
+		marks[i], kept[i] = mark, &p.message
 	}
 	verdicts, err := receiver.ReceiveIn(ctx, tx, marks, kept)
 	if err == nil {

@@ -196,12 +196,15 @@ func (p *pilot[Tx]) prepare(ctx context.Context, f *flight[Tx]) error {
 		}
 		first := len(ids)
 		ids = append(ids, en.Item.Identity...)
-		scope, err := p.engine.scopes.number(ctx, en.Item.Source)
+		scope, err := p.engine.scopes.number(ctx, scopeOf{source: en.Item.Source})
 		if err != nil {
 			return err
 		}
 		f.mark[i] = len(f.marks)
 		m := contract.Mark{Scope: scope, ID: ids[first:len(ids):len(ids)], Fingerprint: en.Item.Print, As: en.As.Outcome(), Version: p.engine.config.versionOf(en.Item.Handle.(*parcel), asksStream(en.As))}
+		if m.Former, err = p.markFormer(ctx, en.Item, &ids); err != nil {
+			return err
+		}
 		m.Line = p.markLine(&names, &f.Entries[i])
 		if h := rowOf(&en); h != nil {
 			m.Claim = h.claim()
@@ -217,6 +220,9 @@ func (f *flight[Tx]) idLength() int {
 	n := 0
 	for i := range f.Entries {
 		n += len(f.Entries[i].Item.Identity)
+		if former := f.Entries[i].Item.Former; former != nil {
+			n += len(former.Identity)
+		}
 	}
 	return n
 }

@@ -248,6 +248,7 @@ func (p *parcel) name(c *Config, r reader, m *semel.Message) (refused semel.Reas
 			return semel.ReasonNoVersion, err
 		}
 	}
+	p.identifyFormer(c, r, m)
 	return semel.ReasonNone, nil
 }
 

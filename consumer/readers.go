@@ -184,7 +184,11 @@ func (r reader) print(c *Config, m *semel.Message) (f semel.Fingerprint, err err
 func (c *Config) usersOwn() (by, prints bool) {
 	_, selected := c.Identity.(*identity.Selected)
 	_, ours := c.Fingerprint.(reading.Printer)
-	return !selected && c.Identity != nil, !ours
+	formerly := true
+	if c.Former != nil {
+		_, formerly = c.Former.Identity.(*identity.Selected)
+	}
+	return !selected && c.Identity != nil || !formerly, !ours
 }
 
 // own runs a function of the user's own. What it did to the body nobody knows,

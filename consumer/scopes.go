@@ -17,40 +17,63 @@ type scopes[Tx any] struct {
 	store    contract.TxStore[Tx]
 
 	mutex sync.Mutex
-	known map[string]int64 // guarded by mutex
+	known map[scopeOf]int64 // guarded by mutex
+	// now and former are the generations of identities as they are found now, and as they
+	// were; guarded by mutex, and written before anything is marked.
+	now, former int64
+}
+
+// scopeOf is a scope of the consumer.
+type scopeOf struct {
+	source string
+	former bool
+}
+
+// settle says which generations identities are of.
+func (s *scopes[Tx]) settle(now, former int64) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.now, s.former, s.known = now, former, nil
+}
+
+// find returns what is known of a scope.
+func (s *scopes[Tx]) find(of scopeOf) (number, generation int64, known bool) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	number, known = s.known[of]
+	if of.former {
+		return number, s.former, known
+	}
+	return number, s.now, known
 }
 
 // numberIn is number for who marks in tx.
-func (s *scopes[Tx]) numberIn(ctx context.Context, tx Tx, source string) (int64, error) {
+func (s *scopes[Tx]) numberIn(ctx context.Context, tx Tx, of scopeOf) (int64, error) {
 	scoper, can := s.store.(contract.TxScoper[Tx])
 	if !can || !scoper.TakesTurns() {
-		return s.number(ctx, source)
+		return s.number(ctx, of)
 	}
-	s.mutex.Lock()
-	n, there := s.known[source]
-	s.mutex.Unlock()
-	if there {
+	n, generation, known := s.find(of)
+	if known {
 		return n, nil
 	}
-	return scoper.ScopeIn(ctx, tx, s.consumer, source, 0) // tx may roll back: not remembered
+	return scoper.ScopeIn(ctx, tx, s.consumer, of.source, generation) // tx may roll back: not remembered
 }
 
-func (s *scopes[Tx]) number(ctx context.Context, source string) (int64, error) {
-	s.mutex.Lock()
-	n, there := s.known[source]
-	s.mutex.Unlock()
-	if there {
+func (s *scopes[Tx]) number(ctx context.Context, of scopeOf) (int64, error) {
+	n, generation, known := s.find(of)
+	if known {
 		return n, nil
 	}
-	n, err := s.store.Scope(ctx, s.consumer, source, 0)
+	n, err := s.store.Scope(ctx, s.consumer, of.source, generation)
 	if err != nil {
 		return 0, err
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.known == nil || len(s.known) >= maxScopes {
-		s.known = make(map[string]int64)
+		s.known = make(map[scopeOf]int64)
 	}
-	s.known[source] = n
+	s.known[of] = n
 	return n, nil
 }

@@ -111,6 +111,11 @@ type Mark struct {
 	// Age, if not zero, asks whether what is kept goes back as far: a fresh mark that is
 	// older than its scope's low-water mark is answered with Old. See Reaper.
 	Age time.Time
+	// Former, if not nil, is marked in the same statement: see Derivations.
+	Former *FormerMark
+	// Strict: a marker that is there counts as seen only if its fingerprint can be
+	// compared with the mark's, and is equal. Otherwise it is a Conflict.
+	Strict bool
 }
 
 // VerdictKind is which answer a store gives to a mark.
@@ -156,6 +161,8 @@ type Verdict struct {
 	// has ended as this process asked. With Stale, that the stream is at this very
 	// version, which had another content.
 	Known bool
+	// Former says that what stands under the former identity decided (Mark.Former).
+	Former bool
 	// Missing, with Gap, is how many versions are missing before the mark's.
 	Missing int64
 }

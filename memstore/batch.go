@@ -10,6 +10,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/formers"
 	"github.com/semel-go/semel/internal/lines"
 	"github.com/semel-go/semel/internal/streams"
 )
@@ -22,6 +23,8 @@ type batch struct {
 	// fresh are the markers this batch wrote; a trimmed one is gone.
 	fresh []identity
 	own   []bool // by mark: this batch wrote the mark's marker
+	// former is nil where no mark has a former identity; marks are the former ones, too.
+	former *formers.Batch
 	// received are messages that ReceiveIn took; their rows come with the commit.
 	received []received
 	// streams are those that the batch has; began are those of them that it is the
@@ -43,7 +46,9 @@ func (s *Store) Begin(ctx context.Context, o contract.TxOptions, marks []contrac
 	if err := s.ask("begin"); err != nil {
 		return nil, nil, err
 	}
-	b := s.open()
+	b, asked := s.open(), marks
+	b.former = formers.Of(marks)
+	marks = b.former.Marks(marks)
 	b.own = make([]bool, len(marks))
 	b.fresh = make([]identity, 0, len(marks))
 	s.mu.Lock()
@@ -51,7 +56,6 @@ func (s *Store) Begin(ctx context.Context, o contract.TxOptions, marks []contrac
 	b.marks = marks
 	verdicts, err := b.mark(ctx, o.MarkLock, marks)
 	if err == nil {
-		s.old(marks, verdicts)
 		err = b.lookAtStreams(ctx, o.MarkLock, verdicts)
 	}
 	if err == nil {
@@ -64,7 +68,19 @@ func (s *Store) Begin(ctx context.Context, o contract.TxOptions, marks []contrac
 		}
 		return nil, nil, &downError{"begin", err}
 	}
-	return b, verdicts, nil
+	s.lookAtRows(b.former, verdicts)
+	answers := b.former.Judge(verdicts)
+	s.old(asked, answers)
+	return b, answers, nil
+}
+
+// lookAtRows tells which of the marks that it asks about have a row of a conflict.
+func (s *Store) lookAtRows(former *formers.Batch, verdicts []contract.Verdict) {
+	for _, i := range former.Rows(verdicts) {
+		m := &former.Marks(nil)[i]
+		_, known := s.rowOf[rowKey{identity{m.Scope, string(m.ID)}, true, m.Fingerprint}]
+		former.Knows(i, known)
+	}
 }
 
 // MarkIn implements contract.TxMarker. Its marks share the fate of tx, which
@@ -76,14 +92,21 @@ func (s *Store) MarkIn(ctx context.Context, tx *Tx, marks []contract.Mark) ([]co
 		return nil, ErrTxDone
 	}
 	own := tx.batch.own
-	tx.batch.own = make([]bool, len(marks))
+	former := formers.Of(marks)
+	all := former.Marks(marks)
+	tx.batch.own = make([]bool, len(all))
 	defer func() { tx.batch.own = own }()
-	verdicts, err := tx.batch.mark(ctx, 0, marks)
+	verdicts, err := tx.batch.mark(ctx, 0, all)
 	if err != nil {
 		return nil, &downError{"mark", err}
 	}
-	s.old(marks, verdicts)
-	return verdicts, nil
+	s.lookAtRows(former, verdicts)
+	answers := former.Judge(verdicts)
+	s.old(marks, answers)
+	for _, i := range former.Back() {
+		delete(s.markers, identity{all[i].Scope, string(all[i].ID)})
+	}
+	return answers, nil
 }
 
 // ReceiveIn implements contract.TxReceiver.
@@ -179,7 +202,7 @@ func (b *batch) usable(ctx context.Context) error {
 // judge answers a mark whose identity is marked already.
 func (s *Store) judge(m contract.Mark, old marker) contract.Verdict {
 	found := contract.Found(int64(old.outcome))
-	if found.Kind == contract.Seen && m.Fingerprint.Conflicts(old.fingerprint) {
+	if found.Kind == contract.Seen && m.Other(old.fingerprint) {
 		_, known := s.rowOf[rowKey{identity{m.Scope, string(m.ID)}, true, m.Fingerprint}]
 		return contract.Verdict{Kind: contract.Conflict, Known: known}
 	}
@@ -257,7 +280,7 @@ func (b *batch) Commit(ctx context.Context, e contract.Ending) contract.Result {
 	if err := b.store.lost(e.Claims); err != nil {
 		return refused(contract.ClassClaimLost, err)
 	}
-	e, moved := b.streams.End(e)
+	e, moved := b.streams.End(b.former.End(e))
 	b.trim(e.Trim)
 	b.tx.apply()
 	for i := range e.Rows {

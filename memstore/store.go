@@ -33,6 +33,9 @@ type Store struct {
 	kept      map[string]*kept            // by consumer
 	low       map[int64]time.Time         // by scope
 	controls  map[string]contract.Control // by consumer
+
+	derivations []contract.Derivation
+	owners      map[string]string // of consumers' names
 }
 
 type (
@@ -93,6 +96,7 @@ func New(options ...Option) *Store {
 		kept:      map[string]*kept{},
 		low:       map[int64]time.Time{},
 		controls:  map[string]contract.Control{},
+		owners:    map[string]string{},
 	}
 	for _, o := range options {
 		o(s)

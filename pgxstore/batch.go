@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/formers"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/internal/streams"
 	"github.com/semel-go/semel/internal/worker"
@@ -24,6 +25,7 @@ type batch struct {
 	tx      *tx
 	marks   []sqlform.Mark
 	fresh   []bool          // by mark: this batch wrote it
+	former  *formers.Batch  // nil: no mark has a former identity
 	streams *streams.Batch  // nil: no mark asks for one
 	took    int             // streams that were found
 	busy    []int           // marks of whose lines something waits

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/formers"
 	"github.com/semel-go/semel/internal/lines"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/internal/streams"
@@ -58,15 +59,17 @@ func (s *Store) open(ctx context.Context, o contract.TxOptions, marks []contract
 	if err != nil {
 		return nil, nil, s.blameless("connection", err)
 	}
-	b := &batch{store: s, conn: conn, link: newLink(conn.Conn()), marks: sqlform.Marks(marks)}
+	given, former := marks, formers.Of(marks)
+	marks = former.Marks(marks)
+	b := &batch{store: s, conn: conn, link: newLink(conn.Conn()), marks: sqlform.Marks(marks), former: former}
 	b.tx = &tx{batch: b}
-	m := s.marking(b.marks)
+	m := s.marking(b.marks, former)
 	b.streams = streams.Of(marks)
 	b.asked = marks
 	b.guarded = lent || b.known.altered || b.streams != nil || !s.onlyClaims(m)
 	requests := s.opening(o, m, b.guarded)
 	b.lows = map[int64]int64{}
-	if ages := s.askAges(marks, b.lows); ages != nil {
+	if ages := s.askAges(given, b.lows); ages != nil {
 		requests = append(requests, ages)
 	}
 	requests = append(requests, b.takeStreams(o)...)
@@ -93,12 +96,13 @@ func (s *Store) open(ctx context.Context, o contract.TxOptions, marks []contract
 		return nil, nil, s.blameless("begin", err)
 	}
 	b.fresh = m.fresh()
-	sqlform.JudgeAges(marks, b.lows, m.verdicts)
 	b.streams.Judge(m.verdicts)
 	lines.Judge(marks, b.busy, m.verdicts)
 	b.statement = max(o.Statement, 0)
 	b.answer = cmp.Or(max(o.Answer, 0), defaultAnswer)
-	return b, m.verdicts, nil
+	answers := former.Judge(m.verdicts)
+	sqlform.JudgeAges(given, b.lows, answers)
+	return b, answers, nil
 }
 
 // ask sends statements of the store's own; that their rows cannot be read is an
@@ -194,7 +198,8 @@ func (s *Store) ReceiveIn(ctx context.Context, tx pgx.Tx, marks []contract.Mark,
 // MarkIn implements contract.TxMarker, in any transaction of pgx. A copy in flight
 // elsewhere is waited for as long as the transaction's lock_timeout allows.
 func (s *Store) MarkIn(ctx context.Context, tx pgx.Tx, marks []contract.Mark) ([]contract.Verdict, error) {
-	m := s.marking(sqlform.Marks(marks))
+	former := formers.Of(marks)
+	m := s.marking(sqlform.Marks(former.Marks(marks)), former)
 	ask := func(r *request) error {
 		rows, err := tx.Query(ctx, r.sql, r.args...)
 		if err != nil {
@@ -214,9 +219,14 @@ func (s *Store) MarkIn(ctx context.Context, tx pgx.Tx, marks []contract.Mark) ([
 	if ages := s.askAges(marks, lows); err == nil && ages != nil {
 		err = ask(ages)
 	}
+	answers := former.Judge(m.verdicts)
+	if back := former.Back(); err == nil && len(back) > 0 {
+		q := trimming(s.sql.Trim, m.marks, back)
+		_, err = tx.Exec(ctx, q.sql, q.args...)
+	}
 	if err != nil {
 		return nil, s.blameless("mark", err)
 	}
-	sqlform.JudgeAges(marks, lows, m.verdicts)
-	return m.verdicts, nil
+	sqlform.JudgeAges(marks, lows, answers)
+	return answers, nil
 }

@@ -2,6 +2,7 @@ package pgxstore
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/semel-go/semel"
@@ -37,7 +38,7 @@ func (c charged) meant(s *Store, err error) error {
 // ending are the statements that belong to the commit: marks taken back, rows,
 // and the one that lets COMMIT succeed. An error names the mark to blame.
 func (b *batch) ending(e contract.Ending) (statements []charged, culprit int, err error) {
-	e, moved := b.streams.End(e)
+	e, moved := b.streams.End(b.former.End(e))
 	begun := b.streams.Begun(e.Trim)
 	if len(e.Trim)+len(e.Rows)+len(e.Claims)+len(moved)+len(begun) > 0 { // which are the store's own
 		statements = append(statements, charged{&request{sql: b.store.sql.Unlimited}, contract.NobodyNamed})
@@ -83,17 +84,11 @@ func (b *batch) ours(q *request) charged {
 
 // trim takes back marks that this batch wrote.
 func (b *batch) trim(marks []int) *request {
-	var scopes []int64
-	var ids [][]byte
-	for _, i := range marks {
-		if b.fresh[i] {
-			scopes, ids = append(scopes, b.marks[i].Scope), append(ids, b.marks[i].Key)
-		}
-	}
-	if len(ids) == 0 {
+	marks = slices.DeleteFunc(slices.Clone(marks), func(i int) bool { return !b.fresh[i] })
+	if len(marks) == 0 {
 		return nil
 	}
-	return &request{sql: b.store.sql.Trim, args: []any{scopes, ids}}
+	return trimming(b.store.sql.Trim, b.marks, marks)
 }
 
 // row are the statements that write an inbox row, or count one more delivery on

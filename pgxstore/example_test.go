@@ -129,6 +129,8 @@ func ExampleStore_Print() {
 	// create table "public".semel_lines
 	// create table "public".semel_retention
 	// create table "public".semel_ages
+	// create table "public".semel_derivations
+	// create table "public".semel_owners
 	// create table "public".semel_controls
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/formers"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/sqlstore"
 )
@@ -17,12 +18,13 @@ type marking struct {
 	marks    []sqlform.Mark
 	order    []int
 	verdicts []contract.Verdict
+	former   *formers.Batch // nil: no mark has a former identity
 	// altered: settings of the connection may keep it from writing.
 	altered bool
 }
 
-func (s *Store) marking(marks []sqlform.Mark) *marking {
-	return &marking{marks: marks, order: sqlform.Sorted(marks), verdicts: make([]contract.Verdict, len(marks))}
+func (s *Store) marking(marks []sqlform.Mark, former *formers.Batch) *marking {
+	return &marking{marks: marks, former: former, order: sqlform.Sorted(marks), verdicts: make([]contract.Verdict, len(marks))}
 }
 
 // write is the statement that writes the marks, and tells which it wrote.
@@ -147,7 +149,7 @@ func (m *marking) stand(at []int) func(pgx.Rows) error {
 
 // judge is the statement that tells what became of what was seen.
 func (m *marking) judge(text string) *request {
-	seen := m.seen()
+	seen := append(m.seen(), m.former.Rows(m.verdicts)...)
 	numbers, scopes, ids, conflicts := make([]int64, len(seen)), make([]int64, len(seen)), make([][]byte, len(seen)), make([][]byte, len(seen))
 	for at, i := range seen {
 		mark := &m.marks[i]
@@ -163,7 +165,11 @@ func (m *marking) judged(rows pgx.Rows) error {
 		if err := rows.Scan(&i, &there.Outcome, &there.Version, &there.Sum, &there.Known); err != nil {
 			return err
 		}
-		m.verdicts[i] = there.Verdict(m.marks[i].Fingerprint)
+		if m.verdicts[i].Kind == contract.Fresh { // it is asked for its row only
+			m.former.Knows(int(i), there.Known)
+			continue
+		}
+		m.verdicts[i] = there.Verdict(m.marks[i].Mark)
 	}
 	return rows.Err()
 }
@@ -174,4 +180,13 @@ func (m *marking) fault() error {
 		return &storeError{"mark", contract.ClassContended, sqlform.ErrMissing}
 	}
 	return nil
+}
+
+// trimming is the statement that takes back those of marks which its transaction wrote.
+func trimming(text string, marks []sqlform.Mark, back []int) *request {
+	scopes, ids := make([]int64, len(back)), make([][]byte, len(back))
+	for at, i := range back {
+		scopes[at], ids[at] = marks[i].Scope, marks[i].Key
+	}
+	return &request{sql: text, args: []any{scopes, ids}}
 }

@@ -138,6 +138,34 @@ func (t *tables) Scope(ctx context.Context, consumer, source string, generation 
 	return t.inner.Scope(ctx, consumer, source, generation)
 }
 
+// Derivations implements contract.Derivations.
+func (t *tables) Derivations(ctx context.Context, consumer string) ([]contract.Derivation, error) {
+	return t.inner.Derivations(ctx, consumer)
+}
+
+// AddDerivation implements contract.Derivations.
+func (t *tables) AddDerivation(ctx context.Context, d contract.Derivation) (bool, error) {
+	return t.inner.AddDerivation(ctx, d)
+}
+
+// RetireDerivation implements contract.Derivations.
+func (t *tables) RetireDerivation(ctx context.Context, consumer string, generation int64, retired bool, a contract.Act) error {
+	return t.inner.RetireDerivation(ctx, consumer, generation, retired, a)
+}
+
+// Owner implements contract.Derivations.
+func (t *tables) Owner(ctx context.Context, consumer string) (string, error) {
+	return t.inner.Owner(ctx, consumer)
+}
+
+// SetOwner implements contract.Derivations.
+func (t *tables) SetOwner(ctx context.Context, consumer, was, owner string) (bool, error) {
+	return t.inner.SetOwner(ctx, consumer, was, owner)
+}
+
+// Consumers implements contract.Derivations.
+func (t *tables) Consumers(ctx context.Context) ([]string, error) { return t.inner.Consumers(ctx) }
+
 // LoadPosition implements contract.PositionStore.
 func (t *tables) LoadPosition(ctx context.Context, consumer, lane string) (contract.Position, bool, error) {
 	return t.inner.LoadPosition(ctx, consumer, lane)
@@ -168,9 +196,6 @@ func (t *tables) Pause(ctx context.Context, consumer string, paused bool, a cont
 func (t *tables) Limit(ctx context.Context, consumer string, perSecond int, a contract.Act) error {
 	return t.inner.Limit(ctx, consumer, perSecond, a)
 }
-
-// Consumers implements contract.Controls: the names of all that the store knows.
-func (t *tables) Consumers(ctx context.Context) ([]string, error) { return t.inner.Consumers(ctx) }
 
 // FitIdentity implements contract.IdentityFitter.
 func (t *tables) FitIdentity(source, id string) (string, error) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/formers"
 	"github.com/semel-go/semel/internal/lines"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/internal/streams"
@@ -20,6 +21,7 @@ type batch struct {
 	marks   []sqlform.Mark
 	asked   []contract.Mark // marks as they were given
 	fresh   []bool          // by mark: this batch wrote it and did not take it back
+	former  *formers.Batch  // nil: no mark has a former identity
 	streams *streams.Batch  // nil: no mark asks for one
 	freed   bool            // with its end the turn of rows has come that were blocked
 	ended   bool
@@ -48,7 +50,9 @@ func (s *Store) begin(ctx context.Context, o contract.TxOptions, marks []contrac
 	if err != nil {
 		return nil, nil, err
 	}
-	b := &batch{session: e, marks: sqlform.Marks(marks), asked: marks, fresh: make([]bool, len(marks))}
+	given, former := marks, formers.Of(marks)
+	marks = former.Marks(marks)
+	b := &batch{session: e, marks: sqlform.Marks(marks), asked: marks, fresh: make([]bool, len(marks)), former: former}
 	verdicts, err := s.dialect.start(ctx, b, o)
 	if err == nil {
 		err = b.lookAt(ctx, marks, verdicts)
@@ -57,13 +61,14 @@ func (s *Store) begin(ctx context.Context, o contract.TxOptions, marks []contrac
 		b.fresh[i] = v.Kind == contract.Fresh && marks[i].Claim.Token == 0
 	}
 	if err == nil {
-		err = lists{s, e.tx, true}.judgeAges(ctx, marks, verdicts)
-	}
-	if err == nil {
 		err = b.lookAtStreams(ctx, o, marks, verdicts)
 	}
 	if err == nil {
 		err = b.lookAtLines(ctx, marks, verdicts)
+	}
+	if err == nil {
+		verdicts = former.Judge(verdicts)
+		err = lists{s, e.tx, true}.judgeAges(ctx, given, verdicts)
 	}
 	if err != nil {
 		b.suspect(ctx, err)
@@ -151,7 +156,7 @@ func (b *batch) goesOn() bool {
 // finish writes what belongs to the commit and opens the guard. An error may
 // name the mark to blame.
 func (b *batch) finish(ctx context.Context, e contract.Ending) (culprit int, err error) {
-	e, moved := b.streams.End(e)
+	e, moved := b.streams.End(b.former.End(e))
 	if err := b.trim(ctx, e.Trim); err != nil {
 		if b.store.Classify(err) != contract.ClassAborted {
 			err = b.store.blameless("trim", err)
@@ -228,17 +233,21 @@ func (b *batch) refused(err error, culprit int) contract.Result {
 }
 
 func (b *batch) trim(ctx context.Context, marks []int) error {
-	marks = slices.DeleteFunc(slices.Clone(marks), func(i int) bool { return !b.fresh[i] })
-	if len(marks) == 0 {
+	return b.store.trim(ctx, b.tx, b.marks, slices.DeleteFunc(slices.Clone(marks), func(i int) bool { return !b.fresh[i] }))
+}
+
+// trim takes back those of marks which tx wrote.
+func (s *Store) trim(ctx context.Context, tx *sql.Tx, marks []sqlform.Mark, back []int) error {
+	if len(back) == 0 {
 		return nil
 	}
-	for chunk := range b.store.dialect.chunks(marks) {
+	for chunk := range s.dialect.chunks(back) {
 		flat := make([]any, 0, 2*len(chunk))
 		for _, i := range chunk {
-			flat = append(flat, b.marks[i].Scope, b.marks[i].Key)
+			flat = append(flat, marks[i].Scope, marks[i].Key)
 		}
-		text, args := b.store.bulk(b.store.sql.Trim, 2, flat)
-		if _, err := b.tx.ExecContext(ctx, text, args...); err != nil {
+		text, args := s.bulk(s.sql.Trim, 2, flat)
+		if _, err := tx.ExecContext(ctx, text, args...); err != nil {
 			return err
 		}
 	}

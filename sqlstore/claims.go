@@ -126,7 +126,13 @@ func (s *Store) waitAgain(ctx context.Context, tx *sql.Tx, r *actedRow) error {
 	if err != nil {
 		return err
 	}
-	if n, err := done.RowsAffected(); err != nil || n != 1 {
+	n, err := done.RowsAffected()
+	if err == nil && n == 0 { // of a conflict with a former identity nothing was marked
+		if done, err = tx.ExecContext(ctx, s.sql.WaitAnew, r.number, string(semel.ReasonFormerConflict)); err == nil {
+			n, err = done.RowsAffected()
+		}
+	}
+	if err != nil || n != 1 {
 		return errors.Join(fmt.Errorf("row %d has no marker, and what became of its identity is not known: %w", r.number, semel.ErrConflict), err)
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/formers"
 	"github.com/semel-go/semel/internal/sqlform"
 )
 
@@ -16,14 +17,20 @@ func (s *Store) MarkIn(ctx context.Context, tx *sql.Tx, marks []contract.Mark) (
 		return nil, err
 	}
 	l := lists{s, tx, false}
-	verdicts, err := l.mark(ctx, sqlform.Marks(marks), s.sql.Mark)
-	if err == nil {
-		err = l.judgeAges(ctx, marks, verdicts)
+	former := formers.Of(marks)
+	all := sqlform.Marks(former.Marks(marks))
+	verdicts, err := l.mark(ctx, all, former, s.sql.Mark)
+	if err != nil {
+		return nil, s.blameless("mark", err)
+	}
+	answers := former.Judge(verdicts)
+	if err = s.trim(ctx, tx, all, former.Back()); err == nil {
+		err = l.judgeAges(ctx, marks, answers)
 	}
 	if err != nil {
 		return nil, s.blameless("mark", err)
 	}
-	return verdicts, nil
+	return answers, nil
 }
 
 // mark writes the marks sorted by identity, so that two batches never wait for
@@ -31,8 +38,9 @@ func (s *Store) MarkIn(ctx context.Context, tx *sql.Tx, marks []contract.Mark) (
 // those that were there. These are two statements, because a copy that was in
 // flight when the first began is visible to the second only.
 //
-// more are further arguments of the first statement.
-func (l lists) mark(ctx context.Context, marks []sqlform.Mark, first string, more ...any) ([]contract.Verdict, error) {
+// former are the former identities among the marks; more are further arguments of the
+// first statement.
+func (l lists) mark(ctx context.Context, marks []sqlform.Mark, former *formers.Batch, first string, more ...any) ([]contract.Verdict, error) {
 	verdicts := make([]contract.Verdict, len(marks))
 	var seen []int
 	for chunk := range l.chunks(sqlform.Sorted(marks)) {
@@ -48,8 +56,8 @@ func (l lists) mark(ctx context.Context, marks []sqlform.Mark, first string, mor
 	if len(seen) == 0 {
 		return verdicts, nil
 	}
-	for chunk := range l.chunks(seen) {
-		if err := l.judge(ctx, marks, chunk, verdicts); err != nil {
+	for chunk := range l.chunks(append(former.Rows(verdicts), seen...)) {
+		if err := l.judge(ctx, marks, former, chunk, verdicts); err != nil {
 			return nil, err
 		}
 	}
@@ -110,7 +118,7 @@ func written(rows *sql.Rows, most int) (map[markerKey]bool, error) {
 }
 
 // judge finds the verdicts on marks whose identity was marked before.
-func (l lists) judge(ctx context.Context, marks []sqlform.Mark, chunk []int, verdicts []contract.Verdict) error {
+func (l lists) judge(ctx context.Context, marks []sqlform.Mark, former *formers.Batch, chunk []int, verdicts []contract.Verdict) error {
 	args := make([]any, 0, 4*len(chunk))
 	for _, i := range chunk {
 		m := marks[i]
@@ -128,8 +136,12 @@ func (l lists) judge(ctx context.Context, marks []sqlform.Mark, chunk []int, ver
 		if err := rows.Scan(&i, &there.Outcome, &there.Version, &sum, &there.Known); err != nil {
 			return err
 		}
+		if verdicts[i].Kind == contract.Fresh { // it is asked for its row only
+			former.Knows(i, there.Known)
+			continue
+		}
 		there.Sum = sum
-		verdicts[i] = there.Verdict(marks[i].Fingerprint)
+		verdicts[i] = there.Verdict(marks[i].Mark)
 	}
 	return rows.Err()
 }

@@ -107,7 +107,7 @@ func postgresStart(ctx context.Context, b *batch, o contract.TxOptions) ([]contr
 			return nil, err
 		}
 	}
-	return lists{b.store, b.tx, true}.mark(ctx, b.marks, b.store.postgres.Begin, idle,
+	return lists{b.store, b.tx, true}.mark(ctx, b.marks, b.former, b.store.postgres.Begin, idle,
 		milliseconds(o.MarkLock, defaultMarkLock), milliseconds(o.EffectLock, defaultEffectLock), statementLimit(o.Statement))
 }
 

@@ -116,7 +116,7 @@ func sqliteStart(ctx context.Context, b *batch, _ contract.TxOptions) ([]contrac
 	if err != nil {
 		return nil, err
 	}
-	return lists{b.store, b.tx, true}.mark(ctx, b.marks, b.store.sql.Mark)
+	return lists{b.store, b.tx, true}.mark(ctx, b.marks, b.former, b.store.sql.Mark)
 }
 
 var errUnguarded = errors.New("this connection does not enforce foreign keys, the one at start did: " +

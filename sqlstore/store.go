@@ -77,7 +77,7 @@ func open(db *sql.DB, d *dialect, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	texts, err := d.load(names, "marks.sql", "rows.sql", "claims.sql", "streams.sql", "lines.sql", "scopes.sql", "retention.sql", "controls.sql", "schema.sql", "lint.sql", "tables.sql")
+	texts, err := d.load(names, "marks.sql", "rows.sql", "claims.sql", "streams.sql", "lines.sql", "scopes.sql", "retention.sql", "controls.sql", "derivations.sql", "schema.sql", "lint.sql", "tables.sql")
 	if err != nil {
 		return nil, err
 	}

@@ -32,6 +32,8 @@ type Abilities struct {
 	Positions bool
 	// Controls: contract.Controls.
 	Controls bool
+	// Derivations: contract.Derivations, with former identities in marks.
+	Derivations bool
 	// OneConsumer: the store serves the consumer "billing" in generation 0
 	// alone, and Scope refuses what else it is asked for.
 	OneConsumer bool
@@ -142,6 +144,9 @@ func all[Tx any](t *T, h Harness[Tx]) {
 	}
 	if h.Can.Retention {
 		s.retention(t)
+	}
+	if h.Can.Derivations {
+		s.derivations(t)
 	}
 	if h.Can.Positions {
 		s.positions(t)

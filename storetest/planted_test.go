@@ -118,6 +118,51 @@ func (s keepsLast) KeepPosition(ctx context.Context, consumer, lane string, p co
 	return p, s.SavePosition(ctx, consumer, lane, p)
 }
 
+// looksUp asks what stands under former identities in a transaction of its own, and writes
+// nothing there.
+type looksUp struct{ *memstore.Store }
+
+func (s looksUp) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (batch, []contract.Verdict, error) {
+	asked := slices.Clone(marks)
+	before, found, err := s.Store.Begin(ctx, o, marks)
+	if err != nil {
+		return nil, nil, err
+	}
+	before.Rollback(ctx)
+	for i := range asked {
+		asked[i].Former = nil
+	}
+	b, verdicts, err := s.Store.Begin(ctx, o, asked)
+	for i := range verdicts {
+		if marks[i].Former != nil {
+			verdicts[i] = found[i]
+		}
+	}
+	return b, verdicts, err
+}
+
+// forgetsGenerations takes another derivation for a generation that has one.
+type forgetsGenerations struct{ *memstore.Store }
+
+func (s forgetsGenerations) AddDerivation(ctx context.Context, d contract.Derivation) (bool, error) {
+	all, err := s.Derivations(ctx, d.Consumer)
+	for err == nil && slices.ContainsFunc(all, func(there contract.Derivation) bool { return there.Generation == d.Generation && there.Text != d.Text }) {
+		d.Generation++
+	}
+	return s.Store.AddDerivation(ctx, d)
+}
+
+// takesNames asks nobody who owned a name.
+type takesNames struct{ *memstore.Store }
+
+func (s takesNames) SetOwner(ctx context.Context, consumer, _, owner string) (bool, error) {
+	was, err := s.Owner(ctx, consumer)
+	if err != nil {
+		return false, err
+	}
+	return s.Store.SetOwner(ctx, consumer, was, owner)
+}
+
 type noInbox struct{ contract.TxStore[*memstore.Tx] }
 
 type deafClassify struct{ *memstore.Store }
@@ -203,6 +248,37 @@ var faults = []struct {
 	{"the consumer that is paused is not told", "I0_the_consumers", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return onlyScopes{s} }},
 	{"an order is not recorded", "I0_what_is_ordered", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return unrecorded{s} }},
 	{"any limit is kept", "I0_a_limit_below", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return anyLimit{s} }},
+	{"nothing is marked under a former identity", "A7_a_mark_is_fresh", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+		return &broken{Store: s, mark: func(m contract.Mark) contract.Mark { m.Former = nil; return m }}
+	}},
+	{"a former identity is only looked up", "A7_a_mark_is_fresh", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return looksUp{s} }},
+	{"a conflict with a former identity is a duplicate", "A7_other_content", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+		return &broken{Store: s, verdict: func(_ contract.Mark, v contract.Verdict) contract.Verdict {
+			if v.Former && v.Kind == contract.Conflict {
+				v = contract.Verdict{Kind: contract.Seen, Was: contract.Applied, Former: true}
+			}
+			return v
+		}}
+	}},
+	{"what cannot be compared is a copy", "A7_what_cannot_be_compared", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+		return &broken{Store: s, mark: func(m contract.Mark) contract.Mark {
+			if m.Former != nil {
+				former := *m.Former
+				former.Strict, m.Former = false, &former
+			}
+			return m
+		}}
+	}},
+	{"a second with one former identity is a duplicate of the first", "A7_of_two_with", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+		return &broken{Store: s, verdict: func(m contract.Mark, v contract.Verdict) contract.Verdict {
+			if m.Former != nil && v.Kind == contract.Busy {
+				v = contract.Verdict{Kind: contract.Seen, Was: contract.Applied}
+			}
+			return v
+		}}
+	}},
+	{"a generation has two derivations", "A7_derivations_are_kept", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return forgetsGenerations{s} }},
+	{"whoever sets an owner owns", "trap_23", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return takesNames{s} }},
 	{"an ability is missing", "abilities", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return noInbox{s} }},
 	{"a handler's end of file is the store's", "trap_T84", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
 		return &broken{Store: s, batch: func(_ *broken, b batch, _ []contract.Mark) batch { return gullible{b} }}

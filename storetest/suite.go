@@ -149,9 +149,10 @@ func (s suite[Tx]) abilities(t *T) {
 			_, streams := store.(contract.Streams)
 			_, reaper := store.(contract.Reaper)
 			got := s.h.Can
-			got.Retention = reaper
 			_, controls := store.(contract.Controls)
-			got.Inbox, got.MarkIn, got.Positions, got.Leases, got.Streams, got.Controls = inbox, marker, positions, able, streams, controls
+			_, derivations := store.(contract.Derivations)
+			got.Inbox, got.MarkIn, got.Positions, got.Leases, got.Streams = inbox, marker, positions, able, streams
+			got.Retention, got.Controls, got.Derivations = reaper, controls, derivations
 			if got != s.h.Can {
 				t.Errorf("the store has %+v and declares %+v", got, s.h.Can)
 			}

@@ -35,12 +35,7 @@ func (m *Machine) admit(it *Item) {
 		m.halt(it)
 		return
 	}
-	if carrier := m.carriers[it.key()]; carrier != nil && m.tracked(it) {
-		m.ride(it, carrier)
-		return
-	}
-	m.carry(it)
-	m.enqueue(it)
+	m.admitCopy(it)
 }
 
 // onRefused is how a refused item ends.

@@ -57,7 +57,7 @@ func (m *Machine) collect(w *worker) (entries []Entry, empty bool) {
 			break
 		}
 		alone := it.alone || m.tries(it)
-		if alone && len(entries) > 0 || m.marksTwice(entries, it) {
+		if alone && len(entries) > 0 || m.marksTwice(entries, it) || m.sharesFormer(it) {
 			break
 		}
 		var charged bool

@@ -11,10 +11,60 @@ func (m *Machine) tracked(it *Item) bool {
 	return it.Claim == nil && (!m.config.Unmarked || it.Refused != nil)
 }
 
+// admitCopy queues an item, or lets it ride on the copy that came before it. One that
+// rides for its former identity carries its own copies all the same: were they to pass it,
+// it would wait for them one day, and they, in its line, for it.
+func (m *Machine) admitCopy(it *Item) {
+	switch carrier := m.carrierOf(it); {
+	case carrier == nil:
+		m.carry(it)
+		m.enqueue(it)
+	case carrier.key() == it.key():
+		m.ride(it, carrier)
+	default:
+		m.carriers[it.key()] = it
+		m.ride(it, carrier)
+	}
+}
+
+// carrierOf is who an item has to wait for: the first copy of its identity, or an earlier
+// item with its former identity, which is of another content or a copy; nil if nobody.
+func (m *Machine) carrierOf(it *Item) *Item {
+	if !m.tracked(it) {
+		return nil
+	}
+	if carrier := m.carriers[it.key()]; carrier != nil && carrier != it {
+		return carrier
+	}
+	if it.Former != nil {
+		if first := m.formers[*it.Former]; first != nil && first.arrival < it.arrival {
+			return first
+		}
+	}
+	return nil
+}
+
 func (m *Machine) carry(it *Item) {
 	if m.tracked(it) {
 		m.carriers[it.key()] = it
+		if it.Former != nil && m.formers[*it.Former] == nil {
+			m.formers[*it.Former] = it
+		}
 	}
+}
+
+// sharesFormer reports whether another item with the item's former identity is in flight.
+// If none is, the item has that identity to itself from now on: no two marks of it are
+// ever under way at once, whatever order they came in.
+func (m *Machine) sharesFormer(it *Item) bool {
+	if it.Former == nil || !m.tracked(it) {
+		return false
+	}
+	if other := m.formers[*it.Former]; other != nil && other != it && other.state == inFlight {
+		return true
+	}
+	m.formers[*it.Former] = it
+	return false
 }
 
 // leaving reports whether an item that has not ended is to be left.
@@ -44,26 +94,25 @@ func (m *Machine) unload(it *Item) []*Item {
 	if m.carriers[it.key()] == it {
 		delete(m.carriers, it.key())
 	}
+	if it.Former != nil && m.formers[*it.Former] == it {
+		delete(m.formers, *it.Former)
+	}
 	return it.riders.takeAll()
 }
 
 // promote makes the first of the riders that may still run the carrier, at its
-// own number.
+// own number. Where they rode for a former identity there may be several.
 func (m *Machine) promote(riders []*Item) {
-	var first *Item
-	for _, it := range riders {
+	for i := 0; i < len(riders); i++ {
 		m.touched++
+		it := riders[i]
 		it.counted = false
-		switch {
-		case m.leaving(it):
+		if m.leaving(it) {
 			m.move(it, placement{})
-		case first == nil:
-			first = it
-			m.carry(it)
-			m.enqueue(it)
-		default:
-			m.ride(it, first)
+			riders = append(riders, m.unload(it)...)
+			continue
 		}
+		m.admitCopy(it)
 	}
 }
 
@@ -76,6 +125,7 @@ func (m *Machine) ride(it, carrier *Item) {
 // end yet, and nobody may wait for it.
 func (m *Machine) shed(carrier *Item) {
 	r := carrier.riders
+	var left []*Item // by those that go
 	for i := 0; i < len(r.all()); {
 		m.touched++
 		it := r.list[i]
@@ -85,10 +135,12 @@ func (m *Machine) shed(carrier *Item) {
 		}
 		before := len(r.list)
 		m.move(it, placement{})
+		left = append(left, m.unload(it)...)
 		if len(r.list) < before {
 			i = 0 // the list was tidied
 		}
 	}
+	m.promote(left)
 }
 
 // hold keeps an item in memory until a moment, its lane behind it.

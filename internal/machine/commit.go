@@ -62,7 +62,7 @@ func (m *Machine) rows(f *Flight) []Row {
 				continue
 			}
 			if !v.Known {
-				rows = append(rows, Row{Entry: i, Conflict: true, As: m.asConflict(), Reason: semel.ReasonConflict})
+				rows = append(rows, Row{Entry: i, Conflict: true, As: m.asConflict(), Reason: conflictOf(v)})
 			} else if !m.own(en, v) {
 				rows = append(rows, Row{Entry: i, Conflict: true, Repeat: true})
 			}
@@ -96,6 +96,14 @@ func (m *Machine) keepsConflict(it *Item, v contract.Verdict) bool {
 	return false
 }
 
+// conflictOf is what a conflict is called.
+func conflictOf(v contract.Verdict) semel.Reason {
+	if v.Former {
+		return semel.ReasonFormerConflict
+	}
+	return semel.ReasonConflict
+}
+
 // asConflict is how a conflict's row ends.
 func (m *Machine) asConflict() As {
 	if m.config.OnConflict == ThenDeadLetter {
@@ -108,12 +116,18 @@ func (m *Machine) asConflict() As {
 // marked themselves and counted then.
 func (m *Machine) repeats(rows []Row, i int, it *Item, conflict bool) []Row {
 	for _, r := range it.riders.all() {
-		if it.riders.has(r) && r.Print == it.Print && !r.counted {
+		if it.riders.has(r) && it.copies(r) && !r.counted {
 			r.counted = true
 			rows = append(rows, Row{Entry: i, Conflict: conflict, Repeat: true})
 		}
 	}
 	return rows
+}
+
+// copies reports whether a rider is a copy of the same content, for which the item's
+// commit speaks. One that rides for a former identity is none: the store judges it.
+func (it *Item) copies(rider *Item) bool {
+	return rider.Print == it.Print && rider.Source == it.Source && rider.Identity == it.Identity
 }
 
 // uncount takes back what repeats said of a commit that did not happen.
@@ -190,13 +204,13 @@ func (m *Machine) committed(w *worker, f *Flight) {
 		case v.Kind == contract.Old:
 			m.old(en.Item)
 		case v.Kind == contract.Conflict && m.config.OnConflict == ThenHalt:
-			en.Item.failing().reason = semel.ReasonConflict
+			en.Item.failing().reason = conflictOf(v)
 			m.halt(en.Item)
 		case v.Kind == contract.Conflict && !v.Known && m.config.OnConflict == ThenDeadLetter && !en.Item.copied:
 			if t := en.Item.trouble; t != nil {
 				t.suspicion = suspicion{} // no run of its follows
 			}
-			m.endAs(en.Item, ThenDeadLetter, semel.ReasonConflict)
+			m.endAs(en.Item, ThenDeadLetter, conflictOf(v))
 		default:
 			m.conclude(en, v)
 		}
@@ -209,6 +223,8 @@ func (m *Machine) own(en Entry, v contract.Verdict) bool {
 	switch {
 	case !en.Item.unknown:
 		return false
+	case v.Kind == contract.Seen && (v.Former || en.Item.conflicted()):
+		return false // it would have its own marker; a conflict has none
 	case v.Kind == contract.Seen && en.Item.Claim != nil:
 		return v.Known && en.As != AsDuplicate
 	case v.Kind == contract.Seen && en.As.Outcome() == contract.Waiting:
@@ -266,7 +282,7 @@ func (m *Machine) conclude(en Entry, v contract.Verdict) {
 	rowless := v.Already(contract.Applied) && !m.config.Keep || v.Kind == contract.Fresh && !m.keeps(en.As)
 	var rest []*Item
 	for _, r := range riders {
-		if r.Print == it.Print && (r.counted || rowless) {
+		if it.copies(r) && (r.counted || rowless) {
 			m.settleCopy(r)
 			continue
 		}
@@ -280,7 +296,7 @@ func (m *Machine) unknown(w *worker, f *Flight, err error) {
 	m.do(Report{Kind: ReportUnknown, N: len(f.Entries), Err: err})
 	for i, en := range f.Entries {
 		if v := f.verdicts[i]; v.Kind == contract.Fresh || v.Kind == contract.Conflict && !v.Known && m.keepsConflict(en.Item, v) {
-			en.Item.unknown = true
+			en.Item.doubt(v.Kind == contract.Conflict)
 		}
 	}
 	w.limit = quarter(len(f.Entries)) // it may have been too long for its time

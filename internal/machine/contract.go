@@ -17,8 +17,17 @@ type Item struct {
 	// Source and Identity together are equal for copies and for nothing else.
 	Source, Identity string
 	Print            semel.Fingerprint
+	// What follows is the machine's, and stands in the room that Print leaves.
+	//
+	// counted, of a rider: its repeat is in the rows of the carrier's commit.
+	counted bool
+	// blocks: it keeps later items of its queue back; listed: it stands among
+	// the queue's blockers, whether or not it still does.
+	blocks, listed bool
 	// Before is the broker's count of earlier deliveries, -1 unknown.
 	Before int32
+	// Former, when not nil, is the item's former identity, which its mark is for as well.
+	Former *Name
 	// Route chooses the worker where lanes do not: a hash of the key, or of
 	// the identity.
 	Route uint64
@@ -39,6 +48,9 @@ type Item struct {
 
 	progress
 }
+
+// Name is an identity.
+type Name struct{ Source, Identity string }
 
 // Version is a place in a stream.
 type Version struct {

@@ -26,11 +26,6 @@ type progress struct {
 	charged, tried bool
 	// copied: its dead letter is there.
 	copied bool
-	// counted, of a rider: its repeat is in the rows of the carrier's commit.
-	counted bool
-	// blocks: it keeps later items of its queue back; listed: it stands among
-	// the queue's blockers, whether or not it still does.
-	blocks, listed bool
 
 	attempts int32
 	index    int32    // of held: where it stands among those that wait
@@ -74,7 +69,22 @@ type trouble struct {
 	waits         ReportKind // what it was told, or will be, to wait for
 	unknown       error      // while it is awaited: what a newer release wrote, for people
 	suspicion     suspicion
+	// conflicted, of one whose last commit is of unknown outcome: it was to write the row
+	// of a conflict, and no mark.
+	conflicted bool
 }
+
+// doubt remembers of an item whose commit is of unknown outcome whether that was to write a
+// conflict's row.
+func (it *Item) doubt(conflict bool) {
+	it.unknown = true
+	if conflict || it.trouble != nil {
+		it.troubled().conflicted = conflict
+	}
+}
+
+// conflicted reports whether what is in doubt is a conflict's row.
+func (it *Item) conflicted() bool { return it.trouble != nil && it.trouble.conflicted }
 
 // troubled returns what is known of an item's trouble, to be written.
 func (it *Item) troubled() *trouble {
@@ -85,9 +95,14 @@ func (it *Item) troubled() *trouble {
 }
 
 // key is what copies share.
-type key struct{ source, identity string }
+func (it *Item) key() Name { return Name{it.Source, it.Identity} }
 
-func (it *Item) key() key { return key{it.Source, it.Identity} }
+// ridesForFormer reports whether an item that rides may take effect although its carrier
+// does: it is no copy of it, or of another content, and where the carrier is a conflict
+// with its former identity, its own one is free again.
+func (it *Item) ridesForFormer() bool {
+	return it.key() != it.carrier.key() || it.Former != nil && it.Print != it.carrier.Print
+}
 
 // Attempt is the number of the handler's next or present run for this item.
 func (it *Item) Attempt() int { return int(it.attempts) + 1 }

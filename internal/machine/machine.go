@@ -25,7 +25,9 @@ type Machine struct {
 	workers []worker
 	forming int // the worker whose next flight is being formed, -1: none
 	// carriers are the first living copies, by identity.
-	carriers map[key]*Item
+	carriers map[Name]*Item
+	// formers are the items that have a former identity to themselves.
+	formers  map[Name]*Item
 	live     liveList
 	inState  [states]int // how many items are in each
 	skipped  []*Item     // to be settled with the next step
@@ -63,7 +65,8 @@ func New(c Config) *Machine {
 		lanes:    make(map[string]*lane),
 		lines:    make(map[uint64]*line),
 		forming:  -1,
-		carriers: make(map[key]*Item),
+		carriers: make(map[Name]*Item),
+		formers:  make(map[Name]*Item),
 		workers:  make([]worker, c.Workers),
 	}
 	m.claims.lane, m.claims.most = &lane{name: InboxLane()}, c.Most

@@ -98,13 +98,14 @@ func (m *Machine) putIn(it *Item) {
 
 // keepsBack reports whether later numbers of an item's line wait for it, if that has
 // an order. A rider whose carrier is in another line or lane, or in another epoch,
-// keeps its place; so does one that will halt the consumer.
+// keeps its place; so does one that will halt the consumer, and one that is no copy of
+// its carrier, but has its former identity.
 func (m *Machine) keepsBack(it *Item) bool {
 	switch it.state {
 	case held, awaited, copying:
 		return it.line.ordered
 	case riding:
-		return it.line.ordered && (it.line != it.carrier.line || it.lane != it.carrier.lane || it.Print != it.carrier.Print && m.config.OnConflict == ThenHalt)
+		return it.line.ordered && (it.line != it.carrier.line || it.lane != it.carrier.lane || it.ridesForFormer() || it.Print != it.carrier.Print && m.config.OnConflict == ThenHalt)
 	}
 	return false
 }

@@ -15,7 +15,7 @@ type Size struct {
 
 // Size returns the present size.
 func (m *Machine) Size() Size {
-	s := Size{Touched: m.touched, Kept: len(m.carriers) + len(m.held) + len(m.skipped) + len(m.settles.now) + len(m.settles.again)}
+	s := Size{Touched: m.touched, Kept: len(m.carriers) + len(m.formers) + len(m.held) + len(m.skipped) + len(m.settles.now) + len(m.settles.again)}
 	add := func(l *line) {
 		s.Queue = max(s.Queue, cap(l.items))
 		s.Kept += l.blockers.count

@@ -74,6 +74,9 @@ type handState struct {
 	// last one found that a newer release marked it.
 	known, newer bool
 
+	// conflicted: what may have been committed is the row of a conflict.
+	conflicted bool
+
 	tries
 	turn
 	suspicion suspicion

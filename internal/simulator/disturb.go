@@ -141,7 +141,11 @@ func (w *world) elsewhere(m *message, most time.Duration) {
 	if w.store.down || m.refused != "" || m.conduct == saysDuplicate || w.plan.config.Unmarked {
 		return
 	}
-	if w.store.locks[m.id] != nil || w.store.judge(m.id, semel.Fingerprint{}).Kind != contract.Fresh {
+	if w.store.locks[m.id] != nil || w.store.judge(m.id, semel.Fingerprint{}).Kind != contract.Fresh || !w.formerlyFree(m) {
+		return
+	}
+	if m.former != "" && !w.twoFormers(m) && w.choices.flip() {
+		w.olderRelease(m, most)
 		return
 	}
 	as := []machine.As{machine.AsApplied, machine.AsApplied, machine.AsParked, machine.AsDiscarded}[w.choices.below(4)]
@@ -161,6 +165,9 @@ func (w *world) elsewhere(m *message, most time.Duration) {
 		print.Version, print.Sum[15] = 1, 1
 	}
 	w.store.write(t, mark{id: m.id, as: as, print: print})
+	if m.former != "" {
+		w.store.write(t, mark{id: m.former, as: as, print: print})
+	}
 	long, commits := w.choices.wait(most), w.choices.often(3)
 	w.fault("copy elsewhere", "%s %s for %v, commits: %v", m.name(), word(asNames[:], as), long, commits)
 	w.after(long, func() {

@@ -78,7 +78,7 @@ func (c *checker) deadLetter(s *machine.Settlement, h *handed) {
 // the copy is counted, once or not at all.
 func (c *checker) countedOnRow(s *machine.Settlement) {
 	id := identity(s.Item)
-	m, marked := c.w.store.markers[id]
+	m, marked := c.w.store.marked(handOf(s.Item).delivery.message)
 	if s.Ending != contract.EndDuplicate || !marked {
 		return
 	}
@@ -160,13 +160,13 @@ func (c *checker) evidence(s *machine.Settlement, h *handed) {
 // othersContent reports whether the store has the item's identity with another
 // content only.
 func (c *checker) othersContent(i *machine.Item) bool {
-	m, marked := c.w.store.markers[identity(i)]
+	m, marked := c.w.store.marked(handOf(i).delivery.message)
 	return !c.p.config.Unmarked && marked && conflicts(m.print, i.Print) && c.w.store.rows[rowKey{identity(i), true, i.Print}] == nil
 }
 
 func (c *checker) proven(s *machine.Settlement, h *handed) bool {
 	store, id := c.w.store, identity(s.Item)
-	marker, marked := store.markers[id]
+	marker, marked := store.marked(h.delivery.message)
 	parted := marked && conflicts(marker.print, s.Item.Print)
 	switch s.Ending {
 	case contract.EndApplied:
@@ -335,7 +335,7 @@ func (c *checker) halted(m *message) {
 
 func (w *world) hasOtherContent(m *message) bool {
 	for _, o := range w.messages {
-		if o.id == m.id && !o.foreign && o.print != m.print {
+		if (o.id == m.id || m.former != "" && o.former == m.former) && !o.foreign && o.print != m.print {
 			return true
 		}
 	}

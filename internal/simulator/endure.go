@@ -105,7 +105,7 @@ func (c *checker) waitForStuck() map[*handed]bool {
 	workers := c.stuckWorkers()
 	for _, f := range c.stuck {
 		for _, e := range f.Entries {
-			ids[identity(e.Item)] = true
+			ids[identity(e.Item)], ids[formerOf(e.Item)] = true, true
 			if l, ordered := c.lineOf(e.Item); ordered {
 				lines[l] = true
 			}
@@ -116,10 +116,11 @@ func (c *checker) waitForStuck() map[*handed]bool {
 		for _, h := range c.hands {
 			l, ordered := c.lineOf(h.item)
 			worker := int(h.item.Route % uint64(c.p.config.Workers))
-			if waits[h] || !c.alive(h) || !(ordered && lines[l] || !ordered && workers[worker] || ids[h.delivery.message.id]) {
+			if waits[h] || !c.alive(h) || !(ordered && lines[l] || !ordered && workers[worker] || ids[h.delivery.message.id] || ids[formerOf(h.item)]) {
 				continue
 			}
 			waits[h], lines[l], ids[h.delivery.message.id], more = true, ordered, true, true
+			ids[formerOf(h.item)] = true
 		}
 	}
 	return waits

@@ -46,6 +46,9 @@ func (c *checker) endOf(as machine.As, v contract.Verdict, h *handed) contract.E
 // ownOutcome reports whether what a mark in doubt found is what its commit wrote, or
 // became of that.
 func (c *checker) ownOutcome(as machine.As, v contract.Verdict, h *handed) bool {
+	if v.Former || h.conflicted {
+		return false
+	}
 	if h.claim == nil && v.Kind == contract.Seen && outcomes[as] == contract.Waiting {
 		return true
 	}
@@ -76,7 +79,7 @@ func (c *checker) doubts(f *flight) {
 		conf := c.p.config.OnConflict
 		kept := newConflict(f.verdicts[i]) && (conf == machine.ThenPark || conf == machine.ThenDeadLetter && h.copied)
 		if f.verdicts[i].Kind == contract.Fresh && !slices.Contains(f.trim, i) || kept {
-			h.doubt = true
+			h.doubt, h.conflicted = true, kept
 			c.arose("case 3")
 		}
 	}

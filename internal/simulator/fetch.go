@@ -106,6 +106,9 @@ func (p *process) item(d *delivery) *machine.Item {
 	item := &machine.Item{Lane: d.lane.current(), Source: m.source, Identity: m.identity, Print: m.print, Route: m.route, Size: m.size,
 		Before: -1}
 	placed(item, m)
+	if m.former != "" {
+		item.Former = &machine.Name{Source: "former", Identity: m.former}
+	}
 	if m.refused != "" {
 		item.Refused = &machine.Refusal{Reason: m.refused, Foreign: m.foreign}
 	}

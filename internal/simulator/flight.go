@@ -132,7 +132,7 @@ func (f *flight) begin(deadline time.Duration) {
 func (f *flight) busy() []int {
 	var busy []int
 	for i, e := range f.of.Entries {
-		holder := f.p.w.store.locks[identity(e.Item)]
+		holder := f.p.w.store.holder(e.Item)
 		if e.Unmarked || holder == nil || handOf(e.Item).claim != nil {
 			continue
 		}
@@ -173,9 +173,7 @@ func (f *flight) mark(busy []int) {
 		case slices.Contains(busy, i):
 			v.Kind = contract.Busy
 		default:
-			if v = w.store.judge(identity(e.Item), e.Item.Print); v.Kind == contract.Fresh {
-				w.store.write(f.tx, mark{i, identity(e.Item), e.As, e.Item.Print})
-			}
+			v = f.markOne(i, e)
 		}
 		f.verdicts = append(f.verdicts, v)
 	}

@@ -164,7 +164,7 @@ func (w *world) hasLeft(d *delivery) bool {
 	if d.settled || m.refused != "" || m.conduct == saysDuplicate {
 		return true
 	}
-	marker, marked := w.store.markers[m.id]
+	marker, marked := w.store.marked(m)
 	return marked && marker.outcome != newer || w.store.effects[m.id] > 0 || w.store.rows[rowKey{id: m.id}] != nil
 }
 
@@ -190,7 +190,7 @@ func (w *world) finish() {
 // checkMessage holds a message against the store, when all is over.
 func (w *world) checkMessage(m *message) {
 	s := w.store
-	effects, marker := s.effects[m.id], s.markers[m.id].outcome
+	effects, marker := s.effects[m.id], w.outcomeOf(m)
 	if m.failed > 0 {
 		w.arose("law 4")
 	}
@@ -202,6 +202,8 @@ func (w *world) checkMessage(m *message) {
 		w.broke("law 12", "%s has an effect and its marker does not say so", m.id)
 	case effects == 0 && marker == contract.Applied && !w.saidDuplicate(m.id):
 		w.broke("law 12", "%s is marked as applied and has no effect", m.id)
+	case effects == 0 && marker == 0 && w.keptAsConflict(m):
+		w.arose("A7")
 	case effects == 0 && marker == 0 && !w.saidDuplicate(m.id) && s.rows[rowKey{id: m.id}] == nil:
 		w.broke("law 4", "%s is lost", m.name())
 	case marker == contract.Parked && s.rows[rowKey{id: m.id}] == nil:

@@ -38,11 +38,12 @@ func (c *checker) underWay(l *lane) *handed {
 	return nil
 }
 
-// flies reports whether an open flight has a copy of the delivery.
+// flies reports whether an open flight has a copy of the delivery, or what has its former
+// identity.
 func (c *checker) flies(h *handed) bool {
 	return slices.ContainsFunc(c.p.flights, func(f *flight) bool {
 		for i := range f.of.Entries {
-			if f.message(i).id == h.delivery.message.id {
+			if f.message(i).id == h.delivery.message.id || formerOf(f.of.Entries[i].Item) == formerOf(h.item) {
 				return true
 			}
 		}

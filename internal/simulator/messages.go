@@ -51,8 +51,10 @@ type message struct {
 	// id is what the store knows it by: of the source and the identity.
 	id               string
 	source, identity string
-	print            semel.Fingerprint
-	conduct          conduct
+	// former is its former identity, which others may have had, too; empty: it has none.
+	former  string
+	print   semel.Fingerprint
+	conduct conduct
 	// times is how often it still behaves so before it succeeds.
 	times int
 	// failed is how often its handler failed.
@@ -142,6 +144,7 @@ func (w *world) drawMessage(i int) *message {
 		w.makeForeign(m, i)
 	}
 	m.id = m.source + "/" + m.identity
+	w.drawFormer(m, i)
 	m.harmless = m.conduct == succeeds || m.conduct == meetsContention || m.conduct == meetsDown
 	w.messages = append(w.messages, m)
 	return m
@@ -172,6 +175,11 @@ func (w *world) otherContent(m *message) *message {
 	o.number = len(w.messages)
 	if o.print.Version != 0 {
 		o.print.Sum[2] = byte(2 + w.choices.below(2))
+	}
+	// It may differ in what its former identity was; not where followers wait, since the
+	// first of an identity could be a conflict then, and the next stand in its place.
+	if o.former != "" && !w.plan.config.Block && w.choices.flip() {
+		o.former = "former/" + strconv.Itoa(w.choices.below(1+len(w.messages)/3))
 	}
 	w.messages = append(w.messages, &o)
 	return &o

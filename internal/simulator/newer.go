@@ -79,12 +79,12 @@ func (c *checker) behind(a machine.Done) {
 		}
 		id := h.item.Source + "\x00" + h.item.Identity
 		l, ordered := c.lineOf(h.item)
-		if h.asked || h.flight != nil || !h.newer && !copies[id] && !(ordered && lines[l]) {
+		if h.asked || h.flight != nil || !h.newer && !copies[id] && !copies[formerOf(h.item)] && !(ordered && lines[l]) {
 			c.broke("law 11", "it is idle with %s unsettled", showItem(h.item))
 			return
 		}
 		want[h.item.Lane]++
-		lines[l], copies[id] = true, true
+		lines[l], copies[id], copies[formerOf(h.item)] = true, true, true
 	}
 	if len(want) > 0 {
 		c.arose("P1")

@@ -72,6 +72,9 @@ type plan struct {
 	// 0: they have none.
 	streams int
 
+	// formers: messages are marked under former identities, too.
+	formers bool
+
 	// away: after the other faults the store goes away for good.
 	away bool
 
@@ -122,6 +125,7 @@ func drawPlan(c *choices) plan {
 	}
 	p.drawStreams(c)
 	p.drawBlock()
+	p.formers = p.prints && !p.config.Unmarked && p.streams == 0 && c.chance(2)
 	return p
 }
 

@@ -62,7 +62,7 @@ func newProcess(w *world, seat int) *process {
 	if w.calm || w.halts > 1 {
 		c = calmed(c)
 	}
-	p := &process{w: w, seat: seat, config: c, started: w.now, version: uint8(1 + w.choices.below(2)), machine: w.make(c)}
+	p := &process{w: w, seat: seat, config: c, started: w.now, version: w.drawRule(), machine: w.make(c)}
 	p.check = checker{p: p, w: w, lanes: map[contract.Lane]*laneState{}, pauses: map[int]pause{}, keys: map[uint64]*machine.Flight{}}
 	p.check.retries.saved, p.check.retries.at = c.RetrySaved, w.now
 	p.check.given(machine.InboxLane())

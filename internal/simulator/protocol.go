@@ -129,6 +129,7 @@ func (c *checker) begin(f *machine.Flight) {
 				c.broke("protocol", "f%d marks %s twice", f.Number, id)
 			}
 			marked[id] = true
+			c.formersApart(f, marked, h.delivery.message)
 		}
 		c.entry(f, e, h)
 	}

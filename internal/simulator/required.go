@@ -108,6 +108,9 @@ var required = map[string]string{
 	`,
 	"fault": `
 		a person discards
+		copy in the release before
+		former identity: conflict
+		former identity: seen
 		a person ends a claim
 		a person retries
 		answer of a retake lost
@@ -180,6 +183,7 @@ var required = map[string]string{
 		law 11
 		law 12
 		law 13
+		A7
 		B4
 		B9
 		trap T55

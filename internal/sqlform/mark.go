@@ -59,15 +59,15 @@ type Marker struct {
 	Known bool
 }
 
-// Verdict is the answer to a mark of this fingerprint.
-func (m Marker) Verdict(asked semel.Fingerprint) contract.Verdict {
+// Verdict is the answer to a mark.
+func (m Marker) Verdict(asked *contract.Mark) contract.Verdict {
 	found := contract.Found(m.Outcome)
 	switch {
 	case found.Kind == contract.Newer:
 		return found
 	case m.Version < 0 || m.Version > math.MaxUint8: // a fingerprint's version is a byte, so this is of another form
 		return contract.Verdict{Kind: contract.Newer, Was: found.Was}
-	case asked.Conflicts(Fingerprint(uint8(m.Version), m.Sum)):
+	case asked.Other(Fingerprint(uint8(m.Version), m.Sum)):
 		return contract.Verdict{Kind: contract.Conflict, Known: m.Known}
 	}
 	return found

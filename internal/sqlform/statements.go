@@ -61,6 +61,11 @@ type Statements struct {
 	// Retentions and Advance. Low tells the low-water marks of scopes.
 	Retain, Policy, Progress, Age, ForgetAge, Cutoff, Retentions, FirstDue, LastDay, MarkerBytes string
 	Advance, Low, NextDue, ReapBodies                                                            string
+	// Derivations of identities, and who owns a consumer's name. WaitAnew is WaitAgain for
+	// the row of a conflict with a former identity.
+	Derivations, AddDerivation, RetireDerivation, ForgetFormer string
+	Owner, NewOwner, ChangeOwner                               string
+	WaitAnew                                                   string
 }
 
 // Postgres are PostgreSQL's statements.

@@ -20,7 +20,8 @@ with tables as materialized (
   select t.name, to_regclass(t.name) as id, t.protects from (values
     ('{prefix}scopes', true), ('{prefix}markers', true),
     ('{prefix}guard_end', true), ('{prefix}guard', true),
-    ('{prefix}streams', true), ('{prefix}lines', true), ('{prefix}inbox', false), ('{prefix}acts', false), ('{prefix}positions', false), ('{prefix}retention', false), ('{prefix}ages', false), ('{prefix}controls', false),
+    ('{prefix}streams', true), ('{prefix}lines', true), ('{prefix}derivations', true), ('{prefix}owners', false), ('{prefix}inbox', false),
+    ('{prefix}acts', false), ('{prefix}positions', false), ('{prefix}retention', false), ('{prefix}ages', false), ('{prefix}controls', false),
     ('{prefix}setup', false), ('{prefix}migrations', false)) t (name, protects)
 ), keys as materialized (
   select x.indrelid, x.indisprimary, array(
@@ -37,6 +38,7 @@ select what, remedy from (
   select name || ' is missing' as what, case name
     when '{prefix}markers' then 'restore it from a backup; without its rows everything that comes again takes effect again'
     when '{prefix}scopes' then 'restore it from a backup; without its rows everything that comes again takes effect again'
+    when '{prefix}derivations' then 'restore it from a backup; without its rows what was marked under a changed identity is not found again'
     when '{prefix}streams' then 'restore it from a backup; without its rows each stream waits for its first version again'
     else 'create it as semel migrate print shows it' end as remedy
   from tables where id is null

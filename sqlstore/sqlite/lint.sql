@@ -6,8 +6,9 @@ select '', '' where false;
 -- name: lint
 with tables (name, protects) as (values
   ('{prefix}scopes', true), ('{prefix}markers', true), ('{prefix}guard_end', true), ('{prefix}guard', true),
-  ('{prefix}streams', true), ('{prefix}lines', true),
-  ('{prefix}inbox', false), ('{prefix}acts', false), ('{prefix}positions', false), ('{prefix}retention', false), ('{prefix}ages', false), ('{prefix}controls', false), ('{prefix}setup', false), ('{prefix}migrations', false)
+  ('{prefix}streams', true), ('{prefix}lines', true), ('{prefix}derivations', true), ('{prefix}owners', false),
+  ('{prefix}inbox', false), ('{prefix}acts', false), ('{prefix}positions', false), ('{prefix}retention', false), ('{prefix}ages', false),
+  ('{prefix}controls', false), ('{prefix}setup', false), ('{prefix}migrations', false)
 ), there (name, protects) as (
   select t.name, t.protects from tables t where exists (
     select 1 from sqlite_master m where m.type = 'table' and m.name = t.name collate nocase)
@@ -15,6 +16,7 @@ with tables (name, protects) as (values
 select what, remedy from (
   select name || ' is missing' as what, case when name in ('{prefix}markers', '{prefix}scopes')
     then 'restore it from a backup; without its rows everything that comes again takes effect again'
+    when name = '{prefix}derivations' then 'restore it from a backup; without its rows what was marked under a changed identity is not found again'
     when name = '{prefix}streams' then 'restore it from a backup; without its rows each stream waits for its first version again'
     else 'create it as semel migrate print shows it' end as remedy
   from tables where name not in (select name from there)

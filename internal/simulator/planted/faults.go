@@ -14,7 +14,7 @@ func inShell(name, law, file, before, after, test string) Fault {
 
 // Faults are mistakes that engines of this kind have made, or could make.
 func Faults() []Fault {
-	return slices.Concat(ofCommits(), ofOrder(), ofWaits(), ofAsking(), ofClaims(), ofTurns(), ofRetries(), ofVersions(), ofStreams(), ofLines(), ofFencing(), ofShell())
+	return slices.Concat(ofCommits(), ofOrder(), ofWaits(), ofAsking(), ofClaims(), ofTurns(), ofRetries(), ofVersions(), ofStreams(), ofLines(), ofFormers(), ofFencing(), ofShell())
 }
 
 // ofCommits are faults of marks, commits and what is settled after them.
@@ -22,12 +22,12 @@ func ofCommits() []Fault {
 	return []Fault{
 		inMachine("copies are not counted again when the commit failed", "case 8", "commit.go",
 			"r.counted = false", "r.counted = r.counted || false"),
-		inMachine("what a lost commit did is a duplicate", "case 3", "commit.go",
-			"en.Item.unknown = true", "en.Item.unknown = false"),
+		inMachine("what a lost commit did is a duplicate", "case 3", "item.go",
+			"\tit.unknown = true\n", ""),
 		inMachine("a mark that is taken back counts as done", "law 2", "commit.go",
 			"f.verdicts[i].Kind = untouched", "_ = i"),
 		inMachine("a copy of another content is counted on the row", "case 8", "commit.go",
-			"r.Print == it.Print && !r.counted", "!r.counted"),
+			"it.copies(r) && !r.counted", "!r.counted"),
 		inMachine("a commit of unknown outcome is taken for committed", "law 2", "commit.go",
 			"case e.Outcome == contract.Committed:", "case e.Outcome != contract.NotCommitted:"),
 		inMachine("a commit that failed is settled", "law 2", "commit.go",

@@ -33,6 +33,7 @@ type tables interface {
 	contract.Reaper
 	PrintReaper(w io.Writer, consumers []string) error
 	contract.Controls
+	contract.Derivations
 	Status(ctx context.Context) ([]sqlstore.Migration, error)
 	Migrate(ctx context.Context) (applied []string, err error)
 	Print(w io.Writer) error
@@ -96,6 +97,9 @@ func (s *Store) Lines() contract.Lines {
 	lines, _ := s.tables.(contract.Lines)
 	return lines
 }
+
+// Derivations are what the store remembers of identities.
+func (s *Store) Derivations() contract.Derivations { return s.tables }
 
 // Streams are those of the store; nil if it keeps none.
 func (s *Store) Streams() contract.Streams {

@@ -76,6 +76,19 @@ var examples = map[string][]string{
 		"semel controls --config semel.yaml",
 		"semel controls --store postgres://db/shop --json",
 	},
+	"semel identity": {
+		"semel identity ls --config semel.yaml",
+		"semel identity retire billing --generation 0 --reason 'deployed in May'",
+	},
+	"semel identity ls": {"semel identity ls --config semel.yaml --json"},
+	"semel identity retire": {
+		"semel identity retire billing --generation 0 --reason 'deployed in May'",
+		"semel identity retire billing --generation 0 --dry-run",
+		"semel identity retire billing --generation 0 --undo --reason 'too early'",
+	},
+	"semel identity release": {
+		"semel identity release billing --reason 'invoices took it over'",
+	},
 	"semel gaps": {
 		"semel gaps ls --config semel.yaml",
 		"semel gaps show --config semel.yaml --stream order-7",

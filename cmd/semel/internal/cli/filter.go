@@ -139,7 +139,7 @@ func words(states []contract.RowState) []string {
 // reasons are Semel's own; handlers may give others.
 func reasons() []string {
 	var all []string
-	for _, r := range []semel.Reason{semel.ReasonConflict, semel.ReasonPermanent, semel.ReasonExhausted, semel.ReasonUnmet, semel.ReasonMissingParameter,
+	for _, r := range []semel.Reason{semel.ReasonConflict, semel.ReasonFormerConflict, semel.ReasonPermanent, semel.ReasonExhausted, semel.ReasonUnmet, semel.ReasonMissingParameter,
 		semel.ReasonWaitTooLong, semel.ReasonUnknownType, semel.ReasonMalformed, semel.ReasonTooLarge, semel.ReasonNoIdentity, semel.ReasonBadIdentity, semel.ReasonIdentityTooLong, semel.ReasonForeign,
 		semel.ReasonNoVersion, semel.ReasonStale, semel.ReasonGap, semel.ReasonBehind} {
 		all = append(all, string(r))

@@ -119,6 +119,8 @@ func commandsWith(text string) [][]string {
 		{"reap", "forget", "--consumer", "parking", "--lane", word, "--reason", word, "--as", word}, {"reap", "forget", "--consumer", word, "--lane", word, "--reason", word}, {"reap", "print"}, {"reap", "print", "--consumer", word},
 		{"pause", "--consumer", "parking", "--reason", word, "--as", word}, {"limit", "5", "--reason", word, "--as", word, "--json"}, {"controls"}, {"controls", "--json"}, {"controls", "--store", "sqlite:shop.db", "-o", "wide"},
 		{"parked", "retry", "--all", "--run", "--reason", word}, {"pause", "--consumer", word, "--reason", word}, {"limit", word, "--reason", word}, {"resume", "--reason", word, "--as", word}, {"controls", "--store", word, "--consumer", word},
+		{"identity", word}, {"identity", "ls"}, {"identity", "ls", "--json"}, {"identity", "ls", "--store", word}, {"identity", "retire", "parking", "--generation", "0", "--reason", word, "--as", word}, {"identity", "retire", word, "--generation", "7", "--reason", word},
+		{"identity", "retire", "parking", "--generation", "0", "--undo", "--reason", word, "--json"}, {"identity", "release", word, "--reason", word}, {"identity", "release", "parking", "--reason", word, "--dry-run", "--json"},
 		{"schema"}, {"schema", word}, {"version"}, {"version", "--json"}, {"version", word}, {"--version"},
 		{word}, {"--help"}, {"help", word}, {"help", "parked"}, {"completion", "bash"}, {"completion", "fish"}, {"completion", "powershell"}, {"completion", "zsh"}, {"completion", word},
 		{"__complete", "run", "--config", "bad.yaml", "--consumer", ""}, {"__complete", "parked", word},

@@ -26,6 +26,8 @@ func check(d *decoder, p *Policy) {
 		r.fingerprint()
 		r.dedup(p)
 		r.version()
+		r.former()
+		r.exclusive()
 		r.inbox()
 		r.keys(p.Source(c.From))
 		r.blocks()

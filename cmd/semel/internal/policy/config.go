@@ -1,6 +1,11 @@
 package policy
 
 import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strings"
+
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/identity"
@@ -14,6 +19,9 @@ func (c *Consumer) Config() consumer.Config {
 		Only:           c.Only,
 		Otherwise:      c.Otherwise,
 		Identity:       c.Identity.identity(),
+		Former:         c.Identity.Former.identity(),
+		Owner:          c.owner(),
+		Exclusive:      c.Exclusive,
 		Fingerprint:    c.Fingerprint.fingerprinter(),
 		Strategy:       c.Strategy.kind(),
 		NaturalBecause: c.Strategy.because(),
@@ -104,12 +112,47 @@ func (i Identity) identity() identity.Identity {
 	if len(i.ID) == 0 {
 		return nil
 	}
-	identity := identity.By(i.ID...)
-	if i.Source != "" {
-		identity = identity.From(i.Source)
+	return selected(i.ID, i.Source)
+}
+
+func selected(id []string, source string) *identity.Selected {
+	identity := identity.By(id...)
+	if source != "" {
+		identity = identity.From(source)
 	}
 	return identity
 }
+
+// identity is nil where the policy names no former identity.
+func (f *FormerIdentity) identity() *consumer.FormerIdentity {
+	if f == nil {
+		return nil
+	}
+	return &consumer.FormerIdentity{Identity: selected(f.ID, f.Source), TrustUnfingerprinted: f.TrustUnfingerprinted}
+}
+
+// owner is the set of handler types, by which a service under the same name is told from
+// this one; empty where there is one handler for all.
+func (c *Consumer) owner() string {
+	var types []string
+	for _, h := range c.Handlers() {
+		if h.Type != "" {
+			types = append(types, h.Type)
+		}
+	}
+	if len(types) == 0 {
+		return ""
+	}
+	slices.Sort(types)
+	text := "the handlers of " + strings.Join(types, ", ")
+	if sum := sha256.Sum256([]byte(text)); len(text) > mostOwner {
+		text = fmt.Sprintf("%s… (sha256 %x)", strings.ToValidUTF8(text[:mostOwner], ""), sum[:8])
+	}
+	return text
+}
+
+// mostOwner is how many bytes of the names of types are shown.
+const mostOwner = 500
 
 // ConstantSource is the one source that every identity has, and false if each
 // message says its own.

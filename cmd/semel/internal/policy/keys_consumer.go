@@ -33,6 +33,8 @@ func originKeys() []field[Consumer] {
 			onlyShape{}, func(c *Consumer) *consumer.Only { return &c.Only }),
 		key(meta{name: "otherwise", def: "skip", doc: "What becomes of the messages that `only` leaves out: `skip` settles and counts them and writes nothing; `park` and `dead_letter` set them aside as `not for this consumer`."},
 			otherwiseWord(), func(c *Consumer) *consumer.Otherwise { return &c.Otherwise }),
+		key(meta{name: "exclusive", doc: "Refuses to start where another set of handler types was started last under this consumer's name, until `semel identity release` has released it. Without it that is told in the log: of two services under one name each loses the messages that the other takes."},
+			boolean{}, func(c *Consumer) *bool { return &c.Exclusive }),
 		key(meta{name: "strategy", def: "marker", doc: "What makes the effect happen once."},
 			strategyShape(), func(c *Consumer) *Strategy { return &c.Strategy }),
 	}

@@ -61,8 +61,21 @@ func identityShape() object[Identity] {
 			list[string]{item: selector(idSelector), single: true}, func(i *Identity) *[]string { return &i.ID }),
 		key(meta{name: "source", doc: "The selector of the producer's name. Two sources never hide each other's messages."},
 			selector(sourceSelector), func(i *Identity) *string { return &i.Source }),
-		later[Identity]("former", "A former identity that is marked too, while it changes."),
+		key(meta{name: "former", doc: "What the identity was before, while it changes: messages are marked under it, too, and are new only where both are. Needed when another identity than the recorded one is written here; remove it when no message comes again that was processed before, and `semel identity retire` has said so. Not beside `version`, `dedup` and `fingerprint: none`."},
+			pointer[FormerIdentity]{formerShape()}, func(i *Identity) **FormerIdentity { return &i.Former }),
 		later[Identity]("broker", "The broker's own id, for producers that send nothing: `redelivery_only`."),
+	}}
+}
+
+func formerShape() object[FormerIdentity] {
+	return object[FormerIdentity]{fields: []field[FormerIdentity]{
+		key(meta{name: "id", required: true, doc: "What `identity.id` was."},
+			list[string]{item: selector(idSelector), single: true}, func(i *FormerIdentity) *[]string { return &i.ID }),
+		key(meta{name: "source", doc: "What `identity.source` was."},
+			selector(sourceSelector), func(i *FormerIdentity) *string { return &i.Source }),
+		key(meta{name: "unfingerprinted", def: "park", doc: "What becomes of a message whose former identity is marked without a fingerprint, or with one of another rule, so that nobody can tell whether it is a copy: `park` makes it a conflict, which ends as `on_conflict` says; `duplicate` takes it for a copy."},
+			choice[bool]{options: []option[bool]{{word: "park", value: false}, {word: "duplicate", value: true}}},
+			func(i *FormerIdentity) *bool { return &i.TrustUnfingerprinted }),
 	}}
 }
 

@@ -119,8 +119,10 @@ type Consumer struct {
 	From, Store string
 	// Only says which messages are the consumer's, Otherwise what becomes of
 	// the others.
-	Only        consumer.Only
-	Otherwise   consumer.Otherwise
+	Only      consumer.Only
+	Otherwise consumer.Otherwise
+	// Exclusive refuses to start beside another set of handlers of the same name.
+	Exclusive   bool
 	Strategy    Strategy
 	Identity    Identity
 	Fingerprint Fingerprint
@@ -200,6 +202,17 @@ type Identity struct {
 	ID []string
 	// Source is the selector of the producer's name, or empty.
 	Source string
+	// Former is set while the identity changes.
+	Former *FormerIdentity
+}
+
+// FormerIdentity says where a message's identity was found before.
+type FormerIdentity struct {
+	// ID and Source are as in Identity.
+	ID     []string
+	Source string
+	// TrustUnfingerprinted: what cannot be compared is a duplicate.
+	TrustUnfingerprinted bool
 }
 
 // Version says how versions of a stream take effect in their order.

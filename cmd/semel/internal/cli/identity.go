@@ -1,0 +1,236 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/legible"
+	"github.com/spf13/cobra"
+)
+
+func identityCommand(c *common) *cobra.Command {
+	return group("identity", "List, retire and release what identities are found by", identityList(c), identityRetire(c), identityRelease(c))
+}
+
+// derivationView is a derivation as it is printed.
+type derivationView struct {
+	Store      string    `json:"store"`
+	Consumer   string    `json:"consumer"`
+	Generation int64     `json:"generation"`
+	Derivation string    `json:"derivation"`
+	First      time.Time `json:"first"`
+	Retired    bool      `json:"retired"`
+	Owner      string    `json:"owner,omitempty"`
+}
+
+// withDerivations has work done with each store of the policy, or the one that is named.
+func (c *common) withDerivations(cmd *cobra.Command, store string, work func(context.Context, *assembly.Store, contract.Derivations) error) error {
+	ctx := cmd.Context()
+	a, err := c.openBoxes(ctx, store)
+	if err != nil {
+		return err
+	}
+	defer c.close(a)
+	for _, s := range a.Stores {
+		if err := work(ctx, s, s.Derivations()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func identityFlags(c *common, cmd *cobra.Command, store *string) *cobra.Command {
+	cmd.Flags().StringVar(store, "store", "", "only this store, by its name in the policy; or a database without a policy, as postgres://… or sqlite:FILE")
+	refuseEmpty(cmd, "store")
+	return c.withConfig(cmd)
+}
+
+func identityList(c *common) *cobra.Command {
+	var store string
+	cmd := &cobra.Command{
+		Use: "ls", Short: "List how the identities of consumers are found, and were", Args: nothing,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			all := []derivationView{}
+			err := c.withDerivations(cmd, store, func(ctx context.Context, s *assembly.Store, d contract.Derivations) error {
+				found, err := d.Derivations(ctx, c.consumer)
+				for _, one := range found {
+					owner := ""
+					if err == nil {
+						owner, err = d.Owner(ctx, one.Consumer)
+					}
+					all = append(all, derivationView{s.Name(), one.Consumer, one.Generation, one.Text, one.First, one.Retired, owner})
+				}
+				return failed(err)
+			})
+			if err != nil {
+				return err
+			}
+			return c.printDerivations(all)
+		},
+	}
+	return identityFlags(c, c.withConsumer(cmd, "only those of this consumer"), &store)
+}
+
+func (c *common) printDerivations(all []derivationView) error {
+	if c.json {
+		return writeJSON(c.Out, struct {
+			Derivations []derivationView `json:"derivations"`
+		}{all})
+	}
+	table := tabwriter.NewWriter(c.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "CONSUMER\tGENERATION\tSINCE\tSTATE\tIDENTITY")
+	for _, d := range all {
+		state := "live"
+		if d.Retired {
+			state = "retired"
+		}
+		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\n", legible.Printable(d.Consumer), d.Generation, moment(d.First), state, legible.Printable(d.Derivation))
+	}
+	return table.Flush()
+}
+
+// identityAct is what a person does to how one consumer's identities are found.
+type identityAct struct {
+	store  string
+	dryRun bool
+	act    contract.Act
+}
+
+func (o *identityAct) flags(c *common, cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only say what would be done")
+	cmd.Flags().StringVar(&o.act.Why, "reason", "", "why, for the record")
+	cmd.Flags().StringVar(&o.act.Who, "as", "", "who does it, for the record (default: the user of the operating system)")
+	return identityFlags(c, cmd, &o.store)
+}
+
+// begin checks what an act needs.
+func (o *identityAct) begin(args []string) (err error) {
+	switch {
+	case len(args) != 1:
+		return usage("name one consumer")
+	case strings.TrimSpace(o.act.Why) == "" && !o.dryRun:
+		return usage("--reason is missing: say why, it is recorded with the act")
+	}
+	o.act.Who, err = operator(o.act.Who)
+	return err
+}
+
+// printIdentityAct prints what was done, or would be.
+func (c *common) printIdentityAct(o *identityAct, consumer, what string) error {
+	if c.json {
+		return writeJSON(c.Out, struct {
+			Verb     string `json:"verb"`
+			DryRun   bool   `json:"dry_run"`
+			Consumer string `json:"consumer"`
+			What     string `json:"what"`
+		}{o.act.Verb, o.dryRun, consumer, what})
+	}
+	done := "done"
+	if o.dryRun {
+		done = "would be done"
+	}
+	_, err := fmt.Fprintf(c.Out, "%s: %s %s: %s\n", legible.Printable(consumer), o.act.Verb, legible.Printable(what), done)
+	return err
+}
+
+func identityRetire(c *common) *cobra.Command {
+	o := &identityAct{act: contract.Act{Verb: "retire"}}
+	generation, undo := int64(-1), false
+	cmd := &cobra.Command{
+		Use:   "retire CONSUMER --generation N --reason TEXT",
+		Short: "Say that a former identity is needed no more",
+		Long: `Say that no message comes any more that was marked under a former identity:
+no process of the version before runs, and nothing that it has processed can be
+delivered again. Then the policy may leave identity.former out.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.begin(args); err != nil {
+				return err
+			}
+			if generation < 0 {
+				return usage("--generation is missing; semel identity ls shows them")
+			}
+			if undo {
+				o.act.Verb = "unretire"
+			}
+			return c.changeIdentity(cmd, o, args[0], fmt.Sprintf("generation %d", generation), func(ctx context.Context, d contract.Derivations) (func() error, error) {
+				all, err := d.Derivations(ctx, args[0])
+				for _, one := range all {
+					if one.Generation == generation && one.Retired == undo {
+						return func() error { return d.RetireDerivation(ctx, args[0], generation, !undo, o.act) }, nil
+					}
+				}
+				return nil, err
+			})
+		},
+	}
+	cmd.Flags().Int64Var(&generation, "generation", -1, "which of the consumer's, as semel identity ls shows them")
+	cmd.Flags().BoolVar(&undo, "undo", false, "take the retirement back")
+	return o.flags(c, cmd)
+}
+
+func identityRelease(c *common) *cobra.Command {
+	o := &identityAct{act: contract.Act{Verb: "release"}}
+	cmd := &cobra.Command{
+		Use:   "release CONSUMER --reason TEXT",
+		Short: "Let another set of handlers have a consumer's name",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.begin(args); err != nil {
+				return err
+			}
+			return c.changeIdentity(cmd, o, args[0], "the name", func(ctx context.Context, d contract.Derivations) (func() error, error) {
+				owner, err := d.Owner(ctx, args[0])
+				if err != nil || owner == "" {
+					return nil, err
+				}
+				return func() error {
+					set, err := d.SetOwner(ctx, args[0], owner, "")
+					if err == nil && !set {
+						err = semel.ErrChanged
+					}
+					return err
+				}, nil
+			})
+		},
+	}
+	return o.flags(c, cmd)
+}
+
+// errNothing: there is nothing of a consumer that an act could change.
+var errNothing = errors.New("no store has that; semel identity ls shows what there is")
+
+// changeIdentity finds the one store that has what an act is about, and does it there; find
+// returns nil where a store has nothing of it.
+func (c *common) changeIdentity(cmd *cobra.Command, o *identityAct, consumer, what string, find func(context.Context, contract.Derivations) (func() error, error)) error {
+	found := 0
+	err := c.withDerivations(cmd, o.store, func(ctx context.Context, s *assembly.Store, d contract.Derivations) error {
+		act, err := find(ctx, d)
+		if act == nil || err != nil {
+			return failed(err)
+		}
+		if found++; found > 1 {
+			return usage("several stores have consumer %s; name one with --store", consumer)
+		}
+		if !o.dryRun {
+			if err := act(); err != nil {
+				return failed(fmt.Errorf("store %s: %w", s.Name(), err))
+			}
+			if o.act.Verb == "release" {
+				if err := s.Record(ctx, o.act); err != nil {
+					return failed(err)
+				}
+			}
+		}
+		return c.printIdentityAct(o, consumer, what)
+	})
+	if err == nil && found == 0 {
+		err = failed(fmt.Errorf("%s of consumer %s: %w", what, consumer, errNothing))
+	}
+	return err
+}

@@ -1,0 +1,187 @@
+package consumer
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
+// noted is a derivation's text as a store keeps it.
+func noted(text string) string {
+	if len(text) <= contract.MaxDerivation {
+		return text
+	}
+	sum := sha256.Sum256([]byte(text))
+	return strings.ToValidUTF8(text[:contract.MaxDerivation/2], "") + "... sha256 " + hex.EncodeToString(sum[:])
+}
+
+// Check does what each start does before anything is fetched: it asks whether the store's
+// tables fit this release, and whether identities are found as the store remembers it
+// (semel.ErrIdentityChanged), under a name that is the consumer's own
+// (semel.ErrForeignOwner), and has it remembered. TryMark and Accept do the latter with
+// their first call; on a store whose batches take turns, such as SQLite, call Check before
+// the first transaction, since theirs must not wait for one of the store's own.
+func (c *Consumer[Tx]) Check(ctx context.Context) error { return c.checkStore(ctx) }
+
+// deriveOnce is derive for who has opened a transaction of the store.
+func (c *Consumer[Tx]) deriveOnce(ctx context.Context) error {
+	c.mutex.Lock()
+	derived := c.derived
+	c.mutex.Unlock()
+	if derived {
+		return nil
+	}
+	return c.derive(ctx, takesTurns(c.store))
+}
+
+// derive has the store remember how identities are found, or refuses to start. With
+// onlyRead it does not write: what would have to be written is refused, but where nothing
+// is remembered at all.
+func (c *Consumer[Tx]) derive(ctx context.Context, onlyRead bool) error {
+	store, ask := derivationsOf(c.store), c.asked()
+	switch {
+	case store == nil || c.config.Identity == nil || !c.config.Strategy.marks():
+	case ask.Text == "":
+		c.config.Logger.Info("the identity does not tell how it is found, so that a change of it is not noticed: give its type a method Derivation() string", "consumer", c.config.Name)
+	default:
+		return c.deriveIn(ctx, store, ask, onlyRead)
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.derived = true
+	return nil
+}
+
+// asked is the derivation that the consumer starts with, and the text of its former one.
+func (c *Consumer[Tx]) asked() (ask derivationAsk) {
+	ask.Consumer, ask.Text = c.config.Name, noted(derivationOf(c.config.Identity))
+	if c.config.Former != nil {
+		ask.former = noted(derivationOf(c.config.Former.Identity))
+	}
+	return ask
+}
+
+// derivationAsk is a derivation that is to be recorded, if it is not yet.
+type derivationAsk struct {
+	contract.Derivation
+	former string
+}
+
+// triesToDerive bounds how often others may be faster.
+const triesToDerive = 10
+
+func (c *Consumer[Tx]) deriveIn(ctx context.Context, store contract.Derivations, ask derivationAsk, onlyRead bool) error {
+	for range triesToDerive {
+		all, err := store.Derivations(ctx, c.config.Name)
+		if err != nil {
+			return fmt.Errorf("semel: consumer %q cannot start: %w", c.config.Name, err)
+		}
+		missing, err := ask.settle(all)
+		switch {
+		case err != nil:
+			return fmt.Errorf("semel: consumer %q cannot start: %w", c.config.Name, err)
+		case missing == nil:
+			now, former := ask.generations(all)
+			c.scopes.settle(now, former)
+			c.mutex.Lock()
+			defer c.mutex.Unlock()
+			c.derived = true
+			return nil
+		case c.config.Version != nil && missing.Generation > 0:
+			return fmt.Errorf("semel: consumer %q cannot start: it has versions, and its identity (%s) is another than before (%s): the streams of another identity begin anew, and their versions would take effect again; give it its former identity back, or start a consumer of another name where this one has ended: %w", c.config.Name, ask.Text, texts(all), semel.ErrIdentityChanged)
+		case onlyRead && len(all) == 0 && ask.former == "":
+			return nil // it will be generation 0
+		case onlyRead:
+			return fmt.Errorf("semel: consumer %q: how its identities are found is not recorded yet, and the store cannot do that beside your transaction; call Check before you open it: %w", c.config.Name, semel.ErrUnsupported)
+		}
+		added, err := store.AddDerivation(ctx, *missing)
+		if err != nil && missing.Generation == 0 && ask.former == "" && c.passes(ctx, err) {
+			c.config.Logger.Warn("how the identity is found could not be recorded, so that a change of it is not noticed before the next start", "consumer", c.config.Name, "error", err)
+			return nil // it will be generation 0
+		}
+		if err != nil {
+			return fmt.Errorf("semel: consumer %q cannot start: %w", c.config.Name, err)
+		}
+		if added && len(all) > 0 {
+			c.config.Logger.Info("the identity is found in another way from now on", "consumer", c.config.Name, "derivation", missing.Text, "former", ask.former)
+		}
+	}
+	return fmt.Errorf("semel: consumer %q cannot start: other processes kept changing how its identities are found; start one after the other", c.config.Name)
+}
+
+// passes reports whether an error of the store's may be gone with the next try, as where
+// somebody else writes: then a start that needs no answer goes on without it.
+func (c *Consumer[Tx]) passes(ctx context.Context, err error) bool {
+	class := c.store.Classify(err)
+	return ctx.Err() == nil && (class == contract.ClassContended || class == contract.ClassDown)
+}
+
+// settle says what is to be recorded before the consumer may start, nil if nothing, or
+// why it must not.
+func (a *derivationAsk) settle(all []contract.Derivation) (missing *contract.Derivation, err error) {
+	own, former := find(all, a.Text), find(all, a.former)
+	switch {
+	case len(all) == 0 && a.former != "": // from before derivations were recorded
+		return &contract.Derivation{Consumer: a.Consumer, Text: a.former, Former: contract.NoFormer}, nil
+	case a.former != "" && former == nil:
+		return nil, fmt.Errorf("the former identity (%s) was never recorded for it, but %s: name what it was, or remove the former one: %w", a.former, texts(all), semel.ErrIdentityChanged)
+	case own != nil && own.Retired:
+		return nil, fmt.Errorf("its identity (%s) was retired, and what came since is not marked under it: name the present one (%s) as the former identity and take the retirement back (semel identity retire --undo): %w", a.Text, texts(all), semel.ErrIdentityChanged)
+	}
+	for i := range all {
+		if d := &all[i]; !d.Retired && d.Text != a.Text && d.Text != a.former && (own == nil || d.Former != own.Generation) {
+			return nil, a.refused(d)
+		}
+	}
+	if own != nil {
+		return nil, nil
+	}
+	missing = &contract.Derivation{Consumer: a.Consumer, Text: a.Text, Former: contract.NoFormer}
+	for i := range all {
+		missing.Generation = max(missing.Generation, all[i].Generation+1)
+	}
+	if former != nil {
+		missing.Former = former.Generation
+	}
+	return missing, nil
+}
+
+// refused is why the consumer must not start beside a derivation that it does not name.
+func (a *derivationAsk) refused(d *contract.Derivation) error {
+	return fmt.Errorf("its messages are marked under the identity %s, recorded %s, and would be new under %s, so that each takes effect again: "+
+		"write what it was as the former identity (identity.former, Config.Former), or, when none of them can come any more, retire it (semel identity retire): %w",
+		d.Text, d.First.UTC().Format("2006-01-02"), a.Text, semel.ErrIdentityChanged)
+}
+
+// generations are those of the identities as they are found now, and as they were.
+func (a *derivationAsk) generations(all []contract.Derivation) (now, former int64) {
+	if d := find(all, a.former); d != nil {
+		former = d.Generation
+	}
+	return find(all, a.Text).Generation, former
+}
+
+// find is the derivation with a text, nil if there is none.
+func find(all []contract.Derivation, text string) *contract.Derivation {
+	if i := slices.IndexFunc(all, func(d contract.Derivation) bool { return d.Text == text }); i >= 0 {
+		return &all[i]
+	}
+	return nil
+}
+
+// texts are derivations for people.
+func texts(all []contract.Derivation) string {
+	var list []string
+	for i := range all {
+		if !all[i].Retired {
+			list = append(list, all[i].Text)
+		}
+	}
+	return strings.Join(list, "; ")
+}

@@ -1,0 +1,135 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// FormerIdentity is how the identities of a consumer's messages were found before.
+//
+// Messages are marked under it as well as under Config.Identity, in the same statement,
+// and a message is fresh only where both are. So processes of both versions may run side
+// by side over one store, and what the one has applied the other does not apply again. A
+// message whose own identity is new, and whose former one is marked, is a duplicate if its
+// content is equal, and otherwise a conflict (semel.ReasonFormerConflict): where a former
+// identity was coarser, so that several messages had one, none of them is lost. The row of
+// such a conflict can be retried; it runs under its own identity alone. A message in which
+// no former identity is found has none.
+//
+// The store remembers how identities are found, and refuses a start with another
+// derivation that does not name the recorded one here (semel.ErrIdentityChanged). Name it
+// until no message can come again that was processed before the change, and then retire it
+// (semel identity retire, contract.Derivations).
+type FormerIdentity struct {
+	// Identity is what Config.Identity was. Required; it tells its derivation
+	// (identity.Derived), as those made of selectors do.
+	Identity identity.Identity
+	// TrustUnfingerprinted makes a duplicate of a message whose former identity is marked
+	// without a fingerprint, or with one of another rule, which cannot be compared with the
+	// message's. Otherwise it is a conflict.
+	TrustUnfingerprinted bool
+}
+
+// checkFormer reports what a former identity cannot stand beside.
+func (c *Config) checkFormer(fault faultFunc) {
+	if c.Former == nil {
+		return
+	}
+	own, former := derivationOf(c.Identity), ""
+	if c.Former.Identity != nil {
+		former = derivationOf(c.Former.Identity)
+	}
+	unprinted := c.Fingerprint == identity.FingerprintNone()
+	switch {
+	case c.Former.Identity == nil:
+		fault("Former.Identity", "is missing; say what Identity was before, or leave Former out")
+		return
+	case !c.Strategy.marks():
+		fault("Former", "is set and Strategy is %v, which writes no markers that another identity could be marked beside; remove it", c.Strategy)
+	case c.Version != nil:
+		fault("Former", "is set beside Version: the streams of another identity begin anew, and their versions would be judged twice; start a consumer of another name where this one has ended")
+	case unprinted:
+		fault("Former", "is set and Fingerprint is FingerprintNone: without one, several messages that had one former identity cannot be told from copies, and all but one would be lost; use FingerprintBody")
+	case own == "" || former == "":
+		fault("Former", "needs identities that tell their derivation; give their types a method Derivation() string, or make them of selectors with identity.By")
+	case own == former:
+		fault("Former.Identity", "is what Identity is now, %s; name what it was before, or leave Former out", own)
+	}
+	if err := c.Former.Identity.Validate(); err != nil {
+		fault("Former.Identity", "%v", err)
+	}
+}
+
+// derivationOf is what an identity tells of itself, empty if nothing.
+func derivationOf(by identity.Identity) string {
+	if d, tells := by.(identity.Derived); tells {
+		return d.Derivation()
+	}
+	return ""
+}
+
+// fitsFormer reports whether the store can mark under a former identity.
+func (c *Config) fitsFormer(store any) error {
+	if c.Former != nil && derivationsOf(store) == nil {
+		return fmt.Errorf("the store marks under no former identity, and Former is set: %w", semel.ErrUnsupported)
+	}
+	return nil
+}
+
+// derivationsOf are those of a store, nil if it keeps none.
+func derivationsOf(store any) contract.Derivations {
+	if l, calls := store.(callsOut); calls {
+		store = l.inner()
+	}
+	derivations, _ := store.(contract.Derivations)
+	return derivations
+}
+
+// identifyFormer finds the former identity of a message, which may have none: then nothing
+// was marked under it.
+func (p *parcel) identifyFormer(c *Config, r reader, m *semel.Message) {
+	if c.Former == nil || c.Identity == nil {
+		return
+	}
+	source, id, err := r.find(c.Former.Identity, m)
+	if own := (*identity.Error)(nil); err != nil && errors.As(err, &own) {
+		return
+	}
+	p.item.Former = &machine.Name{Source: source, Identity: id}
+}
+
+// markFormer is the mark of an item's former identity, nil if it has none. ids has room
+// for it.
+func (p *pilot[Tx]) markFormer(ctx context.Context, it *machine.Item, ids *[]byte) (*contract.FormerMark, error) {
+	if it.Former == nil {
+		return nil, nil
+	}
+	scope, err := p.engine.scopes.number(ctx, scopeOf{it.Former.Source, true})
+	if err != nil {
+		return nil, err
+	}
+	first := len(*ids)
+	*ids = append(*ids, it.Former.Identity...)
+	return &contract.FormerMark{Scope: scope, ID: (*ids)[first:len(*ids):len(*ids)], Strict: !p.engine.config.Former.TrustUnfingerprinted}, nil
+}
+
+// markIn is the mark of a message in a transaction of the user's.
+func (c *Consumer[Tx]) markIn(ctx context.Context, tx Tx, p *parcel, as contract.Outcome) (contract.Mark, error) {
+	it := &p.item
+	m := contract.Mark{ID: []byte(it.Identity), Fingerprint: it.Print, As: as, Age: c.config.ageOf(p)}
+	var err error
+	if it.Former != nil {
+		m.Former = &contract.FormerMark{ID: []byte(it.Former.Identity), Strict: !c.config.Former.TrustUnfingerprinted}
+		if m.Former.Scope, err = c.scopes.numberIn(ctx, tx, scopeOf{it.Former.Source, true}); err != nil {
+			return m, err
+		}
+	}
+	m.Scope, err = c.scopes.numberIn(ctx, tx, scopeOf{source: it.Source})
+	return m, err
+}

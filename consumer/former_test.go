@@ -1,0 +1,311 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/memstore"
+)
+
+// release is a consumer of one of two versions of a service, whose identities differ.
+type release struct {
+	t        *testing.T
+	store    *memstore.Store
+	consumer *consumer.Consumer[*memstore.Tx]
+	fail     error // of its handler
+}
+
+var (
+	byOrder = identity.By("header:order")
+	byEvent = identity.By("header:event")
+)
+
+// newRelease makes one; change may be nil.
+func newRelease(t *testing.T, store *memstore.Store, by identity.Identity, former *consumer.FormerIdentity, change func(*consumer.Config)) *release {
+	t.Helper()
+	r := &release{t: t, store: store}
+	config := consumer.Config{Name: "billing", Identity: by, Former: former, Workers: 2}
+	if change != nil {
+		change(&config)
+	}
+	var err error
+	r.consumer, err = consumer.New(store, func(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
+		if err := tx.Add("effects", 1); err != nil {
+			return err
+		}
+		if err := tx.Add(string(m.Body), 1); err != nil {
+			return err
+		}
+		return r.fail
+	}, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.consumer.Close(context.Background()) })
+	return r
+}
+
+// said is a message with both identities.
+func said(order, event, body string) *semel.Message {
+	return &semel.Message{Headers: semel.Headers{{Name: "order", Value: []byte(order)}, {Name: "event", Value: []byte(event)}}, Body: []byte(body)}
+}
+
+func (r *release) says(want contract.End, m *semel.Message) {
+	r.t.Helper()
+	d, err := r.consumer.Process(r.t.Context(), m)
+	if err != nil || d.Ending != want {
+		r.t.Errorf("%s ends as %v (%v, %v), want %v", m.Body, d.Ending, d.Reason, err, want)
+	}
+}
+
+func effects(store *memstore.Store, name string) string {
+	if n := store.Get(name); n != nil {
+		return string(n)
+	}
+	return "0"
+}
+
+func TestAnIdentityThatChanges(t *testing.T) {
+	former := &consumer.FormerIdentity{Identity: byOrder}
+	t.Run("A7_two_releases_side_by_side_apply_each_message_once", func(t *testing.T) {
+		store := memstore.New()
+		older := newRelease(t, store, byOrder, nil, nil)
+		older.says(contract.EndApplied, said("1", "a", "one"))
+		newer := newRelease(t, store, byEvent, former, nil)
+		newer.says(contract.EndDuplicate, said("1", "a", "one"))
+		newer.says(contract.EndApplied, said("2", "b", "two"))
+		older.says(contract.EndDuplicate, said("2", "b", "two"))
+		newer.says(contract.EndDuplicate, said("2", "b", "two"))
+		newRelease(t, store, byOrder, nil, nil).says(contract.EndDuplicate, said("2", "b", "two"))
+		if n := effects(store, "effects"); n != "2" {
+			t.Errorf("%s effects", n)
+		}
+	})
+	t.Run("A7_a_coarser_former_identity_loses_nothing", func(t *testing.T) {
+		store := memstore.New()
+		newRelease(t, store, byOrder, nil, nil).says(contract.EndApplied, said("1", "created", "created"))
+		newer := newRelease(t, store, byEvent, former, nil)
+		newer.says(contract.EndConflict, said("1", "paid", "paid"))
+		newer.says(contract.EndDuplicate, said("1", "paid", "paid"))
+		newer.says(contract.EndDuplicate, said("1", "created", "created"))
+		rows, err := store.Rows(t.Context(), contract.RowFilter{Consumer: "billing"})
+		if err != nil || len(rows) != 1 || rows[0].Key.ID != "paid" || rows[0].Reason != semel.ReasonFormerConflict || rows[0].Repeated != 1 {
+			t.Fatalf("the rows are %+v, %v", rows, err)
+		}
+		if err := store.Requeue(t.Context(), rows[0].Number, rows[0].Revision, contract.Act{Verb: "retry", Who: "a test"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := newRelease(t, store, byEvent, former, nil).consumer.Work(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		newer.says(contract.EndDuplicate, said("1", "paid", "paid"))
+		for _, name := range []string{"created", "paid"} {
+			if n := effects(store, name); n != "1" {
+				t.Errorf("%s has %s effects", name, n)
+			}
+		}
+	})
+	t.Run("A7_old_and_new_ids_that_are_equal_are_not_taken_for_one", func(t *testing.T) {
+		store := memstore.New()
+		newRelease(t, store, byOrder, nil, nil).says(contract.EndApplied, said("5", "1", "same"))
+		newer := newRelease(t, store, byEvent, former, nil)
+		newer.says(contract.EndApplied, said("6", "5", "same"))
+	})
+	t.Run("A7_what_cannot_be_compared_is_a_conflict_or_as_the_policy_says", func(t *testing.T) {
+		for trust, want := range map[bool]contract.End{false: contract.EndConflict, true: contract.EndDuplicate} {
+			store := memstore.New()
+			newRelease(t, store, byOrder, nil, func(c *consumer.Config) { c.Fingerprint = identity.FingerprintNone() }).says(contract.EndApplied, said("1", "a", "one"))
+			newRelease(t, store, byEvent, &consumer.FormerIdentity{Identity: byOrder, TrustUnfingerprinted: trust}, nil).says(want, said("1", "a", "one"))
+		}
+	})
+	t.Run("A7_a_message_without_the_former_identity_has_its_own", func(t *testing.T) {
+		store := memstore.New()
+		newRelease(t, store, byOrder, nil, nil).says(contract.EndApplied, said("1", "a", "one"))
+		newer := newRelease(t, store, byEvent, former, nil)
+		m := &semel.Message{Headers: semel.Headers{{Name: "event", Value: []byte("b")}}, Body: []byte("two")}
+		newer.says(contract.EndApplied, m)
+		newer.says(contract.EndDuplicate, m)
+	})
+	t.Run("trap_T13_a_message_that_failed_is_not_its_own_former_duplicate", func(t *testing.T) {
+		store := memstore.New()
+		newer := newRelease(t, store, byEvent, former, func(c *consumer.Config) { c.Retry.First = time.Millisecond })
+		newer.fail = errors.New("away")
+		newer.says(contract.NotEnded, said("1", "a", "one"))
+		newer.fail = nil
+		newer.says(contract.EndApplied, said("1", "a", "one"))
+	})
+	t.Run("A7_a_batch_with_one_former_identity_twice_loses_nothing", func(t *testing.T) {
+		store := memstore.New()
+		newer := newRelease(t, store, byEvent, former, func(c *consumer.Config) { c.Workers = 1 })
+		var ms []*semel.Message
+		for i := range 40 {
+			ms = append(ms, said(fmt.Sprint(i/2), fmt.Sprint(i), fmt.Sprint("body ", i/4*4+i%2)))
+		}
+		all, err := newer.consumer.ProcessAll(t.Context(), ms)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, d := range all {
+			want := contract.EndApplied
+			if i%2 == 1 {
+				want = contract.EndConflict
+			}
+			if d.Ending != want {
+				t.Errorf("message %d ends as %v, want %v", i, d.Ending, want)
+			}
+		}
+	})
+}
+
+func TestADerivationIsRecorded(t *testing.T) {
+	former := &consumer.FormerIdentity{Identity: byOrder}
+	start := func(t *testing.T, store *memstore.Store, by identity.Identity, former *consumer.FormerIdentity) error {
+		return newRelease(t, store, by, former, nil).consumer.Check(t.Context())
+	}
+	t.Run("A7_another_derivation_is_refused_with_both_and_the_remedy", func(t *testing.T) {
+		store := memstore.New()
+		if err := start(t, store, byOrder, nil); err != nil {
+			t.Fatal(err)
+		}
+		err := start(t, store, byEvent, nil)
+		if !errors.Is(err, semel.ErrIdentityChanged) || !strings.Contains(err.Error(), "header:order") || !strings.Contains(err.Error(), "header:event") || !strings.Contains(err.Error(), "identity.former") {
+			t.Errorf("got %v", err)
+		}
+		if err := start(t, store, byOrder, nil); err != nil {
+			t.Errorf("the refused start has changed something: %v", err)
+		}
+		if err := start(t, store, identity.By("header:ORDER"), nil); err != nil {
+			t.Errorf("the case of a header's name: %v", err)
+		}
+	})
+	t.Run("A7_every_way_to_start_asks", func(t *testing.T) {
+		store := memstore.New()
+		if err := start(t, store, byOrder, nil); err != nil {
+			t.Fatal(err)
+		}
+		b, _, err := store.Begin(t.Context(), contract.TxOptions{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, begin := range map[string]func(*consumer.Consumer[*memstore.Tx]) error{
+			"Work": func(c *consumer.Consumer[*memstore.Tx]) error { return c.Work(t.Context()) },
+			"Process": func(c *consumer.Consumer[*memstore.Tx]) error {
+				_, err := c.Process(t.Context(), said("1", "a", "x"))
+				return err
+			},
+			"TryMark": func(c *consumer.Consumer[*memstore.Tx]) error {
+				_, err := c.TryMark(t.Context(), b.Tx(contract.All), said("1", "a", "x"))
+				return err
+			},
+			"Accept": func(c *consumer.Consumer[*memstore.Tx]) error {
+				_, err := c.Accept(t.Context(), b.Tx(contract.All), said("1", "a", "x"))
+				return err
+			},
+		} {
+			if err := begin(newRelease(t, store, byEvent, nil, nil).consumer); !errors.Is(err, semel.ErrIdentityChanged) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
+	t.Run("A7_the_former_one_goes_when_a_person_retires_it", func(t *testing.T) {
+		store := memstore.New()
+		for _, err := range []error{start(t, store, byOrder, nil), start(t, store, byEvent, former), start(t, store, byOrder, nil)} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := start(t, store, byEvent, nil); !errors.Is(err, semel.ErrIdentityChanged) {
+			t.Errorf("without the former identity, which is still live: %v", err)
+		}
+		if err := start(t, store, identity.By("header:third"), &consumer.FormerIdentity{Identity: byEvent}); !errors.Is(err, semel.ErrIdentityChanged) {
+			t.Errorf("a third beside two: %v", err)
+		}
+		if err := store.RetireDerivation(t.Context(), "billing", 0, true, contract.Act{Verb: "retire", Who: "a test"}); err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range []*consumer.FormerIdentity{nil, former} {
+			if err := start(t, store, byEvent, f); err != nil {
+				t.Errorf("former %v: %v", f, err)
+			}
+		}
+		if err := start(t, store, byOrder, nil); !errors.Is(err, semel.ErrIdentityChanged) {
+			t.Errorf("a retired one: %v", err)
+		}
+		if err := store.RetireDerivation(t.Context(), "billing", 0, false, contract.Act{Verb: "retire", Who: "a test"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := start(t, store, byOrder, nil); !errors.Is(err, semel.ErrIdentityChanged) {
+			t.Errorf("one that was retired, without the present one: %v", err)
+		}
+		if err := start(t, store, byOrder, &consumer.FormerIdentity{Identity: byEvent}); err != nil {
+			t.Errorf("back to the first: %v", err)
+		}
+	})
+	t.Run("A7_a_former_identity_that_never_was_is_refused", func(t *testing.T) {
+		store := memstore.New()
+		if err := start(t, store, byOrder, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := start(t, store, byOrder, &consumer.FormerIdentity{Identity: byEvent}); !errors.Is(err, semel.ErrIdentityChanged) || !strings.Contains(err.Error(), "never recorded") {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("A7_streams_do_not_begin_anew_under_another_identity", func(t *testing.T) {
+		store := memstore.New()
+		versioned := func(by identity.Identity) error {
+			return newRelease(t, store, by, nil, func(c *consumer.Config) {
+				c.Version = &consumer.VersionPolicy{By: identity.Stream("header:order").At("header:n")}
+			}).consumer.Check(t.Context())
+		}
+		if err := versioned(byOrder); err != nil {
+			t.Fatal(err)
+		}
+		if err := store.RetireDerivation(t.Context(), "billing", 0, true, contract.Act{Verb: "retire", Who: "a test"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := versioned(byEvent); !errors.Is(err, semel.ErrIdentityChanged) || !strings.Contains(err.Error(), "begin anew") {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("A7_an_identity_that_tells_nothing_is_not_recorded", func(t *testing.T) {
+		store := memstore.New()
+		own := identity.Func(func(m *semel.Message) (string, string, error) { return "", string(m.Body), nil })
+		for _, by := range []identity.Identity{own, byOrder, own} {
+			if err := start(t, store, by, nil); err != nil {
+				t.Errorf("got %v", err)
+			}
+		}
+	})
+}
+
+func TestAFormerIdentityIsRefusedWithTheReason(t *testing.T) {
+	for says, change := range map[string]func(*consumer.Config){
+		"is what Identity is now":     func(c *consumer.Config) { c.Identity = byOrder },
+		"other coordinates":           func(c *consumer.Config) { c.Former = &consumer.FormerIdentity{Identity: identity.By("offset")} },
+		"Former.Identity: is missing": func(c *consumer.Config) { c.Former = &consumer.FormerIdentity{} },
+		"writes no markers":           func(c *consumer.Config) { c.Strategy, c.NaturalBecause = consumer.StrategyNatural, "a test" },
+		"all but one would be lost":   func(c *consumer.Config) { c.Fingerprint = identity.FingerprintNone() },
+		"beside Version": func(c *consumer.Config) {
+			c.Version = &consumer.VersionPolicy{By: identity.Stream("key").At("header:n")}
+		},
+		"tell their derivation": func(c *consumer.Config) {
+			c.Identity = identity.Func(func(m *semel.Message) (string, string, error) { return "", "a", nil })
+		},
+		"Exclusive: is set and Owner is em": func(c *consumer.Config) { c.Exclusive = true },
+	} {
+		config := consumer.Config{Name: "billing", Identity: byEvent, Former: &consumer.FormerIdentity{Identity: byOrder}}
+		change(&config)
+		_, err := consumer.New(memstore.New(), func(context.Context, *memstore.Tx, *semel.Message) error { return nil }, config)
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("got %v, want an error that says %q", err, says)
+		}
+	}
+}

@@ -1,0 +1,32 @@
+-- name: derivations
+select consumer, generation, derivation, coalesce(former, -1), retired, first_at
+from {prefix}derivations where consumer = ?1 or length(?1) = 0 order by consumer, generation;
+
+-- name: add derivation
+insert into {prefix}derivations (consumer, generation, derivation, former, retired, first_at)
+values (?, ?, ?, nullif(?, -1), 0, cast(unixepoch('subsec') * 1000 as integer))
+on conflict do nothing;
+
+-- name: retire derivation
+update {prefix}derivations set retired = ?1 where consumer = ?2 and generation = ?3 and retired <> ?1;
+
+-- name: forget former
+update {prefix}derivations set former = null where consumer = ?1 and former = ?2;
+
+-- name: owner
+select owner from {prefix}owners where consumer = ?1;
+
+-- name: new owner
+insert into {prefix}owners (consumer, owner, changed_at) values (?1, ?2, cast(unixepoch('subsec') * 1000 as integer))
+on conflict do nothing;
+
+-- name: change owner
+update {prefix}owners set owner = ?1, changed_at = cast(unixepoch('subsec') * 1000 as integer) where consumer = ?2 and owner = ?3;
+
+-- Wait anew writes the marker of a conflict with a former identity, which has none.
+
+-- name: wait anew
+insert into {prefix}markers (scope, id, outcome, version, sum, long_id, at)
+select scope, id, 2, version, sum, long_id, cast(unixepoch('subsec') * 1000 as integer) from {prefix}inbox
+where number = ?1 and reason = ?2 and length(conflict) > 0
+on conflict (scope, id) do nothing;

@@ -1,0 +1,284 @@
+package storetest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
+// changed is a fixture whose consumer finds identities in another way than before: the
+// former ones are of its scope, and those of today of now.
+type changed[Tx any] struct {
+	*fixture[Tx]
+	now int64
+}
+
+func (s suite[Tx]) changed(t *T) changed[Tx] {
+	h := s.opened(t)
+	return changed[Tx]{h, h.scopeOf("billing", "shop", 1)}
+}
+
+// both is a mark of an identity of today with a former one.
+func (h changed[Tx]) both(id, former string, content byte) contract.Mark {
+	m := h.print(id, content)
+	m.Scope, m.Former = h.now, &contract.FormerMark{Scope: h.scope, ID: []byte(former), Strict: true}
+	return m
+}
+
+// own is a mark of an identity of today alone.
+func (h changed[Tx]) own(id string, content byte) contract.Mark {
+	m := h.print(id, content)
+	m.Scope = h.now
+	return m
+}
+
+// formers are the laws of marks under a former identity.
+func (s suite[Tx]) formers(t *T) {
+	t.Run("A7_a_mark_is_fresh_where_both_identities_are",
+		"What is applied under a former identity and its own is seen under either; what is rolled back or trimmed, under none.",
+		func(t *T) {
+			h := s.changed(t)
+			h.wantKinds(h.deliver(h.both("a", "1", 1)), fresh)
+			h.wantKinds(h.asks(h.both("a", "1", 1), h.own("a", 1), h.print("1", 1)), already(contract.Applied), already(contract.Applied), already(contract.Applied))
+			b, v := h.begin(h.both("b", "2", 1), h.both("c", "3", 1))
+			h.wantKinds(v, fresh, fresh)
+			h.commit(b, contract.Ending{Trim: []int{0, 1}})
+			h.wantKinds(h.asks(h.both("b", "2", 1), h.own("c", 1), h.print("3", 1)), fresh, fresh, fresh)
+			h.wantCount("a", 1)
+		})
+	t.Run("A7_equal_content_under_the_former_identity_is_a_duplicate",
+		"A message that is applied under its former identity is seen, and no marker of its own says that it was applied again.",
+		func(t *T) {
+			h := s.changed(t)
+			h.deliver(h.print("1", 1))
+			b, v := h.begin(h.both("a", "1", 1), h.own("b", 1))
+			h.wantKinds(v, already(contract.Applied), fresh)
+			if !v[0].Former || v[1].Former {
+				t.Errorf("which identity decided is told as %t and %t", v[0].Former, v[1].Former)
+			}
+			h.commit(b, contract.Ending{})
+			h.wantKinds(h.asks(h.own("a", 1), h.own("b", 1)), fresh, already(contract.Applied))
+		})
+	t.Run("A7_other_content_under_the_former_identity_is_a_conflict",
+		"Of messages that had one former identity none is taken for a copy of another.",
+		func(t *T) {
+			h := s.changed(t)
+			h.deliver(h.print("1", 1))
+			b, v := h.begin(h.both("a", "1", 2))
+			h.wantKinds(v, conflict)
+			h.commit(b, contract.Ending{})
+			h.wantKinds(h.asks(h.own("a", 2)), fresh)
+		})
+	t.Run("A7_what_cannot_be_compared_is_a_conflict_where_that_is_asked",
+		"A marker without a fingerprint, or with one of another rule, shows no equal content.",
+		func(t *T) {
+			h := s.changed(t)
+			other := h.print("2", 1)
+			other.Fingerprint.Version = 2
+			h.deliver(h.mark("1"), other)
+			one, two := h.both("a", "1", 1), h.both("b", "2", 1)
+			h.wantKinds(h.asks(one, two), conflict, conflict)
+			one.Former.Strict, two.Former.Strict = false, false
+			h.wantKinds(h.asks(one, two), already(contract.Applied), already(contract.Applied))
+		})
+	t.Run("A7_the_own_identity_decides_where_it_is_marked",
+		"What is marked under its own identity is judged by that, and leaves nothing under a former one.",
+		func(t *T) {
+			h := s.changed(t)
+			h.deliver(h.own("a", 1))
+			b, v := h.begin(h.both("a", "1", 1), h.both("a2", "2", 1))
+			h.wantKinds(v, already(contract.Applied), fresh)
+			h.commit(b, contract.Ending{})
+			h.wantKinds(h.asks(h.print("1", 1), h.print("2", 1)), fresh, already(contract.Applied))
+		})
+	t.Run("A7_the_outcome_under_a_former_identity_is_told",
+		"What was set aside under its former identity counts as that, and not as applied.",
+		func(t *T) {
+			h := s.changed(t)
+			for _, o := range []contract.Outcome{contract.Applied, contract.Waiting, contract.Parked, contract.DeadLettered, contract.Discarded} {
+				m := h.print(fmt.Sprint(o), 1)
+				m.As = o
+				h.deliver(m)
+				h.wantKinds(h.asks(h.both("a", fmt.Sprint(o), 1)), already(o))
+			}
+		})
+	t.Run("A7_of_two_with_one_former_identity_in_a_batch_the_second_waits",
+		"Nothing follows from a mark that the batch itself wrote and may still take back.",
+		func(t *T) {
+			h := s.changed(t)
+			b, v := h.begin(h.both("a", "1", 1), h.both("b", "1", 1), h.both("c", "1", 2))
+			h.wantKinds(v, fresh, busy, busy)
+			h.commit(b, contract.Ending{Trim: []int{0}})
+			h.wantKinds(h.asks(h.both("a", "1", 1)), fresh)
+			h.wantKinds(h.asks(h.both("b", "1", 1)), fresh)
+			h.wantKinds(h.asks(h.both("c", "1", 2)), fresh)
+		})
+	t.Run("A7_marks_of_many_in_any_order_are_judged_one_by_one",
+		"Whatever a batch's size, each mark is answered by what stands under its own identity, or else under its former one.",
+		func(t *T) { s.changedAtRandom(t) })
+	if s.h.Can.Inbox {
+		s.formerRows(t)
+	}
+	if s.h.Can.MarkIn {
+		s.formerCallers(t)
+	}
+	s.formersAtOnce(t)
+}
+
+// changedAtRandom compares batches with a model. Ids n and n+4000 had one former identity.
+func (s suite[Tx]) changedAtRandom(t *T) {
+	h := s.changed(t)
+	random := rand.New(rand.NewPCG(7, 7))
+	own, former := map[int]bool{}, map[int]int{} // former: which of the two is marked there
+	for _, n := range []int{1, 2, 50, 499, 500, 501, 1203} {
+		var marks []contract.Mark
+		var want []contract.Verdict
+		for _, one := range random.Perm(4000)[:n] {
+			id := one + 4000*random.IntN(2)
+			mark, verdict := h.both(fmt.Sprint(id), fmt.Sprint(one), byte(1+id/4000)), fresh
+			older := random.IntN(4) == 0
+			if older {
+				mark = h.print(fmt.Sprint(one), byte(1+id/4000))
+			}
+			there, marked := former[one]
+			switch {
+			case !older && own[id], marked && there == id:
+				verdict = already(contract.Applied)
+			case marked:
+				verdict = conflict
+			default:
+				own[id], former[one] = !older, id
+			}
+			marks, want = append(marks, mark), append(want, verdict)
+		}
+		b, v := h.begin(marks...)
+		h.wantKinds(v, want...)
+		h.commit(b, contract.Ending{})
+	}
+}
+
+// formerRows are the laws of rows of conflicts with a former identity.
+func (s suite[Tx]) formerRows(t *T) {
+	t.Run("A7_a_conflict_with_a_former_identity_has_a_row_of_its_own",
+		"Its row is under its own identity; copies are counted on it, and what was found under a former identity on the row there.",
+		func(t *T) {
+			h := s.changed(t)
+			h.deliver(h.print("1", 1))
+			h.conflict("1", 3) // the older release parks it
+			h.park("2")
+			parked := h.both("c", "2", 1)
+			parked.Former.Strict = false
+			for i, c := range []struct {
+				mark  contract.Mark
+				known bool
+			}{{h.both("a", "1", 2), false}, {h.both("a", "1", 2), true}, {h.both("b", "1", 3), true}, {parked, true}} {
+				b, v := h.begin(c.mark)
+				if v[0].Known != c.known && v[0].Kind == contract.Conflict {
+					t.Errorf("delivery %d of the conflict is known: %t, want %t", i, v[0].Known, c.known)
+				}
+				r := contract.Row{Conflict: v[0].Kind == contract.Conflict, Repeat: c.known, State: contract.StateParked, Reason: semel.ReasonFormerConflict, Message: &semel.Message{}}
+				h.commit(b, contract.Ending{Rows: []contract.Row{r}})
+			}
+			for id, repeated := range map[string]int64{"a": 1, "1": 1, "2": 1} {
+				rows := h.list(contract.RowFilter{ID: id})
+				if len(rows) != 1 || int64(rows[0].Repeated) != repeated {
+					t.Errorf("the rows of %s are %+v", id, rows)
+				}
+			}
+		})
+	t.Run("A7_a_conflict_with_a_former_identity_is_retried_under_its_own",
+		"A person has it run; nothing stands under its own identity before, and no other conflict without a marker is let through.",
+		func(t *T) {
+			h := s.changed(t)
+			if !s.h.Can.Leases {
+				return
+			}
+			h.deliver(h.print("1", 1))
+			b, _ := h.begin(h.both("a", "1", 2))
+			h.commit(b, contract.Ending{Rows: []contract.Row{{Conflict: true, State: contract.StateParked, Reason: semel.ReasonFormerConflict, Message: &semel.Message{}}}})
+			row := h.list(contract.RowFilter{ID: "a"})[0]
+			t.must(h.requeuer().Requeue(t.context(), row.Number, row.Revision, contract.Act{Verb: "retry", Who: "a test"}))
+			h.wantKinds(h.asks(h.own("a", 2), h.both("a", "1", 2)), already(contract.Waiting), already(contract.Waiting))
+			claimed, err := h.leases().Claim(t.context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: 10, Lease: long})
+			t.must(err)
+			if len(claimed) != 1 {
+				t.Fatalf("claimed %+v", claimed)
+			}
+			lost, err := h.leases().End(t.context(), []contract.ClaimEnding{{Claim: contract.Claim{Number: claimed[0].Number, Token: claimed[0].Token}, Event: contract.RowCompleted, Ran: true}})
+			t.must(err)
+			if len(lost) > 0 {
+				t.Error("the claim was lost")
+			}
+			h.wantKinds(h.asks(h.own("a", 2), h.print("1", 1)), already(contract.Applied), already(contract.Applied))
+		})
+}
+
+// formerCallers are the laws of former identities in a transaction of the caller's.
+func (s suite[Tx]) formerCallers(t *T) {
+	t.Run("A7_a_callers_marks_are_of_both_identities",
+		"MarkIn and ReceiveIn mark under the former identity, too, judge by it, and take back what does not stand.",
+		func(t *T) {
+			h := s.changed(t)
+			h.deliver(h.print("1", 1), h.own("c", 1))
+			b, _ := h.begin()
+			v, err := h.Store.(contract.TxMarker[Tx]).MarkIn(t.context(), b.Tx(contract.All), []contract.Mark{h.both("a", "1", 1), h.both("b", "2", 1), h.both("c", "3", 1), h.both("d", "1", 2)})
+			t.must(err)
+			h.wantKinds(v, already(contract.Applied), fresh, already(contract.Applied), conflict)
+			if receiver, ok := h.Store.(contract.TxReceiver[Tx]); ok && s.h.Can.Inbox {
+				marks := []contract.Mark{h.both("e", "1", 1), h.both("f", "4", 1)}
+				marks[0].As, marks[1].As = contract.Waiting, contract.Waiting
+				v, err = receiver.ReceiveIn(t.context(), b.Tx(contract.All), marks, []*semel.Message{{}, {}})
+				t.must(err)
+				h.wantKinds(v, already(contract.Applied), fresh)
+			}
+			h.commit(b, contract.Ending{})
+			h.wantKinds(h.asks(h.own("a", 1), h.own("b", 1), h.print("2", 1), h.print("3", 1), h.own("d", 2), h.own("e", 1)),
+				fresh, already(contract.Applied), already(contract.Applied), fresh, fresh, fresh)
+		})
+}
+
+// formersAtOnce are the laws of two releases at once.
+func (s suite[Tx]) formersAtOnce(t *T) {
+	t.Run("A7_two_releases_at_once_have_one_effect",
+		"Batches that mark under former identities only, and under both, wait for each other in one order, and one of them has the effect.",
+		func(t *T) {
+			h := s.changed(t)
+			const n = 8
+			together(n, func(i int) {
+				var marks []contract.Mark
+				for j := range n {
+					id := fmt.Sprint((i*3 + j) % n)
+					if i%2 == 0 {
+						marks = append(marks, h.print(id, 1))
+					} else {
+						marks = append(marks, h.both(id, id, 1))
+					}
+				}
+				h.deliver(marks...)
+			})
+			for i := range n {
+				h.wantCount(fmt.Sprint(i), 1)
+			}
+		})
+	if s.h.Can.OneWriter {
+		return
+	}
+	t.Run("A7_a_former_identity_in_flight_elsewhere_is_busy",
+		"Where another transaction has the former identity in hand, nothing is known yet, and nothing stays under the own one.",
+		func(t *T) {
+			h := s.changed(t)
+			other, _ := h.begin(h.print("1", 1))
+			b, v, err := h.Store.Begin(t.context(), contract.TxOptions{MarkLock: 20 * time.Millisecond}, []contract.Mark{h.both("a", "1", 1)})
+			if err == nil {
+				h.wantKinds(v, busy)
+				h.commit(b, contract.Ending{})
+			} else if c := h.Store.Classify(err); c != contract.ClassContended {
+				t.Errorf("%v is of class %v, want contended", err, c)
+			}
+			other.Rollback(t.context())
+			h.wantKinds(h.deliver(h.both("a", "1", 1)), fresh)
+		})
+}
