@@ -21,6 +21,11 @@ var (
 	// it may have taken effect before. What was written in the caller's transaction must
 	// be rolled back.
 	ErrOld = errors.New("semel: it is older than what is kept, and may have taken effect before; roll back, and set it aside")
+	// ErrBehind: the store is behind the broker's offset: it was restored, or failed over
+	// to a server that lacks its last commits. Effects are missing, and what they are of
+	// does not come again by itself; nothing more is read. The error around it has the
+	// figures and says what to do.
+	ErrBehind = errors.New("semel: the store is behind the broker")
 	// ErrSchema: the store's schema is missing, older or newer; the error
 	// around it says what to do.
 	ErrSchema = errors.New("semel: the schema does not fit")

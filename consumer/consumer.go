@@ -108,7 +108,8 @@ func newConsumer[Tx any](store contract.TxStore[Tx], h handler[Tx], missing bool
 // Run consumes until ctx ends, the source ends, Config.IdleExit has passed, or
 // a message halts it (semel.ErrHalted). semel.ErrLeft says that it ended because of IdleExit,
 // or of the source's end, and that lanes stand still: with what was not read, or
-// with messages that a newer release marked; see Left. When ctx ends it drains for
+// with messages that a newer release marked; see Left. semel.ErrBehind says that the
+// store was found behind the broker, and that nothing more is read. When ctx ends it drains for
 // Config.Drain at most, and returns nil if all has ended then. Otherwise it
 // returns within 5 s more, with an error that says what still runs. It may be
 // called once. An error before the first fetch says what is missing; nothing has

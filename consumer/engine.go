@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -45,6 +46,9 @@ type engine[Tx any] struct {
 	timer    *time.Timer
 	reporter *reporter
 	done     *machine.Done
+	// behind is why the source gave up, and gaveUp is closed then. Of the loop.
+	behind error
+	gaveUp chan struct{}
 
 	mutex  sync.Mutex
 	counts machine.Counts // guarded by mutex
@@ -65,7 +69,7 @@ func newEngine[Tx any](c *Consumer[Tx], source contract.Source) *engine[Tx] {
 		// Every sender below has at most one event under way, except lanes,
 		// which wait for room or for the run's end.
 		events:   make(chan machine.Event, 2*c.config.Workers+8),
-		reporter: c.reporter, inbox: in, control: c.control, lined: in != nil && c.config.OnParked == OnParkedBlock,
+		reporter: c.reporter, gaveUp: make(chan struct{}), inbox: in, control: c.control, lined: in != nil && c.config.OnParked == OnParkedBlock,
 	}
 	if in != nil {
 		in.since, in.lines, in.control = e.began, linesOf(c.store), c.control
@@ -122,7 +126,7 @@ func (e *engine[Tx]) run(ctx context.Context) error {
 }
 
 func (e *engine[Tx]) loop(ctx context.Context) {
-	stop := ctx.Done()
+	stop, gaveUp := ctx.Done(), e.gaveUp
 	var told <-chan struct{} // by other processes
 	if e.bell != nil {
 		told = e.bell.heard
@@ -144,6 +148,9 @@ func (e *engine[Tx]) loop(ctx context.Context) {
 		}
 		select {
 		case event = <-e.events:
+			e.noteBehind(event)
+		case <-gaveUp:
+			gaveUp, event = nil, machine.Stop{}
 		case <-e.timer.C:
 			event = machine.Timer{}
 		case <-told:
@@ -154,6 +161,15 @@ func (e *engine[Tx]) loop(ctx context.Context) {
 			patience, event = nil, machine.Timer{}
 			e.noteWaiting()
 		}
+	}
+}
+
+// noteBehind ends the run of a source that gave up. What it could not settle comes
+// again.
+func (e *engine[Tx]) noteBehind(event machine.Event) {
+	if f, ok := event.(machine.Fetched); ok && e.behind == nil && errors.Is(f.Err, semel.ErrBehind) {
+		e.behind = f.Err
+		close(e.gaveUp)
 	}
 }
 

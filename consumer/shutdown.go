@@ -34,7 +34,7 @@ func (e *engine[Tx]) shutDown() error {
 	leaving.Go(func() { crew = e.leaveCrew(over) })
 	source := e.leaveSource(over)
 	leaving.Wait()
-	err := errors.Join(left, source, crew, e.leaveInbox(over))
+	err := errors.Join(e.behind, left, source, crew, e.leaveInbox(over))
 	if e.done.Halted {
 		err = errors.Join(&haltError{key: keyOf(e.config.Name, e.done.Item), reason: e.done.Reason, err: e.done.Err, claimed: e.done.Item.Claim != nil}, err)
 	}

@@ -140,7 +140,8 @@ type Source interface {
 	// answer for "it works again". A source that has not reached its broker
 	// since the call began returns ctx's error then, which says neither.
 	// ErrEnd, which may come with deliveries, says that nothing will ever
-	// follow. After any other error the engine backs off and asks again.
+	// follow. An error that wraps semel.ErrBehind ends the run, which returns it.
+	// After any other error the engine backs off and asks again.
 	Fetch(ctx context.Context, most Bound) ([]Delivery, error)
 	// Settle tells the broker; it returns the indexes that could not be
 	// settled and are to be tried again. A lost lane is no error and its

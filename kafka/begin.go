@@ -14,6 +14,9 @@ import (
 // begin and commits it, so that the group's offset shows it. A lane of which
 // the place is not known waits; the others go on.
 func (g *group) begin(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
+	if err := g.commits.positions.admit(ctx, g.offsets.given(offsets)); err != nil {
+		return nil, err
+	}
 	missing := g.offsets.noteBegin(offsets)
 	if len(missing) == 0 {
 		return offsets, nil
@@ -30,6 +33,18 @@ func (g *group) begin(ctx context.Context, offsets map[string]map[int32]kgo.Offs
 	}
 	g.offsets.noteBegin(offsets)
 	return offsets, nil
+}
+
+// given are the lanes among partitions that have an offset, with the ids of their
+// topics.
+func (o *offsets) given(found map[string]map[int32]kgo.Offset) map[topicPartition][16]byte {
+	all := map[topicPartition][16]byte{}
+	for l := range o.lanes.each {
+		if offset, told := found[l.topic][l.partition]; told && offset.EpochOffset().Offset >= 0 {
+			all[l.topicPartition] = l.topicID
+		}
+	}
+	return all
 }
 
 // noteBegin notes where lanes begin, and returns those without an offset.

@@ -216,7 +216,7 @@ func TestProcessesAgreeOnWhereTheGroupBegan(t *testing.T) {
 		p := producer(t, config.Brokers)
 		put(t, p, "orders", 0, "history")
 		former := read(t, config)
-		former.Positions("billing", memstore.New())
+		former.Positions("billing", anotherStore())
 		former.begins(p, 1)
 		former.close()
 		added, err := kadm.NewClient(p).UpdatePartitions(t.Context(), 3, "orders")
@@ -228,7 +228,7 @@ func TestProcessesAgreeOnWhereTheGroupBegan(t *testing.T) {
 		}
 		put(t, producer(t, config.Brokers), "orders", 2, "new")
 		latter := read(t, config)
-		latter.Positions("billing", memstore.New())
+		latter.Positions("billing", anotherStore())
 		wants(t, latter.take(1), "new")
 	})
 }

@@ -102,6 +102,9 @@ func (s *Source) join(ctx context.Context) error {
 		s.beginnings.forgetOthers()
 		err = s.beginnings.decide(ask)
 	}
+	if err == nil {
+		err = s.positions.check(ask, s.topics.read(), s.topics.allIDs())
+	}
 	if err != nil {
 		return err
 	}

@@ -11,10 +11,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// commit tells the group how far its lanes are done.
+// commit tells the group how far its lanes are done, after the store.
 func (c *commits) commit(ctx context.Context) error {
+	all := c.offsets.toCommit(c.renewed(), c.brokers.unanswered.Within(lateness, time.Now()))
+	if err := c.positions.keep(ctx, all); err != nil {
+		return err
+	}
 	var errs error
-	for who, which := range c.offsets.toCommit(c.renewed(), c.brokers.unanswered.Within(lateness, time.Now())) {
+	for who, which := range all {
 		response, err := c.request(who, which).RequestWith(ctx, c.brokers.client())
 		if err != nil {
 			errs = errors.Join(errs, fmt.Errorf("kafka: the offsets of group %s could not be committed and will be: %w", c.config.Group, err))
@@ -48,7 +52,7 @@ func (c *commits) request(who owner, which map[topicPartition]pending) *kmsg.Off
 		topic.Topic, topic.TopicID = p.topic, commit.topic
 		partition := kmsg.NewOffsetCommitRequestTopicPartition()
 		partition.Partition, partition.Offset, partition.LeaderEpoch = p.partition, commit.at.offset, commit.at.epoch
-		partition.Metadata = c.metadata(p.topic)
+		partition.Metadata = c.metadata(p.topic, commit.topic)
 		topic.Partitions = append(topic.Partitions, partition)
 	}
 	return request
@@ -87,9 +91,13 @@ func partitionOf(topic *kmsg.OffsetCommitResponseTopic, partition int32, which m
 	return topicPartition{}
 }
 
-// starts commits where lanes begin, as their owner.
+// starts commits where lanes begin, as their owner, after the store.
 func (c *commits) starts(ctx context.Context, found map[topicPartition]int64) error {
-	for who, which := range c.offsets.toBegin(found) {
+	all := c.offsets.toBegin(found)
+	if err := c.positions.keep(ctx, all); err != nil {
+		return err
+	}
+	for who, which := range all {
 		response, err := c.request(who, which).RequestWith(ctx, c.brokers.client())
 		if err != nil {
 			return err

@@ -24,10 +24,12 @@ type commits struct {
 	offsets *offsets
 	member  *member
 	faults  *faultList
-	// metadata is what goes with the offsets of a topic.
-	metadata func(topic string) *string
-	wake     chan struct{}
-	interval time.Duration
+	// positions are written before anything is committed.
+	positions *positions
+	// startWords are what goes with the offsets of a topic.
+	startWords func(topic string) []string
+	wake       chan struct{}
+	interval   time.Duration
 
 	mu      sync.Mutex // guards the rest; under it no other lock is taken
 	next    *round

@@ -7,11 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
-
-	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // beginnings are where the group began the topics that are read.
@@ -130,12 +127,8 @@ func (b *beginnings) decideTopic(ctx context.Context, topic string) (own bool, e
 	return own, nil
 }
 
-// The metadata of the group's offsets says for how many partitions Start was,
-// so that a consumer with another store, which knows nothing of the first join,
-// begins the others at their beginning.
-const startMark = "semel-start/"
-
-func (b *beginnings) metadata(topic string) *string {
+// startWords say for how many partitions of a topic Start was.
+func (b *beginnings) startWords(topic string) []string {
 	id := b.topics.id(topic)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -147,17 +140,7 @@ func (b *beginnings) metadata(topic string) *string {
 	if began.topicID != id {
 		n = 0
 	}
-	return kmsg.StringPtr(startMark + strconv.Itoa(n))
-}
-
-// markedStarts reads it; 0 without.
-func markedStarts(metadata string) int {
-	digits, found := strings.CutPrefix(metadata, startMark)
-	n, err := strconv.ParseInt(digits, 10, 32)
-	if !found || err != nil {
-		return 0
-	}
-	return int(n)
+	return []string{startMark + strconv.Itoa(n)}
 }
 
 // decideAgain tries again, now and then, what decide could not find. What it

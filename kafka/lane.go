@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -18,6 +19,11 @@ type topicPartition struct {
 
 // lane is the partition's name as a lane.
 func (p topicPartition) lane() string { return fmt.Sprintf("%s/%d", p.topic, p.partition) }
+
+// compare orders partitions by topic and number.
+func (p topicPartition) compare(other topicPartition) int {
+	return cmp.Or(cmp.Compare(p.topic, other.topic), cmp.Compare(p.partition, other.partition))
+}
 
 // owner is who owned a lane, as the group knows it: a member in a generation (with
 // KIP-848 its epoch). A commit carries it.
@@ -70,6 +76,8 @@ type lane struct {
 	// group knows; offset -1 where unknown.
 	done, committed position
 	committedAt     time.Time
+	// kept is what the store is known to have, see positions.go; -1 unknown.
+	kept int64
 	// ready are polled and to be delivered; back are handed back.
 	ready, back []*record
 	paused      bool // by the engine

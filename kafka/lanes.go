@@ -121,7 +121,7 @@ func newLane(p topicPartition, epoch uint64) *lane {
 	return &lane{
 		topicPartition: p,
 		id:             contract.Lane{ID: p.lane(), Epoch: epoch},
-		next:           -1, done: position{-1, -1}, committed: position{-1, -1}, end: -1, stable: -1, delivered: -1,
+		next:           -1, done: position{-1, -1}, committed: position{-1, -1}, kept: -1, end: -1, stable: -1, delivered: -1,
 	}
 }
 

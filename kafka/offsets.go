@@ -24,6 +24,8 @@ type pending struct {
 	at    position
 	owner owner
 	topic [16]byte
+	// kept is what the store must have of the lane; -1 if nothing is known.
+	kept int64
 }
 
 // toCommit are the lanes of which the group does not know how far they are done,
@@ -42,8 +44,8 @@ func (o *offsets) toCommit(renewed *owner, late bool) map[owner]map[topicPartiti
 		if all[l.owner] == nil {
 			all[l.owner] = map[topicPartition]pending{}
 		}
-		all[l.owner][l.topicPartition] = pending{l, l.done, l.owner, l.topicID}
 		l.committing, l.uncommitted = earlier(l.committing, l.uncommitted), time.Time{}
+		all[l.owner][l.topicPartition] = pending{l, l.done, l.owner, l.topicID, l.kept}
 	}
 	return all
 }
@@ -68,7 +70,7 @@ func (o *offsets) toBegin(found map[topicPartition]int64) map[owner]map[topicPar
 		if all[l.owner] == nil {
 			all[l.owner] = map[topicPartition]pending{}
 		}
-		all[l.owner][l.topicPartition] = pending{l, position{at, -1}, l.owner, l.topicID}
+		all[l.owner][l.topicPartition] = pending{l, position{at, -1}, l.owner, l.topicID, l.kept}
 	}
 	return all
 }

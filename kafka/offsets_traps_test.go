@@ -37,7 +37,7 @@ func TestPartitionsThatMoveKeys(t *testing.T) {
 		}
 		w.settles(time.Minute)
 		for p, c := range w.cluster.GroupInfo(theGroup).Commits[theTopic] {
-			if c.Metadata != "semel-start/5" {
+			if want := "semel-start/5 " + keptWord(w.cluster.TopicInfo(theTopic).TopicID); c.Metadata != want || len(want) > 64 {
 				t.Errorf("partition %d has %d bytes beside its offset: %.50s", p, len(c.Metadata), c.Metadata)
 			}
 		}

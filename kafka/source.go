@@ -28,6 +28,7 @@ type Source struct {
 	deliveries  *deliveries
 	offsets     *offsets
 	progress    *progress
+	positions   *positions
 	commits     *commits
 	topics      *topics
 	beginnings  *beginnings
@@ -81,8 +82,9 @@ func (s *Source) assemble(c *Config) {
 		config: c, brokers: &s.brokers, member: s.member, topics: s.topics, intake: s.intake,
 		known: map[string]beginning{}, undecided: map[string]error{},
 	}
+	s.positions = &positions{config: c, brokers: &s.brokers, lanes: s.lanes, gate: &s.gate, told: map[topicPartition]bool{}}
 	s.commits = &commits{
-		config: c, brokers: &s.brokers, lanes: s.lanes, offsets: s.offsets, member: s.member, faults: s.faults, metadata: s.beginnings.metadata,
+		config: c, brokers: &s.brokers, lanes: s.lanes, offsets: s.offsets, member: s.member, faults: s.faults, positions: s.positions, startWords: s.beginnings.startWords,
 		wake: make(chan struct{}, 1), interval: c.CommitInterval, next: newRound(),
 	}
 	s.member.replacementDemanded = s.commits.rouse
@@ -96,9 +98,13 @@ func (s *Source) assemble(c *Config) {
 }
 
 // Positions implements contract.Positioned: where the group first began is kept in
-// the consumer's store, under the name "kafka:GROUP:TOPIC".
+// the consumer's store, under the name "kafka:GROUP:TOPIC". A store that is a
+// contract.OffsetStore is told, before the group is, how far each partition is done,
+// as "kafka:GROUP:TOPIC/PARTITION@ID" with the topic's id.
 func (s *Source) Positions(consumer string, store contract.PositionStore) {
 	s.beginnings.store = positionStore{consumer, store}
+	s.positions.consumer = consumer
+	s.positions.store, _ = store.(contract.OffsetStore)
 }
 
 // Lanes sets who is told of partitions that come and go.
@@ -106,7 +112,8 @@ func (s *Source) Lanes(o contract.LaneObserver) { s.lanes.observer = o }
 
 // Fetch implements contract.Source. The first one connects, checks topics and
 // group, and joins; it fails with what is wrong and can be called again. After
-// Close its error wraps semel.ErrClosed. An error may come with deliveries:
+// Close its error wraps semel.ErrClosed; one that wraps semel.ErrBehind says that the
+// store lost what it had, and that nothing more is read. An error may come with deliveries:
 // other lanes go on.
 func (s *Source) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
 	s.budget.Raise(most.Bytes)
@@ -135,6 +142,9 @@ func (s *Source) Fetch(ctx context.Context, most contract.Bound) ([]contract.Del
 func (s *Source) take(most contract.Bound) found {
 	if s.member.isClosed() {
 		return found{err: fmt.Errorf("kafka: the source is closed: %w", semel.ErrClosed)}
+	}
+	if err := s.positions.fault(); err != nil {
+		return found{err: err}
 	}
 	f := s.deliveries.take(most)
 	f.err = s.faults.take()

@@ -217,6 +217,13 @@ func (m *mortal) LoadPosition(ctx context.Context, consumer, source string) (con
 	return m.Store.LoadPosition(ctx, consumer, source)
 }
 
+func (m *mortal) AdvanceOffsets(ctx context.Context, consumer string, to []contract.OffsetAdvance) ([]contract.LaneOffset, error) {
+	if m.dead.Load() {
+		return nil, errDead
+	}
+	return m.Store.AdvanceOffsets(ctx, consumer, to)
+}
+
 var errDead = errors.New("the process is dead")
 
 func (m *mortal) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[*memstore.Tx], []contract.Verdict, error) {

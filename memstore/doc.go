@@ -24,4 +24,5 @@ var (
 	_ contract.Leases        = (*Store)(nil)
 	_ contract.PositionStore = (*Store)(nil)
 	_ contract.Controls      = (*Store)(nil)
+	_ contract.OffsetStore   = (*Store)(nil)
 )

@@ -77,8 +77,9 @@ func Clock(now func() time.Time) Option { return func(s *Store) { s.now = now } 
 // what it returns: "scope", "begin", "commit-before" (nothing is committed),
 // "commit-after" (it is committed, and the caller hears contract.CommitUnknown), "rows"
 // (of Inbox), "retention" (of Reaper), "control" (of Controls), "claim-before" and
-// "claim-after" (of Leases, before and after it is done). Such an error is of
-// contract.ClassDown. For tests; fail may be called
+// "claim-after" (of Leases, before and after it is done), "offsets", "advance-before" and
+// "advance-after" (of contract.OffsetStore). Such an error is of contract.ClassDown. For
+// tests; fail may be called
 // from several goroutines.
 func Fail(fail func(op string) error) Option { return func(s *Store) { s.fail = fail } }
 

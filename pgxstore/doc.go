@@ -41,6 +41,7 @@ var (
 	_ contract.Inbox            = (*Store)(nil)
 	_ contract.PositionStore    = (*Store)(nil)
 	_ contract.Controls         = (*Store)(nil)
+	_ contract.OffsetStore      = (*Store)(nil)
 	_ contract.SchemaChecker    = (*Store)(nil)
 	_ contract.IdentityFitter   = (*Store)(nil)
 
@@ -48,6 +49,7 @@ var (
 	_ contract.Inbox           = (*QueuedStore)(nil)
 	_ contract.PositionStore   = (*QueuedStore)(nil)
 	_ contract.Controls        = (*QueuedStore)(nil)
+	_ contract.OffsetStore     = (*QueuedStore)(nil)
 	_ contract.SchemaChecker   = (*QueuedStore)(nil)
 	_ contract.IdentityFitter  = (*QueuedStore)(nil)
 )

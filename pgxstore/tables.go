@@ -197,6 +197,16 @@ func (t *tables) Limit(ctx context.Context, consumer string, perSecond int, a co
 	return t.inner.Limit(ctx, consumer, perSecond, a)
 }
 
+// Offsets implements contract.OffsetStore. They stand in the table of positions.
+func (t *tables) Offsets(ctx context.Context, consumer string, lanes []string) ([]contract.LaneOffset, error) {
+	return t.inner.Offsets(ctx, consumer, lanes)
+}
+
+// AdvanceOffsets implements contract.OffsetStore.
+func (t *tables) AdvanceOffsets(ctx context.Context, consumer string, to []contract.OffsetAdvance) ([]contract.LaneOffset, error) {
+	return t.inner.AdvanceOffsets(ctx, consumer, to)
+}
+
 // FitIdentity implements contract.IdentityFitter.
 func (t *tables) FitIdentity(source, id string) (string, error) {
 	return t.inner.FitIdentity(source, id)

@@ -80,6 +80,7 @@ var (
 	_ contract.Requeuer          = (*Store)(nil)
 	_ contract.PositionStore     = (*Store)(nil)
 	_ contract.Controls          = (*Store)(nil)
+	_ contract.OffsetStore       = (*Store)(nil)
 	_ contract.SchemaChecker     = (*Store)(nil)
 	_ contract.BatchLimiter      = (*Store)(nil)
 	_ contract.IdentityFitter    = (*Store)(nil)

@@ -34,6 +34,8 @@ type Abilities struct {
 	Controls bool
 	// Derivations: contract.Derivations, with former identities in marks.
 	Derivations bool
+	// Offsets: contract.OffsetStore.
+	Offsets bool
 	// OneConsumer: the store serves the consumer "billing" in generation 0
 	// alone, and Scope refuses what else it is asked for.
 	OneConsumer bool
@@ -154,6 +156,9 @@ func all[Tx any](t *T, h Harness[Tx]) {
 	}
 	if h.Can.Controls {
 		s.controls(t)
+	}
+	if h.Can.Offsets {
+		s.offsets(t)
 	}
 }
 

@@ -279,6 +279,17 @@ var faults = []struct {
 	}},
 	{"a generation has two derivations", "A7_derivations_are_kept", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return forgetsGenerations{s} }},
 	{"whoever sets an owner owns", "trap_23", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return takesNames{s} }},
+	{"an offset is lowered", "I7_an_offset_only_goes_forward", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return lowersOffsets{s} }},
+	{"what must have stood is not looked at", "T110", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+		return &wrongOffsets{Store: s, ask: func(a *contract.OffsetAdvance) { a.Least = contract.NoOffset }}
+	}},
+	{"one lane that lacks does not keep the others back", "T110_nothing_is_written", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return advancesEach{s} }},
+	{"what stood before is not told", "I7_an_offset_only_goes_forward", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+		return &wrongOffsets{Store: s, tell: func(before, to *contract.LaneOffset) { *before = *to }}
+	}},
+	{"offsets are of all consumers", "I7_offsets_are_kept_by_consumer", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+		return &wrongOffsets{Store: s, consumer: "all"}
+	}},
 	{"an ability is missing", "abilities", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return noInbox{s} }},
 	{"a handler's end of file is the store's", "trap_T84", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
 		return &broken{Store: s, batch: func(_ *broken, b batch, _ []contract.Mark) batch { return gullible{b} }}

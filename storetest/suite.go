@@ -145,6 +145,7 @@ func (s suite[Tx]) abilities(t *T) {
 			_, inbox := store.(contract.Inbox)
 			_, marker := store.(contract.TxMarker[Tx])
 			_, positions := store.(contract.PositionStore)
+			_, offsets := store.(contract.OffsetStore)
 			_, able := store.(contract.Leases)
 			_, streams := store.(contract.Streams)
 			_, reaper := store.(contract.Reaper)
@@ -152,7 +153,7 @@ func (s suite[Tx]) abilities(t *T) {
 			_, controls := store.(contract.Controls)
 			_, derivations := store.(contract.Derivations)
 			got.Inbox, got.MarkIn, got.Positions, got.Leases, got.Streams = inbox, marker, positions, able, streams
-			got.Retention, got.Controls, got.Derivations = reaper, controls, derivations
+			got.Retention, got.Controls, got.Derivations, got.Offsets = reaper, controls, derivations, offsets
 			if got != s.h.Can {
 				t.Errorf("the store has %+v and declares %+v", got, s.h.Can)
 			}

@@ -73,6 +73,9 @@ type Postgres struct {
 	Statements
 	// Serial takes the consumer's lock; Begin writes settings, guard and marks.
 	Serial, Begin string
+	// Offsets are those of lanes that are known; AdvanceOffsets raises them and tells of
+	// each what stood before.
+	Offsets, AdvanceOffsets string
 	// Receive is Row for messages that were received, any number, as columns.
 	Receive string
 	// Limit and Unlimited say how long the server lets a statement run.

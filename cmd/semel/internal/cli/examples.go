@@ -107,9 +107,20 @@ var examples = map[string][]string{
 		"semel gaps backfill --consumer history --file lost.jsonl --reason found",
 		"semel gaps backfill --consumer history --file - --format json --reason sent",
 	},
-	"semel inbox release": {"semel inbox release --config semel.yaml 17 --reason 'its host is gone'"},
-	"semel inbox skip":    {"semel inbox skip --config semel.yaml 17 --reason 'the key may go on'"},
-	"semel inbox discard": {"semel inbox discard --config semel.yaml 17 --reason 'test data'"},
+	"semel positions": {
+		"semel positions plan --config semel.yaml",
+		"semel positions reset --config semel.yaml --dry-run",
+	},
+	"semel positions plan": {"semel positions plan --config semel.yaml --consumer billing -o wide"},
+	"semel positions reset": {
+		"semel positions reset --config semel.yaml --dry-run",
+		"semel positions reset --consumer billing --reason 'backup of 03:00 restored'",
+		"semel positions reset --log-start --reason 'the rest is gone'",
+	},
+	"semel positions accept": {"semel positions accept --consumer billing --reason 'effects were imported'"},
+	"semel inbox release":    {"semel inbox release --config semel.yaml 17 --reason 'its host is gone'"},
+	"semel inbox skip":       {"semel inbox skip --config semel.yaml 17 --reason 'the key may go on'"},
+	"semel inbox discard":    {"semel inbox discard --config semel.yaml 17 --reason 'test data'"},
 	"semel parked ls": {
 		"semel parked ls --config semel.yaml --limit 20",
 		"semel parked ls --config semel.yaml --reason conflict --before 24h -o wide",

@@ -121,6 +121,8 @@ func commandsWith(text string) [][]string {
 		{"parked", "retry", "--all", "--run", "--reason", word}, {"pause", "--consumer", word, "--reason", word}, {"limit", word, "--reason", word}, {"resume", "--reason", word, "--as", word}, {"controls", "--store", word, "--consumer", word},
 		{"identity", word}, {"identity", "ls"}, {"identity", "ls", "--json"}, {"identity", "ls", "--store", word}, {"identity", "retire", "parking", "--generation", "0", "--reason", word, "--as", word}, {"identity", "retire", word, "--generation", "7", "--reason", word},
 		{"identity", "retire", "parking", "--generation", "0", "--undo", "--reason", word, "--json"}, {"identity", "release", word, "--reason", word}, {"identity", "release", "parking", "--reason", word, "--dry-run", "--json"},
+		{"positions", word}, {"positions", "plan"}, {"positions", "plan", "--json"}, {"positions", "plan", "--consumer", word}, {"positions", "plan", word}, {"positions", "reset", "--reason", word, "--as", word}, {"positions", "reset", word},
+		{"positions", "accept", "--reason", word, "--consumer", word}, {"positions", "accept", "--reason", word, "--json"},
 		{"schema"}, {"schema", word}, {"version"}, {"version", "--json"}, {"version", word}, {"--version"},
 		{word}, {"--help"}, {"help", word}, {"help", "parked"}, {"completion", "bash"}, {"completion", "fish"}, {"completion", "powershell"}, {"completion", "zsh"}, {"completion", word},
 		{"__complete", "run", "--config", "bad.yaml", "--consumer", ""}, {"__complete", "parked", word},

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -138,6 +139,10 @@ func (e *execution) consume(ctx context.Context) (running.Summary, error) {
 		if at, ok := consumer.ReadBefore(); ok {
 			summary.ReadBefore[name] = at
 		}
+	}
+	if errors.Is(err, semel.ErrBehind) {
+		err = errors.Join(err, fmt.Errorf("stop all processes of the consumer; what would be set: %s", shell("semel", "positions", "plan", "--config", e.config)),
+			fmt.Errorf("then set it: %s", e.resetLine()))
 	}
 	return summary, failed(err)
 }

@@ -1,0 +1,40 @@
+package assembly
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/kafka"
+)
+
+// Recovery compares the store of a consumer with the offsets of its group, and sets
+// one to the other; nil for a consumer that has no group: the position of a file is
+// in the database of its effects. Close it.
+func (a *Assembly) Recovery(c *policy.Consumer) (*kafka.Recovery, error) {
+	s := a.policy.Source(c.From)
+	if s == nil || s.Kafka == nil {
+		return nil, nil
+	}
+	offsets, keeps := a.store(c.Store).tables.(contract.OffsetStore)
+	if !keeps {
+		return nil, fmt.Errorf("consumer %s: store %s keeps no positions of partitions", c.Name, c.Store)
+	}
+	config, err := a.kafkaConfig(c, s, newLanes(a.options.Logger, time.Now))
+	if err != nil {
+		return nil, err
+	}
+	recovery, err := kafka.NewRecovery(config, c.Name, offsets)
+	if err != nil {
+		return nil, fmt.Errorf("consumer %s: source %s: %w", c.Name, c.From, err)
+	}
+	return recovery, nil
+}
+
+// RecordOf writes down in a consumer's store what a person did.
+func (a *Assembly) RecordOf(ctx context.Context, c *policy.Consumer, act contract.Act) error {
+	s := a.store(c.Store)
+	return s.failed(s.Record(ctx, act))
+}

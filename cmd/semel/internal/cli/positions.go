@@ -1,0 +1,184 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/kafka"
+	"github.com/spf13/cobra"
+)
+
+func positionsCommand(c *common) *cobra.Command {
+	return group("positions", "Compare stores with groups, and set them right after a restore", positionsPlan(c), positionsReset(c), positionsAccept(c))
+}
+
+// grouped is a consumer with a group, and what is known of its partitions.
+type grouped struct {
+	consumer   *policy.Consumer
+	recovery   *kafka.Recovery
+	partitions []operate.PositionView
+}
+
+// withGroups has work done with the wanted consumers that have groups.
+func (c *common) withGroups(ctx context.Context, work func(*assembly.Assembly, []grouped) error) error {
+	p, err := c.load()
+	if err != nil {
+		return err
+	}
+	if c.consumer != "" && p.Consumer(c.consumer) == nil {
+		return c.noConsumer(p, c.consumer)
+	}
+	store := ""
+	if c.consumer != "" {
+		store = p.Consumer(c.consumer).Store
+	}
+	a, err := c.openChecked(ctx, p, store)
+	if err != nil {
+		return err
+	}
+	defer c.close(a)
+	all, err := c.groups(ctx, a, p)
+	defer func() {
+		for _, g := range all {
+			g.recovery.Close()
+		}
+	}()
+	if err != nil {
+		return failed(err)
+	}
+	return work(a, all)
+}
+
+func (c *common) groups(ctx context.Context, a *assembly.Assembly, p *policy.Policy) (all []grouped, err error) {
+	for _, consumer := range p.Consumers {
+		if c.consumer != "" && consumer.Name != c.consumer {
+			continue
+		}
+		recovery, err := a.Recovery(consumer)
+		if err != nil {
+			return all, err
+		}
+		if recovery == nil {
+			fmt.Fprintf(c.Err, "consumer %s reads no topic: the position of a file is in the database of its effects,\nand is restored with it\n", legible.Printable(consumer.Name))
+			continue
+		}
+		g := grouped{consumer: consumer, recovery: recovery}
+		g.partitions, err = operate.Positions(ctx, consumer.Name, p.Source(consumer.From).Kafka.GroupOf(consumer), recovery)
+		if all = append(all, g); err != nil {
+			return all, fmt.Errorf("consumer %s: %w", consumer.Name, err)
+		}
+	}
+	return all, nil
+}
+
+func positionsPlan(c *common) *cobra.Command {
+	l := &listing{}
+	cmd := &cobra.Command{
+		Use:   "plan",
+		Short: "Show where stores and groups are, and what a reset would set",
+		Long: `Plan shows of each partition how far the store knows it to be done, how far the
+group does, and where the log begins and ends. It changes nothing, and can be
+asked while the consumers run. It exits with 4 if a group is ahead of its store:
+
+  behind   the store has lost what it had: it was restored, or failed over
+  ahead    a person has set the group's offset, or an older release committed it
+
+and with 0 otherwise:
+
+  level      the store has all that the group counts as done
+  unknown    the store has no position of the partition yet
+  not_begun  the group has no offset`,
+		Args: nothing,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := l.check(c, cmd); err != nil {
+				return err
+			}
+			return c.withGroups(cmd.Context(), func(_ *assembly.Assembly, all []grouped) error { return c.plan(all, l) })
+		},
+	}
+	l.add(c, cmd, 0, "partitions")
+	refuseEmpty(cmd, "consumer")
+	return c.withConfig(c.withConsumer(cmd, "only this consumer"))
+}
+
+// plan prints the partitions, and on stderr what sets them right.
+func (c *common) plan(all []grouped, l *listing) error {
+	views, total, ahead, missing := []operate.PositionView{}, 0, 0, int64(0)
+	for _, g := range all {
+		for _, v := range g.partitions {
+			total++
+			if v.Ahead() {
+				ahead++
+				missing += v.Missing
+			}
+			if !l.full(len(views)) {
+				views = append(views, v)
+			}
+		}
+	}
+	if c.json {
+		document := struct {
+			Partitions []operate.PositionView `json:"partitions"`
+			Count      int                    `json:"count"`
+			Ahead      int                    `json:"ahead"`
+			Missing    int64                  `json:"missing"`
+		}{views, total, ahead, missing}
+		if err := writeJSON(c.Out, document); err != nil {
+			return err
+		}
+	} else {
+		columns := l.columns(c)
+		if err := show(c.Out, views, positionColumns(views, columns == terminal.Unlimited), columns); err != nil {
+			return failed(err)
+		}
+		fmt.Fprintln(c.Err, counted(len(views), total, "partition"))
+	}
+	if ahead == 0 {
+		return nil
+	}
+	return &failure{exitFound, fmt.Errorf("in %s a group is ahead of its store, and the effects of up to %s may be missing; stop the consumers, then: %s",
+		counted(ahead, ahead, "partition"), counted(int(missing), int(missing), "record"), c.resetLine())}
+}
+
+// resetLine is the command that sets groups back.
+func (c *common) resetLine() string {
+	words := []string{"semel", "positions", "reset", "--config", c.config}
+	if c.consumer != "" {
+		words = append(words, "--consumer", c.consumer)
+	}
+	return shell(append(words, "--reason", "restored from a backup")...)
+}
+
+func positionColumns(views []operate.PositionView, wide bool) []column[operate.PositionView] {
+	type view = operate.PositionView
+	consumer := func(v view) string { return v.Consumer }
+	group := func(v view) string { return v.Group }
+	number := func(title string, show bool, of func(view) *int64) column[view] {
+		return column[view]{terminal.Column{Title: title}, show, func(v view) string { return offsetText(of(v)) }}
+	}
+	return []column[view]{
+		{terminal.Column{Title: "CONSUMER", Flexible: true}, wide || differ(views, consumer), consumer},
+		{terminal.Column{Title: "GROUP", Flexible: true}, wide || differ(views, group), group},
+		{terminal.Column{Title: "PARTITION", Flexible: true}, true, view.Name},
+		{terminal.Column{Title: "STANDING"}, true, func(v view) string { return v.Standing }},
+		number("STORE", true, func(v view) *int64 { return v.StoreAt }),
+		number("GROUP AT", true, func(v view) *int64 { return v.GroupAt }),
+		number("LOG START", wide, func(v view) *int64 { return &v.LogStart }),
+		number("LOG END", wide, func(v view) *int64 { return &v.LogEnd }),
+		number("RESET TO", true, func(v view) *int64 { return v.To }),
+		number("MISSING", true, func(v view) *int64 { return &v.Missing }),
+		number("GONE", wide || differ(views, func(v view) string { return fmt.Sprint(v.Gone) }), func(v view) *int64 { return &v.Gone }),
+	}
+}
+
+func offsetText(offset *int64) string {
+	if offset == nil {
+		return "-"
+	}
+	return fmt.Sprint(*offset)
+}

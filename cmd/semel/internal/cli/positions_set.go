@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/legible"
+	"github.com/spf13/cobra"
+)
+
+// setting are the flags of an act on positions.
+type setting struct {
+	operate.Setting
+	verb, who, why string
+}
+
+func (s *setting) add(c *common, cmd *cobra.Command) *cobra.Command {
+	cmd.Args = nothing
+	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
+		if strings.TrimSpace(s.why) == "" && !s.DryRun {
+			return usage("--reason is missing: say why, it is recorded with the act")
+		}
+		if s.who, err = operator(s.who); err != nil {
+			return err
+		}
+		return c.withGroups(cmd.Context(), func(a *assembly.Assembly, all []grouped) error {
+			return c.setPositions(cmd.Context(), a, all, s)
+		})
+	}
+	cmd.Flags().BoolVar(&s.DryRun, "dry-run", false, "only say what would be done")
+	cmd.Flags().StringVar(&s.why, "reason", "", "why, for the record")
+	cmd.Flags().StringVar(&s.who, "as", "", "who does it, for the record (default: the user of the operating system)")
+	cmd.Flags().BoolVar(&s.Ahead, "ahead", false, "also where a person has set the group's offset, or an older release committed it")
+	refuseEmpty(cmd, "consumer")
+	return c.withConfig(c.withConsumer(cmd, "only this consumer"))
+}
+
+func positionsReset(c *common) *cobra.Command {
+	s := &setting{verb: "reset_positions"}
+	cmd := s.add(c, &cobra.Command{
+		Use:   "reset --reason TEXT",
+		Short: "Set groups back to where their restored stores are",
+		Long: `Reset sets a group's offsets back to the positions of its store, where the store
+was restored and is behind, so that what it lacks comes again; what has its
+effect already is a duplicate then. It never sets a group forward. Stop all
+processes of the consumers first: while a group has members, nothing is set.`,
+	})
+	cmd.Flags().BoolVar(&s.LogStart, "log-start", false, "go on at the beginning of the log where records have left it, or where the store knows no position: gives up what is gone")
+	return cmd
+}
+
+func positionsAccept(c *common) *cobra.Command {
+	s := &setting{verb: "accept_positions"}
+	s.Accept = true
+	return s.add(c, &cobra.Command{
+		Use:   "accept --reason TEXT",
+		Short: "Go on at the groups' offsets, and leave out what the stores lack",
+		Long: `Accept raises the positions of a store that is behind to the group's offsets.
+What lies between is not read again: for who has brought its effects into the
+database in another way, or means to leave them out.`,
+	})
+}
+
+// setPositions sets what is to be set, consumer by consumer, and prints what became of
+// each partition.
+func (c *common) setPositions(ctx context.Context, a *assembly.Assembly, all []grouped, s *setting) error {
+	done := []operate.PositionView{}
+	var stopped error
+	for _, g := range all {
+		planned := s.Plan(g.partitions)
+		if stopped = c.setGroup(ctx, a, g, planned, s); stopped != nil {
+			break
+		}
+		done = append(done, planned...)
+		for _, v := range planned {
+			if !c.json {
+				fmt.Fprintln(c.Out, positionLine(v, s.Accept))
+			}
+		}
+	}
+	return c.concludePositions(done, stopped, s)
+}
+
+// setGroup records what is to be done, and does it.
+func (c *common) setGroup(ctx context.Context, a *assembly.Assembly, g grouped, planned []operate.PositionView, s *setting) error {
+	what := operate.Record(planned)
+	if s.DryRun || what == "" {
+		return nil
+	}
+	act := contract.Act{Verb: s.verb, Who: s.who, Why: fmt.Sprintf("consumer %s: %s: %s", g.consumer.Name, what, s.why)}
+	if err := a.RecordOf(ctx, g.consumer, act); err != nil {
+		return err
+	}
+	if err := s.Set(ctx, g.recovery, planned); err != nil {
+		return fmt.Errorf("consumer %s: %w", g.consumer.Name, err)
+	}
+	return nil
+}
+
+func positionLine(v operate.PositionView, accept bool) string {
+	from := v.GroupAt
+	what := "group"
+	if accept {
+		from, what = v.StoreAt, "store"
+	}
+	line := fmt.Sprintf("%s %s: %s at %s to %s: %s", legible.Printable(v.Consumer), v.Name(), what, offsetText(from), offsetText(v.To), v.Result)
+	if v.Error != "" {
+		line += ": " + v.Error
+	}
+	return line
+}
+
+func (c *common) concludePositions(done []operate.PositionView, stopped error, s *setting) error {
+	bad, again := 0, int64(0)
+	for _, v := range done {
+		if !v.OK() {
+			bad++
+		} else if !s.Accept {
+			again += *v.GroupAt - *v.To
+		}
+	}
+	if c.json {
+		document := struct {
+			Verb    string                 `json:"verb"`
+			DryRun  bool                   `json:"dry_run"`
+			Results []operate.PositionView `json:"results"`
+			Failed  int                    `json:"failed"`
+		}{s.verb, s.DryRun, done, bad}
+		if err := writeJSON(c.Out, document); err != nil {
+			return err
+		}
+	}
+	switch {
+	case stopped != nil:
+		return failed(stopped)
+	case bad > 0:
+		return failed(fmt.Errorf("%d of %d partitions %s", bad, len(done), map[bool]string{true: "would be refused", false: "were not set"}[s.DryRun]))
+	case len(done) == 0:
+		fmt.Fprintln(c.Err, "no group is ahead of its store: there is nothing to set")
+	case again > 0:
+		fmt.Fprintf(c.Err, "up to %s %s; what has its effect already is a duplicate\n",
+			counted(int(again), int(again), "record"), map[bool]string{true: "would come again", false: "come again"}[s.DryRun])
+	}
+	return nil
+}

@@ -1,0 +1,159 @@
+package operate
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/semel-go/semel/kafka"
+)
+
+// PositionView is how far a partition is done, as store and group know it, and what is
+// to be done about it.
+type PositionView struct {
+	Consumer  string `json:"consumer"`
+	Group     string `json:"group"`
+	Topic     string `json:"topic"`
+	Partition int32  `json:"partition"`
+	// Standing is that of the store: level, behind, ahead, unknown or not_begun.
+	Standing string `json:"standing"`
+	// StoreAt and GroupAt are the first offset that is not done; nil where nobody
+	// knows one.
+	StoreAt *int64 `json:"store_at"`
+	GroupAt *int64 `json:"group_at"`
+	// LogStart and LogEnd are the offset of the log's first record, and the one
+	// behind its last.
+	LogStart int64 `json:"log_start"`
+	LogEnd   int64 `json:"log_end"`
+	// To is where a reset sets the group; nil where there is nothing to set, or
+	// nowhere to set it to.
+	To *int64 `json:"to"`
+	// Missing are the records whose effects may be missing, Gone those of them that
+	// have left the log.
+	Missing int64 `json:"missing"`
+	Gone    int64 `json:"gone"`
+	// Result is Level where there is nothing to do, otherwise Done, Would or Refused.
+	Result string `json:"result,omitempty"`
+	Error  string `json:"error,omitempty"`
+
+	position kafka.PartitionPosition
+}
+
+// Name is the partition's.
+func (v PositionView) Name() string { return fmt.Sprintf("%s/%d", v.Topic, v.Partition) }
+
+// OK reports whether nothing stood in the way.
+func (v PositionView) OK() bool { return v.Result != Refused && v.Result != Failed }
+
+// Ahead reports whether the group is ahead of the store, as far as is known.
+func (v PositionView) Ahead() bool {
+	return v.position.Standing == kafka.Behind || v.position.Standing == kafka.Ahead
+}
+
+// Setting is what to set after a restore.
+type Setting struct {
+	// LogStart gives up what has left the log, and what the store knows nothing of
+	// is read from the beginning of the log.
+	LogStart bool
+	// Ahead sets partitions back, too, whose offsets a person has set.
+	Ahead bool
+	// Accept leaves out what the store lacks, instead of setting the group back.
+	Accept bool
+	// DryRun only says what would be done.
+	DryRun bool
+}
+
+// Positions are the partitions of a consumer.
+func Positions(ctx context.Context, consumer, group string, r *kafka.Recovery) ([]PositionView, error) {
+	all, err := r.Compare(ctx)
+	if err != nil {
+		return nil, err
+	}
+	views := make([]PositionView, len(all))
+	for i, p := range all {
+		views[i] = PositionView{
+			Consumer: consumer, Group: group, Topic: p.Topic, Partition: p.Partition, Standing: p.Standing.String(),
+			StoreAt: known(p.Store), GroupAt: known(p.Group), LogStart: p.Start, LogEnd: p.End, Missing: p.Missing(), Gone: p.Gone(), position: p,
+		}
+		if views[i].Ahead() {
+			views[i].To = known(p.Target)
+		}
+	}
+	return views, nil
+}
+
+func known(offset int64) *int64 {
+	if offset < 0 {
+		return nil
+	}
+	return &offset
+}
+
+// Plan chooses what is to be set, and says of the rest why not. It changes nothing.
+func (s Setting) Plan(all []PositionView) (chosen []PositionView) {
+	for _, v := range all {
+		if v.position.Standing != kafka.Behind && !(s.Ahead && v.position.Standing == kafka.Ahead) {
+			continue
+		}
+		v.Result = Would
+		switch nowhere := v.position.Target < 0; {
+		case s.Accept:
+			v.To = known(v.position.Group)
+		case (nowhere || v.Gone > 0) && s.LogStart:
+			v.position.Target = min(v.LogStart, v.position.Group)
+			v.To = known(v.position.Target)
+		case nowhere:
+			v.Result, v.Error = Refused, "the store knows neither a position nor where the group began; --log-start reads the log from its beginning"
+		case v.Gone > 0:
+			v.Result, v.Error = Refused, fmt.Sprintf("%d records before offset %d have left the log, and their effects are lost for ever; --log-start goes on behind them", v.Gone, v.LogStart)
+		}
+		chosen = append(chosen, v)
+	}
+	return chosen
+}
+
+// Set does what was planned for one consumer.
+func (s Setting) Set(ctx context.Context, r *kafka.Recovery, planned []PositionView) error {
+	var which []kafka.PartitionPosition
+	for _, v := range planned {
+		if v.Result == Would {
+			which = append(which, v.position)
+		}
+	}
+	set := r.Reset
+	if s.Accept {
+		set = r.Accept
+	}
+	if err := set(ctx, which); err != nil {
+		return err
+	}
+	for i := range planned {
+		if planned[i].Result == Would {
+			planned[i].Result = Done
+		}
+	}
+	return nil
+}
+
+// mostRecorded is how many partitions the record of an act names.
+const mostRecorded = 100
+
+// Record says which partitions are set, for the record.
+func Record(planned []PositionView) string {
+	var parts []string
+	for _, v := range planned {
+		if v.Result != Would {
+			continue
+		}
+		if len(parts) == mostRecorded {
+			parts = append(parts, "…")
+			break
+		}
+		store := "nothing"
+		if v.StoreAt != nil {
+			store = fmt.Sprint(*v.StoreAt)
+		}
+		parts = append(parts, fmt.Sprintf("%s store %s, group %d, to %d", v.Name(), store, *v.GroupAt, *v.To))
+	}
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,43 @@
+package services
+
+import (
+	osexec "os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// Dump writes a backup of a database to a file, with pg_dump, as operators do: while
+// the database is written to.
+func Dump(t testing.TB, dsn, file string) {
+	t.Helper()
+	program(t, "pg_dump", "--format=custom", "--file", file, "--dbname", dsn)
+}
+
+// Restored is the connection string of a new database that is restored from a backup,
+// with pg_restore. It is dropped at the test's end.
+func Restored(t testing.TB, file string) string {
+	t.Helper()
+	dsn := Postgres(t)
+	program(t, "pg_restore", "--exit-on-error", "--dbname", dsn, file)
+	return dsn
+}
+
+// Swap gives a database that is in use the place of another one, whose connections
+// are cut, as after a fail-over to a server that lacks commits. The other one keeps
+// the place of the first.
+func Swap(t testing.TB, live, restored string) {
+	t.Helper()
+	server := withDatabase(t, live, "postgres")
+	one, two := databaseOf(t, live), databaseOf(t, restored)
+	Exec(t, server, `alter database "`+one+`" with allow_connections false`,
+		`select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = '`+one+`'`,
+		`alter database "`+one+`" rename to "`+one+`-lost"`, `alter database "`+two+`" rename to "`+one+`"`,
+		`alter database "`+one+`-lost" rename to "`+two+`"`, `alter database "`+two+`" with allow_connections true`)
+}
+
+func program(t testing.TB, name string, args ...string) {
+	t.Helper()
+	if out, err := osexec.CommandContext(t.Context(), filepath.Join(bin(), name), args...).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", name, err, out)
+	}
+}

@@ -1,0 +1,222 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/semel-go/semel/contract"
+)
+
+// How far a partition is done is written to the consumer's store before its offset
+// is committed. So the store stands at the group's offset or before it only if it
+// lost what was written: its database was restored, or failed over to a server that
+// lacks its last commits, or is another one. Then effects are missing of which the
+// group knows that they were settled, and nobody would deliver them again. The
+// metadata of the group's offset says that it was committed in this way: one that a
+// person has set, or an older release committed, says nothing of the store.
+
+// positions are how far lanes are done, as the consumer's store knows it.
+type positions struct {
+	config   *Config
+	brokers  *brokers
+	lanes    *lanes
+	gate     *gate
+	consumer string
+	store    contract.OffsetStore // nil where it keeps none
+
+	mu sync.Mutex // guards the rest; no other lock is taken under it
+	// behind is why nothing is read any more, nil while the store has what it was
+	// told.
+	behind error
+	// told are the partitions of which it was said that nothing is known.
+	told map[topicPartition]bool
+}
+
+// storeWait is how long the store may take to be written to: in SQLite a batch holds
+// the only place of a writer. lookWait is how long it may take to be read.
+const (
+	storeWait = 30 * time.Second
+	lookWait  = 5 * time.Second
+)
+
+// positionName names the position of a partition in the store. A topic has neither
+// a colon nor a slash. One that is made anew has another id: its offsets begin again.
+func positionName(group string, p topicPartition, id [16]byte) string {
+	return fmt.Sprintf("kafka:%s:%s@%x", group, p.lane(), id)
+}
+
+// fault is why nothing is read any more; nil where the store is not behind.
+func (k *positions) fault() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.behind
+}
+
+// keep writes how far lanes are done, before the group is told. An error says that
+// it must not be told.
+func (k *positions) keep(ctx context.Context, all map[owner]map[topicPartition]pending) error {
+	if err := k.fault(); err != nil || k.store == nil {
+		return err
+	}
+	var which []pending
+	var to []contract.OffsetAdvance
+	for _, some := range all {
+		for p, commit := range some {
+			if commit.at.offset > commit.kept {
+				which = append(which, commit)
+				to = append(to, contract.OffsetAdvance{
+					LaneOffset: contract.LaneOffset{Lane: positionName(k.config.Group, p, commit.topic), Offset: commit.at.offset}, Least: commit.kept,
+				})
+			}
+		}
+	}
+	if len(to) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, storeWait)
+	defer cancel()
+	before, err := k.store.AdvanceOffsets(ctx, k.consumer, to)
+	if err != nil {
+		return fmt.Errorf("kafka: group %s: how far its partitions are done could not be written to the store of consumer %s, and is not committed before that: %w", k.config.Group, k.consumer, err)
+	}
+	return k.kept(which, to, before)
+}
+
+// kept notes what stands in the store. If less does than was written before, nothing
+// that this process has in memory can be trusted, of any lane.
+func (k *positions) kept(which []pending, to []contract.OffsetAdvance, before []contract.LaneOffset) error {
+	var lacking []comparison
+	for i, commit := range which {
+		if to[i].Lacks(before[i]) {
+			lacking = append(lacking, comparison{topicPartition: commit.lane.topicPartition, store: before[i].Offset, group: to[i].Least, marked: true})
+		}
+	}
+	if len(lacking) > 0 {
+		return k.giveUp(k.explain(lacking))
+	}
+	k.lanes.with(func([]*lane) {
+		for i, commit := range which {
+			commit.lane.kept = max(commit.lane.kept, before[i].Offset, to[i].Offset)
+		}
+	})
+	return nil
+}
+
+// giveUp lets nothing more be read, settled or committed.
+func (k *positions) giveUp(why error) error {
+	k.mu.Lock()
+	if k.behind == nil {
+		k.behind = why
+	}
+	why = k.behind
+	k.mu.Unlock()
+	k.lanes.lose(k.lanes.all(), "the store is behind the group")
+	k.gate.rouse()
+	return why
+}
+
+// admit looks at the group's offsets of lanes before they are read. While the store
+// does not answer, what it must have is known from the group.
+func (k *positions) admit(ctx context.Context, which map[topicPartition][16]byte) error {
+	if k.store == nil || len(which) == 0 {
+		return nil
+	}
+	found, err := groupOffsets(ctx, k.brokers, which)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookWait)
+	defer cancel()
+	answered := k.ask(ctx, found, which) == nil
+	if answered {
+		if err := k.judge(found); err != nil {
+			return k.giveUp(err)
+		}
+	}
+	for _, c := range found {
+		k.lanes.living(c.topicPartition, func(l *lane) {
+			switch {
+			case answered:
+				l.kept = c.store
+			case c.marked:
+				l.kept = c.group
+			}
+		})
+	}
+	return nil
+}
+
+// check looks at the group's offsets of all topics that are read, before a member
+// joins.
+func (k *positions) check(ctx context.Context, topics []string, ids map[string][16]byte) error {
+	if k.store == nil {
+		return nil
+	}
+	found, err := groupOffsetsOf(ctx, k.brokers, topics, ids)
+	if err != nil {
+		return err
+	}
+	which := map[topicPartition][16]byte{}
+	for _, c := range found {
+		which[c.topicPartition] = ids[c.topic]
+	}
+	if err := k.ask(ctx, found, which); err != nil {
+		return errStore{fmt.Errorf("kafka: group %s: whether the store of consumer %s is behind it is not known, and nothing is read: %w", k.config.Group, k.consumer, err)}
+	}
+	return k.judge(found)
+}
+
+// ask fills in what the store has.
+func (k *positions) ask(ctx context.Context, found []comparison, ids map[topicPartition][16]byte) error {
+	names := make([]string, len(found))
+	for i, c := range found {
+		names[i] = positionName(k.config.Group, c.topicPartition, ids[c.topicPartition])
+	}
+	stand, err := k.store.Offsets(ctx, k.consumer, names)
+	for i := range stand {
+		found[i].store = stand[i].Offset
+	}
+	return err
+}
+
+// judge is an error where the store is behind. What it cannot know it says once.
+func (k *positions) judge(found []comparison) error {
+	var behind, ahead, unknown []comparison
+	for _, c := range found {
+		switch {
+		case c.lost():
+			behind = append(behind, c)
+		case c.store < c.group && c.store >= 0:
+			ahead = append(ahead, c)
+		case c.store < c.group:
+			unknown = append(unknown, c)
+		}
+	}
+	for _, c := range k.untold(ahead) {
+		k.config.Logger.Warn("the group is ahead of what the store knows, by an offset that a person has set, or an older release committed: what lies between is not read",
+			"group", k.config.Group, "topic", c.topic, "partition", c.partition, "store", c.store, "at", c.group)
+	}
+	if n := len(k.untold(unknown)); n > 0 {
+		k.config.Logger.Info("the store does not know yet how far the group is: whether the database was restored cannot be known before the first commit of each partition",
+			"group", k.config.Group, "partitions", n)
+	}
+	if len(behind) > 0 {
+		return k.explain(behind)
+	}
+	return nil
+}
+
+// untold are those of which it was not said yet, and notes that it is.
+func (k *positions) untold(which []comparison) (all []comparison) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, c := range which {
+		if !k.told[c.topicPartition] {
+			k.told[c.topicPartition] = true
+			all = append(all, c)
+		}
+	}
+	return all
+}
