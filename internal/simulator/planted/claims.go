@@ -98,7 +98,7 @@ func ofFencing() []Fault {
 			Old: "if r == nil || s.markers[r.key.identity].outcome != contract.Waiting {", New: "if r == nil {",
 			Test: "TestAClaimWhoseMarkerDoesNotWait/law_12_it_begins_and_ends_nothing", Package: "./memstore",
 		},
-		inMemstore("an ending asks for no token", "law 5", "if r.token != c.Token || r.State", "if r.State",
+		inMemstore("an ending asks for no token", "law 5", "c.Token == 0 || r.token != c.Token || r.State", "c.Token == 0 || r.State",
 			"law_5_an_effect_whose_claim_is_lost_is_rolled_back"),
 		inMemstore("a lease that has ended can be begun", "law 6", "r != nil && r.LockedUntil.After(s.now()) &&", "r != nil &&",
 			"law_6_a_lease_that_has_ended_is_told_when_its_batch_begins"),
