@@ -183,7 +183,8 @@ proof-order:
 ## copies of what was removed come all the time, on a PostgreSQL whose log tells of every
 ## wait for a lock over 50 ms; PROOF="-markers 200000": a minute;
 ## PROOF="-markers 200000 -plant blind": workers that do not ask for the age of a copy,
-## which must be found
+## which must be found; PROOF=-rates: what the index and ten million markers cost,
+## 11 rounds
 proof-retention:
 	scripts/services install postgres
 	$(GO) run ./itest/cmd/proof retention $(PROOF)

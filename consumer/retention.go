@@ -71,7 +71,7 @@ func (c *Config) checkRetention(fault faultFunc) {
 // fitsRetention says why the store cannot do what the policy asks for; nil if it can.
 func (c *Config) fitsRetention(store any) error {
 	if _, able := store.(contract.Reaper); !able && c.Retention != (RetentionPolicy{}) {
-		return fmt.Errorf("Retention is set, and the store keeps everything for ever: %w", semel.ErrUnsupported)
+		return fmt.Errorf("the store keeps everything for ever, and Retention is set; use a store that can remove, or leave it out: %w", semel.ErrUnsupported)
 	}
 	return nil
 }

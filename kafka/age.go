@@ -100,11 +100,10 @@ func (l *lane) atEnd(now time.Time) bool {
 // time is the broker's time of a record that is not settled, and no later than its
 // delivery; zero where it has none.
 func (r *record) time() time.Time {
-	at := timeOf(r.raw)
-	if at.IsZero() || r.at.IsZero() {
-		return at
+	if r.written.IsZero() || r.at.IsZero() {
+		return r.written
 	}
-	return earlier(at, r.at)
+	return earlier(r.written, r.at)
 }
 
 // time is that of a settled record; zero where it has none, or is not settled.

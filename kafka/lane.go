@@ -132,7 +132,9 @@ type slot struct {
 // record is a record in a lane's window, and its delivery's Handle.
 type record struct {
 	lane *lane
-	raw  *kgo.Record // nil when settled
+	raw  *kgo.Record // nil when settled; who delivers it replaces it, without a lock
+	// written is the broker's time of it; zero where it has none.
+	written time.Time
 	// number is its place in the order of its lane.
 	number int
 	// size is what it needs, in bytes; hidden is the part of it that is not in
@@ -157,7 +159,7 @@ func (l *lane) add(records []*kgo.Record, maxRecord int) {
 		s := slot{after: position{raw.Offset + 1, raw.LeaderEpoch}}
 		l.next = raw.Offset + 1
 		if !raw.Attrs.IsControl() {
-			r := &record{lane: l, raw: raw, number: l.first + len(l.window), size: sizeOf(raw), after: s.after}
+			r := &record{lane: l, raw: raw, written: timeOf(raw), number: l.first + len(l.window), size: sizeOf(raw), after: s.after}
 			if length := len(raw.Value); length > maxRecord {
 				r.hidden = int64(length - kept)
 			}

@@ -7,12 +7,18 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// Room offers the proof.
-type Room struct{ markers int }
+// Room offers the proof, and the measurement of rates.
+type Room struct {
+	markers, many, rounds int
+	rates                 bool
+}
 
 // Flags implements proof.Room.
 func (r *Room) Flags(flags *flag.FlagSet) {
 	flags.IntVar(&r.markers, "markers", 5_000_000, "how many old markers are reaped")
+	flags.BoolVar(&r.rates, "rates", false, "measure what the index and many markers cost, instead")
+	flags.IntVar(&r.many, "many", 10_000_000, "with -rates, how many markers there are")
+	flags.IntVar(&r.rounds, "rounds", 11, "with -rates, how often each table takes its turn")
 }
 
 // Plants implements proof.Room: "blind" has workers not ask for the age of a copy.
@@ -20,6 +26,10 @@ func (r *Room) Plants() []string { return []string{"blind"} }
 
 // Runs implements proof.Room.
 func (r *Room) Runs(c proof.Choice) []proof.Run {
+	if r.rates {
+		p := Rates{Markers: r.many, Rounds: r.rounds, Seed: c.Seed}
+		return []proof.Run{{Title: "rates", Within: 2 * time.Hour, Prove: proof.Proving(p.Run)}}
+	}
 	p := Proof{Markers: r.markers, Blind: c.Plant != "", Seed: c.Seed}
 	return []proof.Run{{Title: "retention", Within: 2 * time.Hour, Prove: proof.Proving(p.Run)}}
 }

@@ -1,0 +1,188 @@
+package retention
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/itest/bench"
+	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/pgxstore"
+)
+
+// Rates measures what the index of times costs, and what many markers do, against a table
+// without either, in rounds that take turns.
+type Rates struct {
+	// Markers are those that stay; Rounds how often all take their turn.
+	Markers, Rounds int
+	Seed            uint64
+}
+
+// contestant is a schema with its store.
+type contestant struct {
+	name  string
+	store *pgxstore.Store
+	scope int64
+	v4    bool
+	rates []float64
+}
+
+// RatesLedger are the rates by contestant, each as its ratio to the plain table's in the
+// same round: the quartiles.
+type RatesLedger struct {
+	Markers int    `json:"markers"`
+	Indexed string `json:"with_the_index"`
+	ManyV7  string `json:"many_uuid_v7"`
+	ManyV4  string `json:"many_uuid_v4"`
+	EmptyV4 string `json:"empty_uuid_v4"`
+}
+
+// Wrong implements proof.Ledger: figures are read by people.
+func (RatesLedger) Wrong() error { return nil }
+
+// Fault implements proof.Ledger.
+func (RatesLedger) Fault() error { return nil }
+
+// Run measures.
+func (p Rates) Run(ctx context.Context, s proof.Stage) (RatesLedger, error) {
+	server := services.StartPostgres(s.T, services.Options{Settings: []string{"max_connections = 100", "shared_buffers = 1GB", "max_wal_size = 8GB", "autovacuum = off"}})
+	pool, err := pgxpool.New(ctx, server.DSN())
+	if err != nil {
+		return RatesLedger{}, err
+	}
+	defer pool.Close()
+	plain, all, err := p.contestants(ctx, s, pool)
+	if err != nil {
+		return RatesLedger{}, err
+	}
+	for round := range p.Rounds {
+		for _, c := range append([]*contestant{plain}, all...) {
+			rate, err := c.measure(ctx, rand.New(rand.NewPCG(p.Seed, uint64(round))))
+			if err != nil {
+				return RatesLedger{}, fmt.Errorf("%s: %w", c.name, err)
+			}
+			c.rates = append(c.rates, rate)
+		}
+		s.Say("round %d of %d: %.0f messages a second without the index", round+1, p.Rounds, plain.rates[round])
+	}
+	l := RatesLedger{Markers: p.Markers}
+	for i, to := range []*string{&l.Indexed, &l.ManyV7, &l.ManyV4, &l.EmptyV4} {
+		*to = ratios(all[i].rates, plain.rates)
+	}
+	return l, nil
+}
+
+// ratios are the quartiles of a contestant's rates by those of another in the same rounds.
+func ratios(rates, of []float64) string {
+	each := make([]float64, len(rates))
+	for i := range rates {
+		each[i] = rates[i] / of[i]
+	}
+	return bench.QuartilesOf(each).Text("%.3f")
+}
+
+// contestants are a table without the index of times, and those that are held against it.
+func (p Rates) contestants(ctx context.Context, s proof.Stage, pool *pgxpool.Pool) (plain *contestant, all []*contestant, err error) {
+	for i, c := range []struct {
+		name    string
+		drop    bool
+		markers string
+		v4      bool
+	}{
+		{name: "plain", drop: true},
+		{name: "indexed"},
+		{name: "many_v7", markers: "decode('01' || lpad(to_hex((extract(epoch from now()) * 1000)::bigint - 3600000 * 24 + n / 10), 12, '0') || '7' || substr(md5(n::text), 1, 19), 'hex')"},
+		{name: "many_v4", markers: "decode('01' || md5(n::text), 'hex')", v4: true},
+		{name: "empty_v4", v4: true},
+	} {
+		one := &contestant{name: c.name, v4: c.v4}
+		if one.store, err = pgxstore.New(pool, pgxstore.Options{Schema: c.name}); err != nil {
+			return nil, nil, err
+		}
+		if _, err = one.store.Migrate(ctx); err != nil {
+			return nil, nil, err
+		}
+		if one.scope, err = one.store.Scope(ctx, "billing", "shop", 0); err != nil {
+			return nil, nil, err
+		}
+		statements := []string{fmt.Sprintf("create table %s.effects (id text not null)", c.name)}
+		if c.drop {
+			statements = append(statements, fmt.Sprintf("drop index %s.semel_markers_at", c.name))
+		}
+		if c.markers != "" {
+			s.Say("%s: %d markers are written", c.name, p.Markers)
+			statements = append(statements, fmt.Sprintf(`insert into %s.semel_markers (scope, id, outcome, version, at)
+select %d, %s, 1, 0, now() - interval '1 day' + n * interval '1 millisecond' from generate_series(1, %d) n`, c.name, one.scope, c.markers, p.Markers),
+				fmt.Sprintf("vacuum analyze %s.semel_markers", c.name))
+		}
+		for _, statement := range statements {
+			if _, err = pool.Exec(ctx, statement); err != nil {
+				return nil, nil, fmt.Errorf("%.60s: %w", statement, err)
+			}
+		}
+		if i == 0 {
+			plain = one
+		} else {
+			all = append(all, one)
+		}
+	}
+	return plain, all, nil
+}
+
+// turn is how long one measurement lasts.
+const turn = 2 * time.Second
+
+// measure is how many new messages a second four workers apply in batches of 500.
+func (c *contestant) measure(ctx context.Context, random *rand.Rand) (rate float64, err error) {
+	var all sync.WaitGroup
+	var mutex sync.Mutex
+	applied, until, began := 0, time.Now().Add(turn), time.Now()
+	for n := range 4 {
+		own := rand.New(rand.NewPCG(random.Uint64(), uint64(n)))
+		all.Go(func() {
+			for time.Now().Before(until) {
+				done, failed := c.apply(ctx, own)
+				mutex.Lock()
+				applied += done
+				if failed != nil {
+					err = failed
+				}
+				mutex.Unlock()
+				if failed != nil {
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	return float64(applied) / time.Since(began).Seconds(), err
+}
+
+func (c *contestant) apply(ctx context.Context, random *rand.Rand) (int, error) {
+	marks := make([]contract.Mark, 500)
+	now := time.Now()
+	for i := range marks {
+		id := newID(now, random)
+		if c.v4 {
+			id = fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", random.Uint32(), random.IntN(1<<16), random.IntN(1<<12), random.IntN(1<<12), random.Int64N(1<<48))
+		}
+		marks[i] = contract.Mark{Scope: c.scope, ID: []byte(id), As: contract.Applied}
+	}
+	b, verdicts, err := c.store.Queued().Begin(ctx, contract.TxOptions{}, marks)
+	if err != nil {
+		return 0, err
+	}
+	for i := range verdicts {
+		b.Tx(i).Exec("insert into "+c.name+".effects values ($1)", string(marks[i].ID))
+	}
+	if r := b.Commit(ctx, contract.Ending{}); r.Outcome != contract.Committed {
+		return 0, fmt.Errorf("a batch: %v, %w", r.Outcome, r.Err)
+	}
+	return len(marks), nil
+}
