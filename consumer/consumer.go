@@ -101,7 +101,7 @@ func newConsumer[Tx any](store contract.TxStore[Tx], h handler[Tx], missing bool
 	return &Consumer[Tx]{
 		config: c, store: store, handler: h, reporter: n,
 		scopes:  &scopes[Tx]{consumer: c.Name, store: store},
-		control: newControl(&c, store, n),
+		control: newControl(&c, store, newBeside(), n),
 	}, nil
 }
 

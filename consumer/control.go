@@ -30,6 +30,7 @@ const (
 type control struct {
 	config   *Config
 	store    contract.Controls
+	beside   beside
 	reporter *reporter
 
 	mutex  sync.Mutex
@@ -45,7 +46,7 @@ type control struct {
 }
 
 // newControl returns nil where the store keeps none.
-func newControl(c *Config, store any, n *reporter) *control {
+func newControl(c *Config, store any, b beside, n *reporter) *control {
 	if l, calls := store.(callsOut); calls {
 		store = l.inner()
 	}
@@ -53,7 +54,15 @@ func newControl(c *Config, store any, n *reporter) *control {
 	if !able {
 		return nil
 	}
-	return &control{config: c, store: controls, reporter: n, changed: make(chan struct{})}
+	return &control{config: c, store: controls, beside: b, reporter: n, changed: make(chan struct{})}
+}
+
+// besides is what who works beside the batches has in common with it.
+func (g *control) besides() beside {
+	if g == nil {
+		return newBeside()
+	}
+	return g.beside
 }
 
 // start reads what is wanted before anything is taken: a consumer that is paused must
@@ -88,7 +97,11 @@ func (g *control) watch(base context.Context) {
 func (g *control) read(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, controlWithin)
 	defer cancel()
-	wanted, err := g.store.Control(ctx, g.config.Name)
+	var wanted contract.Control
+	err := g.beside.do(ctx, func() (err error) {
+		wanted, err = g.store.Control(ctx, g.config.Name)
+		return err
+	})
 	if err == nil {
 		g.want(wanted)
 	}

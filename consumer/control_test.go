@@ -144,11 +144,14 @@ func TestAPausedConsumer(t *testing.T) {
 		running := mustNew(t, store, add, c)
 		run := start(t, running)
 		pass(time.Second)
+		synctest.Wait()
 		fetches := source.fetches
 		pause(t, store, "billing", true)
 		pass(time.Hour)
+		synctest.Wait()
 		source.pending = newListSource(numbered("m", 6)[3:]...).pending
 		pass(time.Hour)
+		synctest.Wait()
 		if n := running.Counts(); n.Deliveries != 3 || source.fetches != fetches {
 			t.Errorf("%+v, %d fetches and %d before", n, source.fetches, fetches)
 		}

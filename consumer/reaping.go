@@ -37,6 +37,7 @@ const (
 type reaping struct {
 	config   *Config
 	reaper   contract.Reaper
+	beside   beside
 	source   contract.Source
 	loop     bool // messages come by calls of Process: nobody knows what is still unread
 	ready    func() (bool, string)
@@ -57,7 +58,7 @@ func newReaping[Tx any](e *engine[Tx], oneAttempt bool) *reaping {
 		return nil
 	}
 	return &reaping{
-		config: &e.config, reaper: reaper, source: e.source, loop: oneAttempt, slice: firstSlice, asked: time.Now(),
+		config: &e.config, reaper: reaper, beside: e.control.besides(), source: e.source, loop: oneAttempt, slice: firstSlice, asked: time.Now(),
 		ready: e.reporter.state, inFlight: func() int64 { return e.snapshot().InFlight },
 	}
 }
@@ -105,7 +106,7 @@ func (r *reaping) work(base context.Context) {
 func (r *reaping) keepAll(base context.Context) {
 	for wait := time.Second; ; wait = min(2*wait, reapEvery) {
 		ctx, cancel := context.WithTimeout(base, callTimeout)
-		err := r.reaper.Retain(ctx, r.config.kept())
+		err := r.beside.do(ctx, func() error { return r.reaper.Retain(ctx, r.config.kept()) })
 		cancel()
 		if err == nil || !r.rest(base, wait) {
 			return
@@ -153,7 +154,7 @@ func (r *reaping) record(base context.Context) bool {
 	}
 	ctx, cancel := context.WithTimeout(base, callTimeout)
 	defer cancel()
-	if err := r.reaper.Progressed(ctx, r.config.Name, lanes); err != nil {
+	if err := r.beside.do(ctx, func() error { return r.reaper.Progressed(ctx, r.config.Name, lanes) }); err != nil {
 		if base.Err() == nil {
 			r.config.Logger.Warn("progress was not recorded, and nothing is removed meanwhile: that is tried again", "consumer", r.config.Name, "error", err)
 		}
@@ -202,7 +203,7 @@ func (r *reaping) askHorizon(base context.Context) {
 		if h.Unlimited {
 			kept.Horizon = forEver
 		}
-		err = r.reaper.Retain(ctx, kept)
+		err = r.beside.do(ctx, func() error { return r.reaper.Retain(ctx, kept) })
 	}
 	if err != nil && base.Err() == nil {
 		c.Logger.Warn("how late copies can come is not known: that is asked again", "consumer", c.Name, "error", err)
@@ -256,14 +257,20 @@ func (r *reaping) advance(base context.Context) error {
 	ctx, cancel := context.WithTimeout(base, callTimeout)
 	defer cancel()
 	r.config.at(faults.BeforeAdvance, 0)
-	_, err := r.reaper.Advance(ctx, r.config.Name)
-	return err
+	return r.beside.do(ctx, func() error {
+		_, err := r.reaper.Advance(ctx, r.config.Name)
+		return err
+	})
 }
 
-func (r *reaping) reap(base context.Context, after contract.ReapMark) (contract.Reaped, error) {
+func (r *reaping) reap(base context.Context, after contract.ReapMark) (done contract.Reaped, err error) {
 	ctx, cancel := context.WithTimeout(base, callTimeout)
 	defer cancel()
-	return r.reaper.Reap(ctx, contract.Reaping{Consumer: r.config.Name, Most: r.slice, After: after})
+	err = r.beside.do(ctx, func() (err error) {
+		done, err = r.reaper.Reap(ctx, contract.Reaping{Consumer: r.config.Name, Most: r.slice, After: after})
+		return err
+	})
+	return done, err
 }
 
 // fit sizes the next slice by how long the last one took.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -322,16 +323,16 @@ func TestAReaperThatDies(t *testing.T) {
 		bubble(t, "L1_"+string(point)+"_loses_no_protection", func(t *testing.T) {
 			store, source := memstore.New(), newBroker()
 			first := time.Now()
-			died, thaw := false, make(chan struct{})
+			var died atomic.Bool
+			thaw := make(chan struct{})
 			run := start(t, mustNew(t, store, add, keeping(source), faults.Plan{At: func(p faults.Point, _ int) {
-				if p == point && !died && time.Since(first) > 2*time.Hour {
-					died = true
+				if p == point && time.Since(first) > 2*time.Hour && died.CompareAndSwap(false, true) {
 					<-thaw // as a process that is frozen here
 				}
 			}}))
 			source.send("1", first)
 			pass(3 * time.Hour)
-			if !died {
+			if !died.Load() {
 				t.Fatal("it never came to the point")
 			}
 			again := newBroker()

@@ -80,9 +80,10 @@ func Used(p *policy.Policy, consumer string) func(*policy.Store) bool {
 }
 
 // connections is how many connections the consumers of a store need: one for
-// each worker, one for positions and one for whoever looks.
+// each worker, one for positions, one for whoever looks, and one for what is done beside:
+// retention, and what operators want.
 func connections(p *policy.Policy, store string) int {
-	n := 2
+	n := 3
 	for _, c := range p.Consumers {
 		if c.Store == store {
 			n += c.Workers
