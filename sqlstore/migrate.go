@@ -229,7 +229,12 @@ func (s *Store) Print(w io.Writer) error {
 			return err
 		}
 	}
-	for _, statement := range slices.Concat(s.indexes(), s.bounds()) {
+	for _, statement := range s.indexes() {
+		if _, err := fmt.Fprintf(w, "\n-- Only where the table has rows, in no transaction, beside those that write:\n-- %s;\n", statement); err != nil {
+			return err
+		}
+	}
+	for _, statement := range s.bounds() {
 		if _, err := fmt.Fprintf(w, "\n%s;\n", statement); err != nil {
 			return err
 		}
