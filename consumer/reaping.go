@@ -235,6 +235,7 @@ func (r *reaping) pass(base context.Context) {
 			return
 		}
 		r.config.at(faults.AfterReap, int(done.Markers))
+		sum.Days += done.Days
 		sum.Markers, sum.Rows, sum.Bodies, sum.Next = sum.Markers+done.Markers, sum.Rows+done.Rows, sum.Bodies+done.Bodies, done.Next
 		if done.Next.Done && done.Bodies == int64(r.slice) {
 			sum.Next.Done = false // there are more bodies
@@ -244,8 +245,8 @@ func (r *reaping) pass(base context.Context) {
 			return
 		}
 	}
-	if sum.Markers+sum.Bodies > 0 {
-		r.config.Logger.Debug("retention run", "consumer", r.config.Name, "markers", sum.Markers, "rows", sum.Rows, "bodies", sum.Bodies)
+	if sum.Markers+sum.Bodies+sum.Days > 0 {
+		r.config.Logger.Debug("retention run", "consumer", r.config.Name, "days", sum.Days, "markers", sum.Markers, "rows", sum.Rows, "bodies", sum.Bodies)
 	}
 }
 

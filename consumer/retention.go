@@ -34,6 +34,11 @@ type RetentionPolicy struct {
 	// (semel.Origin), else of the event (semel.Message.Time). A message without any
 	// counts as older than what was removed.
 	IDTime identity.IDTime
+	// Drop says that markers are kept by day and removed so: of a store for this consumer
+	// alone (sqlstore.Store.Dated, pgxstore.Store.Dated) whose kind of ids is IDTime. An
+	// id that carries no such time is a bad identity; one of a day that has not come is
+	// ended by OnOld, too.
+	Drop bool
 	// OnOld ends a message that is older than what is kept, and of which nothing is known:
 	// whether it has taken effect, nobody can tell. ThenPark, ThenDeadLetter, ThenHalt or
 	// ThenDiscard. Messages with a version are not asked for their age: their streams
@@ -63,7 +68,9 @@ func (c *Config) checkRetention(fault faultFunc) {
 		fault("Retention.IDTime", "%v is not a kind of id", r.IDTime)
 	case r.OnOld != ThenPark && r.OnOld != ThenDeadLetter && r.OnOld != ThenHalt && r.OnOld != ThenDiscard:
 		fault("Retention.OnOld", "%v is not an ending that is possible here", r.OnOld)
-	case r.Keep == 0 && (r.Delay != 0 || r.IDTime != identity.NoIDTime || r.OnOld != ThenPark):
+	case r.Drop && r.IDTime != identity.UUIDv7 && r.IDTime != identity.ULID:
+		fault("Retention.Drop", "needs ids that carry their time in their order; set IDTime to UUIDv7 or ULID")
+	case r.Keep == 0 && (r.Drop || r.Delay != 0 || r.IDTime != identity.NoIDTime || r.OnOld != ThenPark):
 		fault("Retention", "says what becomes of what is older than what is kept, and all is kept for ever; set Keep")
 	}
 }
@@ -72,6 +79,23 @@ func (c *Config) checkRetention(fault faultFunc) {
 func (c *Config) fitsRetention(store any) error {
 	if _, able := store.(contract.Reaper); !able && c.Retention != (RetentionPolicy{}) {
 		return fmt.Errorf("the store keeps everything for ever, and Retention is set; use a store that can remove, or leave it out: %w", semel.ErrUnsupported)
+	}
+	return c.fitsDays(store)
+}
+
+// fitsDays says why policy and store do not both keep markers by day.
+func (c *Config) fitsDays(store any) error {
+	kind := ""
+	if keeper, able := store.(contract.DayKeeper); able {
+		kind = keeper.KeepsDays()
+	}
+	switch r := &c.Retention; {
+	case r.Drop && kind == "":
+		return fmt.Errorf("Retention.Drop is set, and the store keeps no markers by day; give it the one that Dated returns, of a store in PostgreSQL: %w", semel.ErrUnsupported)
+	case kind != "" && !r.Drop:
+		return fmt.Errorf("the store keeps markers by day, and Retention.Drop is not set; set it, with IDTime %s: %w", kind, semel.ErrUnsupported)
+	case kind != "" && kind != r.IDTime.String():
+		return fmt.Errorf("the store keeps markers by the time of ids of the kind %s, and Retention.IDTime is %v: %w", kind, r.IDTime, semel.ErrUnsupported)
 	}
 	return nil
 }

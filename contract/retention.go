@@ -85,6 +85,9 @@ type Reaped struct {
 	Markers, Rows, Bodies, Kept int64
 	// Next continues the pass; Next.Done: it is over.
 	Next ReapMark
+	// Days are how many days were dropped with all of their markers, which Markers does not
+	// count. See DayKeeper.
+	Days int64
 	// Elsewhere: another process reaps for this consumer now; nothing was done.
 	Elsewhere bool
 }
@@ -118,6 +121,20 @@ type Reaper interface {
 	// Reap removes what is below the low-water marks, some at a time, in a transaction of
 	// its own that waits for no lock.
 	Reap(ctx context.Context, r Reaping) (Reaped, error)
+}
+
+// DayKeeper is an optional ability of a Reaper that keeps the markers of one consumer by
+// day, by the time that ids carry, and removes a day at once. Its days are made ahead by
+// Retain, Progressed and Advance. A mark that asks whether its message may run and whose id
+// is older than the days that are kept, or from a day that is not made yet, is not written
+// and answered with Old, unless something is known of it; any other mark is written, and
+// stays when days go.
+type DayKeeper interface {
+	Reaper
+	IdentityFitter // which refuses ids that do not carry a time
+	// KeepsDays is the kind of the ids, as a policy file names it: "uuidv7", "ulid"; empty
+	// if the store keeps no days.
+	KeepsDays() string
 }
 
 // Dated is a Source that knows how old the records are that are not settled.

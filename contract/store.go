@@ -145,7 +145,8 @@ const (
 	// Behind: the mark is written, and an earlier message of its line waits in the inbox.
 	Behind
 	// Old: the mark is written, and its message is older than what the scope's markers
-	// are kept for: whether it has taken effect before, nobody knows any more.
+	// are kept for: whether it has taken effect before, nobody knows any more. Of a
+	// DayKeeper the mark is not written.
 	Old
 )
 
@@ -165,6 +166,9 @@ type Verdict struct {
 	Former bool
 	// Missing, with Gap, is how many versions are missing before the mark's.
 	Missing int64
+	// Ahead, with Old, says that the message is no older: by the time that its id carries
+	// it is of a day that has not come. See DayKeeper.
+	Ahead bool
 }
 
 // Already reports whether a marker with this outcome was there before.

@@ -77,6 +77,9 @@ func (s *Store) open(ctx context.Context, o contract.TxOptions, marks []contract
 	if err = b.ask(ctx, requests...); err == nil && len(m.seen()) > 0 {
 		err = b.ask(ctx, m.judge(s.sql.Judge))
 	}
+	if outside := m.outside(); err == nil && len(outside) > 0 {
+		err = b.setAside(ctx, m, outside)
+	}
 	if err == nil && m.altered && !b.guarded {
 		b.guarded, b.known.altered = true, true
 		err = b.ask(ctx, &request{sql: s.sql.Guard})
@@ -211,6 +214,11 @@ func (s *Store) MarkIn(ctx context.Context, tx pgx.Tx, marks []contract.Mark) ([
 	err := ask(m.write(s.sql.Mark))
 	if err == nil && len(m.seen()) > 0 {
 		err = ask(m.judge(s.sql.Judge))
+	}
+	if outside := m.outside(); err == nil && len(outside) > 0 {
+		if err = ask(m.setAside(s.days.Aside, outside)); err == nil && len(m.seen()) > 0 {
+			err = ask(m.judge(s.sql.Judge))
+		}
 	}
 	if err == nil {
 		err = m.fault()

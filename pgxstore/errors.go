@@ -162,7 +162,10 @@ func (b *batch) undone(err error, before bool) bool {
 // A fault of the schema that was found says itself what to do.
 func (s *Store) blameless(doing string, err error) error {
 	class := s.Classify(err)
-	if class != contract.ClassContended {
+	switch {
+	case sqlstore.DayGone(s.inner, err):
+		class = contract.ClassContended
+	case class != contract.ClassContended:
 		class = contract.ClassDown
 	}
 	return &storeError{doing, class, hint(err, !s.adopted && !errors.Is(err, semel.ErrSchema))}

@@ -132,6 +132,7 @@ func ExampleStore_Print() {
 	// create table "public".semel_derivations
 	// create table "public".semel_owners
 	// create table "public".semel_controls
+	// create table "public".semel_dated
 }
 
 func ExampleOneRow() {

@@ -19,12 +19,14 @@ type marking struct {
 	order    []int
 	verdicts []contract.Verdict
 	former   *formers.Batch // nil: no mark has a former identity
+	// days: the markers lie in a table of days.
+	days bool
 	// altered: settings of the connection may keep it from writing.
 	altered bool
 }
 
 func (s *Store) marking(marks []sqlform.Mark, former *formers.Batch) *marking {
-	return &marking{marks: marks, former: former, order: sqlform.Sorted(marks), verdicts: make([]contract.Verdict, len(marks))}
+	return &marking{marks: marks, former: former, order: sqlform.Sorted(marks), verdicts: make([]contract.Verdict, len(marks)), days: s.days != nil}
 }
 
 // write is the statement that writes the marks, and tells which it wrote.
@@ -169,7 +171,14 @@ func (m *marking) judged(rows pgx.Rows) error {
 			m.former.Knows(int(i), there.Known)
 			continue
 		}
-		m.verdicts[i] = there.Verdict(m.marks[i].Mark)
+		if !m.days {
+			m.verdicts[i] = there.Verdict(m.marks[i].Mark)
+			continue
+		}
+		var err error
+		if m.verdicts[i], err = sqlstore.Judged(&m.marks[i], there); err != nil {
+			return err
+		}
 	}
 	return rows.Err()
 }

@@ -45,6 +45,8 @@ type Store struct {
 	// adopted: its statements are of a table of the user's, too, so that nothing
 	// is advised about Semel's.
 	adopted bool
+	// days are the statements of a table of days; nil without one.
+	days *sqlform.Dated
 }
 
 // New returns a store in the database of the pool. It creates nothing and asks

@@ -28,4 +28,4 @@ func (s *Store) FitIdentity(source, id string) (string, error) { return s.beside
 
 // marksAlone: its statements are of Semel's tables only, so that advice about those
 // fits an error of theirs.
-func (s *Store) marksAlone() bool { return s.beside == nothing{} }
+func (s *Store) marksAlone() bool { return s.beside == nothing{} || s.days != nil }

@@ -92,6 +92,10 @@ func (s *Store) Release(ctx context.Context, number, revision int64, a contract.
 
 // again lets a row be worked on again.
 func (s *Store) again(ctx context.Context, number, revision int64, e contract.RowEvent, a contract.Act) error {
+	s, err := s.ofRow(ctx, number)
+	if err != nil {
+		return err
+	}
 	return s.write(ctx, func(tx *sql.Tx) error {
 		r, err := s.look(ctx, tx, number, revision)
 		if err != nil {

@@ -37,6 +37,9 @@ func (s *Store) Derivations(ctx context.Context, consumer string) ([]contract.De
 
 // AddDerivation implements contract.Derivations.
 func (s *Store) AddDerivation(ctx context.Context, d contract.Derivation) (added bool, err error) {
+	if d.Generation != 0 && s.days != nil {
+		return false, fmt.Errorf("sqlstore: the markers of consumer %s are kept by day, by the time of ids of one derivation: %w", d.Consumer, semel.ErrUnsupported)
+	}
 	if d.Generation != 0 && !s.marksAlone() {
 		return false, fmt.Errorf("sqlstore: the identities of consumer %s are marked in an adopted table, too, which keeps those of one derivation: %w", d.Consumer, semel.ErrUnsupported)
 	}

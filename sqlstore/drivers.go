@@ -15,6 +15,19 @@ import (
 // release and change with it, which the revision tells.
 func Statements(s *Store, _ sqlform.Revision4) *sqlform.Postgres { return s.postgres }
 
+// DatedStatements are those of a store's table of days; nil if its markers lie in the table
+// of all.
+func DatedStatements(s *Store, _ sqlform.Revision4) *sqlform.Dated {
+	if s.days == nil {
+		return nil
+	}
+	return &s.days.sql
+}
+
+// DayGone reports whether an error of marks, from any driver, says that their day was
+// dropped after the marks of what is kept were read: another try reads them anew.
+func DayGone(s *Store, err error) bool { return s.noPartition(err) }
+
 // Remedy says what to do about an error of a PostgreSQL server, from any
 // driver; it is empty if there is nothing to say. own says that the statement
 // was the store's: an error of another's gets no advice about Semel's tables.

@@ -61,6 +61,11 @@ func (l lists) mark(ctx context.Context, marks []sqlform.Mark, former *formers.B
 			return nil, err
 		}
 	}
+	if l.store.days != nil {
+		if err := l.setAside(ctx, marks, seen, verdicts); err != nil {
+			return nil, err
+		}
+	}
 	for _, i := range seen {
 		if verdicts[i].Kind == 0 {
 			return nil, &storeError{"mark", contract.ClassContended, sqlform.ErrMissing}
@@ -141,7 +146,11 @@ func (l lists) judge(ctx context.Context, marks []sqlform.Mark, former *formers.
 			continue
 		}
 		there.Sum = sum
-		verdicts[i] = there.Verdict(marks[i].Mark)
+		if l.store.days == nil {
+			verdicts[i] = there.Verdict(marks[i].Mark)
+		} else if verdicts[i], err = Judged(&marks[i], there); err != nil {
+			return err
+		}
 	}
 	return rows.Err()
 }

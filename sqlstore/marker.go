@@ -13,10 +13,14 @@ import (
 
 // Marker implements contract.MarkerReader.
 func (s *Store) Marker(ctx context.Context, key semel.Key) (contract.StoredMarker, bool, error) {
+	s, err := s.ofConsumer(ctx, key.Consumer)
+	if err != nil {
+		return contract.StoredMarker{}, false, err
+	}
 	id, _ := sqlform.ID([]byte(key.ID))
 	var m contract.StoredMarker
 	var outcome, at int64
-	err := s.db.QueryRowContext(ctx, s.sql.Marker, []byte(key.Consumer), []byte(key.Source), id).Scan(&outcome, &at)
+	err = s.db.QueryRowContext(ctx, s.sql.Marker, []byte(key.Consumer), []byte(key.Source), id).Scan(&outcome, &at)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return contract.StoredMarker{}, false, nil

@@ -70,7 +70,11 @@ func (s *Store) answer(doing string, err error) error {
 // Discard implements contract.Inbox. semel.ErrState: the row's state cannot become
 // discarded.
 func (s *Store) Discard(ctx context.Context, number, revision int64, a contract.Act) error {
-	err := s.write(ctx, func(tx *sql.Tx) error {
+	s, err := s.ofRow(ctx, number)
+	if err != nil {
+		return err
+	}
+	err = s.write(ctx, func(tx *sql.Tx) error {
 		r, err := s.look(ctx, tx, number, revision)
 		if err != nil {
 			return err

@@ -21,6 +21,9 @@ var errElsewhere = errors.New("another process reaps")
 
 // Reap implements contract.Reaper. A call that only counts does the same, and rolls back.
 func (s *Store) Reap(ctx context.Context, o contract.Reaping) (done contract.Reaped, err error) {
+	if s, err = s.ofConsumer(ctx, o.Consumer); err != nil {
+		return contract.Reaped{}, err
+	}
 	err = s.write(ctx, func(tx *sql.Tx) error {
 		done = contract.Reaped{}
 		if err := s.patience(ctx, tx, o.Consumer); err != nil {
@@ -58,6 +61,9 @@ func (s *Store) Reap(ctx context.Context, o contract.Reaping) (done contract.Rea
 		err = nil
 	case errors.Is(err, errElsewhere):
 		return contract.Reaped{Elsewhere: true}, nil
+	}
+	if err == nil && s.days != nil {
+		err = s.reapDays(ctx, o, &done)
 	}
 	return done, s.answer("reap", err)
 }

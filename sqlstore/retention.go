@@ -19,16 +19,23 @@ const countedDay = 100_000
 // Retain implements contract.Reaper. In PostgreSQL an index that is missing is a fault of
 // the schema: without it each look for what is due reads all markers.
 func (s *Store) Retain(ctx context.Context, r contract.Retention) error {
+	s, err := s.ofConsumer(ctx, r.Consumer)
+	if err != nil {
+		return err
+	}
 	if r.Keep > 0 || r.Bodies > 0 {
 		if err := s.indexed(ctx); err != nil {
 			return err
 		}
 	}
-	err := s.write(ctx, func(tx *sql.Tx) error {
+	err = s.write(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, s.sql.Retain, []byte(r.Consumer), r.Keep.Milliseconds(), r.Bodies.Milliseconds(),
 			ceilMilliseconds(r.Horizon), sqlform.Plain(r.Why), r.Off)
 		return err
 	})
+	if err == nil {
+		err = s.makeDays(ctx)
+	}
 	return s.answer("retention", err)
 }
 
@@ -48,6 +55,9 @@ func (s *Store) Progressed(ctx context.Context, consumer string, lanes []contrac
 		_, err := tx.ExecContext(ctx, s.sql.Progress, []byte(consumer))
 		return err
 	})
+	if err == nil {
+		err = s.makeDays(ctx)
+	}
 	return s.answer("progress", err)
 }
 
@@ -124,11 +134,15 @@ func moment(n sql.NullInt64) time.Time {
 
 // measure adds what is counted or estimated.
 func (s *Store) measure(ctx context.Context, r *contract.StoredRetention) error {
+	s, err := s.ofConsumer(ctx, r.Consumer)
+	if err != nil {
+		return err
+	}
 	name := []byte(r.Consumer)
 	if err := s.db.QueryRowContext(ctx, s.sql.LastDay, name, countedDay).Scan(&r.LastDay); err != nil {
 		return err
 	}
-	err := s.db.QueryRowContext(ctx, s.sql.MarkerBytes).Scan(&r.MarkerBytes)
+	err = s.db.QueryRowContext(ctx, s.sql.MarkerBytes).Scan(&r.MarkerBytes)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
@@ -143,6 +157,9 @@ func (s *Store) measure(ctx context.Context, r *contract.StoredRetention) error 
 
 // Advance implements contract.Reaper.
 func (s *Store) Advance(ctx context.Context, consumer string) (to time.Time, err error) {
+	if s, err = s.ofConsumer(ctx, consumer); err != nil {
+		return time.Time{}, err
+	}
 	if err := s.indexed(ctx); err != nil {
 		return time.Time{}, err
 	}
@@ -158,6 +175,9 @@ func (s *Store) Advance(ctx context.Context, consumer string) (to time.Time, err
 	})
 	if errors.Is(err, sql.ErrNoRows) {
 		err = s.whyNot(ctx, consumer)
+	}
+	if err == nil {
+		err = s.advanceDays(ctx, at.Int64)
 	}
 	return moment(at), s.answer("retention", err)
 }

@@ -51,7 +51,10 @@ func (e *storeError) Unwrap() error { return e.err }
 // may mend it or a person must, but it is no message's attempt.
 func (s *Store) blameless(doing string, err error) error {
 	class := s.Classify(err)
-	if class != contract.ClassContended {
+	switch {
+	case s.noPartition(err):
+		class = contract.ClassContended
+	case class != contract.ClassContended:
 		class = contract.ClassDown
 	}
 	return &storeError{doing, class, s.hint(s.advised(err))}

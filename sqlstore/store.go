@@ -50,6 +50,7 @@ type Store struct {
 	level    sql.IsolationLevel // of batches
 	writers  chan struct{}      // a place each; nil if any number may write
 	beside   beside             // where it marks, too
+	days     *days              // where its markers lie; nil: in the table of all
 	file     *openedFile        // nil unless the database is a file of this process
 
 	outdated atomic.Int64 // how often a connection's plans were
@@ -77,6 +78,11 @@ func open(db *sql.DB, d *dialect, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	return openAs(db, d, o, names)
+}
+
+// openAs opens a store whose tables are called so.
+func openAs(db *sql.DB, d *dialect, o Options, names *strings.Replacer) (*Store, error) {
 	texts, err := d.load(names, "marks.sql", "rows.sql", "claims.sql", "streams.sql", "lines.sql", "scopes.sql", "retention.sql", "controls.sql", "derivations.sql", "schema.sql", "lint.sql", "tables.sql")
 	if err != nil {
 		return nil, err
@@ -146,6 +152,9 @@ func (s *Store) Scope(ctx context.Context, consumer, source string, generation i
 	}
 	err := s.admits(key)
 	if err == nil {
+		err = s.notDated(ctx, s.db, consumer)
+	}
+	if err == nil {
 		n, err = s.intern(ctx, key)
 	}
 	if err != nil {
@@ -164,6 +173,9 @@ func (s *Store) Scope(ctx context.Context, consumer, source string, generation i
 func (s *Store) ScopeIn(ctx context.Context, tx *sql.Tx, consumer, source string, generation int64) (n int64, err error) {
 	key := scope{consumer, source, generation}
 	if err = s.admits(key); err == nil {
+		err = s.notDated(ctx, tx, consumer)
+	}
+	if err == nil {
 		n, err = s.internIn(ctx, tx, key)
 	}
 	if err != nil {

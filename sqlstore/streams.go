@@ -197,6 +197,10 @@ func bytesOrNull(s string) []byte {
 
 // SkipTo implements contract.Streams.
 func (s *Store) SkipTo(ctx context.Context, of contract.StoredStream, to int64, a contract.Act) error {
+	s, err := s.ofConsumer(ctx, of.Consumer)
+	if err != nil {
+		return err
+	}
 	scope, err := s.Scope(ctx, of.Consumer, of.Source, of.Generation)
 	if err != nil {
 		return err

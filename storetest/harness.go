@@ -24,6 +24,9 @@ type Abilities struct {
 	Lines bool
 	// Retention: contract.Reaper, with ages in batches.
 	Retention bool
+	// Days: a contract.DayKeeper that keeps days, for the consumer "billing" alone: its
+	// markers go by the day, so that the cases of single ones that go are not run.
+	Days bool
 	// Leases: contract.Leases, with claims in batches.
 	Leases bool
 	// MarkIn: contract.TxMarker.
@@ -144,7 +147,7 @@ func all[Tx any](t *T, h Harness[Tx]) {
 	if h.Can.Lines {
 		s.lined(t)
 	}
-	if h.Can.Retention {
+	if h.Can.Retention && !h.Can.Days {
 		s.retention(t)
 	}
 	if h.Can.Derivations {

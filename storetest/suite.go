@@ -152,6 +152,8 @@ func (s suite[Tx]) abilities(t *T) {
 			got := s.h.Can
 			_, controls := store.(contract.Controls)
 			_, derivations := store.(contract.Derivations)
+			keeper, days := store.(contract.DayKeeper)
+			got.Days = days && keeper.KeepsDays() != ""
 			got.Inbox, got.MarkIn, got.Positions, got.Leases, got.Streams = inbox, marker, positions, able, streams
 			got.Retention, got.Controls, got.Derivations, got.Offsets = reaper, controls, derivations, offsets
 			if got != s.h.Can {

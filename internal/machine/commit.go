@@ -202,7 +202,7 @@ func (m *Machine) committed(w *worker, f *Flight) {
 		case v.Kind == contract.Behind:
 			m.standBehind(en.Item)
 		case v.Kind == contract.Old:
-			m.old(en.Item)
+			m.old(en.Item, v.Ahead)
 		case v.Kind == contract.Conflict && m.config.OnConflict == ThenHalt:
 			en.Item.failing().reason = conflictOf(v)
 			m.halt(en.Item)

@@ -8,12 +8,17 @@ import (
 
 var errOld = errors.New("it is older than what is kept, and nothing is kept of it: it may have taken effect before")
 
+var errAhead = errors.New("its id carries the time of a day that has not come: whether it takes effect a person decides")
+
 // old ends a message of which nobody can tell any more whether it has taken effect: it
 // rides in its worker's next flight as a mark that does not ask.
-func (m *Machine) old(it *Item) {
+func (m *Machine) old(it *Item, ahead bool) {
 	if t := it.trouble; t != nil {
 		t.suspicion = suspicion{} // no run of its follows
 	}
 	it.failing().last = errOld
+	if ahead {
+		it.failing().last = errAhead
+	}
 	m.endAs(it, m.config.OnOld, semel.ReasonOld)
 }

@@ -47,6 +47,7 @@ func ID(id []byte) (key, long []byte) {
 
 // OriginalID undoes ID.
 func OriginalID(key, long []byte) (id string, ok bool) {
+	key = InnerKey(key)
 	switch {
 	case len(key) > 0 && key[0] == idAsIs:
 		return string(key[1:]), true

@@ -112,6 +112,10 @@ type Postgres struct {
 	Patience, ReapRows, Reap, Indexes, Unindexed, Unindex string
 	// Reaper is a procedure that does what a reaper does.
 	Reaper string
+	// Dated tells of a consumer whether its markers lie in a table of days, and of which
+	// kind its ids are, DatedRow of the consumer of a row; LockDated and NewDated make one,
+	// where UndatedMarkers finds none in the table of all.
+	Dated, DatedRow, LockDated, NewDated, UndatedMarkers string
 	// What adopting a table asks of it.
 	OldKey, OldUnlogged, SetupName string
 }

@@ -46,3 +46,25 @@ select k, before from stood;
 -- name: marker
 select m.outcome, (extract(epoch from m.at) * 1000)::bigint from {prefix}scopes s join {prefix}markers m on m.scope = s.number
 where s.consumer = $1 and s.source = $2 and m.id = $3 order by s.generation desc limit 1;
+
+-- Dated tells whether the markers of a consumer lie in a table of days.
+
+-- name: dated
+select number, kind from {prefix}dated where consumer = $1;
+
+-- name: lock dated
+select pg_advisory_xact_lock(hashtextextended('{prefix}dated', 0));
+
+-- name: new dated
+insert into {prefix}dated (consumer, kind, low_day, high_day, low, high)
+select $1, $2::text, w.day, w.day, {prefix}day_bound($2::text, w.day), {prefix}day_bound($2::text, w.day)
+from (select (clock_timestamp() at time zone 'UTC')::date - $3::int as day) w returning number;
+
+-- name: undated markers
+select exists (select 1 from {prefix}scopes s cross join lateral (select 1 from {prefix}markers m where m.scope = s.number limit 1) m where s.consumer = $1);
+
+-- Dated row tells the consumer of a row whose markers lie in a table of days.
+
+-- name: dated row
+select d.consumer, d.kind, d.number from {prefix}inbox i join {prefix}scopes s on s.number = i.scope join {prefix}dated d on d.consumer = s.consumer
+where i.number = $1;

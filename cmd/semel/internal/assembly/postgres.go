@@ -134,6 +134,12 @@ func (d *postgres) consumer(ctx context.Context, h handlers, c *policy.Consumer,
 			return nil, err
 		}
 	}
+	if c.Retention.Drop {
+		var err error
+		if plain, direct, err = d.dated(ctx, c); err != nil {
+			return nil, err
+		}
+	}
 	if queues(c) {
 		return consumer.New(direct.Queued(), h.queue(), config)
 	}
@@ -146,6 +152,18 @@ func (d *postgres) adopt(ctx context.Context, a sqlstore.Adopted) (plain *sqlsto
 		return nil, nil, err
 	}
 	direct, err = d.direct.Adopt(ctx, a)
+	return plain, direct, err
+}
+
+// dated is both stores with markers by day. Days before this one are made as far back as
+// anything is kept.
+func (d *postgres) dated(ctx context.Context, c *policy.Consumer) (plain *sqlstore.Store, direct *pgxstore.Store, err error) {
+	const day, most = 24 * time.Hour, 3650
+	o := sqlstore.Dated{Consumer: c.Name, IDTime: c.Retention.IDTime, Back: min(int(c.Retention.Keep/day)+1, most)}
+	if plain, err = d.plain.Dated(ctx, o); err != nil {
+		return nil, nil, err
+	}
+	direct, err = d.direct.Dated(ctx, o)
 	return plain, direct, err
 }
 

@@ -1,0 +1,53 @@
+package consumer
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/memstore"
+)
+
+// daily is a store that keeps markers by day.
+type daily struct {
+	*memstore.Store
+	kind string
+}
+
+func (d daily) KeepsDays() string                        { return d.kind }
+func (d daily) FitIdentity(_, id string) (string, error) { return id, nil }
+
+func TestMarkersByDayAreOfAStoreThatHasDays(t *testing.T) {
+	with := RetentionPolicy{Keep: 24 * time.Hour, IDTime: identity.UUIDv7, Drop: true}
+	without := RetentionPolicy{Keep: 24 * time.Hour, IDTime: identity.UUIDv7}
+	other := RetentionPolicy{Keep: 24 * time.Hour, IDTime: identity.ULID, Drop: true}
+	t.Run("H3_policy_and_store_say_the_same", func(t *testing.T) {
+		for _, c := range []struct {
+			store  any
+			policy RetentionPolicy
+			says   string // nothing where they fit
+		}{
+			{daily{memstore.New(), "uuidv7"}, with, ""}, {memstore.New(), without, ""},
+			{memstore.New(), with, "Dated"}, {daily{memstore.New(), ""}, with, "Dated"},
+			{daily{memstore.New(), "uuidv7"}, without, "Drop is not set"}, {daily{memstore.New(), "uuidv7"}, other, "uuidv7"},
+		} {
+			config := Config{Retention: c.policy}
+			err := config.fitsRetention(c.store)
+			if (err == nil) != (c.says == "") || err != nil && (!errors.Is(err, semel.ErrUnsupported) || !strings.Contains(err.Error(), c.says)) {
+				t.Errorf("%T with %+v: %v", c.store, c.policy, err)
+			}
+		}
+	})
+	t.Run("H3_ids_whose_order_is_not_their_time_are_refused", func(t *testing.T) {
+		for _, p := range []RetentionPolicy{{Keep: time.Hour, IDTime: identity.Snowflake, Drop: true}, {Keep: time.Hour, Drop: true}, {IDTime: identity.ULID, Drop: true}} {
+			config, faults := Config{Retention: p}, 0
+			config.checkRetention(func(field, _ string, _ ...any) { faults++ })
+			if faults == 0 {
+				t.Errorf("%+v is taken", p)
+			}
+		}
+	})
+}

@@ -1,0 +1,39 @@
+package sqlform
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
+func TestJudgesOfDaysAreRead(t *testing.T) {
+	print := semel.Fingerprint{Version: 1, Sum: [16]byte{1}}
+	t.Run("trap_88_what_lies_outside_is_old_or_ahead_and_nothing_else_is", func(t *testing.T) {
+		for n, want := range map[int64]Answer{
+			-1:  {Verdict: contract.Verdict{Kind: contract.Old}},
+			-2:  {Verdict: contract.Verdict{Kind: contract.Old, Ahead: true}},
+			-3:  {Verdict: contract.Verdict{Kind: contract.Old, Ahead: true}, Unready: true},
+			1:   {Verdict: contract.Verdict{Kind: contract.Seen, Was: contract.Applied}},
+			259: {Verdict: contract.Verdict{Kind: contract.Seen, Was: contract.Parked}, Aside: true},
+			6:   {Verdict: contract.Verdict{Kind: contract.Newer, Was: 6}},
+			262: {Verdict: contract.Verdict{Kind: contract.Newer, Was: 6}, Aside: true},
+		} {
+			if got := (Marker{Outcome: n}).Judged(&contract.Mark{Fingerprint: print}); got != want {
+				t.Errorf("%d is %+v, want %+v", n, got, want)
+			}
+		}
+	})
+	t.Run("trap_88_what_stands_aside_has_its_own_key_and_its_id", func(t *testing.T) {
+		for _, id := range []string{"a", "0190a5e2-7d0b-7c3e-8f00-0123456789ab"} {
+			key, _ := ID([]byte(id))
+			m := Mark{Key: key}
+			m.SetAside()
+			m.SetAside()
+			if got, ok := OriginalID(m.Key, nil); !ok || got != id || bytes.Equal(m.Key, key) || !bytes.Equal(InnerKey(m.Key), key) {
+				t.Errorf("%q stands aside under %x and comes back as %q", id, m.Key, got)
+			}
+		}
+	})
+}

@@ -1,0 +1,81 @@
+package postgres
+
+import (
+	"database/sql"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/itest/sqlsuite"
+	"github.com/semel-go/semel/sqlstore"
+)
+
+func TestActsReachMarkersByDay(t *testing.T) {
+	s := newShop(t, fresh(t), sqlstore.Options{})
+	common := s.store
+	s.dated(t, 1)
+	t.Run("G4_of_a_row_through_the_store_of_all", func(t *testing.T) {
+		id := uuid(0, 1)
+		marks := sqlsuite.Marks[*sql.Tx](t, s.Instance.Store, "shop", id)
+		marks[0].As = contract.Parked
+		b, _ := sqlsuite.Begin[*sql.Tx](t, s.Instance.Store, contract.TxOptions{}, marks)
+		row := contract.Row{State: contract.StateParked, Reason: semel.ReasonExhausted, Message: &semel.Message{}}
+		if r := b.Commit(t.Context(), contract.Ending{Rows: []contract.Row{row}}); r.Outcome != contract.Committed {
+			t.Fatalf("the commit says %+v", r)
+		}
+		rows, err := common.Rows(t.Context(), contract.RowFilter{})
+		if err != nil || len(rows) != 1 {
+			t.Fatalf("the rows are %+v, %v", rows, err)
+		}
+		if err := common.Requeue(t.Context(), rows[0].Number, rows[0].Revision, contract.Act{Verb: "retry", Who: "me", Why: "it"}); err != nil {
+			t.Fatal(err)
+		}
+		m, there, err := common.Marker(t.Context(), semel.Key{Consumer: "billing", Source: "shop", ID: id})
+		if err != nil || !there || m.Outcome != contract.Waiting {
+			t.Errorf("its marker is %+v, %v, %v", m, there, err)
+		}
+	})
+	t.Run("law_12_the_store_of_all_marks_nothing_of_the_consumer", func(t *testing.T) {
+		other := bare(t, s.db, sqlstore.Options{Schema: s.schema})
+		if _, err := other.Scope(t.Context(), "billing", "shop", 0); !errors.Is(err, semel.ErrState) {
+			t.Errorf("the error is %v", err)
+		}
+		if _, err := other.Dated(t.Context(), sqlstore.Dated{Consumer: "billing", IDTime: identity.ULID}); !errors.Is(err, semel.ErrState) {
+			t.Errorf("of another kind the error is %v", err)
+		}
+	})
+}
+
+func TestMarkersAreMovedToDays(t *testing.T) {
+	db := fresh(t)
+	t.Run("trap_T80_by_a_consumer_that_stands_still", func(t *testing.T) {
+		s := newShop(t, db, sqlstore.Options{})
+		young, old := uuid(-1, 1), uuid(-9, 2)
+		s.ends(t, contract.Applied, young, old)
+		s.ends(t, contract.Parked, uuid(-9, 3))
+		o := sqlstore.Dated{Consumer: "billing", IDTime: identity.UUIDv7, Back: 2}
+		if _, err := s.store.Dated(t.Context(), o); !errors.Is(err, semel.ErrState) || !strings.Contains(err.Error(), "move them") {
+			t.Errorf("without asking for it: %v", err)
+		}
+		o.Move = true
+		store, err := s.store.Dated(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.store, s.Instance.Store = store, store
+		wantVerdicts(t, s.ends(t, contract.Applied, young, old, uuid(-9, 3), uuid(-9, 4), uuid(0, 5)), isApplied, isApplied, isParked, isOld, isFresh)
+		if err := store.Check(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("A7_not_where_ids_are_spelled_in_another_case", func(t *testing.T) {
+		s := newShop(t, db, sqlstore.Options{})
+		s.ends(t, contract.Applied, strings.ToUpper("0190a5e2-7d0b-7c3e-8f00-0123456789ab"))
+		if _, err := s.store.Dated(t.Context(), sqlstore.Dated{Consumer: "billing", IDTime: identity.UUIDv7, Back: 2, Move: true}); !errors.Is(err, semel.ErrState) || !strings.Contains(err.Error(), "spelled") {
+			t.Errorf("the error is %v", err)
+		}
+	})
+}

@@ -1,0 +1,45 @@
+package postgres
+
+import (
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/sqlstore"
+)
+
+// BenchmarkADayIsDropped measures what it takes to drop a day of a million markers, and to
+// delete as many one by one.
+func BenchmarkADayIsDropped(b *testing.B) {
+	const markers = 1_000_000
+	db := fresh(b)
+	for range b.N {
+		s := newShop(b, db, sqlstore.Options{}).dated(b, 3)
+		s.retained(b, 2*aDay)
+		if _, err := s.Instance.Store.Scope(b.Context(), "billing", "shop", 0); err != nil {
+			b.Fatal(err)
+		}
+		s.exec(b, `insert into in.semel_markers_1 (scope, id, outcome, version, sum, at)
+select 1, in.semel_day_bound('uuidv7', current_date - 3) || substr(sha256(int8send(n)), 1, 10), 1, 1, substr(sha256(int8send(n)), 1, 16), now()
+from generate_series(1, $1::bigint) n`, markers)
+		s.exec(b, "insert into in.semel_markers select scope, at - interval '9 days', outcome, version, id, sum, long_id from in.semel_markers_1")
+		s.exec(b, "checkpoint")
+		wal := func() (n int64) {
+			return one[int64](b, db, "select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint")
+		}
+		if _, err := s.kept().Advance(b.Context(), "billing"); err != nil {
+			b.Fatal(err)
+		}
+		first, began := wal(), time.Now()
+		r, err := s.kept().Reap(b.Context(), contract.Reaping{Consumer: "billing", Most: 1000})
+		if err != nil || r.Days != 1 {
+			b.Fatalf("%+v, %v", r, err)
+		}
+		b.ReportMetric(float64(time.Since(began).Milliseconds()), "ms/drop")
+		b.ReportMetric(float64(wal()-first), "walbytes/drop")
+		first, began = wal(), time.Now()
+		s.exec(b, "delete from in.semel_markers")
+		b.ReportMetric(float64(time.Since(began).Milliseconds()), "ms/delete")
+		b.ReportMetric(float64(wal()-first), "walbytes/delete")
+	}
+}

@@ -1,0 +1,362 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/sqlform"
+)
+
+// Dated says whose markers lie in a table of days. See Store.Dated.
+type Dated struct {
+	// Consumer is the name of the only consumer that uses the store.
+	Consumer string
+	// IDTime is the kind of all of its ids: identity.UUIDv7 or identity.ULID. A Snowflake
+	// is stored as text, whose order is not that of its time.
+	IDTime identity.IDTime
+	// Back is how many days before this one are made with the table: those of messages that
+	// are still to come. At most 3650. It means nothing when the table is there.
+	Back int
+	// Move has the first call move markers of the consumer from the table of all into its
+	// own, in one transaction. No process of the consumer may run meanwhile: one that was
+	// started before would go on marking where nobody looks. Without it such markers are an
+	// error.
+	Move bool
+}
+
+// mostBack bounds Dated.Back.
+const mostBack = 3650
+
+// Dated returns a store on the same database for one consumer, whose markers lie in a
+// table of their own of a partition for each day, by the time that ids carry. A day that is
+// past its retention is dropped, with no dead rows and hardly any work, in place of deleting
+// its markers one by one; see contract.DayKeeper for what becomes of ids outside of the days
+// that are kept. Ids that are not of the kind are no usable identities.
+//
+// The first call makes the table, which takes the right to create tables in the schema; so
+// does whatever makes days, at least one in four days: Retain, Progressed and Advance. An
+// error that wraps semel.ErrState: the consumer has another kind of ids there, or markers in
+// the table of all, where nobody would look for them. SQLite, and a store that adopted a
+// table: semel.ErrUnsupported.
+func (s *Store) Dated(ctx context.Context, o Dated) (*Store, error) {
+	switch {
+	case s.postgres == nil || !s.marksAlone() || s.days != nil:
+		return nil, fmt.Errorf("sqlstore: only a store in PostgreSQL that marks in no other table keeps markers by day: %w", semel.ErrUnsupported)
+	case o.IDTime != identity.UUIDv7 && o.IDTime != identity.ULID:
+		return nil, fmt.Errorf("sqlstore: markers are kept by day for ids of the kinds uuidv7 and ulid, not %v: %w", o.IDTime, semel.ErrUnsupported)
+	case o.Consumer == "" || o.Back < 0 || o.Back > mostBack:
+		return nil, fmt.Errorf("sqlstore: markers by day need the name of a consumer, and 0 to %d days back", mostBack)
+	}
+	d := &days{store: s, Dated: o}
+	err := d.register(ctx)
+	if err == nil {
+		err = d.load()
+	}
+	if err != nil {
+		return nil, s.answer("markers by day", err)
+	}
+	own, err := d.view()
+	if err != nil {
+		return nil, err
+	}
+	if err := own.makeDays(ctx); err != nil {
+		return nil, s.answer("markers by day", err)
+	}
+	return own, nil
+}
+
+// view is the store whose markers these are.
+func (d *days) view() (*Store, error) {
+	s := d.store
+	names := strings.NewReplacer("{prefix}markers", s.names.Replace("{prefix}"+d.name()), "{prefix}", s.names.Replace("{prefix}"), "{name}", s.prefix)
+	own, err := openAs(s.db, s.dialect, Options{Prefix: s.prefix}, names)
+	if err != nil {
+		return nil, err
+	}
+	own.names, own.guards, own.level, own.writers, own.beside, own.days = s.names, s.guards, s.level, s.writers, d, d
+	own.postgres = own.postgres.WithDays(&d.sql, s.postgres)
+	own.sql = &own.postgres.Statements
+	table := s.names.Replace("{prefix}" + d.name()) // its days are dropped: row by row goes what stands aside
+	for _, text := range []*string{&own.postgres.NextDue, &own.postgres.ReapRows} {
+		*text = strings.ReplaceAll(*text, table, table+"_aside")
+	}
+	return own, nil
+}
+
+// days are the markers of one consumer by day.
+type days struct {
+	Dated
+	store  *Store // of all
+	number int64
+	sql    sqlform.Dated
+}
+
+// name is the table's, without the prefix.
+func (d *days) name() string { return "markers_" + strconv.FormatInt(d.number, 10) }
+
+// ceilings are the keys that lie above all ids of a kind.
+var ceilings = map[identity.IDTime]string{identity.UUIDv7: `\x02`, identity.ULID: `\x0038`}
+
+// load reads the statements with the table's names.
+func (d *days) load() error {
+	table := d.store.names.Replace("{prefix}" + d.name())
+	names := strings.NewReplacer("{markers}", table, "{name}", d.store.prefix+d.name(), "{number}", strconv.FormatInt(d.number, 10),
+		"{kind}", d.IDTime.String(), "{ceiling}", ceilings[d.IDTime], "{prefix}", d.store.names.Replace("{prefix}"))
+	texts, err := d.store.dialect.load(names, "dated.sql")
+	if err != nil {
+		return err
+	}
+	return sqlform.Fill(&d.sql, texts)
+}
+
+// register finds the consumer's number, or makes its table.
+func (d *days) register(ctx context.Context) error {
+	found, err := d.find(ctx, d.store.db)
+	if err != nil || found {
+		return err
+	}
+	return d.store.write(ctx, func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, d.store.postgres.LockDated); err != nil {
+			return err
+		}
+		if found, err := d.find(ctx, tx); err != nil || found {
+			return err
+		}
+		return d.create(ctx, tx)
+	})
+}
+
+// queries is a transaction, or a database.
+type queries interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+func (d *days) find(ctx context.Context, db queries) (bool, error) {
+	var kind string
+	err := db.QueryRowContext(ctx, d.store.postgres.Dated, []byte(d.Consumer)).Scan(&d.number, &kind)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return false, nil
+	case err == nil && kind != d.IDTime.String():
+		err = fmt.Errorf("the markers of consumer %q are kept by day for ids of the kind %s, not %v; use that kind, or another consumer's name: %w", d.Consumer, kind, d.IDTime, semel.ErrState)
+	}
+	return err == nil, err
+}
+
+func (d *days) create(ctx context.Context, tx *sql.Tx) error {
+	var elsewhere bool
+	if err := tx.QueryRowContext(ctx, d.store.postgres.UndatedMarkers, []byte(d.Consumer)).Scan(&elsewhere); err != nil {
+		return err
+	}
+	if elsewhere && !d.Move {
+		return fmt.Errorf("consumer %q has markers in %smarkers, where a store of days does not look; stop its processes and move them, as docs/operations.md shows under \"Dropping days of markers\": %w", d.Consumer, d.store.prefix, semel.ErrState)
+	}
+	if err := tx.QueryRowContext(ctx, d.store.postgres.NewDated, []byte(d.Consumer), d.IDTime.String(), d.Back).Scan(&d.number); err != nil {
+		return err
+	}
+	if err := d.load(); err != nil {
+		return err
+	}
+	for statement := range strings.SplitSeq(d.sql.Create, ";\n\n") {
+		if strings.HasPrefix(statement, "--") {
+			continue // a comment of the next
+		}
+		if _, err := tx.ExecContext(ctx, statement); err != nil {
+			return err
+		}
+	}
+	if !elsewhere {
+		return nil
+	}
+	return d.move(ctx, tx)
+}
+
+// move moves the consumer's markers into its table, of which nobody knows yet.
+func (d *days) move(ctx context.Context, tx *sql.Tx) error {
+	var odd int64
+	if err := tx.QueryRowContext(ctx, d.sql.OddlySpelled, []byte(d.Consumer)).Scan(&odd); err != nil {
+		return err
+	}
+	if odd > 0 {
+		return fmt.Errorf("consumer %q has %d markers whose ids are spelled in another case than a store of days spells them, so that their copies would be fresh; keep them where they are: %w", d.Consumer, odd, semel.ErrState)
+	}
+	for {
+		w, err := d.wanted(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if w == nil {
+			break
+		}
+		if err := d.make(ctx, tx, w); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, d.sql.RaiseHigh, w.next, w.to); err != nil {
+			return err
+		}
+	}
+	for _, statement := range []string{d.sql.Move, d.sql.MoveRows} {
+		if _, err := tx.ExecContext(ctx, statement, []byte(d.Consumer)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Admit implements beside.
+func (d *days) Admit(consumer, _ string, generation int64) error {
+	if generation != 0 {
+		return fmt.Errorf("the markers of consumer %q are kept by day, by the time of ids of one derivation: %w", consumer, semel.ErrUnsupported)
+	}
+	if consumer != d.Consumer {
+		return fmt.Errorf("consumer %q cannot use the markers by day of consumer %q: %w", consumer, d.Consumer, semel.ErrState)
+	}
+	return nil
+}
+
+// Fit implements beside: one spelling of an id, whose order is that of its time.
+func (d *days) Fit(_, id string) (string, error) {
+	spelled := strings.ToLower(id)
+	if d.IDTime == identity.ULID {
+		spelled = strings.ToUpper(id)
+	}
+	if _, ok := d.IDTime.Of(spelled); !ok {
+		return "", fmt.Errorf("it is no %v, by whose time markers are kept", d.IDTime)
+	}
+	return spelled, nil
+}
+
+// Check implements beside.
+func (d *days) Check(ctx context.Context) error { return d.store.faults(ctx, d.sql.Lint) }
+
+// Missing implements beside.
+func (d *days) Missing(err error) error { return err }
+
+// KeepsDays implements contract.DayKeeper.
+func (s *Store) KeepsDays() string {
+	if s.days == nil {
+		return ""
+	}
+	return s.days.IDTime.String()
+}
+
+// notDated refuses a consumer whose markers lie in a table of days to a store that does not
+// look there.
+func (s *Store) notDated(ctx context.Context, db queries, consumer string) error {
+	if s.postgres == nil || s.days != nil {
+		return nil
+	}
+	var number int64
+	var kind string
+	err := db.QueryRowContext(ctx, s.postgres.Dated, []byte(consumer)).Scan(&number, &kind)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err == nil {
+		err = fmt.Errorf("the markers of consumer %q are kept by day, for ids of the kind %s, and are not looked for here; say so in its policy, or use Store.Dated: %w", consumer, kind, semel.ErrState)
+	}
+	return err
+}
+
+// Judged is the verdict on a mark that met this marker, or none, in a table of days, for
+// drivers of their own; the mark has the key under which its marker stands.
+func Judged(m *sqlform.Mark, there sqlform.Marker) (contract.Verdict, error) {
+	a := there.Judged(m.Mark)
+	if a.Aside {
+		m.SetAside()
+	}
+	if a.Unready && m.Asks() {
+		return a.Verdict, &storeError{"mark", contract.ClassDown, errUnready}
+	}
+	return a.Verdict, nil
+}
+
+var errUnready = errors.New("no day is made for tomorrow's markers, so that nobody can tell what is from the future; what makes days has failed for days: run semel reap --once as the owner of the tables, and read what it says")
+
+// setAside writes those marks of ids outside of what is kept that only say what became of
+// their messages.
+func (l lists) setAside(ctx context.Context, marks []sqlform.Mark, seen []int, verdicts []contract.Verdict) error {
+	var outside []int
+	for _, i := range seen {
+		if verdicts[i].Kind == contract.Old && !marks[i].Asks() {
+			outside = append(outside, i)
+			verdicts[i] = contract.Verdict{}
+		}
+	}
+	if len(outside) == 0 {
+		return nil
+	}
+	if err := l.insert(ctx, l.store.days.sql.Aside, marks, outside, verdicts); err != nil {
+		return err
+	}
+	var met []int // by another of the batch, or of a batch that was faster
+	for _, i := range outside {
+		if verdicts[i].Kind == contract.Fresh {
+			marks[i].SetAside()
+		} else {
+			met = append(met, i)
+		}
+	}
+	if len(met) == 0 {
+		return nil
+	}
+	return l.judge(ctx, marks, nil, met, verdicts)
+}
+
+// ofConsumer is the store where the markers of a consumer are: this one, or one of days.
+func (s *Store) ofConsumer(ctx context.Context, consumer string) (*Store, error) {
+	if s.postgres == nil || s.days != nil {
+		return s, nil
+	}
+	var number int64
+	var kind string
+	err := s.db.QueryRowContext(ctx, s.postgres.Dated, []byte(consumer)).Scan(&number, &kind)
+	return s.ofDays(consumer, kind, number, err)
+}
+
+// ofRow is the store where the marker of a row is, for acts of people.
+func (s *Store) ofRow(ctx context.Context, number int64) (*Store, error) {
+	if s.postgres == nil || s.days != nil {
+		return s, nil
+	}
+	var consumer []byte
+	var kind string
+	var table int64
+	err := s.db.QueryRowContext(ctx, s.postgres.DatedRow, number).Scan(&consumer, &kind, &table)
+	return s.ofDays(string(consumer), kind, table, err)
+}
+
+func (s *Store) ofDays(consumer, kind string, number int64, err error) (*Store, error) {
+	if errors.Is(err, sql.ErrNoRows) {
+		return s, nil
+	}
+	if err != nil {
+		return nil, s.blameless("markers by day", err)
+	}
+	d := &days{store: s, number: number, Dated: Dated{Consumer: consumer}}
+	for k := range ceilings {
+		if k.String() == kind {
+			d.IDTime = k
+		}
+	}
+	if d.IDTime == identity.NoIDTime {
+		return nil, fmt.Errorf("sqlstore: the markers of consumer %q are kept by day for ids of the kind %q, which this release does not know: %w", consumer, kind, semel.ErrState)
+	}
+	if err := d.load(); err != nil {
+		return nil, err
+	}
+	return d.view()
+}
+
+// noPartition reports whether a marker met no partition of its day: it was dropped after
+// the marks of what is kept were read, and another try reads them anew.
+func (s *Store) noPartition(err error) bool {
+	return s.days != nil && sqlState(err) == "23514" && fieldOf(err, "Routine") == "ExecFindPartition"
+}

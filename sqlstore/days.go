@@ -1,0 +1,209 @@
+package sqlstore
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"strings"
+
+	"github.com/semel-go/semel/contract"
+)
+
+// makeDays makes what is missing of the days up to three after this one. A day is attached
+// without a lock that keeps anybody from marking, and the mark up to which ids are kept is
+// raised in a transaction of its own after that, so that whoever reads it finds the day.
+func (s *Store) makeDays(ctx context.Context) error {
+	if s.days == nil {
+		return nil
+	}
+	d := s.days
+	for {
+		w, err := d.wanted(ctx, s.db)
+		if err != nil || w == nil {
+			return err
+		}
+		if err := s.write(ctx, func(tx *sql.Tx) error { return d.make(ctx, tx, w) }); err != nil {
+			return err
+		}
+		if err := s.write(ctx, func(tx *sql.Tx) error {
+			_, err := tx.ExecContext(ctx, d.sql.RaiseHigh, w.next, w.to)
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+}
+
+// day is a partition, or what is to be one.
+type day struct {
+	name, next string
+	from, to   []byte
+}
+
+// wanted is the first day that is to be made; nil if none is.
+func (d *days) wanted(ctx context.Context, db queries) (*day, error) {
+	var w day
+	err := db.QueryRowContext(ctx, d.sql.Wanted).Scan(&w.name, &w.from, &w.to, &w.next)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return &w, err
+}
+
+// make makes a day, unless it stands.
+func (d *days) make(ctx context.Context, tx *sql.Tx, w *day) error {
+	if _, err := tx.ExecContext(ctx, d.sql.Keeping); err != nil {
+		return err
+	}
+	stand, err := d.standing(ctx, tx)
+	if err != nil {
+		return err
+	}
+	for _, p := range stand {
+		if bytes.Compare(p.from, w.from) <= 0 && bytes.Compare(p.to, w.to) >= 0 {
+			return nil // another process was first, or a person was
+		}
+	}
+	names := strings.NewReplacer("{day}", w.name, "{from}", `\x`+hex.EncodeToString(w.from), "{to}", `\x`+hex.EncodeToString(w.to))
+	for _, text := range []string{d.sql.CreateDay, d.sql.AttachDay} {
+		if _, err := tx.ExecContext(ctx, names.Replace(text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// standing are the partitions, by where they begin.
+func (d *days) standing(ctx context.Context, tx *sql.Tx) ([]day, error) {
+	rows, err := tx.QueryContext(ctx, d.sql.Days)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []day
+	for rows.Next() {
+		var p day
+		if err := rows.Scan(&p.name, &p.from, &p.to); err != nil {
+			return nil, err
+		}
+		all = append(all, p)
+	}
+	return all, rows.Err()
+}
+
+// advanceDays raises the mark below which ids are not looked for any more.
+func (s *Store) advanceDays(ctx context.Context, cutoff int64) error {
+	if s.days == nil {
+		return nil
+	}
+	if err := s.makeDays(ctx); err != nil {
+		return err
+	}
+	return s.write(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, s.days.sql.RaiseLow, cutoff)
+		return err
+	})
+}
+
+// dropTries is how often a call of Reap tries to drop days that others have locked.
+const dropTries = 3
+
+// reapDays removes rows of days below the low mark, and at the beginning of a pass the days
+// themselves. One that others use, or that holds what has not ended, is left to the next.
+func (s *Store) reapDays(ctx context.Context, o contract.Reaping, done *contract.Reaped) error {
+	if o.After != (contract.ReapMark{}) || o.DryRun {
+		return nil
+	}
+	if err := s.reapRows(ctx, o.Most, done); err != nil {
+		return err
+	}
+	for range dropTries {
+		dropped, err := s.dropDays(ctx)
+		done.Days += dropped
+		if err == nil || s.Classify(err) != contract.ClassContended {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) reapRows(ctx context.Context, most int, done *contract.Reaped) error {
+	return s.write(ctx, func(tx *sql.Tx) error {
+		gone, err := tx.ExecContext(ctx, s.days.sql.ReapEnded, most)
+		if err != nil {
+			return err
+		}
+		n, err := gone.RowsAffected()
+		done.Rows += n
+		return err
+	})
+}
+
+// dropDays drops days that end at or below the low mark, each in a transaction that waits
+// for a lock no longer than others may wait behind it.
+func (s *Store) dropDays(ctx context.Context) (dropped int64, err error) {
+	due, err := s.dueDays(ctx)
+	for _, p := range due {
+		if err != nil {
+			break
+		}
+		var gone bool
+		err = s.write(ctx, func(tx *sql.Tx) error {
+			gone, err = s.days.drop(ctx, tx, p)
+			return err
+		})
+		if err == nil && gone {
+			dropped++
+		}
+	}
+	return dropped, err
+}
+
+// dueDays are the days that end at or below the low mark.
+func (s *Store) dueDays(ctx context.Context) (due []day, err error) {
+	err = s.write(ctx, func(tx *sql.Tx) error {
+		var low []byte
+		if err := tx.QueryRowContext(ctx, s.days.sql.Below).Scan(&low); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, s.days.sql.Hexadecimal); err != nil {
+			return err
+		}
+		all, err := s.days.standing(ctx, tx)
+		for _, p := range all {
+			if bytes.Compare(p.to, low) <= 0 {
+				due = append(due, p)
+			}
+		}
+		return err
+	})
+	return due, err
+}
+
+// drop drops a day that holds nothing that has not ended. It looks before it locks, so that
+// nobody waits for a day that stays, and again when nobody can write there any more.
+func (d *days) drop(ctx context.Context, tx *sql.Tx, p day) (bool, error) {
+	var settings [3]sql.NullString
+	var alone bool
+	if err := tx.QueryRowContext(ctx, d.sql.Impatience).Scan(&settings[0], &settings[1], &settings[2], &alone); err != nil || !alone {
+		return false, err
+	}
+	if holds, err := d.holds(ctx, tx, p); err != nil || holds {
+		return false, err
+	}
+	if _, err := tx.ExecContext(ctx, d.sql.LockTable); err != nil {
+		return false, err
+	}
+	if holds, err := d.holds(ctx, tx, p); err != nil || holds {
+		return false, err
+	}
+	_, err := tx.ExecContext(ctx, strings.Replace(d.sql.DropDay, "{table}", p.name, 1))
+	return err == nil, err
+}
+
+func (d *days) holds(ctx context.Context, tx *sql.Tx, p day) (holds bool, err error) {
+	err = tx.QueryRowContext(ctx, d.sql.Holds, p.from, p.to).Scan(&holds)
+	return holds, err
+}
