@@ -144,7 +144,11 @@ func (c *checker) inPlace(f *flight, x effect) {
 			continue
 		}
 		c.arose("case 7")
-		if c.w.comesAfter(x.message, r.message) {
+		after := c.w.comesAfter(x.message, r.message)
+		if d := handOf(f.of.Entries[x.entry].Item).delivery; r.from != nil { // an earlier copy of it had ended
+			after = r.from.lane == d.lane && r.from.position < d.position
+		}
+		if after {
 			c.broke("case 7", "%s takes effect, and %s is before it in %s", x.message.name(), r.key.id, line)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/machine"
@@ -199,7 +200,11 @@ func (f *flight) apply(a machine.Commit) {
 // rowOf makes a row of a commit's.
 func (f *flight) rowOf(r *machine.Row) *row {
 	i := f.of.Entries[r.Entry].Item
-	return &row{key: f.keyOf(*r), as: r.As, reason: r.Reason, message: f.message(r.Entry), print: i.Print, due: f.p.w.now + r.After, attempts: r.Attempts, by: f.p}
+	is := &row{key: f.keyOf(*r), as: r.As, reason: r.Reason, message: f.message(r.Entry), print: i.Print, due: f.p.w.now + r.After, changed: f.p.w.now, attempts: r.Attempts, by: f.p}
+	if r.Reason == semel.ReasonOld {
+		is.from = handOf(i).delivery
+	}
+	return is
 }
 
 // keyOf returns the key of a row.

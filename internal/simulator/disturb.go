@@ -141,7 +141,7 @@ func (w *world) elsewhere(m *message, most time.Duration) {
 	if w.store.down || m.refused != "" || m.conduct == saysDuplicate || w.plan.config.Unmarked {
 		return
 	}
-	if w.store.locks[m.id] != nil || w.store.judge(m.id, semel.Fingerprint{}).Kind != contract.Fresh || !w.formerlyFree(m) {
+	if w.store.locks[m.id] != nil || w.store.judge(m.id, semel.Fingerprint{}).Kind != contract.Fresh || !w.formerlyFree(m) || w.store.old(m) || m.age > w.now {
 		return
 	}
 	if m.former != "" && !w.twoFormers(m) && w.choices.flip() {
@@ -164,9 +164,9 @@ func (w *world) elsewhere(m *message, most time.Duration) {
 	if print.Version != 0 {
 		print.Version, print.Sum[15] = 1, 1
 	}
-	w.store.write(t, mark{id: m.id, as: as, print: print})
+	w.store.write(t, mark{id: m.id, as: as, print: print, at: w.now})
 	if m.former != "" {
-		w.store.write(t, mark{id: m.former, as: as, print: print})
+		w.store.write(t, mark{id: m.former, as: as, print: print, at: w.now})
 	}
 	long, commits := w.choices.wait(most), w.choices.often(3)
 	w.fault("copy elsewhere", "%s %s for %v, commits: %v", m.name(), word(asNames[:], as), long, commits)
@@ -189,7 +189,7 @@ func (w *world) commitElsewhere(t *transaction, m *message, as machine.As) {
 		rows = []machine.Row{{As: as}}
 	}
 	w.store.apply(t, nil, rows, func(r *machine.Row) *row {
-		return &row{key: rowKey{id: m.id}, as: r.As, message: m, print: t.marks[0].print, due: w.now + w.dueElsewhere(r.As)}
+		return &row{key: rowKey{id: m.id}, as: r.As, message: m, print: t.marks[0].print, due: w.now + w.dueElsewhere(r.As), changed: w.now}
 	})
 	if as == machine.AsApplied || as == machine.AsDiscarded {
 		w.step(m, t.marks[0].print)
@@ -220,7 +220,7 @@ func (w *world) drawPast() {
 		if print.Version != 0 {
 			print.Sum[15] = 1
 		}
-		w.store.markers[m.id] = marker{v, print}
+		w.store.markers[m.id] = marker{v, print, m.age}
 		if v == newer {
 			w.after(w.choices.wait(longestNewer), func() { w.endNewer(m) })
 			continue

@@ -68,7 +68,7 @@ func (c *checker) deadLetter(s *machine.Settlement, h *handed) {
 		c.broke("protocol", "%s is copied to the dead letters after its end", m.name())
 	case !s.Again && s.Attempts != h.attempts:
 		c.charged(h, s.Attempts)
-	case !c.mayDeadLetter(m):
+	case !c.mayDeadLetter(m) && !(h.endsAsOld() && h.must == machine.AsDeadLettered):
 		c.broke("law 4", "%s (%s) is copied to the dead letters", m.name(), word(conductNames[:], m.conduct))
 	}
 }
@@ -97,6 +97,9 @@ func (c *checker) countedOnRow(s *machine.Settlement) {
 		if r != nil { // it waited when the copy was counted, or was
 			r.settled++
 		}
+		return
+	}
+	if r == nil && c.w.store.wasRemoved(id) {
 		return
 	}
 	if r == nil {
@@ -161,7 +164,7 @@ func (c *checker) evidence(s *machine.Settlement, h *handed) {
 // content only.
 func (c *checker) othersContent(i *machine.Item) bool {
 	m, marked := c.w.store.marked(handOf(i).delivery.message)
-	return !c.p.config.Unmarked && marked && conflicts(m.print, i.Print) && c.w.store.rows[rowKey{identity(i), true, i.Print}] == nil
+	return !c.p.config.Unmarked && marked && !c.w.store.wasRemoved(identity(i)) && conflicts(m.print, i.Print) && c.w.store.rows[rowKey{identity(i), true, i.Print}] == nil
 }
 
 func (c *checker) proven(s *machine.Settlement, h *handed) bool {

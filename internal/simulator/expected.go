@@ -100,6 +100,9 @@ func (c *checker) marked(e machine.Marked) {
 func (c *checker) ending(s *machine.Settlement, h *handed) {
 	m := h.delivery.message
 	want := h.expected
+	if want == contract.NotEnded && h.endsAsOld() {
+		want = ends[h.must]
+	}
 	if want == contract.NotEnded {
 		want = contract.EndDuplicate // it rode, or its constraint said so
 	}

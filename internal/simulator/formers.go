@@ -59,11 +59,12 @@ func (f *flight) markOne(i int, e machine.Entry) contract.Verdict {
 		}
 	}
 	if v.Kind == contract.Fresh {
-		s.write(f.tx, mark{i, m.id, e.As, e.Item.Print})
+		s.write(f.tx, mark{i, m.id, e.As, e.Item.Print, f.p.w.now})
 		if m.former != "" {
-			s.write(f.tx, mark{i, m.former, e.As, e.Item.Print})
+			s.write(f.tx, mark{i, m.former, e.As, e.Item.Print, f.p.w.now})
 		}
 	}
+	f.lookOld(m, e.As, &v)
 	return v
 }
 
@@ -85,10 +86,13 @@ func (c *checker) formersApart(f *machine.Flight, marked map[string]bool, m *mes
 	}
 }
 
-// marked is the marker that says what became of a message: its own, or else the one under
-// its former identity.
+// marked is the marker that says what became of a message: its own, also when it was removed
+// since, or else the one under its former identity.
 func (s *store) marked(m *message) (marker, bool) {
 	own, there := s.markers[m.id]
+	if was := s.gone[m.id]; !there && was.times > 0 {
+		return was.marker, true
+	}
 	if there || m.former == "" {
 		return own, there
 	}

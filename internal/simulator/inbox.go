@@ -22,11 +22,15 @@ type row struct {
 	// when one that waits may be claimed.
 	token      uint64
 	until, due time.Duration
+	// changed is when it ended, of one that has.
+	changed time.Duration
 	// attempts are runs that ended; started are those that were written down before
 	// they began and of which no end is known.
 	attempts, started int
-	// by is who wrote it last.
-	by *process
+	// by is who wrote it last; from is the delivery that it was written for, if it was too
+	// old.
+	by   *process
+	from *delivery
 	// line is what it keeps an order with, place where it stands in it; 0: nowhere.
 	line    string
 	place   int
@@ -99,8 +103,8 @@ func (s *store) holds(token uint64, now time.Duration) (held []*claim) {
 func (s *store) endClaim(c *claim, r *machine.Row, by *process) {
 	to := c.row
 	to.as, to.reason, to.attempts, to.token, to.started, to.by = r.As, r.Reason, r.Attempts, 0, 0, by
-	to.due = by.w.now + r.After
-	s.markers[to.key.id] = marker{outcomes[r.As], to.print}
+	to.due, to.changed = by.w.now+r.After, by.w.now
+	s.remember(to.key.id, outcomes[r.As], marker{print: to.print, at: by.w.now})
 }
 
 // free makes the row of a claim due that stands.
@@ -128,17 +132,18 @@ func (w *world) person() {
 		w.skip(r)
 	case r.keepsBack() && w.choices.chance(3):
 		w.pass(r)
-	case (r.as == machine.AsParked || r.overdue()) && marked && m.outcome == contract.Parked:
+	case (r.as == machine.AsParked || r.overdue()) && marked && m.outcome == contract.Parked && r.reason != semel.ReasonOld:
 		w.fault("a person retries", "%s", r.key.id)
 		r.as, r.reason, r.due, r.by = machine.AsWaiting, "", w.now, nil
-		s.markers[r.key.id] = marker{contract.Waiting, r.print}
+		s.remember(r.key.id, contract.Waiting, marker{print: r.print, at: w.now})
 	case r.waits() && r.token != 0 && w.choices.flip():
 		w.fault("a person ends a claim", "%s", r.key.id)
 		r.as, r.token, r.due, r.by = machine.AsReceived, 0, w.now, nil
 	case r.waits() && w.choices.chance(4):
 		w.fault("a person discards", "%s", r.key.id)
 		r.as, r.token = machine.AsDiscarded, 0
-		s.markers[r.key.id] = marker{contract.Discarded, r.print}
+		r.changed = w.now
+		s.remember(r.key.id, contract.Discarded, marker{print: r.print, at: w.now})
 		s.advance(r, nil, w.now)
 		w.wrapUp()
 	}

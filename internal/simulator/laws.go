@@ -90,7 +90,7 @@ func (c *checker) row(f *flight, i int, e machine.Entry, r machine.Row, there bo
 		c.broke("law 10", "the row of entry %d of f%d is a repeat: %v; the store said %s", i, f.of.Number, r.Repeat, v.String())
 	case there && !conflict && !r.Repeat && (v.Kind != contract.Fresh || !setAside || r.As != e.As):
 		c.broke("law 12", "entry %d of f%d, %s and %s, has a row", i, f.of.Number, word(asNames[:], e.As), v.String())
-	case there && r.Repeat && !conflict && c.w.store.rows[rowKey{id: identity(e.Item)}] == nil && !(keep && v.Already(contract.Applied)):
+	case there && r.Repeat && !conflict && c.w.store.rows[rowKey{id: identity(e.Item)}] == nil && !(keep && v.Already(contract.Applied)) && !c.w.store.wasRemoved(identity(e.Item)):
 		c.broke("law 12", "entry %d of f%d repeats a row that is not there", i, f.of.Number)
 	case there && conflict && !r.Repeat && r.As == machine.AsDeadLettered && !handOf(e.Item).copied:
 		c.broke("law 2", "entry %d of f%d is a conflict to be dead-lettered, and no copy of it is known", i, f.of.Number)
@@ -105,6 +105,7 @@ func (c *checker) row(f *flight, i int, e machine.Entry, r machine.Row, there bo
 // will ever hear of it.
 func (c *checker) committed(f *flight) {
 	c.inOrder(f)
+	c.keptBehindOld(f)
 	for i, e := range f.of.Entries {
 		if f.verdicts[i].Kind == contract.Fresh && !slices.Contains(f.trim, i) {
 			h := handOf(e.Item)
@@ -136,6 +137,7 @@ func (c *checker) effect(f *flight, x effect) {
 	}
 	c.order(f, x)
 	c.inPlace(f, x)
+	c.besideOld(f, x)
 }
 
 // order checks that no message before this one in its lane has yet to come.
@@ -196,6 +198,8 @@ func (w *world) checkMessage(m *message) {
 	}
 	unmarked := w.plan.config.Unmarked
 	switch {
+	case s.wasRemoved(m.id):
+		w.checkRemoved(m)
 	case effects > 1 && !unmarked:
 		w.broke("law 12", "%s has %d effects", m.id, effects)
 	case effects == 1 && marker != contract.Applied && !unmarked:

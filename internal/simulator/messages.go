@@ -74,6 +74,8 @@ type message struct {
 	stream  string
 	version int64
 	late    bool
+	// age is when its identity was published first, where what has ended is removed.
+	age time.Duration
 }
 
 // delivery is a place in a lane's log.
@@ -117,6 +119,7 @@ func (w *world) drawMessages() {
 	}
 	w.drawVersions()
 	w.shuffleLanes()
+	w.drawAges()
 }
 
 func (w *world) drawMessage(i int) *message {

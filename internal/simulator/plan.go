@@ -75,6 +75,9 @@ type plan struct {
 	// formers: messages are marked under former identities, too.
 	formers bool
 
+	// keep is how long what has ended is kept; 0: for ever.
+	keep time.Duration
+
 	// away: after the other faults the store goes away for good.
 	away bool
 
@@ -126,6 +129,7 @@ func drawPlan(c *choices) plan {
 	p.drawStreams(c)
 	p.drawBlock()
 	p.formers = p.prints && !p.config.Unmarked && p.streams == 0 && c.chance(2)
+	p.drawReaping(c)
 	return p
 }
 

@@ -156,6 +156,14 @@ var required = map[string]string{
 		a version asks again after those of its flight
 		a version too far ahead
 		rows freed
+		marker removed
+		row removed
+		the reaper dies before it removes anything
+		the reaper dies between two slices
+		too old, and ends as parked
+		too old, and ends as discarded
+		too old, and ends as dead-lettered
+		kept back behind what is too old
 		stream held elsewhere
 		version missing for ever
 		lane lost
@@ -204,6 +212,8 @@ var required = map[string]string{
 		D3
 		D3, turns
 		D5
+		H3
+		H4
 		P1
 		counts
 		reports
@@ -257,6 +267,9 @@ var required = map[string]string{
 		applied, gap, committed
 		applied, gap, not committed
 		applied, gap, unknown
+		applied, old, committed
+		applied, old, not committed
+		applied, old, unknown
 		applied, stale known, committed
 		applied, stale, committed
 		blocked, already waiting, committed
@@ -306,6 +319,7 @@ var required = map[string]string{
 		received, conflict, committed
 		received, fresh, committed
 		received, fresh, unknown
+		received, old, committed
 		waiting, fresh, committed
 		parked, already parked, committed
 		parked, already parked, not committed

@@ -58,6 +58,8 @@ func TestTheMachineKeepsTheLawsUnderFaults(t *testing.T) {
 	keeps("B4_trap_T54_a_version_that_was_passed_is_discarded_or_set_aside", "B4")
 	keeps("B9_trap_T53_versions_take_effect_in_their_order_and_wait_for_it", "B9")
 	keeps("trap_T55_what_waits_for_an_earlier_version_is_freed_or_parked_in_time", "trap T55")
+	keeps("H3_what_has_ended_is_removed_beside_redeliveries_and_takes_effect_no_second_time", "H3")
+	keeps("H4_what_is_older_than_what_is_kept_ends_as_the_policy_says_without_a_run", "H4")
 	keeps("counts are exactly what happened", "counts")
 	keeps("observers are told exactly what happened", "reports")
 	for _, f := range s.Failures {

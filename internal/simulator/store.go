@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
@@ -14,6 +15,7 @@ import (
 type marker struct {
 	outcome contract.Outcome
 	print   semel.Fingerprint
+	at      time.Duration // of the mark that wrote it first
 }
 
 // rowKey is the key of an inbox row; a conflict's row has the print in it.
@@ -34,6 +36,7 @@ type mark struct {
 	id    string
 	as    machine.As
 	print semel.Fingerprint
+	at    time.Duration
 }
 
 // effect is what a handler wrote. The log of effects has no key: it is the
@@ -68,6 +71,10 @@ type store struct {
 	// not settle: a commit may have counted them, and they came again.
 	parted  map[string]int
 	effects map[string]int
+	// low is before when markers may have been removed; gone are those that were, which
+	// only the checker knows.
+	low     time.Duration
+	gone    map[string]removed
 	log     []*message
 	locks   map[string]*transaction
 	streams map[string]*stream
@@ -81,7 +88,7 @@ type store struct {
 }
 
 func newStore() *store {
-	return &store{markers: map[string]marker{}, rows: map[rowKey]*row{}, lost: map[rowKey]int{}, parted: map[string]int{}, effects: map[string]int{}, locks: map[string]*transaction{}, streams: map[string]*stream{}}
+	return &store{markers: map[string]marker{}, rows: map[rowKey]*row{}, lost: map[rowKey]int{}, parted: map[string]int{}, effects: map[string]int{}, gone: map[string]removed{}, locks: map[string]*transaction{}, streams: map[string]*stream{}}
 }
 
 // conflicts reports whether two prints of one rule differ.
@@ -144,7 +151,7 @@ var outcomes = [...]contract.Outcome{
 func (s *store) apply(t *transaction, trim []int, rows []machine.Row, rowOf func(*machine.Row) *row) {
 	for _, m := range t.marks {
 		if !slices.Contains(trim, m.entry) {
-			s.markers[m.id] = marker{outcomes[m.as], m.print}
+			s.remember(m.id, outcomes[m.as], marker{print: m.print, at: m.at})
 		}
 	}
 	for _, e := range t.effects {

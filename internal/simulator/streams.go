@@ -53,7 +53,7 @@ func (s *store) freeTurns(name string, by *process, now time.Duration) (freed bo
 			continue
 		}
 		r.as, r.reason, r.due, r.by = machine.AsReceived, "", now, by
-		s.markers[r.key.id] = marker{contract.Waiting, r.print}
+		s.remember(r.key.id, contract.Waiting, marker{print: r.print, at: now})
 		freed = true
 	}
 	return freed

@@ -21,9 +21,9 @@ type turn struct {
 	after time.Duration
 }
 
-// early reports whether a message's turn has not come, or is over.
+// early reports whether a message's turn has not come, or is over, or whether it is too old.
 func early(v contract.Verdict) bool {
-	return v.Kind == contract.Gap || v.Kind == contract.Stale || v.Kind == contract.Behind
+	return v.Kind == contract.Gap || v.Kind == contract.Stale || v.Kind == contract.Behind || v.Kind == contract.Old
 }
 
 // outOfTurn is called when the machine hears that an entry is out of its turn.
@@ -35,6 +35,8 @@ func (c *checker) outOfTurn(f *flight, i int) {
 		return
 	}
 	switch {
+	case v.Kind == contract.Old:
+		c.tooOld(h)
 	case v.Kind == contract.Stale && v.Known && c.p.config.OnConflict != machine.ThenAcceptFirst:
 		h.must, h.reason = machine.AsParked, semel.ReasonConflict
 	case v.Kind == contract.Stale:
@@ -104,6 +106,8 @@ func (h *handed) lawOfTurn() string {
 		return "B9"
 	case semel.ReasonBehind:
 		return "case 7"
+	case semel.ReasonOld:
+		return "H4"
 	}
 	return "B4"
 }

@@ -155,6 +155,7 @@ func (w *world) start() {
 	}
 	w.agenda.add(w.plan.span, w.endure)
 	w.after(w.choices.wait(w.plan.span/4), w.disturb)
+	w.reap()
 }
 
 // begin starts a process: a new machine on what has survived.

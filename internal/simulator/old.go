@@ -1,0 +1,86 @@
+package simulator
+
+import (
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// asOld is how the policy ends what is too old.
+func (c *checker) asOld() machine.As {
+	switch c.p.config.OnOld {
+	case machine.ThenDiscard:
+		return machine.AsDiscarded
+	case machine.ThenDeadLetter:
+		return machine.AsDeadLettered
+	}
+	return machine.AsParked
+}
+
+// tooOld is called when the machine hears that an entry is older than what is kept: it
+// ends as the policy says, without a run. That it was there before, nobody but the
+// checker knows.
+func (c *checker) tooOld(h *handed) {
+	c.arose("H4")
+	if id := identity(h.item); !c.w.store.wasRemoved(id) {
+		c.broke("H3", "%s is too old for the store, and nothing was ever removed of it", id)
+	}
+	h.must, h.reason = c.asOld(), semel.ReasonOld
+	c.w.coverage.add("fault", "too old, and ends as "+word(asNames[:], h.must))
+	h.suspicion = suspicion{} // no run of its follows
+}
+
+// endsAsOld reports whether a delivery was found too old, and has not ended as that.
+func (h *handed) endsAsOld() bool { return h.must != 0 && h.reason == semel.ReasonOld }
+
+// oldBefore returns the first entry of a flight that is too old and stands before another
+// in its line, -1 if there is none.
+func (c *checker) oldBefore(f *flight, entry int) int {
+	l, ordered := c.lineOf(f.of.Entries[entry].Item)
+	for i, e := range f.of.Entries[:entry] {
+		if before, _ := c.lineOf(e.Item); ordered && before == l && f.verdicts[i].Kind == contract.Old {
+			return i
+		}
+	}
+	return -1
+}
+
+// keptBehindOld counts what a flight took back because it stands behind what is too old.
+func (c *checker) keptBehindOld(f *flight) {
+	for _, i := range f.trim {
+		if c.p.config.Block && f.verdicts[i].Kind == contract.Fresh && c.oldBefore(f, i) >= 0 {
+			c.w.coverage.add("fault", "kept back behind what is too old")
+		}
+	}
+}
+
+// besideOld checks that nothing takes effect before an earlier message of its line that
+// was found too old and will be parked, where what is keeps its line back.
+func (c *checker) besideOld(f *flight, x effect) {
+	it := f.of.Entries[x.entry].Item
+	l, ordered := c.lineOf(it)
+	if !c.p.config.Block || !ordered || c.asOld() != machine.AsParked {
+		return
+	}
+	if i := c.oldBefore(f, x.entry); i >= 0 {
+		c.broke("case 7", "%s takes effect behind %s, which is too old and will be in the inbox", x.message.name(), f.message(i).name())
+	}
+	for _, h := range c.hands {
+		if other, _ := c.lineOf(h.item); h.claim == nil && other == l && h.arrival < handOf(it).arrival && h.endsAsOld() && c.alive(h) && !h.asked && !h.handled {
+			c.broke("case 7", "%s takes effect behind %s, which is too old and will be in the inbox", x.message.name(), h.delivery.message.name())
+		}
+	}
+}
+
+// checkRemoved holds a message of which the store has removed something against what that
+// was, when all is over: it took effect once at most, whatever came after that.
+func (w *world) checkRemoved(m *message) {
+	effects, was := w.store.effects[m.id], w.store.gone[m.id]
+	w.arose("H3")
+	switch {
+	case effects > 1:
+		w.broke("law 12", "%s has %d effects, and its marker was removed %d times", m.id, effects, was.times)
+	case effects == 0 && was.outcome == contract.Applied && !w.saidDuplicate(m.id):
+		w.broke("law 12", "%s was marked as applied and has no effect", m.id)
+	}
+}
