@@ -108,6 +108,19 @@ func (s suite[Tx]) retention(t *T) {
 		h.deliver(h.aged("new", time.Now().Add(time.Hour)))
 		h.wantKinds(h.asks(h.aged("new", longAgo)), already(contract.Applied))
 	})
+	t.Run("H3_nothing_is_removed_before_the_low_water_mark_is_raised", "Who removes without having raised the mark would leave copies that are answered as fresh.", func(t *T) {
+		h := s.opened(t)
+		h.retain(contract.Retention{Keep: soon})
+		h.deliver(h.print("a", 1))
+		moment(h.t.context())
+		h.t.must(h.reaper().Progressed(h.t.context(), "billing", nil))
+		moment(h.t.context())
+		if r, err := h.reaper().Reap(h.t.context(), contract.Reaping{Consumer: "billing", Most: 10}); err != nil || r.Markers != 0 {
+			t.Fatalf("%+v was removed, %v", r, err)
+		}
+		h.wantKinds(h.asks(h.aged("a", longAgo)), already(contract.Applied))
+		h.reaped(1)
+	})
 	t.Run("H4_a_mark_that_is_old_can_be_taken_back_and_set_aside", "What is too old is trimmed like any other mark, and may be written as parked by a mark that does not ask.", func(t *T) {
 		h := s.opened(t)
 		h.retain(contract.Retention{Keep: soon})

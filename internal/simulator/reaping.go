@@ -18,13 +18,16 @@ func (p *plan) drawReaping(c *choices) {
 	}
 	p.keep = time.Duration(c.between(1, 20)) * 100 * time.Millisecond
 	p.config.OnOld = []machine.Then{machine.ThenPark, machine.ThenDiscard}[c.below(2)]
+	if p.config.Block {
+		p.config.OnOld = machine.ThenPark // which keeps a line back
+	}
 	if p.config.OnConflict == machine.ThenDeadLetter || p.config.RetryThen == machine.ThenDeadLetter {
 		p.config.OnOld = machine.ThenDeadLetter
 	}
 }
 
 // drawAges gives messages their ages, which copies and other contents keep: when the
-// identity was published first. Then it publishes some again, long after.
+// identity was published first. Then it publishes some again, long after, and others then.
 func (w *world) drawAges() {
 	if w.plan.keep == 0 {
 		return
@@ -47,11 +50,23 @@ func (w *world) drawAges() {
 		}
 		for range w.choices.below(8) {
 			at += w.choices.wait(w.plan.span / 2)
-			m := w.messages[w.choices.below(len(w.messages))]
-			l.log = append(l.log, &delivery{message: m, lane: l, position: len(l.log), produced: max(at, m.age)})
-			at = max(at, m.age)
+			at = w.publishLate(l, at)
 		}
 	}
+}
+
+// publishLate publishes a message again that was published before, and others right behind
+// it. It returns when the last of them was.
+func (w *world) publishLate(l *lane, at time.Duration) time.Duration {
+	m := w.messages[w.choices.below(len(w.messages))]
+	at = max(at, m.age)
+	l.log = append(l.log, &delivery{message: m, lane: l, position: len(l.log), produced: at})
+	for range w.choices.below(3) {
+		next := w.drawMessage(len(w.messages))
+		next.age = at
+		l.log = append(l.log, &delivery{message: next, lane: l, position: len(l.log), produced: at})
+	}
+	return at
 }
 
 // removed is what the store no longer has of an identity: only the checker knows.
