@@ -9,7 +9,7 @@ func ofRetention() []Fault {
 		inMachine("what is too old runs", "law 9", "flight.go",
 			"\t\tif v.Kind != contract.Fresh {\n", "\t\tif v.Kind != contract.Fresh && v.Kind != contract.Old {\n"),
 		inMachine("what is too old is a duplicate", "law 12", "commit.go",
-			"\t\tcase v.Kind == contract.Old:\n\t\t\tm.old(en.Item)\n", ""),
+			"\t\tcase v.Kind == contract.Old:\n\t\t\tm.old(en.Item, v.Ahead)\n", ""),
 		inMachine("what is too old leaves no row", "law 12", "commit.go",
 			"it.Claim != nil || m.keeps(en.As) {", "it.Claim != nil || m.keeps(en.As) && it.failed().reason != semel.ReasonOld {"),
 		inMachine("marks of what is too old stay", "law 1", "commit.go",
