@@ -149,7 +149,8 @@ func (c *checker) evidence(s *machine.Settlement, h *handed) {
 	if s.Ending == contract.EndDuplicate && c.othersContent(s.Item) {
 		c.broke("law 10", "%s is settled as a duplicate, and its identity has another content", m.name())
 	}
-	if !c.proven(s, h) {
+	forgotten := s.Again && c.w.store.wasRemoved(identity(s.Item)) // the broker has it, and its answer was lost
+	if !forgotten && !c.proven(s, h) {
 		c.broke("law 2", "%s is settled as %s, and the store does not hold it", m.name(), s.Ending.String())
 	}
 	if s.Ending == contract.EndDuplicate && h.applied {
