@@ -114,6 +114,21 @@ func TestWhatIsOlderThanWhatIsKept(t *testing.T) {
 			t.Errorf("%+v, %v", got, err)
 		}
 	})
+	bubble(t, "H4_it_does_not_wait_in_its_line_to_run_again", func(t *testing.T) {
+		store := reaped(t)
+		for _, id := range []string{"7", "1"} { // the first one's place is before the copy of what took effect
+			m := old(id)
+			m.Key = []byte("k")
+			c := keeping(newListSource(m))
+			c.Lanes, c.OnParked, c.IdleExit = consumer.LanesKey, consumer.OnParkedBlock, time.Second
+			if got, err := consume(t, store, add, c); err != nil || got.Parked != 1 || got.Waiting != 0 {
+				t.Errorf("%s: %+v, %v", id, got, err)
+			}
+		}
+		if r := row(t, store, "1"); r.State != contract.StateParked || r.Reason != semel.ReasonOld {
+			t.Errorf("it is %s, %s", r.State, r.Reason)
+		}
+	})
 }
 
 func TestRetentionsThatAreRefused(t *testing.T) {

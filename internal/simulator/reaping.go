@@ -192,9 +192,9 @@ func (s *store) old(m *message) bool { return m.refused == "" && m.age < s.low }
 // wasRemoved reports whether the store had something of an identity.
 func (s *store) wasRemoved(id string) bool { return s.gone[id].times > 0 }
 
-// lookOld answers a fresh mark of what is to run, or to be received, and is too old.
+// lookOld answers a fresh mark of what is to run, now or as a row, and is too old.
 func (f *flight) lookOld(m *message, as machine.As, v *contract.Verdict) {
-	asks := as == machine.AsApplied || as == machine.AsReceived
+	asks := as.Outcome() == contract.Applied || as.Outcome() == contract.Waiting
 	if v.Kind != contract.Fresh || !asks || !f.p.w.store.old(m) {
 		return
 	}
