@@ -180,6 +180,9 @@ func (w *world) start(handle handler, kafka func(*Config), policy func(*settings
 		stop()
 		p.wire.thaw()
 		<-p.ended
+		if err := source.Close(ctx); err != nil { // a run that was refused has not closed it
+			w.t.Error(err)
+		}
 		<-source.life.Done() // a run does not wait for a source that closes slowly
 		source.brokers.close()
 	})
