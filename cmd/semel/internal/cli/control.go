@@ -104,13 +104,13 @@ func controlFlags(c *common, cmd *cobra.Command, w *operate.Wish) *cobra.Command
 	}
 	cmd.Flags().BoolVar(&w.DryRun, "dry-run", false, "only say what would be done")
 	cmd.Flags().StringVar(&w.Why, "reason", "", "why, for the record and for who looks at the consumer")
-	cmd.Flags().StringVar(&w.Who, "as", "", "who does it, for the record (default: the user of the operating system)")
+	whoFlag(cmd, &w.Who)
 	return c.withControlStore(cmd, &store)
 }
 
 // withControlStore adds the flags that say which consumers are meant.
 func (c *common) withControlStore(cmd *cobra.Command, store *string) *cobra.Command {
-	cmd.Flags().StringVar(store, "store", "", "only this store, by its name in the policy; or a database without a policy, as postgres://… or sqlite:FILE")
+	storeFlag(cmd, store)
 	refuseEmpty(cmd, "store", "consumer")
 	return c.withConfig(c.withConsumer(cmd, "only this consumer"))
 }

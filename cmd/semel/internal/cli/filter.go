@@ -127,6 +127,31 @@ func operator(as string) (string, error) {
 	return "", usage("the operating system does not say who you are; use --as NAME")
 }
 
+// storeFlag adds the flag for the store, or for a database without a policy.
+func storeFlag(cmd *cobra.Command, store *string) {
+	cmd.Flags().StringVar(store, "store", "", "only this store, by its name in the policy; or a database without a policy, as postgres://… or sqlite:FILE")
+}
+
+// recordFlags add the flags for the record of an act; see recorded.
+func recordFlags(cmd *cobra.Command, who, why *string) {
+	cmd.Flags().StringVar(why, "reason", "", "why, for the record")
+	whoFlag(cmd, who)
+}
+
+func whoFlag(cmd *cobra.Command, who *string) {
+	cmd.Flags().StringVar(who, "as", "", "who does it, for the record (default: the user of the operating system)")
+}
+
+// recorded checks what the record of an act needs, and finds out who is to be in it. Of what
+// is not done nobody has to say why.
+func recorded(who *string, why string, dry bool) (err error) {
+	if strings.TrimSpace(why) == "" && !dry {
+		return usage("--reason is missing: say why, it is recorded with the act")
+	}
+	*who, err = operator(*who)
+	return err
+}
+
 // words are states as a flag has them.
 func words(states []contract.RowState) []string {
 	all := make([]string, len(states))

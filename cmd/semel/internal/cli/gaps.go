@@ -23,7 +23,7 @@ type streamFlags struct{ store, source, stream string }
 
 func (f *streamFlags) add(c *common, cmd *cobra.Command, stream string) *cobra.Command {
 	flags := cmd.Flags()
-	flags.StringVar(&f.store, "store", "", "only this store, by its name in the policy; or a database without a policy, as postgres://… or sqlite:FILE")
+	storeFlag(cmd, &f.store)
 	flags.StringVar(&f.source, "source", "", "only streams of this source of identities")
 	flags.StringVar(&f.stream, "stream", "", stream)
 	refuseEmpty(cmd, "store", "consumer", "stream")

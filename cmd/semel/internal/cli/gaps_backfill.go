@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
@@ -29,16 +28,14 @@ what has taken effect already is a duplicate, what fills a gap frees what waits
 for it, and what cannot be applied is set aside. The consumer's own source is
 not touched, and the consumer may run meanwhile.`,
 		Args: nothing,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case c.consumer == "":
 				return usage("--consumer is missing: say whose messages these are")
 			case b.file == "":
 				return usage("--file is missing: name a file with a message a line, or - for standard input")
-			case strings.TrimSpace(b.why) == "":
-				return usage("--reason is missing: say why, it is recorded with the act")
 			}
-			if b.who, err = operator(b.who); err != nil {
+			if err := recorded(&b.who, b.why, false); err != nil {
 				return err
 			}
 			return c.backfill(cmd.Context(), b)
@@ -46,8 +43,7 @@ not touched, and the consumer may run meanwhile.`,
 	}
 	cmd.Flags().StringVar(&b.file, "file", "", "the file, with a message a line; - reads standard input")
 	cmd.Flags().StringVar(&b.format, "format", file.Envelope.String(), "what a line is: envelope, cloudevents or json")
-	cmd.Flags().StringVar(&b.why, "reason", "", "why, for the record")
-	cmd.Flags().StringVar(&b.who, "as", "", "who does it, for the record (default: the user of the operating system)")
+	recordFlags(cmd, &b.who, &b.why)
 	refuseEmpty(cmd, "consumer", "file", "format")
 	return c.withConfig(c.withConsumer(cmd, "the consumer"))
 }

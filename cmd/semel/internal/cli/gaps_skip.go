@@ -31,10 +31,8 @@ func gapsSkip(c *common) *cobra.Command {
 				return usage("give --all or --to, not both: each stream has versions of its own")
 			case to && (order.To < 1 || order.To > identity.MaxVersion):
 				return usage("--to %d is no version; they are from 1 to %d", order.To, int64(identity.MaxVersion))
-			case strings.TrimSpace(order.Why) == "" && !order.DryRun:
-				return usage("--reason is missing: say why, it is recorded with the act")
 			}
-			if order.Who, err = operator(order.Who); err != nil {
+			if err := recorded(&order.Who, order.Why, order.DryRun); err != nil {
 				return err
 			}
 			order.Filter = f.chosen(c, cmd)
@@ -48,8 +46,7 @@ func gapsSkip(c *common) *cobra.Command {
 	cmd.Flags().Int64Var(&order.To, "to", 0, "the version that the stream is moved to, as if it and those before it had taken effect (default: the one before the first that waits)")
 	cmd.Flags().BoolVar(&all, "all", false, "all streams in which messages wait")
 	cmd.Flags().BoolVar(&order.DryRun, "dry-run", false, "only say what would be done")
-	cmd.Flags().StringVar(&order.Why, "reason", "", "why, for the record")
-	cmd.Flags().StringVar(&order.Who, "as", "", "who does it, for the record (default: the user of the operating system)")
+	recordFlags(cmd, &order.Who, &order.Why)
 	return f.add(c, cmd, "the stream")
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -47,7 +46,7 @@ func (c *common) withDerivations(cmd *cobra.Command, store string, work func(con
 }
 
 func identityFlags(c *common, cmd *cobra.Command, store *string) *cobra.Command {
-	cmd.Flags().StringVar(store, "store", "", "only this store, by its name in the policy; or a database without a policy, as postgres://… or sqlite:FILE")
+	storeFlag(cmd, store)
 	refuseEmpty(cmd, "store")
 	return c.withConfig(cmd)
 }
@@ -105,21 +104,16 @@ type identityAct struct {
 
 func (o *identityAct) flags(c *common, cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only say what would be done")
-	cmd.Flags().StringVar(&o.act.Why, "reason", "", "why, for the record")
-	cmd.Flags().StringVar(&o.act.Who, "as", "", "who does it, for the record (default: the user of the operating system)")
+	recordFlags(cmd, &o.act.Who, &o.act.Why)
 	return identityFlags(c, cmd, &o.store)
 }
 
 // begin checks what an act needs.
-func (o *identityAct) begin(args []string) (err error) {
-	switch {
-	case len(args) != 1:
+func (o *identityAct) begin(args []string) error {
+	if len(args) != 1 {
 		return usage("name one consumer")
-	case strings.TrimSpace(o.act.Why) == "" && !o.dryRun:
-		return usage("--reason is missing: say why, it is recorded with the act")
 	}
-	o.act.Who, err = operator(o.act.Who)
-	return err
+	return recorded(&o.act.Who, o.act.Why, o.dryRun)
 }
 
 // printIdentityAct prints what was done, or would be.

@@ -64,7 +64,7 @@ func inboxStats(c *common) *cobra.Command {
 		},
 	}
 	l.add(c, cmd, 0, "consumers")
-	cmd.Flags().StringVar(&store, "store", "", "only this store, by its name in the policy; or a database without a policy, as postgres://… or sqlite:FILE")
+	storeFlag(cmd, &store)
 	refuseEmpty(cmd, "store", "consumer")
 	return c.withConfig(c.withConsumer(cmd, "only this consumer"))
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"strconv"
-	"strings"
 
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/contract"
@@ -76,13 +75,10 @@ func rowAct(c *common, verb operate.Verb, standard ...contract.RowState) *cobra.
 			if err != nil {
 				return err
 			}
-			order := operate.Order{Verb: verb, Filter: chosen, Why: why, DryRun: dryRun}
-			if order.Who, err = operator(who); err != nil {
+			if err := recorded(&who, why, dryRun); err != nil {
 				return err
 			}
-			if strings.TrimSpace(why) == "" && !dryRun {
-				return usage("--reason is missing: say why, it is recorded with the act")
-			}
+			order := operate.Order{Verb: verb, Filter: chosen, Who: who, Why: why, DryRun: dryRun}
 			if dryRun {
 				then = follow{}
 			}
@@ -91,8 +87,7 @@ func rowAct(c *common, verb operate.Verb, standard ...contract.RowState) *cobra.
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "all that the filters choose, instead of numbers")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would be done")
-	cmd.Flags().StringVar(&why, "reason", "", "why, for the record")
-	cmd.Flags().StringVar(&who, "as", "", "who does it, for the record (default: the user of the operating system)")
+	recordFlags(cmd, &who, &why)
 	if verb == operate.Retry {
 		cmd.Flags().BoolVar(&then.wait, "wait", false, "wait until the consumer that runs has worked on them, and say how they ended")
 		cmd.Flags().BoolVar(&then.run, "run", false, "work on them here, with the policy's handler, and say how they ended")

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
@@ -20,11 +19,8 @@ type setting struct {
 
 func (s *setting) add(c *common, cmd *cobra.Command) *cobra.Command {
 	cmd.Args = nothing
-	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
-		if strings.TrimSpace(s.why) == "" && !s.DryRun {
-			return usage("--reason is missing: say why, it is recorded with the act")
-		}
-		if s.who, err = operator(s.who); err != nil {
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := recorded(&s.who, s.why, s.DryRun); err != nil {
 			return err
 		}
 		return c.withGroups(cmd.Context(), func(a *assembly.Assembly, all []grouped) error {
@@ -32,8 +28,7 @@ func (s *setting) add(c *common, cmd *cobra.Command) *cobra.Command {
 		})
 	}
 	cmd.Flags().BoolVar(&s.DryRun, "dry-run", false, "only say what would be done")
-	cmd.Flags().StringVar(&s.why, "reason", "", "why, for the record")
-	cmd.Flags().StringVar(&s.who, "as", "", "who does it, for the record (default: the user of the operating system)")
+	recordFlags(cmd, &s.who, &s.why)
 	cmd.Flags().BoolVar(&s.Ahead, "ahead", false, "also where a person has set the group's offset, or an older release committed it")
 	refuseEmpty(cmd, "consumer")
 	return c.withConfig(c.withConsumer(cmd, "only this consumer"))

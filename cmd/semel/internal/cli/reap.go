@@ -25,7 +25,7 @@ type reapFlags struct {
 }
 
 func (f *reapFlags) add(c *common, cmd *cobra.Command) *cobra.Command {
-	cmd.Flags().StringVar(&f.store, "store", "", "only this store, by its name in the policy; or a database without a policy, as postgres://… or sqlite:FILE")
+	storeFlag(cmd, &f.store)
 	refuseEmpty(cmd, "store")
 	return c.withConfig(c.withConsumer(cmd, "only of this consumer"))
 }
@@ -144,10 +144,6 @@ func (c *common) printReaped(done []operate.Reaped, dry bool) error {
 		fmt.Fprintln(c.Err, "no consumer has recorded a retention: all is kept for ever")
 		return nil
 	}
-	columns := c.Width
-	if !c.OutTerminal {
-		columns = terminal.Unlimited
-	}
 	type view = operate.Reaped
 	number := func(of func(view) int64) func(view) string {
 		return func(v view) string { return fmt.Sprint(of(v)) }
@@ -160,7 +156,7 @@ func (c *common) printReaped(done []operate.Reaped, dry bool) error {
 		{terminal.Column{Title: "ROWS"}, true, number(func(v view) int64 { return v.Rows })},
 		{terminal.Column{Title: "BODIES"}, true, number(func(v view) int64 { return v.Bodies })},
 		{terminal.Column{Title: "STAY"}, true, number(func(v view) int64 { return v.Kept })},
-	}, columns)
+	}, new(listing).columns(c))
 	for _, r := range done {
 		switch {
 		case r.Stopped != "":
@@ -263,14 +259,11 @@ func reapForget(c *common) *cobra.Command {
 		Use:   "forget --lane NAME --consumer NAME --reason TEXT",
 		Short: "Let a lane no longer hold the reaper that is never read again",
 		Args:  nothing,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			switch {
-			case lane == "" || c.consumer == "":
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if lane == "" || c.consumer == "" {
 				return usage("--lane and --consumer are needed: semel reap status names the lane that holds a consumer's reaper")
-			case strings.TrimSpace(why) == "" && !f.dry:
-				return usage("--reason is missing: say why, it is recorded with the act")
 			}
-			if who, err = operator(who); err != nil {
+			if err := recorded(&who, why, f.dry); err != nil {
 				return err
 			}
 			return f.withStores(c, cmd, func(ctx context.Context, a *assembly.Assembly) error {
@@ -280,8 +273,7 @@ func reapForget(c *common) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&lane, "lane", "", "the lane, as a topic and its partition")
 	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "only say what would be done")
-	cmd.Flags().StringVar(&why, "reason", "", "why, for the record")
-	cmd.Flags().StringVar(&who, "as", "", "who does it, for the record (default: the user of the operating system)")
+	recordFlags(cmd, &who, &why)
 	return f.add(c, cmd)
 }
 
