@@ -12,6 +12,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/legible"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -181,10 +182,10 @@ func (s topicSettings) horizon(topic string) (contract.Horizon, error) {
 			return endless(topic, p.name, value), nil
 		}
 		if late += d; d > 0 {
-			why += p.name + " " + days(d) + " + "
+			why += p.name + " " + legible.Span(d) + " + "
 		}
 	}
-	return contract.Horizon{Late: late, Why: why + days(removalCheck) + " until the brokers remove it"}, nil
+	return contract.Horizon{Late: late, Why: why + legible.Span(removalCheck) + " until the brokers remove it"}, nil
 }
 
 func endless(topic, setting, value string) contract.Horizon {
@@ -209,18 +210,4 @@ func span(value string, usual time.Duration) (d time.Duration, finite bool, err 
 		return 0, false, nil
 	}
 	return time.Duration(n) * time.Millisecond, true, nil
-}
-
-// days is a span as people write it: 7d, 36h, 5m.
-func days(d time.Duration) string {
-	const day = 24 * time.Hour
-	switch {
-	case d >= day && d%day == 0:
-		return fmt.Sprintf("%dd", d/day)
-	case d >= time.Hour && d%time.Hour == 0:
-		return fmt.Sprintf("%dh", d/time.Hour)
-	case d >= time.Minute && d%time.Minute == 0:
-		return fmt.Sprintf("%dm", d/time.Minute)
-	}
-	return d.String()
 }

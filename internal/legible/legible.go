@@ -1,7 +1,8 @@
 // Package legible guards against errors that cannot be read: a nil pointer that
 // a function returned as an error, one whose methods panic, or one that wraps
 // itself. Whoever prints or examines such an error outside of a recover ends the
-// process, or never comes to an end.
+// process, or never comes to an end. Printable and Span write for people what others
+// wrote, and how long something is.
 package legible
 
 import (

@@ -9,6 +9,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/legible"
 )
 
 // Config is the consumer's policy for consumer.New, without its Source and what
@@ -183,7 +184,7 @@ func (c *Consumer) Kept() string {
 	if c.Retention.Keep == 0 {
 		return forever
 	}
-	return showSpan(c.Retention.Keep)
+	return legible.Span(c.Retention.Keep)
 }
 
 // Says is what is declared of the effect, as attributes of a log line; none if nothing is.

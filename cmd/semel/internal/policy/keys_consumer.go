@@ -6,6 +6,7 @@ import (
 
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/legible"
 )
 
 // The table of a consumer's keys, in the order of the reference.
@@ -85,15 +86,15 @@ func paceKeys() []field[Consumer] {
 			count{least: 1, most: 1024}, func(c *Consumer) *int { return &c.Workers }),
 		group(meta{name: "batch", doc: "The bounds of one transaction. A batch never waits to fill."},
 			batchShape(), func(c *Consumer) *consumer.BatchLimits { return &c.Batch }),
-		key(meta{name: "timeout", def: showSpan(consumer.DefaultTimeout), doc: "The longest a handler may run for one message."},
+		key(meta{name: "timeout", def: legible.Span(consumer.DefaultTimeout), doc: "The longest a handler may run for one message."},
 			span{least: time.Millisecond, most: day}, func(c *Consumer) *time.Duration { return &c.Timeout }),
-		key(meta{name: "hold", def: showSpan(consumer.DefaultHold), doc: "The longest wait that is kept in memory."},
+		key(meta{name: "hold", def: legible.Span(consumer.DefaultHold), doc: "The longest wait that is kept in memory."},
 			span{least: time.Millisecond, most: time.Hour}, func(c *Consumer) *time.Duration { return &c.Hold }),
 		group(meta{name: "max_unsettled", doc: "The most that is fetched and not settled."},
 			boundShape(), func(c *Consumer) *contract.Bound { return &c.MaxUnsettled }),
 		key(meta{name: "max_body", def: showSize(consumer.DefaultMaxBody), doc: "The longest body that is processed. No store sees a longer one: the message ends as `on_bad_identity` says, as `too large`, with its first 64 KiB and its length in the header `semel-length`. A source's own limit can only be smaller."},
 			size{least: 64 << 10, most: 1 << 30}, func(c *Consumer) *int64 { return &c.MaxBody }),
-		key(meta{name: "drain", def: showSpan(consumer.DefaultDrain), doc: "How long a stop waits for running handlers."},
+		key(meta{name: "drain", def: legible.Span(consumer.DefaultDrain), doc: "How long a stop waits for running handlers."},
 			span{least: time.Millisecond, most: time.Hour}, func(c *Consumer) *time.Duration { return &c.Drain }),
 	}
 }
@@ -143,7 +144,7 @@ func retryShape() object[consumer.RetryPolicy] {
 	return object[consumer.RetryPolicy]{fields: []field[consumer.RetryPolicy]{
 		key(meta{name: "attempts", def: fmt.Sprint(consumer.DefaultAttempts), doc: "How often a handler runs at most."},
 			count{least: 1, most: 1_000_000}, func(r *consumer.RetryPolicy) *int { return &r.Attempts }),
-		key(meta{name: "first", def: showSpan(consumer.DefaultRetryFirst), doc: "The upper end of the first wait."},
+		key(meta{name: "first", def: legible.Span(consumer.DefaultRetryFirst), doc: "The upper end of the first wait."},
 			span{least: time.Millisecond, most: time.Hour}, func(r *consumer.RetryPolicy) *time.Duration { return &r.First }),
 		key(meta{name: "most", doc: "The upper end of every wait; the default is `hold`. A message whose wait is longer than `hold` waits in the store's inbox, and its broker is settled: a marker is needed for that."},
 			span{least: time.Millisecond, most: 365 * day}, func(r *consumer.RetryPolicy) *time.Duration { return &r.Most }),
@@ -169,7 +170,7 @@ func batchShape() object[consumer.BatchLimits] {
 	return object[consumer.BatchLimits]{fields: []field[consumer.BatchLimits]{
 		key(meta{name: "most", def: fmt.Sprint(consumer.DefaultBatchMost), doc: "The most messages of a transaction."},
 			count{least: 1, most: 10_000}, func(b *consumer.BatchLimits) *int { return &b.Most }),
-		key(meta{name: "time", def: showSpan(consumer.DefaultBatchTime), doc: "How long handlers of one batch may run before it commits."},
+		key(meta{name: "time", def: legible.Span(consumer.DefaultBatchTime), doc: "How long handlers of one batch may run before it commits."},
 			span{least: time.Millisecond, most: time.Minute}, func(b *consumer.BatchLimits) *time.Duration { return &b.Time }),
 	}}
 }

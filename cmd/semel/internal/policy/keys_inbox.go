@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/internal/legible"
 )
 
 // The tables of the inbox.
@@ -24,9 +25,9 @@ func inboxKeys() []field[Consumer] {
 
 func inboxShape() object[consumer.InboxPolicy] {
 	return object[consumer.InboxPolicy]{fields: []field[consumer.InboxPolicy]{
-		key(meta{name: "lease", def: showSpan(consumer.DefaultLease), doc: "How long a claim lasts that nobody extends, by the store's clock. As long as that a message waits whose process died. A handler that runs longer has its claim extended up to `timeout`."},
+		key(meta{name: "lease", def: legible.Span(consumer.DefaultLease), doc: "How long a claim lasts that nobody extends, by the store's clock. As long as that a message waits whose process died. A handler that runs longer has its claim extended up to `timeout`."},
 			span{least: time.Second, most: time.Hour}, func(i *consumer.InboxPolicy) *time.Duration { return &i.Lease }),
-		key(meta{name: "poll", def: showSpan(consumer.DefaultPoll), doc: "How long a consumer with nothing to do waits at most before it asks the store for what is due."},
+		key(meta{name: "poll", def: legible.Span(consumer.DefaultPoll), doc: "How long a consumer with nothing to do waits at most before it asks the store for what is due."},
 			span{least: 10 * time.Millisecond, most: time.Minute}, func(i *consumer.InboxPolicy) *time.Duration { return &i.Poll }),
 		key(meta{name: "starts", def: fmt.Sprint(consumer.DefaultStarts), doc: "How often a message may be begun by processes that die of it, or of something else. Then it is parked as `kills its process`."},
 			count{least: 1, most: 100}, func(i *consumer.InboxPolicy) *int { return &i.Starts }),

@@ -6,6 +6,7 @@ import (
 
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/legible"
 )
 
 // The table of a consumer's versions.
@@ -20,7 +21,7 @@ func versionShape() object[Version] {
 			beginShape{}, func(v *Version) *VersionStart { return &v.Start }),
 		key(meta{name: "on_gap", def: "park", doc: "What becomes of a version for whose predecessor it was waited in vain."},
 			words("park"), func(v *Version) *string { return &v.onGap }),
-		key(meta{name: "gap_deadline", def: showSpan(consumer.DefaultGap), doc: "How long a version waits in the store's inbox for the one before it. Then it is parked as `gap`, and still freed when that comes."},
+		key(meta{name: "gap_deadline", def: legible.Span(consumer.DefaultGap), doc: "How long a version waits in the store's inbox for the one before it. Then it is parked as `gap`, and still freed when that comes."},
 			span{least: time.Second, most: 365 * day}, func(v *Version) *time.Duration { return &v.GapDeadline }),
 		key(meta{name: "gap_cap", doc: "How many versions ahead of its stream's next a version may wait, whether those between are missing or wait, too; any number, unless it is set. One further ahead is parked as `gap` at once, and still freed when its turn comes."},
 			count64{count{least: 1, most: 1_000_000_000}}, func(v *Version) *int64 { return &v.GapCap }),

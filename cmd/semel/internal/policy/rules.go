@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/internal/legible"
 )
 
 // rules judge the combinations of one consumer's keys.
@@ -137,7 +138,7 @@ func (r rules) waits() {
 		r.retryWaits()
 	}
 	if r.ok("drain", "timeout") && (c.Drain != consumer.DefaultDrain || c.Timeout != consumer.DefaultTimeout) && c.Drain < c.Timeout {
-		r.warn("drain", fmt.Sprintf("a stop waits %s for a handler that may run %s, and then abandons it", showSpan(c.Drain), showSpan(c.Timeout)),
+		r.warn("drain", fmt.Sprintf("a stop waits %s for a handler that may run %s, and then abandons it", legible.Span(c.Drain), legible.Span(c.Timeout)),
 			"let drain be at least timeout; nothing is lost either way")
 	}
 	if r.ok("batch", "timeout") && c.Batch.Time > c.Timeout {
@@ -157,7 +158,7 @@ func (r rules) retryWaits() {
 		r.longWaits()
 	}
 	if c.Retry.First > c.Retry.Most {
-		r.refuse("retry.first", fmt.Sprintf("the first wait, %s, is longer than the longest, %s", showSpan(c.Retry.First), showSpan(c.Retry.Most)),
-			fmt.Sprintf("write at most %s", showSpan(c.Retry.Most)))
+		r.refuse("retry.first", fmt.Sprintf("the first wait, %s, is longer than the longest, %s", legible.Span(c.Retry.First), legible.Span(c.Retry.Most)),
+			fmt.Sprintf("write at most %s", legible.Span(c.Retry.Most)))
 	}
 }

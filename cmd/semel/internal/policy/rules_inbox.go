@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/internal/legible"
 )
 
 // inbox judges what needs the store's inbox, and what needs none.
@@ -65,7 +66,7 @@ const noInbox = "this strategy writes no marker, and only what has one can wait 
 func (r rules) longWaits() {
 	c := r.consumer
 	if c.Retry.Most > c.Hold && !c.Strategy.Marks() {
-		r.refuse("retry.most", fmt.Sprintf("a wait of %s is longer than hold, %s, and cannot be kept: %s", showSpan(c.Retry.Most), showSpan(c.Hold), noInbox),
-			fmt.Sprintf("write at most %s, or a longer hold", showSpan(c.Hold)))
+		r.refuse("retry.most", fmt.Sprintf("a wait of %s is longer than hold, %s, and cannot be kept: %s", legible.Span(c.Retry.Most), legible.Span(c.Hold), noInbox),
+			fmt.Sprintf("write at most %s, or a longer hold", legible.Span(c.Hold)))
 	}
 }

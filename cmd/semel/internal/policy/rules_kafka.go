@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/kafka"
 )
 
@@ -87,8 +88,8 @@ func (r rules) kafka(s *Source) {
 	}
 	c, at := r.consumer, "sources."+s.Name+".kafka"
 	if c.Drain > longestRevocation && r.ok("drain") {
-		r.refuse("drain", fmt.Sprintf("a partition that is taken away drains for as long, and the group waits 60s at most: %s is too long", showSpan(c.Drain)),
-			"write at most "+showSpan(longestRevocation))
+		r.refuse("drain", fmt.Sprintf("a partition that is taken away drains for as long, and the group waits 60s at most: %s is too long", legible.Span(c.Drain)),
+			"write at most "+legible.Span(longestRevocation))
 	}
 	if group := s.Kafka.GroupOf(c); s.Kafka.Start.Group == group && r.sound(at+".start") && r.sound(at+".group") {
 		r.faultAt(at+".start.group", fmt.Sprintf("consumer %s is in group %q itself, where it goes on anyway", c.Name, group),

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/semel-go/semel/internal/legible"
 	"go.yaml.in/yaml/v4"
 )
 
@@ -251,7 +252,7 @@ func (s span) read(d *decoder, p place) (time.Duration, bool) {
 }
 
 func (s span) words() string {
-	return fmt.Sprintf("a duration, %s to %s", showSpan(s.least), showSpan(s.most))
+	return fmt.Sprintf("a duration, %s to %s", legible.Span(s.least), legible.Span(s.most))
 }
 
 // size is a number of bytes in a range.

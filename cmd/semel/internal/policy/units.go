@@ -37,19 +37,6 @@ func endsInUnit(text string) bool {
 	return last < '0' || last > '9'
 }
 
-func showSpan(d time.Duration) string {
-	switch {
-	case d >= day && d%day == 0:
-		return fmt.Sprintf("%dd", d/day)
-	case d >= time.Hour && d%time.Hour == 0:
-		return fmt.Sprintf("%dh", d/time.Hour)
-	case d >= time.Minute && d%time.Minute == 0:
-		return fmt.Sprintf("%dm", d/time.Minute)
-	default:
-		return d.String()
-	}
-}
-
 // sizeUnit is a suffix and what it multiplies by.
 type sizeUnit struct {
 	suffix string
