@@ -47,10 +47,7 @@ type control struct {
 
 // newControl returns nil where the store keeps none.
 func newControl(c *Config, store any, b beside, n *reporter) *control {
-	if l, calls := store.(callsOut); calls {
-		store = l.inner()
-	}
-	controls, able := store.(contract.Controls)
+	controls, able := abilityOf[contract.Controls](store)
 	if !able {
 		return nil
 	}

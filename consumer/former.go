@@ -84,10 +84,7 @@ func (c *Config) fitsFormer(store any) error {
 
 // derivationsOf are those of a store, nil if it keeps none.
 func derivationsOf(store any) contract.Derivations {
-	if l, calls := store.(callsOut); calls {
-		store = l.inner()
-	}
-	derivations, _ := store.(contract.Derivations)
+	derivations, _ := abilityOf[contract.Derivations](store)
 	return derivations
 }
 

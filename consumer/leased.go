@@ -46,6 +46,15 @@ type callsOut interface {
 	inner() any
 }
 
+// abilityOf is an optional ability of a store, also of the one that Leased was given.
+func abilityOf[A any](store any) (ability A, able bool) {
+	if l, calls := store.(callsOut); calls {
+		store = l.inner()
+	}
+	ability, able = store.(A)
+	return ability, able
+}
+
 // fitsLeased reports what is in the way of a consumer with this policy, and bounds
 // its batches.
 func (s *leased[Tx]) fitsLeased(c *Config) error {

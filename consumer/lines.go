@@ -68,10 +68,7 @@ func (c *Config) fitsLines(store any) error {
 
 // linesOf are those of a store, nil if it keeps none.
 func linesOf(store any) contract.Lines {
-	if l, calls := store.(callsOut); calls {
-		store = l.inner()
-	}
-	lines, _ := store.(contract.Lines)
+	lines, _ := abilityOf[contract.Lines](store)
 	return lines
 }
 

@@ -93,7 +93,7 @@ func (r *reaping) work(base context.Context) {
 		}
 	}
 	wait := time.Duration(rand.Int64N(int64(reapEvery))) // processes that start together do not reap together
-	for wait += reapEvery / 2; r.rest(base, wait); wait = reapEvery {
+	for wait += reapEvery / 2; waits(base, wait); wait = reapEvery {
 		r.askHorizon(base)
 		if r.record(base) {
 			r.pass(base)
@@ -108,24 +108,12 @@ func (r *reaping) keepAll(base context.Context) {
 		ctx, cancel := context.WithTimeout(base, callTimeout)
 		err := r.beside.do(ctx, func() error { return r.reaper.Retain(ctx, r.config.kept()) })
 		cancel()
-		if err == nil || !r.rest(base, wait) {
+		if err == nil || !waits(base, wait) {
 			return
 		}
 		if wait == reapEvery {
 			r.config.Logger.Warn("the store does not take that everything is kept for ever: that is tried again", "consumer", r.config.Name, "error", err)
 		}
-	}
-}
-
-// rest waits; false: the run is over.
-func (r *reaping) rest(base context.Context, wait time.Duration) bool {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-base.Done():
-		return false
 	}
 }
 
@@ -241,7 +229,7 @@ func (r *reaping) pass(base context.Context) {
 			sum.Next.Done = false // there are more bodies
 		}
 		r.fit(time.Since(took))
-		if !sum.Next.Done && !r.rest(base, restFor*time.Since(took)) {
+		if !sum.Next.Done && !waits(base, restFor*time.Since(took)) {
 			return
 		}
 	}
