@@ -138,9 +138,16 @@ type queries interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
+// dated is the number and the kind of the table of days where the markers of a consumer
+// are; sql.ErrNoRows: they are in none.
+func (s *Store) dated(ctx context.Context, db queries, consumer string) (number int64, kind string, err error) {
+	err = db.QueryRowContext(ctx, s.postgres.Dated, []byte(consumer)).Scan(&number, &kind)
+	return number, kind, err
+}
+
 func (d *days) find(ctx context.Context, db queries) (bool, error) {
-	var kind string
-	err := db.QueryRowContext(ctx, d.store.postgres.Dated, []byte(d.Consumer)).Scan(&d.number, &kind)
+	number, kind, err := d.store.dated(ctx, db, d.Consumer)
+	d.number = number
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return false, nil
@@ -253,9 +260,7 @@ func (s *Store) notDated(ctx context.Context, db queries, consumer string) error
 	if s.postgres == nil || s.days != nil {
 		return nil
 	}
-	var number int64
-	var kind string
-	err := db.QueryRowContext(ctx, s.postgres.Dated, []byte(consumer)).Scan(&number, &kind)
+	_, kind, err := s.dated(ctx, db, consumer)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
@@ -315,9 +320,7 @@ func (s *Store) ofConsumer(ctx context.Context, consumer string) (*Store, error)
 	if s.postgres == nil || s.days != nil {
 		return s, nil
 	}
-	var number int64
-	var kind string
-	err := s.db.QueryRowContext(ctx, s.postgres.Dated, []byte(consumer)).Scan(&number, &kind)
+	number, kind, err := s.dated(ctx, s.db, consumer)
 	return s.ofDays(consumer, kind, number, err)
 }
 

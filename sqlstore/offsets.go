@@ -77,12 +77,7 @@ func scanOffsets(all []contract.LaneOffset, query func() (*sql.Rows, error)) err
 	return rows.Err()
 }
 
-// querier is a database or a transaction.
-type querier interface {
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}
-
-func (s *Store) sqliteOffsets(ctx context.Context, from querier, consumer string, all []contract.LaneOffset) error {
+func (s *Store) sqliteOffsets(ctx context.Context, from queries, consumer string, all []contract.LaneOffset) error {
 	for i := range all {
 		var length int64
 		var check []byte
