@@ -77,8 +77,8 @@ func (s *Store) open(ctx context.Context, o contract.TxOptions, marks []contract
 	if err = b.ask(ctx, requests...); err == nil && len(m.seen()) > 0 {
 		err = b.ask(ctx, m.judge(s.sql.Judge))
 	}
-	if outside := m.outside(); err == nil && len(outside) > 0 {
-		err = b.setAside(ctx, m, outside)
+	if err == nil {
+		err = s.setAside(m, func(r *request) error { return b.ask(ctx, r) })
 	}
 	if err == nil && m.altered && !b.guarded {
 		b.guarded, b.known.altered = true, true
@@ -215,10 +215,8 @@ func (s *Store) MarkIn(ctx context.Context, tx pgx.Tx, marks []contract.Mark) ([
 	if err == nil && len(m.seen()) > 0 {
 		err = ask(m.judge(s.sql.Judge))
 	}
-	if outside := m.outside(); err == nil && len(outside) > 0 {
-		if err = ask(m.setAside(s.days.Aside, outside)); err == nil && len(m.seen()) > 0 {
-			err = ask(m.judge(s.sql.Judge))
-		}
+	if err == nil {
+		err = s.setAside(m, ask)
 	}
 	if err == nil {
 		err = m.fault()

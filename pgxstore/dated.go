@@ -53,12 +53,16 @@ func (m *marking) setAside(text string, outside []int) *request {
 	return r
 }
 
-// setAside writes such marks in a batch, and looks again at those that another was faster
-// with.
-func (b *batch) setAside(ctx context.Context, m *marking, outside []int) error {
-	err := b.ask(ctx, m.setAside(b.store.days.Aside, outside))
+// setAside writes such marks, if there are any, and looks again at those that another was
+// faster with.
+func (s *Store) setAside(m *marking, ask func(*request) error) error {
+	outside := m.outside()
+	if len(outside) == 0 {
+		return nil
+	}
+	err := ask(m.setAside(s.days.Aside, outside))
 	if err == nil && len(m.seen()) > 0 {
-		err = b.ask(ctx, m.judge(b.store.sql.Judge))
+		err = ask(m.judge(s.sql.Judge))
 	}
 	return err
 }
