@@ -208,7 +208,7 @@ func (p *pilot[Tx]) prepare(ctx context.Context, f *flight[Tx]) error {
 		m.Line = p.markLine(&names, &f.Entries[i])
 		if h := rowOf(&en); h != nil {
 			m.Claim = h.claim()
-		} else if m.As == contract.Applied || m.As == contract.Waiting { // a row runs later, and asks no more
+		} else if m.Asks() { // also what becomes a row: it runs later, and asks no more
 			m.Age = p.engine.config.ageOf(en.Item.Handle.(*parcel))
 		}
 		f.marks = append(f.marks, m)

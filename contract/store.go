@@ -118,6 +118,10 @@ type Mark struct {
 	Strict bool
 }
 
+// Asks reports whether a mark asks whether its message may run, at once or as a row, and
+// does not only say what became of it.
+func (m *Mark) Asks() bool { return m.As == Applied || m.As == Waiting }
+
 // VerdictKind is which answer a store gives to a mark.
 type VerdictKind uint8
 

@@ -194,8 +194,8 @@ func (s *store) wasRemoved(id string) bool { return s.gone[id].times > 0 }
 
 // lookOld answers a fresh mark of what is to run, now or as a row, and is too old.
 func (f *flight) lookOld(m *message, as machine.As, v *contract.Verdict) {
-	asks := as.Outcome() == contract.Applied || as.Outcome() == contract.Waiting
-	if v.Kind != contract.Fresh || !asks || !f.p.w.store.old(m) {
+	asked := contract.Mark{As: as.Outcome()}
+	if v.Kind != contract.Fresh || !asked.Asks() || !f.p.w.store.old(m) {
 		return
 	}
 	v.Kind = contract.Old

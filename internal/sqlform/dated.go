@@ -69,10 +69,6 @@ func (m Marker) Judged(asked *contract.Mark) Answer {
 	return Answer{Verdict: m.Verdict(asked)}
 }
 
-// Asks reports whether a mark asks whether its message may run, and does not only say what
-// became of it.
-func (m *Mark) Asks() bool { return m.As == contract.Applied || m.As == contract.Waiting }
-
 // SetAside has a mark stand under the key of what lies outside of the days.
 func (m *Mark) SetAside() {
 	if len(m.Key) == 0 || m.Key[0] != idAside {
