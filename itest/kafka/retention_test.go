@@ -25,12 +25,11 @@ func TestHowLateARecordOfARealTopicCanComeAgain(t *testing.T) {
 		if h, err := s.Horizon(t.Context()); err != nil || h != want {
 			t.Fatalf("it is %+v, %v", h, err)
 		}
-		for _, one := range []struct{ name, value string }{{"cleanup.policy", "compact"}, {"retention.ms", "-1"}} {
+		for _, one := range []struct{ name, value, before string }{{"cleanup.policy", "compact", "delete"}, {"retention.ms", "-1", "172800000"}} {
 			set(t, topic, one.name, one.value)
-			if h, err := s.Horizon(t.Context()); err != nil || !h.Unlimited || h.Why != "topic "+topic+": "+one.name+" is "+one.value {
-				t.Errorf("with %s=%s it is %+v, %v", one.name, one.value, h, err)
-			}
-			set(t, topic, "cleanup.policy", "delete")
+			awaitHorizon(t, s, contract.Horizon{Unlimited: true, Why: "topic " + topic + ": " + one.name + " is " + one.value})
+			set(t, topic, one.name, one.before)
+			awaitHorizon(t, s, want)
 		}
 	})
 }
@@ -76,6 +75,24 @@ func awaitAges(t testing.TB, s *kafka.Source, want map[string]time.Time) {
 			return
 		case time.Now().After(deadline):
 			t.Fatalf("it tells %v, all %t; not %v", told, all, want)
+		}
+	}
+}
+
+// awaitHorizon waits until a source says this of its topic: a broker acknowledges
+// a setting when it is in the log of the cluster's metadata, and answers with it
+// when it has read that log.
+func awaitHorizon(t testing.TB, s *kafka.Source, want contract.Horizon) {
+	t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); ; <-tick.C {
+		h, err := s.Horizon(t.Context())
+		if err == nil && h == want {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("it is %+v, %v; not %+v", h, err, want)
 		}
 	}
 }
