@@ -8,17 +8,11 @@ import (
 	"github.com/semel-go/semel/itest/ledger"
 )
 
-// Ledger is what came out.
-type Ledger struct {
-	// Markers are those that were old, Removed those that the reaper removed, Left those
-	// that stay, which are of parked messages.
-	Markers int `json:"old_markers"`
-	Removed int `json:"removed"`
-	Left    int `json:"left"`
-	// Took is how many seconds the reaper worked; Slice is the longest of 99 in 100 of its
-	// calls, Batch that of the workers' batches, in milliseconds.
+// Pace is what the workers did beside what was removed.
+type Pace struct {
+	// Took is how many seconds it took; Batch is the longest of 99 in 100 of the workers'
+	// batches, in milliseconds.
 	Took  float64 `json:"seconds"`
-	Slice float64 `json:"slice_p99_ms"`
 	Batch float64 `json:"batch_p99_ms"`
 	// Before, While and After are messages a second.
 	Before float64 `json:"rate_before"`
@@ -34,23 +28,47 @@ type Ledger struct {
 	// Waits are lines of the server's log that tell of a wait for a lock, or of a deadlock.
 	Waits int `json:"log_lines_of_locks"`
 	ledger.Balance
+}
+
+// Wrong says what was wrong beside it; nil if nothing was.
+func (p Pace) Wrong() error {
+	switch {
+	case p.Again > 0:
+		return fmt.Errorf("%d copies of old messages took effect again", p.Again)
+	case p.Waits > 0:
+		return fmt.Errorf("the server's log tells of %d waits for locks, or deadlocks", p.Waits)
+	}
+	return p.Balance.Wrong()
+}
+
+// Fault says why it is no proof; nil if it is one.
+func (p Pace) Fault() error {
+	return cmp.Or(
+		ledger.AtLeast(100, p.Late, "copies came of what was removed"),
+		ledger.AtLeast(100, p.Copies, "copies came of what is there"),
+	)
+}
+
+// Ledger is what came out where markers were deleted.
+type Ledger struct {
+	// Markers are those that were old, Removed those that the reaper removed, Left those
+	// that stay, which are of parked messages.
+	Markers int `json:"old_markers"`
+	Removed int `json:"removed"`
+	Left    int `json:"left"`
+	// Slice is the longest of 99 in 100 of the reaper's calls, in milliseconds.
+	Slice float64 `json:"slice_p99_ms"`
+	Pace
 
 	slices []time.Duration
-	parked int
 }
 
 // Wrong implements proof.Ledger.
 func (l Ledger) Wrong() error {
-	kept := l.Markers / parkedEach
-	switch {
-	case l.Again > 0:
-		return fmt.Errorf("%d copies of old messages took effect again", l.Again)
-	case l.Waits > 0:
-		return fmt.Errorf("the server's log tells of %d waits for locks, or deadlocks", l.Waits)
-	case l.Left != kept:
+	if kept := l.Markers / parkedEach; l.Left != kept {
 		return fmt.Errorf("%d old markers are left, and %d are of parked messages", l.Left, kept)
 	}
-	return l.Balance.Wrong()
+	return l.Pace.Wrong()
 }
 
 // Fault implements proof.Ledger.
@@ -58,7 +76,6 @@ func (l Ledger) Fault() error {
 	return cmp.Or(
 		l.Wrong(),
 		ledger.AtLeast(l.Markers-l.Markers/parkedEach, l.Removed, "markers were removed"),
-		ledger.AtLeast(100, l.Late, "copies came of what was removed"),
-		ledger.AtLeast(100, l.Copies, "copies came of what is there"),
+		l.Pace.Fault(),
 	)
 }

@@ -5,14 +5,18 @@
 package retention
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semel-go/semel/contract"
@@ -25,9 +29,10 @@ import (
 type Proof struct {
 	// Markers is how many are reaped.
 	Markers int
-	// Blind plants the fault that workers do not ask for the age of a copy.
-	Blind bool
-	Seed  uint64
+	// Blind plants the fault that workers do not ask for the age of a copy; Locks that the
+	// reaper locks the table.
+	Blind, Locks bool
+	Seed         uint64
 }
 
 // keep is how long markers are kept; what is reaped is older by ten days.
@@ -42,47 +47,81 @@ type run struct {
 	proof.Stage
 	server *services.Server
 	pool   *pgxpool.Pool
-	store  *pgxstore.Store
+	store  *pgxstore.Store // of the workers
+	reaper *pgxstore.Store // over connections of its own, by which the server's log names it
+	pools  []*pgxpool.Pool
 	scope  int64
-	born   time.Time // of the first old marker
+	born   time.Time     // of the first old marker
+	step   time.Duration // between two of them, in microseconds
+
+	mutex     sync.Mutex // guards processes
+	processes []string
 }
 
 // Run proves on a private server and returns the ledger; judge it with Fault.
 // An error says that the run itself failed.
 func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
-	r := &run{Proof: p, Stage: s, born: time.Now().Add(-keep - 10*24*time.Hour)}
-	r.server = services.StartPostgres(s.T, services.Options{Settings: []string{
-		"max_connections = 100", "log_lock_waits = on", "deadlock_timeout = 50ms", "shared_buffers = 512MB", "max_wal_size = 4GB", "autovacuum_naptime = 5s"}})
-	pool, err := pgxpool.New(ctx, r.server.DSN())
+	r, err := p.start(ctx, s)
 	if err != nil {
 		return Ledger{}, err
 	}
-	defer pool.Close()
-	r.pool = pool
+	defer r.close()
 	if err := r.prepare(ctx); err != nil {
 		return Ledger{}, err
 	}
 	return r.prove(ctx)
 }
 
-// prepare makes the tables and the old markers, some of which are of parked messages.
+// start starts a server that tells of each wait for a lock, with the tables of a store.
+func (p Proof) start(ctx context.Context, s proof.Stage) (*run, error) {
+	r := &run{Proof: p, Stage: s, born: time.Now().Add(-keep - 10*24*time.Hour).Truncate(time.Millisecond), step: time.Millisecond}
+	r.server = services.StartPostgres(s.T, services.Options{Settings: []string{
+		"max_connections = 100", "log_lock_waits = on", "deadlock_timeout = 50ms", "shared_buffers = 512MB", "max_wal_size = 4GB", "autovacuum_naptime = 5s"}})
+	for _, to := range []**pgxstore.Store{&r.store, &r.reaper} {
+		settings, err := pgxpool.ParseConfig(r.server.DSN())
+		if err == nil && to == &r.reaper {
+			settings.AfterConnect = r.know
+		}
+		if err == nil {
+			r.pool, err = pgxpool.NewWithConfig(ctx, settings)
+		}
+		if err == nil {
+			r.pools = append(r.pools, r.pool)
+			*to, err = pgxstore.New(r.pool, pgxstore.Options{})
+		}
+		if err == nil {
+			_, err = (*to).Migrate(ctx)
+		}
+		if err != nil {
+			r.close()
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+func (r *run) close() {
+	for _, p := range r.pools {
+		p.Close()
+	}
+}
+
+// prepare makes the old markers, some of which are of parked messages.
 func (r *run) prepare(ctx context.Context) (err error) {
-	if r.store, err = pgxstore.New(r.pool, pgxstore.Options{}); err != nil {
-		return err
-	}
-	if _, err = r.store.Migrate(ctx); err != nil {
-		return err
-	}
 	if r.scope, err = r.store.Scope(ctx, "billing", "shop", 0); err != nil {
 		return err
 	}
 	r.Say("%d old markers are written", r.Markers)
-	for _, statement := range []string{
+	return r.statements(ctx,
 		"create table effects (id text not null)",
-		fmt.Sprintf(old, r.scope, r.born.UnixMilli(), r.born.Format(time.RFC3339Nano), parkedEach, r.Markers),
-		fmt.Sprintf(oldParked, r.scope),
-		"vacuum analyze semel_markers", "analyze semel_inbox",
-	} {
+		r.old("semel_markers", fmt.Sprintf("case when n %% %d = 0 then 3 else 1 end", parkedEach), 1, r.Markers),
+		fmt.Sprintf(oldParked, "semel_markers", r.scope),
+		"vacuum analyze semel_markers", "analyze semel_inbox")
+}
+
+// statements executes them, and has the store keep what comes for as long as it is said to.
+func (r *run) statements(ctx context.Context, all ...string) error {
+	for _, statement := range all {
 		if _, err := r.pool.Exec(ctx, statement); err != nil {
 			return fmt.Errorf("%.60s: %w", statement, err)
 		}
@@ -90,30 +129,41 @@ func (r *run) prepare(ctx context.Context) (err error) {
 	return r.store.Retain(ctx, contract.Retention{Consumer: "billing", Keep: keep})
 }
 
-// old are markers of UUIDs of version 7, one a millisecond; oldParked the rows of those
-// that are parked.
-const (
-	old = `insert into semel_markers (scope, id, outcome, version, at)
-select %d, decode('01' || lpad(to_hex(%d + n), 12, '0') || '7000' || '8000' || lpad(to_hex(n), 12, '0'), 'hex'),
-  case when n %% %[4]d = 0 then 3 else 1 end, 0, '%[3]s'::timestamptz + n * interval '1 millisecond'
-from generate_series(1, %[5]d) n`
-	oldParked = `insert into semel_inbox (revision, scope, id, conflict, version, surrogate, state, reason, topic, partition, "offset",
+// old writes the old markers of some numbers, whose ids are UUIDs of version 7.
+func (r *run) old(table, outcome string, from, to int) string {
+	return fmt.Sprintf(`insert into %s (scope, id, outcome, version, at)
+select %d, decode('01' || lpad(to_hex((%[3]d + n::bigint * %[4]d) / 1000), 12, '0') || '7000' || '8000' || lpad(to_hex(n), 12, '0'), 'hex'),
+  %[5]s, 0, timestamptz 'epoch' + (%[3]d + n::bigint * %[4]d) * interval '1 microsecond'
+from generate_series(%[6]d, %[7]d) n`, table, r.scope, r.born.UnixMicro(), r.step.Microseconds(), outcome, from, to)
+}
+
+// oldParked are the rows of those that are parked.
+const oldParked = `insert into semel_inbox (revision, scope, id, conflict, version, surrogate, state, reason, topic, partition, "offset",
   broker_id, type, schema, envelope, payload, received_at, changed_at, started, finished, repeated, first_error, last_error)
 select 1, scope, id, '', 0, false, 'PARKED', 'permanent failure', '', 0, 0, '', '', '', '{}', 'x', at, at, 1, 1, 0, '', ''
-from semel_markers where scope = %d and outcome = 3`
-)
+from %s where scope = %d and outcome = 3`
 
 // oldID is the id of the n-th old marker.
 func (r *run) oldID(n int) string {
-	ms := fmt.Sprintf("%012x", r.born.UnixMilli()+int64(n))
+	ms := fmt.Sprintf("%012x", r.oldTime(n).UnixMilli())
 	return fmt.Sprintf("%s-%s-7000-8000-%012x", ms[:8], ms[8:], n)
 }
 
-func (r *run) oldTime(n int) time.Time { return r.born.Add(time.Duration(n) * time.Millisecond) }
+func (r *run) oldTime(n int) time.Time { return r.born.Add(time.Duration(n) * r.step) }
 
 // prove has four workers consume before, while and after the reaper works.
-func (r *run) prove(ctx context.Context) (Ledger, error) {
-	l := Ledger{Markers: r.Markers}
+func (r *run) prove(ctx context.Context) (l Ledger, err error) {
+	l.Markers = r.Markers
+	crew, err := r.beside(ctx, &l.Pace, func() error { return r.reap(ctx, &l) })
+	r.Say("%d markers are gone", l.Removed)
+	if err != nil {
+		return l, err
+	}
+	return l, r.audit(ctx, crew, &l)
+}
+
+// beside does something while four workers consume, also before and after.
+func (r *run) beside(ctx context.Context, p *Pace, do func() error) (*crew, error) {
 	crew := &crew{run: r}
 	working, stop := context.WithCancel(ctx)
 	defer stop()
@@ -121,23 +171,19 @@ func (r *run) prove(ctx context.Context) (Ledger, error) {
 	for n := range 4 {
 		workers.Go(func() { crew.work(working, rand.New(rand.NewPCG(r.Seed, uint64(n)))) })
 	}
-	l.Before = crew.rate(ctx, 10*time.Second)
-	r.Say("the reaper begins; %.0f messages a second", l.Before)
+	p.Before = crew.rate(ctx, 10*time.Second)
+	r.Say("the reaper begins; %.0f messages a second", p.Before)
 	began, from := time.Now(), crew.count()
-	err := r.reap(ctx, &l)
-	l.Took = time.Since(began).Round(time.Second).Seconds()
-	l.While = float64(crew.count()-from) / time.Since(began).Seconds()
-	r.Say("%d markers are gone", l.Removed)
-	l.After = crew.rate(ctx, 10*time.Second)
+	err := cmp.Or(r.lock(ctx), do())
+	p.Took = time.Since(began).Seconds()
+	p.While = float64(crew.count()-from) / time.Since(began).Seconds()
+	p.After = crew.rate(ctx, 10*time.Second)
 	stop()
 	workers.Wait()
-	if err != nil {
-		return l, err
-	}
-	if crew.failed != nil {
-		return l, crew.failed
-	}
-	return l, r.audit(ctx, crew, &l)
+	slices.Sort(crew.took)
+	p.Batch = milliseconds(crew.took[len(crew.took)*99/100])
+	p.Fresh, p.Copies, p.Late, p.Again = crew.applied, crew.copies, crew.late, crew.wrong
+	return crew, cmp.Or(err, crew.failed)
 }
 
 // reap removes what is due, as a run does beside its work.
@@ -145,15 +191,15 @@ func (r *run) reap(ctx context.Context, l *Ledger) error {
 	slice := 500
 	for next, idle := (contract.ReapMark{}), 0; idle < 3; {
 		if next == (contract.ReapMark{}) {
-			if err := r.store.Progressed(ctx, "billing", nil); err != nil {
+			if err := r.reaper.Progressed(ctx, "billing", nil); err != nil {
 				return err
 			}
-			if _, err := r.store.Advance(ctx, "billing"); err != nil {
+			if _, err := r.reaper.Advance(ctx, "billing"); err != nil {
 				return err
 			}
 		}
 		began := time.Now()
-		done, err := r.store.Reap(ctx, contract.Reaping{Consumer: "billing", Most: slice, After: next})
+		done, err := r.reaper.Reap(ctx, contract.Reaping{Consumer: "billing", Most: slice, After: next})
 		if err != nil {
 			return err
 		}
@@ -182,38 +228,73 @@ func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 
 
 // audit reads what took effect, what stayed, and what the server's log says.
 func (r *run) audit(ctx context.Context, c *crew, l *Ledger) error {
-	slices.Sort(c.took)
-	l.Batch = milliseconds(c.took[len(c.took)*99/100])
-	l.Fresh, l.Copies, l.Late, l.Again = c.applied, c.copies, c.late, c.wrong
+	parked, err := r.weigh(ctx, c, &l.Pace, "semel_markers")
+	if err != nil {
+		return err
+	}
+	l.Stuck = r.Markers/parkedEach - parked
+	return r.pool.QueryRow(ctx, "select count(*) from semel_markers where at < $1", time.Now().Add(-keep)).Scan(&l.Left)
+}
+
+// weigh compares what took effect with what was new, and counts the parked messages that
+// still have their markers.
+func (r *run) weigh(ctx context.Context, c *crew, p *Pace, markers string) (parked int, err error) {
 	for query, to := range map[string]*int{
-		"select count(*) - count(distinct id) from effects": &l.Doubled,
-		"select count(*) from semel_inbox i join semel_markers m on m.scope = i.scope and m.id = i.id where i.state = 'PARKED' and m.outcome = 3": &l.parked,
-		"select count(distinct id) from effects": &l.Applied,
-		fmt.Sprintf("select count(*) from semel_markers where at < '%s'", time.Now().Add(-keep).Format(time.RFC3339)): &l.Left,
+		"select count(*) - count(distinct id) from effects": &p.Doubled,
+		"select count(distinct id) from effects":            &p.Applied,
+		"select count(*) from semel_inbox i join " + markers + " m on m.scope = i.scope and m.id = i.id where i.state = 'PARKED' and m.outcome = 3": &parked,
 	} {
 		if err := r.pool.QueryRow(ctx, query).Scan(to); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	l.Expected = c.applied
-	l.Lost = max(c.applied-l.Applied, 0)
-	l.Stuck = r.Markers/parkedEach - l.parked
-	l.Waits = r.blame(r.server.Log())
+	p.Expected = c.applied
+	p.Lost = max(c.applied-p.Applied, 0)
+	p.Waits = r.blame(r.server.Log())
+	return parked, nil
+}
+
+// lock locks the table of effects for longer than the server's log bears, where that fault
+// is planted.
+func (r *run) lock(ctx context.Context) error {
+	if !r.Locks {
+		return nil
+	}
+	_, err := r.pools[1].Exec(ctx, "do $$ begin lock table effects in exclusive mode; perform pg_sleep(0.2); end $$")
+	return err
+}
+
+// know keeps the number of a process of the server's that works for the reaper.
+func (r *run) know(_ context.Context, c *pgx.Conn) error {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.processes = append(r.processes, strconv.FormatUint(uint64(c.PgConn().PID()), 10))
 	return nil
 }
 
-// blame counts what the server's log says of waits for locks, and of deadlocks, and shows
-// it.
+// severity begins what the server's log says of one event, number finds the processes that
+// it tells of.
+var (
+	severity = regexp.MustCompile(`(LOG|WARNING|ERROR|FATAL|PANIC):  `)
+	number   = regexp.MustCompile(`\d+`)
+)
+
+// blame counts what the server's log says of deadlocks, and of waits for locks where the
+// reaper waits, is waited for, or stands in the queue; and shows it. Workers wait for one
+// another where a table grows, which is none of the reaper's doing.
 func (r *run) blame(log string) (lines int) {
-	said := false
-	for line := range strings.Lines(log) {
-		begins := strings.Contains(line, "deadlock detected") || strings.Contains(line, "still waiting for") || strings.Contains(line, "lock timeout")
-		said = begins || said && !strings.Contains(line, "LOG:")
-		if said {
-			r.Say("%s", strings.TrimSpace(line))
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	for _, entry := range severity.Split(log, -1) {
+		waits, _, _ := strings.Cut(entry, "STATEMENT:")
+		deadlock := strings.Contains(waits, "deadlock detected")
+		if !deadlock && !strings.Contains(waits, "still waiting for") {
+			continue
 		}
-		if begins {
+		named := number.FindAllString(waits, -1)
+		if deadlock || slices.ContainsFunc(r.processes, func(p string) bool { return slices.Contains(named, p) }) {
 			lines++
+			r.Say("%s", strings.TrimSpace(entry))
 		}
 	}
 	return lines

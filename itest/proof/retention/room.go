@@ -15,14 +15,15 @@ type Room struct {
 
 // Flags implements proof.Room.
 func (r *Room) Flags(flags *flag.FlagSet) {
-	flags.IntVar(&r.markers, "markers", 5_000_000, "how many old markers are reaped")
+	flags.IntVar(&r.markers, "markers", 5_000_000, "how many old markers are reaped, and are in the day that is dropped")
 	flags.BoolVar(&r.rates, "rates", false, "measure what the index and many markers cost, instead")
 	flags.IntVar(&r.many, "many", 10_000_000, "with -rates, how many markers there are")
 	flags.IntVar(&r.rounds, "rounds", 11, "with -rates, how often each table takes its turn")
 }
 
-// Plants implements proof.Room: "blind" has workers not ask for the age of a copy.
-func (r *Room) Plants() []string { return []string{"blind"} }
+// Plants implements proof.Room: "blind" has workers not ask for the age of a copy, "lock" has
+// the reaper keep a lock that they wait for.
+func (r *Room) Plants() []string { return []string{"blind", "lock"} }
 
 // Runs implements proof.Room.
 func (r *Room) Runs(c proof.Choice) []proof.Run {
@@ -30,6 +31,10 @@ func (r *Room) Runs(c proof.Choice) []proof.Run {
 		p := Rates{Markers: r.many, Rounds: r.rounds, Seed: c.Seed}
 		return []proof.Run{{Title: "rates", Within: 2 * time.Hour, Prove: proof.Proving(p.Run)}}
 	}
-	p := Proof{Markers: r.markers, Blind: c.Plant != "", Seed: c.Seed}
-	return []proof.Run{{Title: "retention", Within: 2 * time.Hour, Prove: proof.Proving(p.Run)}}
+	p := Proof{Markers: r.markers, Blind: c.Plant == "blind", Locks: c.Plant == "lock", Seed: c.Seed}
+	runs := []proof.Run{{Title: "retention", Within: 2 * time.Hour, Prove: proof.Proving(p.Run)}}
+	if !p.Blind { // a store of days judges by ids, whatever it is asked
+		runs = append(runs, proof.Run{Title: "a day", Within: 2 * time.Hour, Prove: proof.Proving(Days{p}.Run)})
+	}
+	return runs
 }
