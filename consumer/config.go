@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/semel-go/semel"
@@ -172,6 +173,8 @@ type Config struct {
 	Observers []semel.Observer
 	// plan is of tests; New sets it.
 	plan faults.Plan
+	// reaped: markers were removed under an earlier policy; New sets it, lookBack finds out.
+	reaped *atomic.Bool
 	// fitter is of the store; nil if it holds every identity.
 	fitter contract.IdentityFitter
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
@@ -52,7 +53,7 @@ func NewAll[Tx any](store contract.TxStore[Tx], handle func(ctx context.Context,
 }
 
 func newConsumer[Tx any](store contract.TxStore[Tx], h handler[Tx], missing bool, c Config, plans []faults.Plan) (*Consumer[Tx], error) {
-	c.plan = faults.Of(plans...)
+	c.plan, c.reaped = faults.Of(plans...), new(atomic.Bool)
 	c, err := c.complete()
 	if missing {
 		err = errors.Join(err, errors.New("the handler is nil; pass a function"))
@@ -158,6 +159,7 @@ func (c *Consumer[Tx]) checkStore(ctx context.Context) error {
 			return err
 		}
 	}
+	c.lookBack(ctx)
 	return nil
 }
 
@@ -302,9 +304,10 @@ func (c *Consumer[Tx]) TryMark(ctx context.Context, tx Tx, m *semel.Message) (co
 	if err != nil {
 		return contract.Verdict{}, err
 	}
-	verdicts, err := marker.MarkIn(ctx, tx, []contract.Mark{mark})
+	marks := []contract.Mark{mark}
+	verdicts, err := marker.MarkIn(ctx, tx, marks)
 	if err == nil {
-		err = tooOld(verdicts)
+		err = c.tooOld(marks, verdicts)
 	}
 	if err != nil {
 		return contract.Verdict{}, err
@@ -354,14 +357,15 @@ func (c *Consumer[Tx]) Accept(ctx context.Context, tx Tx, messages ...*semel.Mes
 	}
 	verdicts, err := receiver.ReceiveIn(ctx, tx, marks, kept)
 	if err == nil {
-		err = tooOld(verdicts)
+		err = c.tooOld(marks, verdicts)
 	}
 	return verdicts, err
 }
 
 // tooOld is an error if a message is older than what is kept: in a transaction of the
 // user's nothing can take its mark back.
-func tooOld(verdicts []contract.Verdict) error {
+func (c *Consumer[Tx]) tooOld(marks []contract.Mark, verdicts []contract.Verdict) error {
+	c.config.judgeTimes(marks, verdicts)
 	for i, v := range verdicts {
 		if v.Kind == contract.Old {
 			return fmt.Errorf("semel: message %d: %w", i, semel.ErrOld)

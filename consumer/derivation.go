@@ -37,7 +37,9 @@ func (c *Consumer[Tx]) deriveOnce(ctx context.Context) error {
 	if derived {
 		return nil
 	}
-	return c.derive(ctx, takesTurns(c.store))
+	onlyRead := takesTurns(c.store)
+	c.lookBack(ctx)
+	return c.derive(ctx, onlyRead)
 }
 
 // derive has the store remember how identities are found, or refuses to start. With

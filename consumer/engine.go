@@ -85,7 +85,7 @@ func newEngine[Tx any](c *Consumer[Tx], source contract.Source) *engine[Tx] {
 		e.intake.control = c.control
 	}
 	e.settler = newSettler(source, c.config)
-	e.lanes = &laneEvents{reporter: c.reporter, events: e.events, over: e.base.Done(), waiting: map[contract.Lane]chan struct{}{}}
+	e.lanes = &laneEvents{reporter: c.reporter, reaping: e.reaping, events: e.events, over: e.base.Done(), waiting: map[contract.Lane]chan struct{}{}}
 	for range c.config.Workers {
 		e.pilots = append(e.pilots, &pilot[Tx]{engine: e, orders: make(chan machine.Action, 1)})
 	}
@@ -256,6 +256,7 @@ func (e *haltError) Unwrap() []error { return []error{semel.ErrHalted, e.err} }
 // laneEvents passes what a source says of lanes to the machine.
 type laneEvents struct {
 	reporter *reporter
+	reaping  *reaping
 	first    sync.Once // a lane was given
 	events   chan<- machine.Event
 	over     <-chan struct{}
@@ -273,10 +274,12 @@ func (d *laneEvents) send(e machine.Event) {
 
 func (d *laneEvents) Given(l contract.Lane) {
 	d.first.Do(d.reporter.sourceAnswers)
+	d.reaping.has(l.ID, true)
 	d.send(machine.Given{Lane: l})
 }
 
 func (d *laneEvents) Lost(l contract.Lane) {
+	d.reaping.has(l.ID, false)
 	d.send(machine.Lost{Lane: l})
 	d.release(l)
 }

@@ -127,6 +127,7 @@ func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
 		p.keepNothing(f)
 		return notBegun(a.Flight, e.store.Classify(err), err)
 	}
+	e.config.judgeTimes(f.marks, verdicts)
 	f.batch = batch
 	f.ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(e.base))
 	p.set(f)

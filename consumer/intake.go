@@ -107,6 +107,8 @@ func (t *intake) answer(base context.Context, order machine.Fetch, events chan<-
 			e = t.read(ctx, base, deliveries, err)
 		}
 	}()
+	t.reaping.asks(true)
+	defer t.reaping.asks(false)
 	err = notPanicking(&t.config, "Fetch", func() (err error) {
 		deliveries, err = t.source.Fetch(ctx, contract.Bound{Messages: order.Messages, Bytes: order.Bytes})
 		return err
@@ -123,7 +125,7 @@ func (t *intake) read(ctx, base context.Context, deliveries []contract.Delivery,
 		t.reporter.sourceAnswers()
 	}
 	e := machine.Fetched{Items: t.readers.items(&t.config, deliveries), End: errors.Is(err, contract.ErrEnd)}
-	t.reaping.note(e.Items)
+	t.reaping.delivered(e.Items)
 	switch {
 	case err == nil && len(deliveries) == 0 && t.control.isPaused():
 		e.Unanswered = true // it was ended for that

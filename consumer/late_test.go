@@ -17,11 +17,11 @@ func TestWhatIsOlderThanWhatIsKept(t *testing.T) {
 	// reaped is a store whose low-water mark is now.
 	reaped := func(t *testing.T) *memstore.Store {
 		store := memstore.New()
-		if _, err := consume(t, store, add, keeping(newListSource(message("1", `{}`)))); err != nil {
+		if _, err := consume(t, store, add, keeping(newListSource(now("1")))); err != nil {
 			t.Fatal(err)
 		}
 		pass(2 * time.Hour)
-		if err := store.Progressed(t.Context(), "billing", []contract.LaneAge{{Lane: "deliveries"}}); err != nil { // as a run that finds nothing
+		if err := store.Progressed(t.Context(), "billing", []contract.LaneAge{{Lane: "a"}}); err != nil { // as a run that finds nothing
 			t.Fatal(err)
 		}
 		if _, err := store.Advance(t.Context(), "billing"); err != nil {

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
-	"github.com/semel-go/semel/internal/machine"
 )
 
 // How often a run records its progress and reaps, and asks how late copies can come.
@@ -46,10 +44,7 @@ type reaping struct {
 	slice  int
 	asked  time.Time // when the horizon was asked for
 	behind error     // why nothing is removed, as it was told last
-
-	mutex  sync.Mutex
-	seen   bool      // something was delivered since the last record; guarded by mutex
-	oldest time.Time // of that; guarded by mutex
+	lanes  laneAges
 }
 
 func newReaping[Tx any](e *engine[Tx], oneAttempt bool) *reaping {
@@ -63,39 +58,16 @@ func newReaping[Tx any](e *engine[Tx], oneAttempt bool) *reaping {
 	}
 }
 
-// note takes note of how old what was delivered is, where the source does not tell.
-func (r *reaping) note(items []*machine.Item) {
-	if r == nil || r.config.Retention.Keep == 0 || len(items) == 0 {
-		return
-	}
-	if _, tells := r.source.(contract.Dated); tells {
-		return
-	}
-	oldest := time.Time{}
-	for _, it := range items {
-		if at := sentAt(&it.Handle.(*parcel).message); oldest.IsZero() || at.Before(oldest) {
-			oldest = at
-		}
-	}
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	if !r.seen || oldest.Before(r.oldest) {
-		r.seen, r.oldest = true, oldest
-	}
-}
-
 // work records and reaps until base ends.
 func (r *reaping) work(base context.Context) {
 	if r.config.Retention.Keep == 0 {
 		r.keepAll(base)
-		if r.config.Retention.Bodies == 0 {
-			return
-		}
 	}
 	wait := time.Duration(rand.Int64N(int64(reapEvery))) // processes that start together do not reap together
 	for wait += reapEvery / 2; waits(base, wait); wait = reapEvery {
+		r.lookAgain(base)
 		r.askHorizon(base)
-		if r.record(base) {
+		if r.record(base, false) && r.config.Retention.Keep+r.config.Retention.Bodies > 0 {
 			r.pass(base)
 		}
 	}
@@ -117,26 +89,38 @@ func (r *reaping) keepAll(base context.Context) {
 	}
 }
 
+// lookAgain looks, where all is kept, whether another process with another policy removes
+// all the same.
+func (r *reaping) lookAgain(base context.Context) {
+	if r.config.judgesAge() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(base, callTimeout)
+	defer cancel()
+	_ = r.beside.do(ctx, func() error {
+		removed, err := r.reaper.Removed(ctx, r.config.Name)
+		r.config.noteRemoved(removed)
+		return err // the next minute asks again
+	})
+}
+
 // ended records the progress of a run that has come to its end because nothing was left.
 func (r *reaping) ended(idle bool) {
 	if r == nil || !idle || r.config.Retention.Keep == 0 {
 		return
 	}
-	r.mutex.Lock()
-	r.seen = false // all of it has ended
-	r.mutex.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), cutRest)
 	defer cancel()
-	r.record(ctx)
+	r.record(ctx, true)
 }
 
 // record writes down how far the run is, where that is known; false: the store did not
-// take it.
-func (r *reaping) record(base context.Context) bool {
+// take it. over: the run has ended, and nothing was left.
+func (r *reaping) record(base context.Context, over bool) bool {
 	if r.config.Retention.Keep == 0 {
 		return true
 	}
-	lanes, known := r.ages()
+	lanes, known := r.ages(over)
 	if ready, _ := r.ready(); !ready || !known {
 		return true // no progress: the retention's clock stands still
 	}
@@ -151,28 +135,13 @@ func (r *reaping) record(base context.Context) bool {
 	return true
 }
 
-// memoryLane is what is recorded of a source that tells no ages.
-const memoryLane = "deliveries"
-
-// ages are how far the lanes are; false: that is not known. A source that does not tell
-// is as far as the oldest of what it has just delivered, and done when it has nothing
-// more.
-func (r *reaping) ages() (lanes []contract.LaneAge, known bool) {
+// ages are how far the lanes are; false: that is not known. over: nothing was left.
+func (r *reaping) ages(over bool) (lanes []contract.LaneAge, known bool) {
 	if dated, tells := r.source.(contract.Dated); tells {
 		err := notPanicking(r.config, "Ages", func() error { lanes, known = dated.Ages(); return nil })
 		return lanes, known && err == nil
 	}
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	seen, oldest := r.seen, r.oldest
-	r.seen, r.oldest = false, time.Time{}
-	switch {
-	case seen:
-		return []contract.LaneAge{{Lane: memoryLane, Oldest: oldest}}, true
-	case r.loop || r.inFlight() > 0:
-		return nil, false
-	}
-	return []contract.LaneAge{{Lane: memoryLane}}, true
+	return r.lanes.take(r.loop || r.inFlight() > 0, over)
 }
 
 // askHorizon asks now and then how late a copy can come. Where that has become longer than

@@ -32,7 +32,7 @@ type RetentionPolicy struct {
 	Delay time.Duration
 	// IDTime says which time ids carry. Without it a message's age is that of its record
 	// (semel.Origin), else of the event (semel.Message.Time). A message without any
-	// counts as older than what was removed.
+	// counts as older than what is kept.
 	IDTime identity.IDTime
 	// Drop says that markers are kept by day and removed so: of a store for this consumer
 	// alone (sqlstore.Store.Dated, pgxstore.Store.Dated) whose kind of ids is IDTime. An
@@ -100,12 +100,26 @@ func (c *Config) fitsDays(store any) error {
 	return nil
 }
 
-// noTime counts as older than what was removed.
+// noTime counts as older than what is kept.
 var noTime = time.Unix(0, 0)
+
+// judgeTimes turns the verdicts of fresh marks into contract.Old whose messages have no time
+// that tells their age, whether something was removed yet or not: with a retention they are
+// set aside from the first on, and not from the first day on which something is removed.
+func (c *Config) judgeTimes(marks []contract.Mark, verdicts []contract.Verdict) {
+	if c.Retention.Keep == 0 || c.Retention.Drop { // days are judged by ids
+		return
+	}
+	for i := range verdicts {
+		if verdicts[i].Kind == contract.Fresh && marks[i].Age.Equal(noTime) {
+			verdicts[i].Kind = contract.Old
+		}
+	}
+}
 
 // ageOf is the time by which a message's age is judged; zero: it is not.
 func (c *Config) ageOf(p *parcel) time.Time {
-	if c.Retention.Keep == 0 || p.item.Version != nil || p.item.Refused != nil {
+	if !c.judgesAge() || p.item.Version != nil || p.item.Refused != nil {
 		return time.Time{}
 	}
 	if at, ok := c.Retention.IDTime.Of(p.item.Identity); ok {

@@ -97,6 +97,13 @@ func (b *broker) set(do func()) {
 	do()
 }
 
+// now is a message that was written now.
+func now(id string) *semel.Message {
+	m := message(id, `{}`)
+	m.Origin.Written = uint32(time.Now().Unix())
+	return m
+}
+
 // keeping is a policy that keeps markers for an hour.
 func keeping(source contract.Source) consumer.Config {
 	c := config(source)
@@ -251,7 +258,7 @@ func TestRetentionBesideARun(t *testing.T) {
 	})
 	bubble(t, "H2_a_run_that_ends_because_nothing_is_left_records_that", func(t *testing.T) {
 		store := memstore.New()
-		counts, err := consume(t, store, add, keeping(newListSource(message("1", `{}`))))
+		counts, err := consume(t, store, add, keeping(newListSource(now("1"))))
 		if err != nil || counts.Applied != 1 {
 			t.Fatal(counts, err)
 		}

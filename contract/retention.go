@@ -114,6 +114,9 @@ type Reaper interface {
 	ForgetLane(ctx context.Context, consumer, lane string, a Act) error
 	// Retentions returns what stands of a consumer, or with "" of all, by name.
 	Retentions(ctx context.Context, consumer string) ([]StoredRetention, error)
+	// Removed is up to where markers of the consumer may have been removed: the latest of its
+	// scopes' low-water marks; zero: none was. It is cheap.
+	Removed(ctx context.Context, consumer string) (before time.Time, err error)
 	// Advance raises the low-water marks of the consumer's scopes to its cutoff and
 	// returns it; zero: nothing may be removed. An error that wraps semel.ErrState says
 	// why not: Keep is 0, Off is set, or the horizon is longer.

@@ -103,11 +103,7 @@ func (s *Store) retention(k *kept) contract.StoredRetention {
 	if name, is := k.behind(); is.Before(k.progress.Add(-contract.LaneSilence)) && name != "" {
 		r.Held, r.Oldest = name, is
 	}
-	for number, sc := range s.scopeOf {
-		if low := s.low[int64(number+1)]; sc.consumer == k.Consumer && low.After(r.Low) {
-			r.Low = low
-		}
-	}
+	r.Low = s.latestLow(k.Consumer)
 	dayAgo := s.now().Add(-24 * time.Hour)
 	for id, m := range s.markers {
 		if s.scopeOf[id.scope-1].consumer != k.Consumer || m.owner != nil {
@@ -146,6 +142,26 @@ func (s *Store) cutoff(k *kept) time.Time {
 		from = is
 	}
 	return from.Add(-k.Keep)
+}
+
+// Removed implements contract.Reaper.
+func (s *Store) Removed(_ context.Context, consumer string) (before time.Time, err error) {
+	if err := s.ask("retention"); err != nil {
+		return time.Time{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.latestLow(consumer), nil
+}
+
+// latestLow is the latest low-water mark of a consumer's scopes; the store's lock is held.
+func (s *Store) latestLow(consumer string) (latest time.Time) {
+	for number, sc := range s.scopeOf {
+		if low := s.low[int64(number+1)]; sc.consumer == consumer && low.After(latest) {
+			latest = low
+		}
+	}
+	return latest
 }
 
 // Advance implements contract.Reaper.

@@ -54,6 +54,12 @@ func (t *tables) Retentions(ctx context.Context, consumer string) ([]contract.St
 	return t.inner.Retentions(ctx, consumer)
 }
 
+// Removed implements contract.Reaper: up to where markers of a consumer may have been
+// removed.
+func (t *tables) Removed(ctx context.Context, consumer string) (time.Time, error) {
+	return t.inner.Removed(ctx, consumer)
+}
+
 // Advance implements contract.Reaper: it raises the low-water marks of a consumer to its
 // cutoff.
 func (t *tables) Advance(ctx context.Context, consumer string) (time.Time, error) {

@@ -155,6 +155,13 @@ func (s *Store) measure(ctx context.Context, r *contract.StoredRetention) error 
 	return err
 }
 
+// Removed implements contract.Reaper.
+func (s *Store) Removed(ctx context.Context, consumer string) (time.Time, error) {
+	var low sql.NullInt64
+	err := s.db.QueryRowContext(ctx, s.sql.Removed, []byte(consumer)).Scan(&low)
+	return moment(low), s.answer("retention", err)
+}
+
 // Advance implements contract.Reaper.
 func (s *Store) Advance(ctx context.Context, consumer string) (to time.Time, err error) {
 	if s, err = s.ofConsumer(ctx, consumer); err != nil {

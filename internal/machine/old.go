@@ -6,7 +6,7 @@ import (
 	"github.com/semel-go/semel"
 )
 
-var errOld = errors.New("it is older than what is kept, and nothing is kept of it: it may have taken effect before")
+var errOld = errors.New("it is older than what is kept, or nothing tells how old it is; nothing is kept of it, and it may have taken effect before")
 
 var errAhead = errors.New("its id carries the time of a day that has not come: whether it takes effect a person decides")
 

@@ -65,6 +65,9 @@ select count(*) from (
 select coalesce((pg_total_relation_size(c.oid) / nullif(c.reltuples, 0))::float8, 0)::bigint
 from pg_class c where c.oid = to_regclass('{prefix}markers') and c.reltuples >= 1000;
 
+-- name: removed
+select (extract(epoch from max(s.low)) * 1000000)::bigint from {prefix}scopes s where s.consumer = $1;
+
 -- name: advance
 with kept as (
   select r.consumer, {cutoff} as cutoff from {prefix}retention r

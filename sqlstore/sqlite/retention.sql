@@ -60,6 +60,9 @@ select count(*) from (
 -- name: marker bytes
 select 0 where 0;
 
+-- name: removed
+select max(s.low) * 1000 from {prefix}scopes s where s.consumer = ?1;
+
 -- name: advance
 update {prefix}scopes as s set low = (select {cutoff} from {prefix}retention r where r.consumer = s.consumer)
 where s.consumer = ?1 and exists (

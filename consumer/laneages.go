@@ -1,0 +1,116 @@
+package consumer
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// laneAges are how far the lanes of a run are whose source does not tell (contract.Dated):
+// as far as the oldest of what was delivered since the last record, and done when nothing
+// was, nothing is under way and the source has nothing more.
+type laneAges struct {
+	mutex  sync.Mutex
+	oldest map[string]time.Time // by lane that this run has; zero: nothing was delivered. guarded by mutex
+	asking bool                 // the source is being asked for more. guarded by mutex
+}
+
+// given takes note of a lane that this run has from now on.
+func (a *laneAges) given(lane string) { a.note(lane, time.Time{}) }
+
+// lost forgets a lane: how far it is another process tells.
+func (a *laneAges) lost(lane string) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	delete(a.oldest, lane)
+}
+
+// note takes note of when something was written that was delivered; zero: of nothing.
+func (a *laneAges) note(lane string, at time.Time) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if a.oldest == nil {
+		a.oldest = map[string]time.Time{}
+	}
+	if was, there := a.oldest[lane]; !there || was.IsZero() || !at.IsZero() && at.Before(was) {
+		a.oldest[lane] = at
+	}
+}
+
+// asks takes note of whether the source is being asked for more.
+func (a *laneAges) asks(asking bool) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	a.asking = asking
+}
+
+// take returns how far the lanes are, and begins anew; false: that is not known. A source
+// that waits with nothing under way has nothing more; one that nobody asks, such as that of
+// a consumer that is paused, may have.
+func (a *laneAges) take(underWay, over bool) (lanes []contract.LaneAge, known bool) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	for _, lane := range slices.Sorted(maps.Keys(a.oldest)) {
+		if at := a.oldest[lane]; !at.IsZero() && !over {
+			lanes = append(lanes, contract.LaneAge{Lane: lane, Oldest: at})
+			a.oldest[lane] = time.Time{}
+		}
+	}
+	switch {
+	case len(lanes) > 0:
+		return lanes, true
+	case !over && (underWay || !a.asking):
+		return nil, false
+	}
+	for _, lane := range slices.Sorted(maps.Keys(a.oldest)) {
+		a.oldest[lane] = time.Time{}
+		lanes = append(lanes, contract.LaneAge{Lane: lane})
+	}
+	return lanes, true
+}
+
+// delivered takes note of how old what was delivered is, where the source does not tell.
+// What has no time, and so is set aside, holds nobody back.
+func (r *reaping) delivered(items []*machine.Item) {
+	if r == nil || r.config.Retention.Keep == 0 || r.tells() {
+		return
+	}
+	for _, it := range items {
+		p := it.Handle.(*parcel)
+		at := r.config.ageOf(p)
+		if at.IsZero() {
+			at = sentAt(&p.message)
+		}
+		if !at.Equal(noTime) {
+			r.lanes.note(it.Lane.ID, at)
+		}
+	}
+}
+
+// asks takes note of whether the source is being asked for more.
+func (r *reaping) asks(asking bool) {
+	if r != nil {
+		r.lanes.asks(asking)
+	}
+}
+
+// has takes note of a lane that this run has from now on, or has no more.
+func (r *reaping) has(lane string, has bool) {
+	switch {
+	case r == nil:
+	case has:
+		r.lanes.given(lane)
+	default:
+		r.lanes.lost(lane)
+	}
+}
+
+// tells reports whether the source tells by itself how far its lanes are.
+func (r *reaping) tells() bool {
+	_, tells := r.source.(contract.Dated)
+	return tells
+}

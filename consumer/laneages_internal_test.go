@@ -1,0 +1,41 @@
+package consumer
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel/contract"
+)
+
+func TestH2HowFarLanesAreWhoseSourceDoesNotTell(t *testing.T) {
+	at := func(n int64) time.Time { return time.Unix(1e9+n, 0) }
+	type lanes = []contract.LaneAge
+	var a laneAges
+	want := func(what string, underWay, over, known bool, all lanes) {
+		t.Helper()
+		got, knows := a.take(underWay, over)
+		if knows != known || !slices.Equal(got, all) {
+			t.Errorf("%s: %v, %t; want %v, %t", what, got, knows, all, known)
+		}
+	}
+	want("nobody asks the source yet", false, false, false, nil)
+	a.asks(true)
+	want("no lane was given", false, false, true, nil)
+	a.given("b")
+	a.given("a")
+	want("two were, with nothing in them", false, false, true, lanes{{Lane: "a"}, {Lane: "b"}})
+	a.note("b", at(5))
+	a.note("b", at(3))
+	a.note("b", at(9))
+	want("one is behind: of the other nobody knows", false, false, true, lanes{{Lane: "b", Oldest: at(3)}})
+	want("nothing new, and something is under way", true, false, false, nil)
+	want("all is settled", false, false, true, lanes{{Lane: "a"}, {Lane: "b"}})
+	a.asks(false)
+	want("the consumer is paused, and more may be there", false, false, false, nil)
+	a.note("a", at(1))
+	want("the run is over, and nothing was left", true, true, true, lanes{{Lane: "a"}, {Lane: "b"}})
+	a.lost("a")
+	a.asks(true)
+	want("of what another has this run says nothing", false, false, true, lanes{{Lane: "b"}})
+}

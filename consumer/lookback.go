@@ -1,0 +1,33 @@
+package consumer
+
+import (
+	"context"
+	"time"
+
+	"github.com/semel-go/semel/contract"
+)
+
+// lookBack finds out whether markers of the consumer were removed once, under another policy
+// than this one, which keeps all: copies of those may still come. Where it cannot be known
+// each message is asked for its age, which the store judges.
+func (c *Consumer[Tx]) lookBack(ctx context.Context) {
+	reaper, able := abilityOf[contract.Reaper](c.store)
+	if !able || c.config.judgesAge() {
+		return
+	}
+	removed, err := reaper.Removed(ctx, c.config.Name)
+	c.config.noteRemoved(removed)
+	if err != nil {
+		c.config.reaped.Store(true)
+	}
+}
+
+// noteRemoved has each message asked for its age from now on, if something was removed.
+func (c *Config) noteRemoved(before time.Time) {
+	if !before.IsZero() && !c.reaped.Swap(true) {
+		c.Logger.Info("markers of this consumer were removed under another policy: what is older is not taken for new", "consumer", c.Name, "before", before)
+	}
+}
+
+// judgesAge reports whether a message that is not known is asked for its age.
+func (c *Config) judgesAge() bool { return c.Retention.Keep != 0 || c.reaped.Load() }
