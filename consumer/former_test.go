@@ -64,6 +64,9 @@ func (r *release) says(want contract.End, m *semel.Message) {
 	if err != nil || d.Ending != want {
 		r.t.Errorf("%s ends as %v (%v, %v), want %v", m.Body, d.Ending, d.Reason, err, want)
 	}
+	if want == contract.EndConflict && d.Reason != semel.ReasonFormerConflict { // its row is listed by that
+		r.t.Errorf("%s is in conflict for the reason %q", m.Body, d.Reason)
+	}
 }
 
 func effects(store *memstore.Store, name string) string {

@@ -278,6 +278,9 @@ func (m *Machine) conclude(en Entry, v contract.Verdict) {
 			m.due(m.now + why.after)
 		}
 	}
+	if end == contract.EndConflict && v.Former {
+		why.reason = conflictOf(v)
+	}
 	m.settle(it, Settlement{Kind: semel.Ack, Ending: end, Reason: why.reason, Err: why.last})
 	rowless := v.Already(contract.Applied) && !m.config.Keep || v.Kind == contract.Fresh && !m.keeps(en.As)
 	var rest []*Item

@@ -108,13 +108,16 @@ and with 0 otherwise:
 
 // plan prints the partitions, and on stderr what sets them right.
 func (c *common) plan(all []grouped, l *listing) error {
-	views, total, ahead, missing := []operate.PositionView{}, 0, 0, int64(0)
+	views, total, ahead, byPerson, missing := []operate.PositionView{}, 0, 0, 0, int64(0)
 	for _, g := range all {
 		for _, v := range g.partitions {
 			total++
 			if v.Ahead() {
 				ahead++
 				missing += v.Missing
+				if v.ByPerson() {
+					byPerson++
+				}
 			}
 			if !l.full(len(views)) {
 				views = append(views, v)
@@ -141,8 +144,20 @@ func (c *common) plan(all []grouped, l *listing) error {
 	if ahead == 0 {
 		return nil
 	}
-	return &failure{exitFound, fmt.Errorf("in %s a group is ahead of its store, and the effects of up to %s may be missing; stop the consumers, then: %s",
-		counted(ahead, ahead, "partition"), counted(int(missing), int(missing), "record"), c.resetLine())}
+	what := fmt.Sprintf("in %s a group is ahead of its store, and the effects of up to %s may be missing", counted(ahead, ahead, "partition"), counted(int(missing), int(missing), "record"))
+	return &failure{exitFound, fmt.Errorf("%s; %s", what, c.remedy(ahead, byPerson))}
+}
+
+// remedy says what sets those partitions right, of which some were set by a person.
+func (c *common) remedy(ahead, byPerson int) string {
+	line := c.resetLine()
+	switch byPerson {
+	case 0:
+		return "stop the consumers, then: " + line
+	case ahead:
+		return fmt.Sprintf("a person, or an older release, has set %s so: if that was a mistake, stop the consumers, then: %s --ahead", map[bool]string{true: "it", false: "them"}[ahead == 1], line)
+	}
+	return fmt.Sprintf("stop the consumers, then: %s; of them %d set so by a person, or an older release: --ahead sets those back, too", line, byPerson)
 }
 
 // resetLine is the command that sets groups back.

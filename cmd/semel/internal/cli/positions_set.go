@@ -65,7 +65,13 @@ database in another way, or means to leave them out.`,
 func (c *common) setPositions(ctx context.Context, a *assembly.Assembly, all []grouped, s *setting) error {
 	done := []operate.PositionView{}
 	var stopped error
+	left := 0 // to a person
 	for _, g := range all {
+		for _, v := range g.partitions {
+			if v.ByPerson() && !s.Ahead {
+				left++
+			}
+		}
 		planned := s.Plan(g.partitions)
 		if stopped = c.setGroup(ctx, a, g, planned, s); stopped != nil {
 			break
@@ -77,7 +83,7 @@ func (c *common) setPositions(ctx context.Context, a *assembly.Assembly, all []g
 			}
 		}
 	}
-	return c.concludePositions(done, stopped, s)
+	return c.concludePositions(done, left, stopped, s)
 }
 
 // setGroup records what is to be done, and does it.
@@ -109,7 +115,7 @@ func positionLine(v operate.PositionView, accept bool) string {
 	return line
 }
 
-func (c *common) concludePositions(done []operate.PositionView, stopped error, s *setting) error {
+func (c *common) concludePositions(done []operate.PositionView, left int, stopped error, s *setting) error {
 	bad, again := 0, int64(0)
 	for _, v := range done {
 		if !v.OK() {
@@ -134,6 +140,8 @@ func (c *common) concludePositions(done []operate.PositionView, stopped error, s
 		return failed(stopped)
 	case bad > 0:
 		return failed(fmt.Errorf("%d of %d partitions %s", bad, len(done), map[bool]string{true: "would be refused", false: "were not set"}[s.DryRun]))
+	case len(done) == 0 && left > 0:
+		return &failure{exitFound, fmt.Errorf("nothing was set: in %s the group is ahead of its store since a person, or an older release, has set it so; --ahead takes those, too", counted(left, left, "partition"))}
 	case len(done) == 0:
 		fmt.Fprintln(c.Err, "no group is ahead of its store: there is nothing to set")
 	case again > 0:

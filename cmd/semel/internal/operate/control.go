@@ -48,7 +48,7 @@ type OrderView struct {
 	At  time.Time `json:"at"`
 }
 
-// Controlled is what became of a wish for one consumer, with what was wanted before.
+// Controlled is what became of a wish for one consumer, with what is wanted of it then.
 type Controlled struct {
 	ControlView
 	// Result is Done, Would, Unchanged or Failed.
@@ -94,6 +94,9 @@ func (w Wish) Carry(ctx context.Context, s contract.Controls, v ControlView) Con
 		err = s.Limit(ctx, v.Consumer, w.PerSecond, act)
 	default:
 		err = s.Pause(ctx, v.Consumer, w.Verb == Pause, act)
+	}
+	if err == nil && done.Result == Done {
+		done.ControlView, err = ControlOf(ctx, v.Store, s, v.Consumer)
 	}
 	if err != nil {
 		done.Result, done.Error = Failed, plain(err)

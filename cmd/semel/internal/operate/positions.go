@@ -50,6 +50,10 @@ func (v PositionView) Ahead() bool {
 	return v.position.Standing == kafka.Behind || v.position.Standing == kafka.Ahead
 }
 
+// ByPerson reports whether a person has set the group's offset, so that a Setting leaves the
+// partition alone unless it says Ahead.
+func (v PositionView) ByPerson() bool { return v.position.Standing == kafka.Ahead }
+
 // Setting is what to set after a restore.
 type Setting struct {
 	// LogStart gives up what has left the log, and what the store knows nothing of
@@ -92,7 +96,7 @@ func known(offset int64) *int64 {
 // Plan chooses what is to be set, and says of the rest why not. It changes nothing.
 func (s Setting) Plan(all []PositionView) (chosen []PositionView) {
 	for _, v := range all {
-		if v.position.Standing != kafka.Behind && !(s.Ahead && v.position.Standing == kafka.Ahead) {
+		if v.position.Standing != kafka.Behind && !(s.Ahead && v.ByPerson()) {
 			continue
 		}
 		v.Result = Would

@@ -44,7 +44,7 @@ func (a *Aside) Observe(e semel.Event) {
 	if aside[e.Kind] == "" {
 		return
 	}
-	if e.Kind == semel.EventConflict {
+	if e.Kind == semel.EventConflict && e.Reason == "" {
 		e.Reason = semel.ReasonConflict
 	}
 	a.mutex.Lock()

@@ -25,6 +25,7 @@ func TestWhatWasSetAsideIsSummedUpByReasonWithTheCommandsThatListIt(t *testing.T
 		{Kind: semel.EventDeadLettered, Consumer: "audit", Reason: semel.ReasonExhausted, Messages: 40},
 		{Kind: semel.EventConflict, Consumer: "billing", Messages: 1},
 		{Kind: semel.EventConflict, Consumer: "billing", Messages: 1},
+		{Kind: semel.EventConflict, Consumer: "billing", Reason: semel.ReasonFormerConflict, Messages: 1},
 		{Kind: semel.EventParked, Consumer: "billing", Reason: semel.ReasonMalformed, Messages: 3},
 		{Kind: semel.EventDiscarded, Consumer: "billing", Reason: "by\x1b[2J\nhand " + semel.Reason(strings.Repeat("x", 100)), Messages: 1},
 		{Kind: semel.EventCommitted, Consumer: "billing", Messages: 100},
@@ -40,6 +41,7 @@ set aside in this run:
      3  malformed                                  parked          billing
      2  conflict                                   conflicts       billing
      1  by\x1b[2J\nhand xxxxxxxxxxxxxxxxxxxxxxx…   discarded       billing
+     1  conflict with a former identity            conflicts       billing
 
 listed by error, and one by one, by:
   summary 
