@@ -100,6 +100,7 @@ func leasedKeys(t *T, h KeyHarness) {
 		t.Run(name, law, func(t *T) { f(&keys{t, h.Open(t)}) })
 	}
 	keyStages(run)
+	keyTimes(run)
 	keyFences(run)
 	keyDoubts(run)
 	keyContents(run)
@@ -160,6 +161,10 @@ func keyStages(run runKeyCase) {
 			h.t.Errorf("of 16: %v", got)
 		}
 	})
+}
+
+// keyTimes are the laws of how long keys are kept.
+func keyTimes(run runKeyCase) {
 	run("H3_a_key_is_kept_for_as_long_as_it_was_said", "A key is there until its time is over, and then it is as if it had never been.", func(h *keys) {
 		token, _ := h.want("a", contract.KeyClaimed)
 		h.t.must(h.Store.EndKey(h.t.context(), keyOf("a"), token, contract.KeyEnding{Event: contract.KeyComplete, Keep: 300 * time.Millisecond}))
@@ -167,6 +172,19 @@ func keyStages(run runKeyCase) {
 		h.Pass(h.t, 400*time.Millisecond)
 		_, a := h.want("a", contract.KeyClaimed)
 		h.counts(a, 1, 0, false)
+	})
+	run("law_11_a_claim_that_never_ends_goes_with_its_time", "A key whose claim was never ended is gone when its time is over.", func(h *keys) {
+		h.ask(contract.KeyClaim{Key: keyOf("a"), Token: contract.NewToken(), Lease: keyLease, Keep: keyLease})
+		h.Pass(h.t, 2*keyLease)
+		_, a := h.want("a", contract.KeyClaimed)
+		h.counts(a, 1, 0, false)
+	})
+	run("D3_what_is_extended_is_kept_for_its_lease", "A lease that is extended past the time of its key keeps the key.", func(h *keys) {
+		c := contract.KeyClaim{Key: keyOf("a"), Token: contract.NewToken(), Lease: keyLease, Keep: keyLease}
+		h.ask(c)
+		h.t.must(h.Store.ExtendKey(h.t.context(), keyOf("a"), c.Token, 10*keyLease))
+		h.Pass(h.t, 2*keyLease)
+		h.want("a", contract.KeyHeld)
 	})
 }
 
