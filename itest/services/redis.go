@@ -101,7 +101,7 @@ func (r *Redis) Await(command, with string) {
 
 // ask sends a command as a line, and returns all that comes within a moment.
 func (r *Redis) ask(command string) (string, error) {
-	ctx, cancel := context.WithTimeout(r.t.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", r.Address())
 	if err != nil {
