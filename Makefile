@@ -17,7 +17,7 @@ RACED = $(LONGEST) $(filter-out $(PURE) $(LONGEST),$(shell $(GO) list $(PACKAGES
 # Under the detector, it runs a part of its suites only.
 TWICE = $(shell $(GO) list ./itest/sqlite)
 
-.PHONY: test vet simulate planted bench coverage-list pictures example proof-file proof-commit proof-failover proof-kafka proof-inbox proof-order proof-keys proof-retention proof-kafka3 bench-postgres bench-kafka bench-river bench-against bench-postgres-against bench-kafka-against bench-file
+.PHONY: test vet simulate planted bench coverage-list pictures example proof-file proof-commit proof-failover proof-kafka proof-inbox proof-order proof-keys proof-retention proof-kafka3 bench-postgres bench-kafka bench-river bench-against bench-postgres-against bench-kafka-against bench-file bench-redis
 
 # The parts of test that run at once. A test waits for servers more than it
 # computes, so what computes and waits for nobody fills in.
@@ -52,6 +52,7 @@ pure:
 # and those that kill a server have their own, with PostgreSQL's settings.
 suites: export SEMEL_POSTGRES_OPTIONS ?= -c fsync=off -c full_page_writes=off
 suites:
+	scripts/services install redis
 	scripts/services with postgres pgbouncer kafka -- $(TEST) $(RACE) -p 6 -parallel 8 $(RACED)
 proof:
 	scripts/services install postgres kafka
@@ -120,6 +121,11 @@ bench-postgres-against:
 ## deduplication; some twelve minutes
 bench-kafka-against:
 	scripts/services with postgres kafka -- sh -c '$(GO) run ./itest/cmd/pairedbench -kafka "$$SEMEL_KAFKA" -base "$(BASE)" -webhooks "$$(scripts/fetch-webhooks)" $(BENCH)'
+
+## bench-redis: claims and completions of leased keys beside a bare SET NX and SET
+bench-redis:
+	scripts/services install redis
+	$(GO) run ./itest/cmd/proof redis
 
 ## bench-file: 100,000 real webhooks, 1 GB, from a file into SQLite through the
 ## binary of the commit BASE and this tree's, in turn, with one core and two, 11

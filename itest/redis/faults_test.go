@@ -1,0 +1,234 @@
+package redis_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/redisstore"
+	"github.com/semel-go/semel/storetest"
+)
+
+// at is a client of one server.
+func at(t testing.TB, r *services.Redis) rueidis.Client {
+	t.Helper()
+	return client(t, rueidis.ClientOption{InitAddress: []string{r.Address()}, DisableRetry: true, ConnWriteTimeout: time.Second})
+}
+
+func claim(id string) contract.KeyClaim {
+	return contract.KeyClaim{Key: semel.Key{Consumer: "billing", Source: "shop", ID: id}, Token: contract.NewToken(), Lease: time.Minute, Keep: time.Hour}
+}
+
+// want claims a key, with this answer.
+func want(t testing.TB, s *redisstore.Store, c contract.KeyClaim, state contract.KeyState) contract.KeyAnswer {
+	t.Helper()
+	a, err := s.ClaimKey(t.Context(), c)
+	if err != nil || a.State != state {
+		t.Fatalf("a claim is %v, %v, want %v", a, err, state)
+	}
+	return a
+}
+
+func run(t testing.TB, c rueidis.Client, command ...string) {
+	t.Helper()
+	if err := c.Do(t.Context(), c.B().Arbitrary(command...).Build()).Error(); err != nil {
+		t.Fatal(command, err)
+	}
+}
+
+func TestJ4WhatAServerIsWorth(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		settings []string
+		hide     bool
+		want     contract.Durability
+	}{
+		"each write is on disk":              {[]string{"appendonly yes", "appendfsync always"}, false, contract.Durable},
+		"each second":                        {[]string{"appendonly yes", "appendfsync everysec"}, false, contract.DurableButSeconds},
+		"trap_118_no append-only file":       {nil, false, contract.Volatile},
+		"trap_118_keys are evicted":          {[]string{"appendonly yes", "appendfsync always", "maxmemory 100mb", "maxmemory-policy allkeys-lru"}, false, contract.Volatile},
+		"a service that hides its settings":  {[]string{"appendonly yes", "appendfsync always"}, true, contract.DurabilityUnknown},
+		"one that hides, and has no file":    {nil, true, contract.Volatile},
+		"no eviction, and a bound on memory": {[]string{"appendonly yes", "appendfsync always", "maxmemory 100mb"}, false, contract.Durable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := services.StartRedis(t, c.settings...)
+			o := rueidis.ClientOption{InitAddress: []string{server.Address()}}
+			if c.hide {
+				run(t, at(t, server), "ACL", "SETUSER", "default", "-config")
+			}
+			s := store(t, client(t, o), redisstore.Options{})
+			if d, why := s.Durable(); d != c.want || why == "" {
+				t.Errorf("it is %v, %q, want %v", d, why, c.want)
+			}
+			s = store(t, client(t, o), redisstore.Options{Declared: contract.Durable, Because: "the provider says so"})
+			if d, _ := s.Durable(); c.want == contract.DurabilityUnknown != (d == contract.Durable) && c.want != contract.Durable {
+				t.Errorf("declared durable, it is %v, and tells %v", d, c.want)
+			}
+		})
+	}
+}
+
+func TestAStoreThatIsNamedWronglyIsRefused(t *testing.T) {
+	t.Parallel()
+	c := at(t, services.StartRedis(t))
+	for want, o := range map[string]redisstore.Options{"braces": {Prefix: "a{b}"}, "without a reason": {Declared: contract.Durable}} {
+		if _, err := redisstore.New(t.Context(), c, o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+	if _, err := redisstore.New(t.Context(), nil, redisstore.Options{}); err == nil {
+		t.Error("no client is a client")
+	}
+}
+
+func TestTrap120ScriptsThatAreForgottenAreSentAgain(t *testing.T) {
+	t.Parallel()
+	c := at(t, services.StartRedis(t))
+	s := store(t, c, redisstore.Options{})
+	a := claim("a")
+	want(t, s, a, contract.KeyClaimed)
+	run(t, c, "SCRIPT", "FLUSH")
+	want(t, s, claim("a"), contract.KeyHeld)
+	run(t, c, "SCRIPT", "FLUSH")
+	if err := s.EndKey(t.Context(), a.Key, a.Token, contract.KeyEnding{Event: contract.KeyComplete, Keep: time.Hour}); err != nil {
+		t.Error(err)
+	}
+	run(t, c, "SCRIPT", "FLUSH")
+	if err := s.ExtendKey(t.Context(), a.Key, a.Token, time.Minute); !errors.Is(err, contract.ErrClaimLost) {
+		t.Error(err)
+	}
+}
+
+func TestLaw6AClockThatIsSetBackHoldsALeaseForOnceMoreItsLength(t *testing.T) {
+	t.Parallel()
+	c := at(t, services.StartRedis(t))
+	s := store(t, c, redisstore.Options{Prefix: "clock"})
+	a := claim("a")
+	a.Lease = 200 * time.Millisecond
+	want(t, s, a, contract.KeyClaimed)
+	// A deadline an hour away is what a clock leaves that was set back by an hour.
+	value, err := c.Do(t.Context(), c.B().Get().Key("clock:billing:shop:a").Build()).AsBytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const until = 10 // behind the form, the event and the token
+	binary.BigEndian.PutUint64(value[until:], binary.BigEndian.Uint64(value[until:])+uint64(time.Hour.Milliseconds()))
+	run(t, c, "SET", "clock:billing:shop:a", string(value), "KEEPTTL")
+	if b := want(t, s, claim("a"), contract.KeyHeld); b.Left > a.Lease {
+		t.Errorf("it is held for %v more, and was claimed for %v", b.Left, a.Lease)
+	}
+	storetest.RealTime(t, 2*a.Lease)
+	if b := want(t, s, claim("a"), contract.KeyClaimed); !b.Unknown() {
+		t.Error("the outcome of the first is taken for known")
+	}
+}
+
+func TestWhatAnotherProgramPutThereIsNotTouched(t *testing.T) {
+	t.Parallel()
+	c := at(t, services.StartRedis(t))
+	s := store(t, c, redisstore.Options{})
+	run(t, c, "SET", "semel:billing:shop:text", "somebody's")
+	run(t, c, "HSET", "semel:billing:shop:hash", "a", "b")
+	for _, id := range []string{"text", "hash"} {
+		a := claim(id)
+		_, err := s.ClaimKey(t.Context(), a)
+		if err == nil || s.Classify(err) != contract.ClassPermanent || !strings.Contains(err.Error(), "choose another Prefix") {
+			t.Errorf("%s: %v", id, err)
+		}
+		if err := s.EndKey(t.Context(), a.Key, a.Token, contract.KeyEnding{Event: contract.KeyForget, Keep: time.Hour}); err == nil {
+			t.Errorf("%s is ended", id)
+		}
+	}
+	if got, err := c.Do(t.Context(), c.B().Get().Key("semel:billing:shop:text").Build()).ToString(); err != nil || got != "somebody's" {
+		t.Errorf("it is %q, %v", got, err)
+	}
+}
+
+func TestLaw13AServerThatDoesNotServe(t *testing.T) {
+	t.Parallel()
+	server := services.StartRedis(t, "appendonly yes", "appendfsync always")
+	c := at(t, server)
+	s := store(t, c, redisstore.Options{})
+	a := claim("a")
+	want(t, s, a, contract.KeyClaimed)
+	refused := func(code string) {
+		t.Helper()
+		_, err := s.ClaimKey(t.Context(), claim("b"))
+		var e *redisstore.Error
+		if !errors.As(err, &e) || e.Code != code || s.Classify(err) != contract.ClassDown {
+			t.Errorf("want %q: %v", code, err)
+		}
+	}
+	run(t, c, "CONFIG", "SET", "maxmemory", "1")
+	refused("OOM")
+	run(t, c, "CONFIG", "SET", "maxmemory", "0")
+	run(t, c, "REPLICAOF", "127.0.0.1", "1")
+	refused("READONLY")
+	run(t, c, "REPLICAOF", "NO", "ONE")
+	server.Freeze()
+	ctx, done := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer done()
+	if _, err := s.ClaimKey(ctx, claim("b")); err == nil || s.Classify(err) != contract.ClassDown {
+		t.Errorf("a server that stands still: %v", err)
+	}
+	server.Thaw()
+	server.Kill()
+	refused("")
+	server.Start()
+	eventually(t, func() bool { _, err := s.ClaimKey(t.Context(), claim("c")); return err == nil })
+	want(t, s, claim("a"), contract.KeyHeld) // with appendfsync always it has forgotten nothing
+	if err := s.EndKey(t.Context(), a.Key, a.Token, contract.KeyEnding{Event: contract.KeyComplete, Keep: time.Hour, Result: []byte("r")}); err != nil {
+		t.Error(err)
+	}
+}
+
+// eventually waits until something is so.
+func eventually(t testing.TB, so func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !so(); storetest.RealTime(t, 50*time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it is not so after a minute")
+		}
+	}
+}
+
+func TestTrap118AFailOverBetweenTheStages(t *testing.T) {
+	t.Parallel()
+	pair := services.StartRedisPair(t, "appendonly yes", "appendfsync always")
+	c := client(t, rueidis.ClientOption{InitAddress: []string{pair.Sentinels[0].Address(), pair.Sentinels[1].Address()}, Sentinel: rueidis.SentinelOption{MasterSet: services.SentinelSet}})
+	s := store(t, c, redisstore.Options{})
+	if d, why := s.Durable(); d != contract.DurableButSeconds {
+		t.Errorf("a pair is %v, %s", d, why)
+	}
+	done, claimed := claim("done"), claim("claimed")
+	want(t, s, done, contract.KeyClaimed)
+	if err := s.EndKey(t.Context(), done.Key, done.Token, contract.KeyEnding{Event: contract.KeyComplete, Keep: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	want(t, s, claimed, contract.KeyClaimed)
+	if err := c.Do(t.Context(), c.B().Wait().Numreplicas(1).Timeout(5000).Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	pair.Master.Kill()
+	eventually(t, func() bool {
+		ctx, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		_, err := s.ClaimKey(ctx, claim("new"))
+		return err == nil
+	})
+	want(t, s, claim("done"), contract.KeyCompleted) // what the replica had heard, it knows
+	want(t, s, claim("claimed"), contract.KeyHeld)
+	if err := s.EndKey(t.Context(), claimed.Key, claimed.Token, contract.KeyEnding{Event: contract.KeyComplete, Keep: time.Hour}); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,177 @@
+package services
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Redis is a private Redis server, or a Sentinel. Its port stays the same for its whole
+// life, through every restart. Its methods fail the test if they can't do what they say.
+type Redis struct {
+	t        testing.TB
+	folder   string
+	port     int
+	settings []string
+	process  *process
+}
+
+// StartRedis starts a server for this test alone, with settings as "name value" each, and
+// returns when it answers. It ends and its data are removed at the test's end; it also ends
+// if the test's process dies. It keeps nothing through a restart unless a setting says so.
+func StartRedis(t testing.TB, settings ...string) *Redis {
+	t.Helper()
+	r := newRedis(t, append([]string{"save \"\"", "appendonly no"}, settings...))
+	r.Start()
+	return r
+}
+
+func newRedis(t testing.TB, settings []string) *Redis {
+	t.Helper()
+	r := &Redis{t: t, folder: programs{root: Folder()}.privateFolder(t), port: freePort(t), settings: settings}
+	t.Cleanup(func() {
+		if r.process != nil && !r.process.ended() {
+			r.process.kill()
+		}
+	})
+	return r
+}
+
+// Address is its host and port.
+func (r *Redis) Address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(r.port)) }
+
+// Start starts a server that was stopped or killed, and returns when it answers.
+func (r *Redis) Start() {
+	r.t.Helper()
+	r.launch()
+	r.Await("PING", "+PONG")
+}
+
+func (r *Redis) launch() {
+	r.t.Helper()
+	program, err := osexec.LookPath("redis-server")
+	if err != nil {
+		r.t.Fatal("redis-server is missing: this test starts a server of its own. Install it with scripts/services install redis")
+	}
+	arguments := []string{"--bind", "127.0.0.1", "--port", strconv.Itoa(r.port), "--dir", r.folder}
+	for _, s := range r.settings {
+		name, value, _ := strings.Cut(s, " ")
+		arguments = append(arguments, "--"+name, value)
+	}
+	c := osexec.Command(program, arguments...)
+	c.Dir = r.folder
+	c.SysProcAttr = childAttributes(nil, syscall.SIGKILL)
+	r.process = startLogged(r.t, c, r.folder)
+}
+
+// Kill ends it at once, as a crash of the process does.
+func (r *Redis) Kill() { r.process.kill() }
+
+// Freeze has it stand still, and Thaw go on.
+func (r *Redis) Freeze() { r.process.signal(syscall.SIGSTOP) }
+
+// Thaw ends a Freeze.
+func (r *Redis) Thaw() { r.process.signal(syscall.SIGCONT) }
+
+// Await waits until its answer to a command has this text in it.
+func (r *Redis) Await(command, with string) {
+	r.t.Helper()
+	var said string
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if r.process.ended() {
+			r.t.Fatalf("redis-server has ended; its log is %s", filepath.Join(r.folder, "log"))
+		}
+		var err error
+		if said, err = r.ask(command); err == nil && strings.Contains(said, with) {
+			return
+		}
+	}
+	r.t.Fatalf("to %s it answers %q, without %q", command, said, with)
+}
+
+// ask sends a command as a line, and returns all that comes within a moment.
+func (r *Redis) ask(command string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", r.Address())
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = conn.Close() }()
+	deadline, _ := ctx.Deadline()
+	_ = conn.SetDeadline(deadline)
+	if _, err := fmt.Fprintf(conn, "%s\r\nQUIT\r\n", command); err != nil {
+		return "", err
+	}
+	var all strings.Builder
+	for lines := bufio.NewScanner(conn); lines.Scan(); {
+		all.WriteString(lines.Text() + "\n")
+	}
+	return all.String(), nil
+}
+
+// StartRedisCluster starts three masters that share the slots, for this test alone.
+func StartRedisCluster(t testing.TB, settings ...string) []*Redis {
+	t.Helper()
+	var all []*Redis
+	create := []string{"--cluster", "create"}
+	for range 3 {
+		all = append(all, StartRedis(t, append(slices.Clone(settings), "cluster-enabled yes", "cluster-node-timeout 2000")...))
+		create = append(create, all[len(all)-1].Address())
+	}
+	out, err := osexec.CommandContext(t.Context(), "redis-cli", append(create, "--cluster-yes")...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("redis-cli: %v: %s", err, out)
+	}
+	for _, r := range all {
+		r.Await("CLUSTER INFO", "cluster_state:ok")
+	}
+	return all
+}
+
+// RedisPair is a master with a replica and three Sentinels that watch them.
+type RedisPair struct {
+	Master, Replica *Redis
+	Sentinels       []*Redis
+}
+
+// SentinelSet is the name under which Sentinels know the master.
+const SentinelSet = "keys"
+
+// StartRedisPair starts a pair for this test alone. A master that is away for a second is
+// replaced.
+func StartRedisPair(t testing.TB, settings ...string) *RedisPair {
+	t.Helper()
+	p := &RedisPair{Master: StartRedis(t, settings...)}
+	p.Replica = StartRedis(t, append(slices.Clone(settings), fmt.Sprintf("replicaof 127.0.0.1 %d", p.Master.port))...)
+	p.Master.Await("INFO replication", "state=online")
+	for range 3 {
+		s := newRedis(t, nil)
+		file := filepath.Join(s.folder, "sentinel.conf")
+		conf := fmt.Sprintf("port %d\nbind 127.0.0.1\ndir %s\nsentinel monitor %[3]s 127.0.0.1 %[4]d 2\nsentinel down-after-milliseconds %[3]s 1000\nsentinel failover-timeout %[3]s 5000\n",
+			s.port, s.folder, SentinelSet, p.Master.port)
+		if err := os.WriteFile(file, []byte(conf), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		c := osexec.Command("redis-server", file, "--sentinel")
+		c.Dir, c.SysProcAttr = s.folder, childAttributes(nil, syscall.SIGKILL)
+		s.process = startLogged(t, c, s.folder)
+		s.Await("PING", "+PONG")
+		p.Sentinels = append(p.Sentinels, s)
+	}
+	for _, s := range p.Sentinels {
+		s.Await("SENTINEL CKQUORUM "+SentinelSet, "+OK 3 usable Sentinels")
+		s.Await("SENTINEL REPLICAS "+SentinelSet, strconv.Itoa(p.Replica.port))
+	}
+	return p
+}

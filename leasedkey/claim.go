@@ -1,0 +1,151 @@
+package leasedkey
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/internal/worker"
+)
+
+// claim is a key that is this process's, for now.
+type claim struct {
+	*Keys
+	key   semel.Key
+	token contract.Token
+}
+
+// call makes the call and records what became of it.
+func (c *claim) call(ctx context.Context, a Attempt, call func(context.Context, Attempt) ([]byte, error)) (Answer, error) {
+	var result []byte
+	err := c.keep(ctx, func(ctx context.Context) (err error) {
+		result, err = call(ctx, a)
+		return err
+	})
+	if err == nil && len(result) > contract.MaxKeyResult {
+		result, err = nil, fmt.Errorf("leasedkey: the call took effect, and its result of %d bytes is not kept, since that is more than %d", len(result), contract.MaxKeyResult)
+		return c.end(ctx, Answer{State: contract.KeyCompleted, Called: true}, contract.KeyComplete, err)
+	}
+	event, state := eventOf(err)
+	switch event {
+	case contract.KeyComplete:
+		err = nil // the other side may say that it had the call before
+	default:
+		result = nil
+	}
+	return c.end(ctx, Answer{State: state, Called: true, Result: result}, event, err)
+}
+
+// eventOf is how a claim ends whose call returned this, and how the key stands then.
+func eventOf(err error) (contract.KeyEvent, contract.KeyState) {
+	var decided *semel.HandlerError
+	switch {
+	case err == nil:
+		return contract.KeyComplete, contract.KeyCompleted
+	case !errors.As(err, &decided):
+		return contract.KeyAbandon, contract.KeyClaimed
+	}
+	switch decided.Decision {
+	case semel.DecideRetry, semel.DecideUnmet:
+		return contract.KeyRelease, contract.KeyClaimed
+	case semel.DecideDuplicate:
+		return contract.KeyComplete, contract.KeyCompleted
+	case semel.DecidePermanent, semel.DecidePark, semel.DecideDiscard:
+		return contract.KeyFail, contract.KeyFailed
+	}
+	return contract.KeyAbandon, contract.KeyClaimed
+}
+
+// keep runs a call within its time-out while the lease is extended beside it, and ends its
+// context when the lease is another's, or is over and could not be extended.
+func (c *claim) keep(ctx context.Context, call func(context.Context) error) (err error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	calling, done := context.WithTimeout(ctx, c.config.Timeout)
+	defer done()
+	var keeper worker.Group
+	over := make(chan struct{})
+	keeper.Go(func() { c.extend(ctx, over, stop) })
+	defer keeper.Wait()
+	defer close(over)
+	defer func() {
+		if value := recover(); value != nil {
+			err = fmt.Errorf("leasedkey: the call panicked: %s", legible.Panic(value))
+		}
+	}()
+	if err = call(calling); err != nil && calling.Err() != nil {
+		err = fmt.Errorf("%w (%w)", err, context.Cause(calling))
+	}
+	return err
+}
+
+// extends is how often in a lease it is extended.
+const extends = 3
+
+// extend extends the lease until the call is over.
+func (c *claim) extend(ctx context.Context, over <-chan struct{}, stop context.CancelCauseFunc) {
+	tick := time.NewTicker(c.config.Lease / extends)
+	defer tick.Stop()
+	for until := time.Now().Add(c.config.Lease); ; {
+		select {
+		case <-over:
+			return
+		case <-tick.C:
+		}
+		began := time.Now()
+		ask, done := context.WithTimeout(context.WithoutCancel(ctx), c.config.Lease/extends)
+		err := c.store.ExtendKey(ask, c.key, c.token, c.config.Lease)
+		done()
+		switch {
+		case err == nil:
+			until = began.Add(c.config.Lease)
+		case errors.Is(err, contract.ErrClaimLost):
+			stop(contract.ErrClaimLost)
+			return
+		case !time.Now().Before(until):
+			stop(fmt.Errorf("the lease is over and could not be extended: %w", err))
+			return
+		}
+	}
+}
+
+// Waits between the tries to record an end.
+const (
+	firstWait = 50 * time.Millisecond
+	mostWait  = time.Second
+)
+
+// end records how the claim ends, also if ctx has: for as long as a lease, since the store may
+// be away for a moment. The error is that of the call, and what kept its end from being
+// recorded.
+func (c *claim) end(ctx context.Context, a Answer, e contract.KeyEvent, err error) (Answer, error) {
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), c.config.Lease)
+	defer done()
+	for wait := firstWait; ; wait = min(2*wait, mostWait) {
+		failed := c.store.EndKey(ctx, c.key, c.token, contract.KeyEnding{Event: e, Result: a.Result, Keep: c.config.Keep})
+		switch {
+		case failed == nil:
+			return a, err
+		case errors.Is(failed, contract.ErrClaimLost):
+			return Answer{State: contract.KeyHeld, Called: a.Called}, errors.Join(err, contract.ErrClaimLost)
+		case c.store.Classify(failed) == contract.ClassPermanent || !pause(ctx, wait):
+			return Answer{State: contract.KeyClaimed, Called: a.Called}, errors.Join(err, fmt.Errorf("leasedkey: %w: %w", ErrNotRecorded, failed))
+		}
+	}
+}
+
+// pause waits, and reports whether there is time left.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,59 @@
+package leasedkey_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/leasedkey"
+	"github.com/semel-go/semel/memstore"
+)
+
+func TestAConfigurationThatDoesNotFitIsRefused(t *testing.T) {
+	for want, spoil := range map[string]func(*leasedkey.Config){
+		"Consumer is empty":             func(c *leasedkey.Config) { c.Consumer = "" },
+		"Window is not set":             func(c *leasedkey.Config) { c.Window = 0 },
+		"Window is -2ns":                func(c *leasedkey.Config) { c.Window = -2 },
+		"Lease is 1ms":                  func(c *leasedkey.Config) { c.Lease = time.Millisecond },
+		"must be shorter than Lease":    func(c *leasedkey.Config) { c.Timeout = time.Minute },
+		"Timeout is -1s":                func(c *leasedkey.Config) { c.Timeout = -time.Second },
+		"Keep is 0s":                    func(c *leasedkey.Config) { c.Keep = 0 },
+		"keys are in the memory of the": func(c *leasedkey.Config) { c.MayForget = "" },
+	} {
+		t.Run(want, func(t *testing.T) {
+			c := config()
+			spoil(&c)
+			if _, err := leasedkey.New(memstore.NewKeys(), c); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("it says %v", err)
+			}
+		})
+	}
+	if _, err := leasedkey.New(nil, config()); err == nil {
+		t.Error("no store is a store")
+	}
+}
+
+// says is a store that says how durable it is.
+type says struct {
+	contract.KeyStore
+	d contract.Durability
+}
+
+func (s says) Durable() (contract.Durability, string) { return s.d, "it says so" }
+
+func TestJ4AStoreThatForgetsIsRefusedUnlessThatIsBearable(t *testing.T) {
+	for d, refused := range map[contract.Durability]bool{
+		contract.Durable: false, contract.DurableButSeconds: false, contract.Volatile: true, contract.DurabilityUnknown: true,
+	} {
+		c := config()
+		c.MayForget = ""
+		if _, err := leasedkey.New(says{memstore.NewKeys(), d}, c); (err != nil) != refused {
+			t.Errorf("one that is %v: %v", d, err)
+		}
+		c.MayForget = "mails may come twice"
+		if _, err := leasedkey.New(says{memstore.NewKeys(), d}, c); err != nil {
+			t.Errorf("one that is %v, which is bearable: %v", d, err)
+		}
+	}
+}

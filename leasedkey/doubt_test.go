@@ -1,0 +1,131 @@
+package leasedkey_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/leasedkey"
+)
+
+func unknown(context.Context, leasedkey.Attempt) ([]byte, error) {
+	return nil, errors.New("no answer came")
+}
+
+// inDoubt has an attempt with an unknown outcome so long ago.
+func inDoubt(t *testing.T, ago time.Duration, change func(*leasedkey.Config)) *bench {
+	t.Helper()
+	b := open(t, change)
+	_, _ = b.do(unknown)
+	pass(ago)
+	return b
+}
+
+func TestTrapT77AForgottenKeyIsNotUsedAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		window, ago time.Duration
+		doubt       bool
+	}{
+		"inside the window":                      {24 * time.Hour, 23 * time.Hour, false},
+		"less one time-out":                      {24 * time.Hour, 24*time.Hour - 30*time.Second, true},
+		"a moment before":                        {24 * time.Hour, 24*time.Hour - 31*time.Second, false},
+		"after the window":                       {24 * time.Hour, 25 * time.Hour, true},
+		"a side that knows keys for ever":        {leasedkey.Always, 29 * 24 * time.Hour, false},
+		"a side that knows none, after a moment": {leasedkey.Never, time.Second, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := inDoubt(t, c.ago, func(to *leasedkey.Config) { to.Window = c.window })
+				a, err := b.do(well)
+				if c.doubt != errors.Is(err, leasedkey.ErrInDoubt) || c.doubt == a.Called || (b.called(0) == 1) != c.doubt {
+					t.Errorf("after %v it is %+v, %v, after %d calls", c.ago, a, err, b.called(0))
+				}
+			})
+		})
+	}
+	t.Run("E3_what_is_known_not_to_have_happened_is_no_doubt", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			b := open(t, nil)
+			_, _ = b.do(func(context.Context, leasedkey.Attempt) ([]byte, error) {
+				return nil, semel.Retry(errors.New("refused"))
+			})
+			pass(48 * time.Hour)
+			a, err := b.do(well)
+			b.want(a, err, contract.KeyCompleted, true, 2)
+		})
+	})
+}
+
+func TestE3TheOtherSideIsAsked(t *testing.T) {
+	away := errors.New("it does not answer")
+	for name, c := range map[string]struct {
+		finding leasedkey.Finding
+		err     error
+		state   contract.KeyState
+		called  bool
+		result  string
+	}{
+		"E3_it_happened":          {leasedkey.Happened, nil, contract.KeyCompleted, false, "found"},
+		"E3_it_did_not_happen":    {leasedkey.DidNotHappen, nil, contract.KeyCompleted, true, "charge 1"},
+		"E3_it_does_not_know":     {leasedkey.StillUnknown, nil, contract.KeyClaimed, false, ""},
+		"E3_it_does_not_answer":   {leasedkey.Happened, away, contract.KeyClaimed, false, ""},
+		"E3_who_asks_it_panics":   {leasedkey.Happened, errPanic, contract.KeyClaimed, false, ""},
+		"E3_it_answers_with_junk": {leasedkey.Finding(99), nil, contract.KeyClaimed, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := inDoubt(t, 48*time.Hour, func(to *leasedkey.Config) {
+					to.Ask = func(_ context.Context, a leasedkey.Attempt) (leasedkey.Finding, []byte, error) {
+						if !a.Unknown || a.Since < 48*time.Hour || a.IdempotencyKey == "" {
+							t.Errorf("it is asked of %+v", a)
+						}
+						if errors.Is(c.err, errPanic) {
+							panic("x")
+						}
+						return c.finding, []byte("found"), c.err
+					}
+				})
+				a, err := b.do(well)
+				if a.State != c.state || a.Called != c.called || string(a.Result) != c.result || (err == nil) != (c.result != "") {
+					t.Errorf("it is %+v, %v", a, err)
+				}
+				if err != nil && !errors.Is(err, leasedkey.ErrInDoubt) {
+					t.Errorf("the error is %v", err)
+				}
+			})
+		})
+	}
+}
+
+var errPanic = errors.New("it panics")
+
+func TestE3APersonDecides(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := inDoubt(t, 48*time.Hour, nil)
+		if err := b.Resolve(t.Context(), "shop", "a", leasedkey.StillUnknown, nil); err == nil {
+			t.Error("that it is unknown is a decision")
+		}
+		if err := b.Resolve(t.Context(), "shop", "a", leasedkey.DidNotHappen, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Resolve(t.Context(), "shop", "a", leasedkey.Happened, nil); !errors.Is(err, semel.ErrState) {
+			t.Errorf("what is not in doubt is decided: %v", err)
+		}
+		_, _ = b.do(unknown) // it may be called again
+		pass(48 * time.Hour)
+		if err := b.Resolve(t.Context(), "shop", "a", leasedkey.Happened, []byte("seen in their books")); err != nil {
+			t.Fatal(err)
+		}
+		a, err := b.do(well)
+		if b.want(a, err, contract.KeyCompleted, false, 2); string(a.Result) != "seen in their books" {
+			t.Errorf("the result is %q", a.Result)
+		}
+		if err := b.Resolve(t.Context(), "shop", "a", leasedkey.DidNotHappen, nil); !errors.Is(err, semel.ErrState) {
+			t.Errorf("what is completed is decided otherwise: %v", err)
+		}
+	})
+}

@@ -1,0 +1,302 @@
+package leasedkey_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/leasedkey"
+	"github.com/semel-go/semel/memstore"
+)
+
+// config is one that fits.
+func config() leasedkey.Config {
+	return leasedkey.Config{Consumer: "billing", Keep: 30 * 24 * time.Hour, Window: 24 * time.Hour, MayForget: "it is a test"}
+}
+
+// pass lets time pass by, in a bubble.
+func pass(d time.Duration) { <-time.After(d) }
+
+// bench is a store whose faults a test chooses, with keys over it.
+type bench struct {
+	*leasedkey.Keys
+	t     *testing.T
+	store *memstore.Keys
+
+	mutex sync.Mutex // guards what follows
+	fail  func(op string) error
+	calls int
+}
+
+// failing has the store fail from now on as f says; nil: it works.
+func (b *bench) failing(f func(op string) error) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.fail = f
+}
+
+func (b *bench) fault(op string) error {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	if b.fail == nil {
+		return nil
+	}
+	return b.fail(op)
+}
+
+func (b *bench) called(n int) int {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.calls += n
+	return b.calls
+}
+
+func open(t *testing.T, change func(*leasedkey.Config)) *bench {
+	t.Helper()
+	b := &bench{t: t}
+	b.store = memstore.NewKeys(memstore.Fail(b.fault))
+	c := config()
+	if change != nil {
+		change(&c)
+	}
+	var err error
+	if b.Keys, err = leasedkey.New(b.store, c); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// do asks for the request "a"; each call counts.
+func (b *bench) do(call func(ctx context.Context, a leasedkey.Attempt) ([]byte, error)) (leasedkey.Answer, error) {
+	return b.Do(b.t.Context(), leasedkey.Request{Source: "shop", ID: "a"}, func(ctx context.Context, a leasedkey.Attempt) ([]byte, error) {
+		b.called(1)
+		return call(ctx, a)
+	})
+}
+
+func well(context.Context, leasedkey.Attempt) ([]byte, error) { return []byte("charge 1"), nil }
+
+// want holds an answer against what it is to be.
+func (b *bench) want(a leasedkey.Answer, err error, state contract.KeyState, called bool, calls int) {
+	b.t.Helper()
+	if n := b.called(0); err != nil || a.State != state || a.Called != called || n != calls {
+		b.t.Errorf("it is %v, called %t, after %d calls, %v; want %v, %t, %d", a.State, a.Called, n, err, state, called, calls)
+	}
+}
+
+func TestACallIsMadeOnceAndItsResultIsKept(t *testing.T) {
+	b := open(t, nil)
+	for n := range 3 {
+		a, err := b.do(well)
+		b.want(a, err, contract.KeyCompleted, n == 0, 1)
+		if string(a.Result) != "charge 1" {
+			t.Errorf("the result is %q", a.Result)
+		}
+	}
+}
+
+func TestLaw2WhoIsNotFirstHearsThatAnotherIsCalling(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, nil)
+		var all sync.WaitGroup
+		all.Go(func() {
+			a, err := b.do(func(context.Context, leasedkey.Attempt) ([]byte, error) {
+				pass(5 * time.Minute) // for longer than the lease, and than it may
+				return nil, nil
+			})
+			b.want(a, err, contract.KeyCompleted, true, 1)
+		})
+		for range 10 {
+			pass(29 * time.Second)
+			a, err := b.do(well)
+			if b.want(a, err, contract.KeyHeld, false, 1); a.Left <= 0 || a.Left > time.Minute {
+				t.Errorf("it is another's for %v", a.Left)
+			}
+		}
+		all.Wait()
+	})
+}
+
+func TestC4WhatACallSaysOfItself(t *testing.T) {
+	lost := errors.New("connection reset")
+	for name, c := range map[string]struct {
+		says          error
+		state, next   contract.KeyState
+		unknown, kept bool
+	}{
+		"done":                             {nil, contract.KeyCompleted, contract.KeyCompleted, false, true},
+		"a duplicate at the other side":    {semel.Duplicate(lost), contract.KeyCompleted, contract.KeyCompleted, false, true},
+		"it did not happen":                {semel.Retry(lost), contract.KeyClaimed, contract.KeyClaimed, false, false},
+		"it never will":                    {semel.Permanent(lost), contract.KeyFailed, contract.KeyFailed, false, false},
+		"a person has to look":             {semel.Park("fraud"), contract.KeyFailed, contract.KeyFailed, false, false},
+		"trap_T76_nobody_knows":            {lost, contract.KeyClaimed, contract.KeyClaimed, true, false},
+		"trap_T76_the_answer_ends":         {io.EOF, contract.KeyClaimed, contract.KeyClaimed, true, false},
+		"trap_T76_a_time_out":              {context.DeadlineExceeded, contract.KeyClaimed, contract.KeyClaimed, true, false},
+		"a time-out that is no time-out":   {semel.Retry(context.DeadlineExceeded), contract.KeyClaimed, contract.KeyClaimed, false, false},
+		"an error that wraps its decision": {errors.Join(lost, semel.Permanent(lost)), contract.KeyFailed, contract.KeyFailed, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := open(t, nil)
+			a, err := b.do(func(context.Context, leasedkey.Attempt) ([]byte, error) { return []byte("r"), c.says })
+			if a.State != c.state || !a.Called || (err == nil) != c.kept || (len(a.Result) > 0) != c.kept {
+				t.Fatalf("it is %+v, %v", a, err)
+			}
+			if err != nil && c.says != nil && !errors.Is(err, errors.Unwrap(c.says)) && !errors.Is(err, c.says) {
+				t.Errorf("the error is %v", err)
+			}
+			var told leasedkey.Attempt
+			a, err = b.do(func(_ context.Context, at leasedkey.Attempt) ([]byte, error) {
+				told = at
+				return nil, semel.Retry(lost)
+			})
+			if a.State != c.next || told.Unknown != c.unknown {
+				t.Errorf("the next is %+v, %v, told %+v", a, err, told)
+			}
+		})
+	}
+}
+
+func TestB7EachAttemptHasTheSameKey(t *testing.T) {
+	b := open(t, nil)
+	keys := map[string]int{}
+	for n := range 4 {
+		_, _ = b.do(func(_ context.Context, a leasedkey.Attempt) ([]byte, error) {
+			if keys[a.IdempotencyKey]++; a.Number != n+1 {
+				t.Errorf("attempt %d is told that it is number %d", n+1, a.Number)
+			}
+			return nil, errors.New("nobody knows")
+		})
+	}
+	if len(keys) != 1 {
+		t.Errorf("the keys are %v", keys)
+	}
+	_, _ = b.Do(t.Context(), leasedkey.Request{Source: "shop2", ID: "a"}, func(_ context.Context, a leasedkey.Attempt) ([]byte, error) {
+		keys[a.IdempotencyKey]++
+		return nil, nil
+	})
+	if len(keys) != 2 {
+		t.Error("another source has the same key")
+	}
+}
+
+func TestACallThatPanicsLeavesAnUnknownOutcome(t *testing.T) {
+	b := open(t, nil)
+	a, err := b.do(func(context.Context, leasedkey.Attempt) ([]byte, error) { panic("card 4711") })
+	if a.State != contract.KeyClaimed || err == nil || strings.Contains(err.Error(), "4711") {
+		t.Fatalf("it is %+v, %v", a, err)
+	}
+	_, _ = b.do(func(_ context.Context, a leasedkey.Attempt) ([]byte, error) {
+		if !a.Unknown {
+			t.Error("its outcome is taken for known")
+		}
+		return nil, nil
+	})
+}
+
+func TestACallIsEndedByItsTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, func(c *leasedkey.Config) { c.Timeout = 7 * time.Second })
+		began := time.Now()
+		_, err := b.do(func(ctx context.Context, _ leasedkey.Attempt) ([]byte, error) { <-ctx.Done(); return nil, ctx.Err() })
+		if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 7*time.Second {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+	})
+}
+
+func TestLaw5ACallThatLostItsKeyIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, nil)
+		down := errors.New("it is away")
+		a, err := b.do(func(ctx context.Context, _ leasedkey.Attempt) ([]byte, error) {
+			b.failing(func(string) error { return down }) // for as long as the lease lasts
+			pass(61 * time.Second)                        // it does not heed its context
+			if cause := context.Cause(ctx); !errors.Is(cause, context.DeadlineExceeded) {
+				t.Errorf("its context says %v", cause)
+			}
+			b.failing(nil)
+			if a, err := b.do(well); err != nil || a.State != contract.KeyCompleted || !a.Called {
+				t.Errorf("the other's is %+v, %v", a, err)
+			}
+			return []byte("late"), nil
+		})
+		if !errors.Is(err, contract.ErrClaimLost) || a.State != contract.KeyHeld {
+			t.Errorf("it is %+v, %v", a, err)
+		}
+		if a, err := b.do(well); err != nil || string(a.Result) != "charge 1" {
+			t.Errorf("what stands is %q, %v", a.Result, err)
+		}
+	})
+}
+
+func TestLaw13AStoreThatIsDown(t *testing.T) {
+	down := errors.New("it is unplugged")
+	t.Run("law_13_before_the_call_nobody_is_called", func(t *testing.T) {
+		b := open(t, nil)
+		for _, op := range []string{"key-before", "key-after"} {
+			b.failing(func(asked string) error {
+				if asked == op {
+					return down
+				}
+				return nil
+			})
+			if _, err := b.do(well); !errors.Is(err, down) || b.called(0) != 0 {
+				t.Errorf("%s: %d calls, %v", op, b.called(0), err)
+			}
+		}
+	})
+	t.Run("law_13_after_it_the_end_is_recorded_when_it_is_back", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			b := open(t, nil)
+			a, err := b.do(func(ctx context.Context, at leasedkey.Attempt) ([]byte, error) {
+				back := time.Now().Add(40 * time.Second)
+				b.failing(func(string) error {
+					if time.Now().Before(back) {
+						return down
+					}
+					return nil
+				})
+				return well(ctx, at)
+			})
+			b.want(a, err, contract.KeyCompleted, true, 1)
+		})
+	})
+	t.Run("trap_119_one_that_stays_away_leaves_an_unknown_outcome", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			b := open(t, nil)
+			a, err := b.do(func(ctx context.Context, at leasedkey.Attempt) ([]byte, error) {
+				b.failing(func(string) error { return down })
+				return well(ctx, at)
+			})
+			if !errors.Is(err, leasedkey.ErrNotRecorded) || !errors.Is(err, down) || a.State != contract.KeyClaimed || !a.Called {
+				t.Fatalf("it is %+v, %v", a, err)
+			}
+			b.failing(nil)
+			_, _ = b.do(func(_ context.Context, a leasedkey.Attempt) ([]byte, error) {
+				if !a.Unknown {
+					t.Error("its outcome is taken for known")
+				}
+				return nil, nil
+			})
+		})
+	})
+}
+
+func TestAResultThatIsTooLongIsNotKept(t *testing.T) {
+	b := open(t, nil)
+	long := func(context.Context, leasedkey.Attempt) ([]byte, error) {
+		return make([]byte, contract.MaxKeyResult+1), nil
+	}
+	if a, err := b.do(long); err == nil || a.State != contract.KeyCompleted {
+		t.Errorf("it is %v, %v", a.State, err)
+	}
+	a, err := b.do(long)
+	b.want(a, err, contract.KeyCompleted, false, 1)
+}

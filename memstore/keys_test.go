@@ -1,0 +1,66 @@
+package memstore_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/storetest"
+)
+
+func TestLeasedKeys(t *testing.T) {
+	storetest.Keys(t, storetest.KeyHarness{Open: func(testing.TB) storetest.KeyInstance {
+		now := time.Unix(1e9, 0)
+		return storetest.KeyInstance{
+			Store: memstore.NewKeys(memstore.Clock(func() time.Time { return now })),
+			Pass:  func(_ testing.TB, d time.Duration) { now = now.Add(d) },
+		}
+	}})
+}
+
+func TestKeysInMemoryFailWhenTheyAreToldTo(t *testing.T) {
+	for _, op := range []string{"key-before", "key-after"} {
+		t.Run(op, func(t *testing.T) {
+			var fail error
+			k := memstore.NewKeys(memstore.Fail(func(asked string) error {
+				if asked == op {
+					return fail
+				}
+				return nil
+			}))
+			c := contract.KeyClaim{Key: semel.Key{Consumer: "a", ID: "b"}, Token: contract.NewToken(), Lease: time.Minute, Keep: time.Hour}
+			fail = errors.New("it is unplugged")
+			if _, err := k.ClaimKey(t.Context(), c); !errors.Is(err, fail) || k.Classify(err) != contract.ClassDown {
+				t.Fatalf("it says %v", err)
+			}
+			fail = nil
+			c.Token = contract.NewToken()
+			a, err := k.ClaimKey(t.Context(), c)
+			if want := map[string]contract.KeyState{"key-before": contract.KeyClaimed, "key-after": contract.KeyHeld}[op]; err != nil || a.State != want {
+				t.Errorf("then a claim is %v, %v, want %v", a.State, err, want)
+			}
+		})
+	}
+}
+
+func TestLaw11KeysThatAreOverAreForgotten(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	k := memstore.NewKeys(memstore.Clock(func() time.Time { return now }))
+	claim := func(n int) {
+		c := contract.KeyClaim{Key: semel.Key{Consumer: "a", ID: fmt.Sprint(n)}, Token: contract.NewToken(), Lease: time.Second, Keep: time.Second}
+		if _, err := k.ClaimKey(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := range 100_000 {
+		claim(n)
+		now = now.Add(time.Millisecond)
+	}
+	if n := memstore.CountKeys(k); n > 5000 {
+		t.Errorf("%d keys are held of 1,000 that are kept at a time", n)
+	}
+}

@@ -1,0 +1,161 @@
+package redisstore
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
+// Options are how keys are named, and what nobody but the user knows of the server.
+type Options struct {
+	// Prefix begins each key's name; "semel" if it is empty.
+	Prefix string
+	// HashTag, if not empty, stands in braces behind it: all keys are then in one slot of
+	// a cluster, and on one of its nodes.
+	HashTag string
+	// Declared, if not zero, is how durable the server is, where it does not tell, as
+	// managed services do not; and Because is why. What the server tells goes before.
+	Declared contract.Durability
+	Because  string
+}
+
+// Store is a contract.KeyStore in Redis: in one server, behind Sentinel, or in a Cluster, as
+// the client is made. Use New. It is safe for use by several goroutines; calls that are made
+// at once are sent in one pipeline.
+type Store struct {
+	client  rueidis.Client
+	prefix  string
+	scripts scripts
+	durable contract.Durability
+	why     string
+}
+
+// New returns a store, once it has read how durable the server is. It keeps the client, and
+// does not close it.
+func New(ctx context.Context, client rueidis.Client, o Options) (*Store, error) {
+	if client == nil {
+		return nil, errors.New("redisstore: the client is nil; make one with rueidis.NewClient")
+	}
+	if strings.ContainsAny(o.Prefix+o.HashTag, "{}") {
+		return nil, fmt.Errorf("redisstore: the prefix %q and the hash tag %q have no braces; those are put around the tag", o.Prefix, o.HashTag)
+	}
+	if o.Declared != 0 && o.Because == "" {
+		return nil, fmt.Errorf("redisstore: that the server is %v is declared without a reason; say Because", o.Declared)
+	}
+	s := &Store{client: client, prefix: o.Prefix, scripts: load()}
+	if s.prefix == "" {
+		s.prefix = "semel"
+	}
+	if o.HashTag != "" {
+		s.prefix += ":{" + o.HashTag + "}"
+	}
+	return s, s.read(ctx, o)
+}
+
+// maxName is how long a key's name is at most in full; a longer one ends with a hash.
+const maxName = 512
+
+// name is the name of a key in Redis: prefix, consumer, source and id between colons. What
+// is no letter, digit, point, hyphen, underscore or slash is written as % and two digits, so
+// that no two keys share a name and an id makes no hash tag.
+func (s *Store) name(k semel.Key) string {
+	var b strings.Builder
+	b.WriteString(s.prefix)
+	for _, part := range []string{k.Consumer, k.Source, k.ID} {
+		b.WriteByte(':')
+		escape(&b, part)
+	}
+	if b.Len() <= maxName {
+		return b.String()
+	}
+	sum := sha256.New()
+	for _, part := range []string{k.Consumer, k.Source, k.ID} {
+		sum.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
+		sum.Write([]byte(part))
+	}
+	return s.prefix + "#" + hex.EncodeToString(sum.Sum(nil))
+}
+
+func escape(b *strings.Builder, part string) {
+	for i := range len(part) {
+		switch c := part[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '.', c == '-', c == '_', c == '/':
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(b, "%%%02x", c)
+		}
+	}
+}
+
+func tokenOf(t contract.Token) string {
+	return string(binary.BigEndian.AppendUint64(nil, uint64(t)))
+}
+
+func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+
+// ClaimKey implements contract.KeyStore.
+func (s *Store) ClaimKey(ctx context.Context, c contract.KeyClaim) (contract.KeyAnswer, error) {
+	if err := c.Fits(); err != nil {
+		return contract.KeyAnswer{}, fmt.Errorf("redisstore: %w", err)
+	}
+	sum := c.Fingerprint.Sum
+	answer, err := s.scripts.claim.Exec(ctx, s.client, []string{s.name(c.Key)}, []string{
+		tokenOf(c.Token), milliseconds(c.Lease), milliseconds(c.Keep), strconv.Itoa(int(c.Fingerprint.Version)), string(sum[:])}).ToArray()
+	if err != nil {
+		return contract.KeyAnswer{}, failed("claim", err)
+	}
+	var n [5]int64
+	if len(answer) < len(n) {
+		return contract.KeyAnswer{}, failed("claim", fmt.Errorf("the script answers with %d values", len(answer)))
+	}
+	for i := range n {
+		if n[i], err = answer[i].AsInt64(); err != nil {
+			return contract.KeyAnswer{}, failed("claim", err)
+		}
+	}
+	a := contract.KeyAnswer{
+		State: contract.KeyState(n[0]), Left: time.Duration(n[1]) * time.Millisecond, Started: int(n[2]), Finished: int(n[3]), Since: time.Duration(n[4]) * time.Millisecond}
+	if len(answer) > len(n) {
+		if a.Result, err = answer[len(n)].AsBytes(); err != nil {
+			return contract.KeyAnswer{}, failed("claim", err)
+		}
+	}
+	return a, nil
+}
+
+// ExtendKey implements contract.KeyStore.
+func (s *Store) ExtendKey(ctx context.Context, key semel.Key, t contract.Token, lease time.Duration) error {
+	return stood("extend", s.scripts.extend.Exec(ctx, s.client, []string{s.name(key)}, []string{tokenOf(t), milliseconds(lease)}))
+}
+
+// EndKey implements contract.KeyStore.
+func (s *Store) EndKey(ctx context.Context, key semel.Key, t contract.Token, e contract.KeyEnding) error {
+	if err := e.Fits(); err != nil {
+		return fmt.Errorf("redisstore: %w", err)
+	}
+	return stood("end", s.scripts.end.Exec(ctx, s.client, []string{s.name(key)}, []string{
+		tokenOf(t), strconv.Itoa(int(e.Event)), milliseconds(e.Keep), string(e.Result)}))
+}
+
+// stood is nil if the script says that the claim stood.
+func stood(what string, r rueidis.RedisResult) error {
+	n, err := r.AsInt64()
+	switch {
+	case err != nil:
+		return failed(what, err)
+	case n == 0:
+		return contract.ErrClaimLost
+	}
+	return nil
+}
