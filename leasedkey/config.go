@@ -60,21 +60,24 @@ func (c *Config) fits(store contract.KeyStore) error {
 	if c.Timeout == 0 {
 		c.Timeout = c.Lease / 2
 	}
+	fault := func(field, format string, args ...any) error {
+		return fmt.Errorf("%s "+format, append([]any{field}, args...)...)
+	}
 	switch {
 	case store == nil:
 		return errors.New("the store is nil; pass one that is open")
 	case c.Consumer == "":
-		return errors.New("Consumer is empty; say whose keys these are")
+		return fault("Consumer", "is empty; say whose keys these are")
 	case c.Window == 0:
-		return errors.New("Window is not set; say for how long the other side knows an idempotency key, or Always, or Never")
+		return fault("Window", "is not set; say for how long the other side knows an idempotency key, or Always, or Never")
 	case c.Window < 0 && c.Window != Never:
-		return fmt.Errorf("Window is %v; it is a time, or Always, or Never", c.Window)
+		return fault("Window", "is %v; it is a time, or Always, or Never", c.Window)
 	case c.Lease < time.Second:
-		return fmt.Errorf("Lease is %v, and must be at least 1s", c.Lease)
+		return fault("Lease", "is %v, and must be at least 1s", c.Lease)
 	case c.Timeout < 0 || c.Timeout >= c.Lease:
-		return fmt.Errorf("Timeout is %v, and must be shorter than Lease, which is %v: who is called when the lease is over is called twice at once", c.Timeout, c.Lease)
+		return fault("Timeout", "is %v, and must be shorter than Lease, which is %v: who is called when the lease is over is called twice at once", c.Timeout, c.Lease)
 	case c.Keep < c.Lease:
-		return fmt.Errorf("Keep is %v, and must be at least Lease, which is %v; a copy that comes after it is called for again", c.Keep, c.Lease)
+		return fault("Keep", "is %v, and must be at least Lease, which is %v; a copy that comes after it is called for again", c.Keep, c.Lease)
 	}
 	return c.durable(store)
 }
