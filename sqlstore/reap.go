@@ -59,8 +59,8 @@ func (s *Store) slice(ctx context.Context, tx *sql.Tx, r contract.Retention, o c
 			return err
 		}
 	}
-	done.Next.Done = r.Keep == 0
-	if r.Keep > 0 {
+	done.Next.Done = r.Keep == 0 || o.After.Done
+	if !done.Next.Done {
 		if err := s.reapMarkers(ctx, tx, o, done); err != nil {
 			return err
 		}
