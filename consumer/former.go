@@ -82,7 +82,7 @@ func (c *Config) fitsFormer(store any) error {
 	case derivationsOf(store) == nil:
 		return fmt.Errorf("the store marks under no former identity, and Former is set: %w", semel.ErrUnsupported)
 	case c.Retention.Drop:
-		return fmt.Errorf("Former is set beside Retention.Drop: a table of days has the ids of one identity; remove one of them: %w", semel.ErrUnsupported)
+		return fmt.Errorf("field Former is set beside Retention.Drop: a table of days has the ids of one identity; remove one of them: %w", semel.ErrUnsupported)
 	}
 	return nil
 }
