@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
@@ -64,8 +65,12 @@ func TestAFormerIdentityBesideEachStrategy(t *testing.T) {
 				return
 			}
 			newer := newRelease(t, store, byEvent, former, c.change)
-			newer.says(contract.EndDuplicate, said("1", "a", "one"))
-			newer.says(contract.EndApplied, said("2", "b", "two"))
+			known, other := said("1", "a", "one"), said("2", "b", "two")
+			for _, m := range []*semel.Message{known, other} { // with a retention it needs a time
+				m.Origin.Written = uint32(time.Now().Unix())
+			}
+			newer.says(contract.EndDuplicate, known)
+			newer.says(contract.EndApplied, other)
 		})
 	}
 }
