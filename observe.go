@@ -67,6 +67,10 @@ const (
 	// and why. Reason is ReasonPaused while it is paused; Messages is how many a second
 	// each of its processes may take, 0 for no limit.
 	EventControl EventKind = "control"
+	// EventSameContent: a message took effect whose content did so not long ago under
+	// another id of the same source: its producer may mint ids when it sends again. It
+	// decides nothing. See Counts.SameContent.
+	EventSameContent EventKind = "same content under another id"
 )
 
 // Event is one thing that happened. It carries no payload.
@@ -89,7 +93,7 @@ type Event struct {
 }
 
 // Counts are what a consumer did since it started. Deliveries is the sum of
-// all but Retried and Rerun.
+// all but Retried, Rerun and SameContent.
 type Counts struct {
 	Deliveries   int64 `json:"deliveries"`
 	Applied      int64 `json:"applied"`
@@ -114,6 +118,12 @@ type Counts struct {
 	// and were rolled back with their batch.
 	Retried int64 `json:"retried"`
 	Rerun   int64 `json:"rerun"`
+	// SameContent counts messages that took effect, each with an id of its own and the
+	// content of one that did so not long ago: a producer that mints an id when it sends
+	// again doubles effects, and nobody but the producer can keep it from that. It is
+	// found by fingerprints, 0 without them, among nearly all of the last 10,000 contents
+	// and fewer of those before, of this process since it started.
+	SameContent int64 `json:"same_content"`
 	// Inbox counts what became of rows of the inbox.
 	Inbox InboxCounts `json:"inbox"`
 }

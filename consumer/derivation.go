@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -102,6 +103,9 @@ func (c *Consumer[Tx]) deriveIn(ctx context.Context, store contract.Derivations,
 		case onlyRead:
 			return fmt.Errorf("semel: consumer %q: how its identities are found is not recorded yet, and the store cannot do that beside your transaction; call Check before you open it: %w", c.config.Name, semel.ErrUnsupported)
 		}
+		if err := c.keepsGeneration(ctx, missing, all); err != nil {
+			return err
+		}
 		added, err := store.AddDerivation(ctx, *missing)
 		if err != nil && missing.Generation == 0 && ask.former == "" && c.passes(ctx, err) {
 			c.config.Logger.Warn("how the identity is found could not be recorded, so that a change of it is not noticed before the next start", "consumer", c.config.Name, "error", err)
@@ -115,6 +119,18 @@ func (c *Consumer[Tx]) deriveIn(ctx context.Context, store contract.Derivations,
 		}
 	}
 	return fmt.Errorf("semel: consumer %q cannot start: other processes kept changing how its identities are found; start one after the other", c.config.Name)
+}
+
+// keepsGeneration refuses another derivation where the store can mark under one only: were it
+// recorded, neither this start nor one as before would mark anything again.
+func (c *Consumer[Tx]) keepsGeneration(ctx context.Context, missing *contract.Derivation, all []contract.Derivation) error {
+	if missing.Generation == 0 {
+		return nil
+	}
+	if _, err := c.store.Scope(ctx, c.config.Name, "", missing.Generation); errors.Is(err, semel.ErrUnsupported) {
+		return fmt.Errorf("semel: consumer %q cannot start: its identity (%s) is another than before (%s), and where its markers lie one table has the ids of one identity; give it its former identity back, or start a consumer of another name where this one has ended: %w", c.config.Name, missing.Text, texts(all), err)
+	}
+	return nil // what else is in the way, who marks is told
 }
 
 // passes reports whether an error of the store's may be gone with the next try, as where

@@ -76,8 +76,13 @@ func derivationOf(by identity.Identity) string {
 
 // fitsFormer reports whether the store can mark under a former identity.
 func (c *Config) fitsFormer(store any) error {
-	if c.Former != nil && derivationsOf(store) == nil {
+	switch {
+	case c.Former == nil:
+		return nil
+	case derivationsOf(store) == nil:
 		return fmt.Errorf("the store marks under no former identity, and Former is set: %w", semel.ErrUnsupported)
+	case c.Retention.Drop:
+		return fmt.Errorf("field Former is set beside Retention.Drop: a table of days has the ids of one identity; remove one of them: %w", semel.ErrUnsupported)
 	}
 	return nil
 }

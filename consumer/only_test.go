@@ -69,7 +69,7 @@ func TestATopicIsShared(t *testing.T) {
 		c := config(source)
 		c.Only = consumer.Only{Types: []string{"order"}}
 		counts := runs(t, store, add, c)
-		if want := (semel.Counts{Deliveries: 5, Applied: 2, Skipped: 3}); counts != want {
+		if want := (semel.Counts{Deliveries: 5, Applied: 2, Skipped: 3, SameContent: 1}); counts != want {
 			t.Errorf("%+v, not %+v", counts, want)
 		}
 		if len(source.settled) != 5 || source.kinds["1"] != semel.Ack || len(rows(t, store)) != 0 {

@@ -48,7 +48,7 @@ type reaping struct {
 }
 
 func newReaping[Tx any](e *engine[Tx], oneAttempt bool) *reaping {
-	reaper, able := e.store.(contract.Reaper)
+	reaper, able := abilityOf[contract.Reaper](e.store)
 	if !able || e.source == (noSource{ends: true}) {
 		return nil
 	}
@@ -179,11 +179,12 @@ func (r *reaping) pass(base context.Context) {
 		return
 	}
 	r.behind = nil
-	began, sum := time.Now(), contract.Reaped{}
-	for !sum.Next.Done && time.Since(began) < reapEvery {
+	began, sum, over := time.Now(), contract.Reaped{}, false
+	for !over && time.Since(began) < reapEvery {
 		took := time.Now()
 		r.config.at(faults.BeforeReap, r.slice)
-		done, err := r.reap(base, sum.Next)
+		o := contract.Reaping{Consumer: r.config.Name, Most: r.slice, After: sum.Next}
+		done, err := r.reap(base, o)
 		if err != nil {
 			r.tell(base, err)
 			return
@@ -192,13 +193,9 @@ func (r *reaping) pass(base context.Context) {
 			return
 		}
 		r.config.at(faults.AfterReap, int(done.Markers))
-		sum.Days += done.Days
-		sum.Markers, sum.Rows, sum.Bodies, sum.Next = sum.Markers+done.Markers, sum.Rows+done.Rows, sum.Bodies+done.Bodies, done.Next
-		if done.Next.Done && done.Bodies == int64(r.slice) {
-			sum.Next.Done = false // there are more bodies
-		}
+		over = sum.Add(o, done)
 		r.fit(time.Since(took))
-		if !sum.Next.Done && !waits(base, restFor*time.Since(took)) {
+		if !over && !waits(base, restFor*time.Since(took)) {
 			return
 		}
 	}
@@ -221,11 +218,11 @@ func (r *reaping) advance(base context.Context) error {
 	})
 }
 
-func (r *reaping) reap(base context.Context, after contract.ReapMark) (done contract.Reaped, err error) {
+func (r *reaping) reap(base context.Context, o contract.Reaping) (done contract.Reaped, err error) {
 	ctx, cancel := context.WithTimeout(base, callTimeout)
 	defer cancel()
 	err = r.beside.do(ctx, func() (err error) {
-		done, err = r.reaper.Reap(ctx, contract.Reaping{Consumer: r.config.Name, Most: r.slice, After: after})
+		done, err = r.reaper.Reap(ctx, o)
 		return err
 	})
 	return done, err

@@ -21,6 +21,7 @@ type reporter struct {
 	observers []semel.Observer
 	// outages are those under way, by part; of the loop's goroutine.
 	outages map[string]*outage
+	recent  recent
 
 	mutex sync.Mutex
 	ready map[string]string // what is not ready, and why; guarded by mutex
@@ -82,7 +83,13 @@ func (n *reporter) settled(s *machine.Settle) {
 }
 
 func (n *reporter) ended(item *machine.Settlement) {
-	if note, told := endings[item.Ending]; told && !item.Again {
+	if item.Again {
+		return
+	}
+	if item.Ending == contract.EndApplied {
+		n.applied(item.Item)
+	}
+	if note, told := endings[item.Ending]; told {
 		n.message(note.level, n.about(item.Item, semel.Event{Kind: note.kind, Reason: item.Reason, Messages: 1, Err: item.Err}))
 	}
 }

@@ -65,7 +65,8 @@ type Reaping struct {
 	Consumer string
 	// Most is how many markers it looks at, and how many bodies it removes at most.
 	Most int
-	// After is where the last call of the same pass has come to; zero: it begins.
+	// After is where the last call of the same pass has come to; zero: it begins;
+	// After.Done: all markers of the pass were looked at, and only bodies are left.
 	After ReapMark
 	// DryRun counts what a call after Advance would remove, and changes nothing.
 	DryRun bool
@@ -83,13 +84,26 @@ type Reaped struct {
 	// Markers, Rows and Bodies are what was removed; Kept are markers before the
 	// cutoff that stay because their messages have not ended, or not long ago.
 	Markers, Rows, Bodies, Kept int64
-	// Next continues the pass; Next.Done: it is over.
+	// Next continues the pass; Next.Done: all markers were looked at.
 	Next ReapMark
 	// Days are how many days were dropped with all of their markers, which Markers does not
 	// count. See DayKeeper.
 	Days int64
 	// Elsewhere: another process reaps for this consumer now; nothing was done.
 	Elsewhere bool
+}
+
+// Add adds what the call o did to r, the sum of the calls of its pass before, and reports
+// whether the pass is over. It is when all markers were looked at and the call found fewer
+// bodies than it may remove; one that only counts meets the same bodies in each call, so
+// they count once, and it ends with the markers.
+func (r *Reaped) Add(o Reaping, call Reaped) (over bool) {
+	r.Markers, r.Rows, r.Kept, r.Days = r.Markers+call.Markers, r.Rows+call.Rows, r.Kept+call.Kept, r.Days+call.Days
+	if !o.DryRun || o.After == (ReapMark{}) {
+		r.Bodies += call.Bodies
+	}
+	r.Next, r.Elsewhere = call.Next, call.Elsewhere
+	return call.Elsewhere || call.Next.Done && (o.DryRun || call.Bodies < int64(o.Most))
 }
 
 // Reaper is an optional ability of a store: to keep how long the records of a consumer

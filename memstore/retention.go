@@ -218,7 +218,7 @@ func (s *Store) Reap(_ context.Context, o contract.Reaping) (contract.Reaped, er
 		cutoff = func(int64) time.Time { return at }
 	}
 	var due []identity
-	if k.Keep > 0 {
+	if k.Keep > 0 && !o.After.Done {
 		due = s.due(o, cutoff)
 	}
 	done := contract.Reaped{Next: contract.ReapMark{Done: len(due) <= o.Most}}

@@ -21,35 +21,19 @@ var errElsewhere = errors.New("another process reaps")
 
 // Reap implements contract.Reaper. A call that only counts does the same, and rolls back.
 func (s *Store) Reap(ctx context.Context, o contract.Reaping) (done contract.Reaped, err error) {
-	if s, err = s.ofConsumer(ctx, o.Consumer); err != nil {
-		return contract.Reaped{}, err
-	}
+	own := s
 	err = s.write(ctx, func(tx *sql.Tx) error {
 		done = contract.Reaped{}
 		if err := s.patience(ctx, tx, o.Consumer); err != nil {
 			return err
 		}
-		r, err := s.policyIn(ctx, tx, o.Consumer)
+		var r contract.Retention
+		r, own, err = s.policyIn(ctx, tx, o.Consumer)
 		if err == nil {
 			err = sqlform.MayReap(r, true)
 		}
-		if err != nil {
-			return err
-		}
-		if o.DryRun {
-			if _, err := tx.ExecContext(ctx, s.sql.Advance, []byte(o.Consumer)); err != nil {
-				return err
-			}
-		}
-		done.Next.Done = r.Keep == 0
-		if r.Keep > 0 {
-			if err := s.reapMarkers(ctx, tx, o, &done); err != nil {
-				return err
-			}
-		}
-		bodies, err := tx.ExecContext(ctx, s.sql.ReapBodies, []byte(o.Consumer), o.Most)
 		if err == nil {
-			done.Bodies, err = bodies.RowsAffected()
+			err = own.slice(ctx, tx, r, o, &done)
 		}
 		if err == nil && o.DryRun {
 			err = errDry
@@ -62,10 +46,30 @@ func (s *Store) Reap(ctx context.Context, o contract.Reaping) (done contract.Rea
 	case errors.Is(err, errElsewhere):
 		return contract.Reaped{Elsewhere: true}, nil
 	}
-	if err == nil && s.days != nil {
-		err = s.reapDays(ctx, o, &done)
+	if err == nil && own.days != nil {
+		err = own.reapDays(ctx, o, &done)
 	}
 	return done, s.answer("reap", err)
+}
+
+// slice removes some markers with their rows, and some bodies.
+func (s *Store) slice(ctx context.Context, tx *sql.Tx, r contract.Retention, o contract.Reaping, done *contract.Reaped) error {
+	if o.DryRun {
+		if _, err := tx.ExecContext(ctx, s.sql.Advance, []byte(o.Consumer)); err != nil {
+			return err
+		}
+	}
+	done.Next.Done = r.Keep == 0 || o.After.Done
+	if !done.Next.Done {
+		if err := s.reapMarkers(ctx, tx, o, done); err != nil {
+			return err
+		}
+	}
+	bodies, err := tx.ExecContext(ctx, s.sql.ReapBodies, []byte(o.Consumer), o.Most)
+	if err == nil {
+		done.Bodies, err = bodies.RowsAffected()
+	}
+	return err
 }
 
 // patience asks for the consumer's place as the only one that reaps, and sets how the
@@ -85,16 +89,26 @@ func (s *Store) patience(ctx context.Context, tx *sql.Tx, consumer string) error
 	return nil
 }
 
-// policyIn is a consumer's retention as the transaction sees it.
-func (s *Store) policyIn(ctx context.Context, tx *sql.Tx, consumer string) (contract.Retention, error) {
+// policyIn is a consumer's retention as the transaction sees it, and the store where its
+// markers are: read in one statement, since each slice asks.
+func (s *Store) policyIn(ctx context.Context, tx *sql.Tx, consumer string) (contract.Retention, *Store, error) {
 	r := contract.Retention{Consumer: consumer}
 	var keep, bodies, horizon int64
-	err := tx.QueryRowContext(ctx, s.sql.Policy, []byte(consumer)).Scan(&keep, &bodies, &horizon, &r.Why, &r.Off)
-	if errors.Is(err, sql.ErrNoRows) {
-		return r, sqlform.NothingKept(consumer)
+	var table sql.NullInt64
+	var kind sql.NullString
+	err := tx.QueryRowContext(ctx, s.sql.ReapPolicy, []byte(consumer)).Scan(&keep, &bodies, &horizon, &r.Why, &r.Off, &table, &kind)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return r, s, sqlform.NothingKept(consumer)
+	case err != nil:
+		return r, s, err
 	}
 	r.Keep, r.Bodies, r.Horizon = milli(keep), milli(bodies), milli(horizon)
-	return r, err
+	if s.days != nil || !table.Valid {
+		return r, s, nil
+	}
+	own, err := s.ofDays(consumer, kind.String, table.Int64, nil)
+	return r, own, err
 }
 
 // reapMarkers removes some markers of the scope that the pass has come to, or of the next

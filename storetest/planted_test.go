@@ -248,6 +248,7 @@ var faults = []struct {
 	{"the consumer that is paused is not told", "I0_the_consumers", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return onlyScopes{s} }},
 	{"an order is not recorded", "I0_what_is_ordered", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return unrecorded{s} }},
 	{"any limit is kept", "I0_a_limit_below", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return anyLimit{s} }},
+	{"a pass begins anew for bodies", "D7_a_pass_goes_on", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return beginsAnew{s} }},
 	{"nothing is marked under a former identity", "A7_a_mark_is_fresh", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
 		return &broken{Store: s, mark: func(m contract.Mark) contract.Mark { m.Former = nil; return m }}
 	}},

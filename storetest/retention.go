@@ -37,8 +37,10 @@ func (h *fixture[Tx]) pass(most int) (sum contract.Reaped) {
 	h.t.Helper()
 	_, err := h.reaper().Advance(h.t.context(), "billing")
 	h.t.must(err)
-	for calls := 0; !sum.Next.Done; calls++ {
-		r, err := h.reaper().Reap(h.t.context(), contract.Reaping{Consumer: "billing", Most: most, After: sum.Next})
+	over := false
+	for calls := 0; !over; calls++ {
+		o := contract.Reaping{Consumer: "billing", Most: most, After: sum.Next}
+		r, err := h.reaper().Reap(h.t.context(), o)
 		h.t.must(err)
 		if calls == 1000 || r.Elsewhere {
 			h.t.Fatalf("after %d calls the pass is at %+v", calls, r)
@@ -46,7 +48,7 @@ func (h *fixture[Tx]) pass(most int) (sum contract.Reaped) {
 		if r.Markers > int64(most) || r.Bodies > int64(most) {
 			h.t.Errorf("one call removed %+v, at most %d are wanted", r, most)
 		}
-		sum.Markers, sum.Rows, sum.Bodies, sum.Kept, sum.Next = sum.Markers+r.Markers, sum.Rows+r.Rows, sum.Bodies+r.Bodies, sum.Kept+r.Kept, r.Next
+		over = sum.Add(o, r)
 	}
 	return sum
 }
@@ -350,5 +352,21 @@ func (s suite[Tx]) bodies(t *T) {
 			t.Errorf("%d bodies were removed", bodies)
 		}
 		h.wantKinds(h.asks(h.print("done 0", 1)), already(contract.Applied))
+	})
+	t.Run("D7_a_pass_goes_on_with_bodies_when_its_markers_are_over", "What a pass has looked at is not looked at again while bodies are left.", func(t *T) {
+		h := s.opened(t)
+		h.retain(contract.Retention{Keep: soon, Bodies: soon})
+		for i := range 3 { // they stay, since their messages have not ended
+			h.put(fmt.Sprint("parked ", i), contract.Row{State: parked, Message: &semel.Message{Body: []byte("a body")}})
+		}
+		moment(h.t.context())
+		h.t.must(h.reaper().Progressed(h.t.context(), "billing", nil))
+		if sum := h.pass(10); sum.Kept != 3 {
+			t.Errorf("a pass met %+v", sum)
+		}
+		r, err := h.reaper().Reap(h.t.context(), contract.Reaping{Consumer: "billing", Most: 10, After: contract.ReapMark{Done: true}})
+		if h.t.must(err); r.Kept != 0 || r.Markers != 0 || !r.Next.Done {
+			t.Errorf("behind the markers it met %+v", r)
+		}
 	})
 }

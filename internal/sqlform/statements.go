@@ -59,8 +59,8 @@ type Statements struct {
 	RowStands, SkipRow, FirstInLine, SweepLines, DissolveRows, DropLines string
 	// Retention: what is kept of a consumer, and what of it is due. Cutoff stands in
 	// Retentions and Advance. Low tells the low-water marks of scopes.
-	Retain, Policy, Progress, Age, ForgetAge, Cutoff, Retentions, Removed, FirstDue, LastDay, MarkerBytes string
-	Advance, Low, NextDue, ReapBodies                                                            string
+	Retain, ReapPolicy, Progress, Age, ForgetAge, Cutoff, Retentions, Removed, FirstDue, LastDay, MarkerBytes string
+	Advance, Low, NextDue, ReapBodies                                                                         string
 	// Derivations of identities, and who owns a consumer's name. WaitAnew is WaitAgain for
 	// the row of a conflict with a former identity.
 	Derivations, AddDerivation, RetireDerivation, ForgetFormer string

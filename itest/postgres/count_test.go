@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"testing"
 
@@ -14,7 +15,9 @@ import (
 	"github.com/semel-go/semel/sqlstore"
 )
 
-func TestRoundTripsOfABatch(t *testing.T) {
+// counting is a database of one connection whose round trips are counted.
+func counting(t *testing.T) (*pgproxy.Proxy, *sql.DB) {
+	t.Helper()
 	p := pgproxy.Start(t, services.Postgres(t))
 	config, err := pgx.ParseConfig(p.DSN())
 	if err != nil {
@@ -25,6 +28,11 @@ func TestRoundTripsOfABatch(t *testing.T) {
 	db := stdlib.OpenDB(*config, never)
 	t.Cleanup(func() { _ = db.Close() })
 	db.SetMaxOpenConns(1)
+	return p, db
+}
+
+func TestRoundTripsOfABatch(t *testing.T) {
+	p, db := counting(t)
 	s := newShop(t, db, sqlstore.Options{})
 	row := contract.Row{Mark: 1, State: contract.StateParked, Message: &semel.Message{}}
 	for _, batch := range []struct {
@@ -67,5 +75,28 @@ func TestRoundTripsOfABatch(t *testing.T) {
 				t.Errorf("%d round trips, want %d", got, batch.want)
 			}
 		})
+	}
+}
+
+// A slice of the reaper is BEGIN with its lock, how it waits, the policy with the table of days, rows,
+// markers, bodies, COMMIT.
+func TestRoundTripsOfASlice(t *testing.T) {
+	const slice = 8
+	p, db := counting(t)
+	s := keeping(t, db, month)
+	if _, err := s.store.Advance(t.Context(), "billing"); err != nil {
+		t.Fatal(err)
+	}
+	next := contract.ReapMark{}
+	for _, want := range []int{0, slice, slice} { // what is prepared once is not counted
+		p.ResetCounts()
+		r, err := s.store.Reap(t.Context(), contract.Reaping{Consumer: "billing", Most: 500, After: next})
+		if err != nil || r.Markers == 0 {
+			t.Fatal(r, err)
+		}
+		if got := p.Counts().RoundTrips; want != 0 && got != want {
+			t.Errorf("%d round trips, want %d", got, want)
+		}
+		next = r.Next
 	}
 }

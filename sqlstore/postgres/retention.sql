@@ -6,8 +6,11 @@ values ($1, $2, $3, $4, $5, $6, clock_timestamp())
 on conflict (consumer) do update set keep_ms = excluded.keep_ms, bodies_ms = excluded.bodies_ms,
   horizon_ms = excluded.horizon_ms, why = excluded.why, off = excluded.off;
 
--- name: policy
-select keep_ms, bodies_ms, horizon_ms, why, off from {prefix}retention where consumer = $1;
+-- Reap policy is what a consumer says of its retention, and its table of days, if it has one.
+
+-- name: reap policy
+select r.keep_ms, r.bodies_ms, r.horizon_ms, r.why, r.off, d.number, d.kind
+from {prefix}retention r left join {prefix}dated d on d.consumer = r.consumer where r.consumer = $1;
 
 -- name: progress
 update {prefix}retention set progress_at = clock_timestamp() where consumer = $1;

@@ -7,8 +7,8 @@ values (?, ?, ?, ?, ?, ?, cast(unixepoch('subsec') * 1000 as integer))
 on conflict (consumer) do update set keep_ms = excluded.keep_ms, bodies_ms = excluded.bodies_ms,
   horizon_ms = excluded.horizon_ms, why = excluded.why, off = excluded.off;
 
--- name: policy
-select keep_ms, bodies_ms, horizon_ms, why, off from {prefix}retention where consumer = ?;
+-- name: reap policy
+select keep_ms, bodies_ms, horizon_ms, why, off, null, null from {prefix}retention where consumer = ?;
 
 -- name: progress
 update {prefix}retention set progress_at = cast(unixepoch('subsec') * 1000 as integer) where consumer = ?;

@@ -177,21 +177,31 @@ func (c *common) withConfig(cmd *cobra.Command) *cobra.Command {
 // withConsumer adds --consumer, completed from the policy.
 func (c *common) withConsumer(cmd *cobra.Command, help string) *cobra.Command {
 	cmd.Flags().StringVar(&c.consumer, "consumer", "", help)
-	names := func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		p, err := c.load()
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		var all []string
-		for _, consumer := range p.Consumers {
-			all = append(all, consumer.Name)
-		}
-		return all, cobra.ShellCompDirectiveNoFileComp
-	}
-	if err := cmd.RegisterFlagCompletionFunc("consumer", names); err != nil {
+	if err := cmd.RegisterFlagCompletionFunc("consumer", c.consumerNames); err != nil {
 		panic(err)
 	}
 	return cmd
+}
+
+// consumerNames completes the name of a consumer of the policy.
+func (c *common) consumerNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	p, err := c.load()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var all []string
+	for _, consumer := range p.Consumers {
+		all = append(all, consumer.Name)
+	}
+	return all, cobra.ShellCompDirectiveNoFileComp
+}
+
+// consumerWord completes the only word behind a command, which names a consumer.
+func (c *common) consumerWord(cmd *cobra.Command, words []string, begun string) ([]string, cobra.ShellCompDirective) {
+	if len(words) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return c.consumerNames(cmd, words, begun)
 }
 
 // load reads the policy; its error is all of its faults.

@@ -60,6 +60,12 @@ the store, and heard within 2 seconds; off lifts it. A program that brings its
 own loop (Process) is not limited.
 
 Without --consumer it is all consumers of the policy.`,
+		ValidArgsFunction: func(_ *cobra.Command, words []string, _ string) (all []string, _ cobra.ShellCompDirective) {
+			if len(words) == 0 {
+				all = []string{noLimit}
+			}
+			return all, cobra.ShellCompDirectiveNoFileComp
+		},
 		Args: func(_ *cobra.Command, args []string) (err error) {
 			w.PerSecond, err = perSecond(args)
 			return err

@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"text/tabwriter"
+	"slices"
 	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/spf13/cobra"
@@ -53,9 +54,13 @@ func identityFlags(c *common, cmd *cobra.Command, store *string) *cobra.Command 
 
 func identityList(c *common) *cobra.Command {
 	var store string
+	l := &listing{}
 	cmd := &cobra.Command{
 		Use: "ls", Short: "List how the identities of consumers are found, and were", Args: nothing,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := l.check(c, cmd); err != nil {
+				return err
+			}
 			all := []derivationView{}
 			err := c.withDerivations(cmd, store, func(ctx context.Context, s *assembly.Store, d contract.Derivations) error {
 				found, err := d.Derivations(ctx, c.consumer)
@@ -71,28 +76,45 @@ func identityList(c *common) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.printDerivations(all)
+			return c.printDerivations(all, l)
 		},
 	}
+	l.add(c, cmd, 0, "derivations")
 	return identityFlags(c, c.withConsumer(cmd, "only those of this consumer"), &store)
 }
 
-func (c *common) printDerivations(all []derivationView) error {
+func (c *common) printDerivations(all []derivationView, l *listing) error {
+	shown := all
+	if l.full(len(all)) {
+		shown = all[:l.limit]
+	}
 	if c.json {
 		return writeJSON(c.Out, struct {
 			Derivations []derivationView `json:"derivations"`
-		}{all})
+			Count       int              `json:"count"`
+		}{shown, len(all)})
 	}
-	table := tabwriter.NewWriter(c.Out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "CONSUMER\tGENERATION\tSINCE\tSTATE\tIDENTITY")
-	for _, d := range all {
-		state := "live"
-		if d.Retired {
-			state = "retired"
-		}
-		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\n", legible.Printable(d.Consumer), d.Generation, moment(d.First), state, legible.Printable(d.Derivation))
+	type view = derivationView
+	owned := func(d view) bool { return d.Owner != "" }
+	store := func(d view) string { return d.Store }
+	err := show(c.Out, shown, []column[view]{
+		{terminal.Column{Title: "STORE"}, differ(shown, store), store},
+		{terminal.Column{Title: "CONSUMER", Flexible: true}, true, func(d view) string { return d.Consumer }},
+		{terminal.Column{Title: "GENERATION"}, true, func(d view) string { return fmt.Sprint(d.Generation) }},
+		{terminal.Column{Title: "SINCE"}, true, func(d view) string { return moment(d.First) }},
+		{terminal.Column{Title: "STATE"}, true, view.state},
+		{terminal.Column{Title: "IDENTITY", Flexible: true}, true, func(d view) string { return d.Derivation }},
+		{terminal.Column{Title: "OWNER", Flexible: true}, l.columns(c) == terminal.Unlimited && slices.ContainsFunc(shown, owned), func(d view) string { return d.Owner }},
+	}, l.columns(c))
+	fmt.Fprintln(c.Err, counted(len(shown), len(all), "derivation"))
+	return failed(err)
+}
+
+func (d derivationView) state() string {
+	if d.Retired {
+		return "retired"
 	}
-	return table.Flush()
+	return "live"
 }
 
 // identityAct is what a person does to how one consumer's identities are found.
@@ -103,6 +125,7 @@ type identityAct struct {
 }
 
 func (o *identityAct) flags(c *common, cmd *cobra.Command) *cobra.Command {
+	cmd.ValidArgsFunction = c.consumerWord
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only say what would be done")
 	recordFlags(cmd, &o.act.Who, &o.act.Why)
 	return identityFlags(c, cmd, &o.store)

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
@@ -277,26 +277,43 @@ func reapForget(c *common) *cobra.Command {
 	return f.add(c, cmd)
 }
 
-// forgetLane forgets the lane in the one store that knows it.
+// forgotten is what became of a lane, or would.
+type forgotten struct {
+	DryRun   bool   `json:"dry_run"`
+	Store    string `json:"store"`
+	Consumer string `json:"consumer"`
+	Lane     string `json:"lane"`
+}
+
+// forgetLane forgets the lane in the one store that knows the consumer.
 func (c *common) forgetLane(ctx context.Context, a *assembly.Assembly, lane string, act contract.Act, dry bool) error {
-	_, err := c.kept(ctx, a, func(s *assembly.Store, r *contract.StoredRetention) error {
-		act.Why = fmt.Sprintf("lane %s of consumer %s: %s", lane, r.Consumer, act.Why)
-		if dry {
-			fmt.Fprintf(c.Out, "%s: lane %s would be forgotten\n", legible.Printable(r.Consumer), legible.Printable(lane))
-			return nil
-		}
-		if err := s.ForgetLane(ctx, r.Consumer, lane, act); err != nil {
-			if errors.Is(err, semel.ErrState) {
-				return failed(err)
-			}
-			return failed(fmt.Errorf("store %s: %w", s.Name(), err))
-		}
-		if c.json {
-			return writeJSON(c.Out, map[string]string{"consumer": r.Consumer, "lane": lane, "result": "done"})
-		}
-		fmt.Fprintf(c.Out, "%s: lane %s is forgotten\n", legible.Printable(r.Consumer), legible.Printable(lane))
+	var in []*assembly.Store
+	if _, err := c.kept(ctx, a, func(s *assembly.Store, _ *contract.StoredRetention) error {
+		in = append(in, s)
 		return nil
-	})
+	}); err != nil {
+		return err
+	}
+	switch {
+	case len(in) == 0:
+		return failed(fmt.Errorf("no store knows a retention of consumer %s, so that no lane holds its reaper; semel reap status shows which there are", c.consumer))
+	case len(in) > 1:
+		return usage("several stores have consumer %s; name one with --store", c.consumer)
+	}
+	if !dry {
+		act.Why = fmt.Sprintf("lane %s of consumer %s: %s", lane, c.consumer, act.Why)
+		if err := in[0].ForgetLane(ctx, c.consumer, lane, act); err != nil {
+			return failed(fmt.Errorf("store %s: %w", in[0].Name(), err))
+		}
+	}
+	if c.json {
+		return writeJSON(c.Out, forgotten{dry, in[0].Name(), c.consumer, lane})
+	}
+	done := "is forgotten"
+	if dry {
+		done = "would be forgotten"
+	}
+	_, err := fmt.Fprintf(c.Out, "%s: lane %s %s\n", legible.Printable(c.consumer), legible.Printable(lane), done)
 	return err
 }
 
@@ -316,6 +333,7 @@ func reapPrint(c *common) *cobra.Command {
 				return err
 			}
 			defer c.close(a)
+			printed := []reaperText{}
 			for _, s := range a.Stores {
 				var names []string
 				for _, consumer := range p.Consumers {
@@ -326,12 +344,34 @@ func reapPrint(c *common) *cobra.Command {
 				if len(p.Consumers) == 0 && c.consumer != "" {
 					names = []string{c.consumer}
 				}
-				if err := s.PrintReaper(c.Out, names); err != nil {
+				var text strings.Builder
+				if err := s.PrintReaper(&text, names); err != nil {
 					return failed(fmt.Errorf("store %s: %w", s.Name(), err))
 				}
+				printed = append(printed, reaperText{s.Name(), text.String()})
 			}
-			return nil
+			return c.printReapers(printed)
 		},
 	}
 	return f.add(c, cmd)
+}
+
+// reaperText is the SQL of a store's reaper.
+type reaperText struct {
+	Store string `json:"store"`
+	SQL   string `json:"sql"`
+}
+
+func (c *common) printReapers(all []reaperText) error {
+	if c.json {
+		return writeJSON(c.Out, struct {
+			Stores []reaperText `json:"stores"`
+		}{all})
+	}
+	for _, one := range all {
+		if _, err := io.WriteString(c.Out, one.SQL); err != nil {
+			return err
+		}
+	}
+	return nil
 }

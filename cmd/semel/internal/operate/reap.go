@@ -94,18 +94,15 @@ func Reap(ctx context.Context, store string, of contract.Reaper, r *contract.Sto
 		}
 		sum.Cutoff = maybe(to)
 	}
-	for next, over := (contract.ReapMark{}), false; !over; {
-		done, err := of.Reap(ctx, contract.Reaping{Consumer: r.Consumer, Most: sliceOf, After: next, DryRun: dry})
+	var all contract.Reaped
+	for over := false; !over; {
+		o := contract.Reaping{Consumer: r.Consumer, Most: sliceOf, After: all.Next, DryRun: dry}
+		done, err := of.Reap(ctx, o)
 		if err != nil {
 			return sum.stop(err)
 		}
-		sum.Markers, sum.Rows, sum.Bodies, sum.Kept = sum.Markers+done.Markers, sum.Rows+done.Rows, sum.Bodies+done.Bodies, sum.Kept+done.Kept
-		if dry && next != (contract.ReapMark{}) {
-			sum.Bodies -= done.Bodies // each such call counts the same ones
-		}
-		sum.Elsewhere = done.Elsewhere
-		next = done.Next
-		over = done.Elsewhere || next.Done && (dry || done.Bodies < sliceOf)
+		over = all.Add(o, done)
+		sum.Markers, sum.Rows, sum.Bodies, sum.Kept, sum.Elsewhere = all.Markers, all.Rows, all.Bodies, all.Kept, all.Elsewhere
 		told(sum)
 	}
 	return sum, nil

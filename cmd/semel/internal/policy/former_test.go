@@ -28,7 +28,21 @@ func refusedFormers() []policyCase {
 		{name: "former identity without a fingerprint", edits: formerly(byKey, inConsumer("fingerprint: none")...)},
 		{name: "former identity without markers", edits: formerly(byKey, "strategy: marker", "strategy: {natural: {because: \"order: irrelevant\"}}")},
 		{name: "former identity beside versions", edits: formerly(byKey, inConsumer("version: {stream: \"body:/order\", number: \"body:/version\"}")...)},
+		{name: "former identity beside a business key alone", edits: formerly(byKey, "strategy: marker", "strategy: {business_key: {constraint: payments.id}}")},
+		{name: "former identity beside days", edits: formerly(byKey, adopts("retention: {keep: 30d, id_time: uuidv7, drop: day}")...)},
+		{name: "former identity beside an adopted table", edits: formerly(byKey, adopts("dedup: {table: processed, columns: {id: message_id, source: origin}}")...)},
 		{name: "exclusive without types", edits: inConsumer("exclusive: true")},
+	}
+}
+
+// acceptedFormers are the strategies beside which the identity may change.
+func acceptedFormers() []policyCase {
+	const byKey = `{id: "body:/order"}`
+	return []policyCase{
+		{name: "former identity, marker", edits: formerly(byKey)},
+		{name: "former identity, inbox", edits: formerly(byKey, "strategy: marker", "strategy: inbox")},
+		{name: "former identity, marker and business key", edits: formerly(byKey, "strategy: marker", "strategy: {marker: true, business_key: {constraint: payments.id}}")},
+		{name: "former identity, inbox and business key", edits: formerly(byKey, "strategy: marker", "strategy: {inbox: true, business_key: {constraint: payments.id}}")},
 	}
 }
 

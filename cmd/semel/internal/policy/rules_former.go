@@ -4,7 +4,7 @@ package policy
 func (r rules) former() {
 	c := r.consumer
 	f := c.Identity.Former
-	if f == nil || !r.ok("identity", "strategy", "fingerprint", "version", "dedup") {
+	if f == nil || !r.ok("identity", "strategy", "fingerprint", "version", "dedup", "retention") {
 		return
 	}
 	const key, remove = "identity.former", "remove it"
@@ -17,6 +17,8 @@ func (r rules) former() {
 		r.refuse(key, "without a fingerprint several messages that had one former identity cannot be told from copies, and all but one would be lost", "write fingerprint: body")
 	case c.Version != nil:
 		r.refuse(key, "the streams of another identity begin anew, and their versions would be judged twice", "remove it, or version; a consumer of another name can begin where this one has ended")
+	case c.Retention.Drop:
+		r.refuse(key, "markers by day have the ids of one identity", "remove it, or retention.drop")
 	case r.set("dedup"):
 		r.refuse(key, "a table that was adopted keeps the ids of one identity", "remove it, or dedup; semel migrate seed takes over the ids of such a table")
 	}

@@ -63,6 +63,11 @@ func besides() []line {
 	}
 }
 
+// sameContent is shown where there is some: it wants an eye.
+func sameContent() line {
+	return line{"same_content", func(c semel.Counts) int64 { return c.SameContent }}
+}
+
 // fromInbox are what became of claims; their sum is the claims, but for what is in
 // hand.
 func fromInbox() []line {
@@ -107,6 +112,9 @@ func (s Summary) Write(w io.Writer) error {
 	row("", func(name string) string { return strings.Repeat("-", max(len(name), 8)) })
 	counts([]line{{"deliveries", func(c semel.Counts) int64 { return c.Deliveries }}})
 	counts(besides())
+	if slices.ContainsFunc(names, func(name string) bool { return s.Consumers[name].SameContent > 0 }) {
+		counts([]line{sameContent()})
+	}
 	if slices.ContainsFunc(names, func(name string) bool { return s.Consumers[name].Inbox.Claimed > 0 }) {
 		row("", func(string) string { return "" })
 		counts(fromInbox())

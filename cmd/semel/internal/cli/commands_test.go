@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"bytes"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// acts are the commands that change what is kept, or the consumers: each says with
+// --dry-run what it would do. A command that is not here changes nothing, or stands in
+// others.
+var acts = []string{
+	"gaps skip",
+	"identity release", "identity retire",
+	"inbox discard", "inbox release", "inbox retry", "inbox skip",
+	"limit", "pause", "resume",
+	"parked discard", "parked retry",
+	"positions accept", "positions reset",
+	"reap", "reap forget",
+}
+
+// others change something and are no acts, each with the reason why it needs no --dry-run.
+var others = map[string]string{
+	"run":           "it is the work itself",
+	"demo":          "it works in a folder of its own",
+	"migrate up":    "semel migrate print shows what it would do, and semel migrate status what is missing",
+	"migrate seed":  "it only adds, and a second time adds nothing",
+	"gaps backfill": "it only adds, and a second time adds nothing",
+}
+
+// documents are the commands without --json, each with the reason.
+var documents = map[string]string{
+	"schema":        "it prints one JSON document, always",
+	"migrate print": "it prints SQL for psql",
+}
+
+func TestEveryCommandKeepsToTheRules(t *testing.T) {
+	known := map[string]bool{}
+	walk(newRoot(&common{}), func(cmd *cobra.Command) {
+		path := strings.TrimPrefix(cmd.CommandPath(), "semel ")
+		if cmd.Hidden || path == "semel" || path == "help" || strings.HasPrefix(path, "completion") || cmd.HasAvailableSubCommands() && path != "reap" {
+			return
+		}
+		known[path] = true
+		t.Run("K6_"+strings.ReplaceAll(path, " ", "_"), func(t *testing.T) {
+			if has, document := cmd.Flags().Lookup("json") != nil, documents[path] != ""; has == document {
+				t.Errorf("it has --json: %v; it is one of the documents: %v", has, document)
+			}
+			if has, act := cmd.Flags().Lookup("dry-run") != nil, slices.Contains(acts, path); has != act {
+				t.Errorf("it has --dry-run: %v; it is one of the acts: %v", has, act)
+			}
+		})
+	})
+	for _, path := range slices.Concat(acts, slices.Collect(maps.Keys(others)), slices.Collect(maps.Keys(documents))) {
+		if !known[path] {
+			t.Errorf("%q is no command", path)
+		}
+	}
+}
+
+func TestConsumersAreCompleted(t *testing.T) {
+	policy := filepath.Join(t.TempDir(), "semel.yaml")
+	if err := os.WriteFile(policy, []byte(hostilePolicy), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	completed := func(words ...string) string {
+		var out bytes.Buffer
+		Main(t.Context(), append([]string{"__complete"}, words...), Streams{Out: &out, Err: &bytes.Buffer{}, Env: os.LookupEnv})
+		return out.String()
+	}
+	walk(newRoot(&common{}), func(cmd *cobra.Command) {
+		path := strings.Fields(cmd.CommandPath())[1:]
+		name := strings.ReplaceAll(strings.Join(path, "_"), " ", "_")
+		if cmd.Hidden {
+			return
+		}
+		if cmd.Flags().Lookup("consumer") != nil {
+			t.Run("K6_"+name+"_by_its_flag", func(t *testing.T) {
+				if out := completed(append(path, "--config", policy, "--consumer", "")...); !strings.Contains(out, "parking") {
+					t.Errorf("it proposes %q", out)
+				}
+			})
+		}
+		if strings.Contains(cmd.Use, " CONSUMER") {
+			t.Run("K6_"+name+"_by_its_word", func(t *testing.T) {
+				if out := completed(append(path, "--config", policy, "")...); !strings.Contains(out, "parking") {
+					t.Errorf("it proposes %q", out)
+				}
+			})
+		}
+	})
+}

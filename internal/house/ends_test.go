@@ -1,0 +1,46 @@
+package house
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var createsTable = regexp.MustCompile(`(?m)^create table (?:if not exists )?\{prefix\}(\w+)`)
+
+// The page of retention says of each table what ends its rows, or that nothing does.
+func TestEveryTableHasAnEndOrSaysThatItHasNone(t *testing.T) {
+	text, err := os.ReadFile(root + "/docs/retention.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := map[string]bool{}
+	_, table, _ := strings.Cut(string(text), "\n| table | a row is | its end |\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	for _, line := range strings.Split(table, "\n") {
+		for _, m := range quoted.FindAllStringSubmatch(strings.Split(line+"||", "|")[1], -1) {
+			told[m[1]] = true
+		}
+	}
+	files, err := filepath.Glob(root + "/sqlstore/*/*/*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, file := range files {
+		sql, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range createsTable.FindAllStringSubmatch(string(sql), -1) {
+			if found++; !told[m[1]] {
+				t.Errorf("%s makes the table %s, and docs/retention.md does not say what ends its rows", filepath.Base(file), m[1])
+			}
+		}
+	}
+	if found < 20 {
+		t.Errorf("%d tables were found", found)
+	}
+}

@@ -1,0 +1,16 @@
+package storetest_test
+
+import (
+	"context"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/memstore"
+)
+
+// beginsAnew begins a pass anew where only bodies are left of it.
+type beginsAnew struct{ *memstore.Store }
+
+func (s beginsAnew) Reap(ctx context.Context, r contract.Reaping) (contract.Reaped, error) {
+	r.After.Done = false
+	return s.Store.Reap(ctx, r)
+}
