@@ -209,7 +209,7 @@ func (s shop) run(t *testing.T, policy string, code int) (map[string]semel.Count
 	}
 	counts := map[string]semel.Counts{}
 	for name, c := range summary.Consumers {
-		c.Rerun = 0 // depends on how batches form
+		c.Rerun, c.SameContent = 0, 0 // the one depends on how batches form, and all payments are of one amount
 		counts[strings.TrimSuffix(name, "-"+s.topic)] = c
 	}
 	return counts, log.String()
