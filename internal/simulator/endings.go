@@ -11,7 +11,7 @@ func (c *checker) settle(a *machine.Settle) {
 	if len(a.Items) == 0 {
 		c.broke("protocol", "a Settle of nothing")
 	}
-	others := c.besideSkipped()
+	others := c.besideSkipped(a)
 	for i := range a.Items {
 		s := &a.Items[i]
 		h := handOf(s.Item)
@@ -39,7 +39,7 @@ func (c *checker) settle(a *machine.Settle) {
 			c.evidence(s, h)
 			c.ending(s, h)
 		}
-		h.asked = true
+		h.asked, h.copying = true, s.Kind == semel.DeadLetter
 		if !s.Again {
 			h.ending = s.Ending
 			c.count(s.Ending)
