@@ -149,6 +149,9 @@ func all[Tx any](t *T, h Harness[Tx]) {
 	}
 	if h.Can.Retention && !h.Can.Days {
 		s.retention(t)
+		if h.Can.Lines {
+			s.lateInLine(t)
+		}
 	}
 	if h.Can.Derivations {
 		s.derivations(t)

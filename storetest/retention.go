@@ -184,6 +184,28 @@ func (s suite[Tx]) retention(t *T) {
 	s.bodies(t)
 }
 
+// lateInLine runs the case of a message that stands behind another of its line and is older
+// than what is kept: which of the two the store says first is the same in all stores.
+func (s suite[Tx]) lateInLine(t *T) {
+	t.Run("H4_C8_what_is_late_hears_of_its_line_first_and_of_its_age_when_it_asks_to_wait_there", "A late mark of a line that waits is answered as behind it, and the mark that would keep it there as too old.", func(t *T) {
+		h := s.opened(t)
+		h.retain(contract.Retention{Keep: soon})
+		h.deliver(h.print("a", 1))
+		h.reaped(1)
+		h.enters("l", parked, "first")
+		for _, c := range []struct {
+			as   contract.Outcome
+			want contract.VerdictKind
+		}{{contract.Applied, contract.Behind}, {contract.Waiting, contract.Old}, {contract.Parked, contract.Fresh}} {
+			m := h.inLine("l", "late", c.as)
+			if m.Asks() {
+				m.Age = longAgo
+			}
+			h.wantKinds(h.asks(m), contract.Verdict{Kind: c.want})
+		}
+	})
+}
+
 // withheld are the cases in which nothing may be removed.
 func (s suite[Tx]) withheld(t *T) {
 	// refuses says that nothing is removed, and why is told.

@@ -59,12 +59,28 @@ func (m *Machine) skip(it *Item) {
 	m.skipped = append(m.skipped, it)
 }
 
+// willAsk reports whether something flies, or will as soon as its moment has come. What
+// waits until the source has made a dead letter, or has settled an earlier copy, may wait
+// for long.
+func (m *Machine) willAsk() bool {
+	if n := &m.inState; n[inFlight]+n[held]+n[awaited] > 0 {
+		return true
+	}
+	for i := range m.workers {
+		w := &m.workers[i]
+		if len(w.ready) > 0 || w.own[ownLoose].first() != nil || w.own[ownClaims].first() != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // settleSkipped settles what was skipped and is still there.
 func (m *Machine) settleSkipped() {
 	if len(m.skipped) == 0 {
 		return
 	}
-	waits := m.store.down && m.live.count-m.inState[settling] > len(m.skipped) && !m.anyStuck()
+	waits := m.store.down && m.willAsk() && !m.anyStuck()
 	if waits && !m.config.OneAttempt {
 		return
 	}

@@ -85,4 +85,30 @@ func TestWhatIsSkippedWhileTheStoreIsDown(t *testing.T) {
 			t.Errorf("%d messages are settled, and nothing asks whether the store is back (down: %t)", n, m.store.down)
 		}
 	})
+	t.Run("C16_law_11_it_waits_for_no_dead_letter_nor_for_what_stands_behind_one", func(t *testing.T) {
+		c := testConfig()
+		c.OnForeign, c.OnRefused, c.Lanes = ThenSkip, ThenDeadLetter, Partition
+		m := New(c)
+		for _, id := range []string{"a", "b", "c"} {
+			m.Step(Given{Lane: contract.Lane{ID: id, Epoch: 1}}, 0)
+		}
+		flights := opening(m.Step(Fetched{Items: items(1, "b")}, 0))
+		m.Step(Marked{Flight: flights[0], Class: contract.ClassDown, Err: errTest}, 0)
+		m.Step(Lost{contract.Lane{ID: "b", Epoch: 1}}, 0)
+		lined := items(2, "a")
+		lined[0].Refused = &Refusal{Reason: "size"}
+		var letter *Settle
+		for _, a := range m.Step(Fetched{Items: append(lined, foreign("c"))}, 0) {
+			if s, ok := a.(*Settle); ok {
+				letter = s
+			}
+		}
+		if letter == nil || len(letter.Items) != 2 || m.Counts().Skipped != 1 || !m.store.down {
+			t.Fatalf("%+v is settled, %d messages are skipped, the store is down: %t", letter, m.Counts().Skipped, m.store.down)
+		}
+		m.Step(Settled{Settle: letter}, 0)
+		if n := settled(m.Step(Fetched{Items: []*Item{foreign("c")}}, 0)); n != 0 {
+			t.Errorf("%d messages are settled, and what has its dead letter asks whether the store is back", n)
+		}
+	})
 }

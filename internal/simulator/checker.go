@@ -68,8 +68,9 @@ type handState struct {
 	// handled: its mark, or its effect without one, is in the store; applied:
 	// with its handler's effect.
 	handled, applied bool
-	// copied: a dead letter of it was made, and the machine knows.
-	copied bool
+	// copying: a dead letter of it is being made; copied: it was made, and the machine
+	// knows.
+	copying, copied bool
 	// known: a committed flight found it to be a copy or a conflict; newer: the
 	// last one found that a newer release marked it.
 	known, newer bool
@@ -247,7 +248,7 @@ func (c *checker) settled(e machine.Settled) {
 			}
 		}
 		if s.Kind == semel.DeadLetter && h.told {
-			h.told, h.copied = false, true
+			h.told, h.copied, h.copying = false, true, false
 		}
 	}
 }

@@ -11,7 +11,7 @@ func (c *checker) settle(a *machine.Settle) {
 	if len(a.Items) == 0 {
 		c.broke("protocol", "a Settle of nothing")
 	}
-	others := c.besideSkipped()
+	others := c.besideSkipped(a)
 	for i := range a.Items {
 		s := &a.Items[i]
 		h := handOf(s.Item)
@@ -39,7 +39,7 @@ func (c *checker) settle(a *machine.Settle) {
 			c.evidence(s, h)
 			c.ending(s, h)
 		}
-		h.asked = true
+		h.asked, h.copying = true, s.Kind == semel.DeadLetter
 		if !s.Again {
 			h.ending = s.Ending
 			c.count(s.Ending)
@@ -179,8 +179,10 @@ func (c *checker) proven(s *machine.Settlement, h *handed) bool {
 		}
 		return marked && !parted && marker.outcome == contract.Applied
 	case contract.EndDuplicate:
-		// A copy of a conflict is counted on the conflict's row.
-		return marked && !parted || store.rows[rowKey{id, true, s.Item.Print}] != nil || c.p.config.Unmarked && h.delivery.message.conduct == saysDuplicate
+		// A copy of a conflict is counted on the conflict's row, which may be removed
+		// between its mark and its commit.
+		key := rowKey{id, true, s.Item.Print}
+		return marked && !parted || store.rows[key] != nil || store.goneRows[key] || c.p.config.Unmarked && h.delivery.message.conduct == saysDuplicate
 	case contract.EndConflict:
 		row := store.rows[rowKey{id, true, s.Item.Print}]
 		if row != nil && row.as == machine.AsDeadLettered && !c.copied(s.Item) {

@@ -3,6 +3,7 @@ package simulator
 import (
 	"time"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/machine"
 )
 
@@ -97,33 +98,90 @@ func (c *checker) stuckWorkers() map[int]bool {
 	return workers
 }
 
-// waitForStuck finds the deliveries that wait for a stuck handler: in its flight, in
-// the lines of those, as copies of those, in the lines of copies, and, of what has no
-// order, with its worker.
+// waitForStuck finds the deliveries that wait for a stuck handler: in its flight, or for
+// one of those.
 func (c *checker) waitForStuck() map[*handed]bool {
-	lines, ids, waits := map[line]bool{}, map[string]bool{}, map[*handed]bool{}
-	workers := c.stuckWorkers()
+	o := newObstacles(c.stuckWorkers())
 	for _, f := range c.stuck {
 		for _, e := range f.Entries {
-			ids[identity(e.Item)], ids[formerOf(e.Item)] = true, true
-			if l, ordered := c.lineOf(e.Item); ordered {
-				lines[l] = true
-			}
+			o.add(c, e.Item)
 		}
 	}
-	for more := true; more; {
+	return c.waitFor(o)
+}
+
+// waitForSource finds the deliveries that are being settled, or of which a dead letter is
+// being made, also as this Settle asks, and those that wait for them: their copies, and
+// behind a dead letter its line.
+func (c *checker) waitForSource(a *machine.Settle) map[*handed]bool {
+	o := newObstacles(nil)
+	add := func(it *machine.Item, copying bool) {
+		switch {
+		case copying:
+			o.add(c, it)
+		case !c.skips(handOf(it).delivery.message): // what is skipped has no copies
+			o.addCopies(it)
+		}
+	}
+	for _, h := range c.hands {
+		if c.alive(h) && (h.asked || h.left) {
+			add(h.item, h.copying)
+		}
+	}
+	for _, s := range a.Items {
+		add(s.Item, s.Kind == semel.DeadLetter)
+	}
+	return c.waitFor(o)
+}
+
+// obstacles keep deliveries waiting: those in these lines, of these identities, and, of
+// what has no order, with these workers.
+type obstacles struct {
+	lines   map[line]bool
+	ids     map[string]bool
+	workers map[int]bool
+}
+
+func newObstacles(workers map[int]bool) *obstacles {
+	return &obstacles{map[line]bool{}, map[string]bool{}, workers}
+}
+
+func (o *obstacles) addCopies(it *machine.Item) {
+	o.ids[identity(it)], o.ids[formerOf(it)] = true, true
+}
+
+func (o *obstacles) add(c *checker, it *machine.Item) {
+	o.addCopies(it)
+	if l, ordered := c.lineOf(it); ordered {
+		o.lines[l] = true
+	}
+}
+
+// keep reports whether a delivery has to wait.
+func (o *obstacles) keep(c *checker, h *handed) bool {
+	if o.ids[identity(h.item)] || o.ids[formerOf(h.item)] {
+		return true
+	}
+	if l, ordered := c.lineOf(h.item); ordered {
+		return o.lines[l]
+	}
+	return o.workers[int(h.item.Route%uint64(c.p.config.Workers))]
+}
+
+// waitFor finds the deliveries that wait, also for one that waits itself: behind it in its
+// line, or as its copy.
+func (c *checker) waitFor(o *obstacles) map[*handed]bool {
+	found := map[*handed]bool{}
+	for more := len(o.ids) > 0; more; {
 		more = false
 		for _, h := range c.hands {
-			l, ordered := c.lineOf(h.item)
-			worker := int(h.item.Route % uint64(c.p.config.Workers))
-			if waits[h] || !c.alive(h) || !(ordered && lines[l] || !ordered && workers[worker] || ids[h.delivery.message.id] || ids[formerOf(h.item)]) {
-				continue
+			if !found[h] && c.alive(h) && o.keep(c, h) {
+				found[h], more = true, true
+				o.add(c, h.item)
 			}
-			waits[h], lines[l], ids[h.delivery.message.id], more = true, ordered, true, true
-			ids[formerOf(h.item)] = true
 		}
 	}
-	return waits
+	return found
 }
 
 // asksOn checks that a store that is away is still asked, as long as something

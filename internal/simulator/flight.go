@@ -179,6 +179,7 @@ func (f *flight) mark(busy []int) {
 	}
 	f.turns()
 	f.lookBehind()
+	f.lookOld()
 	if f.p.diesAt(faults.AfterMark) {
 		return
 	}

@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/semel-go/semel"
@@ -73,12 +74,14 @@ func (c *checker) handlerSticks() bool {
 	return false
 }
 
-// besideSkipped counts what the machine holds and has not only to settle.
-func (c *checker) besideSkipped() (n int) {
+// besideSkipped counts what the machine holds beside a Settle that will ask the store: what
+// has not only to settle, and does not wait until something is.
+func (c *checker) besideSkipped(a *machine.Settle) (n int) {
+	waits := c.waitForSource(a)
 	for _, h := range c.hands {
 		leaving := c.stopping || !h.stale && c.lanes[h.item.Lane].revoking
 		settles := c.skips(h.delivery.message) || h.asked || h.left
-		if c.alive(h) && !settles && (!leaving || h.flight != nil) {
+		if c.alive(h) && !settles && !waits[h] && (!leaving || h.flight != nil) {
 			n++
 		}
 	}
@@ -95,7 +98,7 @@ func (c *checker) checkSkipped() {
 	others := 0
 	for _, h := range c.hands {
 		switch {
-		case !c.alive(h) || h.asked || h.left:
+		case !c.alive(h) || h.asked || h.left || c.behindCopy(h):
 		case !c.skips(h.delivery.message):
 			others++
 		case !c.lanes[h.item.Lane].revoking:
@@ -111,6 +114,16 @@ func (c *checker) checkSkipped() {
 	default:
 		c.w.coverage.add("fault", "what is to be skipped waits for the store")
 	}
+}
+
+// behindCopy reports whether a delivery that has never flown stands behind one in its line
+// of which a dead letter is being made: it asks the store for nothing before that is made.
+func (c *checker) behindCopy(h *handed) bool {
+	l, ordered := c.lineOf(h.item)
+	return ordered && h.worker == 0 && !c.skips(h.delivery.message) && slices.ContainsFunc(c.hands, func(g *handed) bool {
+		before, _ := c.lineOf(g.item)
+		return g.copying && c.alive(g) && before == l && g.arrival < h.arrival
+	})
 }
 
 // checkForeign checks that nothing is written of what was skipped (C16).

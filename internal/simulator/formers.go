@@ -64,7 +64,6 @@ func (f *flight) markOne(i int, e machine.Entry) contract.Verdict {
 			s.write(f.tx, mark{i, m.former, e.As, e.Item.Print, f.p.w.now})
 		}
 	}
-	f.lookOld(m, e.As, &v)
 	return v
 }
 

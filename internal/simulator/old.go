@@ -20,8 +20,11 @@ func (c *checker) asOld() machine.As {
 // tooOld is called when the machine hears that an entry is older than what is kept: it
 // ends as the policy says, without a run. That it was there before, nobody but the
 // checker knows.
-func (c *checker) tooOld(h *handed) {
+func (c *checker) tooOld(h *handed, as machine.As) {
 	c.arose("H4")
+	if as == machine.AsBlocked {
+		c.w.coverage.add("fault", "too old, and known only when it is to wait behind another")
+	}
 	if id := identity(h.item); !c.w.store.wasRemoved(id) {
 		c.broke("H3", "%s is too old for the store, and nothing was ever removed of it", id)
 	}

@@ -182,6 +182,7 @@ func (w *world) remove(id string) {
 			w.broke("law 4", "the row of %s is removed, and has not ended", id)
 		}
 		delete(s.rows, r.key)
+		s.goneRows[r.key] = true
 		return true
 	})
 }
@@ -192,11 +193,14 @@ func (s *store) old(m *message) bool { return m.refused == "" && m.age < s.low }
 // wasRemoved reports whether the store had something of an identity.
 func (s *store) wasRemoved(id string) bool { return s.gone[id].times > 0 }
 
-// lookOld answers a fresh mark of what is to run, now or as a row, and is too old.
-func (f *flight) lookOld(m *message, as machine.As, v *contract.Verdict) {
-	asked := contract.Mark{As: as.Outcome()}
-	if v.Kind != contract.Fresh || !asked.Asks() || !f.p.w.store.old(m) {
-		return
+// lookOld answers the fresh marks of what is to run, now or as a row, and is too old. As in
+// the stores it comes last: of what stands behind another of its line nobody hears whether
+// it is too old before it asks to wait there.
+func (f *flight) lookOld() {
+	for i, e := range f.of.Entries {
+		asked := contract.Mark{As: e.As.Outcome()}
+		if f.verdicts[i].Kind == contract.Fresh && handOf(e.Item).claim == nil && asked.Asks() && f.p.w.store.old(f.message(i)) {
+			f.verdicts[i].Kind = contract.Old
+		}
 	}
-	v.Kind = contract.Old
 }

@@ -164,6 +164,7 @@ var required = map[string]string{
 		too old, and ends as discarded
 		too old, and ends as dead-lettered
 		kept back behind what is too old
+		too old, and known only when it is to wait behind another
 		stream held elsewhere
 		version missing for ever
 		lane lost

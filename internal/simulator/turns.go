@@ -36,7 +36,7 @@ func (c *checker) outOfTurn(f *flight, i int) {
 	}
 	switch {
 	case v.Kind == contract.Old:
-		c.tooOld(h)
+		c.tooOld(h, f.of.Entries[i].As)
 	case v.Kind == contract.Stale && v.Known && c.p.config.OnConflict != machine.ThenAcceptFirst:
 		h.must, h.reason = machine.AsParked, semel.ReasonConflict
 	case v.Kind == contract.Stale:
