@@ -169,7 +169,7 @@ func (c *Consumer[Tx]) check(ctx context.Context, source contract.Source) error 
 		return err
 	}
 	if p, ok := source.(contract.Positioned); ok {
-		positions, ok := c.store.(contract.PositionStore)
+		positions, ok := abilityOf[contract.PositionStore](c.store)
 		if !ok {
 			return fmt.Errorf("semel: consumer %q: its source needs positions and its store keeps none: %w", c.config.Name, semel.ErrUnsupported)
 		}

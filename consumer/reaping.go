@@ -53,7 +53,7 @@ type reaping struct {
 }
 
 func newReaping[Tx any](e *engine[Tx], oneAttempt bool) *reaping {
-	reaper, able := e.store.(contract.Reaper)
+	reaper, able := abilityOf[contract.Reaper](e.store)
 	if !able || e.source == (noSource{ends: true}) {
 		return nil
 	}

@@ -1,0 +1,110 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/memstore"
+)
+
+// forgetful is a store with an inbox that can remove nothing.
+type forgetful struct {
+	contract.TxStore[*memstore.Tx]
+	contract.Leases
+	contract.Inbox
+}
+
+func TestTheRetentionOfCalls(t *testing.T) {
+	leased := func(source contract.Source) consumer.Config {
+		c := keeping(source)
+		c.Strategy, c.Settle = consumer.StrategyInbox, consumer.SettleAfterReceipt
+		return c
+	}
+	bubble(t, "H3_H4_what_is_past_its_retention_goes_and_its_copies_are_called_for_no_more", func(t *testing.T) {
+		store, source := memstore.New(), newBroker()
+		var made []string
+		running := mustNew(t, consumer.Leased(store), func(_ context.Context, _ consumer.Call, m *semel.Message) error {
+			made = append(made, m.Identity.ID)
+			return nil
+		}, leased(source))
+		run := start(t, running)
+		first := time.Now()
+		source.send("1", first)
+		pass(3 * time.Hour)
+		if v := outcome(t, store, "1"); v.Kind != contract.Fresh {
+			t.Errorf("its marker stays: %v", v)
+		}
+		source.send("1", first)
+		source.send("2", time.Now())
+		pass(time.Minute)
+		if n := running.Counts(); !slices.Equal(made, []string{"1", "2"}) || n.Parked != 1 || n.Inbox.Applied != 2 {
+			t.Errorf("called for %v; %+v", made, n)
+		}
+		run.stop()
+		if err := run.wait(); err != nil {
+			t.Error(err)
+		}
+	})
+	bubble(t, "H1_without_a_retention_every_reaper_hears_that_all_is_kept", func(t *testing.T) {
+		store := memstore.New()
+		if err := store.Retain(t.Context(), contract.Retention{Consumer: "billing", Keep: time.Hour}); err != nil {
+			t.Fatal(err)
+		}
+		c := leased(newFeed())
+		c.Retention = consumer.RetentionPolicy{}
+		run := start(t, mustNew(t, consumer.Leased(store), noCall, c))
+		pass(time.Minute)
+		if all, err := store.Retentions(t.Context(), "billing"); err != nil || len(all) != 1 || all[0].Keep != 0 {
+			t.Errorf("%+v, %v", all, err)
+		}
+		run.stop()
+		if err := run.wait(); err != nil {
+			t.Error(err)
+		}
+	})
+	bubble(t, "H1_a_horizon_that_is_longer_is_refused", func(t *testing.T) {
+		source := newBroker()
+		source.horizon = contract.Horizon{Late: 7 * 24 * time.Hour, Why: "topic payments: retention.ms 7d"}
+		err := mustNew(t, consumer.Leased(memstore.New()), noCall, leased(source)).Run(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "topic payments: retention.ms 7d") {
+			t.Errorf("the run says %v", err)
+		}
+	})
+	t.Run("H1_a_store_that_removes_nothing_is_refused_by_what_it_is", func(t *testing.T) {
+		inner := memstore.New()
+		_, err := consumer.New(consumer.Leased(forgetful{inner, inner, inner}), noCall, leased(newFeed()))
+		if !errors.Is(err, semel.ErrUnsupported) || !strings.Contains(err.Error(), "keeps everything for ever") {
+			t.Errorf("New says %v", err)
+		}
+	})
+}
+
+func noCall(context.Context, consumer.Call, *semel.Message) error { return nil }
+
+// saving is a source that keeps its positions in its consumer's store.
+type saving struct {
+	*listSource
+	in contract.PositionStore
+}
+
+func (s *saving) Positions(_ string, in contract.PositionStore) { s.in = in }
+
+func TestThePositionsOfCalls(t *testing.T) {
+	bubble(t, "case_13_a_source_keeps_its_positions_in_the_store_that_Leased_was_given", func(t *testing.T) {
+		store, source := memstore.New(), &saving{listSource: newListSource()}
+		c := config(source)
+		c.Strategy, c.Settle, c.IdleExit = consumer.StrategyInbox, consumer.SettleAfterReceipt, time.Second
+		err := mustNew(t, consumer.Leased(store), noCall, c).Run(t.Context())
+		if err != nil && !errors.Is(err, io.EOF) || source.in != contract.PositionStore(store) {
+			t.Errorf("%v; it keeps them in %v", err, source.in)
+		}
+	})
+}
