@@ -60,7 +60,8 @@ func inConsumer(lines ...string) []string {
 }
 
 func environment(name string) (string, bool) {
-	values := map[string]string{"SECRET": "hunter2", "EMPTY": "", "WORKERS": "4", "HOLD": "7s"}
+	values := map[string]string{"SECRET": "hunter2", "EMPTY": "", "WORKERS": "4", "HOLD": "7s",
+		"SIGNING": "whsec_aHVudGVyMmh1bnRlcjJodW50ZXIyaHVudGVyMg==", "SHORT": "whsec_aHVudGVyMg==", "USER": "shop:hunter2@"}
 	v, ok := values[name]
 	return v, ok
 }
@@ -89,7 +90,7 @@ func read(t *testing.T, name string) string {
 
 // accepted are policies without faults. want are their warnings.
 func accepted() []policyCase {
-	return slices.Concat(acceptedFiles(), acceptedKafka(), acceptedDedup(), acceptedVersions(), acceptedEffects())
+	return slices.Concat(acceptedFiles(), acceptedKafka(), acceptedDedup(), acceptedVersions(), acceptedEffects(), acceptedHTTP())
 }
 
 // adopts makes the base's store PostgreSQL and adopts a table.
