@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -82,46 +81,51 @@ func (e *handshakeError) Unwrap() error { return e.err }
 type counted struct {
 	net.Conn
 	written atomic.Int64
+	// refuses: nothing may be written any more.
+	refuses atomic.Bool
 }
 
-// Write counts before it writes: what was counted may have been sent.
+var errNotAgain = errors.New("the connection was closed after something had been sent")
+
+// Write counts before it writes, since it may be asked meanwhile, and takes back what it
+// could not write.
 func (c *counted) Write(p []byte) (int, error) {
+	if c.refuses.Load() {
+		return 0, errNotAgain
+	}
 	c.written.Add(int64(len(p)))
-	return c.Conn.Write(p)
+	n, err := c.Conn.Write(p)
+	c.written.Add(int64(n - len(p)))
+	return n, err
 }
 
-// call is one call as its connection knows it. The transport tries again by itself
-// where a connection that was kept turns out to be closed. That is wanted as long as
-// nothing was sent; otherwise it would be a second call that nobody counts.
+// call is one call as its connections know it. Where a connection that was kept turns out
+// to be closed, the transport sends a request with an idempotency key again by itself, on
+// another one. That is wanted as long as nothing was sent. Otherwise it would be a second
+// call that nobody counts, so the other connection refuses it.
 type call struct {
 	conn  atomic.Pointer[counted]
 	began atomic.Int64
+	gone  atomic.Bool
 }
 
 func (c *call) traced(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
-		if conn, ok := info.Conn.(*counted); ok {
-			c.began.Store(conn.written.Load())
-			c.conn.Store(conn)
+		conn, ok := info.Conn.(*counted)
+		if !ok {
+			return
 		}
+		if c.sent() {
+			c.gone.Store(true)
+			conn.refuses.Store(true)
+		}
+		c.began.Store(conn.written.Load())
+		c.conn.Store(conn)
 	}})
 }
 
 // sent reports whether something of the request may have left.
 func (c *call) sent() bool {
 	conn := c.conn.Load()
-	return conn != nil && conn.written.Load() > c.began.Load()
-}
-
-var errNotAgain = errors.New("the connection was closed after something had been sent")
-
-// again is what the transport asks for the body before it tries again. It does not ask
-// where it has not yet read the body: then no whole request was sent.
-func (c *call) again(body func() (io.ReadCloser, error)) func() (io.ReadCloser, error) {
-	return func() (io.ReadCloser, error) {
-		if c.sent() {
-			return nil, errNotAgain
-		}
-		return body()
-	}
+	return c.gone.Load() || conn != nil && conn.written.Load() > c.began.Load()
 }

@@ -23,14 +23,15 @@ func (e *failure) Unwrap() error { return e.err }
 
 // failed says what became of a call that came to no answer.
 func (h *Handler) failed(ctx context.Context, c *call, err error) error {
-	why := h.why(ctx, err)
-	if c.sent() {
+	sent := c.sent()
+	why := h.why(ctx, err, sent)
+	if sent {
 		return &failure{"the outcome of the call to " + h.host + " is not known: " + why + "; it is made again with the same key", err}
 	}
 	return &failure{"nothing was sent to " + h.host + ": " + why, err}
 }
 
-func (h *Handler) why(ctx context.Context, err error) string {
+func (h *Handler) why(ctx context.Context, err error, sent bool) string {
 	cause := context.Cause(ctx)
 	var operation *net.OpError
 	var handshake *handshakeError
@@ -41,9 +42,9 @@ func (h *Handler) why(ctx context.Context, err error) string {
 		return "the call was ended here"
 	case errors.As(err, &handshake):
 		return h.encryption(handshake.err)
-	case errors.As(err, &operation):
+	case errors.As(err, &operation) && (!sent || operation.Op == "remote error"): // an alert of TLS
 		return legible.Printable(operation.Error())
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, errNotAgain):
+	case operation != nil, errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, errNotAgain):
 		return "the connection ended before the answer did"
 	}
 	return "what came is no answer of HTTP"

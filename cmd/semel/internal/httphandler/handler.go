@@ -70,7 +70,6 @@ func (h *Handler) Handle(ctx context.Context, m *semel.Message) error {
 	if err != nil {
 		return semel.Permanent(err)
 	}
-	request.GetBody = c.again(request.GetBody)
 	// Not through a http.Client: that would follow redirects, keep cookies, and show
 	// the URL in its errors.
 	response, err := h.transport.RoundTrip(request)

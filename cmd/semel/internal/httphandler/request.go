@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -32,13 +31,10 @@ var kept = [...]string{semel.HeaderCausation, semel.HeaderCorrelation, "correlat
 // request is the call for m as a CloudEvent in binary mode. An error says that the
 // message has what no request can have.
 func (h *Handler) request(ctx context.Context, m *semel.Message, now time.Time) (*http.Request, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, h.config.URL, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, h.config.URL, bytes.NewReader(m.Body))
 	if err != nil {
 		return nil, fmt.Errorf("no request can be made for %s", h.host) // the error shows the URL
 	}
-	request.ContentLength = int64(len(m.Body))
-	request.GetBody = func() (io.ReadCloser, error) { return body{bytes.NewReader(m.Body)}, nil }
-	request.Body, _ = request.GetBody()
 	to := request.Header
 	for _, header := range h.config.Headers {
 		to.Add(header.Name, header.Value)
@@ -49,21 +45,15 @@ func (h *Handler) request(ctx context.Context, m *semel.Message, now time.Time) 
 	trace(to, m)
 	event(to, m)
 	key := m.IdempotencyKey(step)
-	// The IETF's draft (draft-ietf-httpapi-idempotency-key-header) makes the value a
-	// quoted string. Providers take what stands there as the key, quotes and all, and
-	// document it bare; so it is bare, and a server of the draft may take a token.
+	// The IETF's draft (draft-ietf-httpapi-idempotency-key-header-07) makes the value a
+	// string in quotes. Providers document it bare and take all that stands there for the
+	// key, some of 36 characters at most, which a UUID has without quotes. So it is bare.
 	to.Set(headerKey, key)
 	to.Set(headerAttempt, strconv.Itoa(m.Attempt))
 	to.Set("User-Agent", "semel")
 	sign(to, h.config.Secrets, key, now, m.Body)
 	return request, nil
 }
-
-// body is one that the transport does not know to be empty: it would try again by
-// itself, without asking, what has an empty one.
-type body struct{ *bytes.Reader }
-
-func (body) Close() error { return nil }
 
 // passOn adds those headers of the message that the policy names.
 func (h *Handler) passOn(to http.Header, m *semel.Message) error {
