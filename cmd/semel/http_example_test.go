@@ -168,3 +168,18 @@ func replace(t *testing.T, folder, name string, by func(string) string) {
 		t.Fatal(err)
 	}
 }
+
+func TestTheHandlerInTheDocsIsTheExamples(t *testing.T) {
+	page, err := os.ReadFile("../../docs/calling-out.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, err := os.ReadFile("../../examples/http-handler/charge.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(page), "<!-- examples/http-handler/charge.py -->\n```python\n")
+	if text, _, ends := strings.Cut(rest, "```\n"); !found || !ends || text != string(code) {
+		t.Error("docs/calling-out.md prints another handler than examples/http-handler/charge.py; copy it there")
+	}
+}

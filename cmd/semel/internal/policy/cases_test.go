@@ -60,8 +60,9 @@ func inConsumer(lines ...string) []string {
 }
 
 func environment(name string) (string, bool) {
+	const signing = "whsec_aHVudGVyMmh1bnRlcjJodW50ZXIyaHVudGVyMg=="
 	values := map[string]string{"SECRET": "hunter2", "EMPTY": "", "WORKERS": "4", "HOLD": "7s",
-		"SIGNING": "whsec_aHVudGVyMmh1bnRlcjJodW50ZXIyaHVudGVyMg==", "SHORT": "whsec_aHVudGVyMg==", "USER": "shop:hunter2@"}
+		"SIGNING": signing, "SHORT": "whsec_aHVudGVyMg==", "USER": "shop:hunter2@", "WEBHOOK_SECRET": signing}
 	v, ok := values[name]
 	return v, ok
 }
