@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -45,18 +46,18 @@ func TestAnswersThatDoNotComeWhole(t *testing.T) {
 		words  string
 		time   time.Duration
 	}{
-		"E3_T76_nothing_in_time_is_an_unknown_outcome": {hangs, "no whole answer within 200ms", short},
-		"an_answer_that_never_ends":                    {begins(200, "100"), "no whole answer within 200ms", short},
-		"a_refusal_that_never_ends":                    {begins(400, "100"), "no whole answer within 200ms", short},
-		"E3_a_handler_that_dies_in_its_answer":         {breaks, "the connection ended before the answer did", 0},
-		"E3_a_handler_that_dies_before_its_answer":     {raw(""), "the connection ended before the answer did", 0},
-		"a_handler_that_dies_in_its_headers":           {raw("HTTP/1.1 200 OK\r\nContent-"), "no answer of HTTP", 0},
-		"garbage":                                      {raw(hidden + " is no answer\r\n\r\n"), "no answer of HTTP", 0},
-		"a_status_that_is_none":                        {raw("HTTP/1.1 " + hidden + " OK\r\n\r\n"), "no answer of HTTP", 0},
-		"a_header_that_is_none":                        {raw("HTTP/1.1 200 OK\r\n" + hidden + "\r\n\r\n"), "no answer of HTTP", 0},
-		"a_length_that_is_none":                        {raw("HTTP/1.1 200 OK\r\nContent-Length: " + hidden + "\r\n\r\n"), "no answer of HTTP", 0},
-		"headers_without_bound":                        {raw("HTTP/1.1 200 OK\r\nX-A: " + strings.Repeat("a", mostHeaders) + "\r\n\r\n"), "no answer of HTTP", 0},
-		"chunks_that_are_none":                         {raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + hidden + "\r\n"), "no answer of HTTP", 0},
+		"E3_trap_T76_nothing_in_time_is_an_unknown_outcome": {hangs, "no whole answer within 200ms", short},
+		"an_answer_that_never_ends":                         {begins(200, "100"), "no whole answer within 200ms", short},
+		"a_refusal_that_never_ends":                         {begins(400, "100"), "no whole answer within 200ms", short},
+		"E3_a_handler_that_dies_in_its_answer":              {breaks, "the connection ended before the answer did", 0},
+		"E3_a_handler_that_dies_before_its_answer":          {raw(""), "the connection ended before the answer did", 0},
+		"a_handler_that_dies_in_its_headers":                {raw("HTTP/1.1 200 OK\r\nContent-"), "no answer of HTTP", 0},
+		"garbage":                                           {raw(hidden + " is no answer\r\n\r\n"), "no answer of HTTP", 0},
+		"a_status_that_is_none":                             {raw("HTTP/1.1 " + hidden + " OK\r\n\r\n"), "no answer of HTTP", 0},
+		"a_header_that_is_none":                             {raw("HTTP/1.1 200 OK\r\n" + hidden + "\r\n\r\n"), "no answer of HTTP", 0},
+		"a_length_that_is_none":                             {raw("HTTP/1.1 200 OK\r\nContent-Length: " + hidden + "\r\n\r\n"), "no answer of HTTP", 0},
+		"headers_without_bound":                             {raw("HTTP/1.1 200 OK\r\nX-A: " + strings.Repeat("a", mostHeaders) + "\r\n\r\n"), "no answer of HTTP", 0},
+		"chunks_that_are_none":                              {raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + hidden + "\r\n"), "no answer of HTTP", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEndpoint(t, c.answer)
@@ -97,6 +98,26 @@ func TestAnswersThatAreLong(t *testing.T) {
 				t.Errorf("%d connections for 3 calls, and should be %d", n, c.connections)
 			}
 		})
+	}
+}
+
+func TestConnectionsAreBounded(t *testing.T) {
+	inside := make(chan bool, 100)
+	e := newEndpoint(t, func(_ http.ResponseWriter, r *http.Request) {
+		inside <- true
+		defer func() { <-inside }()
+		if len(inside) > 4 {
+			t.Error("more calls at once than there are connections")
+		}
+	})
+	h := e.handler(t)
+	var all sync.WaitGroup
+	for range 100 {
+		all.Go(func() { h.says(t, 0, "") })
+	}
+	all.Wait()
+	if n := e.connections.Load(); n > 4 {
+		t.Errorf("%d connections", n)
 	}
 }
 

@@ -1,6 +1,10 @@
 package policy
 
-import "time"
+import (
+	"net"
+	"net/url"
+	"time"
+)
 
 // HTTP is a handler that calls an endpoint.
 type HTTP struct {
@@ -18,6 +22,12 @@ type HTTP struct {
 	Sign *Sign
 	// TLS is nil where the policy names none.
 	TLS *TLS
+}
+
+// local reports whether nothing of a call leaves this host.
+func (h *HTTP) local() bool {
+	u, err := url.Parse(h.URL)
+	return err == nil && (u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback())
 }
 
 // HTTPHeader is a header of a request.

@@ -16,7 +16,7 @@ import (
 func httpShape() object[HTTP] {
 	return object[HTTP]{fields: []field[HTTP]{
 		key(meta{name: "url", required: true, doc: "The endpoint, as `https://host/path`. Every message is a POST to it. It is trusted; a user in it is refused, since credentials belong into `headers`."},
-			word{what: "a URL, as https://host/path", pattern: `^https?://[^@\s]+$`, check: badEndpoint}, func(h *HTTP) *string { return &h.URL }),
+			word{what: "a URL, as https://host/path", pattern: `^[Hh][Tt][Tt][Pp][Ss]?://[^@\s]+$`, check: badEndpoint}, func(h *HTTP) *string { return &h.URL }),
 		key(meta{name: "headers", doc: "Headers of each request: `Authorization: \"Bearer ${TOKEN}\"`. Those that Semel sets, or that belong to the connection, are refused, and so are credentials that stand in the file."},
 			headersShape{}, func(h *HTTP) *[]HTTPHeader { return &h.Headers }),
 		key(meta{name: "pass", doc: "Headers of the message that its request gets, too, by name. Attributes of CloudEvents, trace context and correlation it gets anyway. Credentials are refused: whoever writes a message could be anybody with them."},

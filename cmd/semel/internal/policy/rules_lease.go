@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,14 +89,21 @@ const longerLease = 10 * time.Second
 // endpoint judges keys of the handler against one another.
 func (r rules) endpoint(http *HTTP) {
 	const at = "handler.http."
-	t := http.TLS
+	t, plain := http.TLS, strings.HasPrefix(strings.ToLower(http.URL), "http:")
 	switch {
 	case t == nil:
 	case t.Cert != "" && t.Key == "":
 		r.refuse(at+"tls.cert", "the certificate has no key", "add key: FILE, or remove cert")
 	case t.Key != "" && t.Cert == "":
 		r.refuse(at+"tls.key", "the key has no certificate", "add cert: FILE, or remove key")
-	case strings.HasPrefix(http.URL, "http:"):
+	case plain:
 		r.refuse(at+"tls", "the URL begins with http:, where nothing is encrypted", "write https:, or remove tls")
+	}
+	if plain && !http.local() && slices.ContainsFunc(http.Headers, func(h HTTPHeader) bool { return isCredential(h.Name) }) {
+		r.warn(at+"headers", "the credentials go over the network readable, because the URL begins with http:", "write https:")
+	}
+	if r.ok("drain") && http.Timeout > r.consumer.Drain {
+		r.warn(at+"timeout", fmt.Sprintf("a stop waits %s for a call that may take %s, and then cuts it: it is made again", legible.Span(r.consumer.Drain), legible.Span(http.Timeout)),
+			"let drain of the consumer be at least as long")
 	}
 }
