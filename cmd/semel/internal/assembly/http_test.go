@@ -50,9 +50,9 @@ func ownCertificate(t *testing.T, folder string) {
 }
 
 func TestWhatAPolicySaysOfAnEndpointIsDone(t *testing.T) {
-	var got *http.Request
+	calls := make(chan *http.Request, 1)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		got = r
+		calls <- r
 		w.Header().Set("Retry-After", "600")
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}))
@@ -75,9 +75,10 @@ func TestWhatAPolicySaysOfAnEndpointIsDone(t *testing.T) {
 	}
 	m := semel.NewMessage(semel.Key{Consumer: "billing", ID: "17"}, nil, semel.Header{Name: "X-Tenant", Value: []byte("north")})
 	err = call(t.Context(), consumer.Call{}, m)
-	if decided, ok := err.(*semel.HandlerError); !ok || decided.After != 90*time.Second || got == nil {
+	if decided, ok := err.(*semel.HandlerError); !ok || decided.After != 90*time.Second {
 		t.Fatalf("%v", err)
 	}
+	got := <-calls
 	if h := got.Header; h.Get("Authorization") != "Bearer hunter2" || h.Get("X-Tenant") != "north" || h.Get("Webhook-Id") != m.IdempotencyKey("handler") || len(got.TLS.PeerCertificates) != 1 {
 		t.Errorf("%v", h)
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -150,24 +151,24 @@ func TestAnEndpointThatIsAway(t *testing.T) {
 		newEndpoint(t, func(http.ResponseWriter, *http.Request) {}).closing(t)
 	})
 	t.Run("E3_a_call_that_was_sent_on_a_kept_connection_is_not_repeated_in_secret", func(t *testing.T) {
-		dies := false
+		var dies atomic.Bool
 		e := newEndpoint(t, func(w http.ResponseWriter, r *http.Request) {
-			if _, _ = io.Copy(io.Discard, r.Body); dies {
+			if _, _ = io.Copy(io.Discard, r.Body); dies.Load() {
 				panic(http.ErrAbortHandler)
 			}
 		})
 		h := e.handler(t)
 		h.says(t, 0, "")
-		dies = true
+		dies.Store(true)
 		h.says(t, semel.DecideRetry, unknown)
 		if n := e.calls.Load(); n != 2 {
 			t.Errorf("%d calls for 2 attempts", n)
 		}
 	})
 	t.Run("the_same_of_an_empty_body", func(t *testing.T) {
-		dies := false
+		var dies atomic.Bool
 		e := newEndpoint(t, func(http.ResponseWriter, *http.Request) {
-			if dies {
+			if dies.Load() {
 				panic(http.ErrAbortHandler)
 			}
 		})
@@ -175,7 +176,7 @@ func TestAnEndpointThatIsAway(t *testing.T) {
 		m.Body = nil
 		for range 2 {
 			_ = h.Handle(t.Context(), m)
-			dies = true
+			dies.Store(true)
 		}
 		if n := e.calls.Load(); n != 2 {
 			t.Errorf("%d calls for 2 attempts", n)

@@ -19,14 +19,20 @@ import (
 // seen is what an endpoint gets for m.
 func seen(t *testing.T, m *semel.Message, changes ...func(*Config)) (header http.Header, body string, length int64) {
 	t.Helper()
+	type request struct {
+		*http.Request
+		body string
+	}
+	got := make(chan request, 1)
 	e := newEndpoint(t, func(_ http.ResponseWriter, r *http.Request) {
 		text, _ := io.ReadAll(r.Body)
-		header, body, length = r.Header, string(text), r.ContentLength
+		got <- request{r, string(text)}
 	})
 	if err := e.handler(t, changes...).Handle(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
-	return header, body, length
+	r := <-got
+	return r.Header, r.body, r.ContentLength
 }
 
 func headers(pairs ...string) (all semel.Headers) {
