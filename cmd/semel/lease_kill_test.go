@@ -67,7 +67,7 @@ func (r *running) stopWith(t *testing.T, signal os.Signal) {
 }
 
 func TestAProcessThatIsKilledInItsCalls(t *testing.T) {
-	t.Run("B7_B11_E3_trap_119_what_was_called_is_called_again_under_the_same_key_and_only_after_a_kill", func(t *testing.T) {
+	t.Run("B7_B11_E3_what_was_called_is_called_again_under_the_same_key_and_only_after_a_kill", func(t *testing.T) {
 		const messages, kills = 60, 6
 		takes := 20 * time.Millisecond
 		e := newEndpoint(func(w http.ResponseWriter, r *http.Request, _ []byte, _ int) {
@@ -155,6 +155,29 @@ func TestAStopLetsCallsEnd(t *testing.T) {
 		close(held)
 		if code := run.end(t); code != 0 || pending(t, folder) || len(e.seen()) != 1 {
 			t.Errorf("exit code %d, %d calls", code, len(e.seen()))
+		}
+	})
+	t.Run("case_10_one_that_is_cut_by_a_stop_is_no_attempt_and_made_again", func(t *testing.T) {
+		e := newEndpoint(func(w http.ResponseWriter, r *http.Request, _ []byte, before int) {
+			if before == 0 {
+				<-r.Context().Done()
+			}
+		})
+		defer e.Close()
+		folder := leasedFolder(t, e.URL, 1)
+		replace(t, folder, "semel.yaml", func(policy string) string {
+			return strings.Replace(policy, "    workers: 4\n", "    workers: 4\n    drain: 100ms\n", 1)
+		})
+		run := startSemel(t, folder)
+		first := e.next(t)
+		run.stopWith(t, syscall.SIGTERM)
+		run = startSemel(t, folder)
+		second := e.next(t)
+		for pending(t, folder) {
+		}
+		run.stopWith(t, syscall.SIGTERM)
+		if first != second || second.attempt != "1" || len(e.seen()) != 2 {
+			t.Errorf("%+v, then %+v, of %d", first, second, len(e.seen()))
 		}
 	})
 }

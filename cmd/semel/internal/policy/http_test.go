@@ -44,8 +44,7 @@ func acceptedHTTP() []policyCase {
 			"    strategy: lease\n    identity: {id: id}\n    alerts: {pending_age: 1m}\n    handler: {http: {url: \"URL\"}}\n", "URL", "http://${HOST:-localhost}:8080/")}},
 		{name: "a slow endpoint", edits: append(called("timeout: 3m", "drain: 3m", "inbox: {lease: 4m}"), `url: "https://bank.example/charge"`, "url: \"https://bank.example/charge\"\n        timeout: 3m")},
 		{name: "a call longer than a stop", edits: append(called("timeout: 30s", "drain: 3s", "inbox: {lease: 1m}"), `url: "https://bank.example/charge"`, "url: \"https://bank.example/charge\"\n        timeout: 5s"),
-			want: "15:12: warning: consumers.billing.drain: a stop waits 3s for a handler that may run 30s, and then abandons it; let drain be at least timeout; nothing is lost either way\n" +
-				"21:18: warning: consumers.billing.handler.http.timeout: a stop waits 3s for a call that may take 5s, and then cuts it: it is made again; let drain of the consumer be at least as long"},
+			want: "21:18: warning: consumers.billing.handler.http.timeout: a stop waits 3s for a call that may take 5s, and then cuts it: it is made again; let drain of the consumer be at least as long"},
 		{name: "credentials in clear", edits: append(with(`headers: {Authorization: "Bearer ${SECRET}"}`), "https://bank.example", "HTTP://bank.example"),
 			want: "18:18: warning: consumers.billing.handler.http.headers: the credentials go over the network readable, because the URL begins with http:; write https:"},
 		{name: "credentials that stay here", edits: append(with(`headers: {Authorization: "Bearer ${SECRET}"}`), "https://bank.example", "http://127.0.0.1")},
