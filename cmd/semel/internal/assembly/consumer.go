@@ -25,6 +25,13 @@ type Consumer interface {
 // consumer makes a consumer; source may be nil where it only works on rows.
 func (a *Assembly) consumer(ctx context.Context, c *policy.Consumer, source contract.Source) (Consumer, error) {
 	store := a.store(c.Store)
+	if c.Handler.HTTP != nil {
+		call, err := a.caller(c)
+		if err != nil {
+			return nil, err
+		}
+		return store.leased(call, a.config(c, source))
+	}
 	handlers, err := a.handlers(ctx, c, store)
 	if err != nil {
 		return nil, err

@@ -146,6 +146,10 @@ func (d *postgres) consumer(ctx context.Context, h handlers, c *policy.Consumer,
 	return consumer.New(plain, h.handle(), config)
 }
 
+func (d *postgres) leased(call caller, config consumer.Config) (Consumer, error) {
+	return consumer.New(consumer.Leased(d.direct), call, config)
+}
+
 // adopt is both stores with a table of the user's.
 func (d *postgres) adopt(ctx context.Context, a sqlstore.Adopted) (plain *sqlstore.Store, direct *pgxstore.Store, err error) {
 	if plain, err = d.plain.Adopt(ctx, a); err != nil {

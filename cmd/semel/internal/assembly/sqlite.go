@@ -146,6 +146,10 @@ func (d *sqlite) consumer(_ context.Context, h handlers, _ *policy.Consumer, con
 	return consumer.New(d.store, h.handle(), config)
 }
 
+func (d *sqlite) leased(call caller, config consumer.Config) (Consumer, error) {
+	return consumer.New(consumer.Leased(d.store), call, config)
+}
+
 // violates compares with the columns as SQLite reports them, "table.column,
 // table.column", also without a comma between.
 func (d *sqlite) violates(columns string) func(error) bool {

@@ -53,6 +53,8 @@ type database interface {
 	// as they will be sent; see sqlhandler.Handler.Try.
 	try(ctx context.Context, h *sqlhandler.Handler, c *policy.Consumer) (statement int, err error)
 	consumer(ctx context.Context, h handlers, c *policy.Consumer, config consumer.Config) (Consumer, error)
+	// leased makes a consumer that calls out under claims of the database's inbox.
+	leased(call caller, config consumer.Config) (Consumer, error)
 	// Notify tells the processes that listen that something of a consumer is due.
 	Notify(ctx context.Context, consumer string) error
 	// violates reports whether an error is the violation of the constraint.

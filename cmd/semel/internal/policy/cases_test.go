@@ -60,7 +60,9 @@ func inConsumer(lines ...string) []string {
 }
 
 func environment(name string) (string, bool) {
-	values := map[string]string{"SECRET": "hunter2", "EMPTY": "", "WORKERS": "4", "HOLD": "7s"}
+	const signing = "whsec_aHVudGVyMmh1bnRlcjJodW50ZXIyaHVudGVyMg=="
+	values := map[string]string{"SECRET": "hunter2", "EMPTY": "", "WORKERS": "4", "HOLD": "7s",
+		"SIGNING": signing, "SHORT": "whsec_aHVudGVyMg==", "USER": "shop:hunter2@", "WEBHOOK_SECRET": signing}
 	v, ok := values[name]
 	return v, ok
 }
@@ -89,7 +91,7 @@ func read(t *testing.T, name string) string {
 
 // accepted are policies without faults. want are their warnings.
 func accepted() []policyCase {
-	return slices.Concat(acceptedFiles(), acceptedKafka(), acceptedDedup(), acceptedVersions(), acceptedEffects(), acceptedFormers())
+	return slices.Concat(acceptedFiles(), acceptedKafka(), acceptedDedup(), acceptedVersions(), acceptedEffects(), acceptedFormers(), acceptedHTTP())
 }
 
 // adopts makes the base's store PostgreSQL and adopts a table.

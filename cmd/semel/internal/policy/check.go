@@ -21,6 +21,7 @@ func check(d *decoder, p *Policy) {
 		r.largest(p.Source(c.From))
 		r.identity()
 		r.strategy()
+		r.lease()
 		r.effect()
 		r.retention(p.Source(c.From))
 		r.fingerprint()

@@ -90,7 +90,7 @@ func (s Strategy) kind() consumer.Strategy {
 	switch {
 	case s.Natural != nil:
 		return consumer.StrategyNatural
-	case s.Inbox:
+	case s.Inbox, s.Lease:
 		return consumer.StrategyInbox
 	case s.BusinessKey != nil && !s.Marker:
 		return consumer.StrategyBusinessKey

@@ -13,9 +13,11 @@ func ofKind(k EffectKind) []string {
 
 func acceptedEffects() (all []policyCase) {
 	for _, k := range effectKinds() {
-		if !k.later {
-			all = append(all, policyCase{name: "an effect: " + string(k.kind), edits: ofKind(k.kind)})
+		edits := ofKind(k.kind)
+		if k.refused[byMarker] != "" {
+			edits = append(edits, called()...)
 		}
+		all = append(all, policyCase{name: "an effect: " + string(k.kind), edits: edits})
 	}
 	return append(all, policyCase{name: "a projection says nothing of retention", edits: inConsumer("effect: {kind: projection, says: nothing changes}")})
 }
@@ -25,7 +27,8 @@ func refusedEffects() []policyCase {
 	byKey := []string{"strategy: marker", "strategy: {business_key: {constraint: payments.id}}"}
 	all := []policyCase{
 		{name: "an effect of an unknown kind", edits: ofKind("leger"), shape: true},
-		{name: "an effect of a later kind", edits: ofKind(External), shape: true},
+		{name: "an effect elsewhere by a marker", edits: ofKind(External)},
+		{name: "a ledger by calls", edits: append(ofKind(Ledger), called()...)},
 		{name: "an effect that says nothing", edits: inConsumer("effect: {kind: cache}"), shape: true},
 		{name: "an effect in a word", edits: inConsumer("effect: ledger"), shape: true},
 		{name: "a ledger without its retention", edits: inConsumer("effect: {kind: ledger, says: it is booked twice}")},
@@ -42,6 +45,7 @@ func TestTheKindOfEffectDecidesWhichStrategiesAreOffered(t *testing.T) {
 		byMarker:      nil,
 		byBusinessKey: {"strategy: marker", "strategy: {business_key: {constraint: payments.id}}"},
 		byNature:      {"strategy: marker", "strategy: {natural: {because: I say so}}", "balance = balance + :amount", "balance = :amount"},
+		byLease:       called(),
 	}
 	refused := 0
 	for _, k := range effectKinds() {
@@ -59,7 +63,7 @@ func TestTheKindOfEffectDecidesWhichStrategiesAreOffered(t *testing.T) {
 			})
 		}
 	}
-	if refused != 7 {
+	if refused != 8 {
 		t.Errorf("%d combinations are refused", refused)
 	}
 }

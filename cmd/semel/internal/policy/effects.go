@@ -32,9 +32,10 @@ type effectKind struct {
 	refused map[guard]string
 	// stated: how long copies are recognised is written down, not left to the default.
 	stated bool
-	// later: nothing can guard it yet.
-	later bool
 }
+
+// elsewhere is why nothing in a transaction guards what is done outside.
+const elsewhere = "what is done outside is in no transaction, and happens as often as its handler runs"
 
 // guard is what makes an effect happen once; a strategy has one or two of them.
 type guard string
@@ -43,13 +44,16 @@ const (
 	byMarker      guard = "`marker`, `inbox`"
 	byBusinessKey guard = "`business_key` alone"
 	byNature      guard = "`natural`"
+	byLease       guard = "`lease`"
 )
 
-func guards() []guard { return []guard{byMarker, byBusinessKey, byNature} }
+func guards() []guard { return []guard{byMarker, byBusinessKey, byNature, byLease} }
 
 // guard is the one that counts: beside a marker, a constraint is a second one.
 func (s Strategy) guard() guard {
 	switch {
+	case s.Lease:
+		return byLease
 	case s.Marks():
 		return byMarker
 	case s.BusinessKey != nil:
@@ -65,7 +69,8 @@ func effectKinds() []effectKind {
 		{kind: Entity, is: "the state of a business object, which a message sets"},
 		{kind: AuditCopy, is: "each message is kept, as it came"},
 		{kind: Ledger, is: "each message adds: an entry, an amount, a stock", stated: true,
-			refused: map[guard]string{byNature: "each copy adds to a ledger"}},
+			refused: map[guard]string{byNature: "each copy adds to a ledger",
+				byLease: "a call whose answer was lost is made again, and adds again unless the other side keeps its key"}},
 		{kind: Intent, is: "a row that orders something to be done elsewhere", stated: true,
 			refused: map[guard]string{byNature: "a second row orders it a second time"}},
 		{kind: Command, is: "a request, which may be refused", stated: true,
@@ -73,7 +78,12 @@ func effectKinds() []effectKind {
 				byNature:      "the state that refused a command may have changed when its copy comes, which would then be obeyed",
 				byBusinessKey: "a command that was refused leaves nothing in the table, and its copy may then be obeyed",
 			}},
-		{kind: External, is: "something outside of the database: a payment, a mail", later: true},
+		{kind: External, is: "something outside of the database: a payment, a mail", stated: true,
+			refused: map[guard]string{
+				byMarker:      elsewhere,
+				byBusinessKey: elsewhere,
+				byNature:      "each copy does it again",
+			}},
 	}
 }
 

@@ -14,7 +14,7 @@ func effectShape() object[Effect] {
 func effectKindWord() choice[EffectKind] {
 	var c choice[EffectKind]
 	for _, k := range effectKinds() {
-		c.options = append(c.options, option[EffectKind]{word: string(k.kind), value: k.kind, later: k.later})
+		c.options = append(c.options, option[EffectKind]{word: string(k.kind), value: k.kind})
 	}
 	return c
 }

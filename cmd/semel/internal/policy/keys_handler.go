@@ -19,7 +19,8 @@ func handlerShape() object[Handler] {
 				pointer[SQL]{sqlShape()}, func(h *Handler) **SQL { return &h.SQL }),
 			key(meta{name: "types", doc: "A handler for each type of message: `\"payment.made\": {sql: …}`. A type may have a schema version behind it: `payment.made@2` is preferred to `payment.made` for a message whose dataschema is 2 or ends in /2, :2 or #2. A message without a handler for its type ends as `unknown_type`, as `retry.then` says and without an attempt."},
 				typesShape{typedHandlerShape()}, func(h *Handler) *[]TypedHandler { return &h.Types }),
-			later[Handler]("http", "A handler behind HTTP, in any language."),
+			key(meta{name: "http", doc: "An endpoint that is called for each message, in any language; with `strategy: lease`. See [HTTP handlers](#http-handlers)."},
+				pointer[HTTP]{httpShape()}, func(h *Handler) **HTTP { return &h.HTTP }),
 			later[Handler]("go", "A handler that a Go program registers."),
 		}}
 }

@@ -20,21 +20,23 @@ func strategyShape() object[Strategy] {
 				pointer[BusinessKey]{businessKeyShape()}, func(s *Strategy) **BusinessKey { return &s.BusinessKey }),
 			key(meta{name: "inbox", doc: "A marker and a row with the message commit with the effect; with `settle: after_receipt` they commit first, the broker is settled, and a worker applies the effect."},
 				boolean{}, func(s *Strategy) *bool { return &s.Inbox }),
-			later[Strategy]("lease", "Claims with lease and fencing token, for effects elsewhere."),
+			key(meta{name: "lease", doc: "For effects elsewhere, with `handler: {http: …}`: the message is received into the store's inbox and its broker settled; then it is claimed for a lease, the endpoint is called while no transaction is open, and the claim is completed under its token. The call happens at least once, one at a time, with the same key each time."},
+				boolean{}, func(s *Strategy) *bool { return &s.Lease }),
 		}}
 }
 
 func strategyWord() choice[Strategy] {
-	return notYetAvailable(choice[Strategy]{options: []option[Strategy]{
+	return choice[Strategy]{options: []option[Strategy]{
 		{word: "marker", value: Strategy{Marker: true}},
 		{word: "inbox", value: Strategy{Inbox: true}},
+		{word: "lease", value: Strategy{Lease: true}},
 		{word: "natural", reason: "natural does not say why late copies do no harm",
 			remedy: "write strategy: {natural: {order: irrelevant}}, or natural: {because: \"…\"}"},
 		{word: "business_key", reason: "business_key does not name its constraint",
 			remedy: "write strategy: {business_key: {constraint: \"payments.id\"}}"},
 		{word: "version", reason: "versions stand beside a marker, which what waits for an earlier one needs",
 			remedy: "write strategy: marker, and at the consumer version: {stream: \"body:/order\", number: \"body:/version\"}"},
-	}}, "lease")
+	}}
 }
 
 func naturalShape() object[Natural] {

@@ -77,7 +77,8 @@ func TestGoingOnWithoutTheStoreNeedsADeclaration(t *testing.T) {
 
 func TestTheKnownMistakesOfConsumersAreRefused(t *testing.T) {
 	t.Run("K1_mark_after_an_outside_effect", func(t *testing.T) {
-		wants(t, []string{"      sql:", "      http: {url: \"http://bank\"}\n      sql:"}, "handler.http: this key is known and not yet available")
+		wants(t, []string{"      sql:", "      http: {url: \"http://bank\"}\n      sql:"}, "handler: sql and http exclude one another")
+		wants(t, calls("strategy: marker"), "handler.http: a call is in no transaction", "write strategy: lease")
 	})
 	t.Run("K1_memory_as_truth", func(t *testing.T) {
 		wants(t, []string{"sqlite: {path: shop.db}", "memory: {}"}, "stores.shop.memory: this key is unknown")

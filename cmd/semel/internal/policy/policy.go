@@ -171,6 +171,8 @@ type Strategy struct {
 	Marker bool
 	// Inbox: a marker and a row with the message do.
 	Inbox bool
+	// Lease: the message is received, and its effect is a call under a claim.
+	Lease bool
 	// Natural is set when the effect is idempotent by nature.
 	Natural *Natural
 	// BusinessKey is set when a unique constraint of the effect decides,
@@ -179,7 +181,7 @@ type Strategy struct {
 }
 
 // Marks reports whether a marker is written.
-func (s Strategy) Marks() bool { return s.Marker || s.Inbox }
+func (s Strategy) Marks() bool { return s.Marker || s.Inbox || s.Lease }
 
 // Natural says why late copies do no harm. One of the two is set.
 type Natural struct {
@@ -257,13 +259,15 @@ type Fingerprint struct {
 	Selectors []string
 }
 
-// Handler is what a consumer does with a message. One of the two is set.
+// Handler is what a consumer does with a message. One of them is set.
 type Handler struct {
 	// SQL handles every message.
 	SQL *SQL
 	// Types handle each the messages of a type; what has none of these ends as
 	// semel.ReasonUnknownType.
 	Types []TypedHandler
+	// HTTP calls an endpoint for every message.
+	HTTP *HTTP
 }
 
 // TypedHandler handles the messages of a type, as consumer.ByType chooses.

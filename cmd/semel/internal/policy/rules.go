@@ -93,6 +93,8 @@ func (r rules) strategy() {
 			"keep natural, or the others")
 	case s.Marker && s.Inbox:
 		r.refuse("strategy", "inbox writes a marker, too", "keep inbox alone")
+	case s.Lease && (s.Marker || s.Inbox || s.BusinessKey != nil):
+		r.refuse("strategy", "lease keeps markers and rows of its own, and its calls are no part of a transaction that another guard could be in", "keep lease alone")
 	case s.Natural == nil && !s.Marks() && s.BusinessKey == nil:
 		r.refuse("strategy", "nothing makes the effect happen once", "write strategy: marker")
 	}
@@ -137,7 +139,7 @@ func (r rules) waits() {
 	if r.ok("hold", "retry") {
 		r.retryWaits()
 	}
-	if r.ok("drain", "timeout") && (c.Drain != consumer.DefaultDrain || c.Timeout != consumer.DefaultTimeout) && c.Drain < c.Timeout {
+	if c.Handler.HTTP == nil && r.ok("drain", "timeout") && (c.Drain != consumer.DefaultDrain || c.Timeout != consumer.DefaultTimeout) && c.Drain < c.Timeout {
 		r.warn("drain", fmt.Sprintf("a stop waits %s for a handler that may run %s, and then abandons it", legible.Span(c.Drain), legible.Span(c.Timeout)),
 			"let drain be at least timeout; nothing is lost either way")
 	}

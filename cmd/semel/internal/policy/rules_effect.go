@@ -12,7 +12,7 @@ func (r rules) effect() {
 		return
 	}
 	if why := k.refused[r.consumer.Strategy.guard()]; why != "" {
-		r.refuse("strategy", fmt.Sprintf("it is no guard for an effect of the kind %s: %s", k.kind, why), "write strategy: marker")
+		r.refuse("strategy", fmt.Sprintf("it is no guard for an effect of the kind %s: %s", k.kind, why), k.remedy(r.consumer.Strategy.guard()))
 	}
 	if k.stated && !r.set("retention") {
 		r.refuse("effect.kind", fmt.Sprintf("with the kind %s it is written down how long copies are recognised, and retention is missing", k.kind),
@@ -38,10 +38,19 @@ func EffectTable() string {
 	return b.String()
 }
 
+// remedy is what guards this kind, where g does not.
+func (k effectKind) remedy(g guard) string {
+	switch {
+	case g == byLease:
+		return "write kind: external if the other side keeps keys, or strategy: marker and statements"
+	case k.refused[byMarker] == "":
+		return "write strategy: marker"
+	}
+	return "write strategy: lease, and handler: {http: {url: …}}"
+}
+
 func (k effectKind) offers(g guard) string {
 	switch {
-	case k.later:
-		return "not yet"
 	case k.refused[g] != "":
 		return "refused: " + k.refused[g]
 	}

@@ -13,10 +13,14 @@ func (r rules) inbox() {
 	if !r.ok("strategy", "settle", "inbox", "alerts") {
 		return
 	}
-	if !c.Strategy.Inbox && r.set("settle") {
+	if !c.Strategy.Inbox && !c.Strategy.Lease && r.set("settle") {
 		r.refuse("settle", "only strategy inbox keeps messages before their effect", "remove it, or write strategy: inbox")
 	}
-	if c.Settle != 0 && c.PendingAge == 0 {
+	switch {
+	case c.PendingAge != 0:
+	case c.Strategy.Lease:
+		r.refuse("strategy", "with lease the broker is settled when a message is received; nobody sees there how much waits, and no alert says how old it may become", "write alerts: {pending_age: 60s}")
+	case c.Settle != 0:
 		r.refuse("settle", "once the broker is settled nobody sees there how much waits, and no alert says how old it may become",
 			"write alerts: {pending_age: 60s}, or settle: after_effect")
 	}

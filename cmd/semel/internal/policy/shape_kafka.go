@@ -108,7 +108,11 @@ func (instant) schema() schema {
 }
 
 // secret is a text that may not stand in the file, and is not shown.
-type secret struct{ leaf }
+type secret struct {
+	leaf
+	// noFile: none can be named in its place.
+	noFile bool
+}
 
 // secretPattern says of a text what isReference does.
 const secretPattern = `^\$\{[A-Za-z_][A-Za-z0-9_]*\}$`
@@ -120,7 +124,11 @@ func (s secret) read(d *decoder, p place) (string, bool) {
 		return "", false
 	}
 	if !isReference(n.Value) {
-		d.fault(p, "a secret stands in the policy", "write "+s.words()+", or name a file that holds it")
+		remedy := "write " + s.words()
+		if !s.noFile {
+			remedy += ", or name a file that holds it"
+		}
+		d.fault(p, "a secret stands in the policy", remedy)
 		return "", false
 	}
 	text, ok := d.text(&p, s.words())

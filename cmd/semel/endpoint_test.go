@@ -1,0 +1,120 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// called is one call of an endpoint.
+type called struct{ id, key, attempt string }
+
+// endpoint is what a policy calls. It remembers each call, and what arrived says when
+// one came.
+type endpoint struct {
+	*httptest.Server
+	arrived chan called
+
+	mu    sync.Mutex // holds what follows
+	calls []called
+}
+
+// newEndpoint answers a call with what answer says of it and of how many there were of
+// its message before.
+func newEndpoint(answer func(w http.ResponseWriter, r *http.Request, body []byte, before int)) *endpoint {
+	e := &endpoint{arrived: make(chan called, 1<<16)}
+	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return // who called is gone before the call was whole
+		}
+		c := called{r.Header.Get("ce-id"), r.Header.Get("Idempotency-Key"), r.Header.Get("Semel-Attempt")}
+		e.mu.Lock()
+		before := len(slices.DeleteFunc(slices.Clone(e.calls), func(other called) bool { return other.id != c.id }))
+		e.calls = append(e.calls, c)
+		e.mu.Unlock()
+		e.arrived <- c
+		answer(w, r, body, before)
+	}))
+	return e
+}
+
+// seen are the calls so far.
+func (e *endpoint) seen() []called {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.calls)
+}
+
+// answers starts an endpoint for a script, and sets ENDPOINT to its URL. It answers as
+// the body says: {"answers": ["503 7", "302", 204]} are the statuses of a message's calls,
+// the last one for all further ones, with the Retry-After behind. Its calls are compared by
+// the command calls.
+func answers(ts *testscript.TestScript, _ bool, _ []string) {
+	e := newEndpoint(func(w http.ResponseWriter, _ *http.Request, body []byte, before int) {
+		var b struct{ Answers []any }
+		if json.Unmarshal(body, &b) != nil || len(b.Answers) == 0 {
+			b.Answers = []any{204}
+		}
+		status, after, _ := strings.Cut(fmt.Sprint(b.Answers[min(before, len(b.Answers)-1)]), " ")
+		code, _ := strconv.Atoi(status)
+		if after != "" {
+			w.Header().Set("Retry-After", after)
+		}
+		w.Header().Set("Location", "http://127.0.0.1:1/")
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(code)
+		if code >= 400 {
+			_, _ = io.WriteString(w, `{"title": "No such card", "detail": "hunter2"}`)
+		}
+	})
+	ts.Defer(e.Close)
+	ts.Setenv("ENDPOINT", e.URL)
+	endpoints.Store(ts, e)
+}
+
+// endpoints are those of scripts, which run beside one another.
+var endpoints sync.Map
+
+// calls TEXT holds the calls so far to what they should be, as "id attempt" in the order of
+// ids and attempts, each message under one key of its own.
+func calls(ts *testscript.TestScript, _ bool, args []string) {
+	e, _ := endpoints.Load(ts)
+	keys, ids, all := map[string]string{}, map[string]string{}, []string{}
+	for _, c := range e.(*endpoint).seen() {
+		if known, other := keys[c.id], ids[c.key]; known != "" && known != c.key || other != "" && other != c.id {
+			ts.Fatalf("message %s has the keys %s and %s; %s is of message %s, too", c.id, known, c.key, c.key, other)
+		}
+		keys[c.id], ids[c.key] = c.key, c.id
+		all = append(all, c.id+" "+c.attempt)
+	}
+	slices.Sort(all)
+	if got := strings.Join(all, ", "); got != args[0] {
+		ts.Fatalf("the calls are %q, and should be %q", got, args[0])
+	}
+}
+
+// freePort is a port of this host on which nobody listens.
+func freePort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+)
+
+// python is the handler of examples/http-handler as a process.
+type python struct {
+	cmd *exec.Cmd
+	// log has a line for each call that it answers.
+	log *bufio.Scanner
+}
+
+// startPython starts it in folder, and returns when it listens.
+func startPython(t *testing.T, folder string) *python {
+	t.Helper()
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Fatal("the example of a handler in Python cannot run: python3 is missing; as root: apt-get install --no-install-recommends python3")
+	}
+	p := &python{cmd: exec.Command("python3", "-u", "charge.py")}
+	p.cmd.Dir = folder
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.cmd.Stderr = p.cmd.Stdout
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p.log = bufio.NewScanner(out)
+	p.await(t, "listening on ")
+	t.Cleanup(p.kill)
+	return p
+}
+
+// await reads the log to a line that holds text.
+func (p *python) await(t *testing.T, text string) {
+	t.Helper()
+	guard := time.AfterFunc(time.Minute, func() { _ = p.cmd.Process.Kill() })
+	defer guard.Stop()
+	for p.log.Scan() {
+		if strings.Contains(p.log.Text(), text) {
+			return
+		}
+	}
+	t.Fatalf("the handler in Python never wrote %q", text)
+}
+
+func (p *python) kill() {
+	_ = p.cmd.Process.Kill()
+	_ = p.cmd.Wait()
+}
+
+// httpExample is a copy of the example, whose handler listens on a port of its own.
+func httpExample(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	for _, name := range []string{"semel.yaml", "charge.py", "orders.jsonl"} {
+		text, err := os.ReadFile(filepath.Join("../../examples/http-handler", name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(folder, name), text, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PORT", freePort(t))
+	t.Setenv("WEBHOOK_SECRET", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+	return folder
+}
+
+const charges = "select count(*) || ' charges under ' || count(distinct key) || ' keys' from charges"
+
+func TestTheExampleInPythonDoesWhatItsTextSays(t *testing.T) {
+	t.Run("K10_a_handler_in_python_alone", func(t *testing.T) {
+		folder := httpExample(t)
+		startPython(t, folder)
+		var summary struct{ Consumers map[string]semel.Counts }
+		if err := json.Unmarshal(output(t, folder, "semel", "run", "--json"), &summary); err != nil {
+			t.Fatal(err)
+		}
+		if c := summary.Consumers["charging"]; c.Inbox.Applied != 39 || c.Duplicates != 3 || c.Inbox.Parked != 1 {
+			t.Errorf("%+v", c)
+		}
+		if got := string(output(t, folder, "sqlite", "charges.db", charges)); got != "39 charges under 39 keys\n" {
+			t.Error(got)
+		}
+		if list := output(t, folder, "semel", "parked", "ls"); !bytes.Contains(list, []byte("order-13")) || !bytes.Contains(list, []byte("422 Unprocessable Entity: There is nothing to charge")) {
+			t.Errorf("%s", list)
+		}
+	})
+	t.Run("K10_a_request_with_another_signature_charges_nothing", func(t *testing.T) {
+		folder := httpExample(t)
+		startPython(t, folder)
+		t.Setenv("WEBHOOK_SECRET", "whsec_aHVudGVyMmh1bnRlcjJodW50ZXIyaHVudGVyMg==")
+		output(t, folder, "semel", "run")
+		if got := string(output(t, folder, "sqlite", "charges.db", charges)); got != "0 charges under 0 keys\n" {
+			t.Error(got)
+		}
+	})
+}
+
+func TestTheExampleInPythonUnderKillsOfBothProcesses(t *testing.T) {
+	t.Run("K10_B11_E3_each_order_is_charged_once", func(t *testing.T) {
+		const orders, kills = 400, 6
+		folder := httpExample(t)
+		var lines strings.Builder
+		for i := range orders {
+			fmt.Fprintf(&lines, `{"specversion":"1.0","id":"o-%d","source":"/shop","type":"order.placed","data":{"card":"c","amount":1}}`+"\n", i)
+		}
+		replace(t, folder, "orders.jsonl", func(string) string { return lines.String() })
+		replace(t, folder, "semel.yaml", func(policy string) string {
+			return strings.NewReplacer("timeout: 5s", "timeout: 2500ms", "format: cloudevents", "format: cloudevents, follow: true", "    handler:\n",
+				"    inbox: {lease: 3s, poll: 50ms, starts: 100}\n    retry: {attempts: 1000, first: 10ms, most: 100ms, budget: {per_second: 1000}}\n    handler:\n").Replace(policy)
+		})
+		handler, run := startPython(t, folder), startSemel(t, folder)
+		for i := range kills {
+			for range 25 {
+				handler.await(t, "POST /charge")
+			}
+			if i%2 == 0 {
+				handler.kill()
+				handler = startPython(t, folder)
+			} else {
+				run.stopWith(t, syscall.SIGKILL)
+				run = startSemel(t, folder)
+			}
+		}
+		for began := time.Now(); !ended(t, folder, orders); {
+			if time.Since(began) > time.Minute {
+				t.Fatal("not all orders are completed after a minute")
+			}
+		}
+		run.stopWith(t, syscall.SIGTERM)
+		if got, want := string(output(t, folder, "sqlite", "charges.db", charges)), fmt.Sprintf("%d charges under %d keys\n", orders, orders); got != want {
+			t.Errorf("%s, and should be %s", got, want)
+		}
+	})
+}
+
+// ended reports whether n rows of the inbox are completed.
+func ended(t *testing.T, folder string, n int) bool {
+	t.Helper()
+	return string(output(t, folder, "sqlite", "shop.db", "select count(*) from semel_inbox where state = 'COMPLETED'")) == fmt.Sprintf("%d\n", n)
+}
+
+// replace changes a file of folder.
+func replace(t *testing.T, folder, name string, by func(string) string) {
+	t.Helper()
+	path := filepath.Join(folder, name)
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(path, []byte(by(string(text))), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTheHandlerInTheDocsIsTheExamples(t *testing.T) {
+	page, err := os.ReadFile("../../docs/calling-out.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, err := os.ReadFile("../../examples/http-handler/charge.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(page), "<!-- examples/http-handler/charge.py -->\n```python\n")
+	if text, _, ends := strings.Cut(rest, "```\n"); !found || !ends || text != string(code) {
+		t.Error("docs/calling-out.md prints another handler than examples/http-handler/charge.py; copy it there")
+	}
+}

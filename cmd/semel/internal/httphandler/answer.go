@@ -1,0 +1,148 @@
+package httphandler
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/legible"
+)
+
+const (
+	// mostRead is how much of an answer's body is read, so that its connection can be
+	// used again; the connection of a longer one is closed.
+	mostRead = 1 << 20
+	// mostProblem is how long a description of a problem may be that is looked into.
+	mostProblem = 64 << 10
+	// mostTitle is how much of a problem's title is told.
+	mostTitle = 256
+)
+
+// answer is what is known of one that has come.
+type answer struct {
+	status int
+	header http.Header
+	// title is of a problem (RFC 9457), or empty.
+	title string
+}
+
+// read takes the answer to its end, or over its first MiB. An error says that it ended
+// before its end.
+func read(response *http.Response) (answer, error) {
+	a := answer{status: response.StatusCode, header: response.Header}
+	var problem bytes.Buffer
+	into := io.Discard
+	if kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type")); err == nil && kind == "application/problem+json" && a.status >= 400 {
+		into = &first{&problem}
+	}
+	if _, err := io.Copy(into, io.LimitReader(response.Body, mostRead)); err != nil {
+		return a, err
+	}
+	if _, err := io.ReadFull(response.Body, make([]byte, 1)); err != nil && err != io.EOF {
+		return a, err
+	}
+	a.title = title(problem.Bytes())
+	return a, nil
+}
+
+// first keeps what fits into mostProblem, and one byte more.
+type first struct{ *bytes.Buffer }
+
+func (f *first) Write(p []byte) (int, error) {
+	_, _ = f.Buffer.Write(p[:min(len(p), mostProblem+1-f.Len())])
+	return len(p), nil
+}
+
+// title is that of a problem, which says the same of every occurrence (RFC 9457,
+// section 3.1.3); its detail does not, and may quote the message.
+func title(problem []byte) string {
+	var p struct {
+		Title string `json:"title"`
+	}
+	if len(problem) > mostProblem || json.Unmarshal(problem, &p) != nil {
+		return ""
+	}
+	if len(p.Title) > mostTitle {
+		p.Title = strings.ToValidUTF8(p.Title[:mostTitle], "") + "…"
+	}
+	return legible.Printable(p.Title)
+}
+
+// judge says what an answer means for its message.
+func (h *Handler) judge(a answer, now time.Time) error {
+	if a.status >= 200 && a.status < 300 {
+		return nil
+	}
+	err := &answerError{host: h.host, status: a.status, title: a.title}
+	if again(a.status) {
+		return semel.RetryAfter(err, min(retryAfter(a.header, now), h.config.MaxRetryAfter))
+	}
+	return semel.Permanent(err)
+}
+
+// again reports whether the same request may be answered otherwise later. With 409 the
+// call before, under the same key, may still be under way.
+func again(status int) bool {
+	switch status {
+	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusTooManyRequests:
+		return true
+	}
+	return status >= 500
+}
+
+// answerError is an answer that says no.
+type answerError struct {
+	host   string
+	status int
+	title  string
+}
+
+func (e *answerError) Error() string {
+	text := fmt.Sprintf("%s answered %d", e.host, e.status)
+	if known := http.StatusText(e.status); known != "" {
+		text += " " + known
+	}
+	if e.title != "" {
+		text += ": " + e.title
+	}
+	if e.status >= 300 && e.status < 400 {
+		text += "; redirects are not followed: call the endpoint where it is"
+	}
+	return text
+}
+
+// retryAfter is the wait that an answer asks for, 0 if none (RFC 9110, section 10.2.3).
+// A date is held against the answer's own date, since its server's clock wrote both.
+func retryAfter(header http.Header, now time.Time) time.Duration {
+	text := header.Get("Retry-After")
+	if seconds, ok := digits(text); ok {
+		return seconds
+	}
+	at, err := http.ParseTime(text)
+	if err != nil {
+		return 0
+	}
+	if there, err := http.ParseTime(header.Get("Date")); err == nil {
+		now = there
+	}
+	return max(at.Sub(now), 0)
+}
+
+// digits reads seconds. More than a year is a year.
+func digits(text string) (time.Duration, bool) {
+	const most = 365 * 24 * time.Hour
+	var wait time.Duration
+	for _, c := range []byte(text) {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		wait = min(wait*10+time.Duration(c-'0')*time.Second, most)
+	}
+	return wait, text != ""
+}

@@ -1,0 +1,118 @@
+package httphandler
+
+import (
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+)
+
+var nothing = log.New(io.Discard, "", 0)
+
+func TestWhatAStatusMeans(t *testing.T) {
+	e := newEndpoint(t, func(w http.ResponseWriter, r *http.Request) {
+		status, _ := strconv.Atoi(r.Header.Get("X-Status"))
+		w.Header().Set("Location", "/elsewhere")
+		w.WriteHeader(status)
+	})
+	t.Run("C4_each_status_is_done_again_or_for_good", func(t *testing.T) {
+		for status := 200; status < 600; status++ {
+			h := e.handler(t, func(c *Config) { c.Headers = []Header{{"X-Status", strconv.Itoa(status)}} })
+			want := semel.DecidePermanent
+			switch {
+			case status < 300:
+				want = 0
+			case status >= 500, status == 408, status == 409, status == 425, status == 429:
+				want = semel.DecideRetry
+			}
+			words := ""
+			if want != 0 {
+				words = fmt.Sprintf("answered %d", status)
+			}
+			before := e.calls.Load()
+			h.says(t, want, words)
+			if n := e.calls.Load() - before; n != 1 {
+				t.Errorf("%d: %d calls, so that a redirect was followed", status, n)
+			}
+			h.transport.CloseIdleConnections()
+		}
+	})
+	t.Run("a_redirect_says_what_to_do", func(t *testing.T) {
+		e.handler(t, func(c *Config) { c.Headers = []Header{{"X-Status", "308"}} }).says(t, semel.DecidePermanent, "redirects are not followed")
+	})
+}
+
+func TestRetryAfter(t *testing.T) {
+	now := time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
+	there := now.Add(-7 * time.Hour) // their clock
+	for name, c := range map[string]struct {
+		after, date string
+		want        time.Duration
+	}{
+		"none":                         {want: 0},
+		"seconds":                      {after: "120", want: 2 * time.Minute},
+		"zero":                         {after: "0", want: 0},
+		"more than there are":          {after: strings.Repeat("9", 400), want: time.Hour},
+		"more than is waited":          {after: "3601", want: time.Hour},
+		"negative":                     {after: "-5", want: 0},
+		"with a sign":                  {after: "+5", want: 0},
+		"a fraction":                   {after: "1.5", want: 0},
+		"words":                        {after: "soon", want: 0},
+		"a date":                       {after: now.Add(90 * time.Second).Format(http.TimeFormat), want: 90 * time.Second},
+		"a date by their clock":        {after: there.Add(time.Minute).Format(http.TimeFormat), date: there.Format(http.TimeFormat), want: time.Minute},
+		"a date beside no date":        {after: now.Add(time.Minute).Format(http.TimeFormat), date: "yesterday", want: time.Minute},
+		"a date that is over":          {after: now.Add(-time.Minute).Format(http.TimeFormat), want: 0},
+		"a date in the form of before": {after: now.Add(time.Minute).Format(time.RFC850), want: time.Minute},
+		"a date in the form of C":      {after: now.Add(time.Minute).Format(time.ANSIC), want: time.Minute},
+		"a date after all":             {after: now.AddDate(200, 0, 0).Format(http.TimeFormat), want: time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := handlerOf(t, "http://localhost:1")
+			header := http.Header{"Retry-After": {c.after}, "Date": {c.date}}
+			d, _ := decided(t, h.judge(answer{status: 429, header: header}, now))
+			if d.Decision != semel.DecideRetry || d.After != c.want {
+				t.Errorf("%v after %v, and should be %v", d.Decision, d.After, c.want)
+			}
+		})
+	}
+	t.Run("it_counts_with_every_status_that_is_tried_again_and_with_no_other", func(t *testing.T) {
+		h := handlerOf(t, "http://localhost:1")
+		for status, want := range map[int]time.Duration{503: time.Second, 409: time.Second, 425: time.Second, 500: time.Second, 400: 0, 301: 0} {
+			d, _ := decided(t, h.judge(answer{status: status, header: http.Header{"Retry-After": {"1"}}}, now))
+			if d.After != want {
+				t.Errorf("%d: after %v", status, d.After)
+			}
+		}
+	})
+}
+
+func TestTheTitleOfAProblemIsTold(t *testing.T) {
+	for name, c := range map[string]struct{ kind, body, want string }{
+		"a problem":               {"application/problem+json; charset=utf-8", `{"title":"No such card","detail":"` + hidden + `"}`, "422 Unprocessable Entity: No such card"},
+		"of another type":         {"application/json", `{"title":"` + hidden + `"}`, "422 Unprocessable Entity"},
+		"a text":                  {"text/plain", hidden, "422 Unprocessable Entity"},
+		"no JSON":                 {"application/problem+json", hidden, "422 Unprocessable Entity"},
+		"a title that is none":    {"application/problem+json", `{"title":17}`, "422 Unprocessable Entity"},
+		"of several lines":        {"application/problem+json", `{"title":"a\nb\u001b[2J"}`, `a\nb`},
+		"a long title":            {"application/problem+json", `{"title":"` + strings.Repeat("x", 1000) + `"}`, strings.Repeat("x", mostTitle) + "…"},
+		"a problem without bound": {"application/problem+json", `{"title":"` + hidden + `","detail":"` + strings.Repeat("x", mostProblem) + `"}`, "422 Unprocessable Entity"},
+	} {
+		t.Run("law_15_"+strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
+			e := newEndpoint(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", c.kind)
+				w.WriteHeader(422)
+				_, _ = io.WriteString(w, c.body)
+			})
+			_, text := decided(t, e.handler(t).Handle(t.Context(), message()))
+			if !strings.Contains(text, c.want) || strings.Contains(text, "\n") || strings.Contains(text, "\x1b") || len(text) > 400 {
+				t.Errorf("%q, and should have %q", text, c.want)
+			}
+		})
+	}
+}

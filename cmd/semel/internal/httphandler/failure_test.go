@@ -1,0 +1,249 @@
+package httphandler
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+)
+
+const (
+	unknown = "is not known"
+	unsent  = "nothing was sent"
+)
+
+func TestAnswersThatDoNotComeWhole(t *testing.T) {
+	hangs := func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	}
+	begins := func(status int, length string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", length)
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, "x")
+			_ = http.NewResponseController(w).Flush()
+			hangs(w, r)
+		}
+	}
+	breaks := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		_, _ = io.WriteString(w, "x")
+		panic(http.ErrAbortHandler)
+	}
+	const short = 200 * time.Millisecond
+	for name, c := range map[string]struct {
+		answer http.HandlerFunc
+		words  string
+		time   time.Duration
+	}{
+		"E3_trap_T76_nothing_in_time_is_an_unknown_outcome": {hangs, "no whole answer within 200ms", short},
+		"an_answer_that_never_ends":                         {begins(200, "100"), "no whole answer within 200ms", short},
+		"a_refusal_that_never_ends":                         {begins(400, "100"), "no whole answer within 200ms", short},
+		"E3_a_handler_that_dies_in_its_answer":              {breaks, "the connection ended before the answer did", 0},
+		"E3_a_handler_that_dies_before_its_answer":          {raw(""), "the connection ended before the answer did", 0},
+		"a_handler_that_dies_in_its_headers":                {raw("HTTP/1.1 200 OK\r\nContent-"), "no answer of HTTP", 0},
+		"garbage":                                           {raw(hidden + " is no answer\r\n\r\n"), "no answer of HTTP", 0},
+		"a_status_that_is_none":                             {raw("HTTP/1.1 " + hidden + " OK\r\n\r\n"), "no answer of HTTP", 0},
+		"a_header_that_is_none":                             {raw("HTTP/1.1 200 OK\r\n" + hidden + "\r\n\r\n"), "no answer of HTTP", 0},
+		"a_length_that_is_none":                             {raw("HTTP/1.1 200 OK\r\nContent-Length: " + hidden + "\r\n\r\n"), "no answer of HTTP", 0},
+		"headers_without_bound":                             {raw("HTTP/1.1 200 OK\r\nX-A: " + strings.Repeat("a", mostHeaders) + "\r\n\r\n"), "no answer of HTTP", 0},
+		"chunks_that_are_none":                              {raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + hidden + "\r\n"), "no answer of HTTP", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEndpoint(t, c.answer)
+			h := e.handler(t)
+			if c.time > 0 {
+				h = e.handler(t, within(c.time))
+			}
+			h.says(t, semel.DecideRetry, c.words)
+			h.says(t, semel.DecideRetry, unknown)
+			h.says(t, semel.DecideRetry, "again with the same key")
+			if n := e.calls.Load(); n != 3 {
+				t.Errorf("%d calls for 3 attempts", n)
+			}
+		})
+	}
+}
+
+func TestAnswersThatAreLong(t *testing.T) {
+	long := func(bytes int) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, bytes)) }
+	}
+	for name, c := range map[string]struct {
+		bytes       int
+		connections int64
+	}{
+		"none_of_it":                   {0, 1},
+		"its_first_MiB":                {mostRead, 1},
+		"more_ends_the_connection":     {mostRead + 100, 3},
+		"a_megabyte_more_than_is_read": {2 * mostRead, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEndpoint(t, long(c.bytes))
+			h := e.handler(t)
+			for range 3 {
+				h.says(t, 0, "")
+			}
+			if n := e.connections.Load(); n != c.connections {
+				t.Errorf("%d connections for 3 calls, and should be %d", n, c.connections)
+			}
+		})
+	}
+}
+
+func TestConnectionsAreBounded(t *testing.T) {
+	inside := make(chan bool, 100)
+	e := newEndpoint(t, func(_ http.ResponseWriter, r *http.Request) {
+		inside <- true
+		defer func() { <-inside }()
+		if len(inside) > 4 {
+			t.Error("more calls at once than there are connections")
+		}
+	})
+	h := e.handler(t)
+	var all sync.WaitGroup
+	for range 100 {
+		all.Go(func() { h.says(t, 0, "") })
+	}
+	all.Wait()
+	if n := e.connections.Load(); n > 4 {
+		t.Errorf("%d connections", n)
+	}
+}
+
+func TestACallThatIsEndedHere(t *testing.T) {
+	e := newEndpoint(t, func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	h := e.handler(t, func(c *Config) {})
+	time.AfterFunc(50*time.Millisecond, func() { cancel(errors.New(hidden)) })
+	_, text := decided(t, h.Handle(ctx, message()))
+	if !strings.Contains(text, "the call was ended here") {
+		t.Errorf("%q", text)
+	}
+}
+
+func TestAnEndpointThatIsAway(t *testing.T) {
+	t.Run("E3_where_nobody_listens_nothing_was_sent", func(t *testing.T) {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = listener.Close()
+		h := handlerOf(t, "http://"+listener.Addr().String())
+		h.says(t, semel.DecideRetry, unsent)
+		h.says(t, semel.DecideRetry, "connection refused")
+	})
+	t.Run("E3_a_kept_connection_that_was_closed_makes_no_second_call", func(t *testing.T) {
+		newEndpoint(t, func(http.ResponseWriter, *http.Request) {}).closing(t)
+	})
+	t.Run("E3_a_call_that_was_sent_on_a_kept_connection_is_not_repeated_in_secret", func(t *testing.T) {
+		var dies atomic.Bool
+		e := newEndpoint(t, func(w http.ResponseWriter, r *http.Request) {
+			if _, _ = io.Copy(io.Discard, r.Body); dies.Load() {
+				panic(http.ErrAbortHandler)
+			}
+		})
+		h := e.handler(t)
+		h.says(t, 0, "")
+		dies.Store(true)
+		h.says(t, semel.DecideRetry, unknown)
+		if n := e.calls.Load(); n != 2 {
+			t.Errorf("%d calls for 2 attempts", n)
+		}
+	})
+	t.Run("the_same_of_an_empty_body", func(t *testing.T) {
+		var dies atomic.Bool
+		e := newEndpoint(t, func(http.ResponseWriter, *http.Request) {
+			if dies.Load() {
+				panic(http.ErrAbortHandler)
+			}
+		})
+		h, m := e.handler(t), message()
+		m.Body = nil
+		for range 2 {
+			_ = h.Handle(t.Context(), m)
+			dies.Store(true)
+		}
+		if n := e.calls.Load(); n != 2 {
+			t.Errorf("%d calls for 2 attempts", n)
+		}
+	})
+}
+
+// closing closes each connection while it is kept, so that the next call may notice it
+// before it sends, and goes over another one, or only then.
+func (e *endpoint) closing(t *testing.T, changes ...func(*Config)) {
+	t.Helper()
+	h, done, before := e.handler(t, changes...), int64(0), e.calls.Load()
+	const attempts = 200
+	for range attempts {
+		switch d, text := decided(t, h.Handle(t.Context(), message())); {
+		case d.Decision == 0:
+			done++
+		case d.Decision != semel.DecideRetry || !strings.Contains(text, unknown):
+			t.Errorf("%v: %q", d.Decision, text)
+		}
+		e.CloseClientConnections()
+	}
+	if n := e.calls.Load() - before; n < done || n > attempts || done < attempts/4 {
+		t.Errorf("%d calls in %d attempts, of which %d were answered", n, attempts, done)
+	}
+}
+
+func TestCertificates(t *testing.T) {
+	e := unstarted(t, func(http.ResponseWriter, *http.Request) {})
+	e.StartTLS()
+	known := x509.NewCertPool()
+	known.AddCert(e.Certificate())
+	t.Run("one_of_a_known_authority_is_taken_and_its_connection_kept", func(t *testing.T) {
+		h := e.handler(t, trusting(&tls.Config{RootCAs: known}))
+		for range 3 {
+			h.says(t, 0, "")
+		}
+		if n := e.connections.Load(); n != 1 {
+			t.Errorf("%d connections", n)
+		}
+	})
+	t.Run("one_that_does_not_fit_is_told_and_nothing_was_sent", func(t *testing.T) {
+		before := e.calls.Load()
+		h := e.handler(t)
+		h.says(t, semel.DecideRetry, "of an authority that is not known here")
+		h.says(t, semel.DecideRetry, unsent)
+		other := handlerOf(t, strings.Replace(e.URL, "127.0.0.1", "localhost", 1), trusting(&tls.Config{RootCAs: known}))
+		other.says(t, semel.DecideRetry, "its certificate is of another host")
+		if n := e.calls.Load() - before; n != 0 {
+			t.Errorf("%d calls", n)
+		}
+	})
+	t.Run("an_endpoint_without_TLS_is_told", func(t *testing.T) {
+		plain := newEndpoint(t, func(http.ResponseWriter, *http.Request) {})
+		handlerOf(t, strings.Replace(plain.URL, "http:", "https:", 1)).says(t, semel.DecideRetry, "it does not speak TLS")
+	})
+	t.Run("a_certificate_of_this_side_that_is_missing_is_told", func(t *testing.T) {
+		strict := unstarted(t, func(http.ResponseWriter, *http.Request) {})
+		strict.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
+		strict.StartTLS()
+		trust := &tls.Config{RootCAs: known}
+		strict.handler(t, trusting(trust)).says(t, semel.DecideRetry, "certificate required")
+		with := trust.Clone()
+		with.Certificates = strict.TLS.Certificates
+		strict.handler(t, trusting(with)).says(t, 0, "")
+	})
+	t.Run("E3_a_kept_connection_that_was_closed_makes_no_second_call", func(t *testing.T) {
+		e.closing(t, trusting(&tls.Config{RootCAs: known}))
+	})
+}

@@ -1,0 +1,85 @@
+package httphandler
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/semel-go/semel"
+)
+
+// Config says how an endpoint is called.
+type Config struct {
+	// URL is the endpoint's: http or https, without a user.
+	URL string
+	// Headers are sent with each request. Pass names headers of a message that are
+	// sent with its request. Neither may name one that Allowed or Passable refuses.
+	Headers []Header
+	Pass    []string
+	// Timeout is of one call, from the connection to the end of the answer.
+	Timeout time.Duration
+	// MaxRetryAfter is the longest wait that an answer may ask for; a longer one is
+	// cut to it.
+	MaxRetryAfter time.Duration
+	// Secrets sign each request; see ParseSecret. Several make a signature each.
+	Secrets []Secret
+	// TLS may be nil, for the system's authorities.
+	TLS *tls.Config
+	// Connections is how many there are to the endpoint at most.
+	Connections int
+}
+
+// Header is one header of a request.
+type Header struct{ Name, Value string }
+
+// Handler calls an endpoint. Its calls may run beside one another.
+type Handler struct {
+	config    Config
+	host      string
+	transport *http.Transport
+}
+
+// New makes a handler; it connects to nobody yet. Its errors show nothing of the URL.
+func New(c Config) (*Handler, error) {
+	u, err := url.Parse(c.URL)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return nil, errors.New("the URL is none of http or https with a host")
+	case u.User != nil:
+		return nil, errors.New("the URL has a user in it")
+	case c.Timeout <= 0 || c.Connections <= 0:
+		return nil, fmt.Errorf("a time-out of %v and %d connections: both must be more than 0", c.Timeout, c.Connections)
+	}
+	return &Handler{config: c, host: u.Host, transport: newTransport(c)}, nil
+}
+
+// errTimeout is the cause of a call that was cut because its time was over.
+var errTimeout = errors.New("the time of the call is over")
+
+// Handle makes one call for m. The error, if any, says what becomes of the message: see
+// semel.Retry, semel.RetryAfter and semel.Permanent.
+func (h *Handler) Handle(ctx context.Context, m *semel.Message) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, h.config.Timeout, errTimeout)
+	defer cancel()
+	c := &call{}
+	request, err := h.request(c.traced(ctx), m, time.Now())
+	if err != nil {
+		return semel.Permanent(err)
+	}
+	// Not through a http.Client: that would follow redirects, keep cookies, and show
+	// the URL in its errors.
+	response, err := h.transport.RoundTrip(request)
+	if err != nil {
+		return semel.Retry(h.failed(ctx, c, err))
+	}
+	defer func() { _ = response.Body.Close() }()
+	a, err := read(response)
+	if err != nil {
+		return semel.Retry(h.failed(ctx, c, err))
+	}
+	return h.judge(a, time.Now())
+}

@@ -1,0 +1,162 @@
+package httphandler
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/cloudevents"
+)
+
+// step is what the idempotency key of a call is made of, beside the identity. It may
+// never change: a message whose call is under way would get another key.
+const step = "handler"
+
+// The headers that are Semel's own.
+const (
+	headerKey     = "Idempotency-Key"
+	headerAttempt = "Semel-Attempt"
+)
+
+// kept are headers of a message that its request has as they are: they say what caused
+// it, and which trace it is of.
+var kept = [...]string{semel.HeaderCausation, semel.HeaderCorrelation, "correlation-id", "x-correlation-id", "traceparent"}
+
+// request is the call for m as a CloudEvent in binary mode. An error says that the
+// message has what no request can have.
+func (h *Handler) request(ctx context.Context, m *semel.Message, now time.Time) (*http.Request, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, h.config.URL, bytes.NewReader(m.Body))
+	if err != nil {
+		return nil, fmt.Errorf("no request can be made for %s", h.host) // the error shows the URL
+	}
+	to := request.Header
+	for _, header := range h.config.Headers {
+		to.Add(header.Name, header.Value)
+	}
+	if err := h.passOn(to, m); err != nil {
+		return nil, err
+	}
+	trace(to, m)
+	event(to, m)
+	key := m.IdempotencyKey(step)
+	// The IETF's draft (draft-ietf-httpapi-idempotency-key-header-07) makes the value a
+	// string in quotes. Providers document it bare and take all that stands there for the
+	// key, some of 36 characters at most, which a UUID has without quotes. So it is bare.
+	to.Set(headerKey, key)
+	to.Set(headerAttempt, strconv.Itoa(m.Attempt))
+	to.Set("User-Agent", "semel")
+	sign(to, h.config.Secrets, key, now, m.Body)
+	return request, nil
+}
+
+// passOn adds those headers of the message that the policy names.
+func (h *Handler) passOn(to http.Header, m *semel.Message) error {
+	for _, name := range h.config.Pass {
+		for _, header := range m.Headers {
+			if !strings.EqualFold(header.Name, name) {
+				continue
+			}
+			if !sendable(header.Value) {
+				return fmt.Errorf("the header %s of the message has a value that no header of a request can have", name)
+			}
+			to.Add(name, string(header.Value))
+		}
+	}
+	return nil
+}
+
+// trace adds what a message was caused by; what cannot be sent is not worth a failure.
+func trace(to http.Header, m *semel.Message) {
+	for _, name := range kept {
+		if v, ok := m.Headers.Get(name); ok && sendable(v) {
+			to.Set(name, string(v))
+		}
+	}
+	if to.Get("traceparent") == "" {
+		return // a tracestate alone means nothing
+	}
+	for _, header := range m.Headers {
+		if strings.EqualFold(header.Name, "tracestate") && sendable(header.Value) {
+			to.Add("tracestate", string(header.Value))
+		}
+	}
+}
+
+// The attributes of an event whose message is none: an id, a source and a type are
+// required by CloudEvents.
+const (
+	typeOfNone   = "semel.message"
+	sourceOfNone = "semel"
+)
+
+// event adds the attributes, as the HTTP Protocol Binding for CloudEvents 1.0.2 says
+// (https://github.com/cloudevents/spec, section 3.1).
+func event(to http.Header, m *semel.Message) {
+	attribute := func(name, value string) {
+		if value != "" {
+			to.Set("ce-"+name, encoded(value))
+		}
+	}
+	for _, header := range m.Headers {
+		name, is := strings.CutPrefix(strings.ToLower(header.Name), "ce-")
+		if is && name != "datacontenttype" && isToken(name) && to.Get("ce-"+name) == "" {
+			attribute(name, string(header.Value))
+		}
+	}
+	attribute("specversion", cloudevents.Version)
+	attribute("id", either(m.ID(), m.Identity.ID))
+	attribute("source", either(m.Source(), m.Identity.Source, sourceOfNone))
+	attribute("type", either(m.Type(), typeOfNone))
+	attribute("subject", m.Subject())
+	attribute("dataschema", m.DataSchema())
+	if at := m.Attributes.Time; !at.IsZero() {
+		attribute("time", at.Format(time.RFC3339Nano))
+	}
+	if kind := contentType(m); kind != "" {
+		to.Set("Content-Type", kind)
+	}
+}
+
+func either(texts ...string) string {
+	for _, text := range texts {
+		if text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// contentType is what the message says, or JSON if its body is; empty if nobody knows.
+func contentType(m *semel.Message) string {
+	for _, name := range [...]string{"ce-datacontenttype", "content-type"} {
+		if v, ok := m.Headers.Get(name); ok && len(v) > 0 && sendable(v) {
+			return string(v)
+		}
+	}
+	if json.Valid(m.Body) {
+		return "application/json"
+	}
+	return ""
+}
+
+// encoded is the value of an attribute as a header has it: what is not printable ASCII,
+// and the blank, the quote and the percent sign, are written as % and two hexadecimal
+// digits for each byte of UTF-8.
+func encoded(value string) string {
+	const hexadecimal = "0123456789ABCDEF"
+	var b strings.Builder
+	for i := range len(value) {
+		if c := value[i]; c > ' ' && c < 0x7f && c != '"' && c != '%' {
+			b.WriteByte(c)
+		} else {
+			b.Write([]byte{'%', hexadecimal[c>>4], hexadecimal[c&15]})
+		}
+	}
+	return b.String()
+}

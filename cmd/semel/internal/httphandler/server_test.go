@@ -1,0 +1,112 @@
+package httphandler
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+)
+
+// hidden is what no error may show: it stands in the URL, the body and the answers.
+const hidden = "hunter2"
+
+// endpoint is a server that counts its calls and its connections.
+type endpoint struct {
+	*httptest.Server
+	calls, connections atomic.Int64
+}
+
+func newEndpoint(t *testing.T, answer http.HandlerFunc) *endpoint {
+	t.Helper()
+	e := unstarted(t, answer)
+	e.Start()
+	return e
+}
+
+func unstarted(t *testing.T, answer http.HandlerFunc) *endpoint {
+	e := &endpoint{}
+	e.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		e.calls.Add(1)
+		answer(w, r)
+	}))
+	e.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			e.connections.Add(1)
+		}
+	}
+	e.Config.ErrorLog = nothing
+	t.Cleanup(e.Close)
+	return e
+}
+
+// handler calls the endpoint, as the policy would have it but for changes.
+func (e *endpoint) handler(t *testing.T, changes ...func(*Config)) *Handler {
+	t.Helper()
+	return handlerOf(t, e.URL, changes...)
+}
+
+func handlerOf(t *testing.T, url string, changes ...func(*Config)) *Handler {
+	t.Helper()
+	c := Config{URL: url + "/charge?token=" + hidden, Timeout: 30 * time.Second, MaxRetryAfter: time.Hour, Connections: 4}
+	for _, change := range changes {
+		change(&c)
+	}
+	h, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.transport.CloseIdleConnections)
+	return h
+}
+
+func within(d time.Duration) func(*Config) { return func(c *Config) { c.Timeout = d } }
+func trusting(t *tls.Config) func(*Config) { return func(c *Config) { c.TLS = t } }
+
+func message() *semel.Message {
+	return semel.NewMessage(semel.Key{Consumer: "billing", Source: "shop", ID: "order-17"}, []byte(`{"card":"`+hidden+`"}`),
+		semel.Header{Name: "ce-type", Value: []byte("order.placed")})
+}
+
+// decided is what a handler decided, and its text.
+func decided(t *testing.T, err error) (semel.HandlerError, string) {
+	t.Helper()
+	var h *semel.HandlerError
+	switch {
+	case err == nil:
+		return semel.HandlerError{}, ""
+	case !errors.As(err, &h):
+		t.Fatalf("an error without a decision: %v", err)
+	case strings.Contains(err.Error(), hidden):
+		t.Errorf("law 15: the error shows what nobody may see: %v", err)
+	}
+	return *h, err.Error()
+}
+
+// says calls the endpoint and holds the outcome to a decision and words of its text.
+func (h *Handler) says(t *testing.T, decision semel.Decision, words string) {
+	t.Helper()
+	d, text := decided(t, h.Handle(context.Background(), message()))
+	if d.Decision != decision || !strings.Contains(text, words) {
+		t.Errorf("it is %v: %q; and should be %v: %q", d.Decision, text, decision, words)
+	}
+}
+
+// raw answers with bytes, and ends the connection.
+func raw(text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			return
+		}
+		_, _ = conn.Write([]byte(text))
+		_ = conn.Close()
+	}
+}

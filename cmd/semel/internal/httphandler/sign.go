@@ -1,0 +1,66 @@
+package httphandler
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Requests are signed as Standard Webhooks says
+// (https://github.com/standard-webhooks/standard-webhooks, spec/standard-webhooks.md):
+// the id, the time in seconds and the body, with points between them, under HMAC-SHA256
+// in base64. The id is the idempotency key, so that it is the same at every attempt.
+
+// Secret is a key that requests are signed with. It shows itself to nobody.
+type Secret struct{ key []byte }
+
+// String does not show the secret.
+func (Secret) String() string { return "a secret" }
+
+// GoString does not show the secret.
+func (Secret) GoString() string { return "a secret" }
+
+const (
+	secretPrefix = "whsec_"
+	// What the specification asks of a key, in bytes.
+	leastSecret, mostSecret = 24, 64
+)
+
+// ParseSecret reads a secret as Standard Webhooks writes it: whsec_ and base64 of 24 to
+// 64 bytes. The error shows nothing of it.
+func ParseSecret(text string) (Secret, error) {
+	rest, ok := strings.CutPrefix(text, secretPrefix)
+	key, err := base64.StdEncoding.DecodeString(rest)
+	switch {
+	case !ok:
+		return Secret{}, errors.New("the secret does not begin with " + secretPrefix)
+	case err != nil:
+		return Secret{}, errors.New("behind " + secretPrefix + " the secret is no base64")
+	case len(key) < leastSecret || len(key) > mostSecret:
+		return Secret{}, fmt.Errorf("the secret has %d bytes, and must have %d to %d", len(key), leastSecret, mostSecret)
+	}
+	return Secret{key}, nil
+}
+
+func sign(to http.Header, secrets []Secret, id string, now time.Time, body []byte) {
+	if len(secrets) == 0 {
+		return
+	}
+	at := strconv.FormatInt(now.Unix(), 10)
+	var all []string
+	for _, s := range secrets {
+		mac := hmac.New(sha256.New, s.key)
+		_, _ = mac.Write([]byte(id + "." + at + "."))
+		_, _ = mac.Write(body)
+		all = append(all, "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+	}
+	to.Set("Webhook-Id", id)
+	to.Set("Webhook-Timestamp", at)
+	to.Set("Webhook-Signature", strings.Join(all, " "))
+}

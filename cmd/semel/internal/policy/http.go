@@ -1,0 +1,40 @@
+package policy
+
+import (
+	"net"
+	"net/url"
+	"time"
+)
+
+// HTTP is a handler that calls an endpoint.
+type HTTP struct {
+	// URL is the endpoint's, which may hold a secret in its query: never print it.
+	URL string
+	// Headers are sent with each request, in the file's order; values may be secret.
+	Headers []HTTPHeader
+	// Pass names the message's headers that are sent, too.
+	Pass []string
+	// Timeout is of one call.
+	Timeout time.Duration
+	// MaxRetryAfter is the longest wait that an answer may ask for.
+	MaxRetryAfter time.Duration
+	// Sign is nil where requests are not signed.
+	Sign *Sign
+	// TLS is nil where the policy names none.
+	TLS *TLS
+}
+
+// local reports whether nothing of a call leaves this host.
+func (h *HTTP) local() bool {
+	u, err := url.Parse(h.URL)
+	return err == nil && (u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback())
+}
+
+// HTTPHeader is a header of a request.
+type HTTPHeader struct{ Name, Value string }
+
+// Sign says how requests are signed.
+type Sign struct {
+	// Secrets make a signature each.
+	Secrets []string
+}

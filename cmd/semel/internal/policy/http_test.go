@@ -1,0 +1,117 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel/consumer"
+)
+
+// endpoint makes the base's handler one of HTTP, with further keys of it.
+func endpoint(keys ...string) []string {
+	_, handler, _ := strings.Cut(base, "    handler:\n")
+	all := append([]string{`url: "https://bank.example/charge"`}, keys...)
+	return []string{"    handler:\n" + handler, "    handler:\n      http:\n        " + strings.Join(all, "\n        ") + "\n"}
+}
+
+// calls is a consumer that calls out, with this strategy and further keys of its own.
+func calls(strategy string, keys ...string) []string {
+	return slices.Concat([]string{"    strategy: marker\n", "    " + strings.Join(append([]string{strategy}, keys...), "\n    ") + "\n"}, endpoint())
+}
+
+// called is a consumer that calls out as it should.
+func called(keys ...string) []string {
+	return calls("strategy: lease", append([]string{"alerts: {pending_age: 1m}"}, keys...)...)
+}
+
+// with is a consumer that calls out as it should, with these keys of its endpoint.
+func with(keys ...string) []string {
+	return slices.Concat(called()[:2], endpoint(keys...))
+}
+
+const signing = `sign: {secret: "${SIGNING}"}`
+
+func acceptedHTTP() []policyCase {
+	return []policyCase{
+		{name: "an endpoint", edits: called()},
+		{name: "an endpoint in the map of strategies", edits: calls("strategy: {lease: true}", "settle: after_receipt", "alerts: {pending_age: 1m}")},
+		{name: "an endpoint with all keys", edits: with(`headers: {Authorization: "Bearer ${SECRET}", X-Shop: north}`, "pass: [x-tenant, x-region]", "timeout: 5s",
+			"max_retry_after: 10m", signing, "tls: {ca: ca.pem, cert: me.pem, key: me.key}")},
+		{name: "an endpoint of two secrets", edits: with(`sign: {secret: ["${SIGNING}", "${SIGNING}"]}`)},
+		{name: "an endpoint of the environment", edits: []string{base[strings.Index(base, "    strategy:"):], strings.ReplaceAll(
+			"    strategy: lease\n    identity: {id: id}\n    alerts: {pending_age: 1m}\n    handler: {http: {url: \"URL\"}}\n", "URL", "http://${HOST:-localhost}:8080/")}},
+		{name: "a slow endpoint", edits: append(called("timeout: 3m", "drain: 3m", "inbox: {lease: 4m}"), `url: "https://bank.example/charge"`, "url: \"https://bank.example/charge\"\n        timeout: 3m")},
+		{name: "a call longer than a stop", edits: append(called("timeout: 30s", "drain: 3s", "inbox: {lease: 1m}"), `url: "https://bank.example/charge"`, "url: \"https://bank.example/charge\"\n        timeout: 5s"),
+			want: "21:18: warning: consumers.billing.handler.http.timeout: a stop waits 3s for a call that may take 5s, and then cuts it: it is made again; let drain of the consumer be at least as long"},
+		{name: "credentials in clear", edits: append(with(`headers: {Authorization: "Bearer ${SECRET}"}`), "https://bank.example", "HTTP://bank.example"),
+			want: "18:18: warning: consumers.billing.handler.http.headers: the credentials go over the network readable, because the URL begins with http:; write https:"},
+		{name: "credentials that stay here", edits: append(with(`headers: {Authorization: "Bearer ${SECRET}"}`), "https://bank.example", "http://127.0.0.1")},
+		{name: "calls in batches", edits: called("batch: {most: 10}", "on_unmet: retry"),
+			want: "14:12: warning: consumers.billing.batch: with lease each call is of one message; remove it\n" +
+				"15:15: warning: consumers.billing.on_unmet: an endpoint cannot answer that its condition is unmet; remove it; retry.then says what follows an answer that refuses"},
+	}
+}
+
+func refusedHTTP() []policyCase {
+	plain := []string{"strategy: marker", "strategy: lease"}
+	https := `url: "https://bank.example/charge"`
+	return []policyCase{
+		{name: "an endpoint with a marker", edits: calls("strategy: marker")},
+		{name: "an endpoint with an inbox", edits: calls("strategy: inbox", "settle: after_receipt", "alerts: {pending_age: 1m}")},
+		{name: "an endpoint by nature", edits: calls("strategy: {natural: {order: irrelevant}}")},
+		{name: "an endpoint by a constraint", edits: calls("strategy: {business_key: {constraint: a.b}}")},
+		{name: "statements under a lease", edits: append(plain, inConsumer("alerts: {pending_age: 1m}")...)},
+		{name: "a lease beside a marker", edits: calls("strategy: {lease: true, marker: true}", "alerts: {pending_age: 1m}")},
+		{name: "a lease by nature", edits: calls("strategy: {lease: true, natural: {order: irrelevant}}", "alerts: {pending_age: 1m}")},
+		{name: "a lease without an alert", edits: calls("strategy: lease")},
+		{name: "calls before the broker is settled", edits: called("settle: after_effect")},
+		{name: "versions of calls", edits: called(`version: {stream: "body:/order", number: "body:/version"}`)},
+		{name: "days of calls", edits: called("retention: {keep: 30d, id_time: uuidv7, drop: day}")},
+		{name: "an adopted table of calls", edits: append(called("dedup: {table: processed, columns: {id: id, source: origin}}"), "sqlite: {path: shop.db}", "postgres: {url: \"postgres:///shop\"}")},
+		{name: "a call longer than its lease", edits: with("timeout: 30s")},
+		{name: "a call longer than its consumer's", edits: append(called("inbox: {lease: 5m}"), https, https+"\n        timeout: 1m")},
+		{name: "no endpoint", edits: append(with("timeout: 1s"), "        "+https+"\n", ""), shape: true},
+		{name: "an endpoint of another scheme", edits: append(with(), https, `url: "ftp://bank.example/charge"`), shape: true},
+		{name: "an endpoint without a host", edits: append(with(), https, `url: "https:///charge"`)},
+		{name: "an endpoint with a user", edits: append(with(), https, `url: "https://shop:hunter2@bank.example/charge"`), shape: true},
+		{name: "an endpoint with a user of the environment", edits: append(with(), https, `url: "https://${USER}bank.example/charge"`)},
+		{name: "an endpoint with a password of the environment", edits: append(with(), https, `url: "https://shop:${SECRET}@bank.example/charge"`)},
+		{name: "an endpoint with a fragment", edits: append(with(), https, `url: "https://bank.example/#${SECRET}"`)},
+		{name: "headers of the connection", edits: with("headers: {Host: a, Content-Length: \"1\", Idempotency-Key: k, ce-id: x, Connection: close, \"a b\": c}")},
+		{name: "headers twice", edits: with("headers: {X-A: a, x-a: b}")},
+		{name: "headers in a list", edits: with("headers: [a]"), shape: true},
+		{name: "a header of two lines", edits: with(`headers: {X-A: "a\x01b", X-B: "a "}`)},
+		{name: "credentials in the file", edits: with("headers: {Authorization: Bearer hunter2, X-Api-Key: hunter2}")},
+		{name: "credentials of a message", edits: with("pass: [authorization, Cookie, host, ce-id, transfer-encoding]")},
+		{name: "a signing secret in the file", edits: with("sign: {secret: whsec_hunter2}"), shape: true},
+		{name: "a signing secret that is none", edits: with(`sign: {secret: ["${SECRET}", "${SHORT}"]}`)},
+		{name: "a certificate of this side without its key", edits: with("tls: {cert: me.pem}")},
+		{name: "a key of this side without its certificate", edits: with("tls: {key: me.key}")},
+		{name: "TLS where nothing is encrypted", edits: append(with("tls: {ca: ca.pem}"), https, `url: "http://bank.example/charge"`)},
+		{name: "a wait that is none", edits: with("max_retry_after: 1ms")},
+	}
+}
+
+func TestAConsumerThatCallsOut(t *testing.T) {
+	t.Run("B11_it_has_workers_and_receives_first", func(t *testing.T) {
+		p, faults := parse(policyCase{edits: called()})
+		if p == nil {
+			t.Fatal(lines(faults))
+		}
+		c := p.Consumers[0].Config()
+		if c.Strategy != consumer.StrategyInbox || c.Settle != consumer.SettleAfterReceipt || c.Workers != leasedWorkers {
+			t.Errorf("%v, %v, %d workers", c.Strategy, c.Settle, c.Workers)
+		}
+		if h := p.Consumers[0].Handler.HTTP; h.Timeout != 10*time.Second || h.MaxRetryAfter != time.Hour {
+			t.Errorf("%+v", h)
+		}
+	})
+	t.Run("workers_that_the_file_names_stay", func(t *testing.T) {
+		p, faults := parse(policyCase{edits: called("workers: 3")})
+		if p == nil || p.Consumers[0].Workers != 3 {
+			t.Error(lines(faults))
+		}
+	})
+}

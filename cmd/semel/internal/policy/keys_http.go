@@ -1,0 +1,133 @@
+package policy
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel/cmd/semel/internal/httphandler"
+	"go.yaml.in/yaml/v4"
+)
+
+// The table of a handler behind HTTP.
+
+func httpShape() object[HTTP] {
+	return object[HTTP]{fields: []field[HTTP]{
+		key(meta{name: "url", required: true, doc: "The endpoint, as `https://host/path`. Every message is a POST to it. It is trusted; a user in it is refused, since credentials belong into `headers`."},
+			word{what: "a URL, as https://host/path", pattern: `^[Hh][Tt][Tt][Pp][Ss]?://[^@\s]+$`, check: badEndpoint}, func(h *HTTP) *string { return &h.URL }),
+		key(meta{name: "headers", doc: "Headers of each request: `Authorization: \"Bearer ${TOKEN}\"`. Those that Semel sets, or that belong to the connection, are refused, and so are credentials that stand in the file."},
+			headersShape{}, func(h *HTTP) *[]HTTPHeader { return &h.Headers }),
+		key(meta{name: "pass", doc: "Headers of the message that its request gets, too, by name. Attributes of CloudEvents, trace context and correlation it gets anyway. Credentials are refused: whoever writes a message could be anybody with them."},
+			list[string]{item: word{what: "the name of a header", check: badPass}, single: true}, func(h *HTTP) *[]string { return &h.Pass }),
+		key(meta{name: "timeout", def: "10s", doc: "The longest that one call may take, to the end of its answer. Shorter than `inbox.lease`, so that it has ended when another process may call, and at most `timeout` of the consumer."},
+			span{least: 10 * time.Millisecond, most: time.Hour}, func(h *HTTP) *time.Duration { return &h.Timeout }),
+		key(meta{name: "max_retry_after", def: "1h", doc: "The longest wait that an answer may ask for with Retry-After; a longer one is cut to it. A wait longer than `hold` is kept in the store."},
+			span{least: time.Second, most: 365 * day}, func(h *HTTP) *time.Duration { return &h.MaxRetryAfter }),
+		key(meta{name: "sign", doc: "Signs each request as [Standard Webhooks](https://www.standardwebhooks.com) says: `webhook-id`, `webhook-timestamp` and `webhook-signature`. The signature is of the key, the time and the body; of no other header."},
+			pointer[Sign]{signShape()}, func(h *HTTP) **Sign { return &h.Sign }),
+		key(meta{name: "tls", doc: "Whom this side trusts, and who it is, with https."},
+			pointer[TLS]{httpTLSShape()}, func(h *HTTP) **TLS { return &h.TLS }),
+	}}
+}
+
+func signShape() object[Sign] {
+	return object[Sign]{fields: []field[Sign]{
+		key(meta{name: "secret", required: true, doc: "The secret, `whsec_` and base64 of 24 to 64 bytes, as `${NAME}` of the environment. While it changes, a list of the new and the old one."},
+			list[string]{item: signingSecret{secret{noFile: true}}, single: true}, func(s *Sign) *[]string { return &s.Secrets }),
+	}}
+}
+
+func httpTLSShape() object[TLS] {
+	file := path{word: word{what: "a path"}}
+	return object[TLS]{fields: []field[TLS]{
+		key(meta{name: "ca", doc: "A PEM file of authorities, in the place of the system's."}, file, func(t *TLS) *string { return &t.CA }),
+		key(meta{name: "cert", doc: "A PEM file with this side's certificate. Needs `key`."}, file, func(t *TLS) *string { return &t.Cert }),
+		key(meta{name: "key", doc: "A PEM file with its key."}, file, func(t *TLS) *string { return &t.Key }),
+	}}
+}
+
+// badEndpoint says nothing of the text itself: it may hold a secret.
+func badEndpoint(s string) (reason, remedy string) {
+	const form = "write https://host/path, or http://host:port/path"
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || strings.ContainsAny(s, " \t") || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+		return "this is no URL of http or https", form
+	case u.User != nil:
+		return "the URL has a user in it, who would be shown wherever the URL is", `write headers: {Authorization: "Basic ${CREDENTIALS}"}, and the URL without`
+	case u.Fragment != "":
+		return "the URL has a fragment, which is never sent", "remove it, from # on"
+	}
+	return "", ""
+}
+
+func badPass(name string) (reason, remedy string) {
+	if why := httphandler.Passable(name); why != "" {
+		return why, "remove it"
+	}
+	return "", ""
+}
+
+// signingSecret is a secret that requests can be signed with.
+type signingSecret struct{ secret }
+
+func (s signingSecret) read(d *decoder, p place) (string, bool) {
+	text, ok := s.secret.read(d, p)
+	if !ok {
+		return "", false
+	}
+	if _, err := httphandler.ParseSecret(text); err != nil {
+		d.fault(p, err.Error(), "write into the environment what this prints: echo whsec_$(head -c 32 /dev/urandom | base64)")
+		return "", false
+	}
+	return text, true
+}
+
+// headersShape is a mapping of names to values.
+type headersShape struct{ leaf }
+
+func (s headersShape) value() word { return word{what: "a text"} }
+
+func (s headersShape) read(d *decoder, p place) ([]HTTPHeader, bool) {
+	if p.value().Kind != yaml.MappingNode {
+		d.wrongType(p, s.words())
+		return nil, false
+	}
+	var all []HTTPHeader
+	before := len(d.faults)
+	for name, at := range d.entries(p) {
+		d.note(at.place)
+		if why := httphandler.Allowed(name); why != "" {
+			d.faultKey(at, why, "remove it")
+		}
+		if slices.ContainsFunc(all, func(h HTTPHeader) bool { return strings.EqualFold(h.Name, name) }) {
+			d.faultKey(at, fmt.Sprintf("the header %s stands here already, in other letters", name), "keep one of them")
+		}
+		if raw := at.value(); raw.Kind == yaml.ScalarNode && isCredential(name) && !strings.Contains(raw.Value, "${") {
+			d.fault(at.place, "a secret stands in the policy", "take it from the environment, as \"Bearer ${TOKEN}\"")
+			continue
+		}
+		value, ok := s.value().read(d, at.place)
+		if ok && !httphandler.Sendable(value) {
+			d.fault(at.place, "no header can have this value", "write it without control characters and without blanks at its ends")
+		}
+		all = append(all, HTTPHeader{Name: name, Value: value})
+	}
+	return all, len(d.faults) == before
+}
+
+// isCredential reports whether a header of this name surely holds a secret.
+func isCredential(name string) bool {
+	lower := strings.ToLower(name)
+	return slices.ContainsFunc([]string{"authorization", "cookie", "token", "secret", "password", "api-key", "apikey"},
+		func(word string) bool { return strings.Contains(lower, word) })
+}
+
+func (headersShape) words() string { return "a mapping of names of headers to their values" }
+
+func (s headersShape) schema() schema {
+	return schema{"type": "object", "additionalProperties": s.value().schema(),
+		"propertyNames": schema{"pattern": "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$"}}
+}

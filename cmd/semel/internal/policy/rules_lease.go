@@ -1,0 +1,109 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/internal/legible"
+)
+
+// leasedWorkers is how many calls run at once unless the policy says: a call holds no
+// connection of the store, and waits most of its time.
+const leasedWorkers = 16
+
+// lease judges what calls an endpoint, and what keeps the claims for it.
+func (r rules) lease() {
+	c := r.consumer
+	if !r.ok("strategy", "handler") {
+		return
+	}
+	switch http := c.Handler.HTTP; {
+	case c.Strategy.Lease && http == nil:
+		r.refuse("strategy", "lease is for calls outside, and statements belong into the transaction of their marker", "write strategy: marker, or handler: {http: {url: …}}")
+	case !c.Strategy.Lease && http != nil:
+		r.refuse("handler.http", "a call is in no transaction, so that no marker of one says whether it was made", "write strategy: lease, and alerts: {pending_age: 60s}")
+	case http != nil:
+		r.leased(http)
+	}
+	if c.Handler.HTTP != nil {
+		r.endpoint(c.Handler.HTTP)
+	}
+}
+
+// leased judges a consumer of leases, and gives it what it has unless the file says.
+func (r rules) leased(http *HTTP) {
+	c := r.consumer
+	if !r.set("workers") {
+		c.Workers = leasedWorkers
+	}
+	if r.set("settle") && c.Settle == consumer.SettleAfterEffect && r.ok("settle") {
+		r.refuse("settle", "with lease a message is called for only when it is claimed from the inbox, where it is received first", "remove it")
+	}
+	c.Settle = consumer.SettleAfterReceipt
+	r.callTimes(http)
+	const inside = "a call is in no transaction that it could commit with"
+	for key, why := range map[string]string{
+		"version": "a stream's version moves in the transaction of the effect: " + inside,
+		"dedup":   "an adopted table is marked in the transaction of the effect: " + inside,
+	} {
+		if r.set(key) {
+			r.refuse(key, why, "remove it")
+		}
+	}
+	if r.ok("retention") && c.Retention.Drop {
+		r.refuse("retention.drop", "markers by day stand beside strategy marker or inbox in this release", "remove it: they are removed in slices")
+	}
+	if r.set("batch") {
+		r.warn("batch", "with lease each call is of one message", "remove it")
+	}
+	if r.set("on_unmet") {
+		r.warn("on_unmet", "an endpoint cannot answer that its condition is unmet", "remove it; retry.then says what follows an answer that refuses")
+	}
+}
+
+// callTimes: a call has ended before another process may make it again, and before its
+// context ends.
+func (r rules) callTimes(http *HTTP) {
+	c := r.consumer
+	const key = "handler.http.timeout"
+	if !r.ok("inbox", "timeout") {
+		return
+	}
+	call, lease := legible.Span(http.Timeout), legible.Span(c.Inbox.Lease)
+	if http.Timeout >= c.Inbox.Lease {
+		r.refuse(key, fmt.Sprintf("a call may take %s, and its claim is another process's after %s if nobody can extend it: two would call at once", call, lease),
+			fmt.Sprintf("write less than %s, or inbox: {lease: %s}", lease, legible.Span(http.Timeout+longerLease)))
+	}
+	if http.Timeout > c.Timeout {
+		r.refuse(key, fmt.Sprintf("a call may take %s, and the consumer's timeout ends it after %s", call, legible.Span(c.Timeout)),
+			fmt.Sprintf("write at most %s, or timeout: %s at the consumer", legible.Span(c.Timeout), call))
+	}
+}
+
+// longerLease is how much longer than a call a lease is that a remedy names.
+const longerLease = 10 * time.Second
+
+// endpoint judges keys of the handler against one another.
+func (r rules) endpoint(http *HTTP) {
+	const at = "handler.http."
+	t, plain := http.TLS, strings.HasPrefix(strings.ToLower(http.URL), "http:")
+	switch {
+	case t == nil:
+	case t.Cert != "" && t.Key == "":
+		r.refuse(at+"tls.cert", "the certificate has no key", "add key: FILE, or remove cert")
+	case t.Key != "" && t.Cert == "":
+		r.refuse(at+"tls.key", "the key has no certificate", "add cert: FILE, or remove key")
+	case plain:
+		r.refuse(at+"tls", "the URL begins with http:, where nothing is encrypted", "write https:, or remove tls")
+	}
+	if plain && !http.local() && slices.ContainsFunc(http.Headers, func(h HTTPHeader) bool { return isCredential(h.Name) }) {
+		r.warn(at+"headers", "the credentials go over the network readable, because the URL begins with http:", "write https:")
+	}
+	if r.ok("drain") && http.Timeout > r.consumer.Drain {
+		r.warn(at+"timeout", fmt.Sprintf("a stop waits %s for a call that may take %s, and then cuts it: it is made again", legible.Span(r.consumer.Drain), legible.Span(http.Timeout)),
+			"let drain of the consumer be at least as long")
+	}
+}
