@@ -180,6 +180,7 @@ func (s suite[Tx]) retention(t *T) {
 	s.withheld(t)
 	s.shown(t)
 	s.bodies(t)
+	s.bounded(t, old)
 }
 
 // withheld are the cases in which nothing may be removed.
