@@ -11,6 +11,7 @@ import (
 
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
 )
 
@@ -266,4 +267,34 @@ func removedByFilter(plan string) (most int) {
 		}
 	}
 	return most
+}
+
+func TestWhatLiesAtTheLowWaterMark(t *testing.T) {
+	t.Run("H2_is_kept_to_the_microsecond", func(t *testing.T) {
+		s := newShop(t, fresh(t), sqlstore.Options{})
+		scope, err := s.store.Scope(t.Context(), "billing", "", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.store.Retain(t.Context(), contract.Retention{Consumer: "billing", Keep: time.Hour}); err != nil {
+			t.Fatal(err)
+		}
+		s.exec(t, "update in.semel_retention set progress_at = '2026-01-01 12:00:00.000007+00'")
+		low := time.Date(2026, 1, 1, 11, 0, 0, 7000, time.UTC)
+		s.exec(t, `insert into in.semel_markers (scope, id, outcome, version, at)
+			select $1, '\x00'::bytea || n::text::bytea, 1, 0, $2::timestamptz + n * interval '1 microsecond' from generate_series(-1, 1) n`, scope, low)
+		if at, err := s.store.Advance(t.Context(), "billing"); err != nil || !at.Equal(low) {
+			t.Fatalf("the low-water mark is %v, %v", at, err)
+		}
+		if r, err := s.store.Reap(t.Context(), contract.Reaping{Consumer: "billing", Most: 10}); err != nil || r.Markers != 1 {
+			t.Errorf("%+v was removed, %v", r, err)
+		}
+		aged := func(id string, at time.Time) contract.Mark {
+			return contract.Mark{Scope: scope, ID: []byte(id), As: contract.Applied, Age: at}
+		}
+		v := sqlsuite.Asked[*sql.Tx](t, s.store, aged("a", low), aged("b", low.Add(-time.Microsecond)), aged("0", low))
+		if v[0].Kind != contract.Fresh || v[1].Kind != contract.Old || v[2].Kind != contract.Seen {
+			t.Errorf("the verdicts are %+v", v)
+		}
+	})
 }
