@@ -142,6 +142,28 @@ func (b *busy) Reap(context.Context, contract.Reaping) (contract.Reaped, error) 
 	return contract.Reaped{Elsewhere: true}, nil
 }
 
+// places is a store whose reaper looks at five parts of what it has, of which all stays.
+type places struct {
+	*memstore.Store
+	last         contract.ReapMark
+	calls, wrong int
+}
+
+func (p *places) Reap(_ context.Context, r contract.Reaping) (contract.Reaped, error) {
+	p.calls++
+	if r.After != p.last {
+		p.wrong++
+	}
+	p.last = contract.ReapMark{Scope: r.After.Scope + 1, At: 7, ID: "a"}
+	if p.last.Scope < 5 {
+		return contract.Reaped{Kept: 10, Next: p.last}, nil
+	}
+	p.last.Done = true
+	next := p.last
+	p.last = contract.ReapMark{} // where the next pass begins
+	return contract.Reaped{Next: next}, nil
+}
+
 func TestTheReaperBesideARun(t *testing.T) {
 	bubble(t, "trap_T66_it_leaves_off_where_another_process_is_at_it", func(t *testing.T) {
 		store := &busy{Store: memstore.New()}
@@ -150,6 +172,15 @@ func TestTheReaperBesideARun(t *testing.T) {
 		ran(t, run)
 		if store.calls < 9 || store.calls > 10 {
 			t.Errorf("it asked %d times in ten minutes, want once a minute", store.calls)
+		}
+	})
+	bubble(t, "trap_124_it_goes_on_behind_what_it_has_looked_at", func(t *testing.T) {
+		store := &places{Store: memstore.New()}
+		run := start(t, mustNew(t, store, add, keeping(newBroker())))
+		pass(100 * time.Second)
+		ran(t, run)
+		if store.calls < 5 || store.wrong > 0 {
+			t.Errorf("of %d calls %d went elsewhere than on", store.calls, store.wrong)
 		}
 	})
 	bubble(t, "D7_it_goes_on_while_there_are_more_bodies_than_a_call_removes", func(t *testing.T) {
