@@ -95,6 +95,17 @@ func TestWhatARunRecordsOfItsProgress(t *testing.T) {
 		}
 		ran(t, run)
 	})
+	bubble(t, "H2_a_run_that_is_stopped_has_not_read_all", func(t *testing.T) {
+		store, source := memstore.New(), newFeed()
+		began := time.Now()
+		run := start(t, mustNew(t, store, add, keeping(source)))
+		source.send("1", time.Now())
+		pass(20 * time.Second) // before it records anything
+		ran(t, run)
+		if k := standing(t, store); k.Progress.After(began) {
+			t.Errorf("it has progressed until %v after its start", k.Progress.Sub(began))
+		}
+	})
 	bubble(t, "H2_a_run_that_hears_nothing_of_its_source_makes_no_progress", func(t *testing.T) {
 		store := memstore.New()
 		began := time.Now()
