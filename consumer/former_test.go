@@ -249,6 +249,42 @@ func TestADerivationIsRecorded(t *testing.T) {
 			t.Errorf("back to the first: %v", err)
 		}
 	})
+	t.Run("A7_what_was_retired_is_refused_until_that_is_taken_back", func(t *testing.T) {
+		store := memstore.New()
+		retire := contract.Act{Verb: "retire", Who: "a test"}
+		for _, err := range []error{start(t, store, byOrder, nil), store.RetireDerivation(t.Context(), "billing", 0, true, retire)} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := start(t, store, byOrder, nil); !errors.Is(err, semel.ErrIdentityChanged) || !strings.Contains(err.Error(), "--undo") {
+			t.Errorf("with nothing beside it: %v", err)
+		}
+		if err := start(t, store, byEvent, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := start(t, store, byOrder, &consumer.FormerIdentity{Identity: byEvent}); !errors.Is(err, semel.ErrIdentityChanged) {
+			t.Errorf("with the present one as its former: %v", err)
+		}
+	})
+	t.Run("A7_the_last_but_one_does_not_start_beside_the_successor_of_another", func(t *testing.T) {
+		store := memstore.New()
+		third, act := identity.By("header:third"), contract.Act{Verb: "retire", Who: "a test"}
+		for _, err := range []error{
+			start(t, store, byOrder, nil), start(t, store, byEvent, former),
+			store.RetireDerivation(t.Context(), "billing", 0, true, act),
+			start(t, store, third, &consumer.FormerIdentity{Identity: byEvent}),
+			start(t, store, byEvent, nil), // whose successor it is
+			store.RetireDerivation(t.Context(), "billing", 0, false, act),
+		} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := start(t, store, byOrder, &consumer.FormerIdentity{Identity: byEvent}); !errors.Is(err, semel.ErrIdentityChanged) || !strings.Contains(err.Error(), "header:third") {
+			t.Errorf("the third marks under no identity of the first: %v", err)
+		}
+	})
 	t.Run("A7_a_former_identity_that_never_was_is_refused", func(t *testing.T) {
 		store := memstore.New()
 		if err := start(t, store, byOrder, nil); err != nil {

@@ -64,6 +64,19 @@ func (s suite[Tx]) bounded(t *T, old contract.Verdict) {
 			t.Errorf("%d rows were removed, want 3", r.Rows)
 		}
 	})
+	if !s.h.Can.OneWriter {
+		t.Run("trap_114_what_is_not_committed_yet_is_not_removed", "A batch may be open for longer than a retention: its marker is there when it has committed.", func(t *T) {
+			h := s.opened(t)
+			h.retain(contract.Retention{Keep: soon})
+			slow := h.print("slow", 1)
+			b, v := h.begin(slow)
+			h.wantKinds(v, fresh)
+			h.deliver(h.print("a", 1))
+			h.reaped(1)
+			h.commit(b, contract.Ending{})
+			h.wantKinds(h.asks(slow), already(contract.Applied))
+		})
+	}
 	t.Run("H1_a_retention_as_long_as_a_copy_can_be_late_is_enough", "A horizon of just the retention stops nothing.", func(t *T) {
 		h := s.opened(t)
 		h.retain(contract.Retention{Keep: soon, Horizon: soon})

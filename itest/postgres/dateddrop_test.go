@@ -110,6 +110,29 @@ func TestWhatStandsAside(t *testing.T) {
 		discarded := contract.Verdict{Kind: contract.Seen, Was: contract.Discarded}
 		wantVerdicts(t, []contract.Verdict{of(t, s, "shop", contract.Applied, past), of(t, s, "shop", contract.Applied, coming)}, isOld, discarded)
 	})
+	t.Run("trap_88_is_no_id_whose_day_was_made_meanwhile_or_that_is_there", func(t *testing.T) {
+		s := newShop(t, db, sqlstore.Options{}).dated(t, 3)
+		scope, err := s.Instance.Store.Scope(t.Context(), "billing", "shop", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := func(id string) []byte {
+			return one[[]byte](t, db, "select '\\x01'::bytea || decode(replace($1, '-', ''), 'hex')", id)
+		}
+		past, present, gone := uuid(-3650, 1), uuid(0, 1), uuid(-2, 1)
+		s.ends(t, contract.Applied, gone)
+		s.exec(t, "update in.semel_dated set low_day = (now() at time zone 'UTC')::date, low = in.semel_day_bound('uuidv7', (now() at time zone 'UTC')::date - 1)") // and its day stands
+		for id, want := range map[string]int{past: 1, present: 0, gone: 0} {
+			done, err := db.ExecContext(t.Context(), sqlstore.DatedStatements(s.store, sqlform.Revision4{}).Aside,
+				[]int64{scope}, [][]byte{key(id)}, []int16{int16(contract.Parked)}, []int16{0}, [][]byte{nil}, [][]byte{nil})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n, err := done.RowsAffected(); err != nil || int(n) != want {
+				t.Errorf("of %s %d markers are written aside, want %d, %v", id, n, want, err)
+			}
+		}
+	})
 	t.Run("trap_88_is_met_in_a_transaction_of_a_callers_own", func(t *testing.T) {
 		s := newShop(t, db, sqlstore.Options{}).dated(t, 0)
 		id := uuid(5, 1)
