@@ -133,6 +133,32 @@ func TestWhatStandsAside(t *testing.T) {
 			}
 		}
 	})
+	t.Run("G4_is_shown_by_its_id", func(t *testing.T) {
+		s := newShop(t, db, sqlstore.Options{}).dated(t, 0)
+		id := uuid(-3650, 1)
+		of(t, s, "shop", contract.Parked, id)
+		m, there, err := s.store.Marker(t.Context(), semel.Key{Consumer: "billing", Source: "shop", ID: id})
+		if err != nil || !there || m.Outcome != contract.Parked {
+			t.Errorf("its marker is %+v, %t, %v", m, there, err)
+		}
+	})
+	t.Run("law_13_is_none_of_a_day_that_should_have_been_made", func(t *testing.T) {
+		s := newShop(t, db, sqlstore.Options{}).dated(t, 0)
+		marks := sqlsuite.Marks[*sql.Tx](t, s.Instance.Store, "shop", uuid(9, 1))
+		for days, ready := range map[int]bool{1: false, 2: true} {
+			s.exec(t, "update in.semel_dated set high_day = (now() at time zone 'UTC')::date + $1::int, high = in.semel_day_bound('uuidv7', (now() at time zone 'UTC')::date + $1::int)", days)
+			b, v, err := s.Instance.Store.Begin(t.Context(), contract.TxOptions{}, marks)
+			if ready {
+				if err != nil {
+					t.Fatal(err)
+				}
+				b.Rollback(t.Context())
+				wantVerdicts(t, v, isAhead)
+			} else if err == nil || s.Instance.Store.Classify(err) != contract.ClassDown {
+				t.Errorf("the days end before tomorrow, and it says %v", err)
+			}
+		}
+	})
 	t.Run("trap_88_is_met_in_a_transaction_of_a_callers_own", func(t *testing.T) {
 		s := newShop(t, db, sqlstore.Options{}).dated(t, 0)
 		id := uuid(5, 1)

@@ -187,6 +187,29 @@ func TestReapersAtOnce(t *testing.T) {
 		}
 		t.Logf("%d calls found another at it", elsewhere)
 	})
+	t.Run("trap_T66_who_comes_second_is_told_and_another_consumer_goes_on", func(t *testing.T) {
+		s := newShop(t, db, sqlstore.Options{})
+		for _, consumer := range []string{"billing", "audit"} {
+			if err := s.store.Retain(t.Context(), contract.Retention{Consumer: consumer, Keep: time.Hour}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		first, err := s.db.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = first.Rollback() }()
+		rows, err := first.QueryContext(t.Context(), sqlstore.Statements(s.store, sqlform.Revision4{}).Patience, []byte("billing"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = rows.Close()
+		for consumer, want := range map[string]bool{"billing": true, "audit": false} {
+			if r, err := s.store.Reap(t.Context(), contract.Reaping{Consumer: consumer, Most: 10}); err != nil || r.Elsewhere != want {
+				t.Errorf("%s: %+v, %v", consumer, r, err)
+			}
+		}
+	})
 	t.Run("trap_114_115_a_marker_that_a_transaction_holds_is_passed_over", func(t *testing.T) {
 		s := keeping(t, fresh(t), month)
 		held, err := s.db.BeginTx(t.Context(), nil)
