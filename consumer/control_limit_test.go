@@ -2,6 +2,7 @@ package consumer_test
 
 import (
 	"context"
+	"strconv"
 	"testing"
 	"time"
 
@@ -79,13 +80,22 @@ func TestALimitedConsumer(t *testing.T) {
 		}
 	})
 	bubble(t, "I0_a_limit_ends_the_fetch_under_way_and_is_lifted_again", func(t *testing.T) {
-		store, source := memstore.New(), newListSource()
-		source.endless = true
+		store, source := memstore.New(), newFeed()
 		running := mustNew(t, store, add, config(source))
 		run := start(t, running)
 		pass(time.Minute)
 		limit(t, store, 10)
 		pass(heard)
+		ids, written := make([]string, 300), map[string]time.Time{}
+		for i := range ids {
+			ids[i] = strconv.Itoa(i)
+			written[ids[i]] = time.Now()
+		}
+		source.sendAll(written, ids...) // which the fetch that began before the limit would take at once
+		pass(time.Second)
+		if n := running.Counts().Applied; n == 0 || n > 21 {
+			t.Errorf("within a second %d were applied, want some 20", n)
+		}
 		if ready, why := running.Ready(); !ready || why != "limited to 10 messages a second by bo: slowly" {
 			t.Errorf("ready %t: %q", ready, why)
 		}

@@ -129,6 +129,31 @@ func TestAnIdentityThatChanges(t *testing.T) {
 			newRelease(t, store, byEvent, &consumer.FormerIdentity{Identity: byOrder, TrustUnfingerprinted: trust}, nil).says(want, said("1", "a", "one"))
 		}
 	})
+	t.Run("A7_a_mark_in_a_transaction_of_a_callers_own_is_of_both_identities", func(t *testing.T) {
+		for trust, unprinted := range map[bool]contract.VerdictKind{false: contract.Conflict, true: contract.Seen} {
+			store := memstore.New()
+			older := newRelease(t, store, byOrder, nil, nil)
+			older.says(contract.EndApplied, said("1", "a", "one"))
+			newRelease(t, store, byOrder, nil, func(c *consumer.Config) { c.Fingerprint = identity.FingerprintNone() }).says(contract.EndApplied, said("3", "c", "three"))
+			newer := newRelease(t, store, byEvent, &consumer.FormerIdentity{Identity: byOrder, TrustUnfingerprinted: trust}, nil)
+			b, _, err := store.Begin(t.Context(), contract.TxOptions{}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range []struct {
+				m    *semel.Message
+				want contract.VerdictKind
+			}{{said("1", "a", "one"), contract.Seen}, {said("2", "b", "two"), contract.Fresh}, {said("3", "c", "three"), unprinted}} {
+				if v, _ := newer.consumer.TryMark(t.Context(), b.Tx(contract.All), c.m); v.Kind != c.want {
+					t.Errorf("trust %t: %s is %v, want %v", trust, c.m.Body, v.Kind, c.want)
+				}
+			}
+			if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.Committed {
+				t.Fatalf("the commit says %+v", r)
+			}
+			older.says(contract.EndDuplicate, said("2", "b", "two"))
+		}
+	})
 	t.Run("A7_a_message_without_the_former_identity_has_its_own", func(t *testing.T) {
 		store := memstore.New()
 		newRelease(t, store, byOrder, nil, nil).says(contract.EndApplied, said("1", "a", "one"))
@@ -250,6 +275,42 @@ func TestADerivationIsRecorded(t *testing.T) {
 		}
 		if err := start(t, store, byOrder, &consumer.FormerIdentity{Identity: byEvent}); err != nil {
 			t.Errorf("back to the first: %v", err)
+		}
+	})
+	t.Run("A7_what_was_retired_is_refused_until_that_is_taken_back", func(t *testing.T) {
+		store := memstore.New()
+		retire := contract.Act{Verb: "retire", Who: "a test"}
+		for _, err := range []error{start(t, store, byOrder, nil), store.RetireDerivation(t.Context(), "billing", 0, true, retire)} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := start(t, store, byOrder, nil); !errors.Is(err, semel.ErrIdentityChanged) || !strings.Contains(err.Error(), "--undo") {
+			t.Errorf("with nothing beside it: %v", err)
+		}
+		if err := start(t, store, byEvent, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := start(t, store, byOrder, &consumer.FormerIdentity{Identity: byEvent}); !errors.Is(err, semel.ErrIdentityChanged) {
+			t.Errorf("with the present one as its former: %v", err)
+		}
+	})
+	t.Run("A7_the_last_but_one_does_not_start_beside_the_successor_of_another", func(t *testing.T) {
+		store := memstore.New()
+		third, act := identity.By("header:third"), contract.Act{Verb: "retire", Who: "a test"}
+		for _, err := range []error{
+			start(t, store, byOrder, nil), start(t, store, byEvent, former),
+			store.RetireDerivation(t.Context(), "billing", 0, true, act),
+			start(t, store, third, &consumer.FormerIdentity{Identity: byEvent}),
+			start(t, store, byEvent, nil), // whose successor it is
+			store.RetireDerivation(t.Context(), "billing", 0, false, act),
+		} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := start(t, store, byOrder, &consumer.FormerIdentity{Identity: byEvent}); !errors.Is(err, semel.ErrIdentityChanged) || !strings.Contains(err.Error(), "header:third") {
+			t.Errorf("the third marks under no identity of the first: %v", err)
 		}
 	})
 	t.Run("A7_a_former_identity_that_never_was_is_refused", func(t *testing.T) {

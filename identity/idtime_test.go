@@ -26,6 +26,8 @@ func TestTheTimeOfAnID(t *testing.T) {
 		{Snowflake, "1541815603606036480", "2022-06-28T16:07:40.105Z"},
 		{Snowflake, "01541815603606036480", ""},
 		{Snowflake, "17", ""},
+		{Snowflake, "4194303", ""},
+		{Snowflake, "4194304", "2010-11-04T01:42:54.658Z"},
 		{Snowflake, "-1541815603606036480", ""},
 		{Snowflake, "99999999999999999999", ""},
 		{NoIDTime, "017f22e2-79b0-7cc3-98c4-dc0c0c07398f", ""},

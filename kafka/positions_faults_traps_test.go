@@ -57,6 +57,27 @@ func TestAnOffsetIsCommittedAfterTheStoreHasIt(t *testing.T) {
 			}
 		})
 	}
+	bubble(t, "trap_T110_who_is_given_a_partition_while_the_store_is_silent_notices_with_its_first_write", func(t *testing.T) {
+		w := newWorld(t, 1)
+		at, _ := w.failing()
+		w.publish(0, "a", "b", "c")
+		owner, other := w.start(count, nil, nil), (*process)(nil)
+		w.settles(time.Minute)
+		other = w.start(count, nil, nil)
+		pass(20 * time.Second)
+		if len(other.source.lanes.all()) > 0 {
+			owner, other = other, owner
+		}
+		w.restore(0, 1)
+		at.Store("offsets")
+		_ = owner.leave()
+		w.publish(0, "d")
+		other.refuses(t, "partition 0: the store is at 1, the group at 3")
+		at.Store("")
+		if w.committed(0) != 3 || w.stands(0) != 1 {
+			t.Errorf("the group is at %d, the store at %d", w.committed(0), w.stands(0))
+		}
+	})
 	bubble(t, "I7_killed_between_the_store_and_the_group_a_process_leaves_duplicates_only", func(t *testing.T) {
 		w := newWorld(t, 1)
 		w.publish(0, numbered("a", 1, 10)...)

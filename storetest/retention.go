@@ -182,6 +182,7 @@ func (s suite[Tx]) retention(t *T) {
 	s.withheld(t)
 	s.shown(t)
 	s.bodies(t)
+	s.bounded(t, old)
 }
 
 // lateInLine runs the case of a message that stands behind another of its line and is older

@@ -71,6 +71,32 @@ func TestMarkersAreMovedToDays(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	t.Run("trap_T80_with_the_rows_of_what_lies_outside", func(t *testing.T) {
+		s := newShop(t, db, sqlstore.Options{})
+		marks := sqlsuite.Marks[*sql.Tx](t, s.Instance.Store, "shop", uuid(-9, 1), uuid(0, 2), uuid(40, 3))
+		rows := make([]contract.Row, len(marks))
+		for i := range marks {
+			marks[i].As = contract.Parked
+			rows[i] = contract.Row{Mark: i, State: contract.StateParked, Message: &semel.Message{}}
+		}
+		b, _ := sqlsuite.Begin[*sql.Tx](t, s.Instance.Store, contract.TxOptions{}, marks)
+		if r := b.Commit(t.Context(), contract.Ending{Rows: rows}); r.Outcome != contract.Committed {
+			t.Fatalf("the commit says %+v", r)
+		}
+		store, err := s.store.Dated(t.Context(), sqlstore.Dated{Consumer: "billing", IDTime: identity.UUIDv7, Back: 2, Move: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		moved, err := store.Rows(t.Context(), contract.RowFilter{})
+		if err != nil || len(moved) != 3 {
+			t.Fatal(moved, err)
+		}
+		for _, r := range moved { // a row that lost its marker could not be retried
+			if err := store.Requeue(t.Context(), r.Number, r.Revision, contract.Act{Verb: "retry", Who: "me", Why: "it"}); err != nil {
+				t.Errorf("%s: %v", r.Key.ID, err)
+			}
+		}
+	})
 	t.Run("A7_not_where_ids_are_spelled_in_another_case", func(t *testing.T) {
 		s := newShop(t, db, sqlstore.Options{})
 		s.ends(t, contract.Applied, strings.ToUpper("0190a5e2-7d0b-7c3e-8f00-0123456789ab"))

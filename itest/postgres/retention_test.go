@@ -11,6 +11,7 @@ import (
 
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
 )
 
@@ -186,6 +187,29 @@ func TestReapersAtOnce(t *testing.T) {
 		}
 		t.Logf("%d calls found another at it", elsewhere)
 	})
+	t.Run("trap_T66_who_comes_second_is_told_and_another_consumer_goes_on", func(t *testing.T) {
+		s := newShop(t, db, sqlstore.Options{})
+		for _, consumer := range []string{"billing", "audit"} {
+			if err := s.store.Retain(t.Context(), contract.Retention{Consumer: consumer, Keep: time.Hour}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		first, err := s.db.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = first.Rollback() }()
+		rows, err := first.QueryContext(t.Context(), sqlstore.Statements(s.store, sqlform.Revision4{}).Patience, []byte("billing"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = rows.Close()
+		for consumer, want := range map[string]bool{"billing": true, "audit": false} {
+			if r, err := s.store.Reap(t.Context(), contract.Reaping{Consumer: consumer, Most: 10}); err != nil || r.Elsewhere != want {
+				t.Errorf("%s: %+v, %v", consumer, r, err)
+			}
+		}
+	})
 	t.Run("trap_114_115_a_marker_that_a_transaction_holds_is_passed_over", func(t *testing.T) {
 		s := keeping(t, fresh(t), month)
 		held, err := s.db.BeginTx(t.Context(), nil)
@@ -266,4 +290,34 @@ func removedByFilter(plan string) (most int) {
 		}
 	}
 	return most
+}
+
+func TestWhatLiesAtTheLowWaterMark(t *testing.T) {
+	t.Run("H2_is_kept_to_the_microsecond", func(t *testing.T) {
+		s := newShop(t, fresh(t), sqlstore.Options{})
+		scope, err := s.store.Scope(t.Context(), "billing", "", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.store.Retain(t.Context(), contract.Retention{Consumer: "billing", Keep: time.Hour}); err != nil {
+			t.Fatal(err)
+		}
+		s.exec(t, "update in.semel_retention set progress_at = '2026-01-01 12:00:00.000007+00'")
+		low := time.Date(2026, 1, 1, 11, 0, 0, 7000, time.UTC)
+		s.exec(t, `insert into in.semel_markers (scope, id, outcome, version, at)
+			select $1, '\x00'::bytea || n::text::bytea, 1, 0, $2::timestamptz + n * interval '1 microsecond' from generate_series(-1, 1) n`, scope, low)
+		if at, err := s.store.Advance(t.Context(), "billing"); err != nil || !at.Equal(low) {
+			t.Fatalf("the low-water mark is %v, %v", at, err)
+		}
+		if r, err := s.store.Reap(t.Context(), contract.Reaping{Consumer: "billing", Most: 10}); err != nil || r.Markers != 1 {
+			t.Errorf("%+v was removed, %v", r, err)
+		}
+		aged := func(id string, at time.Time) contract.Mark {
+			return contract.Mark{Scope: scope, ID: []byte(id), As: contract.Applied, Age: at}
+		}
+		v := sqlsuite.Asked[*sql.Tx](t, s.store, aged("a", low), aged("b", low.Add(-time.Microsecond)), aged("0", low))
+		if v[0].Kind != contract.Fresh || v[1].Kind != contract.Old || v[2].Kind != contract.Seen {
+			t.Errorf("the verdicts are %+v", v)
+		}
+	})
 }
