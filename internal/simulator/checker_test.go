@@ -140,3 +140,25 @@ func TestAPanicIsAFault(t *testing.T) {
 		t.Errorf("it breaks %v", r.Broken)
 	}
 }
+
+func TestACopyOfAConflictIsProvenByItsRow(t *testing.T) {
+	t.Run("law_2_H3_also_where_that_was_removed_between_its_mark_and_its_commit", func(t *testing.T) {
+		w := newWorld(fromSeed(1), Real)
+		w.store = newStore()
+		c := &checker{p: &process{w: w}, w: w}
+		h := &handed{delivery: &delivery{message: &message{id: "a"}}}
+		h.item = &machine.Item{Handle: h, Print: semel.Fingerprint{Version: 1, Sum: [16]byte{2}}}
+		s := &machine.Settlement{Item: h.item, Kind: semel.Ack, Ending: contract.EndDuplicate}
+		w.store.markers["a"] = marker{print: semel.Fingerprint{Version: 1, Sum: [16]byte{1}}, outcome: contract.Applied}
+		if c.proven(s, h) {
+			t.Error("it is settled as a duplicate, and its identity has another content only")
+		}
+		w.store.put(&row{key: rowKey{"a", true, h.item.Print}, as: machine.AsDeadLettered})
+		if !c.proven(s, h) {
+			t.Error("the row of its conflict proves nothing")
+		}
+		if w.remove("a"); !c.proven(s, h) {
+			t.Error("what the store held when it was marked proves nothing")
+		}
+	})
+}

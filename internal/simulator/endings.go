@@ -179,8 +179,10 @@ func (c *checker) proven(s *machine.Settlement, h *handed) bool {
 		}
 		return marked && !parted && marker.outcome == contract.Applied
 	case contract.EndDuplicate:
-		// A copy of a conflict is counted on the conflict's row.
-		return marked && !parted || store.rows[rowKey{id, true, s.Item.Print}] != nil || c.p.config.Unmarked && h.delivery.message.conduct == saysDuplicate
+		// A copy of a conflict is counted on the conflict's row, which may be removed
+		// between its mark and its commit.
+		key := rowKey{id, true, s.Item.Print}
+		return marked && !parted || store.rows[key] != nil || store.goneRows[key] || c.p.config.Unmarked && h.delivery.message.conduct == saysDuplicate
 	case contract.EndConflict:
 		row := store.rows[rowKey{id, true, s.Item.Print}]
 		if row != nil && row.as == machine.AsDeadLettered && !c.copied(s.Item) {

@@ -182,6 +182,7 @@ func (w *world) remove(id string) {
 			w.broke("law 4", "the row of %s is removed, and has not ended", id)
 		}
 		delete(s.rows, r.key)
+		s.goneRows[r.key] = true
 		return true
 	})
 }

@@ -71,15 +71,16 @@ type store struct {
 	// not settle: a commit may have counted them, and they came again.
 	parted  map[string]int
 	effects map[string]int
-	// low is before when markers may have been removed; gone are those that were, which
-	// only the checker knows.
-	low     time.Duration
-	gone    map[string]removed
-	log     []*message
-	locks   map[string]*transaction
-	streams map[string]*stream
-	places  int // in lines, that were given
-	waiting []func()
+	// low is before when markers may have been removed; gone are those that were, and
+	// goneRows the rows, which only the checker knows.
+	low      time.Duration
+	gone     map[string]removed
+	goneRows map[rowKey]bool
+	log      []*message
+	locks    map[string]*transaction
+	streams  map[string]*stream
+	places   int // in lines, that were given
+	waiting  []func()
 	// serial is the last transaction that took the consumer's lock.
 	serial *transaction
 	down   bool
@@ -88,7 +89,7 @@ type store struct {
 }
 
 func newStore() *store {
-	return &store{markers: map[string]marker{}, rows: map[rowKey]*row{}, lost: map[rowKey]int{}, parted: map[string]int{}, effects: map[string]int{}, gone: map[string]removed{}, locks: map[string]*transaction{}, streams: map[string]*stream{}}
+	return &store{markers: map[string]marker{}, rows: map[rowKey]*row{}, lost: map[rowKey]int{}, parted: map[string]int{}, effects: map[string]int{}, gone: map[string]removed{}, goneRows: map[rowKey]bool{}, locks: map[string]*transaction{}, streams: map[string]*stream{}}
 }
 
 // conflicts reports whether two prints of one rule differ.
