@@ -144,6 +144,7 @@ func TestAPanicIsAFault(t *testing.T) {
 func TestACopyOfAConflictIsProvenByItsRow(t *testing.T) {
 	t.Run("law_2_H3_also_where_that_was_removed_between_its_mark_and_its_commit", func(t *testing.T) {
 		w := newWorld(fromSeed(1), Real)
+		w.store = newStore()
 		c := &checker{p: &process{w: w}, w: w}
 		h := &handed{delivery: &delivery{message: &message{id: "a"}}}
 		h.item = &machine.Item{Handle: h, Print: semel.Fingerprint{Version: 1, Sum: [16]byte{2}}}
