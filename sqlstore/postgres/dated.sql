@@ -166,10 +166,12 @@ create table {markers} (
 
 create index {name}_unfinished on {markers} (scope, id) where outcome in (2, 3);
 
+-- name: create aside
 create table {markers}_aside partition of {markers} for values from ('\x05'::bytea) to ('\x06'::bytea);
 
 create index {name}_aside_at on {markers}_aside (scope, at);
 
+-- name: create readable
 create view {markers}_readable as
 select
   {prefix}readable(s.consumer) as consumer,
@@ -279,7 +281,8 @@ select count(*) from {prefix}scopes s join {prefix}markers m on m.scope = s.numb
 where s.consumer = $1 and get_byte(m.id, 0) = 0 and length(m.id) = case '{kind}' when 'ulid' then 27 else 37 end
   and encode(m.id, 'escape') ~ case '{kind}' when 'ulid' then '[a-z]' else '^.{4}[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-7' end;
 
--- Faults of the table.
+-- Faults of the table. While a consumer moves, or what it left is removed, some are none; see
+-- moving.sql.
 
 -- name: lint
 select what, remedy from (
@@ -319,4 +322,6 @@ select what, remedy from (
     'stop its processes and move them as docs/operations.md shows'
   from {prefix}dated d where d.number = {number} and exists (
     select 1 from {prefix}scopes s join {prefix}markers m on m.scope = s.number where s.consumer = d.consumer)
-) faults;
+    and not exists (select 1 from {prefix}dated l where l.consumer = '\x02'::bytea || d.consumer)
+) faults
+where not exists (select 1 from {prefix}dated d where d.number = {number} and get_byte(d.consumer, 0) = 1);

@@ -53,7 +53,7 @@ its policy switches the reaper off.`,
 	}
 	cmd.Flags().BoolVar(&f.once, "once", false, "remove what is due, and end")
 	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "only count what would be removed")
-	cmd.AddCommand(reapStatus(c), reapForget(c), reapPrint(c))
+	cmd.AddCommand(reapStatus(c), reapForget(c), reapPrint(c), reapMove(c))
 	return f.add(c, cmd)
 }
 
