@@ -132,7 +132,7 @@ type Reaper interface {
 type DayKeeper interface {
 	Reaper
 	IdentityFitter // which refuses ids that do not carry a time
-	// KeepsDays is the kind of the ids, as a policy file names it: "uuidv7", "ulid"; empty
+	// KeepsDays is the kind of the ids, as a policy file names it: "uuidv7"; empty
 	// if the store keeps no days.
 	KeepsDays() string
 }

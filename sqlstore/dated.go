@@ -18,8 +18,8 @@ import (
 type Dated struct {
 	// Consumer is the name of the only consumer that uses the store.
 	Consumer string
-	// IDTime is the kind of all of its ids: identity.UUIDv7 or identity.ULID. A Snowflake
-	// is stored as text, whose order is not that of its time.
+	// IDTime is the kind of all of its ids. Days of Snowflakes are told by their decimal
+	// texts: one of before May 2018, which has fewer digits, counts as of another time.
 	IDTime identity.IDTime
 	// Back is how many days before this one are made with the table: those of messages that
 	// are still to come. At most 3650. It means nothing when the table is there.
@@ -72,8 +72,8 @@ func (s *Store) keepsDays(o *Dated) error {
 	switch {
 	case s.postgres == nil || !s.marksAlone() || s.days != nil:
 		return fmt.Errorf("sqlstore: only a store in PostgreSQL that marks in no other table keeps markers by day: %w", semel.ErrUnsupported)
-	case o.IDTime != identity.UUIDv7 && o.IDTime != identity.ULID:
-		return fmt.Errorf("sqlstore: markers are kept by day for ids of the kinds uuidv7 and ulid, not %v: %w", o.IDTime, semel.ErrUnsupported)
+	case ceilings[o.IDTime] == "":
+		return fmt.Errorf("sqlstore: markers are kept by day for ids that carry a time, not %v: %w", o.IDTime, semel.ErrUnsupported)
 	case o.Consumer == "" || o.Back < 0 || o.Back > mostBack:
 		return fmt.Errorf("sqlstore: markers by day need the name of a consumer, and 0 to %d days back", mostBack)
 	}
@@ -112,8 +112,8 @@ type days struct {
 // name is the table's, without the prefix.
 func (d *days) name() string { return "markers_" + strconv.FormatInt(d.number, 10) }
 
-// ceilings are the keys that lie above all ids of a kind.
-var ceilings = map[identity.IDTime]string{identity.UUIDv7: `\x02`, identity.ULID: `\x0038`}
+// ceilings are the keys that lie above all ids of a kind, of those that carry a time.
+var ceilings = map[identity.IDTime]string{identity.UUIDv7: `\x02`, identity.ULID: `\x0038`, identity.Snowflake: `\x003a`}
 
 // load reads the statements with the table's names.
 func (d *days) load() error { return d.fill(&d.sql, "dated.sql", "") }
