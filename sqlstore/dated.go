@@ -153,13 +153,6 @@ type queries interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// dated is the number and the kind of the table of days where the markers of a consumer
-// are; sql.ErrNoRows: they are in none.
-func (s *Store) dated(ctx context.Context, db queries, consumer string) (number int64, kind string, err error) {
-	err = db.QueryRowContext(ctx, s.postgres.Dated, []byte(consumer)).Scan(&number, &kind)
-	return number, kind, err
-}
-
 func (d *days) find(ctx context.Context, db queries) (bool, error) {
 	number, kind, err := d.store.dated(ctx, db, d.Consumer)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -286,22 +279,6 @@ func (s *Store) KeepsDays() string {
 	return s.days.IDTime.String()
 }
 
-// notDated refuses a consumer whose markers lie in a table of days to a store that does not
-// look there.
-func (s *Store) notDated(ctx context.Context, db queries, consumer string) error {
-	if s.postgres == nil || s.days != nil {
-		return nil
-	}
-	_, kind, err := s.dated(ctx, db, consumer)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil
-	}
-	if err == nil {
-		err = fmt.Errorf("the markers of consumer %q are kept by day, for ids of the kind %s, and are not looked for here; say so in its policy, or use Store.Dated: %w", consumer, kind, semel.ErrState)
-	}
-	return err
-}
-
 // Judged is the verdict on a mark that met this marker, or none, in a table of days, for
 // drivers of their own; the mark has the key under which its marker stands.
 func Judged(m *sqlform.Mark, there sqlform.Marker) (contract.Verdict, error) {
@@ -345,55 +322,6 @@ func (l lists) setAside(ctx context.Context, marks []sqlform.Mark, seen []int, v
 		return nil
 	}
 	return l.judge(ctx, marks, nil, met, verdicts)
-}
-
-// ofConsumer is the store where the markers of a consumer are: this one, or one of days.
-func (s *Store) ofConsumer(ctx context.Context, consumer string) (*Store, error) {
-	if s.postgres == nil || s.days != nil {
-		return s, nil
-	}
-	number, kind, err := s.dated(ctx, s.db, consumer)
-	return s.ofDays(consumer, kind, number, err)
-}
-
-// ofRow is the store where the marker of a row is, for acts of people.
-func (s *Store) ofRow(ctx context.Context, number int64) (*Store, error) {
-	if s.postgres == nil || s.days != nil {
-		return s, nil
-	}
-	var consumer []byte
-	var kind string
-	var table int64
-	err := s.db.QueryRowContext(ctx, s.postgres.DatedRow, number).Scan(&consumer, &kind, &table)
-	return s.ofDays(string(consumer), kind, table, err)
-}
-
-func (s *Store) ofDays(consumer, kind string, number int64, err error) (*Store, error) {
-	if errors.Is(err, sql.ErrNoRows) {
-		return s, nil
-	}
-	if err != nil {
-		return nil, s.blameless("markers by day", err)
-	}
-	idTime, err := kindOf(consumer, kind)
-	if err != nil {
-		return nil, err
-	}
-	d := &days{store: s, number: number, Dated: Dated{Consumer: consumer, IDTime: idTime}}
-	if err := d.load(); err != nil {
-		return nil, err
-	}
-	return d.view()
-}
-
-// kindOf is the kind of a consumer's ids by its name.
-func kindOf(consumer, kind string) (identity.IDTime, error) {
-	for k := range ceilings {
-		if k.String() == kind {
-			return k, nil
-		}
-	}
-	return identity.NoIDTime, fmt.Errorf("sqlstore: the markers of consumer %q are kept by day for ids of the kind %q, which this release does not know: %w", consumer, kind, semel.ErrState)
 }
 
 // noPartition reports whether a marker met no partition of its day: it was dropped after

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/semel-go/semel/contract"
 )
@@ -107,14 +108,28 @@ func (s *Store) advanceDays(ctx context.Context, cutoff int64) error {
 	})
 }
 
+// kept are the days that stand.
+func (d *days) kept(ctx context.Context, cutoff time.Time) (k contract.KeptDays, err error) {
+	var past, first sql.NullInt64
+	if past.Valid = !cutoff.IsZero(); past.Valid {
+		past.Int64 = cutoff.UnixMicro()
+	}
+	err = d.store.db.QueryRowContext(ctx, d.sql.KeptDays, past).Scan(&k.Kept, &first, &k.Due)
+	k.First = moment(first)
+	return k, err
+}
+
 // dropTries is how often a call of Reap tries to drop days that others have locked.
 const dropTries = 3
 
 // reapDays removes rows of days below the low mark, and at the beginning of a pass the days
 // themselves. One that others use, or that holds what has not ended, is left to the next.
 func (s *Store) reapDays(ctx context.Context, o contract.Reaping, done *contract.Reaped) error {
-	if o.After != (contract.ReapMark{}) || o.DryRun {
+	if o.After != (contract.ReapMark{}) {
 		return nil
+	}
+	if o.DryRun {
+		return s.dryDays(ctx, o.Consumer, done)
 	}
 	if err := s.reapRows(ctx, o.Most, done); err != nil {
 		return err
@@ -127,6 +142,34 @@ func (s *Store) reapDays(ctx context.Context, o contract.Reaping, done *contract
 		}
 	}
 	return nil
+}
+
+// dryDays counts the days that would be dropped now.
+func (s *Store) dryDays(ctx context.Context, consumer string, done *contract.Reaped) error {
+	err := s.write(ctx, func(tx *sql.Tx) error {
+		var cutoff int64
+		if err := tx.QueryRowContext(ctx, s.sql.Advance, []byte(consumer)).Scan(&cutoff); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, s.days.sql.RaiseLow, cutoff); err != nil {
+			return err
+		}
+		due, err := s.days.due(ctx, tx)
+		for i := 0; i < len(due) && err == nil; i++ {
+			var holds bool
+			if holds, err = s.days.holds(ctx, tx, due[i]); err == nil && !holds {
+				done.Days++
+			}
+		}
+		if err == nil {
+			err = errDry
+		}
+		return err
+	})
+	if errors.Is(err, errDry) || errors.Is(err, sql.ErrNoRows) { // no row: nothing may be removed
+		return nil
+	}
+	return err
 }
 
 func (s *Store) reapRows(ctx context.Context, most int, done *contract.Reaped) error {
@@ -164,21 +207,26 @@ func (s *Store) dropDays(ctx context.Context) (dropped int64, err error) {
 // dueDays are the days that end at or below the low mark.
 func (s *Store) dueDays(ctx context.Context) (due []day, err error) {
 	err = s.write(ctx, func(tx *sql.Tx) error {
-		var low []byte
-		if err := tx.QueryRowContext(ctx, s.days.sql.Below).Scan(&low); err != nil {
-			return err
-		}
-		if _, err := tx.ExecContext(ctx, s.days.sql.Hexadecimal); err != nil {
-			return err
-		}
-		all, err := s.days.standing(ctx, tx)
-		for _, p := range all {
-			if bytes.Compare(p.to, low) <= 0 {
-				due = append(due, p)
-			}
-		}
+		due, err = s.days.due(ctx, tx)
 		return err
 	})
+	return due, err
+}
+
+func (d *days) due(ctx context.Context, tx *sql.Tx) (due []day, err error) {
+	var low []byte
+	if err := tx.QueryRowContext(ctx, d.sql.Below).Scan(&low); err != nil {
+		return nil, err
+	}
+	if _, err := tx.ExecContext(ctx, d.sql.Hexadecimal); err != nil {
+		return nil, err
+	}
+	all, err := d.standing(ctx, tx)
+	for _, p := range all {
+		if bytes.Compare(p.to, low) <= 0 {
+			due = append(due, p)
+		}
+	}
 	return due, err
 }
 

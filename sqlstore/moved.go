@@ -146,7 +146,7 @@ func (m *move) round(ctx context.Context, from since, done *Moved) (next since, 
 		}
 	}
 	var kept []day
-	if err = m.store.write(ctx, func(tx *sql.Tx) error { kept, err = m.kept(ctx, tx); return err }); err != nil {
+	if err = m.store.write(ctx, func(tx *sql.Tx) error { kept, err = m.all(ctx, tx); return err }); err != nil {
 		return from, 0, err
 	}
 	scopes, err := m.scopesOf(ctx, db)
@@ -183,7 +183,7 @@ func (m *move) finish(ctx context.Context, tx *sql.Tx, from since, done *Moved) 
 	if _, err := tx.ExecContext(ctx, m.moves.HoldOff); err != nil {
 		return err
 	}
-	kept, err := m.kept(ctx, tx)
+	kept, err := m.all(ctx, tx)
 	if err != nil {
 		return err
 	}

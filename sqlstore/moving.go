@@ -104,9 +104,9 @@ func (m *move) daysFrom(ctx context.Context, tx *sql.Tx, first string) ([]day, e
 	return all, rows.Err()
 }
 
-// kept are the days from the first that was made up to three after this one, which are made
+// all are the days from the first that was made up to three after this one, which are made
 // if they are missing.
-func (m *move) kept(ctx context.Context, tx *sql.Tx) ([]day, error) {
+func (m *move) all(ctx context.Context, tx *sql.Tx) ([]day, error) {
 	if _, err := tx.ExecContext(ctx, m.sql.Hexadecimal); err != nil {
 		return nil, err
 	}
@@ -122,25 +122,6 @@ func (m *move) kept(ctx context.Context, tx *sql.Tx) ([]day, error) {
 		return nil, err
 	}
 	return m.daysFrom(ctx, tx, strings.Trim(first, `"`))
-}
-
-// movingTo is Store.dated for a consumer whose markers move to days.
-func (s *Store) movingTo(ctx context.Context, db queries, consumer string) (number int64, kind string, err error) {
-	err = db.QueryRowContext(ctx, s.postgres.Moving, []byte(consumer)).Scan(&number, &kind)
-	return number, kind, err
-}
-
-// ofActs is ofConsumer for those who write: a move waits for whoever marks by the name of
-// the table of days, and for nobody else.
-func (s *Store) ofActs(ctx context.Context, consumer string) (*Store, error) {
-	if s.postgres == nil || s.days != nil {
-		return s, nil
-	}
-	number, kind, err := s.movingTo(ctx, s.db, consumer)
-	if errors.Is(err, sql.ErrNoRows) {
-		return s.ofConsumer(ctx, consumer)
-	}
-	return s.ofDays(consumer, kind, number, err)
 }
 
 // scopesOf are the numbers of a consumer's scopes.

@@ -11,7 +11,7 @@ import (
 )
 
 // ofThisRevision is the sum of what drivers send, of sqlform.Revision4.
-const ofThisRevision = "cdb815aea1a69ccc"
+const ofThisRevision = "bb6c90fbdaa8b8e9"
 
 // A text that changed is no fault, and is to be looked at: would a driver that
 // was written for the text before still do right with this one?

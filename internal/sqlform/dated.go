@@ -17,7 +17,7 @@ type Dated struct {
 	FirstDue, LastDay, MarkerBytes, Reap             string
 	Aside                                            string
 	Create, CreateAside, CreateReadable              string
-	Hexadecimal, Days, Wanted, Keeping               string
+	Hexadecimal, Days, KeptDays, Wanted, Keeping     string
 	CreateDay, AttachDay, RaiseHigh, RaiseLow, Below string
 	Impatience, LockTable, Holds, DropDay, ReapEnded string
 	Move, MoveRows, OddlySpelled                     string

@@ -100,6 +100,15 @@ from {prefix}dated d join pg_inherits h on h.inhparent = to_regclass('{markers}'
 where d.consumer = $1 and c.relname ~ '_[0-9]{8}$'
   and to_date(right(c.relname, 8), 'YYYYMMDD') < ((timestamptz 'epoch' + $2::bigint * interval '1 microsecond') at time zone 'UTC')::date;
 
+-- Kept days are how many days stand, the first of them, and how many are past a time.
+
+-- name: kept days
+select count(*), (extract(epoch from min(k.day)) * 1000000)::bigint,
+  count(*) filter (where k.day < ((timestamptz 'epoch' + $1::bigint * interval '1 microsecond') at time zone 'UTC')::date)
+from pg_inherits h join pg_class c on c.oid = h.inhrelid
+cross join lateral (select to_date(right(c.relname, 8), 'YYYYMMDD') as day) k
+where h.inhparent = to_regclass('{markers}') and c.relname ~ '_[0-9]{8}$';
+
 -- name: last day
 select count(*) from (
   select 1 from {prefix}dated d join {prefix}scopes s on s.consumer = d.consumer join {markers} m on m.scope = s.number
