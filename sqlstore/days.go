@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,10 +63,8 @@ func (d *days) make(ctx context.Context, tx *sql.Tx, w *day) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range stand {
-		if bytes.Compare(p.from, w.from) <= 0 && bytes.Compare(p.to, w.to) >= 0 {
-			return nil // another process was first, or a person was
-		}
+	if covered(stand, w) {
+		return nil // another process was first, or a person was
 	}
 	names := strings.NewReplacer("{day}", w.name, "{from}", `\x`+hex.EncodeToString(w.from), "{to}", `\x`+hex.EncodeToString(w.to))
 	for _, text := range []string{d.sql.CreateDay, d.sql.AttachDay} {
@@ -74,6 +73,11 @@ func (d *days) make(ctx context.Context, tx *sql.Tx, w *day) error {
 		}
 	}
 	return nil
+}
+
+// covered reports whether a day is among the partitions.
+func covered(stand []day, w *day) bool {
+	return slices.ContainsFunc(stand, func(p day) bool { return bytes.Compare(p.from, w.from) <= 0 && bytes.Compare(p.to, w.to) >= 0 })
 }
 
 // standing are the partitions, by where they begin.

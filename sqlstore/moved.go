@@ -229,7 +229,7 @@ func (m *move) takeNames(ctx context.Context, tx *sql.Tx) error {
 		return err
 	}
 	for _, p := range days {
-		date := strings.Trim(p.name[strings.LastIndexByte(p.name, '_')+1:], `"`)
+		date := dateOf(p.name)
 		if !strings.HasSuffix(strings.Trim(p.name, `"`), filling+"_"+date) {
 			continue // a person's
 		}
@@ -243,7 +243,14 @@ func (m *move) takeNames(ctx context.Context, tx *sql.Tx) error {
 // leave keeps others from marking in the table of all, and removes what was left there.
 func (m *move) leave(ctx context.Context, done *Moved) (err error) {
 	var left bool
-	if err = m.store.db.QueryRowContext(ctx, m.moves.Left, []byte(m.Consumer)).Scan(&left); err != nil || !left {
+	if err = m.store.db.QueryRowContext(ctx, m.moves.Left, []byte(m.Consumer)).Scan(&left); err != nil {
+		return err
+	}
+	if !left {
+		err = m.store.db.QueryRowContext(ctx, m.moves.Fenced).Scan(&done.Fenced)
+		if err == nil && !done.Fenced {
+			err = fmt.Errorf("the markers of consumer %q lie in days and were never moved there: %w", m.Consumer, semel.ErrState)
+		}
 		return err
 	}
 	scopes, err := m.scopesOf(ctx, m.store.db)

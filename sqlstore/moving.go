@@ -72,21 +72,28 @@ func (m *move) begin(ctx context.Context, tx *sql.Tx) error {
 	if err := execAll(ctx, tx, m.sql.Create, m.moves.StandIn); err != nil {
 		return err
 	}
-	return m.makeAll(ctx, tx, "")
+	wanted, err := m.daysFrom(ctx, tx, "")
+	if err != nil {
+		return err
+	}
+	return m.makeAll(ctx, tx, wanted, nil)
 }
 
-// makeAll makes what is missing of the days from a first one, or from as far back as is
-// asked for, up to three after this one.
-func (m *move) makeAll(ctx context.Context, tx *sql.Tx, first string) error {
-	wanted, err := m.daysFrom(ctx, tx, first)
+// makeAll makes those of the days that do not stand.
+func (m *move) makeAll(ctx context.Context, tx *sql.Tx, wanted, stand []day) error {
 	for i := range wanted {
-		if err == nil {
-			err = m.make(ctx, tx, &wanted[i])
+		if covered(stand, &wanted[i]) {
+			continue
+		}
+		if err := m.make(ctx, tx, &wanted[i]); err != nil {
+			return err
 		}
 	}
-	return err
+	return nil
 }
 
+// daysFrom are the days from a first one, or from as far back as is asked for, up to three
+// after this one.
 func (m *move) daysFrom(ctx context.Context, tx *sql.Tx, first string) ([]day, error) {
 	rows, err := tx.QueryContext(ctx, m.moves.DaysFrom, first, m.Back)
 	if err != nil {
@@ -117,11 +124,16 @@ func (m *move) all(ctx context.Context, tx *sql.Tx) ([]day, error) {
 	if len(stand) == 0 {
 		return nil, fmt.Errorf("the table of days of consumer %q has no day any more: %w", m.Consumer, semel.ErrSchema)
 	}
-	first := stand[0].name[strings.LastIndexByte(stand[0].name, '_')+1:]
-	if err := m.makeAll(ctx, tx, strings.Trim(first, `"`)); err != nil {
+	wanted, err := m.daysFrom(ctx, tx, dateOf(stand[0].name))
+	if err != nil {
 		return nil, err
 	}
-	return m.daysFrom(ctx, tx, strings.Trim(first, `"`))
+	return wanted, m.makeAll(ctx, tx, wanted, stand)
+}
+
+// dateOf is the date that the name of a day ends with.
+func dateOf(name string) string {
+	return strings.Trim(name[strings.LastIndexByte(name, '_')+1:], `"`)
 }
 
 // scopesOf are the numbers of a consumer's scopes.

@@ -78,13 +78,6 @@ func wasKilled(t *testing.T, err error) bool {
 	return err != nil
 }
 
-func (s *shop) exec(t *testing.T, query string, args ...any) {
-	t.Helper()
-	if _, err := s.db.Exec(query, args...); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func (s *shop) count(t *testing.T, query string, args ...any) (n int) {
 	t.Helper()
 	if err := s.db.QueryRow(query, args...).Scan(&n); err != nil {
@@ -191,9 +184,12 @@ func TestWhoDropsDaysIsKilled(t *testing.T) {
 			if first[0] != isApplied && first[0] != isOld || first[1] != isParked || first[2] != isApplied {
 				t.Errorf("after the kill the verdicts are %+v", first)
 			}
-			for range 2 {
-				if err := pass(t.Context(), own, consumer); err != nil {
+			for range 50 { // the server may still have to notice that a process is gone
+				if err := pass(t.Context(), own, consumer); err != nil && own.Classify(err) != contract.ClassContended {
 					t.Error(err)
+				}
+				if s.days(t, consumer) == 7 {
+					break
 				}
 			}
 			if v := asked(t, own, consumer, late, held, young); !slices.Equal(v, []contract.Verdict{isOld, isParked, isApplied}) {
