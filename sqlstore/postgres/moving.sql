@@ -122,7 +122,7 @@ select exists (select 1 from {prefix}dated where consumer = '\x02'::bytea || $1:
 
 -- name: clear
 with part as (
-  select m.id from {prefix}markers m where m.scope = $1 order by m.id limit $2 for update skip locked
+  select m.id from {prefix}markers m where m.scope = $1 order by m.id limit $2 for update
 ), gone as (
   delete from {prefix}markers m using part p where m.scope = $1 and m.id = p.id returning 1
 )
