@@ -1,3 +1,5 @@
+//go:build unix
+
 // Package days kills processes that drop days of markers, that move a consumer to days, and
 // that consume meanwhile, and looks that nothing is lost, doubled or left half.
 package days

@@ -1,3 +1,5 @@
+//go:build unix
+
 package days
 
 import (
@@ -17,6 +19,7 @@ import (
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/itest/children"
+	"github.com/semel-go/semel/itest/processes"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
@@ -184,7 +187,8 @@ func TestWhoDropsDaysIsKilled(t *testing.T) {
 			if first[0] != isApplied && first[0] != isOld || first[1] != isParked || first[2] != isApplied {
 				t.Errorf("after the kill the verdicts are %+v", first)
 			}
-			for range 50 { // the server may still have to notice that a process is gone
+			for began := time.Now(); time.Since(began) < 20*time.Second; processes.Pause(t.Context(), 10*time.Millisecond) {
+				// The server may still have to notice that a process is gone.
 				if err := pass(t.Context(), own, consumer); err != nil && own.Classify(err) != contract.ClassContended {
 					t.Error(err)
 				}
@@ -315,7 +319,7 @@ func TestAConsumerMovesWhileItsProcessesWork(t *testing.T) {
 	// The move ends beside the newer ones; whoever ends it is killed a few times.
 	for n := range 3 {
 		running := pair(400+n*100, true, handles, pipes)
-		s.killed(t, order{Consumer: consumer, Work: ends, Statement: int64(20 + 60*n)})
+		s.killed(t, order{Consumer: consumer, Work: ends, Statement: int64(5 + 10*n)})
 		wait(running)
 	}
 	running := pair(800, false, handles, pipes, handles)
