@@ -55,6 +55,17 @@ type StoredRetention struct {
 	// database estimates it, 0 if it does not.
 	LastDay     int64
 	MarkerBytes int64
+	// Days is of a consumer whose markers are kept by day.
+	Days KeptDays
+}
+
+// KeptDays are the days of markers that a DayKeeper has; zero of any other store.
+type KeptDays struct {
+	// Kept are how many days stand, with those made ahead, and First is the begin of the
+	// first. Due are how many of them are past the cutoff as a whole, and stay because they
+	// hold what has not ended, or wait to be dropped.
+	Kept, Due int64
+	First     time.Time
 }
 
 // LaneSilence is for how long a lane may be silent, or behind, before that is told.
@@ -149,7 +160,7 @@ type Reaper interface {
 type DayKeeper interface {
 	Reaper
 	IdentityFitter // which refuses ids that do not carry a time
-	// KeepsDays is the kind of the ids, as a policy file names it: "uuidv7", "ulid"; empty
+	// KeepsDays is the kind of the ids, as a policy file names it: "uuidv7"; empty
 	// if the store keeps no days.
 	KeepsDays() string
 }

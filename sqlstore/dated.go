@@ -18,8 +18,8 @@ import (
 type Dated struct {
 	// Consumer is the name of the only consumer that uses the store.
 	Consumer string
-	// IDTime is the kind of all of its ids: identity.UUIDv7 or identity.ULID. A Snowflake
-	// is stored as text, whose order is not that of its time.
+	// IDTime is the kind of all of its ids. Days of Snowflakes are told by their decimal
+	// texts: one of before May 2018, which has fewer digits, counts as of another time.
 	IDTime identity.IDTime
 	// Back is how many days before this one are made with the table: those of messages that
 	// are still to come. At most 3650. It means nothing when the table is there.
@@ -27,7 +27,7 @@ type Dated struct {
 	// Move has the first call move markers of the consumer from the table of all into its
 	// own, in one transaction. No process of the consumer may run meanwhile: one that was
 	// started before would go on marking where nobody looks. Without it such markers are an
-	// error.
+	// error. BeginMove and EndMove move them while processes work.
 	Move bool
 }
 
@@ -43,16 +43,11 @@ const mostBack = 3650
 // The first call makes the table, which takes the right to create tables in the schema; so
 // does whatever makes days, at least one in four days: Retain, Progressed and Advance. An
 // error that wraps semel.ErrState: the consumer has another kind of ids there, or markers in
-// the table of all, where nobody would look for them. SQLite, and a store that adopted a
-// table: semel.ErrUnsupported.
+// the table of all, where nobody would look for them, unless BeginMove was called. SQLite,
+// and a store that adopted a table: semel.ErrUnsupported.
 func (s *Store) Dated(ctx context.Context, o Dated) (*Store, error) {
-	switch {
-	case s.postgres == nil || !s.marksAlone() || s.days != nil:
-		return nil, fmt.Errorf("sqlstore: only a store in PostgreSQL that marks in no other table keeps markers by day: %w", semel.ErrUnsupported)
-	case o.IDTime != identity.UUIDv7 && o.IDTime != identity.ULID:
-		return nil, fmt.Errorf("sqlstore: markers are kept by day for ids of the kinds uuidv7 and ulid, not %v: %w", o.IDTime, semel.ErrUnsupported)
-	case o.Consumer == "" || o.Back < 0 || o.Back > mostBack:
-		return nil, fmt.Errorf("sqlstore: markers by day need the name of a consumer, and 0 to %d days back", mostBack)
+	if err := s.keepsDays(&o); err != nil {
+		return nil, err
 	}
 	d := &days{store: s, Dated: o}
 	err := d.register(ctx)
@@ -70,6 +65,19 @@ func (s *Store) Dated(ctx context.Context, o Dated) (*Store, error) {
 		return nil, s.answer("markers by day", err)
 	}
 	return own, nil
+}
+
+// keepsDays says why the store cannot keep such days.
+func (s *Store) keepsDays(o *Dated) error {
+	switch {
+	case s.postgres == nil || !s.marksAlone() || s.days != nil:
+		return fmt.Errorf("sqlstore: only a store in PostgreSQL that marks in no other table keeps markers by day: %w", semel.ErrUnsupported)
+	case ceilings[o.IDTime] == "":
+		return fmt.Errorf("sqlstore: markers are kept by day for ids that carry a time, not %v: %w", o.IDTime, semel.ErrUnsupported)
+	case o.Consumer == "" || o.Back < 0 || o.Back > mostBack:
+		return fmt.Errorf("sqlstore: markers by day need the name of a consumer, and 0 to %d days back", mostBack)
+	}
+	return nil
 }
 
 // view is the store whose markers these are.
@@ -95,25 +103,31 @@ type days struct {
 	Dated
 	store  *Store // of all
 	number int64
+	// moving: the markers were in the table of all when the store was opened, and moved to
+	// days since, or not yet. See moving.go.
+	moving bool
 	sql    sqlform.Dated
 }
 
 // name is the table's, without the prefix.
 func (d *days) name() string { return "markers_" + strconv.FormatInt(d.number, 10) }
 
-// ceilings are the keys that lie above all ids of a kind.
-var ceilings = map[identity.IDTime]string{identity.UUIDv7: `\x02`, identity.ULID: `\x0038`}
+// ceilings are the keys that lie above all ids of a kind, of those that carry a time.
+var ceilings = map[identity.IDTime]string{identity.UUIDv7: `\x02`, identity.ULID: `\x0038`, identity.Snowflake: `\x003a`}
 
 // load reads the statements with the table's names.
-func (d *days) load() error {
-	table := d.store.names.Replace("{prefix}" + d.name())
+func (d *days) load() error { return d.fill(&d.sql, "dated.sql", "") }
+
+// fill reads a file of statements, with what the table's name has behind it.
+func (d *days) fill(statements any, file, behind string) error {
+	table := d.store.names.Replace("{prefix}" + d.name() + behind)
 	names := strings.NewReplacer("{markers}", table, "{name}", d.store.prefix+d.name(), "{number}", strconv.FormatInt(d.number, 10),
 		"{kind}", d.IDTime.String(), "{ceiling}", ceilings[d.IDTime], "{prefix}", d.store.names.Replace("{prefix}"))
-	texts, err := d.store.dialect.load(names, "dated.sql")
+	texts, err := d.store.dialect.load(names, file)
 	if err != nil {
 		return err
 	}
-	return sqlform.Fill(&d.sql, texts)
+	return sqlform.Fill(statements, texts)
 }
 
 // register finds the consumer's number, or makes its table.
@@ -135,18 +149,16 @@ func (d *days) register(ctx context.Context) error {
 
 // queries is a transaction, or a database.
 type queries interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}
-
-// dated is the number and the kind of the table of days where the markers of a consumer
-// are; sql.ErrNoRows: they are in none.
-func (s *Store) dated(ctx context.Context, db queries, consumer string) (number int64, kind string, err error) {
-	err = db.QueryRowContext(ctx, s.postgres.Dated, []byte(consumer)).Scan(&number, &kind)
-	return number, kind, err
 }
 
 func (d *days) find(ctx context.Context, db queries) (bool, error) {
 	number, kind, err := d.store.dated(ctx, db, d.Consumer)
+	if errors.Is(err, sql.ErrNoRows) {
+		number, kind, err = d.store.movingTo(ctx, db, d.Consumer)
+		d.moving = err == nil
+	}
 	d.number = number
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -163,7 +175,7 @@ func (d *days) create(ctx context.Context, tx *sql.Tx) error {
 		return err
 	}
 	if elsewhere && !d.Move {
-		return fmt.Errorf("consumer %q has markers in %smarkers, where a store of days does not look; stop its processes and move them, as docs/operations.md shows under \"Dropping days of markers\": %w", d.Consumer, d.store.prefix, semel.ErrState)
+		return fmt.Errorf("consumer %q has markers in %smarkers, where a store of days does not look; move them, as docs/operations.md shows under \"Dropping days of markers\": %w", d.Consumer, d.store.prefix, semel.ErrState)
 	}
 	if err := tx.QueryRowContext(ctx, d.store.postgres.NewDated, []byte(d.Consumer), d.IDTime.String(), d.Back).Scan(&d.number); err != nil {
 		return err
@@ -171,18 +183,28 @@ func (d *days) create(ctx context.Context, tx *sql.Tx) error {
 	if err := d.load(); err != nil {
 		return err
 	}
-	for statement := range strings.SplitSeq(d.sql.Create, ";\n\n") {
-		if strings.HasPrefix(statement, "--") {
-			continue // a comment of the next
-		}
-		if _, err := tx.ExecContext(ctx, statement); err != nil {
-			return err
-		}
+	if err := execAll(ctx, tx, d.sql.Create, d.sql.CreateAside, d.sql.CreateReadable); err != nil {
+		return err
 	}
 	if !elsewhere {
 		return nil
 	}
 	return d.move(ctx, tx)
+}
+
+// execAll sends statements one by one, of which a text may hold several.
+func execAll(ctx context.Context, tx *sql.Tx, texts ...string) error {
+	for _, text := range texts {
+		for statement := range strings.SplitSeq(text, ";\n\n") {
+			if strings.HasPrefix(statement, "--") {
+				continue // a comment of the next
+			}
+			if _, err := tx.ExecContext(ctx, statement); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // move moves the consumer's markers into its table, of which nobody knows yet.
@@ -237,6 +259,9 @@ func (d *days) Fit(_, id string) (string, error) {
 	if _, ok := d.IDTime.Of(spelled); !ok {
 		return "", fmt.Errorf("it is no %v, by whose time markers are kept", d.IDTime)
 	}
+	if d.moving && spelled != id { // processes of before take it for another id
+		return "", fmt.Errorf("it is spelled in another case than %q, which a consumer that moves to days does not understand", spelled)
+	}
 	return spelled, nil
 }
 
@@ -252,22 +277,6 @@ func (s *Store) KeepsDays() string {
 		return ""
 	}
 	return s.days.IDTime.String()
-}
-
-// notDated refuses a consumer whose markers lie in a table of days to a store that does not
-// look there.
-func (s *Store) notDated(ctx context.Context, db queries, consumer string) error {
-	if s.postgres == nil || s.days != nil {
-		return nil
-	}
-	_, kind, err := s.dated(ctx, db, consumer)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil
-	}
-	if err == nil {
-		err = fmt.Errorf("the markers of consumer %q are kept by day, for ids of the kind %s, and are not looked for here; say so in its policy, or use Store.Dated: %w", consumer, kind, semel.ErrState)
-	}
-	return err
 }
 
 // Judged is the verdict on a mark that met this marker, or none, in a table of days, for
@@ -313,49 +322,6 @@ func (l lists) setAside(ctx context.Context, marks []sqlform.Mark, seen []int, v
 		return nil
 	}
 	return l.judge(ctx, marks, nil, met, verdicts)
-}
-
-// ofConsumer is the store where the markers of a consumer are: this one, or one of days.
-func (s *Store) ofConsumer(ctx context.Context, consumer string) (*Store, error) {
-	if s.postgres == nil || s.days != nil {
-		return s, nil
-	}
-	number, kind, err := s.dated(ctx, s.db, consumer)
-	return s.ofDays(consumer, kind, number, err)
-}
-
-// ofRow is the store where the marker of a row is, for acts of people.
-func (s *Store) ofRow(ctx context.Context, number int64) (*Store, error) {
-	if s.postgres == nil || s.days != nil {
-		return s, nil
-	}
-	var consumer []byte
-	var kind string
-	var table int64
-	err := s.db.QueryRowContext(ctx, s.postgres.DatedRow, number).Scan(&consumer, &kind, &table)
-	return s.ofDays(string(consumer), kind, table, err)
-}
-
-func (s *Store) ofDays(consumer, kind string, number int64, err error) (*Store, error) {
-	if errors.Is(err, sql.ErrNoRows) {
-		return s, nil
-	}
-	if err != nil {
-		return nil, s.blameless("markers by day", err)
-	}
-	d := &days{store: s, number: number, Dated: Dated{Consumer: consumer}}
-	for k := range ceilings {
-		if k.String() == kind {
-			d.IDTime = k
-		}
-	}
-	if d.IDTime == identity.NoIDTime {
-		return nil, fmt.Errorf("sqlstore: the markers of consumer %q are kept by day for ids of the kind %q, which this release does not know: %w", consumer, kind, semel.ErrState)
-	}
-	if err := d.load(); err != nil {
-		return nil, err
-	}
-	return d.view()
 }
 
 // noPartition reports whether a marker met no partition of its day: it was dropped after

@@ -6,7 +6,9 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"errors"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/semel-go/semel/contract"
 )
@@ -61,10 +63,8 @@ func (d *days) make(ctx context.Context, tx *sql.Tx, w *day) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range stand {
-		if bytes.Compare(p.from, w.from) <= 0 && bytes.Compare(p.to, w.to) >= 0 {
-			return nil // another process was first, or a person was
-		}
+	if covered(stand, w) {
+		return nil // another process was first, or a person was
 	}
 	names := strings.NewReplacer("{day}", w.name, "{from}", `\x`+hex.EncodeToString(w.from), "{to}", `\x`+hex.EncodeToString(w.to))
 	for _, text := range []string{d.sql.CreateDay, d.sql.AttachDay} {
@@ -73,6 +73,11 @@ func (d *days) make(ctx context.Context, tx *sql.Tx, w *day) error {
 		}
 	}
 	return nil
+}
+
+// covered reports whether a day is among the partitions.
+func covered(stand []day, w *day) bool {
+	return slices.ContainsFunc(stand, func(p day) bool { return bytes.Compare(p.from, w.from) <= 0 && bytes.Compare(p.to, w.to) >= 0 })
 }
 
 // standing are the partitions, by where they begin.
@@ -107,14 +112,28 @@ func (s *Store) advanceDays(ctx context.Context, cutoff int64) error {
 	})
 }
 
+// kept are the days that stand.
+func (d *days) kept(ctx context.Context, cutoff time.Time) (k contract.KeptDays, err error) {
+	var past, first sql.NullInt64
+	if past.Valid = !cutoff.IsZero(); past.Valid {
+		past.Int64 = cutoff.UnixMicro()
+	}
+	err = d.store.db.QueryRowContext(ctx, d.sql.KeptDays, past).Scan(&k.Kept, &first, &k.Due)
+	k.First = moment(first)
+	return k, err
+}
+
 // dropTries is how often a call of Reap tries to drop days that others have locked.
 const dropTries = 3
 
 // reapDays removes rows of days below the low mark, and at the beginning of a pass the days
 // themselves. One that others use, or that holds what has not ended, is left to the next.
 func (s *Store) reapDays(ctx context.Context, o contract.Reaping, done *contract.Reaped) error {
-	if o.After != (contract.ReapMark{}) || o.DryRun {
+	if o.After != (contract.ReapMark{}) {
 		return nil
+	}
+	if o.DryRun {
+		return s.dryDays(ctx, o.Consumer, done)
 	}
 	if err := s.reapRows(ctx, o.Most, done); err != nil {
 		return err
@@ -127,6 +146,34 @@ func (s *Store) reapDays(ctx context.Context, o contract.Reaping, done *contract
 		}
 	}
 	return nil
+}
+
+// dryDays counts the days that would be dropped now.
+func (s *Store) dryDays(ctx context.Context, consumer string, done *contract.Reaped) error {
+	err := s.write(ctx, func(tx *sql.Tx) error {
+		var cutoff int64
+		if err := tx.QueryRowContext(ctx, s.sql.Advance, []byte(consumer)).Scan(&cutoff); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, s.days.sql.RaiseLow, cutoff); err != nil {
+			return err
+		}
+		due, err := s.days.due(ctx, tx)
+		for i := 0; i < len(due) && err == nil; i++ {
+			var holds bool
+			if holds, err = s.days.holds(ctx, tx, due[i]); err == nil && !holds {
+				done.Days++
+			}
+		}
+		if err == nil {
+			err = errDry
+		}
+		return err
+	})
+	if errors.Is(err, errDry) || errors.Is(err, sql.ErrNoRows) { // no row: nothing may be removed
+		return nil
+	}
+	return err
 }
 
 func (s *Store) reapRows(ctx context.Context, most int, done *contract.Reaped) error {
@@ -164,21 +211,26 @@ func (s *Store) dropDays(ctx context.Context) (dropped int64, err error) {
 // dueDays are the days that end at or below the low mark.
 func (s *Store) dueDays(ctx context.Context) (due []day, err error) {
 	err = s.write(ctx, func(tx *sql.Tx) error {
-		var low []byte
-		if err := tx.QueryRowContext(ctx, s.days.sql.Below).Scan(&low); err != nil {
-			return err
-		}
-		if _, err := tx.ExecContext(ctx, s.days.sql.Hexadecimal); err != nil {
-			return err
-		}
-		all, err := s.days.standing(ctx, tx)
-		for _, p := range all {
-			if bytes.Compare(p.to, low) <= 0 {
-				due = append(due, p)
-			}
-		}
+		due, err = s.days.due(ctx, tx)
 		return err
 	})
+	return due, err
+}
+
+func (d *days) due(ctx context.Context, tx *sql.Tx) (due []day, err error) {
+	var low []byte
+	if err := tx.QueryRowContext(ctx, d.sql.Below).Scan(&low); err != nil {
+		return nil, err
+	}
+	if _, err := tx.ExecContext(ctx, d.sql.Hexadecimal); err != nil {
+		return nil, err
+	}
+	all, err := d.standing(ctx, tx)
+	for _, p := range all {
+		if bytes.Compare(p.to, low) <= 0 {
+			due = append(due, p)
+		}
+	}
 	return due, err
 }
 

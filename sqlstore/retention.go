@@ -146,6 +146,11 @@ func (s *Store) measure(ctx context.Context, r *contract.StoredRetention) error 
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
+	if s.days != nil {
+		if r.Days, err = s.days.kept(ctx, r.Cutoff); err != nil {
+			return err
+		}
+	}
 	if r.Cutoff.IsZero() {
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // ofThisRevision is the sum of what drivers send, of sqlform.Revision4.
-const ofThisRevision = "9248b5d77d12062c"
+const ofThisRevision = "8142accef4674675"
 
 // A text that changed is no fault, and is to be looked at: would a driver that
 // was written for the text before still do right with this one?
@@ -31,7 +31,14 @@ func TestTheRevisionIsOfTheseStatements(t *testing.T) {
 	if err := sqlform.Fill(&sqlform.Dated{}, dated); err != nil {
 		t.Error(err)
 	}
-	sum := sha256.New()
+	moving, err := s.dialect.load(s.names, "moving.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sqlform.Fill(&sqlform.Moving{}, moving); err != nil {
+		t.Error(err)
+	}
+	sum := sha256.New() // of what drivers send: nobody but this package moves anything
 	for _, texts := range []map[string]string{sqlform.ByName(s.postgres), adopted, dated} {
 		for _, name := range slices.Sorted(maps.Keys(texts)) {
 			fmt.Fprintf(sum, "%s\n%s\n", name, texts[name])

@@ -197,7 +197,7 @@ func bytesOrNull(s string) []byte {
 
 // SkipTo implements contract.Streams.
 func (s *Store) SkipTo(ctx context.Context, of contract.StoredStream, to int64, a contract.Act) error {
-	s, err := s.ofConsumer(ctx, of.Consumer)
+	s, err := s.ofActs(ctx, of.Consumer)
 	if err != nil {
 		return err
 	}

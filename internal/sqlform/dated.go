@@ -16,11 +16,31 @@ type Dated struct {
 	Begin, Mark, Judge, Look, Marker                 string
 	FirstDue, LastDay, MarkerBytes, Reap             string
 	Aside                                            string
-	Create, Hexadecimal, Days, Wanted, Keeping       string
+	Create, CreateAside, CreateReadable              string
+	Hexadecimal, Days, KeptDays, Wanted, Keeping     string
 	CreateDay, AttachDay, RaiseHigh, RaiseLow, Below string
 	Impatience, LockTable, Holds, DropDay, ReapEnded string
 	Move, MoveRows, OddlySpelled                     string
 	Lint                                             string
+}
+
+// Moving are the statements that move markers of a consumer from the table of all into a
+// table of days while it works.
+type Moving struct {
+	// NewMoving makes the row of a move, and StandIn the relations by whose names the
+	// consumer's processes mark until it ends; DaysFrom are days to be made.
+	NewMoving, StandIn, DaysFrom string
+	// Running and Ended tell which transactions are under way, and whether they have ended.
+	// ScopesOf are the consumer's; Copy copies some markers of one.
+	Running, Ended, ScopesOf, Copy string
+	// The end of a move: HoldOff keeps others from marking, CopyOutside and Settle copy what
+	// Copy left, TakeName gives the table its name and RenameDay a day its own; EndMoving
+	// has it looked at, with MoveRows of Dated.
+	HoldOff, CopyOutside, Settle, TakeName, RenameDay, EndMoving string
+	// Fence keeps anybody from marking in the table of all, where Fenced tells whether it
+	// stands; Left tells whether anything was left there, Clear removes some of it, and
+	// Cleared says that all is gone.
+	Impatient, Fence, Fenced, Left, Clear, Cleared string
 }
 
 // WithDays are the statements with those of a table of days in their places. What is about

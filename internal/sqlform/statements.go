@@ -114,8 +114,9 @@ type Postgres struct {
 	Reaper string
 	// Dated tells of a consumer whether its markers lie in a table of days, and of which
 	// kind its ids are, DatedRow of the consumer of a row; LockDated and NewDated make one,
-	// where UndatedMarkers finds none in the table of all.
-	Dated, DatedRow, LockDated, NewDated, UndatedMarkers string
+	// where UndatedMarkers finds none in the table of all. Moving is Dated for a consumer
+	// whose markers are being moved there.
+	Dated, DatedRow, LockDated, NewDated, UndatedMarkers, Moving string
 	// What adopting a table asks of it.
 	OldKey, OldUnlogged, SetupName string
 }

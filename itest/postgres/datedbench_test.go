@@ -43,3 +43,31 @@ from generate_series(1, $1::bigint) n`, markers)
 		b.ReportMetric(float64(wal()-first), "walbytes/delete")
 	}
 }
+
+// BenchmarkBytesOfAMarker measures what a million markers take with fingerprints and UUIDs of
+// version 7 of one day, in the order of their times, by thousands a transaction: in a day,
+// and in the table of all.
+func BenchmarkBytesOfAMarker(b *testing.B) {
+	const markers, atOnce = 1_000_000, 1000
+	db := fresh(b)
+	for range b.N {
+		s := newShop(b, db, sqlstore.Options{}).dated(b, 0)
+		day := "in.semel_markers_1_" + time.Now().UTC().Format("20060102")
+		for _, table := range []string{"in.semel_markers_1", "in.semel_markers"} {
+			for first := range markers / atOnce {
+				s.exec(b, `insert into `+table+` (scope, id, outcome, version, sum, at)
+select 1, substr(in.semel_day_bound('uuidv7', (clock_timestamp() at time zone 'UTC')::date), 1, 1)
+  || substr(int8send((extract(epoch from (clock_timestamp() at time zone 'UTC')::date) * 1000)::bigint + n), 3)
+  || substr(sha256(int8send(n)), 1, 10), 1, 1, substr(sha256(int8send(n)), 1, 16), clock_timestamp()
+from generate_series($1::bigint, $2::bigint) n`, first*atOnce, first*atOnce+atOnce-1)
+			}
+		}
+		size := func(function, table string) float64 {
+			return float64(one[int64](b, db, s.in("select "+function+"('"+table+"'::regclass)"))) / markers
+		}
+		for name, table := range map[string]string{"day": day, "all": "in.semel_markers"} {
+			b.ReportMetric(size("pg_table_size", table), "table-bytes/"+name)
+			b.ReportMetric(size("pg_indexes_size", table), "index-bytes/"+name)
+		}
+	}
+}

@@ -100,6 +100,15 @@ from {prefix}dated d join pg_inherits h on h.inhparent = to_regclass('{markers}'
 where d.consumer = $1 and c.relname ~ '_[0-9]{8}$'
   and to_date(right(c.relname, 8), 'YYYYMMDD') < ((timestamptz 'epoch' + $2::bigint * interval '1 microsecond') at time zone 'UTC')::date;
 
+-- Kept days are how many days stand, the first of them, and how many are past a time.
+
+-- name: kept days
+select count(*), (extract(epoch from min(k.day)) * 1000000)::bigint,
+  count(*) filter (where k.day < ((timestamptz 'epoch' + $1::bigint * interval '1 microsecond') at time zone 'UTC')::date)
+from pg_inherits h join pg_class c on c.oid = h.inhrelid
+cross join lateral (select to_date(right(c.relname, 8), 'YYYYMMDD') as day) k
+where h.inhparent = to_regclass('{markers}') and c.relname ~ '_[0-9]{8}$';
+
 -- name: last day
 select count(*) from (
   select 1 from {prefix}dated d join {prefix}scopes s on s.consumer = d.consumer join {markers} m on m.scope = s.number
@@ -166,10 +175,12 @@ create table {markers} (
 
 create index {name}_unfinished on {markers} (scope, id) where outcome in (2, 3);
 
+-- name: create aside
 create table {markers}_aside partition of {markers} for values from ('\x05'::bytea) to ('\x06'::bytea);
 
 create index {name}_aside_at on {markers}_aside (scope, at);
 
+-- name: create readable
 create view {markers}_readable as
 select
   {prefix}readable(s.consumer) as consumer,
@@ -279,7 +290,8 @@ select count(*) from {prefix}scopes s join {prefix}markers m on m.scope = s.numb
 where s.consumer = $1 and get_byte(m.id, 0) = 0 and length(m.id) = case '{kind}' when 'ulid' then 27 else 37 end
   and encode(m.id, 'escape') ~ case '{kind}' when 'ulid' then '[a-z]' else '^.{4}[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-7' end;
 
--- Faults of the table.
+-- Faults of the table. While a consumer moves, or what it left is removed, some are none; see
+-- moving.sql.
 
 -- name: lint
 select what, remedy from (
@@ -319,4 +331,6 @@ select what, remedy from (
     'stop its processes and move them as docs/operations.md shows'
   from {prefix}dated d where d.number = {number} and exists (
     select 1 from {prefix}scopes s join {prefix}markers m on m.scope = s.number where s.consumer = d.consumer)
-) faults;
+    and not exists (select 1 from {prefix}dated l where l.consumer = '\x02'::bytea || d.consumer)
+) faults
+where not exists (select 1 from {prefix}dated d where d.number = {number} and get_byte(d.consumer, 0) = 1);

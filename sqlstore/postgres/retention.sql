@@ -181,7 +181,9 @@ drop index concurrently if exists {prefix}markers_at;
 drop index concurrently if exists {prefix}inbox_bodies;
 
 -- A reaper for a scheduler of the database's own: it does what the others above do, slice
--- after slice, each in a transaction of its own.
+-- after slice, each in a transaction of its own. Of a consumer whose markers lie in a table
+-- of days it drops those that are due, as dated.sql does. It makes none, and leaves what
+-- stands aside.
 
 -- name: reaper
 create or replace procedure {prefix}reap(consumer text, most integer default 1000, budget interval default '30 seconds')
@@ -196,8 +198,12 @@ declare
   looked bigint;
   gone bigint;
   bodies bigint;
+  cutoff bigint;
+  table_of_days text;
+  due record;
+  held boolean;
 begin
-  execute $statement${advance}$statement$ using name;
+  execute $statement${advance}$statement$ into cutoff using name;
   commit;
   loop
     execute $statement${patience}$statement$ into settings using name;
@@ -223,6 +229,58 @@ begin
     get diagnostics bodies = row_count;
     commit;
     exit when bodies < most or clock_timestamp() - began > budget;
+  end loop;
+  commit;
+  if cutoff is null then
+    return;
+  end if;
+  -- What is older than low is never fresh: that is committed before any day goes.
+  update {prefix}dated d set low_day = least(w.day, d.high_day), low = {prefix}day_bound(d.kind, least(w.day, d.high_day))
+  from (select ((timestamptz 'epoch' + cutoff * interval '1 microsecond') at time zone 'UTC')::date as day) w
+  where d.consumer = name and d.low_day < least(w.day, d.high_day);
+  select '{prefix}markers_' || d.number into table_of_days from {prefix}dated d where d.consumer = name;
+  commit;
+  loop -- rows that have ended would keep their days
+    delete from {prefix}inbox i using (
+      select o.number from {prefix}dated d join {prefix}scopes s on s.consumer = d.consumer
+      cross join lateral (
+        select i.number from {prefix}inbox i
+        where i.scope = s.number and i.id < d.low and i.state in ('COMPLETED', 'DISCARDED', 'DEAD_LETTERED') and i.changed_at < s.low
+        order by i.id limit most for update of i skip locked) o
+      where d.consumer = name limit most) ended
+    where i.number = ended.number;
+    get diagnostics gone = row_count;
+    commit;
+    exit when gone < most or clock_timestamp() - began > budget;
+  end loop;
+  perform set_config('bytea_output', 'hex', true);
+  for due in
+    select c.oid::regclass::text as day, b.bounds from {prefix}dated d
+    join pg_inherits h on h.inhparent = to_regclass(table_of_days) join pg_class c on c.oid = h.inhrelid
+    cross join lateral regexp_match(pg_get_expr(c.relpartbound, c.oid), '^FOR VALUES FROM \(''\\x([0-9a-f]*)''\) TO \(''\\x([0-9a-f]*)''\)$') b (bounds)
+    where d.consumer = name and decode(b.bounds[2], 'hex') <= d.low order by b.bounds[1]
+  loop
+    commit; -- the day before
+    perform set_config('lock_timeout', '20ms', true), set_config('statement_timeout', '10s', true);
+    continue when not pg_try_advisory_xact_lock(hashtextextended(table_of_days || ' drop', 0));
+    begin
+      for step in 1..2 loop -- before the lock, so that nobody waits for a day that stays, and under it
+        execute format($statement$
+          select exists (
+            select 1 from {prefix}scopes s where s.consumer = $1 and (
+              exists (select 1 from {prefix}inbox i where i.scope = s.number and i.id >= $2 and i.id < $3)
+              or exists (select 1 from %s m where m.scope = s.number and m.id >= $2 and m.id < $3 and m.outcome in (2, 3))))$statement$, table_of_days)
+          into held using name, decode(due.bounds[1], 'hex'), decode(due.bounds[2], 'hex');
+        exit when held;
+        if step = 1 then
+          execute format('lock table only %s in access exclusive mode', table_of_days);
+        else
+          execute format('drop table %s', due.day);
+        end if;
+      end loop;
+    exception when lock_not_available or deadlock_detected then
+      null; -- others have it, and the next call tries again
+    end;
   end loop;
 end
 $procedure$;

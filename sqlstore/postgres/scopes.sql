@@ -52,6 +52,12 @@ where s.consumer = $1 and s.source = $2 and m.id = $3 order by s.generation desc
 -- name: dated
 select number, kind from {prefix}dated where consumer = $1;
 
+-- Moving tells so of one that is being moved there. It stands under its name behind a byte
+-- that no name begins with, so that whoever does not know of moves finds none.
+
+-- name: moving
+select number, kind from {prefix}dated where consumer = '\x01'::bytea || $1::bytea;
+
 -- name: lock dated
 select pg_advisory_xact_lock(hashtextextended('{prefix}dated', 0));
 
@@ -63,8 +69,9 @@ from (select (clock_timestamp() at time zone 'UTC')::date - $3::int as day) w re
 -- name: undated markers
 select exists (select 1 from {prefix}scopes s cross join lateral (select 1 from {prefix}markers m where m.scope = s.number limit 1) m where s.consumer = $1);
 
--- Dated row tells the consumer of a row whose markers lie in a table of days.
+-- Dated row tells the consumer of a row whose markers lie in a table of days, or move there.
 
 -- name: dated row
-select d.consumer, d.kind, d.number from {prefix}inbox i join {prefix}scopes s on s.number = i.scope join {prefix}dated d on d.consumer = s.consumer
+select s.consumer, d.kind, d.number from {prefix}inbox i join {prefix}scopes s on s.number = i.scope
+join {prefix}dated d on d.consumer in (s.consumer, '\x01'::bytea || s.consumer)
 where i.number = $1;

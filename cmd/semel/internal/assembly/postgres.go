@@ -159,11 +159,16 @@ func (d *postgres) adopt(ctx context.Context, a sqlstore.Adopted) (plain *sqlsto
 	return plain, direct, err
 }
 
-// dated is both stores with markers by day. Days before this one are made as far back as
+// Dated is what a consumer's days are. Those before this one are made as far back as
 // anything is kept.
-func (d *postgres) dated(ctx context.Context, c *policy.Consumer) (plain *sqlstore.Store, direct *pgxstore.Store, err error) {
+func Dated(c *policy.Consumer) sqlstore.Dated {
 	const day, most = 24 * time.Hour, 3650
-	o := sqlstore.Dated{Consumer: c.Name, IDTime: c.Retention.IDTime, Back: min(int(c.Retention.Keep/day)+1, most)}
+	return sqlstore.Dated{Consumer: c.Name, IDTime: c.Retention.IDTime, Back: min(int(c.Retention.Keep/day)+1, most)}
+}
+
+// dated is both stores with markers by day.
+func (d *postgres) dated(ctx context.Context, c *policy.Consumer) (plain *sqlstore.Store, direct *pgxstore.Store, err error) {
+	o := Dated(c)
 	if plain, err = d.plain.Dated(ctx, o); err != nil {
 		return nil, nil, err
 	}

@@ -32,6 +32,8 @@ type tables interface {
 	contract.SchemaChecker
 	contract.Reaper
 	PrintReaper(w io.Writer, consumers []string) error
+	BeginMove(ctx context.Context, o sqlstore.Dated) error
+	EndMove(ctx context.Context, consumer string) (sqlstore.Moved, error)
 	contract.Controls
 	contract.Derivations
 	Status(ctx context.Context) ([]sqlstore.Migration, error)

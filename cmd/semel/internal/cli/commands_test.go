@@ -22,7 +22,7 @@ var acts = []string{
 	"limit", "pause", "resume",
 	"parked discard", "parked retry",
 	"positions accept", "positions reset",
-	"reap", "reap forget",
+	"reap", "reap forget", "reap move",
 }
 
 // others change something and are no acts, each with the reason why it needs no --dry-run.

@@ -62,7 +62,11 @@ var examples = map[string][]string{
 	},
 	"semel reap status": {"semel reap status --config semel.yaml --json"},
 	"semel reap forget": {"semel reap forget --consumer billing --lane payments/7 --reason 'it is gone'"},
-	"semel reap print":  {"semel reap print --config semel.yaml >reaper.sql"},
+	"semel reap move": {
+		"semel reap move --consumer payments --reason 'the table is large'",
+		"semel reap move --consumer payments --end --reason 'all processes are new'",
+	},
+	"semel reap print": {"semel reap print --config semel.yaml >reaper.sql"},
 	"semel pause": {
 		"semel pause --config semel.yaml --reason 'the disk is full'",
 		"semel pause --store postgres://db/shop --consumer billing --reason moved",

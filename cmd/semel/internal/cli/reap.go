@@ -53,7 +53,7 @@ its policy switches the reaper off.`,
 	}
 	cmd.Flags().BoolVar(&f.once, "once", false, "remove what is due, and end")
 	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "only count what would be removed")
-	cmd.AddCommand(reapStatus(c), reapForget(c), reapPrint(c))
+	cmd.AddCommand(reapStatus(c), reapForget(c), reapPrint(c), reapMove(c))
 	return f.add(c, cmd)
 }
 
@@ -153,6 +153,7 @@ func (c *common) printReaped(done []operate.Reaped, dry bool) error {
 		{terminal.Column{Title: "CONSUMER", Flexible: true}, true, func(v view) string { return v.Consumer }},
 		{terminal.Column{Title: "UP TO"}, true, func(v view) string { return maybeMoment(v.Cutoff) }},
 		{terminal.Column{Title: "MARKERS"}, true, number(func(v view) int64 { return v.Markers })},
+		{terminal.Column{Title: "DAYS"}, slices.ContainsFunc(done, func(v view) bool { return v.Days != nil }), func(v view) string { return maybeNumber(v.Days) }},
 		{terminal.Column{Title: "ROWS"}, true, number(func(v view) int64 { return v.Rows })},
 		{terminal.Column{Title: "BODIES"}, true, number(func(v view) int64 { return v.Bodies })},
 		{terminal.Column{Title: "STAY"}, true, number(func(v view) int64 { return v.Kept })},
@@ -169,6 +170,14 @@ func (c *common) printReaped(done []operate.Reaped, dry bool) error {
 		fmt.Fprintln(c.Err, "nothing was removed; semel reap --once removes it")
 	}
 	return failed(err)
+}
+
+// maybeNumber is a number, or a dash.
+func maybeNumber(n *int64) string {
+	if n == nil {
+		return "-"
+	}
+	return fmt.Sprint(*n)
 }
 
 // maybeMoment is a time without seconds, or a dash.
@@ -234,8 +243,17 @@ func keptColumns(views []operate.KeptView) []column[operate.KeptView] {
 		{terminal.Column{Title: "LATEST COPY"}, true, func(v view) string { return spanOf(v.Horizon, "-") }},
 		{terminal.Column{Title: "REAPED TO"}, true, func(v view) string { return maybeMoment(v.Low) }},
 		{terminal.Column{Title: "BEHIND"}, true, func(v view) string { return spanOf(v.Behind, "-") }},
+		{terminal.Column{Title: "DAYS"}, slices.ContainsFunc(views, func(v view) bool { return v.Days != nil }), func(v view) string { return daysOf(v.Days) }},
 		{terminal.Column{Title: "LAST DAY"}, true, func(v view) string { return fmt.Sprint(v.LastDay) }},
 	}
+}
+
+// daysOf says how many days of markers stand, and from which one on.
+func daysOf(d *operate.DaysView) string {
+	if d == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%d from %s", d.Kept, d.First.Format(time.DateOnly))
 }
 
 // spanOf is a number of seconds as people write it.

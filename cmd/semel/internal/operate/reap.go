@@ -35,8 +35,18 @@ type KeptView struct {
 	// MarkerBytes what one takes, 0 if that is not known.
 	LastDay     int64 `json:"last_day"`
 	MarkerBytes int64 `json:"marker_bytes,omitempty"`
+	// Days is of a consumer whose markers are kept by day.
+	Days *DaysView `json:"days,omitempty"`
 	// Stopped says why nothing is removed; empty if it is.
 	Stopped string `json:"stopped,omitempty"`
+}
+
+// DaysView are the days of markers of a consumer: how many stand, from which one on, and how
+// many of them are past the retention.
+type DaysView struct {
+	Kept  int64     `json:"kept"`
+	Due   int64     `json:"due"`
+	First time.Time `json:"first"`
 }
 
 // NewKeptView is what stands in a store of this name.
@@ -45,6 +55,9 @@ func NewKeptView(store string, r *contract.StoredRetention) KeptView {
 		Progress: r.Progress.UTC(), Held: r.Held, Oldest: maybe(r.Oldest), Cutoff: maybe(r.Cutoff), Low: maybe(r.Low), LastDay: r.LastDay, MarkerBytes: r.MarkerBytes}
 	if !r.First.IsZero() {
 		v.Behind = r.Cutoff.Sub(r.First).Seconds()
+	}
+	if r.Days.Kept > 0 {
+		v.Days = &DaysView{r.Days.Kept, r.Days.Due, r.Days.First.UTC()}
 	}
 	switch {
 	case r.Off:
@@ -70,6 +83,9 @@ type Reaped struct {
 	Markers  int64  `json:"markers"`
 	Rows     int64  `json:"rows"`
 	Bodies   int64  `json:"bodies"`
+	// Days are how many days were dropped with all their markers, which Markers does not
+	// count; nil where none are kept.
+	Days *int64 `json:"days,omitempty"`
 	// Kept are markers before the cutoff that stay, since their messages have not ended.
 	Kept int64 `json:"kept"`
 	// Cutoff is up to where markers went; nil if none may.
@@ -87,6 +103,9 @@ const sliceOf = 1000
 // each slice. What stops the reaper is no error.
 func Reap(ctx context.Context, store string, of contract.Reaper, r *contract.StoredRetention, dry bool, told func(Reaped)) (Reaped, error) {
 	sum := Reaped{Store: store, Consumer: r.Consumer, Cutoff: maybe(r.Cutoff)}
+	if r.Days.Kept > 0 {
+		sum.Days = new(int64)
+	}
 	if !dry && r.Keep > 0 {
 		to, err := of.Advance(ctx, r.Consumer)
 		if err != nil {
@@ -103,6 +122,9 @@ func Reap(ctx context.Context, store string, of contract.Reaper, r *contract.Sto
 		}
 		over = all.Add(o, done)
 		sum.Markers, sum.Rows, sum.Bodies, sum.Kept, sum.Elsewhere = all.Markers, all.Rows, all.Bodies, all.Kept, all.Elsewhere
+		if sum.Days != nil {
+			*sum.Days = all.Days
+		}
 		told(sum)
 	}
 	return sum, nil
@@ -123,6 +145,9 @@ func (v KeptView) Remarks() (lines []string) {
 		lines = append(lines, "nothing is removed: "+v.Stopped)
 	case v.Keep == 0 && v.LastDay > 0 && v.MarkerBytes > 0:
 		lines = append(lines, fmt.Sprintf("it grows by some %d markers a day, %d MB", v.LastDay, (v.LastDay*v.MarkerBytes+999_999)/1_000_000))
+	}
+	if v.Days != nil && v.Days.Due > 0 {
+		lines = append(lines, fmt.Sprintf("%d days are past it and stand, from %s on: they hold what has not ended, or wait for the reaper", v.Days.Due, v.Days.First.Format(time.DateOnly)))
 	}
 	if v.Horizon > 0 && v.Why != "" {
 		lines = append(lines, "latest copy: "+v.Why)

@@ -33,7 +33,7 @@ func retentionShape() object[consumer.RetentionPolicy] {
 				choice[identity.IDTime]{options: []option[identity.IDTime]{
 					{word: "none", value: identity.NoIDTime}, {word: "uuidv7", value: identity.UUIDv7}, {word: "ulid", value: identity.ULID}, {word: "snowflake", value: identity.Snowflake}}},
 				func(r *consumer.RetentionPolicy) *identity.IDTime { return &r.IDTime }),
-			key(meta{name: "drop", def: "none", doc: "With `day`, markers lie in a table of this consumer's own, in PostgreSQL, of a partition for each day by the time of the ids (`id_time: uuidv7` or `ulid`), and a day that is past `keep` is dropped at once; see [operations](operations.md#dropping-days-of-markers). An id of another kind is a bad identity, and `on_late` says what becomes of one of a day that has not come."},
+			key(meta{name: "drop", def: "none", doc: "With `day`, markers lie in a table of this consumer's own, in PostgreSQL, of a partition for each day by the time of the ids (`id_time`), and a day that is past `keep` is dropped at once; see [operations](operations.md#dropping-days-of-markers). An id of another kind is a bad identity, and `on_late` says what becomes of one of a day that has not come."},
 				choice[bool]{options: []option[bool]{{word: "none", value: false}, {word: "day", value: true}}},
 				func(r *consumer.RetentionPolicy) *bool { return &r.Drop }),
 			key(meta{name: "off", def: "false", doc: "Whether nothing is removed, whoever runs a reaper."},

@@ -15,8 +15,8 @@ func (r rules) retention(s *Source) {
 		r.warn("on_late", "nothing is late where identities are kept for ever", "remove it, or write how long they are kept, as retention: 30d")
 	case keep == 0 && (c.Retention.Delay > 0 || c.Retention.IDTime != identity.NoIDTime):
 		r.warn("retention", "identities are kept for ever, however late a copy comes", "write nothing but forever, or how long they are kept, as keep: 30d")
-	case c.Retention.Drop && (keep == 0 || c.Retention.IDTime != identity.UUIDv7 && c.Retention.IDTime != identity.ULID):
-		r.refuse("retention.drop", "days can be dropped where ids carry their time in their order, and where something is removed", "write keep: 30d and id_time: uuidv7 (or ulid) beside it, or remove it")
+	case c.Retention.Drop && (keep == 0 || c.Retention.IDTime == identity.NoIDTime):
+		r.refuse("retention.drop", "days can be dropped where ids carry their time in their order, and where something is removed", "write keep: 30d and id_time: uuidv7 (or ulid, snowflake) beside it, or remove it")
 	case c.Retention.Drop && (c.Dedup != nil || !c.Strategy.Marks()):
 		r.refuse("retention.drop", "its markers would lie in a table of the consumer's own, and this consumer marks elsewhere", "remove it, or dedup, and write strategy: marker")
 	case keep > 0 && c.Retention.Bodies >= keep && c.Retention.Bodies > 0:

@@ -1,0 +1,318 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
+// Moved says what EndMove has done.
+type Moved struct {
+	// Copied are markers that were written into the table of days; Removed those that were
+	// removed from the table of all.
+	Copied, Removed int64
+	// Held is for how long the consumer's processes could not mark.
+	Held time.Duration
+	// Fenced: whoever still marks in the table of all for the consumer meets an error. It
+	// takes a lock of that table, which others may have had for too long: call EndMove again.
+	Fenced bool
+}
+
+// How markers are moved.
+const (
+	// movedAtOnce is how many markers one statement copies or removes.
+	movedAtOnce = 5000
+	// fewLeft is how many a round may have found for the end to copy the rest.
+	fewLeft = 4 * movedAtOnce
+	// The end waits for those that mark, and all others of the consumer behind it. It begins
+	// to wait for so long, and twice as long each time, up to the longest.
+	firstPatience, longestPatience = 20 * time.Millisecond, 5 * time.Second
+	// fenceTries is how often the table of all is asked for, for firstPatience each.
+	fenceTries = 50
+)
+
+// EndMove ends what BeginMove began. It copies the markers, has the consumer's processes
+// wait while it copies the last ones, and from then on all that use a store of Dated mark in
+// days. No process may run any more that uses another store for the consumer; one that does
+// is kept from marking once Fenced. At last it removes what was copied.
+//
+// It may fail, or be killed, at any time: the move has then ended or not, and another call
+// goes on. semel.ErrState: no move has begun, or markers have ids in another spelling than a
+// store of days has, whose copies would be fresh.
+func (s *Store) EndMove(ctx context.Context, consumer string) (done Moved, err error) {
+	if s.postgres == nil || s.days != nil {
+		return done, fmt.Errorf("sqlstore: only a store in PostgreSQL of all consumers moves markers to days: %w", semel.ErrUnsupported)
+	}
+	m, err := s.moveOf(ctx, consumer)
+	if err == nil && m.moving {
+		err = m.end(ctx, &done)
+	}
+	if err == nil {
+		err = m.leave(ctx, &done)
+	}
+	return done, s.answer("move to days", err)
+}
+
+// moveOf is the move of a consumer, under way or over.
+func (s *Store) moveOf(ctx context.Context, consumer string) (*move, error) {
+	number, kind, err := s.movingTo(ctx, s.db, consumer)
+	moving := err == nil
+	if errors.Is(err, sql.ErrNoRows) {
+		number, kind, err = s.dated(ctx, s.db, consumer)
+	}
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, fmt.Errorf("no move of consumer %q to days has begun: %w", consumer, semel.ErrState)
+	}
+	if err != nil {
+		return nil, err
+	}
+	idTime, err := kindOf(consumer, kind)
+	if err != nil {
+		return nil, err
+	}
+	m := &move{days: days{store: s, number: number, moving: moving, Dated: Dated{Consumer: consumer, IDTime: idTime}}}
+	return m, m.load()
+}
+
+// since is up to where markers are copied for certain: transactions that have a number below
+// Next may have written earlier ones when it was read.
+type since struct{ next, at int64 }
+
+// end copies round by round, until few are left that are copied while nobody marks.
+func (m *move) end(ctx context.Context, done *Moved) error {
+	var from since
+	for patience := firstPatience; ; patience = min(2*patience, longestPatience) {
+		for {
+			var found int64
+			var err error
+			if from, found, err = m.round(ctx, from, done); err != nil {
+				return err
+			}
+			if found <= fewLeft {
+				break
+			}
+		}
+		began := time.Now()
+		err := m.store.write(ctx, func(tx *sql.Tx) error {
+			if _, err := tx.ExecContext(ctx, m.moves.Impatient, milliseconds(patience, firstPatience)); err != nil {
+				return err
+			}
+			return m.finish(ctx, tx, from, done)
+		})
+		if err == nil {
+			done.Held = time.Since(began)
+			return nil
+		}
+		if m.store.Classify(err) != contract.ClassContended {
+			return err
+		}
+		if err := pause(ctx, patience); err != nil {
+			return err
+		}
+	}
+}
+
+// pause waits, so that others have their turn.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// round copies what was written since the last one, once all have ended that wrote then, and
+// returns from where the next one has to copy and how many it looked at.
+func (m *move) round(ctx context.Context, from since, done *Moved) (next since, found int64, err error) {
+	db := m.store.db
+	if err = db.QueryRowContext(ctx, m.moves.Running).Scan(&next.next, &next.at); err != nil {
+		return from, 0, err
+	}
+	for ended := false; !ended; {
+		if err = db.QueryRowContext(ctx, m.moves.Ended, next.next).Scan(&ended); err == nil && !ended {
+			err = pause(ctx, firstPatience)
+		}
+		if err != nil {
+			return from, 0, err
+		}
+	}
+	var kept []day
+	if err = m.store.write(ctx, func(tx *sql.Tx) error { kept, err = m.all(ctx, tx); return err }); err != nil {
+		return from, 0, err
+	}
+	scopes, err := m.scopesOf(ctx, db)
+	own := func(slice func(tx *sql.Tx) error) error { return m.store.write(ctx, slice) }
+	for i := 0; i < len(scopes) && err == nil; i++ {
+		var n, copied int64
+		n, copied, err = m.copyAll(ctx, scopes[i], from, kept, own)
+		found, done.Copied = found+n, done.Copied+copied
+	}
+	return next, found, err
+}
+
+// copyAll copies the markers of a scope from some time on, each slice in a transaction that
+// in gives it, and returns how many it looked at and wrote.
+func (m *move) copyAll(ctx context.Context, scope int64, from since, kept []day, in func(func(tx *sql.Tx) error) error) (found, copied int64, err error) {
+	low, high := kept[0].from, kept[len(kept)-1].to
+	at, id := sql.NullInt64{Int64: from.at}, []byte{}
+	for looked := int64(movedAtOnce); looked == movedAtOnce && err == nil; found += looked {
+		var wrote, odd int64
+		err = in(func(tx *sql.Tx) error {
+			return tx.QueryRowContext(ctx, m.moves.Copy, scope, at.Int64, id, movedAtOnce, low, high).Scan(&looked, &wrote, &odd, &at, &id)
+		})
+		if err == nil && odd > 0 {
+			err = fmt.Errorf("consumer %q has markers in another spelling of ids than a store of days has, so that their copies would be fresh; the move can end when they are past the retention and reaped: %w", m.Consumer, semel.ErrState)
+		}
+		copied += wrote
+	}
+	return found, copied, err
+}
+
+// finish ends the move in a transaction: it waits for those that mark, and has others wait.
+func (m *move) finish(ctx context.Context, tx *sql.Tx, from since, done *Moved) error {
+	var copied int64
+	if _, err := tx.ExecContext(ctx, m.moves.HoldOff); err != nil {
+		return err
+	}
+	kept, err := m.all(ctx, tx)
+	if err != nil {
+		return err
+	}
+	scopes, err := m.scopesOf(ctx, tx)
+	same := func(slice func(tx *sql.Tx) error) error { return slice(tx) }
+	for i := 0; i < len(scopes) && err == nil; i++ {
+		var n int64
+		_, n, err = m.copyAll(ctx, scopes[i], from, kept, same)
+		copied += n
+	}
+	if err != nil {
+		return err
+	}
+	name, first, last := []byte(m.Consumer), kept[0], kept[len(kept)-1]
+	if _, err := tx.ExecContext(ctx, m.moves.CopyOutside, name, first.from, last.to); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, m.moves.Settle, name); err != nil {
+		return err
+	}
+	if err := m.takeNames(ctx, tx); err != nil {
+		return err
+	}
+	ended, err := tx.ExecContext(ctx, m.moves.EndMoving, name, first.name, last.next, first.from, last.to)
+	if err != nil {
+		return err
+	}
+	if n, err := ended.RowsAffected(); err != nil || n != 1 {
+		return errors.Join(fmt.Errorf("the move of consumer %q was ended meanwhile; look again: %w", m.Consumer, semel.ErrState), err)
+	}
+	_, err = tx.ExecContext(ctx, m.sql.MoveRows, name)
+	done.Copied += copied
+	return err
+}
+
+// takeNames gives the table and its days the names that they keep.
+func (m *move) takeNames(ctx context.Context, tx *sql.Tx) error {
+	days, err := m.standing(ctx, tx)
+	if err != nil {
+		return err
+	}
+	if err := execAll(ctx, tx, m.moves.TakeName, m.named.CreateReadable); err != nil {
+		return err
+	}
+	for _, p := range days {
+		date := dateOf(p.name)
+		if !strings.HasSuffix(strings.Trim(p.name, `"`), filling+"_"+date) {
+			continue // a person's
+		}
+		if _, err := tx.ExecContext(ctx, strings.NewReplacer("{day}", p.name, "{date}", date).Replace(m.moves.RenameDay)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leave keeps others from marking in the table of all, and removes what was left there.
+func (m *move) leave(ctx context.Context, done *Moved) (err error) {
+	var left bool
+	if err = m.store.db.QueryRowContext(ctx, m.moves.Left, []byte(m.Consumer)).Scan(&left); err != nil {
+		return err
+	}
+	if !left {
+		err = m.store.db.QueryRowContext(ctx, m.moves.Fenced).Scan(&done.Fenced)
+		if err == nil && !done.Fenced {
+			err = fmt.Errorf("the markers of consumer %q lie in days and were never moved there: %w", m.Consumer, semel.ErrState)
+		}
+		return err
+	}
+	scopes, err := m.scopesOf(ctx, m.store.db)
+	if err != nil {
+		return err
+	}
+	if done.Fenced, err = m.fence(ctx, scopes); err != nil {
+		return err
+	}
+	for _, scope := range scopes {
+		if err := m.clear(ctx, scope, done); err != nil {
+			return err
+		}
+	}
+	if !done.Fenced {
+		return nil
+	}
+	return m.store.write(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, m.moves.Cleared, []byte(m.Consumer))
+		return err
+	})
+}
+
+// fence has the table of all refuse the consumer's markers, if it can have its lock.
+func (m *move) fence(ctx context.Context, scopes []int64) (stands bool, err error) {
+	text := strings.Replace(m.moves.Fence, "{list}", listOf(scopes), 1)
+	for range fenceTries {
+		if err = m.store.db.QueryRowContext(ctx, m.moves.Fenced).Scan(&stands); err != nil || stands {
+			return stands, err
+		}
+		err = m.store.write(ctx, func(tx *sql.Tx) error {
+			if _, err := tx.ExecContext(ctx, m.moves.Impatient, milliseconds(firstPatience, firstPatience)); err != nil {
+				return err
+			}
+			_, err := tx.ExecContext(ctx, text)
+			return err
+		})
+		if err == nil {
+			return true, nil
+		}
+		if m.store.Classify(err) != contract.ClassContended {
+			return false, err
+		}
+		if err = pause(ctx, firstPatience); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// clear removes the markers of a scope from the table of all.
+func (m *move) clear(ctx context.Context, scope int64, done *Moved) error {
+	for looked := int64(movedAtOnce); looked == movedAtOnce; {
+		err := m.store.write(ctx, func(tx *sql.Tx) error {
+			var gone int64
+			err := tx.QueryRowContext(ctx, m.moves.Clear, scope, movedAtOnce).Scan(&looked, &gone)
+			done.Removed += gone
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
