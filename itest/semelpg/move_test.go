@@ -72,11 +72,6 @@ func TestAConsumerIsMovedToDays(t *testing.T) {
 			t.Errorf("again: %+v", r)
 		}
 	})
-	t.Run("law_12_a_process_of_before_does_not_start", func(t *testing.T) {
-		if r := s.semel(t, "run", "--config", "before.yaml", "--from-start"); r.code == 0 || !strings.Contains(r.errors, "kept by day") {
-			t.Errorf("%+v", r)
-		}
-	})
 	t.Run("H3_days_are_a_part_of_their_own_of_what_is_shown", func(t *testing.T) {
 		r := s.semel(t, "reap", "status", "--config", "days.yaml")
 		if r.code != 0 || !strings.Contains(r.out, "DAYS") || !strings.Contains(r.out, "35 from ") {
