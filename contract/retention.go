@@ -68,6 +68,10 @@ type KeptDays struct {
 	First     time.Time
 }
 
+// MostAhead is how far ahead of the store's clock a message may be dated that is judged by
+// its age.
+const MostAhead = time.Hour
+
 // LaneSilence is for how long a lane may be silent, or behind, before that is told.
 const LaneSilence = 5 * time.Minute
 
@@ -124,7 +128,9 @@ func (r *Reaped) Add(o Reaping, call Reaped) (over bool) {
 // effect, was discarded or dead-lettered, and no row of its identity is left. Before
 // anything is removed the cutoff is committed, as the scope's low-water mark; a mark with
 // an Age before it is answered with Old if it is fresh, so that no copy of what may have
-// been removed runs as if it were new.
+// been removed runs as if it were new; so is one whose Age is more than MostAhead ahead of
+// the store's clock (Verdict.Ahead). A new scope of a consumer begins at the latest
+// low-water mark of its others.
 type Reaper interface {
 	// Retain keeps what the policy says; the last call counts. A consumer that is not
 	// known yet has made progress now.

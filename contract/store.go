@@ -170,8 +170,8 @@ type Verdict struct {
 	Former bool
 	// Missing, with Gap, is how many versions are missing before the mark's.
 	Missing int64
-	// Ahead, with Old, says that the message is no older: by the time that its id carries
-	// it is of a day that has not come. See DayKeeper.
+	// Ahead, with Old, says that the message is no older: by its time it is from the future.
+	// See DayKeeper and MostAhead.
 	Ahead bool
 }
 

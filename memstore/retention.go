@@ -195,6 +195,9 @@ func (s *Store) old(marks []contract.Mark, verdicts []contract.Verdict) {
 		if verdicts[i].Kind == contract.Fresh && !m.Age.IsZero() && m.Claim.Token == 0 && m.Age.Before(s.low[m.Scope]) {
 			verdicts[i].Kind = contract.Old
 		}
+		if verdicts[i].Kind == contract.Fresh && !s.low[m.Scope].IsZero() && m.Claim.Token == 0 && m.Age.After(s.now().Add(contract.MostAhead)) {
+			verdicts[i].Kind, verdicts[i].Ahead = contract.Old, true
+		}
 	}
 }
 
@@ -212,10 +215,12 @@ func (s *Store) Reap(_ context.Context, o contract.Reaping) (contract.Reaped, er
 	if err := sqlform.MayReap(k.Retention, true); err != nil {
 		return contract.Reaped{}, err
 	}
-	cutoff := func(scope int64) time.Time { return s.low[scope] }
-	if o.DryRun {
-		at := s.cutoff(k)
-		cutoff = func(int64) time.Time { return at }
+	at := s.cutoff(k)
+	cutoff := func(scope int64) time.Time {
+		if low := s.low[scope]; low.Before(at) && !o.DryRun {
+			return low
+		}
+		return at // also where the retention was made longer, or the clock was set back
 	}
 	var due []identity
 	if k.Keep > 0 && !o.After.Done {

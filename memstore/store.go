@@ -154,6 +154,9 @@ func (s *Store) Scope(ctx context.Context, consumer, source string, generation i
 		s.scopeOf = append(s.scopeOf, key)
 		n = int64(len(s.scopeOf))
 		s.scopes[key] = n
+		if low := s.latestLow(consumer); !low.IsZero() { // a former identity may have had what is removed
+			s.low[n] = low
+		}
 	}
 	return n, nil
 }

@@ -24,14 +24,14 @@ type batch struct {
 	conn    *pgxpool.Conn
 	tx      *tx
 	marks   []sqlform.Mark
-	fresh   []bool          // by mark: this batch wrote it
-	former  *formers.Batch  // nil: no mark has a former identity
-	streams *streams.Batch  // nil: no mark asks for one
-	took    int             // streams that were found
-	busy    []int           // marks of whose lines something waits
-	lows    map[int64]int64 // low-water marks by scope
-	asked   []contract.Mark // marks as they were given
-	freed   int64           // rows whose turn has come with the commit
+	fresh   []bool                // by mark: this batch wrote it
+	former  *formers.Batch        // nil: no mark has a former identity
+	streams *streams.Batch        // nil: no mark asks for one
+	took    int                   // streams that were found
+	busy    []int                 // marks of whose lines something waits
+	lows    map[int64]sqlform.Low // low-water marks by scope
+	asked   []contract.Mark       // marks as they were given
+	freed   int64                 // rows whose turn has come with the commit
 	// guarded: a row of the transaction's keeps anybody's COMMIT from succeeding but the
 	// batch's. One that queues nothing but claims and statements writes all with its
 	// COMMIT, and needs none until it reads.

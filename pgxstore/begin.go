@@ -68,7 +68,7 @@ func (s *Store) open(ctx context.Context, o contract.TxOptions, marks []contract
 	b.asked = marks
 	b.guarded = lent || b.known.altered || b.streams != nil || !s.onlyClaims(m)
 	requests := s.opening(o, m, b.guarded)
-	b.lows = map[int64]int64{}
+	b.lows = map[int64]sqlform.Low{}
 	if ages := s.askAges(given, b.lows); ages != nil {
 		requests = append(requests, ages)
 	}
@@ -221,7 +221,7 @@ func (s *Store) MarkIn(ctx context.Context, tx pgx.Tx, marks []contract.Mark) ([
 	if err == nil {
 		err = m.fault()
 	}
-	lows := map[int64]int64{}
+	lows := map[int64]sqlform.Low{}
 	if ages := s.askAges(marks, lows); err == nil && ages != nil {
 		err = ask(ages)
 	}

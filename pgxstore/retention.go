@@ -14,15 +14,16 @@ import (
 // that ask into lows, nil if none does. It stands behind the one that marks: what that
 // waited for may be the end of a reaper, whose low-water mark a statement that began
 // before it does not see.
-func (s *Store) askAges(marks []contract.Mark, lows map[int64]int64) *request {
+func (s *Store) askAges(marks []contract.Mark, lows map[int64]sqlform.Low) *request {
 	scopes := sqlform.Aged(marks)
 	if len(scopes) == 0 {
 		return nil
 	}
 	return &request{sql: s.sql.Low, args: []any{scopes}, read: func(rows pgx.Rows) error {
 		for rows.Next() {
-			var scope, low int64
-			if err := rows.Scan(&scope, &low); err != nil {
+			var scope int64
+			var low sqlform.Low
+			if err := rows.Scan(&scope, &low.Before, &low.Now); err != nil {
 				return err
 			}
 			lows[scope] = low

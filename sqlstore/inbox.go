@@ -188,13 +188,19 @@ func (s *Store) fillParts() {
 	for _, text := range s.withRows() {
 		*text = strings.Replace(*text, "{columns}", s.sql.RowColumns, 1)
 	}
-	for _, text := range []*string{&s.sql.Retentions, &s.sql.Advance} {
+	for _, text := range []*string{&s.sql.Retentions, &s.sql.Advance, &s.sql.NextDue} {
 		*text = strings.ReplaceAll(*text, "{cutoff}", s.sql.Cutoff)
 	}
 	if s.sqlite != nil {
-		s.sqlite.Advanced = strings.ReplaceAll(s.sqlite.Advanced, "{cutoff}", s.sql.Cutoff)
+		for _, text := range []*string{&s.sqlite.Advanced, &s.sqlite.Part} {
+			*text = strings.ReplaceAll(*text, "{cutoff}", s.sql.Cutoff)
+		}
 	}
 	if p := s.postgres; p != nil {
+		bound := strings.ReplaceAll(p.Bound, "{cutoff}", s.sql.Cutoff)
+		for _, text := range []*string{&p.Reap, &p.ReapRows} {
+			*text = strings.ReplaceAll(*text, "{bound}", bound)
+		}
 		p.Reaper = strings.NewReplacer("{advance}", p.Advance, "{patience}", p.Patience, "{next due}", p.NextDue,
 			"{reap rows}", p.ReapRows, "{reap}", p.Reap, "{reap bodies}", p.ReapBodies).Replace(p.Reaper)
 		p.ClaimEnds = strings.Replace(p.ClaimEnds, "{row ends}", p.RowEnds, 1)

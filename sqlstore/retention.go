@@ -213,12 +213,12 @@ func (s *Store) whyNot(ctx context.Context, consumer string) error {
 const scopesAtOnce = 100
 
 // lows are the low-water marks of the scopes of those marks that ask, by scope.
-func (l lists) lows(ctx context.Context, marks []contract.Mark) (map[int64]int64, error) {
+func (l lists) lows(ctx context.Context, marks []contract.Mark) (map[int64]sqlform.Low, error) {
 	scopes := sqlform.Aged(marks)
 	if len(scopes) == 0 {
 		return nil, nil
 	}
-	lows := map[int64]int64{}
+	lows := map[int64]sqlform.Low{}
 	for chunk := range slices.Chunk(scopes, scopesAtOnce) {
 		if err := l.lowsOf(ctx, anys(chunk), lows); err != nil {
 			return nil, err
@@ -227,7 +227,7 @@ func (l lists) lows(ctx context.Context, marks []contract.Mark) (map[int64]int64
 	return lows, nil
 }
 
-func (l lists) lowsOf(ctx context.Context, scopes []any, lows map[int64]int64) error {
+func (l lists) lowsOf(ctx context.Context, scopes []any, lows map[int64]sqlform.Low) error {
 	text, args := l.store.bulk(l.store.sql.Low, 1, scopes)
 	rows, err := l.tx.QueryContext(ctx, text, args...)
 	if err != nil {
@@ -235,8 +235,9 @@ func (l lists) lowsOf(ctx context.Context, scopes []any, lows map[int64]int64) e
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var scope, low int64
-		if err := rows.Scan(&scope, &low); err != nil {
+		var scope int64
+		var low sqlform.Low
+		if err := rows.Scan(&scope, &low.Before, &low.Now); err != nil {
 			return err
 		}
 		lows[scope] = low

@@ -55,13 +55,24 @@ func Aged(marks []contract.Mark) (scopes []int64) {
 
 func asksAge(m *contract.Mark) bool { return !m.Age.IsZero() && m.Claim.Token == 0 }
 
+// Low is the low-water mark of a scope, and the store's time, in microseconds.
+type Low struct{ Before, Now int64 }
+
 // JudgeAges turns the verdicts of fresh marks into Old whose messages are older than the
-// low-water marks of their scopes, in microseconds.
-func JudgeAges(marks []contract.Mark, lows map[int64]int64, verdicts []contract.Verdict) {
+// low-water marks of their scopes, or by their own time have not been sent yet: what was
+// removed of one that is dated ahead would make its copy fresh for as long.
+func JudgeAges(marks []contract.Mark, lows map[int64]Low, verdicts []contract.Verdict) {
 	for i := range marks {
 		m := &marks[i]
-		if low, kept := lows[m.Scope]; kept && verdicts[i].Kind == contract.Fresh && asksAge(m) && m.Age.UnixMicro() < low {
+		low, kept := lows[m.Scope]
+		if !kept || verdicts[i].Kind != contract.Fresh || !asksAge(m) {
+			continue
+		}
+		switch age := m.Age.UnixMicro(); {
+		case age < low.Before:
 			verdicts[i].Kind = contract.Old
+		case age > low.Now+contract.MostAhead.Microseconds():
+			verdicts[i].Kind, verdicts[i].Ahead = contract.Old, true
 		}
 	}
 }

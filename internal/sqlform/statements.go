@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Revision4 is the meaning of the statements below: which arguments they take,
+// Revision5 is the meaning of the statements below: which arguments they take,
 // what they return, which tables they change. Whoever sends them names it, so
 // that a driver of another release than theirs does not compile, instead of
 // sending arguments to a statement that means something else.
@@ -19,7 +19,7 @@ import (
 // for. A field that is added, removed or renamed needs nothing of it, since the
 // compiler finds who used it. TestTheRevisionIsOfTheseStatements notices a text
 // that was changed.
-type Revision4 struct{}
+type Revision5 struct{}
 
 // Statements are those that every dialect has, each the text in the dialect's
 // files under the field's name in words: ConflictRow is "-- name: conflict row".
@@ -109,7 +109,7 @@ type Postgres struct {
 	// the consumer; ReapRows and Reap remove some markers of a scope with their rows. Indexes builds the indexes of both,
 	// Unindexed tells by number which of them do not stand, and which are there all the
 	// same; Unindex drops those.
-	Patience, ReapRows, Reap, Indexes, Unindexed, Unindex string
+	Patience, Bound, ReapRows, Reap, Indexes, Unindexed, Unindex string
 	// Reaper is a procedure that does what a reaper does.
 	Reaper string
 	// Dated tells of a consumer whether its markers lie in a table of days, and of which

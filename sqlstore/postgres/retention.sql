@@ -82,13 +82,22 @@ with kept as (
 select (extract(epoch from cutoff) * 1000000)::bigint from kept;
 
 -- name: low
-select s.number, (extract(epoch from s.low) * 1000000)::bigint from {prefix}scopes s
+select s.number, (extract(epoch from s.low) * 1000000)::bigint, (extract(epoch from statement_timestamp()) * 1000000)::bigint from {prefix}scopes s
 where s.number = any($1::bigint[]) and s.low is not null;
 
+-- Bound is what a scope's markers are older than that may go: the low-water mark, or the
+-- cutoff of now if that is earlier, since the retention was made longer, or the clock was
+-- set back, by which what was written since is younger than it seems.
+
+-- name: bound
+(select least(s.low, {cutoff}) from {prefix}scopes s join {prefix}retention r on r.consumer = s.consumer
+  where s.number = $1 and s.low is not null)
+
 -- name: next due
-select s.number from {prefix}scopes s
-where s.consumer = $1 and s.number > $2 and (
-  select m.at from {prefix}markers m where m.scope = s.number and m.at < s.low order by m.at limit 1) is not null
+select s.number from {prefix}scopes s join {prefix}retention r on r.consumer = s.consumer
+cross join lateral (select least(s.low, {cutoff}) as at offset 0) bound
+where s.consumer = $1 and s.number > $2 and s.low is not null and (
+  select m.at from {prefix}markers m where m.scope = s.number and m.at < bound.at order by m.at limit 1) is not null
 order by s.number limit 1;
 
 -- Patience keeps the reaper from waiting for anybody, and others from waiting for a disk
@@ -109,7 +118,7 @@ select set_config('lock_timeout', '20ms', true), set_config('statement_timeout',
 -- name: reap rows
 with part as materialized (
   select m.id from {prefix}markers m
-  where m.scope = $1 and m.at < (select s.low from {prefix}scopes s where s.number = $1)
+  where m.scope = $1 and m.at < {bound}
     and m.at >= timestamptz 'epoch' + $2::bigint * interval '1 microsecond'
     and (m.at, m.id) > (timestamptz 'epoch' + $2::bigint * interval '1 microsecond', $3::bytea)
   order by m.at, m.id limit $4
@@ -117,9 +126,9 @@ with part as materialized (
   select r.number from part p cross join lateral (
     select i.number from {prefix}inbox i
     where i.scope = $1 and i.id = p.id and i.state in ('COMPLETED', 'DISCARDED', 'DEAD_LETTERED')
-      and i.changed_at < (select s.low from {prefix}scopes s where s.number = $1)
+      and i.changed_at < {bound}
       and (select count(*) from {prefix}inbox o where o.scope = $1 and o.id = p.id
-        and not (o.state in ('COMPLETED', 'DISCARDED', 'DEAD_LETTERED') and o.changed_at < (select s.low from {prefix}scopes s where s.number = $1))) = 0
+        and not (o.state in ('COMPLETED', 'DISCARDED', 'DEAD_LETTERED') and o.changed_at < {bound})) = 0
     limit 1000 for update skip locked) r
 )
 delete from {prefix}inbox i using ended e where i.number = e.number;
@@ -130,7 +139,7 @@ delete from {prefix}inbox i using ended e where i.number = e.number;
 -- name: reap
 with part as materialized (
   select m.id, m.at from {prefix}markers m
-  where m.scope = $1 and m.at < (select s.low from {prefix}scopes s where s.number = $1)
+  where m.scope = $1 and m.at < {bound}
     and m.at >= timestamptz 'epoch' + $2::bigint * interval '1 microsecond'
     and (m.at, m.id) > (timestamptz 'epoch' + $2::bigint * interval '1 microsecond', $3::bytea)
   order by m.at, m.id limit $4

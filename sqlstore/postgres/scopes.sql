@@ -1,8 +1,12 @@
 -- name: scope
 select number from {prefix}scopes where consumer = $1 and source = $2 and generation = $3;
 
+-- A new scope begins at the low-water mark of the others: a former identity, or another name
+-- of the source, may have had what is removed.
+
 -- name: new scope
-insert into {prefix}scopes (consumer, source, generation) values ($1, $2, $3) on conflict do nothing;
+insert into {prefix}scopes (consumer, source, generation, low)
+select $1, $2, $3, (select max(o.low) from {prefix}scopes o where o.consumer = $1) on conflict do nothing;
 
 -- name: position
 select "offset", length, "check" from {prefix}positions where consumer = $1 and lane = $2;

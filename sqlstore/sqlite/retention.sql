@@ -74,23 +74,32 @@ select ({cutoff}) * 1000 from {prefix}retention r
 where r.consumer = ?1 and r.keep_ms > 0 and not r.off and r.horizon_ms <= r.keep_ms;
 
 -- name: low
-select s.number, s.low * 1000 from {prefix}scopes s
+select s.number, s.low * 1000, cast(unixepoch('subsec') * 1000 as integer) * 1000 from {prefix}scopes s
 where s.number in (values {list:(?)}) and s.low is not null;
 
+-- Markers may go that are older than the low-water mark, or than the cutoff of now if that is
+-- earlier, since the retention was made longer, or the clock was set back, by which what was
+-- written since is younger than it seems.
+
 -- name: next due
-select s.number from {prefix}scopes s
-where s.consumer = ?1 and s.number > ?2 and (
-  select m.at from {prefix}markers m where m.scope = s.number and m.at < s.low order by m.at limit 1) is not null
+select s.number from (
+  select s.number, min(s.low, {cutoff}) as bound from {prefix}scopes s join {prefix}retention r on r.consumer = s.consumer
+  where s.consumer = ?1 and s.number > ?2 limit -1) s
+where (
+  select m.at from {prefix}markers m where m.scope = s.number and m.at < s.bound order by m.at limit 1) is not null
 order by s.number limit 1;
 
--- Part are some markers of a scope below its low-water mark, and whether they may go.
+-- Part are some of these markers of a scope, and whether they may go.
 
 -- name: part
 select m.id, m.at * 1000, m.outcome in (1, 4, 5) and not exists (
     select 1 from {prefix}inbox i where i.scope = m.scope and i.id = m.id
-    and not (i.state in ('COMPLETED', 'DISCARDED', 'DEAD_LETTERED') and i.changed_at < s.low))
-from {prefix}scopes s cross join {prefix}markers m on m.scope = s.number
-where s.number = ?1 and m.at < s.low and m.at >= ?2 / 1000 and (m.at, m.id) > (?2 / 1000, ?3)
+    and not (i.state in ('COMPLETED', 'DISCARDED', 'DEAD_LETTERED') and i.changed_at < s.bound))
+from (
+  select s.number, min(s.low, {cutoff}) as bound from {prefix}scopes s join {prefix}retention r on r.consumer = s.consumer
+  where s.number = ?1 limit 1) s
+cross join {prefix}markers m on m.scope = s.number
+where m.at < s.bound and m.at >= ?2 / 1000 and (m.at, m.id) > (?2 / 1000, ?3)
 order by m.at, m.id limit ?4;
 
 -- name: remove rows

@@ -7,8 +7,12 @@ select coalesce(file, '') from pragma_database_list where name = 'main';
 -- name: scope
 select number from {prefix}scopes where consumer = ? and source = ? and generation = ?;
 
+-- A new scope begins at the low-water mark of the others: a former identity, or another name
+-- of the source, may have had what is removed.
+
 -- name: new scope
-insert into {prefix}scopes (consumer, source, generation) values (?, ?, ?) on conflict do nothing;
+insert into {prefix}scopes (consumer, source, generation, low)
+select ?1, ?2, ?3, (select max(o.low) from {prefix}scopes o where o.consumer = ?1) where true on conflict do nothing;
 
 -- name: position
 select "offset", length, "check" from {prefix}positions where consumer = ? and lane = ?;

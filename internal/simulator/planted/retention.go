@@ -36,7 +36,7 @@ func ofRetention() []Fault {
 			"verdicts[i].Kind == contract.Fresh && !m.Age.IsZero()", "(verdicts[i].Kind == contract.Fresh || verdicts[i].Kind == contract.Behind) && !m.Age.IsZero()",
 			suite, laws+"H4_C8_what_is_late_hears_of_its_line_first_and_of_its_age_when_it_asks_to_wait_there"),
 		inPackage("what is due is removed before the low-water mark says so", "H3", memstore,
-			"\tif o.DryRun {\n\t\tat :=", "\tif o.DryRun || true {\n\t\tat :=",
+			"low.Before(at) && !o.DryRun", "low.Before(at) && false",
 			suite, laws+"H3_nothing_is_removed_before_the_low_water_mark_is_raised"),
 		inPackage("a row that has not ended goes with its marker", "law 4", memstore,
 			"!(r.State.Ended() && r.ChangedAt.Before(cutoff))", "r.State.Outcome() == contract.Waiting",
