@@ -2,6 +2,7 @@ package consumer_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -73,9 +74,11 @@ func TestWhatIsOlderThanWhatIsKept(t *testing.T) {
 	})
 	bubble(t, "H4_the_id_tells_before_the_record_does", func(t *testing.T) {
 		store := reaped(t)
-		c := keeping(newListSource(old("017f22e2-79b0-7cc3-98c4-dc0c0c07398f"), old("7f000000-0000-7000-8000-000000000000")))
+		ms := fmt.Sprintf("%012x", time.Now().UnixMilli())
+		young, next := ms[:8]+"-"+ms[8:]+"-7000-8000-000000000000", "7f000000-0000-7000-8000-000000000000" // of thousands of years ahead
+		c := keeping(newListSource(old("00000000-79b0-7cc3-98c4-dc0c0c07398f"), old(young), old(next)))
 		c.Retention.IDTime = identity.UUIDv7
-		if got, err := consume(t, store, add, c); err != nil || got.Parked+got.Applied != 2 || effect(t, store, "7f000000-0000-7000-8000-000000000000") != "1" {
+		if got, err := consume(t, store, add, c); err != nil || got.Parked != 2 || got.Applied != 1 || effect(t, store, young) != "1" {
 			t.Errorf("%+v, %v", got, err)
 		}
 	})
