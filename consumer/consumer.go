@@ -159,8 +159,7 @@ func (c *Consumer[Tx]) checkStore(ctx context.Context) error {
 			return err
 		}
 	}
-	c.lookBack(ctx)
-	return nil
+	return c.lookBack(ctx)
 }
 
 func (c *Consumer[Tx]) check(ctx context.Context, source contract.Source) error {

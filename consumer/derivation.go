@@ -39,7 +39,9 @@ func (c *Consumer[Tx]) deriveOnce(ctx context.Context) error {
 		return nil
 	}
 	onlyRead := takesTurns(c.store)
-	c.lookBack(ctx)
+	if err := c.lookBack(ctx); err != nil {
+		return err
+	}
 	return c.derive(ctx, onlyRead)
 }
 

@@ -133,7 +133,8 @@ func (r *Reaped) Add(o Reaping, call Reaped) (over bool) {
 // low-water mark of its others.
 type Reaper interface {
 	// Retain keeps what the policy says; the last call counts. A consumer that is not
-	// known yet has made progress now.
+	// known yet has made progress now. semel.ErrState: the consumer's markers are kept by
+	// day, and this store does not look there; Removed says so, too.
 	Retain(ctx context.Context, r Retention) error
 	// Progressed records that the consumer works, and how far each lane is. Lanes that
 	// are not named stay as they were; whoever owns them names them. The clock of each lane

@@ -6,10 +6,12 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 )
 
@@ -21,11 +23,15 @@ func (s *Store) makeDays(ctx context.Context) error {
 		return nil
 	}
 	d := s.days
-	for {
+	for made := ""; ; {
 		w, err := d.wanted(ctx, s.db)
 		if err != nil || w == nil {
 			return err
 		}
+		if w.name == made {
+			return fmt.Errorf("the day %s was made, and the mark up to which ids are kept stays before it: something keeps %sdated from being written, such as a trigger; semel migrate status names it: %w", w.name, s.prefix, semel.ErrSchema)
+		}
+		made = w.name
 		if err := s.write(ctx, func(tx *sql.Tx) error { return d.make(ctx, tx, w) }); err != nil {
 			return err
 		}
@@ -192,20 +198,26 @@ func (s *Store) reapRows(ctx context.Context, most int, done *contract.Reaped) e
 // for a lock no longer than others may wait behind it.
 func (s *Store) dropDays(ctx context.Context) (dropped int64, err error) {
 	due, err := s.dueDays(ctx)
+	if err != nil {
+		return 0, err
+	}
+	var used error // by others, which keeps no other day
 	for _, p := range due {
-		if err != nil {
-			break
-		}
 		var gone bool
-		err = s.write(ctx, func(tx *sql.Tx) error {
+		err := s.write(ctx, func(tx *sql.Tx) (err error) {
 			gone, err = s.days.drop(ctx, tx, p)
 			return err
 		})
-		if err == nil && gone {
+		switch {
+		case err != nil && s.Classify(err) != contract.ClassContended:
+			return dropped, err
+		case err != nil:
+			used = err
+		case gone:
 			dropped++
 		}
 	}
-	return dropped, err
+	return dropped, used
 }
 
 // dueDays are the days that end at or below the low mark.

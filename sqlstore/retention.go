@@ -19,9 +19,9 @@ const countedDay = 100_000
 // Retain implements contract.Reaper. In PostgreSQL an index that is missing is a fault of
 // the schema: without it each look for what is due reads all markers.
 func (s *Store) Retain(ctx context.Context, r contract.Retention) error {
-	s, err := s.ofConsumer(ctx, r.Consumer)
+	err := s.notDated(ctx, s.db, r.Consumer)
 	if err != nil {
-		return err
+		return s.answer("retention", err)
 	}
 	if r.Keep > 0 || r.Bodies > 0 {
 		if err := s.indexed(ctx); err != nil {
@@ -162,6 +162,9 @@ func (s *Store) measure(ctx context.Context, r *contract.StoredRetention) error 
 
 // Removed implements contract.Reaper.
 func (s *Store) Removed(ctx context.Context, consumer string) (time.Time, error) {
+	if err := s.notDated(ctx, s.db, consumer); err != nil {
+		return time.Time{}, s.answer("retention", err)
+	}
 	var low sql.NullInt64
 	err := s.db.QueryRowContext(ctx, s.sql.Removed, []byte(consumer)).Scan(&low)
 	return moment(low), s.answer("retention", err)

@@ -50,6 +50,12 @@ var damages = []struct{ done, says, remedy string }{
 	{guardTriggers("enable replica", 1), "semel_guard has no deferred foreign key that is enforced", "alter table in.semel_guard enable trigger all"},
 	{guardTriggers("disable", 1), "semel_guard has no deferred foreign key that is enforced", "alter table in.semel_guard enable trigger all"},
 	{"alter table in.semel_acts enable replica trigger semel_acts_stay", "a trigger is off", "alter table in.semel_acts enable trigger all"},
+	{"create trigger mine before update on in.semel_retention for each row execute function suppress_redundant_updates_trigger()",
+		"semel_retention has the trigger mine", "drop trigger mine on in.semel_retention"},
+	{"create trigger mine before insert on in.semel_positions for each row execute function suppress_redundant_updates_trigger()",
+		"semel_positions has the trigger mine", "drop trigger mine on in.semel_positions"},
+	{"create trigger mine before update on in.semel_dated for each row execute function suppress_redundant_updates_trigger()",
+		"semel_dated has the trigger mine", "drop trigger mine on in.semel_dated"},
 	{partitioned + "alter table in.part set unlogged", "part is not kept through a crash", "alter table in.part set logged"},
 }
 

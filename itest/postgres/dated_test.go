@@ -268,6 +268,34 @@ func TestADayIsDropped(t *testing.T) {
 		}
 		wantVerdicts(t, s.ends(t, contract.Applied, uuid(-4, 1)), isOld)
 	})
+	t.Run("H3_a_day_that_somebody_holds_keeps_no_other", func(t *testing.T) {
+		s := open(t, 6)
+		held := s.partitions(t)[0]
+		tx, err := s.db.Begin()
+		if err == nil {
+			_, err = tx.Exec("lock table " + held + " in share mode")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := s.pass(t); r.Days != 3 || s.partitions(t)[0] != held {
+			t.Errorf("the pass removed %+v, and %v stand", r, s.partitions(t))
+		}
+		if err := tx.Rollback(); err != nil {
+			t.Fatal(err)
+		}
+		if r := s.pass(t); r.Days != 1 {
+			t.Errorf("the next pass removed %+v", r)
+		}
+	})
+	t.Run("H3_where_something_keeps_the_mark_of_days_from_being_raised_none_is_made_without_end", func(t *testing.T) {
+		s := open(t, 1)
+		s.exec(t, "update in.semel_dated set high_day = high_day - 2; create trigger mine before update on in.semel_dated for each row execute function suppress_redundant_updates_trigger()")
+		s.exec(t, "create function in.never() returns trigger language plpgsql as 'begin return null; end'; drop trigger mine on in.semel_dated; create trigger mine before update on in.semel_dated for each row execute function in.never()")
+		if err := s.kept().Progressed(t.Context(), "billing", nil); !errors.Is(err, semel.ErrSchema) || !strings.Contains(err.Error(), "semel_dated") {
+			t.Errorf("it says %v", err)
+		}
+	})
 	t.Run("H3_by_hand_and_its_ids_wait_until_it_is_attached_again", func(t *testing.T) {
 		s := open(t, 1)
 		name := s.partitions(t)[1]

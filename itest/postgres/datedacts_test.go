@@ -1,12 +1,15 @@
 package postgres
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/itest/sqlsuite"
@@ -45,6 +48,19 @@ func TestActsReachMarkersByDay(t *testing.T) {
 		}
 		if _, err := other.Dated(t.Context(), sqlstore.Dated{Consumer: "billing", IDTime: identity.ULID}); !errors.Is(err, semel.ErrState) {
 			t.Errorf("of another kind the error is %v", err)
+		}
+		if err := other.Retain(t.Context(), contract.Retention{Consumer: "billing", Keep: aDay}); !errors.Is(err, semel.ErrState) {
+			t.Errorf("it keeps another retention: %v", err)
+		}
+		for _, keep := range []time.Duration{0, 5 * aDay} { // a policy without days, for ever or not
+			c, err := consumer.New(other, func(context.Context, *sql.Tx, *semel.Message) error { return nil }, consumer.Config{
+				Name: "billing", Strategy: consumer.StrategyInbox, Identity: identity.CloudEvents(), Retention: consumer.RetentionPolicy{Keep: keep}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Work(t.Context()); !errors.Is(err, semel.ErrState) || !strings.Contains(err.Error(), "kept by day") {
+				t.Errorf("with %v it says %v", keep, err)
+			}
 		}
 	})
 }

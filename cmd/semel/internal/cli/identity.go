@@ -178,6 +178,10 @@ delivered again. Then the policy may leave identity.former out.`,
 			}
 			return c.changeIdentity(cmd, o, args[0], fmt.Sprintf("generation %d", generation), func(ctx context.Context, d contract.Derivations) (func() error, error) {
 				all, err := d.Derivations(ctx, args[0])
+				live := slices.DeleteFunc(slices.Clone(all), func(one contract.Derivation) bool { return one.Retired })
+				if !undo && len(live) == 1 && live[0].Generation == generation {
+					return nil, fmt.Errorf("generation %d of consumer %s is its only one, by which its processes find identities: nothing else could start; what is retired is a former one", generation, args[0])
+				}
 				for _, one := range all {
 					if one.Generation == generation && one.Retired == undo {
 						return func() error { return d.RetireDerivation(ctx, args[0], generation, !undo, o.act) }, nil
