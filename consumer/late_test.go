@@ -82,6 +82,16 @@ func TestWhatIsOlderThanWhatIsKept(t *testing.T) {
 			t.Errorf("%+v, %v", got, err)
 		}
 	})
+	bubble(t, "H4_B4_a_version_is_told_by_its_stream_and_not_by_its_age", func(t *testing.T) {
+		store := reaped(t)
+		first := versioned("a", 1)
+		first.Origin.Written = old("").Origin.Written
+		c := guards(newListSource(first))
+		c.Retention.Keep = time.Hour
+		if got, err := consume(t, store, follows, c); err != nil || got.Applied != 1 || got.Parked != 0 {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
 	bubble(t, "C13_in_a_transaction_of_the_users_it_is_an_error", func(t *testing.T) {
 		store := reaped(t)
 		c := mustNew(t, store, add, keeping(newListSource()))

@@ -184,12 +184,14 @@ func (deafClassify) Classify(err error) contract.Class {
 	return contract.ClassRetry
 }
 
-var faults = []struct {
+type fault struct {
 	name string
 	// caught is part of the name of a case that must fail.
 	caught string
 	store  func(*memstore.Store) contract.TxStore[*memstore.Tx]
-}{
+}
+
+var faults = []fault{
 	{"marks survive a rollback", "law_3", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
 		return &broken{Store: s, batch: func(s *broken, b batch, m []contract.Mark) batch { return marksOutlive{b, s.Store, m} }}
 	}},
@@ -304,7 +306,7 @@ var faults = []struct {
 }
 
 func TestTheSuiteFindsPlantedFaults(t *testing.T) {
-	for _, f := range faults {
+	for _, f := range slices.Concat(faults, retentionFaults) {
 		t.Run(f.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				failures := storetest.Check(t, storetest.Harness[*memstore.Tx]{
