@@ -94,6 +94,21 @@ func TestAStoreAndItsGroupAreSetRight(t *testing.T) {
 		w.settles(time.Minute)
 		w.once(numbered("a", 1, 10)...)
 	})
+	bubble(t, "trap_T92_a_topic_made_anew_is_set_to_its_own_beginning_and_not_to_that_of_the_one_before", func(t *testing.T) {
+		w := newWorld(t, 1)
+		w.publish(0, numbered("history", 1, 5)...)
+		p := w.start(count, now, nil)
+		w.begun(5)
+		w.publish(0, "b")
+		w.settles(time.Minute)
+		_ = p.leave()
+		w.anew(1)
+		w.publish(0, numbered("new", 1, 10)...)
+		w.commitFor(theGroup, 8)
+		if one := w.compare(w.recovery(nil))[0]; one.Target != 0 {
+			t.Errorf("it is to be set to %d: %+v", one.Target, one)
+		}
+	})
 	bubble(t, "I7_who_accepts_leaves_out_what_the_store_lacks", func(t *testing.T) {
 		w := newWorld(t, 1)
 		w.publish(0, numbered("a", 1, 10)...)
