@@ -61,6 +61,9 @@ type Statements struct {
 	// Retentions and Advance. Low tells the low-water marks of scopes.
 	Retain, ReapPolicy, Progress, Age, ForgetAge, Cutoff, Retentions, Removed, FirstDue, LastDay, MarkerBytes string
 	Advance, Low, NextDue, ReapBodies                                                                         string
+	// Leased keys: Key reads one with the time, NewKey, ChangeKey and RemoveKey write it,
+	// ForgetKeys removes some whose time is over.
+	Key, NewKey, ChangeKey, RemoveKey, ForgetKeys string
 	// Derivations of identities, and who owns a consumer's name. WaitAnew is WaitAgain for
 	// the row of a conflict with a former identity.
 	Derivations, AddDerivation, RetireDerivation, ForgetFormer string

@@ -1,0 +1,90 @@
+package sqlform
+
+import (
+	"crypto/sha256"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/digest"
+)
+
+// Key is a leased key as it stands; times are in microseconds of the store's clock.
+type Key struct {
+	// Ended is how the last claim ended; 0: it has not.
+	Ended              contract.KeyEvent
+	Token              contract.Token
+	First, Until, Over int64
+	Started, Finished  int
+	Fingerprint        semel.Fingerprint
+	Result             []byte
+}
+
+// Claim is the answer to a claim of a key that stands, or not, and whether the key became
+// the caller's and is to be written.
+func (k *Key) Claim(c *contract.KeyClaim, stands bool, now int64) (a contract.KeyAnswer, write bool) {
+	switch {
+	case !stands:
+		*k = Key{First: now, Fingerprint: c.Fingerprint}
+	case k.Fingerprint.Conflicts(c.Fingerprint):
+		return k.answer(contract.KeyConflict, now), false
+	case k.Ended == contract.KeyComplete:
+		return k.answer(contract.KeyCompleted, now), false
+	case k.Ended == contract.KeyFail:
+		return k.answer(contract.KeyFailed, now), false
+	case k.Token == c.Token && k.Ended == 0:
+		return k.answer(contract.KeyClaimed, now), false // its answer was lost
+	case k.Token == c.Token || k.Ended == 0 && k.Until > now:
+		return k.answer(contract.KeyHeld, now), false
+	}
+	k.Started++
+	k.Ended, k.Token, k.Until, k.Over = 0, c.Token, now+c.Lease.Microseconds(), now+c.Keep.Microseconds()
+	return k.answer(contract.KeyClaimed, now), true
+}
+
+func (k *Key) answer(s contract.KeyState, now int64) contract.KeyAnswer {
+	a := contract.KeyAnswer{State: s, Started: k.Started, Finished: k.Finished, Since: micro(max(now-k.First, 0)), Result: k.Result}
+	if s == contract.KeyClaimed || s == contract.KeyHeld && k.Ended == 0 {
+		a.Left = micro(max(k.Until-now, 0))
+	}
+	return a
+}
+
+// Extend lets the lease of a claim that stands end later; false: it does not stand.
+func (k *Key) Extend(t contract.Token, until int64) bool {
+	if k.Ended != 0 || k.Token != t {
+		return false
+	}
+	k.Until, k.Over = until, max(k.Over, until)
+	return true
+}
+
+// End ends a claim. lost: it does not stand; written: the key is to be written, or with
+// contract.KeyForget removed.
+func (k *Key) End(t contract.Token, e *contract.KeyEnding, now int64) (written, lost bool) {
+	switch {
+	case k.Token != t:
+		return false, true
+	case k.Ended == e.Event:
+		return false, false // its answer was lost
+	case k.Ended != 0:
+		return false, true
+	}
+	k.Ended, k.Over, k.Result = e.Event, now+e.Keep.Microseconds(), e.Result
+	if e.Event != contract.KeyAbandon {
+		k.Finished++
+	}
+	return true, false
+}
+
+// KeySum is what an index knows a key by, however long its parts are.
+func KeySum(k semel.Key) []byte {
+	sum := sha256.New()
+	digest.Begin(sum, "leased-key/1")
+	for _, part := range []string{k.Consumer, k.Source, k.ID} {
+		digest.Part(sum, []byte(part))
+	}
+	return sum.Sum(nil)
+}
+
+func micro(n int64) time.Duration { return time.Duration(n) * time.Microsecond }

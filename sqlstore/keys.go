@@ -1,0 +1,135 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/sqlform"
+)
+
+// forgotten is how many keys whose time is over a claim removes at most, of which it may add
+// one: so they are removed as fast as they come.
+const forgotten = 3
+
+// ClaimKey implements contract.KeyStore.
+func (s *Store) ClaimKey(ctx context.Context, c contract.KeyClaim) (a contract.KeyAnswer, err error) {
+	if err := c.Fits(); err != nil {
+		return contract.KeyAnswer{}, err
+	}
+	err = s.write(ctx, func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, s.sql.ForgetKeys, forgotten); err != nil {
+			return err
+		}
+		for {
+			done, err := s.claimKey(ctx, tx, &c, &a)
+			if done || err != nil {
+				return err
+			}
+		}
+	})
+	return a, s.answer("claim a key", err)
+}
+
+// claimKey claims a key; false: another was faster in making it, and is to be looked at.
+func (s *Store) claimKey(ctx context.Context, tx *sql.Tx, c *contract.KeyClaim, a *contract.KeyAnswer) (done bool, err error) {
+	sum := sqlform.KeySum(c.Key)
+	k, row, now, err := s.key(ctx, tx, sum)
+	if err != nil {
+		return false, err
+	}
+	claimed := false
+	*a, claimed = k.Claim(c, row && k.Over > now, now)
+	switch {
+	case !claimed:
+		return true, nil
+	case row:
+		return true, s.changeKey(ctx, tx, sum, &k)
+	}
+	made, err := tx.ExecContext(ctx, s.sql.NewKey, append([]any{[]byte(c.Key.Consumer), []byte(c.Key.Source), []byte(c.Key.ID), sum}, valuesOf(&k)...)...)
+	if err != nil {
+		return false, err
+	}
+	n, err := made.RowsAffected()
+	return n == 1, err
+}
+
+// key reads a key and the time, and has it to itself until the transaction ends; false: there
+// is none.
+func (s *Store) key(ctx context.Context, tx *sql.Tx, sum []byte) (k sqlform.Key, row bool, now int64, err error) {
+	var ended, token, first, until, over, started, finished, version sql.NullInt64
+	var print []byte
+	err = tx.QueryRowContext(ctx, s.sql.Key, sum).Scan(&now, &ended, &token, &first, &until, &over, &started, &finished, &version, &print, &k.Result)
+	if err != nil || !token.Valid {
+		return k, false, now, err
+	}
+	k.Ended, k.Token = contract.KeyEvent(ended.Int64), contract.Token(token.Int64)
+	k.First, k.Until, k.Over, k.Started, k.Finished = first.Int64, until.Int64, over.Int64, int(started.Int64), int(finished.Int64)
+	k.Fingerprint.Version = uint8(version.Int64)
+	copy(k.Fingerprint.Sum[:], print)
+	return k, true, now, nil
+}
+
+// valuesOf are the columns that change, in the order of the statements.
+func valuesOf(k *sqlform.Key) []any {
+	return []any{int64(k.Ended), int64(k.Token), k.First, k.Until, k.Over, int64(k.Started), int64(k.Finished), int64(k.Fingerprint.Version), k.Fingerprint.Sum[:], k.Result}
+}
+
+func (s *Store) changeKey(ctx context.Context, tx *sql.Tx, sum []byte, k *sqlform.Key) error {
+	return s.writeAll(ctx, tx, 1, s.sql.ChangeKey, append([]any{sum}, valuesOf(k)...))
+}
+
+// ExtendKey implements contract.KeyStore.
+func (s *Store) ExtendKey(ctx context.Context, key semel.Key, t contract.Token, lease time.Duration) error {
+	return s.ofKey(ctx, "extend a key", key, func(tx *sql.Tx, sum []byte, k *sqlform.Key, now int64) error {
+		if !k.Extend(t, now+lease.Microseconds()) {
+			return contract.ErrClaimLost
+		}
+		return s.changeKey(ctx, tx, sum, k)
+	})
+}
+
+// EndKey implements contract.KeyStore.
+func (s *Store) EndKey(ctx context.Context, key semel.Key, t contract.Token, e contract.KeyEnding) error {
+	if err := e.Fits(); err != nil {
+		return err
+	}
+	return s.ofKey(ctx, "end a key", key, func(tx *sql.Tx, sum []byte, k *sqlform.Key, now int64) error {
+		written, lost := k.End(t, &e, now)
+		switch {
+		case lost:
+			return contract.ErrClaimLost
+		case written && e.Event == contract.KeyForget:
+			return s.writeAll(ctx, tx, 1, s.sql.RemoveKey, []any{sum})
+		case written:
+			return s.changeKey(ctx, tx, sum, k)
+		}
+		return nil
+	})
+}
+
+// ofKey does something with a key that is there.
+func (s *Store) ofKey(ctx context.Context, what string, key semel.Key, do func(tx *sql.Tx, sum []byte, k *sqlform.Key, now int64) error) error {
+	lost := false
+	err := s.write(ctx, func(tx *sql.Tx) error {
+		sum := sqlform.KeySum(key)
+		k, row, now, err := s.key(ctx, tx, sum)
+		if err != nil {
+			return err
+		}
+		if lost = !row || k.Over <= now; lost {
+			return nil
+		}
+		err = do(tx, sum, &k, now)
+		if lost = err == contract.ErrClaimLost; lost {
+			return nil // nothing was written
+		}
+		return err
+	})
+	if err == nil && lost {
+		return contract.ErrClaimLost
+	}
+	return s.answer(what, err)
+}

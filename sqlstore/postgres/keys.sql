@@ -1,0 +1,27 @@
+-- Key waits for who is changing it, and reads the time behind that.
+
+-- name: key
+with key as materialized (select k.* from {prefix}keys k where k.key = $1 for update)
+select (extract(epoch from clock_timestamp()) * 1000000)::bigint, k.ended, k.token, (extract(epoch from k.first_at) * 1000000)::bigint, (extract(epoch from k.locked_until) * 1000000)::bigint, (extract(epoch from k.kept_until) * 1000000)::bigint, k.started, k.finished, k.version, k.sum, k.result
+from (select 1) one left join key k on true;
+
+-- New key writes nothing where another was faster.
+
+-- name: new key
+insert into {prefix}keys (consumer, source, id, key, ended, token, first_at, locked_until, kept_until, started, finished, version, sum, result)
+values ($1, $2, $3, $4, $5, $6, timestamptz 'epoch' + $7::bigint * interval '1 microsecond', timestamptz 'epoch' + $8::bigint * interval '1 microsecond',
+  timestamptz 'epoch' + $9::bigint * interval '1 microsecond', $10, $11, $12, $13, $14)
+on conflict do nothing;
+
+-- name: change key
+update {prefix}keys set ended = $2, token = $3, first_at = timestamptz 'epoch' + $4::bigint * interval '1 microsecond',
+  locked_until = timestamptz 'epoch' + $5::bigint * interval '1 microsecond', kept_until = timestamptz 'epoch' + $6::bigint * interval '1 microsecond',
+  started = $7, finished = $8, version = $9, sum = $10, result = $11
+where key = $1;
+
+-- name: remove key
+delete from {prefix}keys where key = $1;
+
+-- name: forget keys
+delete from {prefix}keys where key in (
+  select k.key from {prefix}keys k where k.kept_until < statement_timestamp() order by k.kept_until limit $1 for update skip locked);
