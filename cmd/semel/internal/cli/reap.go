@@ -232,7 +232,7 @@ func (c *common) reapStatus(ctx context.Context, a *assembly.Assembly, l *listin
 			Count     int                `json:"count"`
 		}{views, n})
 	}
-	if err := show(c.Out, views, keptColumns(views), l.columns(c)); err != nil {
+	if err := show(c.Out, views, keptColumns(views, l.columns(c) == terminal.Unlimited), l.columns(c)); err != nil {
 		return failed(err)
 	}
 	for _, v := range views {
@@ -243,7 +243,7 @@ func (c *common) reapStatus(ctx context.Context, a *assembly.Assembly, l *listin
 	return nil
 }
 
-func keptColumns(views []operate.KeptView) []column[operate.KeptView] {
+func keptColumns(views []operate.KeptView, wide bool) []column[operate.KeptView] {
 	type view = operate.KeptView
 	store := func(v view) string { return v.Store }
 	return []column[view]{
@@ -253,15 +253,18 @@ func keptColumns(views []operate.KeptView) []column[operate.KeptView] {
 		{terminal.Column{Title: "LATEST COPY"}, true, func(v view) string { return spanOf(v.Horizon, "-") }},
 		{terminal.Column{Title: "REAPED TO"}, true, func(v view) string { return maybeMoment(v.Low) }},
 		{terminal.Column{Title: "BEHIND"}, true, func(v view) string { return spanOf(v.Behind, "-") }},
-		{terminal.Column{Title: "DAYS"}, slices.ContainsFunc(views, func(v view) bool { return v.Days != nil }), func(v view) string { return daysOf(v.Days) }},
+		{terminal.Column{Title: "DAYS"}, slices.ContainsFunc(views, func(v view) bool { return v.Days != nil }), func(v view) string { return daysOf(v.Days, wide) }},
 		{terminal.Column{Title: "LAST DAY"}, true, func(v view) string { return fmt.Sprint(v.LastDay) }},
 	}
 }
 
-// daysOf says how many days of markers stand, and from which one on.
-func daysOf(d *operate.DaysView) string {
+// daysOf says how many days of markers stand, and where there is room, from which one on.
+func daysOf(d *operate.DaysView, wide bool) string {
 	if d == nil {
 		return "-"
+	}
+	if !wide { // with the date the table has more columns than a usual terminal
+		return fmt.Sprint(d.Kept)
 	}
 	return fmt.Sprintf("%d from %s", d.Kept, d.First.Format(time.DateOnly))
 }

@@ -5,11 +5,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 	"github.com/semel-go/semel/contract"
 )
 
@@ -66,5 +69,22 @@ func TestAStoreThatDoesNotAnswerIsNotSaidToKeepAll(t *testing.T) {
 	}
 	if names, err := c.reapedIn(t.Context(), p, a.Stores[0]); err == nil {
 		t.Errorf("got %q and no error", names)
+	}
+}
+
+func TestWhatIsKeptFitsAUsualTerminal(t *testing.T) {
+	low := time.Date(2026, 10, 26, 0, 28, 0, 0, time.UTC)
+	views := []operate.KeptView{{Consumer: "payments-of-all-shops", Keep: 30 * 86400, Horizon: 14 * 86400, Low: &low, Behind: 3600, LastDay: 100000, Days: &operate.DaysView{Kept: 33, First: low}}}
+	for _, c := range []struct {
+		columns int
+		has     string
+	}{{usualWidth, " 33 "}, {terminal.Unlimited, " 33 from 2026-10-26 "}} {
+		var out bytes.Buffer
+		if err := show(&out, views, keptColumns(views, c.columns == terminal.Unlimited), c.columns); err != nil {
+			t.Fatal(err)
+		}
+		if text := out.String(); !strings.Contains(text, c.has) || !strings.HasSuffix(text, " 100000\n") {
+			t.Errorf("in %d columns:\n%s", c.columns, text)
+		}
 	}
 }
