@@ -59,7 +59,6 @@ func refusedValues() []policyCase {
 		{name: "bodies for longer than identities", edits: inConsumer("retention: {keep: 7d, bodies: 30d}")},
 		{name: "days in SQLite", edits: inConsumer("retention: {keep: 30d, id_time: uuidv7, drop: day}")},
 		{name: "days of ids without a time", edits: adopts("retention: {keep: 30d, drop: day}")},
-		{name: "days of ids whose time is not in the order of a text", edits: adopts("retention: {keep: 30d, id_time: snowflake, drop: day}")},
 		{name: "days that are kept for ever", edits: adopts("retention: {id_time: ulid, drop: day}")},
 		{name: "days of an adopted table", edits: adopts("retention: {keep: 30d, id_time: uuidv7, drop: day}", "dedup: {table: processed, columns: {id: message_id, source: origin}}")},
 		{name: "days without markers", edits: append([]string{"strategy: marker", "strategy: {natural: {because: \"order: irrelevant\"}}"}, adopts("retention: {keep: 30d, id_time: uuidv7, drop: day}")...)},

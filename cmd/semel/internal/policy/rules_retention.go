@@ -36,11 +36,11 @@ func (r rules) retention(s *Source, store *Store) {
 // did.
 func (r rules) days(store *Store) bool {
 	c := r.consumer
-	switch ordered := c.Retention.IDTime == identity.UUIDv7 || c.Retention.IDTime == identity.ULID; {
+	switch {
 	case c.Strategy.Lease: // which says so itself
 		return false
-	case c.Retention.Keep == 0 || !ordered:
-		r.refuse("retention.drop", "days can be dropped where ids carry their time in their order, and where something is removed", "write keep: 30d and id_time: uuidv7 (or ulid) beside it, or remove it")
+	case c.Retention.Keep == 0 || c.Retention.IDTime == identity.NoIDTime:
+		r.refuse("retention.drop", "days can be dropped where ids carry their time, and where something is removed", "write keep: 30d and id_time: uuidv7 (or ulid, or snowflake) beside it, or remove it")
 	case c.Dedup != nil || !c.Strategy.Marks():
 		r.refuse("retention.drop", "its markers would lie in a table of the consumer's own, and this consumer marks elsewhere", "remove it, or dedup, and write strategy: marker")
 	case store != nil && store.SQLite != nil:
