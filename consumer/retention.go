@@ -68,8 +68,8 @@ func (c *Config) checkRetention(fault faultFunc) {
 		fault("Retention.IDTime", "%v is not a kind of id", r.IDTime)
 	case r.OnOld != ThenPark && r.OnOld != ThenDeadLetter && r.OnOld != ThenHalt && r.OnOld != ThenDiscard:
 		fault("Retention.OnOld", "%v is not an ending that is possible here", r.OnOld)
-	case r.Drop && r.IDTime != identity.UUIDv7 && r.IDTime != identity.ULID:
-		fault("Retention.Drop", "needs ids that carry their time in their order; set IDTime to UUIDv7 or ULID")
+	case r.Drop && r.IDTime == identity.NoIDTime:
+		fault("Retention.Drop", "needs ids that carry their time; set IDTime")
 	case r.Keep == 0 && (r.Drop || r.Delay != 0 || r.IDTime != identity.NoIDTime || r.OnOld != ThenPark):
 		fault("Retention", "says what becomes of what is older than what is kept, and all is kept for ever; set Keep")
 	}

@@ -232,22 +232,22 @@ func TestRetentionBesideARun(t *testing.T) {
 	})
 	bubble(t, "H1_a_consumer_that_keeps_for_ever_again_says_so_to_every_reaper", func(t *testing.T) {
 		store := memstore.New()
-		var down bool
+		var down atomic.Bool
 		failing := memstore.New(memstore.Fail(func(op string) error {
-			if op == "retention" && down {
+			if op == "retention" && down.Load() {
 				return errors.New("down")
 			}
 			return nil
 		}))
 		for _, s := range []*memstore.Store{store, failing} {
-			down = false
+			down.Store(false)
 			if err := s.Retain(t.Context(), contract.Retention{Consumer: "billing", Keep: time.Hour}); err != nil {
 				t.Fatal(err)
 			}
-			down = true
+			down.Store(true)
 			run := start(t, mustNew(t, s, add, config(newFeed())))
 			pass(10 * time.Second)
-			down = false
+			down.Store(false)
 			pass(10 * time.Minute)
 			if all, err := s.Retentions(t.Context(), "billing"); err != nil || len(all) != 1 || all[0].Keep != 0 {
 				t.Errorf("%+v, %v", all, err)

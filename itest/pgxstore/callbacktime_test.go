@@ -40,7 +40,7 @@ func TestTheTimeOfACallbackIsNotTheServers(t *testing.T) {
 		t.Parallel()
 		proxy := pgproxy.Start(t, services.Postgres(t))
 		h := newShop(t, open(t, proxy.DSN()))
-		b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{Statement: 500 * time.Millisecond, Answer: 50 * time.Millisecond}, h.marks(t, "1"))
+		b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{Statement: 500 * time.Millisecond, Answer: 5 * time.Second}, h.marks(t, "1"))
 		b.Tx(0).Query("select n from generate_series(1, 3) n").Do(func(rows pgx.Rows) error {
 			_, err := pgx.CollectRows(rows, pgx.RowTo[int])
 			return err

@@ -98,7 +98,18 @@ Exit codes: 0 done, 1 a run failed, 2 wrong use, 3 the policy is invalid,
 	root.AddCommand(runCommand(c), demoCommand(c), migrateCommand(c), parkedCommand(c), inboxCommand(c), gapsCommand(c), reapCommand(c), pauseCommand(c), resumeCommand(c), limitCommand(c), controlsCommand(c), identityCommand(c), positionsCommand(c), schemaCommand(c), versionCommand(c))
 	mendDefaults(root)
 	addExamples(root)
+	completeWords(c, root)
 	return root
+}
+
+// remark writes a sentence to stderr; on a terminal of a usual width none is cut within a
+// word.
+func (c *common) remark(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if c.ErrTerminal {
+		text = terminal.Wrap(text, c.Width)
+	}
+	fmt.Fprintln(c.Err, text)
 }
 
 // group is a command that only has subcommands.

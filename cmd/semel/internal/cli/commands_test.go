@@ -96,3 +96,44 @@ func TestConsumersAreCompleted(t *testing.T) {
 		}
 	})
 }
+
+// noFiles is how the shell is told to propose no files.
+const noFiles = ":4\n"
+
+func TestFilesAreCompletedOnlyWhereOneIsMeant(t *testing.T) {
+	policy := filepath.Join(t.TempDir(), "semel.yaml")
+	if err := os.WriteFile(policy, []byte(hostilePolicy), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]bool{
+		"run --config":               true,
+		"gaps backfill --file":       true,
+		"demo --keep":                true,
+		"reap forget --lane":         false,
+		"gaps skip --stream":         false,
+		"gaps ls --source":           false,
+		"parked ls --id":             false,
+		"parked ls --limit":          false,
+		"parked retry":               false,
+		"inbox show":                 false,
+		"identity retire":            false,
+		"run":                        false,
+		"parked retry --reason":      false,
+		"parked ls --reason":         false,
+		"migrate seed --from":        false,
+		"reap status --store":        false,
+		"positions plan --log-level": false,
+	} {
+		var out bytes.Buffer
+		words := append([]string{"__complete"}, append(strings.Fields(line), "")...)
+		Main(t.Context(), words, Streams{Out: &out, Err: &bytes.Buffer{}, Env: os.LookupEnv})
+		if files := !strings.HasSuffix(out.String(), noFiles); files != want {
+			t.Errorf("semel %s: files are completed: %v\n%s", line, files, &out)
+		}
+	}
+	var out bytes.Buffer
+	Main(t.Context(), []string{"__complete", "reap", "status", "--config", policy, "--store", ""}, Streams{Out: &out, Err: &bytes.Buffer{}, Env: os.LookupEnv})
+	if stores := strings.TrimSuffix(out.String(), noFiles); strings.TrimSpace(stores) == "" {
+		t.Error("no store of the policy is completed")
+	}
+}

@@ -108,6 +108,6 @@ func uncancelled(err error) error {
 // say prints each of the errors that err joins on a line of its own.
 func say(w io.Writer, err error) {
 	for _, line := range terminal.Lines(err) {
-		fmt.Fprintln(w, "semel: "+line)
+		fmt.Fprintln(w, "semel: "+said(line))
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -103,6 +102,9 @@ func (c *common) reap(ctx context.Context, a *assembly.Assembly, dry bool) error
 		}
 		return nil
 	})
+	if err != nil && len(done) == 0 {
+		return err // what is recorded is not known
+	}
 	err = errors.Join(c.printReaped(done, dry), err)
 	if err == nil && slices.ContainsFunc(done, func(r operate.Reaped) bool { return r.Stopped != "" }) {
 		return &failure{exitFound, errors.New("nothing is removed of a consumer above, which says why")}
@@ -161,18 +163,26 @@ func (c *common) printReaped(done []operate.Reaped, dry bool) error {
 	for _, r := range done {
 		switch {
 		case r.Stopped != "":
-			fmt.Fprintf(c.Err, "%s: %s\n", legible.Printable(r.Consumer), legible.Printable(r.Stopped))
+			c.remark("%s: %s", legible.Printable(r.Consumer), legible.Printable(r.Stopped))
 		case r.Elsewhere:
 			fmt.Fprintf(c.Err, "%s: another process reaps for it now; nothing was done\n", legible.Printable(r.Consumer))
 		}
 	}
 	if dry {
-		fmt.Fprintln(c.Err, "nothing was removed; semel reap --once removes it")
+		fmt.Fprintln(c.Err, afterDryRun(done))
 	}
 	return failed(err)
 }
 
 // maybeNumber is a number, or a dash.
+// afterDryRun says what to do about what was only counted.
+func afterDryRun(done []operate.Reaped) string {
+	if slices.ContainsFunc(done, operate.Reaped.Due) {
+		return "nothing was removed; semel reap --once removes it"
+	}
+	return "nothing was removed"
+}
+
 func maybeNumber(n *int64) string {
 	if n == nil {
 		return "-"
@@ -222,18 +232,18 @@ func (c *common) reapStatus(ctx context.Context, a *assembly.Assembly, l *listin
 			Count     int                `json:"count"`
 		}{views, n})
 	}
-	if err := show(c.Out, views, keptColumns(views), l.columns(c)); err != nil {
+	if err := show(c.Out, views, keptColumns(views, l.columns(c) == terminal.Unlimited), l.columns(c)); err != nil {
 		return failed(err)
 	}
 	for _, v := range views {
 		for _, line := range v.Remarks() {
-			fmt.Fprintf(c.Err, "%s: %s\n", legible.Printable(v.Consumer), legible.Printable(line))
+			c.remark("%s: %s", legible.Printable(v.Consumer), legible.Printable(line))
 		}
 	}
 	return nil
 }
 
-func keptColumns(views []operate.KeptView) []column[operate.KeptView] {
+func keptColumns(views []operate.KeptView, wide bool) []column[operate.KeptView] {
 	type view = operate.KeptView
 	store := func(v view) string { return v.Store }
 	return []column[view]{
@@ -243,15 +253,18 @@ func keptColumns(views []operate.KeptView) []column[operate.KeptView] {
 		{terminal.Column{Title: "LATEST COPY"}, true, func(v view) string { return spanOf(v.Horizon, "-") }},
 		{terminal.Column{Title: "REAPED TO"}, true, func(v view) string { return maybeMoment(v.Low) }},
 		{terminal.Column{Title: "BEHIND"}, true, func(v view) string { return spanOf(v.Behind, "-") }},
-		{terminal.Column{Title: "DAYS"}, slices.ContainsFunc(views, func(v view) bool { return v.Days != nil }), func(v view) string { return daysOf(v.Days) }},
+		{terminal.Column{Title: "DAYS"}, slices.ContainsFunc(views, func(v view) bool { return v.Days != nil }), func(v view) string { return daysOf(v.Days, wide) }},
 		{terminal.Column{Title: "LAST DAY"}, true, func(v view) string { return fmt.Sprint(v.LastDay) }},
 	}
 }
 
-// daysOf says how many days of markers stand, and from which one on.
-func daysOf(d *operate.DaysView) string {
+// daysOf says how many days of markers stand, and where there is room, from which one on.
+func daysOf(d *operate.DaysView, wide bool) string {
 	if d == nil {
 		return "-"
+	}
+	if !wide { // with the date the table has more columns than a usual terminal
+		return fmt.Sprint(d.Kept)
 	}
 	return fmt.Sprintf("%d from %s", d.Kept, d.First.Format(time.DateOnly))
 }
@@ -333,63 +346,4 @@ func (c *common) forgetLane(ctx context.Context, a *assembly.Assembly, lane stri
 	}
 	_, err := fmt.Fprintf(c.Out, "%s: lane %s %s\n", legible.Printable(c.consumer), legible.Printable(lane), done)
 	return err
-}
-
-func reapPrint(c *common) *cobra.Command {
-	f := &reapFlags{}
-	cmd := &cobra.Command{
-		Use:   "print",
-		Short: "Print SQL of a reaper, for a scheduler of the database's own",
-		Args:  nothing,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			p, store, err := c.loadFor(f.store)
-			if err != nil {
-				return err
-			}
-			a, err := c.open(p, store, false)
-			if err != nil {
-				return err
-			}
-			defer c.close(a)
-			printed := []reaperText{}
-			for _, s := range a.Stores {
-				var names []string
-				for _, consumer := range p.Consumers {
-					if consumer.Store == s.Name() && (c.consumer == "" || c.consumer == consumer.Name) {
-						names = append(names, consumer.Name)
-					}
-				}
-				if len(p.Consumers) == 0 && c.consumer != "" {
-					names = []string{c.consumer}
-				}
-				var text strings.Builder
-				if err := s.PrintReaper(&text, names); err != nil {
-					return failed(fmt.Errorf("store %s: %w", s.Name(), err))
-				}
-				printed = append(printed, reaperText{s.Name(), text.String()})
-			}
-			return c.printReapers(printed)
-		},
-	}
-	return f.add(c, cmd)
-}
-
-// reaperText is the SQL of a store's reaper.
-type reaperText struct {
-	Store string `json:"store"`
-	SQL   string `json:"sql"`
-}
-
-func (c *common) printReapers(all []reaperText) error {
-	if c.json {
-		return writeJSON(c.Out, struct {
-			Stores []reaperText `json:"stores"`
-		}{all})
-	}
-	for _, one := range all {
-		if _, err := io.WriteString(c.Out, one.SQL); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/semel-go/semel"
@@ -276,16 +275,6 @@ func (r Result) after(err error, none string) Result {
 		r.Error += "; find out from the producer which content is right, correct the effect by hand if it is this one, and discard this row"
 	}
 	return r
-}
-
-// plain is the text of an error, in which those of the library go without the
-// prefix that names it: in the middle of a line it says nothing.
-func plain(err error) string {
-	text := err.Error()
-	for _, inner := range []error{semel.ErrChanged, semel.ErrConflict, semel.ErrState} {
-		text = strings.ReplaceAll(text, inner.Error(), strings.TrimPrefix(inner.Error(), "semel: "))
-	}
-	return text
 }
 
 // allows says what of an order can be judged without the store.

@@ -96,6 +96,11 @@ type Reaped struct {
 	Stopped string `json:"stopped,omitempty"`
 }
 
+// Due reports whether a pass would remove something.
+func (r Reaped) Due() bool {
+	return r.Stopped == "" && !r.Elsewhere && (r.Markers+r.Rows+r.Bodies > 0 || r.Days != nil && *r.Days > 0)
+}
+
 // sliceOf is how many markers one call looks at.
 const sliceOf = 1000
 
@@ -132,7 +137,7 @@ func Reap(ctx context.Context, store string, of contract.Reaper, r *contract.Sto
 
 func (r Reaped) stop(err error) (Reaped, error) {
 	if errors.Is(err, semel.ErrState) {
-		r.Stopped = err.Error()
+		r.Stopped = Plain(err.Error())
 		return r, nil
 	}
 	return r, err

@@ -211,6 +211,17 @@ func TestPoliciesWithoutFaults(t *testing.T) {
 	}
 }
 
+// Stores of the library keep days only where they were asked to, so that this is none of
+// the accepted policies.
+func TestDaysOfMarkersInPostgreSQL(t *testing.T) {
+	for _, ids := range []string{"uuidv7", "ulid", "snowflake"} {
+		p, faults := parse(policyCase{edits: adopts("retention: {keep: 30d, id_time: " + ids + ", drop: day}")})
+		if p == nil || !p.Consumers[0].Retention.Drop || len(p.Warnings) > 0 {
+			t.Errorf("%s: %s", ids, lines(faults))
+		}
+	}
+}
+
 // TestPoliciesWithFaults compares with testdata/faults.txt; go test -update
 // writes it anew, to be read before it is believed.
 func TestPoliciesWithFaults(t *testing.T) {

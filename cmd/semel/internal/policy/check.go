@@ -23,7 +23,7 @@ func check(d *decoder, p *Policy) {
 		r.strategy()
 		r.lease()
 		r.effect()
-		r.retention(p.Source(c.From))
+		r.retention(p.Source(c.From), p.Store(c.Store))
 		r.fingerprint()
 		r.dedup(p)
 		r.version()

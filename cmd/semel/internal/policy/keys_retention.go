@@ -29,7 +29,7 @@ func retentionShape() object[consumer.RetentionPolicy] {
 				span{least: time.Minute, most: longestKeep}, func(r *consumer.RetentionPolicy) *time.Duration { return &r.Bodies }),
 			key(meta{name: "delay", doc: "How late a producer, or what lies between it and the broker, may send a copy. It is added to what the broker keeps."},
 				span{least: 0, most: longestKeep}, func(r *consumer.RetentionPolicy) *time.Duration { return &r.Delay }),
-			key(meta{name: "id_time", def: "none", doc: "Which time ids carry, by which a message's age is judged: `uuidv7`, `ulid` or `snowflake`. Without it, or where an id is of another kind, it is the time of its record, else the `time` of the event. A message without any counts as older than what was removed."},
+			key(meta{name: "id_time", def: "none", doc: "Which time ids carry, by which a message's age is judged: `uuidv7`, `ulid` or `snowflake`. Without it, or where an id is of another kind, it is the time of its record, else the `time` of the event. A message without any is ended by `on_late` from the first on."},
 				choice[identity.IDTime]{options: []option[identity.IDTime]{
 					{word: "none", value: identity.NoIDTime}, {word: "uuidv7", value: identity.UUIDv7}, {word: "ulid", value: identity.ULID}, {word: "snowflake", value: identity.Snowflake}}},
 				func(r *consumer.RetentionPolicy) *identity.IDTime { return &r.IDTime }),

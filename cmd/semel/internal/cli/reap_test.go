@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+	"github.com/semel-go/semel/contract"
+)
+
+// bare is a database that is named without a policy, with Semel's tables.
+func bare(t *testing.T, out, log *bytes.Buffer) (*common, *policy.Policy, *assembly.Assembly) {
+	t.Helper()
+	c := &common{Streams: Streams{Out: out, Err: log, Env: os.LookupEnv}}
+	c.logs.level = "info"
+	p, name, err := c.loadFor("sqlite:" + filepath.Join(t.TempDir(), "shop.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := c.open(p, name, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.close(a) })
+	if _, err := a.Stores[0].Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return c, p, a
+}
+
+func TestABareDatabaseKnowsWhomAReaperIsCalledFor(t *testing.T) {
+	var out, log bytes.Buffer
+	c, p, a := bare(t, &out, &log)
+	for _, r := range []contract.Retention{{Consumer: "billing", Keep: time.Hour}, {Consumer: "bodies", Bodies: time.Hour}, {Consumer: "ledger"}} {
+		if err := a.Stores[0].Retain(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	names, err := c.reapedIn(t.Context(), p, a.Stores[0])
+	if want := []string{"billing", "bodies"}; err != nil || !slices.Equal(names, want) {
+		t.Errorf("got %q, %v, want %q", names, err, want)
+	}
+	c.consumer = "other"
+	if names, err = c.reapedIn(t.Context(), p, a.Stores[0]); err != nil || !slices.Equal(names, []string{"other"}) {
+		t.Errorf("got %q, %v", names, err)
+	}
+}
+
+func TestAStoreThatDoesNotAnswerIsNotSaidToKeepAll(t *testing.T) {
+	var out, log bytes.Buffer
+	c, p, a := bare(t, &out, &log)
+	if err := c.reap(t.Context(), a, false); err != nil || log.String() != "no consumer has recorded a retention: all is kept for ever\n" {
+		t.Errorf("%v: %s", err, &log)
+	}
+	log.Reset()
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.reap(t.Context(), a, false); err == nil || out.Len()+log.Len() > 0 {
+		t.Errorf("%v: %s%s", err, &out, &log)
+	}
+	if names, err := c.reapedIn(t.Context(), p, a.Stores[0]); err == nil {
+		t.Errorf("got %q and no error", names)
+	}
+}
+
+func TestWhatIsKeptFitsAUsualTerminal(t *testing.T) {
+	low := time.Date(2026, 10, 26, 0, 28, 0, 0, time.UTC)
+	views := []operate.KeptView{{Consumer: "payments-of-all-shops", Keep: 30 * 86400, Horizon: 14 * 86400, Low: &low, Behind: 3600, LastDay: 100000, Days: &operate.DaysView{Kept: 33, First: low}}}
+	for _, c := range []struct {
+		columns int
+		has     string
+	}{{usualWidth, " 33 "}, {terminal.Unlimited, " 33 from 2026-10-26 "}} {
+		var out bytes.Buffer
+		if err := show(&out, views, keptColumns(views, c.columns == terminal.Unlimited), c.columns); err != nil {
+			t.Fatal(err)
+		}
+		if text := out.String(); !strings.Contains(text, c.has) || !strings.HasSuffix(text, " 100000\n") {
+			t.Errorf("in %d columns:\n%s", c.columns, text)
+		}
+	}
+}

@@ -1,0 +1,28 @@
+package terminal
+
+import "strings"
+
+// Wrap breaks a text between words into lines of so many columns, where it has longer ones;
+// further lines are indented. A word that is longer stays whole.
+func Wrap(text string, columns int) string {
+	if columns == Unlimited || Columns(text) <= columns {
+		return text
+	}
+	const indent = "  "
+	var b strings.Builder
+	at := 0
+	for i, word := range strings.Split(text, " ") {
+		switch width := Columns(word); {
+		case i == 0:
+			at = width
+		case at+1+width > columns:
+			b.WriteString("\n" + indent)
+			at = len(indent) + width
+		default:
+			b.WriteString(" ")
+			at += 1 + width
+		}
+		b.WriteString(word)
+	}
+	return b.String()
+}
