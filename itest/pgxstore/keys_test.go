@@ -1,0 +1,15 @@
+package pgxstore
+
+import (
+	"testing"
+
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/storetest"
+)
+
+func TestPgxKeepsLeasedKeys(t *testing.T) {
+	pool := open(t, services.Postgres(t))
+	storetest.Keys(t, storetest.KeyHarness{Open: func(t testing.TB) storetest.KeyInstance {
+		return storetest.KeyInstance{Store: newShop(t, pool).Store, Pass: storetest.RealTime}
+	}})
+}
