@@ -126,7 +126,7 @@ func StartRedisCluster(t testing.TB, settings ...string) []*Redis {
 	var all []*Redis
 	create := []string{"--cluster", "create"}
 	for range 3 {
-		all = append(all, StartRedis(t, append(slices.Clone(settings), "cluster-enabled yes", "cluster-node-timeout 2000")...))
+		all = append(all, StartRedis(t, append(slices.Clone(settings), "cluster-enabled yes", "cluster-node-timeout 2000", fmt.Sprintf("cluster-port %d", freePort(t)))...))
 		create = append(create, all[len(all)-1].Address())
 	}
 	out, err := osexec.CommandContext(t.Context(), "redis-cli", append(create, "--cluster-yes")...).CombinedOutput()
