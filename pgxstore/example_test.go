@@ -133,6 +133,7 @@ func ExampleStore_Print() {
 	// create table "public".semel_owners
 	// create table "public".semel_controls
 	// create table "public".semel_dated
+	// create table "public".semel_keys
 }
 
 func ExampleOneRow() {
