@@ -87,7 +87,7 @@ func (r *run) pace(ctx context.Context, p *proof.Publisher, plan []int) {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	random := rand.New(rand.NewPCG(r.Seed, 6))
-	began, sent := time.Now(), 0
+	began, sent, trickle := time.Now(), 0, 0.0
 	for sent < len(plan) && ctx.Err() == nil {
 		select {
 		case <-ticker.C:
@@ -95,7 +95,11 @@ func (r *run) pace(ctx context.Context, p *proof.Publisher, plan []int) {
 		}
 		due := int(float64(len(plan)) * min(1, time.Since(began).Seconds()/r.Publish.Seconds()))
 		if held := len(plan) * 9 / 10; due > held && !p.Hurried() {
-			due = max(held, sent+(len(plan)-sent)/2000+1)
+			if sent >= held { // the less is left, the slower, so that it is never all
+				trickle += float64(len(plan)-sent) * (1.0/2000 + 1/float64(len(plan)-held))
+			}
+			due = max(held, sent+int(trickle))
+			trickle -= float64(int(trickle))
 		}
 		for ; sent < min(due, len(plan)) && ctx.Err() == nil; sent++ {
 			producer := random.IntN(producers)
