@@ -38,11 +38,10 @@ func (c *Consumer[Tx]) deriveOnce(ctx context.Context) error {
 	if derived {
 		return nil
 	}
-	onlyRead := takesTurns(c.store)
 	if err := c.lookBack(ctx); err != nil {
 		return err
 	}
-	return c.derive(ctx, onlyRead)
+	return c.derive(ctx, takesTurns(c.store))
 }
 
 // derive has the store remember how identities are found, or refuses to start. With

@@ -79,13 +79,14 @@ func newEngine[Tx any](c *Consumer[Tx], source contract.Source) *engine[Tx] {
 	}
 	e.recheck = newRecheck(c.store, e.began)
 	e.base, e.cancel = context.WithCancel(context.Background())
-	e.reaping = newReaping(e, c.oneAttempt)
-	e.intake = &intake{config: c.config, source: source, reaping: e.reaping, orders: make(chan machine.Fetch, 1), reporter: c.reporter}
+	ages := new(laneAges)
+	e.reaping = newReaping(e, c.oneAttempt, ages)
+	e.intake = &intake{config: c.config, source: source, reaping: e.reaping, ages: ages, orders: make(chan machine.Fetch, 1), reporter: c.reporter}
 	if !c.oneAttempt { // Process hands back, and waits for nothing
 		e.intake.control = c.control
 	}
 	e.settler = newSettler(source, c.config)
-	e.lanes = &laneEvents{reporter: c.reporter, reaping: e.reaping, events: e.events, over: e.base.Done(), waiting: map[contract.Lane]chan struct{}{}}
+	e.lanes = &laneEvents{reporter: c.reporter, ages: ages, events: e.events, over: e.base.Done(), waiting: map[contract.Lane]chan struct{}{}}
 	for range c.config.Workers {
 		e.pilots = append(e.pilots, &pilot[Tx]{engine: e, orders: make(chan machine.Action, 1)})
 	}
@@ -256,7 +257,7 @@ func (e *haltError) Unwrap() []error { return []error{semel.ErrHalted, e.err} }
 // laneEvents passes what a source says of lanes to the machine.
 type laneEvents struct {
 	reporter *reporter
-	reaping  *reaping
+	ages     *laneAges
 	first    sync.Once // a lane was given
 	events   chan<- machine.Event
 	over     <-chan struct{}
@@ -274,12 +275,12 @@ func (d *laneEvents) send(e machine.Event) {
 
 func (d *laneEvents) Given(l contract.Lane) {
 	d.first.Do(d.reporter.sourceAnswers)
-	d.reaping.has(l.ID, true)
+	d.ages.given(l.ID)
 	d.send(machine.Given{Lane: l})
 }
 
 func (d *laneEvents) Lost(l contract.Lane) {
-	d.reaping.has(l.ID, false)
+	d.ages.lost(l.ID)
 	d.send(machine.Lost{Lane: l})
 	d.release(l)
 }

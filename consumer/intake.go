@@ -22,6 +22,7 @@ type intake struct {
 	orders   chan machine.Fetch
 	reporter *reporter
 	reaping  *reaping
+	ages     *laneAges
 	readers  readers
 	control  *control // nil: nobody pauses it
 	known    bool     // the source has answered; of the goroutine that fetches
@@ -107,8 +108,8 @@ func (t *intake) answer(base context.Context, order machine.Fetch, events chan<-
 			e = t.read(ctx, base, deliveries, err)
 		}
 	}()
-	t.reaping.asks(true)
-	defer t.reaping.asks(false)
+	t.ages.asks(true)
+	defer t.ages.asks(false)
 	err = notPanicking(&t.config, "Fetch", func() (err error) {
 		deliveries, err = t.source.Fetch(ctx, contract.Bound{Messages: order.Messages, Bytes: order.Bytes})
 		return err

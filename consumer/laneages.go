@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"sync"
@@ -20,7 +21,9 @@ type laneAges struct {
 }
 
 // given takes note of a lane that this run has from now on.
-func (a *laneAges) given(lane string) { a.note(lane, time.Time{}) }
+func (a *laneAges) given(lane string) {
+	a.note(func(yield func(string, time.Time) bool) { yield(lane, time.Time{}) })
+}
 
 // lost forgets a lane: how far it is another process tells.
 func (a *laneAges) lost(lane string) {
@@ -29,15 +32,18 @@ func (a *laneAges) lost(lane string) {
 	delete(a.oldest, lane)
 }
 
-// note takes note of when something was written that was delivered; zero: of nothing.
-func (a *laneAges) note(lane string, at time.Time) {
+// note takes note of lanes, and of when something was written that was delivered there; zero:
+// nothing was.
+func (a *laneAges) note(delivered iter.Seq2[string, time.Time]) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	if a.oldest == nil {
 		a.oldest = map[string]time.Time{}
 	}
-	if was, there := a.oldest[lane]; !there || was.IsZero() || !at.IsZero() && at.Before(was) {
-		a.oldest[lane] = at
+	for lane, at := range delivered {
+		if was, there := a.oldest[lane]; !there || was.IsZero() || !at.IsZero() && at.Before(was) {
+			a.oldest[lane] = at
+		}
 	}
 }
 
@@ -76,41 +82,22 @@ func (a *laneAges) take(underWay, over bool) (lanes []contract.LaneAge, known bo
 // delivered takes note of how old what was delivered is, where the source does not tell.
 // What has no time, and so is set aside, holds nobody back.
 func (r *reaping) delivered(items []*machine.Item) {
-	if r == nil || r.config.Retention.Keep == 0 || r.tells() {
+	if r == nil || r.config.Retention.Keep == 0 {
 		return
 	}
-	for _, it := range items {
-		p := it.Handle.(*parcel)
-		at := r.config.ageOf(p)
-		if at.IsZero() {
-			at = sentAt(&p.message)
+	if _, tells := r.source.(contract.Dated); tells {
+		return
+	}
+	r.lanes.note(func(yield func(string, time.Time) bool) {
+		for _, it := range items {
+			p := it.Handle.(*parcel)
+			at := r.config.ageOf(p)
+			if at.IsZero() {
+				at = sentAt(&p.message)
+			}
+			if !at.Equal(noTime) && !yield(it.Lane.ID, at) {
+				return
+			}
 		}
-		if !at.Equal(noTime) {
-			r.lanes.note(it.Lane.ID, at)
-		}
-	}
-}
-
-// asks takes note of whether the source is being asked for more.
-func (r *reaping) asks(asking bool) {
-	if r != nil {
-		r.lanes.asks(asking)
-	}
-}
-
-// has takes note of a lane that this run has from now on, or has no more.
-func (r *reaping) has(lane string, has bool) {
-	switch {
-	case r == nil:
-	case has:
-		r.lanes.given(lane)
-	default:
-		r.lanes.lost(lane)
-	}
-}
-
-// tells reports whether the source tells by itself how far its lanes are.
-func (r *reaping) tells() bool {
-	_, tells := r.source.(contract.Dated)
-	return tells
+	})
 }

@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 func TestH2HowFarLanesAreWhoseSourceDoesNotTell(t *testing.T) {
 	at := func(n int64) time.Time { return time.Unix(1e9+n, 0) }
 	type lanes = []contract.LaneAge
+	delivered := func(a *laneAges, lane string, at time.Time) { a.note(maps.All(map[string]time.Time{lane: at})) }
 	var a laneAges
 	want := func(what string, underWay, over, known bool, all lanes) {
 		t.Helper()
@@ -25,15 +27,15 @@ func TestH2HowFarLanesAreWhoseSourceDoesNotTell(t *testing.T) {
 	a.given("b")
 	a.given("a")
 	want("two were, with nothing in them", false, false, true, lanes{{Lane: "a"}, {Lane: "b"}})
-	a.note("b", at(5))
-	a.note("b", at(3))
-	a.note("b", at(9))
+	delivered(&a, "b", at(5))
+	delivered(&a, "b", at(3))
+	delivered(&a, "b", at(9))
 	want("one is behind: of the other nobody knows", false, false, true, lanes{{Lane: "b", Oldest: at(3)}})
 	want("nothing new, and something is under way", true, false, false, nil)
 	want("all is settled", false, false, true, lanes{{Lane: "a"}, {Lane: "b"}})
 	a.asks(false)
 	want("the consumer is paused, and more may be there", false, false, false, nil)
-	a.note("a", at(1))
+	delivered(&a, "a", at(1))
 	want("the run is over, and nothing was left", true, true, true, lanes{{Lane: "a"}, {Lane: "b"}})
 	a.lost("a")
 	a.asks(true)

@@ -44,16 +44,16 @@ type reaping struct {
 	slice  int
 	asked  time.Time // when the horizon was asked for
 	behind error     // why nothing is removed, as it was told last
-	lanes  laneAges
+	lanes  *laneAges // of a source that does not tell
 }
 
-func newReaping[Tx any](e *engine[Tx], oneAttempt bool) *reaping {
+func newReaping[Tx any](e *engine[Tx], oneAttempt bool, lanes *laneAges) *reaping {
 	reaper, able := abilityOf[contract.Reaper](e.store)
 	if !able || e.source == (noSource{ends: true}) {
 		return nil
 	}
 	return &reaping{
-		config: &e.config, reaper: reaper, beside: e.control.besides(), source: e.source, loop: oneAttempt, slice: firstSlice, asked: time.Now(),
+		config: &e.config, reaper: reaper, beside: e.control.besides(), source: e.source, loop: oneAttempt, lanes: lanes, slice: firstSlice, asked: time.Now(),
 		ready: e.reporter.state, inFlight: func() int64 { return e.snapshot().InFlight },
 	}
 }
