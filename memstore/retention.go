@@ -190,15 +190,13 @@ func (s *Store) Advance(_ context.Context, consumer string) (time.Time, error) {
 // old judges the fresh marks whose messages are older than what is kept; the store's lock
 // is held.
 func (s *Store) old(marks []contract.Mark, verdicts []contract.Verdict) {
-	for i := range marks {
-		m := &marks[i]
-		if verdicts[i].Kind == contract.Fresh && !m.Age.IsZero() && m.Claim.Token == 0 && m.Age.Before(s.low[m.Scope]) {
-			verdicts[i].Kind = contract.Old
-		}
-		if verdicts[i].Kind == contract.Fresh && !s.low[m.Scope].IsZero() && m.Claim.Token == 0 && m.Age.After(s.now().Add(contract.MostAhead)) {
-			verdicts[i].Kind, verdicts[i].Ahead = contract.Old, true
+	lows, now := map[int64]sqlform.Low{}, s.now()
+	for _, scope := range sqlform.Aged(marks) {
+		if low := s.low[scope]; !low.IsZero() {
+			lows[scope] = sqlform.Low{Before: low, Now: now}
 		}
 	}
+	sqlform.JudgeAges(marks, lows, verdicts)
 }
 
 // Reap implements contract.Reaper.

@@ -21,12 +21,11 @@ func (s *Store) askAges(marks []contract.Mark, lows map[int64]sqlform.Low) *requ
 	}
 	return &request{sql: s.sql.Low, args: []any{scopes}, read: func(rows pgx.Rows) error {
 		for rows.Next() {
-			var scope int64
-			var low sqlform.Low
-			if err := rows.Scan(&scope, &low.Before, &low.Now); err != nil {
+			var scope, before, now int64
+			if err := rows.Scan(&scope, &before, &now); err != nil {
 				return err
 			}
-			lows[scope] = low
+			lows[scope] = sqlform.Low{Before: time.UnixMicro(before), Now: time.UnixMicro(now)}
 		}
 		return rows.Err()
 	}}

@@ -238,12 +238,11 @@ func (l lists) lowsOf(ctx context.Context, scopes []any, lows map[int64]sqlform.
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var scope int64
-		var low sqlform.Low
-		if err := rows.Scan(&scope, &low.Before, &low.Now); err != nil {
+		var scope, before, now int64
+		if err := rows.Scan(&scope, &before, &now); err != nil {
 			return err
 		}
-		lows[scope] = low
+		lows[scope] = sqlform.Low{Before: time.UnixMicro(before), Now: time.UnixMicro(now)}
 	}
 	return rows.Err()
 }

@@ -55,8 +55,8 @@ func Aged(marks []contract.Mark) (scopes []int64) {
 
 func asksAge(m *contract.Mark) bool { return !m.Age.IsZero() && m.Claim.Token == 0 }
 
-// Low is the low-water mark of a scope, and the store's time, in microseconds.
-type Low struct{ Before, Now int64 }
+// Low is the low-water mark of a scope, and the store's time.
+type Low struct{ Before, Now time.Time }
 
 // JudgeAges turns the verdicts of fresh marks into Old whose messages are older than the
 // low-water marks of their scopes, or by their own time have not been sent yet: what was
@@ -68,10 +68,10 @@ func JudgeAges(marks []contract.Mark, lows map[int64]Low, verdicts []contract.Ve
 		if !kept || verdicts[i].Kind != contract.Fresh || !asksAge(m) {
 			continue
 		}
-		switch age := m.Age.UnixMicro(); {
-		case age < low.Before:
+		switch {
+		case m.Age.Before(low.Before):
 			verdicts[i].Kind = contract.Old
-		case age > low.Now+contract.MostAhead.Microseconds():
+		case m.Age.After(low.Now.Add(contract.MostAhead)):
 			verdicts[i].Kind, verdicts[i].Ahead = contract.Old, true
 		}
 	}
