@@ -120,11 +120,8 @@ func (s *Store) advanceDays(ctx context.Context, cutoff int64) error {
 
 // kept are the days that stand.
 func (d *days) kept(ctx context.Context, cutoff time.Time) (k contract.KeptDays, err error) {
-	var past, first sql.NullInt64
-	if past.Valid = !cutoff.IsZero(); past.Valid {
-		past.Int64 = cutoff.UnixMicro()
-	}
-	err = d.store.db.QueryRowContext(ctx, d.sql.KeptDays, past).Scan(&k.Kept, &first, &k.Due)
+	var first sql.NullInt64
+	err = d.store.db.QueryRowContext(ctx, d.sql.KeptDays, microsecondsOf(cutoff)).Scan(&k.Kept, &first, &k.Due)
 	k.First = moment(first)
 	return k, err
 }

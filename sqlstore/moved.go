@@ -149,19 +149,24 @@ func (m *move) round(ctx context.Context, from since, done *Moved) (next since, 
 	if err = m.store.write(ctx, func(tx *sql.Tx) error { kept, err = m.all(ctx, tx); return err }); err != nil {
 		return from, 0, err
 	}
-	scopes, err := m.scopesOf(ctx, db)
-	own := func(slice func(tx *sql.Tx) error) error { return m.store.write(ctx, slice) }
-	for i := 0; i < len(scopes) && err == nil; i++ {
-		var n, copied int64
-		n, copied, err = m.copyAll(ctx, scopes[i], from, kept, own)
-		found, done.Copied = found+n, done.Copied+copied
-	}
+	found, copied, err := m.copyAll(ctx, db, from, kept, func(slice func(tx *sql.Tx) error) error { return m.store.write(ctx, slice) })
+	done.Copied += copied
 	return next, found, err
 }
 
-// copyAll copies the markers of a scope from some time on, each slice in a transaction that
+// copyAll copies the consumer's markers from some time on, each slice in a transaction that
 // in gives it, and returns how many it looked at and wrote.
-func (m *move) copyAll(ctx context.Context, scope int64, from since, kept []day, in func(func(tx *sql.Tx) error) error) (found, copied int64, err error) {
+func (m *move) copyAll(ctx context.Context, db queries, from since, kept []day, in func(func(tx *sql.Tx) error) error) (found, copied int64, err error) {
+	scopes, err := m.scopesOf(ctx, db)
+	for i := 0; i < len(scopes) && err == nil; i++ {
+		var looked, wrote int64
+		looked, wrote, err = m.copyScope(ctx, scopes[i], from, kept, in)
+		found, copied = found+looked, copied+wrote
+	}
+	return found, copied, err
+}
+
+func (m *move) copyScope(ctx context.Context, scope int64, from since, kept []day, in func(func(tx *sql.Tx) error) error) (found, copied int64, err error) {
 	low, high := kept[0].from, kept[len(kept)-1].to
 	at, id := sql.NullInt64{Int64: from.at}, []byte{}
 	for looked := int64(movedAtOnce); looked == movedAtOnce && err == nil; found += looked {
@@ -179,7 +184,6 @@ func (m *move) copyAll(ctx context.Context, scope int64, from since, kept []day,
 
 // finish ends the move in a transaction: it waits for those that mark, and has others wait.
 func (m *move) finish(ctx context.Context, tx *sql.Tx, from since, done *Moved) error {
-	var copied int64
 	if _, err := tx.ExecContext(ctx, m.moves.HoldOff); err != nil {
 		return err
 	}
@@ -187,13 +191,7 @@ func (m *move) finish(ctx context.Context, tx *sql.Tx, from since, done *Moved) 
 	if err != nil {
 		return err
 	}
-	scopes, err := m.scopesOf(ctx, tx)
-	same := func(slice func(tx *sql.Tx) error) error { return slice(tx) }
-	for i := 0; i < len(scopes) && err == nil; i++ {
-		var n int64
-		_, n, err = m.copyAll(ctx, scopes[i], from, kept, same)
-		copied += n
-	}
+	_, copied, err := m.copyAll(ctx, tx, from, kept, func(slice func(tx *sql.Tx) error) error { return slice(tx) })
 	if err != nil {
 		return err
 	}
@@ -276,7 +274,7 @@ func (m *move) leave(ctx context.Context, done *Moved) (err error) {
 
 // fence has the table of all refuse the consumer's markers, if it can have its lock.
 func (m *move) fence(ctx context.Context, scopes []int64) (stands bool, err error) {
-	text := strings.Replace(m.moves.Fence, "{list}", listOf(scopes), 1)
+	text := strings.Replace(m.moves.Fence, "{list}", array(scopes), 1)
 	for range fenceTries {
 		if err = m.store.db.QueryRowContext(ctx, m.moves.Fenced).Scan(&stands); err != nil || stands {
 			return stands, err

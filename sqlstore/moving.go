@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/semel-go/semel"
@@ -151,16 +150,4 @@ func (m *move) scopesOf(ctx context.Context, db queries) (all []int64, err error
 		all = append(all, n)
 	}
 	return all, rows.Err()
-}
-
-// listOf is a list of numbers as PostgreSQL writes an array.
-func listOf(numbers []int64) string {
-	var list strings.Builder
-	for i, n := range numbers {
-		if i > 0 {
-			list.WriteByte(',')
-		}
-		list.WriteString(strconv.FormatInt(n, 10))
-	}
-	return list.String()
 }

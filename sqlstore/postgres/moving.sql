@@ -112,7 +112,7 @@ where number = {number} and consumer = '\x01'::bytea || $1::bytea;
 select set_config('lock_timeout', $1, true), set_config('bytea_output', 'hex', true);
 
 -- name: fence
-alter table {prefix}markers add constraint {name}_moved check (scope <> all ('{{list}}'::bigint[])) not valid;
+alter table {prefix}markers add constraint {name}_moved check (scope <> all ('{list}'::bigint[])) not valid;
 
 -- name: fenced
 select exists (select 1 from pg_constraint where conrelid = to_regclass('{prefix}markers') and conname = '{name}_moved');
