@@ -9,6 +9,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/timing"
 )
 
 // bell tells other processes of the consumer that something in its inbox is due, and
@@ -74,7 +75,7 @@ func (b *bell) send(base context.Context) {
 			told = time.Now()
 			b.config.Logger.Warn("other processes are not told of what is due; they find it when they ask", "consumer", b.config.Name, "error", err)
 		}
-		if !waits(base, ringsEvery) {
+		if !timing.Wait(base, ringsEvery) {
 			return
 		}
 	}
@@ -87,7 +88,7 @@ func (b *bell) listen(base context.Context) {
 		if err == nil || errors.Is(err, semel.ErrUnsupported) {
 			return
 		}
-		if !waits(base, b.deafened(err)) {
+		if !timing.Wait(base, b.deafened(err)) {
 			return
 		}
 	}
@@ -117,16 +118,4 @@ func (b *bell) deafened(err error) time.Duration {
 	}
 	b.wait = max(listensAgain, min(2*b.wait, listensLate))
 	return b.wait
-}
-
-// waits reports whether a time has passed before ctx ended.
-func waits(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/internal/timing"
 )
 
 const (
@@ -77,7 +78,7 @@ func (g *control) start(ctx context.Context) error {
 // watch reads again and again what is wanted, until base ends. What was wanted last
 // stays while the store does not answer.
 func (g *control) watch(base context.Context) {
-	for waits(base, controlEvery) {
+	for timing.Wait(base, controlEvery) {
 		err := g.read(base)
 		switch {
 		case base.Err() != nil:

@@ -9,6 +9,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/internal/timing"
 )
 
 // How often a run records its progress and reaps, and asks how late copies can come.
@@ -64,7 +65,7 @@ func (r *reaping) work(base context.Context) {
 		r.keepAll(base)
 	}
 	wait := time.Duration(rand.Int64N(int64(reapEvery))) // processes that start together do not reap together
-	for wait += reapEvery / 2; waits(base, wait); wait = reapEvery {
+	for wait += reapEvery / 2; timing.Wait(base, wait); wait = reapEvery {
 		r.lookAgain(base)
 		r.askHorizon(base)
 		if r.record(base, false) && r.config.Retention.Keep+r.config.Retention.Bodies > 0 {
@@ -80,7 +81,7 @@ func (r *reaping) keepAll(base context.Context) {
 		ctx, cancel := context.WithTimeout(base, callTimeout)
 		err := r.beside.do(ctx, func() error { return r.reaper.Retain(ctx, r.config.kept()) })
 		cancel()
-		if err == nil || !waits(base, wait) {
+		if err == nil || !timing.Wait(base, wait) {
 			return
 		}
 		if wait == reapEvery {
@@ -195,7 +196,7 @@ func (r *reaping) pass(base context.Context) {
 		r.config.at(faults.AfterReap, int(done.Markers))
 		over = sum.Add(o, done)
 		r.fit(time.Since(took))
-		if !over && !waits(base, restFor*time.Since(took)) {
+		if !over && !timing.Wait(base, restFor*time.Since(took)) {
 			return
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/semel-go/semel/internal/timing"
 	"github.com/semel-go/semel/kafka/internal/hook"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -133,20 +134,11 @@ func (s *Source) ask(ctx context.Context) error {
 		return err // the group would not be found either, and nobody reads it twice
 	}
 	for deadline := time.Now().Add(newTopic); errors.Is(err, kerr.UnknownTopicOrPartition) && time.Now().Before(deadline) && ctx.Err() == nil; {
-		pause(ctx, newTopic/10)
+		timing.Wait(ctx, newTopic/10)
 		err = s.topics.ask(ctx)
 	}
 	s.deadLetters.askSize(ctx)
 	return errors.Join(err, s.askGroup(ctx))
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }
 
 func (s *Source) askGroup(ctx context.Context) error {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/timing"
 	"github.com/semel-go/semel/memstore"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -212,7 +213,7 @@ func (r *reader) ackPatiently(all ...contract.Delivery) {
 		if err == nil && len(left) == 0 {
 			return
 		}
-		if pause(ctx, 20*time.Millisecond); ctx.Err() != nil {
+		if timing.Wait(ctx, 20*time.Millisecond); ctx.Err() != nil {
 			r.t.Fatalf("settle: left %v: %v", left, err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/internal/timing"
 	"github.com/semel-go/semel/internal/worker"
 )
 
@@ -132,20 +133,8 @@ func (c *claim) end(ctx context.Context, a Answer, e contract.KeyEvent, err erro
 			return a, err
 		case errors.Is(failed, contract.ErrClaimLost):
 			return Answer{State: contract.KeyHeld, Called: a.Called}, errors.Join(err, contract.ErrClaimLost)
-		case c.store.Classify(failed) == contract.ClassPermanent || !pause(ctx, wait):
+		case c.store.Classify(failed) == contract.ClassPermanent || !timing.Wait(ctx, wait):
 			return Answer{State: contract.KeyClaimed, Called: a.Called}, errors.Join(err, fmt.Errorf("leasedkey: %w: %w", ErrNotRecorded, failed))
 		}
-	}
-}
-
-// pause waits, and reports whether there is time left.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

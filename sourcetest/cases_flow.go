@@ -9,6 +9,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/timing"
 	"github.com/semel-go/semel/internal/worker"
 )
 
@@ -181,7 +182,7 @@ func (s *session) settleWhileWaiting(group *worker.Group, n int) error {
 	defer cancel()
 	source := s.source
 	group.Go(func() { _, _ = source.Fetch(ctx, wide) })
-	pause(s.ctx, s.Quiet)
+	timing.Wait(s.ctx, s.Quiet)
 	began := time.Now()
 	err := s.settle(semel.Ack, 0, rest...)
 	took := time.Since(began)

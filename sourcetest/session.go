@@ -13,6 +13,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/timing"
 )
 
 // laneLog is the observer: it knows which lanes are given.
@@ -73,7 +74,7 @@ func (s *session) fetchIn(ctx context.Context, most contract.Bound) ([]contract.
 	}
 	s.seen = append(s.seen, got...)
 	if len(got) == 0 && !s.ended {
-		pause(ctx, time.Millisecond) // Fetch may return early, but not spin
+		timing.Wait(ctx, time.Millisecond) // Fetch may return early, but not spin
 	}
 	return got, nil
 }
@@ -228,13 +229,4 @@ func (s *session) without(ns ...int) []contract.Delivery {
 	return slices.DeleteFunc(slices.Clone(s.seen), func(d contract.Delivery) bool {
 		return slices.Contains(ns, number(d.Message))
 	})
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/timing"
 )
 
 // Moved says what EndMove has done.
@@ -112,21 +113,9 @@ func (m *move) end(ctx context.Context, done *Moved) error {
 		if m.store.Classify(err) != contract.ClassContended {
 			return err
 		}
-		if err := pause(ctx, patience); err != nil {
-			return err
+		if !timing.Wait(ctx, patience) { // so that others have their turn
+			return ctx.Err()
 		}
-	}
-}
-
-// pause waits, so that others have their turn.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 
@@ -138,8 +127,8 @@ func (m *move) round(ctx context.Context, from since, done *Moved) (next since, 
 		return from, 0, err
 	}
 	for ended := false; !ended; {
-		if err = db.QueryRowContext(ctx, m.moves.Ended, next.next).Scan(&ended); err == nil && !ended {
-			err = pause(ctx, firstPatience)
+		if err = db.QueryRowContext(ctx, m.moves.Ended, next.next).Scan(&ended); err == nil && !ended && !timing.Wait(ctx, firstPatience) {
+			err = ctx.Err()
 		}
 		if err != nil {
 			return from, 0, err
@@ -292,8 +281,8 @@ func (m *move) fence(ctx context.Context, scopes []int64) (stands bool, err erro
 		if m.store.Classify(err) != contract.ClassContended {
 			return false, err
 		}
-		if err = pause(ctx, firstPatience); err != nil {
-			return false, err
+		if !timing.Wait(ctx, firstPatience) {
+			return false, ctx.Err()
 		}
 	}
 	return false, nil

@@ -73,7 +73,7 @@ func ofFencing() []Fault {
 			"event = machine.Due{}", "event = machine.Timer{}",
 			"TestNotifications/D6_who_hears_a_notification_asks_at_once"),
 		inShell("each receipt notifies", "D6", "consumer/bell.go",
-			"if !waits(base, ringsEvery) {", "if !waits(base, 1) {",
+			"if !timing.Wait(base, ringsEvery) {", "if !timing.Wait(base, 1) {",
 			"TestNotifications/D6_receipts_notify_after_their_commit_and_ten_times_a_second_at_most"),
 		inShell("a call whose claim was lost counts as applied", "law 5", "consumer/leased.go",
 			"case len(lost) > 0:\n\t\treturn contract.Result{", "case len(lost) > 1:\n\t\treturn contract.Result{",

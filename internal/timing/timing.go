@@ -1,0 +1,19 @@
+// Package timing waits.
+package timing
+
+import (
+	"context"
+	"time"
+)
+
+// Wait waits, and reports whether the time has passed before ctx ended.
+func Wait(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
