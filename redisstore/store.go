@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/sqlform"
 )
 
 // Options are how keys are named, and what nobody but the user knows of the server.
@@ -79,12 +79,7 @@ func (s *Store) name(k semel.Key) string {
 	if b.Len() <= maxName {
 		return b.String()
 	}
-	sum := sha256.New()
-	for _, part := range []string{k.Consumer, k.Source, k.ID} {
-		sum.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
-		sum.Write([]byte(part))
-	}
-	return s.prefix + "#" + hex.EncodeToString(sum.Sum(nil))
+	return s.prefix + "#" + hex.EncodeToString(sqlform.KeySum(k))
 }
 
 func escape(b *strings.Builder, part string) {

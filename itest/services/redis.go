@@ -59,18 +59,22 @@ func (r *Redis) Start() {
 
 func (r *Redis) launch() {
 	r.t.Helper()
-	program, err := osexec.LookPath("redis-server")
-	if err != nil {
-		r.t.Fatal("redis-server is missing: this test starts a server of its own. Install it with scripts/services install redis")
-	}
 	arguments := []string{"--bind", "127.0.0.1", "--port", strconv.Itoa(r.port), "--dir", r.folder}
 	for _, s := range r.settings {
 		name, value, _ := strings.Cut(s, " ")
 		arguments = append(arguments, "--"+name, value)
 	}
+	r.run(arguments...)
+}
+
+func (r *Redis) run(arguments ...string) {
+	r.t.Helper()
+	program, err := osexec.LookPath("redis-server")
+	if err != nil {
+		r.t.Fatal("redis-server is missing: this test starts a server of its own. Install it with scripts/services install redis")
+	}
 	c := osexec.Command(program, arguments...)
-	c.Dir = r.folder
-	c.SysProcAttr = childAttributes(nil, syscall.SIGKILL)
+	c.Dir, c.SysProcAttr = r.folder, childAttributes(nil, syscall.SIGKILL)
 	r.process = startLogged(r.t, c, r.folder)
 }
 
@@ -163,9 +167,7 @@ func StartRedisPair(t testing.TB, settings ...string) *RedisPair {
 		if err := os.WriteFile(file, []byte(conf), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		c := osexec.Command("redis-server", file, "--sentinel")
-		c.Dir, c.SysProcAttr = s.folder, childAttributes(nil, syscall.SIGKILL)
-		s.process = startLogged(t, c, s.folder)
+		s.run(file, "--sentinel")
 		s.Await("PING", "+PONG")
 		p.Sentinels = append(p.Sentinels, s)
 	}
