@@ -194,19 +194,6 @@ func (c *common) withConsumer(cmd *cobra.Command, help string) *cobra.Command {
 	return cmd
 }
 
-// consumerNames completes the name of a consumer of the policy.
-func (c *common) consumerNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	p, err := c.load()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var all []string
-	for _, consumer := range p.Consumers {
-		all = append(all, consumer.Name)
-	}
-	return all, cobra.ShellCompDirectiveNoFileComp
-}
-
 // consumerWord completes the only word behind a command, which names a consumer.
 func (c *common) consumerWord(cmd *cobra.Command, words []string, begun string) ([]string, cobra.ShellCompDirective) {
 	if len(words) > 0 {

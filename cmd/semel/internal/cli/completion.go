@@ -3,6 +3,7 @@ package cli
 import (
 	"slices"
 
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -13,7 +14,7 @@ var ofFiles = []string{"config", "file", "keep"}
 // completeWords has the shell propose no files where the commands want none. What has words
 // of its own keeps them.
 func completeWords(c *common, root *cobra.Command) {
-	walkCommands(root, func(cmd *cobra.Command) {
+	walk(root, func(cmd *cobra.Command) {
 		if cmd.ValidArgsFunction == nil && len(cmd.ValidArgs) == 0 {
 			cmd.ValidArgsFunction = cobra.NoFileCompletions
 		}
@@ -32,21 +33,37 @@ func completeWords(c *common, root *cobra.Command) {
 	})
 }
 
-func walkCommands(cmd *cobra.Command, see func(*cobra.Command)) {
+func walk(cmd *cobra.Command, see func(*cobra.Command)) {
 	see(cmd)
 	for _, child := range cmd.Commands() {
-		walkCommands(child, see)
+		walk(child, see)
 	}
 }
 
 // storeNames completes the name of a store of the policy.
-func (c *common) storeNames(*cobra.Command, []string, string) (all []string, _ cobra.ShellCompDirective) {
-	p, err := c.load()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	for _, s := range p.Stores {
-		all = append(all, s.Name)
+func (c *common) storeNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return c.named(func(p *policy.Policy) (all []string) {
+		for _, s := range p.Stores {
+			all = append(all, s.Name)
+		}
+		return all
+	})
+}
+
+// consumerNames completes the name of a consumer of the policy.
+func (c *common) consumerNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return c.named(func(p *policy.Policy) (all []string) {
+		for _, consumer := range p.Consumers {
+			all = append(all, consumer.Name)
+		}
+		return all
+	})
+}
+
+// named proposes names of the policy, if it can be read.
+func (c *common) named(of func(*policy.Policy) []string) (all []string, _ cobra.ShellCompDirective) {
+	if p, err := c.load(); err == nil {
+		all = of(p)
 	}
 	return all, cobra.ShellCompDirectiveNoFileComp
 }

@@ -184,11 +184,3 @@ func TestNothingThatAMessageHoldsRulesTheTerminal(t *testing.T) {
 		})
 	})
 }
-
-// walk visits a command and all below it.
-func walk(cmd *cobra.Command, visit func(*cobra.Command)) {
-	visit(cmd)
-	for _, child := range cmd.Commands() {
-		walk(child, visit)
-	}
-}

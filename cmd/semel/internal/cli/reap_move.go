@@ -70,12 +70,7 @@ func (c *common) move(ctx context.Context, m moving) error {
 		return err
 	}
 	defer c.close(a)
-	for _, s := range a.Stores {
-		if s.Name() == of.Store {
-			return c.moveIn(ctx, s, of, m)
-		}
-	}
-	return nil
+	return c.moveIn(ctx, a.Stores[0], of, m) // the only one that was opened
 }
 
 func (c *common) moveIn(ctx context.Context, s *assembly.Store, of *policy.Consumer, m moving) error {
@@ -93,7 +88,8 @@ func (c *common) moveIn(ctx context.Context, s *assembly.Store, of *policy.Consu
 	if !m.end {
 		return c.began(name, s.BeginMove(ctx, assembly.Dated(of)))
 	}
-	return c.ended(name, func() (sqlstore.Moved, error) { return s.EndMove(ctx, of.Name) })
+	done, err := s.EndMove(ctx, of.Name)
+	return c.ended(name, done, err)
 }
 
 func (c *common) began(name string, err error) error {
@@ -107,8 +103,7 @@ func (c *common) began(name string, err error) error {
 	return failed(err)
 }
 
-func (c *common) ended(name string, end func() (sqlstore.Moved, error)) error {
-	done, err := end()
+func (c *common) ended(name string, done sqlstore.Moved, err error) error {
 	switch {
 	case errors.Is(err, semel.ErrState):
 		return &failure{exitFound, err}

@@ -2,6 +2,7 @@ package httphandler
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -110,9 +111,9 @@ func event(to http.Header, m *semel.Message) {
 		}
 	}
 	attribute("specversion", cloudevents.Version)
-	attribute("id", either(m.ID(), m.Identity.ID))
-	attribute("source", either(m.Source(), m.Identity.Source, sourceOfNone))
-	attribute("type", either(m.Type(), typeOfNone))
+	attribute("id", cmp.Or(m.ID(), m.Identity.ID))
+	attribute("source", cmp.Or(m.Source(), m.Identity.Source, sourceOfNone))
+	attribute("type", cmp.Or(m.Type(), typeOfNone))
 	attribute("subject", m.Subject())
 	attribute("dataschema", m.DataSchema())
 	if at := m.Attributes.Time; !at.IsZero() {
@@ -121,15 +122,6 @@ func event(to http.Header, m *semel.Message) {
 	if kind := contentType(m); kind != "" {
 		to.Set("Content-Type", kind)
 	}
-}
-
-func either(texts ...string) string {
-	for _, text := range texts {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
 }
 
 // contentType is what the message says, or JSON if its body is; empty if nobody knows.

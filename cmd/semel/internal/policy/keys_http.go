@@ -39,14 +39,7 @@ func signShape() object[Sign] {
 	}}
 }
 
-func httpTLSShape() object[TLS] {
-	file := path{word: word{what: "a path"}}
-	return object[TLS]{fields: []field[TLS]{
-		key(meta{name: "ca", doc: "A PEM file of authorities, in the place of the system's."}, file, func(t *TLS) *string { return &t.CA }),
-		key(meta{name: "cert", doc: "A PEM file with this side's certificate. Needs `key`."}, file, func(t *TLS) *string { return &t.Cert }),
-		key(meta{name: "key", doc: "A PEM file with its key."}, file, func(t *TLS) *string { return &t.Key }),
-	}}
-}
+func httpTLSShape() object[TLS] { return object[TLS]{fields: tlsFiles()} }
 
 // badEndpoint says nothing of the text itself: it may hold a secret.
 func badEndpoint(s string) (reason, remedy string) {

@@ -95,16 +95,20 @@ func startShape() object[kafka.Start] {
 }
 
 func tlsShape() object[TLS] {
-	file := path{word: word{what: "a path"}}
 	return object[TLS]{
 		short: encrypted{},
-		fields: []field[TLS]{
-			key(meta{name: "ca", doc: "A PEM file of authorities, in the place of the system's."}, file, func(t *TLS) *string { return &t.CA }),
-			key(meta{name: "cert", doc: "A PEM file with this side's certificate. Needs `key`."}, file, func(t *TLS) *string { return &t.Cert }),
-			key(meta{name: "key", doc: "A PEM file with its key."}, file, func(t *TLS) *string { return &t.Key }),
-			key(meta{name: "server_name", doc: "The name expected in the brokers' certificates, where it is not the host."},
-				word{what: "a host name"}, func(t *TLS) *string { return &t.ServerName }),
-		}}
+		fields: append(tlsFiles(), key(meta{name: "server_name", doc: "The name expected in the brokers' certificates, where it is not the host."},
+			word{what: "a host name"}, func(t *TLS) *string { return &t.ServerName }))}
+}
+
+// tlsFiles are the keys of whom this side trusts, and of who it is.
+func tlsFiles() []field[TLS] {
+	file := path{word: word{what: "a path"}}
+	return []field[TLS]{
+		key(meta{name: "ca", doc: "A PEM file of authorities, in the place of the system's."}, file, func(t *TLS) *string { return &t.CA }),
+		key(meta{name: "cert", doc: "A PEM file with this side's certificate. Needs `key`."}, file, func(t *TLS) *string { return &t.Cert }),
+		key(meta{name: "key", doc: "A PEM file with its key."}, file, func(t *TLS) *string { return &t.Key }),
+	}
 }
 
 func saslShape() object[SASL] {

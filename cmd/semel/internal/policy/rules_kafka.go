@@ -62,16 +62,26 @@ func (r kafkaRules) topics() {
 	}
 }
 
+// half is the key of a certificate without its key, or of a key without its certificate, and
+// what to do; empty if both are there, or none.
+func (t *TLS) half() (key, reason, remedy string) {
+	switch {
+	case t == nil:
+	case t.Cert != "" && t.Key == "":
+		return "cert", "the certificate has no key", "add key: FILE, or remove cert"
+	case t.Key != "" && t.Cert == "":
+		return "key", "the key has no certificate", "add cert: FILE, or remove key"
+	}
+	return "", "", ""
+}
+
 func (r kafkaRules) encryption() {
 	t, s := r.kafka.TLS, r.kafka.SASL
 	if !r.ok("tls", "sasl") {
 		return
 	}
-	if t != nil && t.Cert != "" && t.Key == "" {
-		r.faultAt(r.at+".tls.cert", "the certificate has no key", "add key: FILE, or remove cert")
-	}
-	if t != nil && t.Key != "" && t.Cert == "" {
-		r.faultAt(r.at+".tls.key", "the key has no certificate", "add cert: FILE, or remove key")
+	if key, reason, remedy := t.half(); key != "" {
+		r.faultAt(r.at+".tls."+key, reason, remedy)
 	}
 	if t == nil && s != nil && (s.Plain != nil || s.OAuthBearer != nil) {
 		r.warnAt(r.at+".sasl", "the secret goes over the network readable, because tls is off", "write tls: true, or use scram_sha_512")

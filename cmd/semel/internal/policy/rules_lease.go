@@ -89,14 +89,11 @@ const longerLease = 10 * time.Second
 // endpoint judges keys of the handler against one another.
 func (r rules) endpoint(http *HTTP) {
 	const at = "handler.http."
-	t, plain := http.TLS, strings.HasPrefix(strings.ToLower(http.URL), "http:")
-	switch {
-	case t == nil:
-	case t.Cert != "" && t.Key == "":
-		r.refuse(at+"tls.cert", "the certificate has no key", "add key: FILE, or remove cert")
-	case t.Key != "" && t.Cert == "":
-		r.refuse(at+"tls.key", "the key has no certificate", "add cert: FILE, or remove key")
-	case plain:
+	plain := strings.HasPrefix(strings.ToLower(http.URL), "http:")
+	switch key, reason, remedy := http.TLS.half(); {
+	case key != "":
+		r.refuse(at+"tls."+key, reason, remedy)
+	case http.TLS != nil && plain:
 		r.refuse(at+"tls", "the URL begins with http:, where nothing is encrypted", "write https:, or remove tls")
 	}
 	if plain && !http.local() && slices.ContainsFunc(http.Headers, func(h HTTPHeader) bool { return isCredential(h.Name) }) {
