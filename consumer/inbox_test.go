@@ -312,13 +312,22 @@ func TestAcceptance(t *testing.T) {
 	})
 }
 
-// unwilling is a store that does not end claims while a run is being stopped.
+// unwilling is a store that does not end claims while a run is being stopped. What a run
+// asks at its very end, in the seconds that it still has, it does: a run may come to that
+// without having asked before.
 type unwilling struct {
 	*memstore.Store
 	times int
 }
 
+// leaves is how long a run has to end.
+const leaves = 5 * time.Second
+
 func (s *unwilling) End(ctx context.Context, all []contract.ClaimEnding) ([]int, error) {
+	end, _ := ctx.Deadline()
+	if time.Until(end) <= leaves {
+		return s.Store.End(ctx, all)
+	}
 	if s.times--; s.times >= 0 {
 		<-ctx.Done()
 		return nil, ctx.Err()
