@@ -3,6 +3,7 @@ package pgxstore
 import (
 	"cmp"
 	"context"
+	"errors"
 	"strconv"
 	"time"
 
@@ -55,6 +56,21 @@ func (s *Store) Begin(ctx context.Context, o contract.TxOptions, marks []contrac
 
 // open begins a transaction with marks. lent says that handlers have it before its end.
 func (s *Store) open(ctx context.Context, o contract.TxOptions, marks []contract.Mark, lent bool) (*batch, []contract.Verdict, error) {
+	guess := len(marks) >= leastGuessed && s.guesses.likely(marks[0].Scope)
+	b, verdicts, err := s.opened(ctx, o, marks, lent, guess)
+	if guess && errors.Is(err, errGuess) {
+		s.guesses.seen(marks[0].Scope, true)
+		b, verdicts, err = s.opened(ctx, o, marks, lent, false)
+	}
+	return b, verdicts, err
+}
+
+// errGuess: not all marks are new.
+var errGuess = errors.New("not all marks are new")
+
+// opened is open; guess says that all marks are taken to be new. With errGuess nothing has
+// happened.
+func (s *Store) opened(ctx context.Context, o contract.TxOptions, marks []contract.Mark, lent, guess bool) (*batch, []contract.Verdict, error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
 		return nil, nil, s.blameless("connection", err)
@@ -64,6 +80,7 @@ func (s *Store) open(ctx context.Context, o contract.TxOptions, marks []contract
 	b := &batch{store: s, conn: conn, link: newLink(conn.Conn()), marks: sqlform.Marks(marks), former: former}
 	b.tx = &tx{batch: b}
 	m := s.marking(b.marks, former)
+	m.guessed = guess && s.guessable(m)
 	b.streams = streams.Of(marks)
 	b.asked = marks
 	b.guarded = lent || b.known.altered || b.streams != nil || !s.onlyClaims(m)
@@ -74,18 +91,13 @@ func (s *Store) open(ctx context.Context, o contract.TxOptions, marks []contract
 	}
 	requests = append(requests, b.takeStreams(o)...)
 	requests = append(requests, b.lookAtLines(marks)...)
-	if err = b.ask(ctx, requests...); err == nil && len(m.seen()) > 0 {
-		err = b.ask(ctx, m.judge(s.sql.Judge))
+	err = b.ask(ctx, requests...)
+	if m.guessed && (m.missed || code(err) == codeUnique) {
+		b.Rollback(ctx)
+		return nil, nil, errGuess
 	}
 	if err == nil {
-		err = s.setAside(m, func(r *request) error { return b.ask(ctx, r) })
-	}
-	if err == nil && m.altered && !b.guarded {
-		b.guarded, b.known.altered = true, true
-		err = b.ask(ctx, &request{sql: s.sql.Guard})
-	}
-	if err == nil {
-		err = m.fault()
+		err = b.look(ctx, m)
 	}
 	if err == nil {
 		err = b.streamsTaken()
@@ -106,6 +118,26 @@ func (s *Store) open(ctx context.Context, o contract.TxOptions, marks []contract
 	answers := former.Judge(m.verdicts)
 	sqlform.JudgeAges(given, b.lows, answers)
 	return b, answers, nil
+}
+
+// look asks what became of the marks that were there.
+func (b *batch) look(ctx context.Context, m *marking) error {
+	b.store.learn(m)
+	if len(m.seen()) > 0 {
+		if err := b.ask(ctx, m.judge(b.store.sql.Judge)); err != nil {
+			return err
+		}
+	}
+	if err := b.store.setAside(m, func(r *request) error { return b.ask(ctx, r) }); err != nil {
+		return err
+	}
+	if m.altered && !b.guarded {
+		b.guarded, b.known.altered = true, true
+		if err := b.ask(ctx, &request{sql: b.store.sql.Guard}); err != nil {
+			return err
+		}
+	}
+	return m.fault()
 }
 
 // ask sends statements of the store's own; that their rows cannot be read is an
@@ -152,6 +184,9 @@ func (s *Store) opening(o contract.TxOptions, m *marking, guarded bool) []*reque
 		return append(requests, &request{sql: text, args: []any{numbers, tokens, idle, effects, limit(o.Statement)}, read: m.stand(at)})
 	}
 	marks := m.write(s.sql.Begin)
+	if m.guessed {
+		marks.sql, marks.read = s.sql.BeginNew, m.counted
+	}
 	marks.args = append(marks.args, idle, milliseconds(o.MarkLock, defaultLock), effects, limit(o.Statement))
 	requests = append(requests, marks)
 	if len(claims) > 0 {

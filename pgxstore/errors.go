@@ -45,6 +45,7 @@ const classOfArguments = contract.ClassPermanent
 const (
 	codeNotSupported = "0A000"
 	codeNoStatement  = "26000"
+	codeUnique       = "23505"
 	codeUnknown      = "40003"
 	codeCanceled     = "57014"
 	codeUnmet        = "SM001" // raised by {prefix}expect

@@ -23,6 +23,8 @@ type marking struct {
 	days bool
 	// altered: settings of the connection may keep it from writing.
 	altered bool
+	// guessed: all marks are taken to be new; missed: not all were written then.
+	guessed, missed bool
 }
 
 func (s *Store) marking(marks []sqlform.Mark, former *formers.Batch) *marking {

@@ -46,7 +46,8 @@ type Store struct {
 	// is advised about Semel's.
 	adopted bool
 	// days are the statements of a table of days; nil without one.
-	days *sqlform.Dated
+	days    *sqlform.Dated
+	guesses *guesses
 }
 
 // New returns a store in the database of the pool. It creates nothing and asks
@@ -78,7 +79,7 @@ func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return &Store{tables: tables{inner, exchange}, pool: pool, begin: "begin isolation level " + string(o.Isolation), sql: sqlstore.Statements(inner, sqlform.Revision5{})}, nil
+	return &Store{tables: tables{inner, exchange}, pool: pool, begin: "begin isolation level " + string(o.Isolation), sql: sqlstore.Statements(inner, sqlform.Revision6{}), guesses: &guesses{}}, nil
 }
 
 // Queued is the same store for handlers that queue their statements. The two

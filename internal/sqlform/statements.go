@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Revision5 is the meaning of the statements below: which arguments they take,
+// Revision6 is the meaning of the statements below: which arguments they take,
 // what they return, which tables they change. Whoever sends them names it, so
 // that a driver of another release than theirs does not compile, instead of
 // sending arguments to a statement that means something else.
@@ -19,7 +19,7 @@ import (
 // for. A field that is added, removed or renamed needs nothing of it, since the
 // compiler finds who used it. TestTheRevisionIsOfTheseStatements notices a text
 // that was changed.
-type Revision5 struct{}
+type Revision6 struct{}
 
 // Statements are those that every dialect has, each the text in the dialect's
 // files under the field's name in words: ConflictRow is "-- name: conflict row".
@@ -74,8 +74,9 @@ type Statements struct {
 // Postgres are PostgreSQL's statements.
 type Postgres struct {
 	Statements
-	// Serial takes the consumer's lock; Begin writes settings, guard and marks.
-	Serial, Begin string
+	// Serial takes the consumer's lock; Begin writes settings, guard and marks. BeginNew
+	// is Begin for marks that are taken to be new.
+	Serial, Begin, BeginNew string
 	// Offsets are those of lanes that are known; AdvanceOffsets raises them and tells of
 	// each what stood before.
 	Offsets, AdvanceOffsets string

@@ -27,6 +27,29 @@ select scope, id from written
 union all
 select null, null from settings where set_config('lock_timeout', $9, true) is null;
 
+-- Begin new is Begin for marks that are all taken to be new: it counts them, and fails with
+-- 23505 where one is there. It asks nothing of each of them, which halves what they cost.
+
+-- name: begin new
+with settings as materialized (
+  select set_config('idle_in_transaction_session_timeout', $7, true), set_config('lock_timeout', $8, true),
+    set_config('statement_timeout', case
+      when $10::text = '0' or current_setting('statement_timeout')::interval between '1ms' and $10::text::interval
+      then current_setting('statement_timeout') else $10::text end, true)
+), guarded as (
+  insert into {prefix}guard (number) select pg_current_xact_id()::text::bigint from settings
+), written as (
+  insert into {prefix}markers (scope, id, outcome, version, sum, long_id, at)
+  select a.scope, a.id, a.outcome, a.version, a.sum, a.long_id, clock_timestamp()
+  from settings cross join unnest($1::bigint[], $2::bytea[], $3::smallint[], $4::smallint[], $5::bytea[], $6::bytea[])
+    a (scope, id, outcome, version, sum, long_id)
+  order by a.scope, a.id
+  returning 1
+)
+select count(*) from written
+union all
+select null from settings where set_config('lock_timeout', $9, true) is null;
+
 -- name: mark
 insert into {prefix}markers (scope, id, outcome, version, sum, long_id, at)
 select a.scope, a.id, a.outcome, a.version, a.sum, a.long_id, clock_timestamp()
