@@ -47,6 +47,8 @@ type Statements struct {
 	// ConflictRow is Row or Repeat, whichever it has to be.
 	Row, ConflictRow, Repeat, RowColumns, Rows, State, RowMarker, DiscardRow string
 	Act, Acts                                                                string
+	// RowCalls tells what a row says of its calls; CompleteRow and ForgetCalls resolve them.
+	RowCalls, CompleteRow, ForgetCalls string
 	// Claims.
 	Held, Look, Extend, Retake  string
 	Pending, Requeue, WaitAgain string
@@ -95,8 +97,10 @@ type Postgres struct {
 	// and so does CloseClaim, of one.
 	Claim, StartClaims, EndClaims, BeginClaims, BeginQueuedClaims, CloseClaims, CloseClaim string
 	// ClaimEnds stands in EndClaims and CloseClaims, RowEnds in it and in the
-	// CloseClaims of an adopted table.
-	ClaimEnds, RowEnds string
+	// CloseClaims of an adopted table, CallEnds in it.
+	ClaimEnds, RowEnds, CallEnds string
+	// StartCalls begins calls outside of a transaction.
+	StartCalls string
 	// KnowStreams writes streams that are not known, TakeStreams locks them and tells
 	// where they are; MoveStreams moves them and frees what waited for it, SkipStream one,
 	// over what is missing. RowFreed stands in both. BeginStreams begins those that have not.
@@ -146,7 +150,7 @@ type SQLite struct {
 	AnyDue, ConsumerScopes, Claimable, Take string
 	// HasClaim, StartClaim, EndClaim and EndMarker are about one claim; StateOf about a
 	// row.
-	HasClaim, StartClaim, EndClaim, EndMarker, StateOf string
+	HasClaim, StartClaim, StartCall, EndClaim, EndMarker, StateOf string
 	// KnowStream, BeginStream, TakeStream, MoveStream, FreeMarkers and FreeRows are about
 	// one stream.
 	KnowStream, BeginStream, TakeStream, MoveStream, FreeMarkers, FreeRows string
