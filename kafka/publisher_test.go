@@ -201,7 +201,7 @@ func TestBrokersThatDoNotConfirm(t *testing.T) {
 		defer cancel()
 		wantError(t, p.Publish(ctx, paid("a")), semel.DecideRetry, "nothing was sent", "the call was ended here")
 	})
-	bubble(t, "trap_T6_a_topic_made_anew_is_written_to", func(t *testing.T) {
+	bubble(t, "a_topic_made_anew_is_written_to", func(t *testing.T) {
 		w := newWorld(t, 1)
 		p, _ := w.publisher(nil)
 		if err := p.Publish(t.Context(), paid("a")); err != nil {
@@ -249,7 +249,7 @@ func TestWhatBrokersRefuseIsPermanent(t *testing.T) {
 		"without_a_key":         {kerr.InvalidRecord, "compacted"},
 		"of_another_time":       {kerr.InvalidTimestamp, "clock"},
 	} {
-		bubble(t, "H2_"+name+"_and_what_is_allowed_later_is_written", func(t *testing.T) {
+		bubble(t, name+"_and_what_is_allowed_later_is_written", func(t *testing.T) {
 			w := newWorld(t, 1)
 			p, _ := w.publisher(nil)
 			var takes atomic.Bool
