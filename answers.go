@@ -12,7 +12,7 @@ import (
 func (d Decision) String() string {
 	return enum.Name([]string{
 		DecideRetry: "retry", DecidePermanent: "permanent", DecidePark: "park", DecideDiscard: "discard",
-		DecideDuplicate: "duplicate", DecideUnmet: "unmet",
+		DecideDuplicate: "duplicate", DecideUnmet: "unmet", DecideUnknown: "unknown",
 	}, d, "Decision")
 }
 
@@ -38,6 +38,8 @@ const (
 	DecideDuplicate
 	// DecideUnmet: a guarded effect found nothing to change.
 	DecideUnmet
+	// DecideUnknown: nobody knows whether what it called for was done; run again later.
+	DecideUnknown
 )
 
 // HandlerError is an error with a decision.
@@ -74,6 +76,22 @@ func RetryAfter(err error, d time.Duration) error {
 		return nil
 	}
 	return &HandlerError{Decision: DecideRetry, After: max(d, 0), Err: err}
+}
+
+// Unknown says that nobody knows whether a call of the handler took effect: its answer was
+// lost, or came too late. The message is tried again after the policy's wait. With
+// consumer.Leased the row remembers that its outcome is unknown until it is known what
+// became of it, and after consumer.Provider.Window nobody calls blindly. There an error
+// that has no decision, and a panic, say the same; Retry and RetryAfter say that this
+// attempt had no effect.
+func Unknown(err error) error { return UnknownAfter(err, 0) }
+
+// UnknownAfter is Unknown, and asks for another attempt no sooner than after d.
+func UnknownAfter(err error, d time.Duration) error {
+	if err == nil {
+		return nil
+	}
+	return &HandlerError{Decision: DecideUnknown, After: max(d, 0), Err: err}
 }
 
 // Permanent says that waiting cannot mend err: the message ends at once as

@@ -34,6 +34,9 @@ const (
 	ReasonOld Reason = "too old"
 	// ReasonKills: processes that began it never came to its end.
 	ReasonKills Reason = "kills its process"
+	// ReasonOutcomeUnknown: nobody knows whether a call for it took effect, and the other
+	// side may have forgotten its key.
+	ReasonOutcomeUnknown Reason = "outcome unknown"
 	// ReasonBusy, of a message that is handed back: a copy of it is in flight in
 	// another process.
 	ReasonBusy Reason = "copy in flight elsewhere"

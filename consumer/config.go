@@ -152,6 +152,8 @@ type Config struct {
 	// Inbox says how messages that wait in the store's inbox are worked on: those
 	// received there, and those whose wait is longer than Hold.
 	Inbox InboxPolicy
+	// Provider, with Leased, says what is known of the other side that handlers call.
+	Provider Provider
 	// Retention says how long what has ended is remembered; the zero value: for ever.
 	Retention RetentionPolicy
 	// IdleExit, when positive, ends Run when the source has been empty and

@@ -53,6 +53,7 @@ func (c Config) complete() (Config, error) {
 	c.checkEndings(fault)
 	c.checkLimits(fault)
 	c.checkRetention(fault)
+	c.fitsProvider(fault)
 	return c, errors.Join(faults...)
 }
 

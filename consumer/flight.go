@@ -122,6 +122,7 @@ func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
 		return machine.Marked{Flight: a.Flight, Class: contract.ClassDown, Err: err}
 	}
 	p.keepWaiting(f)
+	p.aboutToCall(f)
 	batch, verdicts, err := e.store.Begin(ctx, e.config.txOptions(a.Serial), f.marks)
 	if err != nil {
 		p.keepNothing(f)

@@ -64,7 +64,7 @@ func (p *pilot[Tx]) runEach(f *flight[Tx], a machine.Run, out *machine.Ran) {
 		m := &q.message
 		m.Attempt = f.Entries[i].Item.Attempt()
 		f.watch.begin(f.Entries[i].Item)
-		err := f.call(func() error { return p.engine.handler.one(f.ctx, f.batch.Tx(f.mark[i]), m) })
+		err := f.call(p.calling(f, i, m, func() error { return p.engine.handler.one(f.ctx, f.batch.Tx(f.mark[i]), m) }))
 		if err == nil && broken != nil && broken.Broken() {
 			err = swallowed(broken)
 		}
@@ -104,7 +104,7 @@ func (p *pilot[Tx]) runAll(f *flight[Tx], a machine.Run, out *machine.Ran) {
 		messages[n].Attempt = f.Entries[i].Item.Attempt()
 	}
 	f.watch.begin(nil)
-	err := f.call(func() error { return p.engine.handler.all(f.ctx, f.batch.Tx(contract.All), messages) })
+	err := f.call(p.calling(f, a.Fresh[0], messages[0], func() error { return p.engine.handler.all(f.ctx, f.batch.Tx(contract.All), messages) }))
 	if broken, ok := f.batch.(contract.Broken); err == nil && ok && broken.Broken() {
 		err = swallowed(broken)
 	}
@@ -185,7 +185,7 @@ func decide(out *machine.Failure, err error) {
 		return
 	}
 	out.Decision, out.After, out.Reason = decided.Decision, decided.After, decided.Reason
-	out.Free = decided.Reason == semel.ReasonUnknownType
+	out.Free = decided.Reason == semel.ReasonUnknownType || decided.Reason == semel.ReasonOutcomeUnknown && decided.Decision == semel.DecidePark
 	if decided.Decision == semel.DecideRetry && out.Class == contract.ClassPermanent {
 		out.Class = contract.ClassRetry // the handler knows better
 	}

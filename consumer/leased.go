@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
@@ -29,7 +31,11 @@ type Call struct{}
 func Leased[Tx any](store contract.TxStore[Tx]) contract.TxStore[Call] {
 	leases, _ := store.(contract.Leases)
 	rows, _ := store.(contract.Inbox)
-	return &leased[Tx]{store, leases, rows}
+	calls, _ := store.(contract.Calls)
+	s := &leased[Tx]{store: store, Leases: leases, Inbox: rows, calls: calls}
+	s.starts = &together[start, contract.CallStarted]{carry: s.startAll, alone: s.isOnes}
+	s.ends = &together[contract.ClaimEnding, bool]{carry: s.endAll, alone: s.isOnes}
+	return s
 }
 
 // leased carries out a flight of a claim without a transaction, and any other as a
@@ -38,6 +44,39 @@ type leased[Tx any] struct {
 	store contract.TxStore[Tx]
 	contract.Leases
 	contract.Inbox
+	calls contract.Calls
+	// starts and ends are those of the calls of many workers; ends says which stood.
+	starts *together[start, contract.CallStarted]
+	ends   *together[contract.ClaimEnding, bool]
+}
+
+// start is a call that is about to be made, under a claim with this lease.
+type start struct {
+	claim contract.Claim
+	lease time.Duration
+}
+
+func (s *leased[Tx]) startAll(ctx context.Context, all []start) ([]contract.CallStarted, error) {
+	claims, lease := make([]contract.Claim, len(all)), time.Duration(0)
+	for i, one := range all {
+		claims[i], lease = one.claim, max(lease, one.lease)
+	}
+	return s.calls.StartCalls(ctx, claims, lease)
+}
+
+func (s *leased[Tx]) endAll(ctx context.Context, all []contract.ClaimEnding) ([]bool, error) {
+	lost, err := s.End(ctx, all)
+	stood := make([]bool, len(all))
+	for i := range stood {
+		stood[i] = !slices.Contains(lost, i)
+	}
+	return stood, err
+}
+
+// isOnes reports whether an error is the store's answer to one of several.
+func (s *leased[Tx]) isOnes(err error) bool {
+	class := s.store.Classify(err)
+	return class == contract.ClassPermanent || class == contract.ClassRetry
 }
 
 // callsOut is what New knows a leased store by.
@@ -63,6 +102,8 @@ func (s *leased[Tx]) fitsLeased(c *Config) error {
 		return errors.New("the store of Leased is nil; pass one that is open")
 	case s.Leases == nil || s.Inbox == nil:
 		return fmt.Errorf("the store of Leased has no inbox, which its claims are of: %w", semel.ErrUnsupported)
+	case s.calls == nil:
+		return fmt.Errorf("the store of Leased does not remember calls (contract.Calls), so that nobody would know of one whose outcome is unknown: %w", semel.ErrUnsupported)
 	case c.Strategy != StrategyInbox:
 		return fmt.Errorf("with Leased the Strategy is %v, and must be %v: its calls are no part of a transaction that a marker could be in", c.Strategy, StrategyInbox)
 	case c.Source != nil && c.Settle != SettleAfterReceipt:
@@ -119,11 +160,23 @@ func (s *leased[Tx]) Notify(ctx context.Context, consumer string) error {
 
 var errCallUnclaimed = errors.New("semel: a call needs a claim; with Leased, Process cannot run handlers")
 
-// Begin implements contract.TxStore. A claim is looked at by extending its lease,
-// which only the one that stands can.
+// Begin implements contract.TxStore. Of a claim under which a call is to be made, the
+// start is committed, which only the one that stands can; another is looked at by
+// extending its lease.
 func (s *leased[Tx]) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[Call], []contract.Verdict, error) {
 	if len(marks) == 0 { // what became of the claim is known already
-		return &outside{s.Leases}, nil, nil
+		return &outside{ends: s.ends}, nil, nil
+	}
+	if len(marks) == 1 && marks[0].Claim.Token != 0 && marks[0].As == contract.Applied {
+		started, err := s.starts.do(ctx, start{marks[0].Claim, o.Lease})
+		if err != nil {
+			return nil, nil, err
+		}
+		v := contract.Verdict{Kind: contract.Fresh}
+		if !started.Stands {
+			v.Kind = contract.ClaimLost
+		}
+		return &outside{started: started, ends: s.ends}, []contract.Verdict{v}, nil
 	}
 	if len(marks) == 1 && marks[0].Claim.Token != 0 {
 		lost, err := s.Extend(ctx, []contract.Claim{marks[0].Claim}, o.Lease)
@@ -134,7 +187,7 @@ func (s *leased[Tx]) Begin(ctx context.Context, o contract.TxOptions, marks []co
 		if len(lost) > 0 {
 			v.Kind = contract.ClaimLost
 		}
-		return &outside{s.Leases}, []contract.Verdict{v}, nil
+		return &outside{ends: s.ends}, []contract.Verdict{v}, nil
 	}
 	for i := range marks {
 		if marks[i].As == contract.Applied || marks[i].Claim.Token != 0 {
@@ -149,7 +202,11 @@ func (s *leased[Tx]) Begin(ctx context.Context, o contract.TxOptions, marks []co
 }
 
 // outside is the flight of a claim: nothing is open.
-type outside struct{ leases contract.Leases }
+type outside struct {
+	// started is what the row knew when the call was begun; the zero value if none is.
+	started contract.CallStarted
+	ends    *together[contract.ClaimEnding, bool]
+}
 
 func (*outside) Tx(int) Call              { return Call{} }
 func (*outside) Rollback(context.Context) {}
@@ -165,10 +222,10 @@ func (b *outside) Commit(ctx context.Context, e contract.Ending) contract.Result
 	if len(e.Claims) == 0 { // the claim was lost before
 		return contract.Result{Outcome: contract.Committed, Culprit: contract.NobodyNamed}
 	}
-	switch lost, err := b.leases.End(ctx, e.Claims); {
+	switch stood, err := b.ends.do(ctx, e.Claims[0]); {
 	case err != nil:
 		return contract.Result{Outcome: contract.CommitUnknown, Culprit: contract.NobodyNamed, Err: err}
-	case len(lost) > 0:
+	case !stood:
 		return contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassClaimLost, Culprit: contract.NobodyNamed, Err: contract.ErrClaimLost}
 	}
 	return contract.Result{Outcome: contract.Committed, Culprit: contract.NobodyNamed}

@@ -91,6 +91,9 @@ type ClaimEnding struct {
 	Began bool
 	// Ran says that the handler ran: one more attempt.
 	Ran bool
+	// Call is what is known of a call that was made under the claim; see Calls. What ends
+	// claims in a batch ignores it.
+	Call CallOutcome
 	// Error is a text for people, cut to MaxErrorText; the row keeps its first and
 	// its last.
 	Error string

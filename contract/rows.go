@@ -42,6 +42,11 @@ type StoredRow struct {
 	// and 0 if it has none. Place is 0, too, of one that was taken out of its line.
 	Line  string
 	Place int64
+	// CallsStarted are the calls that were begun for the message, CallsFinished those of
+	// which it is known what became, CalledAt is when the first was begun, by the store's
+	// clock; zero of a row that had none. See Calls.
+	CallsStarted, CallsFinished int
+	CalledAt                    time.Time
 	// Message is the message; its Body is nil unless the filter asked for it.
 	Message *semel.Message
 	// Size is the length of the body in bytes; BodyRemoved says that it was removed, since

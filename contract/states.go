@@ -36,7 +36,7 @@ const (
 func (e RowEvent) String() string {
 	return enum.Name([]string{RowClaimed: "claimed", RowCompleted: "completed", RowFailed: "failed", RowParked: "parked",
 		RowDeadLettered: "dead_lettered", RowDiscarded: "discarded", RowReleased: "released", RowRetried: "retried",
-		RowBlocked: "blocked", RowFreed: "freed"}, e, "RowEvent")
+		RowBlocked: "blocked", RowFreed: "freed", RowResolved: "resolved"}, e, "RowEvent")
 }
 
 // RowEvent is what happens to an inbox row.
@@ -64,6 +64,8 @@ const (
 	// RowFreed: the version before it has taken effect, or was skipped; or the row before
 	// it has left its line.
 	RowFreed
+	// RowResolved: somebody found out that its effect is there; see Resolver.
+	RowResolved
 	rowEvents = iota // how many there are
 )
 
@@ -72,10 +74,10 @@ var transitions = map[RowState]map[RowEvent]RowState{
 	StateReceived: {RowClaimed: StateInProgress, RowDiscarded: StateDiscarded},
 	StateInProgress: {RowClaimed: StateInProgress, RowCompleted: StateCompleted, RowFailed: StateFailedRetryable,
 		RowParked: StateParked, RowDeadLettered: StateDeadLettered, RowDiscarded: StateDiscarded, RowReleased: StateReceived, RowBlocked: StateBlocked},
-	StateFailedRetryable: {RowClaimed: StateInProgress, RowRetried: StateFailedRetryable, RowDiscarded: StateDiscarded},
+	StateFailedRetryable: {RowClaimed: StateInProgress, RowRetried: StateFailedRetryable, RowDiscarded: StateDiscarded, RowResolved: StateCompleted},
 	StateBlocked:         {RowClaimed: StateInProgress, RowFreed: StateReceived, RowDiscarded: StateDiscarded},
-	StateParked:          {RowRetried: StateFailedRetryable, RowFreed: StateReceived, RowDiscarded: StateDiscarded},
-	StateDeadLettered:    {RowRetried: StateFailedRetryable, RowDiscarded: StateDiscarded},
+	StateParked:          {RowRetried: StateFailedRetryable, RowFreed: StateReceived, RowDiscarded: StateDiscarded, RowResolved: StateCompleted},
+	StateDeadLettered:    {RowRetried: StateFailedRetryable, RowDiscarded: StateDiscarded, RowResolved: StateCompleted},
 	StateCompleted:       {},
 	StateDiscarded:       {},
 }

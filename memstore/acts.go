@@ -108,6 +108,11 @@ func (s *Store) act(ctx context.Context, number, revision int64, e contract.RowE
 	case e == contract.RowRetried && r.State == contract.StateFailedRetryable && !r.DueAt.After(s.now()):
 		return fmt.Errorf("row %d: %w", number, contract.ErrDueAlready)
 	}
+	if e == contract.RowRetried {
+		if err := contract.MayRequeue(number, r.Reason, r.UnknownOutcome()); err != nil {
+			return err
+		}
+	}
 	m := s.markers[r.key.identity]
 	if r.State.Outcome() != contract.Waiting && (m.outcome == contract.Applied || m.outcome == contract.Waiting) {
 		return fmt.Errorf("row %d: %w", number, semel.ErrConflict)

@@ -188,6 +188,7 @@ func (s *Store) End(_ context.Context, endings []contract.ClaimEnding) (lost []i
 // endClaim ends a claim that stands, and reports whether that frees a row behind it; the
 // store's lock is held.
 func (s *Store) endClaim(r *row, e *contract.ClaimEnding) (freed bool) {
+	r.endCall(e.Call, r.token)
 	s.become(r, e.Event)
 	switch {
 	case e.Event != contract.RowReleased:

@@ -62,8 +62,9 @@ type (
 	}
 	row struct {
 		contract.StoredRow
-		key   rowKey
-		token contract.Token // of its claim, while it is in progress
+		key    rowKey
+		token  contract.Token // of its claim, while it is in progress
+		called contract.Token // under which the last call was begun whose end is not known
 	}
 )
 

@@ -112,6 +112,17 @@ func (t *tables) Extend(ctx context.Context, claims []contract.Claim, lease time
 	return t.inner.Extend(ctx, claims, lease)
 }
 
+// StartCalls implements contract.Calls.
+func (t *tables) StartCalls(ctx context.Context, claims []contract.Claim, lease time.Duration) ([]contract.CallStarted, error) {
+	return t.inner.StartCalls(ctx, claims, lease)
+}
+
+// Resolve implements contract.Resolver: it records what became of calls whose outcome is
+// unknown.
+func (t *tables) Resolve(ctx context.Context, number, revision int64, r contract.Resolution, a contract.Act) error {
+	return t.inner.Resolve(ctx, number, revision, r, a)
+}
+
 // Start implements contract.Leases.
 func (t *tables) Start(ctx context.Context, claims []contract.Claim) ([]int, error) {
 	return t.inner.Start(ctx, claims)

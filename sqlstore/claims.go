@@ -24,6 +24,7 @@ type claiming interface {
 	// extend, start and end return the indexes of the claims that do not stand.
 	extend(ctx context.Context, s *Store, claims []contract.Claim, lease time.Duration) ([]int, error)
 	start(ctx context.Context, s *Store, claims []contract.Claim) ([]int, error)
+	calls(ctx context.Context, s *Store, claims []contract.Claim, lease time.Duration) ([]contract.CallStarted, error)
 	end(ctx context.Context, s *Store, endings []contract.ClaimEnding) ([]int, error)
 	retake(ctx context.Context, s *Store, numbers []int64, from []contract.Token, to contract.Token) ([]contract.Retaken, error)
 	// look answers for claims that stand, in a batch's transaction; done says that
@@ -108,6 +109,9 @@ func (s *Store) again(ctx context.Context, number, revision int64, e contract.Ro
 		case e == contract.RowRetried && r.state == contract.StateFailedRetryable && r.due:
 			return fmt.Errorf("row %d: %w", number, contract.ErrDueAlready)
 		}
+		if err := s.mayRequeue(ctx, tx, number, e); err != nil {
+			return err
+		}
 		if r.state.Outcome() != contract.Waiting {
 			if err := s.waitAgain(ctx, tx, r); err != nil {
 				return err
@@ -173,6 +177,7 @@ type endingArg struct {
 	// Stream, in hex, and Place are where a blocked row waits; 0 leaves them.
 	Stream string `json:"stream"`
 	Place  int64  `json:"place"`
+	Call   int64  `json:"call"`
 }
 
 // ClaimsArgument is the argument of statements about claims: for drivers of their
@@ -218,7 +223,7 @@ func ClosingClaims(p *sqlform.Postgres, endings []contract.ClaimEnding) (text st
 func endingOf(e *contract.ClaimEnding) endingArg {
 	next, _ := contract.StateInProgress.After(e.Event)
 	a := endingArg{claimArg: claimArg{N: e.Number, T: int64(e.Token)}, State: string(next), Outcome: int64(next.Outcome()),
-		After: e.After.Milliseconds(), Reason: sqlform.Plain(string(e.Reason)), Error: sqlform.ErrorText(e.Error)}
+		After: e.After.Milliseconds(), Reason: sqlform.Plain(string(e.Reason)), Error: sqlform.ErrorText(e.Error), Call: int64(e.Call)}
 	switch {
 	case e.Event != contract.RowReleased:
 		a.Taken = -1

@@ -78,6 +78,8 @@ var (
 	_ contract.Inbox             = (*Store)(nil)
 	_ contract.Leases            = (*Store)(nil)
 	_ contract.Requeuer          = (*Store)(nil)
+	_ contract.Calls             = (*Store)(nil)
+	_ contract.Resolver          = (*Store)(nil)
 	_ contract.PositionStore     = (*Store)(nil)
 	_ contract.Controls          = (*Store)(nil)
 	_ contract.OffsetStore       = (*Store)(nil)

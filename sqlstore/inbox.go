@@ -181,7 +181,7 @@ func (c *cells) mayTime() time.Time {
 
 func (c *cells) time(what string) time.Time { return time.UnixMilli(c.integer(what)) }
 
-const rowColumns = 35
+const rowColumns = 38
 
 // fillParts puts what several statements share into each of them.
 func (s *Store) fillParts() {
@@ -203,7 +203,7 @@ func (s *Store) fillParts() {
 		}
 		p.Reaper = strings.NewReplacer("{advance}", p.Advance, "{patience}", p.Patience, "{next due}", p.NextDue,
 			"{reap rows}", p.ReapRows, "{reap}", p.Reap, "{reap bodies}", p.ReapBodies).Replace(p.Reaper)
-		p.ClaimEnds = strings.Replace(p.ClaimEnds, "{row ends}", p.RowEnds, 1)
+		p.ClaimEnds = strings.NewReplacer("{row ends}", p.RowEnds, "{call ends}", p.CallEnds).Replace(p.ClaimEnds)
 		p.CloseClaim = strings.Replace(p.CloseClaim, "{row ends}", p.RowEnds, 1)
 		for _, text := range []*string{&p.MoveStreams, &p.SkipStream, &p.AdvanceLines, &p.SweepLines} {
 			*text = strings.Replace(*text, "{row freed}", p.RowFreed, 1)
@@ -260,6 +260,8 @@ func (c *cells) row() contract.StoredRow {
 	r.Version, _ = c.take("").(int64)
 	r.Line = string(c.bytes(""))
 	r.Place, _ = c.take("").(int64)
+	r.CallsStarted, r.CallsFinished = int(c.integer("calls started")), int(c.integer("calls finished"))
+	r.CalledAt = c.mayTime()
 	r.Message, r.Size = c.message()
 	r.BodyRemoved = c.integer("whether the body was removed") != 0
 	return r

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Revision5 is the meaning of the statements below: which arguments they take,
+// Revision6 is the meaning of the statements below: which arguments they take,
 // what they return, which tables they change. Whoever sends them names it, so
 // that a driver of another release than theirs does not compile, instead of
 // sending arguments to a statement that means something else.
@@ -19,7 +19,7 @@ import (
 // for. A field that is added, removed or renamed needs nothing of it, since the
 // compiler finds who used it. TestTheRevisionIsOfTheseStatements notices a text
 // that was changed.
-type Revision5 struct{}
+type Revision6 struct{}
 
 // Statements are those that every dialect has, each the text in the dialect's
 // files under the field's name in words: ConflictRow is "-- name: conflict row".
@@ -47,6 +47,8 @@ type Statements struct {
 	// ConflictRow is Row or Repeat, whichever it has to be.
 	Row, ConflictRow, Repeat, RowColumns, Rows, State, RowMarker, DiscardRow string
 	Act, Acts                                                                string
+	// RowCalls tells what a row says of its calls; CompleteRow and ForgetCalls resolve them.
+	RowCalls, CompleteRow, ForgetCalls string
 	// Claims.
 	Held, Look, Extend, Retake  string
 	Pending, Requeue, WaitAgain string
@@ -94,8 +96,10 @@ type Postgres struct {
 	// and so does CloseClaim, of one.
 	Claim, StartClaims, EndClaims, BeginClaims, BeginQueuedClaims, CloseClaims, CloseClaim string
 	// ClaimEnds stands in EndClaims and CloseClaims, RowEnds in it and in the
-	// CloseClaims of an adopted table.
-	ClaimEnds, RowEnds string
+	// CloseClaims of an adopted table, CallEnds in it.
+	ClaimEnds, RowEnds, CallEnds string
+	// StartCalls begins calls outside of a transaction.
+	StartCalls string
 	// KnowStreams writes streams that are not known, TakeStreams locks them and tells
 	// where they are; MoveStreams moves them and frees what waited for it, SkipStream one,
 	// over what is missing. RowFreed stands in both. BeginStreams begins those that have not.
@@ -145,7 +149,7 @@ type SQLite struct {
 	AnyDue, ConsumerScopes, Claimable, Take string
 	// HasClaim, StartClaim, EndClaim and EndMarker are about one claim; StateOf about a
 	// row.
-	HasClaim, StartClaim, EndClaim, EndMarker, StateOf string
+	HasClaim, StartClaim, StartCall, EndClaim, EndMarker, StateOf string
 	// KnowStream, BeginStream, TakeStream, MoveStream, FreeMarkers and FreeRows are about
 	// one stream.
 	KnowStream, BeginStream, TakeStream, MoveStream, FreeMarkers, FreeRows string

@@ -113,6 +113,27 @@ with asked as materialized (
 )
 select a.k from asked a where a.k not in (select k from held);
 
+-- Start calls returns the claims that stand.
+
+-- name: start calls
+with asked as materialized (
+  select * from jsonb_to_recordset($1::text::jsonb) c (k bigint, n bigint, t bigint)
+  where c.k >= 0 and c.n > 0
+), held as (
+  select i.number, a.k, a.t from {prefix}inbox i join asked a on a.n = i.number
+  where i.token = a.t and (i.state = 'IN_PROGRESS') is true
+  order by i.number for update of i
+), started as (
+  update {prefix}inbox i
+  set calls_started = i.calls_started + (i.call_token is distinct from h.t)::int, call_token = h.t,
+    called_at = coalesce(i.called_at, clock_timestamp()), revision = i.revision + 1, changed_at = clock_timestamp(),
+    due_at = greatest(i.due_at, clock_timestamp() + $2::bigint * interval '1 millisecond'),
+    locked_until = greatest(i.locked_until, clock_timestamp() + $2::bigint * interval '1 millisecond')
+  from held h where i.number = h.number
+  returning h.k, i.calls_started, i.calls_finished, i.called_at
+)
+select k, calls_started, calls_finished, greatest((extract(epoch from clock_timestamp() - called_at) * 1000)::bigint, 0) from started;
+
 -- name: row ends
 state = h.state, token = null, locked_until = null,
     due_at = case when h.outcome = 2 then date_trunc('milliseconds', clock_timestamp()) + h.after * interval '1 millisecond' end,
@@ -125,20 +146,29 @@ state = h.state, token = null, locked_until = null,
     first_error = case when i.first_error = '' then h.error else i.first_error end,
     last_error = case h.error when '' then i.last_error else h.error end
 
+-- Call ends says what became of a call: 1 that none was made, 2 that nobody knows, 3 that
+-- this one had no effect, 4 that it is known of all.
+
+-- name: call ends
+calls_started = i.calls_started - (h.call = 1 and i.call_token is not distinct from i.token)::int,
+    calls_finished = case when h.call = 4 then i.calls_started else i.calls_finished + (h.call = 3 and i.call_token is not distinct from i.token)::int end,
+    called_at = case when h.call = 1 and i.call_token is not distinct from i.token and i.calls_started = 1 then null else i.called_at end,
+    call_token = case when h.call = 0 then i.call_token end
+
 -- name: claim ends
 with asked as materialized (
   select * from jsonb_to_recordset($1::text::jsonb)
-    c (k bigint, n bigint, t bigint, state text, outcome smallint, after bigint, reason text, error text, ran bigint, taken bigint, stream text, place bigint)
+    c (k bigint, n bigint, t bigint, state text, outcome smallint, after bigint, reason text, error text, ran bigint, taken bigint, stream text, place bigint, call bigint)
   where c.k >= 0 and c.n > 0
 ), held as (
-  select i.number, i.scope, i.id, a.k, a.state, a.outcome, a.after, a.reason, a.error, a.ran, a.taken, a.stream, a.place
+  select i.number, i.scope, i.id, a.k, a.state, a.outcome, a.after, a.reason, a.error, a.ran, a.taken, a.stream, a.place, a.call
   from {prefix}inbox i join asked a on a.n = i.number
   join {prefix}markers m on m.scope = i.scope and m.id = i.id
   where i.token = a.t and (i.state = 'IN_PROGRESS') is true and m.outcome = 2
   order by i.number for update of i, m
 ), ended as (
   update {prefix}inbox i
-  set {row ends}
+  set {row ends}, {call ends}
   from held h where i.number = h.number
   returning h.k
 ), marked as (

@@ -59,6 +59,7 @@ i.number, i.revision, s.consumer, s.source, i.id, i.long_id, i.conflict, i.versi
   (extract(epoch from nullif(nullif(i.received_at, 'infinity'), '-infinity')) * 1000)::bigint, (extract(epoch from nullif(nullif(i.changed_at, 'infinity'), '-infinity')) * 1000)::bigint,
   i.started - i.finished, (extract(epoch from nullif(nullif(i.due_at, 'infinity'), '-infinity')) * 1000)::bigint, (extract(epoch from nullif(nullif(i.locked_until, 'infinity'), '-infinity')) * 1000)::bigint,
   i.stream, i.stream_version, i.line, i.place,
+  i.calls_started, i.calls_finished, (extract(epoch from i.called_at) * 1000)::bigint,
   i.topic, i.partition, i."offset", i.broker_id, i.key, i.type, i.envelope, length(i.payload)::bigint,
   case when $1::boolean then i.payload end, (i.payload is null and i.body_removed_at is not null)::int
 
@@ -74,6 +75,23 @@ select i.revision, i.state, i.scope, i.id, i.conflict, i.version, i.sum,
 -- name: row marker
 select m.outcome from {prefix}inbox i join {prefix}markers m on m.scope = i.scope and m.id = i.id
 where i.number = $1 for update of m;
+
+-- Complete row ends a row whose effect is there, as somebody found out: it is known what
+-- became of all its calls. Forget calls has a row as if none had been made.
+
+-- name: row calls
+select i.reason, i.calls_started > i.calls_finished from {prefix}inbox i where i.number = $1;
+
+-- name: complete row
+update {prefix}inbox set state = 'COMPLETED', revision = revision + 1,
+  changed_at = clock_timestamp(), processed_at = clock_timestamp(),
+  token = null, due_at = null, locked_until = null, started = finished,
+  calls_finished = calls_started, call_token = null
+where number = $1 and revision = $2;
+
+-- name: forget calls
+update {prefix}inbox set calls_started = 0, calls_finished = 0, called_at = null, call_token = null, started = finished
+where number = $1;
 
 -- name: discard row
 update {prefix}inbox set state = 'DISCARDED', revision = revision + 1,

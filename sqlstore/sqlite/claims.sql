@@ -49,6 +49,15 @@ update {prefix}inbox set started = started + 1, revision = revision + 1,
   changed_at = cast(unixepoch('subsec') * 1000 as integer)
 where number = ? and token = ? and state = 'IN_PROGRESS';
 
+-- name: start call
+update {prefix}inbox set calls_started = calls_started + (call_token is not ?2), call_token = ?2,
+  called_at = coalesce(called_at, cast(unixepoch('subsec') * 1000 as integer)),
+  revision = revision + 1, changed_at = cast(unixepoch('subsec') * 1000 as integer),
+  due_at = max(due_at, cast(unixepoch('subsec') * 1000 as integer) + ?3),
+  locked_until = max(locked_until, cast(unixepoch('subsec') * 1000 as integer) + ?3)
+where number = ?1 and token = ?2 and state = 'IN_PROGRESS'
+returning calls_started, calls_finished, max(cast(unixepoch('subsec') * 1000 as integer) - called_at, 0);
+
 -- name: end claim
 update {prefix}inbox set state = ?1, token = null, locked_until = null,
   due_at = case when ?2 = 2 then cast(unixepoch('subsec') * 1000 as integer) + ?3 end,
@@ -58,7 +67,13 @@ update {prefix}inbox set state = ?1, token = null, locked_until = null,
   stream = case when ?11 > 0 then ?10 else stream end, stream_version = case when ?11 > 0 then ?11 else stream_version end,
   reason = case ?5 when '' then reason else ?5 end,
   first_error = case first_error when '' then ?6 else first_error end,
-  last_error = case ?6 when '' then last_error else ?6 end
+  last_error = case ?6 when '' then last_error else ?6 end,
+  -- Of a call: 1 that none was made, 2 that nobody knows, 3 that this one had no effect, 4
+  -- that it is known what became of all.
+  calls_started = calls_started - (?12 = 1 and call_token is token),
+  calls_finished = case when ?12 = 4 then calls_started else calls_finished + (?12 = 3 and call_token is token) end,
+  called_at = case when ?12 = 1 and call_token is token and calls_started = 1 then null else called_at end,
+  call_token = case when ?12 = 0 then call_token end
 where number = ?7 and token = ?8 and state = 'IN_PROGRESS' and exists (
   select 1 from {prefix}markers m where m.scope = {prefix}inbox.scope and m.id = {prefix}inbox.id and m.outcome = 2);
 

@@ -36,6 +36,7 @@ i.number, i.revision, s.consumer, s.source, i.id, i.long_id, i.conflict, i.versi
   i.state, i.reason, i.finished, i.repeated, i.first_error, i.last_error, i.received_at, i.changed_at,
   i.started - i.finished, i.due_at, i.locked_until,
   i.stream, i.stream_version, i.line, i.place,
+  i.calls_started, i.calls_finished, i.called_at,
   i.topic, i.partition, i."offset", i.broker_id, i.key, i.type, i.envelope, length(i.payload),
   case when ?1 then i.payload end, i.payload is null and i.body_removed_at is not null
 
@@ -51,6 +52,23 @@ select i.revision, i.state, i.scope, i.id, i.conflict, i.version, i.sum,
 -- name: row marker
 select m.outcome from {prefix}inbox i join {prefix}markers m on m.scope = i.scope and m.id = i.id
 where i.number = ?;
+
+-- Complete row ends a row whose effect is there, as somebody found out: it is known what
+-- became of all its calls. Forget calls has a row as if none had been made.
+
+-- name: row calls
+select i.reason, i.calls_started > i.calls_finished from {prefix}inbox i where i.number = ?1;
+
+-- name: complete row
+update {prefix}inbox set state = 'COMPLETED', revision = revision + 1,
+  changed_at = cast(unixepoch('subsec') * 1000 as integer), processed_at = cast(unixepoch('subsec') * 1000 as integer),
+  token = null, due_at = null, locked_until = null, started = finished,
+  calls_finished = calls_started, call_token = null
+where number = ?1 and revision = ?2;
+
+-- name: forget calls
+update {prefix}inbox set calls_started = 0, calls_finished = 0, called_at = null, call_token = null, started = finished
+where number = ?1;
 
 -- name: discard row
 update {prefix}inbox set state = 'DISCARDED', revision = revision + 1,

@@ -1,0 +1,76 @@
+package consumer
+
+import (
+	"context"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/enum"
+)
+
+// Provider is what is known of the other side that handlers of Leased call: what becomes
+// of a message when nobody knows whether an earlier call for it took effect. Within
+// Window it is called again under the same key, which is harmless. After that it is never
+// called blindly: Ask finds out, or the message is parked with
+// semel.ReasonOutcomeUnknown, until a person says what became of it.
+type Provider struct {
+	// Window is for how long the other side knows an idempotency key: from the first
+	// call, by the store's clock. Calls end one Timeout before it does, so that none
+	// arrives too late. Default 24 h; WindowAlways: for ever; WindowNever: it knows no
+	// keys, and no call of unknown outcome is repeated. It is longer than Timeout.
+	Window time.Duration
+	// Ask, if not nil, asks the other side what became of the calls for a message, when
+	// one has an unknown outcome and Window has passed. Happened: the message is
+	// completed without another call. DidNotHappen: it is called for, and asked about
+	// again should that call's outcome be unknown, too: Window does not begin anew.
+	// StillUnknown, or an error: it is tried again as Retry says, and when its attempts
+	// are used up it ends as Retry.Then says, with semel.ReasonOutcomeUnknown. Ask and
+	// the call after it have Timeout together.
+	Ask func(ctx context.Context, m *semel.Message) (Finding, error)
+}
+
+// The ends of Provider.Window.
+const (
+	WindowAlways time.Duration = 1<<63 - 1
+	WindowNever  time.Duration = -1
+)
+
+// DefaultWindow is the default of Provider.Window.
+const DefaultWindow = 24 * time.Hour
+
+// Finding is what Provider.Ask found out.
+type Finding uint8
+
+// The findings.
+const (
+	// StillUnknown: it could not be found out.
+	StillUnknown Finding = iota
+	// Happened: the effect is there.
+	Happened
+	// DidNotHappen: there is none, of any of the calls.
+	DidNotHappen
+)
+
+// String is the finding's name.
+func (f Finding) String() string {
+	return enum.Name([]string{StillUnknown: "still unknown", Happened: "happened", DidNotHappen: "did not happen"}, f, "Finding")
+}
+
+// fitsProvider reports what is wrong with a policy's provider, and sets what was left
+// open.
+func (c *Config) fitsProvider(fault faultFunc) {
+	p := &c.Provider
+	setDefault(&p.Window, DefaultWindow)
+	switch {
+	case p.Window < 0 && p.Window != WindowNever:
+		fault("Provider.Window", "is %v; it is a time, or WindowAlways, or WindowNever", p.Window)
+	case p.Window > 0 && p.Window <= c.Timeout:
+		fault("Provider.Window", "is %v, and must be longer than Timeout, %v: a call may arrive as late as that", p.Window, c.Timeout)
+	}
+}
+
+// forgotten reports whether the other side may not know the key of a first call so long
+// ago by the time that a call made now arrives there.
+func (c *Config) forgotten(since time.Duration) bool {
+	return c.Provider.Window != WindowAlways && since >= c.Provider.Window-c.Timeout
+}

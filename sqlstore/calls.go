@@ -1,0 +1,129 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
+// StartCalls implements contract.Calls.
+func (s *Store) StartCalls(ctx context.Context, claims []contract.Claim, lease time.Duration) ([]contract.CallStarted, error) {
+	all, err := s.dialect.claims.calls(ctx, s, claims, lease)
+	return all, s.answer("start of calls", err)
+}
+
+func (postgresClaims) calls(ctx context.Context, s *Store, claims []contract.Claim, lease time.Duration) ([]contract.CallStarted, error) {
+	rows, err := s.db.QueryContext(ctx, s.postgres.StartCalls, ClaimsArgument(claims), lease.Milliseconds())
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	all := make([]contract.CallStarted, len(claims))
+	for rows.Next() {
+		var k, since int64
+		c := contract.CallStarted{Stands: true}
+		if err := rows.Scan(&k, &c.Started, &c.Finished, &since); err != nil {
+			return nil, err
+		}
+		c.Since = time.Duration(since) * time.Millisecond
+		all[k] = c
+	}
+	return all, rows.Err()
+}
+
+func (sqliteClaims) calls(ctx context.Context, s *Store, claims []contract.Claim, lease time.Duration) (all []contract.CallStarted, err error) {
+	err = s.write(ctx, func(tx *sql.Tx) error {
+		all = make([]contract.CallStarted, len(claims))
+		for i, c := range claims {
+			var since int64
+			err := tx.QueryRowContext(ctx, s.sqlite.StartCall, c.Number, int64(c.Token), lease.Milliseconds()).Scan(&all[i].Started, &all[i].Finished, &since)
+			if err != nil && !errors.Is(err, sql.ErrNoRows) {
+				return err
+			}
+			all[i].Stands, all[i].Since = err == nil, time.Duration(since)*time.Millisecond
+		}
+		return nil
+	})
+	return all, err
+}
+
+// unknownOutcome is what a row says of its calls: why it was set aside, and whether what
+// became of one is unknown.
+func (s *Store) unknownOutcome(ctx context.Context, tx *sql.Tx, number int64) (reason semel.Reason, unknown bool, err error) {
+	err = tx.QueryRowContext(ctx, s.sql.RowCalls, number).Scan(&reason, &unknown)
+	return reason, unknown, err
+}
+
+// mayRequeue refuses a retry that would repeat a call blindly.
+func (s *Store) mayRequeue(ctx context.Context, tx *sql.Tx, number int64, e contract.RowEvent) error {
+	if e != contract.RowRetried {
+		return nil
+	}
+	reason, unknown, err := s.unknownOutcome(ctx, tx, number)
+	if err != nil {
+		return err
+	}
+	return contract.MayRequeue(number, reason, unknown)
+}
+
+// Resolve implements contract.Resolver.
+func (s *Store) Resolve(ctx context.Context, number, revision int64, found contract.Resolution, a contract.Act) error {
+	if err := found.Fits(); err != nil {
+		return err
+	}
+	s, err := s.ofRow(ctx, number)
+	if err != nil {
+		return err
+	}
+	return s.answer("resolve", s.write(ctx, func(tx *sql.Tx) error {
+		r, err := s.look(ctx, tx, number, revision)
+		if err != nil {
+			return err
+		}
+		_, unknown, err := s.unknownOutcome(ctx, tx, number)
+		if err != nil {
+			return err
+		}
+		if err := contract.MayResolve(number, r.state, unknown); err != nil {
+			return err
+		}
+		if r.state.Outcome() != contract.Waiting { // its marker is the row's from here on
+			if err := s.waitAgain(ctx, tx, r); err != nil {
+				return err
+			}
+		}
+		if found == contract.ResolvedDone {
+			err = s.complete(ctx, tx, r)
+		} else {
+			err = s.callAnew(ctx, tx, r)
+		}
+		if err != nil {
+			return err
+		}
+		return s.record(ctx, tx, a, number, "done")
+	}))
+}
+
+// complete ends a row whose effect is there, and its marker.
+func (s *Store) complete(ctx context.Context, tx *sql.Tx, r *actedRow) error {
+	if err := s.set(ctx, tx, r, s.sql.CompleteRow); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, s.sql.Discard, int64(contract.Applied), r.scope, r.id); err != nil {
+		return err
+	}
+	return s.leaveLines(ctx, tx, []int64{r.number})
+}
+
+// callAnew makes a row due as if no call had been made for it.
+func (s *Store) callAnew(ctx context.Context, tx *sql.Tx, r *actedRow) error {
+	if err := s.set(ctx, tx, r, s.sql.Requeue, string(contract.StateFailedRetryable)); err != nil {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, s.sql.ForgetCalls, r.number)
+	return err
+}
