@@ -55,8 +55,8 @@ func (p *Publisher) dialWith(dial dialer) {
 var errUnconfirmed = errors.New("the time of the call is over")
 
 // Publish writes m to its topic and returns when all replicas have it. The error, if any,
-// says what becomes of the message: see semel.Retry and semel.Permanent. Where one is
-// returned and its text does not say that the outcome is unknown, nothing was written.
+// says what becomes of the message: see semel.Retry, semel.Unknown and semel.Permanent.
+// After all but Unknown nothing was sent, or the brokers answered that it is not written.
 //
 // The record of a call that ended too early stays on its way; the next call for the same
 // message in this process waits for it, and writes no second one.
@@ -82,7 +82,7 @@ func (p *Publisher) Publish(ctx context.Context, m *semel.Message) error {
 			// It waited beside one that nobody wanted any more, and went with it.
 		case <-ctx.Done():
 			s.cancel()
-			return semel.Retry(p.unconfirmed(ctx, s, record.Topic))
+			return p.unconfirmed(ctx, s, record.Topic)
 		}
 	}
 }

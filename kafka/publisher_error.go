@@ -28,8 +28,10 @@ func (p *Publisher) judge(ctx context.Context, s *sending, topic string) error {
 		return nil
 	case refusal != "":
 		return semel.Permanent(&unpublished{fmt.Sprintf("kafka: nothing was written to topic %s: %s", topic, refusal), s.err})
+	case errors.Is(s.err, kerr.UnknownTopicID):
+		return semel.Retry(&unpublished{fmt.Sprintf("kafka: nothing was written to topic %s: it was deleted, or deleted and created anew", topic), s.err})
 	}
-	return semel.Retry(p.unconfirmed(ctx, s, topic))
+	return p.unconfirmed(ctx, s, topic)
 }
 
 // refused says why brokers did not take a record, where waiting cannot mend it, and what to
@@ -70,9 +72,9 @@ func (p *Publisher) unconfirmed(ctx context.Context, s *sending, topic string) e
 		why = "the call was ended here"
 	}
 	if s.ended() && s.unsent() || p.produces.Begun() == s.before {
-		return &unpublished{fmt.Sprintf("kafka: nothing was sent to topic %s: %s%s", topic, why, p.away()), err}
+		return semel.Retry(&unpublished{fmt.Sprintf("kafka: nothing was sent to topic %s: %s%s", topic, why, p.away()), err})
 	}
-	return &unpublished{fmt.Sprintf("kafka: the outcome of publishing to topic %s is not known: %s%s; it is published again with the same id", topic, why, p.away()), err}
+	return semel.Unknown(&unpublished{fmt.Sprintf("kafka: the outcome of publishing to topic %s is not known: %s%s; it is published again with the same id", topic, why, p.away()), err})
 }
 
 // away says why no broker could be connected to, if that is so.

@@ -152,7 +152,7 @@ func TestBrokersThatDoNotConfirm(t *testing.T) {
 		}
 		wire.freeze()
 		for range 3 {
-			wantError(t, p.Publish(t.Context(), paid("a")), semel.DecideRetry, "the outcome of publishing to topic orders is not known", "within 10s", "published again with the same id")
+			wantError(t, p.Publish(t.Context(), paid("a")), semel.DecideUnknown, "the outcome of publishing to topic orders is not known", "within 10s", "published again with the same id")
 		}
 		wire.thaw()
 		if err := p.Publish(t.Context(), paid("a")); err != nil {
@@ -169,7 +169,7 @@ func TestBrokersThatDoNotConfirm(t *testing.T) {
 			t.Fatal(err)
 		}
 		wire.freeze()
-		wantError(t, p.Publish(t.Context(), paid("a")), semel.DecideRetry, "is not known")
+		wantError(t, p.Publish(t.Context(), paid("a")), semel.DecideUnknown, "is not known")
 		wire.thaw()
 		pass(time.Minute)
 		if err := p.Publish(t.Context(), paid("a")); err != nil {
