@@ -29,7 +29,7 @@ func (a *Assembly) endpoint(c *policy.Consumer) (caller, error) {
 		return nil, err
 	}
 	config := httphandler.Config{
-		URL: h.URL, Pass: h.Pass, Timeout: h.Timeout, MaxRetryAfter: h.MaxRetryAfter, TLS: tls, Connections: c.Workers,
+		URL: h.URL, Pass: h.Pass, NoKey: h.NoKey, MayBeLost: h.MayBeLost != "", Timeout: h.Timeout, MaxRetryAfter: h.MaxRetryAfter, TLS: tls, Connections: c.Workers,
 	}
 	for _, header := range h.Headers {
 		config.Headers = append(config.Headers, httphandler.Header(header))
@@ -47,5 +47,6 @@ func (a *Assembly) endpoint(c *policy.Consumer) (caller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("consumer %s: handler.http: %w", c.Name, err)
 	}
+	a.tellRisk(c)
 	return func(ctx context.Context, _ consumer.Call, m *semel.Message) error { return handler.Handle(ctx, m) }, nil
 }

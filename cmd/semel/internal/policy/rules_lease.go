@@ -96,6 +96,7 @@ const longerLease = 10 * time.Second
 // endpoint judges keys of the handler against one another.
 func (r rules) endpoint(http *HTTP) {
 	const at = "handler.http."
+	r.keyless(http)
 	plain := strings.HasPrefix(strings.ToLower(http.URL), "http:")
 	switch key, reason, remedy := http.TLS.half(); {
 	case key != "":
