@@ -169,8 +169,6 @@ func TestAProviderIsAsked(t *testing.T) {
 	})
 }
 
-// answering are handlers that answer once with an error after a day has passed, and
-// succeed then.
 func TestWhatAnAnswerLeavesUnknown(t *testing.T) {
 	panics := errors.New("panic")
 	late := errors.New("late")
@@ -188,17 +186,17 @@ func TestWhatAnAnswerLeavesUnknown(t *testing.T) {
 		"trap_T76_out_of_time":                  {late, true},
 		"a_panic":                               {panics, true},
 	} {
-		bubble(t, "E3_after_a_day/"+name, func(t *testing.T) {
+		bubble(t, "E3_after_the_window/"+name, func(t *testing.T) {
 			store, c, calls := memstore.New(), callsOut(), 0
 			received(t, store, 1)
-			c.OnUnmet = consumer.ThenRetry
-			c.Retry.First, c.Retry.Most = time.Hour, 48*time.Hour
+			c.OnUnmet, c.Timeout = consumer.ThenRetry, 30*time.Second
+			c.Provider.Window = c.Timeout + time.Second
 			runs(t, consumer.Leased(store), func(ctx context.Context, _ consumer.Call, _ *semel.Message) error {
 				calls++
 				if calls > 1 {
 					return nil
 				}
-				scheduled(t, store)
+				pass(2 * time.Second) // the window is over
 				switch is.err {
 				case panics:
 					panic("no")
@@ -216,5 +214,35 @@ func TestWhatAnAnswerLeavesUnknown(t *testing.T) {
 				t.Errorf("%d calls, %+v", calls, r)
 			}
 		})
+	}
+}
+
+// remembersNoCalls is a store with an inbox that remembers no calls.
+type remembersNoCalls struct {
+	contract.TxStore[*memstore.Tx]
+	contract.Inbox
+	contract.Leases
+}
+
+func TestAProviderThatDoesNotFitIsRefused(t *testing.T) {
+	handle := func(context.Context, consumer.Call, *semel.Message) error { return nil }
+	for says, window := range map[string]time.Duration{
+		"Provider.Window: is -1s; it is a time":                         -time.Second,
+		"Provider.Window: is 10s, and must be longer than Timeout, 30s": 10 * time.Second,
+	} {
+		c := callsOut()
+		c.Provider.Window = window
+		if _, err := consumer.New(consumer.Leased(memstore.New()), handle, c); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v: %v", window, err)
+		}
+	}
+	c := config(newListSource())
+	c.Provider.Window = time.Hour
+	if _, err := consumer.New(memstore.New(), add, c); err == nil || !strings.Contains(err.Error(), "it is for the store of Leased") {
+		t.Error(err)
+	}
+	store := memstore.New()
+	if _, err := consumer.New(consumer.Leased[*memstore.Tx](remembersNoCalls{store, store, store}), handle, callsOut()); !errors.Is(err, semel.ErrUnsupported) || !strings.Contains(err.Error(), "remember calls") {
+		t.Error(err)
 	}
 }

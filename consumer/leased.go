@@ -85,6 +85,18 @@ type callsOut interface {
 	inner() any
 }
 
+// fitsCalls reports what is in the way of a consumer that calls out with this policy, or
+// what of it is only for one.
+func (c *Config) fitsCalls(store any) error {
+	if out, ok := store.(callsOut); ok {
+		return out.fitsLeased(c)
+	}
+	if c.Provider.Ask != nil || c.Provider.Window != DefaultWindow {
+		return errors.New("Provider is set, and nobody is called: it is for the store of Leased; remove it")
+	}
+	return nil
+}
+
 // abilityOf is an optional ability of a store, also of the one that Leased was given.
 func abilityOf[A any](store any) (ability A, able bool) {
 	if l, calls := store.(callsOut); calls {

@@ -29,6 +29,8 @@ type Abilities struct {
 	Days bool
 	// Leases: contract.Leases, with claims in batches.
 	Leases bool
+	// Calls: contract.Calls and contract.Resolver, beside claims and an inbox.
+	Calls bool
 	// MarkIn: contract.TxMarker.
 	MarkIn bool
 	// Positions: contract.PositionStore.
@@ -140,6 +142,10 @@ func all[Tx any](t *T, h Harness[Tx]) {
 	}
 	if h.Can.Leases {
 		s.leased(t)
+	}
+	if h.Can.Calls {
+		s.calls(t)
+		s.resolutions(t)
 	}
 	if h.Can.Streams {
 		s.versioned(t)

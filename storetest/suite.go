@@ -147,6 +147,8 @@ func (s suite[Tx]) abilities(t *T) {
 			_, positions := store.(contract.PositionStore)
 			_, offsets := store.(contract.OffsetStore)
 			_, able := store.(contract.Leases)
+			_, calls := store.(contract.Calls)
+			_, resolver := store.(contract.Resolver)
 			_, streams := store.(contract.Streams)
 			_, reaper := store.(contract.Reaper)
 			got := s.h.Can
@@ -155,6 +157,7 @@ func (s suite[Tx]) abilities(t *T) {
 			keeper, days := store.(contract.DayKeeper)
 			got.Days = days && keeper.KeepsDays() != ""
 			got.Inbox, got.MarkIn, got.Positions, got.Leases, got.Streams = inbox, marker, positions, able, streams
+			got.Calls = calls && resolver
 			got.Retention, got.Controls, got.Derivations, got.Offsets = reaper, controls, derivations, offsets
 			if got != s.h.Can {
 				t.Errorf("the store has %+v and declares %+v", got, s.h.Can)

@@ -1,0 +1,119 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// heard is what a together carried.
+type heard struct {
+	mutex sync.Mutex
+	all   [][]int
+}
+
+func (h *heard) carry(ctx context.Context, all []int) ([]int, error) {
+	h.mutex.Lock()
+	h.all = append(h.all, slices.Clone(all))
+	h.mutex.Unlock()
+	select {
+	case <-time.After(time.Second):
+		return all, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func TestTogether(t *testing.T) {
+	in := func(name string, f func(t *testing.T, h *heard, one *together[int, int])) {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := &heard{}
+				f(t, h, &together[int, int]{carry: h.carry, alone: func(error) bool { return false }})
+			})
+		})
+	}
+	in("what_comes_while_one_is_under_way_is_carried_next_and_all_at_once", func(t *testing.T, h *heard, one *together[int, int]) {
+		var group sync.WaitGroup
+		for i := range 600 {
+			group.Go(func() {
+				if out, err := one.do(t.Context(), i); out != i || err != nil {
+					t.Errorf("%d: %d, %v", i, out, err)
+				}
+			})
+			synctest.Wait()
+		}
+		group.Wait()
+		var lengths []int
+		for _, all := range h.all {
+			lengths = append(lengths, len(all))
+		}
+		if !slices.Equal(lengths, []int{1, 256, 256, 87}) || one.under || len(one.waiting) > 0 {
+			t.Errorf("%v", lengths)
+		}
+	})
+	in("one_that_waits_no_longer_is_not_carried_and_whoever_is_behind_it_is", func(t *testing.T, h *heard, one *together[int, int]) {
+		var group sync.WaitGroup
+		for i := range 3 {
+			ctx := t.Context()
+			if i == 1 { // it would lead the second call
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, time.Second/2)
+				defer cancel()
+			}
+			group.Go(func() {
+				if _, err := one.do(ctx, i); (err != nil) != (i == 1) || err != nil && !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("%d: %v", i, err)
+				}
+			})
+			synctest.Wait()
+		}
+		group.Wait()
+		if len(h.all) != 2 || !slices.Equal(h.all[1], []int{2}) {
+			t.Errorf("%v", h.all)
+		}
+	})
+	in("one_whose_context_ends_as_it_is_to_lead_hands_over", func(t *testing.T, h *heard, one *together[int, int]) {
+		var group sync.WaitGroup
+		for i := range 3 {
+			ctx := t.Context()
+			if i == 1 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, time.Second)
+				defer cancel()
+			}
+			group.Go(func() { _, _ = one.do(ctx, i) })
+			synctest.Wait()
+		}
+		group.Wait()
+		if one.under || len(one.waiting) > 0 || len(h.all) < 2 || !slices.Contains(h.all[len(h.all)-1], 2) {
+			t.Errorf("%v", h.all)
+		}
+	})
+	t.Run("law_7_one_that_the_store_refuses_keeps_no_other_from_being_done", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			refused := errors.New("a trigger refuses it")
+			one := &together[int, int]{alone: func(err error) bool { return err == refused }, carry: func(_ context.Context, all []int) ([]int, error) {
+				<-time.After(time.Second)
+				if slices.Contains(all, 7) {
+					return nil, refused
+				}
+				return all, nil
+			}}
+			var group sync.WaitGroup
+			for i := range 20 {
+				group.Go(func() {
+					if out, err := one.do(t.Context(), i); (err != nil) != (i == 7) || err == nil && out != i {
+						t.Errorf("%d: %d, %v", i, out, err)
+					}
+				})
+				synctest.Wait()
+			}
+			group.Wait()
+		})
+	})
+}

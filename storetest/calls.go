@@ -1,0 +1,204 @@
+package storetest
+
+import (
+	"errors"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
+// starts begins a call under a claim that stands.
+func (h *fixture[Tx]) starts(c contract.Claim, lease time.Duration) contract.CallStarted {
+	h.t.Helper()
+	got, err := h.Store.(contract.Calls).StartCalls(h.t.context(), []contract.Claim{c}, lease)
+	h.t.must(err)
+	if len(got) != 1 {
+		h.t.Fatalf("%d answers to one claim", len(got))
+	}
+	return got[0]
+}
+
+// endsClaim ends a claim that stands.
+func (h *fixture[Tx]) endsClaim(e contract.ClaimEnding) {
+	h.t.Helper()
+	lost, err := h.leases().End(h.t.context(), []contract.ClaimEnding{e})
+	h.t.must(err)
+	if len(lost) != 0 {
+		h.t.Fatal("the claim does not stand")
+	}
+}
+
+// wantCalls compares what a row remembers.
+func (h *fixture[Tx]) wantCalls(number int64, started, finished int) contract.StoredRow {
+	h.t.Helper()
+	r := h.number(number)
+	if r.CallsStarted != started || r.CallsFinished != finished || r.CalledAt.IsZero() != (started == 0) {
+		h.t.Errorf("the row has %d calls that were started, %d that finished, the first at %v; want %d and %d", r.CallsStarted, r.CallsFinished, r.CalledAt, started, finished)
+	}
+	return r
+}
+
+// calls are the laws of calls that rows remember.
+func (s suite[Tx]) calls(t *T) {
+	t.Run("E3_a_call_is_remembered_before_it_is_made", "Who claims a row after a process that died in its call learns that its outcome is unknown, and since when.", func(t *T) {
+		h := s.opened(t)
+		n := h.receive("a", 0, nil).Number
+		first := h.takes(n, brief)[0]
+		if got := h.starts(first.Claim, brief); !got.Stands || got.Started != 1 || got.Finished != 0 || got.Unknown() || got.Since < 0 || got.Since > long {
+			t.Errorf("the first start answers %+v", got)
+		}
+		since := h.wantCalls(n, 1, 0).CalledAt
+		next := h.takesAgain(n)
+		if got := h.starts(next.Claim, long); !got.Stands || got.Started != 2 || !got.Unknown() || got.Since <= 0 {
+			t.Errorf("the second start answers %+v", got)
+		}
+		if r := h.wantCalls(n, 2, 0); !r.CalledAt.Equal(since) || !r.UnknownOutcome() {
+			t.Errorf("the first call is at %v, and was at %v", r.CalledAt, since)
+		}
+		if h.starts(first.Claim, long).Stands {
+			t.Error("a claim that is lost begins a call")
+		}
+		h.wantCalls(n, 2, 0)
+	})
+	t.Run("E3_the_same_start_asked_again_counts_once", "A start whose answer was lost is written down once.", func(t *T) {
+		h := s.opened(t)
+		n := h.receive("a", 0, nil).Number
+		c := h.takes(n, long)[0]
+		for range 3 {
+			if got := h.starts(c.Claim, long); got.Started != 1 || got.Unknown() {
+				t.Errorf("%+v", got)
+			}
+		}
+		h.wantCalls(n, 1, 0)
+	})
+	t.Run("law_5_each_of_several_starts_is_for_itself", "Of claims that begin calls together those that stand do, in their order, and their leases are extended.", func(t *T) {
+		h := s.opened(t)
+		a, b := h.receive("a", 0, nil).Number, h.receive("b", 0, nil).Number
+		one, two := h.takes(a, long)[0], h.takes(b, long)[0]
+		before := h.number(b).LockedUntil
+		got, err := h.Store.(contract.Calls).StartCalls(t.context(), []contract.Claim{two.Claim, {Number: a, Token: one.Token + 1}, {Number: a}, one.Claim}, 3*long)
+		t.must(err)
+		if len(got) != 4 || !got[0].Stands || got[1] != (contract.CallStarted{}) || got[2] != (contract.CallStarted{}) || !got[3].Stands {
+			t.Errorf("%+v", got)
+		}
+		if r := h.number(b); r.LockedUntil.Sub(before) < long {
+			t.Errorf("the lease ends at %v, and did at %v", r.LockedUntil, before)
+		}
+	})
+	for o, want := range map[contract.CallOutcome][2]int{
+		contract.CallNone: {2, 0}, contract.CallNotMade: {1, 0}, contract.CallUnknown: {2, 0}, contract.CallFailed: {2, 1}, contract.CallDecided: {2, 2},
+	} {
+		t.Run("E3_what_is_known_of_calls_when_a_claim_ends/"+o.String(), "One call that is known says nothing of another before it; a decision says what became of all; one that was not made is taken back.", func(t *T) {
+			h := s.opened(t)
+			n := h.receive("a", 0, nil).Number
+			first := h.takes(n, long)[0]
+			h.starts(first.Claim, long)
+			h.endsClaim(contract.ClaimEnding{Claim: first.Claim, Event: contract.RowFailed, Call: contract.CallUnknown, Ran: true})
+			h.wantCalls(n, 1, 0)
+			second := h.takes(n, long)[0]
+			h.starts(second.Claim, long)
+			h.endsClaim(contract.ClaimEnding{Claim: second.Claim, Event: contract.RowFailed, Call: o, Ran: true})
+			h.wantCalls(n, want[0], want[1])
+		})
+	}
+	t.Run("E3_a_call_that_was_not_made_leaves_nothing", "A start that is taken back, and an end without a start, leave a row as if there had been none.", func(t *T) {
+		h := s.opened(t)
+		n := h.receive("a", 0, nil).Number
+		for i, o := range []contract.CallOutcome{contract.CallNotMade, contract.CallFailed, contract.CallNotMade} {
+			c := h.takes(n, long)[0]
+			if i == 0 {
+				h.starts(c.Claim, long)
+			}
+			h.endsClaim(contract.ClaimEnding{Claim: c.Claim, Event: contract.RowReleased, Call: o})
+			h.wantCalls(n, 0, 0)
+		}
+	})
+}
+
+// resolutions are the laws of what somebody found out.
+func (s suite[Tx]) resolutions(t *T) {
+	t.Run("E3_what_was_done_is_completed", "A row whose call was done, as somebody found out, is completed with its marker, and no copy takes effect.", func(t *T) {
+		h := s.opened(t)
+		r := h.doubted("a", contract.RowParked)
+		t.must(h.resolve(r, contract.ResolvedDone))
+		if after := h.wantCalls(r.Number, 1, 1); after.State != contract.StateCompleted || after.Revision == r.Revision {
+			t.Errorf("the row is %+v", after)
+		}
+		h.wantOutcome("a", contract.Applied)
+		h.wantActs(r.Number, "resolve done")
+		if err := h.resolve(h.number(r.Number), contract.ResolvedDone); !errors.Is(err, semel.ErrState) {
+			t.Errorf("a second time: %v, want ErrState", err)
+		}
+	})
+	for _, event := range []contract.RowEvent{contract.RowParked, contract.RowFailed, contract.RowDeadLettered} {
+		t.Run("E3_what_was_not_done_is_due/"+event.String(), "A row whose calls had no effect, as somebody found out, is due at once as if none had been made.", func(t *T) {
+			h := s.opened(t)
+			r := h.doubted("a", event)
+			t.must(h.resolve(r, contract.ResolvedNotDone))
+			h.wantCalls(r.Number, 0, 0)
+			h.wantOutcome("a", contract.Waiting)
+			h.wantActs(r.Number, "resolve done")
+			h.works(r.Number)
+		})
+	}
+	t.Run("E3_trap_T77_a_retry_that_would_be_blind_is_refused", "A row that was parked because its outcome is unknown is not made due until somebody says what became of it.", func(t *T) {
+		h := s.opened(t)
+		r := h.doubted("a", contract.RowParked)
+		if err := h.requeuer().Requeue(t.context(), r.Number, r.Revision, act("retry")); !errors.Is(err, semel.ErrState) {
+			t.Errorf("a blind retry says %v, want ErrState", err)
+		}
+		if after := h.number(r.Number); after.State != contract.StateParked || after.Revision != r.Revision {
+			t.Errorf("the row is %+v", after)
+		}
+		h.wantActs(r.Number)
+	})
+	t.Run("E3_what_is_known_is_not_resolved", "Nothing is resolved of a row that is claimed, has changed, or has no outcome that is unknown, nor by no finding.", func(t *T) {
+		h := s.opened(t)
+		known := h.park("known")
+		claimed := h.receive("claimed", 0, nil).Number
+		h.starts(h.takes(claimed, long)[0].Claim, long)
+		doubted := h.doubted("a", contract.RowParked)
+		older := doubted
+		older.Revision--
+		for _, refused := range []struct {
+			row  contract.StoredRow
+			with contract.Resolution
+			err  error
+		}{
+			{known, contract.ResolvedDone, semel.ErrState}, {h.number(claimed), contract.ResolvedNotDone, semel.ErrState},
+			{older, contract.ResolvedDone, semel.ErrChanged}, {doubted, 0, nil},
+		} {
+			if err := h.resolve(refused.row, refused.with); err == nil || refused.err != nil && !errors.Is(err, refused.err) {
+				t.Errorf("%v of row %d says %v, want %v", refused.with, refused.row.Number, err, refused.err)
+			}
+		}
+		h.wantActs(0)
+	})
+}
+
+func (h *fixture[Tx]) resolve(r contract.StoredRow, as contract.Resolution) error {
+	return h.Store.(contract.Resolver).Resolve(h.t.context(), r.Number, r.Revision, as, act("resolve"))
+}
+
+// doubted is a row whose only call has an unknown outcome, and whose claim ended so.
+func (h *fixture[Tx]) doubted(id string, as contract.RowEvent) contract.StoredRow {
+	h.t.Helper()
+	n := h.receive(id, 0, nil).Number
+	c := h.takes(n, long)[0]
+	h.starts(c.Claim, long)
+	h.endsClaim(contract.ClaimEnding{Claim: c.Claim, Event: as, After: long, Reason: semel.ReasonOutcomeUnknown, Call: contract.CallUnknown})
+	return h.number(n)
+}
+
+// takesAgain claims a row whose brief lease ends meanwhile.
+func (h *fixture[Tx]) takesAgain(number int64) contract.Claimed {
+	h.t.Helper()
+	for ctx := h.t.context(); ctx.Err() == nil; time.Sleep(brief) {
+		if got := h.takes(number, long); len(got) == 1 {
+			return got[0]
+		}
+	}
+	h.t.Fatalf("row %d is not claimable again", number)
+	return contract.Claimed{}
+}

@@ -1,0 +1,92 @@
+package storetest_test
+
+import (
+	"context"
+	"time"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/memstore"
+)
+
+// wrongCalls is a store with a fault in what it remembers of calls.
+type wrongCalls struct {
+	*memstore.Store
+	told func(*contract.CallStarted)
+	end  func(*contract.ClaimEnding)
+}
+
+func (s wrongCalls) StartCalls(ctx context.Context, claims []contract.Claim, lease time.Duration) ([]contract.CallStarted, error) {
+	all, err := s.Store.StartCalls(ctx, claims, lease)
+	for i := range all {
+		if s.told != nil {
+			s.told(&all[i])
+		}
+	}
+	return all, err
+}
+
+func (s wrongCalls) End(ctx context.Context, all []contract.ClaimEnding) ([]int, error) {
+	for i := range all {
+		if s.end != nil {
+			s.end(&all[i])
+		}
+	}
+	return s.Store.End(ctx, all)
+}
+
+// startsBriefly begins calls without extending their leases.
+type startsBriefly struct{ *memstore.Store }
+
+func (s startsBriefly) StartCalls(ctx context.Context, claims []contract.Claim, _ time.Duration) ([]contract.CallStarted, error) {
+	return s.Store.StartCalls(ctx, claims, 0)
+}
+
+// retriesBlindly lets people repeat what nobody knows of.
+type retriesBlindly struct{ *memstore.Store }
+
+func (s retriesBlindly) Requeue(ctx context.Context, number, revision int64, a contract.Act) error {
+	rows, err := s.Rows(ctx, contract.RowFilter{Numbers: []int64{number}})
+	if err == nil && len(rows) == 1 && rows[0].UnknownOutcome() {
+		return s.Resolve(ctx, number, revision, contract.ResolvedNotDone, a)
+	}
+	return s.Store.Requeue(ctx, number, revision, a)
+}
+
+// believesNobody has a message called for again whatever somebody found out.
+type believesNobody struct{ *memstore.Store }
+
+func (s believesNobody) Resolve(ctx context.Context, number, revision int64, _ contract.Resolution, a contract.Act) error {
+	return s.Store.Resolve(ctx, number, revision, contract.ResolvedNotDone, a)
+}
+
+var callFaults = []fault{
+	{"an earlier call is forgotten", "E3_a_call_is_remembered", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+		return wrongCalls{Store: s, told: func(c *contract.CallStarted) { c.Finished = max(c.Started-1, 0) }}
+	}},
+	{"the window begins anew with each call", "E3_a_call_is_remembered", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+		return wrongCalls{Store: s, told: func(c *contract.CallStarted) { c.Since = 0 }}
+	}},
+	{"a start under a token that does not stand is one", "law_5_each_of_several", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+		return wrongCalls{Store: s, told: func(c *contract.CallStarted) { c.Stands = true }}
+	}},
+	{"a start extends no lease", "law_5_each_of_several", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return startsBriefly{s} }},
+	{"an end says nothing of calls", "E3_what_is_known_of_calls", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+		return wrongCalls{Store: s, end: func(e *contract.ClaimEnding) { e.Call = contract.CallNone }}
+	}},
+	{"one call that failed speaks for those before", "E3_what_is_known_of_calls", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+		return wrongCalls{Store: s, end: func(e *contract.ClaimEnding) {
+			if e.Call == contract.CallFailed {
+				e.Call = contract.CallDecided
+			}
+		}}
+	}},
+	{"a call that was not made is unknown", "E3_a_call_that_was_not_made", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+		return wrongCalls{Store: s, end: func(e *contract.ClaimEnding) {
+			if e.Call == contract.CallNotMade {
+				e.Call = contract.CallUnknown
+			}
+		}}
+	}},
+	{"a retry is blind", "trap_T77", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return retriesBlindly{s} }},
+	{"what was done is called for again", "E3_what_was_done", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return believesNobody{s} }},
+}
