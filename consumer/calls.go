@@ -77,6 +77,9 @@ func (c *Config) doubt(ctx context.Context, since time.Duration, m *semel.Messag
 	default:
 		ended.Err = fmt.Errorf("what became of an earlier call is not known, the first was made %v ago, and keys are known for %v", first, c.Provider.Window)
 	}
+	if c.Provider.Ask == nil && c.Provider.OnUnknown == ThenDiscard {
+		ended.Decision = semel.DecideDiscard
+	}
 	if c.Provider.Ask == nil {
 		return StillUnknown, ended
 	}

@@ -185,7 +185,7 @@ func decide(out *machine.Failure, err error) {
 		return
 	}
 	out.Decision, out.After, out.Reason = decided.Decision, decided.After, decided.Reason
-	out.Free = decided.Reason == semel.ReasonUnknownType || decided.Reason == semel.ReasonOutcomeUnknown && decided.Decision == semel.DecidePark
+	out.Free = decided.Reason == semel.ReasonUnknownType || decided.Reason == semel.ReasonOutcomeUnknown && decided.Decision != semel.DecideRetry
 	if decided.Decision == semel.DecideRetry && out.Class == contract.ClassPermanent {
 		out.Class = contract.ClassRetry // the handler knows better
 	}

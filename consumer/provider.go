@@ -27,6 +27,10 @@ type Provider struct {
 	// are used up it ends as Retry.Then says, with semel.ReasonOutcomeUnknown. Ask and
 	// the call after it have Timeout together.
 	Ask func(ctx context.Context, m *semel.Message) (Finding, error)
+	// OnUnknown ends a message whose outcome nobody knows, when it may not be called
+	// again and there is no Ask: ThenPark, the default, for a person; ThenDiscard, for an
+	// effect that may be lost.
+	OnUnknown Then
 }
 
 // The ends of Provider.Window.
@@ -61,6 +65,9 @@ func (f Finding) String() string {
 func (c *Config) fitsProvider(fault faultFunc) {
 	p := &c.Provider
 	setDefault(&p.Window, DefaultWindow)
+	if p.OnUnknown != ThenPark && p.OnUnknown != ThenDiscard {
+		fault("Provider.OnUnknown", "is %v; it is %v or %v", p.OnUnknown, ThenPark, ThenDiscard)
+	}
 	switch {
 	case p.Window < 0 && p.Window != WindowNever:
 		fault("Provider.Window", "is %v; it is a time, or WindowAlways, or WindowNever", p.Window)

@@ -104,7 +104,11 @@ func (d *deadLetters) send(v *contract.Settlement) *letter {
 		answer(err)
 		return sent
 	}
-	writer.write(&copied{record: d.deadLetter(raw, v), answer: answer})
+	// A context of its own: a record that is cancelled on its way may be
+	// written all the same.
+	o := &outgoing{ctx: d.life, record: d.deadLetter(raw, v), answer: answer}
+	o.wasCut = func() { d.tellCut(o.record) }
+	writer.write(o)
 	return sent
 }
 

@@ -15,13 +15,13 @@ import (
 // cut makes a letter smaller by one step, and reports whether it could: first
 // only the begin of the value is kept, then nothing of it, then only what Semel
 // says of it. Key and headers go last, because the identity is among them.
-func (c *copied) cut() bool {
-	old := c.record
-	if c.cuts == 0 && lengthOf(old) <= smallest {
+func (o *outgoing) cut() bool {
+	old := o.record
+	if o.cuts == 0 && lengthOf(old) <= smallest {
 		return false
 	}
 	record := &kgo.Record{Topic: old.Topic, Key: old.Key, Value: []byte{}, Headers: old.Headers}
-	if c.cuts == 0 {
+	if o.cuts == 0 {
 		length := strconv.Itoa(len(old.Value))
 		record.Headers = append(slices.Clip(old.Headers), kgo.RecordHeader{Key: HeaderLength, Value: []byte(length)})
 	}
@@ -35,8 +35,8 @@ func (c *copied) cut() bool {
 	default:
 		return false
 	}
-	c.record = record
-	c.cuts++
+	o.record = record
+	o.cuts++
 	return true
 }
 
@@ -56,9 +56,9 @@ func lengthOf(r *kgo.Record) int {
 func notOurs(h kgo.RecordHeader) bool { return !ours(h.Key) }
 
 // tellCut says that a letter was cut.
-func (d *deadLetters) tellCut(c *copied) {
+func (d *deadLetters) tellCut(letter *kgo.Record) {
 	told := []any{"group", d.config.Group, "dead_letters", d.config.DeadLetters}
-	for _, h := range c.record.Headers {
+	for _, h := range letter.Headers {
 		switch h.Key {
 		case HeaderTopic:
 			told = append(told, slog.String("topic", string(h.Value)))

@@ -30,26 +30,31 @@ type deadLetters struct {
 	batch int
 }
 
-// writer is who writes dead letters: two clients of their own, made with the
+// writer is who writes records: two clients of their own, made with the
 // first of them, since they may have to be replaced: a client that was not
 // given an id to produce with, because its user may write to no topic, does not
 // ask again.
 type writer struct {
-	deadLetters *deadLetters
+	// spent is called when the clients cannot write any more.
+	spent func(*writer)
 	// batches writes in batches that the topic takes, as far as is known. What
 	// is refused for its size goes to alone, which writes a record at a time.
 	batches, alone *kgo.Client
 
 	mu     sync.Mutex // guards the rest
-	queue  []*copied
+	queue  []*outgoing
 	active bool // alone has a record under way
 }
 
-// copied is a dead letter on its way to the brokers. answer is called once and
+// outgoing is a record on its way to the brokers. answer is called once and
 // must not wait.
-type copied struct {
+type outgoing struct {
+	// ctx: what was not sent when it ends is not sent any more.
+	ctx    context.Context
 	record *kgo.Record
 	answer func(error)
+	// wasCut is called where it was written after cuts; nil: it is never cut.
+	wasCut func()
 	// cuts is how often it was cut to a size that may be taken.
 	cuts int
 }
@@ -64,11 +69,24 @@ const (
 	leastBatch = 1 << 10
 )
 
-// options are of a client that writes: idempotent and acknowledged by all replicas, which
-// is the client's default, and nothing here can weaken it.
-func (d *deadLetters) options(batch int) []kgo.Opt {
-	return append(d.brokers.common(), kgo.RequiredAcks(kgo.AllISRAcks()), kgo.ProducerBatchMaxBytes(int32(batch)),
-		kgo.MaxBufferedRecords(1<<30)) // the engine bounds what is unsettled
+// newWriter makes the clients of a writer of the options that common returns for each.
+// They are idempotent and acknowledged by all replicas, which is the client's default,
+// and nothing here can weaken it.
+func newWriter(common func() []kgo.Opt, batch int, spent func(*writer)) (*writer, error) {
+	options := func(batch int) []kgo.Opt {
+		return append(common(), kgo.RequiredAcks(kgo.AllISRAcks()), kgo.ProducerBatchMaxBytes(int32(batch)),
+			kgo.MaxBufferedRecords(1<<30)) // the engine bounds what is unsettled
+	}
+	batches, err := kgo.NewClient(options(batch)...)
+	if err != nil {
+		return nil, err
+	}
+	alone, err := kgo.NewClient(append(options(largestBatch), kgo.ProducerLinger(0))...)
+	if err != nil {
+		batches.Close()
+		return nil, err
+	}
+	return &writer{spent: spent, batches: batches, alone: alone}, nil
 }
 
 // askSize finds out how large a batch the topic for dead letters takes.
@@ -101,41 +119,50 @@ func (d *deadLetters) open() (*writer, error) {
 	if d.writer != nil {
 		return d.writer, nil
 	}
-	batches, err := kgo.NewClient(d.options(d.batch)...)
-	if err != nil {
-		return nil, err
-	}
-	alone, err := kgo.NewClient(append(d.options(largestBatch), kgo.ProducerLinger(0))...)
-	if err != nil {
-		batches.Close()
-		return nil, err
-	}
-	d.writer = &writer{deadLetters: d, batches: batches, alone: alone}
-	return d.writer, nil
+	var err error
+	d.writer, err = newWriter(d.brokers.common, d.batch, d.replace)
+	return d.writer, err
 }
 
-// write sends a letter with others, or after a refusal alone.
-func (w *writer) write(c *copied) {
-	// A context of its own: a record that is cancelled on its way may be
-	// written all the same.
-	w.batches.Produce(w.deadLetters.life, c.record, func(_ *kgo.Record, err error) {
-		w.wrote(w.batches, err)
+// write sends a record with others, or after a refusal alone.
+func (w *writer) write(o *outgoing) {
+	w.batches.Produce(o.ctx, o.record, func(_ *kgo.Record, err error) {
+		w.wrote(w.batches, o, err)
 		if errors.Is(err, kerr.MessageTooLarge) {
-			w.writeAlone(c)
+			w.writeAlone(o)
 			return
 		}
-		c.answer(err)
+		o.answer(err)
 	})
 }
 
-func (w *writer) writeAlone(c *copied) {
+func (w *writer) writeAlone(o *outgoing) {
 	w.mu.Lock()
-	w.queue = append(w.queue, c)
+	over := w.takeOver()
+	w.queue = append(w.queue, o)
 	w.mu.Unlock()
+	for _, one := range over {
+		one.answer(one.ctx.Err())
+	}
 	w.next()
 }
 
-// next sends the next letter of the queue if none is under way: what is under
+// takeOver takes what nobody wants any more out of the queue, so that it does not grow
+// while a record before it is not answered. Called with mu held.
+func (w *writer) takeOver() []*outgoing {
+	var over, wanted []*outgoing
+	for _, o := range w.queue {
+		if o.ctx.Err() != nil {
+			over = append(over, o)
+		} else {
+			wanted = append(wanted, o)
+		}
+	}
+	w.queue = wanted
+	return over
+}
+
+// next sends the next record of the queue if none is under way: what is under
 // way together can become one batch.
 func (w *writer) next() {
 	w.mu.Lock()
@@ -143,40 +170,43 @@ func (w *writer) next() {
 		w.mu.Unlock()
 		return
 	}
-	c := w.queue[0]
+	o := w.queue[0]
 	w.queue = w.queue[1:]
 	w.active = true
 	w.mu.Unlock()
-	// A record of its own: the other client has written into the first.
-	record := &kgo.Record{Topic: c.record.Topic, Key: c.record.Key, Value: c.record.Value, Headers: c.record.Headers}
-	w.alone.Produce(w.deadLetters.life, record, func(_ *kgo.Record, err error) { w.wroteAlone(c, err) })
+	w.alone.Produce(o.ctx, unsent(o.record), func(_ *kgo.Record, err error) { w.wroteAlone(o, err) })
 }
 
-func (w *writer) wroteAlone(c *copied, err error) {
-	w.wrote(w.alone, err)
-	again := errors.Is(err, kerr.MessageTooLarge) && c.cut()
+// unsent is a record of its own: a client has written into the other.
+func unsent(r *kgo.Record) *kgo.Record {
+	return &kgo.Record{Topic: r.Topic, Key: r.Key, Value: r.Value, Headers: r.Headers}
+}
+
+func (w *writer) wroteAlone(o *outgoing, err error) {
+	w.wrote(w.alone, o, err)
+	again := errors.Is(err, kerr.MessageTooLarge) && o.wasCut != nil && o.cut()
 	if !again {
-		if err == nil && c.cuts > 0 {
-			w.deadLetters.tellCut(c)
+		if err == nil && o.cuts > 0 {
+			o.wasCut()
 		}
-		c.answer(err)
+		o.answer(err)
 	}
 	w.mu.Lock()
 	w.active = false
 	if again {
-		w.queue = append([]*copied{c}, w.queue...)
+		w.queue = append([]*outgoing{o}, w.queue...)
 	}
 	w.mu.Unlock()
 	w.next()
 }
 
 // wrote looks after a client that has to be looked after.
-func (w *writer) wrote(client *kgo.Client, err error) {
+func (w *writer) wrote(client *kgo.Client, o *outgoing, err error) {
 	switch {
 	case errors.Is(err, kerr.UnknownTopicID): // the topic was deleted and created anew
-		client.PurgeTopicsFromProducing(w.deadLetters.config.DeadLetters)
+		client.PurgeTopicsFromProducing(o.record.Topic)
 	case errors.Is(err, kerr.ClusterAuthorizationFailed):
-		w.deadLetters.replace(w)
+		w.spent(w)
 	}
 }
 

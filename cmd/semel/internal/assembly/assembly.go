@@ -14,6 +14,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/kafka"
 )
 
 // Options say what is wanted of a policy.
@@ -40,6 +41,8 @@ type Assembly struct {
 	options Options
 	// Stores are the opened ones, in the order of the file.
 	Stores []*Store
+	// publishers are those of the consumers.
+	publishers []*kafka.Publisher
 }
 
 // Open opens the stores that want names and changes nothing in them; create
@@ -92,9 +95,13 @@ func connections(p *policy.Policy, store string) int {
 	return n
 }
 
-// Close closes the stores. One whose database does not answer is left alone
-// after closeWithin, and the error names it: the process ends its connections.
+// Close closes the stores, and what consumers publish with. A store whose database does
+// not answer is left alone after closeWithin, and the error names it: the process ends
+// its connections.
 func (a *Assembly) Close() error {
+	for _, p := range a.publishers {
+		p.Close()
+	}
 	var errs []error
 	for _, s := range a.Stores {
 		errs = append(errs, s.closeWithin(closeWithin))

@@ -25,7 +25,7 @@ type Consumer interface {
 // consumer makes a consumer; source may be nil where it only works on rows.
 func (a *Assembly) consumer(ctx context.Context, c *policy.Consumer, source contract.Source) (Consumer, error) {
 	store := a.store(c.Store)
-	if c.Handler.HTTP != nil {
+	if c.Handler.HTTP != nil || c.Handler.Kafka != nil {
 		call, err := a.caller(c)
 		if err != nil {
 			return nil, err

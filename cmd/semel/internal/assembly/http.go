@@ -13,8 +13,15 @@ import (
 // caller is a handler that calls out.
 type caller = func(context.Context, consumer.Call, *semel.Message) error
 
-// caller makes the handler of a consumer's endpoint. It connects to nobody yet.
+// caller makes the handler of a consumer that calls out. It connects to nobody yet.
 func (a *Assembly) caller(c *policy.Consumer) (caller, error) {
+	if c.Handler.Kafka != nil {
+		return a.publisher(c)
+	}
+	return a.endpoint(c)
+}
+
+func (a *Assembly) endpoint(c *policy.Consumer) (caller, error) {
 	h := c.Handler.HTTP
 	at := "consumers." + c.Name + ".handler.http"
 	tls, err := security{a.policy, at}.tls(h.TLS)
@@ -22,7 +29,7 @@ func (a *Assembly) caller(c *policy.Consumer) (caller, error) {
 		return nil, err
 	}
 	config := httphandler.Config{
-		URL: h.URL, Pass: h.Pass, Timeout: h.Timeout, MaxRetryAfter: h.MaxRetryAfter, TLS: tls, Connections: c.Workers,
+		URL: h.URL, Pass: h.Pass, NoKey: h.NoKey, MayBeLost: h.MayBeLost != "", Timeout: h.Timeout, MaxRetryAfter: h.MaxRetryAfter, TLS: tls, Connections: c.Workers,
 	}
 	for _, header := range h.Headers {
 		config.Headers = append(config.Headers, httphandler.Header(header))
@@ -40,5 +47,6 @@ func (a *Assembly) caller(c *policy.Consumer) (caller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("consumer %s: handler.http: %w", c.Name, err)
 	}
+	a.tellRisk(c)
 	return func(ctx context.Context, _ consumer.Call, m *semel.Message) error { return handler.Handle(ctx, m) }, nil
 }

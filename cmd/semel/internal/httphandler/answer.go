@@ -80,10 +80,24 @@ func (h *Handler) judge(a answer, now time.Time) error {
 		return nil
 	}
 	err := &answerError{host: h.host, status: a.status, title: a.title}
-	if again(a.status) {
-		return semel.RetryAfter(err, min(retryAfter(a.header, now), h.config.MaxRetryAfter))
+	wait := min(retryAfter(a.header, now), h.config.MaxRetryAfter)
+	switch {
+	case unclear(a.status):
+		return semel.UnknownAfter(err, wait)
+	case again(a.status):
+		return semel.RetryAfter(err, wait)
 	}
 	return semel.Permanent(err)
+}
+
+// unclear reports whether an answer leaves open if the call was carried out: a server that
+// failed may have failed after that, and a gateway does not know what became of it.
+func unclear(status int) bool {
+	switch status {
+	case http.StatusNotImplemented, http.StatusServiceUnavailable, http.StatusHTTPVersionNotSupported, http.StatusNetworkAuthenticationRequired:
+		return false
+	}
+	return status >= 500
 }
 
 // again reports whether the same request may be answered otherwise later. With 409 the

@@ -6,7 +6,8 @@
 // once: a call whose answer was lost is made again, under the same key.
 //
 //	2xx                           it is done
-//	408, 409, 425, 429 and 5xx    try again, no sooner than Retry-After says
+//	408, 409, 425, 429 and 5xx    try again, no sooner than Retry-After says; after 5xx,
+//	                              but for 501, 503, 505 and 511, the outcome is unknown
 //	any other                     waiting cannot mend it; redirects are not followed
 //
 // An answer counts when it has come whole, or with more than its first MiB. Where it

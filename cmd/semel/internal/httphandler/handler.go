@@ -20,6 +20,9 @@ type Config struct {
 	// sent with its request. Neither may name one that Allowed or Passable refuses.
 	Headers []Header
 	Pass    []string
+	// NoKey: the other side knows no keys, and none is sent. MayBeLost, with it, says that a
+	// call whose outcome is unknown is not made again.
+	NoKey, MayBeLost bool
 	// Timeout is of one call, from the connection to the end of the answer.
 	Timeout time.Duration
 	// MaxRetryAfter is the longest wait that an answer may ask for; a longer one is
@@ -61,7 +64,7 @@ func New(c Config) (*Handler, error) {
 var errTimeout = errors.New("the time of the call is over")
 
 // Handle makes one call for m. The error, if any, says what becomes of the message: see
-// semel.Retry, semel.RetryAfter and semel.Permanent.
+// semel.Retry, semel.RetryAfter, semel.Unknown and semel.Permanent.
 func (h *Handler) Handle(ctx context.Context, m *semel.Message) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, h.config.Timeout, errTimeout)
 	defer cancel()
@@ -74,12 +77,12 @@ func (h *Handler) Handle(ctx context.Context, m *semel.Message) error {
 	// the URL in its errors.
 	response, err := h.transport.RoundTrip(request)
 	if err != nil {
-		return semel.Retry(h.failed(ctx, c, err))
+		return h.failed(ctx, c, err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	a, err := read(response)
 	if err != nil {
-		return semel.Retry(h.failed(ctx, c, err))
+		return h.failed(ctx, c, err)
 	}
 	return h.judge(a, time.Now())
 }

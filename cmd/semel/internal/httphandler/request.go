@@ -49,7 +49,9 @@ func (h *Handler) request(ctx context.Context, m *semel.Message, now time.Time) 
 	// The IETF's draft (draft-ietf-httpapi-idempotency-key-header-07) makes the value a
 	// string in quotes. Providers document it bare and take all that stands there for the
 	// key, some of 36 characters at most, which a UUID has without quotes. So it is bare.
-	to.Set(headerKey, key)
+	if !h.config.NoKey {
+		to.Set(headerKey, key)
+	}
 	to.Set(headerAttempt, strconv.Itoa(m.Attempt))
 	to.Set("User-Agent", "semel")
 	sign(to, h.config.Secrets, key, now, m.Body)

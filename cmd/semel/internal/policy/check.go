@@ -21,7 +21,7 @@ func check(d *decoder, p *Policy) {
 		r.largest(p.Source(c.From))
 		r.identity()
 		r.strategy()
-		r.lease()
+		r.lease(p.Source(c.From))
 		r.effect()
 		r.retention(p.Source(c.From), p.Store(c.Store))
 		r.fingerprint()

@@ -43,6 +43,7 @@ func (c *Consumer) Config() consumer.Config {
 		Inbox:          c.Inbox,
 		Version:        c.Version.policy(),
 		Retention:      c.retention(),
+		Provider:       c.provider(),
 	}
 }
 

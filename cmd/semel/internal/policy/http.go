@@ -14,6 +14,10 @@ type HTTP struct {
 	Headers []HTTPHeader
 	// Pass names the message's headers that are sent, too.
 	Pass []string
+	// NoKey: no idempotency key is sent. One of the other two is a reason in the author's
+	// words then.
+	NoKey                bool
+	MayDouble, MayBeLost string
 	// Timeout is of one call.
 	Timeout time.Duration
 	// MaxRetryAfter is the longest wait that an answer may ask for.

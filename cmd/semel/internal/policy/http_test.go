@@ -48,6 +48,9 @@ func acceptedHTTP() []policyCase {
 		{name: "credentials in clear", edits: append(with(`headers: {Authorization: "Bearer ${SECRET}"}`), "https://bank.example", "HTTP://bank.example"),
 			want: "18:18: warning: consumers.billing.handler.http.headers: the credentials go over the network readable, because the URL begins with http:; write https:"},
 		{name: "credentials that stay here", edits: append(with(`headers: {Authorization: "Bearer ${SECRET}"}`), "https://bank.example", "http://127.0.0.1")},
+		{name: "calls without a key that may happen twice", edits: with("key: none", `may_double: "a second mail does no harm"`)},
+		{name: "calls without a key that may be lost", edits: with("key: none", `may_be_lost: "a sample of the visits is enough"`)},
+		{name: "calls with a key", edits: with("key: idempotency_key")},
 		{name: "calls in batches", edits: called("batch: {most: 10}", "on_unmet: retry"),
 			want: "14:12: warning: consumers.billing.batch: with lease each call is of one message; remove it\n" +
 				"15:15: warning: consumers.billing.on_unmet: an endpoint cannot answer that its condition is unmet; remove it; retry.then says what follows an answer that refuses"},
@@ -90,6 +93,12 @@ func refusedHTTP() []policyCase {
 		{name: "a certificate of this side without its key", edits: with("tls: {cert: me.pem}")},
 		{name: "a key of this side without its certificate", edits: with("tls: {key: me.key}")},
 		{name: "TLS where nothing is encrypted", edits: append(with("tls: {ca: ca.pem}"), https, `url: "http://bank.example/charge"`)},
+		{name: "calls without a key and a word about it", edits: with("key: none")},
+		{name: "calls without a key that may be both", edits: with("key: none", `may_double: "x"`, `may_be_lost: "y"`)},
+		{name: "calls with a key that may happen twice", edits: with(`may_double: "a second mail does no harm"`)},
+		{name: "calls with a key that may be lost", edits: with("key: idempotency_key", `may_be_lost: "a sample is enough"`)},
+		{name: "calls without a key for no reason", edits: with("key: none", `may_double: ""`)},
+		{name: "calls with another key", edits: with("key: header"), shape: true},
 		{name: "a wait that is none", edits: with("max_retry_after: 1ms")},
 	}
 }
@@ -108,6 +117,20 @@ func TestAConsumerThatCallsOut(t *testing.T) {
 			t.Errorf("%+v", h)
 		}
 	})
+	for says, want := range map[string]consumer.Provider{
+		"may_double":  {Window: consumer.WindowAlways},
+		"may_be_lost": {Window: consumer.WindowNever, OnUnknown: consumer.ThenDiscard},
+	} {
+		t.Run("E5_what_follows_an_unknown_outcome_without_a_key/"+says, func(t *testing.T) {
+			p, faults := parse(policyCase{edits: with("key: none", says+": \"nobody minds\"")})
+			if p == nil {
+				t.Fatal(lines(faults))
+			}
+			if got := p.Consumers[0].Config().Provider; got.Window != want.Window || got.OnUnknown != want.OnUnknown {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
 	t.Run("workers_that_the_file_names_stay", func(t *testing.T) {
 		p, faults := parse(policyCase{edits: called("workers: 3")})
 		if p == nil || p.Consumers[0].Workers != 3 {

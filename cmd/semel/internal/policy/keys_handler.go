@@ -13,7 +13,7 @@ import (
 
 func handlerShape() object[Handler] {
 	return object[Handler]{
-		oneOf: []string{"sql", "types", "http", "go"},
+		oneOf: []string{"sql", "types", "http", "kafka", "go"},
 		fields: []field[Handler]{
 			key(meta{name: "sql", doc: "SQL statements, run in the message's transaction."},
 				pointer[SQL]{sqlShape()}, func(h *Handler) **SQL { return &h.SQL }),
@@ -21,6 +21,8 @@ func handlerShape() object[Handler] {
 				typesShape{typedHandlerShape()}, func(h *Handler) *[]TypedHandler { return &h.Types }),
 			key(meta{name: "http", doc: "An endpoint that is called for each message, in any language; with `strategy: lease`. See [HTTP handlers](#http-handlers)."},
 				pointer[HTTP]{httpShape()}, func(h *Handler) **HTTP { return &h.HTTP }),
+			key(meta{name: "kafka", doc: "A topic of Kafka that each message is published to; with `strategy: lease`. See [publishing](#publishing)."},
+				pointer[Publish]{publishShape()}, func(h *Handler) **Publish { return &h.Kafka }),
 			later[Handler]("go", "A handler that a Go program registers."),
 		}}
 }

@@ -20,7 +20,7 @@ func strategyShape() object[Strategy] {
 				pointer[BusinessKey]{businessKeyShape()}, func(s *Strategy) **BusinessKey { return &s.BusinessKey }),
 			key(meta{name: "inbox", doc: "A marker and a row with the message commit with the effect; with `settle: after_receipt` they commit first, the broker is settled, and a worker applies the effect."},
 				boolean{}, func(s *Strategy) *bool { return &s.Inbox }),
-			key(meta{name: "lease", doc: "For effects elsewhere, with `handler: {http: …}`: the message is received into the store's inbox and its broker settled; then it is claimed for a lease, the endpoint is called while no transaction is open, and the claim is completed under its token. The call happens at least once, one at a time, with the same key each time."},
+			key(meta{name: "lease", doc: "For effects elsewhere, with `handler: {http: …}` or `{kafka: …}`: the message is received into the store's inbox and its broker settled; then it is claimed for a lease, the other side is called while no transaction is open, and the claim is completed under its token. The call happens at least once, one at a time, with the same key each time."},
 				boolean{}, func(s *Strategy) *bool { return &s.Lease }),
 		}}
 }

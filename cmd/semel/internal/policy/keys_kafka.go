@@ -13,7 +13,7 @@ func kafkaShape() object[Kafka] {
 	all = append(all, clusterKeys()...)
 	all = append(all, groupKeys()...)
 	all = append(all, recordKeys()...)
-	all = append(all, securityKeys()...)
+	all = append(all, securityKeys(func(k *Kafka) **TLS { return &k.TLS }, func(k *Kafka) **SASL { return &k.SASL })...)
 	return object[Kafka]{oneOf: []string{"topics", "topic_pattern"}, unsaid: "what is to be read is not said", fields: all}
 }
 
@@ -69,12 +69,13 @@ func recordKeys() []field[Kafka] {
 	}
 }
 
-func securityKeys() []field[Kafka] {
-	return []field[Kafka]{
+// securityKeys are of whoever connects to brokers.
+func securityKeys[T any](tls func(*T) **TLS, sasl func(*T) **SASL) []field[T] {
+	return []field[T]{
 		key(meta{name: "tls", def: "false", doc: "Encrypts every connection: `true` with the system's authorities, or a mapping."},
-			encryption{tlsShape()}, func(k *Kafka) **TLS { return &k.TLS }),
+			encryption{tlsShape()}, tls),
 		key(meta{name: "sasl", doc: "Who this side is. Secrets come from the environment or from a file; one that stands in the policy is refused."},
-			pointer[SASL]{saslShape()}, func(k *Kafka) **SASL { return &k.SASL }),
+			pointer[SASL]{saslShape()}, sasl),
 	}
 }
 

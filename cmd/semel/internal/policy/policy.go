@@ -268,6 +268,8 @@ type Handler struct {
 	Types []TypedHandler
 	// HTTP calls an endpoint for every message.
 	HTTP *HTTP
+	// Kafka publishes every message.
+	Kafka *Publish
 }
 
 // TypedHandler handles the messages of a type, as consumer.ByType chooses.

@@ -14,19 +14,22 @@ import (
 // connection of the store, and waits most of its time.
 const leasedWorkers = 16
 
-// lease judges what calls an endpoint, and what keeps the claims for it.
-func (r rules) lease() {
+// lease judges what calls out, and what keeps the claims for it.
+func (r rules) lease(from *Source) {
 	c := r.consumer
 	if !r.ok("strategy", "handler") {
 		return
 	}
-	switch http := c.Handler.HTTP; {
-	case c.Strategy.Lease && http == nil:
-		r.refuse("strategy", "lease is for calls outside, and statements belong into the transaction of their marker", "write strategy: marker, or handler: {http: {url: …}}")
-	case !c.Strategy.Lease && http != nil:
-		r.refuse("handler.http", "a call is in no transaction, so that no marker of one says whether it was made", "write strategy: lease, and alerts: {pending_age: 60s}")
-	case http != nil:
-		r.leased(http)
+	switch out := c.Handler.outside(); {
+	case c.Strategy.Lease && out == nil:
+		r.refuse("strategy", "lease is for calls outside, and statements belong into the transaction of their marker", "write strategy: marker, or handler: {http: {url: …}} or {kafka: {…}}")
+	case !c.Strategy.Lease && out != nil:
+		r.refuse(out.at, "a call is in no transaction, so that no marker of one says whether it was made", "write strategy: lease, and alerts: {pending_age: 60s}")
+	case out != nil:
+		r.leased(out)
+	}
+	if c.Handler.Kafka != nil {
+		r.publishes(c.Handler.Kafka, from)
 	}
 	if c.Handler.HTTP != nil {
 		r.endpoint(c.Handler.HTTP)
@@ -34,7 +37,7 @@ func (r rules) lease() {
 }
 
 // leased judges a consumer of leases, and gives it what it has unless the file says.
-func (r rules) leased(http *HTTP) {
+func (r rules) leased(out *outside) {
 	c := r.consumer
 	if !r.set("workers") {
 		c.Workers = leasedWorkers
@@ -43,7 +46,7 @@ func (r rules) leased(http *HTTP) {
 		r.refuse("settle", "with lease a message is called for only when it is claimed from the inbox, where it is received first", "remove it")
 	}
 	c.Settle = consumer.SettleAfterReceipt
-	r.callTimes(http)
+	r.callTimes(out)
 	const inside = "a call is in no transaction that it could commit with"
 	for key, why := range map[string]string{
 		"version": "a stream's version moves in the transaction of the effect: " + inside,
@@ -66,20 +69,24 @@ func (r rules) leased(http *HTTP) {
 
 // callTimes: a call has ended before another process may make it again, and before its
 // context ends.
-func (r rules) callTimes(http *HTTP) {
+func (r rules) callTimes(out *outside) {
 	c := r.consumer
-	const key = "handler.http.timeout"
+	key := out.at + ".timeout"
 	if !r.ok("inbox", "timeout") {
 		return
 	}
-	call, lease := legible.Span(http.Timeout), legible.Span(c.Inbox.Lease)
-	if http.Timeout >= c.Inbox.Lease {
+	call, lease := legible.Span(out.timeout), legible.Span(c.Inbox.Lease)
+	if out.timeout >= c.Inbox.Lease {
 		r.refuse(key, fmt.Sprintf("a call may take %s, and its claim is another process's after %s if nobody can extend it: two would call at once", call, lease),
-			fmt.Sprintf("write less than %s, or inbox: {lease: %s}", lease, legible.Span(http.Timeout+longerLease)))
+			fmt.Sprintf("write less than %s, or inbox: {lease: %s}", lease, legible.Span(out.timeout+longerLease)))
 	}
-	if http.Timeout > c.Timeout {
+	if out.timeout > c.Timeout {
 		r.refuse(key, fmt.Sprintf("a call may take %s, and the consumer's timeout ends it after %s", call, legible.Span(c.Timeout)),
 			fmt.Sprintf("write at most %s, or timeout: %s at the consumer", legible.Span(c.Timeout), call))
+	}
+	if r.ok("drain") && out.timeout > c.Drain {
+		r.warn(key, fmt.Sprintf("a stop waits %s for a call that may take %s, and then cuts it: it is made again", legible.Span(c.Drain), call),
+			"let drain of the consumer be at least as long")
 	}
 }
 
@@ -89,6 +96,7 @@ const longerLease = 10 * time.Second
 // endpoint judges keys of the handler against one another.
 func (r rules) endpoint(http *HTTP) {
 	const at = "handler.http."
+	r.keyless(http)
 	plain := strings.HasPrefix(strings.ToLower(http.URL), "http:")
 	switch key, reason, remedy := http.TLS.half(); {
 	case key != "":
@@ -98,9 +106,5 @@ func (r rules) endpoint(http *HTTP) {
 	}
 	if plain && !http.local() && slices.ContainsFunc(http.Headers, func(h HTTPHeader) bool { return isCredential(h.Name) }) {
 		r.warn(at+"headers", "the credentials go over the network readable, because the URL begins with http:", "write https:")
-	}
-	if r.ok("drain") && http.Timeout > r.consumer.Drain {
-		r.warn(at+"timeout", fmt.Sprintf("a stop waits %s for a call that may take %s, and then cuts it: it is made again", legible.Span(r.consumer.Drain), legible.Span(http.Timeout)),
-			"let drain of the consumer be at least as long")
 	}
 }

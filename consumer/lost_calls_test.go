@@ -1,0 +1,72 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/memstore"
+)
+
+// mayBeLost is a consumer whose calls have no key, and are not made a second time.
+func mayBeLost() consumer.Config {
+	c := callsOut()
+	c.Provider = consumer.Provider{Window: consumer.WindowNever, OnUnknown: consumer.ThenDiscard}
+	return c
+}
+
+func TestCallsThatMayBeLost(t *testing.T) {
+	lost := func(t *testing.T, store *memstore.Store, counts semel.Counts) {
+		t.Helper()
+		r := row(t, store, "m0")
+		if counts.Inbox.Discarded != 1 || r.State != contract.StateDiscarded || r.Reason != semel.ReasonOutcomeUnknown || r.Attempts > 1 || !r.UnknownOutcome() {
+			t.Errorf("%+v, %+v", counts.Inbox, r)
+		}
+	}
+	bubble(t, "E5_a_call_that_died_with_its_process_is_not_made_again_and_counted", func(t *testing.T) {
+		store, p := diedCalling(t, time.Minute), provides{}
+		lost(t, store, runs(t, consumer.Leased(store), p.call, mayBeLost()))
+		if p.calls != 0 {
+			t.Errorf("%d calls", p.calls)
+		}
+	})
+	bubble(t, "E5_one_whose_answer_is_lost_is_not_made_again_and_counted", func(t *testing.T) {
+		store, calls := memstore.New(), 0
+		received(t, store, 1)
+		lost(t, store, runs(t, consumer.Leased(store), func(context.Context, consumer.Call, *semel.Message) error {
+			calls++
+			return semel.Unknown(io.EOF)
+		}, mayBeLost()))
+		if calls != 1 {
+			t.Errorf("%d calls", calls)
+		}
+	})
+	bubble(t, "E5_one_that_was_refused_is_made_again", func(t *testing.T) {
+		store, calls := memstore.New(), 0
+		received(t, store, 1)
+		counts := runs(t, consumer.Leased(store), func(context.Context, consumer.Call, *semel.Message) error {
+			if calls++; calls == 1 {
+				return semel.Retry(io.EOF)
+			}
+			return nil
+		}, mayBeLost())
+		if calls != 2 || counts.Inbox.Applied != 1 {
+			t.Errorf("%d calls, %+v", calls, counts.Inbox)
+		}
+	})
+	t.Run("an_end_that_is_none_of_the_two_is_refused", func(t *testing.T) {
+		c := mayBeLost()
+		c.Provider.OnUnknown = consumer.ThenHalt
+		_, err := consumer.New(consumer.Leased(memstore.New()), func(context.Context, consumer.Call, *semel.Message) error { return errors.New("never") }, c, faults.Plan{})
+		if err == nil || !strings.Contains(err.Error(), "Provider.OnUnknown") {
+			t.Error(err)
+		}
+	})
+}

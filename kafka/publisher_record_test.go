@@ -1,0 +1,149 @@
+package kafka
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// text is a record's headers, as name=value.
+func text(headers []kgo.RecordHeader) []string {
+	var all []string
+	for _, h := range headers {
+		all = append(all, h.Key+"="+string(h.Value))
+	}
+	return all
+}
+
+// made makes the record of a message.
+func made(t *testing.T, m *semel.Message, change func(*PublisherConfig)) *kgo.Record {
+	t.Helper()
+	c := PublisherConfig{Brokers: []string{"127.0.0.1:1"}, Topic: "out"}
+	if change != nil {
+		change(&c)
+	}
+	p, err := NewPublisher(quietly(c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	r, err := p.record(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func quietly(c PublisherConfig) PublisherConfig {
+	c.Logger = quiet(Config{}).Logger
+	return c
+}
+
+func h(name, value string) semel.Header { return semel.Header{Name: name, Value: []byte(value)} }
+
+func TestARecordHasWhatItsMessageHad(t *testing.T) {
+	event := func() *semel.Message {
+		return &semel.Message{
+			Identity: semel.Key{Consumer: "billing", Source: "shop", ID: "e-1"}, Key: []byte("k"), Body: []byte("{}"),
+			Headers: semel.Headers{
+				h("ce-specversion", "1.0"), h("ce-id", "e-1"), h("ce-source", "shop"), h("ce-type", "paid"), h("Ce-Tenant", "t"), h("ce-datacontenttype", "application/json"),
+				h("traceparent", "00-1"), h(semel.HeaderCausation, "c-1"), h("x", "1"), h("x", "2"), h(HeaderReason, "of an earlier life"),
+			},
+		}
+	}
+	t.Run("C14_an_event_keeps_id_attributes_causation_and_trace", func(t *testing.T) {
+		r := made(t, event(), nil)
+		got := text(r.Headers)
+		for _, want := range []string{"ce_specversion=1.0", "ce_id=e-1", "ce_source=shop", "ce_type=paid", "ce_tenant=t", "content-type=application/json", "traceparent=00-1", semel.HeaderCausation + "=c-1", "x=1", "x=2"} {
+			if !slices.Contains(got, want) {
+				t.Errorf("%s is missing in %v", want, got)
+			}
+		}
+		if len(got) != 10 || string(r.Key) != "k" || string(r.Value) != "{}" || r.Topic != "out" {
+			t.Errorf("%+v, %v", r, got)
+		}
+	})
+	t.Run("C14_a_message_known_by_something_else_gets_an_id_of_that_and_its_cause", func(t *testing.T) {
+		m := event()
+		m.Identity = semel.Key{Consumer: "billing", ID: "order-17"}
+		got := text(made(t, m, nil).Headers)
+		for _, want := range []string{"ce_id=" + m.OutputID("publish", "out"), "ce_source=shop", semel.HeaderCausation + "=order-17", semel.HeaderCorrelation + "=order-17"} {
+			if !slices.Contains(got, want) {
+				t.Errorf("%s is missing in %v", want, got)
+			}
+		}
+		if slices.Contains(got, "ce_id=e-1") || slices.Contains(got, semel.HeaderCausation+"=c-1") {
+			t.Errorf("%v", got)
+		}
+		if other := text(made(t, m, func(c *PublisherConfig) { c.Topic = "other" }).Headers); slices.Contains(other, "ce_id="+m.OutputID("publish", "out")) {
+			t.Errorf("another topic has the same id: %v", other)
+		}
+	})
+	t.Run("what_is_no_event_becomes_one", func(t *testing.T) {
+		m := semel.NewMessage(semel.Key{Consumer: "billing", ID: "7"}, nil)
+		m.Attributes = semel.Attributes{ID: "7", Subject: "s", DataSchema: "d", Time: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)}
+		r := made(t, m, nil)
+		want := []string{"ce_specversion=1.0", "ce_id=7", "ce_source=semel", "ce_type=semel.message", "ce_subject=s", "ce_dataschema=d", "ce_time=2026-01-02T03:04:05.000000006Z"}
+		if got := text(r.Headers); !slices.Equal(got, want) {
+			t.Errorf("%v", got)
+		}
+		if r.Value == nil || r.Key != nil {
+			t.Errorf("an empty body became a null value, which deletes: %v, key %v", r.Value == nil, r.Key)
+		}
+	})
+	t.Run("a_null_value_stays_null", func(t *testing.T) {
+		m := semel.NewMessage(semel.Key{Consumer: "billing", ID: "7"}, []byte{}, h(HeaderTombstone, "true"))
+		if r := made(t, m, nil); r.Value != nil || strings.Contains(strings.Join(text(r.Headers), " "), HeaderTombstone) {
+			t.Errorf("%+v", r)
+		}
+	})
+	t.Run("a_whole_event_in_the_body_is_left_as_it_is", func(t *testing.T) {
+		m := semel.NewMessage(semel.Key{Consumer: "billing", ID: "7"}, []byte(`{"id":"7"}`), h("content-type", mediaEvent))
+		m.Attributes = semel.Attributes{}
+		if got := text(made(t, m, nil).Headers); !slices.Equal(got, []string{"content-type=" + mediaEvent}) {
+			t.Errorf("%v", got)
+		}
+	})
+}
+
+func TestAMessageNamesItsTopicOnlyWhereItMay(t *testing.T) {
+	p, err := NewPublisher(quietly(PublisherConfig{Brokers: []string{"127.0.0.1:1"}, TopicHeader: "destination", Topics: []string{"mails", "bills"}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	named := func(topic string) *semel.Message {
+		return semel.NewMessage(semel.Key{Consumer: "billing", ID: "7"}, nil, h("destination", topic))
+	}
+	if r, err := p.record(named("bills")); err != nil || r.Topic != "bills" {
+		t.Errorf("%v %v", r, err)
+	}
+	wantError(t, p.Publish(t.Context(), named("other\n")), semel.DecidePermanent, `other\n`, "none of those")
+	wantError(t, p.Publish(t.Context(), paid("a")), semel.DecidePermanent, "no header destination")
+	wantError(t, p.Publish(t.Context(), &semel.Message{}), semel.DecidePermanent, "no Identity")
+}
+
+func TestAPublisherIsRefusedWithAllItsFaults(t *testing.T) {
+	for name, c := range map[string]struct {
+		config PublisherConfig
+		says   []string
+	}{
+		"nothing":       {PublisherConfig{}, []string{"Brokers is empty", "Topic and TopicHeader are empty"}},
+		"no_allow_list": {PublisherConfig{Brokers: []string{"a:1"}, TopicHeader: "to"}, []string{"Topics is empty"}},
+		"no_header":     {PublisherConfig{Brokers: []string{"a:1"}, Topic: "a", Topics: []string{"b"}}, []string{"TopicHeader"}},
+		"no_name":       {PublisherConfig{Brokers: []string{"a"}, Topic: "a b", Timeout: -1}, []string{`"a" is no host:port`, `"a b"`, "Timeout is -1ns"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := NewPublisher(c.config)
+			for _, word := range c.says {
+				if err == nil || !strings.Contains(err.Error(), word) {
+					t.Errorf("it does not say %q: %v", word, err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,299 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// paid is an event of the shop as a handler sees it.
+func paid(id string) *semel.Message {
+	m := semel.NewMessage(semel.Key{Consumer: "billing", Source: "shop", ID: id}, []byte("paid "+id))
+	m.Key = []byte("key")
+	return m
+}
+
+// publisher is a publisher on a wire of its own.
+func (w *world) publisher(change func(*PublisherConfig)) (*Publisher, *wire) {
+	w.t.Helper()
+	c := PublisherConfig{Brokers: w.cluster.ListenAddrs(), Topic: theTopic, Logger: quiet(Config{}).Logger}
+	if change != nil {
+		change(&c)
+	}
+	p, err := NewPublisher(c)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	wire := newWire(&w.network, w.latency)
+	w.wires = append(w.wires, wire)
+	p.dialWith(wire.dial)
+	w.t.Cleanup(func() {
+		wire.thaw()
+		p.Close()
+	})
+	return p, wire
+}
+
+// ids are those of the records of a topic, in their order.
+func (w *world) ids(topic string) []string {
+	w.t.Helper()
+	var all []string
+	for _, r := range w.records(topic) {
+		all = append(all, header(r, "ce_id"))
+	}
+	return all
+}
+
+// records are those of a topic.
+func (w *world) records(topic string) []*kgo.Record {
+	w.t.Helper()
+	count := int64(0)
+	for _, p := range w.cluster.PartitionInfos(topic) {
+		count += p.HighWatermark
+	}
+	c := w.client(kgo.ConsumeTopics(topic))
+	defer c.Close()
+	var all []*kgo.Record
+	for int64(len(all)) < count {
+		all = append(all, c.PollFetches(context.Background()).Records()...)
+	}
+	return all
+}
+
+// decision is what the engine would do after an error.
+func decision(err error) semel.Decision {
+	var e *semel.HandlerError
+	if errors.As(err, &e) {
+		return e.Decision
+	}
+	return 0
+}
+
+// wantError wants a decision, and words of the text.
+func wantError(t *testing.T, err error, want semel.Decision, words ...string) {
+	t.Helper()
+	if err == nil || decision(err) != want {
+		t.Fatalf("%v is %v, not %v", err, decision(err), want)
+	}
+	for _, word := range words {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("it does not say %q: %v", word, err)
+		}
+	}
+}
+
+func TestAPublishedMessageIsWrittenBeforeTheHandlerReturns(t *testing.T) {
+	bubble(t, "E2_one_record_with_the_id_of_the_message", func(t *testing.T) {
+		w := newWorld(t, 1)
+		p, _ := w.publisher(nil)
+		for _, id := range []string{"a", "b"} {
+			if err := p.Publish(t.Context(), paid(id)); err != nil {
+				t.Fatal(err)
+			}
+			if all := w.ids(theTopic); all[len(all)-1] != id {
+				t.Errorf("the last record of %v is not %s", all, id)
+			}
+		}
+	})
+	bubble(t, "I4_the_client_is_idempotent_and_waits_for_all_replicas", func(t *testing.T) {
+		w := newWorld(t, 1)
+		p, _ := w.publisher(nil)
+		writer, err := p.open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []*kgo.Client{writer.batches, writer.alone} {
+			if off, _ := c.OptValue(kgo.DisableIdempotentWrite).(bool); off || c.OptValue(kgo.RequiredAcks) != kgo.AllISRAcks() {
+				t.Errorf("not idempotent: %v; acks %v", off, c.OptValue(kgo.RequiredAcks))
+			}
+		}
+	})
+	bubble(t, "what_workers_publish_while_a_batch_is_on_its_way_is_one_batch", func(t *testing.T) {
+		w := newWorld(t, 1)
+		w.latency = 10 * time.Millisecond
+		p, _ := w.publisher(nil)
+		if err := p.Publish(t.Context(), paid("first")); err != nil {
+			t.Fatal(err)
+		}
+		requests := writes(w.cluster)
+		began := time.Now()
+		var all sync.WaitGroup
+		for n := range 64 {
+			all.Go(func() {
+				if err := p.Publish(t.Context(), paid(fmt.Sprint(n))); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if took := time.Since(began); requests.Load() > 8 || took > 200*time.Millisecond {
+			t.Errorf("%d requests for 64 records, in %v", requests.Load(), took)
+		}
+	})
+}
+
+func TestBrokersThatDoNotConfirm(t *testing.T) {
+	bubble(t, "E3_frozen_after_it_was_sent_the_outcome_is_unknown_and_no_second_record_is_written_by_this_process", func(t *testing.T) {
+		w := newWorld(t, 1)
+		p, wire := w.publisher(nil)
+		if err := p.Publish(t.Context(), paid("before")); err != nil {
+			t.Fatal(err)
+		}
+		wire.freeze()
+		for range 3 {
+			wantError(t, p.Publish(t.Context(), paid("a")), semel.DecideUnknown, "the outcome of publishing to topic orders is not known", "within 10s", "published again with the same id")
+		}
+		wire.thaw()
+		if err := p.Publish(t.Context(), paid("a")); err != nil {
+			t.Fatal(err)
+		}
+		if all := w.ids(theTopic); strings.Join(all, " ") != "before a" {
+			t.Errorf("the records are %v", all)
+		}
+	})
+	bubble(t, "one_that_was_confirmed_while_nobody_waited_is_not_written_again", func(t *testing.T) {
+		w := newWorld(t, 1)
+		p, wire := w.publisher(nil)
+		if err := p.Publish(t.Context(), paid("before")); err != nil {
+			t.Fatal(err)
+		}
+		wire.freeze()
+		wantError(t, p.Publish(t.Context(), paid("a")), semel.DecideUnknown, "is not known")
+		wire.thaw()
+		pass(time.Minute)
+		if err := p.Publish(t.Context(), paid("a")); err != nil {
+			t.Fatal(err)
+		}
+		if all := w.ids(theTopic); strings.Join(all, " ") != "before a" {
+			t.Errorf("the records are %v", all)
+		}
+	})
+	bubble(t, "away_from_the_start_nothing_was_sent_and_nothing_comes_later", func(t *testing.T) {
+		w := newWorld(t, 1)
+		p, wire := w.publisher(nil)
+		wire.freeze()
+		wantError(t, p.Publish(t.Context(), paid("a")), semel.DecideRetry, "nothing was sent to topic orders", "within 10s")
+		wire.thaw()
+		pass(time.Minute)
+		if err := p.Publish(t.Context(), paid("b")); err != nil {
+			t.Fatal(err)
+		}
+		if all := w.ids(theTopic); strings.Join(all, " ") != "b" {
+			t.Errorf("the records are %v", all)
+		}
+	})
+	bubble(t, "a_call_that_is_ended_says_so", func(t *testing.T) {
+		w := newWorld(t, 1)
+		p, wire := w.publisher(nil)
+		wire.freeze()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		wantError(t, p.Publish(ctx, paid("a")), semel.DecideRetry, "nothing was sent", "the call was ended here")
+	})
+	bubble(t, "a_topic_made_anew_is_written_to", func(t *testing.T) {
+		w := newWorld(t, 1)
+		p, _ := w.publisher(nil)
+		if err := p.Publish(t.Context(), paid("a")); err != nil {
+			t.Fatal(err)
+		}
+		w.anew(1)
+		for tries := 0; ; tries++ {
+			err := p.Publish(t.Context(), paid("b"))
+			if err == nil {
+				break
+			}
+			if wantError(t, err, semel.DecideRetry); tries > 3 {
+				t.Fatal(err)
+			}
+			pass(time.Second)
+		}
+		if all := w.ids(theTopic); strings.Join(all, " ") != "b" {
+			t.Errorf("the records are %v", all)
+		}
+	})
+	bubble(t, "closed_it_publishes_nothing_and_waiting_calls_end", func(t *testing.T) {
+		w := newWorld(t, 1)
+		p, wire := w.publisher(nil)
+		wire.freeze()
+		ended := make(chan error)
+		go func() { ended <- p.Publish(t.Context(), paid("a")) }()
+		pass(time.Second)
+		p.Close()
+		wantError(t, <-ended, semel.DecideRetry, "nothing was sent", "closed")
+		if err := p.Publish(t.Context(), paid("b")); !errors.Is(err, semel.ErrClosed) {
+			t.Error(err)
+		}
+		p.Close()
+	})
+}
+
+func TestWhatBrokersRefuseIsPermanent(t *testing.T) {
+	for name, c := range map[string]struct {
+		code *kerr.Error
+		says string
+	}{
+		"not_allowed":           {kerr.TopicAuthorizationFailed, "allow it WRITE"},
+		"not_allowed_any_topic": {kerr.ClusterAuthorizationFailed, "allow it WRITE"},
+		"too_large":             {kerr.MessageTooLarge, "max.message.bytes"},
+		"without_a_key":         {kerr.InvalidRecord, "compacted"},
+		"of_another_time":       {kerr.InvalidTimestamp, "clock"},
+	} {
+		bubble(t, name+"_and_what_is_allowed_later_is_written", func(t *testing.T) {
+			w := newWorld(t, 1)
+			p, _ := w.publisher(nil)
+			var takes atomic.Bool
+			w.cluster.ControlKey(int16(kmsg.Produce), func(request kmsg.Request) (kmsg.Response, error, bool) {
+				w.cluster.KeepControl()
+				return refusedProduce(request.(*kmsg.ProduceRequest), c.code), nil, !takes.Load()
+			})
+			wantError(t, p.Publish(t.Context(), paid("a")), semel.DecidePermanent, "nothing was written to topic orders", c.says)
+			takes.Store(true)
+			if err := p.Publish(t.Context(), paid("a")); err != nil {
+				t.Fatal(err)
+			}
+			if all := w.ids(theTopic); strings.Join(all, " ") != "a" {
+				t.Errorf("the records are %v", all)
+			}
+		})
+	}
+	bubble(t, "a_topic_that_does_not_exist", func(t *testing.T) {
+		w := newWorld(t, 1)
+		p, _ := w.publisher(func(c *PublisherConfig) { c.Topic = "ordres" })
+		wantError(t, p.Publish(t.Context(), paid("a")), semel.DecidePermanent, "topic ordres", "create it or correct its name")
+	})
+	bubble(t, "trap_T94_one_that_is_too_large_harms_none_beside_it", func(t *testing.T) {
+		w := newWorld(t, 1, kfake.SeedTopics(1, "letters"))
+		lettersTake(t, w.producer, 300_000)
+		p, _ := w.publisher(func(c *PublisherConfig) { c.Topic = "letters" })
+		var all sync.WaitGroup
+		for n := range 40 {
+			m := paid(fmt.Sprint(n))
+			m.Body = random(t, 20_000)
+			if n == 20 {
+				m.Body = random(t, 2_000_000)
+			}
+			all.Go(func() {
+				if err := p.Publish(t.Context(), m); n == 20 {
+					wantError(t, err, semel.DecidePermanent, "max.message.bytes")
+				} else if err != nil {
+					t.Error(n, err)
+				}
+			})
+		}
+		all.Wait()
+		if n := len(w.ids("letters")); n != 39 {
+			t.Errorf("%d records of 39", n)
+		}
+	})
+}
