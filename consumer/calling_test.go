@@ -136,10 +136,9 @@ func TestHandlersThatCallAndThenWrite(t *testing.T) {
 			if err == nil {
 				err = store.Release(ctx, rows[0].Number, rows[0].Revision, contract.Act{Verb: "release", Who: "me", Why: "a test", Row: rows[0].Number})
 			}
-			other, soon := &asked{}, callingConfig()
-			soon.IdleExit = 100 * time.Millisecond
-			if second := callsThen(t, store, other.call, addAnswer, soon); err != nil || second.Inbox.Applied != 1 {
-				t.Errorf("%v: %+v", err, second)
+			second, unfit := consumer.NewCalling(store, (&asked{}).call, addAnswer, callingConfig())
+			if err := errors.Join(err, unfit, second.Work(ctx)); err != nil || second.Counts().Inbox.Applied != 1 {
+				t.Errorf("%v: %+v", err, second.Counts())
 			}
 			return 100, nil
 		}, addAnswer, callingConfig())

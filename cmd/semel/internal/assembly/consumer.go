@@ -26,11 +26,14 @@ type Consumer interface {
 func (a *Assembly) consumer(ctx context.Context, c *policy.Consumer, source contract.Source) (Consumer, error) {
 	store := a.store(c.Store)
 	if c.Handler.HTTP != nil {
-		call, err := a.caller(c)
-		if err != nil {
+		endpoint, err := a.endpoint(c)
+		switch {
+		case err != nil:
 			return nil, err
+		case c.Handler.HTTP.Effects != nil:
+			return a.answered(ctx, c, store, endpoint, a.config(c, source))
 		}
-		return store.leased(call, a.config(c, source))
+		return store.leased(func(ctx context.Context, _ consumer.Call, m *semel.Message) error { return endpoint.Handle(ctx, m) }, a.config(c, source))
 	}
 	handlers, err := a.handlers(ctx, c, store)
 	if err != nil {

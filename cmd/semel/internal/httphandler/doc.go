@@ -9,6 +9,9 @@
 //	408, 409, 425, 429 and 5xx    try again, no sooner than Retry-After says
 //	any other                     waiting cannot mend it; redirects are not followed
 //
+// With Config.Effects the body of a 2xx may say what is to be written into Semel's store;
+// see Handler.Ask. Without a body there is nothing to write.
+//
 // An answer counts when it has come whole, or with more than its first MiB. Where it
 // has not, because of a time-out or of a connection that broke, nobody knows whether
 // the call was carried out: an unknown outcome. Where nothing was sent, it is known.

@@ -31,6 +31,9 @@ func with(keys ...string) []string {
 	return slices.Concat(called()[:2], endpoint(keys...))
 }
 
+// effects is what an answer may name, in one line.
+const effects = `effects: {statements: {debit: {sql: "update accounts set balance = balance - :amount where id = :account", params: {account: text, amount: decimal}, rows: 1}}}`
+
 const signing = `sign: {secret: "${SIGNING}"}`
 
 func acceptedHTTP() []policyCase {
@@ -48,6 +51,9 @@ func acceptedHTTP() []policyCase {
 		{name: "credentials in clear", edits: append(with(`headers: {Authorization: "Bearer ${SECRET}"}`), "https://bank.example", "HTTP://bank.example"),
 			want: "18:18: warning: consumers.billing.handler.http.headers: the credentials go over the network readable, because the URL begins with http:; write https:"},
 		{name: "credentials that stay here", edits: append(with(`headers: {Authorization: "Bearer ${SECRET}"}`), "https://bank.example", "http://127.0.0.1")},
+		{name: "effects in the answer", edits: append(with(effects), "effects:", "timeout: 5s\n        effects:")},
+		{name: "effects of all types", edits: with(`effects: {statements: {put: {sql: "insert into t values (:a, :b, :c, :d, :e)", params: {a: "text?", b: integer, c: "decimal?", d: boolean, e: json}, otherwise: park, rows: 1}, none: {sql: "delete from t"}}}`)},
+		{name: "effects whose condition is unmet", edits: append(called("on_unmet: retry")[:2], endpoint(effects)...)},
 		{name: "calls in batches", edits: called("batch: {most: 10}", "on_unmet: retry"),
 			want: "14:12: warning: consumers.billing.batch: with lease each call is of one message; remove it\n" +
 				"15:15: warning: consumers.billing.on_unmet: an endpoint cannot answer that its condition is unmet; remove it; retry.then says what follows an answer that refuses"},
@@ -90,6 +96,12 @@ func refusedHTTP() []policyCase {
 		{name: "a certificate of this side without its key", edits: with("tls: {cert: me.pem}")},
 		{name: "a key of this side without its certificate", edits: with("tls: {key: me.key}")},
 		{name: "TLS where nothing is encrypted", edits: append(with("tls: {ca: ca.pem}"), https, `url: "http://bank.example/charge"`)},
+		{name: "effects without a statement", edits: with("effects: {statements: {}}"), shape: true},
+		{name: "effects of an unknown type", edits: with(`effects: {statements: {put: {sql: "insert into t values (:a)", params: {a: int}}}}`), shape: true},
+		{name: "effects whose parameters do not fit", edits: with(`effects: {statements: {put: {sql: "insert into t values (:a)", params: {b: text, "c-d": text}}}}`), shape: true},
+		{name: "effects that nobody bound", edits: with(`effects: {statements: {put: {sql: "insert into t values (:a, :c)", params: {a: text, b: text}}}}`)},
+		{name: "effects that commit", edits: with(`effects: {statements: {end: {sql: "commit"}, two: {sql: "delete from t; delete from u"}, own: {sql: "delete from semel_markers"}}}`)},
+		{name: "effects of rows that cannot be counted", edits: with(`effects: {statements: {see: {sql: "select 1", rows: 1}, put: {sql: "delete from t", otherwise: park}}}`)},
 		{name: "a wait that is none", edits: with("max_retry_after: 1ms")},
 	}
 }

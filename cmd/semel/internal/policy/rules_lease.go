@@ -59,7 +59,7 @@ func (r rules) leased(http *HTTP) {
 	if r.set("batch") {
 		r.warn("batch", "with lease each call is of one message", "remove it")
 	}
-	if r.set("on_unmet") {
+	if r.set("on_unmet") && http.Effects == nil {
 		r.warn("on_unmet", "an endpoint cannot answer that its condition is unmet", "remove it; retry.then says what follows an answer that refuses")
 	}
 }
