@@ -19,8 +19,10 @@ const (
 	ReasonWaitTooLong      Reason = "wait too long"
 	ReasonUnmet            Reason = "condition unmet"
 	ReasonMissingParameter Reason = "missing parameter"
-	ReasonForeign          Reason = "not for this consumer"
-	ReasonNoVersion        Reason = "no version"
+	// ReasonBadEffects: an endpoint answered with effects that its policy does not allow.
+	ReasonBadEffects Reason = "bad effects"
+	ReasonForeign    Reason = "not for this consumer"
+	ReasonNoVersion  Reason = "no version"
 	// ReasonFormerConflict: its former identity is marked with another content.
 	ReasonFormerConflict Reason = "conflict with a former identity"
 	// ReasonStale: its stream is at a later version, or at this one.

@@ -72,6 +72,31 @@ func withoutTransaction[Tx any](store contract.TxStore[Tx], source contract.Sour
 	})
 }
 
+func callThenWrite(store *memstore.Store, source contract.Source, provider string) (*consumer.Consumer[consumer.Call], error) {
+	return consumer.NewCalling(store, func(ctx context.Context, m *semel.Message) (string, error) {
+		return m.IdempotencyKey("capture"), capture(ctx, provider, m) // no transaction is open
+	}, func(_ context.Context, tx *memstore.Tx, receipt string, m *semel.Message) error {
+		return tx.Set("receipt of "+m.Identity.ID, []byte(receipt)) // commits with the completion
+	}, consumer.Config{
+		Name: "billing", Source: source, Identity: identity.CloudEvents(),
+		Strategy: consumer.StrategyInbox, Settle: consumer.SettleAfterReceipt,
+		Workers: 64, Timeout: 10 * time.Second,
+	})
+}
+
+func ExampleNewCalling() {
+	taken, calls := map[string]bool{}, 1 // no answer is lost
+	server := provider(taken, &calls)
+	defer server.Close()
+	store, m := memstore.New(), semel.NewMessage(semel.Key{Consumer: "billing", Source: "shop", ID: "order-17"}, []byte(`{"amount":12}`))
+	running, err := callThenWrite(store, newListSource(m), server.URL)
+	if err == nil {
+		err = running.Run(context.Background())
+	}
+	fmt.Println(err, "taken:", len(taken), "receipt:", string(store.Get("receipt of order-17")) == m.IdempotencyKey("capture"))
+	// Output: <nil> taken: 1 receipt: true
+}
+
 // provider takes money once for each key, and loses its first answer.
 func provider(taken map[string]bool, calls *int) *httptest.Server {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -10,15 +10,15 @@ import (
 	"github.com/semel-go/semel/contract"
 )
 
-// calling is a batch whose handler calls out. It makes the call, unless nobody may, and
+// caller is a batch whose handler calls out. It makes the call, unless nobody may, and
 // notes at the row what is known of it.
-type calling interface {
+type caller interface {
 	call(ctx context.Context, c *Config, h *heldRow, m *semel.Message, run func() error) error
 }
 
-// calls has the handler of one message run by its batch, if that is for calls.
+// calling has the handler of one message run by its batch, if that is for calls.
 func (p *pilot[Tx]) calling(f *flight[Tx], i int, m *semel.Message, run func() error) func() error {
-	out, ok := f.batch.(calling)
+	out, ok := f.batch.(caller)
 	h := rowOf(&f.Entries[i])
 	if !ok || h == nil {
 		return run
@@ -34,7 +34,7 @@ func (p *pilot[Tx]) aboutToCall(f *flight[Tx]) {
 	}
 	for i := range f.Entries {
 		if h := rowOf(&f.Entries[i]); h != nil && f.Entries[i].As.Outcome() == contract.Applied && !h.took {
-			h.call.Store(uint32(contract.CallNotMade))
+			h.note(contract.CallNotMade)
 		}
 	}
 }
@@ -42,26 +42,28 @@ func (p *pilot[Tx]) aboutToCall(f *flight[Tx]) {
 // called is what is known of the call that was made under the row's claim.
 func (h *heldRow) called() contract.CallOutcome { return contract.CallOutcome(h.call.Load()) }
 
-// call implements calling.
+// note says what is known of the call that is made under the row's claim.
+func (h *heldRow) note(o contract.CallOutcome) { h.call.Store(uint32(o)) }
+
+// call implements caller.
 func (b *outside) call(ctx context.Context, c *Config, h *heldRow, m *semel.Message, run func() error) error {
 	if h.took { // and the store has not answered that this is recorded
 		return nil
 	}
-	note := func(o contract.CallOutcome) { h.call.Store(uint32(o)) }
 	if b.started.Unknown() && c.forgotten(b.started.Since) {
 		switch finding, err := c.doubt(ctx, b.started.Since, m); {
 		case err != nil:
 			return err
 		case finding == Happened:
-			note(contract.CallDecided)
+			h.note(contract.CallDecided)
 			h.took = true
 			return nil
 		}
 	}
-	note(contract.CallUnknown)
+	h.note(contract.CallUnknown)
 	err := run()
 	o := callOutcome(ctx, err)
-	note(o)
+	h.note(o)
 	h.took = err == nil && o == contract.CallDecided
 	return err
 }

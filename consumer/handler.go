@@ -153,7 +153,7 @@ func (p *pilot[Tx]) failure(f *flight[Tx], err error) machine.Failure {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.engine.base), p.engine.config.CommitTimeout)
 	defer cancel()
 	switch class := classifyHandler(ctx, p.engine.store, f.batch, err); class {
-	case contract.ClassContended, contract.ClassDown, contract.ClassAborted:
+	case contract.ClassContended, contract.ClassDown, contract.ClassAborted, contract.ClassClaimLost:
 		out.Class, out.Outside = class, exonerates(p.engine.store, err)
 		return out
 	case contract.ClassPermanent:

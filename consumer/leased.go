@@ -11,8 +11,11 @@ import (
 	"github.com/semel-go/semel/contract"
 )
 
-// Call is what a handler gets in place of a transaction; see Leased.
-type Call struct{}
+// Call is what a handler gets in place of a transaction; see Leased and NewCalling.
+type Call struct {
+	// later is the flight's transaction, which is to begin; nil with Leased.
+	later any
+}
 
 // Leased is a store for handlers that call out: what they do is in no transaction,
 // and none is open while they run. A message waits in the store's inbox, is claimed

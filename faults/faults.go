@@ -41,6 +41,10 @@ const (
 	AfterSettle     Point = "AfterSettle"
 )
 
+// AfterCall is the point of consumer.NewCalling between AfterMark and AfterEffect: the
+// answer of a call is here, and no transaction is open.
+const AfterCall Point = "AfterCall"
+
 // The points of a reaper, each once a slice.
 const (
 	// BeforeAdvance: the low-water marks are about to be raised. BeforeReap: they are,

@@ -16,7 +16,7 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// python is the handler of examples/http-handler as a process.
+// python is the handler of an example as a process, in Python or in another language.
 type python struct {
 	cmd *exec.Cmd
 	// log has a line for each call that it answers.
@@ -26,10 +26,16 @@ type python struct {
 // startPython starts it in folder, and returns when it listens.
 func startPython(t *testing.T, folder string) *python {
 	t.Helper()
-	if _, err := exec.LookPath("python3"); err != nil {
-		t.Fatal("the example of a handler in Python cannot run: python3 is missing; as root: apt-get install --no-install-recommends python3")
+	return startHandler(t, folder, "python3", "-u", "charge.py")
+}
+
+// startHandler starts a program of an example in folder, and returns when it listens.
+func startHandler(t *testing.T, folder string, command ...string) *python {
+	t.Helper()
+	if _, err := exec.LookPath(command[0]); err != nil {
+		t.Fatalf("the handler of the example cannot run: %s is missing; as root: scripts/services install %s", command[0], command[0])
 	}
-	p := &python{cmd: exec.Command("python3", "-u", "charge.py")}
+	p := &python{cmd: exec.Command(command[0], command[1:]...)}
 	p.cmd.Dir = folder
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
@@ -55,7 +61,7 @@ func (p *python) await(t *testing.T, text string) {
 			return
 		}
 	}
-	t.Fatalf("the handler in Python never wrote %q", text)
+	t.Fatalf("the handler never wrote %q", text)
 }
 
 func (p *python) kill() {
@@ -66,9 +72,17 @@ func (p *python) kill() {
 // httpExample is a copy of the example, whose handler listens on a port of its own.
 func httpExample(t *testing.T) string {
 	t.Helper()
+	t.Setenv("WEBHOOK_SECRET", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+	return handlerExample(t, "http-handler", "semel.yaml", "charge.py", "orders.jsonl")
+}
+
+// handlerExample is a copy of the files of an example whose handler listens on a port of
+// its own.
+func handlerExample(t *testing.T, example string, files ...string) string {
+	t.Helper()
 	folder := t.TempDir()
-	for _, name := range []string{"semel.yaml", "charge.py", "orders.jsonl"} {
-		text, err := os.ReadFile(filepath.Join("../../examples/http-handler", name))
+	for _, name := range files {
+		text, err := os.ReadFile(filepath.Join("../../examples", example, name))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(folder, name), text, 0o644)
 		}
@@ -77,7 +91,6 @@ func httpExample(t *testing.T) string {
 		}
 	}
 	t.Setenv("PORT", freePort(t))
-	t.Setenv("WEBHOOK_SECRET", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	return folder
 }
 
@@ -138,7 +151,7 @@ func TestTheExampleInPythonUnderKillsOfBothProcesses(t *testing.T) {
 				run = startSemel(t, folder)
 			}
 		}
-		for began := time.Now(); !ended(t, folder, orders); {
+		for began := time.Now(); !ended(t, folder, "shop.db", orders); {
 			if time.Since(began) > time.Minute {
 				t.Fatal("not all orders are completed after a minute")
 			}
@@ -151,9 +164,9 @@ func TestTheExampleInPythonUnderKillsOfBothProcesses(t *testing.T) {
 }
 
 // ended reports whether n rows of the inbox are completed.
-func ended(t *testing.T, folder string, n int) bool {
+func ended(t *testing.T, folder, database string, n int) bool {
 	t.Helper()
-	return string(output(t, folder, "sqlite", "shop.db", "select count(*) from semel_inbox where state = 'COMPLETED'")) == fmt.Sprintf("%d\n", n)
+	return string(output(t, folder, "sqlite", database, "select count(*) from semel_inbox where state = 'COMPLETED'")) == fmt.Sprintf("%d\n", n)
 }
 
 // replace changes a file of folder.
@@ -166,20 +179,5 @@ func replace(t *testing.T, folder, name string, by func(string) string) {
 	}
 	if err != nil {
 		t.Fatal(err)
-	}
-}
-
-func TestTheHandlerInTheDocsIsTheExamples(t *testing.T) {
-	page, err := os.ReadFile("../../docs/calling-out.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	code, err := os.ReadFile("../../examples/http-handler/charge.py")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, found := strings.Cut(string(page), "<!-- examples/http-handler/charge.py -->\n```python\n")
-	if text, _, ends := strings.Cut(rest, "```\n"); !found || !ends || text != string(code) {
-		t.Error("docs/calling-out.md prints another handler than examples/http-handler/charge.py; copy it there")
 	}
 }

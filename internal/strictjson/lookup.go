@@ -92,6 +92,21 @@ func (v Value) Members() iter.Seq2[string, Value] {
 	}
 }
 
+// Elements yields an array's elements in their order.
+func (v Value) Elements() iter.Seq[Value] {
+	return func(yield func(Value) bool) {
+		if v.Kind() != Array {
+			return
+		}
+		d := v.document
+		for i := v.index + 1; i < d.nodes[v.index].next; i = d.after(i) {
+			if !yield(Value{d, i}) {
+				return
+			}
+		}
+	}
+}
+
 // element returns an array's element.
 func (v Value) element(index int) (Value, bool) {
 	if index < 0 {

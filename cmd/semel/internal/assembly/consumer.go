@@ -25,12 +25,22 @@ type Consumer interface {
 // consumer makes a consumer; source may be nil where it only works on rows.
 func (a *Assembly) consumer(ctx context.Context, c *policy.Consumer, source contract.Source) (Consumer, error) {
 	store := a.store(c.Store)
-	if c.Handler.HTTP != nil || c.Handler.Kafka != nil {
-		call, err := a.caller(c)
+	switch {
+	case c.Handler.Kafka != nil:
+		publish, err := a.publisher(c)
 		if err != nil {
 			return nil, err
 		}
-		return store.leased(call, a.config(c, source))
+		return store.leased(publish, a.config(c, source))
+	case c.Handler.HTTP != nil:
+		endpoint, err := a.endpoint(c)
+		switch {
+		case err != nil:
+			return nil, err
+		case c.Handler.HTTP.Effects != nil:
+			return a.answered(ctx, c, store, endpoint, a.config(c, source))
+		}
+		return store.leased(func(ctx context.Context, _ consumer.Call, m *semel.Message) error { return endpoint.Handle(ctx, m) }, a.config(c, source))
 	}
 	handlers, err := a.handlers(ctx, c, store)
 	if err != nil {

@@ -13,15 +13,8 @@ import (
 // caller is a handler that calls out.
 type caller = func(context.Context, consumer.Call, *semel.Message) error
 
-// caller makes the handler of a consumer that calls out. It connects to nobody yet.
-func (a *Assembly) caller(c *policy.Consumer) (caller, error) {
-	if c.Handler.Kafka != nil {
-		return a.publisher(c)
-	}
-	return a.endpoint(c)
-}
-
-func (a *Assembly) endpoint(c *policy.Consumer) (caller, error) {
+// endpoint makes the handler of a consumer's endpoint. It connects to nobody yet.
+func (a *Assembly) endpoint(c *policy.Consumer) (*httphandler.Handler, error) {
 	h := c.Handler.HTTP
 	at := "consumers." + c.Name + ".handler.http"
 	tls, err := security{a.policy, at}.tls(h.TLS)
@@ -30,6 +23,7 @@ func (a *Assembly) endpoint(c *policy.Consumer) (caller, error) {
 	}
 	config := httphandler.Config{
 		URL: h.URL, Pass: h.Pass, NoKey: h.NoKey, MayBeLost: h.MayBeLost != "", Timeout: h.Timeout, MaxRetryAfter: h.MaxRetryAfter, TLS: tls, Connections: c.Workers,
+		Effects: h.Effects != nil,
 	}
 	for _, header := range h.Headers {
 		config.Headers = append(config.Headers, httphandler.Header(header))
@@ -48,5 +42,5 @@ func (a *Assembly) endpoint(c *policy.Consumer) (caller, error) {
 		return nil, fmt.Errorf("consumer %s: handler.http: %w", c.Name, err)
 	}
 	a.tellRisk(c)
-	return func(ctx context.Context, _ consumer.Call, m *semel.Message) error { return handler.Handle(ctx, m) }, nil
+	return handler, nil
 }

@@ -18,7 +18,6 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
-	"github.com/semel-go/semel/consumer"
 )
 
 // written writes blocks of PEM to a file of folder.
@@ -69,12 +68,12 @@ func TestWhatAPolicySaysOfAnEndpointIsDone(t *testing.T) {
         sign: {secret: "${SIGNING}"}
         tls: {ca: ca.pem, cert: me.pem, key: me.key}
 `, server.URL)
-	call, err := (&Assembly{policy: p}).caller(p.Consumers[0])
+	endpoint, err := (&Assembly{policy: p}).endpoint(p.Consumers[0])
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := semel.NewMessage(semel.Key{Consumer: "billing", ID: "17"}, nil, semel.Header{Name: "X-Tenant", Value: []byte("north")})
-	err = call(t.Context(), consumer.Call{}, m)
+	err = endpoint.Handle(t.Context(), m)
 	if decided, ok := err.(*semel.HandlerError); !ok || decided.After != 90*time.Second {
 		t.Fatalf("%v", err)
 	}
@@ -118,7 +117,7 @@ func TestFilesOfAnEndpointThatCannotBeUsed(t *testing.T) {
 		"        tls: {cert: me.pem, key: none.key}\n": "handler.http.tls.cert: ",
 	} {
 		p := parsed(t, folder, keys, "https://bank.example")
-		if _, err := (&Assembly{policy: p}).caller(p.Consumers[0]); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := (&Assembly{policy: p}).endpoint(p.Consumers[0]); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", keys, err)
 		}
 	}

@@ -150,6 +150,10 @@ func (d *postgres) leased(call caller, config consumer.Config) (Consumer, error)
 	return consumer.New(consumer.Leased(d.direct), call, config)
 }
 
+func (d *postgres) answered(ask asker, effects *sqlhandler.Effects, config consumer.Config) (Consumer, error) {
+	return consumer.NewCalling(d.direct.Queued(), ask, effects.Queue, config)
+}
+
 // adopt is both stores with a table of the user's.
 func (d *postgres) adopt(ctx context.Context, a sqlstore.Adopted) (plain *sqlstore.Store, direct *pgxstore.Store, err error) {
 	if plain, err = d.plain.Adopt(ctx, a); err != nil {

@@ -150,6 +150,10 @@ func (d *sqlite) leased(call caller, config consumer.Config) (Consumer, error) {
 	return consumer.New(consumer.Leased(d.store), call, config)
 }
 
+func (d *sqlite) answered(ask asker, effects *sqlhandler.Effects, config consumer.Config) (Consumer, error) {
+	return consumer.NewCalling(d.store, ask, effects.Handle, config)
+}
+
 // violates compares with the columns as SQLite reports them, "table.column,
 // table.column", also without a comma between.
 func (d *sqlite) violates(columns string) func(error) bool {

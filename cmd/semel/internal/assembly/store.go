@@ -58,6 +58,8 @@ type database interface {
 	consumer(ctx context.Context, h handlers, c *policy.Consumer, config consumer.Config) (Consumer, error)
 	// leased makes a consumer that calls out under claims of the database's inbox.
 	leased(call caller, config consumer.Config) (Consumer, error)
+	// answered makes one whose answers name effects, which the database takes.
+	answered(ask asker, effects *sqlhandler.Effects, config consumer.Config) (Consumer, error)
 	// Notify tells the processes that listen that something of a consumer is due.
 	Notify(ctx context.Context, consumer string) error
 	// violates reports whether an error is the violation of the constraint.

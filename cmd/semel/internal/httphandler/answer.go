@@ -30,24 +30,45 @@ type answer struct {
 	header http.Header
 	// title is of a problem (RFC 9457), or empty.
 	title string
+	// effects: it says that its body is of effects, of which the first
+	// mostRead bytes are kept.
+	effects bool
+	body    []byte
+	// length is how much of the body was read.
+	length int64
 }
+
+func (a *answer) done() bool { return a.status >= 200 && a.status < 300 }
 
 // read takes the answer to its end, or over its first MiB. An error says that it ended
 // before its end.
 func read(response *http.Response) (answer, error) {
 	a := answer{status: response.StatusCode, header: response.Header}
-	var problem bytes.Buffer
+	var kept bytes.Buffer
 	into := io.Discard
-	if kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type")); err == nil && kind == "application/problem+json" && a.status >= 400 {
-		into = &first{&problem}
+	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	problem := kind == "application/problem+json" && a.status >= 400
+	switch a.effects = kind == EffectsType && a.done(); {
+	case a.effects:
+		into = &kept
+	case problem:
+		into = &first{&kept}
 	}
-	if _, err := io.Copy(into, io.LimitReader(response.Body, mostRead)); err != nil {
+	var err error
+	if a.length, err = io.Copy(into, io.LimitReader(response.Body, mostRead)); err != nil {
 		return a, err
 	}
-	if _, err := io.ReadFull(response.Body, make([]byte, 1)); err != nil && err != io.EOF {
+	more, err := io.ReadFull(response.Body, make([]byte, 1))
+	if err != nil && err != io.EOF {
 		return a, err
 	}
-	a.title = title(problem.Bytes())
+	a.length += int64(more)
+	switch {
+	case problem:
+		a.title = title(kept.Bytes())
+	case a.effects:
+		a.body = append([]byte{}, kept.Bytes()...) // not nil, so that it is told from none
+	}
 	return a, nil
 }
 
@@ -76,7 +97,7 @@ func title(problem []byte) string {
 
 // judge says what an answer means for its message.
 func (h *Handler) judge(a answer, now time.Time) error {
-	if a.status >= 200 && a.status < 300 {
+	if a.done() {
 		return nil
 	}
 	err := &answerError{host: h.host, status: a.status, title: a.title}

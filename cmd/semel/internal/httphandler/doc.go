@@ -10,6 +10,9 @@
 //	                              but for 501, 503, 505 and 511, the outcome is unknown
 //	any other                     waiting cannot mend it; redirects are not followed
 //
+// With Config.Effects the body of a 2xx may say what is to be written into Semel's store;
+// see Handler.Ask. Without a body there is nothing to write.
+//
 // An answer counts when it has come whole, or with more than its first MiB. Where it
 // has not, because of a time-out or of a connection that broke, nobody knows whether
 // the call was carried out: an unknown outcome. Where nothing was sent, it is known.

@@ -32,6 +32,8 @@ type Config struct {
 	Secrets []Secret
 	// TLS may be nil, for the system's authorities.
 	TLS *tls.Config
+	// Effects: the endpoint may answer with effects; see Ask.
+	Effects bool
 	// Connections is how many there are to the endpoint at most.
 	Connections int
 }
@@ -66,23 +68,35 @@ var errTimeout = errors.New("the time of the call is over")
 // Handle makes one call for m. The error, if any, says what becomes of the message: see
 // semel.Retry, semel.RetryAfter, semel.Unknown and semel.Permanent.
 func (h *Handler) Handle(ctx context.Context, m *semel.Message) error {
+	_, err := h.Ask(ctx, m)
+	return err
+}
+
+// Ask is Handle for an endpoint that may answer with effects, and returns their text as
+// it came, nil if it answered with no body. An answer of 2xx with a body that is no
+// effects, or too long, or with effects where Config.Effects is not set, is an error: what
+// the handler wanted done would be lost without a word.
+func (h *Handler) Ask(ctx context.Context, m *semel.Message) (effects []byte, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, h.config.Timeout, errTimeout)
 	defer cancel()
 	c := &call{}
 	request, err := h.request(c.traced(ctx), m, time.Now())
 	if err != nil {
-		return semel.Permanent(err)
+		return nil, semel.Permanent(err)
 	}
 	// Not through a http.Client: that would follow redirects, keep cookies, and show
 	// the URL in its errors.
 	response, err := h.transport.RoundTrip(request)
 	if err != nil {
-		return h.failed(ctx, c, err)
+		return nil, h.failed(ctx, c, err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	a, err := read(response)
 	if err != nil {
-		return h.failed(ctx, c, err)
+		return nil, h.failed(ctx, c, err)
 	}
-	return h.judge(a, time.Now())
+	if err := h.judge(a, time.Now()); err != nil {
+		return nil, err
+	}
+	return a.body, h.fitting(a)
 }

@@ -40,6 +40,9 @@ func (h *Handler) request(ctx context.Context, m *semel.Message, now time.Time) 
 	for _, header := range h.config.Headers {
 		to.Add(header.Name, header.Value)
 	}
+	if h.config.Effects && to.Get("Accept") == "" {
+		to.Set("Accept", EffectsType)
+	}
 	if err := h.passOn(to, m); err != nil {
 		return nil, err
 	}

@@ -46,6 +46,7 @@ func TestTheKindOfEffectDecidesWhichStrategiesAreOffered(t *testing.T) {
 		byBusinessKey: {"strategy: marker", "strategy: {business_key: {constraint: payments.id}}"},
 		byNature:      {"strategy: marker", "strategy: {natural: {because: I say so}}", "balance = balance + :amount", "balance = :amount"},
 		byLease:       called(),
+		byAnswer:      with(effects),
 	}
 	refused := 0
 	for _, k := range effectKinds() {

@@ -45,13 +45,18 @@ const (
 	byBusinessKey guard = "`business_key` alone"
 	byNature      guard = "`natural`"
 	byLease       guard = "`lease`"
+	// byAnswer: the call may happen again, what its answer names is done once.
+	byAnswer guard = "`lease` with `effects`"
 )
 
-func guards() []guard { return []guard{byMarker, byBusinessKey, byNature, byLease} }
+func guards() []guard { return []guard{byMarker, byBusinessKey, byNature, byLease, byAnswer} }
 
 // guard is the one that counts: beside a marker, a constraint is a second one.
-func (s Strategy) guard() guard {
+func (c *Consumer) guard() guard {
+	s := c.Strategy
 	switch {
+	case s.Lease && c.Handler.HTTP != nil && c.Handler.HTTP.Effects != nil:
+		return byAnswer
 	case s.Lease:
 		return byLease
 	case s.Marks():

@@ -4,6 +4,8 @@ import (
 	"net"
 	"net/url"
 	"time"
+
+	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
 )
 
 // HTTP is a handler that calls an endpoint.
@@ -26,7 +28,27 @@ type HTTP struct {
 	Sign *Sign
 	// TLS is nil where the policy names none.
 	TLS *TLS
+	// Effects is nil where an answer brings none.
+	Effects *HTTPEffects
 }
+
+// HTTPEffects are what an endpoint's answer may have done in the store.
+type HTTPEffects struct {
+	// Statements are those that it may name, in the file's order.
+	Statements []*AnswerStatement
+}
+
+// AnswerStatement is one of them.
+type AnswerStatement struct {
+	Name, SQL string
+	Params    []AnswerParam
+	// Rows and Otherwise are as a Statement's.
+	Rows      *int64
+	Otherwise string
+}
+
+// AnswerParam is a parameter whose value the answer gives.
+type AnswerParam sqlhandler.TypedParam
 
 // local reports whether nothing of a call leaves this host.
 func (h *HTTP) local() bool {

@@ -31,6 +31,9 @@ func with(keys ...string) []string {
 	return slices.Concat(called()[:2], endpoint(keys...))
 }
 
+// effects is what an answer may name, in one line.
+const effects = `effects: {statements: {debit: {sql: "update accounts set balance = balance - :amount where id = :account", params: {account: text, amount: decimal}, rows: 1}}}`
+
 const signing = `sign: {secret: "${SIGNING}"}`
 
 func acceptedHTTP() []policyCase {
@@ -51,6 +54,9 @@ func acceptedHTTP() []policyCase {
 		{name: "calls without a key that may happen twice", edits: with("key: none", `may_double: "a second mail does no harm"`)},
 		{name: "calls without a key that may be lost", edits: with("key: none", `may_be_lost: "a sample of the visits is enough"`)},
 		{name: "calls with a key", edits: with("key: idempotency_key")},
+		{name: "effects in the answer", edits: append(with(effects), "effects:", "timeout: 5s\n        effects:")},
+		{name: "effects of all types", edits: with(`effects: {statements: {put: {sql: "insert into t values (:a, :b, :c, :d, :e)", params: {a: "text?", b: integer, c: "decimal?", d: boolean, e: json}, otherwise: park, rows: 1}, none: {sql: "delete from t"}}}`)},
+		{name: "effects whose condition is unmet", edits: append(called("on_unmet: retry")[:2], endpoint(effects)...)},
 		{name: "calls in batches", edits: called("batch: {most: 10}", "on_unmet: retry"),
 			want: "14:12: warning: consumers.billing.batch: with lease each call is of one message; remove it\n" +
 				"15:15: warning: consumers.billing.on_unmet: an endpoint cannot answer that its condition is unmet; remove it; retry.then says what follows an answer that refuses"},
@@ -99,6 +105,12 @@ func refusedHTTP() []policyCase {
 		{name: "calls with a key that may be lost", edits: with("key: idempotency_key", `may_be_lost: "a sample is enough"`)},
 		{name: "calls without a key for no reason", edits: with("key: none", `may_double: ""`)},
 		{name: "calls with another key", edits: with("key: header"), shape: true},
+		{name: "effects without a statement", edits: with("effects: {statements: {}}"), shape: true},
+		{name: "effects of an unknown type", edits: with(`effects: {statements: {put: {sql: "insert into t values (:a)", params: {a: int}}}}`), shape: true},
+		{name: "effects whose parameters do not fit", edits: with(`effects: {statements: {put: {sql: "insert into t values (:a)", params: {b: text, "c-d": text}}}}`), shape: true},
+		{name: "effects that nobody bound", edits: with(`effects: {statements: {put: {sql: "insert into t values (:a, :c)", params: {a: text, b: text}}}}`)},
+		{name: "effects that commit", edits: with(`effects: {statements: {end: {sql: "commit"}, two: {sql: "delete from t; delete from u"}, own: {sql: "delete from semel_markers"}}}`)},
+		{name: "effects of rows that cannot be counted", edits: with(`effects: {statements: {see: {sql: "select 1", rows: 1}, put: {sql: "delete from t", otherwise: park}}}`)},
 		{name: "a wait that is none", edits: with("max_retry_after: 1ms")},
 	}
 }

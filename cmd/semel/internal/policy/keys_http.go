@@ -35,6 +35,8 @@ func httpShape() object[HTTP] {
 			pointer[Sign]{signShape()}, func(h *HTTP) **Sign { return &h.Sign }),
 		key(meta{name: "tls", doc: "Whom this side trusts, and who it is, with https."},
 			pointer[TLS]{httpTLSShape()}, func(h *HTTP) **TLS { return &h.TLS }),
+		key(meta{name: "effects", doc: "What an answer may have done in the consumer's store, in the transaction that completes the message: once, while the call itself may happen again. See [effects in the answer](#effects-in-the-answer)."},
+			pointer[HTTPEffects]{effectsShape()}, func(h *HTTP) **HTTPEffects { return &h.Effects }),
 	}}
 }
 

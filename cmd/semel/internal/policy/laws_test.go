@@ -133,7 +133,7 @@ func TestAPolicyWithoutFaultsIsAConfigurationTheLibraryAccepts(t *testing.T) {
 				t.Fatal("faults")
 			}
 			for _, consumer := range p.Consumers {
-				if err := accepts(consumer.Config()); err != nil {
+				if err := accepts(consumer); err != nil {
 					t.Error(err)
 				}
 			}
@@ -141,8 +141,12 @@ func TestAPolicyWithoutFaultsIsAConfigurationTheLibraryAccepts(t *testing.T) {
 	}
 }
 
-func accepts(c consumer.Config) error {
-	_, err := consumer.New(memstore.New(), func(context.Context, *memstore.Tx, *semel.Message) error { return nil }, c)
+func accepts(p *Consumer) (err error) {
+	if p.Strategy.Lease {
+		_, err = consumer.New(consumer.Leased(memstore.New()), func(context.Context, consumer.Call, *semel.Message) error { return nil }, p.Config())
+	} else {
+		_, err = consumer.New(memstore.New(), func(context.Context, *memstore.Tx, *semel.Message) error { return nil }, p.Config())
+	}
 	return err
 }
 
@@ -188,7 +192,7 @@ func FuzzEveryFaultHasAPlaceAndARemedy(f *testing.F) {
 			return
 		}
 		for _, c := range p.Consumers {
-			if err := accepts(c.Config()); err != nil {
+			if err := accepts(c); err != nil {
 				t.Error(err)
 			}
 		}

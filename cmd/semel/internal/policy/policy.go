@@ -72,7 +72,7 @@ type Postgres struct {
 
 // Dialect is that of the consumer's statements in this store.
 func (c *Consumer) Dialect(s *Store) sqlhandler.Dialect {
-	if c.Batch.Most == 1 {
+	if c.Batch.Most == 1 || c.Strategy.Lease {
 		return s.dialect().Alone()
 	}
 	return s.dialect()

@@ -7,6 +7,8 @@ func (c *Consumer) provider() consumer.Provider {
 	switch h := c.Handler.HTTP; {
 	case c.Handler.Kafka != nil: // who reads the topic recognises a copy whenever it comes
 		return consumer.Provider{Window: consumer.WindowAlways}
+	case h != nil && h.Effects != nil: // what it is asked for is in its answer
+		return consumer.Provider{Window: consumer.WindowAlways}
 	case h != nil && h.MayDouble != "":
 		return consumer.Provider{Window: consumer.WindowAlways}
 	case h != nil && h.MayBeLost != "":

@@ -11,8 +11,8 @@ func (r rules) effect() {
 	if !ok || !r.ok("effect", "strategy") {
 		return
 	}
-	if why := k.refused[r.consumer.Strategy.guard()]; why != "" {
-		r.refuse("strategy", fmt.Sprintf("it is no guard for an effect of the kind %s: %s", k.kind, why), k.remedy(r.consumer.Strategy.guard()))
+	if why := k.refused[r.consumer.guard()]; why != "" {
+		r.refuse("strategy", fmt.Sprintf("it is no guard for an effect of the kind %s: %s", k.kind, why), k.remedy(r.consumer.guard()))
 	}
 	if k.stated && !r.set("retention") {
 		r.refuse("effect.kind", fmt.Sprintf("with the kind %s it is written down how long copies are recognised, and retention is missing", k.kind),
@@ -42,7 +42,7 @@ func EffectTable() string {
 func (k effectKind) remedy(g guard) string {
 	switch {
 	case g == byLease:
-		return "write kind: external if the other side keeps keys, or strategy: marker and statements"
+		return "write kind: external if the other side keeps keys, strategy: marker and statements, or handler.http.effects and answer with them"
 	case k.refused[byMarker] == "":
 		return "write strategy: marker"
 	}

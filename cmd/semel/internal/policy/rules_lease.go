@@ -62,7 +62,7 @@ func (r rules) leased(out *outside) {
 	if r.set("batch") {
 		r.warn("batch", "with lease each call is of one message", "remove it")
 	}
-	if r.set("on_unmet") {
+	if http := c.Handler.HTTP; r.set("on_unmet") && (http == nil || http.Effects == nil) {
 		r.warn("on_unmet", "an endpoint cannot answer that its condition is unmet", "remove it; retry.then says what follows an answer that refuses")
 	}
 }

@@ -73,7 +73,9 @@ type Handler struct {
 
 // statement is ready to be sent.
 type statement struct {
-	text string
+	// label names it in errors.
+	label string
+	text  string
 	// args are the indexes of the values to bind, in the order of the
 	// placeholders.
 	args    []int
@@ -104,6 +106,7 @@ func Compile(d Dialect, c Config) (*Handler, error) {
 		if err != nil {
 			faults = append(faults, fmt.Errorf("statement %d: %w", i+1, err))
 		}
+		ready.label = fmt.Sprintf("statement %d", i+1)
 		h.statements = append(h.statements, ready)
 	}
 	h.watched = newWatched(len(h.statements))

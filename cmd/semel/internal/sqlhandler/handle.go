@@ -29,7 +29,7 @@ func (h *Handler) run(ctx context.Context, tx *sql.Tx, m *semel.Message, i int, 
 		if h.violates != nil && h.violates(err) {
 			return semel.Duplicate(err)
 		}
-		return fmt.Errorf("statement %d: %w", i+1, err)
+		return fmt.Errorf("%s: %w", h.statements[i].label, err)
 	}
 	return h.judge(m, i, result)
 }
@@ -50,7 +50,7 @@ func (h *Handler) judge(m *semel.Message, i int, result sql.Result) error {
 	}
 	changed, err := result.RowsAffected()
 	if err != nil {
-		return fmt.Errorf("statement %d: %w", i+1, err)
+		return fmt.Errorf("%s: %w", s.label, err)
 	}
 	return h.compare(m, i, changed)
 }
@@ -60,15 +60,15 @@ func (h *Handler) compare(m *semel.Message, i int, changed int64) error {
 	s := &h.statements[i]
 	switch {
 	case s.rows != nil && changed != *s.rows:
-		return s.unmet(i, changed)
+		return s.unmet(changed)
 	case s.rows == nil && changed == 0:
 		h.noEffect(m, i)
 	}
 	return nil
 }
 
-func (s *statement) unmet(i int, changed int64) error {
-	what := fmt.Errorf("statement %d changed %d rows, not %d", i+1, changed, *s.rows)
+func (s *statement) unmet(changed int64) error {
+	what := fmt.Errorf("%s changed %d rows, not %d", s.label, changed, *s.rows)
 	switch s.otherwise {
 	case OtherwisePark:
 		return &semel.HandlerError{Decision: semel.DecidePark, Reason: semel.ReasonUnmet, Err: what}

@@ -49,7 +49,7 @@ func (h *Handler) queue(q *pgxstore.Queue, m *semel.Message, i int, values []any
 		q.Query(s.text, args...).Do(func(rows pgx.Rows) error {
 			rows.Close()
 			if err := rows.Err(); err != nil {
-				return fmt.Errorf("statement %d: %w", i+1, err)
+				return fmt.Errorf("%s: %w", s.label, err)
 			}
 			return h.compare(m, i, rows.CommandTag().RowsAffected())
 		})

@@ -72,14 +72,18 @@ func bound(v identity.Value) any {
 // if that is written back as the very same decimal, and otherwise the exact
 // decimal as text.
 func number(v identity.Value) any {
-	text := v.Number()
+	return numberOf(v.Number(), v.Decimal())
+}
+
+// numberOf is number for a JSON number and its decimal.
+func numberOf(text, decimal string) any {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return n
 	}
 	if f, err := strconv.ParseFloat(text, 64); err == nil && sameDecimal(text, strconv.FormatFloat(f, 'e', -1, 64)) {
 		return f
 	}
-	return v.Decimal()
+	return decimal
 }
 
 // asText is what bound gives, as text. A decimal is exact, however long.

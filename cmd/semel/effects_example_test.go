@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+)
+
+// effectsExamples are the handlers that answer with effects, and how each is started.
+func effectsExamples() map[string][]string {
+	return map[string][]string{"python-effects": {"python3", "-u", "transfer.py"}, "node-effects": {"node", "transfer.js"}}
+}
+
+// effectsExample is a copy of one of them.
+func effectsExample(t *testing.T, name string) string {
+	t.Helper()
+	command := effectsExamples()[name]
+	return handlerExample(t, name, "semel.yaml", "setup.sql", "transfers.jsonl", command[len(command)-1])
+}
+
+// booked is what must stand in the database: nothing is lost, and nothing made twice.
+const booked = "select sum(balance) || ' in the accounts, ' || (select count(*) from notes) || ' notes' from accounts"
+
+func TestTheExamplesWhoseHandlersAnswerWithEffectsDoWhatTheirTextsSay(t *testing.T) {
+	for name, command := range effectsExamples() {
+		t.Run("K10_case_16_"+name, func(t *testing.T) {
+			folder := effectsExample(t, name)
+			startHandler(t, folder, command...)
+			var summary struct{ Consumers map[string]semel.Counts }
+			if err := json.Unmarshal(output(t, folder, "semel", "run", "--json"), &summary); err != nil {
+				t.Fatal(err)
+			}
+			if c := summary.Consumers["booking"]; c.Inbox.Applied != 39 || c.Duplicates != 3 || c.Inbox.Parked != 1 {
+				t.Errorf("%+v", c)
+			}
+			if got := string(output(t, folder, "sqlite", "bank.db", booked)); got != "50000 in the accounts, 39 notes\n" {
+				t.Error(got)
+			}
+			if list := output(t, folder, "semel", "parked", "ls"); !bytes.Contains(list, []byte("transfer-13")) || !bytes.Contains(list, []byte("There is nothing to transfer")) {
+				t.Errorf("%s", list)
+			}
+		})
+	}
+}
+
+// startQuiet starts a run whose log, which nobody reads, does not fill its pipe.
+func startQuiet(t *testing.T, folder string) *running {
+	t.Helper()
+	return startAs(t, folder, exec.Command("semel", "run", "--log-level", "error"))
+}
+
+func TestTheExamplesWhoseHandlersAnswerWithEffectsUnderKillsOfBothProcesses(t *testing.T) {
+	for name, command := range effectsExamples() {
+		t.Run("K10_law_12_each_transfer_is_booked_once_"+name, func(t *testing.T) {
+			const transfers, kills = 700, 6
+			folder := effectsExample(t, name)
+			var lines strings.Builder
+			sum := 0
+			for i := range transfers {
+				sum += i%5 + 1
+				fmt.Fprintf(&lines, `{"specversion":"1.0","id":"t-%d","source":"/bank","type":"transfer.ordered","data":{"from":"account-0","to":"account-1","amount":%d}}`+"\n", i, i%5+1)
+			}
+			replace(t, folder, "transfers.jsonl", func(string) string { return lines.String() })
+			replace(t, folder, "semel.yaml", func(policy string) string {
+				return strings.NewReplacer("timeout: 5s", "timeout: 2500ms", "format: cloudevents", "format: cloudevents, follow: true", "    handler:\n",
+					"    inbox: {lease: 3s, poll: 50ms, starts: 100}\n    retry: {attempts: 1000, first: 10ms, most: 100ms, budget: {per_second: 1000}}\n    handler:\n").Replace(policy)
+			})
+			handler, run := startHandler(t, folder, command...), startQuiet(t, folder)
+			for i := range kills {
+				for range 25 {
+					handler.await(t, "POST /transfer")
+				}
+				if i%2 == 0 {
+					handler.kill()
+					handler = startHandler(t, folder, command...)
+				} else {
+					run.stopWith(t, syscall.SIGKILL)
+					run = startQuiet(t, folder)
+				}
+			}
+			for began := time.Now(); !ended(t, folder, "bank.db", transfers); {
+				if time.Since(began) > time.Minute {
+					t.Fatal("not all transfers are completed after a minute")
+				}
+			}
+			run.stopWith(t, syscall.SIGTERM)
+			const moved = "select (10000 - balance) || ' moved, ' || (select count(*) from notes) || ' notes' from accounts where id = 'account-0'"
+			if got, want := string(output(t, folder, "sqlite", "bank.db", moved)), fmt.Sprintf("%d moved, %d notes\n", sum, transfers); got != want {
+				t.Errorf("%s, and should be %s", got, want)
+			}
+			if got, want := string(output(t, folder, "sqlite", "bank.db", booked)), fmt.Sprintf("50000 in the accounts, %d notes\n", transfers); got != want {
+				t.Errorf("%s, and should be %s", got, want)
+			}
+		})
+	}
+}
+
+func TestTheHandlersInTheDocsAreTheExamples(t *testing.T) {
+	page, err := os.ReadFile("../../docs/calling-out.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{"http-handler/charge.py", "python-effects/transfer.py"} {
+		code, err := os.ReadFile("../../examples/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rest, found := strings.Cut(string(page), "<!-- examples/"+file+" -->\n```python\n")
+		if text, _, ends := strings.Cut(rest, "```\n"); !found || !ends || text != string(code) {
+			t.Errorf("docs/calling-out.md prints another handler than examples/%s; copy it there", file)
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package sqlhandler
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/strictjson"
+)
+
+// MostEffects is how many effects an answer may have.
+const MostEffects = 1000
+
+// ParamType is what a parameter of an answer must be.
+type ParamType string
+
+// The types. A number may be written as a JSON number or as a string of one, since many
+// languages cannot write long ones otherwise.
+const (
+	// Text is a string.
+	Text ParamType = "text"
+	// Integer is a whole number of 64 bits.
+	Integer ParamType = "integer"
+	// Decimal is any number, exact.
+	Decimal ParamType = "decimal"
+	// Boolean is true or false.
+	Boolean ParamType = "boolean"
+	// JSON is any value, bound as its JSON text.
+	JSON ParamType = "json"
+)
+
+// ParamTypes returns the types.
+func ParamTypes() []ParamType { return []ParamType{Text, Integer, Decimal, Boolean, JSON} }
+
+// Read reads an answer: {"effects": [{"statement": NAME, "params": {…}}, …]}. What it may
+// not have is an error that parks its message, or whatever the policy does with what
+// waiting cannot mend. The error shows nothing of what was answered.
+func (e *Effects) Read(answer []byte) ([]Effect, error) {
+	all, err := e.read(answer)
+	if err != nil {
+		return nil, &semel.HandlerError{Decision: semel.DecidePermanent, Reason: semel.ReasonBadEffects,
+			Err: fmt.Errorf("the effects in the answer cannot be applied, and none was: %w", err)}
+	}
+	return all, nil
+}
+
+func (e *Effects) read(answer []byte) ([]Effect, error) {
+	document, err := strictjson.Parse(answer)
+	if err != nil {
+		return nil, fmt.Errorf("it is no strict JSON: %w", err)
+	}
+	list, is := document.Root().Member("effects")
+	switch {
+	case !is || list.Kind() != strictjson.Array:
+		return nil, errors.New(`it is no object with a list "effects"`)
+	case !only(document.Root(), "effects"):
+		return nil, errors.New(`it has a member beside "effects", which this release does not know`)
+	}
+	var all []Effect
+	for item := range list.Elements() {
+		if len(all) == MostEffects {
+			return nil, fmt.Errorf("it has more than %d effects", MostEffects)
+		}
+		one, err := e.effect(item)
+		if err != nil {
+			return nil, fmt.Errorf("effect %d: %w", len(all)+1, err)
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// only reports whether an object has no member but these.
+func only(v strictjson.Value, names ...string) bool {
+	for name := range v.Members() {
+		if !slices.Contains(names, name) {
+			return false
+		}
+	}
+	return true
+}
+
+func (e *Effects) effect(item strictjson.Value) (Effect, error) {
+	name, has := item.Member("statement")
+	if !has || name.Kind() != strictjson.String || !only(item, "statement", "params") {
+		return Effect{}, errors.New(`it is no object of a text "statement" and "params" alone`)
+	}
+	of := e.named[string(name.Text())]
+	if of == nil {
+		return Effect{}, errors.New("the policy declares no statement of this name")
+	}
+	values, err := of.read(item, e.texts)
+	if err != nil {
+		return Effect{}, fmt.Errorf("statement %s: %w", of.name, err)
+	}
+	return Effect{of, values}, nil
+}
+
+// read finds the values of the parameters.
+func (n *named) read(item strictjson.Value, texts bool) ([]any, error) {
+	params, given := item.Member("params")
+	if given && params.Kind() != strictjson.Object {
+		return nil, errors.New(`"params" is no object`)
+	}
+	if given && !only(params, n.names...) {
+		return nil, errors.New("it has a parameter that the policy does not declare")
+	}
+	values := make([]any, len(n.params))
+	for i, p := range n.params {
+		var v strictjson.Value
+		has := false
+		if given {
+			v, has = params.Member(p.Name)
+		}
+		switch {
+		case !has && p.Optional, has && p.Optional && v.Kind() == strictjson.Null:
+			continue
+		case !has:
+			return nil, fmt.Errorf("parameter %s is missing", p.Name)
+		}
+		value, ok := p.Type.value(v, texts)
+		if !ok {
+			return nil, fmt.Errorf("parameter %s is no %s", p.Name, p.Type)
+		}
+		values[i] = value
+	}
+	return values, nil
+}
+
+// value is what is bound, as bound and asText have it.
+func (t ParamType) value(v strictjson.Value, texts bool) (any, bool) {
+	switch kind := v.Kind(); {
+	case t == JSON:
+		return string(v.Raw()), true
+	case t == Text:
+		return string(v.Text()), kind == strictjson.String
+	case t == Boolean && texts:
+		return string(v.Raw()), kind == strictjson.Bool
+	case t == Boolean:
+		return string(v.Raw()) == "true", kind == strictjson.Bool
+	}
+	text, ok := written(v)
+	if !ok {
+		return nil, false
+	}
+	exact := string(strictjson.AppendDecimal(nil, []byte(text)))
+	whole, err := strconv.ParseInt(exact, 10, 64)
+	switch {
+	case t == Integer && err != nil:
+		return nil, false
+	case texts:
+		return exact, true
+	case t == Integer:
+		return whole, true
+	}
+	return numberOf(text, exact), true
+}
+
+// written is a JSON number, or a string of one.
+func written(v strictjson.Value) (string, bool) {
+	switch v.Kind() {
+	case strictjson.Number:
+		return string(v.Raw()), true
+	case strictjson.String:
+		text := v.Text()
+		d, err := strictjson.Parse(text)
+		return string(text), err == nil && d.Root().Kind() == strictjson.Number && len(d.Root().Raw()) == len(text)
+	}
+	return "", false
+}

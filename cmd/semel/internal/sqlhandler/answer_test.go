@@ -1,0 +1,124 @@
+package sqlhandler
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/semel-go/semel"
+)
+
+// secret is what no error about an answer may show.
+const secret = "hunter2"
+
+func effectsOf(t *testing.T, d Dialect) *Effects {
+	t.Helper()
+	rows := int64(1)
+	e, err := CompileEffects(d, []Named{
+		{Name: "book", Statement: Statement{SQL: "update accounts set balance = balance + :amount where id = :account", Rows: &rows},
+			Params: []TypedParam{{Name: "account", Type: Text}, {Name: "amount", Type: Decimal}}},
+		{Name: "put", Statement: Statement{SQL: "insert into t values (:n, :yes, :any, :note)"},
+			Params: []TypedParam{{Name: "n", Type: Integer}, {Name: "yes", Type: Boolean}, {Name: "any", Type: JSON}, {Name: "note", Type: Text, Optional: true}}},
+		{Name: "tick", Statement: Statement{SQL: "update ticks set n = n + 1"}},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func TestWhatAnAnswerMayHave(t *testing.T) {
+	put := func(n, yes, whatever, more string) string {
+		return fmt.Sprintf(`{"effects":[{"statement":"put","params":{"n":%s,"yes":%s,"any":%s%s}}]}`, n, yes, whatever, more)
+	}
+	book := func(amount string) string {
+		return `{"effects":[{"params":{"amount":` + amount + `,"account":"a"},"statement":"book"}]}`
+	}
+	t.Run("K10_its_values_keep_what_was_written", func(t *testing.T) {
+		for answer, want := range map[string][2][]any{ // SQLite, PostgreSQL
+			book("0.1"):                      {{"a", 0.1}, {"a", "0.1"}},
+			book(`"0.1"`):                    {{"a", 0.1}, {"a", "0.1"}},
+			book("-250"):                     {{"a", int64(-250)}, {"a", "-250"}},
+			book("12345678901234567890.123"): {{"a", "12345678901234567890.123"}, {"a", "12345678901234567890.123"}},
+			book(`"9007199254740993"`):       {{"a", int64(9007199254740993)}, {"a", "9007199254740993"}},
+			put("9007199254740993", "true", `{"b": [1.50]}`, ""):           {{int64(9007199254740993), true, `{"b": [1.50]}`, nil}, {"9007199254740993", "true", `{"b": [1.50]}`, nil}},
+			put(`"-9223372036854775808"`, "false", "null", `,"note":null`): {{int64(-9223372036854775808), false, "null", nil}, {"-9223372036854775808", "false", "null", nil}},
+			put("1e2", "true", `""`, `,"note":"\u00e9"`):                   {{int64(100), true, `""`, "é"}, {"100", "true", `""`, "é"}},
+		} {
+			for i, d := range []Dialect{SQLite(), Postgres()} {
+				all, err := effectsOf(t, d).Read([]byte(answer))
+				if err != nil || len(all) != 1 || !reflect.DeepEqual(all[0].values, want[i]) {
+					t.Errorf("%s on %s: %v, %v", answer, d.Name, all, err)
+				}
+			}
+		}
+	})
+	t.Run("K10_statements_come_in_its_order_as_often_as_it_names_them", func(t *testing.T) {
+		all, err := effectsOf(t, SQLite()).Read([]byte(` {"effects": [{"statement":"tick"},{"statement":"tick","params":{}},{"statement":"book","params":{"account":"","amount":0}}]} `))
+		if err != nil || len(all) != 3 || all[0].of.name != "tick" || all[1].of.name != "tick" || all[2].of.name != "book" {
+			t.Errorf("%v, %v", all, err)
+		}
+		if all, err := effectsOf(t, SQLite()).Read([]byte(`{"effects":[]}`)); err != nil || len(all) != 0 {
+			t.Errorf("%v, %v", all, err)
+		}
+	})
+}
+
+func TestWhatAnAnswerMayNotHave(t *testing.T) {
+	book := `{"statement":"book","params":{"account":"` + secret + `","amount":1}}`
+	in := func(effects ...string) string { return `{"effects":[` + strings.Join(effects, ",") + `]}` }
+	t.Run("K10_law_15_it_is_refused_whole_and_the_error_shows_nothing_of_it", func(t *testing.T) {
+		for answer, says := range map[string]string{
+			"":                  "no strict JSON",
+			"null":              `no object with a list "effects"`,
+			"[]":                `no object with a list "effects"`,
+			`{"effects":{}}`:    `no object with a list "effects"`,
+			in(book) + "x":      "no strict JSON",
+			in(book) + in(book): "no strict JSON",
+			in(book)[:40]:       "no strict JSON",
+			in(strings.Replace(book, secret, "\xff"+secret, 1)):                                  "no strict JSON",
+			`{"effects":[],"effects":[]}`:                                                        "no strict JSON",
+			in(strings.Replace(book, `"amount"`, `"account":"b","amount"`, 1)):                   "no strict JSON",
+			`{"effects":[` + book + `],"intents":[]}`:                                            `a member beside "effects"`,
+			in(book, `"`+secret+`"`):                                                             "effect 2: it is no object",
+			in(book, `{"statement":7}`):                                                          "effect 2: it is no object",
+			in(`{"params":{}}`):                                                                  "effect 1: it is no object",
+			in(`{"statement":"tick","name":"` + secret + `"}`):                                   "effect 1: it is no object",
+			in(`{"statement":"` + secret + `"}`):                                                 "effect 1: the policy declares no statement of this name",
+			in(`{"statement":"Book"}`):                                                           "the policy declares no statement of this name",
+			in(`{"statement":"tick","params":[]}`):                                               `statement tick: "params" is no object`,
+			in(`{"statement":"tick","params":null}`):                                             `statement tick: "params" is no object`,
+			in(`{"statement":"tick","params":{"` + secret + `":1}}`):                             "statement tick: it has a parameter that the policy does not declare",
+			in(`{"statement":"book"}`):                                                           "parameter account is missing",
+			in(strings.Replace(book, ":1", ":null", 1)):                                          "parameter amount is no decimal",
+			in(strings.Replace(book, ":1", `:"1x"`, 1)):                                          "parameter amount is no decimal",
+			in(strings.Replace(book, ":1", `:" 1"`, 1)):                                          "parameter amount is no decimal",
+			in(strings.Replace(book, ":1", `:"NaN"`, 1)):                                         "parameter amount is no decimal",
+			in(strings.Replace(book, ":1", `:"`+secret+`"`, 1)):                                  "parameter amount is no decimal",
+			in(strings.Replace(book, `"`+secret+`"`, "7", 1)):                                    "parameter account is no text",
+			in(`{"statement":"put","params":{"n":1.5,"yes":true,"any":0}}`):                      "parameter n is no integer",
+			in(`{"statement":"put","params":{"n":9223372036854775808,"yes":true,"any":0}}`):      "parameter n is no integer",
+			in(`{"statement":"put","params":{"n":1,"yes":1,"any":0}}`):                           "parameter yes is no boolean",
+			in(`{"statement":"put","params":{"n":1,"yes":"true","any":0}}`):                      "parameter yes is no boolean",
+			in(`{"statement":"put","params":{"n":1,"yes":true,"any":0,"note":1}}`):               "parameter note is no text",
+			in(strings.Split(strings.Repeat(book+"\n", MostEffects+1), "\n")[:MostEffects+1]...): "more than 1000 effects",
+		} {
+			all, err := effectsOf(t, Postgres()).Read([]byte(answer))
+			var decided *semel.HandlerError
+			if all != nil || !errors.As(err, &decided) || decided.Decision != semel.DecidePermanent || decided.Reason != semel.ReasonBadEffects || !strings.Contains(err.Error(), says) {
+				t.Errorf("%.200s: %v, %v", answer, all, err)
+			}
+			if err != nil && strings.Contains(err.Error(), secret) {
+				t.Errorf("the error shows what was answered: %v", err)
+			}
+		}
+	})
+	t.Run("K10_what_a_statement_may_not_do_is_refused_at_the_start", func(t *testing.T) {
+		_, err := CompileEffects(SQLite(), []Named{{Name: "end", Statement: Statement{SQL: "commit"}}, {Name: "put", Statement: Statement{SQL: "insert into t values (:a)"}}}, nil)
+		if err == nil || !strings.Contains(err.Error(), "statement end: ") || !strings.Contains(err.Error(), ":a is not bound") {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,106 @@
+package sqlhandler
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/pgxstore"
+)
+
+// Named is a statement that an endpoint's answer may name, with the parameters that it
+// must give.
+type Named struct {
+	Name      string
+	Statement Statement
+	Params    []TypedParam
+}
+
+// TypedParam is a parameter whose value an answer brings.
+type TypedParam struct {
+	Name string
+	Type ParamType
+	// Optional: without a value, or with null, it is NULL.
+	Optional bool
+}
+
+// Effects runs statements that answers name. It is safe for use by several goroutines.
+type Effects struct {
+	named map[string]*named
+	// texts: see Dialect.
+	texts bool
+}
+
+// named is a statement as a handler of its own.
+type named struct {
+	*Handler
+	name   string
+	params []TypedParam
+}
+
+// Effect is a statement with the values that an answer gave.
+type Effect struct {
+	of     *named
+	values []any
+}
+
+// CompileEffects checks statements and makes them ready. noEffect, when set, is called
+// when one without Rows changed no row; see Config. The error names every fault.
+func CompileEffects(d Dialect, all []Named, noEffect func(m *semel.Message, name string)) (*Effects, error) {
+	e := &Effects{named: map[string]*named{}, texts: d.texts}
+	var faults []error
+	for _, s := range all {
+		one := &named{Handler: &Handler{prepares: d.prepares, texts: d.texts, watched: newWatched(1)}, name: s.Name, params: s.Params}
+		for _, p := range s.Params {
+			one.names = append(one.names, p.Name)
+		}
+		ready, err := one.compile(d, s.Statement)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("statement %s: %w", s.Name, err))
+		}
+		ready.label = "statement " + s.Name
+		one.statements = []statement{ready}
+		if noEffect != nil {
+			one.noEffect = func(m *semel.Message, _ int) { noEffect(m, s.Name) }
+		}
+		e.named[s.Name] = one
+	}
+	return e, errors.Join(faults...)
+}
+
+// Handle runs the effects of one answer in tx; see Handler.Handle.
+func (e *Effects) Handle(ctx context.Context, tx *sql.Tx, all []Effect, m *semel.Message) error {
+	for _, one := range all {
+		if err := one.of.run(ctx, tx, m, 0, one.values); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Queue queues the effects of one answer; see Handler.Queue.
+func (e *Effects) Queue(_ context.Context, q *pgxstore.Queue, all []Effect, m *semel.Message) error {
+	for _, one := range all {
+		one.of.queue(q, m, 0, one.values)
+	}
+	return q.Err()
+}
+
+// Try has each statement prepared by try, which is Handler.Try or TryQueued, and returns
+// the name of the first that was refused, and the error.
+func (e *Effects) Try(try func(*Handler) (int, error)) (name string, err error) {
+	var names []string
+	for name := range e.named {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if _, err := try(e.named[name].Handler); err != nil {
+			return name, err
+		}
+	}
+	return "", nil
+}

@@ -1,0 +1,248 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/memstore"
+)
+
+func callingConfig() consumer.Config {
+	c := working(config(nil))
+	c.Settle, c.IdleExit, c.Workers = consumer.SettleAfterReceipt, time.Minute, 1
+	return c
+}
+
+// asked answers each call with 1 and counts it.
+type asked struct {
+	mutex sync.Mutex
+	calls calls
+}
+
+func (a *asked) call(_ context.Context, m *semel.Message) (int64, error) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if a.calls == nil {
+		a.calls = calls{}
+	}
+	a.calls[m.Identity.ID]++
+	return 1, nil
+}
+
+func addAnswer(_ context.Context, tx *memstore.Tx, n int64, m *semel.Message) error {
+	return tx.Add("effect "+m.Identity.ID, n)
+}
+
+// callsThen runs a consumer of NewCalling to its end.
+func callsThen[Answer any](t *testing.T, store contract.TxStore[*memstore.Tx], call func(context.Context, *semel.Message) (Answer, error), apply func(context.Context, *memstore.Tx, Answer, *semel.Message) error, c consumer.Config) semel.Counts {
+	t.Helper()
+	running, err := consumer.NewCalling(store, call, apply, c)
+	if err == nil {
+		err = running.Run(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	addsUp(t, running.Counts())
+	return running.Counts()
+}
+
+// refusing is a store whose next commits are refused so.
+type refusing struct {
+	*memstore.Store
+	left  atomic.Int32
+	class contract.Class
+}
+
+type refusedBatch struct {
+	contract.Batch[*memstore.Tx]
+	s *refusing
+}
+
+func (s *refusing) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[*memstore.Tx], []contract.Verdict, error) {
+	b, v, err := s.Store.Begin(ctx, o, marks)
+	return refusedBatch{b, s}, v, err
+}
+
+func (b refusedBatch) Commit(ctx context.Context, e contract.Ending) contract.Result {
+	if len(e.Claims) == 0 || b.s.left.Add(-1) < 0 {
+		return b.Batch.Commit(ctx, e)
+	}
+	b.Rollback(ctx)
+	return contract.Result{Outcome: contract.NotCommitted, Class: b.s.class, Culprit: contract.NobodyNamed, Err: errTest}
+}
+
+func TestHandlersThatCallAndThenWrite(t *testing.T) {
+	bubble(t, "case_16_law_2_the_call_is_made_while_no_transaction_is_open_and_its_answer_applied_in_one", func(t *testing.T) {
+		store := &opening{Store: memstore.New()}
+		c := callingConfig()
+		c.Source, c.IdleExit = newListSource(numbered("m", 30)...), 0
+		open := int32(0)
+		counts := callsThen(t, store, func(context.Context, *semel.Message) (int64, error) {
+			open = max(open, store.open.Load())
+			pass(time.Second)
+			return 3, nil
+		}, addAnswer, c)
+		if counts.Received != 30 || counts.Inbox.Applied != 30 || open != 0 {
+			t.Errorf("%+v; %d were open", counts, open)
+		}
+		for _, id := range []string{"m0", "m29"} {
+			if effect(t, store.Store, id) != "3" || !outcome(t, store.Store, id).Already(contract.Applied) {
+				t.Errorf("%s: %q", id, effect(t, store.Store, id))
+			}
+		}
+	})
+	bubble(t, "law_3_what_apply_wrote_before_it_failed_is_gone_and_the_call_is_made_again", func(t *testing.T) {
+		store, a, failed := memstore.New(), &asked{}, false
+		received(t, store, 2)
+		counts := callsThen(t, store, a.call, func(ctx context.Context, tx *memstore.Tx, n int64, m *semel.Message) error {
+			err := addAnswer(ctx, tx, n, m)
+			switch {
+			case m.Identity.ID == "m0" && !failed:
+				failed, err = true, errTest
+			case m.Identity.ID == "m1":
+				err = semel.Permanent(errTest)
+			}
+			return err
+		}, callingConfig())
+		if counts.Inbox.Applied != 1 || counts.Inbox.Parked != 1 || effect(t, store, "m0") != "1" || effect(t, store, "m1") != "" || a.calls["m0"] != 2 {
+			t.Errorf("%+v, %v, %q, %q", counts.Inbox, a.calls, effect(t, store, "m0"), effect(t, store, "m1"))
+		}
+	})
+	for _, class := range []contract.Class{contract.ClassContended, contract.ClassDown} {
+		bubble(t, "K10_after_"+class.String()+"_the_same_answer_is_applied_and_nobody_called_again", func(t *testing.T) {
+			store, a := &refusing{Store: memstore.New(), class: class}, &asked{}
+			store.left.Store(2)
+			received(t, store.Store, 1)
+			counts := callsThen(t, store, a.call, addAnswer, callingConfig())
+			if counts.Inbox.Applied != 1 || a.calls["m0"] != 1 || effect(t, store.Store, "m0") != "1" || store.left.Load() >= 0 {
+				t.Errorf("%+v, %v", counts.Inbox, a.calls)
+			}
+		})
+	}
+	bubble(t, "law_5_an_answer_that_comes_after_its_claim_is_lost_changes_nothing_and_is_counted", func(t *testing.T) {
+		store := memstore.New()
+		received(t, store, 1)
+		counts := callsThen(t, store, func(ctx context.Context, _ *semel.Message) (int64, error) {
+			rows, err := store.Rows(ctx, contract.RowFilter{})
+			if err == nil {
+				err = store.Release(ctx, rows[0].Number, rows[0].Revision, contract.Act{Verb: "release", Who: "me", Why: "a test", Row: rows[0].Number})
+			}
+			second, unfit := consumer.NewCalling(store, (&asked{}).call, addAnswer, callingConfig())
+			if err := errors.Join(err, unfit, second.Work(ctx)); err != nil || second.Counts().Inbox.Applied != 1 {
+				t.Errorf("%v: %+v", err, second.Counts())
+			}
+			return 100, nil
+		}, addAnswer, callingConfig())
+		if counts.Inbox.Applied != 0 || counts.Inbox.Lost != 1 || effect(t, store, "m0") != "1" {
+			t.Errorf("%+v, effect %q", counts.Inbox, effect(t, store, "m0"))
+		}
+	})
+	t.Run("K1_what_does_not_fit_is_refused", func(t *testing.T) {
+		a := &asked{}
+		if _, err := consumer.NewCalling(memstore.New(), a.call, nil, callingConfig()); err == nil {
+			t.Error("no function that applies is needed")
+		}
+		if _, err := consumer.NewCalling(plain(memstore.New()), a.call, addAnswer, callingConfig()); !errors.Is(err, semel.ErrUnsupported) {
+			t.Error(err)
+		}
+	})
+}
+
+// died runs a consumer of NewCalling until the n-th time it passes point, where its
+// process dies, and reports whether it came there.
+func died(t *testing.T, store *memstore.Store, dead *atomic.Bool, a *asked, point faults.Point, n int) bool {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	passed := atomic.Int64{}
+	c := callingConfig()
+	c.Workers, c.Drain = 2, time.Second
+	running, err := consumer.NewCalling(store, a.call, addAnswer, c, faults.Plan{At: func(p faults.Point, _ int) {
+		if p == point && passed.Add(1) >= int64(n) {
+			dead.Store(true)
+			cancel()
+		}
+	}})
+	if err == nil {
+		err = running.Run(ctx)
+	}
+	if err != nil && !dead.Load() {
+		t.Fatal(err)
+	}
+	defer dead.Store(false)
+	return dead.Load()
+}
+
+func TestAProcessThatDiesBetweenCallAndCommit(t *testing.T) {
+	bubble(t, "law_1_case_16_wherever_it_dies_each_message_takes_effect_once", func(t *testing.T) {
+		deaths := 0
+		for _, point := range []faults.Point{faults.AfterMark, faults.AfterCall, faults.AfterEffect, faults.BeforeCommit, faults.AfterCommit} {
+			for n := 1; n <= 4; n++ {
+				var dead atomic.Bool
+				store, a := memstore.New(memstore.Fail(func(string) error {
+					if dead.Load() {
+						return errors.New("the process is dead")
+					}
+					return nil
+				})), &asked{}
+				received(t, store, 6)
+				if died(t, store, &dead, a, point, n) {
+					deaths++
+				}
+				for _, id := range []string{"m0", "m1", "m2", "m3", "m4", "m5"} {
+					if marked, done := outcome(t, store, id).Already(contract.Applied), effect(t, store, id) == "1"; marked != done {
+						t.Errorf("%s %d: marker of %s %v, effect %v", point, n, id, marked, done)
+					}
+				}
+				callsThen(t, store, a.call, addAnswer, callingConfig())
+				for id, called := range a.calls {
+					if effect(t, store, id) != "1" || called > 2 {
+						t.Errorf("%s %d: %s has effect %q after %d calls", point, n, id, effect(t, store, id), called)
+					}
+				}
+			}
+		}
+		if deaths < 18 {
+			t.Errorf("the process died only %d times", deaths)
+		}
+	})
+}
+
+func TestACallWhoseAnswerWasNotApplied(t *testing.T) {
+	for name, call := range map[string]func() error{
+		"its_answer_was_lost":        func() error { return errTest },
+		"its_answer_was_not_applied": func() error { return nil },
+	} {
+		bubble(t, "E3_after_the_window_nobody_calls_again_when_"+name, func(t *testing.T) {
+			store, calls, c := memstore.New(), 0, callingConfig()
+			received(t, store, 1)
+			c.Retry = consumer.RetryPolicy{Attempts: 3, First: time.Minute, Most: time.Hour}
+			c.Timeout, c.Provider.Window = time.Second, time.Second+time.Millisecond
+			counts := callsThen(t, store, func(context.Context, *semel.Message) (int64, error) {
+				calls++
+				return 1, call()
+			}, func(context.Context, *memstore.Tx, int64, *semel.Message) error { return errTest }, c)
+			if r := row(t, store, "m0"); calls != 1 || counts.Inbox.Parked != 1 || r.Reason != semel.ReasonOutcomeUnknown {
+				t.Errorf("%d calls, %+v, %+v", calls, counts.Inbox, r)
+			}
+		})
+	}
+	t.Run("E3_what_it_answered_cannot_be_asked", func(t *testing.T) {
+		c := callingConfig()
+		c.Provider.Ask = func(context.Context, *semel.Message) (consumer.Finding, error) { return consumer.Happened, nil }
+		_, err := consumer.NewCalling(memstore.New(), (&asked{}).call, addAnswer, c)
+		if err == nil || !strings.Contains(err.Error(), "Provider.Ask") {
+			t.Errorf("it is taken: %v", err)
+		}
+	})
+}
