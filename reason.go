@@ -39,6 +39,8 @@ const (
 	// ReasonOutcomeUnknown: nobody knows whether a call for it took effect, and the other
 	// side may have forgotten its key.
 	ReasonOutcomeUnknown Reason = "outcome unknown"
+	// ReasonSuppressed: somebody, or the run that wrote it, keeps it from being sent.
+	ReasonSuppressed Reason = "suppressed"
 	// ReasonBusy, of a message that is handed back: a copy of it is in flight in
 	// another process.
 	ReasonBusy Reason = "copy in flight elsewhere"

@@ -36,7 +36,7 @@ const (
 func (e RowEvent) String() string {
 	return enum.Name([]string{RowClaimed: "claimed", RowCompleted: "completed", RowFailed: "failed", RowParked: "parked",
 		RowDeadLettered: "dead_lettered", RowDiscarded: "discarded", RowReleased: "released", RowRetried: "retried",
-		RowBlocked: "blocked", RowFreed: "freed", RowResolved: "resolved"}, e, "RowEvent")
+		RowBlocked: "blocked", RowFreed: "freed", RowResolved: "resolved", RowSuppressed: "suppressed"}, e, "RowEvent")
 }
 
 // RowEvent is what happens to an inbox row.
@@ -66,15 +66,17 @@ const (
 	RowFreed
 	// RowResolved: somebody found out that its effect is there; see Resolver.
 	RowResolved
+	// RowSuppressed: a person keeps it from being worked on; see Suppressor.
+	RowSuppressed
 	rowEvents = iota // how many there are
 )
 
 // transitions is the state after each event that may happen to a row in a state.
 var transitions = map[RowState]map[RowEvent]RowState{
-	StateReceived: {RowClaimed: StateInProgress, RowDiscarded: StateDiscarded},
+	StateReceived: {RowClaimed: StateInProgress, RowDiscarded: StateDiscarded, RowSuppressed: StateParked},
 	StateInProgress: {RowClaimed: StateInProgress, RowCompleted: StateCompleted, RowFailed: StateFailedRetryable,
 		RowParked: StateParked, RowDeadLettered: StateDeadLettered, RowDiscarded: StateDiscarded, RowReleased: StateReceived, RowBlocked: StateBlocked},
-	StateFailedRetryable: {RowClaimed: StateInProgress, RowRetried: StateFailedRetryable, RowDiscarded: StateDiscarded, RowResolved: StateCompleted},
+	StateFailedRetryable: {RowClaimed: StateInProgress, RowRetried: StateFailedRetryable, RowDiscarded: StateDiscarded, RowResolved: StateCompleted, RowSuppressed: StateParked},
 	StateBlocked:         {RowClaimed: StateInProgress, RowFreed: StateReceived, RowDiscarded: StateDiscarded},
 	StateParked:          {RowRetried: StateFailedRetryable, RowFreed: StateReceived, RowDiscarded: StateDiscarded, RowResolved: StateCompleted},
 	StateDeadLettered:    {RowRetried: StateFailedRetryable, RowDiscarded: StateDiscarded, RowResolved: StateCompleted},

@@ -21,7 +21,8 @@ const (
 	// body byte for byte.
 	fingerprintBodyVersion = 1
 	// fingerprintSelected is the first of the versions of selected values,
-	// which go up to 255. Those between are for later rules of whole bodies.
+	// which go up to 255. Those between are for later rules of whole bodies, but for 15,
+	// which is that of intents.
 	fingerprintSelected = 16
 )
 

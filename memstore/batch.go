@@ -111,6 +111,11 @@ func (s *Store) MarkIn(ctx context.Context, tx *Tx, marks []contract.Mark) ([]co
 
 // ReceiveIn implements contract.TxReceiver.
 func (s *Store) ReceiveIn(ctx context.Context, tx *Tx, marks []contract.Mark, messages []*semel.Message) ([]contract.Verdict, error) {
+	return s.ParkIn(ctx, tx, marks, messages, semel.ReasonNone)
+}
+
+// ParkIn implements contract.TxParker.
+func (s *Store) ParkIn(ctx context.Context, tx *Tx, marks []contract.Mark, messages []*semel.Message, reason semel.Reason) ([]contract.Verdict, error) {
 	verdicts, err := s.MarkIn(ctx, tx, marks)
 	if err != nil {
 		return nil, err
@@ -119,7 +124,7 @@ func (s *Store) ReceiveIn(ctx context.Context, tx *Tx, marks []contract.Mark, me
 	defer s.mu.Unlock()
 	for i, v := range verdicts {
 		if v.Kind == contract.Fresh {
-			tx.batch.received = append(tx.batch.received, received{marks[i], clone(messages[i])})
+			tx.batch.received = append(tx.batch.received, received{marks[i], clone(messages[i]), reason})
 		}
 	}
 	return verdicts, nil
@@ -129,6 +134,8 @@ func (s *Store) ReceiveIn(ctx context.Context, tx *Tx, marks []contract.Mark, me
 type received struct {
 	mark    contract.Mark
 	message *semel.Message
+	// reason is why it is parked; empty if it waits.
+	reason semel.Reason
 }
 
 func (s *Store) open() *batch {
@@ -288,7 +295,11 @@ func (b *batch) Commit(ctx context.Context, e contract.Ending) contract.Result {
 	}
 	for _, r := range b.received {
 		to := b.store.rowFor(rowKey{identity: identity{r.mark.Scope, string(r.mark.ID)}})
-		b.store.fill(to, r.mark, &contract.Row{State: contract.StateReceived, Message: r.message})
+		state := contract.StateReceived
+		if r.reason != semel.ReasonNone {
+			state = contract.StateParked
+		}
+		b.store.fill(to, r.mark, &contract.Row{State: state, Reason: r.reason, Message: r.message})
 		b.store.enter(to, string(r.mark.Line))
 	}
 	for _, to := range b.begun(e.Trim) {

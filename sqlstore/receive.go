@@ -29,6 +29,23 @@ func (s *Store) ReceiveIn(ctx context.Context, tx *sql.Tx, marks []contract.Mark
 	return verdicts, nil
 }
 
+// ParkIn implements contract.TxParker.
+func (s *Store) ParkIn(ctx context.Context, tx *sql.Tx, marks []contract.Mark, messages []*semel.Message, reason semel.Reason) ([]contract.Verdict, error) {
+	verdicts, err := s.MarkIn(ctx, tx, marks)
+	if err != nil {
+		return nil, err
+	}
+	for i, m := range sqlform.Marks(marks) {
+		if verdicts[i].Kind != contract.Fresh {
+			continue
+		}
+		if err := s.receiveOne(ctx, tx, &m, &contract.Row{State: contract.StateParked, Reason: reason, Message: messages[i]}); err != nil {
+			return nil, s.blameless("park", err)
+		}
+	}
+	return verdicts, nil
+}
+
 // receive writes the rows of the messages whose marks are fresh.
 func (s *Store) receive(ctx context.Context, tx *sql.Tx, marks []contract.Mark, verdicts []contract.Verdict, messages []*semel.Message) error {
 	if s.postgres != nil {
@@ -42,15 +59,20 @@ func (s *Store) receive(ctx context.Context, tx *sql.Tx, marks []contract.Mark, 
 		if verdicts[i].Kind != contract.Fresh {
 			continue
 		}
-		values, err := sqlform.RowValues(m.Mark, &contract.Row{State: contract.StateReceived, Message: messages[i]})
-		if err == nil {
-			err = s.writeAll(ctx, tx, 1, s.sql.Row, append([]any{m.Scope, m.Key, m.Long, []byte{}}, values...))
-		}
-		if err != nil {
+		if err := s.receiveOne(ctx, tx, &m, &contract.Row{State: contract.StateReceived, Message: messages[i]}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// receiveOne writes one row of a message that is received.
+func (s *Store) receiveOne(ctx context.Context, tx *sql.Tx, m *sqlform.Mark, r *contract.Row) error {
+	values, err := sqlform.RowValues(m.Mark, r)
+	if err != nil {
+		return err
+	}
+	return s.writeAll(ctx, tx, 1, s.sql.Row, append([]any{m.Scope, m.Key, m.Long, []byte{}}, values...))
 }
 
 // writeAll runs a statement that writes so many rows of those that are received.

@@ -45,8 +45,8 @@ type Statements struct {
 	// Rows of the inbox and acts on them. RowColumns are what Rows and the statements
 	// of claims return of a row.
 	// ConflictRow is Row or Repeat, whichever it has to be.
-	Row, ConflictRow, Repeat, RowColumns, Rows, State, RowMarker, DiscardRow string
-	Act, Acts                                                                string
+	Row, ConflictRow, Repeat, RowColumns, Rows, State, RowMarker, DiscardRow, SuppressRow string
+	Act, Acts                                                                             string
 	// RowCalls tells what a row says of its calls; CompleteRow and ForgetCalls resolve them.
 	RowCalls, CompleteRow, ForgetCalls string
 	// Claims.

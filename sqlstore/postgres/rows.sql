@@ -100,6 +100,10 @@ update {prefix}inbox set state = 'DISCARDED', revision = revision + 1,
   started = finished
 where number = $1 and revision = $2;
 
+-- name: suppress row
+update {prefix}inbox set state = 'PARKED', reason = $1, revision = revision + 1, changed_at = clock_timestamp(), due_at = null
+where number = $2 and revision = $3;
+
 -- name: act
 insert into {prefix}acts ("row", verb, who, why, result, at) values ($1, $2, $3, $4, $5, clock_timestamp());
 

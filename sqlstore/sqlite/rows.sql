@@ -78,6 +78,11 @@ update {prefix}inbox set state = 'DISCARDED', revision = revision + 1,
   started = finished
 where number = ? and revision = ?;
 
+-- name: suppress row
+update {prefix}inbox set state = 'PARKED', reason = ?, revision = revision + 1,
+  changed_at = cast(unixepoch('subsec') * 1000 as integer), due_at = null
+where number = ? and revision = ?;
+
 -- name: act
 insert into {prefix}acts (row, verb, who, why, result, at)
 values (?, ?, ?, ?, ?, cast(unixepoch('subsec') * 1000 as integer));

@@ -1,7 +1,7 @@
 //go:build unix
 
 // Proof runs a proof by its name, with flags of its own (-help): file, kafka,
-// brokers, commit, failover, retention or redis; see the package itest/proof. It prints the
+// brokers, charge, commit, failover, retention or redis; see the package itest/proof. It prints the
 // ledger. Its exit code is 1 if anything was lost, doubled or stuck, if too
 // little happened, or if a planted fault was not found.
 package main
@@ -17,6 +17,7 @@ import (
 
 	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/proof/brokers"
+	"github.com/semel-go/semel/itest/proof/charge"
 	"github.com/semel-go/semel/itest/proof/commit"
 	"github.com/semel-go/semel/itest/proof/failover"
 	"github.com/semel-go/semel/itest/proof/file"
@@ -36,8 +37,11 @@ func prove(args []string) error {
 	if len(args) > 1 && args[0] == kafka.LoopCommand {
 		return kafka.Loop(args[1])
 	}
+	if len(args) > 0 && args[0] == charge.Command {
+		return charge.Live()
+	}
 	rooms := map[string]proof.Room{
-		"file": &file.Room{}, "kafka": &kafka.Room{}, "brokers": &brokers.Room{}, "commit": &commit.Room{}, "failover": &failover.Room{}, "retention": &retention.Room{}, "redis": &redis.Room{},
+		"file": &file.Room{}, "kafka": &kafka.Room{}, "brokers": &brokers.Room{}, "charge": &charge.Room{}, "commit": &commit.Room{}, "failover": &failover.Room{}, "retention": &retention.Room{}, "redis": &redis.Room{},
 	}
 	if len(args) == 0 || rooms[args[0]] == nil {
 		return fmt.Errorf("name one of %v; with -help behind it, it lists its flags", slices.Sorted(maps.Keys(rooms)))

@@ -1,0 +1,249 @@
+//go:build unix
+
+package charge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/itest/processes"
+	"github.com/semel-go/semel/itest/proof"
+)
+
+// crew are all processes.
+type crew struct{ members []*member }
+
+// member is one process over all its restarts.
+type member struct {
+	*processes.Process
+	command processes.Command
+	order   order
+	name    string
+	thaw    time.Time // when it is to go on; zero unless it stands still
+}
+
+// kill ends all that is left, whatever has happened.
+func (c *crew) kill() {
+	for _, m := range c.members {
+		if m.Process != nil {
+			_ = m.Kill()
+		}
+	}
+}
+
+// of are those of a role.
+func (c *crew) of(is role) (some []*member) {
+	for _, m := range c.members {
+		if m.order.Role == is {
+			some = append(some, m)
+		}
+	}
+	return some
+}
+
+// enlist starts everybody.
+func (r *run) enlist() error {
+	traps := map[role][]trap{aConsumer: r.traps(consumerPoints), aSender: r.traps(senderPoints)}
+	for _, kind := range []struct {
+		role  role
+		count int
+	}{{theProvider, 1}, {aConsumer, r.Consumers}, {aSender, r.Senders}, {aNaive, r.Naive}} {
+		for n := range kind.count {
+			o := order{Role: kind.role, Provider: r.providerOrder(), Brokers: r.brokers.Brokers(), Database: r.server.DSN(), Proof: r.Proof}
+			for i := n; i < len(traps[kind.role]); i += kind.count {
+				o.Traps = append(o.Traps, traps[kind.role][i])
+			}
+			m := &member{order: o, name: fmt.Sprintf("%s-%d", kind.role, n+1)}
+			r.crew.members = append(r.crew.members, m)
+			if err := r.start(m); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// The points that a process of each kind passes.
+var (
+	consumerPoints = []faults.Point{faults.AfterFetch, faults.AfterMark, faults.AfterEffect, faults.BeforeCommit, faults.AfterCommit, faults.BeforeSettle, faults.AfterSettle}
+	senderPoints   = []faults.Point{beforeCall, afterCall, faults.AfterMark, faults.AfterEffect, faults.BeforeCommit, faults.CommitReplyLost, faults.AfterCommit}
+)
+
+// traps are, Rounds times, a kill at each point and a freeze at every third, which comes
+// round to each.
+func (r *run) traps(points []faults.Point) (all []trap) {
+	for round := range r.Rounds {
+		for i, p := range points {
+			if (i+round)%3 == 0 {
+				all = append(all, trap{p, true})
+			}
+			all = append(all, trap{p, false})
+		}
+	}
+	return all
+}
+
+// start starts a process with what is left of its traps.
+func (r *run) start(m *member) error {
+	text, err := json.Marshal(m.order)
+	if err != nil {
+		return err
+	}
+	binary, err := program()
+	if err != nil {
+		return err
+	}
+	m.command = processes.Command{Binary: binary, Folder: r.Folder, Log: m.name + ".log", Summary: m.name + ".out",
+		Args: []string{Command}, Env: []string{variable + "=" + string(text)}}
+	m.thaw = time.Time{}
+	m.Process, err = m.command.Start()
+	return err
+}
+
+// until looks after everybody until it is so.
+func (r *run) until(ctx context.Context, so func() (bool, error)) error {
+	return proof.Until(ctx, 10*time.Millisecond, func() (bool, error) {
+		for _, m := range r.crew.members {
+			if err := r.tend(m); err != nil {
+				return false, err
+			}
+		}
+		return so()
+	})
+}
+
+// tend starts a process again whose trap has killed it, and lets one go on that stood
+// still for long enough.
+func (r *run) tend(m *member) error {
+	if m.thaw.IsZero() {
+		before := m.Status
+		if err := m.Wait(syscall.WNOHANG | syscall.WUNTRACED); err != nil {
+			return err
+		}
+		switch {
+		case m.Ended && m.Status.Signaled() && m.Status.Signal() == syscall.SIGKILL && len(m.order.Traps) > 0:
+			r.sprung(m)
+			return r.start(m)
+		case m.Ended:
+			return fmt.Errorf("%s: %w: %v; it said %q", m.name, processes.ErrEnded, m.Status, r.lastWords(m))
+		case m.Status.Stopped() && m.Status != before:
+			r.sprung(m)
+			m.thaw = time.Now().Add(r.freeze())
+		}
+		return nil
+	}
+	if time.Now().Before(m.thaw) {
+		return nil
+	}
+	m.thaw, m.Status = time.Time{}, 0
+	r.ledger.Resumed++
+	return m.Thaw()
+}
+
+// sprung counts what a process did to itself.
+func (r *run) sprung(m *member) {
+	t := m.order.Traps[0]
+	m.order.Traps = m.order.Traps[1:]
+	did := "killed"
+	if t.Freeze {
+		did = "frozen"
+	}
+	r.ledger.At[fmt.Sprintf("%s %s %s", m.order.Role, did, t.Point)]++
+	r.Say("%s is %s at %s", m.name, did, t.Point)
+}
+
+func (r *run) lastWords(m *member) string {
+	text, _ := os.ReadFile(filepath.Join(r.Folder, m.command.Log))
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return lines[len(lines)-1]
+}
+
+// events are spread evenly over the time of publishing.
+func (r *run) events() (all proof.Schedule) {
+	all.Spread(0.05, 0.95, r.Kills, r.killOne)
+	all.Spread(0.08, 0.85, r.Freezes, r.freezeOne)
+	all.Spread(0.30, 0.80, r.Restarts, r.restartProvider)
+	return all
+}
+
+// anyone is a process that runs, and is not the provider.
+func (r *run) anyone() *member {
+	for {
+		m := r.crew.members[r.random.IntN(len(r.crew.members))]
+		if m.order.Role != theProvider && m.thaw.IsZero() {
+			return m
+		}
+	}
+}
+
+// killOne kills somebody, at whatever moment it is. The naive are killed as often as all
+// others are together.
+func (r *run) killOne(context.Context) error {
+	for _, m := range []*member{r.crew.of(aNaive)[r.random.IntN(r.Naive)], r.anyone()} {
+		if err := m.Kill(); err != nil {
+			return err
+		}
+		r.ledger.Kills++
+		r.Say("%s is killed", m.name)
+		if err := r.start(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// freezeOne freezes a sender beyond its leases.
+func (r *run) freezeOne(context.Context) error {
+	senders := r.crew.of(aSender)
+	m := senders[r.random.IntN(len(senders))]
+	if !m.thaw.IsZero() {
+		return nil // it stands still already
+	}
+	switch err := m.Freeze(); {
+	case errors.Is(err, processes.ErrEnded):
+		return nil // its trap was faster
+	case err != nil:
+		return err
+	}
+	m.thaw = time.Now().Add(r.freeze())
+	r.Say("%s is frozen for %v", m.name, r.freeze())
+	return nil
+}
+
+// restartProvider kills the provider, which knows everything again that it answered.
+func (r *run) restartProvider(context.Context) error {
+	p := r.crew.of(theProvider)[0]
+	if err := p.Kill(); err != nil {
+		return err
+	}
+	r.ledger.Restarts++
+	r.Say("the provider is killed")
+	return r.start(p)
+}
+
+// dismiss has everybody end who still works.
+func (r *run) dismiss() error {
+	for _, m := range r.crew.members {
+		if !m.thaw.IsZero() {
+			if err := m.Thaw(); err != nil {
+				return err
+			}
+		}
+		if m.order.Role == theProvider {
+			continue
+		}
+		if err := m.End(); err != nil && m.order.Role != aNaive {
+			return fmt.Errorf("%s: %w; it said %q", m.name, err, r.lastWords(m))
+		}
+	}
+	r.Say("everybody has ended")
+	return r.crew.of(theProvider)[0].End()
+}

@@ -1,0 +1,201 @@
+//go:build unix
+
+package charge
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/itest/ledger"
+	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/provider"
+	"github.com/semel-go/semel/itest/topics"
+)
+
+// Ledger is what came out. What is lost, doubled and stuck is read from the provider's
+// log, the topic and the database alone.
+type Ledger struct {
+	// Payments were published; Records are what the topic holds, Copies those beyond the
+	// first of a payment.
+	Payments int `json:"payments"`
+	Records  int `json:"records"`
+	Copies   int `json:"copies_by_producers"`
+	// Calls are those that the provider had for the senders. The balance is of charges.
+	Calls int `json:"calls"`
+	ledger.Balance
+	// Unbooked payments have no booking, Overbooked are bookings beyond the first.
+	Unbooked   int `json:"not_booked"`
+	Overbooked int `json:"booked_twice"`
+	// Unknown are payments with a call of which the caller could not know what became of
+	// it: its answer was lost or said nothing, or whoever had called was killed and another
+	// called again. Of these ByKey had their answer under the same key, ByAsking were asked
+	// about when the window had passed, ByPerson waited for a person; and Unresolved none.
+	Unknown    int `json:"unknown_outcomes"`
+	ByKey      int `json:"resolved_by_key"`
+	ByAsking   int `json:"resolved_by_asking"`
+	ByPerson   int `json:"waited_for_a_person"`
+	Unresolved int `json:"unresolved"`
+	// NaiveDoubled are charges beyond the first of the naive consumer, NaiveLost payments
+	// that it did not charge.
+	NaiveDoubled int `json:"naive_doubled"`
+	NaiveLost    int `json:"naive_lost"`
+	proof.Offsets
+	// Kills are at random, At those kills and freezes that are at named points; Resumed are
+	// processes that stood still and went on, Restarts the provider's.
+	Kills    int            `json:"kills_at_random"`
+	At       map[string]int `json:"at_named_points"`
+	Resumed  int            `json:"freezes_resumed"`
+	Restarts int            `json:"provider_restarts"`
+	Seconds  proof.Seconds  `json:"seconds"`
+	Planted  string         `json:"planted,omitempty"`
+	decided  map[string]bool
+	least    Proof
+}
+
+// history is what the provider's log says of a reference.
+type history struct {
+	calls, charges int
+	doubtful       bool // a call whose caller could not know
+	answered       bool // the last call was
+	asked          bool
+}
+
+// histories reads the log: what the senders did, and what the naive consumer did.
+func histories(log string) (senders, naive map[string]*history, err error) {
+	senders, naive = map[string]*history{}, map[string]*history{}
+	err = provider.Entries(log, func(e provider.Entry) {
+		of, name := senders, e.Reference
+		if rest, is := strings.CutPrefix(name, naivePrefix); is {
+			of, name = naive, rest
+		}
+		if of[name] == nil {
+			of[name] = &history{}
+		}
+		h := of[name]
+		switch e.Kind {
+		case provider.Called:
+			h.calls++
+			if e.Status == 0 {
+				h.doubtful = h.doubtful || h.answered || e.Fate.Doubtful()
+				h.answered = e.Fate == provider.Well
+			}
+		case provider.Charged:
+			h.charges++
+		case provider.Asked:
+			h.asked = true
+		}
+	})
+	return senders, naive, err
+}
+
+// audit adds up.
+func (r *run) audit(ctx context.Context) (err error) {
+	l := r.ledger
+	if l.Offsets, err = r.watch.Audit(ctx); err != nil {
+		return err
+	}
+	sent := map[string]bool{}
+	r.kafka.Each(topic, func(record *kgo.Record) {
+		l.Records++
+		sent[topics.Header(record, "ce_id")] = true
+	})
+	l.Copies = l.Records - len(sent)
+	senders, naive, err := histories(r.log())
+	if err != nil {
+		return err
+	}
+	var stuck int
+	if err := r.pool.QueryRow(ctx, "select count(*) from semel_inbox where state <> 'COMPLETED'").Scan(&stuck); err != nil {
+		return err
+	}
+	l.Balance = ledger.Weigh(chargesOf(senders), maps.Keys(sent), stuck)
+	without := ledger.Weigh(chargesOf(naive), maps.Keys(sent), 0)
+	l.NaiveDoubled, l.NaiveLost = without.Doubled, without.Lost
+	l.resolve(senders)
+	var rows, booked int
+	err = r.pool.QueryRow(ctx, "select count(*), count(distinct delivery) from effects").Scan(&rows, &booked)
+	l.Unbooked, l.Overbooked = len(sent)-booked, rows-booked
+	return err
+}
+
+func chargesOf(all map[string]*history) map[string]int {
+	effects := map[string]int{}
+	for reference, h := range all {
+		if h.charges > 0 {
+			effects[reference] = h.charges
+		}
+	}
+	return effects
+}
+
+// resolve says how each unknown outcome was resolved.
+func (l *Ledger) resolve(senders map[string]*history) {
+	for reference, h := range senders {
+		l.Calls += h.calls
+		if !h.doubtful {
+			continue
+		}
+		l.Unknown++
+		switch {
+		case l.decided[reference]:
+			l.ByPerson++
+		case h.asked:
+			l.ByAsking++
+		case h.answered && h.charges > 0:
+			l.ByKey++
+		default:
+			l.Unresolved++
+		}
+	}
+}
+
+// Wrong implements proof.Ledger.
+func (l Ledger) Wrong() error {
+	if err := cmp.Or(l.Balance.Wrong(), l.Offsets.Wrong()); err != nil {
+		return err
+	}
+	if l.Unbooked != 0 || l.Overbooked != 0 || l.Unresolved != 0 {
+		return fmt.Errorf("%d payments are not booked, %d are booked twice, %d outcomes are unresolved", l.Unbooked, l.Overbooked, l.Unresolved)
+	}
+	return nil
+}
+
+// Fault implements proof.Ledger.
+func (l Ledger) Fault() error {
+	least := l.least
+	err := cmp.Or(
+		l.Wrong(),
+		ledger.AtLeast(l.Payments, l.Expected, "payments in the topic"),
+		ledger.AtLeast(least.Duplicates, l.Copies, "copies in the topic"),
+		ledger.AtLeast(l.Payments/10, l.Unknown, "unknown outcomes"),
+		ledger.AtLeast(l.Payments/20, l.ByKey, "outcomes resolved by key"),
+		ledger.AtLeast(3, l.ByAsking, "outcomes resolved by asking"),
+		ledger.AtLeast(3, l.ByPerson, "outcomes that waited for a person"),
+		ledger.AtLeast(1, l.NaiveDoubled, "charges that a naive consumer doubles"),
+		ledger.AtLeast(1, l.NaiveLost, "charges that a naive consumer loses"),
+		ledger.AtLeast(2*least.Kills, l.Kills, "kills at random"),
+		ledger.AtLeast(least.Freezes, l.Resumed, "freezes that were resumed"),
+		ledger.AtLeast(least.Restarts, l.Restarts, "restarts of the provider"),
+		ledger.AtLeast(int(l.Seconds), l.Samples, "samples of the group's offsets"),
+	)
+	if err != nil || least.Rounds == 0 {
+		return err
+	}
+	return cmp.Or(l.everywhere(aConsumer, consumerPoints), l.everywhere(aSender, senderPoints))
+}
+
+// everywhere says at which point no process was killed.
+func (l Ledger) everywhere(is role, points []faults.Point) error {
+	for _, p := range points {
+		if l.At[fmt.Sprintf("%s killed %s", is, p)] == 0 {
+			return fmt.Errorf("no %s was killed at %s: no proof", is, p)
+		}
+	}
+	return nil
+}

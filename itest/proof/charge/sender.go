@@ -1,0 +1,151 @@
+//go:build unix
+
+package charge
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/itest/provider"
+	"github.com/semel-go/semel/kafka"
+	"github.com/semel-go/semel/pgxstore"
+)
+
+// consume books orders from the topic; the intent to charge is in the same transaction.
+func (o *order) consume(ctx context.Context, store *pgxstore.Store, t *traps) error {
+	orders, err := kafka.New(kafka.Config{Brokers: o.Brokers, Topics: []string{topic}, Group: bookings,
+		SessionTimeout: 6 * time.Second, RevokeTimeout: 5 * time.Second})
+	if err != nil {
+		return err
+	}
+	intents, err := consumer.NewIntents(store)
+	if err != nil {
+		return err
+	}
+	book := func(ctx context.Context, tx pgx.Tx, m *semel.Message) error {
+		p, err := semel.JSON[provider.Payment](m)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, "insert into effects values ($1, $2)", p.Reference, p.Cents); err != nil {
+			return err
+		}
+		return intents.Write(ctx, tx, m, semel.Intent{To: charges, Purpose: "charge", Recipient: p.Card, Body: m.Body})
+	}
+	c, err := consumer.New(store, book, consumer.Config{Name: bookings, Source: orders, Identity: identity.CloudEvents(), Timeout: 5 * time.Second},
+		faults.Plan{At: t.at})
+	if err != nil {
+		return err
+	}
+	return c.Run(ctx)
+}
+
+// send charges what the intents say.
+func (o *order) send(ctx context.Context, store *pgxstore.Store, t *traps) error {
+	s := &sender{Client: o.client(), traps: t, plant: o.Proof.Plant}
+	p := o.Proof
+	window := p.Window
+	if p.Plant == "forgotten" {
+		window = consumer.WindowAlways
+	}
+	c, err := consumer.New(consumer.Leased(forgetful{store, t}), s.charge, consumer.Config{
+		Name: charges, Identity: identity.CloudEvents(), Strategy: consumer.StrategyInbox, Workers: workers, Timeout: p.Timeout,
+		Inbox:    consumer.InboxPolicy{Lease: p.Lease, Poll: 100 * time.Millisecond, Starts: 50},
+		Retry:    consumer.RetryPolicy{Attempts: attempts, First: 100 * time.Millisecond, Most: p.Most, SerialAfter: 10_000, Budget: consumer.RetryBudget{PerSecond: 10_000}},
+		Provider: consumer.Provider{Window: window, Ask: s.ask},
+	}, faults.Plan{At: t.at})
+	if err != nil {
+		return err
+	}
+	return c.Run(ctx)
+}
+
+// attempts are as many as the window needs, and some for those who ask.
+const attempts = 45
+
+// sender is the handler of intents.
+type sender struct {
+	provider.Client
+	traps *traps
+	plant string
+}
+
+func (s *sender) charge(ctx context.Context, _ consumer.Call, m *semel.Message) error {
+	p, err := semel.JSON[provider.Payment](m)
+	if err != nil {
+		return err
+	}
+	key := m.IntentKey("charge")
+	switch s.plant {
+	case "new-key":
+		key = rand.Text()
+	case "settle-first":
+		time.AfterFunc(50*time.Millisecond, func() { _, _ = s.Charge(context.WithoutCancel(ctx), key, p) })
+		return nil
+	}
+	s.traps.at(beforeCall, 1)
+	_, err = s.Charge(ctx, key, p)
+	s.traps.at(afterCall, 1)
+	return judge(err)
+}
+
+// judge says what an answer means for the payment.
+func judge(err error) error {
+	var answer *provider.StatusError
+	var dial *net.OpError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &dial) && dial.Op == "dial":
+		return semel.Retry(err) // nothing was sent
+	case !errors.As(err, &answer) || answer.Status >= http.StatusInternalServerError:
+		return semel.Unknown(err)
+	case answer.Status == http.StatusTooManyRequests:
+		return semel.RetryAfter(err, answer.After)
+	case answer.Status == http.StatusConflict: // an earlier call is still under way
+		return semel.Retry(err)
+	}
+	return semel.Permanent(err)
+}
+
+// ask finds out what became of the calls for a payment whose key may be forgotten.
+func (s *sender) ask(ctx context.Context, m *semel.Message) (consumer.Finding, error) {
+	p, err := semel.JSON[provider.Payment](m)
+	if err != nil {
+		return consumer.StillUnknown, err
+	}
+	switch i, err := s.Ask(ctx, p.Reference); {
+	case err != nil || i.UnderWay:
+		return consumer.StillUnknown, err
+	case i.Charges > 0:
+		return consumer.Happened, nil
+	}
+	return consumer.DidNotHappen, nil
+}
+
+// forgetful is a store whose answer to an ending is lost now and then: it has ended the
+// claims, and who asked does not hear of it.
+type forgetful struct {
+	*pgxstore.Store
+	traps *traps
+}
+
+// End implements contract.Leases.
+func (f forgetful) End(ctx context.Context, all []contract.ClaimEnding) ([]int, error) {
+	lost, err := f.Store.End(ctx, all)
+	if err == nil && f.traps.loses() {
+		return nil, errors.New("the answer was lost")
+	}
+	return lost, err
+}

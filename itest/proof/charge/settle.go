@@ -1,0 +1,81 @@
+//go:build unix
+
+package charge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/itest/provider"
+)
+
+// patience is how long what is left may take when nothing happens any more. Whether it is
+// done, the ledger says.
+const patience = 3 * time.Minute
+
+// settled waits until both groups are at the ends of their partitions, and nothing waits
+// in the inbox.
+func (r *run) settled(ctx context.Context) error {
+	most, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	looked, waiting := time.Time{}, -1
+	err := r.until(most, func() (bool, error) {
+		if time.Since(looked) < 300*time.Millisecond {
+			return false, nil
+		}
+		looked = time.Now()
+		if behind, err := r.kafka.TryBehind(most, naiveGroup, topic); err != nil || behind > 0 || !r.watch.AtEnd(most) {
+			return false, nil
+		}
+		err := r.pool.QueryRow(most, "select count(*) from semel_inbox where state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE')").Scan(&waiting)
+		return waiting == 0, err
+	})
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		r.Say("after %v %d payments still wait", patience, waiting)
+		return nil
+	}
+	if err == nil {
+		r.Say("nothing waits any more but what is parked")
+	}
+	return err
+}
+
+// decide is the person who looks into the provider's books for each payment of which
+// nobody knows what became of it, and says so.
+func (r *run) decide(ctx context.Context) error {
+	charged := map[string]bool{}
+	err := provider.Entries(r.log(), func(e provider.Entry) {
+		if e.Kind == provider.Charged {
+			charged[e.Reference] = true
+		}
+	})
+	if err != nil {
+		return err
+	}
+	rows, err := r.store.Rows(ctx, contract.RowFilter{Consumer: charges, States: []contract.RowState{contract.StateParked},
+		Reason: semel.ReasonOutcomeUnknown, Limit: 10_000, Bodies: true})
+	if err != nil {
+		return err
+	}
+	r.ledger.decided = map[string]bool{}
+	for i := range rows {
+		p, err := semel.JSON[provider.Payment](rows[i].Message)
+		if err != nil {
+			return err
+		}
+		found := contract.ResolvedNotDone
+		if charged[p.Reference] {
+			found = contract.ResolvedDone
+		}
+		if err := r.store.Resolve(ctx, rows[i].Number, rows[i].Revision, found, contract.Act{Verb: "resolve", Who: "proof", Why: "the provider's books"}); err != nil {
+			return fmt.Errorf("resolve row %d of %s: %w", rows[i].Number, p.Reference, err)
+		}
+		r.ledger.decided[p.Reference] = true
+	}
+	r.Say("a person decided what became of %d payments", len(rows))
+	return nil
+}

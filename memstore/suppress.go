@@ -1,0 +1,32 @@
+package memstore
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
+// Suppress implements contract.Suppressor.
+func (s *Store) Suppress(ctx context.Context, number, revision int64, a contract.Act) error {
+	if err := s.ask("rows"); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.find(ctx, number, revision)
+	if err != nil {
+		return err
+	}
+	next, legal := r.State.After(contract.RowSuppressed)
+	if !legal {
+		return fmt.Errorf("row %d is %s: %w", number, r.State, semel.ErrState)
+	}
+	r.State, r.Reason, r.DueAt = next, semel.ReasonSuppressed, time.Time{}
+	s.touch(r)
+	s.setOutcome(r.key.identity, contract.Parked)
+	s.record(a, number, "done")
+	return nil
+}

@@ -1,0 +1,128 @@
+package pgxstore
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/lines"
+	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/internal/streams"
+)
+
+var (
+	_ contract.TxReceiver[pgx.Tx]    = (*Store)(nil)
+	_ contract.TxParker[pgx.Tx]      = (*Store)(nil)
+	_ contract.QueueReceiver[*Queue] = (*QueuedStore)(nil)
+	_ contract.Suppressor            = (*Store)(nil)
+)
+
+// ParkIn implements contract.TxParker, in any transaction of pgx: one round trip more for
+// the rows.
+func (s *Store) ParkIn(ctx context.Context, tx pgx.Tx, marks []contract.Mark, messages []*semel.Message, reason semel.Reason) ([]contract.Verdict, error) {
+	verdicts, err := s.MarkIn(ctx, tx, marks)
+	if err != nil {
+		return nil, err
+	}
+	var rows pgx.Batch
+	err = s.parked(marks, verdicts, messages, reason, func(text string, args []any) {
+		rows.Queue(text, args...).Exec(func(tag pgconn.CommandTag) error { return sqlform.Written(tag.RowsAffected(), 1) })
+	})
+	if err == nil && rows.Len() > 0 {
+		err = tx.SendBatch(ctx, &rows).Close()
+	}
+	if err != nil {
+		return nil, s.blameless("park", err)
+	}
+	return verdicts, nil
+}
+
+// parked sends the statement that writes a parked row for each message whose mark is fresh.
+func (s *Store) parked(marks []contract.Mark, verdicts []contract.Verdict, messages []*semel.Message, reason semel.Reason, send func(text string, args []any)) error {
+	for i, m := range sqlform.Marks(marks) {
+		if verdicts[i].Kind != contract.Fresh {
+			continue
+		}
+		values, err := sqlform.RowValues(m.Mark, &contract.Row{State: contract.StateParked, Reason: reason, Message: messages[i]})
+		if err != nil {
+			return err
+		}
+		send(s.sql.Row, append([]any{m.Scope, m.Key, m.Long, []byte{}}, values...))
+	}
+	return nil
+}
+
+// ReceiveQueued implements contract.QueueReceiver. Its marks may have neither a former
+// identity nor an age. It costs its batch a round trip, and another one where something
+// was there before.
+func (s *QueuedStore) ReceiveQueued(q *Queue, marks []contract.Mark, messages []*semel.Message, reason semel.Reason, judge func([]contract.Verdict) error) error {
+	m := s.direct.marking(sqlform.Marks(marks), nil)
+	end := func() error {
+		if err := judge(m.verdicts); err != nil {
+			return err
+		}
+		return s.direct.queueRows(q, marks, m.verdicts, messages, reason)
+	}
+	write := m.write(s.direct.sql.Mark)
+	q.Query(write.sql, write.args...).Do(func(rows pgx.Rows) error {
+		if err := write.read(rows); err != nil {
+			return err
+		}
+		if len(m.seen()) == 0 {
+			return end()
+		}
+		look := m.judge(s.direct.sql.Judge)
+		q.Query(look.sql, look.args...).Do(func(rows pgx.Rows) error {
+			if err := look.read(rows); err != nil {
+				return err
+			}
+			if err := m.fault(); err != nil {
+				return err
+			}
+			return end()
+		})
+		return nil
+	})
+	return q.Err()
+}
+
+// queueRows queues the rows of the messages whose marks are fresh.
+func (s *Store) queueRows(q *Queue, marks []contract.Mark, verdicts []contract.Verdict, messages []*semel.Message, reason semel.Reason) error {
+	if reason != semel.ReasonNone {
+		return s.parked(marks, verdicts, messages, reason, func(text string, args []any) { q.write(1, text, args) })
+	}
+	pieces, err := sqlform.Receive(marks, verdicts, messages)
+	if err != nil {
+		return err
+	}
+	for _, r := range pieces {
+		q.write(len(r.IDs), s.sql.Receive, r.Columns())
+	}
+	if begun := streams.Received(marks, verdicts); len(begun) > 0 {
+		r := beginStreams(s.sql, begun)
+		q.Exec(r.sql, r.args...)
+	}
+	texts, args := entering(s.sql, sqlform.Marks(marks), lines.Received(marks, verdicts))
+	for i := range texts {
+		q.Exec(texts[i], args[i]...)
+	}
+	return nil
+}
+
+// write queues a statement that writes so many rows.
+func (q *Queue) write(rows int, text string, args []any) {
+	q.Query(text, args...).Do(func(r pgx.Rows) error {
+		r.Close()
+		if err := r.Err(); err != nil {
+			return err
+		}
+		return sqlform.Written(r.CommandTag().RowsAffected(), rows)
+	})
+}
+
+// Suppress implements contract.Suppressor.
+func (t *tables) Suppress(ctx context.Context, number, revision int64, a contract.Act) error {
+	return t.inner.Suppress(ctx, number, revision, a)
+}

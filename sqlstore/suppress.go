@@ -1,0 +1,35 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
+// Suppress implements contract.Suppressor.
+func (s *Store) Suppress(ctx context.Context, number, revision int64, a contract.Act) error {
+	s, err := s.ofRow(ctx, number)
+	if err != nil {
+		return err
+	}
+	err = s.write(ctx, func(tx *sql.Tx) error {
+		r, err := s.look(ctx, tx, number, revision)
+		if err != nil {
+			return err
+		}
+		if _, legal := r.state.After(contract.RowSuppressed); !legal {
+			return fmt.Errorf("row %d is %s: %w", number, r.state, semel.ErrState)
+		}
+		if err := s.set(ctx, tx, r, s.sql.SuppressRow, string(semel.ReasonSuppressed)); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, s.sql.Discard, int64(contract.Parked), r.scope, r.id); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, a, number, "done")
+	})
+	return s.answer("suppress", err)
+}
