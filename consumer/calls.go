@@ -18,6 +18,9 @@ type caller interface {
 
 // calling has the handler of one message run by its batch, if that is for calls.
 func (p *pilot[Tx]) calling(f *flight[Tx], i int, m *semel.Message, run func() error) func() error {
+	if k, keyed := any(f.batch).(*keyedCall); keyed {
+		return func() error { return k.call(f.ctx, &p.engine.config, f.cancel, m, run) }
+	}
 	out, ok := f.batch.(caller)
 	h := rowOf(&f.Entries[i])
 	if !ok || h == nil {

@@ -173,6 +173,8 @@ type Config struct {
 	Logger *slog.Logger
 	// Observers watch.
 	Observers []semel.Observer
+	// keyed says that the store keeps keys, and no rows; New sets it.
+	keyed bool
 	// plan is of tests; New sets it.
 	plan faults.Plan
 	// reaped: markers were removed under an earlier policy; New sets it, lookBack finds out.

@@ -167,7 +167,13 @@ func (c *Consumer[Tx]) check(ctx context.Context, source contract.Source) error 
 	if err := c.config.retain(ctx, c.store, source); err != nil {
 		return err
 	}
-	if p, ok := source.(contract.Positioned); ok {
+	keys, isKeyed := any(c.store).(*keyed)
+	if isKeyed {
+		if err := keys.covers(ctx, &c.config, source); err != nil {
+			return err
+		}
+	}
+	if p, ok := source.(contract.Positioned); ok && !isKeyed { // keys recognise what is read again
 		positions, ok := abilityOf[contract.PositionStore](c.store)
 		if !ok {
 			return fmt.Errorf("semel: consumer %q: its source needs positions and its store keeps none: %w", c.config.Name, semel.ErrUnsupported)

@@ -85,6 +85,9 @@ func (c *Consumer[Tx]) looping(ctx context.Context) (*loopSource, error) {
 	if loop != nil {
 		return loop, nil
 	}
+	if _, isKeyed := any(c.store).(*keyed); isKeyed {
+		return nil, fmt.Errorf("semel: consumer %q: Process is not for Keyed; for a loop of your own use leasedkey.Keys.Do: %w", c.config.Name, semel.ErrUnsupported)
+	}
 	if _, calls := c.store.(callsOut); calls {
 		return nil, fmt.Errorf("semel: consumer %q: Process runs a handler when a message comes, and with Leased one runs when its message is claimed; use Accept of a consumer on the store itself, and Work or Run here: %w", c.config.Name, semel.ErrUnsupported)
 	}

@@ -123,6 +123,9 @@ func (m *Machine) wait(it *Item, f Failure, d Time) {
 // as a mark without a handler.
 func (m *Machine) endAs(it *Item, then Then, reason semel.Reason) {
 	it.failing().reason = reason
+	if then == ThenPark && m.config.NoRows {
+		then = m.config.RetryThen
+	}
 	switch then {
 	case ThenHalt:
 		m.halt(it)

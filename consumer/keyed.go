@@ -1,0 +1,259 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
+// KeyPolicy says how the keys of Keyed are kept.
+type KeyPolicy struct {
+	// Keep is how long a key is kept after its last change. Required, and not shorter than
+	// the horizon, which is how late a copy can come (see RetentionPolicy.Keep): what
+	// comes later is called for again. A run refuses to start if it is.
+	Keep time.Duration
+	// Delay is how late a producer, or what lies between it and the broker, may send a
+	// copy. It is part of the horizon.
+	Delay time.Duration
+	// MayForget says why it is bearable that the store may forget keys, and calls be made
+	// twice. Without it a store that is volatile, or does not say, is refused.
+	MayForget string
+}
+
+// Keyed is a store for handlers that call out, without any database: a message is claimed by
+// a leased key, such as one in Redis, its handler is called, the key is completed, and then
+// the source is told. The lease, Config.Inbox.Lease, is extended while the handler runs. Of
+// the processes of a consumer one at a time calls for a message, as long as handlers heed
+// their contexts and processes are not frozen for longer than a lease. The call happens at
+// least once: again after a crash between it and its record, where the lease was lost
+// meanwhile, and where the store has forgotten. Give the other side
+// Message.IdempotencyKey. Config.Provider says what becomes of calls of unknown outcome.
+//
+// How a handler ends: nil, and Duplicate, complete the key. Retry and Unmet free it: this
+// attempt had no effect. Permanent, Park and Discard end it for good, with their reason. What
+// became of the call is not known after any other error, a time-out or a panic.
+//
+// A key that somebody else has is waited for, as no attempt; it is never a duplicate. A flight
+// has one message; Config.Workers bounds how many run at once, and with LanesPartition one of
+// a partition does. It needs StrategyMarker.
+//
+// There is no inbox: no wait is longer than Config.Hold, and nothing can be parked.
+// Retry.Then, OnConflict and OnBadIdentity are ThenDeadLetter or ThenHalt (OnConflict also
+// ThenAcceptFirst), and what a handler parks ends as Retry.Then says. A key whose message
+// was dead-lettered with an outcome that is unknown stays so: leasedkey.Keys.Resolve ends it.
+// Process is not for it: see package leasedkey.
+func Keyed(store contract.KeyStore, p KeyPolicy) contract.TxStore[Call] {
+	return &keyed{keys: store, policy: p, sources: map[int64]keyScope{}, numbers: map[keyScope]int64{}, open: map[semel.Key]*openKey{}}
+}
+
+// keyed carries out a flight as the claim of a key.
+type keyed struct {
+	keys   contract.KeyStore
+	policy KeyPolicy
+
+	mutex sync.Mutex
+	// Scopes are numbered for this process alone: keys have names. Guarded by mutex.
+	sources map[int64]keyScope
+	numbers map[keyScope]int64
+	// open are the keys of which the store did not answer: whether they are claimed, or
+	// ended. Guarded by mutex.
+	open map[semel.Key]*openKey
+}
+
+// keyScope is what a scope's number stands for.
+type keyScope struct {
+	consumer, source string
+	generation       int64
+}
+
+// openKey is what is asked again of a key under the same token.
+type openKey struct {
+	token contract.Token
+	// ending is of a claim that is to end; nil: it is to be claimed.
+	ending *contract.KeyEnding
+}
+
+func (s *keyed) inner() any { return nil }
+
+// fitsLeased implements callsOut.
+func (s *keyed) fitsLeased(c *Config) error {
+	const remedy = "there is no inbox in which a message could be parked; use ThenDeadLetter, with a source that keeps dead letters, or ThenHalt"
+	switch {
+	case s.keys == nil:
+		return errors.New("the store of Keyed is nil; pass one that is open")
+	case c.Strategy != StrategyMarker:
+		return fmt.Errorf("with Keyed the Strategy is %v, and must be %v: the key is what recognises a copy", c.Strategy, StrategyMarker)
+	case c.Retry.Then == ThenPark:
+		return fmt.Errorf("with Keyed Retry.Then cannot be ThenPark, its default: %s", remedy)
+	case c.OnConflict == ThenPark:
+		return fmt.Errorf("with Keyed OnConflict cannot be ThenPark, its default: %s, or ThenAcceptFirst", remedy)
+	case c.OnBadIdentity == ThenPark:
+		return fmt.Errorf("with Keyed OnBadIdentity cannot be ThenPark, its default: %s", remedy)
+	case c.Otherwise == OtherwisePark:
+		return errors.New("with Keyed Otherwise cannot be OtherwisePark: there is no inbox; use OtherwiseDeadLetter or OtherwiseSkip")
+	case s.policy.Keep < max(leastKeep, c.Inbox.Lease):
+		return fmt.Errorf("KeyPolicy.Keep is %v, and must be at least %v, and longer than a copy can take to come", s.policy.Keep, max(leastKeep, c.Inbox.Lease))
+	case s.policy.Delay < 0:
+		return fmt.Errorf("KeyPolicy.Delay is %v; it is a time, or 0", s.policy.Delay)
+	}
+	c.Batch.Most, c.keyed = 1, true
+	return s.durable(c)
+}
+
+// durable refuses a store that may forget, unless somebody said why that is bearable (J4).
+func (s *keyed) durable(c *Config) error {
+	degree, why := contract.Durable, "the store keeps what it acknowledged"
+	if says, able := s.keys.(contract.KeyDurability); able {
+		degree, why = says.Durable()
+	}
+	if degree > contract.DurableButSeconds && s.policy.MayForget == "" {
+		return fmt.Errorf("the store of the keys is %v (%s), so that calls may be made twice; make it durable, or say in KeyPolicy.MayForget why that is bearable", degree, why)
+	}
+	log := c.Logger.Info
+	if degree != contract.Durable {
+		log = c.Logger.Warn
+	}
+	log("calls are claimed by leased keys: one at a time, at least once, under one idempotency key; what the store of the keys forgets is called for again",
+		"consumer", c.Name, "keys", degree.String(), "by", why, "kept", s.policy.Keep, "bearable", s.policy.MayForget)
+	return nil
+}
+
+// covers says why keys are kept for a shorter time than a copy can take to come (H1); nil if
+// they are not.
+func (s *keyed) covers(ctx context.Context, c *Config, source contract.Source) error {
+	within := *c
+	within.Retention.Keep, within.Retention.Delay = s.policy.Keep, s.policy.Delay
+	h, err := within.horizon(ctx, source)
+	if err != nil {
+		return err
+	}
+	if err = within.covers(h); err == nil {
+		c.Logger.Info("keys are kept for longer than a copy can take to come", "consumer", c.Name, "kept", s.policy.Keep, "horizon", h.Late, "of", h.Why)
+	}
+	return err
+}
+
+// Scope implements contract.TxStore.
+func (s *keyed) Scope(_ context.Context, consumer, source string, generation int64) (int64, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	named := keyScope{consumer, source, generation}
+	n, known := s.numbers[named]
+	if !known {
+		n = int64(len(s.numbers)) + 1
+		s.numbers[named], s.sources[n] = n, named
+	}
+	return n, nil
+}
+
+// Classify implements contract.TxStore.
+func (s *keyed) Classify(err error) contract.Class { return s.keys.Classify(err) }
+
+// key is the one of a mark.
+func (s *keyed) key(m *contract.Mark) semel.Key {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	of := s.sources[m.Scope]
+	return semel.Key{Consumer: of.consumer, Source: of.source, ID: string(m.ID)}
+}
+
+// Begin implements contract.TxStore: it claims the key. What the store did not answer of it
+// before is asked again first, under the token of then.
+func (s *keyed) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[Call], []contract.Verdict, error) {
+	if len(marks) != 1 {
+		return nil, nil, fmt.Errorf("semel: a flight of keys has one message, and this one has %d", len(marks))
+	}
+	m := &marks[0]
+	c := &keyedCall{store: s, key: s.key(m), as: m.As, lease: o.Lease, token: contract.NewToken()}
+	if before := s.opened(c.key); before != nil && before.ending != nil {
+		switch err := s.keys.EndKey(ctx, c.key, before.token, *before.ending); {
+		case err == nil:
+			s.settleOpen(c.key)
+			return c, []contract.Verdict{{Kind: contract.Seen, Was: outcomeOf(before.ending)}}, nil
+		case !errors.Is(err, contract.ErrClaimLost):
+			return nil, nil, err
+		}
+	} else if before != nil {
+		c.token = before.token
+	}
+	s.keepOpen(c.key, &openKey{token: c.token})
+	asked := time.Now()
+	answer, err := s.keys.ClaimKey(ctx, contract.KeyClaim{Key: c.key, Fingerprint: m.Fingerprint, Token: c.token, Lease: o.Lease, Keep: s.policy.Keep})
+	if err != nil && s.keys.Classify(err) != contract.ClassPermanent {
+		return nil, nil, err
+	}
+	s.settleOpen(c.key)
+	if err != nil { // of this key alone: its neighbours go on
+		c.refused = err
+		return c, []contract.Verdict{{Kind: contract.Fresh}}, nil
+	}
+	c.answer = answer
+	if answer.State == contract.KeyClaimed {
+		c.hold(asked)
+	}
+	return c, []contract.Verdict{verdictOf(answer)}, nil
+}
+
+// verdictOf is what an answer means for a mark.
+func verdictOf(a contract.KeyAnswer) contract.Verdict {
+	switch a.State {
+	case contract.KeyClaimed:
+		return contract.Verdict{Kind: contract.Fresh}
+	case contract.KeyCompleted:
+		return contract.Verdict{Kind: contract.Seen, Was: contract.Applied}
+	case contract.KeyFailed:
+		return contract.Verdict{Kind: contract.Seen, Was: outcomeOf(&contract.KeyEnding{Event: contract.KeyFail, Result: a.Result})}
+	case contract.KeyConflict:
+		return contract.Verdict{Kind: contract.Conflict}
+	}
+	return contract.Verdict{Kind: contract.Busy} // nobody knows how it ends
+}
+
+// failedWith is the result of a key that failed for good: how its message ended, and why.
+func failedWith(o contract.Outcome, why semel.Reason) []byte {
+	return append([]byte(o.String()), "\n"+string(why)...)
+}
+
+// outcomeOf is the outcome that an ending stands for. What failed by other means than a
+// consumer's counts as discarded: its effect is not there, and will not be.
+func outcomeOf(e *contract.KeyEnding) contract.Outcome {
+	if e.Event == contract.KeyComplete {
+		return contract.Applied
+	}
+	word, _, _ := strings.Cut(string(e.Result), "\n")
+	if word == contract.DeadLettered.String() {
+		return contract.DeadLettered
+	}
+	return contract.Discarded
+}
+
+// opened is what is open of a key; nil if nothing is.
+func (s *keyed) opened(key semel.Key) *openKey {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.open[key]
+}
+
+// mostOpen bounds what is remembered of keys whose messages may come no more to this process.
+// What is not remembered waits for the end of its lease.
+const mostOpen = 100_000
+
+func (s *keyed) keepOpen(key semel.Key, o *openKey) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if _, there := s.open[key]; there || len(s.open) < mostOpen {
+		s.open[key] = o
+	}
+}
+
+func (s *keyed) settleOpen(key semel.Key) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	delete(s.open, key)
+}

@@ -1,0 +1,172 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/memstore"
+)
+
+func TestKeyedConsumersAndTheDead(t *testing.T) {
+	well := func(made *called) func(context.Context, consumer.Call, *semel.Message) error {
+		return func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.call(m); return nil }
+	}
+	bubble(t, "B11_what_another_holds_is_no_duplicate_and_is_followed_within_its_lease", func(t *testing.T) {
+		keys, made := memstore.NewKeys(), newCalled()
+		diesHolding(t, keys, "m0", 30*time.Second)
+		began := time.Now()
+		counts := runs(t, consumer.Keyed(keys, keptKeys), well(made), keyedConfigOf(newListSource(numbered("m", 3)...)))
+		if took := time.Since(began); counts.Applied != 3 || counts.Duplicates != 0 || took < 30*time.Second || took > 45*time.Second {
+			t.Errorf("%+v after %v", counts, took)
+		}
+		made.want(t, "m0", 1)
+	})
+	bubble(t, "E3_trap_119_what_is_unknown_is_not_repeated_after_the_window", func(t *testing.T) {
+		keys, made := memstore.NewKeys(), newCalled()
+		diesHolding(t, keys, "a", time.Second)
+		pass(48 * time.Hour)
+		g := bury(t, message("a", ""), message("b", ""))
+		counts := runs(t, consumer.Keyed(keys, keptKeys), well(made), keyedConfig(g))
+		if counts.Applied != 1 || counts.DeadLettered != 1 || g.lies(t)["a"] != 1 {
+			t.Errorf("%+v, %v", counts, g.lies(t))
+		}
+		made.want(t, "a", 0)
+		if a := keyOf(t, keys, "a"); !a.Unknown() {
+			t.Errorf("what nobody knows is %+v", a)
+		}
+	})
+	bubble(t, "E3_the_other_side_is_asked_after_the_window", func(t *testing.T) {
+		for finding, calls := range map[consumer.Finding]int{consumer.Happened: 0, consumer.DidNotHappen: 1} {
+			keys, made := memstore.NewKeys(), newCalled()
+			diesHolding(t, keys, "m0", time.Second)
+			pass(48 * time.Hour)
+			c := keyedConfigOf(newListSource(numbered("m", 1)...))
+			c.Provider.Ask = func(context.Context, *semel.Message) (consumer.Finding, error) { return finding, nil }
+			if counts := runs(t, consumer.Keyed(keys, keptKeys), well(made), c); counts.Applied != 1 {
+				t.Errorf("%v: %+v", finding, counts)
+			}
+			made.want(t, "m0", calls)
+			if a := keyOf(t, keys, "m0"); a.State != contract.KeyCompleted {
+				t.Errorf("%v: the key is %v", finding, a.State)
+			}
+		}
+	})
+	bubble(t, "law_5_a_slow_call_keeps_its_lease", func(t *testing.T) {
+		keys, made := memstore.NewKeys(), newCalled()
+		slow := func(_ context.Context, _ consumer.Call, m *semel.Message) error {
+			made.call(m)
+			pass(29 * time.Second)
+			return nil
+		}
+		config := func() consumer.Config {
+			c := keyedConfigOf(newListSource(numbered("m", 2)...))
+			c.Inbox.Lease = 2 * time.Second
+			return c
+		}
+		one, other := start(t, mustNew(t, consumer.Keyed(keys, keptKeys), slow, config())), start(t, mustNew(t, consumer.Keyed(keys, keptKeys), slow, config()))
+		if err := errors.Join(one.wait(), other.wait()); err != nil {
+			t.Error(err)
+		}
+		made.want(t, "m0", 1)
+		made.want(t, "m1", 1)
+	})
+	bubble(t, "law_5_a_late_answer_changes_nothing", func(t *testing.T) {
+		keys, made := &flaky{KeyStore: memstore.NewKeys()}, newCalled()
+		frozen := true
+		keys.fault = func(step string, _ bool) error {
+			if step == "extend" && frozen { // of a process that is frozen nothing is heard
+				return errKeysAway
+			}
+			return nil
+		}
+		c := keyedConfigOf(newListSource(numbered("m", 1)...))
+		c.Inbox.Lease, c.Timeout = 3*time.Second, time.Minute
+		ended := make(chan semel.Counts)
+		go func() {
+			ended <- runs(t, consumer.Keyed(keys, keptKeys), func(_ context.Context, _ consumer.Call, m *semel.Message) error {
+				if made.call(m) == 1 {
+					pass(20 * time.Second)
+				}
+				return nil
+			}, c)
+		}()
+		pass(10 * time.Second)
+		second := runs(t, consumer.Keyed(keys.KeyStore, keptKeys), well(made), keyedConfigOf(newListSource(numbered("m", 1)...)))
+		first := <-ended
+		if second.Applied != 1 || first.Applied != 0 || first.Duplicates != 1 {
+			t.Errorf("the second %+v, the first %+v", second, first)
+		}
+		made.want(t, "m0", 2) // the second under the same key, after the lease
+	})
+}
+
+func TestKeyedConsumersWithoutAnswers(t *testing.T) {
+	bubble(t, "case_3_an_end_without_an_answer_is_asked_again_and_nobody_is_called_twice", func(t *testing.T) {
+		for name, loses := range map[string]func(n int, after bool) bool{
+			"its answer is lost":       func(n int, after bool) bool { return n < 3 && after },
+			"it is not heard":          func(n int, after bool) bool { return n < 3 && !after },
+			"for longer than a commit": func(n int, after bool) bool { return n < 90 && !after },
+		} {
+			keys, made := &flaky{KeyStore: memstore.NewKeys()}, newCalled()
+			n := 0
+			keys.fault = func(step string, after bool) error {
+				if step == "end" && loses(n, after) {
+					n++
+					return errKeysAway
+				}
+				return nil
+			}
+			counts := runs(t, consumer.Keyed(keys, keptKeys), func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.call(m); return nil }, keyedConfigOf(newListSource(numbered("m", 1)...)))
+			if counts.Applied != 1 || counts.Duplicates != 0 {
+				t.Errorf("%s: %+v", name, counts)
+			}
+			made.want(t, "m0", 1)
+		}
+	})
+	bubble(t, "case_3_a_claim_without_an_answer_is_asked_again_under_its_token", func(t *testing.T) {
+		keys, made := &flaky{KeyStore: memstore.NewKeys()}, newCalled()
+		n := 0
+		keys.fault = func(step string, after bool) error {
+			if step == "claim" && after && n < 2 {
+				n++
+				return errKeysAway
+			}
+			return nil
+		}
+		began := time.Now()
+		counts := runs(t, consumer.Keyed(keys, keptKeys), func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.call(m); return nil }, keyedConfigOf(newListSource(numbered("m", 1)...)))
+		if took := time.Since(began); counts.Applied != 1 || took > 5*time.Second {
+			t.Errorf("%+v after %v", counts, took)
+		}
+		made.want(t, "m0", 1)
+		if a := keyOf(t, keys, "m0"); a.Started != 1 {
+			t.Errorf("it counts as %d claims", a.Started)
+		}
+	})
+	bubble(t, "law_13_C10_while_the_store_is_away_nobody_is_called_and_nothing_spins", func(t *testing.T) {
+		keys, made := &flaky{KeyStore: memstore.NewKeys()}, newCalled()
+		began := time.Now()
+		keys.fault = func(string, bool) error {
+			if time.Since(began) < time.Hour {
+				return errKeysAway
+			}
+			return nil
+		}
+		source := newListSource(numbered("m", 100)...)
+		running := start(t, mustNew(t, consumer.Keyed(keys, keptKeys), func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.call(m); return nil }, keyedConfigOf(source)))
+		pass(time.Hour - time.Second)
+		if asked := keys.claims; made.of("m0") != 0 || source.isSettled(0) != 0 || asked > 3000 {
+			t.Errorf("%d calls, %d settled, %d asked in an hour", made.of("m0"), source.isSettled(0), asked)
+		}
+		if err := running.wait(); err != nil {
+			t.Error(err)
+		}
+		made.want(t, "m99", 1)
+	})
+}
+

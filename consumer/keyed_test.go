@@ -1,0 +1,310 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/memstore"
+)
+
+// keptKeys is a policy for keys in memory.
+var keptKeys = consumer.KeyPolicy{Keep: 30 * 24 * time.Hour, MayForget: "it is a test"}
+
+// keyedConfig ends what cannot be applied in the dead letters of a source.
+func keyedConfig(source contract.Source) consumer.Config {
+	c := deadConfig(source)
+	c.Workers, c.Lanes = 4, consumer.LanesNone
+	return c
+}
+
+// flaky is a store of keys whose answers a test chooses.
+type flaky struct {
+	contract.KeyStore
+	mutex sync.Mutex
+	// fault, if not nil, is asked before and after each step: "claim", "end", "extend".
+	fault  func(step string, after bool) error // guarded by mutex
+	claims int                                 // guarded by mutex
+}
+
+var errKeysAway = errors.New("the store of the keys is away")
+
+func (f *flaky) do(step string, do func() error) error {
+	f.mutex.Lock()
+	ask := f.fault
+	if step == "claim" {
+		f.claims++
+	}
+	f.mutex.Unlock()
+	if ask == nil {
+		return do()
+	}
+	if err := ask(step, false); err != nil {
+		return err
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	return ask(step, true)
+}
+
+func (f *flaky) ClaimKey(ctx context.Context, c contract.KeyClaim) (a contract.KeyAnswer, err error) {
+	return a, f.do("claim", func() error { a, err = f.KeyStore.ClaimKey(ctx, c); return err })
+}
+
+func (f *flaky) EndKey(ctx context.Context, key semel.Key, t contract.Token, e contract.KeyEnding) error {
+	return f.do("end", func() error { return f.KeyStore.EndKey(ctx, key, t, e) })
+}
+
+func (f *flaky) ExtendKey(ctx context.Context, key semel.Key, t contract.Token, lease time.Duration) error {
+	return f.do("extend", func() error { return f.KeyStore.ExtendKey(ctx, key, t, lease) })
+}
+
+func (f *flaky) Durable() (contract.Durability, string) {
+	return contract.Volatile, "it is in the memory of a test"
+}
+
+func (f *flaky) Classify(err error) contract.Class {
+	if errors.Is(err, errKeysAway) {
+		return contract.ClassDown
+	}
+	return f.KeyStore.Classify(err)
+}
+
+// called are the calls by id, and the idempotency keys under which they came.
+type called struct {
+	mutex sync.Mutex
+	calls map[string]int
+	keys  map[string]map[string]bool
+}
+
+func newCalled() *called { return &called{calls: map[string]int{}, keys: map[string]map[string]bool{}} }
+
+// call counts a call, and returns which one of its message it is.
+func (c *called) call(m *semel.Message) int {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	id := m.Identity.ID
+	c.calls[id]++
+	if c.keys[id] == nil {
+		c.keys[id] = map[string]bool{}
+	}
+	c.keys[id][m.IdempotencyKey("call")] = true
+	return c.calls[id]
+}
+
+func (c *called) of(id string) int {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.calls[id]
+}
+
+// want fails unless there were so many calls for an id, all under one key.
+func (c *called) want(t *testing.T, id string, n int) {
+	t.Helper()
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.calls[id] != n || n > 0 && len(c.keys[id]) != 1 {
+		t.Errorf("%s was called for %d times under %d keys; want %d under one", id, c.calls[id], len(c.keys[id]), n)
+	}
+}
+
+// keyOf is how a key stands, asked by somebody who leaves nothing behind but a claim that
+// had no effect.
+func keyOf(t *testing.T, keys contract.KeyStore, id string) contract.KeyAnswer {
+	t.Helper()
+	key, token := semel.Key{Consumer: "billing", ID: id}, contract.NewToken()
+	a, err := keys.ClaimKey(t.Context(), contract.KeyClaim{Key: key, Token: token, Lease: time.Second, Keep: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.State == contract.KeyClaimed {
+		if err := keys.EndKey(t.Context(), key, token, contract.KeyEnding{Event: contract.KeyRelease, Keep: time.Hour}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return a
+}
+
+// diesHolding is a process that claimed a key, and is never heard of again.
+func diesHolding(t *testing.T, keys contract.KeyStore, id string, lease time.Duration) {
+	t.Helper()
+	a, err := keys.ClaimKey(t.Context(), contract.KeyClaim{Key: semel.Key{Consumer: "billing", ID: id}, Token: contract.NewToken(), Lease: lease, Keep: time.Hour * 1000})
+	if err != nil || a.State != contract.KeyClaimed {
+		t.Fatal(a, err)
+	}
+}
+
+func TestKeyedConsumersCallOnce(t *testing.T) {
+	bubble(t, "B11_law_9_each_message_is_called_for_once_and_copies_are_duplicates", func(t *testing.T) {
+		keys, made := memstore.NewKeys(), newCalled()
+		source := newListSource(append(numbered("m", 50), numbered("m", 50)...)...)
+		handle := func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.call(m); return nil }
+		counts := runs(t, consumer.Keyed(keys, keptKeys), handle, keyedConfigOf(source))
+		again := runs(t, consumer.Keyed(keys, keptKeys), handle, keyedConfigOf(newListSource(numbered("m", 50)...)))
+		if counts.Applied != 50 || counts.Duplicates != 50 || again.Duplicates != 50 || again.Applied != 0 {
+			t.Errorf("%+v; %+v", counts, again)
+		}
+		for i := range 50 {
+			made.want(t, fmt.Sprint("m", i), 1)
+		}
+	})
+	bubble(t, "law_2_nothing_is_settled_before_its_key_is_completed", func(t *testing.T) {
+		keys := &flaky{KeyStore: memstore.NewKeys()}
+		source := newListSource(numbered("m", 20)...)
+		completed := 0
+		keys.fault = func(step string, after bool) error {
+			if step == "end" && !after {
+				completed++
+			}
+			return nil
+		}
+		source.refuse = func() error { // asked with each settlement
+			if len(source.settled) > completed {
+				t.Errorf("%d are settled, and %d keys ended", len(source.settled), completed)
+			}
+			return nil
+		}
+		counts := runs(t, consumer.Keyed(keys, keptKeys), func(context.Context, consumer.Call, *semel.Message) error { return nil }, keyedConfigOf(source))
+		if counts.Applied != 20 || completed != 20 {
+			t.Errorf("%+v, %d ended", counts, completed)
+		}
+	})
+	bubble(t, "law_10_another_content_under_the_same_identity_is_a_conflict", func(t *testing.T) {
+		keys, made := memstore.NewKeys(), newCalled()
+		g := bury(t, message("1", "a"), message("1", "b"))
+		counts := runs(t, consumer.Keyed(keys, keptKeys), func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.call(m); return nil }, keyedConfig(g))
+		if counts.Applied != 1 || counts.Conflicts != 1 || g.lies(t)["1"] != 1 {
+			t.Errorf("%+v, %v", counts, g.lies(t))
+		}
+		made.want(t, "1", 1)
+	})
+}
+
+// keyedConfigOf is for a source without dead letters.
+func keyedConfigOf(source contract.Source) consumer.Config {
+	c := config(source)
+	c.Workers, c.Lanes = 4, consumer.LanesNone
+	c.Retry.Then, c.OnConflict, c.OnBadIdentity = consumer.ThenHalt, consumer.ThenHalt, consumer.ThenHalt
+	return c
+}
+
+func TestKeyedConsumersFail(t *testing.T) {
+	bubble(t, "law_4_C4_each_ending_of_a_handler_ends_its_key_so", func(t *testing.T) {
+		keys, made := memstore.NewKeys(), newCalled()
+		g := bury(t, message("good", ""), message("later", ""), message("bad", ""), message("parked", ""), message("dropped", ""), message("there", ""), message("worse", ""), message("", ""))
+		handle := func(_ context.Context, _ consumer.Call, m *semel.Message) error {
+			n := made.call(m)
+			switch id := m.Identity.ID; {
+			case id == "later" && n < 3:
+				return semel.Retry(errTest)
+			case id == "bad":
+				return semel.Permanent(errTest)
+			case id == "parked":
+				return semel.Park("look at it")
+			case id == "dropped":
+				return semel.Discard("not ours")
+			case id == "there":
+				return semel.Duplicate(errTest)
+			case id == "worse":
+				return errTest
+			}
+			return nil
+		}
+		counts := runs(t, consumer.Keyed(keys, keptKeys), handle, keyedConfig(g))
+		if counts.Applied != 2 || counts.Duplicates != 1 || counts.DeadLettered != 4 || counts.Discarded != 1 || counts.Parked != 0 {
+			t.Errorf("%+v", counts)
+		}
+		if got := fmt.Sprint(g.lies(t)); got != "map[:1 bad:1 parked:1 worse:1]" {
+			t.Errorf("the dead letters are %s", got)
+		}
+		for id, want := range map[string]string{"good": "completed ", "later": "completed ", "there": "completed ", "bad": "failed dead-lettered\npermanent failure",
+			"parked": "failed dead-lettered\nlook at it", "dropped": "failed discarded\nnot ours", "worse": "claimed "} {
+			a := keyOf(t, keys, id)
+			if got := strings.ReplaceAll(fmt.Sprintf("%v %s", a.State, a.Result), "_", "-"); got != want || a.Unknown() != (id == "worse") {
+				t.Errorf("the key of %s is %q, unknown %v; want %q", id, got, a.Unknown(), want)
+			}
+		}
+		made.want(t, "worse", consumer.DefaultAttempts)
+		again := runs(t, consumer.Keyed(keys, keptKeys), handle, keyedConfig(bury(t, message("bad", ""), message("dropped", ""), message("there", ""))))
+		if again.Duplicates != 3 {
+			t.Errorf("copies of what has ended: %+v", again)
+		}
+	})
+	bubble(t, "law_7_a_key_that_cannot_be_claimed_harms_no_other", func(t *testing.T) {
+		keys, made := &odd{memstore.NewKeys()}, newCalled()
+		g := bury(t, message("a", ""), message("odd", ""), message("b", ""))
+		counts := runs(t, consumer.Keyed(keys, keptKeys), func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.call(m); return nil }, keyedConfig(g))
+		if counts.Applied != 2 || counts.DeadLettered != 1 || g.lies(t)["odd"] != 1 || made.of("odd") != 0 {
+			t.Errorf("%+v, %v", counts, g.lies(t))
+		}
+	})
+	bubble(t, "case_6_a_wait_longer_than_hold_ends_as_retry_says", func(t *testing.T) {
+		keys, g := memstore.NewKeys(), bury(t, message("a", ""))
+		counts := runs(t, consumer.Keyed(keys, keptKeys), func(context.Context, consumer.Call, *semel.Message) error {
+			return semel.RetryAfter(errTest, time.Hour)
+		}, keyedConfig(g))
+		if counts.DeadLettered != 1 || g.lies(t)["a"] != 1 {
+			t.Errorf("%+v, %v", counts, g.lies(t))
+		}
+	})
+}
+
+// odd has a key in whose place something else stands.
+type odd struct{ *memstore.Keys }
+
+var errOdd = errors.New("another program has a key of this name")
+
+func (o *odd) ClaimKey(ctx context.Context, c contract.KeyClaim) (contract.KeyAnswer, error) {
+	if c.Key.ID == "odd" {
+		return contract.KeyAnswer{}, errOdd
+	}
+	return o.Keys.ClaimKey(ctx, c)
+}
+
+func (o *odd) Classify(err error) contract.Class {
+	if errors.Is(err, errOdd) {
+		return contract.ClassPermanent
+	}
+	return o.Keys.Classify(err)
+}
+
+func TestKeyedConsumersAreRefused(t *testing.T) {
+	for want, spoil := range map[string]func(c *consumer.Config, p *consumer.KeyPolicy){
+		"Retry.Then cannot be ThenPark":    func(c *consumer.Config, _ *consumer.KeyPolicy) { c.Retry.Then = consumer.ThenPark },
+		"OnConflict cannot be ThenPark":    func(c *consumer.Config, _ *consumer.KeyPolicy) { c.OnConflict = consumer.ThenPark },
+		"OnBadIdentity cannot be ThenPark": func(c *consumer.Config, _ *consumer.KeyPolicy) { c.OnBadIdentity = consumer.ThenPark },
+		"must be marker":                   func(c *consumer.Config, _ *consumer.KeyPolicy) { c.Strategy = consumer.StrategyInbox },
+		"KeyPolicy.Keep is 0s":             func(_ *consumer.Config, p *consumer.KeyPolicy) { p.Keep = 0 },
+		"J4 volatile":                      func(_ *consumer.Config, p *consumer.KeyPolicy) { p.MayForget = "" },
+		"longer than Hold":                 func(c *consumer.Config, _ *consumer.KeyPolicy) { c.Retry.Most = time.Hour },
+	} {
+		t.Run(want, func(t *testing.T) {
+			c, p := keyedConfig(nil), keptKeys
+			spoil(&c, &p)
+			_, err := consumer.New(consumer.Keyed(memstore.NewKeys(), p), func(context.Context, consumer.Call, *semel.Message) error { return nil }, c)
+			if err == nil || !strings.Contains(err.Error(), strings.TrimPrefix(want, "J4 ")) {
+				t.Errorf("it says %v", err)
+			}
+		})
+	}
+	bubble(t, "H1_keys_that_go_before_a_copy_can_come_are_refused", func(t *testing.T) {
+		p := keptKeys
+		p.Keep, p.Delay = time.Hour, 2*time.Hour
+		c := mustNew(t, consumer.Keyed(memstore.NewKeys(), p), func(context.Context, consumer.Call, *semel.Message) error { return nil }, keyedConfigOf(newListSource()))
+		if err := c.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "a copy can come") {
+			t.Errorf("it says %v", err)
+		}
+	})
+	if _, err := mustNew(t, consumer.Keyed(memstore.NewKeys(), keptKeys), func(context.Context, consumer.Call, *semel.Message) error { return io.EOF }, keyedConfig(nil)).Process(t.Context(), message("a", "")); !errors.Is(err, semel.ErrUnsupported) {
+		t.Errorf("Process says %v", err)
+	}
+}
