@@ -34,6 +34,9 @@ const (
 	ReasonOld Reason = "too old"
 	// ReasonKills: processes that began it never came to its end.
 	ReasonKills Reason = "kills its process"
+	// ReasonSteps: the steps of it that are completed are not the first ones of its
+	// consumer, which has been changed.
+	ReasonSteps Reason = "steps changed"
 	// ReasonBusy, of a message that is handed back: a copy of it is in flight in
 	// another process.
 	ReasonBusy Reason = "copy in flight elsewhere"

@@ -42,6 +42,8 @@ type StoredRow struct {
 	// and 0 if it has none. Place is 0, too, of one that was taken out of its line.
 	Line  string
 	Place int64
+	// Steps are the steps of the message that have taken effect, in their order.
+	Steps []StepDone
 	// Message is the message; its Body is nil unless the filter asked for it.
 	Message *semel.Message
 	// Size is the length of the body in bytes; BodyRemoved says that it was removed, since

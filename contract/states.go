@@ -36,7 +36,7 @@ const (
 func (e RowEvent) String() string {
 	return enum.Name([]string{RowClaimed: "claimed", RowCompleted: "completed", RowFailed: "failed", RowParked: "parked",
 		RowDeadLettered: "dead_lettered", RowDiscarded: "discarded", RowReleased: "released", RowRetried: "retried",
-		RowBlocked: "blocked", RowFreed: "freed"}, e, "RowEvent")
+		RowBlocked: "blocked", RowFreed: "freed", RowStepped: "stepped"}, e, "RowEvent")
 }
 
 // RowEvent is what happens to an inbox row.
@@ -64,6 +64,9 @@ const (
 	// RowFreed: the version before it has taken effect, or was skipped; or the row before
 	// it has left its line.
 	RowFreed
+	// RowStepped: a step of it is committed, and the next one is due now. Its attempts
+	// begin anew.
+	RowStepped
 	rowEvents = iota // how many there are
 )
 
@@ -71,7 +74,8 @@ const (
 var transitions = map[RowState]map[RowEvent]RowState{
 	StateReceived: {RowClaimed: StateInProgress, RowDiscarded: StateDiscarded},
 	StateInProgress: {RowClaimed: StateInProgress, RowCompleted: StateCompleted, RowFailed: StateFailedRetryable,
-		RowParked: StateParked, RowDeadLettered: StateDeadLettered, RowDiscarded: StateDiscarded, RowReleased: StateReceived, RowBlocked: StateBlocked},
+		RowParked: StateParked, RowDeadLettered: StateDeadLettered, RowDiscarded: StateDiscarded, RowReleased: StateReceived, RowBlocked: StateBlocked,
+		RowStepped: StateReceived},
 	StateFailedRetryable: {RowClaimed: StateInProgress, RowRetried: StateFailedRetryable, RowDiscarded: StateDiscarded},
 	StateBlocked:         {RowClaimed: StateInProgress, RowFreed: StateReceived, RowDiscarded: StateDiscarded},
 	StateParked:          {RowRetried: StateFailedRetryable, RowFreed: StateReceived, RowDiscarded: StateDiscarded},
