@@ -97,7 +97,9 @@ func TestSteps(t *testing.T) {
 				return nil, nil
 			}
 		}
-		c := steppedConfig(newListSource(message("1", "{}")))
+		source := newListSource(message("1", "{}"))
+		source.endless = true
+		c := steppedConfig(source)
 		c.Retry, c.IdleExit = consumer.RetryPolicy{Attempts: 3, First: time.Millisecond}, time.Minute
 		stepped(t, store, c, countedStep("reserve", fails(2)), countedStep("charge", fails(2)), countedStep("ship", fails(2)))
 		wantSteps(t, store, "1", contract.StateCompleted, "reserve", "charge", "ship")

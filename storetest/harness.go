@@ -29,6 +29,8 @@ type Abilities struct {
 	Days bool
 	// Leases: contract.Leases, with claims in batches.
 	Leases bool
+	// Steps: contract.StepKeeper, with steps in ends of claims.
+	Steps bool
 	// MarkIn: contract.TxMarker.
 	MarkIn bool
 	// Positions: contract.PositionStore.
@@ -140,6 +142,9 @@ func all[Tx any](t *T, h Harness[Tx]) {
 	}
 	if h.Can.Leases {
 		s.leased(t)
+	}
+	if h.Can.Steps {
+		s.steps(t)
 	}
 	if h.Can.Streams {
 		s.versioned(t)
