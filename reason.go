@@ -41,6 +41,9 @@ const (
 	ReasonOutcomeUnknown Reason = "outcome unknown"
 	// ReasonSuppressed: somebody, or the run that wrote it, keeps it from being sent.
 	ReasonSuppressed Reason = "suppressed"
+	// ReasonSteps: the steps of it that are completed are not the first ones of its
+	// consumer, which has been changed.
+	ReasonSteps Reason = "steps changed"
 	// ReasonBusy, of a message that is handed back: a copy of it is in flight in
 	// another process.
 	ReasonBusy Reason = "copy in flight elsewhere"

@@ -184,6 +184,8 @@ func claimEvent(as machine.As) contract.RowEvent {
 		return contract.RowDeadLettered
 	case machine.AsDiscarded:
 		return contract.RowDiscarded
+	case machine.AsStepped:
+		return contract.RowStepped
 	}
 	return contract.RowCompleted
 }
@@ -191,7 +193,7 @@ func claimEvent(as machine.As) contract.RowEvent {
 // claimEnding is the end of a claim with its flight's commit.
 func (f *flight[Tx]) claimEnding(r *machine.Row, h *heldRow) contract.ClaimEnding {
 	return contract.ClaimEnding{Claim: h.claim(), Mark: f.mark[r.Entry], Event: claimEvent(r.As), Version: f.Entries[r.Entry].Item.Handle.(*parcel).versionIn(0), After: r.After, Reason: r.Reason, Lined: h.line() != nil, Call: h.called(),
-		Ran: r.Attempts > f.Entries[r.Entry].Item.Claim.Attempts, Error: errorText(r.Last)}
+		Steps: h.ran(r.As), Ran: r.Attempts > f.Entries[r.Entry].Item.Claim.Attempts, Error: errorText(r.Last)}
 }
 
 // flightTime is how long a flight may take until its commit begins.

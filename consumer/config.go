@@ -177,6 +177,10 @@ type Config struct {
 	keyed bool
 	// plan is of tests; New sets it.
 	plan faults.Plan
+	// steps are the names of the steps, nil without; mostOutput is what the store keeps of
+	// the output of one. NewSteps sets both.
+	steps      []string
+	mostOutput int
 	// reaped: markers were removed under an earlier policy; New sets it, lookBack finds out.
 	reaped *atomic.Bool
 	// fitter is of the store; nil if it holds every identity.

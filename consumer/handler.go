@@ -15,10 +15,12 @@ import (
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// handler is one of the two forms.
+// handler is one of the three forms.
 type handler[Tx any] struct {
 	one func(context.Context, Tx, *semel.Message) error
 	all func(context.Context, Tx, []*semel.Message) error
+	// steps: see NewSteps.
+	steps []Step[Tx]
 }
 
 // run runs the handlers of a flight in order. It ends at the first failure, at
@@ -64,7 +66,7 @@ func (p *pilot[Tx]) runEach(f *flight[Tx], a machine.Run, out *machine.Ran) {
 		m := &q.message
 		m.Attempt = f.Entries[i].Item.Attempt()
 		f.watch.begin(f.Entries[i].Item)
-		err := f.call(p.calling(f, i, m, func() error { return p.engine.handler.one(f.ctx, f.batch.Tx(f.mark[i]), m) }))
+		err := f.call(p.calling(f, i, m, func() error { return p.runOne(f, i, m) }))
 		if err == nil && broken != nil && broken.Broken() {
 			err = swallowed(broken)
 		}
@@ -73,7 +75,19 @@ func (p *pilot[Tx]) runEach(f *flight[Tx], a machine.Run, out *machine.Ran) {
 			return
 		}
 		out.Done++
+		if p.engine.handler.goesOn(q.row()) {
+			out.Stepped = append(out.Stepped, i)
+		}
 	}
+}
+
+// runOne runs the handler of one entry, or its next step.
+func (p *pilot[Tx]) runOne(f *flight[Tx], i int, m *semel.Message) error {
+	tx, h := f.batch.Tx(f.mark[i]), &p.engine.handler
+	if h.steps != nil {
+		return h.step(f.ctx, tx, m, rowOf(&f.Entries[i]), p.engine.config.mostOutput)
+	}
+	return h.one(f.ctx, tx, m)
 }
 
 // errSwallowed: the transaction can no longer commit, no handler said so, and

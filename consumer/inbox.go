@@ -62,6 +62,8 @@ type heldRow struct {
 	took bool
 	// ends is until when the lease surely lasts; of the keeper.
 	ends time.Time
+	// stepped are the steps that are done with the step that ran last; nil if none ran.
+	stepped []contract.StepDone
 	// halts is why its message halted the consumer, nil if it did not.
 	halts error
 }
@@ -258,18 +260,14 @@ func (b *inbox) item(h *heldRow, until machine.Time) *machine.Item {
 	it, m := &p.item, &p.message
 	it.Source, it.Identity, it.Print = r.Key.Source, r.Key.ID, r.Fingerprint
 	it.Claim = &machine.Claim{Attempts: r.Attempts, Suspect: h.Suspect, Blocked: h.Blocked, Until: until}
-	if why := b.config.neverProcessed(r); why != nil {
-		it.Refused = &machine.Refusal{Reason: r.Reason, Why: why}
-	} else if r.Started >= b.config.Inbox.Starts {
-		it.Refused = &machine.Refusal{Reason: semel.ReasonKills, Why: fmt.Errorf("it was begun %d times and never came to its end: its process died each time, or its handler did not return", r.Started)}
-	}
+	it.Refused = b.config.setAside(r)
 	if b.config.Version != nil && it.Refused == nil {
 		if err := p.placeAlone(b.config); err != nil {
 			p.unversioned(err)
 		}
 	}
 	m.Identity = p.key(b.config)
-	it.Size = sizeOf(m)
+	it.Size = sizeOf(m) + outputsSize(r.Steps)
 	it.Route = p.routeOf(b.config.Lanes)
 	it.Handle = p
 	return it

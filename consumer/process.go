@@ -91,6 +91,9 @@ func (c *Consumer[Tx]) looping(ctx context.Context) (*loopSource, error) {
 	if _, calls := c.store.(callsOut); calls {
 		return nil, fmt.Errorf("semel: consumer %q: Process runs a handler when a message comes, and with Leased one runs when its message is claimed; use Accept of a consumer on the store itself, and Work or Run here: %w", c.config.Name, semel.ErrUnsupported)
 	}
+	if c.config.steps != nil {
+		return nil, fmt.Errorf("semel: consumer %q: Process runs a handler when a message comes, and steps run when it is claimed; use Accept, and Work or Run: %w", c.config.Name, semel.ErrUnsupported)
+	}
 	loop = newLoopSource()
 	if err := c.check(ctx, loop); err != nil {
 		return nil, err

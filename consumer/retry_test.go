@@ -58,8 +58,8 @@ func TestRetryOfARow(t *testing.T) {
 	bubble(t, "trap_21_an_operators_retry_of_an_applied_message_has_no_effect_and_says_so", func(t *testing.T) {
 		store, r := parked(t)
 		retried(t, store, store, r, add)
-		for stale, want := range map[contract.StoredRow]error{r: semel.ErrChanged, row(t, store, "1"): semel.ErrState} {
-			if err := store.Requeue(t.Context(), stale.Number, stale.Revision, byAnn); !errors.Is(err, want) {
+		for revision, want := range map[int64]error{r.Revision: semel.ErrChanged, row(t, store, "1").Revision: semel.ErrState} {
+			if err := store.Requeue(t.Context(), r.Number, revision, byAnn); !errors.Is(err, want) {
 				t.Errorf("a second retry says %v, want %v", err, want)
 			}
 		}

@@ -75,8 +75,8 @@ type ClaimEnding struct {
 	Claim
 	// Mark, in Ending.Claims, is the index of the claim's mark.
 	Mark int
-	// Event is RowCompleted, RowFailed, RowParked, RowDeadLettered, RowDiscarded,
-	// RowReleased, or RowBlocked. RowBlocked, and RowParked with semel.ReasonGap, are
+	// Event is RowCompleted, RowStepped, RowFailed, RowParked, RowDeadLettered,
+	// RowDiscarded, RowReleased, or RowBlocked. RowBlocked, and RowParked with semel.ReasonGap, are
 	// RowReleased if its turn has come and its mark asks.
 	Event RowEvent
 	// After, with RowFailed and RowBlocked, is in how long the row is due again.
@@ -97,6 +97,9 @@ type ClaimEnding struct {
 	// Error is a text for people, cut to MaxErrorText; the row keeps its first and
 	// its last.
 	Error string
+	// Steps, with RowStepped and RowCompleted, are all steps that have taken effect with
+	// this end, in their order; nil leaves those that the row has. See StepKeeper.
+	Steps []StepDone
 }
 
 // Retaken is what became of a claim that was to be taken anew.

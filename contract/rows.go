@@ -47,6 +47,8 @@ type StoredRow struct {
 	// clock; zero of a row that had none. See Calls.
 	CallsStarted, CallsFinished int
 	CalledAt                    time.Time
+	// Steps are the steps of the message that have taken effect, in their order.
+	Steps []StepDone
 	// Message is the message; its Body is nil unless the filter asked for it.
 	Message *semel.Message
 	// Size is the length of the body in bytes; BodyRemoved says that it was removed, since

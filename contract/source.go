@@ -15,7 +15,7 @@ func (e End) String() string {
 	return enum.Name([]string{
 		NotEnded: "not ended", EndApplied: "applied", EndDuplicate: "duplicate", EndConflict: "conflict", EndParked: "parked",
 		EndDeadLettered: "dead_lettered", EndDiscarded: "discarded", EndSkipped: "skipped",
-		EndReceived: "received", EndWaiting: "waiting",
+		EndReceived: "received", EndWaiting: "waiting", EndStepped: "stepped",
 	}, e, "End")
 }
 
@@ -97,6 +97,8 @@ const (
 	EndReceived
 	// EndWaiting: it is in the inbox until its next try is due.
 	EndWaiting
+	// EndStepped: a step of it is committed, and it is in the inbox for the next one.
+	EndStepped
 )
 
 // Settlement is what to tell the broker of one delivery.

@@ -36,7 +36,7 @@ const (
 func (e RowEvent) String() string {
 	return enum.Name([]string{RowClaimed: "claimed", RowCompleted: "completed", RowFailed: "failed", RowParked: "parked",
 		RowDeadLettered: "dead_lettered", RowDiscarded: "discarded", RowReleased: "released", RowRetried: "retried",
-		RowBlocked: "blocked", RowFreed: "freed", RowResolved: "resolved", RowSuppressed: "suppressed"}, e, "RowEvent")
+		RowBlocked: "blocked", RowFreed: "freed", RowResolved: "resolved", RowSuppressed: "suppressed", RowStepped: "stepped"}, e, "RowEvent")
 }
 
 // RowEvent is what happens to an inbox row.
@@ -68,6 +68,9 @@ const (
 	RowResolved
 	// RowSuppressed: a person keeps it from being worked on; see Suppressor.
 	RowSuppressed
+	// RowStepped: a step of it is committed, and the next one is due now. Its attempts
+	// begin anew.
+	RowStepped
 	rowEvents = iota // how many there are
 )
 
@@ -75,7 +78,8 @@ const (
 var transitions = map[RowState]map[RowEvent]RowState{
 	StateReceived: {RowClaimed: StateInProgress, RowDiscarded: StateDiscarded, RowSuppressed: StateParked},
 	StateInProgress: {RowClaimed: StateInProgress, RowCompleted: StateCompleted, RowFailed: StateFailedRetryable,
-		RowParked: StateParked, RowDeadLettered: StateDeadLettered, RowDiscarded: StateDiscarded, RowReleased: StateReceived, RowBlocked: StateBlocked},
+		RowParked: StateParked, RowDeadLettered: StateDeadLettered, RowDiscarded: StateDiscarded, RowReleased: StateReceived, RowBlocked: StateBlocked,
+		RowStepped: StateReceived},
 	StateFailedRetryable: {RowClaimed: StateInProgress, RowRetried: StateFailedRetryable, RowDiscarded: StateDiscarded, RowResolved: StateCompleted, RowSuppressed: StateParked},
 	StateBlocked:         {RowClaimed: StateInProgress, RowFreed: StateReceived, RowDiscarded: StateDiscarded},
 	StateParked:          {RowRetried: StateFailedRetryable, RowFreed: StateReceived, RowDiscarded: StateDiscarded, RowResolved: StateCompleted},

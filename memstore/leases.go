@@ -199,6 +199,12 @@ func (s *Store) endClaim(r *row, e *contract.ClaimEnding) (freed bool) {
 	if e.Ran {
 		r.Attempts++
 	}
+	if e.Steps != nil {
+		r.Steps = steps(e.Steps)
+	}
+	if e.Event == contract.RowStepped {
+		r.Attempts = 0
+	}
 	if r.State.Outcome() == contract.Waiting {
 		r.DueAt = s.now().Add(e.After)
 	}

@@ -69,7 +69,7 @@ func (s *Store) fill(to *row, m contract.Mark, r *contract.Row) {
 	to.State, to.Reason, to.Attempts = r.State, r.Reason, r.Attempts
 	to.FirstError, to.LastError = cut(r.FirstError), cut(r.LastError)
 	to.Stream, to.Version = string(m.Version.Stream), m.Version.Number
-	to.Line, to.Place = "", 0
+	to.Line, to.Place, to.Steps = "", 0, nil
 	to.Message = clone(r.Message)
 	to.Size = len(to.Message.Body)
 	s.touch(to)
@@ -185,7 +185,7 @@ func (s *Store) rowsOfStream(f *contract.RowFilter) (found []contract.StoredRow)
 
 func shown(r *row, body bool) contract.StoredRow {
 	copied := r.StoredRow
-	copied.Message = clone(r.Message)
+	copied.Message, copied.Steps = clone(r.Message), steps(r.Steps)
 	if _, err := sqlform.State(string(r.State), rowsName); err != nil {
 		copied.LastError = fmt.Sprintf("the row cannot be read whole: %v; %s", err, r.LastError)
 	}

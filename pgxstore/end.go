@@ -61,6 +61,9 @@ func (b *batch) ending(e contract.Ending) (statements []charged, culprit int, er
 		text, args := sqlstore.ClosingClaims(b.store.sql, e.Claims)
 		statements = append(statements, b.ours(&request{sql: text, args: args}))
 	}
+	if steps := sqlstore.StepsArgument(e.Claims); steps != "" {
+		statements = append(statements, b.ours(&request{sql: b.store.sql.ClaimSteps, args: []any{steps}}))
+	}
 	for _, q := range b.changeLines(lines.Entering(b.asked, &e), lines.Leaving(e.Claims)) {
 		statements = append(statements, b.ours(q))
 	}

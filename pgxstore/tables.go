@@ -138,6 +138,9 @@ func (t *tables) Retake(ctx context.Context, numbers []int64, from []contract.To
 	return t.inner.Retake(ctx, numbers, from, to)
 }
 
+// MostOutput implements contract.StepKeeper.
+func (t *tables) MostOutput() int { return t.inner.MostOutput() }
+
 // Marker implements contract.MarkerReader: what became of a message, and whether
 // there is anything.
 func (t *tables) Marker(ctx context.Context, key semel.Key) (contract.StoredMarker, bool, error) {

@@ -59,11 +59,14 @@ func (postgresClaims) start(ctx context.Context, s *Store, claims []contract.Cla
 
 func (postgresClaims) end(ctx context.Context, s *Store, endings []contract.ClaimEnding) (lost []int, err error) {
 	left := lines.Leaving(endings)
-	if len(left) == 0 {
+	if len(left) == 0 && len(withSteps(endings, nil)) == 0 {
 		return endedClaims(ctx, s, s.db, endings)
 	}
 	err = s.write(ctx, func(tx *sql.Tx) error {
 		if lost, err = endedClaims(ctx, s, tx, endings); err != nil {
+			return err
+		}
+		if err := stepClaims(ctx, s, tx, withSteps(endings, lost)); err != nil {
 			return err
 		}
 		return s.leaveLines(ctx, tx, left)
@@ -122,5 +125,8 @@ func (postgresClaims) close(ctx context.Context, s *Store, tx *sql.Tx, endings [
 	if sqlState(err) == stateClaimLost {
 		return errClaimLost
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return stepClaims(ctx, s, tx, endings)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/lines"
+	"github.com/semel-go/semel/internal/sqlform"
 )
 
 // sqliteClaims are claims one by one, in a transaction that has the writer's place:
@@ -208,6 +209,9 @@ func (s *Store) endClaim(ctx context.Context, tx *sql.Tx, e *contract.ClaimEndin
 		return done, err
 	}
 	_, err = tx.ExecContext(ctx, s.sqlite.EndMarker, a.Outcome, a.N)
+	if err == nil && e.Steps != nil {
+		_, err = tx.ExecContext(ctx, s.sql.ClaimSteps, a.N, sqlform.Steps(e.Steps), e.Event == contract.RowStepped)
+	}
 	return done, err
 }
 

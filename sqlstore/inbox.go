@@ -181,7 +181,7 @@ func (c *cells) mayTime() time.Time {
 
 func (c *cells) time(what string) time.Time { return time.UnixMilli(c.integer(what)) }
 
-const rowColumns = 38
+const rowColumns = 39
 
 // fillParts puts what several statements share into each of them.
 func (s *Store) fillParts() {
@@ -262,9 +262,20 @@ func (c *cells) row() contract.StoredRow {
 	r.Place, _ = c.take("").(int64)
 	r.CallsStarted, r.CallsFinished = int(c.integer("calls started")), int(c.integer("calls finished"))
 	r.CalledAt = c.mayTime()
+	r.Steps = c.steps()
 	r.Message, r.Size = c.message()
 	r.BodyRemoved = c.integer("whether the body was removed") != 0
 	return r
+}
+
+// steps are those of the row. One whose steps cannot be read says so, and that it has some.
+func (c *cells) steps() []contract.StepDone {
+	done, err := sqlform.ReadSteps(c.bytes(""))
+	if err != nil {
+		c.fault("steps", "are broken: "+err.Error())
+		return []contract.StepDone{{}}
+	}
+	return done
 }
 
 // state is the row's, also one that only a newer release knows: people may read it.

@@ -31,6 +31,8 @@ type Abilities struct {
 	Leases bool
 	// Calls: contract.Calls and contract.Resolver, beside claims and an inbox.
 	Calls bool
+	// Steps: contract.StepKeeper, with steps in ends of claims.
+	Steps bool
 	// MarkIn: contract.TxMarker.
 	MarkIn bool
 	// Positions: contract.PositionStore.
@@ -146,6 +148,9 @@ func all[Tx any](t *T, h Harness[Tx]) {
 	if h.Can.Calls {
 		s.calls(t)
 		s.resolutions(t)
+	}
+	if h.Can.Steps {
+		s.steps(t)
 	}
 	if h.Can.Streams {
 		s.versioned(t)

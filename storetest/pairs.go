@@ -23,6 +23,7 @@ var pairs = map[contract.RowState]map[contract.RowEvent]contract.RowState{
 		contract.RowDeadLettered: contract.StateDeadLettered,
 		contract.RowDiscarded:    contract.StateDiscarded,
 		contract.RowReleased:     contract.StateReceived,
+		contract.RowStepped:      contract.StateReceived,
 		contract.RowBlocked:      contract.StateBlocked,
 	},
 	contract.StateBlocked: { // and what frees it: see streams.go

@@ -40,7 +40,7 @@ func (m *Machine) rows(f *Flight) []Row {
 		case contract.Fresh:
 			if it.Claim != nil || m.keeps(en.As) {
 				why := it.failed()
-				rows = append(rows, Row{Entry: i, As: en.As, Reason: why.reason, Attempts: m.attempted(en), After: why.after, First: why.first, Last: why.last})
+				rows = append(rows, Row{Entry: i, As: en.ends(), Reason: why.reason, Attempts: m.attempted(en), After: why.after, First: why.first, Last: why.last})
 				rows = m.repeats(rows, i, it, false)
 			}
 		case contract.Seen:
@@ -70,6 +70,15 @@ func (m *Machine) rows(f *Flight) []Row {
 		}
 	}
 	return rows
+}
+
+// ends is what the entry's commit says of it: a step that is not the last ends a claim, and
+// not its message.
+func (en *Entry) ends() As {
+	if en.As == AsApplied && en.Item.stepped {
+		return AsStepped
+	}
+	return en.As
 }
 
 // keeps reports whether a message that ends so has a row.
@@ -245,7 +254,7 @@ func (m *Machine) endingOf(en Entry, v contract.Verdict) contract.End {
 	case v.Kind == contract.Conflict:
 		return contract.EndConflict
 	}
-	switch en.As {
+	switch en.ends() {
 	case AsParked, AsOverdue:
 		return contract.EndParked
 	case AsDiscarded:
@@ -256,6 +265,8 @@ func (m *Machine) endingOf(en Entry, v contract.Verdict) contract.End {
 		return contract.EndReceived
 	case AsWaiting, AsBlocked:
 		return contract.EndWaiting
+	case AsStepped:
+		return contract.EndStepped
 	case AsDuplicate:
 		m.do(Report{Kind: ReportBackstop, Item: en.Item, Err: en.Item.failed().last})
 		return contract.EndDuplicate
@@ -271,7 +282,7 @@ func (m *Machine) conclude(en Entry, v contract.Verdict) {
 	riders := m.unload(it)
 	why, end := it.failed(), m.endingOf(en, v)
 	switch end {
-	case contract.EndReceived:
+	case contract.EndReceived, contract.EndStepped:
 		m.due(m.now)
 	case contract.EndWaiting:
 		if why.after > 0 || en.As != AsBlocked { // else a commit frees it, which says so

@@ -83,5 +83,5 @@ type Counts struct {
 // Claims are what became of rows that were claimed. They add up to Claimed with
 // those that are claimed now.
 type Claims struct {
-	Claimed, Applied, Duplicates, Waiting, Parked, DeadLettered, Discarded, Released, Lost int64 // as semel.InboxCounts has them
+	Claimed, Applied, Duplicates, Waiting, Parked, DeadLettered, Discarded, Stepped, Released, Lost int64 // as semel.InboxCounts has them
 }

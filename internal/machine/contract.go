@@ -102,6 +102,8 @@ const (
 	// AsOverdue: a claim's row is parked, since that did not come in time. The store
 	// frees it instead if it has come meanwhile.
 	AsOverdue
+	// AsStepped: a step of a claim's message took effect, and the next one is due.
+	AsStepped
 )
 
 // Entry is one item in a flight.
@@ -186,7 +188,9 @@ type (
 	Ran struct {
 		Flight *Flight
 		Done   int
-		Failed bool
+		// Stepped are entries with a claim, among those that are done, of which another step is left.
+		Stepped []int
+		Failed  bool
 		// Whole says that one handler ran all of Fresh and that it failed: any
 		// of them may be to blame.
 		Whole bool

@@ -154,6 +154,9 @@ func (m *Machine) ran(e Ran) {
 		m.do(Report{Kind: ReportReady, Part: "handler"})
 	}
 	f.done = e.Done
+	for _, i := range f.fresh {
+		f.Entries[i].Item.stepped = slices.Contains(e.Stepped, i)
+	}
 	if !e.Failed {
 		if e.Done < len(f.fresh) && !f.stopped {
 			// The time was up: the next batch marks about what this one had time for,

@@ -74,6 +74,8 @@ func (c *Claims) count(e contract.End) {
 		c.Duplicates++
 	case contract.EndWaiting:
 		c.Waiting++
+	case contract.EndStepped:
+		c.Stepped++
 	case contract.EndParked:
 		c.Parked++
 	case contract.EndDeadLettered:

@@ -50,7 +50,9 @@ type Statements struct {
 	// RowCalls tells what a row says of its calls; CompleteRow and ForgetCalls resolve them.
 	RowCalls, CompleteRow, ForgetCalls string
 	// Claims.
-	Held, Look, Extend, Retake  string
+	Held, Look, Extend, Retake string
+	// ClaimSteps writes the steps of claims, after their end.
+	ClaimSteps                  string
 	Pending, Requeue, WaitAgain string
 	// Streams lists them; Stream is one, of which it tells the last version, and locks it.
 	Stream, Streams string

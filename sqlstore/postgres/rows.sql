@@ -13,7 +13,7 @@ set revision = i.revision + 1, token = null, locked_until = null,
   version = excluded.version, sum = excluded.sum, surrogate = excluded.surrogate, state = excluded.state, reason = excluded.reason, topic = excluded.topic, partition = excluded.partition,
   "offset" = excluded."offset", broker_id = excluded.broker_id, key = excluded.key, type = excluded.type, schema = excluded.schema, envelope = excluded.envelope, payload = excluded.payload,
   received_at = excluded.received_at, changed_at = excluded.changed_at, started = excluded.started, finished = excluded.finished, first_error = excluded.first_error, last_error = excluded.last_error, due_at = excluded.due_at,
-  stream = excluded.stream, stream_version = excluded.stream_version, line = null, place = null;
+  stream = excluded.stream, stream_version = excluded.stream_version, line = null, place = null, steps = null;
 
 -- Receive writes rows of messages that were received, as row does one, in the order in
 -- which they are given; 0 as a version in a stream is none.
@@ -37,7 +37,7 @@ set revision = i.revision + 1, token = null, locked_until = null,
   version = excluded.version, sum = excluded.sum, surrogate = excluded.surrogate, state = excluded.state, reason = excluded.reason, topic = excluded.topic, partition = excluded.partition,
   "offset" = excluded."offset", broker_id = excluded.broker_id, key = excluded.key, type = excluded.type, schema = excluded.schema, envelope = excluded.envelope, payload = excluded.payload,
   received_at = excluded.received_at, changed_at = excluded.changed_at, started = excluded.started, finished = excluded.finished, first_error = excluded.first_error, last_error = excluded.last_error, due_at = excluded.due_at,
-  stream = excluded.stream, stream_version = excluded.stream_version, line = null, place = null;
+  stream = excluded.stream, stream_version = excluded.stream_version, line = null, place = null, steps = null;
 
 -- name: conflict row
 insert into {prefix}inbox as i (revision, scope, id, long_id, conflict, version, sum, surrogate, state, reason,
@@ -60,6 +60,7 @@ i.number, i.revision, s.consumer, s.source, i.id, i.long_id, i.conflict, i.versi
   i.started - i.finished, (extract(epoch from nullif(nullif(i.due_at, 'infinity'), '-infinity')) * 1000)::bigint, (extract(epoch from nullif(nullif(i.locked_until, 'infinity'), '-infinity')) * 1000)::bigint,
   i.stream, i.stream_version, i.line, i.place,
   i.calls_started, i.calls_finished, (extract(epoch from i.called_at) * 1000)::bigint,
+  i.steps,
   i.topic, i.partition, i."offset", i.broker_id, i.key, i.type, i.envelope, length(i.payload)::bigint,
   case when $1::boolean then i.payload end, (i.payload is null and i.body_removed_at is not null)::int
 

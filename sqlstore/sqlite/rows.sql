@@ -13,7 +13,7 @@ set revision = i.revision + 1, token = null, locked_until = null,
   version = excluded.version, sum = excluded.sum, surrogate = excluded.surrogate, state = excluded.state, reason = excluded.reason, topic = excluded.topic, partition = excluded.partition,
   "offset" = excluded."offset", broker_id = excluded.broker_id, key = excluded.key, type = excluded.type, schema = excluded.schema, envelope = excluded.envelope, payload = excluded.payload,
   received_at = excluded.received_at, changed_at = excluded.changed_at, started = excluded.started, finished = excluded.finished, first_error = excluded.first_error, last_error = excluded.last_error, due_at = excluded.due_at,
-  stream = excluded.stream, stream_version = excluded.stream_version, line = null, place = null;
+  stream = excluded.stream, stream_version = excluded.stream_version, line = null, place = null, steps = null;
 
 -- name: conflict row
 insert into {prefix}inbox as i (revision, scope, id, long_id, conflict, version, sum, surrogate, state, reason,
@@ -37,6 +37,7 @@ i.number, i.revision, s.consumer, s.source, i.id, i.long_id, i.conflict, i.versi
   i.started - i.finished, i.due_at, i.locked_until,
   i.stream, i.stream_version, i.line, i.place,
   i.calls_started, i.calls_finished, i.called_at,
+  i.steps,
   i.topic, i.partition, i."offset", i.broker_id, i.key, i.type, i.envelope, length(i.payload),
   case when ?1 then i.payload end, i.payload is null and i.body_removed_at is not null
 

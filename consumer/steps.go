@@ -1,0 +1,177 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// Step is a part of a handler that takes effect by itself; see NewSteps.
+type Step[Tx any] struct {
+	// Name is kept in the message's row, 1 to contract.MaxStepName bytes. It is what a
+	// later release knows a completed step by, so it stays.
+	Name string
+	// Run does the step, as a handler does its message: its effect through tx, its
+	// outcome by its error. What it returns beside nil is kept with the commit of the
+	// step, at most contract.MaxStepOutput bytes, and told to the steps after it. For a
+	// call to somebody else, m.IdempotencyKey(Name) is the same in each attempt.
+	Run func(ctx context.Context, tx Tx, m *semel.Message, done Done) (output []byte, err error)
+}
+
+// Done is what of a message has taken effect: the steps before the one that runs.
+type Done struct{ steps []contract.StepDone }
+
+// Output is what the step of this name returned; nil if it returned nothing, or is not
+// among those that are done. It must not be changed.
+func (d Done) Output(step string) []byte {
+	for i := range d.steps {
+		if d.steps[i].Name == step {
+			return d.steps[i].Output
+		}
+	}
+	return nil
+}
+
+// NewSteps is New for a handler that is made of steps, in this order. Each step runs in a
+// transaction of its own, whose commit also writes into the message's row that the step is
+// done: a step that is done never runs again, however often its process dies, and the next
+// attempt begins with the step after it, in whichever process. The message is applied with
+// its last step. Attempts are counted by step.
+//
+// Between two steps the message waits in the inbox, where it keeps its place in its line
+// and its stream. So it needs StrategyInbox, a store with contract.StepKeeper, and, where
+// there is a Source, SettleAfterReceipt; Process is not for it. On a store of Leased no
+// transaction is open while a step runs: a step is then done at least once, and never
+// again after its end was written.
+//
+// A row whose completed steps are not the first ones of these, in this order, or that
+// were all of them, is parked with semel.ReasonSteps: a release that renames, removes or
+// moves a step does not guess what became of it.
+func NewSteps[Tx any](store contract.TxStore[Tx], steps []Step[Tx], c Config, plans ...faults.Plan) (*Consumer[Tx], error) {
+	steps = slices.Clone(steps)
+	for i := range steps {
+		c.steps = append(c.steps, steps[i].Name)
+		if steps[i].Run == nil {
+			return nil, fmt.Errorf("semel: consumer %q: the step %q has no Run; give it a function", c.Name, steps[i].Name)
+		}
+	}
+	if keeper, able := abilityOf[contract.StepKeeper](store); able {
+		c.mostOutput = min(keeper.MostOutput(), contract.MaxStepOutput)
+	}
+	return newConsumer(store, handler[Tx]{steps: steps}, len(steps) == 0, c, plans)
+}
+
+// fitsSteps reports what of the policy, or of the store, is in the way of steps.
+func (c *Config) fitsSteps() error {
+	switch {
+	case c.steps == nil:
+		return nil
+	case c.mostOutput == 0:
+		return fmt.Errorf("the store keeps no steps: %w", semel.ErrUnsupported)
+	case c.Strategy != StrategyInbox:
+		return fmt.Errorf("with steps the Strategy is %v, and must be %v: between two steps a message waits in its row", c.Strategy, StrategyInbox)
+	case c.Source != nil && c.Settle != SettleAfterReceipt:
+		return fmt.Errorf("with steps and a Source, Settle is %v, and must be %v: a step runs only of a message that is claimed", c.Settle, SettleAfterReceipt)
+	case len(c.steps) > contract.MaxSteps:
+		return fmt.Errorf("there are %d steps; a message has at most %d", len(c.steps), contract.MaxSteps)
+	}
+	for i, name := range c.steps {
+		switch {
+		case name == "" || len(name) > contract.MaxStepName || !utf8.ValidString(name) || slices.ContainsFunc([]rune(name), func(r rune) bool { return !unicode.IsPrint(r) }):
+			return fmt.Errorf("the name %q of a step must be 1 to %d bytes of printable UTF-8", name, contract.MaxStepName)
+		case slices.Contains(c.steps[:i], name):
+			return fmt.Errorf("two steps are named %q; a row knows a step by its name", name)
+		}
+	}
+	return nil
+}
+
+// stepsChanged says why a row whose steps are not the first of this consumer's is set
+// aside, and what to do; nil if they are, and one is left.
+func (c *Config) stepsChanged(done []contract.StepDone) error {
+	if len(done) == 0 {
+		return nil
+	}
+	for i := range done {
+		if i == len(c.steps) || c.steps[i] != done[i].Name {
+			return fmt.Errorf("its steps %s are completed, and this consumer's are %q: nobody can tell what is left; deploy the steps in their old order and retry it, or discard it when a person has done the rest", stepNames(done), c.steps)
+		}
+	}
+	if len(done) == len(c.steps) {
+		return fmt.Errorf("its steps %s are completed, and it waited for another, which this consumer does not have; deploy the step that is missing and retry it, or discard it when a person has done the rest", stepNames(done))
+	}
+	return nil
+}
+
+func stepNames(done []contract.StepDone) string {
+	names := make([]string, len(done))
+	for i := range done {
+		names[i] = done[i].Name
+	}
+	return fmt.Sprintf("%q", names)
+}
+
+// setAside says why a claimed row is not to be run, and under which reason; nil if it is.
+func (c *Config) setAside(r *contract.StoredRow) *machine.Refusal {
+	if why := c.neverProcessed(r); why != nil {
+		return &machine.Refusal{Reason: r.Reason, Why: why}
+	}
+	if why := c.stepsChanged(r.Steps); why != nil {
+		return &machine.Refusal{Reason: semel.ReasonSteps, Why: why}
+	}
+	if r.Started >= c.Inbox.Starts {
+		return &machine.Refusal{Reason: semel.ReasonKills, Why: fmt.Errorf("it was begun %d times and never came to its end: its process died each time, or its handler did not return", r.Started)}
+	}
+	return nil
+}
+
+var errUnclaimedStep = errors.New("semel: a step runs only of a message that is claimed")
+
+// step runs the next step of a claimed row, and keeps in the row's handle what is then to
+// be written of it. It belongs to this run alone: a run that is taken back has another.
+func (h *handler[Tx]) step(ctx context.Context, tx Tx, m *semel.Message, row *heldRow, most int) error {
+	if row == nil {
+		return errUnclaimedStep
+	}
+	row.stepped = nil
+	done := row.Row.Steps
+	next := &h.steps[len(done)]
+	output, err := next.Run(ctx, tx, m, Done{done})
+	if err != nil {
+		return err
+	}
+	if len(output) > most {
+		return semel.Permanent(fmt.Errorf("the output of step %q has %d bytes; at most %d are kept", next.Name, len(output), most))
+	}
+	row.stepped = append(slices.Clip(done), contract.StepDone{Name: next.Name, Output: slices.Clone(output)})
+	return nil
+}
+
+// goesOn reports whether a step is left of a row whose step has run.
+func (h *handler[Tx]) goesOn(row *heldRow) bool {
+	return row != nil && row.stepped != nil && len(row.stepped) < len(h.steps)
+}
+
+// ran is what a claim's end writes of steps; nil if none ran.
+func (h *heldRow) ran(as machine.As) []contract.StepDone {
+	if as != machine.AsApplied && as != machine.AsStepped {
+		return nil
+	}
+	return h.stepped
+}
+
+// outputsSize is what the outputs of steps hold of memory.
+func outputsSize(done []contract.StepDone) (n int) {
+	for i := range done {
+		n += len(done[i].Name) + len(done[i].Output)
+	}
+	return n
+}

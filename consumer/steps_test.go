@@ -1,0 +1,231 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/memstore"
+)
+
+// run is what a step of a test does beside counting itself.
+type run = func(ctx context.Context, tx *memstore.Tx, m *semel.Message, done consumer.Done) ([]byte, error)
+
+// counted is a step that counts its effect, and then does what it is given.
+func countedStep(name string, then run) consumer.Step[*memstore.Tx] {
+	return consumer.Step[*memstore.Tx]{Name: name, Run: func(ctx context.Context, tx *memstore.Tx, m *semel.Message, done consumer.Done) ([]byte, error) {
+		if err := tx.Add(name+" "+m.Identity.ID, 1); err != nil {
+			return nil, err
+		}
+		if then != nil {
+			return then(ctx, tx, m, done)
+		}
+		return []byte(name + " of " + m.Identity.ID), nil
+	}}
+}
+
+func steppedConfig(source contract.Source) consumer.Config {
+	c := config(source)
+	c.Strategy, c.Settle = consumer.StrategyInbox, consumer.SettleAfterReceipt
+	return c
+}
+
+// stepped runs a consumer of steps until it is idle.
+func stepped(t *testing.T, store *memstore.Store, c consumer.Config, steps ...consumer.Step[*memstore.Tx]) semel.Counts {
+	t.Helper()
+	all, err := consumer.NewSteps(store, steps, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := all.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return all.Counts()
+}
+
+func wantSteps(t *testing.T, store *memstore.Store, id string, state contract.RowState, names ...string) contract.StoredRow {
+	t.Helper()
+	r := row(t, store, id)
+	var got []string
+	for _, s := range r.Steps {
+		got = append(got, s.Name)
+	}
+	if r.State != state || strings.Join(got, " ") != strings.Join(names, " ") {
+		t.Errorf("the row of %s is %s with the steps %q, want %s with %q; %s", id, r.State, got, state, names, r.LastError)
+	}
+	for _, name := range names {
+		if n := times(store, name+" "+id); n != 1 {
+			t.Errorf("step %s of %s took effect %d times", name, id, n)
+		}
+	}
+	return r
+}
+
+func TestSteps(t *testing.T) {
+	bubble(t, "C11_each_step_takes_effect_once_and_is_told_what_those_before_it_left", func(t *testing.T) {
+		store := memstore.New()
+		told := ""
+		counts := stepped(t, store, steppedConfig(newListSource(message("1", "{}"), message("1", "{}"))),
+			countedStep("reserve", nil),
+			countedStep("charge", func(_ context.Context, _ *memstore.Tx, m *semel.Message, done consumer.Done) ([]byte, error) {
+				told = string(done.Output("reserve")) + ", " + string(done.Output("charge"))
+				return nil, nil
+			}),
+			countedStep("ship", nil))
+		wantSteps(t, store, "1", contract.StateCompleted, "reserve", "charge", "ship")
+		if told != "reserve of 1, " || counts.Received != 1 || counts.Duplicates != 1 || counts.Inbox.Stepped != 2 || counts.Inbox.Applied != 1 || counts.Inbox.Claimed != 3 {
+			t.Errorf("the second was told %q; %+v", told, counts)
+		}
+		if !outcome(t, store, "1").Already(contract.Applied) {
+			t.Error("the marker is not applied")
+		}
+	})
+	bubble(t, "C11_a_step_that_fails_leaves_those_before_it_done_and_attempts_are_counted_by_step", func(t *testing.T) {
+		store := memstore.New()
+		fails := func(left int) run {
+			return func(_ context.Context, _ *memstore.Tx, m *semel.Message, _ consumer.Done) ([]byte, error) {
+				if left--; left >= 0 {
+					return nil, errors.New("not yet")
+				}
+				return nil, nil
+			}
+		}
+		source := newListSource(message("1", "{}"))
+		source.endless = true
+		c := steppedConfig(source)
+		c.Retry, c.IdleExit = consumer.RetryPolicy{Attempts: 3, First: time.Millisecond}, time.Minute
+		stepped(t, store, c, countedStep("reserve", fails(2)), countedStep("charge", fails(2)), countedStep("ship", fails(2)))
+		wantSteps(t, store, "1", contract.StateCompleted, "reserve", "charge", "ship")
+	})
+	bubble(t, "C11_what_is_parked_between_steps_goes_on_after_the_last_that_is_done", func(t *testing.T) {
+		store := memstore.New()
+		away := true
+		steps := []consumer.Step[*memstore.Tx]{countedStep("reserve", nil), countedStep("charge", func(context.Context, *memstore.Tx, *semel.Message, consumer.Done) ([]byte, error) {
+			if away {
+				return nil, semel.Park("the provider is away")
+			}
+			return nil, nil
+		}), countedStep("ship", nil)}
+		stepped(t, store, steppedConfig(newListSource(message("1", "{}"))), steps...)
+		r := wantSteps(t, store, "1", contract.StateParked, "reserve")
+		if times(store, "charge 1") != 0 {
+			t.Error("the step that parked took effect")
+		}
+		away = false
+		if err := store.Requeue(t.Context(), r.Number, r.Revision, byAnn); err != nil {
+			t.Fatal(err)
+		}
+		stepped(t, store, steppedConfig(newListSource()), steps...)
+		wantSteps(t, store, "1", contract.StateCompleted, "reserve", "charge", "ship")
+	})
+	bubble(t, "C11_an_output_that_is_too_long_is_refused_with_its_step", func(t *testing.T) {
+		store := memstore.New()
+		long := func(n int) run {
+			return func(context.Context, *memstore.Tx, *semel.Message, consumer.Done) ([]byte, error) {
+				return make([]byte, n), nil
+			}
+		}
+		stepped(t, store, steppedConfig(newListSource(message("1", "{}"))), countedStep("reserve", long(contract.MaxStepOutput)), countedStep("charge", long(contract.MaxStepOutput+1)))
+		r := wantSteps(t, store, "1", contract.StateParked, "reserve")
+		if times(store, "charge 1") != 0 || !strings.Contains(r.LastError, "65537 bytes") {
+			t.Errorf("%d, %s", times(store, "charge 1"), r.LastError)
+		}
+	})
+}
+
+// A release with other steps does not guess what became of a message.
+func TestStepsThatChange(t *testing.T) {
+	before := []string{"reserve", "charge", "ship"}
+	for what, after := range map[string][]string{
+		"renamed": {"book", "charge", "ship"}, "moved": {"charge", "reserve", "ship"}, "removed": {"charge", "ship"},
+		"all_that_is_left": {"reserve"}, "gone": nil,
+	} {
+		bubble(t, "C11_a_row_whose_completed_steps_are_others_is_parked/"+what, func(t *testing.T) {
+			store := memstore.New()
+			away := semel.Park("away")
+			steps := func(names []string) (all []consumer.Step[*memstore.Tx]) {
+				for _, name := range names {
+					all = append(all, countedStep(name, func(context.Context, *memstore.Tx, *semel.Message, consumer.Done) ([]byte, error) {
+						if name == "charge" {
+							return nil, away
+						}
+						return nil, nil
+					}))
+				}
+				return all
+			}
+			stepped(t, store, steppedConfig(newListSource(message("1", "{}"))), steps(before)...)
+			away = nil
+			again := func() contract.StoredRow {
+				r := row(t, store, "1")
+				if err := store.Requeue(t.Context(), r.Number, r.Revision, byAnn); err != nil {
+					t.Fatal(err)
+				}
+				if after == nil {
+					runs(t, store, func(_ context.Context, tx *memstore.Tx, _ *semel.Message) error { return tx.Add("ship 1", 1) }, steppedConfig(newListSource()))
+				} else {
+					stepped(t, store, steppedConfig(newListSource()), steps(after)...)
+				}
+				return wantSteps(t, store, "1", contract.StateParked, "reserve")
+			}
+			if r := again(); r.Reason != semel.ReasonSteps || times(store, "ship 1")+times(store, "charge 1")+times(store, "book 1") != 0 {
+				t.Errorf("%q: %s", r.Reason, r.LastError)
+			}
+			after = []string{"reserve", "charge", "pack", "ship"} // of what was not done anything may change
+			r := row(t, store, "1")
+			if err := store.Requeue(t.Context(), r.Number, r.Revision, byAnn); err != nil {
+				t.Fatal(err)
+			}
+			stepped(t, store, steppedConfig(newListSource()), steps(after)...)
+			wantSteps(t, store, "1", contract.StateCompleted, after...)
+		})
+	}
+}
+
+func TestWhatStepsAskFor(t *testing.T) {
+	good := []consumer.Step[*memstore.Tx]{countedStep("reserve", nil), countedStep("charge", nil)}
+	for want, change := range map[string]func(c *consumer.Config, steps *[]consumer.Step[*memstore.Tx]){
+		"Strategy is":        func(c *consumer.Config, _ *[]consumer.Step[*memstore.Tx]) { c.Strategy, c.Settle = 0, 0 },
+		"Settle is":          func(c *consumer.Config, _ *[]consumer.Step[*memstore.Tx]) { c.Settle = consumer.SettleAfterEffect },
+		"two steps":          func(_ *consumer.Config, s *[]consumer.Step[*memstore.Tx]) { *s = append(*s, good[0]) },
+		"has no Run":         func(_ *consumer.Config, s *[]consumer.Step[*memstore.Tx]) { (*s)[1].Run = nil },
+		"1 to 64 bytes":      func(_ *consumer.Config, s *[]consumer.Step[*memstore.Tx]) { (*s)[1].Name = "" },
+		"has at most 32":     func(_ *consumer.Config, s *[]consumer.Step[*memstore.Tx]) { *s = many(33) },
+		"the handler is nil": func(_ *consumer.Config, s *[]consumer.Step[*memstore.Tx]) { *s = nil },
+	} {
+		t.Run(want, func(t *testing.T) {
+			c, steps := steppedConfig(newListSource()), append([]consumer.Step[*memstore.Tx](nil), good...)
+			change(&c, &steps)
+			if _, err := consumer.NewSteps(memstore.New(), steps, c); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+	c, err := consumer.NewSteps(memstore.New(), good, steppedConfig(newListSource()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Process(t.Context(), message("1", "{}")); !errors.Is(err, semel.ErrUnsupported) {
+		t.Errorf("Process says %v", err)
+	}
+}
+
+func many(n int) (all []consumer.Step[*memstore.Tx]) {
+	for i := range n {
+		all = append(all, countedStep(fmt.Sprint("step ", i), nil))
+	}
+	return all
+}
+
+// times is how often something took effect.
+func times(store *memstore.Store, name string) int {
+	n, _ := strconv.Atoi(string(store.Get(name)))
+	return n
+}

@@ -1,0 +1,59 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/sqlform"
+)
+
+// MostOutput implements contract.StepKeeper.
+func (s *Store) MostOutput() int { return contract.MaxStepOutput }
+
+// stepsArg are the steps of a row as PostgreSQL's statement takes them.
+type stepsArg struct {
+	N int64  `json:"n"`
+	S string `json:"s"`
+	A bool   `json:"a"`
+}
+
+// StepsArgument is the argument of PostgreSQL's statement that writes the steps of claims,
+// empty if none of these endings has any: for drivers of their own.
+func StepsArgument(endings []contract.ClaimEnding) string {
+	var all []stepsArg
+	for i := range endings {
+		if e := &endings[i]; e.Steps != nil {
+			all = append(all, stepsArg{e.Number, sqlform.Steps(e.Steps), e.Event == contract.RowStepped})
+		}
+	}
+	if all == nil {
+		return ""
+	}
+	return jsonText(all)
+}
+
+// stepClaims writes the steps of claims that have ended in tx.
+func stepClaims(ctx context.Context, s *Store, tx *sql.Tx, endings []contract.ClaimEnding) error {
+	argument := StepsArgument(endings)
+	if argument == "" {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, s.sql.ClaimSteps, argument)
+	return err
+}
+
+// withSteps are those of the endings that say something of steps, without those that were
+// lost.
+func withSteps(endings []contract.ClaimEnding, lost []int) (all []contract.ClaimEnding) {
+	for i := range endings {
+		if len(lost) > 0 && lost[0] == i {
+			lost = lost[1:]
+			continue
+		}
+		if endings[i].Steps != nil {
+			all = append(all, endings[i])
+		}
+	}
+	return all
+}
