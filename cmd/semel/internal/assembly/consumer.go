@@ -26,7 +26,7 @@ type Consumer interface {
 func (a *Assembly) consumer(ctx context.Context, c *policy.Consumer, source contract.Source) (Consumer, error) {
 	store := a.store(c.Store)
 	if c.Handler.HTTP != nil || c.Handler.Kafka != nil {
-		call, err := a.caller(c)
+		call, err := a.caller(ctx, c)
 		if err != nil {
 			return nil, err
 		}

@@ -13,14 +13,15 @@ import (
 // caller is a handler that calls out.
 type caller = func(context.Context, consumer.Call, *semel.Message) error
 
-// caller makes the handler of a consumer that calls out. It connects to nobody yet.
-func (a *Assembly) caller(c *policy.Consumer) (caller, error) {
+// caller makes the handler of a consumer that calls out.
+func (a *Assembly) caller(ctx context.Context, c *policy.Consumer) (caller, error) {
 	if c.Handler.Kafka != nil {
-		return a.publisher(c)
+		return a.publisher(ctx, c)
 	}
 	return a.endpoint(c)
 }
 
+// endpoint connects to nobody yet.
 func (a *Assembly) endpoint(c *policy.Consumer) (caller, error) {
 	h := c.Handler.HTTP
 	at := "consumers." + c.Name + ".handler.http"

@@ -69,7 +69,7 @@ func TestWhatAPolicySaysOfAnEndpointIsDone(t *testing.T) {
         sign: {secret: "${SIGNING}"}
         tls: {ca: ca.pem, cert: me.pem, key: me.key}
 `, server.URL)
-	call, err := (&Assembly{policy: p}).caller(p.Consumers[0])
+	call, err := (&Assembly{policy: p}).caller(t.Context(), p.Consumers[0])
 	if err != nil {
 		t.Fatal(err)
 	}
