@@ -118,7 +118,7 @@ func TestFilesOfAnEndpointThatCannotBeUsed(t *testing.T) {
 		"        tls: {cert: me.pem, key: none.key}\n": "handler.http.tls.cert: ",
 	} {
 		p := parsed(t, folder, keys, "https://bank.example")
-		if _, err := (&Assembly{policy: p}).caller(p.Consumers[0]); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := (&Assembly{policy: p}).caller(t.Context(), p.Consumers[0]); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", keys, err)
 		}
 	}
