@@ -68,6 +68,9 @@ func (b *outside) call(ctx context.Context, c *Config, h *heldRow, m *semel.Mess
 	o := callOutcome(ctx, err)
 	h.note(o)
 	h.took = err == nil && o == contract.CallDecided
+	if o == contract.CallUnknown && ctx.Err() == nil && c.Provider.isLost() {
+		return &semel.HandlerError{Decision: semel.DecideDiscard, Reason: semel.ReasonOutcomeUnknown, Err: err}
+	}
 	return err
 }
 

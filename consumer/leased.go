@@ -94,7 +94,7 @@ func (c *Config) fitsCalls(store any) error {
 	if out, ok := store.(callsOut); ok {
 		return out.fitsLeased(c)
 	}
-	if c.Provider.Ask != nil || c.Provider.Window != DefaultWindow {
+	if c.Provider.Ask != nil || c.Provider.Window != DefaultWindow || c.Provider.OnUnknown != ThenPark {
 		return errors.New("Provider is set, and nobody is called: it is for the store of Leased; remove it")
 	}
 	return nil

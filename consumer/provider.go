@@ -33,6 +33,11 @@ type Provider struct {
 	OnUnknown Then
 }
 
+// isLost reports whether a message ends as soon as nobody knows what became of its call.
+func (p *Provider) isLost() bool {
+	return p.Window == WindowNever && p.Ask == nil && p.OnUnknown == ThenDiscard
+}
+
 // The ends of Provider.Window.
 const (
 	WindowAlways time.Duration = 1<<63 - 1

@@ -1,5 +1,6 @@
 // Package kafka reads topics as a [contract.Source]: each partition that the
-// consumer group gives this process is a lane.
+// consumer group gives this process is a lane. With a [Publisher] a handler
+// writes to topics.
 //
 // # What is promised
 //
@@ -90,4 +91,22 @@
 // same identity, and loses none. A record that the topic does not take even
 // alone is cut, with the header [HeaderLength] to say so; the consumer's row has
 // it as it was.
+//
+// # Publishing
+//
+// A [Publisher] is the handler of a consumer of consumer.Leased. Each message that
+// it was given is in its topic at least once when the handler has returned nil: on
+// all replicas, by an idempotent producer. It is there again, with the same id, key,
+// value and headers, where a process died between the brokers' answer and the record
+// of it, or lost its lease. So whoever reads the topic recognises copies by that id,
+// as Semel's consumers do with identity.CloudEvents: each takes effect once.
+// One process writes no second record for a message while it lives, however often
+// the handler runs because the brokers did not answer.
+//
+// A record is a CloudEvent in binary mode, with the headers that the message had.
+// A message that is recognised by the id of its event keeps id, source and all
+// other attributes: it is the same event in another topic. Any other gets an id made
+// of its identity and the topic (semel.Message.OutputID), and the headers of
+// semel.Message.Causation. The order of a topic is that in which messages were
+// confirmed, which is none that they had before.
 package kafka

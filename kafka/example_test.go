@@ -87,7 +87,7 @@ func ExampleCompilePattern() {
 
 // payments starts a broker in this process and writes values, each with its id.
 func payments(valuesAndIDs ...string) (brokers []string, end func()) {
-	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.AllowAutoTopicCreation(), kfake.SeedTopics(1, "payments", "payments.dead"))
+	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.AllowAutoTopicCreation(), kfake.SeedTopics(1, "payments", "payments.dead", "receipts"))
 	if err != nil {
 		panic(err)
 	}

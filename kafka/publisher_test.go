@@ -297,3 +297,30 @@ func TestWhatBrokersRefuseIsPermanent(t *testing.T) {
 		}
 	})
 }
+
+func TestTopicsAreLookedAtBeforeAnythingIsPublished(t *testing.T) {
+	bubble(t, "those_that_do_not_exist_are_named", func(t *testing.T) {
+		w := newWorld(t, 1)
+		p, _ := w.publisher(func(c *PublisherConfig) { c.TopicHeader, c.Topics = "to", []string{"ordres", "bills"} })
+		if err := p.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "topic ordres: the topic does not exist") || !strings.Contains(err.Error(), "topic bills") || strings.Contains(err.Error(), theTopic) {
+			t.Error(err)
+		}
+	})
+	bubble(t, "those_that_are_there_are_well", func(t *testing.T) {
+		w := newWorld(t, 1)
+		p, _ := w.publisher(nil)
+		if err := p.Check(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	bubble(t, "brokers_that_are_away_are_no_fault", func(t *testing.T) {
+		w := newWorld(t, 1)
+		p, wire := w.publisher(nil)
+		wire.freeze()
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if err := p.Check(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+}

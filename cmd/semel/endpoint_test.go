@@ -92,7 +92,9 @@ func calls(ts *testscript.TestScript, _ bool, args []string) {
 	e, _ := endpoints.Load(ts)
 	keys, ids, all := map[string]string{}, map[string]string{}, []string{}
 	for _, c := range e.(*endpoint).seen() {
-		if known, other := keys[c.id], ids[c.key]; known != "" && known != c.key || other != "" && other != c.id {
+		if known, other := keys[c.id], ids[c.key]; c.key == "" {
+			c.id += " without key" // which is declared
+		} else if known != "" && known != c.key || other != "" && other != c.id {
 			ts.Fatalf("message %s has the keys %s and %s; %s is of message %s, too", c.id, known, c.key, c.key, other)
 		}
 		keys[c.id], ids[c.key] = c.key, c.id

@@ -27,7 +27,7 @@ func (a *Assembly) consumer(ctx context.Context, c *policy.Consumer, source cont
 	store := a.store(c.Store)
 	switch {
 	case c.Handler.Kafka != nil:
-		publish, err := a.publisher(c)
+		publish, err := a.publisher(ctx, c)
 		if err != nil {
 			return nil, err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
@@ -11,9 +12,12 @@ import (
 	"github.com/semel-go/semel/kafka"
 )
 
-// publisher makes the handler of a consumer that publishes. It connects to nobody yet,
-// and is closed with the assembly.
-func (a *Assembly) publisher(c *policy.Consumer) (caller, error) {
+// lookWithin is how long brokers may take to say whether the topics are there.
+const lookWithin = 5 * time.Second
+
+// publisher makes the handler of a consumer that publishes, which is closed with the
+// assembly. Topics that are not there are a fault; brokers that do not answer are none.
+func (a *Assembly) publisher(ctx context.Context, c *policy.Consumer) (caller, error) {
 	h := c.Handler.Kafka
 	config := kafka.PublisherConfig{
 		Brokers: h.Brokers, Topic: h.Topic, TopicHeader: h.TopicHeader, Topics: h.Topics, Timeout: h.Timeout, ClientID: h.ClientID,
@@ -32,5 +36,10 @@ func (a *Assembly) publisher(c *policy.Consumer) (caller, error) {
 		return nil, fmt.Errorf("consumer %s: handler.kafka: %w", c.Name, err)
 	}
 	a.publishers = append(a.publishers, publisher)
+	look, cancel := context.WithTimeout(ctx, lookWithin)
+	defer cancel()
+	if err := publisher.Check(look); err != nil {
+		return nil, a.policy.Fault("consumers."+c.Name+".handler.kafka", err.Error(), "see docs/kafka.md")
+	}
 	return func(ctx context.Context, _ consumer.Call, m *semel.Message) error { return publisher.Publish(ctx, m) }, nil
 }

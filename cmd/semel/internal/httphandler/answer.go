@@ -101,34 +101,41 @@ func (h *Handler) judge(a answer, now time.Time) error {
 		return nil
 	}
 	err := &answerError{host: h.host, status: a.status, title: a.title}
-	wait := min(retryAfter(a.header, now), h.config.MaxRetryAfter)
+	after := min(retryAfter(a.header, now), h.config.MaxRetryAfter)
 	switch {
-	case unclear(a.status):
-		return semel.UnknownAfter(err, wait)
+	case h.config.MayBeLost && refuses(a.status):
+		return semel.RetryAfter(err, after)
+	case tellsNothing(a.status):
+		return semel.UnknownAfter(err, after)
 	case again(a.status):
-		return semel.RetryAfter(err, wait)
+		return semel.RetryAfter(err, after)
 	}
 	return semel.Permanent(err)
 }
 
-// unclear reports whether an answer leaves open if the call was carried out: a server that
-// failed may have failed after that, and a gateway does not know what became of it.
-func unclear(status int) bool {
+// refuses reports whether an answer means by its definition that the call was not carried
+// out. It counts for calls that would be lost otherwise: under a key, which makes another
+// call harmless, servers are not trusted to keep to that.
+func refuses(status int) bool {
 	switch status {
-	case http.StatusNotImplemented, http.StatusServiceUnavailable, http.StatusHTTPVersionNotSupported, http.StatusNetworkAuthenticationRequired:
-		return false
-	}
-	return status >= 500
-}
-
-// again reports whether the same request may be answered otherwise later. With 409 the
-// call before, under the same key, may still be under way.
-func again(status int) bool {
-	switch status {
-	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusTooManyRequests:
+	case http.StatusRequestTimeout, http.StatusConflict,
+		http.StatusNotImplemented, http.StatusServiceUnavailable, http.StatusHTTPVersionNotSupported, http.StatusNetworkAuthenticationRequired:
 		return true
 	}
-	return status >= 500
+	return false
+}
+
+// again reports whether the same request may be answered otherwise later, and was not
+// carried out.
+func again(status int) bool {
+	return status == http.StatusTooEarly || status == http.StatusTooManyRequests
+}
+
+// tellsNothing reports whether an answer leaves open whether the call was carried out: a
+// server that failed may have done so before or after the effect, a gateway heard no
+// answer itself, and with 409 the call before, under the same key, may still be under way.
+func tellsNothing(status int) bool {
+	return status >= 500 || status == http.StatusRequestTimeout || status == http.StatusConflict
 }
 
 // answerError is an answer that says no.

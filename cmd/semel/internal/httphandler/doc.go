@@ -2,12 +2,15 @@
 // request, and the answer's status says what becomes of it.
 //
 // The request is a CloudEvent in binary mode, with the message's idempotency key,
-// which is the same at every attempt. Nothing but the endpoint decides what is done
-// once: a call whose answer was lost is made again, under the same key.
+// which is the same at every attempt, unless the endpoint knows none. Nothing but the
+// endpoint decides what is done once: a call whose answer was lost is made again, under
+// the same key.
 //
 //	2xx                           it is done
-//	408, 409, 425, 429 and 5xx    try again, no sooner than Retry-After says; after 5xx,
-//	                              but for 501, 503, 505 and 511, the outcome is unknown
+//	425 and 429                   try again, no sooner than Retry-After says
+//	408, 409 and 5xx              the same, and the outcome is unknown: a server that failed
+//	                              may have failed after it was done. What may be lost is
+//	                              tried again after 408, 409, 501, 503, 505 and 511 only
 //	any other                     waiting cannot mend it; redirects are not followed
 //
 // With Config.Effects the body of a 2xx may say what is to be written into Semel's store;

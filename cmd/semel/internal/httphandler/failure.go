@@ -22,7 +22,8 @@ type failure struct {
 func (e *failure) Error() string { return e.text }
 func (e *failure) Unwrap() error { return e.err }
 
-// failed says what became of a call that came to no answer: a decision for its message.
+// failed says what became of a call that came to no answer: nobody knows, unless nothing
+// was sent.
 func (h *Handler) failed(ctx context.Context, c *call, err error) error {
 	sent := c.sent()
 	why := h.why(ctx, err, sent)
@@ -40,7 +41,7 @@ func (h *Handler) next() string {
 	case h.config.NoKey:
 		return "it carries no key, is made again, and may happen twice"
 	}
-	return "it is made again with the same key"
+	return "it is made again with the same key, while the window lasts"
 }
 
 func (h *Handler) why(ctx context.Context, err error, sent bool) string {

@@ -65,8 +65,9 @@ func New(c Config) (*Handler, error) {
 // errTimeout is the cause of a call that was cut because its time was over.
 var errTimeout = errors.New("the time of the call is over")
 
-// Handle makes one call for m. The error, if any, says what becomes of the message: see
-// semel.Retry, semel.RetryAfter, semel.Unknown and semel.Permanent.
+// Handle makes one call for m. The error, if any, says what becomes of the message, and
+// whether it is known what became of the call: see semel.Unknown, semel.RetryAfter and
+// semel.Permanent.
 func (h *Handler) Handle(ctx context.Context, m *semel.Message) error {
 	_, err := h.Ask(ctx, m)
 	return err

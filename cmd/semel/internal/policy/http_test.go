@@ -104,6 +104,7 @@ func refusedHTTP() []policyCase {
 		{name: "calls with a key that may happen twice", edits: with(`may_double: "a second mail does no harm"`)},
 		{name: "calls with a key that may be lost", edits: with("key: idempotency_key", `may_be_lost: "a sample is enough"`)},
 		{name: "calls without a key for no reason", edits: with("key: none", `may_double: ""`)},
+		{name: "calls without a key that is known for a time", edits: with("key: none", "window: 1h", `may_double: "x"`)},
 		{name: "calls with another key", edits: with("key: header"), shape: true},
 		{name: "effects without a statement", edits: with("effects: {statements: {}}"), shape: true},
 		{name: "effects of an unknown type", edits: with(`effects: {statements: {put: {sql: "insert into t values (:a)", params: {a: int}}}}`), shape: true},

@@ -14,5 +14,5 @@ func (c *Consumer) provider() consumer.Provider {
 	case h != nil && h.MayBeLost != "":
 		return consumer.Provider{Window: consumer.WindowNever, OnUnknown: consumer.ThenDiscard}
 	}
-	return consumer.Provider{}
+	return c.Handler.HTTP.provider()
 }

@@ -47,6 +47,9 @@ func (r rules) leased(out *outside) {
 	}
 	c.Settle = consumer.SettleAfterReceipt
 	r.callTimes(out)
+	if c.Handler.HTTP != nil {
+		r.window(c.Handler.HTTP)
+	}
 	const inside = "a call is in no transaction that it could commit with"
 	for key, why := range map[string]string{
 		"version": "a stream's version moves in the transaction of the effect: " + inside,
@@ -87,6 +90,15 @@ func (r rules) callTimes(out *outside) {
 	if r.ok("drain") && out.timeout > c.Drain {
 		r.warn(key, fmt.Sprintf("a stop waits %s for a call that may take %s, and then cuts it: it is made again", legible.Span(c.Drain), call),
 			"let drain of the consumer be at least as long")
+	}
+}
+
+// window: what is left of it without the last call must be something.
+func (r rules) window(http *HTTP) {
+	c := r.consumer
+	if http.Window > 0 && r.ok("timeout") && http.Window <= c.Timeout {
+		r.refuse("handler.http.window", fmt.Sprintf("an endpoint that knows keys for %s may have forgotten one when a call arrives that may take %s", legible.Span(http.Window), legible.Span(c.Timeout)),
+			"write for how long it knows them, or lower timeout of the consumer")
 	}
 }
 

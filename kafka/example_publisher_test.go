@@ -1,0 +1,53 @@
+package kafka_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/kafka"
+	"github.com/semel-go/semel/memstore"
+)
+
+// Payments of one topic are published to another topic, under leases: each at least once, and
+// every copy with the id that the payment had.
+func ExampleNewPublisher() {
+	brokers, end := payments(`{"amount":30}`, "payment-1", `{"amount":12}`, "payment-2", `{"amount":30}`, "payment-1")
+	defer end()
+
+	source, err := kafka.New(kafka.Config{Brokers: brokers, Topics: []string{"payments"}, Group: "receipts"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	publisher, err := kafka.NewPublisher(kafka.PublisherConfig{Brokers: brokers, Topic: "receipts"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer publisher.Close()
+	running, err := consumer.New(consumer.Leased(memstore.New()), func(ctx context.Context, _ consumer.Call, m *semel.Message) error {
+		if err := publisher.Publish(ctx, m); err != nil {
+			return err
+		}
+		fmt.Printf("%s is published\n", m.Identity.ID)
+		return nil
+	}, consumer.Config{
+		Name: "receipts", Source: source, Identity: identity.CloudEvents(), Workers: 1,
+		Strategy: consumer.StrategyInbox, Settle: consumer.SettleAfterReceipt, IdleExit: 200 * time.Millisecond,
+		Provider: consumer.Provider{Window: consumer.WindowAlways}, // who reads the topic recognises copies whenever they come
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := running.Run(context.Background()); err != nil {
+		fmt.Println(err)
+	}
+	// Unordered output:
+	// payment-1 is published
+	// payment-2 is published
+}
