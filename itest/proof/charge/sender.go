@@ -33,7 +33,7 @@ func (o *order) consume(ctx context.Context, store *pgxstore.Store, t *traps) er
 	if err != nil {
 		return err
 	}
-	book := func(ctx context.Context, tx pgx.Tx, m *semel.Message) error {
+	c, err := consumer.New(store, func(ctx context.Context, tx pgx.Tx, m *semel.Message) error {
 		p, err := semel.JSON[provider.Payment](m)
 		if err != nil {
 			return err
@@ -41,34 +41,41 @@ func (o *order) consume(ctx context.Context, store *pgxstore.Store, t *traps) er
 		if _, err := tx.Exec(ctx, "insert into effects values ($1, $2)", p.Reference, p.Cents); err != nil {
 			return err
 		}
-		return intents.Write(ctx, tx, m, semel.Intent{To: charges, Purpose: "charge", Recipient: p.Card, Body: m.Body})
-	}
-	c, err := consumer.New(store, book, consumer.Config{Name: bookings, Source: orders, Identity: identity.CloudEvents(), Timeout: 5 * time.Second},
-		faults.Plan{At: t.at})
+		return intents.Write(ctx, tx, m, intentOf(m, p))
+	}, consumer.Config{Name: bookings, Source: orders, Identity: identity.CloudEvents(), Timeout: 5 * time.Second}, faults.Plan{At: t.at})
 	if err != nil {
 		return err
 	}
 	return c.Run(ctx)
 }
 
+// intentOf is the intent to charge what an order says.
+func intentOf(m *semel.Message, p provider.Payment) semel.Intent {
+	return semel.Intent{To: charges, Purpose: "charge", Recipient: p.Card, Body: m.Body}
+}
+
 // send charges what the intents say.
 func (o *order) send(ctx context.Context, store *pgxstore.Store, t *traps) error {
 	s := &sender{Client: o.client(), traps: t, plant: o.Proof.Plant}
-	p := o.Proof
-	window := p.Window
-	if p.Plant == "forgotten" {
-		window = consumer.WindowAlways
-	}
-	c, err := consumer.New(consumer.Leased(forgetful{store, t}), s.charge, consumer.Config{
-		Name: charges, Identity: identity.CloudEvents(), Strategy: consumer.StrategyInbox, Workers: workers, Timeout: p.Timeout,
-		Inbox:    consumer.InboxPolicy{Lease: p.Lease, Poll: 100 * time.Millisecond, Starts: 50},
-		Retry:    consumer.RetryPolicy{Attempts: attempts, First: 100 * time.Millisecond, Most: p.Most, SerialAfter: 10_000, Budget: consumer.RetryBudget{PerSecond: 10_000}},
-		Provider: consumer.Provider{Window: window, Ask: s.ask},
-	}, faults.Plan{At: t.at})
+	c, err := consumer.New(consumer.Leased(forgetful{store, t}), s.charge, o.Proof.sending(s), faults.Plan{At: t.at})
 	if err != nil {
 		return err
 	}
 	return c.Run(ctx)
+}
+
+// sending is the policy of senders.
+func (p *Proof) sending(s *sender) consumer.Config {
+	window := p.Window
+	if p.Plant == "forgotten" {
+		window = consumer.WindowAlways
+	}
+	return consumer.Config{
+		Name: charges, Identity: identity.CloudEvents(), Strategy: consumer.StrategyInbox, Workers: workers, Timeout: p.Timeout,
+		Inbox:    consumer.InboxPolicy{Lease: p.Lease, Poll: 100 * time.Millisecond, Starts: 50},
+		Retry:    consumer.RetryPolicy{Attempts: attempts, First: 100 * time.Millisecond, Most: p.Most, SerialAfter: 10_000, Budget: consumer.RetryBudget{PerSecond: 10_000}},
+		Provider: consumer.Provider{Window: window, Ask: s.ask},
+	}
 }
 
 // attempts are as many as the window needs, and some for those who ask.
