@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"time"
@@ -24,8 +25,11 @@ import (
 
 // consume books orders from the topic; the intent to charge is in the same transaction.
 func (o *order) consume(ctx context.Context, store *pgxstore.Store, t *traps) error {
-	orders, err := kafka.New(kafka.Config{Brokers: o.Brokers, Topics: []string{topic}, Group: bookings,
-		SessionTimeout: 6 * time.Second, RevokeTimeout: 5 * time.Second})
+	source := kafka.Config{Brokers: o.Brokers, Topics: []string{topic}, Group: bookings, SessionTimeout: 6 * time.Second, RevokeTimeout: 5 * time.Second}
+	if o.Number > 0 { // all but the first are static: they go on without a rebalance when they are started again
+		source.Instance = fmt.Sprintf("consumer-%d", o.Number)
+	}
+	orders, err := kafka.New(source)
 	if err != nil {
 		return err
 	}
