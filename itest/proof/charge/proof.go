@@ -182,10 +182,7 @@ func (r *run) prove(ctx context.Context) (err error) {
 	if err := r.settled(ctx); err != nil {
 		return err
 	}
-	if err := r.decide(ctx); err != nil {
-		return err
-	}
-	if err := r.settled(ctx); err != nil {
+	if err := r.decideAll(ctx); err != nil {
 		return err
 	}
 	return r.dismiss()

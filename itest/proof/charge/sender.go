@@ -83,7 +83,7 @@ func (p *Proof) sending(s *sender) consumer.Config {
 }
 
 // attempts are as many as the window needs, and some for those who ask.
-const attempts = 45
+const attempts = 35
 
 // sender is the handler of intents.
 type sender struct {
