@@ -59,7 +59,6 @@ proof:
 	$(GO) run ./itest/cmd/proof kafka -quick
 	$(GO) run ./itest/cmd/proof kafka -inbox -quick
 	$(GO) run ./itest/cmd/proof kafka -order -quick
-	$(GO) run ./itest/cmd/proof charge -quick
 
 ## vet: format, vet and the chosen linters
 vet:
