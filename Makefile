@@ -17,7 +17,7 @@ RACED = $(LONGEST) $(filter-out $(PURE) $(LONGEST),$(shell $(GO) list $(PACKAGES
 # Under the detector, it runs a part of its suites only.
 TWICE = $(shell $(GO) list ./itest/sqlite)
 
-.PHONY: test vet simulate planted bench coverage-list pictures example proof-file proof-commit proof-failover proof-kafka proof-inbox proof-order proof-keys proof-retention proof-kafka3 bench-postgres bench-kafka bench-river bench-against bench-postgres-against bench-kafka-against bench-file bench-redis
+.PHONY: test vet simulate planted bench coverage-list pictures example proof-file proof-commit proof-failover proof-kafka proof-inbox proof-order proof-keys proof-retention proof-charge proof-kafka3 bench-postgres bench-kafka bench-river bench-against bench-postgres-against bench-kafka-against bench-file bench-redis
 
 # The parts of test that run at once. A test waits for servers more than it
 # computes, so what computes and waits for nobody fills in.
@@ -210,6 +210,15 @@ proof-keys:
 proof-kafka3:
 	scripts/services install postgres kafka
 	$(GO) run ./itest/cmd/proof brokers $(PROOF)
+
+## proof-charge: 20,000 payments of a topic booked with an intent each and charged at a
+## provider that loses answers and forgets keys, over four minutes in which consumers and
+## senders are killed and frozen at random and at each named point; a naive consumer beside
+## them; PROOF=-quick: a minute; PROOF="-quick -plant new-key", settle-first or forgotten: a
+## planted fault, which must be found
+proof-charge:
+	scripts/services install postgres kafka
+	$(GO) run ./itest/cmd/proof charge $(PROOF)
 
 ## proof-commit: COMMIT cut 10,000 times in either direction with each driver,
 ## some while it waits for a frozen standby, with a competing consumer; then

@@ -5,6 +5,7 @@
 //	file      a process that reads a file is killed; or a fleet of them on PostgreSQL
 //	kafka     a fleet that reads a topic is killed, frozen, added and ended, servers restart
 //	brokers   of three brokers one is killed and another frozen
+//	charge    who charges payments is killed and frozen, and the provider loses answers
 //	commit    the connection is cut at COMMIT
 //	failover  the primary is killed and its standby promoted
 //	retention old markers are removed while workers consume

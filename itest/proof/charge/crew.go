@@ -57,7 +57,7 @@ func (r *run) enlist() error {
 		count int
 	}{{theProvider, 1}, {aConsumer, r.Consumers}, {aSender, r.Senders}, {aNaive, r.Naive}} {
 		for n := range kind.count {
-			o := order{Role: kind.role, Provider: r.providerOrder(), Brokers: r.brokers.Brokers(), Database: r.server.DSN(), Proof: r.Proof}
+			o := order{Role: kind.role, Number: n, Provider: r.providerOrder(), Brokers: r.brokers.Brokers(), Database: r.server.DSN(), Proof: r.Proof}
 			for i := n; i < len(traps[kind.role]); i += kind.count {
 				o.Traps = append(o.Traps, traps[kind.role][i])
 			}
@@ -158,6 +158,22 @@ func (r *run) sprung(m *member) {
 	}
 	r.ledger.At[fmt.Sprintf("%s %s %s", m.order.Role, did, t.Point)]++
 	r.Say("%s is %s at %s", m.name, did, t.Point)
+}
+
+// overtime is how long the traps that are left may take when nothing else happens.
+const overtime = 20 * time.Second
+
+// sprungAll waits until all traps are, or for so long; which are not, the ledger says.
+func (r *run) sprungAll(ctx context.Context) error {
+	until := time.Now().Add(overtime)
+	return r.until(ctx, func() (bool, error) {
+		for _, m := range r.crew.members {
+			if len(m.order.Traps) > 0 {
+				return time.Now().After(until), nil
+			}
+		}
+		return true, nil
+	})
 }
 
 func (r *run) lastWords(m *member) string {

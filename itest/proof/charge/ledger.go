@@ -63,6 +63,7 @@ type history struct {
 	calls, charges int
 	doubtful       bool // a call whose caller could not know
 	answered       bool // the last call was
+	silent         bool // a call had no answer at all
 	asked          bool
 }
 
@@ -83,6 +84,7 @@ func histories(log string) (senders, naive map[string]*history, err error) {
 			h.calls++
 			if e.Status == 0 {
 				h.doubtful = h.doubtful || h.answered || e.Fate.Doubtful()
+				h.silent = h.silent || e.Fate == provider.Silent || e.Fate == provider.ChargedSilent
 				h.answered = e.Fate == provider.Well
 			}
 		case provider.Charged:

@@ -43,6 +43,7 @@ const (
 // order is what a process is to do.
 type order struct {
 	Role     role
+	Number   int // among those of its role
 	Provider provider.Order
 	Brokers  []string
 	Database string

@@ -171,6 +171,9 @@ func (r *run) prove(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := r.sprungAll(ctx); err != nil {
+		return err
+	}
 	r.feed.Rest()
 	if err := r.until(ctx, func() (bool, error) { return r.feed.Over(), r.feed.Err() }); err != nil {
 		return err
@@ -179,10 +182,7 @@ func (r *run) prove(ctx context.Context) (err error) {
 	if err := r.settled(ctx); err != nil {
 		return err
 	}
-	if err := r.decide(ctx); err != nil {
-		return err
-	}
-	if err := r.settled(ctx); err != nil {
+	if err := r.decideAll(ctx); err != nil {
 		return err
 	}
 	return r.dismiss()

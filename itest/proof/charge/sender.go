@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"time"
@@ -24,8 +25,11 @@ import (
 
 // consume books orders from the topic; the intent to charge is in the same transaction.
 func (o *order) consume(ctx context.Context, store *pgxstore.Store, t *traps) error {
-	orders, err := kafka.New(kafka.Config{Brokers: o.Brokers, Topics: []string{topic}, Group: bookings,
-		SessionTimeout: 6 * time.Second, RevokeTimeout: 5 * time.Second})
+	source := kafka.Config{Brokers: o.Brokers, Topics: []string{topic}, Group: bookings, SessionTimeout: 6 * time.Second, RevokeTimeout: 5 * time.Second}
+	if o.Number > 0 { // all but the first are static: they go on without a rebalance when they are started again
+		source.Instance = fmt.Sprintf("consumer-%d", o.Number)
+	}
+	orders, err := kafka.New(source)
 	if err != nil {
 		return err
 	}
@@ -33,7 +37,7 @@ func (o *order) consume(ctx context.Context, store *pgxstore.Store, t *traps) er
 	if err != nil {
 		return err
 	}
-	book := func(ctx context.Context, tx pgx.Tx, m *semel.Message) error {
+	c, err := consumer.New(store, func(ctx context.Context, tx pgx.Tx, m *semel.Message) error {
 		p, err := semel.JSON[provider.Payment](m)
 		if err != nil {
 			return err
@@ -41,38 +45,45 @@ func (o *order) consume(ctx context.Context, store *pgxstore.Store, t *traps) er
 		if _, err := tx.Exec(ctx, "insert into effects values ($1, $2)", p.Reference, p.Cents); err != nil {
 			return err
 		}
-		return intents.Write(ctx, tx, m, semel.Intent{To: charges, Purpose: "charge", Recipient: p.Card, Body: m.Body})
-	}
-	c, err := consumer.New(store, book, consumer.Config{Name: bookings, Source: orders, Identity: identity.CloudEvents(), Timeout: 5 * time.Second},
-		faults.Plan{At: t.at})
+		return intents.Write(ctx, tx, m, intentOf(m, p))
+	}, consumer.Config{Name: bookings, Source: orders, Identity: identity.CloudEvents(), Timeout: 5 * time.Second}, faults.Plan{At: t.at})
 	if err != nil {
 		return err
 	}
 	return c.Run(ctx)
+}
+
+// intentOf is the intent to charge what an order says.
+func intentOf(m *semel.Message, p provider.Payment) semel.Intent {
+	return semel.Intent{To: charges, Purpose: "charge", Recipient: p.Card, Body: m.Body}
 }
 
 // send charges what the intents say.
 func (o *order) send(ctx context.Context, store *pgxstore.Store, t *traps) error {
 	s := &sender{Client: o.client(), traps: t, plant: o.Proof.Plant}
-	p := o.Proof
-	window := p.Window
-	if p.Plant == "forgotten" {
-		window = consumer.WindowAlways
-	}
-	c, err := consumer.New(consumer.Leased(forgetful{store, t}), s.charge, consumer.Config{
-		Name: charges, Identity: identity.CloudEvents(), Strategy: consumer.StrategyInbox, Workers: workers, Timeout: p.Timeout,
-		Inbox:    consumer.InboxPolicy{Lease: p.Lease, Poll: 100 * time.Millisecond, Starts: 50},
-		Retry:    consumer.RetryPolicy{Attempts: attempts, First: 100 * time.Millisecond, Most: p.Most, SerialAfter: 10_000, Budget: consumer.RetryBudget{PerSecond: 10_000}},
-		Provider: consumer.Provider{Window: window, Ask: s.ask},
-	}, faults.Plan{At: t.at})
+	c, err := consumer.New(consumer.Leased(forgetful{store, t}), s.charge, o.Proof.sending(s), faults.Plan{At: t.at})
 	if err != nil {
 		return err
 	}
 	return c.Run(ctx)
 }
 
+// sending is the policy of senders.
+func (p *Proof) sending(s *sender) consumer.Config {
+	window := p.Window
+	if p.Plant == "forgotten" {
+		window = consumer.WindowAlways
+	}
+	return consumer.Config{
+		Name: charges, Identity: identity.CloudEvents(), Strategy: consumer.StrategyInbox, Workers: workers, Timeout: p.Timeout,
+		Inbox:    consumer.InboxPolicy{Lease: p.Lease, Poll: 100 * time.Millisecond, Starts: 50},
+		Retry:    consumer.RetryPolicy{Attempts: attempts, First: 100 * time.Millisecond, Most: p.Most, SerialAfter: 10_000, Budget: consumer.RetryBudget{PerSecond: 10_000}},
+		Provider: consumer.Provider{Window: window, Ask: s.ask},
+	}
+}
+
 // attempts are as many as the window needs, and some for those who ask.
-const attempts = 45
+const attempts = 35
 
 // sender is the handler of intents.
 type sender struct {

@@ -44,38 +44,57 @@ func (r *run) settled(ctx context.Context) error {
 	return err
 }
 
+// decideAll has a person decide, again for what has another unknown outcome when it was
+// called for once more: its attempts are used up.
+func (r *run) decideAll(ctx context.Context) error {
+	r.ledger.decided = map[string]bool{}
+	for range 10 {
+		decided, err := r.decide(ctx)
+		if err != nil || decided == 0 {
+			return err
+		}
+		if err := r.settled(ctx); err != nil {
+			return err
+		}
+	}
+	return nil // what is left, the ledger says
+}
+
 // decide is the person who looks into the provider's books for each payment of which
 // nobody knows what became of it, and says so.
-func (r *run) decide(ctx context.Context) error {
+func (r *run) decide(ctx context.Context) (decided int, err error) {
 	charged := map[string]bool{}
-	err := provider.Entries(r.log(), func(e provider.Entry) {
+	err = provider.Entries(r.log(), func(e provider.Entry) {
 		if e.Kind == provider.Charged {
 			charged[e.Reference] = true
 		}
 	})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	rows, err := r.store.Rows(ctx, contract.RowFilter{Consumer: charges, States: []contract.RowState{contract.StateParked},
-		Reason: semel.ReasonOutcomeUnknown, Limit: 10_000, Bodies: true})
+		Limit: 10_000, Bodies: true})
 	if err != nil {
-		return err
+		return 0, err
 	}
-	r.ledger.decided = map[string]bool{}
 	for i := range rows {
+		if !rows[i].UnknownOutcome() {
+			continue // it is stuck, and the ledger says so
+		}
 		p, err := semel.JSON[provider.Payment](rows[i].Message)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		found := contract.ResolvedNotDone
 		if charged[p.Reference] {
 			found = contract.ResolvedDone
 		}
 		if err := r.store.Resolve(ctx, rows[i].Number, rows[i].Revision, found, contract.Act{Verb: "resolve", Who: "proof", Why: "the provider's books"}); err != nil {
-			return fmt.Errorf("resolve row %d of %s: %w", rows[i].Number, p.Reference, err)
+			return decided, fmt.Errorf("resolve row %d of %s: %w", rows[i].Number, p.Reference, err)
 		}
 		r.ledger.decided[p.Reference] = true
+		decided++
 	}
-	r.Say("a person decided what became of %d payments", len(rows))
-	return nil
+	r.Say("a person decided what became of %d payments", decided)
+	return decided, nil
 }

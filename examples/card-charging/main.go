@@ -1,0 +1,93 @@
+// Command card-charging charges cards with leased keys: each order once, although orders
+// come twice, answers are lost, and one process dies between the charge and its record.
+//
+//	go run ./examples/card-charging
+//
+// The keys lie in memory here, so that it runs without a server, and the card company is a
+// function of this program. In production give leasedkey.New a store that lasts: PostgreSQL
+// or SQLite (sqlstore, pgxstore) or Redis (redisstore).
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/leasedkey"
+	"github.com/semel-go/semel/memstore"
+)
+
+// Order is what a customer pays.
+type Order struct {
+	ID    string
+	Card  string
+	Cents int64
+}
+
+// Charger charges orders at a card company.
+type Charger struct {
+	keys    *leasedkey.Keys
+	company Company
+}
+
+// Company is the other side: it takes money once for a key.
+type Company interface {
+	Charge(ctx context.Context, key string, o Order) (receipt string, err error)
+}
+
+// ErrDeclined is the company's answer that the card is no good.
+var ErrDeclined = errors.New("the card was declined")
+
+// NewCharger returns one of possibly many that share a store of keys.
+func NewCharger(store contract.KeyStore, company Company) (*Charger, error) {
+	keys, err := leasedkey.New(store, leasedkey.Config{
+		Consumer:  "card-charging",
+		Keep:      30 * 24 * time.Hour, // longer than a copy of an order can take to come
+		Window:    23 * time.Hour,      // the company knows a key for a day
+		MayForget: "an example keeps its keys in memory",
+	})
+	return &Charger{keys, company}, err
+}
+
+// Charge charges an order and returns the receipt. A copy of the order gets the same one.
+func (c *Charger) Charge(ctx context.Context, o Order) (receipt string, err error) {
+	answer, err := c.keys.Do(ctx, leasedkey.Request{Source: "shop", ID: o.ID}, func(ctx context.Context, a leasedkey.Attempt) ([]byte, error) {
+		receipt, err := c.company.Charge(ctx, a.IdempotencyKey, o)
+		if errors.Is(err, ErrDeclined) {
+			return nil, semel.Permanent(err) // for good
+		}
+		return []byte(receipt), err // any other error: nobody knows, ask again with the same key
+	})
+	switch {
+	case err != nil:
+		return "", err
+	case answer.State == contract.KeyCompleted:
+		return string(answer.Result), nil
+	case answer.State == contract.KeyFailed:
+		return "", ErrDeclined
+	}
+	return "", fmt.Errorf("order %s is not charged yet: its key is %v; ask again", o.ID, answer.State)
+}
+
+func main() {
+	company := &books{receipts: map[string]string{}, faults: true}
+	charger, err := NewCharger(memstore.NewKeys(), company)
+	if err != nil {
+		log.Fatal(err)
+	}
+	orders := []Order{{"1", "4242", 1200}, {"2", "4242", 800}, {"1", "4242", 1200}, {"3", "0002", 500}}
+	for _, o := range orders {
+		for try := 1; try <= 3; try++ {
+			receipt, err := charger.Charge(context.Background(), o)
+			fmt.Printf("order %s, try %d: %q, %v\n", o.ID, try, receipt, err)
+			if err == nil || errors.Is(err, ErrDeclined) {
+				break
+			}
+		}
+	}
+	fmt.Printf("%d calls, %d charges\n", company.calls, len(company.receipts))
+}

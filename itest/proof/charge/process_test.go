@@ -1,0 +1,73 @@
+//go:build unix
+
+package charge
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/provider"
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == Command {
+		if err := Live(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func TestAProviderThatIsKilledAndFrozenKnowsWhatItAnswered(t *testing.T) {
+	address, err := freeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &run{Proof: Quick(), Stage: proof.InTest(t), address: address, ledger: &Ledger{At: map[string]int{}}}
+	o := r.providerOrder()
+	o.Fates = provider.Fates{}
+	m := &member{order: order{Role: theProvider, Provider: o, Traps: []trap{{faults.AfterMark, true}}}, name: "provider"}
+	r.crew.members = []*member{m}
+	defer r.crew.kill()
+	if err := r.start(m); err != nil {
+		t.Fatal(err)
+	}
+	client := provider.Client{URL: "http://" + address, HTTP: &http.Client{Timeout: 5 * time.Second}}
+	charge := func() (receipt provider.Receipt) {
+		err := proof.Until(t.Context(), 10*time.Millisecond, func() (bool, error) { // it is there when it answers
+			var err error
+			receipt, err = client.Charge(t.Context(), "k", provider.Payment{Reference: "order-1", Cents: 100})
+			return err == nil, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return receipt
+	}
+	first := charge()
+	if err := r.restartProvider(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	second := charge()
+	r.Lease = -time.Second // it stands still for no time
+	if err := syscall.Kill(m.PID, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.until(t.Context(), func() (bool, error) { return r.ledger.Resumed == 1, nil }); err != nil {
+		t.Fatal(err)
+	}
+	if third := charge(); first != second || first != third || first.Charge != 1 || r.ledger.Restarts != 1 || len(r.ledger.At) != 1 {
+		t.Errorf("%+v, %+v after a kill, %+v after a freeze, %+v", first, second, third, r.ledger)
+	}
+	if err := m.End(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,169 @@
+//go:build unix
+
+package charge
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/itest/provider"
+	"github.com/semel-go/semel/memstore"
+)
+
+// direct is the way to a provider in the same process.
+type direct struct{ *provider.Provider }
+
+// RoundTrip implements http.RoundTripper.
+func (d direct) RoundTrip(r *http.Request) (answer *http.Response, err error) {
+	defer func() {
+		if recover() != nil { // the provider cuts the connection
+			answer, err = nil, io.ErrUnexpectedEOF
+		}
+	}()
+	w := httptest.NewRecorder()
+	d.ServeHTTP(w, r)
+	return w.Result(), nil
+}
+
+// charged has a sender charge payments at a provider in virtual time, until nothing waits
+// but what is parked, and returns what the provider's log says and what waits for a person.
+func charged(t *testing.T, plant string) (all map[string]*history, parked []contract.StoredRow) {
+	t.Helper()
+	p := Quick()
+	p.Plant, p.Payments = plant, 300
+	r := &run{Proof: p}
+	r.Folder = t.TempDir()
+	o := r.providerOrder()
+	o.Fates.Stubborn = 100_000
+	synctest.Test(t, func(t *testing.T) {
+		here, err := provider.Open(o, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &sender{Client: provider.Client{URL: "http://provider", HTTP: &http.Client{Transport: direct{here}, Timeout: p.Timeout * 3 / 4}}, traps: &traps{}, plant: plant}
+		store := memstore.New()
+		receive(t, store, p.Payments)
+		policy := p.sending(s)
+		policy.Logger = slog.New(slog.DiscardHandler)
+		c, err := consumer.New(consumer.Leased(store), s.charge, policy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute) // of the bubble's
+		defer stop()
+		if err := c.Run(ctx); err != nil {
+			t.Error(err)
+		}
+		if parked, err = store.Rows(t.Context(), contract.RowFilter{Consumer: charges, States: []contract.RowState{contract.StateParked}}); err != nil {
+			t.Error(err)
+		}
+		if err := here.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	all, _, err := histories(filepath.Join(r.Folder, "provider.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all, parked
+}
+
+// receive writes the intents of so many payments.
+func receive(t *testing.T, store *memstore.Store, count int) {
+	t.Helper()
+	scope, err := store.Scope(t.Context(), charges, "shop", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	marks, rows := make([]contract.Mark, count), make([]contract.Row, count)
+	for i := range count {
+		body, err := json.Marshal(provider.Payment{Reference: reference(i), Card: "4242", Cents: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		marks[i] = contract.Mark{Scope: scope, ID: []byte(reference(i)), As: contract.Waiting}
+		m := semel.NewMessage(semel.Key{Consumer: charges, Source: "shop", ID: reference(i)}, body)
+		rows[i] = contract.Row{Mark: i, State: contract.StateReceived, Message: m}
+	}
+	b, _, err := store.Begin(t.Context(), contract.TxOptions{}, marks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result := b.Commit(t.Context(), contract.Ending{Rows: rows}); result.Outcome != contract.Committed {
+		t.Fatal(result)
+	}
+}
+
+func TestEachPaymentIsChargedOnceWhateverBecomesOfItsCalls(t *testing.T) {
+	all, parked := charged(t, "")
+	l := Ledger{decided: map[string]bool{}}
+	for i := range parked {
+		if parked[i].Reason != semel.ReasonOutcomeUnknown {
+			t.Errorf("%s is parked as %q", parked[i].Key.ID, parked[i].Reason)
+		}
+		l.decided[parked[i].Key.ID] = true
+	}
+	once := func(t *testing.T, of func(*history) bool) {
+		t.Helper()
+		met := 0
+		for reference, h := range all {
+			if !of(h) {
+				continue
+			}
+			met++
+			if h.charges > 1 || h.charges == 0 && !l.decided[reference] {
+				t.Errorf("%s is charged %d times: %+v", reference, h.charges, *h)
+			}
+		}
+		if met == 0 {
+			t.Error("there is none")
+		}
+	}
+	t.Run("all_of_them", func(t *testing.T) { once(t, func(*history) bool { return true }) })
+	t.Run("trap_T76_a_call_that_timed_out_is_unknown_and_comes_again_under_its_key_only", func(t *testing.T) {
+		once(t, func(h *history) bool { return h.silent })
+	})
+	t.Run("trap_T77_a_key_that_the_provider_forgot_is_asked_about_and_not_used_again", func(t *testing.T) {
+		once(t, func(h *history) bool { return h.asked })
+	})
+	l.resolve(all)
+	t.Logf("%d unknown: %d by key, %d by asking, %d by a person", l.Unknown, l.ByKey, l.ByAsking, l.ByPerson)
+	if len(all) != 300 || l.Unresolved != 0 || l.ByKey == 0 || l.ByAsking == 0 || l.ByPerson == 0 {
+		t.Errorf("%d payments, %+v", len(all), l)
+	}
+}
+
+func TestPlantedFaultsOfSendersAreFound(t *testing.T) {
+	for plant, wrong := range map[string]func(charges int, parked bool) bool{
+		"new-key":      func(charges int, _ bool) bool { return charges > 1 },
+		"forgotten":    func(charges int, _ bool) bool { return charges > 1 },
+		"settle-first": func(charges int, parked bool) bool { return charges == 0 && !parked },
+	} {
+		t.Run(plant, func(t *testing.T) {
+			all, parked := charged(t, plant)
+			waits, found := map[string]bool{}, 0
+			for i := range parked {
+				waits[parked[i].Key.ID] = true
+			}
+			for reference, h := range all {
+				if wrong(h.charges, waits[reference]) {
+					found++
+				}
+			}
+			if found == 0 {
+				t.Error("the fault is not found")
+			}
+		})
+	}
+}
