@@ -85,7 +85,7 @@ func (h *Handler) judge(a answer, now time.Time) error {
 	case h.config.MayBeLost && refuses(a.status):
 		return semel.RetryAfter(err, after)
 	case tellsNothing(a.status):
-		return semel.UnknownAfter(err, after)
+		return &semel.HandlerError{Decision: semel.DecideUnknown, After: after, Err: err}
 	case again(a.status):
 		return semel.RetryAfter(err, after)
 	}
