@@ -41,7 +41,9 @@ func (a *Assembly) consumer(ctx context.Context, c *policy.Consumer, source cont
 		case c.Handler.HTTP.Effects != nil:
 			return a.answered(ctx, c, store, endpoint, a.config(c, source))
 		}
-		a.options.Logger.Info("of a call whose outcome nobody knows: "+windowSays(c), "consumer", c.Name)
+		if !c.Handler.HTTP.NoKey {
+			a.options.Logger.Info("of a call whose outcome nobody knows: "+windowSays(c), "consumer", c.Name)
+		}
 		return store.leased(func(ctx context.Context, _ consumer.Call, m *semel.Message) error { return endpoint.Handle(ctx, m) }, a.config(c, source))
 	}
 	handlers, err := a.handlers(ctx, c, store)
