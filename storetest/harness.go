@@ -31,6 +31,8 @@ type Abilities struct {
 	Leases bool
 	// Calls: contract.Calls and contract.Resolver, beside claims and an inbox.
 	Calls bool
+	// Intents: contract.TxParker or contract.QueueReceiver, and contract.Suppressor.
+	Intents bool
 	// MarkIn: contract.TxMarker.
 	MarkIn bool
 	// Positions: contract.PositionStore.
@@ -146,6 +148,9 @@ func all[Tx any](t *T, h Harness[Tx]) {
 	if h.Can.Calls {
 		s.calls(t)
 		s.resolutions(t)
+	}
+	if h.Can.Intents && !h.Can.Days {
+		s.intents(t)
 	}
 	if h.Can.Streams {
 		s.versioned(t)
