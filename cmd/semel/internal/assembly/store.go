@@ -27,7 +27,9 @@ type Store struct {
 type tables interface {
 	contract.Inbox
 	contract.Requeuer
+	contract.Resolver
 	contract.Recorder
+	contract.Suppressor
 	contract.MarkerReader
 	contract.SchemaChecker
 	contract.Reaper

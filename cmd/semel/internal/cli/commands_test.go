@@ -18,7 +18,8 @@ import (
 var acts = []string{
 	"gaps skip",
 	"identity release", "identity retire",
-	"inbox discard", "inbox release", "inbox retry", "inbox skip",
+	"inbox discard", "inbox release", "inbox resolve", "inbox retry", "inbox skip",
+	"intents resolve", "intents send", "intents suppress",
 	"limit", "pause", "resume",
 	"parked discard", "parked retry",
 	"positions accept", "positions reset",

@@ -55,6 +55,19 @@ var examples = map[string][]string{
 		"semel inbox retry --config semel.yaml --all --reason 'the index is back'",
 		"semel inbox retry --config semel.yaml 17 --wait --reason 'account opened'",
 	},
+	"semel intents": {
+		"semel intents ls --config semel.yaml",
+		"semel intents show --config semel.yaml 17 --payload",
+		"semel intents send --config semel.yaml 17 --reason 'the address is right now'",
+	},
+	"semel intents ls": {
+		"semel intents ls --config semel.yaml --consumer mailer",
+		"semel intents ls --store postgres://db/shop --consumer mailer",
+	},
+	"semel intents show":     {"semel intents show --config semel.yaml 17 --payload"},
+	"semel intents send":     {"semel intents send --all --with-reason suppressed --reason 'checked'"},
+	"semel intents suppress": {"semel intents suppress --all --consumer mailer --reason 'test data'"},
+	"semel intents resolve":  {"semel intents resolve --config semel.yaml 17 --outcome sent --reason 'paid'"},
 	"semel reap": {
 		"semel reap --once --config semel.yaml",
 		"semel reap --dry-run --store postgres://db/shop",
@@ -124,6 +137,7 @@ var examples = map[string][]string{
 	"semel positions accept": {"semel positions accept --consumer billing --reason 'effects were imported'"},
 	"semel inbox release":    {"semel inbox release --config semel.yaml 17 --reason 'its host is gone'"},
 	"semel inbox skip":       {"semel inbox skip --config semel.yaml 17 --reason 'the key may go on'"},
+	"semel inbox resolve":    {"semel inbox resolve --config semel.yaml 17 --outcome done --reason 'paid'"},
 	"semel inbox discard":    {"semel inbox discard --config semel.yaml 17 --reason 'test data'"},
 	"semel parked ls": {
 		"semel parked ls --config semel.yaml --limit 20",

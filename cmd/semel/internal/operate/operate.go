@@ -24,6 +24,11 @@ type Box struct {
 	contract.Inbox
 	// Requeuer lets rows be worked on again; it may be nil, and is not asked for Discard.
 	Requeuer contract.Requeuer
+	// Suppressor keeps rows from being worked on; it may be nil, and is asked for Suppress
+	// alone.
+	Suppressor contract.Suppressor
+	// Resolver records what became of calls; it may be nil, and is asked for Resolve alone.
+	Resolver contract.Resolver
 	// Markers tells of a conflict's first content; it may be nil.
 	Markers contract.MarkerReader
 	// Streams are the store's; nil if it keeps none.
@@ -109,15 +114,25 @@ const (
 	Discard Verb = "discard"
 	// Pass lets the messages go on that wait behind a row.
 	Pass Verb = "skip"
+	// Resolve records what became of a call whose outcome is unknown.
+	Resolve Verb = "resolve"
+	// Send makes an intent due now, also one that was suppressed.
+	Send Verb = "send"
+	// Suppress keeps an intent from being sent, until somebody sends it.
+	Suppress Verb = "suppress"
 )
 
 // event is what an act does to a row.
 func (v Verb) event() contract.RowEvent {
 	switch v {
-	case Retry:
+	case Retry, Send:
 		return contract.RowRetried
+	case Suppress:
+		return contract.RowSuppressed
 	case Release:
 		return contract.RowReleased
+	case Resolve:
+		return contract.RowResolved
 	}
 	return contract.RowDiscarded
 }
@@ -128,6 +143,8 @@ type Order struct {
 	Filter contract.RowFilter
 	// Who and Why are recorded with every act.
 	Who, Why string
+	// Outcome, for Resolve, is what somebody found out.
+	Outcome contract.Resolution
 	// DryRun only says what would be done.
 	DryRun bool
 	// Knows reports whether a consumer of this name could work on the row; nil where
@@ -171,8 +188,8 @@ const (
 func (r Result) OK() bool { return r.Result == Done || r.Result == Would || r.Result == Due }
 
 // done is the result of an act that succeeded.
-func (v Verb) done() string {
-	if v == Retry {
+func (o Order) done() string {
+	if o.Verb == Retry || o.Verb == Send || o.Verb == Resolve && o.Outcome == contract.ResolvedNotDone {
 		return Due
 	}
 	return Done
@@ -235,7 +252,7 @@ func (b Box) one(ctx context.Context, o Order, number int64) (Result, error) {
 		return result, nil
 	}
 	if !o.DryRun {
-		result = result.after(b.act(ctx, o, row), o.Verb.done())
+		result = result.after(b.act(ctx, o, row), o.done())
 		result.seen = row.Revision
 		return result, nil
 	}
@@ -253,7 +270,7 @@ func (b Box) one(ctx context.Context, o Order, number int64) (Result, error) {
 // rows waiting, which a store refuses: that of a conflict is applied where the first
 // content took effect.
 func (b Box) taken(ctx context.Context, verb Verb, row contract.StoredRow) (bool, error) {
-	if verb != Retry || b.Markers == nil || row.State.Outcome() == contract.Waiting {
+	if verb != Retry && verb != Send && verb != Resolve || b.Markers == nil || row.State.Outcome() == contract.Waiting {
 		return false, nil
 	}
 	m, found, err := b.Markers.Marker(ctx, row.Key)
@@ -297,7 +314,16 @@ func (o Order) allows(row contract.StoredRow) error {
 		}
 		return fmt.Errorf("it is %s: %w", row.State, semel.ErrState)
 	}
-	if o.Verb == Retry {
+	if o.Verb == Resolve {
+		return contract.MayResolve(row.Number, row.State, row.UnknownOutcome())
+	}
+	if o.Verb == Retry && row.Reason == semel.ReasonSuppressed && row.State == contract.StateParked {
+		return fmt.Errorf("it was suppressed, and a retry of what failed does not send it; semel intents send does: %w", semel.ErrState)
+	}
+	if o.Verb == Retry || o.Verb == Send {
+		if err := contract.MayRequeue(row.Number, row.Reason, row.UnknownOutcome()); err != nil {
+			return err
+		}
 		if o.Knows != nil && !o.Knows(row.Key.Consumer) {
 			return fmt.Errorf("the policy has no consumer %q; name the policy file of that consumer", row.Key.Consumer)
 		}
@@ -327,9 +353,13 @@ func (b Box) act(ctx context.Context, o Order, row contract.StoredRow) error {
 	switch {
 	case o.Verb == Discard:
 		return b.Discard(ctx, row.Number, row.Revision, act)
+	case o.Verb == Resolve && b.Resolver != nil:
+		return b.Resolver.Resolve(ctx, row.Number, row.Revision, o.Outcome, act)
 	case o.Verb == Pass && b.Lines != nil:
 		return b.Lines.Skip(ctx, row.Number, row.Revision, act)
-	case b.Requeuer == nil || o.Verb == Pass:
+	case o.Verb == Suppress && b.Suppressor != nil:
+		return b.Suppressor.Suppress(ctx, row.Number, row.Revision, act)
+	case b.Requeuer == nil || o.Verb == Suppress || o.Verb == Pass || o.Verb == Resolve:
 		return fmt.Errorf("store %s keeps no messages that wait: %w", b.Store, semel.ErrUnsupported)
 	case o.Verb == Release:
 		return b.Requeuer.Release(ctx, row.Number, row.Revision, act)
