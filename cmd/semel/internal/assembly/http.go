@@ -22,7 +22,7 @@ func (a *Assembly) caller(c *policy.Consumer) (caller, error) {
 		return nil, err
 	}
 	config := httphandler.Config{
-		URL: h.URL, Pass: h.Pass, Timeout: h.Timeout, MaxRetryAfter: h.MaxRetryAfter, TLS: tls, Connections: c.Workers,
+		URL: h.URL, Pass: h.Pass, Timeout: h.Timeout, MaxRetryAfter: h.MaxRetryAfter, TLS: tls, Connections: c.Workers, Intents: c.Sends(),
 	}
 	for _, header := range h.Headers {
 		config.Headers = append(config.Headers, httphandler.Header(header))

@@ -29,6 +29,9 @@ type Config struct {
 	Secrets []Secret
 	// TLS may be nil, for the system's authorities.
 	TLS *tls.Config
+	// Intents: each message is an intent, which may have a key of its own; see
+	// semel.Message.IntentKey.
+	Intents bool
 	// Connections is how many there are to the endpoint at most.
 	Connections int
 }

@@ -16,6 +16,7 @@ func check(d *decoder, p *Policy) {
 			continue
 		}
 		r.references(p)
+		r.sender()
 		r.only()
 		r.onlyCanBeMet(p.Source(c.From))
 		r.largest(p.Source(c.From))
@@ -36,6 +37,7 @@ func check(d *decoder, p *Policy) {
 		r.deadLetters(p.Source(c.From))
 		r.kafka(p.Source(c.From))
 		r.handler(p.Store(c.Store))
+		r.intents(p)
 	}
 	p.checkStandardInput(d)
 	p.checkGroups(d)

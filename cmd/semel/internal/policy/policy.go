@@ -310,6 +310,8 @@ type SQL struct {
 	Params []Param
 	// Statements run in this order in the message's transaction.
 	Statements []Statement
+	// Intents are written down after them, in it.
+	Intents []SQLIntent
 }
 
 // Param binds the value at a selector to a name.
