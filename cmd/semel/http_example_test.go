@@ -29,7 +29,13 @@ func startPython(t *testing.T, folder string) *python {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Fatal("the example of a handler in Python cannot run: python3 is missing; as root: apt-get install --no-install-recommends python3")
 	}
-	p := &python{cmd: exec.Command("python3", "-u", "charge.py")}
+	return startScript(t, folder, "charge.py")
+}
+
+// startScript starts a script that says when it listens.
+func startScript(t *testing.T, folder, name string) *python {
+	t.Helper()
+	p := &python{cmd: exec.Command("python3", "-u", name)}
 	p.cmd.Dir = folder
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
