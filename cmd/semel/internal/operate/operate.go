@@ -102,41 +102,6 @@ func (b Box) Show(ctx context.Context, number int64, payload bool) (Detail, erro
 	return detail, nil
 }
 
-// Verb is an act.
-type Verb string
-
-// The acts.
-const (
-	// Retry makes a row due now; whoever claims it works on it.
-	Retry Verb = "retry"
-	// Release ends the claim of a row in progress.
-	Release Verb = "release"
-	Discard Verb = "discard"
-	// Pass lets the messages go on that wait behind a row.
-	Pass Verb = "skip"
-	// Resolve records what became of a call whose outcome is unknown.
-	Resolve Verb = "resolve"
-	// Send makes an intent due now, also one that was suppressed.
-	Send Verb = "send"
-	// Suppress keeps an intent from being sent, until somebody sends it.
-	Suppress Verb = "suppress"
-)
-
-// event is what an act does to a row.
-func (v Verb) event() contract.RowEvent {
-	switch v {
-	case Retry, Send:
-		return contract.RowRetried
-	case Suppress:
-		return contract.RowSuppressed
-	case Release:
-		return contract.RowReleased
-	case Resolve:
-		return contract.RowResolved
-	}
-	return contract.RowDiscarded
-}
-
 // Order is what to do to the rows that a filter chooses.
 type Order struct {
 	Verb   Verb
@@ -186,14 +151,6 @@ const (
 
 // OK reports whether nothing stood in the way.
 func (r Result) OK() bool { return r.Result == Done || r.Result == Would || r.Result == Due }
-
-// done is the result of an act that succeeded.
-func (o Order) done() string {
-	if o.Verb == Retry || o.Verb == Send || o.Verb == Resolve && o.Outcome == contract.ResolvedNotDone {
-		return Due
-	}
-	return Done
-}
 
 // Carry carries out an order row by row, each in a transaction of its own, and
 // yields what became of each. An error ends it: the store cannot be read, or
