@@ -83,7 +83,7 @@ func (h *Handler) judge(a answer, now time.Time) error {
 	after := min(retryAfter(a.header, now), h.config.MaxRetryAfter)
 	switch {
 	case tellsNothing(a.status):
-		return semel.UnknownAfter(err, after)
+		return &semel.HandlerError{Decision: semel.DecideUnknown, After: after, Err: err}
 	case again(a.status):
 		return semel.RetryAfter(err, after)
 	}

@@ -238,7 +238,7 @@ func TestCertificates(t *testing.T) {
 		strict.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
 		strict.StartTLS()
 		trust := &tls.Config{RootCAs: known}
-		strict.handler(t, trusting(trust)).says(t, semel.DecideRetry, "certificate required")
+		strict.handler(t, trusting(trust)).says(t, semel.DecideUnknown, "certificate required")
 		with := trust.Clone()
 		with.Certificates = strict.TLS.Certificates
 		strict.handler(t, trusting(with)).says(t, 0, "")
