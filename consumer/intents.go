@@ -34,8 +34,9 @@ type senders[Tx any] struct {
 }
 
 // NewIntents returns what writes intents in transactions of the store. Senders find them
-// in Semel's own tables, so a store that marks in a table of the user's, or by day, is
-// refused with semel.ErrUnsupported: give the store that it was made of.
+// in Semel's own tables, so a store that keeps markers by day is refused with
+// semel.ErrUnsupported, and one that marks in a table of the user's fails with each Write,
+// as it serves one consumer alone: give the store that it was made of.
 func NewIntents[Tx any](store contract.TxStore[Tx]) (*Intents[Tx], error) {
 	w := &Intents[Tx]{store: store, senders: &senders[Tx]{known: map[string]*scopes[Tx]{}}}
 	if keeper, ok := store.(contract.DayKeeper); ok && keeper.KeepsDays() != "" {
@@ -148,13 +149,13 @@ func message(cause *semel.Message, n *semel.Intent) (semel.Key, *semel.Message, 
 	key := semel.Key{Consumer: n.To, Source: sourceOfIntents, ID: n.ID}
 	switch {
 	case n.To == "":
-		return key, nil, errors.New("To is empty; name the consumer that sends it")
+		return key, nil, errors.New("its To is empty; name the consumer that sends it")
 	case cause == nil && n.ID == "":
 		return key, nil, errors.New("no message causes it and its ID is empty; give it one that stays the same when it is written again")
 	case cause != nil && cause.Identity.ID == "":
 		return key, nil, errors.New("the message that causes it has no Identity; pass the one that the handler was given")
 	case n.ID == "" && n.Purpose == "":
-		return key, nil, errors.New("Purpose is empty; say what it is for, so that each intent of a message has an id of its own")
+		return key, nil, errors.New("its Purpose is empty; say what it is for, so that each intent of a message has an id of its own")
 	case len(n.ID) > semel.MaxID:
 		return key, nil, fmt.Errorf("its ID has %d bytes; %d are the most", len(n.ID), semel.MaxID)
 	}

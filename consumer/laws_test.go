@@ -20,7 +20,7 @@ import (
 // crash runs a consumer on store until the n-th time it passes point, where the
 // process dies: from then on neither store nor source hears anything of it. It
 // reports whether the point was passed so often, and what was never settled.
-func crash(t *testing.T, store *memstore.Store, dead *atomic.Bool, messages []*semel.Message, point faults.Point, n int) (bool, []*semel.Message) {
+func crash(t *testing.T, store *memstore.Store, handle func(context.Context, *memstore.Tx, *semel.Message) error, dead *atomic.Bool, messages []*semel.Message, point faults.Point, n int) (bool, []*semel.Message) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -46,7 +46,7 @@ func crash(t *testing.T, store *memstore.Store, dead *atomic.Bool, messages []*s
 			cancel()
 		}
 	}}
-	consumer := mustNew(t, store, add, c, plan)
+	consumer := mustNew(t, store, handle, c, plan)
 	if err := consumer.Run(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestMarkerAndEffectAreOneCommit(t *testing.T) {
 					return nil
 				}))
 				messages := numbered("m", 20)
-				died, left := crash(t, store, &dead, messages, point, n)
+				died, left := crash(t, store, add, &dead, messages, point, n)
 				if died {
 					deaths++
 				}

@@ -33,6 +33,8 @@ type Abilities struct {
 	Calls bool
 	// Steps: contract.StepKeeper, with steps in ends of claims.
 	Steps bool
+	// Intents: contract.TxParker or contract.QueueReceiver, and contract.Suppressor.
+	Intents bool
 	// MarkIn: contract.TxMarker.
 	MarkIn bool
 	// Positions: contract.PositionStore.
@@ -151,6 +153,9 @@ func all[Tx any](t *T, h Harness[Tx]) {
 	}
 	if h.Can.Steps {
 		s.steps(t)
+	}
+	if h.Can.Intents && !h.Can.Days {
+		s.intents(t)
 	}
 	if h.Can.Streams {
 		s.versioned(t)

@@ -21,14 +21,16 @@ import (
 type handlers map[string]*sqlhandler.Handler
 
 // handle is the consumer's handler where each statement runs by itself.
-func (h handlers) handle() func(context.Context, *sql.Tx, *semel.Message) error {
-	return dispatch(h, func(one *sqlhandler.Handler) func(context.Context, *sql.Tx, *semel.Message) error { return one.Handle })
+func (h handlers) handle(w *consumer.Intents[*sql.Tx]) func(context.Context, *sql.Tx, *semel.Message) error {
+	return dispatch(h, func(one *sqlhandler.Handler) func(context.Context, *sql.Tx, *semel.Message) error {
+		return writing(one, one.Handle, w)
+	})
 }
 
 // queue is the consumer's handler where statements are queued.
-func (h handlers) queue() func(context.Context, *pgxstore.Queue, *semel.Message) error {
+func (h handlers) queue(w *consumer.Intents[*pgxstore.Queue]) func(context.Context, *pgxstore.Queue, *semel.Message) error {
 	return dispatch(h, func(one *sqlhandler.Handler) func(context.Context, *pgxstore.Queue, *semel.Message) error {
-		return one.Queue
+		return writing(one, one.Queue, w)
 	})
 }
 
@@ -75,6 +77,13 @@ func (a *Assembly) statements(c *policy.Consumer, all policy.Statements, store *
 	}
 	if key := c.Strategy.BusinessKey; key != nil {
 		config.Violates = store.violates(key.Constraint)
+	}
+	for _, n := range all.Intents {
+		one := sqlhandler.Intent{To: n.To, Purpose: n.Purpose, Type: n.Type, Recipient: n.Recipient, Key: n.Key}
+		for _, p := range n.Body {
+			one.Body = append(one.Body, sqlhandler.Param(p))
+		}
+		config.Intents = append(config.Intents, one)
 	}
 	warn := a.warnOnce(c.Name, all.Type, len(config.Statements))
 	config.NoEffect = func(m *semel.Message, i int) {

@@ -23,7 +23,7 @@ func (a *Assembly) endpoint(c *policy.Consumer) (*httphandler.Handler, error) {
 	}
 	config := httphandler.Config{
 		URL: h.URL, Pass: h.Pass, NoKey: h.NoKey, MayBeLost: h.MayBeLost != "", Timeout: h.Timeout, MaxRetryAfter: h.MaxRetryAfter, TLS: tls, Connections: c.Workers,
-		Effects: h.Effects != nil,
+		Effects: h.Effects != nil, Intents: c.Sends(),
 	}
 	for _, header := range h.Headers {
 		config.Headers = append(config.Headers, httphandler.Header(header))

@@ -141,9 +141,17 @@ func (d *postgres) consumer(ctx context.Context, h handlers, c *policy.Consumer,
 		}
 	}
 	if queues(c) {
-		return consumer.New(direct.Queued(), h.queue(), config)
+		w, err := consumer.NewIntents(d.direct.Queued()) // senders look into Semel's own tables
+		if err != nil {
+			return nil, err
+		}
+		return consumer.New(direct.Queued(), h.queue(w), config)
 	}
-	return consumer.New(plain, h.handle(), config)
+	w, err := consumer.NewIntents(d.plain)
+	if err != nil {
+		return nil, err
+	}
+	return consumer.New(plain, h.handle(w), config)
 }
 
 func (d *postgres) leased(call caller, config consumer.Config) (Consumer, error) {

@@ -12,6 +12,9 @@ import (
 
 // source makes the source of one consumer: each reads for itself.
 func (a *Assembly) source(c *policy.Consumer) (contract.Source, error) {
+	if c.Sends() {
+		return nil, nil
+	}
 	s := a.policy.Source(c.From)
 	if s.Kafka != nil {
 		return a.kafkaSource(c, s)
@@ -23,7 +26,7 @@ func (a *Assembly) source(c *policy.Consumer) (contract.Source, error) {
 // is no file; empty if all are.
 func NotAFile(p *policy.Policy, consumer string) string {
 	for _, c := range p.Consumers {
-		if s := p.Source(c.From); s.File == nil && (consumer == "" || c.Name == consumer) {
+		if s := p.Source(c.From); s != nil && s.File == nil && (consumer == "" || c.Name == consumer) {
 			return s.Name
 		}
 	}

@@ -143,7 +143,11 @@ func (d *sqlite) try(ctx context.Context, h *sqlhandler.Handler, _ *policy.Consu
 }
 
 func (d *sqlite) consumer(_ context.Context, h handlers, _ *policy.Consumer, config consumer.Config) (Consumer, error) {
-	return consumer.New(d.store, h.handle(), config)
+	w, err := consumer.NewIntents(d.store)
+	if err != nil {
+		return nil, err
+	}
+	return consumer.New(d.store, h.handle(w), config)
 }
 
 func (d *sqlite) leased(call caller, config consumer.Config) (Consumer, error) {

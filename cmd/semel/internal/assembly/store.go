@@ -29,6 +29,7 @@ type tables interface {
 	contract.Requeuer
 	contract.Resolver
 	contract.Recorder
+	contract.Suppressor
 	contract.MarkerReader
 	contract.SchemaChecker
 	contract.Reaper

@@ -19,6 +19,7 @@ var acts = []string{
 	"gaps skip",
 	"identity release", "identity retire",
 	"inbox discard", "inbox release", "inbox resolve", "inbox retry", "inbox skip",
+	"intents resolve", "intents send", "intents suppress",
 	"limit", "pause", "resume",
 	"parked discard", "parked retry",
 	"positions accept", "positions reset",

@@ -55,6 +55,19 @@ var examples = map[string][]string{
 		"semel inbox retry --config semel.yaml --all --reason 'the index is back'",
 		"semel inbox retry --config semel.yaml 17 --wait --reason 'account opened'",
 	},
+	"semel intents": {
+		"semel intents ls --config semel.yaml",
+		"semel intents show --config semel.yaml 17 --payload",
+		"semel intents send --config semel.yaml 17 --reason 'the address is right now'",
+	},
+	"semel intents ls": {
+		"semel intents ls --config semel.yaml --consumer mailer",
+		"semel intents ls --store postgres://db/shop --consumer mailer",
+	},
+	"semel intents show":     {"semel intents show --config semel.yaml 17 --payload"},
+	"semel intents send":     {"semel intents send --all --with-reason suppressed --reason 'checked'"},
+	"semel intents suppress": {"semel intents suppress --all --consumer mailer --reason 'test data'"},
+	"semel intents resolve":  {"semel intents resolve --config semel.yaml 17 --outcome sent --reason 'paid'"},
 	"semel reap": {
 		"semel reap --once --config semel.yaml",
 		"semel reap --dry-run --store postgres://db/shop",

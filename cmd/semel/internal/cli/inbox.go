@@ -23,7 +23,7 @@ func inboxCommand(c *common) *cobra.Command {
 		rowList(c, "List what waits, is worked on, or will be", waiting()...), inboxStats(c), rowShow(c),
 		rowAct(c, operate.Retry, contract.StateFailedRetryable), rowAct(c, operate.Release, contract.StateInProgress),
 		rowAct(c, operate.Pass, contract.StateParked, contract.StateFailedRetryable),
-		rowResolve(c), rowAct(c, operate.Discard, waiting()...))
+		rowResolve(c, contract.ResolvedDone.String()), rowAct(c, operate.Discard, waiting()...))
 }
 
 // pending is what of a consumer waits in a store.

@@ -59,10 +59,12 @@ func rowAct(c *common, verb operate.Verb, standard ...contract.RowState) *cobra.
 	var why, who string
 	var then follow
 	shorts := map[operate.Verb]string{
-		operate.Retry:   "Make messages due now, for the consumer that runs or for --run",
-		operate.Release: "End the claims of messages in progress, which are due at once",
-		operate.Pass:    "Let the messages go on that wait behind these",
-		operate.Discard: "Close messages: no effect will ever happen",
+		operate.Retry:    "Make messages due now, for the consumer that runs or for --run",
+		operate.Release:  "End the claims of messages in progress, which are due at once",
+		operate.Pass:     "Let the messages go on that wait behind these",
+		operate.Discard:  "Close messages: no effect will ever happen",
+		operate.Send:     "Make intents due now, suppressed ones too",
+		operate.Suppress: "Keep intents from being sent, until somebody sends them",
 	}
 	cmd := &cobra.Command{
 		Use:   string(verb) + " [NUMBER...] --reason TEXT",
@@ -88,7 +90,7 @@ func rowAct(c *common, verb operate.Verb, standard ...contract.RowState) *cobra.
 	cmd.Flags().BoolVar(&all, "all", false, "all that the filters choose, instead of numbers")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would be done")
 	recordFlags(cmd, &who, &why)
-	if verb == operate.Retry {
+	if verb == operate.Retry || verb == operate.Send {
 		cmd.Flags().BoolVar(&then.wait, "wait", false, "wait until the consumer that runs has worked on them, and say how they ended")
 		cmd.Flags().BoolVar(&then.run, "run", false, "work on them here, with the policy's handler, and say how they ended")
 	}

@@ -34,6 +34,9 @@ type Config struct {
 	TLS *tls.Config
 	// Effects: the endpoint may answer with effects; see Ask.
 	Effects bool
+	// Intents: each message is an intent, which may have a key of its own; see
+	// semel.Message.IntentKey.
+	Intents bool
 	// Connections is how many there are to the endpoint at most.
 	Connections int
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -48,7 +49,10 @@ func (h *Handler) request(ctx context.Context, m *semel.Message, now time.Time) 
 	}
 	trace(to, m)
 	event(to, m)
-	key := m.IdempotencyKey(step)
+	key := h.keyOf(m)
+	if !sendable([]byte(key)) {
+		return nil, errors.New("the key of the intent is none that a header of a request can have")
+	}
 	// The IETF's draft (draft-ietf-httpapi-idempotency-key-header-07) makes the value a
 	// string in quotes. Providers document it bare and take all that stands there for the
 	// key, some of 36 characters at most, which a UUID has without quotes. So it is bare.
@@ -59,6 +63,14 @@ func (h *Handler) request(ctx context.Context, m *semel.Message, now time.Time) 
 	to.Set("User-Agent", "semel")
 	sign(to, h.config.Secrets, key, now, m.Body)
 	return request, nil
+}
+
+// keyOf is the idempotency key of the call.
+func (h *Handler) keyOf(m *semel.Message) string {
+	if h.config.Intents {
+		return m.IntentKey(step)
+	}
+	return m.IdempotencyKey(step)
 }
 
 // passOn adds those headers of the message that the policy names.

@@ -24,6 +24,9 @@ type Box struct {
 	// be nil, and is asked for nothing else.
 	Requeuer contract.Requeuer
 	Resolver contract.Resolver
+	// Suppressor keeps rows from being worked on; it may be nil, and is asked for Suppress
+	// alone.
+	Suppressor contract.Suppressor
 	// Markers tells of a conflict's first content; it may be nil.
 	Markers contract.MarkerReader
 	// Streams are the store's; nil if it keeps none.
@@ -97,35 +100,6 @@ func (b Box) Show(ctx context.Context, number int64, payload bool) (Detail, erro
 	return detail, nil
 }
 
-// Verb is an act.
-type Verb string
-
-// The acts.
-const (
-	// Retry makes a row due now; whoever claims it works on it.
-	Retry Verb = "retry"
-	// Release ends the claim of a row in progress.
-	Release Verb = "release"
-	Discard Verb = "discard"
-	// Pass lets the messages go on that wait behind a row.
-	Pass Verb = "skip"
-	// Resolve records what became of a call whose outcome is unknown.
-	Resolve Verb = "resolve"
-)
-
-// event is what an act does to a row.
-func (v Verb) event() contract.RowEvent {
-	switch v {
-	case Retry:
-		return contract.RowRetried
-	case Release:
-		return contract.RowReleased
-	case Resolve:
-		return contract.RowResolved
-	}
-	return contract.RowDiscarded
-}
-
 // Order is what to do to the rows that a filter chooses.
 type Order struct {
 	Verb   Verb
@@ -175,14 +149,6 @@ const (
 
 // OK reports whether nothing stood in the way.
 func (r Result) OK() bool { return r.Result == Done || r.Result == Would || r.Result == Due }
-
-// done is the result of an act that succeeded.
-func (o Order) done() string {
-	if o.Verb == Retry || o.Verb == Resolve && o.Outcome == contract.ResolvedNotDone {
-		return Due
-	}
-	return Done
-}
 
 // Carry carries out an order row by row, each in a transaction of its own, and
 // yields what became of each. An error ends it: the store cannot be read, or
@@ -259,7 +225,7 @@ func (b Box) one(ctx context.Context, o Order, number int64) (Result, error) {
 // rows waiting, which a store refuses: that of a conflict is applied where the first
 // content took effect.
 func (b Box) taken(ctx context.Context, verb Verb, row contract.StoredRow) (bool, error) {
-	if verb != Retry && verb != Resolve || b.Markers == nil || row.State.Outcome() == contract.Waiting {
+	if verb != Retry && verb != Send && verb != Resolve || b.Markers == nil || row.State.Outcome() == contract.Waiting {
 		return false, nil
 	}
 	m, found, err := b.Markers.Marker(ctx, row.Key)
@@ -306,7 +272,10 @@ func (o Order) allows(row contract.StoredRow) error {
 	if o.Verb == Resolve {
 		return contract.MayResolve(row.Number, row.State, row.UnknownOutcome())
 	}
-	if o.Verb == Retry {
+	if o.Verb == Retry && row.Reason == semel.ReasonSuppressed && row.State == contract.StateParked {
+		return fmt.Errorf("it was suppressed, and a retry of what failed does not send it; semel intents send does: %w", semel.ErrState)
+	}
+	if o.Verb == Retry || o.Verb == Send {
 		if err := contract.MayRequeue(row.Number, row.Reason, row.UnknownOutcome()); err != nil {
 			return err
 		}
@@ -343,7 +312,9 @@ func (b Box) act(ctx context.Context, o Order, row contract.StoredRow) error {
 		return b.Resolver.Resolve(ctx, row.Number, row.Revision, o.Outcome, act)
 	case o.Verb == Pass && b.Lines != nil:
 		return b.Lines.Skip(ctx, row.Number, row.Revision, act)
-	case b.Requeuer == nil || o.Verb == Pass || o.Verb == Resolve:
+	case o.Verb == Suppress && b.Suppressor != nil:
+		return b.Suppressor.Suppress(ctx, row.Number, row.Revision, act)
+	case b.Requeuer == nil || o.Verb == Suppress || o.Verb == Pass || o.Verb == Resolve:
 		return fmt.Errorf("store %s keeps no messages that wait: %w", b.Store, semel.ErrUnsupported)
 	case o.Verb == Release:
 		return b.Requeuer.Release(ctx, row.Number, row.Revision, act)

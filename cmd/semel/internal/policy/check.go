@@ -16,6 +16,7 @@ func check(d *decoder, p *Policy) {
 			continue
 		}
 		r.references(p)
+		r.sender()
 		r.only()
 		r.onlyCanBeMet(p.Source(c.From))
 		r.largest(p.Source(c.From))
@@ -37,6 +38,7 @@ func check(d *decoder, p *Policy) {
 		r.kafka(p.Source(c.From))
 		r.handler(p.Store(c.Store))
 		r.answers(p.Store(c.Store))
+		r.intents(p)
 	}
 	p.checkStandardInput(d)
 	p.checkGroups(d)

@@ -26,7 +26,7 @@ func consumerShape() object[Consumer] {
 
 func originKeys() []field[Consumer] {
 	return []field[Consumer]{
-		key(meta{name: "from", required: true, doc: "The name of the source it reads."},
+		key(meta{name: "from", doc: "The name of the source it reads. Required, but of a consumer that sends [intents](intents.md): with `strategy: lease` and without `from` it carries out what others write down for it."},
 			word{what: "the name of a source"}, func(c *Consumer) *string { return &c.From }),
 		key(meta{name: "store", required: true, doc: "The name of the store that keeps its markers and takes its effects, in one transaction."},
 			word{what: "the name of a store"}, func(c *Consumer) *string { return &c.Store }),
@@ -114,7 +114,6 @@ func laterKeys() []field[Consumer] {
 		later[Consumer]("lease", "The options of leased keys."),
 		later[Consumer]("replay", "Whether messages may be replayed, and with which effects."),
 		later[Consumer]("steps", "Named steps of a message, each completed with its effect."),
-		later[Consumer]("intents", "Durable orders to do effects outside the database."),
 		later[Consumer]("outputs", "Identities of what the consumer sends."),
 		later[Consumer]("provider_key", "The idempotency key passed to a provider, and its window."),
 		later[Consumer]("backstop", "Alert when a second guard catches a doubled effect."),

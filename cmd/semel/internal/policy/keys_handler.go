@@ -33,6 +33,8 @@ func sqlShape() object[SQL] {
 			paramsShape{}, func(s *SQL) *[]Param { return &s.Params }),
 		key(meta{name: "statements", required: true, doc: "The statements, in order."},
 			list[Statement]{item: statementShape()}, func(s *SQL) *[]Statement { return &s.Statements }),
+		key(meta{name: "intents", doc: "Effects elsewhere, written down in the same transaction and carried out after it by the consumer that each names. See [intents](intents.md)."},
+			list[SQLIntent]{item: intentShape()}, func(s *SQL) *[]SQLIntent { return &s.Intents }),
 	}}
 }
 

@@ -165,6 +165,10 @@ type Consumer struct {
 	onStoreDown string
 }
 
+// Sends reports whether the consumer carries out intents: it has no source, and works on
+// what others write into its inbox.
+func (c *Consumer) Sends() bool { return c.From == "" }
+
 // Strategy says what makes the effect happen once.
 type Strategy struct {
 	// Marker: a marker commits with the effect.
@@ -308,6 +312,8 @@ type SQL struct {
 	Params []Param
 	// Statements run in this order in the message's transaction.
 	Statements []Statement
+	// Intents are written down after them, in it.
+	Intents []SQLIntent
 }
 
 // Param binds the value at a selector to a name.

@@ -70,6 +70,7 @@ func (r rules) identity() {
 		return
 	}
 	switch {
+	case r.consumer.Sends(): // which has that of its intents
 	case !r.set("identity") && r.consumer.Strategy.Marks():
 		r.refuse("identity", "this key is missing: nothing says which deliveries are copies of one message",
 			`name what the producer sets once for a message, as identity: {id: "header:ce-id", source: "header:ce-source"}`)

@@ -17,6 +17,8 @@ type Config struct {
 	Params []Param
 	// Statements run in this order.
 	Statements []Statement
+	// Intents are made by Handler.Intents.
+	Intents []Intent
 	// Violates, when set, reports whether an error is the violation of the
 	// business key: the effect is there already, and the message a duplicate.
 	Violates func(error) bool
@@ -69,6 +71,7 @@ type Handler struct {
 	prepared prepared
 	texts    bool
 	watched  watched
+	intents  []intent
 }
 
 // statement is ready to be sent.
@@ -108,6 +111,13 @@ func Compile(d Dialect, c Config) (*Handler, error) {
 		}
 		ready.label = fmt.Sprintf("statement %d", i+1)
 		h.statements = append(h.statements, ready)
+	}
+	for i, n := range c.Intents {
+		ready, err := compileIntent(n)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("intent %d: %w", i+1, err))
+		}
+		h.intents = append(h.intents, ready)
 	}
 	h.watched = newWatched(len(h.statements))
 	if len(c.Statements) == 0 {

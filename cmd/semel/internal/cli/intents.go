@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+	"github.com/semel-go/semel/contract"
+	"github.com/spf13/cobra"
+)
+
+// unsent are the states of an intent that is not sent and may be.
+func unsent() []contract.RowState {
+	return []contract.RowState{contract.StateReceived, contract.StateInProgress, contract.StateFailedRetryable, contract.StateParked}
+}
+
+// intentsCommand shows and moves what senders send. An intent is a row of its sender's
+// inbox, and so are its acts.
+func intentsCommand(c *common) *cobra.Command {
+	acts := []*cobra.Command{
+		rowAct(c, operate.Send, contract.StateParked, contract.StateFailedRetryable),
+		rowResolve(c, "sent"),
+		rowAct(c, operate.Suppress, contract.StateReceived, contract.StateFailedRetryable),
+	}
+	for _, act := range acts {
+		ofOneSender(c, act)
+	}
+	return group("intents", "Show, send, resolve and suppress what senders send", append([]*cobra.Command{intentList(c), rowShow(c)}, acts...)...)
+}
+
+// ofOneSender has --all of an act choose the intents of one sender: that of --consumer, or
+// the only one of the policy.
+func ofOneSender(c *common, act *cobra.Command) {
+	run := act.RunE
+	act.RunE = func(cmd *cobra.Command, args []string) error {
+		if all, err := cmd.Flags().GetBool("all"); err != nil || !all || c.consumer != "" {
+			return run(cmd, args)
+		}
+		store, err := cmd.Flags().GetString("store")
+		if err != nil {
+			return err
+		}
+		p, _, err := c.loadFor(store)
+		if err != nil {
+			return err
+		}
+		senders := sendersOf(p)
+		if len(senders) != 1 {
+			return usage("--consumer is missing: name the sender whose intents are meant%s", listed(senders))
+		}
+		c.consumer = senders[0]
+		return run(cmd, args)
+	}
+}
+
+// listed are names in brackets; empty for none.
+func listed(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(names, ", ") + ")"
+}
+
+// sendersOf are the consumers of a policy that send intents.
+func sendersOf(p *policy.Policy) (names []string) {
+	for _, consumer := range p.Consumers {
+		if consumer.Sends() {
+			names = append(names, consumer.Name)
+		}
+	}
+	return names
+}
+
+func intentList(c *common) *cobra.Command {
+	f, l := &filter{}, &listing{}
+	cmd := &cobra.Command{
+		Use:   "ls",
+		Short: "List what is not sent: it waits, failed, or was suppressed",
+		Args:  nothing,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.look(cmd, f, l, c.listIntents)
+		},
+	}
+	l.add(c, cmd, 0, "intents")
+	return c.withConfig(f.add(c, cmd, "reason", unsent()...))
+}
+
+// listIntents prints the intents of the senders, and on stderr how many there are.
+func (c *common) listIntents(ctx context.Context, a *assembly.Assembly, f contract.RowFilter, l *listing) error {
+	if err := c.refuseStranger(ctx, a, f.Consumer); err != nil {
+		return err
+	}
+	senders := []string{f.Consumer}
+	if f.Consumer == "" {
+		if senders = sendersOf(a.Policy()); len(senders) == 0 {
+			return usage("--consumer is missing: name the sender whose intents are meant; the policy has none, as none of its consumers is without from")
+		}
+	}
+	views, count := []operate.View{}, 0
+	for _, s := range a.Stores {
+		for _, name := range senders {
+			f.Consumer = name
+			for row, err := range boxOf(s).Rows(ctx, f) {
+				if err != nil {
+					return failed(err)
+				}
+				if count++; !l.full(len(views)) {
+					views = append(views, operate.NewView(s.Name(), row))
+				}
+			}
+		}
+	}
+	if c.json {
+		return writeJSON(c.Out, struct {
+			Intents []operate.View `json:"intents"`
+			Count   int            `json:"count"`
+		}{views, count})
+	}
+	if err := show(c.Out, views, intentColumns(views), l.columns(c)); err != nil {
+		return failed(err)
+	}
+	fmt.Fprintln(c.Err, counted(len(views), count, "intent"))
+	return nil
+}
+
+// intentColumns are those of the list of intents.
+func intentColumns(views []operate.View) []column[operate.View] {
+	source := func(v operate.View) string { return v.Source }
+	kind := func(v operate.View) string { return v.Type }
+	some := func(text func(operate.View) string) bool {
+		return slices.ContainsFunc(views, func(v operate.View) bool { return text(v) != "" })
+	}
+	return []column[operate.View]{
+		{terminal.Column{Title: "NUMBER"}, true, func(v operate.View) string { return fmt.Sprint(v.Number) }},
+		{terminal.Column{Title: "STORE"}, differ(views, storeOf), storeOf},
+		{terminal.Column{Title: "STATE"}, true, stateOf},
+		{terminal.Column{Title: "REASON", Flexible: true}, true, func(v operate.View) string { return string(v.Reason) }},
+		{terminal.Column{Title: "SENDER", Flexible: true}, true, consumerOf},
+		{terminal.Column{Title: "WRITTEN BY", Flexible: true}, true, source},
+		{terminal.Column{Title: "TYPE", Flexible: true}, some(kind), kind},
+		{terminal.Column{Title: "RECIPIENT", Flexible: true}, some(operate.View.KeyName), operate.View.KeyName},
+		{terminal.Column{Title: "ID", Flexible: true}, true, idOf},
+		{terminal.Column{Title: "WRITTEN"}, true, func(v operate.View) string { return moment(v.Received) }},
+		{terminal.Column{Title: "LAST ERROR", Flexible: true}, true, func(v operate.View) string { return v.Last }},
+	}
+}

@@ -1,0 +1,46 @@
+package operate
+
+import "github.com/semel-go/semel/contract"
+
+// Verb is an act.
+type Verb string
+
+// The acts.
+const (
+	// Retry makes a row due now; whoever claims it works on it.
+	Retry Verb = "retry"
+	// Release ends the claim of a row in progress.
+	Release Verb = "release"
+	Discard Verb = "discard"
+	// Pass lets the messages go on that wait behind a row.
+	Pass Verb = "skip"
+	// Resolve records what became of a call whose outcome is unknown.
+	Resolve Verb = "resolve"
+	// Send makes an intent due now, also one that was suppressed.
+	Send Verb = "send"
+	// Suppress keeps an intent from being sent, until somebody sends it.
+	Suppress Verb = "suppress"
+)
+
+// event is what an act does to a row.
+func (v Verb) event() contract.RowEvent {
+	switch v {
+	case Retry, Send:
+		return contract.RowRetried
+	case Suppress:
+		return contract.RowSuppressed
+	case Release:
+		return contract.RowReleased
+	case Resolve:
+		return contract.RowResolved
+	}
+	return contract.RowDiscarded
+}
+
+// done is the result of an act that succeeded.
+func (o Order) done() string {
+	if o.Verb == Retry || o.Verb == Send || o.Verb == Resolve && o.Outcome == contract.ResolvedNotDone {
+		return Due
+	}
+	return Done
+}

@@ -1,0 +1,141 @@
+package sqlhandler
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/identity"
+)
+
+// Intent is an effect outside of the database that is written down for each message, as a
+// policy declares it.
+type Intent struct {
+	// To, Purpose and Type are as in semel.Intent.
+	To, Purpose, Type string
+	// Recipient and Key are selectors; empty for none.
+	Recipient, Key string
+	// Body are the members of a JSON object; without any, the message's body is the
+	// intent's.
+	Body []Param
+}
+
+// intent is ready to be made of a message.
+type intent struct {
+	Intent
+	// selectors are those of Recipient and Key, where there are, and of the body's members.
+	names     []string
+	selectors []identity.Selector
+}
+
+// compileIntent reads the selectors.
+func compileIntent(n Intent) (intent, error) {
+	ready := intent{Intent: n}
+	for _, p := range append([]Param{{"recipient", n.Recipient}, {"key", n.Key}}, n.Body...) {
+		if p.Selector == "" {
+			p.Selector = "const:" // nothing
+		}
+		s, err := identity.ParseSelector(p.Selector)
+		if err != nil {
+			return ready, fmt.Errorf("%s: %w", p.Name, err)
+		}
+		ready.names, ready.selectors = append(ready.names, p.Name), append(ready.selectors, s)
+	}
+	return ready, nil
+}
+
+// HasIntents reports whether Intents makes any.
+func (h *Handler) HasIntents() bool { return len(h.intents) > 0 }
+
+// Intents are those that m causes. An error is for good.
+func (h *Handler) Intents(m *semel.Message) ([]semel.Intent, error) {
+	all := make([]semel.Intent, len(h.intents))
+	for i := range h.intents {
+		one, err := h.intents[i].of(m)
+		if err != nil {
+			return nil, err
+		}
+		all[i] = one
+	}
+	return all, nil
+}
+
+// of makes the intent of a message.
+func (n *intent) of(m *semel.Message) (semel.Intent, error) {
+	made := semel.Intent{To: n.To, Purpose: n.Purpose, Type: n.Type, Body: m.Body}
+	found, err := identity.AppendValues(nil, m, n.selectors)
+	if err != nil {
+		return made, unreadable(err)
+	}
+	for i, v := range found {
+		if (v.IsMissing() || v.IsNull()) && !n.selectors[i].Optional() {
+			return made, n.missing(i, v)
+		}
+	}
+	made.Recipient, made.Key = plainText(found[0]), plainText(found[1])
+	if len(n.Body) > 0 {
+		made.Body = object(n.names[2:], found[2:])
+	}
+	return made, nil
+}
+
+// missing is what ends a message that lacks a value.
+func (n *intent) missing(i int, v identity.Value) error {
+	how := "has no value"
+	if v.IsNull() {
+		how = "is null"
+	}
+	return &semel.HandlerError{Decision: semel.DecidePermanent, Reason: semel.ReasonMissingParameter,
+		Err: fmt.Errorf("intent to %s for %s: %s: %s %s", n.To, n.Purpose, n.names[i], n.selectors[i], how)}
+}
+
+// plainText is a value as text; empty for none.
+func plainText(v identity.Value) string {
+	switch {
+	case v.IsMissing() || v.IsNull():
+		return ""
+	case v.Kind() == identity.ValueBytes:
+		return string(v.Bytes())
+	}
+	text, _ := asText(v, bound(v)).(string)
+	return text
+}
+
+// object is a JSON object of the values, in their order. The same values always give the
+// same bytes.
+func object(names []string, values []identity.Value) []byte {
+	out := []byte{'{'}
+	for i, v := range values {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, quoted(names[i])...), ':'), member(v)...)
+	}
+	return append(out, '}')
+}
+
+// member is a value as JSON. Numbers keep their digits.
+func member(v identity.Value) []byte {
+	switch v.Kind() {
+	case identity.ValueMissing, identity.ValueNull:
+		return []byte("null")
+	case identity.ValueBool:
+		if v.Bool() {
+			return []byte("true")
+		}
+		return []byte("false")
+	case identity.ValueNumber:
+		return []byte(v.Number())
+	case identity.ValueJSON:
+		return []byte(v.Text())
+	case identity.ValueBytes:
+		return quoted(string(v.Bytes()))
+	}
+	return quoted(v.Text())
+}
+
+// quoted is a text as JSON; bytes that are no text become U+FFFD.
+func quoted(text string) []byte {
+	out, _ := json.Marshal(text) // a text always can
+	return out
+}

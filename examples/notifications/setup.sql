@@ -1,0 +1,1 @@
+create table orders (id text, customer text, amount integer);
