@@ -24,6 +24,9 @@ type Consumer interface {
 
 // consumer makes a consumer; source may be nil where it only works on rows.
 func (a *Assembly) consumer(ctx context.Context, c *policy.Consumer, source contract.Source) (Consumer, error) {
+	if s := a.policy.Store(c.Store); s.Redis != nil {
+		return a.keyed(ctx, c, s, source)
+	}
 	store := a.store(c.Store)
 	if c.Handler.HTTP != nil {
 		call, err := a.caller(c)
