@@ -169,4 +169,3 @@ func TestKeyedConsumersWithoutAnswers(t *testing.T) {
 		made.want(t, "m99", 1)
 	})
 }
-

@@ -27,6 +27,7 @@ type Store struct {
 type tables interface {
 	contract.Inbox
 	contract.Requeuer
+	contract.Resolver
 	contract.Recorder
 	contract.MarkerReader
 	contract.SchemaChecker

@@ -18,7 +18,7 @@ import (
 var acts = []string{
 	"gaps skip",
 	"identity release", "identity retire",
-	"inbox discard", "inbox release", "inbox retry", "inbox skip",
+	"inbox discard", "inbox release", "inbox resolve", "inbox retry", "inbox skip",
 	"limit", "pause", "resume",
 	"parked discard", "parked retry",
 	"positions accept", "positions reset",

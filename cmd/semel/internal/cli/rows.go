@@ -65,6 +65,19 @@ func lineOf(d operate.Detail) string {
 	return "first: others of its line wait until it has ended"
 }
 
+// callsOf says what is known of calls that were made for a message.
+func callsOf(v operate.View) string {
+	switch {
+	case v.Calls == 0:
+		return ""
+	case v.UnknownCalls == 0:
+		return fmt.Sprintf("%d, of each it is known what became; the first at %s", v.Calls, whenGiven(v.Called))
+	case v.State == contract.StateInProgress:
+		return fmt.Sprintf("%d, of %d it is not known what became, and one may be under way; the first at %s", v.Calls, v.UnknownCalls, whenGiven(v.Called))
+	}
+	return fmt.Sprintf("%d, of %d it is not known what became; the first at %s", v.Calls, v.UnknownCalls, whenGiven(v.Called))
+}
+
 func writeDetail(w io.Writer, d operate.Detail) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, field := range []struct{ name, value string }{
@@ -86,13 +99,14 @@ func writeDetail(w io.Writer, d operate.Detail) error {
 		{"last error", d.Last},
 		{dueName(d.View), whenGiven(d.Due)},
 		{"claimed until", whenGiven(d.Claimed)},
+		{"calls", callsOf(d.View)},
 		{"begun without an end", fmt.Sprint(d.Started)},
 		{"received", moment(d.Received)},
 		{"changed", moment(d.Changed)},
 		{"from", place(d.Topic, d.Partition, d.Offset)},
 		{"payload", fmt.Sprintf("%d bytes", d.Size)},
 	} {
-		if field.value != "" || d.Waits() && field.name != "" && field.name != "key" && field.name != "in line" {
+		if field.value != "" || d.Waits() && field.name != "" && field.name != "key" && field.name != "in line" && field.name != "calls" {
 			fmt.Fprintf(table, "%s\t%s\n", field.name, legible.Printable(field.value))
 		}
 	}

@@ -5,13 +5,11 @@
 package operate
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"slices"
-	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
@@ -22,8 +20,10 @@ type Box struct {
 	// Store is its name in the policy.
 	Store string
 	contract.Inbox
-	// Requeuer lets rows be worked on again; it may be nil, and is not asked for Discard.
+	// Requeuer lets rows be worked on again, Resolver records what became of calls; each may
+	// be nil, and is asked for nothing else.
 	Requeuer contract.Requeuer
+	Resolver contract.Resolver
 	// Markers tells of a conflict's first content; it may be nil.
 	Markers contract.MarkerReader
 	// Streams are the store's; nil if it keeps none.
@@ -109,6 +109,8 @@ const (
 	Discard Verb = "discard"
 	// Pass lets the messages go on that wait behind a row.
 	Pass Verb = "skip"
+	// Resolve records what became of a call whose outcome is unknown.
+	Resolve Verb = "resolve"
 )
 
 // event is what an act does to a row.
@@ -118,6 +120,8 @@ func (v Verb) event() contract.RowEvent {
 		return contract.RowRetried
 	case Release:
 		return contract.RowReleased
+	case Resolve:
+		return contract.RowResolved
 	}
 	return contract.RowDiscarded
 }
@@ -128,6 +132,8 @@ type Order struct {
 	Filter contract.RowFilter
 	// Who and Why are recorded with every act.
 	Who, Why string
+	// Outcome, for Resolve, is what somebody found out.
+	Outcome contract.Resolution
 	// DryRun only says what would be done.
 	DryRun bool
 	// Knows reports whether a consumer of this name could work on the row; nil where
@@ -171,8 +177,8 @@ const (
 func (r Result) OK() bool { return r.Result == Done || r.Result == Would || r.Result == Due }
 
 // done is the result of an act that succeeded.
-func (v Verb) done() string {
-	if v == Retry {
+func (o Order) done() string {
+	if o.Verb == Retry || o.Verb == Resolve && o.Outcome == contract.ResolvedNotDone {
 		return Due
 	}
 	return Done
@@ -235,7 +241,7 @@ func (b Box) one(ctx context.Context, o Order, number int64) (Result, error) {
 		return result, nil
 	}
 	if !o.DryRun {
-		result = result.after(b.act(ctx, o, row), o.Verb.done())
+		result = result.after(b.act(ctx, o, row), o.done())
 		result.seen = row.Revision
 		return result, nil
 	}
@@ -253,7 +259,7 @@ func (b Box) one(ctx context.Context, o Order, number int64) (Result, error) {
 // rows waiting, which a store refuses: that of a conflict is applied where the first
 // content took effect.
 func (b Box) taken(ctx context.Context, verb Verb, row contract.StoredRow) (bool, error) {
-	if verb != Retry || b.Markers == nil || row.State.Outcome() == contract.Waiting {
+	if verb != Retry && verb != Resolve || b.Markers == nil || row.State.Outcome() == contract.Waiting {
 		return false, nil
 	}
 	m, found, err := b.Markers.Marker(ctx, row.Key)
@@ -297,7 +303,13 @@ func (o Order) allows(row contract.StoredRow) error {
 		}
 		return fmt.Errorf("it is %s: %w", row.State, semel.ErrState)
 	}
+	if o.Verb == Resolve {
+		return contract.MayResolve(row.Number, row.State, row.UnknownOutcome())
+	}
 	if o.Verb == Retry {
+		if err := contract.MayRequeue(row.Number, row.Reason, row.UnknownOutcome()); err != nil {
+			return err
+		}
 		if o.Knows != nil && !o.Knows(row.Key.Consumer) {
 			return fmt.Errorf("the policy has no consumer %q; name the policy file of that consumer", row.Key.Consumer)
 		}
@@ -327,53 +339,16 @@ func (b Box) act(ctx context.Context, o Order, row contract.StoredRow) error {
 	switch {
 	case o.Verb == Discard:
 		return b.Discard(ctx, row.Number, row.Revision, act)
+	case o.Verb == Resolve && b.Resolver != nil:
+		return b.Resolver.Resolve(ctx, row.Number, row.Revision, o.Outcome, act)
 	case o.Verb == Pass && b.Lines != nil:
 		return b.Lines.Skip(ctx, row.Number, row.Revision, act)
-	case b.Requeuer == nil || o.Verb == Pass:
+	case b.Requeuer == nil || o.Verb == Pass || o.Verb == Resolve:
 		return fmt.Errorf("store %s keeps no messages that wait: %w", b.Store, semel.ErrUnsupported)
 	case o.Verb == Release:
 		return b.Requeuer.Release(ctx, row.Number, row.Revision, act)
 	}
 	return b.Requeuer.Requeue(ctx, row.Number, row.Revision, act)
-}
-
-// Endings says what became of rows that were retried: Done, Discarded, Failed with the
-// error of the last run, Waits, or still Due.
-func (b Box) Endings(ctx context.Context, retried []Result) ([]Result, error) {
-	all := slices.Clone(retried)
-	for i := range all {
-		if all[i].Result != Due && all[i].Result != Waits {
-			continue
-		}
-		rows, err := b.Inbox.Rows(ctx, contract.RowFilter{Numbers: []int64{all[i].Number}, Limit: 1})
-		if err != nil {
-			return nil, fmt.Errorf("store %s: row %d: %w", b.Store, all[i].Number, err)
-		}
-		if len(rows) == 1 && rows[0].Revision != all[i].seen {
-			all[i].Result, all[i].Error = ending(rows[0])
-		}
-	}
-	return all, nil
-}
-
-// ending is what a row says of its retry.
-func ending(r contract.StoredRow) (result, why string) {
-	switch r.State {
-	case contract.StateCompleted:
-		return Done, ""
-	case contract.StateDiscarded:
-		return Discarded, cmp.Or(r.LastError, "it was closed meanwhile, without an effect")
-	case contract.StateReceived, contract.StateInProgress:
-		return Due, ""
-	case contract.StateBlocked:
-		return Waits, "for an earlier version of its stream; semel gaps shows which"
-	case contract.StateFailedRetryable:
-		if wait := r.DueAt.Sub(r.ChangedAt); wait > 0 {
-			return Waits, fmt.Sprintf("for %v after attempt %d: %s", wait.Round(time.Second), r.Attempts, r.LastError)
-		}
-		return Due, ""
-	}
-	return Failed, r.LastError
 }
 
 func resultOf(err error) string {

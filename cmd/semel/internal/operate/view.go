@@ -30,22 +30,27 @@ type View struct {
 	Version      int64  `json:"version,omitempty"`
 	// Key is the message's; Lined says that others of it, or of its partition, wait for
 	// this one to end.
-	Key       string     `json:"key,omitempty"`
-	KeyBase64 string     `json:"key_base64,omitempty"`
-	Lined     bool       `json:"lined,omitempty"`
-	Attempts  int        `json:"attempts"`
-	Repeated  int        `json:"repeated"`
-	First     string     `json:"first_error"`
-	Last      string     `json:"last_error"`
-	Started   int        `json:"started,omitempty"`
-	Due       *time.Time `json:"due_at,omitempty"`
-	Claimed   *time.Time `json:"claimed_until,omitempty"`
-	Received  time.Time  `json:"received_at"`
-	Changed   time.Time  `json:"changed_at"`
-	Topic     string     `json:"topic"`
-	Partition int32      `json:"partition"`
-	Offset    int64      `json:"offset"`
-	Size      int        `json:"size"`
+	Key       string `json:"key,omitempty"`
+	KeyBase64 string `json:"key_base64,omitempty"`
+	Lined     bool   `json:"lined,omitempty"`
+	Attempts  int    `json:"attempts"`
+	Repeated  int    `json:"repeated"`
+	First     string `json:"first_error"`
+	Last      string `json:"last_error"`
+	Started   int    `json:"started,omitempty"`
+	// Calls are those that were begun outside of a transaction, UnknownCalls those of
+	// which nobody knows what became, Called is when the first was begun.
+	Calls        int        `json:"calls,omitempty"`
+	UnknownCalls int        `json:"unknown_calls,omitempty"`
+	Called       *time.Time `json:"called_at,omitempty"`
+	Due          *time.Time `json:"due_at,omitempty"`
+	Claimed      *time.Time `json:"claimed_until,omitempty"`
+	Received     time.Time  `json:"received_at"`
+	Changed      time.Time  `json:"changed_at"`
+	Topic        string     `json:"topic"`
+	Partition    int32      `json:"partition"`
+	Offset       int64      `json:"offset"`
+	Size         int        `json:"size"`
 }
 
 // NewView shows a row without its headers and payload.
@@ -61,6 +66,7 @@ func NewView(store string, r contract.StoredRow) View {
 	v.Stream, v.StreamBase64 = text(r.Stream)
 	v.Version, v.Lined = r.Version, r.Place > 0 && (r.State == contract.StateParked || r.State.Outcome() == contract.Waiting)
 	v.Started, v.Due, v.Claimed = r.Started, given(r.DueAt), given(r.LockedUntil)
+	v.Calls, v.UnknownCalls, v.Called = r.CallsStarted, r.CallsStarted-r.CallsFinished, given(r.CalledAt)
 	if m := r.Message; m != nil {
 		v.Key, v.KeyBase64 = text(string(m.Key))
 		v.Type, v.Topic, v.Partition, v.Offset = m.Type(), m.Topic, m.Origin.Partition, m.Origin.Offset

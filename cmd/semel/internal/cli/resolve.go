@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/contract"
+	"github.com/spf13/cobra"
+)
+
+// rowResolve records what became of calls whose outcome is unknown.
+func rowResolve(c *common) *cobra.Command {
+	f := &filter{}
+	var all, dryRun bool
+	var why, who, outcome string
+	cmd := &cobra.Command{
+		Use:   "resolve [NUMBER...] --outcome done|not-done --reason TEXT",
+		Short: "Say what became of calls whose outcome nobody knew",
+		Long: `Say what became of calls whose outcome nobody knew.
+
+Find out from the other side whether it was done, before you say so.
+With done the message is completed, and nobody calls for it again. With
+not-done it is due at once, as if no call had been made for it.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			found, err := parseOutcome(outcome)
+			if err != nil {
+				return err
+			}
+			chosen, err := f.targets(c, cmd, all, args)
+			if err != nil {
+				return err
+			}
+			if err := recorded(&who, why, dryRun); err != nil {
+				return err
+			}
+			order := operate.Order{Verb: operate.Resolve, Outcome: found, Filter: chosen, Who: who, Why: why, DryRun: dryRun}
+			return c.carry(cmd.Context(), order, f.store, follow{})
+		},
+	}
+	cmd.Flags().StringVar(&outcome, "outcome", "", "what you found out: done or not-done")
+	cmd.Flags().BoolVar(&all, "all", false, "all that the filters choose, instead of numbers")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would be done")
+	recordFlags(cmd, &who, &why)
+	return c.withConfig(f.add(c, cmd, "with-reason", contract.StateParked))
+}
+
+func parseOutcome(text string) (contract.Resolution, error) {
+	for _, r := range []contract.Resolution{contract.ResolvedDone, contract.ResolvedNotDone} {
+		if text == r.String() {
+			return r, nil
+		}
+	}
+	if text == "" {
+		return 0, usage("--outcome is missing: say what you found out, done or not-done; while nobody knows, the message waits as it is")
+	}
+	return 0, usage("--outcome is %q; it is done or not-done", text)
+}
