@@ -160,7 +160,7 @@ func TestKeyedConsumersWithoutAnswers(t *testing.T) {
 		source := newListSource(numbered("m", 100)...)
 		running := start(t, mustNew(t, consumer.Keyed(keys, keptKeys), func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.call(m); return nil }, keyedConfigOf(source)))
 		pass(time.Hour - time.Second)
-		if asked := keys.claims; made.of("m0") != 0 || source.isSettled(0) != 0 || asked > 3000 {
+		if asked := keys.claimed(); made.of("m0") != 0 || source.isSettled(0) != 0 || asked > 3000 {
 			t.Errorf("%d calls, %d settled, %d asked in an hour", made.of("m0"), source.isSettled(0), asked)
 		}
 		if err := running.wait(); err != nil {

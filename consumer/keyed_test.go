@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -54,6 +55,12 @@ func (f *flaky) do(step string, do func() error) error {
 		return err
 	}
 	return ask(step, true)
+}
+
+func (f *flaky) claimed() int {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	return f.claims
 }
 
 func (f *flaky) ClaimKey(ctx context.Context, c contract.KeyClaim) (a contract.KeyAnswer, err error) {
@@ -160,22 +167,22 @@ func TestKeyedConsumersCallOnce(t *testing.T) {
 	bubble(t, "law_2_nothing_is_settled_before_its_key_is_completed", func(t *testing.T) {
 		keys := &flaky{KeyStore: memstore.NewKeys()}
 		source := newListSource(numbered("m", 20)...)
-		completed := 0
+		var completed atomic.Int64
 		keys.fault = func(step string, after bool) error {
 			if step == "end" && !after {
-				completed++
+				completed.Add(1)
 			}
 			return nil
 		}
 		source.refuse = func() error { // asked with each settlement
-			if len(source.settled) > completed {
-				t.Errorf("%d are settled, and %d keys ended", len(source.settled), completed)
+			if len(source.settled) > int(completed.Load()) {
+				t.Errorf("%d are settled, and %d keys ended", len(source.settled), completed.Load())
 			}
 			return nil
 		}
 		counts := runs(t, consumer.Keyed(keys, keptKeys), func(context.Context, consumer.Call, *semel.Message) error { return nil }, keyedConfigOf(source))
-		if counts.Applied != 20 || completed != 20 {
-			t.Errorf("%+v, %d ended", counts, completed)
+		if counts.Applied != 20 || completed.Load() != 20 {
+			t.Errorf("%+v, %d ended", counts, completed.Load())
 		}
 	})
 	bubble(t, "law_10_another_content_under_the_same_identity_is_a_conflict", func(t *testing.T) {

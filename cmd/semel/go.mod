@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/mattn/go-runewidth v0.0.16
+	github.com/redis/rueidis v1.0.79
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	github.com/semel-go/semel v0.0.0
@@ -40,6 +41,7 @@ require (
 	github.com/rivo/uniseg v0.4.7 // indirect
 	github.com/semel-go/semel/kafka v0.0.0
 	github.com/semel-go/semel/pgxstore v0.0.0
+	github.com/semel-go/semel/redisstore v0.0.0
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
 	golang.org/x/tools v0.51.0 // indirect

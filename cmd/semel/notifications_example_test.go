@@ -86,7 +86,7 @@ func TestTheExampleOfIntentsUnderKillsOfBothProcesses(t *testing.T) {
 				run = startSemel(t, folder)
 			}
 		}
-		for began := time.Now(); !ended(t, folder, orders); {
+		for began := time.Now(); !ended(t, folder, "shop.db", orders); {
 			if time.Since(began) > time.Minute {
 				t.Fatal("not all mails are sent after a minute")
 			}

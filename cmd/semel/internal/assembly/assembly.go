@@ -43,14 +43,16 @@ type Assembly struct {
 	Stores []*Store
 	// publishers are those of the consumers.
 	publishers []*kafka.Publisher
+	// keys are the stores of leased keys that were opened, by name.
+	keys map[string]*keyStore
 }
 
-// Open opens the stores that want names and changes nothing in them; create
+// Open opens the databases that want names and changes nothing in them; create
 // says for which a database may be created.
 func Open(p *policy.Policy, o Options, want, create func(*policy.Store) bool) (*Assembly, error) {
 	a := &Assembly{policy: p, options: o}
 	for _, named := range p.Stores {
-		if !want(named) {
+		if !want(named) || named.Redis != nil { // keys are opened with their consumer
 			continue
 		}
 		s, err := openStore(named, opening{create: create(named), patient: o.Patient, connections: connections(p, named.Name)})
@@ -103,6 +105,7 @@ func (a *Assembly) Close() error {
 		p.Close()
 	}
 	var errs []error
+	a.closeKeys()
 	for _, s := range a.Stores {
 		errs = append(errs, s.closeWithin(closeWithin))
 	}

@@ -25,6 +25,9 @@ type Consumer interface {
 
 // consumer makes a consumer; source may be nil where it only works on rows.
 func (a *Assembly) consumer(ctx context.Context, c *policy.Consumer, source contract.Source) (Consumer, error) {
+	if s := a.policy.Store(c.Store); s.Redis != nil {
+		return a.keyed(ctx, c, s, source)
+	}
 	store := a.store(c.Store)
 	switch {
 	case c.Handler.Kafka != nil:

@@ -15,7 +15,7 @@ import (
 // in the database of its effects. Close it.
 func (a *Assembly) Recovery(c *policy.Consumer) (*kafka.Recovery, error) {
 	s := a.policy.Source(c.From)
-	if s == nil || s.Kafka == nil {
+	if s == nil || s.Kafka == nil || a.policy.Store(c.Store).Redis != nil { // which keeps no positions
 		return nil, nil
 	}
 	offsets, keeps := a.store(c.Store).tables.(contract.OffsetStore)

@@ -89,7 +89,7 @@ func migrateStatus(c *common) *cobra.Command {
 			}
 			views := []migrationView{}
 			var found error
-			for _, s := range p.Stores {
+			for _, s := range p.Databases() {
 				all, err := assembly.Status(cmd.Context(), s)
 				if err != nil && !errors.Is(err, semel.ErrSchema) {
 					return failed(err)
@@ -137,7 +137,7 @@ func migratePrint(c *common) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			for _, s := range p.Stores {
+			for _, s := range p.Databases() {
 				fmt.Fprintf(c.Out, "-- store %s\n", s.Name)
 				if err := assembly.Print(c.Out, s); err != nil {
 					return failed(err)

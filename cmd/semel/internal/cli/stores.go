@@ -14,6 +14,9 @@ func (c *common) open(p *policy.Policy, store string, create bool) (*assembly.As
 	if store != "" && p.Store(store) == nil {
 		return nil, c.noStore(p, store)
 	}
+	if !p.HasTables(store) {
+		return nil, usage("%s: Redis keeps leased keys, and neither tables nor rows: this command is for databases", c.config)
+	}
 	log, _, err := c.log(c.Err)
 	if err != nil {
 		return nil, err
@@ -64,8 +67,8 @@ func (c *common) openBox(ctx context.Context, store string) (*assembly.Assembly,
 	if consumer := p.Consumer(c.consumer); store == "" && consumer != nil {
 		store = consumer.Store
 	}
-	if store == "" && len(p.Stores) > 1 {
-		return nil, usage("%s has %d stores, each with row numbers of its own; name one with --store", c.config, len(p.Stores))
+	if store == "" && len(p.Databases()) > 1 {
+		return nil, usage("%s has %d stores, each with row numbers of its own; name one with --store", c.config, len(p.Databases()))
 	}
 	return c.openChecked(ctx, p, store)
 }

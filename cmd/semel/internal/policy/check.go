@@ -10,8 +10,9 @@ import (
 // looks only at keys that are sound, so that one mistake is reported once.
 func check(d *decoder, p *Policy) {
 	p.checkSources(d)
+	p.checkKeyStores(d)
 	for _, c := range p.Consumers {
-		r := rules{decoder: d, consumer: c, at: "consumers." + c.Name}
+		r := rules{decoder: d, consumer: c, at: "consumers." + c.Name, store: p.Store(c.Store)}
 		if d.faulty(r.at) {
 			continue
 		}
@@ -34,6 +35,7 @@ func check(d *decoder, p *Policy) {
 		r.keys(p.Source(c.From))
 		r.blocks()
 		r.waits()
+		r.keyStore()
 		r.deadLetters(p.Source(c.From))
 		r.kafka(p.Source(c.From))
 		r.handler(p.Store(c.Store))

@@ -38,12 +38,13 @@ type Policy struct {
 	positions map[string]position
 }
 
-// Store is a database with Semel's tables.
+// Store is a database with Semel's tables, or keeps leased keys.
 type Store struct {
 	Name string
-	// One of the two is set.
+	// One of the three is set.
 	SQLite   *SQLite
 	Postgres *Postgres
+	Redis    *Redis
 	// Migrate says that run may create and change Semel's tables.
 	Migrate bool
 	// Setup is a file of the user's own statements to run once, or empty.

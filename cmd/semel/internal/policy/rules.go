@@ -13,6 +13,8 @@ type rules struct {
 	consumer *Consumer
 	// at is the consumer's path.
 	at string
+	// store is the consumer's; nil if there is none of its name.
+	store *Store
 }
 
 // set reports whether the file gives this key, rightly or wrongly.

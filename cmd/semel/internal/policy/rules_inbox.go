@@ -17,7 +17,7 @@ func (r rules) inbox() {
 		r.refuse("settle", "only strategy inbox keeps messages before their effect", "remove it, or write strategy: inbox")
 	}
 	switch {
-	case c.PendingAge != 0:
+	case c.PendingAge != 0, r.keyed():
 	case c.Strategy.Lease:
 		r.refuse("strategy", "with lease the broker is settled when a message is received; nobody sees there how much waits, and no alert says how old it may become", "write alerts: {pending_age: 60s}")
 	case c.Settle != 0:

@@ -42,7 +42,7 @@ func (r rules) leased(out *outside) {
 	if !r.set("workers") {
 		c.Workers = leasedWorkers
 	}
-	if r.set("settle") && c.Settle == consumer.SettleAfterEffect && r.ok("settle") {
+	if r.set("settle") && !r.keyed() && c.Settle == consumer.SettleAfterEffect && r.ok("settle") {
 		r.refuse("settle", "with lease a message is called for only when it is claimed from the inbox, where it is received first", "remove it")
 	}
 	c.Settle = consumer.SettleAfterReceipt

@@ -10,7 +10,7 @@ import (
 // is removed.
 func (r rules) retention(s *Source, store *Store) {
 	c := r.consumer
-	if !r.ok("retention", "on_late", "strategy") {
+	if r.keyed() || !r.ok("retention", "on_late", "strategy") {
 		return
 	}
 	if c.Retention.Drop && r.days(store) {

@@ -1,0 +1,97 @@
+package assembly
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/redis/rueidis"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/redisstore"
+)
+
+// keyStore is a store of leased keys that was opened for a consumer.
+type keyStore struct {
+	client rueidis.Client
+	keys   *redisstore.Store
+}
+
+// keyed makes a consumer that calls out under leased keys in Redis.
+func (a *Assembly) keyed(ctx context.Context, c *policy.Consumer, s *policy.Store, source contract.Source) (Consumer, error) {
+	endpoint, err := a.endpoint(c)
+	if err != nil {
+		return nil, err
+	}
+	store, err := a.openKeys(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	a.options.Logger.Info("of a call whose outcome nobody knows: "+keyedWindowSays(c), "consumer", c.Name)
+	config := a.config(c, source)
+	config.Strategy, config.Settle = consumer.StrategyMarker, consumer.SettleAfterEffect
+	config.Retention = consumer.RetentionPolicy{}
+	made, err := consumer.New(consumer.Keyed(store.keys, consumer.KeyPolicy{
+		Keep: c.Retention.Keep, Delay: c.Retention.Delay, MayForget: s.Redis.MayForget(),
+	}), func(ctx context.Context, _ consumer.Call, m *semel.Message) error { return endpoint.Handle(ctx, m) }, config)
+	if err != nil {
+		return nil, fmt.Errorf("store %s: %w", s.Name, err)
+	}
+	return made, nil
+}
+
+// keyedWindowSays is what becomes of a call whose outcome nobody knows, where nothing can be
+// parked.
+func keyedWindowSays(c *policy.Consumer) string {
+	const ends = "its message ends as retry.then says"
+	switch window := c.Handler.HTTP.Window; window {
+	case consumer.WindowAlways:
+		return "it is made again under the same key, which the endpoint never forgets"
+	case consumer.WindowNever:
+		return "none is made again, since the endpoint knows no keys: " + ends
+	default:
+		return "it is made again under the same key for " + legible.Span(window-c.Timeout) + " from the first call; after that " + ends
+	}
+}
+
+// openKeys connects to a store of keys, once for all of its consumers, and reads how durable
+// it is.
+func (a *Assembly) openKeys(ctx context.Context, s *policy.Store) (*keyStore, error) {
+	if opened := a.keys[s.Name]; opened != nil {
+		return opened, nil
+	}
+	r, at := s.Redis, "stores."+s.Name+".redis"
+	tls, err := security{a.policy, at}.tls(r.TLS)
+	if err != nil {
+		return nil, err
+	}
+	option := rueidis.ClientOption{
+		InitAddress: r.Addresses, Username: r.User, Password: r.Password, TLSConfig: tls, ClientName: "semel", DisableCache: true,
+		Sentinel: rueidis.SentinelOption{MasterSet: r.Sentinel, TLSConfig: tls},
+	}
+	client, err := rueidis.NewClient(option)
+	if err != nil {
+		return nil, fmt.Errorf("store %s: Redis at %v does not answer: %w; see that it runs, and that user, password and tls are right", s.Name, r.Addresses, err)
+	}
+	keys, err := redisstore.New(ctx, client, redisstore.Options{Prefix: r.Prefix, HashTag: r.HashTag, Declared: r.Persistence, Because: r.Because})
+	if err != nil {
+		client.Close()
+		return nil, fmt.Errorf("store %s: %w", s.Name, err)
+	}
+	if a.keys == nil {
+		a.keys = map[string]*keyStore{}
+	}
+	a.keys[s.Name] = &keyStore{client, keys}
+	return a.keys[s.Name], nil
+}
+
+// closeKeys ends the connections to stores of keys.
+func (a *Assembly) closeKeys() {
+	for _, s := range a.keys {
+		s.client.Close()
+	}
+	a.keys = nil
+}

@@ -1,0 +1,75 @@
+package policy
+
+import (
+	"strings"
+	"testing"
+)
+
+// keyedPolicy is a consumer whose claims are leased keys in Redis.
+const keyedPolicy = `version: 1
+stores:
+  keys:
+    redis: {addresses: ["127.0.0.1:6379", "127.0.0.1:6380"], user: semel, password: "${SECRET}", prefix: pay, hash_tag: t, persistence: seconds, because: "it has a replica"}
+sources:
+  orders: {file: {path: in.jsonl, format: envelope}}
+consumers:
+  charge:
+    from: orders
+    store: keys
+    strategy: lease
+    identity: {id: "header:id"}
+    retention: 30d
+    lanes: none
+    on_conflict: halt
+    on_bad_identity: halt
+    retry: {then: halt}
+    handler: {http: {url: "https://bank.example/charge"}}
+`
+
+func TestAConsumerWhoseClaimsAreLeasedKeys(t *testing.T) {
+	env := func(name string) (string, bool) { return "x", name == "SECRET" }
+	p, faults := Parse("semel.yaml", []byte(keyedPolicy), env)
+	if len(faults) > 0 || len(p.Warnings) > 0 {
+		t.Fatal(faults, p)
+	}
+	if r := p.Stores[0].Redis; len(r.Addresses) != 2 || r.Password != "x" || r.HashTag != "t" || r.MayForget() != "" || p.HasTables("") {
+		t.Errorf("%+v", r)
+	}
+	for want, edit := range map[string][2]string{
+		"on_conflict: there is no inbox in Redis":                   {"    on_conflict: halt\n", ""},
+		"on_bad_identity: there is no inbox in Redis":               {"on_bad_identity: halt", "on_bad_identity: park"},
+		"retry.then: there is no inbox in Redis":                    {"retry: {then: halt}", "retry: {then: park}"},
+		"H1 retention: a key in Redis goes at its time":             {"    retention: 30d\n", ""},
+		"strategy: store keys is Redis":                             {"strategy: lease", "strategy: marker"},
+		"settle: a key is completed":                                {"lanes: none", "settle: after_effect"},
+		"on_late: no key tells the age":                             {"lanes: none", "on_late: discard"},
+		"retry.most: a wait of 1h":                                  {"{then: halt}", "{then: halt, most: 1h}"},
+		"stores.keys.setup: leased keys have no tables":             {"stores:\n  keys:\n", "stores:\n  keys:\n    setup: a.sql\n"},
+		"J4 stores.keys.redis.persistence: what is declared":        {", because: \"it has a replica\"", ""},
+		"stores.keys.redis.because: it is a reason for nothing":     {"persistence: seconds, ", ""},
+		"stores.keys.redis.user: a user without a password":         {", password: \"${SECRET}\"", ""},
+		"stores.keys.redis.addresses[0]: this is no address":        {"127.0.0.1:6379", "127.0.0.1"},
+		"stores.keys.redis.prefix: this cannot stand":               {"prefix: pay", "prefix: \"{pay}\""},
+		"handler.kafka: consumers whose store is Redis":             {"http: {url: \"https://bank.example/charge\"}", "kafka: {brokers: \"127.0.0.1:9092\", topic: done}"},
+		"handler.http.effects: no statement could run":              {"/charge\"}", "/charge\", effects: {statements: {put: {sql: \"delete from t\"}}}}"},
+		"from: this key is missing":                                 {"    from: orders\n", ""},
+		"alerts.pending_age: nothing waits in the store":            {"lanes: none", "alerts: {pending_age: 1m}"},
+		"handler.http.timeout: a call may take 10s, and its claim":  {"lanes: none", "inbox: {lease: 5s}"},
+		"version: a stream's version moves in the transaction of t": {"lanes: none", "version: {stream: \"body:/a\", number: \"body:/n\"}"},
+	} {
+		t.Run(want, func(t *testing.T) {
+			text := strings.Replace(keyedPolicy, edit[0], edit[1], 1)
+			_, faults := Parse("semel.yaml", []byte(text), env)
+			want := strings.TrimPrefix(strings.TrimPrefix(want, "H1 "), "J4 ")
+			for _, f := range faults {
+				if strings.Contains(f.Error(), want) && f.Remedy != "" && f.Line > 0 {
+					return
+				}
+			}
+			t.Errorf("it says %v", faults)
+		})
+	}
+	if volatile, faults := Parse("semel.yaml", []byte(strings.Replace(keyedPolicy, "persistence: seconds", "persistence: volatile", 1)), env); len(faults) > 0 || volatile.Stores[0].Redis.MayForget() != "it has a replica" {
+		t.Error(faults)
+	}
+}
