@@ -30,9 +30,11 @@ type View struct {
 	Version      int64  `json:"version,omitempty"`
 	// Key is the message's; Lined says that others of it, or of its partition, wait for
 	// this one to end.
-	Key       string     `json:"key,omitempty"`
-	KeyBase64 string     `json:"key_base64,omitempty"`
-	Lined     bool       `json:"lined,omitempty"`
+	Key       string `json:"key,omitempty"`
+	KeyBase64 string `json:"key_base64,omitempty"`
+	Lined     bool   `json:"lined,omitempty"`
+	// Steps are the steps of it that have taken effect, in their order.
+	Steps     []StepView `json:"steps,omitempty"`
 	Attempts  int        `json:"attempts"`
 	Repeated  int        `json:"repeated"`
 	First     string     `json:"first_error"`
@@ -61,11 +63,20 @@ func NewView(store string, r contract.StoredRow) View {
 	v.Stream, v.StreamBase64 = text(r.Stream)
 	v.Version, v.Lined = r.Version, r.Place > 0 && (r.State == contract.StateParked || r.State.Outcome() == contract.Waiting)
 	v.Started, v.Due, v.Claimed = r.Started, given(r.DueAt), given(r.LockedUntil)
+	for _, s := range r.Steps {
+		v.Steps = append(v.Steps, StepView{s.Name, len(s.Output)})
+	}
 	if m := r.Message; m != nil {
 		v.Key, v.KeyBase64 = text(string(m.Key))
 		v.Type, v.Topic, v.Partition, v.Offset = m.Type(), m.Topic, m.Origin.Partition, m.Origin.Offset
 	}
 	return v
+}
+
+// StepView is a step that has taken effect. What it left is not shown: it may be a payload.
+type StepView struct {
+	Name       string `json:"name"`
+	OutputSize int    `json:"output_size"`
 }
 
 // StreamName is the name of its stream, in base64 if it is no text.
