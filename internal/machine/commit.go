@@ -75,7 +75,7 @@ func (m *Machine) rows(f *Flight) []Row {
 // ends is what the entry's commit says of it: a step that is not the last ends a claim, and
 // not its message.
 func (en *Entry) ends() As {
-	if en.As == AsApplied && en.Item.stepped {
+	if c := en.Item.Claim; en.As == AsApplied && c != nil && c.stepped {
 		return AsStepped
 	}
 	return en.As

@@ -80,6 +80,8 @@ type Claim struct {
 	Until Time
 
 	begun bool
+	// stepped: its last run was a step, and not its last one.
+	stepped bool
 }
 
 // As is what a mark of an entry says, or how its claim ends.

@@ -155,7 +155,9 @@ func (m *Machine) ran(e Ran) {
 	}
 	f.done = e.Done
 	for _, i := range f.fresh {
-		f.Entries[i].Item.stepped = slices.Contains(e.Stepped, i)
+		if c := f.Entries[i].Item.Claim; c != nil {
+			c.stepped = slices.Contains(e.Stepped, i)
+		}
 	}
 	if !e.Failed {
 		if e.Done < len(f.fresh) && !f.stopped {

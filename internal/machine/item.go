@@ -26,8 +26,6 @@ type progress struct {
 	charged, tried bool
 	// copied: its dead letter is there.
 	copied bool
-	// stepped: its last run was a step, and not its last one.
-	stepped bool
 
 	attempts int32
 	index    int32    // of held: where it stands among those that wait

@@ -93,6 +93,7 @@ func writeDetail(w io.Writer, d operate.Detail) error {
 		{"key", keyOf(d.View)},
 		{"in line", lineOf(d)},
 		{"conflict", conflictOf(d)},
+		{ofSteps(d.View), stepsOf(d.View)},
 		{"attempts", fmt.Sprint(d.Attempts)},
 		{"repeated", fmt.Sprint(d.Repeated)},
 		{"first error", d.First},
@@ -125,6 +126,23 @@ func writeDetail(w io.Writer, d operate.Detail) error {
 	}
 	_, err := fmt.Fprintf(w, "\n%s\n", payload)
 	return err
+}
+
+// ofSteps is the name of the field of steps; none where there are none.
+func ofSteps(v operate.View) string {
+	if len(v.Steps) == 0 {
+		return ""
+	}
+	return "steps done"
+}
+
+// stepsOf lists the steps that have taken effect, the last one last.
+func stepsOf(v operate.View) string {
+	all := make([]string, len(v.Steps))
+	for i, s := range v.Steps {
+		all[i] = fmt.Sprintf("%s (output of %d bytes)", s.Name, s.OutputSize)
+	}
+	return strings.Join(all, ", ")
 }
 
 // conflictOf says what a conflict is in conflict with: the content that came

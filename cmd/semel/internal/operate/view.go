@@ -33,11 +33,13 @@ type View struct {
 	Key       string `json:"key,omitempty"`
 	KeyBase64 string `json:"key_base64,omitempty"`
 	Lined     bool   `json:"lined,omitempty"`
-	Attempts  int    `json:"attempts"`
-	Repeated  int    `json:"repeated"`
-	First     string `json:"first_error"`
-	Last      string `json:"last_error"`
-	Started   int    `json:"started,omitempty"`
+	// Steps are the steps of it that have taken effect, in their order.
+	Steps    []StepView `json:"steps,omitempty"`
+	Attempts int        `json:"attempts"`
+	Repeated int        `json:"repeated"`
+	First    string     `json:"first_error"`
+	Last     string     `json:"last_error"`
+	Started  int        `json:"started,omitempty"`
 	// Calls are those that were begun outside of a transaction, UnknownCalls those of
 	// which nobody knows what became, Called is when the first was begun.
 	Calls        int        `json:"calls,omitempty"`
@@ -67,11 +69,20 @@ func NewView(store string, r contract.StoredRow) View {
 	v.Version, v.Lined = r.Version, r.Place > 0 && (r.State == contract.StateParked || r.State.Outcome() == contract.Waiting)
 	v.Started, v.Due, v.Claimed = r.Started, given(r.DueAt), given(r.LockedUntil)
 	v.Calls, v.UnknownCalls, v.Called = r.CallsStarted, r.CallsStarted-r.CallsFinished, given(r.CalledAt)
+	for _, s := range r.Steps {
+		v.Steps = append(v.Steps, StepView{s.Name, len(s.Output)})
+	}
 	if m := r.Message; m != nil {
 		v.Key, v.KeyBase64 = text(string(m.Key))
 		v.Type, v.Topic, v.Partition, v.Offset = m.Type(), m.Topic, m.Origin.Partition, m.Origin.Offset
 	}
 	return v
+}
+
+// StepView is a step that has taken effect. What it left is not shown: it may be a payload.
+type StepView struct {
+	Name       string `json:"name"`
+	OutputSize int    `json:"output_size"`
 }
 
 // StreamName is the name of its stream, in base64 if it is no text.

@@ -1,0 +1,97 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/memstore"
+)
+
+// Between two steps a message keeps its place.
+func TestTheOrderOfSteps(t *testing.T) {
+	bubble(t, "law_6_C11_the_next_message_of_a_key_begins_after_the_last_step_of_the_one_before", func(t *testing.T) {
+		store := memstore.New()
+		var mutex sync.Mutex
+		var order []string
+		fails := true
+		step := func(name string) consumer.Step[*memstore.Tx] {
+			return countedStep(name, func(_ context.Context, _ *memstore.Tx, m *semel.Message, _ consumer.Done) ([]byte, error) {
+				mutex.Lock()
+				defer mutex.Unlock()
+				if name == "charge" && m.Identity.ID == "0" && fails {
+					fails = false
+					return nil, semel.RetryAfter(errors.New("away"), time.Minute) // it waits in the store
+				}
+				order = append(order, m.Identity.ID+" "+name)
+				return nil, nil
+			})
+		}
+		var all []*semel.Message
+		for i := range 3 {
+			m := message(fmt.Sprint(i), "{}")
+			m.Key = []byte("k")
+			all = append(all, m)
+		}
+		source := newListSource(all...)
+		source.endless = true
+		c := steppedConfig(source)
+		c.Lanes, c.OnParked, c.IdleExit = consumer.LanesKey, consumer.OnParkedBlock, 5*time.Minute
+		stepped(t, store, c, step("reserve"), step("charge"))
+		if want := []string{"0 reserve", "0 charge", "1 reserve", "1 charge", "2 reserve", "2 charge"}; !slices.Equal(order, want) {
+			t.Errorf("the steps ran as %q", order)
+		}
+		for i := range 3 {
+			wantSteps(t, store, fmt.Sprint(i), contract.StateCompleted, "reserve", "charge")
+		}
+	})
+}
+
+// On a store of Leased a step has no transaction, and its end is written all the same.
+func TestStepsThatCallOut(t *testing.T) {
+	bubble(t, "C11_without_a_transaction_a_step_that_is_done_does_not_call_again", func(t *testing.T) {
+		calls := map[string]int{}
+		away := 2
+		step := func(name string) consumer.Step[consumer.Call] {
+			return consumer.Step[consumer.Call]{Name: name, Run: func(_ context.Context, _ consumer.Call, m *semel.Message, done consumer.Done) ([]byte, error) {
+				if name == "ship" {
+					if away--; away >= 0 {
+						return nil, errors.New("away")
+					}
+					if string(done.Output("charge")) != "charged" {
+						t.Error("it is not told what the step before it left")
+					}
+				}
+				calls[name+m.IdempotencyKey(name)]++
+				return []byte("charged"), nil
+			}}
+		}
+		store := memstore.New()
+		source := newListSource(message("1", "{}"))
+		source.endless = true
+		c := steppedConfig(source)
+		c.IdleExit, c.Retry = time.Minute, consumer.RetryPolicy{First: time.Second, Most: time.Second}
+		called, err := consumer.NewSteps(consumer.Leased(store), []consumer.Step[consumer.Call]{step("charge"), step("ship")}, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := called.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for key, n := range calls {
+			if n != 1 {
+				t.Errorf("%s was called %d times", key, n)
+			}
+		}
+		if r := row(t, store, "1"); len(calls) != 2 || r.State != contract.StateCompleted || len(r.Steps) != 2 {
+			t.Errorf("%d calls, %+v", len(calls), r)
+		}
+	})
+}
