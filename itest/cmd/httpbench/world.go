@@ -112,7 +112,7 @@ func (w *world) booked(ctx context.Context, dsn string) (rate float64, err error
 	var n, distinct int
 	var sum int64
 	var took float64
-	err = c.QueryRow(ctx, "select count(*), count(distinct text), extract(epoch from max(at) - min(at)), (select sum(balance) from accounts) from notes").Scan(&n, &distinct, &took, &sum)
+	err = c.QueryRow(ctx, "select count(*), count(distinct text), extract(epoch from max(at) - min(at))::float8, (select sum(balance) from accounts)::bigint from notes").Scan(&n, &distinct, &took, &sum)
 	switch {
 	case err != nil:
 		return 0, err
