@@ -17,7 +17,7 @@ RACED = $(LONGEST) $(filter-out $(PURE) $(LONGEST),$(shell $(GO) list $(PACKAGES
 # Under the detector, it runs a part of its suites only.
 TWICE = $(shell $(GO) list ./itest/sqlite)
 
-.PHONY: test vet simulate planted bench coverage-list pictures example proof-file proof-commit proof-failover proof-kafka proof-inbox proof-order proof-keys proof-retention proof-charge proof-kafka3 bench-postgres bench-kafka bench-river bench-against bench-postgres-against bench-kafka-against bench-file bench-redis
+.PHONY: test vet simulate planted bench coverage-list pictures example proof-file proof-commit proof-failover proof-kafka proof-inbox proof-order proof-keys proof-retention proof-charge proof-kafka3 bench-postgres bench-kafka bench-river bench-against bench-postgres-against bench-kafka-against bench-file bench-redis bench-http
 
 # The parts of test that run at once. A test waits for servers more than it
 # computes, so what computes and waits for nobody fills in.
@@ -126,6 +126,13 @@ bench-kafka-against:
 bench-redis:
 	scripts/services install redis
 	$(GO) run ./itest/cmd/proof redis
+
+## bench-http: an endpoint whose answers are effects, in Python beside a bare load
+## generator and in Go beside the same statements as SQL; some five minutes;
+## BENCH="-rounds 3" for a look
+bench-http:
+	scripts/services install python3
+	scripts/services with postgres -- $(GO) run ./itest/cmd/httpbench -commit "$$(git describe --always --dirty)" $(BENCH)
 
 ## bench-file: 100,000 real webhooks, 1 GB, from a file into SQLite through the
 ## binary of the commit BASE and this tree's, in turn, with one core and two, 11

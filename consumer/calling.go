@@ -38,7 +38,7 @@ func NewCalling[Tx, Answer any](store contract.TxStore[Tx], call func(ctx contex
 		return nil, fmt.Errorf("semel: consumer %q: Provider.Ask is set, and with NewCalling it could say that a call took effect, and not what it answered, which apply needs; leave it out", c.Name)
 	}
 	called := func() {}
-	consumer, err := New(newCalling[Tx, Answer](store), func(ctx context.Context, over Call, m *semel.Message) error {
+	consumer, err := New(newAnswering[Tx, Answer](store), func(ctx context.Context, over Call, m *semel.Message) error {
 		l := over.later.(*later[Tx, Answer])
 		answer, err := l.ask(func() (Answer, error) { return call(ctx, m) }, called)
 		if err != nil {
@@ -56,9 +56,9 @@ func NewCalling[Tx, Answer any](store contract.TxStore[Tx], call func(ctx contex
 	return consumer, err
 }
 
-// calling carries out a flight of a claim as a call and then a transaction, and any other
+// answering carries out a flight of a claim as a call and then a transaction, and any other
 // as leased does.
-type calling[Tx, Answer any] struct {
+type answering[Tx, Answer any] struct {
 	*leased[Tx]
 	answers unapplied[Answer]
 	// turn is held while a transaction is open of a store that has one writer; nil for
@@ -66,8 +66,8 @@ type calling[Tx, Answer any] struct {
 	turn chan struct{}
 }
 
-func newCalling[Tx, Answer any](store contract.TxStore[Tx]) *calling[Tx, Answer] {
-	s := &calling[Tx, Answer]{leased: Leased(store).(*leased[Tx])}
+func newAnswering[Tx, Answer any](store contract.TxStore[Tx]) *answering[Tx, Answer] {
+	s := &answering[Tx, Answer]{leased: Leased(store).(*leased[Tx])}
 	if takesTurns(store) {
 		s.turn = make(chan struct{}, 1)
 	}
@@ -75,7 +75,7 @@ func newCalling[Tx, Answer any](store contract.TxStore[Tx]) *calling[Tx, Answer]
 }
 
 // Begin implements contract.TxStore.
-func (s *calling[Tx, Answer]) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[Call], []contract.Verdict, error) {
+func (s *answering[Tx, Answer]) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[Call], []contract.Verdict, error) {
 	b, verdicts, err := s.leased.Begin(ctx, o, marks)
 	claim, is := b.(*outside)
 	if err != nil || !is || len(marks) == 0 {
@@ -90,7 +90,7 @@ func (s *calling[Tx, Answer]) Begin(ctx context.Context, o contract.TxOptions, m
 // later is the flight of a claim whose transaction begins when its call was answered.
 type later[Tx, Answer any] struct {
 	*outside // as long as no transaction is open
-	s        *calling[Tx, Answer]
+	s        *answering[Tx, Answer]
 	options  contract.TxOptions
 	marks    []contract.Mark
 	turn     bool // held
