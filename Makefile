@@ -17,7 +17,7 @@ RACED = $(LONGEST) $(filter-out $(PURE) $(LONGEST),$(shell $(GO) list $(PACKAGES
 # Under the detector, it runs a part of its suites only.
 TWICE = $(shell $(GO) list ./itest/sqlite)
 
-.PHONY: test vet simulate planted bench coverage-list pictures example proof-file proof-commit proof-failover proof-kafka proof-inbox proof-order proof-keys proof-retention proof-charge proof-kafka3 bench-postgres bench-kafka bench-river bench-against bench-postgres-against bench-kafka-against bench-file bench-redis bench-http
+.PHONY: test vet simulate planted bench coverage-list pictures example proof-file proof-commit proof-failover proof-kafka proof-inbox proof-order proof-keys proof-retention proof-charge proof-redis proof-kafka3 bench-postgres bench-kafka bench-river bench-against bench-postgres-against bench-kafka-against bench-file bench-redis bench-http
 
 # The parts of test that run at once. A test waits for servers more than it
 # computes, so what computes and waits for nobody fills in.
@@ -191,6 +191,15 @@ proof-inbox:
 proof-order:
 	scripts/services install postgres kafka
 	$(GO) run ./itest/cmd/proof kafka -order -webhooks "$$(scripts/fetch-webhooks)" $(PROOF)
+
+## proof-redis: 200,000 deliveries to processes that call a provider under leased keys in
+## Redis, are killed and frozen, while Redis is killed; the calls for each message are
+## counted there; PROOF=-quick: a minute; PROOF=-everysec: with appendfsync everysec, where
+## a failure of the machine loses the last second; PROOF="-quick -plant forgets": that with
+## a server that says it is durable, which must be found
+proof-redis:
+	scripts/services install redis
+	$(GO) run ./itest/cmd/proof keyed $(PROOF)
 
 ## proof-retention: five million old markers removed while four workers consume and
 ## copies of what was removed come all the time, on a PostgreSQL whose log tells of every

@@ -81,6 +81,25 @@ func (r *Redis) run(arguments ...string) {
 // Kill ends it at once, as a crash of the process does.
 func (r *Redis) Kill() { r.process.kill() }
 
+// KillAndForget ends it as a failure of the machine does: its append-only file is then as it
+// was before meanwhile.
+func (r *Redis) KillAndForget(meanwhile func()) {
+	r.t.Helper()
+	file, kept := filepath.Join(r.folder, "appendonlydir"), filepath.Join(r.folder, "kept")
+	_ = os.RemoveAll(kept)
+	if err := os.CopyFS(kept, os.DirFS(file)); err != nil {
+		r.t.Fatal(err)
+	}
+	meanwhile()
+	r.process.kill()
+	if err := os.RemoveAll(file); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.Rename(kept, file); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
 // Freeze has it stand still, and Thaw go on.
 func (r *Redis) Freeze() { r.process.signal(syscall.SIGSTOP) }
 

@@ -1,0 +1,102 @@
+//go:build unix
+
+package keyed
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel/itest/ledger"
+	"github.com/semel-go/semel/itest/proof"
+)
+
+// Ledger is what came out.
+type Ledger struct {
+	Deliveries int `json:"deliveries"`
+	Messages   int `json:"messages"`
+	// Calls are those that came to the provider; Lost messages had none that was answered.
+	Calls int `json:"calls"`
+	Lost  int `json:"lost"`
+	// Unfinished are those that the members' last runs left.
+	Unfinished int `json:"unfinished"`
+	// Repeated are the calls beyond the first of their message: AfterSilence, where one
+	// before them got no answer, AfterLease, where a lease had ended since the one before,
+	// and Late, of a process that had just been frozen for longer than a lease.
+	Repeated     int `json:"repeated"`
+	AfterSilence int `json:"repeated_after_an_unknown_outcome"`
+	AfterLease   int `json:"repeated_after_a_lease_ended"`
+	Late         int `json:"repeated_by_a_process_that_was_frozen"`
+	// Unexplained are the others; Forgotten are those of them where Redis may forget.
+	Unexplained int `json:"repeated_for_no_reason"`
+	Forgotten   int `json:"repeated_since_redis_forgot"`
+	// OtherKeys are repeated calls under another idempotency key than the first.
+	OtherKeys int           `json:"repeated_under_another_key"`
+	Kills     int           `json:"kills"`
+	Freezes   int           `json:"freezes"`
+	Restarts  int           `json:"redis_restarts"`
+	Again     int           `json:"started_again"`
+	Seconds   proof.Seconds `json:"seconds"`
+
+	leastKills, leastRepeated int
+}
+
+// Wrong implements proof.Ledger.
+func (l Ledger) Wrong() error {
+	if l.Lost != 0 || l.Unfinished != 0 || l.Unexplained != 0 || l.OtherKeys != 0 {
+		return fmt.Errorf("lost %d, unfinished %d, repeated for no reason %d, under another key %d", l.Lost, l.Unfinished, l.Unexplained, l.OtherKeys)
+	}
+	return nil
+}
+
+// Fault implements proof.Ledger.
+func (l Ledger) Fault() error {
+	return cmp.Or(l.Wrong(), ledger.AtLeast(l.leastKills, l.Kills, "kills"), ledger.AtLeast(l.leastRepeated, l.Repeated, "calls repeated"))
+}
+
+// slack is how much earlier than a lease after the call before it a call may come: a claim
+// is made before its call.
+const slack = time.Second
+
+// weigh sorts the calls of each message. thaws are the moments at which processes went on
+// that had been frozen.
+func (l *Ledger) weigh(calls map[string][]call, messages int, lease time.Duration, thaws []time.Time, mayForget bool) {
+	l.Messages = messages
+	heard := 0
+	for _, all := range calls {
+		l.Calls += len(all)
+		answered, silent := !all[0].unanswered, all[0].unanswered
+		for i := 1; i < len(all); i++ {
+			l.repeat(all[0], all[i-1], all[i], silent, lease, thaws, mayForget)
+			answered, silent = answered || !all[i].unanswered, silent || all[i].unanswered
+		}
+		if answered {
+			heard++
+		}
+	}
+	l.Lost = messages - heard
+}
+
+// repeat says why a call came again.
+func (l *Ledger) repeat(first, before, again call, silent bool, lease time.Duration, thaws []time.Time, mayForget bool) {
+	l.Repeated++
+	if again.key != first.key || again.key == "" {
+		l.OtherKeys++
+	}
+	late := false
+	for _, t := range thaws {
+		late = late || again.at.After(t) && again.at.Before(t.Add(slack))
+	}
+	switch {
+	case silent:
+		l.AfterSilence++
+	case again.at.Sub(before.at) >= lease-slack:
+		l.AfterLease++
+	case late:
+		l.Late++
+	case mayForget:
+		l.Forgotten++
+	default:
+		l.Unexplained++
+	}
+}

@@ -1,0 +1,238 @@
+//go:build unix
+
+// Package keyed proves what consumers do whose claims are leased keys in Redis: processes of
+// `semel run` call a provider, are killed and frozen, and Redis is killed under them. The
+// provider counts the calls for each message.
+package keyed
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"github.com/semel-go/semel/itest/processes"
+	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/services"
+)
+
+// Proof is what is done.
+type Proof struct {
+	Deliveries, Messages     int
+	Kills, Freezes, Restarts int
+	// EverySecond has Redis write its file to the disk once a second, and each restart
+	// lose the last second.
+	EverySecond bool
+	// Forgets has each restart lose the last second although Redis says that it is
+	// durable.
+	Forgets bool
+	Seed    uint64
+}
+
+const (
+	members = 3
+	lease   = 5 * time.Second
+	// frozen is how long a process stands still.
+	frozen = lease + 3*time.Second
+	// mute is how many of a thousand calls get no answer.
+	mute = 2
+)
+
+// under is a Proof under way.
+type under struct {
+	Proof
+	*proof.Fleet
+	ledger   *Ledger
+	redis    *services.Redis
+	provider *provider
+	thaws    []time.Time
+	tally    proof.Tally
+	began    time.Time
+}
+
+// Run proves on a private server and returns the ledger; judge it with Fault. An error says
+// that the run itself failed.
+func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
+	l := Ledger{Deliveries: p.Deliveries, leastKills: p.Kills, leastRepeated: 1}
+	u := &under{Proof: p, ledger: &l, began: time.Now()}
+	var err error
+	if u.Fleet, err = proof.NewFleet(ctx, s, "", &u.tally); err != nil {
+		return l, err
+	}
+	defer u.Close()
+	if u.provider, err = listen(mute, p.Seed); err != nil {
+		return l, err
+	}
+	defer u.provider.close()
+	u.redis = services.StartRedis(s.T, "appendonly yes", "appendfsync "+map[bool]string{true: "everysec", false: "always"}[p.EverySecond])
+	if err := u.prove(ctx); err != nil {
+		return l, err
+	}
+	u.provider.mutex.Lock()
+	defer u.provider.mutex.Unlock()
+	l.weigh(u.provider.calls, p.Messages, lease, u.thaws, p.EverySecond)
+	l.Kills, l.Again, l.Seconds = u.tally.Kills, u.tally.Again, proof.Seconds(time.Since(u.began).Seconds())
+	return l, nil
+}
+
+func (u *under) prove(ctx context.Context) error {
+	if err := u.write(); err != nil {
+		return err
+	}
+	u.Say("%d processes, %d deliveries of %d messages", members, u.Deliveries, u.Messages)
+	for _, m := range u.Members {
+		if err := u.start(m, true); err != nil {
+			return err
+		}
+	}
+	var all proof.Schedule
+	all.Spread(0.04, 0.92, u.Kills, u.killOne)
+	all.Spread(0.10, 0.80, u.Freezes, u.freezeOne)
+	all.Spread(0.15, 0.85, u.Restarts, u.restart)
+	if err := all.Run(ctx, u.reach); err != nil {
+		return err
+	}
+	if err := u.reach(ctx, 1); err != nil {
+		return err
+	}
+	return u.finish()
+}
+
+// write makes the members, each with a part of the deliveries: of each message at least one,
+// in an order of the seed.
+func (u *under) write() error {
+	r := rand.New(rand.NewPCG(u.Seed, 1))
+	ids := make([]int, u.Deliveries)
+	for i := range ids {
+		if ids[i] = i; i >= u.Messages {
+			ids[i] = r.IntN(u.Messages)
+		}
+	}
+	r.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
+	for n := range members {
+		f, err := os.Create(u.Add().Path(input(n + 1)))
+		if err != nil {
+			return err
+		}
+		out := bufio.NewWriter(f)
+		for i := n; i < len(ids); i += members {
+			fmt.Fprintf(out, "{\"headers\":{%q:\"m%d\"},\"body\":{\"amount\":%d}}\n", idHeader, ids[i], ids[i])
+		}
+		if err := out.Flush(); err != nil {
+			return err
+		}
+		if err := f.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func input(n int) string { return fmt.Sprintf("member-%d.jsonl", n) }
+
+const policy = `version: 1
+stores:
+  keys:
+    redis: {addresses: %q}
+sources:
+  payments:
+    file: {path: %s.jsonl, format: envelope, follow: %t}
+consumers:
+  ` + proof.Consumer + `:
+    from: payments
+    store: keys
+    strategy: lease
+    identity: {id: "header:` + idHeader + `"}
+    retention: 1d
+    lanes: none
+    workers: 32
+    on_conflict: halt
+    on_bad_identity: halt
+    inbox: {lease: %s}
+    timeout: 4s
+    retry: {attempts: 1000, first: 100ms, then: halt}
+    handler: {http: {url: %q, timeout: 3s, pass: [` + idHeader + `]}}
+`
+
+// start starts a member. With follow it never ends by itself.
+func (u *under) start(m *proof.Member, follow bool) error {
+	text := fmt.Sprintf(policy, u.redis.Address(), m.Name, follow, lease, u.provider.url)
+	if err := os.WriteFile(m.Path(m.Policy), []byte(text), 0o644); err != nil {
+		return err
+	}
+	return m.Start()
+}
+
+// reach waits until such a share of the messages was called for.
+func (u *under) reach(ctx context.Context, share float64) error {
+	err := u.Until(ctx, func() (bool, error) { return u.provider.called() >= int(share*float64(u.Messages)), nil })
+	if err != nil {
+		return fmt.Errorf("%d of %d messages were called for: %w", u.provider.called(), u.Messages, err)
+	}
+	return nil
+}
+
+// killOne kills a member and starts it again; it reads its file from its beginning.
+func (u *under) killOne(context.Context) error {
+	m := u.Members[u.tally.Kills%members]
+	if err := u.Kill(m, false); err != nil {
+		return err
+	}
+	return u.start(m, true)
+}
+
+// freezeOne has a member stand still for longer than a lease.
+func (u *under) freezeOne(ctx context.Context) error {
+	m := u.Members[u.ledger.Freezes%members]
+	if err := m.Freeze(); err != nil {
+		return err
+	}
+	u.Say("%s is frozen", m.Name)
+	processes.Pause(ctx, frozen)
+	u.thaws = append(u.thaws, time.Now())
+	u.ledger.Freezes++
+	return m.Thaw()
+}
+
+// restart kills Redis and starts it again.
+func (u *under) restart(ctx context.Context) error {
+	if u.EverySecond || u.Forgets {
+		u.redis.KillAndForget(func() { processes.Pause(ctx, time.Second) })
+	} else {
+		u.redis.Kill()
+	}
+	processes.Pause(ctx, 500*time.Millisecond)
+	u.redis.Start()
+	u.ledger.Restarts++
+	u.Outages++
+	u.Say("restart %d of Redis", u.ledger.Restarts)
+	return nil
+}
+
+// finish lets the members read to the ends of their files.
+func (u *under) finish() error {
+	for _, m := range u.Members {
+		if err := m.End(); err != nil {
+			return err
+		}
+		if err := u.start(m, false); err != nil {
+			return err
+		}
+	}
+	for _, m := range u.Members {
+		if err := m.Wait(0); err != nil {
+			return err
+		}
+		if code := m.Status.ExitStatus(); code != 0 {
+			return fmt.Errorf("the last run of %s ended with %d; it said %q", m.Name, code, m.LastWords())
+		}
+		left, err := m.Left(proof.Consumer)
+		if err != nil {
+			return err
+		}
+		u.ledger.Unfinished += left
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+//go:build unix
+
+package keyed
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// idHeader is where a message's id stands, in its file and in the call for it.
+const idHeader = "Message-Id"
+
+// call is one that came to the provider.
+type call struct {
+	at  time.Time
+	key string
+	// unanswered: whoever called heard no answer.
+	unanswered bool
+}
+
+// provider is the other side of the calls. It remembers each, and now and then takes one and
+// gives no answer.
+type provider struct {
+	url    string
+	server *http.Server
+	// mute is how many of a thousand calls get no answer.
+	mute int
+
+	mutex  sync.Mutex
+	random *rand.Rand        // guarded by mutex
+	calls  map[string][]call // by id of the message; guarded by mutex
+}
+
+// listen starts a provider.
+func listen(mute int, seed uint64) (*provider, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	p := &provider{url: fmt.Sprintf("http://%s/charge", l.Addr()), mute: mute, random: rand.New(rand.NewPCG(seed, 3)), calls: map[string][]call{}}
+	p.server = &http.Server{Handler: p, ReadHeaderTimeout: time.Minute}
+	go func() { _ = p.server.Serve(l) }()
+	return p, nil
+}
+
+func (p *provider) close() { _ = p.server.Close() }
+
+// ServeHTTP takes a call.
+func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if _, err := io.Copy(io.Discard, r.Body); err != nil {
+		return // it did not arrive
+	}
+	id := r.Header.Get(idHeader)
+	p.mutex.Lock()
+	silent := p.random.IntN(1000) < p.mute
+	n := len(p.calls[id])
+	p.calls[id] = append(p.calls[id], call{at: time.Now(), key: r.Header.Get("Idempotency-Key"), unanswered: silent})
+	p.mutex.Unlock()
+	if silent {
+		panic(http.ErrAbortHandler)
+	}
+	_, err := io.WriteString(w, "charged")
+	if err != nil || r.Context().Err() != nil {
+		p.mutex.Lock()
+		p.calls[id][n].unanswered = true
+		p.mutex.Unlock()
+	}
+}
+
+// called is for how many messages a call came.
+func (p *provider) called() int {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return len(p.calls)
+}
