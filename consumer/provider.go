@@ -69,7 +69,6 @@ func (f Finding) String() string {
 // open.
 func (c *Config) fitsProvider(fault faultFunc) {
 	p := &c.Provider
-	setDefault(&p.Window, DefaultWindow)
 	if p.OnUnknown != ThenPark && p.OnUnknown != ThenDiscard {
 		fault("Provider.OnUnknown", "is %v; it is %v or %v", p.OnUnknown, ThenPark, ThenDiscard)
 	}
@@ -79,6 +78,7 @@ func (c *Config) fitsProvider(fault faultFunc) {
 	case p.Window > 0 && p.Window <= c.Timeout:
 		fault("Provider.Window", "is %v, and must be longer than Timeout, %v: a call may arrive as late as that", p.Window, c.Timeout)
 	}
+	setDefault(&p.Window, DefaultWindow) // of a consumer that calls nobody, too, whose Timeout may be longer
 }
 
 // forgotten reports whether the other side may not know the key of a first call so long

@@ -166,10 +166,6 @@ type Consumer struct {
 	onStoreDown string
 }
 
-// Sends reports whether the consumer carries out intents: it has no source, and works on
-// what others write into its inbox.
-func (c *Consumer) Sends() bool { return c.From == "" }
-
 // Strategy says what makes the effect happen once.
 type Strategy struct {
 	// Marker: a marker commits with the effect.

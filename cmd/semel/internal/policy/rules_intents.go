@@ -2,6 +2,10 @@ package policy
 
 import "fmt"
 
+// Sends reports whether the consumer carries out intents: it has no source, and works on
+// what others write into its inbox.
+func (c *Consumer) Sends() bool { return c.From == "" }
+
 // sender judges a consumer without a source.
 func (r rules) sender() {
 	c := r.consumer
