@@ -2,12 +2,12 @@ package consumer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/calls"
 )
 
 // calling is a batch whose handler calls out. It makes the call, unless nobody may, and
@@ -33,37 +33,35 @@ func (p *pilot[Tx]) aboutToCall(f *flight[Tx]) {
 		return
 	}
 	for i := range f.Entries {
-		if h := rowOf(&f.Entries[i]); h != nil && f.Entries[i].As.Outcome() == contract.Applied && !h.took {
-			h.call.Store(uint32(contract.CallNotMade))
+		if h := rowOf(&f.Entries[i]); h != nil && f.Entries[i].As.Outcome() == contract.Applied {
+			h.calls.Starting()
 		}
 	}
 }
 
-// called is what is known of the call that was made under the row's claim.
-func (h *heldRow) called() contract.CallOutcome { return contract.CallOutcome(h.call.Load()) }
-
 // call implements calling.
 func (b *outside) call(ctx context.Context, c *Config, h *heldRow, m *semel.Message, run func() error) error {
-	if h.took { // and the store has not answered that this is recorded
+	switch h.calls.Next(b.started, c.callRule()) {
+	case calls.Nothing:
 		return nil
-	}
-	note := func(o contract.CallOutcome) { h.call.Store(uint32(o)) }
-	if b.started.Unknown() && c.forgotten(b.started.Since) {
+	case calls.Ask, calls.GiveUp:
 		switch finding, err := c.doubt(ctx, b.started.Since, m); {
 		case err != nil:
 			return err
 		case finding == Happened:
-			note(contract.CallDecided)
-			h.took = true
+			h.calls.Happened()
 			return nil
 		}
 	}
-	note(contract.CallUnknown)
+	h.calls.Making()
 	err := run()
-	o := callOutcome(ctx, err)
-	note(o)
-	h.took = err == nil && o == contract.CallDecided
+	h.calls.Made(ctx.Err() != nil, err)
 	return err
+}
+
+// callRule is what the policy says of the other side.
+func (c *Config) callRule() calls.Rule {
+	return calls.Rule{Window: c.Provider.Window, Timeout: c.Timeout, Asks: c.Provider.Ask != nil}
 }
 
 // doubt finds out what became of calls whose key the other side may have forgotten, or
@@ -90,36 +88,4 @@ func (c *Config) doubt(ctx context.Context, since time.Duration, m *semel.Messag
 		ended.Err = fmt.Errorf("%w; asked, the other side cannot tell", ended.Err)
 	}
 	return StillUnknown, ended
-}
-
-// callOutcome is what is known of a call whose handler returned err. What came too late
-// was not heard, whatever it says.
-func callOutcome(ctx context.Context, err error) (o contract.CallOutcome) {
-	defer func() {
-		if recover() != nil { // an error that cannot be read
-			o = contract.CallUnknown
-		}
-	}()
-	var decided *semel.HandlerError
-	switch {
-	case ctx.Err() != nil:
-		return contract.CallUnknown
-	case err == nil:
-		return contract.CallDecided
-	}
-	for within := err; errors.As(within, &decided); within = decided.Err {
-		if decided.Decision == semel.DecideUnknown {
-			return contract.CallUnknown
-		}
-	}
-	if !errors.As(err, &decided) {
-		return contract.CallUnknown
-	}
-	switch decided.Decision {
-	case semel.DecideRetry, semel.DecideUnmet:
-		return contract.CallFailed
-	case semel.DecideDuplicate, semel.DecidePermanent, semel.DecidePark, semel.DecideDiscard:
-		return contract.CallDecided
-	}
-	return contract.CallUnknown
 }

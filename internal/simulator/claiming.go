@@ -5,6 +5,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/machine"
 )
 
@@ -18,6 +19,8 @@ type claim struct {
 	started bool
 	// blocked: the row has waited for an earlier version for as long as it may.
 	blocked bool
+	// calls is what the process knows of those that were made under it.
+	calls calls.Claim
 }
 
 func (c *claim) token() uint64 { return c.tokens[len(c.tokens)-1] }
@@ -280,12 +283,24 @@ func (f *flight) split(rows []machine.Row) (ends, others []machine.Row) {
 	return ends, others
 }
 
+// send remembers under which tokens a commit ends claims, and what it says of their calls.
+func (f *flight) send(a machine.Commit) {
+	for i := range a.Rows {
+		if c := handOf(f.of.Entries[a.Rows[i].Entry].Item).claim; c != nil {
+			if f.sent == nil {
+				f.sent = map[int]uint64{}
+			}
+			f.sent[a.Rows[i].Entry], f.callEnd = c.token(), c.calls.Outcome()
+		}
+	}
+}
+
 // claimsLost reports whether a claim that a commit would end does not stand.
 func (f *flight) claimsLost(a machine.Commit) bool {
 	ends, _ := f.split(a.Rows)
 	for i := range ends {
 		c := handOf(f.of.Entries[ends[i].Entry].Item).claim
-		if !c.row.stands(c.token()) {
+		if !c.row.stands(f.sent[ends[i].Entry]) {
 			return true
 		}
 	}
