@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,7 +14,9 @@ import (
 // calling is a batch whose handler calls out. It makes the call, unless nobody may, and
 // notes at the row what is known of it.
 type calling interface {
-	call(ctx context.Context, c *Config, h *heldRow, m *semel.Message, run func() error) error
+	call(ctx context.Context, c *Config, h *heldRow, left time.Duration, m *semel.Message, run func() error) error
+	// begun reports whether its start is written down.
+	begun() bool
 }
 
 // calls has the handler of one message run by its batch, if that is for calls.
@@ -23,7 +26,13 @@ func (p *pilot[Tx]) calling(f *flight[Tx], i int, m *semel.Message, run func() e
 	if !ok || h == nil {
 		return run
 	}
-	return func() error { return out.call(f.ctx, &p.engine.config, h, m, run) }
+	return func() error {
+		err := out.call(f.ctx, &p.engine.config, h, p.engine.inbox.keeper.left(h), m, run)
+		if errors.Is(err, contract.ErrClaimLost) {
+			f.cancel(contract.ErrClaimLost)
+		}
+		return err
+	}
 }
 
 // aboutToCall notes of the rows of a flight that no call was made yet: its start is
@@ -39,9 +48,24 @@ func (p *pilot[Tx]) aboutToCall(f *flight[Tx]) {
 	}
 }
 
+// begunToCall notes until when the claims of a flight last whose start was written down
+// for a lease that began after a moment.
+func (p *pilot[Tx]) begunToCall(f *flight[Tx], asked time.Time, verdicts []contract.Verdict) {
+	if out, ok := f.batch.(calling); !ok || !out.begun() {
+		return
+	}
+	for _, h := range f.stand(verdicts) {
+		p.engine.inbox.keeper.lasts(h, asked.Add(p.engine.config.Inbox.Lease))
+	}
+}
+
+func (b *outside) begun() bool { return b.started.Stands }
+
 // call implements calling.
-func (b *outside) call(ctx context.Context, c *Config, h *heldRow, m *semel.Message, run func() error) error {
-	switch h.calls.Next(b.started, c.callRule()) {
+func (b *outside) call(ctx context.Context, c *Config, h *heldRow, left time.Duration, m *semel.Message, run func() error) error {
+	switch h.calls.Next(b.started, c.callRule(), time.Since(b.asked), left) {
+	case calls.Leave:
+		return contract.ErrClaimLost
 	case calls.Nothing:
 		return nil
 	case calls.Ask, calls.GiveUp:

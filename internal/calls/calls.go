@@ -49,6 +49,8 @@ const (
 	GiveUp
 	// Nothing: it was made, and what it did is to be recorded.
 	Nothing
+	// Leave it: the claim may be another's.
+	Leave
 )
 
 // Claim is what a process knows of the calls under one claim of its. The zero value knows
@@ -56,23 +58,34 @@ const (
 type Claim struct {
 	outcome atomic.Uint32
 	done    bool
+	// unsure: it is not known what became of an earlier call under it, which the row counts
+	// as one with the next.
+	unsure bool
 }
 
 func (c *Claim) note(o contract.CallOutcome) { c.outcome.Store(uint32(o)) }
 
 // Starting is said before the start of a call is written down: none is made yet.
 func (c *Claim) Starting() {
-	if !c.done {
+	switch {
+	case c.done:
+	case c.Outcome() == contract.CallUnknown:
+		c.unsure = true
+	default:
 		c.note(contract.CallNotMade)
 	}
 }
 
-// Next says what to do about a call whose start the store has written down.
-func (c *Claim) Next(s contract.CallStarted, r Rule) Step {
+// Next says what to do about a call of which the store was asked so long ago to write down
+// the start; left is how long the claim's lease surely lasts. A process may have been frozen
+// meanwhile.
+func (c *Claim) Next(s contract.CallStarted, r Rule, ago, left time.Duration) Step {
 	switch {
 	case c.done: // and the store has not answered that this is recorded
 		return Nothing
-	case !s.Unknown() || !r.Forgotten(s.Since):
+	case left <= 0: // another may call, and the key be forgotten before this call arrives
+		return Leave
+	case !s.Unknown() && !c.unsure || !r.Forgotten(s.Since+ago):
 		return Make
 	case r.Asks:
 		return Ask
@@ -93,6 +106,9 @@ func (c *Claim) Making() { c.note(contract.CallUnknown) }
 // heard, whatever it says.
 func (c *Claim) Made(late bool, err error) {
 	o := outcome(late, err)
+	if o == contract.CallFailed && c.unsure {
+		o = contract.CallUnknown
+	}
 	c.note(o)
 	c.done = err == nil && o == contract.CallDecided
 }
@@ -100,8 +116,14 @@ func (c *Claim) Made(late bool, err error) {
 // Outcome is what is known of the call when the claim ends.
 func (c *Claim) Outcome() contract.CallOutcome { return contract.CallOutcome(c.outcome.Load()) }
 
-// Released is Outcome of a claim that is given back.
-func (c *Claim) Released() contract.CallOutcome { return c.Outcome() }
+// Released is Outcome of a claim that is given back. What took effect and is not recorded
+// is not known to whoever claims it next.
+func (c *Claim) Released() contract.CallOutcome {
+	if c.Outcome() == contract.CallDecided {
+		return contract.CallUnknown
+	}
+	return c.Outcome()
+}
 
 // outcome is what is known of a call that returned err.
 func outcome(late bool, err error) (o contract.CallOutcome) {

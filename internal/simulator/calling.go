@@ -25,6 +25,7 @@ func (f *flight) claim() *claim { return handOf(f.of.Entries[0].Item).claim }
 // committed, or its claim looked at.
 func (f *flight) beginOutside() {
 	w, c := f.p.w, f.claim()
+	f.startedAt = w.now
 	f.tx = &transaction{open: true, by: f.p, committing: true}
 	v := f.known[0]
 	if v.Kind == 0 {
@@ -38,6 +39,9 @@ func (f *flight) beginOutside() {
 			v.Kind = contract.Fresh
 			if calls {
 				f.started = c.row.startCall(c.token(), w)
+				if !lost {
+					c.ends = max(c.ends, w.now+w.plan.lease)
+				}
 			}
 			c.row.until = max(c.row.until, w.now+w.plan.lease)
 		}
@@ -51,10 +55,38 @@ func (f *flight) beginOutside() {
 	if f.p.diesAt(faults.AfterMark) {
 		return
 	}
+	f.mayFreeze()
 	f.p.soon(func() {
 		f.phase = begun
 		f.p.feed(machine.Marked{Flight: f.of, Verdicts: slices.Clone(f.verdicts)})
 	})
+}
+
+// mayFreeze freezes the process between two steps of a call.
+func (f *flight) mayFreeze() {
+	if w := f.p.w; w.hurt(troubleFreeze) && w.choices.chance(4) {
+		f.p.freeze()
+	}
+}
+
+// keep extends the lease of a claim under which a call is made. One that is over as far as
+// the process knows is lost to it, although nobody may have taken it.
+func (f *flight) keep(c *claim) {
+	w := f.p.w
+	switch lost := w.hurt(troubleClaim); {
+	case c.ends < w.now:
+		f.lost = true
+	case lost && !w.choices.flip():
+		w.coverage.add("fault", "a lease is not extended")
+	case !c.row.stands(c.token()):
+		f.lost = true
+	default:
+		c.row.until = max(c.row.until, w.now+w.plan.lease)
+		if !lost {
+			c.ends = w.now + w.plan.lease
+		}
+		w.coverage.add("fault", "lease extended")
+	}
 }
 
 // startCall commits the start of a call.
@@ -75,9 +107,12 @@ func (f *flight) callOut() {
 	}
 	m := f.message(entry)
 	f.p.check.handling(f, entry)
-	step := f.claim().calls.Next(f.started, w.plan.rule())
+	step := f.claim().calls.Next(f.started, w.plan.rule(), w.now-f.startedAt, f.claim().ends-w.now)
 	w.checkStep(f, step)
 	switch step {
+	case calls.Leave:
+		w.coverage.add("fault", "a call is left whose lease may be over")
+		f.p.soon(func() { f.ranTo(&machine.Failure{Class: contract.ClassClaimLost, Err: contract.ErrClaimLost}) })
 	case calls.Nothing:
 		w.coverage.add("fault", "a call is not made again whose end is not recorded")
 		f.p.soon(f.charged)
@@ -131,6 +166,7 @@ func (f *flight) callProvider(m *message) {
 	out := &call{f: f, claim: c, token: c.token(), message: m, key: it.Source + "/" + it.Identity}
 	c.calls.Making()
 	w.called(out)
+	f.mayFreeze()
 	if m.conduct == sticks && m.times > 0 {
 		m.fail()
 		m.doubt()

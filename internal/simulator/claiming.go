@@ -21,6 +21,8 @@ type claim struct {
 	blocked bool
 	// calls is what the process knows of those that were made under it.
 	calls calls.Claim
+	// ends is until when the process surely has it.
+	ends time.Duration
 }
 
 func (c *claim) token() uint64 { return c.tokens[len(c.tokens)-1] }
@@ -76,6 +78,7 @@ func (p *process) claimRows(a machine.ClaimRows) {
 			}
 		}
 		for _, c := range taken {
+			c.ends = c.row.until
 			p.inbox.held = append(p.inbox.held, c)
 			answer.Items = append(answer.Items, p.claimed(c, began))
 		}
@@ -175,6 +178,7 @@ func (f *flight) renew() (until time.Duration) {
 		}
 		if !w.store.down && c.row.until-w.now < w.plan.lease*2/3 {
 			c.row.until = w.now + w.plan.lease
+			c.ends = c.row.until
 		}
 		if end := c.row.until - w.plan.lease/3 - f.p.started; until == 0 || end < until {
 			until = max(end, 1)
@@ -189,6 +193,8 @@ func (f *flight) extend() {
 		c := handOf(e.Item).claim
 		switch {
 		case c == nil || f.verdicts[i].Kind != contract.Fresh:
+		case f.outside():
+			f.keep(c)
 		case c.row.stands(c.token()) && c.row.until > w.now:
 			c.row.until = w.now + w.plan.lease
 			w.coverage.add("fault", "lease extended")

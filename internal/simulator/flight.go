@@ -50,9 +50,10 @@ type flight struct {
 	freed     bool
 	// started is what its row knew when the start of its call was committed; callEnd what is
 	// known of the call when its claim is ended; sent are the tokens of its ends, by entry.
-	started contract.CallStarted
-	callEnd contract.CallOutcome
-	sent    map[int]uint64
+	started   contract.CallStarted
+	startedAt time.Duration
+	callEnd   contract.CallOutcome
+	sent      map[int]uint64
 }
 
 func handOf(i *machine.Item) *handed { return i.Handle.(*handed) }
