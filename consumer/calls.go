@@ -14,7 +14,7 @@ import (
 // calling is a batch whose handler calls out. It makes the call, unless nobody may, and
 // notes at the row what is known of it.
 type calling interface {
-	call(ctx context.Context, c *Config, h *heldRow, left time.Duration, m *semel.Message, run func() error) error
+	call(ctx context.Context, c *Config, h *heldRow, left func() time.Duration, m *semel.Message, run func() error) error
 	// begun reports whether its start is written down.
 	begun() bool
 }
@@ -27,7 +27,7 @@ func (p *pilot[Tx]) calling(f *flight[Tx], i int, m *semel.Message, run func() e
 		return run
 	}
 	return func() error {
-		err := out.call(f.ctx, &p.engine.config, h, p.engine.inbox.keeper.left(h), m, run)
+		err := out.call(f.ctx, &p.engine.config, h, func() time.Duration { return p.engine.inbox.keeper.left(h) }, m, run)
 		if errors.Is(err, contract.ErrClaimLost) {
 			f.cancel(contract.ErrClaimLost)
 		}
@@ -62,8 +62,8 @@ func (p *pilot[Tx]) begunToCall(f *flight[Tx], asked time.Time, verdicts []contr
 func (b *outside) begun() bool { return b.started.Stands }
 
 // call implements calling.
-func (b *outside) call(ctx context.Context, c *Config, h *heldRow, left time.Duration, m *semel.Message, run func() error) error {
-	switch h.calls.Next(b.started, c.callRule(), time.Since(b.asked), left) {
+func (b *outside) call(ctx context.Context, c *Config, h *heldRow, left func() time.Duration, m *semel.Message, run func() error) error {
+	switch h.calls.Next(b.started, c.callRule(), time.Since(b.asked), left()) {
 	case calls.Leave:
 		return contract.ErrClaimLost
 	case calls.Nothing:
@@ -75,6 +75,8 @@ func (b *outside) call(ctx context.Context, c *Config, h *heldRow, left time.Dur
 		case finding == Happened:
 			h.calls.Happened()
 			return nil
+		case h.calls.DidNotHappen(left()) == calls.Leave:
+			return contract.ErrClaimLost
 		}
 	}
 	h.calls.Making()

@@ -99,6 +99,15 @@ func (c *Claim) Happened() {
 	c.done = true
 }
 
+// DidNotHappen is said when none of the earlier calls is found to have had an effect; left
+// is how long the lease surely lasts after that was asked.
+func (c *Claim) DidNotHappen(left time.Duration) Step {
+	if left <= 0 {
+		return Leave
+	}
+	return Make
+}
+
 // Making is said before a call is made.
 func (c *Claim) Making() { c.note(contract.CallUnknown) }
 

@@ -73,7 +73,13 @@ func (f *flight) mayFreeze() {
 // the process knows is lost to it, although nobody may have taken it.
 func (f *flight) keep(c *claim) {
 	w := f.p.w
-	switch lost := w.hurt(troubleClaim); {
+	lost := c.deaf > 0
+	if lost {
+		c.deaf--
+	} else if lost = w.hurt(troubleClaim); lost {
+		c.deaf = w.choices.below(6)
+	}
+	switch {
 	case c.ends < w.now:
 		f.lost = true
 	case lost && !w.choices.flip():
@@ -111,8 +117,7 @@ func (f *flight) callOut() {
 	w.checkStep(f, step)
 	switch step {
 	case calls.Leave:
-		w.coverage.add("fault", "a call is left whose lease may be over")
-		f.p.soon(func() { f.ranTo(&machine.Failure{Class: contract.ClassClaimLost, Err: contract.ErrClaimLost}) })
+		f.p.soon(f.leaveCall)
 	case calls.Nothing:
 		w.coverage.add("fault", "a call is not made again whose end is not recorded")
 		f.p.soon(f.charged)
@@ -127,6 +132,12 @@ func (f *flight) callOut() {
 	default:
 		f.callProvider(m)
 	}
+}
+
+// leaveCall is a handler that calls nobody, since the lease is over as far as is known.
+func (f *flight) leaveCall() {
+	f.p.w.coverage.add("fault", "a call is left whose lease may be over")
+	f.ranTo(&machine.Failure{Class: contract.ClassClaimLost, Err: contract.ErrClaimLost})
 }
 
 // doubt: the message may be charged with what nobody knows.
@@ -147,6 +158,10 @@ func (f *flight) asked(m *message) {
 	default:
 		w.coverage.add("fault", "the provider says that it did not happen")
 		w.deny(m)
+		if f.claim().calls.DidNotHappen(f.claim().ends-w.now) == calls.Leave {
+			f.leaveCall()
+			return
+		}
 		f.callProvider(m)
 	}
 }
@@ -170,6 +185,9 @@ func (f *flight) callProvider(m *message) {
 	if m.conduct == sticks && m.times > 0 {
 		m.fail()
 		m.doubt()
+		if w.choices.flip() {
+			w.after(w.choices.wait(w.plan.timeout), func() { w.arrive(out) })
+		}
 		f.stick(func() { f.returned(out, true, nil, f.blame(m)) })
 		return
 	}
@@ -177,7 +195,7 @@ func (f *flight) callProvider(m *message) {
 		f.callInVain(out)
 		return
 	}
-	arrival := w.choices.wait(f.pace())
+	arrival := w.choices.wait(w.plan.timeout * 3 / 4)
 	w.after(arrival, func() { w.arrive(out) })
 	f.p.later(arrival+time.Microsecond, func() {
 		if out.refused {
@@ -219,7 +237,7 @@ func (f *flight) returned(out *call, late bool, err error, failure *machine.Fail
 	switch {
 	case f.abort && w.choices.flip():
 		late, failure = true, &machine.Failure{Class: contract.ClassContended, Err: errHandler}
-	case f.lost && w.choices.flip():
+	case f.lost && w.choices.often(4):
 		w.coverage.add("fault", "call cancelled for a lost claim")
 		late, failure = true, &machine.Failure{Class: contract.ClassClaimLost, Err: contract.ErrClaimLost}
 	}

@@ -19,6 +19,9 @@ func (w *world) called(c *call) {
 	if !r.starts[c.token] {
 		w.broke("E3, start", "%s is called for in f%d, and no start is written down", c.message.name(), c.f.of.Number)
 	}
+	if c.claim.ends <= w.now {
+		w.broke("B11", "%s is called for in f%d, and its lease is over as far as its process knows", c.message.name(), c.f.of.Number)
+	}
 	if first, again := p.keys[id]; again && first != c.key {
 		w.broke("E3, key", "%s is called for under the key %s, and was under %s", c.message.name(), c.key, first)
 	}

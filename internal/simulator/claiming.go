@@ -23,6 +23,8 @@ type claim struct {
 	calls calls.Claim
 	// ends is until when the process surely has it.
 	ends time.Duration
+	// deaf is how many of the next extensions of its lease are not answered.
+	deaf int
 }
 
 func (c *claim) token() uint64 { return c.tokens[len(c.tokens)-1] }

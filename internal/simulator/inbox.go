@@ -141,6 +141,9 @@ func (w *world) person() {
 		return
 	}
 	r := s.inbox[w.choices.below(len(s.inbox))]
+	if i := slices.IndexFunc(s.inbox, func(r *row) bool { return r.reason == semel.ReasonOutcomeUnknown }); i >= 0 && w.choices.flip() {
+		r = s.inbox[i]
+	}
 	m, marked := s.markers[r.key.id]
 	switch {
 	case r.key.conflict:

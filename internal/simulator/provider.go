@@ -3,6 +3,8 @@ package simulator
 import (
 	"time"
 
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/machine"
 )
@@ -15,12 +17,18 @@ func (p *plan) drawCalls(c *choices) {
 		return
 	}
 	p.calls, p.asks = true, c.flip()
+	if c.flip() {
+		p.processes = 2
+	}
+	if c.flip() {
+		p.lease = min(p.lease, max(p.timeout/2, 150*time.Millisecond))
+	}
 	p.config.Most, p.config.Keep, p.config.Receive = 1, true, true
 	p.window = p.timeout + time.Duration(c.between(1, 16))*p.timeout/4
-	switch c.below(6) {
-	case 4:
+	switch c.below(4) {
+	case 2:
 		p.window = calls.Never
-	case 5:
+	case 3:
 		p.window = calls.Always
 	}
 }
@@ -86,6 +94,13 @@ func (w *world) remembers(key string) bool {
 // arrive is a call that comes to the provider, whoever has made it and has died since.
 func (w *world) arrive(c *call) {
 	m, p := c.message, w.provider
+	if w.hurt(troubleHandler) { // it has no room, say
+		w.fault("the provider refuses before it looks at the key", "%s", m.name())
+		m.doubt()
+		m.failed++
+		c.refused, c.failure = true, machine.Failure{Class: contract.ClassRetry, Decision: semel.DecideRetry, Err: errHandler}
+		return
+	}
 	if w.remembers(c.key) { // it answers as it did the first time
 		w.coverage.add("fault", "a key that was charged for is used again")
 		return
