@@ -3,10 +3,12 @@ package consumer
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/internal/calls"
 )
 
 // NewCalling returns a consumer that calls outside and writes inside: call asks somebody
@@ -107,19 +109,23 @@ type later[Tx, Answer any] struct {
 // call implements caller. An answer is applied when its transaction commits, which ends the
 // claim; until then it is not known here what the call did, so that nobody makes another one
 // after Provider.Window.
-func (l *later[Tx, Answer]) call(ctx context.Context, c *Config, h *heldRow, m *semel.Message, run func() error) error {
+func (l *later[Tx, Answer]) call(ctx context.Context, c *Config, h *heldRow, left func() time.Duration, m *semel.Message, run func() error) error {
 	if l.s.answers.has(l.marks[0].Claim) { // nobody is called
-		h.note(contract.CallUnknown)
+		h.calls.Making()
 		return run()
 	}
-	if l.started.Unknown() && c.forgotten(l.started.Since) {
+	switch h.calls.Next(l.started, c.callRule(), time.Since(l.asked), left()) {
+	case calls.Make:
+	case calls.Leave:
+		return contract.ErrClaimLost
+	default:
 		_, err := c.doubt(ctx, l.started.Since, m) // without Ask it says how the message ends
 		return err
 	}
-	h.note(contract.CallUnknown)
+	h.calls.Making()
 	err := run()
 	if !l.answered {
-		h.note(callOutcome(ctx, err))
+		h.calls.Made(ctx.Err() != nil, err)
 	}
 	return err
 }

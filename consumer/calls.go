@@ -8,12 +8,15 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/calls"
 )
 
 // caller is a batch whose handler calls out. It makes the call, unless nobody may, and
 // notes at the row what is known of it.
 type caller interface {
-	call(ctx context.Context, c *Config, h *heldRow, m *semel.Message, run func() error) error
+	call(ctx context.Context, c *Config, h *heldRow, left func() time.Duration, m *semel.Message, run func() error) error
+	// begun reports whether its start is written down.
+	begun() bool
 }
 
 // calling has the handler of one message run by its batch, if that is for calls.
@@ -26,7 +29,13 @@ func (p *pilot[Tx]) calling(f *flight[Tx], i int, m *semel.Message, run func() e
 	if !ok || h == nil {
 		return run
 	}
-	return func() error { return out.call(f.ctx, &p.engine.config, h, m, run) }
+	return func() error {
+		err := out.call(f.ctx, &p.engine.config, h, func() time.Duration { return p.engine.inbox.keeper.left(h) }, m, run)
+		if errors.Is(err, contract.ErrClaimLost) {
+			f.cancel(contract.ErrClaimLost)
+		}
+		return err
+	}
 }
 
 // aboutToCall notes of the rows of a flight that no call was made yet: its start is
@@ -36,42 +45,55 @@ func (p *pilot[Tx]) aboutToCall(f *flight[Tx]) {
 		return
 	}
 	for i := range f.Entries {
-		if h := rowOf(&f.Entries[i]); h != nil && f.Entries[i].As.Outcome() == contract.Applied && !h.took {
-			h.note(contract.CallNotMade)
+		if h := rowOf(&f.Entries[i]); h != nil && f.Entries[i].As.Outcome() == contract.Applied {
+			h.calls.Starting()
 		}
 	}
 }
 
-// called is what is known of the call that was made under the row's claim.
-func (h *heldRow) called() contract.CallOutcome { return contract.CallOutcome(h.call.Load()) }
+// begunToCall notes until when the claims of a flight last whose start was written down
+// for a lease that began after a moment.
+func (p *pilot[Tx]) begunToCall(f *flight[Tx], asked time.Time, verdicts []contract.Verdict) {
+	if out, ok := f.batch.(caller); !ok || !out.begun() {
+		return
+	}
+	for _, h := range f.stand(verdicts) {
+		p.engine.inbox.keeper.lasts(h, asked.Add(p.engine.config.Inbox.Lease))
+	}
+}
 
-// note says what is known of the call that is made under the row's claim.
-func (h *heldRow) note(o contract.CallOutcome) { h.call.Store(uint32(o)) }
+func (b *outside) begun() bool { return b.started.Stands }
 
 // call implements caller.
-func (b *outside) call(ctx context.Context, c *Config, h *heldRow, m *semel.Message, run func() error) error {
-	if h.took { // and the store has not answered that this is recorded
+func (b *outside) call(ctx context.Context, c *Config, h *heldRow, left func() time.Duration, m *semel.Message, run func() error) error {
+	switch h.calls.Next(b.started, c.callRule(), time.Since(b.asked), left()) {
+	case calls.Leave:
+		return contract.ErrClaimLost
+	case calls.Nothing:
 		return nil
-	}
-	if b.started.Unknown() && c.forgotten(b.started.Since) {
+	case calls.Ask, calls.GiveUp:
 		switch finding, err := c.doubt(ctx, b.started.Since, m); {
 		case err != nil:
 			return err
 		case finding == Happened:
-			h.note(contract.CallDecided)
-			h.took = true
+			h.calls.Happened()
 			return nil
+		case h.calls.DidNotHappen(left()) == calls.Leave:
+			return contract.ErrClaimLost
 		}
 	}
-	h.note(contract.CallUnknown)
+	h.calls.Making()
 	err := run()
-	o := callOutcome(ctx, err)
-	h.note(o)
-	h.took = err == nil && o == contract.CallDecided
-	if o == contract.CallUnknown && ctx.Err() == nil && c.Provider.isLost() {
+	h.calls.Made(ctx.Err() != nil, err)
+	if h.calls.Outcome() == contract.CallUnknown && ctx.Err() == nil && c.Provider.isLost() {
 		return &semel.HandlerError{Decision: semel.DecideDiscard, Reason: semel.ReasonOutcomeUnknown, Err: err}
 	}
 	return err
+}
+
+// callRule is what the policy says of the other side.
+func (c *Config) callRule() calls.Rule {
+	return calls.Rule{Window: c.Provider.Window, Timeout: c.Timeout, Asks: c.Provider.Ask != nil}
 }
 
 // doubt finds out what became of calls whose key the other side may have forgotten, or
@@ -101,36 +123,4 @@ func (c *Config) doubt(ctx context.Context, since time.Duration, m *semel.Messag
 		ended.Err = fmt.Errorf("%w; asked, the other side cannot tell", ended.Err)
 	}
 	return StillUnknown, ended
-}
-
-// callOutcome is what is known of a call whose handler returned err. What came too late
-// was not heard, whatever it says.
-func callOutcome(ctx context.Context, err error) (o contract.CallOutcome) {
-	defer func() {
-		if recover() != nil { // an error that cannot be read
-			o = contract.CallUnknown
-		}
-	}()
-	var decided *semel.HandlerError
-	switch {
-	case ctx.Err() != nil:
-		return contract.CallUnknown
-	case err == nil:
-		return contract.CallDecided
-	}
-	for within := err; errors.As(within, &decided); within = decided.Err {
-		if decided.Decision == semel.DecideUnknown {
-			return contract.CallUnknown
-		}
-	}
-	if !errors.As(err, &decided) {
-		return contract.CallUnknown
-	}
-	switch decided.Decision {
-	case semel.DecideRetry, semel.DecideUnmet:
-		return contract.CallFailed
-	case semel.DecideDuplicate, semel.DecidePermanent, semel.DecidePark, semel.DecideDiscard:
-		return contract.CallDecided
-	}
-	return contract.CallUnknown
 }

@@ -192,7 +192,7 @@ func claimEvent(as machine.As) contract.RowEvent {
 
 // claimEnding is the end of a claim with its flight's commit.
 func (f *flight[Tx]) claimEnding(r *machine.Row, h *heldRow) contract.ClaimEnding {
-	return contract.ClaimEnding{Claim: h.claim(), Mark: f.mark[r.Entry], Event: claimEvent(r.As), Version: f.Entries[r.Entry].Item.Handle.(*parcel).versionIn(0), After: r.After, Reason: r.Reason, Lined: h.line() != nil, Call: h.called(),
+	return contract.ClaimEnding{Claim: h.claim(), Mark: f.mark[r.Entry], Event: claimEvent(r.As), Version: f.Entries[r.Entry].Item.Handle.(*parcel).versionIn(0), After: r.After, Reason: r.Reason, Lined: h.line() != nil, Call: h.calls.Outcome(),
 		Steps: h.ran(r.As), Ran: r.Attempts > f.Entries[r.Entry].Item.Claim.Attempts, Error: errorText(r.Last)}
 }
 

@@ -123,6 +123,7 @@ func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
 	}
 	p.keepWaiting(f)
 	p.aboutToCall(f)
+	asked := time.Now()
 	batch, verdicts, err := e.store.Begin(ctx, e.config.txOptions(a.Serial), f.marks)
 	if err != nil {
 		p.keepNothing(f)
@@ -133,6 +134,7 @@ func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
 	f.ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(e.base))
 	p.set(f)
 	all := f.verdicts(verdicts)
+	p.begunToCall(f, asked, all)
 	p.keep(f, all)
 	e.config.at(faults.AfterMark, len(f.Entries))
 	p.forgetLost(f, all)

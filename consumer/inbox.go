@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/machine"
 )
 
@@ -56,10 +56,8 @@ type heldRow struct {
 	retaking contract.Token
 	// started: its start is written down; the process has lived since.
 	started bool
-	// call is what is known of the call that was made under the claim, a
-	// contract.CallOutcome; took says that it took effect, of the flight.
-	call atomic.Uint32
-	took bool
+	// calls is what is known of those that were made under the claim.
+	calls calls.Claim
 	// ends is until when the lease surely lasts; of the keeper.
 	ends time.Time
 	// stepped are the steps that are done with the step that ran last; nil if none ran.
@@ -192,9 +190,9 @@ func (b *inbox) release(base context.Context, all []*heldRow) error {
 // consumer had its attempt, and is due again: the next start tries it.
 func (h *heldRow) givenBack() contract.ClaimEnding {
 	if h.halts != nil {
-		return contract.ClaimEnding{Claim: h.claim(), Event: contract.RowFailed, Ran: true, Error: errorText(h.halts), Call: h.called()}
+		return contract.ClaimEnding{Claim: h.claim(), Event: contract.RowFailed, Ran: true, Error: errorText(h.halts), Call: h.calls.Outcome()}
 	}
-	return contract.ClaimEnding{Claim: h.claim(), Event: contract.RowReleased, Began: h.started, Call: h.called()}
+	return contract.ClaimEnding{Claim: h.claim(), Event: contract.RowReleased, Began: h.started, Call: h.calls.Released()}
 }
 
 // claimAdmitted claims as much as operators let it.

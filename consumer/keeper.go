@@ -152,6 +152,22 @@ func (k *keeper) earliest(rows []*heldRow) time.Time {
 	return first
 }
 
+// left is how long the lease of a row surely lasts.
+func (k *keeper) left(h *heldRow) time.Duration {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	return time.Until(h.ends)
+}
+
+// lasts notes that the lease of a row lasts until a moment at least.
+func (k *keeper) lasts(h *heldRow, until time.Time) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	if until.After(h.ends) {
+		h.ends = until
+	}
+}
+
 // lose cancels the flight of a claim that is another's, or may be; guarded by mutex.
 func (k *keeper) lose(c *keptClaim) {
 	delete(k.kept, c.Number)

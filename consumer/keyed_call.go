@@ -9,6 +9,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/timing"
 )
 
@@ -110,7 +111,7 @@ func (c *keyedCall) call(ctx context.Context, config *Config, lost func(error), 
 		lost(errKeyLost)
 		return errKeyLost
 	}
-	if c.answer.Unknown() && config.forgotten(c.answer.Since) {
+	if c.answer.Unknown() && config.callRule().Forgotten(c.answer.Since) {
 		c.outcome = contract.CallUnknown
 		if finding, err := config.doubt(ctx, c.answer.Since, m); err != nil {
 			return err
@@ -120,7 +121,7 @@ func (c *keyedCall) call(ctx context.Context, config *Config, lost func(error), 
 	}
 	c.outcome = contract.CallUnknown
 	err := run()
-	c.outcome = callOutcome(ctx, err)
+	c.outcome = calls.OutcomeOf(ctx.Err() != nil, err)
 	var decided *semel.HandlerError
 	if c.outcome == contract.CallDecided && errors.As(err, &decided) && decided.Decision == semel.DecideDuplicate {
 		c.outcome = contract.CallUnknown // until the key is completed, which the next flight does

@@ -183,6 +183,7 @@ func (s *leased[Tx]) Begin(ctx context.Context, o contract.TxOptions, marks []co
 		return &outside{ends: s.ends}, nil, nil
 	}
 	if len(marks) == 1 && marks[0].Claim.Token != 0 && marks[0].As == contract.Applied {
+		asked := time.Now()
 		started, err := s.starts.do(ctx, start{marks[0].Claim, o.Lease})
 		if err != nil {
 			return nil, nil, err
@@ -191,7 +192,7 @@ func (s *leased[Tx]) Begin(ctx context.Context, o contract.TxOptions, marks []co
 		if !started.Stands {
 			v.Kind = contract.ClaimLost
 		}
-		return &outside{started: started, ends: s.ends}, []contract.Verdict{v}, nil
+		return &outside{started: started, asked: asked, ends: s.ends}, []contract.Verdict{v}, nil
 	}
 	if len(marks) == 1 && marks[0].Claim.Token != 0 {
 		lost, err := s.Extend(ctx, []contract.Claim{marks[0].Claim}, o.Lease)
@@ -220,7 +221,9 @@ func (s *leased[Tx]) Begin(ctx context.Context, o contract.TxOptions, marks []co
 type outside struct {
 	// started is what the row knew when the call was begun; the zero value if none is.
 	started contract.CallStarted
-	ends    *together[contract.ClaimEnding, bool]
+	// asked is before the store was asked for it.
+	asked time.Time
+	ends  *together[contract.ClaimEnding, bool]
 }
 
 func (*outside) Tx(int) Call              { return Call{} }

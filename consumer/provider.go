@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/enum"
 )
 
@@ -40,8 +41,8 @@ func (p *Provider) isLost() bool {
 
 // The ends of Provider.Window.
 const (
-	WindowAlways time.Duration = 1<<63 - 1
-	WindowNever  time.Duration = -1
+	WindowAlways = calls.Always
+	WindowNever  = calls.Never
 )
 
 // DefaultWindow is the default of Provider.Window.
@@ -79,10 +80,4 @@ func (c *Config) fitsProvider(fault faultFunc) {
 		fault("Provider.Window", "is %v, and must be longer than Timeout, %v: a call may arrive as late as that", p.Window, c.Timeout)
 	}
 	setDefault(&p.Window, DefaultWindow) // of a consumer that calls nobody, too, whose Timeout may be longer
-}
-
-// forgotten reports whether the other side may not know the key of a first call so long
-// ago by the time that a call made now arrives there.
-func (c *Config) forgotten(since time.Duration) bool {
-	return c.Provider.Window != WindowAlways && since >= c.Provider.Window-c.Timeout
 }

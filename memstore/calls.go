@@ -7,6 +7,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/calls"
 )
 
 // StartCalls implements contract.Calls.
@@ -24,18 +25,13 @@ func (s *Store) StartCalls(_ context.Context, claims []contract.Claim, lease tim
 		if r == nil {
 			continue
 		}
-		if r.called != c.Token {
-			r.called = c.Token
-			r.CallsStarted++
-		}
-		if r.CalledAt.IsZero() {
-			r.CalledAt = now
-		}
+		l := r.ledger()
+		all[i] = l.Start(c.Token, now)
+		r.keep(l)
 		if until := now.Add(lease); until.After(r.LockedUntil) {
 			r.LockedUntil = until
 		}
 		s.touch(r)
-		all[i] = contract.CallStarted{Stands: true, Started: r.CallsStarted, Finished: r.CallsFinished, Since: max(now.Sub(r.CalledAt), 0)}
 	}
 	if after != nil {
 		return nil, after
@@ -43,23 +39,21 @@ func (s *Store) StartCalls(_ context.Context, claims []contract.Claim, lease tim
 	return all, nil
 }
 
+// ledger is what the row remembers of its calls.
+func (r *row) ledger() calls.Ledger {
+	return calls.Ledger{Started: r.CallsStarted, Finished: r.CallsFinished, First: r.CalledAt, Token: r.called}
+}
+
+func (r *row) keep(l calls.Ledger) {
+	r.CallsStarted, r.CallsFinished, r.CalledAt, r.called = l.Started, l.Finished, l.First, l.Token
+}
+
 // endCall notes what became of a call that was made under the row's claim, whose token it
 // was.
 func (r *row) endCall(o contract.CallOutcome, t contract.Token) {
-	begun := t != 0 && r.called == t
-	switch {
-	case o == contract.CallNone:
-		return
-	case o == contract.CallDecided:
-		r.CallsFinished = r.CallsStarted
-	case o == contract.CallFailed && begun:
-		r.CallsFinished++
-	case o == contract.CallNotMade && begun:
-		if r.CallsStarted--; r.CallsStarted == 0 {
-			r.CalledAt = time.Time{}
-		}
-	}
-	r.called = 0
+	l := r.ledger()
+	l.End(o, t)
+	r.keep(l)
 }
 
 // Resolve implements contract.Resolver.

@@ -14,7 +14,7 @@ import (
 // there, too. Whether it does is told by a number that was drawn before, so that the
 // other seeds keep their histories.
 func (p *plan) drawBlock() {
-	p.config.Block = p.config.Wait && p.streams == 0 && p.config.Lanes != machine.NoOrder && p.config.Seed%4 == 0
+	p.config.Block = p.config.Wait && !p.calls && p.streams == 0 && p.config.Lanes != machine.NoOrder && p.config.Seed%4 == 0
 }
 
 // lineName is the line that an entry's mark names, "" if it names none: a claim's is that

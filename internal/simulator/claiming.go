@@ -5,6 +5,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/machine"
 )
 
@@ -18,6 +19,12 @@ type claim struct {
 	started bool
 	// blocked: the row has waited for an earlier version for as long as it may.
 	blocked bool
+	// calls is what the process knows of those that were made under it.
+	calls calls.Claim
+	// ends is until when the process surely has it.
+	ends time.Duration
+	// deaf is how many of the next extensions of its lease are not answered.
+	deaf int
 }
 
 func (c *claim) token() uint64 { return c.tokens[len(c.tokens)-1] }
@@ -73,6 +80,7 @@ func (p *process) claimRows(a machine.ClaimRows) {
 			}
 		}
 		for _, c := range taken {
+			c.ends = c.row.until
 			p.inbox.held = append(p.inbox.held, c)
 			answer.Items = append(answer.Items, p.claimed(c, began))
 		}
@@ -172,6 +180,7 @@ func (f *flight) renew() (until time.Duration) {
 		}
 		if !w.store.down && c.row.until-w.now < w.plan.lease*2/3 {
 			c.row.until = w.now + w.plan.lease
+			c.ends = c.row.until
 		}
 		if end := c.row.until - w.plan.lease/3 - f.p.started; until == 0 || end < until {
 			until = max(end, 1)
@@ -186,6 +195,8 @@ func (f *flight) extend() {
 		c := handOf(e.Item).claim
 		switch {
 		case c == nil || f.verdicts[i].Kind != contract.Fresh:
+		case f.outside():
+			f.keep(c)
 		case c.row.stands(c.token()) && c.row.until > w.now:
 			c.row.until = w.now + w.plan.lease
 			w.coverage.add("fault", "lease extended")
@@ -280,12 +291,24 @@ func (f *flight) split(rows []machine.Row) (ends, others []machine.Row) {
 	return ends, others
 }
 
+// send remembers under which tokens a commit ends claims, and what it says of their calls.
+func (f *flight) send(a machine.Commit) {
+	for i := range a.Rows {
+		if c := handOf(f.of.Entries[a.Rows[i].Entry].Item).claim; c != nil {
+			if f.sent == nil {
+				f.sent = map[int]uint64{}
+			}
+			f.sent[a.Rows[i].Entry], f.callEnd = c.token(), c.calls.Outcome()
+		}
+	}
+}
+
 // claimsLost reports whether a claim that a commit would end does not stand.
 func (f *flight) claimsLost(a machine.Commit) bool {
 	ends, _ := f.split(a.Rows)
 	for i := range ends {
 		c := handOf(f.of.Entries[ends[i].Entry].Item).claim
-		if !c.row.stands(c.token()) {
+		if !c.row.stands(f.sent[ends[i].Entry]) {
 			return true
 		}
 	}

@@ -16,6 +16,7 @@ func (f *flight) commit(a machine.Commit) {
 	w := f.p.w
 	f.phase, f.trim = committing, a.Trim
 	f.tx.committing = true
+	f.send(a)
 	w.after(w.choices.wait(w.plan.lag), func() {
 		if f.p.over && w.choices.flip() || !f.p.over && f.p.diesAt(faults.BeforeCommit) {
 			w.end(f.tx)
@@ -28,6 +29,10 @@ func (f *flight) commit(a machine.Commit) {
 // decide draws what becomes of a COMMIT that has reached the store.
 func (f *flight) decide(a machine.Commit) {
 	w := f.p.w
+	if f.outside() {
+		f.decideOutside(a)
+		return
+	}
 	refusal, refused := f.refusal()
 	if !refused {
 		refusal, refused = f.rowRefusal(a)
@@ -160,7 +165,11 @@ func (f *flight) unknown(a machine.Commit) {
 	} else {
 		w.after(wait, settle)
 	}
-	f.answer(machine.Ended{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: -1})
+	class := contract.ClassDown
+	if f.outside() {
+		class = contract.ClassNone
+	}
+	f.answer(machine.Ended{Outcome: contract.CommitUnknown, Class: class, Culprit: -1})
 }
 
 // overtaken lets another process come first with a message of a flight that was
@@ -188,6 +197,8 @@ func (f *flight) apply(a machine.Commit) {
 	f.enterLines(rows)
 	for i := range ends {
 		c := handOf(f.of.Entries[ends[i].Entry].Item).claim
+		c.row.calls.End(f.callEnd, contract.Token(f.sent[ends[i].Entry]))
+		f.checkClaimEnd(c, &ends[i])
 		w.store.endClaim(c, &ends[i], f.p)
 		f.freed = w.store.advance(c.row, f.p, w.now) || f.freed
 	}

@@ -152,6 +152,9 @@ func (w *world) elsewhere(m *message, most time.Duration) {
 	if w.plan.config.Inbox && w.choices.chance(3) {
 		as = machine.AsReceived // as a transaction of the user's accepts it
 	}
+	if w.plan.calls { // nobody else calls
+		as = machine.AsReceived
+	}
 	as, free := w.asElsewhere(m, as)
 	if !free {
 		return

@@ -270,6 +270,8 @@ func (c *checker) mayEnd(m *message, then machine.Then) bool {
 	switch {
 	case m.charged > 0 && exhausted:
 		return true
+	case m.doubted && (then == machine.ThenPark || exhausted):
+		return true
 	case m.refused != "":
 		return onRefused(conf, m) == then
 	case m.conduct == asksPark:

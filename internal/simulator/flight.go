@@ -48,6 +48,12 @@ type flight struct {
 	// freed: its commit has freed rows.
 	following []bool
 	freed     bool
+	// started is what its row knew when the start of its call was committed; callEnd what is
+	// known of the call when its claim is ended; sent are the tokens of its ends, by entry.
+	started   contract.CallStarted
+	startedAt time.Duration
+	callEnd   contract.CallOutcome
+	sent      map[int]uint64
 }
 
 func handOf(i *machine.Item) *handed { return i.Handle.(*handed) }
@@ -97,6 +103,10 @@ func (f *flight) begin(deadline time.Duration) {
 		return
 	}
 	if !f.lookAhead() {
+		return
+	}
+	if f.outside() {
+		f.beginOutside()
 		return
 	}
 	if f.serial && w.store.serial != nil && w.store.serial.open {
@@ -195,6 +205,9 @@ func identity(i *machine.Item) string { return handOf(i).delivery.message.id }
 // kill cuts the connection; the handler goes on until it ends by itself.
 func (f *flight) kill() {
 	f.killed = true
+	if f.outside() { // it has no connection
+		return
+	}
 	f.tx.cut = true
 	f.p.w.end(f.tx)
 }

@@ -6,10 +6,16 @@ import "time"
 // does. Its lanes go to others, the store ends its transactions, and when it
 // resumes it hears of all that late, after it has gone on with what it had.
 func (w *world) freeze() {
-	p := w.someone()
-	if p == nil || p.frozen {
+	if p := w.someone(); p != nil {
+		p.freeze()
+	}
+}
+
+func (p *process) freeze() {
+	if p.frozen || p.over {
 		return
 	}
+	w := p.w
 	p.frozen = true
 	long, session, idle := w.choices.wait(20*time.Second), w.choices.wait(5*time.Second), w.choices.wait(5*time.Second)
 	w.fault("process frozen", "for %v, a member for %v", long, session)

@@ -15,6 +15,10 @@ var errHandler = errors.New("the handler failed")
 // run starts the handlers of a flight.
 func (f *flight) run(call machine.Run) {
 	f.phase, f.call, f.ranAt = running, call, f.p.w.now
+	if f.outside() {
+		f.callOut()
+		return
+	}
 	if f.p.w.plan.whole {
 		f.runWhole()
 		return

@@ -6,6 +6,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/machine"
 )
 
@@ -35,6 +36,11 @@ type row struct {
 	line    string
 	place   int
 	repeats int
+	// calls is what it remembers of them. starts are the claims under which one was written
+	// down, taken those that another took: both are the checker's.
+	calls  calls.Ledger
+	starts map[uint64]bool
+	taken  map[uint64]takeover
 	// settled counts the copies that were settled as duplicates of it.
 	settled int
 	// doubted counts those of which a lost commit may have marked the first.
@@ -79,6 +85,7 @@ func (s *store) take(a machine.ClaimRows, token uint64, now, lease time.Duration
 		bytes += int64(r.message.size)
 		if r.token != 0 { // who had it may have begun it
 			r.started = max(r.started, 1)
+			r.takenFrom(now)
 		}
 		taken = append(taken, &claim{row: r, tokens: []uint64{token}, suspect: r.started > 0, blocked: r.as == machine.AsBlocked})
 		if r.as == machine.AsBlocked { // whoever takes it next does not know that it was
@@ -87,6 +94,14 @@ func (s *store) take(a machine.ClaimRows, token uint64, now, lease time.Duration
 		r.token, r.until = token, now+lease
 	}
 	return taken
+}
+
+// takenFrom remembers of a claim that another takes when its lease ended.
+func (r *row) takenFrom(now time.Duration) {
+	if r.taken == nil {
+		r.taken = map[uint64]takeover{}
+	}
+	r.taken[r.token] = takeover{r.until, now}
 }
 
 // holds returns what a token holds.
@@ -110,6 +125,7 @@ func (s *store) endClaim(c *claim, r *machine.Row, by *process) {
 // free makes the row of a claim due that stands.
 func (c *claim) free(by *process) {
 	if r := c.row; r.stands(c.token()) {
+		r.calls.End(c.calls.Released(), contract.Token(c.token()))
 		r.as, r.token, r.due, r.by = machine.AsReceived, 0, by.w.now, by
 		if c.started {
 			r.started--
@@ -125,9 +141,14 @@ func (w *world) person() {
 		return
 	}
 	r := s.inbox[w.choices.below(len(s.inbox))]
+	if i := slices.IndexFunc(s.inbox, func(r *row) bool { return r.reason == semel.ReasonOutcomeUnknown }); i >= 0 && w.choices.flip() {
+		r = s.inbox[i]
+	}
 	m, marked := s.markers[r.key.id]
 	switch {
 	case r.key.conflict:
+	case r.as == machine.AsParked && marked && m.outcome == contract.Parked && r.reason == semel.ReasonOutcomeUnknown:
+		w.resolve(r)
 	case r.overdue() && w.choices.flip():
 		w.skip(r)
 	case r.keepsBack() && w.choices.chance(3):

@@ -177,6 +177,7 @@ func (w *world) finish() {
 	for _, m := range w.messages {
 		if w.checkForeign(m); !m.foreign || w.plan.config.OnForeign != machine.ThenSkip {
 			w.checkMessage(m)
+			w.checkCalls(m)
 		}
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(w.store.rows), rowKey.compare) {

@@ -64,6 +64,8 @@ type message struct {
 	harmless bool
 	// charged is how often it was, in one life.
 	charged int
+	// doubted: what became of a call for it was not known.
+	doubted bool
 	refused semel.Reason
 	// foreign: it is refused because it is not the consumer's.
 	foreign bool
@@ -139,6 +141,9 @@ func (w *world) drawMessage(i int) *message {
 	}
 	if !p.has[troubleStuck] && m.conduct == sticks {
 		m.conduct = failsRetryable
+	}
+	if p.calls {
+		m.callsOut()
 	}
 	switch {
 	case c.chance(25):

@@ -72,6 +72,11 @@ type plan struct {
 	// 0: they have none.
 	streams int
 
+	// calls: handlers call a provider that knows a key for this window, and can be asked
+	// what became of calls.
+	calls, asks bool
+	window      time.Duration
+
 	// formers: messages are marked under former identities, too.
 	formers bool
 
@@ -126,9 +131,10 @@ func drawPlan(c *choices) plan {
 	} else if c.flip() {
 		p.drawInbox(c)
 	}
+	p.drawCalls(c)
 	p.drawStreams(c)
 	p.drawBlock()
-	p.formers = p.prints && !p.config.Unmarked && p.streams == 0 && c.chance(2)
+	p.formers = p.prints && !p.config.Unmarked && !p.calls && p.streams == 0 && c.chance(2)
 	p.drawReaping(c)
 	return p
 }

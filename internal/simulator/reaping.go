@@ -13,7 +13,7 @@ import (
 // number that was drawn before, so that the other seeds keep their histories.
 func (p *plan) drawReaping(c *choices) {
 	drawn := p.config.Seed%5 < 2 || p.config.Block && p.config.Seed%8 == 0
-	if !drawn || p.config.Unmarked || p.streams > 0 || p.formers {
+	if !drawn || p.calls || p.config.Unmarked || p.streams > 0 || p.formers {
 		return
 	}
 	p.keep = time.Duration(c.between(1, 20)) * 100 * time.Millisecond

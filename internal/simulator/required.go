@@ -114,6 +114,22 @@ var required = map[string]string{
 		a person ends a claim
 		a person retries
 		answer of a retake lost
+		a call beside one whose lease has ended
+		a call is left whose lease may be over
+		a call is not made again whose end is not recorded
+		a call is not made blindly
+		a key that was charged for is used again
+		a lease is not extended
+		a person says that it was done
+		a person says that it was not done
+		answer of a call lost
+		answer of a start lost
+		call cancelled for a lost claim
+		end of a call refused because of its claim
+		the provider cannot tell
+		the provider refuses before it looks at the key
+		the provider says that it did not happen
+		the provider says that it happened
 		begin fails
 		claim ended by an unknown commit
 		claim fails
@@ -193,6 +209,11 @@ var required = map[string]string{
 		law 12
 		law 13
 		A7
+		B11
+		E3, key
+		E3, outcome
+		E3, start
+		E3, window
 		B4
 		B9
 		trap T55

@@ -9,7 +9,7 @@ import (
 // drawStreams lets messages be versions of streams. Whether they are is told by a
 // number that was drawn before, so that the other seeds keep their histories.
 func (p *plan) drawStreams(c *choices) {
-	if !p.config.Wait || p.config.Seed%2 == 0 {
+	if !p.config.Wait || p.calls || p.config.Seed%2 == 0 {
 		return
 	}
 	p.streams = c.between(1, 4)

@@ -17,6 +17,7 @@ type world struct {
 	messages []*message
 	source   *source
 	store    *store
+	provider *provider
 	seats    []*process // the processes; nil between two lives of one
 	there    []*process // what living returned last
 	history  *history
@@ -140,6 +141,7 @@ func (w *world) start() {
 	for i := range w.plan.lanes {
 		w.source.lanes = append(w.source.lanes, &lane{id: string(rune('A' + i))})
 	}
+	w.provider = newProvider()
 	w.store, w.ledger = newStore(), map[string]int64{}
 	w.inboxLane = &lane{id: machine.InboxLane().ID, epoch: 1}
 	w.drawMessages()

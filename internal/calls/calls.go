@@ -1,0 +1,166 @@
+// Package calls decides what may be done about calls that are made for messages outside of
+// any transaction, and what is known of them: whether another may be made, what an answer
+// says, what a row remembers. It does nothing itself, so that the simulator proves the
+// rules that consumers and stores follow.
+package calls
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
+// The ends of Rule.Window.
+const (
+	Always time.Duration = 1<<63 - 1
+	Never  time.Duration = -1
+)
+
+// Rule is what is known of the other side.
+type Rule struct {
+	// Window is for how long it knows a key, from the first call: Always for ever, Never
+	// not at all.
+	Window time.Duration
+	// Timeout is how long a call may take to arrive.
+	Timeout time.Duration
+	// Asks: it can be asked what became of earlier calls.
+	Asks bool
+}
+
+// Forgotten reports whether the other side may not know the key of a first call so long
+// ago by the time that a call made now arrives there.
+func (r Rule) Forgotten(since time.Duration) bool {
+	return r.Window != Always && since >= r.Window-r.Timeout
+}
+
+// Step is what is to be done about a call whose start is written down.
+type Step uint8
+
+// The steps.
+const (
+	// Make it.
+	Make Step = iota
+	// Ask what became of those before it, and make it only if they had no effect.
+	Ask
+	// GiveUp: nobody knows what became of those before it, and nobody can be asked.
+	GiveUp
+	// Nothing: it was made, and what it did is to be recorded.
+	Nothing
+	// Leave it: the claim may be another's.
+	Leave
+)
+
+// Claim is what a process knows of the calls under one claim of its. The zero value knows
+// of none. Outcome and Released may be called beside the others.
+type Claim struct {
+	outcome atomic.Uint32
+	done    bool
+	// unsure: it is not known what became of an earlier call under it, which the row counts
+	// as one with the next.
+	unsure bool
+}
+
+func (c *Claim) note(o contract.CallOutcome) { c.outcome.Store(uint32(o)) }
+
+// Starting is said before the start of a call is written down: none is made yet.
+func (c *Claim) Starting() {
+	switch {
+	case c.done:
+	case c.Outcome() == contract.CallUnknown:
+		c.unsure = true
+	default:
+		c.note(contract.CallNotMade)
+	}
+}
+
+// Next says what to do about a call of which the store was asked so long ago to write down
+// the start; left is how long the claim's lease surely lasts. A process may have been frozen
+// meanwhile.
+func (c *Claim) Next(s contract.CallStarted, r Rule, ago, left time.Duration) Step {
+	switch {
+	case c.done: // and the store has not answered that this is recorded
+		return Nothing
+	case left <= 0: // another may call, and the key be forgotten before this call arrives
+		return Leave
+	case !s.Unknown() && !c.unsure || !r.Forgotten(s.Since+ago):
+		return Make
+	case r.Asks:
+		return Ask
+	}
+	return GiveUp
+}
+
+// Happened is said when an earlier call is found to have had its effect.
+func (c *Claim) Happened() {
+	c.note(contract.CallDecided)
+	c.done = true
+}
+
+// DidNotHappen is said when none of the earlier calls is found to have had an effect; left
+// is how long the lease surely lasts after that was asked.
+func (c *Claim) DidNotHappen(left time.Duration) Step {
+	if left <= 0 {
+		return Leave
+	}
+	return Make
+}
+
+// Making is said before a call is made.
+func (c *Claim) Making() { c.note(contract.CallUnknown) }
+
+// Made is said after a call, of which err says what became. What came too late was not
+// heard, whatever it says.
+func (c *Claim) Made(late bool, err error) {
+	o := OutcomeOf(late, err)
+	if o == contract.CallFailed && c.unsure {
+		o = contract.CallUnknown
+	}
+	c.note(o)
+	c.done = err == nil && o == contract.CallDecided
+}
+
+// Outcome is what is known of the call when the claim ends.
+func (c *Claim) Outcome() contract.CallOutcome { return contract.CallOutcome(c.outcome.Load()) }
+
+// Released is Outcome of a claim that is given back. What took effect and is not recorded
+// is not known to whoever claims it next.
+func (c *Claim) Released() contract.CallOutcome {
+	if c.Outcome() == contract.CallDecided {
+		return contract.CallUnknown
+	}
+	return c.Outcome()
+}
+
+// OutcomeOf is what is known of a call that returned err.
+func OutcomeOf(late bool, err error) (o contract.CallOutcome) {
+	defer func() {
+		if recover() != nil { // an error that cannot be read
+			o = contract.CallUnknown
+		}
+	}()
+	var decided *semel.HandlerError
+	switch {
+	case late:
+		return contract.CallUnknown
+	case err == nil:
+		return contract.CallDecided
+	}
+	for within := err; errors.As(within, &decided); within = decided.Err {
+		if decided.Decision == semel.DecideUnknown {
+			return contract.CallUnknown
+		}
+	}
+	if !errors.As(err, &decided) {
+		return contract.CallUnknown
+	}
+	switch decided.Decision {
+	case semel.DecideRetry, semel.DecideUnmet:
+		return contract.CallFailed
+	case semel.DecideDuplicate, semel.DecidePermanent, semel.DecidePark, semel.DecideDiscard:
+		return contract.CallDecided
+	}
+	return contract.CallUnknown
+}

@@ -1,0 +1,48 @@
+package calls
+
+import (
+	"time"
+
+	"github.com/semel-go/semel/contract"
+)
+
+// Ledger is what a row remembers of its calls; the statements of SQL stores say the same.
+type Ledger struct {
+	// Started are calls that were begun, Finished those of which it is known what became.
+	Started, Finished int
+	// First is when the first of them was begun, zero if none was.
+	First time.Time
+	// Token is that of the claim under which the last one was begun, 0 after its end.
+	Token contract.Token
+}
+
+// Start notes that a call is about to be made under a claim that stands. The same claim
+// asked again counts once.
+func (l *Ledger) Start(t contract.Token, now time.Time) contract.CallStarted {
+	if l.Token != t {
+		l.Token = t
+		l.Started++
+	}
+	if l.First.IsZero() {
+		l.First = now
+	}
+	return contract.CallStarted{Stands: true, Started: l.Started, Finished: l.Finished, Since: max(now.Sub(l.First), 0)}
+}
+
+// End notes what became of a call when the claim with this token ends.
+func (l *Ledger) End(o contract.CallOutcome, t contract.Token) {
+	begun := t != 0 && l.Token == t
+	switch {
+	case o == contract.CallNone:
+		return
+	case o == contract.CallDecided:
+		l.Finished = l.Started
+	case o == contract.CallFailed && begun:
+		l.Finished++
+	case o == contract.CallNotMade && begun:
+		if l.Started--; l.Started == 0 {
+			l.First = time.Time{}
+		}
+	}
+	l.Token = 0
+}

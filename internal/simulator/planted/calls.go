@@ -1,0 +1,57 @@
+package planted
+
+import "slices"
+
+// inModel is a fault of the simulator's own store or shell, which stand for what no rule
+// that they share with the real ones says: its checker must see it.
+func inModel(name, law, file, before, after string) Fault {
+	return Fault{Name: name, Law: law, File: "internal/simulator/" + file, Old: before, New: after}
+}
+
+// ofCalls are faults of calls outside of any transaction.
+func ofCalls() []Fault { return slices.Concat(ofCallRules(), ofCallModel()) }
+
+func ofCallRules() []Fault {
+	inRules := func(name, law, file, before, after string) Fault {
+		return Fault{Name: name, Law: law, File: "internal/calls/" + file, Old: before, New: after}
+	}
+	return []Fault{
+		inRules("an answer that was lost says that nothing happened", "E3, outcome", "calls.go",
+			"\tif !errors.As(err, &decided) {\n\t\treturn contract.CallUnknown\n", "\tif !errors.As(err, &decided) {\n\t\treturn contract.CallFailed\n"),
+		inRules("what came too late counts as heard", "E3, window", "calls.go",
+			"\tcase late:\n\t\treturn contract.CallUnknown\n", "\tcase late:\n\t\treturn contract.CallFailed\n"),
+		inRules("the window begins with the last call", "E3, window", "ledger.go",
+			"if l.First.IsZero() {", "if !now.IsZero() {"),
+		inRules("the window counts for nothing", "E3, window", "calls.go",
+			"r.Window != Always && since >= r.Window-r.Timeout", "false"),
+		inRules("a call that arrives after the window is made within it", "E3, window", "calls.go",
+			"since >= r.Window-r.Timeout", "since >= r.Window"),
+		inRules("a release after an unknown outcome takes its start back", "E3, window", "ledger.go",
+			"case o == contract.CallNotMade && begun:", "case (o == contract.CallNotMade || o == contract.CallUnknown) && begun:"),
+		inRules("what took effect and is given back is known to the next", "E3, window", "calls.go",
+			"\tif c.Outcome() == contract.CallDecided {\n\t\treturn contract.CallUnknown\n", "\tif c.Outcome() == contract.CallDecided {\n\t\treturn contract.CallDecided\n"),
+		inRules("a second call of a claim is its first", "E3, window", "calls.go",
+			"c.unsure = true", "c.unsure = false"),
+		inRules("who was frozen calls whatever its lease", "B11", "calls.go",
+			"case left <= 0:", "case false:"),
+		inRules("a call whose end is not recorded is made again", "E3, window", "calls.go",
+			"\tcase c.done: // and the store has not answered that this is recorded\n\t\treturn Nothing\n", "\tcase c.done:\n\t\treturn Make\n"),
+		inRules("a failure of the last call decides those before it", "E3, outcome", "ledger.go",
+			"\t\tl.Finished++\n", "\t\tl.Finished = l.Started\n"),
+	}
+}
+
+func ofCallModel() []Fault {
+	return []Fault{
+		inModel("a call is made whose start is not written down", "E3, start", "calling.go",
+			"f.started = c.row.startCall(c.token(), w)", "f.started = contract.CallStarted{Stands: true}"),
+		inModel("the end of a call asks for no token", "law 5", "claiming.go",
+			"if !c.row.stands(f.sent[ends[i].Entry]) {", "if !c.row.waits() {"),
+		inModel("a claim is taken from a call in its lease", "B11", "inbox.go",
+			"r.token != 0 && r.until <= now)", "r.token != 0)"),
+		inModel("each call has a key of its own", "E3, key", "calling.go",
+			"key: it.Source + \"/\" + it.Identity}", "key: it.Source + \"/\" + it.Identity + word(phaseNames[:], phase(c.token()%6))}"),
+		inModel("who answers that nothing happened is not asked about calls under way", "law 12", "calling.go",
+			"\tcase w.provider.charged[m.id] > 0:\n", "\tcase w.provider.made[m.id] > 0:\n"),
+	}
+}
