@@ -175,6 +175,8 @@ type Config struct {
 	Observers []semel.Observer
 	// keyed says that the store keeps keys, and no rows; New sets it.
 	keyed bool
+	// callsOut says that handlers call out, for one claim at a time; New sets it.
+	callsOut bool
 	// plan is of tests; New sets it.
 	plan faults.Plan
 	// steps are the names of the steps, nil without; mostOutput is what the store keeps of

@@ -109,8 +109,8 @@ func abilityOf[A any](store any) (ability A, able bool) {
 	return ability, able
 }
 
-// fitsLeased reports what is in the way of a consumer with this policy, and bounds
-// its batches.
+// fitsLeased reports what is in the way of a consumer with this policy, and
+// lets each claim fly alone: receipts, which hold nobody's call, are in batches.
 func (s *leased[Tx]) fitsLeased(c *Config) error {
 	switch {
 	case s.store == nil:
@@ -124,7 +124,7 @@ func (s *leased[Tx]) fitsLeased(c *Config) error {
 	case c.Source != nil && c.Settle != SettleAfterReceipt:
 		return fmt.Errorf("with Leased and a Source, Settle is %v, and must be %v: a message is called for only when it is claimed", c.Settle, SettleAfterReceipt)
 	}
-	c.Batch.Most = 1
+	c.callsOut = true
 	return nil
 }
 

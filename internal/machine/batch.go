@@ -56,7 +56,7 @@ func (m *Machine) collect(w *worker) (entries []Entry, empty bool) {
 		if it == nil || w.before != 0 && it.arrival >= w.before {
 			break
 		}
-		alone := it.alone || m.tries(it)
+		alone := it.alone || m.tries(it) || m.config.ClaimsAlone && it.Claim != nil
 		if alone && len(entries) > 0 || m.marksTwice(entries, it) || m.sharesFormer(it) {
 			break
 		}

@@ -97,9 +97,17 @@ func (m *Machine) freeLate() {
 		}
 	}
 	if len(c.fresh) > 0 && !late { // all were begun
-		c.most = min(c.most*2, max(m.config.Most*m.config.Workers, fetchChunk))
+		c.most = min(c.most*2, max(m.claimsAFlight()*m.config.Workers, fetchChunk))
 	}
 	c.trim(len(c.fresh))
+}
+
+// claimsAFlight is how many claims one flight may have.
+func (m *Machine) claimsAFlight() int {
+	if m.config.ClaimsAlone {
+		return 1
+	}
+	return m.config.Most
 }
 
 // trim forgets the first n of those that may not have begun.

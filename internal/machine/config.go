@@ -31,6 +31,7 @@ type Config struct {
 	Lanes         Lanes
 	Workers       int
 	Most          int
+	ClaimsAlone   bool // a claim flies with nothing else; Most is of the others
 	BatchTime     time.Duration
 	Hold          time.Duration
 	MaxMessages   int

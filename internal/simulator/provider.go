@@ -23,7 +23,7 @@ func (p *plan) drawCalls(c *choices) {
 	if c.flip() {
 		p.lease = min(p.lease, max(p.timeout/2, 150*time.Millisecond))
 	}
-	p.config.Most, p.config.Keep, p.config.Receive = 1, true, true
+	p.config.ClaimsAlone, p.config.Keep, p.config.Receive = true, true, true
 	p.window = p.timeout + time.Duration(c.between(1, 16))*p.timeout/4
 	switch c.below(4) {
 	case 2:
