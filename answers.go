@@ -83,15 +83,12 @@ func RetryAfter(err error, d time.Duration) error {
 // consumer.Leased the row remembers that its outcome is unknown until it is known what
 // became of it, and after consumer.Provider.Window nobody calls blindly. There an error
 // that has no decision, and a panic, say the same; Retry and RetryAfter say that this
-// attempt had no effect.
-func Unknown(err error) error { return UnknownAfter(err, 0) }
-
-// UnknownAfter is Unknown, and asks for another attempt no sooner than after d.
-func UnknownAfter(err error, d time.Duration) error {
+// attempt had no effect, unless it is Unknown what they wrap.
+func Unknown(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &HandlerError{Decision: DecideUnknown, After: max(d, 0), Err: err}
+	return &HandlerError{Decision: DecideUnknown, Err: err}
 }
 
 // Permanent says that waiting cannot mend err: the message ends at once as

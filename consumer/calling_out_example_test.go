@@ -31,7 +31,7 @@ func capture(ctx context.Context, provider string, m *semel.Message) error {
 	request.Header.Set("Idempotency-Key", m.IdempotencyKey("capture"))
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return semel.Retry(err) // nobody knows whether it was done: ask again
+		return semel.Unknown(err) // whether it was done: ask again
 	}
 	defer func() { _ = answer.Body.Close() }()
 	return judge(answer)
@@ -49,7 +49,7 @@ func judge(answer *http.Response) error {
 	case answer.StatusCode < 500 && answer.StatusCode != http.StatusConflict:
 		return semel.Permanent(err) // asking again gets the same answer
 	}
-	return semel.Retry(err) // also 409: the first call with this key still runs
+	return semel.Unknown(err) // also 409: the first call with this key still runs
 }
 
 func callingOut(source contract.Source) consumer.Config {
@@ -70,6 +70,32 @@ func withoutTransaction[Tx any](store contract.TxStore[Tx], source contract.Sour
 		Strategy: consumer.StrategyInbox, Settle: consumer.SettleAfterReceipt,
 		Workers: 64, Timeout: 10 * time.Second,
 	})
+}
+
+// asking is what is known of a provider that keeps keys for a day, and can be asked for
+// a capture by its key.
+func asking(provider string) consumer.Provider {
+	return consumer.Provider{
+		Window: 24 * time.Hour,
+		Ask: func(ctx context.Context, m *semel.Message) (consumer.Finding, error) {
+			request, err := http.NewRequestWithContext(ctx, http.MethodGet, provider+"/captures/"+m.IdempotencyKey("capture"), nil)
+			if err != nil {
+				return consumer.StillUnknown, err
+			}
+			answer, err := http.DefaultClient.Do(request)
+			if err != nil {
+				return consumer.StillUnknown, err
+			}
+			defer func() { _ = answer.Body.Close() }()
+			switch answer.StatusCode {
+			case http.StatusOK:
+				return consumer.Happened, nil
+			case http.StatusNotFound:
+				return consumer.DidNotHappen, nil
+			}
+			return consumer.StillUnknown, errors.New("the provider answered " + answer.Status)
+		},
+	}
 }
 
 // provider takes money once for each key, and loses its first answer.
@@ -125,13 +151,31 @@ func TestThePageAboutCallingOutShowsTheExample(t *testing.T) {
 
 func TestWhatAnAnswerOfAProviderMeans(t *testing.T) {
 	for status, want := range map[int]semel.Decision{
-		http.StatusTooManyRequests: semel.DecideRetry, http.StatusConflict: semel.DecideRetry, http.StatusBadGateway: semel.DecideRetry,
+		http.StatusTooManyRequests: semel.DecideRetry, http.StatusConflict: semel.DecideUnknown, http.StatusBadGateway: semel.DecideUnknown,
 		http.StatusUnprocessableEntity: semel.DecidePermanent, http.StatusNotFound: semel.DecidePermanent,
 	} {
 		var decided *semel.HandlerError
 		answer := http.Response{StatusCode: status, Header: http.Header{"Retry-After": {"7"}}}
 		if err := judge(&answer); !errors.As(err, &decided) || decided.Decision != want || (status == http.StatusTooManyRequests) != (decided.After == 7*time.Second) {
 			t.Errorf("%d means %v", status, err)
+		}
+	}
+}
+
+func TestAProviderIsAskedByItsKey(t *testing.T) {
+	var path string
+	for status, want := range map[int]consumer.Finding{
+		http.StatusOK: consumer.Happened, http.StatusNotFound: consumer.DidNotHappen, http.StatusBadGateway: consumer.StillUnknown,
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			path = r.URL.Path
+			w.WriteHeader(status)
+		}))
+		m := semel.NewMessage(semel.Key{Consumer: "billing", Source: "shop", ID: "order-17"}, nil)
+		found, err := asking(server.URL).Ask(t.Context(), m)
+		server.Close()
+		if found != want || (err != nil) != (want == consumer.StillUnknown) || path != "/captures/"+m.IdempotencyKey("capture") {
+			t.Errorf("%d means %v, %v, of %s", status, found, err, path)
 		}
 	}
 }

@@ -180,7 +180,6 @@ func TestWhatAnAnswerLeavesUnknown(t *testing.T) {
 		"refused_until_later":                   {semel.RetryAfter(io.EOF, time.Second), false},
 		"unmet":                                 {semel.Unmet("nothing to change"), false},
 		"said_to_be_unknown":                    {semel.Unknown(io.EOF), true},
-		"said_to_be_unknown_until_later":        {semel.UnknownAfter(io.EOF, time.Second), true},
 		"a_retry_of_what_is_said_to_be_unknown": {semel.RetryAfter(semel.Unknown(io.EOF), time.Second), true},
 		"an_error_without_a_decision":           {io.EOF, true},
 		"trap_T76_out_of_time":                  {late, true},

@@ -134,6 +134,15 @@ with asked as materialized (
 )
 select k, calls_started, calls_finished, greatest((extract(epoch from clock_timestamp() - called_at) * 1000)::bigint, 0) from started;
 
+-- Call ends says what became of a call: 1 that none was made, 2 that nobody knows, 3 that
+-- this one had no effect, 4 that it is known of all.
+
+-- name: call ends
+calls_started = i.calls_started - (h.call = 1 and i.call_token is not distinct from i.token)::int,
+    calls_finished = case when h.call = 4 then i.calls_started else i.calls_finished + (h.call = 3 and i.call_token is not distinct from i.token)::int end,
+    called_at = case when h.call = 1 and i.call_token is not distinct from i.token and i.calls_started = 1 then null else i.called_at end,
+    call_token = case when h.call = 0 then i.call_token end
+
 -- name: row ends
 state = h.state, token = null, locked_until = null,
     due_at = case when h.outcome = 2 then date_trunc('milliseconds', clock_timestamp()) + h.after * interval '1 millisecond' end,
@@ -145,15 +154,6 @@ state = h.state, token = null, locked_until = null,
     reason = case h.reason when '' then i.reason else h.reason end,
     first_error = case when i.first_error = '' then h.error else i.first_error end,
     last_error = case h.error when '' then i.last_error else h.error end
-
--- Call ends says what became of a call: 1 that none was made, 2 that nobody knows, 3 that
--- this one had no effect, 4 that it is known of all.
-
--- name: call ends
-calls_started = i.calls_started - (h.call = 1 and i.call_token is not distinct from i.token)::int,
-    calls_finished = case when h.call = 4 then i.calls_started else i.calls_finished + (h.call = 3 and i.call_token is not distinct from i.token)::int end,
-    called_at = case when h.call = 1 and i.call_token is not distinct from i.token and i.calls_started = 1 then null else i.called_at end,
-    call_token = case when h.call = 0 then i.call_token end
 
 -- name: claim ends
 with asked as materialized (

@@ -9,6 +9,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/legible"
 )
 
 // Consumer is a consumer of a policy, whatever its transactions are.
@@ -30,6 +31,7 @@ func (a *Assembly) consumer(ctx context.Context, c *policy.Consumer, source cont
 		if err != nil {
 			return nil, err
 		}
+		a.options.Logger.Info("of a call whose outcome nobody knows: "+windowSays(c), "consumer", c.Name)
 		return store.leased(call, a.config(c, source))
 	}
 	handlers, err := a.handlers(ctx, c, store)
@@ -47,6 +49,18 @@ func (a *Assembly) consumer(ctx context.Context, c *policy.Consumer, source cont
 		return nil, store.failed(err)
 	}
 	return consumer, err
+}
+
+// windowSays is what becomes of a call whose outcome nobody knows.
+func windowSays(c *policy.Consumer) string {
+	switch window := c.Handler.HTTP.Window; window {
+	case consumer.WindowAlways:
+		return "it is made again under the same key, which the endpoint never forgets"
+	case consumer.WindowNever:
+		return "none is made again, since the endpoint knows no keys: its message is parked, for semel inbox resolve"
+	default:
+		return "it is made again under the same key for " + legible.Span(window-c.Timeout) + " from the first call; after that its message is parked, for semel inbox resolve"
+	}
 }
 
 func (a *Assembly) config(c *policy.Consumer, source contract.Source) consumer.Config {

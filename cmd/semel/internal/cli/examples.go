@@ -124,7 +124,7 @@ var examples = map[string][]string{
 	"semel positions accept": {"semel positions accept --consumer billing --reason 'effects were imported'"},
 	"semel inbox release":    {"semel inbox release --config semel.yaml 17 --reason 'its host is gone'"},
 	"semel inbox skip":       {"semel inbox skip --config semel.yaml 17 --reason 'the key may go on'"},
-	"semel inbox resolve":    {"semel inbox resolve --config semel.yaml 17 --outcome not-done --reason 'the provider has no charge of this order'"},
+	"semel inbox resolve":    {"semel inbox resolve --config semel.yaml 17 --outcome done --reason 'paid'"},
 	"semel inbox discard":    {"semel inbox discard --config semel.yaml 17 --reason 'test data'"},
 	"semel parked ls": {
 		"semel parked ls --config semel.yaml --limit 20",

@@ -167,7 +167,7 @@ func reasons() []string {
 	var all []string
 	for _, r := range []semel.Reason{semel.ReasonConflict, semel.ReasonFormerConflict, semel.ReasonPermanent, semel.ReasonExhausted, semel.ReasonUnmet, semel.ReasonMissingParameter,
 		semel.ReasonWaitTooLong, semel.ReasonUnknownType, semel.ReasonMalformed, semel.ReasonTooLarge, semel.ReasonNoIdentity, semel.ReasonBadIdentity, semel.ReasonIdentityTooLong, semel.ReasonForeign,
-		semel.ReasonNoVersion, semel.ReasonStale, semel.ReasonGap, semel.ReasonBehind, semel.ReasonOld, semel.ReasonKills} {
+		semel.ReasonNoVersion, semel.ReasonStale, semel.ReasonGap, semel.ReasonBehind, semel.ReasonOld, semel.ReasonKills, semel.ReasonOutcomeUnknown} {
 		all = append(all, string(r))
 	}
 	return all

@@ -13,12 +13,12 @@ func rowResolve(c *common) *cobra.Command {
 	var why, who, outcome string
 	cmd := &cobra.Command{
 		Use:   "resolve [NUMBER...] --outcome done|not-done --reason TEXT",
-		Short: "Say what became of calls whose outcome nobody knew: done, or to be made again",
+		Short: "Say what became of calls whose outcome nobody knew",
 		Long: `Say what became of calls whose outcome nobody knew.
 
-Find out from the other side whether it was done, before you say so. With done the
-message is completed and nobody calls for it again. With not-done it is due at once,
-as if no call had been made for it.`,
+Find out from the other side whether it was done, before you say so.
+With done the message is completed, and nobody calls for it again. With
+not-done it is due at once, as if no call had been made for it.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			found, err := parseOutcome(outcome)
 			if err != nil {

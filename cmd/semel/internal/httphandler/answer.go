@@ -80,20 +80,27 @@ func (h *Handler) judge(a answer, now time.Time) error {
 		return nil
 	}
 	err := &answerError{host: h.host, status: a.status, title: a.title}
-	if again(a.status) {
-		return semel.RetryAfter(err, min(retryAfter(a.header, now), h.config.MaxRetryAfter))
+	after := min(retryAfter(a.header, now), h.config.MaxRetryAfter)
+	switch {
+	case tellsNothing(a.status):
+		return &semel.HandlerError{Decision: semel.DecideUnknown, After: after, Err: err}
+	case again(a.status):
+		return semel.RetryAfter(err, after)
 	}
 	return semel.Permanent(err)
 }
 
-// again reports whether the same request may be answered otherwise later. With 409 the
-// call before, under the same key, may still be under way.
+// again reports whether the same request may be answered otherwise later, and was not
+// carried out.
 func again(status int) bool {
-	switch status {
-	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusTooManyRequests:
-		return true
-	}
-	return status >= 500
+	return status == http.StatusTooEarly || status == http.StatusTooManyRequests
+}
+
+// tellsNothing reports whether an answer leaves open whether the call was carried out: a
+// server that failed may have done so before or after the effect, a gateway heard no
+// answer itself, and with 409 the call before, under the same key, may still be under way.
+func tellsNothing(status int) bool {
+	return status >= 500 || status == http.StatusRequestTimeout || status == http.StatusConflict
 }
 
 // answerError is an answer that says no.

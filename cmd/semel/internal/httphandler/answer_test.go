@@ -21,14 +21,16 @@ func TestWhatAStatusMeans(t *testing.T) {
 		w.Header().Set("Location", "/elsewhere")
 		w.WriteHeader(status)
 	})
-	t.Run("C4_each_status_is_done_again_or_for_good", func(t *testing.T) {
+	t.Run("C4_E3_each_status_is_done_again_unknown_or_for_good", func(t *testing.T) {
 		for status := 200; status < 600; status++ {
 			h := e.handler(t, func(c *Config) { c.Headers = []Header{{"X-Status", strconv.Itoa(status)}} })
 			want := semel.DecidePermanent
 			switch {
 			case status < 300:
 				want = 0
-			case status >= 500, status == 408, status == 409, status == 425, status == 429:
+			case status >= 500, status == 408, status == 409: // it may have been done
+				want = semel.DecideUnknown
+			case status == 425, status == 429:
 				want = semel.DecideRetry
 			}
 			words := ""

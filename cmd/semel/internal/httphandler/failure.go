@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/legible"
 )
 
@@ -21,14 +22,15 @@ type failure struct {
 func (e *failure) Error() string { return e.text }
 func (e *failure) Unwrap() error { return e.err }
 
-// failed says what became of a call that came to no answer.
+// failed says what became of a call that came to no answer: nobody knows, unless nothing
+// was sent.
 func (h *Handler) failed(ctx context.Context, c *call, err error) error {
 	sent := c.sent()
 	why := h.why(ctx, err, sent)
 	if sent {
-		return &failure{"the outcome of the call to " + h.host + " is not known: " + why + "; it is made again with the same key", err}
+		return semel.Unknown(&failure{"the outcome of the call to " + h.host + " is not known: " + why + "; it is made again with the same key, while the window lasts", err})
 	}
-	return &failure{"nothing was sent to " + h.host + ": " + why, err}
+	return semel.Retry(&failure{"nothing was sent to " + h.host + ": " + why, err})
 }
 
 func (h *Handler) why(ctx context.Context, err error, sent bool) string {

@@ -66,9 +66,9 @@ func TestAnswersThatDoNotComeWhole(t *testing.T) {
 			if c.time > 0 {
 				h = e.handler(t, within(c.time))
 			}
-			h.says(t, semel.DecideRetry, c.words)
-			h.says(t, semel.DecideRetry, unknown)
-			h.says(t, semel.DecideRetry, "again with the same key")
+			h.says(t, semel.DecideUnknown, c.words)
+			h.says(t, semel.DecideUnknown, unknown)
+			h.says(t, semel.DecideUnknown, "again with the same key")
 			if n := e.calls.Load(); n != 3 {
 				t.Errorf("%d calls for 3 attempts", n)
 			}
@@ -160,7 +160,7 @@ func TestAnEndpointThatIsAway(t *testing.T) {
 		h := e.handler(t)
 		h.says(t, 0, "")
 		dies.Store(true)
-		h.says(t, semel.DecideRetry, unknown)
+		h.says(t, semel.DecideUnknown, unknown)
 		if n := e.calls.Load(); n != 2 {
 			t.Errorf("%d calls for 2 attempts", n)
 		}
@@ -194,7 +194,7 @@ func (e *endpoint) closing(t *testing.T, changes ...func(*Config)) {
 		switch d, text := decided(t, h.Handle(t.Context(), message())); {
 		case d.Decision == 0:
 			done++
-		case d.Decision != semel.DecideRetry || !strings.Contains(text, unknown):
+		case d.Decision != semel.DecideUnknown || !strings.Contains(text, unknown):
 			t.Errorf("%v: %q", d.Decision, text)
 		}
 		e.CloseClientConnections()
@@ -238,7 +238,7 @@ func TestCertificates(t *testing.T) {
 		strict.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
 		strict.StartTLS()
 		trust := &tls.Config{RootCAs: known}
-		strict.handler(t, trusting(trust)).says(t, semel.DecideRetry, "certificate required")
+		strict.handler(t, trusting(trust)).says(t, semel.DecideUnknown, "certificate required")
 		with := trust.Clone()
 		with.Certificates = strict.TLS.Certificates
 		strict.handler(t, trusting(with)).says(t, 0, "")

@@ -60,8 +60,9 @@ func New(c Config) (*Handler, error) {
 // errTimeout is the cause of a call that was cut because its time was over.
 var errTimeout = errors.New("the time of the call is over")
 
-// Handle makes one call for m. The error, if any, says what becomes of the message: see
-// semel.Retry, semel.RetryAfter and semel.Permanent.
+// Handle makes one call for m. The error, if any, says what becomes of the message, and
+// whether it is known what became of the call: see semel.Unknown, semel.RetryAfter and
+// semel.Permanent.
 func (h *Handler) Handle(ctx context.Context, m *semel.Message) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, h.config.Timeout, errTimeout)
 	defer cancel()
@@ -74,12 +75,12 @@ func (h *Handler) Handle(ctx context.Context, m *semel.Message) error {
 	// the URL in its errors.
 	response, err := h.transport.RoundTrip(request)
 	if err != nil {
-		return semel.Retry(h.failed(ctx, c, err))
+		return h.failed(ctx, c, err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	a, err := read(response)
 	if err != nil {
-		return semel.Retry(h.failed(ctx, c, err))
+		return h.failed(ctx, c, err)
 	}
 	return h.judge(a, time.Now())
 }

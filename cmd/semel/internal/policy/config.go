@@ -43,7 +43,16 @@ func (c *Consumer) Config() consumer.Config {
 		Inbox:          c.Inbox,
 		Version:        c.Version.policy(),
 		Retention:      c.retention(),
+		Provider:       c.Handler.HTTP.provider(),
 	}
+}
+
+// provider is what is known of the other side, where one is called.
+func (h *HTTP) provider() consumer.Provider {
+	if h == nil {
+		return consumer.Provider{}
+	}
+	return consumer.Provider{Window: h.Window}
 }
 
 // retention is the policy with what becomes of a late message, where something is late.

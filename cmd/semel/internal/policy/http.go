@@ -18,6 +18,9 @@ type HTTP struct {
 	Timeout time.Duration
 	// MaxRetryAfter is the longest wait that an answer may ask for.
 	MaxRetryAfter time.Duration
+	// Window is for how long the endpoint knows a key, or one of consumer.WindowAlways and
+	// consumer.WindowNever.
+	Window time.Duration
 	// Sign is nil where requests are not signed.
 	Sign *Sign
 	// TLS is nil where the policy names none.

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/cmd/semel/internal/httphandler"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/internal/legible"
 	"go.yaml.in/yaml/v4"
 )
 
@@ -25,6 +27,8 @@ func httpShape() object[HTTP] {
 			span{least: 10 * time.Millisecond, most: time.Hour}, func(h *HTTP) *time.Duration { return &h.Timeout }),
 		key(meta{name: "max_retry_after", def: "1h", doc: "The longest wait that an answer may ask for with Retry-After; a longer one is cut to it. A wait longer than `hold` is kept in the store."},
 			span{least: time.Second, most: 365 * day}, func(h *HTTP) *time.Duration { return &h.MaxRetryAfter }),
+		key(meta{name: "window", def: legible.Span(consumer.DefaultWindow), doc: "For how long the endpoint knows an `Idempotency-Key`, from the first call for a message, by the store's clock: a duration, `forever`, or `none` if it knows no keys. While it lasts, less one `timeout` of the consumer, a call whose outcome nobody knows is made again under the same key. After it nobody calls blindly: the message is parked as `outcome unknown`, until `semel inbox resolve` says what became of it."},
+			windowShape{}, func(h *HTTP) *time.Duration { return &h.Window }),
 		key(meta{name: "sign", doc: "Signs each request as [Standard Webhooks](https://www.standardwebhooks.com) says: `webhook-id`, `webhook-timestamp` and `webhook-signature`. The signature is of the key, the time and the body; of no other header."},
 			pointer[Sign]{signShape()}, func(h *HTTP) **Sign { return &h.Sign }),
 		key(meta{name: "tls", doc: "Whom this side trusts, and who it is, with https."},
@@ -40,6 +44,30 @@ func signShape() object[Sign] {
 }
 
 func httpTLSShape() object[TLS] { return object[TLS]{fields: tlsFiles()} }
+
+// windowShape is for how long an endpoint knows keys.
+type windowShape struct{ leaf }
+
+func (s windowShape) read(d *decoder, p place) (time.Duration, bool) {
+	text, ok := d.text(&p, s.words())
+	switch {
+	case !ok:
+		return 0, false
+	case text == forever:
+		return consumer.WindowAlways, true
+	case text == "none":
+		return consumer.WindowNever, true
+	}
+	if _, isSpan := parseSpan(text); !isSpan {
+		d.fault(p, p.shown(text)+" is not "+s.words(), "write a number with its unit, as 24h, or forever, or none")
+		return 0, false
+	}
+	return s.span().read(d, p)
+}
+
+func (windowShape) span() span { return span{least: time.Second, most: longestKeep} }
+
+func (s windowShape) words() string { return forever + ", none, or " + s.span().words() }
 
 // badEndpoint says nothing of the text itself: it may hold a secret.
 func badEndpoint(s string) (reason, remedy string) {

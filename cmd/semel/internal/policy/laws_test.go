@@ -142,6 +142,10 @@ func TestAPolicyWithoutFaultsIsAConfigurationTheLibraryAccepts(t *testing.T) {
 }
 
 func accepts(c consumer.Config) error {
+	if c.Provider.Window != 0 { // it calls out
+		_, err := consumer.New(consumer.Leased(memstore.New()), func(context.Context, consumer.Call, *semel.Message) error { return nil }, c)
+		return err
+	}
 	_, err := consumer.New(memstore.New(), func(context.Context, *memstore.Tx, *semel.Message) error { return nil }, c)
 	return err
 }

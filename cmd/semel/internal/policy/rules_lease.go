@@ -44,6 +44,7 @@ func (r rules) leased(http *HTTP) {
 	}
 	c.Settle = consumer.SettleAfterReceipt
 	r.callTimes(http)
+	r.window(http)
 	const inside = "a call is in no transaction that it could commit with"
 	for key, why := range map[string]string{
 		"version": "a stream's version moves in the transaction of the effect: " + inside,
@@ -80,6 +81,15 @@ func (r rules) callTimes(http *HTTP) {
 	if http.Timeout > c.Timeout {
 		r.refuse(key, fmt.Sprintf("a call may take %s, and the consumer's timeout ends it after %s", call, legible.Span(c.Timeout)),
 			fmt.Sprintf("write at most %s, or timeout: %s at the consumer", legible.Span(c.Timeout), call))
+	}
+}
+
+// window: what is left of it without the last call must be something.
+func (r rules) window(http *HTTP) {
+	c := r.consumer
+	if http.Window > 0 && r.ok("timeout") && http.Window <= c.Timeout {
+		r.refuse("handler.http.window", fmt.Sprintf("an endpoint that knows keys for %s may have forgotten one when a call arrives that may take %s", legible.Span(http.Window), legible.Span(c.Timeout)),
+			"write for how long it knows them, or lower timeout of the consumer")
 	}
 }
 

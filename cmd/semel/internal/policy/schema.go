@@ -134,6 +134,10 @@ func (s keepShape) schema() schema {
 	return schema{"anyOf": []schema{orVariable(schema{"const": forever}), s.span().schema()}}
 }
 
+func (s windowShape) schema() schema {
+	return schema{"anyOf": []schema{orVariable(schema{"enum": []string{forever, "none"}}), s.span().schema()}}
+}
+
 func (valuesShape) schema() schema {
 	return schema{"type": "object", "additionalProperties": schema{"type": []string{"string", "number", "boolean"}}}
 }

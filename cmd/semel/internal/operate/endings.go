@@ -1,0 +1,50 @@
+package operate
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/semel-go/semel/contract"
+)
+
+// Endings says what became of rows that were retried: Done, Discarded, Failed with the
+// error of the last run, Waits, or still Due.
+func (b Box) Endings(ctx context.Context, retried []Result) ([]Result, error) {
+	all := slices.Clone(retried)
+	for i := range all {
+		if all[i].Result != Due && all[i].Result != Waits {
+			continue
+		}
+		rows, err := b.Inbox.Rows(ctx, contract.RowFilter{Numbers: []int64{all[i].Number}, Limit: 1})
+		if err != nil {
+			return nil, fmt.Errorf("store %s: row %d: %w", b.Store, all[i].Number, err)
+		}
+		if len(rows) == 1 && rows[0].Revision != all[i].seen {
+			all[i].Result, all[i].Error = ending(rows[0])
+		}
+	}
+	return all, nil
+}
+
+// ending is what a row says of its retry.
+func ending(r contract.StoredRow) (result, why string) {
+	switch r.State {
+	case contract.StateCompleted:
+		return Done, ""
+	case contract.StateDiscarded:
+		return Discarded, cmp.Or(r.LastError, "it was closed meanwhile, without an effect")
+	case contract.StateReceived, contract.StateInProgress:
+		return Due, ""
+	case contract.StateBlocked:
+		return Waits, "for an earlier version of its stream; semel gaps shows which"
+	case contract.StateFailedRetryable:
+		if wait := r.DueAt.Sub(r.ChangedAt); wait > 0 {
+			return Waits, fmt.Sprintf("for %v after attempt %d: %s", wait.Round(time.Second), r.Attempts, r.LastError)
+		}
+		return Due, ""
+	}
+	return Failed, r.LastError
+}
