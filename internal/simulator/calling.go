@@ -31,6 +31,9 @@ func (f *flight) beginOutside() {
 	if v.Kind == 0 {
 		calls := f.of.Entries[0].As == machine.AsApplied
 		if calls {
+			if c.calls.Outcome() == contract.CallUnknown {
+				w.coverage.add("fault", "a call again after one of unknown outcome under the same claim")
+			}
 			c.calls.Starting()
 		}
 		lost := w.hurt(troubleClaim)

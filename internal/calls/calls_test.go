@@ -1,0 +1,116 @@
+package calls_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/calls"
+)
+
+var errTest = errors.New("no")
+
+var (
+	first = contract.CallStarted{Stands: true, Started: 1}
+	again = contract.CallStarted{Stands: true, Started: 2, Since: 59 * time.Minute}
+	hour  = calls.Rule{Window: time.Hour, Timeout: time.Minute}
+)
+
+func TestWhatIsDoneAboutACall(t *testing.T) {
+	asks := hour
+	asks.Asks = true
+	known := again
+	known.Finished = 1
+	for name, is := range map[string]struct {
+		started   contract.CallStarted
+		rule      calls.Rule
+		ago, left time.Duration
+		want      calls.Step
+	}{
+		"the_first_is_made": {first, hour, 0, 1, calls.Make},
+		"E3_trap_T77_one_that_would_arrive_late_is_not_made":    {again, hour, 0, 1, calls.GiveUp},
+		"E3_one_whose_key_is_known_is_made":                     {contract.CallStarted{Started: 2, Since: 58 * time.Minute}, hour, 0, 1, calls.Make},
+		"E3_time_since_the_store_was_asked_counts":              {contract.CallStarted{Started: 2, Since: 58 * time.Minute}, hour, time.Minute, 1, calls.GiveUp},
+		"E3_after_the_window_the_other_side_is_asked":           {again, asks, 0, 1, calls.Ask},
+		"E3_what_became_of_all_is_known":                        {known, hour, 0, 1, calls.Make},
+		"E3_a_key_that_is_known_for_ever":                       {again, calls.Rule{Window: calls.Always}, 0, 1, calls.Make},
+		"E3_a_key_that_is_never_known":                          {contract.CallStarted{Started: 2}, calls.Rule{Window: calls.Never}, 0, 1, calls.GiveUp},
+		"law_5_B11_nobody_calls_whose_lease_may_be_over":        {first, hour, 0, 0, calls.Leave},
+		"law_5_B11_nobody_asks_whose_lease_may_be_over":         {again, asks, 0, -1, calls.Leave},
+		"E3_a_first_call_needs_no_window":                       {first, calls.Rule{Window: calls.Never}, 0, 1, calls.Make},
+		"E3_a_third_after_two_of_which_one_is_known_is_unknown": {contract.CallStarted{Started: 3, Finished: 1, Since: time.Hour}, hour, 0, 1, calls.GiveUp},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := new(calls.Claim).Next(is.started, is.rule, is.ago, is.left); got != is.want {
+				t.Errorf("step %d, want %d", got, is.want)
+			}
+		})
+	}
+}
+
+func TestWhatIsKnownOfACall(t *testing.T) {
+	for name, is := range map[string]struct {
+		late bool
+		err  error
+		want contract.CallOutcome
+	}{
+		"an_answer":                {false, nil, contract.CallDecided},
+		"one_that_came_too_late":   {true, nil, contract.CallUnknown},
+		"an_error_that_says_no":    {false, errTest, contract.CallUnknown},
+		"a_failure":                {false, semel.Retry(errTest), contract.CallFailed},
+		"a_failure_heard_too_late": {true, semel.Retry(errTest), contract.CallUnknown},
+		"a_refusal":                {false, semel.Permanent(errTest), contract.CallDecided},
+		"unknown":                  {false, semel.Unknown(errTest), contract.CallUnknown},
+		"unknown_within_a_failure": {false, semel.Retry(semel.Unknown(errTest)), contract.CallUnknown},
+	} {
+		t.Run("E3_"+name, func(t *testing.T) {
+			var c calls.Claim
+			c.Starting()
+			c.Making()
+			c.Made(is.late, is.err)
+			if c.Outcome() != is.want {
+				t.Errorf("%v, want %v", c.Outcome(), is.want)
+			}
+		})
+	}
+	t.Run("E3_a_second_call_under_a_claim_is_not_its_first", func(t *testing.T) {
+		var c calls.Claim
+		c.Starting()
+		c.Making() // and its flight ended, since the lease seemed to be over
+		c.Starting()
+		if c.Outcome() != contract.CallUnknown || c.Next(first, calls.Rule{Window: calls.Never}, 0, 1) != calls.GiveUp {
+			t.Errorf("%v; it is made", c.Outcome())
+		}
+		c.Making()
+		if c.Made(false, semel.Retry(errTest)); c.Outcome() != contract.CallUnknown {
+			t.Errorf("%v after the second has failed", c.Outcome())
+		}
+		if c.Made(false, nil); c.Outcome() != contract.CallDecided {
+			t.Errorf("%v after it was answered", c.Outcome())
+		}
+	})
+	t.Run("E3_what_is_given_back_after_its_effect_is_unknown_to_the_next", func(t *testing.T) {
+		var c calls.Claim
+		c.Starting()
+		if c.Released() != contract.CallNotMade {
+			t.Errorf("%v before it is made", c.Released())
+		}
+		c.Making()
+		c.Made(false, nil)
+		c.Starting() // its end was not answered
+		if c.Next(first, hour, 0, 1) != calls.Nothing || c.Outcome() != contract.CallDecided || c.Released() != contract.CallUnknown {
+			t.Errorf("%v, released %v", c.Outcome(), c.Released())
+		}
+	})
+	t.Run("E3_what_the_other_side_says", func(t *testing.T) {
+		var c calls.Claim
+		if c.DidNotHappen(1) != calls.Make || c.DidNotHappen(0) != calls.Leave {
+			t.Error("that it did not happen does not count")
+		}
+		if c.Happened(); c.Outcome() != contract.CallDecided || c.Next(again, hour, 0, 1) != calls.Nothing {
+			t.Errorf("%v after it happened", c.Outcome())
+		}
+	})
+}
