@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestTheDocumentShowsTheProgram keeps docs/kafka.md and balances/main.go one.
+// TestTheDocumentShowsTheProgram keeps docs/kafka.md, balances/main.go and the example of
+// kafka.NewPublisher one.
 func TestTheDocumentShowsTheProgram(t *testing.T) {
 	document, err := os.ReadFile("../../docs/kafka.md")
 	if err != nil {
@@ -16,6 +17,11 @@ func TestTheDocumentShowsTheProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	publisher, err := os.ReadFile("../../kafka/example_publisher_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program = append(program, publisher...)
 	blocks := strings.Split(string(document), "```go\n")[1:]
 	if len(blocks) == 0 {
 		t.Fatal("the document shows no Go")
