@@ -9,9 +9,9 @@ import (
 )
 
 func TestCallsWithoutAKey(t *testing.T) {
-	var got http.Header
+	got := make(chan http.Header, 1)
 	answers := func(w http.ResponseWriter, r *http.Request) {
-		got = r.Header.Clone()
+		got <- r.Header.Clone()
 		_, _ = io.Copy(io.Discard, r.Body)
 		panic(http.ErrAbortHandler)
 	}
@@ -26,7 +26,7 @@ func TestCallsWithoutAKey(t *testing.T) {
 			e := newEndpoint(t, answers)
 			h := e.handler(t, func(config *Config) { config.NoKey, config.MayBeLost = true, c.lost })
 			h.says(t, semel.DecideUnknown, c.words)
-			if key, sent := got[headerKey]; sent {
+			if key, sent := (<-got)[headerKey]; sent {
 				t.Errorf("the key %q was sent", key)
 			}
 		})
