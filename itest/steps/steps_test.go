@@ -132,7 +132,7 @@ func work[Tx any](ctx context.Context, o order, store contract.TxStore[Tx], plan
 	c, err := consumer.NewSteps(store, steps, consumer.Config{
 		Name: "billing", Source: file.Stdin(strings.NewReader(bodies(o.Messages)), file.Options{}), Identity: identity.CloudEvents(),
 		Strategy: consumer.StrategyInbox, Settle: consumer.SettleAfterReceipt, Workers: 1,
-		Inbox: consumer.InboxPolicy{Lease: time.Second, Poll: 20 * time.Millisecond}, IdleExit: 3 * time.Second,
+		Inbox: consumer.InboxPolicy{Lease: time.Second, Poll: 20 * time.Millisecond, Starts: 100}, IdleExit: 3 * time.Second,
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}, plan)
 	if err != nil {
