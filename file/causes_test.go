@@ -59,6 +59,10 @@ func (s *shelf) process(name string, point faults.Point) semel.Counts {
 	store := &mortalStore{Store: s.store}
 	var passed atomic.Int32
 	var first sync.Once
+	nth := int32(2)
+	if point == faults.BeforeSettle { // what several flights settle may be settled at once
+		nth = 1
+	}
 	c := consumer.Config{
 		Name: "billing", Source: file.Open(s.path(name), file.Options{}), Identity: identity.CloudEvents(),
 		Logger: slog.New(slog.DiscardHandler), Batch: consumer.BatchLimits{Most: 5}, Workers: 1,
@@ -69,7 +73,7 @@ func (s *shelf) process(name string, point faults.Point) semel.Counts {
 			if at == faults.AfterFetch && s.fetched != nil {
 				first.Do(s.fetched)
 			}
-			if at == point && passed.Add(1) == 2 {
+			if at == point && passed.Add(1) == nth {
 				store.dead.Store(true)
 				cancel()
 			}
