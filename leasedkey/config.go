@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/calls"
 )
 
 // Config says how calls are made. Consumer, Keep and Window have to be set.
@@ -35,8 +36,8 @@ type Config struct {
 
 // The ends of Config.Window.
 const (
-	Always time.Duration = 1<<63 - 1
-	Never  time.Duration = -1
+	Always = calls.Always
+	Never  = calls.Never
 )
 
 // Finding is what Config.Ask found out.

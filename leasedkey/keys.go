@@ -8,6 +8,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/calls"
 )
 
 // Keys makes calls. Use New. It is safe for use by several goroutines.
@@ -103,7 +104,7 @@ func (k *Keys) Do(ctx context.Context, r Request, call func(ctx context.Context,
 // forgotten reports whether the other side may not know the key of an attempt by the time
 // that a call made now arrives there.
 func (k *Keys) forgotten(since time.Duration) bool {
-	return k.config.Window != Always && since >= k.config.Window-k.config.Timeout
+	return calls.Rule{Window: k.config.Window, Timeout: k.config.Timeout}.Forgotten(since)
 }
 
 // doubt has the other side asked what nobody knows.

@@ -122,8 +122,9 @@ func (s *Store) opened(ctx context.Context, o contract.TxOptions, marks []contra
 
 // look asks what became of the marks that were there.
 func (b *batch) look(ctx context.Context, m *marking) error {
-	b.store.learn(m)
-	if len(m.seen()) > 0 {
+	seen := len(m.seen())
+	b.store.learn(m, seen)
+	if seen > 0 {
 		if err := b.ask(ctx, m.judge(b.store.sql.Judge)); err != nil {
 			return err
 		}

@@ -77,11 +77,11 @@ func (s *Store) guessable(m *marking) bool {
 	return s.guesses != nil && len(m.order) >= leastGuessed && len(m.order) == len(m.marks) && m.former == nil
 }
 
-// learn takes note of what became of a batch's marks.
-func (s *Store) learn(m *marking) {
+// learn takes note of what became of a batch's marks, of which so many were there.
+func (s *Store) learn(m *marking, seen int) {
 	switch {
 	case !s.guessable(m):
-	case len(m.seen()) > 0:
+	case seen > 0:
 		s.guesses.seen(m.marks[0].Scope, false)
 	default:
 		s.guesses.new(m.marks[0].Scope)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -49,6 +50,32 @@ func (p *Publisher) Send(ctx context.Context, producer int, r *kgo.Record) {
 		}
 		p.fail(err)
 	})
+}
+
+// Evenly sends n records within a time, as send does it for each by its number. The last
+// tenth waits until nothing more will happen, but for a trickle: what happens must happen
+// under load.
+func (p *Publisher) Evenly(ctx context.Context, n int, within time.Duration, send func(i int)) {
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	began, sent, trickle := time.Now(), 0, 0.0
+	for sent < n && ctx.Err() == nil {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+		}
+		due := int(float64(n) * min(1, time.Since(began).Seconds()/within.Seconds()))
+		if held := n * 9 / 10; due > held && !p.Hurried() {
+			if sent >= held { // the less is left, the slower, so that it is never all
+				trickle += float64(n-sent) * (1.0/2000 + 1/float64(n-held))
+			}
+			due = max(held, sent+int(trickle))
+			trickle -= float64(int(trickle))
+		}
+		for ; sent < min(due, n) && ctx.Err() == nil; sent++ {
+			send(sent)
+		}
+	}
 }
 
 func (p *Publisher) fail(err error) {

@@ -68,28 +68,8 @@ func record(payment int, random *rand.Rand) *kgo.Record {
 	}}
 }
 
-// pace publishes evenly. The last tenth waits until nothing more will happen, but for a
-// trickle: what happens must happen under load.
+// pace publishes evenly.
 func (r *run) pace(ctx context.Context, p *proof.Publisher, plan []int) {
-	ticker := time.NewTicker(50 * time.Millisecond)
-	defer ticker.Stop()
 	random := rand.New(rand.NewPCG(r.Seed, 6))
-	began, sent, trickle := time.Now(), 0, 0.0
-	for sent < len(plan) && ctx.Err() == nil {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-		}
-		due := int(float64(len(plan)) * min(1, time.Since(began).Seconds()/r.Publish.Seconds()))
-		if held := len(plan) * 9 / 10; due > held && !p.Hurried() {
-			if sent >= held { // the less is left, the slower, so that it is never all
-				trickle += float64(len(plan)-sent) * (1.0/2000 + 1/float64(len(plan)-held))
-			}
-			due = max(held, sent+int(trickle))
-			trickle -= float64(int(trickle))
-		}
-		for ; sent < min(due, len(plan)) && ctx.Err() == nil; sent++ {
-			p.Send(ctx, random.IntN(producers), record(plan[sent], random))
-		}
-	}
+	p.Evenly(ctx, len(plan), r.Publish, func(i int) { p.Send(ctx, random.IntN(producers), record(plan[i], random)) })
 }

@@ -80,33 +80,14 @@ func (r *run) record(event int, random *rand.Rand) *kgo.Record {
 	return record
 }
 
-// pace publishes evenly. The last tenth waits until nothing more will happen,
-// but for a trickle: what happens must happen under load.
+// pace publishes evenly.
 func (r *run) pace(ctx context.Context, p *proof.Publisher, plan []int) {
-	const tick = 50 * time.Millisecond
-	ticker := time.NewTicker(tick)
-	defer ticker.Stop()
 	random := rand.New(rand.NewPCG(r.Seed, 6))
-	began, sent, trickle := time.Now(), 0, 0.0
-	for sent < len(plan) && ctx.Err() == nil {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
+	p.Evenly(ctx, len(plan), r.Publish, func(i int) {
+		producer := random.IntN(producers)
+		if r.Keys { // its order is that of its key's producer
+			producer = r.places[plan[i]].stream % producers
 		}
-		due := int(float64(len(plan)) * min(1, time.Since(began).Seconds()/r.Publish.Seconds()))
-		if held := len(plan) * 9 / 10; due > held && !p.Hurried() {
-			if sent >= held { // the less is left, the slower, so that it is never all
-				trickle += float64(len(plan)-sent) * (1.0/2000 + 1/float64(len(plan)-held))
-			}
-			due = max(held, sent+int(trickle))
-			trickle -= float64(int(trickle))
-		}
-		for ; sent < min(due, len(plan)) && ctx.Err() == nil; sent++ {
-			producer := random.IntN(producers)
-			if r.Keys { // its order is that of its key's producer
-				producer = r.places[plan[sent]].stream % producers
-			}
-			p.Send(ctx, producer, r.record(plan[sent], random))
-		}
-	}
+		p.Send(ctx, producer, r.record(plan[i], random))
+	})
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/contract"
-	"github.com/semel-go/semel/internal/legible"
 )
 
 // Consumer is a consumer of a policy, whatever its transactions are.
@@ -45,7 +44,7 @@ func (a *Assembly) consumer(ctx context.Context, c *policy.Consumer, source cont
 			return a.answered(ctx, c, store, endpoint, a.config(c, source))
 		}
 		if !c.Handler.HTTP.NoKey {
-			a.options.Logger.Info("of a call whose outcome nobody knows: "+windowSays(c), "consumer", c.Name)
+			a.tellWindow(c, "its message is parked, for semel inbox resolve")
 		}
 		return store.leased(func(ctx context.Context, _ consumer.Call, m *semel.Message) error { return endpoint.Handle(ctx, m) }, a.config(c, source))
 	}
@@ -64,18 +63,6 @@ func (a *Assembly) consumer(ctx context.Context, c *policy.Consumer, source cont
 		return nil, store.failed(err)
 	}
 	return consumer, err
-}
-
-// windowSays is what becomes of a call whose outcome nobody knows.
-func windowSays(c *policy.Consumer) string {
-	switch window := c.Handler.HTTP.Window; window {
-	case consumer.WindowAlways:
-		return "it is made again under the same key, which the endpoint never forgets"
-	case consumer.WindowNever:
-		return "none is made again, since the endpoint knows no keys: its message is parked, for semel inbox resolve"
-	default:
-		return "it is made again under the same key for " + legible.Span(window-c.Timeout) + " from the first call; after that its message is parked, for semel inbox resolve"
-	}
 }
 
 func (a *Assembly) config(c *policy.Consumer, source contract.Source) consumer.Config {

@@ -10,7 +10,6 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/contract"
-	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/redisstore"
 )
 
@@ -30,7 +29,7 @@ func (a *Assembly) keyed(ctx context.Context, c *policy.Consumer, s *policy.Stor
 	if err != nil {
 		return nil, err
 	}
-	a.options.Logger.Info("of a call whose outcome nobody knows: "+keyedWindowSays(c), "consumer", c.Name)
+	a.tellWindow(c, "its message ends as retry.then says") // nothing can be parked
 	config := a.config(c, source)
 	config.Strategy, config.Settle = consumer.StrategyMarker, consumer.SettleAfterEffect
 	config.Retention = consumer.RetentionPolicy{}
@@ -41,20 +40,6 @@ func (a *Assembly) keyed(ctx context.Context, c *policy.Consumer, s *policy.Stor
 		return nil, fmt.Errorf("store %s: %w", s.Name, err)
 	}
 	return made, nil
-}
-
-// keyedWindowSays is what becomes of a call whose outcome nobody knows, where nothing can be
-// parked.
-func keyedWindowSays(c *policy.Consumer) string {
-	const ends = "its message ends as retry.then says"
-	switch window := c.Handler.HTTP.Window; window {
-	case consumer.WindowAlways:
-		return "it is made again under the same key, which the endpoint never forgets"
-	case consumer.WindowNever:
-		return "none is made again, since the endpoint knows no keys: " + ends
-	default:
-		return "it is made again under the same key for " + legible.Span(window-c.Timeout) + " from the first call; after that " + ends
-	}
 }
 
 // openKeys connects to a store of keys, once for all of its consumers, and reads how durable

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/internal/legible"
 )
 
@@ -19,4 +20,19 @@ func (a *Assembly) tellRisk(c *policy.Consumer) {
 	case h.MayBeLost != "":
 		a.options.Logger.Warn("calls carry no key and may be lost: after a crash or a lost answer they are not made again, and their messages are discarded", because(h.MayBeLost)...)
 	}
+}
+
+// tellWindow says at the start what becomes of a call whose outcome nobody knows, and how its
+// message ends when it may not be made again.
+func (a *Assembly) tellWindow(c *policy.Consumer, ends string) {
+	says := ""
+	switch window := c.Handler.HTTP.Window; window {
+	case consumer.WindowAlways:
+		says = "it is made again under the same key, which the endpoint never forgets"
+	case consumer.WindowNever:
+		says = "none is made again, since the endpoint knows no keys: " + ends
+	default:
+		says = "it is made again under the same key for " + legible.Span(window-c.Timeout) + " from the first call; after that " + ends
+	}
+	a.options.Logger.Info("of a call whose outcome nobody knows: "+says, "consumer", c.Name)
 }

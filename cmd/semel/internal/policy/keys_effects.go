@@ -1,12 +1,10 @@
 package policy
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
-	"go.yaml.in/yaml/v4"
 )
 
 // The table of the effects that an endpoint's answer may name.
@@ -36,23 +34,11 @@ func answerStatementShape() object[AnswerStatement] {
 type answerParamsShape struct{ leaf }
 
 func (s answerParamsShape) read(d *decoder, p place) ([]AnswerParam, bool) {
-	if p.value().Kind != yaml.MappingNode {
-		d.wrongType(p, s.words())
-		return nil, false
-	}
-	var all []AnswerParam
-	ok := true
-	for name, at := range d.entries(p) {
-		d.note(at.place)
-		if !isVariable(name) {
-			d.faultKey(at, fmt.Sprintf("%q cannot be a parameter", name), "use letters, digits and '_', not a digit first")
-			ok = false
-		}
-		kind, good := paramType().read(d, at.place)
+	return readParams(d, p, s.words(), func(name string, at place) (AnswerParam, bool) {
+		kind, good := paramType().read(d, at)
 		kind.Name = name
-		all, ok = append(all, kind), ok && good
-	}
-	return all, ok
+		return kind, good
+	})
 }
 
 // paramType is the word for a type, also with a question mark behind it.

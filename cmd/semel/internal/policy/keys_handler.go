@@ -113,20 +113,27 @@ func (s statementText) read(d *decoder, p place) (Statement, bool) {
 type paramsShape struct{ leaf }
 
 func (s paramsShape) read(d *decoder, p place) ([]Param, bool) {
+	return readParams(d, p, s.words(), func(name string, at place) (Param, bool) {
+		text, good := selector(nil).read(d, at)
+		return Param{Name: name, Selector: text}, good
+	})
+}
+
+// readParams reads a mapping of parameter names to what one reads.
+func readParams[P any](d *decoder, p place, words string, one func(name string, at place) (P, bool)) (all []P, ok bool) {
 	if p.value().Kind != yaml.MappingNode {
-		d.wrongType(p, s.words())
+		d.wrongType(p, words)
 		return nil, false
 	}
-	var all []Param
-	ok := true
+	ok = true
 	for name, at := range d.entries(p) {
 		d.note(at.place)
 		if !isVariable(name) {
 			d.faultKey(at, fmt.Sprintf("%q cannot be a parameter", name), "use letters, digits and '_', not a digit first")
 			ok = false
 		}
-		text, good := selector(nil).read(d, at.place)
-		all, ok = append(all, Param{Name: name, Selector: text}), ok && good
+		read, good := one(name, at.place)
+		all, ok = append(all, read), ok && good
 	}
 	return all, ok
 }
