@@ -7,9 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/semel-go/semel"
 )
@@ -73,25 +71,8 @@ func TestTheExamplesWhoseHandlersAnswerWithEffectsUnderKillsOfBothProcesses(t *t
 				return strings.NewReplacer("timeout: 5s", "timeout: 2500ms", "format: cloudevents", "format: cloudevents, follow: true", "    handler:\n",
 					"    inbox: {lease: 3s, poll: 50ms, starts: 100}\n    retry: {attempts: 1000, first: 10ms, most: 100ms, budget: {per_second: 1000}}\n    handler:\n").Replace(policy)
 			})
-			handler, run := startHandler(t, folder, command...), startQuiet(t, folder)
-			for i := range kills {
-				for range 25 {
-					handler.await(t, "POST /transfer")
-				}
-				if i%2 == 0 {
-					handler.kill()
-					handler = startHandler(t, folder, command...)
-				} else {
-					run.stopWith(t, syscall.SIGKILL)
-					run = startQuiet(t, folder)
-				}
-			}
-			for began := time.Now(); !ended(t, folder, "bank.db", transfers); {
-				if time.Since(began) > time.Minute {
-					t.Fatal("not all transfers are completed after a minute")
-				}
-			}
-			run.stopWith(t, syscall.SIGTERM)
+			killBoth(t, folder, kills, "POST /transfer", func() *python { return startHandler(t, folder, command...) },
+				func() bool { return ended(t, folder, "bank.db", transfers) })
 			const moved = "select (10000 - balance) || ' moved, ' || (select count(*) from notes) || ' notes' from accounts where id = 'account-0'"
 			if got, want := string(output(t, folder, "sqlite", "bank.db", moved)), fmt.Sprintf("%d moved, %d notes\n", sum, transfers); got != want {
 				t.Errorf("%s, and should be %s", got, want)

@@ -138,29 +138,37 @@ func TestTheExampleInPythonUnderKillsOfBothProcesses(t *testing.T) {
 			return strings.NewReplacer("timeout: 5s", "timeout: 2500ms", "format: cloudevents", "format: cloudevents, follow: true", "    handler:\n",
 				"    inbox: {lease: 3s, poll: 50ms, starts: 100}\n    retry: {attempts: 1000, first: 10ms, most: 100ms, budget: {per_second: 1000}}\n    handler:\n").Replace(policy)
 		})
-		handler, run := startPython(t, folder), startSemel(t, folder)
-		for i := range kills {
-			for range 25 {
-				handler.await(t, "POST /charge")
-			}
-			if i%2 == 0 {
-				handler.kill()
-				handler = startPython(t, folder)
-			} else {
-				run.stopWith(t, syscall.SIGKILL)
-				run = startSemel(t, folder)
-			}
-		}
-		for began := time.Now(); !ended(t, folder, "shop.db", orders); {
-			if time.Since(began) > time.Minute {
-				t.Fatal("not all orders are completed after a minute")
-			}
-		}
-		run.stopWith(t, syscall.SIGTERM)
+		killBoth(t, folder, kills, "POST /charge", func() *python { return startPython(t, folder) },
+			func() bool { return ended(t, folder, "shop.db", orders) })
 		if got, want := string(output(t, folder, "sqlite", "charges.db", charges)), fmt.Sprintf("%d charges under %d keys\n", orders, orders); got != want {
 			t.Errorf("%s, and should be %s", got, want)
 		}
 	})
+}
+
+// killBoth kills a handler and Semel in turn, each after 25 more calls, starts it again, and
+// stops Semel when everything has ended.
+func killBoth(t *testing.T, folder string, kills int, call string, handler func() *python, ended func() bool) {
+	t.Helper()
+	other, run := handler(), startQuiet(t, folder)
+	for i := range kills {
+		for range 25 {
+			other.await(t, call)
+		}
+		if i%2 == 0 {
+			other.kill()
+			other = handler()
+		} else {
+			run.stopWith(t, syscall.SIGKILL)
+			run = startQuiet(t, folder)
+		}
+	}
+	for began := time.Now(); !ended(); {
+		if time.Since(began) > time.Minute {
+			t.Fatal("not everything has ended after a minute")
+		}
+	}
+	run.stopWith(t, syscall.SIGTERM)
 }
 
 // ended reports whether n rows of the inbox are completed.
