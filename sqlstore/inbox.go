@@ -197,6 +197,9 @@ func (s *Store) fillParts() {
 		}
 	}
 	if p := s.postgres; p != nil {
+		for _, text := range []*string{&p.Begin, &p.BeginNew} {
+			*text = strings.Replace(*text, "{writing}", p.Writing, 1)
+		}
 		bound := strings.ReplaceAll(p.Bound, "{cutoff}", s.sql.Cutoff)
 		for _, text := range []*string{&p.Reap, &p.ReapRows} {
 			*text = strings.ReplaceAll(*text, "{bound}", bound)

@@ -79,8 +79,8 @@ type Statements struct {
 type Postgres struct {
 	Statements
 	// Serial takes the consumer's lock; Begin writes settings, guard and marks. BeginNew
-	// is Begin for marks that are taken to be new.
-	Serial, Begin, BeginNew string
+	// is Begin for marks that are taken to be new. Writing stands in both.
+	Serial, Begin, BeginNew, Writing string
 	// Offsets are those of lanes that are known; AdvanceOffsets raises them and tells of
 	// each what stood before.
 	Offsets, AdvanceOffsets string

@@ -6,7 +6,10 @@ select set_config('idle_in_transaction_session_timeout', $2, true), set_config('
   (select count(pg_advisory_xact_lock(hashtextextended(encode(consumer, 'hex') || ' {prefix}', 0)))
   from {prefix}scopes where number = $1);
 
--- name: begin
+-- Writing stands in Begin and Begin new: it sets how the transaction waits, guards it, and
+-- writes the marks.
+
+-- name: writing
 with settings as materialized (
   select set_config('idle_in_transaction_session_timeout', $7, true), set_config('lock_timeout', $8, true),
     set_config('statement_timeout', case
@@ -19,7 +22,10 @@ with settings as materialized (
   select a.scope, a.id, a.outcome, a.version, a.sum, a.long_id, clock_timestamp()
   from settings cross join unnest($1::bigint[], $2::bytea[], $3::smallint[], $4::smallint[], $5::bytea[], $6::bytea[])
     a (scope, id, outcome, version, sum, long_id)
-  order by a.scope, a.id
+  order by a.scope, a.id;
+
+-- name: begin
+{writing}
   on conflict (scope, id) do nothing
   returning scope, id
 )
@@ -31,19 +37,7 @@ select null, null from settings where set_config('lock_timeout', $9, true) is nu
 -- 23505 where one is there. It asks nothing of each of them, which halves what they cost.
 
 -- name: begin new
-with settings as materialized (
-  select set_config('idle_in_transaction_session_timeout', $7, true), set_config('lock_timeout', $8, true),
-    set_config('statement_timeout', case
-      when $10::text = '0' or current_setting('statement_timeout')::interval between '1ms' and $10::text::interval
-      then current_setting('statement_timeout') else $10::text end, true)
-), guarded as (
-  insert into {prefix}guard (number) select pg_current_xact_id()::text::bigint from settings
-), written as (
-  insert into {prefix}markers (scope, id, outcome, version, sum, long_id, at)
-  select a.scope, a.id, a.outcome, a.version, a.sum, a.long_id, clock_timestamp()
-  from settings cross join unnest($1::bigint[], $2::bytea[], $3::smallint[], $4::smallint[], $5::bytea[], $6::bytea[])
-    a (scope, id, outcome, version, sum, long_id)
-  order by a.scope, a.id
+{writing}
   returning 1
 )
 select count(*) from written
