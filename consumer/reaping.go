@@ -27,6 +27,10 @@ const (
 	sliceTime  = 20 * time.Millisecond
 	// restFor is how many times as long as a call took nothing is done after it.
 	restFor = 3
+	// A store whose pass reads all markers makes one in a hundredth of the retention, by
+	// which its markers outlive it, or in longestRest.
+	restShare   = 100
+	longestRest = 6 * time.Hour
 	// callTimeout ends a call that does not answer.
 	callTimeout = 15 * time.Second
 )
@@ -184,7 +188,7 @@ func (r *reaping) pass(base context.Context) {
 	for !over && time.Since(began) < reapEvery {
 		took := time.Now()
 		r.config.at(faults.BeforeReap, r.slice)
-		o := contract.Reaping{Consumer: r.config.Name, Most: r.slice, After: sum.Next}
+		o := contract.Reaping{Consumer: r.config.Name, Most: r.slice, After: sum.Next, Rest: min(r.config.Retention.Keep/restShare, longestRest)}
 		done, err := r.reap(base, o)
 		if err != nil {
 			r.tell(base, err)

@@ -46,12 +46,13 @@ type StoredRetention struct {
 	// became so before may be removed; zero with Keep 0. Low is up to where it may have
 	// been.
 	Cutoff, Low time.Time
-	// First is when the oldest marker was written that is before Cutoff and may be
-	// removed; zero if there is none. So Cutoff less First is how far the reaper is
-	// behind.
+	// First is from when on markers may stand that were written before Cutoff and may be
+	// removed: the time of the oldest one or, in a store that does not know it without
+	// reading all of them, up to where its last whole pass removed them; zero if there are
+	// none. So Cutoff less First is how far the reaper is behind.
 	First time.Time
-	// LastDay is how many markers were written in the last day, counted to a hundred
-	// thousand; MarkerBytes is what one takes in the tables and indexes, as far as the
+	// LastDay is how many markers were written in the last day, to a hundred thousand,
+	// estimated from a part of them where there are many; MarkerBytes is what one takes in the tables and indexes, as far as the
 	// database estimates it, 0 if it does not.
 	LastDay     int64
 	MarkerBytes int64
@@ -78,8 +79,13 @@ const LaneSilence = 5 * time.Minute
 // Reaping says what one call of Reap removes.
 type Reaping struct {
 	Consumer string
-	// Most is how many markers it looks at, and how many bodies it removes at most.
+	// Most is how many markers it looks at that are due, and how many bodies it removes at
+	// most.
 	Most int
+	// Rest is for how long after a whole pass no other begins, in a store of which a pass
+	// reads all markers: the call is over at once. Others look at what is due and do not
+	// rest.
+	Rest time.Duration
 	// After is where the last call of the same pass has come to; zero: it begins;
 	// After.Done: all markers of the pass were looked at, and only bodies are left.
 	After ReapMark
@@ -91,7 +97,10 @@ type Reaping struct {
 type ReapMark struct {
 	Scope, At int64
 	ID        string
-	Done      bool
+	// Block is where a walk through a table of so many Blocks is, Left how many it has still
+	// to look at.
+	Block, Blocks, Left int64
+	Done                bool
 }
 
 // Reaped is what became of one call of Reap.

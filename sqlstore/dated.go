@@ -92,9 +92,10 @@ func (d *days) view() (*Store, error) {
 	own.postgres = own.postgres.WithDays(&d.sql, s.postgres)
 	own.sql = &own.postgres.Statements
 	table := s.names.Replace("{prefix}" + d.name()) // its days are dropped: row by row goes what stands aside
-	for _, text := range []*string{&own.postgres.NextDue, &own.postgres.ReapRows} {
+	for _, text := range []*string{&own.postgres.Place, &own.postgres.Part, &own.postgres.ReapRows} {
 		*text = strings.ReplaceAll(*text, table, table+"_aside")
 	}
+	own.postgres.Reap = strings.Replace(own.postgres.Reap, "{part}", own.postgres.Part, 1)
 	return own, nil
 }
 

@@ -188,11 +188,11 @@ func (s *Store) fillParts() {
 	for _, text := range s.withRows() {
 		*text = strings.Replace(*text, "{columns}", s.sql.RowColumns, 1)
 	}
-	for _, text := range []*string{&s.sql.Retentions, &s.sql.Advance, &s.sql.NextDue} {
+	for _, text := range []*string{&s.sql.Retentions, &s.sql.Advance} {
 		*text = strings.ReplaceAll(*text, "{cutoff}", s.sql.Cutoff)
 	}
 	if s.sqlite != nil {
-		for _, text := range []*string{&s.sqlite.Advanced, &s.sqlite.Part} {
+		for _, text := range []*string{&s.sqlite.Advanced, &s.sqlite.NextDue, &s.sqlite.Part} {
 			*text = strings.ReplaceAll(*text, "{cutoff}", s.sql.Cutoff)
 		}
 	}
@@ -200,12 +200,16 @@ func (s *Store) fillParts() {
 		for _, text := range []*string{&p.Begin, &p.BeginNew} {
 			*text = strings.Replace(*text, "{writing}", p.Writing, 1)
 		}
-		bound := strings.ReplaceAll(p.Bound, "{cutoff}", s.sql.Cutoff)
-		for _, text := range []*string{&p.Reap, &p.ReapRows} {
-			*text = strings.ReplaceAll(*text, "{bound}", bound)
+		p.Due = strings.Replace(p.Due, "{cutoff}", s.sql.Cutoff, 1)
+		p.Place = strings.Replace(p.Place, "{cutoff}", s.sql.Cutoff, 1)
+		for _, text := range []*string{&p.Place, &p.Part} {
+			*text = strings.Replace(*text, "{due}", p.Due, 1)
 		}
-		p.Reaper = strings.NewReplacer("{advance}", p.Advance, "{patience}", p.Patience, "{next due}", p.NextDue,
-			"{reap rows}", p.ReapRows, "{reap}", p.Reap, "{reap bodies}", p.ReapBodies).Replace(p.Reaper)
+		for _, text := range []*string{&p.ReapRows, &p.Reap} {
+			*text = strings.Replace(*text, "{part}", p.Part, 1)
+		}
+		p.Reaper = strings.NewReplacer("{advance}", p.Advance, "{patience}", p.Patience, "{place}", p.Place, "{reap rows}", p.ReapRows,
+			"{reap}", p.Reap, "{walked}", p.Walked, "{reap bodies}", p.ReapBodies).Replace(p.Reaper)
 		p.ClaimEnds = strings.NewReplacer("{row ends}", p.RowEnds, "{call ends}", p.CallEnds).Replace(p.ClaimEnds)
 		p.CloseClaim = strings.Replace(p.CloseClaim, "{row ends}", p.RowEnds, 1)
 		for _, text := range []*string{&p.MoveStreams, &p.SkipStream, &p.AdvanceLines, &p.SweepLines} {

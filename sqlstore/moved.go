@@ -87,6 +87,11 @@ type since struct{ next, at int64 }
 
 // end copies round by round, until few are left that are copied while nobody marks.
 func (m *move) end(ctx context.Context, done *Moved) error {
+	for _, text := range []string{m.moves.NoMoreByTime, m.moves.ByTime} {
+		if _, err := m.store.db.ExecContext(ctx, text); err != nil {
+			return err
+		}
+	}
 	var from since
 	for patience := firstPatience; ; patience = min(2*patience, longestPatience) {
 		for {
@@ -229,6 +234,9 @@ func (m *move) takeNames(ctx context.Context, tx *sql.Tx) error {
 
 // leave keeps others from marking in the table of all, and removes what was left there.
 func (m *move) leave(ctx context.Context, done *Moved) (err error) {
+	if _, err = m.store.db.ExecContext(ctx, m.moves.NoMoreByTime); err != nil {
+		return err
+	}
 	var left bool
 	if err = m.store.db.QueryRowContext(ctx, m.moves.Left, []byte(m.Consumer)).Scan(&left); err != nil {
 		return err

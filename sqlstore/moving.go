@@ -23,9 +23,6 @@ func (s *Store) BeginMove(ctx context.Context, o Dated) error {
 	if err := s.keepsDays(&o); err != nil {
 		return err
 	}
-	if err := s.indexed(ctx); err != nil {
-		return err
-	}
 	m := &move{days: days{store: s, Dated: o}}
 	return s.answer("move to days", s.write(ctx, func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, s.postgres.LockDated); err != nil {

@@ -111,12 +111,16 @@ func (s *Store) policyIn(ctx context.Context, tx *sql.Tx, consumer string) (cont
 	return r, own, err
 }
 
-// reapMarkers removes some markers of the scope that the pass has come to, or of the next
-// one that has such as are due.
+// reapMarkers removes some markers: in PostgreSQL of what its walk through the table comes
+// to, in SQLite of the scope that the pass has come to, or of the next one that has such as
+// are due.
 func (s *Store) reapMarkers(ctx context.Context, tx *sql.Tx, o contract.Reaping, done *contract.Reaped) error {
+	if s.postgres != nil {
+		return s.walk(ctx, tx, o, done)
+	}
 	for after := o.After; ; {
 		if after.Scope > 0 {
-			looked, err := s.reapScope(ctx, tx, after, o.Most, done)
+			looked, err := s.sqliteReap(ctx, tx, after, o.Most, done)
 			if err != nil || looked > 0 {
 				done.Kept = looked - done.Markers
 				done.Next.Scope = after.Scope
@@ -124,7 +128,7 @@ func (s *Store) reapMarkers(ctx context.Context, tx *sql.Tx, o contract.Reaping,
 			}
 		}
 		next := contract.ReapMark{}
-		err := tx.QueryRowContext(ctx, s.sql.NextDue, []byte(o.Consumer), after.Scope).Scan(&next.Scope)
+		err := tx.QueryRowContext(ctx, s.sqlite.NextDue, []byte(o.Consumer), after.Scope).Scan(&next.Scope)
 		if errors.Is(err, sql.ErrNoRows) {
 			done.Next = contract.ReapMark{Done: true}
 			return nil
@@ -136,26 +140,8 @@ func (s *Store) reapMarkers(ctx context.Context, tx *sql.Tx, o contract.Reaping,
 	}
 }
 
-// reapScope removes what may go of the markers behind a place, and says how many it looked
+// sqliteReap removes what may go of the markers behind a place, and says how many it looked
 // at.
-func (s *Store) reapScope(ctx context.Context, tx *sql.Tx, after contract.ReapMark, most int, done *contract.Reaped) (looked int64, err error) {
-	if s.postgres == nil {
-		return s.sqliteReap(ctx, tx, after, most, done)
-	}
-	rows, err := tx.ExecContext(ctx, s.postgres.ReapRows, after.Scope, after.At, []byte(after.ID), most)
-	if err != nil {
-		return 0, err
-	}
-	if done.Rows, err = rows.RowsAffected(); err != nil {
-		return 0, err
-	}
-	var at sql.NullInt64
-	var id []byte
-	err = tx.QueryRowContext(ctx, s.postgres.Reap, after.Scope, after.At, []byte(after.ID), most).Scan(&looked, &done.Markers, &at, &id)
-	done.Next.At, done.Next.ID = at.Int64, string(id)
-	return looked, err
-}
-
 func (s *Store) sqliteReap(ctx context.Context, tx *sql.Tx, after contract.ReapMark, most int, done *contract.Reaped) (looked int64, err error) {
 	ids, looked, err := s.part(ctx, tx, after, most, done)
 	if err != nil {
@@ -200,79 +186,6 @@ func (s *Store) part(ctx context.Context, tx *sql.Tx, after contract.ReapMark, m
 		}
 	}
 	return ids, looked, rows.Err()
-}
-
-// indexed reports the indexes that the reaper needs and that do not stand.
-func (s *Store) indexed(ctx context.Context) error {
-	if s.postgres == nil {
-		return nil
-	}
-	missing, _, err := s.unindexed(ctx)
-	if err != nil {
-		return s.blameless("check", err)
-	}
-	if len(missing) > 0 {
-		return fmt.Errorf("sqlstore: an index is missing by which the reaper finds what is due (tables %s*): run semel migrate up, which builds it while consumers go on: %w", s.prefix, semel.ErrSchema)
-	}
-	return nil
-}
-
-// unindexed are the numbers of the indexes that do not stand, and which of them are there
-// all the same: they were not built to their end.
-func (s *Store) unindexed(ctx context.Context) (missing []int, broken map[int]bool, err error) {
-	rows, err := s.db.QueryContext(ctx, s.postgres.Unindexed)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer rows.Close()
-	broken = map[int]bool{}
-	for rows.Next() {
-		var n int
-		var there bool
-		if err := rows.Scan(&n, &there); err != nil {
-			return nil, nil, err
-		}
-		missing = append(missing, n)
-		broken[n] = there
-	}
-	return missing, broken, rows.Err()
-}
-
-// indexes are the statements that build them.
-func (s *Store) indexes() []string {
-	if s.postgres == nil {
-		return nil
-	}
-	return strings.Split(s.postgres.Indexes, ";\n\n")
-}
-
-// index builds the indexes that do not stand, each beside those that write and in no
-// transaction. One that was not built to its end is removed first.
-func (s *Store) index(ctx context.Context) error {
-	if s.postgres == nil {
-		return nil
-	}
-	missing, broken, err := s.unindexed(ctx)
-	if err != nil || len(missing) == 0 {
-		return err
-	}
-	conn, err := s.db.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	build, drop := s.indexes(), strings.Split(s.postgres.Unindex, ";\n\n")
-	for _, n := range missing {
-		if broken[n] {
-			if _, err := conn.ExecContext(ctx, drop[n]); err != nil {
-				return err
-			}
-		}
-		if _, err := conn.ExecContext(ctx, build[n]); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // PrintReaper writes SQL that makes a procedure which reaps, with the calls of it for these

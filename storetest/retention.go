@@ -318,9 +318,14 @@ func (s suite[Tx]) shown(t *T) {
 		ctx := h.t.context()
 		for counted := int64(0); counted < 2; moment(ctx) {
 			h.t.must(h.reaper().Progressed(ctx, "billing", nil))
-			r, err := h.reaper().Reap(ctx, contract.Reaping{Consumer: "billing", Most: 10, DryRun: true})
-			h.t.must(err)
-			counted = r.Markers
+			sum, over := contract.Reaped{}, false
+			for !over {
+				o := contract.Reaping{Consumer: "billing", Most: 10, After: sum.Next, DryRun: true}
+				r, err := h.reaper().Reap(ctx, o)
+				h.t.must(err)
+				over = sum.Add(o, r)
+			}
+			counted = sum.Markers
 		}
 		h.wantKinds(h.asks(h.print("a", 1), h.print("b", 1), h.aged("c", longAgo)), already(contract.Applied), already(contract.Applied), fresh)
 		h.reaped(2)
@@ -337,10 +342,11 @@ func (s suite[Tx]) shown(t *T) {
 			t.Errorf("it says %+v", k)
 		}
 		h.reaped(1)
+		before := k.Cutoff
 		if at, err := h.reaper().Advance(h.t.context(), "billing"); err != nil || at.Before(k.Cutoff) || !at.Equal(h.kept().Low) {
 			t.Errorf("the low-water mark is raised to %v, and is %v, %v", at, h.kept().Low, err)
 		}
-		if k = h.kept(); !k.First.IsZero() || k.Low.IsZero() || k.LastDay != 0 {
+		if k = h.kept(); !k.First.IsZero() && k.First.Before(before) || k.Low.IsZero() || k.LastDay != 0 {
 			t.Errorf("after the reaper it says %+v", k)
 		}
 		if all, err := h.reaper().Retentions(h.t.context(), ""); err != nil || len(all) != 1 {

@@ -33,6 +33,8 @@ type Moving struct {
 	// Running and Ended tell which transactions are under way, and whether they have ended.
 	// ScopesOf are the consumer's; Copy copies some markers of one.
 	Running, Ended, ScopesOf, Copy string
+	// ByTime makes an index by time for it, and NoMoreByTime removes that, whole or not.
+	ByTime, NoMoreByTime string
 	// The end of a move: HoldOff keeps others from marking, CopyOutside and Settle copy what
 	// Copy left, TakeName gives the table its name and RenameDay a day its own; EndMoving
 	// has it looked at, with MoveRows of Dated.

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Revision6 is the meaning of the statements below: which arguments they take,
+// Revision7 is the meaning of the statements below: which arguments they take,
 // what they return, which tables they change. Whoever sends them names it, so
 // that a driver of another release than theirs does not compile, instead of
 // sending arguments to a statement that means something else.
@@ -19,7 +19,7 @@ import (
 // for. A field that is added, removed or renamed needs nothing of it, since the
 // compiler finds who used it. TestTheRevisionIsOfTheseStatements notices a text
 // that was changed.
-type Revision6 struct{}
+type Revision7 struct{}
 
 // Statements are those that every dialect has, each the text in the dialect's
 // files under the field's name in words: ConflictRow is "-- name: conflict row".
@@ -64,7 +64,7 @@ type Statements struct {
 	// Retention: what is kept of a consumer, and what of it is due. Cutoff stands in
 	// Retentions and Advance. Low tells the low-water marks of scopes.
 	Retain, ReapPolicy, Progress, Age, ForgetAge, Cutoff, Retentions, Removed, FirstDue, LastDay, MarkerBytes string
-	Advance, Low, NextDue, ReapBodies                                                                         string
+	Advance, Low, ReapBodies                                                                                  string
 	// Leased keys: Key reads one with the time, NewKey, ChangeKey and RemoveKey write it,
 	// ForgetKeys removes some whose time is over.
 	Key, NewKey, ChangeKey, RemoveKey, ForgetKeys string
@@ -116,10 +116,13 @@ type Postgres struct {
 	// ExecOne goes around a statement that must change one row.
 	ExecOne string
 	// Patience are the settings of a reaper's transaction, and whether no other reaps for
-	// the consumer; ReapRows and Reap remove some markers of a scope with their rows. Indexes builds the indexes of both,
-	// Unindexed tells by number which of them do not stand, and which are there all the
-	// same; Unindex drops those.
-	Patience, Bound, ReapRows, Reap, Indexes, Unindexed, Unindex string
+	// the consumer. Place is where its walk begins, ReapRows and Reap remove some markers
+	// between two places with their rows, and Walked notes where it has come to; Due stands
+	// in Place and Part, which stands in both.
+	Patience, Due, Place, Part, ReapRows, Reap, Walked string
+	// Indexes builds those of the reaper, Unindexed tells by number which of them do not
+	// stand, and which are there all the same; Unindex drops those.
+	Indexes, Unindexed, Unindex string
 	// Reaper is a procedure that does what a reaper does.
 	Reaper string
 	// Dated tells of a consumer whether its markers lie in a table of days, and of which
@@ -159,9 +162,10 @@ type SQLite struct {
 	// BusyLine, KnowLine and EnterLine are about one line, AdvanceLine and ForgetLine about
 	// that of a row that has left it.
 	BusyLine, KnowLine, EnterLine, AdvanceLine, ForgetLine string
-	// Advanced tells where Advance has come to. Part are some markers that are due;
-	// RemoveRows and RemoveMarker remove one with its rows.
-	Advanced, Part, RemoveRows, RemoveMarker string
+	// Advanced tells where Advance has come to. NextDue is the next scope that has markers
+	// which are due, Part are some of them; RemoveRows and RemoveMarker remove one with its
+	// rows.
+	Advanced, NextDue, Part, RemoveRows, RemoveMarker string
 }
 
 // begins is what a statement of an SQL file begins with, before its name.

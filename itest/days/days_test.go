@@ -259,6 +259,9 @@ func TestWhoMovesAConsumerIsKilled(t *testing.T) {
 			if n := s.count(t, "select count(*) from semel_markers m join semel_scopes s on s.number = m.scope where s.consumer = $1", []byte(consumer)); n != 0 {
 				t.Errorf("%d markers are left in the table of all", n)
 			}
+			if n := s.count(t, "select count(*) from pg_class where relname like '%by_time'"); n != 0 {
+				t.Errorf("%d indexes by time are left, which each message pays for", n)
+			}
 			if err := own.Check(t.Context()); err != nil {
 				t.Error(err)
 			}

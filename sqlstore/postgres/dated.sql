@@ -125,26 +125,19 @@ where h.inhparent = to_regclass('{markers}') and c.reltuples > 0 having sum(c.re
 -- id is surely outside of the days for good.
 
 -- name: reap
-with part as materialized (
-  select m.id, m.at from {markers}_aside m
-  where m.scope = $1 and m.at < (select s.low from {prefix}scopes s where s.number = $1)
-    and m.at >= timestamptz 'epoch' + $2::bigint * interval '1 microsecond'
-    and (m.at, m.id) > (timestamptz 'epoch' + $2::bigint * interval '1 microsecond', $3::bytea)
-  order by m.at, m.id limit $4
-), free as materialized (
-  select f.id from part p cross join lateral (
-    select m.id from {markers}_aside m
-    where m.scope = $1 and m.id = p.id and m.outcome in (1, 4, 5)
+with {part}, free as materialized (
+  select f.scope, f.id from part p cross join lateral (
+    select m.scope, m.id from {markers}_aside m
+    where m.scope = p.scope and m.id = p.id and m.outcome in (1, 4, 5)
       and exists (
         select 1 from {prefix}dated d where d.number = {number} and (substr(m.id, 2) < d.low or substr(m.id, 2) >= '{ceiling}'::bytea))
-      and (select count(*) from {prefix}inbox i where i.scope = $1 and i.id = p.id) = 0
+      and (select count(*) from {prefix}inbox i where i.scope = p.scope and i.id = p.id) = 0
     limit 1 for update of m skip locked) f
 ), gone as (
-  delete from {markers}_aside m using free f where m.scope = $1 and m.id = f.id returning 1
+  delete from {markers}_aside m using free f where m.scope = f.scope and m.id = f.id returning 1
 )
-select (select count(*) from part), (select count(*) from gone), l.at, l.id
-from (select 1) one left join (
-  select (extract(epoch from at) * 1000000)::bigint as at, id from part order by part.at desc, id desc limit 1) l on true;
+select (select count(*) from part), (select count(*) from gone), (
+  select p.place::text from part p where (select count(*) from part) = $4 order by p.place desc limit 1);
 
 -- Reap ended removes rows of days below the low mark that have ended, and not lately.
 
@@ -177,8 +170,6 @@ create index {name}_unfinished on {markers} (scope, id) where outcome in (2, 3);
 
 -- name: create aside
 create table {markers}_aside partition of {markers} for values from ('\x05'::bytea) to ('\x06'::bytea);
-
-create index {name}_aside_at on {markers}_aside (scope, at);
 
 -- name: create readable
 create view {markers}_readable as

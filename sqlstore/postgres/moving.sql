@@ -16,8 +16,6 @@ values ('\x01'::bytea || $1::bytea, $2, '9000-01-01', '9000-01-01', '\x', '\x05'
 -- name: stand in
 create table {markers}_aside (like {markers}_days including constraints including indexes);
 
-create index {name}_aside_at on {markers}_aside (scope, at);
-
 create view {markers} as select scope, at, outcome, version, id, sum, long_id from {prefix}markers;
 
 -- name: days from
@@ -38,6 +36,15 @@ select pg_snapshot_xmin(pg_current_snapshot())::text::bigint >= $1::bigint;
 
 -- name: scopes of
 select number from {prefix}scopes where consumer = $1 order by number;
+
+-- By time is an index by which the copies find what was written last. It stands while a move
+-- ends.
+
+-- name: by time
+create index concurrently {name}_by_time on {prefix}markers (scope, at);
+
+-- name: no more by time
+drop index concurrently if exists {markers}_by_time;
 
 -- Copy counts those, too, whose ids fit the kind in another spelling than that which is
 -- stored, since their copies would be fresh.

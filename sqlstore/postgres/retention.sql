@@ -43,26 +43,27 @@ left join lateral (
 ) a on true
 where $1::bytea is null or r.consumer = $1 order by r.consumer;
 
--- First is when the oldest marker was written that may be removed.
+-- First is up to where the last whole walk removed them: what was written since then may
+-- stand. Before the first walk it is when the oldest of those was written that lie at the
+-- begin of the table, where old ones mostly are.
 
 -- name: first due
-select (extract(epoch from min(f.at)) * 1000000)::bigint
-from {prefix}scopes s cross join lateral (
-  select m.at from {prefix}markers m
-  where m.scope = s.number and m.at < timestamptz 'epoch' + $2::bigint * interval '1 microsecond' and m.outcome in (1, 4, 5)
-    and not exists (
-      select 1 from {prefix}inbox i where i.scope = m.scope and i.id = m.id
-      and not (i.state in ('COMPLETED', 'DISCARDED', 'DEAD_LETTERED') and i.changed_at < timestamptz 'epoch' + $2::bigint * interval '1 microsecond'))
-  order by m.at limit 1
-) f
-where s.consumer = $1;
+select (extract(epoch from case
+  when r.walked_to is null then (
+    select min(m.at) from {prefix}markers m join {prefix}scopes s on s.number = m.scope
+    where m.ctid < '(1000,0)'::tid and s.consumer = r.consumer
+      and m.at < timestamptz 'epoch' + $2::bigint * interval '1 microsecond' and m.outcome in (1, 4, 5))
+  when r.walked_to < timestamptz 'epoch' + $2::bigint * interval '1 microsecond' then r.walked_to
+  end) * 1000000)::bigint
+from {prefix}retention r where r.consumer = $1;
+
+-- Last day asks a thousand blocks of the table, or all if it has no more.
 
 -- name: last day
-select count(*) from (
-  select 1 from {prefix}scopes s cross join lateral (
-    select 1 from {prefix}markers m where m.scope = s.number and m.at > statement_timestamp() - interval '1 day' limit $2) m
-  where s.consumer = $1 limit $2
-) counted;
+select least($2, ceil(count(*) * greatest(1, pg_relation_size('{prefix}markers') / 8192000.0))::bigint)
+from {prefix}markers m tablesample system (least(100, 819200000.0 / greatest(pg_relation_size('{prefix}markers'), 1)))
+join {prefix}scopes s on s.number = m.scope
+where s.consumer = $1 and m.at > statement_timestamp() - interval '1 day';
 
 -- name: marker bytes
 select coalesce((pg_total_relation_size(c.oid) / nullif(c.reltuples, 0))::float8, 0)::bigint
@@ -85,20 +86,38 @@ select (extract(epoch from cutoff) * 1000000)::bigint from kept;
 select s.number, (extract(epoch from s.low) * 1000000)::bigint, (extract(epoch from statement_timestamp()) * 1000000)::bigint from {prefix}scopes s
 where s.number = any($1::bigint[]) and s.low is not null;
 
--- Bound is what a scope's markers are older than that may go: the low-water mark, or the
--- cutoff of now if that is earlier, since the retention was made longer, or the clock was
--- set back, by which what was written since is younger than it seems.
+-- Due are the scopes of a consumer with what their markers are older than that may go: the
+-- low-water mark, or the cutoff of now if that is earlier, since the retention was made
+-- longer, or the clock was set back, by which what was written since is younger than it seems.
+--
+-- The reaper walks through the table in the order in which it lies, from where the last walk
+-- of the consumer's came to, round to there again: an index by time would cost each message
+-- more than all walks do. Place is where that is, how many blocks there are, and up to
+-- where a walk that begins now removes; -1 blocks: it need not begin, since a whole one ended in
+-- the last $2 microseconds.
 
--- name: bound
-(select least(s.low, {cutoff}) from {prefix}scopes s join {prefix}retention r on r.consumer = s.consumer
-  where s.number = $1 and s.low is not null)
+-- name: due
+select s.number, least(s.low, {cutoff}) as at from {prefix}scopes s join {prefix}retention r on r.consumer = s.consumer
+where s.consumer = $1 and s.low is not null
 
--- name: next due
-select s.number from {prefix}scopes s join {prefix}retention r on r.consumer = s.consumer
-cross join lateral (select least(s.low, {cutoff}) as at offset 0) bound
-where s.consumer = $1 and s.number > $2 and s.low is not null and (
-  select m.at from {prefix}markers m where m.scope = s.number and m.at < bound.at order by m.at limit 1) is not null
-order by s.number limit 1;
+-- name: place
+with due as materialized ({due})
+select case when r.walked_at > clock_timestamp() - $2::bigint * interval '1 microsecond' then -1 else p.blocks end,
+  case when r.walk_block < p.blocks then r.walk_block else 0 end, 
+  (extract(epoch from coalesce((select min(due.at) from due), {cutoff})) * 1000000)::bigint
+from {prefix}retention r
+cross join lateral (select pg_relation_size('{prefix}markers') / current_setting('block_size')::bigint as blocks) p
+where r.consumer = $1;
+
+-- Walked notes where a walk has come to, and at its end up to where it removed. It waits for
+-- nobody: what is not noted is walked again.
+
+-- name: walked
+with free as materialized (select r.consumer from {prefix}retention r where r.consumer = $1 for update skip locked)
+update {prefix}retention r set walk_block = $2,
+  walked_to = coalesce(timestamptz 'epoch' + $3::bigint * interval '1 microsecond', r.walked_to),
+  walked_at = case when $3::bigint is null then r.walked_at else clock_timestamp() end
+from free f where r.consumer = f.consumer;
 
 -- Patience keeps the reaper from waiting for anybody, and others from waiting for a disk
 -- while it holds their rows: what a crash takes back of its work is done again. Its plans
@@ -111,50 +130,47 @@ select set_config('lock_timeout', '20ms', true), set_config('statement_timeout',
   set_config('enable_material', 'off', true), set_config('synchronous_commit', 'off', true),
   pg_try_advisory_xact_lock(hashtextextended(encode($1::bytea, 'hex') || ' {prefix}reap', 0));
 
--- Reap rows removes the rows of some markers of a scope below its low-water mark, where all
--- of the identity have ended; it passes over those that others hold locked. What it reads of
--- other tables it reads row by row, by their keys, whatever the planner knows of them.
+-- Part are markers that are due and lie between two places of the table, some at a time.
+--
+-- Reap rows removes the rows of those markers, where all of the identity have ended; it
+-- passes over those that others hold locked. What it reads of other tables it reads row by
+-- row, by their keys, whatever the planner knows of them.
+
+-- name: part
+due as materialized ({due}), part as materialized (
+  select m.ctid as place, m.scope, m.id, d.at from {prefix}markers m
+  cross join lateral (select d.at from due d where d.number = m.scope and m.at < d.at offset 0) d
+  where m.ctid > $2::text::tid and m.ctid < $3::text::tid and m.at < (select max(due.at) from due)
+  order by m.ctid limit $4
+)
 
 -- name: reap rows
-with part as materialized (
-  select m.id from {prefix}markers m
-  where m.scope = $1 and m.at < {bound}
-    and m.at >= timestamptz 'epoch' + $2::bigint * interval '1 microsecond'
-    and (m.at, m.id) > (timestamptz 'epoch' + $2::bigint * interval '1 microsecond', $3::bytea)
-  order by m.at, m.id limit $4
-), ended as materialized (
+with {part}, ended as materialized (
   select r.number from part p cross join lateral (
     select i.number from {prefix}inbox i
-    where i.scope = $1 and i.id = p.id and i.state in ('COMPLETED', 'DISCARDED', 'DEAD_LETTERED')
-      and i.changed_at < {bound}
-      and (select count(*) from {prefix}inbox o where o.scope = $1 and o.id = p.id
-        and not (o.state in ('COMPLETED', 'DISCARDED', 'DEAD_LETTERED') and o.changed_at < {bound})) = 0
+    where i.scope = p.scope and i.id = p.id and i.state in ('COMPLETED', 'DISCARDED', 'DEAD_LETTERED')
+      and i.changed_at < p.at
+      and (select count(*) from {prefix}inbox o where o.scope = p.scope and o.id = p.id
+        and not (o.state in ('COMPLETED', 'DISCARDED', 'DEAD_LETTERED') and o.changed_at < p.at)) = 0
     limit 1000 for update skip locked) r
 )
 delete from {prefix}inbox i using ended e where i.number = e.number;
 
 -- Reap looks at the same markers, and removes those whose messages have ended and that have
--- no row any more.
+-- no row any more. It returns the place of the last one if there may be more.
 
 -- name: reap
-with part as materialized (
-  select m.id, m.at from {prefix}markers m
-  where m.scope = $1 and m.at < {bound}
-    and m.at >= timestamptz 'epoch' + $2::bigint * interval '1 microsecond'
-    and (m.at, m.id) > (timestamptz 'epoch' + $2::bigint * interval '1 microsecond', $3::bytea)
-  order by m.at, m.id limit $4
-), free as materialized (
-  select f.id from part p cross join lateral (
-    select m.id from {prefix}markers m
-    where m.scope = $1 and m.id = p.id and m.outcome in (1, 4, 5)
-      and (select count(*) from {prefix}inbox i where i.scope = $1 and i.id = p.id) = 0
+with {part}, free as materialized (
+  select f.scope, f.id from part p cross join lateral (
+    select m.scope, m.id from {prefix}markers m
+    where m.scope = p.scope and m.id = p.id and m.outcome in (1, 4, 5)
+      and (select count(*) from {prefix}inbox i where i.scope = p.scope and i.id = p.id) = 0
     limit 1 for update skip locked) f
 ), gone as (
-  delete from {prefix}markers m using free f where m.scope = $1 and m.id = f.id returning 1
+  delete from {prefix}markers m using free f where m.scope = f.scope and m.id = f.id returning 1
 )
-select (select count(*) from part), (select count(*) from gone), l.at, l.id
-from (select 1) one left join (
-  select (extract(epoch from at) * 1000000)::bigint as at, id from part order by part.at desc, id desc limit 1) l on true;
+select (select count(*) from part), (select count(*) from gone), (
+  select p.place::text from part p where (select count(*) from part) = $4 order by p.place desc limit 1);
 
 -- name: reap bodies
 with due as materialized (
@@ -172,27 +188,23 @@ from due d where i.number = d.number;
 -- Indexes by which the reaper finds what is due, each built beside those that write.
 
 -- name: indexes
-create index concurrently if not exists {name}markers_at on {prefix}markers (scope, at);
-
 create index concurrently if not exists {name}inbox_bodies on {prefix}inbox (scope, changed_at) where state in ('COMPLETED', 'DISCARDED') and body_removed_at is null;
 
 -- name: unindexed
 select k.number, to_regclass(k.name) is not null
-from (values (0, '{prefix}markers_at', '{prefix}markers'), (1, '{prefix}inbox_bodies', '{prefix}inbox')) k (number, name, of)
+from (values (0, '{prefix}inbox_bodies', '{prefix}inbox')) k (number, name, of)
 join pg_class t on t.oid = to_regclass(k.of)
 where not exists (
   select 1 from pg_index x where x.indexrelid = to_regclass(k.name) and x.indisvalid and x.indrelid = t.oid)
 order by k.number;
 
 -- name: unindex
-drop index concurrently if exists {prefix}markers_at;
-
 drop index concurrently if exists {prefix}inbox_bodies;
 
 -- A reaper for a scheduler of the database's own: it does what the others above do, slice
--- after slice, each in a transaction of its own. Of a consumer whose markers lie in a table
--- of days it drops those that are due, as dated.sql does. It makes none, and leaves what
--- stands aside.
+-- after slice, each in a transaction of its own, and a call goes on where the last one's time
+-- was over. Of a consumer whose markers lie in a table of days it drops those that are due,
+-- as dated.sql does. It makes none, and leaves what stands aside.
 
 -- name: reaper
 create or replace procedure {prefix}reap(consumer text, most integer default 1000, budget interval default '30 seconds')
@@ -200,9 +212,11 @@ language plpgsql as $procedure$
 declare
   name bytea := convert_to(consumer, 'UTF8');
   began timestamptz := clock_timestamp();
-  scope bigint := 0;
-  last_at bigint := 0;
-  last_id bytea := '';
+  blocks bigint; -- that are left of the walk
+  block bigint;
+  past bigint;
+  walk_to bigint;
+  place text;
   settings record;
   looked bigint;
   gone bigint;
@@ -218,15 +232,26 @@ begin
     execute $statement${patience}$statement$ into settings using name;
     exit when not settings.pg_try_advisory_xact_lock or not exists (
       select 1 from {prefix}retention r where r.consumer = name and not r.off and r.horizon_ms <= r.keep_ms and r.keep_ms > 0);
-    if looked is null or looked = 0 then
-      execute $statement${next due}$statement$ into scope using name, scope;
-      exit when scope is null;
-      last_at := 0;
-      last_id := '';
+    if place is null then
+      execute $statement${place}$statement$ into blocks, block, walk_to using name, 0;
+      exit when blocks = 0;
+      place := format('(%s,0)', block);
     end if;
-    execute $statement${reap rows}$statement$ using scope, last_at, last_id, most;
-    execute $statement${reap}$statement$ into looked, gone, last_at, last_id using scope, last_at, last_id, most;
+    past := block + greatest(least(greatest(most / 32, 16), blocks, pg_relation_size('{prefix}markers') / current_setting('block_size')::bigint - block), 1);
+    execute $statement${reap rows}$statement$ using name, place, format('(%s,0)', past), most;
+    execute $statement${reap}$statement$ into looked, gone, place using name, place, format('(%s,0)', past), most;
+    if place is null then
+      blocks := blocks - (past - block);
+      block := past;
+      place := format('(%s,0)', block);
+      if block >= pg_relation_size('{prefix}markers') / current_setting('block_size')::bigint then
+        block := 0;
+        place := '(0,0)';
+      end if;
+      execute $statement${walked}$statement$ using name, block, case when blocks <= 0 then walk_to end;
+    end if;
     commit;
+    exit when blocks <= 0;
     exit when clock_timestamp() - began > budget;
   end loop;
   commit;

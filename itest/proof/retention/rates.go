@@ -10,14 +10,15 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/timing"
 	"github.com/semel-go/semel/itest/bench"
 	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/pgxstore"
 )
 
-// Rates measures what the index of times costs, and what many markers do, against a table
-// without either, in rounds that take turns.
+// Rates measures what a retention costs while nothing is due, and what many markers do,
+// against an empty table of a consumer without one, in rounds that take turns.
 type Rates struct {
 	// Markers are those that stay; Rounds how often all take their turn.
 	Markers, Rounds int
@@ -30,15 +31,21 @@ type contestant struct {
 	store *pgxstore.Store
 	scope int64
 	v4    bool
-	rates []float64
+	// aged: messages have their age, which is held against the low-water mark.
+	aged bool
+	// walked: a reaper walks through the table meanwhile, as often as in a run of which each
+	// pass follows the last.
+	walked bool
+	rates  []float64
 }
 
 // RatesLedger are the rates by contestant, each as its ratio to the plain table's in the
 // same round: the quartiles.
 type RatesLedger struct {
 	Markers int    `json:"markers"`
-	Indexed string `json:"with_the_index"`
+	Kept    string `json:"with_a_retention"`
 	ManyV7  string `json:"many_uuid_v7"`
+	Walked  string `json:"many_uuid_v7_while_the_reaper_walks"`
 	ManyV4  string `json:"many_uuid_v4"`
 	EmptyV4 string `json:"empty_uuid_v4"`
 }
@@ -66,10 +73,10 @@ func (p Rates) Run(ctx context.Context, s proof.Stage) (RatesLedger, error) {
 		if err := p.round(ctx, pool, everyone, rand.New(rand.NewPCG(p.Seed, uint64(round)))); err != nil {
 			return RatesLedger{}, err
 		}
-		s.Say("round %d of %d: %.0f messages a second without the index, %.3f of it with", round+1, p.Rounds, plain.rates[round], all[0].rates[round]/plain.rates[round])
+		s.Say("round %d of %d: %.0f messages a second without a retention, %.3f of it with", round+1, p.Rounds, plain.rates[round], all[0].rates[round]/plain.rates[round])
 	}
 	l := RatesLedger{Markers: p.Markers}
-	for i, to := range []*string{&l.Indexed, &l.ManyV7, &l.ManyV4, &l.EmptyV4} {
+	for i, to := range []*string{&l.Kept, &l.ManyV7, &l.Walked, &l.ManyV4, &l.EmptyV4} {
 		*to = ratios(all[i].rates, plain.rates)
 	}
 	return l, nil
@@ -108,21 +115,22 @@ func ratios(rates, of []float64) string {
 	return bench.QuartilesOf(each).Text("%.3f")
 }
 
-// contestants are a table without the index of times, and those that are held against it.
+// contestants are the table of a consumer without a retention, and those that are held
+// against it.
 func (p Rates) contestants(ctx context.Context, s proof.Stage, pool *pgxpool.Pool) (plain *contestant, all []*contestant, err error) {
 	for i, c := range []struct {
 		name    string
-		drop    bool
+		kept    bool
 		markers string
 		v4      bool
 	}{
-		{name: "plain", drop: true},
-		{name: "indexed"},
-		{name: "many_v7", markers: "decode('01' || lpad(to_hex((extract(epoch from now()) * 1000)::bigint - 3600000 * 24 + n / 10), 12, '0') || '7' || substr(md5(n::text), 1, 19), 'hex')"},
+		{name: "plain"},
+		{name: "kept", kept: true},
+		{name: "many_v7", kept: true, markers: "decode('01' || lpad(to_hex((extract(epoch from now()) * 1000)::bigint - 3600000 * 24 + n / 10), 12, '0') || '7' || substr(md5(n::text), 1, 19), 'hex')"},
 		{name: "many_v4", markers: "decode('01' || md5(n::text), 'hex')", v4: true},
 		{name: "empty_v4", v4: true},
 	} {
-		one := &contestant{name: c.name, v4: c.v4}
+		one := &contestant{name: c.name, v4: c.v4, aged: c.kept}
 		if one.store, err = pgxstore.New(pool, pgxstore.Options{Schema: c.name}); err != nil {
 			return nil, nil, err
 		}
@@ -133,9 +141,6 @@ func (p Rates) contestants(ctx context.Context, s proof.Stage, pool *pgxpool.Poo
 			return nil, nil, err
 		}
 		statements := []string{fmt.Sprintf("create table %s.effects (id text not null)", c.name)}
-		if c.drop {
-			statements = append(statements, fmt.Sprintf("drop index %s.semel_markers_at", c.name))
-		}
 		if c.markers != "" {
 			s.Say("%s: %d markers are written", c.name, p.Markers)
 			statements = append(statements, fmt.Sprintf(`insert into %s.semel_markers (scope, id, outcome, version, at)
@@ -147,10 +152,20 @@ select %d, %s, 1, 0, now() - interval '1 day' + n * interval '1 millisecond' fro
 				return nil, nil, fmt.Errorf("%.60s: %w", statement, err)
 			}
 		}
+		if c.kept {
+			if err = one.retain(ctx); err != nil {
+				return nil, nil, err
+			}
+		}
 		if i == 0 {
 			plain = one
-		} else {
-			all = append(all, one)
+			continue
+		}
+		all = append(all, one)
+		if c.kept && c.markers != "" {
+			walked := *one
+			walked.walked = true
+			all = append(all, &walked)
 		}
 	}
 	return plain, all, nil
@@ -162,12 +177,49 @@ const (
 	turns = 8
 )
 
+// retain gives the consumer a retention by which nothing is due.
+func (c *contestant) retain(ctx context.Context) error {
+	if err := c.store.Retain(ctx, contract.Retention{Consumer: "billing", Keep: keep}); err != nil {
+		return err
+	}
+	_, err := c.store.Advance(ctx, "billing")
+	return err
+}
+
+// walk is what a reaper does in a run while a pass of it is under way.
+func (c *contestant) walk(ctx context.Context, until time.Time) error {
+	var at contract.ReapMark
+	for time.Now().Before(until) {
+		began := time.Now()
+		done, err := c.store.Reap(ctx, contract.Reaping{Consumer: "billing", Most: 10_000, After: at})
+		if err != nil {
+			return err
+		}
+		if at = done.Next; at.Done {
+			at = contract.ReapMark{}
+		}
+		if !timing.Wait(ctx, 3*time.Since(began)) {
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
 // measure is how many new messages four workers apply in batches of 500 in one turn, and
 // how long that took.
 func (c *contestant) measure(ctx context.Context, random *rand.Rand) (applied int, took time.Duration, err error) {
 	var all sync.WaitGroup
 	var mutex sync.Mutex
 	until, began := time.Now().Add(turn), time.Now()
+	if c.walked {
+		all.Go(func() {
+			if failed := c.walk(ctx, until); failed != nil {
+				mutex.Lock()
+				defer mutex.Unlock()
+				err = failed
+			}
+		})
+	}
 	for n := range 4 {
 		own := rand.New(rand.NewPCG(random.Uint64(), uint64(n)))
 		all.Go(func() {
@@ -198,6 +250,9 @@ func (c *contestant) apply(ctx context.Context, random *rand.Rand) (int, error) 
 			id = fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", random.Uint32(), random.IntN(1<<16), random.IntN(1<<12), random.IntN(1<<12), random.Int64N(1<<48))
 		}
 		marks[i] = contract.Mark{Scope: c.scope, ID: []byte(id), As: contract.Applied}
+		if c.aged {
+			marks[i].Age = now
+		}
 	}
 	b, verdicts, err := c.store.Queued().Begin(ctx, contract.TxOptions{}, marks)
 	if err != nil {

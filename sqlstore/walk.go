@@ -1,0 +1,76 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/semel-go/semel/contract"
+)
+
+// A call that may look at markersPerBlock times as many markers reads so many blocks of a
+// table, and no fewer than fewestBlocks: a block has some sixty to two hundred of them, most
+// are not due, and reading them costs little.
+const (
+	markersPerBlock = 32
+	fewestBlocks    = 16
+)
+
+// walk goes on with the walk of a pass through the table, round from where the last one
+// came to, and removes what is due in the next blocks.
+func (s *Store) walk(ctx context.Context, tx *sql.Tx, o contract.Reaping, done *contract.Reaped) error {
+	at := o.After
+	if at == (contract.ReapMark{}) {
+		rest := o.Rest.Microseconds()
+		if err := tx.QueryRowContext(ctx, s.postgres.Place, []byte(o.Consumer), rest).Scan(&at.Blocks, &at.Block, &at.At); err != nil {
+			return err
+		}
+		at.Left = at.Blocks
+	}
+	if at.Left > 0 {
+		if err := s.walkOn(ctx, tx, o, &at, done); err != nil {
+			return err
+		}
+	}
+	if at.Left <= 0 {
+		done.Next = contract.ReapMark{Done: true}
+	} else {
+		done.Next = at
+	}
+	if at.Left < 0 || at.ID != "" { // it need not begin, or these blocks hold more
+		return nil
+	}
+	to := sql.NullInt64{Int64: at.At, Valid: at.Left == 0}
+	_, err := tx.ExecContext(ctx, s.postgres.Walked, []byte(o.Consumer), at.Block, to)
+	return err
+}
+
+// walkOn removes what is due in the next blocks, and has the place be behind them or, if
+// they hold more than one call may look at, behind the last marker that it looked at.
+func (s *Store) walkOn(ctx context.Context, tx *sql.Tx, o contract.Reaping, at *contract.ReapMark, done *contract.Reaped) error {
+	past := at.Block + min(max(int64(o.Most/markersPerBlock), fewestBlocks), at.Left, at.Blocks-at.Block)
+	args := []any{[]byte(o.Consumer), fmt.Sprintf("(%d,0)", at.Block), fmt.Sprintf("(%d,0)", past), o.Most}
+	if at.ID != "" {
+		args[1] = at.ID
+	}
+	rows, err := tx.ExecContext(ctx, s.postgres.ReapRows, args...)
+	if err != nil {
+		return err
+	}
+	if done.Rows, err = rows.RowsAffected(); err != nil {
+		return err
+	}
+	var looked int64
+	var last sql.NullString
+	if err := tx.QueryRowContext(ctx, s.postgres.Reap, args...).Scan(&looked, &done.Markers, &last); err != nil {
+		return err
+	}
+	done.Kept = looked - done.Markers
+	if at.ID = last.String; at.ID == "" {
+		at.Left -= past - at.Block
+		if at.Block = past; past >= at.Blocks {
+			at.Block = 0
+		}
+	}
+	return nil
+}
