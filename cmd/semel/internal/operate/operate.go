@@ -27,6 +27,9 @@ type Box struct {
 	// Suppressor keeps rows from being worked on; it may be nil, and is asked for Suppress
 	// alone.
 	Suppressor contract.Suppressor
+	// CallKey is the idempotency key that the other side gets with the call for a row; empty
+	// where nobody can tell. It may be nil.
+	CallKey func(contract.StoredRow) string
 	// Markers tells of a conflict's first content; it may be nil.
 	Markers contract.MarkerReader
 	// Streams are the store's; nil if it keeps none.
@@ -84,6 +87,9 @@ func (b Box) Show(ctx context.Context, number int64, payload bool) (Detail, erro
 		return Detail{}, fmt.Errorf("store %s: acts on row %d: %w", b.Store, number, err)
 	}
 	detail := NewDetail(b.Store, rows[0], acts, payload)
+	if b.CallKey != nil {
+		detail.CallKey = b.CallKey(rows[0])
+	}
 	if b.Lines != nil && rows[0].Place > 0 {
 		if detail.Behind, err = b.Lines.First(ctx, number); err != nil {
 			return Detail{}, fmt.Errorf("store %s: row %d: what it waits for: %w", b.Store, number, err)
