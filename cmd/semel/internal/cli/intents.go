@@ -30,7 +30,9 @@ func intentsCommand(c *common) *cobra.Command {
 	for _, act := range acts {
 		ofOneSender(c, act)
 	}
-	return group("intents", "Show, send, resolve and suppress what senders send", append([]*cobra.Command{intentList(c), intentShow(c)}, acts...)...)
+	all := group("intents", "Show, send, resolve and suppress what senders send", append([]*cobra.Command{intentList(c), intentShow(c)}, acts...)...)
+	all.Long = "Show, send, resolve and suppress what senders send.\n\nAn intent is a row of its sender's inbox: semel inbox release ends the claim of\na process that stands still, and semel inbox discard closes one for good."
+	return all
 }
 
 // ofOneSender has --all of an act choose the intents of one sender: that of --consumer, or

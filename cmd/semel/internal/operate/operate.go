@@ -267,6 +267,9 @@ func (o Order) allows(row contract.StoredRow) error {
 		return nil
 	}
 	if _, legal := row.State.After(o.Verb.event()); !legal {
+		if why := o.runsAnyway(row.State); why != "" {
+			return fmt.Errorf("it is %s: %s: %w", row.State, why, semel.ErrState)
+		}
 		if row.State == contract.StateBlocked && o.Verb == Retry && row.Place > 0 {
 			return fmt.Errorf("it waits behind another message of its key, or of its partition; show names that, and skip lets it pass: %w", semel.ErrState)
 		}
@@ -293,6 +296,20 @@ func (o Order) allows(row contract.StoredRow) error {
 		}
 	}
 	return nil
+}
+
+// runsAnyway says why a row needs no act to be worked on, and what to do where it is not;
+// empty where it does.
+func (o Order) runsAnyway(state contract.RowState) string {
+	switch {
+	case o.Verb != Retry && o.Verb != Send:
+		return ""
+	case state == contract.StateReceived:
+		return "it is due without this, and whoever runs the consumer works on it"
+	case state == contract.StateInProgress:
+		return "who claimed it works on it; semel inbox release ends the claim of a process that stands still"
+	}
+	return ""
 }
 
 // neverRuns says why a row whose message has no identity of its own is not run
