@@ -8,6 +8,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/timing"
 	"github.com/semel-go/semel/internal/worker"
@@ -44,21 +45,16 @@ func (c *claim) call(ctx context.Context, a Attempt, call func(context.Context, 
 // eventOf is how a claim ends whose call returned this, and how the key stands then.
 func eventOf(err error) (contract.KeyEvent, contract.KeyState) {
 	var decided *semel.HandlerError
-	switch {
-	case err == nil:
-		return contract.KeyComplete, contract.KeyCompleted
-	case !errors.As(err, &decided):
+	switch calls.OutcomeOf(false, err) { // the rule of consumers
+	case contract.CallFailed:
+		return contract.KeyRelease, contract.KeyClaimed
+	case contract.CallUnknown:
 		return contract.KeyAbandon, contract.KeyClaimed
 	}
-	switch decided.Decision {
-	case semel.DecideRetry, semel.DecideUnmet:
-		return contract.KeyRelease, contract.KeyClaimed
-	case semel.DecideDuplicate:
+	if err == nil || errors.As(err, &decided) && decided.Decision == semel.DecideDuplicate {
 		return contract.KeyComplete, contract.KeyCompleted
-	case semel.DecidePermanent, semel.DecidePark, semel.DecideDiscard:
-		return contract.KeyFail, contract.KeyFailed
 	}
-	return contract.KeyAbandon, contract.KeyClaimed
+	return contract.KeyFail, contract.KeyFailed
 }
 
 // keep runs a call within its time-out while the lease is extended beside it, and ends its
@@ -79,7 +75,7 @@ func (c *claim) keep(ctx context.Context, call func(context.Context) error) (err
 		}
 	}()
 	if err = call(calling); err != nil && calling.Err() != nil {
-		err = fmt.Errorf("%w (%w)", err, context.Cause(calling))
+		err = semel.Unknown(fmt.Errorf("%w (%w)", err, context.Cause(calling))) // whatever it says, it came too late
 	}
 	return err
 }

@@ -129,3 +129,32 @@ func TestE3APersonDecides(t *testing.T) {
 		}
 	})
 }
+
+func TestTrapT77WhatIsUnknownWithinAnAnswerIsUnknown(t *testing.T) {
+	lost := errors.New("no answer came")
+	for name, call := range map[string]func(context.Context, leasedkey.Attempt) ([]byte, error){
+		"that waits": func(context.Context, leasedkey.Attempt) ([]byte, error) {
+			return nil, semel.RetryAfter(semel.Unknown(lost), time.Minute)
+		},
+		"that ends it": func(context.Context, leasedkey.Attempt) ([]byte, error) {
+			return nil, semel.Permanent(semel.Unknown(lost))
+		},
+		"that comes too late": func(ctx context.Context, _ leasedkey.Attempt) ([]byte, error) {
+			<-ctx.Done()
+			return nil, semel.Retry(ctx.Err())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := open(t, nil)
+				if a, err := b.do(call); err == nil || a.State != contract.KeyClaimed {
+					t.Errorf("it is %+v, %v", a, err)
+				}
+				pass(25 * time.Hour)
+				if a, err := b.do(well); !errors.Is(err, leasedkey.ErrInDoubt) || a.Called {
+					t.Errorf("after the window it is %+v, %v: called blindly", a, err)
+				}
+			})
+		})
+	}
+}

@@ -76,8 +76,9 @@ var ErrNotRecorded = errors.New("semel: the call was made, and its outcome is no
 // A call that returns nil has taken effect, and its result is kept (at most
 // contract.MaxKeyResult bytes). semel.Permanent, semel.Discard and semel.Park say that it did
 // not, and never will; semel.Retry and semel.RetryAfter that this attempt did not;
-// semel.Duplicate that it had before. After any other error, a panic among them, nobody knows. Do returns the error in each case, but nil
-// where another's call has ended.
+// semel.Duplicate that it had before. After any other error, a panic among them, and after one
+// that has semel.Unknown within or comes when Timeout has passed, nobody knows. Do returns the
+// error in each case, but nil where another's call has ended.
 //
 // An error of the store before the call means that nobody was called. contract.ErrClaimLost:
 // the call outlived its lease and another process has the key; nothing was recorded.
