@@ -28,18 +28,21 @@ func (c *claim) call(ctx context.Context, a Attempt, call func(context.Context, 
 		result, err = call(ctx, a)
 		return err
 	})
-	if err == nil && len(result) > contract.MaxKeyResult {
-		result, err = nil, fmt.Errorf("leasedkey: the call took effect, and its result of %d bytes is not kept, since that is more than %d", len(result), contract.MaxKeyResult)
-		return c.end(ctx, Answer{State: contract.KeyCompleted, Called: true}, contract.KeyComplete, err)
-	}
 	event, state := eventOf(err)
-	switch event {
-	case contract.KeyComplete:
-		err = nil // the other side may say that it had the call before
-	default:
-		result = nil
+	if event == contract.KeyComplete { // the other side may say that it had the call before
+		return c.complete(ctx, Answer{State: state, Called: true, Result: result})
 	}
-	return c.end(ctx, Answer{State: state, Called: true, Result: result}, event, err)
+	return c.end(ctx, Answer{State: state, Called: true}, event, err)
+}
+
+// complete ends a claim whose effect is there, also where its result is longer than what is
+// kept: it is left out then, and the error says so.
+func (c *claim) complete(ctx context.Context, a Answer) (Answer, error) {
+	var err error
+	if n := len(a.Result); n > contract.MaxKeyResult {
+		a.Result, err = nil, fmt.Errorf("leasedkey: the call took effect, and its result of %d bytes is not kept, since that is more than %d", n, contract.MaxKeyResult)
+	}
+	return c.end(ctx, a, contract.KeyComplete, err)
 }
 
 // eventOf is how a claim ends whose call returned this, and how the key stands then.

@@ -158,3 +158,29 @@ func TestTrapT77WhatIsUnknownWithinAnAnswerIsUnknown(t *testing.T) {
 		})
 	}
 }
+
+func TestALongResultOfWhatHappenedDoesNotKeepItInDoubt(t *testing.T) {
+	long := make([]byte, contract.MaxKeyResult+1)
+	synctest.Test(t, func(t *testing.T) {
+		b := inDoubt(t, 25*time.Hour, func(to *leasedkey.Config) {
+			to.Ask = func(context.Context, leasedkey.Attempt) (leasedkey.Finding, []byte, error) {
+				return leasedkey.Happened, long, nil
+			}
+		})
+		if a, err := b.do(well); err == nil || a.State != contract.KeyCompleted || a.Called || a.Result != nil {
+			t.Errorf("it is %+v, %v", a, err)
+		}
+		if a, err := b.do(well); err != nil || a.State != contract.KeyCompleted || a.Called {
+			t.Errorf("a copy is %+v, %v", a, err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		b := inDoubt(t, 25*time.Hour, nil)
+		if err := b.Resolve(t.Context(), "shop", "a", leasedkey.Happened, long); err == nil {
+			t.Error("it was resolved with a result that is not kept")
+		}
+		if err := b.Resolve(t.Context(), "shop", "a", leasedkey.Happened, nil); err != nil {
+			t.Errorf("at once after that it says %v", err)
+		}
+	})
+}

@@ -120,7 +120,7 @@ func (k *Keys) doubt(ctx context.Context, c *claim, a Attempt, call func(context
 	}
 	switch {
 	case asked == nil && finding == Happened:
-		return c.end(ctx, Answer{State: contract.KeyCompleted, Result: result}, contract.KeyComplete, nil)
+		return c.complete(ctx, Answer{State: contract.KeyCompleted, Result: result})
 	case asked == nil && finding == DidNotHappen:
 		return c.call(ctx, a, call)
 	}
@@ -132,8 +132,9 @@ func (k *Keys) doubt(ctx context.Context, c *claim, a Attempt, call func(context
 }
 
 // Resolve records what a person has found out of a request that is in doubt: that it
-// happened, with a result, or that it did not, so that it is called for anew. It refuses
-// with semel.ErrState if a process is calling, or the end is known.
+// happened, with a result of at most contract.MaxKeyResult bytes, or that it did not, so that
+// it is called for anew. It refuses with semel.ErrState if a process is calling, or the end is
+// known.
 func (k *Keys) Resolve(ctx context.Context, source, id string, f Finding, result []byte) error {
 	key := semel.Key{Consumer: k.config.Consumer, Source: source, ID: id}
 	ending := contract.KeyForget
@@ -144,6 +145,9 @@ func (k *Keys) Resolve(ctx context.Context, source, id string, f Finding, result
 		result = nil
 	default:
 		return errors.New("leasedkey: say whether it happened or not; what is unknown stays so by itself")
+	}
+	if len(result) > contract.MaxKeyResult {
+		return fmt.Errorf("leasedkey: the result has %d bytes, and at most %d are kept; nothing was recorded", len(result), contract.MaxKeyResult)
 	}
 	c := &claim{Keys: k, key: key, token: contract.NewToken()}
 	claimed, err := k.store.ClaimKey(ctx, contract.KeyClaim{Key: key, Token: c.token, Lease: k.config.Lease, Keep: k.config.Keep})
