@@ -19,10 +19,18 @@ type claim struct {
 	*Keys
 	key   semel.Key
 	token contract.Token
+	// until is when the lease surely lasts no longer, unless it is extended.
+	until time.Time
 }
 
-// call makes the call and records what became of it.
+var errOver = errors.New("leasedkey: the lease was over before the call; nobody was called")
+
+// call makes the call and records what became of it. Nobody is called when the lease is over,
+// since another may be calling: a store's answer was long on its way, or the process stood still.
 func (c *claim) call(ctx context.Context, a Attempt, call func(context.Context, Attempt) ([]byte, error)) (Answer, error) {
+	if !time.Now().Before(c.until) {
+		return c.end(ctx, Answer{State: contract.KeyClaimed}, contract.KeyRelease, errOver)
+	}
 	var result []byte
 	err := c.keep(ctx, func(ctx context.Context) (err error) {
 		result, err = call(ctx, a)
@@ -90,7 +98,7 @@ const extends = 3
 func (c *claim) extend(ctx context.Context, over <-chan struct{}, stop context.CancelCauseFunc) {
 	tick := time.NewTicker(c.config.Lease / extends)
 	defer tick.Stop()
-	for until := time.Now().Add(c.config.Lease); ; {
+	for {
 		select {
 		case <-over:
 			return
@@ -102,11 +110,12 @@ func (c *claim) extend(ctx context.Context, over <-chan struct{}, stop context.C
 		done()
 		switch {
 		case err == nil:
-			until = began.Add(c.config.Lease)
+			c.until = began.Add(c.config.Lease)
 		case errors.Is(err, contract.ErrClaimLost):
+			c.until = time.Time{}
 			stop(contract.ErrClaimLost)
 			return
-		case !time.Now().Before(until):
+		case !time.Now().Before(c.until):
 			stop(fmt.Errorf("the lease is over and could not be extended: %w", err))
 			return
 		}

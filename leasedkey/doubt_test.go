@@ -10,6 +10,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/leasedkey"
+	"github.com/semel-go/semel/memstore"
 )
 
 func unknown(context.Context, leasedkey.Attempt) ([]byte, error) {
@@ -183,4 +184,34 @@ func TestALongResultOfWhatHappenedDoesNotKeepItInDoubt(t *testing.T) {
 			t.Errorf("at once after that it says %v", err)
 		}
 	})
+}
+
+// lateAnswers is a store whose answers to claims take so long to come.
+type lateAnswers struct {
+	contract.KeyStore
+	late time.Duration
+}
+
+func (s lateAnswers) ClaimKey(ctx context.Context, c contract.KeyClaim) (contract.KeyAnswer, error) {
+	defer pass(s.late)
+	return s.KeyStore.ClaimKey(ctx, c)
+}
+
+func TestNobodyIsCalledUnderALeaseThatIsOver(t *testing.T) {
+	for late, called := range map[time.Duration]bool{59 * time.Second: true, time.Minute: false} {
+		synctest.Test(t, func(t *testing.T) {
+			keys, err := leasedkey.New(lateAnswers{memstore.NewKeys(), late}, config())
+			if err != nil {
+				t.Fatal(err)
+			}
+			calls := 0
+			a, err := keys.Do(t.Context(), leasedkey.Request{ID: "a"}, func(context.Context, leasedkey.Attempt) ([]byte, error) {
+				calls++
+				return nil, nil
+			})
+			if (calls > 0) != called || a.Called != called || (err == nil) != called {
+				t.Errorf("after %v it is %+v, %v, and %d calls", late, a, err, calls)
+			}
+		})
+	}
 }

@@ -80,11 +80,12 @@ var ErrNotRecorded = errors.New("semel: the call was made, and its outcome is no
 // that has semel.Unknown within or comes when Timeout has passed, nobody knows. Do returns the
 // error in each case, but nil where another's call has ended.
 //
-// An error of the store before the call means that nobody was called. contract.ErrClaimLost:
+// An error of the store before the call means that nobody was called, and so does one that says
+// that the lease was over before. contract.ErrClaimLost:
 // the call outlived its lease and another process has the key; nothing was recorded.
 func (k *Keys) Do(ctx context.Context, r Request, call func(ctx context.Context, a Attempt) ([]byte, error)) (Answer, error) {
 	key := semel.Key{Consumer: k.config.Consumer, Source: r.Source, ID: r.ID}
-	token := contract.NewToken()
+	token, asked := contract.NewToken(), time.Now()
 	claimed, err := k.store.ClaimKey(ctx, contract.KeyClaim{Key: key, Fingerprint: r.Fingerprint, Token: token, Lease: k.config.Lease, Keep: k.config.Keep})
 	if err != nil {
 		return Answer{}, fmt.Errorf("leasedkey: %w", err)
@@ -93,9 +94,10 @@ func (k *Keys) Do(ctx context.Context, r Request, call func(ctx context.Context,
 		return Answer{State: claimed.State, Left: claimed.Left, Result: claimed.Result}, nil
 	}
 	a := Attempt{
-		Key: key, IdempotencyKey: semel.NewMessage(key, nil).IdempotencyKey("call"), Number: claimed.Started, Unknown: claimed.Unknown(), Since: claimed.Since,
+		Key: key, IdempotencyKey: semel.NewMessage(key, nil).IdempotencyKey("call"), Number: claimed.Started, Unknown: claimed.Unknown(),
+		Since: claimed.Since + time.Since(asked), // the answer may have been long on its way
 	}
-	c := &claim{Keys: k, key: key, token: token}
+	c := &claim{Keys: k, key: key, token: token, until: asked.Add(k.config.Lease)}
 	if a.Unknown && k.forgotten(a.Since) {
 		return k.doubt(ctx, c, a, call)
 	}
