@@ -83,7 +83,8 @@ func RetryAfter(err error, d time.Duration) error {
 // consumer.Leased the row remembers that its outcome is unknown until it is known what
 // became of it, and after consumer.Provider.Window nobody calls blindly. There an error
 // that has no decision, and a panic, say the same; Retry and RetryAfter say that this
-// attempt had no effect, unless it is Unknown what they wrap.
+// attempt had no effect, unless it is Unknown what they wrap. Calls of leasedkey are
+// understood in the same way.
 func Unknown(err error) error {
 	if err == nil {
 		return nil

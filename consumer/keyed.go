@@ -10,6 +10,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/legible"
 )
 
 // KeyPolicy says how the keys of Keyed are kept.
@@ -119,8 +120,11 @@ func (s *keyed) durable(c *Config) error {
 	if degree != contract.Durable {
 		log = c.Logger.Warn
 	}
-	log("calls are claimed by leased keys: one at a time, at least once, under one idempotency key; what the store of the keys forgets is called for again",
-		"consumer", c.Name, "keys", degree.String(), "by", why, "kept", s.policy.Keep, "bearable", s.policy.MayForget)
+	told := []any{"consumer", c.Name, "keys", degree.String(), "by", why, "kept", legible.Span(s.policy.Keep)}
+	if s.policy.MayForget != "" {
+		told = append(told, "bearable", s.policy.MayForget)
+	}
+	log("calls are claimed by leased keys: one at a time, at least once, under one idempotency key; what the store of the keys forgets is called for again", told...)
 	return nil
 }
 
@@ -134,7 +138,7 @@ func (s *keyed) covers(ctx context.Context, c *Config, source contract.Source) e
 		return err
 	}
 	if err = within.covers(h); err == nil {
-		c.Logger.Info("keys are kept for longer than a copy can take to come", "consumer", c.Name, "kept", s.policy.Keep, "horizon", h.Late, "of", h.Why)
+		c.Logger.Info("keys are kept for longer than a copy can take to come", "consumer", c.Name, "kept", legible.Span(s.policy.Keep), "horizon", legible.Span(h.Late), "of", h.Why)
 	}
 	return err
 }

@@ -21,6 +21,8 @@ type keyedCall struct {
 	lease  time.Duration
 	token  contract.Token
 	answer contract.KeyAnswer
+	// asked is before the store was asked for it.
+	asked time.Time
 	// refused is why this key cannot be claimed, ever.
 	refused error
 	// outcome is what is known of the call. Of the pilot.
@@ -55,6 +57,7 @@ func (c *keyedCall) hold(asked time.Time) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	left := min(c.answer.Left, c.lease)
+	c.asked = asked
 	c.until = asked.Add(left)
 	c.timer = time.AfterFunc(left/extensions, c.extend)
 }
@@ -111,12 +114,16 @@ func (c *keyedCall) call(ctx context.Context, config *Config, lost func(error), 
 		lost(errKeyLost)
 		return errKeyLost
 	}
-	if c.answer.Unknown() && config.callRule().Forgotten(c.answer.Since) {
+	if c.answer.Unknown() && config.callRule().Forgotten(c.answer.Since+time.Since(c.asked)) {
 		c.outcome = contract.CallUnknown
-		if finding, err := config.doubt(ctx, c.answer.Since, m); err != nil {
+		switch finding, err := config.doubt(ctx, c.answer.Since, m); {
+		case err != nil:
 			return err
-		} else if finding == Happened {
+		case finding == Happened:
 			return nil
+		case !c.holds(lost): // it was lost while the other side was asked
+			lost(errKeyLost)
+			return errKeyLost
 		}
 	}
 	c.outcome = contract.CallUnknown

@@ -84,7 +84,8 @@ func (r Resolution) Fits() error {
 }
 
 // Resolver is an optional ability of an Inbox whose rows remember calls (Calls): to record
-// what became of those whose outcome is unknown. Acts are recorded as those of an Inbox.
+// what became of those whose outcome is unknown. Acts are recorded as those of an Inbox,
+// with the Resolution as their Result.
 // A Requeuer that is a Resolver refuses to requeue a row that was set aside with
 // semel.ReasonOutcomeUnknown, with semel.ErrState: nobody may repeat it blindly.
 type Resolver interface {

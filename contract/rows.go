@@ -85,7 +85,8 @@ type Act struct {
 	Verb string
 	// Who is never empty; Why may be refused when empty.
 	Who, Why string
-	// Result is set by the store: "done", or how it failed.
+	// Result is set by the store: "done", or how it failed; of an act of a Resolver, what
+	// was found out (Resolution).
 	Result string
 	Row    int64
 	// At is set by the store, by its clock.

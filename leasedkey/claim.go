@@ -8,6 +8,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/timing"
 	"github.com/semel-go/semel/internal/worker"
@@ -18,47 +19,53 @@ type claim struct {
 	*Keys
 	key   semel.Key
 	token contract.Token
+	// until is when the lease surely lasts no longer, unless it is extended.
+	until time.Time
 }
 
-// call makes the call and records what became of it.
+var errOver = errors.New("leasedkey: the lease was over before the call; nobody was called")
+
+// call makes the call and records what became of it. Nobody is called when the lease is over,
+// since another may be calling: a store's answer was long on its way, or the process stood still.
 func (c *claim) call(ctx context.Context, a Attempt, call func(context.Context, Attempt) ([]byte, error)) (Answer, error) {
+	if !time.Now().Before(c.until) {
+		return c.end(ctx, Answer{State: contract.KeyClaimed}, contract.KeyRelease, errOver)
+	}
 	var result []byte
 	err := c.keep(ctx, func(ctx context.Context) (err error) {
 		result, err = call(ctx, a)
 		return err
 	})
-	if err == nil && len(result) > contract.MaxKeyResult {
-		result, err = nil, fmt.Errorf("leasedkey: the call took effect, and its result of %d bytes is not kept, since that is more than %d", len(result), contract.MaxKeyResult)
-		return c.end(ctx, Answer{State: contract.KeyCompleted, Called: true}, contract.KeyComplete, err)
-	}
 	event, state := eventOf(err)
-	switch event {
-	case contract.KeyComplete:
-		err = nil // the other side may say that it had the call before
-	default:
-		result = nil
+	if event == contract.KeyComplete { // the other side may say that it had the call before
+		return c.complete(ctx, Answer{State: state, Called: true, Result: result})
 	}
-	return c.end(ctx, Answer{State: state, Called: true, Result: result}, event, err)
+	return c.end(ctx, Answer{State: state, Called: true}, event, err)
+}
+
+// complete ends a claim whose effect is there, also where its result is longer than what is
+// kept: it is left out then, and the error says so.
+func (c *claim) complete(ctx context.Context, a Answer) (Answer, error) {
+	var err error
+	if n := len(a.Result); n > contract.MaxKeyResult {
+		a.Result, err = nil, fmt.Errorf("leasedkey: the call took effect, and its result of %d bytes is not kept, since that is more than %d", n, contract.MaxKeyResult)
+	}
+	return c.end(ctx, a, contract.KeyComplete, err)
 }
 
 // eventOf is how a claim ends whose call returned this, and how the key stands then.
 func eventOf(err error) (contract.KeyEvent, contract.KeyState) {
 	var decided *semel.HandlerError
-	switch {
-	case err == nil:
-		return contract.KeyComplete, contract.KeyCompleted
-	case !errors.As(err, &decided):
+	switch calls.OutcomeOf(false, err) { // the rule of consumers
+	case contract.CallFailed:
+		return contract.KeyRelease, contract.KeyClaimed
+	case contract.CallUnknown:
 		return contract.KeyAbandon, contract.KeyClaimed
 	}
-	switch decided.Decision {
-	case semel.DecideRetry, semel.DecideUnmet:
-		return contract.KeyRelease, contract.KeyClaimed
-	case semel.DecideDuplicate:
+	if err == nil || errors.As(err, &decided) && decided.Decision == semel.DecideDuplicate {
 		return contract.KeyComplete, contract.KeyCompleted
-	case semel.DecidePermanent, semel.DecidePark, semel.DecideDiscard:
-		return contract.KeyFail, contract.KeyFailed
 	}
-	return contract.KeyAbandon, contract.KeyClaimed
+	return contract.KeyFail, contract.KeyFailed
 }
 
 // keep runs a call within its time-out while the lease is extended beside it, and ends its
@@ -79,7 +86,7 @@ func (c *claim) keep(ctx context.Context, call func(context.Context) error) (err
 		}
 	}()
 	if err = call(calling); err != nil && calling.Err() != nil {
-		err = fmt.Errorf("%w (%w)", err, context.Cause(calling))
+		err = semel.Unknown(fmt.Errorf("%w (%w)", err, context.Cause(calling))) // whatever it says, it came too late
 	}
 	return err
 }
@@ -91,7 +98,7 @@ const extends = 3
 func (c *claim) extend(ctx context.Context, over <-chan struct{}, stop context.CancelCauseFunc) {
 	tick := time.NewTicker(c.config.Lease / extends)
 	defer tick.Stop()
-	for until := time.Now().Add(c.config.Lease); ; {
+	for {
 		select {
 		case <-over:
 			return
@@ -103,11 +110,12 @@ func (c *claim) extend(ctx context.Context, over <-chan struct{}, stop context.C
 		done()
 		switch {
 		case err == nil:
-			until = began.Add(c.config.Lease)
+			c.until = began.Add(c.config.Lease)
 		case errors.Is(err, contract.ErrClaimLost):
+			c.until = time.Time{}
 			stop(contract.ErrClaimLost)
 			return
-		case !time.Now().Before(until):
+		case !time.Now().Before(c.until):
 			stop(fmt.Errorf("the lease is over and could not be extended: %w", err))
 			return
 		}

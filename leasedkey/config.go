@@ -27,7 +27,8 @@ type Config struct {
 	// Lease.
 	Timeout time.Duration
 	// Ask, if not nil, finds out whether an attempt whose outcome is unknown took effect,
-	// once Window has passed. It has Timeout.
+	// once Window has passed. It has Timeout. A result of more than contract.MaxKeyResult
+	// bytes is not kept; Do returns an error that says so, once.
 	Ask func(ctx context.Context, a Attempt) (Finding, []byte, error)
 	// MayForget says why it is bearable that the store may forget keys, and calls be made
 	// twice: without it a store that is volatile, or does not say, is refused.

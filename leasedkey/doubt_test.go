@@ -10,6 +10,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/leasedkey"
+	"github.com/semel-go/semel/memstore"
 )
 
 func unknown(context.Context, leasedkey.Attempt) ([]byte, error) {
@@ -128,4 +129,89 @@ func TestE3APersonDecides(t *testing.T) {
 			t.Errorf("what is completed is decided otherwise: %v", err)
 		}
 	})
+}
+
+func TestTrapT77WhatIsUnknownWithinAnAnswerIsUnknown(t *testing.T) {
+	lost := errors.New("no answer came")
+	for name, call := range map[string]func(context.Context, leasedkey.Attempt) ([]byte, error){
+		"that waits": func(context.Context, leasedkey.Attempt) ([]byte, error) {
+			return nil, semel.RetryAfter(semel.Unknown(lost), time.Minute)
+		},
+		"that ends it": func(context.Context, leasedkey.Attempt) ([]byte, error) {
+			return nil, semel.Permanent(semel.Unknown(lost))
+		},
+		"that comes too late": func(ctx context.Context, _ leasedkey.Attempt) ([]byte, error) {
+			<-ctx.Done()
+			return nil, semel.Retry(ctx.Err())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := open(t, nil)
+				if a, err := b.do(call); err == nil || a.State != contract.KeyClaimed {
+					t.Errorf("it is %+v, %v", a, err)
+				}
+				pass(25 * time.Hour)
+				if a, err := b.do(well); !errors.Is(err, leasedkey.ErrInDoubt) || a.Called {
+					t.Errorf("after the window it is %+v, %v: called blindly", a, err)
+				}
+			})
+		})
+	}
+}
+
+func TestALongResultOfWhatHappenedDoesNotKeepItInDoubt(t *testing.T) {
+	long := make([]byte, contract.MaxKeyResult+1)
+	synctest.Test(t, func(t *testing.T) {
+		b := inDoubt(t, 25*time.Hour, func(to *leasedkey.Config) {
+			to.Ask = func(context.Context, leasedkey.Attempt) (leasedkey.Finding, []byte, error) {
+				return leasedkey.Happened, long, nil
+			}
+		})
+		if a, err := b.do(well); err == nil || a.State != contract.KeyCompleted || a.Called || a.Result != nil {
+			t.Errorf("it is %+v, %v", a, err)
+		}
+		if a, err := b.do(well); err != nil || a.State != contract.KeyCompleted || a.Called {
+			t.Errorf("a copy is %+v, %v", a, err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		b := inDoubt(t, 25*time.Hour, nil)
+		if err := b.Resolve(t.Context(), "shop", "a", leasedkey.Happened, long); err == nil {
+			t.Error("it was resolved with a result that is not kept")
+		}
+		if err := b.Resolve(t.Context(), "shop", "a", leasedkey.Happened, nil); err != nil {
+			t.Errorf("at once after that it says %v", err)
+		}
+	})
+}
+
+// lateAnswers is a store whose answers to claims take so long to come.
+type lateAnswers struct {
+	contract.KeyStore
+	late time.Duration
+}
+
+func (s lateAnswers) ClaimKey(ctx context.Context, c contract.KeyClaim) (contract.KeyAnswer, error) {
+	defer pass(s.late)
+	return s.KeyStore.ClaimKey(ctx, c)
+}
+
+func TestNobodyIsCalledUnderALeaseThatIsOver(t *testing.T) {
+	for late, called := range map[time.Duration]bool{59 * time.Second: true, time.Minute: false} {
+		synctest.Test(t, func(t *testing.T) {
+			keys, err := leasedkey.New(lateAnswers{memstore.NewKeys(), late}, config())
+			if err != nil {
+				t.Fatal(err)
+			}
+			calls := 0
+			a, err := keys.Do(t.Context(), leasedkey.Request{ID: "a"}, func(context.Context, leasedkey.Attempt) ([]byte, error) {
+				calls++
+				return nil, nil
+			})
+			if (calls > 0) != called || a.Called != called || (err == nil) != called {
+				t.Errorf("after %v it is %+v, %v, and %d calls", late, a, err, calls)
+			}
+		})
+	}
 }

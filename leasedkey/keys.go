@@ -76,14 +76,16 @@ var ErrNotRecorded = errors.New("semel: the call was made, and its outcome is no
 // A call that returns nil has taken effect, and its result is kept (at most
 // contract.MaxKeyResult bytes). semel.Permanent, semel.Discard and semel.Park say that it did
 // not, and never will; semel.Retry and semel.RetryAfter that this attempt did not;
-// semel.Duplicate that it had before. After any other error, a panic among them, nobody knows. Do returns the error in each case, but nil
-// where another's call has ended.
+// semel.Duplicate that it had before. After any other error, a panic among them, and after one
+// that has semel.Unknown within or comes when Timeout has passed, nobody knows. Do returns the
+// error in each case, but nil where another's call has ended.
 //
-// An error of the store before the call means that nobody was called. contract.ErrClaimLost:
+// An error of the store before the call means that nobody was called, and so does one that says
+// that the lease was over before. contract.ErrClaimLost:
 // the call outlived its lease and another process has the key; nothing was recorded.
 func (k *Keys) Do(ctx context.Context, r Request, call func(ctx context.Context, a Attempt) ([]byte, error)) (Answer, error) {
 	key := semel.Key{Consumer: k.config.Consumer, Source: r.Source, ID: r.ID}
-	token := contract.NewToken()
+	token, asked := contract.NewToken(), time.Now()
 	claimed, err := k.store.ClaimKey(ctx, contract.KeyClaim{Key: key, Fingerprint: r.Fingerprint, Token: token, Lease: k.config.Lease, Keep: k.config.Keep})
 	if err != nil {
 		return Answer{}, fmt.Errorf("leasedkey: %w", err)
@@ -92,9 +94,10 @@ func (k *Keys) Do(ctx context.Context, r Request, call func(ctx context.Context,
 		return Answer{State: claimed.State, Left: claimed.Left, Result: claimed.Result}, nil
 	}
 	a := Attempt{
-		Key: key, IdempotencyKey: semel.NewMessage(key, nil).IdempotencyKey("call"), Number: claimed.Started, Unknown: claimed.Unknown(), Since: claimed.Since,
+		Key: key, IdempotencyKey: semel.NewMessage(key, nil).IdempotencyKey("call"), Number: claimed.Started, Unknown: claimed.Unknown(),
+		Since: claimed.Since + time.Since(asked), // the answer may have been long on its way
 	}
-	c := &claim{Keys: k, key: key, token: token}
+	c := &claim{Keys: k, key: key, token: token, until: asked.Add(k.config.Lease)}
 	if a.Unknown && k.forgotten(a.Since) {
 		return k.doubt(ctx, c, a, call)
 	}
@@ -119,7 +122,7 @@ func (k *Keys) doubt(ctx context.Context, c *claim, a Attempt, call func(context
 	}
 	switch {
 	case asked == nil && finding == Happened:
-		return c.end(ctx, Answer{State: contract.KeyCompleted, Result: result}, contract.KeyComplete, nil)
+		return c.complete(ctx, Answer{State: contract.KeyCompleted, Result: result})
 	case asked == nil && finding == DidNotHappen:
 		return c.call(ctx, a, call)
 	}
@@ -131,8 +134,9 @@ func (k *Keys) doubt(ctx context.Context, c *claim, a Attempt, call func(context
 }
 
 // Resolve records what a person has found out of a request that is in doubt: that it
-// happened, with a result, or that it did not, so that it is called for anew. It refuses
-// with semel.ErrState if a process is calling, or the end is known.
+// happened, with a result of at most contract.MaxKeyResult bytes, or that it did not, so that
+// it is called for anew. It refuses with semel.ErrState if a process is calling, or the end is
+// known.
 func (k *Keys) Resolve(ctx context.Context, source, id string, f Finding, result []byte) error {
 	key := semel.Key{Consumer: k.config.Consumer, Source: source, ID: id}
 	ending := contract.KeyForget
@@ -143,6 +147,9 @@ func (k *Keys) Resolve(ctx context.Context, source, id string, f Finding, result
 		result = nil
 	default:
 		return errors.New("leasedkey: say whether it happened or not; what is unknown stays so by itself")
+	}
+	if len(result) > contract.MaxKeyResult {
+		return fmt.Errorf("leasedkey: the result has %d bytes, and at most %d are kept; nothing was recorded", len(result), contract.MaxKeyResult)
 	}
 	c := &claim{Keys: k, key: key, token: contract.NewToken()}
 	claimed, err := k.store.ClaimKey(ctx, contract.KeyClaim{Key: key, Token: c.token, Lease: k.config.Lease, Keep: k.config.Keep})

@@ -90,6 +90,6 @@ func (s *Store) Resolve(ctx context.Context, number, revision int64, found contr
 		r.DueAt, r.CalledAt = s.now(), time.Time{}
 		r.CallsStarted, r.CallsFinished = 0, 0
 	}
-	s.record(a, number, "done")
+	s.record(a, number, found.String())
 	return nil
 }

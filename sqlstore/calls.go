@@ -104,7 +104,7 @@ func (s *Store) Resolve(ctx context.Context, number, revision int64, found contr
 		if err != nil {
 			return err
 		}
-		return s.record(ctx, tx, a, number, "done")
+		return s.record(ctx, tx, a, number, found.String())
 	}))
 }
 

@@ -138,7 +138,7 @@ func (s suite[Tx]) resolutions(t *T) {
 			t.must(h.resolve(r, contract.ResolvedNotDone))
 			h.wantCalls(r.Number, 0, 0)
 			h.wantOutcome("a", contract.Waiting)
-			h.wantActs(r.Number, "resolve done")
+			h.wantActs(r.Number, "resolve not-done")
 			h.works(r.Number)
 		})
 	}

@@ -44,7 +44,7 @@ func (a *Assembly) consumer(ctx context.Context, c *policy.Consumer, source cont
 			return a.answered(ctx, c, store, endpoint, a.config(c, source))
 		}
 		if !c.Handler.HTTP.NoKey {
-			a.tellWindow(c, "its message is parked, for semel inbox resolve")
+			a.tellWindow(c, "its message is parked, for semel "+boxOf(c)+" resolve")
 		}
 		return store.leased(func(ctx context.Context, _ consumer.Call, m *semel.Message) error { return endpoint.Handle(ctx, m) }, a.config(c, source))
 	}

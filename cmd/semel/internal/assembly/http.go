@@ -8,6 +8,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/httphandler"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
 )
 
 // caller is a handler that calls out.
@@ -43,4 +44,16 @@ func (a *Assembly) endpoint(c *policy.Consumer) (*httphandler.Handler, error) {
 	}
 	a.tellRisk(c)
 	return handler, nil
+}
+
+// CallKey is the idempotency key that an endpoint gets with the call for a row; empty where
+// the policy has no endpoint for it, or one that knows no keys.
+func (a *Assembly) CallKey(r contract.StoredRow) string {
+	c := a.policy.Consumer(r.Key.Consumer)
+	if c == nil || c.Handler.HTTP == nil || c.Handler.HTTP.NoKey || r.Message == nil || r.Surrogate {
+		return ""
+	}
+	m := *r.Message
+	m.Identity = r.Key
+	return httphandler.Key(&m, c.Sends())
 }

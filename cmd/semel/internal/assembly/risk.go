@@ -36,3 +36,11 @@ func (a *Assembly) tellWindow(c *policy.Consumer, ends string) {
 	}
 	a.options.Logger.Info("of a call whose outcome nobody knows: "+says, "consumer", c.Name)
 }
+
+// boxOf is the command that shows what waits for a consumer.
+func boxOf(c *policy.Consumer) string {
+	if c.Sends() {
+		return "intents"
+	}
+	return "inbox"
+}

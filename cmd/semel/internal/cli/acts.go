@@ -209,7 +209,7 @@ func byReason(counts map[semel.Reason]int) string {
 	})
 	var parts []string
 	for _, r := range reasons {
-		parts = append(parts, fmt.Sprintf("%d %s", counts[r], cmp.Or(legible.Printable(string(r)), "without a reason")))
+		parts = append(parts, fmt.Sprintf("%d %s", counts[r], cmp.Or(legible.Printable(string(r)), "not set aside")))
 	}
 	return strings.Join(parts, ", ")
 }

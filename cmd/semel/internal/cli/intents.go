@@ -30,7 +30,9 @@ func intentsCommand(c *common) *cobra.Command {
 	for _, act := range acts {
 		ofOneSender(c, act)
 	}
-	return group("intents", "Show, send, resolve and suppress what senders send", append([]*cobra.Command{intentList(c), rowShow(c)}, acts...)...)
+	all := group("intents", "Show, send, resolve and suppress what senders send", append([]*cobra.Command{intentList(c), intentShow(c)}, acts...)...)
+	all.Long = "Show, send, resolve and suppress what senders send.\n\nAn intent is a row of its sender's inbox: semel inbox release ends the claim of\na process that stands still, and semel inbox discard closes one for good."
+	return all
 }
 
 // ofOneSender has --all of an act choose the intents of one sender: that of --consumer, or
@@ -74,6 +76,11 @@ func sendersOf(p *policy.Policy) (names []string) {
 		}
 	}
 	return names
+}
+
+// intentShow shows an intent with its recipient, which is the key of its row.
+func intentShow(c *common) *cobra.Command {
+	return showCommand(c, "Show one intent and what was done to it", func(d *operate.Detail) { d.Recipient = d.KeyName() })
 }
 
 func intentList(c *common) *cobra.Command {
@@ -121,31 +128,36 @@ func (c *common) listIntents(ctx context.Context, a *assembly.Assembly, f contra
 			Count   int            `json:"count"`
 		}{views, count})
 	}
-	if err := show(c.Out, views, intentColumns(views), l.columns(c)); err != nil {
+	columns := l.columns(c)
+	if err := show(c.Out, views, intentColumns(views, columns == terminal.Unlimited), columns); err != nil {
 		return failed(err)
 	}
 	fmt.Fprintln(c.Err, counted(len(views), count, "intent"))
 	return nil
 }
 
-// intentColumns are those of the list of intents.
-func intentColumns(views []operate.View) []column[operate.View] {
+// intentColumns are those of the list of intents. What all have in common, and an id where
+// recipients tell them apart, is left out where the width is limited.
+func intentColumns(views []operate.View, wide bool) []column[operate.View] {
 	source := func(v operate.View) string { return v.Source }
 	kind := func(v operate.View) string { return v.Type }
+	purpose := func(v operate.View) string { return v.Subject }
 	some := func(text func(operate.View) string) bool {
 		return slices.ContainsFunc(views, func(v operate.View) bool { return text(v) != "" })
 	}
+	recipients := some(operate.View.KeyName)
 	return []column[operate.View]{
 		{terminal.Column{Title: "NUMBER"}, true, func(v operate.View) string { return fmt.Sprint(v.Number) }},
 		{terminal.Column{Title: "STORE"}, differ(views, storeOf), storeOf},
 		{terminal.Column{Title: "STATE"}, true, stateOf},
 		{terminal.Column{Title: "REASON", Flexible: true}, true, func(v operate.View) string { return string(v.Reason) }},
-		{terminal.Column{Title: "SENDER", Flexible: true}, true, consumerOf},
-		{terminal.Column{Title: "WRITTEN BY", Flexible: true}, true, source},
-		{terminal.Column{Title: "TYPE", Flexible: true}, some(kind), kind},
-		{terminal.Column{Title: "RECIPIENT", Flexible: true}, some(operate.View.KeyName), operate.View.KeyName},
-		{terminal.Column{Title: "ID", Flexible: true}, true, idOf},
-		{terminal.Column{Title: "WRITTEN"}, true, func(v operate.View) string { return moment(v.Received) }},
+		{terminal.Column{Title: "SENDER", Flexible: true}, wide || differ(views, consumerOf), consumerOf},
+		{terminal.Column{Title: "WRITTEN BY", Flexible: true}, wide || differ(views, source), source},
+		{terminal.Column{Title: "TYPE", Flexible: true}, wide && some(kind) || differ(views, kind), kind},
+		{terminal.Column{Title: "PURPOSE", Flexible: true}, wide && some(purpose) || differ(views, purpose), purpose},
+		{terminal.Column{Title: "RECIPIENT", Flexible: true}, recipients, operate.View.KeyName},
+		{terminal.Column{Title: "ID", Flexible: true}, wide || !recipients, idOf},
+		{terminal.Column{Title: "WRITTEN"}, true, func(v operate.View) string { return received(v, wide) }},
 		{terminal.Column{Title: "LAST ERROR", Flexible: true}, true, func(v operate.View) string { return v.Last }},
 	}
 }

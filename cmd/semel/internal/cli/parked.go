@@ -16,11 +16,16 @@ func parkedCommand(c *common) *cobra.Command {
 
 // rowShow shows one row with its history.
 func rowShow(c *common) *cobra.Command {
+	return showCommand(c, "Show one message and what was done to it", func(*operate.Detail) {})
+}
+
+// showCommand shows a row, to which tell may add what is known of its kind alone.
+func showCommand(c *common, short string, tell func(*operate.Detail)) *cobra.Command {
 	var store string
 	var payload bool
 	cmd := &cobra.Command{
 		Use:   "show NUMBER",
-		Short: "Show one message and what was done to it",
+		Short: short,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usage("give one row number; ls shows them")
@@ -37,10 +42,13 @@ func rowShow(c *common) *cobra.Command {
 				return err
 			}
 			defer c.close(a)
-			detail, err := boxOf(a.Stores[0]).Show(cmd.Context(), numbers[0], payload)
+			box := boxOf(a.Stores[0])
+			box.CallKey = a.CallKey
+			detail, err := box.Show(cmd.Context(), numbers[0], payload)
 			if err != nil {
 				return failed(err)
 			}
+			tell(&detail)
 			if c.json {
 				return writeJSON(c.Out, detail)
 			}

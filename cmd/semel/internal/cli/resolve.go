@@ -37,6 +37,7 @@ not-` + done + ` it is due at once, as if no call had been made for it.`,
 		},
 	}
 	cmd.Flags().StringVar(&outcome, "outcome", "", "what you found out: "+done+" or not-"+done)
+	complete(cmd, "outcome", []string{done, "not-" + done})
 	cmd.Flags().BoolVar(&all, "all", false, "all that the filters choose, instead of numbers")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would be done")
 	recordFlags(cmd, &who, &why)

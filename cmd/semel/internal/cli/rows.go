@@ -13,6 +13,14 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
+// given is the name of a field that only some messages have: empty without a value.
+func given(name, value string) string {
+	if value == "" {
+		return ""
+	}
+	return name
+}
+
 // ofVersion is the name of a field that only messages with a version have.
 func ofVersion(v operate.View, name string) string {
 	if v.Version == 0 {
@@ -87,7 +95,10 @@ func writeDetail(w io.Writer, d operate.Detail) error {
 		{"consumer", d.Consumer},
 		{"source", d.Source},
 		{"id", idOf(d.View)},
+		{given("idempotency key", d.CallKey), d.CallKey},
 		{"type", d.Type},
+		{given("recipient", d.Recipient), d.Recipient},
+		{given("subject", d.Subject), d.Subject},
 		{ofVersion(d.View, "stream"), d.StreamName()},
 		{ofVersion(d.View, "version"), versionOf(d.View)},
 		{"key", keyOf(d.View)},

@@ -65,9 +65,12 @@ func (h *Handler) request(ctx context.Context, m *semel.Message, now time.Time) 
 	return request, nil
 }
 
-// keyOf is the idempotency key of the call.
-func (h *Handler) keyOf(m *semel.Message) string {
-	if h.config.Intents {
+func (h *Handler) keyOf(m *semel.Message) string { return Key(m, h.config.Intents) }
+
+// Key is the idempotency key of the call for m, which has its Identity; intent says that it
+// is one, which may have a key of its own.
+func Key(m *semel.Message, intent bool) string {
+	if intent {
 		return m.IntentKey(step)
 	}
 	return m.IdempotencyKey(step)

@@ -27,6 +27,9 @@ type Box struct {
 	// Suppressor keeps rows from being worked on; it may be nil, and is asked for Suppress
 	// alone.
 	Suppressor contract.Suppressor
+	// CallKey is the idempotency key that the other side gets with the call for a row; empty
+	// where nobody can tell. It may be nil.
+	CallKey func(contract.StoredRow) string
 	// Markers tells of a conflict's first content; it may be nil.
 	Markers contract.MarkerReader
 	// Streams are the store's; nil if it keeps none.
@@ -84,6 +87,9 @@ func (b Box) Show(ctx context.Context, number int64, payload bool) (Detail, erro
 		return Detail{}, fmt.Errorf("store %s: acts on row %d: %w", b.Store, number, err)
 	}
 	detail := NewDetail(b.Store, rows[0], acts, payload)
+	if b.CallKey != nil {
+		detail.CallKey = b.CallKey(rows[0])
+	}
 	if b.Lines != nil && rows[0].Place > 0 {
 		if detail.Behind, err = b.Lines.First(ctx, number); err != nil {
 			return Detail{}, fmt.Errorf("store %s: row %d: what it waits for: %w", b.Store, number, err)
@@ -261,6 +267,9 @@ func (o Order) allows(row contract.StoredRow) error {
 		return nil
 	}
 	if _, legal := row.State.After(o.Verb.event()); !legal {
+		if why := o.runsAnyway(row.State); why != "" {
+			return fmt.Errorf("it is %s: %s: %w", row.State, why, semel.ErrState)
+		}
 		if row.State == contract.StateBlocked && o.Verb == Retry && row.Place > 0 {
 			return fmt.Errorf("it waits behind another message of its key, or of its partition; show names that, and skip lets it pass: %w", semel.ErrState)
 		}
@@ -287,6 +296,20 @@ func (o Order) allows(row contract.StoredRow) error {
 		}
 	}
 	return nil
+}
+
+// runsAnyway says why a row needs no act to be worked on, and what to do where it is not;
+// empty where it does.
+func (o Order) runsAnyway(state contract.RowState) string {
+	switch {
+	case o.Verb != Retry && o.Verb != Send:
+		return ""
+	case state == contract.StateReceived:
+		return "it is due without this, and whoever runs the consumer works on it"
+	case state == contract.StateInProgress:
+		return "who claimed it works on it; semel inbox release ends the claim of a process that stands still"
+	}
+	return ""
 }
 
 // neverRuns says why a row whose message has no identity of its own is not run

@@ -24,6 +24,7 @@ type View struct {
 	ID        string            `json:"id"`
 	IDBase64  string            `json:"id_base64,omitempty"`
 	Type      string            `json:"type"`
+	Subject   string            `json:"subject,omitempty"`
 	// Stream and Version are its place in its stream, if it has one.
 	Stream       string `json:"stream,omitempty"`
 	StreamBase64 string `json:"stream_base64,omitempty"`
@@ -74,7 +75,7 @@ func NewView(store string, r contract.StoredRow) View {
 	}
 	if m := r.Message; m != nil {
 		v.Key, v.KeyBase64 = text(string(m.Key))
-		v.Type, v.Topic, v.Partition, v.Offset = m.Type(), m.Topic, m.Origin.Partition, m.Origin.Offset
+		v.Type, v.Subject, v.Topic, v.Partition, v.Offset = m.Type(), m.Subject(), m.Topic, m.Origin.Partition, m.Origin.Offset
 	}
 	return v
 }
@@ -114,6 +115,10 @@ func text(s string) (plain, encoded string) {
 // were asked for.
 type Detail struct {
 	View
+	// Recipient is an intent's, where it was asked for as one.
+	Recipient string `json:"recipient,omitempty"`
+	// CallKey is the idempotency key that the other side gets, where one is known.
+	CallKey string `json:"idempotency_key,omitempty"`
 	// FirstContent is set for a conflict, where it is known.
 	FirstContent *FirstView `json:"first_content,omitempty"`
 	// Behind is the row that this one waits for; 0 if it waits for none of its line.

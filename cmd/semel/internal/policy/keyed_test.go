@@ -73,3 +73,18 @@ func TestAConsumerWhoseClaimsAreLeasedKeys(t *testing.T) {
 		t.Error(faults)
 	}
 }
+
+func TestNoRemedyOfLeasedKeysIsToPark(t *testing.T) {
+	for name, edit := range map[string][2]string{
+		"dead_letter": {"lanes: none", "dead_letter: {topic: dead}"},
+		"on_conflict": {"on_conflict: halt", "on_conflict: dead_letter"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := strings.Replace(keyedPolicy, edit[0], edit[1], 1)
+			_, faults := Parse("semel.yaml", []byte(text), func(string) (string, bool) { return "x", true })
+			if len(faults) != 1 || strings.Contains(faults[0].Remedy, "park") || !strings.Contains(faults[0].Remedy, "halt") {
+				t.Errorf("it says %v; there is no inbox in which something could be parked", faults)
+			}
+		})
+	}
+}

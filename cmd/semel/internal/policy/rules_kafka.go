@@ -137,11 +137,15 @@ func (r rules) deadLetters(s *Source) {
 		return
 	}
 	endings := r.deadLetterEndings()
+	without, instead := "remove it, and let messages be parked in the store", "write park: the message is kept in the store"
+	if r.keyed() { // where nothing can be parked
+		without, instead = "remove it, and write halt where an ending is dead_letter", "write halt, or skip for otherwise"
+	}
 	switch place := r.consumer.DeadLetter; {
 	case s.Kafka == nil && place != nil:
-		r.refuse("dead_letter", "a source of this kind keeps no dead letters", "remove it, and let messages be parked in the store")
+		r.refuse("dead_letter", "a source of this kind keeps no dead letters", without)
 	case s.Kafka == nil:
-		r.refuseAll(endings, "a source of this kind keeps no dead letters", "write park: the message is kept in the store")
+		r.refuseAll(endings, "a source of this kind keeps no dead letters", instead)
 	case place == nil:
 		r.refuseAll(endings, "nothing says where dead letters go", "add dead_letter: {topic: …} at the consumer, or write park")
 	case len(endings) == 0:

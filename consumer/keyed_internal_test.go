@@ -1,0 +1,50 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
+// claimedLongAgo is a key of which an earlier call has an unknown outcome, first made so long
+// before it was claimed.
+func claimedLongAgo(since time.Duration) *keyedCall {
+	c := &keyedCall{lease: time.Hour, answer: contract.KeyAnswer{State: contract.KeyClaimed, Left: time.Hour, Started: 2, Since: since}}
+	c.hold(time.Now())
+	return c
+}
+
+func TestTrapT77TheWindowOfAKeyPassesAlsoAfterItsClaim(t *testing.T) {
+	for _, wait := range []time.Duration{0, 2 * time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			c := claimedLongAgo(23*time.Hour + 58*time.Minute)
+			defer c.letGo()
+			<-time.After(wait) // as a process that stands still
+			called := false
+			config := &Config{Provider: Provider{Window: 24 * time.Hour}, Timeout: time.Minute}
+			err := c.call(t.Context(), config, func(error) {}, nil, func() error { called = true; return nil })
+			if called != (wait == 0) || called == (err != nil) {
+				t.Errorf("after %v more it is called: %v, %v", wait, called, err)
+			}
+		})
+	}
+}
+
+func TestNobodyIsCalledUnderAKeyThatWasLostWhileTheOtherSideWasAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := claimedLongAgo(25 * time.Hour)
+		config := &Config{Timeout: time.Minute, Provider: Provider{Window: 24 * time.Hour, Ask: func(context.Context, *semel.Message) (Finding, error) {
+			c.letGo() // as the lease ends when another has it
+			return DidNotHappen, nil
+		}}}
+		err := c.call(t.Context(), config, func(error) {}, nil, func() error { t.Error("called"); return nil })
+		if !errors.Is(err, contract.ErrClaimLost) {
+			t.Errorf("it says %v", err)
+		}
+	})
+}
