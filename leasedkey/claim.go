@@ -18,10 +18,16 @@ type claim struct {
 	*Keys
 	key   semel.Key
 	token contract.Token
+	// until is when the lease surely lasts no longer. Beside a call it belongs to who
+	// extends.
+	until time.Time
 }
 
-// call makes the call and records what became of it.
+// call makes the call, unless the lease may be over, and records what became of it.
 func (c *claim) call(ctx context.Context, a Attempt, call func(context.Context, Attempt) ([]byte, error)) (Answer, error) {
+	if !time.Now().Before(c.until) {
+		return c.end(ctx, Answer{State: contract.KeyClaimed}, contract.KeyRelease, fmt.Errorf("leasedkey: nobody was called, since the lease may be over: %w", contract.ErrClaimLost))
+	}
 	var result []byte
 	err := c.keep(ctx, func(ctx context.Context) (err error) {
 		result, err = call(ctx, a)
@@ -87,27 +93,29 @@ func (c *claim) keep(ctx context.Context, call func(context.Context) error) (err
 // extends is how often in a lease it is extended.
 const extends = 3
 
-// extend extends the lease until the call is over.
+// extend extends the lease until the call is over. No time is taken to last for longer than
+// the store has said, whatever was done under the claim before this call.
 func (c *claim) extend(ctx context.Context, over <-chan struct{}, stop context.CancelCauseFunc) {
 	tick := time.NewTicker(c.config.Lease / extends)
 	defer tick.Stop()
-	for until := time.Now().Add(c.config.Lease); ; {
+	for {
 		select {
 		case <-over:
 			return
 		case <-tick.C:
+		case <-time.After(time.Until(c.until)):
 		}
 		began := time.Now()
-		ask, done := context.WithTimeout(context.WithoutCancel(ctx), c.config.Lease/extends)
+		ask, done := context.WithTimeout(context.WithoutCancel(ctx), min(c.config.Lease/extends, time.Until(c.until)))
 		err := c.store.ExtendKey(ask, c.key, c.token, c.config.Lease)
 		done()
 		switch {
 		case err == nil:
-			until = began.Add(c.config.Lease)
+			c.until = began.Add(c.config.Lease)
 		case errors.Is(err, contract.ErrClaimLost):
 			stop(contract.ErrClaimLost)
 			return
-		case !time.Now().Before(until):
+		case !time.Now().Before(c.until):
 			stop(fmt.Errorf("the lease is over and could not be extended: %w", err))
 			return
 		}

@@ -83,7 +83,7 @@ var ErrNotRecorded = errors.New("semel: the call was made, and its outcome is no
 // the call outlived its lease and another process has the key; nothing was recorded.
 func (k *Keys) Do(ctx context.Context, r Request, call func(ctx context.Context, a Attempt) ([]byte, error)) (Answer, error) {
 	key := semel.Key{Consumer: k.config.Consumer, Source: r.Source, ID: r.ID}
-	token := contract.NewToken()
+	token, asked := contract.NewToken(), time.Now()
 	claimed, err := k.store.ClaimKey(ctx, contract.KeyClaim{Key: key, Fingerprint: r.Fingerprint, Token: token, Lease: k.config.Lease, Keep: k.config.Keep})
 	if err != nil {
 		return Answer{}, fmt.Errorf("leasedkey: %w", err)
@@ -94,7 +94,7 @@ func (k *Keys) Do(ctx context.Context, r Request, call func(ctx context.Context,
 	a := Attempt{
 		Key: key, IdempotencyKey: semel.NewMessage(key, nil).IdempotencyKey("call"), Number: claimed.Started, Unknown: claimed.Unknown(), Since: claimed.Since,
 	}
-	c := &claim{Keys: k, key: key, token: token}
+	c := &claim{Keys: k, key: key, token: token, until: asked.Add(k.config.Lease)}
 	if a.Unknown && k.forgotten(a.Since) {
 		return k.doubt(ctx, c, a, call)
 	}

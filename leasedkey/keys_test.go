@@ -44,11 +44,12 @@ func (b *bench) failing(f func(op string) error) {
 
 func (b *bench) fault(op string) error {
 	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	if b.fail == nil {
+	fail := b.fail
+	b.mutex.Unlock()
+	if fail == nil {
 		return nil
 	}
-	return b.fail(op)
+	return fail(op)
 }
 
 func (b *bench) called(n int) int {
