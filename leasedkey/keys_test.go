@@ -187,6 +187,22 @@ func TestB7EachAttemptHasTheSameKey(t *testing.T) {
 	}
 }
 
+func TestLaw10AnotherContentUnderTheSameKeyIsAConflict(t *testing.T) {
+	b := open(t, nil)
+	for n, sum := range []byte{7, 7, 8} {
+		want := contract.KeyCompleted
+		if sum == 8 {
+			want = contract.KeyConflict
+		}
+		f := semel.Fingerprint{Version: 1}
+		f.Sum[0] = sum
+		a, err := b.Do(t.Context(), leasedkey.Request{Source: "shop", ID: "a", Fingerprint: f}, well)
+		if err != nil || a.State != want || a.Called != (n == 0) || sum == 8 && a.Result != nil {
+			t.Errorf("with content %d it is %+v, %v", sum, a, err)
+		}
+	}
+}
+
 func TestACallThatPanicsLeavesAnUnknownOutcome(t *testing.T) {
 	b := open(t, nil)
 	a, err := b.do(func(context.Context, leasedkey.Attempt) ([]byte, error) { panic("card 4711") })

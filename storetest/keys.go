@@ -302,10 +302,10 @@ func keyContents(run runKeyCase) {
 		other := c
 		other.Token, other.Fingerprint.Sum[15] = contract.NewToken(), 9
 		for _, when := range []string{"under way", "ended"} {
-			if a := h.ask(other); a.State != contract.KeyConflict {
-				h.t.Errorf("%s it is %v", when, a.State)
+			if a := h.ask(other); a.State != contract.KeyConflict || len(a.Result) > 0 {
+				h.t.Errorf("%s it is %v, with the result %q", when, a.State, a.Result)
 			}
-			h.t.must(h.end("a", c.Token, contract.KeyComplete, ""))
+			h.t.must(h.end("a", c.Token, contract.KeyComplete, "of the other content"))
 		}
 		other.Fingerprint.Version = 2
 		if a := h.ask(other); a.State != contract.KeyCompleted {
