@@ -78,6 +78,26 @@ func TestJ4WhatAServerIsWorth(t *testing.T) {
 	}
 }
 
+func TestJ4AClusterIsWorthWhatItsWorstNodeIs(t *testing.T) {
+	t.Parallel()
+	nodes := services.StartRedisCluster(t)
+	c := client(t, rueidis.ClientOption{InitAddress: []string{nodes[0].Address()}})
+	keeps := func(n *services.Redis, file string) { run(t, c.Nodes()[n.Address()], "CONFIG", "SET", "appendonly", file) }
+	for _, n := range nodes {
+		keeps(n, "yes")
+	}
+	if d, why := store(t, c, redisstore.Options{}).Durable(); d != contract.DurableButSeconds {
+		t.Errorf("where each keeps its file it is %v, %q", d, why)
+	}
+	for _, n := range nodes {
+		keeps(n, "no")
+		if d, why := store(t, c, redisstore.Options{}).Durable(); d != contract.Volatile || !strings.Contains(why, n.Address()) {
+			t.Errorf("where %s keeps none it is %v, %q", n.Address(), d, why)
+		}
+		keeps(n, "yes")
+	}
+}
+
 func TestAStoreThatIsNamedWronglyIsRefused(t *testing.T) {
 	t.Parallel()
 	c := at(t, services.StartRedis(t))
@@ -139,7 +159,9 @@ func TestWhatAnotherProgramPutThereIsNotTouched(t *testing.T) {
 	s := store(t, c, redisstore.Options{})
 	run(t, c, "SET", "semel:billing:shop:text", "somebody's")
 	run(t, c, "HSET", "semel:billing:shop:hash", "a", "b")
-	for _, id := range []string{"text", "hash"} {
+	newer := "\x02" + strings.Repeat("of a newer release", 10)
+	run(t, c, "SET", "semel:billing:shop:newer", newer)
+	for _, id := range []string{"text", "hash", "newer"} {
 		a := claim(id)
 		_, err := s.ClaimKey(t.Context(), a)
 		if err == nil || s.Classify(err) != contract.ClassPermanent || !strings.Contains(err.Error(), "choose another Prefix") {
@@ -149,8 +171,10 @@ func TestWhatAnotherProgramPutThereIsNotTouched(t *testing.T) {
 			t.Errorf("%s is ended", id)
 		}
 	}
-	if got, err := c.Do(t.Context(), c.B().Get().Key("semel:billing:shop:text").Build()).ToString(); err != nil || got != "somebody's" {
-		t.Errorf("it is %q, %v", got, err)
+	for id, is := range map[string]string{"text": "somebody's", "newer": newer} {
+		if got, err := c.Do(t.Context(), c.B().Get().Key("semel:billing:shop:"+id).Build()).ToString(); err != nil || got != is {
+			t.Errorf("%s is %q, %v", id, got, err)
+		}
 	}
 }
 
