@@ -261,6 +261,13 @@ func keyDoubts(run runKeyCase) {
 		_, a = h.want("a", contract.KeyClaimed)
 		h.counts(a, 3, 1, true)
 	})
+	run("trap_119_so_does_one_that_was_extended", "An extension does not shorten the time for which the key is kept: after its lease the attempt is still known.", func(h *keys) {
+		token, _ := h.want("a", contract.KeyClaimed)
+		h.t.must(h.Store.ExtendKey(h.t.context(), keyOf("a"), token, keyLease))
+		h.Pass(h.t, keyLease+keyLease/2)
+		_, a := h.want("a", contract.KeyClaimed)
+		h.counts(a, 2, 0, true)
+	})
 	run("trap_T76_an_abandoned_claim_leaves_one_too", "A call that was given up leaves an unknown outcome at once.", func(h *keys) {
 		token, _ := h.want("a", contract.KeyClaimed)
 		h.t.must(h.end("a", token, contract.KeyAbandon, ""))
