@@ -115,6 +115,40 @@ func TestKeyedConsumersAndTheDead(t *testing.T) {
 		}
 		made.want(t, "a", 1)
 	})
+	bubble(t, "law_5_nobody_calls_whose_claim_was_answered_after_its_lease", func(t *testing.T) {
+		keys, made, late := &flaky{KeyStore: memstore.NewKeys()}, newCalled(), true
+		keys.fault = func(step string, after bool) error {
+			if step == "claim" && after && late {
+				late = false
+				pass(4 * time.Second)
+				diesHolding(t, keys.KeyStore, "m0", 30*time.Second)
+			}
+			return nil
+		}
+		c := keyedConfigOf(newListSource(numbered("m", 1)...))
+		c.Inbox.Lease = 3 * time.Second
+		began := time.Now()
+		counts := runs(t, consumer.Keyed(keys, keptKeys), func(_ context.Context, _ consumer.Call, m *semel.Message) error {
+			if made.call(m); time.Since(began) < 34*time.Second {
+				t.Errorf("it is called for after %v, while another has the key", time.Since(began))
+			}
+			return nil
+		}, c)
+		if counts.Applied != 1 {
+			t.Errorf("%+v", counts)
+		}
+		made.want(t, "m0", 1)
+	})
+	bubble(t, "E3_a_handler_that_panics_leaves_an_unknown_outcome", func(t *testing.T) {
+		keys := memstore.NewKeys()
+		g := bury(t, message("a", ""))
+		c := keyedConfig(g)
+		c.Retry.Attempts = 1
+		counts := runs(t, consumer.Keyed(keys, keptKeys), func(context.Context, consumer.Call, *semel.Message) error { panic("x") }, c)
+		if a := keyOf(t, keys, "a"); counts.DeadLettered != 1 || !a.Unknown() {
+			t.Errorf("%+v, and its key is %+v", counts, a)
+		}
+	})
 	bubble(t, "law_5_a_late_answer_changes_nothing", func(t *testing.T) {
 		keys, made := &flaky{KeyStore: memstore.NewKeys()}, newCalled()
 		frozen := true

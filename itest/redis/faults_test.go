@@ -48,23 +48,24 @@ func TestJ4WhatAServerIsWorth(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		settings []string
-		hide     bool
+		hide     []string
 		want     contract.Durability
 	}{
-		"each write is on disk":              {[]string{"appendonly yes", "appendfsync always"}, false, contract.Durable},
-		"each second":                        {[]string{"appendonly yes", "appendfsync everysec"}, false, contract.DurableButSeconds},
-		"trap_118_no append-only file":       {nil, false, contract.Volatile},
-		"trap_118_keys are evicted":          {[]string{"appendonly yes", "appendfsync always", "maxmemory 100mb", "maxmemory-policy allkeys-lru"}, false, contract.Volatile},
-		"a service that hides its settings":  {[]string{"appendonly yes", "appendfsync always"}, true, contract.DurabilityUnknown},
-		"one that hides, and has no file":    {nil, true, contract.Volatile},
-		"no eviction, and a bound on memory": {[]string{"appendonly yes", "appendfsync always", "maxmemory 100mb"}, false, contract.Durable},
+		"each write is on disk":              {[]string{"appendonly yes", "appendfsync always"}, nil, contract.Durable},
+		"each second":                        {[]string{"appendonly yes", "appendfsync everysec"}, nil, contract.DurableButSeconds},
+		"trap_118_no append-only file":       {nil, nil, contract.Volatile},
+		"trap_118_keys are evicted":          {[]string{"appendonly yes", "appendfsync always", "maxmemory 100mb", "maxmemory-policy allkeys-lru"}, nil, contract.Volatile},
+		"a service that hides its settings":  {[]string{"appendonly yes", "appendfsync always"}, []string{"-config"}, contract.DurabilityUnknown},
+		"one that hides, and has no file":    {nil, []string{"-config"}, contract.Volatile},
+		"no eviction, and a bound on memory": {[]string{"appendonly yes", "appendfsync always", "maxmemory 100mb"}, nil, contract.Durable},
+		"a service that hides all of it":     {[]string{"appendonly yes", "appendfsync always"}, []string{"-config", "-info"}, contract.DurabilityUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := services.StartRedis(t, c.settings...)
 			o := rueidis.ClientOption{InitAddress: []string{server.Address()}}
-			if c.hide {
-				run(t, at(t, server), "ACL", "SETUSER", "default", "-config")
+			if c.hide != nil {
+				run(t, at(t, server), append([]string{"ACL", "SETUSER", "default"}, c.hide...)...)
 			}
 			s := store(t, client(t, o), redisstore.Options{})
 			if d, why := s.Durable(); d != c.want || why == "" {
@@ -82,7 +83,9 @@ func TestJ4AClusterIsWorthWhatItsWorstNodeIs(t *testing.T) {
 	t.Parallel()
 	nodes := services.StartRedisCluster(t)
 	c := client(t, rueidis.ClientOption{InitAddress: []string{nodes[0].Address()}})
-	keeps := func(n *services.Redis, file string) { run(t, c.Nodes()[n.Address()], "CONFIG", "SET", "appendonly", file) }
+	keeps := func(n *services.Redis, file string) {
+		run(t, c.Nodes()[n.Address()], "CONFIG", "SET", "appendonly", file)
+	}
 	for _, n := range nodes {
 		keeps(n, "yes")
 	}
