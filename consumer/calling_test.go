@@ -123,7 +123,9 @@ func TestHandlersThatCallAndThenWrite(t *testing.T) {
 			store, a := &refusing{Store: memstore.New(), class: class}, &asked{}
 			store.left.Store(2)
 			received(t, store.Store, 1)
-			counts := callsThen(t, store, a.call, addAnswer, callingConfig())
+			c := callingConfig()
+			c.Provider.Window = consumer.WindowNever // an answer that is here is no unknown outcome
+			counts := callsThen(t, store, a.call, addAnswer, c)
 			if counts.Inbox.Applied != 1 || a.calls["m0"] != 1 || effect(t, store.Store, "m0") != "1" || store.left.Load() >= 0 {
 				t.Errorf("%+v, %v", counts.Inbox, a.calls)
 			}
@@ -219,9 +221,10 @@ func TestAProcessThatDiesBetweenCallAndCommit(t *testing.T) {
 }
 
 func TestACallWhoseAnswerWasNotApplied(t *testing.T) {
-	for name, call := range map[string]func() error{
-		"its_answer_was_lost":        func() error { return errTest },
-		"its_answer_was_not_applied": func() error { return nil },
+	for name, fails := range map[string]struct{ call, apply error }{
+		"its_answer_was_lost":                {errTest, nil},
+		"its_answer_was_not_applied":         {nil, errTest},
+		"its_answer_was_not_applied_for_now": {nil, semel.Retry(errTest)}, // which says nothing of the call
 	} {
 		bubble(t, "E3_after_the_window_nobody_calls_again_when_"+name, func(t *testing.T) {
 			store, calls, c := memstore.New(), 0, callingConfig()
@@ -230,8 +233,8 @@ func TestACallWhoseAnswerWasNotApplied(t *testing.T) {
 			c.Timeout, c.Provider.Window = time.Second, time.Second+time.Millisecond
 			counts := callsThen(t, store, func(context.Context, *semel.Message) (int64, error) {
 				calls++
-				return 1, call()
-			}, func(context.Context, *memstore.Tx, int64, *semel.Message) error { return errTest }, c)
+				return 1, fails.call
+			}, func(context.Context, *memstore.Tx, int64, *semel.Message) error { return fails.apply }, c)
 			if r := row(t, store, "m0"); calls != 1 || counts.Inbox.Parked != 1 || r.Reason != semel.ReasonOutcomeUnknown {
 				t.Errorf("%d calls, %+v, %+v", calls, counts.Inbox, r)
 			}

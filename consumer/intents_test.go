@@ -135,6 +135,43 @@ func TestIntents(t *testing.T) {
 			t.Errorf("%+v", all)
 		}
 	})
+	bubble(t, "E1_C14_what_tells_intents_apart_and_what_no_header_replaces", func(t *testing.T) {
+		store := memstore.New()
+		w := intentsOf(t, store)
+		cause := semel.NewMessage(semel.Key{Consumer: "bill/ing", Source: "shop", ID: "m0"}, nil)
+		write := func(all ...semel.Intent) error {
+			return inTransaction(t, store, func(tx *memstore.Tx) error { return w.Write(t.Context(), tx, cause, all...) })
+		}
+		ann, bob := mail(cause), mail(cause)
+		bob.Recipient = "bob"
+		for i := range cause.Causation() {
+			ann.Headers = append(ann.Headers, semel.Header{Name: cause.Causation()[i].Name, Value: []byte("forged")})
+		}
+		ann.Headers = append(ann.Headers, semel.Header{Name: "tenant", Value: []byte("1")})
+		if err := write(ann, bob); err != nil {
+			t.Fatal(err)
+		}
+		var sent []*semel.Message
+		if err := sender(t, store, "mailer", &sent, nil).Work(t.Context()); err != nil || len(sent) != 2 {
+			t.Fatal(err, len(sent))
+		}
+		for _, m := range sent {
+			if m.Identity.Source != "bill%2Fing" {
+				t.Errorf("its source is %q", m.Identity.Source)
+			}
+			for _, h := range m.Headers {
+				if string(h.Value) == "forged" {
+					t.Errorf("the header %s is not the cause's", h.Name)
+				}
+			}
+		}
+		other := ann
+		other.Headers = append(semel.Headers{}, ann.Headers...)
+		other.Headers[len(other.Headers)-1].Value = []byte("2")
+		if err := write(other); !errors.Is(err, semel.ErrIntent) {
+			t.Errorf("another header is the same content: %v", err)
+		}
+	})
 	bubble(t, "E4_what_is_written_suppressed_is_not_sent", func(t *testing.T) {
 		store := memstore.New()
 		w := intentsOf(t, store)

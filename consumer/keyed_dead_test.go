@@ -75,6 +75,80 @@ func TestKeyedConsumersAndTheDead(t *testing.T) {
 		made.want(t, "m0", 1)
 		made.want(t, "m1", 1)
 	})
+	bubble(t, "law_5_a_call_ends_with_a_lease_that_nobody_can_extend", func(t *testing.T) {
+		keys, away := &flaky{KeyStore: memstore.NewKeys()}, true
+		keys.fault = func(step string, _ bool) error {
+			if step == "extend" && away {
+				return errKeysAway
+			}
+			return nil
+		}
+		c := keyedConfigOf(newListSource(numbered("m", 1)...))
+		c.Inbox.Lease, c.Timeout = 3*time.Second, time.Minute
+		counts := runs(t, consumer.Keyed(keys, keptKeys), func(ctx context.Context, _ consumer.Call, m *semel.Message) error {
+			if !away {
+				return nil
+			}
+			began := time.Now()
+			<-ctx.Done()
+			if took := time.Since(began); took > 3*time.Second || !errors.Is(context.Cause(ctx), contract.ErrClaimLost) {
+				t.Errorf("its context ended after %v: %v", took, context.Cause(ctx))
+			}
+			away = false
+			return ctx.Err()
+		}, c)
+		if counts.Applied != 1 {
+			t.Errorf("%+v", counts)
+		}
+	})
+	bubble(t, "E3_an_answer_that_says_no_speaks_for_all_calls_under_the_key", func(t *testing.T) {
+		keys, made := memstore.NewKeys(), newCalled()
+		diesHolding(t, keys, "a", time.Second)
+		pass(time.Minute)
+		g := bury(t, message("a", ""))
+		counts := runs(t, consumer.Keyed(keys, keptKeys), func(_ context.Context, _ consumer.Call, m *semel.Message) error {
+			made.call(m)
+			return semel.Permanent(errTest)
+		}, keyedConfig(g))
+		if a := keyOf(t, keys, "a"); counts.DeadLettered != 1 || a.State != contract.KeyFailed {
+			t.Errorf("%+v, and its key is %v, unknown %t", counts, a.State, a.Unknown())
+		}
+		made.want(t, "a", 1)
+	})
+	bubble(t, "law_5_nobody_calls_whose_claim_was_answered_after_its_lease", func(t *testing.T) {
+		keys, made, late := &flaky{KeyStore: memstore.NewKeys()}, newCalled(), true
+		keys.fault = func(step string, after bool) error {
+			if step == "claim" && after && late {
+				late = false
+				pass(4 * time.Second)
+				diesHolding(t, keys.KeyStore, "m0", 30*time.Second)
+			}
+			return nil
+		}
+		c := keyedConfigOf(newListSource(numbered("m", 1)...))
+		c.Inbox.Lease = 3 * time.Second
+		began := time.Now()
+		counts := runs(t, consumer.Keyed(keys, keptKeys), func(_ context.Context, _ consumer.Call, m *semel.Message) error {
+			if made.call(m); time.Since(began) < 34*time.Second {
+				t.Errorf("it is called for after %v, while another has the key", time.Since(began))
+			}
+			return nil
+		}, c)
+		if counts.Applied != 1 {
+			t.Errorf("%+v", counts)
+		}
+		made.want(t, "m0", 1)
+	})
+	bubble(t, "E3_a_handler_that_panics_leaves_an_unknown_outcome", func(t *testing.T) {
+		keys := memstore.NewKeys()
+		g := bury(t, message("a", ""))
+		c := keyedConfig(g)
+		c.Retry.Attempts = 1
+		counts := runs(t, consumer.Keyed(keys, keptKeys), func(context.Context, consumer.Call, *semel.Message) error { panic("x") }, c)
+		if a := keyOf(t, keys, "a"); counts.DeadLettered != 1 || !a.Unknown() {
+			t.Errorf("%+v, and its key is %+v", counts, a)
+		}
+	})
 	bubble(t, "law_5_a_late_answer_changes_nothing", func(t *testing.T) {
 		keys, made := &flaky{KeyStore: memstore.NewKeys()}, newCalled()
 		frozen := true

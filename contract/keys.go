@@ -95,7 +95,8 @@ type KeyAnswer struct {
 	Started, Finished int
 	// Since is how long ago the first claim of the key was made.
 	Since time.Duration
-	// Result is what KeyEnding.Result kept.
+	// Result is what KeyEnding.Result kept, of KeyCompleted and KeyFailed: nobody gets that of
+	// another content.
 	Result []byte
 }
 

@@ -19,17 +19,15 @@ type claim struct {
 	*Keys
 	key   semel.Key
 	token contract.Token
-	// until is when the lease surely lasts no longer, unless it is extended.
+	// until is when the lease surely lasts no longer. Beside a call it belongs to who
+	// extends.
 	until time.Time
 }
 
-var errOver = errors.New("leasedkey: the lease was over before the call; nobody was called")
-
-// call makes the call and records what became of it. Nobody is called when the lease is over,
-// since another may be calling: a store's answer was long on its way, or the process stood still.
+// call makes the call, unless the lease may be over, and records what became of it.
 func (c *claim) call(ctx context.Context, a Attempt, call func(context.Context, Attempt) ([]byte, error)) (Answer, error) {
 	if !time.Now().Before(c.until) {
-		return c.end(ctx, Answer{State: contract.KeyClaimed}, contract.KeyRelease, errOver)
+		return c.end(ctx, Answer{State: contract.KeyClaimed}, contract.KeyRelease, fmt.Errorf("leasedkey: nobody was called, since the lease may be over: %w", contract.ErrClaimLost))
 	}
 	var result []byte
 	err := c.keep(ctx, func(ctx context.Context) (err error) {
@@ -94,7 +92,8 @@ func (c *claim) keep(ctx context.Context, call func(context.Context) error) (err
 // extends is how often in a lease it is extended.
 const extends = 3
 
-// extend extends the lease until the call is over.
+// extend extends the lease until the call is over. No time is taken to last for longer than
+// the store has said, whatever was done under the claim before this call.
 func (c *claim) extend(ctx context.Context, over <-chan struct{}, stop context.CancelCauseFunc) {
 	tick := time.NewTicker(c.config.Lease / extends)
 	defer tick.Stop()
@@ -103,9 +102,10 @@ func (c *claim) extend(ctx context.Context, over <-chan struct{}, stop context.C
 		case <-over:
 			return
 		case <-tick.C:
+		case <-time.After(time.Until(c.until)):
 		}
 		began := time.Now()
-		ask, done := context.WithTimeout(context.WithoutCancel(ctx), c.config.Lease/extends)
+		ask, done := context.WithTimeout(context.WithoutCancel(ctx), min(c.config.Lease/extends, time.Until(c.until)))
 		err := c.store.ExtendKey(ask, c.key, c.token, c.config.Lease)
 		done()
 		switch {

@@ -104,6 +104,19 @@ func TestE3TheOtherSideIsAsked(t *testing.T) {
 
 var errPanic = errors.New("it panics")
 
+func TestE3APersonDecidesOnlyWhatIsThere(t *testing.T) {
+	b := open(t, nil)
+	if err := b.Resolve(t.Context(), "shop", "a", leasedkey.Happened, nil); !errors.Is(err, semel.ErrState) {
+		t.Errorf("what nobody asked for is decided: %v", err)
+	}
+	_, _ = b.do(func(_ context.Context, a leasedkey.Attempt) ([]byte, error) {
+		if a.Number != 1 {
+			t.Errorf("the first attempt is number %d, so that a decision on nothing has left a key", a.Number)
+		}
+		return nil, nil
+	})
+}
+
 func TestE3APersonDecides(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := inDoubt(t, 48*time.Hour, nil)

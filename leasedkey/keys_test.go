@@ -44,11 +44,12 @@ func (b *bench) failing(f func(op string) error) {
 
 func (b *bench) fault(op string) error {
 	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	if b.fail == nil {
+	fail := b.fail
+	b.mutex.Unlock()
+	if fail == nil {
 		return nil
 	}
-	return b.fail(op)
+	return fail(op)
 }
 
 func (b *bench) called(n int) int {
@@ -183,6 +184,22 @@ func TestB7EachAttemptHasTheSameKey(t *testing.T) {
 	})
 	if len(keys) != 2 {
 		t.Error("another source has the same key")
+	}
+}
+
+func TestLaw10AnotherContentUnderTheSameKeyIsAConflict(t *testing.T) {
+	b := open(t, nil)
+	for n, sum := range []byte{7, 7, 8} {
+		want := contract.KeyCompleted
+		if sum == 8 {
+			want = contract.KeyConflict
+		}
+		f := semel.Fingerprint{Version: 1}
+		f.Sum[0] = sum
+		a, err := b.Do(t.Context(), leasedkey.Request{Source: "shop", ID: "a", Fingerprint: f}, well)
+		if err != nil || a.State != want || a.Called != (n == 0) || sum == 8 && a.Result != nil {
+			t.Errorf("with content %d it is %+v, %v", sum, a, err)
+		}
 	}
 }
 

@@ -261,6 +261,13 @@ func keyDoubts(run runKeyCase) {
 		_, a = h.want("a", contract.KeyClaimed)
 		h.counts(a, 3, 1, true)
 	})
+	run("trap_119_so_does_one_that_was_extended", "An extension does not shorten the time for which the key is kept: after its lease the attempt is still known.", func(h *keys) {
+		token, _ := h.want("a", contract.KeyClaimed)
+		h.t.must(h.Store.ExtendKey(h.t.context(), keyOf("a"), token, keyLease))
+		h.Pass(h.t, keyLease+keyLease/2)
+		_, a := h.want("a", contract.KeyClaimed)
+		h.counts(a, 2, 0, true)
+	})
 	run("trap_T76_an_abandoned_claim_leaves_one_too", "A call that was given up leaves an unknown outcome at once.", func(h *keys) {
 		token, _ := h.want("a", contract.KeyClaimed)
 		h.t.must(h.end("a", token, contract.KeyAbandon, ""))
@@ -302,10 +309,10 @@ func keyContents(run runKeyCase) {
 		other := c
 		other.Token, other.Fingerprint.Sum[15] = contract.NewToken(), 9
 		for _, when := range []string{"under way", "ended"} {
-			if a := h.ask(other); a.State != contract.KeyConflict {
-				h.t.Errorf("%s it is %v", when, a.State)
+			if a := h.ask(other); a.State != contract.KeyConflict || len(a.Result) > 0 {
+				h.t.Errorf("%s it is %v, with the result %q", when, a.State, a.Result)
 			}
-			h.t.must(h.end("a", c.Token, contract.KeyComplete, ""))
+			h.t.must(h.end("a", c.Token, contract.KeyComplete, "of the other content"))
 		}
 		other.Fingerprint.Version = 2
 		if a := h.ask(other); a.State != contract.KeyCompleted {

@@ -43,7 +43,10 @@ func (k *Key) Claim(c *contract.KeyClaim, stands bool, now int64) (a contract.Ke
 }
 
 func (k *Key) answer(s contract.KeyState, now int64) contract.KeyAnswer {
-	a := contract.KeyAnswer{State: s, Started: k.Started, Finished: k.Finished, Since: micro(max(now-k.First, 0)), Result: k.Result}
+	a := contract.KeyAnswer{State: s, Started: k.Started, Finished: k.Finished, Since: micro(max(now-k.First, 0))}
+	if s == contract.KeyCompleted || s == contract.KeyFailed {
+		a.Result = k.Result
+	}
 	if s == contract.KeyClaimed || s == contract.KeyHeld && k.Ended == 0 {
 		a.Left = micro(max(k.Until-now, 0))
 	}

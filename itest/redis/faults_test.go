@@ -48,23 +48,24 @@ func TestJ4WhatAServerIsWorth(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		settings []string
-		hide     bool
+		hide     []string
 		want     contract.Durability
 	}{
-		"each write is on disk":              {[]string{"appendonly yes", "appendfsync always"}, false, contract.Durable},
-		"each second":                        {[]string{"appendonly yes", "appendfsync everysec"}, false, contract.DurableButSeconds},
-		"trap_118_no append-only file":       {nil, false, contract.Volatile},
-		"trap_118_keys are evicted":          {[]string{"appendonly yes", "appendfsync always", "maxmemory 100mb", "maxmemory-policy allkeys-lru"}, false, contract.Volatile},
-		"a service that hides its settings":  {[]string{"appendonly yes", "appendfsync always"}, true, contract.DurabilityUnknown},
-		"one that hides, and has no file":    {nil, true, contract.Volatile},
-		"no eviction, and a bound on memory": {[]string{"appendonly yes", "appendfsync always", "maxmemory 100mb"}, false, contract.Durable},
+		"each write is on disk":              {[]string{"appendonly yes", "appendfsync always"}, nil, contract.Durable},
+		"each second":                        {[]string{"appendonly yes", "appendfsync everysec"}, nil, contract.DurableButSeconds},
+		"trap_118_no append-only file":       {nil, nil, contract.Volatile},
+		"trap_118_keys are evicted":          {[]string{"appendonly yes", "appendfsync always", "maxmemory 100mb", "maxmemory-policy allkeys-lru"}, nil, contract.Volatile},
+		"a service that hides its settings":  {[]string{"appendonly yes", "appendfsync always"}, []string{"-config"}, contract.DurabilityUnknown},
+		"one that hides, and has no file":    {nil, []string{"-config"}, contract.Volatile},
+		"no eviction, and a bound on memory": {[]string{"appendonly yes", "appendfsync always", "maxmemory 100mb"}, nil, contract.Durable},
+		"a service that hides all of it":     {[]string{"appendonly yes", "appendfsync always"}, []string{"-config", "-info"}, contract.DurabilityUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := services.StartRedis(t, c.settings...)
 			o := rueidis.ClientOption{InitAddress: []string{server.Address()}}
-			if c.hide {
-				run(t, at(t, server), "ACL", "SETUSER", "default", "-config")
+			if c.hide != nil {
+				run(t, at(t, server), append([]string{"ACL", "SETUSER", "default"}, c.hide...)...)
 			}
 			s := store(t, client(t, o), redisstore.Options{})
 			if d, why := s.Durable(); d != c.want || why == "" {
@@ -75,6 +76,28 @@ func TestJ4WhatAServerIsWorth(t *testing.T) {
 				t.Errorf("declared durable, it is %v, and tells %v", d, c.want)
 			}
 		})
+	}
+}
+
+func TestJ4AClusterIsWorthWhatItsWorstNodeIs(t *testing.T) {
+	t.Parallel()
+	nodes := services.StartRedisCluster(t)
+	c := client(t, rueidis.ClientOption{InitAddress: []string{nodes[0].Address()}})
+	keeps := func(n *services.Redis, file string) {
+		run(t, c.Nodes()[n.Address()], "CONFIG", "SET", "appendonly", file)
+	}
+	for _, n := range nodes {
+		keeps(n, "yes")
+	}
+	if d, why := store(t, c, redisstore.Options{}).Durable(); d != contract.DurableButSeconds {
+		t.Errorf("where each keeps its file it is %v, %q", d, why)
+	}
+	for _, n := range nodes {
+		keeps(n, "no")
+		if d, why := store(t, c, redisstore.Options{}).Durable(); d != contract.Volatile || !strings.Contains(why, n.Address()) {
+			t.Errorf("where %s keeps none it is %v, %q", n.Address(), d, why)
+		}
+		keeps(n, "yes")
 	}
 }
 
@@ -139,7 +162,9 @@ func TestWhatAnotherProgramPutThereIsNotTouched(t *testing.T) {
 	s := store(t, c, redisstore.Options{})
 	run(t, c, "SET", "semel:billing:shop:text", "somebody's")
 	run(t, c, "HSET", "semel:billing:shop:hash", "a", "b")
-	for _, id := range []string{"text", "hash"} {
+	newer := "\x02" + strings.Repeat("of a newer release", 10)
+	run(t, c, "SET", "semel:billing:shop:newer", newer)
+	for _, id := range []string{"text", "hash", "newer"} {
 		a := claim(id)
 		_, err := s.ClaimKey(t.Context(), a)
 		if err == nil || s.Classify(err) != contract.ClassPermanent || !strings.Contains(err.Error(), "choose another Prefix") {
@@ -149,8 +174,10 @@ func TestWhatAnotherProgramPutThereIsNotTouched(t *testing.T) {
 			t.Errorf("%s is ended", id)
 		}
 	}
-	if got, err := c.Do(t.Context(), c.B().Get().Key("semel:billing:shop:text").Build()).ToString(); err != nil || got != "somebody's" {
-		t.Errorf("it is %q, %v", got, err)
+	for id, is := range map[string]string{"text": "somebody's", "newer": newer} {
+		if got, err := c.Do(t.Context(), c.B().Get().Key("semel:billing:shop:"+id).Build()).ToString(); err != nil || got != is {
+			t.Errorf("%s is %q, %v", id, got, err)
+		}
 	}
 }
 

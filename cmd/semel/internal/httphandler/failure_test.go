@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -41,6 +42,12 @@ func TestAnswersThatDoNotComeWhole(t *testing.T) {
 		_, _ = io.WriteString(w, "x")
 		panic(http.ErrAbortHandler)
 	}
+	breaksLate := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", strconv.Itoa(mostRead+100))
+		_, _ = w.Write(make([]byte, mostRead))
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}
 	const short = 200 * time.Millisecond
 	for name, c := range map[string]struct {
 		answer http.HandlerFunc
@@ -51,6 +58,7 @@ func TestAnswersThatDoNotComeWhole(t *testing.T) {
 		"an_answer_that_never_ends":                         {begins(200, "100"), "no whole answer within 200ms", short},
 		"a_refusal_that_never_ends":                         {begins(400, "100"), "no whole answer within 200ms", short},
 		"E3_a_handler_that_dies_in_its_answer":              {breaks, "the connection ended before the answer did", 0},
+		"E3_a_handler_that_dies_after_a_MiB":                {breaksLate, "the connection ended before the answer did", 0},
 		"E3_a_handler_that_dies_before_its_answer":          {raw(""), "the connection ended before the answer did", 0},
 		"a_handler_that_dies_in_its_headers":                {raw("HTTP/1.1 200 OK\r\nContent-"), "no answer of HTTP", 0},
 		"garbage":                                           {raw(hidden + " is no answer\r\n\r\n"), "no answer of HTTP", 0},
@@ -182,6 +190,17 @@ func TestAnEndpointThatIsAway(t *testing.T) {
 			t.Errorf("%d calls for 2 attempts", n)
 		}
 	})
+}
+
+func TestWhatCouldNotBeWrittenWasNotSent(t *testing.T) {
+	here, there := net.Pipe()
+	_ = there.Close()
+	conn := &counted{Conn: here}
+	var c call
+	c.conn.Store(conn)
+	if n, err := conn.Write([]byte("POST")); n != 0 || err == nil || c.sent() {
+		t.Errorf("%d bytes, %v, and it counts as sent: %t", n, err, c.sent())
+	}
 }
 
 // closing closes each connection while it is kept, so that the next call may notice it

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/semel-go/semel"
 )
@@ -30,5 +31,33 @@ func TestCallsWithoutAKey(t *testing.T) {
 				t.Errorf("the key %q was sent", key)
 			}
 		})
+	}
+}
+
+func TestWhatAStatusMeansForACallThatMayBeLost(t *testing.T) {
+	h := handlerOf(t, "http://localhost:1", func(c *Config) { c.NoKey, c.MayBeLost = true, true })
+	t.Run("E5_only_what_says_that_nothing_was_done_is_made_again", func(t *testing.T) {
+		for status := 300; status < 600; status++ {
+			want := semel.DecidePermanent
+			switch status {
+			case 408, 409, 425, 429, 501, 503, 505, 511:
+				want = semel.DecideRetry
+			default:
+				if status >= 500 {
+					want = semel.DecideUnknown
+				}
+			}
+			d, _ := decided(t, h.judge(answer{status: status, header: http.Header{}}, time.Now()))
+			if d.Decision != want {
+				t.Errorf("%d: %v, want %v", status, d.Decision, want)
+			}
+		}
+	})
+}
+
+func TestNoProxyIsAsked(t *testing.T) {
+	// net/http reads the environment once in a process, so that it cannot be set here.
+	if handlerOf(t, "http://localhost:1").transport.Proxy != nil {
+		t.Error("a proxy hears calls, their keys and their credentials")
 	}
 }

@@ -105,13 +105,15 @@ func TestWhatAnAnswerMayNotHave(t *testing.T) {
 			in(`{"statement":"put","params":{"n":1,"yes":true,"any":0,"note":1}}`):               "parameter note is no text",
 			in(strings.Split(strings.Repeat(book+"\n", MostEffects+1), "\n")[:MostEffects+1]...): "more than 1000 effects",
 		} {
-			all, err := effectsOf(t, Postgres()).Read([]byte(answer))
-			var decided *semel.HandlerError
-			if all != nil || !errors.As(err, &decided) || decided.Decision != semel.DecidePermanent || decided.Reason != semel.ReasonBadEffects || !strings.Contains(err.Error(), says) {
-				t.Errorf("%.200s: %v, %v", answer, all, err)
-			}
-			if err != nil && strings.Contains(err.Error(), secret) {
-				t.Errorf("the error shows what was answered: %v", err)
+			for _, d := range []Dialect{SQLite(), Postgres()} {
+				all, err := effectsOf(t, d).Read([]byte(answer))
+				var decided *semel.HandlerError
+				if all != nil || !errors.As(err, &decided) || decided.Decision != semel.DecidePermanent || decided.Reason != semel.ReasonBadEffects || !strings.Contains(err.Error(), says) {
+					t.Errorf("%.200s on %s: %v, %v", answer, d.Name, all, err)
+				}
+				if err != nil && strings.Contains(err.Error(), secret) {
+					t.Errorf("the error shows what was answered: %v", err)
+				}
 			}
 		}
 	})

@@ -1,0 +1,135 @@
+package leasedkey_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/leasedkey"
+)
+
+// away is what a store says that cannot be reached.
+func away(string) error { return errors.New("it is away") }
+
+// untilEnded is a call that notes when its context ends, and why.
+func untilEnded(at *time.Time, why *error) func(context.Context, leasedkey.Attempt) ([]byte, error) {
+	return func(ctx context.Context, _ leasedkey.Attempt) ([]byte, error) {
+		<-ctx.Done()
+		*at, *why = time.Now(), context.Cause(ctx)
+		return nil, ctx.Err()
+	}
+}
+
+func TestLaw5ACallEndsWithItsLease(t *testing.T) {
+	longer := func(c *leasedkey.Config) { c.Timeout = 50 * time.Second } // of a lease of a minute
+	for name, open := range map[string]func(t *testing.T) *bench{
+		"B11_whose_claim_was_answered_late": func(t *testing.T) *bench {
+			b := open(t, longer)
+			b.failing(func(op string) error {
+				if op == "key-after" {
+					pass(40 * time.Second)
+					b.failing(away)
+				}
+				return nil
+			})
+			return b
+		},
+		"B11_after_the_other_side_was_asked_for_a_long_time": func(t *testing.T) *bench {
+			b := inDoubt(t, 48*time.Hour, func(c *leasedkey.Config) {
+				longer(c)
+				c.Ask = func(context.Context, leasedkey.Attempt) (leasedkey.Finding, []byte, error) {
+					pass(49 * time.Second)
+					return leasedkey.DidNotHappen, nil, nil
+				}
+			})
+			b.failing(func(op string) error {
+				if op == "key-after" {
+					b.failing(away)
+				}
+				return nil
+			})
+			return b
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := open(t)
+				claimed := time.Now()
+				var ended time.Time
+				var why error
+				_, _ = b.do(untilEnded(&ended, &why))
+				if took := ended.Sub(claimed); took > time.Minute {
+					t.Errorf("its context ended %v after its claim, whose lease was a minute (%v)", took, why)
+				}
+			})
+		})
+	}
+	t.Run("B11_of_which_the_store_says_that_it_is_anothers", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			b := open(t, longer)
+			claimed := time.Now()
+			var ended time.Time
+			var why error
+			a, err := b.do(func(ctx context.Context, at leasedkey.Attempt) ([]byte, error) {
+				b.failing(func(string) error { return contract.ErrClaimLost }) // as one that has forgotten it
+				return untilEnded(&ended, &why)(ctx, at)
+			})
+			if took := ended.Sub(claimed); took > 20*time.Second || !errors.Is(why, contract.ErrClaimLost) {
+				t.Errorf("its context ended after %v: %v", took, why)
+			}
+			if a.State != contract.KeyHeld || !errors.Is(err, contract.ErrClaimLost) {
+				t.Errorf("it is %+v, %v", a, err)
+			}
+		})
+	})
+	t.Run("B11_that_is_over_before_it_is_answered_is_not_begun", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			b := open(t, longer)
+			b.failing(func(op string) error {
+				if op == "key-after" {
+					pass(time.Minute)
+					b.failing(nil)
+				}
+				return nil
+			})
+			a, err := b.do(well)
+			if b.called(0) != 0 || a.Called || a.State != contract.KeyClaimed || !errors.Is(err, contract.ErrClaimLost) {
+				t.Errorf("%d calls, %+v, %v", b.called(0), a, err)
+			}
+			a, err = b.do(func(_ context.Context, at leasedkey.Attempt) ([]byte, error) {
+				if at.Unknown {
+					t.Error("nobody was called, and its outcome is taken for unknown")
+				}
+				return nil, semel.Duplicate(nil)
+			})
+			b.want(a, err, contract.KeyCompleted, true, 1)
+		})
+	})
+}
+
+func TestLaw13WhatACallDidIsRecordedAlsoWhenItsCallerHasGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, nil)
+		ctx, gone := context.WithCancel(t.Context())
+		a, err := b.Do(ctx, leasedkey.Request{Source: "shop", ID: "a"}, func(context.Context, leasedkey.Attempt) ([]byte, error) {
+			gone()
+			back := time.Now().Add(3 * time.Second)
+			b.failing(func(op string) error {
+				if time.Now().Before(back) {
+					return away(op)
+				}
+				return nil
+			})
+			return []byte("charge 1"), nil
+		})
+		if err != nil || a.State != contract.KeyCompleted {
+			t.Errorf("it is %+v, %v", a, err)
+		}
+		a, err = b.do(well)
+		b.want(a, err, contract.KeyCompleted, false, 0)
+	})
+}
