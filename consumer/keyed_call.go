@@ -21,7 +21,7 @@ type keyedCall struct {
 	lease  time.Duration
 	token  contract.Token
 	answer contract.KeyAnswer
-	// refused is why this key cannot be claimed, ever.
+	// refused is why this key cannot be claimed, or ended, ever.
 	refused error
 	// outcome is what is known of the call. Of the pilot.
 	outcome contract.CallOutcome
@@ -105,7 +105,7 @@ func (c *keyedCall) holds(lost func(error)) bool {
 // call makes the call, unless nobody may.
 func (c *keyedCall) call(ctx context.Context, config *Config, lost func(error), m *semel.Message, run func() error) error {
 	if c.refused != nil {
-		return semel.Permanent(fmt.Errorf("its key cannot be claimed: %w", c.refused))
+		return semel.Permanent(c.refused)
 	}
 	if !c.holds(lost) {
 		lost(errKeyLost)
