@@ -117,7 +117,7 @@ func (l *later[Tx, Answer]) call(ctx context.Context, c *Config, h *heldRow, lef
 	switch h.calls.Next(l.started, c.callRule(), time.Since(l.asked), left()) {
 	case calls.Make:
 	case calls.Leave:
-		return contract.ErrClaimLost
+		return l.leave()
 	default:
 		_, err := c.doubt(ctx, l.started.Since, m) // without Ask it says how the message ends
 		return err
@@ -166,7 +166,7 @@ func (l *later[Tx, Answer]) open(ctx context.Context) (tx Tx, err error) {
 		return b.Tx(0), nil
 	case contract.ClaimLost:
 		l.refused = contract.ClassClaimLost
-		return tx, contract.ErrClaimLost
+		return tx, l.leave()
 	default:
 		l.refused = contract.ClassRetry
 		return tx, fmt.Errorf("semel: the claim stands and its transaction says %v", v)

@@ -2,7 +2,6 @@ package consumer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -17,6 +16,9 @@ type caller interface {
 	call(ctx context.Context, c *Config, h *heldRow, left func() time.Duration, m *semel.Message, run func() error) error
 	// begun reports whether its start is written down.
 	begun() bool
+	// gone reports whether its claim is another's, or may be. A handler may return
+	// contract.ErrClaimLost of something else.
+	gone() bool
 }
 
 // calling has the handler of one message run by its batch, if that is for calls.
@@ -31,7 +33,7 @@ func (p *pilot[Tx]) calling(f *flight[Tx], i int, m *semel.Message, run func() e
 	}
 	return func() error {
 		err := out.call(f.ctx, &p.engine.config, h, func() time.Duration { return p.engine.inbox.keeper.left(h) }, m, run)
-		if errors.Is(err, contract.ErrClaimLost) {
+		if out.gone() {
 			f.cancel(contract.ErrClaimLost)
 		}
 		return err
@@ -63,12 +65,19 @@ func (p *pilot[Tx]) begunToCall(f *flight[Tx], asked time.Time, verdicts []contr
 }
 
 func (b *outside) begun() bool { return b.started.Stands }
+func (b *outside) gone() bool  { return b.lost }
+
+// leave is the error of a claim under which nobody may call.
+func (b *outside) leave() error {
+	b.lost = true
+	return contract.ErrClaimLost
+}
 
 // call implements caller.
 func (b *outside) call(ctx context.Context, c *Config, h *heldRow, left func() time.Duration, m *semel.Message, run func() error) error {
 	switch h.calls.Next(b.started, c.callRule(), time.Since(b.asked), left()) {
 	case calls.Leave:
-		return contract.ErrClaimLost
+		return b.leave()
 	case calls.Nothing:
 		return nil
 	case calls.Ask, calls.GiveUp:
@@ -79,7 +88,7 @@ func (b *outside) call(ctx context.Context, c *Config, h *heldRow, left func() t
 			h.calls.Happened()
 			return nil
 		case h.calls.DidNotHappen(left()) == calls.Leave:
-			return contract.ErrClaimLost
+			return b.leave()
 		}
 	}
 	h.calls.Making()

@@ -180,6 +180,10 @@ func (s *keyed) Begin(ctx context.Context, o contract.TxOptions, marks []contrac
 		case err == nil:
 			s.settleOpen(c.key)
 			return c, []contract.Verdict{{Kind: contract.Seen, Was: outcomeOf(before.ending)}}, nil
+		case s.keys.Classify(err) == contract.ClassPermanent: // of this key alone, as below
+			s.settleOpen(c.key)
+			c.refused = fmt.Errorf("it was called for, and its key cannot keep that: %w", err)
+			return c, []contract.Verdict{{Kind: contract.Fresh}}, nil
 		case !errors.Is(err, contract.ErrClaimLost):
 			return nil, nil, err
 		}
@@ -194,7 +198,7 @@ func (s *keyed) Begin(ctx context.Context, o contract.TxOptions, marks []contrac
 	}
 	s.settleOpen(c.key)
 	if err != nil { // of this key alone: its neighbours go on
-		c.refused = err
+		c.refused = fmt.Errorf("its key cannot be claimed: %w", err)
 		return c, []contract.Verdict{{Kind: contract.Fresh}}, nil
 	}
 	c.answer = answer

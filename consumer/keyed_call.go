@@ -23,7 +23,7 @@ type keyedCall struct {
 	answer contract.KeyAnswer
 	// asked is before the store was asked for it.
 	asked time.Time
-	// refused is why this key cannot be claimed, ever.
+	// refused is why this key cannot be claimed, or ended, ever.
 	refused error
 	// outcome is what is known of the call. Of the pilot.
 	outcome contract.CallOutcome
@@ -108,7 +108,7 @@ func (c *keyedCall) holds(lost func(error)) bool {
 // call makes the call, unless nobody may.
 func (c *keyedCall) call(ctx context.Context, config *Config, lost func(error), m *semel.Message, run func() error) error {
 	if c.refused != nil {
-		return semel.Permanent(fmt.Errorf("its key cannot be claimed: %w", c.refused))
+		return semel.Permanent(c.refused)
 	}
 	if !c.holds(lost) {
 		lost(errKeyLost)

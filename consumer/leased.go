@@ -223,7 +223,9 @@ type outside struct {
 	started contract.CallStarted
 	// asked is before the store was asked for it.
 	asked time.Time
-	ends  *together[contract.ClaimEnding, bool]
+	// lost: the claim is another's, or may be. Of the pilot.
+	lost bool
+	ends *together[contract.ClaimEnding, bool]
 }
 
 func (*outside) Tx(int) Call              { return Call{} }

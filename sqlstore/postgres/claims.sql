@@ -121,7 +121,8 @@ with asked as materialized (
   where c.k >= 0 and c.n > 0
 ), held as (
   select i.number, a.k, a.t from {prefix}inbox i join asked a on a.n = i.number
-  where i.token = a.t and (i.state = 'IN_PROGRESS') is true
+  join {prefix}markers m on m.scope = i.scope and m.id = i.id
+  where i.token = a.t and (i.state = 'IN_PROGRESS') is true and m.outcome = 2
   order by i.number for update of i
 ), started as (
   update {prefix}inbox i

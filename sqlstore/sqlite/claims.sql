@@ -55,7 +55,8 @@ update {prefix}inbox set calls_started = calls_started + (call_token is not ?2),
   revision = revision + 1, changed_at = cast(unixepoch('subsec') * 1000 as integer),
   due_at = max(due_at, cast(unixepoch('subsec') * 1000 as integer) + ?3),
   locked_until = max(locked_until, cast(unixepoch('subsec') * 1000 as integer) + ?3)
-where number = ?1 and token = ?2 and state = 'IN_PROGRESS'
+where number = ?1 and token = ?2 and state = 'IN_PROGRESS' and exists (
+  select 1 from {prefix}markers m where m.scope = {prefix}inbox.scope and m.id = {prefix}inbox.id and m.outcome = 2)
 returning calls_started, calls_finished, max(cast(unixepoch('subsec') * 1000 as integer) - called_at, 0);
 
 -- name: end claim

@@ -77,6 +77,7 @@ func (c *common) run(ctx context.Context, p *policy.Policy, migrate bool, o asse
 		closeLive()
 		return err
 	}
+	overhear(e.options.Logger)
 	e.options.Observers = []semel.Observer{&e.aside}
 	summary, err := e.consume(ctx)
 	closeLive()

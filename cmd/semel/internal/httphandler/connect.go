@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -47,7 +48,7 @@ func (d dialer) plain(ctx context.Context, network, address string) (net.Conn, e
 	if err != nil {
 		return nil, err
 	}
-	return &counted{Conn: conn}, nil
+	return newCounted(conn), nil
 }
 
 func (d dialer) encrypted(ctx context.Context, network, address string) (net.Conn, error) {
@@ -68,7 +69,7 @@ func (d dialer) encrypted(ctx context.Context, network, address string) (net.Con
 	if err := secure.HandshakeContext(ctx); err != nil {
 		return nil, errors.Join(&handshakeError{err}, conn.Close())
 	}
-	return &counted{Conn: secure}, nil
+	return newCounted(secure), nil
 }
 
 // handshakeError is of a connection on which both sides did not agree.
@@ -83,6 +84,46 @@ type counted struct {
 	written atomic.Int64
 	// refuses: nothing may be written any more.
 	refuses atomic.Bool
+
+	changed *sync.Cond // of what follows
+	reading bool       // somebody waits for what comes; guarded by changed.L
+	closed  bool       // guarded by changed.L
+}
+
+func newCounted(conn net.Conn) *counted {
+	return &counted{Conn: conn, changed: sync.NewCond(&sync.Mutex{})}
+}
+
+func (c *counted) set(what *bool, to bool) {
+	c.changed.L.Lock()
+	*what = to
+	c.changed.L.Unlock()
+	c.changed.Broadcast()
+}
+
+// Read tells that the transport has used up what came before.
+func (c *counted) Read(p []byte) (int, error) {
+	c.set(&c.reading, true)
+	n, err := c.Conn.Read(p)
+	c.set(&c.reading, false)
+	return n, err
+}
+
+// Close ends all waiting.
+func (c *counted) Close() error {
+	c.set(&c.closed, true)
+	return c.Conn.Close()
+}
+
+// empty waits until the transport, which has read an answer to its end, has looked at what
+// stood behind it. If that is nothing it waits for more. If a server answered twice it closes
+// the connection; a request that was faster would get the second answer for its own.
+func (c *counted) empty() {
+	c.changed.L.Lock()
+	defer c.changed.L.Unlock()
+	for !c.reading && !c.closed {
+		c.changed.Wait()
+	}
 }
 
 var errNotAgain = errors.New("the connection was closed after something had been sent")
@@ -114,6 +155,9 @@ func (c *call) traced(ctx context.Context) context.Context {
 		conn, ok := info.Conn.(*counted)
 		if !ok {
 			return
+		}
+		if info.Reused {
+			conn.empty()
 		}
 		if c.sent() {
 			c.gone.Store(true)

@@ -37,6 +37,15 @@ func TestAnswersThatDoNotComeWhole(t *testing.T) {
 			hangs(w, r)
 		}
 	}
+	switches := func(w http.ResponseWriter, r *http.Request) {
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			return
+		}
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n")
+		_, _ = io.Copy(io.Discard, conn) // and says nothing more
+		_ = conn.Close()
+	}
 	breaks := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "100")
 		_, _ = io.WriteString(w, "x")
@@ -61,6 +70,8 @@ func TestAnswersThatDoNotComeWhole(t *testing.T) {
 		"E3_a_handler_that_dies_after_a_MiB":                {breaksLate, "the connection ended before the answer did", 0},
 		"E3_a_handler_that_dies_before_its_answer":          {raw(""), "the connection ended before the answer did", 0},
 		"a_handler_that_dies_in_its_headers":                {raw("HTTP/1.1 200 OK\r\nContent-"), "no answer of HTTP", 0},
+		"E3_another_protocol_that_nobody_asked_for":         {switches, "no answer of HTTP", 0},
+		"a_status_below_all":                                {raw("HTTP/1.1 099 None\r\nContent-Length: 0\r\n\r\n"), "no answer of HTTP", 0},
 		"garbage":                                           {raw(hidden + " is no answer\r\n\r\n"), "no answer of HTTP", 0},
 		"a_status_that_is_none":                             {raw("HTTP/1.1 " + hidden + " OK\r\n\r\n"), "no answer of HTTP", 0},
 		"a_header_that_is_none":                             {raw("HTTP/1.1 200 OK\r\n" + hidden + "\r\n\r\n"), "no answer of HTTP", 0},

@@ -68,6 +68,10 @@ func New(c Config) (*Handler, error) {
 // errTimeout is the cause of a call that was cut because its time was over.
 var errTimeout = errors.New("the time of the call is over")
 
+// errNoAnswer is of a status below 200. What follows 101 is another protocol: nobody asked
+// for it, and no time-out would end the reading of it.
+var errNoAnswer = errors.New("a status below 200 is no answer")
+
 // Handle makes one call for m. The error, if any, says what becomes of the message, and
 // whether it is known what became of the call: see semel.Unknown, semel.RetryAfter and
 // semel.Permanent.
@@ -95,6 +99,9 @@ func (h *Handler) Ask(ctx context.Context, m *semel.Message) (effects []byte, er
 		return nil, h.failed(ctx, c, err)
 	}
 	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode < 200 {
+		return nil, h.failed(ctx, c, errNoAnswer)
+	}
 	a, err := read(response)
 	if err != nil {
 		return nil, h.failed(ctx, c, err)

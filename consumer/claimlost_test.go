@@ -1,0 +1,36 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/memstore"
+)
+
+// leasedkey.Keys.Do returns contract.ErrClaimLost of a key, which is no claim of the engine's.
+func TestAHandlerWhoseOwnClaimIsLost(t *testing.T) {
+	bubble(t, "C4_its_error_is_an_attempt_as_any_other", func(t *testing.T) {
+		calls := 0
+		c := config(newListSource(message("1", "")))
+		c.Strategy, c.Settle = consumer.StrategyInbox, consumer.SettleAfterReceipt
+		c.Retry = consumer.RetryPolicy{Attempts: 3, First: time.Millisecond, Most: time.Millisecond}
+		run := mustNew(t, consumer.Leased(memstore.New()), func(context.Context, consumer.Call, *semel.Message) error {
+			if calls++; calls > 100 {
+				return nil
+			}
+			return fmt.Errorf("leasedkey: %w", errors.Join(errTest, contract.ErrClaimLost))
+		}, c)
+		if err := run.Run(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if calls == 0 || calls > 3 {
+			t.Errorf("%d calls", calls)
+		}
+	})
+}
