@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Revision6 is the meaning of the statements below: which arguments they take,
+// Revision7 is the meaning of the statements below: which arguments they take,
 // what they return, which tables they change. Whoever sends them names it, so
 // that a driver of another release than theirs does not compile, instead of
 // sending arguments to a statement that means something else.
@@ -19,7 +19,7 @@ import (
 // for. A field that is added, removed or renamed needs nothing of it, since the
 // compiler finds who used it. TestTheRevisionIsOfTheseStatements notices a text
 // that was changed.
-type Revision6 struct{}
+type Revision7 struct{}
 
 // Statements are those that every dialect has, each the text in the dialect's
 // files under the field's name in words: ConflictRow is "-- name: conflict row".
@@ -54,6 +54,8 @@ type Statements struct {
 	// ClaimSteps writes the steps of claims, after their end.
 	ClaimSteps                  string
 	Pending, Requeue, WaitAgain string
+	// KeepResult writes what a handler made of a message, Results reads it of several.
+	KeepResult, Results string
 	// Streams lists them; Stream is one, of which it tells the last version, and locks it.
 	Stream, Streams string
 	// RowStands tells whether a row keeps others of its line back; SkipRow takes it out.
@@ -160,8 +162,8 @@ type SQLite struct {
 	// that of a row that has left it.
 	BusyLine, KnowLine, EnterLine, AdvanceLine, ForgetLine string
 	// Advanced tells where Advance has come to. Part are some markers that are due;
-	// RemoveRows and RemoveMarker remove one with its rows.
-	Advanced, Part, RemoveRows, RemoveMarker string
+	// RemoveRows, RemoveMarker and RemoveResult remove one with what goes with it.
+	Advanced, Part, RemoveRows, RemoveMarker, RemoveResult string
 }
 
 // begins is what a statement of an SQL file begins with, before its name.

@@ -74,7 +74,7 @@ func TestTheReaperReadsNoMoreThanItRemoves(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		statements := sqlstore.Statements(s.store, sqlform.Revision6{})
+		statements := sqlstore.Statements(s.store, sqlform.Revision7{})
 		tx, err := db.BeginTx(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -199,7 +199,7 @@ func TestReapersAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = first.Rollback() }()
-		rows, err := first.QueryContext(t.Context(), sqlstore.Statements(s.store, sqlform.Revision6{}).Patience, []byte("billing"))
+		rows, err := first.QueryContext(t.Context(), sqlstore.Statements(s.store, sqlform.Revision7{}).Patience, []byte("billing"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -140,7 +140,9 @@ with part as materialized (
       and (select count(*) from {prefix}inbox i where i.scope = $1 and i.id = p.id) = 0
     limit 1 for update of m skip locked) f
 ), gone as (
-  delete from {markers}_aside m using free f where m.scope = $1 and m.id = f.id returning 1
+  delete from {markers}_aside m using free f where m.scope = $1 and m.id = f.id returning m.id
+), results as (
+  delete from {prefix}results r using gone g where r.scope = $1 and r.id = substr(g.id, 2)
 )
 select (select count(*) from part), (select count(*) from gone), l.at, l.id
 from (select 1) one left join (
@@ -158,6 +160,18 @@ with due as materialized (
   where d.number = {number} limit $1
 )
 delete from {prefix}inbox i using due d where i.number = d.number;
+
+-- Reap results removes what was kept beside markers of such days.
+
+-- name: reap results
+with due as materialized (
+  select s.number, r.id from {prefix}dated d join {prefix}scopes s on s.consumer = d.consumer
+  cross join lateral (
+    select r.id from {prefix}results r where r.scope = s.number and r.id < d.low
+    order by r.id limit $1 for update of r skip locked) r
+  where d.number = {number} limit $1
+)
+delete from {prefix}results r using due d where r.scope = d.number and r.id = d.id;
 
 -- What is done to the table and its days.
 

@@ -150,7 +150,9 @@ with part as materialized (
       and (select count(*) from {prefix}inbox i where i.scope = $1 and i.id = p.id) = 0
     limit 1 for update skip locked) f
 ), gone as (
-  delete from {prefix}markers m using free f where m.scope = $1 and m.id = f.id returning 1
+  delete from {prefix}markers m using free f where m.scope = $1 and m.id = f.id returning m.id
+), results as (
+  delete from {prefix}results r using gone g where r.scope = $1 and r.id = g.id
 )
 select (select count(*) from part), (select count(*) from gone), l.at, l.id
 from (select 1) one left join (
@@ -258,6 +260,18 @@ begin
         order by i.id limit most for update of i skip locked) o
       where d.consumer = name limit most) ended
     where i.number = ended.number;
+    get diagnostics gone = row_count;
+    commit;
+    exit when gone < most or clock_timestamp() - began > budget;
+  end loop;
+  loop -- what was kept beside markers of days that go
+    delete from {prefix}results r using (
+      select s.number, o.id from {prefix}dated d join {prefix}scopes s on s.consumer = d.consumer
+      cross join lateral (
+        select r.id from {prefix}results r where r.scope = s.number and r.id < d.low
+        order by r.id limit most for update of r skip locked) o
+      where d.consumer = name limit most) ended
+    where r.scope = ended.number and r.id = ended.id;
     get diagnostics gone = row_count;
     commit;
     exit when gone < most or clock_timestamp() - began > budget;
