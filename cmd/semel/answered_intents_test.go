@@ -92,12 +92,13 @@ func TestAnAnswerOrdersWhatIsDoneElsewhere(t *testing.T) {
 	good := `{"effects":[` + note + `],"intents":[{"to":"mailer","purpose":"confirmation","type":"mail","recipient":"a@b","body":{"order":17}}]}`
 	folder, counts, mails := answeringIntents(t, map[string]string{
 		"good":    good,
+		"kept":    `{"result":{"receipt": 17}}`,
 		"alone":   `{"intents":[{"to":"mailer","purpose":"confirmation"}]}`,
 		"refused": strings.Replace(good, `"mailer"`, `"other"`, 1),
 		"unknown": strings.Replace(good, `"recipient"`, `"whom"`, 1),
 	})
 	t.Run("K10_C14_each_is_sent_once_with_an_id_of_its_message_and_what_caused_it", func(t *testing.T) {
-		if counts["booking"].Inbox.Applied != 2 || counts["mailer"].Inbox.Applied != 2 || len(mails) != 2 {
+		if counts["booking"].Inbox.Applied != 3 || counts["mailer"].Inbox.Applied != 2 || len(mails) != 2 {
 			t.Fatalf("%+v, %d mails", counts, len(mails))
 		}
 		seen := map[string]bool{}
@@ -119,6 +120,11 @@ func TestAnAnswerOrdersWhatIsDoneElsewhere(t *testing.T) {
 		}
 		if len(seen) != 2 {
 			t.Errorf("ids: %v", seen)
+		}
+	})
+	t.Run("C12_the_result_of_an_answer_is_kept_as_it_was_written", func(t *testing.T) {
+		if got := string(output(t, folder, "sqlite", "bank.db", "select group_concat(cast(result as text)) from semel_results")); got != `{"receipt": 17}`+"\n" {
+			t.Error(got)
 		}
 	})
 	t.Run("K10_of_an_answer_with_a_wrong_one_nothing_is_done", func(t *testing.T) {

@@ -38,13 +38,21 @@ func (a *Assembly) answered(ctx context.Context, c *policy.Consumer, store *Stor
 	}, effects, config)
 }
 
-// applying applies an answer: its statements, then its intents.
+// applying applies an answer: its statements, then its intents, then its result.
 func applying[Tx any](run func(context.Context, Tx, *sqlhandler.Answer, *semel.Message) error, w *consumer.Intents[Tx]) func(context.Context, Tx, *sqlhandler.Answer, *semel.Message) error {
 	return func(ctx context.Context, tx Tx, answer *sqlhandler.Answer, m *semel.Message) error {
-		if err := run(ctx, tx, answer, m); err != nil || len(answer.Intents) == 0 {
+		if err := run(ctx, tx, answer, m); err != nil {
 			return err
 		}
-		return w.Write(ctx, tx, m, answer.Intents...)
+		if len(answer.Intents) > 0 {
+			if err := w.Write(ctx, tx, m, answer.Intents...); err != nil {
+				return err
+			}
+		}
+		if answer.Result == nil {
+			return nil
+		}
+		return consumer.KeepResult(ctx, tx, m, answer.Result)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/strictjson"
 )
 
@@ -35,7 +36,8 @@ const (
 func ParamTypes() []ParamType { return []ParamType{Text, Integer, Decimal, Boolean, JSON} }
 
 // Read reads an answer to m: {"effects": [{"statement": NAME, "params": {…}}, …],
-// "intents": [{"to": SENDER, "purpose": …}, …]}; one of the two may be missing. What it may
+// "intents": [{"to": SENDER, "purpose": …}, …], "result": VALUE}; one of them is enough. What
+// it may
 // not have is an error that parks its message, or whatever the policy does with what
 // waiting cannot mend. The error shows nothing of what was answered.
 func (e *Effects) Read(answer []byte, m *semel.Message) (*Answer, error) {
@@ -54,11 +56,14 @@ func (e *Effects) read(answer []byte, m *semel.Message) (*Answer, error) {
 	}
 	list, has := document.Root().Member("effects")
 	intents, causes := document.Root().Member("intents")
+	result, made := document.Root().Member("result")
 	switch {
-	case has && list.Kind() != strictjson.Array || !has && !causes:
-		return nil, errors.New(`it is no object with a list "effects", or "intents"`)
-	case !only(document.Root(), "effects", "intents"):
-		return nil, errors.New(`it has a member beside "effects" and "intents", which this release does not know`)
+	case has && list.Kind() != strictjson.Array || !has && !causes && !made:
+		return nil, errors.New(`it is no object with a list "effects", or "intents", or a "result"`)
+	case !only(document.Root(), "effects", "intents", "result"):
+		return nil, errors.New(`it has a member beside "effects", "intents" and "result", which this release does not know`)
+	case made && len(result.Raw()) > contract.MaxResult:
+		return nil, fmt.Errorf("its result has %d bytes, and at most %d are kept", len(result.Raw()), contract.MaxResult)
 	}
 	var all Answer
 	if has {
@@ -66,6 +71,9 @@ func (e *Effects) read(answer []byte, m *semel.Message) (*Answer, error) {
 	}
 	if causes && err == nil {
 		all.Intents, err = e.intents(intents, m)
+	}
+	if made {
+		all.Result = slices.Clone(result.Raw())
 	}
 	return &all, err
 }

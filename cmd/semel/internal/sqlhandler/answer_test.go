@@ -71,7 +71,8 @@ func TestWhatAnAnswerMayNotHave(t *testing.T) {
 	in := func(effects ...string) string { return `{"effects":[` + strings.Join(effects, ",") + `]}` }
 	t.Run("K10_law_15_it_is_refused_whole_and_the_error_shows_nothing_of_it", func(t *testing.T) {
 		for answer, says := range map[string]string{
-			"":                  "no strict JSON",
+			"": "no strict JSON",
+			`{"result":"` + strings.Repeat("x", 64<<10) + `"}`: "its result has 65538 bytes, and at most 65536 are kept",
 			"null":              `no object with a list "effects"`,
 			"[]":                `no object with a list "effects"`,
 			`{"effects":{}}`:    `no object with a list "effects"`,
@@ -81,7 +82,7 @@ func TestWhatAnAnswerMayNotHave(t *testing.T) {
 			in(strings.Replace(book, secret, "\xff"+secret, 1)):                                  "no strict JSON",
 			`{"effects":[],"effects":[]}`:                                                        "no strict JSON",
 			in(strings.Replace(book, `"amount"`, `"account":"b","amount"`, 1)):                   "no strict JSON",
-			`{"effects":[` + book + `],"outputs":[]}`:                                            `a member beside "effects"`,
+			`{"effects":[` + book + `],"outputs":[]}`:                                            `a member beside "effects", "intents" and "result"`,
 			in(book, `"`+secret+`"`):                                                             "effect 2: it is no object",
 			in(book, `{"statement":7}`):                                                          "effect 2: it is no object",
 			in(`{"params":{}}`):                                                                  "effect 1: it is no object",

@@ -54,6 +54,8 @@ type Answer struct {
 	effects []Effect
 	// Intents are what it orders elsewhere, to be written after its effects.
 	Intents []semel.Intent
+	// Result is what is kept of the message, any JSON; nil if nothing is.
+	Result []byte
 }
 
 // CompileEffects checks statements and makes them ready. senders are the names of those
