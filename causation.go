@@ -22,7 +22,8 @@ var correlationHeaders = [...]string{HeaderCorrelation, "ce-correlationid", "cor
 // as its cause, the correlation id that m came with (semel-correlation-id,
 // ce-correlationid, correlation-id or x-correlation-id, the first that is
 // there) or else the id of m, and the trace context (traceparent, tracestate)
-// as it came. The ids are written as Printable writes them, so that an id can
+// as it came, with the transport or, where that has none, as attributes of a CloudEvent
+// (ce-traceparent, ce-tracestate). The ids are written as Printable writes them, so that an id can
 // forge no header. A message without id gives only what it came with.
 func (m *Message) Causation() Headers {
 	id := m.Identity.ID
@@ -32,15 +33,18 @@ func (m *Message) Causation() Headers {
 	var out Headers
 	out = out.with(HeaderCausation, id)
 	out = out.with(HeaderCorrelation, m.correlation(id))
-	parent, ok := m.Headers.Get("traceparent")
-	if !ok {
-		return out // a tracestate alone means nothing (W3C Trace Context, section 3.3)
-	}
-	out = append(out, Header{"traceparent", parent})
-	for i := range m.Headers {
-		if strings.EqualFold(m.Headers[i].Name, "tracestate") { // it may stand several times; the order counts
-			out = append(out, Header{"tracestate", m.Headers[i].Value})
+	for _, of := range [...]string{"", "ce-"} {
+		parent, ok := m.Headers.Get(of + "traceparent")
+		if !ok {
+			continue // a tracestate alone means nothing (W3C Trace Context, section 3.3)
 		}
+		out = append(out, Header{"traceparent", parent})
+		for i := range m.Headers {
+			if strings.EqualFold(m.Headers[i].Name, of+"tracestate") { // it may stand several times; the order counts
+				out = append(out, Header{"tracestate", m.Headers[i].Value})
+			}
+		}
+		break // the transport's own is newer than the one inside the event
 	}
 	return out
 }

@@ -110,6 +110,17 @@ func TestOutputsCarryTheirCause(t *testing.T) {
 			t.Errorf("%s", out)
 		}
 	})
+	t.Run("C14_trace_context_inside_a_CloudEvent_goes_on_where_its_transport_has_none", func(t *testing.T) {
+		m := shopEvent("1")
+		m.Headers = append(m.Headers, Header{"ce-traceparent", []byte("00-inside")}, Header{"ce-tracestate", []byte("a=1")})
+		if out := m.Causation(); header(out, "traceparent") != "00-inside" || header(out, "tracestate") != "a=1" {
+			t.Errorf("%v", out)
+		}
+		m.Headers = append(m.Headers, Header{"traceparent", []byte("00-outside")})
+		if out := m.Causation(); header(out, "traceparent") != "00-outside" || header(out, "tracestate") != "" {
+			t.Errorf("%v", out)
+		}
+	})
 	t.Run("C14_trace_context_is_passed_on_as_it_came", func(t *testing.T) {
 		m := shopEvent("1")
 		m.Headers = append(m.Headers, Header{"tracestate", []byte("a=1")})

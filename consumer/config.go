@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"context"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -118,6 +119,14 @@ type Config struct {
 	// OnUnmet ends a message whose handler returned Unmet: ThenPark,
 	// ThenDeadLetter, ThenDiscard, or ThenRetry.
 	OnUnmet Then
+	// OnDuplicate, when set, is called for each delivery that is a duplicate, before it is
+	// settled, with what KeepResult has kept for its message: to answer whoever asks again.
+	// result is nil where nothing is kept, or not yet; it and m must not be changed. An
+	// error leaves the delivery unsettled, and it is called again after a wait, until it
+	// returns nil or the delivery is lost. It is called again, too, for a delivery that
+	// comes again. One at a time: as long as it runs, nothing is settled. ctx ends after
+	// 30 s. It needs StrategyMarker or StrategyInbox, and a store that keeps results.
+	OnDuplicate func(ctx context.Context, m *semel.Message, result []byte) error
 	// Lanes is LanesPartition unless set.
 	Lanes LaneMode
 	// OnParked says what becomes of the messages of a key, or a partition, behind one that

@@ -79,6 +79,9 @@ func newConsumer[Tx any](store contract.TxStore[Tx], h handler[Tx], missing bool
 	if err := c.fitsSteps(); err != nil {
 		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
 	}
+	if err := c.fitsDuplicates(store); err != nil {
+		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
+	}
 	if err := c.fitsCalls(store); err != nil {
 		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
 	}

@@ -78,14 +78,14 @@ func newEngine[Tx any](c *Consumer[Tx], source contract.Source) *engine[Tx] {
 		e.bell = newBell(&e.config, notifier)
 	}
 	e.recheck = newRecheck(c.store, e.began)
-	e.base, e.cancel = context.WithCancel(context.Background())
+	e.base, e.cancel = context.WithCancel(context.WithValue(context.Background(), keepingOf{}, e.keeps()))
 	ages := new(laneAges)
 	e.reaping = newReaping(e, c.oneAttempt, ages)
 	e.intake = &intake{config: c.config, source: source, reaping: e.reaping, ages: ages, orders: make(chan machine.Fetch, 1), reporter: c.reporter}
 	if !c.oneAttempt { // Process hands back, and waits for nothing
 		e.intake.control = c.control
 	}
-	e.settler = newSettler(source, c.config)
+	e.settler = newSettler(source, c.config, e.results)
 	e.lanes = &laneEvents{reporter: c.reporter, ages: ages, events: e.events, over: e.base.Done(), waiting: map[contract.Lane]chan struct{}{}}
 	for range c.config.Workers {
 		e.pilots = append(e.pilots, &pilot[Tx]{engine: e, orders: make(chan machine.Action, 1)})

@@ -1,9 +1,9 @@
 package consumer
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -20,14 +20,16 @@ const settleTimeout = 30 * time.Second
 type settler struct {
 	source contract.Source
 	config Config
-	wake   chan struct{}
+	// results are those of duplicates.
+	results func(context.Context, []resultOf) ([][]byte, error)
+	wake    chan struct{}
 
 	mutex sync.Mutex
 	queue []*machine.Settle // guarded by mutex
 }
 
-func newSettler(source contract.Source, c Config) *settler {
-	return &settler{source: source, config: c, wake: make(chan struct{}, 1)}
+func newSettler(source contract.Source, c Config, results func(context.Context, []resultOf) ([][]byte, error)) *settler {
+	return &settler{source: source, config: c, results: results, wake: make(chan struct{}, 1)}
 }
 
 func (s *settler) add(a *machine.Settle) {
@@ -59,7 +61,7 @@ func (s *settler) work(base context.Context, events chan<- machine.Event) {
 	}
 }
 
-var errSettleGoexit = errors.New("the source's Settle ended its goroutine (runtime.Goexit)")
+var errSettleGoexit = errors.New("the source's Settle, or OnDuplicate, ended its goroutine (runtime.Goexit)")
 
 // answer settles, and says what became of it, also if the source ends the
 // goroutine in it: then nothing counts as settled.
@@ -91,26 +93,26 @@ func settlements(queue []*machine.Settle) (n int) {
 }
 
 func (s *settler) settle(base context.Context, queue []*machine.Settle) []machine.Event {
-	n := settlements(queue)
-	all := make([]contract.Settlement, 0, n)
-	deliveries := make([]contract.Delivery, n)
-	for _, q := range queue {
-		for i := range q.Items {
-			item := &q.Items[i]
-			d := &deliveries[len(all)]
-			*d = item.Item.Handle.(*parcel).delivery()
-			all = append(all, contract.Settlement{Delivery: d, Kind: item.Kind, After: item.After, Ending: item.Ending, Reason: item.Reason, Charged: item.Charged,
-				Attempts: item.Attempts, Err: item.Err})
-		}
-	}
-	if len(all) == 0 {
+	if settlements(queue) == 0 {
 		return nil
+	}
+	telling, cancel := context.WithTimeout(base, settleTimeout)
+	defer cancel()
+	held, why := s.hold(telling, queue)
+	now := s.settling(queue, held)
+	left, err := s.send(base, now.all)
+	return answers(queue, now.placed(left, held), cmp.Or(err, why))
+}
+
+// send tells the source, and says which of the settlements are left.
+func (s *settler) send(base context.Context, all []contract.Settlement) (left []int, err error) {
+	if len(all) == 0 {
+		return nil, nil
 	}
 	s.config.at(faults.BeforeSettle, len(all))
 	ctx, cancel := context.WithTimeout(base, settleTimeout)
 	defer cancel()
-	var left []int
-	err := notPanicking(&s.config, "Settle", func() (err error) {
+	err = notPanicking(&s.config, "Settle", func() (err error) {
 		left, err = s.source.Settle(ctx, all)
 		return err
 	})
@@ -118,7 +120,7 @@ func (s *settler) settle(base context.Context, queue []*machine.Settle) []machin
 	if err != nil && len(left) == 0 {
 		left = allIndexes(len(all))
 	}
-	return answers(queue, slices.Compact(slices.Sorted(slices.Values(left))), err)
+	return left, err
 }
 
 func allIndexes(n int) []int {

@@ -281,6 +281,7 @@ func (s *Store) remove(id identity, dry bool) (rows int64) {
 		return rows
 	}
 	delete(s.markers, id)
+	delete(s.results, id)
 	s.rows = slices.DeleteFunc(s.rows, func(r *row) bool {
 		if r.key.identity == id {
 			delete(s.rowOf, r.key)

@@ -33,6 +33,7 @@ type Store struct {
 	kept      map[string]*kept            // by consumer
 	low       map[int64]time.Time         // by scope
 	controls  map[string]contract.Control // by consumer
+	results   map[identity][]byte
 
 	derivations []contract.Derivation
 	owners      map[string]string // of consumers' names
@@ -79,7 +80,7 @@ func Clock(now func() time.Time) Option { return func(s *Store) { s.now = now } 
 // "commit-after" (it is committed, and the caller hears contract.CommitUnknown), "rows"
 // (of Inbox), "retention" (of Reaper), "control" (of Controls), "claim-before" and
 // "claim-after" (of Leases, before and after it is done), "offsets", "advance-before" and
-// "advance-after" (of contract.OffsetStore). Such an error is of contract.ClassDown. For
+// "advance-after" (of contract.OffsetStore), "results" (of contract.ResultReader). Such an error is of contract.ClassDown. For
 // tests; fail may be called
 // from several goroutines.
 func Fail(fail func(op string) error) Option { return func(s *Store) { s.fail = fail } }
@@ -99,6 +100,7 @@ func New(options ...Option) *Store {
 		low:       map[int64]time.Time{},
 		controls:  map[string]contract.Control{},
 		owners:    map[string]string{},
+		results:   map[identity][]byte{},
 	}
 	for _, o := range options {
 		o(s)

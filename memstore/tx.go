@@ -3,6 +3,7 @@ package memstore
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"strconv"
 )
 
@@ -12,6 +13,7 @@ type Tx struct {
 	batch   *batch
 	changes map[string]change
 	reads   map[string]uint64 // version of each value that was read
+	results map[identity][]byte
 }
 
 // value is what stands in the table. A number is kept as such, so that adding
@@ -140,6 +142,7 @@ func (t *Tx) check() error {
 // apply writes the changes; the store's lock is held and check has passed.
 func (t *Tx) apply() {
 	s := t.batch.store
+	maps.Copy(s.results, t.results)
 	for key, c := range t.changes {
 		v := c.value
 		if !c.replaced {

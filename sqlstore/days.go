@@ -141,6 +141,9 @@ func (s *Store) reapDays(ctx context.Context, o contract.Reaping, done *contract
 	if err := s.reapRows(ctx, o.Most, done); err != nil {
 		return err
 	}
+	if err := s.reapResults(ctx, o.Most); err != nil {
+		return err
+	}
 	for range dropTries {
 		dropped, err := s.dropDays(ctx)
 		done.Days += dropped
@@ -189,6 +192,28 @@ func (s *Store) reapRows(ctx context.Context, most int, done *contract.Reaped) e
 		done.Rows += n
 		return err
 	})
+}
+
+// resultRounds is how many slices of results a pass removes at most: more would keep the
+// days of a consumer from being dropped that has very many.
+const resultRounds = 1000
+
+// reapResults removes what was kept beside the markers of days below the low mark.
+func (s *Store) reapResults(ctx context.Context, most int) error {
+	for range resultRounds {
+		var n int64
+		err := s.write(ctx, func(tx *sql.Tx) error {
+			gone, err := tx.ExecContext(ctx, s.days.sql.ReapResults, most)
+			if err == nil {
+				n, err = gone.RowsAffected()
+			}
+			return err
+		})
+		if err != nil || n < int64(most) {
+			return err
+		}
+	}
+	return nil
 }
 
 // dropDays drops days that end at or below the low mark, each in a transaction that waits

@@ -157,8 +157,10 @@ func (s *Store) sqliteReap(ctx context.Context, tx *sql.Tx, after contract.ReapM
 			return 0, err
 		}
 		done.Rows += n
-		if _, err := tx.ExecContext(ctx, s.sqlite.RemoveMarker, after.Scope, id); err != nil {
-			return 0, err
+		for _, statement := range []string{s.sqlite.RemoveMarker, s.sqlite.RemoveResult} {
+			if _, err := tx.ExecContext(ctx, statement, after.Scope, id); err != nil {
+				return 0, err
+			}
 		}
 		done.Markers++
 	}

@@ -35,6 +35,8 @@ type Abilities struct {
 	Steps bool
 	// Intents: contract.TxParker or contract.QueueReceiver, and contract.Suppressor.
 	Intents bool
+	// Results: contract.ResultKeeper and contract.ResultReader.
+	Results bool
 	// MarkIn: contract.TxMarker.
 	MarkIn bool
 	// Positions: contract.PositionStore.
@@ -156,6 +158,9 @@ func all[Tx any](t *T, h Harness[Tx]) {
 	}
 	if h.Can.Intents && !h.Can.Days {
 		s.intents(t)
+	}
+	if h.Can.Results {
+		s.results(t)
 	}
 	if h.Can.Streams {
 		s.versioned(t)

@@ -13,15 +13,15 @@ const idAside = 5
 // Dated are those statements that a store has in place of the same ones if its markers lie
 // in a table of days, and what is done to that table beside them.
 type Dated struct {
-	Begin, Mark, Judge, Look, Marker                 string
-	FirstDue, LastDay, MarkerBytes, Reap             string
-	Aside                                            string
-	Create, CreateAside, CreateReadable              string
-	Hexadecimal, Days, KeptDays, Wanted, Keeping     string
-	CreateDay, AttachDay, RaiseHigh, RaiseLow, Below string
-	Impatience, LockTable, Holds, DropDay, ReapEnded string
-	Move, MoveRows, OddlySpelled                     string
-	Lint                                             string
+	Begin, Mark, Judge, Look, Marker                              string
+	FirstDue, LastDay, MarkerBytes, Reap                          string
+	Aside                                                         string
+	Create, CreateAside, CreateReadable                           string
+	Hexadecimal, Days, KeptDays, Wanted, Keeping                  string
+	CreateDay, AttachDay, RaiseHigh, RaiseLow, Below              string
+	Impatience, LockTable, Holds, DropDay, ReapEnded, ReapResults string
+	Move, MoveRows, OddlySpelled                                  string
+	Lint                                                          string
 }
 
 // Moving are the statements that move markers of a consumer from the table of all into a

@@ -54,6 +54,8 @@ type Statements struct {
 	// ClaimSteps writes the steps of claims, after their end.
 	ClaimSteps                  string
 	Pending, Requeue, WaitAgain string
+	// KeepResult writes what a handler made of a message, Results reads it of several.
+	KeepResult, Results string
 	// Streams lists them; Stream is one, of which it tells the last version, and locks it.
 	Stream, Streams string
 	// RowStands tells whether a row keeps others of its line back; SkipRow takes it out.
@@ -163,9 +165,9 @@ type SQLite struct {
 	// that of a row that has left it.
 	BusyLine, KnowLine, EnterLine, AdvanceLine, ForgetLine string
 	// Advanced tells where Advance has come to. NextDue is the next scope that has markers
-	// which are due, Part are some of them; RemoveRows and RemoveMarker remove one with its
-	// rows.
-	Advanced, NextDue, Part, RemoveRows, RemoveMarker string
+	// which are due, Part are some of them; RemoveRows, RemoveMarker and RemoveResult remove
+	// one with what goes with it.
+	Advanced, NextDue, Part, RemoveRows, RemoveMarker, RemoveResult string
 }
 
 // begins is what a statement of an SQL file begins with, before its name.

@@ -134,7 +134,9 @@ with {part}, free as materialized (
       and (select count(*) from {prefix}inbox i where i.scope = p.scope and i.id = p.id) = 0
     limit 1 for update of m skip locked) f
 ), gone as (
-  delete from {markers}_aside m using free f where m.scope = f.scope and m.id = f.id returning 1
+  delete from {markers}_aside m using free f where m.scope = f.scope and m.id = f.id returning m.scope, m.id
+), results as (
+  delete from {prefix}results r using gone g where r.scope = g.scope and r.id = substr(g.id, 2)
 )
 select (select count(*) from part), (select count(*) from gone), (
   select p.place::text from part p where (select count(*) from part) = $4 order by p.place desc limit 1);
@@ -151,6 +153,18 @@ with due as materialized (
   where d.number = {number} limit $1
 )
 delete from {prefix}inbox i using due d where i.number = d.number;
+
+-- Reap results removes what was kept beside markers of such days.
+
+-- name: reap results
+with due as materialized (
+  select s.number, r.id from {prefix}dated d join {prefix}scopes s on s.consumer = d.consumer
+  cross join lateral (
+    select r.id from {prefix}results r where r.scope = s.number and r.id < d.low
+    order by r.id limit $1 for update of r skip locked) r
+  where d.number = {number} limit $1
+)
+delete from {prefix}results r using due d where r.scope = d.number and r.id = d.id;
 
 -- What is done to the table and its days.
 

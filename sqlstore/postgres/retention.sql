@@ -167,7 +167,9 @@ with {part}, free as materialized (
       and (select count(*) from {prefix}inbox i where i.scope = p.scope and i.id = p.id) = 0
     limit 1 for update skip locked) f
 ), gone as (
-  delete from {prefix}markers m using free f where m.scope = f.scope and m.id = f.id returning 1
+  delete from {prefix}markers m using free f where m.scope = f.scope and m.id = f.id returning m.scope, m.id
+), results as (
+  delete from {prefix}results r using gone g where r.scope = g.scope and r.id = g.id
 )
 select (select count(*) from part), (select count(*) from gone), (
   select p.place::text from part p where (select count(*) from part) = $4 order by p.place desc limit 1);
@@ -283,6 +285,18 @@ begin
         order by i.id limit most for update of i skip locked) o
       where d.consumer = name limit most) ended
     where i.number = ended.number;
+    get diagnostics gone = row_count;
+    commit;
+    exit when gone < most or clock_timestamp() - began > budget;
+  end loop;
+  loop -- what was kept beside markers of days that go
+    delete from {prefix}results r using (
+      select s.number, o.id from {prefix}dated d join {prefix}scopes s on s.consumer = d.consumer
+      cross join lateral (
+        select r.id from {prefix}results r where r.scope = s.number and r.id < d.low
+        order by r.id limit most for update of r skip locked) o
+      where d.consumer = name limit most) ended
+    where r.scope = ended.number and r.id = ended.id;
     get diagnostics gone = row_count;
     commit;
     exit when gone < most or clock_timestamp() - began > budget;

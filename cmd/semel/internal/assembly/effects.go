@@ -16,11 +16,11 @@ import (
 )
 
 // asker is a handler that calls out, and what it was answered.
-type asker = func(context.Context, *semel.Message) ([]sqlhandler.Effect, error)
+type asker = func(context.Context, *semel.Message) (*sqlhandler.Answer, error)
 
 // answered makes the consumer of an endpoint whose answers name effects.
 func (a *Assembly) answered(ctx context.Context, c *policy.Consumer, store *Store, endpoint *httphandler.Handler, config consumer.Config) (Consumer, error) {
-	effects, err := sqlhandler.CompileEffects(c.Dialect(store.policy), named(c), a.warnNamed(c.Name))
+	effects, err := sqlhandler.CompileEffects(c.Dialect(store.policy), named(c), c.Handler.HTTP.Effects.Intents, a.warnNamed(c.Name))
 	if err != nil {
 		return nil, fmt.Errorf("consumer %s: handler.http.effects: %w", c.Name, err)
 	}
@@ -29,13 +29,31 @@ func (a *Assembly) answered(ctx context.Context, c *policy.Consumer, store *Stor
 		return nil, a.policy.Fault(fmt.Sprintf("consumers.%s.handler.http.effects.statements.%s", c.Name, name),
 			"the database refuses the statement: "+store.explain(err).Error(), "correct it, or create what is missing, such as with setup: FILE.sql at the store")
 	}
-	return store.answered(func(ctx context.Context, m *semel.Message) ([]sqlhandler.Effect, error) {
+	return store.answered(func(ctx context.Context, m *semel.Message) (*sqlhandler.Answer, error) {
 		answer, err := endpoint.Ask(ctx, m)
 		if err != nil || answer == nil {
-			return nil, err
+			return &sqlhandler.Answer{}, err
 		}
-		return effects.Read(answer)
+		return effects.Read(answer, m)
 	}, effects, config)
+}
+
+// applying applies an answer: its statements, then its intents, then its result.
+func applying[Tx any](run func(context.Context, Tx, *sqlhandler.Answer, *semel.Message) error, w *consumer.Intents[Tx]) func(context.Context, Tx, *sqlhandler.Answer, *semel.Message) error {
+	return func(ctx context.Context, tx Tx, answer *sqlhandler.Answer, m *semel.Message) error {
+		if err := run(ctx, tx, answer, m); err != nil {
+			return err
+		}
+		if len(answer.Intents) > 0 {
+			if err := w.Write(ctx, tx, m, answer.Intents...); err != nil {
+				return err
+			}
+		}
+		if answer.Result == nil {
+			return nil
+		}
+		return consumer.KeepResult(ctx, tx, m, answer.Result)
+	}
 }
 
 // named are the statements that the policy declares.

@@ -159,7 +159,11 @@ func (d *postgres) leased(call caller, config consumer.Config) (Consumer, error)
 }
 
 func (d *postgres) answered(ask asker, effects *sqlhandler.Effects, config consumer.Config) (Consumer, error) {
-	return consumer.NewCalling(d.direct.Queued(), ask, effects.Queue, config)
+	w, err := consumer.NewIntents(d.direct.Queued())
+	if err != nil {
+		return nil, err
+	}
+	return consumer.NewCalling(d.direct.Queued(), ask, applying(effects.Queue, w), config)
 }
 
 // adopt is both stores with a table of the user's.

@@ -155,7 +155,11 @@ func (d *sqlite) leased(call caller, config consumer.Config) (Consumer, error) {
 }
 
 func (d *sqlite) answered(ask asker, effects *sqlhandler.Effects, config consumer.Config) (Consumer, error) {
-	return consumer.NewCalling(d.store, ask, effects.Handle, config)
+	w, err := consumer.NewIntents(d.store)
+	if err != nil {
+		return nil, err
+	}
+	return consumer.NewCalling(d.store, ask, applying(effects.Handle, w), config)
 }
 
 // violates compares with the columns as SQLite reports them, "table.column,

@@ -39,7 +39,7 @@ func check(d *decoder, p *Policy) {
 		r.deadLetters(p.Source(c.From))
 		r.kafka(p.Source(c.From))
 		r.handler(p.Store(c.Store))
-		r.answers(p.Store(c.Store))
+		r.answers(p, p.Store(c.Store))
 		r.intents(p)
 	}
 	p.checkStandardInput(d)

@@ -39,6 +39,8 @@ type HTTP struct {
 type HTTPEffects struct {
 	// Statements are those that it may name, in the file's order.
 	Statements []*AnswerStatement
+	// Intents are the consumers that it may write intents for.
+	Intents []string
 }
 
 // AnswerStatement is one of them.

@@ -117,7 +117,7 @@ func laterKeys() []field[Consumer] {
 		later[Consumer]("outputs", "Identities of what the consumer sends."),
 		later[Consumer]("provider_key", "The idempotency key passed to a provider, and its window."),
 		later[Consumer]("backstop", "Alert when a second guard catches a doubled effect."),
-		later[Consumer]("on_duplicate", "Whether a duplicate returns the recorded result."),
+		later[Consumer]("on_duplicate", "What becomes of a duplicate but that it is settled and counted: that the outputs of the first are sent again. In Go a duplicate is told of the [result](results.md) that was kept."),
 		later[Consumer]("start", "Where to begin in a source that was consumed before."),
 		later[Consumer]("rate", "The most messages a second."),
 	}

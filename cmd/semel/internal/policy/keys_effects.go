@@ -11,9 +11,11 @@ import (
 
 func effectsShape() object[HTTPEffects] {
 	return object[HTTPEffects]{fields: []field[HTTPEffects]{
-		key(meta{name: "statements", required: true, doc: "The statements that an answer may name, each with a name of its own. They run in the transaction that completes the message, in the order of the answer, as often as it names them."},
+		key(meta{name: "statements", doc: "The statements that an answer may name, each with a name of its own. They run in the transaction that completes the message, in the order of the answer, as often as it names them."},
 			named[AnswerStatement]{what: "statement", item: answerStatementShape(), set: func(s *AnswerStatement, name string) { s.Name = name }},
 			func(e *HTTPEffects) *[]*AnswerStatement { return &e.Statements }),
+		key(meta{name: "intents", doc: "The consumers that an answer may write [intents](intents.md) for: each without `from`, on the same store. They are written in the same transaction."},
+			list[string]{item: word{what: "the name of a consumer"}, single: true}, func(e *HTTPEffects) *[]string { return &e.Intents }),
 	}}
 }
 

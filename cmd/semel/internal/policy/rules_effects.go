@@ -7,11 +7,20 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
 )
 
-// answers judges the statements that an endpoint's answer may name.
-func (r rules) answers(store *Store) {
+// answers judges what an endpoint's answer may name.
+func (r rules) answers(p *Policy, store *Store) {
+	const at = "handler.http.effects"
 	http := r.consumer.Handler.HTTP
 	if store == nil || http == nil || http.Effects == nil {
 		return
+	}
+	if len(http.Effects.Statements)+len(http.Effects.Intents) == 0 && r.ok(at) {
+		r.refuse(at, "nothing is declared that an answer could have done", "add statements, or intents: the names of senders")
+	}
+	for i, name := range http.Effects.Intents {
+		if key := fmt.Sprintf("%s.intents[%d]", at, i); r.ok(key) {
+			r.intentTo(p, key, name)
+		}
 	}
 	for _, s := range http.Effects.Statements {
 		if key := "handler.http.effects.statements." + s.Name; r.ok(key) {

@@ -61,7 +61,7 @@ func (r rules) intentTo(p *Policy, key, name string) {
 	case to == nil:
 		r.refuse(key, fmt.Sprintf("there is no consumer %q", name), unknownName(name, "consumers without from", senders))
 	case !to.Sends():
-		r.refuse(key, fmt.Sprintf("consumer %s reads source %s, and sends no intents", name, to.From), "name a consumer without from, with strategy: lease and an endpoint")
+		r.refuse(key, fmt.Sprintf("consumer %s reads source %s, and sends no intents", name, to.From), "name a consumer without from, with strategy: lease")
 	case to.Store != r.consumer.Store:
 		r.refuse(key, fmt.Sprintf("consumer %s works on store %s, and an intent is written into store %s, in the transaction of its message", name, to.Store, r.consumer.Store), "give the two one store")
 	}

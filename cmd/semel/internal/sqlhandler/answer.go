@@ -7,10 +7,11 @@ import (
 	"strconv"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/strictjson"
 )
 
-// MostEffects is how many effects an answer may have.
+// MostEffects is how many effects an answer may have, and how many intents.
 const MostEffects = 1000
 
 // ParamType is what a parameter of an answer must be.
@@ -34,11 +35,13 @@ const (
 // ParamTypes returns the types.
 func ParamTypes() []ParamType { return []ParamType{Text, Integer, Decimal, Boolean, JSON} }
 
-// Read reads an answer: {"effects": [{"statement": NAME, "params": {…}}, …]}. What it may
+// Read reads an answer to m: {"effects": [{"statement": NAME, "params": {…}}, …],
+// "intents": [{"to": SENDER, "purpose": …}, …], "result": VALUE}; one of them is enough. What
+// it may
 // not have is an error that parks its message, or whatever the policy does with what
 // waiting cannot mend. The error shows nothing of what was answered.
-func (e *Effects) Read(answer []byte) ([]Effect, error) {
-	all, err := e.read(answer)
+func (e *Effects) Read(answer []byte, m *semel.Message) (*Answer, error) {
+	all, err := e.read(answer, m)
 	if err != nil {
 		return nil, &semel.HandlerError{Decision: semel.DecidePermanent, Reason: semel.ReasonBadEffects,
 			Err: fmt.Errorf("the effects in the answer cannot be applied, and none was: %w", err)}
@@ -46,18 +49,36 @@ func (e *Effects) Read(answer []byte) ([]Effect, error) {
 	return all, nil
 }
 
-func (e *Effects) read(answer []byte) ([]Effect, error) {
+func (e *Effects) read(answer []byte, m *semel.Message) (*Answer, error) {
 	document, err := strictjson.Parse(answer)
 	if err != nil {
 		return nil, fmt.Errorf("it is no strict JSON: %w", err)
 	}
-	list, is := document.Root().Member("effects")
+	list, has := document.Root().Member("effects")
+	intents, causes := document.Root().Member("intents")
+	result, made := document.Root().Member("result")
 	switch {
-	case !is || list.Kind() != strictjson.Array:
-		return nil, errors.New(`it is no object with a list "effects"`)
-	case !only(document.Root(), "effects"):
-		return nil, errors.New(`it has a member beside "effects", which this release does not know`)
+	case has && list.Kind() != strictjson.Array || !has && !causes && !made:
+		return nil, errors.New(`it is no object with a list "effects", or "intents", or a "result"`)
+	case !only(document.Root(), "effects", "intents", "result"):
+		return nil, errors.New(`it has a member beside "effects", "intents" and "result", which this release does not know`)
+	case made && len(result.Raw()) > contract.MaxResult:
+		return nil, fmt.Errorf("its result has %d bytes, and at most %d are kept", len(result.Raw()), contract.MaxResult)
 	}
+	var all Answer
+	if has {
+		all.effects, err = e.effects(list)
+	}
+	if causes && err == nil {
+		all.Intents, err = e.intents(intents, m)
+	}
+	if made {
+		all.Result = slices.Clone(result.Raw())
+	}
+	return &all, err
+}
+
+func (e *Effects) effects(list strictjson.Value) ([]Effect, error) {
 	var all []Effect
 	for item := range list.Elements() {
 		if len(all) == MostEffects {

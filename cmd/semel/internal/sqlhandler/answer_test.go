@@ -22,7 +22,7 @@ func effectsOf(t *testing.T, d Dialect) *Effects {
 		{Name: "put", Statement: Statement{SQL: "insert into t values (:n, :yes, :any, :note)"},
 			Params: []TypedParam{{Name: "n", Type: Integer}, {Name: "yes", Type: Boolean}, {Name: "any", Type: JSON}, {Name: "note", Type: Text, Optional: true}}},
 		{Name: "tick", Statement: Statement{SQL: "update ticks set n = n + 1"}},
-	}, nil)
+	}, []string{"mailer", "receipts"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,19 +48,19 @@ func TestWhatAnAnswerMayHave(t *testing.T) {
 			put("1e2", "true", `""`, `,"note":"\u00e9"`):                   {{int64(100), true, `""`, "é"}, {"100", "true", `""`, "é"}},
 		} {
 			for i, d := range []Dialect{SQLite(), Postgres()} {
-				all, err := effectsOf(t, d).Read([]byte(answer))
-				if err != nil || len(all) != 1 || !reflect.DeepEqual(all[0].values, want[i]) {
+				all, err := effectsOf(t, d).Read([]byte(answer), &semel.Message{Body: []byte(`own`)})
+				if err != nil || len(all.effects) != 1 || !reflect.DeepEqual(all.effects[0].values, want[i]) {
 					t.Errorf("%s on %s: %v, %v", answer, d.Name, all, err)
 				}
 			}
 		}
 	})
 	t.Run("K10_statements_come_in_its_order_as_often_as_it_names_them", func(t *testing.T) {
-		all, err := effectsOf(t, SQLite()).Read([]byte(` {"effects": [{"statement":"tick"},{"statement":"tick","params":{}},{"statement":"book","params":{"account":"","amount":0}}]} `))
-		if err != nil || len(all) != 3 || all[0].of.name != "tick" || all[1].of.name != "tick" || all[2].of.name != "book" {
+		all, err := effectsOf(t, SQLite()).Read([]byte(` {"effects": [{"statement":"tick"},{"statement":"tick","params":{}},{"statement":"book","params":{"account":"","amount":0}}]} `), nil)
+		if err != nil || len(all.effects) != 3 || all.effects[0].of.name != "tick" || all.effects[1].of.name != "tick" || all.effects[2].of.name != "book" {
 			t.Errorf("%v, %v", all, err)
 		}
-		if all, err := effectsOf(t, SQLite()).Read([]byte(`{"effects":[]}`)); err != nil || len(all) != 0 {
+		if all, err := effectsOf(t, SQLite()).Read([]byte(`{"effects":[]}`), nil); err != nil || len(all.effects) != 0 {
 			t.Errorf("%v, %v", all, err)
 		}
 	})
@@ -71,7 +71,8 @@ func TestWhatAnAnswerMayNotHave(t *testing.T) {
 	in := func(effects ...string) string { return `{"effects":[` + strings.Join(effects, ",") + `]}` }
 	t.Run("K10_law_15_it_is_refused_whole_and_the_error_shows_nothing_of_it", func(t *testing.T) {
 		for answer, says := range map[string]string{
-			"":                  "no strict JSON",
+			"": "no strict JSON",
+			`{"result":"` + strings.Repeat("x", 64<<10) + `"}`: "its result has 65538 bytes, and at most 65536 are kept",
 			"null":              `no object with a list "effects"`,
 			"[]":                `no object with a list "effects"`,
 			`{"effects":{}}`:    `no object with a list "effects"`,
@@ -81,7 +82,7 @@ func TestWhatAnAnswerMayNotHave(t *testing.T) {
 			in(strings.Replace(book, secret, "\xff"+secret, 1)):                                  "no strict JSON",
 			`{"effects":[],"effects":[]}`:                                                        "no strict JSON",
 			in(strings.Replace(book, `"amount"`, `"account":"b","amount"`, 1)):                   "no strict JSON",
-			`{"effects":[` + book + `],"intents":[]}`:                                            `a member beside "effects"`,
+			`{"effects":[` + book + `],"outputs":[]}`:                                            `a member beside "effects", "intents" and "result"`,
 			in(book, `"`+secret+`"`):                                                             "effect 2: it is no object",
 			in(book, `{"statement":7}`):                                                          "effect 2: it is no object",
 			in(`{"params":{}}`):                                                                  "effect 1: it is no object",
@@ -106,7 +107,7 @@ func TestWhatAnAnswerMayNotHave(t *testing.T) {
 			in(strings.Split(strings.Repeat(book+"\n", MostEffects+1), "\n")[:MostEffects+1]...): "more than 1000 effects",
 		} {
 			for _, d := range []Dialect{SQLite(), Postgres()} {
-				all, err := effectsOf(t, d).Read([]byte(answer))
+				all, err := effectsOf(t, d).Read([]byte(answer), &semel.Message{Body: []byte(`own`)})
 				var decided *semel.HandlerError
 				if all != nil || !errors.As(err, &decided) || decided.Decision != semel.DecidePermanent || decided.Reason != semel.ReasonBadEffects || !strings.Contains(err.Error(), says) {
 					t.Errorf("%.200s on %s: %v, %v", answer, d.Name, all, err)
@@ -118,7 +119,7 @@ func TestWhatAnAnswerMayNotHave(t *testing.T) {
 		}
 	})
 	t.Run("K10_what_a_statement_may_not_do_is_refused_at_the_start", func(t *testing.T) {
-		_, err := CompileEffects(SQLite(), []Named{{Name: "end", Statement: Statement{SQL: "commit"}}, {Name: "put", Statement: Statement{SQL: "insert into t values (:a)"}}}, nil)
+		_, err := CompileEffects(SQLite(), []Named{{Name: "end", Statement: Statement{SQL: "commit"}}, {Name: "put", Statement: Statement{SQL: "insert into t values (:a)"}}}, nil, nil)
 		if err == nil || !strings.Contains(err.Error(), "statement end: ") || !strings.Contains(err.Error(), ":a is not bound") {
 			t.Error(err)
 		}

@@ -30,6 +30,8 @@ type TypedParam struct {
 // Effects runs statements that answers name. It is safe for use by several goroutines.
 type Effects struct {
 	named map[string]*named
+	// senders are those that an answer may write intents for.
+	senders []string
 	// texts: see Dialect.
 	texts bool
 }
@@ -47,10 +49,20 @@ type Effect struct {
 	values []any
 }
 
-// CompileEffects checks statements and makes them ready. noEffect, when set, is called
+// Answer is what an answer has done.
+type Answer struct {
+	effects []Effect
+	// Intents are what it orders elsewhere, to be written after its effects.
+	Intents []semel.Intent
+	// Result is what is kept of the message, any JSON; nil if nothing is.
+	Result []byte
+}
+
+// CompileEffects checks statements and makes them ready. senders are the names of those
+// that answers may write intents for. noEffect, when set, is called
 // when one without Rows changed no row; see Config. The error names every fault.
-func CompileEffects(d Dialect, all []Named, noEffect func(m *semel.Message, name string)) (*Effects, error) {
-	e := &Effects{named: map[string]*named{}, texts: d.texts}
+func CompileEffects(d Dialect, all []Named, senders []string, noEffect func(m *semel.Message, name string)) (*Effects, error) {
+	e := &Effects{named: map[string]*named{}, senders: senders, texts: d.texts}
 	var faults []error
 	for _, s := range all {
 		one := &named{Handler: &Handler{prepares: d.prepares, texts: d.texts, watched: newWatched(1)}, name: s.Name, params: s.Params}
@@ -72,8 +84,8 @@ func CompileEffects(d Dialect, all []Named, noEffect func(m *semel.Message, name
 }
 
 // Handle runs the effects of one answer in tx; see Handler.Handle.
-func (e *Effects) Handle(ctx context.Context, tx *sql.Tx, all []Effect, m *semel.Message) error {
-	for _, one := range all {
+func (e *Effects) Handle(ctx context.Context, tx *sql.Tx, a *Answer, m *semel.Message) error {
+	for _, one := range a.effects {
 		if err := one.of.run(ctx, tx, m, 0, one.values); err != nil {
 			return err
 		}
@@ -82,8 +94,8 @@ func (e *Effects) Handle(ctx context.Context, tx *sql.Tx, all []Effect, m *semel
 }
 
 // Queue queues the effects of one answer; see Handler.Queue.
-func (e *Effects) Queue(_ context.Context, q *pgxstore.Queue, all []Effect, m *semel.Message) error {
-	for _, one := range all {
+func (e *Effects) Queue(_ context.Context, q *pgxstore.Queue, a *Answer, m *semel.Message) error {
+	for _, one := range a.effects {
 		one.of.queue(q, m, 0, one.values)
 	}
 	return q.Err()

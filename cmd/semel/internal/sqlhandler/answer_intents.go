@@ -1,0 +1,120 @@
+package sqlhandler
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/strictjson"
+)
+
+// intents reads the intents of an answer to m: {"to": SENDER, "purpose": …} and what else
+// is known of one.
+func (e *Effects) intents(list strictjson.Value, m *semel.Message) ([]semel.Intent, error) {
+	if list.Kind() != strictjson.Array {
+		return nil, errors.New(`"intents" is no list`)
+	}
+	var all []semel.Intent
+	ids := map[[3]string]bool{}
+	for item := range list.Elements() {
+		if len(all) == MostEffects {
+			return nil, fmt.Errorf("it has more than %d intents", MostEffects)
+		}
+		one, err := e.intent(item, m)
+		if id := [3]string{one.To, one.Purpose, one.Recipient}; err == nil && ids[id] {
+			err = errors.New("another one has its sender, purpose and recipient, so that both would have one id")
+		} else {
+			ids[id] = true
+		}
+		if err != nil {
+			return nil, fmt.Errorf("intent %d: %w", len(all)+1, err)
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+func (e *Effects) intent(item strictjson.Value, m *semel.Message) (semel.Intent, error) {
+	if item.Kind() != strictjson.Object || !only(item, "to", "purpose", "type", "recipient", "key", "headers", "body", "body_base64") {
+		return semel.Intent{}, errors.New("it is no object of what is known of an intent alone: to, purpose, type, recipient, key, headers, body or body_base64")
+	}
+	var n semel.Intent
+	for name, to := range map[string]*string{"to": &n.To, "purpose": &n.Purpose, "type": &n.Type, "recipient": &n.Recipient, "key": &n.Key} {
+		v, given := item.Member(name)
+		if given && v.Kind() != strictjson.String {
+			return n, fmt.Errorf("its %q is no text", name)
+		}
+		if given {
+			*to = string(v.Text())
+		}
+	}
+	switch {
+	case n.Purpose == "":
+		return n, errors.New(`it has no "purpose"`)
+	case !slices.Contains(e.senders, n.To):
+		return n, errors.New("the policy does not let this endpoint write to such a sender (handler.http.effects.intents)")
+	}
+	var err error
+	if n.Headers, err = answeredHeaders(item); err == nil {
+		n.Body, err = answeredBody(item, m)
+	}
+	return n, err
+}
+
+// answeredBody is what the answer gives: any JSON value as it was written, bytes in base64,
+// or nothing for the message's own.
+func answeredBody(item strictjson.Value, m *semel.Message) ([]byte, error) {
+	body, written := item.Member("body")
+	encoded, bytes := item.Member("body_base64")
+	switch {
+	case written && bytes:
+		return nil, errors.New(`it has both "body" and "body_base64"`)
+	case written:
+		return slices.Clone(body.Raw()), nil
+	case !bytes:
+		return m.Body, nil
+	case encoded.Kind() != strictjson.String:
+		return nil, errors.New(`its "body_base64" is no text`)
+	}
+	decoded, err := base64.StdEncoding.Strict().DecodeString(string(encoded.Text()))
+	if err != nil {
+		return nil, errors.New(`its "body_base64" is no base64`)
+	}
+	return decoded, nil
+}
+
+// answeredHeaders are those that an answer gives an intent, by name. What Semel tells of
+// an intent, and the attributes of its event, an answer cannot say in their place.
+func answeredHeaders(item strictjson.Value) (all semel.Headers, err error) {
+	list, given := item.Member("headers")
+	if !given {
+		return nil, nil
+	}
+	if list.Kind() != strictjson.Object {
+		return nil, errors.New(`its "headers" are no object`)
+	}
+	for name, v := range list.Members() {
+		switch {
+		case v.Kind() != strictjson.String:
+			return nil, errors.New("a header of it is no text")
+		case !isHeaderName(name) || ofSemel(name):
+			return nil, errors.New("a header of it has a name that no header can have, or that only Semel gives (semel-…, ce-…, traceparent, tracestate)")
+		}
+		all = append(all, semel.Header{Name: name, Value: slices.Clone(v.Text())})
+	}
+	// The same headers have one order, so that the same answer is the same intent.
+	slices.SortFunc(all, func(a, b semel.Header) int { return strings.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+func isHeaderName(name string) bool {
+	return name != "" && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r) })
+}
+
+func ofSemel(name string) bool {
+	lower := strings.ToLower(name)
+	return strings.HasPrefix(lower, "semel-") || strings.HasPrefix(lower, "ce-") || strings.HasPrefix(lower, "ce_") || lower == "traceparent" || lower == "tracestate"
+}

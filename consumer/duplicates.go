@@ -1,0 +1,130 @@
+package consumer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// fitsDuplicates reports what keeps duplicates from being told of.
+func (c *Config) fitsDuplicates(store any) error {
+	if c.OnDuplicate == nil {
+		return nil
+	}
+	if !c.Strategy.marks() {
+		return fmt.Errorf("OnDuplicate is set, and with the Strategy %v no marker tells which messages are duplicates; remove it", c.Strategy)
+	}
+	if _, reads := abilityOf[contract.ResultReader](store); !reads {
+		return fmt.Errorf("OnDuplicate is set, and the store keeps no results that it could be given: %w", semel.ErrUnsupported)
+	}
+	return nil
+}
+
+// hold tells Config.OnDuplicate of the duplicates of a queue, and says which of its
+// settlements must not be made yet, in order: those of which it could not be told.
+func (s *settler) hold(ctx context.Context, queue []*machine.Settle) (held []int, why error) {
+	if s.config.OnDuplicate == nil {
+		return nil, nil
+	}
+	var places []int
+	var items []*machine.Item
+	n := 0
+	for _, q := range queue {
+		for i := range q.Items {
+			if q.Items[i].Kind == semel.Ack && q.Items[i].Ending == contract.EndDuplicate {
+				places, items = append(places, n), append(items, q.Items[i].Item)
+			}
+			n++
+		}
+	}
+	if len(items) == 0 {
+		return nil, nil
+	}
+	results, err := s.results(ctx, resultsOf(items))
+	if err != nil {
+		return places, fmt.Errorf("the results of duplicates cannot be read: %w", err)
+	}
+	for i, it := range items {
+		if err := s.tell(ctx, &it.Handle.(*parcel).message, results[i]); err != nil {
+			held, why = append(held, places[i]), fmt.Errorf("OnDuplicate: %w", err)
+		}
+	}
+	return held, why
+}
+
+func resultsOf(items []*machine.Item) []resultOf {
+	of := make([]resultOf, len(items))
+	for i, it := range items {
+		of[i] = resultOf{source: it.Source, id: it.Identity}
+		if it.Former != nil {
+			of[i].former = &semel.Key{Source: it.Former.Source, ID: it.Former.Identity}
+		}
+	}
+	return of
+}
+
+// tell calls the hook; a panic is an error, and so is a time that has passed before.
+func (s *settler) tell(ctx context.Context, m *semel.Message, result []byte) (err error) {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	defer func() {
+		if value := recover(); value != nil {
+			logPanic(s.config.Logger, s.config.Name, "OnDuplicate", value)
+			err = fmt.Errorf("it panicked: %s", legible.Panic(value))
+		}
+	}()
+	return legible.Error(s.config.OnDuplicate(ctx, m, result), decidedAgain)
+}
+
+// settling are the settlements of a queue.
+type settling struct {
+	// all are those that the source is told, and places where each stands in the queue, nil
+	// where that is its place in all.
+	all    []contract.Settlement
+	places []int
+}
+
+// settling makes the settlements of a queue, but for those that are held.
+func (s *settler) settling(queue []*machine.Settle, all []int) settling {
+	held := all
+	n := settlements(queue)
+	out := settling{all: make([]contract.Settlement, 0, n)}
+	deliveries := make([]contract.Delivery, n)
+	n = 0
+	for _, q := range queue {
+		for i := range q.Items {
+			n++
+			if len(held) > 0 && held[0] == n-1 {
+				held = held[1:]
+				continue
+			}
+			item := &q.Items[i]
+			d := &deliveries[len(out.all)]
+			*d = item.Item.Handle.(*parcel).delivery()
+			out.all = append(out.all, contract.Settlement{Delivery: d, Kind: item.Kind, After: item.After, Ending: item.Ending, Reason: item.Reason, Charged: item.Charged,
+				Attempts: item.Attempts, Err: item.Err})
+			if len(all) > 0 {
+				out.places = append(out.places, n-1)
+			}
+		}
+	}
+	return out
+}
+
+// placed are the places of these indexes, with those that are held.
+func (s *settling) placed(left, held []int) []int {
+	if len(held) == 0 {
+		return slices.Compact(slices.Sorted(slices.Values(left)))
+	}
+	all := slices.Clone(held)
+	for _, i := range left {
+		all = append(all, s.places[i])
+	}
+	return slices.Compact(slices.Sorted(slices.Values(all)))
+}

@@ -1,0 +1,41 @@
+package memstore
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/semel-go/semel/contract"
+)
+
+var (
+	_ contract.ResultKeeper[*Tx] = (*Store)(nil)
+	_ contract.ResultReader      = (*Store)(nil)
+)
+
+// KeepResult implements contract.ResultKeeper.
+func (s *Store) KeepResult(_ context.Context, tx *Tx, of contract.ResultOf, result []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if tx.batch.over {
+		return ErrTxDone
+	}
+	if tx.results == nil {
+		tx.results = map[identity][]byte{}
+	}
+	tx.results[identity{of.Scope, string(of.ID)}] = append([]byte{}, result...)
+	return nil
+}
+
+// Results implements contract.ResultReader.
+func (s *Store) Results(_ context.Context, of []contract.ResultOf) ([][]byte, error) {
+	if err := s.ask("results"); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	results := make([][]byte, len(of))
+	for i, o := range of {
+		results[i] = bytes.Clone(s.results[identity{o.Scope, string(o.ID)}])
+	}
+	return results, nil
+}

@@ -1,0 +1,71 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/sqlform"
+)
+
+var (
+	_ contract.ResultKeeper[*sql.Tx] = (*Store)(nil)
+	_ contract.ResultReader          = (*Store)(nil)
+)
+
+// KeepResult implements contract.ResultKeeper.
+func (s *Store) KeepResult(ctx context.Context, tx *sql.Tx, of contract.ResultOf, result []byte) error {
+	id, _ := sqlform.ID(of.ID)
+	_, err := tx.ExecContext(ctx, s.sql.KeepResult, of.Scope, id, notNil(result))
+	if err != nil {
+		return fmt.Errorf("sqlstore: result: %w", err)
+	}
+	return nil
+}
+
+// notNil are bytes that no driver takes for NULL.
+func notNil(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
+
+// Results implements contract.ResultReader.
+func (s *Store) Results(ctx context.Context, of []contract.ResultOf) ([][]byte, error) {
+	results := make([][]byte, len(of))
+	all := make([]int, len(of))
+	for i := range all {
+		all[i] = i
+	}
+	for chunk := range s.dialect.chunks(all) {
+		if err := s.readResults(ctx, of, chunk, results); err != nil {
+			return nil, s.blameless("results", err)
+		}
+	}
+	return results, nil
+}
+
+func (s *Store) readResults(ctx context.Context, of []contract.ResultOf, chunk []int, results [][]byte) error {
+	flat := make([]any, 0, 3*len(chunk))
+	for _, i := range chunk {
+		id, _ := sqlform.ID(of[i].ID)
+		flat = append(flat, int64(i), of[i].Scope, id)
+	}
+	text, args := s.bulk(s.sql.Results, 3, flat)
+	rows, err := s.db.QueryContext(ctx, text, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var i int
+		var result []byte
+		if err := rows.Scan(&i, &result); err != nil {
+			return err
+		}
+		results[i] = notNil(result)
+	}
+	return rows.Err()
+}

@@ -1,0 +1,75 @@
+package storetest_test
+
+import (
+	"context"
+	"maps"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/memstore"
+)
+
+// keepsResults is a store that keeps results in another way.
+type keepsResults struct {
+	*memstore.Store
+	keep func(s *memstore.Store, tx *memstore.Tx, of contract.ResultOf, result []byte) error
+}
+
+func (s keepsResults) KeepResult(_ context.Context, tx *memstore.Tx, of contract.ResultOf, result []byte) error {
+	return s.keep(s.Store, tx, of, result)
+}
+
+// remembersResults is a store that forgets no result, or never has one that is empty.
+type remembersResults struct {
+	*memstore.Store
+	told   map[string][]byte
+	forget bool
+}
+
+func (s remembersResults) Results(ctx context.Context, of []contract.ResultOf) ([][]byte, error) {
+	all, err := s.Store.Results(ctx, of)
+	for i := range all {
+		switch {
+		case s.forget && len(all[i]) == 0:
+			all[i] = nil
+		case s.forget:
+		case all[i] == nil:
+			all[i] = s.told[string(of[i].ID)]
+		default:
+			maps.Copy(s.told, map[string][]byte{string(of[i].ID): all[i]})
+		}
+	}
+	return all, err
+}
+
+func keepingResults(keep func(s *memstore.Store, tx *memstore.Tx, of contract.ResultOf, result []byte) error) func(*memstore.Store) contract.TxStore[*memstore.Tx] {
+	return func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return keepsResults{s, keep} }
+}
+
+var resultFaults = []fault{
+	{"a result is written in a transaction of its own", "C12_a_result_is_there_exactly", keepingResults(func(s *memstore.Store, _ *memstore.Tx, of contract.ResultOf, result []byte) error {
+		b, _, err := s.Begin(context.Background(), contract.TxOptions{}, nil)
+		if err != nil {
+			return err
+		}
+		defer b.Commit(context.Background(), contract.Ending{})
+		return s.KeepResult(context.Background(), b.Tx(contract.All), of, result)
+	})},
+	{"results are cut", "C12_a_result_is_any_bytes", keepingResults(func(s *memstore.Store, tx *memstore.Tx, of contract.ResultOf, result []byte) error {
+		return s.KeepResult(context.Background(), tx, of, result[:min(len(result), 1000)])
+	})},
+	{"results are not of a scope", "C12_a_result_is_any_bytes", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+		return remembersResults{s, map[string][]byte{}, false}
+	}},
+	{"an empty result is none", "C12_a_result_is_any_bytes", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return remembersResults{s, nil, true} }},
+	{"a result outlives its marker", "H3_a_result_goes_with_its_marker", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+		return remembersResults{s, map[string][]byte{}, false}
+	}},
+	{"a result under a lost claim stays", "law_5_a_claim_that_was_lost_keeps_no_result", keepingResults(func(s *memstore.Store, _ *memstore.Tx, of contract.ResultOf, result []byte) error {
+		b, _, err := s.Begin(context.Background(), contract.TxOptions{}, nil)
+		if err != nil {
+			return err
+		}
+		defer b.Commit(context.Background(), contract.Ending{})
+		return s.KeepResult(context.Background(), b.Tx(contract.All), of, result)
+	})},
+}

@@ -1,0 +1,118 @@
+package storetest
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
+// hasResults reports whether the store keeps results and tells them.
+func hasResults[Tx any](store contract.TxStore[Tx]) bool {
+	_, keeps := store.(contract.ResultKeeper[Tx])
+	_, reads := store.(contract.ResultReader)
+	return keeps && reads
+}
+
+// keeps keeps a result in the transaction of mark i of a batch.
+func (h *fixture[Tx]) keeps(b contract.Batch[Tx], i int, m contract.Mark, result []byte) {
+	h.t.Helper()
+	h.t.must(h.Store.(contract.ResultKeeper[Tx]).KeepResult(h.t.context(), b.Tx(i), contract.ResultOf{Scope: m.Scope, ID: m.ID}, result))
+}
+
+// wantResults asks what is kept of marks; nil stands for nothing.
+func (h *fixture[Tx]) wantResults(marks []contract.Mark, want ...[]byte) {
+	h.t.Helper()
+	of := make([]contract.ResultOf, len(marks))
+	for i, m := range marks {
+		of[i] = contract.ResultOf{Scope: m.Scope, ID: m.ID}
+	}
+	got, err := h.Store.(contract.ResultReader).Results(h.t.context(), of)
+	h.t.must(err)
+	if len(got) != len(want) {
+		h.t.Fatalf("%d results of %d", len(got), len(want))
+	}
+	for i := range got {
+		if !bytes.Equal(got[i], want[i]) || (got[i] == nil) != (want[i] == nil) {
+			h.t.Errorf("the result of %.40q is %.40q (nil: %t), want %.40q (nil: %t)", marks[i].ID, got[i], got[i] == nil, want[i], want[i] == nil)
+		}
+	}
+}
+
+// results are the laws of results that are kept beside markers.
+func (s suite[Tx]) results(t *T) {
+	t.Run("C12_a_result_is_there_exactly_when_its_effect_is", "A result shares the fate of the transaction that it was written in.", func(t *T) {
+		h := s.opened(t)
+		marks := h.markAll("a", "b", "c")
+		b, _ := h.begin(marks...)
+		h.keeps(b, 0, marks[0], []byte("lost"))
+		h.wantResults(marks, nil, nil, nil)
+		b.Rollback(t.context())
+		h.wantResults(marks, nil, nil, nil)
+		b, _ = h.begin(marks...)
+		for i := range marks {
+			h.t.must(h.Effect(t.context(), b.Tx(i), "effect"))
+		}
+		h.keeps(b, 0, marks[0], []byte("made"))
+		h.keeps(b, 2, marks[2], []byte("first"))
+		h.keeps(b, 2, marks[2], []byte("second"))
+		h.commit(b, contract.Ending{})
+		h.wantCount("effect", 3)
+		h.wantResults(marks, []byte("made"), nil, []byte("second"))
+	})
+	t.Run("C12_a_result_is_any_bytes_of_its_own_identity", "A result comes back as it was given, under the scope and the id of its mark alone.", func(t *T) {
+		h := s.opened(t)
+		longest := semel.MaxID
+		if s.h.Can.LongestID > 0 {
+			longest = s.h.Can.LongestID
+		}
+		marks := h.markAll("large", "empty", "\"quoted\\", strings.Repeat("x", longest), "00000000-0000-0000-0000-000000000001")
+		want := [][]byte{manyBytes(contract.MaxResult), {}, []byte("a\x00b\xff"), []byte("long"), []byte("uuid")}
+		b, _ := h.begin(marks...)
+		for i := range marks {
+			h.keeps(b, i, marks[i], want[i])
+		}
+		h.commit(b, contract.Ending{})
+		h.wantResults(marks, want...)
+		if !s.h.Can.OneConsumer {
+			other := marks[0]
+			other.Scope = h.scopeOf("shipping", "shop", 0)
+			h.wantResults([]contract.Mark{other, marks[1]}, nil, []byte{})
+		}
+		h.wantResults(nil)
+	})
+	if s.h.Can.Leases {
+		t.Run("law_5_a_claim_that_was_lost_keeps_no_result", "What is written under a claim that does not stand is not there.", func(t *T) {
+			h := s.opened(t)
+			c := h.claimed("a")[0]
+			m := h.asking(c)
+			b, _ := h.begin(m)
+			h.keeps(b, 0, m, []byte("stale"))
+			stale := contract.Claim{Number: c.Number, Token: contract.NewToken()}
+			if r := b.Commit(t.context(), contract.Ending{Claims: []contract.ClaimEnding{{Claim: stale, Event: contract.RowCompleted, Ran: true}}}); r.Class != contract.ClassClaimLost {
+				t.Errorf("%+v", r)
+			}
+			h.wantResults([]contract.Mark{m}, nil)
+			b, _ = h.begin(m)
+			h.keeps(b, 0, m, []byte("made"))
+			h.commit(b, contract.Ending{Claims: []contract.ClaimEnding{{Claim: c.Claim, Event: contract.RowCompleted, Ran: true}}})
+			h.wantResults([]contract.Mark{m}, []byte("made"))
+		})
+	}
+	if s.h.Can.Retention && !s.h.Can.Days {
+		t.Run("H3_a_result_goes_with_its_marker", "What the reaper removes of an identity it removes whole, and it counts only if it is asked to.", func(t *T) {
+			h := s.opened(t)
+			marks := []contract.Mark{h.print("a", 1), h.print("b", 1)}
+			b, _ := h.begin(marks...)
+			for i := range marks {
+				h.keeps(b, i, marks[i], []byte("made"))
+			}
+			h.commit(b, contract.Ending{})
+			h.retain(contract.Retention{Keep: soon})
+			h.wantResults(marks, []byte("made"), []byte("made"))
+			h.reaped(2)
+			h.wantResults(marks, nil, nil)
+		})
+	}
+}
