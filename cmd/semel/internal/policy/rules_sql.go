@@ -28,7 +28,7 @@ func (r rules) handler(store *Store) {
 // statements judges those of one handler or step, adds the paths of the parameters that
 // they use, and reports whether all could be read.
 func (r rules) statements(dialect sqlhandler.Dialect, h Statements, used map[string]bool) (whole bool) {
-	whole = r.ok(h.At + ".statements")
+	whole = r.ok(h.At+".statements", h.ParamsAt+".steps")
 	for i, s := range h.Statements {
 		key := fmt.Sprintf("%s.statements[%d]", h.At, i)
 		if !r.ok(key) {

@@ -18,7 +18,7 @@ func (r rules) steps() {
 		}
 	}
 	const at = "handler.sql.steps"
-	if c.Handler.SQL == nil || c.Handler.SQL.Steps == nil || !r.ok(at) {
+	if c.Handler.SQL == nil || c.Handler.SQL.Steps == nil || !r.ok("handler.sql") {
 		return
 	}
 	r.stepNames(at, c.Handler.SQL.Steps)
