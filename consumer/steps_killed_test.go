@@ -23,6 +23,7 @@ type killedAt struct {
 	// ran is the last step that was begun, next the one whose flight begins.
 	ran, next atomic.Value
 	dead      atomic.Bool
+	runs      atomic.Int64
 }
 
 func (k *killedAt) plan(stop func()) faults.Plan {
@@ -50,6 +51,9 @@ func (k *killedAt) steps() (all []consumer.Step[*memstore.Tx]) {
 	names := []string{"reserve", "charge", "ship"}
 	for i, name := range names {
 		all = append(all, countedStep(name, func(_ context.Context, _ *memstore.Tx, _ *semel.Message, done consumer.Done) ([]byte, error) {
+			if k.runs.Add(1) > 100 {
+				return nil, semel.Park("steps run again and again")
+			}
 			k.ran.Store(name)
 			if i+1 < len(names) {
 				k.next.Store(names[i+1])
