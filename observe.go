@@ -139,7 +139,7 @@ type InboxCounts struct {
 	DeadLettered int64 `json:"dead_lettered"`
 	Discarded    int64 `json:"discarded"`
 	// Stepped are claims that ended with a step which was not the last of its message.
-	Stepped int64 `json:"stepped,omitempty"`
+	Stepped int64 `json:"stepped"`
 	// Released were given back without an attempt; Lost are claims that another
 	// worker, or a person, took or ended.
 	Released int64 `json:"released"`

@@ -46,9 +46,70 @@ func ending(change func(*contract.ClaimEnding)) func(*memstore.Store) contract.T
 	return func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return endsClaims{s, change} }
 }
 
+// tellsFewer tells a claim of all steps but the last.
+type tellsFewer struct{ *memstore.Store }
+
+func (s tellsFewer) Claim(ctx context.Context, o contract.ClaimOptions) ([]contract.Claimed, error) {
+	all, err := s.Store.Claim(ctx, o)
+	for i := range all {
+		all[i].Row.Steps = all[i].Row.Steps[:max(len(all[i].Row.Steps)-1, 0)]
+	}
+	return all, err
+}
+
+// recordsFirst ends claims in a commit of its own, before that of their effects.
+type recordsFirst struct{ *memstore.Store }
+
+func (s recordsFirst) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (batch, []contract.Verdict, error) {
+	b, verdicts, err := s.Store.Begin(ctx, o, marks)
+	return recordedBatch{b, s}, verdicts, err
+}
+
+type recordedBatch struct {
+	batch
+	store recordsFirst
+}
+
+func (b recordedBatch) Commit(ctx context.Context, e contract.Ending) contract.Result {
+	lost, err := b.store.End(ctx, e.Claims)
+	if err != nil || len(lost) > 0 {
+		b.Rollback(ctx)
+		return contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassClaimLost}
+	}
+	e.Claims = nil
+	return b.batch.Commit(ctx, e)
+}
+
+// takesLate ends a claim whatever its token: under the one that was given last.
+type takesLate struct {
+	*memstore.Store
+	last map[int64]contract.Token
+}
+
+func (s takesLate) End(ctx context.Context, all []contract.ClaimEnding) ([]int, error) {
+	all = slices.Clone(all)
+	for i := range all {
+		all[i].Token = s.last[all[i].Number]
+	}
+	return s.Store.End(ctx, all)
+}
+
+func (s takesLate) Claim(ctx context.Context, o contract.ClaimOptions) ([]contract.Claimed, error) {
+	all, err := s.Store.Claim(ctx, o)
+	for i := range all {
+		s.last[all[i].Number] = all[i].Token
+	}
+	return all, err
+}
+
 var stepFaults = []fault{
 	{"steps are not written", "C11_a_step_is_written", ending(func(e *contract.ClaimEnding) { e.Steps = nil })},
 	{"only the last step is kept", "C11_a_step_is_written", ending(func(e *contract.ClaimEnding) { e.Steps = e.Steps[max(len(e.Steps)-1, 0):] })},
+	{"a claim is told of a step too few", "C11_a_step_is_written", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return tellsFewer{s} }},
+	{"a step is recorded before its effect", "law_5_a_stale_token_ends_no_step", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return recordsFirst{s} }},
+	{"a late token ends a step", "law_5_a_stale_token_ends_no_step", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+		return takesLate{s, map[int64]contract.Token{}}
+	}},
 	{"outputs are not kept", "C11_a_step_is_written", ending(func(e *contract.ClaimEnding) {
 		e.Steps = slices.Clone(e.Steps)
 		for i := range e.Steps {

@@ -16,30 +16,51 @@ import (
 	"github.com/semel-go/semel/pgxstore"
 )
 
-// handlers are the compiled statements of a consumer, by type; those for every
-// message have the empty type and are alone.
-type handlers map[string]*sqlhandler.Handler
-
-// handle is the consumer's handler where each statement runs by itself.
-func (h handlers) handle(w *consumer.Intents[*sql.Tx]) func(context.Context, *sql.Tx, *semel.Message) error {
-	return dispatch(h, func(one *sqlhandler.Handler) func(context.Context, *sql.Tx, *semel.Message) error {
-		return writing(one, one.Handle, w)
-	})
+// handlers are the compiled statements of a consumer.
+type handlers struct {
+	// byType has those for every message under the empty type, alone.
+	byType map[string]*sqlhandler.Handler
+	// steps are in their order, where the handler is made of them.
+	steps []step
 }
 
-// queue is the consumer's handler where statements are queued.
-func (h handlers) queue(w *consumer.Intents[*pgxstore.Queue]) func(context.Context, *pgxstore.Queue, *semel.Message) error {
-	return dispatch(h, func(one *sqlhandler.Handler) func(context.Context, *pgxstore.Queue, *semel.Message) error {
-		return writing(one, one.Queue, w)
-	})
+// step is a part of a handler that takes effect by itself.
+type step struct {
+	name    string
+	handler *sqlhandler.Handler
+}
+
+// runs is what runs the statements of a message in a transaction.
+type runs[Tx any] = func(context.Context, Tx, *semel.Message) error
+
+// handled runs each statement by itself.
+func handled(one *sqlhandler.Handler) runs[*sql.Tx] { return one.Handle }
+
+// queued queues the statements.
+func queued(one *sqlhandler.Handler) runs[*pgxstore.Queue] { return one.Queue }
+
+// made makes the consumer of these handlers, as one of them runs in a store's transaction.
+func made[Tx any](store contract.TxStore[Tx], h handlers, run func(*sqlhandler.Handler) runs[Tx], w *consumer.Intents[Tx], config consumer.Config) (Consumer, error) {
+	as := func(one *sqlhandler.Handler) runs[Tx] { return writing(one, run(one), w) }
+	if h.steps == nil {
+		return consumer.New(store, dispatch(h.byType, as), config)
+	}
+	steps := make([]consumer.Step[Tx], len(h.steps))
+	for i, s := range h.steps {
+		run := as(s.handler)
+		steps[i] = consumer.Step[Tx]{Name: s.name, Run: func(ctx context.Context, tx Tx, m *semel.Message, _ consumer.Done) ([]byte, error) {
+			return nil, run(ctx, tx, m)
+		}}
+	}
+	return consumer.NewSteps(store, steps, config)
 }
 
 // dispatch makes one handler of all.
-func dispatch[Tx any](h handlers, as func(*sqlhandler.Handler) func(context.Context, Tx, *semel.Message) error) func(context.Context, Tx, *semel.Message) error {
+func dispatch[Tx any](h map[string]*sqlhandler.Handler, as func(*sqlhandler.Handler) runs[Tx]) runs[Tx] {
 	if only := h[""]; only != nil {
 		return as(only)
 	}
-	byType := map[string]func(context.Context, Tx, *semel.Message) error{}
+	byType := map[string]runs[Tx]{}
 	for name, one := range h {
 		byType[name] = as(one)
 	}
@@ -48,23 +69,27 @@ func dispatch[Tx any](h handlers, as func(*sqlhandler.Handler) func(context.Cont
 
 // handlers compiles a consumer's statements and lets the database look at them.
 func (a *Assembly) handlers(ctx context.Context, c *policy.Consumer, store *Store) (handlers, error) {
-	all := handlers{}
+	all := handlers{byType: map[string]*sqlhandler.Handler{}}
 	for _, s := range c.Handlers() {
 		h, err := sqlhandler.Compile(c.Dialect(store.policy), a.statements(c, s, store))
 		if err != nil {
-			return nil, fmt.Errorf("consumer %s: %s: %w", c.Name, s.At, err)
+			return all, fmt.Errorf("consumer %s: %s: %w", c.Name, s.At, err)
 		}
 		if i, err := store.try(ctx, h, c); err != nil && store.Classify(err) == contract.ClassPermanent {
-			return nil, a.policy.Fault(fmt.Sprintf("consumers.%s.%s.statements[%d]", c.Name, s.At, i),
+			return all, a.policy.Fault(fmt.Sprintf("consumers.%s.%s.statements[%d]", c.Name, s.At, i),
 				"the database refuses the statement: "+store.explain(err).Error(), "correct it, or create what is missing, such as with setup: FILE.sql at the store")
 		}
-		all[s.Type] = h
+		if s.Step != "" {
+			all.steps = append(all.steps, step{s.Step, h})
+			continue
+		}
+		all.byType[s.Type] = h
 	}
 	return all, nil
 }
 
 func (a *Assembly) statements(c *policy.Consumer, all policy.Statements, store *Store) sqlhandler.Config {
-	var config sqlhandler.Config
+	config := sqlhandler.Config{Step: all.Step}
 	for _, p := range all.Params {
 		config.Params = append(config.Params, sqlhandler.Param(p))
 	}
@@ -85,7 +110,7 @@ func (a *Assembly) statements(c *policy.Consumer, all policy.Statements, store *
 		}
 		config.Intents = append(config.Intents, one)
 	}
-	warn := a.warnOnce(c.Name, all.Type, len(config.Statements))
+	warn := a.warnOnce(c.Name, all)
 	config.NoEffect = func(m *semel.Message, i int) {
 		if all.Statements[i].Upsert == nil { // which meets late versions, and leaves the row
 			warn(m, i)
@@ -95,11 +120,13 @@ func (a *Assembly) statements(c *policy.Consumer, all policy.Statements, store *
 }
 
 // warnOnce warns the first time that each statement changes no row.
-func (a *Assembly) warnOnce(consumer, kind string, statements int) func(*semel.Message, int) {
-	once := make([]sync.Once, statements)
+func (a *Assembly) warnOnce(consumer string, all policy.Statements) func(*semel.Message, int) {
+	once := make([]sync.Once, len(all.Statements))
 	logger := a.options.Logger.With(slog.String("consumer", consumer))
-	if kind != "" {
-		logger = logger.With(slog.String("type", kind))
+	for name, is := range map[string]string{"type": all.Type, "step": all.Step} {
+		if is != "" { // never both
+			logger = logger.With(slog.String(name, is))
+		}
 	}
 	return func(m *semel.Message, i int) {
 		once[i].Do(func() {

@@ -145,13 +145,13 @@ func (d *postgres) consumer(ctx context.Context, h handlers, c *policy.Consumer,
 		if err != nil {
 			return nil, err
 		}
-		return consumer.New(direct.Queued(), h.queue(w), config)
+		return made(direct.Queued(), h, queued, w, config)
 	}
 	w, err := consumer.NewIntents(d.plain)
 	if err != nil {
 		return nil, err
 	}
-	return consumer.New(plain, h.handle(w), config)
+	return made(plain, h, handled, w, config)
 }
 
 func (d *postgres) leased(call caller, config consumer.Config) (Consumer, error) {

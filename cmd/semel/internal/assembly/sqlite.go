@@ -147,7 +147,7 @@ func (d *sqlite) consumer(_ context.Context, h handlers, _ *policy.Consumer, con
 	if err != nil {
 		return nil, err
 	}
-	return consumer.New(d.store, h.handle(w), config)
+	return made(d.store, h, handled, w, config)
 }
 
 func (d *sqlite) leased(call caller, config consumer.Config) (Consumer, error) {

@@ -104,7 +104,7 @@ func writeDetail(w io.Writer, d operate.Detail) error {
 		{"key", keyOf(d.View)},
 		{"in line", lineOf(d)},
 		{"conflict", conflictOf(d)},
-		{ofSteps(d.View), stepsOf(d.View)},
+		{ofSteps(d.View), d.LastStep},
 		{"attempts", fmt.Sprint(d.Attempts)},
 		{"repeated", fmt.Sprint(d.Repeated)},
 		{"first error", d.First},
@@ -121,6 +121,9 @@ func writeDetail(w io.Writer, d operate.Detail) error {
 		if field.value != "" || d.Waits() && field.name != "" && field.name != "key" && field.name != "in line" && field.name != "calls" {
 			fmt.Fprintf(table, "%s\t%s\n", field.name, legible.Printable(field.value))
 		}
+	}
+	for _, s := range d.Steps {
+		fmt.Fprintf(table, "step done\t%s\n", legible.Printable(stepOf(s)))
 	}
 	for _, h := range d.Headers {
 		fmt.Fprintf(table, "header\t%s: %s\n", legible.Printable(h.Name), legible.Printable(h.Value+h.ValueBase64))
@@ -139,21 +142,21 @@ func writeDetail(w io.Writer, d operate.Detail) error {
 	return err
 }
 
-// ofSteps is the name of the field of steps; none where there are none.
+// ofSteps is the name of the field of the last step; none where there is none.
 func ofSteps(v operate.View) string {
-	if len(v.Steps) == 0 {
+	if v.LastStep == "" {
 		return ""
 	}
-	return "steps done"
+	return "last step done"
 }
 
-// stepsOf lists the steps that have taken effect, the last one last.
-func stepsOf(v operate.View) string {
-	all := make([]string, len(v.Steps))
-	for i, s := range v.Steps {
-		all[i] = fmt.Sprintf("%s (output of %d bytes)", s.Name, s.OutputSize)
+// stepOf is a step that has taken effect, with the size of what it left, if it left
+// anything.
+func stepOf(s operate.StepView) string {
+	if s.OutputSize == 0 {
+		return s.Name
 	}
-	return strings.Join(all, ", ")
+	return fmt.Sprintf("%s (output of %d bytes)", s.Name, s.OutputSize)
 }
 
 // conflictOf says what a conflict is in conflict with: the content that came

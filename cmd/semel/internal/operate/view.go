@@ -34,6 +34,8 @@ type View struct {
 	Key       string `json:"key,omitempty"`
 	KeyBase64 string `json:"key_base64,omitempty"`
 	Lined     bool   `json:"lined,omitempty"`
+	// LastStep is the last step of it that has taken effect: an attempt goes on after it.
+	LastStep string `json:"last_step,omitempty"`
 	// Steps are the steps of it that have taken effect, in their order.
 	Steps    []StepView `json:"steps,omitempty"`
 	Attempts int        `json:"attempts"`
@@ -71,7 +73,7 @@ func NewView(store string, r contract.StoredRow) View {
 	v.Started, v.Due, v.Claimed = r.Started, given(r.DueAt), given(r.LockedUntil)
 	v.Calls, v.UnknownCalls, v.Called = r.CallsStarted, r.CallsStarted-r.CallsFinished, given(r.CalledAt)
 	for _, s := range r.Steps {
-		v.Steps = append(v.Steps, StepView{s.Name, len(s.Output)})
+		v.Steps, v.LastStep = append(v.Steps, StepView{s.Name, len(s.Output)}), s.Name
 	}
 	if m := r.Message; m != nil {
 		v.Key, v.KeyBase64 = text(string(m.Key))

@@ -31,6 +31,7 @@ func check(d *decoder, p *Policy) {
 		r.version()
 		r.former()
 		r.exclusive()
+		r.steps()
 		r.inbox()
 		r.keys(p.Source(c.From))
 		r.blocks()

@@ -113,7 +113,6 @@ func laterKeys() []field[Consumer] {
 	return []field[Consumer]{
 		later[Consumer]("lease", "The options of leased keys."),
 		later[Consumer]("replay", "Whether messages may be replayed, and with which effects."),
-		later[Consumer]("steps", "Named steps of a message, each completed with its effect."),
 		later[Consumer]("outputs", "Identities of what the consumer sends."),
 		later[Consumer]("provider_key", "The idempotency key passed to a provider, and its window."),
 		later[Consumer]("backstop", "Alert when a second guard catches a doubled effect."),

@@ -28,13 +28,15 @@ func handlerShape() object[Handler] {
 }
 
 func sqlShape() object[SQL] {
-	return object[SQL]{fields: []field[SQL]{
+	return object[SQL]{oneOf: []string{"statements", "steps"}, unsaid: "there is no statement", fields: []field[SQL]{
 		key(meta{name: "params", doc: "The values of `:name` in the statements: a selector each. A value that is missing ends the message as `missing parameter`; with `?` behind the selector it is NULL."},
 			paramsShape{}, func(s *SQL) *[]Param { return &s.Params }),
-		key(meta{name: "statements", required: true, doc: "The statements, in order."},
+		key(meta{name: "statements", doc: "The statements, in order. They, or `steps`, are required."},
 			list[Statement]{item: statementShape()}, func(s *SQL) *[]Statement { return &s.Statements }),
 		key(meta{name: "intents", doc: "Effects elsewhere, written down in the same transaction and carried out after it by the consumer that each names. See [intents](intents.md)."},
 			list[SQLIntent]{item: intentShape()}, func(s *SQL) *[]SQLIntent { return &s.Intents }),
+		key(meta{name: "steps", doc: "In place of `statements`: parts that take effect one after another, each in a transaction of its own, and each once; with `strategy: inbox` and `settle: after_receipt`. See [steps](steps.md#in-a-policy)."},
+			list[SQLStep]{item: stepShape()}, func(s *SQL) *[]SQLStep { return &s.Steps }),
 	}}
 }
 

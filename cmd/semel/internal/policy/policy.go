@@ -280,29 +280,6 @@ type TypedHandler struct {
 	SQL  *SQL
 }
 
-// Statements are the statements of one handler.
-type Statements struct {
-	// At is their path below the consumer's.
-	At string
-	// Type is the type they are for; empty if they are for every message.
-	Type string
-	*SQL
-}
-
-// Handlers are all of a consumer's statements, in the file's order.
-func (c *Consumer) Handlers() []Statements {
-	if c.Handler.SQL != nil {
-		return []Statements{{At: "handler.sql", SQL: c.Handler.SQL}}
-	}
-	var all []Statements
-	for _, h := range c.Handler.Types {
-		if h.SQL != nil {
-			all = append(all, Statements{At: "handler.types" + typePath(h.Type) + ".sql", Type: h.Type, SQL: h.SQL})
-		}
-	}
-	return all
-}
-
 // SQL is a handler of statements.
 type SQL struct {
 	// Params are the named parameters, in the file's order.
@@ -311,6 +288,8 @@ type SQL struct {
 	Statements []Statement
 	// Intents are written down after them, in it.
 	Intents []SQLIntent
+	// Steps stand in place of both, each with a transaction of its own.
+	Steps []SQLStep
 }
 
 // Param binds the value at a selector to a name.

@@ -7,7 +7,7 @@ import (
 
 // refused are policies with their faults.
 func refused() []policyCase {
-	return slices.Concat(refusedShapes(), refusedValues(), refusedCombinations(), refusedKafka(), refusedDedup(), refusedVersions(), refusedEffects(), refusedFormers(), refusedHTTP(), refusedPublishing())
+	return slices.Concat(refusedShapes(), refusedValues(), refusedCombinations(), refusedKafka(), refusedDedup(), refusedVersions(), refusedEffects(), refusedFormers(), refusedHTTP(), refusedPublishing(), refusedSteps())
 }
 
 func refusedShapes() []policyCase {

@@ -32,15 +32,15 @@ func (r rules) sender() {
 
 // intents judges what a handler of statements writes down for senders.
 func (r rules) intents(p *Policy) {
+	purposes := map[string]bool{}
 	for _, h := range r.consumer.Handlers() {
-		purposes := map[string]bool{}
 		for i, n := range h.Intents {
 			key := fmt.Sprintf("%s.intents[%d]", h.At, i)
 			if !r.ok(key) {
 				continue
 			}
 			r.intentTo(p, key+".to", n.To)
-			same := fmt.Sprintf("%q %q %q", n.To, n.Purpose, n.Recipient)
+			same := fmt.Sprintf("%q %q %q %q", h.ParamsAt, n.To, n.Purpose, n.Recipient)
 			if purposes[same] {
 				r.refuse(key+".purpose", "another intent of this handler has it, and the same recipient, so that both would have one id", "give each a purpose of its own")
 			}

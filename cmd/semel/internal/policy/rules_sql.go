@@ -12,13 +12,23 @@ func (r rules) handler(store *Store) {
 	if store == nil {
 		return // which has been reported
 	}
+	used, unread := map[string]bool{}, map[string]bool{} // by the path of params
 	for _, h := range r.consumer.Handlers() {
-		r.statements(r.consumer.Dialect(store), h)
+		if !r.statements(r.consumer.Dialect(store), h, used) {
+			unread[h.ParamsAt] = true
+		}
+	}
+	for _, h := range r.consumer.Handlers() {
+		if !unread[h.ParamsAt] {
+			r.unusedParams(h, used)
+		}
 	}
 }
 
-func (r rules) statements(dialect sqlhandler.Dialect, h Statements) {
-	used, whole := map[string]bool{}, r.ok(h.At+".statements")
+// statements judges those of one handler or step, adds the paths of the parameters that
+// they use, and reports whether all could be read.
+func (r rules) statements(dialect sqlhandler.Dialect, h Statements, used map[string]bool) (whole bool) {
+	whole = r.ok(h.At+".statements", h.ParamsAt+".steps")
 	for i, s := range h.Statements {
 		key := fmt.Sprintf("%s.statements[%d]", h.At, i)
 		if !r.ok(key) {
@@ -26,16 +36,17 @@ func (r rules) statements(dialect sqlhandler.Dialect, h Statements) {
 		}
 		names, err := dialect.Params(s.SQL)
 		for _, name := range names {
-			used[name] = true
+			used[h.param(name)] = true
 		}
 		whole = whole && err == nil
 		r.statement(dialect, key, s, h.unbound(names))
 		r.rows(dialect, key, s)
 	}
-	if whole {
-		r.unusedParams(h, used)
-	}
+	return whole
 }
+
+// param is the path of a parameter.
+func (h Statements) param(name string) string { return h.ParamsAt + ".params." + name }
 
 func (r rules) statement(d sqlhandler.Dialect, key string, s Statement, unbound []string) {
 	for _, f := range d.Check(s.SQL) {
@@ -69,7 +80,7 @@ func (h Statements) unbound(names []string) []string {
 
 func (r rules) unusedParams(h Statements, used map[string]bool) {
 	for _, p := range h.Params {
-		if key := h.At + ".params." + p.Name; !used[p.Name] && r.ok(key) {
+		if key := h.param(p.Name); !used[key] && r.ok(key) {
 			r.refuse(key, "no statement uses this parameter", fmt.Sprintf("write :%s in a statement, or remove it", p.Name))
 		}
 	}

@@ -78,10 +78,14 @@ func fromInbox() []line {
 		{"inbox.parked", func(c semel.Counts) int64 { return c.Inbox.Parked }},
 		{"inbox.dead_lettered", func(c semel.Counts) int64 { return c.Inbox.DeadLettered }},
 		{"inbox.discarded", func(c semel.Counts) int64 { return c.Inbox.Discarded }},
+		{inboxStepped, func(c semel.Counts) int64 { return c.Inbox.Stepped }},
 		{"inbox.released", func(c semel.Counts) int64 { return c.Inbox.Released }},
 		{"inbox.lost", func(c semel.Counts) int64 { return c.Inbox.Lost }},
 	}
 }
+
+// inboxStepped is shown where a handler has steps.
+const inboxStepped = "inbox.stepped"
 
 // claims are beside the deliveries: a message that was received is claimed later,
 // by any process.
@@ -117,7 +121,9 @@ func (s Summary) Write(w io.Writer) error {
 	}
 	if slices.ContainsFunc(names, func(name string) bool { return s.Consumers[name].Inbox.Claimed > 0 }) {
 		row("", func(string) string { return "" })
-		counts(fromInbox())
+		counts(slices.DeleteFunc(fromInbox(), func(l line) bool {
+			return l.name == inboxStepped && !slices.ContainsFunc(names, func(name string) bool { return l.count(s.Consumers[name]) > 0 })
+		}))
 		row("", func(name string) string { return strings.Repeat("-", max(len(name), 8)) })
 		counts([]line{claims()})
 	}

@@ -13,6 +13,8 @@ import (
 
 // Config is a handler as a policy declares it.
 type Config struct {
+	// Step names the handler's step in errors; empty if it is none.
+	Step string
 	// Params are the parameters of the statements.
 	Params []Param
 	// Statements run in this order.
@@ -109,7 +111,7 @@ func Compile(d Dialect, c Config) (*Handler, error) {
 		if err != nil {
 			faults = append(faults, fmt.Errorf("statement %d: %w", i+1, err))
 		}
-		ready.label = fmt.Sprintf("statement %d", i+1)
+		ready.label = c.label(i)
 		h.statements = append(h.statements, ready)
 	}
 	for i, n := range c.Intents {
@@ -124,6 +126,14 @@ func Compile(d Dialect, c Config) (*Handler, error) {
 		faults = append(faults, errors.New("there is no statement"))
 	}
 	return h, errors.Join(faults...)
+}
+
+// label names a statement in errors.
+func (c *Config) label(statement int) string {
+	if c.Step == "" {
+		return fmt.Sprintf("statement %d", statement+1)
+	}
+	return fmt.Sprintf("statement %d of step %s", statement+1, c.Step)
 }
 
 func (h *Handler) compile(d Dialect, s Statement) (statement, error) {

@@ -1,0 +1,41 @@
+package policy
+
+import "fmt"
+
+// Statements are the statements of one handler, or of one step of it.
+type Statements struct {
+	// At is their path below the consumer's, ParamsAt that of what binds their parameters.
+	At, ParamsAt string
+	// Type is the type they are for; empty if they are for every message.
+	Type string
+	// Step is the name of their step; empty if the handler has none.
+	Step string
+	*SQL
+}
+
+// Handlers are all of a consumer's statements, in the file's order.
+func (c *Consumer) Handlers() []Statements {
+	if c.Handler.SQL != nil {
+		return c.Handler.SQL.parts("handler.sql", "")
+	}
+	var all []Statements
+	for _, h := range c.Handler.Types {
+		if h.SQL != nil {
+			all = append(all, h.SQL.parts("handler.types"+typePath(h.Type)+".sql", h.Type)...)
+		}
+	}
+	return all
+}
+
+// parts are the statements of a handler at a path: its own, or those of its steps.
+func (s *SQL) parts(at, kind string) []Statements {
+	if s.Steps == nil {
+		return []Statements{{At: at, ParamsAt: at, Type: kind, SQL: s}}
+	}
+	all := make([]Statements, len(s.Steps))
+	for i, step := range s.Steps {
+		all[i] = Statements{At: fmt.Sprintf("%s.steps[%d]", at, i), ParamsAt: at, Type: kind, Step: step.Name,
+			SQL: &SQL{Params: s.Params, Statements: step.Statements, Intents: step.Intents}}
+	}
+	return all
+}

@@ -1,0 +1,106 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/memstore"
+)
+
+// killedAt is a process that dies in the flight of a step. The store hears nothing of it
+// from then on.
+type killedAt struct {
+	step  string
+	point faults.Point
+	// ran is the last step that was begun, next the one whose flight begins.
+	ran, next atomic.Value
+	dead      atomic.Bool
+	runs      atomic.Int64
+}
+
+func (k *killedAt) plan(stop func()) faults.Plan {
+	return faults.Plan{At: func(point faults.Point, _ int) {
+		now := k.ran.Load()
+		if point == faults.AfterMark {
+			now = k.next.Load()
+		}
+		if point == k.point && now == k.step && k.dead.CompareAndSwap(false, true) {
+			stop()
+		}
+	}}
+}
+
+// fail is memstore.Fail of its store.
+func (k *killedAt) fail(string) error {
+	if k.dead.Load() {
+		return errors.New("its process is dead")
+	}
+	return nil
+}
+
+// steps are those of its consumer, which tell what runs.
+func (k *killedAt) steps() (all []consumer.Step[*memstore.Tx]) {
+	names := []string{"reserve", "charge", "ship"}
+	for i, name := range names {
+		all = append(all, countedStep(name, func(_ context.Context, _ *memstore.Tx, _ *semel.Message, done consumer.Done) ([]byte, error) {
+			if k.runs.Add(1) > 100 {
+				return nil, semel.Park("steps run again and again")
+			}
+			k.ran.Store(name)
+			if i+1 < len(names) {
+				k.next.Store(names[i+1])
+			}
+			if i > 0 && string(done.Output(names[i-1])) != names[i-1] {
+				return nil, semel.Park("it is not told what the step before it left")
+			}
+			return []byte(name), nil
+		}))
+	}
+	return all
+}
+
+// Killed in the flight of any step, at any point, what is done is not done again.
+func TestStepsOfTheKilled(t *testing.T) {
+	for done, step := range []string{"reserve", "charge", "ship"} {
+		for _, point := range []faults.Point{faults.AfterMark, faults.AfterEffect, faults.BeforeCommit, faults.AfterCommit} {
+			bubble(t, fmt.Sprintf("C11_law_1_killed_with_%d_steps_done_at_%s_the_next_process_goes_on", done, point), func(t *testing.T) {
+				k := &killedAt{step: step, point: point}
+				k.next.Store("reserve")
+				store := memstore.New(memstore.Fail(k.fail))
+				c := steppedConfig(newListSource())
+				c.Workers, c.Drain = 1, time.Second
+				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
+				received(t, store, 1)
+				killed, err := consumer.NewSteps(store, k.steps(), c, k.plan(stop))
+				if err != nil {
+					t.Fatal(err)
+				}
+				_ = killed.Run(ctx) // which its death ends
+				if !k.dead.Load() {
+					t.Fatal("it was not killed")
+				}
+				k.dead.Store(false) // the store answers to others
+				all := rows(t, store)
+				want := done
+				if point == faults.AfterCommit {
+					want++
+				}
+				if len(all) != 1 || len(all[0].Steps) != want {
+					t.Fatalf("%d steps are done when it is killed, want %d", len(all[0].Steps), want)
+				}
+				pass(consumer.DefaultLease + time.Second)
+				stepped(t, store, steppedConfig(newListSource()), k.steps()...)
+				wantSteps(t, store, all[0].Key.ID, contract.StateCompleted, "reserve", "charge", "ship")
+			})
+		}
+	}
+}

@@ -1,0 +1,64 @@
+//go:build unix
+
+package steps
+
+import (
+	"reflect"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/faults"
+)
+
+func TestStepsOfTheFrozen(t *testing.T) {
+	for _, c := range []struct {
+		what, store string
+		point       faults.Point
+		leased      bool
+	}{
+		{"before_its_commit/postgres", "postgres", faults.BeforeCommit, false},
+		{"before_its_commit/pgxstore", "pgxstore", faults.BeforeCommit, false},
+		{"before_its_commit/pgxstore_queue", "pgxstore_queue", faults.BeforeCommit, false},
+		// With one writer nobody goes on while a transaction is open, so that it is frozen
+		// where none is.
+		{"before_its_end/sqlite", "sqlite", faults.BeforeCommit, true},
+		{"before_its_end/postgres", "postgres", faults.BeforeCommit, true},
+	} {
+		t.Run("C11_law_5_frozen_past_its_lease_its_late_step_changes_nothing_"+c.what, func(t *testing.T) {
+			where, db, rows := place(t, c.store)
+			// Its third flight is that of charge: reserve is done.
+			frozen := started(t, order{Store: c.store, Where: where, Point: c.point, N: 3, Consumers: []string{"orders"}, Leased: c.leased, Who: "frozen"})
+			if err := frozen.Process.Signal(syscall.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+			if r, done := row(t, rows, "orders"); done != 1 || r.State != contract.StateInProgress {
+				t.Fatalf("it is frozen with %d steps done, and its row is %s", done, r.State)
+			}
+			finish(t, order{Store: c.store, Where: where, Consumers: []string{"orders"}, Leased: c.leased, Who: "next"}, rows)
+			before, done := row(t, rows, "orders")
+			if done != len(names) || before.State != contract.StateCompleted {
+				t.Fatalf("the next process left it %s with %d steps done", before.State, done)
+			}
+			if err := frozen.Process.Signal(syscall.SIGCONT); err != nil {
+				t.Fatal(err)
+			}
+			_ = frozen.stdin.Close() // it goes on
+			// It lost the claim of charge, or gave it back in vain as it ended.
+			if said := frozen.end(t); !strings.Contains(said, "{Claimed:2 Applied:0 ") || !strings.Contains(said, " Stepped:1 ") {
+				t.Errorf("it has ended a step that was another's: %q", said)
+			}
+			if after, _ := row(t, rows, "orders"); !reflect.DeepEqual(before, after) {
+				t.Errorf("the row was\n%+v\nand is\n%+v", before, after)
+			}
+			want := map[string][]string{"reserve": {"frozen"}, "charge": {"next"}, "ship": {"next"}}
+			if c.leased { // what has no transaction is there when it was done, and nothing of it is recorded
+				want["charge"] = []string{"frozen", "next"}
+			}
+			if got := effects(t, db, "orders"); !reflect.DeepEqual(got, want) {
+				t.Errorf("effects for %v, want %v", got, want)
+			}
+		})
+	}
+}
