@@ -34,7 +34,7 @@ func (a *Assembly) keyed(ctx context.Context, c *policy.Consumer, s *policy.Stor
 	config.Strategy, config.Settle = consumer.StrategyMarker, consumer.SettleAfterEffect
 	config.Retention = consumer.RetentionPolicy{}
 	made, err := consumer.New(consumer.Keyed(store.keys, consumer.KeyPolicy{
-		Keep: c.Retention.Keep, Delay: c.Retention.Delay, MayForget: s.Redis.MayForget(),
+		Keep: c.Retention.Keep, Delay: c.Retention.Delay, MayForget: s.Redis.MayForget(), ApplyWhenDown: c.NaturalBecause(),
 	}), func(ctx context.Context, _ consumer.Call, m *semel.Message) error { return endpoint.Handle(ctx, m) }, config)
 	if err != nil {
 		return nil, fmt.Errorf("store %s: %w", s.Name, err)
