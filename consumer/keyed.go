@@ -193,7 +193,14 @@ func (s *keyed) Begin(ctx context.Context, o contract.TxOptions, marks []contrac
 // claim claims the key of a call.
 func (s *keyed) claim(ctx context.Context, c *keyedCall, print semel.Fingerprint) (contract.Verdict, error) {
 	if before := s.opened(c.key); before != nil && before.ending != nil {
-		switch err := s.keys.EndKey(ctx, c.key, before.token, *before.ending); {
+		err := s.keys.EndKey(ctx, c.key, before.token, *before.ending)
+		// Where something else took the key's place, nothing can be recorded; what became of
+		// the call is known here all the same, and its neighbours are not kept back by it.
+		replaced := err != nil && !errors.Is(err, contract.ErrClaimLost) && s.keys.Classify(err) == contract.ClassPermanent
+		switch {
+		case replaced:
+			s.detour.logger.Warn("a call has ended, and its key cannot say so; a copy of its message is refused", "consumer", c.key.Consumer, "id", c.key.ID, "error", cause(err))
+			fallthrough
 		case err == nil:
 			s.settleOpen(c.key)
 			return contract.Verdict{Kind: contract.Seen, Was: outcomeOf(before.ending)}, nil

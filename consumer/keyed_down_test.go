@@ -168,6 +168,32 @@ func TestC10AStoreOfKeysThatIsDown(t *testing.T) {
 	})
 }
 
+// replaced is a store in whose keys' places something else stands when they are to end.
+type replaced struct{ *odd }
+
+func (r *replaced) EndKey(ctx context.Context, key semel.Key, token contract.Token, e contract.KeyEnding) error {
+	if key.ID == "m1" {
+		return errOdd
+	}
+	return r.odd.EndKey(ctx, key, token, e)
+}
+
+func TestLaw7AKeyThatCannotBeCompletedHarmsNoOther(t *testing.T) {
+	bubble(t, "law_7_its_message_has_ended_and_the_others_go_on", func(t *testing.T) {
+		keys, made := &replaced{&odd{memstore.NewKeys()}}, newCalled()
+		c := mustNew(t, consumer.Keyed(keys, keptKeys), func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.call(m); return nil }, keyedConfigOf(newListSource(numbered("m", 5)...)))
+		run := start(t, c)
+		pass(time.Hour)
+		if counts := c.Counts(); counts.Applied != 5 {
+			t.Fatalf("after an hour: %+v", counts)
+		}
+		if err := run.wait(); err != nil {
+			t.Error(err)
+		}
+		made.want(t, "m1", 1)
+	})
+}
+
 // mute answers nothing until whoever asks gives up.
 type mute struct{ *memstore.Keys }
 
