@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
@@ -21,8 +20,6 @@ import (
 	"github.com/semel-go/semel/file"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/itest/services"
-	"github.com/semel-go/semel/itest/topics"
-	"github.com/semel-go/semel/kafka"
 	"github.com/semel-go/semel/redisstore"
 )
 
@@ -267,32 +264,4 @@ func TestNothingIsLostWhatRedisRefuses(t *testing.T) {
 		}
 		s.want(t, messages, 1)
 	})
-}
-
-func TestLaw2AConsumerOfKafkaWhoseRedisRestarts(t *testing.T) {
-	t.Parallel()
-	brokers := services.Kafka(t)
-	topic, group := services.Topic(t, brokers, 3), topics.Name()
-	cluster := topics.Open(t, brokers, services.Patient()...)
-	const messages = 300
-	var records []*kgo.Record
-	for n := range 2 * messages {
-		records = append(records, topics.Record(topic, int32(n%3), fmt.Sprint("m", n%messages), "{}"))
-	}
-	cluster.Produce(records...)
-	server := services.StartRedis(t, "appendonly yes", "appendfsync always")
-	s, keys := newShop(), store(t, client(t, rueidis.ClientOption{InitAddress: []string{server.Address()}}), redisstore.Options{})
-	s.first = map[string]func(){"m20": func() { server.Kill(); server.Start() }}
-	source, err := kafka.New(kafka.Config{Brokers: brokers, Topics: []string{topic}, Group: group, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	sum := runs(t, s.over(t, keys, source, func(c *consumer.Config) { c.IdleExit = 2 * time.Second }))
-	if sum.Applied != messages || sum.Duplicates != messages {
-		t.Errorf("%+v", sum)
-	}
-	s.want(t, messages, 1)
-	if at, ends := cluster.Committed(group, topic), cluster.Ends(topic); fmt.Sprint(at) != fmt.Sprint(ends) {
-		t.Errorf("the group is at %v of %v", at, ends)
-	}
 }
