@@ -40,7 +40,7 @@ test: export GOFLAGS += -ldflags=-s -trimpath
 # At its end a process with the detector waits a second for others' last races.
 test: export GORACE += atexit_sleep_ms=50
 ## test: everything that guards main, with the race detector where there are
-## goroutines, and a minute of the proof on Kafka; starts the servers that it
+## goroutines, and a minute of each proof on Kafka and on Redis; starts the servers that it
 ## needs and stops those that it started; says at the end what took how long
 test: vet
 	@$(GO) run ./internal/testrun $(PARTS)
@@ -55,10 +55,12 @@ suites:
 	scripts/services install redis python3 node
 	scripts/services with postgres pgbouncer kafka -- $(TEST) $(RACE) -p 6 -parallel 8 $(RACED)
 proof:
-	scripts/services install postgres kafka
+	scripts/services install postgres kafka redis
 	$(GO) run ./itest/cmd/proof kafka -quick
 	$(GO) run ./itest/cmd/proof kafka -inbox -quick
 	$(GO) run ./itest/cmd/proof kafka -order -quick
+	$(GO) run ./itest/cmd/proof charge -quick
+	$(GO) run ./itest/cmd/proof keyed -quick
 
 ## vet: format, vet and the chosen linters
 vet:

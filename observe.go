@@ -71,6 +71,10 @@ const (
 	// another id of the same source: its producer may mint ids when it sends again. It
 	// decides nothing. See Counts.SameContent.
 	EventSameContent EventKind = "same content under another id"
+	// EventWithoutKey: a message was applied while the store of the leased keys did not work,
+	// so that no key says so, and a copy is applied again (consumer.KeyPolicy.ApplyWhenDown).
+	// Err is what the store said.
+	EventWithoutKey EventKind = "applied without a key"
 )
 
 // Event is one thing that happened. It carries no payload.
@@ -93,7 +97,7 @@ type Event struct {
 }
 
 // Counts are what a consumer did since it started. Deliveries is the sum of
-// all but Retried, Rerun and SameContent.
+// all but Retried, Rerun, SameContent and WithoutKey.
 type Counts struct {
 	Deliveries   int64 `json:"deliveries"`
 	Applied      int64 `json:"applied"`
@@ -124,6 +128,10 @@ type Counts struct {
 	// found by fingerprints, 0 without them, among nearly all of the last 10,000 contents
 	// and fewer of those before, of this process since it started.
 	SameContent int64 `json:"same_content"`
+	// WithoutKey counts messages that were applied while the store of the leased keys did
+	// not work (consumer.KeyPolicy.ApplyWhenDown); they are in Applied, too, and no key
+	// says so.
+	WithoutKey int64 `json:"without_key"`
 	// Inbox counts what became of rows of the inbox.
 	Inbox InboxCounts `json:"inbox"`
 }

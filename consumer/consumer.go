@@ -255,7 +255,8 @@ func (c *Consumer[Tx]) Left() []semel.Left {
 //
 // A consumer that is ready may have a reason all the same: that an operator has paused
 // it, or limits what it takes (contract.Controls), messages that are held because a newer
-// release wrote their markers, and lanes that stand still by a fault, on a source that
+// release wrote their markers, that the store of its keys is down and it goes on without
+// (KeyPolicy.ApplyWhenDown), and lanes that stand still by a fault, on a source that
 // tells them (contract.LaneFaulting), while the others go on.
 func (c *Consumer[Tx]) Ready() (bool, string) {
 	ready, why := c.reporter.state()
@@ -265,6 +266,7 @@ func (c *Consumer[Tx]) Ready() (bool, string) {
 	}
 	reasons = append(reasons, c.control.reasons()...)
 	reasons = append(reasons, c.reporter.held()...)
+	reasons = append(reasons, c.detours()...)
 	return ready, strings.Join(append(reasons, c.laneFaults()...), "; ")
 }
 

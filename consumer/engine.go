@@ -224,7 +224,7 @@ func (e *engine[Tx]) snapshot() semel.Counts {
 	out := semel.Counts{
 		Deliveries: c.Deliveries, Applied: c.Applied, Duplicates: c.Duplicates, Conflicts: c.Conflicts, Parked: c.Parked,
 		DeadLettered: c.DeadLettered, Discarded: c.Discarded, Skipped: c.Skipped, Failed: c.Failed, Retried: c.Retried, Rerun: c.Rerun,
-		SameContent: e.reporter.recent.count.Load(), Received: c.Received, Waiting: c.Waiting, Inbox: semel.InboxCounts(c.Claims),
+		SameContent: e.reporter.recent.count.Load(), WithoutKey: withoutKey(e.store), Received: c.Received, Waiting: c.Waiting, Inbox: semel.InboxCounts(c.Claims),
 	}
 	out.InFlight = out.Deliveries - out.Applied - out.Duplicates - out.Conflicts - out.Parked - out.DeadLettered - out.Discarded - out.Skipped - out.Received - out.Waiting - out.Failed
 	return out

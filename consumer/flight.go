@@ -289,6 +289,7 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 		if over != nil {
 			e.inbox.forget(over...)
 		}
+		p.tellWithoutKey(f)
 		e.config.at(faults.AfterCommit, len(f.Entries))
 	case contract.CommitUnknown:
 		p.keepNothing(f) // they are taken anew

@@ -25,6 +25,13 @@ type KeyPolicy struct {
 	// MayForget says why it is bearable that the store may forget keys, and calls be made
 	// twice. Without it a store that is volatile, or does not say, is refused.
 	MayForget string
+	// ApplyWhenDown says why the effect is idempotent by nature, so that repeating it, also
+	// by several processes at once, does no harm. With it messages are called for without a
+	// key while the store does not work (fail open): this is logged, told
+	// (semel.EventWithoutKey) and counted (semel.Counts.WithoutKey), copies of such messages
+	// are called for again, and the consumer stays ready, with the reason. Empty: nobody is
+	// called then, nothing is settled, and the consumer is not ready (fail closed).
+	ApplyWhenDown string
 }
 
 // Keyed is a store for handlers that call out, without any database: a message is claimed by
@@ -50,13 +57,14 @@ type KeyPolicy struct {
 // was dead-lettered with an outcome that is unknown stays so: leasedkey.Keys.Resolve ends it.
 // Process is not for it: see package leasedkey.
 func Keyed(store contract.KeyStore, p KeyPolicy) contract.TxStore[Call] {
-	return &keyed{keys: store, policy: p, sources: map[int64]keyScope{}, numbers: map[keyScope]int64{}, open: map[semel.Key]*openKey{}}
+	return &keyed{keys: store, policy: p, detour: detour{because: p.ApplyWhenDown}, sources: map[int64]keyScope{}, numbers: map[keyScope]int64{}, open: map[semel.Key]*openKey{}}
 }
 
 // keyed carries out a flight as the claim of a key.
 type keyed struct {
 	keys   contract.KeyStore
 	policy KeyPolicy
+	detour detour
 
 	mutex sync.Mutex
 	// Scopes are numbered for this process alone: keys have names. Guarded by mutex.
@@ -104,6 +112,7 @@ func (s *keyed) fitsLeased(c *Config) error {
 		return fmt.Errorf("KeyPolicy.Delay is %v; it is a time, or 0", s.policy.Delay)
 	}
 	c.Batch.Most, c.keyed = 1, true
+	s.detour.logger, s.detour.consumer = c.Logger, c.Name
 	return s.durable(c)
 }
 
@@ -175,37 +184,60 @@ func (s *keyed) Begin(ctx context.Context, o contract.TxOptions, marks []contrac
 	}
 	m := &marks[0]
 	c := &keyedCall{store: s, key: s.key(m), as: m.As, lease: o.Lease, token: contract.NewToken()}
+	verdict, err := contract.Verdict{Kind: contract.Fresh}, error(nil)
+	if c.unrecorded = s.detour.leads(); c.unrecorded == nil {
+		verdict, err = s.claim(ctx, c, m.Fingerprint)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return c, []contract.Verdict{verdict}, nil
+}
+
+// claim claims the key of a call.
+func (s *keyed) claim(ctx context.Context, c *keyedCall, print semel.Fingerprint) (contract.Verdict, error) {
 	if before := s.opened(c.key); before != nil && before.ending != nil {
-		switch err := s.keys.EndKey(ctx, c.key, before.token, *before.ending); {
+		err := s.keys.EndKey(ctx, c.key, before.token, *before.ending)
+		// Where something else took the key's place, nothing can be recorded; what became of
+		// the call is known here all the same, and its neighbours are not kept back by it.
+		replaced := err != nil && !errors.Is(err, contract.ErrClaimLost) && s.keys.Classify(err) == contract.ClassPermanent
+		switch {
+		case replaced:
+			s.detour.logger.Warn("a call has ended, and its key cannot say so; a copy of its message is refused", "consumer", c.key.Consumer, "id", c.key.ID, "error", cause(err))
+			fallthrough
 		case err == nil:
 			s.settleOpen(c.key)
-			return c, []contract.Verdict{{Kind: contract.Seen, Was: outcomeOf(before.ending)}}, nil
-		case s.keys.Classify(err) == contract.ClassPermanent: // of this key alone, as below
-			s.settleOpen(c.key)
-			c.refused = fmt.Errorf("it was called for, and its key cannot keep that: %w", err)
-			return c, []contract.Verdict{{Kind: contract.Fresh}}, nil
+			return contract.Verdict{Kind: contract.Seen, Was: outcomeOf(before.ending)}, nil
 		case !errors.Is(err, contract.ErrClaimLost):
-			return nil, nil, err
+			return contract.Verdict{}, err
 		}
 	} else if before != nil {
 		c.token = before.token
 	}
 	s.keepOpen(c.key, &openKey{token: c.token})
 	asked := time.Now()
-	answer, err := s.keys.ClaimKey(ctx, contract.KeyClaim{Key: c.key, Fingerprint: m.Fingerprint, Token: c.token, Lease: o.Lease, Keep: s.policy.Keep})
-	if err != nil && s.keys.Classify(err) != contract.ClassPermanent {
-		return nil, nil, err
-	}
-	s.settleOpen(c.key)
-	if err != nil { // of this key alone: its neighbours go on
+	answering, cancel := s.detour.within(ctx)
+	defer cancel()
+	answer, err := s.keys.ClaimKey(answering, contract.KeyClaim{Key: c.key, Fingerprint: print, Token: c.token, Lease: c.lease, Keep: s.policy.Keep})
+	permanent := err != nil && s.keys.Classify(err) == contract.ClassPermanent
+	switch {
+	case permanent: // of this key alone: its neighbours go on
+		s.settleOpen(c.key)
 		c.refused = fmt.Errorf("its key cannot be claimed: %w", err)
-		return c, []contract.Verdict{{Kind: contract.Fresh}}, nil
+		return contract.Verdict{Kind: contract.Fresh}, nil
+	case err != nil && s.detour.after(ctx, err):
+		c.unrecorded = err
+		return contract.Verdict{Kind: contract.Fresh}, nil
+	case err != nil:
+		return contract.Verdict{}, err
 	}
+	s.detour.works()
+	s.settleOpen(c.key)
 	c.answer = answer
 	if answer.State == contract.KeyClaimed {
 		c.hold(asked)
 	}
-	return c, []contract.Verdict{verdictOf(answer)}, nil
+	return verdictOf(answer), nil
 }
 
 // verdictOf is what an answer means for a mark.

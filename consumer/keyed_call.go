@@ -25,6 +25,10 @@ type keyedCall struct {
 	asked time.Time
 	// refused is why this key cannot be claimed, or ended, ever.
 	refused error
+	// unrecorded is why no key is claimed or completed for an effect that needs none.
+	unrecorded error
+	// applied: the flight ends with the effect there. Of the pilot.
+	applied bool
 	// outcome is what is known of the call. Of the pilot.
 	outcome contract.CallOutcome
 
@@ -86,6 +90,8 @@ func (c *keyedCall) extend() {
 		return
 	case err == nil:
 		c.until = began.Add(c.lease)
+	case !errors.Is(err, contract.ErrClaimLost) && c.store.detour.open(): // it goes on without
+		c.until = time.Now().Add(c.lease)
 	case errors.Is(err, contract.ErrClaimLost) || !time.Now().Before(c.until):
 		c.timer = nil
 		if c.lost != nil {
@@ -110,11 +116,14 @@ func (c *keyedCall) call(ctx context.Context, config *Config, lost func(error), 
 	if c.refused != nil {
 		return semel.Permanent(c.refused)
 	}
+	if c.unrecorded != nil {
+		return run()
+	}
 	if !c.holds(lost) {
 		lost(errKeyLost)
 		return errKeyLost
 	}
-	if c.answer.Unknown() && config.callRule().Forgotten(c.answer.Since+time.Since(c.asked)) {
+	if c.answer.Unknown() && !c.store.detour.open() && config.callRule().Forgotten(c.answer.Since+time.Since(c.asked)) {
 		c.outcome = contract.CallUnknown
 		switch finding, err := config.doubt(ctx, c.answer.Since, m); {
 		case err != nil:
@@ -152,7 +161,9 @@ func (c *keyedCall) Rollback(ctx context.Context) {
 // Commit implements contract.Batch: it ends the key. One end that the store does not answer is
 // asked again under the same token, here and when the message flies again.
 func (c *keyedCall) Commit(ctx context.Context, e contract.Ending) contract.Result {
+	c.applied = c.as == contract.Applied && len(e.Trim) == 0
 	if c.answer.State != contract.KeyClaimed {
+		c.store.settleOpen(c.key)
 		return contract.Result{Outcome: contract.Committed, Culprit: contract.NobodyNamed}
 	}
 	ending := c.ending(&e)
@@ -161,6 +172,9 @@ func (c *keyedCall) Commit(ctx context.Context, e contract.Ending) contract.Resu
 		return contract.Result{Outcome: contract.Committed, Culprit: contract.NobodyNamed}
 	case errors.Is(err, contract.ErrClaimLost):
 		return contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassClaimLost, Culprit: contract.NobodyNamed, Err: err}
+	case c.store.keys.Classify(err) != contract.ClassPermanent && c.store.detour.after(ctx, err):
+		c.unrecorded = err
+		return contract.Result{Outcome: contract.Committed, Culprit: contract.NobodyNamed}
 	default:
 		c.store.keepOpen(c.key, &openKey{c.token, &ending})
 		return contract.Result{Outcome: contract.CommitUnknown, Culprit: contract.NobodyNamed, Err: err}
@@ -204,9 +218,11 @@ func (c *keyedCall) end(ctx context.Context, e contract.KeyEnding) (err error) {
 	if c.answer.State != contract.KeyClaimed {
 		return nil
 	}
+	asking, cancel := c.store.detour.within(ctx)
+	defer cancel()
 	for wait := firstEndWait; ; wait = min(2*wait, mostEndWait) {
-		err = c.store.keys.EndKey(ctx, c.key, c.token, e)
-		if err == nil || errors.Is(err, contract.ErrClaimLost) || c.store.keys.Classify(err) == contract.ClassPermanent || !timing.Wait(ctx, wait) {
+		err = c.store.keys.EndKey(asking, c.key, c.token, e)
+		if err == nil || errors.Is(err, contract.ErrClaimLost) || c.store.keys.Classify(err) == contract.ClassPermanent || !timing.Wait(asking, wait) {
 			return err
 		}
 	}

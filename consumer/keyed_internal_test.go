@@ -14,7 +14,7 @@ import (
 // claimedLongAgo is a key of which an earlier call has an unknown outcome, first made so long
 // before it was claimed.
 func claimedLongAgo(since time.Duration) *keyedCall {
-	c := &keyedCall{lease: time.Hour, answer: contract.KeyAnswer{State: contract.KeyClaimed, Left: time.Hour, Started: 2, Since: since}}
+	c := &keyedCall{store: &keyed{}, lease: time.Hour, answer: contract.KeyAnswer{State: contract.KeyClaimed, Left: time.Hour, Started: 2, Since: since}}
 	c.hold(time.Now())
 	return c
 }

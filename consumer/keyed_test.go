@@ -254,15 +254,6 @@ func TestKeyedConsumersFail(t *testing.T) {
 			t.Errorf("%+v, %v", counts, g.lies(t))
 		}
 	})
-	bubble(t, "law_7_a_key_that_cannot_be_ended_harms_no_other", func(t *testing.T) {
-		keys, made := &odd{memstore.NewKeys()}, newCalled()
-		g := bury(t, message("a", ""), message("lost", ""), message("b", ""))
-		counts := runs(t, consumer.Keyed(keys, keptKeys), func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.call(m); return nil }, keyedConfig(g))
-		if counts.Applied != 2 || counts.DeadLettered != 1 || g.lies(t)["lost"] != 1 {
-			t.Errorf("%+v, %v", counts, g.lies(t))
-		}
-		made.want(t, "lost", 1)
-	})
 	bubble(t, "case_6_a_wait_longer_than_hold_ends_as_retry_says", func(t *testing.T) {
 		keys, g := memstore.NewKeys(), bury(t, message("a", ""))
 		counts := runs(t, consumer.Keyed(keys, keptKeys), func(context.Context, consumer.Call, *semel.Message) error {
@@ -284,14 +275,6 @@ func (o *odd) ClaimKey(ctx context.Context, c contract.KeyClaim) (contract.KeyAn
 		return contract.KeyAnswer{}, errOdd
 	}
 	return o.Keys.ClaimKey(ctx, c)
-}
-
-// EndKey finds that something else took the place of a key that was claimed.
-func (o *odd) EndKey(ctx context.Context, key semel.Key, t contract.Token, e contract.KeyEnding) error {
-	if key.ID == "lost" {
-		return errOdd
-	}
-	return o.Keys.EndKey(ctx, key, t, e)
 }
 
 func (o *odd) Classify(err error) contract.Class {

@@ -5,6 +5,7 @@ package keyed
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/semel-go/semel/itest/ledger"
@@ -20,9 +21,10 @@ type Ledger struct {
 	Lost  int `json:"lost"`
 	// Unfinished are those that the members' last runs left.
 	Unfinished int `json:"unfinished"`
-	// Repeated are the calls beyond the first of their message: AfterSilence, where one
-	// before them got no answer, AfterLease, where a lease had ended since the one before,
-	// and Late, of a process that had just been frozen for longer than a lease.
+	// Repeated are the calls beyond the first of their message: AfterSilence, where the one
+	// before got no answer, AfterLease, where something had been done to whoever made it, or
+	// to Redis, before it can have recorded its end, and a lease had ended since, and Late, of
+	// a process that had just been frozen for longer than a lease.
 	Repeated     int `json:"repeated"`
 	AfterSilence int `json:"repeated_after_an_unknown_outcome"`
 	AfterLease   int `json:"repeated_after_a_lease_ended"`
@@ -55,20 +57,42 @@ func (l Ledger) Fault() error {
 }
 
 // slack is how much earlier than a lease after the call before it a call may come: a claim
-// is made before its call.
+// is made before its call. It is also how long after its thaw a process may still send a call
+// that it was about to send.
 const slack = time.Second
 
-// weigh sorts the calls of each message. thaws are the moments at which processes went on
-// that had been frozen.
-func (l *Ledger) weigh(calls map[string][]call, messages int, lease time.Duration, thaws []time.Time, mayForget bool) {
+// unsure is how long after a call it may not be recorded yet that it ended well.
+const unsure = 3 * time.Second
+
+// harm is what was done to a member, or with an empty name to all of them: Redis was killed, or
+// the machine did not get to it.
+type harm struct {
+	member string
+	at     time.Time
+	// thaw is when a frozen process went on, zero for other harm.
+	thaw time.Time
+}
+
+// unrecorded reports whether this harm may have kept the end of a call from being recorded.
+func (h harm) unrecorded(c call) bool {
+	return (h.member == "" || h.member == c.member) && !h.at.Before(c.at) && h.at.Before(c.at.Add(unsure))
+}
+
+// late reports whether a call is one that was about to be sent when its process was frozen.
+func (h harm) late(c call) bool {
+	return !h.thaw.IsZero() && h.member == c.member && c.at.After(h.thaw) && c.at.Before(h.thaw.Add(slack))
+}
+
+// weigh sorts the calls of each message.
+func (l *Ledger) weigh(calls map[string][]call, messages int, lease time.Duration, harms []harm, mayForget bool) {
 	l.Messages = messages
 	heard := 0
 	for _, all := range calls {
 		l.Calls += len(all)
-		answered, silent := !all[0].unanswered, all[0].unanswered
+		answered := !all[0].unanswered
 		for i := 1; i < len(all); i++ {
-			l.repeat(all[0], all[i-1], all[i], silent, lease, thaws, mayForget)
-			answered, silent = answered || !all[i].unanswered, silent || all[i].unanswered
+			l.repeat(all[0], all[i-1], all[i], lease, harms, mayForget)
+			answered = answered || !all[i].unanswered
 		}
 		if answered {
 			heard++
@@ -78,21 +102,17 @@ func (l *Ledger) weigh(calls map[string][]call, messages int, lease time.Duratio
 }
 
 // repeat says why a call came again.
-func (l *Ledger) repeat(first, before, again call, silent bool, lease time.Duration, thaws []time.Time, mayForget bool) {
+func (l *Ledger) repeat(first, before, again call, lease time.Duration, harms []harm, mayForget bool) {
 	l.Repeated++
 	if again.key != first.key || again.key == "" {
 		l.OtherKeys++
 	}
-	late := false
-	for _, t := range thaws {
-		late = late || again.at.After(t) && again.at.Before(t.Add(slack))
-	}
 	switch {
-	case silent:
+	case before.unanswered:
 		l.AfterSilence++
-	case again.at.Sub(before.at) >= lease-slack:
+	case again.at.Sub(before.at) >= lease-slack && slices.ContainsFunc(harms, func(h harm) bool { return h.unrecorded(before) }):
 		l.AfterLease++
-	case late:
+	case slices.ContainsFunc(harms, func(h harm) bool { return h.late(again) }):
 		l.Late++
 	case mayForget:
 		l.Forgotten++

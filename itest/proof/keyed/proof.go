@@ -47,9 +47,14 @@ type under struct {
 	ledger   *Ledger
 	redis    *services.Redis
 	provider *provider
-	thaws    []time.Time
-	tally    proof.Tally
-	began    time.Time
+	harms    []harm
+	// frozen is who stands still, nil if nobody does, and since when.
+	frozen *proof.Member
+	since  time.Time
+	// looked is when the proof last looked how far it is.
+	looked time.Time
+	tally  proof.Tally
+	began  time.Time
 }
 
 // Run proves on a private server and returns the ledger; judge it with Fault. An error says
@@ -72,7 +77,7 @@ func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
 	}
 	u.provider.mutex.Lock()
 	defer u.provider.mutex.Unlock()
-	l.weigh(u.provider.calls, p.Messages, lease, u.thaws, p.EverySecond)
+	l.weigh(u.provider.calls, p.Messages, lease, u.harms, p.EverySecond)
 	l.Kills, l.Again, l.Seconds = u.tally.Kills, u.tally.Again, proof.Seconds(time.Since(u.began).Seconds())
 	return l, nil
 }
@@ -82,11 +87,14 @@ func (u *under) prove(ctx context.Context) error {
 		return err
 	}
 	u.Say("%d processes, %d deliveries of %d messages", members, u.Deliveries, u.Messages)
+	u.redis.Kill() // who starts now waits for it
 	for _, m := range u.Members {
 		if err := u.start(m, true); err != nil {
 			return err
 		}
 	}
+	processes.Pause(ctx, time.Second)
+	u.redis.Start()
 	var all proof.Schedule
 	all.Spread(0.04, 0.92, u.Kills, u.killOne)
 	all.Spread(0.10, 0.80, u.Freezes, u.freezeOne)
@@ -95,6 +103,9 @@ func (u *under) prove(ctx context.Context) error {
 		return err
 	}
 	if err := u.reach(ctx, 1); err != nil {
+		return err
+	}
+	if err := u.awaitThaw(ctx); err != nil {
 		return err
 	}
 	return u.finish()
@@ -153,12 +164,12 @@ consumers:
     inbox: {lease: %s}
     timeout: 4s
     retry: {attempts: 1000, first: 100ms, then: halt}
-    handler: {http: {url: %q, timeout: 3s, pass: [` + idHeader + `]}}
+    handler: {http: {url: %q, timeout: 3s, pass: [` + idHeader + `], headers: {` + memberHeader + `: %s}}}
 `
 
 // start starts a member. With follow it never ends by itself.
 func (u *under) start(m *proof.Member, follow bool) error {
-	text := fmt.Sprintf(policy, u.redis.Address(), m.Name, follow, lease, u.provider.url)
+	text := fmt.Sprintf(policy, u.redis.Address(), m.Name, follow, lease, u.provider.url, m.Name)
 	if err := os.WriteFile(m.Path(m.Policy), []byte(text), 0o644); err != nil {
 		return err
 	}
@@ -167,7 +178,9 @@ func (u *under) start(m *proof.Member, follow bool) error {
 
 // reach waits until such a share of the messages was called for.
 func (u *under) reach(ctx context.Context, share float64) error {
-	err := u.Until(ctx, func() (bool, error) { return u.provider.called() >= int(share*float64(u.Messages)), nil })
+	err := u.Until(ctx, func() (bool, error) {
+		return u.provider.called() >= int(share*float64(u.Messages)), u.look()
+	})
 	if err != nil {
 		return fmt.Errorf("%d of %d messages were called for: %w", u.provider.called(), u.Messages, err)
 	}
@@ -177,27 +190,51 @@ func (u *under) reach(ctx context.Context, share float64) error {
 // killOne kills a member and starts it again; it reads its file from its beginning.
 func (u *under) killOne(context.Context) error {
 	m := u.Members[u.tally.Kills%members]
+	if m == u.frozen {
+		m = u.Members[(u.tally.Kills+1)%members]
+	}
+	u.harms = append(u.harms, harm{member: m.Name, at: time.Now()})
 	if err := u.Kill(m, false); err != nil {
 		return err
 	}
 	return u.start(m, true)
 }
 
-// freezeOne has a member stand still for longer than a lease.
+// freezeOne has a member stand still for longer than a lease, while everything else goes on.
 func (u *under) freezeOne(ctx context.Context) error {
-	m := u.Members[u.ledger.Freezes%members]
-	if err := m.Freeze(); err != nil {
+	if err := u.awaitThaw(ctx); err != nil {
 		return err
 	}
+	m := u.Members[u.ledger.Freezes%members]
+	u.frozen, u.since = m, time.Now()
 	u.Say("%s is frozen", m.Name)
-	processes.Pause(ctx, frozen)
-	u.thaws = append(u.thaws, time.Now())
 	u.ledger.Freezes++
+	return m.Freeze()
+}
+
+// look lets who was frozen go on when it is time. A proof that was not asked to look for a while
+// stood still with the whole machine, and leases may have ended.
+func (u *under) look() error {
+	now := time.Now()
+	if !u.looked.IsZero() && now.Sub(u.looked) > slack {
+		u.harms = append(u.harms, harm{at: u.looked})
+	}
+	u.looked = now
+	if u.frozen == nil || now.Sub(u.since) < frozen {
+		return nil
+	}
+	m := u.frozen
+	u.harms, u.frozen = append(u.harms, harm{member: m.Name, at: u.since, thaw: now}), nil
 	return m.Thaw()
+}
+
+func (u *under) awaitThaw(ctx context.Context) error {
+	return u.Until(ctx, func() (bool, error) { return u.frozen == nil, u.look() })
 }
 
 // restart kills Redis and starts it again.
 func (u *under) restart(ctx context.Context) error {
+	u.harms = append(u.harms, harm{at: time.Now()})
 	if u.EverySecond || u.Forgets {
 		u.redis.KillAndForget(func() { processes.Pause(ctx, time.Second) })
 	} else {

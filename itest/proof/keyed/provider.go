@@ -10,15 +10,26 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/semel-go/semel/itest/processes"
 )
 
-// idHeader is where a message's id stands, in its file and in the call for it.
-const idHeader = "Message-Id"
+// idHeader is where a message's id stands, in its file and in the call for it; memberHeader
+// says whose call it is.
+const (
+	idHeader     = "Message-Id"
+	memberHeader = "Member"
+)
+
+// longestCall bounds how long the provider thinks, so that calls are under way when somebody is
+// killed.
+const longestCall = 100 * time.Millisecond
 
 // call is one that came to the provider.
 type call struct {
-	at  time.Time
-	key string
+	at time.Time
+	// member is who called, and key under which idempotency key.
+	member, key string
 	// unanswered: whoever called heard no answer.
 	unanswered bool
 }
@@ -57,10 +68,11 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	id := r.Header.Get(idHeader)
 	p.mutex.Lock()
-	silent := p.random.IntN(1000) < p.mute
+	silent, thinks := p.random.IntN(1000) < p.mute, time.Duration(p.random.Int64N(int64(longestCall)))
 	n := len(p.calls[id])
-	p.calls[id] = append(p.calls[id], call{at: time.Now(), key: r.Header.Get("Idempotency-Key"), unanswered: silent})
+	p.calls[id] = append(p.calls[id], call{at: time.Now(), member: r.Header.Get(memberHeader), key: r.Header.Get("Idempotency-Key"), unanswered: silent})
 	p.mutex.Unlock()
+	processes.Pause(r.Context(), thinks)
 	if silent {
 		panic(http.ErrAbortHandler)
 	}

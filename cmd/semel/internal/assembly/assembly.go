@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/semel-go/semel"
@@ -43,6 +44,8 @@ type Assembly struct {
 	Stores []*Store
 	// publishers are those of the consumers.
 	publishers []*kafka.Publisher
+	// keysMutex guards what follows: a consumer whose store was away opens it in its run.
+	keysMutex sync.Mutex
 	// keys are the stores of leased keys that were opened, by name.
 	keys map[string]*keyStore
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/httphandler"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/contract"
@@ -19,22 +20,30 @@ type keyStore struct {
 	keys   *redisstore.Store
 }
 
-// keyed makes a consumer that calls out under leased keys in Redis.
+// keyed makes a consumer that calls out under leased keys in Redis, and waits for that if it
+// is away.
 func (a *Assembly) keyed(ctx context.Context, c *policy.Consumer, s *policy.Store, source contract.Source) (Consumer, error) {
 	endpoint, err := a.endpoint(c)
 	if err != nil {
 		return nil, err
 	}
+	a.tellWindow(c, "its message ends as retry.then says") // nothing can be parked
+	return a.orWaiting(ctx, &waiting{name: c.Name, store: s.Name, logger: a.options.Logger, make: func(ctx context.Context) (Consumer, error) {
+		return a.makeKeyed(ctx, c, s, source, endpoint)
+	}})
+}
+
+// makeKeyed makes a consumer of leased keys, in a store that answers.
+func (a *Assembly) makeKeyed(ctx context.Context, c *policy.Consumer, s *policy.Store, source contract.Source, endpoint *httphandler.Handler) (Consumer, error) {
 	store, err := a.openKeys(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	a.tellWindow(c, "its message ends as retry.then says") // nothing can be parked
 	config := a.config(c, source)
 	config.Strategy, config.Settle = consumer.StrategyMarker, consumer.SettleAfterEffect
 	config.Retention = consumer.RetentionPolicy{}
 	made, err := consumer.New(consumer.Keyed(store.keys, consumer.KeyPolicy{
-		Keep: c.Retention.Keep, Delay: c.Retention.Delay, MayForget: s.Redis.MayForget(),
+		Keep: c.Retention.Keep, Delay: c.Retention.Delay, MayForget: s.Redis.MayForget(), ApplyWhenDown: c.NaturalBecause(),
 	}), func(ctx context.Context, _ consumer.Call, m *semel.Message) error { return endpoint.Handle(ctx, m) }, config)
 	if err != nil {
 		return nil, fmt.Errorf("store %s: %w", s.Name, err)
@@ -45,6 +54,8 @@ func (a *Assembly) keyed(ctx context.Context, c *policy.Consumer, s *policy.Stor
 // openKeys connects to a store of keys, once for all of its consumers, and reads how durable
 // it is.
 func (a *Assembly) openKeys(ctx context.Context, s *policy.Store) (*keyStore, error) {
+	a.keysMutex.Lock()
+	defer a.keysMutex.Unlock()
 	if opened := a.keys[s.Name]; opened != nil {
 		return opened, nil
 	}
@@ -75,6 +86,8 @@ func (a *Assembly) openKeys(ctx context.Context, s *policy.Store) (*keyStore, er
 
 // closeKeys ends the connections to stores of keys.
 func (a *Assembly) closeKeys() {
+	a.keysMutex.Lock()
+	defer a.keysMutex.Unlock()
 	for _, s := range a.keys {
 		s.client.Close()
 	}

@@ -25,6 +25,7 @@ func check(d *decoder, p *Policy) {
 		r.strategy()
 		r.lease(p.Source(c.From))
 		r.effect()
+		r.whenDown()
 		r.retention(p.Source(c.From), p.Store(c.Store))
 		r.fingerprint()
 		r.dedup(p)

@@ -47,6 +47,15 @@ func (c *Consumer) Config() consumer.Config {
 	}
 }
 
+// NaturalBecause says why it does no harm that messages are applied without a key; empty where
+// they are not.
+func (c *Consumer) NaturalBecause() string {
+	if !c.ApplyWhenDown {
+		return ""
+	}
+	return strings.TrimSuffix(fmt.Sprintf("the effect is a %s: %s", c.Effect.Kind, c.Effect.Says), ": ")
+}
+
 // provider is what is known of the other side, where one is called.
 func (h *HTTP) provider() consumer.Provider {
 	if h == nil {

@@ -77,13 +77,9 @@ func (d *decoder) unknownKey(p place, e entry, name string, known, available []s
 	return near
 }
 
-// notYet records a key, or a value of it, that is known and not yet available.
-func (d *decoder) notYet(p place, value string) {
-	reason := "this key is known and not yet available"
-	if value != "" {
-		reason = value + " is known and not yet available here"
-	}
-	d.report(NotYet, p.path, position{p.node.Line, p.node.Column}, reason, "leave it out in this release; docs/policy.md lists what there is")
+// notYet records a key that is known and not yet available.
+func (d *decoder) notYet(p place) {
+	d.report(NotYet, p.path, position{p.node.Line, p.node.Column}, "this key is known and not yet available", "leave it out in this release; docs/policy.md lists what there is")
 }
 
 func (d *decoder) wrongType(p place, want string) {

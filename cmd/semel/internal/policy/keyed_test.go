@@ -69,6 +69,24 @@ func TestAConsumerWhoseClaimsAreLeasedKeys(t *testing.T) {
 			t.Errorf("it says %v", faults)
 		})
 	}
+	t.Run("C10_only_a_declared_natural_effect_is_applied_without_a_key", func(t *testing.T) {
+		apply := func(with string) (*Policy, []Fault) {
+			return Parse("semel.yaml", []byte(strings.Replace(keyedPolicy, "lanes: none\n", "lanes: none\n    on_store_down: apply\n"+with, 1)), env)
+		}
+		p, faults := apply("    effect: {kind: projection, says: \"a search index\"}\n")
+		if len(faults) > 0 || p.Consumers[0].NaturalBecause() != "the effect is a projection: a search index" {
+			t.Error(faults)
+		}
+		for with, want := range map[string]string{
+			"": "nothing says that this does no harm",
+			"    effect: {kind: external, says: \"a charge\"}\n": "an effect of the kind external is not idempotent by nature: each copy does it again",
+			"    effect: {kind: command, says: \"a request\"}\n": "is not idempotent by nature",
+		} {
+			if _, faults := apply(with); len(faults) != 1 || !strings.Contains(faults[0].Error(), want) {
+				t.Errorf("%q: %v", with, faults)
+			}
+		}
+	})
 	if volatile, faults := Parse("semel.yaml", []byte(strings.Replace(keyedPolicy, "persistence: seconds", "persistence: volatile", 1)), env); len(faults) > 0 || volatile.Stores[0].Redis.MayForget() != "it has a replica" {
 		t.Error(faults)
 	}

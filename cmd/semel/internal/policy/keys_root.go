@@ -102,11 +102,3 @@ func words(all ...string) choice[string] {
 	}
 	return c
 }
-
-// notYetAvailable adds words that are known and not yet available.
-func notYetAvailable[V any](c choice[V], later ...string) choice[V] {
-	for _, w := range later {
-		c.options = append(c.options, option[V]{word: w, later: true})
-	}
-	return c
-}

@@ -64,13 +64,13 @@ func TestNoFaultShowsWhatTheEnvironmentHolds(t *testing.T) {
 func TestGoingOnWithoutTheStoreNeedsADeclaration(t *testing.T) {
 	t.Run("trap_143_a_policy_pauses_unless_it_says_otherwise", func(t *testing.T) {
 		for _, c := range accepted() {
-			if p, _ := parse(c); p == nil || p.Consumers[0].onStoreDown != "pause" {
+			if p, _ := parse(c); p == nil || p.Consumers[0].ApplyWhenDown {
 				t.Errorf("%s does not pause", c.name)
 			}
 		}
 	})
 	t.Run("trap_143_to_go_on_is_refused", func(t *testing.T) {
-		wants(t, inConsumer("on_store_down: apply"), "14:20: consumers.billing.on_store_down: apply is known and not yet available here")
+		wants(t, inConsumer("on_store_down: apply"), "14:20: consumers.billing.on_store_down: the effect is in the store, and nothing can be applied while that is down")
 		wants(t, inConsumer("fail_open: true"), "this key is unknown")
 	})
 }

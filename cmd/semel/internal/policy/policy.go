@@ -163,7 +163,8 @@ type Consumer struct {
 	Retention consumer.RetentionPolicy
 	OnLate    consumer.Then
 
-	onStoreDown string
+	// ApplyWhenDown: messages are applied without a key while the store of the keys is down.
+	ApplyWhenDown bool
 }
 
 // Strategy says what makes the effect happen once.

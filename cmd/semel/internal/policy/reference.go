@@ -32,9 +32,6 @@ func (r *referenceText) keys(path string, all []meta) {
 		case len(m.shape.keys()) > 0:
 			r.keys(at, m.shape.keys())
 		}
-		for _, w := range m.laterWords() {
-			fmt.Fprintf(&r.later, "| `%s: %s` | A value of `%s`. |\n", at, w, m.name)
-		}
 	}
 }
 
@@ -62,24 +59,6 @@ func (m meta) absence() string {
 		return "`" + m.def + "`"
 	}
 	return ""
-}
-
-// laterWords are words of a choice that are not yet available.
-func (m meta) laterWords() []string {
-	if c, ok := m.shape.(interface{ laterWords() []string }); ok {
-		return c.laterWords()
-	}
-	return nil
-}
-
-func (c choice[V]) laterWords() []string {
-	var all []string
-	for _, o := range c.options {
-		if o.later {
-			all = append(all, o.word)
-		}
-	}
-	return all
 }
 
 func join(path, name string) string {

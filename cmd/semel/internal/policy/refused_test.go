@@ -51,7 +51,7 @@ func refusedValues() []policyCase {
 		{name: "followers that wait for nothing", edits: inConsumer("on_parked: block", "lanes: none")},
 		{name: "followers without markers", edits: append([]string{"strategy: marker", "strategy: {natural: {because: \"order: irrelevant\"}}"}, inConsumer("on_parked: block")...)},
 		{name: "followers beside versions", edits: inConsumer("on_parked: block", "version: {stream: \"body:/order\", number: \"body:/version\"}")},
-		{name: "word of a later release", edits: inConsumer("on_store_down: apply"), shape: true},
+		{name: "effects without their store", edits: inConsumer("on_store_down: apply")},
 		{name: "a retention of what has no time", edits: append(inConsumer("retention: 30d"), "format: envelope", "format: json")},
 		{name: "retention", edits: inConsumer("retention: long"), shape: true},
 		{name: "a retention without its unit", edits: inConsumer("retention: 30"), shape: true},

@@ -106,16 +106,14 @@ type choice[V any] struct {
 	options []option[V]
 }
 
-// option is a word of a choice. A later one is known and not yet available; one
-// with a reason is refused for it.
+// option is a word of a choice. One with a reason is refused for it.
 type option[V any] struct {
 	word           string
 	value          V
-	later          bool
 	reason, remedy string
 }
 
-func (o option[V]) usable() bool { return !o.later && o.reason == "" }
+func (o option[V]) usable() bool { return o.reason == "" }
 
 func (c choice[V]) read(d *decoder, p place) (V, bool) {
 	var none V
@@ -127,9 +125,7 @@ func (c choice[V]) read(d *decoder, p place) (V, bool) {
 		if o.word != s {
 			continue
 		}
-		if o.later {
-			d.notYet(p, o.word)
-		} else if o.reason != "" {
+		if o.reason != "" {
 			d.fault(p, o.reason, o.remedy)
 		}
 		return o.value, o.usable()

@@ -116,7 +116,7 @@ func (o object[T]) readGiven(d *decoder, p place, v *T) map[string]bool {
 		case i < 0:
 			seen[d.unknownKey(p, at, name, o.names(), o.available(o.names()))] = true
 		case o.fields[i].later:
-			d.notYet(at.place, "")
+			d.notYet(at.place)
 		default:
 			d.note(at.place)
 			o.fields[i].read(d, at.place, v)

@@ -63,9 +63,12 @@ func besides() []line {
 	}
 }
 
-// sameContent is shown where there is some: it wants an eye.
-func sameContent() line {
-	return line{"same_content", func(c semel.Counts) int64 { return c.SameContent }}
+// wanting are shown where there are some: they want an eye.
+func wanting() []line {
+	return []line{
+		{"same_content", func(c semel.Counts) int64 { return c.SameContent }},
+		{"without_key", func(c semel.Counts) int64 { return c.WithoutKey }},
+	}
 }
 
 // fromInbox are what became of claims; their sum is the claims, but for what is in
@@ -116,8 +119,10 @@ func (s Summary) Write(w io.Writer) error {
 	row("", func(name string) string { return strings.Repeat("-", max(len(name), 8)) })
 	counts([]line{{"deliveries", func(c semel.Counts) int64 { return c.Deliveries }}})
 	counts(besides())
-	if slices.ContainsFunc(names, func(name string) bool { return s.Consumers[name].SameContent > 0 }) {
-		counts([]line{sameContent()})
+	for _, l := range wanting() {
+		if slices.ContainsFunc(names, func(name string) bool { return l.count(s.Consumers[name]) > 0 }) {
+			counts([]line{l})
+		}
 	}
 	if slices.ContainsFunc(names, func(name string) bool { return s.Consumers[name].Inbox.Claimed > 0 }) {
 		row("", func(string) string { return "" })

@@ -11,7 +11,7 @@ import (
 // single are the events of single messages that the log tells of. A message
 // that halts its consumer is not among them: that is the consumer's end.
 var single = []semel.EventKind{semel.EventDuplicate, semel.EventConflict, semel.EventParked, semel.EventDeadLettered,
-	semel.EventDiscarded, semel.EventRetry, semel.EventBackstop, semel.EventSameContent}
+	semel.EventDiscarded, semel.EventRetry, semel.EventBackstop, semel.EventSameContent, semel.EventWithoutKey}
 
 // SumUp leaves single messages out of a log that a person reads while the run
 // goes on: there may be millions, and what was set aside is summed up at the

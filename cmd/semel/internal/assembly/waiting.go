@@ -1,0 +1,143 @@
+package assembly
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/timing"
+)
+
+// waiting is a consumer whose store of keys did not answer when it was made. Nobody knows
+// before it does what it is worth, so its run waits for that; others of the policy run
+// meanwhile.
+type waiting struct {
+	name, store string
+	logger      *slog.Logger
+	// make makes the consumer, once the store answers.
+	make func(context.Context) (Consumer, error)
+
+	mutex sync.Mutex
+	made  Consumer // nil until the store has answered; guarded by mutex
+	why   error    // it has not; guarded by mutex
+}
+
+// Waits between the tries to reach a store of keys at the start.
+const (
+	firstAwait = time.Second
+	mostAwait  = 15 * time.Second
+	// answersWithin is how long one try may take.
+	answersWithin = 15 * time.Second
+)
+
+// orWaiting makes a consumer, or, if its store does not work now, one that waits for it.
+func (a *Assembly) orWaiting(ctx context.Context, w *waiting) (Consumer, error) {
+	made, err := w.try(ctx)
+	if err == nil || ctx.Err() != nil || !passes(err) {
+		return made, err
+	}
+	w.logger.Warn("the store does not work; nothing is fetched before it does", "consumer", w.name, "store", w.store, "error", err)
+	return w, nil
+}
+
+func (w *waiting) try(ctx context.Context) (Consumer, error) {
+	trying, cancel := context.WithTimeout(ctx, answersWithin)
+	defer cancel()
+	made, err := w.make(trying)
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.made, w.why = made, err
+	return made, err
+}
+
+// await returns the consumer, nil if ctx has ended before the store has answered.
+func (w *waiting) await(ctx context.Context) (Consumer, error) {
+	began := time.Now()
+	for wait := firstAwait; timing.Wait(ctx, wait); wait = min(2*wait, mostAwait) {
+		switch made, err := w.try(ctx); {
+		case err == nil:
+			w.logger.Info("the store works", "consumer", w.name, "store", w.store, "after", time.Since(began).Round(time.Second))
+			return made, nil
+		case ctx.Err() == nil && !passes(err):
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+// Run implements Consumer. A stop before the store has answered is no failure: nothing was
+// fetched.
+func (w *waiting) Run(ctx context.Context) error {
+	made, err := w.await(ctx)
+	if made == nil {
+		return err
+	}
+	return made.Run(ctx)
+}
+
+// Work implements Consumer.
+func (w *waiting) Work(ctx context.Context, numbers ...int64) error {
+	made, err := w.await(ctx)
+	if made == nil {
+		return err
+	}
+	return made.Work(ctx, numbers...)
+}
+
+func (w *waiting) now() (Consumer, error) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return w.made, w.why
+}
+
+// Counts implements Consumer.
+func (w *waiting) Counts() semel.Counts {
+	if made, _ := w.now(); made != nil {
+		return made.Counts()
+	}
+	return semel.Counts{}
+}
+
+// Left implements Consumer.
+func (w *waiting) Left() []semel.Left {
+	if made, _ := w.now(); made != nil {
+		return made.Left()
+	}
+	return nil
+}
+
+// Ready implements Consumer.
+func (w *waiting) Ready() (bool, string) {
+	made, why := w.now()
+	if made != nil {
+		return made.Ready()
+	}
+	return false, "store: " + why.Error()
+}
+
+// passing are refusals of Redis that end by themselves.
+var passing = []string{"LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "BUSY", "READONLY"}
+
+// passes reports whether what keeps a store of keys from being opened may end by itself, as a
+// server that is away or reads its data. What the policy says wrongly does not: a password, a
+// certificate, a server that forgets.
+func passes(err error) bool {
+	var refusal *rueidis.RedisError
+	if errors.As(err, &refusal) {
+		code, _, _ := strings.Cut(refusal.Error(), " ")
+		return slices.Contains(passing, code)
+	}
+	var network net.Error
+	return errors.As(err, &network) || slices.ContainsFunc([]error{io.EOF, io.ErrUnexpectedEOF, context.DeadlineExceeded, rueidis.ErrClosing, rueidis.ErrNoSlot}, func(is error) bool {
+		return errors.Is(err, is)
+	})
+}

@@ -1,0 +1,140 @@
+package consumer
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/semel-go/semel"
+)
+
+// How a store of keys that is down is asked where messages are applied without it.
+const (
+	// patienceOpen is how long one answer is waited for: the message behind it is applied
+	// all the same.
+	patienceOpen = 2 * time.Second
+	// askOpen is how long nobody asks again.
+	askOpen = time.Second
+)
+
+// detour is the way past a store of keys that is down, for effects that are idempotent by
+// nature (KeyPolicy.ApplyWhenDown). It is closed for all others.
+type detour struct {
+	because string
+	// logger and consumer are set when the consumer is made.
+	logger   *slog.Logger
+	consumer string
+	// applied are all that went this way.
+	applied atomic.Int64
+
+	mutex sync.Mutex
+	// since is when the store stopped answering, zero while it answers; before is what
+	// applied was then. Guarded by mutex.
+	since  time.Time
+	before int64
+	// next is when it is asked again, and why what it said last. Guarded by mutex.
+	next time.Time
+	why  error
+}
+
+// open reports whether there is such a way.
+func (d *detour) open() bool { return d.because != "" }
+
+// within is the context of one question to the store.
+func (d *detour) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	if !d.open() {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, patienceOpen)
+}
+
+// leads returns why a message goes this way without asking: what the store said a moment ago.
+// It is nil if the store is to be asked, which one message in a while does of one that is down.
+func (d *detour) leads() error {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	now := time.Now()
+	if d.since.IsZero() {
+		return nil
+	}
+	if now.Before(d.next) {
+		return d.why
+	}
+	d.next = now.Add(askOpen)
+	return nil
+}
+
+// after reports whether a message goes this way after a question that ended with an error. ctx
+// is what the question was given time from: if it has ended nobody waits for an answer.
+func (d *detour) after(ctx context.Context, err error) bool {
+	if !d.open() || ctx.Err() != nil {
+		return false
+	}
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	now := time.Now()
+	d.next, d.why = now.Add(askOpen), err
+	if d.since.IsZero() {
+		d.since, d.before = now, d.applied.Load()
+		d.logger.Warn("the store of the keys does not work; messages are applied without a key, and copies of them again, until it does",
+			"consumer", d.consumer, "bearable", d.because, "error", cause(err))
+	}
+	return true
+}
+
+// works notes that the store has answered.
+func (d *detour) works() {
+	if !d.open() {
+		return
+	}
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	if d.since.IsZero() {
+		return
+	}
+	d.logger.Info("the store of the keys works again", "consumer", d.consumer, "after", rounded(time.Since(d.since)), "applied_without_a_key", d.applied.Load()-d.before)
+	d.since, d.why = time.Time{}, nil
+}
+
+// reason says that messages go this way, and why; empty if they do not.
+func (d *detour) reason() string {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	if d.since.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf("store: %s; messages are applied without a key", cause(d.why))
+}
+
+// detours says that messages are applied without a key, and why, if they are.
+func (c *Consumer[Tx]) detours() []string {
+	if s, is := any(c.store).(*keyed); is {
+		if why := s.detour.reason(); why != "" {
+			return []string{why}
+		}
+	}
+	return nil
+}
+
+// withoutKey is how many messages a consumer of this store applied without a key.
+func withoutKey(store any) int64 {
+	if s, is := store.(*keyed); is {
+		return s.detour.applied.Load()
+	}
+	return 0
+}
+
+// tellWithoutKey tells of a message that was applied without a key, or whose key does not
+// say so, if this was one.
+func (p *pilot[Tx]) tellWithoutKey(f *flight[Tx]) {
+	c, is := any(f.batch).(*keyedCall)
+	if !is || c.unrecorded == nil || !c.applied {
+		return
+	}
+	c.store.detour.applied.Add(1)
+	n := p.engine.reporter
+	n.message(slog.LevelWarn, n.about(f.Entries[0].Item, semel.Event{Kind: semel.EventWithoutKey, Messages: 1, Err: c.unrecorded}))
+}

@@ -1,0 +1,203 @@
+package consumer_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/memstore"
+)
+
+// natural is the policy of an effect that is idempotent by nature.
+func natural() consumer.KeyPolicy {
+	p := keptKeys
+	p.ApplyWhenDown = "each message sets the whole price"
+	return p
+}
+
+// away has a store of keys fail these steps, before they are done, or after.
+func away(after bool, steps ...string) func(string, bool) error {
+	return func(step string, done bool) error {
+		for _, s := range steps {
+			if s == step && done == after {
+				return errKeysAway
+			}
+		}
+		return nil
+	}
+}
+
+// kindTally counts events by kind.
+type kindTally struct {
+	mutex sync.Mutex
+	kinds map[semel.EventKind]int
+}
+
+func (h *kindTally) Observe(e semel.Event) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	if h.kinds == nil {
+		h.kinds = map[semel.EventKind]int{}
+	}
+	h.kinds[e.Kind]++
+}
+
+func (h *kindTally) of(k semel.EventKind) int {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	return h.kinds[k]
+}
+
+func TestC10AStoreOfKeysThatIsDown(t *testing.T) {
+	always := func(made *called) func(context.Context, consumer.Call, *semel.Message) error {
+		return func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.call(m); return nil }
+	}
+	bubble(t, "C10_without_a_declaration_nobody_is_called_and_the_consumer_is_not_ready", func(t *testing.T) {
+		keys, made := &flaky{KeyStore: memstore.NewKeys(), fault: away(false, "claim", "end", "extend")}, newCalled()
+		c := mustNew(t, consumer.Keyed(keys, keptKeys), always(made), keyedConfigOf(newListSource(numbered("m", 3)...)))
+		run := start(t, c)
+		pass(time.Minute)
+		if ready, why := c.Ready(); ready || !strings.Contains(why, errKeysAway.Error()) {
+			t.Errorf("it is ready: %v, %q", ready, why)
+		}
+		made.want(t, "m0", 0)
+		keys.mutex.Lock()
+		keys.fault = nil
+		keys.mutex.Unlock()
+		if err := run.wait(); err != nil || c.Counts().Applied != 3 || c.Counts().WithoutKey != 0 {
+			t.Errorf("%v, %+v", err, c.Counts())
+		}
+	})
+	for name, fault := range map[string]func(string, bool) error{
+		"C10_declared_natural_it_goes_on_where_no_key_can_be_claimed":      away(false, "claim", "end", "extend"),
+		"C10_declared_natural_it_goes_on_where_claims_have_no_answer":      away(true, "claim", "end", "extend"),
+		"C10_declared_natural_it_goes_on_where_only_completions_fail":      away(false, "end"),
+		"C10_declared_natural_it_goes_on_where_completions_have_no_answer": away(true, "end"),
+	} {
+		bubble(t, name, func(t *testing.T) {
+			keys, made, told := &flaky{KeyStore: memstore.NewKeys(), fault: fault}, newCalled(), &kindTally{}
+			config := keyedConfigOf(newListSource(append(numbered("m", 30), numbered("m", 30)...)...))
+			config.Observers = []semel.Observer{told}
+			began := time.Now()
+			counts := runs(t, consumer.Keyed(keys, natural()), always(made), config)
+			if counts.Applied+counts.Duplicates != 60 || counts.Applied < 30 || counts.WithoutKey == 0 || int64(told.of(semel.EventWithoutKey)) != counts.WithoutKey {
+				t.Errorf("%+v, told of %d", counts, told.of(semel.EventWithoutKey))
+			}
+			if took := time.Since(began); took > 2*time.Minute {
+				t.Errorf("it took %v", took)
+			}
+			for i := range 30 {
+				if n := made.of(fmt.Sprint("m", i)); n < 1 || n > 2 {
+					t.Errorf("m%d was called for %d times", i, n)
+				}
+			}
+		})
+	}
+	bubble(t, "C10_it_asks_once_a_second_and_goes_back_to_keys", func(t *testing.T) {
+		keys, made := &flaky{KeyStore: memstore.NewKeys()}, newCalled()
+		var down atomic.Bool
+		keys.fault = func(string, bool) error {
+			if down.Load() {
+				return errKeysAway
+			}
+			return nil
+		}
+		down.Store(true)
+		slow := func(_ context.Context, _ consumer.Call, m *semel.Message) error {
+			made.call(m)
+			pass(100 * time.Millisecond)
+			return nil
+		}
+		config := keyedConfigOf(newListSource(numbered("m", 400)...))
+		config.Workers = 1
+		c := mustNew(t, consumer.Keyed(keys, natural()), slow, config)
+		run := start(t, c)
+		pass(20 * time.Second)
+		if n := keys.claimed(); n < 10 || n > 25 {
+			t.Errorf("in 20 s it was asked %d times", n)
+		}
+		if ready, why := c.Ready(); !ready || !strings.Contains(why, "applied without a key") {
+			t.Errorf("ready %v, %q", ready, why)
+		}
+		down.Store(false)
+		if err := run.wait(); err != nil {
+			t.Fatal(err)
+		}
+		if counts := c.Counts(); counts.Applied != 400 || counts.WithoutKey < 150 || counts.WithoutKey > 250 {
+			t.Errorf("%+v", counts)
+		}
+		if _, why := c.Ready(); why != "" {
+			t.Errorf("afterwards: %q", why)
+		}
+		made.want(t, "m399", 1)
+		if a := keyOf(t, keys, "m399"); a.State != contract.KeyCompleted {
+			t.Errorf("the last is %v", a.State)
+		}
+	})
+	bubble(t, "C10_a_store_that_stands_still_costs_a_message_in_a_while_two_seconds", func(t *testing.T) {
+		keys, made := &mute{Keys: memstore.NewKeys()}, newCalled()
+		began := time.Now()
+		config := keyedConfigOf(newListSource(numbered("m", 100)...))
+		if counts := runs(t, consumer.Keyed(keys, natural()), always(made), config); counts.Applied != 100 || counts.WithoutKey != 100 {
+			t.Errorf("%+v", counts)
+		}
+		if took := time.Since(began); took > 30*time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
+	bubble(t, "C10_a_lease_that_cannot_be_extended_ends_no_call", func(t *testing.T) {
+		keys, made := &flaky{KeyStore: memstore.NewKeys(), fault: away(false, "extend")}, newCalled()
+		slow := func(ctx context.Context, _ consumer.Call, m *semel.Message) error {
+			made.call(m)
+			pass(20 * time.Second)
+			return ctx.Err()
+		}
+		config := keyedConfigOf(newListSource(numbered("m", 1)...))
+		config.Inbox.Lease = 3 * time.Second
+		if counts := runs(t, consumer.Keyed(keys, natural()), slow, config); counts.Applied != 1 || counts.Retried != 0 {
+			t.Errorf("%+v", counts)
+		}
+		made.want(t, "m0", 1)
+	})
+}
+
+// replaced is a store in whose keys' places something else stands when they are to end.
+type replaced struct{ *odd }
+
+func (r *replaced) EndKey(ctx context.Context, key semel.Key, token contract.Token, e contract.KeyEnding) error {
+	if key.ID == "m1" {
+		return errOdd
+	}
+	return r.odd.EndKey(ctx, key, token, e)
+}
+
+func TestLaw7AKeyThatCannotBeCompletedHarmsNoOther(t *testing.T) {
+	bubble(t, "law_7_its_message_has_ended_and_the_others_go_on", func(t *testing.T) {
+		keys, made := &replaced{&odd{memstore.NewKeys()}}, newCalled()
+		c := mustNew(t, consumer.Keyed(keys, keptKeys), func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.call(m); return nil }, keyedConfigOf(newListSource(numbered("m", 5)...)))
+		run := start(t, c)
+		pass(time.Hour)
+		if counts := c.Counts(); counts.Applied != 5 {
+			t.Fatalf("after an hour: %+v", counts)
+		}
+		if err := run.wait(); err != nil {
+			t.Error(err)
+		}
+		made.want(t, "m1", 1)
+	})
+}
+
+// mute answers nothing until whoever asks gives up.
+type mute struct{ *memstore.Keys }
+
+func (*mute) ClaimKey(ctx context.Context, _ contract.KeyClaim) (contract.KeyAnswer, error) {
+	<-ctx.Done()
+	return contract.KeyAnswer{}, ctx.Err()
+}

@@ -1,0 +1,267 @@
+package redis_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/file"
+	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/redisstore"
+)
+
+// shop counts the calls for each message, and remembers what the consumer said of its store.
+type shop struct {
+	mutex sync.Mutex
+	calls map[string]int             // by id; guarded by mutex
+	keys  map[string]map[string]bool // the idempotency keys of an id; guarded by mutex
+	codes map[string]bool            // refusals of Redis that were told; guarded by mutex
+	// first is called in the first call for each message that it names.
+	first map[string]func()
+}
+
+func newShop() *shop {
+	return &shop{calls: map[string]int{}, keys: map[string]map[string]bool{}, codes: map[string]bool{}}
+}
+
+// call is the handler.
+func (s *shop) call(_ context.Context, _ consumer.Call, m *semel.Message) error {
+	id := m.Identity.ID
+	s.mutex.Lock()
+	s.calls[id]++
+	n := s.calls[id]
+	if s.keys[id] == nil {
+		s.keys[id] = map[string]bool{}
+	}
+	s.keys[id][m.IdempotencyKey("call")] = true
+	s.mutex.Unlock()
+	if do := s.first[id]; do != nil && n == 1 {
+		do()
+	}
+	return nil
+}
+
+// Observe implements semel.Observer.
+func (s *shop) Observe(e semel.Event) {
+	var refused *redisstore.Error
+	if errors.As(e.Err, &refused) {
+		s.mutex.Lock()
+		defer s.mutex.Unlock()
+		s.codes[refused.Code] = true
+	}
+}
+
+func (s *shop) told(code string) bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.codes[code]
+}
+
+// want fails unless each of so many messages was called for, most times at most, each time
+// under the same key.
+func (s *shop) want(t *testing.T, messages, most int) {
+	t.Helper()
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	var wrong []string
+	for n := range messages {
+		if id := fmt.Sprint("m", n); s.calls[id] < 1 || s.calls[id] > most || len(s.keys[id]) != 1 {
+			wrong = append(wrong, fmt.Sprintf("%s %d times under %d keys", id, s.calls[id], len(s.keys[id])))
+		}
+	}
+	if len(wrong) > 0 {
+		t.Errorf("%d are called for wrongly: %v", len(wrong), wrong[:min(len(wrong), 20)])
+	}
+	if len(s.calls) != messages {
+		t.Errorf("%d messages were called for, of %d", len(s.calls), messages)
+	}
+}
+
+// lines are so many messages, each as often as copies says.
+func lines(messages, copies int) contract.Source {
+	var b strings.Builder
+	for n := range messages * copies {
+		fmt.Fprintf(&b, "{\"headers\":{\"id\":\"m%d\"},\"body\":{}}\n", n%messages)
+	}
+	return file.Stdin(strings.NewReader(b.String()), file.Options{Format: file.Envelope})
+}
+
+// over is a consumer of a source whose keys are in a store.
+func (s *shop) over(t *testing.T, keys contract.KeyStore, source contract.Source, change func(*consumer.Config)) *consumer.Consumer[consumer.Call] {
+	t.Helper()
+	c := consumer.Config{
+		Name: "billing", Source: source, Identity: identity.By("header:id"), Lanes: consumer.LanesNone, Workers: 8,
+		OnConflict: consumer.ThenHalt, OnBadIdentity: consumer.ThenHalt, Retry: consumer.RetryPolicy{Then: consumer.ThenHalt},
+		Logger: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})), Observers: []semel.Observer{s},
+	}
+	if change != nil {
+		change(&c)
+	}
+	made, err := consumer.New(consumer.Keyed(keys, consumer.KeyPolicy{Keep: 30 * 24 * time.Hour, MayForget: "it is a test"}), s.call, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// runs runs consumers side by side to the ends of their sources.
+func runs(t *testing.T, all ...*consumer.Consumer[consumer.Call]) (sum semel.Counts) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	var running sync.WaitGroup
+	for _, c := range all {
+		running.Go(func() {
+			if err := c.Run(ctx); err != nil || ctx.Err() != nil {
+				t.Errorf("%v, %v: %+v", err, ctx.Err(), c.Counts())
+			}
+		})
+	}
+	running.Wait()
+	for _, c := range all {
+		sum.Applied += c.Counts().Applied
+		sum.Duplicates += c.Counts().Duplicates
+	}
+	return sum
+}
+
+func TestB11ConsumersOverEachKindOfServer(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func(t *testing.T) rueidis.ClientOption{
+		"one server": func(t *testing.T) rueidis.ClientOption {
+			return rueidis.ClientOption{InitAddress: []string{services.StartRedis(t).Address()}}
+		},
+		"a cluster": func(t *testing.T) rueidis.ClientOption {
+			return rueidis.ClientOption{InitAddress: []string{services.StartRedisCluster(t)[0].Address()}}
+		},
+		"behind Sentinel": func(t *testing.T) rueidis.ClientOption {
+			return sentinels(services.StartRedisPair(t))
+		},
+		"under TLS": func(t *testing.T) rueidis.ClientOption {
+			address, roots := encrypted(t)
+			return rueidis.ClientOption{InitAddress: []string{address}, TLSConfig: &tls.Config{RootCAs: roots}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const messages = 300
+			s, keys := newShop(), store(t, client(t, open(t)), redisstore.Options{})
+			sum := runs(t, s.over(t, keys, lines(messages, 2), nil), s.over(t, keys, lines(messages, 2), nil))
+			if sum.Applied != messages || sum.Duplicates != 3*messages {
+				t.Errorf("%+v", sum)
+			}
+			s.want(t, messages, 1)
+		})
+	}
+}
+
+func sentinels(p *services.RedisPair) rueidis.ClientOption {
+	o := rueidis.ClientOption{Sentinel: rueidis.SentinelOption{MasterSet: services.SentinelSet}}
+	for _, s := range p.Sentinels {
+		o.InitAddress = append(o.InitAddress, s.Address())
+	}
+	return o
+}
+
+func TestTrap118AConsumerWhoseServerFailsOverBetweenClaimAndCompletion(t *testing.T) {
+	t.Parallel()
+	pair := services.StartRedisPair(t, "appendonly yes", "appendfsync always")
+	c := client(t, sentinels(pair))
+	s, keys := newShop(), store(t, c, redisstore.Options{})
+	s.first = map[string]func(){"m20": func() {
+		if err := c.Do(t.Context(), c.B().Wait().Numreplicas(1).Timeout(5000).Build()).Error(); err != nil {
+			t.Error(err)
+		}
+		pair.Master.Kill()
+	}}
+	const messages = 200
+	sum := runs(t, s.over(t, keys, lines(messages, 2), nil))
+	if sum.Applied+sum.Duplicates != 2*messages || sum.Applied < messages {
+		t.Errorf("%+v", sum)
+	}
+	s.want(t, messages, 2) // what the replica had not heard is called for again, under the same key
+	if s.calls["m20"] != 1 {
+		t.Errorf("the replica knew of the claim, and it was called for %d times", s.calls["m20"])
+	}
+}
+
+func TestNothingIsLostWhatRedisRefuses(t *testing.T) {
+	t.Parallel()
+	// Each is done to a server in a call, between its claim and its completion, and undone when
+	// the consumer has told of the refusal.
+	durable := []string{"appendonly yes", "appendfsync always"}
+	for code, harm := range map[string]func(t *testing.T, s *shop, r *services.Redis, c rueidis.Client){
+		"NOSCRIPT": func(t *testing.T, _ *shop, _ *services.Redis, c rueidis.Client) { run(t, c, "SCRIPT", "FLUSH") },
+		"OOM": func(t *testing.T, s *shop, _ *services.Redis, c rueidis.Client) {
+			run(t, c, "CONFIG", "SET", "maxmemory", "1")
+			eventually(t, func() bool { return s.told("OOM") })
+			run(t, c, "CONFIG", "SET", "maxmemory", "0")
+		},
+		"READONLY": func(t *testing.T, s *shop, _ *services.Redis, c rueidis.Client) {
+			run(t, c, "REPLICAOF", "127.0.0.1", "1")
+			eventually(t, func() bool { return s.told("READONLY") })
+			run(t, c, "REPLICAOF", "NO", "ONE")
+		},
+		"LOADING": func(t *testing.T, s *shop, r *services.Redis, _ rueidis.Client) {
+			r.Kill()
+			r.Start() // which waits until it is loaded
+		},
+	} {
+		t.Run(code, func(t *testing.T) {
+			t.Parallel()
+			settings := durable
+			if code == "LOADING" { // two seconds for what lies there
+				settings = append(slices.Clone(durable), "key-load-delay 1000", "loading-process-events-interval-bytes 1024", "enable-debug-command yes")
+			}
+			server := services.StartRedis(t, settings...)
+			s, keys := newShop(), store(t, client(t, rueidis.ClientOption{InitAddress: []string{server.Address()}, DisableRetry: code == "LOADING"}), redisstore.Options{})
+			operator := client(t, rueidis.ClientOption{InitAddress: []string{server.Address()}})
+			if code == "LOADING" {
+				run(t, operator, "DEBUG", "POPULATE", "2000")
+				run(t, operator, "BGREWRITEAOF")
+				eventually(t, func() bool {
+					text, err := operator.Do(t.Context(), operator.B().Info().Section("persistence").Build()).ToString()
+					return err == nil && strings.Contains(text, "aof_rewrite_in_progress:0") && strings.Contains(text, "aof_rewrite_scheduled:0")
+				})
+			}
+			s.first = map[string]func(){"m20": func() { harm(t, s, server, operator) }}
+			const messages = 200
+			if sum := runs(t, s.over(t, keys, lines(messages, 2), nil)); sum.Applied != messages || sum.Duplicates != messages {
+				t.Errorf("%+v", sum)
+			}
+			s.want(t, messages, 1)
+			if code != "NOSCRIPT" && !s.told(code) { // which is no failure: the script is sent again
+				t.Errorf("nobody is told of %s, but of %v", code, s.codes)
+			}
+		})
+	}
+	t.Run("CLUSTERDOWN", func(t *testing.T) {
+		t.Parallel()
+		nodes := services.StartRedisCluster(t, durable...)
+		s, keys := newShop(), store(t, client(t, rueidis.ClientOption{InitAddress: []string{nodes[0].Address()}, DisableRetry: true}), redisstore.Options{})
+		first := client(t, rueidis.ClientOption{InitAddress: []string{nodes[0].Address()}, ForceSingleClient: true})
+		s.first = map[string]func(){"m20": func() {
+			run(t, first, "CLUSTER", "DELSLOTSRANGE", "0", "5460")
+			eventually(t, func() bool { return s.told("CLUSTERDOWN") })
+			run(t, first, "CLUSTER", "ADDSLOTSRANGE", "0", "5460")
+		}}
+		const messages = 200
+		if sum := runs(t, s.over(t, keys, lines(messages, 2), nil)); sum.Applied != messages || sum.Duplicates != messages {
+			t.Errorf("%+v", sum)
+		}
+		s.want(t, messages, 1)
+	})
+}

@@ -1,0 +1,61 @@
+package redis_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel/itest/services"
+)
+
+// encrypted starts a server that speaks TLS at an address, and returns who signed its
+// certificate: itself.
+func encrypted(t *testing.T) (address string, roots *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "redis"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
+	signed, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name string, b pem.Block) string {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, pem.EncodeToMemory(&b), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	certificate := write("certificate.pem", pem.Block{Type: "CERTIFICATE", Bytes: signed})
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address = l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(address)
+	services.StartRedis(t, fmt.Sprint("tls-port ", port), "tls-cert-file "+certificate, "tls-key-file "+write("key.pem", pem.Block{Type: "PRIVATE KEY", Bytes: secret}),
+		"tls-ca-cert-file "+certificate, "tls-auth-clients no")
+	roots = x509.NewCertPool()
+	roots.AppendCertsFromPEM(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed}))
+	return address, roots
+}
