@@ -172,7 +172,7 @@ func (f *flight) asked(m *message) {
 // charged is a handler that has come to its end.
 func (f *flight) charged() {
 	entry := f.call.Fresh[0]
-	f.tx.effects = append(f.tx.effects, effect{entry, f.message(entry)})
+	f.tx.effects = append(f.tx.effects, effect{entry: entry, message: f.message(entry)})
 	f.done = 1
 	f.ranTo(nil)
 }

@@ -34,7 +34,7 @@ func (p *process) die(name, format string, args ...any) {
 		return
 	}
 	p.w.fault(name, format, args...)
-	p.over = true
+	p.over, p.died = true, true
 	for _, f := range p.flights {
 		p.w.abandon(f.tx)
 	}

@@ -152,7 +152,7 @@ func (w *world) elsewhere(m *message, most time.Duration) {
 	if w.plan.config.Inbox && w.choices.chance(3) {
 		as = machine.AsReceived // as a transaction of the user's accepts it
 	}
-	if w.plan.calls { // nobody else calls
+	if w.plan.calls || w.plan.steps > 0 { // nobody else calls, or has the steps
 		as = machine.AsReceived
 	}
 	as, free := w.asElsewhere(m, as)

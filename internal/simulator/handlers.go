@@ -37,7 +37,7 @@ func (f *flight) next() {
 	entry := f.call.Fresh[f.done]
 	m := f.message(entry)
 	f.p.check.handling(f, entry)
-	if m.conduct == sticks && m.times > 0 {
+	if m.conduct == sticks && f.acts(entry, m) {
 		m.fail()
 		f.stick(func() { f.ranTo(f.blame(m)) })
 		return
@@ -82,12 +82,11 @@ func (f *flight) handled(entry int, m *message) {
 		f.ranTo(&machine.Failure{Class: contract.ClassDown, Err: errHandler})
 	case f.tx.broken:
 		f.ranTo(&machine.Failure{Class: contract.ClassAborted, Err: errHandler})
-	case m.times > 0 && m.conduct != failsAtCommit && m.conduct != sticks && !m.failsLate():
+	case f.acts(entry, m) && m.conduct != failsAtCommit && m.conduct != sticks && !m.failsLate():
 		m.fail()
 		f.misbehave(entry, m)
 	default:
-		f.tx.effects = append(f.tx.effects, effect{entry, m})
-		f.done++
+		f.takesEffect(entry, m)
 		f.next()
 	}
 }
@@ -142,7 +141,7 @@ func (f *flight) blame(m *message) *machine.Failure {
 
 // ranTo answers Run.
 func (f *flight) ranTo(failure *machine.Failure) {
-	e := machine.Ran{Flight: f.of, Done: f.done, Whole: f.p.w.plan.whole && failure != nil}
+	e := machine.Ran{Flight: f.of, Done: f.done, Whole: f.p.w.plan.whole && failure != nil, Stepped: f.stepped()}
 	if failure != nil {
 		e.Failed, e.Failure = true, *failure
 		f.failed, f.failure = true, *failure
@@ -185,7 +184,7 @@ func (f *flight) wholeSucceeded() {
 		f.ranTo(&machine.Failure{Class: contract.ClassDown, Err: errHandler})
 	default:
 		for _, entry := range f.call.Fresh {
-			f.tx.effects = append(f.tx.effects, effect{entry, f.message(entry)})
+			f.tx.effects = append(f.tx.effects, effect{entry: entry, message: f.message(entry)})
 		}
 		f.done = len(f.call.Fresh)
 		f.ranTo(nil)

@@ -41,6 +41,8 @@ type row struct {
 	calls  calls.Ledger
 	starts map[uint64]bool
 	taken  map[uint64]takeover
+	// steps are those that are done.
+	steps []contract.StepDone
 	// settled counts the copies that were settled as duplicates of it.
 	settled int
 	// doubted counts those of which a lost commit may have marked the first.
@@ -119,6 +121,12 @@ func (s *store) endClaim(c *claim, r *machine.Row, by *process) {
 	to := c.row
 	to.as, to.reason, to.attempts, to.token, to.started, to.by = r.As, r.Reason, r.Attempts, 0, 0, by
 	to.due, to.changed = by.w.now+r.After, by.w.now
+	if r.As == machine.AsApplied || r.As == machine.AsStepped {
+		to.steps = c.stepped
+	}
+	if r.As == machine.AsStepped {
+		to.as, to.reason, to.attempts = machine.AsReceived, "", 0
+	}
 	s.remember(to.key.id, outcomes[r.As], marker{print: to.print, at: by.w.now})
 }
 

@@ -109,10 +109,14 @@ func (c *checker) committed(f *flight) {
 	for i, e := range f.of.Entries {
 		if f.verdicts[i].Kind == contract.Fresh && !slices.Contains(f.trim, i) {
 			h := handOf(e.Item)
-			h.handled, h.applied = true, e.As == machine.AsApplied
+			h.handled, h.applied = true, f.endsAs(i) == machine.AsApplied
 		}
 	}
 	for _, x := range f.tx.effects {
+		if c.stepDone(f, x); x.part {
+			c.inPlace(f, x)
+			continue
+		}
 		c.effect(f, x)
 	}
 }

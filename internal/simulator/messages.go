@@ -59,6 +59,8 @@ type message struct {
 	times int
 	// failed is how often its handler failed.
 	failed int
+	// from is how many of its steps are done before it behaves so.
+	from int
 	// harmless: the message can be blamed for nothing but what looks like
 	// others' or the store's fault again and again.
 	harmless bool
@@ -153,6 +155,7 @@ func (w *world) drawMessage(i int) *message {
 	}
 	m.id = m.source + "/" + m.identity
 	w.drawFormer(m, i)
+	w.drawStep(m)
 	m.harmless = m.conduct == succeeds || m.conduct == meetsContention || m.conduct == meetsDown
 	w.messages = append(w.messages, m)
 	return m

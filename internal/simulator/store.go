@@ -44,6 +44,9 @@ type mark struct {
 type effect struct {
 	entry   int
 	message *message
+	// step is that of a message with steps; part: another is left.
+	step string
+	part bool
 }
 
 // transaction is an open transaction.
@@ -71,6 +74,8 @@ type store struct {
 	// not settle: a commit may have counted them, and they came again.
 	parted  map[string]int
 	effects map[string]int
+	// stepsDone are the steps that took effect, by identity: the checker's.
+	stepsDone map[string][]string
 	// low is before when markers may have been removed; gone are those that were, and
 	// goneRows the rows, which only the checker knows.
 	low      time.Duration
@@ -89,7 +94,7 @@ type store struct {
 }
 
 func newStore() *store {
-	return &store{markers: map[string]marker{}, rows: map[rowKey]*row{}, lost: map[rowKey]int{}, parted: map[string]int{}, effects: map[string]int{}, gone: map[string]removed{}, goneRows: map[rowKey]bool{}, locks: map[string]*transaction{}, streams: map[string]*stream{}}
+	return &store{markers: map[string]marker{}, rows: map[rowKey]*row{}, lost: map[rowKey]int{}, parted: map[string]int{}, effects: map[string]int{}, stepsDone: map[string][]string{}, gone: map[string]removed{}, goneRows: map[rowKey]bool{}, locks: map[string]*transaction{}, streams: map[string]*stream{}}
 }
 
 // conflicts reports whether two prints of one rule differ.
@@ -144,6 +149,7 @@ var outcomes = [...]contract.Outcome{
 	machine.AsWaiting:      contract.Waiting,
 	machine.AsBlocked:      contract.Waiting,
 	machine.AsOverdue:      contract.Parked,
+	machine.AsStepped:      contract.Waiting,
 }
 
 // apply makes what t wrote, but for the trimmed marks, durable. An effect
@@ -156,6 +162,9 @@ func (s *store) apply(t *transaction, trim []int, rows []machine.Row, rowOf func
 		}
 	}
 	for _, e := range t.effects {
+		if e.part {
+			continue
+		}
 		s.effects[e.message.id]++
 		s.log = append(s.log, e.message)
 	}

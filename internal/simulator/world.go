@@ -155,6 +155,7 @@ func (w *world) start() {
 	for seat := range w.seats {
 		w.begin(seat)
 	}
+	w.deploy()
 	w.agenda.add(w.plan.span, w.endure)
 	w.after(w.choices.wait(w.plan.span/4), w.disturb)
 	w.reap()
