@@ -181,7 +181,7 @@ func (f *flight) charged() {
 func (f *flight) callProvider(m *message) {
 	w, c := f.p.w, f.claim()
 	it := f.of.Entries[0].Item
-	out := &call{f: f, claim: c, token: c.token(), message: m, key: it.Source + "/" + it.Identity}
+	out := &call{f: f, claim: c, token: c.token(), message: m, key: callKey(it, m)}
 	c.calls.Making()
 	w.called(out)
 	f.mayFreeze()

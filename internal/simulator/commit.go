@@ -207,6 +207,7 @@ func (f *flight) apply(a machine.Commit) {
 	}
 	f.moveStreams(a)
 	f.p.check.committed(f)
+	w.receive(f.tx)
 	w.closed(f.tx)
 	w.notify()
 }

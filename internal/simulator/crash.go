@@ -84,7 +84,7 @@ func (p *process) afterLife() {
 	}
 	switch {
 	case w.quiet && !w.calm && p.ending.Idle: // whoever begins again would be idle again
-	case !w.calm || !w.source.allSettled():
+	case !w.calm || !w.source.allSettled() || w.goesOnFor():
 		w.after(w.choices.wait(w.plan.span/8), func() { w.begin(p.seat) })
 	case w.store.anyWaits(): // a run that ends leaves what is due later
 		w.after(200*time.Millisecond, func() { w.begin(p.seat) })

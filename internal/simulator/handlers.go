@@ -72,6 +72,9 @@ func (f *flight) stick(end func()) {
 
 // handled is the moment in which a handler returns.
 func (f *flight) handled(entry int, m *message) {
+	if !f.writes(entry, m, f.stepOf(entry)) {
+		return
+	}
 	switch {
 	case f.abort && f.p.w.choices.flip():
 		f.ranTo(&machine.Failure{Class: contract.ClassContended, Err: errHandler})
@@ -183,6 +186,11 @@ func (f *flight) wholeSucceeded() {
 	case f.tx.cut || f.p.w.store.down:
 		f.ranTo(&machine.Failure{Class: contract.ClassDown, Err: errHandler})
 	default:
+		for _, entry := range f.call.Fresh {
+			if !f.writes(entry, f.message(entry), "") {
+				return
+			}
+		}
 		for _, entry := range f.call.Fresh {
 			f.tx.effects = append(f.tx.effects, effect{entry: entry, message: f.message(entry)})
 		}

@@ -59,6 +59,12 @@ type message struct {
 	times int
 	// failed is how often its handler failed.
 	failed int
+	// intent is what a sender sends, of the message, or step of it, that caused it.
+	intent *semel.Message
+	of     *message
+	ofStep string
+	// clashed: its intents were there with another content.
+	clashed bool
 	// from is how many of its steps are done before it behaves so.
 	from int
 	// harmless: the message can be blamed for nothing but what looks like

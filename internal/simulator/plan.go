@@ -83,6 +83,9 @@ type plan struct {
 	change   change
 	changeAt time.Duration
 
+	// suppresses: some intents are written suppressed.
+	suppresses bool
+
 	// formers: messages are marked under former identities, too.
 	formers bool
 

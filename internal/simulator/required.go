@@ -115,6 +115,12 @@ var required = map[string]string{
 		a step of a message whose last is a frozen process's
 		the steps are changed
 		the steps of a message are no longer its consumer's
+		a person suppresses
+		a person sends what was suppressed
+		an intent has another content
+		an intent is written a second time
+		an intent is written by another at the same time
+		an intent is written suppressed
 		a person discards
 		copy in the release before
 		former identity: conflict
@@ -219,6 +225,9 @@ var required = map[string]string{
 		A7
 		B11
 		C11
+		E1
+		E2
+		E4
 		E3, key
 		E3, outcome
 		E3, start

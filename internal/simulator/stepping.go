@@ -107,6 +107,14 @@ func (f *flight) takesEffect(entry int, m *message) {
 	f.done++
 }
 
+// stepOf is the step that an entry's handler runs, "" without.
+func (f *flight) stepOf(entry int) string {
+	if c := handOf(f.of.Entries[entry].Item).claim; c != nil && len(f.p.names) > 0 {
+		return f.p.names[steps.Next(c.steps)]
+	}
+	return ""
+}
+
 // stepped are the entries of which another step is left.
 func (f *flight) stepped() (entries []int) {
 	for _, x := range f.tx.effects {

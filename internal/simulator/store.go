@@ -57,6 +57,8 @@ type transaction struct {
 	// broken: it can only be rolled back, though the store says so only when
 	// asked. dirty: a failed handler has left something in it.
 	broken, dirty bool
+	// intents are those that a handler wrote.
+	intents []intent
 	// cut: its connection is gone.
 	cut bool
 	// committing: the process has said COMMIT.
@@ -86,15 +88,19 @@ type store struct {
 	streams  map[string]*stream
 	places   int // in lines, that were given
 	waiting  []func()
+	// intended are the transactions that wrote an intent, also those that have ended.
+	intended map[string]*transaction
 	// serial is the last transaction that took the consumer's lock.
 	serial *transaction
 	down   bool
+	// claiming is called of each row that is claimed.
+	claiming func(*row)
 	// outages counts how often it went away.
 	outages int
 }
 
 func newStore() *store {
-	return &store{markers: map[string]marker{}, rows: map[rowKey]*row{}, lost: map[rowKey]int{}, parted: map[string]int{}, effects: map[string]int{}, stepsDone: map[string][]string{}, gone: map[string]removed{}, goneRows: map[rowKey]bool{}, locks: map[string]*transaction{}, streams: map[string]*stream{}}
+	return &store{markers: map[string]marker{}, rows: map[rowKey]*row{}, lost: map[rowKey]int{}, parted: map[string]int{}, effects: map[string]int{}, stepsDone: map[string][]string{}, intended: map[string]*transaction{}, gone: map[string]removed{}, goneRows: map[rowKey]bool{}, locks: map[string]*transaction{}, streams: map[string]*stream{}}
 }
 
 // conflicts reports whether two prints of one rule differ.
