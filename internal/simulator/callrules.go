@@ -22,6 +22,9 @@ func (w *world) called(c *call) {
 	if c.claim.ends <= w.now {
 		w.broke("B11", "%s is called for in f%d, and its lease is over as far as its process knows", c.message.name(), c.f.of.Number)
 	}
+	if want := c.message.chosenKey; want != "" && c.key != want {
+		w.broke("E3, key", "%s is called for under the key %s, and its own is %s", c.message.name(), c.key, want)
+	}
 	if first, again := p.keys[id]; again && first != c.key {
 		w.broke("E3, key", "%s is called for under the key %s, and was under %s", c.message.name(), c.key, first)
 	}

@@ -25,13 +25,14 @@ type intent struct {
 	of     *message
 	step   string
 	parked bool
+	key    string // that was chosen for it
 }
 
 // drawIntents lets handlers write intents, which a second consumer sends. Whether they do
 // is told by a number that was drawn before, so that the other seeds keep their histories.
 func (w *world) drawIntents() {
 	p := &w.plan
-	if p.calls || p.config.OneAttempt || p.config.Seed%6 != 1 && !(p.config.Unmarked && p.config.Seed%2 == 0) {
+	if !p.intends() {
 		return
 	}
 	s := newWorld(nil, w.make)
@@ -40,6 +41,12 @@ func (w *world) drawIntents() {
 	s.plan = w.drawSender()
 	s.open()
 	s.store.claiming = s.checkClaimable
+}
+
+// intends reports whether handlers write intents.
+func (p *plan) intends() bool {
+	drawn := p.config.Seed%6 == 1 || p.config.Unmarked && p.config.Seed%2 == 0
+	return drawn && !p.calls && !p.config.OneAttempt
 }
 
 // drawSender draws what the sender is made of. It has no source, as far as it matters: one
@@ -107,7 +114,7 @@ func (w *world) intend(t *transaction, m *message, step string, cause *semel.Mes
 			w.broke("E1", "%s writes no intent: %v", m.name(), err)
 			return nil
 		}
-		n := intent{id: key.Source + "/" + key.ID, message: sent, print: intents.Print(&all[i]), of: m, step: step, parked: w.plan.suppresses && m.kind()%4 == 0}
+		n := intent{id: key.Source + "/" + key.ID, message: sent, print: intents.Print(&all[i]), of: m, step: step, parked: w.plan.suppresses && m.kind()%4 == 0, key: all[i].Key}
 		sent.Identity = key
 		if holder := w.sender.store.intended[n.id]; holder != nil && holder.open && holder != t {
 			w.coverage.add("fault", "an intent is written by another at the same time")
@@ -119,12 +126,14 @@ func (w *world) intend(t *transaction, m *message, step string, cause *semel.Mes
 			w.coverage.add("fault", "an intent is written a second time")
 		}
 		w.wroteIntent(n)
+		w.saysTheSame(t, n, verdicts[i])
 	}
 	for i := range fresh {
 		t.intents = append(t.intents, fresh[i])
 		w.sender.store.intended[fresh[i].id] = t
 	}
-	if err := intents.Judge(all, verdicts); err != nil {
+	err := intents.Judge(all, verdicts)
+	if w.judgedIntents(m, verdicts, err); err != nil {
 		w.coverage.add("fault", "an intent has another content")
 		m.clashes(w)
 		m.failed++
@@ -188,7 +197,7 @@ func (w *world) receive(t *transaction) {
 func (w *world) drawIntent(n intent) *message {
 	c := w.choices
 	m := &message{number: len(w.messages), id: n.id, source: n.message.Identity.Source, identity: n.message.Identity.ID, print: n.print,
-		route: uint64(c.below(64)), size: c.between(1, 400), intent: n.message, of: n.of, ofStep: n.step}
+		route: uint64(c.below(64)), size: c.between(1, 400), intent: n.message, of: n.of, ofStep: n.step, chosenKey: n.key}
 	if w.plan.has[troubleHandler] && c.chance(3) {
 		m.conduct = conduct(c.below(len(conductNames)))
 		m.times = m.conduct.drawTimes(c)

@@ -46,6 +46,31 @@ func (w *world) wroteIntent(n intent) {
 	}
 }
 
+// saysTheSame checks that an intent that is said to be there says what this one does (E1).
+func (w *world) saysTheSame(t *transaction, n intent, v contract.Verdict) {
+	for _, there := range t.intents {
+		w.sameAs(n, there.id, there.message, v)
+	}
+	if r := w.sender.store.rows[rowKey{id: n.id}]; r != nil {
+		w.sameAs(n, n.id, r.message.intent, v)
+	}
+}
+
+func (w *world) sameAs(n intent, id string, there *semel.Message, v contract.Verdict) {
+	if id == n.id && v.Kind == contract.Seen && string(there.Body) != string(n.message.Body) {
+		w.broke("E1", "an intent of %s is taken for one that is there and says something else", n.of.name())
+	}
+}
+
+// judgedIntents checks that a handler goes on only where all its intents are there (E1).
+func (w *world) judgedIntents(m *message, verdicts []contract.Verdict, err error) {
+	for _, v := range verdicts {
+		if err == nil && v.Kind != contract.Fresh && v.Kind != contract.Seen {
+			w.broke("E1", "%s goes on, and an intent of its is not written: %s", m.name(), v.String())
+		}
+	}
+}
+
 // checkIntent checks an intent that is now in the inbox: its message has taken effect with
 // the same commit (E1).
 func (w *world) checkIntent(n intent) {

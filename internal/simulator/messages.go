@@ -63,6 +63,8 @@ type message struct {
 	intent *semel.Message
 	of     *message
 	ofStep string
+	// chosenKey is the idempotency key that it was given, if it was.
+	chosenKey string
 	// clashed: its intents were there with another content.
 	clashed bool
 	// from is how many of its steps are done before it behaves so.

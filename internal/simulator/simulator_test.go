@@ -150,7 +150,7 @@ func TestAFailingSeedShrinks(t *testing.T) {
 		}
 		return []machine.Action{a}
 	})
-	f, found := First(101, 100, maker, "")
+	f, found := First(maker, Search{Start: 101, Seeds: 100, Law: ""})
 	if !found {
 		t.Fatal("a committed failure is not found")
 	}
