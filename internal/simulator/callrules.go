@@ -30,6 +30,9 @@ func (w *world) called(c *call) {
 	}
 	if p.made[id]++; p.made[id] > 1 {
 		w.arose("E3, key")
+		if w.main != nil {
+			w.coverage.add("fault", "an intent is sent again under its key")
+		}
 	}
 	p.keys[id] = c.key
 	for _, other := range p.underWay {

@@ -34,6 +34,9 @@ func (p *process) die(name, format string, args ...any) {
 		return
 	}
 	p.w.fault(name, format, args...)
+	if p.w.main != nil {
+		p.w.coverage.add("fault", "a sender dies")
+	}
 	p.over, p.died = true, true
 	for _, f := range p.flights {
 		p.w.abandon(f.tx)

@@ -115,6 +115,9 @@ var required = map[string]string{
 		a step of a message whose last is a frozen process's
 		the steps are changed
 		the steps of a message are no longer its consumer's
+		a sender dies
+		a sender is frozen
+		an intent is sent again under its key
 		a person suppresses
 		a person sends what was suppressed
 		an intent has another content
