@@ -65,7 +65,8 @@ func (w *world) drawSender() plan {
 	return p
 }
 
-// headers are those of a delivery that differ between copies: what traces it.
+// cause is the message of an entry as its handler gets it: with what differs between
+// attempts and copies.
 func (f *flight) cause(entry int, m *message) *semel.Message {
 	h := handOf(f.of.Entries[entry].Item)
 	trace := fmt.Sprintf("00-%d-%d-%d", h.delivery.position, h.delivery.count, h.arrival)
@@ -74,7 +75,7 @@ func (f *flight) cause(entry int, m *message) *semel.Message {
 	return cause
 }
 
-// cause is a message as its handler sees it.
+// cause is a message as a handler sees it.
 func (m *message) cause(headers ...semel.Header) *semel.Message {
 	return semel.NewMessage(semel.Key{Consumer: nameOfMain, Source: m.source, ID: m.identity}, nil, headers...)
 }
