@@ -34,10 +34,10 @@ func (w *world) endure() {
 		}
 		w.after(long, w.endEndurance)
 	case w.stuckForGood() > 0:
-		if w.plan.config.Inbox { // what the stuck worker should have is claimed and given back all the time
+		if w.plan.config.Inbox || w.sender != nil { // what the stuck worker should have is claimed and given back all the time
 			w.mostSteps *= 20
 		}
-		w.after(w.patience(), w.endEndurance)
+		w.after(w.patienceOfAll(), w.endEndurance)
 	default:
 		w.beCalm()
 	}

@@ -234,10 +234,9 @@ func (w *world) someone() *process {
 // beCalm ends the faults. What is open in the store ends by itself.
 func (w *world) beCalm() {
 	w.calm = true
-	w.calmEnds = w.now
+	w.calmEnds = w.now + w.patienceOfAll()
 	w.note("calm")
 	for _, each := range w.worlds() {
-		w.calmEnds += each.patience()
 		each.store.down = false
 	}
 	for _, each := range w.worlds() {
@@ -255,6 +254,14 @@ func (w *world) everybody() {
 	for _, l := range w.source.lanes {
 		w.give(l)
 	}
+}
+
+// patienceOfAll is patience, with that of a sender.
+func (w *world) patienceOfAll() (all time.Duration) {
+	for _, each := range w.worlds() {
+		all += each.patience()
+	}
+	return all
 }
 
 // patience is how long the machine may take in the calm phase: every message
