@@ -54,7 +54,7 @@ func (p *plan) intends() bool {
 func (w *world) drawSender() plan {
 	c, main := w.choices, &w.plan
 	p := plan{has: main.has, rate: main.rate, named: main.named, idler: true, processes: []int{1, 1, 2}[c.below(3)],
-		lanes: 1, span: main.span, lag: main.lag, timeout: main.timeout}
+		lanes: 1, span: main.span, lag: main.lag, timeout: main.timeout, away: main.away}
 	for _, kind := range []trouble{troubleRevoke, troubleLose, troubleElsewhere, troubleCopies, troubleContent, troubleSettle, troubleFetch} {
 		p.has[kind] = false
 	}
