@@ -12,6 +12,7 @@ import (
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/steps"
 )
 
 // Step is a part of a handler that takes effect by itself; see NewSteps.
@@ -94,37 +95,17 @@ func (c *Config) fitsSteps() error {
 	return nil
 }
 
-// stepsChanged says why a row whose steps are not the first of this consumer's is set
-// aside, and what to do; nil if they are, and one is left.
-func (c *Config) stepsChanged(done []contract.StepDone) error {
-	if len(done) == 0 {
-		return nil
-	}
-	for i := range done {
-		if i == len(c.steps) || c.steps[i] != done[i].Name {
-			return fmt.Errorf("its steps %s are completed, and this consumer's are %q: nobody can tell what is left; deploy the steps in their old order and retry it, or discard it when a person has done the rest", stepNames(done), c.steps)
-		}
-	}
-	if len(done) == len(c.steps) {
-		return fmt.Errorf("its steps %s are completed, and it waited for another, which this consumer does not have; deploy the step that is missing and retry it, or discard it when a person has done the rest", stepNames(done))
-	}
-	return nil
-}
-
-func stepNames(done []contract.StepDone) string {
-	names := make([]string, len(done))
-	for i := range done {
-		names[i] = done[i].Name
-	}
-	return fmt.Sprintf("%q", names)
-}
+// stepsOfVersions reports whether messages have both steps and a place in a stream. Then
+// no two of one stream may share a batch, where a version counts on those before it: one
+// of which a step is left has not taken effect.
+func (c *Config) stepsOfVersions() bool { return c.steps != nil && c.Version != nil }
 
 // setAside says why a claimed row is not to be run, and under which reason; nil if it is.
 func (c *Config) setAside(r *contract.StoredRow) *machine.Refusal {
 	if why := c.neverProcessed(r); why != nil {
 		return &machine.Refusal{Reason: r.Reason, Why: why}
 	}
-	if why := c.stepsChanged(r.Steps); why != nil {
+	if why := steps.Fit(c.steps, r.Steps); why != nil {
 		return &machine.Refusal{Reason: semel.ReasonSteps, Why: why}
 	}
 	if r.Started >= c.Inbox.Starts {
@@ -143,7 +124,7 @@ func (h *handler[Tx]) step(ctx context.Context, tx Tx, m *semel.Message, row *he
 	}
 	row.stepped = nil
 	done := row.Row.Steps
-	next := &h.steps[len(done)]
+	next := &h.steps[steps.Next(done)]
 	output, err := next.Run(ctx, tx, m, Done{done})
 	if err != nil {
 		return err
@@ -151,7 +132,7 @@ func (h *handler[Tx]) step(ctx context.Context, tx Tx, m *semel.Message, row *he
 	if len(output) > most {
 		return semel.Permanent(fmt.Errorf("the output of step %q has %d bytes; at most %d are kept", next.Name, len(output), most))
 	}
-	row.stepped = append(slices.Clip(done), contract.StepDone{Name: next.Name, Output: slices.Clone(output)})
+	row.stepped = steps.With(done, next.Name, output)
 	return nil
 }
 

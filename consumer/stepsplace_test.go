@@ -12,6 +12,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/memstore"
 )
 
@@ -44,6 +45,36 @@ func TestTheOrderOfSteps(t *testing.T) {
 		source.endless = true
 		c := steppedConfig(source)
 		c.Lanes, c.OnParked, c.IdleExit = consumer.LanesKey, consumer.OnParkedBlock, 5*time.Minute
+		stepped(t, store, c, step("reserve"), step("charge"))
+		if want := []string{"0 reserve", "0 charge", "1 reserve", "1 charge", "2 reserve", "2 charge"}; !slices.Equal(order, want) {
+			t.Errorf("the steps ran as %q", order)
+		}
+		for i := range 3 {
+			wantSteps(t, store, fmt.Sprint(i), contract.StateCompleted, "reserve", "charge")
+		}
+	})
+}
+
+// A batch never holds two versions of a stream, of which the second would count on the first.
+func TestTheOrderOfStepsInAStream(t *testing.T) {
+	bubble(t, "B9_C11_the_next_version_begins_after_the_last_step_of_the_one_before", func(t *testing.T) {
+		store := memstore.New()
+		var order []string
+		step := func(name string) consumer.Step[*memstore.Tx] {
+			return countedStep(name, func(_ context.Context, _ *memstore.Tx, m *semel.Message, _ consumer.Done) ([]byte, error) {
+				order = append(order, m.Identity.ID+" "+name)
+				return nil, nil
+			})
+		}
+		var all []*semel.Message
+		for i := range 3 {
+			m := message(fmt.Sprint(i), "{}")
+			m.Key, m.Headers = []byte("order"), append(m.Headers, semel.Header{Name: "n", Value: fmt.Append(nil, i+1)})
+			all = append(all, m)
+		}
+		c := steppedConfig(newListSource(all...))
+		c.Workers, c.Lanes = 1, consumer.LanesNone
+		c.Version = &consumer.VersionPolicy{By: identity.Stream("key").At("header:n")}
 		stepped(t, store, c, step("reserve"), step("charge"))
 		if want := []string{"0 reserve", "0 charge", "1 reserve", "1 charge", "2 reserve", "2 charge"}; !slices.Equal(order, want) {
 			t.Errorf("the steps ran as %q", order)

@@ -172,7 +172,7 @@ func (f *flight) asked(m *message) {
 // charged is a handler that has come to its end.
 func (f *flight) charged() {
 	entry := f.call.Fresh[0]
-	f.tx.effects = append(f.tx.effects, effect{entry, f.message(entry)})
+	f.tx.effects = append(f.tx.effects, effect{entry: entry, message: f.message(entry)})
 	f.done = 1
 	f.ranTo(nil)
 }
@@ -181,7 +181,7 @@ func (f *flight) charged() {
 func (f *flight) callProvider(m *message) {
 	w, c := f.p.w, f.claim()
 	it := f.of.Entries[0].Item
-	out := &call{f: f, claim: c, token: c.token(), message: m, key: it.Source + "/" + it.Identity}
+	out := &call{f: f, claim: c, token: c.token(), message: m, key: callKey(it, m)}
 	c.calls.Making()
 	w.called(out)
 	f.mayFreeze()

@@ -22,11 +22,17 @@ func (w *world) called(c *call) {
 	if c.claim.ends <= w.now {
 		w.broke("B11", "%s is called for in f%d, and its lease is over as far as its process knows", c.message.name(), c.f.of.Number)
 	}
+	if want := c.message.chosenKey; want != "" && c.key != want {
+		w.broke("E3, key", "%s is called for under the key %s, and its own is %s", c.message.name(), c.key, want)
+	}
 	if first, again := p.keys[id]; again && first != c.key {
 		w.broke("E3, key", "%s is called for under the key %s, and was under %s", c.message.name(), c.key, first)
 	}
 	if p.made[id]++; p.made[id] > 1 {
 		w.arose("E3, key")
+		if w.main != nil {
+			w.coverage.add("fault", "an intent is sent again under its key")
+		}
 	}
 	p.keys[id] = c.key
 	for _, other := range p.underWay {

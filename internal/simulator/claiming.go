@@ -7,6 +7,7 @@ import (
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/steps"
 )
 
 // claim is a process's claim of a row.
@@ -19,6 +20,9 @@ type claim struct {
 	started bool
 	// blocked: the row has waited for an earlier version for as long as it may.
 	blocked bool
+	// steps are those that were done when it was taken, stepped those that are with the one
+	// that ran last.
+	steps, stepped []contract.StepDone
 	// calls is what the process knows of those that were made under it.
 	calls calls.Claim
 	// ends is until when the process surely has it.
@@ -80,7 +84,8 @@ func (p *process) claimRows(a machine.ClaimRows) {
 			}
 		}
 		for _, c := range taken {
-			c.ends = c.row.until
+			c.ends, c.steps = c.row.until, c.row.steps
+			p.goesOn(c.row)
 			p.inbox.held = append(p.inbox.held, c)
 			answer.Items = append(answer.Items, p.claimed(c, began))
 		}
@@ -97,6 +102,8 @@ func (p *process) claimed(c *claim, began time.Duration) *machine.Item {
 	switch {
 	case m.refused != "":
 		it.Refused = &machine.Refusal{Reason: m.refused}
+	case steps.Fit(p.names, c.steps) != nil && p.names != nil:
+		it.Refused = &machine.Refusal{Reason: semel.ReasonSteps}
 	case c.row.started >= mostStarts:
 		it.Refused = &machine.Refusal{Reason: semel.ReasonKills}
 		p.w.coverage.add("fault", "what kills its process is parked")

@@ -65,6 +65,7 @@ func (c *checker) claimed(e machine.Claimed) {
 		h.arrival = c.arrival
 		c.hands = append(c.hands, h)
 		c.counts.Claims.Claimed++
+		c.stepSetAside(h)
 	}
 }
 
@@ -146,6 +147,8 @@ func (c *checker) countClaim(e contract.End) {
 		n.Duplicates++
 	case contract.EndWaiting:
 		n.Waiting++
+	case contract.EndStepped:
+		n.Stepped++
 	case contract.EndParked:
 		n.Parked++
 	case contract.EndDeadLettered:
@@ -172,6 +175,9 @@ func (c *checker) claimEntry(f *machine.Flight, e machine.Entry, h *handed) {
 func (c *checker) claimRow(f *flight, i int, e machine.Entry, r machine.Row, there bool) {
 	v, h := f.verdicts[i], handOf(e.Item)
 	c.rowInTurn(r, h)
+	if there {
+		c.stepEnds(f, i, &r)
+	}
 	attempts := h.attempts
 	if e.As == machine.AsApplied {
 		attempts++
@@ -183,7 +189,7 @@ func (c *checker) claimRow(f *flight, i int, e machine.Entry, r machine.Row, the
 		c.broke("law 5", "f%d ends the claim of entry %d, and the store said %s", f.of.Number, i, v.String())
 	case !there && v.Kind == contract.Fresh:
 		c.broke("law 12", "entry %d of f%d is a claim that stands, and does not end with its effect", i, f.of.Number)
-	case there && r.As != e.As:
+	case there && r.As != f.endsAs(i):
 		c.broke("law 12", "the claim of entry %d of f%d ends as %s, and its entry is %s", i, f.of.Number, word(asNames[:], r.As), word(asNames[:], e.As))
 	case there && r.Attempts != attempts:
 		c.charged(h, r.Attempts)

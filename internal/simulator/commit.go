@@ -83,7 +83,7 @@ func (f *flight) refusal() (machine.Ended, bool) {
 		return e, true
 	}
 	for _, x := range f.tx.effects {
-		if x.message.conduct == failsAtCommit && x.message.times > 0 {
+		if x.message.conduct == failsAtCommit && f.acts(x.entry, x.message) {
 			x.message.fail()
 			w.fault("commit refused", "f%d because of %s", f.of.Number, x.message.name())
 			e.Class = []contract.Class{contract.ClassPermanent, contract.ClassRetry}[x.message.number%2]
@@ -150,6 +150,9 @@ func (f *flight) unknown(a machine.Commit) {
 	w.fault("commit unknown", "f%d, commits: %v, after %v", f.of.Number, commits, wait)
 	f.loseCounts(a)
 	settle := func() {
+		if commits && f.claimsLost(a) {
+			f.lateStep()
+		}
 		if commits && !f.tx.cut && !f.claimsLost(a) {
 			f.apply(a)
 			f.unheard()
@@ -204,6 +207,7 @@ func (f *flight) apply(a machine.Commit) {
 	}
 	f.moveStreams(a)
 	f.p.check.committed(f)
+	w.receive(f.tx)
 	w.closed(f.tx)
 	w.notify()
 }
@@ -244,6 +248,7 @@ func (f *flight) answer(e machine.Ended) {
 		f.drop()
 		if e.Outcome == contract.Committed {
 			f.p.feedAt(e, faults.AfterCommit)
+			f.betweenSteps()
 			return
 		}
 		f.p.feed(e)

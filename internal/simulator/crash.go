@@ -34,7 +34,10 @@ func (p *process) die(name, format string, args ...any) {
 		return
 	}
 	p.w.fault(name, format, args...)
-	p.over = true
+	if p.w.main != nil {
+		p.w.coverage.add("fault", "a sender dies")
+	}
+	p.over, p.died = true, true
 	for _, f := range p.flights {
 		p.w.abandon(f.tx)
 	}
@@ -84,7 +87,7 @@ func (p *process) afterLife() {
 	}
 	switch {
 	case w.quiet && !w.calm && p.ending.Idle: // whoever begins again would be idle again
-	case !w.calm || !w.source.allSettled():
+	case !w.calm || !w.source.allSettled() || w.goesOnFor():
 		w.after(w.choices.wait(w.plan.span/8), func() { w.begin(p.seat) })
 	case w.store.anyWaits(): // a run that ends leaves what is due later
 		w.after(200*time.Millisecond, func() { w.begin(p.seat) })

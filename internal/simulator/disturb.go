@@ -115,13 +115,21 @@ func (w *world) outage() {
 	w.after(long, func() {
 		if w.store.down && w.store.outages == number {
 			w.note("store up")
-			w.store.down = false
+			for _, each := range w.worlds() {
+				each.store.down = false
+			}
 		}
 	})
 }
 
-// takeStore takes the store away.
+// takeStore takes the store away, which a sender shares.
 func (w *world) takeStore() {
+	for _, each := range w.worlds() {
+		each.takeOne()
+	}
+}
+
+func (w *world) takeOne() {
 	w.store.down = true
 	w.store.outages++
 	for _, p := range w.living() {
@@ -152,7 +160,7 @@ func (w *world) elsewhere(m *message, most time.Duration) {
 	if w.plan.config.Inbox && w.choices.chance(3) {
 		as = machine.AsReceived // as a transaction of the user's accepts it
 	}
-	if w.plan.calls { // nobody else calls
+	if w.plan.calls || w.plan.steps > 0 { // nobody else calls, or has the steps
 		as = machine.AsReceived
 	}
 	as, free := w.asElsewhere(m, as)
@@ -187,6 +195,9 @@ func (w *world) elsewhere(m *message, most time.Duration) {
 func (w *world) commitElsewhere(t *transaction, m *message, as machine.As) {
 	var rows []machine.Row
 	if as == machine.AsApplied {
+		if !w.intendElsewhere(t, m) {
+			return
+		}
 		t.effects = append(t.effects, effect{message: m})
 	} else {
 		rows = []machine.Row{{As: as}}
@@ -194,6 +205,7 @@ func (w *world) commitElsewhere(t *transaction, m *message, as machine.As) {
 	w.store.apply(t, nil, rows, func(r *machine.Row) *row {
 		return &row{key: rowKey{id: m.id}, as: r.As, message: m, print: t.marks[0].print, due: w.now + w.dueElsewhere(r.As), changed: w.now}
 	})
+	w.receive(t)
 	if as == machine.AsApplied || as == machine.AsDiscarded {
 		w.step(m, t.marks[0].print)
 	}

@@ -278,6 +278,8 @@ func (c *checker) mayEnd(m *message, then machine.Then) bool {
 		return then == machine.ThenPark
 	case m.conduct == asksTooLong:
 		return then == machine.ThenPark && !conf.Wait || exhausted
+	case m.clashed && conf.RetryThen == then:
+		return true
 	case m.conduct == failsForGood || m.conduct == unknownType || m.conduct == failsAtCommit || m.conduct == sticks || m.conduct == breaksQuietly:
 		return conf.RetryThen == then && m.failed >= 1
 	case m.conduct == findsUnmet:

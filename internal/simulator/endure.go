@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"slices"
 	"time"
 
 	"github.com/semel-go/semel"
@@ -16,14 +17,13 @@ const long = 2 * time.Minute
 func (w *world) endure() {
 	w.quiet = true
 	w.armed = crash{}
-	for seat, p := range w.seats {
-		if p != nil {
-			p.thaw()
+	for _, each := range w.worlds() {
+		for _, p := range each.seats {
+			if p != nil {
+				p.thaw()
+			}
 		}
-		w.begin(seat)
-	}
-	for _, l := range w.source.lanes {
-		w.give(l)
+		each.everybody()
 	}
 	switch {
 	case w.plan.away:
@@ -34,10 +34,10 @@ func (w *world) endure() {
 		}
 		w.after(long, w.endEndurance)
 	case w.stuckForGood() > 0:
-		if w.plan.config.Inbox { // what the stuck worker should have is claimed and given back all the time
+		if w.plan.config.Inbox || w.sender != nil { // what the stuck worker should have is claimed and given back all the time
 			w.mostSteps *= 20
 		}
-		w.after(w.patience(), w.endEndurance)
+		w.after(w.patienceOfAll(), w.endEndurance)
 	default:
 		w.beCalm()
 	}
@@ -45,8 +45,19 @@ func (w *world) endure() {
 
 // endEndurance looks what has become of the others, and stops everybody.
 func (w *world) endEndurance() {
-	for _, p := range w.living() {
-		if w.plan.away {
+	drain := time.Duration(0)
+	for _, each := range w.worlds() {
+		drain = max(drain, each.plan.config.Drain)
+		each.endAll(w.plan.away)
+	}
+	w.after(drain+2*time.Second, w.beCalm)
+}
+
+// endAll looks what has become of the others, where the store is away or not, and stops
+// everybody.
+func (w *world) endAll(away bool) {
+	for _, p := range slices.Clone(w.living()) {
+		if away {
 			p.check.asksOn()
 		}
 		p.check.othersWentOn()
@@ -54,13 +65,14 @@ func (w *world) endEndurance() {
 			p.feed(machine.Stop{})
 		}
 	}
-	w.after(w.plan.config.Drain+2*time.Second, w.beCalm)
 }
 
 // stuckForGood counts handlers that never return.
 func (w *world) stuckForGood() (n int) {
-	for _, p := range w.living() {
-		n += len(p.check.stuck)
+	for _, each := range w.worlds() {
+		for _, p := range each.living() {
+			n += len(p.check.stuck)
+		}
 	}
 	return n
 }

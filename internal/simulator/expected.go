@@ -15,8 +15,11 @@ func (c *checker) expect(f *flight) {
 		if slices.Contains(f.trim, i) {
 			continue
 		}
-		h.expected = c.endOf(e.As, f.verdicts[i], h)
-		if h.expected == contract.EndReceived || h.expected == contract.EndWaiting {
+		h.expected = c.endOf(f.endsAs(i), f.verdicts[i], h)
+		if h.expected == contract.EndApplied && h.stepInDoubt && f.verdicts[i].Kind != contract.Fresh {
+			h.expected = contract.EndStepped // it is what the lost commit did, and others went on
+		}
+		if h.expected == contract.EndReceived || h.expected == contract.EndWaiting || h.expected == contract.EndStepped {
 			c.claims.news += 2 // now, or at its moment
 			c.claims.waits++
 		}
@@ -69,6 +72,7 @@ var ends = [...]contract.End{
 	machine.AsWaiting:      contract.EndWaiting,
 	machine.AsBlocked:      contract.EndWaiting,
 	machine.AsOverdue:      contract.EndParked,
+	machine.AsStepped:      contract.EndStepped,
 }
 
 // doubts remembers what a commit of unknown outcome may have marked: what is
@@ -80,6 +84,7 @@ func (c *checker) doubts(f *flight) {
 		kept := newConflict(f.verdicts[i]) && (conf == machine.ThenPark || conf == machine.ThenDeadLetter && h.copied)
 		if f.verdicts[i].Kind == contract.Fresh && !slices.Contains(f.trim, i) || kept {
 			h.doubt, h.conflicted = true, kept
+			h.stepInDoubt = f.endsAs(i) == machine.AsStepped
 			c.arose("case 3")
 		}
 	}

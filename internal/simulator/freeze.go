@@ -18,6 +18,9 @@ func (p *process) freeze() {
 	w := p.w
 	p.frozen = true
 	long, session, idle := w.choices.wait(20*time.Second), w.choices.wait(5*time.Second), w.choices.wait(5*time.Second)
+	if w.main != nil {
+		w.coverage.add("fault", "a sender is frozen")
+	}
 	w.fault("process frozen", "for %v, a member for %v", long, session)
 	w.after(min(session, long), func() {
 		if !p.frozen || p.over || long < session {

@@ -37,7 +37,7 @@ func (f *flight) next() {
 	entry := f.call.Fresh[f.done]
 	m := f.message(entry)
 	f.p.check.handling(f, entry)
-	if m.conduct == sticks && m.times > 0 {
+	if m.conduct == sticks && f.acts(entry, m) {
 		m.fail()
 		f.stick(func() { f.ranTo(f.blame(m)) })
 		return
@@ -72,6 +72,9 @@ func (f *flight) stick(end func()) {
 
 // handled is the moment in which a handler returns.
 func (f *flight) handled(entry int, m *message) {
+	if !f.writes(entry, m, f.stepOf(entry)) {
+		return
+	}
 	switch {
 	case f.abort && f.p.w.choices.flip():
 		f.ranTo(&machine.Failure{Class: contract.ClassContended, Err: errHandler})
@@ -82,12 +85,11 @@ func (f *flight) handled(entry int, m *message) {
 		f.ranTo(&machine.Failure{Class: contract.ClassDown, Err: errHandler})
 	case f.tx.broken:
 		f.ranTo(&machine.Failure{Class: contract.ClassAborted, Err: errHandler})
-	case m.times > 0 && m.conduct != failsAtCommit && m.conduct != sticks && !m.failsLate():
+	case f.acts(entry, m) && m.conduct != failsAtCommit && m.conduct != sticks && !m.failsLate():
 		m.fail()
 		f.misbehave(entry, m)
 	default:
-		f.tx.effects = append(f.tx.effects, effect{entry, m})
-		f.done++
+		f.takesEffect(entry, m)
 		f.next()
 	}
 }
@@ -142,7 +144,7 @@ func (f *flight) blame(m *message) *machine.Failure {
 
 // ranTo answers Run.
 func (f *flight) ranTo(failure *machine.Failure) {
-	e := machine.Ran{Flight: f.of, Done: f.done, Whole: f.p.w.plan.whole && failure != nil}
+	e := machine.Ran{Flight: f.of, Done: f.done, Whole: f.p.w.plan.whole && failure != nil, Stepped: f.stepped()}
 	if failure != nil {
 		e.Failed, e.Failure = true, *failure
 		f.failed, f.failure = true, *failure
@@ -185,7 +187,12 @@ func (f *flight) wholeSucceeded() {
 		f.ranTo(&machine.Failure{Class: contract.ClassDown, Err: errHandler})
 	default:
 		for _, entry := range f.call.Fresh {
-			f.tx.effects = append(f.tx.effects, effect{entry, f.message(entry)})
+			if !f.writes(entry, f.message(entry), "") {
+				return
+			}
+		}
+		for _, entry := range f.call.Fresh {
+			f.tx.effects = append(f.tx.effects, effect{entry: entry, message: f.message(entry)})
 		}
 		f.done = len(f.call.Fresh)
 		f.ranTo(nil)

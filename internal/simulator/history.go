@@ -25,6 +25,9 @@ func (h *history) step(p *process, e machine.Event, actions []machine.Action) {
 	if len(p.w.seats) > 1 {
 		whose = fmt.Sprintf("process %d: ", p.seat+1)
 	}
+	if p.w.main != nil {
+		whose = "sender, " + whose
+	}
 	h.line(p.w.now, "%s%s", whose, showEvent(e))
 	for _, a := range actions {
 		fmt.Fprintf(&h.text, "%18s-> %s\n", "", showAction(a))

@@ -41,6 +41,10 @@ type row struct {
 	calls  calls.Ledger
 	starts map[uint64]bool
 	taken  map[uint64]takeover
+	// steps are those that are done.
+	steps []contract.StepDone
+	// sends is how often it was sent before it was suppressed: the checker's.
+	sends int
 	// settled counts the copies that were settled as duplicates of it.
 	settled int
 	// doubted counts those of which a lost commit may have marked the first.
@@ -83,6 +87,9 @@ func (s *store) take(a machine.ClaimRows, token uint64, now, lease time.Duration
 			continue
 		}
 		bytes += int64(r.message.size)
+		if s.claiming != nil {
+			s.claiming(r)
+		}
 		if r.token != 0 { // who had it may have begun it
 			r.started = max(r.started, 1)
 			r.takenFrom(now)
@@ -119,6 +126,12 @@ func (s *store) endClaim(c *claim, r *machine.Row, by *process) {
 	to := c.row
 	to.as, to.reason, to.attempts, to.token, to.started, to.by = r.As, r.Reason, r.Attempts, 0, 0, by
 	to.due, to.changed = by.w.now+r.After, by.w.now
+	if r.As == machine.AsApplied || r.As == machine.AsStepped {
+		to.steps = c.stepped
+	}
+	if r.As == machine.AsStepped {
+		to.as, to.reason, to.attempts = machine.AsReceived, "", 0
+	}
 	s.remember(to.key.id, outcomes[r.As], marker{print: to.print, at: by.w.now})
 }
 
@@ -154,12 +167,19 @@ func (w *world) person() {
 	case r.keepsBack() && w.choices.chance(3):
 		w.pass(r)
 	case (r.as == machine.AsParked || r.overdue()) && marked && m.outcome == contract.Parked && r.reason != semel.ReasonOld:
-		w.fault("a person retries", "%s", r.key.id)
+		verb := "retries"
+		if r.reason == semel.ReasonSuppressed {
+			verb = "sends what was suppressed"
+		}
+		w.fault("a person "+verb, "%s", r.key.id)
 		r.as, r.reason, r.due, r.by = machine.AsWaiting, "", w.now, nil
 		s.remember(r.key.id, contract.Waiting, marker{print: r.print, at: w.now})
 	case r.waits() && r.token != 0 && w.choices.flip():
 		w.fault("a person ends a claim", "%s", r.key.id)
 		r.as, r.token, r.due, r.by = machine.AsReceived, 0, w.now, nil
+	case w.main != nil && r.as == machine.AsParked && r.reason == semel.ReasonSuppressed && marked && m.outcome == contract.Parked && w.choices.chance(3): // it stays so
+	case w.main != nil && r.waits() && r.token == 0 && w.choices.flip():
+		w.suppress(r)
 	case r.waits() && w.choices.chance(4):
 		w.fault("a person discards", "%s", r.key.id)
 		r.as, r.token = machine.AsDiscarded, 0

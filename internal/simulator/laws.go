@@ -109,10 +109,14 @@ func (c *checker) committed(f *flight) {
 	for i, e := range f.of.Entries {
 		if f.verdicts[i].Kind == contract.Fresh && !slices.Contains(f.trim, i) {
 			h := handOf(e.Item)
-			h.handled, h.applied = true, e.As == machine.AsApplied
+			h.handled, h.applied = true, f.endsAs(i) == machine.AsApplied
 		}
 	}
 	for _, x := range f.tx.effects {
+		if c.stepDone(f, x); x.part {
+			c.inPlace(f, x)
+			continue
+		}
 		c.effect(f, x)
 	}
 }
@@ -172,6 +176,19 @@ func (w *world) hasLeft(d *delivery) bool {
 
 // finish is the end of a run: everything is settled and the machine has ended.
 func (w *world) finish() {
+	if w.over = true; w.sender != nil && !w.sender.over {
+		w.note("only the sender goes on")
+		w.sender.wrapUp()
+		return
+	}
+	if w.main != nil {
+		w.main.conclude()
+	}
+	w.conclude()
+}
+
+// conclude holds all that happened against what is there.
+func (w *world) conclude() {
 	w.finished = true
 	w.note("finished")
 	for _, m := range w.messages {
@@ -188,6 +205,7 @@ func (w *world) finish() {
 	}
 	w.checkStreams()
 	w.checkLines()
+	w.checkIntents()
 }
 
 // checkMessage holds a message against the store, when all is over.

@@ -59,6 +59,16 @@ type message struct {
 	times int
 	// failed is how often its handler failed.
 	failed int
+	// intent is what a sender sends, of the message, or step of it, that caused it.
+	intent *semel.Message
+	of     *message
+	ofStep string
+	// chosenKey is the idempotency key that it was given, if it was.
+	chosenKey string
+	// clashed: its intents were there with another content.
+	clashed bool
+	// from is how many of its steps are done before it behaves so.
+	from int
 	// harmless: the message can be blamed for nothing but what looks like
 	// others' or the store's fault again and again.
 	harmless bool
@@ -153,6 +163,7 @@ func (w *world) drawMessage(i int) *message {
 	}
 	m.id = m.source + "/" + m.identity
 	w.drawFormer(m, i)
+	w.drawStep(m)
 	m.harmless = m.conduct == succeeds || m.conduct == meetsContention || m.conduct == meetsDown
 	w.messages = append(w.messages, m)
 	return m

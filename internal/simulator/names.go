@@ -11,7 +11,7 @@ import (
 var (
 	asNames = [...]string{machine.AsApplied: "applied", machine.AsDuplicate: "duplicate", machine.AsParked: "parked",
 		machine.AsDiscarded: "discarded", machine.AsDeadLettered: "dead-lettered",
-		machine.AsReceived: "received", machine.AsWaiting: "waiting", machine.AsBlocked: "blocked", machine.AsOverdue: "overdue"}
+		machine.AsReceived: "received", machine.AsWaiting: "waiting", machine.AsBlocked: "blocked", machine.AsOverdue: "overdue", machine.AsStepped: "stepped"}
 	decisionNames = [...]string{0: "none", semel.DecideRetry: "retry", semel.DecidePermanent: "permanent",
 		semel.DecidePark: "park", semel.DecideDiscard: "discard", semel.DecideDuplicate: "duplicate",
 		semel.DecideUnmet: "unmet", semel.DecideUnknown: "unknown"}

@@ -43,6 +43,7 @@ func (w *world) endNewer(m *message) {
 func (w *world) write(m *message, o contract.Outcome) {
 	if o == contract.Applied {
 		w.store.effects[m.id]++
+		w.past[m.id] = true
 		w.store.log = append(w.store.log, m)
 		w.step(m, w.store.markers[m.id].print)
 		return

@@ -77,6 +77,15 @@ type plan struct {
 	calls, asks bool
 	window      time.Duration
 
+	// steps is how many each message has, 0: it has one handler. change is what becomes of
+	// them, at a moment.
+	steps    int
+	change   change
+	changeAt time.Duration
+
+	// suppresses: some intents are written suppressed.
+	suppresses bool
+
 	// formers: messages are marked under former identities, too.
 	formers bool
 
@@ -132,6 +141,7 @@ func drawPlan(c *choices) plan {
 		p.drawInbox(c)
 	}
 	p.drawCalls(c)
+	p.drawSteps(c)
 	p.drawStreams(c)
 	p.drawBlock()
 	p.formers = p.prints && !p.config.Unmarked && !p.calls && p.streams == 0 && c.chance(2)

@@ -33,6 +33,8 @@ type process struct {
 	started time.Duration
 	// version is of the rule that makes fingerprints.
 	version uint8
+	// names are those of its steps; nil without.
+	names   []string
 	flights []*flight // open ones
 	last    *flight   // the last that ended
 	fetch   *fetching
@@ -41,6 +43,7 @@ type process struct {
 	settles int    // Settles that are not answered
 	leaving bool   // it will be stopped, because everything is settled
 	over    bool
+	died    bool // with over: and not in good order
 	frozen  bool
 	late    []func() // what happens when it is no longer frozen
 	ending  machine.Done
@@ -62,7 +65,7 @@ func newProcess(w *world, seat int) *process {
 	if w.calm || w.halts > 1 {
 		c = calmed(c)
 	}
-	p := &process{w: w, seat: seat, config: c, started: w.now, version: w.drawRule(), machine: w.make(c)}
+	p := &process{w: w, seat: seat, config: c, started: w.now, version: w.drawRule(), names: w.stepNames(), machine: w.make(c)}
 	p.check = checker{p: p, w: w, lanes: map[contract.Lane]*laneState{}, pauses: map[int]pause{}, keys: map[uint64]*machine.Flight{}}
 	p.check.retries.saved, p.check.retries.at = c.RetrySaved, w.now
 	p.check.given(machine.InboxLane())

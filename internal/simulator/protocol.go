@@ -210,6 +210,7 @@ func (c *checker) handling(f *flight, entry int) {
 		c.broke("world", "a handler starts after StopRun")
 	}
 	m := f.message(entry)
+	c.stepBegins(f, entry)
 	for _, g := range c.p.flights {
 		if g == f || g.phase != running || c.p.config.Unmarked {
 			continue

@@ -16,6 +16,11 @@ func (p *plan) drawCalls(c *choices) {
 	if !p.config.Wait || p.config.Seed%7 > 1 {
 		return
 	}
+	p.callOut(c)
+}
+
+// callOut lets handlers call out.
+func (p *plan) callOut(c *choices) {
 	p.calls, p.asks = true, c.flip()
 	if c.flip() {
 		p.processes = 2

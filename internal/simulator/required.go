@@ -107,6 +107,23 @@ var required = map[string]string{
 		timer
 	`,
 	"fault": `
+		a late commit of a step refused
+		a message goes on with steps that were changed
+		a step after a crash between two
+		a step after another of another life
+		a step after another of the same life
+		a step of a message whose last is a frozen process's
+		the steps are changed
+		the steps of a message are no longer its consumer's
+		a sender dies
+		a sender is frozen
+		an intent is sent again under its key
+		a person suppresses
+		a person sends what was suppressed
+		an intent has another content
+		an intent is written a second time
+		an intent is written by another at the same time
+		an intent is written suppressed
 		a person discards
 		copy in the release before
 		former identity: conflict
@@ -210,6 +227,10 @@ var required = map[string]string{
 		law 13
 		A7
 		B11
+		C11
+		E1
+		E2
+		E4
 		E3, key
 		E3, outcome
 		E3, start
@@ -254,6 +275,7 @@ var required = map[string]string{
 		claim as duplicate
 		claim as parked
 		claim as waiting
+		claim as stepped
 		ack as skipped
 		dead letter as not ended
 		hand back as not ended

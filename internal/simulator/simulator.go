@@ -35,7 +35,7 @@ func simulate(c *choices, make Maker, keep bool) Result {
 }
 
 func newWorld(c *choices, make Maker) *world {
-	return &world{choices: c, make: make, coverage: Coverage{}, mostSteps: mostSteps}
+	return &world{shared: &shared{choices: c, coverage: Coverage{}, mostSteps: mostSteps}, make: make}
 }
 
 // result runs the world to its end.

@@ -54,8 +54,12 @@ func TestTheMachineKeepsTheLawsUnderFaults(t *testing.T) {
 	keeps("D3_batches_of_a_store_with_one_writer_begin_one_at_a_time", "D3, turns")
 	keeps("D3_claims_are_begun_in_time_and_a_run_ends_idle_when_nothing_is_due", "D3")
 	keeps("D5_what_kills_its_process_runs_no_more", "D5")
+	keeps("C11_steps_take_effect_once_in_their_order_and_a_message_is_done_with_its_last", "C11")
 	keeps("C16_what_is_another_consumers_has_no_handler_and_what_is_skipped_is_only_settled", "C16")
 	keeps("B11_calls_for_one_message_never_overlap_unless_a_lease_ended", "B11")
+	keeps("E1_an_intent_is_there_where_its_message_took_effect_and_nowhere_else", "E1")
+	keeps("E2_an_intent_keeps_its_id_and_is_sent_or_waits_for_a_person", "E2")
+	keeps("E4_what_is_suppressed_is_not_sent", "E4")
 	keeps("E3_no_call_is_made_without_a_start_that_is_committed", "E3, start")
 	keeps("E3_every_call_for_a_message_has_the_same_key", "E3, key")
 	keeps("E3_trap_T77_after_the_window_nobody_calls_blindly", "E3, window")
@@ -146,7 +150,7 @@ func TestAFailingSeedShrinks(t *testing.T) {
 		}
 		return []machine.Action{a}
 	})
-	f, found := First(101, 100, maker, "")
+	f, found := First(maker, Search{Start: 101, Seeds: 100, Law: ""})
 	if !found {
 		t.Fatal("a committed failure is not found")
 	}

@@ -129,7 +129,7 @@ func (s *source) settle(h *handed, kind semel.SettleKind, after, now time.Durati
 }
 
 // allDone reports whether nothing is left, in the source or the inbox.
-func (w *world) allDone() bool { return w.source.allSettled() && !w.store.anyWaits() }
+func (w *world) allDone() bool { return w.source.allSettled() && !w.store.anyWaits() && !w.goesOnFor() }
 
 // allSettled reports whether the source has nothing left.
 func (s *source) allSettled() bool {

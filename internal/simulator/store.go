@@ -44,6 +44,9 @@ type mark struct {
 type effect struct {
 	entry   int
 	message *message
+	// step is that of a message with steps; part: another is left.
+	step string
+	part bool
 }
 
 // transaction is an open transaction.
@@ -54,6 +57,8 @@ type transaction struct {
 	// broken: it can only be rolled back, though the store says so only when
 	// asked. dirty: a failed handler has left something in it.
 	broken, dirty bool
+	// intents are those that a handler wrote.
+	intents []intent
 	// cut: its connection is gone.
 	cut bool
 	// committing: the process has said COMMIT.
@@ -71,6 +76,8 @@ type store struct {
 	// not settle: a commit may have counted them, and they came again.
 	parted  map[string]int
 	effects map[string]int
+	// stepsDone are the steps that took effect, by identity: the checker's.
+	stepsDone map[string][]string
 	// low is before when markers may have been removed; gone are those that were, and
 	// goneRows the rows, which only the checker knows.
 	low      time.Duration
@@ -81,15 +88,19 @@ type store struct {
 	streams  map[string]*stream
 	places   int // in lines, that were given
 	waiting  []func()
+	// intended are the transactions that wrote an intent, also those that have ended.
+	intended map[string]*transaction
 	// serial is the last transaction that took the consumer's lock.
 	serial *transaction
 	down   bool
+	// claiming is called of each row that is claimed.
+	claiming func(*row)
 	// outages counts how often it went away.
 	outages int
 }
 
 func newStore() *store {
-	return &store{markers: map[string]marker{}, rows: map[rowKey]*row{}, lost: map[rowKey]int{}, parted: map[string]int{}, effects: map[string]int{}, gone: map[string]removed{}, goneRows: map[rowKey]bool{}, locks: map[string]*transaction{}, streams: map[string]*stream{}}
+	return &store{markers: map[string]marker{}, rows: map[rowKey]*row{}, lost: map[rowKey]int{}, parted: map[string]int{}, effects: map[string]int{}, stepsDone: map[string][]string{}, intended: map[string]*transaction{}, gone: map[string]removed{}, goneRows: map[rowKey]bool{}, locks: map[string]*transaction{}, streams: map[string]*stream{}}
 }
 
 // conflicts reports whether two prints of one rule differ.
@@ -144,6 +155,7 @@ var outcomes = [...]contract.Outcome{
 	machine.AsWaiting:      contract.Waiting,
 	machine.AsBlocked:      contract.Waiting,
 	machine.AsOverdue:      contract.Parked,
+	machine.AsStepped:      contract.Waiting,
 }
 
 // apply makes what t wrote, but for the trimmed marks, durable. An effect
@@ -156,6 +168,9 @@ func (s *store) apply(t *transaction, trim []int, rows []machine.Row, rowOf func
 		}
 	}
 	for _, e := range t.effects {
+		if e.part {
+			continue
+		}
 		s.effects[e.message.id]++
 		s.log = append(s.log, e.message)
 	}

@@ -22,6 +22,7 @@ type Summary struct {
 	Took     time.Duration
 
 	steps, faults []int
+	last          uint64
 }
 
 // Failure is a seed that broke a law.
@@ -32,17 +33,35 @@ type Failure struct {
 
 // Sweep runs seeds beside each other, each by itself in order.
 func Sweep(start uint64, seeds int, make Maker) *Summary {
+	return SweepMode(start, seeds, "", make)
+}
+
+// SweepMode is Sweep of so many seeds that have a mode.
+func SweepMode(start uint64, seeds int, mode Mode, make Maker) *Summary {
+	all := []uint64{}
+	for seed := start; len(all) < seeds; seed++ {
+		if mode.Has(seed) {
+			all = append(all, seed)
+		}
+	}
+	return sweep(all, make)
+}
+
+func sweep(seeds []uint64, make Maker) *Summary {
 	began := time.Now()
-	s := &Summary{Seeds: seeds, Start: start, Coverage: Coverage{}}
+	s := &Summary{Seeds: len(seeds), Coverage: Coverage{}}
+	if len(seeds) > 0 {
+		s.Start, s.last = seeds[0], seeds[len(seeds)-1]
+	}
 	var next atomic.Int64
 	var lock sync.Mutex // guards s
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
-			for i := next.Add(1) - 1; i < int64(seeds); i = next.Add(1) - 1 {
-				r := Run(start+uint64(i), make, false)
+			for i := next.Add(1) - 1; i < int64(len(seeds)); i = next.Add(1) - 1 {
+				r := Run(seeds[i], make, false)
 				lock.Lock()
-				s.add(start+uint64(i), r)
+				s.add(seeds[i], r)
 				lock.Unlock()
 			}
 		})
@@ -86,7 +105,7 @@ func (s *Summary) Text() string {
 	for _, name := range s.Unreached() {
 		fmt.Fprintf(&b, "never reached: %s\n", name)
 	}
-	fmt.Fprintf(&b, "seeds %d to %d in %v\n", s.Start, s.Start+uint64(s.Seeds)-1, s.Took.Round(time.Millisecond))
+	fmt.Fprintf(&b, "%d seeds of %d to %d in %v\n", s.Seeds, s.Start, s.last, s.Took.Round(time.Millisecond))
 	fmt.Fprintf(&b, "steps: %d, median of a seed %d; faults: median of a seed %d\n", total, median(s.steps), median(s.faults))
 	fmt.Fprintf(&b, "seeds that broke a law: %d\n", len(s.Failures))
 	for _, f := range s.Examples() {
@@ -117,19 +136,4 @@ func (s *Summary) Unreached() []string {
 		}
 	}
 	return names
-}
-
-// First returns the smallest seed among so many from start on that breaks the
-// law, or any law if none is named.
-func First(start uint64, seeds int, make Maker, law string) (Failure, bool) {
-	const chunk = 64
-	for done := 0; done < seeds; done += chunk {
-		s := Sweep(start+uint64(done), min(chunk, seeds-done), make)
-		for _, f := range s.Failures {
-			if law == "" || f.Broken.Law == law {
-				return f, true
-			}
-		}
-	}
-	return Failure{}, false
 }

@@ -22,6 +22,8 @@ type tries struct {
 	waitsInInbox bool
 	// doubt: a commit of unknown outcome may have marked it.
 	doubt bool
+	// stepInDoubt: with doubt: as a step of which another is left.
+	stepInDoubt bool
 	// undone: its handler ran well and was rolled back with its flight; again:
 	// its next run is another attempt.
 	undone, again bool

@@ -133,7 +133,7 @@ func (c *checker) rowInTurn(r machine.Row, h *handed) {
 func (c *checker) inOrder(f *flight) {
 	applied := map[int]bool{}
 	for _, x := range f.tx.effects {
-		applied[x.entry] = true
+		applied[x.entry] = !x.part
 	}
 	for i, e := range f.of.Entries {
 		m := f.message(i)

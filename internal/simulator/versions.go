@@ -16,6 +16,7 @@ func (p *plan) drawStreams(c *choices) {
 	if p.config.OnConflict != machine.ThenAcceptFirst {
 		p.config.OnConflict = machine.ThenPark // what else there is, conflicts of identities show
 	}
+	p.config.ClaimsAlone = p.steps > 0 // as the shell has it
 	p.config.Gap = time.Duration(c.between(1, 12)) * 500 * time.Millisecond
 	if p.config.Seed%3 == 0 {
 		p.config.GapCap = int64(p.config.Seed / 3 % 3)

@@ -7,19 +7,11 @@ import (
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// world is everything around the machine.
-type world struct {
+// shared is what the world of the consumer and that of its sender have together.
+type shared struct {
 	choices  *choices
-	plan     plan
-	make     Maker
 	agenda   agenda
 	now      time.Duration
-	messages []*message
-	source   *source
-	store    *store
-	provider *provider
-	seats    []*process // the processes; nil between two lives of one
-	there    []*process // what living returned last
 	history  *history
 	coverage Coverage
 
@@ -32,14 +24,37 @@ type world struct {
 	// calmEnds is when everything has to be over.
 	calmEnds time.Duration
 	finished bool
-	halts    int // lives that a message ended
+	armed    crash
+	law      *Violation
+}
+
+// world is everything around the machine.
+type world struct {
+	*shared
+	plan     plan
+	make     Maker
+	messages []*message
+	source   *source
+	store    *store
+	provider *provider
+	seats    []*process // the processes; nil between two lives of one
+	there    []*process // what living returned last
+	halts    int        // lives that a message ended
 	tokens   uint64
 	// inboxLane is where the checker finds what was claimed.
 	inboxLane *lane
 	// ledger is the last version of each stream that took effect, or was passed over.
 	ledger map[string]int64
-	armed  crash
-	law    *Violation
+
+	// sender is the world of who sends the intents that are written in this one, main, of
+	// a sender's, the other; nil: there is none. over: it has come to its end.
+	sender, main *world
+	over         bool
+	// ids are those of intents, causes the same by id, past the identities to which others
+	// gave their effect: the checker's.
+	ids    map[cause]string
+	causes map[string]cause
+	past   map[string]bool
 }
 
 // Violation is a law that a run broke.
@@ -99,7 +114,7 @@ func (w *world) after(wait time.Duration, do func()) { w.agenda.add(w.now+wait, 
 func (w *world) run() {
 	for w.law == nil && !w.finished {
 		if w.agenda.Len() == 0 {
-			w.broke("law 11", "nothing will ever happen again, and %s", w.open())
+			w.broke("law 11", "nothing will ever happen again, and %s", w.unfinished())
 			return
 		}
 		next := w.agenda.take()
@@ -107,15 +122,18 @@ func (w *world) run() {
 			w.now, w.still = next.at, 0
 		}
 		if w.calm && w.now > w.calmEnds {
-			w.broke("liveness", "%v after the last fault %s", w.now-w.plan.span, w.open())
+			w.broke("liveness", "%v after the last fault %s", w.now-w.plan.span, w.unfinished())
 			return
 		}
 		next.do()
 	}
 }
 
-// open tells what has not come to its end.
-func (w *world) open() string {
+// unfinished tells what has not come to its end.
+func (w *world) unfinished() string {
+	if w.over && w.sender != nil {
+		return "of the sender: " + w.sender.unfinished()
+	}
 	for _, l := range w.source.lanes {
 		for _, d := range l.log {
 			if !d.settled {
@@ -137,13 +155,7 @@ func (w *world) open() string {
 // start sets the world up and enters what sets it going.
 func (w *world) start() {
 	w.plan = drawPlan(w.choices)
-	w.source = &source{queue: w.plan.queue, dead: map[content]int{}}
-	for i := range w.plan.lanes {
-		w.source.lanes = append(w.source.lanes, &lane{id: string(rune('A' + i))})
-	}
-	w.provider = newProvider()
-	w.store, w.ledger = newStore(), map[string]int64{}
-	w.inboxLane = &lane{id: machine.InboxLane().ID, epoch: 1}
+	w.open()
 	w.drawMessages()
 	w.drawPast()
 	for _, l := range w.source.lanes {
@@ -151,18 +163,36 @@ func (w *world) start() {
 			w.agenda.add(d.produced, func() { w.poke() })
 		}
 	}
-	w.seats = make([]*process, w.plan.processes)
-	for seat := range w.seats {
-		w.begin(seat)
+	w.drawIntents()
+	for _, each := range w.worlds() {
+		for seat := range each.seats {
+			each.begin(seat)
+		}
 	}
+	w.deploy()
 	w.agenda.add(w.plan.span, w.endure)
-	w.after(w.choices.wait(w.plan.span/4), w.disturb)
+	for _, each := range w.worlds() {
+		w.after(w.choices.wait(w.plan.span/4), each.disturb)
+	}
 	w.reap()
+}
+
+// open makes what a plan asks for.
+func (w *world) open() {
+	w.source = &source{queue: w.plan.queue, dead: map[content]int{}}
+	for i := range w.plan.lanes {
+		w.source.lanes = append(w.source.lanes, &lane{id: string(rune('A' + i))})
+	}
+	w.provider = newProvider()
+	w.store, w.ledger = newStore(), map[string]int64{}
+	w.ids, w.causes, w.past = map[cause]string{}, map[string]cause{}, map[string]bool{}
+	w.inboxLane = &lane{id: machine.InboxLane().ID, epoch: 1}
+	w.seats = make([]*process, w.plan.processes)
 }
 
 // begin starts a process: a new machine on what has survived.
 func (w *world) begin(seat int) {
-	if w.seats[seat] != nil || w.finished {
+	if w.seats[seat] != nil || w.finished || w.over {
 		return
 	}
 	w.lives++
@@ -204,23 +234,43 @@ func (w *world) someone() *process {
 // beCalm ends the faults. What is open in the store ends by itself.
 func (w *world) beCalm() {
 	w.calm = true
-	w.calmEnds = w.now + w.patience()
+	w.calmEnds = w.now + w.patienceOfAll()
 	w.note("calm")
-	w.store.down = false
+	for _, each := range w.worlds() {
+		each.store.down = false
+	}
+	for _, each := range w.worlds() {
+		each.everybody()
+		each.poke()
+		each.wrapUp()
+	}
+}
+
+// everybody has each process begin that is not there, and gives out the lanes.
+func (w *world) everybody() {
 	for seat := range w.seats {
 		w.begin(seat)
 	}
 	for _, l := range w.source.lanes {
 		w.give(l)
 	}
-	w.poke()
-	w.wrapUp()
+}
+
+// patienceOfAll is patience, with that of a sender.
+func (w *world) patienceOfAll() (all time.Duration) {
+	for _, each := range w.worlds() {
+		all += each.patience()
+	}
+	return all
 }
 
 // patience is how long the machine may take in the calm phase: every message
 // may use up its attempts, one after the other, each after its longest wait.
 func (w *world) patience() time.Duration {
-	c := w.plan.config
+	c, messages := w.plan.config, len(w.messages)
+	if w.main != nil {
+		messages = w.mostIntents()
+	}
 	each := c.RetryMost + c.Hold + c.BackoffMost + w.plan.timeout + 20*w.plan.lag + 2*w.plan.lease + c.Poll + 2*c.Gap
-	return time.Minute + 2*c.IdleExit + time.Duration(len(w.messages)*4*(c.Attempts+10))*each
+	return time.Minute + 2*c.IdleExit + time.Duration(messages*4*(c.Attempts+10))*each
 }

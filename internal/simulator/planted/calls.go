@@ -1,11 +1,15 @@
 package planted
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/semel-go/semel/internal/simulator"
+)
 
 // inModel is a fault of the simulator's own store or shell, which stand for what no rule
 // that they share with the real ones says: its checker must see it.
-func inModel(name, law, file, before, after string) Fault {
-	return Fault{Name: name, Law: law, File: "internal/simulator/" + file, Old: before, New: after}
+func inModel(name, law string, mode simulator.Mode, file, before, after string) Fault {
+	return Fault{Name: name, Law: law, File: "internal/simulator/" + file, Old: before, New: after, Mode: mode}
 }
 
 // ofCalls are faults of calls outside of any transaction.
@@ -13,7 +17,7 @@ func ofCalls() []Fault { return slices.Concat(ofCallRules(), ofCallModel()) }
 
 func ofCallRules() []Fault {
 	inRules := func(name, law, file, before, after string) Fault {
-		return Fault{Name: name, Law: law, File: "internal/calls/" + file, Old: before, New: after}
+		return Fault{Name: name, Law: law, File: "internal/calls/" + file, Old: before, New: after, Mode: simulator.Calls}
 	}
 	return []Fault{
 		inRules("an answer that was lost says that nothing happened", "E3, outcome", "calls.go",
@@ -50,15 +54,15 @@ func ofCallRules() []Fault {
 
 func ofCallModel() []Fault {
 	return []Fault{
-		inModel("a call is made whose start is not written down", "E3, start", "calling.go",
+		inModel("a call is made whose start is not written down", "E3, start", simulator.Calls, "calling.go",
 			"f.started = c.row.startCall(c.token(), w)", "f.started = contract.CallStarted{Stands: true}"),
-		inModel("the end of a call asks for no token", "law 5", "claiming.go",
+		inModel("the end of a call asks for no token", "law 5", simulator.Calls, "claiming.go",
 			"if !c.row.stands(f.sent[ends[i].Entry]) {", "if !c.row.waits() {"),
-		inModel("a claim is taken from a call in its lease", "B11", "inbox.go",
+		inModel("a claim is taken from a call in its lease", "B11", simulator.Calls, "inbox.go",
 			"r.token != 0 && r.until <= now)", "r.token != 0)"),
-		inModel("each call has a key of its own", "E3, key", "calling.go",
-			"key: it.Source + \"/\" + it.Identity}", "key: it.Source + \"/\" + it.Identity + word(phaseNames[:], phase(c.token()%6))}"),
-		inModel("who answers that nothing happened is not asked about calls under way", "law 12", "calling.go",
+		inModel("each call has a key of its own", "E3, key", simulator.Calls, "calling.go",
+			"key: callKey(it, m)}", "key: callKey(it, m) + word(phaseNames[:], phase(c.token()%6))}"),
+		inModel("who answers that nothing happened is not asked about calls under way", "law 12", simulator.Calls, "calling.go",
 			"\tcase w.provider.charged[m.id] > 0:\n", "\tcase w.provider.made[m.id] > 0:\n"),
 	}
 }

@@ -100,8 +100,9 @@ func ofFencing() []Fault {
 		},
 		inMemstore("an ending asks for no token", "law 5", "c.Token == 0 || r.token != c.Token || r.State", "c.Token == 0 || r.State",
 			"law_5_an_effect_whose_claim_is_lost_is_rolled_back"),
-		inMemstore("a lease that has ended can be begun", "law 6", "r != nil && r.LockedUntil.After(s.now()) &&", "r != nil &&",
-			"law_6_a_lease_that_has_ended_is_told_when_its_batch_begins"),
+		inPackage("a lease that has ended can be begun", "law 6", "memstore/leases.go", // the conformance suite finds it, too, after half a minute
+			"r != nil && r.LockedUntil.After(s.now()) &&", "r != nil &&",
+			"./memstore", "TestALeaseThatHasEnded/law_6_begins_nothing_although_nobody_else_has_claimed"),
 		inMemstore("an extension shortens a lease", "law 6", "if until := s.now().Add(lease); until.After(r.LockedUntil) {", "if until := s.now().Add(lease); true {",
 			"law_6_an_extension_moves_the_end_and_never_back"),
 		inMemstore("a retake takes what others claimed", "law 5", "if slices.Contains(from, r.token) && s.claimed(r.claim()) != nil {", "if s.claimed(r.claim()) != nil {",

@@ -30,6 +30,8 @@ type Fault struct {
 	// Test, if not empty, is the test that must fail, in Package, a folder of
 	// the module. Without it the simulator must find the fault.
 	Test, Package string
+	// Mode is what a seed must have to find it, where that is known; the others are not run.
+	Mode simulator.Mode
 }
 
 // Found says how a fault was found.
@@ -140,7 +142,7 @@ func (t *Tree) Find(f Fault, seeds int) (Found, error) {
 // bySeed runs seeds until one breaks the fault's law. A seed that breaks a law
 // without the fault proves nothing.
 func (t *Tree) bySeed(f Fault, number, seeds int) (Found, error) {
-	out, _, err := run(t.root, number, t.built[f.Package], "-first", "-law", f.Law, "-seeds", fmt.Sprint(seeds))
+	out, _, err := run(t.root, number, t.built[f.Package], "-first", "-law", f.Law, "-seeds", fmt.Sprint(seeds), "-mode", string(f.Mode), "-near", fmt.Sprint(near(f.Name)))
 	if err != nil {
 		return Found{}, err
 	}

@@ -18,6 +18,8 @@ func main() {
 	history := flag.Bool("history", false, "with -seed: print what happened")
 	first := flag.Bool("first", false, "print only the first seed that breaks a law")
 	law := flag.String("law", "", "with -first: count this `law` only")
+	mode := flag.String("mode", "", "run only seeds of this `mode`: calls, steps or intents")
+	near := flag.Uint64("near", 0, "with -first: begin with this `seed` and its neighbours")
 	plant := flag.Bool("planted", false, "plant faults in copies of the machine and find them")
 	tries := flag.Int("shrink", 1500, "how many `runs` may be spent to shorten a failing history")
 	flag.Parse()
@@ -27,14 +29,14 @@ func main() {
 	case *seed != 0:
 		os.Exit(one(*seed, *history, *tries))
 	case *first:
-		os.Exit(findFirst(*start, *seeds, *law))
+		os.Exit(findFirst(simulator.Search{Start: *start, Seeds: *seeds, Mode: simulator.Mode(*mode), Law: *law, Near: *near}))
 	}
-	os.Exit(many(*start, *seeds, *tries))
+	os.Exit(many(*start, *seeds, *tries, simulator.Mode(*mode)))
 }
 
 // findFirst prints the first seed that breaks the law, or any if none is named.
-func findFirst(start uint64, seeds int, law string) int {
-	f, found := simulator.First(start, seeds, simulator.Real, law)
+func findFirst(s simulator.Search) int {
+	f, found := simulator.First(simulator.Real, s)
 	if !found {
 		fmt.Println("none")
 		return 0
@@ -64,14 +66,14 @@ func explain(seed uint64, tries int) {
 }
 
 // many runs seeds in a row and reports. Only a long row must reach everything.
-func many(start uint64, seeds, tries int) int {
-	s := simulator.Sweep(start, seeds, simulator.Real)
+func many(start uint64, seeds, tries int, mode simulator.Mode) int {
+	s := simulator.SweepMode(start, seeds, mode, simulator.Real)
 	fmt.Print(s.Text())
 	for _, f := range s.Examples() {
 		explain(f.Seed, tries)
 	}
 	const long = 2000
-	if len(s.Failures) > 0 || seeds >= long && len(s.Unreached()) > 0 {
+	if len(s.Failures) > 0 || seeds >= long && mode == "" && len(s.Unreached()) > 0 {
 		return 1
 	}
 	return 0

@@ -1,0 +1,74 @@
+package simulator
+
+// Mode is something that only some seeds have, so that who looks for what belongs to it
+// need not run the others.
+type Mode string
+
+// The modes.
+const (
+	Calls   Mode = "calls"   // handlers call out
+	Steps   Mode = "steps"   // messages have several steps
+	Intents Mode = "intents" // handlers write intents, which a sender sends
+)
+
+// Has reports whether a seed has a mode; every one has "".
+func (m Mode) Has(seed uint64) bool {
+	if m == "" {
+		return true
+	}
+	p := drawPlan(fromSeed(seed))
+	switch m {
+	case Calls:
+		return p.calls || p.intends()
+	case Steps:
+		return p.steps > 0
+	}
+	return p.intends()
+}
+
+// Search is where seeds are looked for that break a law.
+type Search struct {
+	Start uint64
+	Seeds int
+	// Mode, if not empty, leaves out those that do not have it. Law, if not empty, is the
+	// only one that counts.
+	Mode Mode
+	Law  string
+	// Near, if not 0, is a seed with which it begins, and with its neighbours.
+	Near uint64
+}
+
+// neighbours is how many seeds before and behind one are near it.
+const neighbours = 8
+
+// First returns the first seed found that breaks the law: of those near the given one the
+// smallest, or else of all.
+func First(make Maker, s Search) (Failure, bool) {
+	if s.Near > 0 {
+		near := s
+		near.Start, near.Seeds = max(s.Near, neighbours+1)-neighbours, 2*neighbours+1
+		if f, found := near.first(make); found {
+			return f, true
+		}
+	}
+	return s.first(make)
+}
+
+// first looks for a few seeds at a time, since most are found soon, and later for many.
+func (s *Search) first(make Maker) (Failure, bool) {
+	chunk, end := 4, s.Start+uint64(s.Seeds)
+	for next := s.Start; next < end; chunk = min(2*chunk, 64) {
+		var seeds []uint64
+		for ; next < end && len(seeds) < chunk; next++ {
+			if s.Mode.Has(next) {
+				seeds = append(seeds, next)
+			}
+		}
+		for _, f := range sweep(seeds, make).Failures {
+			if s.Law == "" || f.Broken.Law == s.Law {
+				return f, true
+			}
+		}
+	}
+	return Failure{}, false
+}

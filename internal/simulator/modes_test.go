@@ -1,0 +1,46 @@
+package simulator
+
+import (
+	"testing"
+
+	"github.com/semel-go/semel/internal/machine"
+)
+
+func TestModesAreWhatTheirSeedsHave(t *testing.T) {
+	met := map[Mode]int{}
+	for seed := range uint64(300) {
+		w := newWorld(fromSeed(seed+1), Real)
+		w.start()
+		has := map[Mode]bool{"": true, Calls: w.plan.calls || w.sender != nil, Steps: w.plan.steps > 0, Intents: w.sender != nil}
+		for mode, want := range has {
+			if met[mode]++; mode.Has(seed+1) != want {
+				t.Errorf("seed %d has %q: %v", seed+1, mode, want)
+			}
+			if !want {
+				met[mode]--
+			}
+		}
+	}
+	for _, mode := range []Mode{Calls, Steps, Intents} {
+		if met[mode] < 10 || met[mode] > 150 {
+			t.Errorf("%d of 300 seeds have %q", met[mode], mode)
+		}
+	}
+}
+
+func TestASearchBeginsNearAndGoesOnEverywhere(t *testing.T) {
+	maker := sabotaged(func(s *spoiler, a machine.Action) []machine.Action {
+		if r, ok := a.(machine.Rollback); ok {
+			return []machine.Action{machine.Commit{Flight: r.Flight}}
+		}
+		return []machine.Action{a}
+	})
+	first, found := First(maker, Search{Start: 1, Seeds: 100})
+	near, foundNear := First(maker, Search{Start: 1, Seeds: 100, Near: first.Seed + 60})
+	if !found || !foundNear || near.Seed < first.Seed+60-neighbours || near.Seed > first.Seed+60+neighbours {
+		t.Errorf("seed %d (%v) without, and %d (%v) near %d", first.Seed, found, near.Seed, foundNear, first.Seed+60)
+	}
+	if stale, found := First(maker, Search{Start: first.Seed, Seeds: 100, Near: first.Seed, Law: "no such law"}); found {
+		t.Errorf("seed %d is found, and breaks another law", stale.Seed)
+	}
+}
