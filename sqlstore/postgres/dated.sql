@@ -126,15 +126,15 @@ where h.inhparent = to_regclass('{markers}') and c.reltuples > 0 having sum(c.re
 
 -- name: reap
 with {part}, free as materialized (
-  select f.scope, f.id from part p cross join lateral (
-    select m.scope, m.id from {markers}_aside m
-    where m.scope = p.scope and m.id = p.id and m.outcome in (1, 4, 5)
+  select f.place from part p cross join lateral (
+    select m.ctid as place from {markers}_aside m
+    where m.ctid = p.place and m.outcome in (1, 4, 5)
       and exists (
         select 1 from {prefix}dated d where d.number = {number} and (substr(m.id, 2) < d.low or substr(m.id, 2) >= '{ceiling}'::bytea))
       and (select count(*) from {prefix}inbox i where i.scope = p.scope and i.id = p.id) = 0
     limit 1 for update of m skip locked) f
 ), gone as (
-  delete from {markers}_aside m using free f where m.scope = f.scope and m.id = f.id returning m.scope, m.id
+  delete from {markers}_aside m using free f where m.ctid = f.place returning m.scope, m.id
 ), results as (
   delete from {prefix}results r using gone g where r.scope = g.scope and r.id = substr(g.id, 2)
 )

@@ -161,13 +161,13 @@ delete from {prefix}inbox i using ended e where i.number = e.number;
 
 -- name: reap
 with {part}, free as materialized (
-  select f.scope, f.id from part p cross join lateral (
-    select m.scope, m.id from {prefix}markers m
-    where m.scope = p.scope and m.id = p.id and m.outcome in (1, 4, 5)
+  select f.place from part p cross join lateral (
+    select m.ctid as place from {prefix}markers m
+    where m.ctid = p.place and m.outcome in (1, 4, 5)
       and (select count(*) from {prefix}inbox i where i.scope = p.scope and i.id = p.id) = 0
     limit 1 for update skip locked) f
 ), gone as (
-  delete from {prefix}markers m using free f where m.scope = f.scope and m.id = f.id returning m.scope, m.id
+  delete from {prefix}markers m using free f where m.ctid = f.place returning m.scope, m.id
 ), results as (
   delete from {prefix}results r using gone g where r.scope = g.scope and r.id = g.id
 )
