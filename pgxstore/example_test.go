@@ -134,6 +134,7 @@ func ExampleStore_Print() {
 	// create table "public".semel_controls
 	// create table "public".semel_dated
 	// create table "public".semel_keys
+	// create table "public".semel_results
 }
 
 func ExampleOneRow() {

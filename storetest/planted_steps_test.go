@@ -3,6 +3,7 @@ package storetest_test
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
@@ -83,19 +84,24 @@ func (b recordedBatch) Commit(ctx context.Context, e contract.Ending) contract.R
 // takesLate ends a claim whatever its token: under the one that was given last.
 type takesLate struct {
 	*memstore.Store
-	last map[int64]contract.Token
+	mutex sync.Mutex
+	last  map[int64]contract.Token
 }
 
-func (s takesLate) End(ctx context.Context, all []contract.ClaimEnding) ([]int, error) {
+func (s *takesLate) End(ctx context.Context, all []contract.ClaimEnding) ([]int, error) {
 	all = slices.Clone(all)
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
 	for i := range all {
 		all[i].Token = s.last[all[i].Number]
 	}
 	return s.Store.End(ctx, all)
 }
 
-func (s takesLate) Claim(ctx context.Context, o contract.ClaimOptions) ([]contract.Claimed, error) {
+func (s *takesLate) Claim(ctx context.Context, o contract.ClaimOptions) ([]contract.Claimed, error) {
 	all, err := s.Store.Claim(ctx, o)
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
 	for i := range all {
 		s.last[all[i].Number] = all[i].Token
 	}
@@ -108,7 +114,7 @@ var stepFaults = []fault{
 	{"a claim is told of a step too few", "C11_a_step_is_written", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return tellsFewer{s} }},
 	{"a step is recorded before its effect", "law_5_a_stale_token_ends_no_step", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return recordsFirst{s} }},
 	{"a late token ends a step", "law_5_a_stale_token_ends_no_step", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
-		return takesLate{s, map[int64]contract.Token{}}
+		return &takesLate{Store: s, last: map[int64]contract.Token{}}
 	}},
 	{"outputs are not kept", "C11_a_step_is_written", ending(func(e *contract.ClaimEnding) {
 		e.Steps = slices.Clone(e.Steps)

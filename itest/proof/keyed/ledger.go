@@ -61,9 +61,6 @@ func (l Ledger) Fault() error {
 // that it was about to send.
 const slack = time.Second
 
-// unsure is how long after a call it may not be recorded yet that it ended well.
-const unsure = 3 * time.Second
-
 // harm is what was done to a member, or with an empty name to all of them: Redis was killed, or
 // the machine did not get to it.
 type harm struct {
@@ -73,9 +70,10 @@ type harm struct {
 	thaw time.Time
 }
 
-// unrecorded reports whether this harm may have kept the end of a call from being recorded.
-func (h harm) unrecorded(c call) bool {
-	return (h.member == "" || h.member == c.member) && !h.at.Before(c.at) && h.at.Before(c.at.Add(unsure))
+// unrecorded reports whether this harm may have kept the end of a call from being recorded:
+// a process tries that for as long as a lease.
+func (h harm) unrecorded(c call, lease time.Duration) bool {
+	return (h.member == "" || h.member == c.member) && !h.at.Before(c.at) && h.at.Before(c.at.Add(lease))
 }
 
 // late reports whether a call is one that was about to be sent when its process was frozen.
@@ -110,7 +108,7 @@ func (l *Ledger) repeat(first, before, again call, lease time.Duration, harms []
 	switch {
 	case before.unanswered:
 		l.AfterSilence++
-	case again.at.Sub(before.at) >= lease-slack && slices.ContainsFunc(harms, func(h harm) bool { return h.unrecorded(before) }):
+	case again.at.Sub(before.at) >= lease-slack && slices.ContainsFunc(harms, func(h harm) bool { return h.unrecorded(before, lease) }):
 		l.AfterLease++
 	case slices.ContainsFunc(harms, func(h harm) bool { return h.late(again) }):
 		l.Late++
