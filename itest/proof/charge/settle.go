@@ -78,12 +78,20 @@ func (r *run) decide(ctx context.Context) (decided int, err error) {
 		return 0, err
 	}
 	for i := range rows {
-		if !rows[i].UnknownOutcome() {
-			continue // it is stuck, and the ledger says so
-		}
 		p, err := semel.JSON[provider.Payment](rows[i].Message)
 		if err != nil {
 			return 0, err
+		}
+		if !rows[i].UnknownOutcome() {
+			// What was decided was called for once more, since its attempts are used up, and
+			// was refused for now. Anything else is stuck, and the ledger says so.
+			if r.ledger.decided[p.Reference] {
+				if err := r.store.Requeue(ctx, rows[i].Number, rows[i].Revision, contract.Act{Verb: "retry", Who: "proof", Why: "refused for now"}); err != nil {
+					return decided, fmt.Errorf("retry row %d of %s: %w", rows[i].Number, p.Reference, err)
+				}
+				decided++
+			}
+			continue
 		}
 		found := contract.ResolvedNotDone
 		if charged[p.Reference] {
