@@ -56,6 +56,21 @@ func callsThen[Answer any](t *testing.T, store contract.TxStore[*memstore.Tx], c
 	return running.Counts()
 }
 
+// claimsOnce is a store that gives one process no second claim: a released row is another's.
+type claimsOnce struct {
+	*memstore.Store
+	over atomic.Bool
+}
+
+func (s *claimsOnce) Claim(ctx context.Context, o contract.ClaimOptions) ([]contract.Claimed, error) {
+	if s.over.Load() {
+		return nil, nil
+	}
+	all, err := s.Store.Claim(ctx, o)
+	s.over.Store(len(all) > 0)
+	return all, err
+}
+
 // refusing is a store whose next commits are refused so.
 type refusing struct {
 	*memstore.Store
@@ -134,7 +149,7 @@ func TestHandlersThatCallAndThenWrite(t *testing.T) {
 	bubble(t, "law_5_an_answer_that_comes_after_its_claim_is_lost_changes_nothing_and_is_counted", func(t *testing.T) {
 		store := memstore.New()
 		received(t, store, 1)
-		counts := callsThen(t, store, func(ctx context.Context, _ *semel.Message) (int64, error) {
+		counts := callsThen(t, &claimsOnce{Store: store}, func(ctx context.Context, _ *semel.Message) (int64, error) {
 			rows, err := store.Rows(ctx, contract.RowFilter{})
 			if err == nil {
 				err = store.Release(ctx, rows[0].Number, rows[0].Revision, contract.Act{Verb: "release", Who: "me", Why: "a test", Row: rows[0].Number})
