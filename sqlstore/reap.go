@@ -59,17 +59,14 @@ func (s *Store) slice(ctx context.Context, tx *sql.Tx, r contract.Retention, o c
 			return err
 		}
 	}
-	done.Next.Done = r.Keep == 0 || o.After.Done
-	if !done.Next.Done {
-		if err := s.reapMarkers(ctx, tx, o, done); err != nil {
-			return err
-		}
-	}
 	bodies, err := tx.ExecContext(ctx, s.sql.ReapBodies, []byte(o.Consumer), o.Most)
 	if err == nil {
 		done.Bodies, err = bodies.RowsAffected()
 	}
-	return err
+	if done.Next.Done = r.Keep == 0 || o.After.Done; err != nil || done.Next.Done {
+		return err
+	}
+	return s.reapMarkers(ctx, tx, o, done) // at last: a copy of what it removes waits for the commit
 }
 
 // patience asks for the consumer's place as the only one that reaps, and sets how the

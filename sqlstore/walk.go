@@ -28,16 +28,28 @@ func (s *Store) walk(ctx context.Context, tx *sql.Tx, o contract.Reaping, done *
 		at.Left = at.Blocks
 	}
 	if at.Left > 0 {
+		// Before anything is removed: from then on a copy of it waits for the commit.
+		if err := s.walked(ctx, tx, o, &at); err != nil {
+			return err
+		}
 		if err := s.walkOn(ctx, tx, o, &at, done); err != nil {
 			return err
 		}
 	}
-	if at.Left <= 0 {
-		done.Next = contract.ReapMark{Done: true}
-	} else {
+	if at.Left > 0 {
 		done.Next = at
+		return nil
 	}
-	if at.Left < 0 || at.ID != "" { // it need not begin, or these blocks hold more
+	done.Next = contract.ReapMark{Done: true}
+	if at.Left < 0 { // it need not begin
+		return nil
+	}
+	return s.walked(ctx, tx, o, &at)
+}
+
+// walked notes where a walk is and, where it has come to its end, up to where it removed.
+func (s *Store) walked(ctx context.Context, tx *sql.Tx, o contract.Reaping, at *contract.ReapMark) error {
+	if at.ID != "" { // within blocks that are noted
 		return nil
 	}
 	to := sql.NullInt64{Int64: at.At, Valid: at.Left == 0}
