@@ -161,7 +161,7 @@ func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 		}
 	}
 	if err := s.index(ctx); err != nil {
-		return applied, s.blameless("the indexes of the reaper", err)
+		return applied, s.blameless("the index of the reaper", err)
 	}
 	if err := s.bound(ctx); err != nil {
 		return applied, s.blameless("the constraints of known outcomes and states", err)
@@ -229,8 +229,8 @@ func (s *Store) Print(w io.Writer) error {
 			return err
 		}
 	}
-	for _, statement := range s.indexes() {
-		if _, err := fmt.Fprintf(w, "\n-- Only where the table has rows, in no transaction, beside those that write:\n-- %s;\n", statement); err != nil {
+	if s.postgres != nil {
+		if _, err := fmt.Fprintf(w, "\n-- Only where the table has rows, in no transaction, beside those that write:\n-- %s;\n", s.postgres.Index); err != nil {
 			return err
 		}
 	}

@@ -53,7 +53,7 @@ func (p *Postgres) WithDays(d *Dated, of *Postgres) *Postgres {
 	own.FirstDue, own.LastDay, own.MarkerBytes, own.Reap = d.FirstDue, d.LastDay, d.MarkerBytes, d.Reap
 	own.BeginClaims, own.BeginQueuedClaims = "", "" // Look asks more than they do
 	own.Lint, own.LintRows, own.Bounds, own.Unbounded = of.Lint, of.LintRows, of.Bounds, of.Unbounded
-	own.Indexes, own.Unindexed, own.Unindex, own.Reaper = of.Indexes, of.Unindexed, of.Unindex, of.Reaper
+	own.Index, own.Unindexed, own.Unindex, own.Reaper = of.Index, of.Unindexed, of.Unindex, of.Reaper
 	return &own
 }
 

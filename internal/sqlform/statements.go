@@ -122,9 +122,9 @@ type Postgres struct {
 	// between two places with their rows, and Walked notes where it has come to; Due stands
 	// in Place and Part, which stands in both.
 	Patience, Due, Place, Part, ReapRows, Reap, Walked string
-	// Indexes builds those of the reaper, Unindexed tells by number which of them do not
-	// stand, and which are there all the same; Unindex drops those.
-	Indexes, Unindexed, Unindex string
+	// Index builds that of the reaper. Unindexed returns a row if it does not stand, and
+	// whether it is there all the same; Unindex drops it.
+	Index, Unindexed, Unindex string
 	// Reaper is a procedure that does what a reaper does.
 	Reaper string
 	// Dated tells of a consumer whether its markers lie in a table of days, and of which

@@ -103,7 +103,7 @@ where s.consumer = $1 and s.low is not null
 -- name: place
 with due as materialized ({due})
 select case when r.walked_at > clock_timestamp() - $2::bigint * interval '1 microsecond' then -1 else p.blocks end,
-  case when r.walk_block < p.blocks then r.walk_block else 0 end, 
+  case when r.walk_block < p.blocks then r.walk_block else 0 end,
   (extract(epoch from coalesce((select min(due.at) from due), {cutoff})) * 1000000)::bigint
 from {prefix}retention r
 cross join lateral (select pg_relation_size('{prefix}markers') / current_setting('block_size')::bigint as blocks) p
@@ -187,18 +187,16 @@ with due as materialized (
 update {prefix}inbox i set payload = null, body_removed_at = clock_timestamp()
 from due d where i.number = d.number;
 
--- Indexes by which the reaper finds what is due, each built beside those that write.
+-- Index is that by which the reaper finds bodies that are due, built beside those that
+-- write.
 
--- name: indexes
+-- name: index
 create index concurrently if not exists {name}inbox_bodies on {prefix}inbox (scope, changed_at) where state in ('COMPLETED', 'DISCARDED') and body_removed_at is null;
 
 -- name: unindexed
-select k.number, to_regclass(k.name) is not null
-from (values (0, '{prefix}inbox_bodies', '{prefix}inbox')) k (number, name, of)
-join pg_class t on t.oid = to_regclass(k.of)
-where not exists (
-  select 1 from pg_index x where x.indexrelid = to_regclass(k.name) and x.indisvalid and x.indrelid = t.oid)
-order by k.number;
+select to_regclass('{prefix}inbox_bodies') is not null
+from pg_class t where t.oid = to_regclass('{prefix}inbox')
+  and not exists (select 1 from pg_index x where x.indexrelid = to_regclass('{prefix}inbox_bodies') and x.indisvalid and x.indrelid = t.oid);
 
 -- name: unindex
 drop index concurrently if exists {prefix}inbox_bodies;
@@ -214,7 +212,8 @@ language plpgsql as $procedure$
 declare
   name bytea := convert_to(consumer, 'UTF8');
   began timestamptz := clock_timestamp();
-  blocks bigint; -- that are left of the walk
+  size bigint; -- of the table in blocks, as the walk begins
+  blocks bigint; -- that are left of it
   block bigint;
   past bigint;
   walk_to bigint;
@@ -237,19 +236,16 @@ begin
     if place is null then
       execute $statement${place}$statement$ into blocks, block, walk_to using name, 0;
       exit when blocks = 0;
+      size := blocks;
       place := format('(%s,0)', block);
     end if;
-    past := block + greatest(least(greatest(most / 32, 16), blocks, pg_relation_size('{prefix}markers') / current_setting('block_size')::bigint - block), 1);
+    past := block + least(greatest(most / 32, 16), blocks, size - block);
     execute $statement${reap rows}$statement$ using name, place, format('(%s,0)', past), most;
     execute $statement${reap}$statement$ into looked, gone, place using name, place, format('(%s,0)', past), most;
     if place is null then
       blocks := blocks - (past - block);
-      block := past;
+      block := case when past < size then past else 0 end;
       place := format('(%s,0)', block);
-      if block >= pg_relation_size('{prefix}markers') / current_setting('block_size')::bigint then
-        block := 0;
-        place := '(0,0)';
-      end if;
       execute $statement${walked}$statement$ using name, block, case when blocks <= 0 then walk_to end;
     end if;
     commit;
