@@ -3,6 +3,8 @@ package httphandler
 import (
 	"slices"
 	"strings"
+
+	"github.com/semel-go/semel/cmd/semel/internal/headername"
 )
 
 // ours are headers that every request gets, or that belong to its connection. Who could
@@ -23,7 +25,7 @@ var credentials = []string{"authorization", "cookie", "x-api-key"}
 func Allowed(name string) string {
 	lower := strings.ToLower(name)
 	switch {
-	case !isToken(name):
+	case !headername.Valid(name):
 		return "this is no name of a header"
 	case slices.Contains(ours, lower) || slices.ContainsFunc(oursBegin, func(p string) bool { return strings.HasPrefix(lower, p) }):
 		return "this header is set by Semel, or belongs to the connection"
@@ -43,13 +45,6 @@ func Passable(name string) string {
 
 // Sendable says whether a header may have this value.
 func Sendable(value string) bool { return sendable([]byte(value)) }
-
-// isToken is RFC 9110's rule for names of headers, section 5.6.2.
-func isToken(name string) bool {
-	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
-		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", r))
-	})
-}
 
 // sendable is RFC 9110's rule for values of headers, section 5.5, without blanks at the
 // ends, which would not arrive.

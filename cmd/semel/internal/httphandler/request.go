@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/headername"
 	"github.com/semel-go/semel/internal/cloudevents"
 )
 
@@ -126,7 +127,7 @@ func event(to http.Header, m *semel.Message) {
 	}
 	for _, header := range m.Headers {
 		name, is := strings.CutPrefix(strings.ToLower(header.Name), "ce-")
-		if is && name != "datacontenttype" && isToken(name) && to.Get("ce-"+name) == "" {
+		if is && name != "datacontenttype" && headername.Valid(name) && to.Get("ce-"+name) == "" {
 			attribute(name, string(header.Value))
 		}
 	}

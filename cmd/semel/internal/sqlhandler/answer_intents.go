@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/headername"
 	"github.com/semel-go/semel/internal/strictjson"
 )
 
@@ -100,7 +101,7 @@ func answeredHeaders(item strictjson.Value) (all semel.Headers, err error) {
 		switch {
 		case v.Kind() != strictjson.String:
 			return nil, errors.New("a header of it is no text")
-		case !isHeaderName(name) || ofSemel(name):
+		case !headername.Valid(name) || ofSemel(name):
 			return nil, errors.New("a header of it has a name that no header can have, or that only Semel gives (semel-…, ce-…, traceparent, tracestate)")
 		}
 		all = append(all, semel.Header{Name: name, Value: slices.Clone(v.Text())})
@@ -108,10 +109,6 @@ func answeredHeaders(item strictjson.Value) (all semel.Headers, err error) {
 	// The same headers have one order, so that the same answer is the same intent.
 	slices.SortFunc(all, func(a, b semel.Header) int { return strings.Compare(a.Name, b.Name) })
 	return all, nil
-}
-
-func isHeaderName(name string) bool {
-	return name != "" && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r) })
 }
 
 func ofSemel(name string) bool {
