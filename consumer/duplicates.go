@@ -91,17 +91,15 @@ type settling struct {
 }
 
 // settling makes the settlements of a queue, but for those that are held.
-func (s *settler) settling(queue []*machine.Settle, all []int) settling {
-	held := all
-	n := settlements(queue)
-	out := settling{all: make([]contract.Settlement, 0, n)}
-	deliveries := make([]contract.Delivery, n)
-	n = 0
+func (s *settler) settling(queue []*machine.Settle, held []int) settling {
+	most, n, next := settlements(queue), 0, held
+	out := settling{all: make([]contract.Settlement, 0, most)}
+	deliveries := make([]contract.Delivery, most)
 	for _, q := range queue {
 		for i := range q.Items {
 			n++
-			if len(held) > 0 && held[0] == n-1 {
-				held = held[1:]
+			if len(next) > 0 && next[0] == n-1 {
+				next = next[1:]
 				continue
 			}
 			item := &q.Items[i]
@@ -109,7 +107,7 @@ func (s *settler) settling(queue []*machine.Settle, all []int) settling {
 			*d = item.Item.Handle.(*parcel).delivery()
 			out.all = append(out.all, contract.Settlement{Delivery: d, Kind: item.Kind, After: item.After, Ending: item.Ending, Reason: item.Reason, Charged: item.Charged,
 				Attempts: item.Attempts, Err: item.Err})
-			if len(all) > 0 {
+			if len(held) > 0 {
 				out.places = append(out.places, n-1)
 			}
 		}
@@ -119,12 +117,13 @@ func (s *settler) settling(queue []*machine.Settle, all []int) settling {
 
 // placed are the places of these indexes, with those that are held.
 func (s *settling) placed(left, held []int) []int {
-	if len(held) == 0 {
-		return slices.Compact(slices.Sorted(slices.Values(left)))
-	}
 	all := slices.Clone(held)
 	for _, i := range left {
-		all = append(all, s.places[i])
+		if s.places != nil {
+			i = s.places[i]
+		}
+		all = append(all, i)
 	}
-	return slices.Compact(slices.Sorted(slices.Values(all)))
+	slices.Sort(all)
+	return slices.Compact(all)
 }
