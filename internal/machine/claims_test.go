@@ -175,6 +175,20 @@ func TestAnInboxThatIsNotToBeAsked(t *testing.T) {
 	})
 }
 
+func TestAnInboxIsAskedAgainBeforeARunEnds(t *testing.T) {
+	t.Run("trap_T95_where_the_source_has_said_that_more_may_come", func(t *testing.T) {
+		a := newAsking(t, func(c *Config) { c.IdleExit = 10 * time.Millisecond })
+		step[Action](a, 0, Given{Lane: contract.Lane{ID: "a", Epoch: 1}})
+		step[Action](a, 0, Claimed{})
+		if !a.m.nothingDue() {
+			t.Fatal("it is not known to be empty")
+		}
+		if asked := step[ClaimRows](a, 0, Fetched{More: true}); len(asked) != 1 || a.m.nothingDue() {
+			t.Errorf("%+v, and it counts as empty: %v", asked, a.m.nothingDue())
+		}
+	})
+}
+
 func TestHowMuchIsClaimedAhead(t *testing.T) {
 	t.Run("law_11_more_while_all_are_begun_in_time_and_half_when_one_was_not", func(t *testing.T) {
 		a := newAsking(t, nil)
