@@ -52,7 +52,7 @@ func TestTogether(t *testing.T) {
 		for _, all := range h.all {
 			lengths = append(lengths, len(all))
 		}
-		if !slices.Equal(lengths, []int{1, 256, 256, 87}) || one.under || len(one.waiting) > 0 {
+		if !slices.Equal(lengths, []int{1, 256, 256, 87}) || one.under > 0 || len(one.waiting) > 0 {
 			t.Errorf("%v", lengths)
 		}
 	})
@@ -90,7 +90,7 @@ func TestTogether(t *testing.T) {
 			synctest.Wait()
 		}
 		group.Wait()
-		if one.under || len(one.waiting) > 0 || len(h.all) < 2 || !slices.Contains(h.all[len(h.all)-1], 2) {
+		if one.under > 0 || len(one.waiting) > 0 || len(h.all) < 2 || !slices.Contains(h.all[len(h.all)-1], 2) {
 			t.Errorf("%v", h.all)
 		}
 	})
