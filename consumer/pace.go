@@ -6,20 +6,23 @@ import (
 )
 
 // pace learns how many may share a call of the store without keeping each other: so many
-// as take at most half as long again as one alone. Where their statements are what takes
-// time, one connection after the other would be slower than many at once, so each goes by
-// itself. The zero value begins with two; nil sets no limit.
+// as take about twice as long as one alone. Where what one of them wants done is what takes
+// time, one connection after the other would be slower than many at once; then each goes by
+// itself. Nil sets no limit; the zero value begins with two.
 type pace struct {
-	// alone is how long one took that shared with nobody, of late; 0: not known.
-	alone time.Duration // of who calls took, one at a time
-	tries int           // since the limit was one; of who calls took
-	limit atomic.Int32  // 0: two
-	wait  atomic.Int64  // how long one waits for what is under way
+	// alone is how long one takes that shares with nobody, more how much longer a call takes
+	// for each further one: medians of late, 0 as long as nothing is known. They, and tries,
+	// are of who calls took, one at a time.
+	alone, more time.Duration
+	tries       int          // by themselves, since the limit was one
+	limit       atomic.Int32 // 0: two
+	wait        atomic.Int64 // nanoseconds that one waits for what is under way
 }
 
 const (
-	// leastWait is how long one waits at least to share, before anything is known.
-	leastWait = time.Millisecond
+	// leastWait is how long one waits at least to share: longer than calls take that nothing
+	// keeps, and short beside one that waits for somebody's lock.
+	leastWait = 10 * time.Millisecond
 	// triesAgain is after how many that shared with nobody two are let try again.
 	triesAgain = 64
 )
@@ -46,23 +49,31 @@ func (p *pace) took(n int, d time.Duration) {
 	if p == nil {
 		return
 	}
-	most := p.most()
-	switch {
-	case n == 1:
-		if p.alone == 0 {
-			p.alone = d
-		}
-		p.alone += (d - p.alone) / 4
-		p.wait.Store(int64(2 * p.alone))
-		if p.tries++; most == 1 && p.tries >= triesAgain {
-			most, p.tries = 2, 0
-		}
-	case p.alone == 0: // nothing to compare with
-	case d > p.alone*3/2:
-		most = max(1, n/2)
-		p.tries = 0
-	case n == most:
-		most = min(2*most, mostTogether)
+	if n == 1 {
+		p.alone = towards(p.alone, d)
+		p.wait.Store(int64(4 * p.alone))
+		p.tries++
+	} else if p.alone > 0 {
+		p.more = towards(p.more, max(d-p.alone, p.alone/mostTogether)/time.Duration(n-1))
 	}
-	p.limit.Store(int32(most))
+	most := 2
+	if p.more > 0 {
+		most = min(int((p.alone+p.more/2)/p.more), mostTogether)
+	}
+	if most < 2 && p.tries >= triesAgain {
+		most, p.tries = 2, 0
+	}
+	p.limit.Store(int32(max(most, 1)))
+}
+
+// towards moves what is near the median of times a step nearer to it, so that one that
+// took very long says no more than another.
+func towards(median, d time.Duration) time.Duration {
+	switch {
+	case median == 0:
+		return d
+	case d > median:
+		return median + median/16 + 1
+	}
+	return median - median/16
 }
