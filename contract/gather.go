@@ -7,8 +7,8 @@ import "context"
 // one. So what many workers have to write at once costs one transaction and one commit.
 type Gatherer[Tx any] interface {
 	// Gather returns a batch for the handler of one claim, for which nothing is open: its Tx
-	// keeps what is queued, Rollback forgets it, Kill does nothing. Its Commit is that of
-	// a CommitGathered of nothing else, with the zero TxOptions.
+	// keeps what is queued, Rollback forgets it, and Kill cuts nothing that others share.
+	// Its Commit is a CommitGathered of nothing else, with the zero TxOptions.
 	Gather(m Mark) Batch[Tx]
 	// CommitGathered opens a transaction with the marks, in which every claim must stand,
 	// sends what was queued, in the order given, ends the claims and commits: all of it or
@@ -25,6 +25,6 @@ type Gathered[Tx any] struct {
 	Ending Ending
 }
 
-// Shareable is an optional ability of a batch that Gather returned: to say that it is to
-// have a transaction of its own, because its Commit runs functions of its handler's.
+// Shareable is an optional ability of a batch that Gather returned: to say whether it may
+// share a transaction. One whose Commit runs functions of its handler's has its own.
 type Shareable interface{ Shareable() bool }

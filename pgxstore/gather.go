@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/semel-go/semel/contract"
@@ -21,6 +22,8 @@ type gathered struct {
 	reads    bool     // someone waits for rows
 	ends     bool     // the handler tried to end the transaction
 	begins   func(mark int) (ended func())
+	// alone is the batch that runs callbacks of its handler's, and of nobody else's.
+	alone atomic.Pointer[queued]
 }
 
 // Gather implements contract.Gatherer.
@@ -90,7 +93,10 @@ func (g *gathered) replay(b *queued, i int) {
 	for _, r := range g.requests {
 		b.take(i, &request{sql: r.sql, args: slices.Clone(r.args), read: r.read, one: r.one, text: r.text})
 	}
-	b.reads = b.reads || g.reads
+	if g.reads {
+		b.reads = true
+		g.alone.Store(b)
+	}
 	if g.begins != nil {
 		b.begins = g.begins
 	}
@@ -134,8 +140,12 @@ func (g *gathered) Commit(ctx context.Context, e contract.Ending) contract.Resul
 // Rollback implements contract.Batch.
 func (g *gathered) Rollback(context.Context) {}
 
-// Kill implements contract.Batch.
-func (g *gathered) Kill() {}
+// Kill implements contract.Batch: a transaction that others share is not its to cut.
+func (g *gathered) Kill() {
+	if b := g.alone.Load(); b != nil {
+		b.Kill()
+	}
+}
 
 // Queued implements contract.Queues.
 func (g *gathered) Queued() int { return len(g.requests) }
