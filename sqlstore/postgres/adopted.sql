@@ -88,6 +88,7 @@ with a as (
   select k.number, k.scope, k.id, k.conflict, m.outcome, m.version, m.sum, m.long_id, m.xmin = pg_current_xact_id()::xid as own
   from unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bytea[]) k (number, scope, id, conflict)
   join {prefix}markers m on m.scope = k.scope and m.id = k.id
+  where k.number between 0 and 1000000
 ), asked as (
   select a.*, {origin} as origin, {old} as old from a join {prefix}scopes s on s.number = a.scope
 )
