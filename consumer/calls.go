@@ -60,7 +60,7 @@ func (p *pilot[Tx]) begunToCall(f *flight[Tx], asked time.Time, verdicts []contr
 		return
 	}
 	for _, h := range f.stand(verdicts) {
-		p.engine.inbox.keeper.lasts(h, asked.Add(leaseOfCall(p.engine.config.Inbox.Lease)))
+		p.engine.inbox.keeper.lasts(h, asked.Add(p.engine.config.Inbox.Lease))
 	}
 }
 

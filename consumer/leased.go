@@ -59,12 +59,6 @@ type start struct {
 	lease time.Duration
 }
 
-// leaseOfCall is how long a claim surely lasts from the start of a call. A row that was
-// claimed a moment ago lasts longer already: then its due time stays, and with it what
-// indexes of rows that wait have of it, which is a good part of what a start costs. It is
-// more than the third of a lease after which claims are extended.
-func leaseOfCall(lease time.Duration) time.Duration { return lease / 4 * 3 }
-
 func (s *leased[Tx]) startAll(ctx context.Context, all []start) ([]contract.CallStarted, error) {
 	claims, lease := make([]contract.Claim, len(all)), time.Duration(0)
 	for i, one := range all {
@@ -190,7 +184,7 @@ func (s *leased[Tx]) Begin(ctx context.Context, o contract.TxOptions, marks []co
 	}
 	if len(marks) == 1 && marks[0].Claim.Token != 0 && marks[0].As == contract.Applied {
 		asked := time.Now()
-		started, err := s.starts.do(ctx, start{marks[0].Claim, leaseOfCall(o.Lease)})
+		started, err := s.starts.do(ctx, start{marks[0].Claim, o.Lease})
 		if err != nil {
 			return nil, nil, err
 		}
