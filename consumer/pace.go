@@ -23,6 +23,8 @@ const (
 	// leastWait is how long one waits at least to share: longer than calls take that nothing
 	// keeps, and short beside one that waits for somebody's lock.
 	leastWait = 10 * time.Millisecond
+	// mostWait is how long one waits at most: somebody's lock may keep what is under way.
+	mostWait = time.Second
 	// triesAgain is after how many that shared with nobody two are let try again.
 	triesAgain = 64
 )
@@ -40,7 +42,7 @@ func (p *pace) patience() (over <-chan time.Time, stop func()) {
 	if p == nil {
 		return nil, func() {}
 	}
-	timer := time.NewTimer(max(time.Duration(p.wait.Load()), leastWait))
+	timer := time.NewTimer(min(max(time.Duration(p.wait.Load()), leastWait), mostWait))
 	return timer.C, func() { timer.Stop() }
 }
 
@@ -50,6 +52,9 @@ func (p *pace) took(n int, d time.Duration) {
 		return
 	}
 	if n == 1 {
+		if p.alone == 0 { // the first may have met somebody's lock, and says little
+			d = min(d, leastWait)
+		}
 		p.alone = towards(p.alone, d)
 		p.wait.Store(int64(4 * p.alone))
 		p.tries++

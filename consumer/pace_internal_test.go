@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -42,5 +43,20 @@ func TestPace(t *testing.T) {
 		if p.took(2, time.Hour); p.most() < before-2 {
 			t.Errorf("%d share a call after one that waited, %d before", p.most(), before)
 		}
+	})
+	t.Run("where_the_first_met_a_lock_nobody_waits_long_for_what_is_under_way", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := &pace{}
+			p.took(1, 20*time.Second)
+			began := time.Now()
+			over, stop := p.patience()
+			defer stop()
+			if <-over; time.Since(began) > mostWait {
+				t.Errorf("one waits for %v", time.Since(began))
+			}
+			if p.took(2, 22*time.Millisecond); p.most() > 4 {
+				t.Errorf("%d share a call, and nobody knows yet how long one takes", p.most())
+			}
+		})
 	})
 }

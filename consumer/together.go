@@ -48,7 +48,7 @@ func (t *together[In, Out]) do(ctx context.Context, in In) (out Out, err error) 
 	t.next()
 	t.mutex.Unlock()
 	patience, stop := t.pace.patience()
-	defer stop()
+	defer func() { stop() }()
 	for waits := true; waits; {
 		waits = false
 		select {
@@ -59,8 +59,9 @@ func (t *together[In, Out]) do(ctx context.Context, in In) (out Out, err error) 
 			}
 			t.leads(ctx)
 		case <-patience:
-			t.hurry()
-			patience, waits = nil, true
+			t.hurry() // whoever leads may have no room for this one: then it hurries again
+			patience, stop = t.pace.patience()
+			waits = true
 		case <-r.done:
 		case <-ctx.Done():
 			t.leave(r)

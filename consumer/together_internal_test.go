@@ -124,6 +124,26 @@ func TestTogether(t *testing.T) {
 			t.Errorf("%v, %v", took, h.all)
 		}
 	})
+	in("law_11_one_that_found_no_room_waits_no_longer_for_those_that_went_than_others_do", func(t *testing.T, h *heard, one *together[int, int]) {
+		one.pace = &pace{}
+		for i := range 2 { // the first was told, and has not gone yet
+			one.waiting = append(one.waiting, &rider[int, int]{in: i, lead: make(chan struct{}), done: make(chan struct{})})
+		}
+		one.tell()
+		began := time.Now()
+		var group sync.WaitGroup
+		group.Go(func() {
+			if _, err := one.do(t.Context(), 2); err != nil || time.Since(began) >= 2*time.Second {
+				t.Errorf("it took %v, %v", time.Since(began), err)
+			}
+		})
+		<-time.After(leastWait + leastWait/2) // by then it has waited long enough
+		one.leads(t.Context())
+		group.Wait()
+		if len(h.all) != 2 || len(h.all[0]) != 2 {
+			t.Errorf("%v", h.all)
+		}
+	})
 	t.Run("law_7_one_that_the_store_refuses_keeps_no_other_from_being_done", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			refused := errors.New("a trigger refuses it")
