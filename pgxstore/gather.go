@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
@@ -22,8 +23,32 @@ type gathered struct {
 	reads    bool     // someone waits for rows
 	ends     bool     // the handler tried to end the transaction
 	begins   func(mark int) (ended func())
-	// alone is the batch that runs callbacks of its handler's, and of nobody else's.
-	alone atomic.Pointer[queued]
+
+	mutex  sync.Mutex
+	killed bool    // guarded by mutex
+	in     *shared // which it is committed in, at last; guarded by mutex
+}
+
+// shared is a transaction of several claims, which is cut when all of them are killed:
+// what others wait for is nobody's to cut.
+type shared struct {
+	batch *queued
+	alive atomic.Int32
+}
+
+func (s *shared) leave() {
+	if s.alive.Add(-1) == 0 {
+		s.batch.Kill()
+	}
+}
+
+// join notes where it is committed.
+func (g *gathered) join(s *shared) {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	if g.in = s; g.killed {
+		s.leave()
+	}
 }
 
 // Gather implements contract.Gatherer.
@@ -53,8 +78,12 @@ func (s *QueuedStore) CommitGathered(ctx context.Context, o contract.TxOptions, 
 		}
 	}
 	var e contract.Ending
+	together := &shared{batch: b}
+	together.alive.Store(int32(len(all)))
 	for i := range all {
-		all[i].Batch.(*gathered).replay(b, i)
+		one := all[i].Batch.(*gathered)
+		one.replay(b, i)
+		one.join(together)
 		e = joined(e, all[i].Ending, i)
 	}
 	return b.Commit(ctx, e)
@@ -95,7 +124,6 @@ func (g *gathered) replay(b *queued, i int) {
 	}
 	if g.reads {
 		b.reads = true
-		g.alone.Store(b)
 	}
 	if g.begins != nil {
 		b.begins = g.begins
@@ -140,11 +168,14 @@ func (g *gathered) Commit(ctx context.Context, e contract.Ending) contract.Resul
 // Rollback implements contract.Batch.
 func (g *gathered) Rollback(context.Context) {}
 
-// Kill implements contract.Batch: a transaction that others share is not its to cut.
+// Kill implements contract.Batch.
 func (g *gathered) Kill() {
-	if b := g.alone.Load(); b != nil {
-		b.Kill()
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	if !g.killed && g.in != nil {
+		g.in.leave()
 	}
+	g.killed = true
 }
 
 // Queued implements contract.Queues.
