@@ -73,4 +73,26 @@ func TestAnswersShareTransactions(t *testing.T) {
 			}
 		}
 	})
+	bubble(t, "law_11_a_lock_that_somebody_keeps_of_one_has_the_others_not_called_one_at_a_time", func(t *testing.T) {
+		store, began, last := &sharing{Store: memstore.New(), class: contract.ClassContended}, time.Now(), time.Duration(0)
+		received(t, store.Store, 80)
+		c := callingConfig()
+		c.Workers, c.Timeout, c.Retry.Attempts = 8, time.Minute, 1000
+		counts := callsThen(t, store, func(context.Context, *semel.Message) (int64, error) {
+			pass(10 * time.Second)
+			return 1, nil
+		}, func(ctx context.Context, tx *memstore.Tx, n int64, m *semel.Message) error {
+			if m.Identity.ID != "m3" {
+				last = time.Since(began)
+			} else if time.Since(began) < 5*time.Minute { // somebody keeps it for so long
+				if err := tx.Set("refused", []byte("1")); err != nil {
+					return err
+				}
+			}
+			return addAnswer(ctx, tx, n, m)
+		}, c)
+		if counts.Inbox.Applied != 80 || last > 4*time.Minute {
+			t.Errorf("the others took %v, %+v", last, counts.Inbox)
+		}
+	})
 }

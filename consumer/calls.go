@@ -133,3 +133,13 @@ func (c *Config) doubt(ctx context.Context, since time.Duration, m *semel.Messag
 	}
 	return StillUnknown, ended
 }
+
+// serialFor is for how long contention makes batches run one at a time. Where each message
+// is called out for, calls would be made one at a time, and all for a lock that somebody
+// keeps of one of them; what follows from one answer is short, and is tried again alone.
+func (c *Config) serialFor() time.Duration {
+	if c.callsOut {
+		return 0
+	}
+	return time.Minute
+}

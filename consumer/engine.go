@@ -361,7 +361,7 @@ func machineConfig(c Config, source contract.Source, oneAttempt, inbox, turns bo
 		Attempts: c.Retry.Attempts, RetryFirst: c.Retry.First, RetryMost: c.Retry.Most, RetryThen: c.Retry.Then.ending(),
 		RetryCost: cost, RetryShare: cost * time.Duration(c.Retry.Budget.Percent) / 100, RetrySaved: time.Minute, TrialAfter: c.Retry.SerialAfter,
 		OnConflict: c.OnConflict.ending(), OnRefused: c.OnBadIdentity.ending(), OnUnmet: c.OnUnmet.ending(), OnForeign: c.Otherwise.ending(), OnUnversioned: c.onUnversioned().ending(), OnOld: c.Retention.OnOld.ending(), Gap: gap, GapCap: most,
-		IdleExit: c.IdleExit, Ends: ends, Bounded: ends && bounded(&c, finite), BackoffFirst: 50 * time.Millisecond, BackoffMost: 5 * time.Second, SerialFor: time.Minute, OneWriter: turns,
+		IdleExit: c.IdleExit, Ends: ends, Bounded: ends && bounded(&c, finite), BackoffFirst: 50 * time.Millisecond, BackoffMost: 5 * time.Second, SerialFor: c.serialFor(), OneWriter: turns,
 		Unmarked: !c.Strategy.marks(), OneAttempt: oneAttempt, Seed: c.plan.Seed,
 		Inbox: inbox, Wait: inbox && c.Strategy.marks(), Poll: c.Inbox.Poll, Receive: inbox && c.Settle == SettleAfterReceipt, Keep: inbox && c.Strategy == StrategyInbox,
 		Block: inbox && c.OnParked == OnParkedBlock, NoRows: c.keyed, ClaimsAlone: c.callsOut || c.stepsOfVersions(),
