@@ -51,6 +51,7 @@ func (c Config) complete() (Config, error) {
 	c.checkVersion(fault)
 	c.checkOnParked(fault)
 	c.checkEndings(fault)
+	c.checkDuplicates(fault)
 	c.checkLimits(fault)
 	c.checkRetention(fault)
 	c.fitsProvider(fault)

@@ -79,7 +79,7 @@ func newConsumer[Tx any](store contract.TxStore[Tx], h handler[Tx], missing bool
 	if err := c.fitsSteps(); err != nil {
 		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
 	}
-	if err := c.fitsDuplicates(store); err != nil {
+	if err := errors.Join(c.fitsDuplicates(store), c.fitsReEmission(store)); err != nil {
 		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
 	}
 	if err := c.fitsCalls(store); err != nil {

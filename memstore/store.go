@@ -66,6 +66,9 @@ type (
 		key    rowKey
 		token  contract.Token // of its claim, while it is in progress
 		called contract.Token // under which the last call was begun whose end is not known
+		cause  string         // of contract.Mark
+		ended  time.Time      // when it was completed last
+		again  bool           // it was done before; see contract.CallStarted
 	}
 )
 
@@ -79,7 +82,7 @@ func Clock(now func() time.Time) Option { return func(s *Store) { s.now = now } 
 // what it returns: "scope", "begin", "commit-before" (nothing is committed),
 // "commit-after" (it is committed, and the caller hears contract.CommitUnknown), "rows"
 // (of Inbox), "retention" (of Reaper), "control" (of Controls), "claim-before" and
-// "claim-after" (of Leases, before and after it is done), "offsets", "advance-before" and
+// "claim-after" (of Leases, before and after it is done), "emit-before" and "emit-after" (of contract.Emitter), "offsets", "advance-before" and
 // "advance-after" (of contract.OffsetStore), "results" (of contract.ResultReader). Such an error is of contract.ClassDown. For
 // tests; fail may be called
 // from several goroutines.

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Revision7 is the meaning of the statements below: which arguments they take,
+// Revision8 is the meaning of the statements below: which arguments they take,
 // what they return, which tables they change. Whoever sends them names it, so
 // that a driver of another release than theirs does not compile, instead of
 // sending arguments to a statement that means something else.
@@ -19,7 +19,7 @@ import (
 // for. A field that is added, removed or renamed needs nothing of it, since the
 // compiler finds who used it. TestTheRevisionIsOfTheseStatements notices a text
 // that was changed.
-type Revision7 struct{}
+type Revision8 struct{}
 
 // Statements are those that every dialect has, each the text in the dialect's
 // files under the field's name in words: ConflictRow is "-- name: conflict row".
@@ -54,6 +54,8 @@ type Statements struct {
 	// ClaimSteps writes the steps of claims, after their end.
 	ClaimSteps                  string
 	Pending, Requeue, WaitAgain string
+	// Caused are the rows that messages caused, EmitRow has one sent again.
+	Caused, EmitRow string
 	// KeepResult writes what a handler made of a message, Results reads it of several.
 	KeepResult, Results string
 	// Streams lists them; Stream is one, of which it tells the last version, and locks it.
