@@ -75,11 +75,8 @@ const (
 	// so that no key says so, and a copy is applied again (consumer.KeyPolicy.ApplyWhenDown).
 	// Err is what the store said.
 	EventWithoutKey EventKind = "applied without a key"
-	// EventReEmitted: because of duplicates, as many intents as Messages says are due again
-	// (consumer.DuplicatesReEmit).
-	EventReEmitted EventKind = "intents sent again"
-	// EventNotReEmitted: as many intents as Messages says were to be sent again and are not,
-	// since the other side may have forgotten their keys.
+	// EventNotReEmitted: as many intents as Messages says were to be sent again because of
+	// duplicates (consumer.DuplicatesReEmit) and are not, since the other side may have forgotten their keys.
 	EventNotReEmitted EventKind = "intents not sent again"
 )
 

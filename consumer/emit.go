@@ -22,7 +22,7 @@ const (
 	// DuplicatesSkip: nothing. The default.
 	DuplicatesSkip DuplicatePolicy = iota
 	// DuplicatesReEmit: the intents that were sent are sent again, each under its identity
-	// and idempotency key, at most once in ReEmitInterval.
+	// and idempotency key, at most once a minute (contract.EmitInterval).
 	DuplicatesReEmit
 )
 
@@ -30,10 +30,6 @@ const (
 func (d DuplicatePolicy) String() string {
 	return enum.Name([]string{DuplicatesSkip: "skip", DuplicatesReEmit: "re_emit"}, d, "DuplicatePolicy")
 }
-
-// ReEmitInterval is how long ago an intent must have been sent, by the store's clock, to be
-// sent again because of a duplicate: however many come, it is sent once in so long at most.
-const ReEmitInterval = time.Minute
 
 // withoutTransaction is what New knows by whether handlers of a store that calls out have no
 // transaction.
@@ -79,7 +75,7 @@ func (e *engine[Tx]) emit(ctx context.Context, of []resultOf) error {
 	if !can {
 		return fmt.Errorf("semel: consumer %q: its store cannot have intents sent again: %w", e.config.Name, semel.ErrUnsupported)
 	}
-	o := contract.EmitOptions{Every: ReEmitInterval, Windows: map[string]time.Duration{}}
+	o := contract.EmitOptions{Every: contract.EmitInterval, Windows: map[string]time.Duration{}}
 	for sender, window := range e.config.SenderWindows {
 		switch window {
 		case WindowAlways:
@@ -111,8 +107,7 @@ func (e *engine[Tx]) emit(ctx context.Context, of []resultOf) error {
 func (n *reporter) emitted(did contract.Emitted) {
 	if did.Again > 0 {
 		n.reEmitted.Add(int64(did.Again))
-		n.tell(semel.Event{Kind: semel.EventReEmitted, Messages: did.Again})
-		n.logger.Debug(string(semel.EventReEmitted), "consumer", n.consumer, "intents", did.Again)
+		n.logger.Debug("intents are sent again, because of duplicates", "consumer", n.consumer, "intents", did.Again)
 	}
 	n.notReEmitted(did.Forgotten)
 }

@@ -89,7 +89,7 @@ func TestADuplicateHasIntentsSentAgain(t *testing.T) {
 		m.comes(nil, numbered("m", 3)...)
 		m.sends(3, nil)
 		for range 2 {
-			pass(2 * consumer.ReEmitInterval)
+			pass(2 * contract.EmitInterval)
 			if counts := m.comes(nil, copies(1000)...); counts.Duplicates != 1000 || counts.ReEmitted != 1 || counts.NotReEmitted != 0 {
 				t.Errorf("%+v", counts)
 			}
@@ -111,7 +111,7 @@ func TestADuplicateHasIntentsSentAgain(t *testing.T) {
 		m := newMailing(t)
 		m.comes(skips, numbered("m", 3)...)
 		m.sends(3, nil)
-		pass(2 * consumer.ReEmitInterval)
+		pass(2 * contract.EmitInterval)
 		if counts := m.comes(skips, numbered("m", 3)...); counts.Duplicates != 3 || counts.ReEmitted != 0 {
 			t.Errorf("%+v", counts)
 		}
@@ -132,7 +132,7 @@ func TestADuplicateHasIntentsSentAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := fmt.Sprint(states(t, m.store))
-		pass(2 * consumer.ReEmitInterval)
+		pass(2 * contract.EmitInterval)
 		if counts := m.comes(nil, numbered("m", 4)...); counts.ReEmitted+counts.NotReEmitted != 0 || before != fmt.Sprint(states(t, m.store)) {
 			t.Errorf("%+v: %s, and now %v", counts, before, states(t, m.store))
 		}
@@ -152,7 +152,7 @@ func TestADuplicateHasIntentsSentAgain(t *testing.T) {
 		}
 		event(nil)
 		m.sends(1, nil)
-		pass(2 * consumer.ReEmitInterval)
+		pass(2 * contract.EmitInterval)
 		if counts := event(func(c *consumer.Config) {
 			c.Identity, c.Former = byEvent, &consumer.FormerIdentity{Identity: byOrder}
 		}); counts.Duplicates != 1 || counts.ReEmitted != 1 {
@@ -170,7 +170,7 @@ func TestADuplicateHasIntentsSentAgain(t *testing.T) {
 		}))
 		m.comes(skips, numbered("m", 2)...)
 		m.sends(2, nil)
-		pass(2 * consumer.ReEmitInterval)
+		pass(2 * contract.EmitInterval)
 		source := newListSource(numbered("m", 2)...)
 		counts := m.comes(func(c *consumer.Config) { c.Source = source })
 		if counts.Duplicates != 2 || source.settled["0"] != 1 || source.settled["1"] != 1 || tries["emit-before"] != 5 {
@@ -185,7 +185,7 @@ func TestADuplicateHasIntentsSentAgain(t *testing.T) {
 		running := mustNew(t, m.store, m.handle, c)
 		ask(t.Context(), running, numbered("m", 1)...)
 		m.sends(1, nil)
-		pass(2 * consumer.ReEmitInterval)
+		pass(2 * contract.EmitInterval)
 		if a := ask(t.Context(), running, numbered("m", 1)...)[0]; a.err != nil || a.Ending != contract.EndDuplicate || running.Counts().ReEmitted != 1 {
 			t.Errorf("%+v, %+v", a, running.Counts())
 		}
@@ -249,7 +249,7 @@ func TestWhatIsNotSentAgain(t *testing.T) {
 		if err := plain.Work(t.Context()); err != nil || effects != 1 {
 			t.Fatal(err, effects)
 		}
-		pass(2 * consumer.ReEmitInterval)
+		pass(2 * contract.EmitInterval)
 		if counts := m.comes(nil, numbered("m", 1)...); counts.ReEmitted != 0 {
 			t.Errorf("%+v", counts)
 		}
@@ -268,14 +268,14 @@ func TestWhatIsNotSentAgain(t *testing.T) {
 		if err := answers(); err != nil || applied != 2 {
 			t.Fatal(err, applied)
 		}
-		pass(2 * consumer.ReEmitInterval)
+		pass(2 * contract.EmitInterval)
 		if counts := m.comes(nil, numbered("m", 2)...); counts.ReEmitted != 0 {
 			t.Errorf("%+v", counts)
 		}
 		// One that a sender of another kind has sent is not applied by this one.
 		m.comes(nil, numbered("n", 1)...)
 		m.sends(1, nil)
-		pass(2 * consumer.ReEmitInterval)
+		pass(2 * contract.EmitInterval)
 		if counts := m.comes(nil, numbered("n", 1)...); counts.ReEmitted != 1 {
 			t.Errorf("%+v", counts)
 		}

@@ -23,6 +23,10 @@ type Emitter interface {
 	Emit(ctx context.Context, o EmitOptions) (Emitted, error)
 }
 
+// EmitInterval is how long ago an intent must have been sent, by the store's clock, to be
+// sent again because of a duplicate: however many come, it is sent once in so long at most.
+const EmitInterval = time.Minute
+
 // EmitOptions say what is to be sent again.
 type EmitOptions struct {
 	// Causes are those of Mark.Cause.

@@ -35,6 +35,8 @@ type Abilities struct {
 	Steps bool
 	// Intents: contract.TxParker or contract.QueueReceiver, and contract.Suppressor.
 	Intents bool
+	// Emission: contract.Emitter, beside intents and calls.
+	Emission bool
 	// Results: contract.ResultKeeper and contract.ResultReader.
 	Results bool
 	// MarkIn: contract.TxMarker.
@@ -158,6 +160,9 @@ func all[Tx any](t *T, h Harness[Tx]) {
 	}
 	if h.Can.Intents && !h.Can.Days {
 		s.intents(t)
+	}
+	if h.Can.Emission && !h.Can.Days {
+		s.emission(t)
 	}
 	if h.Can.Results {
 		s.results(t)

@@ -160,6 +160,7 @@ func (s suite[Tx]) abilities(t *T) {
 			got.Inbox, got.MarkIn, got.Positions, got.Leases, got.Streams = inbox, marker, positions, able, streams
 			got.Calls = calls && resolver
 			got.Intents = hasIntents(store)
+			_, got.Emission = store.(contract.Emitter)
 			got.Results = hasResults(store)
 			got.Retention, got.Controls, got.Derivations, got.Offsets = reaper, controls, derivations, offsets
 			if got != s.h.Can {

@@ -85,15 +85,16 @@ func (c *Claim) Starting() {
 // the start; left is how long the claim's lease surely lasts. A process may have been frozen
 // meanwhile.
 func (c *Claim) Next(s contract.CallStarted, r Rule, ago, left time.Duration) Step {
+	forgotten := r.Forgotten(s.Since + ago)
 	switch {
 	case c.done: // and the store has not answered that this is recorded
 		return Nothing
 	case left <= 0: // another may call, and the key be forgotten before this call arrives
 		return Leave
-	case s.Again && (r.Once || r.Forgotten(s.Since+ago)):
+	case s.Again && (r.Once || forgotten):
 		c.Happened()
 		return Keep
-	case !s.Unknown() && !c.unsure || !r.Forgotten(s.Since+ago):
+	case !s.Unknown() && !c.unsure || !forgotten:
 		return Make
 	case r.Asks:
 		return Ask
