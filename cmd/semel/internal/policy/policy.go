@@ -134,6 +134,8 @@ type Consumer struct {
 	OnConflict    consumer.Then
 	OnBadIdentity consumer.Then
 	OnUnmet       consumer.Then
+	// Duplicates is what becomes of what the first processing wrote down for senders.
+	Duplicates consumer.DuplicatePolicy
 	// DeadLetter is nil where the policy names none.
 	DeadLetter   *DeadLetter
 	Lanes        consumer.LaneMode
