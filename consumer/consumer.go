@@ -158,7 +158,7 @@ func (c *Consumer[Tx]) checkStore(ctx context.Context) error {
 		}
 	}
 	c.reporter.setReady("store", "")
-	for _, step := range []func(context.Context) error{c.noteSimilar, c.own, func(ctx context.Context) error { return c.derive(ctx, false) }} {
+	for _, step := range []func(context.Context) error{c.noteSimilar, c.canEmit, c.own, func(ctx context.Context) error { return c.derive(ctx, false) }} {
 		if err := step(ctx); err != nil {
 			return err
 		}

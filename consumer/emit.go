@@ -69,6 +69,18 @@ func (c *Config) fitsReEmission(store any) error {
 	return nil
 }
 
+// canEmit asks the store whether it can have intents sent again, where it has to.
+func (c *Consumer[Tx]) canEmit(ctx context.Context) error {
+	if c.config.Duplicates != DuplicatesReEmit {
+		return nil
+	}
+	emitter, _ := abilityOf[contract.Emitter](c.store)
+	if _, err := emitter.Emit(ctx, contract.EmitOptions{}); err != nil {
+		return fmt.Errorf("semel: consumer %q: Duplicates is DuplicatesReEmit: %w", c.config.Name, err)
+	}
+	return nil
+}
+
 // emit has what these messages caused sent again, and what came of their former identities.
 func (e *engine[Tx]) emit(ctx context.Context, of []resultOf) error {
 	emitter, can := abilityOf[contract.Emitter](e.store)

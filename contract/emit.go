@@ -12,12 +12,13 @@ type Emitter interface {
 	// Emit makes the outputs of causes due again, under their identities, each in a
 	// transaction of its own that is committed when Emit returns. It returns how many
 	// there were of each kind; what an earlier Emit has made due is not counted again as
-	// such. After an error some are due, and the same Emit may be asked again.
+	// such. After an error some are due, and the same Emit may be asked again. Without causes
+	// it says whether the store can.
 	//
 	// An output is made due if its row is completed, its marker applied, what became of
 	// all its calls is known, its body was not removed, EmitOptions.Every has passed since
 	// it ended, and less than its sender's window since its first call. It waits then as
-	// one that was just received, without attempts, and CallStarted.Again tells its sender.
+	// one that was just received, at that time and without attempts, and CallStarted.Again tells its sender.
 	// A row that ended in a transaction remembers no call of which that is known, so that
 	// what is done in transactions is never done twice.
 	Emit(ctx context.Context, o EmitOptions) (Emitted, error)

@@ -13,6 +13,9 @@ var _ contract.Emitter = (*Store)(nil)
 
 // Emit implements contract.Emitter.
 func (s *Store) Emit(ctx context.Context, o contract.EmitOptions) (all contract.Emitted, err error) {
+	if len(o.Causes) == 0 {
+		return all, nil
+	}
 	if err := s.ask("emit-before"); err != nil {
 		return all, err
 	}
@@ -46,6 +49,7 @@ func (s *Store) emit(ctx context.Context, o *contract.EmitOptions, r *row) (cont
 		return contract.Emitted{Left: 1}, nil
 	}
 	s.become(r, contract.RowEmitted)
+	r.ReceivedAt = now // what waits is as old as that
 	r.DueAt, r.again, r.called, r.Place = now, true, 0, 0
 	r.Attempts, r.Started, r.CallsFinished = 0, 0, r.CallsStarted-1
 	r.Reason, r.FirstError, r.LastError = semel.ReasonNone, "", ""

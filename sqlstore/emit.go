@@ -25,6 +25,9 @@ func (s *Store) Emit(ctx context.Context, o contract.EmitOptions) (all contract.
 	if s.days != nil { // which has the markers of the consumer that caused, and not of senders
 		s = s.days.store
 	}
+	if len(o.Causes) == 0 {
+		return all, s.indexed(ctx, (*Store).ofCauses)
+	}
 	rows, err := s.causedBy(ctx, o.Causes)
 	for i := 0; err == nil && i < len(rows); i++ {
 		one := calls.EmitAgain(&o, &rows[i].Sent)

@@ -82,7 +82,7 @@ func (s suite[Tx]) emission(t *T) {
 		h.wantEmitted(h.emits(contract.EmitOptions{}, "cause", "unknown"), contract.Emitted{Again: 2})
 		h.wantEmitted(h.emits(contract.EmitOptions{}), contract.Emitted{})
 		r := h.wantCalls(n[0], 1, 0)
-		if r.State != contract.StateReceived || r.Attempts != 0 || r.Started != 0 || r.Key != before.Key || string(r.Message.Body) != string(before.Message.Body) || r.Revision == before.Revision {
+		if r.State != contract.StateReceived || r.Attempts != 0 || r.Started != 0 || r.Key != before.Key || r.ReceivedAt.Before(before.ReceivedAt) || string(r.Message.Body) != string(before.Message.Body) || r.Revision == before.Revision {
 			t.Errorf("%+v, and before %+v", r, before)
 		}
 		h.wantOutcome("a", contract.Waiting)

@@ -127,6 +127,9 @@ type Postgres struct {
 	// Index builds that of the reaper. Unindexed returns a row if it does not stand, and
 	// whether it is there all the same; Unindex drops it.
 	Index, Unindexed, Unindex string
+	// IndexCauses, UnindexedCauses and UnindexCauses are these of the index that Caused
+	// goes by.
+	IndexCauses, UnindexedCauses, UnindexCauses string
 	// Reaper is a procedure that does what a reaper does.
 	Reaper string
 	// Dated tells of a consumer whether its markers lie in a table of days, and of which

@@ -110,7 +110,7 @@ order by i.number;
 
 -- name: emit row
 update {prefix}inbox set state = 'RECEIVED', reason = '', revision = revision + 1, changed_at = clock_timestamp(),
-  emitted_at = clock_timestamp(), due_at = date_trunc('milliseconds', clock_timestamp()),
+  received_at = date_trunc('milliseconds', clock_timestamp()), emitted_at = clock_timestamp(), due_at = date_trunc('milliseconds', clock_timestamp()),
   token = null, locked_until = null, place = null, started = 0, finished = 0, first_error = '', last_error = '',
   calls_finished = calls_started - 1, call_token = null
 where number = $1 and revision = $2;

@@ -88,6 +88,7 @@ order by i.number;
 -- name: emit row
 update {prefix}inbox set state = 'RECEIVED', reason = '', revision = revision + 1,
   changed_at = cast(unixepoch('subsec') * 1000 as integer),
+  received_at = cast(unixepoch('subsec') * 1000 as integer),
   emitted_at = cast(unixepoch('subsec') * 1000 as integer), due_at = cast(unixepoch('subsec') * 1000 as integer),
   token = null, locked_until = null, place = null, started = 0, finished = 0, first_error = '', last_error = '',
   calls_finished = calls_started - 1, call_token = null

@@ -110,7 +110,7 @@ func TestTheKnownMistakesOfConsumersAreRefused(t *testing.T) {
 		}
 	})
 	t.Run("K1_duplicate_as_error", func(t *testing.T) {
-		wants(t, inConsumer("on_duplicate: halt"), "on_duplicate: this key is known and not yet available")
+		wants(t, inConsumer("on_duplicate: halt"), "on_duplicate: \"halt\" is unknown here")
 	})
 	t.Run("K1_deltas_without_a_key", func(t *testing.T) {
 		wants(t, []string{"    identity: {id: \"header:ce-id\", source: \"header:ce-source\"}\n", ""}, "nothing says which deliveries are copies")
