@@ -61,10 +61,10 @@ func (c *Config) fitsReEmission(store any) error {
 		return nil
 	}
 	if s, calls := store.(withoutTransaction); calls && s.noTransaction() {
-		return errors.New("Duplicates is DuplicatesReEmit, and with Leased a handler has no transaction in which it could write intents; remove it")
+		return errors.New("with Leased a handler has no transaction in which it could write intents, and Duplicates has them sent again; remove that")
 	}
 	if _, can := abilityOf[contract.Emitter](store); !can {
-		return fmt.Errorf("Duplicates is DuplicatesReEmit, and the store keeps no intents that it could have sent again (contract.Emitter): %w", semel.ErrUnsupported)
+		return fmt.Errorf("the store keeps no intents that it could have sent again (contract.Emitter), and Duplicates asks for that; remove it: %w", semel.ErrUnsupported)
 	}
 	return nil
 }

@@ -140,6 +140,47 @@ func TestADuplicateHasIntentsSentAgain(t *testing.T) {
 			t.Error(before)
 		}
 	})
+	bubble(t, "C12_that_were_written_with_an_answer", func(t *testing.T) {
+		m := newMailing(t)
+		answered := func() semel.Counts {
+			c := config(newListSource(numbered("m", 2)...))
+			c.Strategy, c.Settle, c.IdleExit, c.Duplicates = consumer.StrategyInbox, consumer.SettleAfterReceipt, time.Second, consumer.DuplicatesReEmit
+			running, err := consumer.NewCalling(m.store, func(context.Context, *semel.Message) (string, error) { return "yes", nil },
+				func(ctx context.Context, tx *memstore.Tx, _ string, message *semel.Message) error { return m.handle(ctx, tx, message) }, c, firstSeed)
+			if err == nil {
+				err = running.Run(t.Context())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return running.Counts()
+		}
+		answered()
+		m.sends(2, nil)
+		pass(2 * contract.EmitInterval)
+		if counts := answered(); counts.Duplicates != 2 || counts.ReEmitted != 2 {
+			t.Errorf("%+v", counts)
+		}
+		m.sends(2, nil)
+	})
+	bubble(t, "C12_what_fails_when_it_is_sent_again_is_tried_again_and_parked_as_any", func(t *testing.T) {
+		m, calls := newMailing(t), 0
+		m.comes(nil, numbered("m", 1)...)
+		m.sends(1, nil)
+		pass(2 * contract.EmitInterval)
+		m.comes(nil, numbered("m", 1)...)
+		c := senderConfig()
+		c.Retry.Attempts, c.IdleExit = 3, time.Hour
+		if counts := runs(t, consumer.Leased(m.store), func(context.Context, consumer.Call, *semel.Message) error {
+			calls++
+			return semel.Retry(errors.New("not now"))
+		}, c); calls != 3 || counts.Inbox.Parked != 1 {
+			t.Errorf("%d calls, %+v", calls, counts)
+		}
+		if counts := m.comes(nil, numbered("m", 1)...); counts.ReEmitted != 0 {
+			t.Errorf("what is parked is sent again: %+v", counts)
+		}
+	})
 	bubble(t, "C12_of_a_message_that_was_processed_under_a_former_identity", func(t *testing.T) {
 		m := newMailing(t)
 		event := func(change func(*consumer.Config)) semel.Counts {
