@@ -146,7 +146,9 @@ func TestADuplicateHasIntentsSentAgain(t *testing.T) {
 			c := config(newListSource(numbered("m", 2)...))
 			c.Strategy, c.Settle, c.IdleExit, c.Duplicates = consumer.StrategyInbox, consumer.SettleAfterReceipt, time.Second, consumer.DuplicatesReEmit
 			running, err := consumer.NewCalling(m.store, func(context.Context, *semel.Message) (string, error) { return "yes", nil },
-				func(ctx context.Context, tx *memstore.Tx, _ string, message *semel.Message) error { return m.handle(ctx, tx, message) }, c, firstSeed)
+				func(ctx context.Context, tx *memstore.Tx, _ string, message *semel.Message) error {
+					return m.handle(ctx, tx, message)
+				}, c, firstSeed)
 			if err == nil {
 				err = running.Run(t.Context())
 			}

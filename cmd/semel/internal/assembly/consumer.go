@@ -69,7 +69,7 @@ func (a *Assembly) config(c *policy.Consumer, source contract.Source) consumer.C
 	config := c.Config()
 	config.Source = source
 	config.SenderWindows = a.policy.SenderWindows(c)
-	config.IdleExit = a.options.IdleExit
+	config.IdleExit, config.MayEnd = a.options.IdleExit, a.mayEnd(c)
 	config.Logger = a.options.Logger
 	config.Observers = a.options.Observers
 	return config
