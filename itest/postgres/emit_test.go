@@ -26,6 +26,12 @@ func TestIntentsThatAreSentAgain(t *testing.T) {
 		s := newShop(t, db, sqlstore.Options{})
 		sqlsuite.Emission[*sql.Tx]{Store: s.store, Sender: s.store, ID: "1", Pass: s.minute}.Sends(t)
 	})
+	t.Run("C12_law_1_of_a_consumer_that_marks_in_a_table_of_the_users", func(t *testing.T) {
+		s := newShop(t, db, sqlstore.Options{})
+		all := s.store
+		s.adoptAny(t)
+		sqlsuite.Emission[*sql.Tx]{Store: s.store, Sender: all, ID: "1", Pass: s.minute}.Sends(t)
+	})
 	t.Run("C12_law_1_of_a_consumer_whose_markers_lie_in_days", func(t *testing.T) {
 		s := newShop(t, db, sqlstore.Options{})
 		all := s.store
