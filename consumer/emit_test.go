@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -204,8 +205,11 @@ func TestADuplicateHasIntentsSentAgain(t *testing.T) {
 		m.sends(1, nil)
 	})
 	bubble(t, "C12_before_it_is_settled_and_again_where_that_failed", func(t *testing.T) {
+		var lock sync.Mutex // of tries
 		tries := map[string]int{}
 		m := newMailing(t, memstore.Fail(func(op string) error {
+			lock.Lock()
+			defer lock.Unlock()
 			if tries[op]++; tries[op] <= 2 && strings.HasPrefix(op, "emit") {
 				return errors.New("the store is away")
 			}
