@@ -80,7 +80,7 @@ func (m member) over(t *testing.T, s *shop) *consumer.Consumer[consumer.Call] {
 
 // lasts is what a member's consumer has of its own.
 func (m member) lasts(c *consumer.Config) {
-	c.Inbox.Lease, c.IdleExit = m.Lease, 2*time.Second
+	c.Inbox.Lease, c.Timeout, c.IdleExit = m.Lease, time.Minute, 2*time.Second
 }
 
 // wantAllRead fails unless the group knows that everything is settled.
