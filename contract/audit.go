@@ -87,7 +87,8 @@ type Auditor interface {
 	// SealHead returns the end of the chain.
 	SealHead(ctx context.Context) (SealHead, error)
 	// Seals returns lines behind the one of this sequence, in their order. A limit of 0
-	// means 1,000.
+	// means 1,000. Who reads all of what somebody may have written begins with math.MinInt64,
+	// here and below.
 	Seals(ctx context.Context, after int64, limit int) ([]AuditedSeal, error)
 	// AuditedActs returns acts behind the one of this number, by number. A limit of 0 means
 	// 1,000.

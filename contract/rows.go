@@ -81,8 +81,8 @@ type RowFilter struct {
 
 // Act is what an operator does to a row: who, when, why, and to what.
 type Act struct {
-	// Number is set by the store; of two acts the later one mostly has the greater number,
-	// and numbers have gaps.
+	// Number is the store's, told by an Auditor; later acts mostly have greater numbers, and
+	// numbers have gaps.
 	Number int64
 	// Verb is "retry", "discard", ...
 	Verb string

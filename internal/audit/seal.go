@@ -19,9 +19,6 @@ const (
 	headKind = "audit head 1"
 )
 
-// LeastKey is how many bytes a key has at least: with fewer it could be guessed.
-const LeastKey = 32
-
 // hasher begins a hash, under the key if there is one.
 func hasher(key []byte, kind string) hash.Hash {
 	h := sha256.New()
