@@ -71,6 +71,7 @@ func (a *Assembly) config(c *policy.Consumer, source contract.Source) consumer.C
 	config.IdleExit = a.options.IdleExit
 	config.Logger = a.options.Logger
 	config.Observers = a.options.Observers
+	config.AuditKey = []byte(a.policy.Audit.Key)
 	return config
 }
 
