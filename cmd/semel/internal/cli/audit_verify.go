@@ -41,8 +41,9 @@ Exit codes: 0 nothing is wrong, 4 something is.`,
 	cmd.Flags().StringVar(&f.head, "head", "", "a head that was kept, as verify prints it")
 	cmd.Flags().StringVar(&f.headFile, "head-file", "", "a file with such heads, the first word of each line")
 	cmd.Flags().StringVar(&f.keyFile, "key-file", "", "a file with the key, instead of the policy's")
+	f.add(c, cmd)
 	cmd.MarkFlagsMutuallyExclusive("file", "store")
-	return f.add(c, cmd)
+	return cmd
 }
 
 func (c *common) verify(cmd *cobra.Command, f *verification) error {

@@ -177,7 +177,7 @@ var examples = map[string][]string{
 	"semel audit export": {"semel audit export --config semel.yaml >acts.jsonl"},
 	"semel audit seal":   {"semel audit seal --config semel.yaml"},
 	"semel schema":       {"semel schema >semel.schema.json"},
-	"semel version": {"semel version", "semel version --json"},
+	"semel version":      {"semel version", "semel version --json"},
 }
 
 // addExamples puts the examples into the help of a command and of all below it.
