@@ -157,6 +157,14 @@ func recorded(who *string, why string, dry bool) (err error) {
 	return err
 }
 
+// because is what is done, with why where somebody says it.
+func because(what, why string) string {
+	if strings.TrimSpace(why) == "" {
+		return what
+	}
+	return what + ": " + why
+}
+
 // words are states as a flag has them.
 func words(states []contract.RowState) []string {
 	all := make([]string, len(states))
