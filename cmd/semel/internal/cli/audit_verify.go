@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
@@ -39,7 +40,7 @@ Exit codes: 0 nothing is wrong, 4 something is.`,
 	}
 	cmd.Flags().StringVar(&f.file, "file", "", "verify this exported chain")
 	cmd.Flags().StringVar(&f.head, "head", "", "a head that was kept, as verify prints it")
-	cmd.Flags().StringVar(&f.headFile, "head-file", "", "a file with such heads, the first word of each line")
+	cmd.Flags().StringVar(&f.headFile, "head-file", "", "a file with such heads, as verify printed them")
 	cmd.Flags().StringVar(&f.keyFile, "key-file", "", "a file with the key, instead of the policy's")
 	f.add(c, cmd)
 	cmd.MarkFlagsMutuallyExclusive("file", "store")
@@ -68,20 +69,9 @@ func (c *common) verify(cmd *cobra.Command, f *verification) error {
 
 // read reads the heads and the key that the flags give.
 func (f *verification) read() (by operate.Verification, err error) {
-	var heads []string
-	if f.head != "" {
-		heads = append(heads, f.head)
-	}
-	if f.headFile != "" {
-		text, err := policy.ReadFile(f.headFile)
-		if err != nil {
-			return by, failed(fmt.Errorf("--head-file: %w", err))
-		}
-		for line := range strings.Lines(string(text)) {
-			if words := strings.Fields(line); len(words) > 0 {
-				heads = append(heads, words[0])
-			}
-		}
+	heads, err := f.heads()
+	if err != nil {
+		return by, err
 	}
 	for _, h := range heads {
 		point, err := audit.ParsePoint(h)
@@ -101,6 +91,32 @@ func (f *verification) read() (by operate.Verification, err error) {
 		return by, usage("--key-file: the key has %d bytes; one has at least %d", len(by.Key), policy.LeastAuditKey)
 	}
 	return by, nil
+}
+
+// heads are those of --head and of --head-file, which may be what verify printed: a line
+// that begins with no number and a colon is none.
+func (f *verification) heads() (all []string, err error) {
+	if f.head != "" {
+		all = append(all, f.head)
+	}
+	if f.headFile == "" {
+		return all, nil
+	}
+	text, err := policy.ReadFile(f.headFile)
+	if err != nil {
+		return nil, failed(fmt.Errorf("--head-file: %w", err))
+	}
+	found := len(all)
+	for line := range strings.Lines(string(text)) {
+		number, _, colon := strings.Cut(line, ":")
+		if _, err := strconv.ParseInt(number, 10, 64); err == nil && colon {
+			all = append(all, strings.Fields(line)[0])
+		}
+	}
+	if len(all) == found {
+		return nil, usage("--head-file: %s has no head; keep what semel audit verify prints", f.headFile)
+	}
+	return all, nil
 }
 
 func (c *common) verifyStores(ctx context.Context, a *assembly.Assembly, p *policy.Policy, by operate.Verification) (all []operate.Verified, err error) {
