@@ -63,6 +63,10 @@ func NewCalling[Tx, Answer any](store contract.TxStore[Tx], call func(ctx contex
 type answering[Tx, Answer any] struct {
 	*leased[Tx]
 	answers unapplied[Answer]
+	// gatherer: what is queued of several answers shares transactions; nil if the store's
+	// handlers do not queue.
+	gatherer contract.Gatherer[Tx]
+	applies  *together[applying[Tx], contract.Result]
 	// turn is held while a transaction is open of a store that has one writer; nil for
 	// others.
 	turn chan struct{}
@@ -72,6 +76,10 @@ func newAnswering[Tx, Answer any](store contract.TxStore[Tx]) *answering[Tx, Ans
 	s := &answering[Tx, Answer]{leased: Leased(store).(*leased[Tx])}
 	if takesTurns(store) {
 		s.turn = make(chan struct{}, 1)
+	}
+	if g, able := store.(contract.Gatherer[Tx]); able {
+		s.gatherer = g
+		s.applies = &together[applying[Tx], contract.Result]{carry: s.applyAll, alone: isApart, pace: &pace{}}
 	}
 	return s
 }
@@ -148,6 +156,11 @@ func (l *later[Tx, Answer]) open(ctx context.Context) (tx Tx, err error) {
 	if ctx.Err() != nil { // the answer came too late
 		return tx, context.Cause(ctx)
 	}
+	if l.s.gatherer != nil && !l.options.Serial {
+		b := l.s.gatherer.Gather(l.marks[0])
+		l.opened.set(b)
+		return b.Tx(0), nil
+	}
 	if err := l.waitTurn(ctx); err != nil {
 		return tx, err
 	}
@@ -211,7 +224,12 @@ func (l *later[Tx, Answer]) Commit(ctx context.Context, e contract.Ending) contr
 	if b == nil { // no handler ran
 		return l.outside.Commit(ctx, e)
 	}
-	r := b.Commit(ctx, e)
+	var r contract.Result
+	if l.s.gatherer != nil && !l.options.Serial {
+		r = l.s.apply(ctx, applying[Tx]{contract.Gathered[Tx]{Batch: b, Ending: e}, l.options})
+	} else {
+		r = b.Commit(ctx, e)
+	}
 	l.again = r.Outcome == contract.NotCommitted && mayAgain(r.Class)
 	return r
 }

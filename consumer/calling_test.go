@@ -88,6 +88,13 @@ func (s *refusing) Begin(ctx context.Context, o contract.TxOptions, marks []cont
 	return refusedBatch{b, s}, v, err
 }
 
+func (s *refusing) CommitGathered(ctx context.Context, o contract.TxOptions, all []contract.Gathered[*memstore.Tx]) contract.Result {
+	if s.left.Add(-1) < 0 {
+		return s.Store.CommitGathered(ctx, o, all)
+	}
+	return contract.Result{Outcome: contract.NotCommitted, Class: s.class, Culprit: contract.NobodyNamed, Err: errTest}
+}
+
 func (b refusedBatch) Commit(ctx context.Context, e contract.Ending) contract.Result {
 	if len(e.Claims) == 0 || b.s.left.Add(-1) < 0 {
 		return b.Batch.Commit(ctx, e)

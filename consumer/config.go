@@ -173,6 +173,11 @@ type Config struct {
 	// them, keep no run from ending: nothing of them is settled, Left names their
 	// lanes, and Run returns semel.ErrLeft.
 	IdleExit time.Duration
+	// MayEnd, where it is not nil, is asked before Run ends for IdleExit. False: something
+	// may come that neither the source nor the store knows of yet, as the intents of a
+	// consumer that still runs. It is asked again after IdleExit, and after its first true once
+	// more. It must not wait.
+	MayEnd func() bool
 	// CommitTimeout is after how long without an answer a commit's outcome is
 	// unknown; default 30 s. Statements that handlers queued, which are sent with
 	// the commit, have Timeout each in addition.

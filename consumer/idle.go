@@ -27,6 +27,9 @@ func (t *intake) askIdle(base context.Context, e *machine.Fetched) {
 	if t.config.IdleExit == 0 && !t.atEnd(e) {
 		return
 	}
+	if !t.mayEnd(e) {
+		return
+	}
 	idler, able := t.source.(contract.Idler)
 	if !able {
 		return
@@ -49,6 +52,19 @@ func (t *intake) askIdle(base context.Context, e *machine.Fetched) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	t.left = left
+}
+
+// mayEnd asks whether something may come that is not known of yet. What came until the
+// first yes may have come behind the last look into the inbox: so it takes two.
+func (t *intake) mayEnd(e *machine.Fetched) (may bool) {
+	if t.config.IdleExit == 0 || t.config.MayEnd == nil {
+		return true
+	}
+	e.Err = notPanicking(&t.config, "MayEnd", func() error { may = t.config.MayEnd(); return nil })
+	e.Failed = e.Err != nil
+	e.More = !may || !t.may
+	t.may = may
+	return !e.More
 }
 
 // atEnd asks a source that comes to an end whether it has.

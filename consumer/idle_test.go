@@ -3,10 +3,12 @@ package consumer_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
 )
@@ -66,6 +68,44 @@ func TestWhatIsNotKnownToBeEmptyDoesNotEndARun(t *testing.T) {
 		counts, took := idle(t, &lateSource{listSource: newListSource(message("1", `{}`)), fails: time.Now().Add(5 * time.Minute)})
 		if counts.Applied != 1 || took < 5*time.Minute || took > 5*time.Minute+10*time.Second {
 			t.Errorf("%+v after %v", counts, took)
+		}
+	})
+}
+
+func TestARunEndsIdleOnlyWhereItMay(t *testing.T) {
+	bubble(t, "trap_T95_E1_a_sender_does_not_while_its_writer_runs", func(t *testing.T) {
+		store := memstore.New()
+		w := intentsOf(t, store)
+		var ended atomic.Bool
+		go func() {
+			defer ended.Store(true)
+			<-time.After(20 * time.Second)
+			m := semel.NewMessage(semel.Key{Consumer: "billing", Source: "shop", ID: "1"}, nil)
+			if err := inTransaction(t, store, func(tx *memstore.Tx) error { return w.Write(t.Context(), tx, m, mail(m)) }); err != nil {
+				t.Error(err)
+			}
+		}()
+		var sent []*semel.Message
+		c := sender(t, store, "mailer", &sent, func(c *consumer.Config) { c.IdleExit, c.MayEnd = 50*time.Millisecond, ended.Load })
+		began := time.Now()
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began).Round(time.Second); len(sent) != 1 || took != 20*time.Second {
+			t.Errorf("%d are sent after %v", len(sent), took)
+		}
+	})
+	bubble(t, "what_panics_ends_no_run", func(t *testing.T) {
+		c, asked := config(newListSource(message("1", `{}`))), 0
+		c.Source.(*listSource).endless = true
+		c.IdleExit, c.MayEnd = time.Second, func() bool {
+			if asked++; asked < 3 {
+				panic("not yet")
+			}
+			return true
+		}
+		if counts := runs(t, memstore.New(), add, c); counts.Applied != 1 || asked != 4 {
+			t.Errorf("%+v after %d questions", counts, asked)
 		}
 	})
 }

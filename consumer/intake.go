@@ -26,6 +26,7 @@ type intake struct {
 	readers  readers
 	control  *control // nil: nobody pauses it
 	known    bool     // the source has answered; of the goroutine that fetches
+	may      bool     // Config.MayEnd said so when it was asked last; of that goroutine, too
 
 	mutex    sync.Mutex
 	cancel   context.CancelFunc // of the Fetch under way; guarded by mutex

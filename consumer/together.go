@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 )
 
 // together lets calls of the store that come while one is under way share the next one:
@@ -14,12 +15,16 @@ type together[In, Out any] struct {
 	// carry does it for all of them, in their order.
 	carry func(ctx context.Context, all []In) ([]Out, error)
 	// alone reports whether an error says that nothing was done, and may be one's of them
-	// only: then each is carried by itself.
+	// only: then each does it for itself.
 	alone func(error) bool
+	// pace, if not nil, says how many share a call, and for how long one waits for that
+	// under way; without it those that wait do so until it has ended.
+	pace *pace
 
 	mutex   sync.Mutex
-	waiting []*rider[In, Out] // the first of them leads, or will; guarded by mutex
-	under   bool              // somebody leads; guarded by mutex
+	waiting []*rider[In, Out] // guarded by mutex
+	told    bool              // the first that waits was told to lead; guarded by mutex
+	under   int               // how many lead; guarded by mutex
 }
 
 // mostTogether is how many share one call at most.
@@ -27,11 +32,12 @@ const mostTogether = 256
 
 // rider is a call that waits to be carried.
 type rider[In, Out any] struct {
-	in   In
-	lead chan struct{} // closed when it is to lead
-	done chan struct{} // closed when it was carried
-	out  Out
-	err  error
+	in    In
+	lead  chan struct{} // closed when it is to lead
+	done  chan struct{} // closed when it was carried
+	out   Out
+	err   error
+	apart bool // it is to be carried by itself
 }
 
 // do does it for one. When ctx ends first nobody knows whether it was done.
@@ -39,50 +45,83 @@ func (t *together[In, Out]) do(ctx context.Context, in In) (out Out, err error) 
 	r := &rider[In, Out]{in: in, lead: make(chan struct{}), done: make(chan struct{})}
 	t.mutex.Lock()
 	t.waiting = append(t.waiting, r)
-	if !t.under {
-		t.under = true
-		close(r.lead)
-	}
+	t.next()
 	t.mutex.Unlock()
-	select {
-	case <-r.lead:
-		if ctx.Err() != nil { // others would end with it
+	patience, stop := t.pace.patience()
+	defer stop()
+	for waits := true; waits; {
+		waits = false
+		select {
+		case <-r.lead:
+			if ctx.Err() != nil { // others would end with it
+				t.leave(r)
+				return out, ctx.Err()
+			}
+			t.leads(ctx)
+		case <-patience:
+			t.hurry()
+			patience, waits = nil, true
+		case <-r.done:
+		case <-ctx.Done():
 			t.leave(r)
 			return out, ctx.Err()
 		}
-		t.leads(ctx)
-	case <-r.done:
-	case <-ctx.Done():
-		t.leave(r)
-		return out, ctx.Err()
+	}
+	if r.apart {
+		_ = t.carryAll(ctx, []*rider[In, Out]{r})
 	}
 	return r.out, r.err
+}
+
+// next tells the first that waits to lead, if nobody does or no more fit; the mutex is held.
+func (t *together[In, Out]) next() {
+	if len(t.waiting) > 0 && (t.under == 0 || t.pace != nil && len(t.waiting) >= t.pace.most()) {
+		t.tell()
+	}
+}
+
+// tell tells the first that waits to lead; the mutex is held.
+func (t *together[In, Out]) tell() {
+	if !t.told {
+		t.told = true
+		close(t.waiting[0].lead)
+	}
+}
+
+// hurry is for those that have waited long enough for what is under way.
+func (t *together[In, Out]) hurry() {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	if len(t.waiting) > 0 {
+		t.tell()
+	}
 }
 
 // leads carries the first that wait, the caller among them.
 func (t *together[In, Out]) leads(ctx context.Context) {
 	t.mutex.Lock()
 	n := min(len(t.waiting), mostTogether)
+	if t.pace != nil {
+		n = min(n, t.pace.most())
+	}
 	taken := slices.Clone(t.waiting[:n])
 	t.waiting = slices.Delete(t.waiting, 0, n)
+	t.told = false
+	t.under++
+	t.next()
 	t.mutex.Unlock()
-	if err := t.carryAll(ctx, taken); err != nil && n > 1 && t.alone(err) {
-		for i := range taken {
-			_ = t.carryAll(ctx, taken[i:i+1])
-		}
-	}
-	for _, r := range taken {
-		close(r.done)
-	}
+	began := time.Now()
+	err := t.carryAll(ctx, taken)
 	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	t.handOver()
-}
-
-// handOver lets the next one lead; the mutex is held.
-func (t *together[In, Out]) handOver() {
-	if t.under = len(t.waiting) > 0; t.under {
-		close(t.waiting[0].lead)
+	t.under--
+	if err == nil {
+		t.pace.took(n, time.Since(began))
+	}
+	t.next()
+	t.mutex.Unlock()
+	for _, r := range taken {
+		r.apart = err != nil && n > 1 && t.alone(err)
+		close(r.done)
 	}
 }
 
@@ -112,7 +151,8 @@ func (t *together[In, Out]) leave(r *rider[In, Out]) {
 	t.waiting = slices.Delete(t.waiting, at, at+1)
 	select {
 	case <-r.lead:
-		t.handOver()
+		t.told = false
+		t.next()
 	default:
 	}
 }

@@ -52,7 +52,7 @@ func TestTogether(t *testing.T) {
 		for _, all := range h.all {
 			lengths = append(lengths, len(all))
 		}
-		if !slices.Equal(lengths, []int{1, 256, 256, 87}) || one.under || len(one.waiting) > 0 {
+		if !slices.Equal(lengths, []int{1, 256, 256, 87}) || one.under > 0 || len(one.waiting) > 0 {
 			t.Errorf("%v", lengths)
 		}
 	})
@@ -90,8 +90,38 @@ func TestTogether(t *testing.T) {
 			synctest.Wait()
 		}
 		group.Wait()
-		if one.under || len(one.waiting) > 0 || len(h.all) < 2 || !slices.Contains(h.all[len(h.all)-1], 2) {
+		if one.under > 0 || len(one.waiting) > 0 || len(h.all) < 2 || !slices.Contains(h.all[len(h.all)-1], 2) {
 			t.Errorf("%v", h.all)
+		}
+	})
+	in("with_a_pace_nobody_waits_long_for_what_is_under_way", func(t *testing.T, h *heard, one *together[int, int]) {
+		one.pace = &pace{}
+		var group sync.WaitGroup
+		began := time.Now()
+		for i := range 2 {
+			group.Go(func() {
+				if out, err := one.do(t.Context(), i); out != i || err != nil {
+					t.Errorf("%d: %d, %v", i, out, err)
+				}
+			})
+			synctest.Wait()
+		}
+		group.Wait()
+		if took := time.Since(began); took != time.Second+leastWait || len(h.all) != 2 {
+			t.Errorf("%v, %v", took, h.all)
+		}
+	})
+	in("with_a_pace_as_many_as_fit_wait_for_nobody", func(t *testing.T, h *heard, one *together[int, int]) {
+		one.pace = &pace{}
+		var group sync.WaitGroup
+		began := time.Now()
+		for i := range 3 {
+			group.Go(func() { _, _ = one.do(t.Context(), i) })
+			synctest.Wait()
+		}
+		group.Wait()
+		if took := time.Since(began); took != time.Second || len(h.all) != 2 || len(h.all[1]) != 2 {
+			t.Errorf("%v, %v", took, h.all)
 		}
 	})
 	t.Run("law_7_one_that_the_store_refuses_keeps_no_other_from_being_done", func(t *testing.T) {

@@ -15,12 +15,22 @@ import (
 // order in which it was queued. A statement that fails is charged to the message
 // that queued it, and its batch rolls back. A handler must not keep its Queue.
 type Queue struct {
-	batch *queued
-	mark  int
+	to   queueing
+	mark int
+}
+
+// queueing takes the statements of a Queue: a batch, or what is to be one.
+type queueing interface {
+	take(mark int, r *request)
+	// willRead says that a callback waits for rows, which call runs.
+	willRead()
+	call(mark int, read func(pgx.Rows) error, rows pgx.Rows) error
+	// err is an error if nothing more is taken.
+	err() error
 }
 
 // Exec queues a statement whose result nobody needs.
-func (q *Queue) Exec(sql string, args ...any) { q.add(&request{sql: sql, args: args}) }
+func (q *Queue) Exec(sql string, args ...any) { q.to.take(q.mark, &request{sql: sql, args: args}) }
 
 // ExecOne queues an insert, update or delete that must change exactly one row;
 // otherwise its message ends as after semel.Unmet. The server judges, so this
@@ -28,35 +38,19 @@ func (q *Queue) Exec(sql string, args ...any) { q.add(&request{sql: sql, args: a
 // there. The statement must have no RETURNING and must not begin
 // with a WITH that changes rows itself: use Query for those, and for MERGE.
 func (q *Queue) ExecOne(sql string, args ...any) {
-	q.add(&request{sql: q.batch.one(sql), args: args, one: true, text: sql})
+	q.to.take(q.mark, &request{sql: sql, args: args, one: true, text: sql})
 }
 
 // Query queues a statement whose rows Do reads.
 func (q *Queue) Query(sql string, args ...any) *Query {
 	r := &request{sql: sql, args: args}
-	q.add(r)
+	q.to.take(q.mark, r)
 	return &Query{request: r, queue: q}
 }
 
 // Err is an error if the batch takes no more statements: what is queued then is
 // never sent.
-func (q *Queue) Err() error {
-	if q.batch.ends {
-		return errEnded
-	}
-	return q.batch.state()
-}
-
-// add refuses a statement that would end the transaction, for good: see
-// sendable.
-func (q *Queue) add(r *request) {
-	if !q.batch.ends && sqltext.Postgres().Ends(r.sql) {
-		q.batch.ends, q.batch.ender = true, q.mark
-	}
-	r.limited = true
-	q.batch.statements = append(q.batch.statements, charged{r, q.mark})
-	q.batch.queued++
-}
+func (q *Queue) Err() error { return q.to.err() }
 
 // Query is a queued statement whose rows are wanted.
 type Query struct {
@@ -71,8 +65,8 @@ type Query struct {
 // connection cut under it, and holds its worker until it returns. It must not
 // keep the rows.
 func (q *Query) Do(read func(rows pgx.Rows) error) {
-	q.request.read = func(rows pgx.Rows) error { return q.queue.batch.call(q.queue.mark, read, rows) }
-	q.queue.batch.reads = true
+	q.request.read = func(rows pgx.Rows) error { return q.queue.to.call(q.queue.mark, read, rows) }
+	q.queue.to.willRead()
 }
 
 // queued is a batch whose handlers queue their statements.
@@ -85,6 +79,31 @@ type queued struct {
 	begins     func(mark int) (ended func())
 }
 
+// take implements queueing. It refuses a statement that would end the transaction, for
+// good: see sendable.
+func (b *queued) take(mark int, r *request) {
+	if r.one {
+		r.sql = b.one(r.text)
+	}
+	if !b.ends && sqltext.Postgres().Ends(r.sql) {
+		b.ends, b.ender = true, mark
+	}
+	r.limited = true
+	b.statements = append(b.statements, charged{r, mark})
+	b.queued++
+}
+
+// willRead implements queueing.
+func (b *queued) willRead() { b.reads = true }
+
+// err implements queueing.
+func (b *queued) err() error {
+	if b.ends {
+		return errEnded
+	}
+	return b.state()
+}
+
 // OnCall implements contract.CallsBack.
 func (b *queued) OnCall(begin func(mark int) (ended func())) { b.begins = begin }
 
@@ -92,7 +111,7 @@ func (b *queued) OnCall(begin func(mark int) (ended func())) { b.begins = begin 
 func (b *queued) Queued() int { return b.queued }
 
 // Tx implements contract.Batch.
-func (b *queued) Tx(i int) *Queue { return &Queue{batch: b, mark: i} }
+func (b *queued) Tx(i int) *Queue { return &Queue{to: b, mark: i} }
 
 // Commit implements contract.Batch. What was queued is sent with COMMIT unless a
 // callback may refuse: then COMMIT waits for it.

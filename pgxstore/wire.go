@@ -139,7 +139,7 @@ var errCopy = errors.New("COPY cannot be sent together with other statements: us
 // refuses one that cannot be sent with others.
 func (l *link) rewrite(ctx context.Context, requests []*request) (failed int, err error) {
 	for i, r := range requests {
-		if sqltext.Postgres().Copies(r.sql) {
+		if _, prepared := l.known.statements[r.sql]; !prepared && sqltext.Postgres().Copies(r.sql) {
 			return i, &storeError{doing: strconv.Quote(r.sql), class: classOfArguments, err: errCopy}
 		}
 		if len(r.args) == 0 {

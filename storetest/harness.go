@@ -33,6 +33,8 @@ type Abilities struct {
 	Calls bool
 	// Steps: contract.StepKeeper, with steps in ends of claims.
 	Steps bool
+	// Gather: contract.Gatherer, beside claims.
+	Gather bool
 	// Intents: contract.TxParker or contract.QueueReceiver, and contract.Suppressor.
 	Intents bool
 	// Results: contract.ResultKeeper and contract.ResultReader.
@@ -154,6 +156,9 @@ func all[Tx any](t *T, h Harness[Tx]) {
 	if h.Can.Calls {
 		s.calls(t)
 		s.resolutions(t)
+	}
+	if h.Can.Gather {
+		s.gathered(t)
 	}
 	if h.Can.Steps {
 		s.steps(t)

@@ -14,6 +14,7 @@ func InboxLane() contract.Lane { return contract.Lane{ID: "semel:inbox", Epoch: 
 // rows that are due as it asks the source for deliveries. A claim that was not begun
 // when most of its lease is over is given back: another worker may be free.
 type claimState struct {
+	lines  map[uint64]*line // of claims that fly alone, by route
 	lane   *lane
 	under  bool // a ClaimRows is under way
 	wanted bool // with under: something has become due since it began

@@ -175,6 +175,50 @@ func TestAnInboxThatIsNotToBeAsked(t *testing.T) {
 	})
 }
 
+func TestAnInboxIsAskedAgainBeforeARunEnds(t *testing.T) {
+	t.Run("trap_T95_where_the_source_has_said_that_more_may_come", func(t *testing.T) {
+		a := newAsking(t, func(c *Config) { c.IdleExit = 10 * time.Millisecond })
+		step[Action](a, 0, Given{Lane: contract.Lane{ID: "a", Epoch: 1}})
+		step[Action](a, 0, Claimed{})
+		if !a.m.nothingDue() {
+			t.Fatal("it is not known to be empty")
+		}
+		if asked := step[ClaimRows](a, 0, Fetched{More: true}); len(asked) != 1 || a.m.nothingDue() {
+			t.Errorf("%+v, and it counts as empty: %v", asked, a.m.nothingDue())
+		}
+	})
+}
+
+func TestAClaimThatFliesAlone(t *testing.T) {
+	claims := func(routes ...uint64) (e Claimed) {
+		for i, route := range routes {
+			e.Items = append(e.Items, &Item{Lane: InboxLane(), Identity: fmt.Sprint("m", i), Route: route, Size: 100, Claim: &Claim{Until: time.Minute}})
+		}
+		return e
+	}
+	alone := func(t *testing.T) *asking {
+		a := newAsking(t, func(c *Config) { c.ClaimsAlone, c.Workers = true, 4 })
+		step[Action](a, 0, Timer{})
+		return a
+	}
+	t.Run("law_11_waits_for_no_other_while_a_worker_has_nothing_to_do", func(t *testing.T) {
+		a := alone(t)
+		if begun := step[Begin](a, 0, claims(0, 4, 8, 12)); len(begun) != 4 {
+			t.Errorf("%d of 4 fly", len(begun))
+		}
+	})
+	t.Run("K4_waits_for_one_of_its_key", func(t *testing.T) {
+		a := alone(t)
+		if begun := step[Begin](a, 0, claims(7, 7, 7)); len(begun) != 1 {
+			t.Errorf("%d of one key fly", len(begun))
+		}
+		a.commit()
+		if n, left := a.m.Counts().Claims.Applied, len(a.m.claims.lines); n != 3 || left != 0 {
+			t.Errorf("%d are applied in the end, and %d lines are left", n, left)
+		}
+	})
+}
+
 func TestHowMuchIsClaimedAhead(t *testing.T) {
 	t.Run("law_11_more_while_all_are_begun_in_time_and_half_when_one_was_not", func(t *testing.T) {
 		a := newAsking(t, nil)

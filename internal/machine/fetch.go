@@ -95,6 +95,9 @@ func (m *Machine) fetched(e Fetched) {
 	if len(e.Items) > 0 || e.More {
 		f.active = m.now
 	}
+	if e.More { // that may be in the inbox, too: what is known of it is older than the answer
+		m.claims.until, m.claims.empty = min(m.claims.until, m.now), false
+	}
 	if len(e.Items) == 0 && !e.Failed {
 		f.until = m.now + emptyFetch
 	}

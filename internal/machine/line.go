@@ -7,15 +7,19 @@ import "container/heap"
 // key where keys have. What has no order stands in lines of the workers' own, which
 // keep nothing back.
 //
+// So does what is claimed to call out, each by its route: a call may take long, and nothing
+// that waits behind one is to wait while a worker has nothing to do.
+//
 // A line belongs to a worker while anything of it is there, and to another as soon
 // as that has nothing else to do and nothing of the line is in flight.
 type line struct {
 	queue
 	ordered bool
-	route   uint64 // of a key
-	count   int    // of those that have not gone
-	flying  int    // those in flight
-	worker  int    // -1: none
+	route   uint64           // of a key
+	among   map[uint64]*line // where it stands by that; nil: it is a lane's, or a worker's own
+	count   int              // of those that have not gone
+	flying  int              // those in flight
+	worker  int              // -1: none
 	// place is where it stands among the lines of its worker that may fly, by the
 	// arrival of their first; -1: it is none of them.
 	place int
@@ -61,9 +65,12 @@ func (m *Machine) join(it *Item) {
 
 // lineOf is the line of an item that comes in: of its key, of its lane, or one of
 // a worker's own by its route, never by arrival, so that two messages of one key
-// never run at once.
+// never run at once. Claims that fly alone have lines apart from those of deliveries,
+// which would wait for their calls.
 func (m *Machine) lineOf(it *Item) *line {
 	switch {
+	case it.Claim != nil && m.config.ClaimsAlone:
+		return m.keyLine(m.claims.lines, it.Route)
 	case it.Claim != nil:
 		return m.looseWorker(it).own[ownClaims]
 	case m.config.Lanes == NoOrder:
@@ -71,15 +78,20 @@ func (m *Machine) lineOf(it *Item) *line {
 	case m.config.Lanes == Partition:
 		return it.lane.line
 	}
-	l := m.lines[it.Route]
+	return m.keyLine(m.lines, it.Route)
+}
+
+// keyLine is the line of a route among these.
+func (m *Machine) keyLine(among map[uint64]*line, route uint64) *line {
+	l := among[route]
 	if l == nil {
 		if n := len(m.spare); n > 0 {
 			l, m.spare = m.spare[n-1], m.spare[:n-1]
 		} else {
 			l = newLine(true)
 		}
-		l.route = it.Route
-		m.lines[it.Route] = l
+		l.route, l.among = route, among
+		among[route] = l
 	}
 	return l
 }
@@ -108,10 +120,10 @@ func (m *Machine) depart(it *Item) {
 		heap.Remove(&m.workers[l.worker].ready, l.place)
 	}
 	l.worker = -1
-	if m.config.Lanes != Key {
+	if l.among == nil {
 		return
 	}
-	delete(m.lines, l.route)
+	delete(l.among, l.route)
 	if len(m.spare) < mostSpare && cap(l.items) <= smallSpare {
 		clear(l.items) // of what has left it
 		l.queue = queue{items: l.items[:0]}

@@ -69,7 +69,7 @@ func New(c Config) *Machine {
 		formers:  make(map[Name]*Item),
 		workers:  make([]worker, c.Workers),
 	}
-	m.claims.lane, m.claims.most = &lane{name: InboxLane()}, m.claimsAFlight()
+	m.claims.lane, m.claims.lines, m.claims.most = &lane{name: InboxLane()}, make(map[uint64]*line), m.claimsAFlight()
 	m.budget.empty = -c.RetrySaved
 	for i := range m.workers {
 		m.workers[i] = worker{number: i, limit: c.Most, own: [ownLines]*line{newLine(false), newLine(false)}}

@@ -28,7 +28,10 @@ func (m *Machine) Size() Size {
 	for _, l := range m.lines {
 		add(l)
 	}
-	s.Kept += len(m.lines)
+	for _, l := range m.claims.lines {
+		add(l)
+	}
+	s.Kept += len(m.lines) + len(m.claims.lines)
 	for i := range m.workers {
 		w := &m.workers[i]
 		for _, l := range w.own {

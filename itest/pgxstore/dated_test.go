@@ -62,7 +62,7 @@ func TestMarkersByDayKeepTheLaws(t *testing.T) {
 		storetest.Run(t, storetest.Harness[pgx.Tx]{Open: func(t testing.TB) storetest.Instance[pgx.Tx] { return shops.Open(t).direct() }, Can: can})
 	})
 	t.Run("queue", func(t *testing.T) {
-		can.MarkIn = false
+		can.MarkIn, can.Gather = false, true
 		storetest.Run(t, storetest.Harness[*pgxstore.Queue]{Open: func(t testing.TB) storetest.Instance[*pgxstore.Queue] { return shops.Open(t).queued() }, Can: can})
 	})
 }

@@ -225,7 +225,7 @@ func TestStore(t *testing.T) {
 			t.Run("queue", func(t *testing.T) {
 				storetest.Run(t, storetest.Harness[*pgxstore.Queue]{
 					Open: func(t testing.TB) storetest.Instance[*pgxstore.Queue] { return shops.Open(t).queued() },
-					Can:  storetest.Abilities{Inbox: true, Leases: true, Calls: true, Steps: true, Intents: true, Results: true, Audit: true, Streams: true, Lines: true, Retention: true, Positions: true, Controls: true, Derivations: true, Offsets: true},
+					Can:  storetest.Abilities{Inbox: true, Leases: true, Calls: true, Gather: true, Steps: true, Intents: true, Results: true, Audit: true, Streams: true, Lines: true, Retention: true, Positions: true, Controls: true, Derivations: true, Offsets: true},
 				})
 			})
 		})

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -36,23 +37,74 @@ func TestClaimsReadNoMoreThanTheyTake(t *testing.T) {
 			true, []byte("billing"), int64(contract.NewToken()), 100, int64(0), int64(30_000), ""); strings.Contains(text, "Seq Scan on semel_inbox") || !strings.Contains(text, "semel_inbox_waiting") {
 			t.Errorf("the plan:\n%s", text)
 		}
-		endings := []contract.ClaimEnding{{Claim: contract.Claim{Number: 4, Token: 1}, Event: contract.RowCompleted}, {Claim: contract.Claim{Number: 8, Token: 1}, Event: contract.RowCompleted}}
-		some := []any{sqlstore.EndingsArgument(endings)}
-		statements := sqlstore.Statements(s.store, sqlform.Revision7{})
-		_, one := sqlstore.ClosingClaims(statements, endings[:1])
-		for name, c := range map[string]struct {
-			statement string
-			args      []any
-		}{
-			"look": {statements.Look, some}, "end": {statements.EndClaims, some}, "close": {statements.CloseClaims, some}, "start": {statements.StartClaims, some},
-			"close one": {statements.CloseClaim, one}, "begin": {statements.BeginClaims, []any{"{4,8}", "{1,1}", "1000", "1000", "0"}},
-			"begin queued": {statements.BeginQueuedClaims, []any{"{4,8}", "{1,1}", "1000", "1000", "0"}},
-		} {
-			if text := plan(t, db, "explain "+c.statement, c.args...); !strings.Contains(text, "semel_inbox_pkey") || strings.Contains(text, "Seq Scan on semel_inbox") || strings.Contains(text, "semel_inbox_state") {
-				t.Errorf("the plan of %s, which has to find rows by their numbers:\n%s", name, text)
+		s.findsByNumber(t, db)
+	})
+	t.Run("D3_nor_one_without_statistics_which_has_grown_since_plans_were_made", func(t *testing.T) {
+		s := newShop(t, db, sqlstore.Options{})
+		for _, consumer := range []string{"billing", "audit"} {
+			if _, err := s.store.Scope(t.Context(), consumer, "", 0); err != nil {
+				t.Fatal(err)
 			}
 		}
+		for _, table := range []string{"inbox", "markers"} { // so that nobody makes them meanwhile
+			s.exec(t, "alter table in.semel_"+table+" set (autovacuum_enabled = false)")
+		}
+		s.findsByNumber(t, db)
+		s.exec(t, strings.Replace(waitingRows, "100000", "400", 1))
+		s.exec(t, "insert into in.semel_markers (scope, id, outcome, version, at) select scope, id, case state when 'RECEIVED' then 2 else 1 end, 0, now() from in.semel_inbox")
+		s.findsByNumber(t, db)
 	})
+}
+
+// findsByNumber asks for the plans of the statements of claims: each row is looked for by
+// its number, and its marker by its identity.
+func (s *shop) findsByNumber(t *testing.T, db *sql.DB) {
+	t.Helper()
+	endings := []contract.ClaimEnding{{Claim: contract.Claim{Number: 4, Token: 1}, Event: contract.RowCompleted}, {Claim: contract.Claim{Number: 8, Token: 1}, Event: contract.RowCompleted}}
+	some := []any{sqlstore.EndingsArgument(endings)}
+	statements := sqlstore.Statements(s.store, sqlform.Revision7{})
+	_, one := sqlstore.ClosingClaims(statements, endings[:1])
+	for name, c := range map[string]struct {
+		statement string
+		args      []any
+	}{
+		"judge": {statements.Judge, []any{"{0,1}", "{1,1}", `{"\\x00","\\x01"}`, `{"",""}`}}, "trim": {statements.Trim, []any{"{1,1}", `{"\\x00","\\x01"}`}},
+		"look": {statements.Look, some}, "end": {statements.EndClaims, some}, "close": {statements.CloseClaims, some}, "start": {statements.StartClaims, some},
+		"call": {statements.StartCalls, append(some, 1000)}, "extend": {statements.Extend, append(some, 1000)}, "retake": {statements.Retake, []any{"[4,8]", "[1]", 2}},
+		"close one": {statements.CloseClaim, one}, "begin": {statements.BeginClaims, []any{"{4,8}", "{1,1}", "1000", "1000", "0"}},
+		"begin queued": {statements.BeginQueuedClaims, []any{"{4,8}", "{1,1}", "1000", "1000", "0"}},
+	} {
+		text := keptPlan(t, db, c.statement, c.args...)
+		if !strings.Contains(text, "semel_inbox_pkey") && !strings.Contains(text, "semel_markers_pkey") || strings.Contains(text, "Seq Scan on semel_") || strings.Contains(text, "semel_inbox_state") {
+			t.Errorf("the plan of %s, which has to find rows by their numbers:\n%s", name, text)
+		}
+	}
+}
+
+// keptPlan is the plan that a connection keeps for a statement, whatever its arguments are.
+func keptPlan(t *testing.T, db *sql.DB, statement string, args ...any) string {
+	t.Helper()
+	c, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	values := make([]string, len(args))
+	for i := range args {
+		values[i] = "'" + fmt.Sprint(args[i]) + "'"
+	}
+	for _, before := range []string{"set plan_cache_mode = force_generic_plan", "prepare kept as " + statement} {
+		if _, err := c.ExecContext(t.Context(), before); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := plan(t, c, "explain execute kept("+strings.Join(values, ", ")+")")
+	for _, after := range []string{"deallocate kept", "reset plan_cache_mode"} {
+		if _, err := c.ExecContext(t.Context(), after); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return text
 }
 
 // plan is what an explain statement answers.

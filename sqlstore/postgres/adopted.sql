@@ -88,6 +88,7 @@ with a as (
   select k.number, k.scope, k.id, k.conflict, m.outcome, m.version, m.sum, m.long_id, m.xmin = pg_current_xact_id()::xid as own
   from unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bytea[]) k (number, scope, id, conflict)
   join {prefix}markers m on m.scope = k.scope and m.id = k.id
+  where k.number between 0 and 1000000
 ), asked as (
   select a.*, {origin} as origin, {old} as old from a join {prefix}scopes s on s.number = a.scope
 )
@@ -121,7 +122,7 @@ with a as (
   from jsonb_to_recordset($1::text::jsonb) c (k bigint, n bigint, t bigint)
   join {prefix}inbox i on i.number = c.n
   join {prefix}markers m on m.scope = i.scope and m.id = i.id
-  where c.k >= 0 and c.n > 0 and i.token = c.t and (i.state = 'IN_PROGRESS') is true and i.locked_until > clock_timestamp() and m.outcome = 2
+  where c.k between 0 and 1000000 and c.n > 0 and i.token = c.t and (i.state = 'IN_PROGRESS') is true and i.locked_until > clock_timestamp() and m.outcome = 2
 ), asked as (
   select a.k, {origin} as origin, {old} as old from a join {prefix}scopes s on s.number = a.scope
 )
@@ -131,7 +132,7 @@ select k.k, exists (select 1 from {table} t where {same}) from asked k;
 with given as materialized (
   select * from jsonb_to_recordset($1::text::jsonb)
     c (k bigint, n bigint, t bigint, state text, outcome smallint, after bigint, reason text, error text, ran bigint, taken bigint, stream text, place bigint)
-  where c.k >= 0 and c.n > 0
+  where c.k between 0 and 1000000 and c.n > 0
 ), held as (
   select i.number, i.scope, i.id, i.long_id, g.k, g.state, g.outcome, g.after, g.reason, g.error, g.ran, g.taken, g.stream, g.place
   from {prefix}inbox i join given g on g.n = i.number

@@ -1,7 +1,8 @@
--- Claims are given as JSON: n is a row's number, t a token, k an index. That k and n
--- are not negative is always so; with it the planner expects ten claims, not a
--- hundred, and a state in parentheses keeps it from the index of states, which churns:
--- it finds rows by their numbers.
+-- Claims are given as JSON: n is a row's number, t a token, k an index. What is said of k
+-- and n is always so; with it the planner expects one claim, not a hundred, and finds rows
+-- by their numbers and markers by their identities. With ten it read all markers of a table
+-- that had no statistics yet, for each few claims, and kept that plan while it grew. A state
+-- in parentheses keeps it from the index of states, which churns.
 
 -- name: claim
 with due as (
@@ -44,7 +45,7 @@ order by i.number;
 select c.k, false from jsonb_to_recordset($1::text::jsonb) c (k bigint, n bigint, t bigint)
 join {prefix}inbox i on i.number = c.n
 join {prefix}markers m on m.scope = i.scope and m.id = i.id
-where c.k >= 0 and c.n > 0 and i.token = c.t and (i.state = 'IN_PROGRESS') is true and i.locked_until > clock_timestamp() and m.outcome = 2;
+where c.k between 0 and 1000000 and c.n > 0 and i.token = c.t and (i.state = 'IN_PROGRESS') is true and i.locked_until > clock_timestamp() and m.outcome = 2;
 
 -- Begin claims is begin and look in one, where a batch has nothing but claims.
 
@@ -60,7 +61,7 @@ with settings as materialized (
 select c.k - 1, false from unnest($1::bigint[], $2::bigint[]) with ordinality c (n, t, k)
 join {prefix}inbox i on i.number = c.n
 join {prefix}markers m on m.scope = i.scope and m.id = i.id
-where c.k >= 0 and c.n > 0 and i.token = c.t and (i.state = 'IN_PROGRESS') is true and i.locked_until > clock_timestamp() and m.outcome = 2;
+where c.k between 0 and 1000000 and c.n > 0 and i.token = c.t and (i.state = 'IN_PROGRESS') is true and i.locked_until > clock_timestamp() and m.outcome = 2;
 
 -- Begin queued claims is begin claims without a guard, for a batch whose handlers do not
 -- have its transaction: it writes nothing before its end, and all at once. A row without
@@ -77,7 +78,7 @@ with settings as materialized (
 select c.k - 1, false from unnest($1::bigint[], $2::bigint[]) with ordinality c (n, t, k)
 join {prefix}inbox i on i.number = c.n
 join {prefix}markers m on m.scope = i.scope and m.id = i.id
-where c.k >= 0 and c.n > 0 and i.token = c.t and (i.state = 'IN_PROGRESS') is true and i.locked_until > clock_timestamp() and m.outcome = 2
+where c.k between 0 and 1000000 and c.n > 0 and i.token = c.t and (i.state = 'IN_PROGRESS') is true and i.locked_until > clock_timestamp() and m.outcome = 2
 union all
 select null, true from settings
 where settings.set is null or current_setting('transaction_read_only') <> 'off' or current_user <> session_user;
@@ -85,7 +86,7 @@ where settings.set is null or current_setting('transaction_read_only') <> 'off' 
 -- name: extend
 with asked as materialized (
   select * from jsonb_to_recordset($1::text::jsonb) c (k bigint, n bigint, t bigint)
-  where c.k >= 0 and c.n > 0
+  where c.k between 0 and 1000000 and c.n > 0
 ), held as (
   select i.number from {prefix}inbox i join asked a on a.n = i.number
   where i.token = a.t and (i.state = 'IN_PROGRESS') is true
@@ -97,12 +98,12 @@ with asked as materialized (
   from held h where i.number = h.number
 )
 select a.k from asked a
-where not exists (select 1 from {prefix}inbox i where i.number = a.n and i.token = a.t and i.state = 'IN_PROGRESS');
+where not exists (select 1 from {prefix}inbox i where i.number = a.n and i.token = a.t and (i.state = 'IN_PROGRESS') is true);
 
 -- name: start claims
 with asked as materialized (
   select * from jsonb_to_recordset($1::text::jsonb) c (k bigint, n bigint, t bigint)
-  where c.k >= 0 and c.n > 0
+  where c.k between 0 and 1000000 and c.n > 0
 ), held as (
   select i.number, a.k from {prefix}inbox i join asked a on a.n = i.number
   where i.token = a.t and (i.state = 'IN_PROGRESS') is true
@@ -118,7 +119,7 @@ select a.k from asked a where a.k not in (select k from held);
 -- name: start calls
 with asked as materialized (
   select * from jsonb_to_recordset($1::text::jsonb) c (k bigint, n bigint, t bigint)
-  where c.k >= 0 and c.n > 0
+  where c.k between 0 and 1000000 and c.n > 0
 ), held as (
   select i.number, a.k, a.t from {prefix}inbox i join asked a on a.n = i.number
   join {prefix}markers m on m.scope = i.scope and m.id = i.id
@@ -160,7 +161,7 @@ state = h.state, token = null, locked_until = null,
 with asked as materialized (
   select * from jsonb_to_recordset($1::text::jsonb)
     c (k bigint, n bigint, t bigint, state text, outcome smallint, after bigint, reason text, error text, ran bigint, taken bigint, stream text, place bigint, call bigint)
-  where c.k >= 0 and c.n > 0
+  where c.k between 0 and 1000000 and c.n > 0
 ), held as (
   select i.number, i.scope, i.id, a.k, a.state, a.outcome, a.after, a.reason, a.error, a.ran, a.taken, a.stream, a.place, a.call
   from {prefix}inbox i join asked a on a.n = i.number
@@ -211,6 +212,7 @@ select case (select count(*) from marked) when 1 then 1 else {prefix}stand(0, 1)
 -- name: retake
 with asked as materialized (
   select value::bigint as n, place from jsonb_array_elements_text($1::text::jsonb) with ordinality a (value, place)
+  where place between 0 and 1000000 and value::bigint > 0
 ), held as (
   select i.number, i.state, i.token from {prefix}inbox i join asked a on a.n = i.number
   order by i.number for update of i

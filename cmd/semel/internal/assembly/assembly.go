@@ -50,6 +50,8 @@ type Assembly struct {
 	keysMutex sync.Mutex
 	// keys are the stores of leased keys that were opened, by name.
 	keys map[string]*keyStore
+	// runs are the consumers that have not ended.
+	runs underWay
 }
 
 // Open opens the databases that want names and changes nothing in them; create
@@ -131,6 +133,13 @@ func (a *Assembly) store(name string) *Store {
 type Runner struct {
 	Consumer
 	source contract.Source
+	ended  func()
+}
+
+// Run runs the consumer; senders that it writes to may end idle after it.
+func (r *Runner) Run(ctx context.Context) error {
+	defer r.ended()
+	return r.Consumer.Run(ctx)
 }
 
 // Source says for a person how far the consumer is behind its source, and what
@@ -169,7 +178,7 @@ func (a *Assembly) Consumers(ctx context.Context) (map[string]*Runner, error) {
 		if err != nil {
 			return nil, err
 		}
-		all[c.Name] = &Runner{consumer, source}
+		all[c.Name] = &Runner{consumer, source, a.runs.begin(c.Name)}
 	}
 	return all, nil
 }

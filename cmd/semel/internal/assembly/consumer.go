@@ -68,7 +68,7 @@ func (a *Assembly) consumer(ctx context.Context, c *policy.Consumer, source cont
 func (a *Assembly) config(c *policy.Consumer, source contract.Source) consumer.Config {
 	config := c.Config()
 	config.Source = source
-	config.IdleExit = a.options.IdleExit
+	config.IdleExit, config.MayEnd = a.options.IdleExit, a.mayEnd(c)
 	config.Logger = a.options.Logger
 	config.Observers = a.options.Observers
 	config.AuditKey = []byte(a.policy.Audit.Key)

@@ -124,6 +124,11 @@ var examples = map[string][]string{
 		"semel gaps backfill --consumer history --file lost.jsonl --reason found",
 		"semel gaps backfill --consumer history --file - --format json --reason sent",
 	},
+	"semel reconcile": {
+		"semel reconcile --consumer billing --file sent.jsonl",
+		"semel reconcile --consumer billing --file - --effects 'select id from paid'",
+		"semel reconcile --consumer billing --file sent.jsonl --grace 10m --json",
+	},
 	"semel positions": {
 		"semel positions plan --config semel.yaml",
 		"semel positions reset --config semel.yaml --dry-run",

@@ -1,6 +1,9 @@
 package policy
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Statements are the statements of one handler, or of one step of it.
 type Statements struct {
@@ -25,6 +28,16 @@ func (c *Consumer) Handlers() []Statements {
 		}
 	}
 	return all
+}
+
+// WritesTo reports whether what the consumer does may write intents for another.
+func (c *Consumer) WritesTo(sender string) bool {
+	if h := c.Handler.HTTP; h != nil && h.Effects != nil && slices.Contains(h.Effects.Intents, sender) {
+		return true
+	}
+	return slices.ContainsFunc(c.Handlers(), func(s Statements) bool {
+		return slices.ContainsFunc(s.Intents, func(n SQLIntent) bool { return n.To == sender })
+	})
 }
 
 // parts are the statements of a handler at a path: its own, or those of its steps.

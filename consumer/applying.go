@@ -1,0 +1,54 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+
+	"github.com/semel-go/semel/contract"
+)
+
+// applying is what follows from an answer, gathered, which is to be written with the end
+// of its claim.
+type applying[Tx any] struct {
+	contract.Gathered[Tx]
+	options contract.TxOptions
+}
+
+// errApart: of what was to be written together nothing is, and it may be for one of them.
+var errApart = errors.New("semel: what was to be written together was not")
+
+func isApart(err error) bool { return errors.Is(err, errApart) }
+
+// apply writes one, with what others have to write at the same time.
+func (s *answering[Tx, Answer]) apply(ctx context.Context, one applying[Tx]) contract.Result {
+	if shares, says := one.Batch.(contract.Shareable); says && !shares.Shareable() {
+		return s.gatherer.CommitGathered(ctx, one.options, []contract.Gathered[Tx]{one.Gathered})
+	}
+	r, err := s.applies.do(ctx, one)
+	if err != nil { // nobody knows what became of those that share the transaction
+		return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: err}
+	}
+	return r
+}
+
+// applyAll writes several in one transaction. Where that fails, each is written by itself:
+// what was queued has had no effect, nobody is called again, and the failure finds the one
+// whose it is.
+func (s *answering[Tx, Answer]) applyAll(ctx context.Context, all []applying[Tx]) ([]contract.Result, error) {
+	gathered := make([]contract.Gathered[Tx], len(all))
+	for i := range all {
+		gathered[i] = all[i].Gathered
+	}
+	r := s.gatherer.CommitGathered(ctx, all[0].options, gathered)
+	if len(all) > 1 {
+		if r.Outcome == contract.NotCommitted && r.Class != contract.ClassDown {
+			return nil, errApart
+		}
+		r.Culprit = contract.NobodyNamed
+	}
+	out := make([]contract.Result, len(all))
+	for i := range out {
+		out[i] = r
+	}
+	return out, nil
+}

@@ -1,0 +1,76 @@
+package consumer_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/memstore"
+)
+
+// sharing is a store that takes its time to commit, and refuses a transaction in which the
+// message m3 is; it notes how many shared each that it was asked for.
+type sharing struct {
+	*memstore.Store
+	class contract.Class
+
+	mutex sync.Mutex
+	asked []int
+}
+
+func (s *sharing) CommitGathered(ctx context.Context, o contract.TxOptions, all []contract.Gathered[*memstore.Tx]) contract.Result {
+	s.mutex.Lock()
+	s.asked = append(s.asked, len(all))
+	s.mutex.Unlock()
+	pass(time.Second)
+	for i, one := range all {
+		tx := one.Batch.Tx(0)
+		if refused, err := tx.Get("refused"); err != nil || refused != nil {
+			return contract.Result{Outcome: contract.NotCommitted, Class: s.class, Culprit: i, Err: errTest}
+		}
+	}
+	return s.Store.CommitGathered(ctx, o, all)
+}
+
+func TestAnswersShareTransactions(t *testing.T) {
+	workers := func(t *testing.T, n int) (store *sharing, a *asked, counts semel.Counts) {
+		store, a = &sharing{Store: memstore.New(), class: contract.ClassPermanent}, &asked{}
+		received(t, store.Store, n)
+		c := callingConfig()
+		c.Workers = 8
+		counts = callsThen(t, store, a.call, func(ctx context.Context, tx *memstore.Tx, n int64, m *semel.Message) error {
+			if m.Identity.ID == "m3" {
+				if err := tx.Set("refused", []byte("1")); err != nil {
+					return err
+				}
+			}
+			return addAnswer(ctx, tx, n, m)
+		}, c)
+		return store, a, counts
+	}
+	bubble(t, "K10_what_many_workers_have_to_write_is_written_in_few_transactions", func(t *testing.T) {
+		store, a, counts := workers(t, 3)
+		if counts.Inbox.Applied != 3 || slices.Max(store.asked) < 2 || len(a.calls) != 3 {
+			t.Errorf("%+v, %v, %v", counts.Inbox, store.asked, a.calls)
+		}
+	})
+	bubble(t, "law_7_an_answer_that_cannot_be_applied_keeps_no_other_from_it_and_has_nobody_called_again", func(t *testing.T) {
+		store, a, counts := workers(t, 20)
+		if counts.Inbox.Applied != 19 || counts.Inbox.Parked != 1 || slices.Max(store.asked) < 2 {
+			t.Errorf("%+v, %v", counts.Inbox, store.asked)
+		}
+		for id, calls := range a.calls {
+			want := "1"
+			if id == "m3" {
+				want = ""
+			}
+			if calls != 1 || effect(t, store.Store, id) != want {
+				t.Errorf("%s: called %d times, effect %q", id, calls, effect(t, store.Store, id))
+			}
+		}
+	})
+}

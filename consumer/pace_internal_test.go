@@ -1,0 +1,46 @@
+package consumer
+
+import (
+	"testing"
+	"time"
+)
+
+func TestPace(t *testing.T) {
+	learned := func(rounds int, takes func(n int) time.Duration) *pace {
+		p := &pace{}
+		for i := range rounds {
+			n := 1
+			if i%2 == 0 {
+				n = p.most()
+			}
+			p.took(n, takes(n))
+		}
+		return p
+	}
+	t.Run("many_share_what_costs_little_each", func(t *testing.T) {
+		p := learned(200, func(n int) time.Duration { return time.Millisecond + time.Duration(n)*50*time.Microsecond })
+		if n := p.most(); n < 12 || n > 32 {
+			t.Errorf("%d share a call", n)
+		}
+	})
+	t.Run("what_takes_long_by_itself_goes_by_itself_and_two_are_let_try_again", func(t *testing.T) {
+		p := learned(40, func(n int) time.Duration { return time.Millisecond + time.Duration(n)*20*time.Millisecond })
+		if n := p.most(); n != 1 {
+			t.Fatalf("%d share a call", n)
+		}
+		for range triesAgain {
+			p.took(1, 21*time.Millisecond)
+			if p.most() == 2 {
+				return
+			}
+		}
+		t.Error("nothing is tried again")
+	})
+	t.Run("one_that_took_very_long_says_no_more_than_another", func(t *testing.T) {
+		p := learned(200, func(n int) time.Duration { return time.Millisecond + time.Duration(n)*50*time.Microsecond })
+		before := p.most()
+		if p.took(2, time.Hour); p.most() < before-2 {
+			t.Errorf("%d share a call after one that waited, %d before", p.most(), before)
+		}
+	})
+}

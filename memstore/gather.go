@@ -1,0 +1,115 @@
+package memstore
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	"github.com/semel-go/semel/contract"
+)
+
+var _ contract.Gatherer[*Tx] = (*Store)(nil)
+
+// gathered is what the handler of a claim does while its batch is not begun.
+type gathered struct {
+	*batch
+	mark contract.Mark
+}
+
+// Gather implements contract.Gatherer. What its Tx reads must be so when it is committed.
+func (s *Store) Gather(m contract.Mark) contract.Batch[*Tx] { return &gathered{s.open(), m} }
+
+// Shareable implements contract.Shareable: markers that its handler wrote are its own.
+func (g *gathered) Shareable() bool {
+	g.store.mu.Lock()
+	defer g.store.mu.Unlock()
+	return len(g.fresh)+len(g.received) == 0
+}
+
+// Commit implements contract.Batch.
+func (g *gathered) Commit(ctx context.Context, e contract.Ending) contract.Result {
+	return g.store.CommitGathered(ctx, contract.TxOptions{}, []contract.Gathered[*Tx]{{Batch: g, Ending: e}})
+}
+
+// CommitGathered implements contract.Gatherer.
+func (s *Store) CommitGathered(ctx context.Context, o contract.TxOptions, all []contract.Gathered[*Tx]) contract.Result {
+	marks := make([]contract.Mark, len(all))
+	for i := range all {
+		marks[i] = all[i].Batch.(*gathered).mark
+	}
+	opened, verdicts, err := s.Begin(ctx, o, marks)
+	if err != nil {
+		return refused(contract.ClassDown, err)
+	}
+	b := opened.(*batch)
+	for i, v := range verdicts {
+		switch v.Kind {
+		case contract.Fresh:
+			continue
+		case contract.ClaimLost:
+			err = contract.ErrClaimLost
+		default:
+			err = fmt.Errorf("memstore: the claim stands and its transaction says %v", v)
+		}
+		b.Rollback(ctx)
+		r := refused(s.Classify(err), err)
+		if v.Kind == contract.ClaimLost {
+			r.Class = contract.ClassClaimLost
+		} else {
+			r.Culprit = i
+		}
+		return r
+	}
+	var e contract.Ending
+	for i := range all {
+		if err := b.join(all[i].Batch.(*gathered)); err != nil {
+			b.Rollback(ctx)
+			return refused(s.Classify(err), err)
+		}
+		for _, c := range all[i].Ending.Claims {
+			c.Mark = i
+			e.Claims = append(e.Claims, c)
+		}
+		for _, r := range all[i].Ending.Rows {
+			r.Mark = i
+			e.Rows = append(e.Rows, r)
+		}
+	}
+	return b.Commit(ctx, e)
+}
+
+// join takes over what was gathered, unless it read what another has changed meanwhile.
+func (b *batch) join(g *gathered) error {
+	s := b.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if g.over {
+		return errKilled
+	}
+	for key, version := range g.tx.reads {
+		if c, changed := b.tx.changes[key]; changed && (c.replaced || c.delta != 0) {
+			return errSerial
+		}
+		b.tx.read(key, version)
+	}
+	for key, c := range g.tx.changes {
+		if !c.replaced {
+			before := b.tx.changes[key]
+			before.delta += c.delta
+			c = before
+		}
+		b.tx.put(key, c)
+	}
+	if b.tx.results == nil {
+		b.tx.results = map[identity][]byte{}
+	}
+	maps.Copy(b.tx.results, g.tx.results)
+	for _, id := range g.fresh {
+		m := s.markers[id]
+		m.owner = b
+		s.markers[id] = m
+	}
+	b.fresh, b.received = append(b.fresh, g.fresh...), append(b.received, g.received...)
+	g.fresh, g.received = nil, nil
+	return nil
+}

@@ -1,0 +1,168 @@
+package pgxstore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/sqltext"
+)
+
+var _ contract.Gatherer[*Queue] = (*QueuedStore)(nil)
+
+// gathered is what the handler of a claim queued while no transaction is open.
+type gathered struct {
+	store    *QueuedStore
+	mark     contract.Mark
+	requests []*request
+	queues   []*Queue // which the handler got
+	reads    bool     // someone waits for rows
+	ends     bool     // the handler tried to end the transaction
+	begins   func(mark int) (ended func())
+	// alone is the batch that runs callbacks of its handler's, and of nobody else's.
+	alone atomic.Pointer[queued]
+}
+
+// Gather implements contract.Gatherer.
+func (s *QueuedStore) Gather(m contract.Mark) contract.Batch[*Queue] {
+	return &gathered{store: s, mark: m}
+}
+
+// CommitGathered implements contract.Gatherer.
+func (s *QueuedStore) CommitGathered(ctx context.Context, o contract.TxOptions, all []contract.Gathered[*Queue]) contract.Result {
+	marks := make([]contract.Mark, len(all))
+	for i := range all {
+		marks[i] = all[i].Batch.(*gathered).mark
+	}
+	opened, verdicts, err := s.direct.open(ctx, o, marks, false)
+	if err != nil {
+		class := s.Classify(err)
+		if class != contract.ClassContended {
+			class = contract.ClassDown // whatever it is, it is no message's fault
+		}
+		return contract.Result{Outcome: contract.NotCommitted, Class: class, Culprit: contract.NobodyNamed, Err: err}
+	}
+	b := &queued{batch: opened}
+	for i, v := range verdicts {
+		if v.Kind != contract.Fresh {
+			b.Rollback(ctx)
+			return unfit(i, v)
+		}
+	}
+	var e contract.Ending
+	for i := range all {
+		all[i].Batch.(*gathered).replay(b, i)
+		e = joined(e, all[i].Ending, i)
+	}
+	return b.Commit(ctx, e)
+}
+
+// unfit is the end of a batch of which the mark i does not ask for a claim that stands.
+func unfit(i int, v contract.Verdict) contract.Result {
+	r := contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassRetry, Culprit: i, Err: fmt.Errorf("pgxstore: the claim stands and its transaction says %v", v)}
+	if v.Kind == contract.ClaimLost {
+		r.Class, r.Culprit, r.Err = contract.ClassClaimLost, contract.NobodyNamed, contract.ErrClaimLost
+	}
+	return r
+}
+
+// joined is an ending with that of another batch, whose only mark is the mark i.
+func joined(all, one contract.Ending, i int) contract.Ending {
+	for range one.Trim {
+		all.Trim = append(all.Trim, i)
+	}
+	for _, r := range one.Rows {
+		r.Mark = i
+		all.Rows = append(all.Rows, r)
+	}
+	for _, c := range one.Claims {
+		c.Mark = i
+		all.Claims = append(all.Claims, c)
+	}
+	return all
+}
+
+// replay queues what was gathered in a batch, where its mark is i.
+func (g *gathered) replay(b *queued, i int) {
+	for _, q := range g.queues {
+		q.to, q.mark = b, i
+	}
+	for _, r := range g.requests {
+		b.take(i, &request{sql: r.sql, args: slices.Clone(r.args), read: r.read, one: r.one, text: r.text})
+	}
+	if g.reads {
+		b.reads = true
+		g.alone.Store(b)
+	}
+	if g.begins != nil {
+		b.begins = g.begins
+	}
+}
+
+// take implements queueing.
+func (g *gathered) take(_ int, r *request) {
+	g.ends = g.ends || sqltext.Postgres().Ends(r.sql)
+	g.requests = append(g.requests, r)
+}
+
+// err implements queueing.
+func (g *gathered) err() error {
+	if g.ends {
+		return errEnded
+	}
+	return nil
+}
+
+// willRead implements queueing.
+func (g *gathered) willRead() { g.reads = true }
+
+// call implements queueing. Nothing is read before a batch has it.
+func (g *gathered) call(int, func(pgx.Rows) error, pgx.Rows) error { return errEnded }
+
+// Shareable implements contract.Shareable.
+func (g *gathered) Shareable() bool { return !g.reads }
+
+// Tx implements contract.Batch.
+func (g *gathered) Tx(int) *Queue {
+	q := &Queue{to: g}
+	g.queues = append(g.queues, q)
+	return q
+}
+
+// Commit implements contract.Batch.
+func (g *gathered) Commit(ctx context.Context, e contract.Ending) contract.Result {
+	return g.store.CommitGathered(ctx, contract.TxOptions{}, []contract.Gathered[*Queue]{{Batch: g, Ending: e}})
+}
+
+// Rollback implements contract.Batch.
+func (g *gathered) Rollback(context.Context) {}
+
+// Kill implements contract.Batch: a transaction that others share is not its to cut.
+func (g *gathered) Kill() {
+	if b := g.alone.Load(); b != nil {
+		b.Kill()
+	}
+}
+
+// Queued implements contract.Queues.
+func (g *gathered) Queued() int { return len(g.requests) }
+
+// OnCall implements contract.CallsBack.
+func (g *gathered) OnCall(begin func(mark int) (ended func())) { g.begins = begin }
+
+// Broken implements contract.Broken.
+func (g *gathered) Broken() bool { return g.ends }
+
+// BrokenBy implements contract.BrokenBy.
+func (g *gathered) BrokenBy() error { return g.err() }
+
+// ClassifyHandler implements contract.HandlerClassifier: nothing was sent yet.
+func (g *gathered) ClassifyHandler(_ context.Context, err error) contract.Class {
+	if g.ends {
+		return contract.ClassPermanent
+	}
+	return contract.ClassRetry
+}
