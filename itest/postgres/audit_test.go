@@ -174,7 +174,9 @@ func TestActsCostAConsumerNoLockWait(t *testing.T) {
 			t.Fatal(err)
 		}
 		ended := make(chan error, 1)
-		go func() { ended <- mine.store.Record(context.WithoutCancel(t.Context()), contract.Act{Verb: "x", Who: "x"}) }()
+		go func() {
+			ended <- mine.store.Record(context.WithoutCancel(t.Context()), contract.Act{Verb: "x", Who: "x"})
+		}()
 		until(t, operators, "select exists (select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database() and clock_timestamp() > query_start + interval '100ms')")
 		if err := tx.Rollback(); err != nil {
 			t.Error(err)
