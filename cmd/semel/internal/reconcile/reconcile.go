@@ -169,6 +169,8 @@ type identity struct {
 	found   Outcome
 	at      int64
 	effects int
+	// later: it had not ended when it was read, so that the effects may be older.
+	later bool
 }
 
 // group is what is known of an id.
@@ -219,7 +221,7 @@ func (g *group) take(r record) {
 	default:
 		i := slices.IndexFunc(g.sent, func(o identity) bool { return o.source == r.source })
 		if i < 0 {
-			g.sent = append(g.sent, identity{r.source, r.found, r.at, 0})
+			g.sent = append(g.sent, identity{source: r.source, found: r.found, at: r.at})
 			return
 		}
 		o := &g.sent[i] // sent again: the first time counts, and what was found last
@@ -243,7 +245,7 @@ func (c *Comparison) again(ctx context.Context, ids []string, groups map[string]
 	}
 	found, err := c.lookUp(ctx, keys)
 	for i := range found {
-		of[i].found = found[i]
+		of[i].found, of[i].later = found[i], true
 	}
 	return err
 }
@@ -279,7 +281,7 @@ func (c *Comparison) kind(o identity) Kind {
 	case o.found != Applied && o.effects == 1:
 		c.counts.Unmarked++
 		return Unmarked
-	case o.found == Applied && c.effects && o.effects == 0:
+	case o.found == Applied && c.effects && o.effects == 0 && !o.later:
 		c.counts.WithoutEffect++
 		return WithoutEffect
 	case o.found == Applied:

@@ -93,15 +93,15 @@ func TestWhatDoesNotFit(t *testing.T) {
 		}
 	})
 	t.Run("G7_live_traffic_is_not_missing", func(t *testing.T) {
-		m := markers{has: map[string]contract.Outcome{}, late: map[string]contract.Outcome{"under way": contract.Applied, "too": contract.Applied}}
+		m := markers{has: map[string]contract.Outcome{}, late: map[string]contract.Outcome{"under way": contract.Applied, "too": contract.Applied, "after the query": contract.Applied}}
 		found, counts := compared(t, m, &Comparison{Until: now}, func(c *Comparison) {
-			sent(t, c, "", now.Add(-time.Hour), "under way", "too")
+			sent(t, c, "", now.Add(-time.Hour), "under way", "too", "after the query")
 			sent(t, c, "", now.Add(time.Second), "just sent")
 			sent(t, c, "", now, "lost")
 			effects(t, c, "", "under way", "too")
 		})
 		same(t, found, map[string]Kind{"lost": Missing})
-		if counts.Late != 1 || counts.Applied != 2 {
+		if counts.Late != 1 || counts.Applied != 3 {
 			t.Errorf("%+v", counts)
 		}
 	})
