@@ -9,7 +9,7 @@ SEEDS ?= 10000
 # with the detector: the machine, its simulator, the planted faults, parsers.
 # So do the commands, for SQLite in Go takes twelve times as long; cmd/semel
 # runs them with the detector.
-PURE = $(shell $(GO) list ./internal/... ./cmd/semel/internal/cli | grep -v -e /internal/worker -e /internal/testrun)
+PURE = $(shell $(GO) list ./internal/... ./cmd/semel/internal/cli | grep -v -e /internal/worker -e /internal/keyclaim -e /internal/testrun)
 # The longest packages begin first: they mostly wait for servers, and the others
 # fill in.
 LONGEST = $(shell $(GO) list ./itest/pgxstore ./itest/postgres ./itest/postgres_faults ./kafka ./cmd/semel ./itest/services ./itest/neighbours)

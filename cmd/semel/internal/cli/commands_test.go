@@ -21,7 +21,7 @@ var acts = []string{
 	"inbox discard", "inbox release", "inbox resolve", "inbox retry", "inbox skip",
 	"intents resolve", "intents send", "intents suppress",
 	"limit", "pause", "resume",
-	"parked discard", "parked retry",
+	"parked discard", "parked resolve", "parked retry",
 	"positions accept", "positions reset",
 	"reap", "reap forget", "reap move",
 }

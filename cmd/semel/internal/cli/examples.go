@@ -161,6 +161,7 @@ var examples = map[string][]string{
 		"semel parked retry --config semel.yaml 17 --run --reason 'account opened'",
 		"semel parked retry --all --with-reason 'condition unmet' --dry-run",
 	},
+	"semel parked resolve": {"semel parked resolve 17 --outcome not-done --reason 'it has no such charge'"},
 	"semel parked discard": {
 		"semel parked discard --config semel.yaml 17 18 --reason 'test data of 3 May'",
 		"semel parked discard --all --with-reason conflict --reason 'agreed with shop'",

@@ -107,6 +107,7 @@ func commandsWith(text string) [][]string {
 		{"parked", "summary"}, {"parked", "summary", "--json"}, {"parked", "summary", "--state", word},
 		{"parked", "show", "1"}, {"parked", "show", "1", "--payload"}, {"parked", "show", "2", "--payload"}, {"parked", "show", "1", "--payload", "--json"}, {"parked", "show", "2", "--payload", "--json"}, {"parked", "show", word},
 		{"parked", "retry", "1", "--reason", word, "--as", word}, {"parked", "retry", "--all", "--reason", word, "--as", word, "--json"}, {"parked", "retry", word, "--reason", word},
+		{"parked", "resolve", "1", "--outcome", "done", "--reason", word, "--as", word}, {"parked", "resolve", "1", "--outcome", word, "--reason", word},
 		{"parked", "discard", "2", "--reason", word, "--as", word}, {"parked", "show", "2"}, {"parked", "show", "2", "--json"}, {"parked", "ls", "--state", "DISCARDED"},
 		{"inbox", word}, {"inbox", "ls", "--state", "ANY"}, {"inbox", "ls", "--store", "postgres://" + word}, {"inbox", "ls", "--store", "sqlite:" + word}, {"inbox", "ls", "--json"},
 		{"inbox", "stats"}, {"inbox", "stats", "--json"}, {"inbox", "stats", "--store", "sqlite:" + word, "--consumer", word}, {"inbox", "show", "1", "--payload"}, {"inbox", "show", word},

@@ -71,6 +71,7 @@ func TestGoingOnWithoutTheStoreNeedsADeclaration(t *testing.T) {
 	})
 	t.Run("trap_143_to_go_on_is_refused", func(t *testing.T) {
 		wants(t, inConsumer("on_store_down: apply"), "14:20: consumers.billing.on_store_down: the effect is in the store, and nothing can be applied while that is down")
+		wants(t, called("on_store_down: apply"), "consumers.billing.on_store_down: a message is received into the store before it is called for")
 		wants(t, inConsumer("fail_open: true"), "this key is unknown")
 	})
 }
