@@ -195,6 +195,10 @@ type Config struct {
 	// Logger gets the consumer's log; default slog.Default(). No payload and
 	// no secret is logged.
 	Logger *slog.Logger
+	// AuditKey is what acts of operators are sealed under (contract.Auditor), at least 32
+	// bytes, the same for all processes of a store; empty: under no key. A chain with lines
+	// under a key does not go on without one.
+	AuditKey []byte
 	// Observers watch.
 	Observers []semel.Observer
 	// keyed says that the store keeps keys, and no rows; New sets it.

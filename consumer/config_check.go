@@ -47,6 +47,7 @@ func (c Config) complete() (Config, error) {
 	c.checkIdentity(fault)
 	c.checkFormer(fault)
 	c.checkOwner(fault)
+	c.checkAuditKey(fault)
 	c.checkStrategy(fault)
 	c.checkVersion(fault)
 	c.checkOnParked(fault)

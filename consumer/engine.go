@@ -38,6 +38,7 @@ type engine[Tx any] struct {
 	intake   *intake
 	inbox    *inbox   // nil: the store keeps none
 	reaping  *reaping // nil: all is kept for ever
+	sealing  *sealing // nil: the store seals no acts
 	control  *control // nil: the store keeps none
 	bell     *bell    // nil: nobody notifies
 	pilots   []*pilot[Tx]
@@ -81,6 +82,7 @@ func newEngine[Tx any](c *Consumer[Tx], source contract.Source) *engine[Tx] {
 	e.base, e.cancel = context.WithCancel(context.WithValue(context.Background(), keepingOf{}, e.keeps()))
 	ages := new(laneAges)
 	e.reaping = newReaping(e, c.oneAttempt, ages)
+	e.sealing = newSealing(e)
 	e.intake = &intake{config: c.config, source: source, reaping: e.reaping, ages: ages, orders: make(chan machine.Fetch, 1), reporter: c.reporter}
 	if !c.oneAttempt { // Process hands back, and waits for nothing
 		e.intake.control = c.control
@@ -116,6 +118,9 @@ func (e *engine[Tx]) run(ctx context.Context) error {
 	}
 	if e.reaping != nil {
 		e.group.Keep(func() { e.reaping.work(e.base) })
+	}
+	if e.sealing != nil {
+		e.group.Keep(func() { e.sealing.work(e.base) })
 	}
 	if e.control != nil {
 		e.group.Keep(func() { e.control.watch(e.base) })

@@ -49,6 +49,8 @@ type Abilities struct {
 	Controls bool
 	// Derivations: contract.Derivations, with former identities in marks.
 	Derivations bool
+	// Audit: contract.Auditor and contract.Recorder.
+	Audit bool
 	// Offsets: contract.OffsetStore.
 	Offsets bool
 	// OneConsumer: the store serves the consumer "billing" in generation 0
@@ -196,6 +198,9 @@ func all[Tx any](t *T, h Harness[Tx]) {
 	}
 	if h.Can.Offsets {
 		s.offsets(t)
+	}
+	if h.Can.Audit {
+		s.audited(t)
 	}
 }
 

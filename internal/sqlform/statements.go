@@ -47,6 +47,10 @@ type Statements struct {
 	// ConflictRow is Row or Repeat, whichever it has to be.
 	Row, ConflictRow, Repeat, RowColumns, Rows, State, RowMarker, DiscardRow, SuppressRow string
 	Act, Acts                                                                             string
+	// Unsealed are acts that are in no line of the chain, Seal writes a line, SealEnd tells
+	// where the chain ends, which SetSealEnd writes. Seals are lines with their acts,
+	// AuditedActs acts with the sequences of their lines.
+	Unsealed, Seal, SealEnd, SetSealEnd, Seals, AuditedActs string
 	// RowCalls tells what a row says of its calls; CompleteRow and ForgetCalls resolve them.
 	RowCalls, CompleteRow, ForgetCalls string
 	// Claims.
@@ -124,6 +128,8 @@ type Postgres struct {
 	// between two places with their rows, and Walked notes where it has come to; Due stands
 	// in Place and Part, which stands in both.
 	Patience, Due, Place, Part, ReapRows, Reap, Walked string
+	// SealTurn are the settings of a sealing's transaction, and whether no other seals.
+	SealTurn string
 	// Index builds that of the reaper. Unindexed returns a row if it does not stand, and
 	// whether it is there all the same; Unindex drops it.
 	Index, Unindexed, Unindex string

@@ -72,6 +72,7 @@ func (a *Assembly) config(c *policy.Consumer, source contract.Source) consumer.C
 	config.IdleExit, config.MayEnd = a.options.IdleExit, a.mayEnd(c)
 	config.Logger = a.options.Logger
 	config.Observers = a.options.Observers
+	config.AuditKey = []byte(a.policy.Audit.Key)
 	return config
 }
 

@@ -30,6 +30,7 @@ type tables interface {
 	contract.Requeuer
 	contract.Resolver
 	contract.Recorder
+	contract.Auditor
 	contract.Suppressor
 	contract.MarkerReader
 	contract.SchemaChecker
