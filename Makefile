@@ -9,7 +9,7 @@ SEEDS ?= 10000
 # with the detector: the machine, its simulator, the planted faults, parsers.
 # So do the commands, for SQLite in Go takes twelve times as long; cmd/semel
 # runs them with the detector.
-PURE = $(shell $(GO) list ./internal/... ./cmd/semel/internal/cli | grep -v -e /internal/worker -e /internal/testrun)
+PURE = $(shell $(GO) list ./internal/... ./cmd/semel/internal/cli | grep -v -e /internal/worker -e /internal/keyclaim -e /internal/testrun)
 # The longest packages begin first: they mostly wait for servers, and the others
 # fill in.
 LONGEST = $(shell $(GO) list ./itest/pgxstore ./itest/postgres ./itest/postgres_faults ./kafka ./cmd/semel ./itest/services ./itest/neighbours)
@@ -17,7 +17,7 @@ RACED = $(LONGEST) $(filter-out $(PURE) $(LONGEST),$(shell $(GO) list $(PACKAGES
 # Under the detector, it runs a part of its suites only.
 TWICE = $(shell $(GO) list ./itest/sqlite)
 
-.PHONY: test vet simulate planted bench coverage-list pictures example proof-file proof-commit proof-failover proof-kafka proof-inbox proof-order proof-keys proof-retention proof-charge proof-redis proof-kafka3 bench-postgres bench-kafka bench-river bench-against bench-postgres-against bench-kafka-against bench-file bench-redis bench-http
+.PHONY: test vet simulate planted bench coverage-list pictures example proof-file proof-commit proof-failover proof-kafka proof-inbox proof-order proof-keys proof-retention proof-reconcile proof-charge proof-redis proof-kafka3 bench-postgres bench-kafka bench-river bench-against bench-postgres-against bench-kafka-against bench-file bench-redis bench-http
 
 # The parts of test that run at once. A test waits for servers more than it
 # computes, so what computes and waits for nobody fills in.
@@ -244,6 +244,14 @@ proof-charge:
 proof-commit:
 	$(GO) run ./itest/cmd/proof commit
 	$(GO) run ./itest/cmd/proof commit -plant select -cuts 200
+
+## proof-reconcile: semel reconcile finds 10 losses and 10 doubles among 1,000,000
+## messages, beside the consumer that runs, and prints what memory it took; then the
+## same without a look at the effects, which must be found; two minutes
+proof-reconcile:
+	scripts/services install postgres
+	$(GO) run ./itest/cmd/proof reconcile
+	$(GO) run ./itest/cmd/proof reconcile -plant effects -messages 10000
 
 ## proof-failover: the primary killed under load, its synchronous standby
 ## promoted, five times with each driver

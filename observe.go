@@ -75,6 +75,9 @@ const (
 	// so that no key says so, and a copy is applied again (consumer.KeyPolicy.ApplyWhenDown).
 	// Err is what the store said.
 	EventWithoutKey EventKind = "applied without a key"
+	// EventNotReEmitted: as many intents as Messages says were to be sent again because of
+	// duplicates (consumer.DuplicatesReEmit) and are not, since the other side may have forgotten their keys.
+	EventNotReEmitted EventKind = "intents not sent again"
 )
 
 // Event is one thing that happened. It carries no payload.
@@ -97,7 +100,7 @@ type Event struct {
 }
 
 // Counts are what a consumer did since it started. Deliveries is the sum of
-// all but Retried, Rerun, SameContent and WithoutKey.
+// all but Retried, Rerun, SameContent, WithoutKey, ReEmitted and NotReEmitted.
 type Counts struct {
 	Deliveries   int64 `json:"deliveries"`
 	Applied      int64 `json:"applied"`
@@ -132,6 +135,12 @@ type Counts struct {
 	// not work (consumer.KeyPolicy.ApplyWhenDown); they are in Applied, too, and no key
 	// says so.
 	WithoutKey int64 `json:"without_key"`
+	// ReEmitted counts intents that duplicates have made due again
+	// (consumer.DuplicatesReEmit), NotReEmitted those that were to be sent again and were
+	// not, since the other side may have forgotten their keys: of the consumer that wrote
+	// them, or of their sender.
+	ReEmitted    int64 `json:"re_emitted"`
+	NotReEmitted int64 `json:"not_re_emitted"`
 	// Inbox counts what became of rows of the inbox.
 	Inbox InboxCounts `json:"inbox"`
 }

@@ -122,8 +122,12 @@ func (l *later[Tx, Answer]) call(ctx context.Context, c *Config, h *heldRow, lef
 		h.calls.Making()
 		return run()
 	}
-	switch h.calls.Next(l.started, c.callRule(), time.Since(l.asked), left()) {
+	rule := c.callRule()
+	rule.Once = true
+	switch h.calls.Next(l.started, rule, time.Since(l.asked), left()) {
 	case calls.Make:
+	case calls.Keep:
+		return l.keep()
 	case calls.Leave:
 		return l.leave()
 	default:

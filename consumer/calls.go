@@ -19,6 +19,9 @@ type caller interface {
 	// gone reports whether its claim is another's, or may be. A handler may return
 	// contract.ErrClaimLost of something else.
 	gone() bool
+	// doneBefore reports whether it made no call because what was to be sent again must not
+	// be.
+	doneBefore() bool
 }
 
 // calling has the handler of one message run by its batch, if that is for calls.
@@ -67,6 +70,14 @@ func (p *pilot[Tx]) begunToCall(f *flight[Tx], asked time.Time, verdicts []contr
 func (b *outside) begun() bool { return b.started.Stands }
 func (b *outside) gone() bool  { return b.lost }
 
+func (b *outside) doneBefore() bool { return b.kept }
+
+// keep ends a message as it had ended before.
+func (b *outside) keep() error {
+	b.kept = true
+	return nil
+}
+
 // leave is the error of a claim under which nobody may call.
 func (b *outside) leave() error {
 	b.lost = true
@@ -80,6 +91,8 @@ func (b *outside) call(ctx context.Context, c *Config, h *heldRow, left func() t
 		return b.leave()
 	case calls.Nothing:
 		return nil
+	case calls.Keep:
+		return b.keep()
 	case calls.Ask, calls.GiveUp:
 		switch finding, err := c.doubt(ctx, b.started.Since, m); {
 		case err != nil:

@@ -127,6 +127,16 @@ type Config struct {
 	// comes again. One at a time: as long as it runs, nothing is settled. ctx ends after
 	// 30 s. It needs StrategyMarker or StrategyInbox, and a store that keeps results.
 	OnDuplicate func(ctx context.Context, m *semel.Message, result []byte) error
+	// Duplicates says what becomes of the intents of a message when a duplicate of it comes:
+	// DuplicatesSkip unless set. With DuplicatesReEmit those that were sent become due again
+	// before the duplicate is settled; an error leaves it unsettled, and they become due
+	// after a wait. It needs StrategyMarker or StrategyInbox, and a store that can
+	// (contract.Emitter).
+	Duplicates DuplicatePolicy
+	// SenderWindows, with DuplicatesReEmit, are Provider.Window of senders, by their names:
+	// an intent that was called for first so long ago is left, and counted. A sender that is
+	// not named finds by itself that it is too late, and ends the intent without a call.
+	SenderWindows map[string]time.Duration
 	// Lanes is LanesPartition unless set.
 	Lanes LaneMode
 	// OnParked says what becomes of the messages of a key, or a partition, behind one that
@@ -185,6 +195,10 @@ type Config struct {
 	// Logger gets the consumer's log; default slog.Default(). No payload and
 	// no secret is logged.
 	Logger *slog.Logger
+	// AuditKey is what acts of operators are sealed under (contract.Auditor), at least 32
+	// bytes, the same for all processes of a store; empty: under no key. A chain with lines
+	// under a key does not go on without one.
+	AuditKey []byte
 	// Observers watch.
 	Observers []semel.Observer
 	// keyed says that the store keeps keys, and no rows; New sets it.

@@ -79,7 +79,7 @@ func newConsumer[Tx any](store contract.TxStore[Tx], h handler[Tx], missing bool
 	if err := c.fitsSteps(); err != nil {
 		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
 	}
-	if err := c.fitsDuplicates(store); err != nil {
+	if err := errors.Join(c.fitsDuplicates(store), c.fitsReEmission(store)); err != nil {
 		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
 	}
 	if err := c.fitsCalls(store); err != nil {
@@ -158,7 +158,7 @@ func (c *Consumer[Tx]) checkStore(ctx context.Context) error {
 		}
 	}
 	c.reporter.setReady("store", "")
-	for _, step := range []func(context.Context) error{c.noteSimilar, c.own, func(ctx context.Context) error { return c.derive(ctx, false) }} {
+	for _, step := range []func(context.Context) error{c.noteSimilar, c.canEmit, c.own, func(ctx context.Context) error { return c.derive(ctx, false) }} {
 		if err := step(ctx); err != nil {
 			return err
 		}

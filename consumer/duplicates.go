@@ -25,10 +25,10 @@ func (c *Config) fitsDuplicates(store any) error {
 	return nil
 }
 
-// hold tells Config.OnDuplicate of the duplicates of a queue, and says which of its
-// settlements must not be made yet, in order: those of which it could not be told.
+// hold does what the policy says of the duplicates of a queue, and says which of its
+// settlements must not be made yet, in order: those of which it could not be done.
 func (s *settler) hold(ctx context.Context, queue []*machine.Settle) (held []int, why error) {
-	if s.config.OnDuplicate == nil {
+	if s.config.OnDuplicate == nil && s.config.Duplicates == DuplicatesSkip {
 		return nil, nil
 	}
 	var places []int
@@ -43,6 +43,14 @@ func (s *settler) hold(ctx context.Context, queue []*machine.Settle) (held []int
 		}
 	}
 	if len(items) == 0 {
+		return nil, nil
+	}
+	if s.config.Duplicates == DuplicatesReEmit {
+		if err := s.emit(ctx, resultsOf(items)); err != nil {
+			return places, fmt.Errorf("what duplicates caused cannot be sent again: %w", err)
+		}
+	}
+	if s.config.OnDuplicate == nil {
 		return nil, nil
 	}
 	results, err := s.results(ctx, resultsOf(items))

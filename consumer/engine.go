@@ -38,6 +38,7 @@ type engine[Tx any] struct {
 	intake   *intake
 	inbox    *inbox   // nil: the store keeps none
 	reaping  *reaping // nil: all is kept for ever
+	sealing  *sealing // nil: the store seals no acts
 	control  *control // nil: the store keeps none
 	bell     *bell    // nil: nobody notifies
 	pilots   []*pilot[Tx]
@@ -81,11 +82,13 @@ func newEngine[Tx any](c *Consumer[Tx], source contract.Source) *engine[Tx] {
 	e.base, e.cancel = context.WithCancel(context.WithValue(context.Background(), keepingOf{}, e.keeps()))
 	ages := new(laneAges)
 	e.reaping = newReaping(e, c.oneAttempt, ages)
+	e.sealing = newSealing(e)
 	e.intake = &intake{config: c.config, source: source, reaping: e.reaping, ages: ages, orders: make(chan machine.Fetch, 1), reporter: c.reporter}
 	if !c.oneAttempt { // Process hands back, and waits for nothing
 		e.intake.control = c.control
 	}
 	e.settler = newSettler(source, c.config, e.results)
+	e.settler.emit = e.emit
 	e.lanes = &laneEvents{reporter: c.reporter, ages: ages, events: e.events, over: e.base.Done(), waiting: map[contract.Lane]chan struct{}{}}
 	for range c.config.Workers {
 		e.pilots = append(e.pilots, &pilot[Tx]{engine: e, orders: make(chan machine.Action, 1)})
@@ -115,6 +118,9 @@ func (e *engine[Tx]) run(ctx context.Context) error {
 	}
 	if e.reaping != nil {
 		e.group.Keep(func() { e.reaping.work(e.base) })
+	}
+	if e.sealing != nil {
+		e.group.Keep(func() { e.sealing.work(e.base) })
 	}
 	if e.control != nil {
 		e.group.Keep(func() { e.control.watch(e.base) })
@@ -224,7 +230,7 @@ func (e *engine[Tx]) snapshot() semel.Counts {
 	out := semel.Counts{
 		Deliveries: c.Deliveries, Applied: c.Applied, Duplicates: c.Duplicates, Conflicts: c.Conflicts, Parked: c.Parked,
 		DeadLettered: c.DeadLettered, Discarded: c.Discarded, Skipped: c.Skipped, Failed: c.Failed, Retried: c.Retried, Rerun: c.Rerun,
-		SameContent: e.reporter.recent.count.Load(), WithoutKey: withoutKey(e.store), Received: c.Received, Waiting: c.Waiting, Inbox: semel.InboxCounts(c.Claims),
+		SameContent: e.reporter.recent.count.Load(), WithoutKey: withoutKey(e.store), ReEmitted: e.reporter.reEmitted.Load(), NotReEmitted: e.reporter.forgotten.Load(), Received: c.Received, Waiting: c.Waiting, Inbox: semel.InboxCounts(c.Claims),
 	}
 	out.InFlight = out.Deliveries - out.Applied - out.Duplicates - out.Conflicts - out.Parked - out.DeadLettered - out.Discarded - out.Skipped - out.Received - out.Waiting - out.Failed
 	return out

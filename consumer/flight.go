@@ -290,6 +290,7 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 			e.inbox.forget(over...)
 		}
 		p.tellWithoutKey(f)
+		p.tellNotReEmitted(f)
 		e.config.at(faults.AfterCommit, len(f.Entries))
 	case contract.CommitUnknown:
 		p.keepNothing(f) // they are taken anew

@@ -76,6 +76,9 @@ func (w *Intents[Tx]) Write(ctx context.Context, tx Tx, cause *semel.Message, al
 			return err
 		}
 		marks[i] = contract.Mark{Scope: scope, ID: []byte(key.ID), Fingerprint: intents.Print(&all[i]), As: contract.Waiting}
+		if cause != nil {
+			marks[i].Cause = intents.Cause(cause.Identity)
+		}
 		if w.suppressed {
 			marks[i].As = contract.Parked
 		}

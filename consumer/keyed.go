@@ -10,6 +10,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/keyclaim"
 	"github.com/semel-go/semel/internal/legible"
 )
 
@@ -183,7 +184,8 @@ func (s *keyed) Begin(ctx context.Context, o contract.TxOptions, marks []contrac
 		return nil, nil, fmt.Errorf("semel: a flight of keys has one message, and this one has %d", len(marks))
 	}
 	m := &marks[0]
-	c := &keyedCall{store: s, key: s.key(m), as: m.As, lease: o.Lease, token: contract.NewToken()}
+	c := &keyedCall{store: s, key: s.key(m), as: m.As}
+	c.claim = keyclaim.Claim{Store: s.keys, Key: c.key, Token: contract.NewToken(), Lease: o.Lease, Unheeded: s.detour.open()}
 	verdict, err := contract.Verdict{Kind: contract.Fresh}, error(nil)
 	if c.unrecorded = s.detour.leads(); c.unrecorded == nil {
 		verdict, err = s.claim(ctx, c, m.Fingerprint)
@@ -212,13 +214,13 @@ func (s *keyed) claim(ctx context.Context, c *keyedCall, print semel.Fingerprint
 			return contract.Verdict{}, err
 		}
 	} else if before != nil {
-		c.token = before.token
+		c.claim.Token = before.token
 	}
-	s.keepOpen(c.key, &openKey{token: c.token})
+	s.keepOpen(c.key, &openKey{token: c.claim.Token})
 	asked := time.Now()
 	answering, cancel := s.detour.within(ctx)
 	defer cancel()
-	answer, err := s.keys.ClaimKey(answering, contract.KeyClaim{Key: c.key, Fingerprint: print, Token: c.token, Lease: c.lease, Keep: s.policy.Keep})
+	answer, err := s.keys.ClaimKey(answering, contract.KeyClaim{Key: c.key, Fingerprint: print, Token: c.claim.Token, Lease: c.claim.Lease, Keep: s.policy.Keep})
 	permanent := err != nil && s.keys.Classify(err) == contract.ClassPermanent
 	switch {
 	case permanent: // of this key alone: its neighbours go on
@@ -233,9 +235,9 @@ func (s *keyed) claim(ctx context.Context, c *keyedCall, print semel.Fingerprint
 	}
 	s.detour.works()
 	s.settleOpen(c.key)
-	c.answer = answer
+	c.answer, c.asked = answer, asked
 	if answer.State == contract.KeyClaimed {
-		c.hold(asked)
+		c.claim.Hold(asked, answer.Left)
 	}
 	return verdictOf(answer), nil
 }

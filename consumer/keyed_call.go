@@ -4,22 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/calls"
-	"github.com/semel-go/semel/internal/timing"
+	"github.com/semel-go/semel/internal/keyclaim"
 )
 
 // keyedCall is a flight of one message under its key. Nothing is open.
 type keyedCall struct {
-	store  *keyed
-	key    semel.Key
-	as     contract.Outcome
-	lease  time.Duration
-	token  contract.Token
+	store *keyed
+	key   semel.Key
+	as    contract.Outcome
+	// claim is of the key while it is this process's.
+	claim  keyclaim.Claim
 	answer contract.KeyAnswer
 	// asked is before the store was asked for it.
 	asked time.Time
@@ -31,11 +30,6 @@ type keyedCall struct {
 	applied bool
 	// outcome is what is known of the call. Of the pilot.
 	outcome contract.CallOutcome
-
-	mutex sync.Mutex
-	until time.Time   // when the lease surely lasts no longer; guarded by mutex
-	timer *time.Timer // extends; nil: nothing is extended any more; guarded by mutex
-	lost  func(error) // ends the handler's context; guarded by mutex
 }
 
 var errKeyLost = fmt.Errorf("the lease of the key is over, or may be: %w", contract.ErrClaimLost)
@@ -45,7 +39,7 @@ func (c *keyedCall) Tx(int) Call { return Call{} }
 
 // Kill implements contract.Batch: a handler that does not end loses its claim when its lease
 // ends.
-func (c *keyedCall) Kill() { c.letGo() }
+func (c *keyedCall) Kill() { c.claim.LetGo() }
 
 // ClassifyHandler implements contract.HandlerClassifier: whatever a handler meets, it is none
 // of the store's.
@@ -53,62 +47,10 @@ func (c *keyedCall) ClassifyHandler(context.Context, error) contract.Class {
 	return contract.ClassRetry
 }
 
-// extensions is how often in a lease it is extended.
-const extensions = 3
-
-// hold begins to extend the lease, which was asked for then.
-func (c *keyedCall) hold(asked time.Time) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	left := min(c.answer.Left, c.lease)
-	c.asked = asked
-	c.until = asked.Add(left)
-	c.timer = time.AfterFunc(left/extensions, c.extend)
-}
-
-// letGo extends the lease no longer.
-func (c *keyedCall) letGo() {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	if c.timer != nil {
-		c.timer.Stop()
-		c.timer = nil
-	}
-}
-
-// extend extends once, and again after a third of the lease. The handler's context ends when
-// the lease is another's, or is over as far as is known because the store does not answer.
-func (c *keyedCall) extend() {
-	began := time.Now()
-	ctx, cancel := context.WithTimeout(context.Background(), c.lease/extensions)
-	defer cancel()
-	err := c.store.keys.ExtendKey(ctx, c.key, c.token, c.lease)
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	switch {
-	case c.timer == nil: // it has ended meanwhile
-		return
-	case err == nil:
-		c.until = began.Add(c.lease)
-	case !errors.Is(err, contract.ErrClaimLost) && c.store.detour.open(): // it goes on without
-		c.until = time.Now().Add(c.lease)
-	case errors.Is(err, contract.ErrClaimLost) || !time.Now().Before(c.until):
-		c.timer = nil
-		if c.lost != nil {
-			c.lost(errKeyLost)
-		}
-		return
-	}
-	c.timer.Reset(max(0, c.lease/extensions-time.Since(began)))
-}
-
-// holds reports whether the lease still lasts, as far as is known, and has the handler's
-// context end when it does no more.
+// holds reports whether the lease still lasts, and has the handler's context end when it does
+// no more, whoever says so.
 func (c *keyedCall) holds(lost func(error)) bool {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	c.lost = lost
-	return c.timer != nil && time.Now().Before(c.until)
+	return c.claim.Holds(func(error) { lost(errKeyLost) })
 }
 
 // call makes the call, unless nobody may.
@@ -176,7 +118,7 @@ func (c *keyedCall) Commit(ctx context.Context, e contract.Ending) contract.Resu
 		c.unrecorded = err
 		return contract.Result{Outcome: contract.Committed, Culprit: contract.NobodyNamed}
 	default:
-		c.store.keepOpen(c.key, &openKey{c.token, &ending})
+		c.store.keepOpen(c.key, &openKey{c.claim.Token, &ending})
 		return contract.Result{Outcome: contract.CommitUnknown, Culprit: contract.NobodyNamed, Err: err}
 	}
 }
@@ -205,25 +147,13 @@ func reasonIn(rows []contract.Row) semel.Reason {
 	return semel.ReasonNone
 }
 
-// Waits between the tries to end a key.
-const (
-	firstEndWait = 20 * time.Millisecond
-	mostEndWait  = time.Second
-)
-
-// end ends the key, and asks again while the store does not answer and ctx lasts; the lease is
-// extended meanwhile.
-func (c *keyedCall) end(ctx context.Context, e contract.KeyEnding) (err error) {
-	defer c.letGo()
+// end ends the key; the lease is extended until the store has answered.
+func (c *keyedCall) end(ctx context.Context, e contract.KeyEnding) error {
 	if c.answer.State != contract.KeyClaimed {
+		c.claim.LetGo()
 		return nil
 	}
 	asking, cancel := c.store.detour.within(ctx)
 	defer cancel()
-	for wait := firstEndWait; ; wait = min(2*wait, mostEndWait) {
-		err = c.store.keys.EndKey(asking, c.key, c.token, e)
-		if err == nil || errors.Is(err, contract.ErrClaimLost) || c.store.keys.Classify(err) == contract.ClassPermanent || !timing.Wait(asking, wait) {
-			return err
-		}
-	}
+	return c.claim.End(asking, e)
 }

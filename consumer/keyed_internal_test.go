@@ -9,13 +9,14 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/keyclaim"
 )
 
 // claimedLongAgo is a key of which an earlier call has an unknown outcome, first made so long
 // before it was claimed.
 func claimedLongAgo(since time.Duration) *keyedCall {
-	c := &keyedCall{store: &keyed{}, lease: time.Hour, answer: contract.KeyAnswer{State: contract.KeyClaimed, Left: time.Hour, Started: 2, Since: since}}
-	c.hold(time.Now())
+	c := &keyedCall{store: &keyed{}, claim: keyclaim.Claim{Lease: time.Hour}, answer: contract.KeyAnswer{State: contract.KeyClaimed, Left: time.Hour, Started: 2, Since: since}, asked: time.Now()}
+	c.claim.Hold(c.asked, time.Hour)
 	return c
 }
 
@@ -23,7 +24,7 @@ func TestTrapT77TheWindowOfAKeyPassesAlsoAfterItsClaim(t *testing.T) {
 	for _, wait := range []time.Duration{0, 2 * time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
 			c := claimedLongAgo(23*time.Hour + 58*time.Minute)
-			defer c.letGo()
+			defer c.claim.LetGo()
 			<-time.After(wait) // as a process that stands still
 			called := false
 			config := &Config{Provider: Provider{Window: 24 * time.Hour}, Timeout: time.Minute}
@@ -39,7 +40,7 @@ func TestNobodyIsCalledUnderAKeyThatWasLostWhileTheOtherSideWasAsked(t *testing.
 	synctest.Test(t, func(t *testing.T) {
 		c := claimedLongAgo(25 * time.Hour)
 		config := &Config{Timeout: time.Minute, Provider: Provider{Window: 24 * time.Hour, Ask: func(context.Context, *semel.Message) (Finding, error) {
-			c.letGo() // as the lease ends when another has it
+			c.claim.LetGo() // as the lease ends when another has it
 			return DidNotHappen, nil
 		}}}
 		err := c.call(t.Context(), config, func(error) {}, nil, func() error { t.Error("called"); return nil })

@@ -225,6 +225,8 @@ type outside struct {
 	asked time.Time
 	// lost: the claim is another's, or may be. Of the pilot.
 	lost bool
+	// kept: what was done before is not done again.
+	kept bool
 	ends *together[contract.ClaimEnding, bool]
 }
 

@@ -61,6 +61,10 @@ func (o Otherwise) ending() machine.Then {
 // all reports whether no condition is set.
 func (o *Only) all() bool { return len(o.Types) == 0 && len(o.Headers) == 0 }
 
+// Takes reports whether a message is the consumer's. What a source refused may have lost
+// its type and headers with its form: then only what is there can show that it is not.
+func (o *Only) Takes(m *semel.Message, refused bool) bool { return o.misses(m, refused) == "" }
+
 // misses names a condition that m does not meet; empty if m is the consumer's.
 // What a source refused may have lost its type and headers with its form: then
 // only what is there can show that it is somebody else's.

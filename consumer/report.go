@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/semel-go/semel"
@@ -22,6 +23,9 @@ type reporter struct {
 	// outages are those under way, by part; of the loop's goroutine.
 	outages map[string]*outage
 	recent  recent
+	// reEmitted are intents that duplicates have made due again, forgotten those that were
+	// not sent again because the other side may have forgotten their keys.
+	reEmitted, forgotten atomic.Int64
 
 	mutex sync.Mutex
 	ready map[string]string // what is not ready, and why; guarded by mutex

@@ -22,7 +22,9 @@ type settler struct {
 	config Config
 	// results are those of duplicates.
 	results func(context.Context, []resultOf) ([][]byte, error)
-	wake    chan struct{}
+	// emit has what the messages of duplicates caused sent again.
+	emit func(context.Context, []resultOf) error
+	wake chan struct{}
 
 	mutex sync.Mutex
 	queue []*machine.Settle // guarded by mutex

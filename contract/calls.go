@@ -32,6 +32,8 @@ type CallStarted struct {
 	Started, Finished int
 	// Since is how long ago the first of them was begun, by the store's clock.
 	Since time.Duration
+	// Again says that the message was done before and is sent again; see Emitter.
+	Again bool
 }
 
 // Unknown reports whether the outcome of a call before this one is unknown.

@@ -81,6 +81,9 @@ type RowFilter struct {
 
 // Act is what an operator does to a row: who, when, why, and to what.
 type Act struct {
+	// Number is the store's, told by an Auditor; later acts mostly have greater numbers, and
+	// numbers have gaps.
+	Number int64
 	// Verb is "retry", "discard", ...
 	Verb string
 	// Who is never empty; Why may be refused when empty.

@@ -36,7 +36,8 @@ const (
 func (e RowEvent) String() string {
 	return enum.Name([]string{RowClaimed: "claimed", RowCompleted: "completed", RowFailed: "failed", RowParked: "parked",
 		RowDeadLettered: "dead_lettered", RowDiscarded: "discarded", RowReleased: "released", RowRetried: "retried",
-		RowBlocked: "blocked", RowFreed: "freed", RowResolved: "resolved", RowSuppressed: "suppressed", RowStepped: "stepped"}, e, "RowEvent")
+		RowBlocked: "blocked", RowFreed: "freed", RowResolved: "resolved", RowSuppressed: "suppressed", RowStepped: "stepped",
+		RowEmitted: "emitted"}, e, "RowEvent")
 }
 
 // RowEvent is what happens to an inbox row.
@@ -71,6 +72,8 @@ const (
 	// RowStepped: a step of it is committed, and the next one is due now. Its attempts
 	// begin anew.
 	RowStepped
+	// RowEmitted: it was done, and is to be sent again; see Emitter.
+	RowEmitted
 	rowEvents = iota // how many there are
 )
 
@@ -84,7 +87,7 @@ var transitions = map[RowState]map[RowEvent]RowState{
 	StateBlocked:         {RowClaimed: StateInProgress, RowFreed: StateReceived, RowDiscarded: StateDiscarded},
 	StateParked:          {RowRetried: StateFailedRetryable, RowFreed: StateReceived, RowDiscarded: StateDiscarded, RowResolved: StateCompleted},
 	StateDeadLettered:    {RowRetried: StateFailedRetryable, RowDiscarded: StateDiscarded, RowResolved: StateCompleted},
-	StateCompleted:       {},
+	StateCompleted:       {RowEmitted: StateReceived},
 	StateDiscarded:       {},
 }
 

@@ -116,6 +116,9 @@ type Mark struct {
 	// Strict: a marker that is there counts as seen only if its fingerprint can be
 	// compared with the mark's, and is equal. Otherwise it is a Conflict.
 	Strict bool
+	// Cause, of a mark that receives a message for another consumer, stands for the message
+	// that caused it; nil for others. The row keeps it. See Emitter.
+	Cause []byte
 }
 
 // Asks reports whether a mark asks whether its message may run, at once or as a row, and

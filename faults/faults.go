@@ -54,6 +54,15 @@ const (
 	AfterReap     Point = "AfterReap"
 )
 
+// The points of sealing acts.
+const (
+	// BeforeSeal: there is perhaps something to seal. WithinSeal: lines are written, and their
+	// transaction is open. AfterSeal: it is committed.
+	BeforeSeal Point = "BeforeSeal"
+	WithinSeal Point = "WithinSeal"
+	AfterSeal  Point = "AfterSeal"
+)
+
 // Points returns the points that a message passes, in order.
 func Points() []Point {
 	return []Point{AfterFetch, AfterMark, AfterEffect, BeforeCommit, CommitReplyLost, AfterCommit, BeforeSettle, AfterSettle}

@@ -74,7 +74,7 @@ func (p *Publisher) unconfirmed(ctx context.Context, s *sending, topic string) e
 	if s.ended() && s.unsent() || p.produces.Begun() == s.before {
 		return semel.Retry(&unpublished{fmt.Sprintf("kafka: nothing was sent to topic %s: %s%s", topic, why, p.away()), err})
 	}
-	return semel.Unknown(&unpublished{fmt.Sprintf("kafka: the outcome of publishing to topic %s is not known: %s%s; it is published again with the same id", topic, why, p.away()), err})
+	return semel.Unknown(&unpublished{fmt.Sprintf("kafka: the outcome of publishing to topic %s is not known: %s%s; another attempt publishes it with the same id", topic, why, p.away()), err})
 }
 
 // away says why no broker could be connected to, if that is so.

@@ -83,6 +83,13 @@ func TestARecordHasWhatItsMessageHad(t *testing.T) {
 			t.Errorf("another topic has the same id: %v", other)
 		}
 	})
+	t.Run("A1_an_id_of_another_source_is_not_kept", func(t *testing.T) {
+		m := event()
+		m.Identity.Source = "another shop" // as a policy can say: const:another shop
+		if got := text(made(t, m, nil).Headers); !slices.Contains(got, "ce_id="+m.OutputID("publish", "out")) {
+			t.Errorf("two messages that are told apart here have one id there: %v", got)
+		}
+	})
 	t.Run("what_is_no_event_becomes_one", func(t *testing.T) {
 		m := semel.NewMessage(semel.Key{Consumer: "billing", ID: "7"}, nil)
 		m.Attributes = semel.Attributes{ID: "7", Subject: "s", DataSchema: "d", Time: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)}

@@ -152,7 +152,7 @@ func TestBrokersThatDoNotConfirm(t *testing.T) {
 		}
 		wire.freeze()
 		for range 3 {
-			wantError(t, p.Publish(t.Context(), paid("a")), semel.DecideUnknown, "the outcome of publishing to topic orders is not known", "within 10s", "published again with the same id")
+			wantError(t, p.Publish(t.Context(), paid("a")), semel.DecideUnknown, "the outcome of publishing to topic orders is not known", "within 10s", "another attempt publishes it with the same id")
 		}
 		wire.thaw()
 		if err := p.Publish(t.Context(), paid("a")); err != nil {

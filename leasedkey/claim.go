@@ -4,29 +4,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/calls"
+	"github.com/semel-go/semel/internal/keyclaim"
 	"github.com/semel-go/semel/internal/legible"
-	"github.com/semel-go/semel/internal/timing"
-	"github.com/semel-go/semel/internal/worker"
 )
 
 // claim is a key that is this process's, for now.
 type claim struct {
-	*Keys
-	key   semel.Key
-	token contract.Token
-	// until is when the lease surely lasts no longer. Beside a call it belongs to who
-	// extends.
-	until time.Time
+	keyclaim.Claim
+	config *Config
+}
+
+// claim is one for which the store has not been asked yet.
+func (k *Keys) claim(key semel.Key) *claim {
+	return &claim{keyclaim.Claim{Store: k.store, Key: key, Token: contract.NewToken(), Lease: k.config.Lease}, &k.config}
 }
 
 // call makes the call, unless the lease may be over, and records what became of it.
 func (c *claim) call(ctx context.Context, a Attempt, call func(context.Context, Attempt) ([]byte, error)) (Answer, error) {
-	if !time.Now().Before(c.until) {
+	if !c.Holds(nil) {
 		return c.end(ctx, Answer{State: contract.KeyClaimed}, contract.KeyRelease, fmt.Errorf("leasedkey: nobody was called, since the lease may be over: %w", contract.ErrClaimLost))
 	}
 	var result []byte
@@ -66,18 +65,17 @@ func eventOf(err error) (contract.KeyEvent, contract.KeyState) {
 	return contract.KeyFail, contract.KeyFailed
 }
 
-// keep runs a call within its time-out while the lease is extended beside it, and ends its
-// context when the lease is another's, or is over and could not be extended.
+// keep runs a call within its time-out, and ends its context when the lease is another's, or
+// is over and could not be extended.
 func (c *claim) keep(ctx context.Context, call func(context.Context) error) (err error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	if !c.Holds(stop) {
+		stop(contract.ErrClaimLost)
+	}
+	defer c.Holds(nil)
 	calling, done := context.WithTimeout(ctx, c.config.Timeout)
 	defer done()
-	var keeper worker.Group
-	over := make(chan struct{})
-	keeper.Go(func() { c.extend(ctx, over, stop) })
-	defer keeper.Wait()
-	defer close(over)
 	defer func() {
 		if value := recover(); value != nil {
 			err = fmt.Errorf("leasedkey: the call panicked: %s", legible.Panic(value))
@@ -89,60 +87,18 @@ func (c *claim) keep(ctx context.Context, call func(context.Context) error) (err
 	return err
 }
 
-// extends is how often in a lease it is extended.
-const extends = 3
-
-// extend extends the lease until the call is over. No time is taken to last for longer than
-// the store has said, whatever was done under the claim before this call.
-func (c *claim) extend(ctx context.Context, over <-chan struct{}, stop context.CancelCauseFunc) {
-	tick := time.NewTicker(c.config.Lease / extends)
-	defer tick.Stop()
-	for {
-		select {
-		case <-over:
-			return
-		case <-tick.C:
-		case <-time.After(time.Until(c.until)):
-		}
-		began := time.Now()
-		ask, done := context.WithTimeout(context.WithoutCancel(ctx), min(c.config.Lease/extends, time.Until(c.until)))
-		err := c.store.ExtendKey(ask, c.key, c.token, c.config.Lease)
-		done()
-		switch {
-		case err == nil:
-			c.until = began.Add(c.config.Lease)
-		case errors.Is(err, contract.ErrClaimLost):
-			c.until = time.Time{}
-			stop(contract.ErrClaimLost)
-			return
-		case !time.Now().Before(c.until):
-			stop(fmt.Errorf("the lease is over and could not be extended: %w", err))
-			return
-		}
-	}
-}
-
-// Waits between the tries to record an end.
-const (
-	firstWait = 50 * time.Millisecond
-	mostWait  = time.Second
-)
-
 // end records how the claim ends, also if ctx has: for as long as a lease, since the store may
 // be away for a moment. The error is that of the call, and what kept its end from being
 // recorded.
 func (c *claim) end(ctx context.Context, a Answer, e contract.KeyEvent, err error) (Answer, error) {
-	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), c.config.Lease)
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), c.Lease)
 	defer done()
-	for wait := firstWait; ; wait = min(2*wait, mostWait) {
-		failed := c.store.EndKey(ctx, c.key, c.token, contract.KeyEnding{Event: e, Result: a.Result, Keep: c.config.Keep})
-		switch {
-		case failed == nil:
-			return a, err
-		case errors.Is(failed, contract.ErrClaimLost):
-			return Answer{State: contract.KeyHeld, Called: a.Called}, errors.Join(err, contract.ErrClaimLost)
-		case c.store.Classify(failed) == contract.ClassPermanent || !timing.Wait(ctx, wait):
-			return Answer{State: contract.KeyClaimed, Called: a.Called}, errors.Join(err, fmt.Errorf("leasedkey: %w: %w", ErrNotRecorded, failed))
-		}
+	switch failed := c.End(ctx, contract.KeyEnding{Event: e, Result: a.Result, Keep: c.config.Keep}); {
+	case failed == nil:
+		return a, err
+	case errors.Is(failed, contract.ErrClaimLost):
+		return Answer{State: contract.KeyHeld, Called: a.Called}, errors.Join(err, contract.ErrClaimLost)
+	default:
+		return Answer{State: contract.KeyClaimed, Called: a.Called}, errors.Join(err, fmt.Errorf("leasedkey: %w: %w", ErrNotRecorded, failed))
 	}
 }

@@ -85,8 +85,8 @@ var ErrNotRecorded = errors.New("semel: the call was made, and its outcome is no
 // the call outlived its lease and another process has the key; nothing was recorded.
 func (k *Keys) Do(ctx context.Context, r Request, call func(ctx context.Context, a Attempt) ([]byte, error)) (Answer, error) {
 	key := semel.Key{Consumer: k.config.Consumer, Source: r.Source, ID: r.ID}
-	token, asked := contract.NewToken(), time.Now()
-	claimed, err := k.store.ClaimKey(ctx, contract.KeyClaim{Key: key, Fingerprint: r.Fingerprint, Token: token, Lease: k.config.Lease, Keep: k.config.Keep})
+	c, asked := k.claim(key), time.Now()
+	claimed, err := k.store.ClaimKey(ctx, contract.KeyClaim{Key: key, Fingerprint: r.Fingerprint, Token: c.Token, Lease: c.Lease, Keep: k.config.Keep})
 	if err != nil {
 		return Answer{}, fmt.Errorf("leasedkey: %w", err)
 	}
@@ -97,7 +97,7 @@ func (k *Keys) Do(ctx context.Context, r Request, call func(ctx context.Context,
 		Key: key, IdempotencyKey: semel.NewMessage(key, nil).IdempotencyKey("call"), Number: claimed.Started, Unknown: claimed.Unknown(),
 		Since: claimed.Since + time.Since(asked), // the answer may have been long on its way
 	}
-	c := &claim{Keys: k, key: key, token: token, until: asked.Add(k.config.Lease)}
+	c.Hold(asked, claimed.Left)
 	if a.Unknown && k.forgotten(a.Since) {
 		return k.doubt(ctx, c, a, call)
 	}
@@ -151,8 +151,8 @@ func (k *Keys) Resolve(ctx context.Context, source, id string, f Finding, result
 	if len(result) > contract.MaxKeyResult {
 		return fmt.Errorf("leasedkey: the result has %d bytes, and at most %d are kept; nothing was recorded", len(result), contract.MaxKeyResult)
 	}
-	c := &claim{Keys: k, key: key, token: contract.NewToken()}
-	claimed, err := k.store.ClaimKey(ctx, contract.KeyClaim{Key: key, Token: c.token, Lease: k.config.Lease, Keep: k.config.Keep})
+	c := k.claim(key)
+	claimed, err := k.store.ClaimKey(ctx, contract.KeyClaim{Key: key, Token: c.Token, Lease: c.Lease, Keep: k.config.Keep})
 	switch {
 	case err != nil:
 		return fmt.Errorf("leasedkey: %w", err)

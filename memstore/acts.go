@@ -40,7 +40,7 @@ func (s *Store) understands(r *row) error {
 }
 
 func (s *Store) record(a contract.Act, row int64, result string) {
-	a.Row, a.Result, a.At = row, result, s.now()
+	a.Number, a.Row, a.Result, a.At = int64(len(s.acts))+1, row, result, s.now()
 	s.acts = append(s.acts, a)
 }
 

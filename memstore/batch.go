@@ -307,7 +307,9 @@ func (b *batch) Commit(ctx context.Context, e contract.Ending) contract.Result {
 	}
 	freed := b.enterLines(&e)
 	for i := range e.Claims {
-		freed = b.store.endClaim(b.store.claimed(e.Claims[i].Claim), &e.Claims[i]) || freed
+		one := e.Claims[i]
+		one.Call = contract.CallNone // which says nothing in a batch
+		freed = b.store.endClaim(b.store.claimed(one.Claim), &one) || freed
 	}
 	for _, to := range moved {
 		freed = b.store.move(to.Scope, string(to.Name), to.Last, to.Print) || freed

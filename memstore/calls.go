@@ -27,6 +27,7 @@ func (s *Store) StartCalls(_ context.Context, claims []contract.Claim, lease tim
 		}
 		l := r.ledger()
 		all[i] = l.Start(c.Token, now)
+		all[i].Again = r.again
 		r.keep(l)
 		if until := now.Add(lease); until.After(r.LockedUntil) {
 			r.LockedUntil = until
@@ -88,7 +89,7 @@ func (s *Store) Resolve(ctx context.Context, number, revision int64, found contr
 		}
 		s.become(r, contract.RowRetried)
 		r.DueAt, r.CalledAt = s.now(), time.Time{}
-		r.CallsStarted, r.CallsFinished = 0, 0
+		r.CallsStarted, r.CallsFinished, r.again = 0, 0, false
 	}
 	s.record(a, number, found.String())
 	return nil

@@ -80,6 +80,9 @@ func (s *Store) become(r *row, e contract.RowEvent) {
 	r.DueAt, r.LockedUntil = time.Time{}, time.Time{}
 	s.setOutcome(r.key.identity, next.Outcome())
 	s.touch(r)
+	if next == contract.StateCompleted {
+		r.ended = r.ChangedAt
+	}
 }
 
 // claimed returns the row of a claim that stands, nil if it does not; the store's

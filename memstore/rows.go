@@ -70,6 +70,7 @@ func (s *Store) fill(to *row, m contract.Mark, r *contract.Row) {
 	to.FirstError, to.LastError = cut(r.FirstError), cut(r.LastError)
 	to.Stream, to.Version = string(m.Version.Stream), m.Version.Number
 	to.Line, to.Place, to.Steps = "", 0, nil
+	to.cause, to.again = string(m.Cause), false
 	to.Message = clone(r.Message)
 	to.Size = len(to.Message.Body)
 	s.touch(to)

@@ -29,6 +29,7 @@ type Store struct {
 	streams   map[identity]*stream // by scope and name
 	places    int64                // in lines, that were given
 	acts      []contract.Act
+	chain     chain
 	positions map[lane]contract.Position
 	kept      map[string]*kept            // by consumer
 	low       map[int64]time.Time         // by scope
@@ -66,6 +67,9 @@ type (
 		key    rowKey
 		token  contract.Token // of its claim, while it is in progress
 		called contract.Token // under which the last call was begun whose end is not known
+		cause  string         // of contract.Mark
+		ended  time.Time      // when it was completed last
+		again  bool           // it was done before; see contract.CallStarted
 	}
 )
 
@@ -79,8 +83,8 @@ func Clock(now func() time.Time) Option { return func(s *Store) { s.now = now } 
 // what it returns: "scope", "begin", "commit-before" (nothing is committed),
 // "commit-after" (it is committed, and the caller hears contract.CommitUnknown), "rows"
 // (of Inbox), "retention" (of Reaper), "control" (of Controls), "claim-before" and
-// "claim-after" (of Leases, before and after it is done), "offsets", "advance-before" and
-// "advance-after" (of contract.OffsetStore), "results" (of contract.ResultReader). Such an error is of contract.ClassDown. For
+// "claim-after" (of Leases, before and after it is done), "emit-before" and "emit-after" (of contract.Emitter), "offsets", "advance-before" and
+// "advance-after" (of contract.OffsetStore), "results" (of contract.ResultReader), "seal" (of contract.Auditor). Such an error is of contract.ClassDown. For
 // tests; fail may be called
 // from several goroutines.
 func Fail(fail func(op string) error) Option { return func(s *Store) { s.fail = fail } }
@@ -101,6 +105,7 @@ func New(options ...Option) *Store {
 		controls:  map[string]contract.Control{},
 		owners:    map[string]string{},
 		results:   map[identity][]byte{},
+		chain:     chain{of: map[int64]int64{}},
 	}
 	for _, o := range options {
 		o(s)

@@ -42,6 +42,7 @@ var (
 	_ contract.PositionStore    = (*Store)(nil)
 	_ contract.Controls         = (*Store)(nil)
 	_ contract.OffsetStore      = (*Store)(nil)
+	_ contract.Auditor          = (*Store)(nil)
 	_ contract.SchemaChecker    = (*Store)(nil)
 	_ contract.IdentityFitter   = (*Store)(nil)
 
@@ -50,6 +51,7 @@ var (
 	_ contract.PositionStore   = (*QueuedStore)(nil)
 	_ contract.Controls        = (*QueuedStore)(nil)
 	_ contract.OffsetStore     = (*QueuedStore)(nil)
+	_ contract.Auditor         = (*QueuedStore)(nil)
 	_ contract.SchemaChecker   = (*QueuedStore)(nil)
 	_ contract.IdentityFitter  = (*QueuedStore)(nil)
 )

@@ -135,6 +135,8 @@ func ExampleStore_Print() {
 	// create table "public".semel_dated
 	// create table "public".semel_keys
 	// create table "public".semel_results
+	// create table "public".semel_seals
+	// create table "public".semel_seal_end
 }
 
 func ExampleOneRow() {

@@ -26,7 +26,7 @@ func (postgresClaims) calls(ctx context.Context, s *Store, claims []contract.Cla
 	for rows.Next() {
 		var k, since int64
 		c := contract.CallStarted{Stands: true}
-		if err := rows.Scan(&k, &c.Started, &c.Finished, &since); err != nil {
+		if err := rows.Scan(&k, &c.Started, &c.Finished, &since, &c.Again); err != nil {
 			return nil, err
 		}
 		c.Since = time.Duration(since) * time.Millisecond
@@ -40,7 +40,7 @@ func (sqliteClaims) calls(ctx context.Context, s *Store, claims []contract.Claim
 		all = make([]contract.CallStarted, len(claims))
 		for i, c := range claims {
 			var since int64
-			err := tx.QueryRowContext(ctx, s.sqlite.StartCall, c.Number, int64(c.Token), lease.Milliseconds()).Scan(&all[i].Started, &all[i].Finished, &since)
+			err := tx.QueryRowContext(ctx, s.sqlite.StartCall, c.Number, int64(c.Token), lease.Milliseconds()).Scan(&all[i].Started, &all[i].Finished, &since, &all[i].Again)
 			if err != nil && !errors.Is(err, sql.ErrNoRows) {
 				return err
 			}

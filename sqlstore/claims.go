@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/semel-go/semel"
@@ -214,7 +215,11 @@ func EndingsArgument(endings []contract.ClaimEnding) string {
 // its arguments: for drivers of their own.
 func ClosingClaims(p *sqlform.Postgres, endings []contract.ClaimEnding) (text string, args []any) {
 	if len(endings) != 1 || p.CloseClaim == "" {
-		return p.CloseClaims, []any{EndingsArgument(endings)}
+		all := slices.Clone(endings)
+		for i := range all {
+			all[i].Call = contract.CallNone // which says nothing in a batch
+		}
+		return p.CloseClaims, []any{EndingsArgument(all)}
 	}
 	e := endingOf(&endings[0])
 	return p.CloseClaim, []any{e.N, e.T, e.State, e.Outcome, e.After, e.Reason, e.Error, e.Ran, e.Taken, e.Stream, e.Place}

@@ -253,7 +253,9 @@ func (sqliteClaims) look(ctx context.Context, s *Store, tx *sql.Tx, claims []con
 
 func (sqliteClaims) close(ctx context.Context, s *Store, tx *sql.Tx, endings []contract.ClaimEnding) error {
 	for i := range endings {
-		done, err := s.endClaim(ctx, tx, &endings[i])
+		one := endings[i]
+		one.Call = contract.CallNone // which says nothing in a batch
+		done, err := s.endClaim(ctx, tx, &one)
 		if err != nil {
 			return err
 		}

@@ -229,8 +229,8 @@ func (s *Store) Print(w io.Writer) error {
 			return err
 		}
 	}
-	if s.postgres != nil {
-		if _, err := fmt.Fprintf(w, "\n-- Only where the table has rows, in no transaction, beside those that write:\n-- %s;\n", s.postgres.Index); err != nil {
+	for _, b := range s.besides() {
+		if _, err := fmt.Fprintf(w, "\n-- Only where the table has rows, in no transaction, beside those that write:\n-- %s;\n", b.build); err != nil {
 			return err
 		}
 	}

@@ -24,7 +24,7 @@ func (s *Store) Retain(ctx context.Context, r contract.Retention) error {
 		return s.answer("retention", err)
 	}
 	if r.Keep > 0 || r.Bodies > 0 {
-		if err := s.indexed(ctx); err != nil {
+		if err := s.indexed(ctx, (*Store).ofReaper); err != nil {
 			return err
 		}
 	}
@@ -175,7 +175,7 @@ func (s *Store) Advance(ctx context.Context, consumer string) (to time.Time, err
 	if s, err = s.ofConsumer(ctx, consumer); err != nil {
 		return time.Time{}, err
 	}
-	if err := s.indexed(ctx); err != nil {
+	if err := s.indexed(ctx, (*Store).ofReaper); err != nil {
 		return time.Time{}, err
 	}
 	var at sql.NullInt64

@@ -142,6 +142,15 @@ func (s suite[Tx]) resolutions(t *T) {
 			h.works(r.Number)
 		})
 	}
+	t.Run("E3_what_was_not_done_is_due/after_one_of_which_it_was_known", "A row of whose calls one is known is due as if none had been made, too.", func(t *T) {
+		h := s.opened(t)
+		n := h.callKnown("a", contract.RowFailed, 0)
+		c := h.takes(n, long)[0]
+		h.starts(c.Claim, long)
+		h.endsClaim(contract.ClaimEnding{Claim: c.Claim, Event: contract.RowParked, Reason: semel.ReasonOutcomeUnknown, Call: contract.CallUnknown})
+		t.must(h.resolve(h.number(n), contract.ResolvedNotDone))
+		h.wantCalls(n, 0, 0)
+	})
 	t.Run("E3_trap_T77_a_retry_that_would_be_blind_is_refused", "A row that was parked because its outcome is unknown is not made due until somebody says what became of it.", func(t *T) {
 		h := s.opened(t)
 		r := h.doubted("a", contract.RowParked)
@@ -155,7 +164,7 @@ func (s suite[Tx]) resolutions(t *T) {
 	})
 	t.Run("E3_what_is_known_is_not_resolved", "Nothing is resolved of a row that is claimed, has changed, or has no outcome that is unknown, nor by no finding.", func(t *T) {
 		h := s.opened(t)
-		known := h.park("known")
+		known, called := h.park("known"), h.number(h.callKnown("called", contract.RowParked, long))
 		claimed := h.receive("claimed", 0, nil).Number
 		h.starts(h.takes(claimed, long)[0].Claim, long)
 		doubted := h.doubted("a", contract.RowParked)
@@ -166,7 +175,7 @@ func (s suite[Tx]) resolutions(t *T) {
 			with contract.Resolution
 			err  error
 		}{
-			{known, contract.ResolvedDone, semel.ErrState}, {h.number(claimed), contract.ResolvedNotDone, semel.ErrState},
+			{known, contract.ResolvedDone, semel.ErrState}, {called, contract.ResolvedDone, semel.ErrState}, {h.number(claimed), contract.ResolvedNotDone, semel.ErrState},
 			{older, contract.ResolvedDone, semel.ErrChanged}, {doubted, 0, nil},
 		} {
 			if err := h.resolve(refused.row, refused.with); err == nil || refused.err != nil && !errors.Is(err, refused.err) {
@@ -189,6 +198,17 @@ func (h *fixture[Tx]) doubted(id string, as contract.RowEvent) contract.StoredRo
 	h.starts(c.Claim, long)
 	h.endsClaim(contract.ClaimEnding{Claim: c.Claim, Event: as, After: long, Reason: semel.ReasonOutcomeUnknown, Call: contract.CallUnknown})
 	return h.number(n)
+}
+
+// callKnown is the number of a row whose only call failed, as is known, and whose claim ended
+// so.
+func (h *fixture[Tx]) callKnown(id string, as contract.RowEvent, after time.Duration) int64 {
+	h.t.Helper()
+	n := h.receive(id, 0, nil).Number
+	c := h.takes(n, long)[0]
+	h.starts(c.Claim, long)
+	h.endsClaim(contract.ClaimEnding{Claim: c.Claim, Event: as, After: after, Reason: semel.ReasonExhausted, Call: contract.CallFailed})
+	return n
 }
 
 // takesAgain claims a row whose brief lease ends meanwhile.

@@ -37,6 +37,8 @@ type Abilities struct {
 	Gather bool
 	// Intents: contract.TxParker or contract.QueueReceiver, and contract.Suppressor.
 	Intents bool
+	// Emission: contract.Emitter, beside intents and calls.
+	Emission bool
 	// Results: contract.ResultKeeper and contract.ResultReader.
 	Results bool
 	// MarkIn: contract.TxMarker.
@@ -47,6 +49,8 @@ type Abilities struct {
 	Controls bool
 	// Derivations: contract.Derivations, with former identities in marks.
 	Derivations bool
+	// Audit: contract.Auditor and contract.Recorder.
+	Audit bool
 	// Offsets: contract.OffsetStore.
 	Offsets bool
 	// OneConsumer: the store serves the consumer "billing" in generation 0
@@ -164,6 +168,9 @@ func all[Tx any](t *T, h Harness[Tx]) {
 	if h.Can.Intents && !h.Can.Days {
 		s.intents(t)
 	}
+	if h.Can.Emission && !h.Can.Days {
+		s.emission(t)
+	}
 	if h.Can.Results {
 		s.results(t)
 	}
@@ -191,6 +198,9 @@ func all[Tx any](t *T, h Harness[Tx]) {
 	}
 	if h.Can.Offsets {
 		s.offsets(t)
+	}
+	if h.Can.Audit {
+		s.audited(t)
 	}
 }
 

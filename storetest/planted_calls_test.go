@@ -59,6 +59,41 @@ func (s believesNobody) Resolve(ctx context.Context, number, revision int64, _ c
 	return s.Store.Resolve(ctx, number, revision, contract.ResolvedNotDone, a)
 }
 
+// resolvesWhatIsKnown lets people end a row that was called for, also where nothing is unknown.
+type resolvesWhatIsKnown struct{ *memstore.Store }
+
+func (s resolvesWhatIsKnown) Resolve(ctx context.Context, number, revision int64, as contract.Resolution, a contract.Act) error {
+	err := s.Store.Resolve(ctx, number, revision, as, a)
+	rows, failed := s.Rows(ctx, contract.RowFilter{Numbers: []int64{number}})
+	if failed == nil && len(rows) == 1 && rows[0].State == contract.StateParked && rows[0].CallsFinished > 0 {
+		return nil
+	}
+	return err
+}
+
+// remembersWhatIsKnown forgets only the calls of which nobody knew, when they are resolved.
+type remembersWhatIsKnown struct {
+	*memstore.Store
+	known map[int64]int
+}
+
+func (s remembersWhatIsKnown) Resolve(ctx context.Context, number, revision int64, as contract.Resolution, a contract.Act) error {
+	if rows, err := s.Store.Rows(ctx, contract.RowFilter{Numbers: []int64{number}}); err == nil && len(rows) == 1 {
+		s.known[number] = rows[0].CallsFinished
+	}
+	return s.Store.Resolve(ctx, number, revision, as, a)
+}
+
+func (s remembersWhatIsKnown) Rows(ctx context.Context, f contract.RowFilter) ([]contract.StoredRow, error) {
+	rows, err := s.Store.Rows(ctx, f)
+	for i := range rows {
+		if known := s.known[rows[i].Number]; rows[i].CallsStarted == 0 {
+			rows[i].CallsStarted, rows[i].CallsFinished = known, known
+		}
+	}
+	return rows, err
+}
+
 var callFaults = []fault{
 	{"an earlier call is forgotten", "E3_a_call_is_remembered", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
 		return wrongCalls{Store: s, told: func(c *contract.CallStarted) { c.Finished = max(c.Started-1, 0) }}
@@ -88,5 +123,9 @@ var callFaults = []fault{
 		}}
 	}},
 	{"a retry is blind", "trap_T77", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return retriesBlindly{s} }},
+	{"what is known is resolved", "E3_what_is_known_is_not_resolved", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return resolvesWhatIsKnown{s} }},
+	{"only what was unknown is forgotten", "E3_what_was_not_done", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+		return remembersWhatIsKnown{s, map[int64]int{}}
+	}},
 	{"what was done is called for again", "E3_what_was_done", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return believesNobody{s} }},
 }

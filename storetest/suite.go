@@ -161,7 +161,9 @@ func (s suite[Tx]) abilities(t *T) {
 			got.Inbox, got.MarkIn, got.Positions, got.Leases, got.Streams = inbox, marker, positions, able, streams
 			got.Calls = calls && resolver
 			got.Intents = hasIntents(store)
+			_, got.Emission = store.(contract.Emitter)
 			got.Results = hasResults(store)
+			got.Audit = hasAudit(store)
 			got.Retention, got.Controls, got.Derivations, got.Offsets = reaper, controls, derivations, offsets
 			if got != s.h.Can {
 				t.Errorf("the store has %+v and declares %+v", got, s.h.Can)

@@ -28,6 +28,9 @@ type Rule struct {
 	Timeout time.Duration
 	// Asks: it can be asked what became of earlier calls.
 	Asks bool
+	// Once: what it answers is applied in a transaction, so that what was done is never done
+	// again.
+	Once bool
 }
 
 // Forgotten reports whether the other side may not know the key of a first call so long
@@ -51,6 +54,8 @@ const (
 	Nothing
 	// Leave it: the claim may be another's.
 	Leave
+	// Keep what was done before: it was to be done again, and must not be.
+	Keep
 )
 
 // Claim is what a process knows of the calls under one claim of its. The zero value knows
@@ -80,12 +85,16 @@ func (c *Claim) Starting() {
 // the start; left is how long the claim's lease surely lasts. A process may have been frozen
 // meanwhile.
 func (c *Claim) Next(s contract.CallStarted, r Rule, ago, left time.Duration) Step {
+	forgotten := r.Forgotten(s.Since + ago)
 	switch {
 	case c.done: // and the store has not answered that this is recorded
 		return Nothing
 	case left <= 0: // another may call, and the key be forgotten before this call arrives
 		return Leave
-	case !s.Unknown() && !c.unsure || !r.Forgotten(s.Since+ago):
+	case s.Again && (r.Once || forgotten):
+		c.Happened()
+		return Keep
+	case !s.Unknown() && !c.unsure || !forgotten:
 		return Make
 	case r.Asks:
 		return Ask

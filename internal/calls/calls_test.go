@@ -15,6 +15,7 @@ var errTest = errors.New("no")
 var (
 	first = contract.CallStarted{Stands: true, Started: 1}
 	again = contract.CallStarted{Stands: true, Started: 2, Since: 59 * time.Minute}
+	sent  = contract.CallStarted{Stands: true, Started: 2, Since: 58 * time.Minute, Again: true}
 	hour  = calls.Rule{Window: time.Hour, Timeout: time.Minute}
 )
 
@@ -40,6 +41,11 @@ func TestWhatIsDoneAboutACall(t *testing.T) {
 		"law_5_B11_nobody_calls_whose_lease_may_be_over":        {first, hour, 0, 0, calls.Leave},
 		"law_5_B11_nobody_asks_whose_lease_may_be_over":         {again, asks, 0, -1, calls.Leave},
 		"E3_a_first_call_needs_no_window":                       {first, calls.Rule{Window: calls.Never}, 0, 1, calls.Make},
+		"C12_what_is_sent_again_while_its_key_is_known":         {sent, hour, 0, 1, calls.Make},
+		"C12_E3_and_not_when_it_would_arrive_late":              {sent, hour, time.Minute, 1, calls.Keep},
+		"C12_E3_and_never_where_no_key_is_known":                {sent, calls.Rule{Window: calls.Never}, 0, 1, calls.Keep},
+		"C12_law_1_and_never_where_the_answer_is_applied":       {sent, calls.Rule{Window: calls.Always, Once: true}, 0, 1, calls.Keep},
+		"C12_law_5_and_by_nobody_whose_lease_may_be_over":       {sent, calls.Rule{Window: calls.Never}, 0, 0, calls.Leave},
 		"E3_a_third_after_two_of_which_one_is_known_is_unknown": {contract.CallStarted{Started: 3, Finished: 1, Since: time.Hour}, hour, 0, 1, calls.GiveUp},
 	} {
 		t.Run(name, func(t *testing.T) {

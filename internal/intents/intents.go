@@ -67,6 +67,16 @@ func Message(cause *semel.Message, n *semel.Intent) (semel.Key, *semel.Message, 
 	return key, m, nil
 }
 
+// Cause stands for a message in the rows of what it caused.
+func Cause(key semel.Key) []byte {
+	h := sha256.New()
+	digest.Begin(h, "cause/1")
+	for _, part := range []string{key.Consumer, key.Source, key.ID} {
+		digest.Part(h, []byte(part))
+	}
+	return h.Sum(nil)[:16]
+}
+
 // without are the headers that have none of the names of others.
 func without(headers, others semel.Headers) (rest semel.Headers) {
 	for _, h := range headers {

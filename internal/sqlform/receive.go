@@ -15,10 +15,10 @@ const mostReceived = 16 << 20
 // Received are rows of messages that were received, as columns: PostgreSQL writes
 // them with one statement.
 type Received struct {
-	Scopes, Versions, Partitions, Offsets, Numbers []int64 // Numbers: of versions in streams, 0 if it has none
-	IDs, Longs, Sums, Keys, Payloads, Streams      [][]byte
-	Topics, BrokerIDs, Types, Schemas, Envelopes   []string
-	bytes                                          int
+	Scopes, Versions, Partitions, Offsets, Numbers    []int64 // Numbers: of versions in streams, 0 if it has none
+	IDs, Longs, Sums, Keys, Payloads, Streams, Causes [][]byte
+	Topics, BrokerIDs, Types, Schemas, Envelopes      []string
+	bytes                                             int
 }
 
 // Receive are the rows of the messages whose marks are fresh, in as few pieces as
@@ -56,13 +56,14 @@ func (r *Received) add(m Mark, of *semel.Message, sealed string) {
 		stream = m.Version.Stream
 	}
 	r.Streams, r.Numbers = append(r.Streams, stream), append(r.Numbers, m.Version.Number)
+	r.Causes = append(r.Causes, m.Cause)
 }
 
 // Columns are the arguments of Postgres.Receive, each a []int64, a []string or a
 // [][]byte, in which nil is NULL.
 func (r *Received) Columns() []any {
 	return []any{r.Scopes, r.IDs, r.Longs, r.Versions, r.Sums, r.Topics, r.Partitions, r.Offsets, r.BrokerIDs,
-		r.Keys, r.Types, r.Schemas, r.Envelopes, r.Payloads, r.Streams, r.Numbers}
+		r.Keys, r.Types, r.Schemas, r.Envelopes, r.Payloads, r.Streams, r.Numbers, r.Causes}
 }
 
 // Written is an error unless all rows of those that are received were written.

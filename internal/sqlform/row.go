@@ -65,11 +65,15 @@ func RowValues(m *contract.Mark, r *contract.Row) ([]any, error) {
 	if m.Version.Number != 0 {
 		stream, version = m.Version.Stream, m.Version.Number
 	}
+	var cause any
+	if len(m.Cause) > 0 {
+		cause = m.Cause
+	}
 	return []any{
 		int64(m.Fingerprint.Version), Sum(m.Fingerprint), r.Surrogate, string(r.State), Plain(string(r.Reason)),
 		Plain(message.Topic), int64(message.Origin.Partition), message.Origin.Offset, Plain(message.Origin.BrokerID),
 		message.Key, Plain(message.Type()), Plain(message.DataSchema()), string(sealed), message.Body,
 		int64(r.Attempts), int64(r.Attempts), ErrorText(r.FirstError), ErrorText(r.LastError),
-		r.After.Milliseconds(), stream, version,
+		r.After.Milliseconds(), stream, version, cause,
 	}, nil
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Revision7 is the meaning of the statements below: which arguments they take,
+// Revision8 is the meaning of the statements below: which arguments they take,
 // what they return, which tables they change. Whoever sends them names it, so
 // that a driver of another release than theirs does not compile, instead of
 // sending arguments to a statement that means something else.
@@ -19,7 +19,7 @@ import (
 // for. A field that is added, removed or renamed needs nothing of it, since the
 // compiler finds who used it. TestTheRevisionIsOfTheseStatements notices a text
 // that was changed.
-type Revision7 struct{}
+type Revision8 struct{}
 
 // Statements are those that every dialect has, each the text in the dialect's
 // files under the field's name in words: ConflictRow is "-- name: conflict row".
@@ -47,6 +47,10 @@ type Statements struct {
 	// ConflictRow is Row or Repeat, whichever it has to be.
 	Row, ConflictRow, Repeat, RowColumns, Rows, State, RowMarker, DiscardRow, SuppressRow string
 	Act, Acts                                                                             string
+	// Unsealed are acts that are in no line of the chain, Seal writes a line, SealEnd tells
+	// where the chain ends, which SetSealEnd writes. Seals are lines with their acts,
+	// AuditedActs acts with the sequences of their lines.
+	Unsealed, Seal, SealEnd, SetSealEnd, Seals, AuditedActs string
 	// RowCalls tells what a row says of its calls; CompleteRow and ForgetCalls resolve them.
 	RowCalls, CompleteRow, ForgetCalls string
 	// Claims.
@@ -54,6 +58,8 @@ type Statements struct {
 	// ClaimSteps writes the steps of claims, after their end.
 	ClaimSteps                  string
 	Pending, Requeue, WaitAgain string
+	// Caused are the rows that messages caused, EmitRow has one sent again.
+	Caused, EmitRow string
 	// KeepResult writes what a handler made of a message, Results reads it of several.
 	KeepResult, Results string
 	// Streams lists them; Stream is one, of which it tells the last version, and locks it.
@@ -122,9 +128,14 @@ type Postgres struct {
 	// between two places with their rows, and Walked notes where it has come to; Due stands
 	// in Place and Part, which stands in both.
 	Patience, Due, Place, Part, ReapRows, Reap, Walked string
+	// SealTurn are the settings of a sealing's transaction, and whether no other seals.
+	SealTurn string
 	// Index builds that of the reaper. Unindexed returns a row if it does not stand, and
 	// whether it is there all the same; Unindex drops it.
 	Index, Unindexed, Unindex string
+	// IndexCauses, UnindexedCauses and UnindexCauses are these of the index that Caused
+	// goes by.
+	IndexCauses, UnindexedCauses, UnindexCauses string
 	// Reaper is a procedure that does what a reaper does.
 	Reaper string
 	// Dated tells of a consumer whether its markers lie in a table of days, and of which

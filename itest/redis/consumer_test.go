@@ -29,39 +29,54 @@ type shop struct {
 	calls map[string]int             // by id; guarded by mutex
 	keys  map[string]map[string]bool // the idempotency keys of an id; guarded by mutex
 	codes map[string]bool            // refusals of Redis that were told; guarded by mutex
-	// first is called in the first call for each message that it names.
-	first map[string]func()
+	waits map[string]bool            // messages that waited for a copy elsewhere; guarded by mutex
+	// first is called in the first call for each message that it names, second in the second.
+	first, second map[string]func()
 }
 
 func newShop() *shop {
-	return &shop{calls: map[string]int{}, keys: map[string]map[string]bool{}, codes: map[string]bool{}}
+	return &shop{calls: map[string]int{}, keys: map[string]map[string]bool{}, codes: map[string]bool{}, waits: map[string]bool{}}
 }
 
 // call is the handler.
 func (s *shop) call(_ context.Context, _ consumer.Call, m *semel.Message) error {
-	id := m.Identity.ID
-	s.mutex.Lock()
-	s.calls[id]++
-	n := s.calls[id]
-	if s.keys[id] == nil {
-		s.keys[id] = map[string]bool{}
-	}
-	s.keys[id][m.IdempotencyKey("call")] = true
-	s.mutex.Unlock()
-	if do := s.first[id]; do != nil && n == 1 {
+	id, do := m.Identity.ID, map[int]map[string]func(){1: s.first, 2: s.second}
+	if do := do[s.called(id, m.IdempotencyKey("call"))][id]; do != nil {
 		do()
 	}
 	return nil
 }
 
+// called counts a call, and says the how manieth of the message it is.
+func (s *shop) called(id, key string) int {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.calls[id]++
+	if s.keys[id] == nil {
+		s.keys[id] = map[string]bool{}
+	}
+	s.keys[id][key] = true
+	return s.calls[id]
+}
+
 // Observe implements semel.Observer.
 func (s *shop) Observe(e semel.Event) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
 	var refused *redisstore.Error
 	if errors.As(e.Err, &refused) {
-		s.mutex.Lock()
-		defer s.mutex.Unlock()
 		s.codes[refused.Code] = true
 	}
+	if e.Kind == semel.EventBusy {
+		s.waits[e.Key.ID] = true
+	}
+}
+
+// waited reports whether a consumer has told that a message waits for its copy elsewhere.
+func (s *shop) waited(id string) bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.waits[id]
 }
 
 func (s *shop) told(code string) bool {
@@ -99,18 +114,29 @@ func lines(messages, copies int) contract.Source {
 	return file.Stdin(strings.NewReader(b.String()), file.Options{Format: file.Envelope})
 }
 
+// policy is that of every consumer here.
+func policy(source contract.Source) consumer.Config {
+	return consumer.Config{
+		Name: "billing", Source: source, Identity: identity.By("header:id"), Lanes: consumer.LanesNone, Workers: workers,
+		OnConflict: consumer.ThenHalt, OnBadIdentity: consumer.ThenHalt, Retry: consumer.RetryPolicy{Then: consumer.ThenHalt},
+	}
+}
+
+// workers are how many calls of a consumer run at once.
+const workers = 8
+
+// kept is how the keys are kept.
+var kept = consumer.KeyPolicy{Keep: 30 * 24 * time.Hour, MayForget: "it is a test"}
+
 // over is a consumer of a source whose keys are in a store.
 func (s *shop) over(t *testing.T, keys contract.KeyStore, source contract.Source, change func(*consumer.Config)) *consumer.Consumer[consumer.Call] {
 	t.Helper()
-	c := consumer.Config{
-		Name: "billing", Source: source, Identity: identity.By("header:id"), Lanes: consumer.LanesNone, Workers: 8,
-		OnConflict: consumer.ThenHalt, OnBadIdentity: consumer.ThenHalt, Retry: consumer.RetryPolicy{Then: consumer.ThenHalt},
-		Logger: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})), Observers: []semel.Observer{s},
-	}
+	c := policy(source)
+	c.Logger, c.Observers = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})), []semel.Observer{s}
 	if change != nil {
 		change(&c)
 	}
-	made, err := consumer.New(consumer.Keyed(keys, consumer.KeyPolicy{Keep: 30 * 24 * time.Hour, MayForget: "it is a test"}), s.call, c)
+	made, err := consumer.New(consumer.Keyed(keys, kept), s.call, c)
 	if err != nil {
 		t.Fatal(err)
 	}

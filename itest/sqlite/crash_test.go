@@ -19,17 +19,36 @@ import (
 type order struct {
 	Path  string
 	Point faults.Point
+	// Seal has acts sealed instead; Lines is after how many.
+	Seal  bool
+	Lines int
 }
 
 func TestMain(m *testing.M) { children.Main(m, child) }
+
+// ready says that a child is where it is to be killed, and waits for that.
+func ready() {
+	fmt.Println("ready")
+	_, _ = bufio.NewReader(os.Stdin).ReadByte()
+}
+
+// seals seals acts, and waits after so many lines, or at last.
+func seals(s *sqlstore.Store, lines int) error {
+	_, err := s.Seal(context.Background(), contract.Sealing{At: func(n int) {
+		if n == lines {
+			ready()
+		}
+	}})
+	ready()
+	return err
+}
 
 // child makes one batch, says when it is at its point, and waits there to be
 // killed.
 func child(o order) error {
 	at := func(p faults.Point) {
 		if p == o.Point {
-			fmt.Println("ready")
-			_, _ = bufio.NewReader(os.Stdin).ReadByte()
+			ready()
 		}
 	}
 	db, err := sql.Open("sqlite", "file:"+o.Path+pragmas+foreignKeys)
@@ -39,6 +58,9 @@ func child(o order) error {
 	s, err := sqlstore.SQLite(db, sqlstore.Options{})
 	if err != nil {
 		return err
+	}
+	if o.Seal {
+		return seals(s, o.Lines)
 	}
 	ctx := context.Background()
 	scope, err := s.Scope(ctx, "billing", "", 0)
@@ -82,7 +104,7 @@ func killed(t *testing.T, point faults.Point, want contract.Verdict) {
 	db := openFile(t, path, pragmas+foreignKeys)
 	s := storeOn(t, db)
 	i := instanceOn(t, s, db)
-	killChild(t, path, point)
+	killWith(t, order{Path: path, Point: point})
 	all := marks(t, s, "a", "b")
 	if _, v, err := sqlsuite.Attempt(t, i, all); err != nil || v[0] != want || v[1] != want {
 		t.Errorf("after the kill the verdicts are %v, %v, want %v", v, err, want)
@@ -91,10 +113,10 @@ func killed(t *testing.T, point faults.Point, want contract.Verdict) {
 	sound(t, db)
 }
 
-// killChild runs the child to its point and kills it there.
-func killChild(t *testing.T, path string, point faults.Point) {
+// killWith runs the child to its point and kills it there.
+func killWith(t *testing.T, o order) {
 	t.Helper()
-	c := children.Command(t.Context(), t, order{path, point})
+	c := children.Command(t.Context(), t, o)
 	c.Stderr = os.Stderr
 	stdin, err := c.StdinPipe()
 	if err != nil {

@@ -201,6 +201,17 @@ from pg_class t where t.oid = to_regclass('{prefix}inbox')
 -- name: unindex
 drop index concurrently if exists {prefix}inbox_bodies;
 
+-- name: index causes
+create index concurrently if not exists {name}inbox_cause on {prefix}inbox (cause) where cause is not null;
+
+-- name: unindexed causes
+select to_regclass('{prefix}inbox_cause') is not null
+from pg_class t where t.oid = to_regclass('{prefix}inbox')
+  and not exists (select 1 from pg_index x where x.indexrelid = to_regclass('{prefix}inbox_cause') and x.indisvalid and x.indrelid = t.oid);
+
+-- name: unindex causes
+drop index concurrently if exists {prefix}inbox_cause;
+
 -- A reaper for a scheduler of the database's own: it does what the others above do, slice
 -- after slice, each in a transaction of its own, and a call goes on where the last one's time
 -- was over. Of a consumer whose markers lie in a table of days it drops those that are due,

@@ -4,16 +4,16 @@
 -- name: row
 insert into {prefix}inbox as i (revision, scope, id, long_id, conflict, version, sum, surrogate, state, reason,
   topic, partition, "offset", broker_id, key, type, schema, envelope, payload,
-  received_at, changed_at, started, finished, repeated, first_error, last_error, due_at, stream, stream_version)
+  received_at, changed_at, started, finished, repeated, first_error, last_error, due_at, stream, stream_version, cause)
 values (1, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
   date_trunc('milliseconds', clock_timestamp()), date_trunc('milliseconds', clock_timestamp()), $19, $20, 0, $21, $22,
-  date_trunc('milliseconds', clock_timestamp()) + $23::bigint * interval '1 millisecond', $24, $25)
+  date_trunc('milliseconds', clock_timestamp()) + $23::bigint * interval '1 millisecond', $24, $25, $26)
 on conflict (scope, id, conflict) do update
 set revision = i.revision + 1, token = null, locked_until = null,
   version = excluded.version, sum = excluded.sum, surrogate = excluded.surrogate, state = excluded.state, reason = excluded.reason, topic = excluded.topic, partition = excluded.partition,
   "offset" = excluded."offset", broker_id = excluded.broker_id, key = excluded.key, type = excluded.type, schema = excluded.schema, envelope = excluded.envelope, payload = excluded.payload,
   received_at = excluded.received_at, changed_at = excluded.changed_at, started = excluded.started, finished = excluded.finished, first_error = excluded.first_error, last_error = excluded.last_error, due_at = excluded.due_at,
-  stream = excluded.stream, stream_version = excluded.stream_version, line = null, place = null, steps = null;
+  stream = excluded.stream, stream_version = excluded.stream_version, line = null, place = null, steps = null, cause = excluded.cause, emitted_at = null;
 
 -- Receive writes rows of messages that were received, as row does one, in the order in
 -- which they are given; 0 as a version in a stream is none.
@@ -21,15 +21,15 @@ set revision = i.revision + 1, token = null, locked_until = null,
 -- name: receive
 insert into {prefix}inbox as i (revision, scope, id, long_id, conflict, version, sum, surrogate, state, reason,
   topic, partition, "offset", broker_id, key, type, schema, envelope, payload,
-  received_at, changed_at, started, finished, repeated, first_error, last_error, due_at, stream, stream_version)
+  received_at, changed_at, started, finished, repeated, first_error, last_error, due_at, stream, stream_version, cause)
 select 1, a.scope, a.id, a.long_id, '', a.version, a.sum, false, 'RECEIVED', '',
   a.topic, a.partition, a."offset", a.broker_id, a.key, a.type, a.schema, a.envelope, a.payload,
   date_trunc('milliseconds', clock_timestamp()), date_trunc('milliseconds', clock_timestamp()), 0, 0, 0, '', '',
-  date_trunc('milliseconds', clock_timestamp()), a.stream, nullif(a.stream_version, 0)
+  date_trunc('milliseconds', clock_timestamp()), a.stream, nullif(a.stream_version, 0), a.cause
 from unnest($1::bigint[], $2::bytea[], $3::bytea[], $4::bigint[], $5::bytea[], $6::text[], $7::bigint[], $8::bigint[], $9::text[],
-  $10::bytea[], $11::text[], $12::text[], $13::text[], $14::bytea[], $15::bytea[], $16::bigint[]) with ordinality
+  $10::bytea[], $11::text[], $12::text[], $13::text[], $14::bytea[], $15::bytea[], $16::bigint[], $17::bytea[]) with ordinality
   a (scope, id, long_id, version, sum, topic, partition, "offset", broker_id,
-    key, type, schema, envelope, payload, stream, stream_version, place)
+    key, type, schema, envelope, payload, stream, stream_version, cause, place)
 where current_setting('array_nulls') = 'on'
 order by a.place
 on conflict (scope, id, conflict) do update
@@ -37,15 +37,15 @@ set revision = i.revision + 1, token = null, locked_until = null,
   version = excluded.version, sum = excluded.sum, surrogate = excluded.surrogate, state = excluded.state, reason = excluded.reason, topic = excluded.topic, partition = excluded.partition,
   "offset" = excluded."offset", broker_id = excluded.broker_id, key = excluded.key, type = excluded.type, schema = excluded.schema, envelope = excluded.envelope, payload = excluded.payload,
   received_at = excluded.received_at, changed_at = excluded.changed_at, started = excluded.started, finished = excluded.finished, first_error = excluded.first_error, last_error = excluded.last_error, due_at = excluded.due_at,
-  stream = excluded.stream, stream_version = excluded.stream_version, line = null, place = null, steps = null;
+  stream = excluded.stream, stream_version = excluded.stream_version, line = null, place = null, steps = null, cause = excluded.cause, emitted_at = null;
 
 -- name: conflict row
 insert into {prefix}inbox as i (revision, scope, id, long_id, conflict, version, sum, surrogate, state, reason,
   topic, partition, "offset", broker_id, key, type, schema, envelope, payload,
-  received_at, changed_at, started, finished, repeated, first_error, last_error, due_at, stream, stream_version)
+  received_at, changed_at, started, finished, repeated, first_error, last_error, due_at, stream, stream_version, cause)
 values (1, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
   date_trunc('milliseconds', clock_timestamp()), date_trunc('milliseconds', clock_timestamp()), $19, $20, 0, $21, $22,
-  date_trunc('milliseconds', clock_timestamp()) + $23::bigint * interval '1 millisecond', $24, $25)
+  date_trunc('milliseconds', clock_timestamp()) + $23::bigint * interval '1 millisecond', $24, $25, $26)
 on conflict (scope, id, conflict) do update
 set repeated = i.repeated + 1, revision = i.revision + 1, changed_at = clock_timestamp();
 
@@ -91,8 +91,29 @@ update {prefix}inbox set state = 'COMPLETED', revision = revision + 1,
 where number = $1 and revision = $2;
 
 -- name: forget calls
-update {prefix}inbox set calls_started = 0, calls_finished = 0, called_at = null, call_token = null, started = finished
+update {prefix}inbox set calls_started = 0, calls_finished = 0, called_at = null, call_token = null, started = finished, emitted_at = null
 where number = $1;
+
+-- Caused are the rows of what messages caused. Emit row has one sent again under its
+-- identity: a call of it counts as one of unknown outcome, so that an earlier release, which
+-- does not read emitted_at, makes no other when the other side has forgotten the key.
+
+-- name: caused
+select i.number, i.revision, s.consumer, i.state, i.calls_started, i.calls_finished,
+  coalesce(greatest((extract(epoch from clock_timestamp() - i.called_at) * 1000)::bigint, 0), 0),
+  coalesce(greatest((extract(epoch from clock_timestamp() - i.processed_at) * 1000)::bigint, 0), 0),
+  i.body_removed_at is not null
+from unnest($1::bytea[]) a (cause)
+join {prefix}inbox i on i.cause = a.cause
+join {prefix}scopes s on s.number = i.scope
+order by i.number;
+
+-- name: emit row
+update {prefix}inbox set state = 'RECEIVED', reason = '', revision = revision + 1, changed_at = clock_timestamp(),
+  received_at = date_trunc('milliseconds', clock_timestamp()), emitted_at = clock_timestamp(), due_at = date_trunc('milliseconds', clock_timestamp()),
+  token = null, locked_until = null, place = null, started = 0, finished = 0, first_error = '', last_error = '',
+  calls_finished = calls_started - 1, call_token = null
+where number = $1 and revision = $2;
 
 -- name: discard row
 update {prefix}inbox set state = 'DISCARDED', revision = revision + 1,

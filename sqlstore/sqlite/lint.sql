@@ -7,7 +7,7 @@ select '', '' where false;
 with tables (name, protects) as (values
   ('{prefix}scopes', true), ('{prefix}markers', true), ('{prefix}guard_end', true), ('{prefix}guard', true),
   ('{prefix}streams', true), ('{prefix}lines', true), ('{prefix}derivations', true), ('{prefix}owners', false),
-  ('{prefix}inbox', false), ('{prefix}acts', false), ('{prefix}positions', false), ('{prefix}retention', false), ('{prefix}ages', false),
+  ('{prefix}inbox', false), ('{prefix}acts', false), ('{prefix}seals', false), ('{prefix}seal_end', false), ('{prefix}positions', false), ('{prefix}retention', false), ('{prefix}ages', false),
   ('{prefix}controls', false), ('{prefix}results', false), ('{prefix}setup', false), ('{prefix}migrations', false)
 ), there (name, protects) as (
   select t.name, t.protects from tables t where exists (

@@ -4,24 +4,24 @@
 -- name: row
 insert into {prefix}inbox as i (revision, scope, id, long_id, conflict, version, sum, surrogate, state, reason,
   topic, partition, "offset", broker_id, key, type, schema, envelope, payload,
-  received_at, changed_at, started, finished, repeated, first_error, last_error, due_at, stream, stream_version)
+  received_at, changed_at, started, finished, repeated, first_error, last_error, due_at, stream, stream_version, cause)
 values (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
   cast(unixepoch('subsec') * 1000 as integer), cast(unixepoch('subsec') * 1000 as integer), ?, ?, 0, ?, ?,
-  cast(unixepoch('subsec') * 1000 as integer) + ?, ?, ?)
+  cast(unixepoch('subsec') * 1000 as integer) + ?, ?, ?, ?)
 on conflict (scope, id, conflict) do update
 set revision = i.revision + 1, token = null, locked_until = null,
   version = excluded.version, sum = excluded.sum, surrogate = excluded.surrogate, state = excluded.state, reason = excluded.reason, topic = excluded.topic, partition = excluded.partition,
   "offset" = excluded."offset", broker_id = excluded.broker_id, key = excluded.key, type = excluded.type, schema = excluded.schema, envelope = excluded.envelope, payload = excluded.payload,
   received_at = excluded.received_at, changed_at = excluded.changed_at, started = excluded.started, finished = excluded.finished, first_error = excluded.first_error, last_error = excluded.last_error, due_at = excluded.due_at,
-  stream = excluded.stream, stream_version = excluded.stream_version, line = null, place = null, steps = null;
+  stream = excluded.stream, stream_version = excluded.stream_version, line = null, place = null, steps = null, cause = excluded.cause, emitted_at = null;
 
 -- name: conflict row
 insert into {prefix}inbox as i (revision, scope, id, long_id, conflict, version, sum, surrogate, state, reason,
   topic, partition, "offset", broker_id, key, type, schema, envelope, payload,
-  received_at, changed_at, started, finished, repeated, first_error, last_error, due_at, stream, stream_version)
+  received_at, changed_at, started, finished, repeated, first_error, last_error, due_at, stream, stream_version, cause)
 values (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
   cast(unixepoch('subsec') * 1000 as integer), cast(unixepoch('subsec') * 1000 as integer), ?, ?, 0, ?, ?,
-  cast(unixepoch('subsec') * 1000 as integer) + ?, ?, ?)
+  cast(unixepoch('subsec') * 1000 as integer) + ?, ?, ?, ?)
 on conflict (scope, id, conflict) do update
 set repeated = i.repeated + 1, revision = i.revision + 1,
   changed_at = cast(unixepoch('subsec') * 1000 as integer);
@@ -68,8 +68,31 @@ update {prefix}inbox set state = 'COMPLETED', revision = revision + 1,
 where number = ?1 and revision = ?2;
 
 -- name: forget calls
-update {prefix}inbox set calls_started = 0, calls_finished = 0, called_at = null, call_token = null, started = finished
+update {prefix}inbox set calls_started = 0, calls_finished = 0, called_at = null, call_token = null, started = finished, emitted_at = null
 where number = ?1;
+
+-- Caused are the rows of what messages caused. Emit row has one sent again under its
+-- identity: a call of it counts as one of unknown outcome, so that an earlier release, which
+-- does not read emitted_at, makes no other when the other side has forgotten the key.
+
+-- name: caused
+with asked (cause) as (values {list:(?)})
+select i.number, i.revision, s.consumer, i.state, i.calls_started, i.calls_finished,
+  coalesce(max(cast(unixepoch('subsec') * 1000 as integer) - i.called_at, 0), 0),
+  coalesce(max(cast(unixepoch('subsec') * 1000 as integer) - i.processed_at, 0), 0),
+  i.body_removed_at is not null
+from asked cross join {prefix}inbox i on i.cause = asked.cause
+join {prefix}scopes s on s.number = i.scope
+order by i.number;
+
+-- name: emit row
+update {prefix}inbox set state = 'RECEIVED', reason = '', revision = revision + 1,
+  changed_at = cast(unixepoch('subsec') * 1000 as integer),
+  received_at = cast(unixepoch('subsec') * 1000 as integer),
+  emitted_at = cast(unixepoch('subsec') * 1000 as integer), due_at = cast(unixepoch('subsec') * 1000 as integer),
+  token = null, locked_until = null, place = null, started = 0, finished = 0, first_error = '', last_error = '',
+  calls_finished = calls_started - 1, call_token = null
+where number = ? and revision = ?;
 
 -- name: discard row
 update {prefix}inbox set state = 'DISCARDED', revision = revision + 1,

@@ -30,6 +30,8 @@ type Options struct {
 	FromStart bool
 	// Patient lets commands of a person wait long for who writes all the time.
 	Patient bool
+	// Who starts a run, for the record of what it migrates.
+	Who string
 	// Logger gets the log of the consumers.
 	Logger *slog.Logger
 	// Observers are told what consumers do.

@@ -68,9 +68,11 @@ func (a *Assembly) consumer(ctx context.Context, c *policy.Consumer, source cont
 func (a *Assembly) config(c *policy.Consumer, source contract.Source) consumer.Config {
 	config := c.Config()
 	config.Source = source
+	config.SenderWindows = a.policy.SenderWindows(c)
 	config.IdleExit, config.MayEnd = a.options.IdleExit, a.mayEnd(c)
 	config.Logger = a.options.Logger
 	config.Observers = a.options.Observers
+	config.AuditKey = []byte(a.policy.Audit.Key)
 	return config
 }
 

@@ -42,13 +42,16 @@ func (a *Assembly) makeKeyed(ctx context.Context, c *policy.Consumer, s *policy.
 	config := a.config(c, source)
 	config.Strategy, config.Settle = consumer.StrategyMarker, consumer.SettleAfterEffect
 	config.Retention = consumer.RetentionPolicy{}
-	made, err := consumer.New(consumer.Keyed(store.keys, consumer.KeyPolicy{
-		Keep: c.Retention.Keep, Delay: c.Retention.Delay, MayForget: s.Redis.MayForget(), ApplyWhenDown: c.NaturalBecause(),
-	}), func(ctx context.Context, _ consumer.Call, m *semel.Message) error { return endpoint.Handle(ctx, m) }, config)
+	made, err := consumer.New(consumer.Keyed(store.keys, keyPolicy(c, s)), func(ctx context.Context, _ consumer.Call, m *semel.Message) error { return endpoint.Handle(ctx, m) }, config)
 	if err != nil {
 		return nil, fmt.Errorf("store %s: %w", s.Name, err)
 	}
 	return made, nil
+}
+
+// keyPolicy is how the keys of a consumer are kept.
+func keyPolicy(c *policy.Consumer, s *policy.Store) consumer.KeyPolicy {
+	return consumer.KeyPolicy{Keep: c.Retention.Keep, Delay: c.Retention.Delay, MayForget: s.Redis.MayForget(), ApplyWhenDown: c.NaturalBecause()}
 }
 
 // openKeys connects to a store of keys, once for all of its consumers, and reads how durable

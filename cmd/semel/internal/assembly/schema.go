@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/sqlstore"
 )
 
@@ -26,7 +28,7 @@ func (a *Assembly) Prepare(ctx context.Context, migrate bool) error {
 		if !migrate && !s.policy.Migrate {
 			continue
 		}
-		if _, err := s.Up(ctx); err != nil {
+		if _, err := s.Up(ctx, a.options.Who, "at the start of a run"); err != nil {
 			return err
 		}
 	}
@@ -70,8 +72,36 @@ func (a *Assembly) Check(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// Up applies the missing migrations and then, once, the user's own setup.
-func (s *Store) Up(ctx context.Context) (Change, error) {
+// Up applies the missing migrations and then, once, the user's own setup, and records what
+// was done, by whom and why.
+func (s *Store) Up(ctx context.Context, who, why string) (Change, error) {
+	change, err := s.up(ctx)
+	if what := change.text(); what != "" {
+		if why != "" {
+			what += ": " + why
+		}
+		err = errors.Join(err, s.failed(s.Record(ctx, contract.Act{Verb: "migrate", Who: who, Why: what})))
+	}
+	return change, err
+}
+
+// text is what was done as it is recorded; empty for nothing. Of many migrations the first
+// and the last are named.
+func (c Change) text() string {
+	var parts []string
+	switch n := len(c.Applied); {
+	case n > 2:
+		parts = append(parts, fmt.Sprintf("applied %d migrations, %s to %s", n, c.Applied[0], c.Applied[n-1]))
+	case n > 0:
+		parts = append(parts, "applied "+strings.Join(c.Applied, ", "))
+	}
+	if c.Setup != "" {
+		parts = append(parts, "ran "+c.Setup)
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (s *Store) up(ctx context.Context) (Change, error) {
 	change := Change{Store: s.Name(), Applied: []string{}}
 	applied, err := s.Migrate(ctx)
 	change.Applied = append(change.Applied, applied...)

@@ -2,6 +2,7 @@ package assembly
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -29,6 +30,7 @@ type tables interface {
 	contract.Requeuer
 	contract.Resolver
 	contract.Recorder
+	contract.Auditor
 	contract.Suppressor
 	contract.MarkerReader
 	contract.SchemaChecker
@@ -68,6 +70,8 @@ type database interface {
 	// hasUnique reports whether there is a constraint of this name that violates
 	// can meet.
 	hasUnique(ctx context.Context, constraint string) (bool, error)
+	// Query calls each for every row of a query that writes nothing.
+	Query(ctx context.Context, query string, each func(*sql.Rows) error) error
 	Close() error
 }
 

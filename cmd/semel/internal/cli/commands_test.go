@@ -21,7 +21,7 @@ var acts = []string{
 	"inbox discard", "inbox release", "inbox resolve", "inbox retry", "inbox skip",
 	"intents resolve", "intents send", "intents suppress",
 	"limit", "pause", "resume",
-	"parked discard", "parked retry",
+	"parked discard", "parked resolve", "parked retry",
 	"positions accept", "positions reset",
 	"reap", "reap forget", "reap move",
 }
@@ -32,11 +32,13 @@ var others = map[string]string{
 	"demo":          "it works in a folder of its own",
 	"migrate up":    "semel migrate print shows what it would do, and semel migrate status what is missing",
 	"migrate seed":  "it only adds, and a second time adds nothing",
+	"audit seal":    "semel audit ls --unsealed shows what it would seal",
 	"gaps backfill": "it only adds, and a second time adds nothing",
 }
 
 // documents are the commands without --json, each with the reason.
 var documents = map[string]string{
+	"audit export":  "it prints a line of JSON an act",
 	"schema":        "it prints one JSON document, always",
 	"migrate print": "it prints SQL for psql",
 }
@@ -110,6 +112,10 @@ func TestFilesAreCompletedOnlyWhereOneIsMeant(t *testing.T) {
 		"run --config":               true,
 		"gaps backfill --file":       true,
 		"demo --keep":                true,
+		"audit verify --file":        true,
+		"audit verify --key-file":    true,
+		"audit verify --head":        false,
+		"audit ls --who":             false,
 		"reap forget --lane":         false,
 		"gaps skip --stream":         false,
 		"gaps ls --source":           false,

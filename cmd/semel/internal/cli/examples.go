@@ -124,6 +124,11 @@ var examples = map[string][]string{
 		"semel gaps backfill --consumer history --file lost.jsonl --reason found",
 		"semel gaps backfill --consumer history --file - --format json --reason sent",
 	},
+	"semel reconcile": {
+		"semel reconcile --consumer billing --file sent.jsonl",
+		"semel reconcile --consumer billing --file - --effects 'select id from paid'",
+		"semel reconcile --consumer billing --file sent.jsonl --grace 10m --json",
+	},
 	"semel positions": {
 		"semel positions plan --config semel.yaml",
 		"semel positions reset --config semel.yaml --dry-run",
@@ -156,12 +161,29 @@ var examples = map[string][]string{
 		"semel parked retry --config semel.yaml 17 --run --reason 'account opened'",
 		"semel parked retry --all --with-reason 'condition unmet' --dry-run",
 	},
+	"semel parked resolve": {"semel parked resolve 17 --outcome not-done --reason 'it has no such charge'"},
 	"semel parked discard": {
 		"semel parked discard --config semel.yaml 17 18 --reason 'test data of 3 May'",
 		"semel parked discard --all --with-reason conflict --reason 'agreed with shop'",
 	},
-	"semel schema":  {"semel schema >semel.schema.json"},
-	"semel version": {"semel version", "semel version --json"},
+	"semel audit": {
+		"semel audit ls --config semel.yaml --limit 20",
+		"semel audit verify --config semel.yaml",
+	},
+	"semel audit ls": {
+		"semel audit ls --config semel.yaml --limit 20",
+		"semel audit ls --verb discard --who ana --since 2026-05-01 -o wide",
+		"semel audit ls --row 17 --json",
+	},
+	"semel audit verify": {
+		"semel audit verify --config semel.yaml",
+		"semel audit verify --store shop --head-file last.head --json",
+		"semel audit verify --file acts.jsonl --key-file audit.key",
+	},
+	"semel audit export": {"semel audit export --config semel.yaml >acts.jsonl"},
+	"semel audit seal":   {"semel audit seal --config semel.yaml"},
+	"semel schema":       {"semel schema >semel.schema.json"},
+	"semel version":      {"semel version", "semel version --json"},
 }
 
 // addExamples puts the examples into the help of a command and of all below it.

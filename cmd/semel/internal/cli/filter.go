@@ -73,17 +73,22 @@ func (f *filter) received(chosen *contract.RowFilter, now func() time.Time) erro
 	if f.before == "" {
 		return nil
 	}
-	if ago, err := time.ParseDuration(f.before); err == nil && ago > 0 {
-		chosen.ReceivedBefore = now().Add(-ago)
-		return nil
+	at, err := timeOf("before", f.before, now)
+	chosen.ReceivedBefore = at
+	return err
+}
+
+// timeOf reads the time that a flag gives, or how long ago it was.
+func timeOf(flag, text string, now func() time.Time) (time.Time, error) {
+	if ago, err := time.ParseDuration(text); err == nil && ago > 0 {
+		return now().Add(-ago), nil
 	}
 	for _, layout := range []string{time.RFC3339, time.DateOnly} {
-		if at, err := time.Parse(layout, f.before); err == nil {
-			chosen.ReceivedBefore = at
-			return nil
+		if at, err := time.Parse(layout, text); err == nil {
+			return at, nil
 		}
 	}
-	return usage("--before %q is no time; write 2006-01-02, 2006-01-02T15:04:05Z, or 24h for a day ago", f.before)
+	return time.Time{}, usage("--%s %q is no time; write 2006-01-02, 2006-01-02T15:04:05Z, or 24h for a day ago", flag, text)
 }
 
 // targets are the rows of an act: numbers, or with --all what the flags choose.
@@ -150,6 +155,14 @@ func recorded(who *string, why string, dry bool) (err error) {
 	}
 	*who, err = operator(*who)
 	return err
+}
+
+// because is what is done, with why where somebody says it.
+func because(what, why string) string {
+	if strings.TrimSpace(why) == "" {
+		return what
+	}
+	return what + ": " + why
 }
 
 // words are states as a flag has them.

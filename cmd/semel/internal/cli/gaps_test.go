@@ -178,7 +178,7 @@ func TestAPersonSkipsWhatNeverComes(t *testing.T) {
 			t.Errorf("%q took effect", got)
 		}
 		acts, err := store.Acts(t.Context(), 0, 0)
-		if err != nil || len(acts) != 1 || acts[0].Who != "ann" || acts[0].Why != "never sent" || acts[0].Verb != "skip" {
+		if err != nil || len(acts) != 1 || acts[0].Who != "ann" || acts[0].Why != "consumer history, stream a, version 1 to 3: never sent" || acts[0].Verb != "skip" {
 			t.Errorf("%v, %+v", err, acts)
 		}
 		out, _, err = printing(skipping(t.Context(), store, act))

@@ -239,6 +239,7 @@ func (c *common) changeIdentity(cmd *cobra.Command, o *identityAct, consumer, wh
 			return usage("several stores have consumer %s; name one with --store", consumer)
 		}
 		if !o.dryRun {
+			o.act.Why = fmt.Sprintf("consumer %s, %s: %s", consumer, what, o.act.Why)
 			if err := act(); err != nil {
 				return failed(fmt.Errorf("store %s: %w", s.Name(), err))
 			}

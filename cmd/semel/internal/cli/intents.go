@@ -108,7 +108,7 @@ func (c *common) listIntents(ctx context.Context, a *assembly.Assembly, f contra
 			return usage("--consumer is missing: name the sender whose intents are meant; the policy has none, as none of its consumers is without from")
 		}
 	}
-	views, count := []operate.View{}, 0
+	views, count := []intentView{}, 0
 	for _, s := range a.Stores {
 		for _, name := range senders {
 			f.Consumer = name
@@ -117,15 +117,15 @@ func (c *common) listIntents(ctx context.Context, a *assembly.Assembly, f contra
 					return failed(err)
 				}
 				if count++; !l.full(len(views)) {
-					views = append(views, operate.NewView(s.Name(), row))
+					views = append(views, newIntentView(s.Name(), row))
 				}
 			}
 		}
 	}
 	if c.json {
 		return writeJSON(c.Out, struct {
-			Intents []operate.View `json:"intents"`
-			Count   int            `json:"count"`
+			Rows  []intentView `json:"rows"`
+			Count int          `json:"count"`
 		}{views, count})
 	}
 	columns := l.columns(c)
@@ -136,28 +136,42 @@ func (c *common) listIntents(ctx context.Context, a *assembly.Assembly, f contra
 	return nil
 }
 
+// intentView is the row of an intent, with its recipient under its own name, as show has it.
+type intentView struct {
+	operate.View
+	Recipient string `json:"recipient,omitempty"`
+}
+
+func newIntentView(store string, row contract.StoredRow) intentView {
+	v := operate.NewView(store, row)
+	return intentView{v, v.KeyName()}
+}
+
 // intentColumns are those of the list of intents. What all have in common, and an id where
 // recipients tell them apart, is left out where the width is limited.
-func intentColumns(views []operate.View, wide bool) []column[operate.View] {
-	source := func(v operate.View) string { return v.Source }
-	kind := func(v operate.View) string { return v.Type }
-	purpose := func(v operate.View) string { return v.Subject }
-	some := func(text func(operate.View) string) bool {
-		return slices.ContainsFunc(views, func(v operate.View) bool { return text(v) != "" })
+func intentColumns(views []intentView, wide bool) []column[intentView] {
+	source := func(v intentView) string { return v.Source }
+	kind := func(v intentView) string { return v.Type }
+	purpose := func(v intentView) string { return v.Subject }
+	recipient := func(v intentView) string { return v.Recipient }
+	sender := func(v intentView) string { return v.Consumer }
+	store := func(v intentView) string { return v.Store }
+	some := func(text func(intentView) string) bool {
+		return slices.ContainsFunc(views, func(v intentView) bool { return text(v) != "" })
 	}
-	recipients := some(operate.View.KeyName)
-	return []column[operate.View]{
-		{terminal.Column{Title: "NUMBER"}, true, func(v operate.View) string { return fmt.Sprint(v.Number) }},
-		{terminal.Column{Title: "STORE"}, differ(views, storeOf), storeOf},
-		{terminal.Column{Title: "STATE"}, true, stateOf},
-		{terminal.Column{Title: "REASON", Flexible: true}, true, func(v operate.View) string { return string(v.Reason) }},
-		{terminal.Column{Title: "SENDER", Flexible: true}, wide || differ(views, consumerOf), consumerOf},
+	recipients := some(recipient)
+	return []column[intentView]{
+		{terminal.Column{Title: "NUMBER"}, true, func(v intentView) string { return fmt.Sprint(v.Number) }},
+		{terminal.Column{Title: "STORE"}, differ(views, store), store},
+		{terminal.Column{Title: "STATE"}, true, func(v intentView) string { return string(v.State) }},
+		{terminal.Column{Title: "REASON", Flexible: true}, true, func(v intentView) string { return string(v.Reason) }},
+		{terminal.Column{Title: "SENDER", Flexible: true}, wide || differ(views, sender), sender},
 		{terminal.Column{Title: "WRITTEN BY", Flexible: true}, wide || differ(views, source), source},
 		{terminal.Column{Title: "TYPE", Flexible: true}, wide && some(kind) || differ(views, kind), kind},
 		{terminal.Column{Title: "PURPOSE", Flexible: true}, wide && some(purpose) || differ(views, purpose), purpose},
-		{terminal.Column{Title: "RECIPIENT", Flexible: true}, recipients, operate.View.KeyName},
-		{terminal.Column{Title: "ID", Flexible: true}, wide || !recipients, idOf},
-		{terminal.Column{Title: "WRITTEN"}, true, func(v operate.View) string { return received(v, wide) }},
-		{terminal.Column{Title: "LAST ERROR", Flexible: true}, true, func(v operate.View) string { return v.Last }},
+		{terminal.Column{Title: "RECIPIENT", Flexible: true}, recipients, recipient},
+		{terminal.Column{Title: "ID", Flexible: true}, wide || !recipients, func(v intentView) string { return idOf(v.View) }},
+		{terminal.Column{Title: "WRITTEN"}, true, func(v intentView) string { return received(v.View, wide) }},
+		{terminal.Column{Title: "LAST ERROR", Flexible: true}, true, func(v intentView) string { return v.Last }},
 	}
 }

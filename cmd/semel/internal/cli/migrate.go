@@ -17,11 +17,15 @@ func migrateCommand(c *common) *cobra.Command {
 }
 
 func migrateUp(c *common) *cobra.Command {
-	return c.withConfig(&cobra.Command{
+	var who, why string
+	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Apply what is missing, and each store's setup once",
 		Args:  nothing,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if who, err = operator(who); err != nil {
+				return err
+			}
 			p, err := c.load()
 			if err != nil {
 				return err
@@ -33,7 +37,7 @@ func migrateUp(c *common) *cobra.Command {
 			defer c.close(a)
 			changes := []assembly.Change{}
 			for _, s := range a.Stores {
-				change, err := s.Up(cmd.Context())
+				change, err := s.Up(cmd.Context(), who, why)
 				if err != nil {
 					return checked(err)
 				}
@@ -44,7 +48,9 @@ func migrateUp(c *common) *cobra.Command {
 			}
 			return c.printChanges(changes)
 		},
-	})
+	}
+	recordFlags(cmd, &who, &why)
+	return c.withConfig(cmd)
 }
 
 func (c *common) printChanges(changes []assembly.Change) error {

@@ -9,9 +9,9 @@ import (
 )
 
 func parkedCommand(c *common) *cobra.Command {
-	return group("parked", "List, show, retry and discard messages that were set aside",
+	return group("parked", "Show, retry, resolve and discard messages that were set aside",
 		rowList(c, "List what was set aside and is not done", contract.StateParked), parkedSummary(c), rowShow(c),
-		rowAct(c, operate.Retry, contract.StateParked), rowAct(c, operate.Discard, contract.StateParked))
+		rowAct(c, operate.Retry, contract.StateParked), rowResolve(c, contract.ResolvedDone.String()), rowAct(c, operate.Discard, contract.StateParked))
 }
 
 // rowShow shows one row with its history.
@@ -99,11 +99,16 @@ func rowAct(c *common, verb operate.Verb, standard ...contract.RowState) *cobra.
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would be done")
 	recordFlags(cmd, &who, &why)
 	if verb == operate.Retry || verb == operate.Send {
+		cmd.Long = shorts[verb] + ".\n\n" + attemptsStay
 		cmd.Flags().BoolVar(&then.wait, "wait", false, "wait until the consumer that runs has worked on them, and say how they ended")
 		cmd.Flags().BoolVar(&then.run, "run", false, "work on them here, with the policy's handler, and say how they ended")
 	}
 	return c.withConfig(f.add(c, cmd, "with-reason", standard...))
 }
+
+// attemptsStay is what an act that makes a message due does not change.
+const attemptsStay = `Attempts stay
+counted: a message that has used up those of its policy has one more each time.`
 
 func parseNumbers(args []string) ([]int64, error) {
 	var numbers []int64

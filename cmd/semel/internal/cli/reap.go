@@ -21,6 +21,7 @@ type reapFlags struct {
 	store string
 	// once and dry are of the command itself.
 	once, dry bool
+	who, why  string
 }
 
 func (f *reapFlags) add(c *common, cmd *cobra.Command) *cobra.Command {
@@ -43,15 +44,19 @@ Exit codes: 0 done, also if there was nothing to do; 4 nothing of a consumer
 is removed, since copies can come later than it keeps its markers, or since
 its policy switches the reaper off.`,
 		Args: known,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if !f.once && !f.dry {
 				return usage("say --once, or --dry-run; semel reap status shows what is kept")
 			}
-			return f.withStores(c, cmd, func(ctx context.Context, a *assembly.Assembly) error { return c.reap(ctx, a, f.dry) })
+			if f.who, err = operator(f.who); err != nil {
+				return err
+			}
+			return f.withStores(c, cmd, func(ctx context.Context, a *assembly.Assembly) error { return c.reap(ctx, a, f) })
 		},
 	}
 	cmd.Flags().BoolVar(&f.once, "once", false, "remove what is due, and end")
 	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "only count what would be removed")
+	recordFlags(cmd, &f.who, &f.why)
 	cmd.AddCommand(reapStatus(c), reapForget(c), reapPrint(c), reapMove(c))
 	return f.add(c, cmd)
 }
@@ -87,14 +92,18 @@ func (c *common) kept(ctx context.Context, a *assembly.Assembly, do func(s *asse
 }
 
 // reap reaps for each consumer and prints what was removed.
-func (c *common) reap(ctx context.Context, a *assembly.Assembly, dry bool) error {
+func (c *common) reap(ctx context.Context, a *assembly.Assembly, f *reapFlags) error {
 	done := []operate.Reaped{}
 	_, err := c.kept(ctx, a, func(s *assembly.Store, r *contract.StoredRetention) error {
 		if r.Keep == 0 && r.Bodies == 0 {
 			return nil
 		}
 		live := c.liveReap()
-		sum, err := operate.Reap(ctx, s.Name(), s, r, dry, live.tell)
+		record := f.record(ctx, s, r)
+		sum, err := operate.Reap(ctx, s.Name(), s, r, f.dry, func(sum operate.Reaped) error {
+			live.tell(sum)
+			return record(sum)
+		})
 		live.end()
 		done = append(done, sum)
 		if err != nil {
@@ -105,11 +114,27 @@ func (c *common) reap(ctx context.Context, a *assembly.Assembly, dry bool) error
 	if err != nil && len(done) == 0 {
 		return err // what is recorded is not known
 	}
-	err = errors.Join(c.printReaped(done, dry), err)
+	err = errors.Join(c.printReaped(done, f.dry), err)
 	if err == nil && slices.ContainsFunc(done, func(r operate.Reaped) bool { return r.Stopped != "" }) {
 		return &failure{exitFound, errors.New("nothing is removed of a consumer above, which says why")}
 	}
 	return err
+}
+
+// record writes down that a consumer is reaped, once something was removed.
+func (f *reapFlags) record(ctx context.Context, s *assembly.Store, r *contract.StoredRetention) func(operate.Reaped) error {
+	written := f.dry
+	return func(sum operate.Reaped) error {
+		if written || !sum.Due() {
+			return nil
+		}
+		written = true
+		what := "consumer " + r.Consumer
+		if sum.Cutoff != nil {
+			what += ", markers up to " + sum.Cutoff.Format(time.RFC3339)
+		}
+		return s.Record(ctx, contract.Act{Verb: "reap", Who: f.who, Why: because(what, f.why)})
+	}
 }
 
 // liveReap shows the progress of a pass on a terminal.

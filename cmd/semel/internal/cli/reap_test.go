@@ -57,14 +57,14 @@ func TestABareDatabaseKnowsWhomAReaperIsCalledFor(t *testing.T) {
 func TestAStoreThatDoesNotAnswerIsNotSaidToKeepAll(t *testing.T) {
 	var out, log bytes.Buffer
 	c, p, a := bare(t, &out, &log)
-	if err := c.reap(t.Context(), a, false); err != nil || log.String() != "no consumer has recorded a retention: all is kept for ever\n" {
+	if err := c.reap(t.Context(), a, &reapFlags{}); err != nil || log.String() != "no consumer has recorded a retention: all is kept for ever\n" {
 		t.Errorf("%v: %s", err, &log)
 	}
 	log.Reset()
 	if err := a.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.reap(t.Context(), a, false); err == nil || out.Len()+log.Len() > 0 {
+	if err := c.reap(t.Context(), a, &reapFlags{}); err == nil || out.Len()+log.Len() > 0 {
 		t.Errorf("%v: %s%s", err, &out, &log)
 	}
 	if names, err := c.reapedIn(t.Context(), p, a.Stores[0]); err == nil {

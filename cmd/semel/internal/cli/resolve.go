@@ -19,7 +19,7 @@ func rowResolve(c *common, done string) *cobra.Command {
 
 Find out from the other side whether it was ` + done + `, before you say so.
 With ` + done + ` the message is completed, and nobody calls for it again. With
-not-` + done + ` it is due at once, as if no call had been made for it.`,
+not-` + done + ` it is due at once, as if no call had been made for it. ` + attemptsStay,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			found, err := parseOutcome(outcome, done)
 			if err != nil {

@@ -43,7 +43,11 @@ beginning, and what has ended before is a duplicate and changes nothing.`,
 			if source := assembly.NotAFile(p, c.consumer); fromStart && source != "" {
 				return usage("--from-start: source %s is no file; set the group's offsets back with the broker's tools, or choose a consumer of a file with --consumer", source)
 			}
-			return c.run(cmd.Context(), p, migrate, assembly.Options{Consumer: c.consumer, IdleExit: idle, Stdin: c.In, FromStart: fromStart})
+			who, err := operator("")
+			if err != nil {
+				who = "semel run" // nobody has to say who a service is
+			}
+			return c.run(cmd.Context(), p, migrate, assembly.Options{Who: who, Consumer: c.consumer, IdleExit: idle, Stdin: c.In, FromStart: fromStart})
 		},
 	}
 	cmd.Flags().DurationVar(&idle, "exit-when-idle", 0, "end when the sources have been empty for so long")

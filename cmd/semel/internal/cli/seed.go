@@ -8,6 +8,7 @@ import (
 
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/sqlstore"
 )
 
@@ -15,6 +16,7 @@ import (
 type seeding struct {
 	from, column, where, source string
 	sourceGiven                 bool
+	who, why                    string
 }
 
 func migrateSeed(c *common) *cobra.Command {
@@ -31,7 +33,10 @@ Ids are compared byte for byte with what the consumer's identity finds; those of
 a uuid column are written in lower case. Markers that are there stay as they
 are. A seeding that was interrupted goes on where it stopped.`,
 		Args: nothing,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if f.who, err = operator(f.who); err != nil {
+				return err
+			}
 			f.sourceGiven = cmd.Flags().Changed("source")
 			return c.seed(cmd.Context(), f)
 		},
@@ -40,6 +45,7 @@ are. A seeding that was interrupted goes on where it stopped.`,
 	cmd.Flags().StringVar(&f.column, "id", "", "its column of ids")
 	cmd.Flags().StringVar(&f.where, "where", "", "a condition in SQL on the rows that count")
 	cmd.Flags().StringVar(&f.source, "source", "", "the producer's name that belongs to the ids, where the consumer's identity has a source")
+	recordFlags(cmd, &f.who, &f.why)
 	for _, name := range []string{"from", "id"} {
 		if err := cmd.MarkFlagRequired(name); err != nil {
 			panic(err)
@@ -69,6 +75,10 @@ func (c *common) seed(ctx context.Context, f seeding) error {
 		return err
 	}
 	defer c.close(a)
+	what := fmt.Sprintf("consumer %s, ids of %s", consumer.Name, f.from)
+	if err := a.RecordOf(ctx, consumer, contract.Act{Verb: "seed", Who: f.who, Why: because(what, f.why)}); err != nil {
+		return failed(err)
+	}
 	sum, err := a.Stores[0].Seed(ctx, sqlstore.Seed{
 		Consumer: consumer.Name, Source: f.source, Table: f.from, ID: f.column, Where: f.where, Progress: c.seeded(f.from),
 	})

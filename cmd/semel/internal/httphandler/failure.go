@@ -33,15 +33,16 @@ func (h *Handler) failed(ctx context.Context, c *call, err error) error {
 	return semel.Retry(&failure{"nothing was sent to " + h.host + ": " + why, err})
 }
 
-// next says what follows an unknown outcome.
+// next says what a call after an unknown outcome is, if there is one: the last error of a
+// message whose attempts are used up has the same text.
 func (h *Handler) next() string {
 	switch {
 	case h.config.MayBeLost:
 		return "it carries no key and is not made again"
 	case h.config.NoKey:
-		return "it carries no key, is made again, and may happen twice"
+		return "it carries no key, and another call may have it happen twice"
 	}
-	return "it is made again with the same key, while the window lasts"
+	return "another call has the same key, and is made while the window lasts"
 }
 
 func (h *Handler) why(ctx context.Context, err error, sent bool) string {

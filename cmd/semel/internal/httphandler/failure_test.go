@@ -87,7 +87,7 @@ func TestAnswersThatDoNotComeWhole(t *testing.T) {
 			}
 			h.says(t, semel.DecideUnknown, c.words)
 			h.says(t, semel.DecideUnknown, unknown)
-			h.says(t, semel.DecideUnknown, "again with the same key")
+			h.says(t, semel.DecideUnknown, "another call has the same key")
 			if n := e.calls.Load(); n != 3 {
 				t.Errorf("%d calls for 3 attempts", n)
 			}

@@ -20,7 +20,7 @@ func TestCallsWithoutAKey(t *testing.T) {
 		lost  bool
 		words string
 	}{
-		"may_happen_twice": {false, "it carries no key, is made again, and may happen twice"},
+		"may_happen_twice": {false, "it carries no key, and another call may have it happen twice"},
 		"may_be_lost":      {true, "it carries no key and is not made again"},
 	} {
 		t.Run("E5_a_call_that_"+name+"_sends_none_and_says_what_follows", func(t *testing.T) {

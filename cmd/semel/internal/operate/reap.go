@@ -105,8 +105,8 @@ func (r Reaped) Due() bool {
 const sliceOf = 1000
 
 // Reap removes what is past the retention of a consumer, or only counts it. told hears of
-// each slice. What stops the reaper is no error.
-func Reap(ctx context.Context, store string, of contract.Reaper, r *contract.StoredRetention, dry bool, told func(Reaped)) (Reaped, error) {
+// each slice, and its error ends the pass. What stops the reaper is no error.
+func Reap(ctx context.Context, store string, of contract.Reaper, r *contract.StoredRetention, dry bool, told func(Reaped) error) (Reaped, error) {
 	sum := Reaped{Store: store, Consumer: r.Consumer, Cutoff: maybe(r.Cutoff)}
 	if r.Days.Kept > 0 {
 		sum.Days = new(int64)
@@ -130,7 +130,9 @@ func Reap(ctx context.Context, store string, of contract.Reaper, r *contract.Sto
 		if sum.Days != nil {
 			*sum.Days = all.Days
 		}
-		told(sum)
+		if err := told(sum); err != nil {
+			return sum, err
+		}
 	}
 	return sum, nil
 }

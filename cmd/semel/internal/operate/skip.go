@@ -120,7 +120,8 @@ func (b Box) skip(ctx context.Context, o Skip, s contract.StoredStream, held []c
 	if o.DryRun {
 		return done
 	}
-	err := b.Streams.SkipTo(ctx, s, done.To, contract.Act{Verb: "skip", Who: o.Who, Why: o.Why})
+	what := fmt.Sprintf("consumer %s, stream %s, version %d to %d: %s", s.Consumer, done.Name(), s.Last, done.To, o.Why)
+	err := b.Streams.SkipTo(ctx, s, done.To, contract.Act{Verb: "skip", Who: o.Who, Why: what})
 	switch {
 	case err == nil:
 		done.Result = Done

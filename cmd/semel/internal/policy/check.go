@@ -43,6 +43,7 @@ func check(d *decoder, p *Policy) {
 		r.handler(p.Store(c.Store))
 		r.answers(p, p.Store(c.Store))
 		r.intents(p)
+		r.reEmission(p)
 	}
 	p.checkStandardInput(d)
 	p.checkGroups(d)

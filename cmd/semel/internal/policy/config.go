@@ -29,6 +29,7 @@ func (c *Consumer) Config() consumer.Config {
 		OnConflict:     c.OnConflict,
 		OnBadIdentity:  c.OnBadIdentity,
 		OnUnmet:        c.OnUnmet,
+		Duplicates:     c.Duplicates,
 		Lanes:          c.Lanes,
 		OnParked:       c.OnParked,
 		Workers:        c.Workers,

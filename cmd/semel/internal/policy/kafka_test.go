@@ -49,6 +49,7 @@ func acceptedKafka() []policyCase {
 			"  copy: {kafka: {brokers: \"other:9092\", topics: [payments], group: g}}\nconsumers:\n"+strings.Replace(spare, "from: payments", "from: copy", 1))},
 		{name: "dead letters", edits: append(append(topic(), "handler:\n", "dead_letter: {topic: payments-dead}\n    handler:\n"),
 			inConsumer("on_conflict: dead_letter", "on_bad_identity: dead_letter", "on_unmet: dead_letter", "retry: {then: dead_letter}")...)},
+		{name: "a batch of one record", edits: topic("max_record: 8MiB", "max_batch: 8MiB")},
 		{name: "dead letters that nothing makes", edits: append(topic(), inConsumer("dead_letter: {topic: payments-dead}")...),
 			want: "16:18: warning: consumers.billing.dead_letter: no ending of this consumer is dead_letter; remove it, or write retry: {then: dead_letter}"},
 	}

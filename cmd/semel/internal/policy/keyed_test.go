@@ -54,6 +54,12 @@ func TestAConsumerWhoseClaimsAreLeasedKeys(t *testing.T) {
 		"handler.http.effects: no statement could run":              {"/charge\"}", "/charge\", effects: {statements: {put: {sql: \"delete from t\"}}}}"},
 		"from: this key is missing":                                 {"    from: orders\n", ""},
 		"alerts.pending_age: nothing waits in the store":            {"lanes: none", "alerts: {pending_age: 1m}"},
+		"inbox.starts: there is no inbox whose rows":                {"lanes: none", "inbox: {starts: 5}"},
+		"inbox.poll: there is no inbox that could be asked":         {"lanes: none", "inbox: {poll: 1s}"},
+		"retention.bodies: no bodies are kept":                      {"retention: 30d", "retention: {keep: 30d, bodies: 1d}"},
+		"retention.id_time: no key tells the age":                   {"retention: 30d", "retention: {keep: 30d, id_time: uuidv7}"},
+		"retention.off: keys go by themselves":                      {"retention: 30d", "retention: {keep: 30d, off: true}"},
+		"identity.former: a key is under one identity":              {"{id: \"header:id\"}", "{id: \"header:id\", former: {id: \"header:old\"}}"},
 		"handler.http.timeout: a call may take 10s, and its claim":  {"lanes: none", "inbox: {lease: 5s}"},
 		"version: a stream's version moves in the transaction of t": {"lanes: none", "version: {stream: \"body:/a\", number: \"body:/n\"}"},
 	} {

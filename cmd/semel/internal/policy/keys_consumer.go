@@ -64,6 +64,9 @@ func endingKeys() []field[Consumer] {
 		key(meta{name: "on_unmet", def: "park", doc: "What becomes of a message whose guarded effect met no row and whose statement does not say."},
 			endings(park(), deadLetter(), option[consumer.Then]{word: "discard", value: consumer.ThenDiscard}, option[consumer.Then]{word: "retry", value: consumer.ThenRetry}),
 			func(c *Consumer) *consumer.Then { return &c.OnUnmet }),
+		key(meta{name: "on_duplicate", def: "skip", doc: "What becomes of a duplicate, besides that it is settled and counted. `skip`: nothing. `re_emit`: the [intents](intents.md) that the first processing wrote, and that were sent, are sent again under the same keys, each once a minute at most, and none whose key the other side may have forgotten. See [results](results.md#sending-again). In Go a duplicate is told of the result that was kept."},
+			choice[consumer.DuplicatePolicy]{options: []option[consumer.DuplicatePolicy]{{word: "skip", value: consumer.DuplicatesSkip}, {word: "re_emit", value: consumer.DuplicatesReEmit}}},
+			func(c *Consumer) *consumer.DuplicatePolicy { return &c.Duplicates }),
 		key(meta{name: "on_parked", doc: "What becomes of the messages behind one that is parked, or waits in the store. `skip`: they go on, and a later retry is out of order. `block`: those of its key, or with `lanes: partition` of its partition, wait behind it in the store, until it has ended or somebody lets them pass (`semel inbox skip`). The default is `block` with `lanes: key`, a marker and no `version`, otherwise `skip`."},
 			choice[consumer.OnParked]{options: []option[consumer.OnParked]{{word: "skip", value: consumer.OnParkedSkip}, {word: "block", value: consumer.OnParkedBlock}}},
 			func(c *Consumer) *consumer.OnParked { return &c.OnParked }),
@@ -116,7 +119,6 @@ func laterKeys() []field[Consumer] {
 		later[Consumer]("outputs", "Identities of what the consumer sends."),
 		later[Consumer]("provider_key", "The idempotency key passed to a provider, and its window."),
 		later[Consumer]("backstop", "Alert when a second guard catches a doubled effect."),
-		later[Consumer]("on_duplicate", "What becomes of a duplicate but that it is settled and counted: that the outputs of the first are sent again. In Go a duplicate is told of the [result](results.md) that was kept."),
 		later[Consumer]("start", "Where to begin in a source that was consumed before."),
 		later[Consumer]("rate", "The most messages a second."),
 	}

@@ -8,6 +8,7 @@ package policy
 // root is the whole file.
 type root struct {
 	Version   int
+	Audit     Audit
 	Stores    []*Store
 	Sources   []*Source
 	Consumers []*Consumer
@@ -23,6 +24,8 @@ func rootShape() object[root] {
 		key(meta{name: "sources", required: true, doc: "Where messages come from, by name."},
 			named[Source]{what: "source", item: sourceShape(), set: func(s *Source, name string) { s.Name = name }},
 			func(r *root) *[]*Source { return &r.Sources }),
+		key(meta{name: "audit", doc: "How acts of operators are sealed. See [audit](audit.md)."},
+			auditShape(), func(r *root) *Audit { return &r.Audit }),
 		key(meta{name: "consumers", required: true, doc: "The consumers, by name. The name scopes every record that a consumer owns: under another name every message is new."},
 			named[Consumer]{what: "consumer", item: consumerShape(), set: func(c *Consumer, name string) { c.Name = name }},
 			func(r *root) *[]*Consumer { return &r.Consumers }),

@@ -71,6 +71,7 @@ func TestGoingOnWithoutTheStoreNeedsADeclaration(t *testing.T) {
 	})
 	t.Run("trap_143_to_go_on_is_refused", func(t *testing.T) {
 		wants(t, inConsumer("on_store_down: apply"), "14:20: consumers.billing.on_store_down: the effect is in the store, and nothing can be applied while that is down")
+		wants(t, called("on_store_down: apply"), "consumers.billing.on_store_down: a message is received into the store before it is called for")
 		wants(t, inConsumer("fail_open: true"), "this key is unknown")
 	})
 }
@@ -110,7 +111,7 @@ func TestTheKnownMistakesOfConsumersAreRefused(t *testing.T) {
 		}
 	})
 	t.Run("K1_duplicate_as_error", func(t *testing.T) {
-		wants(t, inConsumer("on_duplicate: halt"), "on_duplicate: this key is known and not yet available")
+		wants(t, inConsumer("on_duplicate: halt"), "on_duplicate: \"halt\" is unknown here")
 	})
 	t.Run("K1_deltas_without_a_key", func(t *testing.T) {
 		wants(t, []string{"    identity: {id: \"header:ce-id\", source: \"header:ce-source\"}\n", ""}, "nothing says which deliveries are copies")

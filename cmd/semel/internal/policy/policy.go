@@ -32,6 +32,8 @@ type Policy struct {
 	Stores    []*Store
 	Sources   []*Source
 	Consumers []*Consumer
+	// Audit is of all stores.
+	Audit Audit
 	// Warnings are about what is allowed and probably not meant.
 	Warnings []Fault
 
@@ -134,6 +136,8 @@ type Consumer struct {
 	OnConflict    consumer.Then
 	OnBadIdentity consumer.Then
 	OnUnmet       consumer.Then
+	// Duplicates is what becomes of what the first processing wrote down for senders.
+	Duplicates consumer.DuplicatePolicy
 	// DeadLetter is nil where the policy names none.
 	DeadLetter   *DeadLetter
 	Lanes        consumer.LaneMode
@@ -328,7 +332,7 @@ func Parse(name string, data []byte, env func(string) (string, bool)) (*Policy, 
 	d := &decoder{file: name, dir: p.Dir, env: env, positions: map[string]position{}, meant: map[string]bool{}, expanded: map[string]expansion{}}
 	if root := d.document(data); root != nil {
 		read, _ := rootShape().read(d, place{node: root})
-		p.Stores, p.Sources, p.Consumers = read.Stores, read.Sources, read.Consumers
+		p.Stores, p.Sources, p.Consumers, p.Audit = read.Stores, read.Sources, read.Consumers, read.Audit
 		check(d, p)
 	}
 	faults, warnings := d.sorted()

@@ -177,6 +177,8 @@ func refusedDedup() []policyCase {
 			"strategy: marker", "strategy: {business_key: {constraint: payments.id}}")},
 		{name: "an adopted table that two share", edits: append(adopts("dedup: {table: processed, columns: {id: id, source: origin}}"), "consumers:\n",
 			"consumers:\n"+strings.Replace(second, "    handler", "    dedup: {table: processed, columns: {id: id}}\n    handler", 1))},
+		{name: "an adopted table that two share, the first without a column", edits: append(adopts(strings.Replace(dedup, "}}", ", source: origin}}", 1)), "consumers:\n",
+			"consumers:\n"+strings.Replace(second, "    handler", "    dedup: {table: processed, columns: {id: id}}\n    handler", 1))},
 		{name: "an adopted table in which two have one value", edits: append(adopts(strings.Replace(dedup, "}}", ", source: origin}, values: {handler: shipping}}", 1)), "consumers:\n",
 			"consumers:\n"+strings.Replace(second, "    handler", "    "+dedup+"\n    handler", 1))},
 	}

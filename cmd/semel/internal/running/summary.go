@@ -68,6 +68,8 @@ func wanting() []line {
 	return []line{
 		{"same_content", func(c semel.Counts) int64 { return c.SameContent }},
 		{"without_key", func(c semel.Counts) int64 { return c.WithoutKey }},
+		{"re_emitted", func(c semel.Counts) int64 { return c.ReEmitted }},
+		{"not_re_emitted", func(c semel.Counts) int64 { return c.NotReEmitted }},
 	}
 }
 

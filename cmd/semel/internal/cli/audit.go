@@ -1,0 +1,240 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/audit"
+	"github.com/semel-go/semel/internal/legible"
+	"github.com/spf13/cobra"
+)
+
+func auditCommand(c *common) *cobra.Command {
+	return group("audit", "List, verify and export what operators did", auditList(c), auditVerify(c), auditExport(c), auditSeal(c))
+}
+
+// audited are the flags that choose the store of an audit.
+type audited struct{ store string }
+
+func (f *audited) add(c *common, cmd *cobra.Command) *cobra.Command {
+	storeFlag(cmd, &f.store)
+	refuseEmpty(cmd, "store")
+	return c.withConfig(cmd)
+}
+
+// withAudits has work done with the chosen stores. The rest of a store's schema is not
+// looked at: a trigger that is missing is no reason not to verify.
+func (c *common) withAudits(store string, work func(*assembly.Assembly, *policy.Policy) error) error {
+	p, store, err := c.loadFor(store)
+	if err != nil {
+		return err
+	}
+	a, err := c.open(p, store, false)
+	if err != nil {
+		return err
+	}
+	defer c.close(a)
+	return work(a, p)
+}
+
+// oneStore refuses several: each has a chain of its own.
+func (c *common) oneStore(a *assembly.Assembly) (*assembly.Store, error) {
+	if len(a.Stores) > 1 {
+		return nil, usage("%s has %d stores, each with a chain of its own; name one with --store", c.config, len(a.Stores))
+	}
+	return a.Stores[0], nil
+}
+
+func ofStore(s *assembly.Store, err error) error {
+	if err == nil {
+		return nil
+	}
+	return failed(fmt.Errorf("store %s: %w", s.Name(), err))
+}
+
+// chosenActs says which acts are listed.
+type chosenActs struct {
+	verb, who, since string
+	row              int64
+	unsealed         bool
+	from             time.Time
+}
+
+func (f *chosenActs) has(a contract.AuditedAct) bool {
+	return (f.verb == "" || a.Verb == f.verb) && (f.who == "" || a.Who == f.who) && (f.row == 0 || a.Row == f.row) &&
+		(!f.unsealed || a.Sequence == 0) && !a.At.Before(f.from)
+}
+
+func auditList(c *common) *cobra.Command {
+	f, l, chosen := &audited{}, &listing{}, &chosenActs{}
+	cmd := &cobra.Command{
+		Use:   "ls",
+		Short: "List acts, the latest last",
+		Long: `List what operators did: when, who, what and why. LINE is where an act is sealed
+in the chain of its store; - is not yet. With --limit the latest are shown.`,
+		Args: nothing,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if err := l.check(c, cmd); err != nil {
+				return err
+			}
+			if chosen.since != "" {
+				if chosen.from, err = timeOf("since", chosen.since, time.Now); err != nil {
+					return err
+				}
+			}
+			return c.withAudits(f.store, func(a *assembly.Assembly, _ *policy.Policy) error {
+				return c.listActs(cmd.Context(), a, chosen, l)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&chosen.verb, "verb", "", "only acts of this name, as discard")
+	cmd.Flags().StringVar(&chosen.who, "who", "", "only those of this person")
+	cmd.Flags().StringVar(&chosen.since, "since", "", "only those after a time, as 2026-05-01, or of a duration, as 24h")
+	cmd.Flags().Int64Var(&chosen.row, "row", 0, "only those on the row of this number")
+	cmd.Flags().BoolVar(&chosen.unsealed, "unsealed", false, "only those that are not sealed yet")
+	l.add(c, cmd, 0, "acts")
+	return f.add(c, cmd)
+}
+
+func (c *common) listActs(ctx context.Context, a *assembly.Assembly, chosen *chosenActs, l *listing) error {
+	views := []operate.AuditView{}
+	count := 0
+	for _, s := range a.Stores {
+		for act, err := range operate.AuditedActs(ctx, s) {
+			if err != nil {
+				return ofStore(s, err)
+			}
+			if !chosen.has(act) {
+				continue
+			}
+			count++
+			if l.full(len(views)) {
+				views = append(views[:0], views[1:]...)
+			}
+			views = append(views, operate.NewAuditView(s.Name(), act))
+		}
+	}
+	if c.json {
+		return writeJSON(c.Out, struct {
+			Acts  []operate.AuditView `json:"acts"`
+			Count int                 `json:"count"`
+		}{views, count})
+	}
+	columns := l.columns(c)
+	err := show(c.Out, views, actColumns(views, columns == terminal.Unlimited), columns)
+	fmt.Fprintln(c.Err, counted(len(views), count, "act"))
+	return failed(err)
+}
+
+func actColumns(views []operate.AuditView, wide bool) []column[operate.AuditView] {
+	type view = operate.AuditView
+	numberOr := func(n int64) string {
+		if n == 0 {
+			return "-"
+		}
+		return fmt.Sprint(n)
+	}
+	store := func(v view) string { return v.Store }
+	return []column[view]{
+		{terminal.Column{Title: "LINE"}, true, func(v view) string { return numberOr(v.Sequence) }},
+		{terminal.Column{Title: "STORE"}, differ(views, store), store},
+		{terminal.Column{Title: "ACT"}, wide, func(v view) string { return fmt.Sprint(v.Number) }},
+		{terminal.Column{Title: "AT"}, true, func(v view) string { return moment(v.At) }},
+		{terminal.Column{Title: "WHO", Flexible: true}, true, func(v view) string { return v.Who }},
+		{terminal.Column{Title: "VERB", Flexible: true}, true, func(v view) string { return v.Verb }},
+		{terminal.Column{Title: "ROW"}, true, func(v view) string { return numberOr(v.Row) }},
+		{terminal.Column{Title: "RESULT", Flexible: true}, wide, func(v view) string { return v.Result }},
+		{terminal.Column{Title: "WHY", Flexible: true}, true, func(v view) string { return v.Why }},
+	}
+}
+
+func auditExport(c *common) *cobra.Command {
+	f := &audited{}
+	cmd := &cobra.Command{
+		Use:   "export",
+		Short: "Write the chain of a store, a line of JSON an act",
+		Long: `Write the chain of a store to standard output, a line of JSON for each act, and
+where it ends on the last line. semel audit verify --file verifies it without
+the store. What is not sealed yet is not exported.`,
+		Args: nothing,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.withAudits(f.store, func(a *assembly.Assembly, _ *policy.Policy) error { return c.export(cmd.Context(), a) })
+		},
+	}
+	storeFlag(cmd, &f.store)
+	refuseEmpty(cmd, "store")
+	cmd.Flags().StringVar(&c.config, "config", "semel.yaml", "the policy file")
+	return cmd
+}
+
+func (c *common) export(ctx context.Context, a *assembly.Assembly) error {
+	s, err := c.oneStore(a)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(terminal.JSON(c.Out))
+	lines := 0
+	end, err := operate.Chain(ctx, s, func(l contract.AuditedSeal) error {
+		lines++
+		return audit.WriteLine(out, l.Seal)
+	})
+	if err == nil {
+		err = audit.WriteEnd(out, end)
+	}
+	if err == nil {
+		err = out.Flush()
+	}
+	if err != nil {
+		return ofStore(s, err)
+	}
+	fmt.Fprintln(c.Err, counted(lines, lines, "act"))
+	return nil
+}
+
+func auditSeal(c *common) *cobra.Command {
+	f := &audited{}
+	cmd := &cobra.Command{
+		Use:   "seal",
+		Short: "Seal acts now, where no consumer runs that does",
+		Args:  nothing,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.withAudits(f.store, func(a *assembly.Assembly, p *policy.Policy) error { return c.seal(cmd.Context(), a, p) })
+		},
+	}
+	return f.add(c, cmd)
+}
+
+// sealedView is what was sealed in a store.
+type sealedView struct {
+	Store     string `json:"store"`
+	Lines     int    `json:"lines"`
+	Elsewhere bool   `json:"elsewhere,omitempty"`
+}
+
+func (c *common) seal(ctx context.Context, a *assembly.Assembly, p *policy.Policy) error {
+	done := []sealedView{}
+	for _, s := range a.Stores {
+		lines, elsewhere, err := operate.SealAll(ctx, s, []byte(p.Audit.Key))
+		if err != nil {
+			return ofStore(s, err)
+		}
+		done = append(done, sealedView{s.Name(), lines, elsewhere})
+	}
+	if c.json {
+		return writeJSON(c.Out, map[string]any{"stores": done})
+	}
+	for _, d := range done {
+		fmt.Fprintf(c.Out, "%s: %s sealed\n", legible.Printable(d.Store), counted(d.Lines, d.Lines, "act"))
+		if d.Elsewhere {
+			fmt.Fprintf(c.Err, "%s: another process seals now\n", legible.Printable(d.Store))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package operate
+
+import (
+	"context"
+	"io"
+	"iter"
+	"math"
+	"time"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/audit"
+)
+
+// AuditView is an act of a store, with where it is sealed.
+type AuditView struct {
+	Store string `json:"store"`
+	// Sequence is its line in the chain; 0: it is not sealed yet.
+	Sequence int64     `json:"sequence"`
+	Number   int64     `json:"number"`
+	At       time.Time `json:"at"`
+	Verb     string    `json:"verb"`
+	Who      string    `json:"who"`
+	Why      string    `json:"why"`
+	// Row is what it was done to; 0: no one row, then Why says what.
+	Row    int64  `json:"row,omitempty"`
+	Result string `json:"result"`
+}
+
+// NewAuditView is an act of a store of this name.
+func NewAuditView(store string, a contract.AuditedAct) AuditView {
+	return AuditView{Store: store, Sequence: a.Sequence, Number: a.Number, At: a.At.UTC(), Verb: a.Verb, Who: a.Who, Why: a.Why, Row: a.Row, Result: a.Result}
+}
+
+// AuditedActs yields all acts of a store by number. It ends after an error.
+func AuditedActs(ctx context.Context, s contract.Auditor) iter.Seq2[contract.AuditedAct, error] {
+	return func(yield func(contract.AuditedAct, error) bool) {
+		for after := int64(math.MinInt64); ; {
+			acts, err := s.AuditedActs(ctx, after, page)
+			if err != nil {
+				yield(contract.AuditedAct{}, err)
+				return
+			}
+			for _, a := range acts {
+				if !yield(a, nil) {
+					return
+				}
+				after = a.Number
+			}
+			if len(acts) < page {
+				return
+			}
+		}
+	}
+}
+
+// Chain calls each with the lines of a store's chain, in their order, and returns its end.
+// Lines that are sealed meanwhile are read, too: the end is that of what was read, but where
+// the store itself has another.
+func Chain(ctx context.Context, s contract.Auditor, each func(contract.AuditedSeal) error) (end contract.SealHead, err error) {
+	for after := int64(math.MinInt64); ; {
+		lines, err := s.Seals(ctx, after, page)
+		if err != nil {
+			return end, err
+		}
+		for _, l := range lines {
+			if err := each(l); err != nil {
+				return end, err
+			}
+			after = l.Sequence
+		}
+		if len(lines) == page {
+			continue
+		}
+		now, err := s.SealHead(ctx)
+		if err != nil || now == end || now.Sequence <= after {
+			return now, err
+		}
+		end = now // lines may have come since: if none are read now, they are missing
+	}
+}
+
+// Verified is what a verification found.
+type Verified struct {
+	Store string `json:"store,omitempty"`
+	File  string `json:"file,omitempty"`
+	Lines int64  `json:"lines"`
+	// Head is where the chain ends, to be kept elsewhere.
+	Head string `json:"head"`
+	// Unsealed are acts that are not sealed yet, and Oldest is when the first of them was
+	// done.
+	Unsealed int64      `json:"unsealed"`
+	Oldest   *time.Time `json:"oldest_unsealed,omitempty"`
+	// Unchecked are lines under a key that was not given: only what follows what was looked
+	// at.
+	Unchecked int64 `json:"unchecked"`
+	// Findings are the first of Total that are wrong.
+	Findings []audit.Finding `json:"findings"`
+	Total    int64           `json:"total"`
+}
+
+// Verification is what a chain is verified by.
+type Verification struct {
+	Key []byte
+	// Heads are ends of the chain that somebody kept.
+	Heads []audit.Point
+}
+
+func (o Verification) begin() *audit.Verifier {
+	v := audit.NewVerifier(o.Key)
+	for _, h := range o.Heads {
+		v.Expect(h, "the head that was kept")
+	}
+	return v
+}
+
+// Verify verifies the chain of a store, and each of its lines against its act.
+func (o Verification) Verify(ctx context.Context, store string, s contract.Auditor) (Verified, error) {
+	v := o.begin()
+	end, err := Chain(ctx, s, func(l contract.AuditedSeal) error {
+		v.Add(audit.Line{Seal: l.Seal, Compared: true, Now: l.Now})
+		return nil
+	})
+	if err != nil {
+		return Verified{}, err
+	}
+	v.ExpectEnd(end, "the end that the store has")
+	found := verifiedOf(v.End())
+	found.Store = store
+	for a, err := range AuditedActs(ctx, s) {
+		if err != nil {
+			return Verified{}, err
+		}
+		if a.Sequence != 0 {
+			continue
+		}
+		if found.Unsealed++; found.Oldest == nil || a.At.Before(*found.Oldest) {
+			found.Oldest = maybe(a.At)
+		}
+	}
+	return found, nil
+}
+
+func verifiedOf(r audit.Report) Verified {
+	return Verified{Lines: r.Lines, Head: r.End.String(), Unchecked: r.Unchecked, Findings: append([]audit.Finding{}, r.Findings...), Total: r.Total}
+}
+
+// VerifyFile verifies an exported chain.
+func (o Verification) VerifyFile(name string, r io.Reader) (Verified, error) {
+	v := o.begin()
+	end, err := audit.Read(r, func(s contract.Seal) { v.Add(audit.Line{Seal: s}) })
+	if err != nil {
+		return Verified{}, err
+	}
+	if end != nil {
+		v.ExpectEnd(*end, "the end that the file has")
+	}
+	found := verifiedOf(v.End())
+	found.File = name
+	if end == nil {
+		found.Total++
+		found.Findings = append(found.Findings, audit.Finding{Sequence: found.Lines + 1, Kind: audit.CutOff, What: "the file has no end, which stands behind the last line"})
+	}
+	return found, nil
+}
+
+// SealAll seals what a store has to seal, and says how many acts.
+func SealAll(ctx context.Context, s contract.Auditor, key []byte) (lines int, elsewhere bool, err error) {
+	for {
+		done, err := s.Seal(ctx, contract.Sealing{Key: key, Most: page, Whole: true})
+		lines += done.Lines
+		if err != nil || done.Lines < page {
+			return lines, done.Elsewhere, err
+		}
+	}
+}

@@ -1,0 +1,44 @@
+package reconcile
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/worker"
+)
+
+// lookers is how many look up at once.
+const lookers = 8
+
+// lookUp says what the store has of each.
+func (c *Comparison) lookUp(ctx context.Context, keys []semel.Key) ([]Outcome, error) {
+	if c.Marker == nil {
+		return nil, errUnasked
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	found := make([]Outcome, len(keys))
+	var next atomic.Int64
+	var group worker.Group
+	for range min(lookers, len(keys)) {
+		group.Go(func() {
+			for ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= len(keys) {
+					return
+				}
+				m, there, err := c.Marker(ctx, keys[i])
+				if err != nil {
+					cancel(err)
+					return
+				}
+				if there {
+					found[i] = OutcomeOf(m.Outcome)
+				}
+			}
+		})
+	}
+	group.Wait()
+	return found, context.Cause(ctx)
+}

@@ -1,0 +1,88 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+)
+
+// fetchMost and fetchBytes bound what is in memory of a source.
+const (
+	fetchMost  = 1024
+	fetchBytes = 8 << 20
+)
+
+// Read tells the comparison of every message of a source that comes to an end, whose
+// identity is found and whose type is chosen as the consumer does. It calls each with
+// what is wrong with a message that has no identity.
+func (c *Comparison) Read(ctx context.Context, source contract.Source, config consumer.Config, each func(d *contract.Delivery, why error) error) error {
+	source.Lanes(deaf{})
+	for {
+		all, err := source.Fetch(ctx, contract.Bound{Messages: fetchMost, Bytes: fetchBytes})
+		if err != nil && !errors.Is(err, contract.ErrEnd) {
+			return err
+		}
+		if e := c.take(ctx, all, config, each); e != nil {
+			return e
+		}
+		if err != nil {
+			return nil
+		}
+		settled := make([]contract.Settlement, len(all))
+		for i := range all {
+			settled[i] = contract.Settlement{Delivery: &all[i], Kind: semel.Ack}
+		}
+		if _, err := source.Settle(ctx, settled); err != nil {
+			return err
+		}
+	}
+}
+
+func (c *Comparison) take(ctx context.Context, all []contract.Delivery, config consumer.Config, each func(d *contract.Delivery, why error) error) error {
+	var keys []semel.Key
+	var at []time.Time
+	for i := range all {
+		d := &all[i]
+		d.Decode(nil)
+		key, err := c.keyOf(d, config)
+		switch {
+		case !config.Only.Takes(d.Message, d.Refused != ""):
+			c.counts.Skipped++
+		case err != nil:
+			c.counts.Unusable++
+			if err := each(d, err); err != nil {
+				return err
+			}
+		default:
+			keys, at = append(keys, key), append(at, sentAt(d.Message))
+		}
+	}
+	return c.Sent(ctx, keys, at)
+}
+
+func (c *Comparison) keyOf(d *contract.Delivery, config consumer.Config) (semel.Key, error) {
+	if d.Refused != "" {
+		return semel.Key{}, errors.New(string(d.Refused) + ": " + d.Detail)
+	}
+	source, id, err := config.Identity.Identify(d.Message)
+	return semel.Key{Consumer: c.Consumer, Source: source, ID: id}, err
+}
+
+// sentAt is when the producer, else the broker, says that a message was sent.
+func sentAt(m *semel.Message) time.Time {
+	if t := m.Time(); !t.IsZero() {
+		return t
+	}
+	return m.Origin.Time()
+}
+
+// deaf hears nothing of lanes.
+type deaf struct{}
+
+func (deaf) Given(contract.Lane)                     {}
+func (deaf) Revoking(context.Context, contract.Lane) {}
+func (deaf) Lost(contract.Lane)                      {}

@@ -1,0 +1,306 @@
+package reconcile
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
+// Outcome is what the store says of an identity.
+type Outcome uint8
+
+// The outcomes.
+const (
+	// None: there is no marker.
+	None Outcome = iota
+	// Applied: its effect is committed.
+	Applied
+	// Waiting: it was received, and has not ended.
+	Waiting
+	// Aside: it is parked, discarded or with the dead letters.
+	Aside
+)
+
+// OutcomeOf is what a marker says.
+func OutcomeOf(o contract.Outcome) Outcome {
+	switch o {
+	case contract.Applied:
+		return Applied
+	case contract.Waiting:
+		return Waiting
+	default:
+		return Aside
+	}
+}
+
+// Kind names a finding.
+type Kind string
+
+// The findings.
+const (
+	// Missing: it was sent, and nothing is known of it.
+	Missing Kind = "missing"
+	// Doubled: its effect is there more than once.
+	Doubled Kind = "doubled"
+	// WithoutEffect: it is marked as applied, and its effect is not there.
+	WithoutEffect Kind = "without effect"
+	// Unmarked: its effect is there, and it is not marked as applied.
+	Unmarked Kind = "unmarked"
+	// Unknown: its marker may have been removed, or it has no identity.
+	Unknown Kind = "unknown"
+)
+
+// Finding is an identity that is not as it should be.
+type Finding struct {
+	Kind    Kind      `json:"what"`
+	ID      string    `json:"id"`
+	Source  string    `json:"source"`
+	Sent    time.Time `json:"sent,omitzero"`
+	Effects int       `json:"effects"`
+}
+
+// Counts are of identities, each once, however often it was sent; Unusable are messages
+// without one.
+type Counts struct {
+	Sent          int64 `json:"sent"`
+	Applied       int64 `json:"applied"`
+	Waiting       int64 `json:"waiting"`
+	Aside         int64 `json:"set_aside"`
+	Late          int64 `json:"late"`
+	Missing       int64 `json:"missing"`
+	Doubled       int64 `json:"doubled"`
+	WithoutEffect int64 `json:"without_effect"`
+	Unmarked      int64 `json:"unmarked"`
+	Unknown       int64 `json:"unknown"`
+	Unusable      int64 `json:"unusable"`
+	// Skipped are messages that the consumer does not take.
+	Skipped int64 `json:"skipped"`
+	// Others are ids that have effects and were not sent.
+	Others int64 `json:"others"`
+}
+
+// Found is how many findings there are.
+func (c Counts) Found() int64 {
+	return c.Missing + c.Doubled + c.WithoutEffect + c.Unmarked + c.Unknown + c.Unusable
+}
+
+// Comparison compares what Sent and Effect are told of. Close removes its files.
+type Comparison struct {
+	// Marker looks an identity up.
+	Marker func(ctx context.Context, key semel.Key) (contract.StoredMarker, bool, error)
+	// Consumer is whose identities they are.
+	Consumer string
+	// Until is up to when something that was sent must be there; zero: it always must.
+	Until time.Time
+	// Kept is since when markers are kept; zero: all are.
+	Kept time.Time
+
+	counts  Counts
+	spill   *spill
+	effects bool
+}
+
+func (c *Comparison) add(r record) (err error) {
+	if c.spill == nil {
+		if c.spill, err = newSpill(); err != nil {
+			return err
+		}
+	}
+	return c.spill.add(r)
+}
+
+// Sent tells of identities that were sent; at is zero where nobody says when. It looks
+// them up, several at once.
+func (c *Comparison) Sent(ctx context.Context, keys []semel.Key, at []time.Time) error {
+	found, err := c.lookUp(ctx, keys)
+	if err != nil {
+		return err
+	}
+	for i, k := range keys {
+		r := record{id: k.ID, source: k.Source, found: found[i]}
+		if !at[i].IsZero() {
+			r.at = at[i].UnixMilli()
+		}
+		if err := c.add(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WithEffects says that Effect is told of all effects from now on, of what Sent was told
+// of before.
+func (c *Comparison) WithEffects() { c.effects = true }
+
+// Effect tells that the effect of an id was found once; source is "" where nobody says.
+func (c *Comparison) Effect(id, source string) error {
+	return c.add(record{effect: true, id: id, source: source})
+}
+
+// Close removes what the comparison kept.
+func (c *Comparison) Close() error {
+	if c.spill == nil {
+		return nil
+	}
+	return c.spill.close()
+}
+
+// Compare calls each for every finding, those of an id together, in no other order.
+func (c *Comparison) Compare(ctx context.Context, each func(Finding) error) (Counts, error) {
+	if c.spill == nil {
+		return c.counts, nil
+	}
+	for part := range parts {
+		if err := c.compare(ctx, part, each); err != nil {
+			return c.counts, err
+		}
+	}
+	return c.counts, nil
+}
+
+// identity is one that was sent.
+type identity struct {
+	source  string
+	found   Outcome
+	at      int64
+	effects int
+	// later: it had not ended when it was read, so that the effects may be older.
+	later bool
+}
+
+// group is what is known of an id.
+type group struct {
+	sent []identity
+	// effects are those whose source is not known.
+	effects int
+	sources map[string]int
+}
+
+func (c *Comparison) compare(ctx context.Context, part int, each func(Finding) error) error {
+	groups := map[string]*group{}
+	if err := c.spill.each(part, func(r record) {
+		g := groups[r.id]
+		if g == nil {
+			g = &group{}
+			groups[r.id] = g
+		}
+		g.take(r)
+	}); err != nil {
+		return err
+	}
+	ids := make([]string, 0, len(groups))
+	for id := range groups {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	if err := c.again(ctx, ids, groups); err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if err := c.judge(id, groups[id], each); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *group) take(r record) {
+	switch {
+	case r.effect && r.source == "":
+		g.effects++
+	case r.effect:
+		if g.sources == nil {
+			g.sources = map[string]int{}
+		}
+		g.sources[r.source]++
+	default:
+		i := slices.IndexFunc(g.sent, func(o identity) bool { return o.source == r.source })
+		if i < 0 {
+			g.sent = append(g.sent, identity{source: r.source, found: r.found, at: r.at})
+			return
+		}
+		o := &g.sent[i] // sent again: the first time counts, and what was found last
+		o.found = cmp.Or(r.found, o.found)
+		if r.at != 0 && (o.at == 0 || r.at < o.at) {
+			o.at = r.at
+		}
+	}
+}
+
+// again looks up once more what had not ended.
+func (c *Comparison) again(ctx context.Context, ids []string, groups map[string]*group) error {
+	var keys []semel.Key
+	var of []*identity
+	for _, id := range ids {
+		for i := range groups[id].sent {
+			if o := &groups[id].sent[i]; o.found != Applied {
+				keys, of = append(keys, semel.Key{Consumer: c.Consumer, Source: o.source, ID: id}), append(of, o)
+			}
+		}
+	}
+	found, err := c.lookUp(ctx, keys)
+	for i := range found {
+		of[i].found, of[i].later = found[i], true
+	}
+	return err
+}
+
+func (c *Comparison) judge(id string, g *group, each func(Finding) error) error {
+	if len(g.sent) == 0 {
+		c.counts.Others++
+	}
+	for _, o := range g.sent {
+		c.counts.Sent++
+		o.effects = g.effects + g.sources[o.source]
+		kind := c.kind(o)
+		if kind == "" {
+			continue
+		}
+		f := Finding{Kind: kind, ID: id, Source: o.source, Effects: o.effects}
+		if o.at != 0 {
+			f.Sent = time.UnixMilli(o.at).UTC()
+		}
+		if err := each(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// kind is what is wrong with an identity, and counts it; "" if nothing is.
+func (c *Comparison) kind(o identity) Kind {
+	switch {
+	case o.effects > 1:
+		c.counts.Doubled++
+		return Doubled
+	case o.found != Applied && o.effects == 1:
+		c.counts.Unmarked++
+		return Unmarked
+	case o.found == Applied && c.effects && o.effects == 0 && !o.later:
+		c.counts.WithoutEffect++
+		return WithoutEffect
+	case o.found == Applied:
+		c.counts.Applied++
+	case o.found == Waiting:
+		c.counts.Waiting++
+	case o.found == Aside:
+		c.counts.Aside++
+	case o.at != 0 && !c.Until.IsZero() && o.at > c.Until.UnixMilli():
+		c.counts.Late++
+	case o.at != 0 && o.at < c.Kept.UnixMilli() && !c.Kept.IsZero():
+		c.counts.Unknown++
+		return Unknown
+	default:
+		c.counts.Missing++
+		return Missing
+	}
+	return ""
+}
+
+// errUnasked: Marker was not set.
+var errUnasked = errors.New("reconcile: nobody can look identities up")

@@ -1,0 +1,168 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
+var errDown = errors.New("the store is away")
+
+// markers are what a store has; late are those that it has only when asked again.
+type markers struct {
+	has, late map[string]contract.Outcome
+}
+
+func (m markers) marker(_ context.Context, key semel.Key) (contract.StoredMarker, bool, error) {
+	if key.ID == "down" {
+		return contract.StoredMarker{}, false, errDown
+	}
+	o, there := m.has[key.Source+key.ID]
+	return contract.StoredMarker{Outcome: o}, there, nil
+}
+
+func compared(t *testing.T, m markers, c *Comparison, tell func(c *Comparison)) (map[string]Kind, Counts) {
+	t.Helper()
+	c.Marker, c.Consumer = m.marker, "billing"
+	tell(c)
+	maps.Copy(m.has, m.late)
+	found := map[string]Kind{}
+	counts, err := c.Compare(t.Context(), func(f Finding) error { found[f.Source+f.ID] = f.Kind; return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := c.spill.folder
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("its folder is left: %v", err)
+	}
+	return found, counts
+}
+
+func sent(t *testing.T, c *Comparison, source string, at time.Time, ids ...string) {
+	t.Helper()
+	var keys []semel.Key
+	var times []time.Time
+	for _, id := range ids {
+		keys, times = append(keys, semel.Key{Consumer: "billing", Source: source, ID: id}), append(times, at)
+	}
+	if err := c.Sent(t.Context(), keys, times); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func effects(t *testing.T, c *Comparison, source string, ids ...string) {
+	t.Helper()
+	c.WithEffects()
+	for _, id := range ids {
+		if err := c.Effect(id, source); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func same(t *testing.T, found, want map[string]Kind) {
+	t.Helper()
+	if !maps.Equal(found, want) {
+		t.Errorf("it finds %v, want %v", found, want)
+	}
+}
+
+func TestWhatDoesNotFit(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	t.Run("G7_missing_doubled_without_effect_and_unmarked", func(t *testing.T) {
+		m := markers{has: map[string]contract.Outcome{"ok": contract.Applied, "twice": contract.Applied, "gone": contract.Applied, "wait": contract.Waiting, "park": contract.Parked, "undone": contract.Waiting}}
+		found, counts := compared(t, m, &Comparison{}, func(c *Comparison) {
+			sent(t, c, "", time.Time{}, "ok", "twice", "gone", "wait", "park", "undone", "lost", "made", "ok") // that one was sent twice
+			effects(t, c, "", "ok", "twice", "twice", "undone", "made", "somebody's", "somebody's")
+		})
+		same(t, found, map[string]Kind{"twice": Doubled, "gone": WithoutEffect, "undone": Unmarked, "made": Unmarked, "lost": Missing})
+		want := Counts{Sent: 8, Applied: 1, Waiting: 1, Aside: 1, Missing: 1, Doubled: 1, WithoutEffect: 1, Unmarked: 2, Others: 1}
+		if counts != want || counts.Found() != 5 {
+			t.Errorf("%+v", counts)
+		}
+	})
+	t.Run("G7_live_traffic_is_not_missing", func(t *testing.T) {
+		m := markers{has: map[string]contract.Outcome{}, late: map[string]contract.Outcome{"under way": contract.Applied, "too": contract.Applied, "after the query": contract.Applied}}
+		found, counts := compared(t, m, &Comparison{Until: now}, func(c *Comparison) {
+			sent(t, c, "", now.Add(-time.Hour), "under way", "too", "after the query")
+			sent(t, c, "", now.Add(time.Second), "just sent")
+			sent(t, c, "", now, "lost")
+			effects(t, c, "", "under way", "too")
+		})
+		same(t, found, map[string]Kind{"lost": Missing})
+		if counts.Late != 1 || counts.Applied != 3 {
+			t.Errorf("%+v", counts)
+		}
+	})
+	t.Run("G7_H3_what_is_older_than_the_markers_that_are_kept_is_unknown", func(t *testing.T) {
+		found, _ := compared(t, markers{has: map[string]contract.Outcome{"kept": contract.Applied}}, &Comparison{Kept: now}, func(c *Comparison) {
+			sent(t, c, "", now.Add(-time.Second), "kept", "old")
+			sent(t, c, "", now.Add(time.Second), "young")
+		})
+		same(t, found, map[string]Kind{"old": Unknown, "young": Missing})
+	})
+	t.Run("A2_ids_of_two_sources_are_two", func(t *testing.T) {
+		m := markers{has: map[string]contract.Outcome{"a/1": contract.Applied, "b/1": contract.Applied}}
+		found, counts := compared(t, m, &Comparison{}, func(c *Comparison) {
+			sent(t, c, "a/", time.Time{}, "1")
+			sent(t, c, "b/", time.Time{}, "1")
+			effects(t, c, "a/", "1", "1")
+		})
+		same(t, found, map[string]Kind{"a/1": Doubled, "b/1": WithoutEffect})
+		if counts.Sent != 2 {
+			t.Errorf("%+v", counts)
+		}
+	})
+	t.Run("G7_a_store_that_does_not_answer_is_an_error_and_no_finding", func(t *testing.T) {
+		m := markers{}
+		c := &Comparison{Marker: m.marker}
+		if err := c.Sent(t.Context(), []semel.Key{{ID: "1"}, {ID: "down"}}, make([]time.Time, 2)); !errors.Is(err, errDown) {
+			t.Errorf("%v", err)
+		}
+	})
+	t.Run("G7_ids_of_any_bytes_and_lengths", func(t *testing.T) {
+		m := markers{has: map[string]contract.Outcome{}}
+		odd := []string{"\x00", "a\nb", "\xff\xfe", strings.Repeat("é", 500), " "}
+		found, _ := compared(t, m, &Comparison{}, func(c *Comparison) { sent(t, c, "\x01\x00", time.Time{}, odd...) })
+		if len(found) != len(odd) {
+			t.Errorf("%q", found)
+		}
+	})
+}
+
+func TestManyAreCompared(t *testing.T) {
+	m := markers{has: map[string]contract.Outcome{}}
+	var ids []string
+	for i := range 40_000 {
+		ids = append(ids, fmt.Sprint("order-", i))
+		if i%4000 != 7 {
+			m.has[ids[i]] = contract.Applied
+		}
+	}
+	found, counts := compared(t, m, &Comparison{}, func(c *Comparison) {
+		sent(t, c, "", time.Time{}, ids...)
+		c.WithEffects()
+		for i, id := range ids {
+			if i%4000 != 7 {
+				effects(t, c, "", id)
+			}
+			if i%4000 == 9 {
+				effects(t, c, "", id)
+			}
+		}
+	})
+	if counts.Missing != 10 || counts.Doubled != 10 || len(found) != 20 || counts.Applied != 39_980 {
+		t.Errorf("%+v", counts)
+	}
+}

@@ -1,0 +1,112 @@
+package reconcile
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// parts is over how many files what is compared is spread: of ten million ids one has
+// forty thousand.
+const parts = 256
+
+// record is an identity that was sent, or an effect of one.
+type record struct {
+	effect bool
+	id     string
+	// source is of the identity; of an effect "" if the query tells none.
+	source string
+	found  Outcome
+	at     int64 // Unix milliseconds; 0: nobody says
+}
+
+// spill keeps records in files, those of one id in one.
+type spill struct {
+	folder string
+	files  [parts]*os.File
+	to     [parts]*bufio.Writer
+}
+
+func newSpill() (s *spill, err error) {
+	s = &spill{}
+	if s.folder, err = os.MkdirTemp("", "semel-reconcile"); err != nil {
+		return nil, err
+	}
+	for i := range s.files {
+		if s.files[i], err = os.Create(filepath.Join(s.folder, fmt.Sprint(i))); err != nil {
+			return nil, errors.Join(err, s.close())
+		}
+		s.to[i] = bufio.NewWriterSize(s.files[i], 8<<10)
+	}
+	return s, nil
+}
+
+func (s *spill) close() error {
+	var errs []error
+	for _, f := range s.files {
+		if f != nil {
+			errs = append(errs, f.Close())
+		}
+	}
+	return errors.Join(append(errs, os.RemoveAll(s.folder))...)
+}
+
+func (s *spill) add(r record) error {
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, r.id)
+	kind := byte(r.found) << 1
+	if r.effect {
+		kind |= 1
+	}
+	b := append(make([]byte, 0, 32+len(r.id)+len(r.source)), kind)
+	for _, text := range []string{r.id, r.source} {
+		b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
+	}
+	_, err := s.to[h.Sum64()%parts].Write(binary.AppendVarint(b, r.at))
+	return err
+}
+
+// each reads the records of one file.
+func (s *spill) each(part int, do func(record)) error {
+	if err := s.to[part].Flush(); err != nil {
+		return err
+	}
+	if _, err := s.files[part].Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	from := bufio.NewReaderSize(s.files[part], 64<<10)
+	for {
+		kind, err := from.ReadByte()
+		if err == io.EOF {
+			return nil
+		}
+		r := record{effect: kind&1 == 1, found: Outcome(kind >> 1)}
+		for _, text := range []*string{&r.id, &r.source} {
+			if err == nil {
+				*text, err = readText(from)
+			}
+		}
+		if err == nil {
+			r.at, err = binary.ReadVarint(from)
+		}
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", s.files[part].Name(), err)
+		}
+		do(r)
+	}
+}
+
+func readText(from *bufio.Reader) (string, error) {
+	n, err := binary.ReadUvarint(from)
+	if err != nil {
+		return "", err
+	}
+	b := make([]byte, n)
+	_, err = io.ReadFull(from, b)
+	return string(b), err
+}

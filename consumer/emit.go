@@ -1,0 +1,149 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/enum"
+	"github.com/semel-go/semel/internal/intents"
+)
+
+// DuplicatePolicy says what becomes of what the first processing of a message has written
+// down for senders when a duplicate of it comes.
+type DuplicatePolicy uint8
+
+// The policies.
+const (
+	// DuplicatesSkip: nothing. The default.
+	DuplicatesSkip DuplicatePolicy = iota
+	// DuplicatesReEmit: the intents that were sent are sent again, each under its identity
+	// and idempotency key, at most once a minute (contract.EmitInterval).
+	DuplicatesReEmit
+)
+
+// String is the policy's word in a policy file.
+func (d DuplicatePolicy) String() string {
+	return enum.Name([]string{DuplicatesSkip: "skip", DuplicatesReEmit: "re_emit"}, d, "DuplicatePolicy")
+}
+
+// withoutTransaction is what New knows by whether handlers of a store that calls out have no
+// transaction.
+type withoutTransaction interface{ noTransaction() bool }
+
+func (s *leased[Tx]) noTransaction() bool            { return true }
+func (s *answering[Tx, Answer]) noTransaction() bool { return false }
+
+// checkDuplicates reports what is wrong with what becomes of duplicates.
+func (c *Config) checkDuplicates(fault faultFunc) {
+	switch {
+	case c.Duplicates > DuplicatesReEmit:
+		fault("Duplicates", "%v is not one of DuplicatesSkip and DuplicatesReEmit", c.Duplicates)
+	case c.Duplicates != DuplicatesReEmit && len(c.SenderWindows) > 0:
+		fault("SenderWindows", "says how old what is sent again may be, and Duplicates is %v; set DuplicatesReEmit, or remove it", c.Duplicates)
+	case c.Duplicates == DuplicatesReEmit && !c.Strategy.marks():
+		fault("Duplicates", "is %v, and with the Strategy %v no marker tells which messages are duplicates; remove it", c.Duplicates, c.Strategy)
+	}
+	for sender, window := range c.SenderWindows {
+		if window <= 0 && window != WindowNever {
+			fault("SenderWindows", "is %v of %q; it is a time, or WindowAlways, or WindowNever", window, sender)
+		}
+	}
+}
+
+// fitsReEmission reports what keeps intents from being sent again.
+func (c *Config) fitsReEmission(store any) error {
+	if c.Duplicates != DuplicatesReEmit {
+		return nil
+	}
+	if s, calls := store.(withoutTransaction); calls && s.noTransaction() {
+		return errors.New("with Leased a handler has no transaction in which it could write intents, and Duplicates has them sent again; remove that")
+	}
+	if _, can := abilityOf[contract.Emitter](store); !can {
+		return fmt.Errorf("the store keeps no intents that it could have sent again (contract.Emitter), and Duplicates asks for that; remove it: %w", semel.ErrUnsupported)
+	}
+	return nil
+}
+
+// canEmit asks the store whether it can have intents sent again, where it has to.
+func (c *Consumer[Tx]) canEmit(ctx context.Context) error {
+	if c.config.Duplicates != DuplicatesReEmit {
+		return nil
+	}
+	emitter, _ := abilityOf[contract.Emitter](c.store)
+	if _, err := emitter.Emit(ctx, contract.EmitOptions{}); err != nil {
+		return fmt.Errorf("semel: consumer %q: Duplicates is DuplicatesReEmit: %w", c.config.Name, err)
+	}
+	return nil
+}
+
+// emit has what these messages caused sent again, and what came of their former identities.
+func (e *engine[Tx]) emit(ctx context.Context, of []resultOf) error {
+	emitter, can := abilityOf[contract.Emitter](e.store)
+	if !can {
+		return fmt.Errorf("semel: consumer %q: its store cannot have intents sent again: %w", e.config.Name, semel.ErrUnsupported)
+	}
+	o := contract.EmitOptions{Every: contract.EmitInterval, Windows: map[string]time.Duration{}}
+	for sender, window := range e.config.SenderWindows {
+		switch window {
+		case WindowAlways:
+		case WindowNever:
+			o.Windows[sender] = 1
+		default:
+			o.Windows[sender] = window
+		}
+	}
+	known := map[semel.Key]bool{}
+	add := func(source, id string) {
+		if key := (semel.Key{Consumer: e.config.Name, Source: source, ID: id}); !known[key] {
+			known[key] = true
+			o.Causes = append(o.Causes, intents.Cause(key))
+		}
+	}
+	for i := range of {
+		add(of[i].source, of[i].id)
+		if f := of[i].former; f != nil {
+			add(f.Source, f.ID)
+		}
+	}
+	did, err := emitter.Emit(ctx, o)
+	e.reporter.emitted(did)
+	return err
+}
+
+// emitted tells and counts what is sent again, and what is not.
+func (n *reporter) emitted(did contract.Emitted) {
+	if did.Again > 0 {
+		n.reEmitted.Add(int64(did.Again))
+		n.logger.Debug("intents are sent again, because of duplicates", "consumer", n.consumer, "intents", did.Again)
+	}
+	n.notReEmitted(did.Forgotten)
+}
+
+// notReEmitted tells of intents that are not sent again because the other side may have
+// forgotten their keys. The log hears of the first, the tenth, the hundredth and so on.
+func (n *reporter) notReEmitted(forgotten int) {
+	if forgotten == 0 {
+		return
+	}
+	before := n.forgotten.Add(int64(forgotten)) - int64(forgotten)
+	n.tell(semel.Event{Kind: semel.EventNotReEmitted, Messages: forgotten})
+	for so := before + 1; so <= before+int64(forgotten); so++ {
+		if powerOfTen(so) {
+			n.logger.Log(context.Background(), slog.LevelWarn, string(semel.EventNotReEmitted), "consumer", n.consumer, "intents", forgotten, "so_far", so,
+				"why", "the other side may have forgotten their keys, and would do them a second time")
+			return
+		}
+	}
+}
+
+// tellNotReEmitted tells of a message that was to be sent again, and was not.
+func (p *pilot[Tx]) tellNotReEmitted(f *flight[Tx]) {
+	if b, calls := any(f.batch).(caller); calls && b.doneBefore() {
+		p.engine.reporter.notReEmitted(1)
+	}
+}

@@ -1,0 +1,369 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/memstore"
+)
+
+// mailing is a store with a consumer that writes an intent for each message, and what its
+// sender has sent.
+type mailing struct {
+	t     *testing.T
+	store *memstore.Store
+	sent  []*semel.Message
+}
+
+func newMailing(t *testing.T, options ...memstore.Option) *mailing {
+	return &mailing{t: t, store: memstore.New(options...)}
+}
+
+// handle adds, and writes an intent.
+func (m *mailing) handle(ctx context.Context, tx *memstore.Tx, message *semel.Message) error {
+	if err := intentsOf(m.t, m.store).Write(ctx, tx, message, mail(message)); err != nil {
+		return err
+	}
+	return add(ctx, tx, message)
+}
+
+// comes has messages consumed by a consumer that sends again.
+func (m *mailing) comes(change func(*consumer.Config), messages ...*semel.Message) semel.Counts {
+	m.t.Helper()
+	c := config(newListSource(messages...))
+	c.Duplicates = consumer.DuplicatesReEmit
+	if change != nil {
+		change(&c)
+	}
+	counts, err := consume(m.t, m.store, m.handle, c)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return counts
+}
+
+// sends has the sender work on what is due, and wants so many calls.
+func (m *mailing) sends(want int, change func(*consumer.Config)) semel.Counts {
+	m.t.Helper()
+	before := len(m.sent)
+	running := sender(m.t, m.store, "mailer", &m.sent, change)
+	if err := running.Work(m.t.Context()); err != nil {
+		m.t.Fatal(err)
+	}
+	if got := len(m.sent) - before; got != want {
+		m.t.Errorf("%d intents were sent, want %d", got, want)
+	}
+	return running.Counts()
+}
+
+func skips(c *consumer.Config) { c.Duplicates = consumer.DuplicatesSkip }
+
+// copies are so many of the message "m1".
+func copies(n int) (all []*semel.Message) {
+	for range n {
+		all = append(all, numbered("m", 2)[1])
+	}
+	return all
+}
+
+// revisions tell whether rows were written.
+func revisions(t *testing.T, store *memstore.Store) (all []int64) {
+	t.Helper()
+	for _, r := range rows(t, store) {
+		all = append(all, r.Revision)
+	}
+	return all
+}
+
+func TestADuplicateHasIntentsSentAgain(t *testing.T) {
+	bubble(t, "C12_however_many_come_each_once_a_minute_under_its_key", func(t *testing.T) {
+		m := newMailing(t)
+		m.comes(nil, numbered("m", 3)...)
+		m.sends(3, nil)
+		for range 2 {
+			pass(2 * contract.EmitInterval)
+			if counts := m.comes(nil, copies(1000)...); counts.Duplicates != 1000 || counts.ReEmitted != 1 || counts.NotReEmitted != 0 {
+				t.Errorf("%+v", counts)
+			}
+			m.sends(1, nil)
+			if counts := m.comes(nil, copies(10)...); counts.ReEmitted != 0 {
+				t.Errorf("%+v", counts)
+			}
+			m.sends(0, nil)
+		}
+		first, last := m.sent[1], m.sent[4]
+		if first.Identity != last.Identity || first.IntentKey("send") != last.IntentKey("send") || string(first.Body) != string(last.Body) || last.Attempt != 1 {
+			t.Errorf("%+v was sent, and again %+v", first, last)
+		}
+		if effect(t, m.store, "m1") != "1" {
+			t.Errorf("m1 took effect %s times", effect(t, m.store, "m1"))
+		}
+	})
+	bubble(t, "C12_only_where_the_policy_says_so", func(t *testing.T) {
+		m := newMailing(t)
+		m.comes(skips, numbered("m", 3)...)
+		m.sends(3, nil)
+		pass(2 * contract.EmitInterval)
+		if counts := m.comes(skips, numbered("m", 3)...); counts.Duplicates != 3 || counts.ReEmitted != 0 {
+			t.Errorf("%+v", counts)
+		}
+		m.sends(0, nil)
+	})
+	bubble(t, "C12_what_was_not_sent_stays_as_it_is", func(t *testing.T) {
+		m := newMailing(t)
+		m.comes(nil, numbered("m", 4)...)
+		all := rows(t, m.store)
+		act := contract.Act{Verb: "test", Who: "me", Why: "a test"}
+		if err := errors.Join(m.store.Suppress(t.Context(), all[0].Number, all[0].Revision, act), m.store.Discard(t.Context(), all[1].Number, all[1].Revision, act)); err != nil {
+			t.Fatal(err)
+		}
+		running := mustNew(t, consumer.Leased(m.store), func(_ context.Context, _ consumer.Call, sent *semel.Message) error {
+			return semel.Permanent(errors.New("no such address"))
+		}, senderConfig())
+		if err := running.Work(t.Context(), all[2].Number); err != nil {
+			t.Fatal(err)
+		}
+		before := fmt.Sprint(states(t, m.store))
+		pass(2 * contract.EmitInterval)
+		if counts := m.comes(nil, numbered("m", 4)...); counts.ReEmitted+counts.NotReEmitted != 0 || before != fmt.Sprint(states(t, m.store)) {
+			t.Errorf("%+v: %s, and now %v", counts, before, states(t, m.store))
+		}
+		if before != "[PARKED DISCARDED PARKED RECEIVED]" {
+			t.Error(before)
+		}
+	})
+	bubble(t, "C12_that_were_written_with_an_answer", func(t *testing.T) {
+		m := newMailing(t)
+		answered := func() semel.Counts {
+			c := config(newListSource(numbered("m", 2)...))
+			c.Strategy, c.Settle, c.IdleExit, c.Duplicates = consumer.StrategyInbox, consumer.SettleAfterReceipt, time.Second, consumer.DuplicatesReEmit
+			running, err := consumer.NewCalling(m.store, func(context.Context, *semel.Message) (string, error) { return "yes", nil },
+				func(ctx context.Context, tx *memstore.Tx, _ string, message *semel.Message) error {
+					return m.handle(ctx, tx, message)
+				}, c, firstSeed)
+			if err == nil {
+				err = running.Run(t.Context())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return running.Counts()
+		}
+		answered()
+		m.sends(2, nil)
+		pass(2 * contract.EmitInterval)
+		if counts := answered(); counts.Duplicates != 2 || counts.ReEmitted != 2 {
+			t.Errorf("%+v", counts)
+		}
+		m.sends(2, nil)
+	})
+	bubble(t, "C12_what_fails_when_it_is_sent_again_is_tried_again_and_parked_as_any", func(t *testing.T) {
+		m, calls := newMailing(t), 0
+		m.comes(nil, numbered("m", 1)...)
+		m.sends(1, nil)
+		pass(2 * contract.EmitInterval)
+		m.comes(nil, numbered("m", 1)...)
+		c := senderConfig()
+		c.Retry.Attempts, c.IdleExit = 3, time.Hour
+		if counts := runs(t, consumer.Leased(m.store), func(context.Context, consumer.Call, *semel.Message) error {
+			calls++
+			return semel.Retry(errors.New("not now"))
+		}, c); calls != 3 || counts.Inbox.Parked != 1 {
+			t.Errorf("%d calls, %+v", calls, counts)
+		}
+		if counts := m.comes(nil, numbered("m", 1)...); counts.ReEmitted != 0 {
+			t.Errorf("what is parked is sent again: %+v", counts)
+		}
+	})
+	bubble(t, "C12_of_a_message_that_was_processed_under_a_former_identity", func(t *testing.T) {
+		m := newMailing(t)
+		event := func(change func(*consumer.Config)) semel.Counts {
+			return m.comes(func(c *consumer.Config) {
+				c.Identity = byOrder
+				if change != nil {
+					change(c)
+				}
+			}, said("1", "a", "one"))
+		}
+		event(nil)
+		m.sends(1, nil)
+		pass(2 * contract.EmitInterval)
+		if counts := event(func(c *consumer.Config) {
+			c.Identity, c.Former = byEvent, &consumer.FormerIdentity{Identity: byOrder}
+		}); counts.Duplicates != 1 || counts.ReEmitted != 1 {
+			t.Errorf("%+v", counts)
+		}
+		m.sends(1, nil)
+	})
+	bubble(t, "C12_before_it_is_settled_and_again_where_that_failed", func(t *testing.T) {
+		var lock sync.Mutex // of tries
+		tries := map[string]int{}
+		m := newMailing(t, memstore.Fail(func(op string) error {
+			lock.Lock()
+			defer lock.Unlock()
+			if tries[op]++; tries[op] <= 2 && strings.HasPrefix(op, "emit") {
+				return errors.New("the store is away")
+			}
+			return nil
+		}))
+		m.comes(skips, numbered("m", 2)...)
+		m.sends(2, nil)
+		pass(2 * contract.EmitInterval)
+		source := newListSource(numbered("m", 2)...)
+		counts := m.comes(func(c *consumer.Config) { c.Source = source })
+		if counts.Duplicates != 2 || source.settled["0"] != 1 || source.settled["1"] != 1 || tries["emit-before"] != 5 {
+			t.Errorf("%+v, settled %v, %v", counts, source.settled, tries)
+		}
+		m.sends(2, nil)
+	})
+	bubble(t, "C12_with_a_loop_of_ones_own", func(t *testing.T) {
+		m := newMailing(t)
+		c := config(nil)
+		c.Duplicates = consumer.DuplicatesReEmit
+		running := mustNew(t, m.store, m.handle, c)
+		ask(t.Context(), running, numbered("m", 1)...)
+		m.sends(1, nil)
+		pass(2 * contract.EmitInterval)
+		if a := ask(t.Context(), running, numbered("m", 1)...)[0]; a.err != nil || a.Ending != contract.EndDuplicate || running.Counts().ReEmitted != 1 {
+			t.Errorf("%+v, %+v", a, running.Counts())
+		}
+		m.sends(1, nil)
+		closed(t, running)
+	})
+}
+
+func senderConfig() consumer.Config {
+	c := config(nil)
+	c.Name, c.Strategy, c.Identity = "mailer", consumer.StrategyInbox, identity.CloudEvents()
+	return c
+}
+
+func states(t *testing.T, store *memstore.Store) (all []contract.RowState) {
+	for _, r := range rows(t, store) {
+		all = append(all, r.State)
+	}
+	return all
+}
+
+func TestWhatIsNotSentAgain(t *testing.T) {
+	anHour := func(c *consumer.Config) { c.Provider.Window = time.Hour }
+	bubble(t, "C12_E3_what_the_other_side_may_have_forgotten_is_left_and_counted", func(t *testing.T) {
+		m := newMailing(t)
+		m.comes(nil, numbered("m", 2)...)
+		m.sends(2, anHour)
+		pass(time.Hour)
+		before := fmt.Sprint(revisions(t, m.store))
+		counts := m.comes(func(c *consumer.Config) { c.SenderWindows = map[string]time.Duration{"mailer": time.Hour} }, numbered("m", 2)...)
+		if counts.ReEmitted != 0 || counts.NotReEmitted != 2 || before != fmt.Sprint(revisions(t, m.store)) {
+			t.Errorf("%+v: %s, and now %v", counts, before, revisions(t, m.store))
+		}
+	})
+	bubble(t, "C12_E3_a_sender_that_comes_too_late_ends_it_without_a_call", func(t *testing.T) {
+		m := newMailing(t)
+		m.comes(nil, numbered("m", 2)...)
+		m.sends(2, anHour)
+		pass(50 * time.Minute)
+		if counts := m.comes(nil, numbered("m", 2)...); counts.ReEmitted != 2 {
+			t.Errorf("%+v", counts)
+		}
+		pass(15 * time.Minute) // nobody was there to send them
+		if counts := m.sends(0, anHour); counts.NotReEmitted != 2 || counts.Inbox.Applied != 2 {
+			t.Errorf("%+v", counts)
+		}
+		for _, r := range rows(t, m.store) {
+			if r.State != contract.StateCompleted || r.UnknownOutcome() {
+				t.Errorf("%+v", r)
+			}
+		}
+	})
+	bubble(t, "C12_law_1_what_is_done_in_a_transaction", func(t *testing.T) {
+		m := newMailing(t)
+		m.comes(nil, numbered("m", 1)...)
+		effects := 0
+		plain := mustNew(t, m.store, func(_ context.Context, tx *memstore.Tx, _ *semel.Message) error {
+			effects++
+			return nil
+		}, senderConfig())
+		if err := plain.Work(t.Context()); err != nil || effects != 1 {
+			t.Fatal(err, effects)
+		}
+		pass(2 * contract.EmitInterval)
+		if counts := m.comes(nil, numbered("m", 1)...); counts.ReEmitted != 0 {
+			t.Errorf("%+v", counts)
+		}
+	})
+	bubble(t, "C12_law_1_what_an_answer_had_applied_in_a_transaction", func(t *testing.T) {
+		m, applied := newMailing(t), 0
+		m.comes(nil, numbered("m", 2)...)
+		answers := func() error {
+			running, err := consumer.NewCalling(m.store, func(context.Context, *semel.Message) (int, error) { return 1, nil },
+				func(context.Context, *memstore.Tx, int, *semel.Message) error { applied++; return nil }, senderConfig(), firstSeed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return running.Work(t.Context())
+		}
+		if err := answers(); err != nil || applied != 2 {
+			t.Fatal(err, applied)
+		}
+		pass(2 * contract.EmitInterval)
+		if counts := m.comes(nil, numbered("m", 2)...); counts.ReEmitted != 0 {
+			t.Errorf("%+v", counts)
+		}
+		// One that a sender of another kind has sent is not applied by this one.
+		m.comes(nil, numbered("n", 1)...)
+		m.sends(1, nil)
+		pass(2 * contract.EmitInterval)
+		if counts := m.comes(nil, numbered("n", 1)...); counts.ReEmitted != 1 {
+			t.Errorf("%+v", counts)
+		}
+		if err := answers(); err != nil || applied != 2 {
+			t.Error(err, applied)
+		}
+	})
+}
+
+func TestSendingAgainThatCannotBe(t *testing.T) {
+	refused := func(t *testing.T, says string, err error) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v; want %q", err, says)
+		}
+	}
+	t.Run("C12_is_refused_with_the_reason", func(t *testing.T) {
+		c := config(nil)
+		c.Duplicates = consumer.DuplicatesReEmit
+		natural := c
+		natural.Strategy, natural.NaturalBecause = consumer.StrategyNatural, "a test"
+		_, err := consumer.New(memstore.New(), add, natural)
+		refused(t, "no marker tells which messages are duplicates", err)
+		_, err = consumer.New(struct{ contract.TxStore[*memstore.Tx] }{memstore.New()}, add, c)
+		refused(t, "keeps no intents that it could have sent again", err)
+		if !errors.Is(err, semel.ErrUnsupported) {
+			t.Error(err)
+		}
+		leased := senderConfig()
+		leased.Duplicates = consumer.DuplicatesReEmit
+		_, err = consumer.New(consumer.Leased(memstore.New()), func(context.Context, consumer.Call, *semel.Message) error { return nil }, leased)
+		refused(t, "with Leased a handler has no transaction", err)
+		skipping := config(nil)
+		skipping.SenderWindows = map[string]time.Duration{"mailer": time.Hour}
+		_, err = consumer.New(memstore.New(), add, skipping)
+		refused(t, "Duplicates is skip", err)
+		c.SenderWindows = map[string]time.Duration{"mailer": -2}
+		_, err = consumer.New(memstore.New(), add, c)
+		refused(t, `of "mailer"`, err)
+		c.SenderWindows, c.Duplicates = nil, 7
+		_, err = consumer.New(memstore.New(), add, c)
+		refused(t, "is not one of DuplicatesSkip and DuplicatesReEmit", err)
+	})
+}

@@ -1,0 +1,92 @@
+package consumer_test
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/memstore"
+)
+
+var auditKey = []byte("0123456789abcdef0123456789abcdef")
+
+// recordActs records so many acts.
+func recordActs(t *testing.T, s *memstore.Store, n int) {
+	t.Helper()
+	for range n {
+		if err := s.Record(t.Context(), contract.Act{Verb: "discard", Who: "ana", Why: "test"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func wantLines(t *testing.T, s *memstore.Store, want int64) {
+	t.Helper()
+	if end, err := s.SealHead(t.Context()); err != nil || end.Sequence != want {
+		t.Errorf("%d lines are sealed, want %d: %v", end.Sequence, want, err)
+	}
+}
+
+func TestARunSealsActs(t *testing.T) {
+	bubble(t, "G6_a_moment_later_all_of_them_beside_its_work", func(t *testing.T) {
+		store, source := memstore.New(), newListSource(numbered("m", 3)...)
+		source.endless = true
+		recordActs(t, store, 1200)
+		var points []faults.Point
+		c := config(source)
+		c.AuditKey = auditKey
+		running := mustNew(t, store, add, c, faults.Plan{At: func(p faults.Point, _ int) {
+			if strings.HasSuffix(string(p), "Seal") && (len(points) == 0 || points[len(points)-1] != p) {
+				points = append(points, p)
+			}
+		}})
+		run := start(t, running)
+		pass(10 * time.Second)
+		wantLines(t, store, 1200)
+		recordActs(t, store, 1)
+		pass(10 * time.Second)
+		wantLines(t, store, 1201)
+		run.stop()
+		if err := run.wait(); err != nil {
+			t.Error(err)
+		}
+		if len(points) < 3 || points[0] != faults.BeforeSeal || points[1] != faults.WithinSeal || points[2] != faults.AfterSeal {
+			t.Errorf("the points are %q", points)
+		}
+	})
+	bubble(t, "G6_without_the_key_of_the_others_it_says_so_once_and_goes_on", func(t *testing.T) {
+		store, source := memstore.New(), newListSource(numbered("m", 3)...)
+		source.endless = true
+		recordActs(t, store, 1)
+		if _, err := store.Seal(t.Context(), contract.Sealing{Key: auditKey}); err != nil {
+			t.Fatal(err)
+		}
+		recordActs(t, store, 1)
+		var log bytes.Buffer
+		c := config(source)
+		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		running := mustNew(t, store, add, c)
+		run := start(t, running)
+		pass(time.Minute)
+		wantLines(t, store, 1)
+		if n := strings.Count(log.String(), "sealed no more"); n != 1 || running.Counts().Applied != 3 {
+			t.Errorf("told %d times, %+v:\n%s", n, running.Counts(), &log)
+		}
+		run.stop()
+		if err := run.wait(); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("G6_a_key_that_could_be_guessed_is_refused", func(t *testing.T) {
+		c := config(newListSource())
+		c.AuditKey = []byte("short")
+		if _, err := consumer.New(memstore.New(), add, c); err == nil || !strings.Contains(err.Error(), "AuditKey: a key of 5 bytes") {
+			t.Errorf("it says %v", err)
+		}
+	})
+}

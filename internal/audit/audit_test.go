@@ -1,0 +1,283 @@
+package audit
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel/contract"
+)
+
+var key = []byte("a key of at least thirty-two bytes")
+
+// sealed is a chain of so many acts with its end.
+func sealed(key []byte, n int) ([]contract.Seal, contract.SealHead) {
+	var end contract.SealHead
+	var all []contract.Seal
+	for i := range n {
+		act := contract.Act{Number: int64(i + 10), Row: int64(i), Verb: "discard", Who: "ana", Why: fmt.Sprintf("reason %d", i), Result: "done", At: time.UnixMicro(int64(i) * 1e6)}
+		s := Next(key, end, act, time.UnixMicro(int64(i)*1e6+5))
+		end = HeadOf(key, s)
+		all = append(all, s)
+	}
+	return all, end
+}
+
+// verified is what is found, a line each.
+func verified(key []byte, lines []contract.Seal, end contract.SealHead) []string {
+	v := NewVerifier(key)
+	v.ExpectEnd(end, "the end")
+	for _, s := range lines {
+		v.Add(Line{Seal: s})
+	}
+	var found []string
+	for _, f := range v.End().Findings {
+		found = append(found, f.String())
+	}
+	return found
+}
+
+func TestALineHasThisHash(t *testing.T) {
+	s := contract.Seal{Sequence: 2, At: time.UnixMicro(1_700_000_000_000_001), Previous: contract.SealHash{31: 1},
+		Act: contract.Act{Number: 7, Row: 3, Verb: "discard", Who: "ana", Why: "paid by hand", Result: "done", At: time.UnixMicro(1_600_000_000_000_000)}}
+	if got, want := fmt.Sprintf("%x", Hash(nil, s)), goldenPlain; got != want {
+		t.Errorf("the hash is %s, want %s", got, want)
+	}
+	s.Keyed = true
+	if got, want := fmt.Sprintf("%x", Hash(key, s)), goldenKeyed; got != want {
+		t.Errorf("under a key the hash is %s, want %s", got, want)
+	}
+}
+
+func TestNothingIsFoundInAChainThatIsWhole(t *testing.T) {
+	for _, k := range [][]byte{nil, key} {
+		for _, n := range []int{0, 1, 2, 100} {
+			lines, end := sealed(k, n)
+			if found := verified(k, lines, end); len(found) > 0 {
+				t.Errorf("in %d lines: %q", n, found)
+			}
+		}
+	}
+}
+
+// renumbered gives lines the sequences of their places.
+func renumbered(lines []contract.Seal) []contract.Seal {
+	for i := range lines {
+		lines[i].Sequence = int64(i + 1)
+	}
+	return lines
+}
+
+func TestEachForgeryIsFoundAndNamed(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		forge func(lines []contract.Seal) []contract.Seal
+		want  []string // what begins the findings
+	}{
+		{"changed", func(l []contract.Seal) []contract.Seal { l[4].Act.Why = "other"; return l }, []string{"line 5, act 14: changed"}},
+		{"the first is changed", func(l []contract.Seal) []contract.Seal { l[0].Act.Who = "bo"; return l }, []string{"line 1, act 10: changed"}},
+		{"the last is changed", func(l []contract.Seal) []contract.Seal { l[9].Act.Who = "bo"; return l }, []string{"line 10, act 19: changed"}},
+		{"its hash is changed", func(l []contract.Seal) []contract.Seal { l[4].Hash[0]++; return l }, []string{"line 5, act 14: changed"}},
+		{"its link is changed", func(l []contract.Seal) []contract.Seal { l[4].Previous[0]++; return l }, []string{"line 5, act 14: changed: the hash of the line before"}},
+		{"removed", func(l []contract.Seal) []contract.Seal { return slices.Delete(l, 4, 5) }, []string{"line 5: removed"}},
+		{"several are removed", func(l []contract.Seal) []contract.Seal { return slices.Delete(l, 4, 7) }, []string{"lines 5 to 7: removed"}},
+		{"the first is removed", func(l []contract.Seal) []contract.Seal { return l[1:] }, []string{"line 1: removed"}},
+		{"removed, and the others are renumbered", func(l []contract.Seal) []contract.Seal { return renumbered(slices.Delete(l, 4, 5)) },
+			[]string{"lines 5 to 9: reordered: they were sealed as lines 6 to 10", "line 5: removed"}},
+		{"reordered", func(l []contract.Seal) []contract.Seal { l[3], l[4] = l[4], l[3]; return l }, []string{"line 4, act 13: reordered"}},
+		{"reordered and renumbered", func(l []contract.Seal) []contract.Seal { l[3], l[4] = l[4], l[3]; return renumbered(l) },
+			[]string{"line 4, act 13: reordered", "line 4: reordered: it was sealed as line 5"}},
+		{"moved far", func(l []contract.Seal) []contract.Seal { return append(slices.Delete(slices.Clone(l), 1, 2), l[1]) }, []string{"line 2, act 11: reordered"}},
+		{"inserted", func(l []contract.Seal) []contract.Seal {
+			return slices.Insert(l, 5, contract.Seal{Sequence: 6, Act: contract.Act{Number: 99, Verb: "discard"}})
+		}, []string{"line 6, act 99: inserted"}},
+		{"inserted, and the others are renumbered", func(l []contract.Seal) []contract.Seal {
+			return renumbered(slices.Insert(l, 5, contract.Seal{Act: contract.Act{Number: 99, Verb: "discard"}}))
+		}, []string{"line 6, act 99: inserted", "lines 7 to 11: reordered: they were sealed as lines 6 to 10"}},
+		{"a copy is inserted", func(l []contract.Seal) []contract.Seal { return slices.Insert(l, 5, l[4]) }, []string{"line 5, act 14: inserted"}},
+		{"an old copy is inserted", func(l []contract.Seal) []contract.Seal { return slices.Insert(l, 8, l[4]) }, []string{"line 5, act 14: inserted"}},
+		{"appended", func(l []contract.Seal) []contract.Seal {
+			return append(l, contract.Seal{Sequence: 11, Act: contract.Act{Number: 99}})
+		}, []string{"line 11, act 99: inserted"}},
+		{"cut off", func(l []contract.Seal) []contract.Seal { return l[:7] }, []string{"lines 8 to 10: cut off"}},
+		{"all are cut off", func(l []contract.Seal) []contract.Seal { return nil }, []string{"lines 1 to 10: cut off"}},
+	} {
+		for _, k := range [][]byte{nil, key} {
+			t.Run(fmt.Sprintf("%s_%d", c.name, len(k)), func(t *testing.T) {
+				lines, end := sealed(k, 10)
+				found := verified(k, c.forge(lines), end)
+				if len(found) < len(c.want) {
+					t.Fatalf("found %q, want %q", found, c.want)
+				}
+				for i, want := range c.want {
+					if !strings.HasPrefix(found[i], want) {
+						t.Errorf("finding %d is %q, want %q", i, found[i], want)
+					}
+				}
+				if extra := found[len(c.want):]; len(extra) > 0 && !strings.Contains(c.name, "renumbered") {
+					t.Errorf("beside them: %q", extra)
+				}
+			})
+		}
+	}
+}
+
+// Who can write the table computes hashes as well as Semel does.
+func TestAChainThatIsMadeAnewIsFound(t *testing.T) {
+	anew := func(key []byte, lines []contract.Seal, from int) contract.SealHead {
+		for i := from; i < len(lines); i++ {
+			if i > 0 {
+				lines[i].Previous = lines[i-1].Hash
+			}
+			lines[i].Hash = Hash(key, lines[i])
+		}
+		return contract.SealHead{Sequence: int64(len(lines)), Keyed: lines[0].Keyed, Hash: lines[len(lines)-1].Hash}
+	}
+	t.Run("by_a_head_that_was_kept", func(t *testing.T) {
+		lines, kept := sealed(nil, 10)
+		lines[4].Act.Why = "other"
+		end := anew(nil, lines, 4)
+		if found := verified(nil, lines, end); len(found) > 0 {
+			t.Errorf("without the head: %q", found)
+		}
+		if found := verified(nil, lines, kept); len(found) != 1 || !strings.HasPrefix(found[0], "line 10: changed: its hash is not that of the end") {
+			t.Errorf("found %q", found)
+		}
+	})
+	t.Run("one_line_alone_by_the_line_behind_it", func(t *testing.T) {
+		lines, end := sealed(nil, 10)
+		lines[4].Act.Why = "other"
+		lines[4].Hash = Hash(nil, lines[4])
+		if found := verified(nil, lines, end); len(found) != 1 || !strings.HasPrefix(found[0], "line 5, act 14: changed: line 6 follows another one") {
+			t.Errorf("found %q", found)
+		}
+	})
+	t.Run("a_line_between_two_by_the_one_that_follows_the_first", func(t *testing.T) {
+		lines, end := sealed(nil, 10)
+		own := Next(nil, HeadOf(nil, lines[4]), contract.Act{Number: 99}, time.UnixMicro(1))
+		if found := verified(nil, slices.Insert(lines, 5, own), end); len(found) != 1 || !strings.HasPrefix(found[0], "line 6, act 99: inserted") {
+			t.Errorf("found %q", found)
+		}
+	})
+	t.Run("by_the_key", func(t *testing.T) {
+		lines, _ := sealed(key, 10)
+		lines[4].Act.Why = "other"
+		end := anew([]byte("what the forger takes for the key"), lines, 4)
+		if found := verified(key, lines, end); len(found) == 0 || !strings.HasPrefix(found[0], "line 5, act 14: changed") {
+			t.Errorf("found %q", found)
+		}
+	})
+	t.Run("without_a_key_by_the_key", func(t *testing.T) {
+		lines, _ := sealed(nil, 10)
+		if found := verified(key, lines, HeadOf(nil, lines[9])); len(found) != 1 || !strings.HasPrefix(found[0], "line 10: changed: no line up to here is under the key") {
+			t.Errorf("found %q", found)
+		}
+	})
+	t.Run("a_tail_without_a_key", func(t *testing.T) {
+		lines, end := sealed(key, 10)
+		own := Next(nil, end, contract.Act{Number: 99}, time.UnixMicro(1))
+		if found := verified(key, append(lines, own), HeadOf(nil, own)); len(found) == 0 || !strings.HasPrefix(found[0], "line 11") {
+			t.Errorf("found %q", found)
+		}
+	})
+	t.Run("an_end_that_was_cut_off_by_its_proof", func(t *testing.T) {
+		lines, end := sealed(key, 10)
+		cut := contract.SealHead{Sequence: 7, Keyed: true, Hash: lines[6].Hash, Proof: end.Proof}
+		if found := verified(key, lines[:7], cut); len(found) != 1 || !strings.Contains(found[0], "was not written with the key") {
+			t.Errorf("found %q", found)
+		}
+	})
+}
+
+func TestAKeyThatComesLaterHoldsWhatIsBeforeIt(t *testing.T) {
+	lines, end := sealed(nil, 5)
+	for i := range 5 {
+		s := Next(key, end, contract.Act{Number: int64(100 + i)}, time.UnixMicro(1))
+		end = HeadOf(key, s)
+		lines = append(lines, s)
+	}
+	if found := verified(key, lines, end); len(found) > 0 {
+		t.Errorf("found %q", found)
+	}
+	lines[2].Act.Who = "bo"
+	if found := verified(key, lines, end); len(found) != 1 || !strings.HasPrefix(found[0], "line 3") {
+		t.Errorf("found %q", found)
+	}
+	if err := MaySeal(nil, end); err == nil {
+		t.Error("who has no key may go on")
+	}
+}
+
+func TestActsAreComparedWithTheirLines(t *testing.T) {
+	lines, end := sealed(nil, 4)
+	v := NewVerifier(nil)
+	v.ExpectEnd(end, "the end")
+	for i, s := range lines {
+		now := s.Act
+		l := Line{Seal: s, Compared: true, Now: &now}
+		switch i {
+		case 1:
+			now.Why = "other"
+		case 2:
+			l.Now = nil
+		case 3:
+			l.Act.Who = "bo"
+		}
+		v.Add(l)
+	}
+	want := []string{
+		`line 2, act 11: changed: in the table of acts: why was sealed as "reason 1" and is "other"`,
+		`line 3, act 12: removed: the table of acts has it no more; it was "discard" by "ana" at 1970-01-01T00:00:02Z`,
+		`line 4, act 13: changed: the line: who was sealed as "ana" and is "bo"; the table of acts still has what was sealed`,
+	}
+	for i, f := range v.End().Findings {
+		if f.String() != want[i] {
+			t.Errorf("finding %d is %s, want %s", i, f, want[i])
+		}
+	}
+}
+
+func TestAnExportedChainIsReadAsItWas(t *testing.T) {
+	lines, end := sealed(key, 3)
+	lines[1].Act.Why = "\xff\x00"
+	lines[2].Act.Why = "base64:"
+	var b bytes.Buffer
+	for _, s := range lines {
+		if err := WriteLine(&b, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := WriteEnd(&b, end); err != nil {
+		t.Fatal(err)
+	}
+	var got []contract.Seal
+	read, err := Read(bytes.NewReader(b.Bytes()), func(s contract.Seal) { got = append(got, s) })
+	if err != nil || !slices.Equal(got, lines) || read == nil || *read != end {
+		t.Errorf("read %+v and %+v: %v", got, read, err)
+	}
+	for _, c := range []struct{ text, want string }{
+		{b.String() + b.String(), "line 5 of the file"},
+		{"{}\n", "it has no act"},
+		{"x\n", "line 1 of the file"},
+		{strings.Replace(b.String(), `"verb"`, `"verbs"`, 1), "line 1 of the file"},
+	} {
+		if _, err := Read(strings.NewReader(c.text), func(contract.Seal) {}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("of %q: %v", c.want, err)
+		}
+	}
+}
+
+func TestAPointIsReadAsItIsWritten(t *testing.T) {
+	p := Point{12, contract.SealHash{1, 2, 3}}
+	if got, err := ParsePoint(p.String()); got != p || err != nil {
+		t.Errorf("%v: %v", got, err)
+	}
+	for _, s := range []string{"", "12", "12:", "x:00", "-1:" + strings.Repeat("0", 64), "1:" + strings.Repeat("0", 63)} {
+		if _, err := ParsePoint(s); err == nil {
+			t.Errorf("%q is read", s)
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package audit
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel/contract"
+)
+
+// farthest is how far from its place a line is looked for that was given another sequence.
+const farthest = 1000
+
+// sealedAs is the sequence at which a line was sealed, whatever it stands at now; false: its
+// hash is not that of its content at any place near. A line under a key is taken for intact
+// where there is none.
+func (v *Verifier) sealedAs(s contract.Seal) (sequence int64, intact bool) {
+	if s.Keyed && len(v.key) == 0 {
+		v.report.Unchecked++
+		return s.Sequence, true
+	}
+	at := func(sequence int64) bool {
+		if sequence < 1 {
+			return false
+		}
+		moved := s
+		moved.Sequence = sequence
+		return Hash(v.key, moved) == s.Hash
+	}
+	if at(s.Sequence) {
+		return s.Sequence, true
+	}
+	if by := v.shifted.by; at(s.Sequence - by) {
+		return s.Sequence - by, true
+	}
+	for by := int64(1); by <= farthest && v.report.Total < MostFindings; by++ {
+		for _, place := range []int64{s.Sequence + by, s.Sequence - by} {
+			if at(place) {
+				return place, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// broken reports a line whose hash is not that of its content.
+func (v *Verifier) broken(l Line, behind *Line) {
+	at := tip{Seal: l.Seal, stands: l.Sequence}
+	at.Sequence -= v.shifted.by
+	var before contract.SealHash
+	if v.tip != nil {
+		before = v.tip.Hash
+	}
+	follows, followed := l.Previous == before, behind != nil && behind.Previous == l.Hash
+	at.wrong = v.whatChanged(l, before)
+	if at.wrong == otherLink {
+		at.Previous = before
+	}
+	switch {
+	case at.Sequence >= v.next && (follows || followed):
+		v.accept(at)
+	case v.tip != nil && at.Sequence == v.tip.Sequence && followed && len(v.tip.others) < mostOthers:
+		v.tip.others = append(v.tip.others, at)
+	case (follows || followed) && v.found(at.Sequence):
+		v.meet(at.Seal)
+		v.report.add(Finding{Sequence: at.Sequence, Act: l.Act.Number, Kind: Changed, What: at.wrong})
+	default:
+		v.report.add(Finding{Sequence: l.Sequence, Act: l.Act.Number, Kind: Inserted, What: "its hash is not that of its content, and no line beside it is one of its neighbours"})
+	}
+}
+
+// otherLink is what is wrong with a line that had the right one.
+const otherLink = "the hash of the line before it is not what was sealed"
+
+// whatChanged says what of a line is not what was sealed, as far as that can be told.
+func (v *Verifier) whatChanged(l Line, before contract.SealHash) string {
+	fits := func(change func(*contract.Seal)) bool {
+		s := l.Seal
+		change(&s)
+		return Hash(v.key, s) == l.Hash
+	}
+	switch {
+	case fits(func(s *contract.Seal) { s.Previous = before }):
+		return otherLink
+	case l.Now != nil && fits(func(s *contract.Seal) { s.Act = *l.Now }):
+		return "the line: " + differences(*l.Now, l.Act) + "; the table of acts still has what was sealed"
+	case !l.Keyed && len(v.key) > 0 && fits(func(s *contract.Seal) { s.Keyed = true }):
+		return "that it is under the key is not said any more"
+	}
+	return "its content is not what was sealed, or its hash is not"
+}
+
+// compare reports an act that does not stand as it was sealed.
+func (v *Verifier) compare(l Line, sequence int64) {
+	switch {
+	case !l.Compared:
+	case l.Now == nil:
+		v.report.add(Finding{Sequence: sequence, Act: l.Act.Number, Kind: Removed,
+			What: fmt.Sprintf("the table of acts has it no more; it was %q by %q at %s", l.Act.Verb, l.Act.Who, l.Act.At.UTC().Format(time.RFC3339))})
+	case *l.Now != l.Act:
+		if what := differences(l.Act, *l.Now); what != "" {
+			v.report.add(Finding{Sequence: sequence, Act: l.Act.Number, Kind: Changed, What: "in the table of acts: " + what})
+		}
+	}
+}
+
+// longestShown is as much of a text as a finding shows.
+const longestShown = 60
+
+// differences names what was sealed and stands otherwise; empty for nothing.
+func differences(sealed, stands contract.Act) string {
+	var all []string
+	for _, part := range []struct{ name, sealed, stands string }{
+		{"number", fmt.Sprint(sealed.Number), fmt.Sprint(stands.Number)},
+		{"row", fmt.Sprint(sealed.Row), fmt.Sprint(stands.Row)},
+		{"verb", sealed.Verb, stands.Verb}, {"who", sealed.Who, stands.Who}, {"why", sealed.Why, stands.Why}, {"result", sealed.Result, stands.Result},
+		{"at", sealed.At.UTC().Format(time.RFC3339Nano), stands.At.UTC().Format(time.RFC3339Nano)},
+	} {
+		if part.sealed != part.stands {
+			all = append(all, fmt.Sprintf("%s was sealed as %.*q and is %.*q", part.name, longestShown, part.sealed, longestShown, part.stands))
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// noteKey reports a line without a key behind lines with one.
+func (v *Verifier) noteKey(s contract.Seal, sequence int64) {
+	if v.keyed && !s.Keyed {
+		v.report.add(Finding{Sequence: sequence, Act: s.Act.Number, Kind: Inserted, What: "it is under no key, and lines before it are under one"})
+	}
+	v.keyed = v.keyed || s.Keyed
+}
+
+// noteShift notes that a line stands somewhere else than at the place where it was sealed.
+func (v *Verifier) noteShift(stands, sealed int64) {
+	if by := stands - sealed; by != v.shifted.by || v.shifted.to != stands-1 {
+		v.endRun()
+		v.shifted = run{stands, stands, by}
+	}
+	v.shifted.to = stands
+}
+
+func (v *Verifier) endRun() {
+	r := v.shifted
+	if r.by == 0 || r.to == 0 {
+		return
+	}
+	f := Finding{Sequence: r.from, Kind: Reordered, What: fmt.Sprintf("it was sealed as line %d", r.from-r.by)}
+	if r.to > r.from {
+		f.To, f.What = r.to, fmt.Sprintf("they were sealed as lines %d to %d", r.from-r.by, r.to-r.by)
+	}
+	v.report.add(f)
+}

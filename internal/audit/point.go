@@ -1,0 +1,42 @@
+package audit
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/semel-go/semel/contract"
+)
+
+// Point is a place in a chain as people keep it: a sequence and the hash there.
+type Point struct {
+	Sequence int64
+	Hash     contract.SealHash
+}
+
+// PointOf is the place of a chain's end.
+func PointOf(end contract.SealHead) Point { return Point{end.Sequence, end.Hash} }
+
+// String writes the sequence, a colon, and the hash in hexadecimal digits.
+func (p Point) String() string { return fmt.Sprintf("%d:%x", p.Sequence, p.Hash) }
+
+// ParsePoint reads what String writes.
+func ParsePoint(s string) (p Point, err error) {
+	sequence, digits, found := strings.Cut(strings.TrimSpace(s), ":")
+	if p.Sequence, err = strconv.ParseInt(sequence, 10, 64); !found || err != nil || p.Sequence < 0 {
+		return Point{}, fmt.Errorf("%q is no head: give a sequence, a colon and 64 hexadecimal digits, as verify prints it", s)
+	}
+	if p.Hash, err = parseHash(digits); err != nil {
+		return Point{}, fmt.Errorf("the head %d: %w", p.Sequence, err)
+	}
+	return p, nil
+}
+
+func parseHash(digits string) (h contract.SealHash, err error) {
+	b, err := hex.DecodeString(digits)
+	if err != nil || len(b) != len(h) {
+		return h, fmt.Errorf("%q is no hash, which has 64 hexadecimal digits", digits)
+	}
+	return contract.SealHash(b), nil
+}

@@ -1,0 +1,96 @@
+package audit
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"hash"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/digest"
+)
+
+// What hashes are of; another encoding gets another name.
+const (
+	lineKind = "audit line 1"
+	headKind = "audit head 1"
+)
+
+// hasher begins a hash, under the key if there is one.
+func hasher(key []byte, kind string) hash.Hash {
+	h := sha256.New()
+	if len(key) > 0 {
+		h = hmac.New(sha256.New, key)
+	}
+	digest.Begin(h, kind)
+	return h
+}
+
+func number(h hash.Hash, n int64) {
+	var b [8]byte
+	binary.BigEndian.PutUint64(b[:], uint64(n))
+	digest.Part(h, b[:])
+}
+
+func text(h hash.Hash, s string) { digest.Part(h, []byte(s)) }
+
+func sum(h hash.Hash) (s contract.SealHash) {
+	h.Sum(s[:0])
+	return s
+}
+
+// Hash is the hash of a line under the key; of a line that has none it is under none.
+// Numbers and times, which are microseconds since 1970, are eight bytes, the highest first,
+// and everything has its length before it, so that no two lines have the same encoding.
+func Hash(key []byte, s contract.Seal) contract.SealHash {
+	if !s.Keyed {
+		key = nil
+	}
+	h := hasher(key, lineKind)
+	digest.Part(h, s.Previous[:])
+	number(h, s.Sequence)
+	number(h, s.At.UnixMicro())
+	number(h, s.Act.Number)
+	number(h, s.Act.Row)
+	number(h, s.Act.At.UnixMicro())
+	text(h, s.Act.Verb)
+	text(h, s.Act.Who)
+	text(h, s.Act.Why)
+	text(h, s.Act.Result)
+	return sum(h)
+}
+
+// Next is the line with which an act is sealed at the end of a chain.
+func Next(key []byte, end contract.SealHead, act contract.Act, at time.Time) contract.Seal {
+	s := contract.Seal{Sequence: end.Sequence + 1, Act: act, At: at, Keyed: len(key) > 0, Previous: end.Hash}
+	s.Hash = Hash(key, s)
+	return s
+}
+
+// HeadOf is the end of a chain whose last line is this.
+func HeadOf(key []byte, last contract.Seal) contract.SealHead {
+	end := contract.SealHead{Sequence: last.Sequence, Keyed: last.Keyed, Hash: last.Hash}
+	if last.Keyed {
+		end.Proof = proof(key, end)
+	}
+	return end
+}
+
+func proof(key []byte, end contract.SealHead) contract.SealHash {
+	h := hasher(key, headKind)
+	number(h, end.Sequence)
+	digest.Part(h, end.Hash[:])
+	return sum(h)
+}
+
+// MaySeal says why lines cannot be sealed at the end of a chain, if they cannot: a chain
+// under a key does not go on without one, or whoever can write the table could go on with it.
+func MaySeal(key []byte, end contract.SealHead) error {
+	if end.Keyed && len(key) == 0 {
+		return fmt.Errorf("the acts are sealed under a key, and this process has none: give it the audit.key of the others: %w", semel.ErrState)
+	}
+	return nil
+}

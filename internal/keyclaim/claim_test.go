@@ -1,0 +1,161 @@
+package keyclaim_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/keyclaim"
+)
+
+var errAway = errors.New("it is away")
+
+// store says of each extension and end what a test wants.
+type store struct {
+	contract.KeyStore
+	extend  func(ctx context.Context) error
+	end     func() error
+	extends int
+	ends    int
+	class   contract.Class
+}
+
+func (s *store) ExtendKey(ctx context.Context, _ semel.Key, _ contract.Token, _ time.Duration) error {
+	s.extends++
+	return s.extend(ctx)
+}
+
+func (s *store) EndKey(context.Context, semel.Key, contract.Token, contract.KeyEnding) error {
+	s.ends++
+	return s.end()
+}
+
+func (s *store) Classify(error) contract.Class { return s.class }
+
+// claimed is a claim with a lease of a minute, and what was said of its loss.
+func claimed(s *store, unheeded bool) (c *keyclaim.Claim, lost func() (time.Time, error)) {
+	c = &keyclaim.Claim{Store: s, Lease: time.Minute, Unheeded: unheeded}
+	var at time.Time
+	var why error
+	c.Hold(time.Now(), time.Minute)
+	c.Holds(func(err error) { at, why = time.Now(), err })
+	return c, func() (time.Time, error) { return at, why }
+}
+
+// pass lets virtual time pass.
+func pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+func TestALeaseIsHeldForAsLongAsTheStoreHasSaid(t *testing.T) {
+	silent := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	for name, c := range map[string]struct {
+		extend   func(context.Context) error
+		unheeded bool
+		lostAt   time.Duration // 0: it is held
+		why      error
+	}{
+		"law_5_it_is_extended":                               {func(context.Context) error { return nil }, false, 0, nil},
+		"law_5_a_store_that_is_silent_is_waited_for_so_long": {silent, false, time.Minute, context.DeadlineExceeded},
+		"law_5_and_so_is_one_that_is_away":                   {func(context.Context) error { return errAway }, false, time.Minute, errAway},
+		"law_5_what_is_anothers_is_lost_at_once":             {func(context.Context) error { return contract.ErrClaimLost }, false, 20 * time.Second, contract.ErrClaimLost},
+		"C10_who_goes_on_without_does":                       {silent, true, 0, nil},
+		"C10_but_not_with_what_is_anothers":                  {func(context.Context) error { return contract.ErrClaimLost }, true, 20 * time.Second, contract.ErrClaimLost},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, began := &store{extend: c.extend}, time.Now()
+				claim, lost := claimed(s, c.unheeded)
+				defer claim.LetGo()
+				pass(10 * time.Minute)
+				at, why := lost()
+				if held := c.lostAt == 0; held != claim.Holds(nil) || held != at.IsZero() || !held && at.Sub(began) != c.lostAt || !errors.Is(why, c.why) {
+					t.Errorf("held: %t; lost after %v: %v", claim.Holds(nil), at.Sub(began), why)
+				}
+				if over := c.lostAt == time.Minute; over && !strings.HasPrefix(why.Error(), "the lease is over and could not be extended") {
+					t.Errorf("it says %v", why)
+				}
+			})
+		})
+	}
+	t.Run("law_5_one_that_was_given_late_is_over_sooner", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			claim := &keyclaim.Claim{Store: &store{extend: silent}, Lease: time.Minute}
+			began := time.Now()
+			pass(50 * time.Second)
+			claim.Hold(began, time.Minute)
+			over := make(chan time.Time, 1)
+			claim.Holds(func(error) { over <- time.Now() })
+			if at := <-over; at.Sub(began) != time.Minute {
+				t.Errorf("it was over after %v", at.Sub(began))
+			}
+		})
+	})
+}
+
+func TestNothingIsAskedForAClaimThatWasLetGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &store{extend: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}
+		claim, lost := claimed(s, false)
+		pass(25 * time.Second) // it is being extended
+		claim.LetGo()
+		synctest.Wait() // the question ends, or the bubble would not
+		claim.LetGo()
+		pass(10 * time.Minute)
+		if at, _ := lost(); s.extends != 1 || !at.IsZero() || claim.Holds(nil) {
+			t.Errorf("it was extended %d times, and lost at %v", s.extends, at)
+		}
+	})
+}
+
+func TestAnEndIsAskedForUntilItIsSaid(t *testing.T) {
+	for name, c := range map[string]struct {
+		says  error
+		class contract.Class
+		ends  int
+		want  error
+	}{
+		"law_13_again_while_the_store_is_away": {errAway, contract.ClassDown, 5, nil},
+		"not_where_the_claim_is_anothers":      {contract.ErrClaimLost, contract.ClassDown, 1, contract.ErrClaimLost},
+		"not_where_it_never_can_be":            {errAway, contract.ClassPermanent, 1, errAway},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &store{extend: func(context.Context) error { return nil }, class: c.class}
+				s.end = func() error {
+					if s.ends < 5 {
+						return c.says
+					}
+					return nil
+				}
+				claim, _ := claimed(s, false)
+				if err := claim.End(t.Context(), contract.KeyEnding{}); !errors.Is(err, c.want) || s.ends != c.ends {
+					t.Errorf("%v after %d times", err, s.ends)
+				}
+				if claim.Holds(nil) {
+					t.Error("it is held on")
+				}
+			})
+		})
+	}
+	t.Run("law_13_as_long_as_somebody_waits_and_its_lease_goes_on", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := &store{extend: func(context.Context) error { return nil }, end: func() error { return errAway }, class: contract.ClassDown}
+			claim, lost := claimed(s, false)
+			ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+			defer cancel()
+			if err := claim.End(ctx, contract.KeyEnding{}); !errors.Is(err, errAway) || s.extends < 4 {
+				t.Errorf("%v, extended %d times", err, s.extends)
+			}
+			if at, _ := lost(); !at.IsZero() {
+				t.Errorf("it was lost at %v", at)
+			}
+		})
+	})
+}

@@ -1,0 +1,41 @@
+//go:build unix
+
+package reconcile
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/semel-go/semel/itest/ledger"
+	"github.com/semel-go/semel/itest/proof"
+)
+
+// Ledger is what the command found, beside what was planted.
+type Ledger struct {
+	Sent     int `json:"sent"`
+	Lost     int `json:"losses_planted"`
+	Missing  int `json:"of_them_found_missing"`
+	Twice    int `json:"doubles_planted"`
+	Doubled  int `json:"of_them_found_doubled"`
+	Else     int `json:"findings_beside"`
+	OnTheWay int `json:"sent_and_not_there_yet"`
+	// Live are messages that were applied while it compared.
+	Live     int           `json:"applied_meanwhile"`
+	ExitCode int           `json:"exit_code"`
+	Seconds  proof.Seconds `json:"seconds"`
+	// Peak is the most memory that the command had, in MiB.
+	Peak int64 `json:"peak_mib"`
+}
+
+// Wrong implements proof.Ledger.
+func (l Ledger) Wrong() error {
+	if l.Missing != l.Lost || l.Doubled != l.Twice || l.Else != 0 || l.ExitCode != 4 {
+		return fmt.Errorf("of %d losses %d were found, of %d doubles %d, and %d findings beside them; exit code %d", l.Lost, l.Missing, l.Twice, l.Doubled, l.Else, l.ExitCode)
+	}
+	return nil
+}
+
+// Fault implements proof.Ledger.
+func (l Ledger) Fault() error {
+	return cmp.Or(l.Wrong(), ledger.AtLeast(100, l.Live, "messages were applied while it compared"), ledger.AtLeast(1, l.OnTheWay, "messages were on their way"))
+}

@@ -1,0 +1,24 @@
+//go:build unix
+
+package reconcile
+
+import (
+	"testing"
+
+	"github.com/semel-go/semel/itest/proof"
+)
+
+func TestG7LossesAndDoublesAreFoundBesideAConsumerThatRuns(t *testing.T) {
+	for _, blind := range []bool{false, true} {
+		l, err := Proof{Messages: 10_000, Blind: blind}.Run(t.Context(), proof.InTest(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case blind && l.Wrong() == nil:
+			t.Errorf("nobody has looked at the effects, and it is not noticed: %+v", l)
+		case !blind && l.Fault() != nil:
+			t.Errorf("%v: %+v", l.Fault(), l)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package sqlsuite
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/identity"
+)
+
+// Emission is a store whose duplicates have intents sent again.
+type Emission[Tx any] struct {
+	// Store is that of the consumer "billing", Sender the one that intents are written with.
+	Store, Sender contract.TxStore[Tx]
+	// ID is that of the message.
+	ID string
+	// Retention is what the store of days asks for.
+	Retention consumer.RetentionPolicy
+	// Pass lets the interval of what is sent pass, in the tables.
+	Pass func(t testing.TB)
+}
+
+// Sends is the case of copies that come at once, in two processes: what the message caused is
+// sent once more, and not again before the interval has passed.
+func (e Emission[Tx]) Sends(t *testing.T) {
+	var keys sync.Map
+	var calls atomic.Int64
+	sends := func(want int64) {
+		t.Helper()
+		before := calls.Load()
+		e.sender(t, func(m *semel.Message) {
+			calls.Add(1)
+			keys.Store(m.IntentKey("send"), string(m.Body))
+		})
+		if got := calls.Load() - before; got != want {
+			t.Errorf("%d intents were sent, want %d", got, want)
+		}
+	}
+	comes := func(copies int, ending contract.End, want int64) {
+		t.Helper()
+		sent := make([]int64, 2)
+		var both sync.WaitGroup
+		for i := range sent {
+			both.Go(func() { sent[i] = e.comes(t, copies, ending) })
+		}
+		both.Wait()
+		if sent[0]+sent[1] != want {
+			t.Errorf("%v intents are sent again, want %d", sent, want)
+		}
+	}
+	e.comes(t, 1, contract.EndApplied)
+	comes(1, contract.EndDuplicate, 0) // nothing was sent yet
+	sends(2)
+	comes(3, contract.EndDuplicate, 0)
+	e.Pass(t)
+	comes(100, contract.EndDuplicate, 2)
+	comes(1, contract.EndDuplicate, 0)
+	sends(2)
+	comes(10, contract.EndDuplicate, 0)
+	sends(0)
+	different := 0
+	keys.Range(func(any, any) bool { different++; return true })
+	if different != 2 {
+		t.Errorf("two intents were sent under %d keys", different)
+	}
+}
+
+// comes has a process of its own given copies of the message, and tells how many intents are
+// sent again.
+func (e Emission[Tx]) comes(t testing.TB, copies int, ending contract.End) int64 {
+	t.Helper()
+	intents, err := consumer.NewIntents(e.Sender)
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	c, err := consumer.New(e.Store, func(ctx context.Context, tx Tx, m *semel.Message) error {
+		return intents.Write(ctx, tx, m, semel.Intent{To: "mailer", Purpose: "one", Body: m.Body}, semel.Intent{To: "mailer", Purpose: "two", Body: m.Body})
+	}, consumer.Config{Name: "billing", Identity: identity.By("header:id"), Duplicates: consumer.DuplicatesReEmit, Retention: e.Retention, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	defer c.Close(context.WithoutCancel(t.Context()))
+	all := make([]*semel.Message, copies)
+	for i := range all {
+		all[i] = &semel.Message{Headers: semel.Headers{{Name: "id", Value: []byte(e.ID)}}, Body: []byte("{}")}
+	}
+	ended, err := c.ProcessAll(t.Context(), all)
+	if err != nil {
+		t.Error(err)
+	}
+	for _, d := range ended {
+		if d.Kind != semel.Ack || d.Ending != ending {
+			t.Errorf("%+v, want %v", d, ending)
+		}
+	}
+	return c.Counts().ReEmitted
+}
+
+// sender works on what is due.
+func (e Emission[Tx]) sender(t testing.TB, sent func(*semel.Message)) {
+	t.Helper()
+	c, err := consumer.New(consumer.Leased(e.Sender), func(_ context.Context, _ consumer.Call, m *semel.Message) error {
+		sent(m)
+		return nil
+	}, consumer.Config{Name: "mailer", Strategy: consumer.StrategyInbox, Identity: identity.CloudEvents(), Logger: slog.New(slog.DiscardHandler)})
+	if err == nil {
+		err = c.Work(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}

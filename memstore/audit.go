@@ -1,0 +1,89 @@
+package memstore
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/audit"
+)
+
+// mostSealed is how many lines or acts are told or sealed where nobody says.
+const mostSealed = 1000
+
+// chain is what acts are sealed into.
+type chain struct {
+	lines []contract.Seal
+	end   contract.SealHead
+	of    map[int64]int64 // the sequence of an act
+}
+
+// exact is a time as a chain has it.
+func exact(t time.Time) time.Time { return time.UnixMicro(t.UnixMicro()) }
+
+// Seal implements contract.Auditor.
+func (s *Store) Seal(_ context.Context, o contract.Sealing) (done contract.Sealed, err error) {
+	if err := s.ask("seal"); err != nil {
+		return done, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sealed := s.chain // what At panics in is not kept
+	sealed.lines = slices.Clone(sealed.lines)
+	for _, act := range s.acts {
+		if s.chain.of[act.Number] > 0 || done.Lines == cmp.Or(max(o.Most, 0), mostSealed) {
+			continue
+		}
+		if err := audit.MaySeal(o.Key, sealed.end); err != nil {
+			return contract.Sealed{}, err
+		}
+		if o.At != nil {
+			o.At(done.Lines)
+		}
+		act.At = exact(act.At)
+		line := audit.Next(o.Key, sealed.end, act, exact(s.now()))
+		sealed.lines, sealed.end = append(sealed.lines, line), audit.HeadOf(o.Key, line)
+		done.Lines++
+	}
+	s.chain.lines, s.chain.end = sealed.lines, sealed.end
+	for _, line := range s.chain.lines[len(s.chain.lines)-done.Lines:] {
+		s.chain.of[line.Act.Number] = line.Sequence
+	}
+	return done, nil
+}
+
+// SealHead implements contract.Auditor.
+func (s *Store) SealHead(context.Context) (contract.SealHead, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.chain.end, nil
+}
+
+// Seals implements contract.Auditor.
+func (s *Store) Seals(_ context.Context, after int64, limit int) (all []contract.AuditedSeal, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, line := range s.chain.lines {
+		if line.Sequence > after && len(all) < cmp.Or(max(limit, 0), mostSealed) {
+			now := s.acts[line.Act.Number-1]
+			now.At = exact(now.At)
+			all = append(all, contract.AuditedSeal{Seal: line, Now: &now})
+		}
+	}
+	return all, nil
+}
+
+// AuditedActs implements contract.Auditor.
+func (s *Store) AuditedActs(_ context.Context, after int64, limit int) (all []contract.AuditedAct, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, act := range s.acts {
+		if act.Number > after && len(all) < cmp.Or(max(limit, 0), mostSealed) {
+			act.At = exact(act.At)
+			all = append(all, contract.AuditedAct{Act: act, Sequence: s.chain.of[act.Number]})
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,185 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/audit"
+)
+
+// mostSealed is how many lines or acts are read or sealed where nobody says.
+const mostSealed = 1000
+
+// Seal implements contract.Auditor. Whether there is anything to seal is looked up first, in
+// no transaction.
+func (s *Store) Seal(ctx context.Context, o contract.Sealing) (done contract.Sealed, err error) {
+	o.Most = cmp.Or(max(o.Most, 0), mostSealed)
+	acts, _, err := s.unsealed(ctx, s.db, o.Whole, 1)
+	if err != nil || len(acts) == 0 {
+		return done, s.answer("seal", err)
+	}
+	err = s.write(ctx, func(tx *sql.Tx) error {
+		done = contract.Sealed{}
+		if err := s.sealTurn(ctx, tx); err != nil {
+			return err
+		}
+		lines, err := s.seal(ctx, tx, o)
+		done.Lines = lines
+		return err
+	})
+	if errors.Is(err, errElsewhere) {
+		return contract.Sealed{Elsewhere: true}, nil
+	}
+	if err != nil {
+		done = contract.Sealed{}
+	}
+	return done, s.answer("seal", err)
+}
+
+// sealTurn takes the place of the only one that seals. In SQLite who writes has it.
+func (s *Store) sealTurn(ctx context.Context, tx *sql.Tx) error {
+	if s.postgres == nil {
+		return nil
+	}
+	var alone bool
+	var settings [3]sql.NullString
+	err := tx.QueryRowContext(ctx, s.postgres.SealTurn).Scan(&settings[0], &settings[1], &settings[2], &alone)
+	if err == nil && !alone {
+		err = errElsewhere
+	}
+	return err
+}
+
+// seal writes a line for each of some acts, and where the chain ends then.
+func (s *Store) seal(ctx context.Context, tx *sql.Tx, o contract.Sealing) (lines int, err error) {
+	end, err := s.sealEnd(ctx, tx)
+	if err == nil {
+		err = audit.MaySeal(o.Key, end)
+	}
+	if err != nil {
+		return 0, err
+	}
+	acts, at, err := s.unsealed(ctx, tx, o.Whole, o.Most)
+	if err != nil || len(acts) == 0 {
+		return 0, err
+	}
+	for i, act := range acts {
+		if o.At != nil {
+			o.At(i)
+		}
+		line := audit.Next(o.Key, end, act, at)
+		if err := s.writeSeal(ctx, tx, line); err != nil {
+			return 0, err
+		}
+		end = audit.HeadOf(o.Key, line)
+	}
+	if o.At != nil {
+		o.At(len(acts))
+	}
+	_, err = tx.ExecContext(ctx, s.sql.SetSealEnd, end.Sequence, end.Keyed, end.Hash[:], end.Proof[:])
+	return len(acts), err
+}
+
+func (s *Store) writeSeal(ctx context.Context, tx *sql.Tx, l contract.Seal) error {
+	a := l.Act
+	_, err := tx.ExecContext(ctx, s.sql.Seal, l.Sequence, a.Number, a.Row, a.Verb, a.Who, a.Why, a.Result,
+		a.At.UnixMicro(), l.At.UnixMicro(), l.Keyed, l.Previous[:], l.Hash[:])
+	return err
+}
+
+// unsealed are some acts that are not sealed, by number, and the time by the database's clock.
+func (s *Store) unsealed(ctx context.Context, in queries, whole bool, most int) (acts []contract.Act, at time.Time, err error) {
+	rows, err := in.QueryContext(ctx, s.sql.Unsealed, whole, contract.SealWindow, most)
+	if err != nil {
+		return nil, at, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var a contract.Act
+		var acted, now int64
+		if err := rows.Scan(&a.Number, &a.Row, &a.Verb, &a.Who, &a.Why, &a.Result, &acted, &now); err != nil {
+			return nil, at, err
+		}
+		a.At, at = time.UnixMicro(acted), time.UnixMicro(now)
+		acts = append(acts, a)
+	}
+	return acts, at, rows.Err()
+}
+
+// SealHead implements contract.Auditor.
+func (s *Store) SealHead(ctx context.Context) (contract.SealHead, error) {
+	end, err := s.sealEnd(ctx, s.db)
+	return end, s.answer("the end of the seals", err)
+}
+
+func (s *Store) sealEnd(ctx context.Context, in queries) (end contract.SealHead, err error) {
+	var hash, proof []byte
+	err = in.QueryRowContext(ctx, s.sql.SealEnd).Scan(&end.Sequence, &end.Keyed, &hash, &proof)
+	if errors.Is(err, sql.ErrNoRows) {
+		return end, nil
+	}
+	copy(end.Hash[:], hash)
+	copy(end.Proof[:], proof)
+	return end, err
+}
+
+// Seals implements contract.Auditor.
+func (s *Store) Seals(ctx context.Context, after int64, limit int) ([]contract.AuditedSeal, error) {
+	all, err := s.seals(ctx, after, cmp.Or(max(limit, 0), mostSealed))
+	return all, s.answer("seals", err)
+}
+
+func (s *Store) seals(ctx context.Context, after int64, limit int) (all []contract.AuditedSeal, err error) {
+	rows, err := s.db.QueryContext(ctx, s.sql.Seals, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var l contract.AuditedSeal
+		var acted, sealed int64
+		var previous, hash []byte
+		var number, row, nowAt sql.NullInt64
+		var now [4]sql.NullString
+		if err := rows.Scan(&l.Sequence, &l.Act.Number, &l.Act.Row, &l.Act.Verb, &l.Act.Who, &l.Act.Why, &l.Act.Result, &acted, &sealed, &l.Keyed, &previous, &hash,
+			&number, &row, &now[0], &now[1], &now[2], &now[3], &nowAt); err != nil {
+			return nil, err
+		}
+		l.Act.At, l.At = time.UnixMicro(acted), time.UnixMicro(sealed)
+		copy(l.Previous[:], previous)
+		copy(l.Hash[:], hash)
+		if number.Valid {
+			l.Now = &contract.Act{Number: number.Int64, Row: row.Int64, Verb: now[0].String, Who: now[1].String, Why: now[2].String, Result: now[3].String, At: time.UnixMicro(nowAt.Int64)}
+		}
+		all = append(all, l)
+	}
+	return all, rows.Err()
+}
+
+// AuditedActs implements contract.Auditor.
+func (s *Store) AuditedActs(ctx context.Context, after int64, limit int) ([]contract.AuditedAct, error) {
+	all, err := s.auditedActs(ctx, after, cmp.Or(max(limit, 0), mostSealed))
+	return all, s.answer("acts", err)
+}
+
+func (s *Store) auditedActs(ctx context.Context, after int64, limit int) (all []contract.AuditedAct, err error) {
+	rows, err := s.db.QueryContext(ctx, s.sql.AuditedActs, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var a contract.AuditedAct
+		var at int64
+		if err := rows.Scan(&a.Number, &a.Row, &a.Verb, &a.Who, &a.Why, &a.Result, &at, &a.Sequence); err != nil {
+			return nil, err
+		}
+		a.At = time.UnixMicro(at)
+		all = append(all, a)
+	}
+	return all, rows.Err()
+}

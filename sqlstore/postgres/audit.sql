@@ -1,0 +1,46 @@
+-- Seal turn are the settings of a sealing's transaction, and whether no other seals. It waits
+-- for nobody: nobody else writes what it writes.
+
+-- name: seal turn
+select set_config('lock_timeout', '20ms', true), set_config('statement_timeout', '10s', true),
+  set_config('idle_in_transaction_session_timeout', '30s', true),
+  pg_try_advisory_xact_lock(hashtextextended('{prefix}seals', 0));
+
+-- Times are microseconds since 1970.
+
+-- name: unsealed
+select a.number, a."row", a.verb, a.who, a.why, a.result,
+  coalesce((extract(epoch from nullif(nullif(a.at, 'infinity'), '-infinity')) * 1000000)::bigint, 0),
+  (extract(epoch from clock_timestamp()) * 1000000)::bigint
+from {prefix}acts a
+where a.number >= case when $1::boolean then -9223372036854775808 else (select coalesce(max(s.act), 0) from {prefix}seals s) - $2::bigint end
+and not exists (select 1 from {prefix}seals s where s.act = a.number)
+order by a.number limit $3;
+
+-- name: seal
+insert into {prefix}seals (sequence, act, "row", verb, who, why, result, at, sealed_at, keyed, previous, hash)
+values ($1, $2, $3, $4, $5, $6, $7, timestamptz 'epoch' + $8::bigint * interval '1 microsecond',
+  timestamptz 'epoch' + $9::bigint * interval '1 microsecond', $10, $11, $12);
+
+-- name: seal end
+select sequence, keyed, hash, proof from {prefix}seal_end;
+
+-- name: set seal end
+insert into {prefix}seal_end (one, sequence, keyed, hash, proof) values (true, $1, $2, $3, $4)
+on conflict (one) do update set sequence = excluded.sequence, keyed = excluded.keyed, hash = excluded.hash, proof = excluded.proof;
+
+-- name: seals
+select s.sequence, s.act, s."row", s.verb, s.who, s.why, s.result,
+  coalesce((extract(epoch from nullif(nullif(s.at, 'infinity'), '-infinity')) * 1000000)::bigint, 0),
+  coalesce((extract(epoch from nullif(nullif(s.sealed_at, 'infinity'), '-infinity')) * 1000000)::bigint, 0),
+  s.keyed, s.previous, s.hash,
+  a.number, a."row", a.verb, a.who, a.why, a.result,
+  coalesce((extract(epoch from nullif(nullif(a.at, 'infinity'), '-infinity')) * 1000000)::bigint, 0)
+from {prefix}seals s left join {prefix}acts a on a.number = s.act
+where s.sequence > $1 order by s.sequence limit $2;
+
+-- name: audited acts
+select a.number, a."row", a.verb, a.who, a.why, a.result,
+  coalesce((extract(epoch from nullif(nullif(a.at, 'infinity'), '-infinity')) * 1000000)::bigint, 0), coalesce(s.sequence, 0)
+from {prefix}acts a left join {prefix}seals s on s.act = a.number
+where a.number > $1 order by a.number limit $2;
