@@ -28,6 +28,12 @@ func (h *heard) carry(ctx context.Context, all []int) ([]int, error) {
 	}
 }
 
+func cancelled(t *testing.T) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
+}
+
 func TestTogether(t *testing.T) {
 	in := func(name string, f func(t *testing.T, h *heard, one *together[int, int])) {
 		t.Run(name, func(t *testing.T) {
@@ -141,6 +147,29 @@ func TestTogether(t *testing.T) {
 		one.leads(t.Context())
 		group.Wait()
 		if len(h.all) != 2 || len(h.all[0]) != 2 {
+			t.Errorf("%v", h.all)
+		}
+	})
+	in("one_whose_context_has_ended_carries_nobody_with_it", func(t *testing.T, h *heard, one *together[int, int]) {
+		for range 64 { // each may see first that it is to lead, or that it has ended
+			if _, err := one.do(cancelled(t), 1); !errors.Is(err, context.Canceled) || one.told || len(one.waiting) > 0 {
+				t.Fatalf("%v, %+v", err, one)
+			}
+		}
+		if len(h.all) > 0 {
+			t.Errorf("%v", h.all)
+		}
+	})
+	in("law_11_whoever_leaves_when_it_was_told_to_lead_has_the_next_lead", func(t *testing.T, h *heard, one *together[int, int]) {
+		first := &rider[int, int]{lead: make(chan struct{}), done: make(chan struct{})}
+		one.waiting = append(one.waiting, first)
+		one.tell()
+		var group sync.WaitGroup
+		group.Go(func() { _, _ = one.do(t.Context(), 1) })
+		synctest.Wait()
+		one.leave(first)
+		group.Wait()
+		if len(h.all) != 1 {
 			t.Errorf("%v", h.all)
 		}
 	})
