@@ -207,6 +207,16 @@ func TestAClaimThatFliesAlone(t *testing.T) {
 			t.Errorf("%d of 4 fly", len(begun))
 		}
 	})
+	t.Run("law_11_keeps_no_delivery_of_its_key_from_being_received", func(t *testing.T) {
+		a := newAsking(t, func(c *Config) { c.ClaimsAlone, c.Workers, c.Lanes = true, 4, Key })
+		step[Action](a, 0, Given{Lane: contract.Lane{ID: "a", Epoch: 1}})
+		step[Action](a, 0, Timer{})
+		delivered := items(1, "a")
+		delivered[0].Route = 7
+		if begun := len(step[Begin](a, 0, claims(7))) + len(step[Begin](a, 0, Fetched{Items: delivered})); begun != 2 {
+			t.Errorf("%d of 2 fly", begun)
+		}
+	})
 	t.Run("K4_waits_for_one_of_its_key", func(t *testing.T) {
 		a := alone(t)
 		if begun := step[Begin](a, 0, claims(7, 7, 7)); len(begun) != 1 {
