@@ -83,7 +83,9 @@ func TestAnswersShareTransactions(t *testing.T) {
 			return 1, nil
 		}, func(ctx context.Context, tx *memstore.Tx, n int64, m *semel.Message) error {
 			if m.Identity.ID != "m3" {
+				store.mutex.Lock()
 				last = time.Since(began)
+				store.mutex.Unlock()
 			} else if time.Since(began) < 5*time.Minute { // somebody keeps it for so long
 				if err := tx.Set("refused", []byte("1")); err != nil {
 					return err
