@@ -178,17 +178,19 @@ func (b *batch) end() {
 	b.conn.Release()
 }
 
-// cut closes the connection, so that the server ends what it still holds. It
-// reports whether it was this call that did.
-func (b *batch) cut() bool {
+// cut closes the connection, so that the server ends what it still holds.
+func (b *batch) cut() { b.cutAnd(func() {}) }
+
+// cutAnd does something more if it was this call that cut, before the end can wait for it.
+func (b *batch) cutAnd(do func()) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	if b.over || b.cutOff {
-		return false
+		return
 	}
 	b.cutOff = true
 	_ = b.pg.Conn().Close()
-	return true
+	do()
 }
 
 // cancelTimeout bounds the request that ends a statement of a killed batch.
@@ -196,12 +198,12 @@ const cancelTimeout = 2 * time.Second
 
 // Kill implements contract.Batch. A statement that the server is at is canceled.
 func (b *batch) Kill() {
-	if !b.cut() {
-		return
-	}
-	b.cancels.Go(func() {
-		ctx, stop := context.WithTimeout(context.Background(), cancelTimeout)
-		defer stop()
-		_ = b.pg.CancelRequest(ctx)
-	})
+	b.cutAnd(func() { b.cancels.Go(b.cancel) })
+}
+
+// cancel asks the server to cancel the statement that it is at.
+func (b *batch) cancel() {
+	ctx, stop := context.WithTimeout(context.Background(), cancelTimeout)
+	defer stop()
+	_ = b.pg.CancelRequest(ctx)
 }

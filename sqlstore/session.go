@@ -178,12 +178,13 @@ func (e *session) doubt(err error) {
 func (e *session) over(clean bool) {
 	e.mu.Lock()
 	e.gone = true
+	closed := e.spoiled || e.wounded // which the driver may not have noticed
 	clean = clean && !e.wounded && !e.spoiled && e.plans == e.store.outdated.Load()
 	e.mu.Unlock()
 	if e.hooked {
 		_ = e.conn.Raw(func(c any) error { unhookCommits(c); return nil })
 	}
-	if e.spoiled && e.handle.close != nil {
+	if closed && e.handle.close != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		_ = e.handle.close(ctx)
 		cancel()

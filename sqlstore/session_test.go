@@ -54,6 +54,18 @@ func TestSessions(t *testing.T) {
 			}
 		}
 	})
+	t.Run("trap_97_one_that_was_cut_at_its_end_is_closed_also_where_the_driver_would_give_it_to_a_pool_of_its_own", func(t *testing.T) {
+		e := session()
+		closed := 0
+		e.handle.cut, e.handle.close = func() {}, func(context.Context) error { closed++; return nil }
+		if err := e.within(t.Context(), e.tx.Commit); err != nil {
+			t.Fatal(err)
+		}
+		e.cut()
+		if e.over(true); closed != 1 {
+			t.Errorf("it was closed %d times", closed)
+		}
+	})
 	t.Run("a_session_that_is_over_cuts_nobodys_connection", func(t *testing.T) {
 		e := session()
 		cuts := 0
