@@ -98,3 +98,40 @@ func TestAnswersShareTransactions(t *testing.T) {
 		}
 	})
 }
+
+// keptStart is a store in which somebody keeps the row of the message m0 for a minute.
+type keptStart struct{ *memstore.Store }
+
+func (s keptStart) StartCalls(ctx context.Context, claims []contract.Claim, lease time.Duration) ([]contract.CallStarted, error) {
+	for _, c := range claims {
+		if rows, err := s.Rows(ctx, contract.RowFilter{Numbers: []int64{c.Number}}); err == nil && len(rows) == 1 && rows[0].Key.ID == "m0" {
+			pass(time.Minute)
+		}
+	}
+	return s.Store.StartCalls(ctx, claims, lease)
+}
+
+func TestAStartThatWaitsForALock(t *testing.T) {
+	bubble(t, "law_7_keeps_none_from_its_call_that_began_after_it", func(t *testing.T) {
+		store, a := keptStart{memstore.New()}, &asked{}
+		received(t, store.Store, 30)
+		c, began, took := callingConfig(), time.Now(), map[string]time.Duration{}
+		c.Workers = 8
+		callsThen(t, store, func(ctx context.Context, m *semel.Message) (int64, error) {
+			n, err := a.call(ctx, m)
+			a.mutex.Lock()
+			took[m.Identity.ID] = time.Since(began)
+			a.mutex.Unlock()
+			return n, err
+		}, addAnswer, c)
+		late := 0
+		for _, d := range took {
+			if d > 30*time.Second {
+				late++
+			}
+		}
+		if len(took) < 29 || late > 2 { // m0, and one that shared its start
+			t.Errorf("%d of %d calls waited for it", late, len(took))
+		}
+	})
+}

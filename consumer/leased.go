@@ -36,8 +36,8 @@ func Leased[Tx any](store contract.TxStore[Tx]) contract.TxStore[Call] {
 	rows, _ := store.(contract.Inbox)
 	calls, _ := store.(contract.Calls)
 	s := &leased[Tx]{store: store, Leases: leases, Inbox: rows, calls: calls}
-	s.starts = &together[start, contract.CallStarted]{carry: s.startAll, alone: s.isOnes}
-	s.ends = &together[contract.ClaimEnding, bool]{carry: s.endAll, alone: s.isOnes}
+	s.starts = &together[start, contract.CallStarted]{carry: s.startAll, alone: s.isOnes, pace: &pace{}}
+	s.ends = &together[contract.ClaimEnding, bool]{carry: s.endAll, alone: s.isOnes, pace: &pace{}}
 	return s
 }
 

@@ -36,7 +36,7 @@ func main() {
 	var s sizes
 	flag.IntVar(&s.rounds, "rounds", 11, "how often the contestants take turns")
 	flag.IntVar(&s.messages, "messages", 3000, "messages of a turn")
-	flag.IntVar(&s.workers, "workers", 16, "requests in flight, and workers of the SQL handler")
+	flag.IntVar(&s.workers, "workers", 32, "requests in flight, and workers of the SQL handler")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := run(ctx, *dsn, *commit, s)
