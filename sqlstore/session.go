@@ -173,21 +173,30 @@ func (e *session) doubt(err error) {
 	e.spoiled = e.spoiled || e.store.Classify(err) == contract.ClassDown
 }
 
+// close closes the connection below database/sql.
+func (e *session) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	_ = e.handle.close(ctx)
+}
+
 // over gives the connection back, or throws it away with everything that it
 // may still hold, unless the transaction ended cleanly.
 func (e *session) over(clean bool) {
 	e.mu.Lock()
 	e.gone = true
-	closed := e.spoiled || e.wounded // which the driver may not have noticed
+	wounded := e.wounded
 	clean = clean && !e.wounded && !e.spoiled && e.plans == e.store.outdated.Load()
 	e.mu.Unlock()
 	if e.hooked {
 		_ = e.conn.Raw(func(c any) error { unhookCommits(c); return nil })
 	}
-	if closed && e.handle.close != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
-		_ = e.handle.close(ctx)
-		cancel()
+	switch {
+	case e.handle.close == nil:
+	case wounded: // the driver may not have noticed, or be at it
+		_ = e.conn.Raw(func(any) error { e.close(); return nil })
+	case e.spoiled:
+		e.close()
 	}
 	if !clean {
 		_ = e.conn.Raw(func(any) error { return driver.ErrBadConn })
