@@ -32,9 +32,7 @@ func TestAPoolerThatLosesItsServerAtCommit(t *testing.T) {
 				before, during, after := numbered("before", 20), numbered("during", 20), numbered("after", 20)
 				w.deliver(before...)
 				w.applied(before...)
-				until(t, "the commit that is written beside the consumer's", func() bool {
-					return one[int](t, w.db, "select count(*) from semel_retention") == 1
-				})
+				w.retained()
 				rule := cut.rule(proxy)
 				w.deliver(during...)
 				w.applied(during...)

@@ -25,6 +25,7 @@ func stalled(t *testing.T, driver workload.Driver, match pgproxy.Match, told sem
 	}})
 	w.deliver("before")
 	w.applied("before")
+	w.retained()
 	rule := proxy.HoldReply(pgproxy.Nth(1, match))
 	t.Cleanup(rule.Remove)
 	ids := numbered("m", 10)

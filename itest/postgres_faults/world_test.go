@@ -186,6 +186,15 @@ func until(t testing.TB, what string, is func() bool) {
 	}
 }
 
+// retained waits until what a consumer writes down at its start beside its messages is
+// committed, so that the next commit is one of theirs.
+func (w *world) retained() {
+	w.t.Helper()
+	until(w.t, "how long markers are kept is written down", func() bool {
+		return one[int](w.t, w.db, "select count(*) from semel_retention") == 1
+	})
+}
+
 // untilTold waits for an event of a kind whose error contains a text.
 func (w *world) untilTold(kind semel.EventKind, text string) {
 	w.t.Helper()
