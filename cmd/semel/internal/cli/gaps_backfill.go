@@ -51,29 +51,13 @@ not touched, and the consumer may run meanwhile.`,
 // backfill records what is about to be done and does it, and prints what became of the
 // messages.
 func (c *common) backfill(ctx context.Context, b backfill) error {
-	p, err := c.load()
+	g, err := c.openSent(ctx, b.file, b.format, nil)
 	if err != nil {
 		return err
 	}
-	of := p.Consumer(c.consumer)
-	if of == nil {
-		return usage("no consumer %q in %s", c.consumer, c.config)
-	}
-	format, err := formatOf(b.format)
-	if err != nil {
-		return err
-	}
-	in, err := c.input(b.file)
-	if err != nil {
-		return failed(err)
-	}
-	defer in.Close()
-	a, err := c.openChecked(ctx, p, of.Store)
-	if err != nil {
-		return err
-	}
-	defer c.close(a)
-	reader, err := a.Reader(ctx, of.Name, file.Stdin(in, file.Options{Format: format, Lane: "backfill"}))
+	defer g.close()
+	a, of := g.assembly, g.of
+	reader, err := a.Reader(ctx, of.Name, file.Stdin(g.in, file.Options{Format: g.format, Lane: "backfill"}))
 	if err != nil {
 		return failed(err)
 	}
@@ -101,6 +85,46 @@ func (c *common) recordBackfill(ctx context.Context, a *assembly.Assembly, of *p
 		}
 	}
 	return nil
+}
+
+// sentFile is a file of messages for a consumer, and the store of that.
+type sentFile struct {
+	of       *policy.Consumer
+	format   file.Format
+	in       io.Reader
+	assembly *assembly.Assembly
+	close    func()
+}
+
+// openSent opens a file for the consumer of the flags, and its store. fits, if not nil, says
+// what is in the way before anything is opened.
+func (c *common) openSent(ctx context.Context, name, format string, fits func(*policy.Policy, *policy.Consumer) error) (*sentFile, error) {
+	p, err := c.load()
+	if err != nil {
+		return nil, err
+	}
+	g := &sentFile{of: p.Consumer(c.consumer)}
+	if g.of == nil {
+		return nil, usage("no consumer %q in %s", c.consumer, c.config)
+	}
+	if fits != nil {
+		if err := fits(p, g.of); err != nil {
+			return nil, err
+		}
+	}
+	if g.format, err = formatOf(format); err != nil {
+		return nil, err
+	}
+	in, err := c.input(name)
+	if err != nil {
+		return nil, failed(err)
+	}
+	if g.assembly, err = c.openChecked(ctx, p, g.of.Store); err != nil {
+		_ = in.Close() // it was only read
+		return nil, err
+	}
+	g.in, g.close = in, func() { c.close(g.assembly); _ = in.Close() }
+	return g, nil
 }
 
 func formatOf(word string) (file.Format, error) {

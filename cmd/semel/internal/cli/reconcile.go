@@ -71,34 +71,22 @@ Exit codes: 0 all is as it should be, 4 something is not.`,
 
 // reconcile compares, and prints what it finds.
 func (c *common) reconcile(ctx context.Context, r *reconciling) (err error) {
-	p, err := c.load()
+	g, err := c.openSent(ctx, r.file, r.format, hasMarkers)
 	if err != nil {
 		return err
 	}
-	of := p.Consumer(c.consumer)
-	switch {
-	case of == nil:
-		return usage("no consumer %q in %s", c.consumer, c.config)
-	case p.Store(of.Store).Redis != nil:
+	defer g.close()
+	source := file.Stdin(g.in, file.Options{Format: g.format, Lane: "sent", Notice: func(what string) { fmt.Fprintln(c.Err, terminal.Line(what)) }})
+	defer func() { err = errors.Join(err, failed(source.Close(context.WithoutCancel(ctx)))) }()
+	return c.compare(ctx, r, g.assembly.Stores[0], g.of, source)
+}
+
+// hasMarkers says of a consumer that there is nothing to compare with.
+func hasMarkers(p *policy.Policy, of *policy.Consumer) error {
+	if p.Store(of.Store).Redis != nil {
 		return usage("consumer %s keeps keys in store %s for a time, and no markers to compare with", of.Name, of.Store)
 	}
-	format, err := formatOf(r.format)
-	if err != nil {
-		return err
-	}
-	in, err := c.input(r.file)
-	if err != nil {
-		return failed(err)
-	}
-	defer in.Close()
-	a, err := c.openChecked(ctx, p, of.Store)
-	if err != nil {
-		return err
-	}
-	defer c.close(a)
-	source := file.Stdin(in, file.Options{Format: format, Lane: "sent", Notice: func(what string) { fmt.Fprintln(c.Err, terminal.Line(what)) }})
-	defer func() { err = errors.Join(err, failed(source.Close(context.WithoutCancel(ctx)))) }()
-	return c.compare(ctx, r, a.Stores[0], of, source)
+	return nil
 }
 
 // compare reads what was sent, then the effects, and tells of what does not fit.
