@@ -70,14 +70,14 @@ func (o *order) send(ctx context.Context, store *pgxstore.Store, t *traps) error
 
 // sending is the policy of senders.
 func (p *Proof) sending(s *sender) consumer.Config {
-	window := p.Window
-	if p.Plant == "forgotten" {
-		window = consumer.WindowAlways
+	window, most := p.Window, attempts
+	if p.Plant == "forgotten" { // and its attempts outlast what the provider remembers
+		window, most = consumer.WindowAlways, 3*attempts
 	}
 	return consumer.Config{
 		Name: charges, Identity: identity.CloudEvents(), Strategy: consumer.StrategyInbox, Workers: workers, Timeout: p.Timeout,
 		Inbox:    consumer.InboxPolicy{Lease: p.Lease, Poll: 100 * time.Millisecond, Starts: 50},
-		Retry:    consumer.RetryPolicy{Attempts: attempts, First: 100 * time.Millisecond, Most: p.Most, SerialAfter: 10_000, Budget: consumer.RetryBudget{PerSecond: 10_000}},
+		Retry:    consumer.RetryPolicy{Attempts: most, First: 100 * time.Millisecond, Most: p.Most, SerialAfter: 10_000, Budget: consumer.RetryBudget{PerSecond: 10_000}},
 		Provider: consumer.Provider{Window: window, Ask: s.ask},
 	}
 }
