@@ -31,7 +31,13 @@ import (
 // Leased, without Ask.
 //
 // Config is what Leased needs: StrategyInbox and, where there is a Source,
-// SettleAfterReceipt. Process is not for it. Plans are for tests.
+// SettleAfterReceipt. Or it is StrategyMarker, for a call that changes nothing by itself,
+// so that what it answers is all: then no claim is taken and nothing is written before the
+// call, which is made any number of times, by several processes at once where copies
+// arrive; a duplicate of what has taken effect calls nobody. The answers of several
+// messages share a transaction, in which each is marked, and whose mark is first counts.
+// Provider has no meaning then. It is much faster: see docs/calling-out.md. Process is not
+// for either. Plans are for tests.
 func NewCalling[Tx, Answer any](store contract.TxStore[Tx], call func(ctx context.Context, m *semel.Message) (Answer, error), apply func(ctx context.Context, tx Tx, answer Answer, m *semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Call], error) {
 	if store == nil || call == nil || apply == nil {
 		return nil, fmt.Errorf("semel: consumer %q: NewCalling needs an opened store, a function that calls and one that applies the answer; one of them is nil", c.Name)
@@ -41,6 +47,15 @@ func NewCalling[Tx, Answer any](store contract.TxStore[Tx], call func(ctx contex
 	}
 	called := func() {}
 	consumer, err := New(newAnswering[Tx, Answer](store), func(ctx context.Context, over Call, m *semel.Message) error {
+		if p, is := over.later.(*pure[Tx, Answer]); is {
+			answer, err := p.ask(func() (Answer, error) { return call(ctx, m) }, called)
+			if err == nil {
+				p.apply = func(commit context.Context, tx Tx) error {
+					return apply(handlersContext{commit, ctx}, tx, answer, m)
+				}
+			}
+			return err
+		}
 		l := over.later.(*later[Tx, Answer])
 		answer, err := l.ask(func() (Answer, error) { return call(ctx, m) }, called)
 		if err != nil {
@@ -62,7 +77,14 @@ func NewCalling[Tx, Answer any](store contract.TxStore[Tx], call func(ctx contex
 // as leased does.
 type answering[Tx, Answer any] struct {
 	*leased[Tx]
-	answers unapplied[Answer]
+	answers unapplied[contract.Claim, Answer]
+	// unmarked are answers, and doubts messages that a look at markers says too little of,
+	// of calls that change nothing; looks and marks are those of many workers, and nil for
+	// other calls.
+	unmarked unapplied[identityOf, Answer]
+	doubts   unapplied[identityOf, struct{}]
+	looks    *together[contract.Mark, contract.Verdict]
+	marks    *together[marking[Tx], contract.Result]
 	// gatherer: what is queued of several answers shares transactions; nil if the store's
 	// handlers do not queue.
 	gatherer contract.Gatherer[Tx]
@@ -84,8 +106,19 @@ func newAnswering[Tx, Answer any](store contract.TxStore[Tx]) *answering[Tx, Ans
 	return s
 }
 
+// fitsLeased implements callsOut.
+func (s *answering[Tx, Answer]) fitsLeased(c *Config) error {
+	if c.Strategy == StrategyMarker {
+		return s.fitsPure(c)
+	}
+	return s.leased.fitsLeased(c)
+}
+
 // Begin implements contract.TxStore.
 func (s *answering[Tx, Answer]) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[Call], []contract.Verdict, error) {
+	if s.marks != nil && len(marks) == 1 && marks[0].As == contract.Applied && marks[0].Claim.Token == 0 {
+		return s.beginPure(ctx, o, marks)
+	}
 	b, verdicts, err := s.leased.Begin(ctx, o, marks)
 	claim, is := b.(*outside)
 	if err != nil || !is || len(marks) == 0 {

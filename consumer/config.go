@@ -205,6 +205,8 @@ type Config struct {
 	keyed bool
 	// callsOut says that handlers call out, for one claim at a time; New sets it.
 	callsOut bool
+	// pure says that their calls change nothing, and need no claim; New sets it.
+	pure bool
 	// plan is of tests; New sets it.
 	plan faults.Plan
 	// steps are the names of the steps, nil without; mostOutput is what the store keeps of

@@ -370,6 +370,6 @@ func machineConfig(c Config, source contract.Source, oneAttempt, inbox, turns bo
 		IdleExit: c.IdleExit, Ends: ends, Bounded: ends && bounded(&c, finite), BackoffFirst: 50 * time.Millisecond, BackoffMost: 5 * time.Second, SerialFor: c.serialFor(), OneWriter: turns,
 		Unmarked: !c.Strategy.marks(), OneAttempt: oneAttempt, Seed: c.plan.Seed,
 		Inbox: inbox, Wait: inbox && c.Strategy.marks(), Poll: c.Inbox.Poll, Receive: inbox && c.Settle == SettleAfterReceipt, Keep: inbox && c.Strategy == StrategyInbox,
-		Block: inbox && c.OnParked == OnParkedBlock, NoRows: c.keyed, ClaimsAlone: c.callsOut || c.stepsOfVersions(),
+		Block: inbox && c.OnParked == OnParkedBlock, NoRows: c.keyed, ClaimsAlone: c.callsOut || c.stepsOfVersions(), Alone: c.pure,
 	}
 }

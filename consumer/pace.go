@@ -6,9 +6,10 @@ import (
 )
 
 // pace learns how many may share a call of the store without keeping each other: so many
-// as take about twice as long as one alone. Where what one of them wants done is what takes
-// time, one connection after the other would be slower than many at once; then each goes by
-// itself. Nil sets no limit; the zero value begins with two.
+// as take about twice as long as one alone, or sharesFor longer than it, which nobody
+// notices, and which is far less work than as many calls. Where what one of them wants done
+// is what takes time, one connection after the other would be slower than many at once; then
+// each goes by itself. Nil sets no limit; the zero value begins with two.
 type pace struct {
 	// alone is how long one takes that shares with nobody, more how much longer a call takes
 	// for each further one: medians of late, 0 as long as nothing is known. They, and tries,
@@ -20,6 +21,8 @@ type pace struct {
 }
 
 const (
+	// sharesFor is how much longer a call may take because it is shared.
+	sharesFor = 10 * time.Millisecond
 	// leastWait is how long one waits at least to share: longer than calls take that nothing
 	// keeps, and short beside one that waits for somebody's lock.
 	leastWait = 10 * time.Millisecond
@@ -63,7 +66,7 @@ func (p *pace) took(n int, d time.Duration) {
 	}
 	most := 2
 	if p.more > 0 {
-		most = min(int((p.alone+p.more/2)/p.more), mostTogether)
+		most = min(int((max(p.alone, sharesFor)+p.more/2)/p.more), mostTogether)
 	}
 	if most < 2 && p.tries >= triesAgain {
 		most, p.tries = 2, 0

@@ -11,23 +11,24 @@ import (
 const mostAnswers = 1024
 
 // unapplied are answers that were not applied yet because of contention, or of a store that
-// was down. They belong to a claim: with another token the call is made again.
-type unapplied[Answer any] struct {
+// was down. They belong to a claim: with another token the call is made again; or, without
+// one, to an identity and its content.
+type unapplied[Of comparable, Answer any] struct {
 	mutex sync.Mutex
-	kept  map[contract.Claim]Answer // guarded by mutex
+	kept  map[Of]Answer // guarded by mutex
 }
 
-func (a *unapplied[Answer]) keep(c contract.Claim, answer Answer) {
+func (a *unapplied[Of, Answer]) keep(c Of, answer Answer) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	if len(a.kept) >= mostAnswers || a.kept == nil {
-		a.kept = map[contract.Claim]Answer{}
+		a.kept = map[Of]Answer{}
 	}
 	a.kept[c] = answer
 }
 
-// take returns the answer of a claim, once.
-func (a *unapplied[Answer]) take(c contract.Claim) (answer Answer, kept bool) {
+// take returns the answer of one, once.
+func (a *unapplied[Of, Answer]) take(c Of) (answer Answer, kept bool) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	answer, kept = a.kept[c]
@@ -35,8 +36,8 @@ func (a *unapplied[Answer]) take(c contract.Claim) (answer Answer, kept bool) {
 	return answer, kept
 }
 
-// has reports whether there is an answer of a claim.
-func (a *unapplied[Answer]) has(c contract.Claim) bool {
+// has reports whether there is an answer of one.
+func (a *unapplied[Of, Answer]) has(c Of) bool {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	_, kept := a.kept[c]

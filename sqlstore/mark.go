@@ -124,31 +124,21 @@ func written(rows *sql.Rows, most int) (map[markerKey]bool, error) {
 
 // judge finds the verdicts on marks whose identity was marked before.
 func (l lists) judge(ctx context.Context, marks []sqlform.Mark, former *formers.Batch, chunk []int, verdicts []contract.Verdict) error {
-	args := make([]any, 0, 4*len(chunk))
-	for _, i := range chunk {
-		m := marks[i]
-		args = append(args, int64(i), m.Scope, marks[i].Key, sqlform.Conflict(m.Fingerprint))
-	}
-	rows, err := l.query(ctx, l.store.sql.Judge, 4, args)
+	rows, err := l.query(ctx, l.store.sql.Judge, 4, judgeColumns(marks, chunk))
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var i int
-		var there sqlform.Marker
-		var sum sql.RawBytes
-		if err := rows.Scan(&i, &there.Outcome, &there.Version, &sum, &there.Known); err != nil {
+		i, there, err := markerThere(rows)
+		if err != nil {
 			return err
 		}
 		if verdicts[i].Kind == contract.Fresh { // it is asked for its row only
 			former.Knows(i, there.Known)
 			continue
 		}
-		there.Sum = sum
-		if l.store.days == nil {
-			verdicts[i] = there.Verdict(marks[i].Mark)
-		} else if verdicts[i], err = Judged(&marks[i], there); err != nil {
+		if verdicts[i], err = l.store.verdict(&marks[i], there); err != nil {
 			return err
 		}
 	}

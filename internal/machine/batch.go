@@ -12,7 +12,7 @@ func (m *Machine) startFlights() {
 		if w.flight != nil || w.until > m.now || m.store.closed(m.now) || m.oneAtATime() && m.oneWrites() {
 			continue
 		}
-		if len(w.ready) == 0 && m.config.Lanes != NoOrder {
+		if len(w.ready) == 0 && (m.config.Lanes != NoOrder || m.config.Alone) {
 			m.takeOver(w)
 		}
 		entries, empty := m.form(w)
@@ -56,7 +56,7 @@ func (m *Machine) collect(w *worker) (entries []Entry, empty bool) {
 		if it == nil || w.before != 0 && it.arrival >= w.before {
 			break
 		}
-		alone := it.alone || m.tries(it) || m.config.ClaimsAlone && it.Claim != nil
+		alone := it.alone || m.tries(it) || m.config.ClaimsAlone && it.Claim != nil || m.config.Alone && it.as == AsApplied
 		if alone && len(entries) > 0 || m.marksTwice(entries, it) || m.sharesFormer(it) {
 			break
 		}

@@ -32,6 +32,7 @@ type Config struct {
 	Workers       int
 	Most          int
 	ClaimsAlone   bool // a claim flies with nothing else; Most is of the others
+	Alone         bool // so does each delivery whose handler runs, and it waits for none but of its key
 	BatchTime     time.Duration
 	Hold          time.Duration
 	MaxMessages   int

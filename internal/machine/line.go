@@ -73,6 +73,8 @@ func (m *Machine) lineOf(it *Item) *line {
 		return m.keyLine(m.claims.lines, it.Route)
 	case it.Claim != nil:
 		return m.looseWorker(it).own[ownClaims]
+	case m.config.Lanes == NoOrder && m.config.Alone: // its handler may take long
+		return m.keyLine(m.lines, it.Route)
 	case m.config.Lanes == NoOrder:
 		return m.looseWorker(it).own[ownLoose]
 	case m.config.Lanes == Partition:

@@ -28,7 +28,10 @@ import (
 )
 
 // sizes is what a run is made of.
-type sizes struct{ rounds, messages, workers int }
+type sizes struct {
+	rounds, messages, workers int
+	lease                     bool
+}
 
 func main() {
 	dsn := flag.String("dsn", os.Getenv("SEMEL_POSTGRES"), "address of the server (postgres://…)")
@@ -37,6 +40,7 @@ func main() {
 	flag.IntVar(&s.rounds, "rounds", 11, "how often the contestants take turns")
 	flag.IntVar(&s.messages, "messages", 3000, "messages of a turn")
 	flag.IntVar(&s.workers, "workers", 32, "requests in flight, and workers of the SQL handler")
+	flag.BoolVar(&s.lease, "lease", false, "claim each message for its call, as for an endpoint with effects of its own; otherwise it only answers (pure)")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := run(ctx, *dsn, *commit, s)

@@ -39,8 +39,8 @@ func (w *world) measure(ctx context.Context) (map[string][]float64, error) {
 			take func() (float64, error)
 		}{
 			{bare, func() (float64, error) { return w.load(ctx, pythons) }},
-			{python, func() (float64, error) { return w.through(ctx, fmt.Sprintf(endpoint, pythons)) }},
-			{instant, func() (float64, error) { return w.through(ctx, fmt.Sprintf(endpoint, gos)) }},
+			{python, func() (float64, error) { return w.through(ctx, w.behind(pythons)) }},
+			{instant, func() (float64, error) { return w.through(ctx, w.behind(gos)) }},
 			{asSQL, func() (float64, error) { return w.through(ctx, statements) }},
 		} {
 			rate, err := turn.take()

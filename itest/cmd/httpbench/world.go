@@ -46,11 +46,22 @@ consumers:
     workers: %d
 `
 
-const endpoint = `    strategy: lease
+// claimed is how a consumer begins that claims each message for its call, pure how one does
+// whose endpoint changes nothing.
+const (
+	claimed = `    strategy: lease
     alerts: {pending_age: 60s}
     handler:
       http:
-        url: "%s"
+`
+	pure = `    strategy: marker
+    handler:
+      http:
+        pure: true
+`
+)
+
+const endpoint = `        url: "%s"
         effects:
           statements:
             book: {sql: "update accounts set balance = balance + :amount where id = :account", params: {account: text, amount: integer}, rows: 1}
@@ -133,4 +144,13 @@ func (w *world) files() error {
 		fmt.Fprintf(&lines, `{"specversion":"1.0","id":"t-%d","source":"/bank","type":"transfer.ordered","data":%s}`+"\n", i, transfer(i))
 	}
 	return errors.Join(w.write("transfers.jsonl", lines.String()), w.write("setup.sql", fmt.Sprintf(setup, accounts-1)))
+}
+
+// behind is the policy for an endpoint.
+func (w *world) behind(url string) string {
+	begins := pure
+	if w.lease {
+		begins = claimed
+	}
+	return begins + fmt.Sprintf(endpoint, url)
 }

@@ -46,7 +46,7 @@ const (
 	byNature      guard = "`natural`"
 	byLease       guard = "`lease`"
 	// byAnswer: the call may happen again, what its answer names is done once.
-	byAnswer guard = "`lease` with `effects`"
+	byAnswer guard = "`effects` in an answer"
 )
 
 func guards() []guard { return []guard{byMarker, byBusinessKey, byNature, byLease, byAnswer} }
@@ -55,7 +55,7 @@ func guards() []guard { return []guard{byMarker, byBusinessKey, byNature, byLeas
 func (c *Consumer) guard() guard {
 	s := c.Strategy
 	switch {
-	case s.Lease && c.Handler.HTTP != nil && c.Handler.HTTP.Effects != nil:
+	case (s.Lease || s.Marks()) && c.Handler.HTTP != nil && c.Handler.HTTP.Effects != nil:
 		return byAnswer
 	case s.Lease:
 		return byLease

@@ -33,6 +33,8 @@ type HTTP struct {
 	TLS *TLS
 	// Effects is nil where an answer brings none.
 	Effects *HTTPEffects
+	// Pure: the endpoint changes nothing, and what it answers is all.
+	Pure bool
 }
 
 // HTTPEffects are what an endpoint's answer may have done in the store.

@@ -41,6 +41,8 @@ func httpShape() object[HTTP] {
 			pointer[TLS]{httpTLSShape()}, func(h *HTTP) **TLS { return &h.TLS }),
 		key(meta{name: "effects", doc: "What an answer may have done in the consumer's store, in the transaction that completes the message: once, while the call itself may happen again. See [effects in the answer](#effects-in-the-answer)."},
 			pointer[HTTPEffects]{effectsShape()}, func(h *HTTP) **HTTPEffects { return &h.Effects }),
+		key(meta{name: "pure", doc: "`true` says that the endpoint changes nothing by itself: what it answers is all that happens. Then it may be called any number of times, needs no claim, and stands beside `strategy: marker` and `effects`: nothing is written before a call, and the answers of many messages share a transaction. See [an endpoint that only answers](calling-out.md#an-endpoint-that-only-answers)."},
+			boolean{}, func(h *HTTP) *bool { return &h.Pure }),
 	}}
 }
 

@@ -13,7 +13,7 @@ func (r rules) keyless(http *HTTP) {
 	switch {
 	case double && lost:
 		r.refuse(at+"may_be_lost", "a call whose outcome is unknown is made again, or it is not: may_double says that it is", "keep one of the two")
-	case http.NoKey && !double && !lost:
+	case http.NoKey && !double && !lost && !r.consumer.pure():
 		r.refuse(at+"key", "nobody recognises a call without a key when it is made again, and after a crash or a lost answer nobody knows whether it was carried out",
 			`say which of the two does no harm, with the reason: may_double: "…", or may_be_lost: "…"; or remove it, and write window: none if a person is to decide`)
 	case !http.NoKey && double:

@@ -23,8 +23,10 @@ func (r rules) lease(from *Source) {
 	switch out := c.Handler.outside(); {
 	case c.Strategy.Lease && out == nil:
 		r.refuse("strategy", "lease is for calls outside, and statements belong into the transaction of their marker", "write strategy: marker, or handler: {http: {url: …}} or {kafka: {…}}")
+	case out != nil && c.pure() && c.Strategy.Marker:
+		r.pure(out)
 	case !c.Strategy.Lease && out != nil:
-		r.refuse(out.at, "a call is in no transaction, so that no marker of one says whether it was made", "write strategy: lease, and alerts: {pending_age: 60s}")
+		r.refuse(out.at, "a call is in no transaction, so that no marker of one says whether it was made", "write strategy: lease, and alerts: {pending_age: 60s}; or, with strategy: marker, effects and pure: true if the endpoint changes nothing by itself")
 	case out != nil:
 		r.leased(out)
 	}
@@ -64,6 +66,9 @@ func (r rules) leased(out *outside) {
 	}
 	if r.set("batch") {
 		r.warn("batch", "with lease each call is of one message", "remove it")
+	}
+	if http := c.Handler.HTTP; http != nil && http.Pure && r.ok("handler.http.pure") {
+		r.warn("handler.http.pure", "with lease a message is claimed before its call, and its start is written down, though an endpoint that changes nothing needs neither", "write strategy: marker")
 	}
 	if http := c.Handler.HTTP; r.set("on_unmet") && (http == nil || http.Effects == nil) {
 		r.warn("on_unmet", "an endpoint cannot answer that its condition is unmet", "remove it; retry.then says what follows an answer that refuses")

@@ -1,0 +1,47 @@
+package policy
+
+import (
+	"fmt"
+
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/internal/legible"
+)
+
+// pure reports whether the consumer's endpoint changes nothing, and answers with effects.
+func (c *Consumer) pure() bool {
+	h := c.Handler.HTTP
+	return h != nil && h.Pure && h.Effects != nil
+}
+
+// pure judges a consumer of an endpoint that only answers, and gives it what it has unless
+// the file says.
+func (r rules) pure(out *outside) {
+	c := r.consumer
+	if !r.set("workers") {
+		c.Workers = leasedWorkers
+	}
+	if !r.set("lanes") {
+		c.Lanes = consumer.LanesNone // or calls of a partition would be made one after the other
+	}
+	if r.ok("timeout") && out.timeout > c.Timeout {
+		r.refuse(out.at+".timeout", fmt.Sprintf("a call may take %s, and the consumer's timeout ends it after %s", legible.Span(out.timeout), legible.Span(c.Timeout)),
+			fmt.Sprintf("write at most %s, or timeout: %s at the consumer", legible.Span(c.Timeout), legible.Span(out.timeout)))
+	}
+	for key, why := range map[string]string{
+		"version":               "a stream's version moves with its message alone, and answers share transactions",
+		"dedup":                 "an adopted table is marked by a transaction of one store, and answers share them",
+		"identity.former":       "messages that share a former identity never share a transaction, and answers do",
+		"handler.http.window":   "a call to an endpoint that changes nothing is made again whenever it is needed",
+		"strategy.business_key": "the constraint would refuse the answers of all messages that share the transaction",
+	} {
+		if r.set(key) && r.ok(key) {
+			r.refuse(key, why, "remove it, or write strategy: lease and alerts: {pending_age: 60s}")
+		}
+	}
+	if r.ok("retention") && c.Retention.Drop {
+		r.refuse("retention.drop", "markers by day stand beside strategy marker or inbox without an endpoint in this release", "remove it: they are removed in slices")
+	}
+	if r.set("batch") {
+		r.warn("batch", "each call is of one message, and how many answers share a transaction is found out while it runs", "remove it")
+	}
+}

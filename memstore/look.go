@@ -1,0 +1,24 @@
+package memstore
+
+import (
+	"context"
+
+	"github.com/semel-go/semel/contract"
+)
+
+// Look implements contract.Looker.
+func (s *Store) Look(ctx context.Context, marks []contract.Mark) ([]contract.Verdict, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	verdicts := make([]contract.Verdict, len(marks))
+	for i, m := range marks {
+		verdicts[i].Kind = contract.Fresh
+		if old, there := s.markers[identity{m.Scope, string(m.ID)}]; there && old.owner == nil {
+			verdicts[i] = s.judge(m, old)
+		}
+	}
+	return verdicts, nil
+}
