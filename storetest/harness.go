@@ -33,6 +33,8 @@ type Abilities struct {
 	Calls bool
 	// Steps: contract.StepKeeper, with steps in ends of claims.
 	Steps bool
+	// Look: contract.Looker.
+	Look bool
 	// Gather: contract.Gatherer, beside claims.
 	Gather bool
 	// Intents: contract.TxParker or contract.QueueReceiver, and contract.Suppressor.
@@ -158,6 +160,9 @@ func all[Tx any](t *T, h Harness[Tx]) {
 	if h.Can.Calls {
 		s.calls(t)
 		s.resolutions(t)
+	}
+	if h.Can.Look {
+		s.looked(t)
 	}
 	if h.Can.Gather {
 		s.gathered(t)

@@ -156,6 +156,7 @@ func (s suite[Tx]) abilities(t *T) {
 			_, derivations := store.(contract.Derivations)
 			keeper, days := store.(contract.DayKeeper)
 			_, got.Steps = store.(contract.StepKeeper)
+			_, got.Look = store.(contract.Looker)
 			_, got.Gather = store.(contract.Gatherer[Tx])
 			got.Days = days && keeper.KeepsDays() != ""
 			got.Inbox, got.MarkIn, got.Positions, got.Leases, got.Streams = inbox, marker, positions, able, streams

@@ -229,6 +229,35 @@ func TestAClaimThatFliesAlone(t *testing.T) {
 	})
 }
 
+func TestADeliveryThatFliesAlone(t *testing.T) {
+	delivered := func(t *testing.T, lanes Lanes, routes ...uint64) (*asking, int) {
+		a := newAsking(t, func(c *Config) { c.Alone, c.ClaimsAlone, c.Workers, c.Lanes = true, true, 4, lanes })
+		step[Action](a, 0, Given{Lane: contract.Lane{ID: "a", Epoch: 1}})
+		step[Action](a, 0, Timer{})
+		all := items(len(routes), "a")
+		for i := range all {
+			all[i].Route = routes[i]
+		}
+		return a, len(step[Begin](a, 0, Fetched{Items: all}))
+	}
+	t.Run("law_11_waits_for_no_other_while_a_worker_has_nothing_to_do", func(t *testing.T) {
+		for _, lanes := range []Lanes{NoOrder, Key} {
+			if _, begun := delivered(t, lanes, 0, 4, 8, 12, 16); begun != 4 {
+				t.Errorf("%d fly at 4 workers", begun)
+			}
+		}
+	})
+	t.Run("law_8_waits_for_the_one_before_it_in_its_line", func(t *testing.T) {
+		for _, lanes := range []Lanes{Key, Partition} {
+			if a, begun := delivered(t, lanes, 7, 7, 7); begun != 1 {
+				t.Errorf("%d of one line fly", begun)
+			} else if a.commit(); a.m.Counts().Applied != 3 {
+				t.Errorf("%+v", a.m.Counts())
+			}
+		}
+	})
+}
+
 func TestHowMuchIsClaimedAhead(t *testing.T) {
 	t.Run("law_11_more_while_all_are_begun_in_time_and_half_when_one_was_not", func(t *testing.T) {
 		a := newAsking(t, nil)

@@ -23,8 +23,7 @@ consumers:
   orders:
     from: orders
     store: shop
-    strategy: lease
-    alerts: {pending_age: 60s}
+    strategy: %s
     effect: {kind: ledger, says: "a second one books it twice"}
     retention: forever
     identity: {id: id, source: source}
@@ -34,11 +33,20 @@ consumers:
       http:
         url: "%s"
         timeout: 2500ms
+        %s
         effects:
           statements:
             book: {sql: "update accounts set balance = balance + :amount where id = :account", params: {account: text, amount: decimal}, rows: 1}
             note: {sql: "insert into notes values (:id, :doubt, :whole, :json)", params: {id: text, doubt: boolean, whole: integer, json: json}}
 `
+
+// ways are how an endpoint is called: under a claim, or as one that only answers.
+var ways = map[string]func(url string) string{
+	"lease": func(url string) string {
+		return fmt.Sprintf(answering, "lease\n    alerts: {pending_age: 60s}", url, "pure: false")
+	},
+	"pure": func(url string) string { return fmt.Sprintf(answering, "marker", url, "pure: true") },
+}
 
 const accounts = `create table accounts (id text primary key, balance numeric not null);
 	insert into accounts values ('a', 0); create table notes (id text, doubt boolean, whole bigint, json jsonb)`
@@ -50,10 +58,10 @@ func answered(w http.ResponseWriter, r *http.Request) {
 }
 
 // bank is a folder with the policy for an endpoint, and a database of two accounts.
-func bank(t *testing.T, url string, messages int) shop {
+func bank(t *testing.T, policy string, messages int) shop {
 	t.Helper()
 	s := example(t, services.Postgres(t))
-	s.write(t, "answering.yaml", fmt.Sprintf(answering, url))
+	s.write(t, "answering.yaml", policy)
 	s.write(t, "accounts.sql", accounts)
 	s.write(t, "orders.jsonl", orderLines(messages))
 	return s
@@ -68,11 +76,23 @@ func (s shop) booked(t *testing.T, n int) {
 	}
 }
 
+// applied waits until n messages are marked as applied.
+func (s shop) applied(t *testing.T, n int) {
+	t.Helper()
+	s.counts(t, n, "messages are marked as applied", "select count(*) from semel_markers where outcome = 1")
+}
+
 func TestAnEndpointWhoseAnswersAreAppliedByAFleet(t *testing.T) {
+	for name, policy := range ways {
+		t.Run(name, func(t *testing.T) { answersOfAFleet(t, policy) })
+	}
+}
+
+func answersOfAFleet(t *testing.T, policy func(url string) string) {
 	t.Run("K10_case_16_law_12_processes_that_are_killed_apply_each_answer_once", func(t *testing.T) {
 		const messages = 400
 		e := newEndpoint(t, answered)
-		s := bank(t, e.URL, messages)
+		s := bank(t, policy(e.URL), messages)
 		other, _ := s.started(t, "run", "--config", "answering.yaml")
 		for range 4 {
 			process, _ := s.started(t, "run", "--config", "answering.yaml")
@@ -82,7 +102,7 @@ func TestAnEndpointWhoseAnswersAreAppliedByAFleet(t *testing.T) {
 			_ = process.Process.Kill()
 			_ = process.Wait()
 		}
-		s.completed(t, messages)
+		s.applied(t, messages)
 		stopped(t, other)
 		s.booked(t, messages)
 	})
@@ -97,7 +117,7 @@ func TestAnEndpointWhoseAnswersAreAppliedByAFleet(t *testing.T) {
 			}
 			answered(w, r)
 		})
-		s := bank(t, e.URL, 1)
+		s := bank(t, policy(e.URL), 1)
 		first, _ := s.started(t, "run", "--config", "answering.yaml")
 		e.next(t)
 		if err := first.Process.Signal(syscall.SIGSTOP); err != nil {
@@ -106,7 +126,7 @@ func TestAnEndpointWhoseAnswersAreAppliedByAFleet(t *testing.T) {
 		close(frozen) // the answer is there, and nobody reads it
 		second, _ := s.started(t, "run", "--config", "answering.yaml")
 		e.next(t) // when the lease is over
-		s.completed(t, 1)
+		s.applied(t, 1)
 		if err := first.Process.Signal(syscall.SIGCONT); err != nil {
 			t.Fatal(err)
 		}
@@ -119,9 +139,9 @@ func TestAnEndpointWhoseAnswersAreAppliedByAFleet(t *testing.T) {
 	})
 	t.Run("K10_while_a_row_is_locked_the_same_answer_is_applied_again_and_nobody_is_called", func(t *testing.T) {
 		e := newEndpoint(t, answered)
-		s := bank(t, e.URL, 1)
+		s := bank(t, policy(e.URL), 1)
 		services.Exec(t, s.dsn, accounts)
-		s.write(t, "answering.yaml", strings.Replace(fmt.Sprintf(answering, e.URL), ", setup: accounts.sql", "", 1))
+		s.write(t, "answering.yaml", strings.Replace(policy(e.URL), ", setup: accounts.sql", "", 1))
 		connection, err := pgx.Connect(t.Context(), s.dsn)
 		if err != nil {
 			t.Fatal(err)
@@ -143,7 +163,7 @@ func TestAnEndpointWhoseAnswersAreAppliedByAFleet(t *testing.T) {
 		if _, err := connection.Exec(t.Context(), "commit"); err != nil {
 			t.Fatal(err)
 		}
-		s.completed(t, 1)
+		s.applied(t, 1)
 		stopped(t, process)
 		s.booked(t, 1)
 		if e.calls["0"] != 1 {

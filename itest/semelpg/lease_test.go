@@ -80,13 +80,19 @@ func (e *endpoint) next(t *testing.T) string {
 // completed waits until n rows have ended so.
 func (s shop) completed(t *testing.T, n int) {
 	t.Helper()
+	s.counts(t, n, "rows are completed", "select count(*) from semel_inbox where state = 'COMPLETED'")
+}
+
+// counts waits until a query counts n.
+func (s shop) counts(t *testing.T, n int, what, query string) {
+	t.Helper()
 	for began := time.Now(); ; {
-		have := one[int](t, s.dsn, "select count(*) from semel_inbox where state = 'COMPLETED'")
+		have := one[int](t, s.dsn, query)
 		switch {
 		case have == n:
 			return
 		case time.Since(began) > time.Minute:
-			t.Fatalf("%d of %d rows are completed after a minute", have, n)
+			t.Fatalf("%d of %d %s after a minute", have, n, what)
 		}
 	}
 }

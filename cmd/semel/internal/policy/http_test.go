@@ -125,6 +125,16 @@ func refusedHTTP() []policyCase {
 }
 
 func TestAConsumerThatCallsOut(t *testing.T) {
+	t.Run("K10_one_whose_endpoint_only_answers_marks_and_keeps_no_order", func(t *testing.T) {
+		p, faults := parse(policyCase{edits: pured()})
+		if p == nil {
+			t.Fatal(lines(faults))
+		}
+		c := p.Consumers[0].Config()
+		if c.Strategy != consumer.StrategyMarker || c.Settle != consumer.SettleAfterEffect || c.Workers != leasedWorkers || c.Lanes != consumer.LanesNone {
+			t.Errorf("%v, %v, %d workers, %v", c.Strategy, c.Settle, c.Workers, c.Lanes)
+		}
+	})
 	t.Run("B11_it_has_workers_and_receives_first", func(t *testing.T) {
 		p, faults := parse(policyCase{edits: called()})
 		if p == nil {

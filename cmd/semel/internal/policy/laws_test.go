@@ -143,9 +143,13 @@ func TestAPolicyWithoutFaultsIsAConfigurationTheLibraryAccepts(t *testing.T) {
 }
 
 func accepts(p *Consumer) (err error) {
-	if p.Strategy.Lease {
+	switch {
+	case p.pure():
+		_, err = consumer.NewCalling(memstore.New(), func(context.Context, *semel.Message) (int, error) { return 0, nil },
+			func(context.Context, *memstore.Tx, int, *semel.Message) error { return nil }, p.Config())
+	case p.Strategy.Lease:
 		_, err = consumer.New(consumer.Leased(memstore.New()), func(context.Context, consumer.Call, *semel.Message) error { return nil }, p.Config())
-	} else {
+	default:
 		_, err = consumer.New(memstore.New(), func(context.Context, *memstore.Tx, *semel.Message) error { return nil }, p.Config())
 	}
 	return err

@@ -26,7 +26,11 @@ func (r rules) lease(from *Source) {
 	case out != nil && c.pure() && c.Strategy.Marker:
 		r.pure(out)
 	case !c.Strategy.Lease && out != nil:
-		r.refuse(out.at, "a call is in no transaction, so that no marker of one says whether it was made", "write strategy: lease, and alerts: {pending_age: 60s}; or, with strategy: marker, effects and pure: true if the endpoint changes nothing by itself")
+		remedy := "write strategy: lease, and alerts: {pending_age: 60s}"
+		if c.Handler.HTTP != nil {
+			remedy += "; or, with strategy: marker, effects and pure: true if the endpoint changes nothing by itself"
+		}
+		r.refuse(out.at, "a call is in no transaction, so that no marker of one says whether it was made", remedy)
 	case out != nil:
 		r.leased(out)
 	}

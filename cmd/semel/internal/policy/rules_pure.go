@@ -38,6 +38,9 @@ func (r rules) pure(out *outside) {
 			r.refuse(key, why, "remove it, or write strategy: lease and alerts: {pending_age: 60s}")
 		}
 	}
+	if c.Effect != nil && c.Effect.Kind == External && r.ok("effect.kind", out.at+".pure") {
+		r.refuse(out.at+".pure", "the endpoint changes nothing by itself, and an effect of the kind external is something outside of the database", "write the kind of what its answers do, or strategy: lease and remove pure")
+	}
 	if r.ok("retention") && c.Retention.Drop {
 		r.refuse("retention.drop", "markers by day stand beside strategy marker or inbox without an endpoint in this release", "remove it: they are removed in slices")
 	}

@@ -1,0 +1,37 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+)
+
+// pured is a consumer with an endpoint that changes nothing, with further keys of its own.
+func pured(keys ...string) []string {
+	return slices.Concat([]string{"    strategy: marker\n", "    " + strings.Join(append([]string{"strategy: marker"}, keys...), "\n    ") + "\n"}, endpoint("pure: true", effects))
+}
+
+func acceptedPure() []policyCase {
+	return []policyCase{
+		{name: "an endpoint that only answers", edits: pured()},
+		{name: "an endpoint that only answers, with keys of its own", edits: append(pured("lanes: key", "workers: 3", "effect: {kind: projection, says: x}"), "pure: true", "pure: true\n        key: none")},
+		{name: "an endpoint that only answers, in batches", edits: pured("batch: {most: 10}"),
+			want: "13:12: warning: consumers.billing.batch: each call is of one message, and how many answers share a transaction is found out while it runs; remove it"},
+		{name: "an endpoint that only answers, under a lease", edits: with("pure: true", effects),
+			want: "18:15: warning: consumers.billing.handler.http.pure: with lease a message is claimed before its call, and its start is written down, though an endpoint that changes nothing needs neither; write strategy: marker"},
+	}
+}
+
+func refusedPure() []policyCase {
+	return []policyCase{
+		{name: "an endpoint that only answers, and with nothing", edits: append(calls("strategy: marker"), `charge"`, "charge\"\n        pure: true")},
+		{name: "an endpoint that answers under a marker", edits: slices.Concat(calls("strategy: marker")[:2], endpoint(effects))},
+		{name: "versions of an endpoint that only answers", edits: pured(`version: {stream: "body:/order", number: "body:/version"}`)},
+		{name: "two identities of an endpoint that only answers", edits: append(pured(), `source: "header:ce-source"}`, `source: "header:ce-source", former: {id: "header:order"}}`)},
+		{name: "an adopted table of an endpoint that only answers", edits: append(pured("dedup: {table: processed, columns: {id: id, source: origin}}"), "sqlite: {path: shop.db}", "postgres: {url: \"postgres:///shop\"}")},
+		{name: "a window of an endpoint that only answers", edits: append(pured(), "pure: true", "pure: true\n        window: 7d")},
+		{name: "an effect outside of an endpoint that only answers", edits: pured("effect: {kind: external, says: x}", "retention: forever")},
+		{name: "days of an endpoint that only answers", edits: append(pured("retention: {keep: 30d, id_time: uuidv7, drop: day}"), "sqlite: {path: shop.db}", "postgres: {url: \"postgres:///shop\"}")},
+		{name: "an endpoint that only answers for longer than its consumer waits", edits: append(pured(), "pure: true", "pure: true\n        timeout: 1m")},
+		{name: "an endpoint that only answers, and a word that is none", edits: append(pured(), "pure: true", "pure: yes")},
+	}
+}
