@@ -45,6 +45,9 @@ type row struct {
 	steps []contract.StepDone
 	// sends is how often it was sent before it was suppressed: the checker's.
 	sends int
+	// quiet: a replay without effects has left it here. ofReplay: it is an intent of one,
+	// and nobody has let it be sent: the checker's.
+	quiet, ofReplay bool
 	// settled counts the copies that were settled as duplicates of it.
 	settled int
 	// doubted counts those of which a lost commit may have marked the first.
@@ -169,7 +172,7 @@ func (w *world) person() {
 	case (r.as == machine.AsParked || r.overdue()) && marked && m.outcome == contract.Parked && r.reason != semel.ReasonOld:
 		verb := "retries"
 		if r.reason == semel.ReasonSuppressed {
-			verb = "sends what was suppressed"
+			verb, r.ofReplay = "sends what was suppressed", false
 		}
 		w.fault("a person "+verb, "%s", r.key.id)
 		r.as, r.reason, r.due, r.by = machine.AsWaiting, "", w.now, nil

@@ -142,6 +142,7 @@ func (c *checker) effect(f *flight, x effect) {
 	c.order(f, x)
 	c.inPlace(f, x)
 	c.besideOld(f, x)
+	c.keepsIdentity(f, x)
 }
 
 // order checks that no message before this one in its lane has yet to come.

@@ -97,11 +97,15 @@ type delivery struct {
 	position int
 	produced time.Duration
 	// due is when it can be delivered again after it was handed back.
-	due      time.Duration
-	settled  bool
-	out      bool // handed out in this epoch
-	returned bool // handed back in this epoch
-	count    int  // how often it was handed out
+	due     time.Duration
+	settled bool
+	// acknowledged: who has the lane has settled it: the checker's.
+	acknowledged bool
+	out          bool // handed out in this epoch
+	returned     bool // handed back in this epoch
+	count        int  // how often it was handed out
+	// of is the place that a replay reads again; nil: none.
+	of *delivery
 }
 
 // name is what histories call the message.
