@@ -207,6 +207,7 @@ func (w *world) conclude() {
 	w.checkStreams()
 	w.checkLines()
 	w.checkIntents()
+	w.checkActs()
 }
 
 // checkMessage holds a message against the store, when all is over.

@@ -76,6 +76,8 @@ type message struct {
 	charged int
 	// doubted: what became of a call for it was not known.
 	doubted bool
+	// edited is what it was before a person has edited it; nil: nobody has.
+	edited  *message
 	refused semel.Reason
 	// foreign: it is refused because it is not the consumer's.
 	foreign bool

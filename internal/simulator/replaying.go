@@ -243,10 +243,10 @@ func (w *world) foreseeOne(m *message, copied bool) map[uint8]contract.VerdictKi
 		v := w.store.judge(m.id, print)
 		switch {
 		case v.Kind != contract.Fresh:
-		case w.store.old(m):
-			v.Kind = contract.Old
 		case copied:
 			v.Kind = contract.Seen
+		case w.store.old(m):
+			v.Kind = contract.Old
 		}
 		kinds[rule+1] = v.Kind
 	}

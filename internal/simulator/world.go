@@ -59,9 +59,10 @@ type world struct {
 	// replay is the one that reads again what live processes have, acts what is recorded of
 	// persons; tookBy is under which identity what a producer sent took effect, by its
 	// number: the checker's.
-	replay replay
-	acts   []act
-	tookBy map[int]string
+	replay    replay
+	acts      []act
+	operating operating
+	tookBy    map[int]string
 	// passedBy are the identities that stand before what live processes are given.
 	passedBy map[string]bool
 }
@@ -186,6 +187,7 @@ func (w *world) start() {
 	}
 	w.reap()
 	w.readsAgain()
+	w.operators()
 }
 
 // open makes what a plan asks for.
