@@ -31,7 +31,7 @@ func (f *flight) lineName(i int) string {
 	case f.p.config.Lanes == machine.Key:
 		return fmt.Sprint("key ", it.Route)
 	}
-	return "lane " + it.Lane.ID
+	return "lane " + handOf(it).delivery.lane.live().id
 }
 
 // never is when a row is due that waits for no time.

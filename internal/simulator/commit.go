@@ -215,7 +215,7 @@ func (f *flight) apply(a machine.Commit) {
 // rowOf makes a row of a commit's.
 func (f *flight) rowOf(r *machine.Row) *row {
 	i := f.of.Entries[r.Entry].Item
-	is := &row{key: f.keyOf(*r), as: r.As, reason: r.Reason, message: f.message(r.Entry), print: i.Print, due: f.p.w.now + r.After, changed: f.p.w.now, attempts: r.Attempts, by: f.p}
+	is := &row{key: f.keyOf(*r), as: r.As, reason: r.Reason, message: f.message(r.Entry), print: i.Print, due: f.p.w.now + r.After, changed: f.p.w.now, attempts: r.Attempts, by: f.p, quiet: f.quiet(r.Entry)}
 	if r.Reason == semel.ReasonOld {
 		is.from = handOf(i).delivery
 	}

@@ -17,6 +17,7 @@ const long = 2 * time.Minute
 func (w *world) endure() {
 	w.quiet = true
 	w.armed = crash{}
+	w.beginReplay()
 	for _, each := range w.worlds() {
 		for _, p := range each.seats {
 			if p != nil {

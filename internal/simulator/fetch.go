@@ -195,5 +195,6 @@ func (p *process) tellSource(a *machine.Settle) (left []int) {
 			w.after(s.After, w.poke)
 		}
 	}
+	p.storePositions()
 	return left
 }

@@ -190,6 +190,7 @@ func (f *flight) mark(busy []int) {
 	f.turns()
 	f.lookBehind()
 	f.lookOld()
+	f.asForeseen()
 	if f.p.diesAt(faults.AfterMark) {
 		return
 	}

@@ -45,6 +45,12 @@ type row struct {
 	steps []contract.StepDone
 	// sends is how often it was sent before it was suppressed: the checker's.
 	sends int
+	// quiet: a replay without effects has left it here. ofReplay: it is an intent of one,
+	// and nobody has let it be sent: the checker's.
+	quiet, ofReplay bool
+	// revision changes with what becomes of it. made says when a person has made it due,
+	// counted over all rows, 0: nobody has; acts is how often, the checker's.
+	revision, made, acts int
 	// settled counts the copies that were settled as duplicates of it.
 	settled int
 	// doubted counts those of which a lost commit may have marked the first.
@@ -99,6 +105,7 @@ func (s *store) take(a machine.ClaimRows, token uint64, now, lease time.Duration
 			r.as = machine.AsWaiting
 		}
 		r.token, r.until = token, now+lease
+		r.revision++
 	}
 	return taken
 }
@@ -124,6 +131,7 @@ func (s *store) holds(token uint64, now time.Duration) (held []*claim) {
 // end ends a claim as its flight says.
 func (s *store) endClaim(c *claim, r *machine.Row, by *process) {
 	to := c.row
+	to.revision++
 	to.as, to.reason, to.attempts, to.token, to.started, to.by = r.As, r.Reason, r.Attempts, 0, 0, by
 	to.due, to.changed = by.w.now+r.After, by.w.now
 	if r.As == machine.AsApplied || r.As == machine.AsStepped {
@@ -131,6 +139,9 @@ func (s *store) endClaim(c *claim, r *machine.Row, by *process) {
 	}
 	if r.As == machine.AsStepped {
 		to.as, to.reason, to.attempts = machine.AsReceived, "", 0
+	}
+	if !to.waits() {
+		to.made = 0
 	}
 	s.remember(to.key.id, outcomes[r.As], marker{print: to.print, at: by.w.now})
 }
@@ -158,6 +169,7 @@ func (w *world) person() {
 		r = s.inbox[i]
 	}
 	m, marked := s.markers[r.key.id]
+	r.revision++
 	switch {
 	case r.key.conflict:
 	case r.as == machine.AsParked && marked && m.outcome == contract.Parked && r.reason == semel.ReasonOutcomeUnknown:
@@ -169,7 +181,7 @@ func (w *world) person() {
 	case (r.as == machine.AsParked || r.overdue()) && marked && m.outcome == contract.Parked && r.reason != semel.ReasonOld:
 		verb := "retries"
 		if r.reason == semel.ReasonSuppressed {
-			verb = "sends what was suppressed"
+			verb, r.ofReplay = "sends what was suppressed", false
 		}
 		w.fault("a person "+verb, "%s", r.key.id)
 		r.as, r.reason, r.due, r.by = machine.AsWaiting, "", w.now, nil

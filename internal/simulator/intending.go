@@ -26,6 +26,8 @@ type intent struct {
 	step   string
 	parked bool
 	key    string // that was chosen for it
+	// quiet: it is of a replay without effects.
+	quiet bool
 }
 
 // drawIntents lets handlers write intents, which a second consumer sends. Whether they do
@@ -115,7 +117,7 @@ func (w *world) intend(t *transaction, m *message, step string, cause *semel.Mes
 			w.broke("E1", "%s writes no intent: %v", m.name(), err)
 			return nil
 		}
-		n := intent{id: key.Source + "/" + key.ID, message: sent, print: intents.Print(&all[i]), of: m, step: step, parked: w.plan.suppresses && m.kind()%4 == 0, key: all[i].Key}
+		n := intent{id: key.Source + "/" + key.ID, message: sent, print: intents.Print(&all[i]), of: m, step: step, parked: w.plan.suppresses && m.kind()%4 == 0 || t.quiet, quiet: t.quiet, key: all[i].Key}
 		sent.Identity = key
 		if holder := w.sender.store.intended[n.id]; holder != nil && holder.open && holder != t {
 			w.coverage.add("fault", "an intent is written by another at the same time")
@@ -164,6 +166,7 @@ func (f *flight) writes(entry int, m *message, step string) bool {
 	if w.sender == nil || f.tx.cut || f.tx.broken || w.store.down {
 		return true
 	}
+	f.tx.quiet = f.quiet(entry)
 	failure := w.intend(f.tx, m, step, f.cause(entry, m))
 	if failure == nil {
 		return true
@@ -180,7 +183,7 @@ func (w *world) receive(t *transaction) {
 	s := w.sender
 	for _, n := range t.intents {
 		m := s.drawIntent(n)
-		r := &row{key: rowKey{id: n.id}, as: machine.AsReceived, message: m, print: n.print, due: w.now, changed: w.now}
+		r := &row{key: rowKey{id: n.id}, as: machine.AsReceived, message: m, print: n.print, due: w.now, changed: w.now, ofReplay: n.quiet}
 		outcome := contract.Waiting
 		if n.parked {
 			w.coverage.add("fault", "an intent is written suppressed")
@@ -242,7 +245,7 @@ func (w *world) worlds() []*world {
 func (w *world) mostIntents() int { return 2 * len(w.main.messages) * max(1, w.main.plan.steps) }
 
 // goesOnFor reports whether a sender has to be there for what may still be written.
-func (w *world) goesOnFor() bool { return w.main != nil && !w.main.over }
+func (w *world) goesOnFor() bool { return w.main != nil && !w.main.over || w.stillReplays() }
 
 // intendElsewhere writes the intents of a message that another process applies. It reports
 // whether that can.

@@ -150,6 +150,9 @@ func (w *world) checkClaimable(r *row) {
 		return
 	}
 	w.arose("E4")
+	if r.ofReplay {
+		w.broke("E4", "the intent %s is claimed, and is of a replay without effects", r.message.name())
+	}
 	if m, marked := w.store.markers[r.key.id]; r.reason == semel.ReasonSuppressed || marked && m.outcome == contract.Parked {
 		w.broke("E4", "the intent %s is claimed, and is suppressed or waits for a person", r.message.name())
 	}

@@ -9,11 +9,11 @@ import (
 
 // give hands a lane that is free to one of the processes.
 func (w *world) give(l *lane) {
-	living := w.living()
-	if len(living) == 0 || l.held {
+	takers := w.takers(l)
+	if len(takers) == 0 || l.held {
 		return
 	}
-	p := living[w.choices.below(len(living))]
+	p := takers[w.choices.below(len(takers))]
 	l.give(p)
 	gone := l.current()
 	p.hear(func() {

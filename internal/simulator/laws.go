@@ -142,6 +142,7 @@ func (c *checker) effect(f *flight, x effect) {
 	c.order(f, x)
 	c.inPlace(f, x)
 	c.besideOld(f, x)
+	c.keepsIdentity(f, x)
 }
 
 // order checks that no message before this one in its lane has yet to come.
@@ -206,6 +207,7 @@ func (w *world) conclude() {
 	w.checkStreams()
 	w.checkLines()
 	w.checkIntents()
+	w.checkActs()
 }
 
 // checkMessage holds a message against the store, when all is over.

@@ -76,6 +76,8 @@ type message struct {
 	charged int
 	// doubted: what became of a call for it was not known.
 	doubted bool
+	// edited is what it was before a person has edited it; nil: nobody has.
+	edited  *message
 	refused semel.Reason
 	// foreign: it is refused because it is not the consumer's.
 	foreign bool
@@ -97,11 +99,15 @@ type delivery struct {
 	position int
 	produced time.Duration
 	// due is when it can be delivered again after it was handed back.
-	due      time.Duration
-	settled  bool
-	out      bool // handed out in this epoch
-	returned bool // handed back in this epoch
-	count    int  // how often it was handed out
+	due     time.Duration
+	settled bool
+	// acknowledged: who has the lane has settled it: the checker's.
+	acknowledged bool
+	out          bool // handed out in this epoch
+	returned     bool // handed back in this epoch
+	count        int  // how often it was handed out
+	// of is the place that a replay reads again; nil: none.
+	of *delivery
 }
 
 // name is what histories call the message.

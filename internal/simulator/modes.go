@@ -9,6 +9,7 @@ const (
 	Calls   Mode = "calls"   // handlers call out
 	Steps   Mode = "steps"   // messages have several steps
 	Intents Mode = "intents" // handlers write intents, which a sender sends
+	Replays Mode = "replay"  // persons replay what was, beside live copies
 )
 
 // Has reports whether a seed has a mode; every one has "".
@@ -22,6 +23,8 @@ func (m Mode) Has(seed uint64) bool {
 		return p.calls || p.intends()
 	case Steps:
 		return p.steps > 0
+	case Replays:
+		return p.replays()
 	}
 	return p.intends()
 }

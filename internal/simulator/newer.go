@@ -21,6 +21,7 @@ func (w *world) endNewer(m *message) {
 	if marker.outcome != newer {
 		return
 	}
+	w.store.changes[m.id]++
 	switch w.choices.below(3) {
 	case 0:
 		delete(w.store.markers, m.id)

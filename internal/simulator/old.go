@@ -25,7 +25,7 @@ func (c *checker) tooOld(h *handed, as machine.As) {
 	if as == machine.AsBlocked {
 		c.w.coverage.add("fault", "too old, and known only when it is to wait behind another")
 	}
-	if id := identity(h.item); !c.w.store.wasRemoved(id) {
+	if id := identity(h.item); !c.w.store.wasRemoved(id) && !c.w.passedBy[id] {
 		c.broke("H3", "%s is too old for the store, and nothing was ever removed of it", id)
 	}
 	h.must, h.reason = c.asOld(), semel.ReasonOld

@@ -95,6 +95,8 @@ type plan struct {
 	// away: after the other faults the store goes away for good.
 	away bool
 
+	replaying
+
 	lanes    int
 	messages int
 	span     time.Duration // of the phase with faults
@@ -146,6 +148,7 @@ func drawPlan(c *choices) plan {
 	p.drawBlock()
 	p.formers = p.prints && !p.config.Unmarked && !p.calls && p.streams == 0 && c.chance(2)
 	p.drawReaping(c)
+	p.drawReplays(c)
 	return p
 }
 

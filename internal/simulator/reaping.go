@@ -82,6 +82,7 @@ func (s *store) remember(id string, o contract.Outcome, m marker) {
 	}
 	m.outcome = o
 	s.markers[id] = m
+	s.changes[id]++
 }
 
 // cutoff is before when what became so may be removed: by how long it is kept before the
@@ -90,7 +91,7 @@ func (w *world) cutoff() time.Duration {
 	oldest := w.now
 	for _, l := range w.source.lanes {
 		for _, d := range l.log {
-			if !d.settled {
+			if !d.settled && d.of == nil {
 				oldest = min(oldest, d.produced)
 			}
 		}
@@ -173,6 +174,7 @@ func (w *world) remove(id string) {
 	w.note("removed: %s", id)
 	s.gone[id] = removed{s.markers[id], s.gone[id].times + 1}
 	delete(s.markers, id)
+	s.changes[id]++
 	s.inbox = slices.DeleteFunc(s.inbox, func(r *row) bool {
 		if r.key.id != id {
 			return false

@@ -19,6 +19,13 @@ type lane struct {
 	revoking bool
 	paused   bool
 	answered bool // the machine has released it
+
+	// of is the live lane that a replay reads again, stored how far it is settled as the
+	// store has it; nil and 0 of a live lane. before is what comes before all that live
+	// processes are given.
+	of     *lane
+	stored int
+	before []*delivery
 }
 
 func (l *lane) current() contract.Lane { return contract.Lane{ID: l.id, Epoch: l.epoch} }
@@ -47,6 +54,7 @@ func (l *lane) give(to *process) {
 	for i := len(l.log) - 1; i >= 0; i-- {
 		d := l.log[i]
 		d.out, d.returned, d.due = false, false, 0
+		d.settled = d.settled && (l.of == nil || i < l.stored)
 		if !d.settled {
 			l.next = i
 		}
@@ -122,7 +130,7 @@ func (s *source) settle(h *handed, kind semel.SettleKind, after, now time.Durati
 		return
 	}
 	if kind == semel.Ack {
-		d.settled = true
+		d.settled, d.acknowledged = true, true
 		return
 	}
 	d.out, d.returned, d.due = false, !s.queue, now+after

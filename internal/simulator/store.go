@@ -57,6 +57,8 @@ type transaction struct {
 	// broken: it can only be rolled back, though the store says so only when
 	// asked. dirty: a failed handler has left something in it.
 	broken, dirty bool
+	// quiet: what its handler writes is of a replay without effects.
+	quiet bool
 	// intents are those that a handler wrote.
 	intents []intent
 	// cut: its connection is gone.
@@ -88,6 +90,8 @@ type store struct {
 	streams  map[string]*stream
 	places   int // in lines, that were given
 	waiting  []func()
+	// changes counts, by identity, what others than a replay have changed: the checker's.
+	changes map[string]int
 	// intended are the transactions that wrote an intent, also those that have ended.
 	intended map[string]*transaction
 	// serial is the last transaction that took the consumer's lock.
@@ -100,7 +104,7 @@ type store struct {
 }
 
 func newStore() *store {
-	return &store{markers: map[string]marker{}, rows: map[rowKey]*row{}, lost: map[rowKey]int{}, parted: map[string]int{}, effects: map[string]int{}, stepsDone: map[string][]string{}, intended: map[string]*transaction{}, gone: map[string]removed{}, goneRows: map[rowKey]bool{}, locks: map[string]*transaction{}, streams: map[string]*stream{}}
+	return &store{markers: map[string]marker{}, rows: map[rowKey]*row{}, lost: map[rowKey]int{}, parted: map[string]int{}, effects: map[string]int{}, stepsDone: map[string][]string{}, intended: map[string]*transaction{}, gone: map[string]removed{}, goneRows: map[rowKey]bool{}, changes: map[string]int{}, locks: map[string]*transaction{}, streams: map[string]*stream{}}
 }
 
 // conflicts reports whether two prints of one rule differ.
@@ -165,6 +169,9 @@ func (s *store) apply(t *transaction, trim []int, rows []machine.Row, rowOf func
 	for _, m := range t.marks {
 		if !slices.Contains(trim, m.entry) {
 			s.remember(m.id, outcomes[m.as], marker{print: m.print, at: m.at})
+			if t.by != nil && t.by.reads() {
+				s.changes[m.id]-- // those of a replay are foreseen
+			}
 		}
 	}
 	for _, e := range t.effects {

@@ -171,15 +171,18 @@ func (f *flight) last(entry int) bool {
 // passedOver reports whether a delivery has lost its place in its lane because its turn
 // in its stream has not come, or is over.
 func (c *checker) passedOver(f *flight, d *delivery) bool {
-	if d.message.version == 0 {
+	late := c.w.passedBy[d.message.id] // and may be too old, although nothing ever became of it
+	if d.message.version == 0 && !late {
 		return false
 	}
 	for i, v := range f.verdicts {
-		if f.message(i).id == d.message.id && early(v) {
+		if f.message(i).id == d.message.id && early(v) && (d.message.version > 0 || v.Kind == contract.Old) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(c.hands, func(h *handed) bool { return h.out && h.delivery.message.id == d.message.id })
+	return slices.ContainsFunc(c.hands, func(h *handed) bool {
+		return h.out && h.delivery.message.id == d.message.id && (d.message.version > 0 || h.endsAsOld())
+	})
 }
 
 // checkStreams looks, when all is over, whether something waits whose turn has come.

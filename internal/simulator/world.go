@@ -55,6 +55,16 @@ type world struct {
 	ids    map[cause]string
 	causes map[string]cause
 	past   map[string]bool
+
+	// replay is the one that reads again what live processes have, acts what is recorded of
+	// persons; tookBy is under which identity what a producer sent took effect, by its
+	// number: the checker's.
+	replay    replay
+	acts      []act
+	operating operating
+	tookBy    map[int]string
+	// passedBy are the identities that stand before what live processes are given.
+	passedBy map[string]bool
 }
 
 // Violation is a law that a run broke.
@@ -157,6 +167,7 @@ func (w *world) start() {
 	w.plan = drawPlan(w.choices)
 	w.open()
 	w.drawMessages()
+	w.drawHistory()
 	w.drawPast()
 	for _, l := range w.source.lanes {
 		for _, d := range l.log {
@@ -175,6 +186,8 @@ func (w *world) start() {
 		w.after(w.choices.wait(w.plan.span/4), each.disturb)
 	}
 	w.reap()
+	w.readsAgain()
+	w.operators()
 }
 
 // open makes what a plan asks for.
@@ -186,6 +199,7 @@ func (w *world) open() {
 	w.provider = newProvider()
 	w.store, w.ledger = newStore(), map[string]int64{}
 	w.ids, w.causes, w.past = map[cause]string{}, map[string]cause{}, map[string]bool{}
+	w.tookBy, w.passedBy = map[int]string{}, map[string]bool{}
 	w.inboxLane = &lane{id: machine.InboxLane().ID, epoch: 1}
 	w.seats = make([]*process, w.plan.processes)
 }

@@ -1,0 +1,218 @@
+package simulator
+
+import (
+	"slices"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// operator is a person who replays what was set aside, row after row.
+type operator struct {
+	w    *world
+	name string
+	rows []planned
+	next int
+	// lost: the answer to what it did last did not come.
+	lost bool
+}
+
+// planned is a row as an operator's plan found it.
+type planned struct {
+	row      *row
+	revision int
+}
+
+// operating says whose replay it is, by the store's clock: those of one consumer take turns.
+type operating struct {
+	by    *operator
+	until time.Duration
+	// made counts the rows that were made due.
+	made int
+}
+
+// operatorLease is for how long a replay may say nothing until another goes on.
+const operatorLease = 500 * time.Millisecond
+
+// operators has persons replay, now and then, also two at once.
+func (w *world) operators() {
+	for range w.plan.operators {
+		o := &operator{w: w, name: "operator " + string(rune('a'+w.choices.below(3)))}
+		w.after(w.choices.wait(w.plan.span), o.begin)
+	}
+}
+
+// works reports whether persons still do anything.
+func (o *operator) works() bool { return !o.w.calm && !o.w.quiet && o.w.law == nil }
+
+// begin takes the turn and plans, or waits for it.
+func (o *operator) begin() {
+	w, t := o.w, &o.w.operating
+	switch {
+	case !o.works():
+		return
+	case w.store.down || t.by != nil && t.by != o && t.until > w.now:
+		w.coverage.add("fault", "an operator waits for another, or for the store")
+		w.after(operatorLease/4, o.begin)
+		return
+	}
+	t.by, t.until = o, w.now+operatorLease
+	group := w.group()
+	o.rows, o.next = nil, 0
+	for _, r := range w.store.inbox {
+		if r.setAside() && (group == "" || r.reason == group) {
+			o.rows = append(o.rows, planned{r, r.revision})
+		}
+	}
+	if len(o.rows) > 0 {
+		w.fault("an operator replays", "%s, %d rows of %q", o.name, len(o.rows), group)
+	}
+	o.later()
+}
+
+// group is a reason of which rows are set aside, "" for all.
+func (w *world) group() semel.Reason {
+	aside := slices.DeleteFunc(slices.Clone(w.store.inbox), func(r *row) bool { return !r.setAside() })
+	if len(aside) == 0 || w.choices.flip() {
+		return ""
+	}
+	return aside[w.choices.below(len(aside))].reason
+}
+
+// later goes on with the next row: at once, or so late that another has the turn.
+func (o *operator) later() {
+	wait := o.w.choices.wait(o.w.plan.lag)
+	if o.w.choices.chance(8) {
+		wait += o.w.choices.wait(2 * operatorLease)
+	}
+	o.w.after(wait, o.goOn)
+}
+
+// goOn makes the next row due, if it is its turn.
+func (o *operator) goOn() {
+	w, t := o.w, &o.w.operating
+	switch {
+	case !o.works():
+		return
+	case w.store.down:
+		w.after(operatorLease/4, o.goOn)
+		return
+	case o.next == len(o.rows):
+		if t.by == o {
+			t.by = nil
+		}
+		return
+	case w.choices.chance(20):
+		w.fault("an operator is killed", "%s", o.name)
+		again := &operator{w: w, name: o.name}
+		w.after(w.choices.wait(2*operatorLease), again.begin)
+		return
+	case t.by != o:
+		w.coverage.add("fault", "an operator has lost its turn")
+		o.begin()
+		return
+	}
+	t.until = w.now + operatorLease
+	at := o.rows[o.next]
+	if w.dueBefore(at.row) {
+		o.later()
+		return
+	}
+	w.checkTurn(o)
+	switch {
+	case !o.lost && w.choices.chance(6):
+		w.edits(o, at)
+	case w.requeue(at.row, at.revision, act{"retry", o.name, "it can be done now", at.row.key.id}) && !o.lost && w.choices.chance(10):
+		w.coverage.add("fault", "answer to an operator lost")
+		o.lost = true // and asks again for the same
+		o.later()
+		return
+	}
+	o.lost = false
+	o.next++
+	o.later()
+}
+
+// dueBefore reports whether a row of the same key was made due and has not ended.
+func (w *world) dueBefore(r *row) bool {
+	return slices.ContainsFunc(w.store.inbox, func(before *row) bool {
+		return before != r && before.made > 0 && before.waits() && before.message.route == r.message.route
+	})
+}
+
+// setAside reports whether the row waits for a person.
+func (r *row) setAside() bool {
+	return (r.as == machine.AsParked || r.as == machine.AsDeadLettered) && r.waitsForPerson()
+}
+
+// waitsForPerson reports whether a person may let the row run again without finding out
+// anything first.
+func (r *row) waitsForPerson() bool {
+	return !r.key.conflict && r.reason != semel.ReasonOutcomeUnknown && r.reason != semel.ReasonOld && r.reason != semel.ReasonSuppressed
+}
+
+// requeue makes a row due that was set aside, if it is as it was seen, and records who did
+// it, in one transaction. It reports whether it has.
+func (w *world) requeue(r *row, revision int, a act) bool {
+	s := w.store
+	m, marked := s.markers[r.key.id]
+	switch {
+	case s.rows[r.key] != r || r.revision != revision || !r.setAside():
+		w.coverage.add("fault", "an operator comes too late for a row")
+		return false
+	case !marked || m.outcome != contract.Parked && m.outcome != contract.DeadLettered:
+		return false
+	}
+	w.fault("an operator makes a row due", "%s, %s", r.key.id, a)
+	w.acts = append(w.acts, a)
+	w.makeDue(r)
+	return true
+}
+
+// makeDue has a row wait to be claimed.
+func (w *world) makeDue(r *row) {
+	if r.as == machine.AsDeadLettered {
+		r.place = 0 // those of its line have gone on
+	}
+	w.operating.made++
+	r.as, r.reason, r.due, r.by, r.made = machine.AsWaiting, "", w.now, nil, w.operating.made
+	r.revision++
+	r.acts++
+	w.store.remember(r.key.id, contract.Waiting, marker{print: r.print, at: w.now})
+	w.notify()
+}
+
+// edits changes what a row says, so that it can be done, and has it run: the operator looks
+// at it for a while before.
+func (w *world) edits(o *operator, at planned) {
+	if w.plan.calls || w.plan.steps > 0 {
+		return
+	}
+	w.after(w.choices.wait(operatorLease), func() {
+		if o.works() && !w.store.down {
+			w.edit(at.row, at.revision, act{"edit", o.name, "it said something wrong", at.row.key.id})
+		}
+	})
+}
+
+// edit changes the content of a row that is as it was seen, and makes it due. Its identity
+// stays: the marker keeps the fingerprint of the original, whose copies stay copies.
+func (w *world) edit(r *row, revision int, a act) {
+	m, marked := w.store.markers[r.key.id]
+	switch {
+	case w.store.rows[r.key] != r || r.revision != revision || !r.setAside() || w.dueBefore(r):
+		w.coverage.add("fault", "an operator's edit comes too late")
+		return
+	case !marked || m.outcome != contract.Parked && m.outcome != contract.DeadLettered:
+		return
+	}
+	w.fault("an operator edits", "%s, %s", r.key.id, a)
+	w.checkEdit(r)
+	edited := *r.message
+	edited.conduct, edited.times, edited.harmless, edited.edited = succeeds, 0, false, r.message
+	w.acts = append(w.acts, a)
+	r.message = &edited
+	w.makeDue(r)
+}
