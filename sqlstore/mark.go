@@ -124,13 +124,13 @@ func written(rows *sql.Rows, most int) (map[markerKey]bool, error) {
 
 // judge finds the verdicts on marks whose identity was marked before.
 func (l lists) judge(ctx context.Context, marks []sqlform.Mark, former *formers.Batch, chunk []int, verdicts []contract.Verdict) error {
-	rows, err := l.query(ctx, l.store.sql.Judge, 4, judgeColumns(marks, chunk))
+	rows, err := l.query(ctx, l.store.sql.Judge, 4, judged(marks, chunk))
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		i, there, err := markerThere(rows)
+		i, there, err := scanJudged(rows)
 		if err != nil {
 			return err
 		}
@@ -143,4 +143,31 @@ func (l lists) judge(ctx context.Context, marks []sqlform.Mark, former *formers.
 		}
 	}
 	return rows.Err()
+}
+
+// judged are the arguments of Judge about the marks of a chunk.
+func judged(marks []sqlform.Mark, chunk []int) []any {
+	args := make([]any, 0, 4*len(chunk))
+	for _, i := range chunk {
+		m := marks[i]
+		args = append(args, int64(i), m.Scope, marks[i].Key, sqlform.Conflict(m.Fingerprint))
+	}
+	return args
+}
+
+// scanJudged reads a row of Judge: the index of a mark, and the marker that is there. What it
+// holds is the row's, until the next one.
+func scanJudged(rows *sql.Rows) (i int, there sqlform.Marker, err error) {
+	var sum sql.RawBytes
+	err = rows.Scan(&i, &there.Outcome, &there.Version, &sum, &there.Known)
+	there.Sum = sum
+	return i, there, err
+}
+
+// verdict is the answer to a mark that met a marker.
+func (s *Store) verdict(m *sqlform.Mark, there sqlform.Marker) (contract.Verdict, error) {
+	if s.days == nil {
+		return there.Verdict(m.Mark), nil
+	}
+	return Judged(m, there)
 }
