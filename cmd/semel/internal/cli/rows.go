@@ -142,9 +142,7 @@ func writeDetail(w io.Writer, d operate.Detail) error {
 			continue
 		}
 		fmt.Fprintf(w, "\nedit %d\n", e.Edit)
-		for line := range strings.Lines(e.Diff) {
-			fmt.Fprintln(w, legible.Printable(strings.TrimSuffix(line, "\n")))
-		}
+		writeDiff(w, e.Diff)
 	}
 	payload := d.PayloadBase64
 	if d.Payload != nil {
