@@ -28,6 +28,7 @@ type Store struct {
 type tables interface {
 	contract.Inbox
 	contract.Requeuer
+	contract.Editor
 	contract.Resolver
 	contract.Recorder
 	contract.Auditor
@@ -41,12 +42,12 @@ type tables interface {
 	contract.Controls
 	contract.Derivations
 	contract.Replays
+	contract.KeyStore
 	Status(ctx context.Context) ([]sqlstore.Migration, error)
 	Migrate(ctx context.Context) (applied []string, err error)
 	Print(w io.Writer) error
 	Setup(ctx context.Context, name, statements string) (ran bool, err error)
 	Seed(ctx context.Context, o sqlstore.Seed) (sqlstore.Seeded, error)
-	Classify(err error) contract.Class
 }
 
 // database is what differs between kinds of databases.
