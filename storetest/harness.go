@@ -49,6 +49,8 @@ type Abilities struct {
 	Controls bool
 	// Derivations: contract.Derivations, with former identities in marks.
 	Derivations bool
+	// Erasure: contract.Eraser, beside an inbox.
+	Erasure bool
 	// Audit: contract.Auditor and contract.Recorder.
 	Audit bool
 	// Offsets: contract.OffsetStore.
@@ -201,6 +203,9 @@ func all[Tx any](t *T, h Harness[Tx]) {
 	}
 	if h.Can.Audit {
 		s.audited(t)
+	}
+	if h.Can.Erasure {
+		s.erasures(t)
 	}
 }
 
