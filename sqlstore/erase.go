@@ -213,7 +213,8 @@ func (e *erasing) identityRows(ctx context.Context, text string, args ...any) (a
 		of, readable := identityOf(consumer, source, id, long)
 		r.Key, r.State, r.Reason = of.Key, contract.RowState(state), semel.Reason(reason)
 		r.Unreadable = !readable
-		if r.Headless = sqlform.Unseal([]byte(envelope), r.Message) != nil; r.Headless {
+		_, err := e.store.crypt.Unseal([]byte(r.Key.ID), []byte(envelope), r.Message)
+		if r.Headless = err != nil; r.Headless {
 			*r.Message = semel.Message{Attributes: semel.Attributes{Type: kind}}
 		}
 		if received.Valid {

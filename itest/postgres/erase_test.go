@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"database/sql"
-	"fmt"
 	"testing"
 	"time"
 
@@ -23,40 +22,26 @@ func TestNothingIsLeftInTheTables(t *testing.T) {
 }
 
 // tablesWith are the tables of a schema with a row that has one of these.
-func tablesWith(t testing.TB, db *sql.DB, schema string, forms [][]byte) (found []string) {
+func tablesWith(t testing.TB, db *sql.DB, schema string, forms [][]byte) []string {
 	t.Helper()
-	var tables []string
-	each(t, db, "select table_name from information_schema.tables where table_schema = $1 and table_type = 'BASE TABLE'", []any{schema}, func(name string) { tables = append(tables, name) })
-	if len(tables) < 10 {
-		t.Fatalf("the schema has the tables %q", tables)
-	}
-	for _, name := range tables {
-		there := false
-		each(t, db, fmt.Sprintf("select t::text from %q.%q t", schema, name), nil, func(row string) { there = there || sqlsuite.Has([]byte(row), forms) })
-		if there {
-			found = append(found, name)
-		}
-	}
-	return found
-}
-
-func each(t testing.TB, db *sql.DB, query string, args []any, do func(text string)) {
-	t.Helper()
-	rows, err := db.Query(query, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var text string
-		if err := rows.Scan(&text); err != nil {
+	return sqlsuite.TablesWith(t, schema, forms, func(query string, args ...any) (texts []string) {
+		rows, err := db.Query(query, args...)
+		if err != nil {
 			t.Fatal(err)
 		}
-		do(text)
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+		defer rows.Close()
+		for rows.Next() {
+			var text string
+			if err := rows.Scan(&text); err != nil {
+				t.Fatal(err)
+			}
+			texts = append(texts, text)
+		}
+		if err := rows.Err(); err != nil {
+			t.Fatal(err)
+		}
+		return texts
+	})
 }
 
 // A backup that is made after an erasure has nothing of what was erased.
@@ -115,5 +100,16 @@ func TestAnErasureWaitsForNobody(t *testing.T) {
 		if done, err = s.store.Erase(t.Context(), o); err != nil || done.Identities != 1 || len(done.Left) != 0 {
 			t.Errorf("again: %+v, %v", done, err)
 		}
+	})
+}
+
+func TestTablesAreEncrypted(t *testing.T) {
+	db := fresh(t)
+	first := newShop(t, db, sqlstore.Options{})
+	sqlsuite.Encrypted(t, sqlsuite.Encrypting[*sql.Tx]{
+		Open: func(t testing.TB, c contract.Cipher) sqlsuite.EncryptingStore[*sql.Tx] {
+			return bare(t, db, sqlstore.Options{Schema: first.schema, Cipher: c})
+		},
+		Where: func(t testing.TB, forms [][]byte) []string { return tablesWith(t, db, first.schema, forms) },
 	})
 }

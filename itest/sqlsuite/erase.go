@@ -284,3 +284,22 @@ func (p *person) stays(id string) {
 		}
 	}
 }
+
+// TablesWith are the tables of a schema of PostgreSQL with a row that has one of these:
+// whatever the tables and columns are. query returns the first column of rows.
+func TablesWith(t testing.TB, schema string, forms [][]byte, query func(text string, args ...any) []string) (found []string) {
+	t.Helper()
+	tables := query("select table_name::text from information_schema.tables where table_schema = $1 and table_type = 'BASE TABLE'", schema)
+	if len(tables) < 10 {
+		t.Fatalf("the schema has the tables %q", tables)
+	}
+	for _, name := range tables {
+		for _, row := range query(fmt.Sprintf("select t::text from %q.%q t", schema, name)) {
+			if Has([]byte(row), forms) {
+				found = append(found, name)
+				break
+			}
+		}
+	}
+	return found
+}
