@@ -44,6 +44,10 @@ const (
 	// ReasonSteps: the steps of it that are completed are not the first ones of its
 	// consumer, which has been changed.
 	ReasonSteps Reason = "steps changed"
+	// ReasonUnreadable: it is encrypted, and the key for it was not given, or it was changed.
+	ReasonUnreadable Reason = "unreadable"
+	// ReasonErased: its payload was erased, and cannot be had back.
+	ReasonErased Reason = "erased"
 	// ReasonBusy, of a message that is handed back: a copy of it is in flight in
 	// another process.
 	ReasonBusy Reason = "copy in flight elsewhere"

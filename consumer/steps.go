@@ -105,6 +105,9 @@ func (c *Config) setAside(r *contract.StoredRow) *machine.Refusal {
 	if why := c.neverProcessed(r); why != nil {
 		return &machine.Refusal{Reason: r.Reason, Why: why}
 	}
+	if r.Unreadable != "" {
+		return &machine.Refusal{Reason: semel.ReasonUnreadable, Why: errors.New(r.Unreadable)}
+	}
 	if why := steps.Fit(c.steps, r.Steps); why != nil {
 		return &machine.Refusal{Reason: semel.ReasonSteps, Why: why}
 	}

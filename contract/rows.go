@@ -49,6 +49,9 @@ type StoredRow struct {
 	CalledAt                    time.Time
 	// Steps are the steps of the message that have taken effect, in their order.
 	Steps []StepDone
+	// Unreadable says why of the message nothing can be read but its topic and type, since it
+	// is encrypted; empty if it can. Nobody may work on it then.
+	Unreadable string
 	// Message is the message; its Body is nil unless the filter asked for it.
 	Message *semel.Message
 	// Size is the length of the body in bytes; BodyRemoved says that it was removed, since

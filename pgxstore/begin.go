@@ -210,7 +210,7 @@ func (s *Store) ReceiveIn(ctx context.Context, tx pgx.Tx, marks []contract.Mark,
 	if err != nil {
 		return nil, err
 	}
-	pieces, err := sqlform.Receive(marks, verdicts, messages)
+	pieces, err := sqlform.Receive(s.crypt(), marks, verdicts, messages)
 	if err != nil {
 		return nil, s.blameless("receive", err)
 	}

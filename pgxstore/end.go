@@ -61,7 +61,11 @@ func (b *batch) ending(e contract.Ending) (statements []charged, culprit int, er
 		text, args := sqlstore.ClosingClaims(b.store.sql, e.Claims)
 		statements = append(statements, b.ours(&request{sql: text, args: args}))
 	}
-	if steps := sqlstore.StepsArgument(e.Claims); steps != "" {
+	steps, err := sqlstore.StepsArgument(b.store.inner, e.Claims)
+	if err != nil {
+		return nil, contract.NobodyNamed, err
+	}
+	if steps != "" {
 		statements = append(statements, b.ours(&request{sql: b.store.sql.ClaimSteps, args: []any{steps}}))
 	}
 	for _, q := range b.changeLines(lines.Entering(b.asked, &e), lines.Leaving(e.Claims)) {
@@ -104,7 +108,7 @@ func (b *batch) row(r *contract.Row) ([]*request, error) {
 	if r.Repeat {
 		return []*request{{sql: b.store.sql.Repeat, args: key}}, nil
 	}
-	values, err := sqlform.RowValues(m.Mark, r)
+	values, err := sqlform.RowValues(b.store.crypt(), m.Mark, r)
 	if err != nil {
 		return nil, err
 	}

@@ -46,7 +46,7 @@ func (s *Store) parked(marks []contract.Mark, verdicts []contract.Verdict, messa
 		if verdicts[i].Kind != contract.Fresh {
 			continue
 		}
-		values, err := sqlform.RowValues(m.Mark, &contract.Row{State: contract.StateParked, Reason: reason, Message: messages[i]})
+		values, err := sqlform.RowValues(s.crypt(), m.Mark, &contract.Row{State: contract.StateParked, Reason: reason, Message: messages[i]})
 		if err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func (s *Store) queueRows(q *Queue, marks []contract.Mark, verdicts []contract.V
 	if reason != semel.ReasonNone {
 		return s.parked(marks, verdicts, messages, reason, func(text string, args []any) { q.write(1, text, args) })
 	}
-	pieces, err := sqlform.Receive(marks, verdicts, messages)
+	pieces, err := sqlform.Receive(s.crypt(), marks, verdicts, messages)
 	if err != nil {
 		return err
 	}

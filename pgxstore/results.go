@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/sqlstore"
 )
 
 var (
@@ -18,7 +19,10 @@ var (
 // KeepResult implements contract.ResultKeeper.
 func (s *Store) KeepResult(ctx context.Context, tx pgx.Tx, of contract.ResultOf, result []byte) error {
 	id, _ := sqlform.ID(of.ID)
-	_, err := tx.Exec(ctx, s.sql.KeepResult, of.Scope, id, append([]byte{}, result...))
+	kept, err := s.crypt().Hide(sqlstore.OfResult, of.ID, append([]byte{}, result...))
+	if err == nil {
+		_, err = tx.Exec(ctx, s.sql.KeepResult, of.Scope, id, kept)
+	}
 	return err
 }
 
@@ -26,7 +30,11 @@ func (s *Store) KeepResult(ctx context.Context, tx pgx.Tx, of contract.ResultOf,
 // batch, and costs no round trip.
 func (s *QueuedStore) KeepResult(_ context.Context, q *Queue, of contract.ResultOf, result []byte) error {
 	id, _ := sqlform.ID(of.ID)
-	q.Exec(s.direct.sql.KeepResult, of.Scope, slices.Clone(id), append([]byte{}, result...))
+	kept, err := s.crypt().Hide(sqlstore.OfResult, of.ID, append([]byte{}, result...))
+	if err != nil {
+		return err
+	}
+	q.Exec(s.direct.sql.KeepResult, of.Scope, slices.Clone(id), kept)
 	return q.Err()
 }
 

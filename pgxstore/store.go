@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/sqlstore"
 )
@@ -17,6 +18,9 @@ type Options struct {
 	Schema string
 	// Prefix begins the name of every table; the default is "semel_".
 	Prefix string
+	// Cipher, if not nil, encrypts what is kept of messages; see package encryption. What was
+	// written without it is read as before.
+	Cipher contract.Cipher
 	// Isolation is the level of every batch's transaction; the default is
 	// read committed, whatever the server's default is. Under the other levels
 	// a copy in flight elsewhere makes the whole batch run again.
@@ -69,7 +73,7 @@ func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 	default:
 		return nil, fmt.Errorf("pgxstore: isolation %q: use read committed, repeatable read or serializable", o.Isolation)
 	}
-	own := sqlstore.Options{Schema: o.Schema, Prefix: o.Prefix}
+	own := sqlstore.Options{Schema: o.Schema, Prefix: o.Prefix, Cipher: o.Cipher}
 	db := stdlib.OpenDBFromPool(pool)
 	inner, err := sqlstore.Postgres(db, own)
 	if err != nil {

@@ -73,7 +73,7 @@ func (s *Store) Adopt(ctx context.Context, a Adopted) (*Store, error) {
 	if err := sqlform.Fill(&statements, texts); err != nil {
 		return nil, err
 	}
-	own := &Store{db: s.db, dialect: s.dialect, prefix: s.prefix, names: s.names, postgres: s.postgres.With(statements),
+	own := &Store{db: s.db, dialect: s.dialect, prefix: s.prefix, names: s.names, crypt: s.crypt, postgres: s.postgres.With(statements),
 		guards: s.guards, level: s.level, writers: s.writers, scopes: map[scope]int64{}, beside: adopted}
 	own.sql = &own.postgres.Statements
 	if err := own.rehearse(ctx, adopted.Name()); err != nil {

@@ -18,7 +18,7 @@ func (postgresClaims) claim(ctx context.Context, s *Store, o contract.ClaimOptio
 		only = jsonText(o.Numbers)
 	}
 	rows, err := s.db.QueryContext(ctx, s.postgres.Claim, true, []byte(o.Consumer), int64(o.Token), o.Most, o.Bytes, o.Lease.Milliseconds(), only)
-	all, err := readClaimed(rows, err, s.sql.Inbox, o.Token)
+	all, err := s.readClaimed(rows, err, o.Token)
 	for i := range all {
 		all[i].Row = claimedNow(all[i].Row, all[i].Suspect)
 	}
@@ -27,11 +27,11 @@ func (postgresClaims) claim(ctx context.Context, s *Store, o contract.ClaimOptio
 
 func (postgresClaims) held(ctx context.Context, s *Store, consumer string, t contract.Token) ([]contract.Claimed, error) {
 	rows, err := s.db.QueryContext(ctx, s.sql.Held, true, []byte(consumer), int64(t))
-	return readClaimed(rows, err, s.sql.Inbox, t)
+	return s.readClaimed(rows, err, t)
 }
 
 // readClaimed reads rows that are claimed with the token.
-func readClaimed(rows *sql.Rows, err error, table string, t contract.Token) ([]contract.Claimed, error) {
+func (s *Store) readClaimed(rows *sql.Rows, err error, t contract.Token) ([]contract.Claimed, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func readClaimed(rows *sql.Rows, err error, table string, t contract.Token) ([]c
 	for rows.Next() {
 		var c contract.Claimed
 		var left int64
-		if c.Row, err = scanRow(rows, table, &c.Suspect, &left, &c.Blocked); err != nil {
+		if c.Row, err = s.scanRow(rows, &c.Suspect, &left, &c.Blocked); err != nil {
 			return nil, err
 		}
 		c.Claim, c.Left = contract.Claim{Number: c.Row.Number, Token: t}, time.Duration(left)*time.Millisecond

@@ -98,7 +98,7 @@ func (s *Store) claimableIn(ctx context.Context, tx *sql.Tx, scope int, only str
 	bytes := int64(0)
 	for (o.Bytes <= 0 || bytes <= o.Bytes) && rows.Next() {
 		var c claimable
-		if c.row, err = scanRow(rows, s.sql.Inbox, &c.due, &c.suspect, &c.blocked); err != nil {
+		if c.row, err = s.scanRow(rows, &c.due, &c.suspect, &c.blocked); err != nil {
 			return nil, err
 		}
 		all, bytes = append(all, c), bytes+int64(c.row.Size)
@@ -116,7 +116,7 @@ func (sqliteClaims) held(ctx context.Context, s *Store, consumer string, t contr
 	for rows.Next() {
 		var left int64
 		c := contract.Claimed{Suspect: true}
-		if c.Row, err = scanRow(rows, s.sql.Inbox, &left); err != nil {
+		if c.Row, err = s.scanRow(rows, &left); err != nil {
 			return nil, err
 		}
 		c.Claim = contract.Claim{Number: c.Row.Number, Token: t}
@@ -209,8 +209,12 @@ func (s *Store) endClaim(ctx context.Context, tx *sql.Tx, e *contract.ClaimEndin
 		return done, err
 	}
 	_, err = tx.ExecContext(ctx, s.sqlite.EndMarker, a.Outcome, a.N)
-	if err == nil && e.Steps != nil {
-		_, err = tx.ExecContext(ctx, s.sql.ClaimSteps, a.N, sqlform.Steps(e.Steps), e.Event == contract.RowStepped)
+	if err != nil || e.Steps == nil {
+		return done, err
+	}
+	text, err := sqlform.Steps(s.crypt, a.N, e.Steps)
+	if err == nil {
+		_, err = tx.ExecContext(ctx, s.sql.ClaimSteps, a.N, text, e.Event == contract.RowStepped)
 	}
 	return done, err
 }

@@ -24,6 +24,9 @@ func DatedStatements(s *Store, _ sqlform.Revision8) *sqlform.Dated {
 	return &s.days.sql
 }
 
+// Crypt is how a store encrypts what it keeps of messages.
+func Crypt(s *Store) sqlform.Crypt { return s.crypt }
+
 // DayGone reports whether an error of marks, from any driver, says that their day was
 // dropped after the marks of what is kept were read: another try reads them anew.
 func DayGone(s *Store, err error) bool { return s.noPartition(err) }

@@ -40,7 +40,7 @@ func (s *Store) Rows(ctx context.Context, f contract.RowFilter) ([]contract.Stor
 	defer rows.Close()
 	var found []contract.StoredRow
 	for rows.Next() {
-		r, err := scanRow(rows, s.sql.Inbox)
+		r, err := s.scanRow(rows)
 		if err != nil {
 			return nil, s.blameless("rows", err)
 		}
@@ -126,9 +126,11 @@ func states(names []contract.RowState) []any {
 // neither the others nor the rows after it.
 type cells struct {
 	table  string
+	crypt  sqlform.Crypt
 	values []any
 	next   int
 	faults []string
+	hidden string // why what is encrypted cannot be read
 }
 
 func (c *cells) take(what string) any {
@@ -222,8 +224,8 @@ func (s *Store) fillParts() {
 }
 
 // scanRow reads a row, and the columns that a statement returns beside it.
-func scanRow(rows *sql.Rows, table string, more ...any) (contract.StoredRow, error) {
-	c := &cells{table: table, values: make([]any, rowColumns)}
+func (s *Store) scanRow(rows *sql.Rows, more ...any) (contract.StoredRow, error) {
+	c := &cells{table: s.sql.Inbox, crypt: s.crypt, values: make([]any, rowColumns)}
 	into := make([]any, rowColumns)
 	for i := range into {
 		into[i] = &c.values[i]
@@ -233,6 +235,7 @@ func scanRow(rows *sql.Rows, table string, more ...any) (contract.StoredRow, err
 	}
 	r := c.row()
 	if len(c.faults) > 0 {
+		r.Unreadable = c.hidden
 		r.LastError = fmt.Sprintf("the row cannot be read whole: %s; %s", strings.Join(c.faults, ", "), r.LastError)
 	}
 	return r, nil
@@ -269,15 +272,15 @@ func (c *cells) row() contract.StoredRow {
 	r.Place, _ = c.take("").(int64)
 	r.CallsStarted, r.CallsFinished = int(c.integer("calls started")), int(c.integer("calls finished"))
 	r.CalledAt = c.mayTime()
-	r.Steps = c.steps()
-	r.Message, r.Size = c.message()
+	r.Steps = c.steps(r.Number)
+	r.Message, r.Size = c.message([]byte(r.Key.ID))
 	r.BodyRemoved = c.integer("whether the body was removed") != 0
 	return r
 }
 
 // steps are those of the row. One whose steps cannot be read says so, and that it has some.
-func (c *cells) steps() []contract.StepDone {
-	done, err := sqlform.ReadSteps(c.bytes(""))
+func (c *cells) steps(row int64) []contract.StepDone {
+	done, err := sqlform.ReadSteps(c.crypt, row, c.bytes(""))
 	if err != nil {
 		c.fault("steps", "are broken: "+err.Error())
 		return []contract.StepDone{{}}
@@ -294,21 +297,26 @@ func (c *cells) state() contract.RowState {
 	return state
 }
 
-func (c *cells) message() (*semel.Message, int) {
+func (c *cells) message(id []byte) (*semel.Message, int) {
 	m := &semel.Message{Topic: c.text("topic")}
 	m.Origin.Partition, m.Origin.Offset = int32(c.integer("partition")), c.integer("offset")
 	m.Origin.BrokerID = c.text("broker id")
 	m.Key = c.bytes("")
 	m.Attributes.Type = c.text("type")
-	if envelope := c.bytes("envelope"); envelope != nil {
+	envelope := c.bytes("envelope")
+	size, _ := c.take("").(int64)
+	m.Body = c.bytes("")
+	if envelope != nil {
 		kept := *m
 		m.Attributes.Type = ""
-		if err := sqlform.Unseal(envelope, m); err != nil {
+		hiding, err := c.crypt.Unseal(id, envelope, m)
+		if err != nil {
 			*m = kept
 			c.fault("envelope", "is broken: "+err.Error())
 		}
+		if hiding {
+			m.Key, m.Body, c.hidden = nil, nil, err.Error()
+		}
 	}
-	size, _ := c.take("").(int64)
-	m.Body = c.bytes("")
-	return m, int(size)
+	return m, c.crypt.Size(envelope, int(size))
 }

@@ -48,7 +48,11 @@ func (s *Store) claimKey(ctx context.Context, tx *sql.Tx, c *contract.KeyClaim, 
 	case row:
 		return true, s.changeKey(ctx, tx, sum, &k)
 	}
-	made, err := tx.ExecContext(ctx, s.sql.NewKey, append([]any{[]byte(c.Key.Consumer), []byte(c.Key.Source), []byte(c.Key.ID), sum}, valuesOf(&k)...)...)
+	values, err := s.valuesOf(sum, &k)
+	if err != nil {
+		return false, err
+	}
+	made, err := tx.ExecContext(ctx, s.sql.NewKey, append([]any{[]byte(c.Key.Consumer), []byte(c.Key.Source), []byte(c.Key.ID), sum}, values...)...)
 	if err != nil {
 		return false, err
 	}
@@ -69,16 +73,22 @@ func (s *Store) key(ctx context.Context, tx *sql.Tx, sum []byte) (k sqlform.Key,
 	k.First, k.Until, k.Over, k.Started, k.Finished = first.Int64, until.Int64, over.Int64, int(started.Int64), int(finished.Int64)
 	k.Fingerprint.Version = uint8(version.Int64)
 	copy(k.Fingerprint.Sum[:], print)
-	return k, true, now, nil
+	k.Result, err = s.crypt.Show(ofKey, sum, k.Result)
+	return k, err == nil, now, err
 }
 
 // valuesOf are the columns that change, in the order of the statements.
-func valuesOf(k *sqlform.Key) []any {
-	return []any{int64(k.Ended), int64(k.Token), k.First, k.Until, k.Over, int64(k.Started), int64(k.Finished), int64(k.Fingerprint.Version), k.Fingerprint.Sum[:], k.Result}
+func (s *Store) valuesOf(sum []byte, k *sqlform.Key) ([]any, error) {
+	result, err := s.crypt.Hide(ofKey, sum, k.Result)
+	return []any{int64(k.Ended), int64(k.Token), k.First, k.Until, k.Over, int64(k.Started), int64(k.Finished), int64(k.Fingerprint.Version), k.Fingerprint.Sum[:], result}, err
 }
 
 func (s *Store) changeKey(ctx context.Context, tx *sql.Tx, sum []byte, k *sqlform.Key) error {
-	return s.writeAll(ctx, tx, 1, s.sql.ChangeKey, append([]any{sum}, valuesOf(k)...))
+	values, err := s.valuesOf(sum, k)
+	if err != nil {
+		return err
+	}
+	return s.writeAll(ctx, tx, 1, s.sql.ChangeKey, append([]any{sum}, values...))
 }
 
 // ExtendKey implements contract.KeyStore.

@@ -49,7 +49,7 @@ func (s *Store) ParkIn(ctx context.Context, tx *sql.Tx, marks []contract.Mark, m
 // receive writes the rows of the messages whose marks are fresh.
 func (s *Store) receive(ctx context.Context, tx *sql.Tx, marks []contract.Mark, verdicts []contract.Verdict, messages []*semel.Message) error {
 	if s.postgres != nil {
-		pieces, err := sqlform.Receive(marks, verdicts, messages)
+		pieces, err := sqlform.Receive(s.crypt, marks, verdicts, messages)
 		for i := 0; err == nil && i < len(pieces); i++ {
 			err = s.writeAll(ctx, tx, len(pieces[i].IDs), s.postgres.Receive, columns(pieces[i].Columns()))
 		}
@@ -68,7 +68,7 @@ func (s *Store) receive(ctx context.Context, tx *sql.Tx, marks []contract.Mark, 
 
 // receiveOne writes one row of a message that is received.
 func (s *Store) receiveOne(ctx context.Context, tx *sql.Tx, m *sqlform.Mark, r *contract.Row) error {
-	values, err := sqlform.RowValues(m.Mark, r)
+	values, err := sqlform.RowValues(s.crypt, m.Mark, r)
 	if err != nil {
 		return err
 	}

@@ -17,12 +17,22 @@ var (
 // KeepResult implements contract.ResultKeeper.
 func (s *Store) KeepResult(ctx context.Context, tx *sql.Tx, of contract.ResultOf, result []byte) error {
 	id, _ := sqlform.ID(of.ID)
-	_, err := tx.ExecContext(ctx, s.sql.KeepResult, of.Scope, id, notNil(result))
+	kept, err := s.crypt.Hide(OfResult, of.ID, notNil(result))
+	if err == nil {
+		_, err = tx.ExecContext(ctx, s.sql.KeepResult, of.Scope, id, kept)
+	}
 	if err != nil {
 		return fmt.Errorf("sqlstore: result: %w", err)
 	}
 	return nil
 }
+
+// OfResult is the kind of what is encrypted of results, for drivers of their own; ofKey is
+// that of leased keys.
+const (
+	OfResult = "result"
+	ofKey    = "result of a leased key"
+)
 
 // notNil are bytes that no driver takes for NULL.
 func notNil(b []byte) []byte {
@@ -63,6 +73,9 @@ func (s *Store) readResults(ctx context.Context, of []contract.ResultOf, chunk [
 		var i int
 		var result []byte
 		if err := rows.Scan(&i, &result); err != nil {
+			return err
+		}
+		if result, err = s.crypt.Show(OfResult, of[i].ID, result); err != nil {
 			return err
 		}
 		results[i] = notNil(result)

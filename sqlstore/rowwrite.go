@@ -16,7 +16,7 @@ func (b *batch) writeRow(ctx context.Context, r *contract.Row) error {
 	if r.Repeat {
 		return b.exec(ctx, b.store.sql.Repeat, key)
 	}
-	values, err := sqlform.RowValues(m.Mark, r)
+	values, err := sqlform.RowValues(b.store.crypt, m.Mark, r)
 	if err != nil {
 		return err
 	}

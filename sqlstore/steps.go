@@ -20,26 +20,30 @@ type stepsArg struct {
 
 // StepsArgument is the argument of PostgreSQL's statement that writes the steps of claims,
 // empty if none of these endings has any: for drivers of their own.
-func StepsArgument(endings []contract.ClaimEnding) string {
+func StepsArgument(s *Store, endings []contract.ClaimEnding) (string, error) {
 	var all []stepsArg
 	for i := range endings {
 		if e := &endings[i]; e.Steps != nil {
-			all = append(all, stepsArg{e.Number, sqlform.Steps(e.Steps), e.Event == contract.RowStepped})
+			text, err := sqlform.Steps(s.crypt, e.Number, e.Steps)
+			if err != nil {
+				return "", err
+			}
+			all = append(all, stepsArg{e.Number, text, e.Event == contract.RowStepped})
 		}
 	}
 	if all == nil {
-		return ""
+		return "", nil
 	}
-	return jsonText(all)
+	return jsonText(all), nil
 }
 
 // stepClaims writes the steps of claims that have ended in tx.
 func stepClaims(ctx context.Context, s *Store, tx *sql.Tx, endings []contract.ClaimEnding) error {
-	argument := StepsArgument(endings)
+	argument, err := StepsArgument(s, endings)
 	if argument == "" {
-		return nil
+		return err
 	}
-	_, err := tx.ExecContext(ctx, s.sql.ClaimSteps, argument)
+	_, err = tx.ExecContext(ctx, s.sql.ClaimSteps, argument)
 	return err
 }
 

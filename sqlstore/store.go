@@ -26,6 +26,9 @@ type Options struct {
 	// waited for a copy fails with contract.ClassContended and runs again. SQLite
 	// ignores it.
 	Isolation sql.IsolationLevel
+	// Cipher, if not nil, encrypts what is kept of messages; see package encryption. What was
+	// written without it is read as before.
+	Cipher contract.Cipher
 	// Code finds the database's own number in an error of the driver. The
 	// default asks the error for a method Code() int, which
 	// modernc.org/sqlite has.
@@ -45,6 +48,7 @@ type Store struct {
 	// The dialect's own statements, of which sql is a part; nil for another's.
 	postgres *sqlform.Postgres
 	sqlite   *sqlform.SQLite
+	crypt    sqlform.Crypt // what is kept of messages
 	guards   bool
 	alone    bool               // a batch is one message
 	level    sql.IsolationLevel // of batches
@@ -83,11 +87,11 @@ func open(db *sql.DB, d *dialect, o Options) (*Store, error) {
 
 // openAs opens a store whose tables are called so.
 func openAs(db *sql.DB, d *dialect, o Options, names *strings.Replacer) (*Store, error) {
-	texts, err := d.load(names, "marks.sql", "rows.sql", "edits.sql", "audit.sql", "claims.sql", "steps.sql", "results.sql", "streams.sql", "lines.sql", "scopes.sql", "retention.sql", "controls.sql", "keys.sql", "derivations.sql", "replays.sql", "schema.sql", "lint.sql", "tables.sql")
+	texts, err := d.load(names, "marks.sql", "rows.sql", "edits.sql", "audit.sql", "claims.sql", "steps.sql", "results.sql", "erase.sql", "streams.sql", "lines.sql", "scopes.sql", "retention.sql", "controls.sql", "keys.sql", "derivations.sql", "replays.sql", "schema.sql", "lint.sql", "tables.sql")
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: db, dialect: d, prefix: o.Prefix, names: names, scopes: map[scope]int64{}, beside: nothing{}}
+	s := &Store{db: db, dialect: d, prefix: o.Prefix, names: names, crypt: sqlform.Crypt{Cipher: o.Cipher}, scopes: map[scope]int64{}, beside: nothing{}}
 	if err := d.fill(s, texts); err != nil {
 		return nil, fmt.Errorf("sqlstore: the SQL of %s: %w", d.name, err)
 	}

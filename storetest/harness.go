@@ -53,6 +53,8 @@ type Abilities struct {
 	Derivations bool
 	// Edits: contract.Editor, beside an inbox.
 	Edits bool
+	// Erasure: contract.Eraser, beside an inbox.
+	Erasure bool
 	// Audit: contract.Auditor and contract.Recorder.
 	Audit bool
 	// Offsets: contract.OffsetStore.
@@ -216,6 +218,9 @@ func all[Tx any](t *T, h Harness[Tx]) {
 	}
 	if h.Can.Edits {
 		s.edited(t)
+	}
+	if h.Can.Erasure {
+		s.erasures(t)
 	}
 }
 

@@ -23,34 +23,34 @@ type Received struct {
 
 // Receive are the rows of the messages whose marks are fresh, in as few pieces as
 // statements can take.
-func Receive(marks []contract.Mark, verdicts []contract.Verdict, messages []*semel.Message) (pieces []*Received, err error) {
+func Receive(c Crypt, marks []contract.Mark, verdicts []contract.Verdict, messages []*semel.Message) (pieces []*Received, err error) {
 	for i, m := range Marks(marks) {
 		if verdicts[i].Kind != contract.Fresh {
 			continue
 		}
-		sealed, err := Sealed(messages[i])
+		envelope, key, body, err := c.message(m.ID, messages[i])
 		if err != nil {
 			return nil, err
 		}
-		size := len(messages[i].Body) + len(messages[i].Key) + len(sealed)
+		size := len(body) + len(key) + len(envelope)
 		if n := len(pieces); n == 0 || pieces[n-1].bytes+size > mostReceived {
 			pieces = append(pieces, &Received{})
 		}
 		r := pieces[len(pieces)-1]
 		r.bytes += size
-		r.add(m, messages[i], string(sealed))
+		r.add(c, m, messages[i], envelope, key, body)
 	}
 	return pieces, nil
 }
 
-func (r *Received) add(m Mark, of *semel.Message, sealed string) {
+func (r *Received) add(c Crypt, m Mark, of *semel.Message, envelope string, key, body []byte) {
 	r.Scopes, r.IDs, r.Longs = append(r.Scopes, m.Scope), append(r.IDs, m.Key), append(r.Longs, m.Long)
 	r.Versions, r.Sums = append(r.Versions, int64(m.Fingerprint.Version)), append(r.Sums, Sum(m.Fingerprint))
 	r.Topics = append(r.Topics, Plain(of.Topic))
 	r.Partitions, r.Offsets = append(r.Partitions, int64(of.Origin.Partition)), append(r.Offsets, of.Origin.Offset)
-	r.BrokerIDs, r.Keys = append(r.BrokerIDs, Plain(of.Origin.BrokerID)), append(r.Keys, of.Key)
-	r.Types, r.Schemas = append(r.Types, Plain(of.Type())), append(r.Schemas, Plain(of.DataSchema()))
-	r.Envelopes, r.Payloads = append(r.Envelopes, sealed), append(r.Payloads, of.Body)
+	r.BrokerIDs, r.Keys = append(r.BrokerIDs, c.column(of.Origin.BrokerID)), append(r.Keys, key)
+	r.Types, r.Schemas = append(r.Types, Plain(of.Type())), append(r.Schemas, c.column(of.DataSchema()))
+	r.Envelopes, r.Payloads = append(r.Envelopes, envelope), append(r.Payloads, body)
 	var stream []byte // NULL where it has none
 	if m.Version.Number != 0 {
 		stream = m.Version.Stream

@@ -20,7 +20,7 @@ func TestReceive(t *testing.T) {
 				verdicts[i].Kind = []contract.VerdictKind{contract.Seen, contract.Conflict, contract.Newer, contract.Busy}[-n-1]
 			}
 		}
-		all, err := Receive(marks, verdicts, messages)
+		all, err := Receive(Crypt{}, marks, verdicts, messages)
 		if err != nil {
 			t.Fatal(err)
 		}

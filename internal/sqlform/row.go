@@ -52,12 +52,12 @@ func RowConflict(m *contract.Mark, conflict bool) []byte {
 }
 
 // RowValues are a row's columns after its key, in the order of the statements.
-func RowValues(m *contract.Mark, r *contract.Row) ([]any, error) {
+func RowValues(c Crypt, m *contract.Mark, r *contract.Row) ([]any, error) {
 	message := r.Message
 	if message == nil {
 		message = &semel.Message{}
 	}
-	sealed, err := Sealed(message)
+	envelope, key, body, err := c.message(m.ID, message)
 	if err != nil {
 		return nil, err
 	}
@@ -71,8 +71,8 @@ func RowValues(m *contract.Mark, r *contract.Row) ([]any, error) {
 	}
 	return []any{
 		int64(m.Fingerprint.Version), Sum(m.Fingerprint), r.Surrogate, string(r.State), Plain(string(r.Reason)),
-		Plain(message.Topic), int64(message.Origin.Partition), message.Origin.Offset, Plain(message.Origin.BrokerID),
-		message.Key, Plain(message.Type()), Plain(message.DataSchema()), string(sealed), message.Body,
+		Plain(message.Topic), int64(message.Origin.Partition), message.Origin.Offset, c.column(message.Origin.BrokerID),
+		key, Plain(message.Type()), c.column(message.DataSchema()), envelope, body,
 		int64(r.Attempts), int64(r.Attempts), ErrorText(r.FirstError), ErrorText(r.LastError),
 		r.After.Milliseconds(), stream, version, cause,
 	}, nil

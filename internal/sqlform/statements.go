@@ -65,6 +65,13 @@ type Statements struct {
 	Caused, EmitRow string
 	// KeepResult writes what a handler made of a message, Results reads it of several.
 	KeepResult, Results string
+	// Erasable rows, results and keys are those with something to erase; IdentityRows are all
+	// of an identity, CausedRows those of what it caused. LockRow locks a row that may be
+	// erased and that nobody else has; EraseRow, EraseResults and EraseKey erase.
+	ErasableRows, ErasableResults, ErasableKeys, IdentityRows, CausedRows string
+	LockRow, EraseRow, EraseResults, EraseKey                             string
+	// Vacuum has the database let go of what changed rows have left behind.
+	Vacuum string
 	// Streams lists them; Stream is one, of which it tells the last version, and locks it.
 	Stream, Streams string
 	// RowStands tells whether a row keeps others of its line back; SkipRow takes it out.
@@ -136,6 +143,8 @@ type Postgres struct {
 	Patience, Due, Place, Part, ReapRows, Reap, Walked string
 	// SealTurn are the settings of a sealing's transaction, and whether no other seals.
 	SealTurn string
+	// EraseTurn are the settings of an erasure's transaction.
+	EraseTurn string
 	// Index builds that of the reaper. Unindexed returns a row if it does not stand, and
 	// whether it is there all the same; Unindex drops it.
 	Index, Unindexed, Unindex string
@@ -181,6 +190,9 @@ type SQLite struct {
 	// BusyLine, KnowLine and EnterLine are about one line, AdvanceLine and ForgetLine about
 	// that of a row that has left it.
 	BusyLine, KnowLine, EnterLine, AdvanceLine, ForgetLine string
+	// SecureDelete tells whether what is deleted is overwritten; Overwrite has it so, and
+	// NoOverwrite not. Checkpoint moves the log of writes into the file and empties it.
+	SecureDelete, Overwrite, NoOverwrite, Checkpoint string
 	// Advanced tells where Advance has come to. NextDue is the next scope that has markers
 	// which are due, Part are some of them; RemoveRows, RemoveMarker and RemoveResult remove
 	// one with what goes with it.

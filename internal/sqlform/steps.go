@@ -2,6 +2,7 @@ package sqlform
 
 import (
 	"encoding/json"
+	"strconv"
 
 	"github.com/semel-go/semel/contract"
 )
@@ -14,18 +15,22 @@ type step struct {
 	None bool `json:"none,omitempty"`
 }
 
-// Steps is the text of steps in the tables. It is plain ASCII but for names.
-func Steps(done []contract.StepDone) string {
+// Steps is the text of steps of a row in the tables. It is plain ASCII but for names.
+func Steps(c Crypt, row int64, done []contract.StepDone) (string, error) {
 	all := make([]step, len(done))
 	for i, d := range done {
-		all[i] = step{d.Name, d.Output, d.Output == nil}
+		output, err := c.Hide(ofStep, rowID(row), d.Output)
+		if err != nil {
+			return "", err
+		}
+		all[i] = step{d.Name, output, d.Output == nil}
 	}
-	text, _ := json.Marshal(all) // of texts and bytes, which always have a form
-	return string(text)
+	text, err := json.Marshal(all)
+	return string(text), err
 }
 
 // ReadSteps is the inverse of Steps.
-func ReadSteps(text []byte) ([]contract.StepDone, error) {
+func ReadSteps(c Crypt, row int64, text []byte) ([]contract.StepDone, error) {
 	if text == nil {
 		return nil, nil
 	}
@@ -35,10 +40,19 @@ func ReadSteps(text []byte) ([]contract.StepDone, error) {
 	}
 	done := make([]contract.StepDone, len(all))
 	for i, s := range all {
-		done[i] = contract.StepDone{Name: s.Name, Output: s.Output}
+		output, err := c.Show(ofStep, rowID(row), s.Output)
+		if err != nil {
+			return nil, err
+		}
+		done[i] = contract.StepDone{Name: s.Name, Output: output}
 		if s.Output == nil && !s.None {
 			done[i].Output = []byte{}
 		}
 	}
 	return done, nil
 }
+
+// ofStep is the kind of what is encrypted of steps, which belongs to their row.
+const ofStep = "output of a step"
+
+func rowID(row int64) []byte { return strconv.AppendInt(nil, row, 10) }

@@ -13,6 +13,16 @@ func Dump(t testing.TB, dsn, file string) {
 	program(t, "pg_dump", "--format=custom", "--file", file, "--dbname", dsn)
 }
 
+// DumpText is a backup of a database as SQL.
+func DumpText(t testing.TB, dsn string) []byte {
+	t.Helper()
+	out, err := osexec.CommandContext(t.Context(), filepath.Join(bin(), "pg_dump"), "--format=plain", "--dbname", dsn).Output()
+	if err != nil {
+		t.Fatalf("pg_dump: %v", err)
+	}
+	return out
+}
+
 // Restored is the connection string of a new database that is restored from a backup,
 // with pg_restore. It is dropped at the test's end.
 func Restored(t testing.TB, file string) string {

@@ -32,6 +32,7 @@ type tables interface {
 	contract.Resolver
 	contract.Recorder
 	contract.Auditor
+	contract.Eraser
 	contract.Suppressor
 	contract.MarkerReader
 	contract.SchemaChecker
@@ -105,6 +106,9 @@ func openKind(s *policy.Store, o opening) (tables, database, error) {
 
 // Name is the store's in the policy.
 func (s *Store) Name() string { return s.policy.Name }
+
+// OnServer reports whether a server has the store's database, and not this process.
+func (s *Store) OnServer() bool { return s.policy.Postgres != nil }
 
 // Lines are those of the store; nil if it keeps none.
 func (s *Store) Lines() contract.Lines {

@@ -147,11 +147,16 @@ type liveReap struct {
 }
 
 func (l *liveReap) tell(sum operate.Reaped) {
+	l.show(fmt.Sprintf("%s: %d markers, %d bodies", legible.Printable(sum.Consumer), sum.Markers, sum.Bodies))
+}
+
+// show shows a line, once in a second at most.
+func (l *liveReap) show(line string) {
 	if !l.c.ErrTerminal || time.Since(l.shown) < time.Second {
 		return
 	}
 	l.shown, l.any = time.Now(), true
-	fmt.Fprint(l.c.raw.Err, "\r"+terminal.Cut(fmt.Sprintf("%s: %d markers, %d bodies", legible.Printable(sum.Consumer), sum.Markers, sum.Bodies), l.c.Width-1)+"\x1b[K")
+	fmt.Fprint(l.c.raw.Err, "\r"+terminal.Cut(line, l.c.Width-1)+"\x1b[K")
 }
 
 func (l *liveReap) end() {

@@ -267,6 +267,9 @@ func (r Result) after(err error, none string) Result {
 
 // allows says what of an order can be judged without the store.
 func (o Order) allows(row contract.StoredRow) error {
+	if row.Reason == semel.ReasonErased {
+		return fmt.Errorf("it was erased, and nothing is left of it that could be worked on; what the producer sends again under this identity is a copy: %w", semel.ErrState)
+	}
 	if o.Verb == Pass {
 		if row.State == contract.StateBlocked {
 			return fmt.Errorf("it waits itself; show names the row that is first, and skip lets all pass that: %w", semel.ErrState)

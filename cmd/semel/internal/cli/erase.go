@@ -1,0 +1,218 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/contract"
+	"github.com/spf13/cobra"
+)
+
+// erasing are the flags of an erasure.
+type erasing struct {
+	listing
+	store                           string
+	ids, sources, consumers, states []string
+	idFile, reason, kind, header    string
+	from, before                    string
+	all, discard, vacuum, dry       bool
+	who, why                        string
+}
+
+func eraseCommand(c *common) *cobra.Command {
+	e := &erasing{}
+	cmd := &cobra.Command{
+		Use:   "erase --id ID --reason TEXT",
+		Short: "Remove what messages said, and keep that they were processed",
+		Long: `Removes what is kept of the contents of messages: body, key, headers, errors,
+steps and results, of all rows of each identity that is chosen, and of what
+the messages caused, such as intents. The identities and their markers stay,
+so that copies are duplicates as before. What is erased cannot be had back.
+
+An identity is erased whole, or not at all: what waits, was set aside or
+dead-lettered has to be discarded first, which --discard does. What could not
+be erased is listed; the same command again erases the rest. It reads on where
+others write, and waits for nobody.
+
+It cannot reach topics, files, backups and your own tables; what it says at
+its end names them. See docs/erase.md.
+
+Exit codes: 0 all that was chosen is erased, 1 something was left.`,
+		Args: nothing,
+		RunE: func(cmd *cobra.Command, _ []string) error { return e.run(c, cmd) },
+	}
+	e.add(c, cmd)
+	return c.withConfig(cmd)
+}
+
+func (e *erasing) add(c *common, cmd *cobra.Command) {
+	flags := cmd.Flags()
+	storeFlag(cmd, &e.store)
+	flags.StringArrayVar(&e.ids, "id", nil, "an identity; may be given several times")
+	flags.StringVar(&e.idFile, "ids", "", "a file with an identity a line; - reads standard input")
+	flags.StringArrayVar(&e.sources, "source", nil, "only identities of this source; may be given several times")
+	flags.StringArrayVar(&e.consumers, "consumer", nil, "only of this consumer; may be given several times")
+	flags.StringSliceVar(&e.states, "state", nil, "only with a row in these states: "+stateWords())
+	flags.StringVar(&e.reason, "with-reason", "", "only with a row that was set aside for this reason")
+	flags.StringVar(&e.kind, "type", "", "only with a row of a message of this type")
+	flags.StringVar(&e.header, "header", "", "only with a row of a message that has this header, as NAME=VALUE")
+	flags.StringVar(&e.from, "from", "", "only what was received at this time or later: 2006-01-02, an RFC 3339 time, or 24h (ago)")
+	flags.StringVar(&e.before, "before", "", "only what was received before this time")
+	flags.BoolVar(&e.all, "all", false, "everything, where no other flag chooses")
+	flags.BoolVar(&e.discard, "discard", false, "discard what is unfinished, and erase it")
+	flags.BoolVar(&e.vacuum, "vacuum", false, "then have the database let go of old versions of rows: SQLite rewrites its file, while nobody can write")
+	flags.BoolVar(&e.dry, "dry-run", false, "only count what would be erased")
+	recordFlags(cmd, &e.who, &e.why)
+	e.listing.add(c, cmd, 100, "of what was left")
+	complete(cmd, "state", states())
+	complete(cmd, "with-reason", reasons())
+	if err := cmd.RegisterFlagCompletionFunc("consumer", c.consumerNames); err != nil {
+		panic(err)
+	}
+	refuseEmpty(cmd, "store", "id", "ids", "consumer", "with-reason", "type", "header", "from", "before", "state")
+}
+
+func (e *erasing) run(c *common, cmd *cobra.Command) error {
+	if err := e.check(c, cmd); err != nil {
+		return err
+	}
+	filter, err := e.filter(c)
+	if err != nil {
+		return err
+	}
+	chosen := *filter
+	if chosen.Consumers == nil && chosen.Sources == nil && chosen.IDs == nil && !chosen.OfRows() && chosen.From.IsZero() && chosen.Before.IsZero() && !e.all {
+		return usage("say what to erase: --id, --header, --consumer, … or --all for everything")
+	}
+	if value := string(filter.Header.Value); value != "" && strings.Contains(e.why, value) {
+		return usage("--reason has the value of --header in it, and would be kept with the act; say it without, as with the number of a ticket")
+	}
+	if err := recorded(&e.who, e.why, e.dry); err != nil {
+		return err
+	}
+	a, err := c.openBoxes(cmd.Context(), e.store)
+	if err != nil {
+		return err
+	}
+	defer c.close(a)
+	for _, name := range e.consumers {
+		if err := c.refuseStranger(cmd.Context(), a, name); err != nil {
+			return err
+		}
+	}
+	return c.erase(cmd.Context(), a, e, *filter)
+}
+
+// filter is what the flags choose.
+func (e *erasing) filter(c *common) (*contract.ErasureFilter, error) {
+	f := &contract.ErasureFilter{Consumers: e.consumers, Sources: e.sources, IDs: e.ids, Reason: semel.Reason(e.reason), Type: e.kind}
+	if e.idFile != "" {
+		ids, err := c.readIDs(e.idFile)
+		if err != nil {
+			return nil, err
+		}
+		f.IDs = append(f.IDs, ids...)
+	}
+	rows, err := (&filter{states: e.states, before: e.before}).rows(c, time.Now)
+	if err != nil {
+		return nil, err
+	}
+	f.States, f.Before = rows.States, rows.ReceivedBefore
+	if e.from != "" {
+		if f.From, err = timeOf("from", e.from, time.Now); err != nil {
+			return nil, err
+		}
+	}
+	if !f.From.IsZero() && !f.Before.IsZero() && !f.From.Before(f.Before) {
+		return nil, usage("--from %s is not earlier than --before %s: nothing lies between", e.from, e.before)
+	}
+	if e.header != "" {
+		name, value, is := strings.Cut(e.header, "=")
+		if !is || name == "" {
+			return nil, usage("--header %q is no header; write NAME=VALUE", e.header)
+		}
+		f.Header = semel.Header{Name: name, Value: []byte(value)}
+	}
+	return f, nil
+}
+
+// readIDs reads a file with an identity a line.
+func (c *common) readIDs(name string) (ids []string, err error) {
+	in, err := c.input(name)
+	if err != nil {
+		return nil, failed(err)
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	lines := newLines(in)
+	for lines.Scan() {
+		if id := strings.TrimSuffix(lines.Text(), "\r"); id != "" {
+			ids = append(ids, id)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, failed(fmt.Errorf("--ids %s: %w", name, err))
+	}
+	if len(ids) == 0 {
+		return nil, usage("--ids %s has no identity", name)
+	}
+	return ids, nil
+}
+
+// erase erases in each store, and prints what was erased.
+func (c *common) erase(ctx context.Context, a *assembly.Assembly, e *erasing, f contract.ErasureFilter) error {
+	all := []operate.ErasureReport{}
+	var stopped error
+	for _, s := range a.Stores {
+		live := c.liveReap()
+		o := operate.Erasure{Filter: f, Who: e.who, Why: e.why, DryRun: e.dry, Discard: e.discard, Shown: e.limit, Progress: func(r operate.ErasureReport) {
+			live.say("%s: %d identities erased, %d rows left", r.Store, r.Identities, r.Left)
+		}}
+		report, err := boxOf(s).Erase(ctx, s, o)
+		live.end()
+		all = append(all, report)
+		if err == nil && !e.dry {
+			err = e.scrub(ctx, c, s)
+		}
+		if err != nil {
+			stopped = err
+			break
+		}
+	}
+	err := c.printErased(all, e, unreached(a.Policy(), a.Stores))
+	if stopped != nil {
+		return errors.Join(failed(stopped), err)
+	}
+	if left := leftOf(all); err == nil && left > 0 && !(e.dry && e.discard) {
+		return failed(fmt.Errorf("erase: %d rows stand in the way; their identities were left", left))
+	}
+	return err
+}
+
+// scrub has a store let go of what was erased. That a file's log could not be emptied is
+// told, and no failure unless that was asked for.
+func (e *erasing) scrub(ctx context.Context, c *common, s *assembly.Store) error {
+	err := s.Scrub(ctx, e.vacuum)
+	if err != nil && !e.vacuum && ctx.Err() == nil {
+		c.remark("%s: %v", s.Name(), err)
+		return nil
+	}
+	return err
+}
+
+func leftOf(all []operate.ErasureReport) (left int64) {
+	for _, r := range all {
+		left += r.Left
+	}
+	return left
+}
+
+func sortedUnique(texts []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(texts)))
+}

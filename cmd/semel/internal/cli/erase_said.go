@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/legible"
+)
+
+// newLines reads lines that may be as long as an identity.
+func newLines(in io.Reader) *bufio.Scanner {
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 2*semel.MaxID)
+	return lines
+}
+
+func (c *common) printErased(all []operate.ErasureReport, e *erasing, unreached []string) error {
+	if c.json {
+		return writeJSON(c.Out, struct {
+			DryRun    bool                    `json:"dry_run"`
+			Stores    []operate.ErasureReport `json:"stores"`
+			Unreached []string                `json:"unreached"`
+		}{e.dry, all, unreached})
+	}
+	type view = operate.ErasureReport
+	number := func(of func(view) int64) func(view) string {
+		return func(v view) string { return fmt.Sprint(of(v)) }
+	}
+	err := show(c.Out, all, []column[view]{
+		{terminal.Column{Title: "STORE", Flexible: true}, true, func(v view) string { return v.Store }},
+		{terminal.Column{Title: "IDENTITIES"}, true, number(func(v view) int64 { return v.Identities })},
+		{terminal.Column{Title: "INBOX"}, true, number(func(v view) int64 { return v.Inbox })},
+		{terminal.Column{Title: "RESULTS"}, true, number(func(v view) int64 { return v.Results })},
+		{terminal.Column{Title: "KEYS"}, true, number(func(v view) int64 { return v.Keys })},
+		{terminal.Column{Title: "DISCARDED"}, e.discard, number(func(v view) int64 { return v.Discarded })},
+		{terminal.Column{Title: "LEFT"}, true, number(func(v view) int64 { return v.Left })},
+	}, e.columns(c))
+	if err != nil {
+		return failed(err)
+	}
+	if err := c.printLeft(all, e); err != nil {
+		return failed(err)
+	}
+	if e.dry {
+		fmt.Fprintln(c.Err, "nothing was erased: this was a dry run")
+	}
+	fmt.Fprintln(c.Err, "not reached:")
+	for _, line := range unreached {
+		c.remark("  %s", line)
+	}
+	return nil
+}
+
+// leftRow is what stood in the way in a store.
+type leftRow struct {
+	store string
+	operate.LeftOfErasure
+}
+
+func (c *common) printLeft(all []operate.ErasureReport, e *erasing) error {
+	var rows []leftRow
+	count := leftOf(all)
+	for _, r := range all {
+		for _, l := range r.List {
+			rows = append(rows, leftRow{r.Store, l})
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	err := show(c.Out, rows, []column[leftRow]{
+		{terminal.Column{Title: "ROW"}, true, func(v leftRow) string { return fmt.Sprint(v.Row) }},
+		{terminal.Column{Title: "STORE"}, differ(rows, func(v leftRow) string { return v.store }), func(v leftRow) string { return v.store }},
+		{terminal.Column{Title: "CONSUMER", Flexible: true}, true, func(v leftRow) string { return v.Consumer }},
+		{terminal.Column{Title: "ID", Flexible: true}, true, func(v leftRow) string { return v.ID }},
+		{terminal.Column{Title: "STATE"}, true, func(v leftRow) string { return cmp.Or(string(v.State), "-") }},
+		{terminal.Column{Title: "WHY"}, true, func(v leftRow) string { return string(v.Why) }},
+	}, e.columns(c))
+	if int64(len(rows)) < count {
+		fmt.Fprintln(c.Err, counted(len(rows), int(count), "row"))
+	}
+	for _, r := range rows {
+		if r.Why == contract.ErasureUnfinished && !e.discard {
+			c.remark("what is unfinished may still be worked on; --discard discards and erases it")
+			break
+		}
+	}
+	return err
+}
+
+// say shows how far an erasure is, on a terminal.
+func (l *liveReap) say(format string, args ...any) {
+	l.show(legible.Printable(fmt.Sprintf(format, args...)))
+}
+
+// unreached says what an erasure leaves, by the policy and the kinds of the stores.
+func unreached(p *policy.Policy, stores []*assembly.Store) (lines []string) {
+	var topics []string
+	for _, c := range p.Consumers {
+		if c.DeadLetter != nil {
+			topics = append(topics, "topic "+c.DeadLetter.Topic+", where consumer "+c.Name+" sends dead letters")
+		}
+	}
+	for _, s := range p.Sources {
+		switch {
+		case s.File != nil && s.File.Path != policy.Stdin:
+			topics = append(topics, "file "+s.File.Path+" of source "+s.Name)
+		case s.Kafka != nil:
+			topics = append(topics, "the topics of source "+s.Name+", and what other systems have of them")
+		}
+	}
+	for _, line := range sortedUnique(topics) {
+		lines = append(lines, legible.Printable(line))
+	}
+	if len(p.Consumers) == 0 {
+		lines = append(lines, "topics and files that messages came from, and topics of dead letters")
+	}
+	for _, s := range p.Stores {
+		if s.Redis != nil {
+			lines = append(lines, "store "+s.Name+": what Redis keeps of leased keys, until their time is over")
+		}
+	}
+	lines = append(lines, "your own tables: what handlers wrote", "reasons that operators gave for their acts, since no act is ever changed")
+	return append(lines, afterwards(stores)...)
+}
+
+// afterwards says what databases have left of rows that were erased.
+func afterwards(stores []*assembly.Store) (lines []string) {
+	kinds := map[bool]string{
+		true:  "PostgreSQL's old versions of rows, until VACUUM (--vacuum), its log (WAL), replicas that lag, and backups",
+		false: "what SQLite left behind in its file when rows moved earlier, until VACUUM (--vacuum), and backups",
+	}
+	for _, s := range stores {
+		if line, there := kinds[s.OnServer()]; there {
+			lines = append(lines, line)
+			delete(kinds, s.OnServer())
+		}
+	}
+	return append(lines, "fingerprints, by which a content that can be guessed is recognised")
+}

@@ -1,0 +1,137 @@
+package operate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/legible"
+)
+
+// Erasure is what to erase of a store.
+type Erasure struct {
+	Filter contract.ErasureFilter
+	// Who and Why are recorded with every act.
+	Who, Why string
+	// DryRun only counts.
+	DryRun bool
+	// Discard closes what is unfinished before.
+	Discard bool
+	// Shown is how many of those that are left are told of; all are counted. 0: all.
+	Shown int
+	// Progress, if not nil, is told the counts after each transaction.
+	Progress func(ErasureReport)
+}
+
+// ErasureReport is what was erased of a store, or would be.
+type ErasureReport struct {
+	Store string `json:"store"`
+	// Identities are how many, with so many rows of the inbox, results and leased keys.
+	Identities int64 `json:"identities"`
+	Inbox      int64 `json:"inbox"`
+	Results    int64 `json:"results"`
+	Keys       int64 `json:"keys"`
+	// Discarded are the rows that were closed before.
+	Discarded int64 `json:"discarded"`
+	// Left is how many rows stood in the way, List what of them is told.
+	Left int64           `json:"left"`
+	List []LeftOfErasure `json:"left_rows"`
+}
+
+// LeftOfErasure is what stood in the way.
+type LeftOfErasure struct {
+	Row      int64               `json:"row"`
+	Consumer string              `json:"consumer"`
+	Source   string              `json:"source"`
+	ID       string              `json:"id"`
+	State    contract.RowState   `json:"state"`
+	Why      contract.ErasureWhy `json:"why"`
+}
+
+// idsAtOnce is how many ids are asked for in one statement.
+const idsAtOnce = 500
+
+// Erase erases what the filter chooses, some in each transaction, until nothing is left to
+// look at. After an error, or the end of ctx, what the report says is done; the same erasure
+// again goes on with the rest.
+func (b Box) Erase(ctx context.Context, from contract.Eraser, e Erasure) (ErasureReport, error) {
+	report := ErasureReport{Store: b.Store, List: []LeftOfErasure{}}
+	all := [][]string{nil}
+	if len(e.Filter.IDs) > 0 {
+		all = slices.Collect(slices.Chunk(slices.Compact(slices.Sorted(slices.Values(e.Filter.IDs))), idsAtOnce))
+	}
+	for _, ids := range all {
+		o := contract.Erasing{Filter: e.Filter, DryRun: e.DryRun, Act: contract.Act{Verb: "erase", Who: e.Who, Why: e.Why}}
+		for o.Filter.IDs = ids; o.After.Part != contract.ErasureDone; {
+			done, err := b.eraseSome(ctx, from, &e, o, &report)
+			if err != nil {
+				return report, fmt.Errorf("store %s: %w", b.Store, err)
+			}
+			o.After = done.Next
+			if e.Progress != nil {
+				e.Progress(report)
+			}
+		}
+	}
+	return report, nil
+}
+
+// eraseSome erases some, and those of them that are unfinished after they were discarded, if
+// they are to be.
+func (b Box) eraseSome(ctx context.Context, from contract.Eraser, e *Erasure, o contract.Erasing, report *ErasureReport) (contract.Erased, error) {
+	done, err := from.Erase(ctx, o)
+	report.add(&done)
+	if rows := unfinished(done.Left); err == nil && e.Discard && !e.DryRun && len(rows) > 0 {
+		n, err := b.discarded(ctx, e, rows)
+		report.Discarded += n
+		if err != nil {
+			return done, err
+		}
+		if done, err = from.Erase(ctx, o); err != nil {
+			return done, err
+		}
+		report.add(&done)
+	}
+	if err == nil {
+		report.leave(e, done.Left)
+	}
+	return done, err
+}
+
+// unfinished are the rows that are in the way and may be discarded.
+func unfinished(left []contract.ErasureLeft) (rows []int64) {
+	for _, l := range left {
+		if l.Why == contract.ErasureUnfinished {
+			rows = append(rows, l.Row)
+		}
+	}
+	return rows
+}
+
+// discarded discards rows, and says how many.
+func (b Box) discarded(ctx context.Context, e *Erasure, rows []int64) (n int64, err error) {
+	for r, err := range b.Carry(ctx, Order{Verb: Discard, Filter: contract.RowFilter{Numbers: rows}, Who: e.Who, Why: e.Why}) {
+		if err != nil {
+			return n, err
+		}
+		if r.Result == Done {
+			n++
+		}
+	}
+	return n, nil
+}
+
+func (r *ErasureReport) add(done *contract.Erased) {
+	r.Identities, r.Inbox = r.Identities+done.Identities, r.Inbox+done.Rows
+	r.Results, r.Keys = r.Results+done.Results, r.Keys+done.Keys
+}
+
+func (r *ErasureReport) leave(e *Erasure, left []contract.ErasureLeft) {
+	for _, l := range left {
+		r.Left++
+		if e.Shown == 0 || len(r.List) < e.Shown {
+			r.List = append(r.List, LeftOfErasure{l.Row, l.Key.Consumer, l.Key.Source, legible.Printable(l.Key.ID), l.State, l.Why})
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package encryption
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// keyOf is a key, of no secret.
+func keyOf(b byte) []byte { return bytes.Repeat([]byte{b}, KeySize) }
+
+func mustNew(t *testing.T, keys ...[]byte) *Cipher {
+	t.Helper()
+	c, err := New(keys[0], keys[1:]...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func encrypted(t *testing.T, c *Cipher, plain, about string) []byte {
+	t.Helper()
+	text, err := c.Encrypt([]byte(plain), []byte(about))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func TestWhatIsEncryptedIsReadWithItsKeyAlone(t *testing.T) {
+	c := mustNew(t, keyOf(1))
+	t.Run("P4_any_bytes_come_back", func(t *testing.T) {
+		for _, plain := range []string{"", "a", "a\x00\xff", strings.Repeat("long", 100_000)} {
+			text := encrypted(t, c, plain, "about")
+			if len(text) != len(plain)+c.Overhead() || len(plain) > 1 && bytes.Contains(text, []byte(plain)) {
+				t.Errorf("%d bytes of %d", len(text), len(plain))
+			}
+			if got, err := c.Decrypt(text, []byte("about")); err != nil || string(got) != plain || got == nil {
+				t.Errorf("%.20q: %v", got, err)
+			}
+		}
+	})
+	t.Run("P4_no_two_texts_are_alike", func(t *testing.T) {
+		if bytes.Equal(encrypted(t, c, "a", "x")[1+nameSize:], encrypted(t, c, "a", "x")[1+nameSize:]) {
+			t.Error("they are")
+		}
+	})
+	t.Run("P4_each_changed_byte_is_found", func(t *testing.T) {
+		text := encrypted(t, c, "secret", "a")
+		for i := range text {
+			changed := bytes.Clone(text)
+			changed[i] ^= 1
+			if got, err := c.Decrypt(changed, []byte("a")); err == nil {
+				t.Errorf("byte %d: %q", i, got)
+			}
+			if _, err := c.Decrypt(text[:i], []byte("a")); err == nil {
+				t.Errorf("%d bytes of it are read", i)
+			}
+		}
+	})
+	t.Run("P4_a_text_of_something_else_is_refused", func(t *testing.T) {
+		if _, err := c.Decrypt(encrypted(t, c, "secret", "a"), []byte("b")); !errors.Is(err, errChanged) {
+			t.Error(err)
+		}
+	})
+}
+
+func TestKeysAreChanged(t *testing.T) {
+	t.Run("P4_former_keys_read_and_the_current_one_writes", func(t *testing.T) {
+		before, after := mustNew(t, keyOf(1)), mustNew(t, keyOf(2), keyOf(1), keyOf(1))
+		if got, err := after.Decrypt(encrypted(t, before, "secret", "a"), []byte("a")); err != nil || string(got) != "secret" {
+			t.Error(got, err)
+		}
+		var unknown *UnknownKeyError
+		if _, err := before.Decrypt(encrypted(t, after, "secret", "a"), []byte("a")); !errors.As(err, &unknown) || unknown.Key != after.Current() {
+			t.Error(err)
+		}
+	})
+	t.Run("P4_a_key_of_another_length_is_refused", func(t *testing.T) {
+		for _, n := range []int{0, 16, 31, 33} {
+			if _, err := New(make([]byte, n)); err == nil || !strings.Contains(err.Error(), fmt.Sprint(n, " bytes")) {
+				t.Errorf("%d: %v", n, err)
+			}
+			if _, err := New(keyOf(1), make([]byte, n)); err == nil {
+				t.Errorf("a former key of %d bytes", n)
+			}
+		}
+	})
+	t.Run("law_15_no_error_has_a_key_in_it", func(t *testing.T) {
+		_, err := New([]byte("hunter2"))
+		if strings.Contains(err.Error(), "hunter2") {
+			t.Error(err)
+		}
+	})
+}
+
+func BenchmarkEncrypt(b *testing.B) {
+	c, _ := New(keyOf(1))
+	body := make([]byte, 500)
+	for b.Loop() {
+		_, _ = c.Encrypt(body, body[:16])
+	}
+}
+
+func ExampleNew() {
+	c, _ := New(bytes.Repeat([]byte{1}, KeySize))
+	text, _ := c.Encrypt([]byte("a payload"), []byte("order 7"))
+	plain, err := c.Decrypt(text, []byte("order 7"))
+	fmt.Printf("%s, %v\n", plain, err)
+	_, err = c.Decrypt(text, []byte("order 8"))
+	fmt.Println(err)
+	// Output:
+	// a payload, <nil>
+	// encryption: the text was changed, or belongs to something else
+}

@@ -1,0 +1,239 @@
+// Package erasure is what an erasure does to an identity, the same for every store: with all
+// that the message caused it is erased whole, or not at all.
+package erasure
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/digest"
+	"github.com/semel-go/semel/internal/intents"
+)
+
+// Most is how many alternatives a filter may have of each kind.
+const Most = 1000
+
+// Fits is nil, or what is wrong with a filter.
+func Fits(f *contract.ErasureFilter) error {
+	for what, n := range map[string]int{"consumers": len(f.Consumers), "sources": len(f.Sources), "ids": len(f.IDs)} {
+		if n > Most {
+			return fmt.Errorf("an erasure chooses by %d %s, and may by %d at a time; ask again for the rest", n, what, Most)
+		}
+	}
+	return nil
+}
+
+// Identity is one that may be erased.
+type Identity struct{ Key semel.Key }
+
+// Row is a row as an erasure sees it: with its key, state, reason and time, and of its message
+// topic, type and headers.
+type Row struct {
+	contract.StoredRow
+	// Unreadable: of its id only a hash is known. Headless: its headers cannot be read.
+	Unreadable, Headless bool
+}
+
+// Held is what a transaction of a store holds.
+type Held interface {
+	// Rows are all of an identity, by number, under each of its generations.
+	Rows(ctx context.Context, of Identity) ([]Row, error)
+	// Caused are the rows of a cause.
+	Caused(ctx context.Context, cause []byte) ([]Row, error)
+	// Lock locks a row, so that it stays as it is; false: another has it, or it is not
+	// erasable any more.
+	Lock(ctx context.Context, number int64) (bool, error)
+	// EraseRow erases a row that is locked, but for its topic and type; EraseKept erases what
+	// is kept beside rows.
+	EraseRow(ctx context.Context, r *Row) error
+	EraseKept(ctx context.Context, of Identity) (results, keys int64, err error)
+	// Record records the act.
+	Record(ctx context.Context, number int64, result string) error
+}
+
+// Walk erases what is found.
+type Walk struct {
+	*contract.Erasing
+	Held Held
+	Done *contract.Erased
+}
+
+// Next is where an erasure goes on that has come to the end of a part.
+func Next(o *contract.Erasing) contract.ErasureMark {
+	if o.Filter.OfRows() {
+		return contract.ErasureMark{Part: contract.ErasureDone}
+	}
+	return contract.ErasureMark{Part: o.After.Part + 1}
+}
+
+// Found erases an identity that was found there, unless it was found before, or is not
+// chosen after all.
+func (w *Walk) Found(ctx context.Context, where contract.ErasureMark, of Identity, at time.Time) error {
+	all, err := w.gather(ctx, of)
+	if err != nil {
+		return err
+	}
+	first := first(&w.Filter, all[0].rows)
+	switch where.Part {
+	case contract.ErasureRows:
+		if first == nil || first.Number != where.Number {
+			return nil
+		}
+		if first.Headless {
+			w.left(first, contract.ErasureUnreadable)
+			return nil
+		}
+	default: // with a row that is chosen it was found as that
+		if first != nil || !w.Filter.OfTime(at) {
+			return nil
+		}
+	}
+	free, err := w.free(ctx, all)
+	if err != nil || !free {
+		return err
+	}
+	for _, u := range all {
+		if err := w.erase(ctx, u); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// first is the first row that is chosen and not erased yet. One whose headers cannot be read
+// counts as chosen, since nobody can tell.
+func first(f *contract.ErasureFilter, rows []Row) *Row {
+	for i := range rows {
+		r := &rows[i]
+		if r.Reason == semel.ReasonErased {
+			continue
+		}
+		asked := *f
+		if r.Headless {
+			asked.Header = semel.Header{}
+		}
+		if asked.OfRow(&r.StoredRow) {
+			return r
+		}
+	}
+	return nil
+}
+
+// unit is an identity with its rows.
+type unit struct {
+	Identity
+	rows []Row
+}
+
+// gather finds an identity and all that it caused, and that these caused.
+func (w *Walk) gather(ctx context.Context, of Identity) (all []unit, err error) {
+	known := map[Identity]bool{of: true}
+	for queue := []Identity{of}; len(queue) > 0; queue = queue[1:] {
+		rows, err := w.Held.Rows(ctx, queue[0])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, unit{queue[0], rows})
+		caused, err := w.Held.Caused(ctx, intents.Cause(queue[0].Key))
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range caused {
+			next := Identity{r.Key}
+			if r.Unreadable {
+				all[0].rows = append(all[0].rows, r)
+				continue
+			}
+			if !known[next] {
+				known[next] = true
+				queue = append(queue, next)
+			}
+		}
+	}
+	return all, nil
+}
+
+// free reports whether all rows may be erased, and locks them.
+func (w *Walk) free(ctx context.Context, all []unit) (free bool, err error) {
+	free = true
+	for _, u := range all {
+		for i := range u.rows {
+			r := &u.rows[i]
+			switch {
+			case r.Reason == semel.ReasonErased || r.State.Erasable() && !r.Unreadable:
+				continue
+			case r.Unreadable:
+				w.left(r, contract.ErasureUnreadable)
+			case !r.State.Known():
+				w.left(r, contract.ErasureNewer)
+			default:
+				w.left(r, contract.ErasureUnfinished)
+			}
+			free = false
+		}
+	}
+	for _, u := range all {
+		for i := range u.rows {
+			r := &u.rows[i]
+			if !free || r.Reason == semel.ReasonErased {
+				continue
+			}
+			if free, err = w.Held.Lock(ctx, r.Number); err != nil {
+				return false, err
+			}
+			if !free {
+				w.left(r, contract.ErasureBusy)
+			}
+		}
+	}
+	return free, nil
+}
+
+func (w *Walk) left(r *Row, why contract.ErasureWhy) {
+	w.Done.Left = append(w.Done.Left, contract.ErasureLeft{Key: r.Key, Row: r.Number, State: r.State, Why: why})
+}
+
+// erase erases an identity, if there is anything to erase.
+func (w *Walk) erase(ctx context.Context, u unit) error {
+	var rows, number int64
+	for i := range u.rows {
+		r := &u.rows[i]
+		if number == 0 {
+			number = r.Number
+		}
+		if r.Reason == semel.ReasonErased {
+			continue
+		}
+		if err := w.Held.EraseRow(ctx, r); err != nil {
+			return err
+		}
+		rows++
+	}
+	results, keys, err := w.Held.EraseKept(ctx, u.Identity)
+	if err != nil || rows+results+keys == 0 {
+		return err
+	}
+	w.Done.Identities, w.Done.Rows = w.Done.Identities+1, w.Done.Rows+rows
+	w.Done.Results, w.Done.Keys = w.Done.Results+results, w.Done.Keys+keys
+	result := "done"
+	if number == 0 {
+		result = "done: identity " + Hash(u.Key)
+	}
+	return w.Held.Record(ctx, number, result)
+}
+
+// Hash stands for an identity of which no row is kept in the record of its erasure.
+func Hash(key semel.Key) string {
+	h := sha256.New()
+	digest.Begin(h, "erased/1")
+	for _, part := range []string{key.Consumer, key.Source, key.ID} {
+		digest.Part(h, []byte(part))
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}

@@ -1,0 +1,52 @@
+package pgxstore
+
+import (
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/sqlsuite"
+	"github.com/semel-go/semel/pgxstore"
+)
+
+func TestTablesAreEncrypted(t *testing.T) {
+	pool := open(t, services.Postgres(t), func(*pgxpool.Config) {})
+	opened := func(t testing.TB, in *shop, c contract.Cipher) *pgxstore.Store {
+		t.Helper()
+		s, err := pgxstore.New(pool, pgxstore.Options{Schema: in.schema, Cipher: c})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	where := func(in *shop) func(testing.TB, [][]byte) []string {
+		return func(t testing.TB, forms [][]byte) []string {
+			t.Helper()
+			return sqlsuite.TablesWith(t, in.schema, forms, func(query string, args ...any) []string {
+				rows, err := pool.Query(t.Context(), query, args...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				texts, err := pgx.CollectRows(rows, pgx.RowTo[string])
+				if err != nil {
+					t.Fatal(err)
+				}
+				return texts
+			})
+		}
+	}
+	t.Run("handle", func(t *testing.T) {
+		in := newShop(t, pool)
+		sqlsuite.Encrypted(t, sqlsuite.Encrypting[pgx.Tx]{Where: where(in), Open: func(t testing.TB, c contract.Cipher) sqlsuite.EncryptingStore[pgx.Tx] {
+			return opened(t, in, c)
+		}})
+	})
+	t.Run("queue", func(t *testing.T) {
+		in := newShop(t, pool)
+		sqlsuite.Encrypted(t, sqlsuite.Encrypting[*pgxstore.Queue]{Where: where(in), Open: func(t testing.TB, c contract.Cipher) sqlsuite.EncryptingStore[*pgxstore.Queue] {
+			return opened(t, in, c).Queued()
+		}})
+	})
+}

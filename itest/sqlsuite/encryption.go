@@ -1,0 +1,191 @@
+package sqlsuite
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/encryption"
+)
+
+// KeyOf is a key, of no secret.
+func KeyOf(b byte) []byte { return bytes.Repeat([]byte{b}, encryption.KeySize) }
+
+// CipherOf is a cipher with keys of these bytes, the first one the current.
+func CipherOf(t testing.TB, keys ...byte) contract.Cipher {
+	t.Helper()
+	var former [][]byte
+	for _, k := range keys[1:] {
+		former = append(former, KeyOf(k))
+	}
+	c, err := encryption.New(KeyOf(keys[0]), former...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Encrypting are the tables of one database, opened by stores with one or another cipher.
+type Encrypting[Tx any] struct {
+	Open func(t testing.TB, c contract.Cipher) EncryptingStore[Tx]
+	// Where names the tables that have one of these forms of a word.
+	Where func(t testing.TB, forms [][]byte) []string
+}
+
+// EncryptingStore is what of a store is encrypted.
+type EncryptingStore[Tx any] interface {
+	contract.TxStore[Tx]
+	contract.Inbox
+	contract.Leases
+	contract.ResultKeeper[Tx]
+	contract.ResultReader
+}
+
+const hiddenWord = "Ana-Vukovic"
+
+// hiddenMessage has the word at every place that is encrypted.
+func hiddenMessage() *semel.Message {
+	return (&person{word: hiddenWord}).message()
+}
+
+// Encrypted holds a store to encrypt what it keeps of messages, however it comes there.
+func Encrypted[Tx any](t *testing.T, e Encrypting[Tx]) {
+	t.Run("P4_what_is_kept_of_messages_is_encrypted_and_read_again", func(t *testing.T) {
+		s := e.Open(t, CipherOf(t, 1))
+		marks := hiddenMarks[Tx](t, s)
+		keepHidden(t, s, marks)
+		stepHidden(t, s, marks[3])
+		if found := e.Where(t, Forms(hiddenWord)); len(found) > 0 {
+			t.Errorf("in the clear it stands in %q", found)
+		}
+		wantShown(t, s, marks, 4)
+		wantHidden(t, e.Open(t, nil), "without a key")
+		wantHidden(t, e.Open(t, CipherOf(t, 2)), "was not given")
+		wantShown(t, e.Open(t, CipherOf(t, 2, 1)), marks, 4)
+	})
+	t.Run("P4_what_was_written_before_is_read_as_it_is", func(t *testing.T) {
+		s := e.Open(t, nil)
+		marks := hiddenMarks[Tx](t, s)
+		keepHidden(t, s, marks)
+		if found := e.Where(t, Forms(hiddenWord)); len(found) == 0 {
+			t.Fatal("the situation did not occur: the word stands nowhere")
+		}
+		wantShown(t, e.Open(t, CipherOf(t, 1)), marks, 4)
+	})
+}
+
+// hiddenMarks are marks of identities that are new to the tables.
+func hiddenMarks[Tx any](t testing.TB, s contract.TxStore[Tx]) []contract.Mark {
+	t.Helper()
+	var ids []string
+	for i := range 4 {
+		ids = append(ids, fmt.Sprintf("%s/%d", strings.ReplaceAll(t.Name(), "/", " "), i))
+	}
+	return Marks(t, s, "shop", ids...)
+}
+
+// keepHidden has a message parked, one parked in a transaction, one received and waiting,
+// and a result kept.
+func keepHidden[Tx any](t testing.TB, s EncryptingStore[Tx], marks []contract.Mark) {
+	t.Helper()
+	first := marks[0]
+	first.As = contract.Parked
+	b, _ := Begin(t, s, contract.TxOptions{}, []contract.Mark{first})
+	if r := b.Commit(t.Context(), contract.Ending{Rows: []contract.Row{{State: contract.StateParked, Message: hiddenMessage()}}}); r.Outcome != contract.Committed {
+		t.Fatalf("%+v", r)
+	}
+	marks = marks[1:]
+	b, _ = Begin(t, s, contract.TxOptions{}, marks[:1])
+	into := func(m contract.Mark, reason semel.Reason) {
+		var err error
+		var v []contract.Verdict
+		all, messages := []contract.Mark{m}, []*semel.Message{hiddenMessage()}
+		switch to := any(s).(type) {
+		case interface {
+			contract.TxReceiver[Tx]
+			contract.TxParker[Tx]
+		}:
+			if reason != semel.ReasonNone {
+				v, err = to.ParkIn(t.Context(), b.Tx(0), all, messages, reason)
+			} else {
+				v, err = to.ReceiveIn(t.Context(), b.Tx(0), all, messages)
+			}
+			_ = v
+		case contract.QueueReceiver[Tx]:
+			err = to.ReceiveQueued(b.Tx(0), all, messages, reason, func([]contract.Verdict) error { return nil })
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	parked, waits := marks[1], marks[2]
+	parked.As, waits.As = contract.Parked, contract.Waiting
+	into(parked, semel.ReasonSuppressed)
+	into(waits, semel.ReasonNone)
+	if err := s.KeepResult(t.Context(), b.Tx(0), contract.ResultOf{Scope: marks[0].Scope, ID: marks[0].ID}, []byte("made of "+hiddenWord)); err != nil {
+		t.Fatal(err)
+	}
+	committed(t, b)
+}
+
+// stepHidden has a step of the message that waits leave an output.
+func stepHidden[Tx any](t testing.TB, s EncryptingStore[Tx], m contract.Mark) {
+	t.Helper()
+	claims, err := s.Claim(t.Context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: 1, Lease: time.Minute})
+	if err != nil || len(claims) != 1 || !bytes.Contains(claims[0].Row.Message.Body, []byte(hiddenWord)) {
+		t.Fatalf("%+v, %v", claims, err)
+	}
+	m.Claim = claims[0].Claim
+	b, _ := Begin(t, s, contract.TxOptions{}, []contract.Mark{m})
+	if r := b.Commit(context.WithoutCancel(t.Context()), contract.Ending{Claims: []contract.ClaimEnding{{Claim: m.Claim, Event: contract.RowStepped, Ran: true, Steps: []contract.StepDone{{Name: "one", Output: []byte("step of " + hiddenWord)}, {Name: "two"}}}}}); r.Outcome != contract.Committed {
+		t.Fatalf("%+v", r)
+	}
+}
+
+// wantShown holds all that was kept to be read.
+func wantShown[Tx any](t testing.TB, s EncryptingStore[Tx], marks []contract.Mark, want int) {
+	t.Helper()
+	found := 0
+	for _, m := range marks {
+		rows, err := s.Rows(t.Context(), contract.RowFilter{ID: string(m.ID), Bodies: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range rows {
+			found++
+			wanted := hiddenMessage()
+			if r.Unreadable != "" || string(r.Message.Body) != string(wanted.Body) || string(r.Message.Key) != hiddenWord || fmt.Sprint(r.Message.Headers) != fmt.Sprint(wanted.Headers) || r.Message.Attributes != wanted.Attributes || r.Message.Origin.BrokerID != hiddenWord {
+				t.Errorf("row %d is %+v with %+v", r.Number, r, r.Message)
+			}
+			if len(r.Steps) > 0 && (string(r.Steps[0].Output) != "step of "+hiddenWord || r.Steps[1].Output != nil) {
+				t.Errorf("the steps are %q", r.Steps)
+			}
+		}
+	}
+	results, err := s.Results(t.Context(), []contract.ResultOf{{Scope: marks[1].Scope, ID: marks[1].ID}})
+	if err != nil || string(results[0]) != "made of "+hiddenWord {
+		t.Errorf("the result is %q, %v", results, err)
+	}
+	if found != want-1 {
+		t.Errorf("%d rows are shown, want %d", found, want-1)
+	}
+}
+
+// wantHidden holds the rows to be listed, and none of their messages to be read.
+func wantHidden[Tx any](t testing.TB, s EncryptingStore[Tx], why string) {
+	t.Helper()
+	rows, err := s.Rows(t.Context(), contract.RowFilter{Bodies: true})
+	if err != nil || len(rows) < 3 {
+		t.Fatal(len(rows), err)
+	}
+	for _, r := range rows {
+		if !strings.Contains(r.Unreadable, why) || !strings.Contains(r.LastError, why) || len(r.Message.Body)+len(r.Message.Key)+len(r.Message.Headers) > 0 || r.Message.Type() != "paid" || r.Key.ID == "" {
+			t.Errorf("row %d is %+v with %+v, want that it says %q", r.Number, r, r.Message, why)
+		}
+	}
+}

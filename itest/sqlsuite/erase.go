@@ -1,0 +1,305 @@
+package sqlsuite
+
+import (
+	"bytes"
+	"database/sql"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/intents"
+	"github.com/semel-go/semel/sqlstore"
+)
+
+// Personal is a store with what tells where a word stands in its database.
+type Personal struct {
+	Store *sqlstore.Store
+	// Where names the places that have one of these forms of a word.
+	Where func(t testing.TB, forms [][]byte) []string
+}
+
+// Forms are a word as it may stand in a database or a dump of it: as it is, in hexadecimal
+// digits, and in base64 wherever it begins.
+func Forms(word string) [][]byte {
+	all := [][]byte{[]byte(word), []byte(hex.EncodeToString([]byte(word))), []byte(strings.ToUpper(hex.EncodeToString([]byte(word))))}
+	for before := range 3 { // the first and the last digits depend on what is beside it
+		text := base64.RawStdEncoding.EncodeToString(append(make([]byte, before), word...))
+		all = append(all, []byte(text[[]int{0, 2, 3}[before]:len(text)-2]))
+	}
+	return all
+}
+
+// Has reports whether a text has a word in one of its forms.
+func Has(text []byte, forms [][]byte) bool {
+	for _, form := range forms {
+		if bytes.Contains(text, form) {
+			return true
+		}
+	}
+	return false
+}
+
+// person is somebody whose word is written into a store.
+type person struct {
+	t    testing.TB
+	s    *sqlstore.Store
+	word string
+	// scope is of the source that has the identities, which are named by the place.
+	scope int64
+}
+
+// traces are the places where the text of a user may come to stand, by what brings it there.
+// A new one belongs here; that it is erased then follows.
+var traces = []struct {
+	name   string
+	leaves func(p *person, id string)
+}{
+	{"a message that was set aside", func(p *person, id string) {
+		p.put(p.mark(id, 1), contract.Row{State: contract.StateParked, Reason: semel.Reason("because of " + p.word), Message: p.message(), FirstError: "first " + p.word, LastError: "last " + p.word})
+		p.discard(id)
+	}},
+	{"a dead letter", func(p *person, id string) {
+		p.put(p.mark(id, 1), contract.Row{State: contract.StateDeadLettered, Reason: semel.ReasonExhausted, Message: p.message()})
+		p.discard(id)
+	}},
+	{"a conflict", func(p *person, id string) {
+		p.put(p.mark(id, 1), contract.Row{State: contract.StateParked, Message: &semel.Message{}})
+		p.put(p.mark(id, 2), contract.Row{Conflict: true, State: contract.StateParked, Reason: semel.ReasonConflict, Message: p.message()})
+		p.discard(id)
+	}},
+	{"a message that waited in a line", func(p *person, id string) {
+		m := p.mark(id, 1)
+		m.Line = []byte("billing\x00" + p.word)
+		p.put(m, contract.Row{State: contract.StateReceived, Message: p.message()})
+		p.discard(id)
+	}},
+	{"steps and errors of attempts", func(p *person, id string) {
+		p.put(p.mark(id, 1), contract.Row{State: contract.StateReceived, Message: p.message()})
+		p.work(id, contract.ClaimEnding{Event: contract.RowFailed, Ran: true, Error: "first " + p.word})
+		p.work(id, contract.ClaimEnding{Event: contract.RowStepped, Ran: true, Steps: []contract.StepDone{{Name: "one", Output: []byte("1" + p.word)}}})
+		p.work(id, contract.ClaimEnding{Event: contract.RowCompleted, Ran: true, Error: "last " + p.word, Steps: []contract.StepDone{{Name: "one", Output: []byte("12" + p.word)}}})
+	}},
+	{"a result", func(p *person, id string) {
+		m := p.mark(id, 1)
+		b, _ := Begin(p.t, p.s, contract.TxOptions{}, []contract.Mark{m})
+		p.must(p.s.KeepResult(p.t.Context(), b.Tx(0), contract.ResultOf{Scope: m.Scope, ID: m.ID}, []byte("made of "+p.word)))
+		committed(p.t, b)
+	}},
+	{"the result of a leased key", func(p *person, id string) {
+		key, token := p.key(id), contract.NewToken()
+		_, err := p.s.ClaimKey(p.t.Context(), contract.KeyClaim{Key: key, Token: token, Lease: time.Minute, Keep: time.Hour})
+		p.must(err)
+		p.must(p.s.EndKey(p.t.Context(), key, token, contract.KeyEnding{Event: contract.KeyComplete, Result: []byte("answer for " + p.word), Keep: time.Hour}))
+	}},
+	{"an intent, its answer and what that caused", func(p *person, id string) {
+		p.put(p.mark(id, 1), contract.Row{State: contract.StateParked, Message: &semel.Message{}})
+		p.discard(id)
+		first := p.causes(p.key(id), "sender", id+" intent")
+		p.causes(first, "second", id+" of the intent")
+	}},
+}
+
+func (p *person) must(err error) {
+	p.t.Helper()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *person) key(id string) semel.Key {
+	return semel.Key{Consumer: "billing", Source: "shop", ID: id}
+}
+
+func (p *person) mark(id string, content byte) contract.Mark {
+	return contract.Mark{Scope: p.scope, ID: []byte(id), Fingerprint: semel.Fingerprint{Version: 1, Sum: [16]byte{content}}, As: contract.Applied}
+}
+
+// message has the word wherever a producer can write it.
+func (p *person) message() *semel.Message {
+	w := p.word
+	return &semel.Message{
+		Topic: "payments", Key: []byte(w), Body: []byte(`{"mail":"` + w + `"}`),
+		Headers:    semel.Headers{{Name: "mail", Value: []byte(w)}, {Name: w, Value: []byte("\xff" + w)}},
+		Attributes: semel.Attributes{Type: "paid", Subject: w, DataSchema: w, ID: w, Source: w},
+		Origin:     semel.Origin{BrokerID: w},
+	}
+}
+
+func (p *person) put(m contract.Mark, r contract.Row) {
+	p.t.Helper()
+	if !r.Conflict {
+		m.As = r.State.Outcome()
+	}
+	b, _ := Begin(p.t, p.s, contract.TxOptions{}, []contract.Mark{m})
+	if result := b.Commit(p.t.Context(), contract.Ending{Rows: []contract.Row{r}}); result.Outcome != contract.Committed {
+		p.t.Fatalf("%+v", result)
+	}
+}
+
+func (p *person) rows(id string) []contract.StoredRow {
+	p.t.Helper()
+	rows, err := p.s.Rows(p.t.Context(), contract.RowFilter{ID: id, Bodies: true})
+	p.must(err)
+	return rows
+}
+
+// discard closes all rows of an identity.
+func (p *person) discard(id string) {
+	p.t.Helper()
+	for _, r := range p.rows(id) {
+		p.must(p.s.Discard(p.t.Context(), r.Number, r.Revision, contract.Act{Verb: "discard", Who: "ana", Why: "ticket 7"}))
+	}
+}
+
+// work claims the row of an identity, and ends the claim in a batch.
+func (p *person) work(id string, e contract.ClaimEnding) {
+	p.t.Helper()
+	claims, err := p.s.Claim(p.t.Context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Numbers: []int64{p.rows(id)[0].Number}, Most: 1, Lease: time.Minute})
+	if err != nil || len(claims) != 1 {
+		p.t.Fatal(claims, err)
+	}
+	m := p.mark(id, 1)
+	m.Claim, e.Claim = claims[0].Claim, claims[0].Claim
+	b, _ := Begin(p.t, p.s, contract.TxOptions{}, []contract.Mark{m})
+	if result := b.Commit(p.t.Context(), contract.Ending{Claims: []contract.ClaimEnding{e}}); result.Outcome != contract.Committed {
+		p.t.Fatalf("%+v", result)
+	}
+}
+
+// causes writes an intent of a message, with a result of its sender, and discards it.
+func (p *person) causes(cause semel.Key, sender, id string) semel.Key {
+	p.t.Helper()
+	scope, err := p.s.Scope(p.t.Context(), sender, "", 0)
+	p.must(err)
+	m := contract.Mark{Scope: scope, ID: []byte(id), As: contract.Waiting, Cause: intents.Cause(cause)}
+	b, _ := Begin(p.t, p.s, contract.TxOptions{}, nil)
+	_, err = p.s.ReceiveIn(p.t.Context(), b.Tx(contract.All), []contract.Mark{m}, []*semel.Message{p.message()})
+	p.must(err)
+	p.must(p.s.KeepResult(p.t.Context(), b.Tx(contract.All), contract.ResultOf{Scope: scope, ID: m.ID}, []byte("answered "+p.word)))
+	committed(p.t, b)
+	p.discard(id)
+	return semel.Key{Consumer: sender, ID: id}
+}
+
+// NothingIsLeft writes a person's word to every place where it can come to stand, and another
+// one's beside it; erases the first in slices, and looks for both.
+func NothingIsLeft(t *testing.T, open func(t testing.TB) Personal) {
+	for _, trace := range traces {
+		t.Run("P4_of_"+strings.ReplaceAll(trace.name, " ", "_"), func(t *testing.T) {
+			p := open(t)
+			ana := newPerson(t, p.Store, "Ana-Vukovic-1")
+			trace.leaves(ana, "x")
+			if found := p.Where(t, Forms(ana.word)); len(found) == 0 {
+				t.Fatal("the situation did not occur: the word stands nowhere")
+			}
+			ana.erase([]string{"x"}, 1)
+			wantNowhere(t, p, ana.word)
+		})
+	}
+	t.Run("P4_of_all_that_is_drawn", func(t *testing.T) {
+		p := open(t)
+		random := rand.New(rand.NewPCG(7, 16))
+		for round := range 6 {
+			ana, bo := newPerson(t, p.Store, fmt.Sprint("Ana-Vukovic-", round)), newPerson(t, p.Store, fmt.Sprint("Bo-Lindqvist-", round))
+			var ids []string
+			for n := range 12 {
+				id := fmt.Sprintf("%d/%d", round, n)
+				traces[random.IntN(len(traces))].leaves(ana, id)
+				traces[random.IntN(len(traces))].leaves(bo, id+" other")
+				ids = append(ids, id)
+			}
+			random.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
+			ana.erase(ids[:5], 1+random.IntN(4))
+			ana.erase(ids, 1+random.IntN(30))
+			wantNowhere(t, p, ana.word)
+			if len(p.Where(t, Forms(bo.word))) == 0 {
+				t.Error("of somebody else nothing is left")
+			}
+			for _, id := range ids {
+				ana.absorbs(id)
+				bo.stays(id + " other")
+			}
+		}
+	})
+}
+
+func newPerson(t testing.TB, s *sqlstore.Store, word string) *person {
+	t.Helper()
+	p := &person{t: t, s: s, word: word}
+	var err error
+	p.scope, err = s.Scope(t.Context(), "billing", "shop", 0)
+	p.must(err)
+	return p
+}
+
+func wantNowhere(t testing.TB, p Personal, word string) {
+	t.Helper()
+	if err := p.Store.Scrub(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	if found := p.Where(t, Forms(word)); len(found) > 0 {
+		t.Errorf("%s stands in %q still", word, found)
+	}
+}
+
+// erase erases identities, so many looked at in a transaction.
+func (p *person) erase(ids []string, most int) {
+	p.t.Helper()
+	o := contract.Erasing{Filter: contract.ErasureFilter{IDs: ids}, Most: most, Act: contract.Act{Verb: "erase", Who: "ana", Why: "ticket 7"}}
+	for o.After.Part != contract.ErasureDone {
+		done, err := p.s.Erase(p.t.Context(), o)
+		p.must(err)
+		if len(done.Left) > 0 {
+			p.t.Errorf("left are %+v", done.Left)
+		}
+		o.After = done.Next
+	}
+}
+
+// absorbs holds a copy of an identity to have no effect, unless it has a leased key alone.
+func (p *person) absorbs(id string) {
+	p.t.Helper()
+	_, there, err := p.s.Marker(p.t.Context(), p.key(id))
+	p.must(err)
+	if v := Asked[*sql.Tx](p.t, p.s, p.mark(id, 1))[0]; there && v.Kind != contract.Seen {
+		p.t.Errorf("a copy of %s is %v", id, v)
+	}
+	if a, err := p.s.ClaimKey(p.t.Context(), contract.KeyClaim{Key: p.key(id), Token: contract.NewToken(), Lease: time.Minute, Keep: time.Hour}); !there && (err != nil || a.State != contract.KeyCompleted || len(a.Result) > 0) {
+		p.t.Errorf("a copy of key %s is %+v, %v", id, a, err)
+	}
+}
+
+// stays holds the rows of an identity to be whole.
+func (p *person) stays(id string) {
+	p.t.Helper()
+	for _, r := range p.rows(id) {
+		if r.Reason == semel.ReasonErased || r.BodyRemoved {
+			p.t.Errorf("row %d of somebody else is erased", r.Number)
+		}
+	}
+}
+
+// TablesWith are the tables of a schema of PostgreSQL with a row that has one of these:
+// whatever the tables and columns are. query returns the first column of rows.
+func TablesWith(t testing.TB, schema string, forms [][]byte, query func(text string, args ...any) []string) (found []string) {
+	t.Helper()
+	tables := query("select table_name::text from information_schema.tables where table_schema = $1 and table_type = 'BASE TABLE'", schema)
+	if len(tables) < 10 {
+		t.Fatalf("the schema has the tables %q", tables)
+	}
+	for _, name := range tables {
+		for _, row := range query(fmt.Sprintf("select t::text from %q.%q t", schema, name)) {
+			if Has([]byte(row), forms) {
+				found = append(found, name)
+				break
+			}
+		}
+	}
+	return found
+}

@@ -1,0 +1,129 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/sqlform"
+)
+
+// rows are some that the filter chooses, but for their headers.
+func (e *erasing) rows(ctx context.Context) (all []found, err error) {
+	f := &e.o.Filter
+	c := &conditions{dialect: e.store.dialect, args: []any{e.o.After.Number, e.o.Most}}
+	c.erasable(f, "i.id", func(id string) []any {
+		stored, _ := sqlform.ID([]byte(id))
+		return []any{stored, sqlform.AsideKey(stored)}
+	})
+	if len(f.States) > 0 {
+		c.in("i.state", states(f.States))
+	}
+	if f.Reason != "" {
+		c.and("i.reason = ?", sqlform.Plain(string(f.Reason)))
+	}
+	if f.Type != "" {
+		c.and("i.type = ?", sqlform.Plain(f.Type))
+	}
+	if !f.From.IsZero() {
+		c.and("i.received_at >= "+c.dialect.moment, f.From.UnixMilli())
+	}
+	if !f.Before.IsZero() {
+		c.and("i.received_at < "+c.dialect.moment, f.Before.UnixMilli())
+	}
+	err = e.read(ctx, c.of(e.store.sql.ErasableRows), c.args, func(rows *sql.Rows) error {
+		var consumer, source, id, long []byte
+		one := found{at: time.UnixMilli(0)}
+		one.key.Part = contract.ErasureRows
+		if err := rows.Scan(&one.key.Number, &consumer, &source, &id, &long); err != nil {
+			return err
+		}
+		one.id, one.readable = identityOf(consumer, source, id, long)
+		all = append(all, one)
+		return nil
+	})
+	return all, err
+}
+
+// results are some that are kept beside markers that the filter chooses, but for the time.
+func (e *erasing) results(ctx context.Context) (all []found, err error) {
+	after := e.o.After
+	c := &conditions{dialect: e.store.dialect, args: []any{after.Number, notNil(after.ID), e.o.Most}}
+	c.erasable(&e.o.Filter, "r.id", func(id string) []any {
+		stored, _ := sqlform.ID([]byte(id))
+		return []any{stored}
+	})
+	err = e.read(ctx, c.of(e.store.sql.ErasableResults), c.args, func(rows *sql.Rows) error {
+		var consumer, source, long []byte
+		var at sql.NullInt64
+		var one found
+		one.key.Part = contract.ErasureResults
+		if err := rows.Scan(&one.key.Number, &one.key.ID, &consumer, &source, &long, &at); err != nil {
+			return err
+		}
+		one.id, one.readable = identityOf(consumer, source, one.key.ID, long)
+		if at.Valid {
+			one.at = time.UnixMilli(at.Int64)
+		}
+		all = append(all, one)
+		return nil
+	})
+	return all, err
+}
+
+// keys are some leased keys that the filter chooses, but for the time.
+func (e *erasing) keys(ctx context.Context) (all []found, err error) {
+	c := &conditions{dialect: e.store.dialect, args: []any{notNil(e.o.After.ID), e.o.Most}}
+	c.erasable(&e.o.Filter, "s.id", func(id string) []any { return []any{[]byte(id)} })
+	err = e.read(ctx, c.of(e.store.sql.ErasableKeys), c.args, func(rows *sql.Rows) error {
+		var consumer, source, id []byte
+		var first int64
+		one := found{readable: true}
+		one.key.Part = contract.ErasureKeys
+		if err := rows.Scan(&one.key.ID, &consumer, &source, &id, &first); err != nil {
+			return err
+		}
+		one.id.Key.Consumer, one.id.Key.Source, one.id.Key.ID = string(consumer), string(source), string(id)
+		one.at = time.UnixMilli(first)
+		all = append(all, one)
+		return nil
+	})
+	return all, err
+}
+
+// erasable adds what of a filter is of identities; forms are those in which an id is stored.
+func (c *conditions) erasable(f *contract.ErasureFilter, column string, forms func(id string) []any) {
+	if len(f.Consumers) > 0 {
+		c.in("s.consumer", blobs(f.Consumers))
+	}
+	if len(f.Sources) > 0 {
+		c.in("s.source", blobs(f.Sources))
+	}
+	var ids []any
+	for _, id := range f.IDs {
+		ids = append(ids, forms(id)...)
+	}
+	if len(ids) > 0 {
+		c.in(column, ids)
+	}
+}
+
+// in adds that a column has one of these values.
+func (c *conditions) in(column string, values []any) {
+	c.and(column+" in (?"+strings.Repeat(", ?", len(values)-1)+")", values...)
+}
+
+// of is a statement with the conditions in its place.
+func (c *conditions) of(statement string) string {
+	return strings.Replace(statement, "{filter}", c.text.String(), 1)
+}
+
+func blobs(texts []string) []any {
+	all := make([]any, len(texts))
+	for i, t := range texts {
+		all[i] = []byte(t)
+	}
+	return all
+}

@@ -1,0 +1,273 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/erasure"
+	"github.com/semel-go/semel/internal/sqlform"
+)
+
+var _ contract.Eraser = (*Store)(nil)
+
+// mostErased is how many rows, results or keys one call looks at where nobody says.
+const mostErased = 200
+
+// Erase implements contract.Eraser. A call that only counts does the same, and rolls back.
+func (s *Store) Erase(ctx context.Context, o contract.Erasing) (done contract.Erased, err error) {
+	o.Most = cmp.Or(max(o.Most, 0), mostErased)
+	if err := erasure.Fits(&o.Filter); err != nil {
+		return done, err
+	}
+	err = s.write(ctx, func(tx *sql.Tx) error {
+		done = contract.Erased{}
+		e := &erasing{store: s, tx: tx, o: &o}
+		if err := s.overwriting(ctx, tx, func() error { return e.slice(ctx, &done) }); err != nil {
+			return err
+		}
+		if o.DryRun {
+			return errDry
+		}
+		return nil
+	})
+	if errors.Is(err, errDry) {
+		err = nil
+	}
+	if err != nil {
+		done = contract.Erased{}
+	}
+	return done, s.answer("erase", err)
+}
+
+// overwriting makes the settings of an erasure's transaction: in PostgreSQL how long it
+// waits, in SQLite that what it deletes is overwritten, which is of the connection.
+func (s *Store) overwriting(ctx context.Context, tx *sql.Tx, do func() error) error {
+	if s.postgres != nil {
+		var settings [3]sql.NullString
+		if err := tx.QueryRowContext(ctx, s.postgres.EraseTurn).Scan(&settings[0], &settings[1], &settings[2]); err != nil {
+			return err
+		}
+		return do()
+	}
+	was := 0
+	if err := tx.QueryRowContext(ctx, s.sqlite.SecureDelete).Scan(&was); err != nil {
+		return err
+	}
+	if was != 0 {
+		return do()
+	}
+	if _, err := tx.ExecContext(ctx, s.sqlite.Overwrite); err != nil {
+		return err
+	}
+	err := do()
+	_, undone := tx.ExecContext(context.WithoutCancel(ctx), s.sqlite.NoOverwrite)
+	return errors.Join(err, undone)
+}
+
+// Scrub implements contract.Eraser: SQLite empties its log of writes into the file, and with
+// whole it is rewritten before; PostgreSQL is vacuumed with whole. In SQLite it fails while
+// another connection reads or writes for long.
+func (s *Store) Scrub(ctx context.Context, whole bool) error {
+	if whole {
+		if _, err := s.db.ExecContext(ctx, s.sql.Vacuum); err != nil {
+			return s.blameless("vacuum", err)
+		}
+	}
+	if s.postgres != nil {
+		return nil
+	}
+	var busy, log, moved int64
+	if err := s.db.QueryRowContext(ctx, s.sqlite.Checkpoint).Scan(&busy, &log, &moved); err != nil {
+		return s.blameless("checkpoint", err)
+	}
+	if busy != 0 {
+		return s.blameless("checkpoint", errors.New("another connection reads or writes, so that the log of writes, which still has what was erased, could not be emptied; try again, or when no consumer runs"))
+	}
+	return nil
+}
+
+// erasing is one call of Erase.
+type erasing struct {
+	store *Store
+	tx    *sql.Tx
+	o     *contract.Erasing
+}
+
+// found is an identity that is chosen by a row, a result or a leased key.
+type found struct {
+	key contract.ErasureMark // where it was found
+	id  erasure.Identity
+	at  time.Time // zero: look it up
+	// readable: the id is known, and not only its hash.
+	readable bool
+}
+
+// slice looks through some of a part.
+func (e *erasing) slice(ctx context.Context, done *contract.Erased) error {
+	read := map[contract.ErasurePart]func(context.Context) ([]found, error){
+		contract.ErasureRows: e.rows, contract.ErasureResults: e.results, contract.ErasureKeys: e.keys,
+	}[e.o.After.Part]
+	if read == nil {
+		done.Next = contract.ErasureMark{Part: contract.ErasureDone}
+		return nil
+	}
+	all, err := read(ctx)
+	if err != nil {
+		return err
+	}
+	walk := erasure.Walk{Erasing: e.o, Held: e, Done: done}
+	for i := range all {
+		f := &all[i]
+		if !f.readable {
+			done.Left = append(done.Left, contract.ErasureLeft{Key: f.id.Key, Row: f.rowNumber(), Why: contract.ErasureUnreadable})
+			continue
+		}
+		if f.at.IsZero() && f.key.Part == contract.ErasureResults {
+			if f.at, err = e.markedAt(ctx, f.id.Key); err != nil {
+				return err
+			}
+		}
+		if err := walk.Found(ctx, f.key, f.id, f.at); err != nil {
+			return err
+		}
+	}
+	done.Next = erasure.Next(e.o)
+	if len(all) == e.o.Most {
+		done.Next = all[len(all)-1].key
+	}
+	return nil
+}
+
+func (f *found) rowNumber() int64 {
+	if f.key.Part == contract.ErasureRows {
+		return f.key.Number
+	}
+	return 0
+}
+
+// identityOf is what columns say of an identity; false: its id is there as a hash alone.
+func identityOf(consumer, source, id, long []byte) (erasure.Identity, bool) {
+	original, ok := sqlform.OriginalID(id, long)
+	return erasure.Identity{Key: semel.Key{Consumer: string(consumer), Source: string(source), ID: original}}, ok
+}
+
+// markedAt is when a message was marked, zero if it is not.
+func (e *erasing) markedAt(ctx context.Context, key semel.Key) (at time.Time, err error) {
+	own := e.store
+	if own.postgres != nil && own.days == nil {
+		number, kind, err := own.dated(ctx, e.tx, key.Consumer)
+		if own, err = own.ofDays(key.Consumer, kind, number, err); err != nil {
+			return at, err
+		}
+	}
+	id, _ := sqlform.ID([]byte(key.ID))
+	var outcome, marked int64
+	err = e.tx.QueryRowContext(ctx, own.sql.Marker, []byte(key.Consumer), []byte(key.Source), id).Scan(&outcome, &marked)
+	if errors.Is(err, sql.ErrNoRows) {
+		return at, nil
+	}
+	return time.UnixMilli(marked), err
+}
+
+// read reads a statement's rows one by one.
+func (e *erasing) read(ctx context.Context, text string, args []any, each func(*sql.Rows) error) error {
+	rows, err := e.tx.QueryContext(ctx, text, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := each(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// Rows implements erasure.Held.
+func (e *erasing) Rows(ctx context.Context, of erasure.Identity) ([]erasure.Row, error) {
+	id, _ := sqlform.ID([]byte(of.Key.ID))
+	return e.identityRows(ctx, e.store.sql.IdentityRows, []byte(of.Key.Consumer), []byte(of.Key.Source), id, sqlform.AsideKey(id))
+}
+
+// Caused implements erasure.Held.
+func (e *erasing) Caused(ctx context.Context, cause []byte) ([]erasure.Row, error) {
+	return e.identityRows(ctx, e.store.sql.CausedRows, cause)
+}
+
+func (e *erasing) identityRows(ctx context.Context, text string, args ...any) (all []erasure.Row, err error) {
+	err = e.read(ctx, text, args, func(rows *sql.Rows) error {
+		r := erasure.Row{StoredRow: contract.StoredRow{Message: &semel.Message{}}}
+		var consumer, source, id, long []byte
+		var state, reason, kind, envelope string
+		var received sql.NullInt64
+		if err := rows.Scan(&r.Number, &consumer, &source, &id, &long, &state, &reason, &kind, &envelope, &received); err != nil {
+			return err
+		}
+		of, readable := identityOf(consumer, source, id, long)
+		r.Key, r.State, r.Reason = of.Key, contract.RowState(state), semel.Reason(reason)
+		r.Unreadable = !readable
+		_, err := e.store.crypt.Unseal([]byte(r.Key.ID), []byte(envelope), r.Message)
+		if r.Headless = err != nil; r.Headless {
+			*r.Message = semel.Message{Attributes: semel.Attributes{Type: kind}}
+		}
+		if received.Valid {
+			r.ReceivedAt = time.UnixMilli(received.Int64)
+		}
+		all = append(all, r)
+		return nil
+	})
+	return all, err
+}
+
+// Lock implements erasure.Held.
+func (e *erasing) Lock(ctx context.Context, number int64) (bool, error) {
+	var state string
+	err := e.tx.QueryRowContext(ctx, e.store.sql.LockRow, number).Scan(&state)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// EraseRow implements erasure.Held.
+func (e *erasing) EraseRow(ctx context.Context, r *erasure.Row) error {
+	left, err := sqlform.Sealed(&semel.Message{Topic: r.Message.Topic, Attributes: semel.Attributes{Type: r.Message.Type()}})
+	if err != nil {
+		return err
+	}
+	n, err := e.changed(ctx, e.store.sql.EraseRow, r.Number, string(left))
+	if err == nil && n != 1 {
+		err = fmt.Errorf("row %d was not written: a trigger or a rule keeps that out; look for it with semel migrate status", r.Number)
+	}
+	return err
+}
+
+// EraseKept implements erasure.Held.
+func (e *erasing) EraseKept(ctx context.Context, of erasure.Identity) (results, keys int64, err error) {
+	id, _ := sqlform.ID([]byte(of.Key.ID))
+	results, err = e.changed(ctx, e.store.sql.EraseResults, []byte(of.Key.Consumer), []byte(of.Key.Source), id)
+	if err == nil {
+		keys, err = e.changed(ctx, e.store.sql.EraseKey, sqlform.KeySum(of.Key))
+	}
+	return results, keys, err
+}
+
+// Record implements erasure.Held.
+func (e *erasing) Record(ctx context.Context, number int64, result string) error {
+	return e.store.record(ctx, e.tx, e.o.Act, number, result)
+}
+
+func (e *erasing) changed(ctx context.Context, statement string, args ...any) (int64, error) {
+	done, err := e.tx.ExecContext(ctx, statement, args...)
+	if err != nil {
+		return 0, err
+	}
+	return done.RowsAffected()
+}

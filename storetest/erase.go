@@ -1,0 +1,269 @@
+package storetest
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/intents"
+)
+
+func hasErasure(store any) bool {
+	_, able := store.(contract.Eraser)
+	return able
+}
+
+// erases erases what a filter chooses, so many looked at in a transaction.
+func (h *fixture[Tx]) erases(f contract.ErasureFilter, most int, dry bool) (sum contract.Erased) {
+	h.t.Helper()
+	for calls := 0; sum.Next.Part != contract.ErasureDone; calls++ {
+		done, err := h.Store.(contract.Eraser).Erase(h.t.context(), contract.Erasing{Filter: f, After: sum.Next, Most: most, DryRun: dry, Act: act("erase")})
+		h.t.must(err)
+		sum.Next, sum.Left = done.Next, append(sum.Left, done.Left...)
+		sum.Identities, sum.Rows = sum.Identities+done.Identities, sum.Rows+done.Rows
+		sum.Results, sum.Keys = sum.Results+done.Results, sum.Keys+done.Keys
+		if calls > 1000 {
+			h.t.Fatalf("an erasure does not end: it is at %+v", sum.Next)
+		}
+	}
+	return sum
+}
+
+// wantErased holds an erasure to have erased this.
+func (h *fixture[Tx]) wantErased(got contract.Erased, identities, rows, results int64, left ...contract.ErasureWhy) {
+	h.t.Helper()
+	if got.Identities != identities || got.Rows != rows || got.Results != results || got.Keys != 0 {
+		h.t.Errorf("%d identities with %d rows, %d results and %d keys are erased, want %d with %d and %d", got.Identities, got.Rows, got.Results, got.Keys, identities, rows, results)
+	}
+	var why []contract.ErasureWhy
+	for _, l := range got.Left {
+		why = append(why, l.Why)
+	}
+	if fmt.Sprint(why) != fmt.Sprint(left) {
+		h.t.Errorf("left are %+v, want %q", got.Left, left)
+	}
+}
+
+// wantGone holds a row to have nothing of its message but what it was of.
+func (h *fixture[Tx]) wantGone(number int64) {
+	h.t.Helper()
+	r := h.number(number)
+	m := r.Message
+	if r.Reason != semel.ReasonErased || !r.BodyRemoved || len(m.Body)+len(m.Key)+len(m.Headers) > 0 || r.Size != 0 || r.FirstError+r.LastError != "" || len(r.Steps) > 0 || r.Line != "" ||
+		m.Attributes.Subject+m.Attributes.ID+m.Attributes.Source+m.Attributes.DataSchema+m.Origin.BrokerID != "" || !m.Attributes.Time.IsZero() {
+		h.t.Errorf("of row %d there is left %+v with %+v", number, r, m)
+	}
+}
+
+// secret is a message with a word at every place that a producer can write to.
+func secret(word string) *semel.Message {
+	return &semel.Message{
+		Topic: "payments", Key: []byte(word), Body: []byte("{\"mail\": \"" + word + "\"}"),
+		Headers:    semel.Headers{{Name: "mail", Value: []byte(word)}, {Name: word, Value: nil}},
+		Attributes: semel.Attributes{Type: "paid", Subject: word, DataSchema: word, Source: word, ID: word},
+		Origin:     semel.Origin{Partition: 3, Offset: 7, BrokerID: word},
+	}
+}
+
+// closed is a message that was set aside and is discarded.
+func (h *fixture[Tx]) closed(id, word string) contract.StoredRow {
+	h.t.Helper()
+	r := h.put(id, contract.Row{State: contract.StateParked, Reason: semel.ReasonPermanent, Message: secret(word), FirstError: "of " + word, LastError: "of " + word})
+	h.t.must(h.inbox().Discard(h.t.context(), r.Number, r.Revision, act("discard")))
+	return h.number(r.Number)
+}
+
+// erasures are the laws of what is erased.
+func (s suite[Tx]) erasures(t *T) {
+	t.Run("P4_an_identity_is_erased_with_all_its_rows_and_absorbs_copies", "Of each row of an identity the message and its errors go; the identity and its marker stay, and its copies are duplicates.", func(t *T) {
+		h := s.opened(t)
+		r := h.closed("a", "Ana")
+		h.conflict("a", 2)
+		other := h.row("a", true)
+		h.t.must(h.inbox().Discard(t.context(), other.Number, other.Revision, act("discard")))
+		kept := h.closed("b", "Bo")
+		h.wantErased(h.erases(contract.ErasureFilter{IDs: []string{"a"}}, 0, false), 1, 2, 0)
+		h.wantGone(r.Number)
+		h.wantGone(other.Number)
+		after := h.number(r.Number)
+		if after.Key != r.Key || after.State != r.State || after.Fingerprint != r.Fingerprint || after.Message.Topic != "payments" || after.Message.Origin.Offset != 7 || after.Message.Type() != "paid" || after.Revision == r.Revision {
+			t.Errorf("the row was %+v and is %+v", r, after)
+		}
+		if r := h.number(kept.Number); string(r.Message.Key) != "Bo" || r.Reason != semel.ReasonPermanent {
+			t.Errorf("the row of another identity is %+v", r)
+		}
+		h.wantKinds(h.asks(h.print("a", 1)), already(contract.Discarded))
+		h.wantKinds(h.asks(h.print("a", 9)), conflict)
+		h.wantActs(r.Number, "discard done", "erase done")
+		h.wantErased(h.erases(contract.ErasureFilter{IDs: []string{"a"}}, 0, false), 0, 0, 0)
+	})
+	t.Run("P4_what_may_still_be_worked_on_is_left_and_told", "An identity is erased whole or not at all; nothing is taken from what may run.", func(t *T) {
+		h := s.opened(t)
+		h.closed("a", "Ana")
+		h.conflict("a", 2)
+		parked := h.row("a", true)
+		dead := h.put("b", contract.Row{State: contract.StateDeadLettered, Reason: semel.ReasonExhausted, Message: secret("Bo")})
+		got := h.erases(contract.ErasureFilter{}, 0, false)
+		h.wantErased(got, 0, 0, 0, contract.ErasureUnfinished, contract.ErasureUnfinished)
+		if l := got.Left; len(l) == 2 && (l[0].Row != parked.Number || l[0].State != contract.StateParked || l[1].Row != dead.Number || l[1].Key.ID != "b") {
+			t.Errorf("left are %+v", l)
+		}
+		if r := h.row("a", false); len(r.Message.Body) == 0 || r.Reason == semel.ReasonErased {
+			t.Errorf("the other row is %+v", r)
+		}
+		h.wantActs(parked.Number)
+	})
+	t.Run("P4_nobody_makes_an_erased_row_due", "What is erased has nothing to be worked on.", func(t *T) {
+		h := s.opened(t)
+		r := h.closed("a", "Ana")
+		h.erases(contract.ErasureFilter{}, 0, false)
+		r = h.number(r.Number)
+		if requeuer, able := h.Store.(contract.Requeuer); able {
+			if err := requeuer.Requeue(t.context(), r.Number, r.Revision, act("retry")); err == nil {
+				t.Error("an erased row is due")
+			}
+		}
+		if err := h.inbox().Discard(t.context(), r.Number, r.Revision, act("discard")); err == nil {
+			t.Error("an erased row is discarded")
+		}
+		h.wantGone(r.Number)
+	})
+	t.Run("P4_a_dry_run_counts_what_a_run_does", "It changes and records nothing.", func(t *T) {
+		h := s.opened(t)
+		r := h.closed("a", "Ana")
+		h.closed("b", "Bo")
+		h.park("c")
+		h.wantErased(h.erases(contract.ErasureFilter{}, 1, true), 2, 2, 0, contract.ErasureUnfinished)
+		if after := h.number(r.Number); after.Revision != r.Revision || string(after.Message.Key) != "Ana" {
+			t.Errorf("the row is %+v", after)
+		}
+		h.wantActs(r.Number, "discard done")
+		h.wantErased(h.erases(contract.ErasureFilter{}, 1, false), 2, 2, 0, contract.ErasureUnfinished)
+	})
+	s.erasureFilters(t)
+	if s.h.Can.Results {
+		s.erasedResults(t)
+	}
+	if s.h.Can.Intents && s.h.Can.Emission && !s.h.Can.Days {
+		s.erasedOutputs(t)
+	}
+	if s.h.Can.Audit {
+		t.Run("P4_G6_the_chain_of_acts_stays_whole", "An erasure adds acts, and changes none that are sealed.", func(t *T) {
+			h := s.opened(t)
+			h.closed("a", "Ana")
+			h.wantSealed(contract.Sealing{Whole: true}, 1)
+			h.erases(contract.ErasureFilter{}, 0, false)
+			h.wantSealed(contract.Sealing{Whole: true}, 1)
+			h.wantChain(nil, "discard", "erase")
+		})
+	}
+}
+
+// erasureFilters are the laws of what an erasure chooses.
+func (s suite[Tx]) erasureFilters(t *T) {
+	t.Run("P4_each_filter_chooses_alone_and_with_others", "An identity is chosen if one of its rows fits all of a filter.", func(t *T) {
+		h := s.opened(t)
+		a, b := h.closed("a", "Ana"), h.closed("b", "Bo")
+		all := func(f contract.ErasureFilter, want int64) {
+			t.Helper()
+			h.t = t
+			got := h.erases(f, 0, true)
+			if got.Identities != want {
+				t.Errorf("%+v chooses %d identities, want %d", f, got.Identities, want)
+			}
+		}
+		all(contract.ErasureFilter{}, 2)
+		all(contract.ErasureFilter{Consumers: []string{"billing", "x"}}, 2)
+		all(contract.ErasureFilter{Consumers: []string{"shipping"}}, 0)
+		all(contract.ErasureFilter{Sources: []string{"shop"}}, 2)
+		all(contract.ErasureFilter{Sources: []string{""}}, 0)
+		all(contract.ErasureFilter{IDs: []string{"b", "c", strings.Repeat("long", 100)}}, 1)
+		all(contract.ErasureFilter{States: []contract.RowState{contract.StateDiscarded, contract.StateParked}}, 2)
+		all(contract.ErasureFilter{States: []contract.RowState{contract.StateCompleted}}, 0)
+		all(contract.ErasureFilter{Reason: semel.ReasonPermanent}, 2)
+		all(contract.ErasureFilter{Reason: semel.ReasonExhausted}, 0)
+		all(contract.ErasureFilter{Type: "paid"}, 2)
+		all(contract.ErasureFilter{Type: "sold"}, 0)
+		all(contract.ErasureFilter{Header: semel.Header{Name: "mail", Value: []byte("Ana")}}, 1)
+		all(contract.ErasureFilter{Header: semel.Header{Name: "mail", Value: []byte("An")}}, 0)
+		all(contract.ErasureFilter{Header: semel.Header{Name: "mail", Value: []byte("Bo")}, IDs: []string{"a"}}, 0)
+		all(contract.ErasureFilter{From: a.ReceivedAt, Before: b.ReceivedAt.Add(time.Millisecond)}, 2)
+		all(contract.ErasureFilter{From: b.ReceivedAt.Add(time.Millisecond)}, 0)
+		all(contract.ErasureFilter{Before: a.ReceivedAt}, 0)
+	})
+	t.Run("P4_slices_go_through_all_once", "Each call goes on where the one before has come to, and an identity of several rows is one.", func(t *T) {
+		h := s.opened(t)
+		for i := range 5 {
+			id := fmt.Sprint("m", i)
+			h.closed(id, "Ana")
+			h.conflict(id, 2)
+			r := h.row(id, true)
+			h.t.must(h.inbox().Discard(t.context(), r.Number, r.Revision, act("discard")))
+		}
+		for _, most := range []int{1, 2, 3, 100} {
+			h.wantErased(h.erases(contract.ErasureFilter{}, most, true), 5, 10, 0)
+		}
+		h.wantErased(h.erases(contract.ErasureFilter{}, 3, false), 5, 10, 0)
+	})
+}
+
+// erasedResults are the laws of results that are erased.
+func (s suite[Tx]) erasedResults(t *T) {
+	t.Run("P4_a_result_is_erased_and_its_marker_stays", "A copy is a duplicate as before, and is told of no result. The record has no row, and a hash of the identity.", func(t *T) {
+		h := s.opened(t)
+		longest := 1000
+		if s.h.Can.LongestID > 0 {
+			longest = s.h.Can.LongestID
+		}
+		marks := []contract.Mark{h.print("a", 1), h.print("b", 1), h.print(strings.Repeat("x", longest), 1)}
+		b, _ := h.begin(marks...)
+		for i := range marks {
+			h.keeps(b, i, marks[i], []byte("made"))
+		}
+		h.commit(b, contract.Ending{})
+		h.wantErased(h.erases(contract.ErasureFilter{States: []contract.RowState{contract.StateCompleted}}, 0, false), 0, 0, 0)
+		h.wantErased(h.erases(contract.ErasureFilter{From: time.Now().Add(time.Hour)}, 0, false), 0, 0, 0)
+		h.wantErased(h.erases(contract.ErasureFilter{IDs: []string{"a"}}, 0, false), 1, 0, 1)
+		h.wantResults(marks[:2], nil, []byte("made"))
+		h.wantErased(h.erases(contract.ErasureFilter{Before: time.Now().Add(time.Hour)}, 1, false), 2, 0, 2)
+		h.wantResults(marks, nil, nil, nil)
+		h.wantKinds(h.asks(h.print("a", 1)), already(contract.Applied))
+		acts, err := h.inbox().Acts(t.context(), 0, 0)
+		h.t.must(err)
+		if len(acts) != 3 || acts[0].Row != 0 || !strings.HasPrefix(acts[0].Result, "done: identity ") || acts[0].Result == acts[1].Result {
+			t.Errorf("the acts are %+v", acts)
+		}
+	})
+}
+
+// erasedOutputs are the laws of what goes with the message that caused it.
+func (s suite[Tx]) erasedOutputs(t *T) {
+	cause := func() string {
+		return string(intents.Cause(semel.Key{Consumer: "billing", Source: "shop", ID: "a"}))
+	}
+	t.Run("P4_what_a_message_caused_is_erased_with_it", "Intents have the same person's data; with the message they go, or nothing does.", func(t *T) {
+		h := s.opened(t)
+		r := h.closed("a", "Ana")
+		n := h.sent(cause(), "x", "y")
+		waits := h.causes(cause(), "z")[0]
+		f := contract.ErasureFilter{IDs: []string{"a"}}
+		got := h.erases(f, 0, false)
+		h.wantErased(got, 0, 0, 0, contract.ErasureUnfinished)
+		if len(got.Left) == 1 && got.Left[0].Row != waits {
+			t.Errorf("left is %+v", got.Left)
+		}
+		z := h.number(waits)
+		h.t.must(h.inbox().Discard(t.context(), waits, z.Revision, act("discard")))
+		h.wantErased(h.erases(f, 0, false), 4, 4, 0)
+		for _, number := range append(n, r.Number, waits) {
+			h.wantGone(number)
+		}
+		h.wantEmitted(h.emits(contract.EmitOptions{}, cause()), contract.Emitted{Left: 3})
+		if rows := h.list(contract.RowFilter{}); bytes.Contains(fmt.Append(nil, rows), []byte("Ana")) {
+			t.Errorf("there is %+v", rows)
+		}
+	})
+}
