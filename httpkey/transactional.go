@@ -133,7 +133,10 @@ func (t *transactional[Tx]) begin(ctx context.Context, q *request) (contract.Bat
 		MarkLock: markLock, EffectLock: min(effectLock, c.Timeout/2), Statement: c.Timeout, Answer: storeTime, Idle: c.Timeout + idleGrace, Consumer: c.Name,
 	}
 	b, verdicts, err := t.store.Begin(asking, o, []contract.Mark{t.mark(q)})
-	if err != nil {
+	switch {
+	case err != nil && t.store.Classify(err) == contract.ClassContended: // alone, a mark waits for its copy
+		return nil, refused(t.guard.inFlight(again), nil)
+	case err != nil:
 		return nil, refused(unavailable(), err)
 	}
 	if verdicts[0].Kind == contract.Fresh {
