@@ -34,7 +34,7 @@ func (a *answer) keep(allowed []string) ([]byte, error) {
 	names := make([]string, 0, len(allowed))
 	count := 0
 	for _, name := range allowed {
-		if values := a.header[name]; len(values) > 0 && !slices.Contains(names, name) {
+		if values := a.header[name]; len(values) > 0 {
 			names, count = append(names, name), count+len(values)
 		}
 	}
@@ -68,11 +68,10 @@ func kept(b []byte) (*answer, error) {
 		name, value := r.text(), r.text()
 		a.header[name] = append(a.header[name], value)
 	}
-	a.body = r.rest
-	if r.err == nil && (a.status < 200 || a.status > 599) {
+	if a.body = r.rest; r.err != nil || a.status < 200 {
 		return nil, errCut
 	}
-	return a, r.err
+	return a, nil
 }
 
 // reading is what is left of a kept answer.
@@ -109,7 +108,7 @@ const ReplayedHeader = "Idempotent-Replayed"
 func (a *answer) send(w http.ResponseWriter, replayed bool) {
 	header := w.Header()
 	for name, values := range a.header {
-		header[name] = values
+		header[name] = slices.Clone(values)
 	}
 	if replayed {
 		header.Set(ReplayedHeader, "true")

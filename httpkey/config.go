@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 // Config says which requests have a key, and what becomes of their answers. Name, Keep and
@@ -47,8 +48,8 @@ type Config struct {
 	// MaxAnswer is the most bytes of an answer's body; 0 is MostAnswer, which is the most. A
 	// handler that writes more fails with ErrAnswerTooLarge, and is answered with 500.
 	MaxAnswer int
-	// Headers are those of an answer that are kept and repeated; nil is KeptHeaders. What
-	// carries a secret, such as Set-Cookie, is refused.
+	// Headers are those of an answer that are kept and repeated; nil is KeptHeaders, and
+	// Content-Type is always one. What carries a secret, such as Set-Cookie, is refused.
 	Headers []string
 
 	// Timeout ends the context of a handler; 0 is 30 seconds. Of NewLeased it must be shorter
@@ -160,15 +161,20 @@ func (c *Config) headersFit() error {
 	if c.Headers == nil {
 		c.Headers = KeptHeaders()
 	}
-	c.Headers = slices.Clone(c.Headers)
+	c.Headers = append([]string{contentType}, c.Headers...)
 	for i, name := range c.Headers {
 		c.Headers[i] = textproto.CanonicalMIMEHeaderKey(name)
 		if slices.Contains(secret, c.Headers[i]) || strings.TrimSpace(name) == "" {
 			return fmt.Errorf("Headers has %q, which is never kept: it carries a secret, or belongs to one connection alone", name)
 		}
 	}
+	slices.Sort(c.Headers)
+	c.Headers = slices.Compact(c.Headers)
 	return nil
 }
+
+// contentType is a header without which no body can be read.
+const contentType = "Content-Type"
 
 // rulesFit reports rules that there are not, and sets the defaults.
 func (c *Config) rulesFit(leased bool) error {
@@ -216,4 +222,25 @@ func (c *Config) rule(status int) Rule {
 		return c.ClientErrors
 	}
 	return KeepAnswer
+}
+
+// defaultOpen is Config.MostOpen of a store whose pool has no bound, or that does not tell.
+const defaultOpen = 8
+
+// poolFits reports that as many keys could be open as the store's pool has connections, and
+// sets the default.
+func (c *Config) poolFits(store any) error {
+	size := 0
+	if pooled, tells := store.(contract.Pooled); tells {
+		size = pooled.MostConnections()
+	}
+	if size == 0 {
+		c.MostOpen = cmp.Or(c.MostOpen, defaultOpen)
+		return nil
+	}
+	c.MostOpen = cmp.Or(c.MostOpen, max(size/2, 1))
+	if c.MostOpen >= size {
+		return fmt.Errorf("MostOpen is %d, and the store's pool has %d connections: handlers that take a second one would wait for each other for ever; make the pool larger, or set MostOpen below it", c.MostOpen, size)
+	}
+	return nil
 }

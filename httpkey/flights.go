@@ -1,6 +1,7 @@
 package httpkey
 
 import (
+	"context"
 	"sync"
 
 	"github.com/semel-go/semel"
@@ -11,6 +12,7 @@ import (
 type flights struct {
 	mutex sync.Mutex
 	byID  map[string]*flight // guarded by mutex
+	none  chan struct{}      // closed when there are none; nil if nobody waits for that; guarded by mutex
 }
 
 // flight is a request under way.
@@ -40,6 +42,30 @@ func (f *flights) join(id string, print semel.Fingerprint) (_ *flight, first boo
 func (f *flights) land(id string, is *flight) {
 	f.mutex.Lock()
 	delete(f.byID, id)
+	if len(f.byID) == 0 && f.none != nil {
+		close(f.none)
+		f.none = nil
+	}
 	f.mutex.Unlock()
 	close(is.done)
+}
+
+// ended waits until there are none, and reports whether that came about before ctx ended.
+func (f *flights) ended(ctx context.Context) bool {
+	f.mutex.Lock()
+	if len(f.byID) == 0 {
+		f.mutex.Unlock()
+		return true
+	}
+	if f.none == nil {
+		f.none = make(chan struct{})
+	}
+	none := f.none
+	f.mutex.Unlock()
+	select {
+	case <-none:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }

@@ -18,7 +18,7 @@ type Guard struct {
 	config  Config
 	door    door
 	flights flights
-	running worker.Group
+	running worker.Group // of the flights, which Drain waits for
 }
 
 // door is one way to keep keys.
@@ -39,13 +39,7 @@ func (g *Guard) ProtectFunc(next http.HandlerFunc) http.Handler { return g.Prote
 // Drain waits until no handler runs any more, also for a client who has gone, and reports
 // whether that came about before ctx ended. Call it after http.Server.Shutdown and before the
 // store is closed.
-func (g *Guard) Drain(ctx context.Context) bool {
-	left := time.Hour
-	if until, bounded := ctx.Deadline(); bounded {
-		left = time.Until(until)
-	}
-	return g.running.WaitFor(left)
-}
+func (g *Guard) Drain(ctx context.Context) bool { return g.flights.ended(ctx) }
 
 func (g *Guard) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	began := time.Now()

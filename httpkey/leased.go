@@ -117,7 +117,7 @@ func (l *leased) result(r *ran) ([]byte, error) {
 	if err != nil {
 		silent := l.guard.silent(because(http.StatusInternalServerError, codeAnswer, "its headers have too many bytes", 0), err)
 		r.outcome = silent.outcome
-		b, err = r.answer.keep(nil)
+		b, err = r.answer.keep([]string{contentType})
 	}
 	r.kept = err == nil
 	return b, err

@@ -2,6 +2,7 @@ package httpkey
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 )
 
@@ -28,6 +29,9 @@ func (r *recorder) Header() http.Header { return r.header }
 // WriteHeader implements http.ResponseWriter. An informational status is not sent: it would
 // not be repeated.
 func (r *recorder) WriteHeader(status int) {
+	if status < 100 || status > 999 {
+		panic(fmt.Sprintf("httpkey: invalid status %d", status)) // as net/http does
+	}
 	if r.answer.status != 0 || status < 200 {
 		return
 	}

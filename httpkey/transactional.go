@@ -1,7 +1,6 @@
 package httpkey
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,11 +21,8 @@ type transactional[Tx any] struct {
 	reader contract.ResultReader
 	places chan struct{} // one for each key that has a transaction
 
-	scope  atomic.Int64  // 0: not known yet
+	scope atomic.Int64 // 0: not known yet
 }
-
-// defaultOpen is Config.MostOpen of a store that does not tell the size of its pool.
-const defaultOpen = 8
 
 // New returns a Guard for handlers whose effects are in the store's own database, in the
 // transaction that TxFrom returns, or all that is wrong with its configuration. It asks the
@@ -36,8 +32,7 @@ func New[Tx any](store contract.TxStore[Tx], c Config) (*Guard, error) {
 	if store == nil {
 		return nil, errors.New("httpkey: the store is nil; pass one that is open")
 	}
-	faults := []error{c.fits(false)}
-	c.MostOpen = cmp.Or(c.MostOpen, defaultOpen)
+	faults := []error{c.fits(false), c.poolFits(store)}
 	t := &transactional[Tx]{guard: &Guard{config: c}, store: store, places: make(chan struct{}, max(c.MostOpen, 1))}
 	var keeps, reads bool
 	t.keeper, keeps = store.(contract.ResultKeeper[Tx])
