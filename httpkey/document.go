@@ -130,21 +130,30 @@ func (c *Contract) finality() string {
 	if c.config.ServerErrors == KeepAnswer {
 		final = append(final, "one of 5xx")
 	}
-	var but []string
-	for status, rule := range c.config.Statuses {
-		if usual := (&Config{ClientErrors: c.config.ClientErrors, ServerErrors: c.config.ServerErrors}).rule(status); usual != rule {
-			but = append(but, strconv.Itoa(status))
-		}
-	}
-	slices.Sort(but)
 	text := "no error"
 	if len(final) > 0 {
 		text = strings.Join(final, " or ")
 	}
-	if len(but) > 0 {
-		text += "; with " + strings.Join(but, ", ") + " it is the other way round"
+	if also := c.exceptions(true); also != "" {
+		text += ", and " + also
+	}
+	if but := c.exceptions(false); but != "" {
+		text += ", but not " + but
 	}
 	return text + "."
+}
+
+// exceptions are the statuses that are final, or not, and whose kind is not as they are.
+func (c *Contract) exceptions(final bool) string {
+	usual := Config{ClientErrors: c.config.ClientErrors, ServerErrors: c.config.ServerErrors}
+	var list []string
+	for status, rule := range c.config.Statuses {
+		if (rule == KeepAnswer) == final && (usual.rule(status) == KeepAnswer) != final {
+			list = append(list, strconv.Itoa(status))
+		}
+	}
+	slices.Sort(list)
+	return strings.Join(list, ", ")
 }
 
 // OpenAPI is the contract as a fragment of OpenAPI 3.1 in JSON: components that operations

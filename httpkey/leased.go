@@ -145,3 +145,19 @@ func (l *leased) unprotected(ctx context.Context, f *flight, q *request, next ht
 	o.fate, o.err = Unprotected, errors.Join(err, o.err)
 	return o
 }
+
+// Resolve records what a person has found out of a request of NewLeased that is in doubt:
+// leasedkey.Happened, which its client is told from then on by the code "answer-gone", or
+// leasedkey.DidNotHappen, after which it runs anew. semel.ErrState: it is not in doubt, or in
+// progress; semel.ErrUnsupported: the guard is one of New, which leaves no doubt. Nothing was
+// recorded then.
+func (g *Guard) Resolve(ctx context.Context, caller, key string, f leasedkey.Finding) error {
+	l, is := g.door.(*leased)
+	if !is {
+		return fmt.Errorf("httpkey: what is committed or rolled back is in no doubt: %w", semel.ErrUnsupported)
+	}
+	if err := l.keys.Resolve(ctx, caller, key, f, nil); err != nil {
+		return fmt.Errorf("httpkey: %w", err)
+	}
+	return nil
+}

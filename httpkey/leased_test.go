@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/httpkey"
 	"github.com/semel-go/semel/leasedkey"
@@ -217,4 +218,42 @@ func TestLaw5AnAttemptThatLostItsClaimAnswersNothing(t *testing.T) {
 		}, nil)
 		wantProblem(t, s.post(`"k"`, "tea"), http.StatusConflict, "request-in-progress")
 	})
+}
+
+func TestTrapT76APersonDecidesWhatNobodyKnows(t *testing.T) {
+	for name, c := range map[string]struct {
+		finding leasedkey.Finding
+		status  int
+		code    string
+		calls   int64
+	}{
+		"F1_that_it_happened":      {leasedkey.Happened, 410, "answer-gone", 1},
+		"F1_that_it_did_not":       {leasedkey.DidNotHappen, 201, "", 2},
+		"F1_or_leaves_it_in_doubt": {leasedkey.StillUnknown, 409, "outcome-unknown", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			made := &calls{status: 502}
+			s := lend(t, memstore.NewKeys(), made.serve, func(_ *httpkey.Config, l *httpkey.LeaseConfig) { l.Window = leasedkey.Never })
+			s.post(`"k"`, "tea")
+			wantProblem(t, s.post(`"k"`, "tea"), 409, "outcome-unknown")
+			made.status = 201
+			if err := s.Resolve(t.Context(), "a", "k", c.finding); (err != nil) != (c.finding == leasedkey.StillUnknown) {
+				t.Errorf("it says %v", err)
+			}
+			w := s.post(`"k"`, "tea")
+			if made.want(t, c.calls); w.Code != c.status {
+				t.Errorf("%d: %s", w.Code, w.Body)
+			}
+			if c.code != "" {
+				wantProblem(t, w, c.status, c.code)
+			}
+		})
+	}
+	s := lend(t, memstore.NewKeys(), effect, nil)
+	if err := s.Resolve(t.Context(), "a", "never asked", leasedkey.Happened); !errors.Is(err, semel.ErrState) {
+		t.Errorf("what nobody asked for is decided: %v", err)
+	}
+	if err := open(t, effect, nil).Resolve(t.Context(), "a", "k", leasedkey.Happened); !errors.Is(err, semel.ErrUnsupported) {
+		t.Errorf("of New: %v", err)
+	}
 }

@@ -30,6 +30,13 @@ func serve(ctx context.Context, dsn, listen string) error {
 	if _, err := pool.Exec(ctx, "create table if not exists orders (number bigserial primary key, account text, item text)"); err != nil {
 		return err
 	}
+	store, err := pgxstore.New(pool, pgxstore.Options{})
+	if err != nil {
+		return err
+	}
+	if _, err := store.Migrate(ctx); err != nil {
+		return err
+	}
 	mux, err := protected(ctx, pool)
 	if err != nil {
 		return err
@@ -41,9 +48,6 @@ func serve(ctx context.Context, dsn, listen string) error {
 func protected(ctx context.Context, pool *pgxpool.Pool) (*http.ServeMux, error) {
 	mux := http.NewServeMux()
 	store, err := pgxstore.New(pool, pgxstore.Options{})
-	if err == nil {
-		_, err = store.Migrate(ctx)
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -51,10 +55,12 @@ func protected(ctx context.Context, pool *pgxpool.Pool) (*http.ServeMux, error) 
 	if err != nil {
 		return nil, err
 	}
-	go guard.Run(ctx, func(err error) { log.Print(err) })
+	go guard.Run(ctx, report)
 	mux.Handle("POST /orders", guard.ProtectFunc(order))
 	return mux, nil
 }
+
+func report(err error) { log.Print(err) }
 
 // account is who asks; behind your own authentication.
 func account(r *http.Request) string { return r.Header.Get("X-Account") }
