@@ -165,7 +165,7 @@ func (c *Config) headersFit() error {
 	for i, name := range c.Headers {
 		c.Headers[i] = textproto.CanonicalMIMEHeaderKey(name)
 		if slices.Contains(secret, c.Headers[i]) || strings.TrimSpace(name) == "" {
-			return fmt.Errorf("Headers has %q, which is never kept: it carries a secret, or belongs to one connection alone", name)
+			return fmt.Errorf("in Headers stands %q, which is never kept: it carries a secret, or belongs to one connection alone", name)
 		}
 	}
 	slices.Sort(c.Headers)
@@ -188,13 +188,13 @@ func (c *Config) rulesFit(leased bool) error {
 	}
 	for status, rule := range c.Statuses {
 		if status < 200 || status > 599 {
-			return fmt.Errorf("Statuses has %d, which is the status of no answer", status)
+			return fmt.Errorf("in Statuses stands %d, which is the status of no answer", status)
 		}
 		if err := rule.fits(leased); err != nil {
-			return fmt.Errorf("Statuses of %d: %w", status, err)
+			return fmt.Errorf("in Statuses, of %d: %w", status, err)
 		}
 		if status < 300 && rule != KeepAnswer {
-			return fmt.Errorf("Statuses of %d: what was done is kept; a handler that did nothing answers with an error", status)
+			return fmt.Errorf("in Statuses, of %d: what was done is kept; a handler that did nothing answers with an error", status)
 		}
 	}
 	return errors.Join(c.ClientErrors.fits(leased), c.ServerErrors.fits(leased))

@@ -38,7 +38,7 @@ func TestAConfigurationThatDoesNotFitIsRefused(t *testing.T) {
 		`"Authorization", which is never`:    func(c *httpkey.Config) { c.Headers = []string{"Authorization"} },
 		"there is no rule 9":                 func(c *httpkey.Config) { c.ClientErrors = 9 },
 		"InDoubt is of NewLeased alone":      func(c *httpkey.Config) { c.ServerErrors = httpkey.InDoubt },
-		"Statuses has 999":                   func(c *httpkey.Config) { c.Statuses = map[int]httpkey.Rule{999: httpkey.KeepAnswer} },
+		"in Statuses stands 999":             func(c *httpkey.Config) { c.Statuses = map[int]httpkey.Rule{999: httpkey.KeepAnswer} },
 		"what was done is kept":              func(c *httpkey.Config) { c.Statuses = map[int]httpkey.Rule{201: httpkey.ReleaseKey} },
 	} {
 		t.Run(want, func(t *testing.T) {

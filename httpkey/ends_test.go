@@ -143,12 +143,15 @@ func TestF1NothingOfAnAnswerIsFlushed(t *testing.T) {
 	}
 }
 
+// whoKey is a key of the contexts of a test.
+type whoKey struct{}
+
 func TestF2AHandlerGoesOnWithoutItsClient(t *testing.T) {
-	ctx, gone := context.WithCancel(context.WithValue(t.Context(), "who", "a")) //nolint // a key of the test's
+	ctx, gone := context.WithCancel(context.WithValue(t.Context(), whoKey{}, "a"))
 	s := open(t, func(w http.ResponseWriter, r *http.Request) {
 		gone()
-		if r.Context().Err() != nil || r.Context().Value("who") != "a" {
-			t.Errorf("its context: %v, %v", r.Context().Err(), r.Context().Value("who"))
+		if r.Context().Err() != nil || r.Context().Value(whoKey{}) != "a" {
+			t.Errorf("its context: %v, %v", r.Context().Err(), r.Context().Value(whoKey{}))
 		}
 		if _, bounded := r.Context().Deadline(); !bounded {
 			t.Error("its context has no end")

@@ -17,7 +17,7 @@ func ask(api http.Handler, key string) {
 	r.Header.Set(httpkey.Header, `"`+key+`"`)
 	w := httptest.NewRecorder()
 	api.ServeHTTP(w, r)
-	fmt.Println(w.Code, w.Header().Get(httpkey.ReplayedHeader), w.Body)
+	fmt.Printf("%d %s (replayed: %t)\n", w.Code, w.Body, w.Header().Get(httpkey.ReplayedHeader) == "true")
 }
 
 func ExampleNew() {
@@ -43,8 +43,8 @@ func ExampleNew() {
 	ask(api, "8e03978e")
 	fmt.Println("orders:", string(store.Get("orders")))
 	// Output:
-	// 201  placed
-	// 201 true placed
+	// 201 placed (replayed: false)
+	// 201 placed (replayed: true)
 	// orders: 1
 }
 
@@ -60,10 +60,12 @@ func ExampleNewLeased() {
 		attempt, _ := httpkey.AttemptFrom(r.Context())
 		fmt.Println("attempt", attempt.Number, "under", attempt.IdempotencyKey[:8], "unknown:", attempt.Unknown)
 		if lost {
-			w.WriteHeader(http.StatusBadGateway) // the provider gave no answer
+			w.WriteHeader(http.StatusBadGateway)
+			_, _ = fmt.Fprint(w, "no answer of the provider")
 			return
 		}
 		w.WriteHeader(http.StatusCreated)
+		_, _ = fmt.Fprint(w, "charged")
 	})
 	ask(api, "8e03978e")
 	lost = false
@@ -71,8 +73,8 @@ func ExampleNewLeased() {
 	ask(api, "8e03978e")
 	// Output:
 	// attempt 1 under 73609278 unknown: false
-	// 502
+	// 502 no answer of the provider (replayed: false)
 	// attempt 2 under 73609278 unknown: true
-	// 201
-	// 201 true
+	// 201 charged (replayed: false)
+	// 201 charged (replayed: true)
 }

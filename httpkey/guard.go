@@ -200,7 +200,7 @@ func (g *Guard) run(ctx context.Context, f *flight, q *request, next http.Handle
 	})
 	defer watch.Stop()
 	r := q.again(q.http.WithContext(context.WithValue(ctx, attemptKey{}, a)))
-	failed, stack := call(next, to, r)
+	stack, failed := call(next, to, r)
 	switch {
 	case failed != nil:
 		p := because(http.StatusInternalServerError, codePanic, "", 0)
@@ -222,14 +222,14 @@ func (g *Guard) silent(p *problem, err error) ran {
 }
 
 // call calls a handler, and returns how it panicked.
-func call(next http.Handler, w http.ResponseWriter, r *http.Request) (failed error, stack []byte) {
+func call(next http.Handler, w http.ResponseWriter, r *http.Request) (stack []byte, failed error) {
 	defer func() {
 		switch value := recover(); value {
 		case nil:
 		case http.ErrAbortHandler:
 			failed = http.ErrAbortHandler
 		default:
-			failed, stack = fmt.Errorf("httpkey: the handler panicked: %s", legible.Panic(value)), debug.Stack()
+			stack, failed = debug.Stack(), fmt.Errorf("httpkey: the handler panicked: %s", legible.Panic(value))
 		}
 	}()
 	next.ServeHTTP(w, r)
