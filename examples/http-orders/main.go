@@ -1,0 +1,144 @@
+// Command http-orders is an API that places orders and charges cards, each once, although
+// its clients repeat their requests.
+//
+//	go run ./examples/http-orders
+//
+// Orders are placed in the transaction of their key; cards are charged at a company, which
+// is a function of this program, under a leased key. Both lie in memory here, so that it runs
+// without a server. In production give New and NewLeased a store that lasts: PostgreSQL or
+// SQLite (sqlstore, pgxstore), or for leased keys Redis (redisstore).
+package main
+
+import (
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel/httpkey"
+	"github.com/semel-go/semel/memstore"
+)
+
+// Company charges cards, and recognises a key for a day.
+type Company interface {
+	Charge(key string) (receipt string, err error)
+}
+
+// routes are those of the API.
+func routes(orders *memstore.Store, keys *memstore.Keys, company Company) (http.Handler, error) {
+	placing, err := httpkey.New(orders, httpkey.Config{Name: "orders", Caller: account, Keep: 72 * time.Hour})
+	if err != nil {
+		return nil, err
+	}
+	charging, err := httpkey.NewLeased(keys, httpkey.Config{
+		Name:   "charges",
+		Caller: account,
+		Keep:   72 * time.Hour,   // longer than a client repeats a request
+		Wait:   10 * time.Second, // a copy waits for the answer so long
+	}, httpkey.LeaseConfig{
+		Window:    23 * time.Hour, // the company knows a key for a day
+		MayForget: "an example keeps its keys in memory",
+	})
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("POST /orders", placing.ProtectFunc(placeOrder))
+	mux.Handle("POST /charges", charging.ProtectFunc(charge(company)))
+	mux.HandleFunc("GET /idempotency", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, charging.Contract().Markdown())
+	})
+	return mux, nil
+}
+
+// account is who asks, as authentication has found it out.
+func account(r *http.Request) string { return r.Header.Get("X-Account") }
+
+// placeOrder places an order in the transaction of its request.
+func placeOrder(w http.ResponseWriter, r *http.Request) {
+	tx, err := httpkey.TxFrom[*memstore.Tx](r.Context())
+	if err == nil {
+		err = tx.Add("orders", 1)
+	}
+	if err != nil {
+		http.Error(w, "the order was not placed", http.StatusInternalServerError)
+		return
+	}
+	w.WriteHeader(http.StatusCreated)
+	_, _ = fmt.Fprintf(w, "order placed at %v\n", time.Now().UnixNano())
+}
+
+// charge charges a card under the key of its request.
+func charge(company Company) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		attempt, _ := httpkey.AttemptFrom(r.Context())
+		receipt, err := company.Charge(attempt.IdempotencyKey)
+		if err != nil {
+			http.Error(w, "nobody knows yet", http.StatusBadGateway) // so it is in doubt, and asked for again
+			return
+		}
+		w.WriteHeader(http.StatusCreated)
+		_, _ = fmt.Fprintln(w, receipt)
+	}
+}
+
+// books are those of a company that loses its first answer.
+type books struct {
+	receipts map[string]string
+	calls    int
+}
+
+func (b *books) Charge(key string) (string, error) {
+	b.calls++
+	if _, known := b.receipts[key]; !known {
+		b.receipts[key] = fmt.Sprintf("receipt %d", len(b.receipts)+1)
+	}
+	if b.calls == 1 {
+		return "", io.ErrUnexpectedEOF
+	}
+	return b.receipts[key], nil
+}
+
+func main() {
+	orders, company := memstore.New(), &books{receipts: map[string]string{}}
+	api, err := routes(orders, memstore.NewKeys(), company)
+	if err != nil {
+		log.Fatal(err)
+	}
+	server := httptest.NewServer(api)
+	defer server.Close()
+	for _, q := range []struct{ path, key, body string }{
+		{"/orders", "k-1", "tea"}, {"/orders", "k-1", "tea"}, {"/orders", "k-1", "coffee"},
+		{"/charges", "c-1", "12.00"}, {"/charges", "c-1", "12.00"}, {"/charges", "c-1", "12.00"},
+	} {
+		if err := post(os.Stdout, server.URL, q.path, q.key, q.body); err != nil {
+			log.Fatal(err)
+		}
+	}
+	fmt.Printf("%s order, %d calls, %d charge\n", orders.Get("orders"), company.calls, len(company.receipts))
+}
+
+// post sends a request and tells what came back.
+func post(to io.Writer, url, path, key, body string) error {
+	q, err := http.NewRequest(http.MethodPost, url+path, strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	q.Header.Set("X-Account", "anna")
+	q.Header.Set(httpkey.Header, `"`+key+`"`)
+	r, err := http.DefaultClient.Do(q)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = r.Body.Close() }()
+	replayed := ""
+	if r.Header.Get(httpkey.ReplayedHeader) != "" {
+		replayed = ", replayed"
+	}
+	_, err = fmt.Fprintf(to, "POST %-8s %s %-7s %s%s\n", path, key, body, r.Status, replayed)
+	return err
+}

@@ -1,0 +1,139 @@
+package httpkey
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/semel-go/semel/contract"
+)
+
+// answer is what a client gets.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// form is that of a kept answer: its number, the status, the headers by name, each as a name
+// and a value, and the body. A form that can be read is written by the release after.
+const form = 1
+
+// errNewer: a newer release has kept the answer in a form of its own.
+var errNewer = errors.New("httpkey: the answer is kept in a form of a newer release")
+
+// errCut: what is kept is no answer.
+var errCut = errors.New("httpkey: what is kept is no answer")
+
+// keep is the answer as it is kept, with its allowed headers alone, or ErrAnswerTooLarge.
+func (a *answer) keep(allowed []string) ([]byte, error) {
+	b := binary.AppendUvarint([]byte{form}, uint64(a.status))
+	names := make([]string, 0, len(allowed))
+	count := 0
+	for _, name := range allowed {
+		if values := a.header[name]; len(values) > 0 {
+			names, count = append(names, name), count+len(values)
+		}
+	}
+	b = binary.AppendUvarint(b, uint64(count))
+	for _, name := range names {
+		for _, value := range a.header[name] {
+			b = appendText(appendText(b, name), value)
+		}
+	}
+	if b = append(b, a.body...); len(b) > min(contract.MaxResult, contract.MaxKeyResult) {
+		return nil, ErrAnswerTooLarge
+	}
+	return b, nil
+}
+
+func appendText(b []byte, text string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
+}
+
+// kept reads an answer that was kept.
+func kept(b []byte) (*answer, error) {
+	switch {
+	case len(b) == 0:
+		return nil, errCut
+	case b[0] != form:
+		return nil, fmt.Errorf("%w: %d", errNewer, b[0])
+	}
+	r := reading{b[1:], nil}
+	a := &answer{status: int(r.number(999)), header: http.Header{}}
+	for n := r.number(len(r.rest)); n > 0 && r.err == nil; n-- {
+		name, value := r.text(), r.text()
+		a.header[name] = append(a.header[name], value)
+	}
+	if a.body = r.rest; r.err != nil || a.status < 200 {
+		return nil, errCut
+	}
+	return a, nil
+}
+
+// reading is what is left of a kept answer.
+type reading struct {
+	rest []byte
+	err  error
+}
+
+func (r *reading) number(most int) int {
+	n, size := binary.Uvarint(r.rest)
+	if size <= 0 || n > uint64(most) {
+		r.rest, r.err = nil, errCut
+		return 0
+	}
+	r.rest = r.rest[size:]
+	return int(n)
+}
+
+func (r *reading) text() string {
+	n := r.number(len(r.rest))
+	if n > len(r.rest) { // the number's own bytes are gone
+		r.rest, r.err = nil, errCut
+		return ""
+	}
+	text := string(r.rest[:n])
+	r.rest = r.rest[n:]
+	return text
+}
+
+// ReplayedHeader is the header, with the value true, of an answer that another request of the same key was given first.
+const ReplayedHeader = "Idempotent-Replayed"
+
+// send writes the answer to a client, who may have gone.
+func (a *answer) send(w http.ResponseWriter, replayed bool) {
+	header := w.Header()
+	for name, values := range a.header {
+		header[name] = slices.Clone(values)
+	}
+	if replayed {
+		header.Set(ReplayedHeader, "true")
+	}
+	if allowsBody(a.status) {
+		header.Set("Content-Length", strconv.Itoa(len(a.body)))
+	}
+	w.WriteHeader(a.status)
+	if len(a.body) > 0 {
+		_, _ = w.Write(a.body) // who has gone asks again
+	}
+}
+
+// allowsBody reports whether an answer of this status may have a body (RFC 9110, section 6.4.1).
+func allowsBody(status int) bool {
+	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
+}
+
+// filtered is the answer as it would be kept and read.
+func (a *answer) filtered(allowed []string) *answer {
+	header := http.Header{}
+	for _, name := range allowed {
+		if values := a.header[name]; len(values) > 0 {
+			header[name] = values
+		}
+	}
+	return &answer{a.status, header, a.body}
+}

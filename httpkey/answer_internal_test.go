@@ -1,0 +1,52 @@
+package httpkey
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"reflect"
+	"testing"
+)
+
+func TestAnAnswerIsReadAsItWasKept(t *testing.T) {
+	for name, a := range map[string]*answer{
+		"with headers and a body": {201, http.Header{"Location": {"/orders/1"}, "Link": {"<a>", "<b>"}}, []byte("order")},
+		"with nothing":            {204, http.Header{}, []byte{}},
+		"with bytes":              {400, http.Header{"Etag": {""}}, []byte{0, 255, 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, err := a.keep(KeptHeaders())
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := kept(b)
+			if err != nil || got.status != a.status || !reflect.DeepEqual(got.header, a.header) || !bytes.Equal(got.body, a.body) {
+				t.Errorf("%+v, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestP1AnAnswerOfANewerReleaseIsToldFromADamagedOne(t *testing.T) {
+	if _, err := kept([]byte{form + 1, 7, 7}); !errors.Is(err, errNewer) {
+		t.Errorf("a newer one: %v", err)
+	}
+	b, _ := (&answer{201, http.Header{"Location": {"/orders/1"}}, nil}).keep(KeptHeaders())
+	for n := range len(b) {
+		if _, err := kept(b[:n]); !errors.Is(err, errCut) {
+			t.Errorf("after %d bytes: %v", n, err)
+		}
+	}
+}
+
+func FuzzAnswersAreReadWithoutAPanic(f *testing.F) {
+	b, _ := (&answer{201, http.Header{"Location": {"/orders/1"}}, []byte("order")}).keep(KeptHeaders())
+	f.Add(b)
+	f.Add([]byte{form, 0xc9, 1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		a, err := kept(b)
+		if (a == nil) != (err != nil) {
+			t.Errorf("%v, %v", a, err)
+		}
+	})
+}

@@ -1,0 +1,147 @@
+package httpkey_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/httpkey"
+	"github.com/semel-go/semel/memstore"
+)
+
+func TestF1TwoHundredCopiesAtOnceRunTheHandlerOnce(t *testing.T) {
+	for name, open := range map[string]func(*testing.T, http.HandlerFunc) *shop{
+		"F2_in_a_transaction": func(t *testing.T, h http.HandlerFunc) *shop {
+			return open(t, h, func(c *httpkey.Config) { c.Wait, c.Observe = 20*time.Second, nil })
+		},
+		"F1_with_a_lease": func(t *testing.T, h http.HandlerFunc) *shop {
+			return lend(t, memstore.NewKeys(), h, func(c *httpkey.Config, _ *httpkey.LeaseConfig) { c.Wait, c.Observe = 20*time.Second, nil })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var ran atomic.Int64
+				s := open(t, func(w http.ResponseWriter, r *http.Request) {
+					n := ran.Add(1)
+					pass(10 * time.Second) // all copies are there
+					w.WriteHeader(201)
+					_, _ = fmt.Fprintf(w, "run %d", n)
+				})
+				replayed := atomic.Int64{}
+				var all sync.WaitGroup
+				for range 200 {
+					all.Go(func() {
+						w := s.post(`"k"`, "tea")
+						if w.Code != 201 || w.Body.String() != "run 1" {
+							t.Errorf("%d: %s", w.Code, w.Body)
+						}
+						if w.Header().Get(httpkey.ReplayedHeader) == "true" {
+							replayed.Add(1)
+						}
+					})
+				}
+				all.Wait()
+				if ran.Load() != 1 || replayed.Load() != 199 {
+					t.Errorf("%d runs, %d replays", ran.Load(), replayed.Load())
+				}
+			})
+		})
+	}
+}
+
+func TestF1CopiesInOneProcessTakeUpOneConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := atomic.Int64{}
+		leave := make(chan struct{})
+		s := open(t, func(w http.ResponseWriter, r *http.Request) {
+			<-leave
+			effect(w, r)
+		}, func(c *httpkey.Config) { c.MostOpen, c.Observe = 2, nil }, memstore.Fail(func(op string) error {
+			if op == "begin" {
+				begun.Add(1)
+			}
+			return nil
+		}))
+		var all sync.WaitGroup
+		answers := make(chan *httptest.ResponseRecorder, 50)
+		for range 50 {
+			all.Go(func() { answers <- s.post(`"k"`, "tea") })
+		}
+		synctest.Wait()
+		if begun.Load() != 1 || len(answers) != 49 {
+			t.Errorf("%d transactions began, %d copies were answered", begun.Load(), len(answers))
+		}
+		for range len(answers) {
+			wantProblem(t, <-answers, http.StatusConflict, "request-in-progress")
+		}
+		wantProblem(t, s.post(`"k"`, "coffee"), http.StatusUnprocessableEntity, "idempotency-key-reused")
+		close(leave)
+		all.Wait()
+		if w := <-answers; w.Code != 201 {
+			t.Errorf("the first: %d", w.Code)
+		}
+	})
+}
+
+// What a copy waited for and was not kept is not its answer.
+func TestF1ACopyOfWhatWasReleasedIsToldToComeAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, func(w http.ResponseWriter, r *http.Request) {
+			pass(time.Second)
+			w.WriteHeader(http.StatusTooManyRequests)
+		}, func(c *httpkey.Config) { c.Wait, c.Observe = time.Minute, nil })
+		codes := make(chan int, 2)
+		for range 2 {
+			go func() { codes <- s.post(`"k"`, "tea").Code }()
+		}
+		if a, b := <-codes, <-codes; a+b != http.StatusTooManyRequests+http.StatusConflict {
+			t.Errorf("they are answered with %d and %d", a, b)
+		}
+	})
+}
+
+// Between the rollback of an error and its being kept, another process may answer first.
+func TestF2AnErrorThatIsKeptNeverStandsBesideAnotherAnswer(t *testing.T) {
+	s := open(t, nil, nil)
+	other, err := httpkey.New[*memstore.Tx](s.store, config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := &shop{Guard: other, store: s.store, handler: other.ProtectFunc(effect)}
+	raced := raced{Store: s.store, between: func() { there.post(`"k"`, "tea") }}
+	g, err := httpkey.New[*memstore.Tx](&raced, config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	here := &shop{Guard: g, store: s.store, handler: g.ProtectFunc(func(w http.ResponseWriter, r *http.Request) {
+		raced.armed = true
+		w.WriteHeader(http.StatusUnprocessableEntity)
+	})}
+	w := here.post(`"k"`, "tea")
+	if w.Code != 201 || w.Header().Get(httpkey.ReplayedHeader) != "true" || here.effects() != "1" {
+		t.Errorf("%d %v, %s effects", w.Code, w.Header(), here.effects())
+	}
+}
+
+// raced has another process act before the next transaction begins.
+type raced struct {
+	*memstore.Store
+	armed   bool
+	between func()
+}
+
+// Begin implements contract.TxStore.
+func (r *raced) Begin(ctx context.Context, o contract.TxOptions, m []contract.Mark) (contract.Batch[*memstore.Tx], []contract.Verdict, error) {
+	if r.armed {
+		r.armed = false
+		r.between()
+	}
+	return r.Store.Begin(ctx, o, m)
+}

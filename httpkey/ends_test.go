@@ -1,0 +1,165 @@
+package httpkey_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semel-go/semel/httpkey"
+	"github.com/semel-go/semel/memstore"
+)
+
+func TestTrap133AHandlerThatEndsByNoAnswerLeavesNothing(t *testing.T) {
+	secret := errors.New("card 4111")
+	for name, c := range map[string]struct {
+		end  func()
+		says string
+	}{
+		"F1_it_panics":             {func() { panic(secret) }, "a *errors.errorString"},
+		"F1_it_panics_with_nil":    {func() { panic(nil) }, "nil"},
+		"F1_it_ends_its_goroutine": {runtime.Goexit, "ended its goroutine"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ends := true
+			s := open(t, func(w http.ResponseWriter, r *http.Request) {
+				effect(w, r)
+				if ends {
+					c.end()
+				}
+			}, nil)
+			w := s.post(`"k"`, "tea")
+			wantProblem(t, w, 500, "handler-failed")
+			o := s.seen[0]
+			if o.Err == nil || !strings.Contains(o.Err.Error(), c.says) || strings.Contains(o.Err.Error()+w.Body.String(), "4111") {
+				t.Errorf("it is told as %v: %s", o.Err, w.Body)
+			}
+			if s.effects() != "0" {
+				t.Errorf("%s effects", s.effects())
+			}
+			ends = false
+			if w := s.post(`"k"`, "tea"); w.Code != 201 || s.effects() != "1" {
+				t.Errorf("the second: %d, %s effects", w.Code, s.effects())
+			}
+		})
+	}
+	t.Run("F1_it_wants_the_connection_cut", func(t *testing.T) {
+		s := open(t, func(w http.ResponseWriter, r *http.Request) {
+			effect(w, r)
+			panic(http.ErrAbortHandler)
+		}, nil)
+		defer func() {
+			if p := recover(); p != http.ErrAbortHandler || s.effects() != "0" {
+				t.Errorf("it panics with %v, %s effects", p, s.effects())
+			}
+		}()
+		s.post(`"k"`, "tea")
+	})
+}
+
+func TestTrap134AHandlerThatDoesNotHeedItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		leave := make(chan struct{})
+		s := open(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("X-Stay") != "" {
+				<-leave
+			}
+			effect(w, r)
+		}, func(c *httpkey.Config) { c.Timeout = 10 * time.Second })
+		began := time.Now()
+		stay := func(r *http.Request) { r.Header.Set("X-Stay", "1") }
+		wantProblem(t, s.post(`"k"`, "tea", stay), 504, "handler-timed-out")
+		if took := time.Since(began); took != 11*time.Second {
+			t.Errorf("its client waited %v", took)
+		}
+		wantProblem(t, s.post(`"k"`, "tea"), 409, "request-in-progress")
+		drain, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if s.Drain(drain) {
+			t.Error("it is taken to have ended")
+		}
+		close(leave)
+		if !s.Drain(t.Context()) || s.effects() != "0" {
+			t.Errorf("%s effects of what was killed", s.effects())
+		}
+		if w := s.post(`"k"`, "tea"); w.Code != 201 || s.effects() != "1" {
+			t.Errorf("the second: %d, %s effects", w.Code, s.effects())
+		}
+	})
+}
+
+func TestF1AnAnswerIsBounded(t *testing.T) {
+	for name, handler := range map[string]http.HandlerFunc{
+		"F1_a_body_of_50_MB": func(w http.ResponseWriter, r *http.Request) {
+			effect(w, r)
+			piece := make([]byte, 1<<20)
+			for range 50 {
+				if _, err := w.Write(piece); !errors.Is(err, httpkey.ErrAnswerTooLarge) {
+					t.Errorf("it is told %v", err)
+				}
+			}
+		},
+		"F1_headers_of_100_KB": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Link", strings.Repeat("l", 100_000))
+			effect(w, r)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, handler, nil)
+			wantProblem(t, s.post(`"k"`, "tea"), 500, "answer-too-large")
+			if s.effects() != "0" {
+				t.Errorf("%s effects", s.effects())
+			}
+			c := &calls{}
+			l := lend(t, memstore.NewKeys(), func(w http.ResponseWriter, r *http.Request) {
+				c.made.Add(1)
+				w.Header().Set("Link", strings.Repeat("l", 100_000))
+				w.WriteHeader(201)
+			}, nil)
+			wantProblem(t, l.post(`"k"`, "tea"), 500, "answer-too-large")
+			wantProblem(t, l.post(`"k"`, "tea"), 500, "answer-too-large") // what it did is not done again
+			c.want(t, 1)
+		})
+	}
+}
+
+func TestF1NothingOfAnAnswerIsFlushed(t *testing.T) {
+	s := open(t, func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusEarlyHints)
+		effect(w, r)
+		if err := http.NewResponseController(w).Flush(); !errors.Is(err, httpkey.ErrHeldBack) {
+			t.Errorf("it is flushed: %v", err)
+		}
+		if _, flushes := w.(http.Flusher); flushes {
+			t.Error("it says that it can be flushed")
+		}
+	}, nil)
+	if w := s.post(`"k"`, "tea"); w.Code != 201 {
+		t.Errorf("%d", w.Code)
+	}
+}
+
+// whoKey is a key of the contexts of a test.
+type whoKey struct{}
+
+func TestF2AHandlerGoesOnWithoutItsClient(t *testing.T) {
+	ctx, gone := context.WithCancel(context.WithValue(t.Context(), whoKey{}, "a"))
+	s := open(t, func(w http.ResponseWriter, r *http.Request) {
+		gone()
+		if r.Context().Err() != nil || r.Context().Value(whoKey{}) != "a" {
+			t.Errorf("its context: %v, %v", r.Context().Err(), r.Context().Value(whoKey{}))
+		}
+		if _, bounded := r.Context().Deadline(); !bounded {
+			t.Error("its context has no end")
+		}
+		effect(w, r)
+	}, nil)
+	s.post(`"k"`, "tea", func(r *http.Request) { *r = *r.WithContext(ctx) })
+	if w := s.post(`"k"`, "tea"); w.Header().Get(httpkey.ReplayedHeader) != "true" || s.effects() != "1" {
+		t.Errorf("%d %v, %s effects", w.Code, w.Header(), s.effects())
+	}
+}

@@ -1,0 +1,242 @@
+package httpkey
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/internal/worker"
+)
+
+// Guard protects handlers. Use New or NewLeased. It is safe for use by several goroutines.
+type Guard struct {
+	config  Config
+	door    door
+	flights flights
+	running worker.Group // of the flights, which Drain waits for
+}
+
+// door is one way to keep keys.
+type door interface {
+	// attempt answers a request from the store, or by having its handler run.
+	attempt(ctx context.Context, f *flight, q *request, next http.Handler) outcome
+}
+
+// Protect returns a handler that answers each key's request once, by next. Put it behind
+// authentication and authorisation, and before what changes the body of a request.
+func (g *Guard) Protect(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.serve(w, r, next) })
+}
+
+// ProtectFunc is Protect of a function.
+func (g *Guard) ProtectFunc(next http.HandlerFunc) http.Handler { return g.Protect(next) }
+
+// Drain waits until no handler runs any more, also for a client who has gone, and reports
+// whether that came about before ctx ended. Call it after http.Server.Shutdown and before the
+// store is closed.
+func (g *Guard) Drain(ctx context.Context) bool { return g.flights.ended(ctx) }
+
+func (g *Guard) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	began := time.Now()
+	if !g.protects(r.Method) {
+		g.pass(w, r, next, began)
+		return
+	}
+	q, p := g.read(w, r)
+	switch {
+	case p != nil:
+		g.finish(w, refused(p, nil), began)
+	case q == nil:
+		g.pass(w, r, next, began)
+	default:
+		g.finish(w, g.fly(q, next), began)
+	}
+}
+
+func (g *Guard) protects(method string) bool {
+	for _, m := range g.config.Methods {
+		if m == method {
+			return true
+		}
+	}
+	return false
+}
+
+func (g *Guard) pass(w http.ResponseWriter, r *http.Request, next http.Handler, began time.Time) {
+	defer func() { g.observe(Observation{Fate: Passed, Took: time.Since(began)}) }()
+	next.ServeHTTP(w, r)
+}
+
+func (g *Guard) observe(o Observation) {
+	if g.config.Observe != nil {
+		g.config.Observe(o)
+	}
+}
+
+// finish answers a request.
+func (g *Guard) finish(w http.ResponseWriter, o outcome, began time.Time) {
+	seen := Observation{Fate: o.fate, Kept: o.kept, Took: time.Since(began), Err: o.err, Stack: o.stack}
+	if o.problem != nil {
+		seen.Code = o.problem.code
+		o.answer = o.problem.answer(g.config.Problems)
+	}
+	seen.Status = o.answer.status
+	g.observe(seen)
+	if o.abort {
+		panic(http.ErrAbortHandler) // as the handler did, and now nothing is left to be ended
+	}
+	o.answer.send(w, o.fate == Replayed)
+}
+
+// fly answers a request, with what another of the same key is answered if there is one under
+// way in this process.
+func (g *Guard) fly(q *request, next http.Handler) outcome {
+	f, first := g.flights.join(q.id(), q.fingerprint)
+	if !first {
+		return g.ride(f, q)
+	}
+	g.running.Go(func() {
+		f.outcome = refused(because(http.StatusInternalServerError, codePanic, "", 0), errEnded)
+		defer g.flights.land(q.id(), f)
+		f.outcome = g.door.attempt(context.WithoutCancel(q.http.Context()), f, q, next)
+	})
+	select {
+	case <-f.done:
+		return f.outcome
+	case <-f.late:
+		return refused(g.timedOut(), errLate)
+	}
+}
+
+var (
+	errEnded = errors.New("httpkey: the handler ended its goroutine")
+	errLate  = errors.New("httpkey: the handler goes on after its time-out, and its key is in progress until it ends")
+)
+
+// ride waits for the answer to another request of the same key.
+func (g *Guard) ride(f *flight, q *request) outcome {
+	if f.fingerprint.Conflicts(q.fingerprint) {
+		return refused(g.mismatch(), nil)
+	}
+	timer := time.NewTimer(g.config.Wait)
+	defer timer.Stop()
+	select {
+	case <-f.done:
+	case <-timer.C:
+	case <-q.http.Context().Done():
+	}
+	select {
+	case <-f.done:
+	default:
+		return refused(g.inFlight(again), nil)
+	}
+	o := f.outcome
+	switch {
+	case o.fate == Replayed:
+		return outcome{fate: Replayed, answer: o.answer}
+	case o.kept:
+		return g.replay(o.answer.filtered(g.config.Headers))
+	case o.fate == Refused:
+		return refused(o.problem, nil)
+	}
+	return refused(g.inFlight(again), nil) // it was released: whoever asks again runs
+}
+
+// replay is the outcome of a request that gets a kept answer.
+func (g *Guard) replay(a *answer) outcome { return outcome{fate: Replayed, answer: a} }
+
+// stored is the outcome of a request whose answer the store has.
+func (g *Guard) stored(b []byte) outcome {
+	a, err := kept(b)
+	switch {
+	case errors.Is(err, errNewer):
+		return refused(because(http.StatusServiceUnavailable, codeNewer, "another server of this API can", again), err)
+	case err != nil:
+		return refused(because(http.StatusGone, codeGone, "the request took effect, and its answer was removed; ask for the state of what it changed", 0), err)
+	}
+	return g.replay(a)
+}
+
+func (g *Guard) mismatch() *problem {
+	return because(g.config.MismatchStatus, codeMismatch, "a key stands for one request: the same method, path, query and body; send a new key with a new request", 0)
+}
+
+func (g *Guard) inFlight(after time.Duration) *problem {
+	return because(g.config.InFlightStatus, codeInFlight, "repeat the request with the same key when the time of Retry-After has passed", min(max(after, again), time.Minute))
+}
+
+func (g *Guard) timedOut() *problem {
+	return because(http.StatusGatewayTimeout, codeTimeout, "repeat the request with the same key", again)
+}
+
+func unavailable() *problem {
+	return because(http.StatusServiceUnavailable, codeUnavailable, "nothing was done; repeat the request with the same key", again)
+}
+
+// ran is how a handler ended.
+type ran struct {
+	outcome
+	rule Rule
+	// silent: it ended by no answer of its own, so that it has promised nothing.
+	silent bool
+}
+
+// lateGrace is how long a handler may go on after its context has ended before its client is
+// answered without it.
+const lateGrace = time.Second
+
+// run has the handler answer. late is called when the handler goes on after its time-out.
+func (g *Guard) run(ctx context.Context, f *flight, q *request, next http.Handler, a Attempt, late func()) ran {
+	a.Key, a.Caller = q.key, q.caller
+	to := newRecorder(g.config.MaxAnswer)
+	watch := time.AfterFunc(g.config.Timeout+lateGrace, func() {
+		close(f.late)
+		late()
+	})
+	defer watch.Stop()
+	r := q.again(q.http.WithContext(context.WithValue(ctx, attemptKey{}, a)))
+	stack, failed := call(next, to, r)
+	switch {
+	case failed != nil:
+		p := because(http.StatusInternalServerError, codePanic, "", 0)
+		o := g.silent(p, failed)
+		o.stack, o.abort = stack, errors.Is(failed, http.ErrAbortHandler)
+		return o
+	case to.large:
+		return g.silent(because(http.StatusInternalServerError, codeAnswer, fmt.Sprintf("an answer has at most %d bytes", g.config.MaxAnswer), 0), ErrAnswerTooLarge)
+	case !to.begun() && ctx.Err() != nil:
+		return g.silent(g.timedOut(), context.Cause(ctx))
+	}
+	to.WriteHeader(http.StatusOK)
+	return ran{outcome: outcome{fate: Ran, answer: &to.answer}, rule: g.config.rule(to.answer.status)}
+}
+
+// silent is how a handler ended that gave no answer which could be sent.
+func (g *Guard) silent(p *problem, err error) ran {
+	return ran{outcome: outcome{fate: Ran, problem: p, answer: p.answer(g.config.Problems), err: err}, rule: g.config.ServerErrors, silent: true}
+}
+
+// call calls a handler, and returns how it panicked.
+func call(next http.Handler, w http.ResponseWriter, r *http.Request) (stack []byte, failed error) {
+	defer func() {
+		switch value := recover(); value {
+		case nil:
+		case http.ErrAbortHandler:
+			failed = http.ErrAbortHandler
+		default:
+			stack, failed = debug.Stack(), fmt.Errorf("httpkey: the handler panicked: %s", legible.Panic(value))
+		}
+	}()
+	next.ServeHTTP(w, r)
+	return nil, nil
+}
+
+// idempotencyKey is what a handler gives to others that it calls.
+func (g *Guard) idempotencyKey(q *request) string {
+	return semel.NewMessage(semel.Key{Consumer: g.config.Name, Source: q.caller, ID: q.key}, nil).IdempotencyKey("call")
+}

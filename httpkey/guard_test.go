@@ -1,0 +1,92 @@
+package httpkey_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel/httpkey"
+	"github.com/semel-go/semel/memstore"
+)
+
+// shop is a protected handler, and how often it took effect.
+type shop struct {
+	*httpkey.Guard
+	store   *memstore.Store
+	handler http.Handler
+	seen    []httpkey.Observation
+}
+
+// config is one that fits.
+func config() httpkey.Config {
+	return httpkey.Config{Name: "orders", Caller: func(r *http.Request) string { return r.Header.Get("X-Account") }, Keep: 72 * time.Hour}
+}
+
+// effect is a handler that takes effect in its transaction.
+func effect(w http.ResponseWriter, r *http.Request) {
+	tx, err := httpkey.TxFrom[*memstore.Tx](r.Context())
+	if err == nil {
+		err = tx.Add("orders", 1)
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	body, _ := io.ReadAll(r.Body)
+	w.Header().Set("Location", "/orders/1")
+	w.Header().Set("Set-Cookie", "session=secret")
+	w.WriteHeader(http.StatusCreated)
+	_, _ = io.WriteString(w, "order of "+string(body))
+}
+
+// open opens a shop with a handler.
+func open(t *testing.T, handler http.HandlerFunc, change func(*httpkey.Config), options ...memstore.Option) *shop {
+	t.Helper()
+	s := &shop{store: memstore.New(options...)}
+	c := config()
+	c.Observe = func(o httpkey.Observation) { s.seen = append(s.seen, o) }
+	if change != nil {
+		change(&c)
+	}
+	g, err := httpkey.New(s.store, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Guard, s.handler = g, g.Protect(handler)
+	return s
+}
+
+// post sends a request of the account "a".
+func (s *shop) post(key, body string, change ...func(*http.Request)) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodPost, "/orders", strings.NewReader(body))
+	r.Header.Set("X-Account", "a")
+	if key != "" {
+		r.Header.Set(httpkey.Header, key)
+	}
+	for _, c := range change {
+		c(r)
+	}
+	w := httptest.NewRecorder()
+	s.handler.ServeHTTP(w, r)
+	return w
+}
+
+func TestF2ARequestThatIsRepeatedTakesEffectOnce(t *testing.T) {
+	s := open(t, effect, nil)
+	first, second := s.post(`"k1"`, "tea"), s.post(`"k1"`, "tea")
+	if first.Code != http.StatusCreated || first.Header().Get(httpkey.ReplayedHeader) != "" {
+		t.Errorf("the first is %d %v: %s", first.Code, first.Header(), first.Body)
+	}
+	if second.Code != http.StatusCreated || second.Body.String() != "order of tea" || second.Header().Get(httpkey.ReplayedHeader) != "true" || second.Header().Get("Location") != "/orders/1" {
+		t.Errorf("the second is %d %v: %s", second.Code, second.Header(), second.Body)
+	}
+	if second.Header().Get("Set-Cookie") != "" {
+		t.Error("a secret is kept")
+	}
+	if n := string(s.store.Get("orders")); n != "1" {
+		t.Errorf("%s effects", n)
+	}
+}

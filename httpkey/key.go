@@ -1,0 +1,79 @@
+package httpkey
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// Header is the name of the header, of the IETF's draft "The Idempotency-Key HTTP Header
+// Field" (draft-ietf-httpapi-idempotency-key-header).
+const Header = "Idempotency-Key"
+
+// keyOf returns the key of a request; empty without an error: it has none. The header is an
+// item of RFC 9651 whose value is a string (section 3.3.3); parameters are refused, since
+// none are defined, and a key that is only partly read would be another's.
+func (c *Config) keyOf(h http.Header) (string, error) {
+	lines := h.Values(Header)
+	switch {
+	case len(lines) == 0:
+		return "", nil
+	case len(lines) > 1:
+		return "", fmt.Errorf("the request has %d %s headers; send one", len(lines), Header)
+	}
+	text := strings.Trim(lines[0], " \t")
+	key, err := "", error(nil)
+	switch {
+	case strings.HasPrefix(text, `"`):
+		key, err = quoted(text)
+	case c.Bare:
+		key, err = bare(text)
+	default:
+		err = fmt.Errorf(`the %s header is no string in double quotes; send it as "8e03978e-40d5"`, Header)
+	}
+	switch {
+	case err != nil:
+		return "", err
+	case key == "":
+		return "", fmt.Errorf("the %s header is empty; send a key that is new for each request that is new", Header)
+	case len(key) > c.MaxKey:
+		return "", fmt.Errorf("the %s header has a key of %d bytes; at most %d are allowed", Header, len(key), c.MaxKey)
+	}
+	return key, nil
+}
+
+// quoted reads a string of RFC 9651: printable ASCII, in which only a quote and a backslash
+// are escaped.
+func quoted(text string) (string, error) {
+	var key strings.Builder
+	for i := 1; i < len(text); i++ {
+		switch b := text[i]; {
+		case b == '"' && i == len(text)-1:
+			return key.String(), nil
+		case b == '"':
+			return "", fmt.Errorf("the %s header goes on after its closing quote; send one string, without parameters", Header)
+		case b == '\\':
+			if i++; i == len(text) || text[i] != '"' && text[i] != '\\' {
+				return "", fmt.Errorf(`the %s header has a backslash before something else than " or \`, Header)
+			}
+			key.WriteByte(text[i])
+		case b < ' ' || b > '~':
+			return "", fmt.Errorf("the %s header has a byte that is no printable ASCII", Header)
+		default:
+			key.WriteByte(b)
+		}
+	}
+	return "", fmt.Errorf("the %s header has no closing quote", Header)
+}
+
+// bare reads a key without quotes.
+func bare(text string) (string, error) {
+	for i := range len(text) {
+		b := text[i]
+		letter := 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9'
+		if !letter && !strings.ContainsRune("._~:/+=@-", rune(b)) {
+			return "", fmt.Errorf("the %s header has a character that a key without quotes may not have; put it into double quotes", Header)
+		}
+	}
+	return text, nil
+}

@@ -1,0 +1,259 @@
+package httpkey_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/httpkey"
+	"github.com/semel-go/semel/leasedkey"
+	"github.com/semel-go/semel/memstore"
+)
+
+// lend opens a shop over leased keys.
+func lend(t *testing.T, keys contract.KeyStore, handler http.HandlerFunc, change func(*httpkey.Config, *httpkey.LeaseConfig)) *shop {
+	t.Helper()
+	s := &shop{}
+	c, l := config(), httpkey.LeaseConfig{Window: leasedkey.Always, MayForget: "a test"}
+	c.Observe = func(o httpkey.Observation) { s.seen = append(s.seen, o) }
+	if change != nil {
+		change(&c, &l)
+	}
+	g, err := httpkey.NewLeased(keys, c, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Guard, s.handler = g, g.Protect(handler)
+	return s
+}
+
+// calls is a handler that counts how often it was called, and answers with a status.
+type calls struct {
+	made   atomic.Int64
+	status int
+	last   httpkey.Attempt
+}
+
+func (c *calls) serve(w http.ResponseWriter, r *http.Request) {
+	c.made.Add(1)
+	c.last, _ = httpkey.AttemptFrom(r.Context())
+	w.WriteHeader(c.status)
+}
+
+// want checks how often the handler was called.
+func (c *calls) want(t *testing.T, made int64) {
+	t.Helper()
+	if n := c.made.Load(); n != made {
+		t.Errorf("it was called %d times, want %d", n, made)
+	}
+}
+
+// pass lets virtual time pass.
+func pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+var errAway = errors.New("it is away")
+
+// fails is a store of keys that fails when a test says so.
+type fails struct{ with atomic.Pointer[error] }
+
+// say makes it fail with this error; nil: not any more.
+func (f *fails) say(err error) { f.with.Store(&err) }
+
+func (f *fails) keys() *memstore.Keys {
+	return memstore.NewKeys(memstore.Fail(func(string) error {
+		if err := f.with.Load(); err != nil {
+			return *err
+		}
+		return nil
+	}))
+}
+
+func TestF1AStoreThatIsDownRunsNothing(t *testing.T) {
+	var f fails
+	c := &calls{status: 201}
+	s := lend(t, f.keys(), c.serve, nil)
+	f.say(errAway)
+	w := s.post(`"k"`, "tea")
+	wantProblem(t, w, http.StatusServiceUnavailable, "store-unavailable")
+	if c.want(t, 0); w.Header().Get("Retry-After") == "" || s.seen[0].Err == nil {
+		t.Errorf("%v, told as %+v", w.Header(), s.seen[0])
+	}
+	f.say(nil)
+	if w := s.post(`"k"`, "tea"); w.Code != 201 {
+		t.Errorf("when it is back: %d", w.Code)
+	}
+	t.Run("F1_unless_it_is_declared_to_fail_open", func(t *testing.T) {
+		c := &calls{status: 201}
+		s := lend(t, f.keys(), c.serve, func(_ *httpkey.Config, l *httpkey.LeaseConfig) { l.FailOpen = "a view may count twice" })
+		f.say(errAway)
+		if w := s.post(`"k"`, "tea"); w.Code != 201 || s.seen[0].Fate != httpkey.Unprotected || s.seen[0].Err == nil {
+			t.Errorf("%d, told as %+v", w.Code, s.seen)
+		}
+		if !c.last.Unknown || c.last.IdempotencyKey == "" {
+			t.Errorf("the handler is told %+v", c.last)
+		}
+	})
+}
+
+func TestF1AnAnswerIsHeldBackUntilItIsRecorded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var f fails
+		c := &calls{status: 201}
+		s := lend(t, f.keys(), func(w http.ResponseWriter, r *http.Request) {
+			f.say(errAway)
+			c.serve(w, r)
+		}, nil)
+		wantProblem(t, s.post(`"k"`, "tea"), http.StatusServiceUnavailable, "answer-not-recorded")
+		f.say(nil)
+		pass(time.Minute)
+		again := c.serve
+		s.handler = s.Protect(http.HandlerFunc(again))
+		if w := s.post(`"k"`, "tea"); w.Code != 201 || !c.last.Unknown || c.last.Number != 2 {
+			t.Errorf("%d, the handler is told %+v", w.Code, c.last)
+		}
+	})
+}
+
+func TestTrapT76AnAttemptThatTimedOutIsUnknown(t *testing.T) {
+	for name, c := range map[string]struct {
+		window time.Duration
+		status int
+		calls  int64
+	}{
+		"F1_and_is_repeated_where_the_other_side_knows_its_key": {leasedkey.Always, 201, 2},
+		"F1_and_is_never_repeated_where_it_knows_none":          {leasedkey.Never, 409, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				made := &calls{status: 201}
+				slow := true
+				s := lend(t, memstore.NewKeys(), func(w http.ResponseWriter, r *http.Request) {
+					if slow {
+						made.made.Add(1)
+						<-r.Context().Done()
+						return
+					}
+					made.serve(w, r)
+				}, func(_ *httpkey.Config, l *httpkey.LeaseConfig) { l.Window = c.window })
+				wantProblem(t, s.post(`"k"`, "tea"), http.StatusGatewayTimeout, "handler-timed-out")
+				slow = false
+				w := s.post(`"k"`, "tea")
+				if made.want(t, c.calls); w.Code != c.status || c.status == 201 && (!made.last.Unknown || made.last.IdempotencyKey == "") {
+					t.Errorf("%d, told %+v", w.Code, made.last)
+				}
+			})
+		})
+	}
+}
+
+func TestF1AReplayAfterItsTimeIsANewRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &calls{status: 201}
+		s := lend(t, memstore.NewKeys(), c.serve, nil)
+		s.post(`"k"`, "tea")
+		pass(71 * time.Hour)
+		if s.post(`"k"`, "tea"); c.made.Load() != 1 {
+			t.Error("it ran while its key was kept")
+		}
+		pass(time.Hour)
+		s.post(`"k"`, "coffee")
+		c.want(t, 2)
+	})
+}
+
+func TestF1ACopyWaitsForAnotherProcess(t *testing.T) {
+	for name, c := range map[string]struct {
+		wait, took time.Duration
+		status     int
+	}{
+		"F1_whose_answer_it_gets":     {10 * time.Second, 5 * time.Second, 201},
+		"F1_for_as_long_as_it_is_to":  {5 * time.Second, 10 * time.Second, 409},
+		"F1_and_not_at_all_unless_so": {0, 10 * time.Second, 409},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				keys := memstore.NewKeys()
+				slow := func(w http.ResponseWriter, _ *http.Request) {
+					pass(c.took)
+					w.WriteHeader(201)
+				}
+				wait := func(to *httpkey.Config, _ *httpkey.LeaseConfig) { to.Wait = c.wait }
+				here, there := lend(t, keys, slow, wait), lend(t, keys, slow, wait)
+				ended := make(chan *httptest.ResponseRecorder)
+				go func() { ended <- here.post(`"k"`, "tea") }()
+				pass(time.Second)
+				began := time.Now()
+				w := there.post(`"k"`, "tea")
+				if took := time.Since(began); w.Code != c.status || took > max(c.wait, c.took) {
+					t.Errorf("%d after %v", w.Code, took)
+				}
+				if w := <-ended; w.Code != 201 {
+					t.Errorf("the first: %d", w.Code)
+				}
+			})
+		})
+	}
+}
+
+func TestLaw5AnAttemptThatLostItsClaimAnswersNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var f fails
+		s := lend(t, f.keys(), func(w http.ResponseWriter, r *http.Request) {
+			f.say(contract.ErrClaimLost)
+			<-r.Context().Done()
+			if !errors.Is(context.Cause(r.Context()), contract.ErrClaimLost) {
+				t.Errorf("its context ended of %v", context.Cause(r.Context()))
+			}
+			w.WriteHeader(201)
+		}, nil)
+		wantProblem(t, s.post(`"k"`, "tea"), http.StatusConflict, "request-in-progress")
+	})
+}
+
+func TestTrapT76APersonDecidesWhatNobodyKnows(t *testing.T) {
+	for name, c := range map[string]struct {
+		finding leasedkey.Finding
+		status  int
+		code    string
+		calls   int64
+	}{
+		"F1_that_it_happened":      {leasedkey.Happened, 410, "answer-gone", 1},
+		"F1_that_it_did_not":       {leasedkey.DidNotHappen, 201, "", 2},
+		"F1_or_leaves_it_in_doubt": {leasedkey.StillUnknown, 409, "outcome-unknown", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			made := &calls{status: 502}
+			s := lend(t, memstore.NewKeys(), made.serve, func(_ *httpkey.Config, l *httpkey.LeaseConfig) { l.Window = leasedkey.Never })
+			s.post(`"k"`, "tea")
+			wantProblem(t, s.post(`"k"`, "tea"), 409, "outcome-unknown")
+			made.status = 201
+			if err := s.Resolve(t.Context(), "a", "k", c.finding); (err != nil) != (c.finding == leasedkey.StillUnknown) {
+				t.Errorf("it says %v", err)
+			}
+			w := s.post(`"k"`, "tea")
+			if made.want(t, c.calls); w.Code != c.status {
+				t.Errorf("%d: %s", w.Code, w.Body)
+			}
+			if c.code != "" {
+				wantProblem(t, w, c.status, c.code)
+			}
+		})
+	}
+	s := lend(t, memstore.NewKeys(), effect, nil)
+	if err := s.Resolve(t.Context(), "a", "never asked", leasedkey.Happened); !errors.Is(err, semel.ErrState) {
+		t.Errorf("what nobody asked for is decided: %v", err)
+	}
+	if err := open(t, effect, nil).Resolve(t.Context(), "a", "k", leasedkey.Happened); !errors.Is(err, semel.ErrUnsupported) {
+		t.Errorf("of New: %v", err)
+	}
+}

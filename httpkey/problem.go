@@ -1,0 +1,87 @@
+package httpkey
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// problem is why a request was not answered by its handler, as RFC 9457 writes it.
+type problem struct {
+	status int
+	code   string
+	title  string
+	detail string
+	// after, if not 0, is in how long it may be tried again.
+	after time.Duration
+}
+
+// The codes, which are the same for ever: clients tell problems apart by them.
+const (
+	codeMissing     = "idempotency-key-missing"
+	codeInvalid     = "idempotency-key-invalid"
+	codeCaller      = "caller-unknown"
+	codeBody        = "request-body-unreadable"
+	codeTooLarge    = "request-body-too-large"
+	codeMismatch    = "idempotency-key-reused"
+	codeInFlight    = "request-in-progress"
+	codeUnavailable = "store-unavailable"
+	codeBusy        = "too-many-requests-open"
+	codeUnsure      = "outcome-unknown"
+	codeNotRecorded = "answer-not-recorded"
+	codeGone        = "answer-gone"
+	codeNewer       = "answer-of-newer-release"
+	codePanic       = "handler-failed"
+	codeTimeout     = "handler-timed-out"
+	codeAnswer      = "answer-too-large"
+	codeCommit      = "not-committed"
+)
+
+// titles are those of the codes; each is the same at every occurrence.
+var titles = map[string]string{
+	codeMissing:     "The request has no idempotency key",
+	codeInvalid:     "The idempotency key cannot be read",
+	codeCaller:      "The caller is not known",
+	codeBody:        "The request's body cannot be read",
+	codeTooLarge:    "The request's body is too large",
+	codeMismatch:    "The idempotency key was used for another request",
+	codeInFlight:    "A request with this idempotency key is in progress",
+	codeUnavailable: "Idempotency keys cannot be looked up now",
+	codeBusy:        "Too many requests are open now",
+	codeUnsure:      "The outcome of this request is unknown",
+	codeNotRecorded: "The answer could not be recorded",
+	codeGone:        "The answer to this request is no longer kept",
+	codeNewer:       "The answer to this request cannot be read by this server",
+	codePanic:       "The request failed",
+	codeTimeout:     "The request took too long",
+	codeAnswer:      "The answer is too large",
+	codeCommit:      "The request was not carried out",
+}
+
+// again is the Retry-After of what may be tried again soon.
+const again = time.Second
+
+func because(status int, code, detail string, after time.Duration) *problem {
+	return &problem{status, code, titles[code], detail, after}
+}
+
+// answer is the problem as an answer.
+func (p *problem) answer(base string) *answer {
+	kind := "about:blank"
+	if base != "" {
+		kind = base + p.code
+	}
+	body, _ := json.Marshal(struct {
+		Type   string `json:"type"`
+		Title  string `json:"title"`
+		Status int    `json:"status"`
+		Detail string `json:"detail,omitempty"`
+		Code   string `json:"code"`
+	}{kind, p.title, p.status, p.detail, p.code}) // strings and a number
+	header := http.Header{"Content-Type": {"application/problem+json"}, "Cache-Control": {"no-store"}}
+	if p.after > 0 {
+		header.Set("Retry-After", strconv.FormatInt(int64((p.after+time.Second-1)/time.Second), 10))
+	}
+	return &answer{p.status, header, append(body, '\n')}
+}

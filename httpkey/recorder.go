@@ -1,0 +1,62 @@
+package httpkey
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+)
+
+// ErrAnswerTooLarge is returned by Write when an answer has more bytes than Config.MaxAnswer.
+// The request is answered with 500, and with New nothing of it is left.
+var ErrAnswerTooLarge = errors.New("semel: the answer is larger than what is kept; answer with a link to it")
+
+// ErrHeldBack is returned by Flush: an answer is held back until it is kept.
+var ErrHeldBack = errors.New("semel: an answer under an idempotency key is held back until it is kept, so nothing of it can be flushed")
+
+// recorder takes a handler's answer.
+type recorder struct {
+	header http.Header
+	answer answer
+	most   int
+	large  bool
+}
+
+func newRecorder(most int) *recorder { return &recorder{header: http.Header{}, most: most} }
+
+// Header implements http.ResponseWriter.
+func (r *recorder) Header() http.Header { return r.header }
+
+// WriteHeader implements http.ResponseWriter. An informational status is not sent: it would
+// not be repeated.
+func (r *recorder) WriteHeader(status int) {
+	if status < 100 || status > 999 {
+		panic(fmt.Sprintf("httpkey: invalid status %d", status)) // as net/http does
+	}
+	if r.answer.status != 0 || status < 200 {
+		return
+	}
+	r.answer.status, r.answer.header = status, r.header.Clone()
+}
+
+// Write implements http.ResponseWriter.
+func (r *recorder) Write(b []byte) (int, error) {
+	r.WriteHeader(http.StatusOK)
+	switch {
+	case !allowsBody(r.answer.status):
+		return 0, http.ErrBodyNotAllowed
+	case r.large || len(r.answer.body)+len(b) > r.most:
+		r.large, r.answer.body = true, nil
+		return 0, ErrAnswerTooLarge
+	}
+	if r.answer.header["Content-Type"] == nil && len(r.answer.body) == 0 && r.answer.header["Content-Encoding"] == nil {
+		r.answer.header.Set("Content-Type", http.DetectContentType(b))
+	}
+	r.answer.body = append(r.answer.body, b...)
+	return len(b), nil
+}
+
+// FlushError is what http.ResponseController calls.
+func (r *recorder) FlushError() error { return ErrHeldBack }
+
+// begun reports whether the handler has said anything.
+func (r *recorder) begun() bool { return r.answer.status != 0 }

@@ -1,0 +1,92 @@
+package httpkey
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/digest"
+)
+
+// request is one whose key is to be looked up.
+type request struct {
+	http        *http.Request
+	caller, key string
+	fingerprint semel.Fingerprint
+	body        []byte
+}
+
+// id is the key of one caller among those of all: a key has no zero byte.
+func (q *request) id() string { return q.caller + "\x00" + q.key }
+
+// mostCaller is the most bytes of a caller.
+const mostCaller = 1024
+
+// read reads a request, or says why it is refused; without both it has no key and may pass.
+func (g *Guard) read(w http.ResponseWriter, r *http.Request) (*request, *problem) {
+	c := &g.config
+	key, err := c.keyOf(r.Header)
+	switch {
+	case err != nil:
+		return nil, because(http.StatusBadRequest, codeInvalid, err.Error(), 0)
+	case key == "" && c.Optional:
+		return nil, nil
+	case key == "":
+		return nil, because(http.StatusBadRequest, codeMissing, fmt.Sprintf("send the header %s with a key that is new for each request that is new, and the same when a request is repeated", Header), 0)
+	}
+	q := &request{http: r, key: key}
+	if c.Caller != nil {
+		if q.caller = c.Caller(r); q.caller == "" || len(q.caller) > mostCaller {
+			return nil, because(http.StatusUnauthorized, codeCaller, "a key is one of its caller, who is not known", 0)
+		}
+	}
+	if p := q.readBody(w, c.MaxBody); p != nil {
+		return nil, p
+	}
+	q.fingerprint = fingerprint(r, q.body)
+	return q, nil
+}
+
+// readBody reads the whole body, so that a request which ends early leaves nothing.
+func (q *request) readBody(w http.ResponseWriter, most int64) *problem {
+	if q.http.Body == nil {
+		return nil
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, q.http.Body, most))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return because(http.StatusRequestEntityTooLarge, codeTooLarge, fmt.Sprintf("the body has more than %d bytes; nothing was done", most), 0)
+	case err != nil:
+		return because(http.StatusBadRequest, codeBody, "the body ended early, or could not be read; nothing was done", 0)
+	}
+	q.body = body
+	return nil
+}
+
+// fingerprints is the version of the rule below.
+const fingerprints = 1
+
+// fingerprint recognises a request: by its method, path, query and body. A path is more than
+// a route: the same body under the same key for another order is another request.
+func fingerprint(r *http.Request, body []byte) semel.Fingerprint {
+	h := sha256.New()
+	digest.Begin(h, "http-request/1")
+	for _, part := range []string{r.Method, r.URL.EscapedPath(), r.URL.RawQuery} {
+		digest.Part(h, []byte(part))
+	}
+	digest.Part(h, body)
+	f := semel.Fingerprint{Version: fingerprints}
+	copy(f.Sum[:], h.Sum(nil))
+	return f
+}
+
+// again is the request as its handler reads it.
+func (q *request) again(r *http.Request) *http.Request {
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(q.body)), int64(len(q.body))
+	return r
+}

@@ -1,0 +1,142 @@
+package httpkey_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/semel-go/semel/httpkey"
+	"github.com/semel-go/semel/memstore"
+)
+
+// early is a body that ends before it should.
+type early struct{ io.Reader }
+
+func (e early) Read(b []byte) (int, error) {
+	n, err := e.Reader.Read(b)
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+func TestF1ABodyIsReadBeforeAnythingIsDone(t *testing.T) {
+	small := func(c *httpkey.Config) { c.MaxBody = 10 }
+	body := func(b io.Reader) func(*http.Request) {
+		return func(r *http.Request) { r.Body = io.NopCloser(b) }
+	}
+	t.Run("F1_one_that_ends_early_leaves_nothing", func(t *testing.T) {
+		s := open(t, effect, nil)
+		wantProblem(t, s.post(`"k"`, "", body(early{strings.NewReader("te")})), http.StatusBadRequest, "request-body-unreadable")
+		if w := s.post(`"k"`, "tea"); w.Code != http.StatusCreated || w.Header().Get(httpkey.ReplayedHeader) != "" {
+			t.Errorf("the whole one: %d", w.Code)
+		}
+	})
+	t.Run("F1_one_that_is_too_large_is_refused", func(t *testing.T) {
+		s := open(t, effect, small)
+		wantProblem(t, s.post(`"k"`, "more than ten"), http.StatusRequestEntityTooLarge, "more than 10 bytes")
+		if w := s.post(`"k"`, "ten bytes."); w.Code != http.StatusCreated {
+			t.Errorf("one that fits: %d", w.Code)
+		}
+	})
+	t.Run("F1_a_handler_reads_all_of_it", func(t *testing.T) {
+		s := open(t, effect, nil)
+		if w := s.post(`"k"`, strings.Repeat("tea", 10_000)); w.Body.Len() != len("order of ")+30_000 {
+			t.Errorf("%d bytes", w.Body.Len())
+		}
+	})
+	t.Run("F1_none_is_none", func(t *testing.T) {
+		s := open(t, effect, nil)
+		if w := s.post(`"k"`, "", func(r *http.Request) { r.Body = nil }); w.Code != http.StatusCreated {
+			t.Errorf("%d", w.Code)
+		}
+	})
+}
+
+func TestTrapT74AKeyStandsForOneRequest(t *testing.T) {
+	path := func(path string) func(*http.Request) {
+		return func(r *http.Request) { r.URL = httptest.NewRequest(http.MethodPost, path, nil).URL }
+	}
+	for name, c := range map[string]struct {
+		body   string
+		change func(*http.Request)
+		same   bool
+	}{
+		"F1_the_same":                             {`{"tea":1}`, func(*http.Request) {}, true},
+		"F1_with_another_header":                  {`{"tea":1}`, func(r *http.Request) { r.Header.Set("User-Agent", "another") }, true},
+		"F1_another_body":                         {`{"tea":2}`, func(*http.Request) {}, false},
+		"F1_json_that_differs_in_a_space":         {`{"tea": 1}`, func(*http.Request) {}, false},
+		"F1_another_path":                         {`{"tea":1}`, path("/orders/1/refund"), false},
+		"F1_another_query":                        {`{"tea":1}`, path("/orders?now=1"), false},
+		"F1_another_method":                       {`{"tea":1}`, func(r *http.Request) { r.Method = http.MethodPatch }, false},
+		"F1_a_part_of_the_path_moved_to_the_body": {`s{"tea":1}`, path("/order"), false},
+		"F1_an_escaped_slash_is_no_slash":         {`{"tea":1}`, path("/%6frders%2f"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, effect, nil)
+			s.post(`"k"`, `{"tea":1}`)
+			w := s.post(`"k"`, c.body, c.change)
+			if replayed := w.Code == http.StatusCreated; replayed != c.same {
+				t.Errorf("it is %d", w.Code)
+			}
+			if !c.same {
+				wantProblem(t, w, http.StatusUnprocessableEntity, "idempotency-key-reused")
+			}
+			if n := string(s.store.Get("orders")); n != "1" {
+				t.Errorf("%s effects", n)
+			}
+		})
+	}
+}
+
+func TestTrapT73TheStatusOfAMismatchAndOfWhatIsInProgressCanBeChosen(t *testing.T) {
+	s := open(t, effect, func(c *httpkey.Config) {
+		c.MismatchStatus, c.Problems = http.StatusConflict, "https://example.org/problems/"
+	})
+	s.post(`"k"`, "tea")
+	wantProblem(t, s.post(`"k"`, "coffee"), http.StatusConflict, `"type":"https://example.org/problems/idempotency-key-reused"`)
+	var copied *httptest.ResponseRecorder
+	s = open(t, func(http.ResponseWriter, *http.Request) { copied = s.post(`"k"`, "tea") }, func(c *httpkey.Config) { c.InFlightStatus = http.StatusLocked })
+	s.post(`"k"`, "tea")
+	wantProblem(t, copied, http.StatusLocked, "request-in-progress")
+	if copied.Header().Get("Retry-After") != "1" {
+		t.Errorf("Retry-After is %q", copied.Header().Get("Retry-After"))
+	}
+}
+
+func TestF1KeysOfTwoCallersNeverMeet(t *testing.T) {
+	of := func(account string) func(*http.Request) {
+		return func(r *http.Request) { r.Header.Set("X-Account", account) }
+	}
+	s := open(t, effect, nil)
+	s.post(`"k"`, "tea", of("a"))
+	if w := s.post(`"k"`, "tea", of("b")); w.Header().Get(httpkey.ReplayedHeader) != "" || string(s.store.Get("orders")) != "2" {
+		t.Errorf("%d %v", w.Code, w.Header())
+	}
+	wantProblem(t, s.post(`"k"`, "tea", of("")), http.StatusUnauthorized, "caller-unknown")
+	wantProblem(t, s.post(`"k"`, "tea", of(strings.Repeat("a", 2000))), http.StatusUnauthorized, "caller-unknown")
+	// The parts of one id are another's, if they ran together.
+	s.post(`"kk"`, "tea", of("a"))
+	if w := s.post(`"k"`, "tea", of("ak")); w.Header().Get(httpkey.ReplayedHeader) != "" {
+		t.Error("a caller took another's key")
+	}
+}
+
+func TestF1WhatHasNoKeyPassesOnlyWhereThatIsSaid(t *testing.T) {
+	s := open(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) }, nil)
+	if w := s.post("", "", func(r *http.Request) { r.Method = http.MethodGet }); w.Code != http.StatusAccepted {
+		t.Errorf("a GET: %d", w.Code)
+	}
+	wantProblem(t, s.post("", "tea"), http.StatusBadRequest, "idempotency-key-missing")
+	if last := s.seen[len(s.seen)-2:]; last[0].Fate != httpkey.Passed || last[1].Fate != httpkey.Refused || last[1].Code != "idempotency-key-missing" {
+		t.Errorf("it is told as %+v", last)
+	}
+	l := lend(t, memstore.NewKeys(), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) }, func(c *httpkey.Config, _ *httpkey.LeaseConfig) { c.Optional = true })
+	if w := l.post("", "tea"); w.Code != http.StatusAccepted {
+		t.Errorf("an optional one: %d", w.Code)
+	}
+	wantProblem(t, l.post("bad", "tea"), http.StatusBadRequest, "idempotency-key-invalid")
+}

@@ -1,0 +1,81 @@
+package httpkey
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/timing"
+)
+
+const (
+	sweepEvery = time.Minute
+	// sweepMost is how many keys one call of the store looks at.
+	sweepMost = 500
+	// sweepTime ends a pass that does not come to an end.
+	sweepTime = sweepEvery
+)
+
+// sweeper is a door whose keys somebody has to remove.
+type sweeper interface {
+	sweep(ctx context.Context) error
+}
+
+// Sweep removes the keys of New that are older than Config.Keep, with their answers, in one
+// pass. Any number of processes may call it; one works. With NewLeased it does nothing: each
+// claim removes some keys whose time is over. semel.ErrUnsupported: the store removes nothing.
+func (g *Guard) Sweep(ctx context.Context) error {
+	s, sweeps := g.door.(sweeper)
+	if !sweeps {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, sweepTime)
+	defer cancel()
+	if err := s.sweep(ctx); err != nil {
+		return fmt.Errorf("httpkey: keys past their time were not removed: %w", err)
+	}
+	return nil
+}
+
+// Run calls Sweep now and each minute until ctx ends. failed, if not nil, is told of each
+// failure; the next minute tries again.
+func (g *Guard) Run(ctx context.Context, failed func(error)) {
+	for {
+		if err := g.Sweep(ctx); err != nil && ctx.Err() == nil && failed != nil {
+			failed(err)
+		}
+		if !timing.Wait(ctx, sweepEvery) {
+			return
+		}
+	}
+}
+
+// sweep implements sweeper.
+func (t *transactional[Tx]) sweep(ctx context.Context) error {
+	reaper, able := t.store.(contract.Reaper)
+	if !able {
+		return fmt.Errorf("the store removes no markers: %w", semel.ErrUnsupported)
+	}
+	c := &t.guard.config
+	err := t.intern(ctx)
+	if err == nil {
+		err = reaper.Retain(ctx, contract.Retention{Consumer: c.Name, Keep: c.Keep, Horizon: c.Retries, Why: "clients repeat requests for so long (Config.Retries)"})
+	}
+	if err == nil {
+		err = reaper.Progressed(ctx, c.Name, nil)
+	}
+	if err == nil {
+		_, err = reaper.Advance(ctx, c.Name)
+	}
+	for sum := (contract.Reaped{}); err == nil; {
+		o := contract.Reaping{Consumer: c.Name, Most: sweepMost, After: sum.Next}
+		var done contract.Reaped
+		if done, err = reaper.Reap(ctx, o); err == nil && sum.Add(o, done) {
+			break
+		}
+	}
+	return errors.Join(err, ctx.Err())
+}

@@ -1,0 +1,253 @@
+package httpkey
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/timing"
+)
+
+// transactional is the door of keys that are marked in the transactions of their effects.
+type transactional[Tx any] struct {
+	guard  *Guard
+	store  contract.TxStore[Tx]
+	keeper contract.ResultKeeper[Tx]
+	reader contract.ResultReader
+	places chan struct{} // one for each key that has a transaction
+
+	scope atomic.Int64 // 0: not known yet
+}
+
+// New returns a Guard for handlers whose effects are in the store's own database, in the
+// transaction that TxFrom returns, or all that is wrong with its configuration. It asks the
+// store nothing. semel.ErrUnsupported: the store keeps no results, or keeps its markers by
+// a time that the keys of clients do not carry.
+func New[Tx any](store contract.TxStore[Tx], c Config) (*Guard, error) {
+	if store == nil {
+		return nil, errors.New("httpkey: the store is nil; pass one that is open")
+	}
+	faults := []error{c.fits(false), c.poolFits(store)}
+	t := &transactional[Tx]{guard: &Guard{config: c}, store: store, places: make(chan struct{}, max(c.MostOpen, 1))}
+	var keeps, reads bool
+	t.keeper, keeps = store.(contract.ResultKeeper[Tx])
+	t.reader, reads = store.(contract.ResultReader)
+	if !keeps || !reads {
+		faults = append(faults, fmt.Errorf("the store keeps no results, in which the answers would be: %w", semel.ErrUnsupported))
+	}
+	if days, able := store.(contract.DayKeeper); able && days.KeepsDays() != "" {
+		faults = append(faults, fmt.Errorf("the store keeps its markers by the time in their ids (%s), which the keys of clients do not carry; give the guard a table of its own: %w", days.KeepsDays(), semel.ErrUnsupported))
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, fmt.Errorf("httpkey: %w", err)
+	}
+	t.guard.door = t
+	return t.guard, nil
+}
+
+const (
+	// markLock is how long a mark waits for a copy under way in another process.
+	markLock = 50 * time.Millisecond
+	// effectLock is how long a handler's statement waits for a row that another transaction
+	// holds.
+	effectLock = time.Second
+	// storeTime ends a call of the store that does not answer.
+	storeTime = 10 * time.Second
+	// idleGrace is how much longer than a handler's time-out the server keeps a transaction
+	// without a statement, so that a frozen process holds no key for ever.
+	idleGrace = storeTime
+	// placeTime is how long a request waits for a place among the open keys.
+	placeTime = time.Second
+)
+
+// attempt implements door.
+func (t *transactional[Tx]) attempt(ctx context.Context, f *flight, q *request, next http.Handler) outcome {
+	if !t.place() {
+		return refused(because(http.StatusServiceUnavailable, codeBusy, "nothing was done; repeat the request with the same key", again), nil)
+	}
+	defer func() { <-t.places }()
+	for until := time.Now().Add(t.guard.config.Wait); ; {
+		b, o := t.begin(ctx, q)
+		if b != nil {
+			return t.handle(ctx, b, f, q, next)
+		}
+		if !o.inFlight() || time.Until(until) < poll || !timing.Wait(q.http.Context(), poll) {
+			return o
+		}
+	}
+}
+
+// place takes a place among the open keys; false: there is none.
+func (t *transactional[Tx]) place() bool {
+	timer := time.NewTimer(placeTime)
+	defer timer.Stop()
+	select {
+	case t.places <- struct{}{}:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// mark is that of a request.
+func (t *transactional[Tx]) mark(q *request) contract.Mark {
+	return contract.Mark{Scope: t.scope.Load(), ID: []byte(q.id()), Fingerprint: q.fingerprint, As: contract.Applied}
+}
+
+// resultOf is what the answer to a request is kept under.
+func (t *transactional[Tx]) resultOf(q *request) contract.ResultOf {
+	return contract.ResultOf{Scope: t.scope.Load(), ID: []byte(q.id())}
+}
+
+// intern asks once for the scope of the guard's keys.
+func (t *transactional[Tx]) intern(ctx context.Context) error {
+	if t.scope.Load() != 0 {
+		return nil
+	}
+	number, err := t.store.Scope(ctx, t.guard.config.Name, "", 0)
+	if err == nil {
+		t.scope.Store(number)
+	}
+	return err
+}
+
+// begin opens a transaction in which the key is marked, or says what it stands for.
+func (t *transactional[Tx]) begin(ctx context.Context, q *request) (contract.Batch[Tx], outcome) {
+	asking, cancel := context.WithTimeout(ctx, storeTime)
+	defer cancel()
+	if err := t.intern(asking); err != nil {
+		return nil, refused(unavailable(), err)
+	}
+	c := &t.guard.config
+	o := contract.TxOptions{
+		MarkLock: markLock, EffectLock: min(effectLock, c.Timeout/2), Statement: c.Timeout, Answer: storeTime, Idle: c.Timeout + idleGrace, Consumer: c.Name,
+	}
+	b, verdicts, err := t.store.Begin(asking, o, []contract.Mark{t.mark(q)})
+	switch {
+	case err != nil && t.store.Classify(err) == contract.ClassContended: // alone, a mark waits for its copy
+		return nil, refused(t.guard.inFlight(again), nil)
+	case err != nil:
+		return nil, refused(unavailable(), err)
+	}
+	if verdicts[0].Kind == contract.Fresh {
+		return b, outcome{}
+	}
+	b.Rollback(asking)
+	return nil, t.stands(asking, q, verdicts[0])
+}
+
+// stands is the outcome of a request whose key the store knows.
+func (t *transactional[Tx]) stands(ctx context.Context, q *request, v contract.Verdict) outcome {
+	switch {
+	case v.Kind == contract.Conflict:
+		return refused(t.guard.mismatch(), nil)
+	case v.Kind == contract.Busy:
+		return refused(t.guard.inFlight(again), nil)
+	case v.Already(contract.Applied):
+		results, err := t.reader.Results(ctx, []contract.ResultOf{t.resultOf(q)})
+		if err != nil {
+			return refused(unavailable(), err)
+		}
+		return t.guard.stored(results[0])
+	case v.Kind == contract.Newer:
+		return refused(because(http.StatusServiceUnavailable, codeNewer, "another server of this API can", again), errNewer)
+	}
+	return refused(because(http.StatusConflict, codeUnsure, "the request was set aside", 0), fmt.Errorf("httpkey: the key is %v", v))
+}
+
+// handle runs the handler in the transaction, and ends it.
+func (t *transactional[Tx]) handle(ctx context.Context, b contract.Batch[Tx], f *flight, q *request, next http.Handler) outcome {
+	over := false
+	defer func() {
+		if !over { // the handler ended its goroutine
+			b.Kill()
+		}
+	}()
+	r := t.runIn(ctx, b, f, q, next)
+	over = true
+	ending, cancel := context.WithTimeout(ctx, storeTime)
+	defer cancel()
+	switch {
+	case r.rule == ReleaseKey || errors.Is(r.err, ErrAnswerTooLarge):
+		b.Rollback(ending)
+		return r.outcome
+	case r.answer.status < 400:
+		return t.commit(ending, b, q, r.outcome)
+	}
+	b.Rollback(ending) // an error that is kept has no effect
+	b, o := t.begin(ctx, q)
+	if b == nil {
+		return o
+	}
+	return t.commit(ending, b, q, r.outcome)
+}
+
+func (t *transactional[Tx]) runIn(ctx context.Context, b contract.Batch[Tx], f *flight, q *request, next http.Handler) ran {
+	ctx, cancel := context.WithTimeout(ctx, t.guard.config.Timeout)
+	defer cancel()
+	ctx = context.WithValue(ctx, txKey{}, b.Tx(0))
+	return t.guard.run(ctx, f, q, next, Attempt{IdempotencyKey: t.guard.idempotencyKey(q), Number: 1}, b.Kill)
+}
+
+// commit keeps the answer beside its key and commits both, with what the handler did.
+func (t *transactional[Tx]) commit(ctx context.Context, b contract.Batch[Tx], q *request, o outcome) outcome {
+	if broken, able := b.(contract.Broken); able && broken.Broken() {
+		b.Rollback(ctx)
+		return t.undone(contract.ClassAborted, errBroken)
+	}
+	kept, err := o.answer.keep(t.guard.config.Headers)
+	if err != nil {
+		b.Rollback(ctx)
+		return t.guard.silent(because(http.StatusInternalServerError, codeAnswer, "its headers have too many bytes", 0), err).outcome
+	}
+	if err := t.keeper.KeepResult(ctx, b.Tx(0), t.resultOf(q), kept); err != nil {
+		b.Rollback(ctx)
+		return t.undone(t.store.Classify(err), err)
+	}
+	switch r := b.Commit(ctx, contract.Ending{}); r.Outcome {
+	case contract.Committed:
+		o.kept = true
+		return o
+	case contract.NotCommitted:
+		return t.undone(r.Class, r.Err)
+	default:
+		return t.resolve(context.WithoutCancel(ctx), q, r.Err)
+	}
+}
+
+var errBroken = errors.New("httpkey: a statement of the handler failed, and it answered all the same; what it wrote was rolled back")
+
+// undone is the outcome of a request of which nothing was committed.
+func (t *transactional[Tx]) undone(class contract.Class, err error) outcome {
+	if class == contract.ClassDown || class == contract.ClassContended {
+		return refused(because(http.StatusServiceUnavailable, codeCommit, "nothing was done; repeat the request with the same key", again), err)
+	}
+	return refused(because(http.StatusInternalServerError, codeCommit, "nothing was done", 0), err)
+}
+
+// resolve finds out what became of a commit whose answer was lost, by marking again: the mark
+// waits for the transaction if it still runs.
+func (t *transactional[Tx]) resolve(ctx context.Context, q *request, lost error) outcome {
+	ctx, cancel := context.WithTimeout(ctx, storeTime)
+	defer cancel()
+	for {
+		b, o := t.begin(ctx, q)
+		if b != nil { // it was not committed, and never will be
+			b.Rollback(ctx)
+			return t.undone(contract.ClassDown, lost)
+		}
+		busy := o.inFlight() || o.problem != nil && o.problem.code == codeUnavailable
+		switch {
+		case !busy:
+			o.err = errors.Join(o.err, lost)
+			return o
+		case !timing.Wait(ctx, poll):
+			return refused(because(http.StatusServiceUnavailable, codeNotRecorded, "repeat the request with the same key", again), errors.Join(o.err, lost))
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package httpkey_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"testing/synctest"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/httpkey"
+	"github.com/semel-go/semel/memstore"
+)
+
+// on fails one operation of a store, the first time that it is asked.
+func on(op string) memstore.Option {
+	failed := false
+	return memstore.Fail(func(asked string) error {
+		if asked != op || failed {
+			return nil
+		}
+		failed = true
+		return errAway
+	})
+}
+
+// effects are how many there are.
+func (s *shop) effects() string {
+	if n := s.store.Get("orders"); n != nil {
+		return string(n)
+	}
+	return "0"
+}
+
+func TestLaw1KeyEffectAndAnswerAreOneCommit(t *testing.T) {
+	for name, c := range map[string]struct {
+		op      string
+		first   int
+		code    string
+		effects string // after the first
+		again   bool   // the second is a replay
+	}{
+		"F2_the_store_has_no_scope":          {"scope", 503, "store-unavailable", "0", false},
+		"F2_nothing_begins":                  {"begin", 503, "store-unavailable", "0", false},
+		"F2_the_commit_is_refused":           {"commit-before", 503, "not-committed", "0", false},
+		"case_3_the_commits_answer_is_lost":  {"commit-after", 201, "", "1", true},
+		"F2_what_is_kept_cannot_be_read_now": {"results", 201, "", "1", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, effect, nil, on(c.op))
+			w := s.post(`"k"`, "tea")
+			if c.code != "" {
+				wantProblem(t, w, c.first, c.code)
+				if w.Header().Get("Retry-After") == "" {
+					t.Error("nothing says when to try again")
+				}
+			} else if w.Code != c.first {
+				t.Errorf("%d: %s", w.Code, w.Body)
+			}
+			if s.effects() != c.effects {
+				t.Errorf("%s effects after the first", s.effects())
+			}
+			if c.op == "results" {
+				wantProblem(t, s.post(`"k"`, "tea"), 503, "store-unavailable")
+			}
+			w = s.post(`"k"`, "tea")
+			if replayed := w.Header().Get(httpkey.ReplayedHeader) == "true"; w.Code != 201 || replayed != c.again || s.effects() != "1" {
+				t.Errorf("the second: %d, replayed: %t, %s effects", w.Code, replayed, s.effects())
+			}
+		})
+	}
+}
+
+// forgetful loses the answer of the first commit, which did not happen.
+type forgetful struct {
+	*memstore.Store
+	lost bool
+}
+
+func (f *forgetful) Begin(ctx context.Context, o contract.TxOptions, m []contract.Mark) (contract.Batch[*memstore.Tx], []contract.Verdict, error) {
+	b, v, err := f.Store.Begin(ctx, o, m)
+	if err == nil && !f.lost {
+		b = &lost{b, f}
+	}
+	return b, v, err
+}
+
+type lost struct {
+	contract.Batch[*memstore.Tx]
+	store *forgetful
+}
+
+func (l *lost) Commit(ctx context.Context, _ contract.Ending) contract.Result {
+	l.store.lost = true
+	l.Rollback(ctx)
+	return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Err: errAway}
+}
+
+func TestCase3ACommitThatDidNotHappenIsNoAnswer(t *testing.T) {
+	f := &forgetful{Store: memstore.New()}
+	g, err := httpkey.New[*memstore.Tx](f, config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &shop{Guard: g, store: f.Store, handler: g.ProtectFunc(effect)}
+	wantProblem(t, s.post(`"k"`, "tea"), 503, "not-committed")
+	if s.effects() != "0" {
+		t.Errorf("%s effects", s.effects())
+	}
+	if w := s.post(`"k"`, "tea"); w.Code != 201 || w.Header().Get(httpkey.ReplayedHeader) != "" || s.effects() != "1" {
+		t.Errorf("the second: %d %v, %s effects", w.Code, w.Header(), s.effects())
+	}
+}
+
+func TestTrapT75WhatBecomesOfErrors(t *testing.T) {
+	for name, c := range map[string]struct {
+		status   int
+		change   func(*httpkey.Config)
+		replayed bool
+	}{
+		"F1_4xx_is_final":               {422, nil, true},
+		"F1_but_not_429":                {429, nil, false},
+		"F1_nor_what_is_declared":       {404, func(c *httpkey.Config) { c.Statuses = map[int]httpkey.Rule{404: httpkey.ReleaseKey} }, false},
+		"F1_which_takes_the_usual_away": {429, func(c *httpkey.Config) { c.Statuses = map[int]httpkey.Rule{} }, true},
+		"F1_nor_where_none_is":          {422, func(c *httpkey.Config) { c.ClientErrors = httpkey.ReleaseKey }, false},
+		"F1_5xx_is_not":                 {502, nil, false},
+		"F1_unless_that_is_declared":    {502, func(c *httpkey.Config) { c.ServerErrors = httpkey.KeepAnswer }, true},
+		"F1_3xx_is":                     {303, nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ran := 0
+			s := open(t, func(w http.ResponseWriter, r *http.Request) {
+				ran++
+				tx, _ := httpkey.TxFrom[*memstore.Tx](r.Context())
+				_ = tx.Add("orders", 1)
+				w.WriteHeader(c.status)
+			}, c.change)
+			s.post(`"k"`, "tea")
+			w := s.post(`"k"`, "tea")
+			if replayed := w.Header().Get(httpkey.ReplayedHeader) == "true"; w.Code != c.status || replayed != c.replayed || replayed != (ran == 1) {
+				t.Errorf("the second: %d, replayed: %t, after %d runs", w.Code, replayed, ran)
+			}
+			if want := c.status < 400; want != (s.effects() == "1") {
+				t.Errorf("%s effects", s.effects())
+			}
+		})
+	}
+}
+
+func TestTrap131AKeyWithoutAPlaceIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		leave := make(chan struct{})
+		s := open(t, func(w http.ResponseWriter, r *http.Request) {
+			<-leave
+			effect(w, r)
+		}, func(c *httpkey.Config) { c.MostOpen, c.Observe = 1, nil })
+		ended := make(chan int)
+		go func() { ended <- s.post(`"k1"`, "tea").Code }()
+		synctest.Wait()
+		wantProblem(t, s.post(`"k2"`, "tea"), 503, "too-many-requests-open")
+		close(leave)
+		if code := <-ended; code != 201 {
+			t.Errorf("the first: %d", code)
+		}
+		if w := s.post(`"k2"`, "tea"); w.Code != 201 || s.effects() != "2" {
+			t.Errorf("the second: %d, %s effects", w.Code, s.effects())
+		}
+	})
+}
+
+func TestF2ATransactionThatCannotCommitIsNoAnswer(t *testing.T) {
+	var s *shop
+	s = open(t, func(w http.ResponseWriter, r *http.Request) {
+		tx, _ := httpkey.TxFrom[*memstore.Tx](r.Context())
+		_, _ = tx.Get("stock")
+		_ = tx.Set("note", []byte("written"))
+		other, _, err := s.store.Begin(r.Context(), contract.TxOptions{}, nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_ = other.Tx(contract.All).Set("stock", []byte("7")) // of what this one has read
+		other.Commit(r.Context(), contract.Ending{})
+		w.WriteHeader(201)
+	}, nil)
+	wantProblem(t, s.post(`"k"`, "tea"), 503, "not-committed")
+	if s.store.Get("note") != nil {
+		t.Error("a part of it is there")
+	}
+}

@@ -1,0 +1,337 @@
+package httpkey
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel/httpkey"
+	"github.com/semel-go/semel/leasedkey"
+)
+
+// end is how a handler ends.
+type end string
+
+const (
+	well    end = "201"
+	refusal end = "422"
+	later   end = "429"
+	failure end = "500"
+	panics  end = "panic"
+	late    end = "time-out"
+	gone    end = "client gone"
+)
+
+// state is that of a key when a request comes.
+type state string
+
+const (
+	unused    state = "new"
+	kept      state = "kept"
+	keptError state = "kept error"
+	released  state = "released"
+	failed    state = "failed"
+	inDoubt   state = "in doubt"
+	here      state = "in flight here"
+	elsewhere state = "in flight elsewhere"
+)
+
+// request is what comes under the key.
+type request string
+
+const (
+	same        request = "same"
+	otherBody   request = "other body"
+	otherRoute  request = "other route"
+	otherCaller request = "other caller"
+)
+
+// fate is what must become of a request.
+type fate struct {
+	status   int
+	code     string // of a problem
+	runs     bool
+	replayed bool
+}
+
+var (
+	isReplayed  = fate{status: 201, replayed: true}
+	isRefusal   = fate{status: 422, replayed: true}
+	isMismatch  = fate{status: 422, code: "idempotency-key-reused"}
+	isInFlight  = fate{status: 409, code: "request-in-progress"}
+	isUncertain = fate{status: 409, code: "outcome-unknown"}
+	isRun       = fate{runs: true}
+)
+
+// want is the fate of a request, as the promise has it.
+func want(s *shop, st state, r request) fate {
+	if r == otherCaller || st == unused {
+		return isRun // keys of two callers never meet
+	}
+	if r != same {
+		switch {
+		case s.leased(), st == kept, st == keptError, st == here:
+			return isMismatch
+		case st == elsewhere:
+			return isInFlight // what it stands for is known when it has ended
+		}
+		return isRun // nothing is left of what was rolled back
+	}
+	switch st {
+	case kept:
+		return isReplayed
+	case keptError:
+		return isRefusal
+	case here, elsewhere:
+		return isInFlight
+	case inDoubt:
+		return isUncertain
+	}
+	return isRun
+}
+
+// answer is what a handler that runs is to be answered with, and whether it is kept.
+func (e end) answer() (status int, code string, kept bool) {
+	switch e {
+	case refusal:
+		return 422, "", true
+	case later:
+		return 429, "", false
+	case failure:
+		return 500, "", false
+	case panics:
+		return 500, "handler-failed", false
+	case late:
+		return 504, "handler-timed-out", false
+	}
+	return 201, "", true
+}
+
+// script is what one request has its handler do.
+type script struct {
+	end     end
+	gone    context.CancelFunc
+	ran     int
+	unknown bool          // what the last attempt was told
+	entered chan struct{} // nil, or closed when the handler has begun
+	leave   chan struct{} // until which it waits then
+}
+
+type scriptKey struct{}
+
+// serve is the handler of all cases.
+func (s *shop) serve(w http.ResponseWriter, r *http.Request) {
+	p := r.Context().Value(scriptKey{}).(*script)
+	p.ran++
+	a, _ := httpkey.AttemptFrom(r.Context())
+	p.unknown = a.Unknown
+	if s.effect != nil {
+		if err := s.effect(r.Context(), a.Caller+a.Key); err != nil {
+			http.Error(w, err.Error(), http.StatusTeapot)
+			return
+		}
+	}
+	if p.entered != nil {
+		close(p.entered)
+		<-p.leave
+	}
+	switch p.end {
+	case panics:
+		panic("a handler's own")
+	case late:
+		<-r.Context().Done()
+		return
+	case gone:
+		p.gone()
+	}
+	body, _ := io.ReadAll(r.Body)
+	status, _, _ := p.end.answer()
+	w.WriteHeader(status)
+	_, _ = w.Write(body)
+}
+
+// bench is a case: its guards are those of two processes.
+type bench struct {
+	*shop
+	key         string
+	here, there http.Handler
+}
+
+func open(t *testing.T, s *shop, key string, e end, st state) *bench {
+	t.Helper()
+	c, l := config(), lease()
+	if e == late {
+		c.Timeout = 150 * time.Millisecond
+	}
+	if st == inDoubt {
+		l.Window = leasedkey.Never
+	}
+	b := &bench{shop: s, key: key}
+	for _, h := range []*http.Handler{&b.here, &b.there} {
+		g, err := s.guard(c, l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		*h = g.ProtectFunc(s.serve)
+	}
+	return b
+}
+
+// send sends a request to a process.
+func (b *bench) send(to http.Handler, r request, p *script) *httptest.ResponseRecorder {
+	path, body, caller := "/orders", "tea", "a"
+	switch r {
+	case otherBody:
+		body = "coffee"
+	case otherRoute:
+		path = "/refunds"
+	case otherCaller:
+		caller = "b"
+	}
+	ctx, cancel := context.WithCancel(context.WithValue(context.Background(), scriptKey{}, p))
+	defer cancel()
+	p.gone = cancel
+	q := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body)).WithContext(ctx)
+	q.Header.Set("X-Account", caller)
+	q.Header.Set(httpkey.Header, `"`+b.key+`"`)
+	w := httptest.NewRecorder()
+	to.ServeHTTP(w, q)
+	return w
+}
+
+// bring brings the key into a state; end ends what is in flight then, and returns when it
+// has ended.
+func (b *bench) bring(t *testing.T, st state) (end func()) {
+	t.Helper()
+	ends := map[state]ending{kept: {well, b.here}, keptError: {refusal, b.here}, released: {later, b.here}, failed: {failure, b.here}, inDoubt: {failure, b.here}, here: {well, b.here}, elsewhere: {well, b.there}}
+	how, some := ends[st]
+	if !some {
+		return func() {}
+	}
+	p := &script{end: how.end}
+	if st != here && st != elsewhere {
+		b.send(how.to, same, p)
+		if p.ran != 1 {
+			t.Fatalf("the handler ran %d times before the case began", p.ran)
+		}
+		return func() {}
+	}
+	p.entered, p.leave = make(chan struct{}), make(chan struct{})
+	done := make(chan *httptest.ResponseRecorder, 1)
+	go func() { done <- b.send(how.to, same, p) }()
+	<-p.entered
+	return func() {
+		close(p.leave)
+		if w := <-done; w.Code != 201 || p.ran != 1 {
+			t.Errorf("what was in flight ended as %d, after %d runs", w.Code, p.ran)
+		}
+	}
+}
+
+// ending is how a request ends that another process may have.
+type ending struct {
+	end end
+	to  http.Handler
+}
+
+// waits reports whether a request has to wait until what is in flight has ended.
+func waits(s *shop, st state, r request) bool {
+	return s.oneWriter && !s.leased() && (st == elsewhere || st == here && r == otherCaller)
+}
+
+func TestF1EveryStateRequestAndEnd(t *testing.T) {
+	all := shops()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, number := all[name](t), 0
+			for _, st := range []state{unused, kept, keptError, released, failed, inDoubt, here, elsewhere} {
+				for _, r := range []request{same, otherBody, otherRoute, otherCaller} {
+					for _, e := range []end{well, refusal, later, failure, panics, late, gone} {
+						if number++; st == inDoubt && !s.leased() {
+							continue // what is rolled back is in no doubt
+						}
+						t.Run(fmt.Sprintf("F1_%s_%s_%s", st, r, e), func(t *testing.T) { judge(t, open(t, s, fmt.Sprint(number), e, st), st, r, e) })
+					}
+				}
+			}
+		})
+	}
+}
+
+// judge sends a request, and what repeats it, and says what is not as promised.
+func judge(t *testing.T, b *bench, st state, r request, e end) {
+	land := b.bring(t, st)
+	expected := want(b.shop, st, r)
+	if waits(b.shop, st, r) {
+		land()
+		land, st = func() {}, kept
+		expected = want(b.shop, st, r)
+	}
+	p := &script{end: e}
+	w := b.send(b.here, r, p)
+	if land(); !expected.runs {
+		wants(t, "the request", w, p, expected, 0)
+		b.effects(t, st, r, 0)
+		return
+	}
+	status, code, keeps := e.answer()
+	wants(t, "the request", w, p, fate{status: status, code: code}, 1)
+	if told := b.leased() && r == same && st == failed; p.unknown != told {
+		t.Errorf("it was told that an outcome is unknown: %t", p.unknown)
+	}
+	effects := 0
+	if status == 201 {
+		effects = 1
+	}
+	b.effects(t, st, r, effects)
+	repeated := &script{end: well}
+	w = b.send(b.there, r, repeated)
+	if keeps {
+		wants(t, "its copy", w, repeated, fate{status: status, replayed: true}, 0)
+		b.effects(t, st, r, effects)
+		return
+	}
+	if st == inDoubt && e != later {
+		wants(t, "its copy", w, repeated, isUncertain, 0) // this guard repeats nothing that may have had an effect
+		return
+	}
+	wants(t, "its copy", w, repeated, fate{status: 201}, 1)
+	b.effects(t, st, r, 1)
+}
+
+func wants(t *testing.T, what string, w *httptest.ResponseRecorder, p *script, f fate, runs int) {
+	t.Helper()
+	replayed := w.Header().Get(httpkey.ReplayedHeader) == "true"
+	if w.Code != f.status || replayed != f.replayed || p.ran != runs || f.code != "" && !strings.Contains(w.Body.String(), `"code":"`+f.code+`"`) {
+		t.Errorf("%s: %d (replayed: %t) after %d runs; want %+v and %d\n%s", what, w.Code, replayed, p.ran, f, runs, w.Body)
+	}
+	if problem := w.Header().Get("Content-Type") == "application/problem+json"; problem != (f.code != "") {
+		t.Errorf("%s: a problem: %t, code %q", what, problem, f.code)
+	}
+}
+
+// effects checks how many there are of a request of the case beside that which brought its
+// key into its state.
+func (b *bench) effects(t *testing.T, st state, r request, want int) {
+	t.Helper()
+	if b.leased() {
+		return
+	}
+	caller := "a"
+	if r == otherCaller {
+		caller = "b"
+	} else if st == kept || st == here || st == elsewhere {
+		want++
+	}
+	if n := b.count(t, caller+b.key); n != want {
+		t.Errorf("%d effects, want %d", n, want)
+	}
+}

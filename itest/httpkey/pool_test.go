@@ -1,0 +1,53 @@
+package httpkey
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/semel-go/semel/httpkey"
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/pgxstore"
+)
+
+func TestTrap131HandlersThatTakeASecondConnectionDoNotWaitForEachOther(t *testing.T) {
+	dsn := services.Postgres(t)
+	opened(t, dsn) // makes the tables
+	for _, size := range []int{2, 4} {
+		t.Run(fmt.Sprintf("trap_131_of_a_pool_of_%d", size), func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			pool, err := pgxpool.New(ctx, fmt.Sprintf("%s&pool_max_conns=%d", dsn, size))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer pool.Close()
+			store, err := pgxstore.New(pool, pgxstore.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			g, err := httpkey.New(store, config())
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := g.ProtectFunc(func(w http.ResponseWriter, r *http.Request) {
+				var one int
+				status(w, pool.QueryRow(r.Context(), "select 1").Scan(&one))
+			})
+			var asking sync.WaitGroup
+			for i := range 40 {
+				asking.Go(func() {
+					if w := ask(ctx, t, h, fmt.Sprintf("%d of %d", i, size)); w.Code != http.StatusCreated {
+						t.Errorf("%d: %s", w.Code, w.Body)
+					}
+				})
+			}
+			asking.Wait()
+		})
+	}
+}

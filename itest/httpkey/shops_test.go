@@ -1,0 +1,235 @@
+// Package httpkey tests keys of HTTP requests over every store that keeps them.
+package httpkey
+
+import (
+	"context"
+	"database/sql"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	_ "github.com/jackc/pgx/v5/stdlib"
+	"github.com/redis/rueidis"
+	_ "modernc.org/sqlite"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/httpkey"
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/leasedkey"
+	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/pgxstore"
+	"github.com/semel-go/semel/redisstore"
+	"github.com/semel-go/semel/sqlstore"
+)
+
+// shop is a store of keys, and what handlers change.
+type shop struct {
+	// guard is a new guard over the store, as another process would have it.
+	guard func(httpkey.Config, httpkey.LeaseConfig) (*httpkey.Guard, error)
+	// effect is what a handler does in its transaction, and count how often that is there;
+	// both nil with leased keys, whose effects are elsewhere.
+	effect func(ctx context.Context, name string) error
+	count  func(t testing.TB, name string) int
+	// oneWriter: a request waits for the transaction of another.
+	oneWriter bool
+}
+
+func (s *shop) leased() bool { return s.effect == nil }
+
+// shops open one of each kind.
+func shops() map[string]func(testing.TB) *shop {
+	return map[string]func(testing.TB) *shop{
+		"memory":          func(testing.TB) *shop { return inMemory(memstore.New()) },
+		"memory_leased":   func(testing.TB) *shop { return leased(memstore.NewKeys()) },
+		"sqlite":          func(t testing.TB) *shop { return inSQL(t, sqlite(t), true, "?") },
+		"sqlite_leased":   func(t testing.TB) *shop { return leased(sqlite(t).store) },
+		"postgres":        func(t testing.TB) *shop { return inSQL(t, postgres(t), false, "$1") },
+		"postgres_leased": func(t testing.TB) *shop { return leased(postgres(t).store) },
+		"pgx":             func(t testing.TB) *shop { return inPgx(t, services.Postgres(t)) },
+		"pgx_queued":      func(t testing.TB) *shop { return inQueue(t, services.Postgres(t)) },
+		"pgx_leased":      func(t testing.TB) *shop { return leased(opened(t, services.Postgres(t)).store) },
+		"redis_leased":    func(t testing.TB) *shop { return leased(redis(t)) },
+	}
+}
+
+// guards returns guards over a store of markers.
+func guards[Tx any](store contract.TxStore[Tx]) func(httpkey.Config, httpkey.LeaseConfig) (*httpkey.Guard, error) {
+	return func(c httpkey.Config, _ httpkey.LeaseConfig) (*httpkey.Guard, error) { return httpkey.New(store, c) }
+}
+
+func leased(keys contract.KeyStore) *shop {
+	return &shop{guard: func(c httpkey.Config, l httpkey.LeaseConfig) (*httpkey.Guard, error) {
+		l.MayForget = "a test"
+		return httpkey.NewLeased(keys, c, l)
+	}}
+}
+
+func inMemory(store *memstore.Store) *shop {
+	return &shop{
+		guard: guards[*memstore.Tx](store),
+		effect: func(ctx context.Context, name string) error {
+			tx, err := httpkey.TxFrom[*memstore.Tx](ctx)
+			if err != nil {
+				return err
+			}
+			return tx.Add(name, 1)
+		},
+		count: func(_ testing.TB, name string) int {
+			n, _ := strconv.Atoi(string(store.Get(name)))
+			return n
+		},
+	}
+}
+
+// database is one with a store in it.
+type database struct {
+	db    *sql.DB
+	store *sqlstore.Store
+}
+
+// ready makes the tables.
+func (d database) ready(t testing.TB) database {
+	t.Helper()
+	t.Cleanup(func() { _ = d.db.Close() })
+	if _, err := d.store.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.db.Exec("create table effects (name text not null)"); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func sqlite(t testing.TB) database {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "shop.db")+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(off)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := sqlstore.SQLite(db, sqlstore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return database{db, store}.ready(t)
+}
+
+func postgres(t testing.TB) database {
+	t.Helper()
+	dsn := services.Postgres(t)
+	services.Hurry(t, dsn)
+	db, err := sql.Open("pgx", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := sqlstore.Postgres(db, sqlstore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return database{db, store}.ready(t)
+}
+
+func inSQL(_ testing.TB, d database, oneWriter bool, place string) *shop {
+	return &shop{
+		guard: guards[*sql.Tx](d.store),
+		effect: func(ctx context.Context, name string) error {
+			tx, err := httpkey.TxFrom[*sql.Tx](ctx)
+			if err != nil {
+				return err
+			}
+			_, err = tx.ExecContext(ctx, "insert into effects values ("+place+")", name)
+			return err
+		},
+		count: func(t testing.TB, name string) (n int) {
+			t.Helper()
+			if err := d.db.QueryRow("select count(*) from effects where name = "+place, name).Scan(&n); err != nil {
+				t.Fatal(err)
+			}
+			return n
+		},
+		oneWriter: oneWriter,
+	}
+}
+
+// pool is one of pgx with a store over it.
+type pool struct {
+	pool  *pgxpool.Pool
+	store *pgxstore.Store
+}
+
+func opened(t testing.TB, dsn string) pool {
+	t.Helper()
+	p, err := pgxpool.New(context.Background(), dsn+"&pool_max_conns=10")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	store, err := pgxstore.New(p, pgxstore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Exec(t.Context(), "create table effects (name text not null)"); err != nil {
+		t.Fatal(err)
+	}
+	return pool{p, store}
+}
+
+func (p pool) count(t testing.TB, name string) (n int) {
+	t.Helper()
+	if err := p.pool.QueryRow(context.Background(), "select count(*) from effects where name = $1", name).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func inPgx(t testing.TB, dsn string) *shop {
+	p := opened(t, dsn)
+	return &shop{guard: guards[pgx.Tx](p.store), count: p.count, effect: func(ctx context.Context, name string) error {
+		tx, err := httpkey.TxFrom[pgx.Tx](ctx)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, "insert into effects values ($1)", name)
+		return err
+	}}
+}
+
+func inQueue(t testing.TB, dsn string) *shop {
+	p := opened(t, dsn)
+	return &shop{guard: guards[*pgxstore.Queue](p.store.Queued()), count: p.count, effect: func(ctx context.Context, name string) error {
+		tx, err := httpkey.TxFrom[*pgxstore.Queue](ctx)
+		if err != nil {
+			return err
+		}
+		tx.ExecOne("insert into effects values ($1)", name)
+		return nil
+	}}
+}
+
+func redis(t testing.TB) contract.KeyStore {
+	t.Helper()
+	c, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{services.StartRedis(t).Address()}, DisableCache: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	store, err := redisstore.New(t.Context(), c, redisstore.Options{Prefix: t.Name()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+// config is one that fits.
+func config() httpkey.Config {
+	return httpkey.Config{Name: "orders", Caller: func(r *http.Request) string { return r.Header.Get("X-Account") }, Keep: 72 * time.Hour}
+}
+
+// lease is one under which what nobody knows is repeated.
+func lease() httpkey.LeaseConfig { return httpkey.LeaseConfig{Window: leasedkey.Always} }
