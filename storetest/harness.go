@@ -53,6 +53,8 @@ type Abilities struct {
 	Audit bool
 	// Offsets: contract.OffsetStore.
 	Offsets bool
+	// Generations: contract.Generations.
+	Generations bool
 	// OneConsumer: the store serves the consumer "billing" in generation 0
 	// alone, and Scope refuses what else it is asked for.
 	OneConsumer bool
@@ -201,6 +203,9 @@ func all[Tx any](t *T, h Harness[Tx]) {
 	}
 	if h.Can.Audit {
 		s.audited(t)
+	}
+	if h.Can.Generations {
+		s.generations(t)
 	}
 }
 
