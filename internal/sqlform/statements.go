@@ -87,6 +87,9 @@ type Statements struct {
 	Generations, FirstGeneration, OpenGeneration, TurnGeneration, EndGeneration string
 	FenceGeneration, ConfirmFence, LiftFences, UnfenceGenerations, Working      string
 	ForgetRows, ForgetResults, ForgetMarkers, ForgetStreams, ForgetPositions    string
+	// NewReplay begins one, OpenReplay finds another that has not ended, LockReplay has one to
+	// itself and tells the time, SetReplay changes it, and Replays reads some.
+	NewReplay, OpenReplay, LockReplay, SetReplay, Replays string
 }
 
 // Postgres are PostgreSQL's statements.

@@ -40,6 +40,7 @@ type tables interface {
 	EndMove(ctx context.Context, consumer string) (sqlstore.Moved, error)
 	contract.Controls
 	contract.Derivations
+	contract.Replays
 	Status(ctx context.Context) ([]sqlstore.Migration, error)
 	Migrate(ctx context.Context) (applied []string, err error)
 	Print(w io.Writer) error
