@@ -61,6 +61,8 @@ type Abilities struct {
 	Offsets bool
 	// Replays: contract.Replays and contract.Foreteller.
 	Replays bool
+	// Generations: contract.Generations.
+	Generations bool
 	// OneConsumer: the store serves the consumer "billing" in generation 0
 	// alone, and Scope refuses what else it is asked for.
 	OneConsumer bool
@@ -221,6 +223,9 @@ func all[Tx any](t *T, h Harness[Tx]) {
 	}
 	if h.Can.Erasure {
 		s.erasures(t)
+	}
+	if h.Can.Generations {
+		s.generations(t)
 	}
 }
 

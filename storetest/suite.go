@@ -166,6 +166,7 @@ func (s suite[Tx]) abilities(t *T) {
 			got.Results = hasResults(store)
 			got.Replays = hasReplays(store)
 			got.Audit, got.Edits, got.Erasure = hasAudit(store), hasEdits(store), hasErasure(store)
+			_, got.Generations = store.(contract.Generations)
 			got.Retention, got.Controls, got.Derivations, got.Offsets = reaper, controls, derivations, offsets
 			if got != s.h.Can {
 				t.Errorf("the store has %+v and declares %+v", got, s.h.Can)

@@ -44,6 +44,8 @@ type tables interface {
 	contract.Derivations
 	contract.Replays
 	contract.KeyStore
+	contract.Generations
+	contract.PositionStore
 	Status(ctx context.Context) ([]sqlstore.Migration, error)
 	Migrate(ctx context.Context) (applied []string, err error)
 	Print(w io.Writer) error
