@@ -58,6 +58,8 @@ type laneState struct {
 type handState struct {
 	// stale: its lane is gone, so that nothing of it may be settled.
 	stale bool
+	// in is the store in which its end was committed.
+	in *store
 	// flight is the open flight it is in.
 	flight *machine.Flight
 	// asked: a Settle is under way; told: it was answered.

@@ -22,7 +22,7 @@ func (f *flight) commit(a machine.Commit) {
 			w.end(f.tx)
 			return
 		}
-		f.decide(a)
+		f.within(func() { f.decide(a) })
 	})
 }
 

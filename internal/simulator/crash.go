@@ -86,6 +86,8 @@ func (p *process) afterLife() {
 		}
 	}
 	switch {
+	case w.live != nil && w.over: // it is switched to
+		w.live.wrapUp()
 	case w.quiet && !w.calm && p.ending.Idle: // whoever begins again would be idle again
 	case !w.calm || !w.source.allSettled() || w.goesOnFor():
 		w.after(w.choices.wait(w.plan.span/8), func() { w.begin(p.seat) })

@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"slices"
 	"time"
 
 	"github.com/semel-go/semel"
@@ -146,7 +147,7 @@ func (w *world) takeOne() {
 // elsewhere lets a second process take up a message of the same identity:
 // it marks, works for a while, and ends one way or the other.
 func (w *world) elsewhere(m *message, most time.Duration) {
-	if w.store.down || m.refused != "" || m.conduct == saysDuplicate || w.plan.config.Unmarked {
+	if w.store.down || w.closing || m.refused != "" || m.conduct == saysDuplicate || w.plan.config.Unmarked {
 		return
 	}
 	if w.store.locks[m.id] != nil || w.store.judge(m.id, semel.Fingerprint{}).Kind != contract.Fresh || !w.formerlyFree(m) || w.store.old(m) || m.age > w.now {
@@ -167,7 +168,7 @@ func (w *world) elsewhere(m *message, most time.Duration) {
 	if !free {
 		return
 	}
-	t := &transaction{open: true}
+	t := w.store.opened(&transaction{open: true})
 	if m.version > 0 {
 		w.store.hold(m.stream, t)
 	}
@@ -220,6 +221,9 @@ func (w *world) drawPast() {
 		past = append(past, contract.Waiting)
 	}
 	rate := 40
+	if w.plan.rebuilds { // the newer release would know of generations, too
+		past = slices.DeleteFunc(past, func(o contract.Outcome) bool { return o == newer })
+	}
 	if w.plan.streams > 0 { // those that follow in a stream must not pass one that waits
 		rate, past = 12, append(past, newer, newer, newer, newer, newer, newer)
 	}

@@ -36,14 +36,17 @@ func (c *checker) settle(a *machine.Settle) {
 		case c.skips(m):
 			c.skipped(s, m, others)
 		default:
-			c.evidence(s, h)
-			c.ending(s, h)
+			c.inItsStore(h, func() {
+				c.evidence(s, h)
+				c.ending(s, h)
+			})
+			c.knownToActive(h)
 		}
 		h.asked, h.copying = true, s.Kind == semel.DeadLetter
 		if !s.Again {
 			h.ending = s.Ending
 			c.count(s.Ending)
-			c.countedOnRow(s)
+			c.inItsStore(h, func() { c.countedOnRow(s) })
 		}
 	}
 }

@@ -18,6 +18,7 @@ func (w *world) endure() {
 	w.quiet = true
 	w.armed = crash{}
 	w.beginReplay()
+	w.beginRebuild()
 	for _, each := range w.worlds() {
 		for _, p := range each.seats {
 			if p != nil {

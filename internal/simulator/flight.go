@@ -38,9 +38,13 @@ type flight struct {
 	serial  bool // it needs the consumer's lock
 	stuck   bool
 	killed  bool
-	ranAt   time.Duration
-	trim    []int
-	lost    bool // the keeper has found that a claim of its is another's
+	// generation is what its process knew to be active when it began, store what it has
+	// marked in.
+	generation int
+	store      *store
+	ranAt      time.Duration
+	trim       []int
+	lost       bool // the keeper has found that a claim of its is another's
 	// known are verdicts on claims that stood before the transaction; nil: not
 	// looked yet.
 	known []contract.Verdict
@@ -64,7 +68,7 @@ func (f *flight) message(entry int) *message {
 
 // open begins a flight's transaction.
 func (p *process) open(a machine.Begin) {
-	f := &flight{p: p, of: a.Flight, serial: a.Serial}
+	f := &flight{p: p, of: a.Flight, serial: a.Serial, generation: p.generation}
 	p.flights = append(p.flights, f)
 	p.soon(func() { f.begin(p.w.now + markLock) })
 	if p.w.hurt(troubleRevoke) {
@@ -89,10 +93,15 @@ func (f *flight) drop() {
 	f.p.flights = slices.DeleteFunc(f.p.flights, func(g *flight) bool { return g == f })
 }
 
-// begin takes the locks of the marks, or waits for them until the deadline.
+// begin begins a flight in its generation.
 func (f *flight) begin(deadline time.Duration) {
+	f.within(func() { f.lock(deadline) })
+}
+
+// lock takes the locks of the marks, or waits for them until the deadline.
+func (f *flight) lock(deadline time.Duration) {
 	w := f.p.w
-	if w.store.down {
+	if w.store.down || f.closedOut() {
 		f.fail(contract.ClassDown)
 		return
 	}
@@ -170,7 +179,8 @@ func (f *flight) waitForLocks(deadline time.Duration) {
 // mark writes the marks and answers.
 func (f *flight) mark(busy []int) {
 	w := f.p.w
-	f.tx = &transaction{open: true, by: f.p}
+	f.tx = w.store.opened(&transaction{open: true, by: f.p})
+	f.store = w.store
 	if f.serial {
 		w.store.serial = f.tx
 	}

@@ -25,6 +25,9 @@ func (h *history) step(p *process, e machine.Event, actions []machine.Action) {
 	if len(p.w.seats) > 1 {
 		whose = fmt.Sprintf("process %d: ", p.seat+1)
 	}
+	if p.w.live != nil {
+		whose = "rebuild, " + whose
+	}
 	if p.w.main != nil {
 		whose = "sender, " + whose
 	}

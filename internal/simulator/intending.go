@@ -237,6 +237,10 @@ func (w *world) worlds() []*world {
 		return []*world{w, w.sender}
 	case w.main != nil:
 		return []*world{w.main, w}
+	case w.rebuild != nil:
+		return []*world{w, w.rebuild}
+	case w.live != nil:
+		return []*world{w.live, w}
 	}
 	return []*world{w}
 }
@@ -245,7 +249,9 @@ func (w *world) worlds() []*world {
 func (w *world) mostIntents() int { return 2 * len(w.main.messages) * max(1, w.main.plan.steps) }
 
 // goesOnFor reports whether a sender has to be there for what may still be written.
-func (w *world) goesOnFor() bool { return w.main != nil && !w.main.over || w.stillReplays() }
+func (w *world) goesOnFor() bool {
+	return w.main != nil && !w.main.over || w.stillReplays() || w.rebuildGoesOn()
+}
 
 // intendElsewhere writes the intents of a message that another process applies. It reports
 // whether that can.

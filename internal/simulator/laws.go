@@ -104,9 +104,11 @@ func (c *checker) row(f *flight, i int, e machine.Entry, r machine.Row, there bo
 // committed is called when a flight is durable, whether or not the machine
 // will ever hear of it.
 func (c *checker) committed(f *flight) {
+	c.inActive(f)
 	c.inOrder(f)
 	c.keptBehindOld(f)
 	for i, e := range f.of.Entries {
+		handOf(e.Item).in = c.w.store
 		if f.verdicts[i].Kind == contract.Fresh && !slices.Contains(f.trim, i) {
 			h := handOf(e.Item)
 			h.handled, h.applied = true, f.endsAs(i) == machine.AsApplied
@@ -208,6 +210,7 @@ func (w *world) conclude() {
 	w.checkLines()
 	w.checkIntents()
 	w.checkActs()
+	w.checkProjection()
 }
 
 // checkMessage holds a message against the store, when all is over.

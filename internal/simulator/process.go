@@ -44,11 +44,13 @@ type process struct {
 	leaving bool   // it will be stopped, because everything is settled
 	over    bool
 	died    bool // with over: and not in good order
-	frozen  bool
-	late    []func() // what happens when it is no longer frozen
-	ending  machine.Done
-	inbox   claiming
-	check   checker
+	// generation is the one that it knows to be active.
+	generation int
+	frozen     bool
+	late       []func() // what happens when it is no longer frozen
+	ending     machine.Done
+	inbox      claiming
+	check      checker
 }
 
 // fetching is a Fetch under way.
@@ -65,7 +67,7 @@ func newProcess(w *world, seat int) *process {
 	if w.calm || w.halts > 1 {
 		c = calmed(c)
 	}
-	p := &process{w: w, seat: seat, config: c, started: w.now, version: w.drawRule(), names: w.stepNames(), machine: w.make(c)}
+	p := &process{w: w, seat: seat, generation: w.active, config: c, started: w.now, version: w.drawRule(), names: w.stepNames(), machine: w.make(c)}
 	p.check = checker{p: p, w: w, lanes: map[contract.Lane]*laneState{}, pauses: map[int]pause{}, keys: map[uint64]*machine.Flight{}}
 	p.check.retries.saved, p.check.retries.at = c.RetrySaved, w.now
 	p.check.given(machine.InboxLane())

@@ -35,7 +35,15 @@ func (p *plan) drawReplays(c *choices) {
 	if p.queue || p.calls { // there is no history, or whoever is called cannot be told
 		return
 	}
-	r.again, r.quiet, r.readers = true, c.often(3), c.between(1, 2)
+	r.quiet, r.readers = c.often(3), c.between(1, 2)
+	if p.config.Inbox || p.intends() {
+		r.again = true
+		return
+	}
+	r.rebuilds = c.flip()
+	if r.again = !r.rebuilds; r.rebuilds {
+		p.keep, p.formers = 0, false
+	}
 }
 
 // replays reports whether somebody replays anything.

@@ -92,6 +92,8 @@ type store struct {
 	waiting  []func()
 	// changes counts, by identity, what others than a replay have changed: the checker's.
 	changes map[string]int
+	// open are the transactions that are.
+	open map[*transaction]bool
 	// intended are the transactions that wrote an intent, also those that have ended.
 	intended map[string]*transaction
 	// serial is the last transaction that took the consumer's lock.
@@ -104,7 +106,7 @@ type store struct {
 }
 
 func newStore() *store {
-	return &store{markers: map[string]marker{}, rows: map[rowKey]*row{}, lost: map[rowKey]int{}, parted: map[string]int{}, effects: map[string]int{}, stepsDone: map[string][]string{}, intended: map[string]*transaction{}, gone: map[string]removed{}, goneRows: map[rowKey]bool{}, changes: map[string]int{}, locks: map[string]*transaction{}, streams: map[string]*stream{}}
+	return &store{markers: map[string]marker{}, rows: map[rowKey]*row{}, lost: map[rowKey]int{}, parted: map[string]int{}, effects: map[string]int{}, stepsDone: map[string][]string{}, intended: map[string]*transaction{}, gone: map[string]removed{}, goneRows: map[rowKey]bool{}, changes: map[string]int{}, open: map[*transaction]bool{}, locks: map[string]*transaction{}, streams: map[string]*stream{}}
 }
 
 // conflicts reports whether two prints of one rule differ.
@@ -135,9 +137,16 @@ func (s *store) write(t *transaction, m mark) {
 	s.locks[m.id] = t
 }
 
+// opened keeps a transaction among those that are open.
+func (s *store) opened(t *transaction) *transaction {
+	s.open[t] = true
+	return t
+}
+
 // end closes t and lets those who wait for its locks look again.
 func (s *store) end(t *transaction) []func() {
 	t.open = false
+	delete(s.open, t)
 	for _, m := range t.marks {
 		if s.locks[m.id] == t {
 			delete(s.locks, m.id)

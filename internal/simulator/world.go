@@ -59,7 +59,8 @@ type world struct {
 	// replay is the one that reads again what live processes have, acts what is recorded of
 	// persons; tookBy is under which identity what a producer sent took effect, by its
 	// number: the checker's.
-	replay    replay
+	replay replay
+	generations
 	acts      []act
 	operating operating
 	tookBy    map[int]string
@@ -188,6 +189,7 @@ func (w *world) start() {
 	w.reap()
 	w.readsAgain()
 	w.operators()
+	w.rebuilds()
 }
 
 // open makes what a plan asks for.
