@@ -113,6 +113,12 @@ func killed(t *testing.T, point faults.Point, times int64) {
 			kill()
 		}
 	}}
+	w.handle = func(m *semel.Message) error { // is open when progress is kept, with others behind it that have ended
+		if m.Identity.ID == "m12" {
+			wait(t, Lease/2)
+		}
+		return nil
+	}
 	r := w.begin()
 	r.Plan = plan
 	_, state, err := w.run(ctx, r, 4, plan)

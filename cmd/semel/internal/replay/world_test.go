@@ -57,7 +57,7 @@ func lines(from, to int) string {
 
 func (w *world) config(source contract.Source) consumer.Config {
 	return consumer.Config{
-		Name: "billing", Source: source, Identity: identity.By("body:/id"), Workers: 2, Batch: consumer.BatchLimits{Most: 4},
+		Name: "billing", Source: source, Identity: identity.By("body:/id"), Lanes: consumer.LanesNone, Workers: 2, Batch: consumer.BatchLimits{Most: 4},
 		Retry: consumer.RetryPolicy{Attempts: 2, First: time.Millisecond}, Logger: slog.New(slog.DiscardHandler),
 	}
 }
