@@ -134,7 +134,7 @@ func (d *deadReplayed) foretell(ctx context.Context) (letters []operate.Letter, 
 		}
 		return d.plan.Letters, nil
 	}
-	numbers, err := d.box.Chosen(ctx, d.chosen, d.deadReplaying.group)
+	numbers, err := d.box.Letters(ctx, d.chosen, d.deadReplaying.group)
 	if err != nil {
 		return nil, err
 	}
