@@ -120,7 +120,9 @@ func newLetters(t *testing.T) *letterShop {
 }
 
 // consumer is one of the shop's database.
-func (s *letterShop) consumer() (*consumer.Consumer[*sql.Tx], error) {
+func (s *letterShop) consumer() (*consumer.Consumer[*sql.Tx], error) { return s.consumerOf(nil) }
+
+func (s *letterShop) consumerOf(source contract.Source) (*consumer.Consumer[*sql.Tx], error) {
 	return consumer.New(s.store, func(ctx context.Context, tx *sql.Tx, m *semel.Message) error {
 		mended := 0
 		if err := tx.QueryRowContext(ctx, "select count(*) from mended").Scan(&mended); err != nil {
@@ -131,7 +133,7 @@ func (s *letterShop) consumer() (*consumer.Consumer[*sql.Tx], error) {
 		}
 		_, err := tx.ExecContext(ctx, "insert into effects (id, key, body) values (?, ?, ?)", m.ID(), string(m.Key), string(m.Body))
 		return err
-	}, consumer.Config{Name: "billing", Identity: identity.CloudEvents(), OnParked: consumer.OnParkedSkip, Logger: slog.New(slog.DiscardHandler)})
+	}, consumer.Config{Name: "billing", Source: source, Identity: identity.CloudEvents(), OnParked: consumer.OnParkedSkip, Logger: slog.New(slog.DiscardHandler)})
 }
 
 // message is one of a key.
