@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
@@ -22,6 +23,8 @@ type deadTopic struct {
 	of       *policy.Consumer
 	assembly *assembly.Assembly
 	joiner   operate.Joiner
+	// told: it was said that some of its letters are of other consumers.
+	told bool
 }
 
 // topicFlag adds the flag for a topic of dead letters.
@@ -168,11 +171,18 @@ func (t *deadTopic) plan(ctx context.Context, d *deadReplayed) (*operate.TopicPl
 	if err != nil {
 		return nil, err
 	}
+	mine := slices.DeleteFunc(slices.Clone(all), operate.TopicLetter.OfAnother)
+	if others := len(all) - len(mine); others > 0 && len(mine) == 0 {
+		return nil, fmt.Errorf("topic %s has no letters of consumer %s, and %d of others, such as %s", t.name, t.of.Name, others, all[0].Consumer)
+	} else if others > 0 && !t.told {
+		t.told = true
+		t.remark("%s of other consumers: not replayed", verbed(others, "letter", "is", "are"))
+	}
 	doubt, err := t.doubt(ctx, d.deadReplaying)
 	if err != nil {
 		return nil, err
 	}
-	return d.box.PlanTopic(ctx, all, d.knows(), doubt)
+	return d.box.PlanTopic(ctx, mine, d.knows(), doubt)
 }
 
 // doubt says why a letter of which the store knows nothing is not given to the consumer: nobody

@@ -122,18 +122,7 @@ func writeDetail(w io.Writer, d operate.Detail) error {
 			fmt.Fprintf(table, "%s\t%s\n", field.name, legible.Printable(field.value))
 		}
 	}
-	for _, s := range d.Steps {
-		fmt.Fprintf(table, "step done\t%s\n", legible.Printable(stepOf(s)))
-	}
-	for _, h := range d.Headers {
-		fmt.Fprintf(table, "header\t%s: %s\n", legible.Printable(h.Name), legible.Printable(h.Value+h.ValueBase64))
-	}
-	for _, e := range d.Edits {
-		fmt.Fprintf(table, "edit %d\t%s by %s: sha256 %.16s… (%d bytes) to %.16s… (%d bytes)\n", e.Edit, moment(*e.At), legible.Printable(e.Who), e.Before, e.SizeBefore, e.After, e.SizeAfter)
-	}
-	for _, a := range d.Acts {
-		fmt.Fprintf(table, "act\t%s %s by %s: %s (%s)\n", moment(a.At), a.Verb, legible.Printable(a.Who), legible.Printable(a.Why), legible.Printable(a.Result))
-	}
+	writeLists(table, d)
 	if err := table.Flush(); err != nil || d.Payload == nil && d.PayloadBase64 == "" {
 		return err
 	}
@@ -150,6 +139,22 @@ func writeDetail(w io.Writer, d operate.Detail) error {
 	}
 	_, err := fmt.Fprintf(w, "\n%s\n", payload)
 	return err
+}
+
+// writeLists prints what a message has several of.
+func writeLists(table io.Writer, d operate.Detail) {
+	for _, s := range d.Steps {
+		fmt.Fprintf(table, "step done\t%s\n", legible.Printable(stepOf(s)))
+	}
+	for _, h := range d.Headers {
+		fmt.Fprintf(table, "header\t%s: %s\n", legible.Printable(h.Name), legible.Printable(h.Value+h.ValueBase64))
+	}
+	for _, e := range d.Edits {
+		fmt.Fprintf(table, "edit %d\t%s by %s: sha256 %.16s… (%d bytes) to %.16s… (%d bytes)\n", e.Edit, moment(*e.At), legible.Printable(e.Who), e.Before, e.SizeBefore, e.After, e.SizeAfter)
+	}
+	for _, a := range d.Acts {
+		fmt.Fprintf(table, "act\t%s %s by %s: %s (%s)\n", moment(a.At), a.Verb, legible.Printable(a.Who), legible.Printable(a.Why), legible.Printable(a.Result))
+	}
 }
 
 // ofSteps is the name of the field of the last step; none where there is none.

@@ -69,6 +69,9 @@ func (l TopicLetter) Origin() (topic string, partition int32, offset int64) {
 	return m.Topic, m.Origin.Partition, m.Origin.Offset
 }
 
+// OfAnother reports whether the letter is another consumer's.
+func (l TopicLetter) OfAnother() bool { return l.Stands == StandsForeign && l.Consumer != "" }
+
 // Joiner joins letters of a consumer with what its store knows.
 type Joiner struct {
 	Box      Box
@@ -90,6 +93,7 @@ func (j Joiner) Join(ctx context.Context, from kafka.Letter) (TopicLetter, error
 	}
 	switch {
 	case from.Foreign:
+		l.Consumer = ""
 		l.Stands, l.Why = StandsForeign, "the headers of a dead letter are missing, or say nothing"
 		return l, nil
 	case from.Consumer != j.Consumer:

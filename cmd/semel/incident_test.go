@@ -1,0 +1,46 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestTheIncidentOfThePageIsTried keeps docs/dead-letters.md and what is tried of it one: each of
+// its commands stands in a script, or, of a topic, in the test against brokers.
+func TestTheIncidentOfThePageIsTried(t *testing.T) {
+	page, script := read(t, "../../docs/dead-letters.md"), read(t, "testdata/script/dead_letters.txtar")
+	brokers := read(t, "../../itest/semelkafka/dead_test.go")
+	tried := map[string]bool{}
+	for line := range strings.Lines(script) {
+		_, command, found := strings.Cut(strings.TrimSpace(line), "semel ")
+		if found {
+			tried["semel "+command] = true
+		}
+	}
+	commands := 0
+	for i, block := range strings.Split(page, "```") {
+		if i%2 == 0 || !strings.HasPrefix(block, "sh\n") {
+			continue
+		}
+		for line := range strings.Lines(strings.TrimPrefix(block, "sh\n")) {
+			commands++
+			line = strings.TrimSpace(line)
+			if !tried[line] && !strings.Contains(brokers, "`"+line+"`") {
+				t.Errorf("nothing tries %q", line)
+			}
+		}
+	}
+	if commands < 10 {
+		t.Errorf("the page has %d commands", commands)
+	}
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

@@ -1,0 +1,181 @@
+package operate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/kafka"
+)
+
+// recordOf is a letter of the consumer billing, of the record at an offset.
+func recordOf(m *semel.Message, offset int64) kafka.Letter {
+	copied := *m
+	copied.Topic, copied.Origin = "orders", semel.Origin{Offset: offset}
+	copied.Origin.SetTime(time.Date(2026, 1, 2, 3, 4, int(offset), 0, time.UTC))
+	return kafka.Letter{Topic: "letters", Offset: offset, Consumer: "billing", Reason: semel.ReasonPermanent, Error: "no account " + string(m.Key), Attempts: 1,
+		Delivery: contract.Delivery{Message: &copied, Before: contract.Unknown}}
+}
+
+func (s *letterShop) join(t *testing.T, letters ...kafka.Letter) (all []TopicLetter) {
+	t.Helper()
+	j := Joiner{Box: s.box, Consumer: "billing", Config: consumer.Config{Identity: identity.CloudEvents(), Fingerprint: identity.FingerprintBody()}}
+	for _, l := range letters {
+		joined, err := j.Join(t.Context(), l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, joined)
+	}
+	return all
+}
+
+// receive gives what is unknown to the consumer.
+func (s *letterShop) receive(ctx context.Context, p *TopicPlan) error {
+	return s.box.Receive(ctx, p, 0, func(ctx context.Context, source contract.Source) error {
+		c, err := s.consumerOf(source)
+		if err != nil {
+			return err
+		}
+		return c.Run(ctx)
+	})
+}
+
+func certain(TopicLetter) string { return "" }
+
+// every is a letter of each standing, and a row or marker for those that need one.
+func (s *letterShop) every(t *testing.T) []kafka.Letter {
+	t.Helper()
+	id := func(id string) *semel.Message { return message(id, "k", `{"id":"`+id+`"}`) }
+	s.deliver(t, id("aside"), id("closed"), id("waits"))
+	for verb, number := range map[string]int64{"discard": 2, "retry": 3} {
+		rows, err := s.store.Rows(t.Context(), contract.RowFilter{Numbers: []int64{number}})
+		if err != nil || len(rows) != 1 {
+			t.Fatal(len(rows), err)
+		}
+		act := contract.Act{Verb: verb, Who: "ann", Why: "a test"}
+		if verb == "discard" {
+			err = s.store.Discard(t.Context(), number, rows[0].Revision, act)
+		} else {
+			err = s.store.Requeue(t.Context(), number, rows[0].Revision, act)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.mend(t)
+	s.deliver(t, id("done"))
+	letters := []kafka.Letter{recordOf(id("aside"), 0), recordOf(id("closed"), 1), recordOf(id("waits"), 2), recordOf(id("done"), 3),
+		recordOf(message("done", "k", "other"), 4), recordOf(id("new"), 5), recordOf(message("", "k", "x"), 6), recordOf(id("x"), 7), recordOf(id("y"), 8), recordOf(id("z"), 9)}
+	letters[7].Foreign, letters[8].Consumer = true, "other"
+	letters[9].Cut, letters[9].Delivery.Refused = true, semel.ReasonTooLarge
+	cut := recordOf(id("aside"), 10)
+	cut.Cut, cut.Delivery.Refused = true, semel.ReasonTooLarge
+	return append(letters, cut)
+}
+
+func TestEachLetterOfATopicIsWhatItIs(t *testing.T) {
+	t.Run("trap_18_none_hides_another_and_each_is_joined_by_its_identity_and_content", func(t *testing.T) {
+		s := newLetters(t)
+		var stands []Standing
+		for _, l := range s.join(t, s.every(t)...) {
+			stands = append(stands, l.Stands)
+		}
+		want := []Standing{StandsAside, StandsClosed, StandsDue, StandsDone, StandsOther, StandsUnknown, StandsNameless, StandsForeign, StandsForeign, StandsCut, StandsAside}
+		if !slices.Equal(stands, want) {
+			t.Errorf("they stand as %q,\nnot %q", stands, want)
+		}
+	})
+	t.Run("G4_what_becomes_of_each_is_as_it_was_foretold", func(t *testing.T) {
+		s := newLetters(t)
+		p, err := s.box.PlanTopic(t.Context(), s.join(t, s.every(t)...), nil, certain)
+		want := "3 applied, 2 skipped as applied, 1 conflict, 5 refused"
+		if err != nil || tally(p.Letters, foretold) != want || p.Receives() != 1 {
+			t.Fatalf("foretold %s, %d to be received: %v", tally(p.Letters, foretold), p.Receives(), err)
+		}
+		if err := s.receive(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.box.Replay(t.Context(), p.Letters, Replay{Who: "ann", Why: "x", Work: s.work}); err != nil {
+			t.Fatal(err)
+		}
+		if p.Copies(); tally(p.Letters, happenedTo) != want {
+			t.Errorf("happened %s: %+v", tally(p.Letters, happenedTo), p.Letters)
+		}
+		if ids := s.effects(t, "true"); len(ids) != 4 {
+			t.Errorf("the effects are of %q", ids)
+		}
+	})
+	t.Run("trap_20_nothing_is_received_of_which_nobody_knows_whether_it_took_effect", func(t *testing.T) {
+		s := newLetters(t)
+		s.mend(t)
+		letters := s.join(t, recordOf(message("old", "k", "a"), 1), recordOf(message("new", "k", "b"), 50))
+		kept := time.Date(2026, 1, 2, 3, 4, 30, 0, time.UTC)
+		p, err := s.box.PlanTopic(t.Context(), letters, nil, func(l TopicLetter) string {
+			if l.Sent().Before(kept) {
+				return "too old"
+			}
+			return ""
+		})
+		if err == nil {
+			err = s.receive(t.Context(), p)
+		}
+		if p.Copies(); err != nil || tally(p.Letters, happenedTo) != "1 applied, 1 refused" {
+			t.Errorf("%s: %v", tally(p.Letters, happenedTo), err)
+		}
+		if ids := s.effects(t, "true"); !slices.Equal(ids, []string{"new"}) {
+			t.Errorf("the effects are of %q", ids)
+		}
+	})
+	t.Run("trap_T45_of_copies_and_contents_of_one_identity_one_is_received", func(t *testing.T) {
+		s := newLetters(t)
+		s.mend(t)
+		p, err := s.box.PlanTopic(t.Context(), s.join(t, recordOf(message("a", "k", "1"), 1), recordOf(message("a", "k", "1"), 2), recordOf(message("a", "k", "2"), 3)), nil, certain)
+		if err == nil {
+			err = s.receive(t.Context(), p)
+		}
+		want := "1 applied, 1 skipped as applied, 1 conflict"
+		if p.Copies(); err != nil || tally(p.Letters, foretold) != want || tally(p.Letters, happenedTo) != want {
+			t.Errorf("%s; %s; %v", tally(p.Letters, foretold), tally(p.Letters, happenedTo), err)
+		}
+	})
+	t.Run("trap_21_a_live_copy_that_was_first_is_told_as_a_change", func(t *testing.T) {
+		s := newLetters(t)
+		s.mend(t)
+		p, err := s.box.PlanTopic(t.Context(), s.join(t, recordOf(message("a", "k", "1"), 1)), nil, certain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.deliver(t, message("a", "k", "1"))
+		if err := s.receive(t.Context(), p); err != nil || p.Letters[0].Happened != FateSkipped || !p.Letters[0].Changed() {
+			t.Errorf("%+v: %v", p.Letters[0], err)
+		}
+		if ids := s.effects(t, "true"); len(ids) != 1 {
+			t.Errorf("the effects are of %q", ids)
+		}
+	})
+	t.Run("law_8_letters_of_one_key_are_received_the_oldest_first", func(t *testing.T) {
+		s := newLetters(t)
+		s.mend(t)
+		var letters []kafka.Letter
+		var want []string
+		for i := range 30 {
+			letters = append(letters, recordOf(message(fmt.Sprint("m", i), "k", "x"), int64(i)))
+			want = append(want, fmt.Sprint("m", i))
+		}
+		slices.Reverse(letters)
+		p, err := s.box.PlanTopic(t.Context(), s.join(t, letters...), nil, certain)
+		if err == nil {
+			err = s.receive(t.Context(), p)
+		}
+		if ids := s.effects(t, "true"); err != nil || !slices.Equal(ids, want) {
+			t.Errorf("the effects are of %q: %v", ids, err)
+		}
+	})
+}
