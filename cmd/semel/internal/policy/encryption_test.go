@@ -21,7 +21,7 @@ func refusedEncryption() []policyCase {
 		{name: "a key of encryption in the file", edits: encrypts(`{key: aHVudGVyMg==}`), shape: true},
 		{name: "a key of encryption that is no base64", edits: encrypts(`{key: "${SECRET}"}`)},
 		{name: "a key of encryption that is short", edits: encrypts(`{key: "${SHORT_KEY}", former: "${SHORT_KEY}"}`)},
-		{name: "encryption of Redis", edits: append([]string{"sqlite: {path: shop.db}", "redis: {addresses: \"127.0.0.1:6379\"}\n    encryption: {key: \"${KEY}\"}"})},
+		{name: "encryption of Redis", edits: []string{"sqlite: {path: shop.db}", "redis: {addresses: \"127.0.0.1:6379\"}\n    encryption: {key: \"${KEY}\"}"}},
 	}
 }
 
