@@ -310,12 +310,14 @@ func (c *cells) message(id []byte) (*semel.Message, int) {
 		kept := *m
 		m.Attributes.Type = ""
 		hiding, err := c.crypt.Unseal(id, envelope, m)
-		if err != nil {
+		switch {
+		case hiding:
+			*m = kept
+			m.Key, m.Body, c.hidden = nil, nil, err.Error()
+			c.faults = append(c.faults, c.hidden)
+		case err != nil:
 			*m = kept
 			c.fault("envelope", "is broken: "+err.Error())
-		}
-		if hiding {
-			m.Key, m.Body, c.hidden = nil, nil, err.Error()
 		}
 	}
 	return m, c.crypt.Size(envelope, int(size))

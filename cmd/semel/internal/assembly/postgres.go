@@ -33,8 +33,8 @@ type postgres struct {
 const connectTimeout = 10 * time.Second
 
 // openPostgres connects to nobody yet.
-func openPostgres(p *policy.Postgres, connections int) (tables, database, error) {
-	config, err := poolConfig(p.URL, connections)
+func openPostgres(p *policy.Postgres, o opening) (tables, database, error) {
+	config, err := poolConfig(p.URL, o.connections)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -43,11 +43,11 @@ func openPostgres(p *policy.Postgres, connections int) (tables, database, error)
 		return nil, nil, err
 	}
 	d := &postgres{pool: pool, db: stdlib.OpenDBFromPool(pool)}
-	d.plain, err = sqlstore.Postgres(d.db, sqlstore.Options{Schema: p.Schema, Prefix: p.Prefix})
+	d.plain, err = sqlstore.Postgres(d.db, sqlstore.Options{Schema: p.Schema, Prefix: p.Prefix, Cipher: o.cipher})
 	if err != nil {
 		return nil, nil, errors.Join(err, d.Close())
 	}
-	d.direct, err = pgxstore.New(pool, pgxstore.Options{Schema: p.Schema, Prefix: p.Prefix, Listen: p.Listen})
+	d.direct, err = pgxstore.New(pool, pgxstore.Options{Schema: p.Schema, Prefix: p.Prefix, Listen: p.Listen, Cipher: o.cipher})
 	if err != nil {
 		return nil, nil, errors.Join(err, d.Close())
 	}

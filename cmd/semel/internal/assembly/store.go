@@ -13,6 +13,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/encryption"
 	"github.com/semel-go/semel/internal/worker"
 	"github.com/semel-go/semel/sqlstore"
 )
@@ -87,11 +88,20 @@ type opening struct {
 	// patient: a person waits, and has no second try: who writes all the time is let
 	// write for long.
 	patient bool
+	// cipher encrypts what is kept; nil: nothing does.
+	cipher contract.Cipher
 	// connections is how many the consumers of the store need at most.
 	connections int
 }
 
 func openStore(s *policy.Store, o opening) (*Store, error) {
+	if e := s.Encryption; e != nil {
+		c, err := encryption.New(e.Key, e.Former...)
+		if err != nil {
+			return nil, fmt.Errorf("store %s: %w", s.Name, err)
+		}
+		o.cipher = c
+	}
 	tables, database, err := openKind(s, o)
 	if err != nil {
 		return nil, fmt.Errorf("store %s: %w", s.Name, err)
@@ -101,7 +111,7 @@ func openStore(s *policy.Store, o opening) (*Store, error) {
 
 func openKind(s *policy.Store, o opening) (tables, database, error) {
 	if s.Postgres != nil {
-		return openPostgres(s.Postgres, o.connections)
+		return openPostgres(s.Postgres, o)
 	}
 	return openSQLite(s.SQLite, o)
 }

@@ -1,9 +1,8 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/reconcile"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/file"
 	"github.com/spf13/cobra"
 )
@@ -20,65 +18,89 @@ import (
 // reconciling is what to compare.
 type reconciling struct {
 	listing
-	file, format, effects string
-	grace                 time.Duration
+	file, format, query, effects string
+	topics                       []string
+	from, to                     string
+	cut                          span
+	grace                        time.Duration
 }
+
+// span is from when to when; zero where nobody says.
+type span struct{ from, to time.Time }
 
 func reconcileCommand(c *common) *cobra.Command {
 	r := &reconciling{}
 	cmd := &cobra.Command{
-		Use:   "reconcile --consumer NAME --file FILE",
+		Use:   "reconcile --consumer NAME [--file FILE | --topic NAME | --sql QUERY]",
 		Short: "Compare what was sent with what was applied",
-		Long: `Compares the messages of a file, which are what was sent, with what the
-consumer's store has of their identities, and with --effects with the effects
+		Long: `Compares what was sent, which are the messages of a file, the records of
+topics, or the ids that a query of the consumer's store returns, with what
+the store has of their identities, and with --effects with the effects
 that a query finds: one row for each time that an effect is there, with the
 message's id and, if you like, its source as a second column.
-
   missing         it was sent, and the store knows nothing of it
   doubled         its effect is there more than once
   without effect  it is marked as applied, and its effect is not there
   unmarked        its effect is there, and it is not marked as applied
   unknown         its marker may have been removed, or it has no identity
-
 The consumer may run meanwhile: what was not there is looked up again at the
 end, and what was sent within --grace is not missing. What waits or is set
-aside is tallied, and no finding. Nothing is changed.
-
+aside is tallied, and no finding. What is marked under a former identity of
+the policy is not missing. Topics are read up to where they end now, without
+a group. Nothing is changed.
 Exit codes: 0 all is as it should be, 4 something is not.`,
 		Args: nothing,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			switch err := r.check(c, cmd); {
-			case err != nil:
+			if err := cmp.Or(r.check(c, cmd), r.fits(c)); err != nil {
 				return err
-			case c.consumer == "":
-				return usage("--consumer is missing: say whose messages these are")
-			case r.file == "":
-				return usage("--file is missing: name a file with a message a line, or - for standard input")
-			case r.grace < 0:
-				return usage("--grace %v: give how long a message may be on its way, as 1m", r.grace)
 			}
 			return c.reconcile(cmd.Context(), r)
 		},
 	}
-	cmd.Flags().StringVar(&r.file, "file", "", "the file, with a message a line; - reads standard input")
-	cmd.Flags().StringVar(&r.format, "format", file.CloudEvents.String(), "what a line is: envelope, cloudevents or json")
+	cmd.Flags().StringVar(&r.file, "file", "", "a file of what was sent, with a message a line; - reads standard input")
+	cmd.Flags().StringVar(&r.format, "format", file.CloudEvents.String(), "what a line of the file is: envelope, cloudevents or json")
+	cmd.Flags().StringArrayVar(&r.topics, "topic", nil, "a topic of what was sent, on the brokers of the consumer's source; may be given several times")
+	cmd.Flags().StringVar(&r.from, "from", "", "of topics, from this time on: 2006-01-02, an RFC 3339 time, or 24h (ago)")
+	cmd.Flags().StringVar(&r.to, "to", "", "of topics, what is before this time")
+	cmd.Flags().StringVar(&r.query, "sql", "", "a query of the consumer's store that returns the id, and perhaps the source, of each message that was sent")
 	cmd.Flags().StringVar(&r.effects, "effects", "", "a query of the consumer's store that returns an id for each effect")
 	cmd.Flags().DurationVar(&r.grace, "grace", time.Minute, "how long what was sent may be on its way")
 	r.add(c, cmd, 100, "findings")
-	refuseEmpty(cmd, "consumer", "file", "format", "effects")
+	refuseEmpty(cmd, "consumer", "file", "format", "topic", "from", "to", "sql", "effects")
 	return c.withConfig(c.withConsumer(cmd, "the consumer"))
 }
 
-// reconcile compares, and prints what it finds.
-func (c *common) reconcile(ctx context.Context, r *reconciling) (err error) {
-	g, err := c.openSent(ctx, r.file, r.format, hasMarkers)
-	if err != nil {
-		return err
+// fits says what is wrong with the flags.
+func (r *reconciling) fits(c *common) (err error) {
+	given := 0
+	for _, is := range []bool{r.file != "", len(r.topics) > 0, r.query != ""} {
+		if is {
+			given++
+		}
 	}
-	defer g.close()
-	source := file.Stdin(g.in, file.Options{Format: g.format, Lane: "sent", Notice: func(what string) { fmt.Fprintln(c.Err, terminal.Line(what)) }})
-	defer func() { err = errors.Join(err, failed(source.Close(context.WithoutCancel(ctx)))) }()
-	return c.compare(ctx, r, g.assembly.Stores[0], g.of, source)
+	switch {
+	case c.consumer == "":
+		return usage("--consumer is missing: say whose messages these are")
+	case given == 0:
+		return usage("--file is missing: name a file with a message a line, or - for standard input; or give --topic, or --sql")
+	case given > 1:
+		return usage("give one of --file, --topic and --sql: each says what was sent")
+	case r.grace < 0:
+		return usage("--grace %v: give how long a message may be on its way, as 1m", r.grace)
+	case len(r.topics) == 0 && r.from+r.to != "":
+		return usage("--from and --to are of --topic: choose what the file has, or write it into the query")
+	}
+	for flag, at := range map[string]*time.Time{"from": &r.cut.from, "to": &r.cut.to} {
+		if text := map[string]string{"from": r.from, "to": r.to}[flag]; text != "" {
+			if *at, err = timeOf(flag, text, time.Now); err != nil {
+				return err
+			}
+		}
+	}
+	if !r.cut.from.IsZero() && !r.cut.to.IsZero() && !r.cut.from.Before(r.cut.to) {
+		return usage("--from %s is not earlier than --to %s: nothing lies between", r.from, r.to)
+	}
+	return nil
 }
 
 // hasMarkers says of a consumer that there is nothing to compare with.
@@ -89,30 +111,6 @@ func hasMarkers(p *policy.Policy, of *policy.Consumer) error {
 	return nil
 }
 
-// compare reads what was sent, then the effects, and tells of what does not fit.
-func (c *common) compare(ctx context.Context, r *reconciling, s *assembly.Store, of *policy.Consumer, source contract.Source) (err error) {
-	comparison := &reconcile.Comparison{Marker: s.Marker, Consumer: of.Name, Until: time.Now().Add(-r.grace)}
-	if comparison.Kept, err = keptSince(ctx, s, of.Name); err != nil {
-		return failed(err)
-	}
-	defer func() { err = errors.Join(err, failed(comparison.Close())) }()
-	told := &findings{limit: r.limit, List: []reconcile.Finding{}}
-	if err := comparison.Read(ctx, source, of.Config(), told.unusable); err != nil {
-		return failed(err)
-	}
-	if r.effects != "" {
-		comparison.WithEffects()
-		if err := s.Query(ctx, r.effects, effectOf(comparison)); err != nil {
-			return failed(fmt.Errorf("--effects: %w", err))
-		}
-	}
-	told.Counts, err = comparison.Compare(ctx, told.add)
-	if err != nil {
-		return failed(err)
-	}
-	return told.write(c, r)
-}
-
 // keptSince is since when the markers of a consumer are all kept; zero if they always were.
 func keptSince(ctx context.Context, s *assembly.Store, consumer string) (time.Time, error) {
 	all, err := s.Retentions(ctx, consumer)
@@ -120,32 +118,6 @@ func keptSince(ctx context.Context, s *assembly.Store, consumer string) (time.Ti
 		return time.Time{}, err
 	}
 	return all[0].Low, nil
-}
-
-// effectOf takes rows of an id, and perhaps a source.
-func effectOf(to *reconcile.Comparison) func(*sql.Rows) error {
-	return func(rows *sql.Rows) error {
-		columns, err := rows.Columns()
-		if err != nil {
-			return err
-		}
-		var id, source sql.NullString
-		switch len(columns) {
-		case 1:
-			err = rows.Scan(&id)
-		case 2:
-			err = rows.Scan(&id, &source)
-		default:
-			return fmt.Errorf("the query returns %d columns; it must return an id and, if you like, a source", len(columns))
-		}
-		if err == nil && !id.Valid {
-			err = errors.New("a row has no id; leave such rows out, with where … is not null")
-		}
-		if err != nil {
-			return err
-		}
-		return to.Effect(id.String, source.String)
-	}
 }
 
 // findings are those that are shown, with how many there are of each kind.
@@ -160,11 +132,6 @@ func (f *findings) add(one reconcile.Finding) error {
 		f.List = append(f.List, one)
 	}
 	return nil
-}
-
-// unusable shows a message without an identity by where it stands.
-func (f *findings) unusable(d *contract.Delivery, _ error) error {
-	return f.add(reconcile.Finding{Kind: reconcile.Unknown, ID: fmt.Sprintf("no identity, at byte %d", d.Message.Origin.Offset)})
 }
 
 func (f *findings) write(c *common, r *reconciling) error {

@@ -46,6 +46,8 @@ func storeShape() object[Store] {
 			later[Store]("dynamodb", "A DynamoDB table."),
 			key(meta{name: "migrate", def: "false", doc: "Let `semel run` create and change Semel's tables. Without it, missing tables are an error that names the command."},
 				boolean{}, func(s *Store) *bool { return &s.Migrate }),
+			key(meta{name: "encryption", doc: "How bodies, headers, results and outputs of steps are encrypted that Semel's tables keep. What was kept before is read as it is. Not for Redis. See [erasing and encrypting](erase.md#encryption)."},
+				pointer[Encryption]{encryptionShape()}, func(s *Store) **Encryption { return &s.Encryption }),
 			key(meta{name: "setup", doc: "A file of your own SQL statements, run once after the migration and recorded by its hash."},
 				path{word: word{what: "a path"}}, func(s *Store) *string { return &s.Setup }),
 		}}

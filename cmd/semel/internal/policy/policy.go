@@ -49,6 +49,8 @@ type Store struct {
 	Redis    *Redis
 	// Migrate says that run may create and change Semel's tables.
 	Migrate bool
+	// Encryption is nil where nothing is encrypted.
+	Encryption *Encryption
 	// Setup is a file of the user's own statements to run once, or empty.
 	// Its path is resolved.
 	Setup string

@@ -14,7 +14,7 @@ func (p *Policy) checkKeyStores(d *decoder) {
 		if s.Redis == nil || !d.sound(at) {
 			continue
 		}
-		for _, key := range []string{"migrate", "setup"} {
+		for _, key := range []string{"migrate", "setup", "encryption"} {
 			if d.given(at + "." + key) {
 				d.faultAt(at+"."+key, "leased keys have no tables", "remove it")
 			}

@@ -11,8 +11,9 @@ import (
 // lookers is how many look up at once.
 const lookers = 8
 
-// lookUp says what the store has of each.
-func (c *Comparison) lookUp(ctx context.Context, keys []semel.Key) ([]Outcome, error) {
+// lookUp says what the store has of each, and where it has nothing, of what each was called
+// formerly; formers may be nil, and one without an id is none.
+func (c *Comparison) lookUp(ctx context.Context, keys, formers []semel.Key) ([]Outcome, error) {
 	if c.Marker == nil {
 		return nil, errUnasked
 	}
@@ -29,6 +30,9 @@ func (c *Comparison) lookUp(ctx context.Context, keys []semel.Key) ([]Outcome, e
 					return
 				}
 				m, there, err := c.Marker(ctx, keys[i])
+				if err == nil && !there && formers != nil && formers[i].ID != "" {
+					m, there, err = c.Marker(ctx, formers[i])
+				}
 				if err != nil {
 					cancel(err)
 					return

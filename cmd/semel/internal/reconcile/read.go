@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/semel-go/semel"
@@ -43,7 +44,7 @@ func (c *Comparison) Read(ctx context.Context, source contract.Source, config co
 }
 
 func (c *Comparison) take(ctx context.Context, all []contract.Delivery, config consumer.Config, each func(d *contract.Delivery, why error) error) error {
-	var keys []semel.Key
+	var keys, formers []semel.Key
 	var at []time.Time
 	for i := range all {
 		d := &all[i]
@@ -59,9 +60,22 @@ func (c *Comparison) take(ctx context.Context, all []contract.Delivery, config c
 			}
 		default:
 			keys, at = append(keys, key), append(at, sentAt(d.Message))
+			formers = append(formers, c.formerOf(d.Message, config))
 		}
 	}
-	return c.Sent(ctx, keys, at)
+	return c.SentAs(ctx, keys, formers, at)
+}
+
+// formerOf is what a message was called formerly; zero where nothing is.
+func (c *Comparison) formerOf(m *semel.Message, config consumer.Config) semel.Key {
+	if config.Former == nil {
+		return semel.Key{}
+	}
+	source, id, err := config.Former.Identity.Identify(m)
+	if err != nil {
+		return semel.Key{}
+	}
+	return semel.Key{Consumer: c.Consumer, Source: source, ID: id}
 }
 
 func (c *Comparison) keyOf(d *contract.Delivery, config consumer.Config) (semel.Key, error) {
@@ -86,3 +100,29 @@ type deaf struct{}
 func (deaf) Given(contract.Lane)                     {}
 func (deaf) Revoking(context.Context, contract.Lane) {}
 func (deaf) Lost(contract.Lane)                      {}
+
+// SentBy tells the comparison of identities that read adds, of which nobody says when they
+// were sent. They are kept in files until read has ended, which may hold the connection that
+// a look-up needs.
+func (c *Comparison) SentBy(ctx context.Context, read func(add func(id, source string) error) error) (err error) {
+	all, err := newSpill()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, all.close()) }()
+	if err := read(func(id, source string) error { return all.add(record{id: id, source: source}) }); err != nil {
+		return err
+	}
+	for part := range parts {
+		var keys []semel.Key
+		if err := all.each(part, func(r record) { keys = append(keys, semel.Key{Consumer: c.Consumer, Source: r.source, ID: r.id}) }); err != nil {
+			return err
+		}
+		for some := range slices.Chunk(keys, fetchMost) {
+			if err := c.Sent(ctx, some, make([]time.Time, len(some))); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -99,10 +99,20 @@ type Comparison struct {
 	Until time.Time
 	// Kept is since when markers are kept; zero: all are.
 	Kept time.Time
+	// Progress, if not nil, is told how many messages and effects were read, and how much of
+	// them is compared, of 1.
+	Progress func(read, effects int64, compared float64)
 
 	counts  Counts
 	spill   *spill
 	effects bool
+	read    [2]int64 // messages, effects
+}
+
+func (c *Comparison) tell(compared float64) {
+	if c.Progress != nil {
+		c.Progress(c.read[0], c.read[1], compared)
+	}
 }
 
 func (c *Comparison) add(r record) (err error) {
@@ -117,12 +127,21 @@ func (c *Comparison) add(r record) (err error) {
 // Sent tells of identities that were sent; at is zero where nobody says when. It looks
 // them up, several at once.
 func (c *Comparison) Sent(ctx context.Context, keys []semel.Key, at []time.Time) error {
-	found, err := c.lookUp(ctx, keys)
+	return c.SentAs(ctx, keys, nil, at)
+}
+
+// SentAs is Sent of identities that were called otherwise formerly: what is marked under
+// either is not missing. Formers may be nil, and one without an id is none.
+func (c *Comparison) SentAs(ctx context.Context, keys, formers []semel.Key, at []time.Time) error {
+	found, err := c.lookUp(ctx, keys, formers)
 	if err != nil {
 		return err
 	}
 	for i, k := range keys {
 		r := record{id: k.ID, source: k.Source, found: found[i]}
+		if formers != nil && found[i] != Applied { // it is looked up again
+			r.formerID, r.formerSource = formers[i].ID, formers[i].Source
+		}
 		if !at[i].IsZero() {
 			r.at = at[i].UnixMilli()
 		}
@@ -130,6 +149,8 @@ func (c *Comparison) Sent(ctx context.Context, keys []semel.Key, at []time.Time)
 			return err
 		}
 	}
+	c.read[0] += int64(len(keys))
+	c.tell(0)
 	return nil
 }
 
@@ -139,6 +160,9 @@ func (c *Comparison) WithEffects() { c.effects = true }
 
 // Effect tells that the effect of an id was found once; source is "" where nobody says.
 func (c *Comparison) Effect(id, source string) error {
+	if c.read[1]++; c.read[1]%1024 == 0 {
+		c.tell(0)
+	}
 	return c.add(record{effect: true, id: id, source: source})
 }
 
@@ -159,6 +183,7 @@ func (c *Comparison) Compare(ctx context.Context, each func(Finding) error) (Cou
 		if err := c.compare(ctx, part, each); err != nil {
 			return c.counts, err
 		}
+		c.tell(float64(part+1) / parts)
 	}
 	return c.counts, nil
 }
@@ -171,6 +196,8 @@ type identity struct {
 	effects int
 	// later: it had not ended when it was read, so that the effects may be older.
 	later bool
+	// former is what it was called formerly; zero if nothing is known.
+	former semel.Key
 }
 
 // group is what is known of an id.
@@ -221,10 +248,13 @@ func (g *group) take(r record) {
 	default:
 		i := slices.IndexFunc(g.sent, func(o identity) bool { return o.source == r.source })
 		if i < 0 {
-			g.sent = append(g.sent, identity{source: r.source, found: r.found, at: r.at})
+			g.sent = append(g.sent, identity{source: r.source, found: r.found, at: r.at, former: semel.Key{Source: r.formerSource, ID: r.formerID}})
 			return
 		}
 		o := &g.sent[i] // sent again: the first time counts, and what was found last
+		if o.former.ID == "" {
+			o.former = semel.Key{Source: r.formerSource, ID: r.formerID}
+		}
 		o.found = cmp.Or(r.found, o.found)
 		if r.at != 0 && (o.at == 0 || r.at < o.at) {
 			o.at = r.at
@@ -234,16 +264,18 @@ func (g *group) take(r record) {
 
 // again looks up once more what had not ended.
 func (c *Comparison) again(ctx context.Context, ids []string, groups map[string]*group) error {
-	var keys []semel.Key
+	var keys, formers []semel.Key
 	var of []*identity
 	for _, id := range ids {
 		for i := range groups[id].sent {
 			if o := &groups[id].sent[i]; o.found != Applied {
 				keys, of = append(keys, semel.Key{Consumer: c.Consumer, Source: o.source, ID: id}), append(of, o)
+				o.former.Consumer = c.Consumer
+				formers = append(formers, o.former)
 			}
 		}
 	}
-	found, err := c.lookUp(ctx, keys)
+	found, err := c.lookUp(ctx, keys, formers)
 	for i := range found {
 		of[i].found, of[i].later = found[i], true
 	}

@@ -21,8 +21,11 @@ type record struct {
 	id     string
 	// source is of the identity; of an effect "" if the query tells none.
 	source string
-	found  Outcome
-	at     int64 // Unix milliseconds; 0: nobody says
+	// formerID and formerSource are what it was called formerly; "" if nothing is known.
+	formerID, formerSource string
+
+	found Outcome
+	at    int64 // Unix milliseconds; 0: nobody says
 }
 
 // spill keeps records in files, those of one id in one.
@@ -31,6 +34,9 @@ type spill struct {
 	files  [parts]*os.File
 	to     [parts]*bufio.Writer
 }
+
+// former says of a record that it has what it was called formerly.
+const former = 1 << 7
 
 func newSpill() (s *spill, err error) {
 	s = &spill{}
@@ -63,8 +69,12 @@ func (s *spill) add(r record) error {
 	if r.effect {
 		kind |= 1
 	}
+	texts := []string{r.id, r.source}
+	if r.formerID != "" {
+		kind, texts = kind|former, append(texts, r.formerID, r.formerSource)
+	}
 	b := append(make([]byte, 0, 32+len(r.id)+len(r.source)), kind)
-	for _, text := range []string{r.id, r.source} {
+	for _, text := range texts {
 		b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
 	}
 	_, err := s.to[h.Sum64()%parts].Write(binary.AppendVarint(b, r.at))
@@ -85,8 +95,12 @@ func (s *spill) each(part int, do func(record)) error {
 		if err == io.EOF {
 			return nil
 		}
-		r := record{effect: kind&1 == 1, found: Outcome(kind >> 1)}
-		for _, text := range []*string{&r.id, &r.source} {
+		r := record{effect: kind&1 == 1, found: Outcome(kind &^ former >> 1)}
+		texts := []*string{&r.id, &r.source}
+		if kind&former != 0 {
+			texts = append(texts, &r.formerID, &r.formerSource)
+		}
+		for _, text := range texts {
 			if err == nil {
 				*text, err = readText(from)
 			}

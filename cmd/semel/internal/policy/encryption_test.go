@@ -1,0 +1,33 @@
+package policy
+
+import "testing"
+
+// encrypts adds a line to the base's store.
+func encrypts(line string) []string {
+	return []string{"sqlite: {path: shop.db}", "sqlite: {path: shop.db}\n    encryption: " + line}
+}
+
+func acceptedEncryption() []policyCase {
+	return []policyCase{
+		{name: "encryption", edits: encrypts(`{key: "${KEY}"}`)},
+		{name: "encryption after a change of the key", edits: encrypts(`{key: "${KEY}", former: ["${OTHER_KEY}"]}`)},
+		{name: "encryption with one former key", edits: encrypts(`{key: "${KEY}", former: "${OTHER_KEY}"}`)},
+	}
+}
+
+func refusedEncryption() []policyCase {
+	return []policyCase{
+		{name: "encryption without a key", edits: encrypts(`{former: "${KEY}"}`), shape: true},
+		{name: "a key of encryption in the file", edits: encrypts(`{key: aHVudGVyMg==}`), shape: true},
+		{name: "a key of encryption that is no base64", edits: encrypts(`{key: "${SECRET}"}`)},
+		{name: "a key of encryption that is short", edits: encrypts(`{key: "${SHORT_KEY}", former: "${SHORT_KEY}"}`)},
+		{name: "encryption of Redis", edits: []string{"sqlite: {path: shop.db}", "redis: {addresses: \"127.0.0.1:6379\"}\n    encryption: {key: \"${KEY}\"}"}},
+	}
+}
+
+func TestKeysOfEncryptionAreRead(t *testing.T) {
+	p, faults := parse(policyCase{edits: encrypts(`{key: "${KEY}", former: ["${OTHER_KEY}"]}`)})
+	if len(faults) > 0 || p.Store("shop").Encryption == nil || len(p.Store("shop").Encryption.Key) != 32 || len(p.Store("shop").Encryption.Former) != 1 {
+		t.Errorf("%+v, %v", p, faults)
+	}
+}
