@@ -156,6 +156,29 @@ func TestTrapT76AnAttemptThatTimedOutIsUnknown(t *testing.T) {
 	}
 }
 
+// A handler that promised nothing is not taken by its word where errors are said to have none.
+func TestTrapT75APanicIsNoPromiseThatNothingHappened(t *testing.T) {
+	for name, c := range map[string]struct {
+		handler http.HandlerFunc
+		unknown bool
+	}{
+		"F1_of_a_panic":          {func(http.ResponseWriter, *http.Request) { panic("x") }, true},
+		"F1_but_of_an_answer_is": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			keys := memstore.NewKeys()
+			release := func(c *httpkey.Config, _ *httpkey.LeaseConfig) { c.ServerErrors = httpkey.ReleaseKey }
+			lend(t, keys, c.handler, release).post(`"k"`, "tea")
+			made := &calls{status: 201}
+			s := lend(t, keys, made.serve, release)
+			if s.post(`"k"`, "tea"); made.last.Unknown != c.unknown || made.last.Number != 2 {
+				t.Errorf("the next is told %+v", made.last)
+			}
+			wantProblem(t, s.post(`"k"`, "coffee"), http.StatusUnprocessableEntity, "idempotency-key-reused")
+		})
+	}
+}
+
 func TestF1AReplayAfterItsTimeIsANewRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &calls{status: 201}
