@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -176,6 +177,40 @@ func TestTrapT75APanicIsNoPromiseThatNothingHappened(t *testing.T) {
 			}
 			wantProblem(t, s.post(`"k"`, "coffee"), http.StatusUnprocessableEntity, "idempotency-key-reused")
 		})
+	}
+}
+
+func TestTrap133AHandlerThatEndsItsGoroutineKeepsItsKeyForALease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ends, made := true, &calls{status: 201}
+		s := lend(t, memstore.NewKeys(), func(w http.ResponseWriter, r *http.Request) {
+			if ends {
+				runtime.Goexit()
+			}
+			made.serve(w, r)
+		}, nil)
+		wantProblem(t, s.post(`"k"`, "tea"), 500, "handler-failed")
+		ends = false
+		wantProblem(t, s.post(`"k"`, "tea"), 409, "request-in-progress")
+		pass(time.Minute)
+		if w := s.post(`"k"`, "tea"); w.Code != 201 || !made.last.Unknown {
+			t.Errorf("%d, the handler is told %+v", w.Code, made.last)
+		}
+	})
+}
+
+// panicking is a store that panics.
+type panicking struct{ contract.KeyStore }
+
+func (panicking) ClaimKey(context.Context, contract.KeyClaim) (contract.KeyAnswer, error) {
+	panic("a store's own")
+}
+
+func TestAStoreThatPanicsEndsOneRequest(t *testing.T) {
+	s := lend(t, panicking{memstore.NewKeys()}, effect, nil)
+	wantProblem(t, s.post(`"k"`, "tea"), 500, "handler-failed")
+	if s.seen[0].Err == nil || s.seen[0].Stack == nil {
+		t.Errorf("it is told as %+v", s.seen[0])
 	}
 }
 
