@@ -31,6 +31,7 @@ func TestF1TwoHundredCopiesAtOnceRunTheHandlerOnce(t *testing.T) {
 				s := open(t, func(w http.ResponseWriter, r *http.Request) {
 					n := ran.Add(1)
 					pass(10 * time.Second) // all copies are there
+					w.Header().Set("Set-Cookie", "session=secret")
 					w.WriteHeader(201)
 					_, _ = fmt.Fprintf(w, "run %d", n)
 				})
@@ -44,6 +45,9 @@ func TestF1TwoHundredCopiesAtOnceRunTheHandlerOnce(t *testing.T) {
 						}
 						if w.Header().Get(httpkey.ReplayedHeader) == "true" {
 							replayed.Add(1)
+							if w.Header().Get("Set-Cookie") != "" {
+								t.Error("a copy gets what is not kept")
+							}
 						}
 					})
 				}

@@ -114,15 +114,26 @@ func TestF1AnAnswerIsBounded(t *testing.T) {
 			if s.effects() != "0" {
 				t.Errorf("%s effects", s.effects())
 			}
-			c := &calls{}
-			l := lend(t, memstore.NewKeys(), func(w http.ResponseWriter, r *http.Request) {
-				c.made.Add(1)
-				w.Header().Set("Link", strings.Repeat("l", 100_000))
-				w.WriteHeader(201)
-			}, nil)
-			wantProblem(t, l.post(`"k"`, "tea"), 500, "answer-too-large")
-			wantProblem(t, l.post(`"k"`, "tea"), 500, "answer-too-large") // what it did is not done again
-			c.want(t, 1)
+			for _, rule := range []httpkey.Rule{httpkey.KeepAnswer, httpkey.ReleaseKey} {
+				c := &calls{}
+				count := func(w http.ResponseWriter, r *http.Request) {
+					c.made.Add(1)
+					handler(w, r)
+				}
+				s := open(t, count, func(c *httpkey.Config) { c.ServerErrors = rule })
+				s.post(`"k"`, "tea")
+				wantProblem(t, s.post(`"k"`, "tea"), 500, "answer-too-large")
+				c.want(t, 2) // nothing is left of the first
+				c.made.Store(0)
+				l := lend(t, memstore.NewKeys(), func(w http.ResponseWriter, r *http.Request) {
+					c.made.Add(1)
+					w.Header().Set("Link", strings.Repeat("l", 100_000))
+					_, _ = w.Write(make([]byte, 100_000))
+				}, func(c *httpkey.Config, _ *httpkey.LeaseConfig) { c.ServerErrors = rule })
+				wantProblem(t, l.post(`"k"`, "tea"), 500, "answer-too-large")
+				wantProblem(t, l.post(`"k"`, "tea"), 500, "answer-too-large")
+				c.want(t, 1) // what it did is not done again
+			}
 		})
 	}
 }

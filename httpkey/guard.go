@@ -103,6 +103,12 @@ func (g *Guard) fly(q *request, next http.Handler) outcome {
 	g.running.Go(func() {
 		f.outcome = refused(because(http.StatusInternalServerError, codePanic, "", 0), errEnded)
 		defer g.flights.land(q.id(), f)
+		defer func() {
+			if value := recover(); value != nil { // of the store: call has those of handlers
+				f.outcome = refused(because(http.StatusInternalServerError, codePanic, "", 0), fmt.Errorf("httpkey: the store panicked: %s", legible.Panic(value)))
+				f.outcome.stack = debug.Stack()
+			}
+		}()
 		f.outcome = g.door.attempt(context.WithoutCancel(q.http.Context()), f, q, next)
 	})
 	select {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -153,6 +154,63 @@ func TestTrapT76AnAttemptThatTimedOutIsUnknown(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A handler that promised nothing is not taken by its word where errors are said to have none.
+func TestTrapT75APanicIsNoPromiseThatNothingHappened(t *testing.T) {
+	for name, c := range map[string]struct {
+		handler http.HandlerFunc
+		unknown bool
+	}{
+		"F1_of_a_panic":          {func(http.ResponseWriter, *http.Request) { panic("x") }, true},
+		"F1_but_of_an_answer_is": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			keys := memstore.NewKeys()
+			release := func(c *httpkey.Config, _ *httpkey.LeaseConfig) { c.ServerErrors = httpkey.ReleaseKey }
+			lend(t, keys, c.handler, release).post(`"k"`, "tea")
+			made := &calls{status: 201}
+			s := lend(t, keys, made.serve, release)
+			if s.post(`"k"`, "tea"); made.last.Unknown != c.unknown || made.last.Number != 2 {
+				t.Errorf("the next is told %+v", made.last)
+			}
+			wantProblem(t, s.post(`"k"`, "coffee"), http.StatusUnprocessableEntity, "idempotency-key-reused")
+		})
+	}
+}
+
+func TestTrap133AHandlerThatEndsItsGoroutineKeepsItsKeyForALease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ends, made := true, &calls{status: 201}
+		s := lend(t, memstore.NewKeys(), func(w http.ResponseWriter, r *http.Request) {
+			if ends {
+				runtime.Goexit()
+			}
+			made.serve(w, r)
+		}, nil)
+		wantProblem(t, s.post(`"k"`, "tea"), 500, "handler-failed")
+		ends = false
+		wantProblem(t, s.post(`"k"`, "tea"), 409, "request-in-progress")
+		pass(time.Minute)
+		if w := s.post(`"k"`, "tea"); w.Code != 201 || !made.last.Unknown {
+			t.Errorf("%d, the handler is told %+v", w.Code, made.last)
+		}
+	})
+}
+
+// panicking is a store that panics.
+type panicking struct{ contract.KeyStore }
+
+func (panicking) ClaimKey(context.Context, contract.KeyClaim) (contract.KeyAnswer, error) {
+	panic("a store's own")
+}
+
+func TestAStoreThatPanicsEndsOneRequest(t *testing.T) {
+	s := lend(t, panicking{memstore.NewKeys()}, effect, nil)
+	wantProblem(t, s.post(`"k"`, "tea"), 500, "handler-failed")
+	if s.seen[0].Err == nil || s.seen[0].Stack == nil {
+		t.Errorf("it is told as %+v", s.seen[0])
 	}
 }
 

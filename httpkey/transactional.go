@@ -209,7 +209,9 @@ func (t *transactional[Tx]) commit(ctx context.Context, b contract.Batch[Tx], q 
 		b.Rollback(ctx)
 		return t.undone(t.store.Classify(err), err)
 	}
-	switch r := b.Commit(ctx, contract.Ending{}); r.Outcome {
+	committing, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.commitTime(b))
+	defer cancel()
+	switch r := b.Commit(committing, contract.Ending{}); r.Outcome {
 	case contract.Committed:
 		o.kept = true
 		return o
@@ -219,6 +221,18 @@ func (t *transactional[Tx]) commit(ctx context.Context, b contract.Batch[Tx], q 
 		return t.resolve(context.WithoutCancel(ctx), q, r.Err)
 	}
 }
+
+// commitTime is how long a commit may take, with the statements that the handler has queued.
+func (t *transactional[Tx]) commitTime(b contract.Batch[Tx]) time.Duration {
+	q, queues := b.(contract.Queues)
+	if !queues {
+		return storeTime
+	}
+	return storeTime + t.guard.config.Timeout*time.Duration(min(q.Queued(), mostQueued))
+}
+
+// mostQueued is of how many queued statements the time is added up.
+const mostQueued = 1000
 
 var errBroken = errors.New("httpkey: a statement of the handler failed, and it answered all the same; what it wrote was rolled back")
 

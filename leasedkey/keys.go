@@ -98,6 +98,7 @@ func (k *Keys) Do(ctx context.Context, r Request, call func(ctx context.Context,
 		Since: claimed.Since + time.Since(asked), // the answer may have been long on its way
 	}
 	c.Hold(asked, claimed.Left)
+	defer c.LetGo() // also where the call ends its goroutine
 	if a.Unknown && k.forgotten(a.Since) {
 		return k.doubt(ctx, c, a, call)
 	}

@@ -32,6 +32,8 @@ type order struct {
 	DSN, Listen string
 	// Provider, if not empty, is whom the handler calls, under a leased key.
 	Provider string
+	// Naive has no guard.
+	Naive bool
 }
 
 func TestMain(m *testing.M) { children.Main(m, live) }
@@ -45,6 +47,9 @@ func live(o order) error {
 	store, err := pgxstore.New(pool, pgxstore.Options{})
 	if err != nil {
 		return err
+	}
+	if o.Naive {
+		return http.ListenAndServe(o.Listen, naive(pool))
 	}
 	c, l := config(), lease()
 	c.Timeout, l.Lease = 500*time.Millisecond, time.Second
@@ -62,21 +67,42 @@ func live(o order) error {
 
 // placeOrder places an order in the transaction of its request.
 func placeOrder(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body)
 	tx, err := httpkey.TxFrom[pgx.Tx](r.Context())
-	var number int64
-	if err == nil {
-		_, err = tx.Exec(r.Context(), "insert into effects values ($1)", string(body))
-	}
-	if err == nil {
-		err = tx.QueryRow(r.Context(), "select nextval('numbers')").Scan(&number)
-	}
+	number, err := place(r, tx, err)
+	placed(w, number, err)
+}
+
+func placed(w http.ResponseWriter, number int64, err error) {
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
 	w.WriteHeader(http.StatusCreated)
 	_, _ = fmt.Fprintf(w, "order %d", number)
+}
+
+// naive is the same without a guard: its clients repeat their requests, and have more orders.
+func naive(pool *pgxpool.Pool) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var number int64
+		err := pgx.BeginFunc(r.Context(), pool, func(tx pgx.Tx) (err error) {
+			number, err = place(r, tx, nil)
+			return err
+		})
+		placed(w, number, err)
+	})
+}
+
+// place places an order, if there is no error yet.
+func place(r *http.Request, tx pgx.Tx, err error) (number int64, _ error) {
+	body, _ := io.ReadAll(r.Body)
+	if err == nil {
+		_, err = tx.Exec(r.Context(), "insert into effects values ($1)", string(body))
+	}
+	if err == nil {
+		err = tx.QueryRow(r.Context(), "select nextval('numbers')").Scan(&number)
+	}
+	return number, err
 }
 
 // charge calls a provider, who knows keys.

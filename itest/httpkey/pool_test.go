@@ -2,17 +2,21 @@ package httpkey
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/httpkey"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/pgxstore"
+	"github.com/semel-go/semel/sqlstore"
 )
 
 func TestTrap131HandlersThatTakeASecondConnectionDoNotWaitForEachOther(t *testing.T) {
@@ -49,5 +53,41 @@ func TestTrap131HandlersThatTakeASecondConnectionDoNotWaitForEachOther(t *testin
 			}
 			asking.Wait()
 		})
+	}
+}
+
+func TestTrap131AStoreTellsTheSizeOfItsPool(t *testing.T) {
+	dsn := services.Postgres(t)
+	pool, err := pgxpool.New(t.Context(), dsn+"&pool_max_conns=3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	direct, err := pgxstore.New(pool, pgxstore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("pgx", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	plain, err := sqlstore.Postgres(db, sqlstore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := plain.MostConnections(); n != 0 {
+		t.Errorf("a pool without a bound has %d", n)
+	}
+	db.SetMaxOpenConns(3)
+	for name, store := range map[string]contract.Pooled{"pgx": direct, "pgx queued": direct.Queued(), "database/sql": plain} {
+		if n := store.MostConnections(); n != 3 {
+			t.Errorf("%s has %d", name, n)
+		}
+	}
+	c := config()
+	c.MostOpen = 3
+	if _, err := httpkey.New(plain, c); err == nil || !strings.Contains(err.Error(), "3 connections") {
+		t.Errorf("it says %v", err)
 	}
 }

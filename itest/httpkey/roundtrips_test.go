@@ -35,7 +35,7 @@ func status(w http.ResponseWriter, err error) {
 	w.WriteHeader(http.StatusCreated)
 }
 
-func protect(t *testing.T, g *httpkey.Guard, err error, h http.HandlerFunc) http.Handler {
+func protect(t testing.TB, g *httpkey.Guard, err error, h http.HandlerFunc) http.Handler {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -43,10 +43,17 @@ func protect(t *testing.T, g *httpkey.Guard, err error, h http.HandlerFunc) http
 	return g.ProtectFunc(h)
 }
 
-// overPgx is over a pool of two connections, of which one is used at a time.
-func overPgx(t *testing.T, dsn string) kind {
+// sized is a connection string whose pool has two connections, unless it says otherwise.
+func sized(dsn string) string {
+	if strings.Contains(dsn, "pool_max_conns") {
+		return dsn
+	}
+	return dsn + "&pool_max_conns=2"
+}
+
+func overPgx(t testing.TB, dsn string) kind {
 	t.Helper()
-	pool, err := pgxpool.New(context.Background(), dsn+"&pool_max_conns=2")
+	pool, err := pgxpool.New(context.Background(), sized(dsn))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,10 +81,10 @@ func overPgx(t *testing.T, dsn string) kind {
 }
 
 // overQueue is over the same with statements that are queued.
-func overQueue(t *testing.T, dsn string) kind {
+func overQueue(t testing.TB, dsn string) kind {
 	t.Helper()
 	k := overPgx(t, dsn)
-	pool, err := pgxpool.New(context.Background(), dsn+"&pool_max_conns=2")
+	pool, err := pgxpool.New(context.Background(), sized(dsn))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,8 +104,9 @@ func overQueue(t *testing.T, dsn string) kind {
 	return k
 }
 
-func overSQL(t *testing.T, dsn string) kind {
+func overSQL(t testing.TB, dsn string) kind {
 	t.Helper()
+	dsn, _, _ = strings.Cut(dsn, "&pool_max_conns")
 	c, err := pgx.ParseConfig(dsn)
 	if err != nil {
 		t.Fatal(err)
@@ -106,6 +114,7 @@ func overSQL(t *testing.T, dsn string) kind {
 	// Without this the driver pings a connection that was not taken for a second.
 	never := stdlib.OptionShouldPing(func(context.Context, stdlib.ShouldPingParams) bool { return false })
 	db := stdlib.OpenDB(*c, never)
+	db.SetMaxIdleConns(8)
 	t.Cleanup(func() { _ = db.Close() })
 	store, err := sqlstore.Postgres(db, sqlstore.Options{})
 	if err != nil {
@@ -138,7 +147,7 @@ func TestRoundTripsOfAProtectedRequest(t *testing.T) {
 	opened(t, dsn) // makes the tables
 	for _, c := range []struct {
 		name string
-		open func(*testing.T, string) kind
+		open func(testing.TB, string) kind
 		more int // than the handler takes without a guard
 		copy int // of a request that is answered from the store
 	}{
