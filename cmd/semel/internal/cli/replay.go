@@ -17,13 +17,15 @@ import (
 )
 
 func replayCommand(c *common) *cobra.Command {
-	return group("replay", "Process again what a source had", replayStart(c), replayStatus(c), replayStop(c))
+	return group("replay", "Process again what a source had", replayStart(c), replayStatus(c), replayStop(c), replaySwitch(c), replayDrop(c))
 }
 
 // replaying is a replay that is wanted.
 type replaying struct {
 	who, why string
 	resume   int64
+	// rebuild fills a generation of its own; pauseLive pauses the consumer meanwhile.
+	rebuild, pauseLive bool
 }
 
 func replayStart(c *common) *cobra.Command {
@@ -46,10 +48,15 @@ of the store (replay: {allowed, effects, max_age}).`,
 			if err := recorded(&r.who, r.why, false); err != nil {
 				return err
 			}
+			if r.rebuild {
+				return c.rebuild(cmd.Context(), r)
+			}
 			return c.replay(cmd.Context(), r)
 		},
 	}
 	cmd.Flags().Int64Var(&r.resume, "resume", 0, "go on with this replay, which was stopped or killed")
+	cmd.Flags().BoolVar(&r.rebuild, "rebuild", false, "build everything anew in a generation of its own, for semel replay switch")
+	cmd.Flags().BoolVar(&r.pauseLive, "pause-live", false, "with --rebuild: pause the consumer, until semel resume lets it go on")
 	recordFlags(cmd, &r.who, &r.why)
 	refuseEmpty(cmd, "consumer")
 	return c.withConfig(c.withConsumer(cmd, "whose messages are replayed"))
