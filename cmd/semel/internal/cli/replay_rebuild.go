@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
@@ -34,15 +35,23 @@ func (c *common) rebuildable() (*policy.Policy, *policy.Consumer, error) {
 	return p, of, nil
 }
 
+// checkRebuild reads the flags.
+func (r *replaying) checkRebuild(c *common) error {
+	if r.from != "" || r.to != "" {
+		return usage("a rebuild reads the whole of its source: leave --from and --to out")
+	}
+	return r.check(c, time.Now)
+}
+
 // rebuild begins a rebuild, or goes on with one, runs it until it is switched to, stopped or
 // dropped, and prints what became of it.
 func (c *common) rebuild(ctx context.Context, r *replaying) error {
+	if err := r.checkRebuild(c); err != nil {
+		return err
+	}
 	p, of, err := c.rebuildable()
 	if err != nil {
 		return err
-	}
-	if of.Name == "" {
-		return usage("--consumer is missing")
 	}
 	live, log, closeLive, err := c.watching()
 	if err != nil {
@@ -56,6 +65,10 @@ func (c *common) rebuild(ctx context.Context, r *replaying) error {
 	}
 	defer c.close(a)
 	if err := a.Check(ctx); err != nil {
+		return failed(err)
+	}
+	if r.dryRun {
+		_, err := fmt.Fprintf(c.Out, "would fill a new generation of %s from the whole of source %s\n", of.Name, of.From)
 		return failed(err)
 	}
 	run, end, err := c.beginRebuild(ctx, a, of, r)
@@ -121,6 +134,12 @@ func (c *common) beginRebuild(ctx context.Context, a *assembly.Assembly, of *pol
 	}
 	if err != nil {
 		return nil, nil, err
+	}
+	if r.perSecond > 0 {
+		name := contract.GenerationName(of.Name, run.Replay.Generation)
+		if err = store.Limit(ctx, name, r.perSecond, contract.Act{Verb: "limit", Who: r.who, Why: r.why}); err != nil {
+			return nil, nil, err
+		}
 	}
 	run.Far, end, err = a.Far(of, run.Replay.Generation)
 	return run, end, err
