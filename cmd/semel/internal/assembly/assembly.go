@@ -14,7 +14,6 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
-	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/kafka"
 )
@@ -208,12 +207,8 @@ func (a *Assembly) PendingAge(consumer string) time.Duration {
 func (a *Assembly) Reader(ctx context.Context, name string, source contract.Source) (Consumer, error) {
 	c := *a.policy.Consumer(name)
 	c.ParkDeadLetters()
-	if a.policy.Generational(&c) {
-		active, err := a.active(ctx, &c)
-		if err != nil {
-			return nil, err
-		}
-		c.In = &consumer.Generation{Number: active}
+	if err := a.enter(ctx, &c); err != nil {
+		return nil, err
 	}
 	return a.consumer(ctx, &c, source)
 }

@@ -63,6 +63,16 @@ func (a *Assembly) active(ctx context.Context, c *policy.Consumer) (int64, error
 	return 0, store.failed(err)
 }
 
+// enter has a consumer work in the generation that is active now, if it has any.
+func (a *Assembly) enter(ctx context.Context, c *policy.Consumer) error {
+	if !a.policy.Generational(c) {
+		return nil
+	}
+	number, err := a.active(ctx, c)
+	c.In = &consumer.Generation{Number: number}
+	return err
+}
+
 // makeIn makes a consumer in a generation, with a source of its own.
 func (a *Assembly) makeIn(ctx context.Context, of *policy.Consumer, g consumer.Generation) (atWork, error) {
 	c := *of
@@ -150,6 +160,11 @@ func (t *turning) current() atWork {
 // Work implements Consumer.
 func (t *turning) Work(ctx context.Context, numbers ...int64) error {
 	return t.current().Work(ctx, numbers...)
+}
+
+// Foretell implements Consumer.
+func (t *turning) Foretell(ctx context.Context, all []contract.Delivery) ([]contract.Foretold, error) {
+	return t.current().Foretell(ctx, all)
 }
 
 // Counts implements Consumer: of all generations that it worked in.

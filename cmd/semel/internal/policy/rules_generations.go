@@ -37,6 +37,9 @@ func (c *Consumer) Generation() *int64 {
 	return &number
 }
 
+// Rebuilds reports whether it fills a generation beside the active one.
+func (c *Consumer) Rebuilds() bool { return c.In != nil && c.In.Building }
+
 // generations judges a consumer of which a statement has :generation: one without it would
 // change the rows of the live generation in a rebuild.
 func (r rules) generations(store *Store) {
