@@ -164,6 +164,9 @@ func (w *world) elsewhere(m *message, most time.Duration) {
 	if w.plan.calls || w.plan.steps > 0 { // nobody else calls, or has the steps
 		as = machine.AsReceived
 	}
+	if w.plan.rebuilds { // what it sets aside would be missing in one generation
+		as = machine.AsApplied
+	}
 	as, free := w.asElsewhere(m, as)
 	if !free {
 		return
