@@ -1,0 +1,162 @@
+//go:build unix
+
+package replay
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/semel-go/semel/itest/ledger"
+	"github.com/semel-go/semel/itest/proof"
+)
+
+// Ledger is what came out. What is lost, doubled and stuck is read from the database and the
+// broker alone.
+type Ledger struct {
+	// Messages were published, each with an identity of its own, and Records in all.
+	Messages int `json:"messages"`
+	Records  int `json:"records"`
+	// Failed are messages that failed for good, Letters the records in the topic of dead
+	// letters, Contradicted the messages under whose identity another content came.
+	Failed       int `json:"failed_for_good"`
+	Letters      int `json:"records_in_the_topic_of_dead_letters"`
+	Contradicted int `json:"conflicts"`
+	proof.Tally
+	proof.Offsets
+	// CommandKills are of commands that replay and build anew.
+	CommandKills int `json:"kills_of_commands"`
+	// ByFilter and ByGroup are dead letters that took effect when they were replayed, Edited
+	// those of them that were edited before.
+	ByFilter int `json:"replayed_by_filter"`
+	ByGroup  int `json:"replayed_by_group"`
+	Edited   int `json:"edited"`
+	// Forecasts are predictions that were compared with what happened, Mistaken those that
+	// were not what happened.
+	Forecasts int      `json:"predictions"`
+	Mistaken  []string `json:"predictions_that_did_not_come_true,omitempty"`
+	// Unlike are accounts whose balance is not what the proof has added up itself.
+	Unlike  int    `json:"balances_unlike_the_reference"`
+	Planted string `json:"planted,omitempty"`
+	least   Proof
+}
+
+// forecast notes a prediction and what happened.
+func (r *run) forecast(of string, said, happened any) {
+	r.ledger.Forecasts++
+	if a, b := fmt.Sprint(said), fmt.Sprint(happened); a != b {
+		r.ledger.Mistaken = append(r.ledger.Mistaken, fmt.Sprintf("%s: predicted %s, happened %s", of, a, b))
+	}
+	r.Say("%s: predicted %v, happened %v", of, said, happened)
+}
+
+// audit adds up from the broker and the database.
+func (r *run) audit(ctx context.Context) (err error) {
+	l, db := r.ledger, r.Activity.DB
+	if l.Offsets, err = r.watch.Audit(ctx); err != nil {
+		return err
+	}
+	for _, end := range r.kafka.Ends(dead) {
+		l.Letters += int(end)
+	}
+	effects, err := ledger.Effects(ctx, db, "delivery")
+	if err != nil {
+		return err
+	}
+	stuck := 0
+	if err := db.QueryRowContext(ctx, `select count(*) from semel_inbox where state not in ('COMPLETED', 'DISCARDED')`).Scan(&stuck); err != nil {
+		return err
+	}
+	l.Balance = ledger.Weigh(effects, func(yield func(string) bool) {
+		for i := range r.Messages {
+			if !yield(id(i)) {
+				return
+			}
+		}
+	}, stuck)
+	if err := db.QueryRowContext(ctx, `select count(*) from semel_guard`).Scan(&l.Guards); err != nil {
+		return err
+	}
+	stands, err := projection(ctx, db, 0)
+	l.Unlike = unlike(stands, r.reference())
+	return err
+}
+
+// projection is a generation's balances, a line each.
+func projection(ctx context.Context, db ledger.Reader, generation int) (lines []string, err error) {
+	rows, err := db.QueryContext(ctx, `select format('%s %s %s %s %s', account, cents, transfers, digest, last)
+		from balances where generation = $1 order by account collate "C"`, generation)
+	if err != nil {
+		return nil, fmt.Errorf("read the balances: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var line string
+		if err := rows.Scan(&line); err != nil {
+			return nil, err
+		}
+		lines = append(lines, line)
+	}
+	return lines, rows.Err()
+}
+
+// reference is what the balances must be, as projection has them.
+func (p Proof) reference() (lines []string) {
+	type balance struct {
+		cents, transfers, digest int64
+		last                     string
+	}
+	all := map[string]balance{}
+	for i := range p.Messages {
+		b := all[account(i)]
+		all[account(i)] = balance{b.cents + cents(i), b.transfers + 1, b.digest + cents(i)*int64(i), id(i)}
+	}
+	for name, b := range all {
+		lines = append(lines, fmt.Sprintf("%s %d %d %d %s", name, b.cents, b.transfers, b.digest, b.last))
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// unlike counts the lines that are not in both.
+func unlike(a, b []string) (n int) {
+	for _, line := range a {
+		if _, there := slices.BinarySearch(b, line); !there {
+			n++
+		}
+	}
+	return max(n, len(b)-len(a)+n)
+}
+
+// Wrong implements proof.Ledger.
+func (l Ledger) Wrong() error {
+	switch err := cmp.Or(l.Tally.Wrong(), l.Offsets.Wrong()); {
+	case err != nil:
+		return err
+	case len(l.Mistaken) > 0:
+		return fmt.Errorf("%d predictions did not come true, the first: %s", len(l.Mistaken), l.Mistaken[0])
+	case l.Unlike != 0:
+		return fmt.Errorf("%d balances are not what the transfers add up to", l.Unlike)
+	}
+	return nil
+}
+
+// Fault implements proof.Ledger.
+func (l Ledger) Fault() error {
+	least := l.least
+	return cmp.Or(
+		l.Wrong(),
+		ledger.AtLeast(least.Messages/51, l.Failed, "messages that failed for good"),
+		ledger.AtLeast(l.Failed, l.Letters, "records in the topic of dead letters"),
+		ledger.AtLeast(least.Messages/250, l.Contradicted, "conflicts"),
+		ledger.AtLeast(2*least.Kills, l.Kills, "kills of members"),
+		ledger.AtLeast(least.Kills, l.Open, "kills in an open transaction"),
+		ledger.AtLeast(least.CommandKills, l.CommandKills, "kills of commands"),
+		ledger.AtLeast(least.Messages/400, l.ByFilter, "dead letters replayed by filter"),
+		ledger.AtLeast(least.Messages/400, l.ByGroup, "dead letters replayed by group"),
+		ledger.AtLeast(least.Edited, l.Edited, "dead letters edited"),
+		ledger.AtLeast(8, l.Forecasts, "predictions"),
+		ledger.AtLeast(int(l.Seconds), l.Samples, "samples of the group's offsets"),
+	)
+}
