@@ -119,14 +119,21 @@ func (p Proof) reference() (lines []string) {
 	return lines
 }
 
-// unlike counts the lines that are not in both.
-func unlike(a, b []string) (n int) {
+// unlike counts the lines of either that are not in the other; one that differs is one.
+func unlike(a, b []string) int { return max(absent(a, b), absent(b, a)) }
+
+// absent counts the lines of a that are not in b.
+func absent(a, b []string) (n int) {
+	there := map[string]bool{}
+	for _, line := range b {
+		there[line] = true
+	}
 	for _, line := range a {
-		if _, there := slices.BinarySearch(b, line); !there {
+		if !there[line] {
 			n++
 		}
 	}
-	return max(n, len(b)-len(a)+n)
+	return n
 }
 
 // Wrong implements proof.Ledger.

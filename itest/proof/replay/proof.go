@@ -60,7 +60,9 @@ type run struct {
 	feed    *proof.Publisher
 	watch   *proof.Watch
 	random  *rand.Rand
-	turn    int // whose turn it is to suffer
+	turn    int         // whose turn it is to suffer
+	calls   []*operator // all, also those that have ended
+	called  int
 	ledger  *Ledger
 }
 
@@ -83,6 +85,7 @@ func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
 		return l, err
 	}
 	defer r.stopFeed()
+	defer r.killCalls()
 	if err := r.prove(ctx); err != nil {
 		return l, err
 	}
