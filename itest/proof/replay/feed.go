@@ -39,8 +39,12 @@ func (r *run) publish(ctx context.Context, from, to int, within time.Duration) (
 			record := r.record(plan[i], random)
 			p.Send(ctx, int(record.Partition)%producers, record)
 		})
-	}, kgo.SeedBrokers(r.brokers.Brokers()...), kgo.DefaultProduceTopic(topic), kgo.ProducerLinger(5*time.Millisecond))
+	}, r.toBrokers()...)
 	return err
+}
+
+func (r *run) toBrokers() []kgo.Opt {
+	return []kgo.Opt{kgo.SeedBrokers(r.brokers.Brokers()...), kgo.DefaultProduceTopic(topic), kgo.ProducerLinger(5 * time.Millisecond)}
 }
 
 func (r *run) stopFeed() {
@@ -53,6 +57,7 @@ func (r *run) stopFeed() {
 // way behind, and of any before, one in three of what fails for good; and other contents.
 func (p Proof) plan(first, end int) []place {
 	random := rand.New(rand.NewPCG(p.Seed, uint64(end)))
+	failing := []int{7, 33, 57} // of each eighty
 	var all []place
 	for i := first; i < end; i++ {
 		all = append(all, place{transfer: i, at: 2 * i})
@@ -65,7 +70,7 @@ func (p Proof) plan(first, end int) []place {
 		of := max(0, at-random.IntN(5000))
 		switch random.IntN(6) {
 		case 0, 1:
-			of = of/50*50 + 7 // each of those fails for one of the causes
+			of = of/80*80 + failing[random.IntN(len(failing))]
 			at = max(at, of)
 		case 2:
 			of = random.IntN(at + 1)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/semel-go/semel/itest/ledger"
 	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/topics"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // Ledger is what came out. What is lost, doubled and stuck is read from the database and the
@@ -57,9 +59,16 @@ func (r *run) audit(ctx context.Context) (err error) {
 	if l.Offsets, err = r.watch.Audit(ctx); err != nil {
 		return err
 	}
-	for _, end := range r.kafka.Ends(dead) {
-		l.Letters += int(end)
-	}
+	failed, contradicted := map[string]bool{}, map[string]bool{}
+	r.kafka.Each(dead, func(record *kgo.Record) {
+		l.Letters++
+		if topics.Header(record, "semel-reason") == "conflict" {
+			contradicted[topics.Header(record, "ce_id")] = true
+		} else {
+			failed[topics.Header(record, "ce_id")] = true
+		}
+	})
+	l.Failed, l.Contradicted = len(failed), len(contradicted)
 	effects, err := ledger.Effects(ctx, db, "delivery")
 	if err != nil {
 		return err

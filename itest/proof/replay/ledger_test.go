@@ -71,14 +71,18 @@ func TestEachTransferIsPublishedAndCopiesAndOtherContentsFollow(t *testing.T) {
 }
 
 func TestTwoOfAHundredTransfersFailAndNoneOfThemIsContradictedOrForgotten(t *testing.T) {
+	p := Proof{Messages: 40_000}
 	causes := map[cause]int{}
-	for i := range 3000 {
+	for i := range p.part(untilRepair) {
 		causes[causeOf(i)]++
 		if causeOf(i) != none && (contradicted(i) || forgotten(i)) || contradicted(i) && forgotten(i) {
 			t.Errorf("transfer %d is contradicted or forgotten, too", i)
 		}
+		if causeOf(i) == noAccount && kind(i) != closing {
+			t.Errorf("transfer %d closes no account", i)
+		}
 	}
-	if causes[noAccount] != 20 || causes[tooMuch] != 20 || causes[unreadable] != 20 {
+	if causes[noAccount] != 275 || causes[tooMuch] != 275 || causes[unreadable] != 275 {
 		t.Errorf("%v", causes)
 	}
 }

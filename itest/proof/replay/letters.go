@@ -95,7 +95,3 @@ func (r *run) mend(ctx context.Context, c cause) error {
 	_, err := r.Activity.DB.ExecContext(ctx, mends[c])
 	return err
 }
-
-func (r *run) repair(ctx context.Context) error { return nil }
-
-func (r *run) repairLive(ctx context.Context) error { return nil }

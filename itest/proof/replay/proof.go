@@ -33,8 +33,8 @@ type Proof struct {
 	// Session is after how long the group gives a silent member up.
 	Session time.Duration
 	// Kills is how often a member is killed in an open transaction while the first part is
-	// published, and as often again over the other parts; CommandKills how often a command
-	// is killed that replays or builds anew.
+	// published, and as often again over the other parts; CommandKills how often each of the
+	// four commands is killed that replay or build anew.
 	Kills, CommandKills int
 	// Edited is how many dead letters are edited before they are replayed.
 	Edited int

@@ -22,24 +22,35 @@ const (
 	unreadable
 )
 
-// causeOf has two of a hundred transfers fail.
+// causeOf has so many transfers fail that of those that come before anybody mends a cause
+// there are two of a hundred of all.
 func causeOf(transfer int) cause {
-	switch transfer % 150 {
+	switch transfer % 80 {
 	case 7:
 		return noAccount
-	case 57:
+	case 33:
 		return tooMuch
-	case 107:
+	case 57:
 		return unreadable
 	}
 	return none
 }
 
 // contradicted reports whether another content comes under the transfer's identity.
-func contradicted(transfer int) bool { return transfer%200 == 33 }
+func contradicted(transfer int) bool { return transfer%200 == 40 }
 
 // forgotten reports whether the damaged database has lost the transfer.
-func forgotten(transfer int) bool { return transfer%500 == 41 }
+func forgotten(transfer int) bool { return transfer%400 == 50 }
+
+// closing is the type of those that close an account, of which one in four fails.
+const closing = "transfer.closing"
+
+func kind(transfer int) string {
+	if transfer%20 == 7 {
+		return closing
+	}
+	return "transfer.made"
+}
 
 // id is a transfer's.
 func id(transfer int) string { return fmt.Sprintf("transfer-%06d", transfer) }
@@ -49,11 +60,12 @@ const accounts = 500
 
 func account(transfer int) string {
 	if causeOf(transfer) == noAccount {
-		return fmt.Sprintf("closed-%d", transfer/150%10)
+		return fmt.Sprintf("closed-%d", transfer/80%10)
 	}
 	return fmt.Sprintf("account-%03d", transfer*7919%accounts)
 }
 
+// cents is a transfer's amount.
 func cents(transfer int) int64 {
 	amount := int64(100 + transfer%9_000)
 	if causeOf(transfer) == tooMuch {
@@ -99,7 +111,7 @@ func (r *run) record(p place, random *rand.Rand) *kgo.Record {
 		Partition: int32(p.transfer % r.Partitions), Key: []byte(account(p.transfer)), Value: []byte(body(p.transfer)),
 		Headers: []kgo.RecordHeader{
 			header("ce_specversion", "1.0"), header("ce_id", id(p.transfer)), header("ce_source", source),
-			header("ce_type", "transfer.made"), header("content-type", "application/json"),
+			header("ce_type", kind(p.transfer)), header("content-type", "application/json"),
 		},
 	}
 	switch {
