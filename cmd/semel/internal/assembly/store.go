@@ -40,12 +40,12 @@ type tables interface {
 	EndMove(ctx context.Context, consumer string) (sqlstore.Moved, error)
 	contract.Controls
 	contract.Derivations
+	contract.KeyStore
 	Status(ctx context.Context) ([]sqlstore.Migration, error)
 	Migrate(ctx context.Context) (applied []string, err error)
 	Print(w io.Writer) error
 	Setup(ctx context.Context, name, statements string) (ran bool, err error)
 	Seed(ctx context.Context, o sqlstore.Seed) (sqlstore.Seeded, error)
-	Classify(err error) contract.Class
 }
 
 // database is what differs between kinds of databases.

@@ -40,6 +40,23 @@ var examples = map[string][]string{
 		"semel parked show --config semel.yaml 17 --payload",
 		"semel parked retry --config semel.yaml 17 --reason 'account opened'",
 	},
+	"semel dead": {
+		"semel dead ls --config semel.yaml",
+		"semel dead replay --all --group 8e9d35a7 --dry-run",
+		"semel dead replay --all --group 8e9d35a7 --reason 'account opened'",
+	},
+	"semel dead ls": {
+		"semel dead ls --config semel.yaml",
+		"semel dead ls --group 8e9d35a7",
+		"semel dead ls --store postgres://db/shop --consumer billing",
+	},
+	"semel dead show": {"semel dead show --config semel.yaml 17 --payload"},
+	"semel dead replay": {
+		"semel dead replay --all --group 8e9d35a7 --dry-run",
+		"semel dead replay --all --group 8e9d35a7 --rate 50 --reason 'mended'",
+		"semel dead replay 17 18 --run --reason 'account opened'",
+	},
+	"semel dead discard": {"semel dead discard 17 --reason 'never valid'"},
 	"semel inbox": {
 		"semel inbox stats --config semel.yaml",
 		"semel inbox ls --config semel.yaml",

@@ -13,8 +13,8 @@ import (
 
 // filter are the flags that choose rows.
 type filter struct {
-	store, reason, kind, id, before string
-	states                          []string
+	store, reason, kind, id, before, group string
+	states                                 []string
 }
 
 // anyState is the word of --state for rows in every state.
@@ -33,7 +33,7 @@ func (f *filter) add(c *common, cmd *cobra.Command, reason string, standard ...c
 	flags.StringSliceVar(&f.states, "state", words(standard), "only rows in these states: "+stateWords())
 	complete(cmd, "state", states())
 	complete(cmd, reason, reasons())
-	refuseEmpty(cmd, "store", "consumer", reason, "type", "id", "before", "state")
+	refuseEmpty(cmd, "store", "consumer", reason, "type", "id", "before", "state", "group")
 	return c.withConsumer(cmd, "only rows of this consumer")
 }
 
@@ -113,7 +113,7 @@ func (f *filter) targets(c *common, cmd *cobra.Command, all bool, args []string)
 // givenFilter is the first flag that the command line gives and that chooses
 // rows; empty if there is none. --store is none: it says whose numbers are meant.
 func givenFilter(cmd *cobra.Command) string {
-	for _, name := range []string{"consumer", "with-reason", "type", "id", "before", "state"} {
+	for _, name := range []string{"consumer", "with-reason", "group", "type", "id", "before", "state"} {
 		if cmd.Flags().Changed(name) {
 			return name
 		}

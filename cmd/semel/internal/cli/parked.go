@@ -62,7 +62,11 @@ func showCommand(c *common, short string, tell func(*operate.Detail)) *cobra.Com
 
 // rowAct is retry, release or discard; --all chooses rows in these states.
 func rowAct(c *common, verb operate.Verb, standard ...contract.RowState) *cobra.Command {
-	f := &filter{}
+	return rowActOf(c, &filter{}, verb, standard...)
+}
+
+// rowActOf is rowAct with a filter that may have flags of its own.
+func rowActOf(c *common, f *filter, verb operate.Verb, standard ...contract.RowState) *cobra.Command {
 	var all, dryRun bool
 	var why, who string
 	var then follow
@@ -88,7 +92,7 @@ func rowAct(c *common, verb operate.Verb, standard ...contract.RowState) *cobra.
 			if err := recorded(&who, why, dryRun); err != nil {
 				return err
 			}
-			order := operate.Order{Verb: verb, Filter: chosen, Who: who, Why: why, DryRun: dryRun}
+			order := operate.Order{Verb: verb, Filter: chosen, Group: f.group, Who: who, Why: why, DryRun: dryRun}
 			if dryRun {
 				then = follow{}
 			}

@@ -108,6 +108,8 @@ func commandsWith(text string) [][]string {
 		{"parked", "show", "1"}, {"parked", "show", "1", "--payload"}, {"parked", "show", "2", "--payload"}, {"parked", "show", "1", "--payload", "--json"}, {"parked", "show", "2", "--payload", "--json"}, {"parked", "show", word},
 		{"parked", "retry", "1", "--reason", word, "--as", word}, {"parked", "retry", "--all", "--reason", word, "--as", word, "--json"}, {"parked", "retry", word, "--reason", word},
 		{"parked", "resolve", "1", "--outcome", "done", "--reason", word, "--as", word}, {"parked", "resolve", "1", "--outcome", word, "--reason", word},
+		{"dead", word}, {"dead", "ls"}, {"dead", "ls", "--letters"}, {"dead", "ls", "--group", word}, {"dead", "ls", "--json"}, {"dead", "show", "1"}, {"dead", "show", word},
+		{"dead", "replay", "--all", "--dry-run"}, {"dead", "replay", "--all", "--group", word, "--reason", word, "--as", word}, {"dead", "replay", word, "--reason", word}, {"dead", "discard", "--all", "--group", word, "--reason", word, "--as", word},
 		{"parked", "discard", "2", "--reason", word, "--as", word}, {"parked", "show", "2"}, {"parked", "show", "2", "--json"}, {"parked", "ls", "--state", "DISCARDED"},
 		{"inbox", word}, {"inbox", "ls", "--state", "ANY"}, {"inbox", "ls", "--store", "postgres://" + word}, {"inbox", "ls", "--store", "sqlite:" + word}, {"inbox", "ls", "--json"},
 		{"inbox", "stats"}, {"inbox", "stats", "--json"}, {"inbox", "stats", "--store", "sqlite:" + word, "--consumer", word}, {"inbox", "show", "1", "--payload"}, {"inbox", "show", word},

@@ -13,6 +13,8 @@ import (
 
 // Group are rows that were set aside for one reason with one error.
 type Group struct {
+	// ID is what a failure group is named by; empty of other groups.
+	ID       string            `json:"group,omitempty"`
 	Store    string            `json:"store"`
 	Consumer string            `json:"consumer"`
 	State    contract.RowState `json:"state"`
@@ -33,6 +35,11 @@ const furtherErrors = "(further errors)"
 // Groups counts the rows that the filter chooses by consumer, state, reason and
 // last error, the most first.
 func (b Box) Groups(ctx context.Context, f contract.RowFilter) ([]Group, error) {
+	return b.groups(ctx, f, func(text string) string { return text })
+}
+
+// groups counts rows by what class makes of their last errors.
+func (b Box) groups(ctx context.Context, f contract.RowFilter, class func(string) string) ([]Group, error) {
 	type key struct {
 		consumer string
 		state    contract.RowState
@@ -44,7 +51,7 @@ func (b Box) Groups(ctx context.Context, f contract.RowFilter) ([]Group, error) 
 		if err != nil {
 			return nil, err
 		}
-		k := key{r.Key.Consumer, r.State, r.Reason, r.LastError}
+		k := key{r.Key.Consumer, r.State, r.Reason, class(r.LastError)}
 		if groups[k] == nil && len(groups) >= mostGroups {
 			k.err = furtherErrors
 		}

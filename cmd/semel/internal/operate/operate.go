@@ -110,6 +110,8 @@ func (b Box) Show(ctx context.Context, number int64, payload bool) (Detail, erro
 type Order struct {
 	Verb   Verb
 	Filter contract.RowFilter
+	// Group, if not empty, is the failure group of which the rows are, beside the filter.
+	Group string
 	// Who and Why are recorded with every act.
 	Who, Why string
 	// Outcome, for Resolve, is what somebody found out.
@@ -161,7 +163,7 @@ func (r Result) OK() bool { return r.Result == Done || r.Result == Would || r.Re
 // ctx is over. What was yielded before is done.
 func (b Box) Carry(ctx context.Context, o Order) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
-		numbers, err := b.chosen(ctx, o.Filter)
+		numbers, err := b.Chosen(ctx, o.Filter, o.Group)
 		if err != nil {
 			yield(Result{}, err)
 			return
@@ -179,9 +181,10 @@ func (b Box) Carry(ctx context.Context, o Order) iter.Seq2[Result, error] {
 	}
 }
 
-// chosen returns the numbers before the first act: an act may change what the
-// filter chooses. Numbers that are asked for and not there stay, to be reported.
-func (b Box) chosen(ctx context.Context, f contract.RowFilter) ([]int64, error) {
+// Chosen returns the numbers before the first act: an act may change what the
+// filter chooses, and the failure group, if one is named. Numbers that are asked for and not
+// there stay, to be reported.
+func (b Box) Chosen(ctx context.Context, f contract.RowFilter, group string) ([]int64, error) {
 	if len(f.Numbers) > 0 {
 		return slices.Compact(slices.Sorted(slices.Values(f.Numbers))), nil
 	}
@@ -190,7 +193,9 @@ func (b Box) chosen(ctx context.Context, f contract.RowFilter) ([]int64, error) 
 		if err != nil {
 			return nil, err
 		}
-		numbers = append(numbers, r.Number)
+		if group == "" || Failure(r) == group {
+			numbers = append(numbers, r.Number)
+		}
 	}
 	return numbers, nil
 }

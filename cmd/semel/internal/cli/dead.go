@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+	"github.com/semel-go/semel/contract"
+	"github.com/spf13/cobra"
+)
+
+// aside are the states of a message that failed for good.
+func aside() []contract.RowState {
+	return []contract.RowState{contract.StateParked, contract.StateDeadLettered}
+}
+
+func deadCommand(c *common) *cobra.Command {
+	return group("dead", "List, show, replay and discard what failed for good",
+		deadList(c), rowShow(c), deadReplay(c), deadDiscard(c))
+}
+
+// addGroup adds the flag for a failure group.
+func (f *filter) addGroup(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.group, "group", "", "only letters of this failure group, as ls names it")
+}
+
+func deadDiscard(c *common) *cobra.Command {
+	f := &filter{}
+	cmd := rowActOf(c, f, operate.Discard, aside()...)
+	f.addGroup(cmd)
+	return cmd
+}
+
+func deadList(c *common) *cobra.Command {
+	f, l := &filter{}, &listing{}
+	var letters bool
+	cmd := &cobra.Command{
+		Use:   "ls",
+		Short: "List failure groups, or with filters the letters of them",
+		Long: `List what failed for good: what was parked or dead-lettered, and is not done.
+
+Without filters it counts failure groups: letters of one consumer and reason
+whose errors begin alike. With --group, another filter or --letters it lists
+the letters themselves.`,
+		Args: nothing,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.look(cmd, f, l, func(ctx context.Context, a *assembly.Assembly, chosen contract.RowFilter, l *listing) error {
+				if letters || f.single(cmd) {
+					return c.listLetters(ctx, a, chosen, f.group, l)
+				}
+				return c.listFailures(ctx, a, chosen, l)
+			})
+		},
+	}
+	l.add(c, cmd, 0, "lines")
+	cmd.Flags().BoolVar(&letters, "letters", false, "list the letters, and not the groups")
+	f.addGroup(cmd)
+	return c.withConfig(f.add(c, cmd, "with-reason", aside()...))
+}
+
+// single reports whether the filters ask for single letters.
+func (f *filter) single(cmd *cobra.Command) bool {
+	for _, name := range []string{"group", "with-reason", "type", "id", "before"} {
+		if cmd.Flags().Changed(name) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *common) listFailures(ctx context.Context, a *assembly.Assembly, f contract.RowFilter, l *listing) error {
+	if err := c.refuseStranger(ctx, a, f.Consumer); err != nil {
+		return err
+	}
+	groups, rows := []operate.Group{}, 0
+	for _, s := range a.Stores {
+		found, err := boxOf(s).Failures(ctx, f)
+		if err != nil {
+			return failed(err)
+		}
+		groups = append(groups, found...)
+	}
+	operate.SortGroups(groups)
+	for _, g := range groups {
+		rows += g.Count
+	}
+	shown := groups
+	if l.limit > 0 {
+		shown = groups[:min(l.limit, len(groups))]
+	}
+	if c.json {
+		return writeJSON(c.Out, map[string]any{"groups": shown, "count": rows})
+	}
+	columns := l.columns(c)
+	id := column[operate.Group]{terminal.Column{Title: "GROUP"}, true, func(g operate.Group) string { return g.ID }}
+	if err := show(c.Out, shown, append([]column[operate.Group]{id}, groupColumns(shown, columns == terminal.Unlimited)...), columns); err != nil {
+		return failed(err)
+	}
+	fmt.Fprintf(c.Err, "%s, %s\n", counted(rows, rows, "letter"), counted(len(shown), len(groups), "group"))
+	return nil
+}
+
+// listLetters prints the letters, and on stderr how many there are.
+func (c *common) listLetters(ctx context.Context, a *assembly.Assembly, f contract.RowFilter, group string, l *listing) error {
+	if err := c.refuseStranger(ctx, a, f.Consumer); err != nil {
+		return err
+	}
+	views, count := []operate.View{}, 0
+	for _, s := range a.Stores {
+		box := boxOf(s)
+		for row, err := range box.Rows(ctx, f) {
+			if err != nil {
+				return failed(err)
+			}
+			if group != "" && operate.Failure(row) != group {
+				continue
+			}
+			if count++; !l.full(len(views)) {
+				views = append(views, operate.NewView(box.Store, row))
+			}
+		}
+	}
+	if c.json {
+		return writeJSON(c.Out, map[string]any{"letters": views, "count": count})
+	}
+	columns := l.columns(c)
+	if err := show(c.Out, views, rowColumns(views, columns == terminal.Unlimited), columns); err != nil {
+		return failed(err)
+	}
+	fmt.Fprintln(c.Err, counted(len(views), count, "letter"))
+	if count == 0 {
+		return c.pointAtReasons(ctx, a, f, "with-reason")
+	}
+	return nil
+}

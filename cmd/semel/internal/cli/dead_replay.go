@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/contract"
+	"github.com/spf13/cobra"
+)
+
+// deadReplaying are the flags of a replay of letters.
+type deadReplaying struct {
+	filter
+	all, dryRun, here bool
+	rate              float64
+	who, why          string
+}
+
+func deadReplay(c *common) *cobra.Command {
+	r := &deadReplaying{}
+	cmd := &cobra.Command{
+		Use:   "replay [NUMBER...] --reason TEXT",
+		Short: "Let letters take effect after all, and say what became of each",
+		Long: `Says first what would become of the letters: how many would be applied, are
+skipped since their identities are applied, are in conflict with what is, or are
+refused, and why. --dry-run ends there.
+
+Then each becomes due, the oldest first, and of those with one key, or one
+identity, one behind the other. Whoever runs the consumer works on them, or with
+--run this process, with the policy's handler. At the end it says what happened,
+and of which letters that is not what was foretold: something came between.
+
+Identities stay: of a letter and the copies of it that come meanwhile one takes
+effect. Two replays of one consumer wait for each other. One that was
+interrupted goes on when it is started again.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			chosen, err := r.targets(c, cmd, r.all, args)
+			switch {
+			case err != nil:
+				return err
+			case r.rate < 0:
+				return usage("--rate %v: give how many letters a second, or 0 for no limit", r.rate)
+			}
+			if err := recorded(&r.who, r.why, r.dryRun); err != nil {
+				return err
+			}
+			return c.replayRows(cmd.Context(), r, chosen)
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&r.all, "all", false, "all that the filters choose, instead of numbers")
+	flags.BoolVar(&r.dryRun, "dry-run", false, "only say what would become of them")
+	flags.BoolVar(&r.here, "run", false, "work on them here, with the policy's handler")
+	flags.Float64Var(&r.rate, "rate", 0, "how many letters become due in a second at most; 0: no limit")
+	recordFlags(cmd, &r.who, &r.why)
+	r.addGroup(cmd)
+	return c.withConfig(r.add(c, cmd, "with-reason", aside()...))
+}
+
+// replayRows replays rows of the one store that their numbers belong to.
+func (c *common) replayRows(ctx context.Context, r *deadReplaying, chosen contract.RowFilter) error {
+	a, err := c.openBox(ctx, r.store)
+	if err != nil {
+		return err
+	}
+	defer c.close(a)
+	if err := c.refuseStranger(ctx, a, chosen.Consumer); err != nil {
+		return err
+	}
+	if r.here && len(a.Policy().Consumers) == 0 {
+		return usage("--run needs the policy of the consumer, which has its handler: --config FILE")
+	}
+	replay := &deadReplayed{common: c, assembly: a, box: boxOf(a.Stores[0]), deadReplaying: r, chosen: chosen}
+	letters, err := replay.foretell(ctx)
+	if err != nil {
+		return failed(err)
+	}
+	if len(letters) == 0 {
+		fmt.Fprintln(c.Err, "0 letters match")
+		if err := c.pointAtReasons(ctx, a, chosen, "with-reason"); err != nil {
+			return err
+		}
+	}
+	if r.dryRun || len(letters) == 0 {
+		return c.concludeReplay(r, letters, nil)
+	}
+	letters, err = replay.carry(ctx, letters)
+	return c.concludeReplay(r, letters, err)
+}
+
+// deadReplayed is a replay of rows of one store.
+type deadReplayed struct {
+	*common
+	*deadReplaying
+	assembly *assembly.Assembly
+	box      operate.Box
+	chosen   contract.RowFilter
+}
+
+func (d *deadReplayed) foretell(ctx context.Context) ([]operate.Letter, error) {
+	numbers, err := d.box.Chosen(ctx, d.chosen, d.deadReplaying.group)
+	if err != nil {
+		return nil, err
+	}
+	return d.box.Foretell(ctx, numbers, d.knows())
+}
+
+// knows is nil without a policy: nobody can tell then.
+func (d *deadReplayed) knows() func(string) bool {
+	p := d.assembly.Policy()
+	if len(p.Consumers) == 0 {
+		return nil
+	}
+	return func(name string) bool { return p.Consumer(name) != nil }
+}
+
+// carry takes the turn of the consumers, foretells anew what stands then, and replays.
+func (d *deadReplayed) carry(ctx context.Context, letters []operate.Letter) (all []operate.Letter, err error) {
+	s := d.assembly.Stores[0]
+	kept, turn, err := operate.TakeTurn(ctx, s, consumersOfLetters(letters), operate.TurnLease, func(consumer string) {
+		d.remark("another replay of consumer %s is under way: this one waits until it has ended", consumer)
+	})
+	if err != nil {
+		return letters, err
+	}
+	defer func() { err = cmp.Or(err, turn.End()) }()
+	if letters, err = d.foretell(kept); err != nil {
+		return letters, err
+	}
+	if !d.json {
+		fmt.Fprintln(d.Out, "foretold: "+fatesOf(letters, func(l operate.Letter) operate.Fate { return l.Foretold }))
+	}
+	o := operate.Replay{Who: d.who, Why: d.why, Rate: d.rate}
+	if d.here {
+		o.Work = d.work
+	} else {
+		o.Rouse = func(ctx context.Context, consumer string) {
+			rouse(ctx, s, []operate.Result{{Consumer: consumer, Result: operate.Due}})
+		}
+		o.Alone = func() {
+			d.remark("still waiting for whoever runs the consumer; --run works on them here")
+		}
+	}
+	return d.box.Replay(kept, letters, o)
+}
+
+func (d *deadReplayed) work(ctx context.Context, consumer string, numbers []int64) error {
+	due := make([]operate.Result, len(numbers))
+	for i, n := range numbers {
+		due[i] = operate.Result{Number: n, Consumer: consumer, Result: operate.Due}
+	}
+	return d.common.work(ctx, d.assembly, due)
+}
+
+func consumersOfLetters(all []operate.Letter) []string {
+	names := map[string]bool{}
+	for _, l := range all {
+		if l.Consumer != "" {
+			names[l.Consumer] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}

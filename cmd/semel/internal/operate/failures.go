@@ -1,0 +1,60 @@
+package operate
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"regexp"
+	"strings"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
+// Failures counts the rows that the filter chooses by failure group, the most first: those of
+// one consumer, state and reason whose last errors are of one class.
+func (b Box) Failures(ctx context.Context, f contract.RowFilter) ([]Group, error) {
+	all, err := b.groups(ctx, f, ErrorClass)
+	for i, g := range all {
+		if g.Error != furtherErrors {
+			all[i].ID = failureID(g.Consumer, g.State, g.Reason, g.Error)
+		}
+	}
+	return all, err
+}
+
+// Failure is the name of the failure group of a row.
+func Failure(r contract.StoredRow) string {
+	return failureID(r.Key.Consumer, r.State, r.Reason, ErrorClass(r.LastError))
+}
+
+// failureDigits is how long the name of a failure group is.
+const failureDigits = 8
+
+// failureID is short enough to be typed, and the same in every process.
+func failureID(consumer string, state contract.RowState, reason semel.Reason, class string) string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{consumer, string(state), string(reason), class}, "\x00")))
+	return hex.EncodeToString(sum[:])[:failureDigits]
+}
+
+// What errors of one class differ in: what is quoted, and words with a digit, such as
+// amounts, ids, addresses and times.
+var (
+	quoted   = regexp.MustCompile(`"[^"]*"|'[^']*'|` + "`[^`]*`")
+	numbered = regexp.MustCompile(`[^\s,;:()\[\]]*\d[^\s,;:()\[\]]*`)
+)
+
+// classWords is how many words of an error make its class.
+const classWords = 12
+
+// ErrorClass is what errors of one cause have in common: the first words, without what is
+// quoted and what has digits.
+func ErrorClass(text string) string {
+	text = quoted.ReplaceAllString(text, "…")
+	text = numbered.ReplaceAllString(text, "…")
+	words := strings.Fields(text)
+	if len(words) > classWords {
+		words = append(words[:classWords:classWords], "…")
+	}
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,223 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
+// Fate is what a replay makes of a letter: of a message that was set aside.
+type Fate string
+
+// The fates. The first four are foretold; the others only happen.
+const (
+	// FateApplied: its handler runs, and its effect commits.
+	FateApplied Fate = "applied"
+	// FateSkipped: its identity has taken effect; nothing is done.
+	FateSkipped Fate = "skipped as applied"
+	// FateConflict: another content of its identity has taken effect, or will.
+	FateConflict Fate = "conflict"
+	// FateRefused: it cannot be replayed, for a reason that is told.
+	FateRefused Fate = "refused"
+	// FateFailed: its handler failed again, and it is set aside as before.
+	FateFailed Fate = "failed again"
+	// FateDiscarded: it was closed without an effect.
+	FateDiscarded Fate = "discarded"
+	// FateWaits: it is due later, or behind another message.
+	FateWaits Fate = "waits"
+	// FateLeft: the replay ended before its turn came, or before it was worked on.
+	FateLeft Fate = "left"
+)
+
+// Fates are all, in the order in which they are told.
+func Fates() []Fate {
+	return []Fate{FateApplied, FateSkipped, FateConflict, FateRefused, FateFailed, FateDiscarded, FateWaits, FateLeft}
+}
+
+// Letter is a message that was set aside, with what a replay makes of it.
+type Letter struct {
+	Store string `json:"store"`
+	// Number is that of its row; 0: it has none here, and stands in a topic.
+	Number   int64  `json:"number,omitempty"`
+	Consumer string `json:"consumer"`
+	ID       string `json:"id"`
+	IDBase64 string `json:"id_base64,omitempty"`
+	// Place is where a letter of a topic stands there.
+	Place    string       `json:"place,omitempty"`
+	Reason   semel.Reason `json:"reason,omitempty"`
+	Foretold Fate         `json:"foretold"`
+	// Happened is empty in a dry run.
+	Happened Fate `json:"happened,omitempty"`
+	// Why says more of what happened, or of what is foretold.
+	Why string `json:"why,omitempty"`
+
+	key      semel.Key
+	lanes    []string
+	received time.Time
+}
+
+// OK reports whether nothing stood in the way of a letter: a copy of what is applied is a
+// success.
+func (l Letter) OK() bool {
+	fate := l.Happened
+	if fate == "" {
+		fate = l.Foretold
+	}
+	return fate == FateApplied || fate == FateSkipped
+}
+
+// Changed reports whether what happened is not what was foretold.
+func (l Letter) Changed() bool { return l.Happened != "" && l.Happened != l.Foretold }
+
+// Foretell says of rows what a replay would make of them, in the order in which they would be
+// replayed: the oldest first. Nothing is changed.
+func (b Box) Foretell(ctx context.Context, numbers []int64, knows func(consumer string) bool) ([]Letter, error) {
+	rows, err := b.standing(ctx, numbers)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(numbers, func(x, y int64) int { return older(rows, x, y) })
+	var all []Letter
+	taken := map[semel.Key]bool{} // by a letter before
+	for _, n := range slices.Compact(numbers) {
+		r, found := rows[n]
+		if !found {
+			all = append(all, Letter{Store: b.Store, Number: n, Foretold: FateRefused, Why: "there is no row of this number"})
+			continue
+		}
+		l := letterOf(b.Store, r)
+		if err := b.foretell(ctx, &l, r, knows, taken[r.Key]); err != nil {
+			return nil, err
+		}
+		taken[r.Key] = taken[r.Key] || l.Foretold == FateApplied
+		all = append(all, l)
+	}
+	return all, nil
+}
+
+// older orders rows by when they were received; those that are not there stand last.
+func older(rows map[int64]contract.StoredRow, x, y int64) int {
+	a, there := rows[x]
+	b, other := rows[y]
+	switch {
+	case !there || !other:
+		return map[bool]int{true: -1, false: 1}[there && !other]
+	case !a.ReceivedAt.Equal(b.ReceivedAt):
+		return a.ReceivedAt.Compare(b.ReceivedAt)
+	}
+	return int(min(max(x-y, -1), 1))
+}
+
+func letterOf(store string, r contract.StoredRow) Letter {
+	l := Letter{Store: store, Number: r.Number, Consumer: r.Key.Consumer, Reason: r.Reason, key: r.Key, received: r.ReceivedAt}
+	l.ID, l.IDBase64 = text(r.Key.ID)
+	l.lanes = []string{"id\x00" + r.Key.Consumer + "\x00" + r.Key.Source + "\x00" + r.Key.ID}
+	if r.Message != nil && len(r.Message.Key) > 0 {
+		l.lanes = append(l.lanes, "key\x00"+r.Key.Consumer+"\x00"+string(r.Message.Key))
+	}
+	return l
+}
+
+// standing are the rows of these numbers as they stand now.
+func (b Box) standing(ctx context.Context, numbers []int64) (map[int64]contract.StoredRow, error) {
+	found := map[int64]contract.StoredRow{}
+	for some := range slices.Chunk(numbers, page) {
+		rows, err := b.Inbox.Rows(ctx, contract.RowFilter{Numbers: some, Limit: page})
+		if err != nil {
+			return nil, fmt.Errorf("store %s: %w", b.Store, err)
+		}
+		for _, r := range rows {
+			found[r.Number] = r
+		}
+	}
+	return found, nil
+}
+
+// foretell says what would become of one row. taken: an earlier letter of its identity would
+// take effect.
+func (b Box) foretell(ctx context.Context, l *Letter, r contract.StoredRow, knows func(string) bool, taken bool) error {
+	tell := func(f Fate, why string) error {
+		l.Foretold, l.Why = f, why
+		return nil
+	}
+	switch {
+	case r.State == contract.StateCompleted:
+		return tell(FateSkipped, "")
+	case r.State == contract.StateDiscarded:
+		return tell(FateRefused, "it was discarded")
+	case r.State == contract.StateReceived || r.State == contract.StateInProgress:
+		return tell(FateApplied, "it is due already")
+	case r.BodyRemoved:
+		return tell(FateRefused, "its payload was removed, and nothing is left to replay")
+	}
+	if err := (Order{Verb: Retry, Knows: knows}).allows(r); err != nil {
+		return tell(FateRefused, plain(err))
+	}
+	first, found, err := b.first(ctx, r)
+	switch {
+	case err != nil:
+		return fmt.Errorf("store %s: row %d: what became of its identity: %w", b.Store, r.Number, err)
+	case r.State.Outcome() == contract.Waiting:
+		return tell(FateApplied, "")
+	case found && first == contract.Applied && !r.Conflict:
+		return tell(FateSkipped, "")
+	case found && (first == contract.Applied || first == contract.Waiting):
+		return tell(FateConflict, "another content of this identity is "+outcomes[first])
+	case taken:
+		return tell(FateConflict, "an older letter with another content of this identity is replayed first")
+	}
+	return tell(FateApplied, "")
+}
+
+// first is what became of a row's identity.
+func (b Box) first(ctx context.Context, r contract.StoredRow) (contract.Outcome, bool, error) {
+	if b.Markers == nil {
+		return 0, false, nil
+	}
+	m, found, err := b.Markers.Marker(ctx, r.Key)
+	return m.Outcome, found, err
+}
+
+// happened is what a row says of its replay; false while it has not ended.
+func happened(r contract.StoredRow, patience time.Duration) (fate Fate, why string, ended bool) {
+	switch result, why := ending(r); result {
+	case Done:
+		return FateApplied, "", true
+	case Discarded:
+		return FateDiscarded, why, true
+	case Failed:
+		return FateFailed, why, true
+	case Waits:
+		return FateWaits, why, r.State == contract.StateBlocked || r.DueAt.Sub(r.ChangedAt) > patience
+	default:
+		return FateLeft, "it is due, and nobody has worked on it yet", false
+	}
+}
+
+// refusedNow says what became of a letter that could not be made due: somebody was faster, or
+// its state is not what it was.
+func (b Box) refusedNow(ctx context.Context, l *Letter, act error) error {
+	rows, err := b.standing(ctx, []int64{l.Number})
+	if err != nil {
+		return err
+	}
+	r, found := rows[l.Number]
+	switch {
+	case !found:
+		l.Happened, l.Why = FateRefused, "its row is gone"
+	case r.State == contract.StateCompleted:
+		l.Happened, l.Why = FateApplied, "who was faster has replayed it"
+	case errors.Is(act, semel.ErrConflict) && !r.Conflict:
+		l.Happened, l.Why = FateSkipped, ""
+	case errors.Is(act, semel.ErrConflict):
+		l.Happened, l.Why = FateConflict, "another content of this identity took effect meanwhile"
+	default:
+		l.Happened, l.Why = FateRefused, plain(act)
+	}
+	return nil
+}

@@ -1,0 +1,308 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
+// Replay is how letters are replayed: each is made due, in the order in which they are given,
+// once all before it with its key, or with its identity, have ended.
+type Replay struct {
+	// Who and Why are recorded with every letter.
+	Who, Why string
+	// Work works on rows of one consumer that are due, here; nil leaves that to whoever runs
+	// it.
+	Work func(ctx context.Context, consumer string, numbers []int64) error
+	// Rouse tells whoever runs a consumer that rows of it are due; it may be nil.
+	Rouse func(ctx context.Context, consumer string)
+	// Rate is how many letters become due in a second at most; 0: as many as can be.
+	Rate float64
+	// Tell is called with the letters each time that something has happened; it may be nil.
+	Tell func([]Letter)
+	// Alone is called once where nobody works on what is due; it may be nil.
+	Alone func()
+	// At is called at the named points of a replay, for tests; it may be nil.
+	At func(ReplayPoint)
+}
+
+// ReplayPoint is a place in a replay at which a process may die.
+type ReplayPoint string
+
+// The points.
+const (
+	BeforeRequeue ReplayPoint = "before requeue"
+	AfterRequeue  ReplayPoint = "after requeue"
+	AfterWork     ReplayPoint = "after work"
+)
+
+const (
+	// mostOpen is how many letters are due, and not ended, at a time.
+	mostOpen = 200
+	// lookAgain is how often letters are looked at that somebody else works on.
+	lookAgain = 100 * time.Millisecond
+	// alone is after how long without an end it is said that nobody works.
+	alone = 5 * time.Second
+	// patience is how long the next try of a letter may be away for a replay to wait for it.
+	patience = time.Minute
+	// changes is how often a row may change under an act: each copy that comes counts on it.
+	changes = 20
+)
+
+// replaying is a replay under way.
+type replaying struct {
+	Replay
+	box     Box
+	letters []Letter
+	open    []int // indexes of letters that are due
+	held    map[string]int64
+	credit  float64   // how many letters may become due now, where there is a rate
+	filled  time.Time // until when the credit has grown
+	ended   time.Time // when the last letter has ended
+	told    bool
+}
+
+// Replay replays the letters that are foretold to be applied and says of all what happened.
+// With an error the letters say how far it came: what is due stays due.
+func (b Box) Replay(ctx context.Context, letters []Letter, o Replay) ([]Letter, error) {
+	r := &replaying{Replay: o, box: b, letters: letters, held: map[string]int64{}, credit: 1, filled: time.Now(), ended: time.Now()}
+	for i := range letters {
+		if l := &letters[i]; l.Number > 0 && l.Foretold != FateApplied {
+			l.Happened = l.Foretold
+		}
+	}
+	err := r.run(ctx)
+	for _, i := range r.open {
+		r.letters[i].Happened = FateLeft
+		r.letters[i].Why = "it is due, and nobody has worked on it yet"
+	}
+	for i := range letters {
+		if l := &letters[i]; l.Number > 0 && l.Happened == "" {
+			l.Happened, l.Why = FateLeft, "its turn had not come; start the replay again"
+		}
+	}
+	return letters, err
+}
+
+func (r *replaying) run(ctx context.Context) error {
+	for {
+		began, more, err := r.begin(ctx)
+		if err != nil {
+			return err
+		}
+		if len(r.open) == 0 && !more {
+			return nil
+		}
+		if began > 0 || r.Work != nil {
+			if err := r.work(ctx); err != nil {
+				return err
+			}
+		}
+		ended, err := r.look(ctx)
+		if err != nil {
+			return err
+		}
+		if ended == 0 {
+			if err := r.wait(ctx); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// begin makes letters due whose turn has come, and reports whether others are left.
+func (r *replaying) begin(ctx context.Context) (began int, more bool, err error) {
+	r.fill()
+	busy := map[string]bool{}
+	for _, i := range r.open {
+		mark(busy, r.letters[i].lanes)
+	}
+	isOpen := map[int]bool{}
+	for _, i := range r.open {
+		isOpen[i] = true
+	}
+	for i := range r.letters {
+		l := &r.letters[i]
+		if l.Number == 0 || l.Happened != "" || isOpen[i] {
+			continue
+		}
+		if behind := r.behind(l); behind != 0 {
+			l.Happened, l.Why = FateWaits, fmt.Sprintf("row %d of the same key or identity waits before it; start the replay again when that has ended", behind)
+			continue
+		}
+		free := !marked(busy, l.lanes)
+		mark(busy, l.lanes)
+		if !free || len(r.open) >= mostOpen || r.credit < 1 {
+			more = true
+			continue
+		}
+		if err := r.due(ctx, i); err != nil {
+			return began, true, err
+		}
+		began++
+	}
+	return began, more, nil
+}
+
+// fill gives credit for the time that has passed, and for no more than two looks at once.
+func (r *replaying) fill() {
+	now := time.Now()
+	if r.Rate <= 0 {
+		r.credit = mostOpen
+		return
+	}
+	most := max(1, r.Rate*2*lookAgain.Seconds())
+	r.credit = min(most, r.credit+r.Rate*now.Sub(r.filled).Seconds())
+	r.filled = now
+}
+
+// behind is the row of a lane of the letter that waits for longer than this replay does.
+func (r *replaying) behind(l *Letter) int64 {
+	for _, lane := range l.lanes {
+		if n := r.held[lane]; n != 0 {
+			return n
+		}
+	}
+	return 0
+}
+
+func mark(busy map[string]bool, lanes []string) {
+	for _, lane := range lanes {
+		busy[lane] = true
+	}
+}
+
+func marked(busy map[string]bool, lanes []string) bool {
+	for _, lane := range lanes {
+		if busy[lane] {
+			return true
+		}
+	}
+	return false
+}
+
+// due makes one letter due.
+func (r *replaying) due(ctx context.Context, i int) error {
+	l := &r.letters[i]
+	r.credit--
+	r.at(BeforeRequeue)
+	err := r.requeue(ctx, l)
+	r.at(AfterRequeue)
+	switch {
+	case err == nil || errors.Is(err, contract.ErrDueAlready):
+		r.open = append(r.open, i)
+		return nil
+	case !errors.Is(err, semel.ErrChanged) && !errors.Is(err, semel.ErrState) && !errors.Is(err, semel.ErrConflict):
+		return fmt.Errorf("store %s: row %d: %w", r.box.Store, l.Number, err)
+	}
+	return r.box.refusedNow(ctx, l, err)
+}
+
+// requeue makes a row due, whose revision changes with each copy that is counted on it.
+func (r *replaying) requeue(ctx context.Context, l *Letter) error {
+	act := contract.Act{Verb: string(Retry), Who: r.Who, Why: r.Why, Row: l.Number}
+	for tries := 0; ; tries++ {
+		rows, err := r.box.standing(ctx, []int64{l.Number})
+		if err != nil {
+			return err
+		}
+		row, found := rows[l.Number]
+		switch {
+		case !found:
+			return semel.ErrChanged
+		case row.State == contract.StateReceived || row.State == contract.StateInProgress:
+			return contract.ErrDueAlready
+		}
+		if err := (Order{Verb: Retry}).allows(row); err != nil {
+			return err
+		}
+		err = r.box.Requeuer.Requeue(ctx, row.Number, row.Revision, act)
+		if !errors.Is(err, semel.ErrChanged) || tries == changes {
+			return err
+		}
+	}
+}
+
+func (r *replaying) at(p ReplayPoint) {
+	if r.At != nil {
+		r.At(p)
+	}
+}
+
+// work has what is due worked on, consumer by consumer.
+func (r *replaying) work(ctx context.Context) error {
+	numbers := map[string][]int64{}
+	var names []string
+	for _, i := range r.open {
+		l := &r.letters[i]
+		if numbers[l.Consumer] == nil {
+			names = append(names, l.Consumer)
+		}
+		numbers[l.Consumer] = append(numbers[l.Consumer], l.Number)
+	}
+	for _, name := range names {
+		switch {
+		case r.Work != nil:
+			if err := r.Work(ctx, name, numbers[name]); err != nil {
+				return err
+			}
+		case r.Rouse != nil:
+			r.Rouse(ctx, name)
+		}
+	}
+	r.at(AfterWork)
+	return nil
+}
+
+// look reads what became of the letters that are due, and returns how many have ended.
+func (r *replaying) look(ctx context.Context) (ended int, err error) {
+	numbers := make([]int64, len(r.open))
+	for k, i := range r.open {
+		numbers[k] = r.letters[i].Number
+	}
+	rows, err := r.box.standing(ctx, numbers)
+	if err != nil {
+		return 0, err
+	}
+	var open []int
+	for _, i := range r.open {
+		l := &r.letters[i]
+		row, found := rows[l.Number]
+		if !found {
+			l.Happened, l.Why = FateApplied, "its row is gone, as those are that have ended"
+			continue
+		}
+		fate, why, over := happened(row, patience)
+		if !over {
+			open = append(open, i)
+			continue
+		}
+		l.Happened, l.Why = fate, why
+		if fate == FateWaits {
+			for _, lane := range l.lanes {
+				r.held[lane] = l.Number
+			}
+		}
+	}
+	ended = len(r.open) - len(open)
+	if r.open = open; ended > 0 {
+		r.ended = time.Now()
+		if r.Tell != nil {
+			r.Tell(r.letters)
+		}
+	}
+	return ended, nil
+}
+
+// wait lets some time pass, and says once that nobody works.
+func (r *replaying) wait(ctx context.Context) error {
+	if !r.told && len(r.open) > 0 && time.Since(r.ended) > alone && r.Alone != nil {
+		r.told = true
+		r.Alone()
+	}
+	return pause(ctx, lookAgain)
+}

@@ -1,0 +1,109 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/worker"
+)
+
+// TurnLease is how long a turn lasts, by the store's clock, once its process is dead.
+const TurnLease = 30 * time.Second
+
+// Turn is the right of one process to replay letters of consumers, until End.
+type Turn struct {
+	store  contract.KeyStore
+	token  contract.Token
+	taken  []semel.Key
+	lease  time.Duration
+	stop   context.CancelFunc
+	keeper worker.Group
+}
+
+// TakeTurn waits until nobody else replays letters of these consumers; waits is called once
+// with the first for which it has to. The context that it returns ends, with the cause, when
+// the turn is lost: then another may have it.
+func TakeTurn(ctx context.Context, store contract.KeyStore, consumers []string, lease time.Duration, waits func(consumer string)) (context.Context, *Turn, error) {
+	t := &Turn{store: store, token: contract.NewToken(), lease: lease, stop: func() {}}
+	told := false
+	for _, name := range consumers {
+		key := turnOf(name)
+		for {
+			a, err := store.ClaimKey(ctx, contract.KeyClaim{Key: key, Token: t.token, Lease: lease, Keep: 2 * lease})
+			if err != nil {
+				return ctx, nil, errors.Join(fmt.Errorf("consumer %s: take a turn to replay: %w", name, err), t.End())
+			}
+			if a.State == contract.KeyClaimed {
+				t.taken = append(t.taken, key)
+				break
+			}
+			if !told {
+				told = true
+				waits(name)
+			}
+			if err := pause(ctx, min(a.Left+time.Millisecond, lookAgain)); err != nil {
+				return ctx, nil, errors.Join(err, t.End())
+			}
+		}
+	}
+	kept, lost := context.WithCancelCause(ctx)
+	keeping, stop := context.WithCancel(kept)
+	t.stop = func() { stop(); lost(nil) }
+	t.keeper.Go(func() { t.keep(keeping, lost) })
+	return kept, t, nil
+}
+
+// turnOf is the leased key of a consumer's turn. No message has its source.
+func turnOf(consumer string) semel.Key {
+	return semel.Key{Consumer: consumer, Source: "\x00semel", ID: "dead letters"}
+}
+
+// keep extends the leases until ctx ends.
+func (t *Turn) keep(ctx context.Context, lost context.CancelCauseFunc) {
+	kept := time.Now()
+	for pause(ctx, t.lease/3) == nil {
+		for _, key := range t.taken {
+			switch err := t.store.ExtendKey(ctx, key, t.token, t.lease); {
+			case ctx.Err() != nil:
+				return
+			case errors.Is(err, contract.ErrClaimLost) || err != nil && time.Since(kept) > t.lease:
+				lost(fmt.Errorf("consumer %s: the turn to replay is lost: %w", key.Consumer, err))
+				return
+			case err == nil:
+				kept = time.Now()
+			}
+		}
+	}
+}
+
+// End gives the turn back. One that is lost has nothing to give.
+func (t *Turn) End() error {
+	t.stop()
+	t.keeper.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), t.lease)
+	defer cancel()
+	var errs []error
+	for _, key := range t.taken {
+		err := t.store.EndKey(ctx, key, t.token, contract.KeyEnding{Event: contract.KeyForget, Keep: t.lease})
+		if err != nil && !errors.Is(err, contract.ErrClaimLost) {
+			errs = append(errs, fmt.Errorf("consumer %s: give back the turn to replay: %w", key.Consumer, err))
+		}
+	}
+	t.taken = nil
+	return errors.Join(errs...)
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(max(d, time.Millisecond))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
