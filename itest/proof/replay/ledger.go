@@ -34,6 +34,9 @@ type Ledger struct {
 	ByFilter int `json:"replayed_by_filter"`
 	ByGroup  int `json:"replayed_by_group"`
 	Edited   int `json:"edited"`
+	// Twice are letters that were made due more than once, by two operators or by one that
+	// was killed and called again.
+	Twice int `json:"letters_made_due_twice"`
 	// Forecasts are predictions that were compared with what happened, Mistaken those that
 	// were not what happened.
 	Forecasts int      `json:"predictions"`
@@ -84,7 +87,8 @@ func (r *run) audit(ctx context.Context) (err error) {
 			}
 		}
 	}, stuck)
-	if err := db.QueryRowContext(ctx, `select count(*) from semel_guard`).Scan(&l.Guards); err != nil {
+	if err := db.QueryRowContext(ctx, `select (select count(*) from semel_guard),
+		(select count(*) from (select from semel_acts where verb = 'retry' group by "row" having count(*) > 1) as twice)`).Scan(&l.Guards, &l.Twice); err != nil {
 		return err
 	}
 	stands, err := projection(ctx, db, 0)
@@ -150,6 +154,8 @@ func (l Ledger) Wrong() error {
 	switch err := cmp.Or(l.Tally.Wrong(), l.Offsets.Wrong()); {
 	case err != nil:
 		return err
+	case l.Twice != 0:
+		return fmt.Errorf("%d letters were replayed twice", l.Twice)
 	case len(l.Mistaken) > 0:
 		return fmt.Errorf("%d predictions did not come true, the first: %s", len(l.Mistaken), l.Mistaken[0])
 	case l.Unlike != 0:
@@ -168,7 +174,7 @@ func (l Ledger) Fault() error {
 		ledger.AtLeast(least.Messages/250, l.Contradicted, "conflicts"),
 		ledger.AtLeast(2*least.Kills, l.Kills, "kills of members"),
 		ledger.AtLeast(least.Kills, l.Open, "kills in an open transaction"),
-		ledger.AtLeast(least.CommandKills, l.CommandKills, "kills of commands"),
+		ledger.AtLeast(4*least.CommandKills-1, l.CommandKills, "kills of commands"),
 		ledger.AtLeast(least.Messages/400, l.ByFilter, "dead letters replayed by filter"),
 		ledger.AtLeast(least.Messages/400, l.ByGroup, "dead letters replayed by group"),
 		ledger.AtLeast(least.Edited, l.Edited, "dead letters edited"),

@@ -14,7 +14,7 @@ import (
 
 func TestALedgerIsAProofOnlyIfNothingIsWrongAndEnoughHappened(t *testing.T) {
 	p := Quick()
-	good := Ledger{Messages: p.Messages, Failed: p.Messages / 50, Letters: p.Messages / 50, Contradicted: p.Messages / 200, CommandKills: p.CommandKills,
+	good := Ledger{Messages: p.Messages, Failed: p.Messages / 50, Letters: p.Messages / 50, Contradicted: p.Messages / 200, CommandKills: 4*p.CommandKills - 1,
 		ByFilter: p.Messages / 200, ByGroup: p.Messages / 200, Edited: p.Edited, Forecasts: 8, Offsets: proof.Offsets{Samples: 60}, least: p,
 		Tally: proof.Tally{Balance: ledger.Balance{Expected: p.Messages, Applied: p.Messages}, Kills: 2 * p.Kills, Open: p.Kills, Seconds: 60}}
 	proof.Spoil(t, good, map[string]func(*Ledger){
@@ -26,6 +26,7 @@ func TestALedgerIsAProofOnlyIfNothingIsWrongAndEnoughHappened(t *testing.T) {
 		"rewound":    func(l *Ledger) { l.Backwards = 1 },
 		"behind":     func(l *Ledger) { l.Behind = 1 },
 		"mistaken":   func(l *Ledger) { l.Mistaken = []string{"applied"} },
+		"twice":      func(l *Ledger) { l.Twice = 1 },
 		"unlike":     func(l *Ledger) { l.Unlike = 1 },
 		"healthy":    func(l *Ledger) { l.Failed = 1 },
 		"unwritten":  func(l *Ledger) { l.Letters-- },

@@ -34,7 +34,7 @@ type Proof struct {
 	Session time.Duration
 	// Kills is how often a member is killed in an open transaction while the first part is
 	// published, and as often again over the other parts; CommandKills how often each of the
-	// four commands is killed that replay or build anew.
+	// four commands is killed that replay or build anew, once less the one by group.
 	Kills, CommandKills int
 	// Edited is how many dead letters are edited before they are replayed.
 	Edited int

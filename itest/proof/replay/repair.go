@@ -107,8 +107,9 @@ func (r *run) repairLive(ctx context.Context) error {
 	}
 	for _, step := range []func(context.Context) error{
 		r.killMembers,
-		func(ctx context.Context) error { return r.replayGroup(ctx, tooMuch, "most_cents", r.CommandKills) },
-		r.edit,
+		func(ctx context.Context) error {
+			return r.replayGroup(ctx, tooMuch, "violates check constraint", r.CommandKills-1)
+		},
 		func(ctx context.Context) error { return r.replayGroup(ctx, unreadable, "invalid input syntax", 0) },
 		r.published,
 		r.sweep,
@@ -134,7 +135,7 @@ func (r *run) killMembers(ctx context.Context) error {
 func (r *run) failureGroup(ctx context.Context, words string) (string, error) {
 	var listed struct {
 		Groups []struct {
-			ID    string
+			Group string
 			Error string `json:"last_error"`
 		}
 	}
@@ -143,7 +144,7 @@ func (r *run) failureGroup(ctx context.Context, words string) (string, error) {
 	}
 	for _, g := range listed.Groups {
 		if strings.Contains(g.Error, words) {
-			return g.ID, nil
+			return g.Group, nil
 		}
 	}
 	return "", fmt.Errorf("no failure group says %q: %+v", words, listed.Groups)

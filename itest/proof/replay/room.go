@@ -18,7 +18,7 @@ type Room struct {
 // Full is the proof's size.
 func Full() Proof {
 	return Proof{Messages: 100_000, Copies: 20_000, Publish: 60 * time.Second, Partitions: 6, Crew: 3, Batch: 100, Session: 6 * time.Second,
-		Kills: 8, CommandKills: 3, Edited: 40}
+		Kills: 8, CommandKills: 4, Edited: 40}
 }
 
 // Quick is a proof of less than a minute.
