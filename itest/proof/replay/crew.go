@@ -84,7 +84,7 @@ func (r *run) fail(ctx context.Context) error {
 		return err
 	}
 	var events proof.Schedule
-	events.Spread(0.1, 0.88, r.Kills, r.killMember)
+	events.Spread(0.1, 0.6, r.Kills, r.killMember)
 	began := time.Now()
 	err := events.Run(ctx, func(ctx context.Context, at float64) error {
 		return r.untilTime(ctx, began.Add(time.Duration(at*float64(r.Publish))))

@@ -174,7 +174,7 @@ func (l Ledger) Fault() error {
 		ledger.AtLeast(least.Messages/250, l.Contradicted, "conflicts"),
 		ledger.AtLeast(2*least.Kills, l.Kills, "kills of members"),
 		ledger.AtLeast(least.Kills, l.Open, "kills in an open transaction"),
-		ledger.AtLeast(4*least.CommandKills-1, l.CommandKills, "kills of commands"),
+		ledger.AtLeast(least.Shots.all(), l.CommandKills, "kills of commands"),
 		ledger.AtLeast(least.Messages/400, l.ByFilter, "dead letters replayed by filter"),
 		ledger.AtLeast(least.Messages/400, l.ByGroup, "dead letters replayed by group"),
 		ledger.AtLeast(least.Edited, l.Edited, "dead letters edited"),

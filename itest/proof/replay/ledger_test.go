@@ -14,7 +14,7 @@ import (
 
 func TestALedgerIsAProofOnlyIfNothingIsWrongAndEnoughHappened(t *testing.T) {
 	p := Quick()
-	good := Ledger{Messages: p.Messages, Failed: p.Messages / 50, Letters: p.Messages / 50, Contradicted: p.Messages / 200, CommandKills: 4*p.CommandKills - 1,
+	good := Ledger{Messages: p.Messages, Failed: p.Messages / 50, Letters: p.Messages / 50, Contradicted: p.Messages / 200, CommandKills: p.Shots.all(),
 		ByFilter: p.Messages / 200, ByGroup: p.Messages / 200, Edited: p.Edited, Forecasts: 8, Offsets: proof.Offsets{Samples: 60}, least: p,
 		Tally: proof.Tally{Balance: ledger.Balance{Expected: p.Messages, Applied: p.Messages}, Kills: 2 * p.Kills, Open: p.Kills, Seconds: 60}}
 	proof.Spoil(t, good, map[string]func(*Ledger){

@@ -33,15 +33,24 @@ type Proof struct {
 	// Session is after how long the group gives a silent member up.
 	Session time.Duration
 	// Kills is how often a member is killed in an open transaction while the first part is
-	// published, and as often again over the other parts; CommandKills how often each of the
-	// four commands is killed that replay or build anew, once less the one by group.
-	Kills, CommandKills int
+	// published, and as often again over the other parts; Shots of commands.
+	Kills int
+	Shots Shots
 	// Edited is how many dead letters are edited before they are replayed.
 	Edited int
 	// Plant, when set, plants a fault: see Room.Plants.
 	Plant string
 	Seed  uint64
 }
+
+// Shots is how often each command is killed.
+type Shots struct {
+	// Filter and Group are of replays of dead letters; Again replays what was lost, and
+	// Rebuild builds anew.
+	Filter, Group, Again, Rebuild int
+}
+
+func (s Shots) all() int { return s.Filter + s.Group + s.Again + s.Rebuild }
 
 const (
 	topic = "transfers"

@@ -3,6 +3,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -14,10 +15,10 @@ import (
 )
 
 // replay has an operator replay the letters that the filter chooses, and compares what was
-// said in advance with what happened: of those letters, whatever comes meanwhile. With harm,
-// a second operator does the same at once, and the first is killed in the middle and called
+// said in advance with what happened: of those letters, whatever comes meanwhile. A second
+// operator does the same at once, and the first is killed in the middle so often, and called
 // again.
-func (r *run) replay(ctx context.Context, name string, harm int, filter ...string) (applied int, err error) {
+func (r *run) replay(ctx context.Context, name string, shots int, filter ...string) (applied int, err error) {
 	var said letters
 	args := slices.Concat([]string{"dead", "replay"}, filter)
 	if err := r.semel(ctx, &said, []int{0, 1}, append(slices.Clone(args), "--dry-run")...); err != nil {
@@ -30,7 +31,7 @@ func (r *run) replay(ctx context.Context, name string, harm int, filter ...strin
 	if r.Plant == "new-ids" {
 		err = r.resend(ctx, said)
 	} else {
-		err = r.carry(ctx, harm, append(args, "--reason", name, "--as", "proof"))
+		err = r.carry(ctx, shots, append(args, "--reason", name, "--as", "proof"))
 	}
 	if err != nil {
 		return 0, err
@@ -49,18 +50,25 @@ func (r *run) replay(ctx context.Context, name string, harm int, filter ...strin
 	return applied, nil
 }
 
-// carry calls the command, and kills the first of two that are called so often.
-func (r *run) carry(ctx context.Context, harm int, args []string) error {
-	second := (*operator)(nil)
-	for n := range harm {
-		first, err := r.call("first", append(slices.Clone(args), "--rate", fmt.Sprint(max(20, r.Messages/100)))...)
+// carry calls the command for two operators, and kills that of the first so often.
+func (r *run) carry(ctx context.Context, shots int, args []string) error {
+	slow := append(slices.Clone(args), "--rate", fmt.Sprint(max(20, r.Messages/100)))
+	var second *operator
+	for n := 0; ; n++ {
+		if n == shots {
+			slow = args
+		}
+		first, err := r.call("first", slow...)
 		if err != nil {
 			return err
 		}
-		if n == 0 {
+		if second == nil {
 			if second, err = r.call("second", args...); err != nil {
 				return err
 			}
+		}
+		if n == shots {
+			return cmp.Or(r.ended(ctx, first, 0, 1), r.ended(ctx, second, 0, 1))
 		}
 		if err := r.counted(ctx, first, r.acts(ctx)+5, `select count(*) from semel_acts where verb = 'retry'`); err != nil {
 			return err
@@ -69,14 +77,6 @@ func (r *run) carry(ctx context.Context, harm int, args []string) error {
 			return err
 		}
 	}
-	last, err := r.call("first", args...)
-	if err != nil {
-		return err
-	}
-	if err := r.ended(ctx, last, 0, 1); err != nil || second == nil {
-		return err
-	}
-	return r.ended(ctx, second, 0, 1)
 }
 
 // acts is how many letters have been made due so far.
@@ -90,7 +90,7 @@ func (r *run) repair(ctx context.Context) error {
 	if err := r.mend(ctx, noAccount); err != nil {
 		return err
 	}
-	applied, err := r.replay(ctx, "the accounts are there", r.CommandKills, "--all", "--type", closing, "--with-reason", "permanent failure")
+	applied, err := r.replay(ctx, "the accounts are there", r.Shots.Filter, "--all", "--type", closing, "--with-reason", "permanent failure")
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (r *run) repairLive(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
 		r.killMembers,
 		func(ctx context.Context) error {
-			return r.replayGroup(ctx, tooMuch, "violates check constraint", r.CommandKills-1)
+			return r.replayGroup(ctx, tooMuch, "violates check constraint", r.Shots.Group)
 		},
 		func(ctx context.Context) error { return r.replayGroup(ctx, unreadable, "invalid input syntax", 0) },
 		r.published,
@@ -150,7 +150,7 @@ func (r *run) failureGroup(ctx context.Context, words string) (string, error) {
 	return "", fmt.Errorf("no failure group says %q: %+v", words, listed.Groups)
 }
 
-func (r *run) replayGroup(ctx context.Context, c cause, words string, harm int) error {
+func (r *run) replayGroup(ctx context.Context, c cause, words string, shots int) error {
 	group, err := r.failureGroup(ctx, words)
 	if err == nil {
 		err = r.mend(ctx, c)
@@ -158,7 +158,7 @@ func (r *run) replayGroup(ctx context.Context, c cause, words string, harm int) 
 	if err != nil {
 		return err
 	}
-	applied, err := r.replay(ctx, "mended: "+words, harm, "--all", "--group", group)
+	applied, err := r.replay(ctx, "mended: "+words, shots, "--all", "--group", group)
 	r.ledger.ByGroup += applied
 	return err
 }

@@ -18,13 +18,13 @@ type Room struct {
 // Full is the proof's size.
 func Full() Proof {
 	return Proof{Messages: 100_000, Copies: 20_000, Publish: 60 * time.Second, Partitions: 6, Crew: 3, Batch: 100, Session: 6 * time.Second,
-		Kills: 8, CommandKills: 4, Edited: 40}
+		Kills: 8, Shots: Shots{2, 2, 2, 3}, Edited: 40}
 }
 
 // Quick is a proof of less than a minute.
 func Quick() Proof {
 	return Proof{Messages: 9_000, Copies: 2_000, Publish: 8 * time.Second, Partitions: 6, Crew: 3, Batch: 100, Session: 6 * time.Second,
-		Kills: 2, CommandKills: 1, Edited: 5}
+		Kills: 2, Shots: Shots{Group: 1, Rebuild: 1}, Edited: 5}
 }
 
 // Flags implements proof.Room.
@@ -36,7 +36,6 @@ func (r *Room) Flags(flags *flag.FlagSet) {
 	flags.IntVar(&p.Copies, "copies", p.Copies, "copies by producers")
 	flags.DurationVar(&p.Publish, "publish", p.Publish, "over how long the first part is published, at least")
 	flags.IntVar(&p.Kills, "kills", p.Kills, "kills of members while the first part is published, and as many over the others")
-	flags.IntVar(&p.CommandKills, "command-kills", p.CommandKills, "kills of each command that replays")
 	flags.IntVar(&p.Edited, "edited", p.Edited, "dead letters that are edited")
 }
 
