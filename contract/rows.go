@@ -155,6 +155,8 @@ type StoredMarker struct {
 	Outcome Outcome
 	// At is when it became so, by the store's clock.
 	At time.Time
+	// Fingerprint is that of the content which it is of; zero where none is kept.
+	Fingerprint semel.Fingerprint
 }
 
 // MarkerReader is an optional ability of a store: to tell people what became of

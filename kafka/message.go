@@ -46,20 +46,20 @@ func (c *decoder) deliveries(records []*record) []contract.Delivery {
 			r.detach()
 		}
 		out[i] = contract.Delivery{Message: message, Lane: r.lane.id, Before: contract.Unknown, Handle: r}
-		c.read(r, &out[i])
+		c.read(r.raw, brokerID(r), &out[i])
 	}
 	return out
 }
 
 // read makes a message of a record. The record is not settled yet, and only
 // who fetched it can settle it, so raw is there.
-func (c *decoder) read(r *record, d *contract.Delivery) {
-	raw, m := r.raw, d.Message
+func (c *decoder) read(raw *kgo.Record, id string, d *contract.Delivery) {
+	m := d.Message
 	m.Topic = raw.Topic
 	m.Key = raw.Key
 	m.Body = raw.Value
 	m.Headers = c.headersOf(raw)
-	m.Origin = semel.Origin{Partition: raw.Partition, Offset: raw.Offset, BrokerID: brokerID(r)}
+	m.Origin = semel.Origin{Partition: raw.Partition, Offset: raw.Offset, BrokerID: id}
 	m.Origin.SetTime(timeOf(raw))
 	_, cut := m.Headers.Get(HeaderLength)
 	switch length := len(raw.Value); {

@@ -19,8 +19,9 @@ func (s *Store) Marker(ctx context.Context, key semel.Key) (contract.StoredMarke
 	}
 	id, _ := sqlform.ID([]byte(key.ID))
 	var m contract.StoredMarker
-	var outcome, at int64
-	err = s.db.QueryRowContext(ctx, s.sql.Marker, []byte(key.Consumer), []byte(key.Source), id).Scan(&outcome, &at)
+	var outcome, at, version int64
+	var sum []byte
+	err = s.db.QueryRowContext(ctx, s.sql.Marker, []byte(key.Consumer), []byte(key.Source), id).Scan(&outcome, &at, &version, &sum)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return contract.StoredMarker{}, false, nil
@@ -31,6 +32,6 @@ func (s *Store) Marker(ctx context.Context, key semel.Key) (contract.StoredMarke
 	if m.Outcome, known = contract.KnownOutcome(outcome); !known {
 		return contract.StoredMarker{}, false, s.blameless("marker", sqlform.NewerError(outcome, s.sql.Markers))
 	}
-	m.At = time.UnixMilli(at)
+	m.At, m.Fingerprint = time.UnixMilli(at), sqlform.Fingerprint(uint8(version), sum)
 	return m, true, nil
 }

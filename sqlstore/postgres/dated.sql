@@ -89,7 +89,7 @@ join {markers} m on m.scope = i.scope and m.id = i.id
 where c.k >= 0 and c.n > 0 and i.token = c.t and (i.state = 'IN_PROGRESS') is true and i.locked_until > clock_timestamp() and m.outcome = 2;
 
 -- name: marker
-select m.outcome, (extract(epoch from m.at) * 1000)::bigint from {prefix}scopes s join {markers} m on m.scope = s.number
+select m.outcome, (extract(epoch from m.at) * 1000)::bigint, m.version, m.sum from {prefix}scopes s join {markers} m on m.scope = s.number
 where s.consumer = $1 and s.source = $2 and m.id in ($3::bytea, '\x05'::bytea || $3::bytea) order by s.generation desc, m.id limit 1;
 
 -- First is the first day that is to be dropped and stands.

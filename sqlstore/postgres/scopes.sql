@@ -48,7 +48,7 @@ with stood as (
 select k, before from stood;
 
 -- name: marker
-select m.outcome, (extract(epoch from m.at) * 1000)::bigint from {prefix}scopes s join {prefix}markers m on m.scope = s.number
+select m.outcome, (extract(epoch from m.at) * 1000)::bigint, m.version, m.sum from {prefix}scopes s join {prefix}markers m on m.scope = s.number
 where s.consumer = $1 and s.source = $2 and m.id = $3 order by s.generation desc limit 1;
 
 -- Dated tells whether the markers of a consumer lie in a table of days.

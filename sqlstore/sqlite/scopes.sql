@@ -32,5 +32,5 @@ on conflict (consumer, lane) do nothing;
 delete from {prefix}positions where consumer = ? and lane = ?;
 
 -- name: marker
-select m.outcome, m.at from {prefix}scopes s join {prefix}markers m on m.scope = s.number
+select m.outcome, m.at, m.version, m.sum from {prefix}scopes s join {prefix}markers m on m.scope = s.number
 where s.consumer = ? and s.source = ? and m.id = ? order by s.generation desc limit 1;

@@ -36,6 +36,7 @@ func deadDiscard(c *common) *cobra.Command {
 func deadList(c *common) *cobra.Command {
 	f, l := &filter{}, &listing{}
 	var letters bool
+	var topic string
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List failure groups, or with filters the letters of them",
@@ -43,9 +44,17 @@ func deadList(c *common) *cobra.Command {
 
 Without filters it counts failure groups: letters of one consumer and reason
 whose errors begin alike. With --group, another filter or --letters it lists
-the letters themselves.`,
+the letters themselves. With --topic it lists the letters of a topic, each with
+how it stands in the store: set aside, waiting, applied, discarded, conflict,
+unknown here, no identity, foreign (of another consumer, or of none), or cut.`,
 		Args: nothing,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if topic != "" {
+				if err := l.check(c, cmd); err != nil {
+					return err
+				}
+				return c.listTopic(cmd.Context(), topic, f, l)
+			}
 			return c.look(cmd, f, l, func(ctx context.Context, a *assembly.Assembly, chosen contract.RowFilter, l *listing) error {
 				if letters || f.single(cmd) {
 					return c.listLetters(ctx, a, chosen, f.group, l)
@@ -57,6 +66,7 @@ the letters themselves.`,
 	l.add(c, cmd, 0, "lines")
 	cmd.Flags().BoolVar(&letters, "letters", false, "list the letters, and not the groups")
 	f.addGroup(cmd)
+	topicFlag(cmd, &topic)
 	return c.withConfig(f.add(c, cmd, "with-reason", aside()...))
 }
 

@@ -17,8 +17,12 @@ import (
 type deadReplaying struct {
 	filter
 	all, dryRun, here bool
-	rate              float64
-	who, why          string
+	// force: also letters of which nobody knows whether they took effect.
+	force bool
+	rate  float64
+	// ofTopic is the topic whose letters are replayed; empty: those of the store.
+	ofTopic  string
+	who, why string
 }
 
 func deadReplay(c *common) *cobra.Command {
@@ -39,15 +43,18 @@ Identities stay: of a letter and the copies of it that come meanwhile one takes
 effect. Two replays of one consumer wait for each other. One that was
 interrupted goes on when it is started again.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			chosen, err := r.targets(c, cmd, r.all, args)
-			switch {
-			case err != nil:
-				return err
-			case r.rate < 0:
+			if r.rate < 0 {
 				return usage("--rate %v: give how many letters a second, or 0 for no limit", r.rate)
+			}
+			chosen, err := r.targetRows(c, cmd, args)
+			if err != nil {
+				return err
 			}
 			if err := recorded(&r.who, r.why, r.dryRun); err != nil {
 				return err
+			}
+			if r.ofTopic != "" {
+				return c.replayTopic(cmd.Context(), r)
 			}
 			return c.replayRows(cmd.Context(), r, chosen)
 		},
@@ -56,10 +63,25 @@ interrupted goes on when it is started again.`,
 	flags.BoolVar(&r.all, "all", false, "all that the filters choose, instead of numbers")
 	flags.BoolVar(&r.dryRun, "dry-run", false, "only say what would become of them")
 	flags.BoolVar(&r.here, "run", false, "work on them here, with the policy's handler")
+	flags.BoolVar(&r.force, "force", false, "with --topic and --run, also letters of which nobody knows whether they took effect")
+	topicFlag(cmd, &r.ofTopic)
 	flags.Float64Var(&r.rate, "rate", 0, "how many letters become due in a second at most; 0: no limit")
 	recordFlags(cmd, &r.who, &r.why)
 	r.addGroup(cmd)
 	return c.withConfig(r.add(c, cmd, "with-reason", aside()...))
+}
+
+// targetRows are the rows that are meant; with a topic the flags choose among its letters.
+func (r *deadReplaying) targetRows(c *common, cmd *cobra.Command, args []string) (contract.RowFilter, error) {
+	switch {
+	case r.ofTopic == "" && r.force:
+		return contract.RowFilter{}, usage("--force is for letters of a topic; of a row it is known whether it took effect")
+	case r.ofTopic != "" && (len(args) > 0 || !r.all):
+		return contract.RowFilter{}, usage("with --topic say --all, with filters; a number names a row of the store")
+	case r.ofTopic != "" && cmd.Flags().Changed("state"):
+		return contract.RowFilter{}, usage("--state chooses rows of the store; a letter of a topic has none")
+	}
+	return r.targets(c, cmd, r.all, args)
 }
 
 // replayRows replays rows of the one store that their numbers belong to.
@@ -100,9 +122,18 @@ type deadReplayed struct {
 	assembly *assembly.Assembly
 	box      operate.Box
 	chosen   contract.RowFilter
+	// topic is nil of a replay of rows; plan is what was foretold of its letters last.
+	topic *deadTopic
+	plan  *operate.TopicPlan
 }
 
-func (d *deadReplayed) foretell(ctx context.Context) ([]operate.Letter, error) {
+func (d *deadReplayed) foretell(ctx context.Context) (letters []operate.Letter, err error) {
+	if d.topic != nil {
+		if d.plan, err = d.topic.plan(ctx, d); err != nil {
+			return nil, err
+		}
+		return d.plan.Letters, nil
+	}
 	numbers, err := d.box.Chosen(ctx, d.chosen, d.deadReplaying.group)
 	if err != nil {
 		return nil, err
@@ -122,7 +153,7 @@ func (d *deadReplayed) knows() func(string) bool {
 // carry takes the turn of the consumers, foretells anew what stands then, and replays.
 func (d *deadReplayed) carry(ctx context.Context, letters []operate.Letter) (all []operate.Letter, err error) {
 	s := d.assembly.Stores[0]
-	kept, turn, err := operate.TakeTurn(ctx, s, consumersOfLetters(letters), operate.TurnLease, func(consumer string) {
+	kept, turn, err := operate.TakeTurn(ctx, s, d.consumers(letters), operate.TurnLease, func(consumer string) {
 		d.remark("another replay of consumer %s is under way: this one waits until it has ended", consumer)
 	})
 	if err != nil {
@@ -146,7 +177,15 @@ func (d *deadReplayed) carry(ctx context.Context, letters []operate.Letter) (all
 			d.remark("still waiting for whoever runs the consumer; --run works on them here")
 		}
 	}
-	return d.box.Replay(kept, letters, o)
+	if d.topic == nil {
+		return d.box.Replay(kept, letters, o)
+	}
+	err = d.topic.receive(kept, d, d.plan)
+	if err == nil {
+		_, err = d.box.Replay(kept, d.plan.Letters, o)
+	}
+	d.plan.Copies()
+	return d.plan.Letters, err
 }
 
 func (d *deadReplayed) work(ctx context.Context, consumer string, numbers []int64) error {
@@ -157,7 +196,11 @@ func (d *deadReplayed) work(ctx context.Context, consumer string, numbers []int6
 	return d.common.work(ctx, d.assembly, due)
 }
 
-func consumersOfLetters(all []operate.Letter) []string {
+// consumers are those whose letters are replayed.
+func (d *deadReplayed) consumers(all []operate.Letter) []string {
+	if d.topic != nil {
+		return []string{d.topic.of.Name}
+	}
 	names := map[string]bool{}
 	for _, l := range all {
 		if l.Consumer != "" {

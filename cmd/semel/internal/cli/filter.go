@@ -33,7 +33,7 @@ func (f *filter) add(c *common, cmd *cobra.Command, reason string, standard ...c
 	flags.StringSliceVar(&f.states, "state", words(standard), "only rows in these states: "+stateWords())
 	complete(cmd, "state", states())
 	complete(cmd, reason, reasons())
-	refuseEmpty(cmd, "store", "consumer", reason, "type", "id", "before", "state", "group")
+	refuseEmpty(cmd, "store", "consumer", reason, "type", "id", "before", "state", "group", "topic")
 	return c.withConsumer(cmd, "only rows of this consumer")
 }
 

@@ -11,13 +11,13 @@ import (
 	"github.com/semel-go/semel/contract"
 )
 
-// Failures counts the rows that the filter chooses by failure group, the most first: those of
-// one consumer, state and reason whose last errors are of one class.
+// Failures counts the rows that the filter chooses by failure group and state, the most first.
+// A failure group are those of one consumer and reason whose last errors are of one class.
 func (b Box) Failures(ctx context.Context, f contract.RowFilter) ([]Group, error) {
 	all, err := b.groups(ctx, f, ErrorClass)
 	for i, g := range all {
 		if g.Error != furtherErrors {
-			all[i].ID = failureID(g.Consumer, g.State, g.Reason, g.Error)
+			all[i].ID = failureID(g.Consumer, g.Reason, g.Error)
 		}
 	}
 	return all, err
@@ -25,15 +25,15 @@ func (b Box) Failures(ctx context.Context, f contract.RowFilter) ([]Group, error
 
 // Failure is the name of the failure group of a row.
 func Failure(r contract.StoredRow) string {
-	return failureID(r.Key.Consumer, r.State, r.Reason, ErrorClass(r.LastError))
+	return failureID(r.Key.Consumer, r.Reason, ErrorClass(r.LastError))
 }
 
 // failureDigits is how long the name of a failure group is.
 const failureDigits = 8
 
 // failureID is short enough to be typed, and the same in every process.
-func failureID(consumer string, state contract.RowState, reason semel.Reason, class string) string {
-	sum := sha256.Sum256([]byte(strings.Join([]string{consumer, string(state), string(reason), class}, "\x00")))
+func failureID(consumer string, reason semel.Reason, class string) string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{consumer, string(reason), class}, "\x00")))
 	return hex.EncodeToString(sum[:])[:failureDigits]
 }
 
@@ -57,4 +57,12 @@ func ErrorClass(text string) string {
 		words = append(words[:classWords:classWords], "…")
 	}
 	return strings.Join(words, " ")
+}
+
+// TopicFailure is the name of the failure group of a topic's letter; empty of what is foreign.
+func TopicFailure(l TopicLetter) string {
+	if l.Stands == StandsForeign {
+		return ""
+	}
+	return failureID(l.Consumer, l.Reason, ErrorClass(l.Error))
 }

@@ -1,0 +1,226 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/kafka"
+	"github.com/spf13/cobra"
+)
+
+// deadTopic is a topic of dead letters of one consumer, with the consumer's store.
+type deadTopic struct {
+	*common
+	name     string
+	of       *policy.Consumer
+	assembly *assembly.Assembly
+	joiner   operate.Joiner
+}
+
+// topicFlag adds the flag for a topic of dead letters.
+func topicFlag(cmd *cobra.Command, topic *string) {
+	cmd.Flags().StringVar(topic, "topic", "", "read this topic of dead letters, of --consumer, instead of the store's rows")
+}
+
+// openTopic opens what a topic is joined with.
+func (c *common) openTopic(ctx context.Context, name, store string) (*deadTopic, error) {
+	switch {
+	case policy.IsPlace(store):
+		return nil, usage("--topic needs the policy of the consumer, which names the brokers: --config FILE")
+	case c.consumer == "":
+		return nil, usage("--consumer is missing: say whose dead letters these are")
+	}
+	p, err := c.load()
+	if err != nil {
+		return nil, err
+	}
+	t := &deadTopic{common: c, name: name, of: p.Consumer(c.consumer)}
+	switch {
+	case t.of == nil:
+		return nil, usage("no consumer %q in %s", c.consumer, c.config)
+	case store != "" && store != t.of.Store:
+		return nil, usage("--store %s: consumer %s has store %s", store, t.of.Name, t.of.Store)
+	}
+	if err := hasMarkers(p, t.of); err != nil {
+		return nil, err
+	}
+	if t.assembly, err = c.openChecked(ctx, p, t.of.Store); err != nil {
+		return nil, err
+	}
+	t.joiner = operate.Joiner{Box: boxOf(t.assembly.Stores[0]), Consumer: t.of.Name, Config: t.of.Config()}
+	return t, nil
+}
+
+// letters are the topic's that the filters choose, joined, in the order in which they are read.
+func (t *deadTopic) letters(ctx context.Context, f *filter, now func() time.Time) ([]operate.TopicLetter, error) {
+	var before time.Time
+	if f.before != "" {
+		at, err := timeOf("before", f.before, now)
+		if err != nil {
+			return nil, err
+		}
+		before = at
+	}
+	var all []operate.TopicLetter
+	err := t.assembly.Letters(ctx, t.of, t.name, func(l kafka.Letter) error {
+		if f.reason != "" && string(l.Reason) != f.reason || !before.IsZero() && !l.WrittenAt.Before(before) ||
+			f.kind != "" && l.Delivery.Message.Type() != f.kind {
+			return nil
+		}
+		joined, err := t.joiner.Join(ctx, l)
+		if err == nil && (f.id == "" || joined.ID == f.id) && (f.group == "" || f.group == operate.TopicFailure(joined)) {
+			all = append(all, joined)
+		}
+		return err
+	})
+	return all, err
+}
+
+// listTopic prints the letters of a topic with how they stand, or their groups.
+func (c *common) listTopic(ctx context.Context, name string, f *filter, l *listing) error {
+	t, err := c.openTopic(ctx, name, f.store)
+	if err != nil {
+		return err
+	}
+	defer c.close(t.assembly)
+	all, err := t.letters(ctx, f, time.Now)
+	if err != nil {
+		return failed(err)
+	}
+	shown := all
+	if l.limit > 0 {
+		shown = all[:min(l.limit, len(all))]
+	}
+	if c.json {
+		return writeJSON(c.Out, map[string]any{"letters": append([]operate.TopicLetter{}, shown...), "count": len(all)})
+	}
+	columns := l.columns(c)
+	if err := show(c.Out, shown, topicColumns(shown, columns == terminal.Unlimited), columns); err != nil {
+		return failed(err)
+	}
+	fmt.Fprintln(c.Err, counted(len(shown), len(all), "letter"))
+	return nil
+}
+
+func topicColumns(all []operate.TopicLetter, wide bool) []column[operate.TopicLetter] {
+	type letter = operate.TopicLetter
+	consumer := func(l letter) string { return l.Consumer }
+	return []column[letter]{
+		{terminal.Column{Title: "LETTER", Flexible: true}, true, func(l letter) string { return l.Place }},
+		{terminal.Column{Title: "STANDS"}, true, func(l letter) string { return string(l.Stands) }},
+		{terminal.Column{Title: "ROW"}, true, func(l letter) string {
+			if l.Row == 0 {
+				return "-"
+			}
+			return fmt.Sprint(l.Row)
+		}},
+		{terminal.Column{Title: "REASON", Flexible: true}, true, func(l letter) string { return string(l.Reason) }},
+		{terminal.Column{Title: "GROUP"}, true, operate.TopicFailure},
+		{terminal.Column{Title: "CONSUMER", Flexible: true}, wide || differ(all, consumer), consumer},
+		{terminal.Column{Title: "ID", Flexible: true}, true, func(l letter) string { return cmp.Or(l.ID, base64Named(l.IDBase64)) }},
+		{terminal.Column{Title: "WRITTEN"}, true, func(l letter) string { return moment(l.Written) }},
+		{terminal.Column{Title: "FROM", Flexible: true}, wide, func(l letter) string { return l.From }},
+		{terminal.Column{Title: "ERROR", Flexible: true}, true, func(l letter) string { return cmp.Or(l.Why, l.Error) }},
+	}
+}
+
+// base64Named marks what is no text.
+func base64Named(encoded string) string {
+	if encoded == "" {
+		return ""
+	}
+	return "base64:" + encoded
+}
+
+// replayTopic replays letters of a topic: of those that the store has set aside their rows, and
+// with --run here also those of which it knows nothing.
+func (c *common) replayTopic(ctx context.Context, r *deadReplaying) error {
+	t, err := c.openTopic(ctx, r.ofTopic, r.store)
+	if err != nil {
+		return err
+	}
+	defer c.close(t.assembly)
+	d := &deadReplayed{common: c, assembly: t.assembly, box: t.joiner.Box, deadReplaying: r, topic: t}
+	letters, err := d.foretell(ctx)
+	if err != nil {
+		return failed(err)
+	}
+	if len(letters) == 0 {
+		fmt.Fprintln(c.Err, "0 letters match")
+	}
+	if r.dryRun || len(letters) == 0 {
+		return c.concludeReplay(r, letters, nil)
+	}
+	letters, err = d.carry(ctx, letters)
+	return c.concludeReplay(r, letters, err)
+}
+
+// plan joins the topic's letters anew and foretells what becomes of them.
+func (t *deadTopic) plan(ctx context.Context, d *deadReplayed) (*operate.TopicPlan, error) {
+	all, err := t.letters(ctx, &d.filter, time.Now)
+	if err != nil {
+		return nil, err
+	}
+	doubt, err := t.doubt(ctx, d.deadReplaying)
+	if err != nil {
+		return nil, err
+	}
+	return d.box.PlanTopic(ctx, all, d.knows(), doubt)
+}
+
+// doubt says why a letter of which the store knows nothing is not given to the consumer: nobody
+// knows whether it took effect.
+func (t *deadTopic) doubt(ctx context.Context, r *deadReplaying) (func(operate.TopicLetter) string, error) {
+	kept, err := keptSince(ctx, t.assembly.Stores[0], t.of.Name)
+	if err != nil {
+		return nil, err
+	}
+	positions, err := t.assembly.Positions(ctx, t.of)
+	if err != nil {
+		return nil, err
+	}
+	return func(l operate.TopicLetter) string {
+		topic, partition, offset := l.Origin()
+		at, known := positions[topic][partition]
+		switch {
+		case !r.here:
+			return "the store knows nothing of it; --run gives it to the consumer, with the policy's handler"
+		case r.force:
+			return ""
+		case !kept.IsZero() && l.Sent().Before(kept):
+			return "it is older than the markers that are kept, so whether it took effect nobody knows; --force takes it for one that did not"
+		case !known || at <= offset:
+			return "the store has not got as far as its record: it is another store, or an older state of it; semel positions shows that, and --force takes it all the same"
+		}
+		return ""
+	}, nil
+}
+
+// receive gives the letters that have no row to the consumer, and records that before.
+func (t *deadTopic) receive(ctx context.Context, d *deadReplayed, p *operate.TopicPlan) error {
+	n := p.Receives()
+	if n == 0 {
+		return nil
+	}
+	act := contract.Act{Verb: string(operate.Retry), Who: d.who, Why: fmt.Sprintf("consumer %s, %s of topic %s: %s", t.of.Name, counted(n, n, "letter"), t.name, d.why)}
+	if err := t.assembly.Stores[0].Record(ctx, act); err != nil {
+		return err
+	}
+	return d.box.Receive(ctx, p, d.rate, func(ctx context.Context, source contract.Source) error {
+		if why, err := pausedWhy(ctx, t.assembly.Stores[0], t.of.Name); why != "" || err != nil {
+			return cmp.Or(err, fmt.Errorf("%s: nothing is received until semel resume lets it go on", why))
+		}
+		reader, err := t.assembly.Reader(ctx, t.of.Name, source)
+		if err != nil {
+			return err
+		}
+		return reader.Run(ctx)
+	})
+}

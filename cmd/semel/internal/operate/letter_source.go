@@ -1,0 +1,81 @@
+package operate
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
+// letterSource delivers letters, once each, and ends.
+type letterSource struct {
+	all []contract.Delivery
+	// rate is how many it delivers in a second at most; 0: no limit.
+	rate float64
+	// ended is told, by one goroutine at a time, how the delivery ended whose Handle is given.
+	ended func(handle int, s contract.Settlement)
+
+	lane contract.Lane
+	next int
+	last time.Time
+	mu   sync.Mutex // Settle is told to ended one by one
+}
+
+// Bounded implements contract.Finite.
+func (s *letterSource) Bounded() bool { return true }
+
+// AtEnd implements contract.Finite.
+func (s *letterSource) AtEnd() bool { return s.next == len(s.all) }
+
+// Idle implements contract.Idler.
+func (s *letterSource) Idle(context.Context) (bool, []semel.Left, error) { return s.AtEnd(), nil, nil }
+
+// Lanes implements contract.Source.
+func (s *letterSource) Lanes(o contract.LaneObserver) {
+	s.lane = contract.Lane{ID: "dead letters", Epoch: 1}
+	o.Given(s.lane)
+}
+
+// Fetch implements contract.Source.
+func (s *letterSource) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+	if s.AtEnd() {
+		return nil, contract.ErrEnd
+	}
+	n := max(1, most.Messages)
+	if s.rate > 0 {
+		if err := pause(ctx, time.Until(s.last.Add(time.Duration(float64(time.Second)/s.rate)))); err != nil {
+			return nil, nil // what it has taken is nothing
+		}
+		n, s.last = 1, time.Now()
+	}
+	var got []contract.Delivery
+	var bytes int64
+	for len(got) < n && s.next < len(s.all) && (len(got) == 0 || most.Bytes <= 0 || bytes < most.Bytes) {
+		d := s.all[s.next]
+		d.Lane = s.lane
+		bytes += int64(len(d.Message.Body))
+		got = append(got, d)
+		s.next++
+	}
+	return got, nil
+}
+
+// Settle implements contract.Source.
+func (s *letterSource) Settle(_ context.Context, all []contract.Settlement) ([]int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, one := range all {
+		if i, is := one.Delivery.Handle.(int); is && one.Kind == semel.Ack {
+			s.ended(i, one)
+		}
+	}
+	return nil, nil
+}
+
+// Flow implements contract.Source: what is there is read whatever waits.
+func (s *letterSource) Flow(contract.Lane, bool) {}
+
+// Close implements contract.Source.
+func (s *letterSource) Close(context.Context) error { return nil }

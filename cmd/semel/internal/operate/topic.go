@@ -1,0 +1,186 @@
+package operate
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/kafka"
+)
+
+// Standing is how a letter of a topic stands in the store of its consumer.
+type Standing string
+
+// The standings.
+const (
+	// StandsAside: its row is parked or dead-lettered.
+	StandsAside Standing = "set aside"
+	StandsDue   Standing = "waiting"
+	StandsDone  Standing = "applied"
+	// StandsClosed: a person, or the consumer, discarded it.
+	StandsClosed Standing = "discarded"
+	// StandsOther: its identity is that of another content.
+	StandsOther Standing = "conflict"
+	// StandsUnknown: the store knows nothing of its identity.
+	StandsUnknown Standing = "unknown here"
+	// StandsNameless: nothing tells whether it took effect.
+	StandsNameless Standing = "no identity"
+	// StandsForeign: another consumer wrote it, or another program.
+	StandsForeign Standing = "foreign"
+	// StandsCut: its topic did not take it whole, and no row has it.
+	StandsCut Standing = "cut"
+)
+
+// TopicLetter is a letter of a topic, joined with what the store knows of its identity.
+type TopicLetter struct {
+	// Place is where it stands: topic, partition and offset.
+	Place    string       `json:"place"`
+	Stands   Standing     `json:"stands"`
+	Row      int64        `json:"row,omitempty"`
+	Consumer string       `json:"consumer"`
+	Source   string       `json:"source,omitempty"`
+	ID       string       `json:"id,omitempty"`
+	IDBase64 string       `json:"id_base64,omitempty"`
+	Reason   semel.Reason `json:"reason,omitempty"`
+	Error    string       `json:"error,omitempty"`
+	Attempts int          `json:"attempts"`
+	Written  time.Time    `json:"written_at"`
+	Cut      bool         `json:"cut,omitempty"`
+	// From is where the record stood that it is the copy of.
+	From string `json:"from,omitempty"`
+	// Why says more of how it stands.
+	Why string `json:"why,omitempty"`
+
+	key      semel.Key
+	print    semel.Fingerprint
+	at       time.Time         // when the record was sent
+	delivery contract.Delivery // of what is unknown here, no other
+}
+
+// Sent is when the record was sent that the letter is the copy of, as far as that is known.
+func (l TopicLetter) Sent() time.Time { return l.at }
+
+// Origin is the place of the record that an unknown letter is the copy of.
+func (l TopicLetter) Origin() (topic string, partition int32, offset int64) {
+	m := l.delivery.Message
+	return m.Topic, m.Origin.Partition, m.Origin.Offset
+}
+
+// Joiner joins letters of a consumer with what its store knows.
+type Joiner struct {
+	Box      Box
+	Consumer string
+	// Config has how identity and fingerprint are found.
+	Config consumer.Config
+}
+
+// Join says how a letter stands. What cannot be joined is told as what it is; an error is of the
+// store.
+func (j Joiner) Join(ctx context.Context, from kafka.Letter) (TopicLetter, error) {
+	m := from.Delivery.Message
+	l := TopicLetter{
+		Place: fmt.Sprintf("%s/%d/%d", from.Topic, from.Partition, from.Offset), Consumer: from.Consumer, Reason: from.Reason,
+		Error: from.Error, Attempts: from.Attempts, Written: from.WrittenAt, Cut: from.Cut, at: m.Origin.Time(),
+	}
+	if l.at.IsZero() {
+		l.at = from.WrittenAt
+	}
+	switch {
+	case from.Foreign:
+		l.Stands, l.Why = StandsForeign, "the headers of a dead letter are missing, or say nothing"
+		return l, nil
+	case from.Consumer != j.Consumer:
+		l.Stands, l.Why = StandsForeign, fmt.Sprintf("it is of consumer %s", from.Consumer)
+		return l, nil
+	}
+	l.From = fmt.Sprintf("%s/%d/%d", m.Topic, m.Origin.Partition, m.Origin.Offset)
+	if !from.Cut && from.Delivery.Refused != "" {
+		l.Stands, l.Why = StandsNameless, string(from.Delivery.Refused)+": "+from.Delivery.Detail
+		return l, nil
+	}
+	source, id, err := j.Config.Identity.Identify(m)
+	switch {
+	case err != nil && from.Cut:
+		l.Stands, l.Why = StandsCut, "its identity went with what was cut"
+		return l, nil
+	case err != nil:
+		l.Stands, l.Why = StandsNameless, err.Error()
+		return l, nil
+	}
+	l.key = semel.Key{Consumer: j.Consumer, Source: source, ID: id}
+	l.Source, l.delivery = source, from.Delivery
+	l.ID, l.IDBase64 = text(id)
+	if j.Config.Fingerprint != nil && !from.Cut {
+		if l.print, err = j.Config.Fingerprint.Fingerprint(m); err != nil {
+			l.Stands, l.Why = StandsNameless, "no fingerprint: "+err.Error()
+			return l, nil
+		}
+	}
+	return j.stand(ctx, l)
+}
+
+// stand looks up what the store knows of an identity.
+func (j Joiner) stand(ctx context.Context, l TopicLetter) (TopicLetter, error) {
+	marker, marked, err := j.Box.Markers.Marker(ctx, l.key)
+	if err != nil {
+		return l, fmt.Errorf("store %s: letter %s: %w", j.Box.Store, l.Place, err)
+	}
+	row, others, err := j.rowOf(ctx, l)
+	if err != nil {
+		return l, err
+	}
+	switch {
+	case row != nil:
+		l.Row = row.Number
+		l.Stands = standingOf(row.State.Outcome())
+		if row.Conflict && l.Stands == StandsAside && marked && (marker.Outcome == contract.Applied || marker.Outcome == contract.Waiting) {
+			l.Stands = StandsOther
+		}
+	case marked && l.print.Conflicts(marker.Fingerprint), !marked && others:
+		l.Stands, l.Why = StandsOther, "another content of this identity is "+outcomes[marker.Outcome]
+		if !marked {
+			l.Why = "the store has another content of this identity"
+		}
+	case marked:
+		l.Stands = standingOf(marker.Outcome)
+	case l.Cut:
+		l.Stands, l.Why = StandsCut, "the store has no row that has it whole"
+	default:
+		l.Stands = StandsUnknown
+		return l, nil
+	}
+	l.delivery = contract.Delivery{} // it is not needed, and may be large
+	return l, nil
+}
+
+func standingOf(o contract.Outcome) Standing {
+	switch o {
+	case contract.Applied:
+		return StandsDone
+	case contract.Waiting:
+		return StandsDue
+	case contract.Discarded:
+		return StandsClosed
+	}
+	return StandsAside
+}
+
+// rowOf is the row of a letter's content; others says that there is one of another content.
+func (j Joiner) rowOf(ctx context.Context, l TopicLetter) (found *contract.StoredRow, others bool, err error) {
+	for r, err := range j.Box.Rows(ctx, contract.RowFilter{Consumer: j.Consumer, ID: l.key.ID}) {
+		if err != nil {
+			return nil, false, err
+		}
+		switch {
+		case r.Key != l.key:
+		case l.print.Conflicts(r.Fingerprint), l.print.Version == 0 && r.Conflict:
+			others = true
+		case found == nil:
+			found = &r
+		}
+	}
+	return found, others, nil
+}

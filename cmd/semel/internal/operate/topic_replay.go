@@ -1,0 +1,185 @@
+package operate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
+// TopicPlan is what a replay of letters of a topic is made of.
+type TopicPlan struct {
+	// Letters say what is foretold: first of those that have no row, then of those that have
+	// one, each the oldest first.
+	Letters []Letter
+	// unknown are the topic's letters that Receive gives to the consumer, by index in Letters.
+	unknown map[int]TopicLetter
+}
+
+// Receives is how many letters have no row, and would be given to the consumer.
+func (p *TopicPlan) Receives() int { return len(p.unknown) }
+
+// PlanTopic foretells what becomes of a topic's letters. doubt says why one that the store knows
+// nothing of may not be given to the consumer; empty if it may.
+func (b Box) PlanTopic(ctx context.Context, all []TopicLetter, knows func(string) bool, doubt func(TopicLetter) string) (*TopicPlan, error) {
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(x, y TopicLetter) int { return x.at.Compare(y.at) })
+	p := &TopicPlan{unknown: map[int]TopicLetter{}}
+	firsts := map[int64]int{} // by row
+	var numbers []int64
+	taken := map[semel.Key]TopicLetter{}
+	for i, l := range all {
+		if l.Row == 0 {
+			p.nameless(l, taken, doubt)
+		} else if _, twice := firsts[l.Row]; !twice {
+			firsts[l.Row] = i
+			numbers = append(numbers, l.Row)
+		}
+	}
+	rows, err := b.Foretell(ctx, numbers, knows)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range rows {
+		first := all[firsts[l.Number]]
+		l.Place = first.Place
+		p.Letters = append(p.Letters, l)
+		for i, again := range all {
+			if again.Row == l.Number && i != firsts[l.Number] {
+				p.Letters = append(p.Letters, copyOf(l, again))
+			}
+		}
+	}
+	return p, nil
+}
+
+// copyOf is a further letter of a row: nothing is done for it.
+func copyOf(of Letter, again TopicLetter) Letter {
+	c := of
+	c.Number, c.Place, c.lanes = 0, again.Place, nil
+	c.Foretold, c.Why = FateSkipped, fmt.Sprintf("a copy of the letter at %s, row %d", of.Place, of.Number)
+	return c
+}
+
+// nameless plans a letter that has no row.
+func (p *TopicPlan) nameless(l TopicLetter, taken map[semel.Key]TopicLetter, doubt func(TopicLetter) string) {
+	plan := Letter{Place: l.Place, Consumer: l.Consumer, ID: l.ID, IDBase64: l.IDBase64, Reason: l.Reason, Foretold: FateRefused, key: l.key}
+	first, again := taken[l.key]
+	switch l.Stands {
+	case StandsDone:
+		plan.Foretold = FateSkipped
+	case StandsOther:
+		plan.Foretold, plan.Why = FateConflict, l.Why
+	case StandsClosed:
+		plan.Why = "it was discarded"
+	case StandsDue:
+		plan.Foretold, plan.Why = FateSkipped, "it waits in the store"
+	case StandsAside:
+		plan.Why = "its marker says that it was set aside, and its row is gone"
+	case StandsUnknown:
+		why := doubt(l)
+		switch {
+		case why != "":
+			plan.Why = why
+		case again && l.print.Conflicts(first.print):
+			plan.Foretold, plan.Why = FateConflict, "another content of its identity is in the letter at "+first.Place
+		case again:
+			plan.Foretold, plan.Why = FateSkipped, "a copy of the letter at "+first.Place
+		default:
+			plan.Foretold = FateApplied
+			taken[l.key] = l
+		}
+		if why == "" {
+			p.unknown[len(p.Letters)] = l
+		}
+	default:
+		plan.Why = string(l.Stands) + ": " + cmp.Or(l.Why, "it cannot be replayed")
+	}
+	p.Letters = append(p.Letters, plan)
+}
+
+// Receive gives the letters that the store knows nothing of to the consumer, under their
+// identities, by a run over them; what became of each is written into Letters.
+func (b Box) Receive(ctx context.Context, p *TopicPlan, rate float64, run func(context.Context, contract.Source) error) error {
+	if len(p.unknown) == 0 {
+		return nil
+	}
+	var order []int
+	for i := range p.Letters {
+		if _, is := p.unknown[i]; is {
+			order = append(order, i)
+		}
+	}
+	source := &letterSource{rate: rate}
+	for _, i := range order {
+		d := p.unknown[i].delivery
+		d.Handle = i
+		source.all = append(source.all, d)
+	}
+	source.ended = func(i int, s contract.Settlement) { b.received(&p.Letters[i], s) }
+	err := run(ctx, source)
+	for _, i := range order {
+		if e := b.settleReceived(context.WithoutCancel(ctx), &p.Letters[i]); e != nil {
+			return errors.Join(err, e)
+		}
+	}
+	return err
+}
+
+// received writes down how a delivery of a letter ended.
+func (b Box) received(l *Letter, s contract.Settlement) {
+	switch s.Ending {
+	case contract.EndApplied:
+		l.Happened = FateApplied
+	case contract.EndDuplicate:
+		l.Happened = FateSkipped
+		if l.Foretold == FateApplied {
+			l.Why = "a copy of it took effect meanwhile"
+		}
+	case contract.EndConflict:
+		l.Happened = FateConflict
+	case contract.EndParked, contract.EndDeadLettered:
+		l.Happened, l.Why = FateFailed, string(s.Reason)+"; semel dead ls shows its row"
+	case contract.EndDiscarded, contract.EndSkipped:
+		l.Happened, l.Why = FateDiscarded, string(s.Reason)
+	case contract.EndReceived, contract.EndWaiting, contract.EndStepped:
+		l.Happened = FateWaits // in the inbox
+	}
+}
+
+// settleReceived finds out what became of a letter that went through the inbox, or whose end
+// nobody told.
+func (b Box) settleReceived(ctx context.Context, l *Letter) error {
+	if l.Happened != "" && l.Happened != FateWaits {
+		return nil
+	}
+	m, found, err := b.Markers.Marker(ctx, l.key)
+	switch {
+	case err != nil:
+		return fmt.Errorf("store %s: letter %s: %w", b.Store, l.Place, err)
+	case !found:
+		l.Happened, l.Why = FateLeft, "its turn had not come; start the replay again"
+	case m.Outcome == contract.Applied:
+		l.Happened = FateApplied
+	case m.Outcome == contract.Waiting:
+		l.Happened, l.Why = FateWaits, "it is in the inbox"
+	case m.Outcome == contract.Discarded:
+		l.Happened = FateDiscarded
+	default:
+		l.Happened, l.Why = FateFailed, "semel dead ls shows its row"
+	}
+	return nil
+}
+
+// Copies says of the letters that are copies what became of them, once all others have ended.
+func (p *TopicPlan) Copies() {
+	for i := range p.Letters {
+		if l := &p.Letters[i]; l.Happened == "" {
+			l.Happened = l.Foretold
+		}
+	}
+}

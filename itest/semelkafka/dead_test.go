@@ -1,0 +1,173 @@
+//go:build unix
+
+package semelkafka
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel/itest/services"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// deadShop is a shop whose payments need an account, and are dead letters without one.
+type deadShop struct {
+	shop
+	letters string
+}
+
+func newDeadShop(t *testing.T) deadShop {
+	s := deadShop{shop: newShop(t, 1)}
+	s.letters = services.Topic(t, s.brokers, 1)
+	services.Exec(t, s.dsn, `create table accounts (id text primary key)`)
+	s.policy(t, "dead.yaml", "", s.paying("billing"), s.paying("other"))
+	return s
+}
+
+// paying is a consumer of the policy.
+func (s deadShop) paying(name string) string {
+	return fmt.Sprintf(`
+  %s:
+    from: payments
+    store: shop
+    identity: {id: id, source: source}
+    dead_letter: {topic: %s}
+    on_unmet: dead_letter
+    handler:
+      sql:
+        params: {payment: id, account: "body:/account"}
+        statements:
+          - {sql: "insert into entries select '%s', :payment, 1 from accounts where id = :account", rows: 1}
+`, s.name(name), s.letters, name)
+}
+
+// payment is a record of the topic, CloudEvents in binary mode.
+func payment(topic, id, account string, more ...string) *kgo.Record {
+	r := &kgo.Record{Topic: topic, Key: []byte(account), Value: []byte(`{"account":"` + account + `"}`)}
+	for i := 0; i+1 < len(more); i += 2 {
+		r.Headers = append(r.Headers, kgo.RecordHeader{Key: more[i], Value: []byte(more[i+1])})
+	}
+	for name, value := range map[string]string{"ce_id": id, "ce_source": "shop", "ce_specversion": "1.0", "ce_type": "payment"} {
+		if id != "" {
+			r.Headers = append(r.Headers, kgo.RecordHeader{Key: name, Value: []byte(value)})
+		}
+	}
+	return r
+}
+
+// letterOf are the headers of a dead letter of a consumer.
+func (s deadShop) letterOf(consumer, offset string) []string {
+	return []string{"semel-reason", "permanent failure", "semel-error", "by hand", "semel-attempts", "1", "semel-consumer", s.name(consumer),
+		"semel-topic", s.topic, "semel-partition", "0", "semel-offset", offset, "semel-time", time.Now().UTC().Format(time.RFC3339Nano)}
+}
+
+// semel runs the binary, which must exit with the code, and returns what it prints.
+func (s shop) semel(t *testing.T, code int, args ...string) string {
+	t.Helper()
+	cmd := s.command(args...)
+	var out, log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &log
+	var exit *exec.ExitError
+	if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	if have := cmd.ProcessState.ExitCode(); have != code {
+		t.Fatalf("semel %s: exit code %d, not %d\n%s%s", strings.Join(args, " "), have, code, &out, &log)
+	}
+	return out.String()
+}
+
+// deadDocument is what a list of letters, or a replay of them, prints.
+type deadDocument struct {
+	Letters []struct {
+		Place, Stands, ID, Why, Foretold, Happened string
+		Row                                        int64
+		Cut                                        bool
+	}
+	Foretold, Happened map[string]int
+	Changed            int
+}
+
+func (s deadShop) dead(t *testing.T, code int, args ...string) deadDocument {
+	t.Helper()
+	text := s.semel(t, code, append([]string{"dead"}, append(args, "--config", "dead.yaml", "--json")...)...)
+	var d deadDocument
+	if err := json.Unmarshal([]byte(text), &d); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	return d
+}
+
+func (d deadDocument) standings() []string {
+	var all []string
+	for _, l := range d.Letters {
+		all = append(all, l.ID+" "+l.Stands)
+	}
+	return all
+}
+
+func TestTheLettersOfATopicAreListedAsWhatTheyAre(t *testing.T) {
+	s := newDeadShop(t)
+	ids := []string{"a", "b", "c", "d"}
+	for _, id := range ids {
+		s.produce(t, payment(s.topic, id, "eve"))
+	}
+	s.run(t, "dead.yaml", 0)
+	all := s.letterOf("billing", "0")
+	cut := append(slices.Clone(all), "semel-length", "200000")
+	s.produce(t, payment(s.letters, "x", "eve"), // foreign
+		payment(s.letters, "e", "eve", s.letterOf("nobody", "9")...),
+		payment(s.letters, "", "eve", all...),
+		payment(s.letters, "a", "mallory", all...),
+		payment(s.letters, "f", "eve", cut...),
+		payment(s.letters, "b", "eve", cut...),
+		payment(s.letters, "g", "eve", all...))
+	consumer := []string{"--consumer", s.name("billing"), "--topic", s.letters}
+	list := func(t *testing.T) deadDocument { return s.dead(t, 0, append([]string{"ls"}, consumer...)...) }
+	replay := func(t *testing.T, code int, more ...string) deadDocument {
+		return s.dead(t, code, append(append([]string{"replay", "--all", "--reason", "account opened", "--as", "ann"}, consumer...), more...)...)
+	}
+	t.Run("G4_foreign_records_changed_payloads_and_cut_letters_stand_beside_the_others", func(t *testing.T) {
+		var mine []string
+		for _, l := range list(t).standings() {
+			if !strings.HasSuffix(l, " foreign") {
+				mine = append(mine, l)
+			}
+		}
+		want := []string{"a set aside", "b set aside", "c set aside", "d set aside", " no identity", "a conflict", "f cut", "b set aside", "g unknown here"}
+		if !slices.Equal(mine, want) {
+			t.Errorf("they are %q,\nnot %q", mine, want)
+		}
+		if n := len(list(t).Letters); n != 4+4+7 {
+			t.Errorf("%d letters are listed", n)
+		}
+	})
+	services.Exec(t, s.dsn, `insert into accounts values ('eve')`)
+	t.Run("trap_T49_a_letter_of_another_consumer_and_what_the_store_does_not_know_are_refused", func(t *testing.T) {
+		d := replay(t, 1, "--dry-run")
+		if d.Foretold["applied"] != 4 || d.Foretold["conflict"] != 1 || d.Foretold["skipped as applied"] != 1 || d.Foretold["refused"] != 9 {
+			t.Errorf("foretold: %v", d.Foretold)
+		}
+	})
+	t.Run("G4_a_replay_of_a_topic_is_as_it_was_foretold", func(t *testing.T) {
+		d := replay(t, 1, "--run")
+		if d.Changed != 0 || d.Happened["applied"] != 5 {
+			t.Errorf("foretold %v, happened %v: %+v", d.Foretold, d.Happened, d.Letters)
+		}
+		s.wantOnce(t, "billing", 5)
+	})
+	t.Run("G4_replayed_twice_it_has_one_effect", func(t *testing.T) {
+		d := replay(t, 1, "--run")
+		if d.Changed != 0 || d.Happened["applied"] != 0 || d.Happened["skipped as applied"] != 6 {
+			t.Errorf("happened: %v", d.Happened)
+		}
+		s.wantOnce(t, "billing", 5)
+	})
+}
