@@ -42,6 +42,9 @@ type Message struct {
 	// included, or leaves it 0 where the broker does not count. Where the broker
 	// counts what was no attempt, see consumer.Disposition.
 	Attempt int
+	// Replayed is set by the engine: the replay that the message is part of, nil if it is
+	// part of none. Handlers ask Replay, and change nothing of it: its messages share it.
+	Replayed *Replay `json:"-"`
 	// Strict is of no use but to Semel, which sets it when it has read Body as
 	// strict JSON, so that values are found in it without reading it all again. It
 	// holds for that very memory: a copy of the message with another Body is read

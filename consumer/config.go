@@ -173,6 +173,11 @@ type Config struct {
 	Inbox InboxPolicy
 	// Provider, with Leased, says what is known of the other side that handlers call.
 	Provider Provider
+	// Replay, if set, says that what the consumer takes from its source is a replay, which
+	// each message knows then (semel.Message.Replay), and keeps in the inbox. What it takes
+	// from the inbox is part of that replay alone that left it there. Duplicates must be
+	// DuplicatesSkip beside it: most of a replay are duplicates.
+	Replay *semel.Replay
 	// Retention says how long what has ended is remembered; the zero value: for ever.
 	Retention RetentionPolicy
 	// IdleExit, when positive, ends Run when the source has been empty and

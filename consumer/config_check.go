@@ -55,6 +55,7 @@ func (c Config) complete() (Config, error) {
 	c.checkDuplicates(fault)
 	c.checkLimits(fault)
 	c.checkRetention(fault)
+	c.checkReplay(fault)
 	c.fitsProvider(fault)
 	return c, errors.Join(faults...)
 }

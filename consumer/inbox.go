@@ -265,7 +265,7 @@ func (b *inbox) item(h *heldRow, until machine.Time) *machine.Item {
 		}
 	}
 	m.Identity = p.key(b.config)
-	it.Size = sizeOf(m) + outputsSize(r.Steps)
+	it.Size = sized(sizeOf(m) + outputsSize(r.Steps))
 	it.Route = p.routeOf(b.config.Lanes)
 	it.Handle = p
 	return it

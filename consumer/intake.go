@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"math"
 	"sync"
 
 	"github.com/semel-go/semel"
@@ -149,6 +150,7 @@ var routes = maphash.MakeSeed()
 func (p *parcel) read(c *Config, r reader, d *contract.Delivery) {
 	d.Decode(r.room)
 	p.take(d)
+	p.message.Replayed = c.Replay
 	refused, why := p.recognise(c, r, d)
 	p.become(c, r, refused, why)
 }
@@ -184,7 +186,7 @@ func (p *parcel) become(c *Config, r reader, refused semel.Reason, why error) {
 		p.refuse(c, refused, why)
 	}
 	m.Identity = p.key(c)
-	it.Size = sizeOf(m) // the delivery holds all of it
+	it.Size = sized(sizeOf(m)) // the delivery holds all of it
 	c.cut(m)
 	it.Route = p.routeOf(c.Lanes)
 	it.Handle = p
@@ -280,6 +282,9 @@ func reasonOf(err error, otherwise semel.Reason) semel.Reason {
 // messageOverhead is what a delivery holds besides its bytes, roughly: the
 // engine's parcel, and the source's message.
 const messageOverhead = 1024
+
+// sized is a size as an item has it.
+func sized(n int) int32 { return int32(min(n, math.MaxInt32)) }
 
 func sizeOf(m *semel.Message) int {
 	n := messageOverhead + len(m.Body) + len(m.Key)

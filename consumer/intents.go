@@ -62,8 +62,12 @@ func (w *Intents[Tx]) Suppressed() *Intents[Tx] {
 // message or an earlier run of the handler has written it, is left as it is. An error says
 // that tx must be rolled back, as that of a handler is; semel.ErrIntent, for good, that one
 // is there with another content. Where tx queues its statements that is found before the
-// commit, and is the message's error then.
+// commit, and is the message's error then. Of a message in a replay without effects they are
+// written as Suppressed does it.
 func (w *Intents[Tx]) Write(ctx context.Context, tx Tx, cause *semel.Message, all ...semel.Intent) error {
+	if quiet(cause) {
+		w = w.Suppressed()
+	}
 	marks := make([]contract.Mark, len(all))
 	messages := make([]*semel.Message, len(all))
 	for i := range all {

@@ -16,6 +16,7 @@ import (
 type Stream struct {
 	lane
 	reader io.Reader
+	from   int64 // where its first byte stands in its file
 	pump   *pump
 }
 
@@ -30,6 +31,15 @@ var _ contract.Source = (*Stream)(nil)
 // Close that goroutine ends with the read, at the latest with the process.
 func Stdin(r io.Reader, o Options) *Stream {
 	s := &Stream{lane: newLane(o, "stdin", "stdin"), reader: r}
+	s.input, s.endless = s, true
+	return s
+}
+
+// Section returns a source that reads r to its end, which is a part of a file that begins
+// there at the byte from: the offsets of deliveries are those of the file. Their topic is
+// the one given. An error of r is told by Fetch, as that of a file is.
+func Section(r io.Reader, from int64, topic string, o Options) *Stream {
+	s := &Stream{lane: newLane(o, topic, topic), reader: r, from: from}
 	s.input, s.endless = s, true
 	return s
 }
@@ -52,7 +62,7 @@ func (s *Stream) Close(context.Context) error {
 }
 
 func (s *Stream) begin(context.Context) error {
-	s.scan = newScanner(s.options.MaxLine, 0)
+	s.scan = newScanner(s.options.MaxLine, s.from)
 	s.current = &generation{gone: true}
 	s.mu.Lock()
 	defer s.mu.Unlock()

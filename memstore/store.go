@@ -35,6 +35,7 @@ type Store struct {
 	low       map[int64]time.Time         // by scope
 	controls  map[string]contract.Control // by consumer
 	results   map[identity][]byte
+	replays   []*replay
 
 	derivations []contract.Derivation
 	owners      map[string]string // of consumers' names
@@ -82,7 +83,7 @@ func Clock(now func() time.Time) Option { return func(s *Store) { s.now = now } 
 // Fail makes the store ask fail before it does an operation, and fail with
 // what it returns: "scope", "begin", "commit-before" (nothing is committed),
 // "commit-after" (it is committed, and the caller hears contract.CommitUnknown), "rows"
-// (of Inbox), "retention" (of Reaper), "control" (of Controls), "claim-before" and
+// (of Inbox), "retention" (of Reaper), "control" (of Controls), "replay" (of contract.Replays), "claim-before" and
 // "claim-after" (of Leases, before and after it is done), "emit-before" and "emit-after" (of contract.Emitter), "offsets", "advance-before" and
 // "advance-after" (of contract.OffsetStore), "results" (of contract.ResultReader), "seal" (of contract.Auditor). Such an error is of contract.ClassDown. For
 // tests; fail may be called

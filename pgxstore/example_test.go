@@ -137,6 +137,7 @@ func ExampleStore_Print() {
 	// create table "public".semel_results
 	// create table "public".semel_seals
 	// create table "public".semel_seal_end
+	// create table "public".semel_replays
 }
 
 func ExampleOneRow() {

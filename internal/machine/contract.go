@@ -32,7 +32,9 @@ type Item struct {
 	// the identity.
 	Route uint64
 	// Size is what the delivery holds of memory, in bytes.
-	Size int
+	Size int32
+	// attempts, of the machine's own part, stands in the room that Size leaves.
+	attempts int32
 	// Refused, when not nil, is why the item never runs: it is written alone,
 	// with its own identity (a surrogate), and ends as Config.OnRefused says.
 	Refused *Refusal

@@ -27,11 +27,9 @@ type progress struct {
 	// copied: its dead letter is there.
 	copied bool
 
-	attempts int32
-	index    int32    // of held: where it stands among those that wait
-	riders   *riders  // nil: it has had none
-	failure  *failure // nil: none
-	trouble  *trouble // nil: it has met none
+	riders  *riders  // nil: it has had none
+	failure *failure // nil: none
+	trouble *trouble // nil: it has met none
 
 	previous, next *Item // of the live list
 }

@@ -21,6 +21,7 @@ const (
 // placement is a state and what belongs to it.
 type placement struct {
 	state   state
+	index   int32 // of held: where it stands among those that wait
 	until   Time  // of held and awaited
 	carrier *Item // of riding
 }

@@ -96,7 +96,7 @@ func (p *process) claimRows(a machine.ClaimRows) {
 // claimed is a claim as the machine gets it. began is before the store was asked.
 func (p *process) claimed(c *claim, began time.Duration) *machine.Item {
 	m := c.row.message
-	it := &machine.Item{Lane: machine.InboxLane(), Source: m.source, Identity: m.identity, Print: c.row.print, Route: m.route, Size: m.size, Before: -1,
+	it := &machine.Item{Lane: machine.InboxLane(), Source: m.source, Identity: m.identity, Print: c.row.print, Route: m.route, Size: int32(m.size), Before: -1,
 		Claim: &machine.Claim{Attempts: c.row.attempts, Suspect: c.suspect, Blocked: c.blocked, Until: began + p.w.plan.lease*2/3 - p.started}}
 	placed(it, m)
 	switch {

@@ -103,7 +103,7 @@ func (p *process) take(most machine.Fetch) []*machine.Item {
 
 func (p *process) item(d *delivery) *machine.Item {
 	m := d.message
-	item := &machine.Item{Lane: d.lane.current(), Source: m.source, Identity: m.identity, Print: m.print, Route: m.route, Size: m.size,
+	item := &machine.Item{Lane: d.lane.current(), Source: m.source, Identity: m.identity, Print: m.print, Route: m.route, Size: int32(m.size),
 		Before: -1}
 	placed(item, m)
 	if m.former != "" {

@@ -18,6 +18,14 @@ type envelope struct {
 	RecordTime string      `json:"record_time,omitempty"` // earlier releases pass it over
 	Headers    []header    `json:"headers,omitempty"`
 	Attributes *attributes `json:"attributes,omitempty"`
+	Replay     *replay     `json:"replay,omitempty"` // earlier releases pass it over
+}
+
+// replay is the one that left the message where it is.
+type replay struct {
+	ID         int64 `json:"id"`
+	Generation int64 `json:"generation,omitempty"`
+	Effects    bool  `json:"effects,omitempty"`
 }
 
 type header struct {
@@ -81,6 +89,9 @@ func Sealed(m *semel.Message) ([]byte, error) {
 			e.Attributes.Time = a.Time.Format(time.RFC3339Nano)
 		}
 	}
+	if r, is := m.Replay(); is {
+		e.Replay = &replay{r.ID, r.Generation, r.Effects}
+	}
 	return json.Marshal(e)
 }
 
@@ -97,6 +108,9 @@ func Unseal(data []byte, m *semel.Message) error {
 			next.Value = []byte(*h.Value)
 		}
 		m.Headers = append(m.Headers, next)
+	}
+	if r := e.Replay; r != nil {
+		m.Replayed = &semel.Replay{ID: r.ID, Generation: r.Generation, Effects: r.Effects}
 	}
 	written, err := timeOf(e.RecordTime)
 	if m.Origin.SetTime(written); err != nil || e.Attributes == nil {

@@ -81,6 +81,9 @@ type Statements struct {
 	Derivations, AddDerivation, RetireDerivation, ForgetFormer string
 	Owner, NewOwner, ChangeOwner                               string
 	WaitAnew                                                   string
+	// NewReplay begins one, OpenReplay finds another that has not ended, LockReplay has one to
+	// itself and tells the time, SetReplay changes it, and Replays reads some.
+	NewReplay, OpenReplay, LockReplay, SetReplay, Replays string
 }
 
 // Postgres are PostgreSQL's statements.

@@ -22,7 +22,7 @@ with tables as materialized (
     ('{prefix}guard_end', true), ('{prefix}guard', true),
     ('{prefix}streams', true), ('{prefix}lines', true), ('{prefix}derivations', true), ('{prefix}owners', false), ('{prefix}inbox', false),
     ('{prefix}acts', false), ('{prefix}seals', false), ('{prefix}seal_end', false), ('{prefix}positions', false), ('{prefix}retention', false), ('{prefix}ages', false), ('{prefix}controls', false),
-    ('{prefix}dated', false), ('{prefix}keys', true), ('{prefix}results', false), ('{prefix}setup', false), ('{prefix}migrations', false)) t (name, protects)
+    ('{prefix}dated', false), ('{prefix}keys', true), ('{prefix}replays', false), ('{prefix}results', false), ('{prefix}setup', false), ('{prefix}migrations', false)) t (name, protects)
 ), keys as materialized (
   select x.indrelid, x.indisprimary, array(
     select a.attname::text from unnest(x.indkey) with ordinality k (n, i)
@@ -78,7 +78,7 @@ select what, remedy from (
     'drop trigger ' || quote_ident(g.tgname) || ' on ' || t.name
   from tables t join pg_trigger g on g.tgrelid = t.id
   where not g.tgisinternal and g.tgenabled in ('O', 'A') and (t.protects or g.tgtype & 66 <> 0 and t.name in (
-    '{prefix}inbox', '{prefix}positions', '{prefix}retention', '{prefix}ages', '{prefix}controls', '{prefix}owners', '{prefix}dated'))
+    '{prefix}inbox', '{prefix}positions', '{prefix}retention', '{prefix}ages', '{prefix}controls', '{prefix}owners', '{prefix}dated', '{prefix}replays'))
   union all
   select t.name || ' has the rule ' || quote_ident(r.rulename) || ', which may change what is written there',
     'drop rule ' || quote_ident(r.rulename) || ' on ' || t.name

@@ -32,6 +32,8 @@ type Options struct {
 	Patient bool
 	// Who starts a run, for the record of what it migrates.
 	Who string
+	// Replay, if set, is the replay that what the consumer's source has is part of.
+	Replay *semel.Replay
 	// Logger gets the log of the consumers.
 	Logger *slog.Logger
 	// Observers are told what consumers do.
@@ -174,11 +176,11 @@ func (a *Assembly) Consumers(ctx context.Context) (map[string]*Runner, error) {
 		if err != nil {
 			return nil, fmt.Errorf("consumer %s: source %s: %w", c.Name, c.From, err)
 		}
-		consumer, err := a.consumer(ctx, c, source)
+		made, err := a.consumer(ctx, c, source)
 		if err != nil {
 			return nil, err
 		}
-		all[c.Name] = &Runner{consumer, source, a.runs.begin(c.Name)}
+		all[c.Name] = &Runner{made, source, a.runs.begin(c.Name)}
 	}
 	return all, nil
 }

@@ -67,7 +67,7 @@ func (a *Assembly) consumer(ctx context.Context, c *policy.Consumer, source cont
 
 func (a *Assembly) config(c *policy.Consumer, source contract.Source) consumer.Config {
 	config := c.Config()
-	config.Source = source
+	config.Source, config.Replay = source, a.options.Replay
 	config.SenderWindows = a.policy.SenderWindows(c)
 	config.IdleExit, config.MayEnd = a.options.IdleExit, a.mayEnd(c)
 	config.Logger = a.options.Logger

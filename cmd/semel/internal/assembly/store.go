@@ -41,6 +41,7 @@ type tables interface {
 	contract.Controls
 	contract.Derivations
 	contract.KeyStore
+	contract.Replays
 	Status(ctx context.Context) ([]sqlstore.Migration, error)
 	Migrate(ctx context.Context) (applied []string, err error)
 	Print(w io.Writer) error

@@ -141,6 +141,16 @@ var examples = map[string][]string{
 		"semel gaps backfill --consumer history --file lost.jsonl --reason found",
 		"semel gaps backfill --consumer history --file - --format json --reason sent",
 	},
+	"semel replay": {
+		"semel replay start --consumer billing --reason 'markers were lost'",
+		"semel replay status --config semel.yaml",
+	},
+	"semel replay start": {
+		"semel replay start --consumer billing --reason 'markers were lost'",
+		"semel replay start --consumer billing --resume 3 --reason 'it was killed'",
+	},
+	"semel replay status": {"semel replay status --consumer billing -o wide"},
+	"semel replay stop":   {"semel replay stop 3 --reason 'the shop is slow'"},
 	"semel reconcile": {
 		"semel reconcile --consumer billing --file sent.jsonl",
 		"semel reconcile --consumer billing --file - --effects 'select id from paid'",

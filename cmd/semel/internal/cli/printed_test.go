@@ -40,6 +40,7 @@ consumers:
     store: shop
     identity: {id: "body:/id"}
     retry: {attempts: 1, then: park}
+    replay: {allowed: true}
     handler: {sql: {params: {note: "body:/note"}, statements: [insert into notes (note) values (:note)]}}
   halting:
     from: notes
@@ -127,6 +128,8 @@ func commandsWith(text string) [][]string {
 		{"parked", "retry", "--all", "--run", "--reason", word}, {"pause", "--consumer", word, "--reason", word}, {"limit", word, "--reason", word}, {"resume", "--reason", word, "--as", word}, {"controls", "--store", word, "--consumer", word},
 		{"identity", word}, {"identity", "ls"}, {"identity", "ls", "--json"}, {"identity", "ls", "--store", word}, {"identity", "retire", "parking", "--generation", "0", "--reason", word, "--as", word}, {"identity", "retire", word, "--generation", "7", "--reason", word},
 		{"identity", "retire", "parking", "--generation", "0", "--undo", "--reason", word, "--json"}, {"identity", "release", word, "--reason", word}, {"identity", "release", "parking", "--reason", word, "--dry-run", "--json"},
+		{"replay", word}, {"replay", "start", "--consumer", "parking", "--reason", word, "--as", word}, {"replay", "start", "--consumer", "parking", "--reason", word, "--json"}, {"replay", "start", "--consumer", word, "--reason", word}, {"replay", "start", "--consumer", "halting", "--reason", word},
+		{"replay", "status"}, {"replay", "status", "--json"}, {"replay", "status", "--store", word}, {"replay", "stop", word, "--reason", word}, {"replay", "stop", "1", "--reason", word, "--as", word},
 		{"positions", word}, {"positions", "plan"}, {"positions", "plan", "--json"}, {"positions", "plan", "--consumer", word}, {"positions", "plan", word}, {"positions", "reset", "--reason", word, "--as", word}, {"positions", "reset", word},
 		{"positions", "accept", "--reason", word, "--consumer", word}, {"positions", "accept", "--reason", word, "--json"},
 		{"audit", word}, {"audit", "ls"}, {"audit", "ls", "--json"}, {"audit", "ls", "-o", "wide"}, {"audit", "ls", "--who", word, "--verb", word, "--since", word}, {"audit", "ls", "--store", word},

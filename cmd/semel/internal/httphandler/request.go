@@ -25,6 +25,8 @@ const step = "handler"
 const (
 	headerKey     = "Idempotency-Key"
 	headerAttempt = "Semel-Attempt"
+	headerReplay  = "Semel-Replay"
+	headerEffects = "Semel-Effects"
 )
 
 // kept are headers of a message that its request has as they are: they say what caused
@@ -61,9 +63,20 @@ func (h *Handler) request(ctx context.Context, m *semel.Message, now time.Time) 
 		to.Set(headerKey, key)
 	}
 	to.Set(headerAttempt, strconv.Itoa(m.Attempt))
+	replayed(to, m)
 	to.Set("User-Agent", "semel")
 	sign(to, h.config.Secrets, key, now, m.Body)
 	return request, nil
+}
+
+// replayed says of which replay a message is part, if of any, and whether effects are allowed.
+func replayed(to http.Header, m *semel.Message) {
+	r, is := m.Replay()
+	if !is {
+		return
+	}
+	to.Set(headerReplay, strconv.FormatInt(r.ID, 10))
+	to.Set(headerEffects, map[bool]string{false: "none", true: "real"}[r.Effects])
 }
 
 func (h *Handler) keyOf(m *semel.Message) string { return Key(m, h.config.Intents) }

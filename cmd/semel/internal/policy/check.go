@@ -44,6 +44,7 @@ func check(d *decoder, p *Policy) {
 		r.answers(p, p.Store(c.Store))
 		r.intents(p)
 		r.reEmission(p)
+		r.replay(p.Source(c.From))
 	}
 	p.checkStandardInput(d)
 	p.checkGroups(d)

@@ -108,6 +108,8 @@ func effectKeys() []field[Consumer] {
 			handlerShape(), func(c *Consumer) *Handler { return &c.Handler }),
 		key(meta{name: "effect", doc: "What kind of business effect this is. Strategies that do not guard it are refused."},
 			pointer[Effect]{effectShape()}, func(c *Consumer) **Effect { return &c.Effect }),
+		group(meta{name: "replay", doc: "Whether messages may be replayed (`semel replay`), and what a replay may do outside of the store. See [replay](replay.md)."},
+			replayShape(), func(c *Consumer) *Replay { return &c.Replay }),
 	}
 }
 
@@ -115,7 +117,6 @@ func effectKeys() []field[Consumer] {
 func laterKeys() []field[Consumer] {
 	return []field[Consumer]{
 		later[Consumer]("lease", "The options of leased keys."),
-		later[Consumer]("replay", "Whether messages may be replayed, and with which effects."),
 		later[Consumer]("outputs", "Identities of what the consumer sends."),
 		later[Consumer]("provider_key", "The idempotency key passed to a provider, and its window."),
 		later[Consumer]("backstop", "Alert when a second guard catches a doubled effect."),

@@ -101,7 +101,7 @@ func TestTheKnownMistakesOfConsumersAreRefused(t *testing.T) {
 		wants(t, []string{`id: "header:ce-id"`, "id: uuid"}, "unknown selector")
 	})
 	t.Run("K1_replay_of_a_side_effect_consumer", func(t *testing.T) {
-		wants(t, inConsumer("replay: {allowed: true, effects: real}"), "consumers.billing.replay: this key is known and not yet available")
+		wants(t, called("replay: {allowed: true}"), "consumers.billing.replay.effects: with none nothing may happen outside", "write effects: real if a second call does no harm, or looks: true")
 	})
 	t.Run("K1_receipt_without_backlog_metric", func(t *testing.T) {
 		inbox := []string{"strategy: marker", "strategy: inbox"}

@@ -158,6 +158,8 @@ type Consumer struct {
 	Inbox consumer.InboxPolicy
 	// Effect is nil where the policy does not say what kind it is.
 	Effect *Effect
+	// Replay says whether messages may be replayed; see MayReplay.
+	Replay Replay
 	// PendingAge is how old a message that waits may become before an alert; 0:
 	// there is none.
 	PendingAge time.Duration

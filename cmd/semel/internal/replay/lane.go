@@ -1,0 +1,101 @@
+package replay
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/semel-go/semel/contract"
+)
+
+// ending is what became of a message.
+type ending uint8
+
+const (
+	// open: nothing yet.
+	open ending = iota
+	applied
+	skipped
+	conflict
+	received
+	waiting
+	parked
+	deadLettered
+	discarded
+	foreign
+	tooOld
+	timeless
+)
+
+// endingOf is what a delivery ended with.
+func endingOf(e contract.End) ending {
+	switch e {
+	case contract.EndApplied:
+		return applied
+	case contract.EndDuplicate:
+		return skipped
+	case contract.EndConflict:
+		return conflict
+	case contract.EndReceived:
+		return received
+	case contract.EndWaiting, contract.EndStepped:
+		return waiting
+	case contract.EndParked:
+		return parked
+	case contract.EndDeadLettered:
+		return deadLettered
+	case contract.EndDiscarded:
+		return discarded
+	case contract.EndSkipped:
+		return foreign
+	}
+	return open
+}
+
+// count counts a message that has ended.
+func count(c *contract.ReplayCounts, e ending) {
+	c.Read++
+	counted := map[ending]*int64{
+		applied: &c.Applied, skipped: &c.Skipped, conflict: &c.Conflicts, received: &c.Received, waiting: &c.Waiting, parked: &c.Parked,
+		deadLettered: &c.DeadLettered, discarded: &c.Discarded, foreign: &c.Foreign, tooOld: &c.TooOld, timeless: &c.Timeless,
+	}
+	*counted[e]++
+}
+
+// lane is a lane on its way: its messages in their order, from the first that has not ended.
+type lane struct {
+	contract.ReplayLane
+	underWay []place
+}
+
+// place is a message of a lane.
+type place struct {
+	offset int64
+	ending ending
+}
+
+// begin notes a message; false: it is known, or was done before.
+func (l *lane) begin(offset int64) bool {
+	last := l.After
+	if n := len(l.underWay); n > 0 {
+		last = l.underWay[n-1].offset
+	}
+	if offset <= last {
+		return false
+	}
+	l.underWay = append(l.underWay, place{offset: offset})
+	return true
+}
+
+// end notes what became of a message, and counts those behind which nothing is open.
+func (l *lane) end(offset int64, e ending, c *contract.ReplayCounts) {
+	i, found := slices.BinarySearchFunc(l.underWay, offset, func(p place, offset int64) int { return cmp.Compare(p.offset, offset) })
+	if !found || l.underWay[i].ending != open {
+		return
+	}
+	l.underWay[i].ending = e
+	for len(l.underWay) > 0 && l.underWay[0].ending != open {
+		count(c, l.underWay[0].ending)
+		l.After = l.underWay[0].offset
+		l.underWay = l.underWay[1:]
+	}
+}

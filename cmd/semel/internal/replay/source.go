@@ -1,0 +1,188 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
+// Source is what a replay gives to its consumer: what another source has, without what is too
+// old, and without what was done before. It knows how far each lane is done.
+type Source struct {
+	inner contract.Source
+	// oldest is when a message must have been sent at least; zero: any will do.
+	oldest time.Time
+	sentAt func(*contract.Delivery) time.Time
+
+	mutex  sync.Mutex
+	lanes  map[string]*lane
+	order  []string
+	counts contract.ReplayCounts
+	ended  bool
+	fault  error
+}
+
+var _ contract.Source = (*Source)(nil)
+
+// Options say what of a source is replayed.
+type Options struct {
+	// Progress is how far it has come; its lanes are those that are replayed.
+	Progress contract.ReplayProgress
+	// Oldest is when a message must have been sent at least; zero: any will do. SentAt says
+	// of a delivery when it was, zero if nobody knows.
+	Oldest time.Time
+	SentAt func(*contract.Delivery) time.Time
+}
+
+// NewSource returns what gives the messages of inner behind those that are done.
+func NewSource(inner contract.Source, o Options) *Source {
+	s := &Source{inner: inner, oldest: o.Oldest, sentAt: o.SentAt, lanes: map[string]*lane{}, counts: o.Progress.Counts}
+	for _, l := range o.Progress.Lanes {
+		s.order = append(s.order, l.Lane)
+		s.lanes[l.Lane] = &lane{ReplayLane: l}
+	}
+	return s
+}
+
+// Lanes implements contract.Source.
+func (s *Source) Lanes(o contract.LaneObserver) { s.inner.Lanes(o) }
+
+// Flow implements contract.Source.
+func (s *Source) Flow(l contract.Lane, on bool) { s.inner.Flow(l, on) }
+
+// Close implements contract.Source.
+func (s *Source) Close(ctx context.Context) error { return s.inner.Close(ctx) }
+
+// Fetch implements contract.Source. An error of the source ends it: what was replayed is
+// kept, and Fault tells.
+func (s *Source) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+	for {
+		all, err := s.inner.Fetch(ctx, most)
+		wanted, dropped := s.choose(all)
+		if len(dropped) > 0 {
+			if _, e := s.inner.Settle(ctx, dropped); e != nil && err == nil {
+				err = e
+			}
+		}
+		switch {
+		case errors.Is(err, contract.ErrEnd):
+			s.end(nil)
+		case err != nil && ctx.Err() == nil:
+			s.end(err)
+			err = contract.ErrEnd
+		}
+		if err != nil || len(wanted) > 0 || len(all) == 0 {
+			return wanted, err
+		}
+	}
+}
+
+// end notes that nothing more comes, and why.
+func (s *Source) end(fault error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.ended, s.fault = true, fault
+}
+
+// choose takes out what is not for the consumer.
+func (s *Source) choose(all []contract.Delivery) (wanted []contract.Delivery, dropped []contract.Settlement) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for i := range all {
+		d := &all[i]
+		l := s.lane(d.Lane.ID)
+		offset := d.Message.Origin.Offset
+		ending := open
+		if fresh := l.begin(offset); fresh {
+			ending = s.refused(d)
+		} else if offset <= l.After {
+			ending = skipped // it was done before, and is counted already
+		}
+		if ending == open {
+			wanted = append(wanted, *d)
+			continue
+		}
+		l.end(offset, ending, &s.counts)
+		dropped = append(dropped, contract.Settlement{Delivery: d, Kind: semel.Ack, Ending: contract.EndSkipped})
+	}
+	return wanted, dropped
+}
+
+// lane is one of the lanes; one that nobody spoke of is new.
+func (s *Source) lane(id string) *lane {
+	l := s.lanes[id]
+	if l == nil {
+		l = &lane{ReplayLane: contract.ReplayLane{Lane: id, After: -1}}
+		s.order = append(s.order, id)
+		s.lanes[id] = l
+	}
+	return l
+}
+
+// refused says why a message is not replayed; open if it is.
+func (s *Source) refused(d *contract.Delivery) ending {
+	if s.oldest.IsZero() {
+		return open
+	}
+	switch at := s.sentAt(d); {
+	case at.IsZero():
+		return timeless
+	case at.Before(s.oldest):
+		return tooOld
+	}
+	return open
+}
+
+// Settle implements contract.Source.
+func (s *Source) Settle(ctx context.Context, all []contract.Settlement) ([]int, error) {
+	left, err := s.inner.Settle(ctx, all)
+	if err != nil && len(left) == 0 {
+		return left, err
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for i := range all {
+		if len(left) > 0 && left[0] == i {
+			left = left[1:]
+			continue
+		}
+		if e := endingOf(all[i].Ending); all[i].Kind == semel.Ack && e != open {
+			d := all[i].Delivery
+			s.lane(d.Lane.ID).end(d.Message.Origin.Offset, e, &s.counts)
+		}
+	}
+	return left, err
+}
+
+// Progress is how far it has come.
+func (s *Source) Progress() (lanes []contract.ReplayLane, counts contract.ReplayCounts) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for _, id := range s.order {
+		lanes = append(lanes, s.lanes[id].ReplayLane)
+	}
+	return lanes, s.counts
+}
+
+// Done reports whether everything was given and has ended.
+func (s *Source) Done() bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for _, l := range s.lanes {
+		if len(l.underWay) > 0 {
+			return false
+		}
+	}
+	return s.ended && s.fault == nil
+}
+
+// Fault is why it ended before its end; nil if it did not.
+func (s *Source) Fault() error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.fault
+}

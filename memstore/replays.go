@@ -1,0 +1,153 @@
+package memstore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/sqlform"
+)
+
+// mostReplays is how many replays are told where nobody says.
+const mostReplays = 1000
+
+// replay is one of the store's.
+type replay struct {
+	sqlform.Replay
+	until time.Time // of its lease
+}
+
+// as is the replay by the store's clock.
+func (r *replay) as(now time.Time) sqlform.Replay {
+	told := r.Replay
+	told.Left = max(r.until.Sub(now), 0)
+	told.Progress = copied(told.Progress)
+	return told
+}
+
+func copied(p contract.ReplayProgress) contract.ReplayProgress {
+	p.Lanes = slices.Clone(p.Lanes)
+	if p.Foretold != nil {
+		own := *p.Foretold
+		p.Foretold = &own
+	}
+	return p
+}
+
+// soleReplay refuses a second replay of a consumer and generation; s.mu is held.
+func (s *Store) soleReplay(of *contract.Replay) error {
+	for _, r := range s.replays {
+		if r.Number != of.Number && r.Consumer == of.Consumer && r.Generation == of.Generation && !r.State.Ended() {
+			return fmt.Errorf("replay %d: %w", r.Number, contract.ErrReplayOpen)
+		}
+	}
+	return nil
+}
+
+// NewReplay implements contract.Replays.
+func (s *Store) NewReplay(_ context.Context, r contract.Replay, t contract.Token, lease time.Duration, a contract.Act) (int64, error) {
+	if err := s.ask("replay"); err != nil {
+		return 0, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	r.Number, r.State, r.Start, r.Saved = int64(len(s.replays))+1, contract.ReplayRunning, contract.Order{By: a.Who, Why: a.Why, At: now}, now
+	if err := s.soleReplay(&r); err != nil {
+		return 0, err
+	}
+	r.Stop, r.Ended, r.Progress = contract.Order{}, time.Time{}, copied(r.Progress)
+	s.replays = append(s.replays, &replay{sqlform.Replay{Replay: r, Token: t}, now.Add(lease)})
+	s.record(sqlform.OfReplay(a, &r), 0, "done")
+	return r.Number, nil
+}
+
+// change changes a replay, and records the act if it has a verb.
+func (s *Store) change(number int64, a contract.Act, do func(r *sqlform.Replay, now time.Time) error) (contract.Replay, error) {
+	if err := s.ask("replay"); err != nil {
+		return contract.Replay{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kept, err := s.replay(number)
+	if err != nil {
+		return contract.Replay{}, err
+	}
+	now := s.now()
+	r := kept.as(now)
+	if err := do(&r, now); err != nil {
+		return contract.Replay{}, err
+	}
+	r.Progress = copied(r.Progress)
+	kept.Replay, kept.until = r, now.Add(r.Left)
+	if a.Verb != "" {
+		s.record(sqlform.OfReplay(a, &r.Replay), 0, "done")
+	}
+	return kept.as(now).Replay, nil
+}
+
+func (s *Store) replay(number int64) (*replay, error) {
+	if number < 1 || number > int64(len(s.replays)) {
+		return nil, fmt.Errorf("replay %d: %w", number, contract.ErrNoReplay)
+	}
+	return s.replays[number-1], nil
+}
+
+// TakeReplay implements contract.Replays.
+func (s *Store) TakeReplay(_ context.Context, number int64, t contract.Token, lease time.Duration, a contract.Act) (contract.Replay, error) {
+	return s.change(number, a, func(r *sqlform.Replay, _ time.Time) error {
+		if err := r.Take(t, lease); err != nil {
+			return err
+		}
+		return s.soleReplay(&r.Replay)
+	})
+}
+
+// SaveReplay implements contract.Replays.
+func (s *Store) SaveReplay(_ context.Context, number int64, t contract.Token, lease time.Duration, p contract.ReplayProgress) (contract.ReplayState, error) {
+	r, err := s.change(number, contract.Act{}, func(r *sqlform.Replay, now time.Time) error { return r.Save(t, lease, p, now) })
+	return r.State, err
+}
+
+// EndReplay implements contract.Replays.
+func (s *Store) EndReplay(_ context.Context, number int64, t contract.Token, to contract.ReplayState, p contract.ReplayProgress, a contract.Act) error {
+	_, err := s.change(number, a, func(r *sqlform.Replay, now time.Time) error { return r.End(t, to, p, now) })
+	return err
+}
+
+// StopReplay implements contract.Replays.
+func (s *Store) StopReplay(_ context.Context, number int64, a contract.Act) (contract.Replay, error) {
+	return s.change(number, a, func(r *sqlform.Replay, now time.Time) error { return r.StopBy(a, now) })
+}
+
+// Replay implements contract.Replays.
+func (s *Store) Replay(_ context.Context, number int64) (contract.Replay, error) {
+	if err := s.ask("replay"); err != nil {
+		return contract.Replay{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.replay(number)
+	if err != nil {
+		return contract.Replay{}, err
+	}
+	return r.as(s.now()).Replay, nil
+}
+
+// ReplaysOf implements contract.Replays.
+func (s *Store) ReplaysOf(_ context.Context, consumer string, limit int) (all []contract.Replay, err error) {
+	if err := s.ask("replay"); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range slices.Backward(s.replays) {
+		if (consumer == "" || r.Consumer == consumer) && len(all) < cmp.Or(max(limit, 0), mostReplays) {
+			all = append(all, r.as(s.now()).Replay)
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,187 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/sqlform"
+)
+
+// mostReplays is how many replays are told where nobody says.
+const mostReplays = 1000
+
+var _ contract.Replays = (*Store)(nil)
+
+// NewReplay implements contract.Replays.
+func (s *Store) NewReplay(ctx context.Context, r contract.Replay, t contract.Token, lease time.Duration, a contract.Act) (int64, error) {
+	told, err := sqlform.Told(r.Progress)
+	if err != nil {
+		return 0, s.answer("new replay", err)
+	}
+	err = s.write(ctx, func(tx *sql.Tx) error {
+		err := tx.QueryRowContext(ctx, s.sql.NewReplay, []byte(r.Consumer), r.Generation, string(r.Kind), r.Effects, sqlform.Plain(a.Who), sqlform.Plain(a.Why),
+			int64(t), lease.Milliseconds(), told).Scan(&r.Number)
+		if errors.Is(err, sql.ErrNoRows) {
+			return cmp.Or(s.soleReplay(ctx, tx, &r), contract.ErrReplayOpen)
+		}
+		if err != nil {
+			return err
+		}
+		return s.record(ctx, tx, sqlform.OfReplay(a, &r), 0, "done")
+	})
+	return r.Number, s.answer("new replay", err)
+}
+
+// soleReplay refuses a second replay of a consumer and generation.
+func (s *Store) soleReplay(ctx context.Context, tx *sql.Tx, of *contract.Replay) error {
+	var number int64
+	err := tx.QueryRowContext(ctx, s.sql.OpenReplay, []byte(of.Consumer), of.Generation, of.Number).Scan(&number)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil
+	case err != nil:
+		return err
+	}
+	return fmt.Errorf("replay %d: %w", number, contract.ErrReplayOpen)
+}
+
+// changeReplay changes a replay, and records the act if it has a verb.
+func (s *Store) changeReplay(ctx context.Context, number int64, a contract.Act, do func(tx *sql.Tx, r *sqlform.Replay, now time.Time) error) (r sqlform.Replay, err error) {
+	err = s.write(ctx, func(tx *sql.Tx) error {
+		var now int64
+		err := tx.QueryRowContext(ctx, s.sql.LockReplay, number).Scan(&now)
+		if errors.Is(err, sql.ErrNoRows) {
+			return fmt.Errorf("replay %d: %w", number, contract.ErrNoReplay)
+		}
+		if err != nil {
+			return err
+		}
+		if r, err = s.replay(ctx, tx, number); err != nil {
+			return err
+		}
+		if err := do(tx, &r, time.UnixMilli(now)); err != nil {
+			return err
+		}
+		if err := s.setReplay(ctx, tx, &r); err != nil || a.Verb == "" {
+			return err
+		}
+		return s.record(ctx, tx, sqlform.OfReplay(a, &r.Replay), 0, "done")
+	})
+	return r, err
+}
+
+func (s *Store) setReplay(ctx context.Context, tx *sql.Tx, r *sqlform.Replay) error {
+	told, err := sqlform.Told(r.Progress)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, s.sql.SetReplay, r.Number, string(r.State), int64(r.Token), r.Left.Milliseconds(), told,
+		sqlform.Plain(r.Stop.By), sqlform.Plain(r.Stop.Why), sinceEpoch(r.Stop.At), sinceEpoch(r.Saved), sinceEpoch(r.Ended))
+	return err
+}
+
+// sinceEpoch are milliseconds since 1970, 0 for the zero time.
+func sinceEpoch(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+// replay reads one.
+func (s *Store) replay(ctx context.Context, in queries, number int64) (sqlform.Replay, error) {
+	all, err := s.replays(ctx, in, number, "", 1)
+	if err != nil {
+		return sqlform.Replay{}, err
+	}
+	if len(all) == 0 {
+		return sqlform.Replay{}, fmt.Errorf("replay %d: %w", number, contract.ErrNoReplay)
+	}
+	return all[0], nil
+}
+
+func (s *Store) replays(ctx context.Context, in queries, number int64, consumer string, limit int) (all []sqlform.Replay, err error) {
+	rows, err := in.QueryContext(ctx, s.sql.Replays, number, []byte(consumer), limit)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		r, err := scanReplay(rows)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+	}
+	return all, rows.Err()
+}
+
+func scanReplay(rows *sql.Rows) (r sqlform.Replay, err error) {
+	var consumer []byte
+	var kind, state, told string
+	var started, stopped, left, saved, ended, token int64
+	err = rows.Scan(&r.Number, &consumer, &r.Generation, &kind, &r.Effects, &r.Start.By, &r.Start.Why, &started, &state,
+		&r.Stop.By, &r.Stop.Why, &stopped, &token, &left, &told, &saved, &ended)
+	if err != nil {
+		return r, err
+	}
+	r.Consumer, r.Kind, r.State, r.Token = string(consumer), contract.ReplayKind(kind), contract.ReplayState(state), contract.Token(token)
+	r.Start.At, r.Stop.At, r.Saved, r.Ended = momentOf(started), momentOf(stopped), momentOf(saved), momentOf(ended)
+	if !r.State.Ended() {
+		r.Left = time.Duration(left) * time.Millisecond
+	}
+	if err := sqlform.Untold(told, &r.Progress); err != nil {
+		return r, fmt.Errorf("the progress of replay %d cannot be read: %w", r.Number, err)
+	}
+	return r, nil
+}
+
+// TakeReplay implements contract.Replays.
+func (s *Store) TakeReplay(ctx context.Context, number int64, t contract.Token, lease time.Duration, a contract.Act) (contract.Replay, error) {
+	r, err := s.changeReplay(ctx, number, a, func(tx *sql.Tx, r *sqlform.Replay, _ time.Time) error {
+		if err := r.Take(t, lease); err != nil {
+			return err
+		}
+		return s.soleReplay(ctx, tx, &r.Replay)
+	})
+	return r.Replay, s.answer("take replay", err)
+}
+
+// SaveReplay implements contract.Replays.
+func (s *Store) SaveReplay(ctx context.Context, number int64, t contract.Token, lease time.Duration, p contract.ReplayProgress) (contract.ReplayState, error) {
+	r, err := s.changeReplay(ctx, number, contract.Act{}, func(_ *sql.Tx, r *sqlform.Replay, now time.Time) error { return r.Save(t, lease, p, now) })
+	return r.State, s.answer("save replay", err)
+}
+
+// EndReplay implements contract.Replays.
+func (s *Store) EndReplay(ctx context.Context, number int64, t contract.Token, to contract.ReplayState, p contract.ReplayProgress, a contract.Act) error {
+	_, err := s.changeReplay(ctx, number, a, func(_ *sql.Tx, r *sqlform.Replay, now time.Time) error { return r.End(t, to, p, now) })
+	return s.answer("end replay", err)
+}
+
+// StopReplay implements contract.Replays.
+func (s *Store) StopReplay(ctx context.Context, number int64, a contract.Act) (contract.Replay, error) {
+	r, err := s.changeReplay(ctx, number, a, func(_ *sql.Tx, r *sqlform.Replay, now time.Time) error { return r.StopBy(a, now) })
+	return r.Replay, s.answer("stop replay", err)
+}
+
+// Replay implements contract.Replays.
+func (s *Store) Replay(ctx context.Context, number int64) (contract.Replay, error) {
+	r, err := s.replay(ctx, s.db, number)
+	return r.Replay, s.answer("replay", err)
+}
+
+// ReplaysOf implements contract.Replays.
+func (s *Store) ReplaysOf(ctx context.Context, consumer string, limit int) ([]contract.Replay, error) {
+	found, err := s.replays(ctx, s.db, 0, consumer, cmp.Or(max(limit, 0), mostReplays))
+	all := make([]contract.Replay, len(found))
+	for i := range found {
+		all[i] = found[i].Replay
+	}
+	return all, s.answer("replays", err)
+}
