@@ -34,6 +34,9 @@ type Ledger struct {
 	ByFilter int `json:"replayed_by_filter"`
 	ByGroup  int `json:"replayed_by_group"`
 	Edited   int `json:"edited"`
+	// Recovered are messages that the database had lost, and that a replay of the topic
+	// brought back.
+	Recovered int `json:"recovered"`
 	// Twice are letters that were made due more than once, by two operators or by one that
 	// was killed and called again.
 	Twice int `json:"letters_made_due_twice"`
@@ -41,10 +44,16 @@ type Ledger struct {
 	// were not what happened.
 	Forecasts int      `json:"predictions"`
 	Mistaken  []string `json:"predictions_that_did_not_come_true,omitempty"`
-	// Unlike are accounts whose balance is not what the proof has added up itself.
-	Unlike  int    `json:"balances_unlike_the_reference"`
-	Planted string `json:"planted,omitempty"`
-	least   Proof
+	// AtSwitch are accounts whose balance was not the same in both projections when the new
+	// one took the place of the live one, Unlike those whose balance is in the end not what
+	// the proof has added up itself. Unbuilt are messages that only the old one has.
+	AtSwitch int `json:"balances_unlike_at_the_switch"`
+	Unlike   int `json:"balances_unlike_the_reference"`
+	Unbuilt  int `json:"in_the_old_projection_alone"`
+	// Afterwards are records that were published after the switch.
+	Afterwards int    `json:"published_after_the_switch"`
+	Planted    string `json:"planted,omitempty"`
+	least      Proof
 }
 
 // forecast notes a prediction and what happened.
@@ -72,7 +81,7 @@ func (r *run) audit(ctx context.Context) (err error) {
 		}
 	})
 	l.Failed, l.Contradicted = len(failed), len(contradicted)
-	effects, err := ledger.Effects(ctx, db, "delivery")
+	effects, err := r.generations(ctx)
 	if err != nil {
 		return err
 	}
@@ -80,7 +89,7 @@ func (r *run) audit(ctx context.Context) (err error) {
 	if err := db.QueryRowContext(ctx, `select count(*) from semel_inbox where state not in ('COMPLETED', 'DISCARDED')`).Scan(&stuck); err != nil {
 		return err
 	}
-	l.Balance = ledger.Weigh(effects, func(yield func(string) bool) {
+	l.Balance = ledger.Weigh(effects[1], func(yield func(string) bool) {
 		for i := range r.Messages {
 			if !yield(id(i)) {
 				return
@@ -91,15 +100,37 @@ func (r *run) audit(ctx context.Context) (err error) {
 		(select count(*) from (select from semel_acts where verb = 'retry' group by "row" having count(*) > 1) as twice)`).Scan(&l.Guards, &l.Twice); err != nil {
 		return err
 	}
-	stands, err := projection(ctx, db, 0)
-	l.Unlike = unlike(stands, r.reference())
+	for delivery, n := range effects[0] {
+		l.Doubled += n - 1
+		if effects[1][delivery] == 0 {
+			l.Unbuilt++
+		}
+	}
+	return r.compare(ctx)
+}
+
+// compare compares the projections byte by byte.
+func (r *run) compare(ctx context.Context) error {
+	live, err := lines(ctx, r.Activity.DB, projection, 0)
+	if err != nil {
+		return err
+	}
+	folded, err := lines(ctx, r.Activity.DB, folded)
+	if err != nil {
+		return err
+	}
+	built, err := lines(ctx, r.Activity.DB, projection, 1)
+	r.ledger.AtSwitch, r.ledger.Unlike = unlike(live, folded), unlike(built, r.reference())
 	return err
 }
 
 // projection is a generation's balances, a line each.
-func projection(ctx context.Context, db ledger.Reader, generation int) (lines []string, err error) {
-	rows, err := db.QueryContext(ctx, `select format('%s %s %s %s %s', account, cents, transfers, digest, last)
-		from balances where generation = $1 order by account collate "C"`, generation)
+const projection = `select format('%s %s %s %s %s', account, cents, transfers, digest, last)
+from balances where generation = $1 order by account collate "C"`
+
+// lines are what a query returns.
+func lines(ctx context.Context, db ledger.Reader, query string, args ...any) (all []string, err error) {
+	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read the balances: %w", err)
 	}
@@ -109,9 +140,9 @@ func projection(ctx context.Context, db ledger.Reader, generation int) (lines []
 		if err := rows.Scan(&line); err != nil {
 			return nil, err
 		}
-		lines = append(lines, line)
+		all = append(all, line)
 	}
-	return lines, rows.Err()
+	return all, rows.Err()
 }
 
 // reference is what the balances must be, as projection has them.
@@ -158,6 +189,8 @@ func (l Ledger) Wrong() error {
 		return fmt.Errorf("%d letters were replayed twice", l.Twice)
 	case len(l.Mistaken) > 0:
 		return fmt.Errorf("%d predictions did not come true, the first: %s", len(l.Mistaken), l.Mistaken[0])
+	case l.AtSwitch != 0 || l.Unbuilt != 0:
+		return fmt.Errorf("at the switch %d balances were not the same, and %d messages were in the old projection alone", l.AtSwitch, l.Unbuilt)
 	case l.Unlike != 0:
 		return fmt.Errorf("%d balances are not what the transfers add up to", l.Unlike)
 	}
@@ -178,7 +211,9 @@ func (l Ledger) Fault() error {
 		ledger.AtLeast(least.Messages/400, l.ByFilter, "dead letters replayed by filter"),
 		ledger.AtLeast(least.Messages/400, l.ByGroup, "dead letters replayed by group"),
 		ledger.AtLeast(least.Edited, l.Edited, "dead letters edited"),
-		ledger.AtLeast(8, l.Forecasts, "predictions"),
+		ledger.AtLeast(least.Messages*untilRebuild/100/450, l.Recovered, "messages recovered"),
+		ledger.AtLeast(20, l.Afterwards, "records published after the switch"),
+		ledger.AtLeast(6, l.Forecasts, "predictions"),
 		ledger.AtLeast(int(l.Seconds), l.Samples, "samples of the group's offsets"),
 	)
 }
