@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/semel-go/semel/itest/proof"
 )
@@ -31,7 +32,7 @@ func (r *run) replay(ctx context.Context, name string, shots int, filter ...stri
 	if r.Plant == "new-ids" {
 		err = r.resend(ctx, said)
 	} else {
-		err = r.carry(ctx, shots, append(args, "--reason", name, "--as", "proof"))
+		err = r.carry(ctx, shots, append(args, "--reason", name))
 	}
 	if err != nil {
 		return 0, err
@@ -50,39 +51,61 @@ func (r *run) replay(ctx context.Context, name string, shots int, filter ...stri
 	return applied, nil
 }
 
-// carry calls the command for two operators, and kills that of the first so often.
+// carry has two operators call the command at once. So often, the one that replays is killed
+// in the middle, and calls again.
 func (r *run) carry(ctx context.Context, shots int, args []string) error {
-	slow := append(slices.Clone(args), "--rate", fmt.Sprint(max(20, r.Messages/100)))
-	var second *operator
-	for n := 0; ; n++ {
-		if n == shots {
-			slow = args
-		}
-		first, err := r.call("first", slow...)
+	operators := map[string]*operator{}
+	call := func(who string) (err error) {
+		operators[who], err = r.call(who, append(slices.Clone(args), "--as", who, "--rate", fmt.Sprint(max(20, r.Messages/500)))...)
+		return err
+	}
+	if err := cmp.Or(call("ann"), call("ben")); err != nil {
+		return err
+	}
+	for range shots {
+		who, err := r.atWork(ctx, operators)
 		if err != nil {
 			return err
 		}
-		if second == nil {
-			if second, err = r.call("second", args...); err != nil {
-				return err
-			}
-		}
-		if n == shots {
-			return cmp.Or(r.ended(ctx, first, 0, 1), r.ended(ctx, second, 0, 1))
-		}
-		if err := r.counted(ctx, first, r.acts(ctx)+5, `select count(*) from semel_acts where verb = 'retry'`); err != nil {
-			return err
-		}
-		if err := r.shot(first); err != nil {
+		if err := cmp.Or(r.shot(operators[who]), call(who)); err != nil {
 			return err
 		}
 	}
+	return cmp.Or(r.ended(ctx, operators["ann"], 0, 1), r.ended(ctx, operators["ben"], 0, 1))
 }
 
-// acts is how many letters have been made due so far.
-func (r *run) acts(ctx context.Context) (n int) {
-	_ = r.Activity.DB.QueryRowContext(ctx, `select count(*) from semel_acts where verb = 'retry'`).Scan(&n)
-	return n
+// atWork waits until some more letters are made due, and is who did that.
+func (r *run) atWork(ctx context.Context, operators map[string]*operator) (who string, err error) {
+	const newest = `select count(*), coalesce((array_agg(who order by number desc))[1], '') from semel_acts where verb = 'retry'`
+	first, looked := -1, time.Time{}
+	over := r.until(ctx, func() bool {
+		if time.Since(looked) < 20*time.Millisecond {
+			return false
+		}
+		looked = time.Now()
+		acts := 0
+		if err = r.Activity.DB.QueryRowContext(ctx, newest).Scan(&acts, &who); err != nil {
+			return true
+		}
+		if first < 0 {
+			first = acts
+		}
+		return acts >= first+5 || !anybody(operators)
+	})
+	if err := cmp.Or(over, err); err != nil || operators[who] != nil {
+		return who, err
+	}
+	return "", fmt.Errorf("%q replays letters, who was not asked to", who)
+}
+
+// anybody reports whether one of the operators is there.
+func anybody(operators map[string]*operator) bool {
+	for _, o := range operators {
+		if alive, err := o.Running(); alive && err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // repair mends the first cause and replays by a filter while nothing else comes.
