@@ -41,3 +41,8 @@ func (t *tables) Replay(ctx context.Context, number int64) (contract.Replay, err
 func (t *tables) ReplaysOf(ctx context.Context, consumer string, limit int) ([]contract.Replay, error) {
 	return t.inner.ReplaysOf(ctx, consumer, limit)
 }
+
+// Foretell implements contract.Foreteller.
+func (t *tables) Foretell(ctx context.Context, consumer string, generation int64, all []contract.Question) ([]contract.Verdict, error) {
+	return t.inner.Foretell(ctx, consumer, generation, all)
+}

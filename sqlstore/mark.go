@@ -124,33 +124,50 @@ func written(rows *sql.Rows, most int) (map[markerKey]bool, error) {
 
 // judge finds the verdicts on marks whose identity was marked before.
 func (l lists) judge(ctx context.Context, marks []sqlform.Mark, former *formers.Batch, chunk []int, verdicts []contract.Verdict) error {
-	args := make([]any, 0, 4*len(chunk))
-	for _, i := range chunk {
-		m := marks[i]
-		args = append(args, int64(i), m.Scope, marks[i].Key, sqlform.Conflict(m.Fingerprint))
-	}
-	rows, err := l.query(ctx, l.store.sql.Judge, 4, args)
+	rows, err := l.query(ctx, l.store.sql.Judge, 4, judged(marks, chunk))
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var i int
-		var there sqlform.Marker
-		var sum sql.RawBytes
-		if err := rows.Scan(&i, &there.Outcome, &there.Version, &sum, &there.Known); err != nil {
+		i, there, err := scanJudged(rows)
+		if err != nil {
 			return err
 		}
 		if verdicts[i].Kind == contract.Fresh { // it is asked for its row only
 			former.Knows(i, there.Known)
 			continue
 		}
-		there.Sum = sum
-		if l.store.days == nil {
-			verdicts[i] = there.Verdict(marks[i].Mark)
-		} else if verdicts[i], err = Judged(&marks[i], there); err != nil {
+		if verdicts[i], err = l.store.verdict(&marks[i], there); err != nil {
 			return err
 		}
 	}
 	return rows.Err()
+}
+
+// judged are the arguments of Judge about the marks of a chunk.
+func judged(marks []sqlform.Mark, chunk []int) []any {
+	args := make([]any, 0, 4*len(chunk))
+	for _, i := range chunk {
+		m := marks[i]
+		args = append(args, int64(i), m.Scope, marks[i].Key, sqlform.Conflict(m.Fingerprint))
+	}
+	return args
+}
+
+// scanJudged reads a row of Judge: the index of a mark, and the marker that is there. What it
+// holds is the row's, until the next one.
+func scanJudged(rows *sql.Rows) (i int, there sqlform.Marker, err error) {
+	var sum sql.RawBytes
+	err = rows.Scan(&i, &there.Outcome, &there.Version, &sum, &there.Known)
+	there.Sum = sum
+	return i, there, err
+}
+
+// verdict is the answer to a mark that met a marker.
+func (s *Store) verdict(m *sqlform.Mark, there sqlform.Marker) (contract.Verdict, error) {
+	if s.days == nil {
+		return there.Verdict(m.Mark), nil
+	}
+	return Judged(m, there)
 }

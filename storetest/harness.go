@@ -53,6 +53,8 @@ type Abilities struct {
 	Audit bool
 	// Offsets: contract.OffsetStore.
 	Offsets bool
+	// Replays: contract.Replays and contract.Foreteller.
+	Replays bool
 	// OneConsumer: the store serves the consumer "billing" in generation 0
 	// alone, and Scope refuses what else it is asked for.
 	OneConsumer bool
@@ -198,6 +200,9 @@ func all[Tx any](t *T, h Harness[Tx]) {
 	}
 	if h.Can.Offsets {
 		s.offsets(t)
+	}
+	if h.Can.Replays {
+		s.replayed(t)
 	}
 	if h.Can.Audit {
 		s.audited(t)

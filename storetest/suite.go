@@ -164,6 +164,7 @@ func (s suite[Tx]) abilities(t *T) {
 			_, got.Emission = store.(contract.Emitter)
 			got.Results = hasResults(store)
 			got.Audit = hasAudit(store)
+			got.Replays = hasReplays(store)
 			got.Retention, got.Controls, got.Derivations, got.Offsets = reaper, controls, derivations, offsets
 			if got != s.h.Can {
 				t.Errorf("the store has %+v and declares %+v", got, s.h.Can)

@@ -39,7 +39,7 @@ func TestMigrations(t *testing.T) {
 			t.Errorf("applied again: %v, %v", again, err)
 		}
 		status, err := s.Status(t.Context())
-		if err != nil || len(status) != 13 || status[1].AppliedAt.IsZero() || status[0].Checksum == "" {
+		if err != nil || len(status) != 14 || status[1].AppliedAt.IsZero() || status[0].Checksum == "" {
 			t.Errorf("the status is %+v, %v", status, err)
 		}
 	})
@@ -75,7 +75,7 @@ func TestSchemasThatDoNotFit(t *testing.T) {
 			t.Errorf("applied %v, %v", applied, err)
 		}
 		status, err := s.Status(t.Context())
-		if err != nil || len(status) != 14 || status[13].String() != "0099_later" || status[13].SQL != "" {
+		if err != nil || len(status) != 15 || status[14].String() != "0099_later" || status[14].SQL != "" {
 			t.Errorf("the status is %+v, %v", status, err)
 		}
 	})

@@ -1,0 +1,163 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/reading"
+)
+
+// Foretell says what would become of deliveries if the consumer got them now, each by itself:
+// of two copies that are both new it says of both that they would be applied, and the second
+// is a duplicate of the first, or a conflict with it, as their keys and fingerprints tell. It
+// asks the store, and changes nothing, so that what is said holds as long as nothing else
+// changes there, and as handlers do not fail. semel.ErrUnsupported: the store cannot tell
+// (contract.Foreteller).
+func (c *Consumer[Tx]) Foretell(ctx context.Context, all []contract.Delivery) ([]contract.Foretold, error) {
+	parcels := make([]parcel, len(all))
+	room := reading.Borrow()
+	defer room.Return()
+	out := make([]contract.Foretold, len(all))
+	for i := range all {
+		p := &parcels[i]
+		p.read(&c.config, reader{room: room}, &all[i])
+		out[i] = contract.Foretold{Key: p.key(&c.config), Fingerprint: p.item.Print, End: c.unmarked(p)}
+		if r := p.item.Refused; r != nil {
+			out[i].Reason = string(r.Reason)
+		}
+	}
+	if !c.config.Strategy.marks() {
+		return out, nil
+	}
+	now, former, err := c.generations(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.foretellMarks(ctx, now, parcels, out, false); err != nil || c.config.Former == nil {
+		return out, err
+	}
+	return out, c.foretellMarks(ctx, former, parcels, out, true)
+}
+
+// unmarked is how a message ends of which the store knows nothing.
+func (c *Consumer[Tx]) unmarked(p *parcel) contract.End {
+	then := ThenPark
+	switch r := p.item.Refused; {
+	case r == nil && p.item.Version != nil, r == nil && !c.config.Strategy.marks():
+		return contract.NotEnded
+	case r == nil && c.config.Settle == SettleAfterReceipt:
+		return contract.EndReceived
+	case r == nil:
+		return contract.EndApplied
+	case r.Foreign && c.config.Otherwise == OtherwiseSkip:
+		return contract.EndSkipped
+	case r.Foreign && c.config.Otherwise == OtherwiseDeadLetter:
+		then = ThenDeadLetter
+	case r.Foreign:
+	case r.Unversioned:
+		then = c.config.onUnversioned()
+	default:
+		then = c.config.OnBadIdentity
+	}
+	return endOf(then)
+}
+
+// endOf is how a message ends that a policy ends so.
+func endOf(then Then) contract.End {
+	switch then {
+	case ThenPark:
+		return contract.EndParked
+	case ThenDeadLetter:
+		return contract.EndDeadLettered
+	case ThenDiscard:
+		return contract.EndDiscarded
+	}
+	return contract.NotEnded
+}
+
+// generations are those that identities are of, as a start would find them.
+func (c *Consumer[Tx]) generations(ctx context.Context) (now, former int64, err error) {
+	store, ask := derivationsOf(c.store), c.asked()
+	if store == nil || c.config.Identity == nil || ask.Text == "" {
+		return 0, 0, nil
+	}
+	all, err := store.Derivations(ctx, c.config.Name)
+	if err != nil {
+		return 0, 0, fmt.Errorf("semel: consumer %q: %w", c.config.Name, err)
+	}
+	missing, err := ask.settle(all)
+	switch {
+	case err != nil:
+		return 0, 0, fmt.Errorf("semel: consumer %q could not start: %w", c.config.Name, err)
+	case missing != nil: // a start would record it
+		all = append(all, *missing)
+	}
+	if find(all, ask.Text) == nil { // that is recorded after its former one
+		return 1, 0, nil
+	}
+	now, former = ask.generations(all)
+	return now, former, nil
+}
+
+// foretellMarks asks for the marks of parcels, or with former, of what is not marked, for
+// those under their former identities.
+func (c *Consumer[Tx]) foretellMarks(ctx context.Context, generation int64, parcels []parcel, out []contract.Foretold, former bool) error {
+	teller, able := abilityOf[contract.Foreteller](c.store)
+	if !able {
+		return fmt.Errorf("semel: consumer %q: its store foretells nothing: %w", c.config.Name, semel.ErrUnsupported)
+	}
+	var asked []contract.Question
+	var of []int
+	for i := range parcels {
+		it := &parcels[i].item
+		q := contract.Question{Source: it.Source, Mark: contract.Mark{ID: []byte(it.Identity), Fingerprint: it.Print, As: contract.Applied}}
+		if former {
+			if it.Former == nil || out[i].End != contract.EndApplied && out[i].End != contract.EndReceived {
+				continue
+			}
+			q.Source, q.Mark.ID, q.Mark.Strict = it.Former.Source, []byte(it.Former.Identity), !c.config.Former.TrustUnfingerprinted
+		}
+		if out[i].End == contract.EndSkipped {
+			continue
+		}
+		asked, of = append(asked, q), append(of, i)
+	}
+	if len(asked) == 0 {
+		return nil
+	}
+	verdicts, err := teller.Foretell(ctx, c.config.Name, generation, asked)
+	if errors.Is(err, semel.ErrUnsupported) {
+		for _, i := range of {
+			out[i].End, out[i].Reason = contract.NotEnded, "the store tells only by marking"
+		}
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("semel: consumer %q: %w", c.config.Name, err)
+	}
+	for n, v := range verdicts {
+		c.foretold(v, &out[of[n]])
+	}
+	return nil
+}
+
+// foretold puts the answer to a mark into what is told.
+func (c *Consumer[Tx]) foretold(v contract.Verdict, f *contract.Foretold) {
+	switch v.Kind {
+	case contract.Fresh:
+	case contract.Seen:
+		f.End, f.Was = contract.EndDuplicate, v.Was
+	case contract.Conflict:
+		f.End = contract.EndConflict
+		if v.Known && c.config.OnConflict != ThenAcceptFirst {
+			f.End, f.Was = contract.EndDuplicate, contract.Parked
+		}
+	case contract.Newer:
+		f.End, f.Reason = contract.NotEnded, "a newer release wrote its marker"
+	default:
+		f.End, f.Reason = contract.NotEnded, v.String()
+	}
+}

@@ -1,0 +1,30 @@
+package memstore
+
+import (
+	"context"
+
+	"github.com/semel-go/semel/contract"
+)
+
+// Foretell implements contract.Foreteller.
+func (s *Store) Foretell(_ context.Context, consumer string, generation int64, all []contract.Question) ([]contract.Verdict, error) {
+	if err := s.ask("foretell"); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	verdicts := make([]contract.Verdict, len(all))
+	for i := range all {
+		verdicts[i].Kind = contract.Fresh
+		number, known := s.scopes[scope{consumer, all[i].Source, generation}]
+		if !known {
+			continue
+		}
+		mark := all[i].Mark
+		mark.Scope = number
+		if m, there := s.markers[identity{number, string(mark.ID)}]; there && m.owner == nil {
+			verdicts[i] = s.judge(mark, m)
+		}
+	}
+	return verdicts, nil
+}

@@ -1,0 +1,85 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/sqlform"
+)
+
+var _ contract.Foreteller = (*Store)(nil)
+
+// Foretell implements contract.Foreteller. semel.ErrUnsupported: the consumer marks in a table
+// of the user's, too.
+func (s *Store) Foretell(ctx context.Context, consumer string, generation int64, all []contract.Question) ([]contract.Verdict, error) {
+	if (s.beside != nothing{}) && s.days == nil {
+		return nil, fmt.Errorf("sqlstore: what a table of the user's has is found by marking alone: %w", semel.ErrUnsupported)
+	}
+	s, err := s.ofConsumer(ctx, consumer)
+	if err == nil {
+		err = s.file.check()
+	}
+	if err != nil {
+		return nil, err
+	}
+	verdicts, err := s.foretell(ctx, consumer, generation, all)
+	if err != nil {
+		return nil, s.blameless("foretell", err)
+	}
+	return verdicts, nil
+}
+
+func (s *Store) foretell(ctx context.Context, consumer string, generation int64, all []contract.Question) ([]contract.Verdict, error) {
+	verdicts := make([]contract.Verdict, len(all))
+	plain := make([]contract.Mark, len(all))
+	numbers := map[string]int64{}
+	var known []int
+	for i := range all {
+		verdicts[i].Kind, plain[i] = contract.Fresh, all[i].Mark
+		number, asked := numbers[all[i].Source]
+		if !asked {
+			err := s.db.QueryRowContext(ctx, s.sql.Scope, scope{consumer, all[i].Source, generation}.args()...).Scan(&number)
+			if err != nil && !errors.Is(err, sql.ErrNoRows) {
+				return nil, err
+			}
+			numbers[all[i].Source] = number // 0: nothing of it is marked yet
+		}
+		if plain[i].Scope = number; number > 0 {
+			known = append(known, i)
+		}
+	}
+	marks := sqlform.Marks(plain)
+	for chunk := range s.dialect.chunks(known) {
+		if err := s.foretellChunk(ctx, marks, chunk, verdicts); err != nil {
+			return nil, err
+		}
+	}
+	return verdicts, nil
+}
+
+// foretellChunk finds the verdicts on marks whose scopes are known.
+func (s *Store) foretellChunk(ctx context.Context, marks []sqlform.Mark, chunk []int, verdicts []contract.Verdict) error {
+	if len(chunk) == 0 {
+		return nil
+	}
+	text, args := s.bulk(s.sql.Judge, 4, judged(marks, chunk))
+	rows, err := s.db.QueryContext(ctx, text, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		i, there, err := scanJudged(rows)
+		if err == nil {
+			verdicts[i], err = s.verdict(&marks[i], there)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}

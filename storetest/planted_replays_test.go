@@ -1,0 +1,114 @@
+package storetest_test
+
+import (
+	"context"
+	"time"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/memstore"
+)
+
+// heedless keeps the progress of a replay whoever tells it.
+type heedless struct {
+	*memstore.Store
+	tokens map[int64]contract.Token
+}
+
+func (s heedless) NewReplay(ctx context.Context, r contract.Replay, t contract.Token, lease time.Duration, a contract.Act) (int64, error) {
+	n, err := s.Store.NewReplay(ctx, r, t, lease, a)
+	s.tokens[n] = t
+	return n, err
+}
+
+func (s heedless) SaveReplay(ctx context.Context, number int64, _ contract.Token, lease time.Duration, p contract.ReplayProgress) (contract.ReplayState, error) {
+	return s.Store.SaveReplay(ctx, number, s.tokens[number], lease, p)
+}
+
+// crowded lets any number of replays of a consumer be open, each in a generation of its own.
+type crowded struct{ *memstore.Store }
+
+func (s crowded) NewReplay(ctx context.Context, r contract.Replay, t contract.Token, lease time.Duration, a contract.Act) (int64, error) {
+	for {
+		n, err := s.Store.NewReplay(ctx, r, t, lease, a)
+		if err == nil {
+			return n, nil
+		}
+		r.Generation++
+	}
+}
+
+// unheard does not tell who runs a replay that it is to stop.
+type unheard struct{ *memstore.Store }
+
+func (s unheard) SaveReplay(ctx context.Context, number int64, t contract.Token, lease time.Duration, p contract.ReplayProgress) (contract.ReplayState, error) {
+	_, err := s.Store.SaveReplay(ctx, number, t, lease, p)
+	return contract.ReplayRunning, err
+}
+
+// undying resumes what is done.
+type undying struct{ *memstore.Store }
+
+func (s undying) TakeReplay(ctx context.Context, number int64, t contract.Token, lease time.Duration, a contract.Act) (contract.Replay, error) {
+	r, err := s.Store.TakeReplay(ctx, number, t, lease, a)
+	if err == nil {
+		return r, nil
+	}
+	return s.Replay(ctx, number)
+}
+
+// talkative records an act whenever progress is kept.
+type talkative struct{ *memstore.Store }
+
+func (s talkative) SaveReplay(ctx context.Context, number int64, t contract.Token, lease time.Duration, p contract.ReplayProgress) (contract.ReplayState, error) {
+	state, err := s.Store.SaveReplay(ctx, number, t, lease, p)
+	if err != nil {
+		return state, err
+	}
+	return state, s.Record(ctx, contract.Act{Verb: "replay save", Who: "nobody"})
+}
+
+// optimist foretells everything fresh; blunt writes what it is asked.
+type (
+	optimist struct{ *memstore.Store }
+	blunt    struct{ *memstore.Store }
+)
+
+func (s optimist) Foretell(_ context.Context, _ string, _ int64, all []contract.Question) ([]contract.Verdict, error) {
+	verdicts := make([]contract.Verdict, len(all))
+	for i := range verdicts {
+		verdicts[i].Kind = contract.Fresh
+	}
+	return verdicts, nil
+}
+
+func (s blunt) Foretell(ctx context.Context, consumer string, generation int64, all []contract.Question) ([]contract.Verdict, error) {
+	verdicts, err := s.Store.Foretell(ctx, consumer, generation, all)
+	for i, v := range verdicts {
+		if v.Kind == contract.Fresh {
+			scope, err := s.Scope(ctx, consumer, all[i].Source, generation)
+			if err != nil {
+				return nil, err
+			}
+			m := all[i].Mark
+			m.Scope = scope
+			b, _, err := s.Begin(ctx, contract.TxOptions{}, []contract.Mark{m})
+			if err != nil {
+				return nil, err
+			}
+			b.Commit(ctx, contract.Ending{})
+		}
+	}
+	return verdicts, err
+}
+
+var replayFaults = []fault{
+	{"progress is kept whoever tells it", "law_5_a_replay", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+		return heedless{s, map[int64]contract.Token{}}
+	}},
+	{"two replays of a consumer begin", "trap_T47_one_replay", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return crowded{s} }},
+	{"who runs a replay does not hear of its stop", "G1_a_replay_is_stopped", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return unheard{s} }},
+	{"what is done is resumed", "G1_what_is_done", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return undying{s} }},
+	{"progress is recorded as an act", "law_14_who_replays", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return talkative{s} }},
+	{"everything is foretold fresh", "G4_what_is_foretold", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return optimist{s} }},
+	{"what is asked is written", "G4_what_is_foretold", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return blunt{s} }},
+}

@@ -1,0 +1,261 @@
+package storetest
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
+func hasReplays(store any) bool {
+	_, replays := store.(contract.Replays)
+	_, foretells := store.(contract.Foreteller)
+	return replays && foretells
+}
+
+// anHour is a lease that no test waits for.
+const anHour = time.Hour
+
+func (h *fixture[Tx]) replays() contract.Replays { return h.Store.(contract.Replays) }
+
+// replaying begins a replay of a consumer, run under the token for so long.
+func (h *fixture[Tx]) replaying(consumer string, generation int64, t contract.Token, lease time.Duration) int64 {
+	h.t.Helper()
+	n, err := h.replays().NewReplay(h.t.context(), contract.Replay{Consumer: consumer, Kind: contract.ReplayAgain, Generation: generation, Progress: someProgress(1)}, t, lease, order("replay start", "ana", "lost"))
+	h.t.must(err)
+	return n
+}
+
+// someProgress is one that has all there is.
+func someProgress(n int64) contract.ReplayProgress {
+	return contract.ReplayProgress{
+		Range:  "all of \"orders\"",
+		Lanes:  []contract.ReplayLane{{Lane: "orders/0", Is: "x", From: 3, To: 1 << 40, After: n}, {Lane: "ø \\ \" \n", From: 0, To: 1, After: -1}},
+		Counts: contract.ReplayCounts{Read: n, Applied: n}, Foretold: &contract.ReplayCounts{Read: 7, Skipped: 7},
+	}
+}
+
+func (h *fixture[Tx]) wantReplay(number int64, state contract.ReplayState, run bool, p contract.ReplayProgress) contract.Replay {
+	h.t.Helper()
+	r, err := h.replays().Replay(h.t.context(), number)
+	h.t.must(err)
+	if r.State != state || r.Left > 0 != run || !reflect.DeepEqual(r.Progress, p) || r.Ended.IsZero() == r.State.Ended() || r.Start.At.IsZero() || r.Saved.IsZero() {
+		h.t.Errorf("the replay is %+v, want %s, run: %v, with %+v", r, state, run, p)
+	}
+	return r
+}
+
+func (h *fixture[Tx]) wantRefused(err, want error) {
+	h.t.Helper()
+	if !errors.Is(err, want) {
+		h.t.Errorf("the answer is %v, want %v", err, want)
+	}
+}
+
+// replayed are the laws of contract.Replays.
+func (s suite[Tx]) replayed(t *T) {
+	t.Run("G1_a_replay_is_kept_as_it_was_begun",
+		"A replay is found by its number and among those of its consumer, the newest first, with who, why, when, and how far it has come.",
+		func(t *T) {
+			h := s.opened(t)
+			first := h.replaying("billing", 0, 1, anHour)
+			other := h.replaying("bil\x00ling\xff", 0, 1, anHour)
+			third := h.replaying("billing", 2, 1, anHour)
+			r := h.wantReplay(first, contract.ReplayRunning, true, someProgress(1))
+			if r.Consumer != "billing" || r.Kind != contract.ReplayAgain || r.Start.By != "ana" || r.Start.Why != "lost" || r.Effects || r.Stop != (contract.Order{}) || first == other {
+				t.Errorf("it is %+v", r)
+			}
+			h.wantListed("billing", 0, third, first)
+			h.wantListed("bil\x00ling\xff", 0, other)
+			h.wantListed("", 0, third, other, first)
+			h.wantListed("", 2, third, other)
+			h.wantListed("nobody", 0)
+			_, err := h.replays().Replay(t.context(), third+1)
+			h.wantRefused(err, contract.ErrNoReplay)
+		})
+	t.Run("trap_T47_one_replay_of_a_consumer_at_a_time",
+		"Of many that begin a replay of one consumer at once one does, and the others are refused, until it has ended.",
+		func(t *T) {
+			h := s.opened(t)
+			var begun atomic.Int64
+			replays := h.replays()
+			together(8, func(int) {
+				n, err := replays.NewReplay(t.context(), contract.Replay{Consumer: "billing", Kind: contract.ReplayAgain}, 1, anHour, order("replay start", "ana", "x"))
+				switch {
+				case err == nil && !begun.CompareAndSwap(0, n):
+					t.Error("two have begun")
+				case err != nil && !errors.Is(err, contract.ErrReplayOpen):
+					t.Errorf("refused by %v", err)
+				}
+			})
+			n := begun.Load()
+			t.must(h.replays().EndReplay(t.context(), n, 1, contract.ReplayDone, someProgress(5), order("replay done", "ana", "x")))
+			h.wantReplay(n, contract.ReplayDone, false, someProgress(5))
+			h.replaying("billing", 0, 2, anHour)
+		})
+	s.tokens(t)
+	s.stops(t)
+	s.replayActs(t)
+	s.foretelling(t)
+}
+
+func (h *fixture[Tx]) wantListed(consumer string, limit int, want ...int64) {
+	h.t.Helper()
+	all, err := h.replays().ReplaysOf(h.t.context(), consumer, limit)
+	h.t.must(err)
+	var got []int64
+	for _, r := range all {
+		got = append(got, r.Number)
+	}
+	if !slices.Equal(got, want) {
+		h.t.Errorf("the replays of %q are %v, want %v", consumer, got, want)
+	}
+}
+
+// tokens are the laws of who runs a replay.
+func (s suite[Tx]) tokens(t *T) {
+	t.Run("law_5_a_replay_changes_under_its_token_alone",
+		"Whoever has no token of a replay, or one that was taken over, keeps no progress and ends nothing.",
+		func(t *T) {
+			h := s.opened(t)
+			n := h.replaying("billing", 0, 1, anHour)
+			_, err := h.replays().SaveReplay(t.context(), n, 2, anHour, someProgress(9))
+			h.wantRefused(err, contract.ErrClaimLost)
+			h.wantRefused(h.replays().EndReplay(t.context(), n, 2, contract.ReplayDone, someProgress(9), order("replay done", "bo", "x")), contract.ErrClaimLost)
+			_, err = h.replays().TakeReplay(t.context(), n, 2, anHour, order("replay resume", "bo", "x"))
+			h.wantRefused(err, contract.ErrReplayHeld)
+			h.wantReplay(n, contract.ReplayRunning, true, someProgress(1))
+			state, err := h.replays().SaveReplay(t.context(), n, 1, 0, someProgress(2)) // and lives no more
+			t.must(err)
+			if state != contract.ReplayRunning {
+				t.Errorf("it is %s", state)
+			}
+			r, err := h.replays().TakeReplay(t.context(), n, 2, anHour, order("replay resume", "bo", "x"))
+			t.must(err)
+			if r.Number != n || r.State != contract.ReplayRunning || !reflect.DeepEqual(r.Progress, someProgress(2)) || r.Left <= 0 {
+				t.Errorf("what was taken is %+v", r)
+			}
+			_, err = h.replays().SaveReplay(t.context(), n, 1, anHour, someProgress(9))
+			h.wantRefused(err, contract.ErrClaimLost)
+			h.wantReplay(n, contract.ReplayRunning, true, someProgress(2))
+		})
+	t.Run("G1_what_is_done_is_not_resumed",
+		"A replay that has come to its end, or is stopped, is another's no more by its token; a stopped one goes on, but not beside another.",
+		func(t *T) {
+			h := s.opened(t)
+			n := h.replaying("billing", 0, 1, anHour)
+			t.must(h.replays().EndReplay(t.context(), n, 1, contract.ReplayStopped, someProgress(3), order("replay stopped", "ana", "x")))
+			_, err := h.replays().SaveReplay(t.context(), n, 1, anHour, someProgress(9))
+			h.wantRefused(err, contract.ErrClaimLost)
+			h.wantReplay(n, contract.ReplayStopped, false, someProgress(3))
+			second := h.replaying("billing", 0, 1, anHour)
+			_, err = h.replays().TakeReplay(t.context(), n, 2, anHour, order("replay resume", "bo", "x"))
+			h.wantRefused(err, contract.ErrReplayOpen)
+			t.must(h.replays().EndReplay(t.context(), second, 1, contract.ReplayDone, someProgress(3), order("replay done", "ana", "x")))
+			_, err = h.replays().TakeReplay(t.context(), second, 2, anHour, order("replay resume", "bo", "x"))
+			h.wantRefused(err, contract.ErrReplayEnded)
+			_, err = h.replays().TakeReplay(t.context(), n, 2, anHour, order("replay resume", "bo", "x"))
+			t.must(err)
+			h.wantReplay(n, contract.ReplayRunning, true, someProgress(3))
+		})
+}
+
+// stops are the laws of how a replay is stopped from elsewhere.
+func (s suite[Tx]) stops(t *T) {
+	t.Run("G1_a_replay_is_stopped_from_elsewhere",
+		"Who runs a replay hears, with its progress, that it is to stop; one that nobody runs is stopped at once.",
+		func(t *T) {
+			h := s.opened(t)
+			n := h.replaying("billing", 0, 1, anHour)
+			r, err := h.replays().StopReplay(t.context(), n, order("replay stop", "bo", "slow"))
+			t.must(err)
+			if r.State != contract.ReplayStopping || r.Stop.By != "bo" || r.Stop.Why != "slow" || r.Stop.At.IsZero() {
+				t.Errorf("it is %+v", r)
+			}
+			state, err := h.replays().SaveReplay(t.context(), n, 1, anHour, someProgress(2))
+			t.must(err)
+			if state != contract.ReplayStopping {
+				t.Errorf("who runs it hears %s", state)
+			}
+			_, err = h.replays().StopReplay(t.context(), n, order("replay stop", "cy", "x"))
+			h.wantRefused(err, contract.ErrReplayEnded)
+			t.must(h.replays().EndReplay(t.context(), n, 1, contract.ReplayStopped, someProgress(2), order("replay stopped", "ana", "x")))
+			if r := h.wantReplay(n, contract.ReplayStopped, false, someProgress(2)); r.Stop.By != "bo" {
+				t.Errorf("who stopped it is %+v", r.Stop)
+			}
+			n = h.replaying("billing", 0, 1, 0)
+			if r, err = h.replays().StopReplay(t.context(), n, order("replay stop", "bo", "x")); err != nil || r.State != contract.ReplayStopped {
+				t.Errorf("one that nobody runs is %+v, %v", r, err)
+			}
+			h.wantReplay(n, contract.ReplayStopped, false, someProgress(1))
+			_, err = h.replays().StopReplay(t.context(), n+1, order("replay stop", "bo", "x"))
+			h.wantRefused(err, contract.ErrNoReplay)
+		})
+}
+
+// replayActs are the laws of what is recorded of replays.
+func (s suite[Tx]) replayActs(t *T) {
+	if !s.h.Can.Inbox {
+		return
+	}
+	t.Run("law_14_who_replays_and_why_is_recorded",
+		"Begin, stop, resumption and end of a replay are recorded as acts of no row with the consumer and the number; progress, and what was refused, is not.",
+		func(t *T) {
+			h := s.opened(t)
+			n := h.replaying("billing", 0, 1, anHour)
+			_, err := h.replays().SaveReplay(t.context(), n, 1, 0, someProgress(2))
+			t.must(err)
+			_, err = h.replays().TakeReplay(t.context(), n, 2, anHour, order("replay resume", "bo", "again"))
+			t.must(err)
+			h.wantRefused(h.replays().EndReplay(t.context(), n, 1, contract.ReplayDone, someProgress(3), order("replay done", "ana", "x")), contract.ErrClaimLost)
+			_, err = h.replays().StopReplay(t.context(), n, order("replay stop", "cy", "slow"))
+			t.must(err)
+			t.must(h.replays().EndReplay(t.context(), n, 2, contract.ReplayStopped, someProgress(3), order("replay stopped", "bo", "3 read")))
+			acts, err := h.inbox().Acts(t.context(), 0, 0)
+			t.must(err)
+			var verbs []string
+			for _, a := range acts {
+				verbs = append(verbs, a.Verb)
+				if a.Row != 0 || a.Who == "" || !strings.HasPrefix(a.Why, "consumer billing, replay ") || a.Result != "done" {
+					t.Errorf("an act is %+v", a)
+				}
+			}
+			if want := []string{"replay start", "replay resume", "replay stop", "replay stopped"}; !slices.Equal(verbs, want) {
+				t.Errorf("the acts are %q, want %q", verbs, want)
+			}
+		})
+}
+
+// foretelling are the laws of contract.Foreteller.
+func (s suite[Tx]) foretelling(t *T) {
+	t.Run("G4_what_is_foretold_is_what_a_mark_is_answered",
+		"Fresh, seen and conflict are foretold as Begin answers them, and nothing is written, neither a mark nor a scope.",
+		func(t *T) {
+			h := s.opened(t)
+			h.deliver(h.print("applied", 1))
+			b, _ := h.begin(contract.Mark{Scope: h.scope, ID: []byte("parked"), As: contract.Parked})
+			h.commit(b, contract.Ending{})
+			marks := []contract.Mark{h.print("applied", 1), h.print("applied", 2), h.mark("new"), h.mark("parked"), h.mark(strings.Repeat("long", 1000))}
+			var all []contract.Question
+			for _, m := range marks {
+				all = append(all, contract.Question{Source: "shop", Mark: m})
+			}
+			all = append(all, contract.Question{Source: "another", Mark: h.mark("applied")})
+			for range 2 {
+				got, err := h.Store.(contract.Foreteller).Foretell(t.context(), "billing", 0, all)
+				if errors.Is(err, semel.ErrUnsupported) && s.h.Can.OneConsumer {
+					return
+				}
+				t.must(err)
+				h.wantKinds(got, already(contract.Applied), conflict, fresh, already(contract.Parked), fresh, fresh)
+			}
+			if s.h.Can.LongestID == 0 {
+				h.wantKinds(h.asks(marks...), already(contract.Applied), conflict, fresh, already(contract.Parked), fresh)
+			}
+		})
+}
