@@ -302,6 +302,9 @@ func (s *Store) removeBodies(k *kept, o contract.Reaping) (bodies int64) {
 		bodies++
 		if !o.DryRun {
 			r.Message.Body, r.Size, r.BodyRemoved = nil, 0, true
+			for i := range r.edits {
+				r.edits[i].Was = nil
+			}
 		}
 	}
 	return bodies

@@ -71,6 +71,7 @@ type (
 		cause  string         // of contract.Mark
 		ended  time.Time      // when it was completed last
 		again  bool           // it was done before; see contract.CallStarted
+		edits  []contract.StoredEdit
 	}
 )
 

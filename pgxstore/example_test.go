@@ -138,6 +138,7 @@ func ExampleStore_Print() {
 	// create table "public".semel_seals
 	// create table "public".semel_seal_end
 	// create table "public".semel_replays
+	// create table "public".semel_edits
 }
 
 func ExampleOneRow() {

@@ -17,6 +17,7 @@ var (
 	_ contract.TxParker[pgx.Tx]      = (*Store)(nil)
 	_ contract.QueueReceiver[*Queue] = (*QueuedStore)(nil)
 	_ contract.Suppressor            = (*Store)(nil)
+	_ contract.Editor                = (*Store)(nil)
 )
 
 // ParkIn implements contract.TxParker, in any transaction of pgx: one round trip more for

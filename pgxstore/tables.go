@@ -92,6 +92,16 @@ func (t *tables) Requeue(ctx context.Context, number, revision int64, a contract
 	return t.inner.Requeue(ctx, number, revision, a)
 }
 
+// Edit implements contract.Editor.
+func (t *tables) Edit(ctx context.Context, number, revision int64, body []byte, a contract.Act) error {
+	return t.inner.Edit(ctx, number, revision, body, a)
+}
+
+// Edits implements contract.Editor.
+func (t *tables) Edits(ctx context.Context, number int64, bodies bool) ([]contract.StoredEdit, error) {
+	return t.inner.Edits(ctx, number, bodies)
+}
+
 // Release implements contract.Requeuer: it ends the claim of a row.
 func (t *tables) Release(ctx context.Context, number, revision int64, a contract.Act) error {
 	return t.inner.Release(ctx, number, revision, a)

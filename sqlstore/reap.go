@@ -63,6 +63,9 @@ func (s *Store) slice(ctx context.Context, tx *sql.Tx, r contract.Retention, o c
 	if err == nil {
 		done.Bodies, err = bodies.RowsAffected()
 	}
+	if err == nil {
+		err = s.forgetEdits(ctx, tx)
+	}
 	if done.Next.Done = r.Keep == 0 || o.After.Done; err != nil || done.Next.Done {
 		return err
 	}

@@ -49,6 +49,8 @@ type Abilities struct {
 	Controls bool
 	// Derivations: contract.Derivations, with former identities in marks.
 	Derivations bool
+	// Edits: contract.Editor, beside an inbox.
+	Edits bool
 	// Audit: contract.Auditor and contract.Recorder.
 	Audit bool
 	// Offsets: contract.OffsetStore.
@@ -206,6 +208,9 @@ func all[Tx any](t *T, h Harness[Tx]) {
 	}
 	if h.Can.Audit {
 		s.audited(t)
+	}
+	if h.Can.Edits {
+		s.edited(t)
 	}
 }
 

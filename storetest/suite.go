@@ -165,6 +165,7 @@ func (s suite[Tx]) abilities(t *T) {
 			got.Results = hasResults(store)
 			got.Audit = hasAudit(store)
 			got.Replays = hasReplays(store)
+			got.Audit, got.Edits = hasAudit(store), hasEdits(store)
 			got.Retention, got.Controls, got.Derivations, got.Offsets = reaper, controls, derivations, offsets
 			if got != s.h.Can {
 				t.Errorf("the store has %+v and declares %+v", got, s.h.Can)

@@ -51,6 +51,9 @@ type Statements struct {
 	// where the chain ends, which SetSealEnd writes. Seals are lines with their acts,
 	// AuditedActs acts with the sequences of their lines.
 	Unsealed, Seal, SealEnd, SetSealEnd, Seals, AuditedActs string
+	// Editable is what of a row says whether it may get another body, which EditRow gives it;
+	// KeepEdit keeps the one before, and Edits are those that were kept.
+	Editable, EditRow, KeepEdit, Edits string
 	// RowCalls tells what a row says of its calls; CompleteRow and ForgetCalls resolve them.
 	RowCalls, CompleteRow, ForgetCalls string
 	// Claims.
@@ -182,6 +185,9 @@ type SQLite struct {
 	// which are due, Part are some of them; RemoveRows, RemoveMarker and RemoveResult remove
 	// one with what goes with it.
 	Advanced, NextDue, Part, RemoveRows, RemoveMarker, RemoveResult string
+	// ForgetEditBodies and ForgetEdits remove what is left of edits whose rows have no body
+	// any more, or are gone.
+	ForgetEditBodies, ForgetEdits string
 }
 
 // begins is what a statement of an SQL file begins with, before its name.

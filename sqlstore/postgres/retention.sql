@@ -183,6 +183,9 @@ with due as materialized (
       and i.changed_at < statement_timestamp() - r.bodies_ms * interval '1 millisecond'
     order by i.changed_at limit $2 for update of i skip locked) i
   where r.consumer = $1 and r.bodies_ms > 0 limit $2
+), edited as (
+  update {prefix}edits e set body = null from {prefix}inbox i
+  where i.number = e."row" and e.body is not null and (i.body_removed_at is not null or i.number in (select number from due))
 )
 update {prefix}inbox i set payload = null, body_removed_at = clock_timestamp()
 from due d where i.number = d.number;

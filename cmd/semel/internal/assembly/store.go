@@ -28,6 +28,7 @@ type Store struct {
 type tables interface {
 	contract.Inbox
 	contract.Requeuer
+	contract.Editor
 	contract.Resolver
 	contract.Recorder
 	contract.Auditor

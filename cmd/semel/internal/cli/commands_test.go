@@ -16,7 +16,7 @@ import (
 // --dry-run what it would do. A command that is not here changes nothing, or stands in
 // others.
 var acts = []string{
-	"dead discard", "dead replay",
+	"dead discard", "dead edit", "dead replay",
 	"gaps skip",
 	"identity release", "identity retire",
 	"inbox discard", "inbox release", "inbox resolve", "inbox retry", "inbox skip",

@@ -17,8 +17,8 @@ func aside() []contract.RowState {
 }
 
 func deadCommand(c *common) *cobra.Command {
-	return group("dead", "List, show, replay and discard what failed for good",
-		deadList(c), rowShow(c), deadReplay(c), deadDiscard(c))
+	return group("dead", "List, show, edit, replay and discard what failed for good",
+		deadList(c), rowShow(c), deadEdit(c), deadReplay(c), deadDiscard(c))
 }
 
 // addGroup adds the flag for a failure group.

@@ -56,6 +56,10 @@ var examples = map[string][]string{
 		"semel dead replay --all --group 8e9d35a7 --rate 50 --reason 'mended'",
 		"semel dead replay 17 18 --run --reason 'account opened'",
 	},
+	"semel dead edit": {
+		"semel dead edit 17 --payload fixed.json --dry-run",
+		"semel dead edit 17 --payload fixed.json --yes --reason 'wrong account'",
+	},
 	"semel dead discard": {"semel dead discard 17 --reason 'never valid'"},
 	"semel inbox": {
 		"semel inbox stats --config semel.yaml",

@@ -110,7 +110,7 @@ func commandsWith(text string) [][]string {
 		{"parked", "retry", "1", "--reason", word, "--as", word}, {"parked", "retry", "--all", "--reason", word, "--as", word, "--json"}, {"parked", "retry", word, "--reason", word},
 		{"parked", "resolve", "1", "--outcome", "done", "--reason", word, "--as", word}, {"parked", "resolve", "1", "--outcome", word, "--reason", word},
 		{"dead", word}, {"dead", "ls"}, {"dead", "ls", "--letters"}, {"dead", "ls", "--group", word}, {"dead", "ls", "--json"}, {"dead", "show", "1"}, {"dead", "show", word},
-		{"dead", "replay", "--all", "--dry-run"}, {"dead", "replay", "--all", "--group", word, "--reason", word, "--as", word}, {"dead", "replay", word, "--reason", word}, {"dead", "discard", "--all", "--group", word, "--reason", word, "--as", word},
+		{"dead", "replay", "--all", "--dry-run"}, {"dead", "replay", "--all", "--group", word, "--reason", word, "--as", word}, {"dead", "replay", word, "--reason", word}, {"dead", "edit", "1", "--payload", "no\x1b[31mfile", "--reason", word}, {"dead", "discard", "--all", "--group", word, "--reason", word, "--as", word},
 		{"parked", "discard", "2", "--reason", word, "--as", word}, {"parked", "show", "2"}, {"parked", "show", "2", "--json"}, {"parked", "ls", "--state", "DISCARDED"},
 		{"inbox", word}, {"inbox", "ls", "--state", "ANY"}, {"inbox", "ls", "--store", "postgres://" + word}, {"inbox", "ls", "--store", "sqlite:" + word}, {"inbox", "ls", "--json"},
 		{"inbox", "stats"}, {"inbox", "stats", "--json"}, {"inbox", "stats", "--store", "sqlite:" + word, "--consumer", word}, {"inbox", "show", "1", "--payload"}, {"inbox", "show", word},

@@ -128,11 +128,23 @@ func writeDetail(w io.Writer, d operate.Detail) error {
 	for _, h := range d.Headers {
 		fmt.Fprintf(table, "header\t%s: %s\n", legible.Printable(h.Name), legible.Printable(h.Value+h.ValueBase64))
 	}
+	for _, e := range d.Edits {
+		fmt.Fprintf(table, "edit %d\t%s by %s: sha256 %.16s… (%d bytes) to %.16s… (%d bytes)\n", e.Edit, moment(*e.At), legible.Printable(e.Who), e.Before, e.SizeBefore, e.After, e.SizeAfter)
+	}
 	for _, a := range d.Acts {
 		fmt.Fprintf(table, "act\t%s %s by %s: %s (%s)\n", moment(a.At), a.Verb, legible.Printable(a.Who), legible.Printable(a.Why), legible.Printable(a.Result))
 	}
 	if err := table.Flush(); err != nil || d.Payload == nil && d.PayloadBase64 == "" {
 		return err
+	}
+	for _, e := range d.Edits {
+		if e.Diff == "" {
+			continue
+		}
+		fmt.Fprintf(w, "\nedit %d\n", e.Edit)
+		for line := range strings.Lines(e.Diff) {
+			fmt.Fprintln(w, legible.Printable(strings.TrimSuffix(line, "\n")))
+		}
 	}
 	payload := d.PayloadBase64
 	if d.Payload != nil {

@@ -27,6 +27,8 @@ type Box struct {
 	// Suppressor keeps rows from being worked on; it may be nil, and is asked for Suppress
 	// alone.
 	Suppressor contract.Suppressor
+	// Editor gives rows other payloads; it may be nil, and is asked for nothing else.
+	Editor contract.Editor
 	// CallKey is the idempotency key that the other side gets with the call for a row; empty
 	// where nobody can tell. It may be nil.
 	CallKey func(contract.StoredRow) string
@@ -87,6 +89,9 @@ func (b Box) Show(ctx context.Context, number int64, payload bool) (Detail, erro
 		return Detail{}, fmt.Errorf("store %s: acts on row %d: %w", b.Store, number, err)
 	}
 	detail := NewDetail(b.Store, rows[0], acts, payload)
+	if detail.Edits, err = b.edits(ctx, rows[0], payload); err != nil {
+		return Detail{}, err
+	}
 	if b.CallKey != nil {
 		detail.CallKey = b.CallKey(rows[0])
 	}

@@ -12,6 +12,8 @@ const (
 	// Release ends the claim of a row in progress.
 	Release Verb = "release"
 	Discard Verb = "discard"
+	// Edit gives a row another payload.
+	Edit Verb = "edit"
 	// Pass lets the messages go on that wait behind a row.
 	Pass Verb = "skip"
 	// Resolve records what became of a call whose outcome is unknown.

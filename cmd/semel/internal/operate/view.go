@@ -128,7 +128,9 @@ type Detail struct {
 	Headers       []HeaderView `json:"headers,omitempty"`
 	Payload       *string      `json:"payload,omitempty"`
 	PayloadBase64 string       `json:"payload_base64,omitempty"`
-	Acts          []ActView    `json:"acts"`
+	// Edits are the times that a person gave it another payload.
+	Edits []EditView `json:"edits,omitempty"`
+	Acts  []ActView  `json:"acts"`
 }
 
 // HeaderView is a header.

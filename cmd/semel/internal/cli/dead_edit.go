@@ -1,0 +1,245 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/linediff"
+	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/legible"
+	"github.com/spf13/cobra"
+)
+
+// deadEditing is an edit of one letter.
+type deadEditing struct {
+	store, file, who, why string
+	yes, dryRun           bool
+}
+
+func deadEdit(c *common) *cobra.Command {
+	e := &deadEditing{}
+	cmd := &cobra.Command{
+		Use:   "edit NUMBER --payload FILE --reason TEXT",
+		Short: "Give a letter another payload, which a replay runs",
+		Long: `Shows what would change, and with --yes, or once you agree on a terminal, gives
+the letter another payload. Without --payload it opens that in $EDITOR. Identity,
+key and headers stay, and the store keeps each payload before, which show --payload
+shows; the record of the act has the hashes of both. semel dead replay runs it then.
+
+Refused is what has taken effect, or may have. Copies of the message as its
+producer sent it are duplicates, before the replay and after it; the corrected
+message sent by the producer under the same identity would be a conflict.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage("give one row number; semel dead ls shows them")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			numbers, err := parseNumbers(args)
+			if err != nil {
+				return err
+			}
+			if err := recorded(&e.who, e.why, e.dryRun); err != nil {
+				return err
+			}
+			return c.edit(cmd.Context(), numbers[0], e)
+		},
+	}
+	cmd.Flags().StringVar(&e.file, "payload", "", "the file that has the new payload; - reads standard input")
+	cmd.Flags().BoolVar(&e.yes, "yes", false, "do not ask")
+	cmd.Flags().BoolVar(&e.dryRun, "dry-run", false, "only show what would change")
+	cmd.Flags().StringVar(&e.store, "store", "", "the store, by its name in the policy; or a database without a policy, as postgres://… or sqlite:FILE")
+	recordFlags(cmd, &e.who, &e.why)
+	refuseEmpty(cmd, "payload", "store")
+	return c.withConfig(cmd)
+}
+
+// edited is an edit as one document.
+type edited struct {
+	Verb     string `json:"verb"`
+	DryRun   bool   `json:"dry_run"`
+	Store    string `json:"store"`
+	Number   int64  `json:"number"`
+	Consumer string `json:"consumer"`
+	ID       string `json:"id"`
+	Changed  bool   `json:"changed"`
+	operate.EditView
+}
+
+// edit shows what changes and changes it.
+func (c *common) edit(ctx context.Context, number int64, e *deadEditing) error {
+	a, err := c.openBox(ctx, e.store)
+	if err != nil {
+		return err
+	}
+	defer c.close(a)
+	box := boxOf(a.Stores[0])
+	row, err := box.Editable(ctx, number)
+	if err != nil {
+		return notEdited(err)
+	}
+	body, err := c.newBody(ctx, row, e)
+	if err != nil {
+		return err
+	}
+	if err := sameIdentity(a, row, body); err != nil {
+		return failed(err)
+	}
+	v := edited{Verb: "edit", DryRun: e.dryRun, Store: box.Store, Number: number, Consumer: row.Key.Consumer, ID: row.Key.ID,
+		Changed: !bytes.Equal(body, row.Message.Body), EditView: operate.NewEdit(row.Message.Body, body)}
+	if !c.json {
+		c.printEdit(v)
+	}
+	if v.Changed && !e.dryRun {
+		if err := c.agreed(e); err != nil {
+			return err
+		}
+		if err := box.Edit(ctx, row, body, e.who, e.why); err != nil {
+			return notEdited(err)
+		}
+	}
+	if c.json {
+		return writeJSON(c.Out, v)
+	}
+	if v.Changed && !e.dryRun {
+		fmt.Fprintf(c.Out, "%d %s %s: edited; semel dead replay %d runs it\n", number, legible.Printable(v.Consumer), legible.Printable(v.ID), number)
+	}
+	return nil
+}
+
+// notEdited says why a row was not edited, and what to do.
+func notEdited(err error) error {
+	if errors.Is(err, semel.ErrConflict) {
+		err = fmt.Errorf("%w: it is not edited; correct the effect by hand if need be, and discard this row", err)
+	}
+	return failed(err)
+}
+
+// newBody is the payload that a row is to get: of a file, or as an editor leaves it.
+func (c *common) newBody(ctx context.Context, row contract.StoredRow, e *deadEditing) ([]byte, error) {
+	if e.file != "" {
+		in, err := c.input(e.file)
+		if err != nil {
+			return nil, failed(err)
+		}
+		defer in.Close()
+		body, err := io.ReadAll(io.LimitReader(in, contract.MaxEdit+1))
+		if err == nil && len(body) > contract.MaxEdit {
+			err = fmt.Errorf("file %s: a payload has at most %d bytes", e.file, contract.MaxEdit)
+		}
+		return body, failed(err)
+	}
+	editor, _ := c.Env("EDITOR")
+	if strings.TrimSpace(editor) == "" || !c.OutTerminal {
+		return nil, usage("--payload is missing: name a file that has the new payload, or set EDITOR on a terminal")
+	}
+	body, err := c.inEditor(ctx, editor, row.Message.Body)
+	return body, failed(err)
+}
+
+// inEditor has a person edit a payload: JSON on several lines, which becomes compact again where
+// it was.
+func (c *common) inEditor(ctx context.Context, editor string, body []byte) ([]byte, error) {
+	dir, err := os.MkdirTemp("", "semel-edit")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	name := filepath.Join(dir, "payload")
+	shown := linediff.Pretty(body)
+	if err := os.WriteFile(name, []byte(shown), 0o600); err != nil {
+		return nil, err
+	}
+	words := append(strings.Fields(editor), name)
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.raw.In, c.raw.Out, c.raw.Err
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("the editor %s: %w: nothing was changed", words[0], err)
+	}
+	text, err := os.ReadFile(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case string(text) == shown:
+		return body, nil
+	}
+	var compact bytes.Buffer
+	if json.Compact(&compact, body) != nil || compact.String() != string(body) {
+		return text, nil
+	}
+	compact.Reset()
+	if err := json.Compact(&compact, text); err != nil {
+		return nil, fmt.Errorf("what you wrote is no JSON, as the payload was: %w: nothing was changed", err)
+	}
+	return compact.Bytes(), nil
+}
+
+// sameIdentity refuses a payload in which the policy would find another identity.
+func sameIdentity(a *assembly.Assembly, row contract.StoredRow, body []byte) error {
+	of := a.Policy().Consumer(row.Key.Consumer)
+	if of == nil {
+		return nil
+	}
+	by := of.Config().Identity
+	if by == nil {
+		return nil
+	}
+	m := *row.Message
+	source, id, err := by.Identify(&m)
+	if err != nil || source != row.Key.Source || id != row.Key.ID {
+		return nil // it was found in another way, as by a former policy: what an edit does to that is not known
+	}
+	m.Body = body
+	if source, id, err = by.Identify(&m); err != nil {
+		return fmt.Errorf("in the new payload the policy finds no identity: %w; an edit keeps it", err)
+	}
+	if source != row.Key.Source || id != row.Key.ID {
+		return errors.New("the new payload has another identity; an edit keeps it: have another message sent under that")
+	}
+	return nil
+}
+
+func (c *common) printEdit(v edited) {
+	switch {
+	case !v.Changed:
+		fmt.Fprintf(c.Err, "row %d has this payload: nothing to change\n", v.Number)
+		return
+	case v.Diff != "":
+		for line := range strings.Lines(v.Diff) {
+			fmt.Fprintln(c.Out, legible.Printable(strings.TrimSuffix(line, "\n")))
+		}
+	}
+	fmt.Fprintf(c.Out, "sha256 %s, %d bytes\n    to %s, %d bytes\n", v.Before, v.SizeBefore, v.After, v.SizeAfter)
+}
+
+// agreed asks a person; whoever is none says --yes.
+func (c *common) agreed(e *deadEditing) error {
+	switch {
+	case e.yes:
+		return nil
+	case !c.OutTerminal || c.json || e.file == "-":
+		return usage("--yes is missing; --dry-run shows what would change")
+	}
+	fmt.Fprint(c.Out, "give the letter this payload? [y/N] ")
+	answer, err := bufio.NewReader(c.In).ReadString('\n')
+	if word := strings.ToLower(strings.TrimSpace(answer)); word == "y" || word == "yes" {
+		return nil
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return failed(err)
+	}
+	return failed(errors.New("nothing was changed"))
+}

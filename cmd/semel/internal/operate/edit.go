@@ -1,0 +1,116 @@
+package operate
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/linediff"
+	"github.com/semel-go/semel/contract"
+)
+
+// EditView is an edit of a row's payload as people and scripts see it.
+type EditView struct {
+	// Edit is 1 of the first edit of the row; 0: it is not done.
+	Edit int        `json:"edit,omitempty"`
+	Who  string     `json:"who,omitempty"`
+	At   *time.Time `json:"at,omitempty"`
+	// Before and After are SHA-256 of the payloads, in hexadecimal digits.
+	Before     string `json:"sha256_before"`
+	After      string `json:"sha256_after"`
+	SizeBefore int    `json:"size_before"`
+	SizeAfter  int    `json:"size_after"`
+	// Diff is empty where nobody could read it, or asked for it.
+	Diff string `json:"diff,omitempty"`
+	// Removed says that the payload before it is gone, as the row's own is.
+	Removed bool `json:"removed,omitempty"`
+}
+
+// NewEdit is an edit that replaces a payload.
+func NewEdit(before, after []byte) EditView {
+	b, a := sha256.Sum256(before), sha256.Sum256(after)
+	v := EditView{Before: hex.EncodeToString(b[:]), After: hex.EncodeToString(a[:]), SizeBefore: len(before), SizeAfter: len(after)}
+	v.Diff, _ = linediff.Payloads(before, after)
+	return v
+}
+
+// Editable returns a row with its payload, if that may be replaced: by nil, which fits every
+// row that may be edited.
+func (b Box) Editable(ctx context.Context, number int64) (contract.StoredRow, error) {
+	rows, err := b.Inbox.Rows(ctx, contract.RowFilter{Numbers: []int64{number}, Bodies: true, Limit: 1})
+	if err != nil {
+		return contract.StoredRow{}, fmt.Errorf("store %s: row %d: %w", b.Store, number, err)
+	}
+	if len(rows) == 0 {
+		return contract.StoredRow{}, fmt.Errorf("store %s has no row %d; ls shows what there is", b.Store, number)
+	}
+	r := rows[0]
+	e := contract.Edited{State: r.State, Surrogate: r.Surrogate, UnknownOutcome: r.UnknownOutcome(), BodyRemoved: r.BodyRemoved, Stepped: len(r.Steps) > 0}
+	if err := contract.MayEdit(number, e, nil); err != nil {
+		return r, err
+	}
+	if r.Message == nil {
+		return r, fmt.Errorf("row %d cannot be read whole: %s", number, r.LastError)
+	}
+	first, found, err := b.first(ctx, r)
+	switch {
+	case err != nil:
+		return r, fmt.Errorf("store %s: row %d: what became of its identity: %w", b.Store, number, err)
+	case found && (first == contract.Applied || first == contract.Waiting):
+		return r, fmt.Errorf("row %d: %w", number, semel.ErrConflict)
+	}
+	return r, nil
+}
+
+// Edit gives a row another payload, if it still has the one that was seen. A copy of the
+// message that is counted on the row meanwhile stands in nobody's way.
+func (b Box) Edit(ctx context.Context, seen contract.StoredRow, body []byte, who, why string) error {
+	act := contract.Act{Verb: string(Edit), Who: who, Why: why, Row: seen.Number}
+	for tries := 0; ; tries++ {
+		err := b.Editor.Edit(ctx, seen.Number, seen.Revision, body, act)
+		if !errors.Is(err, semel.ErrChanged) || tries == changes {
+			return err
+		}
+		now, again := b.Editable(ctx, seen.Number)
+		switch {
+		case again != nil:
+			return again
+		case !bytes.Equal(now.Message.Body, seen.Message.Body):
+			return err
+		}
+		seen = now
+	}
+}
+
+// edits are those of a row; payload asks for what they changed.
+func (b Box) edits(ctx context.Context, r contract.StoredRow, payload bool) ([]EditView, error) {
+	if b.Editor == nil {
+		return nil, nil
+	}
+	all, err := b.Editor.Edits(ctx, r.Number, payload)
+	if err != nil {
+		return nil, fmt.Errorf("store %s: edits of row %d: %w", b.Store, r.Number, err)
+	}
+	var views []EditView
+	for i, e := range all {
+		at := e.At
+		v := EditView{Edit: e.Number, Who: e.Who, At: &at, Before: hex.EncodeToString(e.Before[:]), After: hex.EncodeToString(e.After[:]),
+			SizeBefore: e.SizeBefore, SizeAfter: e.SizeAfter, Removed: e.Removed}
+		if payload && !e.Removed {
+			var is []byte
+			if i+1 < len(all) {
+				is = all[i+1].Was
+			} else if r.Message != nil {
+				is = r.Message.Body
+			}
+			v.Diff, _ = linediff.Payloads(e.Was, is)
+		}
+		views = append(views, v)
+	}
+	return views, nil
+}

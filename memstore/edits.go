@@ -1,0 +1,67 @@
+package memstore
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
+var _ contract.Editor = (*Store)(nil)
+
+// Edit implements contract.Editor.
+func (s *Store) Edit(ctx context.Context, number, revision int64, body []byte, a contract.Act) error {
+	if err := s.ask("rows"); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.find(ctx, number, revision)
+	if err != nil {
+		return err
+	}
+	e := contract.Edited{State: r.State, Surrogate: r.Surrogate, UnknownOutcome: r.UnknownOutcome(), BodyRemoved: r.BodyRemoved, Stepped: len(r.Steps) > 0}
+	if err := contract.MayEdit(number, e, body); err != nil {
+		return err
+	}
+	if m := s.markers[r.key.identity]; m.outcome == contract.Applied || m.outcome == contract.Waiting {
+		return fmt.Errorf("row %d: %w", number, semel.ErrConflict)
+	}
+	was := r.Message.Body
+	message := *r.Message
+	message.Body = append([]byte{}, body...)
+	r.edits = append(r.edits, contract.StoredEdit{
+		Number: len(r.edits) + 1, Who: a.Who, At: s.now(), Was: was,
+		Before: sha256.Sum256(was), After: sha256.Sum256(body), SizeBefore: len(was), SizeAfter: len(body),
+	})
+	r.Message, r.Size = &message, len(body)
+	s.touch(r)
+	s.record(contract.EditAct(a, was, body), number, "done")
+	return nil
+}
+
+// Edits implements contract.Editor.
+func (s *Store) Edits(_ context.Context, number int64, bodies bool) ([]contract.StoredEdit, error) {
+	if err := s.ask("rows"); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.row(number)
+	if r == nil {
+		return nil, nil
+	}
+	all := append([]contract.StoredEdit(nil), r.edits...)
+	for i := range all {
+		e := &all[i]
+		if e.Removed = r.BodyRemoved; !bodies || e.Removed {
+			e.Was = nil
+		} else {
+			e.Was = bytes.Clone(e.Was)
+		}
+	}
+	return all, nil
+}

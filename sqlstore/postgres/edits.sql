@@ -1,0 +1,20 @@
+-- Editable is what of a row says whether it may get another body, and the one it has.
+
+-- name: editable
+select i.surrogate::int, (i.steps is not null)::int, (i.calls_started > i.calls_finished)::int,
+  (i.payload is null and i.body_removed_at is not null)::int, i.payload
+from {prefix}inbox i where i.number = $1;
+
+-- name: edit row
+update {prefix}inbox set payload = $1, revision = revision + 1, changed_at = clock_timestamp()
+where number = $2 and revision = $3;
+
+-- name: keep edit
+insert into {prefix}edits ("row", number, at, who, body, body_sum, body_size, sum, size)
+select $1, coalesce(max(e.number), 0) + 1, clock_timestamp(), $2, $3, $4, $5, $6, $7
+from {prefix}edits e where e."row" = $1;
+
+-- name: edits
+select e.number, (extract(epoch from e.at) * 1000)::bigint, e.who, e.body is null, case when $2::boolean then e.body end,
+  e.body_sum, e.body_size, e.sum, e.size
+from {prefix}edits e where e."row" = $1 order by e.number;

@@ -1,0 +1,29 @@
+-- Editable is what of a row says whether it may get another body, and the one it has.
+
+-- name: editable
+select i.surrogate, i.steps is not null, i.calls_started > i.calls_finished,
+  i.payload is null and i.body_removed_at is not null, i.payload
+from {prefix}inbox i where i.number = ?;
+
+-- name: edit row
+update {prefix}inbox set payload = ?, revision = revision + 1, changed_at = cast(unixepoch('subsec') * 1000 as integer)
+where number = ? and revision = ?;
+
+-- name: keep edit
+insert into {prefix}edits (row, number, at, who, body, body_sum, body_size, sum, size)
+select ?1, coalesce(max(e.number), 0) + 1, cast(unixepoch('subsec') * 1000 as integer), ?2, ?3, ?4, ?5, ?6, ?7
+from {prefix}edits e where e.row = ?1;
+
+-- Edit bodies go with the bodies of their rows, and edits with rows; also where foreign keys are
+-- off, or an earlier release removed them.
+
+-- name: forget edit bodies
+update {prefix}edits set body = null where body is not null
+  and row in (select e.row from {prefix}edits e join {prefix}inbox i on i.number = e.row where i.body_removed_at is not null);
+
+-- name: forget edits
+delete from {prefix}edits where row not in (select i.number from {prefix}inbox i join {prefix}edits e on e.row = i.number);
+
+-- name: edits
+select e.number, e.at, e.who, e.body is null, case when ?2 then e.body end, e.body_sum, e.body_size, e.sum, e.size
+from {prefix}edits e where e.row = ?1 order by e.number;
