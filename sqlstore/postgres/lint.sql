@@ -22,7 +22,7 @@ with tables as materialized (
     ('{prefix}guard_end', true), ('{prefix}guard', true),
     ('{prefix}streams', true), ('{prefix}lines', true), ('{prefix}derivations', true), ('{prefix}owners', false), ('{prefix}inbox', false),
     ('{prefix}acts', false), ('{prefix}seals', false), ('{prefix}seal_end', false), ('{prefix}positions', false), ('{prefix}retention', false), ('{prefix}ages', false), ('{prefix}controls', false),
-    ('{prefix}dated', false), ('{prefix}edits', ('{prefix}keys', true), ('{prefix}replays', false), ('{prefix}results', false), ('{prefix}setup', false), ('{prefix}migrations', false)) t (name, protects)
+    ('{prefix}dated', false), ('{prefix}edits', false), ('{prefix}keys', true), ('{prefix}replays', false), ('{prefix}results', false), ('{prefix}setup', false), ('{prefix}migrations', false)) t (name, protects)
 ), keys as materialized (
   select x.indrelid, x.indisprimary, array(
     select a.attname::text from unnest(x.indkey) with ordinality k (n, i)

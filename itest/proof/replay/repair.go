@@ -133,6 +133,7 @@ func (r *run) repairLive(ctx context.Context) error {
 		func(ctx context.Context) error {
 			return r.replayGroup(ctx, tooMuch, "violates check constraint", r.Shots.Group)
 		},
+		r.edit,
 		func(ctx context.Context) error { return r.replayGroup(ctx, unreadable, "invalid input syntax", 0) },
 		r.published,
 		r.sweep,
