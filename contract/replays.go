@@ -61,6 +61,10 @@ type ReplayProgress struct {
 	// Range says for people what is replayed.
 	Range string       `json:"range,omitempty"`
 	Lanes []ReplayLane `json:"lanes,omitempty"`
+	// Since and Until, where they are not zero, are the time of the first message, and of
+	// the first one behind the last, where offsets do not say that.
+	Since time.Time `json:"since,omitzero"`
+	Until time.Time `json:"until,omitzero"`
 	// Counts are of what is behind After in each lane; Foretold is what was said in advance.
 	Counts   ReplayCounts  `json:"counts,omitzero"`
 	Foretold *ReplayCounts `json:"foretold,omitempty"`

@@ -18,6 +18,8 @@ type Consumer interface {
 	Left() []semel.Left
 	// Ready is false, with the reason, while something stands still.
 	Ready() (bool, string)
+	// Foretell says what would become of deliveries; see consumer.Consumer.
+	Foretell(ctx context.Context, all []contract.Delivery) ([]contract.Foretold, error)
 	// Work works on rows of the inbox; see consumer.Consumer.
 	Work(ctx context.Context, numbers ...int64) error
 }

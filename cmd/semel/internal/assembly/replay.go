@@ -2,11 +2,39 @@ package assembly
 
 import (
 	"context"
+	"log/slog"
+	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/replay"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/file"
 )
+
+// Origin is where the messages of a consumer are read again: beside its own source, whose
+// position, or group, it leaves alone.
+func (a *Assembly) Origin(c *policy.Consumer) (replay.Origin, error) {
+	s := a.policy.Source(c.From)
+	logger := a.options.Logger.With(slog.String("consumer", c.Name), slog.String("source", s.Name))
+	switch {
+	case s.Kafka != nil:
+		config, err := a.kafkaConfig(c, s, newLanes(logger, time.Now))
+		if err != nil {
+			return nil, err
+		}
+		return replay.NewTopics(config)
+	case s.File.Path == policy.Stdin:
+		return nil, a.policy.Fault("consumers."+c.Name+".from", "standard input cannot be read again", "write its messages to a file, and name that")
+	}
+	format, err := formatOf(s.File.Format)
+	if err != nil {
+		return nil, err
+	}
+	notice := func(what string) { logger.Warn(what) }
+	return replay.NewFile(s.File.Path, a.lane(s.File.Path), file.Options{Format: format, MaxLine: int(s.File.MaxLine), Notice: notice}), nil
+}
 
 // Replayer makes the consumer of this name with another source than its own, whose messages
 // are part of a replay. What would go to the dead letters is parked, and no duplicate has

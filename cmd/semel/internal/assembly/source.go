@@ -57,12 +57,6 @@ func (a *Assembly) fileSource(c *policy.Consumer, f *policy.File) (contract.Sour
 	return source, source.Validate()
 }
 
-// Lane names the lane of a file, as its consumer's position is named.
-func (a *Assembly) Lane(path string) string { return a.lane(path) }
-
-// FormatOf is the format that a policy names so.
-func FormatOf(word string) (file.Format, error) { return formatOf(word) }
-
 // lane names a file's position: its path below the folder of the policy, so
 // that it is the same from wherever the policy is run.
 func (a *Assembly) lane(path string) string {

@@ -3,6 +3,7 @@ package assembly
 import (
 	"context"
 	"errors"
+	"github.com/semel-go/semel/contract"
 	"io"
 	"log/slog"
 	"net"
@@ -140,4 +141,13 @@ func passes(err error) bool {
 	return errors.As(err, &network) || slices.ContainsFunc([]error{io.EOF, io.ErrUnexpectedEOF, context.DeadlineExceeded, rueidis.ErrClosing, rueidis.ErrNoSlot}, func(is error) bool {
 		return errors.Is(err, is)
 	})
+}
+
+// Foretell implements Consumer.
+func (w *waiting) Foretell(ctx context.Context, all []contract.Delivery) ([]contract.Foretold, error) {
+	made, err := w.await(ctx)
+	if made == nil {
+		return nil, err
+	}
+	return made.Foretell(ctx, all)
 }

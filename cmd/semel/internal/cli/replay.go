@@ -2,28 +2,45 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
-	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/replay"
-	"github.com/semel-go/semel/cmd/semel/internal/running"
-	"github.com/semel-go/semel/cmd/semel/internal/terminal"
-	"github.com/semel-go/semel/contract"
 	"github.com/spf13/cobra"
 )
 
 func replayCommand(c *common) *cobra.Command {
-	return group("replay", "Process again what a source had", replayStart(c), replayStatus(c), replayStop(c))
+	return group("replay", "Process again what a source had", replayPlan(c), replayStart(c), replayStatus(c), replayStop(c))
 }
 
 // replaying is a replay that is wanted.
 type replaying struct {
 	who, why string
-	resume   int64
+	// from and to are bounds as flags have them.
+	from, to  string
+	bounds    [2]replay.Bound
+	perSecond int
+	resume    int64
+	dryRun    bool
+}
+
+func replayPlan(c *common) *cobra.Command {
+	r := &replaying{dryRun: true}
+	cmd := &cobra.Command{
+		Use:   "plan --consumer NAME",
+		Short: "Say what a replay would do",
+		Long: `Plan reads what a replay would read, looks up what the consumer's store knows of
+each message, and says how many would be applied, skipped because they have
+ended before, or refused. Nothing is changed, and the consumer may run meanwhile.
+
+What is said holds for handlers that do not fail, and while nothing else happens.`,
+		Args: nothing,
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.replay(cmd.Context(), r) },
+	}
+	return replayFlags(c, cmd, r)
 }
 
 func replayStart(c *common) *cobra.Command {
@@ -33,26 +50,83 @@ func replayStart(c *common) *cobra.Command {
 		Short: "Give a consumer again what its source had",
 		Long: `Start reads the consumer's source again, beside the consumer's own reader and
 without touching its position, and runs the policy's handler here for what is
-missing: what has taken effect already is skipped. The consumer may run
-meanwhile.
+missing: what has ended before is skipped. The consumer may run meanwhile. It
+says in advance what would become of the messages, as semel replay plan does,
+and at the end what did.
 
 The policy says whether that is allowed, and whether it may have effects outside
-of the store (replay: {allowed, effects, max_age}).`,
+of the store (replay: {allowed, effects, max_age}). Who started it, why, and how
+far it has come is kept in the store: after a kill it goes on with --resume.`,
 		Args: nothing,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if c.consumer == "" && r.resume == 0 {
-				return usage("--consumer is missing: say whose messages are replayed")
-			}
-			if err := recorded(&r.who, r.why, false); err != nil {
+			if err := recorded(&r.who, r.why, r.dryRun); err != nil {
 				return err
+			}
+			if r.resume != 0 && (r.from != "" || r.to != "") {
+				return usage("give --resume or bounds, not both: a replay goes on with the bounds that it began with")
 			}
 			return c.replay(cmd.Context(), r)
 		},
 	}
-	cmd.Flags().Int64Var(&r.resume, "resume", 0, "go on with this replay, which was stopped or killed")
+	cmd.Flags().IntVar(&r.perSecond, "rate", 0, "how many messages are read in a second; 0: as fast as it can")
+	cmd.Flags().Int64Var(&r.resume, "resume", 0, "go on with the replay of this number, which was stopped or killed")
+	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "only say what would be done")
 	recordFlags(cmd, &r.who, &r.why)
-	refuseEmpty(cmd, "consumer")
+	return replayFlags(c, cmd, r)
+}
+
+// replayFlags adds what says which messages are meant.
+func replayFlags(c *common, cmd *cobra.Command, r *replaying) *cobra.Command {
+	cmd.Flags().StringVar(&r.from, "from", "", "the first message: a time, as 2006-01-02T15:04:05Z or 24h for a day ago; a byte of a file; or offsets, as orders/0=12,orders/1=7")
+	cmd.Flags().StringVar(&r.to, "to", "", "the first message behind the last, in the same words; otherwise the end as it stands now")
+	refuseEmpty(cmd, "consumer", "from", "to")
 	return c.withConfig(c.withConsumer(cmd, "whose messages are replayed"))
+}
+
+// check reads the flags.
+func (r *replaying) check(c *common, now func() time.Time) error {
+	switch {
+	case c.consumer == "":
+		return usage("--consumer is missing: say whose messages are replayed")
+	case r.perSecond < 0:
+		return usage("--rate %d is no rate; give how many messages a second, or 0", r.perSecond)
+	case r.resume < 0:
+		return usage("--resume %d is no number of a replay; semel replay status shows them", r.resume)
+	}
+	for i, flag := range []struct{ name, text string }{{"from", r.from}, {"to", r.to}} {
+		var err error
+		if r.bounds[i], err = boundOf(flag.name, flag.text, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// boundOf reads a bound: offsets of lanes, a byte, or a time.
+func boundOf(flag, text string, now func() time.Time) (b replay.Bound, err error) {
+	if text == "" {
+		return b, nil
+	}
+	if at, err := strconv.ParseInt(text, 10, 64); err == nil {
+		if at < 0 {
+			return b, usage("--%s %q is no offset; give 0 or more", flag, text)
+		}
+		return replay.Bound{Offsets: map[string]int64{"": at}}, nil
+	}
+	if !strings.Contains(text, "=") {
+		b.Time, err = timeOf(flag, text, now)
+		return b, err
+	}
+	b.Offsets = map[string]int64{}
+	for part := range strings.SplitSeq(text, ",") {
+		i := strings.LastIndexByte(part, '=')
+		at, err := strconv.ParseInt(part[i+1:], 10, 64)
+		if i < 1 || err != nil || at < 0 {
+			return b, usage("--%s: %q is no offset of a partition; write it as orders/0=12", flag, part)
+		}
+		b.Offsets[part[:i]] = at
+	}
+	return b, nil
 }
 
 // replayable is the consumer of the flags, of a policy that lets it be replayed.
@@ -68,11 +142,17 @@ func (c *common) replayable() (*policy.Policy, *policy.Consumer, error) {
 	if f := p.MayReplay(of); f != nil {
 		return nil, nil, faults{*f}
 	}
+	if !slices.Contains(p.Databases(), p.Store(of.Store)) {
+		return nil, nil, usage("consumer %s keeps keys in store %s, which keeps no replays", of.Name, of.Store)
+	}
 	return p, of, nil
 }
 
-// replay begins a replay, or goes on with one, and prints what became of it.
+// replay says what a replay would do, and does it unless that is all that is wanted.
 func (c *common) replay(ctx context.Context, r *replaying) error {
+	if err := r.check(c, time.Now); err != nil {
+		return err
+	}
 	p, of, err := c.replayable()
 	if err != nil {
 		return err
@@ -82,44 +162,19 @@ func (c *common) replay(ctx context.Context, r *replaying) error {
 		return err
 	}
 	defer c.close(a)
-	store := a.Stores[0]
-	run := &replay.Runner{Store: store, Token: contract.NewToken(), Number: r.resume, Who: r.who}
-	part, err := c.beginReplay(ctx, a, of, r, run)
+	origin, err := a.Origin(of)
 	if err != nil {
-		return failed(err)
+		return replayFailed(err)
 	}
-	defer part.Close()
-	format, err := assembly.FormatOf(p.Source(of.From).File.Format)
-	if err != nil {
-		return failed(err)
-	}
-	config := of.Config()
-	o := replay.Options{Progress: run.Progress, Oldest: of.Replay.Oldest(time.Now()), SentAt: replay.SentAt(config)}
-	run.Source = replay.NewSource(part.Source(c.sectionOf(p, of, format)), o)
-	consumer, err := a.Replayer(ctx, of.Name, run.Source, semel.Replay{ID: run.Number, Effects: of.Replay.Effects})
-	if err != nil {
-		return failed(err)
-	}
-	summary, state, err := run.Run(ctx, of.Name, consumer)
-	return c.toldReplay(run, summary, state, err)
-}
-
-func (c *common) toldReplay(run *replay.Runner, summary running.Summary, state contract.ReplayState, err error) error {
-	_, counts := run.Source.Progress()
-	if c.json {
-		if e := writeJSON(c.Out, struct {
-			Number int64                 `json:"number"`
-			State  contract.ReplayState  `json:"state"`
-			Counts contract.ReplayCounts `json:"counts"`
-		}{run.Number, state, counts}); e != nil {
-			return e
-		}
+	defer origin.Close()
+	run := &replayRun{common: c, wanted: r, of: of, assembly: a, origin: origin, at: time.Now()}
+	if r.resume > 0 {
+		err = run.resume(ctx)
 	} else {
-		fmt.Fprintf(c.Out, "replay %d %s: %s\n", run.Number, state, replay.Sum(counts))
+		err = run.plan(ctx)
 	}
-	_ = summary
-	if errors.Is(err, context.Canceled) {
-		fmt.Fprintln(c.Err, terminal.Line(fmt.Sprintf("go on with it: semel replay start --config %s --consumer %s --resume %d", c.config, c.consumer, run.Number)))
+	if err != nil || r.dryRun {
+		return replayFailed(err)
 	}
-	return failed(err)
+	return replayFailed(run.carryOut(ctx))
 }

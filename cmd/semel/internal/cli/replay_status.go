@@ -34,7 +34,7 @@ type replayView struct {
 }
 
 func viewOfReplay(store string, r *contract.Replay) replayView {
-	effects := map[bool]string{false: "none", true: "real"}[r.Effects]
+	effects := effectsWord(r.Effects)
 	return replayView{store, r.Number, r.Consumer, r.Kind, r.Generation, effects, r.State, r.Left > 0, r.Start.By, r.Start.Why, r.Start.At,
 		r.Stop.By, r.Stop.Why, r.Saved, r.Ended, r.Progress}
 }

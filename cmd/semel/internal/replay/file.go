@@ -1,12 +1,14 @@
 package replay
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/file"
@@ -18,42 +20,123 @@ var ErrOther = errors.New("it is not what it was when the replay was begun")
 // checked is how much of a file before its end is hashed, to recognise it.
 const checked = 4 << 10
 
-// File is a part of a file that is replayed.
+// File is a file that is replayed.
 type File struct {
-	file *os.File
-	lane contract.ReplayLane
-	path string
+	path, lane string
+	options    file.Options
+	opened     *os.File
 }
 
-// OpenFile opens a file from one byte to another; to < 0: to its end as it stands now.
-func OpenFile(path, lane string, from, to int64) (*File, error) {
-	f, err := os.Open(path)
+// NewFile is the file at path, whose lane is called so. Nothing is opened yet.
+func NewFile(path, lane string, o file.Options) *File {
+	return &File{path: path, lane: lane, options: o}
+}
+
+// open opens the file, and says how long it is.
+func (f *File) open() (int64, error) {
+	f.Close()
+	opened, err := os.Open(f.path)
+	if err != nil {
+		return 0, err
+	}
+	f.opened = opened
+	info, err := opened.Stat()
+	switch {
+	case err != nil:
+		return 0, err
+	case !info.Mode().IsRegular():
+		return 0, fmt.Errorf("file %s: it is no regular file, and cannot be read again", f.path)
+	}
+	return info.Size(), nil
+}
+
+// Plan implements Origin.
+func (f *File) Plan(_ context.Context, from, to Bound) (p contract.ReplayProgress, err error) {
+	size, err := f.open()
+	if err != nil {
+		return p, err
+	}
+	l := contract.ReplayLane{Lane: f.lane, From: 0, To: size}
+	if err := errors.Join(f.offset(from, &l.From), f.offset(to, &l.To)); err != nil {
+		return p, err
+	}
+	if l.From < 0 || l.To > size || l.From > l.To {
+		return p, fmt.Errorf("file %s: it has %d bytes, and bytes %d to %d are asked for", f.path, size, l.From, l.To)
+	}
+	for _, at := range []int64{l.From, l.To} {
+		if begins, err := f.beginsLine(at, size); err != nil || !begins {
+			return p, errors.Join(err, fmt.Errorf("file %s: no line begins at byte %d", f.path, at))
+		}
+	}
+	l.After = l.From - 1
+	l.Is, err = recognised(f.opened, l.To)
+	return contract.ReplayProgress{Range: rangeOf(fmt.Sprintf("%s, bytes %d to %d", f.lane, l.From, l.To), from, to), Lanes: []contract.ReplayLane{l}, Since: from.Time, Until: to.Time}, err
+}
+
+// offset is that of a bound, if it has one.
+func (f *File) offset(b Bound, to *int64) error {
+	for lane, at := range b.Offsets {
+		if lane != "" && lane != f.lane {
+			return fmt.Errorf("there is no lane %q: the file has one, %s", lane, f.lane)
+		}
+		*to = at
+	}
+	return nil
+}
+
+// beginsLine reports whether a line begins, or the file ends, at a byte.
+func (f *File) beginsLine(at, size int64) (bool, error) {
+	if at == 0 || at == size {
+		return true, nil
+	}
+	var before [1]byte
+	_, err := f.opened.ReadAt(before[:], at-1)
+	return before[0] == '\n', err
+}
+
+// rangeOf is what is replayed, for people, with the times that bound it.
+func rangeOf(what string, from, to Bound) string {
+	if !from.Time.IsZero() {
+		what += ", from " + from.Time.UTC().Format(time.RFC3339)
+	}
+	if !to.Time.IsZero() {
+		what += ", up to " + to.Time.UTC().Format(time.RFC3339)
+	}
+	return what
+}
+
+// Source implements Origin.
+func (f *File) Source(_ context.Context, p contract.ReplayProgress) (contract.Source, error) {
+	if len(p.Lanes) != 1 || p.Lanes[0].Lane != f.lane {
+		return nil, fmt.Errorf("file %s: the replay is of something else: %s: %w", f.path, p.Range, ErrOther)
+	}
+	l := p.Lanes[0]
+	size, err := f.open()
+	if err == nil && size < l.To {
+		err = fmt.Errorf("file %s: it has %d bytes, and had %d: %w", f.path, size, l.To, ErrOther)
+	}
+	is := ""
+	if err == nil {
+		is, err = recognised(f.opened, l.To)
+	}
+	if err == nil && is != l.Is {
+		err = fmt.Errorf("file %s: other bytes stand before byte %d: %w", f.path, l.To, ErrOther)
+	}
 	if err != nil {
 		return nil, err
 	}
-	part, err := partOf(f, path, lane, from, to)
-	if err != nil {
-		_ = f.Close() // it was only read
-	}
-	return part, err
+	from := max(l.From, l.After)
+	o := f.options
+	o.Lane = l.Lane
+	return file.Section(&section{f.path, f.opened, from, l.To}, from, filepath.Base(f.path), o), nil
 }
 
-func partOf(f *os.File, path, lane string, from, to int64) (*File, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
+// Close implements Origin.
+func (f *File) Close() {
+	if f.opened != nil {
+		_ = f.opened.Close() // it was only read
+		f.opened = nil
 	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("file %s: it is no regular file, and cannot be read again", path)
-	}
-	if to < 0 {
-		to = info.Size()
-	}
-	if from < 0 || to > info.Size() || from > to {
-		return nil, fmt.Errorf("file %s: it has %d bytes, and bytes %d to %d are asked for", path, info.Size(), from, to)
-	}
-	is, err := recognised(f, to)
-	return &File{f, contract.ReplayLane{Lane: lane, Is: is, From: from, To: to, After: from - 1}, path}, err
 }
 
 // recognised is a hash of what stands before a byte.
@@ -66,62 +149,25 @@ func recognised(f *os.File, to int64) (string, error) {
 	return fmt.Sprintf("%x", sum[:8]), nil
 }
 
-// ReopenFile opens a part that a replay has begun with; ErrOther: the file is another one, or
-// shorter.
-func ReopenFile(path string, l contract.ReplayLane) (*File, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && info.Size() < l.To {
-		err = fmt.Errorf("file %s: it has %d bytes, and had %d: %w", path, info.Size(), l.To, ErrOther)
-	}
-	is := ""
-	if err == nil {
-		is, err = recognised(f, l.To)
-	}
-	if err == nil && is != l.Is {
-		err = fmt.Errorf("file %s: other bytes stand before byte %d: %w", path, l.To, ErrOther)
-	}
-	if err != nil {
-		_ = f.Close() // it was only read
-		return nil, err
-	}
-	return &File{f, l, path}, nil
-}
-
-// Lane is what is replayed of it.
-func (f *File) Lane() contract.ReplayLane { return f.lane }
-
-// Source reads it, from where the replay has come to.
-func (f *File) Source(o file.Options) contract.Source {
-	from := max(f.lane.From, f.lane.After)
-	o.Lane = f.lane.Lane
-	return file.Section(&section{f, from}, from, filepath.Base(f.path), o)
-}
-
-// Close closes the file.
-func (f *File) Close() error { return f.file.Close() }
-
 // section reads a file up to a byte that it had.
 type section struct {
-	of *File
-	at int64
+	path   string
+	file   *os.File
+	at, to int64
 }
 
 func (s *section) Read(p []byte) (int, error) {
-	left := s.of.lane.To - s.at
+	left := s.to - s.at
 	if left <= 0 {
 		return 0, io.EOF
 	}
-	n, err := s.of.file.ReadAt(p[:min(int64(len(p)), left)], s.at)
+	n, err := s.file.ReadAt(p[:min(int64(len(p)), left)], s.at)
 	s.at += int64(n)
 	switch {
 	case n > 0:
 		return n, nil
 	case errors.Is(err, io.EOF):
-		return 0, fmt.Errorf("file %s: it ends at byte %d, and had %d: it was truncated: %w", s.of.path, s.at, s.of.lane.To, ErrOther)
+		return 0, fmt.Errorf("file %s: it ends at byte %d, and had %d: it was truncated: %w", s.path, s.at, s.to, ErrOther)
 	}
 	return 0, err
 }

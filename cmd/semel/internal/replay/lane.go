@@ -24,6 +24,10 @@ const (
 	foreign
 	tooOld
 	timeless
+	// outside: it is none of those that are replayed.
+	outside
+	// unknown: of what is foretold, it cannot be known.
+	unknown
 )
 
 // endingOf is what a delivery ended with.
@@ -53,10 +57,13 @@ func endingOf(e contract.End) ending {
 
 // count counts a message that has ended.
 func count(c *contract.ReplayCounts, e ending) {
+	if e == outside {
+		return
+	}
 	c.Read++
 	counted := map[ending]*int64{
 		applied: &c.Applied, skipped: &c.Skipped, conflict: &c.Conflicts, received: &c.Received, waiting: &c.Waiting, parked: &c.Parked,
-		deadLettered: &c.DeadLettered, discarded: &c.Discarded, foreign: &c.Foreign, tooOld: &c.TooOld, timeless: &c.Timeless,
+		deadLettered: &c.DeadLettered, discarded: &c.Discarded, foreign: &c.Foreign, tooOld: &c.TooOld, timeless: &c.Timeless, unknown: &c.Unknown,
 	}
 	*counted[e]++
 }

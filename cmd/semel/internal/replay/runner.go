@@ -30,6 +30,8 @@ type Runner struct {
 	Progress contract.ReplayProgress
 	// Who runs it, for the record of its end.
 	Who string
+	// Told, if not nil, is called whenever its progress was kept.
+	Told func()
 }
 
 // Run runs the consumer until its source has ended, somebody stops the replay, or ctx ends,
@@ -72,6 +74,9 @@ func (r *Runner) keep(ctx context.Context, stop context.CancelCauseFunc) {
 			return
 		case err == nil:
 			alive = time.Now()
+			if r.Told != nil {
+				r.Told()
+			}
 		}
 	}
 }
@@ -81,6 +86,13 @@ func (r *Runner) progress() contract.ReplayProgress {
 	p.Lanes, p.Counts = r.Source.Progress()
 	return p
 }
+
+// Abandon ends a replay that was written down, and could not begin.
+func (r *Runner) Abandon(ctx context.Context) error {
+	return r.end(context.WithoutCancel(ctx), contract.ReplayStopped, errAbandoned)
+}
+
+var errAbandoned = errors.New("it could not begin")
 
 // endWithin is how long the end of a replay may take to be written down.
 const endWithin = 10 * time.Second

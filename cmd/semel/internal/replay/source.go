@@ -13,10 +13,9 @@ import (
 // Source is what a replay gives to its consumer: what another source has, without what is too
 // old, and without what was done before. It knows how far each lane is done.
 type Source struct {
-	inner contract.Source
-	// oldest is when a message must have been sent at least; zero: any will do.
-	oldest time.Time
-	sentAt func(*contract.Delivery) time.Time
+	inner   contract.Source
+	options Options
+	pace    pace // of the goroutine that fetches
 
 	mutex  sync.Mutex
 	lanes  map[string]*lane
@@ -36,11 +35,13 @@ type Options struct {
 	// of a delivery when it was, zero if nobody knows.
 	Oldest time.Time
 	SentAt func(*contract.Delivery) time.Time
+	// PerSecond is how many messages are given in a second; 0: no limit.
+	PerSecond int
 }
 
 // NewSource returns what gives the messages of inner behind those that are done.
 func NewSource(inner contract.Source, o Options) *Source {
-	s := &Source{inner: inner, oldest: o.Oldest, sentAt: o.SentAt, lanes: map[string]*lane{}, counts: o.Progress.Counts}
+	s := &Source{inner: inner, options: o, pace: pace{perSecond: o.PerSecond}, lanes: map[string]*lane{}, counts: o.Progress.Counts}
 	for _, l := range o.Progress.Lanes {
 		s.order = append(s.order, l.Lane)
 		s.lanes[l.Lane] = &lane{ReplayLane: l}
@@ -61,7 +62,11 @@ func (s *Source) Close(ctx context.Context) error { return s.inner.Close(ctx) }
 // kept, and Fault tells.
 func (s *Source) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
 	for {
+		if most.Messages = s.pace.ask(ctx, most.Messages); most.Messages == 0 {
+			return nil, nil
+		}
 		all, err := s.inner.Fetch(ctx, most)
+		s.pace.take(len(all))
 		wanted, dropped := s.choose(all)
 		if len(dropped) > 0 {
 			if _, e := s.inner.Settle(ctx, dropped); e != nil && err == nil {
@@ -125,13 +130,16 @@ func (s *Source) lane(id string) *lane {
 
 // refused says why a message is not replayed; open if it is.
 func (s *Source) refused(d *contract.Delivery) ending {
-	if s.oldest.IsZero() {
+	p, oldest := s.options.Progress, s.options.Oldest
+	if oldest.IsZero() && p.Since.IsZero() && p.Until.IsZero() {
 		return open
 	}
-	switch at := s.sentAt(d); {
+	switch at := s.options.SentAt(d); {
 	case at.IsZero():
 		return timeless
-	case at.Before(s.oldest):
+	case at.Before(p.Since), !p.Until.IsZero() && !at.Before(p.Until):
+		return outside
+	case at.Before(oldest):
 		return tooOld
 	}
 	return open
@@ -143,6 +151,12 @@ func (s *Source) Settle(ctx context.Context, all []contract.Settlement) ([]int, 
 	if err != nil && len(left) == 0 {
 		return left, err
 	}
+	s.settled(all, left)
+	return left, err
+}
+
+// settled notes what became of messages, but for those that are left.
+func (s *Source) settled(all []contract.Settlement, left []int) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	for i := range all {
@@ -155,7 +169,34 @@ func (s *Source) Settle(ctx context.Context, all []contract.Settlement) ([]int, 
 			s.lane(d.Lane.ID).end(d.Message.Origin.Offset, e, &s.counts)
 		}
 	}
-	return left, err
+}
+
+// foretold ends deliveries as it is foretold of them.
+func (s *Source) foretold(ctx context.Context, all []contract.Delivery, endings []ending) error {
+	settled := make([]contract.Settlement, len(all))
+	s.mutex.Lock()
+	for i := range all {
+		settled[i] = contract.Settlement{Delivery: &all[i], Kind: semel.Ack, Ending: contract.EndSkipped}
+		s.lane(all[i].Lane.ID).end(all[i].Message.Origin.Offset, endings[i], &s.counts)
+	}
+	s.mutex.Unlock()
+	_, err := s.inner.Settle(ctx, settled)
+	return err
+}
+
+// Part is how much of the range is done, from 0 to 1.
+func (s *Source) Part() float64 {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	var done, all float64
+	for _, l := range s.lanes {
+		done += float64(l.After + 1 - l.From)
+		all += float64(l.To - l.From)
+	}
+	if all == 0 {
+		return 1
+	}
+	return done / all
 }
 
 // Progress is how far it has come.

@@ -1,0 +1,40 @@
+package replay
+
+import (
+	"context"
+	"time"
+
+	"github.com/semel-go/semel/internal/timing"
+)
+
+// pace lets so many messages pass in a second.
+type pace struct {
+	perSecond int // 0: any number
+	tokens    float64
+	at        time.Time
+}
+
+// ask waits until some may pass, and says how many of most; none, where ctx has ended.
+func (p *pace) ask(ctx context.Context, most int) int {
+	if p.perSecond == 0 {
+		return most
+	}
+	for {
+		now := time.Now()
+		if p.at.IsZero() {
+			p.at = now
+		}
+		p.tokens = min(p.tokens+now.Sub(p.at).Seconds()*float64(p.perSecond), float64(p.perSecond))
+		p.at = now
+		if p.tokens >= 1 {
+			return min(most, int(p.tokens))
+		}
+		missing := (1 - p.tokens) / float64(p.perSecond)
+		if !timing.Wait(ctx, time.Duration(missing*float64(time.Second))+time.Millisecond) {
+			return 0
+		}
+	}
+}
+
+// take says how many have passed.
+func (p *pace) take(n int) { p.tokens -= float64(n) }

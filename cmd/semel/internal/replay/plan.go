@@ -1,0 +1,111 @@
+package replay
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+)
+
+// Teller says what would become of deliveries.
+type Teller interface {
+	Foretell(ctx context.Context, all []contract.Delivery) ([]contract.Foretold, error)
+}
+
+// fetchMost and fetchBytes bound what is asked about at once.
+const (
+	fetchMost  = 1024
+	fetchBytes = 8 << 20
+)
+
+// Foretell reads a source to its end, and says what would become of its messages; told, if not
+// nil, hears now and then how many were read. Nothing is changed. Where two copies are both
+// new, the first would be applied, and the other be its duplicate, or in conflict with it: of
+// each new message some dozens of bytes are kept.
+func Foretell(ctx context.Context, s *Source, t Teller, c consumer.Config, told func(contract.ReplayCounts)) (contract.ReplayCounts, error) {
+	s.Lanes(deaf{})
+	copies := copies{seen: map[[16]byte]semel.Fingerprint{}, conflicts: map[[16]byte]bool{}, accept: c.OnConflict == consumer.ThenAcceptFirst}
+	for {
+		all, err := s.Fetch(ctx, contract.Bound{Messages: fetchMost, Bytes: fetchBytes})
+		if err != nil && !errors.Is(err, contract.ErrEnd) {
+			return contract.ReplayCounts{}, err
+		}
+		found, e := t.Foretell(ctx, all)
+		if e != nil {
+			return contract.ReplayCounts{}, e
+		}
+		endings := make([]ending, len(all))
+		for i := range found {
+			endings[i] = copies.ending(&found[i])
+		}
+		if e := s.foretold(ctx, all, endings); e != nil {
+			return contract.ReplayCounts{}, e
+		}
+		_, counts := s.Progress()
+		if told != nil {
+			told(counts)
+		}
+		if err != nil || ctx.Err() != nil {
+			return counts, errors.Join(s.Fault(), ctx.Err())
+		}
+	}
+}
+
+// copies are what is known of messages that are new to the store.
+type copies struct {
+	seen      map[[16]byte]semel.Fingerprint
+	conflicts map[[16]byte]bool // by identity and content
+	accept    bool              // the first content stands, and others leave no row
+}
+
+func (c *copies) ending(f *contract.Foretold) ending {
+	switch f.End {
+	case contract.NotEnded:
+		return unknown
+	case contract.EndDuplicate, contract.EndSkipped:
+		return endingOf(f.End)
+	case contract.EndConflict:
+		return c.conflict(f)
+	}
+	key := sumOf(f.Key, semel.Fingerprint{})
+	first, known := c.seen[key]
+	switch {
+	case !known:
+		c.seen[key] = f.Fingerprint
+		return endingOf(f.End)
+	case first.Conflicts(f.Fingerprint):
+		return c.conflict(f)
+	}
+	return skipped
+}
+
+// conflict is how one ends: a further copy of its content is a duplicate of the first.
+func (c *copies) conflict(f *contract.Foretold) ending {
+	key := sumOf(f.Key, f.Fingerprint)
+	if c.conflicts[key] && !c.accept {
+		return skipped
+	}
+	c.conflicts[key] = true
+	return conflict
+}
+
+func sumOf(k semel.Key, f semel.Fingerprint) (short [16]byte) {
+	h := sha256.New()
+	for _, part := range []string{k.Source, k.ID} {
+		h.Write([]byte{byte(len(part) >> 16), byte(len(part) >> 8), byte(len(part))})
+		h.Write([]byte(part))
+	}
+	h.Write(append([]byte{f.Version}, f.Sum[:]...))
+	copy(short[:], h.Sum(nil))
+	return short
+}
+
+// deaf hears nothing of lanes.
+type deaf struct{}
+
+func (deaf) Given(contract.Lane)                     {}
+func (deaf) Revoking(context.Context, contract.Lane) {}
+func (deaf) Lost(contract.Lane)                      {}

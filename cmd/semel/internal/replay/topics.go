@@ -1,0 +1,54 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/kafka"
+)
+
+// Topics are topics of Kafka that are replayed.
+type Topics struct{ reader *kafka.Range }
+
+// NewTopics reads with the configuration of the consumer's own source.
+func NewTopics(c kafka.Config) (*Topics, error) {
+	reader, err := kafka.NewRange(c)
+	return &Topics{reader}, err
+}
+
+// Plan implements Origin.
+func (t *Topics) Plan(ctx context.Context, from, to Bound) (p contract.ReplayProgress, err error) {
+	for _, b := range []Bound{from, to} {
+		if _, unnamed := b.Offsets[""]; unnamed {
+			return p, errors.New("an offset is of one partition: write it as orders/0=1200")
+		}
+	}
+	p.Lanes, err = t.reader.Lanes(ctx, kafka.Bound{Time: from.Time, Offsets: from.Offsets}, kafka.Bound{Time: to.Time, Offsets: to.Offsets})
+	var parts []string
+	for i, l := range p.Lanes {
+		if i == mostNamed {
+			parts = append(parts, fmt.Sprintf("and %d further partitions", len(p.Lanes)-i))
+			break
+		}
+		parts = append(parts, fmt.Sprintf("%s %d to %d", l.Lane, l.From, l.To))
+	}
+	p.Range = rangeOf(strings.Join(parts, ", "), from, to)
+	return p, err
+}
+
+// mostNamed is how many partitions a range names.
+const mostNamed = 8
+
+// Source implements Origin.
+func (t *Topics) Source(ctx context.Context, p contract.ReplayProgress) (contract.Source, error) {
+	if err := t.reader.Check(ctx, p.Lanes); err != nil {
+		return nil, err
+	}
+	return t.reader.Source(p.Lanes)
+}
+
+// Close implements Origin.
+func (t *Topics) Close() { t.reader.Close() }

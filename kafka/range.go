@@ -1,0 +1,196 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/twmb/franz-go/pkg/kadm"
+)
+
+// ErrRange: what was to be read again is not there any more, or is another topic's.
+var ErrRange = errors.New("kafka: what is to be read again is not what it was")
+
+// Bound is where a range of a topic begins, or ends. The zero value is the beginning or the
+// end of each partition's log.
+type Bound struct {
+	// Time, if not zero, is that of the first record, or of the first one behind the range.
+	Time time.Time
+	// Offsets are those of partitions, by the names of their lanes ("orders/0"); a partition
+	// that is not named is left out.
+	Offsets map[string]int64
+}
+
+// Range reads topics again, from one bound to another, beside the group that consumes them
+// and without it: it joins no group, and commits nothing. Close it.
+type Range struct {
+	config  Config
+	brokers brokers
+	topics  *topics
+}
+
+// NewRange checks the configuration, which is the consumer's own, and asks nothing yet.
+func NewRange(c Config) (*Range, error) {
+	c = c.withDefaults()
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	r := &Range{config: c}
+	r.config.DeadLetters = "" // nothing is written there
+	r.brokers.config = &r.config
+	m := &member{}
+	r.topics = newTopics(&r.config, &r.brokers, m, &faultList{config: &r.config, member: m, gate: &gate{}})
+	return r, nil
+}
+
+// Close ends the connections.
+func (r *Range) Close() {
+	r.brokers.shut()
+	r.brokers.close()
+}
+
+// Lanes are the partitions of the topics that have records between the bounds, as their logs
+// stand now: open transactions are left out, as they are for the group. A lane's Is is its
+// topic's id.
+func (r *Range) Lanes(ctx context.Context, from, to Bound) ([]contract.ReplayLane, error) {
+	logs, err := r.logs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	begins, err := r.at(ctx, logs, from, func(l log) int64 { return l.start })
+	if err != nil {
+		return nil, err
+	}
+	ends, err := r.at(ctx, logs, to, func(l log) int64 { return l.end })
+	if err != nil {
+		return nil, err
+	}
+	var lanes []contract.ReplayLane
+	for _, l := range logs {
+		begin, chosen := begins[l.topicPartition]
+		end, ends := ends[l.topicPartition]
+		begin, end = max(begin, l.start), min(end, l.end)
+		if !chosen || !ends || begin >= end {
+			continue
+		}
+		lanes = append(lanes, contract.ReplayLane{Lane: l.lane(), Is: fmt.Sprintf("%x", l.id), From: begin, To: end, After: begin - 1})
+	}
+	return lanes, errors.Join(r.unknownLanes(logs, from), r.unknownLanes(logs, to))
+}
+
+// unknownLanes names partitions of a bound that are not there.
+func (r *Range) unknownLanes(logs []log, b Bound) error {
+	var errs error
+	for name := range b.Offsets {
+		if !slices.ContainsFunc(logs, func(l log) bool { return l.lane() == name }) {
+			errs = errors.Join(errs, fmt.Errorf("kafka: there is no partition %s among those that the consumer reads", name))
+		}
+	}
+	return errs
+}
+
+// log is a partition's, as it stands.
+type log struct {
+	topicPartition
+	id         [16]byte
+	start, end int64
+}
+
+// logs are those of all partitions, by topic and number.
+func (r *Range) logs(ctx context.Context) (all []log, err error) {
+	if _, err := r.brokers.open(func() {}); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	if err := r.topics.ask(ctx); err != nil {
+		return nil, err
+	}
+	names, ids := r.topics.read(), r.topics.allIDs()
+	if len(names) == 0 {
+		return nil, nil
+	}
+	ask := kadm.NewClient(r.brokers.client())
+	starts, err := ask.ListStartOffsets(ctx, names...)
+	if err == nil {
+		err = starts.Error()
+	}
+	if err != nil {
+		return nil, explain(err, names[0], "")
+	}
+	list := ask.ListCommittedOffsets
+	if r.config.ReadUncommitted {
+		list = ask.ListEndOffsets
+	}
+	ends, err := list(ctx, names...)
+	if err == nil {
+		err = ends.Error()
+	}
+	if err != nil {
+		return nil, explain(err, names[0], "")
+	}
+	starts.Each(func(o kadm.ListedOffset) {
+		end, _ := ends.Lookup(o.Topic, o.Partition)
+		all = append(all, log{topicPartition{o.Topic, o.Partition}, ids[o.Topic], o.Offset, end.Offset})
+	})
+	slices.SortFunc(all, func(a, b log) int { return a.compare(b.topicPartition) })
+	return all, nil
+}
+
+// at is where a bound lies in each partition; a partition that is left out has none.
+func (r *Range) at(ctx context.Context, logs []log, b Bound, otherwise func(log) int64) (map[topicPartition]int64, error) {
+	found := map[topicPartition]int64{}
+	if b.Time.IsZero() {
+		for _, l := range logs {
+			if offset, named := b.Offsets[l.lane()]; named || b.Offsets == nil {
+				if !named {
+					offset = otherwise(l)
+				}
+				found[l.topicPartition] = offset
+			}
+		}
+		return found, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	var all []topicPartition
+	for _, l := range logs {
+		all = append(all, l.topicPartition)
+	}
+	found, err := r.brokers.listOffsets(ctx, all, b.Time.UnixMilli(), false)
+	for _, l := range logs {
+		if at, known := found[l.topicPartition]; known && at < 0 { // no record is as late
+			found[l.topicPartition] = l.end
+		}
+	}
+	return found, err
+}
+
+// Check is an error that wraps ErrRange if records of these lanes that are not read yet are gone,
+// or a topic is another one than it was.
+func (r *Range) Check(ctx context.Context, lanes []contract.ReplayLane) error {
+	logs, err := r.logs(ctx)
+	if err != nil {
+		return err
+	}
+	var errs error
+	for _, l := range lanes {
+		next := max(l.From, l.After+1)
+		i := slices.IndexFunc(logs, func(found log) bool { return found.lane() == l.Lane })
+		switch {
+		case next >= l.To:
+		case i < 0:
+			errs = errors.Join(errs, fmt.Errorf("partition %s is not there any more: %w", l.Lane, ErrRange))
+		case fmt.Sprintf("%x", logs[i].id) != l.Is:
+			errs = errors.Join(errs, fmt.Errorf("partition %s is of a topic that was made anew: %w", l.Lane, ErrRange))
+		case logs[i].start > next:
+			errs = errors.Join(errs, fmt.Errorf("partition %s begins at offset %d now: records from %d on are gone: %w", l.Lane, logs[i].start, next, ErrRange))
+		case logs[i].end < l.To:
+			errs = errors.Join(errs, fmt.Errorf("partition %s ends at offset %d, and ended at %d: %w", l.Lane, logs[i].end, l.To, ErrRange))
+		}
+	}
+	return errs
+}

@@ -1,0 +1,310 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// rangeSource reads the lanes of a range to their ends.
+type rangeSource struct {
+	of       *Range
+	client   *kgo.Client
+	decoder  decoder
+	observer contract.LaneObserver
+	begun    bool // of the goroutine that fetches
+
+	mutex   sync.Mutex // guards the rest, and what the lanes hold
+	lanes   map[topicPartition]*rangeLane
+	order   []*rangeLane
+	waiting []*record // polled, and not delivered yet
+	back    []*record // handed back; at says when each is due
+	open    int       // delivered, and not settled
+	wake    chan struct{}
+	closed  bool
+}
+
+// rangeLane is a partition that is read.
+type rangeLane struct {
+	lane   lane
+	to     int64
+	next   int64 // the offset that was not polled yet
+	paused bool
+}
+
+var (
+	_ contract.Source = (*rangeSource)(nil)
+	_ contract.Finite = (*rangeSource)(nil)
+)
+
+// Source reads the lanes, which Lanes returned, from where each has come to. Deliveries are
+// those of the group's source, with the same lanes. What is handed back is kept in memory.
+func (r *Range) Source(lanes []contract.ReplayLane) (contract.Source, error) {
+	s := &rangeSource{of: r, decoder: decoder{config: &r.config, names: headerNames{}}, lanes: map[topicPartition]*rangeLane{}, wake: make(chan struct{}, 1)}
+	begin := map[string]map[int32]kgo.Offset{}
+	for _, l := range lanes {
+		p, err := laneNamed(l.Lane)
+		if err != nil {
+			return nil, err
+		}
+		own := &rangeLane{lane: lane{topicPartition: p, id: contract.Lane{ID: l.Lane, Epoch: 1}, topicID: r.topics.id(p.topic)}, to: l.To, next: max(l.From, l.After+1)}
+		s.lanes[p], s.order = own, append(s.order, own)
+		if own.next >= own.to {
+			continue
+		}
+		if begin[p.topic] == nil {
+			begin[p.topic] = map[int32]kgo.Offset{}
+		}
+		begin[p.topic][p.partition] = kgo.NewOffset().At(own.next)
+	}
+	isolation := kgo.ReadCommitted()
+	if r.config.ReadUncommitted {
+		isolation = kgo.ReadUncommitted()
+	}
+	var err error
+	s.client, err = kgo.NewClient(append(r.brokers.common(),
+		kgo.ConsumePartitions(begin), kgo.FetchIsolationLevel(isolation), kgo.KeepControlRecords(), kgo.FetchMaxWait(fetchWait), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
+		kgo.FetchMaxBytes(mostOfBroker), kgo.FetchMaxPartitionBytes(mostOfPartition), kgo.MaxDecompressBatchBytes(r.config.MaxBatch))...)
+	if err != nil {
+		return nil, fmt.Errorf("kafka: %w", err)
+	}
+	return s, nil
+}
+
+func laneNamed(lane string) (topicPartition, error) {
+	i := strings.LastIndexByte(lane, '/')
+	n, err := strconv.ParseInt(lane[i+1:], 10, 32)
+	if i < 1 || err != nil {
+		return topicPartition{}, fmt.Errorf("kafka: %q names no partition; one is named as orders/0", lane)
+	}
+	return topicPartition{lane[:i], int32(n)}, nil
+}
+
+// Lanes implements contract.Source.
+func (s *rangeSource) Lanes(o contract.LaneObserver) { s.observer = o }
+
+// Bounded implements contract.Finite.
+func (s *rangeSource) Bounded() bool { return true }
+
+// AtEnd implements contract.Finite.
+func (s *rangeSource) AtEnd() bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return !slices.ContainsFunc(s.order, func(l *rangeLane) bool { return l.next < l.to && !l.paused }) && len(s.back) == 0 &&
+		!slices.ContainsFunc(s.waiting, func(r *record) bool { return !s.lanes[r.lane.topicPartition].paused })
+}
+
+// Fetch implements contract.Source. It ends when all that was delivered is settled.
+func (s *rangeSource) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+	s.give()
+	for ctx.Err() == nil {
+		found, due, over, closed := s.take(most)
+		switch {
+		case closed:
+			return nil, fmt.Errorf("kafka: the range is closed: %w", semel.ErrClosed)
+		case len(found) > 0:
+			return s.decoder.deliveries(found), nil
+		case over:
+			if err := s.unchanged(ctx); err != nil {
+				return nil, err
+			}
+			return nil, contract.ErrEnd
+		}
+		if err := s.poll(ctx, most, due); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+// give tells of the lanes, once.
+func (s *rangeSource) give() {
+	if s.begun {
+		return
+	}
+	s.begun = true
+	for _, l := range s.order {
+		if s.observer != nil {
+			s.observer.Given(l.lane.id)
+		}
+	}
+}
+
+// take takes what may be delivered; due is when something that was handed back is, and over
+// says that everything is read and settled.
+func (s *rangeSource) take(most contract.Bound) (found []*record, due time.Time, over, closed bool) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	var bytes int64
+	now := time.Now()
+	choose := func(from []*record, ready func(*record) bool) []*record {
+		return slices.DeleteFunc(from, func(r *record) bool {
+			full := len(found) > 0 && (len(found) >= most.Messages || bytes+r.size > most.Bytes)
+			if full || s.lanes[r.lane.topicPartition].paused || !ready(r) {
+				return false
+			}
+			found, bytes = append(found, r), bytes+r.size
+			return true
+		})
+	}
+	slices.SortStableFunc(s.back, func(a, b *record) int { return a.at.Compare(b.at) })
+	s.back = choose(s.back, func(r *record) bool { return !r.at.After(now) })
+	s.waiting = choose(s.waiting, func(*record) bool { return true })
+	s.open += len(found)
+	if len(s.back) > 0 {
+		due = s.back[0].at
+	}
+	over = s.open == 0 && len(s.back) == 0 && len(s.waiting) == 0 && !slices.ContainsFunc(s.order, func(l *rangeLane) bool { return l.next < l.to })
+	return found, due, over, s.closed
+}
+
+// poll polls the brokers, until something came, or is due, or a settlement roused it.
+func (s *rangeSource) poll(ctx context.Context, most contract.Bound, due time.Time) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if !due.IsZero() {
+		var stop context.CancelFunc
+		ctx, stop = context.WithDeadline(ctx, due)
+		defer stop()
+	}
+	if !s.reading() {
+		select {
+		case <-ctx.Done():
+		case <-s.wake:
+		}
+		return nil
+	}
+	short, stop := context.WithTimeout(ctx, fetchWait) // a settlement is looked at as soon
+	defer stop()
+	fetches := s.client.PollRecords(short, most.Messages)
+	return s.accept(fetches)
+}
+
+// reading reports whether there is anything to poll.
+func (s *rangeSource) reading() bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return slices.ContainsFunc(s.order, func(l *rangeLane) bool { return l.next < l.to && !l.paused })
+}
+
+// accept keeps what was polled, up to the ends of the lanes.
+func (s *rangeSource) accept(fetches kgo.Fetches) error {
+	var errs error
+	fetches.EachError(func(topic string, partition int32, err error) {
+		switch {
+		case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		case errors.Is(err, kerr.OffsetOutOfRange), errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.UnknownTopicOrPartition):
+			errs = errors.Join(errs, fmt.Errorf("partition %s/%d: %w: %w", topic, partition, ErrRange, err))
+		default:
+			errs = errors.Join(errs, explain(err, topic, ""))
+		}
+	})
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	fetches.EachPartition(func(p kgo.FetchTopicPartition) {
+		l := s.lanes[topicPartition{p.Topic, p.Partition}]
+		if l == nil {
+			return
+		}
+		for _, raw := range p.Records {
+			if raw.Offset < l.next || raw.Offset >= l.to {
+				l.next = max(l.next, min(raw.Offset, l.to))
+				continue
+			}
+			l.next = raw.Offset + 1
+			if !raw.Attrs.IsControl() {
+				s.waiting = append(s.waiting, &record{lane: &l.lane, raw: raw, size: int64(len(raw.Key)+len(raw.Value)) + 1})
+			}
+		}
+		if l.next >= l.to {
+			s.client.PauseFetchPartitions(map[string][]int32{p.Topic: {p.Partition}})
+		}
+	})
+	return errs
+}
+
+// unchanged is an error if a topic was made anew meanwhile.
+func (s *rangeSource) unchanged(ctx context.Context) error {
+	was := map[string][16]byte{}
+	for _, l := range s.order {
+		was[l.lane.topic] = l.lane.topicID
+	}
+	if _, err := s.of.logs(ctx); err != nil {
+		return err
+	}
+	for topic, id := range was {
+		if s.of.topics.id(topic) != id {
+			return fmt.Errorf("topic %s was made anew while it was read: %w", topic, ErrRange)
+		}
+	}
+	return nil
+}
+
+// Settle implements contract.Source. There are no dead letters.
+func (s *rangeSource) Settle(_ context.Context, all []contract.Settlement) (left []int, err error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for i := range all {
+		r, own := all[i].Delivery.Handle.(*record)
+		switch {
+		case !own || r.raw == nil:
+		case all[i].Kind == semel.DeadLetter:
+			left = append(left, i)
+		case all[i].Kind == semel.HandBack:
+			r.at = time.Now().Add(all[i].After)
+			s.back, s.open = append(s.back, r), s.open-1
+		default:
+			r.raw = nil
+			s.open--
+		}
+	}
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+	if left != nil {
+		err = fmt.Errorf("kafka: what is read again has no dead letters; park the message instead: %w", semel.ErrUnsupported)
+	}
+	return left, err
+}
+
+// Flow implements contract.Source.
+func (s *rangeSource) Flow(which contract.Lane, on bool) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for p, l := range s.lanes {
+		if l.lane.id != which {
+			continue
+		}
+		l.paused = !on
+		partition := map[string][]int32{p.topic: {p.partition}}
+		if on && l.next < l.to {
+			s.client.ResumeFetchPartitions(partition)
+		} else {
+			s.client.PauseFetchPartitions(partition)
+		}
+	}
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Close implements contract.Source.
+func (s *rangeSource) Close(context.Context) error {
+	s.mutex.Lock()
+	s.closed = true
+	s.mutex.Unlock()
+	s.client.Close()
+	return nil
+}
