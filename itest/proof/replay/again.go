@@ -24,43 +24,54 @@ func (c counts) String() string {
 	return fmt.Sprintf("%d read, %d applied, %d skipped, %d conflicts", c.Read, c.Applied, c.Skipped, c.Conflicts)
 }
 
-// forget removes transfers with their markers, fold adds the balances up anew.
+// forget removes transfers with their markers, and the rows of conflicts; fold adds the
+// balances up anew.
 const (
-	forget = `with ids as (select unnest($1::text[]) as id),
-marks as (delete from semel_markers where id in (select '\x00'::bytea || convert_to(id, 'UTF8') from ids)
-    and scope in (select number from semel_scopes where consumer = convert_to('` + group + `', 'UTF8')) returning 1),
-gone as (delete from effects where delivery in (select id from ids) returning 1)
-select (select count(*) from marks), (select count(*) from gone)`
+	forget = `with lost as (select '\x00'::bytea || convert_to(unnest($1::text[]), 'UTF8') as id),
+unknown as (select '\x00'::bytea || convert_to(unnest($2::text[]), 'UTF8') as id),
+marks as (delete from semel_markers where id in (select id from lost) returning 1),
+rows as (delete from semel_inbox where id in (select id from unknown) and conflict <> '' returning 1),
+gone as (delete from effects where delivery = any($1) returning 1)
+select (select count(*) from marks), (select count(*) from gone), (select count(*) from rows)`
 	unfold = `delete from balances`
 	fold   = `insert into balances (generation, account, cents, transfers, digest, last)
 select generation, account, sum(cents), count(*), sum(cents * right(delivery, 6)::bigint), max(delivery collate "C") from effects group by 1, 2`
+	conflicts = `select count(*) from semel_inbox where conflict <> ''`
 )
 
-// damage takes from the database what it would lack if a backup were restored that some
-// transfers are not in: their markers, and what they have changed.
-func (r *run) damage(ctx context.Context) (lost []string, err error) {
-	for i := range r.part(untilRebuild) {
-		if forgotten(i) {
-			lost = append(lost, id(i))
+// chosen are the ids of transfers that are published before anything is built anew.
+func (p Proof) chosen(which func(transfer int) bool) (ids []string) {
+	for i := range p.part(untilRebuild) {
+		if which(i) {
+			ids = append(ids, id(i))
 		}
 	}
+	return ids
+}
+
+// damage takes from the database what it would lack if a backup were restored that some
+// transfers and some conflicts are not in: their markers and rows, and what they have changed.
+func (r *run) damage(ctx context.Context) (lost []string, err error) {
+	lost = r.chosen(forgotten)
+	unknown := r.chosen(func(transfer int) bool { return contradicted(transfer) && transfer%600 == 40 })
 	tx, err := r.Activity.DB.BeginTx(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = tx.Rollback() }()
-	marks, gone := 0, 0
-	if err := tx.QueryRowContext(ctx, forget, lost).Scan(&marks, &gone); err != nil {
+	var marks, gone, rows int
+	if err := tx.QueryRowContext(ctx, forget, lost, unknown).Scan(&marks, &gone, &rows); err != nil {
 		return nil, err
 	}
-	if marks != len(lost) || gone != len(lost) {
-		return nil, fmt.Errorf("%d markers and %d effects of %d transfers could be removed", marks, gone, len(lost))
+	if marks != len(lost) || gone != len(lost) || rows != len(unknown) {
+		return nil, fmt.Errorf("%d markers and %d effects of %d transfers could be removed, and %d of %d conflicts", marks, gone, len(lost), rows, len(unknown))
 	}
 	for _, text := range []string{unfold, fold} {
 		if _, err := tx.ExecContext(ctx, text); err != nil {
 			return nil, err
 		}
 	}
+	r.Say("the database has lost %d transfers and %d conflicts", len(lost), len(unknown))
 	return lost, tx.Commit()
 }
 
@@ -71,43 +82,39 @@ func (r *run) again(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.Say("the database has lost %d transfers", len(lost))
-	var plan struct{ Counts counts }
+	var plan struct{ Would counts }
 	if err := r.semel(ctx, &plan, []int{0}, "replay", "plan", "--consumer", group); err != nil {
 		return err
 	}
-	before, err := ledger.Effects(ctx, r.Activity.DB, "delivery")
+	before, contradictedBefore, err := r.known(ctx)
 	if err != nil {
 		return err
 	}
 	if err := r.readAgain(ctx, lost); err != nil {
 		return err
 	}
-	after, err := ledger.Effects(ctx, r.Activity.DB, "delivery")
+	after, contradictedAfter, err := r.known(ctx)
 	if err != nil {
 		return err
 	}
-	var applied, back int
+	happened := counts{Read: int64(r.ledger.Records), Conflicts: contradictedAfter - contradictedBefore}
 	for id, n := range after {
-		if applied += n - before[id]; n == 1 && before[id] == 0 && slices.Contains(lost, id) {
-			back++
+		happened.Applied += int64(n - before[id])
+		if n == 1 && before[id] == 0 && slices.Contains(lost, id) {
+			r.ledger.Recovered++
 		}
 	}
-	r.ledger.Recovered = back
-	others := int64(r.others(untilRebuild))
-	read := int64(r.ledger.Records)
-	r.forecast("what was lost", plan.Counts, counts{read, int64(applied), read - int64(applied) - others, others})
-	return nil
+	happened.Skipped = happened.Read - happened.Applied - happened.Conflicts
+	r.forecast("what was lost", plan.Would, happened)
+	return r.discard(ctx)
 }
 
-// others is how many other contents were published before so many of a hundred transfers.
-func (p Proof) others(percent int) (n int) {
-	for i := range p.part(percent) {
-		if contradicted(i) {
-			n++
-		}
+// known is how often each transfer has an effect, and how many conflicts are known.
+func (r *run) known(ctx context.Context) (effects map[string]int, others int64, err error) {
+	if effects, err = ledger.Effects(ctx, r.Activity.DB, "delivery"); err != nil {
+		return nil, 0, err
 	}
-	return n
+	return effects, others, r.Activity.DB.QueryRowContext(ctx, conflicts).Scan(&others)
 }
 
 // readAgain replays, is killed so often, and resumed.

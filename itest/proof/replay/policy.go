@@ -58,6 +58,7 @@ consumers:
     retry: {attempts: 4, first: 50ms, most: 500ms, then: dead_letter}
     on_conflict: dead_letter
     dead_letter: {topic: ` + dead + `}
+    replay: {allowed: true}
     handler:
       sql:
         params: {id: "header:ce-id", account: "body:/account", amount: "body:/amount"}

@@ -130,6 +130,7 @@ func (r *run) prove(ctx context.Context) error {
 		{"transfers come, and some fail for good", r.fail},
 		{"dead letters are replayed, and nothing else comes", r.repair},
 		{"dead letters are replayed while messages and copies come", r.repairLive},
+		{"what the database has lost is replayed from the topic", r.again},
 	} {
 		r.Say("%s", part.name)
 		if err := part.do(ctx); err != nil {

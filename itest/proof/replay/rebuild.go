@@ -40,7 +40,7 @@ func (r *run) rebuild(ctx context.Context) error {
 		return err
 	}
 	r.ledger.Afterwards = int(r.feed.Acknowledged() - published)
-	return r.semel(ctx, &told, []int{0}, "dead", "discard", "--all", "--with-reason", "conflict", "--reason", "the first stands", "--as", "proof")
+	return r.discard(ctx)
 }
 
 // build has the command build, which is killed so often, and returns the one that goes on.

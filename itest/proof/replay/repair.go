@@ -222,6 +222,11 @@ func (r *run) sweep(ctx context.Context) error {
 	if _, err := r.replay(ctx, "what is left", 0, "--all"); err != nil {
 		return err
 	}
+	return r.discard(ctx)
+}
+
+// discard closes the conflicts: which content is right is the producer's to say.
+func (r *run) discard(ctx context.Context) error {
 	var told any
 	return r.semel(ctx, &told, []int{0}, "dead", "discard", "--all", "--with-reason", "conflict", "--reason", "the first stands", "--as", "proof")
 }
