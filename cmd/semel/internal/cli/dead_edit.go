@@ -140,6 +140,9 @@ func (c *common) newBody(ctx context.Context, row contract.StoredRow, e *deadEdi
 		if err == nil && len(body) > contract.MaxEdit {
 			err = fmt.Errorf("file %s: a payload has at most %d bytes", e.file, contract.MaxEdit)
 		}
+		if !bytes.HasSuffix(row.Message.Body, []byte("\n")) { // as editors put it at the end of a file
+			body = bytes.TrimSuffix(body, []byte("\n"))
+		}
 		return body, failed(err)
 	}
 	editor, _ := c.Env("EDITOR")
@@ -218,11 +221,18 @@ func (c *common) printEdit(v edited) {
 		fmt.Fprintf(c.Err, "row %d has this payload: nothing to change\n", v.Number)
 		return
 	case v.Diff != "":
-		for line := range strings.Lines(v.Diff) {
-			fmt.Fprintln(c.Out, legible.Printable(strings.TrimSuffix(line, "\n")))
-		}
+		writeDiff(c.Out, v.Diff)
 	}
 	fmt.Fprintf(c.Out, "sha256 %s, %d bytes\n    to %s, %d bytes\n", v.Before, v.SizeBefore, v.After, v.SizeAfter)
+}
+
+// writeDiff prints a difference, whose lines are of payloads, with their indents.
+func writeDiff(w io.Writer, diff string) {
+	for line := range strings.Lines(diff) {
+		line = strings.TrimSuffix(line, "\n")
+		text := strings.TrimLeft(line[1:], " ")
+		fmt.Fprintln(w, line[:len(line)-len(text)]+legible.Printable(text))
+	}
 }
 
 // agreed asks a person; whoever is none says --yes.

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/cmd/semel/internal/running"
 	"github.com/semel-go/semel/contract"
 	"github.com/spf13/cobra"
 )
@@ -134,7 +136,7 @@ func (d *deadReplayed) foretell(ctx context.Context) (letters []operate.Letter, 
 		}
 		return d.plan.Letters, nil
 	}
-	numbers, err := d.box.Chosen(ctx, d.chosen, d.deadReplaying.group)
+	numbers, err := d.box.Letters(ctx, d.chosen, d.deadReplaying.group)
 	if err != nil {
 		return nil, err
 	}
@@ -177,6 +179,9 @@ func (d *deadReplayed) carry(ctx context.Context, letters []operate.Letter) (all
 			d.remark("still waiting for whoever runs the consumer; --run works on them here")
 		}
 	}
+	progress := d.progress(letters)
+	defer progress.Close()
+	o.Tell = func(all []operate.Letter) { progress.Set(ended(all)) }
 	if d.topic == nil {
 		return d.box.Replay(kept, letters, o)
 	}
@@ -186,6 +191,28 @@ func (d *deadReplayed) carry(ctx context.Context, letters []operate.Letter) (all
 	}
 	d.plan.Copies()
 	return d.plan.Letters, err
+}
+
+// progress shows how far a replay is: on a terminal a bar, where no log of a consumer is written
+// beside it.
+func (d *deadReplayed) progress(letters []operate.Letter) interface {
+	Set(done int)
+	Close()
+} {
+	if d.ErrTerminal && !d.here {
+		return running.NewBar(d.raw.Err, len(letters))
+	}
+	return running.NewLines(d.Err, len(letters), time.Now)
+}
+
+// ended counts the letters of which it is known what happened.
+func ended(all []operate.Letter) (n int) {
+	for _, l := range all {
+		if l.Happened != "" {
+			n++
+		}
+	}
+	return n
 }
 
 func (d *deadReplayed) work(ctx context.Context, consumer string, numbers []int64) error {

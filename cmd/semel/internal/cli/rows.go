@@ -122,6 +122,27 @@ func writeDetail(w io.Writer, d operate.Detail) error {
 			fmt.Fprintf(table, "%s\t%s\n", field.name, legible.Printable(field.value))
 		}
 	}
+	writeLists(table, d)
+	if err := table.Flush(); err != nil || d.Payload == nil && d.PayloadBase64 == "" {
+		return err
+	}
+	for _, e := range d.Edits {
+		if e.Diff == "" {
+			continue
+		}
+		fmt.Fprintf(w, "\nedit %d\n", e.Edit)
+		writeDiff(w, e.Diff)
+	}
+	payload := d.PayloadBase64
+	if d.Payload != nil {
+		payload = legible.Printable(*d.Payload)
+	}
+	_, err := fmt.Fprintf(w, "\n%s\n", payload)
+	return err
+}
+
+// writeLists prints what a message has several of.
+func writeLists(table io.Writer, d operate.Detail) {
 	for _, s := range d.Steps {
 		fmt.Fprintf(table, "step done\t%s\n", legible.Printable(stepOf(s)))
 	}
@@ -134,24 +155,6 @@ func writeDetail(w io.Writer, d operate.Detail) error {
 	for _, a := range d.Acts {
 		fmt.Fprintf(table, "act\t%s %s by %s: %s (%s)\n", moment(a.At), a.Verb, legible.Printable(a.Who), legible.Printable(a.Why), legible.Printable(a.Result))
 	}
-	if err := table.Flush(); err != nil || d.Payload == nil && d.PayloadBase64 == "" {
-		return err
-	}
-	for _, e := range d.Edits {
-		if e.Diff == "" {
-			continue
-		}
-		fmt.Fprintf(w, "\nedit %d\n", e.Edit)
-		for line := range strings.Lines(e.Diff) {
-			fmt.Fprintln(w, legible.Printable(strings.TrimSuffix(line, "\n")))
-		}
-	}
-	payload := d.PayloadBase64
-	if d.Payload != nil {
-		payload = legible.Printable(*d.Payload)
-	}
-	_, err := fmt.Fprintf(w, "\n%s\n", payload)
-	return err
 }
 
 // ofSteps is the name of the field of the last step; none where there is none.

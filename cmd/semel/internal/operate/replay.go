@@ -100,6 +100,25 @@ func (b Box) Foretell(ctx context.Context, numbers []int64, knows func(consumer 
 	return all, nil
 }
 
+// Letters are the numbers of the rows that a filter chooses, of one failure group if it is named,
+// and of those that a replay which did not come to its end has left due.
+func (b Box) Letters(ctx context.Context, f contract.RowFilter, group string) ([]int64, error) {
+	numbers, err := b.Chosen(ctx, f, group)
+	if err != nil || len(f.Numbers) > 0 || !slices.Contains(f.States, contract.StateParked) {
+		return numbers, err
+	}
+	f.States = []contract.RowState{contract.StateFailedRetryable}
+	for r, err := range b.Rows(ctx, f) {
+		if err != nil {
+			return nil, err
+		}
+		if r.Reason != "" && !r.DueAt.After(r.ChangedAt) && (group == "" || Failure(r) == group) {
+			numbers = append(numbers, r.Number)
+		}
+	}
+	return numbers, nil
+}
+
 // older orders rows by when they were received; those that are not there stand last.
 func older(rows map[int64]contract.StoredRow, x, y int64) int {
 	a, there := rows[x]

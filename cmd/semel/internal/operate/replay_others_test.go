@@ -1,0 +1,119 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel/contract"
+)
+
+func TestAReplayBesideOthers(t *testing.T) {
+	t.Run("trap_T45_a_letter_and_its_live_copies_have_one_effect", func(t *testing.T) {
+		s := newLetters(t)
+		s.letters(t, 30, 5)
+		s.mend(t)
+		var live sync.WaitGroup
+		for range 3 {
+			live.Go(func() {
+				for i := range 30 {
+					s.deliver(t, message(fmt.Sprint("m", i), fmt.Sprint("k", i%5), fmt.Sprintf(`{"n":%d}`, i)))
+				}
+			})
+		}
+		done, err := s.replay(t.Context(), replayOrder{Lease: lease})
+		live.Wait()
+		if err != nil || tally(done, foretold) != "30 applied" || tally(done, happenedTo) != "30 applied" {
+			t.Errorf("%s; %s; %v", tally(done, foretold), tally(done, happenedTo), err)
+		}
+		s.wantOnce(t, 30)
+	})
+	t.Run("trap_T47_of_two_operators_who_replay_at_once_each_letter_is_replayed_once", func(t *testing.T) {
+		s := newLetters(t)
+		s.letters(t, 30, 5)
+		s.mend(t)
+		var both []*exec.Cmd
+		for range 2 {
+			both = append(both, replayOrder{Path: s.path, Lease: lease}.start(t))
+		}
+		for _, c := range both {
+			if err := c.Wait(); err != nil {
+				t.Error(err)
+			}
+		}
+		s.wantOnce(t, 30)
+	})
+	t.Run("trap_T47_who_waits_takes_its_turn_when_the_other_has_ended", func(t *testing.T) {
+		s := newLetters(t)
+		_, turn, err := TakeTurn(t.Context(), s.store, []string{"billing"}, lease, func(string) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		waited := 0
+		var other sync.WaitGroup
+		other.Go(func() {
+			_, second, err := TakeTurn(t.Context(), s.store, []string{"billing"}, lease, func(consumer string) {
+				if waited++; consumer != "billing" || turn.End() != nil {
+					t.Errorf("waits for %q", consumer)
+				}
+			})
+			if err == nil {
+				err = second.End()
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		other.Wait()
+		if waited != 1 {
+			t.Errorf("it waited %d times", waited)
+		}
+	})
+	t.Run("law_5_a_replay_whose_turn_is_lost_ends", func(t *testing.T) {
+		s := newLetters(t)
+		ctx, turn, err := TakeTurn(t.Context(), s.store, []string{"billing"}, 300*time.Millisecond, func(string) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.db.Exec("delete from semel_keys"); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(lease):
+			t.Error("it goes on")
+		}
+		if !errors.Is(context.Cause(ctx), contract.ErrClaimLost) {
+			t.Error(context.Cause(ctx))
+		}
+		if err := turn.End(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAReplayThatIsKilledGoesOn(t *testing.T) {
+	for _, point := range []ReplayPoint{BeforeRequeue, AfterRequeue, AfterWork} {
+		for _, after := range []int{0, 2} {
+			t.Run(fmt.Sprintf("trap_T47_killed_%s_%d_it_goes_on_where_it_stood", strings.ReplaceAll(string(point), " ", "_"), after), func(t *testing.T) {
+				s := newLetters(t)
+				s.letters(t, 12, 3)
+				s.mend(t)
+				c := replayOrder{Path: s.path, Death: point, After: after, Lease: time.Second}.start(t)
+				if err := c.Wait(); err == nil || c.ProcessState.ExitCode() == 1 {
+					t.Fatalf("it did not die: %v", c.ProcessState)
+				}
+				done, err := s.replay(t.Context(), replayOrder{Lease: lease})
+				if err != nil || tally(done, happenedTo) != tally(done, foretold) {
+					t.Errorf("%s; %s; %v", tally(done, foretold), tally(done, happenedTo), err)
+				}
+				s.wantOnce(t, 12)
+			})
+		}
+	}
+}

@@ -1,0 +1,347 @@
+package operate
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/sqlstore"
+	_ "modernc.org/sqlite"
+)
+
+// replayOrder is what a process of its own replays: all letters of a database, until it dies.
+type replayOrder struct {
+	Path string
+	// Death is the point at which it kills itself, after so many others of it.
+	Death ReplayPoint
+	After int
+	Lease time.Duration
+}
+
+// ordered is the variable of the environment that has the order of a child.
+const ordered = "SEMEL_REPLAY_ORDER"
+
+func TestMain(m *testing.M) {
+	text, child := os.LookupEnv(ordered)
+	if !child {
+		os.Exit(m.Run())
+	}
+	var o replayOrder
+	err := json.Unmarshal([]byte(text), &o)
+	if err == nil {
+		err = o.live()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// live replays in this process.
+func (o replayOrder) live() error {
+	s, err := openLetters(o.Path)
+	if err != nil {
+		return err
+	}
+	defer s.db.Close()
+	_, err = s.replay(context.Background(), o)
+	return err
+}
+
+// start starts a process with this order.
+func (o replayOrder) start(t *testing.T) *exec.Cmd {
+	t.Helper()
+	text, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.CommandContext(t.Context(), os.Args[0])
+	c.Env, c.Stderr = append(os.Environ(), ordered+"="+string(text)), os.Stderr
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// letterShop is a database with a consumer whose messages fail until the cause is mended.
+type letterShop struct {
+	path  string
+	db    *sql.DB
+	store *sqlstore.Store
+	box   Box
+	// worker works on rows in place of work, if it is not nil.
+	worker func(ctx context.Context, numbers []int64) error
+}
+
+func openLetters(path string) (*letterShop, error) {
+	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(10000)&_pragma=foreign_keys(1)&_txlock=immediate&_pragma=journal_mode(wal)")
+	if err != nil {
+		return nil, err
+	}
+	store, err := sqlstore.SQLite(db, sqlstore.Options{})
+	if err != nil {
+		return nil, err
+	}
+	box := Box{Store: "shop", Inbox: store, Requeuer: store, Editor: store, Markers: store, Lines: store}
+	return &letterShop{path: path, db: db, store: store, box: box}, nil
+}
+
+func newLetters(t *testing.T) *letterShop {
+	t.Helper()
+	s, err := openLetters(filepath.Join(t.TempDir(), "shop.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.db.Close() })
+	if _, err := s.store.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"create table effects (number integer primary key, id text, key text, body text)", "create table mended (yes integer)"} {
+		if _, err := s.db.Exec(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// consumer is one of the shop's database.
+func (s *letterShop) consumer() (*consumer.Consumer[*sql.Tx], error) {
+	return consumer.New(s.store, func(ctx context.Context, tx *sql.Tx, m *semel.Message) error {
+		mended := 0
+		if err := tx.QueryRowContext(ctx, "select count(*) from mended").Scan(&mended); err != nil {
+			return err
+		}
+		if mended == 0 {
+			return semel.Permanent(errors.New("no account " + string(m.Key)))
+		}
+		_, err := tx.ExecContext(ctx, "insert into effects (id, key, body) values (?, ?, ?)", m.ID(), string(m.Key), string(m.Body))
+		return err
+	}, consumer.Config{Name: "billing", Identity: identity.CloudEvents(), OnParked: consumer.OnParkedSkip, Logger: slog.New(slog.DiscardHandler)})
+}
+
+// message is one of a key.
+func message(id, key, body string) *semel.Message {
+	m := &semel.Message{Key: []byte(key), Body: []byte(body)}
+	m.Attributes.ID, m.Attributes.Source, m.Attributes.Type = id, "shop", "payment"
+	return m
+}
+
+// deliver gives messages to the consumer, one after the other.
+func (s *letterShop) deliver(t *testing.T, all ...*semel.Message) {
+	t.Helper()
+	c, err := s.consumer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range all {
+		if _, err := c.Process(t.Context(), m); err != nil && !errors.Is(err, semel.ErrConflict) {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (s *letterShop) mend(t *testing.T) {
+	t.Helper()
+	if _, err := s.db.Exec("insert into mended values (1)"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// foretell says of all letters what would become of them.
+func (s *letterShop) foretell(ctx context.Context) ([]Letter, error) {
+	numbers, err := s.box.Letters(ctx, contract.RowFilter{States: []contract.RowState{contract.StateParked, contract.StateDeadLettered}}, "")
+	if err != nil {
+		return nil, err
+	}
+	return s.box.Foretell(ctx, numbers, nil)
+}
+
+// replay takes its turn and replays all letters here.
+func (s *letterShop) replay(ctx context.Context, o replayOrder) (letters []Letter, err error) {
+	ctx, turn, err := TakeTurn(ctx, s.store, []string{"billing"}, o.Lease, func(string) {})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, turn.End()) }()
+	if letters, err = s.foretell(ctx); err != nil {
+		return nil, err
+	}
+	met, work := 0, s.work
+	if s.worker != nil {
+		work = func(ctx context.Context, _ string, numbers []int64) error { return s.worker(ctx, numbers) }
+	}
+	return s.box.Replay(ctx, letters, Replay{Who: "ann", Why: "mended", Work: work, At: func(p ReplayPoint) {
+		if p != o.Death {
+			return
+		}
+		if met++; met > o.After {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {} // until the signal is here
+		}
+	}})
+}
+
+func (s *letterShop) work(ctx context.Context, _ string, numbers []int64) error {
+	c, err := s.consumer()
+	if err != nil {
+		return err
+	}
+	return c.Work(ctx, numbers...)
+}
+
+// effects are the ids of what took effect, in the order in which it did.
+func (s *letterShop) effects(t *testing.T, where string) (ids []string) {
+	t.Helper()
+	rows, err := s.db.Query("select id from effects where " + where + " order by number")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// wantOnce wants each of so many messages, m0 and up, to have one effect, and one act of a retry.
+func (s *letterShop) wantOnce(t *testing.T, n int) {
+	t.Helper()
+	ids := s.effects(t, "true")
+	if distinct := slices.Compact(slices.Sorted(slices.Values(ids))); len(ids) != n || len(distinct) != n {
+		t.Errorf("%d effects of %d messages, want each of %d once", len(ids), len(distinct), n)
+	}
+	var acts, rows int
+	if err := s.db.QueryRow("select count(*), count(distinct row) from semel_acts where verb = 'retry'").Scan(&acts, &rows); err != nil || acts != n || rows != n {
+		t.Errorf("%d acts of %d rows, want each of %d once: %v", acts, rows, n, err)
+	}
+}
+
+// letters parks n messages of so many keys.
+func (s *letterShop) letters(t *testing.T, n, keys int) {
+	t.Helper()
+	for i := range n {
+		s.deliver(t, message(fmt.Sprint("m", i), fmt.Sprint("k", i%keys), fmt.Sprintf(`{"n":%d}`, i)))
+	}
+}
+
+// tally counts fates.
+func tally(letters []Letter, of func(Letter) Fate) string {
+	counts := map[Fate]int{}
+	for _, l := range letters {
+		counts[of(l)]++
+	}
+	var parts []string
+	for _, f := range Fates() {
+		if counts[f] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", counts[f], f))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func foretold(l Letter) Fate   { return l.Foretold }
+func happenedTo(l Letter) Fate { return l.Happened }
+
+const lease = 30 * time.Second
+
+func TestAReplayDoesWhatItForetold(t *testing.T) {
+	t.Run("trap_19_replayed_twice_it_has_one_effect_under_its_identity", func(t *testing.T) {
+		s := newLetters(t)
+		s.letters(t, 5, 2)
+		s.mend(t)
+		first, err := s.replay(t.Context(), replayOrder{Lease: lease})
+		if err != nil || tally(first, foretold) != "5 applied" || tally(first, happenedTo) != "5 applied" {
+			t.Errorf("first: %s, %s, %v", tally(first, foretold), tally(first, happenedTo), err)
+		}
+		again, err := s.box.Foretell(t.Context(), []int64{1, 2, 3, 4, 5}, nil)
+		if err != nil || tally(again, foretold) != "5 skipped as applied" {
+			t.Errorf("again: %s, %v", tally(again, foretold), err)
+		}
+		s.letters(t, 5, 2) // copies
+		s.wantOnce(t, 5)
+	})
+	t.Run("G4_of_one_identity_the_first_content_is_applied_and_the_other_is_in_conflict", func(t *testing.T) {
+		s := newLetters(t)
+		s.deliver(t, message("m0", "k", "first"), message("m0", "k", "other"), message("m1", "k", "x"))
+		s.mend(t)
+		done, err := s.replay(t.Context(), replayOrder{Lease: lease})
+		if want := "2 applied, 1 conflict"; err != nil || tally(done, foretold) != want || tally(done, happenedTo) != want {
+			t.Errorf("%s; %s; %v", tally(done, foretold), tally(done, happenedTo), err)
+		}
+		if ids := s.effects(t, "body in ('first', 'x')"); !slices.Equal(ids, []string{"m0", "m1"}) {
+			t.Errorf("the effects are of %q", ids)
+		}
+	})
+	t.Run("law_8_of_one_key_the_oldest_is_replayed_first_and_the_next_behind_it", func(t *testing.T) {
+		s := newLetters(t)
+		s.letters(t, 40, 4)
+		s.mend(t)
+		s.worker = func(ctx context.Context, numbers []int64) error { // in any order
+			for _, n := range slices.Backward(numbers) {
+				if err := s.work(ctx, "", []int64{n}); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		if done, err := s.replay(t.Context(), replayOrder{Lease: lease}); err != nil || tally(done, happenedTo) != "40 applied" {
+			t.Fatal(tally(done, happenedTo), err)
+		}
+		for k := range 4 {
+			var want []string
+			for i := k; i < 40; i += 4 {
+				want = append(want, fmt.Sprint("m", i))
+			}
+			if ids := s.effects(t, fmt.Sprintf("key = 'k%d'", k)); !slices.Equal(ids, want) {
+				t.Errorf("of k%d: %q", k, ids)
+			}
+		}
+	})
+	t.Run("G4_what_fails_again_is_told_and_stays_where_it_was", func(t *testing.T) {
+		s := newLetters(t)
+		s.letters(t, 3, 1)
+		done, err := s.replay(t.Context(), replayOrder{Lease: lease})
+		if err != nil || tally(done, happenedTo) != "3 failed again" || !done[0].Changed() || done[0].OK() {
+			t.Errorf("%s, %v", tally(done, happenedTo), err)
+		}
+		if left, err := s.foretell(t.Context()); err != nil || len(left) != 3 {
+			t.Errorf("%d letters are left: %v", len(left), err)
+		}
+	})
+	t.Run("G4_no_more_become_due_in_a_second_than_were_asked_for", func(t *testing.T) {
+		s := newLetters(t)
+		s.letters(t, 6, 6)
+		s.mend(t)
+		letters, err := s.foretell(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if _, err := s.box.Replay(t.Context(), letters, Replay{Who: "ann", Why: "x", Work: s.work, Rate: 10}); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took < 300*time.Millisecond {
+			t.Errorf("6 letters at 10/s took %v", took)
+		}
+		s.wantOnce(t, 6)
+	})
+}
