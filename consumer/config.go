@@ -178,6 +178,10 @@ type Config struct {
 	// from the inbox is part of that replay alone that left it there. Duplicates must be
 	// DuplicatesSkip beside it: most of a replay are duplicates.
 	Replay *semel.Replay
+	// Generation, if set, is the one that the consumer works in, on a store that can
+	// (contract.Generations), for effects that can be built anew beside the live ones; see
+	// InGenerations. Not with TryMark and Accept.
+	Generation *Generation
 	// Retention says how long what has ended is remembered; the zero value: for ever.
 	Retention RetentionPolicy
 	// IdleExit, when positive, ends Run when the source has been empty and
@@ -206,6 +210,8 @@ type Config struct {
 	AuditKey []byte
 	// Observers watch.
 	Observers []semel.Observer
+	// public is Name without the generation; New sets it.
+	public string
 	// keyed says that the store keeps keys, and no rows; New sets it.
 	keyed bool
 	// callsOut says that handlers call out, for one claim at a time; New sets it.

@@ -56,6 +56,7 @@ func (c Config) complete() (Config, error) {
 	c.checkLimits(fault)
 	c.checkRetention(fault)
 	c.checkReplay(fault)
+	c.checkGeneration(fault)
 	c.fitsProvider(fault)
 	return c, errors.Join(faults...)
 }

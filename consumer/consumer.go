@@ -64,6 +64,10 @@ func newConsumer[Tx any](store contract.TxStore[Tx], h handler[Tx], missing bool
 	if err != nil {
 		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
 	}
+	if err := c.fitsGeneration(store); err != nil {
+		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
+	}
+	c.generationed()
 	if err := c.fitsVersions(store); err != nil {
 		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
 	}
@@ -158,7 +162,7 @@ func (c *Consumer[Tx]) checkStore(ctx context.Context) error {
 		}
 	}
 	c.reporter.setReady("store", "")
-	for _, step := range []func(context.Context) error{c.noteSimilar, c.canEmit, c.own, func(ctx context.Context) error { return c.derive(ctx, false) }} {
+	for _, step := range []func(context.Context) error{c.beginGenerations, c.noteSimilar, c.canEmit, c.own, func(ctx context.Context) error { return c.derive(ctx, false) }} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -184,7 +188,7 @@ func (c *Consumer[Tx]) check(ctx context.Context, source contract.Source) error 
 		if !ok {
 			return fmt.Errorf("semel: consumer %q: its source needs positions and its store keeps none: %w", c.config.Name, semel.ErrUnsupported)
 		}
-		if err := notPanicking(&c.config, "Positions", func() error { p.Positions(c.config.Name, positions); return nil }); err != nil {
+		if err := notPanicking(&c.config, "Positions", func() error { p.Positions(c.config.controlled(), positions); return nil }); err != nil {
 			return fmt.Errorf("semel: consumer %q: %w", c.config.Name, err)
 		}
 	}
@@ -297,6 +301,9 @@ func (c *Consumer[Tx]) TryMark(ctx context.Context, tx Tx, m *semel.Message) (co
 	if !ok {
 		return contract.Verdict{}, fmt.Errorf("semel: the store marks in no transaction of yours: %w", semel.ErrUnsupported)
 	}
+	if err := c.config.ownTransactions(); err != nil {
+		return contract.Verdict{}, err
+	}
 	if c.config.Identity == nil {
 		return contract.Verdict{}, fmt.Errorf("semel: consumer %q has no Identity, and only what has one can be marked: %w", c.config.Name, semel.ErrUnsupported)
 	}
@@ -341,6 +348,9 @@ func (c *Consumer[Tx]) Accept(ctx context.Context, tx Tx, messages ...*semel.Mes
 	receiver, ok := c.store.(contract.TxReceiver[Tx])
 	if !ok {
 		return nil, fmt.Errorf("semel: the store receives in no transaction of yours: %w", semel.ErrUnsupported)
+	}
+	if err := c.config.ownTransactions(); err != nil {
+		return nil, err
 	}
 	if !c.config.Strategy.marks() {
 		return nil, fmt.Errorf("semel: consumer %q writes no markers, and only what has one can wait in the inbox; use StrategyInbox: %w", c.config.Name, semel.ErrUnsupported)

@@ -97,7 +97,7 @@ func (g *control) read(ctx context.Context) error {
 	defer cancel()
 	var wanted contract.Control
 	err := g.beside.do(ctx, func() (err error) {
-		wanted, err = g.store.Control(ctx, g.config.Name)
+		wanted, err = g.store.Control(ctx, g.config.controlled())
 		return err
 	})
 	if err == nil {

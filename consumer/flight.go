@@ -171,6 +171,7 @@ func (c *Config) txOptions(serial bool) contract.TxOptions {
 		// Less than what Begin has: a server that does not answer is told from one
 		// that makes us wait our turn.
 		Serial: serial, Consumer: c.Name, Turn: c.CommitTimeout * 2 / 3,
+		Working: c.working(),
 	}
 }
 

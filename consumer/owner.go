@@ -49,7 +49,7 @@ func (c *Consumer[Tx]) own(ctx context.Context) error {
 // renames a consumer has every message new.
 func (c *Consumer[Tx]) noteSimilar(ctx context.Context) error {
 	store := derivationsOf(c.store)
-	if store == nil {
+	if store == nil || c.config.Generation != nil && c.config.Generation.Number > 0 {
 		return nil
 	}
 	names, err := store.Consumers(ctx)

@@ -8,8 +8,8 @@ func (c *Config) checkReplay(fault faultFunc) {
 	case r == nil:
 	case r.ID < 1:
 		fault("Replay.ID", "is %d; it is the replay's number in the store, 1 or more", r.ID)
-	case r.Generation != 0:
-		fault("Replay.Generation", "is %d; 0, the live one, is the only one that can be replayed into", r.Generation)
+	case r.Generation != c.generation():
+		fault("Replay.Generation", "is %d, and the consumer works in generation %d; give both the same", r.Generation, c.generation())
 	case c.Duplicates != DuplicatesSkip:
 		fault("Duplicates", "is %v, and in a replay most messages are duplicates, whose intents would all be sent again; set DuplicatesSkip", c.Duplicates)
 	}

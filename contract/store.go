@@ -84,6 +84,8 @@ type TxOptions struct {
 	// process's handler may keep; then it fails with ClassContended. Zero sets
 	// no limit.
 	Turn time.Duration
+	// Working is the generation that the batch works in; see Generations.
+	Working Working
 }
 
 // Mark is what a batch wants written of one identity.

@@ -31,6 +31,7 @@ type batch struct {
 	// first to know.
 	streams *streams.Batch
 	began   []identity
+	working contract.Working
 	over    bool
 	// done is closed when the batch is over; made by the first who waits.
 	done chan struct{}
@@ -53,7 +54,11 @@ func (s *Store) Begin(ctx context.Context, o contract.TxOptions, marks []contrac
 	b.fresh = make([]identity, 0, len(marks))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b.marks = marks
+	if err := s.works(o.Working); err != nil {
+		return nil, nil, err
+	}
+	b.marks, b.working = marks, o.Working
+	s.begun(b)
 	verdicts, err := b.mark(ctx, o.MarkLock, marks)
 	if err == nil {
 		err = b.lookAtStreams(ctx, o.MarkLock, verdicts)
@@ -281,6 +286,9 @@ func (b *batch) Commit(ctx context.Context, e contract.Ending) contract.Result {
 	if err := errors.Join(ctx.Err(), before); err != nil {
 		return refused(contract.ClassDown, &downError{"commit", err})
 	}
+	if err := b.store.stays(b.working); err != nil {
+		return refused(contract.ClassDown, err)
+	}
 	if err := b.tx.check(); err != nil {
 		return refused(b.store.Classify(err), err)
 	}
@@ -363,6 +371,7 @@ func (b *batch) end(committed bool) {
 		return
 	}
 	b.over = true
+	b.store.ended(b)
 	b.freeStreams(committed)
 	for _, id := range b.fresh {
 		m, ok := b.store.markers[id]

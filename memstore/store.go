@@ -38,7 +38,8 @@ type Store struct {
 	replays   []*replay
 
 	derivations []contract.Derivation
-	owners      map[string]string // of consumers' names
+	generations map[string][]*generation // by consumer, then by number
+	owners      map[string]string        // of consumers' names
 }
 
 type (
@@ -86,7 +87,7 @@ func Clock(now func() time.Time) Option { return func(s *Store) { s.now = now } 
 // "commit-after" (it is committed, and the caller hears contract.CommitUnknown), "rows"
 // (of Inbox), "retention" (of Reaper), "control" (of Controls), "replay" (of contract.Replays), "foretell" (of contract.Foreteller), "claim-before" and
 // "claim-after" (of Leases, before and after it is done), "emit-before" and "emit-after" (of contract.Emitter), "offsets", "advance-before" and
-// "advance-after" (of contract.OffsetStore), "results" (of contract.ResultReader), "seal" (of contract.Auditor). Such an error is of contract.ClassDown. For
+// "advance-after" (of contract.OffsetStore), "results" (of contract.ResultReader), "generations" (of contract.Generations), "seal" (of contract.Auditor). Such an error is of contract.ClassDown. For
 // tests; fail may be called
 // from several goroutines.
 func Fail(fail func(op string) error) Option { return func(s *Store) { s.fail = fail } }
@@ -106,8 +107,10 @@ func New(options ...Option) *Store {
 		low:       map[int64]time.Time{},
 		controls:  map[string]contract.Control{},
 		owners:    map[string]string{},
-		results:   map[identity][]byte{},
-		chain:     chain{of: map[int64]int64{}},
+
+		generations: map[string][]*generation{},
+		results:     map[identity][]byte{},
+		chain:       chain{of: map[int64]int64{}},
 	}
 	for _, o := range options {
 		o(s)
@@ -139,6 +142,8 @@ func (s *Store) Classify(err error) contract.Class {
 	var down *downError
 	switch {
 	case errors.As(err, &down):
+		return contract.ClassDown
+	case errors.Is(err, semel.ErrGeneration):
 		return contract.ClassDown
 	case errors.Is(err, ErrTxDone):
 		return contract.ClassAborted

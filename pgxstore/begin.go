@@ -84,7 +84,7 @@ func (s *Store) opened(ctx context.Context, o contract.TxOptions, marks []contra
 	b.streams = streams.Of(marks)
 	b.asked = marks
 	b.guarded = lent || b.known.altered || b.streams != nil || !s.onlyClaims(m)
-	requests := s.opening(o, m, b.guarded)
+	requests := append(s.opening(o, m, b.guarded), s.works(o.Working)...)
 	b.lows = map[int64]sqlform.Low{}
 	if ages := s.askAges(given, b.lows); ages != nil {
 		requests = append(requests, ages)

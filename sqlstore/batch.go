@@ -55,6 +55,9 @@ func (s *Store) begin(ctx context.Context, o contract.TxOptions, marks []contrac
 	b := &batch{session: e, marks: sqlform.Marks(marks), asked: marks, fresh: make([]bool, len(marks)), former: former}
 	verdicts, err := s.dialect.start(ctx, b, o)
 	if err == nil {
+		err = b.works(ctx, o.Working)
+	}
+	if err == nil {
 		err = b.lookAt(ctx, marks, verdicts)
 	}
 	for i, v := range verdicts {

@@ -55,6 +55,8 @@ type Abilities struct {
 	Audit bool
 	// Offsets: contract.OffsetStore.
 	Offsets bool
+	// Generations: contract.Generations.
+	Generations bool
 	// Replays: contract.Replays and contract.Foreteller.
 	Replays bool
 	// OneConsumer: the store serves the consumer "billing" in generation 0
@@ -211,6 +213,9 @@ func all[Tx any](t *T, h Harness[Tx]) {
 	}
 	if h.Can.Edits {
 		s.edited(t)
+	}
+	if h.Can.Generations {
+		s.generations(t)
 	}
 }
 

@@ -164,6 +164,7 @@ func (s suite[Tx]) abilities(t *T) {
 			_, got.Emission = store.(contract.Emitter)
 			got.Results = hasResults(store)
 			got.Audit = hasAudit(store)
+			_, got.Generations = store.(contract.Generations)
 			got.Replays = hasReplays(store)
 			got.Audit, got.Edits = hasAudit(store), hasEdits(store)
 			got.Retention, got.Controls, got.Derivations, got.Offsets = reaper, controls, derivations, offsets

@@ -33,3 +33,8 @@ func OfLimit(a contract.Act, consumer string, perSecond int) contract.Act {
 	}
 	return OfConsumer(a, consumer+", "+wanted)
 }
+
+// OfGeneration is an act on a generation of a consumer as it is recorded.
+func OfGeneration(a contract.Act, consumer string, number int64) contract.Act {
+	return OfConsumer(a, fmt.Sprintf("%s, generation %d", consumer, number))
+}

@@ -84,6 +84,12 @@ type Statements struct {
 	Derivations, AddDerivation, RetireDerivation, ForgetFormer string
 	Owner, NewOwner, ChangeOwner                               string
 	WaitAnew                                                   string
+	// Generations of a consumer: Working holds the one that a batch works in, and the others
+	// change what they are. ForgetRows and those beside it remove what one has kept, some at a
+	// time.
+	Generations, FirstGeneration, OpenGeneration, TurnGeneration, EndGeneration string
+	FenceGeneration, ConfirmFence, LiftFences, UnfenceGenerations, Working      string
+	ForgetRows, ForgetResults, ForgetMarkers, ForgetStreams, ForgetPositions    string
 	// NewReplay begins one, OpenReplay finds another that has not ended, LockReplay has one to
 	// itself and tells the time, SetReplay changes it, and Replays reads some.
 	NewReplay, OpenReplay, LockReplay, SetReplay, Replays string

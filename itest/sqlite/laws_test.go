@@ -100,7 +100,7 @@ func TestSQLiteKeepsTheLaws(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			storetest.Run(t, storetest.Harness[*sql.Tx]{
 				Open: func(t testing.TB) storetest.Instance[*sql.Tx] { return instance(t, options) },
-				Can:  storetest.Abilities{Replays: true, Inbox: true, Leases: true, Calls: true, Steps: true, Intents: true, Emission: true, Results: true, Audit: true, Edits: true, Streams: true, Lines: true, Retention: true, MarkIn: true, Positions: true, OneWriter: true, Controls: true, Derivations: true, Offsets: true},
+				Can:  storetest.Abilities{Replays: true, Inbox: true, Leases: true, Calls: true, Steps: true, Intents: true, Emission: true, Results: true, Audit: true, Edits: true, Streams: true, Lines: true, Retention: true, MarkIn: true, Positions: true, OneWriter: true, Controls: true, Derivations: true, Offsets: true, Generations: true},
 			})
 		})
 	}

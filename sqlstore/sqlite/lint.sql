@@ -8,7 +8,7 @@ with tables (name, protects) as (values
   ('{prefix}scopes', true), ('{prefix}markers', true), ('{prefix}guard_end', true), ('{prefix}guard', true),
   ('{prefix}streams', true), ('{prefix}lines', true), ('{prefix}derivations', true), ('{prefix}owners', false),
   ('{prefix}inbox', false), ('{prefix}acts', false), ('{prefix}seals', false), ('{prefix}seal_end', false), ('{prefix}positions', false), ('{prefix}retention', false), ('{prefix}ages', false),
-  ('{prefix}controls', false), ('{prefix}edits', false), ('{prefix}replays', false), ('{prefix}results', false), ('{prefix}setup', false), ('{prefix}migrations', false)
+  ('{prefix}controls', false), ('{prefix}generation_states', true), ('{prefix}generation_fences', true), ('{prefix}edits', false), ('{prefix}replays', false), ('{prefix}results', false), ('{prefix}setup', false), ('{prefix}migrations', false)
 ), there (name, protects) as (
   select t.name, t.protects from tables t where exists (
     select 1 from sqlite_master m where m.type = 'table' and m.name = t.name collate nocase)

@@ -134,7 +134,7 @@ func (a *Assembly) store(name string) *Store {
 // Runner is a consumer with its source.
 type Runner struct {
 	Consumer
-	source contract.Source
+	source any // the source, or what knows it
 	ended  func()
 }
 
@@ -169,6 +169,14 @@ func (a *Assembly) Consumers(ctx context.Context) (map[string]*Runner, error) {
 		if a.options.Consumer != "" && c.Name != a.options.Consumer {
 			continue
 		}
+		if a.policy.Generational(c) {
+			turning, err := a.turning(ctx, c)
+			if err != nil {
+				return nil, err
+			}
+			all[c.Name] = &Runner{turning, turning, a.runs.begin(c.Name)}
+			continue
+		}
 		source, err := a.source(c)
 		if fault := (policy.Fault{}); errors.As(err, &fault) {
 			return nil, fault
@@ -199,11 +207,14 @@ func (a *Assembly) PendingAge(consumer string) time.Duration {
 func (a *Assembly) Reader(ctx context.Context, name string, source contract.Source) (Consumer, error) {
 	c := *a.policy.Consumer(name)
 	c.ParkDeadLetters()
+	if err := a.enter(ctx, &c); err != nil {
+		return nil, err
+	}
 	return a.consumer(ctx, &c, source)
 }
 
 // Worker makes the consumer of this name without its source, to work on rows of its
-// inbox.
+// inbox. The name may be of a generation (contract.GenerationName).
 func (a *Assembly) Worker(ctx context.Context, name string) (Consumer, error) {
-	return a.consumer(ctx, a.policy.Consumer(name), nil)
+	return a.inGeneration(ctx, name, nil)
 }

@@ -72,6 +72,9 @@ func (a *Assembly) config(c *policy.Consumer, source contract.Source) consumer.C
 	config.Source, config.Replay = source, a.options.Replay
 	config.SenderWindows = a.policy.SenderWindows(c)
 	config.IdleExit, config.MayEnd = a.options.IdleExit, a.mayEnd(c)
+	if c.Rebuilds() {
+		config.IdleExit, config.MayEnd = 0, nil
+	}
 	config.Logger = a.options.Logger
 	config.Observers = a.options.Observers
 	config.AuditKey = []byte(a.policy.Audit.Key)

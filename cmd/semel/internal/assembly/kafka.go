@@ -40,6 +40,9 @@ func (a *Assembly) kafkaConfig(c *policy.Consumer, s *policy.Source, lanes *lane
 		MaxBatch: int(k.MaxBatch), MaxFetch: int(k.MaxFetch), MaxPartitionFetch: int(k.MaxPartitionFetch), ClientID: k.ClientID, Rack: k.Rack,
 		Logger: a.options.Logger.With(slog.String("consumer", c.Name)), Observe: lanes.observe,
 	}
+	if c.Rebuilds() { // the whole of it, as a member of a group of its own
+		config.Start, config.Instance = kafka.Start{}, ""
+	}
 	if c.DeadLetter != nil {
 		config.DeadLetters = c.DeadLetter.Topic
 	}

@@ -44,6 +44,10 @@ func (a *Assembly) Replayer(ctx context.Context, name string, source contract.So
 	if calls := c.Handler.HTTP != nil || c.Handler.Kafka != nil; calls && !r.Effects && !c.Replay.Looks {
 		return nil, a.policy.Fault("consumers."+name+".replay.effects", "the replay has no effects outside of the store, and the handler is one", "start another with effects: real")
 	}
+	if err := a.enter(ctx, &c); err != nil {
+		return nil, err
+	}
+	r.Generation = *c.Generation()
 	a.options.Replay = &r
 	c.ParkDeadLetters()
 	c.Duplicates = consumer.DuplicatesSkip

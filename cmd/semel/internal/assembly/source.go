@@ -40,7 +40,7 @@ func (a *Assembly) fileSource(c *policy.Consumer, f *policy.File) (contract.Sour
 	}
 	o := file.Options{
 		Format:  format,
-		Follow:  f.Follow,
+		Follow:  f.Follow || c.Rebuilds(),
 		MaxLine: int(f.MaxLine),
 		Lane:    a.lane(f.Path),
 		Notice: func(what string) {
@@ -51,7 +51,7 @@ func (a *Assembly) fileSource(c *policy.Consumer, f *policy.File) (contract.Sour
 		return file.Stdin(a.options.Stdin, o), nil
 	}
 	source := &watched{Source: file.Open(f.Path, o), path: f.Path, fromStart: a.options.FromStart}
-	if f.Follow {
+	if o.Follow {
 		return source, nil // a file that is followed may come later
 	}
 	return source, source.Validate()

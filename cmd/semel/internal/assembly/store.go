@@ -43,6 +43,8 @@ type tables interface {
 	contract.Derivations
 	contract.KeyStore
 	contract.Replays
+	contract.Generations
+	contract.PositionStore
 	Status(ctx context.Context) ([]sqlstore.Migration, error)
 	Migrate(ctx context.Context) (applied []string, err error)
 	Print(w io.Writer) error

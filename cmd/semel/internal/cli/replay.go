@@ -13,7 +13,7 @@ import (
 )
 
 func replayCommand(c *common) *cobra.Command {
-	return group("replay", "Process again what a source had", replayPlan(c), replayStart(c), replayStatus(c), replayStop(c))
+	return group("replay", "Process again what a source had", replayPlan(c), replayStart(c), replayStatus(c), replayStop(c), replaySwitch(c), replayDrop(c))
 }
 
 // replaying is a replay that is wanted.
@@ -25,6 +25,8 @@ type replaying struct {
 	perSecond int
 	resume    int64
 	dryRun    bool
+	// rebuild fills a generation of its own; pauseLive pauses the consumer meanwhile.
+	rebuild, pauseLive bool
 }
 
 func replayPlan(c *common) *cobra.Command {
@@ -65,12 +67,20 @@ far it has come is kept in the store: after a kill it goes on with --resume.`,
 			if r.resume != 0 && (r.from != "" || r.to != "") {
 				return usage("give --resume or bounds, not both: a replay goes on with the bounds that it began with")
 			}
+			switch {
+			case r.rebuild:
+				return c.rebuild(cmd.Context(), r)
+			case r.pauseLive:
+				return usage("--pause-live is of --rebuild: a replay takes turns with the consumer")
+			}
 			return c.replay(cmd.Context(), r)
 		},
 	}
 	cmd.Flags().IntVar(&r.perSecond, "rate", 0, "how many messages are read in a second; 0: as fast as it can")
 	cmd.Flags().Int64Var(&r.resume, "resume", 0, "go on with the replay of this number, which was stopped or killed")
 	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "only say what would be done")
+	cmd.Flags().BoolVar(&r.rebuild, "rebuild", false, "build everything anew in a generation of its own, for semel replay switch")
+	cmd.Flags().BoolVar(&r.pauseLive, "pause-live", false, "with --rebuild: pause the consumer, until semel resume lets it go on")
 	recordFlags(cmd, &r.who, &r.why)
 	return replayFlags(c, cmd, r)
 }

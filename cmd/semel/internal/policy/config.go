@@ -45,6 +45,7 @@ func (c *Consumer) Config() consumer.Config {
 		Version:        c.Version.policy(),
 		Retention:      c.retention(),
 		Provider:       c.provider(),
+		Generation:     c.In,
 	}
 }
 

@@ -3,6 +3,7 @@ package policy
 import (
 	"time"
 
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/kafka"
 )
 
@@ -38,10 +39,14 @@ type Kafka struct {
 
 // GroupOf is the consumer group in which c reads k.
 func (k *Kafka) GroupOf(c *Consumer) string {
+	group := c.Name
 	if k.Group != "" {
-		return k.Group
+		group = k.Group
 	}
-	return c.Name
+	if c.In != nil && c.In.Building {
+		return contract.GenerationName(group, c.In.Number)
+	}
+	return group
 }
 
 // TLS says how connections are encrypted. The paths are resolved, and empty

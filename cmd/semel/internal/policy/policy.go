@@ -117,6 +117,8 @@ const Stdin = "-"
 // Consumer is a named handler with its policy.
 type Consumer struct {
 	Name string
+	// In is the generation that it works in, which no file says; nil where it has none.
+	In *consumer.Generation
 	// From and Store name a source and a store that exist; see Policy.Source
 	// and Policy.Store.
 	From, Store string

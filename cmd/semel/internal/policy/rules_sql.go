@@ -23,6 +23,7 @@ func (r rules) handler(store *Store) {
 			r.unusedParams(h, used)
 		}
 	}
+	r.generations(store)
 }
 
 // statements judges those of one handler or step, adds the paths of the parameters that
@@ -73,8 +74,8 @@ func (r rules) rows(d sqlhandler.Dialect, key string, s Statement) {
 
 // unbound are the names that no parameter has.
 func (h Statements) unbound(names []string) []string {
-	return slices.DeleteFunc(names, func(name string) bool {
-		return slices.ContainsFunc(h.Params, func(p Param) bool { return p.Name == name })
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return name == sqlhandler.Generation || slices.ContainsFunc(h.Params, func(p Param) bool { return p.Name == name })
 	})
 }
 

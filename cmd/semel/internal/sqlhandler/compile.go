@@ -17,6 +17,8 @@ type Config struct {
 	Step string
 	// Params are the parameters of the statements.
 	Params []Param
+	// Generation, if set, is bound to :generation, unless a parameter has that name.
+	Generation *int64
 	// Statements run in this order.
 	Statements []Statement
 	// Intents are made by Handler.Intents.
@@ -74,6 +76,8 @@ type Handler struct {
 	texts    bool
 	watched  watched
 	intents  []intent
+	// generation is bound to the name behind the last of the selectors; nil without one.
+	generation any
 }
 
 // statement is ready to be sent.
@@ -106,6 +110,7 @@ func Compile(d Dialect, c Config) (*Handler, error) {
 		}
 		h.names, h.selectors = append(h.names, p.Name), append(h.selectors, s)
 	}
+	h.bindGeneration(c.Generation)
 	for i, s := range c.Statements {
 		ready, err := h.compile(d, s)
 		if err != nil {

@@ -17,7 +17,7 @@ func (h *Handler) values(m *semel.Message) ([]any, error) {
 	if err != nil {
 		return nil, unreadable(err)
 	}
-	values := make([]any, len(found))
+	values := make([]any, len(found), len(found)+1)
 	for i, v := range found {
 		if v.IsMissing() || v.IsNull() {
 			if !h.selectors[i].Optional() {
@@ -29,6 +29,9 @@ func (h *Handler) values(m *semel.Message) ([]any, error) {
 		if h.texts {
 			values[i] = asText(v, values[i])
 		}
+	}
+	if h.generation != nil {
+		values = append(values, h.generation)
 	}
 	return values, nil
 }

@@ -1,0 +1,212 @@
+package assembly
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+)
+
+// turning is a consumer with generations: while it runs another may be switched to, and it
+// is made anew then, with a source of its own.
+type turning struct {
+	assembly *Assembly
+	policy   *policy.Consumer
+
+	mutex  sync.Mutex
+	now    atWork       // guarded by mutex
+	before semel.Counts // of those that have ended; guarded by mutex
+	used   bool         // the first was run; guarded by mutex
+}
+
+// atWork is a consumer of one generation.
+type atWork struct {
+	Consumer
+	source contract.Source
+	number int64
+}
+
+// turning makes the consumer in the generation that is active now, so that what is wrong with
+// it is found before anything runs.
+func (a *Assembly) turning(ctx context.Context, c *policy.Consumer) (*turning, error) {
+	t := &turning{assembly: a, policy: c}
+	number, err := a.active(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	t.now, err = a.makeIn(ctx, c, consumer.Generation{Number: number})
+	return t, err
+}
+
+// active is the active generation of a consumer.
+func (a *Assembly) active(ctx context.Context, c *policy.Consumer) (int64, error) {
+	store := a.store(c.Store)
+	err := store.BeginGenerations(ctx, c.Name)
+	var all []contract.StoredGeneration
+	if err == nil {
+		all, err = store.Generations(ctx, c.Name)
+	}
+	for _, g := range all {
+		if g.State == contract.GenerationActive {
+			return g.Number, nil
+		}
+	}
+	if err == nil {
+		err = fmt.Errorf("consumer %s has no active generation: somebody removed it from the table of generations: %w", c.Name, semel.ErrSchema)
+	}
+	return 0, store.failed(err)
+}
+
+// enter has a consumer work in the generation that is active now, if it has any.
+func (a *Assembly) enter(ctx context.Context, c *policy.Consumer) error {
+	if !a.policy.Generational(c) {
+		return nil
+	}
+	number, err := a.active(ctx, c)
+	c.In = &consumer.Generation{Number: number}
+	return err
+}
+
+// makeIn makes a consumer in a generation, with a source of its own.
+func (a *Assembly) makeIn(ctx context.Context, of *policy.Consumer, g consumer.Generation) (atWork, error) {
+	c := *of
+	c.In = &g
+	if g.Building {
+		c.ParkDeadLetters()
+		c.Duplicates = consumer.DuplicatesSkip
+		c.DeadLetter = nil
+	}
+	source, err := a.source(&c)
+	if fault := (policy.Fault{}); errors.As(err, &fault) {
+		return atWork{}, fault
+	}
+	if err != nil {
+		return atWork{}, fmt.Errorf("consumer %s: source %s: %w", c.Name, c.From, err)
+	}
+	one, err := a.consumer(ctx, &c, source)
+	return atWork{one, source, g.Number}, err
+}
+
+// inGeneration makes the consumer that a name is of, which may be that of a generation.
+func (a *Assembly) inGeneration(ctx context.Context, name string, source contract.Source) (Consumer, error) {
+	if c := a.policy.Consumer(name); c != nil && !a.policy.Generational(c) {
+		return a.consumer(ctx, c, source)
+	}
+	public, number := contract.GenerationOf(name)
+	c := a.policy.Consumer(public)
+	if c == nil || !a.policy.Generational(c) {
+		return nil, fmt.Errorf("the policy has no consumer %s with generations; name the policy in which it has", public)
+	}
+	all, err := a.store(c.Store).Generations(ctx, public)
+	if err != nil {
+		return nil, a.store(c.Store).failed(err)
+	}
+	own := *c
+	own.In = &consumer.Generation{Number: number}
+	for _, g := range all {
+		if g.Number == number && g.State == contract.GenerationBuilding {
+			own.In.Building = true
+		}
+	}
+	return a.consumer(ctx, &own, source)
+}
+
+// Run implements Consumer.
+func (t *turning) Run(ctx context.Context) error {
+	return consumer.InGenerations(ctx, t.assembly.store(t.policy.Store), t.policy.Name, func(ctx context.Context, g consumer.Generation) error {
+		one, err := t.in(ctx, g)
+		if err != nil {
+			return err
+		}
+		return one.Run(ctx)
+	})
+}
+
+// in is the consumer of a generation, made anew unless it is the first and was not run.
+func (t *turning) in(ctx context.Context, g consumer.Generation) (Consumer, error) {
+	t.mutex.Lock()
+	now, used := t.now, t.used
+	t.used = true
+	t.mutex.Unlock()
+	if !used && now.number == g.Number {
+		return now, nil
+	}
+	next, err := t.assembly.makeIn(ctx, t.policy, g)
+	if err != nil {
+		return nil, err
+	}
+	if now.number != g.Number {
+		t.assembly.options.Logger.Info("another generation is active, and the consumer goes on in it", "consumer", t.policy.Name, "was", now.number, "is", g.Number)
+	}
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.before = sum(t.before, now.Counts())
+	t.now = next
+	return next, nil
+}
+
+func (t *turning) current() atWork {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return t.now
+}
+
+// Work implements Consumer.
+func (t *turning) Work(ctx context.Context, numbers ...int64) error {
+	return t.current().Work(ctx, numbers...)
+}
+
+// Foretell implements Consumer.
+func (t *turning) Foretell(ctx context.Context, all []contract.Delivery) ([]contract.Foretold, error) {
+	return t.current().Foretell(ctx, all)
+}
+
+// Counts implements Consumer: of all generations that it worked in.
+func (t *turning) Counts() semel.Counts {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return sum(t.before, t.now.Counts())
+}
+
+// Left implements Consumer.
+func (t *turning) Left() []semel.Left { return t.current().Left() }
+
+// Ready implements Consumer.
+func (t *turning) Ready() (bool, string) { return t.current().Ready() }
+
+func (t *turning) line() string {
+	if s, ok := t.current().source.(interface{ line() string }); ok {
+		return s.line()
+	}
+	return ""
+}
+
+func (t *turning) readBefore() (int64, bool) {
+	if s, ok := t.current().source.(interface{ readBefore() (int64, bool) }); ok {
+		return s.readBefore()
+	}
+	return 0, false
+}
+
+// sum adds counts: all of their fields are numbers, or have only such.
+func sum(a, b semel.Counts) semel.Counts {
+	add(reflect.ValueOf(&a).Elem(), reflect.ValueOf(b))
+	return a
+}
+
+func add(to, more reflect.Value) {
+	for i := range to.NumField() {
+		switch f := to.Field(i); f.Kind() {
+		case reflect.Struct:
+			add(f, more.Field(i))
+		default:
+			f.SetInt(f.Int() + more.Field(i).Int())
+		}
+	}
+}

@@ -1,0 +1,187 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/rebuild"
+	"github.com/semel-go/semel/cmd/semel/internal/replay"
+	"github.com/semel-go/semel/cmd/semel/internal/running"
+	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+)
+
+// rebuildable is the consumer of the flags, of a policy that lets it be rebuilt.
+func (c *common) rebuildable() (*policy.Policy, *policy.Consumer, error) {
+	p, err := c.load()
+	if err != nil {
+		return nil, nil, err
+	}
+	of := p.Consumer(c.consumer)
+	if of == nil {
+		return nil, nil, c.noConsumer(p, c.consumer)
+	}
+	if f := p.MayRebuild(of); f != nil {
+		return nil, nil, faults{*f}
+	}
+	return p, of, nil
+}
+
+// checkRebuild reads the flags.
+func (r *replaying) checkRebuild(c *common) error {
+	if r.from != "" || r.to != "" {
+		return usage("a rebuild reads the whole of its source: leave --from and --to out")
+	}
+	return r.check(c, time.Now)
+}
+
+// rebuild begins a rebuild, or goes on with one, runs it until it is switched to, stopped or
+// dropped, and prints what became of it.
+func (c *common) rebuild(ctx context.Context, r *replaying) error {
+	if err := r.checkRebuild(c); err != nil {
+		return err
+	}
+	p, of, err := c.rebuildable()
+	if err != nil {
+		return err
+	}
+	live, log, closeLive, err := c.watching()
+	if err != nil {
+		return err
+	}
+	defer closeLive()
+	o := assembly.Options{Consumer: of.Name, Stdin: c.In, Logger: log}
+	a, err := assembly.Open(p, o, assembly.Used(p, of.Name), func(*policy.Store) bool { return false })
+	if err != nil {
+		return failed(err)
+	}
+	defer c.close(a)
+	if err := a.Check(ctx); err != nil {
+		return failed(err)
+	}
+	if r.dryRun {
+		_, err := fmt.Fprintf(c.Out, "would fill a new generation of %s from the whole of source %s\n", of.Name, of.From)
+		return failed(err)
+	}
+	run, end, err := c.beginRebuild(ctx, a, of, r)
+	if err != nil {
+		return failed(err)
+	}
+	defer end()
+	one, err := a.Rebuilder(ctx, of, semel.Replay{ID: run.Replay.Number, Generation: run.Replay.Generation})
+	if err != nil {
+		return failed(err)
+	}
+	name := contract.GenerationName(of.Name, run.Replay.Generation)
+	fmt.Fprintf(c.Err, "rebuild %d fills generation %d of %s; when it has caught up:\n  %s\n", run.Replay.Number, run.Replay.Generation, of.Name,
+		c.switchLine(of.Name, run.Replay.Number))
+	run.Counts = one.Counts
+	run.Say = func(p contract.ReplayProgress) { fmt.Fprintln(c.Err, terminal.Line(rebuilt(p))) }
+	if live != nil {
+		live.Add(name, one)
+		run.Say = func(contract.ReplayProgress) {}
+	}
+	is, err := run.Run(ctx, func(ctx context.Context, _ consumer.Generation) error {
+		_, err := running.All(ctx, map[string]running.Consumer{name: one})
+		return err
+	})
+	closeLive()
+	return c.toldRebuild(run, is, err)
+}
+
+// watching is a line of a person's terminal, nil without one, and the log beside it.
+func (c *common) watching() (live *running.Live, log *slog.Logger, end func(), err error) {
+	stderr, end := c.Err, func() {}
+	if c.ErrTerminal {
+		live = running.NewLive(c.raw.Err)
+		stderr, end = terminal.Text(live), sync.OnceFunc(live.Close)
+	}
+	log, _, err = c.log(stderr)
+	if err != nil {
+		end()
+	}
+	return live, log, end, err
+}
+
+// beginRebuild writes a rebuild down, or takes one up.
+func (c *common) beginRebuild(ctx context.Context, a *assembly.Assembly, of *policy.Consumer, r *replaying) (run *rebuild.Runner, end func(), err error) {
+	store := a.StoreOf(of)
+	run = &rebuild.Runner{Store: store, Token: contract.NewToken(), Who: r.who}
+	source := a.Policy().Source(of.From)
+	act := contract.Act{Verb: "rebuild start", Who: r.who, Why: r.why}
+	switch {
+	case r.resume > 0:
+		act.Verb = "rebuild resume"
+		if run.Replay, err = store.Replay(ctx, r.resume); err == nil && (run.Replay.Kind != contract.ReplayRebuild || run.Replay.Consumer != of.Name) {
+			return nil, nil, usage("replay %d is no rebuild of consumer %s; semel replay status shows them", r.resume, of.Name)
+		}
+		run.Replay, err = store.TakeReplay(ctx, r.resume, run.Token, replay.Lease, act)
+	case source.File != nil && source.File.Path == policy.Stdin:
+		err = fmt.Errorf("source %s is the standard input, which nobody can read twice", source.Name)
+	default:
+		run.Replay, err = rebuild.Open(ctx, store, contract.Replay{Consumer: of.Name, Progress: contract.ReplayProgress{Range: "the whole of " + source.Name}}, run.Token, act)
+		if err == nil && r.pauseLive {
+			err = store.Pause(ctx, of.Name, true, contract.Act{Verb: "pause", Who: r.who, Why: "while it is rebuilt: " + r.why})
+		}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if r.perSecond > 0 {
+		name := contract.GenerationName(of.Name, run.Replay.Generation)
+		if err = store.Limit(ctx, name, r.perSecond, contract.Act{Verb: "limit", Who: r.who, Why: r.why}); err != nil {
+			return nil, nil, err
+		}
+	}
+	run.Far, end, err = a.Far(of, run.Replay.Generation)
+	return run, end, err
+}
+
+// rebuilt is how far a rebuild has come, for people.
+func rebuilt(p contract.ReplayProgress) string {
+	short, ends := int64(0), int64(0)
+	for _, l := range p.Lanes {
+		short += max(l.To-l.After, 0)
+		ends += l.To
+	}
+	share := 100.0
+	if ends > 0 {
+		share = 100 * float64(ends-short) / float64(ends)
+	}
+	return fmt.Sprintf("%s; %.1f %% of the source is settled, %d are left", replay.Sum(p.Counts), share, short)
+}
+
+func (c *common) switchLine(name string, number int64) string {
+	return shell("semel", "replay", "switch", "--config", c.config, "--consumer", name, fmt.Sprint(number), "--reason", "…")
+}
+
+func (c *common) toldRebuild(run *rebuild.Runner, is contract.GenerationState, err error) error {
+	r := &run.Replay
+	if c.json {
+		if e := writeJSON(c.Out, struct {
+			Number     int64                 `json:"number"`
+			Generation int64                 `json:"generation"`
+			State      string                `json:"state"`
+			Counts     contract.ReplayCounts `json:"counts"`
+		}{r.Number, r.Generation, is.String(), r.Progress.Counts}); e != nil {
+			return e
+		}
+	} else {
+		fmt.Fprintf(c.Out, "rebuild %d, generation %d is %v: %s\n", r.Number, r.Generation, is, rebuilt(r.Progress))
+	}
+	if is == contract.GenerationBuilding && (err == nil || errors.Is(err, context.Canceled)) {
+		fmt.Fprintln(c.Err, terminal.Line("go on with it: "+shell("semel", "replay", "start", "--config", c.config, "--consumer", r.Consumer, "--rebuild", "--resume", fmt.Sprint(r.Number), "--reason", "…")))
+	}
+	if is == contract.GenerationDropped && errors.Is(err, semel.ErrGeneration) {
+		err = nil
+	}
+	return failed(err)
+}

@@ -1,0 +1,180 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/rebuild"
+	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+	"github.com/semel-go/semel/contract"
+	"github.com/spf13/cobra"
+)
+
+// switching is a switch, or a drop, that is wanted.
+type switching struct {
+	who, why       string
+	catchUp, fence time.Duration
+	allow, dry     bool
+}
+
+func replaySwitch(c *common) *cobra.Command {
+	w := &switching{}
+	cmd := &cobra.Command{
+		Use:   "switch NUMBER --consumer NAME --reason TEXT",
+		Short: "Make a rebuilt generation the active one",
+		Long: `Switch waits until the rebuild has come near the end of its source, keeps
+everybody from applying anything in the active generation, waits until the
+rebuild has come to that end, and makes its generation the active one, in one
+commit. Consumers that run go on in it by themselves.
+
+It gives up, and leaves everything as it was, where the rebuild does not come so
+far within --fence, and where messages of the new generation were set aside.
+Killed, it leaves nothing but that --fence, which ends by itself.
+
+Exit codes: 0 done; 1 it could not be done, and nothing has changed; 4 messages
+of the new generation have not taken effect (--allow-parked).`,
+		Args: oneReplay,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.ofRebuild(cmd.Context(), args[0], w, c.switchTo)
+		},
+	}
+	flags := cmd.Flags()
+	flags.DurationVar(&w.catchUp, "timeout", 10*time.Minute, "how long the rebuild may take to come near the end of its source")
+	flags.DurationVar(&w.fence, "fence", 30*time.Second, "for how long at most nobody applies anything")
+	flags.BoolVar(&w.allow, "allow-parked", false, "switch although messages of the new generation have not taken effect")
+	flags.BoolVar(&w.dry, "dry-run", false, "only say how far the rebuild is")
+	recordFlags(cmd, &w.who, &w.why)
+	refuseEmpty(cmd, "consumer")
+	return c.withConfig(c.withConsumer(cmd, "whose generation is switched"))
+}
+
+// oneReplay wants the number of one.
+func oneReplay(_ *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return usage("give one number of a replay; semel replay status shows them")
+	}
+	return nil
+}
+
+func replayNumber(arg string) (int64, error) {
+	number, err := strconv.ParseInt(arg, 10, 64)
+	if err != nil || number < 1 {
+		return 0, usage("%q is no number of a replay; semel replay status shows them", arg)
+	}
+	return number, nil
+}
+
+// rebuiltOf is a rebuild of a consumer.
+type rebuiltOf struct {
+	consumer *policy.Consumer
+	replay   contract.Replay
+	store    interface {
+		rebuild.Store
+		contract.Inbox
+	}
+	far rebuild.Far
+}
+
+// ofRebuild has something done with the rebuild of a number.
+func (c *common) ofRebuild(ctx context.Context, arg string, w *switching, do func(context.Context, *rebuiltOf, *switching) error) error {
+	number, err := replayNumber(arg)
+	if err != nil {
+		return err
+	}
+	if c.consumer == "" {
+		return usage("--consumer is missing: say whose generation it is")
+	}
+	if err := recorded(&w.who, w.why, w.dry); err != nil {
+		return err
+	}
+	p, err := c.load()
+	if err != nil {
+		return err
+	}
+	of := p.Consumer(c.consumer)
+	if of == nil {
+		return c.noConsumer(p, c.consumer)
+	}
+	if !p.Generational(of) {
+		return failed(*p.MayRebuild(of))
+	}
+	a, err := c.openChecked(ctx, p, of.Store)
+	if err != nil {
+		return err
+	}
+	defer c.close(a)
+	one := &rebuiltOf{consumer: of, store: a.StoreOf(of)}
+	if one.replay, err = one.store.Replay(ctx, number); err != nil {
+		return failed(err)
+	}
+	if one.replay.Kind != contract.ReplayRebuild || one.replay.Consumer != of.Name {
+		return usage("replay %d is no rebuild of consumer %s; semel replay status shows them", number, of.Name)
+	}
+	far, end, err := a.Far(of, one.replay.Generation)
+	if err != nil {
+		return failed(err)
+	}
+	defer end()
+	one.far = far
+	return do(ctx, one, w)
+}
+
+// switched is what a switch says.
+type switched struct {
+	Number   int64  `json:"number"`
+	Consumer string `json:"consumer"`
+	From     int64  `json:"from"`
+	To       int64  `json:"to"`
+	DryRun   bool   `json:"dry_run"`
+}
+
+func (c *common) switchTo(ctx context.Context, of *rebuiltOf, w *switching) error {
+	if w.dry {
+		return c.wouldSwitch(ctx, of)
+	}
+	if of.replay.Left == 0 && of.replay.State != contract.ReplayDone {
+		return failed(fmt.Errorf("nobody runs rebuild %d, so that it does not come to the end of its source: %s", of.replay.Number,
+			shell("semel", "replay", "start", "--config", c.config, "--consumer", of.consumer.Name, "--rebuild", "--resume", fmt.Sprint(of.replay.Number), "--reason", "…")))
+	}
+	s := rebuild.Switch{Store: of.store, Consumer: of.consumer.Name, To: of.replay.Generation, Far: of.far, CatchUp: w.catchUp, Fence: w.fence, AllowParked: w.allow,
+		Act: contract.Act{Verb: "rebuild switch", Who: w.who, Why: w.why}, Say: func(what string) { fmt.Fprintln(c.Err, terminal.Line("waiting: "+what)) }}
+	from, err := s.Do(ctx)
+	if errors.Is(err, rebuild.ErrParked) {
+		return &failure{exitFound, err}
+	}
+	if err != nil {
+		return failed(err)
+	}
+	if c.json {
+		return writeJSON(c.Out, switched{of.replay.Number, of.consumer.Name, from, s.To, false})
+	}
+	_, err = fmt.Fprintf(c.Out, "generation %d of %s is active; generation %d is kept until it is dropped:\n  %s\n", s.To, of.consumer.Name, from,
+		shell("semel", "replay", "drop", "--config", c.config, "--consumer", of.consumer.Name, fmt.Sprint(of.replay.Number), "--reason", "…"))
+	return failed(err)
+}
+
+// wouldSwitch says how far a rebuild is.
+func (c *common) wouldSwitch(ctx context.Context, of *rebuiltOf) error {
+	ends, err := of.far.Ends(ctx)
+	if err != nil {
+		return failed(err)
+	}
+	done, err := of.far.Done(ctx)
+	if err != nil {
+		return failed(err)
+	}
+	p := of.replay.Progress
+	p.Lanes = nil
+	for lane, end := range ends {
+		p.Lanes = append(p.Lanes, contract.ReplayLane{Lane: lane, To: end, After: done[lane]})
+	}
+	if c.json {
+		return writeJSON(c.Out, switched{of.replay.Number, of.consumer.Name, -1, of.replay.Generation, true})
+	}
+	_, err = fmt.Fprintln(c.Out, rebuilt(p))
+	return failed(err)
+}

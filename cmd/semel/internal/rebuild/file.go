@@ -1,0 +1,60 @@
+package rebuild
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/semel-go/semel/contract"
+)
+
+// File says how far a rebuild has read a file.
+type File struct {
+	Path, Lane string
+	// Positions has that of the rebuild, under Name.
+	Positions contract.PositionStore
+	Name      string
+}
+
+// Ends implements Far: behind the last line that is whole.
+func (f *File) Ends(context.Context) (map[string]int64, error) {
+	file, err := os.Open(f.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // it may come later
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	end, err := file.Seek(0, io.SeekEnd)
+	if err == nil {
+		end, err = lastLine(file, end)
+	}
+	return map[string]int64{f.Lane: end}, err
+}
+
+// lastLine is the offset behind the last end of a line before an offset.
+func lastLine(r io.ReaderAt, end int64) (int64, error) {
+	part := make([]byte, 64<<10)
+	for end > 0 {
+		from := max(end-int64(len(part)), 0)
+		n, err := r.ReadAt(part[:end-from], from)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return 0, err
+		}
+		if at := bytes.LastIndexByte(part[:n], '\n'); at >= 0 {
+			return from + int64(at) + 1, nil
+		}
+		end = from
+	}
+	return 0, nil
+}
+
+// Done implements Far.
+func (f *File) Done(ctx context.Context) (map[string]int64, error) {
+	p, _, err := f.Positions.LoadPosition(ctx, f.Name, f.Lane)
+	return map[string]int64{f.Lane: p.Offset}, err
+}

@@ -1,0 +1,120 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/timing"
+	"github.com/semel-go/semel/internal/worker"
+)
+
+// unfencedAgain is how long a consumer waits between looks whether a switch is over.
+const unfencedAgain = 100 * time.Millisecond
+
+// errTurned: the generation is not the one any more in which the consumer may work.
+var errTurned = errors.New("semel: the generation was switched, or is about to be")
+
+// InGenerations runs a consumer in whichever of its generations is the active one: run is
+// called with it, makes the consumer with a source of its own (Config.Generation) and runs it
+// until its ctx ends. When another generation is switched to, or is about to be, that ctx ends,
+// the run drains, and when the switch is over run is called again, with what is active then.
+// A store that does not answer meanwhile is asked again.
+//
+// It returns what run returns that was not ended so, or nil when ctx has ended between two
+// runs. An error before the first run says that the generations could not be read.
+func InGenerations(ctx context.Context, store contract.Generations, name string, run func(ctx context.Context, g Generation) error) error {
+	if err := store.BeginGenerations(ctx, name); err != nil {
+		return fmt.Errorf("semel: consumer %q cannot start: %w", name, err)
+	}
+	for {
+		active, err := awaitActive(ctx, store, name)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		turned, err := watched(ctx, func(ctx context.Context) bool {
+			all, err := store.Generations(ctx, name)
+			return err == nil && !mayWork(all, active, contract.GenerationActive, true)
+		}, func(ctx context.Context) error { return run(ctx, Generation{Number: active}) })
+		if !turned || ctx.Err() != nil || err != nil {
+			return err
+		}
+	}
+}
+
+// Rebuild runs the rebuild of a generation, as InGenerations does the consumer, until it is
+// switched to, or dropped, and returns what it is then: contract.GenerationBuilding if run
+// ended by itself, or ctx did.
+func Rebuild(ctx context.Context, store contract.Generations, name string, number int64, run func(ctx context.Context, g Generation) error) (contract.GenerationState, error) {
+	_, err := watched(ctx, func(ctx context.Context) bool {
+		all, err := store.Generations(ctx, name)
+		return err == nil && !mayWork(all, number, contract.GenerationBuilding, false)
+	}, func(ctx context.Context) error { return run(ctx, Generation{Number: number, Building: true}) })
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), controlWithin)
+	defer cancel()
+	all, asked := store.Generations(last, name)
+	if asked != nil {
+		return contract.GenerationBuilding, errors.Join(err, asked)
+	}
+	for _, g := range all {
+		if g.Number == number {
+			return g.State, err
+		}
+	}
+	return contract.GenerationBuilding, errors.Join(err, fmt.Errorf("semel: consumer %q has no generation %d: %w", name, number, semel.ErrState))
+}
+
+// mayWork reports whether a generation has a state, and, if that matters, no fence.
+func mayWork(all []contract.StoredGeneration, number int64, in contract.GenerationState, unfenced bool) bool {
+	for _, g := range all {
+		if g.Number == number {
+			return g.State == in && (!unfenced || g.Fenced == 0)
+		}
+	}
+	return false
+}
+
+// awaitActive is the active generation, when no switch is under way.
+func awaitActive(ctx context.Context, store contract.Generations, name string) (int64, error) {
+	for first := true; ; first = false {
+		all, err := store.Generations(ctx, name)
+		if err != nil && first {
+			return 0, fmt.Errorf("semel: consumer %q: which generation is active is not known: %w", name, err)
+		}
+		for _, g := range all {
+			if g.State == contract.GenerationActive && g.Fenced == 0 {
+				return g.Number, nil
+			}
+		}
+		if !timing.Wait(ctx, unfencedAgain) {
+			return 0, ctx.Err()
+		}
+	}
+}
+
+// watched runs until its end, or until what is looked at every few seconds has turned.
+func watched(ctx context.Context, turned func(context.Context) bool, run func(context.Context) error) (bool, error) {
+	running, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	watching, done := context.WithCancel(ctx)
+	defer done()
+	var watcher worker.Group
+	watcher.Go(func() {
+		for timing.Wait(watching, controlEvery) {
+			if turned(watching) {
+				cancel(errTurned)
+				return
+			}
+		}
+	})
+	err := run(running)
+	done()
+	watcher.Wait()
+	return errors.Is(context.Cause(running), errTurned), err
+}

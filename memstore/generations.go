@@ -1,0 +1,241 @@
+package memstore
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/sqlform"
+)
+
+// generation is one of a consumer's.
+type generation struct {
+	contract.StoredGeneration
+	until time.Time // of its fence
+	open  map[*batch]bool
+}
+
+// generationThat returns a generation of a consumer, nil if there is none. The store's lock is held.
+func (s *Store) generationThat(consumer string, is func(*generation) bool) *generation {
+	for _, g := range s.generations[consumer] {
+		if is(g) {
+			return g
+		}
+	}
+	return nil
+}
+
+func (s *Store) generation(consumer string, number int64) *generation {
+	return s.generationThat(consumer, func(g *generation) bool { return g.Number == number })
+}
+
+func (s *Store) fenced(g *generation) bool { return g.until.After(s.now()) }
+
+// works says why a batch may not work in its generation. The store's lock is held.
+func (s *Store) works(w contract.Working) error {
+	if w.In == 0 {
+		return nil
+	}
+	if g := s.generation(w.Consumer, w.Number); g == nil || g.State != w.In || s.fenced(g) {
+		return fmt.Errorf("memstore: begin: generation %d of consumer %s is not %v, or a switch is under way: %w", w.Number, w.Consumer, w.In, semel.ErrGeneration)
+	}
+	return nil
+}
+
+// stays says why a batch that began in its generation may not commit there. A fence waits for
+// it. The store's lock is held.
+func (s *Store) stays(w contract.Working) error {
+	if w.In == 0 || s.generation(w.Consumer, w.Number).State == w.In {
+		return nil
+	}
+	return fmt.Errorf("memstore: commit: generation %d of consumer %s is not %v any more: %w", w.Number, w.Consumer, w.In, semel.ErrGeneration)
+}
+
+// begun and ended keep account of who works in a generation. The store's lock is held.
+func (s *Store) begun(b *batch) {
+	if b.working.In != 0 {
+		s.generation(b.working.Consumer, b.working.Number).open[b] = true
+	}
+}
+
+func (s *Store) ended(b *batch) {
+	if b.working.In != 0 {
+		delete(s.generation(b.working.Consumer, b.working.Number).open, b)
+	}
+}
+
+// Generations implements contract.Generations.
+func (s *Store) Generations(_ context.Context, consumer string) ([]contract.StoredGeneration, error) {
+	if err := s.ask("generations"); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []contract.StoredGeneration
+	for _, g := range s.generations[consumer] {
+		one := g.StoredGeneration
+		if s.fenced(g) {
+			one.Fenced = g.until.Sub(s.now())
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// BeginGenerations implements contract.Generations.
+func (s *Store) BeginGenerations(_ context.Context, consumer string) error {
+	if err := s.ask("generations"); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.generations[consumer]) == 0 {
+		s.addGeneration(consumer, contract.GenerationActive, contract.Act{})
+	}
+	return nil
+}
+
+// addGeneration adds the next one. The store's lock is held.
+func (s *Store) addGeneration(consumer string, in contract.GenerationState, a contract.Act) int64 {
+	n, now := int64(len(s.generations[consumer])), s.now()
+	s.generations[consumer] = append(s.generations[consumer], &generation{
+		StoredGeneration: contract.StoredGeneration{Number: n, State: in, Since: now, Opened: now, By: a.Who, Why: a.Why}, open: map[*batch]bool{}})
+	return n
+}
+
+// OpenGeneration implements contract.Generations.
+func (s *Store) OpenGeneration(_ context.Context, consumer string, a contract.Act) (int64, error) {
+	if err := s.ask("generations"); err != nil {
+		return 0, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.generations[consumer]) == 0 || s.generationThat(consumer, func(g *generation) bool { return g.State == contract.GenerationBuilding }) != nil {
+		return 0, fmt.Errorf("memstore: consumer %s has a generation that is being built, or none at all: %w", consumer, semel.ErrState)
+	}
+	n := s.addGeneration(consumer, contract.GenerationBuilding, a)
+	s.record(sqlform.OfGeneration(a, consumer, n), 0, "done")
+	return n, nil
+}
+
+// FenceGeneration implements contract.Generations.
+func (s *Store) FenceGeneration(ctx context.Context, consumer string, number int64, most time.Duration) error {
+	if err := s.ask("generations"); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := s.generation(consumer, number)
+	if g == nil || g.State != contract.GenerationActive && g.State != contract.GenerationBuilding || s.fenced(g) {
+		return fmt.Errorf("memstore: generation %d of consumer %s is neither active nor being built, or a switch is under way: %w", number, consumer, semel.ErrState)
+	}
+	g.until = s.now().Add(most)
+	for len(g.open) > 0 {
+		for b := range g.open {
+			if err := s.wait(ctx, b, 0); err != nil {
+				return &downError{"fence", err}
+			}
+			break
+		}
+	}
+	return nil
+}
+
+// LiftFences implements contract.Generations.
+func (s *Store) LiftFences(_ context.Context, consumer string) error {
+	if err := s.ask("generations"); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.liftFences(consumer)
+	return nil
+}
+
+func (s *Store) liftFences(consumer string) {
+	for _, g := range s.generations[consumer] {
+		g.until = time.Time{}
+	}
+}
+
+// SwitchGeneration implements contract.Generations.
+func (s *Store) SwitchGeneration(_ context.Context, consumer string, from, to int64, a contract.Act) error {
+	if err := s.ask("generations"); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	was, is := s.generation(consumer, from), s.generation(consumer, to)
+	if was == nil || is == nil || was.State != contract.GenerationActive || is.State != contract.GenerationBuilding || !s.fenced(was) || !s.fenced(is) {
+		return fmt.Errorf("memstore: generations %d and %d of consumer %s are not those of a switch, or their fences have ended: %w", from, to, consumer, semel.ErrState)
+	}
+	s.turn(was, contract.GenerationOld)
+	s.turn(is, contract.GenerationActive)
+	s.liftFences(consumer)
+	s.record(sqlform.OfGeneration(a, consumer, to), 0, "done")
+	return nil
+}
+
+func (s *Store) turn(g *generation, to contract.GenerationState) { g.State, g.Since = to, s.now() }
+
+// EndGeneration implements contract.Generations.
+func (s *Store) EndGeneration(_ context.Context, consumer string, number int64, a contract.Act) error {
+	if err := s.ask("generations"); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := s.generation(consumer, number)
+	if g == nil || g.State != contract.GenerationBuilding && g.State != contract.GenerationOld {
+		return fmt.Errorf("memstore: generation %d of consumer %s is neither old nor being built: %w", number, consumer, semel.ErrState)
+	}
+	s.turn(g, contract.GenerationDropped)
+	s.record(sqlform.OfGeneration(a, consumer, number), 0, "done")
+	return nil
+}
+
+// ForgetGeneration implements contract.Generations.
+func (s *Store) ForgetGeneration(_ context.Context, consumer string, number int64, most int) (removed int, err error) {
+	if err := s.ask("generations"); err != nil {
+		return 0, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if g := s.generation(consumer, number); g == nil || g.State != contract.GenerationDropped {
+		return 0, fmt.Errorf("memstore: generation %d of consumer %s is not dropped: %w", number, consumer, semel.ErrState)
+	}
+	name := contract.GenerationName(consumer, number)
+	of := func(scope int64) bool { return s.scopeOf[scope-1].consumer == name }
+	kept := s.rows[:0]
+	for _, r := range s.rows {
+		if removed < most && of(r.key.scope) {
+			delete(s.rowOf, r.key)
+			removed++
+			continue
+		}
+		kept = append(kept, r)
+	}
+	clear(s.rows[len(kept):])
+	s.rows = kept
+	for id := range s.streams {
+		if removed < most && of(id.scope) {
+			delete(s.streams, id)
+			removed++
+		}
+	}
+	for id := range s.markers {
+		if removed < most && of(id.scope) {
+			delete(s.markers, id)
+			delete(s.results, id)
+			removed++
+		}
+	}
+	for at := range s.positions {
+		if at.consumer == name {
+			delete(s.positions, at)
+		}
+	}
+	return removed, nil
+}

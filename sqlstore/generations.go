@@ -1,0 +1,217 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/sqlform"
+)
+
+// Generations implements contract.Generations.
+func (s *Store) Generations(ctx context.Context, consumer string) ([]contract.StoredGeneration, error) {
+	rows, err := s.db.QueryContext(ctx, s.sql.Generations, []byte(consumer))
+	if err != nil {
+		return nil, s.blameless("generations of "+consumer, err)
+	}
+	defer rows.Close()
+	var all []contract.StoredGeneration
+	for rows.Next() {
+		var g contract.StoredGeneration
+		var since, opened, fenced int64
+		if err := rows.Scan(&g.Number, &g.State, &since, &opened, &g.By, &g.Why, &fenced); err != nil {
+			return nil, s.blameless("generations of "+consumer, err)
+		}
+		g.Since, g.Opened, g.Fenced = momentOf(since), momentOf(opened), time.Duration(fenced)*time.Millisecond
+		all = append(all, g)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, s.blameless("generations of "+consumer, err)
+	}
+	return all, nil
+}
+
+// BeginGenerations implements contract.Generations.
+func (s *Store) BeginGenerations(ctx context.Context, consumer string) error {
+	all, err := s.Generations(ctx, consumer)
+	if err != nil || len(all) > 0 {
+		return err
+	}
+	if _, err = s.changed(ctx, s.sql.FirstGeneration, []byte(consumer)); err != nil {
+		return s.blameless("the first generation of "+consumer, err)
+	}
+	return nil
+}
+
+// OpenGeneration implements contract.Generations.
+func (s *Store) OpenGeneration(ctx context.Context, consumer string, a contract.Act) (number int64, err error) {
+	err = s.write(ctx, func(tx *sql.Tx) error {
+		opened, err := changedIn(ctx, tx, s.sql.OpenGeneration, []byte(consumer), sqlform.Plain(a.Who), sqlform.Plain(a.Why))
+		if err == nil && !opened {
+			return fmt.Errorf("consumer %s has a generation that is being built, or none at all: %w", consumer, semel.ErrState)
+		}
+		if err != nil {
+			return err
+		}
+		if number, err = s.building(ctx, tx, consumer); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, sqlform.OfGeneration(a, consumer, number), 0, "done")
+	})
+	return number, s.answer("opening a generation of "+consumer, err)
+}
+
+// building is the generation of a consumer that is being built.
+func (s *Store) building(ctx context.Context, tx *sql.Tx, consumer string) (number int64, err error) {
+	rows, err := tx.QueryContext(ctx, s.sql.Generations, []byte(consumer))
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var n int64
+		var state contract.GenerationState
+		var skipped any
+		if err := rows.Scan(&n, &state, &skipped, &skipped, &skipped, &skipped, &skipped); err != nil {
+			return 0, err
+		}
+		if state == contract.GenerationBuilding {
+			number = n
+		}
+	}
+	return number, rows.Err()
+}
+
+// FenceGeneration implements contract.Generations. The fence is committed before those are
+// waited for who hold the generation's row: in one statement with the wait it would keep
+// nobody from joining them.
+func (s *Store) FenceGeneration(ctx context.Context, consumer string, number int64, most time.Duration) error {
+	fenced, err := s.changed(ctx, s.sql.FenceGeneration, []byte(consumer), number, max(most.Milliseconds(), 1))
+	if err == nil && !fenced {
+		return fmt.Errorf("generation %d of consumer %s is neither active nor being built, or a switch is under way: %w", number, consumer, semel.ErrState)
+	}
+	if err == nil {
+		fenced, err = s.changed(ctx, s.sql.ConfirmFence, []byte(consumer), number)
+	}
+	if err == nil && !fenced {
+		err = fmt.Errorf("the fence of generation %d of consumer %s ended before those had ended who worked in it: %w", number, consumer, semel.ErrState)
+	}
+	return s.answer("fencing a generation of "+consumer, err)
+}
+
+// LiftFences implements contract.Generations.
+func (s *Store) LiftFences(ctx context.Context, consumer string) error {
+	err := s.write(ctx, func(tx *sql.Tx) error { return s.liftFences(ctx, tx, consumer) })
+	return s.answer("lifting the fences of "+consumer, err)
+}
+
+func (s *Store) liftFences(ctx context.Context, tx *sql.Tx, consumer string) error {
+	if _, err := tx.ExecContext(ctx, s.sql.UnfenceGenerations, []byte(consumer)); err != nil {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, s.sql.LiftFences, []byte(consumer))
+	return err
+}
+
+// SwitchGeneration implements contract.Generations.
+func (s *Store) SwitchGeneration(ctx context.Context, consumer string, from, to int64, a contract.Act) error {
+	err := s.write(ctx, func(tx *sql.Tx) error {
+		for _, turn := range []struct {
+			number  int64
+			is, now contract.GenerationState
+		}{{from, contract.GenerationActive, contract.GenerationOld}, {to, contract.GenerationBuilding, contract.GenerationActive}} {
+			turned, err := changedIn(ctx, tx, s.sql.TurnGeneration, []byte(consumer), turn.number, int64(turn.is), int64(turn.now))
+			if err != nil {
+				return err
+			}
+			if !turned {
+				return fmt.Errorf("generation %d of consumer %s is not %v, or its fence has ended: %w", turn.number, consumer, turn.is, semel.ErrState)
+			}
+		}
+		if err := s.liftFences(ctx, tx, consumer); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, sqlform.OfGeneration(a, consumer, to), 0, "done")
+	})
+	return s.answer("switching "+consumer, err)
+}
+
+// EndGeneration implements contract.Generations.
+func (s *Store) EndGeneration(ctx context.Context, consumer string, number int64, a contract.Act) error {
+	err := s.write(ctx, func(tx *sql.Tx) error {
+		ended, err := changedIn(ctx, tx, s.sql.EndGeneration, []byte(consumer), number)
+		if err == nil && !ended {
+			err = fmt.Errorf("generation %d of consumer %s is neither old nor being built: %w", number, consumer, semel.ErrState)
+		}
+		if err != nil {
+			return err
+		}
+		return s.record(ctx, tx, sqlform.OfGeneration(a, consumer, number), 0, "done")
+	})
+	return s.answer("dropping a generation of "+consumer, err)
+}
+
+// ForgetGeneration implements contract.Generations. Markers go last, as what is kept beside
+// them is found by them.
+func (s *Store) ForgetGeneration(ctx context.Context, consumer string, number int64, most int) (removed int, err error) {
+	all, err := s.Generations(ctx, consumer)
+	if err != nil {
+		return 0, err
+	}
+	dropped := false
+	for _, g := range all {
+		dropped = dropped || g.Number == number && g.State == contract.GenerationDropped
+	}
+	if !dropped {
+		return 0, fmt.Errorf("generation %d of consumer %s is not dropped: %w", number, consumer, semel.ErrState)
+	}
+	name := contract.GenerationName(consumer, number)
+	err = s.write(ctx, func(tx *sql.Tx) error {
+		removed = 0
+		for _, text := range []string{s.sql.ForgetRows, s.sql.ForgetResults, s.sql.ForgetStreams, s.sql.ForgetMarkers} {
+			if removed >= most {
+				return nil
+			}
+			done, err := tx.ExecContext(ctx, text, []byte(name), most-removed)
+			if err != nil {
+				return err
+			}
+			n, err := done.RowsAffected()
+			if err != nil {
+				return err
+			}
+			removed += int(n)
+		}
+		_, err := tx.ExecContext(ctx, s.sql.ForgetPositions, sqlform.Plain(name))
+		return err
+	})
+	return removed, s.answer("removing a generation of "+consumer, err)
+}
+
+// NotWorking is the error of a batch whose generation is not the one that its consumer may
+// work in now.
+func NotWorking(w contract.Working) error {
+	return fmt.Errorf("generation %d of consumer %s is not %v, or a switch is under way: %w", w.Number, w.Consumer, w.In, semel.ErrGeneration)
+}
+
+// works asks whether the batch may work in its generation, and holds it there until its end.
+func (b *batch) works(ctx context.Context, w contract.Working) error {
+	if w.In == 0 {
+		return nil
+	}
+	var one int64
+	err := b.tx.QueryRowContext(ctx, b.store.sql.Working, WorkingArguments(w)...).Scan(&one)
+	if errors.Is(err, sql.ErrNoRows) {
+		return NotWorking(w)
+	}
+	return err
+}
+
+// WorkingArguments are those of the statement Working.
+func WorkingArguments(w contract.Working) []any {
+	return []any{[]byte(w.Consumer), w.Number, int64(w.In)}
+}

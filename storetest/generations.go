@@ -1,0 +1,240 @@
+package storetest
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
+// fenceTime is how long fences last that a case ends itself.
+const fenceTime = time.Minute
+
+// generations are the laws of contract.Generations.
+func (s suite[Tx]) generations(t *T) {
+	t.Run("G2_a_consumer_has_one_active_generation_and_opens_the_next",
+		"The first is 0 and active; one at a time is being built, and says who opened it and why.",
+		func(t *T) {
+			h := s.generationed(t)
+			if _, err := h.gens.OpenGeneration(t.context(), "other", order("rebuild", "ana", "x")); !errors.Is(err, semel.ErrState) {
+				t.Errorf("of a consumer without any: %v", err)
+			}
+			n, err := h.gens.OpenGeneration(t.context(), "billing", order("rebuild", "ana", "a new column"))
+			t.must(err)
+			if _, err := h.gens.OpenGeneration(t.context(), "billing", order("rebuild", "bo", "too")); !errors.Is(err, semel.ErrState) {
+				t.Errorf("a second one at once: %v", err)
+			}
+			t.must(h.gens.BeginGenerations(t.context(), "billing"))
+			h.wantStates(contract.GenerationActive, contract.GenerationBuilding)
+			all, _ := h.gens.Generations(t.context(), "billing")
+			if g := all[n]; n != 1 || g.By != "ana" || g.Why != "a new column" || g.Opened.IsZero() || g.Since.IsZero() || g.Fenced != 0 {
+				t.Errorf("%d: %+v", n, g)
+			}
+		})
+	t.Run("G2_a_batch_works_in_the_generation_that_it_names_and_in_no_other_state",
+		"A batch begins only while its generation has the state that it names; otherwise nothing is open, and the store counts as down.",
+		func(t *T) {
+			h := s.generationed(t)
+			h.open()
+			h.wantWorks(0, contract.GenerationActive)
+			h.wantWorks(1, contract.GenerationBuilding)
+			h.wantRefused(1, contract.GenerationActive)
+			h.wantRefused(0, contract.GenerationBuilding)
+			h.wantRefused(2, contract.GenerationActive)
+		})
+	t.Run("G2_a_switch_is_at_once_and_needs_both_fences",
+		"Without the fences nothing is switched; after it only the new one is worked in, and the old one is kept.",
+		func(t *T) {
+			h := s.generationed(t)
+			h.open()
+			h.wantNoSwitch()
+			t.must(h.gens.FenceGeneration(t.context(), "billing", 0, fenceTime))
+			h.wantNoSwitch()
+			h.wantRefused(0, contract.GenerationActive)
+			h.wantWorks(1, contract.GenerationBuilding)
+			t.must(h.gens.FenceGeneration(t.context(), "billing", 1, fenceTime))
+			h.wantRefused(1, contract.GenerationBuilding)
+			t.must(h.gens.SwitchGeneration(t.context(), "billing", 0, 1, order("switch", "ana", "x")))
+			h.wantStates(contract.GenerationOld, contract.GenerationActive)
+			h.wantRefused(0, contract.GenerationActive)
+			h.wantRefused(1, contract.GenerationBuilding)
+			h.wantWorks(1, contract.GenerationActive)
+		})
+	t.Run("G2_a_fence_ends_by_itself_or_is_lifted",
+		"Whoever set a fence and died keeps nobody for longer than he said; a second fence beside it is refused.",
+		func(t *T) {
+			h := s.generationed(t)
+			h.open()
+			t.must(h.gens.FenceGeneration(t.context(), "billing", 0, fenceTime))
+			if err := h.gens.FenceGeneration(t.context(), "billing", 0, fenceTime); !errors.Is(err, semel.ErrState) {
+				t.Errorf("a second fence: %v", err)
+			}
+			t.must(h.gens.LiftFences(t.context(), "billing"))
+			h.wantWorks(0, contract.GenerationActive)
+			err := h.gens.FenceGeneration(t.context(), "billing", 0, time.Millisecond)
+			if err != nil && !errors.Is(err, semel.ErrState) {
+				t.Fatal(err)
+			}
+			h.until(func() bool { return h.works(0, contract.GenerationActive) == nil })
+			t.must(h.gens.FenceGeneration(t.context(), "billing", 1, fenceTime))
+			h.wantNoSwitch()
+		})
+	t.Run("law_12_a_fence_waits_for_who_works_in_the_generation",
+		"When a fence stands, no batch is open that began before it, however long its process was frozen.",
+		func(t *T) { s.fenceWaits(t) })
+	if !s.h.Can.OneConsumer {
+		t.Run("G2_a_dropped_generation_is_removed_in_slices",
+			"Its markers go, some at a time, and nothing of another generation; one that is active is not dropped.",
+			func(t *T) { s.forgotten(t) })
+	}
+}
+
+// fenceWaits has a batch open while a fence is set.
+func (s suite[Tx]) fenceWaits(t *T) {
+	h := s.generationed(t)
+	marks := h.markAll("frozen")
+	b, _, err := h.Store.Begin(t.context(), contract.TxOptions{Working: h.working(0, contract.GenerationActive)}, marks)
+	t.must(err)
+	var committed atomic.Bool
+	stood := make(chan error, 1)
+	ctx := t.context()
+	go func() {
+		err := h.gens.FenceGeneration(ctx, "billing", 0, fenceTime)
+		if err == nil && !committed.Load() {
+			err = errors.New("the fence stands, and a batch is open")
+		}
+		stood <- err
+	}()
+	if !s.h.Can.OneWriter {
+		for range 20 { // the fence is there by then, if it does not wait
+			h.until(func() bool { return h.works(0, contract.GenerationActive) != nil })
+		}
+	}
+	t.must(h.Effect(t.context(), b.Tx(0), "frozen"))
+	committed.Store(true)
+	h.commit(b, contract.Ending{})
+	t.must(<-stood)
+	h.wantRefused(0, contract.GenerationActive)
+	h.wantCount("frozen", 1)
+}
+
+// forgotten drops a generation that has three markers.
+func (s suite[Tx]) forgotten(t *T) {
+	h := s.generationed(t)
+	h.open()
+	h.deliver(h.markAll("a", "b", "c")...)
+	own := h.scope
+	h.scope = h.scopeOf(contract.GenerationName("billing", 1), "shop", 0)
+	h.deliver(h.markAll("a", "b", "c")...)
+	if err := h.gens.EndGeneration(t.context(), "billing", 0, order("drop", "ana", "x")); !errors.Is(err, semel.ErrState) {
+		t.Errorf("the active one is dropped: %v", err)
+	}
+	if _, err := h.gens.ForgetGeneration(t.context(), "billing", 1, 2); !errors.Is(err, semel.ErrState) {
+		t.Errorf("one that is not dropped is removed: %v", err)
+	}
+	t.must(h.gens.EndGeneration(t.context(), "billing", 1, order("drop", "ana", "x")))
+	h.wantRefused(1, contract.GenerationBuilding)
+	for _, want := range []int{2, 1, 0} {
+		n, err := h.gens.ForgetGeneration(t.context(), "billing", 1, 2)
+		t.must(err)
+		if n != want {
+			t.Errorf("%d are removed, want %d", n, want)
+		}
+	}
+	h.wantKinds(h.asks(h.mark("a")), fresh)
+	h.scope = own
+	h.wantKinds(h.asks(h.mark("a")), already(contract.Applied))
+	h.wantStates(contract.GenerationActive, contract.GenerationDropped)
+	h.open()
+	h.wantStates(contract.GenerationActive, contract.GenerationDropped, contract.GenerationBuilding)
+}
+
+// generationed is a store with generations of the consumer "billing".
+type generationed[Tx any] struct {
+	*fixture[Tx]
+	gens contract.Generations
+}
+
+func (s suite[Tx]) generationed(t *T) *generationed[Tx] {
+	t.Helper()
+	h := s.opened(t)
+	gens := h.Store.(contract.Generations)
+	all, err := gens.Generations(t.context(), "billing")
+	t.must(err)
+	if len(all) != 0 {
+		t.Errorf("a new store has %+v", all)
+	}
+	t.must(gens.BeginGenerations(t.context(), "billing"))
+	return &generationed[Tx]{h, gens}
+}
+
+func (h *generationed[Tx]) open() {
+	h.t.Helper()
+	_, err := h.gens.OpenGeneration(h.t.context(), "billing", order("rebuild", "ana", "x"))
+	h.t.must(err)
+}
+
+func (h *generationed[Tx]) working(number int64, in contract.GenerationState) contract.Working {
+	return contract.Working{Consumer: "billing", Number: number, In: in}
+}
+
+// works begins a batch in a generation, and returns why it cannot.
+func (h *generationed[Tx]) works(number int64, in contract.GenerationState) error {
+	b, _, err := h.Store.Begin(h.t.context(), contract.TxOptions{Working: h.working(number, in)}, h.markAll("asks"))
+	if err == nil {
+		b.Rollback(h.t.context())
+	}
+	return err
+}
+
+func (h *generationed[Tx]) wantWorks(number int64, in contract.GenerationState) {
+	h.t.Helper()
+	if err := h.works(number, in); err != nil {
+		h.t.Errorf("nobody may work in generation %d as %v: %v", number, in, err)
+	}
+}
+
+func (h *generationed[Tx]) wantRefused(number int64, in contract.GenerationState) {
+	h.t.Helper()
+	if err := h.works(number, in); !errors.Is(err, semel.ErrGeneration) || h.Store.Classify(err) != contract.ClassDown {
+		h.t.Errorf("work in generation %d as %v: %v, want semel.ErrGeneration, of ClassDown", number, in, err)
+	}
+	h.wantKinds(h.asks(h.mark("asks")), fresh)
+}
+
+func (h *generationed[Tx]) wantNoSwitch() {
+	h.t.Helper()
+	if err := h.gens.SwitchGeneration(h.t.context(), "billing", 0, 1, order("switch", "ana", "x")); !errors.Is(err, semel.ErrState) {
+		h.t.Errorf("a switch without fences: %v", err)
+	}
+	h.wantStates(contract.GenerationActive, contract.GenerationBuilding)
+}
+
+func (h *generationed[Tx]) wantStates(want ...contract.GenerationState) {
+	h.t.Helper()
+	all, err := h.gens.Generations(h.t.context(), "billing")
+	h.t.must(err)
+	if len(all) != len(want) {
+		h.t.Fatalf("%d generations, want %d: %+v", len(all), len(want), all)
+	}
+	for i, g := range all {
+		if g.Number != int64(i) || g.State != want[i] {
+			h.t.Errorf("generation %d is %+v, want %v", i, g, want[i])
+		}
+	}
+}
+
+// until asks again and again until something is so.
+func (h *generationed[Tx]) until(so func() bool) {
+	h.t.Helper()
+	for ctx := h.t.context(); !so(); {
+		again := time.NewTimer(time.Millisecond)
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			h.t.Fatal("it never came to be so")
+		}
+	}
+}
