@@ -10,6 +10,7 @@
 //	failover  the primary is killed and its standby promoted
 //	retention old markers are removed while workers consume
 //	reconcile what was lost and doubled is found beside a consumer that runs
+//	replay    dead letters, losses and a projection are repaired while everybody is killed
 //	keyed     processes that call out under leased keys are killed and frozen, and Redis is killed
 //
 // `go run ./itest/cmd/proof NAME` runs one, its tests run a short form.

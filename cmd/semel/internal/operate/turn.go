@@ -12,7 +12,7 @@ import (
 )
 
 // TurnLease is how long a turn lasts, by the store's clock, once its process is dead.
-const TurnLease = 30 * time.Second
+const TurnLease = 10 * time.Second
 
 // Turn is the right of one process to replay letters of consumers, until End.
 type Turn struct {

@@ -1,0 +1,170 @@
+//go:build unix
+
+package replay
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/semel-go/semel/itest/ledger"
+	"github.com/semel-go/semel/itest/processes"
+)
+
+// counts are what a replay says of messages.
+type counts struct {
+	Read      int64 `json:"read"`
+	Applied   int64 `json:"applied"`
+	Skipped   int64 `json:"skipped"`
+	Conflicts int64 `json:"conflicts"`
+}
+
+func (c counts) String() string {
+	return fmt.Sprintf("%d read, %d applied, %d skipped, %d conflicts", c.Read, c.Applied, c.Skipped, c.Conflicts)
+}
+
+// forget removes transfers with their markers, and the rows of conflicts; fold adds the
+// balances up anew.
+const (
+	forget = `with lost as (select '\x00'::bytea || convert_to(unnest($1::text[]), 'UTF8') as id),
+unknown as (select '\x00'::bytea || convert_to(unnest($2::text[]), 'UTF8') as id),
+marks as (delete from semel_markers where id in (select id from lost) returning 1),
+rows as (delete from semel_inbox where id in (select id from unknown) and conflict <> '' returning 1),
+gone as (delete from effects where delivery = any($1) returning 1)
+select (select count(*) from marks), (select count(*) from gone), (select count(*) from rows)`
+	unfold = `delete from balances`
+	fold   = `insert into balances (generation, account, cents, transfers, digest, last)
+select generation, account, sum(cents), count(*), sum(cents * right(delivery, 6)::bigint), max(delivery collate "C") from effects group by 1, 2`
+	conflicts = `select count(*) from semel_inbox where conflict <> ''`
+)
+
+// chosen are the ids of transfers that are published before anything is built anew.
+func (p Proof) chosen(which func(transfer int) bool) (ids []string) {
+	for i := range p.part(untilRebuild) {
+		if which(i) {
+			ids = append(ids, id(i))
+		}
+	}
+	return ids
+}
+
+// damage takes from the database what it would lack if a backup were restored that some
+// transfers and some conflicts are not in: their markers and rows, and what they have changed.
+func (r *run) damage(ctx context.Context) (lost []string, err error) {
+	lost = r.chosen(forgotten)
+	unknown := r.chosen(func(transfer int) bool { return contradicted(transfer) && transfer%600 == 40 })
+	tx, err := r.Activity.DB.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = tx.Rollback() }()
+	var marks, gone, rows int
+	if err := tx.QueryRowContext(ctx, forget, lost, unknown).Scan(&marks, &gone, &rows); err != nil {
+		return nil, err
+	}
+	if marks != len(lost) || gone != len(lost) || rows != len(unknown) {
+		return nil, fmt.Errorf("%d markers and %d effects of %d transfers could be removed, and %d of %d conflicts", marks, gone, len(lost), rows, len(unknown))
+	}
+	for _, text := range []string{unfold, fold} {
+		if _, err := tx.ExecContext(ctx, text); err != nil {
+			return nil, err
+		}
+	}
+	r.Say("the database has lost %d transfers and %d conflicts", len(lost), len(unknown))
+	return lost, tx.Commit()
+}
+
+// again has everything read again that the topic holds, so that what was lost takes effect,
+// and nothing else, and the command is killed in its middle.
+func (r *run) again(ctx context.Context) error {
+	lost, err := r.damage(ctx)
+	if err != nil {
+		return err
+	}
+	var plan struct{ Would counts }
+	if err := r.semel(ctx, &plan, []int{0}, "replay", "plan", "--consumer", group); err != nil {
+		return err
+	}
+	before, contradictedBefore, err := r.known(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.readAgain(ctx, lost); err != nil {
+		return err
+	}
+	after, contradictedAfter, err := r.known(ctx)
+	if err != nil {
+		return err
+	}
+	happened := counts{Read: int64(r.ledger.Records), Conflicts: contradictedAfter - contradictedBefore}
+	for id, n := range after {
+		happened.Applied += int64(n - before[id])
+		if n == 1 && before[id] == 0 && slices.Contains(lost, id) {
+			r.ledger.Recovered++
+		}
+	}
+	happened.Skipped = happened.Read - happened.Applied - happened.Conflicts
+	r.forecast("what was lost", plan.Would, happened)
+	return r.discard(ctx)
+}
+
+// known is how often each transfer has an effect, and how many conflicts are known.
+func (r *run) known(ctx context.Context) (effects map[string]int, others int64, err error) {
+	if effects, err = ledger.Effects(ctx, r.Activity.DB, "delivery"); err != nil {
+		return nil, 0, err
+	}
+	return effects, others, r.Activity.DB.QueryRowContext(ctx, conflicts).Scan(&others)
+}
+
+// readAgain replays, is killed so often, and resumed.
+func (r *run) readAgain(ctx context.Context, lost []string) error {
+	begin := []string{"replay", "start", "--consumer", group, "--reason", "a backup was restored", "--as", "proof"}
+	for n := range r.Shots.Again {
+		o, err := r.call("again", begin...)
+		if err != nil {
+			return err
+		}
+		if err := r.counted(ctx, o, (n+1)*len(lost)/(r.Shots.Again+2), `select count(*) from effects where delivery = any($1)`, lost); err != nil {
+			return err
+		}
+		if err := r.shot(o); err != nil {
+			return err
+		}
+		if _, begin, err = r.resuming(ctx, "again"); err != nil {
+			return err
+		}
+	}
+	o, err := r.call("again", begin...)
+	if err != nil {
+		return err
+	}
+	return r.ended(ctx, o, 0)
+}
+
+// resuming waits until nobody runs the newest replay any more, and is its number and how it is
+// resumed.
+func (r *run) resuming(ctx context.Context, kind string) (int64, []string, error) {
+	for {
+		var status struct {
+			Replays []struct {
+				Number int64
+				Kind   string
+				Run    bool
+			}
+		}
+		if err := r.semel(ctx, &status, []int{0}, "replay", "status", "--limit", "1"); err != nil {
+			return 0, nil, err
+		}
+		if len(status.Replays) != 1 || status.Replays[0].Kind != kind {
+			return 0, nil, fmt.Errorf("the newest replay is not of kind %s: %+v", kind, status.Replays)
+		}
+		if one := status.Replays[0]; !one.Run {
+			return one.Number, []string{"replay", "start", "--consumer", group, "--resume", fmt.Sprint(one.Number), "--reason", "it was killed", "--as", "proof"}, nil
+		}
+		processes.Pause(ctx, 500*time.Millisecond)
+		if err := r.Tend(); err != nil {
+			return 0, nil, err
+		}
+	}
+}

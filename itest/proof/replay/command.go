@@ -1,0 +1,129 @@
+//go:build unix
+
+package replay
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel/itest/processes"
+)
+
+// semel is a command of the binary with the policy, which is read as JSON into what is
+// given. Some exit codes are no error: they say that something is left, and what, the caller
+// reads.
+func (r *run) semel(ctx context.Context, into any, codes []int, args ...string) error {
+	cmd := exec.CommandContext(ctx, r.Binary, slices.Concat(args, []string{"--config", policyFile, "--json"})...)
+	cmd.Dir, cmd.Env = r.Folder, append(cmd.Environ(), r.environment("operator")...)
+	var complaints strings.Builder
+	cmd.Stderr = &complaints
+	said, err := cmd.Output()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && slices.Contains(codes, exit.ExitCode()) {
+		err = nil
+	}
+	if err == nil {
+		err = json.Unmarshal(said, into)
+	}
+	if err != nil {
+		return fmt.Errorf("semel %s: %w\n%s\n%.2000s", strings.Join(args, " "), err, complaints.String(), said)
+	}
+	return nil
+}
+
+// environment is where a command finds the database, which knows it by this name.
+func (r *run) environment(name string) []string {
+	return []string{"DATABASE=" + r.Server.DSN() + "&application_name=" + name}
+}
+
+// operator is a person's command that runs beside the members, and may be killed.
+type operator struct {
+	processes.Command
+	*processes.Process
+}
+
+// call has an operator begin a command.
+func (r *run) call(name string, args ...string) (o *operator, err error) {
+	r.called++
+	o = &operator{Command: processes.Command{Binary: r.Binary, Folder: r.Folder, Policy: policyFile, Args: args, Env: r.environment(name),
+		Log: fmt.Sprintf("%s-%d.log", name, r.called), Summary: fmt.Sprintf("%s-%d.json", name, r.called)}}
+	o.Process, err = o.Command.Start()
+	r.calls = append(r.calls, o)
+	return o, err
+}
+
+// killCalls is for the end, whatever it was.
+func (r *run) killCalls() {
+	for _, o := range r.calls {
+		if o.Process != nil {
+			_ = o.Process.Kill()
+		}
+	}
+}
+
+// shot kills a command and counts that, if it still ran.
+func (r *run) shot(o *operator) error {
+	alive, err := o.Running()
+	if err != nil || !alive {
+		return err
+	}
+	r.ledger.CommandKills++
+	r.Say("command kill %d: semel %.60s", r.ledger.CommandKills, strings.Join(o.Args, " "))
+	return o.Process.Kill()
+}
+
+// ended waits until a command has ended, while the members are looked after; it must have
+// with one of these codes.
+func (r *run) ended(ctx context.Context, o *operator, codes ...int) error {
+	var failed error
+	err := r.until(ctx, func() (over bool) {
+		alive, err := o.Running()
+		failed = err
+		return !alive || err != nil
+	})
+	if err := errors.Join(err, failed); err != nil {
+		return err
+	}
+	if code := o.Status.ExitStatus(); !slices.Contains(codes, code) {
+		text, _ := os.ReadFile(filepath.Join(r.Folder, o.Log))
+		said, _ := os.ReadFile(filepath.Join(r.Folder, o.Summary))
+		return fmt.Errorf("semel %s ended with %d: %.2000s\n%.2000s", strings.Join(o.Args, " "), code, text, said)
+	}
+	return nil
+}
+
+// said reads what a command has printed.
+func (r *run) said(o *operator, into any) error {
+	text, err := os.ReadFile(filepath.Join(r.Folder, o.Summary))
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("semel %s: %w: %.500s", strings.Join(o.Args, " "), err, text)
+	}
+	return nil
+}
+
+// counted waits until a query counts at least so many, or a command has ended, whose middle
+// that is.
+func (r *run) counted(ctx context.Context, o *operator, least int, query string, args ...any) error {
+	looked := time.Time{}
+	return r.until(ctx, func() bool {
+		if alive, err := o.Running(); !alive || err != nil {
+			return true
+		}
+		if time.Since(looked) < 20*time.Millisecond {
+			return false
+		}
+		looked = time.Now()
+		n := 0
+		return r.Activity.DB.QueryRowContext(ctx, query, args...).Scan(&n) == nil && n >= least
+	})
+}

@@ -1,0 +1,111 @@
+//go:build unix
+
+package replay
+
+import (
+	"cmp"
+	"context"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/semel-go/semel/itest/proof"
+)
+
+// producers publish side by side, each to partitions of its own.
+const producers = 2
+
+// The parts of the transfers: of a hundred, how many are published before anybody repairs,
+// before the projection is built anew, and in all.
+const (
+	untilRepair  = 55
+	untilRebuild = 75
+	untilEnd     = 100
+)
+
+// part is the number of the first transfer that is published after so many of a hundred.
+func (p Proof) part(percent int) int { return p.Messages * percent / 100 }
+
+// publish begins to publish the transfers from one percentage to another over a time, with
+// copies of them and of all before.
+func (r *run) publish(ctx context.Context, from, to int, within time.Duration) (err error) {
+	r.stopFeed()
+	plan := r.plan(r.part(from), r.part(to))
+	random := rand.New(rand.NewPCG(r.Seed, uint64(from)))
+	r.feed, err = proof.Publish(ctx, producers, func(ctx context.Context, p *proof.Publisher) {
+		p.Evenly(ctx, len(plan), within, func(i int) {
+			record := r.record(plan[i], random)
+			p.Send(ctx, int(record.Partition)%producers, record)
+		})
+	}, r.toBrokers()...)
+	return err
+}
+
+func (r *run) toBrokers() []kgo.Opt {
+	return []kgo.Opt{kgo.SeedBrokers(r.brokers.Brokers()...), kgo.DefaultProduceTopic(topic), kgo.ProducerLinger(5 * time.Millisecond)}
+}
+
+func (r *run) stopFeed() {
+	if r.feed != nil {
+		r.feed.Stop()
+	}
+}
+
+// plan lists what is published, in order: each of these transfers once; copies of them some
+// way behind, and of any before, one in three of what fails for good; and other contents.
+func (p Proof) plan(first, end int) []place {
+	random := rand.New(rand.NewPCG(p.Seed, uint64(end)))
+	failing := []int{7, 33, 57} // of each eighty
+	var all []place
+	for i := first; i < end; i++ {
+		all = append(all, place{transfer: i, at: 2 * i})
+		if contradicted(i) {
+			all = append(all, place{transfer: i, at: 2 * (i + 1 + random.IntN(1000)), other: true})
+		}
+	}
+	for range p.Copies * (end - first) / p.Messages {
+		at := first + random.IntN(end-first)
+		of := max(0, at-random.IntN(5000))
+		switch random.IntN(6) {
+		case 0, 1:
+			of = of/80*80 + failing[random.IntN(len(failing))]
+			at = max(at, of)
+		case 2:
+			of = random.IntN(at + 1)
+		}
+		if of < end {
+			all = append(all, place{transfer: of, at: 2*at + 1})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b place) int { return cmp.Compare(a.at, b.at) })
+	return all
+}
+
+// published waits until a part is published, has no more happen, and the group has settled
+// all of it.
+func (r *run) published(ctx context.Context) error {
+	r.feed.Rest()
+	if err := r.until(ctx, func() bool { return r.feed.Over() }); err != nil {
+		return err
+	}
+	r.ledger.Records += int(r.feed.Acknowledged())
+	return r.settled(ctx)
+}
+
+// patience is how long what is left may take when nothing happens any more. Whether it is
+// done, the ledger says.
+const patience = 3 * time.Minute
+
+// settled waits until the group is at the ends of the partitions.
+func (r *run) settled(ctx context.Context) error {
+	looked := time.Time{}
+	return r.patiently(ctx, "the group has not settled everything", func(ctx context.Context) bool {
+		if time.Since(looked) < 200*time.Millisecond {
+			return false
+		}
+		looked = time.Now()
+		return r.watch.AtEnd(ctx)
+	})
+}

@@ -1,0 +1,219 @@
+//go:build unix
+
+package replay
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/semel-go/semel/itest/ledger"
+	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/topics"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Ledger is what came out. What is lost, doubled and stuck is read from the database and the
+// broker alone.
+type Ledger struct {
+	// Messages were published, each with an identity of its own, and Records in all.
+	Messages int `json:"messages"`
+	Records  int `json:"records"`
+	// Failed are messages that failed for good, Letters the records in the topic of dead
+	// letters, Contradicted the messages under whose identity another content came.
+	Failed       int `json:"failed_for_good"`
+	Letters      int `json:"records_in_the_topic_of_dead_letters"`
+	Contradicted int `json:"conflicts"`
+	proof.Tally
+	proof.Offsets
+	// CommandKills are of commands that replay and build anew.
+	CommandKills int `json:"kills_of_commands"`
+	// ByFilter and ByGroup are dead letters that took effect when they were replayed, Edited
+	// those of them that were edited before.
+	ByFilter int `json:"replayed_by_filter"`
+	ByGroup  int `json:"replayed_by_group"`
+	Edited   int `json:"edited"`
+	// Recovered are messages that the database had lost, and that a replay of the topic
+	// brought back.
+	Recovered int `json:"recovered"`
+	// Twice are letters that were made due more than once, by two operators or by one that
+	// was killed and called again.
+	Twice int `json:"letters_made_due_twice"`
+	// Forecasts are predictions that were compared with what happened, Mistaken those that
+	// were not what happened.
+	Forecasts int      `json:"predictions"`
+	Mistaken  []string `json:"predictions_that_did_not_come_true,omitempty"`
+	// AtSwitch are accounts whose balance was not the same in both projections when the new
+	// one took the place of the live one, Unlike those whose balance is in the end not what
+	// the proof has added up itself. Unbuilt are messages that only the old one has.
+	AtSwitch int `json:"balances_unlike_at_the_switch"`
+	Unlike   int `json:"balances_unlike_the_reference"`
+	Unbuilt  int `json:"in_the_old_projection_alone"`
+	// Afterwards are records that were published after the switch.
+	Afterwards int    `json:"published_after_the_switch"`
+	Planted    string `json:"planted,omitempty"`
+	least      Proof
+}
+
+// forecast notes a prediction and what happened.
+func (r *run) forecast(of string, said, happened any) {
+	r.ledger.Forecasts++
+	if a, b := fmt.Sprint(said), fmt.Sprint(happened); a != b {
+		r.ledger.Mistaken = append(r.ledger.Mistaken, fmt.Sprintf("%s: predicted %s, happened %s", of, a, b))
+	}
+	r.Say("%s: predicted %v, happened %v", of, said, happened)
+}
+
+// audit adds up from the broker and the database.
+func (r *run) audit(ctx context.Context) (err error) {
+	l, db := r.ledger, r.Activity.DB
+	if l.Offsets, err = r.watch.Audit(ctx); err != nil {
+		return err
+	}
+	failed, contradicted := map[string]bool{}, map[string]bool{}
+	r.kafka.Each(dead, func(record *kgo.Record) {
+		l.Letters++
+		if topics.Header(record, "semel-reason") == "conflict" {
+			contradicted[topics.Header(record, "ce_id")] = true
+		} else {
+			failed[topics.Header(record, "ce_id")] = true
+		}
+	})
+	l.Failed, l.Contradicted = len(failed), len(contradicted)
+	effects, err := r.generations(ctx)
+	if err != nil {
+		return err
+	}
+	stuck := 0
+	if err := db.QueryRowContext(ctx, `select count(*) from semel_inbox where state not in ('COMPLETED', 'DISCARDED')`).Scan(&stuck); err != nil {
+		return err
+	}
+	l.Balance = ledger.Weigh(effects[1], func(yield func(string) bool) {
+		for i := range r.Messages {
+			if !yield(id(i)) {
+				return
+			}
+		}
+	}, stuck)
+	if err := db.QueryRowContext(ctx, `select (select count(*) from semel_guard),
+		(select count(*) from (select from semel_acts where verb = 'retry' group by "row" having count(*) > 1) as twice)`).Scan(&l.Guards, &l.Twice); err != nil {
+		return err
+	}
+	for delivery, n := range effects[0] {
+		l.Doubled += n - 1
+		if effects[1][delivery] == 0 {
+			l.Unbuilt++
+		}
+	}
+	return r.compare(ctx)
+}
+
+// compare compares the projections byte by byte.
+func (r *run) compare(ctx context.Context) error {
+	live, err := lines(ctx, r.Activity.DB, projection, 0)
+	if err != nil {
+		return err
+	}
+	folded, err := lines(ctx, r.Activity.DB, folded)
+	if err != nil {
+		return err
+	}
+	built, err := lines(ctx, r.Activity.DB, projection, 1)
+	r.ledger.AtSwitch, r.ledger.Unlike = unlike(live, folded), unlike(built, r.reference())
+	return err
+}
+
+// projection is a generation's balances, a line each.
+const projection = `select format('%s %s %s %s %s', account, cents, transfers, digest, last)
+from balances where generation = $1 order by account collate "C"`
+
+// lines are what a query returns.
+func lines(ctx context.Context, db ledger.Reader, query string, args ...any) (all []string, err error) {
+	rows, err := db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, fmt.Errorf("read the balances: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var line string
+		if err := rows.Scan(&line); err != nil {
+			return nil, err
+		}
+		all = append(all, line)
+	}
+	return all, rows.Err()
+}
+
+// reference is what the balances must be, as projection has them.
+func (p Proof) reference() (lines []string) {
+	type balance struct {
+		cents, transfers, digest int64
+		last                     string
+	}
+	all := map[string]balance{}
+	for i := range p.Messages {
+		b := all[account(i)]
+		all[account(i)] = balance{b.cents + cents(i), b.transfers + 1, b.digest + cents(i)*int64(i), id(i)}
+	}
+	for name, b := range all {
+		lines = append(lines, fmt.Sprintf("%s %d %d %d %s", name, b.cents, b.transfers, b.digest, b.last))
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// unlike counts the lines of either that are not in the other; one that differs is one.
+func unlike(a, b []string) int { return max(absent(a, b), absent(b, a)) }
+
+// absent counts the lines of a that are not in b.
+func absent(a, b []string) (n int) {
+	there := map[string]bool{}
+	for _, line := range b {
+		there[line] = true
+	}
+	for _, line := range a {
+		if !there[line] {
+			n++
+		}
+	}
+	return n
+}
+
+// Wrong implements proof.Ledger.
+func (l Ledger) Wrong() error {
+	switch err := cmp.Or(l.Tally.Wrong(), l.Offsets.Wrong()); {
+	case err != nil:
+		return err
+	case l.Twice != 0:
+		return fmt.Errorf("%d letters were replayed twice", l.Twice)
+	case len(l.Mistaken) > 0:
+		return fmt.Errorf("%d predictions did not come true, the first: %s", len(l.Mistaken), l.Mistaken[0])
+	case l.AtSwitch != 0 || l.Unbuilt != 0:
+		return fmt.Errorf("at the switch %d balances were not the same, and %d messages were in the old projection alone", l.AtSwitch, l.Unbuilt)
+	case l.Unlike != 0:
+		return fmt.Errorf("%d balances are not what the transfers add up to", l.Unlike)
+	}
+	return nil
+}
+
+// Fault implements proof.Ledger.
+func (l Ledger) Fault() error {
+	least := l.least
+	return cmp.Or(
+		l.Wrong(),
+		ledger.AtLeast(least.Messages/51, l.Failed, "messages that failed for good"),
+		ledger.AtLeast(l.Failed, l.Letters, "records in the topic of dead letters"),
+		ledger.AtLeast(least.Messages/250, l.Contradicted, "conflicts"),
+		ledger.AtLeast(2*least.Kills, l.Kills, "kills of members"),
+		ledger.AtLeast(least.Kills, l.Open, "kills in an open transaction"),
+		ledger.AtLeast(least.Shots.all(), l.CommandKills, "kills of commands"),
+		ledger.AtLeast(least.Messages/400, l.ByFilter, "dead letters replayed by filter"),
+		ledger.AtLeast(least.Messages/400, l.ByGroup, "dead letters replayed by group"),
+		ledger.AtLeast(least.Edited, l.Edited, "dead letters edited"),
+		ledger.AtLeast(least.Messages*untilRebuild/100/450, l.Recovered, "messages recovered"),
+		ledger.AtLeast(20, l.Afterwards, "records published after the switch"),
+		ledger.AtLeast(6, l.Forecasts, "predictions"),
+		ledger.AtLeast(int(l.Seconds), l.Samples, "samples of the group's offsets"),
+	)
+}

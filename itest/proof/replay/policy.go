@@ -1,0 +1,73 @@
+//go:build unix
+
+package replay
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+const policyFile = "semel.yaml"
+
+// setup makes the tables. The log has no unique key: an effect that happens twice stands in
+// it twice. What the projection holds does not depend on the order of the transfers.
+const setup = `create table accounts (name text primary key);
+insert into accounts select 'account-' || to_char(n, 'FM000') from generate_series(0, 499) n;
+create function cents(amount text) returns bigint language sql as $$ select amount::bigint $$;
+create table effects (
+    delivery text not null, generation bigint not null, account text not null references accounts (name),
+    cents bigint not null constraint most_cents check (cents < 1000000)
+);
+create table balances (
+    generation bigint not null, account text not null, cents bigint not null, transfers bigint not null,
+    digest bigint not null, last text not null,
+    primary key (generation, account)
+);
+`
+
+// mends are what takes each cause away.
+var mends = map[cause]string{
+	noAccount:  `insert into accounts select 'closed-' || n from generate_series(0, 9) n`,
+	tooMuch:    `alter table effects drop constraint most_cents`,
+	unreadable: `create or replace function cents(amount text) returns bigint language sql as $$ select replace(amount, ',', '')::bigint $$`,
+}
+
+func (r *run) writePolicy() error {
+	text := fmt.Sprintf(policy, strings.Join(r.brokers.Brokers(), ","), r.Session, r.Batch)
+	return os.WriteFile(filepath.Join(r.Folder, policyFile), []byte(text), 0o644)
+}
+
+const policy = `version: 1
+stores:
+  bank:
+    postgres: {url: "${DATABASE}"}
+    migrate: true
+    setup: setup.sql
+sources:
+  transfers:
+    kafka: {brokers: "%s", topics: [` + topic + `], group: ` + group + `, session_timeout: %s}
+consumers:
+  ` + group + `:
+    from: transfers
+    store: bank
+    identity: {id: "header:ce-id", source: "header:ce-source"}
+    batch: {most: %d}
+    timeout: 5s
+    retry: {attempts: 4, first: 50ms, most: 500ms, then: dead_letter}
+    on_conflict: dead_letter
+    dead_letter: {topic: ` + dead + `}
+    replay: {allowed: true}
+    handler:
+      sql:
+        params: {id: "header:ce-id", account: "body:/account", amount: "body:/amount"}
+        statements:
+          - insert into effects (delivery, generation, account, cents)
+            values (:id, 0, :account, cents(:amount))
+          - insert into balances (generation, account, cents, transfers, digest, last)
+            values (0, :account, cents(:amount), 1, cents(:amount) * right(:id, 6)::bigint, :id)
+            on conflict (generation, account) do update set cents = balances.cents + excluded.cents,
+            transfers = balances.transfers + 1, digest = balances.digest + excluded.digest,
+            last = greatest(balances.last collate "C", excluded.last collate "C")
+`

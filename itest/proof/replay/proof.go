@@ -1,0 +1,152 @@
+//go:build unix
+
+// Package replay proves that what failed for good, was lost or is to be built anew takes
+// effect once when people repair it. Transfers come from a topic, of which some fail for
+// good and become dead letters; their causes are mended and they are replayed, by filter
+// and by group, some of them edited, by two operators at once, while copies of them
+// arrive. Then what a damaged database has lost is replayed from the topic's beginning, and
+// the projection is built anew beside the live one, which it takes the place of. Consumers
+// and commands are killed throughout. What each command says in advance must be what
+// happens.
+package replay
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/topics"
+)
+
+// Proof is one run.
+type Proof struct {
+	// Messages are published, each with an identity of its own, and Copies of them again:
+	// the first part of them over at least Publish, and the others while people repair.
+	Messages, Copies int
+	Publish          time.Duration
+	Partitions       int
+	// Crew are processes of the consumer, Batch the most messages of a transaction.
+	Crew, Batch int
+	// Session is after how long the group gives a silent member up.
+	Session time.Duration
+	// Kills is how often a member is killed in an open transaction while the first part is
+	// published, and as often again over the other parts; Shots of commands.
+	Kills int
+	Shots Shots
+	// Edited is how many dead letters are edited before they are replayed.
+	Edited int
+	// Plant, when set, plants a fault: see Room.Plants.
+	Plant string
+	Seed  uint64
+}
+
+// Shots is how often each command is killed.
+type Shots struct {
+	// Filter and Group are of replays of dead letters; Again replays what was lost, and
+	// Rebuild builds anew.
+	Filter, Group, Again, Rebuild int
+}
+
+func (s Shots) all() int { return s.Filter + s.Group + s.Again + s.Rebuild }
+
+const (
+	topic = "transfers"
+	dead  = "transfers-dead"
+	group = "balances" // the consumer and its group
+	// timeout is what a handler has.
+	timeout = 5 * time.Second
+)
+
+// run is a Proof under way.
+type run struct {
+	Proof
+	*proof.Fleet
+	brokers *services.Cluster
+	kafka   *topics.Cluster
+	feed    *proof.Publisher
+	watch   *proof.Watch
+	random  *rand.Rand
+	turn    int         // whose turn it is to suffer
+	calls   []*operator // all, also those that have ended
+	called  int
+	ledger  *Ledger
+}
+
+// Run proves on private servers and returns the ledger; judge it with Fault.
+// An error says that the run itself failed.
+func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
+	l := Ledger{Messages: p.Messages, Planted: p.Plant, least: p}
+	r := &run{Proof: p, ledger: &l, random: rand.New(rand.NewPCG(p.Seed, 5))}
+	var err error
+	if r.Fleet, err = proof.NewFleet(ctx, s, setup, &l.Tally); err != nil {
+		return l, err
+	}
+	defer r.Close()
+	r.brokers = services.StartKafka(s.T, services.KafkaOptions{})
+	r.kafka = topics.Open(s.T, r.brokers.Brokers())
+	if err := r.OnPostgres(); err != nil {
+		return l, err
+	}
+	if err := r.prepare(ctx); err != nil {
+		return l, err
+	}
+	defer r.stopFeed()
+	defer r.killCalls()
+	if err := r.prove(ctx); err != nil {
+		return l, err
+	}
+	return l, r.audit(ctx)
+}
+
+func (r *run) prepare(ctx context.Context) error {
+	if err := r.writePolicy(); err != nil {
+		return err
+	}
+	_, err := r.kafka.Admin.CreateTopic(ctx, int32(r.Partitions), -1, nil, topic)
+	if err == nil {
+		_, err = r.kafka.Admin.CreateTopic(ctx, 2, -1, nil, dead)
+	}
+	return err
+}
+
+// prove is the night: what came of each of its parts the ledger says.
+func (r *run) prove(ctx context.Context) error {
+	for range r.Crew {
+		m := r.Add()
+		m.Policy, m.Counted = policyFile, true
+		if err := m.Start(); err != nil {
+			return err
+		}
+	}
+	r.watch = proof.WatchOffsets(r.kafka, group, topic)
+	defer r.watch.Stop()
+	for _, part := range []struct {
+		name string
+		do   func(context.Context) error
+	}{
+		{"transfers come, and some fail for good", r.fail},
+		{"dead letters are replayed, and nothing else comes", r.repair},
+		{"dead letters are replayed while messages and copies come", r.repairLive},
+		{"what the database has lost is replayed from the topic", r.again},
+	} {
+		r.Say("%s", part.name)
+		if err := part.do(ctx); err != nil {
+			return fmt.Errorf("while %s: %w", part.name, err)
+		}
+	}
+	return r.endAll()
+}
+
+// endAll has the members drain and end.
+func (r *run) endAll() error {
+	for _, m := range r.Members {
+		if err := m.End(); err != nil {
+			return fmt.Errorf("%s: %w", m.Name, err)
+		}
+	}
+	r.Over()
+	return nil
+}

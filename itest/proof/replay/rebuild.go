@@ -1,0 +1,106 @@
+//go:build unix
+
+package replay
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel/itest/ledger"
+)
+
+// rebuild has the projection built anew beside the live one while messages come, members are
+// killed, and so is the command that builds; then it takes the place of the live one.
+func (r *run) rebuild(ctx context.Context) error {
+	if err := r.publish(ctx, untilRebuild, untilEnd, r.Publish/2); err != nil {
+		return err
+	}
+	builder, number, err := r.build(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.caughtUp(ctx); err != nil {
+		return err
+	}
+	if err := r.killMembers(ctx); err != nil {
+		return err
+	}
+	published := r.feed.Acknowledged()
+	var told any
+	if err := r.semel(ctx, &told, []int{0}, "replay", "switch", fmt.Sprint(number), "--reason", "it is built", "--as", "proof"); err != nil {
+		return err
+	}
+	r.Say("generation 1 is switched to while messages come")
+	if err := r.ended(ctx, builder, 0); err != nil {
+		return err
+	}
+	if err := r.published(ctx); err != nil {
+		return err
+	}
+	r.ledger.Afterwards = int(r.feed.Acknowledged() - published)
+	return r.discard(ctx)
+}
+
+// build has the command build, which is killed so often, and returns the one that goes on.
+func (r *run) build(ctx context.Context) (o *operator, number int64, err error) {
+	begin := []string{"replay", "start", "--rebuild", "--consumer", group, "--reason", "another projection", "--as", "proof"}
+	for n := 0; ; n++ {
+		if o, err = r.call("builder", begin...); err != nil || n == r.Shots.Rebuild {
+			return o, number, err
+		}
+		least := (n + 1) * r.part(untilRebuild) / (r.Shots.Rebuild + 2)
+		if err := r.counted(ctx, o, least, `select count(*) from effects where generation = 1`); err != nil {
+			return nil, 0, err
+		}
+		if err := r.shot(o); err != nil {
+			return nil, 0, err
+		}
+		if number, begin, err = r.resuming(ctx, "rebuild"); err != nil {
+			return nil, 0, err
+		}
+	}
+}
+
+// caughtUp waits until the new projection has what the live one has, but for what comes just
+// now.
+func (r *run) caughtUp(ctx context.Context) error {
+	looked := time.Time{}
+	return r.patiently(ctx, "the new projection has not caught up", func(ctx context.Context) bool {
+		if time.Since(looked) < 200*time.Millisecond {
+			return false
+		}
+		looked = time.Now()
+		live, built := 0, 0
+		err := r.Activity.DB.QueryRowContext(ctx, `select count(*) filter (where generation = 0), count(*) filter (where generation = 1) from effects`).Scan(&live, &built)
+		return err == nil && built >= live-live/50
+	})
+}
+
+// generations are the effects of each generation, by its number.
+func (r *run) generations(ctx context.Context) (all [2]map[string]int, err error) {
+	effects, err := ledger.Effects(ctx, r.Activity.DB, "delivery || '@' || generation")
+	if err != nil {
+		return all, err
+	}
+	all = [2]map[string]int{{}, {}}
+	for name, n := range effects {
+		delivery, generation, _ := strings.Cut(name, "@")
+		switch generation {
+		case "0":
+			all[0][delivery] = n
+		case "1":
+			all[1][delivery] = n
+		default:
+			return all, fmt.Errorf("transfer %s has an effect in generation %s, which nobody has built", delivery, generation)
+		}
+	}
+	return all, nil
+}
+
+// folded is what the live projection must have been at the switch, if the new one was equal
+// to it: the transfers of the live one, as the new one has them.
+const folded = `select format('%s %s %s %s %s', account, sum(cents), count(*), sum(cents * right(delivery, 6)::bigint), max(delivery collate "C"))
+from effects e where generation = 1 and exists (select from effects o where o.delivery = e.delivery and o.generation = 0)
+group by account order by account collate "C"`
