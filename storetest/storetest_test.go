@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-var abilities = storetest.Abilities{Inbox: true, Look: true, var abilities = storetest.Abilities{Replays: true, Inbox: true, Leases: true, Calls: true, Gather: true, Steps: true, Intents: true, Emission: true, Results: true, Audit: true, Erasure: true, Streams: true, Lines: true, Retention: true, MarkIn: true, Positions: true, Controls: true, Derivations: true, Offsets: true, Replays: true, Edits: true, Generations: true}
+var abilities = storetest.Abilities{Inbox: true, Look: true, Replays: true, Leases: true, Calls: true, Gather: true, Steps: true, Intents: true, Emission: true, Results: true, Audit: true, Erasure: true, Streams: true, Lines: true, Retention: true, MarkIn: true, Positions: true, Controls: true, Derivations: true, Offsets: true, Edits: true, Generations: true}
 
 // on is an instance of a store whose effects are those of a memstore.
 func on(store contract.TxStore[*memstore.Tx], effects *memstore.Store) storetest.Instance[*memstore.Tx] {

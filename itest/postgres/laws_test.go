@@ -13,7 +13,7 @@ func TestPostgresKeepsTheLaws(t *testing.T) {
 		shops := lent(db)
 		storetest.Run(t, storetest.Harness[*sql.Tx]{
 			Open: func(t testing.TB) storetest.Instance[*sql.Tx] { return shops.Open(t).Instance },
-			Can:  storetest.Abilities{Inbox: true, Look: true, 			Can:  storetest.Abilities{Replays: true, Inbox: true, Leases: true, Calls: true, Steps: true, Intents: true, Emission: true, Results: true, Audit: true, Erasure: true, Streams: true, Lines: true, Retention: true, MarkIn: true, Positions: true, LeavesLate: true, Controls: true, Derivations: true, Offsets: true, Replays: true, Edits: true, Generations: true},
+			Can:  storetest.Abilities{Inbox: true, Look: true, Replays: true, Leases: true, Calls: true, Steps: true, Intents: true, Emission: true, Results: true, Audit: true, Erasure: true, Streams: true, Lines: true, Retention: true, MarkIn: true, Positions: true, LeavesLate: true, Controls: true, Derivations: true, Offsets: true, Edits: true, Generations: true},
 		})
 	}
 	for name, mode := range map[string]string{"exec": "exec", "cached descriptions": "cache_describe"} {
