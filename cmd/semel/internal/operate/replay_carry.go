@@ -304,5 +304,8 @@ func (r *replaying) wait(ctx context.Context) error {
 		r.told = true
 		r.Alone()
 	}
+	if r.Work != nil && len(r.open) > 0 {
+		return pause(ctx, 5*lookAgain) // another process has claimed what is left
+	}
 	return pause(ctx, lookAgain)
 }
