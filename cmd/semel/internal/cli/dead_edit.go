@@ -107,7 +107,7 @@ func (c *common) edit(ctx context.Context, number int64, e *deadEditing) error {
 		if err := c.agreed(e); err != nil {
 			return err
 		}
-		if err := box.Edit(ctx, row, body, e.who, e.why); err != nil {
+		if err := box.Edit(ctx, row, operate.Editing{Body: body, Who: e.who, Why: e.why}); err != nil {
 			return notEdited(err)
 		}
 	}

@@ -30,11 +30,13 @@ type Replay struct {
 	At func(ReplayPoint)
 }
 
-// ReplayPoint is a place in a replay at which a process may die.
+// ReplayPoint is a place in a replay, or an edit, at which a process may die.
 type ReplayPoint string
 
-// The points.
+// The points of a replay, and of an edit.
 const (
+	BeforeEdit    ReplayPoint = "before edit"
+	AfterEdit     ReplayPoint = "after edit"
 	BeforeRequeue ReplayPoint = "before requeue"
 	AfterRequeue  ReplayPoint = "after requeue"
 	AfterWork     ReplayPoint = "after work"
