@@ -2,15 +2,20 @@ package operate
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os/exec"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/identity"
 )
 
 func TestAReplayBesideOthers(t *testing.T) {
@@ -116,6 +121,33 @@ func TestAReplayThatIsKilledGoesOn(t *testing.T) {
 			})
 		}
 	}
+}
+
+func TestOutputsOfALetter(t *testing.T) {
+	t.Run("trap_T50_they_are_sent_once_although_who_replayed_it_died_after_its_commit", func(t *testing.T) {
+		s := newLetters(t)
+		m := message("m0", "k", "{}")
+		m.Attributes.Type = "invoiced"
+		s.deliver(t, m)
+		s.mend(t)
+		c := replayOrder{Path: s.path, Death: AfterWork, Lease: time.Second}.start(t)
+		if err := c.Wait(); err == nil || c.ProcessState.ExitCode() == 1 {
+			t.Fatalf("it did not die: %v", c.ProcessState)
+		}
+		if _, err := s.replay(t.Context(), replayOrder{Lease: lease}); err != nil {
+			t.Fatal(err)
+		}
+		sent := 0
+		mailer, err := consumer.New(s.store, func(context.Context, *sql.Tx, *semel.Message) error { sent++; return nil },
+			consumer.Config{Name: "mailer", Strategy: consumer.StrategyInbox, Identity: identity.CloudEvents(), Logger: slog.New(slog.DiscardHandler)})
+		if err == nil {
+			err = mailer.Work(t.Context())
+		}
+		if err != nil || sent != 1 {
+			t.Errorf("%d were sent: %v", sent, err)
+		}
+		s.wantOnce(t, 1)
+	})
 }
 
 func TestAnEditThatIsKilledIsDoneOnce(t *testing.T) {

@@ -151,6 +151,10 @@ func newLetters(t *testing.T) *letterShop {
 func (s *letterShop) consumer() (*consumer.Consumer[*sql.Tx], error) { return s.consumerOf(nil) }
 
 func (s *letterShop) consumerOf(source contract.Source) (*consumer.Consumer[*sql.Tx], error) {
+	outputs, err := consumer.NewIntents(s.store)
+	if err != nil {
+		return nil, err
+	}
 	return consumer.New(s.store, func(ctx context.Context, tx *sql.Tx, m *semel.Message) error {
 		mended := 0
 		if err := tx.QueryRowContext(ctx, "select count(*) from mended").Scan(&mended); err != nil {
@@ -158,6 +162,11 @@ func (s *letterShop) consumerOf(source contract.Source) (*consumer.Consumer[*sql
 		}
 		if mended == 0 {
 			return semel.Permanent(errors.New("no account " + string(m.Key)))
+		}
+		if m.Type() == "invoiced" {
+			if err := outputs.Write(ctx, tx, m, semel.Intent{To: "mailer", Purpose: "mail", Type: "mail", Body: []byte("{}")}); err != nil {
+				return err
+			}
 		}
 		_, err := tx.ExecContext(ctx, "insert into effects (id, key, body) values (?, ?, ?)", m.ID(), string(m.Key), string(m.Body))
 		return err
