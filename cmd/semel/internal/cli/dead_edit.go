@@ -215,6 +215,9 @@ func sameIdentity(a *assembly.Assembly, row contract.StoredRow, body []byte) err
 	return nil
 }
 
+// shortSum is how many digits of a hash people are shown.
+const shortSum = 16
+
 func (c *common) printEdit(v edited) {
 	switch {
 	case !v.Changed:
@@ -223,7 +226,11 @@ func (c *common) printEdit(v edited) {
 	case v.Diff != "":
 		writeDiff(c.Out, v.Diff)
 	}
-	fmt.Fprintf(c.Out, "sha256 %s, %d bytes\n    to %s, %d bytes\n", v.Before, v.SizeBefore, v.After, v.SizeAfter)
+	before, after := v.Before, v.After
+	if c.OutTerminal {
+		before, after = before[:shortSum]+"…", after[:shortSum]+"…"
+	}
+	fmt.Fprintf(c.Out, "sha256 %s (%d bytes) to %s (%d bytes)\n", before, v.SizeBefore, after, v.SizeAfter)
 }
 
 // writeDiff prints a difference, whose lines are of payloads, with their indents.
