@@ -62,6 +62,9 @@ func (s suite[Tx]) conflicts(t *T) {
 				if err != nil || !found || m.Outcome != contract.Applied || m.At.IsZero() {
 					t.Errorf("the marker of %.40q is %+v, %t, %v", id, m, found, err)
 				}
+				if m.Fingerprint.Conflicts(h.print(id, 1).Fingerprint) || !s.h.Can.OneConsumer && !m.Fingerprint.Conflicts(h.print(id, 2).Fingerprint) {
+					t.Errorf("the marker of %.40q has the fingerprint %+v", id, m.Fingerprint)
+				}
 			}
 			h.conflict("a", 2)
 			parked := h.park("parked")

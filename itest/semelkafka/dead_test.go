@@ -182,3 +182,42 @@ func TestTheLettersOfATopicAreListedAsWhatTheyAre(t *testing.T) {
 		s.wantOnce(t, "billing", 5)
 	})
 }
+
+func TestLettersOfWhichNobodyKnowsWhetherTheyTookEffect(t *testing.T) {
+	s := newDeadShop(t)
+	services.Exec(t, s.dsn, `insert into accounts values ('eve')`)
+	for _, id := range []string{"a", "b"} {
+		s.produce(t, payment(s.topic, id, "eve"))
+	}
+	s.run(t, "dead.yaml", 0)
+	replay := func(t *testing.T, code int, more ...string) deadDocument {
+		return s.dead(t, code, append([]string{"replay", "--all", "--run", "--reason", "test", "--consumer", s.name("billing"), "--topic", s.letters}, more...)...)
+	}
+	t.Run("trap_T49_what_the_store_has_not_got_as_far_as_is_another_store_s", func(t *testing.T) {
+		s.produce(t, payment(s.letters, "far", "eve", s.letterOf("billing", "999")...))
+		d := replay(t, 1)
+		if d.Happened["refused"] != 1 || !strings.Contains(d.Letters[0].Why, "another store") {
+			t.Errorf("%+v", d)
+		}
+		s.wantOnce(t, "billing", 2)
+		if d := replay(t, 0, "--force"); d.Happened["applied"] != 1 {
+			t.Errorf("by force: %+v", d)
+		}
+		s.wantOnce(t, "billing", 3)
+	})
+	t.Run("trap_20_what_is_older_than_the_markers_that_are_kept_is_refused_and_by_force_set_aside", func(t *testing.T) {
+		services.Exec(t, s.dsn, `update semel_scopes set low = now() + interval '1 minute'`)
+		s.produce(t, payment(s.letters, "old", "eve", s.letterOf("billing", "0")...))
+		d := replay(t, 1)
+		if d.Happened["refused"] != 1 || d.Happened["skipped as applied"] != 1 || !strings.Contains(d.Letters[1].Why, "older than the markers") {
+			t.Errorf("%+v", d)
+		}
+		s.wantOnce(t, "billing", 3)
+		replay(t, 1, "--force")
+		s.wantOnce(t, "billing", 3)
+		if d := s.dead(t, 0, "replay", "--all", "--with-reason", "too old", "--run", "--reason", "it did not take effect"); d.Happened["applied"] != 1 {
+			t.Errorf("its row: %+v", d)
+		}
+		s.wantOnce(t, "billing", 4)
+	})
+}

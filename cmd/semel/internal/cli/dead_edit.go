@@ -34,9 +34,9 @@ func deadEdit(c *common) *cobra.Command {
 		Use:   "edit NUMBER --payload FILE --reason TEXT",
 		Short: "Give a letter another payload, which a replay runs",
 		Long: `Shows what would change, and with --yes, or once you agree on a terminal, gives
-the letter another payload. Without --payload it opens that in $EDITOR. Identity,
-key and headers stay, and the store keeps each payload before, which show --payload
-shows; the record of the act has the hashes of both. semel dead replay runs it then.
+the letter another payload. Without --payload it opens that in $EDITOR.
+Identity, key and headers stay. The store keeps each payload before, which show --payload
+shows; the record of the act has the hashes of both. Then replay the letter.
 
 Refused is what has taken effect, or may have. Copies of the message as its
 producer sent it are duplicates, before the replay and after it; the corrected
@@ -107,7 +107,7 @@ func (c *common) edit(ctx context.Context, number int64, e *deadEditing) error {
 		if err := c.agreed(e); err != nil {
 			return err
 		}
-		if err := box.Edit(ctx, row, body, e.who, e.why); err != nil {
+		if err := box.Edit(ctx, row, operate.Editing{Body: body, Who: e.who, Why: e.why}); err != nil {
 			return notEdited(err)
 		}
 	}
@@ -215,6 +215,9 @@ func sameIdentity(a *assembly.Assembly, row contract.StoredRow, body []byte) err
 	return nil
 }
 
+// shortSum is how many digits of a hash people are shown.
+const shortSum = 16
+
 func (c *common) printEdit(v edited) {
 	switch {
 	case !v.Changed:
@@ -223,7 +226,11 @@ func (c *common) printEdit(v edited) {
 	case v.Diff != "":
 		writeDiff(c.Out, v.Diff)
 	}
-	fmt.Fprintf(c.Out, "sha256 %s, %d bytes\n    to %s, %d bytes\n", v.Before, v.SizeBefore, v.After, v.SizeAfter)
+	before, after := v.Before, v.After
+	if c.OutTerminal {
+		before, after = before[:shortSum]+"…", after[:shortSum]+"…"
+	}
+	fmt.Fprintf(c.Out, "sha256 %s (%d bytes) to %s (%d bytes)\n", before, v.SizeBefore, after, v.SizeAfter)
 }
 
 // writeDiff prints a difference, whose lines are of payloads, with their indents.

@@ -67,12 +67,29 @@ func (b Box) Editable(ctx context.Context, number int64) (contract.StoredRow, er
 	return r, nil
 }
 
+// Editing is an edit of a row.
+type Editing struct {
+	Body []byte
+	// Who and Why are recorded.
+	Who, Why string
+	// At is called at the named points, for tests; it may be nil.
+	At func(ReplayPoint)
+}
+
+func (e Editing) at(p ReplayPoint) {
+	if e.At != nil {
+		e.At(p)
+	}
+}
+
 // Edit gives a row another payload, if it still has the one that was seen. A copy of the
 // message that is counted on the row meanwhile stands in nobody's way.
-func (b Box) Edit(ctx context.Context, seen contract.StoredRow, body []byte, who, why string) error {
-	act := contract.Act{Verb: string(Edit), Who: who, Why: why, Row: seen.Number}
+func (b Box) Edit(ctx context.Context, seen contract.StoredRow, e Editing) error {
+	e.at(BeforeEdit)
+	defer e.at(AfterEdit)
+	act := contract.Act{Verb: string(Edit), Who: e.Who, Why: e.Why, Row: seen.Number}
 	for tries := 0; ; tries++ {
-		err := b.Editor.Edit(ctx, seen.Number, seen.Revision, body, act)
+		err := b.Editor.Edit(ctx, seen.Number, seen.Revision, e.Body, act)
 		if !errors.Is(err, semel.ErrChanged) || tries == changes {
 			return err
 		}

@@ -101,18 +101,20 @@ func (b Box) Foretell(ctx context.Context, numbers []int64, knows func(consumer 
 }
 
 // Letters are the numbers of the rows that a filter chooses, of one failure group if it is named,
-// and of those that a replay which did not come to its end has left due.
+// and of those that a replay which did not come to its end has left due, or claimed: they still
+// have the reason for which they were set aside.
 func (b Box) Letters(ctx context.Context, f contract.RowFilter, group string) ([]int64, error) {
 	numbers, err := b.Chosen(ctx, f, group)
 	if err != nil || len(f.Numbers) > 0 || !slices.Contains(f.States, contract.StateParked) {
 		return numbers, err
 	}
-	f.States = []contract.RowState{contract.StateFailedRetryable}
+	f.States = []contract.RowState{contract.StateFailedRetryable, contract.StateReceived, contract.StateInProgress}
 	for r, err := range b.Rows(ctx, f) {
 		if err != nil {
 			return nil, err
 		}
-		if r.Reason != "" && !r.DueAt.After(r.ChangedAt) && (group == "" || Failure(r) == group) {
+		later := r.State == contract.StateFailedRetryable && r.DueAt.After(r.ChangedAt)
+		if r.Reason != "" && !later && (group == "" || Failure(r) == group) {
 			numbers = append(numbers, r.Number)
 		}
 	}

@@ -30,11 +30,13 @@ type Replay struct {
 	At func(ReplayPoint)
 }
 
-// ReplayPoint is a place in a replay at which a process may die.
+// ReplayPoint is a place in a replay, or an edit, at which a process may die.
 type ReplayPoint string
 
-// The points.
+// The points of a replay, and of an edit.
 const (
+	BeforeEdit    ReplayPoint = "before edit"
+	AfterEdit     ReplayPoint = "after edit"
 	BeforeRequeue ReplayPoint = "before requeue"
 	AfterRequeue  ReplayPoint = "after requeue"
 	AfterWork     ReplayPoint = "after work"
@@ -303,6 +305,9 @@ func (r *replaying) wait(ctx context.Context) error {
 	if !r.told && len(r.open) > 0 && time.Since(r.ended) > alone && r.Alone != nil {
 		r.told = true
 		r.Alone()
+	}
+	if r.Work != nil && len(r.open) > 0 {
+		return pause(ctx, 5*lookAgain) // another process has claimed what is left
 	}
 	return pause(ctx, lookAgain)
 }

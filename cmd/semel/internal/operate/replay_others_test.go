@@ -2,15 +2,20 @@ package operate
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os/exec"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/identity"
 )
 
 func TestAReplayBesideOthers(t *testing.T) {
@@ -115,5 +120,62 @@ func TestAReplayThatIsKilledGoesOn(t *testing.T) {
 				s.wantOnce(t, 12)
 			})
 		}
+	}
+}
+
+func TestOutputsOfALetter(t *testing.T) {
+	t.Run("trap_T50_they_are_sent_once_although_who_replayed_it_died_after_its_commit", func(t *testing.T) {
+		s := newLetters(t)
+		m := message("m0", "k", "{}")
+		m.Attributes.Type = "invoiced"
+		s.deliver(t, m)
+		s.mend(t)
+		c := replayOrder{Path: s.path, Death: AfterWork, Lease: time.Second}.start(t)
+		if err := c.Wait(); err == nil || c.ProcessState.ExitCode() == 1 {
+			t.Fatalf("it did not die: %v", c.ProcessState)
+		}
+		if _, err := s.replay(t.Context(), replayOrder{Lease: lease}); err != nil {
+			t.Fatal(err)
+		}
+		sent := 0
+		mailer, err := consumer.New(s.store, func(context.Context, *sql.Tx, *semel.Message) error { sent++; return nil },
+			consumer.Config{Name: "mailer", Strategy: consumer.StrategyInbox, Identity: identity.CloudEvents(), Logger: slog.New(slog.DiscardHandler)})
+		if err == nil {
+			err = mailer.Work(t.Context())
+		}
+		if err != nil || sent != 1 {
+			t.Errorf("%d were sent: %v", sent, err)
+		}
+		s.wantOnce(t, 1)
+	})
+}
+
+func TestAnEditThatIsKilledIsDoneOnce(t *testing.T) {
+	for _, point := range []ReplayPoint{BeforeEdit, AfterEdit} {
+		t.Run("trap_T46_killed_"+strings.ReplaceAll(string(point), " ", "_")+"_it_is_there_whole_or_not_at_all", func(t *testing.T) {
+			s := newLetters(t)
+			s.letters(t, 1, 1)
+			c := replayOrder{Path: s.path, Death: point, Body: "edited"}.start(t)
+			if err := c.Wait(); err == nil || c.ProcessState.ExitCode() == 1 {
+				t.Fatalf("it did not die: %v", c.ProcessState)
+			}
+			if err := s.edit(t.Context(), replayOrder{Body: "edited"}); err != nil {
+				t.Fatal(err)
+			}
+			edits, err := s.store.Edits(t.Context(), 1, true)
+			acts, e := s.store.Acts(t.Context(), 1, 0)
+			if err != nil || e != nil || len(edits) != 1 || len(acts) != 1 || string(edits[0].Was) != `{"n":0}` {
+				t.Errorf("edits %+v, acts %+v: %v, %v", edits, acts, err, e)
+			}
+			s.mend(t)
+			if _, err := s.replay(t.Context(), replayOrder{Lease: lease}); err != nil {
+				t.Fatal(err)
+			}
+			s.letters(t, 1, 1) // a copy of the original
+			if ids := s.effects(t, "body = 'edited'"); len(ids) != 1 {
+				t.Errorf("%d effects of the edit", len(ids))
+			}
+			s.wantOnce(t, 1)
+		})
 	}
 }

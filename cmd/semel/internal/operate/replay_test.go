@@ -31,6 +31,22 @@ type replayOrder struct {
 	Death ReplayPoint
 	After int
 	Lease time.Duration
+	// Body, if it is not empty, is what row 1 is edited to; nothing is replayed.
+	Body string
+}
+
+// dies kills this process at the point of the order.
+func (o replayOrder) dies() func(ReplayPoint) {
+	met := 0
+	return func(p ReplayPoint) {
+		if p != o.Death {
+			return
+		}
+		if met++; met > o.After {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {} // until the signal is here
+		}
+	}
 }
 
 // ordered is the variable of the environment that has the order of a child.
@@ -59,8 +75,20 @@ func (o replayOrder) live() error {
 		return err
 	}
 	defer s.db.Close()
+	if o.Body != "" {
+		return s.edit(context.Background(), o)
+	}
 	_, err = s.replay(context.Background(), o)
 	return err
+}
+
+// edit edits row 1, unless it has that body.
+func (s *letterShop) edit(ctx context.Context, o replayOrder) error {
+	r, err := s.box.Editable(ctx, 1)
+	if err != nil || string(r.Message.Body) == o.Body {
+		return err
+	}
+	return s.box.Edit(ctx, r, Editing{Body: []byte(o.Body), Who: "ann", Why: "wrong", At: o.dies()})
 }
 
 // start starts a process with this order.
@@ -123,6 +151,10 @@ func newLetters(t *testing.T) *letterShop {
 func (s *letterShop) consumer() (*consumer.Consumer[*sql.Tx], error) { return s.consumerOf(nil) }
 
 func (s *letterShop) consumerOf(source contract.Source) (*consumer.Consumer[*sql.Tx], error) {
+	outputs, err := consumer.NewIntents(s.store)
+	if err != nil {
+		return nil, err
+	}
 	return consumer.New(s.store, func(ctx context.Context, tx *sql.Tx, m *semel.Message) error {
 		mended := 0
 		if err := tx.QueryRowContext(ctx, "select count(*) from mended").Scan(&mended); err != nil {
@@ -130,6 +162,11 @@ func (s *letterShop) consumerOf(source contract.Source) (*consumer.Consumer[*sql
 		}
 		if mended == 0 {
 			return semel.Permanent(errors.New("no account " + string(m.Key)))
+		}
+		if m.Type() == "invoiced" {
+			if err := outputs.Write(ctx, tx, m, semel.Intent{To: "mailer", Purpose: "mail", Type: "mail", Body: []byte("{}")}); err != nil {
+				return err
+			}
 		}
 		_, err := tx.ExecContext(ctx, "insert into effects (id, key, body) values (?, ?, ?)", m.ID(), string(m.Key), string(m.Body))
 		return err
@@ -183,19 +220,11 @@ func (s *letterShop) replay(ctx context.Context, o replayOrder) (letters []Lette
 	if letters, err = s.foretell(ctx); err != nil {
 		return nil, err
 	}
-	met, work := 0, s.work
+	work := s.work
 	if s.worker != nil {
 		work = func(ctx context.Context, _ string, numbers []int64) error { return s.worker(ctx, numbers) }
 	}
-	return s.box.Replay(ctx, letters, Replay{Who: "ann", Why: "mended", Work: work, At: func(p ReplayPoint) {
-		if p != o.Death {
-			return
-		}
-		if met++; met > o.After {
-			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			select {} // until the signal is here
-		}
-	}})
+	return s.box.Replay(ctx, letters, Replay{Who: "ann", Why: "mended", Work: work, At: o.dies()})
 }
 
 func (s *letterShop) work(ctx context.Context, _ string, numbers []int64) error {
