@@ -48,7 +48,7 @@ func TestASwitch(t *testing.T) {
 			w := newWorld(t)
 			w.fail = func(m *semel.Message) error {
 				if m.Identity.ID == "m7" {
-					return semel.Park("broken", errors.New("x"))
+					return semel.Park("broken")
 				}
 				return nil
 			}
@@ -78,6 +78,7 @@ func TestASwitch(t *testing.T) {
 				t.Errorf("there is none: %v", err)
 			}
 			w.build()
+			pass(time.Second)
 			if err := w.store.FenceGeneration(t.Context(), "billing", 0, time.Minute); err != nil {
 				t.Fatal(err)
 			}
@@ -92,6 +93,7 @@ func TestASwitch(t *testing.T) {
 // killed kills a switch at a point while messages come, and switches again.
 func killed(t *testing.T, at rebuild.Point) {
 	w := newWorld(t)
+	w.fail = func(*semel.Message) error { pass(10 * time.Millisecond); return nil }
 	w.log.send(20)
 	pass(3 * time.Second)
 	w.build()
@@ -99,7 +101,8 @@ func killed(t *testing.T, at rebuild.Point) {
 	pass(3 * time.Second)
 	first := w.turn()
 	first.At = func(p rebuild.Point) error {
-		w.log.send(1)
+		w.log.send(20) // which the live one has applied long before the rebuild
+		pass(50 * time.Millisecond)
 		if p == at {
 			return errDied
 		}
