@@ -91,8 +91,12 @@ func hasMarkers(p *policy.Policy, of *policy.Consumer) error {
 
 // compare reads what was sent, then the effects, and tells of what does not fit.
 func (c *common) compare(ctx context.Context, r *reconciling, s *assembly.Store, of *policy.Consumer, source contract.Source) (err error) {
-	comparison := &reconcile.Comparison{Marker: s.Marker, Consumer: of.Name, Until: time.Now().Add(-r.grace)}
-	if comparison.Kept, err = keptSince(ctx, s, of.Name); err != nil {
+	name, err := s.KeptAs(ctx, of.Name)
+	if err != nil {
+		return failed(err)
+	}
+	comparison := &reconcile.Comparison{Marker: s.Marker, Consumer: name, Until: time.Now().Add(-r.grace)}
+	if comparison.Kept, err = keptSince(ctx, s, name); err != nil {
 		return failed(err)
 	}
 	defer func() { err = errors.Join(err, failed(comparison.Close())) }()
