@@ -116,5 +116,9 @@ func watched(ctx context.Context, turned func(context.Context) bool, run func(co
 	err := run(running)
 	done()
 	watcher.Wait()
-	return errors.Is(context.Cause(running), errTurned), err
+	hasTurned := errors.Is(context.Cause(running), errTurned)
+	if hasTurned && errors.Is(err, context.Canceled) { // it was about to start
+		err = nil
+	}
+	return hasTurned, err
 }

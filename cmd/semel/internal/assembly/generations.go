@@ -63,6 +63,18 @@ func (a *Assembly) active(ctx context.Context, c *policy.Consumer) (int64, error
 	return 0, store.failed(err)
 }
 
+// KeptAs is the name under which the records of a consumer stand now: that of its active
+// generation, if it works in generations.
+func (s *Store) KeptAs(ctx context.Context, name string) (string, error) {
+	all, err := s.Generations(ctx, name)
+	for _, g := range all {
+		if g.State == contract.GenerationActive {
+			return contract.GenerationName(name, g.Number), nil
+		}
+	}
+	return name, s.failed(err)
+}
+
 // enter has a consumer work in the generation that is active now, if it has any.
 func (a *Assembly) enter(ctx context.Context, c *policy.Consumer) error {
 	if !a.policy.Generational(c) {

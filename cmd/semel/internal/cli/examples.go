@@ -152,7 +152,13 @@ var examples = map[string][]string{
 	"semel replay start": {
 		"semel replay start --consumer billing --reason 'markers were lost'",
 		"semel replay start --consumer billing --resume 3 --reason 'it was killed'",
+		"semel replay start --rebuild --consumer billing --reason 'a new column'",
 	},
+	"semel replay switch": {
+		"semel replay switch 4 --consumer billing --dry-run",
+		"semel replay switch 4 --consumer billing --reason 'a new column'",
+	},
+	"semel replay drop":   {"semel replay drop 4 --consumer billing --reason 'all is well'"},
 	"semel replay status": {"semel replay status --consumer billing -o wide"},
 	"semel replay stop":   {"semel replay stop 3 --reason 'the shop is slow'"},
 	"semel reconcile": {

@@ -75,6 +75,10 @@ func (c *common) stats(ctx context.Context, a *assembly.Assembly, l *listing) er
 	all := []pending{}
 	for _, s := range a.Stores {
 		for _, name := range c.consumersOf(a, s.Name()) {
+			name, err := s.KeptAs(ctx, name)
+			if err != nil {
+				return failed(err)
+			}
 			p, err := s.Pending(ctx, name)
 			if err != nil {
 				return failed(fmt.Errorf("store %s: %w", s.Name(), err))

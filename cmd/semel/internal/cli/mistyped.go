@@ -47,7 +47,8 @@ func (c *common) noneOfThisName(kind, name string, names []string) error {
 // refuseStranger refuses the name of a consumer that is neither in the policy
 // nor has a row: one that was removed from the policy may have left some.
 func (c *common) refuseStranger(ctx context.Context, a *assembly.Assembly, name string) error {
-	if name == "" || a.Policy().Consumer(name) != nil {
+	public, _ := contract.GenerationOf(name)
+	if name == "" || a.Policy().Consumer(name) != nil || a.Policy().Consumer(public) != nil {
 		return nil
 	}
 	for _, s := range a.Stores {

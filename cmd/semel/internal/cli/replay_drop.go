@@ -16,8 +16,8 @@ func replayDrop(c *common) *cobra.Command {
 		Short: "Remove what is kept of an old or an unwanted generation",
 		Long: `Drop removes, some at a time, the markers and rows of the generation that was
 active before this rebuild was switched to, or, if it was not, of the rebuild's
-own, which ends it. The rows of your own tables are yours to delete. Interrupted,
-it goes on with the next call.`,
+own, which ends it. The rows of your own tables are yours to delete.
+Interrupted, it goes on with the next call.`,
 		Args: oneReplay,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.ofRebuild(cmd.Context(), args[0], w, c.drop)

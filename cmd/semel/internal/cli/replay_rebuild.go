@@ -175,7 +175,11 @@ func (c *common) toldRebuild(run *rebuild.Runner, is contract.GenerationState, e
 			return e
 		}
 	} else {
-		fmt.Fprintf(c.Out, "rebuild %d, generation %d is %v: %s\n", r.Number, r.Generation, is, rebuilt(r.Progress))
+		far := rebuilt(r.Progress)
+		if is == contract.GenerationDropped { // with its position
+			far = replay.Sum(r.Progress.Counts)
+		}
+		fmt.Fprintf(c.Out, "rebuild %d, generation %d is %v: %s\n", r.Number, r.Generation, is, far)
 	}
 	if is == contract.GenerationBuilding && (err == nil || errors.Is(err, context.Canceled)) {
 		fmt.Fprintln(c.Err, terminal.Line("go on with it: "+shell("semel", "replay", "start", "--config", c.config, "--consumer", r.Consumer, "--rebuild", "--resume", fmt.Sprint(r.Number), "--reason", "…")))

@@ -62,8 +62,10 @@ var (
 	ErrParked = errors.New("messages of the new generation have not taken effect")
 )
 
-// errKilled is what At has said.
+// killedError is what At has said.
 type killedError struct{ error }
+
+func (e killedError) Unwrap() error { return e.error }
 
 // lookAgain is how often it is looked how far the rebuild is.
 const lookAgain = 50 * time.Millisecond

@@ -1,0 +1,181 @@
+package rebuild_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/rebuild"
+	"github.com/semel-go/semel/contract"
+)
+
+// pass lets time pass.
+func pass(d time.Duration) { <-time.After(d) }
+
+var errDied = errors.New("it died")
+
+func TestASwitch(t *testing.T) {
+	t.Run("law_12_has_every_message_once_in_the_new_generation_wherever_it_was_killed", func(t *testing.T) {
+		for _, at := range rebuild.Points() {
+			t.Run(string(at), func(t *testing.T) { synctest.Test(t, func(t *testing.T) { killed(t, at) }) })
+		}
+	})
+	t.Run("G2_gives_up_where_the_rebuild_does_not_come_to_the_end", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			w.log.send(10)
+			pass(3 * time.Second)
+			if _, err := w.store.OpenGeneration(t.Context(), "billing", contract.Act{Who: "ana"}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.turn().Do(t.Context()); !errors.Is(err, rebuild.ErrNotEqual) || !strings.Contains(err.Error(), "lane a is at 0 of 10") {
+				t.Errorf("nobody rebuilds: %v", err)
+			}
+			w.log.send(5)
+			pass(3 * time.Second)
+			w.stop()
+			w.wantOnce(0, 15)
+			w.wantOnce(1, 0)
+		})
+	})
+	t.Run("G2_gives_up_where_messages_of_the_new_generation_were_set_aside", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			w.fail = func(m *semel.Message) error {
+				if m.Identity.ID == "m7" {
+					return semel.Park("broken")
+				}
+				return nil
+			}
+			w.log.send(10)
+			pass(3 * time.Second)
+			w.build()
+			pass(3 * time.Second)
+			if _, err := w.turn().Do(t.Context()); !errors.Is(err, rebuild.ErrParked) || !strings.Contains(err.Error(), "billing@1") {
+				t.Errorf("one is parked: %v", err)
+			}
+			w.log.send(1)
+			pass(3 * time.Second)
+			w.wantOnce(0, 11)
+			anyway := w.turn()
+			anyway.AllowParked = true
+			if from, err := anyway.Do(t.Context()); err != nil || from != 0 {
+				t.Errorf("from %d: %v", from, err)
+			}
+			w.stop()
+		})
+	})
+	t.Run("G2_is_refused_beside_another_and_of_what_is_not_built", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			pass(3 * time.Second)
+			if _, err := w.turn().Do(t.Context()); !errors.Is(err, semel.ErrState) {
+				t.Errorf("there is none: %v", err)
+			}
+			w.build()
+			pass(time.Second)
+			if err := w.store.FenceGeneration(t.Context(), "billing", 0, time.Minute); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.turn().Do(t.Context()); !errors.Is(err, semel.ErrState) {
+				t.Errorf("beside another: %v", err)
+			}
+			w.stop()
+		})
+	})
+}
+
+// killed kills a switch at a point while messages come, and switches again.
+func killed(t *testing.T, at rebuild.Point) {
+	w := newWorld(t)
+	w.fail = func(*semel.Message) error { pass(10 * time.Millisecond); return nil }
+	w.log.send(20)
+	pass(3 * time.Second)
+	w.build()
+	w.log.send(5)
+	pass(3 * time.Second)
+	first := w.turn()
+	first.At = func(p rebuild.Point) error {
+		w.log.send(20) // which the live one has applied long before the rebuild
+		pass(50 * time.Millisecond)
+		if p == at {
+			return errDied
+		}
+		return nil
+	}
+	if _, err := first.Do(t.Context()); !errors.Is(err, errDied) {
+		t.Errorf("it was not killed: %v", err)
+	}
+	w.log.send(5)
+	pass(time.Minute) // a fence has ended
+	if at != rebuild.AfterSwitch {
+		if _, err := w.turn().Do(t.Context()); err != nil {
+			t.Errorf("again: %v", err)
+		}
+	}
+	w.log.send(5)
+	pass(10 * time.Second)
+	w.stop()
+	w.wantOnce(1, len(w.log.all))
+	for i := range w.log.all { // what is applied in the old one is applied there once, and in the order
+		if got := string(w.store.Get("0 m" + strconv.Itoa(i))); got != "1" && got != "" {
+			t.Errorf("m%d took effect %q times in the old generation", i, got)
+		}
+	}
+}
+
+func TestADropRemovesWhatWasBeforeASwitchOrARebuildThatIsNotWanted(t *testing.T) {
+	t.Run("G2_and_never_the_active_one", func(t *testing.T) {
+		of := func(states ...contract.GenerationState) (all []contract.StoredGeneration) {
+			for i, s := range states {
+				all = append(all, contract.StoredGeneration{Number: int64(i), State: s})
+			}
+			return all
+		}
+		const building, active, old, dropped = contract.GenerationBuilding, contract.GenerationActive, contract.GenerationOld, contract.GenerationDropped
+		for _, one := range []struct {
+			all      []contract.StoredGeneration
+			of, want int64
+		}{
+			{of(active, building), 1, 1},
+			{of(active, dropped), 1, 1},
+			{of(old, active), 1, 0},
+			{of(dropped, active), 1, 0},
+			{of(old, dropped, active), 2, 0},
+			{of(old, old, active), 2, 1},
+			{of(old, old, active), 1, 0},
+			{of(active), 0, -1},
+		} {
+			got, err := rebuild.Dropped(one.all, one.of)
+			if one.want < 0 != (err != nil) || err == nil && got != one.want {
+				t.Errorf("%+v, rebuild of %d: %d, %v, want %d", one.all, one.of, got, err, one.want)
+			}
+		}
+	})
+}
+
+func TestAKilledStartIsTakenUp(t *testing.T) {
+	t.Run("G2_a_generation_of_which_no_replay_is_known", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			pass(time.Second)
+			act := contract.Act{Verb: "rebuild start", Who: "ana", Why: "x"}
+			if _, err := w.store.OpenGeneration(context.Background(), "billing", act); err != nil {
+				t.Fatal(err)
+			}
+			r, err := rebuild.Open(t.Context(), w.store, contract.Replay{Consumer: "billing"}, contract.NewToken(), act)
+			if err != nil || r.Generation != 1 || r.Number != 1 {
+				t.Errorf("%+v, %v", r, err)
+			}
+			if _, err := rebuild.Open(t.Context(), w.store, contract.Replay{Consumer: "billing"}, contract.NewToken(), act); !errors.Is(err, semel.ErrState) || !strings.Contains(err.Error(), "replay 1") {
+				t.Errorf("a second: %v", err)
+			}
+			w.stop()
+		})
+	})
+}

@@ -1,0 +1,190 @@
+package rebuild_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/rebuild"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/memstore"
+)
+
+// log is what a producer has sent, for any number of readers.
+type log struct {
+	mutex sync.Mutex
+	all   []*semel.Message
+	more  chan struct{}
+}
+
+func (l *log) send(n int) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	for range n {
+		id := fmt.Sprint("m", len(l.all))
+		l.all = append(l.all, &semel.Message{Headers: semel.Headers{{Name: "id", Value: []byte(id)}}, Body: []byte("{}"), Origin: semel.Origin{Partition: -1, Offset: -1}})
+	}
+	close(l.more)
+	l.more = make(chan struct{})
+}
+
+// reader reads a log from a place, and knows up to where everything is settled.
+type reader struct {
+	log      *log
+	observer contract.LaneObserver
+	given    bool
+	at       int
+
+	mutex   sync.Mutex
+	settled map[int]bool
+	done    int
+}
+
+func (l *log) reader(from int) *reader {
+	return &reader{log: l, at: from, done: from, settled: map[int]bool{}}
+}
+
+func (r *reader) Lanes(o contract.LaneObserver) { r.observer = o }
+func (r *reader) Flow(contract.Lane, bool)      {}
+func (r *reader) Close(context.Context) error   { return nil }
+func (r *reader) lane() contract.Lane           { return contract.Lane{ID: "a", Epoch: 1} }
+func (r *reader) Settle(_ context.Context, all []contract.Settlement) ([]int, error) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	for _, s := range all {
+		r.settled[s.Delivery.Handle.(int)] = true
+	}
+	for r.settled[r.done] {
+		r.done++
+	}
+	return nil, nil
+}
+
+func (r *reader) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+	if !r.given {
+		r.given = true
+		r.observer.Given(r.lane())
+	}
+	for {
+		r.log.mutex.Lock()
+		all, more := r.log.all, r.log.more
+		r.log.mutex.Unlock()
+		var out []contract.Delivery
+		for ; r.at < len(all) && len(out) < most.Messages; r.at++ {
+			m := *all[r.at]
+			out = append(out, contract.Delivery{Message: &m, Lane: r.lane(), Before: contract.Unknown, Handle: r.at})
+		}
+		if len(out) > 0 {
+			return out, nil
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return nil, nil
+		}
+	}
+}
+
+func (r *reader) position() int {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.done
+}
+
+// world is a consumer that runs, and one that rebuilds it.
+type world struct {
+	t     *testing.T
+	store *memstore.Store
+	log   *log
+
+	mutex   sync.Mutex
+	live    *reader // goes on where the last one was
+	builder *reader
+	fail    func(*semel.Message) error
+	stop    context.CancelFunc
+	running sync.WaitGroup
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{t: t, store: memstore.New(), log: &log{more: make(chan struct{})}}
+	w.live, w.builder = w.log.reader(0), w.log.reader(0)
+	ctx, stop := context.WithCancel(t.Context())
+	w.stop = func() { stop(); w.running.Wait() }
+	w.running.Go(func() {
+		if err := consumer.InGenerations(ctx, w.store, "billing", func(ctx context.Context, g consumer.Generation) error {
+			w.mutex.Lock()
+			w.live = w.log.reader(w.live.position())
+			source := w.live
+			w.mutex.Unlock()
+			return w.run(ctx, g, source)
+		}); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+func (w *world) run(ctx context.Context, g consumer.Generation, source contract.Source) error {
+	c, err := consumer.New(w.store, func(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
+		if w.fail != nil && g.Building {
+			if err := w.fail(m); err != nil {
+				return err
+			}
+		}
+		return tx.Add(fmt.Sprintf("%d %s", g.Number, m.Identity.ID), 1)
+	}, consumer.Config{Name: "billing", Source: source, Identity: identity.By("header:id"), Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Generation: &g})
+	if err != nil {
+		return err
+	}
+	return c.Run(ctx)
+}
+
+// build begins the rebuild.
+func (w *world) build() {
+	ctx, stop := context.WithCancel(w.t.Context())
+	before := w.stop
+	w.stop = func() { stop(); before() }
+	if _, err := w.store.OpenGeneration(w.t.Context(), "billing", contract.Act{Verb: "rebuild", Who: "ana", Why: "x"}); err != nil {
+		w.t.Fatal(err)
+	}
+	w.running.Go(func() {
+		if _, err := consumer.Rebuild(ctx, w.store, "billing", 1, func(ctx context.Context, g consumer.Generation) error { return w.run(ctx, g, w.builder) }); err != nil {
+			w.t.Error(err)
+		}
+	})
+}
+
+func (w *world) Ends(context.Context) (map[string]int64, error) {
+	w.log.mutex.Lock()
+	defer w.log.mutex.Unlock()
+	return map[string]int64{"a": int64(len(w.log.all))}, nil
+}
+
+func (w *world) Done(context.Context) (map[string]int64, error) {
+	return map[string]int64{"a": int64(w.builder.position())}, nil
+}
+
+// turn is the switch to generation 1.
+func (w *world) turn() *rebuild.Switch {
+	return &rebuild.Switch{Store: w.store, Consumer: "billing", To: 1, Far: w, CatchUp: time.Minute, Fence: 30 * time.Second,
+		Act: contract.Act{Verb: "switch", Who: "ana", Why: "x"}}
+}
+
+// wantOnce sees that each of the first n messages took effect once in a generation, and no
+// other.
+func (w *world) wantOnce(generation, n int) {
+	w.t.Helper()
+	for i := range len(w.log.all) {
+		want := map[bool]string{true: "1", false: ""}[i < n]
+		if got := string(w.store.Get(fmt.Sprintf("%d m%d", generation, i))); got != want {
+			w.t.Errorf("m%d took effect %q times in generation %d, want %q", i, got, generation, want)
+		}
+	}
+}

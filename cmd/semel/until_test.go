@@ -1,0 +1,38 @@
+package main
+
+import (
+	"errors"
+	"os/exec"
+	"strconv"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// longest is how long a script waits for what a process in the background does.
+const longest = time.Minute
+
+// until CODE COMMAND... runs a command again and again, until it exits with CODE.
+func until(ts *testscript.TestScript, _ bool, args []string) {
+	deadline, tick := time.After(longest), time.NewTicker(50*time.Millisecond)
+	defer tick.Stop()
+	for {
+		code := 0
+		err := ts.Exec(args[1], args[2:]...)
+		var exit *exec.ExitError
+		switch {
+		case errors.As(err, &exit):
+			code = exit.ExitCode()
+		case err != nil:
+			ts.Fatalf("%v", err)
+		}
+		if strconv.Itoa(code) == args[0] {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			ts.Fatalf("exit code %d, not %s, for %v", code, args[0], longest)
+		}
+	}
+}
