@@ -306,7 +306,7 @@ var faults = []fault{
 }
 
 func TestTheSuiteFindsPlantedFaults(t *testing.T) {
-	for _, f := range slices.Concat(faults, retentionFaults, callFaults, gatherFaults, stepFaults, intentFaults, emissionFaults, resultFaults, auditFaults) {
+	for _, f := range slices.Concat(faults, retentionFaults, callFaults, gatherFaults, stepFaults, intentFaults, emissionFaults, resultFaults, auditFaults, erasureFaults) {
 		t.Run(f.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				failures := storetest.Check(t, storetest.Harness[*memstore.Tx]{
