@@ -86,7 +86,8 @@ type Erasing struct {
 	Filter ErasureFilter
 	// After is where the call before has come to.
 	After ErasureMark
-	// Most is how many rows, results or keys are looked at; 0 means 200.
+	// Most is how many rows, results or keys are looked at; 0 means 50. A copy of one of
+	// them waits for the transaction.
 	Most int
 	// DryRun only counts. What is chosen by itself and as the output of another that is
 	// chosen, too, may then be counted twice, if not in one call.

@@ -132,7 +132,7 @@ func (c *common) compareSource(ctx context.Context, r *reconciling, s *assembly.
 
 // compare reads what was sent, then the effects, and tells of what does not fit.
 func (c *common) compare(ctx context.Context, r *reconciling, s *assembly.Store, of *policy.Consumer, read func(*reconcile.Comparison, *findings) error) (err error) {
-	live := c.liveReap()
+	live := c.liveLine()
 	comparison := &reconcile.Comparison{Marker: s.Marker, Consumer: of.Name, Until: time.Now().Add(-r.grace), Progress: func(read, effects int64, compared float64) {
 		live.say("%s: %d identities read, %d effects, %.0f %% compared", of.Name, read, effects, 100*compared)
 	}}
