@@ -126,8 +126,9 @@ const (
 	ErasureBusy ErasureWhy = "busy"
 	// ErasureNewer: the row has a state that only a newer release knows.
 	ErasureNewer ErasureWhy = "of a newer release"
-	// ErasureUnreadable: its id is kept as a hash alone, so that what it caused is not found.
-	ErasureUnreadable ErasureWhy = "id unreadable"
+	// ErasureUnreadable: its id is kept as a hash alone, so that what it caused is not found;
+	// or its headers cannot be read, by which the filter chooses.
+	ErasureUnreadable ErasureWhy = "unreadable"
 )
 
 // Eraser is an optional ability of an Inbox: to remove what is kept of the contents of
