@@ -86,7 +86,8 @@ type Erasing struct {
 	Filter ErasureFilter
 	// After is where the call before has come to.
 	After ErasureMark
-	// Most is how many rows, results or keys are looked at; 0 means 200.
+	// Most is how many rows, results or keys are looked at; 0 means 50. A copy of one of
+	// them waits for the transaction.
 	Most int
 	// DryRun only counts. What is chosen by itself and as the output of another that is
 	// chosen, too, may then be counted twice, if not in one call.
@@ -125,8 +126,9 @@ const (
 	ErasureBusy ErasureWhy = "busy"
 	// ErasureNewer: the row has a state that only a newer release knows.
 	ErasureNewer ErasureWhy = "of a newer release"
-	// ErasureUnreadable: its id is kept as a hash alone, so that what it caused is not found.
-	ErasureUnreadable ErasureWhy = "id unreadable"
+	// ErasureUnreadable: its id is kept as a hash alone, so that what it caused is not found;
+	// or its headers cannot be read, by which the filter chooses.
+	ErasureUnreadable ErasureWhy = "unreadable"
 )
 
 // Eraser is an optional ability of an Inbox: to remove what is kept of the contents of

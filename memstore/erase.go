@@ -17,7 +17,7 @@ var _ contract.Eraser = (*Store)(nil)
 // Erase implements contract.Eraser. A batch that is under way has none of its rows yet, so
 // that no row is busy.
 func (s *Store) Erase(ctx context.Context, o contract.Erasing) (done contract.Erased, err error) {
-	o.Most = cmp.Or(max(o.Most, 0), 200)
+	o.Most = cmp.Or(max(o.Most, 0), 50)
 	if err := erasure.Fits(&o.Filter); err != nil {
 		return done, err
 	}

@@ -87,7 +87,7 @@ func Clock(now func() time.Time) Option { return func(s *Store) { s.now = now } 
 // "commit-after" (it is committed, and the caller hears contract.CommitUnknown), "rows"
 // (of Inbox), "retention" (of Reaper), "control" (of Controls), "replay" (of contract.Replays), "foretell" (of contract.Foreteller), "claim-before" and
 // "claim-after" (of Leases, before and after it is done), "emit-before" and "emit-after" (of contract.Emitter), "offsets", "advance-before" and
-// "advance-after" (of contract.OffsetStore), "results" (of contract.ResultReader), "generations" (of contract.Generations), "seal" (of contract.Auditor). Such an error is of contract.ClassDown. For
+// "advance-after" (of contract.OffsetStore), "results" (of contract.ResultReader), "generations" (of contract.Generations), "seal" (of contract.Auditor, "seal" (of contract.Auditor), "erase" (of contract.Eraser). Such an error is of contract.ClassDown. For
 // tests; fail may be called
 // from several goroutines.
 func Fail(fail func(op string) error) Option { return func(s *Store) { s.fail = fail } }

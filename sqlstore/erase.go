@@ -17,7 +17,7 @@ import (
 var _ contract.Eraser = (*Store)(nil)
 
 // mostErased is how many rows, results or keys one call looks at where nobody says.
-const mostErased = 200
+const mostErased = 50
 
 // Erase implements contract.Eraser. A call that only counts does the same, and rolls back.
 func (s *Store) Erase(ctx context.Context, o contract.Erasing) (done contract.Erased, err error) {

@@ -18,7 +18,7 @@ import (
 var acts = []string{
 	"dead discard", "dead edit", "dead replay",
 	"gaps skip",
-	"identity release", "identity retire",
+	"erase", "identity release", "identity retire",
 	"inbox discard", "inbox release", "inbox resolve", "inbox retry", "inbox skip",
 	"intents resolve", "intents send", "intents suppress",
 	"limit", "pause", "resume",
@@ -116,6 +116,8 @@ func TestFilesAreCompletedOnlyWhereOneIsMeant(t *testing.T) {
 		"demo --keep":                true,
 		"audit verify --file":        true,
 		"audit verify --key-file":    true,
+		"erase --ids":                true,
+		"erase --id":                 false,
 		"audit verify --head":        false,
 		"audit ls --who":             false,
 		"reap forget --lane":         false,

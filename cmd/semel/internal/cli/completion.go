@@ -9,7 +9,7 @@ import (
 )
 
 // ofFiles are the flags whose value is a file, or a folder.
-var ofFiles = []string{"config", "file", "keep", "key-file", "head-file"}
+var ofFiles = []string{"config", "file", "keep", "key-file", "head-file", "ids"}
 
 // completeWords has the shell propose no files where the commands want none. What has words
 // of its own keeps them.

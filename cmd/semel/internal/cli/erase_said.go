@@ -97,7 +97,7 @@ func (c *common) printLeft(all []operate.ErasureReport, e *erasing) error {
 }
 
 // say shows how far an erasure is, on a terminal.
-func (l *liveReap) say(format string, args ...any) {
+func (l *liveLine) say(format string, args ...any) {
 	l.show(legible.Printable(fmt.Sprintf(format, args...)))
 }
 

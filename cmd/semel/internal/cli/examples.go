@@ -161,10 +161,17 @@ var examples = map[string][]string{
 	"semel replay drop":   {"semel replay drop 4 --consumer billing --reason 'all is well'"},
 	"semel replay status": {"semel replay status --consumer billing -o wide"},
 	"semel replay stop":   {"semel replay stop 3 --reason 'the shop is slow'"},
+	"semel erase": {
+		"semel erase --id order-7 --reason 'ticket 4711' --dry-run",
+		"semel erase --header customer=c-17 --discard --reason 'ticket 4711'",
+		"semel erase --store sqlite:shop.db --ids ids.txt --vacuum --reason 'a list'",
+	},
 	"semel reconcile": {
 		"semel reconcile --consumer billing --file sent.jsonl",
 		"semel reconcile --consumer billing --file - --effects 'select id from paid'",
 		"semel reconcile --consumer billing --file sent.jsonl --grace 10m --json",
+		"semel reconcile --consumer billing --topic payments --from 24h --to 1h",
+		"semel reconcile --consumer billing --sql 'select id from outbox where sent'",
 	},
 	"semel positions": {
 		"semel positions plan --config semel.yaml",

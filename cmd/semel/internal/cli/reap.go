@@ -98,7 +98,7 @@ func (c *common) reap(ctx context.Context, a *assembly.Assembly, f *reapFlags) e
 		if r.Keep == 0 && r.Bodies == 0 {
 			return nil
 		}
-		live := c.liveReap()
+		live := c.liveLine()
 		record := f.record(ctx, s, r)
 		sum, err := operate.Reap(ctx, s.Name(), s, r, f.dry, func(sum operate.Reaped) error {
 			live.tell(sum)
@@ -137,21 +137,21 @@ func (f *reapFlags) record(ctx context.Context, s *assembly.Store, r *contract.S
 	}
 }
 
-// liveReap shows the progress of a pass on a terminal.
-func (c *common) liveReap() *liveReap { return &liveReap{c: c, shown: time.Now()} }
+// liveLine shows on a terminal how far something is.
+func (c *common) liveLine() *liveLine { return &liveLine{c: c, shown: time.Now()} }
 
-type liveReap struct {
+type liveLine struct {
 	c     *common
 	shown time.Time
 	any   bool
 }
 
-func (l *liveReap) tell(sum operate.Reaped) {
+func (l *liveLine) tell(sum operate.Reaped) {
 	l.show(fmt.Sprintf("%s: %d markers, %d bodies", legible.Printable(sum.Consumer), sum.Markers, sum.Bodies))
 }
 
 // show shows a line, once in a second at most.
-func (l *liveReap) show(line string) {
+func (l *liveLine) show(line string) {
 	if !l.c.ErrTerminal || time.Since(l.shown) < time.Second {
 		return
 	}
@@ -159,7 +159,7 @@ func (l *liveReap) show(line string) {
 	fmt.Fprint(l.c.raw.Err, "\r"+terminal.Cut(line, l.c.Width-1)+"\x1b[K")
 }
 
-func (l *liveReap) end() {
+func (l *liveLine) end() {
 	if l.any {
 		fmt.Fprint(l.c.raw.Err, "\r\x1b[K")
 	}

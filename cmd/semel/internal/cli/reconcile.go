@@ -31,7 +31,7 @@ type span struct{ from, to time.Time }
 func reconcileCommand(c *common) *cobra.Command {
 	r := &reconciling{}
 	cmd := &cobra.Command{
-		Use:   "reconcile --consumer NAME [--file FILE | --topic NAME | --sql QUERY]",
+		Use:   "reconcile --consumer NAME (--file F | --topic T | --sql QUERY)",
 		Short: "Compare what was sent with what was applied",
 		Long: `Compares what was sent, which are the messages of a file, the records of
 topics, or the ids that a query of the consumer's store returns, with what

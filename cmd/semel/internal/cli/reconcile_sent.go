@@ -136,7 +136,7 @@ func (c *common) compare(ctx context.Context, r *reconciling, s *assembly.Store,
 	if err != nil {
 		return failed(err)
 	}
-	live := c.liveReap()
+	live := c.liveLine()
 	comparison := &reconcile.Comparison{Marker: s.Marker, Consumer: name, Until: time.Now().Add(-r.grace), Progress: func(read, effects int64, compared float64) {
 		live.say("%s: %d identities read, %d effects, %.0f %% compared", of.Name, read, effects, 100*compared)
 	}}

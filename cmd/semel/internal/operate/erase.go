@@ -77,26 +77,28 @@ func (b Box) Erase(ctx context.Context, from contract.Eraser, e Erasure) (Erasur
 	return report, nil
 }
 
-// eraseSome erases some, and those of them that are unfinished after they were discarded, if
-// they are to be.
+// eraseSome erases some. If what is unfinished is to be discarded it is, and the same part is
+// looked at again: with what is erased out of the way, it reaches further.
 func (b Box) eraseSome(ctx context.Context, from contract.Eraser, e *Erasure, o contract.Erasing, report *ErasureReport) (contract.Erased, error) {
-	done, err := from.Erase(ctx, o)
-	report.add(&done)
-	if rows := unfinished(done.Left); err == nil && e.Discard && !e.DryRun && len(rows) > 0 {
-		n, err := b.discarded(ctx, e, rows)
-		report.Discarded += n
+	for {
+		done, err := from.Erase(ctx, o)
 		if err != nil {
 			return done, err
 		}
-		if done, err = from.Erase(ctx, o); err != nil {
-			return done, err
-		}
 		report.add(&done)
-	}
-	if err == nil {
+		if rows := unfinished(done.Left); e.Discard && !e.DryRun && len(rows) > 0 {
+			n, err := b.discarded(ctx, e, rows)
+			report.Discarded += n
+			if err != nil {
+				return done, err
+			}
+			if n > 0 {
+				continue
+			}
+		}
 		report.leave(e, done.Left)
+		return done, nil
 	}
-	return done, err
 }
 
 // unfinished are the rows that are in the way and may be discarded.

@@ -112,6 +112,46 @@ func TestWhatDoesNotFit(t *testing.T) {
 		})
 		same(t, found, map[string]Kind{"old": Unknown, "young": Missing})
 	})
+	t.Run("G7_A7_what_is_marked_under_a_former_identity_is_not_missing", func(t *testing.T) {
+		m := markers{has: map[string]contract.Outcome{"/old 1": contract.Applied}, late: map[string]contract.Outcome{"/old 2": contract.Applied}}
+		found, counts := compared(t, m, &Comparison{}, func(c *Comparison) {
+			var keys, formers []semel.Key
+			for _, id := range []string{"1", "2", "3", "4"} {
+				keys, formers = append(keys, semel.Key{Source: "/new ", ID: id}), append(formers, semel.Key{Source: "/old ", ID: id})
+			}
+			formers[3] = semel.Key{}
+			if err := c.SentAs(t.Context(), keys, formers, make([]time.Time, 4)); err != nil {
+				t.Fatal(err)
+			}
+		})
+		same(t, found, map[string]Kind{"/new 3": Missing, "/new 4": Missing})
+		if counts.Applied != 2 || counts.Sent != 4 {
+			t.Errorf("%+v", counts)
+		}
+	})
+	t.Run("G7_what_a_query_says_was_sent_is_looked_up_when_it_has_ended", func(t *testing.T) {
+		m, ended := markers{has: map[string]contract.Outcome{"a": contract.Applied}}, false
+		c := &Comparison{}
+		found, counts := compared(t, m, c, func(c *Comparison) {
+			inner := c.Marker
+			c.Marker = func(ctx context.Context, k semel.Key) (contract.StoredMarker, bool, error) {
+				if !ended {
+					t.Error("the query holds its connection still")
+				}
+				return inner(ctx, k)
+			}
+			if err := c.SentBy(t.Context(), func(add func(id, source string) error) error {
+				defer func() { ended = true }()
+				return errors.Join(add("a", ""), add("b", ""), add("a", ""))
+			}); err != nil {
+				t.Fatal(err)
+			}
+		})
+		same(t, found, map[string]Kind{"b": Missing})
+		if counts.Sent != 2 || counts.Applied != 1 {
+			t.Errorf("%+v", counts)
+		}
+	})
 	t.Run("A2_ids_of_two_sources_are_two", func(t *testing.T) {
 		m := markers{has: map[string]contract.Outcome{"a/1": contract.Applied, "b/1": contract.Applied}}
 		found, counts := compared(t, m, &Comparison{}, func(c *Comparison) {

@@ -1,0 +1,123 @@
+package operate
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/memstore"
+)
+
+// filled is a store with messages that were set aside, those of even numbers discarded.
+func filled(t *testing.T, n int, options ...memstore.Option) *memstore.Store {
+	t.Helper()
+	s := memstore.New(options...)
+	scope, err := s.Scope(t.Context(), "billing", "shop", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		m := contract.Mark{Scope: scope, ID: fmt.Append(nil, "m", i), As: contract.Parked}
+		b, _, err := s.Begin(t.Context(), contract.TxOptions{}, []contract.Mark{m})
+		if err != nil {
+			t.Fatal(err)
+		}
+		row := contract.Row{State: contract.StateParked, Reason: semel.ReasonPermanent, Message: &semel.Message{Body: []byte("Ana")}}
+		if i%2 == 0 {
+			row.State = contract.StateDiscarded
+		}
+		b.Commit(t.Context(), contract.Ending{Rows: []contract.Row{row}})
+	}
+	return s
+}
+
+func bodies(t *testing.T, s *memstore.Store) (n int) {
+	t.Helper()
+	rows, err := s.Rows(t.Context(), contract.RowFilter{Bodies: true, Limit: 100_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rows {
+		if len(r.Message.Body) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+func boxed(s *memstore.Store) Box {
+	return Box{Store: "shop", Inbox: s, Requeuer: s, Resolver: s, Suppressor: s}
+}
+
+func TestAnErasureGoesThroughAll(t *testing.T) {
+	t.Run("P4_what_is_unfinished_is_left_and_counted", func(t *testing.T) {
+		s := filled(t, 1001)
+		told := 0
+		r, err := boxed(s).Erase(t.Context(), s, Erasure{Who: "ana", Why: "x", Shown: 7, Progress: func(ErasureReport) { told++ }})
+		if err != nil || r.Identities != 501 || r.Inbox != 501 || r.Left != 500 || len(r.List) != 7 || r.List[0].Why != contract.ErasureUnfinished || told < 5 || bodies(t, s) != 500 {
+			t.Errorf("%+v, %v", r, err)
+		}
+	})
+	t.Run("P4_with_discard_nothing_is_left", func(t *testing.T) {
+		s := filled(t, 1001)
+		r, err := boxed(s).Erase(t.Context(), s, Erasure{Who: "ana", Why: "x", Discard: true})
+		if err != nil || r.Identities != 1001 || r.Discarded != 500 || r.Left != 0 || bodies(t, s) != 0 {
+			t.Errorf("%+v, %v", r, err)
+		}
+	})
+	t.Run("P4_a_dry_run_discards_nothing", func(t *testing.T) {
+		s := filled(t, 10)
+		r, err := boxed(s).Erase(t.Context(), s, Erasure{Discard: true, DryRun: true})
+		if err != nil || r.Identities != 5 || r.Discarded != 0 || r.Left != 5 || bodies(t, s) != 10 {
+			t.Errorf("%+v, %v", r, err)
+		}
+	})
+	t.Run("P4_ids_are_asked_for_in_pieces_each_once", func(t *testing.T) {
+		s := filled(t, 3000)
+		var ids []string
+		for i := range 2000 {
+			ids = append(ids, fmt.Sprint("m", i), "nobody's")
+		}
+		r, err := boxed(s).Erase(t.Context(), s, Erasure{Filter: contract.ErasureFilter{IDs: ids}, Who: "ana", Why: "x"})
+		if err != nil || r.Identities != 1000 || r.Left != 1000 {
+			t.Errorf("%d erased, %d left, %v", r.Identities, r.Left, err)
+		}
+	})
+	t.Run("P4_one_that_failed_on_its_way_goes_on", func(t *testing.T) {
+		calls, down := 0, errors.New("away")
+		s := filled(t, 1000, memstore.Fail(func(op string) error {
+			if op == "erase" {
+				if calls++; calls == 3 {
+					return down
+				}
+			}
+			return nil
+		}))
+		r, err := boxed(s).Erase(t.Context(), s, Erasure{Who: "ana", Why: "x", Discard: true})
+		if !errors.Is(err, down) || r.Identities == 0 || bodies(t, s) == 0 || int(r.Identities) != 1000-bodies(t, s) {
+			t.Errorf("%+v, %v", r, err)
+		}
+		again, err := boxed(s).Erase(t.Context(), s, Erasure{Who: "ana", Why: "x", Discard: true})
+		if err != nil || r.Identities+again.Identities != 1000 || bodies(t, s) != 0 {
+			t.Errorf("%+v and then %+v, %v", r, again, err)
+		}
+	})
+}
+
+func TestNobodyHasWhatWasErasedWorkedOn(t *testing.T) {
+	s := filled(t, 2)
+	if _, err := boxed(s).Erase(t.Context(), s, Erasure{Who: "ana", Why: "x", Discard: true}); err != nil {
+		t.Fatal(err)
+	}
+	for _, verb := range []Verb{Retry, Send, Discard, Release, Resolve, Suppress, Pass} {
+		t.Run("P4_no_"+string(verb), func(t *testing.T) {
+			for r, err := range boxed(s).Carry(t.Context(), Order{Verb: verb, Who: "ana", Why: "x", Outcome: contract.ResolvedDone}) {
+				if err != nil || r.Result != Refused || r.Error == "" || r.Reason != semel.ReasonErased {
+					t.Errorf("%+v, %v", r, err)
+				}
+			}
+		})
+	}
+}

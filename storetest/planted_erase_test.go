@@ -1,0 +1,63 @@
+package storetest_test
+
+import (
+	"context"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/memstore"
+)
+
+// erases is a store that erases in another way.
+type erases struct {
+	*memstore.Store
+	erase func(s *memstore.Store, o contract.Erasing) (contract.Erased, error)
+}
+
+func (s erases) Erase(_ context.Context, o contract.Erasing) (contract.Erased, error) {
+	return s.erase(s.Store, o)
+}
+
+func erasing(erase func(s *memstore.Store, o contract.Erasing) (contract.Erased, error)) func(*memstore.Store) contract.TxStore[*memstore.Tx] {
+	return func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return erases{s, erase} }
+}
+
+// erased is what the store itself does.
+func erased(s *memstore.Store, o contract.Erasing) (contract.Erased, error) {
+	return s.Erase(context.Background(), o)
+}
+
+var erasureFaults = []fault{
+	{"nothing is erased", "P4_an_identity_is_erased_with_all_its_rows", erasing(func(s *memstore.Store, o contract.Erasing) (contract.Erased, error) {
+		o.DryRun = true
+		return erased(s, o)
+	})},
+	{"a dry run erases", "P4_a_dry_run_counts", erasing(func(s *memstore.Store, o contract.Erasing) (contract.Erased, error) {
+		o.DryRun = false
+		return erased(s, o)
+	})},
+	{"the filter is forgotten", "P4_each_filter_chooses", erasing(func(s *memstore.Store, o contract.Erasing) (contract.Erased, error) {
+		o.Filter = contract.ErasureFilter{}
+		return erased(s, o)
+	})},
+	{"what is left is not told", "P4_what_may_still_be_worked_on", erasing(func(s *memstore.Store, o contract.Erasing) (contract.Erased, error) {
+		done, err := erased(s, o)
+		done.Left = nil
+		return done, err
+	})},
+	{"results are not looked at", "P4_a_result_is_erased", erasing(func(s *memstore.Store, o contract.Erasing) (contract.Erased, error) {
+		done, err := erased(s, o)
+		done.Next.Part = contract.ErasureDone
+		return done, err
+	})},
+	{"only the first slice is erased", "P4_slices_go_through_all", erasing(func(s *memstore.Store, o contract.Erasing) (contract.Erased, error) {
+		done, err := erased(s, o)
+		if done.Next.Part == contract.ErasureRows {
+			done.Next.Part = contract.ErasureResults
+		}
+		return done, err
+	})},
+	{"what is discarded is no act", "P4_G6_the_chain_of_acts", erasing(func(s *memstore.Store, o contract.Erasing) (contract.Erased, error) {
+		o.Act.Verb = "discard"
+		return erased(s, o)
+	})},
+}
