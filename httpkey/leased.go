@@ -44,6 +44,9 @@ type leased struct {
 // or all that is wrong with its configuration. It asks the store nothing.
 func NewLeased(store contract.KeyStore, c Config, l LeaseConfig) (*Guard, error) {
 	err := c.fits(true)
+	if store != nil {
+		store = patient{store}
+	}
 	keys, wrong := leasedkey.New(store, leasedkey.Config{
 		Consumer: c.Name, Keep: c.Keep, Window: l.Window, Lease: l.Lease, Timeout: c.Timeout, MayForget: l.MayForget,
 	})
