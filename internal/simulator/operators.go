@@ -17,6 +17,8 @@ type operator struct {
 	next int
 	// lost: the answer to what it did last did not come.
 	lost bool
+	// rounds is how often it has come to the end of its plan.
+	rounds int
 }
 
 // planned is a row as an operator's plan found it.
@@ -35,6 +37,15 @@ type operating struct {
 
 // operatorLease is for how long a replay may say nothing until another goes on.
 const operatorLease = 500 * time.Millisecond
+
+// drawKeys has messages share keys, so that what is set aside of one is more than one row.
+func (w *world) drawKeys() {
+	for _, m := range w.messages {
+		if w.plan.operators > 0 {
+			m.route %= 4
+		}
+	}
+}
 
 // operators has persons replay, now and then, also two at once.
 func (w *world) operators() {
@@ -103,6 +114,9 @@ func (o *operator) goOn() {
 		if t.by == o {
 			t.by = nil
 		}
+		if o.rounds++; o.rounds < 6 {
+			w.after(w.choices.wait(w.plan.span/2), o.begin)
+		}
 		return
 	case w.choices.chance(20):
 		w.fault("an operator is killed", "%s", o.name)
@@ -121,15 +135,26 @@ func (o *operator) goOn() {
 		return
 	}
 	w.checkTurn(o)
-	switch {
-	case !o.lost && w.choices.chance(6):
+	if !o.lost && w.choices.chance(4) {
 		w.edits(o, at)
-	case w.requeue(at.row, at.revision, act{"retry", o.name, "it can be done now", at.row.key.id}) && !o.lost && w.choices.chance(10):
+		if w.choices.flip() { // and does not wait for it
+			o.takeNext()
+			return
+		}
+	}
+	if w.requeue(at.row, at.revision, act{"retry", o.name, "it can be done now", at.row.key.id}) && !o.lost && w.choices.chance(4) {
 		w.coverage.add("fault", "answer to an operator lost")
 		o.lost = true // and asks again for the same
-		o.later()
+		wait := w.choices.wait(3 * time.Second)
+		t.until += wait
+		w.after(wait, o.goOn)
 		return
 	}
+	o.takeNext()
+}
+
+// takeNext goes on with the next row.
+func (o *operator) takeNext() {
 	o.lost = false
 	o.next++
 	o.later()
@@ -166,9 +191,18 @@ func (w *world) requeue(r *row, revision int, a act) bool {
 		return false
 	}
 	w.fault("an operator makes a row due", "%s, %s", r.key.id, a)
+	w.repair(r.message)
 	w.acts = append(w.acts, a)
 	w.makeDue(r)
 	return true
+}
+
+// repair has what kept a message from being done be mended, as it mostly is before somebody
+// replays.
+func (w *world) repair(m *message) {
+	if m.conduct != saysDuplicate && !w.plan.calls && w.choices.often(3) {
+		m.times = 0
+	}
 }
 
 // makeDue has a row wait to be claimed.
@@ -190,7 +224,7 @@ func (w *world) edits(o *operator, at planned) {
 	if w.plan.calls || w.plan.steps > 0 {
 		return
 	}
-	w.after(w.choices.wait(operatorLease), func() {
+	w.after(w.choices.wait(4*time.Second), func() {
 		if o.works() && !w.store.down {
 			w.edit(at.row, at.revision, act{"edit", o.name, "it said something wrong", at.row.key.id})
 		}
