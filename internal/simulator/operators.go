@@ -58,20 +58,18 @@ func (w *world) operators() {
 // works reports whether persons still do anything.
 func (o *operator) works() bool { return !o.w.calm && !o.w.quiet && o.w.law == nil }
 
-// begin takes the turn and plans, or waits for it.
+// begin plans, and looks at the plan for a while.
 func (o *operator) begin() {
-	w, t := o.w, &o.w.operating
+	w := o.w
 	switch {
 	case !o.works():
 		return
-	case w.store.down || t.by != nil && t.by != o && t.until > w.now:
-		w.coverage.add("fault", "an operator waits for another, or for the store")
+	case w.store.down:
 		w.after(operatorLease/4, o.begin)
 		return
 	}
-	t.by, t.until = o, w.now+operatorLease
 	group := w.group()
-	o.rows, o.next = nil, 0
+	o.rows, o.next, o.lost = nil, 0, false
 	for _, r := range w.store.inbox {
 		if r.setAside() && (group == "" || r.reason == group) {
 			o.rows = append(o.rows, planned{r, r.revision})
@@ -80,6 +78,21 @@ func (o *operator) begin() {
 	if len(o.rows) > 0 {
 		w.fault("an operator replays", "%s, %d rows of %q", o.name, len(o.rows), group)
 	}
+	w.after(w.choices.wait(2*time.Second), o.takeTurn)
+}
+
+// takeTurn takes the turn, or waits for it.
+func (o *operator) takeTurn() {
+	w, t := o.w, &o.w.operating
+	switch {
+	case !o.works():
+		return
+	case w.store.down || t.by != nil && t.by != o && t.until > w.now:
+		w.coverage.add("fault", "an operator waits for another, or for the store")
+		w.after(operatorLease/4, o.takeTurn)
+		return
+	}
+	t.by, t.until = o, w.now+operatorLease
 	o.later()
 }
 
@@ -125,7 +138,7 @@ func (o *operator) goOn() {
 		return
 	case t.by != o:
 		w.coverage.add("fault", "an operator has lost its turn")
-		o.begin()
+		o.takeTurn()
 		return
 	}
 	t.until = w.now + operatorLease
