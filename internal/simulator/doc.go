@@ -8,7 +8,11 @@
 // lost replies, lanes that come and go, a store that is slow or dead, a process
 // that is frozen and hears of everything late. In the second the world is calm
 // and the machines, started again if they have to be, must bring every delivery
-// to its end. A checker watches each step and holds it against the laws of
+// to its end. In some seeds persons replay beside all that: a process of its own
+// reads the history again, operators let run what was set aside, and a rebuild
+// fills a generation of its own that the live processes are switched to.
+//
+// A checker watches each step and holds it against the laws of
 // docs/numbers.md; what breaks one names it.
 //
 // Every decision is a number drawn from choices, and zero is always the

@@ -49,8 +49,9 @@ type row struct {
 	// and nobody has let it be sent: the checker's.
 	quiet, ofReplay bool
 	// revision changes with what becomes of it. made says when a person has made it due,
-	// counted over all rows, 0: nobody has; acts is how often, the checker's.
-	revision, made, acts int
+	// counted over all rows, 0: nobody has, or it has ended since; wasMade is what it said
+	// then, acts how often it was: the checker's.
+	revision, made, wasMade, acts int
 	// settled counts the copies that were settled as duplicates of it.
 	settled int
 	// doubted counts those of which a lost commit may have marked the first.
@@ -141,7 +142,7 @@ func (s *store) endClaim(c *claim, r *machine.Row, by *process) {
 		to.as, to.reason, to.attempts = machine.AsReceived, "", 0
 	}
 	if !to.waits() {
-		to.made = 0
+		to.made, to.wasMade = 0, to.made
 	}
 	s.remember(to.key.id, outcomes[r.As], marker{print: to.print, at: by.w.now})
 }

@@ -127,6 +127,7 @@ func (c *checker) committed(f *flight) {
 func (c *checker) effect(f *flight, x effect) {
 	s, m := c.w.store, x.message
 	c.arose("law 12")
+	c.keepsIdentity(f, x)
 	if c.p.config.Unmarked {
 		c.order(f, x)
 		return
@@ -144,7 +145,6 @@ func (c *checker) effect(f *flight, x effect) {
 	c.order(f, x)
 	c.inPlace(f, x)
 	c.besideOld(f, x)
-	c.keepsIdentity(f, x)
 }
 
 // order checks that no message before this one in its lane has yet to come.

@@ -17,6 +17,8 @@ type operator struct {
 	next int
 	// lost: the answer to what it did last did not come.
 	lost bool
+	// rounds is how often it has come to the end of its plan.
+	rounds int
 }
 
 // planned is a row as an operator's plan found it.
@@ -36,6 +38,15 @@ type operating struct {
 // operatorLease is for how long a replay may say nothing until another goes on.
 const operatorLease = 500 * time.Millisecond
 
+// drawKeys has messages share keys, so that what is set aside of one is more than one row.
+func (w *world) drawKeys() {
+	for _, m := range w.messages {
+		if w.plan.operators > 0 {
+			m.route %= 4
+		}
+	}
+}
+
 // operators has persons replay, now and then, also two at once.
 func (w *world) operators() {
 	for range w.plan.operators {
@@ -47,20 +58,18 @@ func (w *world) operators() {
 // works reports whether persons still do anything.
 func (o *operator) works() bool { return !o.w.calm && !o.w.quiet && o.w.law == nil }
 
-// begin takes the turn and plans, or waits for it.
+// begin plans, and looks at the plan for a while.
 func (o *operator) begin() {
-	w, t := o.w, &o.w.operating
+	w := o.w
 	switch {
 	case !o.works():
 		return
-	case w.store.down || t.by != nil && t.by != o && t.until > w.now:
-		w.coverage.add("fault", "an operator waits for another, or for the store")
+	case w.store.down:
 		w.after(operatorLease/4, o.begin)
 		return
 	}
-	t.by, t.until = o, w.now+operatorLease
 	group := w.group()
-	o.rows, o.next = nil, 0
+	o.rows, o.next, o.lost = nil, 0, false
 	for _, r := range w.store.inbox {
 		if r.setAside() && (group == "" || r.reason == group) {
 			o.rows = append(o.rows, planned{r, r.revision})
@@ -69,6 +78,21 @@ func (o *operator) begin() {
 	if len(o.rows) > 0 {
 		w.fault("an operator replays", "%s, %d rows of %q", o.name, len(o.rows), group)
 	}
+	w.after(w.choices.wait(2*time.Second), o.takeTurn)
+}
+
+// takeTurn takes the turn, or waits for it.
+func (o *operator) takeTurn() {
+	w, t := o.w, &o.w.operating
+	switch {
+	case !o.works():
+		return
+	case w.store.down || t.by != nil && t.by != o && t.until > w.now:
+		w.coverage.add("fault", "an operator waits for another, or for the store")
+		w.after(operatorLease/4, o.takeTurn)
+		return
+	}
+	t.by, t.until = o, w.now+operatorLease
 	o.later()
 }
 
@@ -103,6 +127,9 @@ func (o *operator) goOn() {
 		if t.by == o {
 			t.by = nil
 		}
+		if o.rounds++; o.rounds < 6 {
+			w.after(w.choices.wait(w.plan.span/2), o.begin)
+		}
 		return
 	case w.choices.chance(20):
 		w.fault("an operator is killed", "%s", o.name)
@@ -111,7 +138,7 @@ func (o *operator) goOn() {
 		return
 	case t.by != o:
 		w.coverage.add("fault", "an operator has lost its turn")
-		o.begin()
+		o.takeTurn()
 		return
 	}
 	t.until = w.now + operatorLease
@@ -121,15 +148,26 @@ func (o *operator) goOn() {
 		return
 	}
 	w.checkTurn(o)
-	switch {
-	case !o.lost && w.choices.chance(6):
+	if !o.lost && w.choices.chance(4) {
 		w.edits(o, at)
-	case w.requeue(at.row, at.revision, act{"retry", o.name, "it can be done now", at.row.key.id}) && !o.lost && w.choices.chance(10):
+		if w.choices.flip() { // and does not wait for it
+			o.takeNext()
+			return
+		}
+	}
+	if w.requeue(at.row, at.revision, act{"retry", o.name, "it can be done now", at.row.key.id}) && !o.lost && w.choices.chance(4) {
 		w.coverage.add("fault", "answer to an operator lost")
 		o.lost = true // and asks again for the same
-		o.later()
+		wait := w.choices.wait(3 * time.Second)
+		t.until += wait
+		w.after(wait, o.goOn)
 		return
 	}
+	o.takeNext()
+}
+
+// takeNext goes on with the next row.
+func (o *operator) takeNext() {
 	o.lost = false
 	o.next++
 	o.later()
@@ -166,9 +204,18 @@ func (w *world) requeue(r *row, revision int, a act) bool {
 		return false
 	}
 	w.fault("an operator makes a row due", "%s, %s", r.key.id, a)
+	w.repair(r.message)
 	w.acts = append(w.acts, a)
 	w.makeDue(r)
 	return true
+}
+
+// repair has what kept a message from being done be mended, as it mostly is before somebody
+// replays.
+func (w *world) repair(m *message) {
+	if m.conduct != saysDuplicate && !w.plan.calls && w.choices.often(3) {
+		m.times = 0
+	}
 }
 
 // makeDue has a row wait to be claimed.
@@ -190,7 +237,7 @@ func (w *world) edits(o *operator, at planned) {
 	if w.plan.calls || w.plan.steps > 0 {
 		return
 	}
-	w.after(w.choices.wait(operatorLease), func() {
+	w.after(w.choices.wait(4*time.Second), func() {
 		if o.works() && !w.store.down {
 			w.edit(at.row, at.revision, act{"edit", o.name, "it said something wrong", at.row.key.id})
 		}

@@ -81,11 +81,12 @@ func (w *world) checkEdit(r *row) {
 // inKeyOrder checks that what a person lets run again takes effect behind what was made due
 // before it, of the same key (law 8).
 func (w *world) inKeyOrder(m *message, claim *claim) {
-	if claim == nil || claim.row.made == 0 {
+	if claim == nil || claim.row.wasMade == 0 {
 		return
 	}
+	w.coverage.add("fault", "what a person has made due takes effect")
 	for _, r := range w.store.inbox {
-		if r.made > 0 && r.made < claim.row.made && r.waits() && r.message.route == m.route && r != claim.row {
+		if r.made > 0 && r.made < claim.row.wasMade && r.waits() && r.message.route == m.route && r != claim.row {
 			w.broke("law 8", "%s takes effect again before %s, which was made due before it", m.name(), r.key.id)
 		}
 	}

@@ -106,7 +106,7 @@ var required = map[string]string{
 		stuck
 		timer
 	`,
-	"fault": `
+	"fault": requiredOfReplays + `
 		a late commit of a step refused
 		a message goes on with steps that were changed
 		a step after a crash between two
@@ -225,6 +225,7 @@ var required = map[string]string{
 		law 11
 		law 12
 		law 13
+		law 14
 		A7
 		B11
 		C11
@@ -238,6 +239,8 @@ var required = map[string]string{
 		B4
 		B9
 		trap T55
+		trap T45
+		trap T47
 		case 1
 		case 2
 		case 3
@@ -255,6 +258,9 @@ var required = map[string]string{
 		D3
 		D3, turns
 		D5
+		G2
+		G4
+		G5
 		H3
 		H4
 		P1

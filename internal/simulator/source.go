@@ -54,7 +54,9 @@ func (l *lane) give(to *process) {
 	for i := len(l.log) - 1; i >= 0; i-- {
 		d := l.log[i]
 		d.out, d.returned, d.due = false, false, 0
-		d.settled = d.settled && (l.of == nil || i < l.stored)
+		if l.of != nil { // whoever goes on knows what is stored, and nothing else
+			d.settled = i < l.stored
+		}
 		if !d.settled {
 			l.next = i
 		}

@@ -169,6 +169,7 @@ func (w *world) start() {
 	w.open()
 	w.drawMessages()
 	w.drawHistory()
+	w.drawKeys()
 	w.drawPast()
 	for _, l := range w.source.lanes {
 		for _, d := range l.log {

@@ -33,6 +33,8 @@ func ofReplays() []Fault {
 			"case w.store.rows[r.key] != r || r.revision != revision || !r.setAside() || w.dueBefore(r):\n\t\tw.coverage.add(\"fault\", \"an operator's edit comes too late\")\n\t\treturn\n\tcase !marked || m.outcome != contract.Parked && m.outcome != contract.DeadLettered:\n", "case w.store.rows[r.key] != r || !marked || m.outcome == newer:\n"),
 		inReplays("an edit gives its message a new identity", "law 14", "operators.go",
 			"\tr.message = &edited\n", "\tedited.id, edited.identity = edited.id+\" edited\", edited.identity+\" edited\"\n\tr.message = &edited\n"),
+		inReplays("a rebuild changes what live processes have written", "law 12", "rebuilding.go",
+			"\tr.open()\n", "\tr.open()\n\tr.store.effects = w.store.effects\n"),
 		inReplays("a generation is switched to before it has caught up", "G2", "rebuilding.go",
 			"if l.settledUpTo() < w.upTo[i] {", "if l.settledUpTo() < w.upTo[i]-1 {"),
 		inReplays("a generation is switched to beside open transactions", "G2", "rebuilding.go",
