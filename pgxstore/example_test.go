@@ -138,9 +138,9 @@ func ExampleStore_Print() {
 	// create table "public".semel_seals
 	// create table "public".semel_seal_end
 	// create table "public".semel_replays
-	// create table "public".semel_edits
 	// create table "public".semel_generation_states
 	// create table "public".semel_generation_fences
+	// create table "public".semel_edits
 }
 
 func ExampleOneRow() {
