@@ -166,15 +166,19 @@ type bench struct {
 
 func open(t *testing.T, s *shop, key string, e end, st state) *bench {
 	t.Helper()
-	c, l := config(), lease()
-	if e == late {
-		c.Timeout = 150 * time.Millisecond
-	}
+	l := lease()
 	if st == inDoubt {
 		l.Window = leasedkey.Never
 	}
+	quick := config() // of the guard whose handler comes to no end
+	switch {
+	case e == late && st == here:
+		quick.Timeout = time.Second // what is in flight is to outlast the case
+	case e == late:
+		quick.Timeout = 300 * time.Millisecond
+	}
 	b := &bench{shop: s, key: key}
-	for _, h := range []*http.Handler{&b.here, &b.there} {
+	for h, c := range map[*http.Handler]httpkey.Config{&b.here: quick, &b.there: config()} {
 		g, err := s.guard(c, l)
 		if err != nil {
 			t.Fatal(err)
