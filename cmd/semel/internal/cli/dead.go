@@ -18,7 +18,7 @@ func aside() []contract.RowState {
 
 func deadCommand(c *common) *cobra.Command {
 	return group("dead", "List, show, edit, replay and discard what failed for good",
-		deadList(c), rowShow(c), deadEdit(c), deadReplay(c), deadDiscard(c))
+		deadList(c), deadShow(c), deadEdit(c), deadReplay(c), deadDiscard(c))
 }
 
 // addGroup adds the flag for a failure group.
