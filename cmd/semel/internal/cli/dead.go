@@ -18,7 +18,7 @@ func aside() []contract.RowState {
 
 func deadCommand(c *common) *cobra.Command {
 	return group("dead", "List, show, edit, replay and discard what failed for good",
-		deadList(c), rowShow(c), deadEdit(c), deadReplay(c), deadDiscard(c))
+		deadList(c), deadShow(c), deadEdit(c), deadReplay(c), deadDiscard(c))
 }
 
 // addGroup adds the flag for a failure group.
@@ -59,7 +59,8 @@ unknown here, no identity, foreign (of another consumer, or of none), or cut.`,
 				if letters || f.single(cmd) {
 					return c.listLetters(ctx, a, chosen, f.group, l)
 				}
-				return c.listFailures(ctx, a, chosen, l)
+				_, err := c.summarizeBy(ctx, a, chosen, l, "letter", operate.Box.Failures)
+				return err
 			})
 		},
 	}
@@ -78,38 +79,6 @@ func (f *filter) single(cmd *cobra.Command) bool {
 		}
 	}
 	return false
-}
-
-func (c *common) listFailures(ctx context.Context, a *assembly.Assembly, f contract.RowFilter, l *listing) error {
-	if err := c.refuseStranger(ctx, a, f.Consumer); err != nil {
-		return err
-	}
-	groups, rows := []operate.Group{}, 0
-	for _, s := range a.Stores {
-		found, err := boxOf(s).Failures(ctx, f)
-		if err != nil {
-			return failed(err)
-		}
-		groups = append(groups, found...)
-	}
-	operate.SortGroups(groups)
-	for _, g := range groups {
-		rows += g.Count
-	}
-	shown := groups
-	if l.limit > 0 {
-		shown = groups[:min(l.limit, len(groups))]
-	}
-	if c.json {
-		return writeJSON(c.Out, map[string]any{"groups": shown, "count": rows})
-	}
-	columns := l.columns(c)
-	id := column[operate.Group]{terminal.Column{Title: "GROUP"}, true, func(g operate.Group) string { return g.ID }}
-	if err := show(c.Out, shown, append([]column[operate.Group]{id}, groupColumns(shown, columns == terminal.Unlimited)...), columns); err != nil {
-		return failed(err)
-	}
-	fmt.Fprintf(c.Err, "%s, %s\n", counted(rows, rows, "letter"), counted(len(shown), len(groups), "group"))
-	return nil
 }
 
 // listLetters prints the letters, and on stderr how many there are.

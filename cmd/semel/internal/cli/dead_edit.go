@@ -35,8 +35,9 @@ func deadEdit(c *common) *cobra.Command {
 		Short: "Give a letter another payload, which a replay runs",
 		Long: `Shows what would change, and with --yes, or once you agree on a terminal, gives
 the letter another payload. Without --payload it opens that in $EDITOR.
-Identity, key and headers stay. The store keeps each payload before, which show --payload
-shows; the record of the act has the hashes of both. Then replay the letter.
+Identity, key and headers stay. The store keeps each payload before, which
+show --payload shows; the record of the act has the hashes of both. Then replay
+the letter.
 
 Refused is what has taken effect, or may have. Copies of the message as its
 producer sent it are duplicates, before the replay and after it; the corrected

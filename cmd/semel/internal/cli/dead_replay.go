@@ -154,8 +154,8 @@ func (d *deadReplayed) knows() func(string) bool {
 
 // carry takes the turn of the consumers, foretells anew what stands then, and replays.
 func (d *deadReplayed) carry(ctx context.Context, letters []operate.Letter) (all []operate.Letter, err error) {
-	s := d.assembly.Stores[0]
-	kept, turn, err := operate.TakeTurn(ctx, s, d.consumers(letters), operate.TurnLease, func(consumer string) {
+	s, taken := d.assembly.Stores[0], d.consumers(letters)
+	kept, turn, err := operate.TakeTurn(ctx, s, taken, operate.TurnLease, func(consumer string) {
 		d.remark("another replay of consumer %s is under way: this one waits until it has ended", consumer)
 	})
 	if err != nil {
@@ -164,6 +164,9 @@ func (d *deadReplayed) carry(ctx context.Context, letters []operate.Letter) (all
 	defer func() { err = cmp.Or(err, turn.End()) }()
 	if letters, err = d.foretell(kept); err != nil {
 		return letters, err
+	}
+	if d.topic == nil { // what came meanwhile may be of consumers whose turn is another's
+		letters = slices.DeleteFunc(letters, func(l operate.Letter) bool { return l.Consumer != "" && !slices.Contains(taken, l.Consumer) })
 	}
 	if !d.json {
 		fmt.Fprintln(d.Out, "foretold: "+fatesOf(letters, func(l operate.Letter) operate.Fate { return l.Foretold }))

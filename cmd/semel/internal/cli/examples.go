@@ -50,7 +50,10 @@ var examples = map[string][]string{
 		"semel dead ls --group 8e9d35a7",
 		"semel dead ls --store postgres://db/shop --consumer billing",
 	},
-	"semel dead show": {"semel dead show --config semel.yaml 17 --payload"},
+	"semel dead show": {
+		"semel dead show --config semel.yaml 17 --payload",
+		"semel dead show payments-dead/0/17 --consumer billing --payload",
+	},
 	"semel dead replay": {
 		"semel dead replay --all --group 8e9d35a7 --dry-run",
 		"semel dead replay --all --group 8e9d35a7 --rate 50 --reason 'mended'",

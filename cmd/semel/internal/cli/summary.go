@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
@@ -30,14 +31,25 @@ func parkedSummary(c *common) *cobra.Command {
 }
 
 func (c *common) summarize(ctx context.Context, a *assembly.Assembly, f contract.RowFilter, l *listing) error {
-	if err := c.refuseStranger(ctx, a, f.Consumer); err != nil {
-		return err
+	rows, err := c.summarizeBy(ctx, a, f, l, "row", operate.Box.Groups)
+	if err == nil && rows == 0 && !c.json {
+		return c.pointAtReasons(ctx, a, f, "reason")
 	}
-	groups, rows := []operate.Group{}, 0
+	return err
+}
+
+// summarizeBy prints how many rows there are by group, each called so, and returns how many in
+// all.
+func (c *common) summarizeBy(ctx context.Context, a *assembly.Assembly, f contract.RowFilter, l *listing, what string,
+	by func(operate.Box, context.Context, contract.RowFilter) ([]operate.Group, error)) (rows int, err error) {
+	if err := c.refuseStranger(ctx, a, f.Consumer); err != nil {
+		return 0, err
+	}
+	groups := []operate.Group{}
 	for _, s := range a.Stores {
-		found, err := boxOf(s).Groups(ctx, f)
+		found, err := by(boxOf(s), ctx, f)
 		if err != nil {
-			return failed(err)
+			return 0, failed(err)
 		}
 		groups = append(groups, found...)
 	}
@@ -50,16 +62,13 @@ func (c *common) summarize(ctx context.Context, a *assembly.Assembly, f contract
 		shown = groups[:min(l.limit, len(groups))]
 	}
 	if c.json {
-		return writeJSON(c.Out, map[string]any{"groups": shown, "count": rows})
+		return rows, writeJSON(c.Out, map[string]any{"groups": shown, "count": rows})
 	}
 	if err := c.printGroups(shown, l); err != nil {
-		return err
+		return rows, err
 	}
-	fmt.Fprintf(c.Err, "%s, %s\n", counted(rows, rows, "row"), counted(len(shown), len(groups), "group"))
-	if rows == 0 {
-		return c.pointAtReasons(ctx, a, f, "reason")
-	}
-	return nil
+	fmt.Fprintf(c.Err, "%s, %s\n", counted(rows, rows, what), counted(len(shown), len(groups), "group"))
+	return rows, nil
 }
 
 func (c *common) printGroups(groups []operate.Group, l *listing) error {
@@ -72,7 +81,9 @@ func groupColumns(groups []operate.Group, wide bool) []column[operate.Group] {
 	state := func(g operate.Group) string { return string(g.State) }
 	consumer := func(g operate.Group) string { return g.Consumer }
 	store := func(g operate.Group) string { return g.Store }
+	named := slices.ContainsFunc(groups, func(g operate.Group) bool { return g.ID != "" })
 	return []column[operate.Group]{
+		{terminal.Column{Title: "GROUP"}, named, func(g operate.Group) string { return g.ID }},
 		{terminal.Column{Title: "COUNT"}, true, func(g operate.Group) string { return fmt.Sprintf("%5d", g.Count) }},
 		{terminal.Column{Title: "STORE"}, differ(groups, store), store},
 		{terminal.Column{Title: "STATE"}, wide || differ(groups, state), state},

@@ -59,6 +59,8 @@ type Letter struct {
 	key      semel.Key
 	lanes    []string
 	received time.Time
+	// copied is the row that another letter has, too, which is replayed; 0: it is no copy.
+	copied int64
 }
 
 // OK reports whether nothing stood in the way of a letter: a copy of what is applied is a

@@ -60,8 +60,11 @@ func (b Box) PlanTopic(ctx context.Context, all []TopicLetter, knows func(string
 // copyOf is a further letter of a row: nothing is done for it.
 func copyOf(of Letter, again TopicLetter) Letter {
 	c := of
-	c.Number, c.Place, c.lanes = 0, again.Place, nil
-	c.Foretold, c.Why = FateSkipped, fmt.Sprintf("a copy of the letter at %s, row %d", of.Place, of.Number)
+	c.Number, c.Place, c.lanes, c.copied = 0, again.Place, nil, of.Number
+	c.Why = fmt.Sprintf("a copy of the letter at %s, row %d", of.Place, of.Number)
+	if of.Foretold == FateApplied {
+		c.Foretold = FateSkipped
+	}
 	return c
 }
 
@@ -177,8 +180,21 @@ func (b Box) settleReceived(ctx context.Context, l *Letter) error {
 
 // Copies says of the letters that are copies what became of them, once all others have ended.
 func (p *TopicPlan) Copies() {
+	firsts := map[int64]Fate{}
+	for _, l := range p.Letters {
+		if l.Number > 0 {
+			firsts[l.Number] = l.Happened
+		}
+	}
 	for i := range p.Letters {
-		if l := &p.Letters[i]; l.Happened == "" {
+		l := &p.Letters[i]
+		switch first := firsts[l.copied]; {
+		case l.Happened != "":
+		case l.copied > 0 && first == FateApplied:
+			l.Happened = FateSkipped
+		case l.copied > 0 && first != "":
+			l.Happened = first
+		default:
 			l.Happened = l.Foretold
 		}
 	}

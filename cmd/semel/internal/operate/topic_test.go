@@ -145,6 +145,21 @@ func TestEachLetterOfATopicIsWhatItIs(t *testing.T) {
 			t.Errorf("%s; %s; %v", tally(p.Letters, foretold), tally(p.Letters, happenedTo), err)
 		}
 	})
+	t.Run("G4_a_copy_of_a_letter_that_fails_again_is_not_told_as_applied", func(t *testing.T) {
+		s := newLetters(t)
+		m := message("a", "k", "1")
+		s.deliver(t, m)
+		p, err := s.box.PlanTopic(t.Context(), s.join(t, recordOf(m, 1), recordOf(m, 2)), nil, certain)
+		if err != nil || tally(p.Letters, foretold) != "1 applied, 1 skipped as applied" {
+			t.Fatal(tally(p.Letters, foretold), err)
+		}
+		if _, err := s.box.Replay(t.Context(), p.Letters, Replay{Who: "ann", Why: "x", Work: s.work}); err != nil {
+			t.Fatal(err)
+		}
+		if p.Copies(); tally(p.Letters, happenedTo) != "2 failed again" {
+			t.Error(tally(p.Letters, happenedTo))
+		}
+	})
 	t.Run("trap_21_a_live_copy_that_was_first_is_told_as_a_change", func(t *testing.T) {
 		s := newLetters(t)
 		s.mend(t)

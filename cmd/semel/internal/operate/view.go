@@ -158,15 +158,25 @@ func NewDetail(store string, r contract.StoredRow, acts []contract.Act, payload 
 	if !payload || r.Message == nil {
 		return d
 	}
-	for _, h := range r.Message.Headers {
+	d.Headers = headersOf(r.Message.Headers)
+	d.Payload, d.PayloadBase64 = payloadOf(r.Message.Body)
+	return d
+}
+
+func headersOf(all semel.Headers) (views []HeaderView) {
+	for _, h := range all {
 		view := HeaderView{Name: h.Name}
 		view.Value, view.ValueBase64 = text(string(h.Value))
-		d.Headers = append(d.Headers, view)
+		views = append(views, view)
 	}
-	plain, encoded := text(string(r.Message.Body))
-	d.PayloadBase64 = encoded
-	if encoded == "" {
-		d.Payload = &plain
+	return views
+}
+
+// payloadOf is a body as a text, or in base64.
+func payloadOf(body []byte) (*string, string) {
+	plain, encoded := text(string(body))
+	if encoded != "" {
+		return nil, encoded
 	}
-	return d
+	return &plain, ""
 }

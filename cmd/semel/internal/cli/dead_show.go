@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/kafka"
+	"github.com/spf13/cobra"
+)
+
+// deadShow shows a row by its number, or a letter of a topic by its place.
+func deadShow(c *common) *cobra.Command {
+	cmd := rowShow(c)
+	cmd.Use = "show NUMBER|TOPIC/PARTITION/OFFSET"
+	cmd.Short = "Show one letter, its edits, and what was done to it"
+	rows := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if !strings.Contains(args[0], "/") {
+			return rows(cmd, args)
+		}
+		at, err := parsePlace(args[0])
+		if err != nil {
+			return err
+		}
+		payload, _ := cmd.Flags().GetBool("payload")
+		store, _ := cmd.Flags().GetString("store")
+		return c.showLetter(cmd.Context(), at, store, payload)
+	}
+	return c.withConsumer(cmd, "whose letter it is, of a topic")
+}
+
+// letterPlace is where a letter of a topic stands.
+type letterPlace struct {
+	topic     string
+	partition int32
+	offset    int64
+}
+
+func parsePlace(text string) (letterPlace, error) {
+	parts := strings.Split(text, "/")
+	if len(parts) == 3 && parts[0] != "" {
+		partition, noPartition := strconv.ParseInt(parts[1], 10, 32)
+		offset, noOffset := strconv.ParseInt(parts[2], 10, 64)
+		if noPartition == nil && noOffset == nil && partition >= 0 && offset >= 0 {
+			return letterPlace{parts[0], int32(partition), offset}, nil
+		}
+	}
+	return letterPlace{}, usage("%q is no row number, and no place as TOPIC/PARTITION/OFFSET; semel dead ls shows them", text)
+}
+
+// errFound ends the reading of a topic.
+var errFound = errors.New("the letter is found")
+
+// showLetter shows one letter of a topic, joined with the store.
+func (c *common) showLetter(ctx context.Context, at letterPlace, store string, payload bool) error {
+	t, err := c.openTopic(ctx, at.topic, store)
+	if err != nil {
+		return err
+	}
+	defer c.close(t.assembly)
+	var d operate.TopicDetail
+	err = t.assembly.Letters(ctx, t.of, t.name, func(l kafka.Letter) error {
+		if l.Partition != at.partition || l.Offset != at.offset {
+			return nil
+		}
+		joined, err := t.joiner.Join(ctx, l)
+		if err != nil {
+			return err
+		}
+		d = operate.NewTopicDetail(joined, l, payload)
+		return errFound
+	})
+	switch {
+	case err == nil:
+		return failed(fmt.Errorf("topic %s has no letter at partition %d, offset %d; semel dead ls --topic shows what there is", at.topic, at.partition, at.offset))
+	case !errors.Is(err, errFound):
+		return failed(err)
+	case c.json:
+		return writeJSON(c.Out, d)
+	}
+	return failed(writeLetter(c.Out, d))
+}
+
+func writeLetter(w io.Writer, d operate.TopicDetail) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	row := ""
+	if d.Row > 0 {
+		row = fmt.Sprintf("%d; semel dead show %d has its history", d.Row, d.Row)
+	}
+	for _, field := range []struct{ name, value string }{
+		{"letter", d.Place}, {"stands", string(d.Stands)}, {"why", d.Why}, {"row", row}, {"reason", string(d.Reason)}, {"consumer", d.Consumer},
+		{"source", d.Source}, {"id", d.ID + base64Named(d.IDBase64)}, {"type", d.Type}, {"attempts", fmt.Sprint(d.Attempts)}, {"last error", d.Error},
+		{"from", d.From}, {"written", moment(d.Written)}, {"payload", fmt.Sprintf("%d bytes", d.Size)},
+	} {
+		if field.value != "" {
+			fmt.Fprintf(table, "%s\t%s\n", field.name, legible.Printable(field.value))
+		}
+	}
+	for _, h := range d.Headers {
+		fmt.Fprintf(table, "header\t%s: %s\n", legible.Printable(h.Name), legible.Printable(h.Value+h.ValueBase64))
+	}
+	if err := table.Flush(); err != nil || d.Payload == nil && d.PayloadBase64 == "" {
+		return err
+	}
+	payload := d.PayloadBase64
+	if d.Payload != nil {
+		payload = legible.Printable(*d.Payload)
+	}
+	_, err := fmt.Fprintf(w, "\n%s\n", payload)
+	return err
+}
