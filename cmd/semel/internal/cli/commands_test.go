@@ -24,6 +24,7 @@ var acts = []string{
 	"parked discard", "parked resolve", "parked retry",
 	"positions accept", "positions reset",
 	"reap", "reap forget", "reap move",
+	"replay start", "replay stop",
 }
 
 // others change something and are no acts, each with the reason why it needs no --dry-run.
