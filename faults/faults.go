@@ -63,6 +63,20 @@ const (
 	AfterSeal  Point = "AfterSeal"
 )
 
+// The points of who runs a replay: its progress is about to be kept, and is; its end is about
+// to be written down, and is.
+const (
+	BeforeProgress  Point = "BeforeProgress"
+	AfterProgress   Point = "AfterProgress"
+	BeforeReplayEnd Point = "BeforeReplayEnd"
+	AfterReplayEnd  Point = "AfterReplayEnd"
+)
+
+// ReplayPoints returns the points of who runs a replay, in order.
+func ReplayPoints() []Point {
+	return []Point{BeforeProgress, AfterProgress, BeforeReplayEnd, AfterReplayEnd}
+}
+
 // Points returns the points that a message passes, in order.
 func Points() []Point {
 	return []Point{AfterFetch, AfterMark, AfterEffect, BeforeCommit, CommitReplyLost, AfterCommit, BeforeSettle, AfterSettle}

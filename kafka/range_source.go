@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -22,7 +23,10 @@ type rangeSource struct {
 	client   *kgo.Client
 	decoder  decoder
 	observer contract.LaneObserver
-	begun    bool // of the goroutine that fetches
+	// Of the goroutine that fetches: begun, and when it was asked last whether the topics
+	// are still the same.
+	begun bool
+	asked time.Time
 
 	mutex   sync.Mutex // guards the rest, and what the lanes hold
 	lanes   map[topicPartition]*rangeLane
@@ -57,7 +61,10 @@ func (r *Range) Source(lanes []contract.ReplayLane) (contract.Source, error) {
 		if err != nil {
 			return nil, err
 		}
-		own := &rangeLane{lane: lane{topicPartition: p, id: contract.Lane{ID: l.Lane, Epoch: 1}, topicID: r.topics.id(p.topic)}, to: l.To, next: max(l.From, l.After+1)}
+		own := &rangeLane{lane: lane{topicPartition: p, id: contract.Lane{ID: l.Lane, Epoch: 1}}, to: l.To, next: max(l.From, l.After+1)}
+		if _, err := hex.Decode(own.lane.topicID[:], []byte(l.Is)); err != nil || len(l.Is) != 2*len(own.lane.topicID) {
+			return nil, fmt.Errorf("kafka: partition %s: %q is no id of a topic", l.Lane, l.Is)
+		}
 		s.lanes[p], s.order = own, append(s.order, own)
 		if own.next >= own.to {
 			continue
@@ -187,8 +194,18 @@ func (s *rangeSource) poll(ctx context.Context, most contract.Bound, due time.Ti
 	short, stop := context.WithTimeout(ctx, fetchWait) // a settlement is looked at as soon
 	defer stop()
 	fetches := s.client.PollRecords(short, most.Messages)
+	if fetches.NumRecords() == 0 && time.Since(s.asked) > askAgain {
+		s.asked = time.Now()
+		if err := s.unchanged(ctx); err != nil {
+			return err
+		}
+	}
 	return s.accept(fetches)
 }
+
+// askAgain is how often it is asked, where nothing comes, whether the topics are still the
+// same: one that was made anew has nothing at the offsets that are waited for.
+const askAgain = 2 * time.Second
 
 // reading reports whether there is anything to poll.
 func (s *rangeSource) reading() bool {
@@ -239,8 +256,11 @@ func (s *rangeSource) unchanged(ctx context.Context) error {
 	for _, l := range s.order {
 		was[l.lane.topic] = l.lane.topicID
 	}
-	if _, err := s.of.logs(ctx); err != nil {
+	if _, err := s.of.logs(ctx); err != nil && ctx.Err() == nil {
 		return err
+	}
+	if ctx.Err() != nil {
+		return nil
 	}
 	for topic, id := range was {
 		if s.of.topics.id(topic) != id {

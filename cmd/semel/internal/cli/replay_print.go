@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/replay"
 	"github.com/semel-go/semel/cmd/semel/internal/running"
@@ -108,13 +110,18 @@ type endView struct {
 	State    contract.ReplayState   `json:"state"`
 	Counts   contract.ReplayCounts  `json:"counts"`
 	Foretold *contract.ReplayCounts `json:"foretold,omitempty"`
-	Resumed  bool                   `json:"resumed"`
+	// Inbox is what this process did of the inbox meanwhile, where it had any of it.
+	Inbox   *semel.InboxCounts `json:"inbox,omitempty"`
+	Resumed bool               `json:"resumed"`
 }
 
 // end prints how the replay ended, beside what was foretold.
-func (r *replayRun) end(state contract.ReplayState, err error) error {
+func (r *replayRun) end(inbox semel.InboxCounts, state contract.ReplayState, err error) error {
 	_, counts := r.runner.Source.Progress()
-	view := endView{r.runner.Number, state, counts, r.progress.Foretold, r.wanted.resume > 0}
+	view := endView{Number: r.runner.Number, State: state, Counts: counts, Foretold: r.progress.Foretold, Resumed: r.wanted.resume > 0}
+	if inbox.Claimed > 0 {
+		view.Inbox = &inbox
+	}
 	if r.json {
 		if e := writeJSON(r.Out, view); e != nil {
 			return errors.Join(err, e)
@@ -123,6 +130,10 @@ func (r *replayRun) end(state contract.ReplayState, err error) error {
 		fmt.Fprintf(r.Out, "replay %d %s: %s\n", view.Number, state, replay.Sum(counts))
 		if f := view.Foretold; f != nil && state == contract.ReplayDone && *f != counts {
 			fmt.Fprintf(r.Out, "foretold was: %s\n", replay.Sum(*f))
+		}
+		if inbox.Claimed > 0 {
+			fmt.Fprintf(r.Out, "of the inbox: %s\n", strings.Join(some([]tallied{{inbox.Claimed, "claimed"}, {inbox.Applied, "applied"}, {inbox.Duplicates, "skipped"}, {inbox.Waiting, "waiting"},
+				{inbox.Parked, "parked"}, {inbox.DeadLettered, "dead-lettered"}, {inbox.Discarded, "discarded"}}), ", "))
 		}
 	}
 	if state != contract.ReplayDone {

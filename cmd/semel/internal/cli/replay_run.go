@@ -120,11 +120,11 @@ func (r *replayRun) carryOut(ctx context.Context) (err error) {
 	}
 	closeIt = false // the consumer does
 	r.watch(made)
-	_, state, err := r.runner.Run(ctx, r.of.Name, made)
+	summary, state, err := r.runner.Run(ctx, r.of.Name, made)
 	if r.live != nil {
 		r.live.Close()
 	}
-	return r.end(state, err)
+	return r.end(summary.Consumers[r.of.Name].Inbox, state, err)
 }
 
 // begin writes the replay down, or takes it up.

@@ -96,6 +96,19 @@ func TestAMessageBecomesARequest(t *testing.T) {
 	})
 }
 
+func TestAnEndpointIsToldOfReplays(t *testing.T) {
+	for want, r := range map[string]*semel.Replay{",": nil, "7,none": {ID: 7}, "8,real": {ID: 8, Effects: true}} {
+		t.Run("G1_with_its_number_and_its_effects_"+want, func(t *testing.T) {
+			m := semel.NewMessage(semel.Key{Consumer: "billing", ID: "1"}, []byte(`{}`))
+			m.Replayed = r
+			got, _, _ := seen(t, m)
+			if have := got.Get("Semel-Replay") + "," + got.Get("Semel-Effects"); have != want {
+				t.Errorf("the headers say %q, and should say %q", have, want)
+			}
+		})
+	}
+}
+
 func TestAMessageSetsNoHeaderThatIsNotItsOwn(t *testing.T) {
 	of := semel.Key{Consumer: "billing", ID: "17"}
 	t.Run("no_header_of_a_message_but_those_that_the_policy_names", func(t *testing.T) {

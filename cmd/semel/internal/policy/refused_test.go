@@ -7,7 +7,7 @@ import (
 
 // refused are policies with their faults.
 func refused() []policyCase {
-	return slices.Concat(refusedShapes(), refusedValues(), refusedCombinations(), refusedKafka(), refusedDedup(), refusedVersions(), refusedEffects(), refusedFormers(), refusedHTTP(), refusedPublishing(), refusedSteps())
+	return slices.Concat(refusedShapes(), refusedValues(), refusedCombinations(), refusedKafka(), refusedDedup(), refusedVersions(), refusedEffects(), refusedFormers(), refusedHTTP(), refusedPublishing(), refusedSteps(), refusedReplays())
 }
 
 func refusedShapes() []policyCase {

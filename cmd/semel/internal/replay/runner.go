@@ -9,6 +9,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/running"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/timing"
 	"github.com/semel-go/semel/internal/worker"
 )
@@ -32,6 +33,14 @@ type Runner struct {
 	Who string
 	// Told, if not nil, is called whenever its progress was kept.
 	Told func()
+	// Plan is of tests.
+	Plan faults.Plan
+}
+
+func (r *Runner) at(p faults.Point) {
+	if r.Plan.At != nil {
+		r.Plan.At(p, 1)
+	}
 }
 
 // Run runs the consumer until its source has ended, somebody stops the replay, or ctx ends,
@@ -61,7 +70,9 @@ func (r *Runner) Run(ctx context.Context, name string, c running.Consumer) (runn
 func (r *Runner) keep(ctx context.Context, stop context.CancelCauseFunc) {
 	alive := time.Now()
 	for timing.Wait(ctx, Lease/3) {
+		r.at(faults.BeforeProgress)
 		state, err := r.Store.SaveReplay(ctx, r.Number, r.Token, Lease, r.progress())
+		r.at(faults.AfterProgress)
 		switch {
 		case errors.Is(err, contract.ErrClaimLost):
 			stop(err)
@@ -109,7 +120,9 @@ func (r *Runner) end(ctx context.Context, state contract.ReplayState, why error)
 			act.Why += "; it could not go on"
 		}
 	}
+	r.at(faults.BeforeReplayEnd)
 	err := r.Store.EndReplay(ctx, r.Number, r.Token, state, p, act)
+	r.at(faults.AfterReplayEnd)
 	if err != nil && !errors.Is(err, semel.ErrState) {
 		return fmt.Errorf("how replay %d ended is not written down: %w", r.Number, err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/kafka"
 )
 
 // Source is what a replay gives to its consumer: what another source has, without what is too
@@ -58,8 +59,8 @@ func (s *Source) Flow(l contract.Lane, on bool) { s.inner.Flow(l, on) }
 // Close implements contract.Source.
 func (s *Source) Close(ctx context.Context) error { return s.inner.Close(ctx) }
 
-// Fetch implements contract.Source. An error of the source ends it: what was replayed is
-// kept, and Fault tells.
+// Fetch implements contract.Source. That something is not there any more as it was ends it:
+// what was replayed is kept, and Fault tells. Other errors pass, as those of any source.
 func (s *Source) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
 	for {
 		if most.Messages = s.pace.ask(ctx, most.Messages); most.Messages == 0 {
@@ -76,7 +77,7 @@ func (s *Source) Fetch(ctx context.Context, most contract.Bound) ([]contract.Del
 		switch {
 		case errors.Is(err, contract.ErrEnd):
 			s.end(nil)
-		case err != nil && ctx.Err() == nil:
+		case gone(err):
 			s.end(err)
 			err = contract.ErrEnd
 		}
@@ -84,6 +85,11 @@ func (s *Source) Fetch(ctx context.Context, most contract.Bound) ([]contract.Del
 			return wanted, err
 		}
 	}
+}
+
+// gone reports whether an error is that something is not there any more.
+func gone(err error) bool {
+	return errors.Is(err, ErrOther) || errors.Is(err, kafka.ErrRange) || errors.Is(err, semel.ErrClosed)
 }
 
 // end notes that nothing more comes, and why.

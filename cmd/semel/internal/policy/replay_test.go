@@ -1,0 +1,86 @@
+package policy
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func acceptedReplays() []policyCase {
+	return []policyCase{
+		{name: "replays with all their keys", edits: inConsumer("retention: 30d", "replay: {allowed: true, effects: real, max_age: 30d}")},
+		{name: "no replays", edits: inConsumer("replay: {allowed: false}")},
+		{name: "a replay whose endpoint looks", edits: called("replay: {allowed: true, looks: true}")},
+		{name: "a replay that calls out", edits: called("replay: {allowed: true, effects: real}")},
+		{name: "a replay that nothing looks at", edits: inConsumer("replay: {allowed: true, looks: true}"), want: "14:36: warning: consumers.billing.replay.looks: this consumer calls nobody who could look; remove it"},
+		{name: "a replay that is not allowed, with effects", edits: inConsumer("replay: {effects: real}"), want: "14:13: warning: consumers.billing.replay: nothing is replayed, so that this says nothing; write allowed: true beside it, or remove it"},
+		{name: "a replay with effects that is looked at", edits: called("replay: {allowed: true, effects: real, looks: true}"), want: "14:51: warning: consumers.billing.replay.looks: effects are allowed, whoever looks; remove it, or write effects: none"},
+	}
+}
+
+func refusedReplays() []policyCase {
+	return []policyCase{
+		{name: "a replay that calls out without effects", edits: called("replay: {allowed: true}")},
+		{name: "a replay of messages that nobody recognises", edits: inConsumer("retention: 30d", "replay: {allowed: true, max_age: 90d}")},
+		{name: "the age of what has no time", edits: append(inConsumer("replay: {allowed: true, max_age: 90d}"), "format: envelope", "format: json")},
+		{name: "a replay in other words", edits: inConsumer("replay: {allowed: true, effects: some}"), shape: true},
+		{name: "a replay in a word", edits: inConsumer("replay: yes"), shape: true},
+	}
+}
+
+func TestAPolicySaysWhetherItsMessagesMayBeReplayed(t *testing.T) {
+	may := func(t *testing.T, edits []string) (*Consumer, string) {
+		t.Helper()
+		p, faults := parse(policyCase{edits: edits})
+		if p == nil {
+			t.Fatal(lines(faults))
+		}
+		if f := p.MayReplay(p.Consumers[0]); f != nil {
+			return p.Consumers[0], f.String()
+		}
+		return p.Consumers[0], ""
+	}
+	for _, k := range effectKinds() {
+		t.Run("K2a_G1_"+string(k.kind), func(t *testing.T) {
+			edits := ofKind(k.kind)
+			if k.refused[byMarker] != "" {
+				edits = append(edits, called()...)
+			}
+			c, why := may(t, edits)
+			if allowed := k.kind == Projection || k.kind == Cache || k.kind == AuditCopy; c.Replay.Allowed != allowed || c.Replay.Effects || (why == "") != allowed {
+				t.Errorf("%+v, %q", c.Replay, why)
+			}
+			if why != "" && (!strings.Contains(why, "replay.allowed: it is not written, and an effect of the kind "+string(k.kind)) || !strings.Contains(why, "it is done twice")) {
+				t.Errorf("the refusal says %q", why)
+			}
+		})
+	}
+	t.Run("G1_a_refusal_names_its_rule", func(t *testing.T) {
+		for edit, want := range map[string]string{"replay: {allowed: false}": "14:23: consumers.billing.replay.allowed: it is false", "workers: 3": "consumers.billing.replay.allowed: it is not written, and without an effect of the kind"} {
+			if _, why := may(t, inConsumer(edit)); !strings.Contains(why, want) {
+				t.Errorf("%s: %q", edit, why)
+			}
+		}
+	})
+	t.Run("G1_what_calls_somebody_is_not_replayed_unless_it_is_written", func(t *testing.T) {
+		c, why := may(t, append(ofKind(Cache), called()...))
+		if c.Replay.Allowed || !strings.Contains(why, "a consumer that calls somebody is replayed only where it is") {
+			t.Errorf("%+v, %q", c.Replay, why)
+		}
+	})
+	t.Run("trap_20_H4_what_is_older_than_the_retention_is_not_replayed", func(t *testing.T) {
+		c, _ := may(t, inConsumer("retention: 30d", "replay: {allowed: true}"))
+		now := time.Now()
+		if got := c.Replay.Oldest(now); !got.Equal(now.Add(-30 * day)) {
+			t.Errorf("the oldest is of %v", got)
+		}
+		wants(t, inConsumer("retention: 30d", "replay: {allowed: true, max_age: 90d}"),
+			"consumers.billing.replay.max_age: it is 90d, and identities are recognised for 30d (retention)", "write at most 30d")
+		if c, _ := may(t, inConsumer("replay: {allowed: true}")); !c.Replay.Oldest(now).IsZero() {
+			t.Error("without a retention something is too old")
+		}
+	})
+	t.Run("G1_an_outside_call_may_not_say_that_it_has_no_effects", func(t *testing.T) {
+		wants(t, called("replay: {allowed: true, effects: none}"), "consumers.billing.replay.effects: with none nothing may happen outside")
+	})
+}

@@ -1,0 +1,208 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/faults"
+)
+
+func TestAReplayAppliesWhatIsMissing(t *testing.T) {
+	bubble(t, "G1_law_14_only_what_is_missing_is_applied_and_it_was_foretold", func(t *testing.T) {
+		w := newWorld(t, lines(0, 30)+lines(5, 8)+`{"id":"m3","n":99}`+"\n"+`{"id":"m29","n":98}`+"\n"+`{"id":"m29","n":98}`+"\n"+`{"n":1}`+"\n")
+		w.live(lines(0, 10))
+		want := contract.ReplayCounts{Read: 37, Applied: 20, Skipped: 14, Conflicts: 2, Parked: 1}
+		if got := w.foretell(); got != want {
+			t.Errorf("foretold is %+v, want %+v", got, want)
+		}
+		if got := w.foretell(); got != want {
+			t.Errorf("what was foretold has changed something: %+v", got)
+		}
+		r := w.begin()
+		_, state, err := w.run(t.Context(), r, 0)
+		if err != nil || state != contract.ReplayDone {
+			t.Fatalf("%s, %v", state, err)
+		}
+		w.wantEffects(0, 30)
+		kept, err := w.store.Replay(t.Context(), r.Number)
+		if err != nil || kept.Progress.Counts != want || kept.State != contract.ReplayDone || kept.Progress.Lanes[0].After < 0 {
+			t.Errorf("kept is %+v, %v; want %+v", kept, err, want)
+		}
+		if got := w.foretell(); got.Applied+got.Conflicts+got.Parked != 0 || got.Skipped != 37 {
+			t.Errorf("afterwards would be %+v", got)
+		}
+	})
+	bubble(t, "G1_a_handler_sees_that_it_runs_in_a_replay", func(t *testing.T) {
+		w := newWorld(t, lines(0, 3))
+		var seen atomic.Int64
+		w.handle = func(m *semel.Message) error {
+			if r, is := m.Replay(); is && r == (semel.Replay{ID: 1}) {
+				seen.Add(1)
+			}
+			return nil
+		}
+		w.live(lines(0, 1))
+		if _, _, err := w.run(t.Context(), w.begin(), 0); err != nil || seen.Load() != 2 {
+			t.Errorf("%d of 2 have seen it, %v", seen.Load(), err)
+		}
+	})
+	bubble(t, "trap_T45_live_copies_beside_a_replay_take_effect_once", func(t *testing.T) {
+		w := newWorld(t, lines(0, 40))
+		r := w.begin()
+		done := make(chan error)
+		go func() {
+			_, _, err := w.run(t.Context(), r, 20)
+			done <- err
+		}()
+		w.live(lines(0, 40))
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		w.wantEffects(0, 40)
+	})
+	bubble(t, "G1_what_cannot_be_applied_is_parked_and_the_replay_goes_on", func(t *testing.T) {
+		w := newWorld(t, lines(0, 100))
+		w.handle = func(m *semel.Message) error {
+			if m.Identity.ID == "m50" {
+				return semel.Permanent(errors.New("no such account"))
+			}
+			return nil
+		}
+		r := w.begin()
+		if _, state, err := w.run(t.Context(), r, 0); err != nil || state != contract.ReplayDone {
+			t.Fatalf("%s, %v", state, err)
+		}
+		if kept, err := w.store.Replay(t.Context(), r.Number); err != nil || kept.Progress.Counts.Parked != 1 || kept.Progress.Counts.Applied != 99 {
+			t.Errorf("%+v, %v", kept.Progress.Counts, err)
+		}
+		rows, err := w.store.Rows(t.Context(), contract.RowFilter{})
+		if err != nil || len(rows) != 1 {
+			t.Fatalf("%d rows, %v", len(rows), err)
+		}
+		if got, is := rows[0].Message.Replay(); !is || got.ID != r.Number {
+			t.Errorf("the row does not know its replay: %+v", got)
+		}
+	})
+}
+
+func TestAReplayThatIsKilledGoesOn(t *testing.T) {
+	points := append(faults.Points(), faults.ReplayPoints()...)
+	for _, point := range points {
+		for _, times := range []int64{1, 3} {
+			bubble(t, fmt.Sprintf("G1_law_14_killed_at_%s_%d", point, times), func(t *testing.T) { killed(t, point, times) })
+		}
+	}
+}
+
+// killed kills who runs a replay at a point, and has another run on.
+func killed(t *testing.T, point faults.Point, times int64) {
+	w := newWorld(t, lines(0, 60))
+	w.live(lines(0, 10))
+	ctx, kill := context.WithCancel(t.Context())
+	var left atomic.Int64
+	left.Store(times)
+	plan := faults.Plan{At: func(p faults.Point, _ int) {
+		if p == point && left.Add(-1) == 0 {
+			w.dead.Store(true)
+			kill()
+		}
+	}}
+	w.handle = func(m *semel.Message) error { // is open when progress is kept, with others behind it that have ended
+		if m.Identity.ID == "m12" {
+			wait(t, Lease/2)
+		}
+		return nil
+	}
+	r := w.begin()
+	r.Plan = plan
+	_, state, err := w.run(ctx, r, 4, plan)
+	died := w.dead.Load()
+	end := point == faults.BeforeReplayEnd || point == faults.AfterReplayEnd
+	if !died && point != faults.CommitReplyLost && !(end && times > 1) {
+		t.Error("it was not killed")
+	}
+	if died && err == nil && point != faults.AfterReplayEnd {
+		t.Errorf("who was killed says %s", state)
+	}
+	w.dead.Store(false)
+	if died && point != faults.AfterReplayEnd {
+		if _, err := w.store.TakeReplay(t.Context(), r.Number, 1, Lease, start); !errors.Is(err, contract.ErrReplayHeld) {
+			t.Errorf("it is taken while its lease stands: %v", err)
+		}
+		wait(t, Lease+time.Second)
+		if _, state, err := w.run(t.Context(), w.take(r.Number), 0); err != nil || state != contract.ReplayDone {
+			t.Fatalf("%s, %v", state, err)
+		}
+	}
+	w.wantEffects(0, 60)
+	kept, err := w.store.Replay(t.Context(), r.Number)
+	if c := kept.Progress.Counts; err != nil || kept.State != contract.ReplayDone || c.Read != 60 || c.Applied+c.Skipped != 60 || c.Skipped < 10 {
+		t.Errorf("kept is %+v, %v", kept, err)
+	}
+}
+
+// wait lets time pass in a bubble.
+func wait(t *testing.T, d time.Duration) {
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	defer cancel()
+	<-ctx.Done()
+}
+
+func TestAReplayIsStoppedFromElsewhere(t *testing.T) {
+	bubble(t, "G1_who_runs_it_hears_of_its_stop_and_it_may_go_on", func(t *testing.T) {
+		w := newWorld(t, lines(0, 60))
+		r := w.begin()
+		stop := time.AfterFunc(2*time.Second, func() {
+			if _, err := w.store.StopReplay(t.Context(), r.Number, contract.Act{Verb: "replay stop", Who: "cy", Why: "slow"}); err != nil {
+				t.Error(err)
+			}
+		})
+		defer stop.Stop()
+		_, state, err := w.run(t.Context(), r, 4)
+		if !errors.Is(err, ErrStopped) || state != contract.ReplayStopped {
+			t.Errorf("%s, %v", state, err)
+		}
+		kept, err := w.store.Replay(t.Context(), r.Number)
+		if err != nil || kept.State != contract.ReplayStopped || kept.Progress.Counts.Read == 0 || kept.Progress.Counts.Read == 60 {
+			t.Errorf("%+v, %v", kept, err)
+		}
+		if _, state, err := w.run(t.Context(), w.take(r.Number), 0); err != nil || state != contract.ReplayDone {
+			t.Errorf("%s, %v", state, err)
+		}
+		w.wantEffects(0, 60)
+		if kept, err = w.store.Replay(t.Context(), r.Number); err != nil || kept.Progress.Counts.Applied != 60 {
+			t.Errorf("a replay that was stopped has counts %+v, %v", kept.Progress.Counts, err)
+		}
+	})
+	bubble(t, "law_5_who_has_lost_a_replay_ends_it_no_more", func(t *testing.T) {
+		w := newWorld(t, lines(0, 60))
+		r := w.begin()
+		frozen := make(chan struct{})
+		r.Plan = faults.Plan{At: func(p faults.Point, _ int) {
+			if p == faults.BeforeProgress {
+				<-frozen
+			}
+		}}
+		done := make(chan error)
+		go func() {
+			_, _, err := w.run(t.Context(), r, 2)
+			done <- err
+		}()
+		wait(t, Lease+time.Second)
+		other := w.take(r.Number)
+		close(frozen)
+		if err := <-done; !errors.Is(err, contract.ErrClaimLost) {
+			t.Errorf("who lost it says %v", err)
+		}
+		if _, state, err := w.run(t.Context(), other, 0); err != nil || state != contract.ReplayDone {
+			t.Errorf("%s, %v", state, err)
+		}
+		w.wantEffects(0, 60)
+	})
+}

@@ -1,0 +1,160 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/running"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/file"
+	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/memstore"
+)
+
+// world is a store, and what a consumer's file has.
+type world struct {
+	t     *testing.T
+	store *memstore.Store
+	text  string
+	// dead: the process that runs reaches its store no more.
+	dead atomic.Bool
+	// handle, if not nil, is asked before an effect.
+	handle func(*semel.Message) error
+}
+
+var errDead = errors.New("the process is dead")
+
+func newWorld(t *testing.T, text string) *world {
+	w := &world{t: t, text: text}
+	w.store = memstore.New(memstore.Fail(func(string) error {
+		if w.dead.Load() {
+			return errDead
+		}
+		return nil
+	}))
+	return w
+}
+
+// lines are so many messages, as a file has them.
+func lines(from, to int) string {
+	var b strings.Builder
+	for i := from; i < to; i++ {
+		fmt.Fprintf(&b, `{"id":"m%d","n":%d}`+"\n", i, i)
+	}
+	return b.String()
+}
+
+func (w *world) config(source contract.Source) consumer.Config {
+	return consumer.Config{
+		Name: "billing", Source: source, Identity: identity.By("body:/id"), Lanes: consumer.LanesNone, Workers: 2, Batch: consumer.BatchLimits{Most: 4},
+		Retry: consumer.RetryPolicy{Attempts: 2, First: time.Millisecond}, Logger: slog.New(slog.DiscardHandler),
+	}
+}
+
+// consumer is the one whose messages are replayed.
+func (w *world) consumer(source contract.Source, r *semel.Replay, plans ...faults.Plan) *consumer.Consumer[*memstore.Tx] {
+	w.t.Helper()
+	c := w.config(source)
+	c.Replay = r
+	made, err := consumer.New(w.store, func(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
+		if w.handle != nil {
+			if err := w.handle(m); err != nil {
+				return err
+			}
+		}
+		return tx.Add(m.Identity.ID, 1)
+	}, c, plans...)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return made
+}
+
+// live runs the consumer over a text, as its own source would.
+func (w *world) live(text string) {
+	w.t.Helper()
+	if err := w.consumer(file.Stdin(strings.NewReader(text), file.Options{Format: file.JSON}), nil).Run(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// source is what a replay gives, from where it has come to.
+func (w *world) source(p contract.ReplayProgress, perSecond int) *Source {
+	from := max(p.Lanes[0].From, p.Lanes[0].After)
+	section := file.Section(strings.NewReader(w.text[from:p.Lanes[0].To]), from, "in", file.Options{Format: file.JSON, Lane: "in"})
+	return NewSource(section, Options{Progress: p, PerSecond: perSecond})
+}
+
+func (w *world) whole() contract.ReplayProgress {
+	return contract.ReplayProgress{Lanes: []contract.ReplayLane{{Lane: "in", From: 0, To: int64(len(w.text)), After: -1}}}
+}
+
+// foretell says what would become of everything.
+func (w *world) foretell() contract.ReplayCounts {
+	w.t.Helper()
+	source := w.source(w.whole(), 0)
+	defer func() { _ = source.Close(w.t.Context()) }()
+	counts, err := Foretell(w.t.Context(), source, w.consumer(nil, nil), w.config(nil), nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return counts
+}
+
+var start = contract.Act{Verb: "replay start", Who: "ana", Why: "x"}
+
+// begin writes a replay of everything down.
+func (w *world) begin() *Runner {
+	w.t.Helper()
+	r := &Runner{Store: w.store, Token: contract.NewToken(), Progress: w.whole(), Who: "ana"}
+	var err error
+	if r.Number, err = w.store.NewReplay(w.t.Context(), contract.Replay{Consumer: "billing", Kind: contract.ReplayAgain, Progress: r.Progress}, r.Token, Lease, start); err != nil {
+		w.t.Fatal(err)
+	}
+	return r
+}
+
+// take takes up a replay.
+func (w *world) take(number int64) *Runner {
+	w.t.Helper()
+	r := &Runner{Store: w.store, Token: contract.NewToken(), Number: number, Who: "bo"}
+	taken, err := w.store.TakeReplay(w.t.Context(), number, r.Token, Lease, start)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	r.Progress = taken.Progress
+	return r
+}
+
+// run runs a replay to its end.
+func (w *world) run(ctx context.Context, r *Runner, perSecond int, plans ...faults.Plan) (running.Summary, contract.ReplayState, error) {
+	r.Source = w.source(r.Progress, perSecond)
+	return r.Run(ctx, "billing", w.consumer(r.Source, &semel.Replay{ID: r.Number}, plans...))
+}
+
+// wantEffects holds each message to have taken effect once.
+func (w *world) wantEffects(from, to int) {
+	w.t.Helper()
+	for i := from; i < to; i++ {
+		n, _ := strconv.Atoi(string(w.store.Get(fmt.Sprintf("m%d", i))))
+		if n != 1 {
+			w.t.Errorf("m%d took effect %d times", i, n)
+		}
+	}
+}
+
+func bubble(t *testing.T, name string, f func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
+}
