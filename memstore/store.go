@@ -39,7 +39,7 @@ type Store struct {
 
 	derivations []contract.Derivation
 	generations map[string][]*generation // by consumer, then by number
-	owners      map[string]string // of consumers' names
+	owners      map[string]string        // of consumers' names
 }
 
 type (
@@ -108,8 +108,8 @@ func New(options ...Option) *Store {
 		owners:    map[string]string{},
 
 		generations: map[string][]*generation{},
-		results:   map[identity][]byte{},
-		chain:     chain{of: map[int64]int64{}},
+		results:     map[identity][]byte{},
+		chain:       chain{of: map[int64]int64{}},
 	}
 	for _, o := range options {
 		o(s)
