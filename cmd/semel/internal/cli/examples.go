@@ -125,8 +125,14 @@ var examples = map[string][]string{
 		"semel gaps backfill --consumer history --file - --format json --reason sent",
 	},
 	"semel replay": {
+		"semel replay plan --consumer billing",
 		"semel replay start --consumer billing --reason 'markers were lost'",
 		"semel replay status --config semel.yaml",
+	},
+	"semel replay plan": {
+		"semel replay plan --consumer billing",
+		"semel replay plan --consumer billing --from 2026-01-03 --to 24h --json",
+		"semel replay plan --consumer billing --from orders/0=1200,orders/1=80",
 	},
 	"semel replay start": {
 		"semel replay start --consumer billing --reason 'markers were lost'",

@@ -36,9 +36,9 @@ func replayPlan(c *common) *cobra.Command {
 		Short: "Say what a replay would do",
 		Long: `Plan reads what a replay would read, looks up what the consumer's store knows of
 each message, and says how many would be applied, skipped because they have
-ended before, or refused. Nothing is changed, and the consumer may run meanwhile.
-
-What is said holds for handlers that do not fail, and while nothing else happens.`,
+ended before, or refused. Nothing is changed, and the consumer may run
+meanwhile. What is said holds for handlers that do not fail, and while nothing
+else happens.`,
 		Args: nothing,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.replay(cmd.Context(), r) },
 	}

@@ -103,6 +103,7 @@ func (c *common) replays(ctx context.Context, store string, l *listing) error {
 
 func replayStop(c *common) *cobra.Command {
 	var store, who, why string
+	var dryRun bool
 	cmd := &cobra.Command{
 		Use:   "stop NUMBER --reason TEXT",
 		Short: "Stop a replay, whoever runs it",
@@ -119,7 +120,7 @@ func replayStop(c *common) *cobra.Command {
 			if err != nil || number < 1 {
 				return usage("%q is no number of a replay; semel replay status shows them", args[0])
 			}
-			if err := recorded(&who, why, false); err != nil {
+			if err := recorded(&who, why, dryRun); err != nil {
 				return err
 			}
 			a, err := c.openBox(cmd.Context(), store)
@@ -127,16 +128,20 @@ func replayStop(c *common) *cobra.Command {
 				return err
 			}
 			defer c.close(a)
-			return c.stopReplay(cmd.Context(), a.Stores[0], number, who, why)
+			return c.stopReplay(cmd.Context(), a.Stores[0], number, contract.Act{Verb: "replay stop", Who: who, Why: why}, dryRun)
 		},
 	}
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say how far it has come")
 	storeFlag(cmd, &store)
 	recordFlags(cmd, &who, &why)
 	return c.withConfig(cmd)
 }
 
-func (c *common) stopReplay(ctx context.Context, s *assembly.Store, number int64, who, why string) error {
-	r, err := s.StopReplay(ctx, number, contract.Act{Verb: "replay stop", Who: who, Why: why})
+func (c *common) stopReplay(ctx context.Context, s *assembly.Store, number int64, a contract.Act, dryRun bool) error {
+	r, err := s.Replay(ctx, number)
+	if err == nil && !dryRun {
+		r, err = s.StopReplay(ctx, number, a)
+	}
 	if err != nil {
 		return failed(err)
 	}
@@ -144,6 +149,6 @@ func (c *common) stopReplay(ctx context.Context, s *assembly.Store, number int64
 	if c.json {
 		return writeJSON(c.Out, view)
 	}
-	_, err = fmt.Fprintf(c.Out, "replay %d of %s is %s\n", number, r.Consumer, r.State)
+	_, err = fmt.Fprintf(c.Out, "replay %d of %s is %s: %s\n", number, terminal.Line(r.Consumer), view.state(), replay.Sum(r.Progress.Counts))
 	return failed(err)
 }
