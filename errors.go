@@ -36,9 +36,6 @@ var (
 	ErrIdentityChanged = errors.New("semel: the identity is found in another way than before")
 	// ErrForeignOwner: another owner has the consumer's name; nothing was done.
 	ErrForeignOwner = errors.New("semel: the consumer's name belongs to another")
-	// ErrGeneration: a consumer's generation is not the one that it may work in now: another
-	// was switched to, or is about to be; nothing was done.
-	ErrGeneration = errors.New("semel: the consumer may not work in this generation now")
 	// ErrClosed: the consumer is stopped; nothing was done.
 	ErrClosed = errors.New("semel: closed")
 )

@@ -43,23 +43,18 @@ func (c *Config) checkGeneration(fault faultFunc) {
 	}
 }
 
-// fitsGeneration reports whether the store can hold batches to a generation.
+// fitsGeneration gives a consumer the name of its generation, if the store can hold batches to
+// it.
 func (c *Config) fitsGeneration(store any) error {
+	c.public = c.Name
 	if c.Generation == nil {
 		return nil
 	}
 	if _, able := store.(contract.Generations); !able {
 		return fmt.Errorf("Generation is set, and the store keeps none, or handlers call out of its transactions: %w", semel.ErrUnsupported)
 	}
+	c.Name = contract.GenerationName(c.Name, c.Generation.Number)
 	return nil
-}
-
-// generationed gives a consumer the name of its generation.
-func (c *Config) generationed() {
-	c.public = c.Name
-	if c.Generation != nil {
-		c.Name = contract.GenerationName(c.Name, c.Generation.Number)
-	}
 }
 
 // working is the generation that batches are held to.

@@ -50,24 +50,24 @@ func InGenerations(ctx context.Context, store contract.Generations, name string,
 
 // Rebuild runs the rebuild of a generation, as InGenerations does the consumer, until it is
 // switched to, or dropped, and returns what it is then: contract.GenerationBuilding if run
-// ended by itself, or ctx did.
-func Rebuild(ctx context.Context, store contract.Generations, name string, number int64, run func(ctx context.Context, g Generation) error) (contract.GenerationState, error) {
+// ended by itself, or ctx did. g is one that Building says of.
+func (g Generation) Rebuild(ctx context.Context, store contract.Generations, name string, run func(ctx context.Context, g Generation) error) (contract.GenerationState, error) {
 	_, err := watched(ctx, func(ctx context.Context) bool {
 		all, err := store.Generations(ctx, name)
-		return err == nil && !mayWork(all, number, contract.GenerationBuilding, false)
-	}, func(ctx context.Context) error { return run(ctx, Generation{Number: number, Building: true}) })
+		return err == nil && !mayWork(all, g.Number, contract.GenerationBuilding, false)
+	}, func(ctx context.Context) error { return run(ctx, g) })
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), controlWithin)
 	defer cancel()
 	all, asked := store.Generations(last, name)
 	if asked != nil {
 		return contract.GenerationBuilding, errors.Join(err, asked)
 	}
-	for _, g := range all {
-		if g.Number == number {
-			return g.State, err
+	for _, kept := range all {
+		if kept.Number == g.Number {
+			return kept.State, err
 		}
 	}
-	return contract.GenerationBuilding, errors.Join(err, fmt.Errorf("semel: consumer %q has no generation %d: %w", name, number, semel.ErrState))
+	return contract.GenerationBuilding, errors.Join(err, fmt.Errorf("semel: consumer %q has no generation %d: %w", name, g.Number, semel.ErrState))
 }
 
 // mayWork reports whether a generation has a state, and, if that matters, no fence.

@@ -157,7 +157,7 @@ func TestARebuild(t *testing.T) {
 			}
 			ended := make(chan contract.GenerationState, 1)
 			go func() {
-				is, err := consumer.Rebuild(t.Context(), s, "billing", 1, func(ctx context.Context, g consumer.Generation) error {
+				is, err := consumer.Generation{Number: 1, Building: true}.Rebuild(t.Context(), s, "billing", func(ctx context.Context, g consumer.Generation) error {
 					source := newListSource(numbered("m", 2)...)
 					source.endless = true
 					c := config(source)

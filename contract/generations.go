@@ -2,6 +2,7 @@ package contract
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -42,6 +43,10 @@ type StoredGeneration struct {
 	Fenced time.Duration
 }
 
+// ErrGeneration: the generation is not the one that its consumer may work in now: another was
+// switched to, or is about to be; nothing was done.
+var ErrGeneration = errors.New("the consumer may not work in this generation now")
+
 // Working is the generation in which a batch works. The zero value is of a consumer without
 // generations, of which nothing is asked.
 type Working struct {
@@ -56,7 +61,7 @@ type Working struct {
 // Generations is an optional ability of a store: to keep which generation of a consumer is
 // the one that it works in, and to hold its batches to it. A batch with TxOptions.Working
 // begins, and commits, only while its generation has that state and is not fenced; otherwise
-// Begin fails with semel.ErrGeneration, of ClassDown, and nothing is open.
+// Begin fails with ErrGeneration, of ClassDown, and nothing is open.
 //
 // What is kept of a generation stands under its own name, GenerationName.
 type Generations interface {

@@ -39,7 +39,7 @@ func (s *Store) works(w contract.Working) error {
 		return nil
 	}
 	if g := s.generation(w.Consumer, w.Number); g == nil || g.State != w.In || s.fenced(g) {
-		return fmt.Errorf("memstore: begin: generation %d of consumer %s is not %v, or a switch is under way: %w", w.Number, w.Consumer, w.In, semel.ErrGeneration)
+		return fmt.Errorf("memstore: begin: generation %d of consumer %s is not %v, or a switch is under way: %w", w.Number, w.Consumer, w.In, contract.ErrGeneration)
 	}
 	return nil
 }
@@ -50,7 +50,7 @@ func (s *Store) stays(w contract.Working) error {
 	if w.In == 0 || s.generation(w.Consumer, w.Number).State == w.In {
 		return nil
 	}
-	return fmt.Errorf("memstore: commit: generation %d of consumer %s is not %v any more: %w", w.Number, w.Consumer, w.In, semel.ErrGeneration)
+	return fmt.Errorf("memstore: commit: generation %d of consumer %s is not %v any more: %w", w.Number, w.Consumer, w.In, contract.ErrGeneration)
 }
 
 // begun and ended keep account of who works in a generation. The store's lock is held.

@@ -143,7 +143,7 @@ func (s *Store) Classify(err error) contract.Class {
 	switch {
 	case errors.As(err, &down):
 		return contract.ClassDown
-	case errors.Is(err, semel.ErrGeneration):
+	case errors.Is(err, contract.ErrGeneration):
 		return contract.ClassDown
 	case errors.Is(err, ErrTxDone):
 		return contract.ClassAborted

@@ -195,7 +195,7 @@ func (s *Store) ForgetGeneration(ctx context.Context, consumer string, number in
 // NotWorking is the error of a batch whose generation is not the one that its consumer may
 // work in now.
 func NotWorking(w contract.Working) error {
-	return fmt.Errorf("generation %d of consumer %s is not %v, or a switch is under way: %w", w.Number, w.Consumer, w.In, semel.ErrGeneration)
+	return fmt.Errorf("generation %d of consumer %s is not %v, or a switch is under way: %w", w.Number, w.Consumer, w.In, contract.ErrGeneration)
 }
 
 // works asks whether the batch may work in its generation, and holds it there until its end.

@@ -198,8 +198,8 @@ func (h *generationed[Tx]) wantWorks(number int64, in contract.GenerationState) 
 
 func (h *generationed[Tx]) wantRefused(number int64, in contract.GenerationState) {
 	h.t.Helper()
-	if err := h.works(number, in); !errors.Is(err, semel.ErrGeneration) || h.Store.Classify(err) != contract.ClassDown {
-		h.t.Errorf("work in generation %d as %v: %v, want semel.ErrGeneration, of ClassDown", number, in, err)
+	if err := h.works(number, in); !errors.Is(err, contract.ErrGeneration) || h.Store.Classify(err) != contract.ClassDown {
+		h.t.Errorf("work in generation %d as %v: %v, want contract.ErrGeneration, of ClassDown", number, in, err)
 	}
 	h.wantKinds(h.asks(h.mark("asks")), fresh)
 }

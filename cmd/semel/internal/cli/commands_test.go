@@ -25,7 +25,7 @@ var acts = []string{
 	"parked discard", "parked resolve", "parked retry",
 	"positions accept", "positions reset",
 	"reap", "reap forget", "reap move",
-	"replay drop", "replay start", "replay switch",, 	"replay start", "replay stop",
+	"replay drop", "replay start", "replay stop", "replay switch",
 }
 
 // others change something and are no acts, each with the reason why it needs no --dry-run.

@@ -184,7 +184,7 @@ func (c *common) toldRebuild(run *rebuild.Runner, is contract.GenerationState, e
 	if is == contract.GenerationBuilding && (err == nil || errors.Is(err, context.Canceled)) {
 		fmt.Fprintln(c.Err, terminal.Line("go on with it: "+shell("semel", "replay", "start", "--config", c.config, "--consumer", r.Consumer, "--rebuild", "--resume", fmt.Sprint(r.Number), "--reason", "…")))
 	}
-	if is == contract.GenerationDropped && errors.Is(err, semel.ErrGeneration) {
+	if is == contract.GenerationDropped && errors.Is(err, contract.ErrGeneration) {
 		err = nil
 	}
 	return failed(err)

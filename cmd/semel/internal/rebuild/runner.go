@@ -54,7 +54,7 @@ func (r *Runner) Run(ctx context.Context, run func(context.Context, consumer.Gen
 	var group worker.Group
 	before := r.Replay.Progress.Counts
 	group.Go(func() { r.keep(keeping, before, cancel) })
-	is, err := consumer.Rebuild(ctx, r.Store, r.Replay.Consumer, r.Replay.Generation, run)
+	is, err := consumer.Generation{Number: r.Replay.Generation, Building: true}.Rebuild(ctx, r.Store, r.Replay.Consumer, run)
 	done()
 	group.Wait()
 	cause := context.Cause(ctx)

@@ -155,7 +155,8 @@ func (w *world) build() {
 		w.t.Fatal(err)
 	}
 	w.running.Go(func() {
-		if _, err := consumer.Rebuild(ctx, w.store, "billing", 1, func(ctx context.Context, g consumer.Generation) error { return w.run(ctx, g, w.builder) }); err != nil {
+		g := consumer.Generation{Number: 1, Building: true}
+		if _, err := g.Rebuild(ctx, w.store, "billing", func(ctx context.Context, g consumer.Generation) error { return w.run(ctx, g, w.builder) }); err != nil {
 			w.t.Error(err)
 		}
 	})
