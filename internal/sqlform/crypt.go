@@ -89,6 +89,26 @@ func (c Crypt) column(s string) string {
 	return Plain(s)
 }
 
+// Body is what is kept of a body that takes the place of another one: as that is encrypted
+// with its envelope, or is not.
+func (c Crypt) Body(id, envelope, body []byte) ([]byte, error) {
+	switch {
+	case !bytes.HasPrefix(envelope, []byte(hides)) || body == nil:
+		return body, nil
+	case c.Cipher == nil:
+		return nil, errNoCipher
+	}
+	return c.Cipher.Encrypt(body, about("body", id))
+}
+
+// ShowBody undoes Body.
+func (c Crypt) ShowBody(id, envelope, kept []byte) ([]byte, error) {
+	if !bytes.HasPrefix(envelope, []byte(hides)) || kept == nil {
+		return kept, nil
+	}
+	return c.decrypt("body", id, kept)
+}
+
 func (c Crypt) decrypt(kind string, id, text []byte) ([]byte, error) {
 	if c.Cipher == nil {
 		return nil, errNoCipher
