@@ -129,6 +129,9 @@ func (e erasing) EraseRow(_ context.Context, erased *erasure.Row) error {
 	r.Message = &semel.Message{Topic: was.Topic, Attributes: semel.Attributes{Type: was.Attributes.Type}}
 	r.Message.Origin.Partition, r.Message.Origin.Offset = was.Origin.Partition, was.Origin.Offset
 	r.Reason, r.BodyRemoved, r.Size = semel.ReasonErased, true, 0
+	for i := range r.edits {
+		r.edits[i].Was = nil
+	}
 	r.FirstError, r.LastError, r.Steps, r.Line, r.Place = "", "", nil, "", 0
 	e.touch(r)
 	return nil

@@ -26,9 +26,14 @@ func (s *Store) Edit(ctx context.Context, number, revision int64, body []byte, a
 			return err
 		}
 		e := contract.Edited{State: r.state}
-		var was []byte
-		if err := tx.QueryRowContext(ctx, s.sql.Editable, number).Scan(&e.Surrogate, &e.Stepped, &e.UnknownOutcome, &e.BodyRemoved, &was); err != nil {
+		var kept []byte
+		var in enclosed
+		if err := tx.QueryRowContext(ctx, s.sql.Editable, number).Scan(&e.Surrogate, &e.Stepped, &e.UnknownOutcome, &e.BodyRemoved, &kept, &in.key, &in.long, &in.envelope); err != nil {
 			return err
+		}
+		was, err := in.show(s, kept)
+		if err != nil {
+			return fmt.Errorf("row %d: %w", number, err)
 		}
 		if err := contract.MayEdit(number, e, body); err != nil {
 			return err
@@ -40,13 +45,17 @@ func (s *Store) Edit(ctx context.Context, number, revision int64, body []byte, a
 			body = []byte{} // no body is NULL, which is one that was removed
 		}
 		before, after := sha256.Sum256(was), sha256.Sum256(body)
-		if was == nil {
-			was = []byte{}
+		if kept == nil {
+			kept = []byte{}
 		}
-		if _, err := tx.ExecContext(ctx, s.sql.KeepEdit, number, sqlform.Plain(a.Who), was, before[:], len(was), after[:], len(body)); err != nil {
+		hidden, err := in.hide(s, body)
+		if err != nil {
+			return fmt.Errorf("row %d: %w", number, err)
+		}
+		if _, err := tx.ExecContext(ctx, s.sql.KeepEdit, number, sqlform.Plain(a.Who), kept, before[:], len(was), after[:], len(body)); err != nil {
 			return err
 		}
-		if err := s.set(ctx, tx, r, s.sql.EditRow, body); err != nil {
+		if err := s.set(ctx, tx, r, s.sql.EditRow, hidden); err != nil {
 			return err
 		}
 		return s.record(ctx, tx, contract.EditAct(a, was, body), number, "done")
@@ -65,9 +74,13 @@ func (s *Store) Edits(ctx context.Context, number int64, bodies bool) ([]contrac
 	for rows.Next() {
 		var e contract.StoredEdit
 		var at int64
-		var before, after []byte
-		if err := rows.Scan(&e.Number, &at, &e.Who, &e.Removed, &e.Was, &before, &e.SizeBefore, &after, &e.SizeAfter); err != nil {
+		var before, after, kept []byte
+		var in enclosed
+		if err := rows.Scan(&e.Number, &at, &e.Who, &e.Removed, &kept, &before, &e.SizeBefore, &after, &e.SizeAfter, &in.key, &in.long, &in.envelope); err != nil {
 			return nil, s.blameless("edits", err)
+		}
+		if e.Was, err = in.show(s, kept); err != nil {
+			return nil, fmt.Errorf("row %d: edit %d: %w", number, e.Number, err)
 		}
 		e.At = time.UnixMilli(at)
 		copy(e.Before[:], before)
@@ -78,6 +91,22 @@ func (s *Store) Edits(ctx context.Context, number int64, bodies bool) ([]contrac
 		return nil, s.blameless("edits", err)
 	}
 	return all, nil
+}
+
+// enclosed is what a row's body is kept with, which says whether it is encrypted.
+type enclosed struct{ key, long, envelope []byte }
+
+func (e *enclosed) id() []byte {
+	id, _ := sqlform.OriginalID(e.key, e.long)
+	return []byte(id)
+}
+
+func (e *enclosed) hide(s *Store, body []byte) ([]byte, error) {
+	return s.crypt.Body(e.id(), e.envelope, body)
+}
+
+func (e *enclosed) show(s *Store, kept []byte) ([]byte, error) {
+	return s.crypt.ShowBody(e.id(), e.envelope, kept)
 }
 
 // forgetEdits removes of edits what SQLite does not remove with their rows.

@@ -167,8 +167,9 @@ func (e *erasing) markedAt(ctx context.Context, key semel.Key) (at time.Time, er
 		}
 	}
 	id, _ := sqlform.ID([]byte(key.ID))
-	var outcome, marked int64
-	err = e.tx.QueryRowContext(ctx, own.sql.Marker, []byte(key.Consumer), []byte(key.Source), id).Scan(&outcome, &marked)
+	var outcome, marked, version int64
+	var sum []byte
+	err = e.tx.QueryRowContext(ctx, own.sql.Marker, []byte(key.Consumer), []byte(key.Source), id).Scan(&outcome, &marked, &version, &sum)
 	if errors.Is(err, sql.ErrNoRows) {
 		return at, nil
 	}
@@ -243,7 +244,9 @@ func (e *erasing) EraseRow(ctx context.Context, r *erasure.Row) error {
 		return err
 	}
 	n, err := e.changed(ctx, e.store.sql.EraseRow, r.Number, string(left))
-	if err == nil && n != 1 {
+	if err == nil && n == 1 {
+		_, err = e.changed(ctx, e.store.sql.EraseEdits, r.Number)
+	} else if err == nil {
 		err = fmt.Errorf("row %d was not written: a trigger or a rule keeps that out; look for it with semel migrate status", r.Number)
 	}
 	return err

@@ -67,9 +67,9 @@ type Statements struct {
 	KeepResult, Results string
 	// Erasable rows, results and keys are those with something to erase; IdentityRows are all
 	// of an identity, CausedRows those of what it caused. LockRow locks a row that may be
-	// erased and that nobody else has; EraseRow, EraseResults and EraseKey erase.
+	// erased and that nobody else has; EraseRow, EraseEdits, EraseResults and EraseKey erase.
 	ErasableRows, ErasableResults, ErasableKeys, IdentityRows, CausedRows string
-	LockRow, EraseRow, EraseResults, EraseKey                             string
+	LockRow, EraseRow, EraseEdits, EraseResults, EraseKey                 string
 	// Vacuum has the database let go of what changed rows have left behind.
 	Vacuum string
 	// Streams lists them; Stream is one, of which it tells the last version, and locks it.

@@ -64,6 +64,14 @@ var traces = []struct {
 		p.put(p.mark(id, 1), contract.Row{State: contract.StateParked, Reason: semel.Reason("because of " + p.word), Message: p.message(), FirstError: "first " + p.word, LastError: "last " + p.word})
 		p.discard(id)
 	}},
+	{"a message that was edited", func(p *person, id string) {
+		p.put(p.mark(id, 1), contract.Row{State: contract.StateParked, Reason: semel.ReasonExhausted, Message: p.message()})
+		for n := range 2 {
+			r := p.rows(id)[0]
+			p.must(p.s.Edit(p.t.Context(), r.Number, r.Revision, fmt.Appendf(nil, `{"mail":"%s","edit":%d}`, p.word, n), contract.Act{Verb: "edit", Who: "ana", Why: "ticket 7"}))
+		}
+		p.discard(id)
+	}},
 	{"a dead letter", func(p *person, id string) {
 		p.put(p.mark(id, 1), contract.Row{State: contract.StateDeadLettered, Reason: semel.ReasonExhausted, Message: p.message()})
 		p.discard(id)

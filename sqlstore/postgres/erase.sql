@@ -41,6 +41,9 @@ update {prefix}inbox set reason = 'erased', payload = null, body_removed_at = co
   revision = revision + 1, changed_at = clock_timestamp()
 where number = $1;
 
+-- name: erase edits
+update {prefix}edits set body = null where "row" = $1 and body is not null;
+
 -- name: erase results
 delete from {prefix}results r using {prefix}scopes s
 where r.scope = s.number and s.consumer = $1 and s.source = $2 and r.id = $3;
@@ -49,4 +52,4 @@ where r.scope = s.number and s.consumer = $1 and s.source = $2 and r.id = $3;
 update {prefix}keys set result = null where key = $1 and result is not null;
 
 -- name: vacuum
-vacuum {prefix}inbox, {prefix}results, {prefix}keys;
+vacuum {prefix}inbox, {prefix}edits, {prefix}results, {prefix}keys;

@@ -2,7 +2,7 @@
 
 -- name: editable
 select i.surrogate, i.steps is not null, i.calls_started > i.calls_finished,
-  i.payload is null and i.body_removed_at is not null, i.payload
+  i.payload is null and i.body_removed_at is not null, i.payload, i.id, i.long_id, i.envelope
 from {prefix}inbox i where i.number = ?;
 
 -- name: edit row
@@ -25,5 +25,6 @@ update {prefix}edits set body = null where body is not null
 delete from {prefix}edits where row not in (select i.number from {prefix}inbox i join {prefix}edits e on e.row = i.number);
 
 -- name: edits
-select e.number, e.at, e.who, e.body is null, case when ?2 then e.body end, e.body_sum, e.body_size, e.sum, e.size
-from {prefix}edits e where e.row = ?1 order by e.number;
+select e.number, e.at, e.who, e.body is null, case when ?2 then e.body end, e.body_sum, e.body_size, e.sum, e.size,
+  i.id, i.long_id, i.envelope
+from {prefix}edits e join {prefix}inbox i on i.number = e.row where e.row = ?1 order by e.number;

@@ -48,6 +48,9 @@ update {prefix}inbox set reason = 'erased', payload = null,
   revision = revision + 1, changed_at = cast(unixepoch('subsec') * 1000 as integer)
 where number = ?1;
 
+-- name: erase edits
+update {prefix}edits set body = null where row = ?1 and body is not null;
+
 -- name: erase results
 delete from {prefix}results
 where scope in (select s.number from {prefix}scopes s where s.consumer = ?1 and s.source = ?2) and id = ?3;
