@@ -85,6 +85,10 @@ type answering[Tx, Answer any] struct {
 	doubts   unapplied[identityOf, struct{}]
 	looks    *together[contract.Mark, contract.Verdict]
 	marks    *together[marking[Tx], contract.Result]
+	// timeout is Config.Timeout, and committing how long a commit of a batch may take, where
+	// marks is not nil.
+	timeout    time.Duration
+	committing func(batch any) time.Duration
 	// gatherer: what is queued of several answers shares transactions; nil if the store's
 	// handlers do not queue.
 	gatherer contract.Gatherer[Tx]

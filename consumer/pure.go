@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
@@ -51,6 +52,10 @@ func (s *answering[Tx, Answer]) fitsPure(c *Config) error {
 	c.Provider.Window = WindowAlways // a row that is claimed is called for as often as it takes
 	s.looks = &together[contract.Mark, contract.Verdict]{carry: looker.Look, alone: s.isOnes, pace: &pace{}}
 	s.marks = &together[marking[Tx], contract.Result]{carry: s.markAll, alone: isApart, pace: &pace{}}
+	if limiter, limits := s.store.(contract.BatchLimiter); limits {
+		s.marks.limit = limiter.BatchLimit()
+	}
+	s.timeout, s.committing = c.Timeout, c.commitTimeout
 	return nil
 }
 
@@ -65,6 +70,7 @@ func (s *answering[Tx, Answer]) beginPure(ctx context.Context, o contract.TxOpti
 			s.doubts.keep(id, struct{}{})
 			return nil, nil, err
 		case verdicts[0].Kind != contract.Fresh:
+			s.unmarked.take(id) // its answer has no use any more
 			return receipt[Tx]{b}, verdicts, nil
 		}
 		b.Rollback(ctx) // and no transaction is open that a look could not see
@@ -122,6 +128,15 @@ func (*pure[Tx, Answer]) Rollback(context.Context) {}
 
 // Kill implements contract.Batch: no connection waits for a call.
 func (*pure[Tx, Answer]) Kill() {}
+
+// Queued implements contract.Queues: what follows from the answer is done in the commit, and
+// may take as long as a handler.
+func (p *pure[Tx, Answer]) Queued() int {
+	if p.apply == nil {
+		return 0
+	}
+	return 1
+}
 
 // ClassifyHandler implements contract.HandlerClassifier: nothing of the store is met
 // before the commit.
@@ -208,6 +223,9 @@ func (s *answering[Tx, Answer]) markAndApply(ctx context.Context, all []marking[
 	e, out, err := s.applyMarked(ctx, b, verdicts, all)
 	if err != nil {
 		r := contract.Result{Outcome: contract.NotCommitted, Class: s.classOf(ctx, b, err), Err: err}
+		if ctx.Err() != nil && r.Class == contract.ClassRetry { // what it shared with others took its time
+			r.Class, r.Culprit = contract.ClassContended, contract.NobodyNamed
+		}
 		over = true
 		b.Rollback(ctx)
 		if len(all) > 1 {
@@ -216,7 +234,10 @@ func (s *answering[Tx, Answer]) markAndApply(ctx context.Context, all []marking[
 		return each(all, r), nil
 	}
 	over = true
-	r := b.Commit(ctx, e)
+	// What it takes is not known before; whoever waits for it no longer asks the store.
+	commit, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.committing(b))
+	defer cancel()
+	r := b.Commit(commit, e)
 	if len(all) > 1 {
 		if r.Outcome == contract.NotCommitted && r.Class != contract.ClassDown {
 			return nil, errApart
@@ -239,7 +260,7 @@ func (s *answering[Tx, Answer]) applyMarked(ctx context.Context, b contract.Batc
 	for i := range all {
 		switch verdicts[i].Kind {
 		case contract.Fresh:
-			if err := all[i].run(ctx, b.Tx(i)); err != nil {
+			if err := all[i].run(ctx, s.timeout, b.Tx(i)); err != nil {
 				return e, nil, err
 			}
 			if broken != nil && broken.Broken() {
@@ -258,14 +279,20 @@ func (s *answering[Tx, Answer]) applyMarked(ctx context.Context, b contract.Batc
 	return e, out, nil
 }
 
-// run applies an answer; a panic is a failure.
-func (m *marking[Tx]) run(ctx context.Context, tx Tx) (err error) {
+// run applies an answer; a panic is a failure, and so is one that its time-out has ended.
+func (m *marking[Tx]) run(ctx context.Context, timeout time.Duration, tx Tx) (err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
+	defer cancel()
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("the handler panicked: %v\n%s", r, debug.Stack())
 		}
 	}()
-	return legible.Error(m.apply(ctx, tx), decidedAgain)
+	err = legible.Error(m.apply(ctx, tx), decidedAgain)
+	if cause := context.Cause(ctx); errors.Is(cause, errTimeout) { // whatever the store's driver says of it
+		return cause
+	}
+	return err
 }
 
 // classOf is what an error of a function that applies means for its message.

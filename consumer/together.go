@@ -20,6 +20,8 @@ type together[In, Out any] struct {
 	// pace, if not nil, says how many share a call, and for how long one waits for that
 	// under way; without it those that wait do so until it has ended.
 	pace *pace
+	// limit is how many share a call at most; 0: mostTogether.
+	limit int
 
 	mutex   sync.Mutex
 	waiting []*rider[In, Out] // guarded by mutex
@@ -76,9 +78,21 @@ func (t *together[In, Out]) do(ctx context.Context, in In) (out Out, err error) 
 
 // next tells the first that waits to lead, if nobody does or no more fit; the mutex is held.
 func (t *together[In, Out]) next() {
-	if len(t.waiting) > 0 && (t.under == 0 || t.pace != nil && len(t.waiting) >= t.pace.most()) {
+	if len(t.waiting) > 0 && (t.under == 0 || t.pace != nil && len(t.waiting) >= t.most()) {
 		t.tell()
 	}
+}
+
+// most is how many may share the next call.
+func (t *together[In, Out]) most() int {
+	most := mostTogether
+	if t.limit > 0 {
+		most = min(most, t.limit)
+	}
+	if t.pace != nil {
+		most = min(most, t.pace.most())
+	}
+	return most
 }
 
 // tell tells the first that waits to lead; the mutex is held.
@@ -101,10 +115,7 @@ func (t *together[In, Out]) hurry() {
 // leads carries the first that wait, the caller among them.
 func (t *together[In, Out]) leads(ctx context.Context) {
 	t.mutex.Lock()
-	n := min(len(t.waiting), mostTogether)
-	if t.pace != nil {
-		n = min(n, t.pace.most())
-	}
+	n := min(len(t.waiting), t.most())
 	taken := slices.Clone(t.waiting[:n])
 	t.waiting = slices.Delete(t.waiting, 0, n)
 	t.told = false
