@@ -48,7 +48,7 @@ func (r *Runner) at(p faults.Point) {
 func (r *Runner) Run(ctx context.Context, name string, c running.Consumer) (running.Summary, contract.ReplayState, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	keeping, done := context.WithCancel(ctx)
+	keeping, done := context.WithCancel(context.WithoutCancel(ctx)) // it is run until what is in hand has ended
 	var group worker.Group
 	group.Go(func() { r.keep(keeping, cancel) })
 	summary, err := running.All(ctx, map[string]running.Consumer{name: c})
@@ -80,11 +80,11 @@ func (r *Runner) keep(ctx context.Context, stop context.CancelCauseFunc) {
 		case err != nil && time.Since(alive) > Lease && ctx.Err() == nil:
 			stop(fmt.Errorf("the store has not heard for %v that the replay is run, and may give it to another: %w", Lease, err))
 			return
-		case err == nil && state == contract.ReplayStopping:
-			stop(ErrStopped)
-			return
 		case err == nil:
 			alive = time.Now()
+			if state == contract.ReplayStopping {
+				stop(ErrStopped) // once; later ones are not heard
+			}
 			if r.Told != nil {
 				r.Told()
 			}
