@@ -462,3 +462,27 @@ func TestHowLongAnAnswerMayBeApplied(t *testing.T) {
 		}
 	})
 }
+
+func TestAStoreThatOnlyAnswersLooks(t *testing.T) {
+	bubble(t, "law_13_as_a_server_that_is_read_only_charges_nobody_however_long", func(t *testing.T) {
+		store, a := &marked{Store: memstore.New()}, &asked{}
+		began := time.Now()
+		store.begin = func([]contract.Mark) error {
+			if time.Since(began) < 6*time.Hour {
+				return errTest
+			}
+			return nil
+		}
+		c := pureConfig(numbered("m", 20)...)
+		c.Retry.Attempts = 1
+		counts := callsThen(t, downs{store}, a.call, addAnswer, c)
+		if counts.Applied != 20 || slices.Max(values(a.calls)) != 1 {
+			t.Errorf("%+v, %v", counts, a.calls)
+		}
+	})
+}
+
+// downs is a store whose errors say that it is down.
+type downs struct{ *marked }
+
+func (downs) Classify(error) contract.Class { return contract.ClassDown }
