@@ -147,10 +147,21 @@ func (*pure[Tx, Answer]) ClassifyHandler(context.Context, error) contract.Class 
 // Commit implements contract.Batch: it marks and applies, with what others have to.
 func (p *pure[Tx, Answer]) Commit(ctx context.Context, e contract.Ending) contract.Result {
 	id := ofMark(&p.mark)
-	if p.apply == nil { // no handler ran
-		if len(e.Rows) == 0 {
-			return contract.Result{Outcome: contract.Committed, Culprit: contract.NobodyNamed}
+	switch {
+	case p.apply != nil:
+	case len(e.Rows) == 0 && p.seen:
+		return contract.Result{Outcome: contract.Committed, Culprit: contract.NobodyNamed}
+	case len(e.Rows) == 0: // what it is to show is whether the store takes transactions
+		e.Trim = nil
+		r, err := p.s.markAll(ctx, []marking[Tx]{{mark: p.mark, options: p.options, ending: e}})
+		if err != nil {
+			r = []contract.Result{{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: err}}
 		}
+		if r[0].Class == contract.ClassClaimLost {
+			p.s.doubts.keep(id, struct{}{})
+		}
+		return r[0]
+	default:
 		p.s.doubts.keep(id, struct{}{})
 		return contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassClaimLost, Culprit: contract.NobodyNamed, Err: errMarkedElsewhere}
 	}
@@ -161,7 +172,7 @@ func (p *pure[Tx, Answer]) Commit(ctx context.Context, e contract.Ending) contra
 	if r.Outcome == contract.CommitUnknown || r.Class == contract.ClassClaimLost {
 		p.s.doubts.keep(id, struct{}{})
 	}
-	if r.Outcome == contract.CommitUnknown || r.Outcome == contract.NotCommitted && mayAgain(r.Class) {
+	if r.Outcome == contract.CommitUnknown || r.Outcome == contract.NotCommitted && mayAgain(r.Class) || errors.Is(r.Err, errMarkBusy) {
 		p.s.unmarked.keep(id, p.answer)
 	}
 	return r
@@ -207,9 +218,7 @@ func (s *answering[Tx, Answer]) markAndApply(ctx context.Context, all []marking[
 	b, verdicts, err := s.store.Begin(ctx, all[0].options, marks)
 	if err != nil {
 		class := s.store.Classify(err)
-		if class != contract.ClassContended {
-			class = contract.ClassDown // whatever it is, it is no message's fault
-		} else if len(all) > 1 {
+		if class == contract.ClassContended && len(all) > 1 {
 			return nil, errApart // a copy of one of them may be in flight
 		}
 		return each(all, notBegunYet(class, err)), nil
@@ -260,6 +269,10 @@ func (s *answering[Tx, Answer]) applyMarked(ctx context.Context, b contract.Batc
 	for i := range all {
 		switch verdicts[i].Kind {
 		case contract.Fresh:
+			if all[i].apply == nil {
+				e.Trim = append(e.Trim, i)
+				continue
+			}
 			if err := all[i].run(ctx, s.timeout, b.Tx(i)); err != nil {
 				return e, nil, err
 			}
@@ -303,8 +316,29 @@ func (s *answering[Tx, Answer]) classOf(ctx context.Context, b contract.Batch[Tx
 	return contract.ClassRetry
 }
 
+// notBegunYet is the result where no transaction could begin, which is no message's fault,
+// whatever it is. Where a copy is in flight elsewhere the next Begin meets it, and waits.
 func notBegunYet(class contract.Class, err error) contract.Result {
-	return contract.Result{Outcome: contract.NotCommitted, Class: class, Culprit: contract.NobodyNamed, Err: err}
+	r := contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: &notOpened{err}}
+	if class == contract.ClassContended {
+		r.Class, r.Err = contract.ClassClaimLost, errMarkBusy
+	}
+	return r
+}
+
+// errMarkBusy: what was answered is kept for when it is known what the copy does.
+var errMarkBusy = errors.New("semel: a copy of what was called for is in flight elsewhere")
+
+// notOpened is why no transaction could begin in which an answer was to be applied.
+type notOpened struct{ error }
+
+func (e *notOpened) Unwrap() error { return e.error }
+
+// Exonerates implements contract.Exonerator: any message would have met a store that begins
+// no transaction, however well it answers looks.
+func (s *answering[Tx, Answer]) Exonerates(err error) bool {
+	var closed *notOpened
+	return errors.As(err, &closed) || s.leased.Exonerates(err)
 }
 
 func each[Tx any](all []marking[Tx], r contract.Result) []contract.Result {

@@ -1,0 +1,120 @@
+package consumer_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/memstore"
+)
+
+// limiting is a store that allows a batch so many messages.
+type limiting struct {
+	*marked
+	most int
+}
+
+func (s *limiting) BatchLimit() int { return s.most }
+
+func TestWhatAnswersMayShare(t *testing.T) {
+	bubble(t, "law_7_as_many_as_the_store_lets_a_batch_have", func(t *testing.T) {
+		for _, most := range []int{1, 3} {
+			store := &limiting{&marked{Store: memstore.New()}, most}
+			call := func(context.Context, *semel.Message) (int64, error) {
+				pass(time.Millisecond)
+				return 1, nil
+			}
+			counts := callsThen(t, store, call, addAnswer, pureConfig(numbered("m", 60)...))
+			if counts.Applied != 60 || slices.Max(store.marks) != most {
+				t.Errorf("%d at most: %+v, %v", most, counts, store.marks)
+			}
+		}
+	})
+	bubble(t, "law_10_two_contents_of_an_identity_never", func(t *testing.T) {
+		store := &marked{Store: memstore.New()}
+		store.begin = func(marks []contract.Mark) error {
+			seen := map[string]bool{}
+			for _, m := range marks {
+				if seen[string(m.ID)] {
+					t.Errorf("%s is marked twice in a batch", m.ID)
+				}
+				seen[string(m.ID)] = true
+			}
+			return nil
+		}
+		var messages []*semel.Message
+		for i := range 20 {
+			messages = append(messages, message(fmt.Sprint("m", i), `{"n":1}`), message(fmt.Sprint("m", i), `{"n":2}`), message(fmt.Sprint("m", i), `{"n":1}`))
+		}
+		call := func(context.Context, *semel.Message) (int64, error) {
+			pass(time.Millisecond)
+			return 1, nil
+		}
+		counts := callsThen(t, store, call, addAnswer, pureConfig(messages...))
+		if counts.Applied != 20 || counts.Conflicts != 20 || counts.Duplicates != 20 {
+			t.Errorf("%+v", counts)
+		}
+	})
+}
+
+func TestHowLongAnAnswerMayBeApplied(t *testing.T) {
+	// slowly applies the answer of m1 for so long, and those of others at once.
+	slowly := func(d time.Duration) func(context.Context, *memstore.Tx, int64, *semel.Message) error {
+		return func(ctx context.Context, tx *memstore.Tx, n int64, m *semel.Message) error {
+			if m.Identity.ID == "m1" {
+				select {
+				case <-time.After(d):
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}
+			return addAnswer(ctx, tx, n, m)
+		}
+	}
+	bubble(t, "law_3_as_long_as_a_handler_also_where_commits_have_less", func(t *testing.T) {
+		store, a := memstore.New(), &asked{}
+		c := pureConfig(numbered("m", 10)...)
+		c.Timeout, c.CommitTimeout = time.Minute, 5*time.Second
+		counts := callsThen(t, store, a.call, slowly(40*time.Second), c)
+		if counts.Applied != 10 || effect(t, store, "m1") != "1" || a.calls["m1"] != 1 {
+			t.Errorf("%+v, %v", counts, a.calls)
+		}
+	})
+	bubble(t, "law_7_law_13_one_that_takes_longer_is_an_attempt_and_no_store_that_is_down", func(t *testing.T) {
+		store, a := memstore.New(), &asked{}
+		c := pureConfig(numbered("m", 10)...)
+		c.Timeout, c.CommitTimeout, c.Retry.Attempts = 10*time.Second, 5*time.Second, 3
+		counts := callsThen(t, store, a.call, slowly(time.Hour), c)
+		if counts.Applied != 9 || counts.Parked != 1 || a.calls["m1"] != 3 || a.calls["m2"] != 1 {
+			t.Errorf("%+v, %v", counts, a.calls)
+		}
+	})
+}
+
+func TestAStoreThatOnlyAnswersLooks(t *testing.T) {
+	bubble(t, "law_13_as_a_server_that_is_read_only_charges_nobody_however_long", func(t *testing.T) {
+		store, a := &marked{Store: memstore.New()}, &asked{}
+		began := time.Now()
+		store.begin = func([]contract.Mark) error {
+			if time.Since(began) < 6*time.Hour {
+				return errTest
+			}
+			return nil
+		}
+		c := pureConfig(numbered("m", 20)...)
+		c.Retry.Attempts = 1
+		counts := callsThen(t, downs{store}, a.call, addAnswer, c)
+		if counts.Applied != 20 || slices.Max(values(a.calls)) != 1 {
+			t.Errorf("%+v, %v", counts, a.calls)
+		}
+	})
+}
+
+// downs is a store whose errors say that it is down.
+type downs struct{ *marked }
+
+func (downs) Classify(error) contract.Class { return contract.ClassDown }
