@@ -75,7 +75,7 @@ func TestSchemasThatDoNotFit(t *testing.T) {
 			t.Errorf("applied %v, %v", applied, err)
 		}
 		status, err := s.Status(t.Context())
-		if err != nil || len(status) != 15 || status[14].String() != "0099_later" || status[14].SQL != "" {
+		if err != nil || len(status) != 17 || status[16].String() != "0099_later" || status[14].SQL != "" {
 			t.Errorf("the status is %+v, %v", status, err)
 		}
 	})

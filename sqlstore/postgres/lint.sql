@@ -21,7 +21,7 @@ with tables as materialized (
     ('{prefix}scopes', true), ('{prefix}markers', true),
     ('{prefix}guard_end', true), ('{prefix}guard', true),
     ('{prefix}streams', true), ('{prefix}lines', true), ('{prefix}derivations', true), ('{prefix}owners', false), ('{prefix}inbox', false),
-    ('{prefix}acts', false), ('{prefix}seals', false), ('{prefix}seal_end', false), ('{prefix}positions', false), ('{prefix}retention', false), ('{prefix}ages', false), ('{prefix), ('{prefix}controls', false), ('{prefix}generation_states', true}controls', false),
+    ('{prefix}acts', false), ('{prefix}seals', false), ('{prefix}seal_end', false), ('{prefix}positions', false), ('{prefix}retention', false), ('{prefix}ages', false), ('{prefix}controls', false), ('{prefix}generation_states', true), ('{prefix}generation_fences', true),
     ('{prefix}dated', false), ('{prefix}keys', true), ('{prefix}replays', false), ('{prefix}results', false), ('{prefix}edits', false), ('{prefix}setup', false), ('{prefix}migrations', false)) t (name, protects)
 ), keys as materialized (
   select x.indrelid, x.indisprimary, array(
