@@ -105,9 +105,31 @@ func TestAStoreThatOnlyAnswersLooks(t *testing.T) {
 			}
 			return nil
 		}
-		c := pureConfig(numbered("m", 20)...)
+		var messages []*semel.Message
+		runs(t, store.Store, add, config(newListSource(numbered("d", 60)...)))
+		for i, m := range numbered("m", 20) { // duplicates end meanwhile, and prove nothing
+			messages = append(append(messages, m), numbered("d", 60)[3*i:3*i+3]...)
+		}
+		c := pureConfig(messages...)
 		c.Retry.Attempts = 1
 		counts := callsThen(t, downs{store}, a.call, addAnswer, c)
+		if counts.Applied != 20 || counts.Duplicates != 60 || slices.Max(values(a.calls)) != 1 {
+			t.Errorf("%+v, %v", counts, a.calls)
+		}
+	})
+	bubble(t, "law_13_and_begins_charges_nobody_as_long_as_it_commits_nothing", func(t *testing.T) {
+		store, a := &marked{Store: memstore.New()}, &asked{}
+		began := time.Now()
+		store.commit = func(b contract.Batch[*memstore.Tx], ctx context.Context, e contract.Ending) contract.Result {
+			if time.Since(began) < 6*time.Hour {
+				b.Rollback(ctx)
+				return contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: errTest}
+			}
+			return b.Commit(ctx, e)
+		}
+		c := pureConfig(numbered("m", 20)...)
+		c.Retry.Attempts = 1
+		counts := callsThen(t, store, a.call, addAnswer, c)
 		if counts.Applied != 20 || slices.Max(values(a.calls)) != 1 {
 			t.Errorf("%+v, %v", counts, a.calls)
 		}
