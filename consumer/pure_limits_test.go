@@ -105,9 +105,31 @@ func TestAStoreThatOnlyAnswersLooks(t *testing.T) {
 			}
 			return nil
 		}
-		c := pureConfig(numbered("m", 20)...)
+		var messages []*semel.Message
+		runs(t, store.Store, add, config(newListSource(numbered("d", 60)...)))
+		for i, m := range numbered("m", 20) { // duplicates end meanwhile, and prove nothing
+			messages = append(append(messages, m), numbered("d", 60)[3*i:3*i+3]...)
+		}
+		c := pureConfig(messages...)
 		c.Retry.Attempts = 1
 		counts := callsThen(t, downs{store}, a.call, addAnswer, c)
+		if counts.Applied != 20 || counts.Duplicates != 60 || slices.Max(values(a.calls)) != 1 {
+			t.Errorf("%+v, %v", counts, a.calls)
+		}
+	})
+	bubble(t, "law_13_and_begins_charges_nobody_as_long_as_it_commits_nothing", func(t *testing.T) {
+		store, a := &marked{Store: memstore.New()}, &asked{}
+		began := time.Now()
+		store.commit = func(b contract.Batch[*memstore.Tx], ctx context.Context, e contract.Ending) contract.Result {
+			if time.Since(began) < 6*time.Hour {
+				b.Rollback(ctx)
+				return contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: errTest}
+			}
+			return b.Commit(ctx, e)
+		}
+		c := pureConfig(numbered("m", 20)...)
+		c.Retry.Attempts = 1
+		counts := callsThen(t, store, a.call, addAnswer, c)
 		if counts.Applied != 20 || slices.Max(values(a.calls)) != 1 {
 			t.Errorf("%+v, %v", counts, a.calls)
 		}
@@ -118,3 +140,40 @@ func TestAStoreThatOnlyAnswersLooks(t *testing.T) {
 type downs struct{ *marked }
 
 func (downs) Classify(error) contract.Class { return contract.ClassDown }
+
+// contended is a store whose errors say that somebody else has what is to be had.
+type contended struct{ *marked }
+
+// observing is an observer.
+type observing func(semel.Event)
+
+func (o observing) Observe(e semel.Event) { o(e) }
+
+func (contended) Classify(error) contract.Class { return contract.ClassContended }
+
+func TestACopyThatIsMarkedElsewhereMeanwhile(t *testing.T) {
+	bubble(t, "case_5_law_7_keeps_its_message_and_no_other", func(t *testing.T) {
+		store, a := &marked{Store: memstore.New()}, &asked{}
+		began := time.Now()
+		store.begin = func(marks []contract.Mark) error {
+			if time.Since(began) < 10*time.Second && slices.ContainsFunc(marks, func(m contract.Mark) bool { return string(m.ID) == "m1" }) {
+				return errTest
+			}
+			return nil
+		}
+		var others time.Duration // when the last of them was applied
+		serialised := false
+		c := pureConfig(numbered("m", 20)...)
+		c.Retry.Attempts = 1
+		c.Observers = []semel.Observer{observing(func(e semel.Event) { serialised = serialised || e.Kind == semel.EventSerial })}
+		counts := callsThen(t, contended{store}, a.call, func(ctx context.Context, tx *memstore.Tx, n int64, m *semel.Message) error {
+			if m.Identity.ID != "m1" {
+				others = max(others, time.Since(began))
+			}
+			return addAnswer(ctx, tx, n, m)
+		}, c)
+		if counts.Applied != 20 || slices.Max(values(a.calls)) != 1 || others > time.Second || serialised {
+			t.Errorf("%+v, %v, others after %v, one at a time: %v", counts, a.calls, others, serialised)
+		}
+	})
+}
