@@ -1,5 +1,5 @@
 -- name: erase turn
-select set_config('lock_timeout', '50ms', true), set_config('statement_timeout', '30s', true),
+select set_config('lock_timeout', '1s', true), set_config('statement_timeout', '30s', true),
   set_config('idle_in_transaction_session_timeout', '30s', true);
 
 -- What is erased already has its reason, and nothing else can have: rows of it are not
