@@ -30,16 +30,14 @@ func (c *common) carry(ctx context.Context, o operate.Order, store string, then 
 	}
 	defer c.close(a)
 	box := boxOf(a.Stores[0])
-	if err := c.refuseStranger(ctx, a, o.Filter.Consumer); err != nil {
+	if o.Filter.Consumer, err = c.inActive(ctx, a, o.Filter.Consumer); err != nil {
 		return err
 	}
 	p := a.Policy()
 	if then.run && len(p.Consumers) == 0 {
 		return usage("--run needs the policy of the consumer, which has its handler: --config FILE")
 	}
-	if len(p.Consumers) > 0 {
-		o.Knows = func(name string) bool { return p.Consumer(name) != nil }
-	}
+	o.Worked = worked(ctx, a, a.Stores[0])
 	var done []operate.Result
 	var stopped error
 	for r, err := range box.Carry(ctx, o) {

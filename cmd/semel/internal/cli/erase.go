@@ -102,10 +102,13 @@ func (e *erasing) run(c *common, cmd *cobra.Command) error {
 		return err
 	}
 	defer c.close(a)
+	filter.Consumers = nil
 	for _, name := range e.consumers {
-		if err := c.refuseStranger(cmd.Context(), a, name); err != nil {
+		names, err := c.inAll(cmd.Context(), a, name)
+		if err != nil {
 			return err
 		}
+		filter.Consumers = append(filter.Consumers, names...)
 	}
 	return c.erase(cmd.Context(), a, e, *filter)
 }
