@@ -220,7 +220,7 @@ func (c *common) resultLine(r operate.Result) string {
 	if c.OutTerminal {
 		id = terminal.Cut(id, longestID)
 	}
-	line := fmt.Sprintf("%d %s %s: %s", r.Number, legible.Printable(r.Consumer), id, r.Result)
+	line := fmt.Sprintf("%d %s %s: %s", r.Number, cmp.Or(legible.Printable(r.Consumer), "-"), cmp.Or(id, "-"), r.Result)
 	if r.Error != "" {
 		line += ": " + legible.Printable(r.Error)
 	}

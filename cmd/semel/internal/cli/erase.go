@@ -193,7 +193,7 @@ func (c *common) erase(ctx context.Context, a *assembly.Assembly, e *erasing, f 
 		return errors.Join(failed(stopped), err)
 	}
 	if left := leftOf(all); err == nil && left > 0 && !(e.dry && e.discard) {
-		return failed(fmt.Errorf("erase: %d rows stand in the way; their identities were left", left))
+		return failed(fmt.Errorf("erase: %s in the way, and the identities were left", verbed(int(left), "row", "stands", "stand")))
 	}
 	return err
 }
