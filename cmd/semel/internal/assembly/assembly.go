@@ -196,7 +196,8 @@ func (a *Assembly) Consumers(ctx context.Context) (map[string]*Runner, error) {
 // PendingAge is how old the oldest message of a consumer may become that waits; 0
 // where its policy does not say.
 func (a *Assembly) PendingAge(consumer string) time.Duration {
-	if c := a.policy.Consumer(consumer); c != nil {
+	public, _ := contract.GenerationOf(consumer)
+	if c := a.policy.Consumer(public); c != nil {
 		return c.PendingAge
 	}
 	return 0

@@ -30,16 +30,14 @@ func (c *common) carry(ctx context.Context, o operate.Order, store string, then 
 	}
 	defer c.close(a)
 	box := boxOf(a.Stores[0])
-	if err := c.refuseStranger(ctx, a, o.Filter.Consumer); err != nil {
+	if o.Filter.Consumer, err = c.inActive(ctx, a, o.Filter.Consumer); err != nil {
 		return err
 	}
 	p := a.Policy()
 	if then.run && len(p.Consumers) == 0 {
 		return usage("--run needs the policy of the consumer, which has its handler: --config FILE")
 	}
-	if len(p.Consumers) > 0 {
-		o.Knows = func(name string) bool { return p.Consumer(name) != nil }
-	}
+	o.Worked = worked(ctx, a, a.Stores[0])
 	var done []operate.Result
 	var stopped error
 	for r, err := range box.Carry(ctx, o) {
@@ -222,7 +220,7 @@ func (c *common) resultLine(r operate.Result) string {
 	if c.OutTerminal {
 		id = terminal.Cut(id, longestID)
 	}
-	line := fmt.Sprintf("%d %s %s: %s", r.Number, legible.Printable(r.Consumer), id, r.Result)
+	line := fmt.Sprintf("%d %s %s: %s", r.Number, cmp.Or(legible.Printable(r.Consumer), "-"), cmp.Or(id, "-"), r.Result)
 	if r.Error != "" {
 		line += ": " + legible.Printable(r.Error)
 	}

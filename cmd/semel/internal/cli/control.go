@@ -262,6 +262,10 @@ func wished(w operate.Wish) string {
 
 // pausedWhy says that a consumer is paused, by whom and why; empty if it is not.
 func pausedWhy(ctx context.Context, s *assembly.Store, consumer string) (string, error) {
+	consumer, err := controlledAs(ctx, s, consumer)
+	if err != nil {
+		return "", err
+	}
 	v, err := operate.ControlOf(ctx, s.Name(), s, consumer)
 	if err != nil || !v.Paused {
 		return "", err

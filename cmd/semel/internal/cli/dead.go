@@ -83,7 +83,8 @@ func (f *filter) single(cmd *cobra.Command) bool {
 
 // listLetters prints the letters, and on stderr how many there are.
 func (c *common) listLetters(ctx context.Context, a *assembly.Assembly, f contract.RowFilter, group string, l *listing) error {
-	if err := c.refuseStranger(ctx, a, f.Consumer); err != nil {
+	var err error
+	if f.Consumer, err = c.inActive(ctx, a, f.Consumer); err != nil {
 		return err
 	}
 	views, count := []operate.View{}, 0

@@ -92,11 +92,11 @@ func verbed(n int, thing, one, many string) string {
 }
 
 func (c *common) letterLine(l operate.Letter) string {
-	id := legible.Printable(cmp.Or(l.ID, "base64:"+l.IDBase64))
+	id := legible.Printable(cmp.Or(l.ID, base64Named(l.IDBase64), "-"))
 	if c.OutTerminal {
 		id = terminal.Cut(id, longestID)
 	}
-	line := fmt.Sprintf("%s %s %s: ", cmp.Or(legible.Printable(l.Place), fmt.Sprint(l.Number)), legible.Printable(l.Consumer), id)
+	line := fmt.Sprintf("%s %s %s: ", cmp.Or(legible.Printable(l.Place), fmt.Sprint(l.Number)), cmp.Or(legible.Printable(l.Consumer), "-"), id)
 	if l.Happened == "" {
 		line += "would be " + string(l.Foretold)
 	} else {

@@ -193,7 +193,8 @@ func (c *common) inEditor(ctx context.Context, editor string, body []byte) ([]by
 
 // sameIdentity refuses a payload in which the policy would find another identity.
 func sameIdentity(a *assembly.Assembly, row contract.StoredRow, body []byte) error {
-	of := a.Policy().Consumer(row.Key.Consumer)
+	public, _ := contract.GenerationOf(row.Key.Consumer)
+	of := a.Policy().Consumer(public)
 	if of == nil {
 		return nil
 	}

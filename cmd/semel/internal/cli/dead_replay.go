@@ -93,7 +93,7 @@ func (c *common) replayRows(ctx context.Context, r *deadReplaying, chosen contra
 		return err
 	}
 	defer c.close(a)
-	if err := c.refuseStranger(ctx, a, chosen.Consumer); err != nil {
+	if chosen.Consumer, err = c.inActive(ctx, a, chosen.Consumer); err != nil {
 		return err
 	}
 	if r.here && len(a.Policy().Consumers) == 0 {
@@ -140,16 +140,7 @@ func (d *deadReplayed) foretell(ctx context.Context) (letters []operate.Letter, 
 	if err != nil {
 		return nil, err
 	}
-	return d.box.Foretell(ctx, numbers, d.knows())
-}
-
-// knows is nil without a policy: nobody can tell then.
-func (d *deadReplayed) knows() func(string) bool {
-	p := d.assembly.Policy()
-	if len(p.Consumers) == 0 {
-		return nil
-	}
-	return func(name string) bool { return p.Consumer(name) != nil }
+	return d.box.Foretell(ctx, numbers, worked(ctx, d.assembly, d.assembly.Stores[0]))
 }
 
 // carry takes the turn of the consumers, foretells anew what stands then, and replays.
@@ -229,7 +220,7 @@ func (d *deadReplayed) work(ctx context.Context, consumer string, numbers []int6
 // consumers are those whose letters are replayed.
 func (d *deadReplayed) consumers(all []operate.Letter) []string {
 	if d.topic != nil {
-		return []string{d.topic.of.Name}
+		return []string{d.topic.joiner.Kept}
 	}
 	names := map[string]bool{}
 	for _, l := range all {

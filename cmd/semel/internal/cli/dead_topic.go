@@ -57,7 +57,12 @@ func (c *common) openTopic(ctx context.Context, name, store string) (*deadTopic,
 	if t.assembly, err = c.openChecked(ctx, p, t.of.Store); err != nil {
 		return nil, err
 	}
-	t.joiner = operate.Joiner{Box: boxOf(t.assembly.Stores[0]), Consumer: t.of.Name, Config: t.of.Config()}
+	kept, err := t.assembly.Stores[0].KeptAs(ctx, t.of.Name)
+	if err != nil {
+		c.close(t.assembly)
+		return nil, failed(err)
+	}
+	t.joiner = operate.Joiner{Box: boxOf(t.assembly.Stores[0]), Consumer: t.of.Name, Kept: kept, Config: t.of.Config()}
 	return t, nil
 }
 
@@ -182,7 +187,7 @@ func (t *deadTopic) plan(ctx context.Context, d *deadReplayed) (*operate.TopicPl
 	if err != nil {
 		return nil, err
 	}
-	return d.box.PlanTopic(ctx, mine, d.knows(), doubt)
+	return d.box.PlanTopic(ctx, mine, worked(ctx, d.assembly, d.assembly.Stores[0]), doubt)
 }
 
 // doubt says why a letter of which the store knows nothing is not given to the consumer: nobody

@@ -102,10 +102,13 @@ func (e *erasing) run(c *common, cmd *cobra.Command) error {
 		return err
 	}
 	defer c.close(a)
+	filter.Consumers = nil
 	for _, name := range e.consumers {
-		if err := c.refuseStranger(cmd.Context(), a, name); err != nil {
+		names, err := c.inAll(cmd.Context(), a, name)
+		if err != nil {
 			return err
 		}
+		filter.Consumers = append(filter.Consumers, names...)
 	}
 	return c.erase(cmd.Context(), a, e, *filter)
 }
@@ -190,7 +193,7 @@ func (c *common) erase(ctx context.Context, a *assembly.Assembly, e *erasing, f 
 		return errors.Join(failed(stopped), err)
 	}
 	if left := leftOf(all); err == nil && left > 0 && !(e.dry && e.discard) {
-		return failed(fmt.Errorf("erase: %d rows stand in the way; their identities were left", left))
+		return failed(fmt.Errorf("erase: %s in the way, and the identities were left", verbed(int(left), "row", "stands", "stand")))
 	}
 	return err
 }

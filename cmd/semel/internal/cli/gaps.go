@@ -47,7 +47,7 @@ func (f *streamFlags) withBoxes(c *common, cmd *cobra.Command, work func(context
 		return err
 	}
 	defer c.close(a)
-	if err := c.refuseStranger(ctx, a, c.consumer); err != nil {
+	if c.consumer, err = c.inActive(ctx, a, c.consumer); err != nil {
 		return err
 	}
 	var boxes []operate.Box

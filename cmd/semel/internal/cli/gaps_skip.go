@@ -35,8 +35,8 @@ func gapsSkip(c *common) *cobra.Command {
 			if err := recorded(&order.Who, order.Why, order.DryRun); err != nil {
 				return err
 			}
-			order.Filter = f.chosen(c, cmd)
 			return f.withBoxes(c, cmd, func(ctx context.Context, a *assembly.Assembly, boxes []operate.Box) error {
+				order.Filter = f.chosen(c, cmd)
 				done, err := c.skip(ctx, boxes, order)
 				rouseStreams(ctx, a, done)
 				return err

@@ -94,7 +94,8 @@ func (c *common) look(cmd *cobra.Command, f *filter, l *listing, show func(conte
 
 // list prints the rows, and on stderr how many there are.
 func (c *common) list(ctx context.Context, a *assembly.Assembly, f contract.RowFilter, l *listing) error {
-	if err := c.refuseStranger(ctx, a, f.Consumer); err != nil {
+	var err error
+	if f.Consumer, err = c.inActive(ctx, a, f.Consumer); err != nil {
 		return err
 	}
 	var views []operate.View

@@ -68,7 +68,7 @@ func (f *reapFlags) withStores(c *common, cmd *cobra.Command, work func(context.
 		return err
 	}
 	defer c.close(a)
-	if err := c.refuseStranger(ctx, a, c.consumer); err != nil {
+	if c.consumer, err = c.inActive(ctx, a, c.consumer); err != nil {
 		return err
 	}
 	return work(ctx, a)

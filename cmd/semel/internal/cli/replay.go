@@ -64,6 +64,9 @@ far it has come is kept in the store: after a kill it goes on with --resume.`,
 			if err := recorded(&r.who, r.why, r.dryRun); err != nil {
 				return err
 			}
+			if cmd.Flags().Changed("resume") && r.resume < 1 {
+				return usage("--resume %d is no number of a replay; semel replay status shows them", r.resume)
+			}
 			if r.resume != 0 && (r.from != "" || r.to != "") {
 				return usage("give --resume or bounds, not both: a replay goes on with the bounds that it began with")
 			}
@@ -100,8 +103,6 @@ func (r *replaying) check(c *common, now func() time.Time) error {
 		return usage("--consumer is missing: say whose messages are replayed")
 	case r.perSecond < 0:
 		return usage("--rate %d is no rate; give how many messages a second, or 0", r.perSecond)
-	case r.resume < 0:
-		return usage("--resume %d is no number of a replay; semel replay status shows them", r.resume)
 	}
 	for i, flag := range []struct{ name, text string }{{"from", r.from}, {"to", r.to}} {
 		var err error

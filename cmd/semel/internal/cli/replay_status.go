@@ -71,6 +71,9 @@ func (c *common) replays(ctx context.Context, store string, l *listing) error {
 		return err
 	}
 	defer c.close(a)
+	if err := c.refuseStranger(ctx, a, c.consumer); err != nil {
+		return err
+	}
 	all := []replayView{}
 	for _, s := range a.Stores {
 		found, err := s.ReplaysOf(ctx, c.consumer, l.limit)

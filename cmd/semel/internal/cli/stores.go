@@ -64,7 +64,8 @@ func (c *common) openBox(ctx context.Context, store string) (*assembly.Assembly,
 	if err != nil {
 		return nil, err
 	}
-	if consumer := p.Consumer(c.consumer); store == "" && consumer != nil {
+	public, _ := generationOf(c.consumer)
+	if consumer := p.Consumer(public); store == "" && consumer != nil {
 		store = consumer.Store
 	}
 	if store == "" && len(p.Databases()) > 1 {

@@ -42,7 +42,7 @@ func (c *common) summarize(ctx context.Context, a *assembly.Assembly, f contract
 // all.
 func (c *common) summarizeBy(ctx context.Context, a *assembly.Assembly, f contract.RowFilter, l *listing, what string,
 	by func(operate.Box, context.Context, contract.RowFilter) ([]operate.Group, error)) (rows int, err error) {
-	if err := c.refuseStranger(ctx, a, f.Consumer); err != nil {
+	if f.Consumer, err = c.inActive(ctx, a, f.Consumer); err != nil {
 		return 0, err
 	}
 	groups := []operate.Group{}

@@ -123,9 +123,9 @@ type Order struct {
 	Outcome contract.Resolution
 	// DryRun only says what would be done.
 	DryRun bool
-	// Knows reports whether a consumer of this name could work on the row; nil where
-	// nobody can tell. For Retry.
-	Knows func(consumer string) bool
+	// Worked says of the consumer of a row why nobody would work on it, and is nil where
+	// somebody does; it may be nil itself, where nobody can tell. For Retry and Send.
+	Worked func(consumer string) error
 }
 
 // Result is what became of one row.
@@ -301,8 +301,10 @@ func (o Order) allows(row contract.StoredRow) error {
 		if err := contract.MayRequeue(row.Number, row.Reason, row.UnknownOutcome()); err != nil {
 			return err
 		}
-		if o.Knows != nil && !o.Knows(row.Key.Consumer) {
-			return fmt.Errorf("the policy has no consumer %q; name the policy file of that consumer", row.Key.Consumer)
+		if o.Worked != nil {
+			if err := o.Worked(row.Key.Consumer); err != nil {
+				return err
+			}
 		}
 		if row.Surrogate {
 			return fmt.Errorf("%s: %s", row.Reason, neverRuns(row.Reason))

@@ -21,7 +21,12 @@ type fakeInbox struct {
 	answers map[int64]error
 }
 
-func onlyBilling(consumer string) bool { return consumer == "billing" }
+func onlyBilling(consumer string) error {
+	if consumer == "billing" {
+		return nil
+	}
+	return fmt.Errorf("the policy has no consumer %q", consumer)
+}
 
 func (f *fakeInbox) Requeue(_ context.Context, number, _ int64, a contract.Act) error {
 	if f.answers[number] == nil {
@@ -115,7 +120,7 @@ func TestOneRowThatIsRefusedOrFailsDoesNotStopTheOthers(t *testing.T) {
 	order := Order{
 		Verb:   Retry,
 		Filter: contract.RowFilter{Numbers: []int64{6, 5, 4, 3, 2, 1, 1, 99}},
-		Knows:  onlyBilling,
+		Worked: onlyBilling,
 	}
 	want := []string{"1 refused", "2 refused", "3 refused", "4 refused", "5 refused", "6 failed", "99 refused"}
 	if got := carry(t, f, order); !slices.Equal(got, want) {
@@ -137,7 +142,7 @@ func TestADryRunForeseesThatARetryIsRefused(t *testing.T) {
 	f.answers = map[int64]error{1: fmt.Errorf("row %d: %w", 1, semel.ErrConflict)}
 	box := Box{Store: "shop", Inbox: f, Requeuer: f, Markers: markers{"p-1": true}}
 	for _, dry := range []bool{true, false} {
-		order := Order{Verb: Retry, DryRun: dry, Knows: onlyBilling}
+		order := Order{Verb: Retry, DryRun: dry, Worked: onlyBilling}
 		done := map[bool]string{true: Would, false: Due}[dry]
 		var got []string
 		for r, err := range box.Carry(t.Context(), order) {

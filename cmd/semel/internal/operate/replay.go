@@ -78,7 +78,7 @@ func (l Letter) Changed() bool { return l.Happened != "" && l.Happened != l.Fore
 
 // Foretell says of rows what a replay would make of them, in the order in which they would be
 // replayed: the oldest first. Nothing is changed.
-func (b Box) Foretell(ctx context.Context, numbers []int64, knows func(consumer string) bool) ([]Letter, error) {
+func (b Box) Foretell(ctx context.Context, numbers []int64, worked func(consumer string) error) ([]Letter, error) {
 	rows, err := b.standing(ctx, numbers)
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (b Box) Foretell(ctx context.Context, numbers []int64, knows func(consumer 
 			continue
 		}
 		l := letterOf(b.Store, r)
-		if err := b.foretell(ctx, &l, r, knows, taken[r.Key]); err != nil {
+		if err := b.foretell(ctx, &l, r, worked, taken[r.Key]); err != nil {
 			return nil, err
 		}
 		taken[r.Key] = taken[r.Key] || l.Foretold == FateApplied
@@ -163,7 +163,7 @@ func (b Box) standing(ctx context.Context, numbers []int64) (map[int64]contract.
 
 // foretell says what would become of one row. taken: an earlier letter of its identity would
 // take effect.
-func (b Box) foretell(ctx context.Context, l *Letter, r contract.StoredRow, knows func(string) bool, taken bool) error {
+func (b Box) foretell(ctx context.Context, l *Letter, r contract.StoredRow, worked func(string) error, taken bool) error {
 	tell := func(f Fate, why string) error {
 		l.Foretold, l.Why = f, why
 		return nil
@@ -174,11 +174,16 @@ func (b Box) foretell(ctx context.Context, l *Letter, r contract.StoredRow, know
 	case r.State == contract.StateDiscarded:
 		return tell(FateRefused, "it was discarded")
 	case r.State == contract.StateReceived || r.State == contract.StateInProgress:
+		if worked != nil {
+			if err := worked(r.Key.Consumer); err != nil {
+				return tell(FateRefused, plain(err))
+			}
+		}
 		return tell(FateApplied, "it is due already")
 	case r.BodyRemoved:
 		return tell(FateRefused, "its payload was removed, and nothing is left to replay")
 	}
-	if err := (Order{Verb: Retry, Knows: knows}).allows(r); err != nil {
+	if err := (Order{Verb: Retry, Worked: worked}).allows(r); err != nil {
 		return tell(FateRefused, plain(err))
 	}
 	first, found, err := b.first(ctx, r)

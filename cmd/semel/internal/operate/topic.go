@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -76,6 +77,8 @@ func (l TopicLetter) OfAnother() bool { return l.Stands == StandsForeign && l.Co
 type Joiner struct {
 	Box      Box
 	Consumer string
+	// Kept is the name under which the consumer's records stand: that of its active generation.
+	Kept string
 	// Config has how identity and fingerprint are found.
 	Config consumer.Config
 }
@@ -91,12 +94,13 @@ func (j Joiner) Join(ctx context.Context, from kafka.Letter) (TopicLetter, error
 	if l.at.IsZero() {
 		l.at = from.WrittenAt
 	}
+	of, _ := contract.GenerationOf(from.Consumer)
 	switch {
 	case from.Foreign:
 		l.Consumer = ""
 		l.Stands, l.Why = StandsForeign, "the headers of a dead letter are missing, or say nothing"
 		return l, nil
-	case from.Consumer != j.Consumer:
+	case of != j.Consumer:
 		l.Stands, l.Why = StandsForeign, fmt.Sprintf("it is of consumer %s", from.Consumer)
 		return l, nil
 	}
@@ -114,7 +118,7 @@ func (j Joiner) Join(ctx context.Context, from kafka.Letter) (TopicLetter, error
 		l.Stands, l.Why = StandsNameless, err.Error()
 		return l, nil
 	}
-	l.key = semel.Key{Consumer: j.Consumer, Source: source, ID: id}
+	l.key = semel.Key{Consumer: cmp.Or(j.Kept, j.Consumer), Source: source, ID: id}
 	l.Source, l.delivery = source, from.Delivery
 	l.ID, l.IDBase64 = text(id)
 	if j.Config.Fingerprint != nil && !from.Cut {
@@ -174,7 +178,7 @@ func standingOf(o contract.Outcome) Standing {
 
 // rowOf is the row of a letter's content; others says that there is one of another content.
 func (j Joiner) rowOf(ctx context.Context, l TopicLetter) (found *contract.StoredRow, others bool, err error) {
-	for r, err := range j.Box.Rows(ctx, contract.RowFilter{Consumer: j.Consumer, ID: l.key.ID}) {
+	for r, err := range j.Box.Rows(ctx, contract.RowFilter{Consumer: l.key.Consumer, ID: l.key.ID}) {
 		if err != nil {
 			return nil, false, err
 		}

@@ -25,7 +25,7 @@ func (p *TopicPlan) Receives() int { return len(p.unknown) }
 
 // PlanTopic foretells what becomes of a topic's letters. doubt says why one that the store knows
 // nothing of may not be given to the consumer; empty if it may.
-func (b Box) PlanTopic(ctx context.Context, all []TopicLetter, knows func(string) bool, doubt func(TopicLetter) string) (*TopicPlan, error) {
+func (b Box) PlanTopic(ctx context.Context, all []TopicLetter, worked func(string) error, doubt func(TopicLetter) string) (*TopicPlan, error) {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(x, y TopicLetter) int { return x.at.Compare(y.at) })
 	p := &TopicPlan{unknown: map[int]TopicLetter{}}
@@ -40,7 +40,7 @@ func (b Box) PlanTopic(ctx context.Context, all []TopicLetter, knows func(string
 			numbers = append(numbers, l.Row)
 		}
 	}
-	rows, err := b.Foretell(ctx, numbers, knows)
+	rows, err := b.Foretell(ctx, numbers, worked)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/legible"
+)
+
+// What an operator asks of a consumer that works in generations is asked of the one that is
+// active: what stands in the one before is no longer worked on.
+
+// firstGeneration ends the name of a consumer's first generation where somebody means that, and
+// not the active one. It is kept under the consumer's own name.
+const firstGeneration = "@0"
+
+// generationOf takes apart what somebody names; without a generation it is -1.
+func generationOf(name string) (consumer string, number int64) {
+	if public, first := strings.CutSuffix(name, firstGeneration); first {
+		return public, 0
+	}
+	if public, number := contract.GenerationOf(name); number > 0 {
+		return public, number
+	}
+	return name, -1
+}
+
+// inActive is the name under which records of a consumer stand now, for a filter; a name that
+// nobody knows is refused.
+func (c *common) inActive(ctx context.Context, a *assembly.Assembly, name string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	public, number := generationOf(name)
+	known := false
+	for _, s := range a.Stores {
+		all, err := s.Generations(ctx, public)
+		if err != nil {
+			return "", failed(fmt.Errorf("store %s: %w", s.Name(), err))
+		}
+		for _, g := range all {
+			known = true
+			if number < 0 && g.State == contract.GenerationActive || g.Number == number {
+				return contract.GenerationName(public, g.Number), nil
+			}
+		}
+	}
+	if known {
+		return "", usage("--consumer %s: %s has no generation %d", name, public, number)
+	}
+	return name, c.refuseStranger(ctx, a, name)
+}
+
+// inAll are the names under which records of a consumer stand, of each generation; of one that
+// is named with its generation it is that name alone.
+func (c *common) inAll(ctx context.Context, a *assembly.Assembly, name string) (names []string, err error) {
+	if _, number := generationOf(name); number >= 0 {
+		one, err := c.inActive(ctx, a, name)
+		return []string{one}, err
+	}
+	for _, s := range a.Stores {
+		all, err := s.Generations(ctx, name)
+		if err != nil {
+			return nil, failed(fmt.Errorf("store %s: %w", s.Name(), err))
+		}
+		for _, g := range all {
+			names = append(names, contract.GenerationName(name, g.Number))
+		}
+	}
+	if len(names) > 0 {
+		slices.Sort(names)
+		return slices.Compact(names), nil
+	}
+	return []string{name}, c.refuseStranger(ctx, a, name)
+}
+
+// worked says of the name under which a row stands why nobody would work on it: the policy has
+// no such consumer, or the consumer has left the row's generation. It is nil where somebody does.
+func worked(ctx context.Context, a *assembly.Assembly, s *assembly.Store) func(string) error {
+	known := map[string]error{}
+	return func(name string) error {
+		why, found := known[name]
+		if !found {
+			why = unworked(ctx, a.Policy(), s, name)
+			known[name] = why
+		}
+		return why
+	}
+}
+
+func unworked(ctx context.Context, p *policy.Policy, s *assembly.Store, name string) error {
+	public, number := contract.GenerationOf(name)
+	if len(p.Consumers) > 0 && p.Consumer(public) == nil {
+		return fmt.Errorf("the policy has no consumer %q; name the policy file of that consumer", public)
+	}
+	all, err := s.Generations(ctx, public)
+	if err != nil {
+		return err
+	}
+	for _, g := range all {
+		switch {
+		case g.Number != number:
+		case g.State == contract.GenerationActive || g.State == contract.GenerationBuilding:
+			return nil
+		default:
+			return errors.New("its consumer has left generation " + fmt.Sprint(number) + ", which is " + g.State.String() + "; whatever takes effect does so in the active one")
+		}
+	}
+	return nil
+}
+
+// controlledAs is the name by which operators want something of whoever works on these rows: a
+// rebuild is paused by its generation's name, and the consumer by its own.
+func controlledAs(ctx context.Context, s *assembly.Store, name string) (string, error) {
+	public, _ := contract.GenerationOf(name)
+	if public == name {
+		return name, nil
+	}
+	active, err := s.KeptAs(ctx, public)
+	if err != nil {
+		return "", fmt.Errorf("consumer %s: its generations: %w", legible.Printable(public), err)
+	}
+	if active == name {
+		return public, nil
+	}
+	return name, nil
+}
