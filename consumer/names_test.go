@@ -39,6 +39,8 @@ var enumerations = map[string]func(n uint8) fmt.Stringer{
 	"RowEvent":        func(n uint8) fmt.Stringer { return contract.RowEvent(n) },
 	"Strategy":        func(n uint8) fmt.Stringer { return consumer.Strategy(n) },
 	"Decision":        func(n uint8) fmt.Stringer { return semel.Decision(n) },
+	"GenerationState": func(n uint8) fmt.Stringer { return contract.GenerationState(n) },
+	"ErasurePart":     func(n uint8) fmt.Stringer { return contract.ErasurePart(n) },
 	"IDTime":          func(n uint8) fmt.Stringer { return identity.IDTime(n) },
 	"ValueKind":       func(n uint8) fmt.Stringer { return identity.ValueKind(n) },
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/enum"
 )
 
 // ErasureFilter chooses identities by what is kept of them. Zero fields choose all.
@@ -73,6 +74,11 @@ const (
 	// ErasureDone: nothing is left.
 	ErasureDone
 )
+
+// String is the part's name.
+func (p ErasurePart) String() string {
+	return enum.Name([]string{ErasureRows: "rows", ErasureResults: "results", ErasureKeys: "keys", ErasureDone: "done"}, p, "ErasurePart")
+}
 
 // ErasureMark is where an erasure has come to; the zero value is its beginning.
 type ErasureMark struct {

@@ -15,7 +15,7 @@ import (
 // schema.
 var damages = []struct{ done, says, remedy string }{
 	{"alter table in.semel_markers set unlogged", "semel_markers is not kept through a crash", "alter table in.semel_markers set logged"},
-	{"alter table in.semel_inbox set unlogged", "semel_inbox is not kept through a crash", "alter table in.semel_inbox set logged"},
+	{"alter table in.semel_edits drop constraint semel_edits_row_fkey; alter table in.semel_inbox set unlogged", "semel_inbox is not kept through a crash", "alter table in.semel_inbox set logged"},
 	{"alter table in.semel_scopes set unlogged", "semel_scopes is not kept through a crash", "alter table in.semel_scopes set logged"},
 	{"alter table in.semel_positions set unlogged", "semel_positions is not kept through a crash", "alter table in.semel_positions set logged"},
 	{"create trigger mine before insert on in.semel_markers for each row execute function suppress_redundant_updates_trigger()",

@@ -39,9 +39,9 @@ select generation, account, sum(cents), count(*), sum(cents * right(delivery, 6)
 	conflicts = `select count(*) from semel_inbox where conflict <> ''`
 )
 
-// chosen are the ids of transfers that are published before anything is built anew.
-func (p Proof) chosen(which func(transfer int) bool) (ids []string) {
-	for i := range p.part(untilRebuild) {
+// chosen are the ids of transfers that are published before so many of a hundred.
+func (p Proof) chosen(percent int, which func(transfer int) bool) (ids []string) {
+	for i := range p.part(percent) {
 		if which(i) {
 			ids = append(ids, id(i))
 		}
@@ -52,27 +52,37 @@ func (p Proof) chosen(which func(transfer int) bool) (ids []string) {
 // damage takes from the database what it would lack if a backup were restored that some
 // transfers and some conflicts are not in: their markers and rows, and what they have changed.
 func (r *run) damage(ctx context.Context) (lost []string, err error) {
-	lost = r.chosen(forgotten)
-	unknown := r.chosen(func(transfer int) bool { return contradicted(transfer) && transfer%600 == 40 })
+	lost = r.chosen(untilRebuild, forgotten)
+	unknown := r.chosen(untilRebuild, func(transfer int) bool { return contradicted(transfer) && transfer%600 == 40 })
+	return lost, r.remove(ctx, forget, lost, unknown)
+}
+
+// remove removes transfers and rows by a query that counts markers, effects and rows, and adds
+// the balances up anew. Without others, the rows are the transfers'.
+func (r *run) remove(ctx context.Context, query string, lost, others []string) error {
 	tx, err := r.Activity.DB.BeginTx(ctx, nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { _ = tx.Rollback() }()
-	var marks, gone, rows int
-	if err := tx.QueryRowContext(ctx, forget, lost, unknown).Scan(&marks, &gone, &rows); err != nil {
-		return nil, err
+	args, want := []any{lost}, len(lost)
+	if others != nil {
+		args, want = append(args, others), len(others)
 	}
-	if marks != len(lost) || gone != len(lost) || rows != len(unknown) {
-		return nil, fmt.Errorf("%d markers and %d effects of %d transfers could be removed, and %d of %d conflicts", marks, gone, len(lost), rows, len(unknown))
+	var marks, gone, rows int
+	if err := tx.QueryRowContext(ctx, query, args...).Scan(&marks, &gone, &rows); err != nil {
+		return err
+	}
+	if marks != len(lost) || gone != len(lost) || rows != want {
+		return fmt.Errorf("%d markers and %d effects of %d transfers could be removed, and %d of %d rows", marks, gone, len(lost), rows, want)
 	}
 	for _, text := range []string{unfold, fold} {
 		if _, err := tx.ExecContext(ctx, text); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	r.Say("the database has lost %d transfers and %d conflicts", len(lost), len(unknown))
-	return lost, tx.Commit()
+	r.Say("the database has lost %d transfers and %d rows", len(lost), want)
+	return tx.Commit()
 }
 
 // again has everything read again that the topic holds, so that what was lost takes effect,
@@ -160,7 +170,11 @@ func (r *run) resuming(ctx context.Context, kind string) (int64, []string, error
 			return 0, nil, fmt.Errorf("the newest replay is not of kind %s: %+v", kind, status.Replays)
 		}
 		if one := status.Replays[0]; !one.Run {
-			return one.Number, []string{"replay", "start", "--consumer", group, "--resume", fmt.Sprint(one.Number), "--reason", "it was killed", "--as", "proof"}, nil
+			resumed := []string{"replay", "start", "--consumer", group, "--resume", fmt.Sprint(one.Number), "--reason", "it was killed", "--as", "proof"}
+			if kind == "rebuild" {
+				resumed = append(resumed, "--rebuild")
+			}
+			return one.Number, resumed, nil
 		}
 		processes.Pause(ctx, 500*time.Millisecond)
 		if err := r.Tend(); err != nil {

@@ -40,7 +40,7 @@ func (r *run) semel(ctx context.Context, into any, codes []int, args ...string) 
 
 // environment is where a command finds the database, which knows it by this name.
 func (r *run) environment(name string) []string {
-	return []string{"DATABASE=" + r.Server.DSN() + "&application_name=" + name}
+	return []string{"DATABASE=" + r.Server.DSN() + "&application_name=" + name, "MEMBER=" + name}
 }
 
 // operator is a person's command that runs beside the members, and may be killed.
@@ -95,18 +95,6 @@ func (r *run) ended(ctx context.Context, o *operator, codes ...int) error {
 		text, _ := os.ReadFile(filepath.Join(r.Folder, o.Log))
 		said, _ := os.ReadFile(filepath.Join(r.Folder, o.Summary))
 		return fmt.Errorf("semel %s ended with %d: %.2000s\n%.2000s", strings.Join(o.Args, " "), code, text, said)
-	}
-	return nil
-}
-
-// said reads what a command has printed.
-func (r *run) said(o *operator, into any) error {
-	text, err := os.ReadFile(filepath.Join(r.Folder, o.Summary))
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(text, into); err != nil {
-		return fmt.Errorf("semel %s: %w: %.500s", strings.Join(o.Args, " "), err, text)
 	}
 	return nil
 }

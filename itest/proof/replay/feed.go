@@ -32,6 +32,7 @@ func (p Proof) part(percent int) int { return p.Messages * percent / 100 }
 // copies of them and of all before.
 func (r *run) publish(ctx context.Context, from, to int, within time.Duration) (err error) {
 	r.stopFeed()
+	r.sent = r.part(to)
 	plan := r.plan(r.part(from), r.part(to))
 	random := rand.New(rand.NewPCG(r.Seed, uint64(from)))
 	r.feed, err = proof.Publish(ctx, producers, func(ctx context.Context, p *proof.Publisher) {

@@ -29,11 +29,16 @@ type Ledger struct {
 	proof.Offsets
 	// CommandKills are of commands that replay and build anew.
 	CommandKills int `json:"kills_of_commands"`
+	// Unleft are members that drained and could not leave the group in time.
+	Unleft int `json:"ended_without_leaving"`
 	// ByFilter and ByGroup are dead letters that took effect when they were replayed, Edited
 	// those of them that were edited before.
 	ByFilter int `json:"replayed_by_filter"`
 	ByGroup  int `json:"replayed_by_group"`
 	Edited   int `json:"edited"`
+	// FromTopic are dead letters that the store had lost, and that took effect from their
+	// topic.
+	FromTopic int `json:"replayed_from_the_topic_of_dead_letters"`
 	// Recovered are messages that the database had lost, and that a replay of the topic
 	// brought back.
 	Recovered int `json:"recovered"`
@@ -89,8 +94,8 @@ func (r *run) audit(ctx context.Context) (err error) {
 	if err := db.QueryRowContext(ctx, `select count(*) from semel_inbox where state not in ('COMPLETED', 'DISCARDED')`).Scan(&stuck); err != nil {
 		return err
 	}
-	l.Balance = ledger.Weigh(effects[1], func(yield func(string) bool) {
-		for i := range r.Messages {
+	l.Balance = ledger.Weigh(effects[r.active], func(yield func(string) bool) {
+		for i := range r.sent {
 			if !yield(id(i)) {
 				return
 			}
@@ -98,6 +103,11 @@ func (r *run) audit(ctx context.Context) (err error) {
 	}, stuck)
 	if err := db.QueryRowContext(ctx, `select (select count(*) from semel_guard),
 		(select count(*) from (select from semel_acts where verb = 'retry' group by "row" having count(*) > 1) as twice)`).Scan(&l.Guards, &l.Twice); err != nil {
+		return err
+	}
+	if r.active == 0 {
+		standing, err := lines(ctx, db, projection, 0)
+		l.Unlike = unlike(standing, reference(r.sent))
 		return err
 	}
 	for delivery, n := range effects[0] {
@@ -120,7 +130,7 @@ func (r *run) compare(ctx context.Context) error {
 		return err
 	}
 	built, err := lines(ctx, r.Activity.DB, projection, 1)
-	r.ledger.AtSwitch, r.ledger.Unlike = unlike(live, folded), unlike(built, r.reference())
+	r.ledger.AtSwitch, r.ledger.Unlike = unlike(live, folded), unlike(built, reference(r.sent))
 	return err
 }
 
@@ -145,14 +155,14 @@ func lines(ctx context.Context, db ledger.Reader, query string, args ...any) (al
 	return all, rows.Err()
 }
 
-// reference is what the balances must be, as projection has them.
-func (p Proof) reference() (lines []string) {
+// reference is what the balances must be of the first transfers, as projection has them.
+func reference(transfers int) (lines []string) {
 	type balance struct {
 		cents, transfers, digest int64
 		last                     string
 	}
 	all := map[string]balance{}
-	for i := range p.Messages {
+	for i := range transfers {
 		b := all[account(i)]
 		all[account(i)] = balance{b.cents + cents(i), b.transfers + 1, b.digest + cents(i)*int64(i), id(i)}
 	}
@@ -211,9 +221,10 @@ func (l Ledger) Fault() error {
 		ledger.AtLeast(least.Messages/400, l.ByFilter, "dead letters replayed by filter"),
 		ledger.AtLeast(least.Messages/400, l.ByGroup, "dead letters replayed by group"),
 		ledger.AtLeast(least.Edited, l.Edited, "dead letters edited"),
+		ledger.AtLeast(least.Messages*untilRepair/100/900, l.FromTopic, "letters replayed from their topic"),
 		ledger.AtLeast(least.Messages*untilRebuild/100/450, l.Recovered, "messages recovered"),
 		ledger.AtLeast(20, l.Afterwards, "records published after the switch"),
-		ledger.AtLeast(6, l.Forecasts, "predictions"),
+		ledger.AtLeast(8, l.Forecasts, "predictions"),
 		ledger.AtLeast(int(l.Seconds), l.Samples, "samples of the group's offsets"),
 	)
 }

@@ -15,7 +15,7 @@ import (
 func TestALedgerIsAProofOnlyIfNothingIsWrongAndEnoughHappened(t *testing.T) {
 	p := Quick()
 	good := Ledger{Messages: p.Messages, Failed: p.Messages / 50, Letters: p.Messages / 50, Contradicted: p.Messages / 200, CommandKills: p.Shots.all(),
-		ByFilter: p.Messages / 200, ByGroup: p.Messages / 200, Edited: p.Edited, Forecasts: 6, Recovered: p.Messages / 500, Afterwards: 20, Offsets: proof.Offsets{Samples: 60}, least: p,
+		ByFilter: p.Messages / 200, ByGroup: p.Messages / 200, Edited: p.Edited, Forecasts: 8, FromTopic: p.Messages / 800, Recovered: p.Messages / 500, Afterwards: 20, Offsets: proof.Offsets{Samples: 60}, least: p,
 		Tally: proof.Tally{Balance: ledger.Balance{Expected: p.Messages, Applied: p.Messages}, Kills: 2 * p.Kills, Open: p.Kills, Seconds: 60}}
 	proof.Spoil(t, good, map[string]func(*Ledger){
 		"lost":       func(l *Ledger) { l.Lost, l.Applied = 1, p.Messages-1 },
@@ -40,6 +40,7 @@ func TestALedgerIsAProofOnlyIfNothingIsWrongAndEnoughHappened(t *testing.T) {
 		"blind":      func(l *Ledger) { l.Forecasts-- },
 		"parted":     func(l *Ledger) { l.AtSwitch = 1 },
 		"unbuilt":    func(l *Ledger) { l.Unbuilt = 1 },
+		"topicless":  func(l *Ledger) { l.FromTopic = 1 },
 		"gone":       func(l *Ledger) { l.Recovered = 1 },
 		"still":      func(l *Ledger) { l.Afterwards = 1 },
 		"unwatched":  func(l *Ledger) { l.Samples = 10 },
@@ -93,7 +94,7 @@ func TestTwoOfAHundredTransfersFailAndNoneOfThemIsContradictedOrForgotten(t *tes
 }
 
 func TestWhatBalancesDifferIsCounted(t *testing.T) {
-	lines := Proof{Messages: 3000}.reference()
+	lines := reference(3000)
 	if n := unlike(lines, lines); n != 0 || len(lines) != accounts+10 {
 		t.Errorf("%d of %d lines are unlike themselves", n, len(lines))
 	}

@@ -95,3 +95,57 @@ func (r *run) mend(ctx context.Context, c cause) error {
 	_, err := r.Activity.DB.ExecContext(ctx, mends[c])
 	return err
 }
+
+// lose removes transfers with their markers and the rows of their letters.
+const lose = `with lost as (select '\x00'::bytea || convert_to(unnest($1::text[]), 'UTF8') as id),
+marks as (delete from semel_markers where id in (select id from lost) returning 1),
+rows as (delete from semel_inbox where id in (select id from lost) returning 1),
+gone as (delete from effects where delivery = any($1) returning 1)
+select (select count(*) from marks), (select count(*) from gone), (select count(*) from rows)`
+
+// restored reports whether a transfer's letter is lost to the store, and stands in the topic.
+func restored(transfer int) bool { return transfer%800 == 33 }
+
+// fromTopic has letters replayed that the store knows nothing of any more, from their topic;
+// those of which it knows are to be left as they are.
+func (r *run) fromTopic(ctx context.Context) error {
+	if err := r.remove(ctx, lose, r.chosen(untilRepair, restored), nil); err != nil {
+		return err
+	}
+	args := []string{"dead", "replay", "--all", "--topic", dead, "--consumer", group, "--run"}
+	var said letters
+	if err := r.semel(ctx, &said, []int{0, 1}, append(slices.Clone(args), "--dry-run")...); err != nil {
+		return err
+	}
+	before, err := r.look(ctx)
+	if err != nil {
+		return err
+	}
+	var told any
+	if err := r.semel(ctx, &told, []int{0, 1}, append(args, "--reason", "a backup was restored", "--as", "proof")...); err != nil {
+		return err
+	}
+	after, err := r.look(ctx)
+	if err != nil {
+		return err
+	}
+	changed := map[string]int{}
+	for id, n := range after.effects {
+		if d := n - before.effects[id]; d != 0 {
+			changed[id] = d
+		}
+	}
+	foretold := map[string]int{}
+	for _, l := range said.Letters {
+		if l.Foretold == fateApplied {
+			foretold[l.ID]++
+		}
+	}
+	r.ledger.FromTopic = len(changed)
+	happened := fmt.Sprintf("%d applied of %d", len(changed), len(said.Letters))
+	if !maps.Equal(foretold, changed) {
+		happened += fmt.Sprint(", and others: ", foretold, " and ", changed)
+	}
+	r.forecast("letters of the topic", fmt.Sprintf("%d applied of %d", len(foretold), len(said.Letters)), happened)
+	return nil
+}

@@ -35,7 +35,11 @@ var mends = map[cause]string{
 }
 
 func (r *run) writePolicy() error {
-	text := fmt.Sprintf(policy, strings.Join(r.brokers.Brokers(), ","), r.Session, r.Batch)
+	instance := ""
+	if r.Static {
+		instance = `, instance: "${MEMBER}"`
+	}
+	text := fmt.Sprintf(policy, strings.Join(r.brokers.Brokers(), ","), r.Session, instance, r.Batch)
 	return os.WriteFile(filepath.Join(r.Folder, policyFile), []byte(text), 0o644)
 }
 
@@ -47,7 +51,7 @@ stores:
     setup: setup.sql
 sources:
   transfers:
-    kafka: {brokers: "%s", topics: [` + topic + `], group: ` + group + `, session_timeout: %s}
+    kafka: {brokers: "%s", topics: [` + topic + `], group: ` + group + `, session_timeout: %s%s}
 consumers:
   ` + group + `:
     from: transfers
@@ -64,9 +68,9 @@ consumers:
         params: {id: "header:ce-id", account: "body:/account", amount: "body:/amount"}
         statements:
           - insert into effects (delivery, generation, account, cents)
-            values (:id, 0, :account, cents(:amount))
+            values (:id, :generation, :account, cents(:amount))
           - insert into balances (generation, account, cents, transfers, digest, last)
-            values (0, :account, cents(:amount), 1, cents(:amount) * right(:id, 6)::bigint, :id)
+            values (:generation, :account, cents(:amount), 1, cents(:amount) * right(:id, 6)::bigint, :id)
             on conflict (generation, account) do update set cents = balances.cents + excluded.cents,
             transfers = balances.transfers + 1, digest = balances.digest + excluded.digest,
             last = greatest(balances.last collate "C", excluded.last collate "C")

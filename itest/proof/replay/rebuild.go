@@ -21,26 +21,41 @@ func (r *run) rebuild(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.caughtUp(ctx); err != nil {
-		return err
+	if r.Plant != "by-hand" {
+		if err := r.caughtUp(ctx, builder); err != nil {
+			return err
+		}
 	}
 	if err := r.killMembers(ctx); err != nil {
 		return err
 	}
 	published := r.feed.Acknowledged()
-	var told any
-	if err := r.semel(ctx, &told, []int{0}, "replay", "switch", fmt.Sprint(number), "--reason", "it is built", "--as", "proof"); err != nil {
+	if err := r.change(ctx, number, builder); err != nil {
 		return err
 	}
+	r.active = 1
 	r.Say("generation 1 is switched to while messages come")
-	if err := r.ended(ctx, builder, 0); err != nil {
-		return err
-	}
 	if err := r.published(ctx); err != nil {
 		return err
 	}
 	r.ledger.Afterwards = int(r.feed.Acknowledged() - published)
 	return r.discard(ctx)
+}
+
+// change has the consumer work in the new generation; planted, as somebody does it who knows
+// the tables.
+func (r *run) change(ctx context.Context, number int64, builder *operator) error {
+	if r.Plant == "by-hand" {
+		_, err := r.Activity.DB.ExecContext(ctx, `update semel_generation_states set state = 3 where generation = 0;
+update semel_generation_states set state = 2 where generation = 1`)
+		return err
+	}
+	var told any
+	args := []string{"replay", "switch", fmt.Sprint(number), "--consumer", group, "--allow-parked", "--reason", "it is built", "--as", "proof"}
+	if err := r.semel(ctx, &told, []int{0}, args...); err != nil {
+		return err
+	}
+	return r.ended(ctx, builder, 0)
 }
 
 // build has the command build, which is killed so often, and returns the one that goes on.
@@ -54,7 +69,7 @@ func (r *run) build(ctx context.Context) (o *operator, number int64, err error) 
 		if err := r.counted(ctx, o, least, `select count(*) from effects where generation = 1`); err != nil {
 			return nil, 0, err
 		}
-		if err := r.shot(o); err != nil {
+		if err := r.shot(o); err != nil || r.Plant == "by-hand" { // then nobody goes on with it
 			return nil, 0, err
 		}
 		if number, begin, err = r.resuming(ctx, "rebuild"); err != nil {
@@ -65,9 +80,12 @@ func (r *run) build(ctx context.Context) (o *operator, number int64, err error) 
 
 // caughtUp waits until the new projection has what the live one has, but for what comes just
 // now.
-func (r *run) caughtUp(ctx context.Context) error {
+func (r *run) caughtUp(ctx context.Context, builder *operator) error {
 	looked := time.Time{}
 	return r.patiently(ctx, "the new projection has not caught up", func(ctx context.Context) bool {
+		if alive, err := builder.Running(); !alive || err != nil {
+			return true // the switch says more
+		}
 		if time.Since(looked) < 200*time.Millisecond {
 			return false
 		}

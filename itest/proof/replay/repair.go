@@ -54,9 +54,12 @@ func (r *run) replay(ctx context.Context, name string, shots int, filter ...stri
 // carry has two operators call the command at once. So often, the one that replays is killed
 // in the middle, and calls again.
 func (r *run) carry(ctx context.Context, shots int, args []string) error {
+	if shots > 0 { // slowly enough to be met in the middle
+		args = append(args, "--rate", fmt.Sprint(max(20, r.Messages/500)))
+	}
 	operators := map[string]*operator{}
 	call := func(who string) (err error) {
-		operators[who], err = r.call(who, append(slices.Clone(args), "--as", who, "--rate", fmt.Sprint(max(20, r.Messages/500)))...)
+		operators[who], err = r.call(who, append(slices.Clone(args), "--as", who)...)
 		return err
 	}
 	if err := cmp.Or(call("ann"), call("ben")); err != nil {

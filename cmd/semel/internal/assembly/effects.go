@@ -29,6 +29,9 @@ func (a *Assembly) answered(ctx context.Context, c *policy.Consumer, store *Stor
 		return nil, a.policy.Fault(fmt.Sprintf("consumers.%s.handler.http.effects.statements.%s", c.Name, name),
 			"the database refuses the statement: "+store.explain(err).Error(), "correct it, or create what is missing, such as with setup: FILE.sql at the store")
 	}
+	if c.Handler.HTTP.Pure {
+		a.options.Logger.Info("the endpoint only answers: it is called without a claim, as often as it takes, and the first answer that commits counts", "consumer", c.Name)
+	}
 	return store.answered(func(ctx context.Context, m *semel.Message) (*sqlhandler.Answer, error) {
 		answer, err := endpoint.Ask(ctx, m)
 		if err != nil || answer == nil {
