@@ -2,6 +2,7 @@ package storetest_test
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/semel-go/semel/contract"
@@ -11,17 +12,19 @@ import (
 // heedless keeps the progress of a replay whoever tells it.
 type heedless struct {
 	*memstore.Store
-	tokens map[int64]contract.Token
+	tokens *sync.Map
 }
 
 func (s heedless) NewReplay(ctx context.Context, r contract.Replay, t contract.Token, lease time.Duration, a contract.Act) (int64, error) {
 	n, err := s.Store.NewReplay(ctx, r, t, lease, a)
-	s.tokens[n] = t
+	s.tokens.Store(n, t)
 	return n, err
 }
 
 func (s heedless) SaveReplay(ctx context.Context, number int64, _ contract.Token, lease time.Duration, p contract.ReplayProgress) (contract.ReplayState, error) {
-	return s.Store.SaveReplay(ctx, number, s.tokens[number], lease, p)
+	t, _ := s.tokens.Load(number)
+	token, _ := t.(contract.Token)
+	return s.Store.SaveReplay(ctx, number, token, lease, p)
 }
 
 // crowded lets any number of replays of a consumer be open, each in a generation of its own.
@@ -103,7 +106,7 @@ func (s blunt) Foretell(ctx context.Context, consumer string, generation int64, 
 
 var replayFaults = []fault{
 	{"progress is kept whoever tells it", "law_5_a_replay", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
-		return heedless{s, map[int64]contract.Token{}}
+		return heedless{s, &sync.Map{}}
 	}},
 	{"two replays of a consumer begin", "trap_T47_one_replay", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return crowded{s} }},
 	{"who runs a replay does not hear of its stop", "G1_a_replay_is_stopped", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return unheard{s} }},
