@@ -22,6 +22,7 @@ const producers = 2
 const (
 	untilRepair  = 55
 	untilRebuild = 75
+	untilSwitch  = 95
 	untilEnd     = 100
 )
 

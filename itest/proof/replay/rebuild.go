@@ -14,7 +14,7 @@ import (
 // rebuild has the projection built anew beside the live one while messages come, members are
 // killed, and so is the command that builds; then it takes the place of the live one.
 func (r *run) rebuild(ctx context.Context) error {
-	if err := r.publish(ctx, untilRebuild, untilEnd, r.Publish/2); err != nil {
+	if err := r.publish(ctx, untilRebuild, untilSwitch, r.Publish/2); err != nil {
 		return err
 	}
 	builder, number, err := r.build(ctx)
@@ -29,10 +29,17 @@ func (r *run) rebuild(ctx context.Context) error {
 	if err := r.killMembers(ctx); err != nil {
 		return err
 	}
-	published := r.feed.Acknowledged()
+	if err := r.published(ctx); err != nil {
+		return err
+	}
+	// The last part takes longer than a switch, also on a busy machine.
+	if err := r.publish(ctx, untilSwitch, untilEnd, max(r.Publish, 20*time.Second)); err != nil {
+		return err
+	}
 	if err := r.change(ctx, number, builder); err != nil {
 		return err
 	}
+	published := r.feed.Acknowledged()
 	r.active = 1
 	r.Say("generation 1 is switched to while messages come")
 	if err := r.published(ctx); err != nil {
