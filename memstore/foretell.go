@@ -22,9 +22,7 @@ func (s *Store) Foretell(_ context.Context, consumer string, generation int64, a
 		}
 		mark := all[i].Mark
 		mark.Scope = number
-		if m, there := s.markers[identity{number, string(mark.ID)}]; there && m.owner == nil {
-			verdicts[i] = s.judge(mark, m)
-		}
+		verdicts[i] = s.seen(mark)
 	}
 	return verdicts, nil
 }

@@ -15,10 +15,15 @@ func (s *Store) Look(ctx context.Context, marks []contract.Mark) ([]contract.Ver
 	defer s.mu.Unlock()
 	verdicts := make([]contract.Verdict, len(marks))
 	for i, m := range marks {
-		verdicts[i].Kind = contract.Fresh
-		if old, there := s.markers[identity{m.Scope, string(m.ID)}]; there && old.owner == nil {
-			verdicts[i] = s.judge(m, old)
-		}
+		verdicts[i] = s.seen(m)
 	}
 	return verdicts, nil
+}
+
+// seen is what is committed of a mark's identity; Fresh if nothing is.
+func (s *Store) seen(m contract.Mark) contract.Verdict {
+	if old, there := s.markers[identity{m.Scope, string(m.ID)}]; there && old.owner == nil {
+		return s.judge(m, old)
+	}
+	return contract.Verdict{Kind: contract.Fresh}
 }

@@ -54,32 +54,9 @@ func (s *Store) foretell(ctx context.Context, consumer string, generation int64,
 	}
 	marks := sqlform.Marks(plain)
 	for chunk := range s.dialect.chunks(known) {
-		if err := s.foretellChunk(ctx, marks, chunk, verdicts); err != nil {
+		if err := s.seen(ctx, marks, chunk, verdicts); err != nil {
 			return nil, err
 		}
 	}
 	return verdicts, nil
-}
-
-// foretellChunk finds the verdicts on marks whose scopes are known.
-func (s *Store) foretellChunk(ctx context.Context, marks []sqlform.Mark, chunk []int, verdicts []contract.Verdict) error {
-	if len(chunk) == 0 {
-		return nil
-	}
-	text, args := s.bulk(s.sql.Judge, 4, judged(marks, chunk))
-	rows, err := s.db.QueryContext(ctx, text, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		i, there, err := scanJudged(rows)
-		if err == nil {
-			verdicts[i], err = s.verdict(&marks[i], there)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return rows.Err()
 }

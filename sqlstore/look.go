@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
@@ -19,27 +18,31 @@ func (s *Store) Look(ctx context.Context, marks []contract.Mark) ([]contract.Ver
 		order[i], verdicts[i].Kind = i, contract.Fresh
 	}
 	for chunk := range s.dialect.chunks(order) {
-		text, args := s.bulk(s.sql.Judge, 4, judged(all, chunk))
-		rows, err := s.db.QueryContext(ctx, text, args...)
-		if err == nil {
-			err = s.verdicts(rows, all, verdicts)
-		}
-		if err != nil {
+		if err := s.seen(ctx, all, chunk, verdicts); err != nil {
 			return nil, s.blameless("look", err)
 		}
 	}
 	return verdicts, nil
 }
 
-// verdicts reads the verdicts on marks whose identity was marked before.
-func (s *Store) verdicts(rows *sql.Rows, marks []sqlform.Mark, verdicts []contract.Verdict) error {
+// seen finds the verdicts on those marks of a chunk whose identity is marked, outside of any
+// transaction.
+func (s *Store) seen(ctx context.Context, marks []sqlform.Mark, chunk []int, verdicts []contract.Verdict) error {
+	if len(chunk) == 0 {
+		return nil
+	}
+	text, args := s.bulk(s.sql.Judge, 4, judged(marks, chunk))
+	rows, err := s.db.QueryContext(ctx, text, args...)
+	if err != nil {
+		return err
+	}
 	defer rows.Close()
 	for rows.Next() {
 		i, there, err := scanJudged(rows)
-		if err != nil {
-			return err
+		if err == nil {
+			verdicts[i], err = s.verdict(&marks[i], there)
 		}
-		if verdicts[i], err = s.verdict(&marks[i], there); err != nil {
+		if err != nil {
 			return err
 		}
 	}
