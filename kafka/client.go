@@ -40,15 +40,11 @@ func (s *Source) memberOptions() []kgo.Opt {
 		return nil
 	}
 	c := s.config
-	isolation := kgo.ReadCommitted()
-	if c.ReadUncommitted {
-		isolation = kgo.ReadUncommitted()
-	}
 	options := append(s.brokers.common(),
 		kgo.ConsumerGroup(c.Group), kgo.ConsumeTopics(reading...), kgo.DisableAutoCommit(),
 		kgo.Balancers(kgo.CooperativeStickyBalancer()),
 		kgo.SessionTimeout(c.SessionTimeout), kgo.HeartbeatInterval(min(heartbeat, c.SessionTimeout/3)), kgo.RebalanceTimeout(rebalanceTimeout),
-		kgo.FetchIsolationLevel(isolation), kgo.KeepControlRecords(), kgo.FetchMaxWait(fetchWait),
+		c.isolation(), kgo.KeepControlRecords(), kgo.FetchMaxWait(fetchWait),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
 		kgo.OnPartitionsAssigned(s.group.assigned), kgo.OnPartitionsRevoked(s.group.revoked), kgo.OnPartitionsLost(s.group.lostAll),
 		kgo.AdjustFetchOffsetsFn(s.group.begin), kgo.WithHooks(&s.brokers.lastAnswer, sessionEnded{&s.config}, hook.NewThrottle(s.open, fetchWait/10)),

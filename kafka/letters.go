@@ -90,13 +90,9 @@ func (r *letterReader) read(ctx context.Context) error {
 	for p := range r.ends {
 		partitions[p] = kgo.NewOffset().At(starts[p])
 	}
-	isolation := kgo.ReadCommitted()
-	if r.config.ReadUncommitted {
-		isolation = kgo.ReadUncommitted()
-	}
 	client, err := kgo.NewClient(append(r.brokers.common(),
 		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{r.topic: partitions}),
-		kgo.FetchIsolationLevel(isolation), kgo.KeepControlRecords(), kgo.FetchMaxWait(fetchWait),
+		r.config.isolation(), kgo.KeepControlRecords(), kgo.FetchMaxWait(fetchWait),
 		kgo.MaxDecompressBatchBytes(r.config.MaxBatch))...)
 	if err != nil {
 		return fmt.Errorf("kafka: %w", err)
@@ -115,14 +111,7 @@ func (r *letterReader) ask(ctx context.Context) (starts map[int32]int64, err err
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	admin := kadm.NewClient(r.brokers.client())
-	list := admin.ListCommittedOffsets
-	if r.config.ReadUncommitted {
-		list = admin.ListEndOffsets
-	}
-	ends, err := list(ctx, r.topic)
-	if err == nil {
-		err = ends.Error()
-	}
+	ends, err := r.config.ends(ctx, admin, r.topic)
 	if err != nil {
 		return nil, r.explain(err)
 	}

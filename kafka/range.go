@@ -121,14 +121,7 @@ func (r *Range) logs(ctx context.Context) (all []log, err error) {
 	if err != nil {
 		return nil, explain(err, names[0], "")
 	}
-	list := ask.ListCommittedOffsets
-	if r.config.ReadUncommitted {
-		list = ask.ListEndOffsets
-	}
-	ends, err := list(ctx, names...)
-	if err == nil {
-		err = ends.Error()
-	}
+	ends, err := r.config.ends(ctx, ask, names...)
 	if err != nil {
 		return nil, explain(err, names[0], "")
 	}

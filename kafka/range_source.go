@@ -74,13 +74,9 @@ func (r *Range) Source(lanes []contract.ReplayLane) (contract.Source, error) {
 		}
 		begin[p.topic][p.partition] = kgo.NewOffset().At(own.next)
 	}
-	isolation := kgo.ReadCommitted()
-	if r.config.ReadUncommitted {
-		isolation = kgo.ReadUncommitted()
-	}
 	var err error
 	s.client, err = kgo.NewClient(append(r.brokers.common(),
-		kgo.ConsumePartitions(begin), kgo.FetchIsolationLevel(isolation), kgo.KeepControlRecords(), kgo.FetchMaxWait(fetchWait), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
+		kgo.ConsumePartitions(begin), r.config.isolation(), kgo.KeepControlRecords(), kgo.FetchMaxWait(fetchWait), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
 		kgo.FetchMaxBytes(mostOfBroker), kgo.FetchMaxPartitionBytes(mostOfPartition), kgo.MaxDecompressBatchBytes(r.config.MaxBatch))...)
 	if err != nil {
 		return nil, fmt.Errorf("kafka: %w", err)
