@@ -140,8 +140,8 @@ func boundOf(flag, text string, now func() time.Time) (b replay.Bound, err error
 	return b, nil
 }
 
-// replayable is the consumer of the flags, of a policy that lets it be replayed.
-func (c *common) replayable() (*policy.Policy, *policy.Consumer, error) {
+// permitted is the consumer of the flags, of a policy that permits what is to be done.
+func (c *common) permitted(refuses func(*policy.Policy, *policy.Consumer) *policy.Fault) (*policy.Policy, *policy.Consumer, error) {
 	p, err := c.load()
 	if err != nil {
 		return nil, nil, err
@@ -150,8 +150,17 @@ func (c *common) replayable() (*policy.Policy, *policy.Consumer, error) {
 	if of == nil {
 		return nil, nil, c.noConsumer(p, c.consumer)
 	}
-	if f := p.MayReplay(of); f != nil {
+	if f := refuses(p, of); f != nil {
 		return nil, nil, faults{*f}
+	}
+	return p, of, nil
+}
+
+// replayable is the consumer of the flags, of a policy that lets it be replayed.
+func (c *common) replayable() (*policy.Policy, *policy.Consumer, error) {
+	p, of, err := c.permitted((*policy.Policy).MayReplay)
+	if err != nil {
+		return nil, nil, err
 	}
 	if !slices.Contains(p.Databases(), p.Store(of.Store)) {
 		return nil, nil, usage("consumer %s keeps keys in store %s, which keeps no replays", of.Name, of.Store)

@@ -21,18 +21,7 @@ import (
 
 // rebuildable is the consumer of the flags, of a policy that lets it be rebuilt.
 func (c *common) rebuildable() (*policy.Policy, *policy.Consumer, error) {
-	p, err := c.load()
-	if err != nil {
-		return nil, nil, err
-	}
-	of := p.Consumer(c.consumer)
-	if of == nil {
-		return nil, nil, c.noConsumer(p, c.consumer)
-	}
-	if f := p.MayRebuild(of); f != nil {
-		return nil, nil, faults{*f}
-	}
-	return p, of, nil
+	return c.permitted((*policy.Policy).MayRebuild)
 }
 
 // checkRebuild reads the flags.
