@@ -202,9 +202,10 @@ func (l *later[Tx, Answer]) open(ctx context.Context) (tx Tx, err error) {
 		l.opened.set(b)
 		return b.Tx(0), nil
 	}
-	if err := l.waitTurn(ctx); err != nil {
+	if err := l.s.takeTurn(ctx); err != nil {
 		return tx, err
 	}
+	l.turn = true
 	begin, cancel := context.WithTimeout(ctx, l.options.Answer)
 	defer cancel()
 	b, verdicts, err := l.s.store.Begin(begin, l.options, l.marks)
@@ -227,16 +228,23 @@ func (l *later[Tx, Answer]) open(ctx context.Context) (tx Tx, err error) {
 	}
 }
 
-func (l *later[Tx, Answer]) waitTurn(ctx context.Context) error {
-	if l.s.turn == nil {
+// takeTurn waits until no other transaction is open, where the store has one writer.
+func (s *answering[Tx, Answer]) takeTurn(ctx context.Context) error {
+	if s.turn == nil {
 		return nil
 	}
 	select {
-	case l.s.turn <- struct{}{}:
-		l.turn = true
+	case s.turn <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
+	}
+}
+
+// endTurn is for who has taken it.
+func (s *answering[Tx, Answer]) endTurn() {
+	if s.turn != nil {
+		<-s.turn
 	}
 }
 
@@ -244,7 +252,7 @@ func (l *later[Tx, Answer]) waitTurn(ctx context.Context) error {
 func (l *later[Tx, Answer]) end() {
 	l.opened.set(nil)
 	if l.turn {
-		<-l.s.turn
+		l.s.endTurn()
 		l.turn = false
 	}
 	if l.again && l.answered {

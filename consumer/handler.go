@@ -132,17 +132,20 @@ func (p *pilot[Tx]) runAll(f *flight[Tx], a machine.Run, out *machine.Ran) {
 // call runs a handler; a panic is a failure with its stack. A handler that
 // comes back after its context was cancelled has failed, whatever it says.
 func (f *flight[Tx]) call(run func() error) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("the handler panicked: %v\n%s", r, debug.Stack())
-		}
-	}()
+	defer recovered(&err)
 	err = legible.Error(run(), decidedAgain)
 	f.watch.returned()
 	if err == nil && f.ctx.Err() != nil {
 		err = context.Cause(f.ctx)
 	}
 	return err
+}
+
+// recovered makes a panic of a handler its failure; it is deferred.
+func recovered(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("the handler panicked: %v\n%s", r, debug.Stack())
+	}
 }
 
 // decidedAgain keeps what a handler decided with an error that cannot be read.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"time"
 
 	"github.com/semel-go/semel"
@@ -31,8 +30,8 @@ func ofMark(m *contract.Mark) identityOf { return identityOf{m.Scope, string(m.I
 type marking[Tx any] struct {
 	mark    contract.Mark
 	options contract.TxOptions
-	ending  contract.Ending
-	apply   func(context.Context, Tx) error
+	trim    bool                            // the mark is taken back
+	apply   func(context.Context, Tx) error // nil: it is only marked
 }
 
 // fitsPure is fitsLeased for calls that change nothing.
@@ -60,38 +59,30 @@ func (s *answering[Tx, Answer]) fitsPure(c *Config) error {
 }
 
 // beginPure begins the flight of a message that is called for without a claim. Nothing is
-// open.
+// open. Of one in doubt, and of one that is marked and not applied, the store is asked as a
+// batch asks it.
 func (s *answering[Tx, Answer]) beginPure(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[Call], []contract.Verdict, error) {
 	id := ofMark(&marks[0])
-	if _, doubted := s.doubts.take(id); doubted {
-		b, verdicts, err := s.store.Begin(ctx, o, marks)
-		switch {
-		case err != nil:
-			s.doubts.keep(id, struct{}{})
+	if _, doubted := s.doubts.take(id); !doubted {
+		v, err := s.looks.do(ctx, marks[0])
+		if err != nil {
 			return nil, nil, err
-		case verdicts[0].Kind != contract.Fresh:
-			s.unmarked.take(id) // its answer has no use any more
-			return receipt[Tx]{b}, verdicts, nil
 		}
-		b.Rollback(ctx) // and no transaction is open that a look could not see
-		return &pure[Tx, Answer]{s: s, options: o, mark: marks[0]}, verdicts, nil
-	}
-	v, err := s.looks.do(ctx, marks[0])
-	switch {
-	case err != nil:
-		return nil, nil, err
-	case v.Kind == contract.Fresh || v.Already(contract.Applied):
-		return &pure[Tx, Answer]{s: s, options: o, mark: marks[0], seen: v.Kind == contract.Seen}, []contract.Verdict{v}, nil
+		if v.Kind == contract.Fresh || v.Already(contract.Applied) {
+			return &pure[Tx, Answer]{s: s, options: o, mark: marks[0], seen: v.Kind == contract.Seen}, []contract.Verdict{v}, nil
+		}
 	}
 	b, verdicts, err := s.store.Begin(ctx, o, marks)
-	if err != nil {
+	switch {
+	case err != nil:
+		s.doubts.keep(id, struct{}{})
 		return nil, nil, err
+	case verdicts[0].Kind != contract.Fresh:
+		s.unmarked.take(id) // its answer has no use any more
+		return receipt[Tx]{b}, verdicts, nil
 	}
-	if verdicts[0].Kind == contract.Fresh { // what was to be seen is gone
-		b.Rollback(ctx)
-		return &pure[Tx, Answer]{s: s, options: o, mark: marks[0]}, verdicts, nil
-	}
-	return receipt[Tx]{b}, verdicts, nil
+	b.Rollback(ctx) // and no transaction is open that a look could not see
+	return &pure[Tx, Answer]{s: s, options: o, mark: marks[0]}, verdicts, nil
 }
 
 // pure is the flight of a message that is marked when its call was answered.
@@ -102,9 +93,10 @@ type pure[Tx, Answer any] struct {
 	// seen: it has taken effect before, and nobody calls.
 	seen bool
 
-	answered bool
-	answer   Answer
-	apply    func(context.Context, Tx) error
+	answer Answer
+	// apply is nil where no handler ran: of a message whose mark is taken back, and of one
+	// that is only marked.
+	apply func(context.Context, Tx) error
 }
 
 // ask returns the answer that is kept from a try before, or that of a call.
@@ -116,7 +108,7 @@ func (p *pure[Tx, Answer]) ask(call func() (Answer, error), called func()) (answ
 		}
 		called()
 	}
-	p.answered, p.answer = true, answer
+	p.answer = answer
 	return answer, nil
 }
 
@@ -144,35 +136,23 @@ func (*pure[Tx, Answer]) ClassifyHandler(context.Context, error) contract.Class 
 	return contract.ClassRetry
 }
 
-// Commit implements contract.Batch: it marks and applies, with what others have to.
+// Commit implements contract.Batch: it marks and applies, with what others have to. A strategy
+// that keeps no row of what is applied writes none. Where a mark is only to be taken back, the
+// store is asked all the same: it shows whether it takes transactions.
 func (p *pure[Tx, Answer]) Commit(ctx context.Context, e contract.Ending) contract.Result {
-	id := ofMark(&p.mark)
-	switch {
-	case p.apply != nil:
-	case len(e.Rows) == 0 && p.seen:
+	if p.seen {
 		return contract.Result{Outcome: contract.Committed, Culprit: contract.NobodyNamed}
-	case len(e.Rows) == 0: // what it is to show is whether the store takes transactions
-		e.Trim = nil
-		r, err := p.s.markAll(ctx, []marking[Tx]{{mark: p.mark, options: p.options, ending: e}})
-		if err != nil {
-			r = []contract.Result{{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: err}}
-		}
-		if r[0].Class == contract.ClassClaimLost {
-			p.s.doubts.keep(id, struct{}{})
-		}
-		return r[0]
-	default:
-		p.s.doubts.keep(id, struct{}{})
-		return contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassClaimLost, Culprit: contract.NobodyNamed, Err: errMarkedElsewhere}
 	}
-	r, err := p.s.marks.do(ctx, marking[Tx]{p.mark, p.options, e, p.apply})
+	id := ofMark(&p.mark)
+	r, err := p.s.marks.do(ctx, marking[Tx]{p.mark, p.options, len(e.Trim) > 0, p.apply})
 	if err != nil { // nobody knows what became of those that share the transaction
 		r = contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: err}
 	}
 	if r.Outcome == contract.CommitUnknown || r.Class == contract.ClassClaimLost {
 		p.s.doubts.keep(id, struct{}{})
 	}
-	if r.Outcome == contract.CommitUnknown || r.Outcome == contract.NotCommitted && mayAgain(r.Class) || errors.Is(r.Err, errMarkBusy) {
+	again := r.Outcome == contract.CommitUnknown || r.Outcome == contract.NotCommitted && mayAgain(r.Class) || errors.Is(r.Err, errMarkBusy)
+	if again && p.apply != nil {
 		p.s.unmarked.keep(id, p.answer)
 	}
 	return r
@@ -203,14 +183,10 @@ func (s *answering[Tx, Answer]) markAll(ctx context.Context, all []marking[Tx]) 
 
 // markAndApply is markAll; with an error nothing is left.
 func (s *answering[Tx, Answer]) markAndApply(ctx context.Context, all []marking[Tx]) ([]contract.Result, error) {
-	if s.turn != nil {
-		select {
-		case s.turn <- struct{}{}:
-			defer func() { <-s.turn }()
-		case <-ctx.Done():
-			return each(all, notBegunYet(contract.ClassContended, context.Cause(ctx))), nil
-		}
+	if err := s.takeTurn(ctx); err != nil {
+		return each(all, notBegunYet(contract.ClassContended, err)), nil
 	}
+	defer s.endTurn()
 	marks := make([]contract.Mark, len(all))
 	for i := range all {
 		marks[i] = all[i].mark
@@ -269,19 +245,18 @@ func (s *answering[Tx, Answer]) applyMarked(ctx context.Context, b contract.Batc
 	for i := range all {
 		switch verdicts[i].Kind {
 		case contract.Fresh:
-			if all[i].apply == nil {
+			if all[i].trim {
 				e.Trim = append(e.Trim, i)
 				continue
 			}
-			if err := all[i].run(ctx, s.timeout, b.Tx(i)); err != nil {
+			if all[i].apply != nil {
+				err = all[i].run(ctx, s.timeout, b.Tx(i))
+			}
+			if err == nil && broken != nil && broken.Broken() {
+				err = swallowed(broken)
+			}
+			if err != nil {
 				return e, nil, err
-			}
-			if broken != nil && broken.Broken() {
-				return e, nil, swallowed(broken)
-			}
-			for _, r := range all[i].ending.Rows {
-				r.Mark = i
-				e.Rows = append(e.Rows, r)
 			}
 			continue
 		case contract.Gap, contract.Stale, contract.Behind, contract.Old: // it is written, and may not run
@@ -296,11 +271,7 @@ func (s *answering[Tx, Answer]) applyMarked(ctx context.Context, b contract.Batc
 func (m *marking[Tx]) run(ctx context.Context, timeout time.Duration, tx Tx) (err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
 	defer cancel()
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("the handler panicked: %v\n%s", r, debug.Stack())
-		}
-	}()
+	defer recovered(&err)
 	err = legible.Error(m.apply(ctx, tx), decidedAgain)
 	if cause := context.Cause(ctx); errors.Is(cause, errTimeout) { // whatever the store's driver says of it
 		return cause

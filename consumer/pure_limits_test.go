@@ -177,3 +177,16 @@ func TestACopyThatIsMarkedElsewhereMeanwhile(t *testing.T) {
 		}
 	})
 }
+
+func TestAnAnswerWhoseEffectIsThere(t *testing.T) {
+	bubble(t, "law_9_law_12_is_a_duplicate_and_marked", func(t *testing.T) {
+		store, a := memstore.New(), &asked{}
+		there := func(context.Context, *memstore.Tx, int64, *semel.Message) error { return semel.Duplicate(errTest) }
+		for n := range 2 {
+			counts := callsThen(t, store, a.call, there, pureConfig(numbered("m", 1)...))
+			if counts.Duplicates != 1 || !outcome(t, store, "m0").Already(contract.Applied) || a.calls["m0"] != 1 {
+				t.Errorf("run %d: %+v, %v, %d calls", n, counts, outcome(t, store, "m0"), a.calls["m0"])
+			}
+		}
+	})
+}
