@@ -20,12 +20,14 @@ TWICE = $(shell $(GO) list ./itest/sqlite)
 .PHONY: test vet simulate planted bench coverage-list pictures example proof-file proof-commit proof-failover proof-kafka proof-inbox proof-order proof-keys proof-retention proof-reconcile proof-charge proof-replay proof-redis proof-kafka3 bench-postgres bench-kafka bench-river bench-against bench-postgres-against bench-kafka-against bench-file bench-redis bench-http
 
 # The parts of test that run at once. A test waits for servers more than it
-# computes, so what computes and waits for nobody fills in.
+# computes, so what computes and waits for nobody fills in, and is nice: where as
+# much wants to run as there is, each answer of a server comes late, and suites of
+# thousands of short cases take ten times as long.
 PARTS = lint pure suites proof stranger
 
 # No result is taken from a cache: servers are no files whose change Go notices.
 # vet has run before.
-TEST = $(GO) test -json -count=1 -vet=off -timeout 30m
+TEST = $(GO) test -json -count=1 -vet=off -timeout 60m
 
 # The detector looks at what people wrote. SQLite is C that was translated: with
 # the detector in it, what uses it takes three times as long.
@@ -47,13 +49,13 @@ test: vet
 
 .PHONY: $(PARTS)
 pure:
-	nice -n 5 $(TEST) $(PURE) $(TWICE)
+	nice -n 19 $(TEST) $(PURE) $(TWICE)
 # Each test makes a database and drops it. No test takes the machine's power away,
 # and those that kill a server have their own, with PostgreSQL's settings.
 suites: export SEMEL_POSTGRES_OPTIONS ?= -c fsync=off -c full_page_writes=off
 suites:
 	scripts/services install redis python3 node
-	scripts/services with postgres pgbouncer kafka -- $(TEST) $(RACE) -p 6 -parallel 8 $(RACED)
+	scripts/services with postgres pgbouncer kafka -- $(TEST) $(RACE) -p 4 -parallel 8 $(RACED)
 proof:
 	scripts/services install postgres kafka redis
 	$(GO) run ./itest/cmd/proof kafka -quick
@@ -69,7 +71,7 @@ vet:
 
 ## lint: staticcheck, beside the house rules that are tests
 lint:
-	scripts/lint $(PACKAGES)
+	nice -n 19 scripts/lint $(PACKAGES)
 
 ## simulate: SEEDS histories of the engine under faults; SEED=n prints one
 simulate:
@@ -152,7 +154,7 @@ pictures:
 
 ## stranger: build and use the modules as someone would who fetches them
 stranger:
-	scripts/stranger
+	nice -n 19 scripts/stranger
 
 ## example: 10,000 deliveries of payments into SQLite, each applied once
 example:

@@ -19,7 +19,7 @@ import (
 )
 
 // patience is how long something that must happen may take.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 var wide = contract.Bound{Messages: 1000, Bytes: 1 << 30}
 

@@ -54,7 +54,7 @@ func startHandler(t *testing.T, folder string, command ...string) *python {
 // await reads the log to a line that holds text.
 func (p *python) await(t *testing.T, text string) {
 	t.Helper()
-	guard := time.AfterFunc(time.Minute, func() { _ = p.cmd.Process.Kill() })
+	guard := time.AfterFunc(longest, func() { _ = p.cmd.Process.Kill() })
 	defer guard.Stop()
 	for p.log.Scan() {
 		if strings.Contains(p.log.Text(), text) {
@@ -163,11 +163,7 @@ func killBoth(t *testing.T, folder string, kills int, call string, handler func(
 			run = startQuiet(t, folder)
 		}
 	}
-	for began := time.Now(); !ended(); {
-		if time.Since(began) > time.Minute {
-			t.Fatal("not everything has ended after a minute")
-		}
-	}
+	eventually(t, "not everything has ended", ended)
 	run.stopWith(t, syscall.SIGTERM)
 }
 

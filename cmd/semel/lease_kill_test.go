@@ -51,8 +51,8 @@ func (e *endpoint) next(t *testing.T) called {
 	select {
 	case c := <-e.arrived:
 		return c
-	case <-time.After(time.Minute):
-		t.Fatal("nothing is called for a minute")
+	case <-time.After(longest):
+		t.Fatalf("nothing is called for %v", longest)
 	}
 	panic("unreachable")
 }

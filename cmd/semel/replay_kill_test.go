@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 )
 
 const replayPolicy = `version: 1
@@ -55,14 +54,10 @@ func TestAReplayWhoseProcessIsKilled(t *testing.T) {
 		for round := range kills {
 			r := startAs(t, folder, exec.Command("semel", args...))
 			least := (round + 1) * messages / (kills + 2)
-			for began := time.Now(); ; {
-				if n, err := strconv.Atoi(asked("select count(*) from booked")); err == nil && n > least {
-					break
-				}
-				if time.Since(began) > time.Minute {
-					t.Fatalf("no %d messages are booked, in a minute", least)
-				}
-			}
+			eventually(t, fmt.Sprintf("no %d messages are booked", least), func() bool {
+				n, err := strconv.Atoi(asked("select count(*) from booked"))
+				return err == nil && n > least
+			})
 			if err := r.cmd.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
@@ -88,11 +83,9 @@ func TestAReplayWhoseProcessIsKilled(t *testing.T) {
 	t.Run("G1_trap_T47_of_two_replays_at_once_one_is_refused_and_the_other_stopped_from_elsewhere", func(t *testing.T) {
 		folder := replayFolder(t, 2000)
 		r := startAs(t, folder, exec.Command("semel", "replay", "start", "--consumer", "billing", "--reason", "lost", "--rate", "10", "--log-level", "error"))
-		for began := time.Now(); string(output(t, folder, "sqlite", "shop.db", "select count(*) from semel_replays")) != "1\n"; {
-			if time.Since(began) > time.Minute {
-				t.Fatal("no replay has begun, in a minute")
-			}
-		}
+		eventually(t, "no replay has begun", func() bool {
+			return string(output(t, folder, "sqlite", "shop.db", "select count(*) from semel_replays")) == "1\n"
+		})
 		second := exec.Command("semel", "replay", "start", "--consumer", "billing", "--reason", "me, too")
 		second.Dir = folder
 		if text, err := second.CombinedOutput(); err == nil || !strings.Contains(string(text), "replay 1: another replay of the consumer has not ended") {

@@ -53,7 +53,7 @@ func startAs(t *testing.T, folder string, cmd *exec.Cmd) *running {
 func (r *running) await(t *testing.T, text string) {
 	t.Helper()
 	// A text that never comes ends the process, and with it the log.
-	guard := time.AfterFunc(time.Minute, func() { _ = r.cmd.Process.Kill() })
+	guard := time.AfterFunc(longest, func() { _ = r.cmd.Process.Kill() })
 	defer guard.Stop()
 	var seen []string
 	for r.log.Scan() {

@@ -4,13 +4,29 @@ import (
 	"errors"
 	"os/exec"
 	"strconv"
+	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// longest is how long a script waits for what a process in the background does.
-const longest = time.Minute
+// longest is how long tests wait for what another process does. It only ends those that
+// wait for what never comes: where everything runs at once, a minute is not enough.
+const longest = 5 * time.Minute
+
+// eventually waits until ok, which may start a process: it is not asked again at once.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	deadline, tick := time.After(longest), time.NewTicker(50*time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("%s, in %v", what, longest)
+		}
+	}
+}
 
 // until CODE COMMAND... runs a command again and again, until it exits with CODE.
 func until(ts *testscript.TestScript, _ bool, args []string) {

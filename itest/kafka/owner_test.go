@@ -19,7 +19,7 @@ import (
 )
 
 // patience is how long something that must happen may take.
-const patience = 60 * time.Second
+const patience = 3 * time.Minute
 
 // source opens a source that is closed with the test.
 func source(t testing.TB, c kafka.Config) *kafka.Source {

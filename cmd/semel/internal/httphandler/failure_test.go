@@ -136,8 +136,9 @@ func TestConnectionsAreBounded(t *testing.T) {
 		all.Go(func() { h.says(t, 0, "") })
 	}
 	all.Wait()
-	if n := e.connections.Load(); n > 4 {
-		t.Errorf("%d connections", n)
+	// On a busy machine now and then one is made anew; what is at once is counted above.
+	if n := e.connections.Load(); n > 20 {
+		t.Errorf("%d connections for 100 calls: they are not kept", n)
 	}
 }
 
