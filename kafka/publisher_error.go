@@ -58,14 +58,16 @@ func refused(err error) string {
 // unconfirmed says what is known of a record of which no broker said that it is written.
 func (p *Publisher) unconfirmed(ctx context.Context, s *sending, topic string) error {
 	err := context.Cause(ctx)
-	if s.ended() {
+	// One that ended because its call did is told as that, whichever is seen first.
+	byItself := s.ended() && (err == nil || !errors.Is(s.err, context.Canceled))
+	if byItself {
 		err = s.err
 	}
 	why := "the brokers have not confirmed it: " + legible.Printable(fmt.Sprint(err))
 	switch {
 	case s.ended() && p.life.Err() != nil:
 		why = "the publisher was closed"
-	case s.ended():
+	case byItself:
 	case errors.Is(err, errUnconfirmed):
 		why = "the brokers have not confirmed it within " + legible.Span(p.config.Timeout)
 	case err != nil:
