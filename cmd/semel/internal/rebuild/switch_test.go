@@ -101,6 +101,34 @@ func TestASwitch(t *testing.T) {
 			w.wantOnce(0, 12)
 		})
 	})
+	t.Run("trap_T29_a_switch_whose_reply_was_lost_is_told_as_what_it_is", func(t *testing.T) {
+		for _, c := range []struct {
+			name          string
+			commits, down bool
+			want          error
+		}{{"committed", true, false, nil}, {"rolled back", false, false, errLost}, {"the store is down", true, true, rebuild.ErrUnknown}} {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.log.send(3)
+				pass(3 * time.Second)
+				w.build()
+				pass(3 * time.Second)
+				s := w.turn()
+				s.Store = &lossy{Store: w.store, commits: c.commits, stays: c.down}
+				if from, err := s.Do(t.Context()); from != 0 || !errors.Is(err, c.want) {
+					t.Errorf("%s: %v, want %v", c.name, err, c.want)
+				}
+				w.log.send(1)
+				pass(time.Minute)
+				w.stop()
+				if c.commits {
+					w.wantOnce(1, 4)
+				} else {
+					w.wantOnce(0, 4)
+				}
+			})
+		}
+	})
 	t.Run("G2_is_refused_beside_another_and_of_what_is_not_built", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
