@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -114,6 +115,28 @@ func TestAProcessThatWasFrozenDuringASwitch(t *testing.T) {
 		if n := frozen.Counts(); n.Retried != 0 || n.Applied != 0 || n.Parked != 0 {
 			t.Errorf("it was somebody's attempt: %+v", n)
 		}
+	})
+	bubble(t, "G2_a_switch_alarms_nobody_and_one_that_was_not_heard_of_does", func(t *testing.T) {
+		s := memstore.New()
+		if err := s.BeginGenerations(t.Context(), "billing"); err != nil {
+			t.Fatal(err)
+		}
+		turn(t, s)
+		var log log
+		source := newListSource(numbered("m", 2)...)
+		source.endless = true
+		c := config(source)
+		c.Generation, c.Logger = &consumer.Generation{Number: 0}, slog.New(slog.NewTextHandler(&log, nil))
+		run := start(t, mustNew(t, s, add, c))
+		pass(50 * time.Second)
+		if told := linesWith(log.String(), "level=INFO msg=\"its generation is switched"); len(told) != 1 || len(linesWith(log.String(), "level=WARN")) != 0 {
+			t.Errorf("the log of a switch:\n%s", log.String())
+		}
+		pass(time.Minute)
+		if len(linesWith(log.String(), "level=WARN msg=\"store still does not work")) != 1 {
+			t.Errorf("the log of a process that no switch turned:\n%s", log.String())
+		}
+		run.stop()
 	})
 	bubble(t, "law_12_a_switch_waits_for_the_batch_that_it_has_open", func(t *testing.T) {
 		s := memstore.New()

@@ -1,11 +1,13 @@
 package consumer
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/machine"
 )
@@ -46,6 +48,9 @@ func (n *reporter) down(r machine.Report) {
 	}
 	o.tries++
 	switch changed := o.learns(kindOf(why)); {
+	case o.tries == 1 && errors.Is(r.Err, contract.ErrGeneration): // nothing is wrong, unless it lasts
+		o.logged = now
+		n.logger.Info("its generation is switched, or is about to be: nothing is applied before that is over", "consumer", n.consumer, "wait", rounded(r.Wait), "error", why)
 	case o.tries == 1 && n.seldom(r.Part):
 		o.logged = now
 		n.logger.Warn(r.Part+" does not work; "+meanwhile[r.Part]+", next try after a pause",

@@ -144,8 +144,9 @@ type Eraser interface {
 	// Erase erases some of what the filter chooses, in a transaction of its own, and tells
 	// where it has come to; nothing is left at ErasureDone. Each identity is erased whole, or
 	// not at all: of all its rows, those of conflicts too, body, key, headers, attributes but
-	// the type, errors and steps; its result; the result of its leased key; and the same of
-	// all that it caused, such as intents. Erased rows have semel.ReasonErased and
+	// the type, errors and steps; its result; the result of its leased key; the same of it in
+	// each other generation of its consumer, of which the filter may name some; and the same
+	// of all that it caused, such as intents. Erased rows have semel.ReasonErased and
 	// StoredRow.BodyRemoved. It waits for nobody who writes a row: such are left.
 	//
 	// An act is recorded of each identity with the number of its first row; with 0 where it

@@ -226,6 +226,13 @@ func TestARangeThatIsNotThereAnyMoreIsNamed(t *testing.T) {
 				t.Fatal(err)
 			}
 		}},
+		{"G1_the_first_record_that_is_gone", "begins at offset 1 now: records from 0 on are gone", func(t *testing.T, admin *kadm.Client, _ *kgo.Client) {
+			var to kadm.Offsets
+			to.AddOffset("orders", 0, 1, -1)
+			if _, err := admin.DeleteRecords(t.Context(), to); err != nil {
+				t.Fatal(err)
+			}
+		}},
 		{"G1_a_topic_that_was_made_anew", "is of a topic that was made anew", func(t *testing.T, admin *kadm.Client, client *kgo.Client) {
 			if _, err := admin.DeleteTopics(t.Context(), "orders"); err != nil {
 				t.Fatal(err)

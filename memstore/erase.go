@@ -97,6 +97,14 @@ type erasing struct {
 	o *contract.Erasing
 }
 
+// Generations implements erasure.Held.
+func (e erasing) Generations(_ context.Context, consumer string) (numbers []int64, _ error) {
+	for _, g := range e.generations[consumer] {
+		numbers = append(numbers, g.Number)
+	}
+	return numbers, nil
+}
+
 // Rows implements erasure.Held.
 func (e erasing) Rows(_ context.Context, of erasure.Identity) ([]erasure.Row, error) {
 	return e.those(func(r *row) bool { return r.Key == of.Key }), nil

@@ -191,6 +191,18 @@ func (e *erasing) read(ctx context.Context, text string, args []any, each func(*
 	return rows.Err()
 }
 
+// Generations implements erasure.Held.
+func (e *erasing) Generations(ctx context.Context, consumer string) (numbers []int64, err error) {
+	err = e.read(ctx, e.store.sql.Generations, []any{[]byte(consumer)}, func(rows *sql.Rows) error {
+		var number int64
+		var skipped any
+		err := rows.Scan(&number, &skipped, &skipped, &skipped, &skipped, &skipped, &skipped)
+		numbers = append(numbers, number)
+		return err
+	})
+	return numbers, err
+}
+
 // Rows implements erasure.Held.
 func (e *erasing) Rows(ctx context.Context, of erasure.Identity) ([]erasure.Row, error) {
 	id, _ := sqlform.ID([]byte(of.Key.ID))

@@ -173,7 +173,7 @@ func (s *Store) ForgetGeneration(ctx context.Context, consumer string, number in
 	err = s.write(ctx, func(tx *sql.Tx) error {
 		removed = 0
 		for _, text := range []string{s.sql.ForgetRows, s.sql.ForgetResults, s.sql.ForgetStreams, s.sql.ForgetMarkers} {
-			if removed >= most {
+			if removed >= most { // and edits of rows that are gone go with the last
 				return nil
 			}
 			done, err := tx.ExecContext(ctx, text, []byte(name), most-removed)
@@ -185,6 +185,9 @@ func (s *Store) ForgetGeneration(ctx context.Context, consumer string, number in
 				return err
 			}
 			removed += int(n)
+		}
+		if err := s.forgetEdits(ctx, tx); err != nil {
+			return err
 		}
 		_, err := tx.ExecContext(ctx, s.sql.ForgetPositions, sqlform.Plain(name))
 		return err

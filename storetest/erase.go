@@ -144,11 +144,26 @@ func (s suite[Tx]) erasures(t *T) {
 		h.wantErased(h.erases(contract.ErasureFilter{}, 1, false), 2, 2, 0, contract.ErasureUnfinished)
 	})
 	s.erasureFilters(t)
+	if s.h.Can.Edits {
+		t.Run("P4_G5_what_a_body_was_before_an_edit_is_erased_with_it", "No payload of an erased row is kept anywhere; the hashes of its edits stay, as the acts have them.", func(t *T) {
+			h := s.opened(t)
+			r := h.edits(h.park("Ana"), "Bo")
+			h.t.must(h.inbox().Discard(t.context(), r.Number, r.Revision, act("discard")))
+			h.wantErased(h.erases(contract.ErasureFilter{}, 0, false), 1, 1, 0)
+			edits, err := h.editor().Edits(t.context(), r.Number, true)
+			if err != nil || len(edits) != 1 || edits[0].Was != nil || !edits[0].Removed || edits[0].SizeBefore != len("Ana") {
+				t.Errorf("its edits are %+v: %v", edits, err)
+			}
+		})
+	}
 	if s.h.Can.Results {
 		s.erasedResults(t)
 	}
 	if s.h.Can.Intents && s.h.Can.Emission && !s.h.Can.Days {
 		s.erasedOutputs(t)
+	}
+	if s.h.Can.Generations && !s.h.Can.Days {
+		s.erasedGenerations(t)
 	}
 	if s.h.Can.Audit {
 		t.Run("P4_G6_the_chain_of_acts_stays_whole", "An erasure adds acts, and changes none that are sealed.", func(t *T) {
@@ -265,5 +280,35 @@ func (s suite[Tx]) erasedOutputs(t *T) {
 		if rows := h.list(contract.RowFilter{}); bytes.Contains(fmt.Append(nil, rows), []byte("Ana")) {
 			t.Errorf("there is %+v", rows)
 		}
+	})
+}
+
+// erasedGenerations: a rebuild has processed a message again, in a generation of its own.
+func (s suite[Tx]) erasedGenerations(t *T) {
+	t.Run("P4_G2_an_identity_is_erased_in_each_generation_of_its_consumer", "Whatever chose it, as a header that only one generation has kept.", func(t *T) {
+		h := s.opened(t)
+		generations := h.Store.(contract.Generations)
+		h.t.must(generations.BeginGenerations(t.context(), "billing"))
+		_, err := generations.OpenGeneration(t.context(), "billing", act("rebuild"))
+		h.t.must(err)
+		r := h.closed("a", "Ana")
+		h.scope = h.scopeOf(contract.GenerationName("billing", 1), "shop", 0)
+		h.put("a", contract.Row{State: contract.StateParked, Reason: semel.ReasonPermanent, Message: &semel.Message{Body: []byte("Ana")}})
+		rebuilt := h.list(contract.RowFilter{Consumer: "billing@1"})[0]
+		other := h.closed("b", "Bo")
+		f := contract.ErasureFilter{Header: semel.Header{Name: "mail", Value: []byte("Ana")}}
+		got := h.erases(f, 0, false)
+		h.wantErased(got, 0, 0, 0, contract.ErasureUnfinished)
+		if len(got.Left) == 1 && got.Left[0].Row != rebuilt.Number {
+			t.Errorf("left is %+v", got.Left)
+		}
+		h.t.must(h.inbox().Discard(t.context(), rebuilt.Number, rebuilt.Revision, act("discard")))
+		h.wantErased(h.erases(contract.ErasureFilter{IDs: []string{"a"}}, 0, true), 2, 2, 0)
+		h.wantErased(h.erases(f, 0, false), 2, 2, 0)
+		h.wantGone(r.Number)
+		h.wantGone(rebuilt.Number)
+		h.wantErased(h.erases(contract.ErasureFilter{Consumers: []string{"billing"}}, 0, false), 0, 0, 0)
+		h.wantErased(h.erases(contract.ErasureFilter{Consumers: []string{"billing@1"}}, 0, false), 1, 1, 0)
+		h.wantGone(other.Number)
 	})
 }

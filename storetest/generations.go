@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -62,6 +63,9 @@ func (s suite[Tx]) generations(t *T) {
 			h.wantRefused(1, contract.GenerationBuilding)
 			h.wantWorks(1, contract.GenerationActive)
 		})
+	t.Run("law_14_who_opens_switches_and_drops_a_generation_and_why_is_recorded",
+		"Each is an act of no row that names the consumer and the generation, in the transaction of what it changes.",
+		func(t *T) { s.generationActs(t) })
 	t.Run("G2_a_fence_ends_by_itself_or_is_lifted",
 		"Whoever set a fence and died keeps nobody for longer than he said; a second fence beside it is refused.",
 		func(t *T) {
@@ -85,6 +89,24 @@ func (s suite[Tx]) generations(t *T) {
 		"When a fence stands, no batch is open that began before it, however long its process was frozen.",
 		func(t *T) { s.fenceWaits(t) })
 	if !s.h.Can.OneConsumer {
+		t.Run("G2_the_fences_of_another_consumer_stay",
+			"Who lifts the fences of one consumer, or switches it, lets nobody work where another is being switched.",
+			func(t *T) {
+				h := s.generationed(t)
+				t.must(h.gens.BeginGenerations(t.context(), "other"))
+				t.must(h.gens.FenceGeneration(t.context(), "other", 0, fenceTime))
+				t.must(h.gens.LiftFences(t.context(), "billing"))
+				if all, err := h.gens.Generations(t.context(), "other"); err != nil || len(all) != 1 || all[0].Fenced == 0 {
+					t.Errorf("the other's are %+v: %v", all, err)
+				}
+				w := contract.Working{Consumer: "other", Number: 0, In: contract.GenerationActive}
+				if _, _, err := h.Store.Begin(t.context(), contract.TxOptions{Working: w}, h.markAll("asks")); !errors.Is(err, contract.ErrGeneration) {
+					t.Errorf("work in the other's: %v", err)
+				}
+			})
+		t.Run("P4_G2_of_a_dropped_generation_no_message_and_no_result_is_left",
+			"Its rows go, with what their bodies were before edits, and its results.",
+			func(t *T) { s.forgottenContents(t) })
 		t.Run("G2_a_dropped_generation_is_removed_in_slices",
 			"Its markers go, some at a time, and nothing of another generation; one that is active is not dropped.",
 			func(t *T) { s.forgotten(t) })
@@ -149,6 +171,62 @@ func (s suite[Tx]) forgotten(t *T) {
 	h.wantStates(contract.GenerationActive, contract.GenerationDropped)
 	h.open()
 	h.wantStates(contract.GenerationActive, contract.GenerationDropped, contract.GenerationBuilding)
+}
+
+// generationActs opens, switches and drops.
+func (s suite[Tx]) generationActs(t *T) {
+	h := s.generationed(t)
+	h.open()
+	for n := range int64(2) {
+		t.must(h.gens.FenceGeneration(t.context(), "billing", n, fenceTime))
+	}
+	t.must(h.gens.SwitchGeneration(t.context(), "billing", 0, 1, order("switch", "bo", "y")))
+	t.must(h.gens.EndGeneration(t.context(), "billing", 0, order("drop", "cy", "z")))
+	acts, err := h.inbox().Acts(t.context(), 0, 0)
+	t.must(err)
+	got := map[string]string{}
+	for _, a := range acts {
+		got[a.Verb] = a.Who
+		if !strings.Contains(a.Why, "billing") || a.Row != 0 {
+			t.Errorf("an act is %+v", a)
+		}
+	}
+	if len(acts) != 3 || got["rebuild"] != "ana" || got["switch"] != "bo" || got["drop"] != "cy" {
+		t.Errorf("the acts are %+v", acts)
+	}
+}
+
+// forgottenContents drops a generation that has a row, and a result where the store keeps those.
+func (s suite[Tx]) forgottenContents(t *T) {
+	h := s.generationed(t)
+	h.open()
+	name := contract.GenerationName("billing", 1)
+	h.scope = h.scopeOf(name, "shop", 0)
+	r := h.park("a")
+	if s.h.Can.Edits {
+		r = h.edits(r, "b")
+	}
+	kept := h.markAll("kept")
+	if s.h.Can.Results {
+		b, _ := h.begin(kept...)
+		h.keeps(b, 0, kept[0], []byte("made"))
+		h.commit(b, contract.Ending{})
+		h.wantResults(kept, []byte("made"))
+	}
+	t.must(h.gens.EndGeneration(t.context(), "billing", 1, order("drop", "ana", "x")))
+	_, err := h.gens.ForgetGeneration(t.context(), "billing", 1, 1000)
+	t.must(err)
+	if rows := h.list(contract.RowFilter{Consumer: name}); len(rows) != 0 {
+		t.Errorf("there is %+v", rows)
+	}
+	if s.h.Can.Edits {
+		if edits, err := h.editor().Edits(t.context(), r.Number, true); err != nil || len(edits) != 0 {
+			t.Errorf("there are edits %+v: %v", edits, err)
+		}
+	}
+	if s.h.Can.Results {
+		h.wantResults(kept, nil)
+	}
 }
 
 // generationed is a store with generations of the consumer "billing".

@@ -26,6 +26,19 @@ func erased(s *memstore.Store, o contract.Erasing) (contract.Erased, error) {
 	return s.Erase(context.Background(), o)
 }
 
+// remembers is a store whose edits keep what a body was when the row is erased.
+type remembers struct{ *memstore.Store }
+
+func (r remembers) Edits(ctx context.Context, number int64, bodies bool) ([]contract.StoredEdit, error) {
+	all, err := r.Store.Edits(ctx, number, bodies)
+	for i := range all {
+		if bodies && all[i].Removed {
+			all[i].Was, all[i].Removed = []byte("Ana"), false
+		}
+	}
+	return all, err
+}
+
 var erasureFaults = []fault{
 	{"nothing is erased", "P4_an_identity_is_erased_with_all_its_rows", erasing(func(s *memstore.Store, o contract.Erasing) (contract.Erased, error) {
 		o.DryRun = true
@@ -44,6 +57,13 @@ var erasureFaults = []fault{
 		done.Left = nil
 		return done, err
 	})},
+	{"other generations are left", "P4_G2_an_identity_is_erased_in_each_generation", erasing(func(s *memstore.Store, o contract.Erasing) (contract.Erased, error) {
+		if o.Filter.Consumers == nil {
+			o.Filter.Consumers = []string{"billing"}
+		}
+		return erased(s, o)
+	})},
+	{"what is erased was not looked at for edits", "P4_G5_what_a_body_was_before_an_edit", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return remembers{s} }},
 	{"results are not looked at", "P4_a_result_is_erased", erasing(func(s *memstore.Store, o contract.Erasing) (contract.Erased, error) {
 		done, err := erased(s, o)
 		done.Next.Part = contract.ErasureDone

@@ -254,6 +254,11 @@ func (s suite[Tx]) foretelling(t *T) {
 				t.must(err)
 				h.wantKinds(got, already(contract.Applied), conflict, fresh, already(contract.Parked), fresh, fresh)
 			}
+			if !s.h.Can.OneConsumer { // a former identity's scope is another
+				got, err := h.Store.(contract.Foreteller).Foretell(t.context(), "billing", 1, all[:1])
+				t.must(err)
+				h.wantKinds(got, fresh)
+			}
 			if s.h.Can.LongestID == 0 {
 				h.wantKinds(h.asks(marks...), already(contract.Applied), conflict, fresh, already(contract.Parked), fresh)
 			}

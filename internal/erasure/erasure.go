@@ -3,11 +3,12 @@
 package erasure
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-
+	"slices"
 	"time"
 
 	"github.com/semel-go/semel"
@@ -42,7 +43,9 @@ type Row struct {
 
 // Held is what a transaction of a store holds.
 type Held interface {
-	// Rows are all of an identity, by number, under each of its generations.
+	// Generations are the numbers of a consumer's generations; none, if it never had one.
+	Generations(ctx context.Context, consumer string) ([]int64, error)
+	// Rows are all of an identity, by number.
 	Rows(ctx context.Context, of Identity) ([]Row, error)
 	// Caused are the rows of a cause.
 	Caused(ctx context.Context, cause []byte) ([]Row, error)
@@ -62,6 +65,9 @@ type Walk struct {
 	*contract.Erasing
 	Held Held
 	Done *contract.Erased
+
+	names   map[string][]string // of a consumer's generations
+	counted map[Identity]bool   // in a dry run
 }
 
 // Next is where an erasure goes on that has come to the end of a part.
@@ -75,11 +81,15 @@ func Next(o *contract.Erasing) contract.ErasureMark {
 // Found erases an identity that was found there, unless it was found before, or is not
 // chosen after all.
 func (w *Walk) Found(ctx context.Context, where contract.ErasureMark, of Identity, at time.Time) error {
-	all, err := w.gather(ctx, of)
+	own, err := w.generations(ctx, of)
+	if err != nil || w.DryRun && w.counted[of] {
+		return err
+	}
+	all, err := w.gather(ctx, own)
 	if err != nil {
 		return err
 	}
-	first := first(&w.Filter, all[0].rows)
+	first := first(&w.Filter, rowsOf(all[:len(own)]))
 	switch where.Part {
 	case contract.ErasureRows:
 		if first == nil || first.Number != where.Number {
@@ -104,6 +114,43 @@ func (w *Walk) Found(ctx context.Context, where contract.ErasureMark, of Identit
 		}
 	}
 	return nil
+}
+
+// generations are an identity and the same of each other generation of its consumer, since a
+// rebuild has processed its message again; of consumers that the filter names, those alone.
+func (w *Walk) generations(ctx context.Context, of Identity) ([]Identity, error) {
+	public, _ := contract.GenerationOf(of.Key.Consumer)
+	names, known := w.names[public]
+	if !known {
+		numbers, err := w.Held.Generations(ctx, public)
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range numbers {
+			names = append(names, contract.GenerationName(public, n))
+		}
+		if w.names == nil {
+			w.names = map[string][]string{}
+		}
+		w.names[public] = names
+	}
+	all := []Identity{of}
+	for _, name := range names {
+		other := of
+		if other.Key.Consumer = name; other != of && (len(w.Filter.Consumers) == 0 || slices.Contains(w.Filter.Consumers, name)) {
+			all = append(all, other)
+		}
+	}
+	return all, nil
+}
+
+// rowsOf are the rows of units, by number.
+func rowsOf(units []unit) (all []Row) {
+	for _, u := range units {
+		all = append(all, u.rows...)
+	}
+	slices.SortFunc(all, func(a, b Row) int { return cmp.Compare(a.Number, b.Number) })
+	return all
 }
 
 // first is the first row that is chosen and not erased yet. One whose headers cannot be read
@@ -131,10 +178,13 @@ type unit struct {
 	rows []Row
 }
 
-// gather finds an identity and all that it caused, and that these caused.
-func (w *Walk) gather(ctx context.Context, of Identity) (all []unit, err error) {
-	known := map[Identity]bool{of: true}
-	for queue := []Identity{of}; len(queue) > 0; queue = queue[1:] {
+// gather finds identities, which stand first, and all that they caused, and that these caused.
+func (w *Walk) gather(ctx context.Context, of []Identity) (all []unit, err error) {
+	known := map[Identity]bool{}
+	for _, one := range of {
+		known[one] = true
+	}
+	for queue := slices.Clone(of); len(queue) > 0; queue = queue[1:] {
 		rows, err := w.Held.Rows(ctx, queue[0])
 		if err != nil {
 			return nil, err
@@ -201,6 +251,12 @@ func (w *Walk) left(r *Row, why contract.ErasureWhy) {
 
 // erase erases an identity, if there is anything to erase.
 func (w *Walk) erase(ctx context.Context, u unit) error {
+	if w.DryRun {
+		if w.counted == nil {
+			w.counted = map[Identity]bool{}
+		}
+		w.counted[u.Identity] = true
+	}
 	var rows, number int64
 	for i := range u.rows {
 		r := &u.rows[i]

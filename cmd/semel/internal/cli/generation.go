@@ -37,24 +37,33 @@ func (c *common) inActive(ctx context.Context, a *assembly.Assembly, name string
 	if name == "" {
 		return "", nil
 	}
+	kept, generational, err := inActiveOf(ctx, a.Stores, name)
+	if err != nil || generational {
+		return kept, err
+	}
+	return name, c.refuseStranger(ctx, a, name)
+}
+
+// inActiveOf is inActive of some stores; false: none of them knows a generation of the consumer,
+// and its name is what it is.
+func inActiveOf(ctx context.Context, stores []*assembly.Store, name string) (kept string, generational bool, err error) {
 	public, number := generationOf(name)
-	known := false
-	for _, s := range a.Stores {
+	for _, s := range stores {
 		all, err := s.Generations(ctx, public)
 		if err != nil {
-			return "", failed(fmt.Errorf("store %s: %w", s.Name(), err))
+			return "", false, failed(fmt.Errorf("store %s: %w", s.Name(), err))
 		}
 		for _, g := range all {
-			known = true
+			generational = true
 			if number < 0 && g.State == contract.GenerationActive || g.Number == number {
-				return contract.GenerationName(public, g.Number), nil
+				return contract.GenerationName(public, g.Number), true, nil
 			}
 		}
 	}
-	if known {
-		return "", usage("--consumer %s: %s has no generation %d", name, public, number)
+	if generational {
+		return "", true, usage("--consumer %s: %s has no generation %d", name, public, number)
 	}
-	return name, c.refuseStranger(ctx, a, name)
+	return name, false, nil
 }
 
 // inAll are the names under which records of a consumer stand, of each generation; of one that

@@ -30,16 +30,21 @@ type derivationView struct {
 	Owner      string    `json:"owner,omitempty"`
 }
 
-// withDerivations has work done with each store of the policy, or the one that is named.
-func (c *common) withDerivations(cmd *cobra.Command, store string, work func(context.Context, *assembly.Store, contract.Derivations) error) error {
+// withDerivations has work done with each store of the policy, or the one that is named, and
+// the name under which the consumer stands there: that of its active generation.
+func (c *common) withDerivations(cmd *cobra.Command, store, consumer string, work func(ctx context.Context, s *assembly.Store, kept string) error) error {
 	ctx := cmd.Context()
 	a, err := c.openBoxes(ctx, store)
 	if err != nil {
 		return err
 	}
 	defer c.close(a)
+	kept, _, err := inActiveOf(ctx, a.Stores, consumer)
+	if err != nil {
+		return err
+	}
 	for _, s := range a.Stores {
-		if err := work(ctx, s, s.Derivations()); err != nil {
+		if err := work(ctx, s, kept); err != nil {
 			return err
 		}
 	}
@@ -62,8 +67,9 @@ func identityList(c *common) *cobra.Command {
 				return err
 			}
 			all := []derivationView{}
-			err := c.withDerivations(cmd, store, func(ctx context.Context, s *assembly.Store, d contract.Derivations) error {
-				found, err := d.Derivations(ctx, c.consumer)
+			err := c.withDerivations(cmd, store, c.consumer, func(ctx context.Context, s *assembly.Store, kept string) error {
+				d := s.Derivations()
+				found, err := d.Derivations(ctx, kept)
 				for _, one := range found {
 					owner := ""
 					if err == nil {
@@ -176,15 +182,15 @@ delivered again. Then the policy may leave identity.former out.`,
 			if undo {
 				o.act.Verb = "unretire"
 			}
-			return c.changeIdentity(cmd, o, args[0], fmt.Sprintf("generation %d", generation), func(ctx context.Context, d contract.Derivations) (func() error, error) {
-				all, err := d.Derivations(ctx, args[0])
+			return c.changeIdentity(cmd, o, args[0], fmt.Sprintf("generation %d", generation), func(ctx context.Context, d contract.Derivations, consumer string) (func() error, error) {
+				all, err := d.Derivations(ctx, consumer)
 				live := slices.DeleteFunc(slices.Clone(all), func(one contract.Derivation) bool { return one.Retired })
 				if !undo && len(live) == 1 && live[0].Generation == generation {
-					return nil, fmt.Errorf("generation %d of consumer %s is its only one, by which its processes find identities: nothing else could start; what is retired is a former one", generation, args[0])
+					return nil, fmt.Errorf("generation %d of consumer %s is its only one, by which its processes find identities: nothing else could start; what is retired is a former one", generation, consumer)
 				}
 				for _, one := range all {
 					if one.Generation == generation && one.Retired == undo {
-						return func() error { return d.RetireDerivation(ctx, args[0], generation, !undo, o.act) }, nil
+						return func() error { return d.RetireDerivation(ctx, consumer, generation, !undo, o.act) }, nil
 					}
 				}
 				return nil, err
@@ -205,13 +211,13 @@ func identityRelease(c *common) *cobra.Command {
 			if err := o.begin(args); err != nil {
 				return err
 			}
-			return c.changeIdentity(cmd, o, args[0], "the name", func(ctx context.Context, d contract.Derivations) (func() error, error) {
-				owner, err := d.Owner(ctx, args[0])
+			return c.changeIdentity(cmd, o, args[0], "the name", func(ctx context.Context, d contract.Derivations, consumer string) (func() error, error) {
+				owner, err := d.Owner(ctx, consumer)
 				if err != nil || owner == "" {
 					return nil, err
 				}
 				return func() error {
-					set, err := d.SetOwner(ctx, args[0], owner, "")
+					set, err := d.SetOwner(ctx, consumer, owner, "")
 					if err == nil && !set {
 						err = semel.ErrChanged
 					}
@@ -228,10 +234,10 @@ var errNothing = errors.New("no store has that; semel identity ls shows what the
 
 // changeIdentity finds the one store that has what an act is about, and does it there; find
 // returns nil where a store has nothing of it.
-func (c *common) changeIdentity(cmd *cobra.Command, o *identityAct, consumer, what string, find func(context.Context, contract.Derivations) (func() error, error)) error {
+func (c *common) changeIdentity(cmd *cobra.Command, o *identityAct, consumer, what string, find func(ctx context.Context, d contract.Derivations, kept string) (func() error, error)) error {
 	found := 0
-	err := c.withDerivations(cmd, o.store, func(ctx context.Context, s *assembly.Store, d contract.Derivations) error {
-		act, err := find(ctx, d)
+	err := c.withDerivations(cmd, o.store, consumer, func(ctx context.Context, s *assembly.Store, kept string) error {
+		act, err := find(ctx, s.Derivations(), kept)
 		if act == nil || err != nil {
 			return failed(err)
 		}
@@ -239,7 +245,7 @@ func (c *common) changeIdentity(cmd *cobra.Command, o *identityAct, consumer, wh
 			return usage("several stores have consumer %s; name one with --store", consumer)
 		}
 		if !o.dryRun {
-			o.act.Why = fmt.Sprintf("consumer %s, %s: %s", consumer, what, o.act.Why)
+			o.act.Why = fmt.Sprintf("consumer %s, %s: %s", kept, what, o.act.Why)
 			if err := act(); err != nil {
 				return failed(fmt.Errorf("store %s: %w", s.Name(), err))
 			}
@@ -249,7 +255,7 @@ func (c *common) changeIdentity(cmd *cobra.Command, o *identityAct, consumer, wh
 				}
 			}
 		}
-		return c.printIdentityAct(o, consumer, what)
+		return c.printIdentityAct(o, kept, what)
 	})
 	if err == nil && found == 0 {
 		err = failed(fmt.Errorf("%s of consumer %s: %w", what, consumer, errNothing))

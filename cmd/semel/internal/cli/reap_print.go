@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -45,26 +46,36 @@ func reapPrint(c *common) *cobra.Command {
 	return f.add(c, cmd)
 }
 
-// reapedIn are the consumers that a reaper of the store is called for: those of the policy,
-// or, where a database is named without one, those that have recorded a retention there.
+// reapedIn are the consumers that a reaper of the store is called for, under the names of the
+// generations in which they work: those of the policy, or, where a database is named without
+// one, those that have recorded a retention there.
 func (c *common) reapedIn(ctx context.Context, p *policy.Policy, s *assembly.Store) (names []string, err error) {
+	chosen, _ := generationOf(c.consumer)
 	for _, consumer := range p.Consumers {
-		if consumer.Store == s.Name() && (c.consumer == "" || c.consumer == consumer.Name) {
-			names = append(names, consumer.Name)
+		if consumer.Store != s.Name() || chosen != "" && chosen != consumer.Name {
+			continue
 		}
+		name := cmp.Or(c.consumer, consumer.Name)
+		if p.Generational(consumer) { // of others nothing is asked, so that no database is needed
+			if name, _, err = inActiveOf(ctx, []*assembly.Store{s}, name); err != nil {
+				return nil, err
+			}
+		}
+		names = append(names, name)
 	}
 	switch {
 	case len(p.Consumers) > 0:
 		return names, nil
 	case c.consumer != "":
-		return []string{c.consumer}, nil
+		name, _, err := inActiveOf(ctx, []*assembly.Store{s}, c.consumer)
+		return []string{name}, err
 	}
 	all, err := s.Retentions(ctx, "")
 	if err != nil {
 		return nil, failed(fmt.Errorf("store %s: its consumers are not known; name one with --consumer: %w", s.Name(), err))
 	}
 	for i := range all {
-		if all[i].Keep > 0 || all[i].Bodies > 0 {
+		if (all[i].Keep > 0 || all[i].Bodies > 0) && unworked(ctx, p, s, all[i].Consumer) == nil {
 			names = append(names, all[i].Consumer)
 		}
 	}

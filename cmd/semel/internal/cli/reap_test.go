@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -51,6 +52,33 @@ func TestABareDatabaseKnowsWhomAReaperIsCalledFor(t *testing.T) {
 	c.consumer = "other"
 	if names, err = c.reapedIn(t.Context(), p, a.Stores[0]); err != nil || !slices.Equal(names, []string{"other"}) {
 		t.Errorf("got %q, %v", names, err)
+	}
+}
+
+func TestAReaperIsCalledForTheGenerationThatIsActive(t *testing.T) {
+	var out, log bytes.Buffer
+	c, p, a := bare(t, &out, &log)
+	s, by := a.Stores[0], contract.Act{Verb: "switch", Who: "ana", Why: "x"}
+	err := s.BeginGenerations(t.Context(), "billing")
+	if err == nil {
+		_, err = s.OpenGeneration(t.Context(), "billing", by)
+	}
+	for n := range int64(2) {
+		err = errors.Join(err, s.FenceGeneration(t.Context(), "billing", n, time.Minute),
+			s.Retain(t.Context(), contract.Retention{Consumer: contract.GenerationName("billing", n), Keep: time.Hour}))
+	}
+	if err = errors.Join(err, s.SwitchGeneration(t.Context(), "billing", 0, 1, by)); err != nil {
+		t.Fatal(err)
+	}
+	for asked, want := range map[string]string{"": "billing@1", "billing": "billing@1", "billing@0": "billing", "billing@1": "billing@1"} {
+		c.consumer = asked
+		if names, err := c.reapedIn(t.Context(), p, s); err != nil || !slices.Equal(names, []string{want}) {
+			t.Errorf("of %q: %q, %v, want %q", asked, names, err, want)
+		}
+	}
+	c.consumer = "billing@7"
+	if names, err := c.reapedIn(t.Context(), p, s); err == nil {
+		t.Errorf("of a generation that is not there: %q", names)
 	}
 }
 

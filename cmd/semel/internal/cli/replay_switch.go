@@ -35,8 +35,9 @@ It gives up, and leaves everything as it was, where the rebuild does not come so
 far within --fence, and where messages of the new generation were set aside.
 Killed, it leaves nothing but that --fence, which ends by itself.
 
-Exit codes: 0 done; 1 it could not be done, and nothing has changed; 4 messages
-of the new generation have not taken effect (--allow-parked).`,
+Exit codes: 0 done; 1 it could not be done, and nothing has changed, unless the
+error says that this is not known; 4 messages of the new generation have not
+taken effect (--allow-parked).`,
 		Args: oneReplay,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.ofRebuild(cmd.Context(), args[0], w, c.switchTo)

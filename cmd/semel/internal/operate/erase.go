@@ -47,6 +47,8 @@ type LeftOfErasure struct {
 	ID       string              `json:"id"`
 	State    contract.RowState   `json:"state"`
 	Why      contract.ErasureWhy `json:"why"`
+	// Error says why it could not be discarded, where that was asked for.
+	Error string `json:"error,omitempty"`
 }
 
 // idsAtOnce is how many ids are asked for in one statement.
@@ -86,8 +88,10 @@ func (b Box) eraseSome(ctx context.Context, from contract.Eraser, e *Erasure, o 
 			return done, err
 		}
 		report.add(&done)
+		var kept map[int64]Result
 		if rows := unfinished(done.Left); e.Discard && !e.DryRun && len(rows) > 0 {
-			n, err := b.discarded(ctx, e, rows)
+			var n int64
+			n, kept, err = b.discarded(ctx, e, rows)
 			report.Discarded += n
 			if err != nil {
 				return done, err
@@ -96,7 +100,7 @@ func (b Box) eraseSome(ctx context.Context, from contract.Eraser, e *Erasure, o 
 				continue
 			}
 		}
-		report.leave(e, done.Left)
+		report.leave(e, done.Left, kept)
 		return done, nil
 	}
 }
@@ -111,17 +115,20 @@ func unfinished(left []contract.ErasureLeft) (rows []int64) {
 	return rows
 }
 
-// discarded discards rows, and says how many.
-func (b Box) discarded(ctx context.Context, e *Erasure, rows []int64) (n int64, err error) {
+// discarded discards rows, and says how many, and what became of the others.
+func (b Box) discarded(ctx context.Context, e *Erasure, rows []int64) (n int64, others map[int64]Result, err error) {
+	others = map[int64]Result{}
 	for r, err := range b.Carry(ctx, Order{Verb: Discard, Filter: contract.RowFilter{Numbers: rows}, Who: e.Who, Why: e.Why}) {
-		if err != nil {
-			return n, err
-		}
-		if r.Result == Done {
+		switch {
+		case err != nil:
+			return n, others, err
+		case r.Result == Done:
 			n++
+		default:
+			others[r.Number] = r
 		}
 	}
-	return n, nil
+	return n, others, nil
 }
 
 func (r *ErasureReport) add(done *contract.Erased) {
@@ -129,11 +136,16 @@ func (r *ErasureReport) add(done *contract.Erased) {
 	r.Results, r.Keys = r.Results+done.Results, r.Keys+done.Keys
 }
 
-func (r *ErasureReport) leave(e *Erasure, left []contract.ErasureLeft) {
+// leave tells of what was left; kept are rows that were to be discarded, and were not.
+func (r *ErasureReport) leave(e *Erasure, left []contract.ErasureLeft, kept map[int64]Result) {
 	for _, l := range left {
 		r.Left++
 		if e.Shown == 0 || len(r.List) < e.Shown {
-			r.List = append(r.List, LeftOfErasure{l.Row, l.Key.Consumer, l.Key.Source, legible.Printable(l.Key.ID), l.State, l.Why})
+			of := kept[l.Row]
+			if of.Result == Failed { // as where somebody keeps a lock on it
+				l.Why = contract.ErasureBusy
+			}
+			r.List = append(r.List, LeftOfErasure{l.Row, l.Key.Consumer, l.Key.Source, legible.Printable(l.Key.ID), l.State, l.Why, of.Error})
 		}
 	}
 }

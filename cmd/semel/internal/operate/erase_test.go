@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -120,4 +121,23 @@ func TestNobodyHasWhatWasErasedWorkedOn(t *testing.T) {
 			}
 		})
 	}
+}
+
+// kept is a store whose rows somebody keeps locks on.
+type kept struct{ contract.Inbox }
+
+func (kept) Discard(context.Context, int64, int64, contract.Act) error {
+	return errors.New("canceling statement due to lock timeout")
+}
+
+func TestWhatCannotBeDiscardedIsToldAsThat(t *testing.T) {
+	t.Run("P4_a_row_that_is_locked_is_busy_and_the_error_is_told", func(t *testing.T) {
+		s := filled(t, 3)
+		b := boxed(s)
+		b.Inbox = kept{s}
+		r, err := b.Erase(t.Context(), s, Erasure{Who: "ana", Why: "x", Discard: true})
+		if err != nil || r.Left != 1 || len(r.List) != 1 || r.List[0].Why != contract.ErasureBusy || r.List[0].Error == "" {
+			t.Errorf("%+v, %v", r, err)
+		}
+	})
 }

@@ -38,20 +38,25 @@ func failureID(consumer string, reason semel.Reason, class string) string {
 }
 
 // What errors of one class differ in: what is quoted, and words with a digit, such as
-// amounts, ids, addresses and times.
+// amounts, ids, addresses and times. The names of constraints and columns are no such thing,
+// though databases quote them: they say what is wrong.
 var (
-	quoted   = regexp.MustCompile(`"[^"]*"|'[^']*'|` + "`[^`]*`")
-	numbered = regexp.MustCompile(`[^\s,;:()\[\]]*\d[^\s,;:()\[\]]*`)
+	schema  = regexp.MustCompile(`\b(?:constraint|column) "[^"]*"`)
+	differs = regexp.MustCompile(schema.String() + `|"[^"]*"|'[^']*'|` + "`[^`]*`|" + `[^\s,;:()\[\]]*\d[^\s,;:()\[\]]*`)
 )
 
 // classWords is how many words of an error make its class.
 const classWords = 12
 
 // ErrorClass is what errors of one cause have in common: the first words, without what is
-// quoted and what has digits.
+// quoted, if it is not the name of a constraint or a column, and what has digits.
 func ErrorClass(text string) string {
-	text = quoted.ReplaceAllString(text, "…")
-	text = numbered.ReplaceAllString(text, "…")
+	text = differs.ReplaceAllStringFunc(text, func(part string) string {
+		if schema.MatchString(part) {
+			return part
+		}
+		return "…"
+	})
 	words := strings.Fields(text)
 	if len(words) > classWords {
 		words = append(words[:classWords:classWords], "…")

@@ -30,3 +30,22 @@ func TestErrorsThatAreAllDifferentDoNotFillTheMemory(t *testing.T) {
 		t.Errorf("%v, %d groups, the first %+v", err, len(groups), groups[0])
 	}
 }
+
+func TestErrorsOfOneCauseAreOneClassAndConstraintsAreCauses(t *testing.T) {
+	for _, one := range []struct{ a, b, class string }{
+		{`ERROR: duplicate key value violates unique constraint "invoices_number_key" (SQLSTATE 23505)`, `ERROR: duplicate key value violates unique constraint "invoices_number_key" (SQLSTATE 23505)`,
+			`ERROR: duplicate key value violates unique constraint "invoices_number_key" (SQLSTATE …)`},
+		{`new row for relation "payments_2026_10" violates check constraint "amount_2_check"`, `new row for relation "payments_2026_11" violates check constraint "amount_2_check"`,
+			`new row for relation … violates check constraint "amount_2_check"`},
+		{`null value in column "amount" of relation "a" violates`, `null value in column "amount" of relation "b" violates`, `null value in column "amount" of relation … violates`},
+		{`invalid input syntax for type integer: "Ana"`, `invalid input syntax for type integer: "Bo"`, `invalid input syntax for type integer: …`},
+		{"no account 'a' at 10.0.0.1:5432", "no account `b` at 10.0.0.2:5432", "no account … at …:…"},
+	} {
+		if a, b := ErrorClass(one.a), ErrorClass(one.b); a != one.class || b != one.class {
+			t.Errorf("%q and %q, want %q", a, b, one.class)
+		}
+	}
+	if a, b := ErrorClass(`violates unique constraint "a_key"`), ErrorClass(`violates unique constraint "b_key"`); a == b {
+		t.Errorf("two constraints are one class: %q", a)
+	}
+}

@@ -51,6 +51,9 @@ const (
 	alone = 5 * time.Second
 	// patience is how long the next try of a letter may be away for a replay to wait for it.
 	patience = time.Minute
+	// mostFailed is how many letters, one behind the other, the store may fail to make due:
+	// each may wait for a lock as long as the store does.
+	mostFailed = 3
 	// changes is how often a row may change under an act: each copy that comes counts on it.
 	changes = 20
 )
@@ -66,6 +69,7 @@ type replaying struct {
 	filled  time.Time // until when the credit has grown
 	ended   time.Time // when the last letter has ended
 	told    bool
+	failed  int // letters, one behind the other, that the store did not make due
 }
 
 // Replay replays the letters that are foretold to be applied and says of all what happened.
@@ -196,12 +200,31 @@ func (r *replaying) due(ctx context.Context, i int) error {
 	r.at(AfterRequeue)
 	switch {
 	case err == nil || errors.Is(err, contract.ErrDueAlready):
+		r.failed = 0
 		r.open = append(r.open, i)
 		return nil
 	case !errors.Is(err, semel.ErrChanged) && !errors.Is(err, semel.ErrState) && !errors.Is(err, semel.ErrConflict):
-		return fmt.Errorf("store %s: row %d: %w", r.box.Store, l.Number, err)
+		return r.notDue(ctx, l, err)
 	}
 	return r.box.refusedNow(ctx, l, err)
+}
+
+// notDue leaves a letter that the store did not make due, as where somebody keeps a lock on its
+// row, with those of its lanes, and goes on with others. It is an error if nothing can be read
+// either, or too many fail.
+func (r *replaying) notDue(ctx context.Context, l *Letter, why error) error {
+	why = fmt.Errorf("store %s: row %d: %w", r.box.Store, l.Number, why)
+	if r.failed++; r.failed == mostFailed {
+		return why
+	}
+	if _, err := r.box.standing(ctx, []int64{l.Number}); err != nil {
+		return errors.Join(why, err)
+	}
+	l.Happened, l.Why = FateLeft, plain(why)
+	for _, lane := range l.lanes {
+		r.held[lane] = l.Number
+	}
+	return nil
 }
 
 // requeue makes a row due, whose revision changes with each copy that is counted on it.

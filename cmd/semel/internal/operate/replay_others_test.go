@@ -179,3 +179,67 @@ func TestAnEditThatIsKilledIsDoneOnce(t *testing.T) {
 		})
 	}
 }
+
+func TestAnEditIsOfThePayloadThatWasSeen(t *testing.T) {
+	t.Run("trap_T46_of_two_operators_who_edit_one_row_the_second_is_told", func(t *testing.T) {
+		s := newLetters(t)
+		s.letters(t, 1, 1)
+		seen, err := s.box.Editable(t.Context(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.letters(t, 1, 1) // a copy, which is counted on the row
+		if err := s.box.Edit(t.Context(), seen, Editing{Body: []byte("theirs"), Who: "bo", Why: "wrong"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.box.Edit(t.Context(), seen, Editing{Body: []byte("mine"), Who: "ann", Why: "wrong"}); !errors.Is(err, semel.ErrChanged) {
+			t.Errorf("the second edit: %v", err)
+		}
+		if now, err := s.box.Editable(t.Context(), 1); err != nil || string(now.Message.Body) != "theirs" {
+			t.Errorf("the payload is %q: %v", now.Message.Body, err)
+		}
+	})
+}
+
+// stubborn is a store that does not make some rows due.
+type stubborn struct {
+	contract.Requeuer
+	not map[int64]bool
+}
+
+func (s stubborn) Requeue(ctx context.Context, number, revision int64, a contract.Act) error {
+	if s.not[number] {
+		return errors.New("canceling statement due to lock timeout")
+	}
+	return s.Requeuer.Requeue(ctx, number, revision, a)
+}
+
+func TestARowThatSomebodyKeepsALockOn(t *testing.T) {
+	replay := func(t *testing.T, not ...int64) (*letterShop, []Letter, error) {
+		s := newLetters(t)
+		s.letters(t, 6, 2)
+		s.mend(t)
+		held := stubborn{s.box.Requeuer, map[int64]bool{}}
+		for _, n := range not {
+			held.not[n] = true
+		}
+		s.box.Requeuer = held
+		done, err := s.replay(t.Context(), replayOrder{Lease: lease})
+		return s, done, err
+	}
+	t.Run("G4_is_left_with_those_behind_it_and_the_others_are_replayed", func(t *testing.T) {
+		s, done, err := replay(t, 3)
+		if err != nil || tally(done, happenedTo) != "4 applied, 1 waits, 1 left" || !strings.Contains(done[2].Why, "lock timeout") || done[2].OK() {
+			t.Errorf("%s, %+v, %v", tally(done, happenedTo), done, err)
+		}
+		if ids := s.effects(t, "key = 'k0'"); len(ids) != 1 || ids[0] != "m0" {
+			t.Errorf("of its key took effect %q", ids)
+		}
+	})
+	t.Run("G4_ends_the_replay_where_none_can_be_made_due", func(t *testing.T) {
+		_, done, err := replay(t, 1, 2, 3, 4, 5, 6)
+		if err != nil || tally(done, happenedTo) != "4 waits, 2 left" { // two keys
+			t.Errorf("%s, %v", tally(done, happenedTo), err)
+		}
+	})
+}

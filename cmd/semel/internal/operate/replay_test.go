@@ -347,6 +347,28 @@ func TestAReplayDoesWhatItForetold(t *testing.T) {
 			}
 		}
 	})
+	t.Run("law_8_what_waits_for_long_is_overtaken_by_none_of_its_key", func(t *testing.T) {
+		s := newLetters(t)
+		s.letters(t, 3, 2) // the third is of the first one's key
+		s.mend(t)
+		s.worker = func(ctx context.Context, numbers []int64) error {
+			const later = "update semel_inbox set due_at = due_at + 3600000 where number = 1 and due_at <= changed_at + 1000"
+			if _, err := s.db.ExecContext(ctx, later); err != nil {
+				return err
+			}
+			if others := slices.DeleteFunc(slices.Clone(numbers), func(n int64) bool { return n == 1 }); len(others) > 0 {
+				return s.work(ctx, "", others) // none would be all
+			}
+			return nil
+		}
+		done, err := s.replay(t.Context(), replayOrder{Lease: lease})
+		if err != nil || tally(done, happenedTo) != "1 applied, 2 waits" || !strings.Contains(done[2].Why, "row 1 of the same key") {
+			t.Errorf("%s, %+v, %v", tally(done, happenedTo), done, err)
+		}
+		if ids := s.effects(t, "true"); !slices.Equal(ids, []string{"m1"}) {
+			t.Errorf("the effects are of %q", ids)
+		}
+	})
 	t.Run("G4_what_fails_again_is_told_and_stays_where_it_was", func(t *testing.T) {
 		s := newLetters(t)
 		s.letters(t, 3, 1)

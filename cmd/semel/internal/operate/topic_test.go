@@ -92,6 +92,17 @@ func TestEachLetterOfATopicIsWhatItIs(t *testing.T) {
 			t.Errorf("they stand as %q,\nnot %q", stands, want)
 		}
 	})
+	t.Run("G2_it_is_joined_with_what_stands_in_the_generation_that_is_active", func(t *testing.T) {
+		s := newLetters(t)
+		letters := s.every(t)
+		j := Joiner{Box: s.box, Consumer: "billing", Kept: "billing@1", Config: consumer.Config{Identity: identity.CloudEvents(), Fingerprint: identity.FingerprintBody()}}
+		letters[3].Consumer = "billing@1" // as it names itself there
+		for _, l := range letters[:4] {
+			if joined, err := j.Join(t.Context(), l); err != nil || joined.Stands != StandsUnknown {
+				t.Errorf("what another generation has applied stands as %q: %v", joined.Stands, err)
+			}
+		}
+	})
 	t.Run("G4_what_becomes_of_each_is_as_it_was_foretold", func(t *testing.T) {
 		s := newLetters(t)
 		p, err := s.box.PlanTopic(t.Context(), s.join(t, s.every(t)...), nil, certain)

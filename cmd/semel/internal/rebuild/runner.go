@@ -69,6 +69,11 @@ func (r *Runner) Run(ctx context.Context, run func(context.Context, consumer.Gen
 	ending, end := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
 	defer end()
 	r.progress(ending, before)
+	if is == contract.GenerationActive { // it had come to the end; what came since is the consumer's
+		for i := range r.Replay.Progress.Lanes {
+			r.Replay.Progress.Lanes[i].To = r.Replay.Progress.Lanes[i].After
+		}
+	}
 	ended := r.Store.EndReplay(ending, r.Replay.Number, r.Token, state, r.Replay.Progress, contract.Act{Verb: act, Who: r.Who, Why: replay.Sum(r.Replay.Progress.Counts)})
 	if errors.Is(ended, contract.ErrClaimLost) && is == contract.GenerationDropped {
 		ended = nil

@@ -54,13 +54,19 @@ type Switch struct {
 	Say func(string)
 }
 
-// Errors of a switch; nothing has changed then.
+// Errors of a switch after which nothing has changed.
 var (
 	// ErrNotEqual: the rebuild did not come as far as the source in time.
 	ErrNotEqual = errors.New("the rebuild has not come as far as its source")
 	// ErrParked: messages of the new generation were set aside, or wait.
 	ErrParked = errors.New("messages of the new generation have not taken effect")
 )
+
+// ErrUnknown: the last step has failed, and the store does not say whether it is done.
+var ErrUnknown = errors.New("whether the generation was switched is not known; the same command again says so, or does it")
+
+// errLast: the last step has failed.
+var errLast = errors.New("the switch itself")
 
 // killedError is what At has said.
 type killedError struct{ error }
@@ -91,11 +97,31 @@ func (s *Switch) Do(ctx context.Context) (from int64, err error) {
 	}
 	var killed killedError
 	if err != nil && !errors.As(err, &killed) {
-		lifting, end := context.WithTimeout(context.WithoutCancel(ctx), liftWithin)
-		defer end()
-		err = errors.Join(err, s.Store.LiftFences(lifting, s.Consumer))
+		err = s.giveUp(ctx, err)
 	}
 	return from, err
+}
+
+// giveUp ends the fences of a switch that failed. Where the last step failed otherwise than by
+// a refusal, as with a connection that broke, it may have committed: who lifts the fences waits
+// for that, so that what is active can be read behind it. It is nil if the switch is done.
+func (s *Switch) giveUp(ctx context.Context, why error) error {
+	ctx, end := context.WithTimeout(context.WithoutCancel(ctx), liftWithin)
+	defer end()
+	lifted := s.Store.LiftFences(ctx, s.Consumer)
+	if !errors.Is(why, errLast) || errors.Is(why, semel.ErrState) {
+		return errors.Join(why, lifted)
+	}
+	all, err := s.Store.Generations(ctx, s.Consumer)
+	for _, g := range all {
+		if g.Number == s.To && g.State == contract.GenerationActive {
+			return nil
+		}
+	}
+	if err = errors.Join(lifted, err); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnknown, errors.Join(why, err))
+	}
+	return why
 }
 
 // liftWithin is how long it may take to end the fences of a switch that failed.
@@ -156,7 +182,7 @@ func (s *Switch) fenced(ctx context.Context, from int64) error {
 		return err
 	}
 	if err := s.Store.SwitchGeneration(ctx, s.Consumer, from, s.To, s.Act); err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errLast, err)
 	}
 	return s.at(AfterSwitch)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/rebuild"
+	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/contract"
 )
 
@@ -70,6 +71,64 @@ func TestASwitch(t *testing.T) {
 			w.stop()
 		})
 	})
+	t.Run("G2_gives_up_where_the_last_message_before_the_fence_was_set_aside", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			w.fail = func(m *semel.Message) error {
+				if m.Identity.ID == "m10" {
+					return semel.Park("broken")
+				}
+				return nil
+			}
+			w.log.send(10)
+			pass(3 * time.Second)
+			w.build()
+			pass(3 * time.Second)
+			late := w.turn()
+			late.At = func(p rebuild.Point) error {
+				if p == rebuild.BeforeFence {
+					w.log.send(1)
+					pass(time.Second)
+				}
+				return nil
+			}
+			if _, err := late.Do(t.Context()); !errors.Is(err, rebuild.ErrParked) {
+				t.Errorf("it was set aside after the first look: %v", err)
+			}
+			w.log.send(1)
+			pass(3 * time.Second)
+			w.stop()
+			w.wantOnce(0, 12)
+		})
+	})
+	t.Run("trap_T29_a_switch_whose_reply_was_lost_is_told_as_what_it_is", func(t *testing.T) {
+		for _, c := range []struct {
+			name          string
+			commits, down bool
+			want          error
+		}{{"committed", true, false, nil}, {"rolled back", false, false, errLost}, {"the store is down", true, true, rebuild.ErrUnknown}} {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.log.send(3)
+				pass(3 * time.Second)
+				w.build()
+				pass(3 * time.Second)
+				s := w.turn()
+				s.Store = &lossy{Store: w.store, commits: c.commits, stays: c.down}
+				if from, err := s.Do(t.Context()); from != 0 || !errors.Is(err, c.want) {
+					t.Errorf("%s: %v, want %v", c.name, err, c.want)
+				}
+				w.log.send(1)
+				pass(time.Minute)
+				w.stop()
+				if c.commits {
+					w.wantOnce(1, 4)
+				} else {
+					w.wantOnce(0, 4)
+				}
+			})
+		}
+	})
 	t.Run("G2_is_refused_beside_another_and_of_what_is_not_built", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
@@ -84,6 +143,42 @@ func TestASwitch(t *testing.T) {
 			}
 			if _, err := w.turn().Do(t.Context()); !errors.Is(err, semel.ErrState) {
 				t.Errorf("beside another: %v", err)
+			}
+			w.stop()
+		})
+	})
+}
+
+func TestARebuild(t *testing.T) {
+	t.Run("G2_has_come_to_its_end_when_it_is_switched_to_whatever_comes_then", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			w.log.send(10)
+			pass(3 * time.Second)
+			r := rebuild.Runner{Store: w.store, Token: contract.NewToken(), Who: "ana", Far: w, Counts: func() semel.Counts { return semel.Counts{Deliveries: 10, Applied: 10} }, Say: func(contract.ReplayProgress) {}}
+			var err error
+			if r.Replay, err = rebuild.Open(t.Context(), w.store, contract.Replay{Consumer: "billing"}, r.Token, contract.Act{Verb: "rebuild start", Who: "ana", Why: "x"}); err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan contract.GenerationState)
+			go func() {
+				is, err := r.Run(t.Context(), func(ctx context.Context, g consumer.Generation) error { return w.run(ctx, g, w.builder) })
+				if err != nil {
+					t.Error(err)
+				}
+				ended <- is
+			}()
+			pass(3 * time.Second)
+			if _, err := w.turn().Do(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			w.log.send(5)
+			if is := <-ended; is != contract.GenerationActive {
+				t.Errorf("it is %v", is)
+			}
+			kept, err := w.store.Replay(t.Context(), r.Replay.Number)
+			if l := kept.Progress.Lanes; err != nil || kept.State != contract.ReplayDone || len(l) != 1 || l[0].After != 10 || l[0].To != 10 {
+				t.Errorf("kept is %+v: %v", kept, err)
 			}
 			w.stop()
 		})

@@ -2,6 +2,7 @@ package rebuild_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -170,6 +171,31 @@ func (w *world) Ends(context.Context) (map[string]int64, error) {
 
 func (w *world) Done(context.Context) (map[string]int64, error) {
 	return map[string]int64{"a": int64(w.builder.position())}, nil
+}
+
+var errLost = errors.New("the connection broke")
+
+// lossy is a store that loses the reply of a switch, and may be down from then on.
+type lossy struct {
+	*memstore.Store
+	commits, stays, down bool
+}
+
+func (s *lossy) SwitchGeneration(ctx context.Context, consumer string, from, to int64, a contract.Act) error {
+	if s.commits {
+		if err := s.Store.SwitchGeneration(ctx, consumer, from, to, a); err != nil {
+			return err
+		}
+	}
+	s.down = s.stays
+	return errLost
+}
+
+func (s *lossy) Generations(ctx context.Context, consumer string) ([]contract.StoredGeneration, error) {
+	if s.down {
+		return nil, errLost
+	}
+	return s.Store.Generations(ctx, consumer)
 }
 
 // turn is the switch to generation 1.
