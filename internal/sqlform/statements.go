@@ -30,6 +30,8 @@ type Statements struct {
 	Scope, NewScope                                      string
 	Position, SavePosition, KeepPosition, ForgetPosition string
 	Marker                                               string
+	// KnownMarkers are those of an id under each source of a consumer; Clock is the store's.
+	KnownMarkers, Clock string
 	// Control is what operators want of a consumer, which SetPause and SetLimit change;
 	// Consumers are the names of all.
 	Control, SetPause, SetLimit, Consumers string

@@ -92,6 +92,12 @@ where c.k >= 0 and c.n > 0 and i.token = c.t and (i.state = 'IN_PROGRESS') is tr
 select m.outcome, (extract(epoch from m.at) * 1000)::bigint, m.version, m.sum from {prefix}scopes s join {markers} m on m.scope = s.number
 where s.consumer = $1 and s.source = $2 and m.id in ($3::bytea, '\x05'::bytea || $3::bytea) order by s.generation desc, m.id limit 1;
 
+-- name: known markers
+select s.source, s.generation, m.outcome, (extract(epoch from m.at) * 1000)::bigint, m.version, m.sum,
+  (exists (select 1 from {prefix}results r where r.scope = m.scope and r.id = m.id))::int
+from {prefix}scopes s join {markers} m on m.scope = s.number and m.id in ($2::bytea, '\x05'::bytea || $2::bytea)
+where s.consumer = $1 order by s.source, s.generation, m.id limit 1000;
+
 -- First is the first day that is to be dropped and stands.
 
 -- name: first due

@@ -1,0 +1,69 @@
+package sqlstore
+
+import (
+	"context"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/intents"
+	"github.com/semel-go/semel/internal/sqlform"
+)
+
+// Known is what the store knows of an identity under one source.
+type Known struct {
+	Key semel.Key
+	// Generation is that of the derivation; see contract.Derivation.
+	Generation int64
+	// StoredMarker may have an outcome that only a newer release knows: people may read it.
+	contract.StoredMarker
+	// Result says that what its handler made is kept.
+	Result bool
+}
+
+// Known returns what the store knows of an id that a consumer has met, under each of its
+// sources, by source: at most 1,000. It is for people and decides nothing.
+func (s *Store) Known(ctx context.Context, consumer, id string) ([]Known, error) {
+	own, err := s.ofConsumer(ctx, consumer)
+	if err != nil {
+		return nil, err
+	}
+	key, _ := sqlform.ID([]byte(id))
+	rows, err := s.db.QueryContext(ctx, own.sql.KnownMarkers, []byte(consumer), key)
+	if err != nil {
+		return nil, s.blameless("known markers", err)
+	}
+	defer rows.Close()
+	var all []Known
+	for rows.Next() {
+		k := Known{Key: semel.Key{Consumer: consumer, ID: id}}
+		var source, sum []byte
+		var outcome, at, version int64
+		if err := rows.Scan(&source, &k.Generation, &outcome, &at, &version, &sum, &k.Result); err != nil {
+			return nil, s.blameless("known markers", err)
+		}
+		k.Key.Source, k.Outcome = string(source), contract.Outcome(outcome)
+		k.At, k.Fingerprint = time.UnixMilli(at), sqlform.Fingerprint(uint8(version), sum)
+		all = append(all, k)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, s.blameless("known markers", err)
+	}
+	return all, nil
+}
+
+// Caused are rows of what a message caused, such as intents, by number: those behind this
+// one, at most a thousand. Without the index that a consumer makes which sends again
+// (contract.Emitter) PostgreSQL reads all rows for that.
+func (s *Store) Caused(ctx context.Context, by semel.Key, after int64) ([]contract.StoredRow, error) {
+	return s.rows(ctx, contract.RowFilter{After: after}, func(c *conditions) { c.and("i.cause = ?", intents.Cause(by)) })
+}
+
+// Clock is what the store's clock says, by which leases and waits end.
+func (s *Store) Clock(ctx context.Context) (time.Time, error) {
+	var now int64
+	if err := s.db.QueryRowContext(ctx, s.sql.Clock).Scan(&now); err != nil {
+		return time.Time{}, s.blameless("clock", err)
+	}
+	return time.UnixMilli(now), nil
+}
