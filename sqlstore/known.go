@@ -15,7 +15,7 @@ type Known struct {
 	Key semel.Key
 	// Generation is that of the derivation; see contract.Derivation.
 	Generation int64
-	// StoredMarker may have an outcome that only a newer release knows: people may read it.
+	// The marker may have an outcome that only a newer release knows: people may read it.
 	contract.StoredMarker
 	// Result says that what its handler made is kept.
 	Result bool
@@ -50,6 +50,15 @@ func (s *Store) Known(ctx context.Context, consumer, id string) ([]Known, error)
 		return nil, s.blameless("known markers", err)
 	}
 	return all, nil
+}
+
+// RowsOf are rows of an id that a consumer has met, by number, those of conflicts among them,
+// also of one that stands aside of a table of days; bodies asks for their messages' bodies.
+func (s *Store) RowsOf(ctx context.Context, consumer, id string, bodies bool) ([]contract.StoredRow, error) {
+	key, _ := sqlform.ID([]byte(id))
+	return s.rows(ctx, contract.RowFilter{Consumer: consumer, Bodies: bodies}, func(c *conditions) {
+		c.and("i.id in (?, ?)", key, sqlform.AsideKey(key))
+	})
 }
 
 // Caused are rows of what a message caused, such as intents, by number: those behind this
