@@ -76,3 +76,28 @@ func (s *Store) Clock(ctx context.Context) (time.Time, error) {
 	}
 	return time.UnixMilli(now), nil
 }
+
+// Upkeep is what of a consumer wants an eye. Counts end at ten thousand.
+type Upkeep struct {
+	// Parked rows are set aside, but for suppressed intents, the first of them Oldest ago.
+	Parked int64
+	Oldest time.Duration
+	// Stale are claims whose lease has ended a minute ago, or longer; Unknown are rows with
+	// a call of which nobody knows what became; Killing were parked since processes that
+	// began them never came to an end.
+	Stale, Unknown, Killing int64
+	// Repeated are rows on which a copy was counted, of the Latest that were looked at.
+	Repeated, Latest int64
+}
+
+// Upkeep says what of a consumer wants an eye.
+func (s *Store) Upkeep(ctx context.Context, consumer string) (Upkeep, error) {
+	var n Upkeep
+	var oldest int64
+	err := s.db.QueryRowContext(ctx, s.sql.Upkeep, []byte(consumer)).Scan(&n.Parked, &oldest, &n.Stale, &n.Unknown, &n.Killing, &n.Repeated, &n.Latest)
+	if err != nil {
+		return n, s.blameless("upkeep", err)
+	}
+	n.Oldest = time.Duration(oldest) * time.Millisecond
+	return n, nil
+}

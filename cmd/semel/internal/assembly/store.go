@@ -52,6 +52,7 @@ type tables interface {
 	RowsOf(ctx context.Context, consumer, id string, bodies bool) ([]contract.StoredRow, error)
 	Caused(ctx context.Context, by semel.Key, after int64) ([]contract.StoredRow, error)
 	Clock(ctx context.Context) (time.Time, error)
+	Upkeep(ctx context.Context, consumer string) (sqlstore.Upkeep, error)
 	Status(ctx context.Context) ([]sqlstore.Migration, error)
 	Migrate(ctx context.Context) (applied []string, err error)
 	Print(w io.Writer) error

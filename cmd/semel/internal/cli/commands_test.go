@@ -129,6 +129,7 @@ func TestFilesAreCompletedOnlyWhereOneIsMeant(t *testing.T) {
 		"inbox show":                 false,
 		"identity retire":            false,
 		"why":                        false,
+		"check":                      false,
 		"run":                        false,
 		"parked retry --reason":      false,
 		"parked ls --reason":         false,

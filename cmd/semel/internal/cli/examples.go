@@ -13,6 +13,11 @@ var examples = map[string][]string{
 		"semel parked summary --config semel.yaml",
 		"semel demo",
 	},
+	"semel check": {
+		"semel check --config semel.yaml",
+		"semel check --consumer billing --json",
+		"semel check --explain 13",
+	},
 	"semel why": {
 		"semel why order-17 --config semel.yaml",
 		"semel why order-17 --consumer billing --json",
