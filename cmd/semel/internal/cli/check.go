@@ -18,7 +18,7 @@ func checkCommand(c *common) *cobra.Command {
 	explain := 0
 	cmd := &cobra.Command{
 		Use:   "check",
-		Short: "Answer the questions of a design review from policy, database and broker",
+		Short: "Answer the questions of a design review about each consumer",
 		Long: `Check answers numbered questions about each consumer of the policy: what makes
 its effect happen once, and whether that holds. Each is answered with pass, with
 fail and what mends it, or with "cannot know" and why. Nothing is changed. A
