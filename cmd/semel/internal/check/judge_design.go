@@ -85,6 +85,8 @@ func (s *Subject) scoped() Answer {
 	switch {
 	case s.Facts == nil:
 		return s.unread()
+	case s.Facts.Owner != "" && s.Consumer.Config().Owner != "" && s.Facts.Owner != s.Consumer.Config().Owner:
+		return fail("give one of the two another name; if the handlers were changed on purpose, start the consumer once", "its name is owned by %s, and the policy has others: of two services under one name each loses what the other takes", legible.Printable(s.Facts.Owner))
 	case slices.ContainsFunc(s.Facts.Names, s.own):
 		return pass("its records stand under its own name, %s", legible.Printable(s.Consumer.Name))
 	case !s.Consumer.Strategy.Marks():
